@@ -1,0 +1,64 @@
+package feed
+
+import "encoding/binary"
+
+// Occurrence is one sentence of one post, as an event shows it.
+type Occurrence struct {
+	Source, Post, Author, Lang string
+	Time                       Time
+	Sentence, Start, End       int
+	Text                       string
+}
+
+// Key is the place of o in the order of the feed.
+func (o *Occurrence) Key() Key { return Key{o.Time, o.Source, o.Post, o.Sentence} }
+
+// Match says that a later sentence repeats, or nearly repeats, a group: the data of one reuse event.
+//
+// ID, Later, Group and Jaccard depend on the feed alone; Earlier is some occurrence that satisfies the match,
+// the oldest known by preference; First, Occurrences and Authors are what the reporter knew when it spoke.
+type Match struct {
+	ID      Hash
+	Scheme  string
+	Group   Hash    // the group that is repeated
+	Jaccard float64 // |T_b ∩ T_g| / |T_b ∪ T_g|
+	Hamming int     // distance of the two signatures, bits
+	// Identical: the token sequences are equal too, not only the sets.
+	Identical bool
+
+	Later, Earlier Occurrence
+
+	First            First
+	Occurrences      int // of the group since its birth, Later included
+	Authors          int // distinct authors among them; exact to 32
+	AuthorsEstimated bool
+
+	Coverage     float64 // share of the later post's tokens in this sentence
+	SameAuthor   bool    // Later and Earlier have one author, of one source
+	Repost       bool    // the later post begins with a repost mark
+	TimeAdjusted bool    // the later post's own time lay in the future and was replaced
+	Truncated    bool    // max_matches left out further groups of this look-up
+}
+
+// First is the first occurrence of a group that the reporter knew.
+type First struct {
+	Source, Post string
+	Time         Time
+}
+
+// EventID names the match of a later sentence with a group, however often and by whomever it is found.
+//
+// Canonical bytes: scheme, source and post, each as an unsigned varint length and its bytes; the sentence
+// index as an unsigned varint; the 16 bytes of the later sentence's group; the 16 bytes of the matched group.
+// The id is their xxh3-128.
+func EventID(scheme, source, post string, index int, later, group Hash) Hash {
+	b := make([]byte, 0, 128)
+	for _, s := range []string{scheme, source, post} {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+		b = append(b, s...)
+	}
+	b = binary.AppendUvarint(b, uint64(index))
+	b = append(b, later[:]...)
+	b = append(b, group[:]...)
+	return hashOf(b)
+}

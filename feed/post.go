@@ -1,0 +1,39 @@
+package feed
+
+// Post is one message of a feed. It is known by (Source, ID).
+type Post struct {
+	Source, ID, Author, Lang, Text string
+
+	// Time is the event time. Timed says that the post brought it along; otherwise whoever stamps the post
+	// (split, or the reader of a file) fills it in. Adjusted says that its own time was replaced because it
+	// lay in the future.
+	Time            Time
+	Timed, Adjusted bool
+
+	// Meta is the JSON object of the fields that Refrain does not know, as they came; nil without any.
+	Meta []byte
+}
+
+// Sentence is one sentence of a post as the detector sees it. It is known by (Source, Post, Index).
+type Sentence struct {
+	Source, Post, Author, Lang string
+	Time                       Time
+	Index                      int // place among the sentences of the post, from 0, too short ones counted
+	Start, End                 int // byte range in the post's text
+	Text                       string
+
+	Tokens   []uint64 // the token set: ids ascending, none twice
+	Group    Hash     // GroupHash(Tokens)
+	Sequence uint64   // hash of the token ids in order, repeats kept
+	Version  uint64   // hash of the whole text of the post: tells a further version from a redelivery
+	Coverage float32  // share of the post's tokens that are in this sentence, 0 to 1
+
+	// Untimed: the post had no time of its own. TimeAdjusted: its own time lay in the future and was replaced.
+	// Repost: the post begins with a repost mark ("RT @name:").
+	Untimed, TimeAdjusted, Repost bool
+}
+
+// Compare orders sentences by (time, source, post id, index), ids as bytes: what "earlier" means everywhere.
+func (s *Sentence) Compare(o *Sentence) int {
+	return Key{s.Time, s.Source, s.Post, s.Index}.Compare(Key{o.Time, o.Source, o.Post, o.Index})
+}
