@@ -1,0 +1,75 @@
+// Package ingest turns feeds of posts from the outside world into batches with an acknowledgement.
+//
+// A Source yields batches; who takes a batch calls its Ack once it is durable, and only then may the source
+// forget it. A record that is no post does not stop a source: it becomes a Rejection, with its place and the
+// reason, and the posts around it go on. A record that was accepted with a change becomes a Note besides.
+package ingest
+
+import (
+	"context"
+
+	"refrain/feed"
+)
+
+// Source yields the posts of one feed, in its order.
+type Source interface {
+	// Next returns the next batch; it blocks until there is one. io.EOF says that there is no more, and comes
+	// with an empty batch. Other errors are final.
+	Next(ctx context.Context) (Batch, error)
+}
+
+// Batch is what a source hands on at once. The strings and slices in it are the receiver's to keep.
+type Batch struct {
+	// Partition names the source partition that the posts come from: each has a clock of its own.
+	Partition string
+
+	Posts    []feed.Post
+	Rejected []Rejection
+	Notes    []Note
+	Deleted  []Tombstone
+
+	// Ack is called once: with nil when everything in the batch is durable, else with the reason why not.
+	// Sources set it always; Done tolerates a nil one, as in a batch made by hand.
+	Ack func(error)
+}
+
+// Done calls Ack if there is one.
+func (b *Batch) Done(err error) {
+	if b.Ack != nil {
+		b.Ack(err)
+	}
+}
+
+// Empty reports whether b holds nothing at all.
+func (b *Batch) Empty() bool {
+	return len(b.Posts)+len(b.Rejected)+len(b.Notes)+len(b.Deleted) == 0
+}
+
+// MaxRaw is how many bytes of a rejected record are kept.
+const MaxRaw = 64 << 10
+
+// Rejection says where a record stood that is no post, and why it is none.
+type Rejection struct {
+	Place  string // FILE:LINE, or the line of a request
+	Reason string
+	Raw    []byte // the record as it came, at most MaxRaw bytes of it
+	// Truncated: the record was longer than Raw.
+	Truncated bool
+}
+
+// NewRejection copies raw, cut to MaxRaw bytes.
+func NewRejection(place, reason string, raw []byte) Rejection {
+	r := Rejection{Place: place, Reason: reason, Truncated: len(raw) > MaxRaw}
+	r.Raw = append(r.Raw, raw[:min(len(raw), MaxRaw)]...)
+	return r
+}
+
+// Note says that a record was accepted, but changed.
+type Note struct {
+	Place, Text string
+}
+
+// Tombstone is the deletion of a post by its author or platform.
+type Tombstone struct {
+	Source, ID string
+}
