@@ -1,0 +1,149 @@
+package topic
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sort"
+	"sync"
+	"time"
+)
+
+// MemoryConfig says what kind of topic NewMemory makes. The zero value is one partition of its own order.
+type MemoryConfig struct {
+	Partitions int              // 0 means 1
+	Ordered    bool             // one sequence of positions over all partitions, as in JetStream
+	Now        func() time.Time // the clock of the stamps; nil means time.Now
+	MaxFetch   int              // most records of one Fetch; 0 means 256
+}
+
+// Memory is a topic inside one process: durable as long as the process is. Used by a single goroutine it is
+// deterministic: no goroutines, no randomness, no clock but Now.
+type Memory struct {
+	cfg MemoryConfig
+
+	mu      sync.Mutex
+	next    int64 // the next shared position, when ordered
+	parts   []memoryPartition
+	arrival chan struct{} // closed and replaced by every Append: wakes the readers
+}
+
+var _ Topic = (*Memory)(nil)
+
+// memoryPartition keeps the records at positions from removed on, in rising order.
+type memoryPartition struct {
+	records []Record
+	removed int64 // every record below this position was dropped by Truncate
+	next    int64 // position after the newest record ever appended
+}
+
+// NewMemory returns an empty topic.
+func NewMemory(cfg MemoryConfig) *Memory {
+	cfg.Partitions = max(cfg.Partitions, 1)
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
+	if cfg.MaxFetch <= 0 {
+		cfg.MaxFetch = 256
+	}
+	return &Memory{cfg: cfg, parts: make([]memoryPartition, cfg.Partitions), arrival: make(chan struct{})}
+}
+
+// Partitions implements Topic.
+func (m *Memory) Partitions() int { return m.cfg.Partitions }
+
+// Ordered implements Topic.
+func (m *Memory) Ordered() bool { return m.cfg.Ordered }
+
+// Append implements Topic: all records or, on an error, none. It copies the records, not their data.
+func (m *Memory) Append(ctx context.Context, records []Record) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := CheckPartitions(records, m.cfg.Partitions); err != nil {
+		return fmt.Errorf("append: %w", err)
+	}
+	if len(records) == 0 {
+		return nil
+	}
+	now := m.cfg.Now()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, r := range records {
+		if r.Time.IsZero() {
+			r.Time = now
+		}
+		m.add(r)
+	}
+	close(m.arrival)
+	m.arrival = make(chan struct{})
+	return nil
+}
+
+func (m *Memory) add(r Record) {
+	p := &m.parts[r.Partition]
+	r.Time = r.Time.Round(0).UTC()
+	r.Position = p.next
+	if m.cfg.Ordered {
+		r.Position = m.next
+	}
+	m.next++
+	p.next = r.Position + 1
+	p.records = append(p.records, r)
+}
+
+// Bounds implements Topic.
+func (m *Memory) Bounds(ctx context.Context) (start, end []int64, err error) {
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	start, end = make([]int64, len(m.parts)), make([]int64, len(m.parts))
+	for i := range m.parts {
+		start[i], end[i] = m.parts[i].bounds()
+	}
+	return start, end, nil
+}
+
+func (p *memoryPartition) bounds() (start, end int64) {
+	if len(p.records) == 0 {
+		return p.next, p.next
+	}
+	return p.records[0].Position, p.next
+}
+
+// Truncate drops the records of a partition below a position, as retention does. Readers that still had to be
+// given one of them get an *ErrTruncated.
+func (m *Memory) Truncate(partition int, before int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	p := &m.parts[partition]
+	n := p.search(before)
+	if n == 0 {
+		return
+	}
+	p.removed = p.records[n-1].Position + 1
+	p.records = slices.Clone(p.records[n:])
+}
+
+// search returns the index of the first record at or above a position.
+func (p *memoryPartition) search(position int64) int {
+	return sort.Search(len(p.records), func(i int) bool { return p.records[i].Position >= position })
+}
+
+// Open implements Topic.
+func (m *Memory) Open(ctx context.Context, from []int64) (Reader, error) {
+	return m.OpenMemory(ctx, from)
+}
+
+// OpenMemory is Open with the concrete type, for those who want TryFetch.
+func (m *Memory) OpenMemory(ctx context.Context, from []int64) (*MemoryReader, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if err := CheckFrom(from, m.cfg.Partitions); err != nil {
+		return nil, fmt.Errorf("open: %w", err)
+	}
+	return &MemoryReader{topic: m, from: slices.Clone(from), closed: make(chan struct{})}, nil
+}
