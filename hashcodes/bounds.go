@@ -1,0 +1,43 @@
+package hashcodes
+
+import "refrain/text"
+
+// MaxSize is the largest token set there is: longer sentences are cut.
+const MaxSize = 256
+
+// Bounds holds what a threshold and a model's ones per token allow for two sets of given sizes, so that the
+// engines look it up instead of dividing once a candidate. Not safe for concurrent use.
+type Bounds struct {
+	threshold text.Threshold
+	ones      int
+	rows      [MaxSize + 1]*SizeBounds
+}
+
+// SizeBounds are the bounds for the partners of a set of one size n.
+type SizeBounds struct {
+	Min, Max int     // sizes a partner may have
+	Overlap  []int16 // [m-Min]: least |x ∩ y| with a partner of size m
+	Radius   []int16 // [m-Min]: lossless Hamming radius, bits
+	Prefix   int     // so many of the rarest tokens hold one of every partner's: n - ceil(θ n) + 1
+}
+
+// NewBounds returns the bounds of a threshold for codes of at most ones bits a token.
+func NewBounds(t text.Threshold, ones int) *Bounds { return &Bounds{threshold: t, ones: ones} }
+
+// For returns the bounds of a set of n tokens, 1 <= n <= MaxSize.
+func (b *Bounds) For(n int) *SizeBounds {
+	if b.rows[n] == nil {
+		b.rows[n] = b.compute(n)
+	}
+	return b.rows[n]
+}
+
+func (b *Bounds) compute(n int) *SizeBounds {
+	low, high := b.threshold.Sizes(n)
+	s := &SizeBounds{Min: max(low, 1), Max: min(high, MaxSize), Prefix: n - low + 1}
+	for m := s.Min; m <= s.Max; m++ {
+		s.Overlap = append(s.Overlap, int16(b.threshold.Overlap(n, m)))
+		s.Radius = append(s.Radius, int16(Radius(b.threshold, b.ones, n, m)))
+	}
+	return s
+}
