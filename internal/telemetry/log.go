@@ -1,0 +1,49 @@
+package telemetry
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+
+	"golang.org/x/term"
+)
+
+func newLogger(c Config) (*slog.Logger, error) {
+	level, err := ParseLevel(c.LogLevel)
+	if err != nil {
+		return nil, err
+	}
+	out := c.LogOutput
+	if out == nil {
+		out = os.Stderr
+	}
+	o := &slog.HandlerOptions{Level: level}
+	switch format := c.LogFormat; {
+	case format == "text", format == "" && isTerminal(out):
+		return slog.New(slog.NewTextHandler(out, o)), nil
+	case format == "json", format == "":
+		return slog.New(slog.NewJSONHandler(out, o)), nil
+	}
+	return nil, fmt.Errorf("log format %q: want text or json", c.LogFormat)
+}
+
+// ParseLevel reads debug, info, warn or error; "" means info.
+func ParseLevel(s string) (slog.Level, error) {
+	switch s {
+	case "debug":
+		return slog.LevelDebug, nil
+	case "", "info":
+		return slog.LevelInfo, nil
+	case "warn":
+		return slog.LevelWarn, nil
+	case "error":
+		return slog.LevelError, nil
+	}
+	return 0, fmt.Errorf("log level %q: want debug, info, warn or error", s)
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
