@@ -1,0 +1,207 @@
+package topic
+
+// The sentence record: what split writes into a partition of the sentence topic and workers read back. One record
+// holds a batch of sentences and the marks of the clocks, so that a broker's cost per message is paid once for many.
+//
+//	record   = magic:2 "RB"  format:1 =1  body  checksum:8
+//	body     = textVersion:u  tooShort:u  #marks:u mark*  #sentences:u sentence*
+//	mark     = idle:1 (0 or 1)  source:ref  time:delta
+//	sentence = flags:1  [post]  index:u start:u length:u  text:ref
+//	           coverage:4  sequence:8  #tokens:u token:8*
+//	post     = source:ref post:ref author:ref lang:ref time:delta version:8
+//	           absent when flag 8 is set: the same as in the sentence before
+//	flags    = 1 untimed, 2 time adjusted, 4 repost, 8 same post; the others are 0
+//
+//	:n       n bytes, little endian; coverage is the bits of a float32
+//	:u       unsigned varint, below 2^31
+//	:ref     unsigned varint; 0: a new string follows (its length :u, its bytes) and gets the next number, counted
+//	         from 1; k: string k again. So a source, an author or a text that repeats costs a byte or two.
+//	:delta   signed (zigzag) varint: milliseconds since the time written before, the first since 1970
+//
+// length is End - Start. Tokens are strictly ascending; ids are hashes, so their differences would need as many
+// bytes as they do. The group is the hash of the tokens and is not written: recomputing it costs less than reading
+// 16 more bytes of noise from a disk. checksum is the xxh3-64 of all bytes before it. Nothing follows it.
+//
+// One mark (source "x", at 5 ms, not idle) and one sentence of it, tokens {1, 2}, text "a b":
+//
+//	52 42 01                       "RB", format 1
+//	01 00                          text version 1, no sentence too short
+//	01  00  00 01 78  0a           one mark: not idle, new string 1 "x", 0 + 5 ms
+//	01  00                         one sentence, no flags
+//	    01  00 02 70 31            source: string 1; post: new string 2 "p1"
+//	    00 00  03                  author: new string 3 ""; lang: string 3
+//	    00  09 00 00 00 00 00 00 00   5 + 0 ms; version 9
+//	    00 00 03  00 03 61 20 62   sentence 0, bytes 0 to 3, new string 4 "a b"
+//	    00 00 80 3f                coverage 1
+//	    07 00 00 00 00 00 00 00    sequence 7
+//	    02  01 00 00 00 00 00 00 00  02 00 00 00 00 00 00 00
+//	xx xx xx xx xx xx xx xx        checksum
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+
+	"github.com/zeebo/xxh3"
+
+	"refrain/feed"
+)
+
+// Batch is what one record of the sentence topic carries.
+type Batch struct {
+	Sentences []feed.Sentence
+	// TooShort counts the sentences of the same posts that are not compared.
+	TooShort int
+	// Marks are the clocks of source partitions at the time of writing.
+	Marks []Mark
+	// TextVersion is the version of the normalisation that made the tokens (text.Version).
+	TextVersion int
+}
+
+// Mark is the clock of one source partition, as split saw it.
+type Mark struct {
+	Source string // the source partition
+	Time   feed.Time
+	Idle   bool // no posts for a while: its clock does not hold the others back
+}
+
+const (
+	batchMagic   = "RB"
+	batchFormat  = 1
+	checksumSize = 8
+	// maxBatchInt bounds every number of the format, so that it fits an int everywhere.
+	maxBatchInt = math.MaxInt32
+)
+
+const (
+	flagUntimed = 1 << iota
+	flagTimeAdjusted
+	flagRepost
+	flagSamePost
+	flagsKnown = flagUntimed | flagTimeAdjusted | flagRepost | flagSamePost
+)
+
+// Append appends the record to dst. It panics on what DecodeBatch would refuse (tokens out of order, a negative
+// number, a coverage outside 0 to 1): the caller's bug must not become a record that nobody can read. Group is not
+// written.
+func (b *Batch) Append(dst []byte) []byte {
+	e := batchEncoder{out: dst, strings: make(map[string]uint64, 2*len(b.Sentences))}
+	e.out = append(e.out, batchMagic...)
+	e.out = append(e.out, batchFormat)
+	e.uint("text version", b.TextVersion)
+	e.uint("too short", b.TooShort)
+	e.uint("marks", len(b.Marks))
+	for i := range b.Marks {
+		e.mark(&b.Marks[i])
+	}
+	e.uint("sentences", len(b.Sentences))
+	var previous *feed.Sentence
+	for i := range b.Sentences {
+		e.sentence(&b.Sentences[i], previous)
+		previous = &b.Sentences[i]
+	}
+	return binary.LittleEndian.AppendUint64(e.out, xxh3.Hash(e.out[len(dst):]))
+}
+
+type batchEncoder struct {
+	out     []byte
+	strings map[string]uint64
+	time    feed.Time // the time written last
+}
+
+func (e *batchEncoder) uint(what string, n int) {
+	if n < 0 || n > maxBatchInt {
+		panic(fmt.Sprintf("topic: encode batch: %s %d", what, n))
+	}
+	e.out = binary.AppendUvarint(e.out, uint64(n))
+}
+
+func (e *batchEncoder) fixed(n uint64) { e.out = binary.LittleEndian.AppendUint64(e.out, n) }
+
+func (e *batchEncoder) ref(s string) {
+	if n, ok := e.strings[s]; ok {
+		e.out = binary.AppendUvarint(e.out, n)
+		return
+	}
+	e.strings[s] = uint64(len(e.strings) + 1)
+	e.out = append(e.out, 0)
+	e.uint("string of length", len(s))
+	e.out = append(e.out, s...)
+}
+
+func (e *batchEncoder) delta(t feed.Time) {
+	e.out = binary.AppendVarint(e.out, int64(t-e.time))
+	e.time = t
+}
+
+func (e *batchEncoder) mark(m *Mark) {
+	var idle byte
+	if m.Idle {
+		idle = 1
+	}
+	e.out = append(e.out, idle)
+	e.ref(m.Source)
+	e.delta(m.Time)
+}
+
+func (e *batchEncoder) sentence(s, previous *feed.Sentence) {
+	same := previous != nil && samePost(s, previous)
+	e.out = append(e.out, sentenceFlags(s, same))
+	if !same {
+		e.post(s)
+	}
+	e.uint("index", s.Index)
+	e.uint("start", s.Start)
+	e.uint("length", s.End-s.Start)
+	e.ref(s.Text)
+	if !validCoverage(s.Coverage) {
+		panic(fmt.Sprintf("topic: encode batch: coverage %v", s.Coverage))
+	}
+	e.out = binary.LittleEndian.AppendUint32(e.out, math.Float32bits(s.Coverage))
+	e.fixed(s.Sequence)
+	e.tokens(s.Tokens)
+}
+
+func (e *batchEncoder) post(s *feed.Sentence) {
+	e.ref(s.Source)
+	e.ref(s.Post)
+	e.ref(s.Author)
+	e.ref(s.Lang)
+	e.delta(s.Time)
+	e.fixed(s.Version)
+}
+
+func (e *batchEncoder) tokens(set []uint64) {
+	e.uint("tokens", len(set))
+	for i, id := range set {
+		if i > 0 && id <= set[i-1] {
+			panic(fmt.Sprintf("topic: encode batch: token %d is not above the one before", i))
+		}
+		e.fixed(id)
+	}
+}
+
+func samePost(s, o *feed.Sentence) bool {
+	return s.Post == o.Post && s.Source == o.Source && s.Author == o.Author && s.Lang == o.Lang &&
+		s.Time == o.Time && s.Version == o.Version
+}
+
+func sentenceFlags(s *feed.Sentence, same bool) byte {
+	var f byte
+	if s.Untimed {
+		f |= flagUntimed
+	}
+	if s.TimeAdjusted {
+		f |= flagTimeAdjusted
+	}
+	if s.Repost {
+		f |= flagRepost
+	}
+	if same {
+		f |= flagSamePost
+	}
+	return f
+}
+
+// validCoverage is false for NaN.
+func validCoverage(c float32) bool { return c >= 0 && c <= 1 }
