@@ -1,0 +1,150 @@
+package feed
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Field is one of the fields of a post that Refrain knows.
+type Field uint8
+
+// The fields, in the order in which documentation and errors list them.
+const (
+	FieldID Field = iota
+	FieldSource
+	FieldAuthor
+	FieldCreatedAt
+	FieldLang
+	FieldText
+	fieldCount
+)
+
+var fieldNames = [fieldCount]string{"id", "source", "author", "created_at", "lang", "text"}
+
+// String is our name of f: what JSON posts call it unless a map says otherwise.
+func (f Field) String() string { return fieldNames[f] }
+
+// Fields says under which names a feed keeps the fields of a post. A nil *Fields stands for our own names.
+// It does not change once made, and is safe to share.
+type Fields struct {
+	paths [fieldCount]string
+	root  node
+}
+
+// node is one level of the feed's objects: the names that lead somewhere. Six at most, so a slice is the
+// quickest map.
+type node []member
+
+// member leads to a field, or, if it has children, further down.
+type member struct {
+	name     string
+	field    Field
+	children node
+}
+
+var ownNames = mustFields(fieldNames)
+
+func mustFields(paths [fieldCount]string) *Fields {
+	f, err := newFields(paths)
+	if err != nil {
+		panic(err)
+	}
+	return f
+}
+
+// ParseFields reads a map such as "text=body,id=uri,author=user.screen_name": our name, then theirs. A dot in
+// their name leads into an object, or is part of a name where the object itself has such a one. Fields that
+// the map leaves out keep our names. The empty map is no map.
+func ParseFields(spec string) (*Fields, error) {
+	paths := fieldNames
+	var given [fieldCount]bool
+	for pair := range strings.SplitSeq(spec, ",") {
+		if strings.TrimSpace(spec) == "" {
+			break
+		}
+		f, theirs, err := parsePair(pair)
+		if err != nil {
+			return nil, fmt.Errorf("field map %q: %w", spec, err)
+		}
+		if given[f] {
+			return nil, fmt.Errorf("field map %q: %s is given twice", spec, f)
+		}
+		given[f], paths[f] = true, theirs
+	}
+	f, err := newFields(paths)
+	if err != nil {
+		return nil, fmt.Errorf("field map %q: %w", spec, err)
+	}
+	return f, nil
+}
+
+func parsePair(pair string) (Field, string, error) {
+	ours, theirs, ok := strings.Cut(pair, "=")
+	ours, theirs = strings.TrimSpace(ours), strings.TrimSpace(theirs)
+	if !ok || theirs == "" || slices.Contains(strings.Split(theirs, "."), "") {
+		return 0, "", fmt.Errorf("%q: want OURS=THEIRS", pair)
+	}
+	f := slices.Index(fieldNames[:], ours)
+	if f < 0 {
+		return 0, "", fmt.Errorf("%q is no field of a post: they are %s", ours, strings.Join(fieldNames[:], ", "))
+	}
+	return Field(f), theirs, nil
+}
+
+func newFields(paths [fieldCount]string) (*Fields, error) {
+	f := &Fields{paths: paths}
+	for i, path := range paths {
+		err := f.root.add(Field(i), strings.Split(path, "."))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", path, err)
+		}
+		if strings.Contains(path, ".") {
+			f.root = append(f.root, member{name: path, field: Field(i)})
+		}
+	}
+	return f, nil
+}
+
+func (n *node) add(f Field, path []string) error {
+	m := n.find([]byte(path[0]))
+	switch {
+	case m == nil && len(path) == 1:
+		*n = append(*n, member{name: path[0], field: f})
+		return nil
+	case m == nil:
+		*n = append(*n, member{name: path[0], children: node{}})
+		m = &(*n)[len(*n)-1]
+	case len(path) == 1 && m.children == nil:
+		return fmt.Errorf("is %s already, and cannot be %s too (name another for one of them)", m.field, f)
+	case len(path) == 1 || m.children == nil:
+		return fmt.Errorf("%s cannot be a value and an object", path[0])
+	}
+	return m.children.add(f, path[1:])
+}
+
+// find returns the member called name, or nil.
+func (n node) find(name []byte) *member {
+	for i := range n {
+		if n[i].name == string(name) {
+			return &n[i]
+		}
+	}
+	return nil
+}
+
+// Path is the feed's name of a field: where tables with named columns look for it.
+func (f *Fields) Path(field Field) string { return f.orOwn().paths[field] }
+
+// Find returns the field that the feed calls path.
+func (f *Fields) Find(path string) (Field, bool) {
+	i := slices.Index(f.orOwn().paths[:], path)
+	return Field(max(i, 0)), i >= 0
+}
+
+func (f *Fields) orOwn() *Fields {
+	if f == nil {
+		return ownNames
+	}
+	return f
+}

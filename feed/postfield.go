@@ -1,0 +1,94 @@
+package feed
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// What a post may hold at most, in bytes. Longer ones are rejected, never cut: a cut text would be another text.
+const (
+	MaxText = 1 << 20
+	MaxName = 1024 // ids, sources, authors and languages
+)
+
+// replacement stands for what is no Unicode, after the standard's advice.
+const replacement = "\uFFFD"
+
+// Set gives a field of p its value, after the checks that every format shares: sizes, the form of a time, and
+// Unicode. The note says what was changed, and is empty if nothing was. An error names the field.
+//
+// Invalid UTF-8 becomes U+FFFD, except in ids and sources, where two names could become one.
+func (p *Post) Set(f Field, value string) (note string, err error) {
+	if !utf8.ValidString(value) {
+		if f == FieldID || f == FieldSource {
+			return "", errNotUnicode(f)
+		}
+		value, note = strings.ToValidUTF8(value, replacement), noteReplaced(f, "invalid UTF-8")
+	}
+	err = p.set(f, value)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", f, err)
+	}
+	return note, nil
+}
+
+// set stores a value that is valid UTF-8.
+func (p *Post) set(f Field, value string) error {
+	limit := MaxName
+	if f == FieldText {
+		limit = MaxText
+	}
+	if len(value) > limit {
+		return fmt.Errorf("%d bytes, and the limit is %d", len(value), limit)
+	}
+	switch f {
+	case FieldID:
+		p.ID = value
+	case FieldSource:
+		p.Source = value
+	case FieldAuthor:
+		p.Author = value
+	case FieldLang:
+		p.Lang = value
+	case FieldText:
+		p.Text = value
+	case FieldCreatedAt:
+		return p.setTime(value)
+	}
+	return nil
+}
+
+// setTime takes the empty value for an absent one, as tables and careless exports write it.
+func (p *Post) setTime(value string) (err error) {
+	if value == "" {
+		return nil
+	}
+	p.Time, err = ParseTime(value)
+	p.Timed = err == nil
+	return err
+}
+
+// Complete reports what p lacks: a post without an id or a text is none.
+func (p *Post) Complete() error {
+	var missing []string
+	if p.ID == "" {
+		missing = append(missing, "id")
+	}
+	if p.Text == "" {
+		missing = append(missing, "text")
+	}
+	if missing == nil {
+		return nil
+	}
+	return errors.New(strings.Join(missing, ", ") + ": missing or empty")
+}
+
+func errNotUnicode(f Field) error {
+	return fmt.Errorf("%s: not valid Unicode, and replacing it could make two names one", f)
+}
+
+func noteReplaced(f Field, what string) string {
+	return fmt.Sprintf("%s: %s replaced by U+FFFD", f, what)
+}

@@ -1,0 +1,314 @@
+package feed
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/zeebo/xxh3"
+)
+
+// MaxDepth is how deep the objects and arrays of a post may nest.
+const MaxDepth = 100
+
+// DecodePost reads one post from JSON:
+//
+//	{"id":"1","source":"x","author":"a","created_at":"2018-10-10T20:19:24Z","lang":"en","text":"..."}
+//
+// Only id and text are required; null stands for absent. A number as id or author keeps its literal. Fields
+// maps our names to the feed's, nil for our own. What Refrain does not know is kept in Meta as it came; so is
+// an object that a dotted path of fields led into, whole.
+//
+// The note says what was changed ("text: invalid UTF-8 replaced by U+FFFD") and is empty if nothing was. The
+// error says which field is wrong and why; malformed JSON, a name given twice, and anything after the object
+// are errors too. DecodePost keeps nothing of line, and is safe for concurrent use.
+func DecodePost(line []byte, fields *Fields) (p Post, note string, err error) {
+	d := postDecoders.Get().(*postDecoder)
+	defer d.release()
+	d.reset(line)
+	err = d.decode(&p, fields.orOwn().root)
+	if err != nil {
+		return Post{}, "", err
+	}
+	return p, strings.Join(d.notes, "; "), nil
+}
+
+var postDecoders = sync.Pool{New: func() any { return new(postDecoder) }}
+
+// postDecoder holds what DecodePost reuses from line to line.
+type postDecoder struct {
+	json    jsontext.Decoder
+	in      bytes.Buffer
+	line    []byte
+	scratch []byte // an unquoted string
+	meta    []byte // the members of Meta so far, each with a comma before it
+	given   [fieldCount]bool
+	notes   []string
+	names   [512]string // authors, languages and sources met lately, by hash
+}
+
+// postOptions leave the judgement of what is no Unicode to us: it depends on the field.
+var postOptions = []jsontext.Options{jsontext.AllowInvalidUTF8(true)}
+
+func (d *postDecoder) reset(line []byte) {
+	d.line = line
+	d.in = *bytes.NewBuffer(line) // of a bytes.Buffer the decoder reads in place
+	d.json.Reset(&d.in, postOptions...)
+	d.meta, d.notes, d.given = d.meta[:0], nil, [fieldCount]bool{}
+}
+
+// release gives d back, without what it borrowed and without buffers that one long post has blown up.
+func (d *postDecoder) release() {
+	d.line, d.in, d.notes = nil, bytes.Buffer{}, nil
+	if cap(d.scratch)+cap(d.meta) > 256<<10 {
+		d.scratch, d.meta = nil, nil
+	}
+	postDecoders.Put(d)
+}
+
+func (d *postDecoder) decode(p *Post, root node) error {
+	kind := d.json.PeekKind()
+	if kind != '{' && kind != jsontext.KindInvalid {
+		return fmt.Errorf("want a JSON object, got %s", kindName(kind))
+	}
+	err := d.object(p, root, "", true)
+	if err != nil {
+		return err
+	}
+	rest := bytes.TrimLeft(d.line[d.json.InputOffset():], " \t\r\n")
+	if len(rest) > 0 {
+		return fmt.Errorf("%s after the end of the JSON object", quoteShort(string(rest[:min(len(rest), 64)])))
+	}
+	p.Meta = d.takeMeta()
+	return p.Complete()
+}
+
+// object reads one object, the post itself or one on the path to a field. Prefix is that path.
+func (d *postDecoder) object(p *Post, names node, prefix string, top bool) error {
+	_, err := d.json.ReadToken()
+	for err == nil && d.json.PeekKind() != '}' {
+		err = d.member(p, names, prefix, top)
+	}
+	if err == nil {
+		_, err = d.json.ReadToken()
+	}
+	return plainError(err)
+}
+
+func (d *postDecoder) member(p *Post, names node, prefix string, top bool) error {
+	quoted, err := d.json.ReadValue()
+	if err != nil {
+		return err
+	}
+	m := names.find(d.name(quoted))
+	if m != nil && m.children == nil {
+		value, err := d.json.ReadValue()
+		if err != nil {
+			return err
+		}
+		return d.field(p, m.field, value)
+	}
+	var value []byte
+	if m != nil {
+		value, err = d.inner(p, m, prefix)
+	} else {
+		value, err = d.json.ReadValue()
+	}
+	if err != nil || !top {
+		return err
+	}
+	return d.keep(quoted, value)
+}
+
+// name is the name of a member without its quotes.
+func (d *postDecoder) name(quoted []byte) []byte {
+	if bytes.IndexByte(quoted, '\\') < 0 {
+		return quoted[1 : len(quoted)-1]
+	}
+	d.scratch, _ = jsontext.AppendUnquote(d.scratch[:0], quoted)
+	return d.scratch
+}
+
+// inner reads an object on the path to a field, and returns its bytes.
+func (d *postDecoder) inner(p *Post, m *member, prefix string) ([]byte, error) {
+	path := prefix + m.name
+	switch kind := d.json.PeekKind(); kind {
+	case '{':
+		start := bytes.IndexByte(d.line[d.json.InputOffset():], '{') + int(d.json.InputOffset())
+		err := d.object(p, m.children, path+".", false)
+		return d.line[start:d.json.InputOffset()], err
+	case 'n', jsontext.KindInvalid:
+		return d.json.ReadValue()
+	default:
+		return nil, fmt.Errorf("%s: want an object, got %s", path, kindName(kind))
+	}
+}
+
+// field gives p the value of a field.
+func (d *postDecoder) field(p *Post, f Field, value jsontext.Value) error {
+	if d.given[f] {
+		return fmt.Errorf("%s: given twice", f)
+	}
+	d.given[f] = true
+	switch kind := value.Kind(); {
+	case kind == 'n':
+		return nil
+	case kind == '0' && (f == FieldID || f == FieldAuthor || f == FieldCreatedAt):
+		return d.store(p, f, value)
+	case kind != '"':
+		return fmt.Errorf("%s: want %s, got %s", f, wanted(f), kindName(kind))
+	case bytes.IndexByte(value, '\\') < 0 && utf8.Valid(value):
+		return d.store(p, f, value[1:len(value)-1])
+	}
+	var err error
+	d.scratch, err = jsontext.AppendUnquote(d.scratch[:0], value)
+	if err != nil && (f == FieldID || f == FieldSource) {
+		return errNotUnicode(f)
+	}
+	if err != nil {
+		d.notes = append(d.notes, noteReplaced(f, whatIsReplaced(value)))
+	}
+	return d.store(p, f, d.scratch)
+}
+
+// store sets a field to bytes that are valid UTF-8.
+func (d *postDecoder) store(p *Post, f Field, value []byte) error {
+	var s string
+	switch f {
+	case FieldAuthor, FieldLang, FieldSource:
+		s = d.intern(value)
+	default:
+		s = string(value)
+	}
+	err := p.set(f, s)
+	if err != nil {
+		return fmt.Errorf("%s: %w", f, err)
+	}
+	return nil
+}
+
+// intern returns value as a string, the same one as last time where it can: a feed has few languages, and its
+// authors come back.
+func (d *postDecoder) intern(value []byte) string {
+	if len(value) > 64 {
+		return string(value)
+	}
+	slot := &d.names[xxh3.Hash(value)%uint64(len(d.names))]
+	if *slot != string(value) {
+		*slot = string(value)
+	}
+	return *slot
+}
+
+// keep adds a member to Meta.
+func (d *postDecoder) keep(quoted, value []byte) error {
+	if depth := depthOf(value); depth+1 > MaxDepth {
+		return fmt.Errorf("%s: nested %d deep, and the limit is %d", d.name(quoted), depth+1, MaxDepth)
+	}
+	d.meta = append(d.meta, ',')
+	d.meta = append(d.meta, quoted...)
+	d.meta = append(d.meta, ':')
+	d.meta = append(d.meta, value...)
+	return nil
+}
+
+// takeMeta returns a copy of the members kept, as an object.
+func (d *postDecoder) takeMeta() []byte {
+	if len(d.meta) == 0 {
+		return nil
+	}
+	d.meta[0] = '{'
+	if !utf8.Valid(d.meta) {
+		d.meta = bytes.ToValidUTF8(d.meta, []byte(replacement))
+		d.notes = append(d.notes, "meta: invalid UTF-8 replaced by U+FFFD")
+	}
+	meta := make([]byte, len(d.meta)+1)
+	copy(meta, d.meta)
+	meta[len(d.meta)] = '}'
+	return meta
+}
+
+// depthOf counts how deep a well-formed JSON value nests; 0 for a string or number.
+func depthOf(value []byte) int {
+	if value[0] != '{' && value[0] != '[' {
+		return 0
+	}
+	depth, deepest, quoted := 0, 0, false
+	for i := 0; i < len(value); i++ {
+		switch c := value[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			depth++
+			deepest = max(deepest, depth)
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return deepest
+}
+
+func whatIsReplaced(quoted []byte) string {
+	if utf8.Valid(quoted) {
+		return "lone surrogate"
+	}
+	return "invalid UTF-8"
+}
+
+func wanted(f Field) string {
+	switch f {
+	case FieldID, FieldAuthor, FieldCreatedAt:
+		return "a string or a number"
+	}
+	return "a string"
+}
+
+func kindName(k jsontext.Kind) string {
+	switch k {
+	case 'n':
+		return "null"
+	case 't', 'f':
+		return "a boolean"
+	case '"':
+		return "a string"
+	case '0':
+		return "a number"
+	case '{':
+		return "an object"
+	}
+	return "an array"
+}
+
+// plainError says in our words what the JSON library found.
+func plainError(err error) error {
+	var syntax *jsontext.SyntacticError
+	switch {
+	case err == io.EOF:
+		return errors.New("empty")
+	case !errors.As(err, &syntax):
+		return err
+	case errors.Is(err, jsontext.ErrDuplicateName):
+		return fmt.Errorf("%s: given twice", pointerPath(syntax.JSONPointer))
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return fmt.Errorf("malformed JSON: it ends too soon, at byte %d", syntax.ByteOffset)
+	}
+	return fmt.Errorf("malformed JSON at byte %d: %w", syntax.ByteOffset, syntax.Err)
+}
+
+// pointerPath writes a JSON pointer with dots, as field maps do.
+func pointerPath(p jsontext.Pointer) string {
+	var names []string
+	for name := range p.Tokens() {
+		names = append(names, name)
+	}
+	path := strings.Join(names, ".")
+	return path[:min(len(path), 100)]
+}
