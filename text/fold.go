@@ -1,0 +1,64 @@
+package text
+
+import (
+	"sync"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+)
+
+// foldASCII folds ASCII: capitals to small letters, and the grave accent, which writers use as an apostrophe,
+// to U+0027.
+var foldASCII = func() (t [utf8.RuneSelf]byte) {
+	for i := range t {
+		t[i] = byte(i)
+		if 'A' <= i && i <= 'Z' {
+			t[i] += 'a' - 'A'
+		}
+	}
+	t['`'] = '\''
+	return t
+}()
+
+// foldLimit covers Latin, Greek, Cyrillic and Armenian.
+const foldLimit = 0x590
+
+// foldTable holds the folding of every character below foldLimit, 0 where it is more than one character.
+var foldTable = sync.OnceValue(func() *[foldLimit]rune {
+	t := new([foldLimit]rune)
+	for r := range rune(foldLimit) {
+		if f := cases.Fold().String(string(r)); utf8.RuneCountInString(f) == 1 {
+			t[r], _ = utf8.DecodeRuneInString(f)
+		}
+	}
+	return t
+})
+
+// foldRune folds one character, or says that its folding is not a single one.
+func foldRune(r rune) (folded rune, simple bool) {
+	if r < foldLimit {
+		f := foldTable()[r]
+		return f, f != 0 || r == 0
+	}
+	if caseless(r) {
+		return r, true
+	}
+	f := cases.Fold().String(string(r))
+	folded, size := utf8.DecodeRuneInString(f)
+	return folded, size == len(f)
+}
+
+// caseless names the great blocks without case, so that most characters need no look-up.
+func caseless(r rune) bool {
+	return r < 0x10A0 || 0x1100 <= r && r < 0x13A0 || 0x2000 <= r && r < 0x2100 || 0x2E00 <= r && r < 0xA640 ||
+		0xAC00 <= r && r < 0xFB00 || 0x1F000 <= r || unicode.In(r, unicode.Mn, unicode.Mc)
+}
+
+// appendFolded appends the full case folding of r.
+func appendFolded(dst []byte, r rune) []byte {
+	if f, simple := foldRune(r); simple {
+		return utf8.AppendRune(dst, f)
+	}
+	return append(dst, cases.Fold().String(string(r))...)
+}

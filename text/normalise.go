@@ -1,0 +1,178 @@
+package text
+
+import (
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// maxMarks is how many combining marks one letter keeps. Real text has at most a few; heaps of them ("zalgo")
+// are cut off here, so that the composition of a letter is bounded work.
+const maxMarks = 30
+
+// normaliser rewrites raw text to the form in which tokens are compared: NFKC with case folding, without
+// invisible characters, Arabic vowel signs, Hebrew points and emoji written with a variation selector.
+//
+// Out only grows, piece by piece; stretches map it back to the raw text.
+//
+//	raw   H  E  L  L  O     …           (3 bytes)      Ä  (A, U+0308: 3 bytes)
+//	out   h  e  l  l  o     .  .  .                    ä  (2 bytes)
+//	      └── same ────┘    └ not same: whole ┘        └ not same ┘
+//
+// In a stretch of the same form, byte i of the one is byte i of the other. In any other, all of out stands for
+// all of raw.
+type normaliser struct {
+	out       []byte
+	stretches []stretch
+	segment   []byte // one letter and its marks
+	composed  []byte
+}
+
+type stretch struct {
+	out      int // begins here in out and ends where the next begins
+	raw      span
+	sameForm bool
+}
+
+func (n *normaliser) reset() { n.out, n.stretches = n.out[:0], n.stretches[:0] }
+
+// add appends the normal form of post[start:end] and returns where in out it lies.
+func (n *normaliser) add(post string, start, end int) span {
+	from := len(n.out)
+	for i := start; i < end; {
+		if post[i] < utf8.RuneSelf {
+			i = n.addASCII(post, i, end)
+		} else {
+			i = n.addRune(post, i, end)
+		}
+	}
+	return span{from, len(n.out)}
+}
+
+// addASCII appends ASCII bytes, the last before a combining mark excepted.
+func (n *normaliser) addASCII(post string, i, end int) int {
+	start := i
+	from := len(n.out)
+	for i < end && post[i] < utf8.RuneSelf {
+		n.out = append(n.out, foldASCII[post[i]])
+		i++
+	}
+	if i < end && !stableAt(post, i, end) {
+		i--
+		n.out = n.out[:len(n.out)-1]
+	}
+	n.mark(from, span{start, i}, true)
+	if i == end || post[i] >= utf8.RuneSelf {
+		return i
+	}
+	return n.addSegment(post, i, end)
+}
+
+// addRune appends the character at i: by itself if neither it nor the next can combine with anything, else as
+// a segment.
+func (n *normaliser) addRune(post string, i, end int) int {
+	r, size := utf8.DecodeRuneInString(post[i:end])
+	next := i + size
+	if !stable(r) || next < end && post[next] >= utf8.RuneSelf && !stableAt(post, next, end) {
+		return n.addSegment(post, i, end)
+	}
+	from := len(n.out)
+	f, simple := foldRune(r)
+	if !simple {
+		return n.addSegment(post, i, end)
+	}
+	n.out = utf8.AppendRune(n.out, f)
+	n.mark(from, span{i, next}, len(n.out)-from == size)
+	return next
+}
+
+// addSegment appends the normal form of the character at i together with all that can combine with it.
+func (n *normaliser) addSegment(post string, i, end int) int {
+	start, from := i, len(n.out)
+	n.segment = n.segment[:0]
+	for marks := 0; i < end; {
+		r, size := utf8.DecodeRuneInString(post[i:end])
+		if !dropped(r) {
+			if len(n.segment) > 0 && startsSegment(post[i:end], r) {
+				break
+			}
+			if marks <= maxMarks {
+				n.segment = appendMapped(n.segment, r)
+			}
+			marks++
+		} else if r == emojiSelector && !isASCIIWord(n.segment) {
+			n.segment = append(n.segment[:0], ' ')
+		}
+		i += size
+	}
+	n.compose()
+	n.mark(from, span{start, i}, false)
+	return i
+}
+
+// compose appends NFKC(fold(NFKC(segment))), which is its own normal form.
+func (n *normaliser) compose() {
+	n.composed = norm.NFKC.Append(n.composed[:0], n.segment...)
+	n.segment = n.segment[:0]
+	for b := n.composed; len(b) > 0; {
+		r, size := utf8.DecodeRune(b)
+		if !dropped(r) {
+			n.segment = appendFolded(n.segment, r)
+		}
+		b = b[size:]
+	}
+	n.out = norm.NFKC.Append(n.out, n.segment...)
+}
+
+// mark notes that out[from:] stands for raw, joining stretches of the same form.
+func (n *normaliser) mark(from int, raw span, sameForm bool) {
+	if raw.start == raw.end {
+		return
+	}
+	if last := len(n.stretches) - 1; sameForm && last >= 0 {
+		s := &n.stretches[last]
+		if s.sameForm && s.raw.end == raw.start && from-s.out == raw.start-s.raw.start {
+			s.raw.end = raw.end
+			return
+		}
+	}
+	n.stretches = append(n.stretches, stretch{from, raw, sameForm})
+}
+
+// rawRange finds the raw bytes of out[from:to]. Stretch is the one to begin the search at; the one found is
+// returned for the next call, so that a walk through out is linear.
+func (n *normaliser) rawRange(from, to, at int) (raw span, stretch int) {
+	at = n.stretchOf(from, at)
+	raw.start = n.stretches[at].rawStart(from)
+	last := n.stretchOf(to-1, at)
+	raw.end = n.stretches[last].rawEnd(to)
+	return raw, at
+}
+
+func (n *normaliser) stretchOf(out, at int) int {
+	for at+1 < len(n.stretches) && n.stretches[at+1].out <= out {
+		at++
+	}
+	return at
+}
+
+func (s stretch) rawStart(out int) int {
+	if s.sameForm {
+		return s.raw.start + out - s.out
+	}
+	return s.raw.start
+}
+
+func (s stretch) rawEnd(out int) int {
+	if s.sameForm {
+		return s.raw.start + out - s.out
+	}
+	return s.raw.end
+}
+
+func stableAt(post string, i, end int) bool {
+	r, _ := utf8.DecodeRuneInString(post[i:end])
+	return stable(r)
+}
+
+func isASCIIWord(b []byte) bool { return len(b) == 1 && isAlnum(b[0]) }

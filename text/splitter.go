@@ -1,0 +1,180 @@
+package text
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/zeebo/xxh3"
+
+	"refrain/feed"
+)
+
+// MaxTokens is the length, in tokens, at which a sentence is cut.
+const MaxTokens = 256
+
+// Splitter splits posts. Its zero value is ready; it keeps its buffers from call to call, so one belongs to one
+// goroutine.
+type Splitter struct {
+	post  string
+	urls  []span
+	cuts  []span // the pieces of the raw text
+	parts []part // the sentences: pieces joined where one has no token
+	norm  normaliser
+	units []unit
+
+	ids      []uint64
+	sequence []byte
+}
+
+// part is a sentence: a raw range and its run of units.
+type part struct {
+	span
+	first, last int // units[first:last]
+}
+
+// Split cuts post into sentences and says whether it begins with a repost mark ("RT @name:"). What it returns
+// is valid until the next call on s.
+func (s *Splitter) Split(post string) (sentences []Sentence, repost bool) {
+	repost = s.split(post)
+	all := string(s.norm.out) // one allocation holds the text of every token
+	tokens := make([]Token, len(s.units))
+	for i, u := range s.units {
+		tokens[i] = Token{all[u.from:u.to], u.start, u.end, u.kind}
+	}
+	sentences = make([]Sentence, len(s.parts))
+	for i, p := range s.parts {
+		sentences[i] = Sentence{p.start, p.end, tokens[p.first:p.last:p.last]}
+	}
+	return sentences, repost
+}
+
+// AppendIDs appends the ids of all tokens of post, in order, repeats kept. It makes no strings.
+func (s *Splitter) AppendIDs(dst []uint64, post string) []uint64 {
+	s.split(post)
+	return append(dst, s.ids...)
+}
+
+// split fills parts, units and ids.
+func (s *Splitter) split(post string) (repost bool) {
+	s.post = post
+	s.norm.reset()
+	s.units, s.parts, s.cuts, s.ids = s.units[:0], s.parts[:0], s.cuts[:0], s.ids[:0]
+	s.urls = findURLs(s.urls[:0], post)
+	body := skipRepostMarks(post)
+	s.cuts = cutSentences(s.cuts, post, body, s.urls)
+	s.tokenise()
+	for _, u := range s.units {
+		s.ids = append(s.ids, xxh3.HashSeed(s.norm.out[u.from:u.to], idSeed))
+	}
+	return body > 0
+}
+
+// tokenise finds the tokens of every cut. A cut without any, such as a row of emoji, joins the sentence before
+// it, or after it where there is none before.
+func (s *Splitter) tokenise() {
+	url := 0
+	for _, c := range s.cuts {
+		first := len(s.units)
+		url = s.tokeniseCut(c, url)
+		p := part{c, first, len(s.units)}
+		if n := len(s.parts); n > 0 && (p.empty() || s.parts[n-1].empty()) {
+			p.start, p.first = s.parts[n-1].start, s.parts[n-1].first
+			s.parts = s.parts[:n-1]
+		}
+		s.parts = append(s.parts, p)
+	}
+}
+
+func (p part) empty() bool { return p.first == p.last }
+
+// tokeniseCut appends the tokens of one cut, leaving its URLs out; url is the first URL not before it.
+func (s *Splitter) tokeniseCut(c span, url int) int {
+	at := c.start
+	for at < c.end {
+		for url < len(s.urls) && s.urls[url].end <= at {
+			url++
+		}
+		end := c.end
+		if url < len(s.urls) && s.urls[url].start < end {
+			end = max(s.urls[url].start, at)
+		}
+		s.units = tokenise(s.units, &s.norm, s.post, at, end)
+		at = end
+		if url < len(s.urls) && s.urls[url].start <= at && at < c.end {
+			at = min(s.urls[url].end, c.end)
+		}
+	}
+	return url
+}
+
+// Sentences splits p and appends to dst the sentences that are compared: cut every MaxTokens tokens, ids as a
+// set, all fields filled. Short is the number of those that are not, being too short. Index counts all.
+func (s *Splitter) Sentences(dst []feed.Sentence, p *feed.Post, minTokens int) (out []feed.Sentence, short int) {
+	repost := s.split(p.Text)
+	slab := make([]uint64, 0, len(s.units)) // one allocation holds every token set
+	version := xxh3.HashString(p.Text)
+	index := 0
+	for _, sentence := range s.parts {
+		for first := sentence.first; first < sentence.last || index == 0 && sentence.empty(); first += MaxTokens {
+			piece := s.piece(sentence, first)
+			if !longEnough(s.distinctHalves(piece), minTokens) {
+				short++
+				index++
+				continue
+			}
+			var set []uint64
+			slab, set = s.set(slab, piece)
+			dst = append(dst, feed.Sentence{
+				Source: p.Source, Post: p.ID, Author: p.Author, Lang: p.Lang, Time: p.Time,
+				Index: index, Start: piece.start, End: piece.end, Text: p.Text[piece.start:piece.end],
+				Tokens: set, Group: feed.GroupHash(set), Sequence: s.hashSequence(piece), Version: version,
+				Coverage: float32(piece.last-piece.first) / float32(len(s.units)),
+				Untimed:  !p.Timed, TimeAdjusted: p.Adjusted, Repost: repost,
+			})
+			index++
+		}
+	}
+	return dst, short
+}
+
+// piece is the part of a sentence that begins with token first: all of it, or MaxTokens tokens. Pieces share
+// the sentence's range between them: each ends where its last token does, the outer ends are the sentence's.
+func (s *Splitter) piece(p part, first int) part {
+	out := part{p.span, first, min(first+MaxTokens, p.last)}
+	if first > p.first {
+		out.start = s.units[first].start
+	}
+	if out.last < p.last {
+		out.end = s.units[out.last-1].end
+	}
+	return out
+}
+
+// set appends the token set of p to slab and returns it too.
+func (s *Splitter) set(slab []uint64, p part) (rest, set []uint64) {
+	from := len(slab)
+	slab = append(slab, s.ids[p.first:p.last]...)
+	slices.Sort(slab[from:])
+	set = slices.Compact(slab[from:])
+	return slab[:from+len(set)], set[:len(set):len(set)]
+}
+
+// hashSequence is the xxh3 of the ids in order, 8 bytes each, little endian.
+func (s *Splitter) hashSequence(p part) uint64 {
+	s.sequence = s.sequence[:0]
+	for _, id := range s.ids[p.first:p.last] {
+		s.sequence = binary.LittleEndian.AppendUint64(s.sequence, id)
+	}
+	return xxh3.Hash(s.sequence)
+}
+
+// distinctHalves weighs the distinct tokens of p, in units of ½.
+func (s *Splitter) distinctHalves(p part) int {
+	sum := 0
+	for i := p.first; i < p.last; i++ {
+		if !slices.Contains(s.ids[p.first:i], s.ids[i]) {
+			sum += halves[s.units[i].kind]
+		}
+	}
+	return sum
+}
