@@ -34,7 +34,7 @@ package hashcodes
 //	05 03 02 01 28            5: gap 5, in 3 sentences, 2 ones, at 1 and 40
 //	00 02 00                  6: gap 0, in 2 sentences, no ones
 //	a5 02 01 ff               300: gap 293, in 1 sentence, hashed
-//	CHECKSUM                  checksum
+//	84 42 60 d2 6e 7c af 80   checksum
 const (
 	magic         = "RFRCODES"
 	formatVersion = 1

@@ -1,7 +1,7 @@
 package hashcodes
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -10,29 +10,12 @@ import (
 	"refrain/text"
 )
 
-// Limits of a model. The lengths bound what a reader accepts from a file.
-const (
-	MaxOnes    = 8
-	maxLearner = 64
-	maxTrained = 1 << 20
-)
-
-// Description is what a model says about itself.
-type Description struct {
-	Bits        int    // m: bits of a signature; 32, 64, 128 or 256
-	Ones        int    // l: ones of a code; 1 to MaxOnes
-	Learner     string // how the codes came about, e.g. "md5"; 1 to 64 bytes
-	Seed        uint64 // of the learner's random choices
-	TrainedOn   string // a JSON value that says what the codes were learned from; "" for nothing
-	TextVersion int    // text.Version of the token ids
-}
-
 // Entry is one token of a model's vocabulary.
 type Entry struct {
 	Token     uint64
 	Frequency uint32  // sentences of the training text that hold the token
-	Hashed    bool    // the code is the hashed one, as for tokens outside the vocabulary
-	Positions []uint8 // otherwise the ones of the code, ascending; at most Description.Ones, perhaps none
+	Hashed    bool    // the code is the hashed one, as for tokens outside the vocabulary; Positions is empty
+	Positions []uint8 // the ones of the code, ascending; at most Description.Ones, perhaps none
 }
 
 // Model maps tokens to codes. It never changes, so goroutines may share it.
@@ -42,11 +25,18 @@ type Entry struct {
 // what it finds. That is true also of a model whose TextVersion differs from text.Version: its vocabulary is met
 // less often, and that is all.
 type Model struct {
-	about   Description
-	words   int
-	rows    map[uint64]int // token -> place in the slices
-	entries []Entry        // by token, ascending
-	codes   []uint32       // words of every entry, one entry after the other
+	about      Description
+	words      int
+	vocabulary []token           // by id, ascending
+	rows       map[uint64]uint32 // token id -> place in the vocabulary
+	codes      []uint32          // the words of every code, in the order of the vocabulary
+}
+
+// token is what a model keeps of an Entry, apart from the code.
+type token struct {
+	id        uint64
+	frequency uint32
+	hashed    bool
 }
 
 // NewMD5 returns the model that hashes every token: ones of bits bits, drawn as described at hashedPositions.
@@ -61,10 +51,9 @@ func New(about Description, entries []Entry) (*Model, error) {
 		return nil, fmt.Errorf("model: %w", err)
 	}
 	entries = slices.Clone(entries)
-	slices.SortFunc(entries, compareTokens)
+	slices.SortFunc(entries, func(a, b Entry) int { return cmp.Compare(a.Token, b.Token) })
 	m := newModel(about)
 	for _, e := range entries {
-		e.Positions = slices.Clone(e.Positions)
 		err := m.add(e)
 		if err != nil {
 			return nil, fmt.Errorf("model: token %#x: %w", e.Token, err)
@@ -73,60 +62,32 @@ func New(about Description, entries []Entry) (*Model, error) {
 	return m, nil
 }
 
-func compareTokens(a, b Entry) int {
-	if a.Token < b.Token {
-		return -1
-	}
-	if a.Token > b.Token {
-		return 1
-	}
-	return 0
-}
-
 func newModel(about Description) *Model {
-	return &Model{about: about, words: about.Bits / 32, rows: map[uint64]int{}}
+	return &Model{about: about, words: about.Bits / 32, rows: map[uint64]uint32{}}
 }
 
-// validate reports everything that is wrong with d.
-func (d *Description) validate() error {
-	var errs []error
-	if !slices.Contains([]int{32, 64, 128, 256}, d.Bits) {
-		errs = append(errs, fmt.Errorf("%d bits: want 32, 64, 128 or 256", d.Bits))
-	}
-	if d.Ones < 1 || d.Ones > MaxOnes {
-		errs = append(errs, fmt.Errorf("%d ones per code: want 1 to %d", d.Ones, MaxOnes))
-	}
-	if len(d.Learner) < 1 || len(d.Learner) > maxLearner {
-		errs = append(errs, fmt.Errorf("learner's name of %d bytes: want 1 to %d", len(d.Learner), maxLearner))
-	}
-	if len(d.TrainedOn) > maxTrained {
-		errs = append(errs, fmt.Errorf("training description of %d bytes: want at most %d", len(d.TrainedOn), maxTrained))
-	} else if d.TrainedOn != "" && !json.Valid([]byte(d.TrainedOn)) {
-		errs = append(errs, errors.New("training description: not JSON"))
-	}
-	if d.TextVersion < 0 {
-		errs = append(errs, fmt.Errorf("text version %d: want at least 0", d.TextVersion))
-	}
-	return errors.Join(errs...)
-}
-
-// add appends an entry whose token is greater than all before, and keeps its positions.
+// add appends an entry whose token is greater than all before.
 func (m *Model) add(e Entry) error {
-	if n := len(m.entries); n > 0 && m.entries[n-1].Token >= e.Token {
+	if n := len(m.vocabulary); n > 0 && m.vocabulary[n-1].id >= e.Token {
 		return errors.New("token appears twice")
 	}
-	if e.Hashed {
-		e.Positions = hashedPositions(nil, e.Token, m.about.Bits, m.about.Ones)
-	} else if err := m.checkPositions(e.Positions); err != nil {
+	if e.Hashed && len(e.Positions) > 0 {
+		return errors.New("hashed code with positions of its own")
+	}
+	err := m.checkPositions(e.Positions)
+	if err != nil {
 		return err
 	}
-	m.rows[e.Token] = len(m.entries)
-	m.codes = append(m.codes, make([]uint32, m.words)...)
-	code := Signature(m.codes[len(m.codes)-m.words:])
+	code := make(Signature, m.words)
+	if e.Hashed {
+		m.orHashed(code, e.Token)
+	}
 	for _, p := range e.Positions {
 		code.set(p)
 	}
-	m.entries = append(m.entries, e)
+	m.rows[e.Token] = uint32(len(m.vocabulary))
+	m.vocabulary = append(m.vocabulary, token{e.Token, e.Frequency, e.Hashed})
+	m.codes = append(m.codes, code...)
 	return nil
 }
 
@@ -163,11 +124,25 @@ func (m *Model) Name() string {
 func (m *Model) Description() Description { return m.about }
 
 // Len is the number of tokens in the vocabulary.
-func (m *Model) Len() int { return len(m.entries) }
+func (m *Model) Len() int { return len(m.vocabulary) }
 
-// Entries yields the vocabulary by token, ascending. The positions belong to the model; of a hashed code they are
-// the positions that the hash gives.
-func (m *Model) Entries() iter.Seq[Entry] { return slices.Values(m.entries) }
+// Entries yields the vocabulary by token, ascending.
+func (m *Model) Entries() iter.Seq[Entry] {
+	return func(yield func(Entry) bool) {
+		for row, t := range m.vocabulary {
+			e := Entry{Token: t.id, Frequency: t.frequency, Hashed: t.hashed}
+			if !t.hashed {
+				e.Positions = m.code(row).positions()
+			}
+			if !yield(e) {
+				return
+			}
+		}
+	}
+}
+
+// code is the code of an entry of the vocabulary, in place.
+func (m *Model) code(row int) Signature { return m.codes[row*m.words : (row+1)*m.words] }
 
 // Frequency is the number of training sentences that hold the token; 0 outside the vocabulary.
 func (m *Model) Frequency(token uint64) uint32 {
@@ -175,7 +150,7 @@ func (m *Model) Frequency(token uint64) uint32 {
 	if !ok {
 		return 0
 	}
-	return m.entries[row].Frequency
+	return m.vocabulary[row].frequency
 }
 
 // Code overwrites dst[:Words()] with the code of a token and returns it. It does not allocate.
@@ -204,7 +179,7 @@ func (m *Model) or(dst Signature, token uint64) {
 		m.orHashed(dst, token)
 		return
 	}
-	for i, w := range m.codes[row*m.words : (row+1)*m.words] {
+	for i, w := range m.code(int(row)) {
 		dst[i] |= w
 	}
 }

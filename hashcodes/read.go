@@ -156,7 +156,7 @@ func (d *decoder) code(e *Entry, max int) error {
 		return fmt.Errorf("code with %d ones: want at most %d", n, max)
 	}
 	d.at = d.off
-	e.Positions = make([]uint8, n)
+	e.Positions = make([]uint8, n) // n <= 8
 	for i := range e.Positions {
 		e.Positions[i], err = d.byte()
 		if err != nil {

@@ -16,3 +16,14 @@ func Distance(a, b Signature) int {
 }
 
 func (s Signature) set(position uint8) { s[position/32] |= 1 << (position % 32) }
+
+// positions lists the ones of s, ascending.
+func (s Signature) positions() []uint8 {
+	var list []uint8
+	for i, w := range s {
+		for ; w != 0; w &= w - 1 {
+			list = append(list, uint8(32*i+bits.TrailingZeros32(w)))
+		}
+	}
+	return list
+}

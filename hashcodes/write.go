@@ -16,7 +16,7 @@ func (m *Model) Write(w io.Writer) error {
 	out.Write(m.appendHeader(nil)) // a bufio.Writer keeps its first error for Flush
 	var buf []byte
 	previous := ^uint64(0)
-	for _, e := range m.entries {
+	for e := range m.Entries() {
 		buf = appendEntry(buf[:0], previous, e)
 		out.Write(buf)
 		previous = e.Token
@@ -41,7 +41,7 @@ func (m *Model) appendHeader(b []byte) []byte {
 	b = appendString(b, m.about.Learner)
 	b = binary.LittleEndian.AppendUint64(b, m.about.Seed)
 	b = appendString(b, m.about.TrainedOn)
-	return binary.AppendUvarint(b, uint64(len(m.entries)))
+	return binary.AppendUvarint(b, uint64(m.Len()))
 }
 
 func appendString(b []byte, s string) []byte {

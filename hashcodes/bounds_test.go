@@ -1,0 +1,36 @@
+package hashcodes
+
+import (
+	"testing"
+
+	"refrain/text"
+)
+
+// TestBounds compares every field with what it stands for, asked of the threshold directly.
+func TestBounds(t *testing.T) {
+	for _, threshold := range []text.Threshold{{Num: 1, Den: 2}, {Num: 4, Den: 5}, {Num: 2, Den: 3}, {Num: 1, Den: 1}} {
+		b := NewBounds(threshold, 2)
+		for n := 1; n <= MaxSize; n++ {
+			s := b.For(n)
+			for m := 1; m <= MaxSize; m++ {
+				radius := Radius(threshold, 2, n, m)
+				if inside := s.Min <= m && m <= s.Max; inside != (radius >= 0) {
+					t.Fatalf("%v: sizes %d and %d: inside the bounds %v, radius %d", threshold, n, m, inside, radius)
+				}
+				if radius < 0 {
+					continue
+				}
+				if got := int(s.Radius[m-s.Min]); got != radius {
+					t.Errorf("%v: sizes %d and %d: radius %d, want %d", threshold, n, m, got, radius)
+				}
+				if got, want := int(s.Overlap[m-s.Min]), threshold.Overlap(n, m); got != want {
+					t.Errorf("%v: sizes %d and %d: overlap %d, want %d", threshold, n, m, got, want)
+				}
+				// Of n tokens, a partner shares Overlap; those it lacks are too few to fill the prefix.
+				if lacks := n - threshold.Overlap(n, m); s.Prefix <= lacks {
+					t.Errorf("%v: sizes %d and %d: a prefix of %d tokens may miss a partner that lacks %d", threshold, n, m, s.Prefix, lacks)
+				}
+			}
+		}
+	}
+}
