@@ -1,0 +1,84 @@
+package split
+
+import (
+	"context"
+	"encoding/binary"
+
+	"go.opentelemetry.io/otel/propagation"
+
+	"refrain/feed"
+	"refrain/text"
+	"refrain/topic"
+)
+
+// maxRecord is about how large the data of one record gets: well below what brokers take by default (1 MiB).
+const maxRecord = 256 << 10
+
+// Partition is the sentence partition, of n, that the occurrences of a group go to.
+func Partition(group feed.Hash, n int) int {
+	return int(binary.BigEndian.Uint64(group[:8]) % uint64(n))
+}
+
+// encode splits posts and returns their records and the number of their sentences, too short ones included.
+func (s *Split) encode(src *source, posts []feed.Post, traceparent string) ([]topic.Record, int) {
+	e := encoder{parts: make([][]feed.Sentence, s.cfg.Sentences.Partitions()), trace: traceparent}
+	var all []feed.Sentence
+	for i := range posts {
+		var short int
+		all, short = src.splitter.Sentences(all, &posts[i], s.cfg.MinTokens)
+		e.short += short
+	}
+	sentences := len(all) + e.short
+	for i := range all {
+		p := Partition(all[i].Group, len(e.parts))
+		e.parts[p] = append(e.parts[p], all[i])
+	}
+	return e.records(), sentences
+}
+
+type encoder struct {
+	parts [][]feed.Sentence // by partition
+	short int               // counted in the first record
+	trace string
+	out   []topic.Record
+}
+
+func (e *encoder) records() []topic.Record {
+	for p, sentences := range e.parts {
+		for len(sentences) > 0 {
+			n := fits(sentences)
+			e.record(p, sentences[:n])
+			sentences = sentences[n:]
+		}
+	}
+	if e.short > 0 { // no sentence at all that is compared
+		e.record(0, nil)
+	}
+	return e.out
+}
+
+func (e *encoder) record(partition int, sentences []feed.Sentence) {
+	b := topic.Batch{Sentences: sentences, TooShort: e.short, TextVersion: text.Version}
+	e.short = 0
+	e.out = append(e.out, topic.Record{Partition: partition, Trace: e.trace, Data: b.Append(nil)})
+}
+
+// fits is how many of the first sentences one record takes; at least one.
+func fits(sentences []feed.Sentence) int {
+	size := 0
+	for i := range sentences {
+		s := &sentences[i]
+		size += 64 + len(s.Text) + 8*len(s.Tokens) + len(s.Source) + len(s.Post) + len(s.Author)
+		if size > maxRecord && i > 0 {
+			return i
+		}
+	}
+	return len(sentences)
+}
+
+// traceparent is the W3C trace context of ctx, "" without one.
+func traceparent(ctx context.Context) string {
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(ctx, carrier)
+	return carrier["traceparent"]
+}

@@ -1,0 +1,30 @@
+package split
+
+import (
+	"context"
+	"errors"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
+)
+
+type metrics struct {
+	sentences, late metric.Int64Counter
+}
+
+func newMetrics() (m metrics, err error) {
+	var errs [2]error
+	meter := otel.Meter("refrain/split")
+	m.sentences, errs[0] = meter.Int64Counter("refrain_split_sentences",
+		metric.WithDescription("Sentences of posts that became durable, too short ones included"))
+	m.late, errs[1] = meter.Int64Counter("refrain_ingest_late",
+		metric.WithDescription("Posts more than lateness behind the least clock of the active source partitions"))
+	return m, errors.Join(errs[:]...)
+}
+
+func (m *metrics) wrote(ctx context.Context, sentences, late int) {
+	m.sentences.Add(ctx, int64(sentences))
+	if late > 0 {
+		m.late.Add(ctx, int64(late))
+	}
+}

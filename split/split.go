@@ -1,0 +1,213 @@
+// Package split turns posts into the sentence records that the match workers read.
+//
+// A post is stamped, cut into sentences and written to the partitions that the hashes of its token sets say, so
+// that all occurrences of one text meet in one partition. Behind the posts go marks: a mark says how far the clock
+// of a source partition has got, and stands in a partition behind everything that it speaks of. That is the one
+// promise that the workers' window leans on, so a mark is written only when every sentence of the posts before it
+// is durable in every partition.
+package split
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
+
+	"refrain/feed"
+	"refrain/topic"
+)
+
+// Config says how to split. Sentences is required; every other zero value works.
+type Config struct {
+	Sentences topic.Topic // where the sentence records go
+	Control   topic.Topic // where tombstones go, to its partition 0; nil: Delete is an error
+	MinTokens int         // of a sentence that is compared; 0 means 4
+
+	// Lateness is what the window tolerates; posts further behind the least clock are counted late. 0 means 5 min.
+	Lateness time.Duration
+	// AppendTimeout is how long one append may take before it is made again with a new stamp: the workers rely on
+	// stamps to be that close to the truth. 0 means 10 s.
+	AppendTimeout time.Duration
+	Attempts      int // at an append, before Write gives up; 0 means 3
+
+	Now    func() time.Time // nil means time.Now
+	Logger *slog.Logger     // nil means slog.Default()
+
+	seam seam
+}
+
+// seam breaks the rules for the simulation's mutants.
+type seam struct {
+	newestClock bool // the clock is the newest time seen
+	markFirst   bool // marks go out before the batch they speak of
+}
+
+const (
+	future    = time.Minute      // how far ahead of now a post may be
+	markEvery = time.Second      // marks are written at least this often while posts flow
+	idleAfter = 30 * time.Second // without posts, a source partition is idle
+)
+
+func (c Config) withDefaults() Config {
+	if c.MinTokens == 0 {
+		c.MinTokens = 4
+	}
+	if c.Lateness == 0 {
+		c.Lateness = 5 * time.Minute
+	}
+	if c.AppendTimeout == 0 {
+		c.AppendTimeout = 10 * time.Second
+	}
+	if c.Attempts == 0 {
+		c.Attempts = 3
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c
+}
+
+// Split writes posts to the sentence topic. It may be used by several goroutines; the batches of one source
+// partition are written one after the other, so whoever waits for one Write before the next keeps their order.
+type Split struct {
+	cfg     Config
+	tracer  trace.Tracer
+	metrics metrics
+
+	mu      sync.Mutex
+	sources map[string]*source
+}
+
+// New returns a Split that knows no source partition yet.
+func New(cfg Config) (*Split, error) {
+	if cfg.Sentences == nil {
+		return nil, errors.New("split: no sentence topic")
+	}
+	m, err := newMetrics()
+	if err != nil {
+		return nil, fmt.Errorf("split: %w", err)
+	}
+	cfg = cfg.withDefaults()
+	return &Split{cfg: cfg, tracer: otel.Tracer("refrain/split"), metrics: m, sources: map[string]*source{}}, nil
+}
+
+// Write stamps posts, in place, and returns nil when all their sentences are durable. After an error the caller
+// writes the same posts again, stamped as they are, before any others of that source partition: what was written
+// twice is recognised and changes nothing.
+//
+// A post without a time of its own keeps the Time it has, its record's, or gets the present. One more than a
+// minute ahead gets the present too, and Adjusted.
+func (s *Split) Write(ctx context.Context, posts []feed.Post, partition string) error {
+	ctx, span := s.tracer.Start(ctx, "split")
+	defer span.End()
+	src := s.source(partition)
+	src.mu.Lock()
+	defer src.mu.Unlock()
+	if err := s.write(ctx, src, posts); err != nil {
+		span.RecordError(err)
+		return fmt.Errorf("split batch of %q: %w", partition, err)
+	}
+	return nil
+}
+
+func (s *Split) write(ctx context.Context, src *source, posts []feed.Post) error {
+	now := s.cfg.Now()
+	stamp(posts, feed.FromTime(now))
+	late := s.late(posts)
+	records, sentences := s.encode(src, posts, traceparent(ctx))
+	if s.cfg.seam.markFirst {
+		s.vouch(src, posts, now)
+		s.mark(ctx, src, now, false)
+	}
+	if err := s.append(ctx, records); err != nil {
+		return err
+	}
+	s.metrics.wrote(ctx, sentences, late)
+	s.vouch(src, posts, now)
+	if now.Sub(src.marked) >= markEvery {
+		s.mark(ctx, src, now, false)
+	}
+	return nil
+}
+
+// stamp gives every post its time.
+func stamp(posts []feed.Post, now feed.Time) {
+	limit := now.Add(future)
+	for i := range posts {
+		p := &posts[i]
+		switch {
+		case !p.Timed && (p.Time == 0 || p.Time > limit):
+			p.Time = now
+		case p.Timed && p.Time > limit:
+			p.Time, p.Adjusted = now, true
+		}
+	}
+}
+
+// append makes records durable. An attempt that takes too long is given up, and made again with a new stamp.
+func (s *Split) append(ctx context.Context, records []topic.Record) error {
+	if len(records) == 0 {
+		return nil
+	}
+	pause := 100 * time.Millisecond
+	for attempt := 1; ; attempt++ {
+		err := s.attempt(ctx, records)
+		if err == nil || attempt == s.cfg.Attempts || hopeless(err) || ctx.Err() != nil {
+			return err
+		}
+		s.cfg.Logger.Warn("append sentences again", "attempt", attempt, "error", err)
+		if err := wait(ctx, pause); err != nil {
+			return err
+		}
+		pause *= 4
+	}
+}
+
+func (s *Split) attempt(ctx context.Context, records []topic.Record) error {
+	ctx, cancel := context.WithTimeout(ctx, s.cfg.AppendTimeout)
+	defer cancel()
+	now := s.cfg.Now()
+	for i := range records {
+		records[i].Time = now
+	}
+	return s.cfg.Sentences.Append(ctx, records)
+}
+
+// hopeless: an error that trying again at once does not mend.
+func hopeless(err error) bool {
+	return errors.Is(err, topic.ErrFull) || errors.Is(err, topic.ErrTooLarge) || errors.Is(err, topic.ErrClosed)
+}
+
+func wait(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// Delete makes the deletion of posts durable; the workers take them out of their windows soon after.
+func (s *Split) Delete(ctx context.Context, deleted []topic.Tombstone) error {
+	if len(deleted) == 0 {
+		return nil
+	}
+	if s.cfg.Control == nil {
+		return errors.New("delete posts: no control topic")
+	}
+	record := topic.Record{Time: s.cfg.Now(), Trace: traceparent(ctx), Data: topic.AppendTombstones(nil, deleted)}
+	if err := s.cfg.Control.Append(ctx, []topic.Record{record}); err != nil {
+		return fmt.Errorf("delete posts: %w", err)
+	}
+	return nil
+}

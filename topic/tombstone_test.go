@@ -1,0 +1,41 @@
+package topic_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"refrain/topic"
+)
+
+func TestTombstonesRoundTrip(t *testing.T) {
+	for _, want := range [][]topic.Tombstone{{}, {{"", "p1"}}, {{"x", "p\xff\x00"}, {"ü", ""}}} {
+		data := topic.AppendTombstones([]byte("head"), want)[4:]
+		got, err := topic.DecodeTombstones(data)
+		if diff := cmp.Diff(want, got); err != nil || diff != "" {
+			t.Errorf("error %v, difference %s", err, diff)
+		}
+	}
+}
+
+func FuzzDecodeTombstones(f *testing.F) {
+	data := topic.AppendTombstones(nil, []topic.Tombstone{{Source: "x", Post: "p1"}, {Post: "p2"}})
+	f.Add(data)
+	f.Add(data[:len(data)-8])
+	f.Fuzz(func(t *testing.T, data []byte) {
+		for _, b := range [][]byte{data, seal(data)} {
+			got, err := topic.DecodeTombstones(b)
+			if err != nil {
+				if !errors.Is(err, topic.ErrTombstones) {
+					t.Errorf("got %v", err)
+				}
+				continue
+			}
+			again, err := topic.DecodeTombstones(topic.AppendTombstones(nil, got))
+			if diff := cmp.Diff(got, again); err != nil || diff != "" {
+				t.Errorf("written and read again: error %v, difference %s", err, diff)
+			}
+		}
+	})
+}
