@@ -1,0 +1,117 @@
+// Package detector turns sentences into verified reuse events.
+//
+// A Detector holds the window of one partition. A look-up of x goes both ways in event time, because posts do
+// not arrive in its order: rows earlier than x say that x repeats their group, rows later than x say that they
+// repeat x's. Candidates come from the window's engine, which loses none; Jaccard on the token sets decides.
+package detector
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"refrain/feed"
+	"refrain/hashcodes"
+	"refrain/sigstore"
+	"refrain/text"
+)
+
+// Scheme is the name of this kind of match: it is part of every event's id.
+const Scheme = "near"
+
+// Engine makes the engine of one window; see sigstore.Engine.
+type Engine func(bounds *hashcodes.Bounds, model *hashcodes.Model) sigstore.Engine
+
+// Config says what counts as a match and what the window may hold.
+type Config struct {
+	Threshold      text.Threshold
+	Span, Lateness time.Duration
+	MaxMatches     int   // groups that one look-up reports at most, its own first; 0: no limit
+	Budget         int64 // bytes of the window; 0: no limit
+	OmitTexts      bool  // keep no texts in the window
+	Model          *hashcodes.Model
+	Engine         Engine                // nil: scan
+	OnForced       func(sigstore.Forced) // told when the budget forces early expiry; may be nil
+}
+
+func (c *Config) validate() error {
+	var errs []error
+	if c.Threshold.Num <= 0 || c.Threshold.Num > c.Threshold.Den {
+		errs = append(errs, fmt.Errorf("threshold %d/%d: want more than 0 and at most 1", c.Threshold.Num, c.Threshold.Den))
+	}
+	if c.Span < time.Millisecond {
+		errs = append(errs, fmt.Errorf("span %v: want at least 1ms", c.Span))
+	}
+	if c.Lateness < 0 {
+		errs = append(errs, fmt.Errorf("lateness %v: want 0 or more", c.Lateness))
+	}
+	if c.MaxMatches < 0 || c.Budget < 0 {
+		errs = append(errs, fmt.Errorf("max matches %d, budget %d: want 0 (no limit) or more", c.MaxMatches, c.Budget))
+	}
+	if c.Model == nil {
+		errs = append(errs, errors.New("no model"))
+	}
+	return errors.Join(errs...)
+}
+
+// Detector is not safe for concurrent use.
+type Detector struct {
+	cfg    Config
+	window *sigstore.Window
+	bounds *hashcodes.Bounds
+	counts Counts
+}
+
+// Counts are what a detector has done.
+type Counts struct {
+	Lookups, Candidates, Matches int64 // Candidates: groups whose tokens were compared
+	Truncated                    int64 // look-ups that max_matches cut short
+	Late                         int64 // sentences inserted that were older than W - lateness
+}
+
+// New returns a detector with an empty window.
+func New(cfg Config) (*Detector, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("detector: %w", err)
+	}
+	bounds := hashcodes.NewBounds(cfg.Threshold, cfg.Model.Ones())
+	if cfg.Engine == nil {
+		cfg.Engine = Scan
+	}
+	w := sigstore.New(sigstore.Config{
+		Span: cfg.Span, Lateness: cfg.Lateness, Budget: cfg.Budget, OmitTexts: cfg.OmitTexts,
+		Model: cfg.Model, Engine: cfg.Engine(bounds, cfg.Model), OnForced: cfg.OnForced,
+	})
+	return &Detector{cfg: cfg, window: w, bounds: bounds}, nil
+}
+
+// Scan is the engine that scans the bands of signatures.
+func Scan(bounds *hashcodes.Bounds, model *hashcodes.Model) sigstore.Engine {
+	return sigstore.Scan(bounds, model.Words())
+}
+
+// Insert takes x into the window. It reports false, and changes nothing, if x is there already.
+func (d *Detector) Insert(x *feed.Sentence) bool {
+	if !d.window.Insert(x) {
+		return false
+	}
+	if d.window.IsLate(x.Time) {
+		d.counts.Late++
+	}
+	return true
+}
+
+// Advance moves the clock on; see sigstore.Window.
+func (d *Detector) Advance(w feed.Time) { d.window.Advance(w) }
+
+// Delete removes a post of whatever version from the window.
+func (d *Detector) Delete(source, post string) { d.window.Delete(source, post) }
+
+// Horizon is the time before which occurrences may have gone.
+func (d *Detector) Horizon() feed.Time { return d.window.Horizon() }
+
+// Counts returns what the detector has done so far.
+func (d *Detector) Counts() Counts { return d.counts }
+
+// Stats returns the state of the window.
+func (d *Detector) Stats() sigstore.Stats { return d.window.Stats() }

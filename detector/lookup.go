@@ -1,0 +1,168 @@
+package detector
+
+import (
+	"refrain/feed"
+	"refrain/sigstore"
+)
+
+// Lookup appends a match for every pair that x makes with a row of the window: (x, group of the row) where the
+// row is earlier, (row, group of x) where it is later. Whether x itself is in the window makes no difference.
+// A pair may be reported again by the look-up of its other sentence: same id.
+func (d *Detector) Lookup(dst []feed.Match, x *feed.Sentence) []feed.Match {
+	return d.lookup(dst, x, false)
+}
+
+// LookupNew is Lookup without the matches that an earlier call has reported. That needs a feed in which every
+// sentence is looked up and then inserted, once, in one order. Two versions of a post that share a sentence
+// share its events too: those may come twice.
+func (d *Detector) LookupNew(dst []feed.Match, x *feed.Sentence) []feed.Match {
+	return d.lookup(dst, x, true)
+}
+
+// Has reports whether x is in the window: then it is a redelivery.
+func (d *Detector) Has(x *feed.Sentence) bool { return d.window.Has(x) }
+
+func (d *Detector) lookup(dst []feed.Match, x *feed.Sentence, once bool) []feed.Match {
+	d.counts.Lookups++
+	begin := len(dst)
+	groups, q := d.window.Search(x)
+	l := look{d: d, x: x, q: q, once: once, own: d.window.Group(x.Group), limit: d.cfg.MaxMatches}
+	if l.own != nil {
+		dst = l.visit(dst, l.own, len(x.Tokens))
+	}
+	for _, g := range groups {
+		if g != l.own {
+			dst = l.verify(dst, g)
+		}
+	}
+	if l.truncated {
+		d.counts.Truncated++
+		for i := begin; i < len(dst); i++ {
+			dst[i].Truncated = true
+		}
+	}
+	d.counts.Matches += int64(len(dst) - begin)
+	return dst
+}
+
+// look is one look-up under way.
+type look struct {
+	d         *Detector
+	x         *feed.Sentence
+	q         *sigstore.Query
+	once      bool
+	own       *sigstore.Group // x's, if the window has it
+	groups    int             // reported
+	limit     int             // of groups; 0: none
+	truncated bool
+}
+
+// verify decides on the token sets.
+func (l *look) verify(dst []feed.Match, g *sigstore.Group) []feed.Match {
+	l.d.counts.Candidates++
+	overlap := l.q.Overlap(g)
+	b := l.d.bounds.For(len(l.x.Tokens))
+	if m := g.Size() - b.Min; m < 0 || m >= len(b.Overlap) || overlap < int(b.Overlap[m]) {
+		return dst
+	}
+	return l.visit(dst, g, overlap)
+}
+
+// visit reports what x and the rows of g make of each other, unless the limit is reached.
+func (l *look) visit(dst []feed.Match, g *sigstore.Group, overlap int) []feed.Match {
+	before := len(dst)
+	dst = l.forward(dst, g, overlap)
+	l.eachLater(g, func(y *sigstore.Later) { dst = append(dst, l.backward(g, y, overlap)) })
+	if len(dst) == before {
+		return dst
+	}
+	if l.limit > 0 && l.groups == l.limit {
+		l.truncated = true
+		return dst[:before]
+	}
+	l.groups++
+	return dst
+}
+
+// eachLater visits the rows of a group that x makes repeats.
+func (l *look) eachLater(g *sigstore.Group, visit func(*sigstore.Later)) {
+	if l.once {
+		l.d.window.EachNew(g, l.x, visit)
+		return
+	}
+	l.d.window.EachLater(g, l.x, visit)
+}
+
+// forward appends (x, g) if x repeats g.
+func (l *look) forward(dst []feed.Match, g *sigstore.Group, overlap int) []feed.Match {
+	w, x := l.d.window, l.x
+	earlier, sequence, ok := w.Earlier(g, x)
+	if !ok {
+		return dst
+	}
+	m := l.match(g, overlap)
+	m.ID = feed.EventID(Scheme, x.Source, x.Post, x.Index, x.Group, g.Hash)
+	m.Group, m.Identical, m.Earlier = g.Hash, sequence == x.Sequence, earlier
+	m.Later = occurrenceOf(x)
+	m.Coverage, m.Repost, m.TimeAdjusted = float64(x.Coverage), x.Repost, x.TimeAdjusted
+	counted := g == l.own && w.Has(x)
+	m.setHistory(w.History(g, x.Source, x.Author, counted))
+	return append(dst, m.finish())
+}
+
+// backward is (y, group of x): y, an occurrence of g, is later than x and repeats it.
+func (l *look) backward(g *sigstore.Group, y *sigstore.Later, overlap int) feed.Match {
+	w, x := l.d.window, l.x
+	m := l.match(g, overlap)
+	m.ID = feed.EventID(Scheme, y.Source, y.Post, y.Sentence, g.Hash, x.Group)
+	m.Group, m.Identical, m.Earlier, m.Later = x.Group, y.Sequence == x.Sequence, occurrenceOf(x), y.Occurrence
+	m.Coverage, m.Repost, m.TimeAdjusted = float64(y.Coverage), y.Repost, y.TimeAdjusted
+	m.setHistory(l.historyOfOwn(w, g, y))
+	return m.finish()
+}
+
+// historyOfOwn is what is known of x's group when y, of group g, is said to repeat it.
+func (l *look) historyOfOwn(w *sigstore.Window, g *sigstore.Group, y *sigstore.Later) sigstore.History {
+	x := l.x
+	if l.own == nil {
+		return sigstore.Alone(x, y.Source, y.Author)
+	}
+	h := w.History(l.own, y.Source, y.Author, g == l.own)
+	if !w.Has(x) {
+		h.Occurrences++
+	}
+	if (feed.Key{Time: x.Time, Source: x.Source, Post: x.Post}).Compare(
+		feed.Key{Time: h.First.Time, Source: h.First.Source, Post: h.First.Post}) < 0 {
+		h.First = feed.First{Source: x.Source, Post: x.Post, Time: x.Time}
+	}
+	return h
+}
+
+func (l *look) match(g *sigstore.Group, overlap int) *match {
+	union := len(l.x.Tokens) + g.Size() - overlap
+	m := &match{feed.Match{Scheme: Scheme, Jaccard: float64(overlap) / float64(union)}}
+	if g != l.own {
+		m.Hamming = l.d.window.Distance(l.q, g)
+	}
+	return m
+}
+
+// match is a feed.Match in the making.
+type match struct{ feed.Match }
+
+func (m *match) setHistory(h sigstore.History) {
+	m.First, m.Occurrences, m.Authors, m.AuthorsEstimated = h.First, h.Occurrences, h.Authors, h.AuthorsEstimated
+}
+
+func (m *match) finish() feed.Match {
+	l, e := &m.Later, &m.Earlier
+	m.SameAuthor = l.Author != "" && l.Author == e.Author && l.Source == e.Source
+	return m.Match
+}
+
+func occurrenceOf(x *feed.Sentence) feed.Occurrence {
+	return feed.Occurrence{
+		Source: x.Source, Post: x.Post, Author: x.Author, Lang: x.Lang, Time: x.Time,
+		Sentence: x.Index, Start: x.Start, End: x.End, Text: x.Text,
+	}
+}

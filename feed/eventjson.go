@@ -1,0 +1,181 @@
+package feed
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// ReuseType is the CloudEvents type of a match.
+const ReuseType = "dev.refrain.reuse.v1"
+
+// AppendEvent appends m as a CloudEvents 1.0 structured JSON object, without a newline. deployment is the
+// event's source: the name of whoever found the match. Bytes that are not UTF-8 come out as U+FFFD.
+//
+// It is written by hand because it runs once an event and there may be several events a post.
+func (m *Match) AppendEvent(dst []byte, deployment string) []byte {
+	dst = append(dst, `{"specversion":"1.0","type":"`+ReuseType+`","source":`...)
+	dst = appendString(dst, deployment)
+	dst = append(dst, `,"id":"`...)
+	dst = appendHash(dst, m.ID)
+	dst = append(dst, `","time":`...)
+	dst = appendTime(dst, m.Later.Time)
+	dst = append(dst, `,"subject":`...)
+	dst = appendString(dst, m.Later.Post)
+	dst = append(dst, `,"partitionkey":`...)
+	dst = appendString(dst, m.Later.Post)
+	dst = append(dst, `,"datacontenttype":"application/json","data":`...)
+	dst = m.appendData(dst)
+	return append(dst, '}')
+}
+
+func (m *Match) appendData(dst []byte) []byte {
+	dst = append(dst, `{"scheme":`...)
+	dst = appendString(dst, m.Scheme)
+	dst = append(dst, `,"group":"`...)
+	dst = appendHash(dst, m.Group)
+	dst = append(dst, `","jaccard":`...)
+	dst = strconv.AppendFloat(dst, m.Jaccard, 'g', -1, 64)
+	dst = append(dst, `,"hamming":`...)
+	dst = strconv.AppendInt(dst, int64(m.Hamming), 10)
+	dst = appendBool(dst, `,"identical":`, m.Identical)
+	dst = m.Later.append(append(dst, `,"later":`...))
+	dst = m.Earlier.append(append(dst, `,"earlier":`...))
+	dst = m.First.append(append(dst, `,"first":`...))
+	dst = append(dst, `,"occurrences":`...)
+	dst = strconv.AppendInt(dst, int64(m.Occurrences), 10)
+	dst = append(dst, `,"authors":`...)
+	dst = strconv.AppendInt(dst, int64(m.Authors), 10)
+	dst = appendBool(dst, `,"authorsEstimated":`, m.AuthorsEstimated)
+	dst = append(dst, `,"coverage":`...)
+	dst = strconv.AppendFloat(dst, m.Coverage, 'g', 3, 64)
+	dst = appendBool(dst, `,"sameAuthor":`, m.SameAuthor)
+	dst = appendBool(dst, `,"repost":`, m.Repost)
+	dst = appendBool(dst, `,"timeAdjusted":`, m.TimeAdjusted)
+	dst = appendBool(dst, `,"truncated":`, m.Truncated)
+	return append(dst, '}')
+}
+
+func (o *Occurrence) append(dst []byte) []byte {
+	dst = appendString(append(dst, `{"source":`...), o.Source)
+	dst = appendString(append(dst, `,"post":`...), o.Post)
+	dst = appendString(append(dst, `,"author":`...), o.Author)
+	dst = appendString(append(dst, `,"lang":`...), o.Lang)
+	dst = appendTime(append(dst, `,"time":`...), o.Time)
+	dst = strconv.AppendInt(append(dst, `,"sentence":`...), int64(o.Sentence), 10)
+	dst = strconv.AppendInt(append(dst, `,"start":`...), int64(o.Start), 10)
+	dst = strconv.AppendInt(append(dst, `,"end":`...), int64(o.End), 10)
+	dst = appendString(append(dst, `,"text":`...), o.Text)
+	return append(dst, '}')
+}
+
+func (f *First) append(dst []byte) []byte {
+	dst = appendString(append(dst, `{"source":`...), f.Source)
+	dst = appendString(append(dst, `,"post":`...), f.Post)
+	dst = appendTime(append(dst, `,"time":`...), f.Time)
+	return append(dst, '}')
+}
+
+// appendString quotes s as JSON. Invalid UTF-8 is replaced, which AppendQuote also reports as an error.
+func appendString(dst []byte, s string) []byte {
+	dst, _ = jsontext.AppendQuote(dst, s)
+	return dst
+}
+
+func appendHash(dst []byte, h Hash) []byte {
+	const digits = "0123456789abcdef"
+	for _, c := range h {
+		dst = append(dst, digits[c>>4], digits[c&15])
+	}
+	return dst
+}
+
+func appendTime(dst []byte, t Time) []byte {
+	dst = append(dst, '"')
+	dst = t.Time().AppendFormat(dst, timeLayout)
+	return append(dst, '"')
+}
+
+func appendBool(dst []byte, key string, v bool) []byte {
+	return strconv.AppendBool(append(dst, key...), v)
+}
+
+// eventJSON is the shape of an event for reading; AppendEvent is its counterpart.
+type eventJSON struct {
+	Type string `json:"type"`
+	ID   string `json:"id"`
+	Data struct {
+		Scheme       string         `json:"scheme"`
+		Group        string         `json:"group"`
+		Jaccard      float64        `json:"jaccard"`
+		Hamming      int            `json:"hamming"`
+		Identical    bool           `json:"identical"`
+		Later        occurrenceJSON `json:"later"`
+		Earlier      occurrenceJSON `json:"earlier"`
+		First        firstJSON      `json:"first"`
+		Occurrences  int            `json:"occurrences"`
+		Authors      int            `json:"authors"`
+		Estimated    bool           `json:"authorsEstimated"`
+		Coverage     float64        `json:"coverage"`
+		SameAuthor   bool           `json:"sameAuthor"`
+		Repost       bool           `json:"repost"`
+		TimeAdjusted bool           `json:"timeAdjusted"`
+		Truncated    bool           `json:"truncated"`
+	} `json:"data"`
+}
+
+type occurrenceJSON struct {
+	Source   string `json:"source"`
+	Post     string `json:"post"`
+	Author   string `json:"author"`
+	Lang     string `json:"lang"`
+	Time     Time   `json:"time"`
+	Sentence int    `json:"sentence"`
+	Start    int    `json:"start"`
+	End      int    `json:"end"`
+	Text     string `json:"text"`
+}
+
+type firstJSON struct {
+	Source string `json:"source"`
+	Post   string `json:"post"`
+	Time   Time   `json:"time"`
+}
+
+// DecodeEvent reads what AppendEvent writes.
+func DecodeEvent(b []byte) (Match, error) {
+	var e eventJSON
+	if err := json.Unmarshal(b, &e); err != nil {
+		return Match{}, fmt.Errorf("event: %w", err)
+	}
+	if e.Type != ReuseType {
+		return Match{}, fmt.Errorf("event: type %q, want %q", e.Type, ReuseType)
+	}
+	id, err := ParseHash(e.ID)
+	if err != nil {
+		return Match{}, fmt.Errorf("event: id: %w", err)
+	}
+	group, err := ParseHash(e.Data.Group)
+	if err != nil {
+		return Match{}, fmt.Errorf("event %s: group: %w", id, err)
+	}
+	d := &e.Data
+	return Match{
+		ID: id, Scheme: d.Scheme, Group: group, Jaccard: d.Jaccard, Hamming: d.Hamming, Identical: d.Identical,
+		Later: Occurrence(d.Later), Earlier: Occurrence(d.Earlier), First: First(d.First),
+		Occurrences: d.Occurrences, Authors: d.Authors, AuthorsEstimated: d.Estimated, Coverage: d.Coverage,
+		SameAuthor: d.SameAuthor, Repost: d.Repost, TimeAdjusted: d.TimeAdjusted, Truncated: d.Truncated,
+	}, nil
+}
+
+// MarshalText writes t as RFC 3339.
+func (t Time) MarshalText() ([]byte, error) { return t.Time().AppendFormat(nil, timeLayout), nil }
+
+// UnmarshalText reads what ParseTime reads.
+func (t *Time) UnmarshalText(b []byte) error {
+	v, err := ParseTime(string(b))
+	*t = v
+	return err
+}

@@ -1,0 +1,161 @@
+package sigstore
+
+import (
+	"math"
+	"time"
+
+	"refrain/feed"
+)
+
+const minTime = feed.Time(math.MinInt64 / 4)
+
+// minRows is the least size of a block that closes because the window has grown; see isFull.
+const minRows = 4096
+
+// Advance moves the clock W on; it never falls. What is older than W - span - lateness may go.
+func (w *Window) Advance(clock feed.Time) {
+	if w.started && clock <= w.clock {
+		return
+	}
+	if !w.started {
+		w.start(clock)
+	}
+	w.clock = clock
+	if b := w.current(); clock-b.opened >= w.slice {
+		w.close()
+	}
+	w.expire()
+}
+
+// start gives a time to the blocks that were opened and closed before there was a clock.
+func (w *Window) start(clock feed.Time) {
+	w.started = true
+	for _, b := range w.blocks {
+		b.opened, b.closed = clock, clock
+	}
+}
+
+func (w *Window) clockOr(t feed.Time) feed.Time {
+	if w.started {
+		return w.clock
+	}
+	return t
+}
+
+// Horizon is the time before which occurrences have gone or may go: W - span - lateness, or later if the
+// budget forced more out.
+func (w *Window) Horizon() feed.Time {
+	return max(w.expired, w.clockOr(minTime)-w.span-w.lateness)
+}
+
+// IsLate reports whether t is further behind the clock than the lateness: promises are for what is not.
+func (w *Window) IsLate(t feed.Time) bool { return t < w.clockOr(minTime)-w.lateness }
+
+// isFull: a block also closes when it holds half of all groups, so that tokens are ordered by frequencies
+// that are not too old, or a sixteenth of the budget.
+func (w *Window) isFull(b *block) bool {
+	if w.cfg.Budget > 0 && len(b.groups) > 64 && w.held/int64(len(w.groups))*int64(b.live) > w.cfg.Budget/parts {
+		return true
+	}
+	return len(b.groups) >= max(minRows, len(w.groups)/2)
+}
+
+// close ends the open block and opens the next. An empty one just goes on.
+func (w *Window) close() {
+	b := w.current()
+	if len(b.groups) == 0 {
+		b.opened = w.clock
+		return
+	}
+	b.closed, b.full = w.clock, true
+	w.open()
+}
+
+// expire lets the blocks go whose end lies before the horizon.
+func (w *Window) expire() {
+	horizon, dropped := w.Horizon(), false
+	for w.blocks[0].full && w.blocks[0].closed < horizon {
+		w.dropOldest(horizon)
+		dropped = true
+	}
+	if dropped {
+		w.shrink()
+	}
+}
+
+// dropOldest removes the oldest block. Its groups with an occurrence at the horizon or later move on.
+func (w *Window) dropOldest(horizon feed.Time) (groups int) {
+	b := w.blocks[0]
+	w.blocks = append(w.blocks[:0], w.blocks[1:]...)
+	for _, g := range b.groups {
+		if g == nil {
+			continue
+		}
+		w.dropFrom(g, func(o *occurrence) bool { return o.post.time < horizon })
+		if len(g.occ) > 0 {
+			w.place(g)
+			continue
+		}
+		w.bury(g)
+		groups++
+	}
+	return groups
+}
+
+// shrink gives the memory of the maps back when most of it is unused: Go's maps never do.
+func (w *Window) shrink() {
+	w.tokens.shrink()
+	if w.groupsPeak < 1024 || len(w.groups) > w.groupsPeak/4 {
+		return
+	}
+	groups := make(map[feed.Hash]*Group, len(w.groups))
+	for h, g := range w.groups {
+		groups[h] = g
+	}
+	w.groups, w.groupsPeak = groups, len(groups)
+}
+
+// Forced says what the budget drove out before its time.
+type Forced struct {
+	Groups int           // texts dropped
+	Span   time.Duration // what the window still holds of its span
+	Bytes  int64         // what it holds now
+}
+
+// makeRoom drops the oldest blocks while the window holds more than its budget: first what was last seen
+// before the block ended, and if that is not enough whole blocks.
+func (w *Window) makeRoom() {
+	if w.cfg.Budget == 0 || w.Bytes() <= w.cfg.Budget {
+		return
+	}
+	if len(w.blocks) == 1 {
+		w.close()
+	}
+	f := Forced{Groups: w.force(func(b *block) feed.Time { return b.closed + 1 })}
+	f.Groups += w.force(func(*block) feed.Time { return math.MaxInt64 })
+	w.forced = true
+	w.shrink()
+	w.counts.Forced += int64(f.Groups)
+	f.Span, f.Bytes = w.effectiveSpan(), w.Bytes()
+	if w.cfg.OnForced != nil {
+		w.cfg.OnForced(f)
+	}
+}
+
+// force drops closed blocks, each once, until the window is within its budget.
+func (w *Window) force(horizon func(*block) feed.Time) (groups int) {
+	for n := len(w.blocks) - 1; n > 0 && w.Bytes() > w.cfg.Budget; n-- {
+		w.expired = max(w.expired, w.blocks[0].closed+1)
+		groups += w.dropOldest(horizon(w.blocks[0]))
+	}
+	return groups
+}
+
+// effectiveSpan is how far back the window reaches for certain.
+func (w *Window) effectiveSpan() time.Duration {
+	if !w.forced {
+		return w.cfg.Span
+	}
+	kept := time.Duration(w.clock-w.expired) * time.Millisecond
+	return max(0, min(w.cfg.Span, kept))
+}

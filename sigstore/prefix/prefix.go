@@ -1,0 +1,189 @@
+// Package prefix is the exact prefix index: an inverted index of the rarest tokens of each row, whose postings
+// carry the row's signature as a bitmap filter.
+//
+// Two sets x, y with J(x, y) >= θ share a token among the first n - ceil(θn) + 1 of each, when both are sorted
+// by one order of the tokens, whatever that order is ([PPJ], Xiao et al., WWW 2008, Lemma 1). So a row is
+// posted under its prefix only, and a search probes its own prefix only. Rarest tokens first keeps the lists
+// short; a stale frequency costs time, never a pair. What a probe finds must still pass, in this order: the
+// length filter, the lossless Hamming radius between the signatures, and the positional filter ([PPJ] 3.1):
+// tokens before the first common one cannot be common, so at most 1 + the shorter rest are.
+//
+// The header of ALGORITHMS section 4 is the source; the shorter index prefix of [PPJ] Lemma 3 holds only for
+// records in order of size and is not used.
+package prefix
+
+import (
+	"math/bits"
+	"slices"
+
+	"refrain/hashcodes"
+)
+
+// Engine makes indexes that share the order of tokens as long as it is fresh enough. One goroutine at a time.
+type Engine struct {
+	bounds *hashcodes.Bounds
+	order  *order
+	probe  probe
+	sorted []uint64 // scratch of Add
+}
+
+// New returns the engine for a threshold's bounds.
+func New(bounds *hashcodes.Bounds) *Engine { return &Engine{bounds: bounds} }
+
+// Open returns an empty index for a block that begins when df[number] rows hold a token.
+func (e *Engine) Open(df []uint32) *Index {
+	if e.order == nil || e.order.stale(df) {
+		e.order = newOrder(df)
+	}
+	return &Index{engine: e, order: e.order, heads: map[uint32]uint32{}}
+}
+
+// order ranks tokens by the logarithm of their frequency at one moment, ties by number. A number that came
+// later counts as rare. Any order is right as long as a block is built and searched with the same.
+type order struct {
+	class []uint8
+	rows  uint64 // sum of df when it was made
+}
+
+func newOrder(df []uint32) *order {
+	o := &order{class: make([]uint8, len(df))}
+	for n, f := range df {
+		o.class[n] = uint8(bits.Len32(f))
+		o.rows += uint64(f)
+	}
+	return o
+}
+
+// stale reports whether the window has changed by a quarter since.
+func (o *order) stale(df []uint32) bool {
+	var rows uint64
+	for _, f := range df {
+		rows += uint64(f)
+	}
+	return rows > o.rows+o.rows/4+1024 || rows < o.rows-o.rows/4
+}
+
+// sort writes the tokens' sort keys, rarest first: class in the high half, number in the low.
+func (o *order) sort(dst []uint64, numbers []uint32) []uint64 {
+	dst = dst[:0]
+	for _, n := range numbers {
+		var class uint64
+		if int(n) < len(o.class) {
+			class = uint64(o.class[n])
+		}
+		dst = append(dst, class<<32|uint64(n))
+	}
+	slices.Sort(dst)
+	return dst
+}
+
+// posting says that a row has a token of its prefix at a position. 24 bytes.
+type posting struct {
+	signature      uint64 // its first 64 bits: their distance is at most that of the whole
+	row, next      uint32 // next: 1 + the place of the token's previous posting, 0 at the end
+	size, position uint16
+}
+
+// Index is the postings of one block.
+type Index struct {
+	engine   *Engine
+	order    *order
+	heads    map[uint32]uint32 // token number -> 1 + the place of its newest posting
+	postings []posting
+	seen     []uint32 // row -> number of the last search that met it
+	search   uint32
+}
+
+// Add posts a row under its prefix.
+func (x *Index) Add(row uint32, tokens []uint32, sig hashcodes.Signature) {
+	e := x.engine
+	e.sorted = x.order.sort(e.sorted, tokens)
+	p := posting{signature: low64(sig), row: row, size: uint16(len(tokens))}
+	for i := range e.bounds.For(len(tokens)).Prefix {
+		n := uint32(e.sorted[i])
+		p.position, p.next = uint16(i), x.heads[n]
+		x.postings = append(x.postings, p)
+		x.heads[n] = uint32(len(x.postings))
+	}
+	x.seen = append(x.seen, 0)
+}
+
+func low64(sig hashcodes.Signature) uint64 {
+	s := uint64(sig[0])
+	if len(sig) > 1 {
+		s |= uint64(sig[1]) << 32
+	}
+	return s
+}
+
+// countSearch numbers the search. When the numbers wrap, the marks of long ago must not count as new.
+func (x *Index) countSearch() {
+	x.search++
+	if x.search == 0 {
+		clear(x.seen)
+		x.search = 1
+	}
+}
+
+// probe is a search prepared for one order. Blocks that share the order share the probe.
+type probe struct {
+	order     *order
+	numbers   []uint32 // as given
+	tokens    []uint64 // sorted by order
+	unknown   int      // tokens that no row holds: they come first, as the rarest
+	size      int
+	signature uint64
+	bounds    *hashcodes.SizeBounds
+}
+
+// Search appends the rows that pass all filters.
+func (x *Index) Search(hits, tokens []uint32, size int, sig hashcodes.Signature) []uint32 {
+	p := x.engine.prepare(x.order, tokens, size, sig)
+	x.countSearch()
+	for i := p.unknown; i < p.bounds.Prefix; i++ {
+		n := uint32(p.tokens[i-p.unknown])
+		if at, ok := x.heads[n]; ok {
+			hits = x.walk(hits, p, i, at)
+		}
+	}
+	return hits
+}
+
+func (e *Engine) prepare(o *order, tokens []uint32, size int, sig hashcodes.Signature) *probe {
+	p := &e.probe
+	p.size, p.unknown = size, size-len(tokens)
+	p.signature, p.bounds = low64(sig), e.bounds.For(size)
+	if p.order != o || !slices.Equal(p.numbers, tokens) {
+		p.order, p.numbers = o, append(p.numbers[:0], tokens...)
+		p.tokens = o.sort(p.tokens, tokens)
+	}
+	return p
+}
+
+// walk follows the postings of the probe's token at position i.
+func (x *Index) walk(hits []uint32, p *probe, i int, at uint32) []uint32 {
+	b := p.bounds
+	for at != 0 {
+		o := &x.postings[at-1]
+		at = o.next
+		m := int(o.size) - b.Min
+		if m < 0 || m >= len(b.Radius) || x.seen[o.row] == x.search {
+			continue
+		}
+		if bits.OnesCount64(o.signature^p.signature) > int(b.Radius[m]) {
+			continue
+		}
+		if 1+min(p.size-i-1, int(o.size-o.position)-1) < int(b.Overlap[m]) {
+			continue
+		}
+		x.seen[o.row] = x.search
+		hits = append(hits, o.row)
+	}
+	return hits
+}
+
+// Bytes is what the index holds on the heap.
+func (x *Index) Bytes() int64 {
+	const posting, head, seen = 24, 16, 4
+	return posting*int64(cap(x.postings)) + head*int64(len(x.heads)) + seen*int64(cap(x.seen))
+}
