@@ -72,9 +72,8 @@ func (d *postDecoder) release() {
 }
 
 func (d *postDecoder) decode(p *Post, root node) error {
-	kind := d.json.PeekKind()
-	if kind != '{' && kind != jsontext.KindInvalid {
-		return fmt.Errorf("want a JSON object, got %s", kindName(kind))
+	if line := bytes.TrimLeft(d.line, " \t\r\n"); len(line) > 0 && line[0] != '{' {
+		return fmt.Errorf("want a JSON object, got %s", quoteShort(string(line[:min(len(line), 64)])))
 	}
 	err := d.object(p, root, "", true)
 	if err != nil {
@@ -178,6 +177,13 @@ func (d *postDecoder) field(p *Post, f Field, value jsontext.Value) error {
 
 // store sets a field to bytes that are valid UTF-8.
 func (d *postDecoder) store(p *Post, f Field, value []byte) error {
+	if f == FieldCreatedAt {
+		t, ok := parseUTC(string(value)) // nearly always, and without a copy on the heap
+		if ok {
+			p.Time, p.Timed = t, true
+			return nil
+		}
+	}
 	var s string
 	switch f {
 	case FieldAuthor, FieldLang, FieldSource:
@@ -289,6 +295,9 @@ func kindName(k jsontext.Kind) string {
 
 // plainError says in our words what the JSON library found.
 func plainError(err error) error {
+	if err == nil {
+		return nil
+	}
 	var syntax *jsontext.SyntacticError
 	switch {
 	case err == io.EOF:
