@@ -2,19 +2,129 @@ package hamming
 
 import "math/bits"
 
-// scanGo is the reference.
+// scanGo is the reference: the definition of Scan in plain Go, with one and two words written out, since most
+// models have signatures of 32 or 64 bits.
 func scanGo(hits []uint32, planes [][]uint32, query []uint32, radius int) []uint32 {
-	if len(planes) != len(query) {
-		panic("hamming: planes and query of different length")
+	check(planes, query)
+	if radius < 0 {
+		return hits
 	}
-	for row := range planes[0] {
-		d := 0
-		for w, q := range query {
-			d += bits.OnesCount32(planes[w][row] ^ q)
+	radius = min(radius, 32*len(query)) // so that it fits the 32 bits of a margin
+	switch len(query) {
+	case 1:
+		return scan1(hits, planes[0], query[0], radius)
+	case 2:
+		return scan2(hits, planes[0], planes[1], query, radius)
+	default:
+		return scanAny(hits, planes, query, radius)
+	}
+}
+
+func check(planes [][]uint32, query []uint32) {
+	if len(query) == 0 || len(planes) != len(query) {
+		panic("hamming: want one plane for each word of the query, and at least one")
+	}
+	for _, plane := range planes[1:] {
+		if len(plane) != len(planes[0]) {
+			panic("hamming: planes of different length")
 		}
-		if d <= radius {
+	}
+}
+
+// scan1 takes four rows at a time. Hits are rare, so one branch for the four is what it costs: the difference
+// radius − distance is negative, its sign bit set, for a row outside, and the AND of the four signs says whether
+// all of them are.
+func scan1(hits []uint32, plane []uint32, q uint32, radius int) []uint32 {
+	row := 0
+	for ; row+4 <= len(plane); row += 4 {
+		p := plane[row : row+4 : row+4]
+		a := radius - bits.OnesCount32(p[0]^q)
+		b := radius - bits.OnesCount32(p[1]^q)
+		c := radius - bits.OnesCount32(p[2]^q)
+		d := radius - bits.OnesCount32(p[3]^q)
+		if a&b&c&d >= 0 {
+			hits = appendInside(hits, row, a, b, c, d)
+		}
+	}
+	for ; row < len(plane); row++ {
+		if bits.OnesCount32(plane[row]^q) <= radius {
 			hits = append(hits, uint32(row))
 		}
 	}
 	return hits
+}
+
+// scan2 is scan1 for two words, joined so that a row costs one popcount.
+func scan2(hits []uint32, low, high []uint32, query []uint32, radius int) []uint32 {
+	q := join(query[0], query[1])
+	high = high[:len(low)]
+	row := 0
+	for ; row+4 <= len(low); row += 4 {
+		l, h := low[row:row+4:row+4], high[row:row+4:row+4]
+		a := radius - bits.OnesCount64(join(l[0], h[0])^q)
+		b := radius - bits.OnesCount64(join(l[1], h[1])^q)
+		c := radius - bits.OnesCount64(join(l[2], h[2])^q)
+		d := radius - bits.OnesCount64(join(l[3], h[3])^q)
+		if a&b&c&d >= 0 {
+			hits = appendInside(hits, row, a, b, c, d)
+		}
+	}
+	for ; row < len(low); row++ {
+		if bits.OnesCount64(join(low[row], high[row])^q) <= radius {
+			hits = append(hits, uint32(row))
+		}
+	}
+	return hits
+}
+
+func join(low, high uint32) uint64 { return uint64(high)<<32 | uint64(low) }
+
+// appendInside appends those of four rows from row on whose margin is not negative.
+func appendInside(hits []uint32, row int, margins ...int) []uint32 {
+	for i, margin := range margins {
+		if margin >= 0 {
+			hits = append(hits, uint32(row+i))
+		}
+	}
+	return hits
+}
+
+// tile is the number of rows that scanAny takes through all planes before it goes on: their margins stay in the
+// nearest cache.
+const tile = 256
+
+// scanAny takes the planes two at a time, for any number of words.
+func scanAny(hits []uint32, planes [][]uint32, query []uint32, radius int) []uint32 {
+	var margins [tile]int32
+	for start := 0; start < len(planes[0]); start += tile {
+		rows := margins[:min(tile, len(planes[0])-start)]
+		for i := range rows {
+			rows[i] = int32(radius)
+		}
+		subtractDistances(rows, planes, query, start)
+		for i, margin := range rows {
+			if margin >= 0 {
+				hits = append(hits, uint32(start+i))
+			}
+		}
+	}
+	return hits
+}
+
+// subtractDistances takes from every margin the distance of its row, from row start on.
+func subtractDistances(margins []int32, planes [][]uint32, query []uint32, start int) {
+	w := 0
+	for ; w+2 <= len(query); w += 2 {
+		q := join(query[w], query[w+1])
+		low, high := planes[w][start:][:len(margins)], planes[w+1][start:][:len(margins)]
+		for i := range margins {
+			margins[i] -= int32(bits.OnesCount64(join(low[i], high[i]) ^ q))
+		}
+	}
+	if w < len(query) {
+		plane := planes[w][start:][:len(margins)]
+		for i := range margins {
+			margins[i] -= int32(bits.OnesCount32(plane[i] ^ query[w]))
+		}
+	}
 }
