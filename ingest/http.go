@@ -1,0 +1,192 @@
+package ingest
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"refrain/feed"
+	"refrain/internal/problem"
+)
+
+// HTTPPartition is the source partition of everything that comes over HTTP.
+const HTTPPartition = "http"
+
+// HTTPConfig sets the limits of an HTTP source. Its zero value works.
+type HTTPConfig struct {
+	Fields *feed.Fields // names of the fields in the JSON of a post; nil means our own
+	Source string       // source of posts that name none
+
+	MaxBody    int64 // bytes of a request's body, as sent and again after decompression; 0 means 64 MiB
+	MaxPost    int   // bytes of the JSON of one post; 0 means 8 MiB
+	MaxText    int   // bytes of the text of one post; 0 means 1 MiB
+	MaxResults int   // lines spoken of in one answer; 0 means 100,000
+
+	BatchPosts int // most posts of one batch; 0 means 1,000
+	BatchBytes int // bytes of JSON after which a batch is full; 0 means 4 MiB
+	// Queue is how many batches may be on their way, handed on or not, and not yet acknowledged; 0 means 32.
+	Queue int
+	// Patience is how long a request waits for a place in a full queue before it is told to come back (429);
+	// 0 means 2 s.
+	Patience time.Duration
+	// AckTimeout is how long a request waits for its last batches to become durable (503); 0 means 30 s.
+	AckTimeout time.Duration
+
+	Now    func() time.Time // the clock for posts without a time; nil means time.Now
+	Logger *slog.Logger     // nil means slog.Default()
+}
+
+func (c HTTPConfig) withDefaults() HTTPConfig {
+	c.MaxBody = cmp.Or(c.MaxBody, 64<<20)
+	c.MaxPost = cmp.Or(c.MaxPost, 8<<20)
+	c.MaxText = cmp.Or(c.MaxText, 1<<20)
+	c.MaxResults = cmp.Or(c.MaxResults, 100_000)
+	c.BatchPosts = cmp.Or(c.BatchPosts, 1000)
+	c.BatchBytes = cmp.Or(c.BatchBytes, 4<<20)
+	c.Queue = cmp.Or(c.Queue, 32)
+	c.Patience = cmp.Or(c.Patience, 2*time.Second)
+	c.AckTimeout = cmp.Or(c.AckTimeout, 30*time.Second)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c
+}
+
+// HTTP is the source of posts sent to POST /v1/posts and of deletions sent to DELETE /v1/posts/{id}.
+//
+// A request's body is read in batches and never held whole. The request is answered when all its batches have
+// been acknowledged, so what an answer calls accepted is durable. At most Queue batches are unacknowledged at
+// any time, over all requests; that bounds the memory. Posts leave Next in their order within a request, and
+// a request that began after another was answered comes after it.
+//
+// Any number of requests may be served at once, beside one caller of Next.
+type HTTP struct {
+	cfg HTTPConfig
+	mux *http.ServeMux
+
+	queue chan Batch    // has room for every slot, so that sending never blocks
+	slots chan struct{} // one token for every batch that is not yet acknowledged
+
+	mu      sync.Mutex
+	closing bool
+	active  sync.WaitGroup // requests being served; grows only under mu while not closing
+	quit    chan struct{}  // closed when requests still running are given up
+	done    chan struct{}  // closed when no further batch can come
+}
+
+var _ Source = (*HTTP)(nil)
+
+// NewHTTP returns a source that serves nothing until it is mounted in an HTTP server.
+func NewHTTP(cfg HTTPConfig) *HTTP {
+	cfg = cfg.withDefaults()
+	h := &HTTP{
+		cfg:   cfg,
+		mux:   http.NewServeMux(),
+		queue: make(chan Batch, cfg.Queue),
+		slots: make(chan struct{}, cfg.Queue),
+		quit:  make(chan struct{}),
+		done:  make(chan struct{}),
+	}
+	h.mux.HandleFunc("POST /v1/posts", h.servePosts)
+	h.mux.HandleFunc("/v1/posts", allowOnly("POST"))
+	h.mux.HandleFunc("DELETE /v1/posts/{id}", h.serveDelete)
+	h.mux.HandleFunc("/v1/posts/{id}", allowOnly("DELETE"))
+	h.mux.HandleFunc("/", notFound)
+	return h
+}
+
+func allowOnly(method string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { problem.MethodNotAllowed(w, r, method) }
+}
+
+func notFound(w http.ResponseWriter, r *http.Request) {
+	problem.Write(w, r, problem.Problem{Status: http.StatusNotFound})
+}
+
+// Next implements Source. It returns io.EOF once Shutdown has been called and everything accepted is handed on.
+func (h *HTTP) Next(ctx context.Context) (Batch, error) {
+	select {
+	case b := <-h.queue:
+		return b, nil
+	default:
+	}
+	select {
+	case b := <-h.queue:
+		return b, nil
+	case <-h.done:
+		return h.rest()
+	case <-ctx.Done():
+		return Batch{}, ctx.Err()
+	}
+}
+
+// rest hands on what was queued before the last request ended.
+func (h *HTTP) rest() (Batch, error) {
+	select {
+	case b := <-h.queue:
+		return b, nil
+	default:
+		return Batch{}, io.EOF
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !h.enter() {
+		problem.Write(w, r, stopping)
+		return
+	}
+	defer h.active.Done()
+	h.mux.ServeHTTP(w, r)
+}
+
+// enter counts a request in, unless the source is shutting down.
+func (h *HTTP) enter() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closing {
+		return false
+	}
+	h.active.Add(1)
+	return true
+}
+
+// Shutdown refuses new requests, waits for those being served, and then lets Next end. Somebody must go on
+// calling Next and Ack meanwhile. When ctx ends first the requests are given up: they are answered with 503, and
+// what they had not been told to be accepted counts as not sent.
+func (h *HTTP) Shutdown(ctx context.Context) error {
+	h.mu.Lock()
+	again := h.closing
+	h.closing = true
+	h.mu.Unlock()
+	if again {
+		return errors.New("http source: shut down twice")
+	}
+	defer close(h.done)
+	idle := make(chan struct{})
+	go func() {
+		h.active.Wait()
+		close(idle)
+	}()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+		close(h.quit)
+		return ctx.Err()
+	}
+}
+
+var stopping = problem.Problem{
+	Status:     http.StatusServiceUnavailable,
+	Detail:     "The server is shutting down. Nothing that this answer does not call accepted was kept; send it again.",
+	RetryAfter: time.Second,
+}
