@@ -6,33 +6,142 @@ import (
 	"unicode/utf8"
 )
 
-func lineBreak(r rune) bool {
-	return r == '\n' || r == '\r' || r == 0x85 || r == 0x2028 || r == 0x2029 || r == '\v' || r == '\f'
+// cutter cuts a post into sentences in one walk from left to right. At every mark that may end a sentence it
+// looks a bounded way around; so the work is linear in the length of the post.
+//
+// The frame is UAX #29: a sentence ends after terminators, closing punctuation and spaces, unless what follows
+// goes on with it. What follows, and what stands before a full stop, is judged by the rules in stops.go; line
+// breaks by lines.go; list items by lists.go.
+type cutter struct {
+	post  string
+	cuts  []span
+	start int // of the current sentence
+
+	urls    []span // not yet passed
+	list    marker // of the line we are in; the zero marker: none
+	closing rune   // what closes the quotation or bracket we are in; 0: none
+	lines   lineLengths
 }
 
-// cutSentences: first version.
+// cutSentences appends the sentences of post[start:], trimmed of white space.
 func cutSentences(dst []span, post string, start int, urls []span) []span {
-	url := 0
+	c := cutter{post: post, cuts: dst, start: start, urls: urls}
+	c.list = markerAt(post, skipSpace(post, start))
 	for i := start; i < len(post); {
-		for url < len(urls) && urls[url].end <= i {
-			url++
+		i = c.step(i)
+	}
+	c.cut(len(post))
+	return c.cuts
+}
+
+// step handles the character at i and returns where to go on.
+func (c *cutter) step(i int) int {
+	if end := c.urlEndAt(i); end > i {
+		return end
+	}
+	if c.list.form != 0 && c.nextItem(i) {
+		c.cut(i)
+	}
+	b := c.post[i]
+	if b < utf8.RuneSelf {
+		if !marksASCII[b] {
+			return i + 1
 		}
-		if url < len(urls) && urls[url].start <= i {
-			i = urls[url].end
-			continue
+		return c.mark(i, rune(b), 1)
+	}
+	if b >= 0xD0 && b <= 0xD3 || b >= 0xE4 && b <= 0xE9 { // Cyrillic and Han hold no marks
+		_, size := utf8.DecodeRuneInString(c.post[i:])
+		return i + size
+	}
+	r, size := utf8.DecodeRuneInString(c.post[i:])
+	return c.mark(i, r, size)
+}
+
+// marksASCII are the ASCII characters that mark has a rule for.
+var marksASCII = func() (t [utf8.RuneSelf]bool) {
+	for _, b := range []byte(".!?:;\n\r\v\f/#\"()") {
+		t[b] = true
+	}
+	return t
+}()
+
+// mark applies the rule for the character r at i, if it has one, and returns where to go on.
+func (c *cutter) mark(i int, r rune, size int) int {
+	switch {
+	case lineBreak(r):
+		return c.atLineBreak(i)
+	case c.terminator(i, r):
+		return c.atTerminator(i)
+	case r == '/':
+		if i > c.start && strings.HasPrefix(c.post[i:], "//@") { // Weibo: a comment on what follows
+			c.cut(i)
 		}
-		r, size := utf8.DecodeRuneInString(post[i:])
-		i += size
-		cut := lineBreak(r) || strings.ContainsRune("。！？", r)
-		if strings.ContainsRune(".!?", r) && (i == len(post) || post[i] == ' ') {
-			cut = true
+	case r == '#':
+		if end := topicEnd(c.post, i); end > 0 {
+			return end
 		}
-		if cut {
-			dst = appendTrimmed(dst, post, start, i)
-			start = i
+	default:
+		c.trackQuote(i, r)
+	}
+	return i + size
+}
+
+// cut ends the current sentence at i.
+func (c *cutter) cut(i int) {
+	c.cuts = appendTrimmed(c.cuts, c.post, c.start, i)
+	c.start, c.closing = i, 0
+}
+
+func (c *cutter) urlEndAt(i int) int {
+	for len(c.urls) > 0 && c.urls[0].end <= i {
+		c.urls = c.urls[1:]
+	}
+	if len(c.urls) > 0 && c.urls[0].start <= i {
+		return c.urls[0].end
+	}
+	return 0
+}
+
+// trackQuote notes the innermost quotation or bracket opened last. Quotations within quotations are rare, and a
+// mistake costs no more than one cut.
+func (c *cutter) trackQuote(i int, r rune) {
+	switch {
+	case c.closesQuote(r):
+		c.closing = 0
+	case r == '(' && i > 0 && strings.IndexByte(":;=-", c.post[i-1]) >= 0: // a sad face
+	default:
+		if closing := closes(r); closing != 0 {
+			c.closing = closing
 		}
 	}
-	return appendTrimmed(dst, post, start, len(post))
+}
+
+// closesQuote: what opens low closes high, in German at the left and in Polish at the right.
+func (c *cutter) closesQuote(r rune) bool {
+	return r == c.closing && r != 0 || c.closing == '“' && r == '”'
+}
+
+// closes is the character that closes what open opens, 0 if it opens nothing.
+func closes(open rune) rune {
+	switch open {
+	case '"', '＂':
+		return open
+	case '(':
+		return ')'
+	case '“':
+		return '”'
+	case '„':
+		return '“'
+	case '«':
+		return '»'
+	case '「', '『', '（', '《', '【':
+		return open + 1
+	}
+	return 0
+}
+
+func lineBreak(r rune) bool {
+	return r == '\n' || r == '\r' || r == 0x85 || r == 0x2028 || r == 0x2029 || r == '\v' || r == '\f'
 }
 
 func appendTrimmed(dst []span, post string, start, end int) []span {

@@ -19,7 +19,7 @@ func tokenise(dst []unit, n *normaliser, post string, start, end int) []unit {
 	if start >= end {
 		return dst
 	}
-	at := len(n.stretches)
+	at := max(len(n.stretches)-1, 0) // the first stretch of the piece may join the last of the one before
 	piece := n.add(post, start, end)
 	text := n.out[:piece.end]
 	for i := piece.start; i < piece.end; {
@@ -149,8 +149,11 @@ func wideWord(text []byte, i int) (end int, ok bool) {
 		if characterScript(r) && unicode.IsLetter(r) && j > 0 {
 			return i + j, seen
 		}
-		if r == keycap || r == ':' && j > 0 {
-			return i + j + w, r == ':' && seen
+		if r == ':' && j > 0 {
+			return i + j, seen
+		}
+		if r == keycap {
+			return i + j + w, false
 		}
 		seen = seen || wordRune(r)
 		j += w

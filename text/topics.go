@@ -1,0 +1,40 @@
+package text
+
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxTopic is the longest content of a Chinese topic, in bytes.
+const maxTopic = 140
+
+// topicEnd is where the topic "#…#" at i ends, as Chinese services write it; 0 if there is none. Its content
+// may hold spaces and punctuation, but it has a character of a script without spaces and no space at its ends:
+// "#one #two" holds no topic.
+func topicEnd[T ~string | ~[]byte](post T, i int) int {
+	start := i + 1
+	wide, last := false, ' '
+	for j := start; j < len(post) && j-start <= maxTopic; {
+		r, size := decode(post[j:])
+		switch {
+		case r == '#' || r == '＃':
+			if !wide || unicode.IsSpace(last) {
+				return 0
+			}
+			return j + size
+		case lineBreak(r), j == start && unicode.IsSpace(r):
+			return 0
+		}
+		wide = wide || characterScript(r) && unicode.IsLetter(r)
+		last = r
+		j += size
+	}
+	return 0
+}
+
+func decode[T ~string | ~[]byte](s T) (rune, int) {
+	if c := s[0]; c < utf8.RuneSelf {
+		return rune(c), 1
+	}
+	return utf8.DecodeRuneInString(string(s[:min(len(s), utf8.UTFMax)]))
+}
