@@ -93,7 +93,7 @@ func appendInside(hits []uint32, row int, margins ...int) []uint32 {
 // nearest cache.
 const tile = 256
 
-// scanAny takes the planes two at a time, for any number of words.
+// scanAny works for any number of words.
 func scanAny(hits []uint32, planes [][]uint32, query []uint32, radius int) []uint32 {
 	var margins [tile]int32
 	for start := 0; start < len(planes[0]); start += tile {
@@ -111,20 +111,25 @@ func scanAny(hits []uint32, planes [][]uint32, query []uint32, radius int) []uin
 	return hits
 }
 
-// subtractDistances takes from every margin the distance of its row, from row start on.
+// subtractDistances takes from every margin the distance of its row, from row start on, four planes at a time.
 func subtractDistances(margins []int32, planes [][]uint32, query []uint32, start int) {
 	w := 0
-	for ; w+2 <= len(query); w += 2 {
-		q := join(query[w], query[w+1])
-		low, high := planes[w][start:][:len(margins)], planes[w+1][start:][:len(margins)]
-		for i := range margins {
-			margins[i] -= int32(bits.OnesCount64(join(low[i], high[i]) ^ q))
-		}
+	for ; w+4 <= len(query); w += 4 {
+		subtract4(margins, planes[w:w+4], query[w:w+4], start)
 	}
-	if w < len(query) {
+	for ; w < len(query); w++ {
 		plane := planes[w][start:][:len(margins)]
 		for i := range margins {
 			margins[i] -= int32(bits.OnesCount32(plane[i] ^ query[w]))
 		}
+	}
+}
+
+func subtract4(margins []int32, planes [][]uint32, query []uint32, start int) {
+	p0, p1 := planes[0][start:][:len(margins)], planes[1][start:][:len(margins)]
+	p2, p3 := planes[2][start:][:len(margins)], planes[3][start:][:len(margins)]
+	q, r := join(query[0], query[1]), join(query[2], query[3])
+	for i := range margins {
+		margins[i] -= int32(bits.OnesCount64(join(p0[i], p1[i])^q) + bits.OnesCount64(join(p2[i], p3[i])^r))
 	}
 }
