@@ -249,9 +249,10 @@ func exponent(s string) int {
 	return max(n, -n)
 }
 
-// jsonNumber reports whether s has only what a decimal number may hold: big.Rat also reads fractions and hex.
+// jsonNumber reports whether s has only what a decimal number may hold, with digits at both ends: big.Rat also
+// reads fractions, hex and more.
 func jsonNumber(s string) bool {
-	return strings.Trim(s, "0123456789+-.eE") == "" && strings.IndexAny(s, "0123456789") >= 0
+	return s != "" && strings.Trim(s, "0123456789+-.eE") == "" && s[0] != '.' && allDigits(s[len(s)-1:])
 }
 
 func inRange(milliseconds int64) (Time, error) {

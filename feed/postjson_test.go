@@ -1,16 +1,236 @@
 package feed
 
-import "testing"
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestDecodePost(t *testing.T) {
+	noon := Time(1539202764000)
+	tests := []struct {
+		name, line, fields string
+		want               Post
+		note               string
+	}{
+		{name: "all fields",
+			line: `{"id":"1","source":"x","author":"a","created_at":"2018-10-10T20:19:24Z","lang":"en","text":"Hello"}`,
+			want: Post{ID: "1", Source: "x", Author: "a", Lang: "en", Text: "Hello", Time: noon, Timed: true}},
+		{name: "only what is required", line: ` {"text":"Hello","id":"1"} ` + "\r\n",
+			want: Post{ID: "1", Text: "Hello"}},
+		{name: "null is absent",
+			line: `{"id":"1","source":null,"author":null,"created_at":null,"lang":null,"text":"Hello"}`,
+			want: Post{ID: "1", Text: "Hello"}},
+		{name: "an empty date is absent", line: `{"id":"1","text":"Hello","created_at":""}`,
+			want: Post{ID: "1", Text: "Hello"}},
+		{name: "numbers keep their literal", line: `{"id":12345678901234567890123.50,"author":1e3,"text":"Hello"}`,
+			want: Post{ID: "12345678901234567890123.50", Author: "1e3", Text: "Hello"}},
+		{name: "date in seconds", line: `{"id":"1","text":"Hello","created_at":1539202764}`,
+			want: Post{ID: "1", Text: "Hello", Time: noon, Timed: true}},
+		{name: "date in 1970", line: `{"id":"1","text":"Hello","created_at":"1970-01-01T00:00:00Z"}`,
+			want: Post{ID: "1", Text: "Hello", Timed: true}},
+		{name: "unknown fields", line: `{"id":"1","kind":"post","n": [1, {"a":null}],"text":"Hello","\u006b2":1.0}`,
+			want: Post{ID: "1", Text: "Hello", Meta: []byte(`{"kind":"post","n":[1, {"a":null}],"\u006b2":1.0}`)}},
+		{name: "escapes", line: `{"\u0069d":"\u0031","text":"a\n\"\u4e2d\ud83d\ude00\/"}`,
+			want: Post{ID: "1", Text: "a\n\"中😀/"}},
+		{name: "NUL is kept", line: `{"id":"1","text":"a\u0000b"}`,
+			want: Post{ID: "1", Text: "a\x00b"}},
+		{name: "invalid UTF-8", line: "{\"id\":\"1\",\"text\":\"a\xffb\",\"author\":\"\xc3\"}",
+			want: Post{ID: "1", Text: "a\uFFFDb", Author: "\uFFFD"},
+			note: "text: invalid UTF-8 replaced by U+FFFD; author: invalid UTF-8 replaced by U+FFFD"},
+		{name: "lone surrogate", line: `{"id":"1","text":"a\ud800b"}`,
+			want: Post{ID: "1", Text: "a\uFFFDb"}, note: "text: lone surrogate replaced by U+FFFD"},
+		{name: "invalid UTF-8 in unknown fields", line: "{\"id\":\"1\",\"text\":\"a\",\"k\":\"\xff\"}",
+			want: Post{ID: "1", Text: "a", Meta: []byte(`{"k":"` + "\uFFFD" + `"}`)},
+			note: "meta: invalid UTF-8 replaced by U+FFFD"},
+		{name: "field map", fields: "text=body,id=uri,author=user.screen_name",
+			line: `{"uri":"1","user":{"screen_name":"a","followers":3},"body":"Hello","id":9,"lang":"en"}`,
+			want: Post{ID: "1", Author: "a", Lang: "en", Text: "Hello",
+				Meta: []byte(`{"user":{"screen_name":"a","followers":3},"id":9}`)}},
+		{name: "null on the path", fields: "author=user.name", line: `{"id":"1","user":null,"text":"Hello"}`,
+			want: Post{ID: "1", Text: "Hello", Meta: []byte(`{"user":null}`)}},
+		{name: "a dot in the name itself", fields: "author=user.name", line: `{"id":"1","user.name":"a","text":"Hello"}`,
+			want: Post{ID: "1", Text: "Hello", Author: "a"}},
+		{name: "nested as deep as allowed", line: `{"id":"1","text":"a","d":` + nested(MaxDepth-1) + `}`,
+			want: Post{ID: "1", Text: "a", Meta: []byte(`{"d":` + nested(MaxDepth-1) + `}`)}},
+		{name: "brackets in strings do not nest", line: `{"id":"1","text":"a","d":["` + strings.Repeat("[", 999) + `\""]}`,
+			want: Post{ID: "1", Text: "a", Meta: []byte(`{"d":["` + strings.Repeat("[", 999) + `\""]}`)}},
+		{name: "text as long as allowed", line: `{"id":"1","text":"` + strings.Repeat("a", MaxText) + `"}`,
+			want: Post{ID: "1", Text: strings.Repeat("a", MaxText)}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, note, err := DecodePost([]byte(test.line), mustParseFields(t, test.fields))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("post (-want +got):\n%s", diff)
+			}
+			if note != test.note {
+				t.Errorf("note %q, want %q", note, test.note)
+			}
+		})
+	}
+}
+
+func nested(depth int) string { return strings.Repeat("[", depth) + strings.Repeat("]", depth) }
+
+func mustParseFields(tb testing.TB, spec string) *Fields {
+	tb.Helper()
+	if spec == "" {
+		return nil
+	}
+	f, err := ParseFields(spec)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return f
+}
+
+// badPosts are lines that are no post, each with the reason in full.
+var badPosts = []struct{ name, line, fields, reason string }{
+	{name: "nothing", line: "", reason: "empty"},
+	{name: "white space", line: " \t", reason: "empty"},
+	{name: "no JSON", line: "hello", reason: `want a JSON object, got "hello"`},
+	{name: "an array", line: `[{"id":"1","text":"a"}]`, reason: `want a JSON object, got "[{\"id\":\"1\",\"text\":\"a\"}]"`},
+	{name: "cut", line: `{"id":"1","text":"a`, reason: "malformed JSON: it ends too soon, at byte 19"},
+	{name: "no closing brace", line: `{"id":"1","text":"a"`, reason: "malformed JSON: it ends too soon, at byte 20"},
+	{name: "single quotes", line: `{"id":"1","text":'a'}`,
+		reason: `malformed JSON at byte 17: invalid character '\'' at start of value`},
+	{name: "raw control character", line: "{\"id\":\"1\",\"text\":\"a\x00\"}",
+		reason: `malformed JSON at byte 19: invalid character '\x00' in string (expecting non-control character)`},
+	{name: "trailing garbage", line: `{"id":"1","text":"a"} x`, reason: `"x" after the end of the JSON object`},
+	{name: "two posts in a line", line: `{"id":"1","text":"a"}{"id":"2","text":"b"}`,
+		reason: `"{\"id\":\"2\",\"text\":\"b\"}" after the end of the JSON object`},
+	{name: "no id", line: `{"text":"a"}`, reason: "id: missing or empty"},
+	{name: "null id", line: `{"id":null,"text":"a"}`, reason: "id: missing or empty"},
+	{name: "empty text", line: `{"id":"1","text":""}`, reason: "text: missing or empty"},
+	{name: "neither", line: `{}`, reason: "id, text: missing or empty"},
+	{name: "id an object", line: `{"id":{"$oid":"1"},"text":"a"}`, reason: "id: want a string or a number, got an object"},
+	{name: "id a boolean", line: `{"id":true,"text":"a"}`, reason: "id: want a string or a number, got a boolean"},
+	{name: "text a number", line: `{"id":"1","text":7}`, reason: "text: want a string, got a number"},
+	{name: "source a number", line: `{"id":"1","text":"a","source":7}`, reason: "source: want a string, got a number"},
+	{name: "date a list", line: `{"id":"1","text":"a","created_at":[1]}`,
+		reason: "created_at: want a string or a number, got an array"},
+	{name: "field given twice", line: `{"id":"1","text":"a","id":"1"}`, reason: "id: given twice"},
+	{name: "given twice, further in", line: `{"id":"1","text":"a","u":{"v":1,"v":1}}`, reason: "u.v: given twice"},
+	{name: "given twice, by path and by name", fields: "author=u.n",
+		line: `{"id":"1","text":"a","u":{"n":"b"},"u.n":"b"}`, reason: "author: given twice"},
+	{name: "no object on the path", fields: "author=u.n", line: `{"id":"1","text":"a","u":"b"}`,
+		reason: "u: want an object, got a string"},
+	{name: "year 30000", line: `{"id":"1","text":"a","created_at":"30000-01-01T00:00:00Z"}`,
+		reason: `created_at: "30000-01-01T00:00:00Z": year 30000: outside 1970 to 2100`},
+	{name: "year 1969", line: `{"id":"1","text":"a","created_at":-1}`,
+		reason: `created_at: "-1": year before 1970: outside 1970 to 2100`},
+	{name: "no date", line: `{"id":"1","text":"a","created_at":"yesterday"}`,
+		reason: `created_at: "yesterday": ` + errTimeForm.Error()},
+	{name: "too deep", line: `{"id":"1","text":"a","d":` + nested(MaxDepth) + `}`,
+		reason: "d: nested 101 deep, and the limit is 100"},
+	{name: "far too deep", line: `{"id":"1","text":"a","d":` + nested(20000) + `}`,
+		reason: "malformed JSON at byte 10024: exceeded max depth"},
+	{name: "long text", line: `{"id":"1","text":"` + strings.Repeat("a", MaxText+1) + `"}`,
+		reason: "text: 1048577 bytes, and the limit is 1048576"},
+	{name: "long id", line: `{"id":"` + strings.Repeat("1", MaxName+1) + `","text":"a"}`,
+		reason: "id: 1025 bytes, and the limit is 1024"},
+	{name: "long author", line: `{"id":"1","text":"a","author":"` + strings.Repeat("1", MaxName+1) + `"}`,
+		reason: "author: 1025 bytes, and the limit is 1024"},
+	{name: "invalid UTF-8 in the id", line: "{\"id\":\"\xff\",\"text\":\"a\"}",
+		reason: "id: not valid Unicode, and replacing it could make two names one"},
+	{name: "lone surrogate in the source", line: `{"id":"1","source":"\udc00","text":"a"}`,
+		reason: "source: not valid Unicode, and replacing it could make two names one"},
+}
+
+func TestDecodePostRejects(t *testing.T) {
+	for _, test := range badPosts {
+		t.Run(test.name, func(t *testing.T) {
+			p, note, err := DecodePost([]byte(test.line), mustParseFields(t, test.fields))
+			if err == nil {
+				t.Fatalf("accepted: %+v", p)
+			}
+			if err.Error() != test.reason {
+				t.Errorf("reason\n%s\nwant\n%s", err, test.reason)
+			}
+			if p.ID != "" || p.Text != "" || note != "" {
+				t.Errorf("with the error came %+v and %q", p, note)
+			}
+		})
+	}
+}
+
+// TestDecodePostKeepsNothing decodes from one buffer that is overwritten, as readers of files do.
+func TestDecodePostKeepsNothing(t *testing.T) {
+	line := []byte(sampleLine)
+	want, _, err := DecodePost([]byte(sampleLine), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := DecodePost(line, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(line)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("after the line was overwritten (-want +got):\n%s", diff)
+	}
+}
+
+// FuzzDecodePost compares with encoding/json: what we accept is an object there too, and its strings are ours.
+func FuzzDecodePost(f *testing.F) {
+	for _, test := range badPosts {
+		if len(test.line) < 500 {
+			f.Add([]byte(test.line))
+		}
+	}
+	f.Add([]byte(sampleLine))
+	f.Add([]byte("{\"id\":1,\"text\":\"a\xff\\ud800\",\"k\":\"\xff\",\"created_at\":1e9}"))
+	fields, err := ParseFields("text=text,author=user.name")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		checkDecoded(t, line, nil)
+		checkDecoded(t, line, fields)
+	})
+}
+
+func checkDecoded(t *testing.T, line []byte, fields *Fields) {
+	p, _, err := DecodePost(line, fields)
+	if err != nil {
+		return
+	}
+	if p.ID == "" || p.Text == "" || len(p.Text) > MaxText || !utf8.ValidString(p.ID+p.Text+p.Author+p.Lang+p.Source) {
+		t.Fatalf("accepted %+v", p)
+	}
+	if p.Time < 0 || p.Time >= endOfTime || !p.Timed && p.Time != 0 {
+		t.Fatalf("time %d, timed %v", p.Time, p.Timed)
+	}
+	if p.Meta != nil && (!json.Valid(p.Meta) || !utf8.Valid(p.Meta)) {
+		t.Fatalf("meta is no JSON: %s", p.Meta)
+	}
+	var std map[string]any
+	err = json.Unmarshal(line, &std)
+	if err != nil {
+		t.Fatalf("encoding/json rejects it: %v", err)
+	}
+	if std["text"] != p.Text {
+		t.Fatalf("text %q, and encoding/json says %q", p.Text, std["text"])
+	}
+}
 
 // sampleLine has the size and the fields of a usual line of a file.
-const sampleLine = `{"id":"ira-0000002","author":"iris0_o","created_at":"2012-02-02T00:58:00Z","lang":"ru","text":"\"Локомотив\" и \"Зенит\" так и не договорились по Глушакову: Двукратный чемпион http://t.co/hShqlLtv","kind":"post"}`
+const sampleLine = `{"id":"s-0000002","author":"someone","created_at":"2012-02-02T00:58:00Z","lang":"ru","text":"\"Заря\" и \"Восход\" так и не договорились о вратаре: двукратный чемпион страны подождёт http://example.org/hShqlLtv","kind":"post"}`
 
-const plainLine = `{"id":"ira-0000003","author":"iris0_o","created_at":"2012-02-02T15:40:00Z","lang":"en","text":"Locomotive agreed with nobody about anything at all, said the trainer who had been asked what he thought of the champion http://t.co/hShqlLtv"}`
+const plainLine = `{"id":"s-0000003","author":"someone","created_at":"2012-02-02T15:40:00Z","lang":"en","text":"Sunrise agreed with nobody about anything at all, said the trainer who had been asked what he thought of the champion http://example.org/hShqlLtv"}`
 
 func BenchmarkDecodePost(b *testing.B) {
-	for name, line := range map[string]string{"escaped": sampleLine, "plain": plainLine} {
-		b.Run(name, func(b *testing.B) {
-			raw := []byte(line)
+	for _, bench := range []struct{ name, line string }{{"escaped", sampleLine}, {"plain", plainLine}} {
+		b.Run(fmt.Sprintf("%s/%d", bench.name, len(bench.line)), func(b *testing.B) {
+			raw := []byte(bench.line)
 			b.SetBytes(int64(len(raw)))
 			b.ReportAllocs()
 			for b.Loop() {

@@ -56,6 +56,7 @@ type File struct {
 	live    bool // somebody may be writing the other end: hand on what is there
 
 	latest feed.Time
+	expect int   // posts in the batch before: how much room to make for the next
 	err    error // what ended the file, told once the batch before it is out
 
 	bytesRead, linesRead atomic.Int64
@@ -167,7 +168,7 @@ func (f *File) format() (string, error) {
 // reached; so is the first malformed record if the file is read strictly. Reading from a pipe, it waits for
 // one record and takes what else is there. It looks at ctx between records, but cannot interrupt a read.
 func (f *File) Next(ctx context.Context) (Batch, error) {
-	b := Batch{Partition: f.name, Ack: func(error) {}}
+	b := Batch{Partition: f.name, Posts: make([]feed.Post, 0, f.expect), Ack: func(error) {}}
 	size := 0
 	for f.err == nil && ctx.Err() == nil && !f.full(&b, size) {
 		size += f.read(&b)
@@ -175,6 +176,7 @@ func (f *File) Next(ctx context.Context) (Batch, error) {
 	if b.Empty() {
 		return Batch{}, cmp.Or(f.err, ctx.Err())
 	}
+	f.expect = len(b.Posts)
 	Count(ctx, &b)
 	return b, nil
 }
