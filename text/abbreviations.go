@@ -30,7 +30,7 @@ func (c *cutter) abbreviates(word string, start int, f *follower) bool {
 	case title:
 		return true
 	case inner:
-		return digit || !starts(f.word)
+		return digit || f.initial || !starts(f.word)
 	case numbered:
 		return digit || roman(f.word)
 	case clock:
@@ -45,11 +45,17 @@ func (c *cutter) abbreviationAt(word string, start int) abbreviation {
 	if a := abbreviationOf(word); a != 0 {
 		return a
 	}
+	if strings.HasSuffix(word, "str") { // German streets
+		return inner
+	}
 	if !initials(word) {
 		return 0
 	}
 	if prev := before(c.post, start); prev == '\'' || prev == '’' || unicode.IsSymbol(prev) {
 		return 0
+	}
+	if c.unit(word, start) {
+		return final
 	}
 	return inner
 }
@@ -77,6 +83,14 @@ func initials(word string) bool {
 		}
 	}
 	return true
+}
+
+// unit says whether word is a small Latin letter after a number: "10 h", "5 m".
+func (c *cutter) unit(word string, start int) bool {
+	if len(word) != 1 || word[0] < 'a' || start < 2 || c.post[start-1] != ' ' {
+		return false
+	}
+	return isDigit(c.post[start-2])
 }
 
 // openingPhrase says whether the time that begins at start belongs to the phrase that opens the sentence ("At 5

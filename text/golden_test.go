@@ -35,7 +35,7 @@ type goldenRule struct {
 }
 
 // goldenFailures are the golden rules that this package decides otherwise; docs/text.md gives the reasons.
-var goldenFailures = []string{}
+var goldenFailures = []string{"ar 1", "ar 4", "ar 5"}
 
 // TestGoldenRules pins the list, so that an improvement changes it as a regression does. White space and
 // backslashes are left out of the comparison: some rules expect a line break or an escape to be taken out of

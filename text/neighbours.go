@@ -53,6 +53,8 @@ type follower struct {
 	letter rune // first letter or digit behind opening marks; r itself, usually
 	word   string
 	dash   bool // a dash stands before the letter
+	// initial: the word is one letter with a full stop.
+	initial bool
 }
 
 func (c *cutter) followerAt(i int) follower {
@@ -94,6 +96,7 @@ func (f *follower) findWord(post string) {
 		end += size
 	}
 	f.word = post[i:end]
+	f.initial = strings.HasPrefix(post[end:], ".") && utf8.RuneCountInString(f.word) == 1
 }
 
 // opener says whether r may stand before the first word of a sentence.

@@ -32,7 +32,7 @@ var sentenceCases = []string{
 	// English prose
 	"Dr. Brown met Mrs. Lee on Jan. 5, 2014 in St. Louis. |They talked until 6 p.m. |Then they left.",
 	"The company, Acme Inc., lost $3.5 million in Q1. |Shares fell 2.4 pct.",
-	"See Fig. 3 and No. 7 on p. 12. |No. He did not.",
+	"See Fig. 3 and No. 7 on p. 12. |No. |He did not.",
 	"He said \"Stop. Wait for me.\" and ran. |She didn't.",
 	"\"I won't go,\" he said. |\"You can't make me!\" |Then he left.",
 	"“Really?” she asked. |“Yes.” |He nodded.",
@@ -40,7 +40,7 @@ var sentenceCases = []string{
 	"J. R. R. Tolkien wrote it. |C. S. Lewis liked it.",
 	"He works for the U.N. in Geneva. |She works for Apple Inc. |They met in the U.K. |It was fun.",
 	"What?! |No way... |I can't believe it.",
-	"Well... maybe not. |But wait... There's more!",
+	"Well... maybe not. |But wait... |There's more!",
 	"The U.S. Senate voted vs. the House, e.g. Sen. Smith et al. |The bill failed.",
 	"This is it.[1] |The next one.[12] |And so on.",
 	"(This is a whole sentence.) |This is another (with a note. Really.) that goes on.",
@@ -50,7 +50,7 @@ var sentenceCases = []string{
 	"First line of a poem\n|Second line of a poem",
 	"He asked \"Why?\" and left.",
 	"Item one; item two: item three. |Done.",
-	"Yahoo! is old. |So is Jeopardy! but who cares?",
+	"I use Yahoo! at work. |So is Jeopardy! but who cares?",
 	// posts
 	"omg i love this!!! |so good!! |lol",
 	"i went home. |it was fun.",
@@ -63,7 +63,7 @@ var sentenceCases = []string{
 	"#love #peace. |Good night!",
 	"好。。。|不好！！|真的吗?|我不信!",
 	// Chinese, Japanese
-	"他说：“你好。我走了。”|然后他走了。",
+	"他说：“你好。|我走了。”|然后他走了。",
 	"说得好|//@张三: 同意！|//@李四:转发",
 	"#今天,天气真好!# 出去玩吧！|走。",
 	"価格は3.5円です。|「はい。そうです。」と言った。|「いいえ。」|彼は帰った。",

@@ -35,7 +35,13 @@ func (c *cutter) terminator(i int, r rune) bool {
 
 // wideTerminator are the sentence terminals of Unicode (STerm) that no space needs to follow.
 func wideTerminator(r rune) bool {
-	return r >= 0x0589 && r != 0x2024 && r != 0x2025 && unicode.Is(unicode.STerm, r)
+	switch r {
+	case 0x17D4, 0x17D5: // Khmer, in STerm since Unicode 16
+		return true
+	case 0x2024, 0x2025: // leaders
+		return false
+	}
+	return r >= 0x0589 && unicode.Is(unicode.STerm, r)
 }
 
 func armenian(r rune) bool { return 0x0530 <= r && r < 0x0590 }
@@ -59,6 +65,9 @@ func (c *cutter) endingAt(i int) ending {
 		case invisible(r):
 		case c.terminator(e.end, r):
 			e.add(r)
+			if r == '፡' {
+				size *= 2
+			}
 		case closer(r), r == '\\' && e.end+1 < len(c.post) && c.post[e.end+1] == '"':
 			e.closed = true
 			if c.closesQuote(r) {

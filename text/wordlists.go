@@ -40,7 +40,8 @@ bc mudr judr rndr phdr paeddr tzv např tj napr resp pplk gen
 
 const inners = `
 bros co corp inc llc llp ltd plc mfg assn dept dist est al ave blvd cir ct rd hwy jct pkwy sq sta
-jr esq ph.d m.d b.a m.a d.c u.s u.k u.n e.u u.s.a approx appt apt bldg cont ext govt incl intl misc natl org orig pkg tel temp univ
+jr ala ariz ark calif colo conn del fla ga ill kan ky md mich minn miss mont neb nev okla penn tenn tex va vt wis wyo
+ont que alta esq ph.d m.d b.a m.a d.c u.s u.k u.n e.u u.s.a approx appt apt bldg cont ext govt incl intl misc natl org orig pkg tel temp univ
 str pl abs abt bd bzgl ca eidg einschl entspr ersch ev gegr ges hg hrsg jg jh jhd lt max mio mrd min mind österr s.a s.o staatl städt tgl u.ä verh verl wg zzgl zw
 ee.uu ee.u aprox cía cia dpto depto gral tfno tel s.l ej ca
 circa es ing tel s.p.a s.r.l spa srl p.zza
@@ -53,13 +54,13 @@ no.lu cad sok mah apt bkz
 `
 
 const numbereds = `
-no nos nr nrs n° nº núm num pp p pg pgs art arts art. fig figs vol vols ch chap sec sect para eq ex op ver tab abb bd kap s abs § ziff zif
-lfd bl tom tome t cap pág págs pag pagg páx str s. r rys čís čj ust odst par sf cilt madde
+no nos nr nrs n° nº núm num pp pg pgs art arts art. fig figs vol vols ch chap sec sect para eq ex op ver tab abb bd kap abs § ziff zif
+lfd bl tom tome cap pág págs pag pagg páx str s. rys čís čj ust odst par sf cilt madde
 jan feb mar apr jun jul aug sep sept oct nov dec ene abr ago dic janv févr avr juil déc gen mag giu lug ott okt mrt mrz febr
 mon tue tues wed thu thur thurs fri sat sun
-max min ca c est num tel
-№ стр с рис табл гл п пп ст кн вып том янв февр фев мар апр авг сент сен окт нояб дек
-αρ σελ τ
+max min ca est num tel
+№ стр рис табл гл пп ст кн вып том янв февр фев мар апр авг сент сен окт нояб дек
+αρ σελ
 `
 
 const finals = `
