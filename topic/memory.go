@@ -145,5 +145,23 @@ func (m *Memory) OpenMemory(ctx context.Context, from []int64) (*MemoryReader, e
 	if err := CheckFrom(from, m.cfg.Partitions); err != nil {
 		return nil, fmt.Errorf("open: %w", err)
 	}
+	if err := m.checkEnd(from); err != nil {
+		return nil, fmt.Errorf("open: %w", err)
+	}
 	return &MemoryReader{topic: m, from: slices.Clone(from), closed: make(chan struct{})}, nil
+}
+
+func (m *Memory) checkEnd(from []int64) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, f := range from {
+		end := m.parts[i].next
+		if m.cfg.Ordered {
+			end = m.next
+		}
+		if f > end {
+			return fmt.Errorf("partition %d: %w: from %d, end %d", i, ErrBeyondEnd, f, end)
+		}
+	}
+	return nil
 }

@@ -124,7 +124,9 @@ func (r *MemoryReader) inTurn(limit int) []Record {
 		q := (r.turn + i) % len(r.from)
 		out = append(out, r.take(q, limit-len(out))...)
 	}
-	r.turn = (r.turn + 1) % len(r.from)
+	if len(out) > 0 {
+		r.turn = (r.turn + 1) % len(r.from)
+	}
 	return out
 }
 

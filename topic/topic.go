@@ -60,7 +60,8 @@ type Topic interface {
 	Bounds(ctx context.Context) (start, end []int64, err error)
 
 	// Open starts a reader. from holds one position per partition, inclusive; a negative one leaves the
-	// partition out. At least one partition must be read. The ctx is for opening alone.
+	// partition out. At least one partition must be read. A position beyond the end gives ErrBeyondEnd: the topic
+	// is not the one, or not all of the one, that the position came from. The ctx is for opening alone.
 	Open(ctx context.Context, from []int64) (Reader, error)
 }
 
@@ -94,6 +95,9 @@ var (
 	ErrClosed = errors.New("closed")
 	// ErrFull says that a limit on the topic's size, or the disk, leaves no room; nothing was dropped for it.
 	ErrFull = errors.New("topic full")
+	// ErrBeyondEnd says that a position to read from lies after the end: the topic has been made anew or has lost
+	// its newest records.
+	ErrBeyondEnd = errors.New("position beyond the end of the topic")
 	// ErrTooLarge says that a single record exceeds what the topic takes.
 	ErrTooLarge = errors.New("record too large")
 )

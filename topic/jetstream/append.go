@@ -1,0 +1,148 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	js "github.com/nats-io/nats.go/jetstream"
+
+	"refrain/topic"
+)
+
+// The headers of a message. The stamp is the writer's clock in nanoseconds since 1970.
+const (
+	headerTime  = "Refrain-Time"
+	headerTrace = "Traceparent"
+)
+
+// Append implements topic.Topic. The records are sent one behind the other without waiting, and then all
+// acknowledgements are awaited. Nothing is sent again by itself: a record sent twice would come behind its followers.
+func (t *Topic) Append(ctx context.Context, records []topic.Record) error {
+	if err := t.append(ctx, records); err != nil {
+		return fmt.Errorf("append to topic %s: %w", t.cfg.Name, err)
+	}
+	return nil
+}
+
+func (t *Topic) append(ctx context.Context, records []topic.Record) error {
+	if err := topic.CheckPartitions(records, t.cfg.Partitions); err != nil {
+		return err
+	}
+	if err := errors.Join(ctx.Err(), t.cfg.check()); err != nil {
+		return err
+	}
+	f := flight{topic: t}
+	defer f.abandon()
+	now := t.cfg.Now()
+	for i := range records {
+		if err := f.send(ctx, &records[i], now); err != nil {
+			return err
+		}
+	}
+	return f.land(ctx)
+}
+
+// flight is what one Append has sent and nobody has acknowledged yet, oldest first.
+type flight struct {
+	topic *Topic
+	sent  []sent
+}
+
+type sent struct {
+	ack  js.PubAckFuture
+	size int64
+}
+
+func (f *flight) send(ctx context.Context, r *topic.Record, now time.Time) error {
+	size := min(int64(len(r.Data))+1, maxInFlight)
+	if err := f.makeRoom(ctx, size); err != nil {
+		return err
+	}
+	ack, err := f.topic.js.PublishMsgAsync(f.topic.message(r, now), js.WithRetryAttempts(0))
+	if err != nil {
+		f.topic.inFlight.Release(size)
+		return f.topic.explain(err, r)
+	}
+	f.sent = append(f.sent, sent{ack, size})
+	return nil
+}
+
+// makeRoom takes size bytes of what may be in flight. While there is no room it first waits for this append's own
+// records: two appends that each held a part and waited for the other's would wait forever.
+func (f *flight) makeRoom(ctx context.Context, size int64) error {
+	for !f.topic.inFlight.TryAcquire(size) {
+		if len(f.sent) == 0 {
+			return f.topic.inFlight.Acquire(ctx, size)
+		}
+		if err := f.landFirst(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *flight) land(ctx context.Context) error {
+	for len(f.sent) > 0 {
+		if err := f.landFirst(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *flight) landFirst(ctx context.Context) error {
+	select {
+	case <-f.sent[0].ack.Ok():
+		f.topic.inFlight.Release(f.sent[0].size)
+		f.sent = f.sent[1:]
+		return nil
+	case err := <-f.sent[0].ack.Err():
+		return f.topic.explain(err, nil)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// abandon gives the room of what is left free after an error: it arrives or not, nobody waits for it.
+func (f *flight) abandon() {
+	for _, s := range f.sent {
+		f.topic.inFlight.Release(s.size)
+	}
+	f.sent = nil
+}
+
+func (t *Topic) message(r *topic.Record, now time.Time) *nats.Msg {
+	if !r.Time.IsZero() {
+		now = r.Time
+	}
+	h := nats.Header{headerTime: {strconv.FormatInt(now.UnixNano(), 10)}}
+	if r.Trace != "" {
+		h[headerTrace] = []string{r.Trace}
+	}
+	return &nats.Msg{Subject: t.subject(r.Partition), Header: h, Data: r.Data}
+}
+
+// explain gives the client's error the name of its cause, where there is one.
+func (t *Topic) explain(err error, r *topic.Record) error {
+	var api *js.APIError
+	switch {
+	case errors.Is(err, nats.ErrMaxPayload):
+		return fmt.Errorf("%w: %d bytes of data, with its headers it may have %d", topic.ErrTooLarge, len(r.Data), t.js.Conn().MaxPayload())
+	case errors.As(err, &api) && (api.ErrorCode == codeStoreFailed || api.ErrorCode == codeInsufficient):
+		return fmt.Errorf("%w: its limit of %d bytes is reached: %w", topic.ErrFull, t.cfg.MaxBytes, err)
+	case errors.Is(err, js.ErrAsyncPublishTimeout), errors.Is(err, nats.ErrNoResponders):
+		// The server does not answer when it could not write. What it would say is with the disk.
+		return errors.Join(fmt.Errorf("not acknowledged: %w", err), t.cfg.check())
+	}
+	return err
+}
+
+// Error codes of the JetStream API: a limit of the stream is reached with DiscardNew; the account's limits are.
+const (
+	codeStoreFailed  = 10077
+	codeInsufficient = 10023
+)

@@ -1,0 +1,273 @@
+package jetstream_test
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"refrain/topic"
+	"refrain/topic/conformance"
+	"refrain/topic/jetstream"
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv(childEnv); dir != "" {
+		child(dir)
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+func MustStart(tb testing.TB, cfg jetstream.Config) *jetstream.Server {
+	tb.Helper()
+	if cfg.Dir == "" {
+		cfg.Dir = tb.TempDir()
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.NewTextHandler(tb.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	}
+	s, err := jetstream.Start(cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { MustClose(tb, s) })
+	return s
+}
+
+func MustClose(tb testing.TB, s *jetstream.Server) {
+	tb.Helper()
+	if err := s.Close(); err != nil {
+		tb.Errorf("close: %v", err)
+	}
+}
+
+func MustOpenTopic(tb testing.TB, s *jetstream.Server, cfg jetstream.TopicConfig) *jetstream.Topic {
+	tb.Helper()
+	if cfg.Name == "" {
+		cfg.Name = "sentences"
+	}
+	if cfg.Partitions == 0 {
+		cfg.Partitions = 3
+	}
+	x, err := s.OpenTopic(tb.Context(), cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return x
+}
+
+func TestTopic(t *testing.T) {
+	conformance.RunTopic(t, func(t *testing.T) topic.Topic {
+		return MustOpenTopic(t, MustStart(t, jetstream.Config{}), jetstream.TopicConfig{})
+	})
+}
+
+func TestStore(t *testing.T) {
+	conformance.RunStore(t, func(t *testing.T) topic.Store {
+		s, err := MustStart(t, jetstream.Config{}).OpenStore(t.Context(), "positions")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	})
+}
+
+// TestReopen closes the server and opens the directory again, with other limits.
+func TestReopen(t *testing.T) {
+	dir := t.TempDir()
+	s := MustStart(t, jetstream.Config{Dir: dir})
+	x := MustOpenTopic(t, s, jetstream.TopicConfig{})
+	records := []topic.Record{{Partition: 2, Data: []byte("a")}, {Partition: 0, Data: []byte("b")}}
+	conformance.MustAppend(t, x, records...)
+	want := conformance.MustFetch(t, conformance.MustOpen(t, x, 0, 0, 0), 2)
+	store, err := s.OpenStore(t.Context(), "positions")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conformance.MustPut(t, store, "k", []byte("v"))
+	open := conformance.MustOpen(t, x, 0, 0, 0)
+	conformance.MustFetch(t, open, 2)
+	MustClose(t, s)
+	if _, err := open.Fetch(t.Context()); err == nil || errors.Is(err, topic.ErrClosed) {
+		t.Errorf("a reader whose server has gone: got %v, want the connection's error", err)
+	}
+	if _, err := open.Fetch(t.Context()); !errors.Is(err, topic.ErrClosed) {
+		t.Errorf("and after that: got %v, want ErrClosed", err)
+	}
+
+	s = MustStart(t, jetstream.Config{Dir: dir, Sync: true})
+	x = MustOpenTopic(t, s, jetstream.TopicConfig{MaxAge: time.Hour, MaxBytes: 1 << 30})
+	if diff := cmp.Diff(want, conformance.MustFetch(t, conformance.MustOpen(t, x, 0, 0, 0), 2)); diff != "" {
+		t.Error(diff)
+	}
+	conformance.MustAppend(t, x, records...)
+	if got := conformance.MustFetch(t, conformance.MustOpen(t, x, 0, 0, 0), 4); got[2].Position <= want[1].Position {
+		t.Errorf("position %d after the restart, %d before", got[2].Position, want[1].Position)
+	}
+	store, err = s.OpenStore(t.Context(), "positions")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conformance.MustGet(t, store, "k", []byte("v"))
+}
+
+func TestFixedSettings(t *testing.T) {
+	s := MustStart(t, jetstream.Config{})
+	cfg := jetstream.TopicConfig{Name: "x", Partitions: 2, Fixed: map[string]string{"min_tokens": "4"}}
+	MustOpenTopic(t, s, cfg)
+	MustOpenTopic(t, s, cfg)
+	tests := []struct {
+		want string
+		cfg  jetstream.TopicConfig
+	}{
+		{"made with partitions 2 and cannot go on with 3: set partitions back to 2, or start with an empty data directory",
+			jetstream.TopicConfig{Name: "x", Partitions: 3, Fixed: cfg.Fixed}},
+		{"made with min_tokens 4 and cannot go on with 5",
+			jetstream.TopicConfig{Name: "x", Partitions: 2, Fixed: map[string]string{"min_tokens": "5"}}},
+	}
+	for _, test := range tests {
+		_, err := s.OpenTopic(t.Context(), test.cfg)
+		var fixed *jetstream.FixedError
+		if !errors.As(err, &fixed) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("got %v, want %q", err, test.want)
+		}
+	}
+}
+
+func TestInvalidConfig(t *testing.T) {
+	s := MustStart(t, jetstream.Config{})
+	for _, cfg := range []jetstream.TopicConfig{{}, {Name: "a.b"}, {Name: "x", MaxAge: -1}, {Name: "x", MaxBytes: -1}, {Name: "x", Discard: 7}} {
+		if _, err := s.OpenTopic(t.Context(), cfg); err == nil {
+			t.Errorf("%+v: no error", cfg)
+		}
+	}
+	if _, err := s.OpenStore(t.Context(), "a.b"); err == nil {
+		t.Error("store a.b: no error")
+	}
+	if _, err := jetstream.Start(jetstream.Config{}); err == nil {
+		t.Error("no directory: no error")
+	}
+}
+
+func TestDirectoryInUse(t *testing.T) {
+	dir := t.TempDir()
+	s := MustStart(t, jetstream.Config{Dir: dir})
+	_, err := jetstream.Start(jetstream.Config{Dir: dir})
+	var inUse *jetstream.InUseError
+	if !errors.As(err, &inUse) || inUse.Dir != dir || inUse.PID != os.Getpid() {
+		t.Errorf("got %v, want the directory in use by %d", err, os.Getpid())
+	}
+	MustClose(t, s)
+	MustStart(t, jetstream.Config{Dir: dir})
+}
+
+func TestFullOfLimit(t *testing.T) {
+	x := MustOpenTopic(t, MustStart(t, jetstream.Config{}), jetstream.TopicConfig{MaxBytes: 100_000, Discard: jetstream.DiscardNew})
+	r := conformance.MustOpen(t, x, 0, 0, 0)
+	record := topic.Record{Data: make([]byte, 10_000)}
+	var err error
+	kept := 0
+	for ; err == nil && kept < 100; kept++ {
+		err = x.Append(t.Context(), []topic.Record{record})
+	}
+	if !errors.Is(err, topic.ErrFull) || !strings.Contains(err.Error(), "limit of 100000 bytes") {
+		t.Fatalf("after %d records: got %v, want ErrFull", kept, err)
+	}
+	conformance.MustFetch(t, r, kept-1)
+}
+
+func TestFullDisk(t *testing.T) {
+	x := MustOpenTopic(t, MustStart(t, jetstream.Config{MinFree: 1 << 60}), jetstream.TopicConfig{})
+	err := x.Append(t.Context(), []topic.Record{{}})
+	if !errors.Is(err, topic.ErrFull) || !strings.Contains(err.Error(), "disk full") {
+		t.Errorf("got %v, want ErrFull and the words", err)
+	}
+}
+
+func TestTooLarge(t *testing.T) {
+	x := MustOpenTopic(t, MustStart(t, jetstream.Config{MaxPayload: 5000}), jetstream.TopicConfig{})
+	conformance.MustAppend(t, x, topic.Record{Data: make([]byte, 4000)})
+	err := x.Append(t.Context(), []topic.Record{{Data: make([]byte, 5000)}})
+	if !errors.Is(err, topic.ErrTooLarge) || !strings.Contains(err.Error(), "5000 bytes of data") {
+		t.Errorf("got %v, want ErrTooLarge", err)
+	}
+	conformance.MustAppend(t, x, topic.Record{Data: make([]byte, 4000)})
+}
+
+// TestTruncated lets retention drop what a reader was still to be given: before it is opened, and under way.
+func TestTruncated(t *testing.T) {
+	x := MustOpenTopic(t, MustStart(t, jetstream.Config{}), jetstream.TopicConfig{MaxBytes: 2 << 20})
+	slow := conformance.MustOpen(t, x, 0, 0, 0)
+	for range 30 { // 60 MiB: more than a reader holds ahead
+		conformance.MustAppend(t, x, topic.Record{Partition: 1, Data: make([]byte, 1<<20)}, topic.Record{Partition: 2, Data: make([]byte, 1<<20)})
+	}
+	start, end := conformance.MustBounds(t, x)
+	if end[1]-start[1] > 5 || start[1] < 50 {
+		t.Fatalf("bounds %v to %v: nothing was dropped", start, end)
+	}
+	for p := range 3 { // one report for each partition
+		r := conformance.MustOpen(t, x, only(p, 5)...)
+		_, err := r.Fetch(t.Context())
+		var truncated *topic.ErrTruncated
+		if !errors.As(err, &truncated) || truncated.Partition != p || truncated.From != 5 || truncated.Start < 50 {
+			t.Errorf("partition %d: got %v, want an ErrTruncated", p, err)
+		}
+	}
+	var last int64
+	gaps := 0
+	for last < max(end[1], end[2])-1 {
+		records, err := slow.Fetch(t.Context())
+		var truncated *topic.ErrTruncated
+		switch {
+		case errors.As(err, &truncated) && truncated.From == last+1:
+			gaps++
+			if gaps%3 == 0 {
+				last = truncated.Start - 1
+			}
+		case err != nil:
+			t.Fatalf("after position %d: %v", last, err)
+		}
+		for _, r := range records {
+			if r.Position != last+1 {
+				t.Fatalf("position %d after %d, and no word of a gap", r.Position, last)
+			}
+			last = r.Position
+		}
+	}
+	if gaps == 0 {
+		t.Error("the slow reader was told of no gap")
+	}
+}
+
+func only(partition int, from int64) []int64 {
+	x := []int64{-1, -1, -1}
+	x[partition] = from
+	return x
+}
+
+// TestEmptiedByAge: all records have gone, and a reader from the bounds gets what comes next.
+func TestEmptiedByAge(t *testing.T) {
+	x := MustOpenTopic(t, MustStart(t, jetstream.Config{}), jetstream.TopicConfig{MaxAge: 200 * time.Millisecond})
+	conformance.MustAppend(t, x, topic.Record{Data: []byte("old")})
+	deadline := time.Now().Add(20 * time.Second)
+	for {
+		start, end := conformance.MustBounds(t, x)
+		if start[0] == end[0] {
+			r := conformance.MustOpen(t, x, start...)
+			conformance.MustAppend(t, x, topic.Record{Data: []byte("new")})
+			if got := conformance.MustFetch(t, r, 1); string(got[0].Data) != "new" {
+				t.Errorf("got %q", got[0].Data)
+			}
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the record is still there")
+		}
+	}
+}

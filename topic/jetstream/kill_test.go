@@ -1,0 +1,131 @@
+package jetstream_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"testing"
+
+	"refrain/topic"
+	"refrain/topic/conformance"
+	"refrain/topic/jetstream"
+)
+
+// childEnv names the data directory for this test binary run as the process that is to be killed.
+const childEnv = "REFRAIN_TOPIC_TEST_DIR"
+
+// child appends records for ever and prints the number of each batch once it is acknowledged.
+func child(dir string) {
+	if err := appendForEver(dir); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func appendForEver(dir string) error {
+	ctx := context.Background()
+	s, err := jetstream.Start(jetstream.Config{Dir: dir, Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	x, err := s.OpenTopic(ctx, jetstream.TopicConfig{Name: "sentences", Partitions: 3})
+	if err != nil {
+		return err
+	}
+	_, end, err := x.Bounds(ctx)
+	if err != nil {
+		return err
+	}
+	for n := max(end[0], end[1], end[2]); ; n++ {
+		if err := x.Append(ctx, batchNumber(n)); err != nil {
+			return err
+		}
+		fmt.Println(n)
+	}
+}
+
+const batchSize = 20
+
+func batchNumber(n int64) []topic.Record {
+	var out []topic.Record
+	for i := range batchSize {
+		data := make([]byte, 3000)
+		copy(data, fmt.Sprintf("%d/%d ", n, i))
+		out = append(out, topic.Record{Partition: i % 3, Data: data})
+	}
+	return out
+}
+
+// TestKill kills a process that appends, three times on one directory: every record that it acknowledged is there.
+func TestKill(t *testing.T) {
+	dir := t.TempDir()
+	acknowledged := map[int64]bool{}
+	for _, batches := range []int{1, 40, 150} {
+		for _, n := range killAfter(t, dir, batches) {
+			acknowledged[n] = true
+		}
+	}
+	x := MustOpenTopic(t, MustStart(t, jetstream.Config{Dir: dir}), jetstream.TopicConfig{})
+	checkAcknowledged(t, x, acknowledged)
+}
+
+// killAfter returns the numbers that the child printed, more than batches of them.
+func killAfter(t *testing.T, dir string, batches int) []int64 {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childEnv+"="+dir)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var got []int64
+	for lines := bufio.NewScanner(out); lines.Scan(); {
+		var n int64
+		if _, err := fmt.Sscan(lines.Text(), &n); err != nil {
+			t.Errorf("child printed %q", lines.Text())
+		}
+		if got = append(got, n); len(got) == batches {
+			if err := cmd.Process.Kill(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if err := cmd.Wait(); err == nil || cmd.ProcessState.ExitCode() != -1 {
+		t.Fatalf("child ended by itself: %v", err)
+	}
+	return got
+}
+
+func checkAcknowledged(t *testing.T, x topic.Topic, acknowledged map[int64]bool) {
+	t.Helper()
+	_, end := conformance.MustBounds(t, x)
+	r := conformance.MustOpen(t, x, 0, 0, 0)
+	found := map[int64]int{}
+	for last := int64(0); last < max(end[0], end[1], end[2])-1; {
+		records, err := r.Fetch(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range records {
+			var n, i int64
+			if _, err := fmt.Sscanf(string(x.Data), "%d/%d", &n, &i); err != nil || len(x.Data) != 3000 {
+				t.Fatalf("position %d: %d bytes, %v", x.Position, len(x.Data), err)
+			}
+			found[n]++
+			last = x.Position
+		}
+	}
+	for n := range acknowledged {
+		if found[n] != batchSize {
+			t.Errorf("batch %d: %d of %d acknowledged records are there", n, found[n], batchSize)
+		}
+	}
+	t.Logf("%d batches acknowledged, %d found", len(acknowledged), len(found))
+}

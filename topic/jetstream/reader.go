@@ -1,0 +1,310 @@
+package jetstream
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+	"time"
+
+	js "github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/semaphore"
+
+	"refrain/topic"
+)
+
+const (
+	// maxAhead bounds the bytes that a reader holds ahead of Fetch, and maxFetch the records of one Fetch.
+	maxAhead = 16 << 20
+	maxFetch = 256
+	// patience is how long a reader tries to go on by itself before Fetch says that it cannot.
+	patience = 30 * time.Second
+	// inactive is after how long the server forgets a reader that asks for nothing; it is made anew where it was.
+	inactive = time.Minute
+)
+
+// reader is a topic.Reader on one ordered pull consumer. A goroutine, the pump, takes messages from the client
+// into a bounded queue, so that Fetch obeys its ctx while the client waits for a lost server. Everything the pump
+// does starts at next: when the consumer is lost for whatever reason it makes another one there.
+type reader struct {
+	topic    *Topic
+	from     []int64
+	filtered []string // subjects to ask for, nil for all
+
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	done   chan struct{} // closed when the pump has ended
+	once   sync.Once
+
+	held  error // Fetch's: an error that came behind records
+	next  int64 // the pump's: stream position of the next message, all below handed to the queue
+	queue chan item
+	ahead *semaphore.Weighted // bytes in the queue
+}
+
+var _ topic.Reader = (*reader)(nil)
+
+// item is a record or an error for Fetch.
+type item struct {
+	record topic.Record
+	err    error
+}
+
+func (i *item) size() int64 { return min(int64(len(i.record.Data))+1, maxAhead) }
+
+// Open implements topic.Topic.
+func (t *Topic) Open(ctx context.Context, from []int64) (topic.Reader, error) {
+	if err := topic.CheckFrom(from, t.cfg.Partitions); err != nil {
+		return nil, fmt.Errorf("open topic %s: %w", t.cfg.Name, err)
+	}
+	if err := t.checkEnd(ctx, from); err != nil {
+		return nil, fmt.Errorf("open topic %s: %w", t.cfg.Name, err)
+	}
+	r := &reader{
+		topic: t, from: slices.Clone(from), filtered: t.subjects(from),
+		done: make(chan struct{}), next: firstWanted(from),
+		queue: make(chan item, maxFetch), ahead: semaphore.NewWeighted(maxAhead),
+	}
+	r.ctx, r.cancel = context.WithCancel(context.Background())
+	go r.pump()
+	return r, nil
+}
+
+func (t *Topic) checkEnd(ctx context.Context, from []int64) error {
+	stream, err := t.js.Stream(ctx, t.cfg.Name)
+	if err != nil {
+		return err
+	}
+	end := int64(stream.CachedInfo().State.LastSeq) + 1
+	if most := slices.Max(from); most > end {
+		return fmt.Errorf("%w: from %d, end %d", topic.ErrBeyondEnd, most, end)
+	}
+	return nil
+}
+
+// subjects is nil when every partition is wanted: the server then looks at no message's subject.
+func (t *Topic) subjects(from []int64) []string {
+	var wanted []string
+	for p, f := range from {
+		if f >= 0 {
+			wanted = append(wanted, t.subject(p))
+		}
+	}
+	if len(wanted) == len(from) {
+		return nil
+	}
+	return wanted
+}
+
+// firstWanted is the least position to read from. Stream sequences start at 1.
+func firstWanted(from []int64) int64 {
+	first := int64(-1)
+	for _, f := range from {
+		if f >= 0 && (first < 0 || f < first) {
+			first = f
+		}
+	}
+	return max(first, 1)
+}
+
+// Fetch implements topic.Reader.
+func (r *reader) Fetch(ctx context.Context) ([]topic.Record, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if r.ctx.Err() != nil {
+		return nil, topic.ErrClosed
+	}
+	if err := r.held; err != nil {
+		r.held = nil
+		return nil, err
+	}
+	select {
+	case i := <-r.queue:
+		return r.collect(i)
+	default:
+	}
+	select {
+	case i := <-r.queue:
+		return r.collect(i)
+	case <-r.done:
+		return r.rest()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// rest is what the pump put into the queue before it ended by itself; after Close nobody wants it.
+func (r *reader) rest() ([]topic.Record, error) {
+	if r.ctx.Err() == nil {
+		select {
+		case i := <-r.queue:
+			return r.collect(i)
+		default:
+		}
+	}
+	return nil, topic.ErrClosed
+}
+
+// collect takes what else is in the queue. An error behind records waits for the next call.
+func (r *reader) collect(first item) ([]topic.Record, error) {
+	r.ahead.Release(first.size())
+	if first.err != nil {
+		return nil, first.err
+	}
+	out := []topic.Record{first.record}
+	for len(out) < maxFetch {
+		select {
+		case i := <-r.queue:
+			r.ahead.Release(i.size())
+			if i.err != nil {
+				r.held = i.err
+				return out, nil
+			}
+			out = append(out, i.record)
+		default:
+			return out, nil
+		}
+	}
+	return out, nil
+}
+
+// Close implements topic.Reader. It waits for the pump, which during an outage may take until its request to the
+// server times out.
+func (r *reader) Close() error {
+	r.once.Do(r.cancel)
+	<-r.done
+	return nil
+}
+
+// pump runs one consumer after the other until Close, or until the connection has been closed for good.
+func (r *reader) pump() {
+	defer close(r.done)
+	wait := newBackoff()
+	for {
+		before := r.next
+		err := r.consume()
+		if r.ctx.Err() != nil {
+			return
+		}
+		if r.topic.js.Conn().IsClosed() {
+			r.put(item{err: r.explain(err)})
+			return
+		}
+		if r.next > before {
+			wait = newBackoff()
+		}
+		r.topic.cfg.Logger.Warn("reader interrupted, going on", "topic", r.topic.cfg.Name, "position", r.next, "error", err)
+		if wait.exhausted(err) {
+			r.put(item{err: r.explain(err)})
+		}
+		wait.sleep(r.ctx)
+	}
+}
+
+func (r *reader) explain(err error) error {
+	return fmt.Errorf("read topic %s from position %d: %w", r.topic.cfg.Name, r.next, err)
+}
+
+// consume makes a consumer at next and moves its messages to the queue until something breaks.
+func (r *reader) consume() error {
+	if err := r.passGap(math.MaxInt64); err != nil {
+		return err
+	}
+	consumer, err := r.topic.js.OrderedConsumer(r.ctx, r.topic.cfg.Name, js.OrderedConsumerConfig{
+		FilterSubjects: r.filtered, DeliverPolicy: js.DeliverByStartSequencePolicy, OptStartSeq: uint64(r.next),
+		InactiveThreshold: inactive, MaxResetAttempts: 1,
+	})
+	if err != nil {
+		return fmt.Errorf("make consumer: %w", err)
+	}
+	messages, err := consumer.Messages(js.PullMaxMessagesWithBytesLimit(maxFetch, maxAhead))
+	if err != nil {
+		return fmt.Errorf("start consumer: %w", err)
+	}
+	defer r.remove(consumer)
+	defer messages.Stop()
+	for {
+		m, err := messages.Next(js.NextContext(r.ctx))
+		if err != nil {
+			return fmt.Errorf("next message: %w", err)
+		}
+		if err := r.take(m); err != nil {
+			return err
+		}
+	}
+}
+
+// remove deletes the consumer. When that fails the server forgets it by itself a minute later.
+func (r *reader) remove(consumer js.Consumer) {
+	info := consumer.CachedInfo()
+	if info == nil || r.topic.js.Conn().IsClosed() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = r.topic.js.DeleteConsumer(ctx, r.topic.cfg.Name, info.Name)
+}
+
+// take puts one message into the queue unless its partition is not read yet at that position. One that is none of
+// ours becomes an error, and is stepped over.
+func (r *reader) take(m js.Msg) error {
+	meta, err := m.Metadata()
+	if err != nil {
+		return fmt.Errorf("message without metadata: %w", err)
+	}
+	position := int64(meta.Sequence.Stream)
+	if position > r.next {
+		if err := r.passGap(position); err != nil {
+			return err
+		}
+	}
+	i := r.topic.item(m, meta)
+	if i.err != nil || r.wants(&i.record) {
+		if !r.put(i) {
+			return r.ctx.Err()
+		}
+	}
+	r.next = position + 1
+	return nil
+}
+
+func (r *reader) wants(x *topic.Record) bool {
+	from := r.from[x.Partition]
+	return from >= 0 && x.Position >= from
+}
+
+// put waits for room in the queue; it is false when the reader was closed instead.
+func (r *reader) put(i item) bool {
+	if r.ahead.Acquire(r.ctx, i.size()) != nil {
+		return false
+	}
+	select {
+	case r.queue <- i:
+		return true
+	case <-r.ctx.Done():
+		return false
+	}
+}
+
+// passGap tells Fetch about records from next up to before that retention has dropped unread, and steps over them.
+// Without any it does nothing: a gap in the positions may also be the partitions that are not read.
+func (r *reader) passGap(before int64) error {
+	stream, err := r.topic.js.Stream(r.ctx, r.topic.cfg.Name)
+	if err != nil {
+		return fmt.Errorf("look for dropped records: %w", err)
+	}
+	start := min(int64(stream.CachedInfo().State.FirstSeq), before)
+	for p, from := range r.from {
+		wanted := max(from, r.next)
+		if from < 0 || wanted >= start {
+			continue
+		}
+		if !r.put(item{err: &topic.ErrTruncated{Partition: p, From: wanted, Start: start}}) {
+			return r.ctx.Err()
+		}
+	}
+	r.next = max(r.next, start)
+	return nil
+}

@@ -1,0 +1,179 @@
+// Package jetstream keeps topics in NATS JetStream streams.
+//
+// The streams live in a server inside this process with a data directory (Start), which is the default of the
+// program; whatever takes a jetstream.JetStream works on the connection to a remote server just as well.
+// docs/design/0001-embedded-jetstream.md says why.
+package jetstream
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	js "github.com/nats-io/nats.go/jetstream"
+)
+
+// Config says where and how the server inside the process keeps its data.
+type Config struct {
+	// Dir is the data directory; it is made if need be. One process at a time uses it.
+	Dir string
+
+	// Sync makes every append reach the disk (fsync) before it is acknowledged. Without it an acknowledged
+	// record is in the kernel's hands: it survives the end of this process, kill -9 included, but of a power cut
+	// or a kernel crash the last two minutes may be lost. It costs a disk write per record.
+	Sync bool
+
+	// MaxPayload is the largest record in bytes; 0 means 8 MiB.
+	MaxPayload int
+
+	// MinFree is the space in bytes that appending leaves free on the disk; 0 means 64 MiB. Positions are still
+	// stored in it, and the server is spared a full disk, after which it takes nothing until it is restarted.
+	MinFree int64
+
+	// Logger gets the server's log; nil means slog.Default().
+	Logger *slog.Logger
+}
+
+const (
+	defaultMaxPayload = 8 << 20
+	defaultMinFree    = 64 << 20
+	readyWait         = 30 * time.Second
+	// maxStore switches the server's own limit off: it takes what is free at the start for all there is, also of
+	// a directory that it has filled itself. MinFree does the work.
+	maxStore = 1 << 50
+)
+
+// Server is a NATS server with JetStream inside this process. It listens on no port, and handles no signals.
+type Server struct {
+	cfg  Config
+	lock *os.File
+	nats *server.Server
+	log  *logger
+	conn *nats.Conn
+	js   js.JetStream
+
+	once   sync.Once
+	closed error // what Close returned the first time
+}
+
+// Start opens the data directory and runs a server on it. What the directory held is served again when Start
+// returns. An *InUseError says that another process has it.
+func Start(cfg Config) (*Server, error) {
+	s, err := start(cfg.withDefaults())
+	if err != nil {
+		return nil, fmt.Errorf("data directory %s: %w", cfg.Dir, err)
+	}
+	return s, nil
+}
+
+func (c Config) withDefaults() Config {
+	if c.MaxPayload <= 0 {
+		c.MaxPayload = defaultMaxPayload
+	}
+	if c.MinFree <= 0 {
+		c.MinFree = defaultMinFree
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c
+}
+
+func start(cfg Config) (*Server, error) {
+	if cfg.Dir == "" {
+		return nil, errors.New("no path given")
+	}
+	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
+		return nil, err
+	}
+	lock, err := lockDir(cfg.Dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg, lock: lock, log: &logger{to: cfg.Logger}}
+	if err := s.run(); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (s *Server) run() error {
+	var err error
+	if s.nats, err = server.NewServer(s.options()); err != nil {
+		return fmt.Errorf("make server: %w", err)
+	}
+	s.nats.SetLoggerV2(s.log, false, false, false)
+	s.nats.Start()
+	if !s.nats.ReadyForConnections(readyWait) || !s.nats.JetStreamEnabled() {
+		return fmt.Errorf("server is not ready%s", s.log.hint())
+	}
+	if s.conn, err = s.Connect("refrain"); err != nil {
+		return err
+	}
+	s.js, err = NewJetStream(s.conn)
+	return err
+}
+
+func (s *Server) options() *server.Options {
+	return &server.Options{
+		ServerName:             "refrain",
+		DontListen:             true,
+		NoSigs:                 true,
+		JetStream:              true,
+		StoreDir:               s.cfg.Dir,
+		SyncAlways:             s.cfg.Sync,
+		JetStreamMaxStore:      maxStore,
+		MaxPayload:             int32(min(s.cfg.MaxPayload, 1<<30)),
+		MaxPending:             max(server.MAX_PENDING_SIZE, 4*int64(s.cfg.MaxPayload)),
+		DisableJetStreamBanner: true,
+	}
+}
+
+// Connect makes a further connection to the server, which the caller closes. It finds the server again by itself
+// should the server drop it.
+func (s *Server) Connect(name string) (*nats.Conn, error) {
+	conn, err := nats.Connect("", nats.InProcessServer(s.nats), nats.Name(name),
+		nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond))
+	if err != nil {
+		return nil, fmt.Errorf("connect to the server in this process: %w", err)
+	}
+	return conn, nil
+}
+
+// JetStream is the client through which the topics and stores of this server are opened.
+func (s *Server) JetStream() js.JetStream { return s.js }
+
+// Check says why the server takes no records, nil when it does: it has switched JetStream off after a disk error,
+// or there is too little space left.
+func (s *Server) Check() error {
+	if !s.nats.JetStreamEnabled() {
+		return fmt.Errorf("data directory %s: storage has been switched off%s; restart when the cause is gone", s.cfg.Dir, s.log.hint())
+	}
+	return checkFree(s.cfg.Dir, s.cfg.MinFree)
+}
+
+// Close ends the server and gives the directory free. Everything acknowledged is on its way to the disk when it
+// returns. Readers are to be closed before; one that is not ends with an error. Closing twice does nothing.
+func (s *Server) Close() error {
+	s.once.Do(func() { s.closed = s.close() })
+	return s.closed
+}
+
+func (s *Server) close() error {
+	if s.conn != nil {
+		s.conn.Close()
+	}
+	if s.nats != nil {
+		s.nats.Shutdown()
+		s.nats.WaitForShutdown()
+	}
+	if err := s.lock.Close(); err != nil {
+		return fmt.Errorf("close lock of data directory %s: %w", s.cfg.Dir, err)
+	}
+	return nil
+}

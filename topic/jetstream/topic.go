@@ -1,0 +1,208 @@
+package jetstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	js "github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/semaphore"
+
+	"refrain/topic"
+)
+
+// Discard says what a topic that has reached MaxBytes does with a further record.
+type Discard int
+
+const (
+	DiscardOld Discard = iota // drop the oldest records
+	DiscardNew                // refuse the record with topic.ErrFull
+)
+
+// TopicConfig describes one topic. All but Name and Partitions may differ from one start to the next.
+type TopicConfig struct {
+	// Name names the stream: letters, digits, "-" and "_". A record of partition 3 has the subject Name.3.
+	Name       string
+	Partitions int           // 0 means 1
+	MaxAge     time.Duration // records are dropped this long after their append; 0: never
+	MaxBytes   int64         // of all partitions together, on disk; 0: no limit
+	Discard    Discard
+
+	// Fixed holds further settings that the content depends on ("min_tokens": "4"). Like the number of
+	// partitions they are kept with the topic, and opening it with another value is refused.
+	Fixed map[string]string
+
+	// Now is the clock of the stamps; nil means time.Now.
+	Now func() time.Time
+	// Logger is told about interruptions of the readers; nil means slog.Default().
+	Logger *slog.Logger
+
+	// check is asked before each append whether there is room.
+	check func() error
+}
+
+// FixedError says that a topic exists with another value of a setting that cannot change.
+type FixedError struct {
+	Topic, Setting, Is, Want string
+}
+
+func (e *FixedError) Error() string {
+	return fmt.Sprintf("topic %s was made with %s %s and cannot go on with %s: set %s back to %s, or start with an empty data directory",
+		e.Topic, e.Setting, e.Is, e.Want, e.Setting, e.Is)
+}
+
+// maxInFlight bounds the bytes of a topic that are sent and not yet acknowledged, all appends together.
+const maxInFlight = 32 << 20
+
+// Topic is a topic.Topic in one JetStream stream. Its positions are stream sequences, which start at 1: all
+// partitions share one order.
+type Topic struct {
+	cfg      TopicConfig
+	js       js.JetStream
+	inFlight *semaphore.Weighted
+}
+
+var _ topic.Topic = (*Topic)(nil)
+
+// NewJetStream makes the client that topics want: appends wait for their own acknowledgements and bound themselves.
+func NewJetStream(conn *nats.Conn) (js.JetStream, error) {
+	client, err := js.New(conn, js.WithPublishAsyncMaxPending(1<<20), js.WithPublishAsyncTimeout(ackWait))
+	if err != nil {
+		return nil, fmt.Errorf("jetstream client: %w", err)
+	}
+	return client, nil
+}
+
+// ackWait is how long an append may take until it counts as failed: the design's δ.
+const ackWait = 10 * time.Second
+
+// OpenTopic opens a topic of this server, making it if need be. Appends to it are refused while the disk is full.
+func (s *Server) OpenTopic(ctx context.Context, cfg TopicConfig) (*Topic, error) {
+	cfg.check = s.Check
+	if cfg.Logger == nil {
+		cfg.Logger = s.cfg.Logger
+	}
+	return OpenTopic(ctx, s.js, cfg)
+}
+
+// OpenTopic opens a topic, making it if need be, through a client made by NewJetStream. A *FixedError says that it
+// exists with another number of partitions or another fixed setting.
+func OpenTopic(ctx context.Context, client js.JetStream, cfg TopicConfig) (*Topic, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("open topic %q: %w", cfg.Name, err)
+	}
+	if err := ensureStream(ctx, client, cfg); err != nil {
+		return nil, fmt.Errorf("open topic %s: %w", cfg.Name, err)
+	}
+	return &Topic{cfg: cfg, js: client, inFlight: semaphore.NewWeighted(maxInFlight)}, nil
+}
+
+func (c TopicConfig) withDefaults() TopicConfig {
+	c.Partitions = max(c.Partitions, 1)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	if c.check == nil {
+		c.check = func() error { return nil }
+	}
+	return c
+}
+
+var validName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+func (c TopicConfig) validate() error {
+	var errs []error
+	if !validName.MatchString(c.Name) {
+		errs = append(errs, errors.New("a name is letters, digits, - and _"))
+	}
+	if c.MaxAge < 0 || c.MaxBytes < 0 {
+		errs = append(errs, errors.New("a limit is negative"))
+	}
+	if c.Discard != DiscardOld && c.Discard != DiscardNew {
+		errs = append(errs, fmt.Errorf("unknown discard policy %d", c.Discard))
+	}
+	return errors.Join(errs...)
+}
+
+// ensureStream makes the stream or brings its limits up to date.
+func ensureStream(ctx context.Context, client js.JetStream, cfg TopicConfig) error {
+	stream, err := client.Stream(ctx, cfg.Name)
+	if errors.Is(err, js.ErrStreamNotFound) {
+		_, err = client.CreateStream(ctx, cfg.stream())
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	if err := cfg.checkFixed(stream.CachedInfo().Config.Metadata); err != nil {
+		return err
+	}
+	_, err = client.UpdateStream(ctx, cfg.stream())
+	return err
+}
+
+func (c TopicConfig) checkFixed(is map[string]string) error {
+	want := c.metadata()
+	for _, key := range slices.Sorted(maps.Keys(want)) {
+		if have, ok := is[key]; !ok || have != want[key] {
+			return &FixedError{Topic: c.Name, Setting: strings.TrimPrefix(key, metadataPrefix), Is: shown(have), Want: want[key]}
+		}
+	}
+	return nil
+}
+
+func shown(value string) string {
+	if value == "" {
+		return "(none)"
+	}
+	return value
+}
+
+// metadataPrefix keeps our keys apart from the server's.
+const metadataPrefix = "refrain."
+
+func (c TopicConfig) metadata() map[string]string {
+	m := map[string]string{metadataPrefix + "partitions": strconv.Itoa(c.Partitions)}
+	for k, v := range c.Fixed {
+		m[metadataPrefix+k] = v
+	}
+	return m
+}
+
+func (c TopicConfig) stream() js.StreamConfig {
+	discard := js.DiscardOld
+	if c.Discard == DiscardNew {
+		discard = js.DiscardNew
+	}
+	maxBytes := int64(-1)
+	if c.MaxBytes > 0 {
+		maxBytes = c.MaxBytes
+	}
+	return js.StreamConfig{
+		Name: c.Name, Subjects: []string{c.Name + ".*"}, Storage: js.FileStorage,
+		Retention: js.LimitsPolicy, MaxAge: c.MaxAge, MaxBytes: maxBytes, Discard: discard,
+		// Direct reads serve Bounds; records are deleted by the limits alone.
+		AllowDirect: true, DenyDelete: true, DenyPurge: true,
+		Metadata: c.metadata(),
+	}
+}
+
+// Partitions implements topic.Topic.
+func (t *Topic) Partitions() int { return t.cfg.Partitions }
+
+// Ordered implements topic.Topic: always true.
+func (t *Topic) Ordered() bool { return true }
+
+func (t *Topic) subject(partition int) string { return t.cfg.Name + "." + strconv.Itoa(partition) }
