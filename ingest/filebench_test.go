@@ -1,0 +1,103 @@
+package ingest
+
+import (
+	"context"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// dataFile is the path of a file of the data set, or skips.
+func dataFile(tb testing.TB, name string) string {
+	tb.Helper()
+	dir := os.Getenv("REFRAIN_DATA")
+	if dir == "" {
+		dir = filepath.Join(repositoryRoot(tb), "..", "shared", "data")
+	}
+	path := filepath.Join(dir, name)
+	if _, err := os.Stat(path); err != nil {
+		tb.Skipf("needs the data set (REFRAIN_DATA): %v", err)
+	}
+	return path
+}
+
+func repositoryRoot(tb testing.TB) string {
+	tb.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for ; dir != "/"; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir
+		}
+	}
+	tb.Fatal("no go.mod above the test")
+	return ""
+}
+
+// BenchmarkFile reads a whole file, decompression included.
+func BenchmarkFile(b *testing.B) {
+	path := dataFile(b, "stream/ira_2012-02_2016-08.jsonl.zst")
+	b.ReportAllocs()
+	posts := 0
+	for b.Loop() {
+		posts += countPosts(b, path)
+	}
+	b.ReportMetric(float64(posts)/b.Elapsed().Seconds(), "posts/s")
+}
+
+func countPosts(tb testing.TB, path string) (posts int) {
+	f, err := OpenFile(FileConfig{Path: path})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer f.Close()
+	for {
+		b, err := f.Next(context.Background())
+		if err == io.EOF {
+			return posts
+		}
+		if err != nil {
+			tb.Fatal(err)
+		}
+		for _, r := range b.Rejected {
+			if r.Reason != "text: missing or empty" { // pictures without words
+				tb.Fatalf("%s: %s", r.Place, r.Reason)
+			}
+		}
+		posts += len(b.Posts) + len(b.Rejected)
+	}
+}
+
+// TestFileMemory holds Memory to what the decompressor really allocates: a budget counts on it.
+func TestFileMemory(t *testing.T) {
+	path := dataFile(t, "stream/ira_2012-02_2016-08.jsonl.zst")
+	before := liveHeap()
+	f, err := OpenFile(FileConfig{Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	for f.BytesRead() < f.Size()/2 {
+		_, err := f.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := int64(liveHeap() - before)
+	if got < f.Memory()*9/10 || got > f.Memory()*11/10+1<<20 {
+		t.Errorf("half-way the file holds %d bytes, and Memory says %d", got, f.Memory())
+	}
+	t.Logf("holds %d bytes, Memory says %d", got, f.Memory())
+}
+
+func liveHeap() uint64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
+}
