@@ -272,6 +272,9 @@ func TestFileCut(t *testing.T) {
 				t.Fatalf("%s cut to %d bytes: no error", name, size)
 			}
 			n := len(got.Posts)
+			if size == len(content)/2 && n < 1000 {
+				t.Errorf("%s cut to half: only %d posts of 5000", name, n)
+			}
 			wantLines(t, show(got), append([]string(nil), want[:n]...))
 			wantError := fmt.Sprintf("%s: after line %d: unexpected EOF", path, n)
 			if size > 10 && err.Error() != wantError {

@@ -1,0 +1,100 @@
+package ingest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestDeadLetters(t *testing.T) {
+	var out bytes.Buffer
+	d := NewDeadLetters(&out)
+	d.now = func() time.Time { return time.Date(2026, 1, 2, 15, 4, 5, 0, time.FixedZone("", 3600)) }
+	err := d.Write([]Rejection{
+		NewRejection("a.jsonl:17", "id: missing or empty", []byte(`{"text":"中"}`)),
+		NewRejection("a.jsonl:18", "not JSON", []byte("\xff\x00")),
+		NewRejection("a.jsonl:19", "too long", []byte("x"+strings.Repeat("中", MaxRaw/3+1))),
+		{Place: "request line 2", Reason: "cut before it came here", Raw: []byte("ab"), Truncated: true},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(out.String(), "\n")
+	want := []string{
+		`{"place":"a.jsonl:17","reason":"id: missing or empty","time":"2026-01-02T14:04:05Z","raw":"{\"text\":\"中\"}"}`,
+		`{"place":"a.jsonl:18","reason":"not JSON","time":"2026-01-02T14:04:05Z","raw":"","rawBase64":"/wA="}`,
+		`{"place":"a.jsonl:19","reason":"too long","time":"2026-01-02T14:04:05Z","raw":"x` +
+			strings.Repeat("中", MaxRaw/3) + `","rawTruncated":true}`,
+		`{"place":"request line 2","reason":"cut before it came here","time":"2026-01-02T14:04:05Z","raw":"ab","rawTruncated":true}`,
+		"",
+	}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestDeadLettersFile: a second run appends, and writers do not cut each other's lines.
+func TestDeadLettersFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "dead-letters.jsonl")
+	for range 2 {
+		d, err := OpenDeadLetters(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var writers sync.WaitGroup
+		for range 4 {
+			writers.Go(func() {
+				err := d.Write([]Rejection{NewRejection("a:1", "x", []byte("raw")), NewRejection("a:2", "y", nil)})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		writers.Wait()
+		err = d.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for line := range strings.Lines(string(content)) {
+		var letter deadLetter
+		err := json.Unmarshal([]byte(line), &letter)
+		if err != nil {
+			t.Errorf("%q: %v", line, err)
+		}
+		n++
+	}
+	if n != 2*4*2 {
+		t.Errorf("%d lines, want %d", n, 2*4*2)
+	}
+}
+
+func TestDeadLettersErrors(t *testing.T) {
+	d := NewDeadLetters(fullDisk{})
+	err := d.Write([]Rejection{{}, {}})
+	if !errors.Is(err, io.ErrShortWrite) || !strings.HasPrefix(err.Error(), "write dead letters: ") {
+		t.Errorf("got %v", err)
+	}
+	_, err = OpenDeadLetters(filepath.Join(t.TempDir(), "no", "such"))
+	if err == nil || !strings.HasPrefix(err.Error(), "open dead letters: ") {
+		t.Errorf("got %v", err)
+	}
+}
+
+type fullDisk struct{}
+
+func (fullDisk) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
