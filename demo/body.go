@@ -51,6 +51,15 @@ func (b *body) tag(rng *rand.Rand) {
 	last.words = append(last.words, tag)
 }
 
+// replace puts another word in a place; at the beginning of a sentence it gets a capital, for without one it
+// would go on the sentence before.
+func (b *body) replace(l, w int, word string) {
+	if w == 0 {
+		word = capital(word)
+	}
+	b.lines[l].words[w] = word
+}
+
 // someWord returns a random place of a word with letters.
 func (b *body) someWord(rng *rand.Rand) (l, w int) {
 	for {

@@ -177,12 +177,15 @@ func symbols(s string) []string {
 }
 
 func ExampleGenerator() {
-	g := New(Config{Seed: 42})
+	g := New(Config{Seed: 48})
 	for range 3 {
 		p, truth := g.Next()
 		fmt.Println(truth.Operation, "@"+p.Author, p.Text)
 	}
 	// Output:
+	// fresh @rufus_braan Roads between Lake Talber and Dalhaven are closed after thick fog last night.
+	// edit @tobin_torber Roads between Lake Talber and Dalhaven are explain after thick fog last night.
+	// typo @linus_ostver Roads between Lake Talber and Dalhaven are explain after thick fog lats night.
 }
 
 func BenchmarkNext(b *testing.B) {

@@ -61,7 +61,7 @@ func (l *language) add(row string) error {
 	for alternative := range strings.SplitSeq(alternatives, " | ") {
 		l.rules[symbol] = append(l.rules[symbol], alternative)
 		for word := range strings.FieldsSeq(alternative) {
-			if isPlain(word) && isWord(word) && !strings.ContainsAny(symbol, "123") {
+			if l.isPlain(word) && isWord(word) && !strings.ContainsAny(symbol, "123") {
 				l.pool = append(l.pool, word)
 			}
 		}
@@ -69,10 +69,15 @@ func (l *language) add(row string) error {
 	return nil
 }
 
-// isPlain reports whether a word of a grammar stands for itself. (Symbols with a digit are parts of words.)
-func isPlain(word string) bool {
+// isPlain reports whether a word of a grammar stands for itself and cannot be read as an abbreviation at the end
+// of a sentence. (Symbols with a digit are parts of words.)
+func (l *language) isPlain(word string) bool {
 	last, _ := utf8.DecodeLastRuneInString(word)
-	return !strings.ContainsAny(word, "{}") && !unicode.IsPunct(last) && utf8.RuneCountInString(word) > 1
+	least := 4
+	if l.joiner == "" {
+		least = 2
+	}
+	return !strings.ContainsAny(word, "{}") && !unicode.IsPunct(last) && utf8.RuneCountInString(word) >= least
 }
 
 // expand replaces every {symbol} of s by one of its alternatives.

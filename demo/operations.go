@@ -44,7 +44,7 @@ func allOf(o *record) []Origin {
 func (g *Generator) edit(b *body) {
 	l, w := b.someWord(g.rng)
 	pool := b.language.pool
-	b.lines[l].words[w] = pool[g.rng.IntN(len(pool))]
+	b.replace(l, w, pool[g.rng.IntN(len(pool))])
 }
 
 // truncate cuts b off within a sentence, behind its first word at the earliest.
@@ -86,12 +86,12 @@ func (g *Generator) misspell(b *body) {
 	l, w := b.someWord(g.rng)
 	letters := []rune(b.lines[l].words[w])
 	if len(letters) == 1 {
-		b.lines[l].words[w] += string(letters)
+		b.replace(l, w, string(letters)+string(letters))
 		return
 	}
 	i := g.rng.IntN(len(letters) - 1)
 	letters[i], letters[i+1] = letters[i+1], letters[i]
-	b.lines[l].words[w] = string(letters)
+	b.replace(l, w, string(letters))
 }
 
 func isWord(s string) bool {
