@@ -35,7 +35,7 @@ func (e *Engine) Open(df []uint32) *Index {
 	if e.order == nil || e.order.stale(df) {
 		e.order = newOrder(df)
 	}
-	return &Index{engine: e, order: e.order, heads: map[uint32]uint32{}}
+	return &Index{engine: e, order: e.order}
 }
 
 // order ranks tokens by the logarithm of their frequency at one moment, ties by number. A number that came
@@ -77,21 +77,13 @@ func (o *order) sort(dst []uint64, numbers []uint32) []uint64 {
 	return dst
 }
 
-// posting says that a row has a token of its prefix at a position. 24 bytes.
-type posting struct {
-	signature      uint64 // its first 64 bits: their distance is at most that of the whole
-	row, next      uint32 // next: 1 + the place of the token's previous posting, 0 at the end
-	size, position uint16
-}
-
 // Index is the postings of one block.
 type Index struct {
-	engine   *Engine
-	order    *order
-	heads    map[uint32]uint32 // token number -> 1 + the place of its newest posting
-	postings []posting
-	seen     []uint32 // row -> number of the last search that met it
-	search   uint32
+	engine *Engine
+	order  *order
+	lists  lists
+	seen   []uint32 // row -> number of the last search that met it
+	search uint32
 }
 
 // Add posts a row under its prefix.
@@ -100,10 +92,8 @@ func (x *Index) Add(row uint32, tokens []uint32, sig hashcodes.Signature) {
 	e.sorted = x.order.sort(e.sorted, tokens)
 	p := posting{signature: low64(sig), row: row, size: uint16(len(tokens))}
 	for i := range e.bounds.For(len(tokens)).Prefix {
-		n := uint32(e.sorted[i])
-		p.position, p.next = uint16(i), x.heads[n]
-		x.postings = append(x.postings, p)
-		x.heads[n] = uint32(len(x.postings))
+		p.position = uint16(i)
+		x.lists.add(uint32(e.sorted[i]), p)
 	}
 	x.seen = append(x.seen, 0)
 }
@@ -141,9 +131,10 @@ func (x *Index) Search(hits, tokens []uint32, size int, sig hashcodes.Signature)
 	p := x.engine.prepare(x.order, tokens, size, sig)
 	x.countSearch()
 	for i := p.unknown; i < p.bounds.Prefix; i++ {
-		n := uint32(p.tokens[i-p.unknown])
-		if at, ok := x.heads[n]; ok {
-			hits = x.walk(hits, p, i, at)
+		c := x.lists.newest(uint32(p.tokens[i-p.unknown]))
+		for c != nil {
+			hits = x.filter(hits, p, i, x.lists.of(c))
+			c = x.lists.before(c)
 		}
 	}
 	return hits
@@ -160,20 +151,16 @@ func (e *Engine) prepare(o *order, tokens []uint32, size int, sig hashcodes.Sign
 	return p
 }
 
-// walk follows the postings of the probe's token at position i.
-func (x *Index) walk(hits []uint32, p *probe, i int, at uint32) []uint32 {
+// filter appends the rows of postings of the probe's token at position i that may match.
+func (x *Index) filter(hits []uint32, p *probe, i int, postings []posting) []uint32 {
 	b := p.bounds
-	for at != 0 {
-		o := &x.postings[at-1]
-		at = o.next
+	for k := range postings {
+		o := &postings[k]
 		m := int(o.size) - b.Min
-		if m < 0 || m >= len(b.Radius) || x.seen[o.row] == x.search {
+		if uint(m) >= uint(len(b.Radius)) || bits.OnesCount64(o.signature^p.signature) > int(b.Radius[m]) {
 			continue
 		}
-		if bits.OnesCount64(o.signature^p.signature) > int(b.Radius[m]) {
-			continue
-		}
-		if 1+min(p.size-i-1, int(o.size-o.position)-1) < int(b.Overlap[m]) {
+		if 1+min(p.size-i-1, int(o.size-o.position)-1) < int(b.Overlap[m]) || x.seen[o.row] == x.search {
 			continue
 		}
 		x.seen[o.row] = x.search
@@ -183,7 +170,4 @@ func (x *Index) walk(hits []uint32, p *probe, i int, at uint32) []uint32 {
 }
 
 // Bytes is what the index holds on the heap.
-func (x *Index) Bytes() int64 {
-	const posting, head, seen = 24, 16, 4
-	return posting*int64(cap(x.postings)) + head*int64(len(x.heads)) + seen*int64(cap(x.seen))
-}
+func (x *Index) Bytes() int64 { return x.lists.bytes() + 4*int64(cap(x.seen)) }

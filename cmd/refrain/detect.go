@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"runtime/debug"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"refrain/detector"
+	"refrain/sigstore"
+)
+
+func (m *Main) detect() *cobra.Command {
+	var in inputFlags
+	var window windowFlags
+	var out outputFlags
+	cmd := &cobra.Command{
+		Use:   "detect [FILE|-]",
+		Short: "Find the reuse in a file of posts",
+		Long: "Read posts and print an event for every sentence that repeats, or nearly repeats, an earlier one within\n" +
+			"the span: one JSON object a line, or on a terminal the two texts with what differs marked. A summary goes\n" +
+			"to stderr. FILE may be compressed with gzip or zstd; without one, or with -, posts come from stdin.",
+		Example: "  refrain detect posts.jsonl\n" +
+			"  refrain detect --threshold 0.6 --span 7d --top 20 posts.jsonl.zst\n" +
+			"  refrain detect --map text=body,id=uri,created_at=date other.jsonl\n" +
+			"  zcat feed.gz | refrain detect --format text - > events.jsonl",
+		Args: atMost(1, "one file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := window.config()
+			if err != nil {
+				return err
+			}
+			src, err := m.open(&in, args)
+			if err != nil {
+				return err
+			}
+			defer src.Close()
+			cfg.OnForced = m.sayForced()
+			cfg.Budget = limitMemory(cfg.Budget, src.Memory())
+			windows, err := detector.NewPartitions(cfg, window.partitions, window.workers)
+			if err != nil {
+				return usageError{err}
+			}
+			d := detection{main: m, src: src, windows: windows, minTokens: window.minTokens, out: out, threshold: cfg.Threshold}
+			return d.run(cmd.Context())
+		},
+	}
+	window.add(cmd.Flags())
+	in.add(cmd.Flags())
+	out.add(cmd.Flags())
+	return cmd
+}
+
+// limitMemory makes the collector keep the process near the budget, and returns what of the budget is the
+// window's: a compressed input may need a large part of it, but the window gets a quarter at least.
+func limitMemory(budget, input int64) int64 {
+	if budget == 0 {
+		return 0
+	}
+	debug.SetMemoryLimit(budget + budget/2)
+	return max(budget-input, budget/4)
+}
+
+// sayForced tells once that the budget forces texts out, and then each time the span has halved.
+func (m *Main) sayForced() func(sigstore.Forced) {
+	var said bool
+	span := time.Duration(math.MaxInt64)
+	return func(f sigstore.Forced) {
+		if said && f.Span > span/2 {
+			return
+		}
+		said, span = true, f.Span
+		fmt.Fprintf(m.Stderr, "refrain: the budget is full: texts are dropped before their time, the window now reaches back %v\n", f.Span)
+	}
+}
+
+// interrupted says that the input was not read to its end.
+func interrupted(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return fmt.Errorf("interrupted: the events so far are out")
+	}
+	return nil
+}

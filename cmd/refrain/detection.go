@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"refrain/detector"
+	"refrain/feed"
+	"refrain/ingest"
+	"refrain/internal/units"
+	"refrain/split"
+	"refrain/text"
+)
+
+// detection is the route of a post without topics: read, split, detect, write, each in a goroutine of its own,
+// joined by short queues that keep the order.
+type detection struct {
+	main      *Main
+	src       *ingest.File
+	windows   *detector.Partitions
+	minTokens int
+	threshold text.Threshold
+	out       outputFlags
+	counts    detectionCounts
+}
+
+type detectionCounts struct {
+	posts, rejected, changed           int
+	sentences, tooShort, repeats, late int
+	events                             int
+}
+
+// part is one batch on its way.
+type part struct {
+	batch     ingest.Batch
+	sentences []feed.Sentence
+	matches   []feed.Match
+}
+
+const queue = 4
+
+func (d *detection) run(ctx context.Context) error {
+	begin := time.Now()
+	out := d.newOutput()
+	progress := d.newProgress()
+	g, ctx := errgroup.WithContext(ctx)
+	read, splits, found := make(chan *part, queue), make(chan *part, queue), make(chan *part, queue)
+	g.Go(func() error { defer close(read); return d.read(ctx, read) })
+	g.Go(func() error { defer close(splits); return forward(ctx, read, splits, d.splitter()) })
+	g.Go(func() error { defer close(found); return forward(ctx, splits, found, d.detector()) })
+	g.Go(func() error {
+		for p := range found {
+			d.main.complain(&p.batch)
+			if err := out.write(p.matches); err != nil {
+				return fmt.Errorf("write events: %w", err)
+			}
+			progress.update()
+		}
+		return nil
+	})
+	err := g.Wait()
+	progress.finish()
+	err = errors.Join(err, out.close())
+	d.summarise(time.Since(begin))
+	return err
+}
+
+// read puts the batches of the source on the queue.
+func (d *detection) read(ctx context.Context, to chan<- *part) error {
+	for {
+		b, err := d.src.Next(ctx)
+		if !b.Empty() {
+			if !send(ctx, to, &part{batch: b}) {
+				return context.Cause(ctx)
+			}
+		}
+		if err != nil {
+			return ignoreEOF(err)
+		}
+	}
+}
+
+// forward works on each part in turn and hands it on.
+func forward(ctx context.Context, from <-chan *part, to chan<- *part, work func(*part)) error {
+	for p := range from {
+		work(p)
+		if !send(ctx, to, p) {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+func send(ctx context.Context, to chan<- *part, p *part) bool {
+	select {
+	case to <- p:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (d *detection) splitter() func(*part) {
+	var s text.Splitter
+	return func(p *part) {
+		for i := range p.batch.Posts {
+			var short int
+			p.sentences, short = s.Sentences(p.sentences, &p.batch.Posts[i], d.minTokens)
+			d.counts.tooShort += short
+		}
+		d.counts.sentences += len(p.sentences)
+	}
+}
+
+func (d *detection) detector() func(*part) {
+	var clock split.Clock
+	return func(p *part) {
+		var repeats int
+		p.matches, repeats = d.windows.Detect(nil, p.sentences)
+		for i := range p.batch.Posts {
+			clock.Add(p.batch.Posts[i].Time)
+		}
+		if w, ok := clock.Time(); ok {
+			d.windows.Advance(w)
+		}
+		p.sentences = nil
+		c := &d.counts
+		c.posts += len(p.batch.Posts)
+		c.rejected += len(p.batch.Rejected)
+		c.changed += len(p.batch.Notes)
+		c.repeats += repeats
+		c.events += len(p.matches)
+	}
+}
+
+// summarise says what was done, on stderr.
+func (d *detection) summarise(took time.Duration) {
+	c, s := &d.counts, d.totals()
+	w := d.main.Stderr
+	fmt.Fprintf(w, "%d posts in %v (%.0f posts/s), %d rejected, %d changed\n",
+		c.posts, took.Round(time.Millisecond), float64(c.posts)/took.Seconds(), c.rejected, c.changed)
+	fmt.Fprintf(w, "%d sentences compared, %d too short, %d delivered again, %d late\n",
+		c.sentences, c.tooShort, c.repeats, s.late)
+	fmt.Fprintf(w, "%d events; the window holds %d texts, %d occurrences, %s\n",
+		c.events, s.groups, s.occurrences, units.FormatBytes(s.bytes))
+	if s.forced > 0 {
+		fmt.Fprintf(w, "the budget dropped %d texts before their time: the window reached back only %v at the end, events may be missing\n", s.forced, s.span)
+	}
+	if s.truncated > 0 {
+		fmt.Fprintf(w, "%d sentences repeat more than %s texts: their further events are left out\n", s.truncated, "--max-matches")
+	}
+}
+
+// totals adds up the windows of all partitions.
+type totals struct {
+	groups, occurrences            int
+	bytes, forced, late, truncated int64
+	span                           time.Duration
+}
+
+func (d *detection) totals() totals {
+	t := totals{span: 1<<63 - 1}
+	for _, w := range d.windows.Detectors() {
+		s, c := w.Stats(), w.Counts()
+		t.groups += s.Groups
+		t.occurrences += s.Occurrences
+		t.bytes += s.Bytes
+		t.forced += s.Counts.Forced
+		t.late += c.Late
+		t.truncated += c.Truncated
+		t.span = min(t.span, s.Span)
+	}
+	return t
+}

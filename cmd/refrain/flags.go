@@ -1,0 +1,153 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"refrain/detector"
+	"refrain/feed"
+	"refrain/hashcodes"
+	"refrain/ingest"
+	"refrain/internal/units"
+	"refrain/sigstore"
+	"refrain/sigstore/prefix"
+	"refrain/text"
+)
+
+// inputFlags say which posts to read.
+type inputFlags struct {
+	format, fields, source string
+	strict                 bool
+	batch                  int
+}
+
+func (f *inputFlags) add(to *pflag.FlagSet) {
+	to.StringVar(&f.format, "format", "", "jsonl, text (one post a line) or csv; by default by the file's name")
+	to.StringVar(&f.fields, "map", "", "other field names: ours=theirs, as in text=body,id=uri,author=user.name")
+	to.StringVar(&f.source, "source", "", "source of the posts that name none")
+	to.BoolVar(&f.strict, "strict", false, "stop at the first malformed line instead of skipping it")
+	to.IntVar(&f.batch, "batch", 1000, "posts read and handed on at once")
+}
+
+func (m *Main) open(f *inputFlags, args []string) (*ingest.File, error) {
+	fields, err := feed.ParseFields(f.fields)
+	if err != nil {
+		return nil, usage("--map: %w", err)
+	}
+	if f.format != "" && !slices.Contains(ingest.Formats, f.format) {
+		return nil, usage("--format %q: want %s", f.format, strings.Join(ingest.Formats, ", "))
+	}
+	if f.batch < 1 {
+		return nil, usage("--batch %d: want 1 or more", f.batch)
+	}
+	path := "-"
+	if len(args) > 0 {
+		path = args[0]
+	}
+	return ingest.OpenFile(ingest.FileConfig{
+		Path: path, Stdin: m.Stdin, Format: f.format, Fields: fields, SourceName: f.source, Strict: f.strict, BatchPosts: f.batch,
+	})
+}
+
+// modelFlags say which codes signatures are made of.
+type modelFlags struct {
+	file       string
+	bits, ones int
+}
+
+func (f *modelFlags) add(to *pflag.FlagSet) {
+	to.StringVar(&f.file, "model", "", "file of a model; by default hashed codes (md5)")
+	to.IntVar(&f.bits, "bits", 64, "bits of a signature: 32, 64, 128 or 256")
+	to.IntVar(&f.ones, "ones", 1, "bits that a token sets, at most")
+}
+
+func (f *modelFlags) model() (*hashcodes.Model, error) {
+	if f.file == "" {
+		model, err := hashcodes.NewMD5(f.bits, f.ones)
+		if err != nil {
+			return nil, usageError{err}
+		}
+		return model, nil
+	}
+	file, err := os.Open(f.file)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	model, err := hashcodes.Read(file)
+	if err != nil {
+		return nil, fmt.Errorf("model %s: %w", f.file, err)
+	}
+	return model, nil
+}
+
+// windowFlags say what counts as a match, and how the window is kept.
+type windowFlags struct {
+	threshold, span, lateness, budget, engine string
+	minTokens, maxMatches                     int
+	partitions, workers                       int
+	model                                     modelFlags
+}
+
+func (f *windowFlags) add(to *pflag.FlagSet) {
+	to.StringVar(&f.threshold, "threshold", "0.8", "least Jaccard similarity, as a decimal or a fraction")
+	to.StringVar(&f.span, "span", "24h", "how far back a repeat may lie: 90m, 24h, 7d")
+	to.StringVar(&f.lateness, "lateness", "5m", "how far behind the newest posts a post may come")
+	to.IntVar(&f.minTokens, "min-tokens", 4, "least number of words of a sentence that is compared")
+	to.IntVar(&f.maxMatches, "max-matches", 0, "texts that one sentence is reported to repeat, at most; 0: all")
+	to.StringVar(&f.budget, "budget", "0", "bytes the window may hold, as in 512MB; 0: no limit")
+	to.StringVar(&f.engine, "engine", "auto", "how candidates are found: auto, prefix or scan; the events are the same")
+	to.IntVar(&f.partitions, "partitions", 1, "windows to cut the feed into; the events are the same")
+	to.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "goroutines that serve the partitions")
+	f.model.add(to)
+}
+
+// config checks the flags; what the caller may tell is in the error.
+func (f *windowFlags) config() (cfg detector.Config, err error) {
+	if cfg.Threshold, err = text.ParseThreshold(f.threshold); err != nil {
+		return cfg, usage("--threshold: %w", err)
+	}
+	for _, d := range []struct {
+		name, value string
+		to          *time.Duration
+	}{{"span", f.span, &cfg.Span}, {"lateness", f.lateness, &cfg.Lateness}} {
+		if *d.to, err = units.ParseDuration(d.value); err != nil {
+			return cfg, usage("--%s: %w", d.name, err)
+		}
+	}
+	if cfg.Budget, err = units.ParseBytes(f.budget); err != nil {
+		return cfg, usage("--budget: %w", err)
+	}
+	if f.minTokens < 0 || f.maxMatches < 0 || f.partitions < 1 || f.workers < 1 {
+		return cfg, usage("--min-tokens and --max-matches want 0 or more, --partitions and --workers 1 or more")
+	}
+	if cfg.Engine, err = engine(f.engine); err != nil {
+		return cfg, err
+	}
+	cfg.MaxMatches = f.maxMatches
+	cfg.Model, err = f.model.model()
+	return cfg, err
+}
+
+// engine is the list of the engines that exist. auto is prefix: on this path it has been the faster one at
+// every window and threshold measured so far (docs/benchmarks.md).
+func engine(name string) (detector.Engine, error) {
+	switch name {
+	case "auto", "prefix":
+		return prefixEngine, nil
+	case "scan":
+		return detector.Scan, nil
+	}
+	return nil, usage("--engine %q: want auto, prefix or scan", name)
+}
+
+func prefixEngine(bounds *hashcodes.Bounds, _ *hashcodes.Model) sigstore.Engine {
+	e := prefix.New(bounds)
+	return func(df []uint32) sigstore.Index { return e.Open(df) }
+}

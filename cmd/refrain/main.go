@@ -1,0 +1,91 @@
+// Command refrain watches feeds of posts and says which sentences repeat something seen before.
+//
+// One file a subcommand; this package is wiring: the list of what exists.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	m := Main{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+	os.Exit(m.Run(ctx, os.Args[1:]))
+}
+
+// Main is the program without its process: tests run it as the binary does.
+type Main struct {
+	Stdin          io.Reader
+	Stdout, Stderr io.Writer
+}
+
+// Exit statuses.
+const (
+	exitFailure = 1
+	exitUsage   = 2
+)
+
+// usageError is a mistake in how the program was called.
+type usageError struct{ error }
+
+func usage(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
+
+// Run runs one command line and returns the exit status: 0, 1 for a failure, 2 for wrong usage.
+func (m *Main) Run(ctx context.Context, args []string) int {
+	root := m.command()
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintf(m.Stderr, "refrain: %v\n", err)
+	if wrong := (usageError{}); errors.As(err, &wrong) {
+		fmt.Fprintf(m.Stderr, "See '%s --help'.\n", cmd.CommandPath())
+		return exitUsage
+	}
+	return exitFailure
+}
+
+func (m *Main) command() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "refrain",
+		Short: "Say which sentences of a feed of posts repeat something seen before",
+		Long: "Refrain watches feeds of posts and says at once which sentences of a new post repeat, or nearly repeat,\n" +
+			"something seen in the last hours or days: where it was first, how often since, how similar.",
+		Example:       "  refrain demo                        watch it at work on a made-up feed\n  refrain detect posts.jsonl          find the reuse in a file\n  refrain serve                       run the service on http://127.0.0.1:8080",
+		SilenceErrors: true, SilenceUsage: true,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usage("unknown command %q", args[0])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.SetIn(m.Stdin)
+	root.SetOut(m.Stdout)
+	root.SetErr(m.Stderr)
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.AddCommand(m.detect(), m.sentences(), m.explain(), m.version())
+	return root
+}
+
+// atMost is a check of the number of arguments that counts as wrong usage.
+func atMost(n int, what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) > n {
+			return usage("unexpected argument %q: want %s", args[n], what)
+		}
+		return nil
+	}
+}

@@ -1,0 +1,76 @@
+// Package units reads quantities as people write them in flags and configuration.
+package units
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ParseDuration reads what time.ParseDuration reads, and days: 7d, 1d12h.
+func ParseDuration(s string) (time.Duration, error) {
+	var days time.Duration
+	rest := s
+	if number, after, ok := strings.Cut(s, "d"); ok {
+		n, err := strconv.ParseFloat(number, 64)
+		if err != nil || n < 0 || n > 100_000 {
+			return 0, fmt.Errorf("duration %q: want something like 90m, 24h or 7d", s)
+		}
+		days, rest = time.Duration(n*24*float64(time.Hour)), after
+		if rest == "" {
+			return days, nil
+		}
+	}
+	d, err := time.ParseDuration(rest)
+	if err != nil {
+		return 0, fmt.Errorf("duration %q: want something like 90m, 24h or 7d", s)
+	}
+	return days + d, nil
+}
+
+var sizes = []struct {
+	suffix string
+	bytes  float64
+}{
+	{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40},
+	{"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}, {"B", 1}, {"", 1},
+}
+
+// ParseBytes reads a number of bytes: 65536, 64MB, 1.5GiB, in either case.
+func ParseBytes(s string) (int64, error) {
+	for _, size := range sizes {
+		number, ok := cutSuffixFold(s, size.suffix)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
+		if err != nil || n < 0 || n*size.bytes > math.MaxInt64/2 {
+			break
+		}
+		return int64(n * size.bytes), nil
+	}
+	return 0, fmt.Errorf("size %q: want something like 65536, 64MB or 1.5GiB", s)
+}
+
+func cutSuffixFold(s, suffix string) (string, bool) {
+	n := len(s) - len(suffix)
+	if n < 0 || !strings.EqualFold(s[n:], suffix) {
+		return s, false
+	}
+	return s[:n], true
+}
+
+// FormatBytes writes a number of bytes with one decimal: 64.0 MB.
+func FormatBytes(n int64) string {
+	units := []string{"B", "kB", "MB", "GB", "TB", "PB"}
+	v, i := float64(n), 0
+	for ; v >= 1000 && i < len(units)-1; i++ {
+		v /= 1000
+	}
+	if i == 0 {
+		return strconv.FormatInt(n, 10) + " B"
+	}
+	return strconv.FormatFloat(v, 'f', 1, 64) + " " + units[i]
+}
