@@ -1,0 +1,153 @@
+package terminal
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"refrain/feed"
+)
+
+// Printer writes events for a person to read. Any goroutine may use it.
+type Printer struct {
+	options Options
+	status  *Status
+
+	mu sync.Mutex
+	w  io.Writer
+}
+
+// NewPrinter returns a printer to w. A status line on the same screen, which may be nil, makes way for what
+// is printed.
+func NewPrinter(w io.Writer, o Options, s *Status) *Printer {
+	return &Printer{w: w, options: o, status: s}
+}
+
+// maxTextLines is how many lines of a long text an event shows.
+const maxTextLines = 3
+
+// Event writes m as a block: when and by whom, the text with its differences marked, what it repeats.
+func (p *Printer) Event(m *feed.Match) error {
+	var b strings.Builder
+	later, earlier := Diff(m.Later.Text, m.Earlier.Text)
+	p.row(&b, "", []run{
+		{m.Later.Time.String(), dim}, {"  ", plain}, {name(&m.Later), bold}, {by(&m.Later), plain}, {notes(m), dim},
+	}, 1)
+	p.row(&b, "  ", marked(m.Later.Text, later, added), maxTextLines)
+	p.row(&b, "  ", []run{
+		{"repeats ", dim}, {name(&m.Earlier), bold}, {by(&m.Earlier), plain},
+		{fmt.Sprintf(", %s earlier (%s); %s", since(m), likeness(m), count(m)), dim},
+	}, maxTextLines)
+	if m.Later.Text != m.Earlier.Text {
+		p.row(&b, "  ", marked(m.Earlier.Text, earlier, gone), maxTextLines)
+	}
+	return p.write(b.String())
+}
+
+// Line writes m on one line, cut where the terminal ends.
+func (p *Printer) Line(m *feed.Match) error {
+	var b strings.Builder
+	later, _ := Diff(m.Later.Text, m.Earlier.Text)
+	runs := []run{
+		{m.Later.Time.String(), dim}, {fmt.Sprintf(" %.3f ×%d ", m.Jaccard, m.Occurrences), plain},
+		{name(&m.Later), bold}, {" ← " + name(&m.Earlier) + "  ", plain},
+	}
+	p.row(&b, "", append(runs, marked(m.Later.Text, later, added)...), 1)
+	return p.write(b.String())
+}
+
+// Texts writes the two texts of a comparison, the words marked that the other does not have.
+func (p *Printer) Texts(later, earlier string) error {
+	var b strings.Builder
+	inLater, inEarlier := Diff(later, earlier)
+	p.row(&b, "", marked(earlier, inEarlier, gone), 0)
+	p.row(&b, "", marked(later, inLater, added), 0)
+	return p.write(b.String())
+}
+
+// row lays runs out behind an indentation, in at most maxLines lines; 0 means any number.
+func (p *Printer) row(b *strings.Builder, indent string, runs []run, maxLines int) {
+	width := p.options.width()
+	if width > 0 {
+		width = max(width-len(indent), 1)
+	}
+	for _, line := range wrap(cells(runs, p.options.Colour), width, maxLines) {
+		b.WriteString(indent)
+		render(b, line, p.options.Colour)
+		b.WriteByte('\n')
+	}
+}
+
+func (p *Printer) write(s string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var err error
+	p.status.aside(func() { _, err = io.WriteString(p.w, s) })
+	return err
+}
+
+// name is the post of o as a person would look it up.
+func name(o *feed.Occurrence) string {
+	if o.Source == "" {
+		return Clean(o.Post)
+	}
+	return Clean(o.Source + "/" + o.Post)
+}
+
+func by(o *feed.Occurrence) string {
+	if o.Author == "" {
+		return ""
+	}
+	return " by " + Clean(o.Author)
+}
+
+// notes are the flags of m, if any.
+func notes(m *feed.Match) string {
+	var all []string
+	for _, flag := range []struct {
+		set  bool
+		note string
+	}{
+		{m.Repost, "repost"}, {m.SameAuthor, "same author"}, {m.TimeAdjusted, "time adjusted"},
+		{m.Truncated, "more groups match"},
+	} {
+		if flag.set {
+			all = append(all, flag.note)
+		}
+	}
+	if all == nil {
+		return ""
+	}
+	return "  [" + strings.Join(all, ", ") + "]"
+}
+
+func likeness(m *feed.Match) string {
+	switch {
+	case m.Identical:
+		return "word for word"
+	case m.Jaccard == 1:
+		return "the same words, J 1"
+	}
+	return fmt.Sprintf("J %.3f", m.Jaccard)
+}
+
+func count(m *feed.Match) string {
+	about := ""
+	if m.AuthorsEstimated {
+		about = "about "
+	}
+	return fmt.Sprintf("%s by %s%s since %s", plural(m.Occurrences, "time"), about, plural(m.Authors, "author"), m.First.Time)
+}
+
+func plural(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return Thousands(int64(n)) + " " + noun
+}
+
+func since(m *feed.Match) string {
+	return brief(time.Duration(m.Later.Time-m.Earlier.Time) * time.Millisecond)
+}

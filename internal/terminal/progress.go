@@ -1,0 +1,66 @@
+package terminal
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Progress shows on a status line how far a long piece of work is. Any goroutine may use it.
+type Progress struct {
+	status *Status
+	total  int64
+	start  time.Time
+
+	mu   sync.Mutex
+	last time.Time // of drawing
+}
+
+// NewProgress begins to measure work of total bytes; 0 means that nobody knows how many.
+func NewProgress(s *Status, total int64) *Progress {
+	return &Progress{status: s, total: total, start: time.Now()}
+}
+
+// interval is the least time between two drawings.
+const interval = 100 * time.Millisecond
+
+// Update says how many bytes and posts are done. It is cheap where nobody looks, and often enough.
+func (p *Progress) Update(bytes, posts int64) {
+	if !p.status.Active() {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := time.Now()
+	if now.Sub(p.last) < interval {
+		return
+	}
+	p.last = now
+	p.status.Set(p.line(bytes, posts, now.Sub(p.start)))
+}
+
+// Done takes the line off the screen.
+func (p *Progress) Done() { p.status.Clear() }
+
+func (p *Progress) line(bytes, posts int64, elapsed time.Duration) string {
+	parts := []string{Bytes(bytes)}
+	if p.total > 0 {
+		parts[0] = fmt.Sprintf("%d %% · %s of %s", 100*min(bytes, p.total)/p.total, Bytes(bytes), Bytes(p.total))
+	}
+	if seconds := elapsed.Seconds(); seconds > 0 {
+		parts = append(parts, Thousands(int64(float64(posts)/seconds))+" posts/s")
+	}
+	if left := p.left(bytes, elapsed); left >= time.Second {
+		parts = append(parts, brief(left)+" left")
+	}
+	return strings.Join(parts, " · ")
+}
+
+// left is how long the rest takes at the speed so far; 0 when that is not known.
+func (p *Progress) left(bytes int64, elapsed time.Duration) time.Duration {
+	if bytes <= 0 || bytes >= p.total {
+		return 0
+	}
+	return time.Duration(float64(elapsed) * float64(p.total-bytes) / float64(bytes)).Round(time.Second)
+}
