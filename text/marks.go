@@ -35,6 +35,9 @@ func hashtagEnd(text []byte, start, i int) int {
 	if i > start && joinsName(text[start:i]) {
 		return 0
 	}
+	if end := topicEnd(text, i); end > 0 {
+		return end
+	}
 	letters := false
 	j := i + 1
 	for j < len(text) {

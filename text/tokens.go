@@ -27,7 +27,7 @@ func tokenise(dst []unit, n *normaliser, post string, start, end int) []unit {
 		if ok {
 			var raw span
 			raw, at = n.rawRange(from, to, at)
-			dst = append(dst, unit{from, to, raw.start, raw.end, kind})
+			dst = append(dst, unit{from, tagEnd(text, from, to, kind), raw.start, raw.end, kind})
 		}
 		i = max(to, i+1)
 	}

@@ -38,3 +38,20 @@ func decode[T ~string | ~[]byte](s T) (rune, int) {
 	}
 	return utf8.DecodeRuneInString(string(s[:min(len(s), utf8.UTFMax)]))
 }
+
+// tagEnd makes one form of the two that a hashtag can have, "#tag" and "#tag#": in text[from:to] it drops the
+// closing sign, spaces and punctuation, and returns where the token then ends.
+func tagEnd(text []byte, from, to int, kind Kind) int {
+	if kind != Hashtag || text[to-1] != '#' {
+		return to
+	}
+	end := from + 1
+	for i := from + 1; i < to; {
+		r, size := decode(text[i:])
+		if nameRune(r) {
+			end += copy(text[end:], text[i:i+size])
+		}
+		i += size
+	}
+	return end
+}
