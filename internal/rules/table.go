@@ -1,0 +1,60 @@
+// Package rules says which package may import which, for the test beside it.
+package rules
+
+// row is one line of the table of packages: a folder with all below it that has no row of its own.
+type row struct {
+	folder  string
+	imports []string // rows that it may import; internal packages may be imported by all
+	clients bool     // it may talk to the network through a client library
+	why     string   // of an exception from the table in the design
+}
+
+// Names for more than one row.
+const everything = "*"
+
+var (
+	codes  = []string{"hashcodes", "hashcodes/train", "hashcodes/project", "hashcodes/hamming"}
+	window = []string{"feed", "hashcodes", "hashcodes/hamming"}
+)
+
+// table is in the order of the design: a package imports from rows above it. Where a new package belongs, its
+// folder gets a row here, with what it may import and no more.
+var table = []row{
+	{folder: "feed"},
+	{folder: "text", imports: []string{"feed"}},
+	{folder: "hashcodes", imports: []string{"feed", "text"}},
+	{folder: "hashcodes/train", imports: []string{"hashcodes", "text"}},
+	{folder: "hashcodes/project", imports: []string{"hashcodes", "text"}},
+	{folder: "hashcodes/hamming"},
+	{folder: "sigstore", imports: window},
+	{folder: "sigstore/prefix", imports: []string{"hashcodes", "hashcodes/hamming"}},
+	{folder: "cuda", imports: []string{"hashcodes/hamming"}},
+	{folder: "detector", imports: []string{"feed", "text", "hashcodes", "sigstore"}},
+	{folder: "topic", imports: []string{"feed"}},
+	{folder: "topic/kafka", imports: []string{"feed", "topic"}, clients: true},
+	{folder: "topic/jetstream", imports: []string{"feed", "topic"}, clients: true},
+	{folder: "ingest", imports: []string{"feed"}, clients: true},
+	{folder: "split", imports: []string{"feed", "text", "topic"}},
+	{folder: "shard", imports: []string{"feed", "sigstore", "detector", "topic"}},
+	{folder: "publish", imports: []string{"feed", "topic", "text"}, clients: true,
+		why: "text, through internal/terminal, which colours the words that differ"},
+	{folder: "lookup", imports: []string{"feed", "topic"}, clients: true},
+	{folder: "dashboard", imports: []string{"feed", "lookup"}},
+	{folder: "join", imports: append([]string{"text", "sigstore/prefix"}, codes...)},
+	{folder: "plan", imports: []string{"feed", "hashcodes"}},
+	{folder: "demo", imports: []string{"feed", "hashcodes"}},
+	{folder: "eval", imports: []string{everything}},
+	{folder: "bench", imports: []string{everything}},
+	{folder: "cmd", imports: []string{everything}, clients: true},
+	{folder: "internal", imports: []string{everything},
+		why: "whoever imports an internal package answers for what that package imports"},
+}
+
+// clients are the modules that talk to brokers, stores and firehoses.
+var clients = []string{
+	"github.com/coder/websocket",
+	"github.com/nats-io/nats-server",
+	"github.com/nats-io/nats.go",
+	"github.com/redis/go-redis",
+	"github.com/segmentio/kafka-go",
+}
