@@ -1,0 +1,210 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"refrain/feed"
+	"refrain/internal/oracle"
+	"refrain/text"
+)
+
+// full runs the whole grid on the sizes that the documentation quotes: an hour instead of a minute.
+var full = flag.Bool("full", false, "compare the whole grid of settings on whole files")
+
+type realFile struct {
+	name        string
+	posts, full int // posts compared by default, and with -full; 0: all
+}
+
+var realFiles = []realFile{
+	{"stream/ira_2012-02_2016-08.jsonl.zst", 12_000, 200_000},
+	{"stream/weibo_ced_2010-2012.jsonl.zst", 6_000, 100_000},
+	{"news/reuters21578_to_1987-03-31.jsonl.gz", 1_500, 0},
+}
+
+func (f realFile) size() int {
+	if *full {
+		return f.full
+	}
+	return f.posts
+}
+
+// dataFile returns the path of a file of the data set, or skips the test.
+func dataFile(tb testing.TB, name string) string {
+	tb.Helper()
+	dir := os.Getenv("REFRAIN_DATA")
+	if dir == "" {
+		dir = filepath.Join("..", "..", "..", "shared", "data")
+	}
+	path := filepath.Join(dir, name)
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		tb.Skipf("no data: %s is not there (set REFRAIN_DATA)", path)
+	}
+	return path
+}
+
+// lines returns the first n lines of a file, or all.
+func lines(tb testing.TB, name string, n int) []byte {
+	tb.Helper()
+	file, err := oracle.Open(dataFile(tb, name))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer file.Close()
+	var out bytes.Buffer
+	r := bufio.NewReaderSize(file, 1<<20)
+	for i := 0; n == 0 || i < n; i++ {
+		line, err := r.ReadBytes('\n')
+		out.Write(line)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return out.Bytes()
+}
+
+// detected is what `refrain detect` printed.
+type detected struct {
+	ids     []feed.Hash // in order
+	matches []feed.Match
+	stderr  string
+}
+
+// mustDetect runs the command on posts. keep decodes every keep-th event whole.
+func mustDetect(tb testing.TB, posts []byte, keep int, args ...string) detected {
+	tb.Helper()
+	var d detected
+	var stderr bytes.Buffer
+	r, w := io.Pipe()
+	done := make(chan error)
+	go func() { done <- d.read(r, keep) }()
+	m := Main{Stdin: bytes.NewReader(posts), Stdout: w, Stderr: &stderr}
+	status := m.Run(context.Background(), append([]string{"detect"}, args...))
+	w.Close()
+	if err := <-done; err != nil {
+		tb.Fatal(err)
+	}
+	d.stderr = stderr.String()
+	if status != 0 {
+		tb.Fatalf("detect %q: status %d: %s", args, status, d.stderr)
+	}
+	return d
+}
+
+func (d *detected) read(r io.Reader, keep int) error {
+	in := bufio.NewScanner(r)
+	in.Buffer(nil, 64<<20)
+	for n := 0; in.Scan(); n++ {
+		const before = `"id":"`
+		line := in.Bytes()
+		at := bytes.Index(line, []byte(before)) + len(before)
+		id, err := feed.ParseHash(string(line[at : at+32]))
+		if err != nil {
+			return fmt.Errorf("event %d: %w", n, err)
+		}
+		d.ids = append(d.ids, id)
+		if n%keep == 0 {
+			m, err := feed.DecodeEvent(line)
+			if err != nil {
+				return fmt.Errorf("event %d: %w", n, err)
+			}
+			d.matches = append(d.matches, m)
+		}
+	}
+	return in.Err()
+}
+
+// TestDetectGivesTheEventsOfTheDefinition compares the command with the oracle on real posts.
+func TestDetectGivesTheEventsOfTheDefinition(t *testing.T) {
+	thresholds := []string{"0.5", "0.8", "1.0"}
+	spans := []string{"1h", "87600h"}
+	if *full {
+		thresholds = []string{"0.5", "0.6", "0.8", "0.9", "1.0"}
+		spans = []string{"1h", "24h", "87600h"}
+	}
+	for _, file := range realFiles {
+		posts := lines(t, file.name, file.size())
+		for _, minTokens := range []int{1, 4} {
+			index := mustIndex(posts, minTokens)
+			for _, threshold := range thresholds {
+				for _, span := range spans {
+					name := fmt.Sprintf("%s/min-tokens %d/threshold %s/span %s", filepath.Base(file.name), minTokens, threshold, span)
+					t.Run(name, func(t *testing.T) {
+						compareWithOracle(t, index, posts, minTokens, threshold, span)
+					})
+				}
+			}
+		}
+	}
+}
+
+// mustIndex leaves out lines that are no posts, as the command does.
+func mustIndex(posts []byte, minTokens int) *oracle.Index {
+	f := &oracle.Feed{MinTokens: minTokens}
+	for p, err := range oracle.Posts(bytes.NewReader(posts), 0) {
+		if err == nil {
+			f.Add(&p)
+		}
+	}
+	return f.Index()
+}
+
+func compareWithOracle(t *testing.T, index *oracle.Index, posts []byte, minTokens int, threshold, span string) {
+	theta, err := text.ParseThreshold(threshold)
+	if err != nil {
+		t.Fatal(err)
+	}
+	length, err := time.ParseDuration(span)
+	if err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	want := oracle.IDs(index.Matches(theta, length))
+	middle := time.Now()
+	got := mustDetect(t, posts, 97, "--threshold", threshold, "--span", span, "--min-tokens", fmt.Sprint(minTokens))
+	took := time.Since(middle)
+	n := len(got.ids)
+	ids := oracle.Sorted(got.ids)
+	if len(ids) != n {
+		t.Errorf("%d of %d ids were printed more than once", n-len(ids), n)
+	}
+	missing, extra := oracle.Diff(ids, want)
+	if len(missing)+len(extra) > 0 {
+		t.Errorf("%d missing, %d extra of %d", len(missing), len(extra), len(want))
+		for _, m := range oracle.Explain(index.Matches(theta, length), missing, 3) {
+			t.Logf("missing: %s", m)
+		}
+	}
+	for i := range got.matches {
+		checkMatch(t, &got.matches[i], theta, length)
+	}
+	t.Logf("%d events equal; oracle %v, detect %v", n, middle.Sub(begin).Round(time.Millisecond), took.Round(time.Millisecond))
+}
+
+// checkMatch holds one event to the definition: order, span, another post, and the similarity of the texts it shows.
+func checkMatch(t *testing.T, m *feed.Match, theta text.Threshold, span time.Duration) {
+	later, earlier := m.Later.Key(), m.Earlier.Key()
+	if later.Compare(earlier) <= 0 || later.SamePost(earlier) || later.Time-earlier.Time > feed.Time(span.Milliseconds()) {
+		t.Errorf("event %s: %v is no repeat of %v", m.ID, later, earlier)
+	}
+	var s text.Splitter
+	a, b := text.Set(s.AppendIDs(nil, m.Later.Text)), text.Set(s.AppendIDs(nil, m.Earlier.Text))
+	if feed.GroupHash(b) != m.Group || !theta.Reaches(text.Intersection(a, b), len(a), len(b)) || text.Jaccard(a, b) != m.Jaccard {
+		t.Errorf("event %s: Jaccard %v of %q and %q, group %s: texts say %v, %s",
+			m.ID, m.Jaccard, m.Later.Text, m.Earlier.Text, m.Group, text.Jaccard(a, b), feed.GroupHash(b))
+	}
+}
