@@ -55,7 +55,7 @@ func (r *report) line(line []byte, w io.Writer) {
 	var e event
 	err := json.Unmarshal(line, &e)
 	if err != nil || e.Action == "" {
-		w.Write(line)
+		fmt.Fprint(w, string(line))
 		return
 	}
 	r.add(e, w)
