@@ -263,7 +263,7 @@ func TestFileCompressed(t *testing.T) {
 
 // TestFileCut cuts compressed files short: what came before is delivered, and the error says where it ended.
 func TestFileCut(t *testing.T) {
-	plain, want := manyPosts(5000)
+	plain, want := manyPosts(20000)
 	for name, content := range map[string]string{"a.gz": gzipped(t, plain), "a.zst": zstded(t, plain)} {
 		for _, size := range []int{3, len(content) / 2, len(content) - 2} {
 			path := writeFile(t, name, content[:size])
@@ -273,7 +273,7 @@ func TestFileCut(t *testing.T) {
 			}
 			n := len(got.Posts)
 			if size == len(content)/2 && n < 1000 {
-				t.Errorf("%s cut to half: only %d posts of 5000", name, n)
+				t.Errorf("%s cut to half: only %d posts of 20000", name, n)
 			}
 			wantLines(t, show(got), append([]string(nil), want[:n]...))
 			wantError := fmt.Sprintf("%s: after line %d: unexpected EOF", path, n)

@@ -14,8 +14,8 @@ type jsonReader struct {
 }
 
 func (j *jsonReader) read(r *fileRecord) error {
-	ok, err := r.nextLine(j.lines)
-	if err != nil || !ok {
+	line, err := r.nextLine(j.lines)
+	if err != nil || line == nil {
 		return err
 	}
 	r.post, r.note, r.reason = feed.DecodePost(r.raw, j.fields)
@@ -28,8 +28,8 @@ type textReader struct {
 }
 
 func (t *textReader) read(r *fileRecord) error {
-	ok, err := r.nextLine(t.lines)
-	if err != nil || !ok {
+	line, err := r.nextLine(t.lines)
+	if err != nil || line == nil {
 		return err
 	}
 	r.post.ID = fmt.Sprintf("%010d", r.line)
@@ -37,22 +37,22 @@ func (t *textReader) read(r *fileRecord) error {
 	return nil
 }
 
-// nextLine fills r with the next line that is not empty, or not only white space. Not ok means that it is too
-// long; r.reason then says so.
-func (r *fileRecord) nextLine(lines *lineReader) (ok bool, err error) {
+// nextLine returns the next line that is not empty, nor only white space, with its line end, and fills r with
+// it. A line that is too long gives nil, and r.reason says so.
+func (r *fileRecord) nextLine(lines *lineReader) ([]byte, error) {
 	for {
 		line, size, err := lines.next()
 		if err != nil {
-			return false, err
+			return nil, err
 		}
 		r.raw, r.size, r.line = trimEnd(line), size, lines.number
 		if size > lines.limit {
 			r.reason = tooLongLine(size, lines.limit)
-			return false, nil
+			return nil, nil
 		}
 		r.size = len(r.raw)
-		if len(bytes.TrimSpace(r.raw)) > 0 {
-			return true, nil
+		if len(bytes.TrimSpace(line)) > 0 {
+			return line, nil
 		}
 	}
 }

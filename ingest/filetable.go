@@ -95,29 +95,32 @@ func (t *tableReader) next(r *fileRecord) ([]string, error) {
 	return cells, nil
 }
 
-// cut gathers the lines of one record: further ones as long as a quoted cell is open.
+// cut gathers the lines of one record, as they came: further ones as long as a quoted cell is open.
 func (t *tableReader) cut(r *fileRecord) error {
-	ok, err := r.nextLine(t.lines)
-	t.whole = append(t.whole[:0], r.raw...)
-	open := err == nil && ok && inQuotes(r.raw, false)
-	for open {
-		line, size, err := t.lines.next()
-		if err == io.EOF {
-			r.reason = errors.New("a quote opened here is never closed")
-		} else if err != nil {
-			return err
-		} else if len(t.whole)+size >= t.lines.limit {
-			r.reason = fmt.Errorf("a record of more than %d bytes: is a quote not closed?", t.lines.limit)
-		}
-		if r.reason != nil {
-			break
-		}
-		t.whole = append(append(t.whole, '\n'), trimEnd(line)...)
-		open = inQuotes(trimEnd(line), true)
+	line, err := r.nextLine(t.lines)
+	if err != nil || line == nil {
+		return err
 	}
-	r.raw, r.size = t.whole, max(r.size, len(t.whole))
-	t.whole = append(t.whole, '\n')
-	return err
+	t.whole = append(t.whole[:0], line...)
+	for open := inQuotes(r.raw, false); open; open = inQuotes(trimEnd(line), true) {
+		var size int
+		line, size, err = t.lines.next()
+		switch {
+		case err == io.EOF:
+			r.reason = errors.New("a quote opened here is never closed")
+		case err != nil:
+			return err
+		case len(t.whole)+size > t.lines.limit:
+			r.reason = fmt.Errorf("a record of more than %d bytes: is a quote not closed?", t.lines.limit)
+		default:
+			t.whole = append(t.whole, line...)
+			continue
+		}
+		break
+	}
+	r.raw = trimEnd(t.whole)
+	r.size = len(r.raw)
+	return nil
 }
 
 // inQuotes reports whether a quoted cell is open at the end of a line, given whether one was at its beginning.
