@@ -26,14 +26,16 @@ const MaxDepth = 100
 //
 // The note says what was changed ("text: invalid UTF-8 replaced by U+FFFD") and is empty if nothing was. The
 // error says which field is wrong and why; malformed JSON, a name given twice, and anything after the object
-// are errors too. DecodePost keeps nothing of line, and is safe for concurrent use.
+// are errors too. With an error the post holds nothing but its id, if that was met before.
+//
+// DecodePost keeps nothing of line, and is safe for concurrent use.
 func DecodePost(line []byte, fields *Fields) (p Post, note string, err error) {
 	d := postDecoders.Get().(*postDecoder)
 	defer d.release()
 	d.reset(line)
 	err = d.decode(&p, fields.orOwn().root)
 	if err != nil {
-		return Post{}, "", err
+		return Post{ID: p.ID}, "", err
 	}
 	return p, strings.Join(d.notes, "; "), nil
 }
