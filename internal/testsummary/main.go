@@ -3,19 +3,25 @@
 // It shows the usual line of every package and all output of what failed; then every test that was skipped, with
 // its reason; then one line, "N passed, N failed, N skipped". Tests that only hold subtests are not counted, the
 // subtests are. A package that fails without a failing test, as one that does not compile, counts as one failure.
+// Checks that ran before the tests are named to it: -failed CHECK counts as a failure, -left-out WHY is listed.
 // Its exit status is 1 when something failed or nothing was run.
 package main
 
 import (
 	"bufio"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"os"
 )
 
 func main() {
-	r, err := read(os.Stdin, os.Stdout)
+	r := newReport()
+	flag.Func("failed", "a `check` that failed", func(check string) error { r.fail(check); return nil })
+	flag.Func("left-out", "`why` something was left out", func(why string) error { r.leftOut = append(r.leftOut, why); return nil })
+	flag.Parse()
+	err := r.read(os.Stdin, os.Stdout)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testsummary:", err)
 		os.Exit(2)
@@ -33,8 +39,7 @@ type event struct {
 }
 
 // read passes the lines of packages and of failures on to w as they come, and counts.
-func read(in io.Reader, w io.Writer) (*report, error) {
-	r := &report{tests: map[test]*progress{}, packages: map[string]*progress{}}
+func (r *report) read(in io.Reader, w io.Writer) error {
 	lines := bufio.NewReader(in)
 	for {
 		line, err := lines.ReadBytes('\n')
@@ -42,10 +47,10 @@ func read(in io.Reader, w io.Writer) (*report, error) {
 			r.line(line, w)
 		}
 		if err == io.EOF {
-			return r, nil
+			return nil
 		}
 		if err != nil {
-			return nil, fmt.Errorf("read: %w", err)
+			return fmt.Errorf("read: %w", err)
 		}
 	}
 }

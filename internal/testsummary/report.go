@@ -22,6 +22,17 @@ type report struct {
 	packages                map[string]*progress
 	passed, failed, skipped int
 	skips, failures         []string
+	leftOut                 []string
+}
+
+func newReport() *report {
+	return &report{tests: map[test]*progress{}, packages: map[string]*progress{}}
+}
+
+// fail counts a failure.
+func (r *report) fail(what string) {
+	r.failed++
+	r.failures = append(r.failures, what)
 }
 
 func (r *report) add(e event, w io.Writer) {
@@ -85,8 +96,7 @@ func (r *report) endTest(t test, action string, w io.Writer) {
 // failTest shows what a failed test printed. A parent fails with its subtests and is counted only without them.
 func (r *report) failTest(t test, p *progress, w io.Writer) {
 	if !p.failing {
-		r.failed++
-		r.failures = append(r.failures, t.pkg+" "+t.name)
+		r.fail(t.pkg + " " + t.name)
 	}
 	if parent := r.parent(t); parent != nil {
 		parent.failing = true
@@ -137,8 +147,7 @@ func (r *report) addPackage(e event, w io.Writer) {
 		}
 	case "fail":
 		if !p.failing {
-			r.failed++
-			r.failures = append(r.failures, e.Package)
+			r.fail(e.Package)
 		}
 		r.showUnfinished(e.Package, w)
 	}
@@ -158,9 +167,10 @@ func (r *report) showUnfinished(pkg string, w io.Writer) {
 }
 
 func (r *report) print(w io.Writer) {
+	printList(w, "Left out:", r.leftOut)
 	printList(w, "Skipped, with the reason:", r.skips)
 	printList(w, "Failed:", r.failures)
-	fmt.Fprintf(w, "%d passed, %d failed, %d skipped\n", r.passed, r.failed, r.skipped)
+	fmt.Fprintf(w, "\n%d passed, %d failed, %d skipped\n", r.passed, r.failed, r.skipped)
 }
 
 func printList(w io.Writer, title string, list []string) {
@@ -171,5 +181,4 @@ func printList(w io.Writer, title string, list []string) {
 	for _, s := range list {
 		fmt.Fprintf(w, "  %s\n", s)
 	}
-	fmt.Fprintln(w)
 }
