@@ -15,9 +15,12 @@ import (
 )
 
 const (
-	// maxAhead bounds the bytes that a reader holds ahead of Fetch, and maxFetch the records of one Fetch.
+	// maxAhead bounds the bytes, and maxFetch the records, that wait in the queue of a reader.
 	maxAhead = 16 << 20
 	maxFetch = 256
+	// maxPull is how many messages are asked of the server at a time. A limit in bytes would be better, but with
+	// one every answer carries a status message too, and then the client's own buffer (of maxPull) overflows.
+	maxPull = 64
 	// patience is how long a reader tries to go on by itself before Fetch says that it cannot.
 	patience = 30 * time.Second
 	// inactive is after how long the server forgets a reader that asks for nothing; it is made anew where it was.
@@ -219,7 +222,7 @@ func (r *reader) consume() error {
 	if err != nil {
 		return fmt.Errorf("make consumer: %w", err)
 	}
-	messages, err := consumer.Messages(js.PullMaxMessagesWithBytesLimit(maxFetch, maxAhead))
+	messages, err := consumer.Messages(js.PullMaxMessages(maxPull))
 	if err != nil {
 		return fmt.Errorf("start consumer: %w", err)
 	}

@@ -138,11 +138,16 @@ func (s *Server) options() *server.Options {
 // should the server drop it.
 func (s *Server) Connect(name string) (*nats.Conn, error) {
 	conn, err := nats.Connect("", nats.InProcessServer(s.nats), nats.Name(name),
-		nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond))
+		nats.MaxReconnects(-1), nats.ReconnectWait(100*time.Millisecond), nats.ErrorHandler(s.asyncError))
 	if err != nil {
 		return nil, fmt.Errorf("connect to the server in this process: %w", err)
 	}
 	return conn, nil
+}
+
+// asyncError logs what the client met outside of any call and has dealt with.
+func (s *Server) asyncError(_ *nats.Conn, _ *nats.Subscription, err error) {
+	s.cfg.Logger.Warn("connection to the server in this process", "component", "nats", "error", err)
 }
 
 // JetStream is the client through which the topics and stores of this server are opened.
