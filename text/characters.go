@@ -57,7 +57,7 @@ func appendMapped(dst []byte, r rune) []byte {
 }
 
 func apostrophe(r rune) bool {
-	return r == 0xB4 || r == 0x2BC || r == 0x2018 || r == 0x2019 || r == 0x201B || r == 0xFF07
+	return r == '`' || r == 0xB4 || r == 0x2BC || r == 0x2018 || r == 0x2019 || r == 0x201B || r == 0xFF07
 }
 
 // stable characters are those that normalisation leaves alone, or folds alone, wherever they stand: NFKC keeps

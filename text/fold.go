@@ -55,10 +55,19 @@ func caseless(r rune) bool {
 		0xAC00 <= r && r < 0xFB00 || 0x1F000 <= r || unicode.In(r, unicode.Mn, unicode.Mc)
 }
 
-// appendFolded appends the full case folding of r.
+// appendFolded appends the full case folding of r, apostrophes made one.
 func appendFolded(dst []byte, r rune) []byte {
+	if apostrophe(r) {
+		return append(dst, '\'')
+	}
 	if f, simple := foldRune(r); simple {
 		return utf8.AppendRune(dst, f)
 	}
-	return append(dst, cases.Fold().String(string(r))...)
+	for _, f := range cases.Fold().String(string(r)) {
+		if apostrophe(f) { // U+0149
+			f = '\''
+		}
+		dst = utf8.AppendRune(dst, f)
+	}
+	return dst
 }

@@ -72,7 +72,10 @@ func (c *cutter) endsHere(i, next int) bool {
 	e.add(last)
 	f := c.followerAt(next)
 	f.spaced = true
-	return c.endsSentence(&e, &f)
+	if e.dots == 1 && before(c.post, e.first) != '.' && unicode.IsLower(f.letter) {
+		return c.abbreviationAt(c.wordBefore(e.first)) == 0
+	}
+	return e.strong || c.endsSentence(&e, &f)
 }
 
 // wrapped says whether the line that ends at i is full in a hard-wrapped text: the first word of the next line

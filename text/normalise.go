@@ -26,6 +26,7 @@ type normaliser struct {
 	stretches []stretch
 	segment   []byte // one letter and its marks
 	composed  []byte
+	known     map[rune]string // normal forms of segments of one character
 }
 
 type stretch struct {
@@ -105,13 +106,35 @@ func (n *normaliser) addSegment(post string, i, end int) int {
 		}
 		i += size
 	}
-	n.compose()
+	n.out = append(n.out, n.compose()...)
 	n.mark(from, span{start, i}, false)
 	return i
 }
 
-// compose appends NFKC(fold(NFKC(segment))), which is its own normal form.
-func (n *normaliser) compose() {
+// maxKnown bounds what the normaliser remembers.
+const maxKnown = 4096
+
+// compose is the normal form of the segment. Most segments are one character, a quotation mark or an ellipsis
+// say, whose form is remembered.
+func (n *normaliser) compose() []byte {
+	r, size := utf8.DecodeRune(n.segment)
+	if size != len(n.segment) {
+		return n.normalForm()
+	}
+	form, ok := n.known[r]
+	if !ok {
+		form = string(n.normalForm())
+		if n.known == nil || len(n.known) == maxKnown {
+			n.known = make(map[rune]string)
+		}
+		n.known[r] = form
+	}
+	n.composed = append(n.composed[:0], form...)
+	return n.composed
+}
+
+// normalForm is NFKC(fold(NFKC(segment))), which is its own normal form.
+func (n *normaliser) normalForm() []byte {
 	n.composed = norm.NFKC.Append(n.composed[:0], n.segment...)
 	n.segment = n.segment[:0]
 	for b := n.composed; len(b) > 0; {
@@ -121,7 +144,8 @@ func (n *normaliser) compose() {
 		}
 		b = b[size:]
 	}
-	n.out = norm.NFKC.Append(n.out, n.segment...)
+	n.composed = norm.NFKC.Append(n.composed[:0], n.segment...)
+	return n.composed
 }
 
 // mark notes that out[from:] stands for raw, joining stretches of the same form.

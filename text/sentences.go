@@ -25,9 +25,9 @@ type cutter struct {
 
 // cutSentences appends the sentences of post[start:], trimmed of white space.
 func cutSentences(dst []span, post string, start int, urls []span) []span {
-	c := cutter{post: post, cuts: dst, start: start, urls: urls}
-	c.list = markerAt(post, skipSpace(post, start))
-	for i := start; i < len(post); {
+	c := cutter{post: post, cuts: dst, start: skipBlank(post, start), urls: urls}
+	c.list = markerAt(post, c.start)
+	for i := c.start; i < len(post); {
 		i = c.step(i)
 	}
 	c.cut(len(post))
@@ -86,10 +86,26 @@ func (c *cutter) mark(i int, r rune, size int) int {
 	return i + size
 }
 
-// cut ends the current sentence at i.
+// cut ends the current sentence at i. The next begins behind white space, which no rule need skip again.
 func (c *cutter) cut(i int) {
+	c.closing = 0
+	if i <= c.start {
+		return
+	}
 	c.cuts = appendTrimmed(c.cuts, c.post, c.start, i)
-	c.start, c.closing = i, 0
+	c.start = skipBlank(c.post, i)
+}
+
+// skipBlank returns where the first visible character at or after i is.
+func skipBlank(post string, i int) int {
+	for i < len(post) {
+		r, size := utf8.DecodeRuneInString(post[i:])
+		if !unicode.IsSpace(r) && !invisible(r) {
+			break
+		}
+		i += size
+	}
+	return i
 }
 
 func (c *cutter) urlEndAt(i int) int {

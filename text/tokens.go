@@ -93,7 +93,7 @@ func nextWord(text []byte, i int) (from, to int, kind Kind, ok bool) {
 	}
 	from, end := i, to
 	for from < end && text[from] == '_' {
-		from++
+		from = marksEnd(text[:end], from+1)
 	}
 	for from < end && text[end-1] == '_' {
 		end--
@@ -143,22 +143,20 @@ func wideWord(text []byte, i int) (end int, ok bool) {
 	if err != nil || size <= 0 {
 		return i + 1, false // it never happens: the function has no errors at the end of its input
 	}
-	seen := false
+	seen := 0 // behind the last character that belongs to a word
 	for j := 0; j < len(word); {
 		r, w := utf8.DecodeRune(word[j:])
-		if characterScript(r) && unicode.IsLetter(r) && j > 0 {
-			return i + j, seen
-		}
-		if r == ':' && j > 0 {
-			return i + j, seen
-		}
-		if r == keycap {
+		switch {
+		case r == keycap:
 			return i + j + w, false
+		case j > 0 && (r == ':' || characterScript(r) && unicode.IsLetter(r)):
+			return i + max(seen, 1), seen > 0
+		case nameRune(r):
+			seen = j + w
 		}
-		seen = seen || wordRune(r)
 		j += w
 	}
-	return i + size, seen
+	return i + size, seen > 0
 }
 
 func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }

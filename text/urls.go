@@ -34,21 +34,24 @@ func findURLs(dst []span, post string) []span {
 // nextURLHint is the place of the next "/", or of a "." after "www", at or after i; -1 without any.
 func nextURLHint(post string, i int) int {
 	slash := strings.IndexByte(post[i:], '/')
+	end := i + slash
+	if slash < 0 {
+		end = len(post)
+	}
 	for from := i; ; {
-		w := strings.IndexByte(post[from:], '.')
-		if w < 0 || slash >= 0 && from+w > i+slash {
+		w := strings.IndexByte(post[from:end], '.')
+		if w < 0 {
 			break
 		}
-		dot := from + w
-		if dot >= 3 && strings.EqualFold(post[dot-3:dot], "www") {
-			return dot
+		from += w + 1
+		if from > 3 && strings.EqualFold(post[from-4:from-1], "www") {
+			return from - 1
 		}
-		from = dot + 1
 	}
 	if slash < 0 {
 		return -1
 	}
-	return i + slash
+	return end
 }
 
 // urlAt finds the URL around the hint at j that begins at least or later.
