@@ -1,0 +1,162 @@
+package publish
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"refrain/internal/problem"
+	"refrain/topic"
+)
+
+// EventsConfig says where the events come from. Only Topic must be set.
+type EventsConfig struct {
+	Topic topic.Topic
+	// Settle returns when everything accepted before the call is through the route and its events are in the
+	// topic. until=now waits for it; nil means that there is nothing to wait for.
+	Settle  func(context.Context) error
+	Deleted Deleted // nil: nothing is deleted
+
+	Heartbeat    time.Duration // between comments on a quiet stream; 0 means 15 s
+	WriteTimeout time.Duration // for a client to take one batch of events; 0 means 30 s
+	MaxClients   int           // 0 means 1,000
+	Logger       *slog.Logger  // nil means slog.Default()
+}
+
+// Events serves GET /v1/events: the event topic as server-sent events, or as JSON lines.
+//
+// Every client reads the topic with a reader of its own, so a slow one only slows itself; one that takes nothing
+// for WriteTimeout is cut off, and resumes where it was with Last-Event-ID.
+type Events struct {
+	cfg     EventsConfig
+	clients chan struct{}
+	metrics metrics
+
+	once sync.Once
+	quit chan struct{}
+}
+
+// NewEvents returns the handler. Close ends its streams.
+func NewEvents(cfg EventsConfig) *Events {
+	cfg.Heartbeat = cmp.Or(cfg.Heartbeat, 15*time.Second)
+	cfg.WriteTimeout = cmp.Or(cfg.WriteTimeout, 30*time.Second)
+	cfg.MaxClients = cmp.Or(cfg.MaxClients, 1000)
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	return &Events{
+		cfg: cfg, clients: make(chan struct{}, cfg.MaxClients), metrics: newMetrics(), quit: make(chan struct{}),
+	}
+}
+
+// Close ends all streams, now and later. http.Server.Shutdown does not end them by itself: hand Close to
+// RegisterOnShutdown.
+func (e *Events) Close() { e.once.Do(func() { close(e.quit) }) }
+
+// request is what a client asked for.
+type request struct {
+	ndjson bool
+	start  bool   // from the oldest event kept, not from now
+	until  bool   // end with what is there now
+	last   string // resume behind this event; "" without
+}
+
+func parseRequest(r *http.Request) (request, error) {
+	q := r.URL.Query()
+	var errs []error
+	pick := func(name string, values ...string) string {
+		v := q.Get(name)
+		if !q.Has(name) || slices.Contains(values, v) {
+			return v
+		}
+		errs = append(errs, fmt.Errorf("%s=%s: want %s", name, v, strings.Join(values, " or ")))
+		return ""
+	}
+	format := pick("format", "sse", "ndjson")
+	req := request{
+		start:  pick("from", "start", "now") == "start",
+		until:  pick("until", "now") == "now",
+		last:   r.Header.Get("Last-Event-ID"),
+		ndjson: format == "ndjson" || format == "" && strings.Contains(r.Header.Get("Accept"), "application/x-ndjson"),
+	}
+	return req, errors.Join(errs...)
+}
+
+// ServeHTTP implements http.Handler.
+func (e *Events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	req, err := parseRequest(r)
+	if err != nil {
+		problem.Write(w, r, problem.Problem{Status: http.StatusBadRequest, Detail: err.Error()})
+		return
+	}
+	select {
+	case e.clients <- struct{}{}:
+		defer func() { <-e.clients }()
+	default:
+		problem.Write(w, r, problem.Problem{
+			Status: http.StatusServiceUnavailable, RetryAfter: 10 * time.Second, Detail: "Too many clients follow the events already.",
+		})
+		return
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	at, err := e.locate(ctx, req)
+	var reader topic.Reader
+	if err == nil {
+		reader, err = e.cfg.Topic.Open(ctx, slices.Clone(at.next))
+	}
+	if err != nil {
+		e.refuse(w, r, err)
+		return
+	}
+	s := &stream{
+		Events: e, request: req, w: w, control: http.NewResponseController(w), reader: reader, at: at,
+		batches: make(chan fetched), target: make(chan settled, 1),
+	}
+	defer s.stop(cancel)
+	s.run(ctx)
+}
+
+var errPlace = errors.New("Last-Event-ID")
+
+func (e *Events) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	p := problem.Problem{Status: http.StatusServiceUnavailable, Detail: "The event topic cannot be read.", RetryAfter: 5 * time.Second}
+	if errors.Is(err, errPlace) {
+		p = problem.Problem{Status: http.StatusBadRequest, Detail: err.Error()}
+	} else if r.Context().Err() == nil {
+		e.cfg.Logger.Error("events", "error", err)
+	}
+	problem.Write(w, r, p)
+}
+
+// locate finds where to begin. A resumed client whose place lies beyond the end has it from a topic that was
+// since replaced: everything in this one is new to it.
+func (e *Events) locate(ctx context.Context, req request) (place, error) {
+	t := e.cfg.Topic
+	start, end, err := t.Bounds(ctx)
+	if err != nil {
+		return place{}, err
+	}
+	switch {
+	case req.last != "":
+		p, err := parsePlace(req.last, t.Partitions(), t.Ordered())
+		if err != nil {
+			return p, fmt.Errorf("%w: %w", errPlace, err)
+		}
+		if !p.beyond(end) {
+			return p, nil
+		}
+		e.cfg.Logger.Warn("Last-Event-ID is beyond the end of the topic; sending all that is kept", "last", req.last)
+		return place{next: start, ordered: t.Ordered()}, nil
+	case req.start:
+		return place{next: start, ordered: t.Ordered()}, nil
+	}
+	return place{next: end, ordered: t.Ordered()}, nil
+}

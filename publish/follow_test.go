@@ -1,0 +1,161 @@
+package publish_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"refrain/feed"
+	"refrain/publish"
+	"refrain/topic"
+)
+
+// sink keeps the posts of the events it is given, and fails when it is told to.
+type sink struct {
+	mu    sync.Mutex
+	posts []string
+	fail  error
+	got   chan struct{}
+}
+
+func (s *sink) Publish(_ context.Context, events [][]byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fail != nil {
+		return s.fail
+	}
+	for _, e := range events {
+		m, err := feed.DecodeEvent(e)
+		if err != nil {
+			return err
+		}
+		s.posts = append(s.posts, m.Later.Post)
+		s.got <- struct{}{}
+	}
+	return nil
+}
+
+// follow runs Follow until the sink has n events more.
+func follow(t *testing.T, cfg publish.FollowConfig, s *sink, n int) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- publish.Follow(ctx, cfg) }()
+	for range n {
+		<-s.got
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFollowGoesOnFromItsCursor(t *testing.T) {
+	for name, top := range topics() {
+		t.Run(name, func(t *testing.T) {
+			s := &sink{got: make(chan struct{}, 100)}
+			cfg := publish.FollowConfig{
+				Topic: top, Store: new(topic.MemoryStore), Name: "test", Sink: s, Logger: slog.New(slog.DiscardHandler),
+				Deleted: func(_, post string) bool { return post == "p1" },
+			}
+			appendPosts(t, top, names(0, 5)...)
+			follow(t, cfg, s, 4)
+			appendPosts(t, top, names(5, 8)...)
+			follow(t, cfg, s, 3)
+			seen := map[string]int{}
+			for _, p := range s.posts {
+				seen[p]++
+			}
+			// The last batch before a stop may come again; nothing may be missing.
+			for _, p := range names(0, 8) {
+				if want := p != "p1"; (seen[p] > 0) != want {
+					t.Errorf("%s published: %v, want %v", p, seen[p] > 0, want)
+				}
+			}
+		})
+	}
+}
+
+func TestFollowDoesNotPassAFailedSink(t *testing.T) {
+	top, store := topic.NewMemory(topic.MemoryConfig{}), new(topic.MemoryStore)
+	appendPosts(t, top, names(0, 2)...)
+	s := &sink{got: make(chan struct{}, 10), fail: errors.New("pipe closed")}
+	cfg := publish.FollowConfig{Topic: top, Store: store, Name: "test", Sink: s}
+	if err := publish.Follow(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "publish to test: pipe closed") {
+		t.Errorf("error %v", err)
+	}
+	s.fail = nil
+	follow(t, cfg, s, 2)
+	if diff := cmp.Diff(names(0, 2), s.posts); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// written is a buffer that may be looked at while it is written to.
+type written struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (w *written) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.buf.Write(p)
+}
+
+func (w *written) String() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.buf.String()
+}
+
+func TestLinesFlushWhenIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var out written
+		l := publish.NewLines(&out)
+		for range 2 {
+			if err := l.Append([]byte("{}")); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if out.String() != "" {
+			t.Error("every line is a write of its own")
+		}
+		time.Sleep(time.Second) // virtual
+		synctest.Wait()
+		if got := out.String(); got != "{}\n{}\n" {
+			t.Errorf("after a second without events: %q", got)
+		}
+		if err := l.Publish(t.Context(), [][]byte{[]byte("{1}")}); err != nil || out.String() != "{}\n{}\n{1}\n" {
+			t.Errorf("Publish: %v, %q", err, out.String())
+		}
+	})
+}
+
+func TestLinesReportABrokenPipe(t *testing.T) {
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	defer w.Close()
+	l := publish.NewLines(w)
+	if err := l.Append([]byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Flush(); err == nil {
+		t.Error("no error from a closed pipe")
+	}
+	if err := l.Append([]byte("{}")); err == nil {
+		t.Error("the error is forgotten")
+	}
+}

@@ -1,0 +1,236 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"refrain/topic"
+)
+
+// stream is one client that follows the events.
+type stream struct {
+	*Events
+	request
+	w       http.ResponseWriter
+	control *http.ResponseController
+	reader  topic.Reader
+	at      place
+
+	batches chan fetched
+	target  chan settled
+	running sync.WaitGroup
+	out     bytes.Buffer
+}
+
+// fetched is one batch, or why there is none.
+type fetched struct {
+	records []topic.Record
+	err     error
+}
+
+// settled is where until=now ends.
+type settled struct {
+	ends []int64
+	err  error
+}
+
+// errAbort ends a response so that the client sees that it is not whole.
+var errAbort = errors.New("stream cut short")
+
+// stop ends the goroutines of s and waits for them.
+func (s *stream) stop(cancel func()) {
+	cancel()
+	_ = s.reader.Close()
+	s.running.Wait()
+}
+
+// run sends events until the client goes, the server stops, or until=now is reached.
+func (s *stream) run(ctx context.Context) {
+	s.metrics.client(1)
+	defer s.metrics.client(-1)
+	s.header()
+	s.running.Go(func() { s.fetch(ctx) })
+	if s.until {
+		s.running.Go(func() { s.target <- s.settle(ctx) })
+	}
+	err := s.serve(ctx)
+	if slow := errors.Is(err, os.ErrDeadlineExceeded); slow || err != nil && ctx.Err() == nil {
+		s.cfg.Logger.Warn("events: client cut off", "position", s.at.String(), "error", err)
+	}
+	if errors.Is(err, errAbort) {
+		panic(http.ErrAbortHandler) // net/http closes the connection without the final chunk
+	}
+}
+
+func (s *stream) header() {
+	h := s.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	if s.ndjson {
+		h.Set("Content-Type", "application/x-ndjson")
+	}
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no") // or nginx keeps events back
+	s.w.WriteHeader(http.StatusOK)
+}
+
+// fetch reads ahead by one batch.
+func (s *stream) fetch(ctx context.Context) {
+	for {
+		records, err := s.reader.Fetch(ctx)
+		select {
+		case s.batches <- fetched{records, err}:
+		case <-ctx.Done():
+			return
+		}
+		var gap *topic.ErrTruncated
+		if err != nil && !errors.As(err, &gap) {
+			return
+		}
+	}
+}
+
+func (s *stream) settle(ctx context.Context) settled {
+	if s.cfg.Settle != nil {
+		if err := s.cfg.Settle(ctx); err != nil {
+			return settled{err: fmt.Errorf("%w: settle: %w", errAbort, err)}
+		}
+	}
+	start, end, err := s.cfg.Topic.Bounds(ctx)
+	if err != nil {
+		return settled{err: fmt.Errorf("%w: %w", errAbort, err)}
+	}
+	return settled{ends: targets(start, end)}
+}
+
+// serve is the loop of one client. Its error is nil at the asked-for end, and when client or server go away in
+// a stream that has none.
+func (s *stream) serve(ctx context.Context) error {
+	heartbeat := time.NewTicker(s.cfg.Heartbeat)
+	defer heartbeat.Stop()
+	if err := s.flush(); err != nil { // the client learns at once that it is connected
+		return err
+	}
+	var ends []int64 // nil until known
+	for ends == nil || !s.at.reached(ends) {
+		var err error
+		select {
+		case b := <-s.batches:
+			err = s.send(b)
+		case t := <-s.target:
+			ends, err = t.ends, t.err
+		case <-heartbeat.C:
+			ends, err = s.beat(ctx, ends)
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-s.quit:
+			return s.unfinished()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *stream) unfinished() error {
+	if s.until {
+		return fmt.Errorf("%w: the server is stopping", errAbort)
+	}
+	return nil
+}
+
+// send writes one batch.
+func (s *stream) send(b fetched) error {
+	var gap *topic.ErrTruncated
+	if errors.As(b.err, &gap) {
+		s.at.skip(gap)
+		s.cfg.Logger.Warn("events: client reads behind retention", "error", gap)
+		return s.comment("some events before this are no longer kept")
+	}
+	if b.err != nil {
+		return fmt.Errorf("%w: %w", errAbort, b.err)
+	}
+	sent := 0
+	for i := range b.records {
+		s.at.read(&b.records[i])
+		if s.event(b.records[i].Data) {
+			sent++
+		}
+	}
+	s.metrics.sent("http", sent)
+	return s.flush()
+}
+
+// event writes one event to the buffer, unless it must not be shown.
+func (s *stream) event(data []byte) bool {
+	e, err := open(data)
+	if err != nil {
+		s.cfg.Logger.Error("events: unreadable record left out", "position", s.at.String(), "error", err)
+		return false
+	}
+	if e.mentions(s.cfg.Deleted) {
+		return false
+	}
+	if !s.ndjson {
+		fmt.Fprintf(&s.out, "id: %s\nevent: %s\ndata: ", s.at.String(), e.Type)
+	}
+	s.oneLine(data)
+	if !s.ndjson {
+		s.out.WriteByte('\n')
+	}
+	return true
+}
+
+// oneLine writes JSON and a newline: line ends between its tokens go, inside strings there are none.
+func (s *stream) oneLine(data []byte) {
+	if !bytes.ContainsAny(data, "\r\n") || json.Compact(&s.out, data) != nil {
+		s.out.Write(data)
+	}
+	s.out.WriteByte('\n')
+}
+
+// beat keeps a quiet connection alive, and sees whether the end that is waited for still exists: retention may
+// have dropped it.
+func (s *stream) beat(ctx context.Context, ends []int64) ([]int64, error) {
+	if err := s.comment("keep-alive"); err != nil || ends == nil {
+		return ends, err
+	}
+	start, _, err := s.cfg.Topic.Bounds(ctx)
+	if err != nil {
+		return ends, fmt.Errorf("%w: %w", errAbort, err)
+	}
+	for i := range ends {
+		if start[i] >= ends[i] {
+			ends[i] = -1
+		}
+	}
+	return ends, nil
+}
+
+// comment writes a line that is no event; JSON lines have no room for one.
+func (s *stream) comment(text string) error {
+	if s.ndjson {
+		return nil
+	}
+	fmt.Fprintf(&s.out, ": %s\n\n", text)
+	return s.flush()
+}
+
+// flush gives the client WriteTimeout to take what has been written.
+func (s *stream) flush() error {
+	err := s.control.SetWriteDeadline(time.Now().Add(s.cfg.WriteTimeout))
+	if err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	if _, err := s.out.WriteTo(s.w); err != nil {
+		return err
+	}
+	return s.control.Flush()
+}
