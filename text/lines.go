@@ -44,13 +44,18 @@ func (c *cutter) atLineBreak(i int) int {
 
 // wraps says whether the sentence goes on from the line that ends at i to the one whose text begins at next.
 func (c *cutter) wraps(i, next int) bool {
-	if markerAt(c.post, next).form != 0 || c.post[next] == '-' || c.post[next] == '>' || c.post[next] == '|' {
+	if markerAt(c.post, next).form != 0 || c.post[next] == '-' {
+		return false
+	}
+	if quoteDepth(c.post[next:]) != quoteDepth(c.post[strings.LastIndexByte(c.post[:i], '\n')+1:i]) {
 		return false
 	}
 	last, first := before(c.post, c.trimmedEnd(i)), c.followerAt(next)
 	switch {
 	case closer(last) || last == ':' || c.endsHere(i, next):
 		return false
+	case last == '.' && c.titleBefore(i):
+		return true
 	case characterScript(last):
 		return strings.ContainsRune("のをがはにでと、，", last) && characterScript(first.letter)
 	case unicode.IsLower(first.letter):
@@ -78,6 +83,12 @@ func (c *cutter) endsHere(i, next int) bool {
 	return e.strong || c.endsSentence(&e, &f)
 }
 
+// titleBefore says whether the line that ends at i ends in a title, as "Mr.".
+func (c *cutter) titleBefore(i int) bool {
+	word, _ := c.wordBefore(c.trimmedEnd(i) - 1)
+	return abbreviationOf(word) == title
+}
+
 // wrapped says whether the line that ends at i is full in a hard-wrapped text: the first word of the next line
 // had no room on it.
 func (c *cutter) wrapped(i, next int) bool {
@@ -93,7 +104,22 @@ func (c *cutter) wrapped(i, next int) bool {
 		return false
 	}
 	length := i - start
-	return length >= fullLine && length+1+word > c.lines.longest
+	return length >= fullLine && length+1+word > c.lines.longest-c.lines.longest/8 // not all wrap at the same width
+}
+
+// quoteDepth counts the ">" or "|" that mail programs set in front of a quoted line.
+func quoteDepth(line string) int {
+	depth := 0
+	for _, b := range []byte(line[:min(len(line), maxWord)]) {
+		switch b {
+		case '>', '|':
+			depth++
+		case ' ', '\t':
+		default:
+			return depth
+		}
+	}
+	return depth
 }
 
 // leadingSpace is how many bytes of white space stand between next and the line break before it.

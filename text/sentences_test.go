@@ -51,6 +51,12 @@ var sentenceCases = []string{
 	"He asked \"Why?\" and left.",
 	"Item one; item two: item three. |Done.",
 	"I use Yahoo! at work. |So is Jeopardy! but who cares?",
+	// lines
+	"The first sentence is wrapped\nby hand. |The second is, too,\nbefore the end. |\n\nReuter",
+	"> If he believed in it, he would pray five times a\n> day. |That is it.\n|I do not think\nso.",
+	"Title\n|\nMr.\nSmith went home at 5 p.m.\n|Then he slept.",
+	"Shopping:\n|- milk\n|- bread\n|1. eggs\n|2. ham",
+	"Dear all,\n|I am here.\r\n|\r\nBye",
 	// posts
 	"omg i love this!!! |so good!! |lol",
 	"i went home. |it was fun.",
