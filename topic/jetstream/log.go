@@ -3,16 +3,20 @@ package jetstream
 import (
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 
 	"github.com/nats-io/nats-server/v2/server"
+
+	"refrain/topic"
 )
 
-// logger passes the server's log on and remembers its last error: the server answers a disk error with silence,
-// and the log is the only place where the reason stands.
+// logger passes the server's log on and remembers two lines of it. The server answers a disk error with silence, so
+// the log is the only place where the reason stands.
 type logger struct {
-	to   *slog.Logger
-	last atomic.Pointer[string]
+	to     *slog.Logger
+	last   atomic.Pointer[string] // the last error
+	broken atomic.Pointer[string] // the first write error; after one the server takes nothing until it is restarted
 }
 
 var _ server.Logger = (*logger)(nil)
@@ -30,6 +34,9 @@ func (l *logger) Fatalf(format string, v ...any) { l.Errorf(format, v...) }
 func (l *logger) Errorf(format string, v ...any) {
 	s := line(format, v)
 	l.last.Store(&s)
+	if strings.Contains(strings.ToLower(s), "critical write error") || strings.Contains(s, noSpace) {
+		l.broken.CompareAndSwap(nil, &s)
+	}
 	l.to.Error(s, "component", "nats")
 }
 
@@ -38,6 +45,22 @@ func (l *logger) Debugf(format string, v ...any) { l.to.Debug(line(format, v), "
 
 // Tracef implements server.Logger. The server is never asked to trace.
 func (l *logger) Tracef(string, ...any) {}
+
+// noSpace is how the kernel says that a disk is full.
+const noSpace = "no space left on device"
+
+// check reports the write error that has stopped the server.
+func (l *logger) check() error {
+	s := l.broken.Load()
+	if s == nil {
+		return nil
+	}
+	err := fmt.Errorf("the server has stopped writing (%s): restart when the cause is gone", *s)
+	if strings.Contains(*s, noSpace) {
+		return fmt.Errorf("%w: %w", topic.ErrFull, err)
+	}
+	return err
+}
 
 // hint is the last error as the end of a message.
 func (l *logger) hint() string {

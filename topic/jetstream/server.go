@@ -153,11 +153,14 @@ func (s *Server) asyncError(_ *nats.Conn, _ *nats.Subscription, err error) {
 // JetStream is the client through which the topics and stores of this server are opened.
 func (s *Server) JetStream() js.JetStream { return s.js }
 
-// Check says why the server takes no records, nil when it does: it has switched JetStream off after a disk error,
-// or there is too little space left.
+// Check says why the server takes no records, nil when it does: it has stopped writing after a disk error, or there
+// is too little space left. Appends to its topics ask the same.
 func (s *Server) Check() error {
+	if err := s.log.check(); err != nil {
+		return fmt.Errorf("data directory %s: %w", s.cfg.Dir, err)
+	}
 	if !s.nats.JetStreamEnabled() {
-		return fmt.Errorf("data directory %s: storage has been switched off%s; restart when the cause is gone", s.cfg.Dir, s.log.hint())
+		return fmt.Errorf("data directory %s: storage is switched off%s", s.cfg.Dir, s.log.hint())
 	}
 	return checkFree(s.cfg.Dir, s.cfg.MinFree)
 }

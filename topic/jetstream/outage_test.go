@@ -1,0 +1,206 @@
+package jetstream_test
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"refrain/topic"
+	"refrain/topic/conformance"
+	"refrain/topic/jetstream"
+)
+
+// TestConsumerDeleted takes the reader's consumer away, again and again.
+func TestConsumerDeleted(t *testing.T) {
+	s := MustStart(t, jetstream.Config{})
+	x := MustOpenTopic(t, s, jetstream.TopicConfig{})
+	r := conformance.MustOpen(t, x, 0, 0, 0)
+	for i := range 3 {
+		conformance.MustAppend(t, x, topic.Record{Partition: i, Data: []byte{byte(i)}})
+		if got := conformance.MustFetch(t, r, 1); got[0].Data[0] != byte(i) {
+			t.Fatalf("got record %d, want %d", got[0].Data[0], i)
+		}
+		if n := deleteConsumers(t, s); n == 0 {
+			t.Fatal("there was no consumer to delete")
+		}
+	}
+}
+
+func deleteConsumers(t *testing.T, s *jetstream.Server) int {
+	t.Helper()
+	stream, err := s.JetStream().Stream(t.Context(), "sentences")
+	if err != nil {
+		t.Fatal(err)
+	}
+	deleted := 0
+	for name := range stream.ConsumerNames(t.Context()).Name() {
+		if err := stream.DeleteConsumer(t.Context(), name); err != nil {
+			t.Errorf("delete consumer: %v", err)
+		}
+		deleted++
+	}
+	return deleted
+}
+
+// TestReaderLeavesNoConsumer: workers open readers for catching up all the time.
+func TestReaderLeavesNoConsumer(t *testing.T) {
+	s := MustStart(t, jetstream.Config{})
+	x := MustOpenTopic(t, s, jetstream.TopicConfig{})
+	conformance.MustAppend(t, x, topic.Record{})
+	for range 5 {
+		r := conformance.MustOpen(t, x, 0, 0, 0)
+		conformance.MustFetch(t, r, 1)
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := deleteConsumers(t, s); n != 0 {
+		t.Errorf("%d consumers are left", n)
+	}
+}
+
+// TestConnectionDropped closes the connection in the midst of appending and reading. Appends that failed are made
+// again, as the contract asks; every record arrives, in order apart from repetitions.
+func TestConnectionDropped(t *testing.T) {
+	s := MustStart(t, jetstream.Config{})
+	x := MustOpenTopic(t, s, jetstream.TopicConfig{})
+	r := conformance.MustOpen(t, x, 0, 0, 0)
+	const n = 60
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
+		for i := range n {
+			if i%20 == 10 {
+				if err := s.DropConnection(); err != nil {
+					t.Errorf("drop connection: %v", err)
+				}
+			}
+			appendUntilDone(t, x, topic.Record{Data: []byte(fmt.Sprint(i))})
+		}
+	})
+	for want := 0; want < n; {
+		records, err := r.Fetch(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, record := range records {
+			var got int
+			if _, err := fmt.Sscan(string(record.Data), &got); err != nil || got > want {
+				t.Fatalf("got %q, want %d", record.Data, want)
+			}
+			want = got + 1
+		}
+	}
+}
+
+func appendUntilDone(t *testing.T, x topic.Topic, r topic.Record) {
+	deadline := time.Now().Add(60 * time.Second)
+	err := x.Append(t.Context(), []topic.Record{r})
+	for err != nil && t.Context().Err() == nil && time.Now().Before(deadline) {
+		err = x.Append(t.Context(), []topic.Record{r})
+	}
+	if err != nil && t.Context().Err() == nil {
+		t.Errorf("append: %v", err)
+	}
+}
+
+// TestRemoteRestart runs the same code on a server behind a port, which is stopped and started again.
+func TestRemoteRestart(t *testing.T) {
+	dir := t.TempDir()
+	remote := mustListen(t, dir, server.RANDOM_PORT)
+	conn, err := nats.Connect(remote.ClientURL(), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(conn.Close)
+	client, err := jetstream.NewJetStream(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := jetstream.OpenTopic(t.Context(), client, jetstream.TopicConfig{Name: "sentences", Partitions: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := conformance.MustOpen(t, x, 0, 0, 0)
+	conformance.MustAppend(t, x, topic.Record{Data: []byte("before")})
+	conformance.MustFetch(t, r, 1)
+
+	port := remote.Addr().(*net.TCPAddr).Port
+	stop(remote)
+	mustListen(t, dir, port)
+	appendUntilDone(t, x, topic.Record{Data: []byte("after")})
+	for {
+		records, err := r.Fetch(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(records[len(records)-1].Data) == "after" {
+			return
+		}
+	}
+}
+
+func mustListen(t *testing.T, dir string, port int) *server.Server {
+	t.Helper()
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, NoSigs: true, NoLog: true, JetStream: true, StoreDir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	if !s.ReadyForConnections(20 * time.Second) {
+		t.Fatal("server is not ready")
+	}
+	t.Cleanup(func() { stop(s) })
+	return s
+}
+
+func stop(s *server.Server) {
+	s.Shutdown()
+	s.WaitForShutdown()
+}
+
+// TestDiskReallyFull fills a small file system of its own to the last byte, past MinFree.
+func TestDiskReallyFull(t *testing.T) {
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=24m"); err != nil {
+		t.Skipf("a small file system cannot be mounted here: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, 0); err != nil {
+			t.Errorf("unmount: %v", err)
+		}
+	})
+	kept := 0
+	func() {
+		s := MustStart(t, jetstream.Config{Dir: dir, MinFree: 1})
+		defer MustClose(t, s)
+		x := MustOpenTopic(t, s, jetstream.TopicConfig{})
+		var err error
+		for err == nil && kept < 1000 {
+			if err = x.Append(t.Context(), []topic.Record{{Data: make([]byte, 200_000)}}); err == nil {
+				kept++
+			}
+		}
+		if !errors.Is(err, topic.ErrFull) || !strings.Contains(err.Error(), "no space left") {
+			t.Errorf("after %d records: got %v, want ErrFull and the words", kept, err)
+		}
+		if err := x.Append(t.Context(), []topic.Record{{}}); !errors.Is(err, topic.ErrFull) || !strings.Contains(err.Error(), "restart") {
+			t.Errorf("next: got %v, want ErrFull and what to do", err)
+		}
+	}()
+	// With room again, everything acknowledged is there.
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=200m"); err != nil {
+		t.Fatal(err)
+	}
+	x := MustOpenTopic(t, MustStart(t, jetstream.Config{Dir: dir}), jetstream.TopicConfig{})
+	conformance.MustFetch(t, conformance.MustOpen(t, x, 0, 0, 0), kept)
+	conformance.MustAppend(t, x, topic.Record{Data: []byte("after")})
+}
