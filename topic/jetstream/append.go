@@ -102,6 +102,8 @@ func (f *flight) landFirst(ctx context.Context) error {
 		return nil
 	case err := <-f.sent[0].ack.Err():
 		return f.topic.explain(err, nil)
+	case <-f.topic.cfg.stopped:
+		return fmt.Errorf("not acknowledged: %w", f.topic.cfg.check())
 	case <-ctx.Done():
 		return ctx.Err()
 	}

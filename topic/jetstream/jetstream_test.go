@@ -2,6 +2,7 @@ package jetstream_test
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -162,6 +163,9 @@ func TestDirectoryInUse(t *testing.T) {
 	var inUse *jetstream.InUseError
 	if !errors.As(err, &inUse) || inUse.Dir != dir || inUse.PID != os.Getpid() {
 		t.Errorf("got %v, want the directory in use by %d", err, os.Getpid())
+	}
+	if want := fmt.Sprintf("data directory %s is in use by process %d", dir, os.Getpid()); err.Error() != want {
+		t.Errorf("got %q, want %q", err, want)
 	}
 	MustClose(t, s)
 	MustStart(t, jetstream.Config{Dir: dir})

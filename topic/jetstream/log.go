@@ -17,7 +17,11 @@ type logger struct {
 	to     *slog.Logger
 	last   atomic.Pointer[string] // the last error
 	broken atomic.Pointer[string] // the first write error; after one the server takes nothing until it is restarted
+
+	stopped chan struct{} // closed with it
 }
+
+func newLogger(to *slog.Logger) *logger { return &logger{to: to, stopped: make(chan struct{})} }
 
 var _ server.Logger = (*logger)(nil)
 
@@ -34,8 +38,8 @@ func (l *logger) Fatalf(format string, v ...any) { l.Errorf(format, v...) }
 func (l *logger) Errorf(format string, v ...any) {
 	s := line(format, v)
 	l.last.Store(&s)
-	if strings.Contains(strings.ToLower(s), "critical write error") || strings.Contains(s, noSpace) {
-		l.broken.CompareAndSwap(nil, &s)
+	if isWriteError(s) && l.broken.CompareAndSwap(nil, &s) {
+		close(l.stopped)
 	}
 	l.to.Error(s, "component", "nats")
 }
@@ -48,6 +52,10 @@ func (l *logger) Tracef(string, ...any) {}
 
 // noSpace is how the kernel says that a disk is full.
 const noSpace = "no space left on device"
+
+func isWriteError(line string) bool {
+	return strings.Contains(strings.ToLower(line), "critical write error") || strings.Contains(line, noSpace)
+}
 
 // check reports the write error that has stopped the server.
 func (l *logger) check() error {

@@ -65,6 +65,10 @@ type Server struct {
 // returns. An *InUseError says that another process has it.
 func Start(cfg Config) (*Server, error) {
 	s, err := start(cfg.withDefaults())
+	var inUse *InUseError
+	if errors.As(err, &inUse) {
+		return nil, err // it names the directory itself
+	}
 	if err != nil {
 		return nil, fmt.Errorf("data directory %s: %w", cfg.Dir, err)
 	}
@@ -95,7 +99,7 @@ func start(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, lock: lock, log: &logger{to: cfg.Logger}}
+	s := &Server{cfg: cfg, lock: lock, log: newLogger(cfg.Logger)}
 	if err := s.run(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}

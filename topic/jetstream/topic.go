@@ -45,8 +45,10 @@ type TopicConfig struct {
 	// Logger is told about interruptions of the readers; nil means slog.Default().
 	Logger *slog.Logger
 
-	// check is asked before each append whether there is room.
-	check func() error
+	// check is asked before each append whether there is room; stopped is closed when the server will acknowledge
+	// nothing more. Both know the server in this process; of a remote one nothing is known.
+	check   func() error
+	stopped <-chan struct{}
 }
 
 // FixedError says that a topic exists with another value of a setting that cannot change.
@@ -86,7 +88,7 @@ const ackWait = 10 * time.Second
 
 // OpenTopic opens a topic of this server, making it if need be. Appends to it are refused while the disk is full.
 func (s *Server) OpenTopic(ctx context.Context, cfg TopicConfig) (*Topic, error) {
-	cfg.check = s.Check
+	cfg.check, cfg.stopped = s.Check, s.log.stopped
 	if cfg.Logger == nil {
 		cfg.Logger = s.cfg.Logger
 	}
