@@ -1,0 +1,105 @@
+// Package lookup answers questions over HTTP: it is the program's HTTP API.
+//
+// What the answers are made of comes in as small interfaces and handlers; routes.go lists the routes, and
+// openapi.yaml describes them.
+package lookup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"refrain/feed"
+	"refrain/internal/problem"
+)
+
+// Query is a text to look up.
+type Query struct {
+	Text, Lang string
+	Threshold  string // a rational in (0, 1] as written, "0.8" or "4/5"; "" means the server's own
+}
+
+// Sentence is one sentence of a text that was looked up, with what it repeats.
+type Sentence struct {
+	Index, Start, End int // place among the text's sentences; byte range in the text
+	Compared          bool
+	Matches           []feed.Match
+}
+
+// Matcher looks a text up without storing it.
+type Matcher interface {
+	Match(ctx context.Context, q Query) ([]Sentence, error)
+}
+
+// Recent knows the latest events, newest first.
+type Recent interface {
+	Latest(n int) []feed.Match
+}
+
+// ErrInput marks an error as the client's: it is answered with 400 and its text.
+var ErrInput = errors.New("not understood")
+
+// Config holds what the API is made of. Everything but Logger must be set.
+type Config struct {
+	Posts   http.Handler // POST /v1/posts, DELETE /v1/posts/{id}
+	Events  http.Handler // GET /v1/events
+	Metrics http.Handler // GET /metrics
+	Matcher Matcher
+	Recent  Recent
+	// Explain compares two texts; its answer is sent as JSON.
+	Explain func(ctx context.Context, a, b string) (any, error)
+	// Live and Ready say why the process is not; nil from them is yes.
+	Live, Ready func(context.Context) error
+	Logger      *slog.Logger // nil means slog.Default()
+}
+
+func (c *Config) validate() error {
+	var errs []error
+	for _, f := range []struct {
+		name string
+		ok   bool
+	}{
+		{"Posts", c.Posts != nil}, {"Events", c.Events != nil}, {"Metrics", c.Metrics != nil},
+		{"Matcher", c.Matcher != nil}, {"Recent", c.Recent != nil}, {"Explain", c.Explain != nil},
+		{"Live", c.Live != nil}, {"Ready", c.Ready != nil},
+	} {
+		if !f.ok {
+			errs = append(errs, fmt.Errorf("lookup: %s is not set", f.name))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+type api struct{ Config }
+
+// New returns the API. Its error names everything that Config lacks.
+func New(cfg Config) (http.Handler, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	a := &api{cfg}
+	mux := http.NewServeMux()
+	methods := map[string][]string{}
+	for _, r := range a.routes() {
+		mux.Handle(r.method+" "+r.pattern(), checkQuery(r.query, r.handler))
+		methods[r.path] = append(methods[r.path], r.method)
+		if r.method == http.MethodGet {
+			methods[r.path] = append(methods[r.path], http.MethodHead)
+		}
+	}
+	for _, r := range a.routes() {
+		if allowed := methods[r.path]; allowed != nil {
+			mux.Handle(r.pattern(), onlyMethods(allowed))
+			delete(methods, r.path)
+		}
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		problem.Write(w, r, problem.Problem{Status: http.StatusNotFound, Detail: "The API is described at /openapi.yaml."})
+	})
+	return a.observe(mux), nil
+}

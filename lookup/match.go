@@ -1,0 +1,173 @@
+package lookup
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	"refrain/feed"
+	"refrain/internal/problem"
+)
+
+// maxMatchBody is the most bytes of a request of POST /v1/match.
+const maxMatchBody = 2 << 20
+
+// matchRequest is the body of POST /v1/match. The threshold may be a number or a string.
+type matchRequest struct {
+	Text      *string         `json:"text"`
+	Lang      string          `json:"lang"`
+	Threshold json.RawMessage `json:"threshold"`
+}
+
+// matchAnswer is the answer: every sentence of the text, each with the data of the events it would give.
+type matchAnswer struct {
+	Sentences []matchSentence `json:"sentences"`
+}
+
+type matchSentence struct {
+	Sentence int               `json:"sentence"`
+	Start    int               `json:"start"`
+	End      int               `json:"end"`
+	Text     string            `json:"text"`
+	Compared bool              `json:"compared"`
+	Matches  []json.RawMessage `json:"matches"`
+}
+
+func (a *api) match(w http.ResponseWriter, r *http.Request) {
+	q, err := readQuery(w, r)
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	found, err := a.Matcher.Match(r.Context(), q)
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	answer := matchAnswer{Sentences: []matchSentence{}}
+	for i := range found {
+		s, err := sentenceJSON(&found[i], q.Text)
+		if err != nil {
+			a.fail(w, r, err)
+			return
+		}
+		answer.Sentences = append(answer.Sentences, s)
+	}
+	a.answer(w, r, answer)
+}
+
+func readQuery(w http.ResponseWriter, r *http.Request) (Query, error) {
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxMatchBody))
+	d.DisallowUnknownFields()
+	var m matchRequest
+	if err := d.Decode(&m); err != nil {
+		return Query{}, bodyError(err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return Query{}, fmt.Errorf("%w: body: something follows the JSON object", ErrInput)
+	}
+	if m.Text == nil {
+		return Query{}, fmt.Errorf("%w: text is missing", ErrInput)
+	}
+	threshold, err := thresholdText(m.Threshold)
+	return Query{Text: *m.Text, Lang: m.Lang, Threshold: threshold}, err
+}
+
+func bodyError(err error) error {
+	var large *http.MaxBytesError
+	if errors.As(err, &large) {
+		return err
+	}
+	return fmt.Errorf("%w: body: %w", ErrInput, err)
+}
+
+// thresholdText returns 0.8 and "4/5" as they are written.
+func thresholdText(raw json.RawMessage) (string, error) {
+	if len(raw) == 0 || string(raw) == "null" {
+		return "", nil
+	}
+	var n json.Number
+	if json.Unmarshal(raw, &n) == nil && raw[0] != '"' {
+		return n.String(), nil
+	}
+	var s string
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return "", fmt.Errorf("%w: threshold: want a number or a string", ErrInput)
+	}
+	return s, nil
+}
+
+func sentenceJSON(s *Sentence, text string) (matchSentence, error) {
+	if s.Start < 0 || s.End < s.Start || s.End > len(text) {
+		return matchSentence{}, fmt.Errorf("match: sentence %d: bytes %d to %d of %d", s.Index, s.Start, s.End, len(text))
+	}
+	m := matchSentence{
+		Sentence: s.Index, Start: s.Start, End: s.End, Text: text[s.Start:s.End], Compared: s.Compared,
+		Matches: []json.RawMessage{},
+	}
+	for i := range s.Matches {
+		data, err := dataJSON(&s.Matches[i])
+		if err != nil {
+			return m, err
+		}
+		m.Matches = append(m.Matches, data)
+	}
+	return m, nil
+}
+
+// dataJSON is the data of the event that m would be: the same words here as in the event.
+func dataJSON(m *feed.Match) (json.RawMessage, error) {
+	var event struct {
+		Data json.RawMessage `json:"data"`
+	}
+	if err := json.Unmarshal(m.AppendEvent(nil, ""), &event); err != nil {
+		return nil, fmt.Errorf("match: %w", err)
+	}
+	return event.Data, nil
+}
+
+func (a *api) explain(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	for _, name := range []string{"a", "b"} {
+		if q.Get(name) == "" {
+			a.fail(w, r, fmt.Errorf("%w: query parameter %s is missing", ErrInput, name))
+			return
+		}
+	}
+	answer, err := a.Explain(r.Context(), q.Get("a"), q.Get("b"))
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	a.answer(w, r, answer)
+}
+
+// answer sends v as JSON, not before it is sure that v is.
+func (a *api) answer(w http.ResponseWriter, r *http.Request, v any) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(append(b, '\n')) // a client that is gone has nobody to be told
+}
+
+// fail answers with what an error means to the client; what it means to the operator is logged.
+func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
+	var large *http.MaxBytesError
+	p := problem.Problem{Status: http.StatusInternalServerError, Detail: "The cause is in the server's log."}
+	switch {
+	case r.Context().Err() != nil:
+		p = problem.Problem{Status: http.StatusServiceUnavailable, Detail: "The request was given up: " + r.Context().Err().Error()}
+	case errors.As(err, &large):
+		p = problem.Problem{Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("The limit is %d bytes.", large.Limit)}
+	case errors.Is(err, ErrInput):
+		p = problem.Problem{Status: http.StatusBadRequest, Detail: err.Error()}
+	default:
+		a.Logger.Error("request", "method", r.Method, "path", r.URL.Path, "error", err)
+	}
+	problem.Write(w, r, p)
+}

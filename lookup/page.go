@@ -1,0 +1,56 @@
+package lookup
+
+import (
+	"bytes"
+	_ "embed"
+	"html/template"
+	"net/http"
+	"strconv"
+
+	"refrain/feed"
+)
+
+// pageEvents is how many events the page shows.
+const pageEvents = 50
+
+//go:embed page.html
+var pageHTML string
+
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{"percent": percent, "who": who}).Parse(pageHTML))
+
+// pagePolicy lets the page run its own script and talk to its own server, and nothing else.
+const pagePolicy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+// page is GET /: the latest events, and those that come while it is open.
+func (a *api) page(w http.ResponseWriter, r *http.Request) {
+	var out bytes.Buffer
+	err := pageTemplate.Execute(&out, struct {
+		Events []feed.Match
+		Most   int
+		Type   string
+	}{a.Recent.Latest(pageEvents), pageEvents, feed.ReuseType})
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Cache-Control", "no-store")
+	h.Set("Content-Security-Policy", pagePolicy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	_, _ = out.WriteTo(w) // a client that is gone has nobody to be told
+}
+
+func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 0, 64) + " %" }
+
+// who names an occurrence: its author if known, and its post.
+func who(o feed.Occurrence) string {
+	name := o.Post
+	if o.Source != "" {
+		name = o.Source + " · " + name
+	}
+	if o.Author != "" {
+		name = o.Author + " · " + name
+	}
+	return name
+}

@@ -1,0 +1,45 @@
+package lookup
+
+import (
+	_ "embed"
+	"net/http"
+)
+
+//go:embed openapi.yaml
+var openapi []byte
+
+// route is one line of the API. query lists the parameters it understands; any other is refused.
+type route struct {
+	method, path string
+	query        []string
+	handler      http.Handler
+}
+
+// pattern is the path as http.ServeMux wants it: "/" alone would match everything.
+func (r route) pattern() string {
+	if r.path == "/" {
+		return "/{$}"
+	}
+	return r.path
+}
+
+// routes is the list of what is served.
+func (a *api) routes() []route {
+	return []route{
+		{"POST", "/v1/posts", []string{"results"}, a.Posts},
+		{"DELETE", "/v1/posts/{id}", []string{"source"}, a.Posts},
+		{"GET", "/v1/events", []string{"from", "until", "format"}, a.Events},
+		{"POST", "/v1/match", nil, http.HandlerFunc(a.match)},
+		{"GET", "/v1/explain", []string{"a", "b"}, http.HandlerFunc(a.explain)},
+		{"GET", "/livez", nil, check(a.Live)},
+		{"GET", "/readyz", nil, check(a.Ready)},
+		{"GET", "/metrics", nil, a.Metrics},
+		{"GET", "/openapi.yaml", nil, http.HandlerFunc(serveOpenAPI)},
+		{"GET", "/", nil, http.HandlerFunc(a.page)},
+	}
+}
+
+func serveOpenAPI(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/yaml")
+	_, _ = w.Write(openapi) // a client that is gone has nobody to be told
+}

@@ -1,0 +1,46 @@
+package lookup
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"go.yaml.in/yaml/v3"
+)
+
+// TestRoutesEqualOpenAPI compares the two lists: methods, paths and query parameters.
+func TestRoutesEqualOpenAPI(t *testing.T) {
+	var d struct {
+		Paths map[string]map[string]struct {
+			Parameters []struct{ Name, In string }
+		}
+	}
+	if err := yaml.Unmarshal(openapi, &d); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]string{}
+	for path, methods := range d.Paths {
+		for method, op := range methods {
+			query := []string{}
+			for _, p := range op.Parameters {
+				if p.In == "query" {
+					query = append(query, p.Name)
+				}
+			}
+			want[strings.ToUpper(method)+" "+path] = query
+		}
+	}
+	got := map[string][]string{}
+	for _, r := range (&api{}).routes() {
+		got[r.method+" "+r.path] = append([]string{}, r.query...)
+	}
+	for _, query := range []map[string][]string{got, want} {
+		for name := range query {
+			slices.Sort(query[name])
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("routes (-described +served):\n%s", diff)
+	}
+}
