@@ -117,7 +117,7 @@ func (s *Splitter) Sentences(dst []feed.Sentence, p *feed.Post, minTokens int) (
 	for _, sentence := range s.parts {
 		for first := sentence.first; first < sentence.last || index == 0 && sentence.empty(); first += MaxTokens {
 			piece := s.piece(sentence, first)
-			if !longEnough(s.distinctHalves(piece), minTokens) {
+			if !longEnough(s.distinctHalves(piece, minTokens), minTokens) {
 				short++
 				index++
 				continue
@@ -168,10 +168,10 @@ func (s *Splitter) hashSequence(p part) uint64 {
 	return xxh3.Hash(s.sequence)
 }
 
-// distinctHalves weighs the distinct tokens of p, in units of ½.
-func (s *Splitter) distinctHalves(p part) int {
+// distinctHalves weighs the distinct tokens of p, in units of ½, until they are long enough.
+func (s *Splitter) distinctHalves(p part, minTokens int) int {
 	sum := 0
-	for i := p.first; i < p.last; i++ {
+	for i := p.first; i < p.last && !longEnough(sum, minTokens); i++ {
 		if !slices.Contains(s.ids[p.first:i], s.ids[i]) {
 			sum += halves[s.units[i].kind]
 		}
