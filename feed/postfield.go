@@ -70,19 +70,20 @@ func (p *Post) setTime(value string) (err error) {
 	return err
 }
 
-// Complete reports what p lacks: a post without an id or a text is none.
-func (p *Post) Complete() error {
-	var missing []string
+// Complete reports what p lacks: a post without an id, or without the field text, is none. An empty text is
+// one: a picture without words has no sentences, and is no mistake.
+func (p *Post) Complete(hasText bool) error {
+	var errs []string
 	if p.ID == "" {
-		missing = append(missing, "id")
+		errs = append(errs, "id: missing or empty")
 	}
-	if p.Text == "" {
-		missing = append(missing, "text")
+	if !hasText {
+		errs = append(errs, "text: missing")
 	}
-	if missing == nil {
+	if errs == nil {
 		return nil
 	}
-	return errors.New(strings.Join(missing, ", ") + ": missing or empty")
+	return errors.New(strings.Join(errs, "; "))
 }
 
 func errNotUnicode(f Field) error {

@@ -86,7 +86,7 @@ func (d *postDecoder) decode(p *Post, root node) error {
 		return fmt.Errorf("%s after the end of the JSON object", quoteShort(string(rest[:min(len(rest), 64)])))
 	}
 	p.Meta = d.takeMeta()
-	return p.Complete()
+	return p.Complete(d.given[FieldText])
 }
 
 // object reads one object, the post itself or one on the path to a field. Prefix is that path.
@@ -158,6 +158,7 @@ func (d *postDecoder) field(p *Post, f Field, value jsontext.Value) error {
 	d.given[f] = true
 	switch kind := value.Kind(); {
 	case kind == 'n':
+		d.given[f] = false
 		return nil
 	case kind == '0' && (f == FieldID || f == FieldAuthor || f == FieldCreatedAt):
 		return d.store(p, f, value)

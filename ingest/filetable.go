@@ -206,7 +206,7 @@ func (t *tableReader) fill(p *feed.Post, cells []string) (note string, err error
 	if meta != nil {
 		p.Meta = append(meta, '}')
 	}
-	return strings.Join(notes, "; "), p.Complete()
+	return strings.Join(notes, "; "), p.Complete(true)
 }
 
 func appendMember(meta, name []byte, value string) (grown []byte, note string) {

@@ -155,7 +155,7 @@ func referencePosts(t *testing.T, content string) (posts []feed.Post, wrong bool
 		}
 		_, errID := p.Set(feed.FieldID, cells[0])
 		_, errText := p.Set(feed.FieldText, cells[1])
-		if errID == nil && errText == nil && p.Complete() == nil {
+		if errID == nil && errText == nil && p.Complete(true) == nil {
 			posts = append(posts, p)
 		}
 	}
