@@ -8,6 +8,7 @@ package detector
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"refrain/feed"
@@ -60,6 +61,7 @@ type Detector struct {
 	window *sigstore.Window
 	bounds *hashcodes.Bounds
 	counts Counts
+	newest atomic.Int64
 }
 
 // Counts are what a detector has done.
@@ -98,8 +100,12 @@ func (d *Detector) Insert(x *feed.Sentence) bool {
 	if d.window.IsLate(x.Time) {
 		d.counts.Late++
 	}
+	d.newest.Store(max(d.newest.Load(), int64(x.Time)))
 	return true
 }
+
+// Newest is the time of the newest sentence inserted so far, 0 before the first. Any goroutine may ask.
+func (d *Detector) Newest() feed.Time { return feed.Time(d.newest.Load()) }
 
 // Advance moves the clock on; see sigstore.Window.
 func (d *Detector) Advance(w feed.Time) { d.window.Advance(w) }

@@ -139,12 +139,12 @@ func TestDetectGivesTheEventsOfTheDefinition(t *testing.T) {
 	for _, file := range realFiles {
 		posts := lines(t, file.name, file.size())
 		for _, minTokens := range []int{1, 4} {
-			index := mustIndex(posts, minTokens)
+			index, sentences := mustIndex(posts, minTokens)
 			for _, threshold := range thresholds {
 				for _, span := range spans {
 					name := fmt.Sprintf("%s/min-tokens %d/threshold %s/span %s", filepath.Base(file.name), minTokens, threshold, span)
 					t.Run(name, func(t *testing.T) {
-						compareWithOracle(t, index, posts, minTokens, threshold, span)
+						compareWithOracle(t, index, sentences, posts, minTokens, threshold, span)
 					})
 				}
 			}
@@ -153,17 +153,21 @@ func TestDetectGivesTheEventsOfTheDefinition(t *testing.T) {
 }
 
 // mustIndex leaves out lines that are no posts, as the command does.
-func mustIndex(posts []byte, minTokens int) *oracle.Index {
+func mustIndex(posts []byte, minTokens int) (*oracle.Index, map[feed.Key]*feed.Sentence) {
 	f := &oracle.Feed{MinTokens: minTokens}
 	for p, err := range oracle.Posts(bytes.NewReader(posts), 0) {
 		if err == nil {
 			f.Add(&p)
 		}
 	}
-	return f.Index()
+	sentences := map[feed.Key]*feed.Sentence{}
+	for _, s := range f.Sentences() {
+		sentences[feed.Key{Time: s.Time, Source: s.Source, Post: s.Post, Index: s.Index}] = &s
+	}
+	return f.Index(), sentences
 }
 
-func compareWithOracle(t *testing.T, index *oracle.Index, posts []byte, minTokens int, threshold, span string) {
+func compareWithOracle(t *testing.T, index *oracle.Index, sentences map[feed.Key]*feed.Sentence, posts []byte, minTokens int, threshold, span string) {
 	theta, err := text.ParseThreshold(threshold)
 	if err != nil {
 		t.Fatal(err)
@@ -190,21 +194,23 @@ func compareWithOracle(t *testing.T, index *oracle.Index, posts []byte, minToken
 		}
 	}
 	for i := range got.matches {
-		checkMatch(t, &got.matches[i], theta, length)
+		checkMatch(t, &got.matches[i], sentences, theta, length)
 	}
 	t.Logf("%d events equal; oracle %v, detect %v", n, middle.Sub(begin).Round(time.Millisecond), took.Round(time.Millisecond))
 }
 
-// checkMatch holds one event to the definition: order, span, another post, and the similarity of the texts it shows.
-func checkMatch(t *testing.T, m *feed.Match, theta text.Threshold, span time.Duration) {
+// checkMatch holds one event to the definition: order, span, another post, and the similarity of the sentences.
+func checkMatch(t *testing.T, m *feed.Match, sentences map[feed.Key]*feed.Sentence, theta text.Threshold, span time.Duration) {
 	later, earlier := m.Later.Key(), m.Earlier.Key()
 	if later.Compare(earlier) <= 0 || later.SamePost(earlier) || later.Time-earlier.Time > feed.Time(span.Milliseconds()) {
 		t.Errorf("event %s: %v is no repeat of %v", m.ID, later, earlier)
 	}
-	var s text.Splitter
-	a, b := text.Set(s.AppendIDs(nil, m.Later.Text)), text.Set(s.AppendIDs(nil, m.Earlier.Text))
-	if feed.GroupHash(b) != m.Group || !theta.Reaches(text.Intersection(a, b), len(a), len(b)) || text.Jaccard(a, b) != m.Jaccard {
-		t.Errorf("event %s: Jaccard %v of %q and %q, group %s: texts say %v, %s",
-			m.ID, m.Jaccard, m.Later.Text, m.Earlier.Text, m.Group, text.Jaccard(a, b), feed.GroupHash(b))
+	b, a := sentences[later], sentences[earlier]
+	if a == nil || b == nil || a.Text != m.Earlier.Text || b.Text != m.Later.Text || a.Group != m.Group {
+		t.Fatalf("event %s shows sentences that the posts do not have: %+v", m.ID, m)
+	}
+	common := text.Intersection(a.Tokens, b.Tokens)
+	if !theta.Reaches(common, len(a.Tokens), len(b.Tokens)) || m.Jaccard != text.Jaccard(a.Tokens, b.Tokens) {
+		t.Errorf("event %s: Jaccard %v, want %v of %q and %q", m.ID, m.Jaccard, text.Jaccard(a.Tokens, b.Tokens), b.Text, a.Text)
 	}
 }

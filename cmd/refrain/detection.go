@@ -11,6 +11,7 @@ import (
 	"refrain/detector"
 	"refrain/feed"
 	"refrain/ingest"
+	"refrain/internal/terminal"
 	"refrain/internal/units"
 	"refrain/split"
 	"refrain/text"
@@ -25,6 +26,7 @@ type detection struct {
 	minTokens int
 	threshold text.Threshold
 	out       outputFlags
+	status    *terminal.Status // on stderr
 	counts    detectionCounts
 }
 
@@ -45,8 +47,9 @@ const queue = 4
 
 func (d *detection) run(ctx context.Context) error {
 	begin := time.Now()
+	d.status = terminal.NewStatus(d.main.Stderr, terminal.Detect(d.main.Stderr))
 	out := d.newOutput()
-	progress := d.newProgress()
+	progress, posts := terminal.NewProgress(d.status, d.src.Size()), int64(0)
 	g, ctx := errgroup.WithContext(ctx)
 	read, splits, found := make(chan *part, queue), make(chan *part, queue), make(chan *part, queue)
 	g.Go(func() error { defer close(read); return d.read(ctx, read) })
@@ -58,12 +61,13 @@ func (d *detection) run(ctx context.Context) error {
 			if err := out.write(p.matches); err != nil {
 				return fmt.Errorf("write events: %w", err)
 			}
-			progress.update()
+			posts += int64(len(p.batch.Posts))
+			progress.Update(d.src.BytesRead(), posts)
 		}
 		return nil
 	})
 	err := g.Wait()
-	progress.finish()
+	progress.Done()
 	err = errors.Join(err, out.close())
 	d.summarise(time.Since(begin))
 	return err

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"refrain/feed"
+	"refrain/internal/terminal"
 	"refrain/text"
 )
 
@@ -37,7 +38,7 @@ func (d *detection) newOutput() output {
 	if d.out.top > 0 {
 		o = &topOutput{w: d.main.Stdout, n: d.out.top, threshold: d.threshold, texts: map[feed.Hash]*reused{}}
 	} else if isTerminal(d.main.Stdout) && !d.out.json {
-		o = newTerminalOutput(d.main.Stdout)
+		o = shown{terminal.NewPrinter(d.main.Stdout, terminal.Detect(d.main.Stdout), d.status)}
 	}
 	if d.out.otherAuthors {
 		o = otherAuthors{o}
@@ -113,7 +114,7 @@ func (o *topOutput) close() error {
 		if r.estimated {
 			authors = "~" + authors
 		}
-		fmt.Fprintf(w, "%8d %8s  %-20s %-20s  %s\n", r.events, authors, r.first.Time, r.last, oneLine(r.text))
+		fmt.Fprintf(w, "%8d %8s  %-20s %-20s  %s\n", r.events, authors, r.first.Time, r.last, terminal.Clean(r.text))
 	}
 	return w.Flush()
 }

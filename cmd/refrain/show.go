@@ -3,9 +3,11 @@ package main
 import (
 	"io"
 	"os"
-	"strings"
 
 	"golang.org/x/term"
+
+	"refrain/feed"
+	"refrain/internal/terminal"
 )
 
 func isTerminal(w io.Writer) bool {
@@ -13,12 +15,16 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+// shown prints events for a person to read.
+type shown struct{ printer *terminal.Printer }
 
-func newTerminalOutput(w io.Writer) output { return nil }
+func (s shown) write(matches []feed.Match) error {
+	for i := range matches {
+		if err := s.printer.Event(&matches[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
-type progress struct{}
-
-func (d *detection) newProgress() *progress { return &progress{} }
-func (p *progress) update()                 {}
-func (p *progress) finish()                 {}
+func (s shown) close() error { return nil }

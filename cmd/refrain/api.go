@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"refrain/feed"
+	"refrain/lookup"
+	"refrain/publish"
+	"refrain/text"
+)
+
+// api is the HTTP server of a service.
+type api struct {
+	s      *service
+	server *http.Server
+	events *publish.Events
+	recent *lookup.Tail
+}
+
+// latest is how many events the page at / shows.
+const latest = 100
+
+func newAPI(s *service, metrics http.Handler) (*api, error) {
+	a := &api{s: s, recent: lookup.NewTail(s.events, latest)}
+	a.events = publish.NewEvents(publish.EventsConfig{
+		Topic: s.node.events, Settle: s.settle, Deleted: s.isDeleted, Logger: s.log,
+	})
+	h, err := lookup.New(lookup.Config{
+		Posts: s.http, Events: a.events, Metrics: metrics, Matcher: a, Recent: a.recent, Explain: a.explain,
+		Live: s.live, Ready: s.ready, Logger: s.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.server = newServer(h)
+	a.server.RegisterOnShutdown(a.events.Close)
+	return a, nil
+}
+
+// grace is how long requests under way may take once the service is told to stop.
+const grace = 4 * time.Second
+
+// serve answers requests until ctx ends; then it finishes those under way.
+func (a *api) serve(ctx context.Context, l net.Listener) error {
+	stopped := make(chan error, 1)
+	go func() {
+		<-ctx.Done()
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+		defer cancel()
+		stopped <- errors.Join(a.s.http.Shutdown(stop), a.server.Shutdown(stop))
+	}()
+	if err := a.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("http: %w", err)
+	}
+	if err := <-stopped; err != nil {
+		a.s.log.Warn("some requests were cut off", "error", err)
+	}
+	return nil
+}
+
+// Match looks a text up in the windows of this process.
+func (a *api) Match(ctx context.Context, q lookup.Query) ([]lookup.Sentence, error) {
+	if q.Threshold != "" && q.Threshold != a.s.cfg.Window.Threshold {
+		return nil, fmt.Errorf("%w: threshold %s: this server's window answers for %s only", lookup.ErrInput, q.Threshold, a.s.cfg.Window.Threshold)
+	}
+	// A post without an id, later than everything in the window.
+	p := feed.Post{Text: q.Text, Lang: q.Lang, Time: a.s.now(), Timed: true}
+	var s text.Splitter
+	compared, _ := s.Sentences(nil, &p, a.s.cfg.Window.MinTokens)
+	pieces, _ := s.Pieces(q.Text)
+	out := make([]lookup.Sentence, len(pieces))
+	for i, piece := range pieces {
+		out[i] = lookup.Sentence{Index: i, Start: piece.Start, End: piece.End}
+	}
+	for _, x := range compared {
+		matches, err := a.s.match(ctx, x)
+		if err != nil {
+			return nil, err
+		}
+		out[x.Index].Compared, out[x.Index].Matches = true, matches
+	}
+	return out, nil
+}
+
+func (a *api) explain(_ context.Context, x, y string) (any, error) {
+	w := a.s.window
+	return explain(x, y, w.Threshold, w.Model, a.s.cfg.Window.MinTokens), nil
+}

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"refrain/ingest"
+	"refrain/split"
+	"refrain/topic"
+)
+
+// pump carries the batches of one source to split, and acknowledges each when it is durable.
+type pump struct {
+	name  string
+	src   ingest.Source
+	split *split.Split
+	dead  *ingest.DeadLetters
+	log   *slog.Logger
+	// patient pumps try a batch again until it is durable; others tell the source that it is not.
+	patient bool
+}
+
+// run returns when the source has no more. When ctx ends the source is to end by itself: what it still hands
+// on was accepted.
+func (p *pump) run(ctx context.Context) error {
+	for {
+		b, err := p.src.Next(ctx)
+		if !b.Empty() {
+			b.Done(p.pass(ctx, &b))
+		}
+		switch {
+		case errors.Is(err, io.EOF) || err != nil && ctx.Err() != nil:
+			return nil
+		case err != nil:
+			p.log.Error("source ends", "source", p.name, "error", err)
+			return nil
+		}
+	}
+}
+
+func (p *pump) pass(ctx context.Context, b *ingest.Batch) error {
+	p.note(b)
+	if err := p.dead.Write(b.Rejected); err != nil {
+		return err
+	}
+	write := func() (struct{}, error) { return struct{}{}, p.write(ctx, b) }
+	if !p.patient {
+		_, err := write()
+		return err
+	}
+	_, err := backoff.Retry(ctx, write, backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, pause time.Duration) {
+		p.log.Error("batch is not durable, to be tried again", "source", p.name, "error", err, "pause", pause)
+	}))
+	return err
+}
+
+func (p *pump) write(ctx context.Context, b *ingest.Batch) error {
+	// What was accepted is finished even when the process is told to stop.
+	ctx = context.WithoutCancel(ctx)
+	if len(b.Posts) > 0 {
+		if err := p.split.Write(ctx, b.Posts, b.Partition); err != nil {
+			return err
+		}
+	}
+	return p.split.Delete(ctx, tombstones(b.Deleted))
+}
+
+func tombstones(deleted []ingest.Tombstone) []topic.Tombstone {
+	out := make([]topic.Tombstone, len(deleted))
+	for i, d := range deleted {
+		out[i] = topic.Tombstone{Source: d.Source, Post: d.ID}
+	}
+	return out
+}
+
+func (p *pump) note(b *ingest.Batch) {
+	for _, r := range b.Rejected {
+		p.log.Warn("post rejected", "place", r.Place, "reason", r.Reason)
+	}
+	for _, n := range b.Notes {
+		p.log.Info("post changed", "place", n.Place, "change", n.Text)
+	}
+}

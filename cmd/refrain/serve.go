@@ -1,0 +1,206 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"refrain/feed"
+	"refrain/ingest"
+	"refrain/internal/config"
+	"refrain/internal/telemetry"
+)
+
+func (m *Main) serve() *cobra.Command {
+	var file string
+	var flags serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the service",
+		Long: "Take posts in over HTTP and from the sources of the configuration, and give out reuse events. Everything\n" +
+			"is in this one process; its topics are kept in the data directory. Settings come from --config, then from\n" +
+			"REFRAIN_* variables (window.span is REFRAIN_WINDOW_SPAN), then from flags.",
+		Example: "  refrain serve\n" +
+			"  refrain serve --config refrain.yaml --data /var/lib/refrain --http 127.0.0.1:9000\n" +
+			"  curl -d '{\"id\":\"1\",\"text\":\"The quick brown fox jumps.\"}' http://127.0.0.1:8080/v1/posts\n" +
+			"  curl -N http://127.0.0.1:8080/v1/events",
+		Args: atMost(0, "none"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := config.Load(file, os.Environ())
+			if err != nil {
+				return usageError{err}
+			}
+			flags.override(cmd, &cfg)
+			if err := cfg.Validate(); err != nil {
+				return usageError{err}
+			}
+			return m.runServe(cmd.Context(), cfg)
+		},
+	}
+	cmd.Flags().StringVar(&file, "config", "", "YAML file; deploy/refrain.yaml shows all of it")
+	flags.add(cmd)
+	return cmd
+}
+
+// serveFlags are the settings that have flags.
+type serveFlags struct {
+	data, http string
+	bluesky    bool
+}
+
+func (f *serveFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.data, "data", "", "data directory (default ./refrain-data)")
+	cmd.Flags().StringVar(&f.http, "http", "", "address of the HTTP API (default 127.0.0.1:8080)")
+	cmd.Flags().BoolVar(&f.bluesky, "bluesky", false, "also read the Bluesky firehose")
+}
+
+func (f *serveFlags) override(cmd *cobra.Command, cfg *config.Config) {
+	if cmd.Flags().Changed("data") {
+		cfg.DataDir = f.data
+	}
+	if cmd.Flags().Changed("http") {
+		cfg.HTTP = f.http
+	}
+	if cmd.Flags().Changed("bluesky") {
+		cfg.Ingest.Bluesky.Enabled = f.bluesky
+	}
+}
+
+func (m *Main) runServe(ctx context.Context, cfg config.Config) error {
+	t, err := telemetry.Start(ctx, telemetry.Config{
+		Version: buildVersion(), LogLevel: cfg.Log.Level, LogFormat: cfg.Log.Format, LogOutput: m.Stderr,
+	})
+	if err != nil {
+		return usageError{err}
+	}
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = t.Shutdown(ctx) // what is not sent by now is a few spans
+	}()
+	s, err := openService(ctx, cfg, t)
+	if err != nil {
+		return err
+	}
+	t.Logger.Info("serving", "http", s.address(), "data", cfg.DataDir, "threshold", cfg.Window.Threshold, "span", time.Duration(cfg.Window.Span))
+	return s.run(ctx)
+}
+
+// service is a node with its sources and its HTTP server.
+type service struct {
+	*node
+	http     *ingest.HTTP
+	sources  []*pump
+	api      *api
+	listener net.Listener
+	dead     *ingest.DeadLetters
+}
+
+func openService(ctx context.Context, cfg config.Config, t *telemetry.Telemetry) (*service, error) {
+	// The address first: a port that is taken is the commonest mistake, and the quickest to find.
+	listener, err := net.Listen("tcp", cfg.HTTP)
+	if err != nil {
+		return nil, fmt.Errorf("http %s: %w", cfg.HTTP, err)
+	}
+	n, err := openNode(ctx, cfg, t.Logger)
+	if err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
+	s := &service{node: n, listener: listener}
+	if err := s.open(t); err != nil {
+		return nil, errors.Join(err, listener.Close(), n.close())
+	}
+	return s, nil
+}
+
+func (s *service) open(t *telemetry.Telemetry) (err error) {
+	if s.dead, err = ingest.OpenDeadLetters(s.deadLetters()); err != nil {
+		return err
+	}
+	s.http = ingest.NewHTTP(ingest.HTTPConfig{MaxBody: int64(s.cfg.Ingest.Body), Logger: s.log})
+	s.add("http", s.http, false)
+	for _, f := range s.cfg.Ingest.Files {
+		fields, err := feed.ParseFields(f.Map)
+		if err != nil {
+			return fmt.Errorf("configuration: ingest.files: %s: map: %w", f.Path, err)
+		}
+		src, err := ingest.OpenFile(ingest.FileConfig{Path: f.Path, Format: f.Format, Fields: fields, SourceName: f.Source})
+		if err != nil {
+			return err
+		}
+		s.add(f.Path, src, true)
+	}
+	if s.cfg.Ingest.Bluesky.Enabled {
+		src, err := s.bluesky()
+		if err != nil {
+			return err
+		}
+		s.add("bluesky", src, true)
+	}
+	s.api, err = newAPI(s, t.Metrics())
+	return err
+}
+
+// add puts a source on the route. A patient source's batches are tried until they are durable.
+func (s *service) add(name string, src ingest.Source, patient bool) {
+	s.sources = append(s.sources, &pump{name: name, src: src, split: s.split, dead: s.dead, log: s.log, patient: patient})
+}
+
+func (s *service) address() string { return "http://" + s.listener.Addr().String() }
+
+// run serves until ctx ends, and then in the order of the route: the sources stop, what they handed on becomes
+// durable, the workers store where they are, the topics close.
+func (s *service) run(ctx context.Context) error {
+	workers, stopWorkers := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWorkers()
+	var match, rest errgroup.Group
+	failed, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	for _, w := range s.workers {
+		match.Go(func() error { return failing(fail, w.Run(workers)) })
+	}
+	rest.Go(func() error { return failing(fail, s.api.serve(failed, s.listener)) })
+	rest.Go(func() error { return s.api.recent.Run(failed) })
+	rest.Go(func() error { s.tick(failed); return nil })
+	for _, p := range s.sources {
+		rest.Go(func() error { return failing(fail, p.run(failed)) })
+	}
+	err := rest.Wait()
+	stopWorkers()
+	return errors.Join(err, match.Wait(), s.dead.Close(), s.close())
+}
+
+// failing ends the whole service when one of its parts fails.
+func failing(fail context.CancelCauseFunc, err error) error {
+	if err != nil {
+		fail(err)
+	}
+	return err
+}
+
+// tick has the marks written that are due.
+func (s *service) tick(ctx context.Context) {
+	t := time.NewTicker(time.Second)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-t.C:
+			s.split.Tick(context.WithoutCancel(ctx), now)
+		}
+	}
+}
+
+// newServer sets the limits that keep strangers from holding connections for ever; streams of events have
+// deadlines of their own.
+func newServer(h http.Handler) *http.Server {
+	return &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+}

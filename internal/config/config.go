@@ -1,0 +1,170 @@
+// Package config reads the configuration of `refrain serve`.
+//
+// One YAML file, then environment variables, then flags, each over the one before. A key that does not exist is
+// an error that names it, wherever it stands. The zero Config is not usable: Default is.
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"refrain/internal/units"
+	"refrain/text"
+)
+
+// Config is the whole configuration. deploy/refrain.yaml shows it with comments; a test keeps the two alike.
+type Config struct {
+	DataDir string `yaml:"data_dir"` // topics, window state, dead letters
+	HTTP    string `yaml:"http"`     // address of the API
+	Name    string `yaml:"name"`     // the CloudEvents source of the events
+	Workers int    `yaml:"workers"`  // match workers in this process
+
+	Log    Log    `yaml:"log"`
+	Window Window `yaml:"window"`
+	Topics Topics `yaml:"topics"`
+	Ingest Ingest `yaml:"ingest"`
+}
+
+// Log says what is logged, and how.
+type Log struct {
+	Level  string `yaml:"level"`  // debug, info, warn or error
+	Format string `yaml:"format"` // text, json or auto: text on a terminal
+}
+
+// Window says what counts as a match and what the window may hold.
+type Window struct {
+	Threshold  string   `yaml:"threshold"`
+	Span       Duration `yaml:"span"`
+	Lateness   Duration `yaml:"lateness"`
+	MinTokens  int      `yaml:"min_tokens"`
+	MaxMatches int      `yaml:"max_matches"`
+	Budget     Bytes    `yaml:"budget"` // 0: half the memory of the machine
+	Engine     string   `yaml:"engine"`
+	Model      string   `yaml:"model"` // file; "": hashed codes of bits and ones
+	Bits       int      `yaml:"bits"`
+	Ones       int      `yaml:"ones"`
+	Texts      bool     `yaml:"texts"`
+}
+
+// Topics are the embedded ones.
+type Topics struct {
+	Partitions    int      `yaml:"partitions"`
+	SentenceBytes Bytes    `yaml:"sentence_bytes"` // full: posts are refused until records expire
+	EventBytes    Bytes    `yaml:"event_bytes"`    // full: the oldest events go
+	EventAge      Duration `yaml:"event_age"`      // 0: as long as sentences: span + lateness + 1 h
+	Sync          bool     `yaml:"sync"`           // fsync every append: survives a power cut, at a price
+}
+
+// Ingest says where posts come from.
+type Ingest struct {
+	Body    Bytes   `yaml:"body"` // of one HTTP request, at most
+	Files   []File  `yaml:"files"`
+	Bluesky Bluesky `yaml:"bluesky"`
+}
+
+// File is read once at start, from its beginning.
+type File struct {
+	Path   string `yaml:"path"`
+	Format string `yaml:"format"`
+	Map    string `yaml:"map"`
+	Source string `yaml:"source"`
+}
+
+// Bluesky is the Jetstream firehose.
+type Bluesky struct {
+	Enabled bool   `yaml:"enabled"`
+	URL     string `yaml:"url"`
+}
+
+// Default returns the configuration without a file.
+func Default() Config {
+	return Config{
+		DataDir: "./refrain-data", HTTP: "127.0.0.1:8080", Name: "refrain", Workers: min(2, runtime.GOMAXPROCS(0)),
+		Log: Log{Level: "info", Format: "auto"},
+		Window: Window{
+			Threshold: "0.8", Span: Duration(24 * time.Hour), Lateness: Duration(5 * time.Minute), MinTokens: 4,
+			MaxMatches: 1000, Engine: "auto", Bits: 64, Ones: 1, Texts: true,
+		},
+		Topics: Topics{Partitions: 4, SentenceBytes: 8 << 30, EventBytes: 8 << 30},
+		Ingest: Ingest{Body: 64 << 20, Bluesky: Bluesky{URL: "wss://jetstream2.us-east.bsky.network/subscribe"}},
+	}
+}
+
+// Load reads a file over the defaults, and the environment over both. path "" means no file.
+func Load(path string, environ []string) (Config, error) {
+	c := Default()
+	if path != "" {
+		if err := c.readFile(path); err != nil {
+			return Config{}, err
+		}
+	}
+	return c, c.readEnvironment(environ)
+}
+
+func (c *Config) readFile(path string) error {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return fmt.Errorf("configuration: %w", err)
+	}
+	d := yaml.NewDecoder(bytes.NewReader(data))
+	d.KnownFields(true)
+	if err := d.Decode(c); err != nil && !errors.Is(err, io.EOF) {
+		return fmt.Errorf("configuration %s: %w", path, err)
+	}
+	return nil
+}
+
+// Validate reports everything that is wrong at once.
+func (c *Config) Validate() error {
+	var errs []error
+	want := func(ok bool, key, what string) {
+		if !ok {
+			errs = append(errs, fmt.Errorf("configuration: %s: %s", key, what))
+		}
+	}
+	want(c.DataDir != "", "data_dir", "want a directory")
+	want(c.HTTP != "", "http", "want an address such as 127.0.0.1:8080")
+	want(c.Name != "", "name", "want a name: it is the source of the events")
+	want(c.Workers > 0, "workers", "want 1 or more")
+	want(c.Window.Span > 0, "window.span", "want more than 0")
+	want(c.Window.Lateness >= 0, "window.lateness", "want 0 or more")
+	want(c.Window.MinTokens >= 0, "window.min_tokens", "want 0 or more")
+	want(c.Window.MaxMatches >= 0, "window.max_matches", "want 0 (no limit) or more")
+	want(c.Topics.Partitions > 0 && c.Topics.Partitions <= 1024, "topics.partitions", "want 1 to 1024")
+	want(c.Topics.SentenceBytes > 0 && c.Topics.EventBytes > 0, "topics", "want limits of more than 0 bytes")
+	want(c.Ingest.Body > 0, "ingest.body", "want more than 0 bytes")
+	if _, err := text.ParseThreshold(c.Window.Threshold); err != nil {
+		want(false, "window.threshold", err.Error())
+	}
+	return errors.Join(errs...)
+}
+
+// Duration is a time.Duration that YAML writes as 90m, 24h or 7d.
+type Duration time.Duration
+
+// UnmarshalText reads what units.ParseDuration reads.
+func (d *Duration) UnmarshalText(b []byte) error {
+	v, err := units.ParseDuration(string(b))
+	*d = Duration(v)
+	return err
+}
+
+// MarshalText writes Go's form.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// Bytes is a size that YAML writes as 64MB or 1.5GiB.
+type Bytes int64
+
+// UnmarshalText reads what units.ParseBytes reads.
+func (n *Bytes) UnmarshalText(b []byte) error {
+	v, err := units.ParseBytes(string(b))
+	*n = Bytes(v)
+	return err
+}

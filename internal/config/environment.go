@@ -1,0 +1,75 @@
+package config
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+const envPrefix = "REFRAIN_"
+
+// ignored are variables with our prefix that are no configuration: where the tests find their data.
+var ignored = map[string]bool{"REFRAIN_DATA": true}
+
+// readEnvironment sets what REFRAIN_* says: REFRAIN_WINDOW_SPAN=7d is window.span. Lists are for the file only.
+func (c *Config) readEnvironment(environ []string) error {
+	fields := map[string]reflect.Value{}
+	collect(fields, strings.TrimSuffix(envPrefix, "_"), reflect.ValueOf(c).Elem())
+	var errs []error
+	for _, line := range environ {
+		name, value, _ := strings.Cut(line, "=")
+		if !strings.HasPrefix(name, envPrefix) || ignored[name] {
+			continue
+		}
+		field, ok := fields[name]
+		if !ok {
+			errs = append(errs, fmt.Errorf("environment: %s is no setting of Refrain", name))
+			continue
+		}
+		if err := set(field, value); err != nil {
+			errs = append(errs, fmt.Errorf("environment: %s: %w", name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// collect names every scalar below v.
+func collect(to map[string]reflect.Value, prefix string, v reflect.Value) {
+	for i := range v.NumField() {
+		key, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ",")
+		name := prefix + "_" + strings.ToUpper(key)
+		switch f := v.Field(i); f.Kind() {
+		case reflect.Struct:
+			collect(to, name, f)
+		case reflect.Slice:
+		default:
+			to[name] = f
+		}
+	}
+}
+
+func set(field reflect.Value, value string) error {
+	if u, ok := field.Addr().Interface().(encoding.TextUnmarshaler); ok {
+		return u.UnmarshalText([]byte(value))
+	}
+	switch field.Kind() {
+	case reflect.String:
+		field.SetString(value)
+	case reflect.Int:
+		n, err := strconv.Atoi(value)
+		if err != nil {
+			return fmt.Errorf("%q: want a whole number", value)
+		}
+		field.SetInt(int64(n))
+	case reflect.Bool:
+		b, err := strconv.ParseBool(value)
+		if err != nil {
+			return fmt.Errorf("%q: want true or false", value)
+		}
+		field.SetBool(b)
+	}
+	return nil
+}
