@@ -167,6 +167,30 @@ func stop(s *server.Server) {
 	s.WaitForShutdown()
 }
 
+// TestForeignMessages: others may write into the stream. What can be read is read, the rest is told and stepped over.
+func TestForeignMessages(t *testing.T) {
+	s := MustStart(t, jetstream.Config{})
+	x := MustOpenTopic(t, s, jetstream.TopicConfig{})
+	r := conformance.MustOpen(t, x, 0, 0, 0)
+	before := time.Now().Add(-time.Second)
+	for _, subject := range []string{"sentences.1", "sentences.x", "sentences.3", "sentences.2"} {
+		if _, err := s.JetStream().Publish(t.Context(), subject, []byte(subject)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := conformance.MustFetch(t, r, 1)[0]; got.Partition != 1 || got.Time.Before(before) {
+		t.Errorf("got %+v, want partition 1 with the server's time", got)
+	}
+	for _, subject := range []string{"sentences.x", "sentences.3"} {
+		if _, err := r.Fetch(t.Context()); err == nil || !strings.Contains(err.Error(), subject) {
+			t.Errorf("got %v, want an error about %s", err, subject)
+		}
+	}
+	if got := conformance.MustFetch(t, r, 1)[0]; got.Partition != 2 {
+		t.Errorf("got %+v, want partition 2", got)
+	}
+}
+
 // TestDiskReallyFull fills a small file system of its own to the last byte, past MinFree.
 func TestDiskReallyFull(t *testing.T) {
 	dir := t.TempDir()

@@ -3,12 +3,10 @@ package jetstream
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"sync"
 	"time"
 
-	js "github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/semaphore"
 
 	"refrain/topic"
@@ -178,136 +176,5 @@ func (r *reader) collect(first item) ([]topic.Record, error) {
 func (r *reader) Close() error {
 	r.once.Do(r.cancel)
 	<-r.done
-	return nil
-}
-
-// pump runs one consumer after the other until Close, or until the connection has been closed for good.
-func (r *reader) pump() {
-	defer close(r.done)
-	wait := newBackoff()
-	for {
-		before := r.next
-		err := r.consume()
-		if r.ctx.Err() != nil {
-			return
-		}
-		if r.topic.js.Conn().IsClosed() {
-			r.put(item{err: r.explain(err)})
-			return
-		}
-		if r.next > before {
-			wait = newBackoff()
-		}
-		r.topic.cfg.Logger.Warn("reader interrupted, going on", "topic", r.topic.cfg.Name, "position", r.next, "error", err)
-		if wait.exhausted(err) {
-			r.put(item{err: r.explain(err)})
-		}
-		wait.sleep(r.ctx)
-	}
-}
-
-func (r *reader) explain(err error) error {
-	return fmt.Errorf("read topic %s from position %d: %w", r.topic.cfg.Name, r.next, err)
-}
-
-// consume makes a consumer at next and moves its messages to the queue until something breaks.
-func (r *reader) consume() error {
-	if err := r.passGap(math.MaxInt64); err != nil {
-		return err
-	}
-	consumer, err := r.topic.js.OrderedConsumer(r.ctx, r.topic.cfg.Name, js.OrderedConsumerConfig{
-		FilterSubjects: r.filtered, DeliverPolicy: js.DeliverByStartSequencePolicy, OptStartSeq: uint64(r.next),
-		InactiveThreshold: inactive, MaxResetAttempts: 1,
-	})
-	if err != nil {
-		return fmt.Errorf("make consumer: %w", err)
-	}
-	messages, err := consumer.Messages(js.PullMaxMessages(maxPull))
-	if err != nil {
-		return fmt.Errorf("start consumer: %w", err)
-	}
-	defer r.remove(consumer)
-	defer messages.Stop()
-	for {
-		m, err := messages.Next(js.NextContext(r.ctx))
-		if err != nil {
-			return fmt.Errorf("next message: %w", err)
-		}
-		if err := r.take(m); err != nil {
-			return err
-		}
-	}
-}
-
-// remove deletes the consumer. When that fails the server forgets it by itself a minute later.
-func (r *reader) remove(consumer js.Consumer) {
-	info := consumer.CachedInfo()
-	if info == nil || r.topic.js.Conn().IsClosed() {
-		return
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-	defer cancel()
-	_ = r.topic.js.DeleteConsumer(ctx, r.topic.cfg.Name, info.Name)
-}
-
-// take puts one message into the queue unless its partition is not read yet at that position. One that is none of
-// ours becomes an error, and is stepped over.
-func (r *reader) take(m js.Msg) error {
-	meta, err := m.Metadata()
-	if err != nil {
-		return fmt.Errorf("message without metadata: %w", err)
-	}
-	position := int64(meta.Sequence.Stream)
-	if position > r.next {
-		if err := r.passGap(position); err != nil {
-			return err
-		}
-	}
-	i := r.topic.item(m, meta)
-	if i.err != nil || r.wants(&i.record) {
-		if !r.put(i) {
-			return r.ctx.Err()
-		}
-	}
-	r.next = position + 1
-	return nil
-}
-
-func (r *reader) wants(x *topic.Record) bool {
-	from := r.from[x.Partition]
-	return from >= 0 && x.Position >= from
-}
-
-// put waits for room in the queue; it is false when the reader was closed instead.
-func (r *reader) put(i item) bool {
-	if r.ahead.Acquire(r.ctx, i.size()) != nil {
-		return false
-	}
-	select {
-	case r.queue <- i:
-		return true
-	case <-r.ctx.Done():
-		return false
-	}
-}
-
-// passGap tells Fetch about records from next up to before that retention has dropped unread, and steps over them.
-// Without any it does nothing: a gap in the positions may also be the partitions that are not read.
-func (r *reader) passGap(before int64) error {
-	stream, err := r.topic.js.Stream(r.ctx, r.topic.cfg.Name)
-	if err != nil {
-		return fmt.Errorf("look for dropped records: %w", err)
-	}
-	start := min(int64(stream.CachedInfo().State.FirstSeq), before)
-	for p, from := range r.from {
-		wanted := max(from, r.next)
-		if from < 0 || wanted >= start {
-			continue
-		}
-		if !r.put(item{err: &topic.ErrTruncated{Partition: p, From: wanted, Start: start}}) {
-			return r.ctx.Err()
-		}
-	}
-	r.next = max(r.next, start)
 	return nil
 }
