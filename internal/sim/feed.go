@@ -1,0 +1,127 @@
+package sim
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"refrain/feed"
+)
+
+// source is one source partition: it hands on batches, one after the other, and an unacknowledged one again.
+type source struct {
+	name    string
+	busy    bool        // a Write of it is under way
+	pending *delivery   // to be written, or written again
+	acked   []*delivery // that may be delivered once more
+	future  int         // posts dated in the future so far
+	posts   []feed.Post // for further versions
+	silent  int         // turns without posts
+}
+
+// delivery is a batch that goes out as one.
+type delivery struct {
+	posts  []feed.Post
+	least  feed.Time // of the posts in time
+	again  bool      // acknowledged before
+	future bool
+}
+
+// feeder makes the posts. newest is the newest time that any source's clock can have got to.
+type feeder struct {
+	*rand.Rand
+	newest feed.Time
+	made   int
+}
+
+// batch makes a batch of posts whose times lie between newest - lateness and limit; newest then moves to the last.
+// A batch may be longer than lateness: its own posts are all in the topic before its source's clock speaks of them.
+func (f *feeder) batch(w *world, s *source, limit feed.Time) *delivery {
+	from := f.newest.Add(-w.plan.Lateness)
+	to := min(limit, f.newest.Add(f.advance()))
+	if w.plan.Live {
+		to = max(f.newest, min(limit, feed.FromTime(w.now)))
+	}
+	d := &delivery{least: to}
+	for range 1 + f.IntN(6) {
+		p := f.post(s)
+		p.Time, p.Timed = f.time(from, to), true
+		f.special(w, s, d, &p, limit)
+		if p.Timed && p.Time <= to {
+			d.least = min(d.least, p.Time)
+		}
+		d.posts = append(d.posts, p)
+	}
+	f.newest = max(f.newest, to)
+	s.posts = append(s.posts, d.posts...)
+	return d
+}
+
+func (f *feeder) advance() time.Duration {
+	switch f.IntN(4) {
+	case 0:
+		return 0
+	case 1:
+		return time.Duration(f.IntN(15*60)) * time.Second
+	}
+	return time.Duration(f.IntN(3*60)) * time.Second
+}
+
+// time prefers the ends of what is allowed.
+func (f *feeder) time(from, to feed.Time) feed.Time {
+	switch f.IntN(4) {
+	case 0:
+		return from
+	case 1:
+		return to
+	}
+	return from + feed.Time(f.Int64N(int64(to-from)+1))
+}
+
+// special makes some posts further versions, some dated in the future, some without a time of their own.
+func (f *feeder) special(w *world, s *source, d *delivery, p *feed.Post, limit feed.Time) {
+	now := feed.FromTime(w.now)
+	switch f.IntN(12) {
+	case 0:
+		if len(s.posts) > 0 {
+			p.ID = s.posts[f.IntN(len(s.posts))].ID
+		}
+	case 1:
+		// Two never move a clock that asks for three. Where the wall clock is near, they are replaced.
+		if s.future < 2 && (!w.plan.Live || now <= limit) {
+			s.future++
+			d.future = true
+			p.Time = f.newest.Add(time.Duration(f.IntN(600)) * time.Minute)
+		}
+	case 2:
+		if w.plan.Live && now <= limit {
+			p.Time, p.Timed = 0, false
+			f.newest = max(f.newest, now)
+		}
+	}
+}
+
+func (f *feeder) post(s *source) feed.Post {
+	f.made++
+	var sentences []string
+	for range 1 + f.IntN(3) {
+		sentences = append(sentences, f.sentence())
+	}
+	return feed.Post{Source: s.name, ID: fmt.Sprintf("p%d", f.made), Author: s.name, Text: strings.Join(sentences, "\n")}
+}
+
+// sentence is one of few, often with a word changed: 9 of 11 words are enough for 0.8, two changes are too many.
+func (f *feeder) sentence() string {
+	if f.IntN(8) == 0 {
+		return "too short"
+	}
+	template, words := f.IntN(4), make([]string, 10)
+	for i := range words {
+		words[i] = fmt.Sprintf("word%c%c", 'a'+template, 'a'+i)
+	}
+	if f.IntN(2) == 0 {
+		words[f.IntN(10)] = fmt.Sprintf("other%c", 'a'+f.IntN(3))
+	}
+	return strings.Join(words, " ")
+}

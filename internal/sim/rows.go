@@ -1,0 +1,96 @@
+package sim
+
+import (
+	"slices"
+	"time"
+
+	"refrain/feed"
+	"refrain/text"
+)
+
+// Keep says which occurrences of a group Brute rows keep.
+type Keep int
+
+// All of them, or, as a mutant, the first and the last.
+const (
+	KeepAll Keep = iota
+	KeepEnds
+)
+
+// NewBrute returns rows that are a list, compared one by one: the window by its definition.
+func NewBrute(t text.Threshold, span, lateness time.Duration, keep Keep) Rows {
+	return &brute{threshold: t, span: feed.Time(span.Milliseconds()), lateness: feed.Time(lateness.Milliseconds()), keep: keep}
+}
+
+type brute struct {
+	threshold      text.Threshold
+	span, lateness feed.Time
+	keep           Keep
+	rows           []*feed.Sentence
+}
+
+func same(a, b *feed.Sentence) bool {
+	return a.Source == b.Source && a.Post == b.Post && a.Index == b.Index && a.Version == b.Version &&
+		(a.Time == b.Time || a.Untimed)
+}
+
+func (b *brute) Insert(x *feed.Sentence) bool {
+	if slices.ContainsFunc(b.rows, func(r *feed.Sentence) bool { return r.Group == x.Group && same(x, r) }) {
+		return false
+	}
+	b.rows = append(b.rows, x)
+	if b.keep == KeepEnds {
+		b.dropMiddle(x.Group)
+	}
+	return true
+}
+
+func (b *brute) dropMiddle(g feed.Hash) {
+	var first, last *feed.Sentence
+	for _, r := range b.rows {
+		if r.Group != g {
+			continue
+		}
+		if first == nil || r.Compare(first) < 0 {
+			first = r
+		}
+		if last == nil || r.Compare(last) > 0 {
+			last = r
+		}
+	}
+	b.rows = slices.DeleteFunc(b.rows, func(r *feed.Sentence) bool { return r.Group == g && r != first && r != last })
+}
+
+func (b *brute) Lookup(dst []feed.Match, x *feed.Sentence) []feed.Match {
+	begin := len(dst)
+	for _, r := range b.rows {
+		earlier, later := r, x
+		if x.Compare(r) < 0 {
+			earlier, later = x, r
+		}
+		if !isMatch(earlier, later, b.threshold, b.span) {
+			continue
+		}
+		id := feed.EventID("near", later.Source, later.Post, later.Index, later.Group, earlier.Group)
+		if !slices.ContainsFunc(dst[begin:], func(m feed.Match) bool { return m.ID == id }) {
+			dst = append(dst, feed.Match{ID: id, Later: feed.Occurrence{Source: later.Source, Post: later.Post}})
+		}
+	}
+	return dst
+}
+
+func (b *brute) Advance(w feed.Time) {
+	b.rows = slices.DeleteFunc(b.rows, func(r *feed.Sentence) bool { return r.Time < w-b.span-b.lateness })
+}
+
+func (b *brute) Delete(source, post string) {
+	b.rows = slices.DeleteFunc(b.rows, func(r *feed.Sentence) bool { return r.Source == source && r.Post == post })
+}
+
+// isMatch is section 1 of the design: a is earlier than b, of another post, within the span, and near enough.
+func isMatch(a, b *feed.Sentence, t text.Threshold, span feed.Time) bool {
+	if a.Compare(b) >= 0 || a.Source == b.Source && a.Post == b.Post || b.Time-a.Time > span {
+		return false
+	}
+	return a.Group == b.Group || t.Reaches(text.Intersection(a.Tokens, b.Tokens), len(a.Tokens), len(b.Tokens))
+}

@@ -1,0 +1,130 @@
+// Package sim runs split and shard through interleavings that a real cluster would take years to meet.
+//
+// A simulation is one feed, made from a seed, on its way through the real code of both packages over an in-process
+// topic. Everything that may happen at any moment is decided by the same seed: who takes the next turn, which
+// records of an append become visible before which, what a reader gets to see of which partition, when an append
+// fails half-way, when a worker dies (before, between and after any insertion, look-up, event and commit), when its
+// partitions go to another while it goes on, what is delivered again. There are no goroutines and no clocks, so a
+// seed that fails fails again.
+//
+// Afterwards the ids of the events are compared with the definition of a match: nothing may be lost, nothing
+// invented. The feed keeps to what the promise asks for, as tightly as it can: a post may be up to lateness behind
+// the newest that any clock can have seen.
+//
+// The package knows split and shard only as Writer and Worker, so that the tests of both can run it with a rule of
+// theirs broken.
+package sim
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"refrain/feed"
+	"refrain/text"
+	"refrain/topic"
+)
+
+// Writer is split.Split.
+type Writer interface {
+	Write(ctx context.Context, posts []feed.Post, partition string) error
+	Tick(ctx context.Context, now time.Time)
+	Delete(ctx context.Context, deleted []topic.Tombstone) error
+}
+
+// Worker is shard.Worker.
+type Worker interface {
+	Step(ctx context.Context) error
+	WaitFor(ctx context.Context, ends []int64) error
+}
+
+// Rows is shard.Rows.
+type Rows interface {
+	Insert(x *feed.Sentence) bool
+	Lookup(dst []feed.Match, x *feed.Sentence) []feed.Match
+	Advance(w feed.Time)
+	Delete(source, post string)
+}
+
+// Env is what a Writer or Worker finds around it. Every call of anything in it may fail, or end the caller's life.
+type Env struct {
+	Sentences, Events, Control topic.Topic
+	Store                      topic.Store
+	Rows                       func(partition int) (Rows, error) // of Subject.Rows, breakable
+	Owned                      []int
+	Now                        func() time.Time
+	Span, Lateness, Delta      time.Duration
+	MinTokens                  int
+	MaxQueue                   int
+}
+
+// Subject is what is simulated.
+type Subject struct {
+	Writer func(Env) (Writer, error)
+	Worker func(Env) (Worker, error)
+	Rows   func(t text.Threshold, span, lateness time.Duration) (Rows, error)
+}
+
+// Result says what came out.
+type Result struct {
+	Plan    string      // what the seed asked for
+	Pairs   int         // events that the definition wants
+	Lost    []feed.Hash // of them, those that did not come
+	Made    []feed.Hash // events that no definition knows
+	Crashes int         // lives that ended early
+	Explain func(feed.Hash) string
+}
+
+// OK reports whether nothing was lost or invented.
+func (r *Result) OK() bool { return len(r.Lost)+len(r.Made) == 0 }
+
+// String tells what went wrong.
+func (r *Result) String() string {
+	s := fmt.Sprintf("%s: of %d events %d lost, %d invented", r.Plan, r.Pairs, len(r.Lost), len(r.Made))
+	for _, id := range append(r.Lost[:min(2, len(r.Lost)):2], r.Made[:min(2, len(r.Made))]...) {
+		s += "\n\t" + r.Explain(id)
+	}
+	return s
+}
+
+// Run simulates the interleaving of a seed. An error is something that may not happen to the code in any of them.
+func Run(subject Subject, seed uint64) (*Result, error) {
+	w := newWorld(subject, rand.New(rand.NewPCG(seed, 0x5eed)))
+	if err := w.run(); err != nil {
+		return nil, fmt.Errorf("seed %d: %s: %w", seed, &w.plan, err)
+	}
+	return w.judge(), nil
+}
+
+// plan is what a seed asks for.
+type plan struct {
+	Partitions, Sources, Workers int
+	Ordered, Live                bool
+	Span, Lateness, Delta        time.Duration
+	Turns                        int
+	Fail, Crash, Interleave      float64 // how likely an append fails, a turn ends a life, another turn slips in
+	Deletions                    bool
+	MaxQueue                     int
+}
+
+func drawPlan(r *rand.Rand) plan {
+	p := plan{
+		Partitions: 1 + r.IntN(5), Sources: 1 + r.IntN(3), Workers: 1 + r.IntN(3),
+		Ordered: r.IntN(3) == 0, Live: r.IntN(3) == 0,
+		Span: time.Duration(8+r.IntN(40)) * time.Minute, Lateness: 5 * time.Minute, Delta: 10 * time.Second,
+		Turns: 60 + r.IntN(240), Deletions: r.IntN(6) == 0,
+		Fail: 0.3 * r.Float64(), Crash: 0.2 * r.Float64(), Interleave: 0.5 * r.Float64(), MaxQueue: 64 << 20,
+	}
+	if r.IntN(3) == 0 {
+		p.Fail, p.Crash = 0, 0
+	}
+	if r.IntN(2) == 0 {
+		p.MaxQueue = 1 << (8 + r.IntN(6))
+	}
+	return p
+}
+
+func (p *plan) String() string {
+	return fmt.Sprintf("%+v", *p)
+}

@@ -1,0 +1,341 @@
+package sim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"refrain/feed"
+	"refrain/text"
+	"refrain/topic"
+)
+
+const minTokens = 4
+
+var threshold = text.Threshold{Num: 4, Den: 5}
+
+// world is one simulation.
+type world struct {
+	*rand.Rand
+	subject  Subject
+	plan     plan
+	now      time.Time
+	draining bool // no more faults: everything that was accepted comes to its end
+	depth    int  // of turns within turns
+
+	sentenceTopic, eventTopic, controlTopic *topic.Memory
+	store                                   *topic.MemoryStore
+
+	feeder  feeder
+	sources []*source
+	writer  Writer
+
+	slots   []*slot
+	zombies []*slot
+	crashes int
+
+	accepted []feed.Post
+	deleted  []topic.Tombstone
+	failure  error
+}
+
+// slot is the place of a worker: some partitions, and who serves them now.
+type slot struct {
+	owned  []int
+	worker Worker // nil: dead
+	agent  *agent
+	busy   bool
+	lazy   float64 // how likely its turn passes
+	turns  int     // left to live, for a zombie
+}
+
+func newWorld(subject Subject, r *rand.Rand) *world {
+	w := &world{Rand: r, subject: subject, plan: drawPlan(r), now: time.Unix(1_700_000_000, 0)}
+	now := func() time.Time { return w.now }
+	n := w.plan.Partitions
+	w.sentenceTopic = topic.NewMemory(topic.MemoryConfig{Partitions: n, Ordered: w.plan.Ordered, Now: now})
+	w.eventTopic = topic.NewMemory(topic.MemoryConfig{Partitions: 1 + r.IntN(3), Now: now})
+	w.controlTopic = topic.NewMemory(topic.MemoryConfig{Now: now})
+	w.store = &topic.MemoryStore{}
+	w.feeder = feeder{Rand: r, newest: feed.FromTime(w.now)}
+	if !w.plan.Live { // an old feed: dates are years behind the wall clock
+		w.feeder.newest = w.feeder.newest.Add(-10_000 * time.Hour)
+	}
+	for i := range w.plan.Sources {
+		w.sources = append(w.sources, &source{name: fmt.Sprintf("s%d", i)})
+	}
+	return w
+}
+
+func (w *world) run() error {
+	w.newWriter()
+	w.assign()
+	for range w.plan.Turns {
+		w.turn()
+		if w.failure != nil {
+			return w.failure
+		}
+	}
+	return w.drain()
+}
+
+// turn lets something happen.
+func (w *world) turn() {
+	switch n := w.IntN(40); {
+	case n < 12:
+		w.write(w.sources[w.IntN(len(w.sources))])
+	case n < 30:
+		w.work(w.slots[w.IntN(len(w.slots))])
+	case n < 33:
+		w.tick()
+	case n < 36:
+		w.pass()
+	case n < 37:
+		w.handOver()
+	case n < 38 && w.depth == 0:
+		w.newWriter()
+	case n < 39:
+		w.redeliver(w.sources[w.IntN(len(w.sources))])
+	default:
+		w.delete()
+	}
+	if len(w.zombies) > 0 {
+		w.haunt()
+	}
+}
+
+// interleave lets something else happen in the middle of a call.
+func (w *world) interleave() {
+	if w.draining || w.depth >= 2 || w.Float64() >= w.plan.Interleave {
+		return
+	}
+	w.depth++
+	defer func() { w.depth-- }()
+	w.turn()
+}
+
+// tick lets the writer write marks. Meanwhile no batch of a source can go out: the writer would make it wait.
+func (w *world) tick() {
+	var free []*source
+	for _, s := range w.sources {
+		if !s.busy {
+			s.busy = true
+			free = append(free, s)
+		}
+	}
+	w.writer.Tick(context.Background(), w.now)
+	for _, s := range free {
+		s.busy = false
+	}
+}
+
+// pass lets time go by: now and then more than a source may be silent.
+func (w *world) pass() {
+	d := time.Duration(w.IntN(4000)) * time.Millisecond
+	if w.IntN(6) == 0 {
+		d = time.Duration(w.IntN(200)) * time.Second
+	}
+	if limit := w.limit(nil).Time(); w.plan.Live && w.now.Add(d).After(limit) {
+		return
+	}
+	w.now = w.now.Add(d)
+}
+
+// limit is the newest time that a post of s may have without making one that is on its way too late: no clock may
+// get more than lateness ahead of it.
+func (w *world) limit(s *source) feed.Time {
+	limit := feed.Time(1 << 50)
+	for _, o := range w.sources {
+		if o != s && o.pending != nil && !o.pending.again {
+			limit = min(limit, o.pending.least.Add(w.plan.Lateness))
+		}
+	}
+	return limit
+}
+
+// write hands on the next batch of s, or once more the last one, if that failed.
+func (w *world) write(s *source) {
+	if s.busy {
+		return
+	}
+	if s.silent > 0 {
+		s.silent--
+		return
+	}
+	if w.IntN(30) == 0 {
+		s.silent = 20
+	}
+	if s.pending == nil {
+		s.pending = w.feeder.batch(w, s, w.limit(s))
+	}
+	w.deliver(s)
+}
+
+func (w *world) deliver(s *source) {
+	s.busy = true
+	defer func() { s.busy = false }()
+	d := s.pending
+	if w.writer.Write(context.Background(), d.posts, s.name) != nil {
+		return
+	}
+	s.pending = nil
+	if d.again {
+		return
+	}
+	w.accepted = append(w.accepted, d.posts...)
+	if !d.future {
+		s.acked = append(s.acked, d)
+	}
+}
+
+// redeliver hands on once more what was acknowledged long ago.
+func (w *world) redeliver(s *source) {
+	if s.busy || s.pending != nil || len(s.acked) == 0 {
+		return
+	}
+	d := *s.acked[w.IntN(len(s.acked))]
+	d.posts, d.again = slices.Clone(d.posts), true
+	s.pending = &d
+	w.deliver(s)
+}
+
+func (w *world) delete() {
+	if !w.plan.Deletions || len(w.accepted) == 0 {
+		return
+	}
+	p := w.accepted[w.IntN(len(w.accepted))]
+	t := topic.Tombstone{Source: p.Source, Post: p.ID}
+	w.deleted = append(w.deleted, t) // even if the writing fails half-way
+	if err := w.writer.Delete(context.Background(), []topic.Tombstone{t}); err != nil && !errors.Is(err, errInjected) {
+		w.failure = err
+	}
+}
+
+// newWriter ends the life of the writer, clocks and all; batches on their way are delivered to the next one.
+func (w *world) newWriter() {
+	writer, err := w.subject.Writer(w.env(&agent{world: w}, nil))
+	if err != nil {
+		w.failure = err
+		return
+	}
+	w.writer = writer
+}
+
+// assign deals the partitions out to new workers.
+func (w *world) assign() {
+	w.slots = nil
+	for range w.plan.Workers {
+		w.slots = append(w.slots, &slot{lazy: 0.8 * w.Float64()})
+	}
+	for q := range w.plan.Partitions {
+		s := w.slots[w.IntN(len(w.slots))]
+		s.owned = append(s.owned, q)
+	}
+	w.slots = slices.DeleteFunc(w.slots, func(s *slot) bool { return len(s.owned) == 0 })
+}
+
+// handOver gives the partitions to new workers, while the old ones go on for a while, not knowing.
+func (w *world) handOver() {
+	for _, s := range w.slots {
+		s.turns = w.IntN(6)
+		if s.worker != nil {
+			w.zombies = append(w.zombies, s)
+		}
+	}
+	w.assign()
+}
+
+func (w *world) haunt() {
+	s := w.zombies[w.IntN(len(w.zombies))]
+	s.turns--
+	if s.turns < 0 {
+		w.zombies = slices.DeleteFunc(w.zombies, func(z *slot) bool { return z == s })
+		return
+	}
+	if s.worker != nil {
+		w.work(s)
+	}
+}
+
+// work lets a worker take a turn, or brings one up.
+func (w *world) work(s *slot) {
+	if s.busy || !w.draining && w.Float64() < s.lazy {
+		return
+	}
+	s.busy = true
+	defer func() {
+		s.busy = false
+		if d, died := recover().(death); died {
+			if d.of != s.agent {
+				panic(d)
+			}
+			s.worker = nil
+			w.crashes++
+		}
+	}()
+	if s.worker == nil {
+		w.open(s)
+	}
+	if s.worker == nil {
+		return
+	}
+	s.agent.left = w.life()
+	if err := s.worker.Step(context.Background()); err != nil && !errors.Is(err, errInjected) {
+		w.failure = err
+	}
+}
+
+func (w *world) open(s *slot) {
+	s.agent = &agent{world: w, left: w.life()}
+	worker, err := w.subject.Worker(w.env(s.agent, s.owned))
+	if err == nil {
+		s.worker = worker
+	} else if !errors.Is(err, errInjected) {
+		w.failure = err
+	}
+}
+
+// life is how many calls an agent may make in this turn before it dies.
+func (w *world) life() int {
+	if w.draining || w.Float64() >= w.plan.Crash {
+		return 0
+	}
+	return 1 + w.IntN(30)
+}
+
+// drain brings what was accepted to its end, without faults.
+func (w *world) drain() error {
+	w.draining, w.zombies = true, nil
+	for _, s := range w.sources {
+		if s.pending != nil {
+			w.deliver(s)
+		}
+	}
+	_, ends, err := w.sentenceTopic.Bounds(context.Background())
+	if err != nil {
+		return err
+	}
+	for range 10_000 {
+		if w.failure != nil || w.done(ends) {
+			return w.failure
+		}
+		for _, s := range w.slots {
+			w.work(s)
+		}
+	}
+	return errors.New("the workers do not come to the end")
+}
+
+func (w *world) done(ends []int64) bool {
+	ended, cancel := context.WithCancel(context.Background())
+	cancel()
+	for _, s := range w.slots {
+		if s.worker == nil || s.worker.WaitFor(ended, ends) != nil {
+			return false
+		}
+	}
+	return true
+}

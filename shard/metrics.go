@@ -1,0 +1,132 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+)
+
+// counts are what one partition did since they were last reported.
+type counts struct {
+	inserted, repeats, deleted, short int64
+	lookups, events, truncated        int64
+}
+
+type metrics struct {
+	sentences, lookups, events, truncated, lost, corrupt metric.Int64Counter
+	lag, clock                                           metric.Float64Gauge
+}
+
+func newMetrics() (*metrics, error) {
+	var m metrics
+	var errs []error
+	counter := func(meter, name, what string) metric.Int64Counter {
+		c, err := otel.Meter(meter).Int64Counter(name, metric.WithDescription(what))
+		errs = append(errs, err)
+		return c
+	}
+	gauge := func(name, what string) metric.Float64Gauge {
+		g, err := otel.Meter("refrain/shard").Float64Gauge(name, metric.WithUnit("s"), metric.WithDescription(what))
+		errs = append(errs, err)
+		return g
+	}
+	m.sentences = counter("refrain/sigstore", "refrain_sigstore_sentences",
+		"Sentences by what became of them: inserted, repeat, too_short or deleted")
+	m.lookups = counter("refrain/shard", "refrain_shard_lookups", "Look-ups of one sentence in the rows of one partition")
+	m.events = counter("refrain/detector", "refrain_detector_events", "Matches found, repeats of an id included")
+	m.truncated = counter("refrain/detector", "refrain_detector_truncated", "Look-ups cut short by max_matches")
+	m.lost = counter("refrain/shard", "refrain_shard_lost_window",
+		"Times that the sentence topic had dropped records which the window still needed")
+	m.corrupt = counter("refrain/shard", "refrain_shard_corrupt", "Sentence records left out because they cannot be read")
+	m.lag = gauge("refrain_shard_lag", "Age of the oldest record that is not looked up everywhere")
+	m.clock = gauge("refrain_shard_clock", "The window's clock W, as Unix time")
+	return &m, errors.Join(errs...)
+}
+
+var results = map[string]metric.MeasurementOption{
+	"inserted":  metric.WithAttributeSet(attribute.NewSet(attribute.String("result", "inserted"))),
+	"repeat":    metric.WithAttributeSet(attribute.NewSet(attribute.String("result", "repeat"))),
+	"too_short": metric.WithAttributeSet(attribute.NewSet(attribute.String("result", "too_short"))),
+	"deleted":   metric.WithAttributeSet(attribute.NewSet(attribute.String("result", "deleted"))),
+}
+
+// turn reports what a turn did; called by the worker's goroutine.
+func (m *metrics) turn(ctx context.Context, w *Worker, items []*item) {
+	var sum counts
+	for _, q := range w.owned {
+		sum.add(&q.counts)
+		q.counts = counts{}
+		if clock, known := q.state.Marks.Clock(); known {
+			m.clock.Record(ctx, float64(clock)/1000, metric.WithAttributes(attribute.Int("partition", q.id)))
+		}
+	}
+	m.count(ctx, &sum)
+	m.lag.Record(ctx, w.lag(items).Seconds(), metric.WithAttributes(attribute.Int("first", w.owned[0].id)))
+}
+
+func (m *metrics) count(ctx context.Context, c *counts) {
+	add := func(to metric.Int64Counter, n int64, options ...metric.AddOption) {
+		if n > 0 {
+			to.Add(ctx, n, options...)
+		}
+	}
+	add(m.sentences, c.inserted, results["inserted"])
+	add(m.sentences, c.repeats, results["repeat"])
+	add(m.sentences, c.short, results["too_short"])
+	add(m.sentences, c.deleted, results["deleted"])
+	add(m.lookups, c.lookups)
+	add(m.events, c.events)
+	add(m.truncated, c.truncated)
+}
+
+func (c *counts) add(o *counts) {
+	c.inserted += o.inserted
+	c.repeats += o.repeats
+	c.deleted += o.deleted
+	c.short += o.short
+	c.lookups += o.lookups
+	c.events += o.events
+	c.truncated += o.truncated
+}
+
+func (m *metrics) lostWindow(ctx context.Context, p int) {
+	m.lost.Add(ctx, 1, metric.WithAttributes(attribute.Int("partition", p)))
+}
+
+func (m *metrics) corruptRecord(p int) {
+	m.corrupt.Add(context.Background(), 1, metric.WithAttributes(attribute.Int("partition", p)))
+}
+
+// lag is the age of the oldest record that waits, or of the last one of this turn; 0 when all is done.
+func (w *Worker) lag(items []*item) time.Duration {
+	stamp, waits := w.queue.oldest()
+	if !waits && len(items) > 0 {
+		stamp, waits = items[len(items)-1].stamp, true
+	}
+	if !waits {
+		return 0
+	}
+	return max(0, w.cfg.Now().Sub(time.Unix(0, stamp)))
+}
+
+// links connects a turn to the traces of some of the batches in it.
+func links(items []*item) []trace.Link {
+	const most = 16
+	var out []trace.Link
+	last := ""
+	for _, x := range items {
+		if x.trace == "" || x.trace == last || len(out) == most {
+			continue
+		}
+		last = x.trace
+		ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": x.trace})
+		out = append(out, trace.LinkFromContext(ctx))
+	}
+	return out
+}

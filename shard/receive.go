@@ -1,0 +1,168 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"refrain/topic"
+)
+
+// receive reads the next records and decodes each once, for all owned partitions.
+func (w *Worker) receive(ctx context.Context) ([]*item, error) {
+	if err := w.openReader(context.WithoutCancel(ctx)); err != nil {
+		return nil, err
+	}
+	records, err := w.fetch(ctx)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]*item, 0, len(records))
+	for i := range records {
+		x, err := w.decode(&records[i])
+		if err != nil {
+			w.dropReader()
+			if len(items) > 0 { // these first; then it is met again
+				return items, nil
+			}
+			return nil, err
+		}
+		items = append(items, x)
+		w.next[x.partition] = x.position + 1
+	}
+	return items, nil
+}
+
+// fetch waits a little for records. Having none is no error; records that the topic has dropped are a loud loss.
+func (w *Worker) fetch(ctx context.Context) ([]topic.Record, error) {
+	if ctx.Err() != nil {
+		return nil, nil
+	}
+	wait, cancel := context.WithTimeout(ctx, w.cfg.Poll)
+	defer cancel()
+	records, err := w.reader.Fetch(wait)
+	var gone *topic.ErrTruncated
+	switch {
+	case err == nil:
+		return records, nil
+	case errors.As(err, &gone):
+		w.lose(ctx, gone)
+		return nil, nil
+	case ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded):
+		return nil, nil
+	}
+	w.dropReader()
+	return nil, fmt.Errorf("read sentence topic: %w", err)
+}
+
+// lose goes on behind records that retention has dropped before they were read.
+func (w *Worker) lose(ctx context.Context, gone *topic.ErrTruncated) {
+	p := gone.Partition
+	w.cfg.Logger.Error("records of the window are lost: the sentence topic has dropped them before they were read",
+		"partition", p, "from", gone.From, "start", gone.Start)
+	w.metrics.lostWindow(ctx, p)
+	w.next[p] = max(w.next[p], gone.Start)
+	for _, q := range w.owned {
+		q.mu.Lock()
+		q.skip(p, gone.Start)
+		q.mu.Unlock()
+	}
+	w.moved = true
+}
+
+func (w *Worker) decode(r *topic.Record) (*item, error) {
+	x := &item{partition: r.Partition, position: r.Position, stamp: r.Time.UnixNano(), trace: r.Trace, size: len(r.Data)}
+	b, err := topic.DecodeBatch(r.Data)
+	switch {
+	case errors.Is(err, topic.ErrBatchCorrupt):
+		// It stays unreadable however often it is read, and the rest of the topic must go on.
+		w.cfg.Logger.Error("unreadable sentence record left out", "partition", r.Partition, "position", r.Position, "error", err)
+		w.metrics.corruptRecord(r.Partition)
+		return x, nil
+	case err != nil:
+		return nil, fmt.Errorf("read sentence topic: partition %d, position %d: %w", r.Partition, r.Position, err)
+	}
+	x.batch = b
+	w.checkVersion(x)
+	return x, nil
+}
+
+func (w *Worker) checkVersion(x *item) {
+	v := x.batch.TextVersion
+	if w.warned || w.cfg.TextVersion == 0 || v == w.cfg.TextVersion {
+		return
+	}
+	w.warned = true
+	w.cfg.Logger.Warn("sentences of another version of the normalisation: repeats across versions may go unseen",
+		"version", v, "want", w.cfg.TextVersion, "partition", x.partition, "position", x.position)
+}
+
+// openReader opens the reader where there is none, and again where other partitions are to be read than it does.
+func (w *Worker) openReader(ctx context.Context) error {
+	want := w.toRead()
+	if w.reader != nil && slices.Equal(want, w.reading) {
+		return nil
+	}
+	w.dropReader()
+	from := slices.Clone(w.next)
+	for p, read := range want {
+		if !read {
+			from[p] = -1
+		}
+	}
+	r, err := w.cfg.Sentences.Open(ctx, from)
+	if err != nil {
+		return fmt.Errorf("open sentence topic: %w", err)
+	}
+	w.reader, w.reading = r, want
+	return nil
+}
+
+// toRead says which partitions to read: all, unless too much waits. Then only those whose rows are waited for, until
+// half of it is gone.
+func (w *Worker) toRead() []bool {
+	all := slices.Repeat([]bool{true}, len(w.next))
+	limit := w.cfg.MaxQueue
+	if slices.Contains(w.reading, false) {
+		limit /= 2
+	}
+	if w.queue.bytes <= limit {
+		return all
+	}
+	late := w.awaited()
+	if !slices.Contains(late, true) {
+		return all
+	}
+	return late
+}
+
+// awaited are the owned partitions without which some record cannot be looked up.
+func (w *Worker) awaited() []bool {
+	late := make([]bool, len(w.next))
+	for _, q := range w.owned {
+		for p, items := range w.queue.parts {
+			i := slices.IndexFunc(items, func(x *item) bool { return x.position >= q.state.Look[p] })
+			late[q.id] = late[q.id] || i >= 0 && items[i].ends != nil && !q.holds(items[i], w.cfg.Delta)
+		}
+	}
+	return late
+}
+
+func (w *Worker) dropReader() {
+	if w.reader != nil {
+		w.reader.Close()
+		w.reader = nil
+	}
+}
+
+// unread gives records back: they will be received once more.
+func (w *Worker) unread(items []*item) {
+	if len(items) == 0 {
+		return
+	}
+	for i := len(items) - 1; i >= 0; i-- {
+		w.next[items[i].partition] = items[i].position
+	}
+	w.dropReader()
+}

@@ -1,0 +1,116 @@
+// Package shard keeps the window across workers: who looks which sentence up in which rows, and from where on
+// after a crash.
+//
+// The sentence topic has partitions. The unit of the window is a partition q with its rows: the sentences of q that
+// have not expired. A worker owns some partitions and reads all of them; an owned sentence is inserted into the rows
+// of its partition, and every sentence is looked up in the rows of every owned one.
+//
+// The rule: of any two sentences, the one appended later is looked up in rows that hold the one appended earlier.
+// So every pair is found, by the owner of the earlier-appended one, whatever the order of their event times, because
+// a look-up goes both ways in event time. In a topic with one order over its partitions the rule is free: a worker
+// goes through the records in that order. Elsewhere, before x is looked up in the rows of q, q has been inserted up
+// to its end as reported after x was received, or up to a record stamped more than δ after x.
+//
+// What a worker must remember is, for every q, the position L[p] up to which each partition p has been looked up in
+// q's rows, the marks that those look-ups have met, and the position from which q must be replayed to have its rows
+// again. The three are stored together, after the events they stand for are durable, and are never mixed with those
+// of another moment: see State. docs/design/0002-who-reports-a-pair.md has the argument.
+package shard
+
+import (
+	"errors"
+	"log/slog"
+	"time"
+
+	"refrain/feed"
+	"refrain/topic"
+)
+
+// Rows is the window of one partition: detector.Detector. A look-up goes both ways in event time; whether x itself
+// has been inserted makes no difference to it.
+type Rows interface {
+	Insert(x *feed.Sentence) bool // false: a redelivery, nothing changed
+	Lookup(dst []feed.Match, x *feed.Sentence) []feed.Match
+	Advance(w feed.Time) // may drop what is older than w - span - lateness
+	Delete(source, post string)
+}
+
+// Config says what a worker works on. Sentences, Events, Store, Rows, Owned and Span are required.
+type Config struct {
+	Sentences topic.Topic
+	Events    topic.Topic // partitioned by the later post
+	Control   topic.Topic // tombstones, in partition 0; nil: posts are never deleted
+	Store     topic.Store
+	Rows      func(partition int) (Rows, error) // an empty window
+
+	Owned          []int // the partitions of the sentence topic that this worker owns
+	Span, Lateness time.Duration
+	Deployment     string // the CloudEvents source of the events
+
+	Delta     time.Duration // δ: how far writers' clocks and an append's flight may differ; 0 means 10 s
+	Silence   time.Duration // a source partition without marks for so long is taken for dead; 0 means 2 min
+	Poll      time.Duration // how long a turn waits for records; 0 means 100 ms
+	Commit    time.Duration // the state is stored this often; 0 means at every turn that has moved
+	MaxQueue  int           // bytes of records that wait for rows before reading is narrowed; 0 means 64 MiB
+	Retention time.Duration // tombstones older than this are forgotten: what the topics keep; 0: never
+	Parallel  bool          // serve the owned partitions by a goroutine each
+
+	TextVersion int // of the normalisation; records of another are looked up all the same, and warned of; 0: any
+
+	Now    func() time.Time // nil means time.Now
+	Logger *slog.Logger     // nil means slog.Default()
+
+	seam seam
+}
+
+// seam breaks the rules for the simulation's mutants.
+type seam struct {
+	unread bool // look up without having read the rows' partition
+	merge  bool // one vector for all owned partitions, merged by element
+}
+
+func (c *Config) validate() error {
+	var errs []error
+	missing := func(is bool, what string) {
+		if is {
+			errs = append(errs, errors.New("no "+what))
+		}
+	}
+	missing(c.Sentences == nil, "sentence topic")
+	missing(c.Events == nil, "event topic")
+	missing(c.Store == nil, "store")
+	missing(c.Rows == nil, "rows")
+	missing(len(c.Owned) == 0, "owned partition")
+	missing(c.Span <= 0, "span")
+	return errors.Join(errs...)
+}
+
+func (c Config) withDefaults() Config {
+	setDefault(&c.Delta, 10*time.Second)
+	setDefault(&c.Silence, 2*time.Minute)
+	setDefault(&c.Poll, 100*time.Millisecond)
+	setDefault(&c.MaxQueue, 64<<20)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c
+}
+
+func setDefault[T comparable](v *T, to T) {
+	var zero T
+	if *v == zero {
+		*v = to
+	}
+}
+
+// Owners deals partitions out to workers: the partitions of each, evenly, every partition to one.
+func Owners(partitions, workers int) [][]int {
+	owned := make([][]int, workers)
+	for q := range partitions {
+		owned[q%workers] = append(owned[q%workers], q)
+	}
+	return owned
+}

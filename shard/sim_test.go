@@ -1,0 +1,149 @@
+package shard
+
+import (
+	"context"
+	"flag"
+	"log/slog"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"refrain/detector"
+	"refrain/hashcodes"
+	"refrain/internal/sim"
+	"refrain/split"
+	"refrain/text"
+)
+
+var (
+	simSeeds = flag.Int("sim.seeds", 3000, "interleavings to simulate")
+	simFirst = flag.Uint64("sim.first", 1, "the first of their seeds")
+)
+
+// subject is the real code, with rules broken as a mutant says.
+func subject(broken seam, rows func(t text.Threshold, span, lateness time.Duration) (sim.Rows, error)) sim.Subject {
+	quiet := slog.New(slog.DiscardHandler)
+	return sim.Subject{
+		Rows: rows,
+		Writer: func(e sim.Env) (sim.Writer, error) {
+			return split.New(split.Config{
+				Sentences: e.Sentences, Control: e.Control, MinTokens: e.MinTokens, Lateness: e.Lateness,
+				Attempts: 1, Now: e.Now, Logger: quiet,
+			})
+		},
+		Worker: func(e sim.Env) (sim.Worker, error) {
+			return Open(context.Background(), Config{
+				Sentences: e.Sentences, Events: e.Events, Control: e.Control, Store: e.Store,
+				Rows:  func(q int) (Rows, error) { return e.Rows(q) },
+				Owned: e.Owned, Span: e.Span, Lateness: e.Lateness, Delta: e.Delta, MaxQueue: e.MaxQueue,
+				Now: e.Now, Logger: quiet, seam: broken,
+			})
+		},
+	}
+}
+
+func bruteRows(t text.Threshold, span, lateness time.Duration) (sim.Rows, error) {
+	return sim.NewBrute(t, span, lateness, sim.KeepAll), nil
+}
+
+// detectorRows are the real ones.
+func detectorRows(tb testing.TB) func(t text.Threshold, span, lateness time.Duration) (sim.Rows, error) {
+	model, err := hashcodes.NewMD5(64, 1)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return func(t text.Threshold, span, lateness time.Duration) (sim.Rows, error) {
+		return detector.New(detector.Config{Threshold: t, Span: span, Lateness: lateness, Model: model})
+	}
+}
+
+// simulate runs so many seeds on all cores and hands every result to see, one at a time.
+func simulate(t *testing.T, s sim.Subject, first uint64, seeds int, see func(seed uint64, r *sim.Result) (more bool)) {
+	t.Helper()
+	var next atomic.Uint64
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		wg.Go(func() {
+			for n := next.Add(1) - 1; n < uint64(seeds); n = next.Add(1) - 1 {
+				r, err := sim.Run(s, first+n)
+				mu.Lock()
+				if err != nil {
+					t.Error(err)
+				}
+				if err != nil || !see(first+n, r) {
+					next.Store(uint64(seeds))
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// wantAll wants every simulation to give the events of the definition.
+func wantAll(t *testing.T, s sim.Subject, seeds int) {
+	t.Helper()
+	var pairs, crashes, runs int
+	begin := time.Now()
+	simulate(t, s, *simFirst, seeds, func(seed uint64, r *sim.Result) bool {
+		runs, pairs, crashes = runs+1, pairs+r.Pairs, crashes+r.Crashes
+		if !r.OK() {
+			t.Errorf("seed %d: %s", seed, r)
+		}
+		return r.OK()
+	})
+	t.Logf("%d interleavings, %d events, %d crashes, %.0f interleavings/s",
+		runs, pairs, crashes, float64(runs)/time.Since(begin).Seconds())
+}
+
+func TestSimulation(t *testing.T) {
+	seeds := *simSeeds
+	if testing.Short() {
+		seeds /= 10
+	}
+	t.Run("brute", func(t *testing.T) { wantAll(t, subject(seam{}, bruteRows), seeds) })
+	t.Run("detector", func(t *testing.T) { wantAll(t, subject(seam{}, detectorRows(t)), seeds) })
+}
+
+// TestMutants breaks one rule at a time: the simulation has to notice.
+func TestMutants(t *testing.T) {
+	early := func(t text.Threshold, span, _ time.Duration) (sim.Rows, error) {
+		return sim.NewBrute(t, span, 0, sim.KeepAll), nil
+	}
+	ends := func(t text.Threshold, span, lateness time.Duration) (sim.Rows, error) {
+		return sim.NewBrute(t, span, lateness, sim.KeepEnds), nil
+	}
+	tests := []struct {
+		name string
+		s    sim.Subject
+	}{
+		{"look-up without reading the rows' partition first", subject(seam{unread: true}, bruteRows)},
+		{"vectors merged by element", subject(seam{merge: true}, bruteRows)},
+		{"expiry at span", subject(seam{}, early)},
+		{"first and last occurrence only", subject(seam{}, ends)},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) { wantCaught(t, test.s) })
+	}
+}
+
+// wantCaught wants a mutant to lose or invent something within some hundred seeds.
+func wantCaught(t *testing.T, s sim.Subject) {
+	t.Helper()
+	const most = 1000
+	tried, caught := 0, false
+	simulate(t, s, 1, most, func(seed uint64, r *sim.Result) bool {
+		tried++
+		if !r.OK() && !caught {
+			caught = true
+			t.Logf("caught by seed %d: %s", seed, r)
+		}
+		return !caught
+	})
+	if !caught {
+		t.Errorf("survived %d interleavings", tried)
+	}
+}

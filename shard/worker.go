@@ -1,0 +1,304 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/trace"
+
+	"refrain/topic"
+)
+
+// Worker looks every sentence up in the rows of the partitions it owns. Step and Run belong to one goroutine; Match
+// and WaitFor may be called by others meanwhile.
+type Worker struct {
+	cfg     Config
+	tracer  trace.Tracer
+	metrics *metrics
+
+	owned   []*partition
+	home    []*partition // by partition; nil where not owned
+	deleted *deletions
+	asked   time.Time // when the control topic was last read
+
+	reader  topic.Reader // nil: to be opened
+	reading []bool       // the partitions it reads
+	next    []int64      // per partition, the first position not received
+	queue   queue        // records whose rows are not there yet; unused in an ordered topic
+
+	outbox    outbox
+	moved     bool // since the last commit
+	committed time.Time
+	progress  progress
+	warned    bool // of another version of the normalisation
+}
+
+// Open makes a worker that goes on from what is stored of its partitions. It reads the control topic to its end,
+// and no sentence yet: the rows come back as the worker takes its turns.
+func Open(ctx context.Context, cfg Config) (*Worker, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("open worker: %w", err)
+	}
+	m, err := newMetrics()
+	if err != nil {
+		return nil, fmt.Errorf("open worker: %w", err)
+	}
+	n := cfg.Sentences.Partitions()
+	w := &Worker{
+		cfg: cfg.withDefaults(), tracer: otel.Tracer("refrain/shard"), metrics: m,
+		home: make([]*partition, n), next: make([]int64, n), reading: make([]bool, n),
+		queue: newQueue(n), deleted: newDeletions(cfg.Control), progress: newProgress(n),
+	}
+	w.outbox = outbox{topic: cfg.Events, deployment: cfg.Deployment, now: w.cfg.Now}
+	if err := w.restore(ctx); err != nil {
+		return nil, fmt.Errorf("open worker: %w", err)
+	}
+	if err := w.readDeletions(ctx); err != nil {
+		return nil, fmt.Errorf("open worker: %w", err)
+	}
+	return w, nil
+}
+
+// Step takes one turn: it reads some records, looks up what can be looked up, makes the events durable and stores
+// how far it has got. After an error the next Step goes on where this one stopped. When ctx ends Step stops
+// waiting for records, but finishes what it has in hand.
+func (w *Worker) Step(ctx context.Context) error {
+	work := context.WithoutCancel(ctx)
+	if err := w.flush(work); err != nil { // left by a turn that failed
+		return err
+	}
+	if err := w.readDeletions(work); err != nil {
+		return err
+	}
+	items, err := w.receive(ctx)
+	if err != nil {
+		return err
+	}
+	work, span := w.tracer.Start(work, "match", trace.WithLinks(links(items)...))
+	defer span.End()
+	if err := w.take(work, items); err != nil {
+		span.RecordError(err)
+		return err
+	}
+	if err := w.flush(work); err != nil {
+		return err
+	}
+	w.each(func(q *partition) { q.settle(&w.cfg) })
+	w.metrics.turn(work, w, items)
+	return w.commit(work, w.cfg.Commit)
+}
+
+func (w *Worker) take(ctx context.Context, items []*item) error {
+	if w.cfg.Sentences.Ordered() {
+		return w.takeOrdered(ctx, items)
+	}
+	return w.takeUnordered(ctx, items)
+}
+
+// turnSentences bounds what is looked up between two appends of events.
+const turnSentences = 4096
+
+// takeOrdered passes records in the order that all partitions share.
+func (w *Worker) takeOrdered(ctx context.Context, items []*item) error {
+	for len(items) > 0 {
+		n, sentences := 0, 0
+		for n < len(items) && (n == 0 || sentences < turnSentences) {
+			sentences += len(items[n].batch.Sentences)
+			n++
+		}
+		w.each(func(q *partition) {
+			for _, x := range items[:n] {
+				q.pass(x, w.deleted)
+			}
+		})
+		w.moved = true
+		if err := w.flush(ctx); err != nil {
+			// What was looked up stays so; the rest is read again.
+			w.unread(items[n:])
+			return err
+		}
+		items = items[n:]
+	}
+	return nil
+}
+
+// takeUnordered inserts first, then asks for the ends, then looks up what waits for no more rows.
+func (w *Worker) takeUnordered(ctx context.Context, items []*item) error {
+	for _, x := range items {
+		if q := w.home[x.partition]; q != nil {
+			q.mu.Lock()
+			q.insertItem(x, w.deleted)
+			q.mu.Unlock()
+		}
+		w.queue.push(x, w.looked(x.partition))
+		w.moved = true
+	}
+	if err := w.askEnds(ctx); err != nil {
+		return err
+	}
+	for w.lookUpQueue() {
+		w.moved = true
+		if err := w.flush(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// askEnds asks how far the partitions reach, for the records that came since it asked last.
+func (w *Worker) askEnds(ctx context.Context) error {
+	if len(w.queue.fresh) == 0 {
+		return nil
+	}
+	_, ends, err := w.cfg.Sentences.Bounds(ctx)
+	if err != nil {
+		return fmt.Errorf("ask for the ends of the sentence topic: %w", err)
+	}
+	w.queue.setEnds(ends)
+	return nil
+}
+
+// lookUpQueue looks up what it can, within bounds; false when there was nothing.
+func (w *Worker) lookUpQueue() bool {
+	var mu sync.Mutex
+	any := false
+	w.each(func(q *partition) {
+		n := 0
+		for p := range w.queue.parts {
+			n += w.lookUpPartition(q, p, turnSentences-n)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		any = any || n > 0
+	})
+	for p := range w.queue.parts {
+		w.queue.drop(p, w.looked(p))
+	}
+	return any
+}
+
+// lookUpPartition looks the first records of p up in q's rows, those that the rows are ready for; most bounds the
+// sentences. It returns a measure of what it did, zero for nothing.
+func (w *Worker) lookUpPartition(q *partition, p, most int) int {
+	n := 0
+	for _, x := range w.queue.parts[p] {
+		if x.position < q.state.Look[p] {
+			continue
+		}
+		if n >= most || !w.cfg.seam.unread && !q.holds(x, w.cfg.Delta) {
+			break
+		}
+		q.lookUpItem(x, w.deleted)
+		n += 1 + len(x.batch.Sentences)
+	}
+	return n
+}
+
+// looked is the position of p up to which all owned partitions have looked it up.
+func (w *Worker) looked(p int) int64 {
+	least := w.owned[0].state.Look[p]
+	for _, q := range w.owned[1:] {
+		least = min(least, q.state.Look[p])
+	}
+	return least
+}
+
+// each calls f for every owned partition, locked.
+func (w *Worker) each(f func(q *partition)) {
+	locked := func(q *partition) {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		f(q)
+	}
+	if !w.cfg.Parallel {
+		for _, q := range w.owned {
+			locked(q)
+		}
+		return
+	}
+	var wg sync.WaitGroup
+	for _, q := range w.owned {
+		wg.Go(func() { locked(q) })
+	}
+	wg.Wait()
+}
+
+// flush makes the events of the look-ups so far durable, and tells who waits for that.
+func (w *Worker) flush(ctx context.Context) error {
+	for _, q := range w.owned {
+		w.outbox.add(q.found)
+		q.found = q.found[:0]
+	}
+	if err := w.outbox.flush(ctx); err != nil {
+		return err
+	}
+	w.progress.reach(w.looked)
+	return nil
+}
+
+// commit stores the state of every owned partition, each whole, when that is due. It runs after flush.
+func (w *Worker) commit(ctx context.Context, every time.Duration) error {
+	now := w.cfg.Now()
+	if !w.moved || now.Sub(w.committed) < every {
+		return nil
+	}
+	for _, q := range w.owned {
+		if err := w.cfg.Store.Put(ctx, stateKey(q.id), q.state.Append(nil)); err != nil {
+			return fmt.Errorf("store the state of partition %d: %w", q.id, err)
+		}
+	}
+	w.moved, w.committed = false, now
+	return nil
+}
+
+// Run takes turns until ctx ends; then it finishes the turn in hand and stores where it has got. An error of a topic
+// or the store is logged and the turn tried again; Run gives up only where trying again cannot help.
+func (w *Worker) Run(ctx context.Context) error {
+	defer w.Close()
+	const shortest, longest = 100 * time.Millisecond, 5 * time.Second
+	pause := shortest
+	for ctx.Err() == nil {
+		err := w.Step(ctx)
+		switch {
+		case err == nil:
+			pause = shortest
+		case ctx.Err() == nil && (errors.Is(err, topic.ErrClosed) || errors.Is(err, topic.ErrBatchFormat)):
+			return fmt.Errorf("match worker: %w", err)
+		default:
+			w.cfg.Logger.Error("match worker: turn fails, to be tried again", "error", err, "pause", pause)
+			select {
+			case <-ctx.Done():
+			case <-time.After(pause):
+			}
+			pause = min(2*pause, longest)
+		}
+	}
+	return w.finish(context.WithoutCancel(ctx))
+}
+
+func (w *Worker) finish(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	if err := w.flush(ctx); err != nil {
+		return fmt.Errorf("match worker: last events: %w", err)
+	}
+	if err := w.commit(ctx, 0); err != nil {
+		return fmt.Errorf("match worker: last commit: %w", err)
+	}
+	return nil
+}
+
+// Close ends the reading. What was not stored is done again by the next worker.
+func (w *Worker) Close() error {
+	w.deleted.close()
+	if w.reader == nil {
+		return nil
+	}
+	r := w.reader
+	w.reader = nil
+	return r.Close()
+}
