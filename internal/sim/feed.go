@@ -37,11 +37,15 @@ type feeder struct {
 
 // batch makes a batch of posts whose times lie between newest - lateness and limit; newest then moves to the last.
 // A batch may be longer than lateness: its own posts are all in the topic before its source's clock speaks of them.
+// While such a one is on its way the others may have nothing that they could write: then batch returns nil.
 func (f *feeder) batch(w *world, s *source, limit feed.Time) *delivery {
 	from := f.newest.Add(-w.plan.Lateness)
 	to := min(limit, f.newest.Add(f.advance()))
 	if w.plan.Live {
-		to = max(f.newest, min(limit, feed.FromTime(w.now)))
+		to = min(limit, max(f.newest, feed.FromTime(w.now)))
+	}
+	if to < from {
+		return nil
 	}
 	d := &delivery{least: to}
 	for range 1 + f.IntN(6) {

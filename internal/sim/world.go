@@ -171,7 +171,9 @@ func (w *world) write(s *source) {
 	if s.pending == nil {
 		s.pending = w.feeder.batch(w, s, w.limit(s))
 	}
-	w.deliver(s)
+	if s.pending != nil {
+		w.deliver(s)
+	}
 }
 
 func (w *world) deliver(s *source) {
