@@ -12,6 +12,8 @@ type abbreviation uint8
 const (
 	// title stands before a name: its full stop never ends a sentence ("Dr. Smith").
 	title abbreviation = iota + 1
+	// proper is inner where it is capitalised, and a word elsewhere ("Ill.", "ill").
+	proper
 	// inner stands anywhere: it ends a sentence only before a word that likes to begin one ("Co. It closed").
 	inner
 	// numbered stands before a number, where its full stop ends nothing ("No. 5", "Jan. 5"); else it is a word.
@@ -65,10 +67,14 @@ func abbreviationOf(word string) abbreviation {
 	if len(word) > maxWord {
 		return 0
 	}
-	if a, ok := abbreviations()[strings.ToLower(word)]; ok {
+	a := abbreviations()[strings.ToLower(word)]
+	if a != proper {
 		return a
 	}
-	return 0
+	if first, _ := utf8.DecodeRuneInString(word); !upper(first) {
+		return 0
+	}
+	return inner
 }
 
 // initials are single letters, each with a full stop, the last of which is not part of word: "E", "U.S", "т.е".
@@ -107,11 +113,27 @@ func isDecimal(word string) bool {
 	return word != "" && strings.Trim(word, "0123456789.") == ""
 }
 
+// date says whether the number that begins at start is followed by the next number of a date, as in "5. 12. 1990".
+func (c *cutter) date(start int, f *follower) bool {
+	if !isDecimal(f.word) {
+		return false
+	}
+	end := f.at + len(f.word)
+	if len(f.word) <= 2 {
+		return strings.HasPrefix(c.post[end:], ". ") && end+2 < len(c.post) && isDigit(c.post[end+2])
+	}
+	above, found := strings.CutSuffix(strings.TrimRight(c.post[max(c.start, start-4):max(c.start, start)], " "), ".")
+	return len(f.word) == 4 && found && above != "" && isDigit(above[len(above)-1])
+}
+
 // ordinal says whether the full stop after the number word makes an ordinal of it, as it does in German and
 // many other languages: "vom 12. Juni", "im 19. Jahrhundert".
 func (c *cutter) ordinal(word string, start int, f *follower) bool {
-	if len(word) > 2 || !unicode.IsLetter(f.letter) {
+	if len(word) > 2 {
 		return false
+	}
+	if !unicode.IsLetter(f.letter) {
+		return c.date(start, f)
 	}
 	if ordinalNouns()[strings.ToLower(f.word)] {
 		return true

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -86,7 +87,7 @@ var seeds = []string{
 }
 
 func FuzzSplit(f *testing.F) {
-	for _, s := range append(seeds, sentenceCases...) {
+	for _, s := range slices.Concat(seeds, sentenceCases, languageCases) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, post string) { checkSplit(t, post) })

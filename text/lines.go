@@ -58,7 +58,7 @@ func (c *cutter) wraps(i, next int) bool {
 		return true
 	case characterScript(last):
 		return strings.ContainsRune("のをがはにでと、，", last) && characterScript(first.letter)
-	case unicode.IsLower(first.letter):
+	case lower(first.letter):
 		return upper(c.followerAt(c.start).letter) || c.wrapped(i, next)
 	}
 	return c.wrapped(i, next)
@@ -77,7 +77,7 @@ func (c *cutter) endsHere(i, next int) bool {
 	e.add(last)
 	f := c.followerAt(next)
 	f.spaced = true
-	if e.dots == 1 && before(c.post, e.first) != '.' && unicode.IsLower(f.letter) {
+	if e.dots == 1 && before(c.post, e.first) != '.' && lower(f.letter) {
 		return c.abbreviationAt(c.wordBefore(e.first)) == 0
 	}
 	return e.strong || c.endsSentence(&e, &f)

@@ -117,11 +117,14 @@ func goesOn(r rune) bool {
 	return false
 }
 
+// lower: Georgian letters are small ones to Unicode, but no sentence begins with others.
+func lower(r rune) bool { return unicode.IsLower(r) && !(0x10D0 <= r && r <= 0x10FF) }
+
 func upper(r rune) bool { return unicode.IsUpper(r) || unicode.IsTitle(r) }
 
 // capitalised says whether word begins with a capital and goes on in small letters.
 func capitalised(word string) bool {
 	r, size := utf8.DecodeRuneInString(word)
 	next, _ := utf8.DecodeRuneInString(word[size:])
-	return upper(r) && unicode.IsLower(next)
+	return upper(r) && lower(next)
 }

@@ -2,7 +2,6 @@ package text
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -28,7 +27,7 @@ func (c *cutter) endsSentence(e *ending, f *follower) bool {
 	switch {
 	case e.faced:
 		return true
-	case goesOn(f.r), f.dash && unicode.IsLower(f.letter):
+	case goesOn(f.r), f.dash && lower(f.letter):
 		return false
 	case e.wide:
 		return c.wideEnds(e, f)
@@ -51,9 +50,9 @@ func (c *cutter) wideEnds(e *ending, f *follower) bool {
 func (c *cutter) strongEnds(e *ending, f *follower) bool {
 	prev := before(c.post, e.first)
 	if !f.spaced {
-		return characterScript(prev) || unicode.IsLower(prev) && capitalised(f.word)
+		return characterScript(prev) || lower(prev) && capitalised(f.word)
 	}
-	if !unicode.IsLower(f.letter) {
+	if !lower(f.letter) {
 		return true
 	}
 	word, start := c.wordBefore(e.first)
@@ -67,7 +66,7 @@ func (c *cutter) ellipsisEnds(e *ending, f *follower) bool {
 	case prev == '[' || prev == '(' || f.r == '(':
 		return false
 	case !f.spaced:
-		return unicode.IsLower(prev) && capitalised(f.word)
+		return lower(prev) && capitalised(f.word)
 	case characterScript(prev):
 		return true
 	}
@@ -87,7 +86,7 @@ func (c *cutter) stopEnds(e *ending, f *follower) bool {
 		return true
 	}
 	switch {
-	case unicode.IsLower(f.letter):
+	case lower(f.letter):
 		return !e.closed && f.letter == f.r && c.lowerStarts(word, start)
 	case isDecimal(word):
 		return !c.ordinal(word, start, f)
@@ -116,7 +115,7 @@ func (c *cutter) unspacedStopEnds(e *ending, f *follower, word string, start int
 	if isDecimal(word) {
 		return utf8.RuneCountInString(f.word) > 1
 	}
-	return utf8.RuneCountInString(word) > 1 && unicode.IsLower(prev) && abbreviationOf(word) == 0 &&
+	return utf8.RuneCountInString(word) > 1 && lower(prev) && abbreviationOf(word) == 0 &&
 		(!topLevel(f.word) || len(f.word) == 2) && !c.inAddress(f.at)
 }
 
@@ -142,13 +141,13 @@ func (c *cutter) lowerStarts(word string, start int) bool {
 	}
 	letters := 0
 	for _, r := range word {
-		if !unicode.IsLower(r) {
+		if !lower(r) {
 			return false
 		}
 		letters++
 	}
 	first := c.followerAt(c.start).letter
-	return letters >= 5 || letters >= 3 && unicode.IsLower(first)
+	return letters >= 5 || letters >= 3 && lower(first)
 }
 
 // firstWord says whether the word that begins at start is the first of its sentence.
@@ -179,7 +178,7 @@ func (c *cutter) inQuotation(i int) bool {
 		return false
 	}
 	f := c.followerAt(i + at + utf8.RuneLen(c.closing))
-	return unicode.IsLower(f.letter) || f.r == ',' || f.r == '、' || f.r == '，' || f.r == 'と'
+	return lower(f.letter) || f.r == ',' || f.r == '、' || f.r == '，' || f.r == 'と'
 }
 
 // spacedEllipsis handles ". . ." at i: end is behind it, 0 if there is none; cut is where a sentence ends, -1

@@ -144,19 +144,21 @@ func wideWord(text []byte, i int) (end int, ok bool) {
 		return i + 1, false // it never happens: the function has no errors at the end of its input
 	}
 	seen := 0 // behind the last character that belongs to a word
+	letters := false
 	for j := 0; j < len(word); {
 		r, w := utf8.DecodeRune(word[j:])
 		switch {
 		case r == keycap:
 			return i + j + w, false
 		case j > 0 && (r == ':' || characterScript(r) && unicode.IsLetter(r)):
-			return i + max(seen, 1), seen > 0
+			return i + max(seen, 1), letters
 		case nameRune(r):
 			seen = j + w
+			letters = letters || wordRune(r)
 		}
 		j += w
 	}
-	return i + size, seen > 0
+	return i + size, letters
 }
 
 func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }

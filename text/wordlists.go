@@ -8,55 +8,67 @@ import (
 // The lists are one for all languages, because posts often do not say theirs, or mix them. So a list leaves out
 // what is a word elsewhere.
 
+// abbreviations maps each abbreviation to its class. A word that stands in several lists has the first one's.
 var abbreviations = sync.OnceValue(func() map[string]abbreviation {
 	m := make(map[string]abbreviation)
-	for class, words := range map[abbreviation]string{
-		title: titles, inner: inners, numbered: numbereds, final: finals, clock: "a.m p.m am p.m",
-	} {
-		for _, w := range strings.Fields(words) {
-			m[w] = class
+	for _, list := range []struct {
+		class abbreviation
+		words string
+	}{{clock, "a.m p.m"}, {title, titles}, {proper, propers}, {final, finals}, {inner, inners}, {numbered, numbereds}} {
+		for _, w := range strings.Fields(list.words) {
+			if _, known := m[w]; !known {
+				m[w] = list.class
+			}
 		}
 	}
-	delete(m, "am") // a word
 	return m
 })
 
 const titles = `
-adm amb asst atty brig capt cmdr col comdr cpl cpt dir dr drs gen gov hon insp lt maj messrs mlle mlles mme mmes mr mrs ms msgr mt mts
-pfc phd pres prof profs pvt rep reps rev rt sen sens sgt sr st ste supt vs v e.g i.e cf viz
-hr fr frl dipl ing dipl.-ing mag priv univ geb bzw z.b z.bsp u.a d.h i.d.r o.ä u.u v.a z.t ggf evtl bspw sog vgl insb insbes resp inkl exkl
-sra srta sres dra dras d.ª dª lic arq ud uds vd vds excmo ilmo p.ej av avda
-sig sig.ra sig.na sigg dott dott.ssa avv prof.ssa on rag geom p.es ecc.mo mons
+adm amb asst atty brig capt cmdr comdr cpl cpt dir dr drs gov insp messrs mlle mlles mme mmes mr mrs ms msgr
+pfc phd pres prof profs pvt rev rt sgt sr ste supt vs e.g i.e cf viz
+hr fr frl dipl dipl.-ing priv univ geb bzw z.b z.bsp u.a d.h i.d.r o.ä u.u v.a z.t ggf bspw sog vgl insb insbes
+sra srta sres dra dras d.ª dª arq ud uds vd vds excmo ilmo p.ej avda
+sig sig.ra sig.na sigg dott dott.ssa avv prof.ssa geom p.es ecc.mo
 m.me p.ex c.-à-d c.à.d mgr
 dhr mevr mw drs ir mr.dr bijv d.w.z o.a t.a.v m.b.t i.p.v
-mgr inż płk gen ks św np tzw tj m.in dr.hab ob bp ppłk
-sr.a exmo exma dep eng prof.ª profª sto
-bc mudr judr rndr phdr paeddr tzv např tj napr resp pplk gen
-özk doç yrd yrd.doç av sn örn vb.nin
-г-н г-жа г-да гг т.е т.к т.н т.наз им ул пр просп пл пер д-р проф акад доц ген полк подп кап лейт св тов гр напр см ср тыс млн млрд трлн
+mgr inż płk ks św np tzw tj m.in dr.hab bp ppłk
+sr.a exmo exma prof.ª profª
+bc mudr judr rndr phdr paeddr tzv např tj napr pplk
+özk doç yrd yrd.doç örn vb.nin
+г-н г-жа г-да гг т.е т.к т.н т.наз им ул пр просп пл пер д-р проф акад доц ген полк подп кап лейт св тов гр напр см
 д-рът бул вул пров в.о н.р
 κ κα κος δρ καθ αγ π.χ λ.χ δηλ βλ
+fa tp ths pgs jl dl dna dvs d-na d-l
+`
+
+// propers are capitalised; in small letters they are words ("ill", "miss", "maj").
+const propers = `
+ala ariz ark calif colo conn del fla ga ill kan ky md mich minn miss mont neb nev okla ore penn tenn tex va vt wash wis wyo ont que alta
+sen sens gen rep reps hon col maj lt mag st mt mts
 `
 
 const inners = `
 bros co corp inc llc llp ltd plc mfg assn dept dist est al ave blvd cir ct rd hwy jct pkwy sq sta
-jr ala ariz ark calif colo conn del fla ga ill kan ky md mich minn miss mont neb nev okla penn tenn tex va vt wis wyo
-ont que alta esq ph.d m.d b.a m.a d.c u.s u.k u.n e.u u.s.a approx appt apt bldg cont ext govt incl intl misc natl org orig pkg tel temp univ
+jr esq ph.d m.d b.a m.a d.c u.s u.k u.n e.u u.s.a approx appt apt bldg cont ext govt incl intl misc natl org orig pkg tel temp univ
 str pl abs abt bd bzgl ca eidg einschl entspr ersch ev gegr ges hg hrsg jg jh jhd lt max mio mrd min mind österr s.a s.o staatl städt tgl u.ä verh verl wg zzgl zw
 ee.uu ee.u aprox cía cia dpto depto gral tfno tel s.l ej ca
-circa es ing tel s.p.a s.r.l spa srl p.zza
+circa ing tel s.p.a s.r.l spa srl p.zza
 env bd boul éd ed hab tél sté
 ca blz afd enz.v gebr gem incl max min nl tel
-al im ul pl os woj pow godz tys mln mld wyd zob
+al ul pl woj pow godz tys mln mld wyd zob
 tzn čl č str ul nám mil tis mld
 no.lu cad sok mah apt bkz
 обл р-н р-на оз о-в ж.-д ж.д изд ред сокр кв стр гл
+resp inkl exkl evtl ing lic eng mons av тыс млн млрд трлн ср
+bl.a f.eks t.ex d.v.s s.k osv kl pct
 `
 
 const numbereds = `
 no nos nr nrs n° nº núm num pp pg pgs art arts art. fig figs vol vols ch chap sec sect para eq ex op ver tab abb bd kap abs § ziff zif
 lfd bl tom tome cap pág págs pag pagg páx str s. rys čís čj ust odst par sf cilt madde
 jan feb mar apr jun jul aug sep sept oct nov dec ene abr ago dic janv févr avr juil déc gen mag giu lug ott okt mrt mrz febr
+січ лют бер квіт трав черв лип серп вер жовт груд ok
 mon tue tues wed thu thur thurs fri sat sun
 max min ca est num tel
 № стр рис табл гл пп ст кн вып том янв февр фев мар апр авг сент сен окт нояб дек
@@ -105,6 +117,9 @@ teraz to tu ty tylko w we wczoraj wszyscy z za ze że
 когда кто лишь мне мы на над нам нас не него нет ни но ну о об однако он она они оно от перед по под после потом потому при про с
 сегодня сейчас со так там теперь то тогда только том ты у уже хотя чего чем что чтобы эта эти это этот я
 він вона вони воно де з за й його її коли ми ні однак після про та тому тут у це цей цього ця чи чому що щоб як якщо але
+jeg jag du han hun hon vi det den de en et ett och og men så når när hva hvad hvor hvordan hvorfor varför vad ikke inte nu i på til till
+ben sen biz siz onlar bu şu o ve ama fakat bir ne nasıl neden çünkü evet hayır dün bugün yarın sonra
+to je jsem jsi jsou byl byla ale když kde kdo proč jak já my oni v na se ten ta tato tento
 `
 
 var starterSet = sync.OnceValue(func() map[string]bool { return setOf(starterWords) })
