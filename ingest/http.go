@@ -24,7 +24,7 @@ type HTTPConfig struct {
 
 	MaxBody    int64 // bytes of a request's body, as sent and again after decompression; 0 means 64 MiB
 	MaxPost    int   // bytes of the JSON of one post; 0 means 8 MiB
-	MaxText    int   // bytes of the text of one post; 0 means 1 MiB
+	MaxText    int   // bytes of the text of one post; 0 means feed.MaxText, and more has no effect
 	MaxResults int   // lines spoken of in one answer; 0 means 100,000
 
 	BatchPosts int // most posts of one batch; 0 means 1,000
@@ -44,7 +44,7 @@ type HTTPConfig struct {
 func (c HTTPConfig) withDefaults() HTTPConfig {
 	c.MaxBody = cmp.Or(c.MaxBody, 64<<20)
 	c.MaxPost = cmp.Or(c.MaxPost, 8<<20)
-	c.MaxText = cmp.Or(c.MaxText, 1<<20)
+	c.MaxText = cmp.Or(c.MaxText, feed.MaxText)
 	c.MaxResults = cmp.Or(c.MaxResults, 100_000)
 	c.BatchPosts = cmp.Or(c.BatchPosts, 1000)
 	c.BatchBytes = cmp.Or(c.BatchBytes, 4<<20)
