@@ -50,10 +50,10 @@ func (c *cutter) abbreviationAt(word string, start int) abbreviation {
 	if strings.HasSuffix(word, "str") { // German streets
 		return inner
 	}
-	if !initials(word) {
+	if !initials(word) && !doubled(word) {
 		return 0
 	}
-	if prev := before(c.post, start); prev == '\'' || prev == '’' || unicode.IsSymbol(prev) {
+	if prev := before(c.post, start); prev == '\'' || prev == '’' || unicode.IsSymbol(prev) || unicode.Is(unicode.Pd, prev) {
 		return 0
 	}
 	if c.unit(word, start) {
@@ -89,6 +89,11 @@ func initials(word string) bool {
 		}
 	}
 	return true
+}
+
+// doubled says whether word is one capital twice, as Spanish abbreviates plurals: "EE. UU.".
+func doubled(word string) bool {
+	return len(word) == 2 && word[0] == word[1] && 'A' <= word[0] && word[0] <= 'Z'
 }
 
 // unit says whether word is a small Latin letter after a number: "10 h", "5 m".

@@ -37,6 +37,7 @@ func (c *cutter) atLineBreak(i int) int {
 	}
 	if breaks > 1 || next == len(c.post) || !c.wraps(i, next) {
 		c.cut(i)
+		c.closing = 0
 		c.list = markerAt(c.post, next)
 	}
 	return next

@@ -88,7 +88,9 @@ func (c *cutter) mark(i int, r rune, size int) int {
 
 // cut ends the current sentence at i. The next begins behind white space, which no rule need skip again.
 func (c *cutter) cut(i int) {
-	c.closing = 0
+	if c.closing == '"' || c.closing == ')' { // a mistake about these must not last
+		c.closing = 0
+	}
 	if i <= c.start {
 		return
 	}
@@ -125,11 +127,21 @@ func (c *cutter) trackQuote(i int, r rune) {
 	case c.closesQuote(r):
 		c.closing = 0
 	case r == '(' && i > 0 && strings.IndexByte(":;=-", c.post[i-1]) >= 0: // a sad face
+	case r == '"' && c.insideWord(i): // Hebrew gershayim
 	default:
 		if closing := closes(r); closing != 0 {
 			c.closing = closing
 		}
 	}
+}
+
+func (c *cutter) insideWord(i int) bool {
+	if i == 0 || i+1 >= len(c.post) {
+		return false
+	}
+	prev, _ := utf8.DecodeLastRuneInString(c.post[:i])
+	next, _ := utf8.DecodeRuneInString(c.post[i+1:])
+	return unicode.IsLetter(prev) && unicode.IsLetter(next)
 }
 
 // closesQuote: what opens low closes high, in German at the left and in Polish at the right.
@@ -148,8 +160,12 @@ func closes(open rune) rune {
 		return '”'
 	case '„':
 		return '“'
+	case '‚':
+		return '‘'
 	case '«':
 		return '»'
+	case '»':
+		return '«'
 	case '「', '『', '（', '《', '【':
 		return open + 1
 	}

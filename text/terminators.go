@@ -68,7 +68,7 @@ func (c *cutter) endingAt(i int) ending {
 			if r == '፡' {
 				size *= 2
 			}
-		case closer(r), r == '\\' && e.end+1 < len(c.post) && c.post[e.end+1] == '"':
+		case closer(r), c.closesQuote(r), r == '\\' && e.end+1 < len(c.post) && c.post[e.end+1] == '"':
 			e.closed = true
 			if c.closesQuote(r) {
 				c.closing = 0
@@ -119,11 +119,14 @@ func (c *cutter) looseCloser(i int, r rune) int {
 	return 0
 }
 
-// closer says whether r closes a quotation or bracket when it stands right after a terminator.
+// closer says whether r closes a quotation or bracket when it stands right after a terminator. Of the marks that
+// open in one language and close in another, only those that close what is open do (closesQuote).
 func closer(r rune) bool {
 	switch r {
-	case '"', '\'', ')', ']', '}', '«', '»', '‹', '›', '’', '‘', '“', '”', '＂', '＇':
+	case '"', '\'', ')', ']', '}', '»', '›', '’', '”', '＂', '＇':
 		return true
+	case '“', '‘', '«', '‹':
+		return false
 	}
 	return r >= 0x80 && unicode.In(r, unicode.Pe, unicode.Pf)
 }

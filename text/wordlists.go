@@ -61,7 +61,7 @@ tzn čl č str ul nám mil tis mld
 no.lu cad sok mah apt bkz
 обл р-н р-на оз о-в ж.-д ж.д изд ред сокр кв стр гл
 resp inkl exkl evtl ing lic eng mons av тыс млн млрд трлн ср
-bl.a f.eks t.ex d.v.s s.k osv kl pct
+med bl.a f.eks t.ex d.v.s s.k osv kl pct
 `
 
 const numbereds = `
