@@ -48,7 +48,7 @@ func (f *feeder) batch(w *world, s *source, limit feed.Time) *delivery {
 		return nil
 	}
 	d := &delivery{least: to}
-	for range 1 + f.IntN(6) {
+	for range 1 + f.IntN(5) {
 		p := f.post(s)
 		p.Time, p.Timed = f.time(from, to), true
 		f.special(w, s, d, &p, limit)
@@ -109,7 +109,7 @@ func (f *feeder) special(w *world, s *source, d *delivery, p *feed.Post, limit f
 func (f *feeder) post(s *source) feed.Post {
 	f.made++
 	var sentences []string
-	for range 1 + f.IntN(3) {
+	for range 1 + f.IntN(2) {
 		sentences = append(sentences, f.sentence())
 	}
 	return feed.Post{Source: s.name, ID: fmt.Sprintf("p%d", f.made), Author: s.name, Text: strings.Join(sentences, "\n")}
