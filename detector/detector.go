@@ -61,7 +61,9 @@ type Detector struct {
 	window *sigstore.Window
 	bounds *hashcodes.Bounds
 	counts Counts
-	newest atomic.Int64
+
+	// What other goroutines may ask about.
+	newest, texts atomic.Int64
 }
 
 // Counts are what a detector has done.
@@ -100,9 +102,13 @@ func (d *Detector) Insert(x *feed.Sentence) bool {
 	if d.window.IsLate(x.Time) {
 		d.counts.Late++
 	}
+	d.texts.Store(int64(d.window.Len()))
 	d.newest.Store(max(d.newest.Load(), int64(x.Time)))
 	return true
 }
+
+// Texts is the number of texts in the window. Any goroutine may ask.
+func (d *Detector) Texts() int64 { return d.texts.Load() }
 
 // Newest is the time of the newest sentence inserted so far, 0 before the first. Any goroutine may ask.
 func (d *Detector) Newest() feed.Time { return feed.Time(d.newest.Load()) }

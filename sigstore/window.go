@@ -192,6 +192,9 @@ func (w *Window) Stats() Stats {
 	}
 }
 
+// Len is the number of groups.
+func (w *Window) Len() int { return len(w.groups) }
+
 // Bytes is what the window holds on the heap: groups, dictionary and indexes.
 func (w *Window) Bytes() int64 {
 	n := w.held + w.tokens.bytes()

@@ -76,7 +76,7 @@ func (m *Main) command() *cobra.Command {
 	root.SetErr(m.Stderr)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
-	root.AddCommand(m.detect(), m.sentences(), m.explain(), m.serve(), m.version())
+	root.AddCommand(m.demo(), m.detect(), m.sentences(), m.explain(), m.match(), m.serve(), m.version())
 	return root
 }
 

@@ -224,3 +224,11 @@ func (n *node) ready(ctx context.Context) error {
 	_, _, err := n.sentences.Bounds(ctx)
 	return err
 }
+
+// texts is the number of texts in the windows.
+func (n *node) texts() (texts int64) {
+	for _, d := range n.detectors {
+		texts += d.Texts()
+	}
+	return texts
+}

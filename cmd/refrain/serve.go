@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -75,7 +76,7 @@ func (f *serveFlags) override(cmd *cobra.Command, cfg *config.Config) {
 
 func (m *Main) runServe(ctx context.Context, cfg config.Config) error {
 	t, err := telemetry.Start(ctx, telemetry.Config{
-		Version: buildVersion(), LogLevel: cfg.Log.Level, LogFormat: cfg.Log.Format, LogOutput: m.Stderr,
+		Version: buildVersion(), LogLevel: cfg.Log.Level, LogFormat: strings.TrimPrefix(cfg.Log.Format, "auto"), LogOutput: m.Stderr,
 	})
 	if err != nil {
 		return usageError{err}

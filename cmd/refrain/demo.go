@@ -1,0 +1,238 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"refrain/demo"
+	"refrain/feed"
+	"refrain/ingest"
+	"refrain/internal/config"
+	"refrain/internal/telemetry"
+	"refrain/internal/terminal"
+	"refrain/publish"
+)
+
+// demoFlags say what the demonstration shows.
+type demoFlags struct {
+	http, threshold string
+	rate, speed     float64
+	seed            uint64
+	bluesky         bool
+	duration        time.Duration
+	in              inputFlags
+}
+
+func (m *Main) demo() *cobra.Command {
+	var f demoFlags
+	cmd := &cobra.Command{
+		Use:   "demo [FILE]",
+		Short: "Watch the service at work on a made-up feed, a file or Bluesky",
+		Long: "Start the service on a temporary directory and feed it: with a synthetic feed in which people repost, edit,\n" +
+			"quote and misspell each other, with the posts of FILE at --speed times the pace they were written at, or\n" +
+			"with the Bluesky firehose. Events are printed as they come, the differing words marked. End it with Ctrl-C.",
+		Example: "  refrain demo\n" +
+			"  refrain demo --rate 2000 --duration 30s\n" +
+			"  refrain demo --speed 86400 posts.jsonl      a day a second\n" +
+			"  refrain demo --bluesky",
+		Args: atMost(1, "one file"),
+		RunE: func(cmd *cobra.Command, args []string) error { return m.runDemo(cmd.Context(), &f, args) },
+	}
+	to := cmd.Flags()
+	to.StringVar(&f.http, "http", "127.0.0.1:8080", "address of the HTTP API")
+	to.StringVar(&f.threshold, "threshold", "0.8", "least Jaccard similarity")
+	to.Float64Var(&f.rate, "rate", 20, "posts a second of the made-up feed")
+	to.Float64Var(&f.speed, "speed", 3600, "how many times faster than life a FILE is replayed; 0: as fast as it goes")
+	to.Uint64Var(&f.seed, "seed", uint64(time.Now().UnixNano()), "seed of the made-up feed: the same seed gives the same posts")
+	to.BoolVar(&f.bluesky, "bluesky", false, "feed it with the Bluesky firehose")
+	to.DurationVar(&f.duration, "duration", 0, "end after so long; 0: at Ctrl-C")
+	f.in.add(to)
+	return cmd
+}
+
+func (m *Main) runDemo(ctx context.Context, f *demoFlags, args []string) error {
+	if f.rate <= 0 || f.speed < 0 {
+		return usage("--rate wants more than 0, --speed 0 or more")
+	}
+	if f.duration > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, f.duration)
+		defer cancel()
+	}
+	dir, err := os.MkdirTemp("", "refrain-demo-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	src, err := m.demoSource(f, args)
+	if err != nil {
+		return err
+	}
+	cfg, err := f.config(dir, args)
+	if err != nil {
+		return err
+	}
+	t, err := telemetry.Start(ctx, telemetry.Config{Version: buildVersion(), LogLevel: "warn", LogOutput: m.Stderr})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = t.Shutdown(context.WithoutCancel(ctx)) }() // nothing to be done about it at the end
+	s, err := openService(ctx, cfg, t)
+	if err != nil {
+		return err
+	}
+	return m.showDemo(ctx, s, src)
+}
+
+// config is that of a service nobody depends on.
+func (f *demoFlags) config(dir string, args []string) (config.Config, error) {
+	cfg := config.Default()
+	cfg.DataDir, cfg.HTTP, cfg.Name, cfg.Window.Threshold = dir, f.http, "refrain-demo", f.threshold
+	cfg.Ingest.Bluesky.Enabled = f.bluesky
+	if f.bluesky && len(args) > 0 {
+		return cfg, usage("--bluesky and a FILE exclude each other")
+	}
+	return cfg, cfg.Validate()
+}
+
+// showDemo runs the service with the source and prints its events.
+func (m *Main) showDemo(ctx context.Context, s *service, src *countedSource) error {
+	if src.Source != nil {
+		s.add("demo", src, true)
+	}
+	fmt.Fprintf(m.Stderr, "Refrain is watching a feed. Events appear below; the page is %s/, the events are at %s/v1/events. Ctrl-C ends it.\n\n",
+		s.address(), s.address())
+	status := terminal.NewStatus(m.Stderr, terminal.Detect(m.Stderr))
+	show := &eventPrinter{printer: terminal.NewPrinter(m.Stdout, terminal.Detect(m.Stdout), status)}
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return s.run(ctx) })
+	g.Go(func() error {
+		return publish.Follow(ctx, publish.FollowConfig{Topic: s.node.events, Name: "terminal", Sink: show, Logger: s.log})
+	})
+	stats := statistics{s: s, src: src, show: show, begin: time.Now()}
+	g.Go(func() error { stats.run(ctx, status); return nil })
+	err := g.Wait()
+	status.Clear()
+	fmt.Fprintf(m.Stderr, "\n%s\n", stats.now())
+	return err
+}
+
+// eventPrinter is the sink that shows events to a person.
+type eventPrinter struct {
+	printer *terminal.Printer
+	events  counter
+}
+
+func (p *eventPrinter) Publish(_ context.Context, events [][]byte) error {
+	p.events.add(len(events))
+	for _, e := range events {
+		m, err := feed.DecodeEvent(e)
+		if err != nil {
+			continue // another type of event: a retraction
+		}
+		if err := p.printer.Event(&m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+var _ publish.Sink = (*eventPrinter)(nil)
+
+// demoSource is the made-up feed or the file; neither for Bluesky, which the service reads itself.
+func (m *Main) demoSource(f *demoFlags, args []string) (*countedSource, error) {
+	switch {
+	case f.bluesky:
+		return &countedSource{}, nil
+	case len(args) > 0:
+		src, err := m.open(&f.in, args)
+		if err != nil {
+			return nil, err
+		}
+		return &countedSource{Source: &replay{File: src, pacer: demo.Pacer{Speed: f.speed, Longest: 2 * time.Second}}}, nil
+	}
+	g := demo.New(demo.Config{Seed: f.seed, Source: "demo", Start: feed.FromTime(time.Now()), Rate: f.rate})
+	return &countedSource{Source: &invented{g: g, pacer: demo.Pacer{Speed: 1}, batch: max(1, int(f.rate/20))}}, nil
+}
+
+// replay hands the posts of a file on when they are due.
+type replay struct {
+	*ingest.File
+	pacer demo.Pacer
+}
+
+func (r *replay) Next(ctx context.Context) (ingest.Batch, error) {
+	b, err := r.File.Next(ctx)
+	if n := len(b.Posts); n > 0 {
+		if err := r.pacer.Wait(ctx, b.Posts[n-1].Time); err != nil {
+			return ingest.Batch{}, err
+		}
+	}
+	return b, err
+}
+
+// invented is the synthetic feed as a source.
+type invented struct {
+	g     *demo.Generator
+	pacer demo.Pacer
+	batch int
+}
+
+func (s *invented) Next(ctx context.Context) (ingest.Batch, error) {
+	b := ingest.Batch{Partition: "demo"}
+	for range s.batch {
+		p, _ := s.g.Next()
+		b.Posts = append(b.Posts, p)
+	}
+	if err := s.pacer.Wait(ctx, b.Posts[len(b.Posts)-1].Time); err != nil {
+		return ingest.Batch{}, err
+	}
+	ingest.Count(ctx, &b)
+	return b, nil
+}
+
+// countedSource counts what passes.
+type countedSource struct {
+	ingest.Source
+	posts counter
+}
+
+func (c *countedSource) Next(ctx context.Context) (ingest.Batch, error) {
+	b, err := c.Source.Next(ctx)
+	c.posts.add(len(b.Posts))
+	return b, err
+}
+
+// statistics is the line below the events.
+type statistics struct {
+	s     *service
+	src   *countedSource
+	show  *eventPrinter
+	begin time.Time
+}
+
+func (st *statistics) run(ctx context.Context, status *terminal.Status) {
+	t := time.NewTicker(time.Second)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+			status.Set(st.now())
+		}
+	}
+}
+
+func (st *statistics) now() string {
+	posts := st.src.posts.Load()
+	return terminal.Statistics{
+		PostsPerSecond: float64(posts) / time.Since(st.begin).Seconds(), Posts: posts,
+		Sentences: st.s.texts(), Events: st.show.events.Load(), RSS: terminal.RSS(),
+	}.String()
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"refrain/internal/terminal"
+)
+
+func (m *Main) match() *cobra.Command {
+	var server string
+	var raw bool
+	cmd := &cobra.Command{
+		Use:   "match TEXT",
+		Short: "Ask a running server what a text repeats",
+		Long:  "Look each sentence of a text up in the window of a running server, as if it were posted now, without storing\nit. With - the text comes from stdin.",
+		Example: `  refrain match "The quick brown fox jumps over the lazy dog."` + "\n" +
+			`  refrain match --server http://127.0.0.1:9000 --json - < article.txt`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("want one text, got %d arguments (quote the text)", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			text := args[0]
+			if text == "-" {
+				in, err := io.ReadAll(io.LimitReader(m.Stdin, maxMatchText))
+				if err != nil {
+					return err
+				}
+				text = string(in)
+			}
+			body, err := ask(cmd.Context(), server, text)
+			if err != nil {
+				return err
+			}
+			if raw {
+				_, err = m.Stdout.Write(body)
+				return err
+			}
+			return m.printMatches(body)
+		},
+	}
+	cmd.Flags().StringVar(&server, "server", "http://127.0.0.1:8080", "address of the server")
+	cmd.Flags().BoolVar(&raw, "json", false, "print the server's answer as it is")
+	return cmd
+}
+
+// maxMatchText is what the server takes of one text.
+const maxMatchText = 1 << 20
+
+func ask(ctx context.Context, server, text string) ([]byte, error) {
+	question, err := json.Marshal(map[string]string{"text": text})
+	if err != nil {
+		return nil, err
+	}
+	url := strings.TrimSuffix(server, "/") + "/v1/match"
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(question))
+	if err != nil {
+		return nil, usage("--server: %w", err)
+	}
+	r.Header.Set("Content-Type", "application/json")
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return nil, fmt.Errorf("%w (is `refrain serve` running there?)", err)
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, fmt.Errorf("POST %s: %w", url, err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("POST %s: %s: %s", url, resp.Status, bytes.TrimSpace(body))
+	}
+	return body, nil
+}
+
+// answered is what of the server's answer is shown.
+type answered struct {
+	Sentences []struct {
+		Text     string `json:"text"`
+		Compared bool   `json:"compared"`
+		Matches  []struct {
+			Jaccard     float64 `json:"jaccard"`
+			Occurrences int     `json:"occurrences"`
+			Earlier     struct {
+				Post string `json:"post"`
+				Time string `json:"time"`
+				Text string `json:"text"`
+			} `json:"earlier"`
+			First struct {
+				Post string `json:"post"`
+				Time string `json:"time"`
+			} `json:"first"`
+		} `json:"matches"`
+	} `json:"sentences"`
+}
+
+func (m *Main) printMatches(body []byte) error {
+	var a answered
+	if err := json.Unmarshal(body, &a); err != nil {
+		return fmt.Errorf("answer of the server: %w", err)
+	}
+	var b strings.Builder
+	for _, s := range a.Sentences {
+		fmt.Fprintf(&b, "%s\n", terminal.Clean(s.Text))
+		switch {
+		case !s.Compared:
+			fmt.Fprintln(&b, "  too short to be compared")
+		case len(s.Matches) == 0:
+			fmt.Fprintln(&b, "  nothing like it in the window")
+		}
+		for _, r := range s.Matches {
+			fmt.Fprintf(&b, "  J %.3f  %s %s  %q\n    first in %s at %s, seen %d times before\n", r.Jaccard, r.Earlier.Time,
+				terminal.Clean(r.Earlier.Post), terminal.Clean(r.Earlier.Text), terminal.Clean(r.First.Post), r.First.Time, r.Occurrences-1)
+		}
+	}
+	_, err := io.WriteString(m.Stdout, b.String())
+	return err
+}
