@@ -109,6 +109,11 @@ func NewBluesky(cfg BlueskyConfig) *Bluesky {
 func (b *Bluesky) Next(ctx context.Context) (Batch, error) {
 	b.begin.Do(func() { go b.run() })
 	select {
+	case <-b.quit:
+		return Batch{}, io.EOF
+	default:
+	}
+	select {
 	case b.slots <- struct{}{}:
 	case <-ctx.Done():
 		return Batch{}, ctx.Err()
