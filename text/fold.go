@@ -44,9 +44,25 @@ func foldRune(r rune) (folded rune, simple bool) {
 	if caseless(r) {
 		return r, true
 	}
+	if f, ok := foldCherokee(r); ok {
+		return f, true
+	}
 	f := cases.Fold().String(string(r))
 	folded, size := utf8.DecodeRuneInString(f)
 	return folded, size == len(f)
+}
+
+// foldCherokee folds to capitals, as Unicode has it for this script alone; the library folds to and fro.
+func foldCherokee(r rune) (folded rune, ok bool) {
+	switch {
+	case 0x13A0 <= r && r <= 0x13F5:
+		return r, true
+	case 0x13F8 <= r && r <= 0x13FD:
+		return r - 8, true
+	case 0xAB70 <= r && r <= 0xABBF:
+		return r - 0xAB70 + 0x13A0, true
+	}
+	return r, false
 }
 
 // caseless names the great blocks without case, so that most characters need no look-up.

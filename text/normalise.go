@@ -44,7 +44,7 @@ func (n *normaliser) add(post string, start, end int) span {
 		if post[i] < utf8.RuneSelf {
 			i = n.addASCII(post, i, end)
 		} else {
-			i = n.addRune(post, i, end)
+			i = n.addRunes(post, i, end)
 		}
 	}
 	return span{from, len(n.out)}
@@ -69,22 +69,30 @@ func (n *normaliser) addASCII(post string, i, end int) int {
 	return n.addSegment(post, i, end)
 }
 
-// addRune appends the character at i: by itself if neither it nor the next can combine with anything, else as
-// a segment.
-func (n *normaliser) addRune(post string, i, end int) int {
+// addRunes appends characters beyond ASCII: each by itself while neither it nor the next can combine with
+// anything, the first that can as a segment.
+func (n *normaliser) addRunes(post string, i, end int) int {
 	r, size := utf8.DecodeRuneInString(post[i:end])
-	next := i + size
-	if !stable(r) || next < end && post[next] >= utf8.RuneSelf && !stableAt(post, next, end) {
-		return n.addSegment(post, i, end)
+	for ok := stable(r); ok; {
+		f, simple := foldRune(r)
+		next, nextRune, nextSize, after := i+size, rune(0), 0, false
+		wide := next < end && post[next] >= utf8.RuneSelf
+		if wide {
+			nextRune, nextSize = utf8.DecodeRuneInString(post[next:end])
+			after = stable(nextRune)
+		}
+		if !simple || wide && !after && (dropped(nextRune) || !startsSegment(post[next:end], nextRune)) {
+			break
+		}
+		from := len(n.out)
+		n.out = utf8.AppendRune(n.out, f)
+		n.mark(from, span{i, next}, len(n.out)-from == size)
+		if !wide {
+			return next
+		}
+		i, r, size, ok = next, nextRune, nextSize, after
 	}
-	from := len(n.out)
-	f, simple := foldRune(r)
-	if !simple {
-		return n.addSegment(post, i, end)
-	}
-	n.out = utf8.AppendRune(n.out, f)
-	n.mark(from, span{i, next}, len(n.out)-from == size)
-	return next
+	return n.addSegment(post, i, end)
 }
 
 // addSegment appends the normal form of the character at i together with all that can combine with it.
