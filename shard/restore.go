@@ -51,6 +51,10 @@ func (w *Worker) restorePartition(ctx context.Context, id int, start []int64) (*
 		return nil, fmt.Errorf("make rows: %w", err)
 	}
 	q := &partition{id: id, rows: rows, state: *state, insert: state.ReplayFrom, counted: state.Look[id]}
+	q.state.Marks.idleAlone = w.cfg.seam.idleAlone
+	if w.cfg.seam.replayLate {
+		q.insert = state.Look[id]
+	}
 	w.liftToStart(ctx, q, start)
 	if clock, known := state.Marks.Clock(); known {
 		rows.Advance(clock)

@@ -116,6 +116,12 @@ func TestMutants(t *testing.T) {
 	ends := func(t text.Threshold, span, lateness time.Duration) (sim.Rows, error) {
 		return sim.NewBrute(t, span, lateness, sim.KeepEnds), nil
 	}
+	exact := subject(seam{}, bruteRows)
+	worker := exact.Worker
+	exact.Worker = func(e sim.Env) (sim.Worker, error) {
+		e.Delta = 1 // ns; appends are in flight for up to half of the right one
+		return worker(e)
+	}
 	tests := []struct {
 		name string
 		s    sim.Subject
@@ -124,6 +130,11 @@ func TestMutants(t *testing.T) {
 		{"vectors merged by element", subject(seam{merge: true}, bruteRows)},
 		{"expiry at span", subject(seam{}, early)},
 		{"first and last occurrence only", subject(seam{}, ends)},
+		{"state stored before the events are durable", subject(seam{commitFirst: true}, bruteRows)},
+		{"marks count when received", subject(seam{marksEarly: true}, bruteRows)},
+		{"idle here hides what is active there", subject(seam{idleAlone: true}, bruteRows)},
+		{"stamps taken for exact", exact},
+		{"rows not replayed", subject(seam{replayLate: true}, bruteRows)},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) { wantCaught(t, test.s) })

@@ -93,6 +93,12 @@ func (w *Worker) Step(ctx context.Context) error {
 }
 
 func (w *Worker) take(ctx context.Context, items []*item) error {
+	if w.cfg.seam.marksEarly {
+		for _, x := range items {
+			w.each(func(q *partition) { q.state.Marks.meet(x.partition, x.stamp, x.batch.Marks) })
+		}
+		w.each(func(q *partition) { q.settle(&w.cfg) })
+	}
 	if w.cfg.Sentences.Ordered() {
 		return w.takeOrdered(ctx, items)
 	}
@@ -232,6 +238,11 @@ func (w *Worker) flush(ctx context.Context) error {
 	for _, q := range w.owned {
 		w.outbox.add(q.found)
 		q.found = q.found[:0]
+	}
+	if w.cfg.seam.commitFirst {
+		if err := w.commit(ctx, 0); err != nil {
+			return err
+		}
 	}
 	if err := w.outbox.flush(ctx); err != nil {
 		return err

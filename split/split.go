@@ -124,8 +124,10 @@ func (s *Split) write(ctx context.Context, src *source, posts []feed.Post) error
 	late := s.late(posts)
 	records, sentences := s.encode(src, posts, traceparent(ctx))
 	if s.cfg.seam.markFirst {
+		before := src.clock.clone()
 		s.vouch(src, posts, now)
 		s.mark(ctx, src, now, false)
+		src.clock = before
 	}
 	if err := s.append(ctx, records); err != nil {
 		return err

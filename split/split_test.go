@@ -1,0 +1,333 @@
+package split
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"refrain/feed"
+	"refrain/topic"
+)
+
+// bench is a Split on an in-process topic with a clock of its own.
+type bench struct {
+	tb    testing.TB
+	topic *topic.Memory
+	now   time.Time
+	split *Split
+}
+
+func newBench(tb testing.TB, partitions int) *bench {
+	tb.Helper()
+	b := &bench{tb: tb, now: time.UnixMilli(1_700_000_000_000).UTC()}
+	b.topic = topic.NewMemory(topic.MemoryConfig{Partitions: partitions, Ordered: true})
+	b.split = b.mustNew(b.topic)
+	return b
+}
+
+func (b *bench) mustNew(sentences topic.Topic) *Split {
+	b.tb.Helper()
+	s, err := New(Config{Sentences: sentences, Now: func() time.Time { return b.now }, Control: b.topic})
+	if err != nil {
+		b.tb.Fatal(err)
+	}
+	return s
+}
+
+func (b *bench) write(posts ...feed.Post) []feed.Post {
+	b.tb.Helper()
+	if err := b.split.Write(context.Background(), posts, "s"); err != nil {
+		b.tb.Fatal(err)
+	}
+	return posts
+}
+
+// batches returns what is in the topic from a position on, in order.
+func (b *bench) batches(from int64) []topic.Batch {
+	b.tb.Helper()
+	positions := make([]int64, b.topic.Partitions())
+	for p := range positions {
+		positions[p] = from
+	}
+	r, err := b.topic.OpenMemory(context.Background(), positions)
+	if err != nil {
+		b.tb.Fatal(err)
+	}
+	records, err := r.TryFetch(1 << 20)
+	if err != nil {
+		b.tb.Fatal(err)
+	}
+	var all []topic.Batch
+	for i := range records {
+		batch, err := topic.DecodeBatch(records[i].Data)
+		if err != nil {
+			b.tb.Fatal(err)
+		}
+		for j := range batch.Sentences {
+			if got := Partition(batch.Sentences[j].Group, b.topic.Partitions()); got != records[i].Partition {
+				b.tb.Errorf("a sentence of partition %d is in %d", got, records[i].Partition)
+			}
+		}
+		all = append(all, batch)
+	}
+	return all
+}
+
+func (b *bench) end() (end int64) {
+	_, ends, err := b.topic.Bounds(context.Background())
+	if err != nil {
+		b.tb.Fatal(err)
+	}
+	for _, e := range ends {
+		end = max(end, e)
+	}
+	return end
+}
+
+// marks are those from a position on, as "time" or "time idle", in milliseconds after the start of the bench.
+func (b *bench) marks(from int64) []string {
+	out := []string{}
+	for _, batch := range b.batches(from) {
+		for _, m := range batch.Marks {
+			s := fmt.Sprint(int64(m.Time) - 1_700_000_000_000)
+			if m.Idle {
+				s += " idle"
+			}
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+func timed(id string, after time.Duration) feed.Post {
+	at := feed.Time(1_700_000_000_000).Add(after)
+	return feed.Post{ID: id, Text: "one two three four five " + id, Time: at, Timed: true}
+}
+
+func TestStamps(t *testing.T) {
+	b := newBench(t, 1)
+	now := feed.FromTime(b.now)
+	got := b.write(timed("in time", -time.Hour), timed("nearly", time.Minute), timed("future", time.Minute+1e6),
+		feed.Post{ID: "none", Text: "x"}, feed.Post{ID: "record", Text: "x", Time: 5}, feed.Post{ID: "record ahead", Text: "x", Time: now + 60_001})
+	type stamp struct {
+		ID       string
+		Time     feed.Time
+		Adjusted bool
+	}
+	var stamps []stamp
+	for _, p := range got {
+		stamps = append(stamps, stamp{p.ID, p.Time, p.Adjusted})
+	}
+	want := []stamp{
+		{"in time", now - 3_600_000, false}, {"nearly", now + 60_000, false}, {"future", now, true},
+		{"none", now, false}, {"record", 5, false}, {"record ahead", now, false},
+	}
+	if diff := cmp.Diff(want, stamps); diff != "" {
+		t.Error(diff)
+	}
+	// Written again later, as after a failure, they keep what they have.
+	b.now = b.now.Add(time.Hour)
+	again := b.write(got...)
+	for i := range again {
+		if again[i].Time != want[i].Time || again[i].Adjusted != want[i].Adjusted {
+			t.Errorf("post %s: got %v, want %v", again[i].ID, again[i].Time, want[i].Time)
+		}
+	}
+}
+
+func TestMarksComeAfterWhatTheySpeakOf(t *testing.T) {
+	b := newBench(t, 2)
+	b.write(timed("a", 1*time.Second), timed("b", 2*time.Second))
+	if got := b.marks(0); len(got) > 0 {
+		t.Errorf("marks %v after two posts, want none", got)
+	}
+	b.now = b.now.Add(time.Minute)
+	from := b.end()
+	b.write(timed("c", 3*time.Second))
+	batches := b.batches(from)
+	if n := len(batches); n != 3 || len(batches[0].Sentences) != 1 || len(batches[1].Marks) != 1 || len(batches[2].Marks) != 1 {
+		t.Fatalf("got %+v, want a sentence and behind it a mark in each partition", batches)
+	}
+	if diff := cmp.Diff([]string{"1000", "1000"}, b.marks(from)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestTick(t *testing.T) {
+	b := newBench(t, 1)
+	b.write(timed("a", 0), timed("b", 0), timed("c", 0))
+	steps := []struct {
+		after time.Duration
+		post  bool
+		want  []string
+	}{
+		{500 * time.Millisecond, true, []string{}},     // the last mark is young
+		{400 * time.Millisecond, false, []string{}},    // and still is
+		{100 * time.Millisecond, false, []string{"0"}}, // now it is a second old
+		{10 * time.Second, false, []string{}},          // nothing new to say
+		{20 * time.Second, false, []string{"0 idle"}},  // 30.5 s without posts
+		{40 * time.Second, false, []string{}},          // said already
+		{time.Second, true, []string{"0"}},             // active again, with the post itself
+		{29 * time.Second, false, []string{}},          // not idle yet
+		{1001 * time.Millisecond, false, []string{"0 idle"}},
+	}
+	for i, step := range steps {
+		from := b.end()
+		b.now = b.now.Add(step.after)
+		if step.post {
+			b.write(timed(fmt.Sprint("p", i), 0))
+		}
+		b.split.Tick(context.Background(), b.now)
+		if diff := cmp.Diff(step.want, b.marks(from)); diff != "" {
+			t.Errorf("step %d: %s", i, diff)
+		}
+	}
+}
+
+func TestTooShortSentencesAreCountedOnce(t *testing.T) {
+	b := newBench(t, 3)
+	b.write(feed.Post{ID: "1", Text: "one two three four five\nhi\nsix seven eight nine ten\nho"}, feed.Post{ID: "2", Text: "hm"})
+	b.write(feed.Post{ID: "3", Text: "ha"})
+	sentences, short := 0, 0
+	for _, batch := range b.batches(0) {
+		sentences += len(batch.Sentences)
+		short += batch.TooShort
+	}
+	if sentences != 2 || short != 4 {
+		t.Errorf("got %d sentences and %d too short, want 2 and 4", sentences, short)
+	}
+}
+
+func TestRecordsStaySmall(t *testing.T) {
+	b := newBench(t, 2)
+	var posts []feed.Post
+	for i := range 3000 {
+		p := timed(fmt.Sprint(i), 0)
+		p.Text += strings.Repeat(" lorem", 100)
+		posts = append(posts, p)
+	}
+	b.write(posts...)
+	seen := 0
+	for _, batch := range b.batches(0) {
+		size := len(batch.Append(nil))
+		if size > maxRecord*5/4 {
+			t.Errorf("a record of %d bytes", size)
+		}
+		seen += len(batch.Sentences)
+	}
+	if seen < len(posts) {
+		t.Errorf("got %d sentences of %d posts", seen, len(posts))
+	}
+}
+
+// failing is a topic whose next appends fail.
+type failing struct {
+	topic.Topic
+	errs []error
+}
+
+func (f *failing) Append(ctx context.Context, records []topic.Record) error {
+	if len(f.errs) > 0 {
+		err := f.errs[0]
+		f.errs = f.errs[1:]
+		return err
+	}
+	return f.Topic.Append(ctx, records)
+}
+
+func TestAppendIsTriedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lost := errors.New("connection lost")
+		for _, test := range []struct {
+			errs []error
+			want error
+		}{
+			{[]error{lost}, nil},
+			{[]error{lost, lost}, nil},
+			{[]error{lost, lost, lost}, lost},
+			{[]error{fmt.Errorf("append: %w", topic.ErrFull)}, topic.ErrFull},
+		} {
+			b := newBench(t, 1)
+			s := b.mustNew(&failing{b.topic, test.errs})
+			err := s.Write(context.Background(), []feed.Post{timed("a", 0)}, "s")
+			if !errors.Is(err, test.want) {
+				t.Errorf("after %v: got %v, want %v", test.errs, err, test.want)
+			}
+			if _, known := s.source("s").clock.Time(); known || s.source("s").pending != (err == nil) {
+				t.Errorf("after %v: the clock speaks of what is not durable", test.errs)
+			}
+		}
+	})
+}
+
+func TestLateIsBehindTheLeastClock(t *testing.T) {
+	b := newBench(t, 1)
+	wantLate := func(at time.Duration, want int) {
+		t.Helper()
+		if got := b.split.late([]feed.Post{timed("x", at)}); got != want {
+			t.Errorf("a post at %v: got %d late, want %d", at, got, want)
+		}
+	}
+	wantLate(-time.Hour, 0) // nobody has a clock yet
+	b.write(timed("a", time.Minute), timed("b", time.Minute), timed("c", time.Minute))
+	wantLate(-4*time.Minute, 0)
+	wantLate(-4*time.Minute-time.Millisecond, 1)
+	slower := []feed.Post{timed("d", 0), timed("e", 0), timed("f", 0)}
+	if err := b.split.Write(context.Background(), slower, "other"); err != nil {
+		t.Fatal(err)
+	}
+	wantLate(-5*time.Minute, 0)
+	wantLate(-5*time.Minute-time.Millisecond, 1)
+	b.now = b.now.Add(time.Minute)
+	b.write(timed("g", time.Minute))
+	b.split.Tick(context.Background(), b.now) // the other one is idle now
+	wantLate(-4*time.Minute-time.Millisecond, 1)
+}
+
+func TestDelete(t *testing.T) {
+	b := newBench(t, 1)
+	control := topic.NewMemory(topic.MemoryConfig{})
+	s, err := New(Config{Sentences: b.topic, Control: control})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []topic.Tombstone{{Source: "x", Post: "p"}, {Post: "q"}}
+	if err := s.Delete(context.Background(), want); err != nil {
+		t.Fatal(err)
+	}
+	r, err := control.OpenMemory(context.Background(), []int64{0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, err := r.TryFetch(10)
+	if err != nil || len(records) != 1 {
+		t.Fatalf("got %d records, error %v, want 1", len(records), err)
+	}
+	got, err := topic.DecodeTombstones(records[0].Data)
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("error %v, difference %s", err, diff)
+	}
+}
+
+func BenchmarkWrite(b *testing.B) {
+	bench := newBench(b, 4)
+	posts := make([]feed.Post, 1000)
+	for i := range posts {
+		posts[i] = timed(fmt.Sprint(i), time.Duration(i)*time.Millisecond)
+		posts[i].Text += " and some more words for a post of the usual length. A second sentence stands here as well."
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		bench.topic.Truncate(0, 1<<60)
+		if err := bench.split.Write(context.Background(), posts, "s"); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N*len(posts))/b.Elapsed().Seconds(), "posts/s")
+}
