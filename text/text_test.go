@@ -5,7 +5,16 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/text/unicode/norm"
 )
+
+// TestUnicode: golang.org/x/text takes its tables by the version of Go. Other tables change tokens, so they need
+// a new Version; then this test changes with it.
+func TestUnicode(t *testing.T) {
+	if got, want := norm.Version, "15.0.0"; got != want {
+		t.Errorf("Unicode tables: got %s, want %s for Version %d", got, want, Version)
+	}
+}
 
 // tokensOf is the normalised tokens of all sentences of post, the sign of their kind in front: c for characters.
 func tokensOf(post string) []string {
