@@ -139,11 +139,7 @@ func (s *service) open(t *telemetry.Telemetry) (err error) {
 		s.add(f.Path, src, true)
 	}
 	if s.cfg.Ingest.Bluesky.Enabled {
-		src, err := s.bluesky()
-		if err != nil {
-			return err
-		}
-		s.add("bluesky", src, true)
+		s.add("bluesky", s.bluesky(), true)
 	}
 	s.api, err = newAPI(s, t.Metrics())
 	return err

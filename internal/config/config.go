@@ -80,7 +80,7 @@ type File struct {
 // Bluesky is the Jetstream firehose.
 type Bluesky struct {
 	Enabled bool   `yaml:"enabled"`
-	URL     string `yaml:"url"`
+	URL     string `yaml:"url"` // of a Jetstream server; "": a public one
 }
 
 // Default returns the configuration without a file.
@@ -93,7 +93,7 @@ func Default() Config {
 			MaxMatches: 1000, Engine: "auto", Bits: 64, Ones: 1, Texts: true,
 		},
 		Topics: Topics{Partitions: 4, SentenceBytes: 8 << 30, EventBytes: 8 << 30},
-		Ingest: Ingest{Body: 64 << 20, Bluesky: Bluesky{URL: "wss://jetstream2.us-east.bsky.network/subscribe"}},
+		Ingest: Ingest{Body: 64 << 20},
 	}
 }
 
@@ -135,7 +135,7 @@ func (c *Config) Validate() error {
 	want(c.Workers > 0, "workers", "want 1 or more")
 	want(c.Window.Span > 0, "window.span", "want more than 0")
 	want(c.Window.Lateness >= 0, "window.lateness", "want 0 or more")
-	want(c.Window.MinTokens >= 0, "window.min_tokens", "want 0 or more")
+	want(c.Window.MinTokens > 0, "window.min_tokens", "want 1 or more")
 	want(c.Window.MaxMatches >= 0, "window.max_matches", "want 0 (no limit) or more")
 	want(c.Topics.Partitions > 0 && c.Topics.Partitions <= 1024, "topics.partitions", "want 1 to 1024")
 	want(c.Topics.SentenceBytes > 0 && c.Topics.EventBytes > 0, "topics", "want limits of more than 0 bytes")

@@ -1,0 +1,22 @@
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+	"testing"
+)
+
+// runMain makes the test binary behave as the program, so that tests can start it, and kill it, as a process.
+const runMain = "RUN_REFRAIN_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(runMain) == "" {
+		os.Exit(m.Run())
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	program := Main{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
+	os.Exit(program.Run(ctx, os.Args[1:]))
+}
