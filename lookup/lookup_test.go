@@ -369,6 +369,39 @@ func TestTailKeepsTheLatest(t *testing.T) {
 	}
 }
 
+func TestTailTakesRetractedPostsAway(t *testing.T) {
+	top := topic.NewMemory(topic.MemoryConfig{})
+	event := func(later, earlier, first string) topic.Record {
+		m := feed.Match{Later: feed.Occurrence{Post: later}, Earlier: feed.Occurrence{Post: earlier}, First: feed.First{Post: first}}
+		return topic.Record{Data: m.AppendEvent(nil, "d")}
+	}
+	retracted := `{"specversion":"1.0","type":"dev.refrain.retracted.v1","data":{"source":"","post":"gone"}}`
+	err := top.Append(t.Context(), []topic.Record{
+		event("gone", "a", "a"), event("b", "gone", "a"), event("c", "a", "gone"), event("d", "a", "a"),
+		{Data: []byte(retracted)}, {Data: []byte(`{"type":"dev.refrain.other.v1"}`)}, event("last", "a", "a"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tail := lookup.NewTail(top, 10)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- tail.Run(ctx) }()
+	deadline := time.Now().Add(10 * time.Second)
+	for len(tail.Latest(1)) == 0 && time.Now().Before(deadline) {
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	<-ended
+	var got []string
+	for _, m := range tail.Latest(10) {
+		got = append(got, m.Later.Post)
+	}
+	if diff := cmp.Diff([]string{"last", "d"}, got); diff != "" {
+		t.Errorf("latest (-want +got):\n%s", diff)
+	}
+}
+
 // TestStreamThroughTheAPI runs the real event stream behind the middleware: flushing and deadlines must reach
 // the connection.
 func TestStreamThroughTheAPI(t *testing.T) {

@@ -3,6 +3,7 @@ package lookup
 import (
 	"bytes"
 	_ "embed"
+	"encoding/json"
 	"html/template"
 	"net/http"
 	"strconv"
@@ -16,7 +17,7 @@ const pageEvents = 50
 //go:embed page.html
 var pageHTML string
 
-var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{"percent": percent, "who": who}).Parse(pageHTML))
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{"percent": percent, "who": who, "posts": posts}).Parse(pageHTML))
 
 // pagePolicy lets the page run its own script and talk to its own server, and nothing else.
 const pagePolicy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -25,10 +26,10 @@ const pagePolicy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'u
 func (a *api) page(w http.ResponseWriter, r *http.Request) {
 	var out bytes.Buffer
 	err := pageTemplate.Execute(&out, struct {
-		Events []feed.Match
-		Most   int
-		Type   string
-	}{a.Recent.Latest(pageEvents), pageEvents, feed.ReuseType})
+		Events           []feed.Match
+		Most             int
+		Reuse, Retracted string
+	}{a.Recent.Latest(pageEvents), pageEvents, feed.ReuseType, retractedType})
 	if err != nil {
 		a.fail(w, r, err)
 		return
@@ -53,4 +54,10 @@ func who(o feed.Occurrence) string {
 		name = o.Author + " · " + name
 	}
 	return name
+}
+
+// posts names the posts that an event shows, for the page's script to take it away when one is retracted.
+func posts(m feed.Match) (string, error) {
+	b, err := json.Marshal([][2]string{{m.Later.Source, m.Later.Post}, {m.Earlier.Source, m.Earlier.Post}, {m.First.Source, m.First.Post}})
+	return string(b), err
 }

@@ -2,7 +2,9 @@ package lookup
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -67,17 +69,44 @@ func (t *Tail) run(ctx context.Context) error {
 }
 
 func (t *Tail) add(records []topic.Record) {
-	matches := make([]feed.Match, 0, len(records))
-	for _, r := range records {
-		m, err := feed.DecodeEvent(r.Data)
-		if err != nil {
-			slog.Warn("page of events: unreadable record left out", "position", r.Position, "error", err)
-			continue
-		}
-		matches = append(matches, m)
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.ring = append(t.ring, matches...)
+	for _, r := range records {
+		if err := t.apply(r.Data); err != nil {
+			slog.Warn("page of events: unreadable record left out", "position", r.Position, "error", err)
+		}
+	}
 	t.ring = slices.Clone(t.ring[max(0, len(t.ring)-t.size):])
+}
+
+// apply takes in one event: a match is shown, a retraction takes away what shows the post, others are not ours.
+func (t *Tail) apply(data []byte) error {
+	var e struct {
+		Type string
+		Data struct{ Source, Post string }
+	}
+	if err := json.Unmarshal(data, &e); err != nil {
+		return fmt.Errorf("event: %w", err)
+	}
+	switch e.Type {
+	case retractedType:
+		t.ring = slices.DeleteFunc(t.ring, func(m feed.Match) bool { return shows(&m, e.Data.Source, e.Data.Post) })
+	case feed.ReuseType:
+		m, err := feed.DecodeEvent(data)
+		if err != nil {
+			return err
+		}
+		t.ring = append(t.ring, m)
+	}
+	return nil
+}
+
+// retractedType is the CloudEvents type that says that a post has been deleted.
+const retractedType = "dev.refrain.retracted.v1"
+
+// shows reports whether m shows anything of a post.
+func shows(m *feed.Match, source, post string) bool {
+	return m.Later.Source == source && m.Later.Post == post ||
+		m.Earlier.Source == source && m.Earlier.Post == post ||
+		m.First.Source == source && m.First.Post == post
 }

@@ -285,10 +285,18 @@ func TestEventsLeavesDeletedPostsOut(t *testing.T) {
 	top := topic.NewMemory(topic.MemoryConfig{})
 	appendPosts(t, top, names(0, 4)...)
 	_, url := serve(t, publish.EventsConfig{Topic: top, Deleted: func(source, post string) bool {
-		return source == "x" && (post == "p1" || post == "witness of p2")
+		return post == "" || source == "x" && (post == "p1" || post == "witness of p2")
 	}})
 	if got, _ := connect(t, url+"?from=start&until=now").posts(t, -1); !cmp.Equal(got, []string{"p0", "p3"}) {
 		t.Errorf("events %v", got)
+	}
+	retracted := `{"type":"dev.refrain.retracted.v1","data":{"source":"x","post":"p1"}}`
+	if err := top.Append(t.Context(), []topic.Record{{Data: []byte(retracted)}}); err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(connect(t, url+"?until=now&format=ndjson", "Last-Event-ID", "3").Body)
+	if err != nil || string(b) != retracted+"\n" {
+		t.Errorf("behind the last match: %q, %v; want the retraction", b, err)
 	}
 }
 
@@ -370,10 +378,10 @@ func TestEventsSlowClientOnlySlowsItself(t *testing.T) {
 	_ = conn.(*net.TCPConn).SetReadBuffer(4096)
 	fmt.Fprintf(conn, "GET /?from=start HTTP/1.1\r\nHost: x\r\n\r\n") // and never reads
 
-	long := strings.Repeat("x", 1<<18) // four times in an event
+	long := strings.Repeat("x", 1<<17) // four times in an event
 	quick := connect(t, url+"?from=start")
 	quick.lines.Buffer(nil, 8<<20)
-	for i := range 12 {
+	for i := range 16 {
 		appendPosts(t, top, fmt.Sprint(i, long))
 		if got, _ := quick.posts(t, 1); !strings.HasPrefix(got[0], fmt.Sprint(i, "x")) {
 			t.Fatalf("the quick client got %.10q, want event %d", got[0], i)

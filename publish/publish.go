@@ -9,6 +9,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"refrain/feed"
 )
 
 // Sink is a place where events go.
@@ -42,9 +44,10 @@ func open(event []byte) (envelope, error) {
 	return e, nil
 }
 
-// mentions reports whether e speaks of a deleted post.
+// mentions reports whether e is a match that shows a deleted post. Other events pass: a retraction names the post
+// that it retracts.
 func (e *envelope) mentions(deleted Deleted) bool {
 	d := &e.Data
-	return deleted != nil &&
+	return deleted != nil && e.Type == feed.ReuseType &&
 		(deleted(d.Later.Source, d.Later.Post) || deleted(d.Earlier.Source, d.Earlier.Post) || deleted(d.First.Source, d.First.Post))
 }
