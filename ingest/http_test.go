@@ -233,6 +233,22 @@ func TestHTTPGivesPostsTheirTimeAndSource(t *testing.T) {
 	}
 }
 
+func TestHTTPHandsOnTheTrace(t *testing.T) {
+	s := mustServe(t, ingest.HTTPConfig{}, durable)
+	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	send(t, s.url, strings.NewReader(post("1")), "traceparent", parent)
+	send(t, s.url, strings.NewReader(post("2")))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	// Without a tracer provider there are no spans of our own, and the client's goes through.
+	if got := s.batches[0].Trace; got != parent {
+		t.Errorf("traceparent %q, want %q", got, parent)
+	}
+	if got := s.batches[1].Trace; got != "" {
+		t.Errorf("traceparent %q without one", got)
+	}
+}
+
 func TestHTTPRejectsLinesAndGoesOn(t *testing.T) {
 	s := mustServe(t, ingest.HTTPConfig{MaxText: 100, MaxPost: 500}, durable)
 	body := post("0") + "\n" +

@@ -53,7 +53,9 @@ func (h *HTTP) servePosts(w http.ResponseWriter, r *http.Request) {
 		h.writeFailure(w, r, &answer{}, err)
 		return
 	}
-	u := &upload{h: h, ctx: r.Context(), answer: answer{all: all, limit: h.cfg.MaxResults}}
+	ctx, span := startSpan(r, "POST /v1/posts")
+	defer span.End()
+	u := &upload{h: h, ctx: ctx, answer: answer{all: all, limit: h.cfg.MaxResults}}
 	err = errors.Join(u.read(b), u.settle())
 	if r.Context().Err() != nil {
 		return // nobody is left to be answered
@@ -222,7 +224,7 @@ func (h *HTTP) send(ctx context.Context, b *Batch) (<-chan error, error) {
 	acked := make(chan error, 1)
 	var once sync.Once
 	counted := Batch{Posts: b.Posts, Rejected: b.Rejected}
-	b.Partition = HTTPPartition
+	b.Partition, b.Trace = HTTPPartition, traceparent(ctx)
 	b.Ack = func(err error) {
 		once.Do(func() {
 			<-h.slots
@@ -264,7 +266,9 @@ func (h *HTTP) serveDelete(w http.ResponseWriter, r *http.Request) {
 	if q := r.URL.Query(); q.Has("source") {
 		source = q.Get("source")
 	}
-	u := &upload{h: h, ctx: r.Context(), open: part{
+	ctx, span := startSpan(r, "DELETE /v1/posts/{id}")
+	defer span.End()
+	u := &upload{h: h, ctx: ctx, open: part{
 		batch:   Batch{Deleted: []Tombstone{{Source: source, ID: r.PathValue("id")}}},
 		results: make([]result, 1),
 	}}

@@ -28,6 +28,9 @@ type Batch struct {
 	Notes    []Note
 	Deleted  []Tombstone
 
+	// Trace is the W3C traceparent of the request that the batch came with, "" without one.
+	Trace string
+
 	// Ack is called once: with nil when everything in the batch is durable, else with the reason why not.
 	// Sources set it always; Done tolerates a nil one, as in a batch made by hand.
 	Ack func(error)
