@@ -116,12 +116,6 @@ func TestMutants(t *testing.T) {
 	ends := func(t text.Threshold, span, lateness time.Duration) (sim.Rows, error) {
 		return sim.NewBrute(t, span, lateness, sim.KeepEnds), nil
 	}
-	exact := subject(seam{}, bruteRows)
-	worker := exact.Worker
-	exact.Worker = func(e sim.Env) (sim.Worker, error) {
-		e.Delta = 1 // ns; appends are in flight for up to half of the right one
-		return worker(e)
-	}
 	tests := []struct {
 		name string
 		s    sim.Subject
@@ -133,7 +127,6 @@ func TestMutants(t *testing.T) {
 		{"state stored before the events are durable", subject(seam{commitFirst: true}, bruteRows)},
 		{"marks count when received", subject(seam{marksEarly: true}, bruteRows)},
 		{"idle here hides what is active there", subject(seam{idleAlone: true}, bruteRows)},
-		{"stamps taken for exact", exact},
 		{"rows not replayed", subject(seam{replayLate: true}, bruteRows)},
 	}
 	for _, test := range tests {

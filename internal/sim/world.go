@@ -114,7 +114,10 @@ func (w *world) interleave() {
 	}
 	w.depth++
 	defer func() { w.depth-- }()
-	w.turn()
+	w.goBy(time.Duration(w.IntN(500)) * time.Millisecond)
+	for range 1 + w.IntN(3) {
+		w.turn()
+	}
 }
 
 // tick lets the writer write marks. Meanwhile no batch of a source can go out: the writer would make it wait.
@@ -138,7 +141,12 @@ func (w *world) pass() {
 	if w.IntN(6) == 0 {
 		d = time.Duration(w.IntN(200)) * time.Second
 	}
-	if limit := w.limit(nil).Time(); w.plan.Live && w.now.Add(d).After(limit) {
+	w.goBy(d)
+}
+
+// goBy keeps the present where it makes no post on its way too late.
+func (w *world) goBy(d time.Duration) {
+	if w.plan.Live && w.now.Add(d).After(w.limit(nil).Time()) {
 		return
 	}
 	w.now = w.now.Add(d)

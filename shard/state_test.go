@@ -1,0 +1,75 @@
+package shard
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/zeebo/xxh3"
+
+	"refrain/topic"
+)
+
+func exampleState() State {
+	s := State{Partition: 2, Look: []int64{0, 70, 1 << 40}, ReplayFrom: 12, Control: 3, Marks: newMarks(3)}
+	s.Marks.meet(0, 100, []topic.Mark{{Source: "a", Time: 5}, {Source: "b", Time: -6, Idle: true}})
+	s.Marks.meet(1, 200, []topic.Mark{{Source: "a", Time: 7}})
+	s.Marks.meet(2, 300, []topic.Mark{{Source: "a", Time: 9, Idle: true}})
+	s.Marks.clock, s.Marks.known = 4, true
+	return s
+}
+
+var stateDiff = cmp.AllowUnexported(Marks{}, met{})
+
+func TestStateRoundTrip(t *testing.T) {
+	for _, want := range []State{exampleState(), {Look: []int64{0}, Marks: newMarks(1)}} {
+		got, err := DecodeState(want.Append([]byte("head"))[4:])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(&want, got, stateDiff); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestStateDamaged(t *testing.T) {
+	s := exampleState()
+	data := s.Append(nil)
+	for i := range data {
+		damaged := bytes.Clone(data)
+		damaged[i] ^= 0x40
+		if _, err := DecodeState(damaged); !errors.Is(err, ErrState) {
+			t.Errorf("byte %d changed: got %v", i, err)
+		}
+		if _, err := DecodeState(data[:i]); !errors.Is(err, ErrState) {
+			t.Errorf("cut at %d: got %v", i, err)
+		}
+	}
+}
+
+func FuzzDecodeState(f *testing.F) {
+	for _, s := range []State{exampleState(), {Look: []int64{0}, Marks: newMarks(1)}} {
+		data := s.Append(nil)
+		f.Add(data)
+		f.Add(data[:len(data)-8])
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		sealed := binary.LittleEndian.AppendUint64(bytes.Clone(data), xxh3.Hash(data))
+		for _, b := range [][]byte{data, sealed} {
+			s, err := DecodeState(b)
+			if err != nil {
+				if !errors.Is(err, ErrState) {
+					t.Errorf("got %v", err)
+				}
+				continue
+			}
+			again, err := DecodeState(s.Append(nil))
+			if diff := cmp.Diff(s, again, stateDiff); err != nil || diff != "" {
+				t.Errorf("written and read again: error %v, difference %s", err, diff)
+			}
+		}
+	})
+}

@@ -1,0 +1,362 @@
+package shard
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"refrain/feed"
+	"refrain/internal/sim"
+	"refrain/split"
+	"refrain/text"
+	"refrain/topic"
+)
+
+// route is split and some workers over in-process topics, with a clock of its own.
+type route struct {
+	tb                            testing.TB
+	now                           time.Time
+	sentences, events, tombstones *topic.Memory
+	store                         *topic.MemoryStore
+	split                         *split.Split
+	log                           bytes.Buffer
+}
+
+func newRoute(tb testing.TB, partitions int, ordered bool) *route {
+	tb.Helper()
+	r := &route{tb: tb, now: time.UnixMilli(1_700_000_000_000).UTC(), store: &topic.MemoryStore{}}
+	r.sentences = topic.NewMemory(topic.MemoryConfig{Partitions: partitions, Ordered: ordered})
+	r.events = topic.NewMemory(topic.MemoryConfig{})
+	r.tombstones = topic.NewMemory(topic.MemoryConfig{})
+	s, err := split.New(split.Config{Sentences: r.sentences, Control: r.tombstones, Now: func() time.Time { return r.now }})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	r.split = s
+	return r
+}
+
+func (r *route) config(owned ...int) Config {
+	return Config{
+		Sentences: r.sentences, Events: r.events, Control: r.tombstones, Store: r.store, Owned: owned,
+		Rows: func(int) (Rows, error) {
+			return sim.NewBrute(text.Threshold{Num: 4, Den: 5}, time.Hour, 5*time.Minute, sim.KeepAll), nil
+		},
+		Span: time.Hour, Lateness: 5 * time.Minute, Deployment: "test", Poll: time.Millisecond,
+		Now: func() time.Time { return r.now }, Logger: slog.New(slog.NewTextHandler(&r.log, nil)),
+	}
+}
+
+func (r *route) mustOpen(cfg Config) *Worker {
+	r.tb.Helper()
+	w, err := Open(context.Background(), cfg)
+	if err != nil {
+		r.tb.Fatal(err)
+	}
+	r.tb.Cleanup(func() { w.Close() })
+	return w
+}
+
+func (r *route) mustStep(w *Worker) {
+	r.tb.Helper()
+	if err := w.Step(context.Background()); err != nil {
+		r.tb.Fatal(err)
+	}
+}
+
+// post writes a post of one sentence, so long after a time that lies well in the past.
+func (r *route) post(id, words string, after time.Duration) {
+	r.tb.Helper()
+	p := feed.Post{ID: id, Text: words, Time: feed.Time(1_690_000_000_000).Add(after), Timed: true}
+	r.now = r.now.Add(time.Second)
+	if err := r.split.Write(context.Background(), []feed.Post{p}, "s"); err != nil {
+		r.tb.Fatal(err)
+	}
+}
+
+// out is what the event topic holds.
+func (r *route) out() []string {
+	r.tb.Helper()
+	reader, err := r.events.OpenMemory(context.Background(), []int64{0})
+	if err != nil {
+		r.tb.Fatal(err)
+	}
+	records, err := reader.TryFetch(1 << 20)
+	if err != nil {
+		r.tb.Fatal(err)
+	}
+	all := []string{}
+	for i := range records {
+		all = append(all, string(records[i].Data))
+	}
+	return all
+}
+
+const words = "one two three four five"
+
+func TestOwners(t *testing.T) {
+	if diff := cmp.Diff([][]int{{0, 2, 4}, {1, 3}}, Owners(5, 2)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestOpenWantsWhatItNeeds(t *testing.T) {
+	_, err := Open(context.Background(), Config{})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{"sentence topic", "event topic", "store", "rows", "owned partition", "span"} {
+		if !strings.Contains(err.Error(), "no "+want) {
+			t.Errorf("%v does not mention %q", err, want)
+		}
+	}
+	r := newRoute(t, 2, true)
+	for _, owned := range [][]int{{2}, {-1}, {1, 1}} {
+		if _, err := Open(context.Background(), r.config(owned...)); err == nil {
+			t.Errorf("partitions %v owned: no error", owned)
+		}
+	}
+}
+
+// TestPartitionsCannotChange: rows of four partitions are not those of two.
+func TestPartitionsCannotChange(t *testing.T) {
+	r := newRoute(t, 4, true)
+	r.post("a", words, 0)
+	r.mustStep(r.mustOpen(r.config(0, 1, 2, 3)))
+	fewer := newRoute(t, 2, true)
+	fewer.store = r.store
+	_, err := Open(context.Background(), fewer.config(0))
+	if err == nil || !strings.Contains(err.Error(), "number of partitions") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestHolds: the rows of q are ready for x when they reach the end that was reported after x came, or a record
+// stamped more than δ after it; never before somebody has asked.
+func TestHolds(t *testing.T) {
+	const second = int64(time.Second)
+	x := &item{stamp: 100 * second, ends: []int64{5, 8}}
+	for _, test := range []struct {
+		insert, stamp int64
+		want          bool
+	}{{7, 100, false}, {8, 100, true}, {7, 110, false}, {7, 111, true}} {
+		q := &partition{id: 1, insert: test.insert, stamp: test.stamp * second}
+		if got := q.holds(x, 10*time.Second); got != test.want {
+			t.Errorf("inserted to %d, stamp %d: got %v", test.insert, test.stamp, got)
+		}
+	}
+}
+
+// TestLostWindow: retention has dropped records that the window needs. The worker says so and goes on.
+func TestLostWindow(t *testing.T) {
+	for _, ordered := range []bool{true, false} {
+		r := newRoute(t, 1, ordered)
+		r.post("a", words, 0)
+		w := r.mustOpen(r.config(0))
+		r.mustStep(w)
+		r.post("b", words, time.Minute)
+		r.sentences.Truncate(0, 2)
+		if r.log.Len() > 0 {
+			t.Errorf("logged too early: %s", &r.log)
+		}
+		w = r.mustOpen(r.config(0))
+		if !strings.Contains(r.log.String(), "records of the window are lost") {
+			t.Errorf("ordered %v: logged %q", ordered, &r.log)
+		}
+		r.post("c", words, 2*time.Minute)
+		r.mustStep(w)
+		r.post("d", words, 3*time.Minute)
+		r.mustStep(w)
+		if n := len(r.out()); n != 1 {
+			t.Errorf("ordered %v: got %d events, want that of d", ordered, n)
+		}
+	}
+}
+
+// TestLostWhileReading: the same, seen by a reader that was overtaken.
+func TestLostWhileReading(t *testing.T) {
+	r := newRoute(t, 1, false)
+	w := r.mustOpen(r.config(0))
+	r.mustStep(w)
+	r.post("a", words, 0)
+	r.post("b", words, time.Minute)
+	r.sentences.Truncate(0, 1)
+	r.mustStep(w)
+	r.mustStep(w)
+	if !strings.Contains(r.log.String(), "records of the window are lost") {
+		t.Errorf("logged %q", &r.log)
+	}
+	r.post("c", words, 2*time.Minute)
+	r.mustStep(w)
+	if n := len(r.out()); n != 1 {
+		t.Errorf("got %d events, want c's with b", n)
+	}
+}
+
+// TestUnreadableRecord: one that no reading mends is left out loudly; one of a newer program stops the worker.
+func TestUnreadableRecord(t *testing.T) {
+	r := newRoute(t, 1, true)
+	mustAppend := func(data []byte) {
+		if err := r.sentences.Append(context.Background(), []topic.Record{{Data: data}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.post("a", words, 0)
+	mustAppend([]byte("RB\x01 nonsense"))
+	r.post("b", words, time.Minute)
+	newer := (&topic.Batch{}).Append(nil)
+	newer[2] = 99
+	mustAppend(newer)
+	w := r.mustOpen(r.config(0))
+	r.mustStep(w)
+	if n := len(r.out()); n != 1 || !strings.Contains(r.log.String(), "unreadable sentence record") {
+		t.Errorf("got %d events, log %q", n, &r.log)
+	}
+	if err := w.Run(context.Background()); !errors.Is(err, topic.ErrBatchFormat) {
+		t.Errorf("got %v, want ErrBatchFormat", err)
+	}
+}
+
+func TestDeletedPosts(t *testing.T) {
+	r := newRoute(t, 2, true)
+	w := r.mustOpen(r.config(0, 1))
+	r.post("a", words, 0)
+	r.mustStep(w)
+	if err := r.split.Delete(context.Background(), []topic.Tombstone{{Post: "a"}, {Post: "c"}}); err != nil {
+		t.Fatal(err)
+	}
+	r.now = r.now.Add(time.Minute)
+	r.mustStep(w)
+	r.post("b", words, time.Minute)   // a is gone
+	r.post("c", words, 2*time.Minute) // deleted before it came
+	r.mustStep(w)
+	want := func(posts ...string) {
+		t.Helper()
+		out := r.out()
+		if len(out) != len(posts) {
+			t.Fatalf("got %d events, want retractions of %v: %s", len(out), posts, out)
+		}
+		for i, post := range posts {
+			if !strings.Contains(out[i], RetractedType) || !strings.Contains(out[i], fmt.Sprintf(`"post":%q`, post)) {
+				t.Errorf("got %s, want the retraction of %q", out[i], post)
+			}
+		}
+	}
+	want("a", "c")
+	if !w.Deleted("", "a") || w.Deleted("", "b") {
+		t.Error("the worker does not know what is deleted")
+	}
+	// After a restart the tombstones hold, and are not said again.
+	w = r.mustOpen(r.config(0, 1))
+	r.mustStep(w)
+	want("a", "c")
+	r.post("d", words, 3*time.Minute)
+	r.mustStep(w)
+	if out := r.out(); len(out) != 3 || !strings.Contains(out[2], `"post":"b"`) {
+		t.Errorf("got %s, want d to repeat b alone", out)
+	}
+}
+
+func TestMatchStoresNothing(t *testing.T) {
+	r := newRoute(t, 3, true)
+	w := r.mustOpen(r.config(0, 1, 2))
+	r.post("a", words, 0)
+	r.mustStep(w)
+	var s text.Splitter
+	asked, _ := s.Sentences(nil, &feed.Post{ID: "?", Text: words, Time: 1_690_000_000_000 + 60_000}, 4)
+	for range 2 {
+		got, err := w.Match(context.Background(), asked)
+		if err != nil || len(got) != 1 {
+			t.Errorf("got %d matches, error %v, want 1", len(got), err)
+		}
+	}
+	if n := len(r.out()); n > 0 {
+		t.Errorf("%d events", n)
+	}
+}
+
+// TestRunGoesOnUntilTold lets workers run as a process does, and waits for what they were given.
+func TestRunGoesOnUntilTold(t *testing.T) {
+	for _, ordered := range []bool{true, false} {
+		r := newRoute(t, 4, ordered)
+		var logs [2]bytes.Buffer
+		ctx, stop := context.WithCancel(context.Background())
+		var workers []*Worker
+		ended := make(chan error, 2)
+		for i, owned := range Owners(4, 2) {
+			cfg := r.config(owned...)
+			cfg.Now, cfg.Logger, cfg.Parallel = time.Now, slog.New(slog.NewTextHandler(&logs[i], nil)), true
+			cfg.Commit = time.Hour // only the end stores
+			w := r.mustOpen(cfg)
+			workers = append(workers, w)
+			go func() { ended <- w.Run(ctx) }()
+		}
+		for i := range 50 {
+			r.post(fmt.Sprint("p", i), words, time.Duration(i)*time.Second)
+		}
+		_, ends, err := r.sentences.Bounds(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, w := range workers {
+			if err := w.WaitFor(ctx, ends); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var ids []string
+		for _, e := range r.out() {
+			m, err := feed.DecodeEvent([]byte(e))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, m.ID.String())
+		}
+		slices.Sort(ids)
+		if n := len(slices.Compact(ids)); n != 49 {
+			t.Errorf("ordered %v: got %d events, want 49", ordered, n)
+		}
+		stop()
+		for range workers {
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+		}
+		if err := workers[0].WaitFor(ctx, []int64{1 << 40, 0, 0, 0}); !errors.Is(err, context.Canceled) {
+			t.Errorf("waiting for what never comes: got %v", err)
+		}
+		data, err := r.store.Get(context.Background(), stateKey(3))
+		if err != nil || data == nil {
+			t.Fatalf("no state stored: %v", err)
+		}
+		if s, err := DecodeState(data); err != nil || s.Look[3] != ends[3] && !ordered {
+			t.Errorf("got %+v, %v, want everything looked up: %v", s, err, ends)
+		}
+	}
+}
+
+// TestReplayFromFollowsTheWindow: what has left the window is not replayed.
+func TestReplayFromFollowsTheWindow(t *testing.T) {
+	r := newRoute(t, 1, true)
+	w := r.mustOpen(r.config(0))
+	for i := range 200 {
+		r.post(fmt.Sprint("p", i), words, time.Duration(i)*time.Minute)
+		r.mustStep(w)
+	}
+	q := w.owned[0]
+	clock, _ := q.state.Marks.Clock()
+	horizon := clock.Add(-65 * time.Minute)
+	if n := len(q.window); n < 65 || n > 70 || q.window[0].newest < horizon {
+		t.Errorf("%d records in the window, the first at %v, want those from %v on", n, q.window[0].newest, horizon)
+	}
+	if got, want := q.state.ReplayFrom, q.window[0].position; got != want || got == 0 {
+		t.Errorf("replay from %d, want %d", got, want)
+	}
+}
