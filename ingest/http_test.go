@@ -32,7 +32,7 @@ type server struct {
 }
 
 // mustServe starts a server whose batches are acknowledged with what ack returns.
-func mustServe(t *testing.T, cfg ingest.HTTPConfig, ack func(ingest.Batch) error) *server {
+func mustServe(t testing.TB, cfg ingest.HTTPConfig, ack func(ingest.Batch) error) *server {
 	t.Helper()
 	s := &server{HTTP: ingest.NewHTTP(cfg), ended: make(chan error, 1)}
 	web := httptest.NewServer(s.HTTP)
@@ -60,7 +60,7 @@ func (s *server) take(ack func(ingest.Batch) error) {
 }
 
 // stop shuts down, once, and wants Next to end.
-func (s *server) stop(t *testing.T) {
+func (s *server) stop(t testing.TB) {
 	t.Helper()
 	if s.Shutdown(context.Background()) != nil {
 		return // the test did it
@@ -112,7 +112,7 @@ type line struct {
 }
 
 // send posts a body; header holds names and values in turn.
-func send(t *testing.T, url string, body io.Reader, header ...string) reply {
+func send(t testing.TB, url string, body io.Reader, header ...string) reply {
 	t.Helper()
 	req, err := http.NewRequest("POST", url, body)
 	if err != nil {
