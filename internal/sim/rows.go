@@ -73,10 +73,14 @@ func (b *brute) Lookup(dst []feed.Match, x *feed.Sentence) []feed.Match {
 		}
 		id := feed.EventID("near", later.Source, later.Post, later.Index, later.Group, earlier.Group)
 		if !slices.ContainsFunc(dst[begin:], func(m feed.Match) bool { return m.ID == id }) {
-			dst = append(dst, feed.Match{ID: id, Later: feed.Occurrence{Source: later.Source, Post: later.Post}})
+			dst = append(dst, feed.Match{ID: id, Scheme: "near", Group: earlier.Group, Later: occurrence(later), Earlier: occurrence(earlier)})
 		}
 	}
 	return dst
+}
+
+func occurrence(s *feed.Sentence) feed.Occurrence {
+	return feed.Occurrence{Source: s.Source, Post: s.Post, Time: s.Time, Sentence: s.Index, Text: s.Text}
 }
 
 func (b *brute) Advance(w feed.Time) {
