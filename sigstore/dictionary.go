@@ -11,7 +11,7 @@ type dictionary struct {
 	rows    []uint32 // number -> rows that hold the token now: its document frequency
 	codes   []uint32 // number -> code, model.Words() words each
 	free    []uint32
-	peak    int // largest len(numbers) since the map was made
+	peak    int // largest len(numbers)
 }
 
 func newDictionary(m *hashcodes.Model) *dictionary {
@@ -70,17 +70,8 @@ func (d *dictionary) release(numbers []uint32) {
 	}
 }
 
-// shrink remakes the map when most of it is empty: Go's maps never give memory back.
-func (d *dictionary) shrink() {
-	if d.peak < 1024 || len(d.numbers) > d.peak/4 {
-		return
-	}
-	numbers := make(map[uint64]uint32, len(d.numbers))
-	for id, n := range d.numbers {
-		numbers[id] = n
-	}
-	d.numbers, d.peak = numbers, len(numbers)
-}
+// sparse reports whether most of the dictionary is unused: Go's maps and slices give nothing back by themselves.
+func (d *dictionary) sparse() bool { return d.peak >= 1024 && len(d.numbers) < d.peak/4 }
 
 // bytesPerToken is what one dictionary entry costs: map slot at its usual load, id, count, code, and what an
 // engine may keep to order the tokens.

@@ -2,15 +2,13 @@ package sigstore
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"refrain/feed"
 )
 
 const minTime = feed.Time(math.MinInt64 / 4)
-
-// minRows is the least size of a block that closes because the window has grown; see isFull.
-const minRows = 4096
 
 // Advance moves the clock W on; it never falls. What is older than W - span - lateness may go.
 func (w *Window) Advance(clock feed.Time) {
@@ -54,10 +52,10 @@ func (w *Window) IsLate(t feed.Time) bool { return t < w.clockOr(minTime)-w.late
 // isFull: a block also closes when it holds half of all groups, so that tokens are ordered by frequencies
 // that are not too old, or a sixteenth of the budget.
 func (w *Window) isFull(b *block) bool {
-	if w.cfg.Budget > 0 && len(b.groups) > 64 && w.held/int64(len(w.groups))*int64(b.live) > w.cfg.Budget/parts {
+	if w.cfg.Budget > 0 && len(b.groups) > 64 && w.held/int64(len(w.groups))*int64(b.live) > w.cfg.Budget/int64(w.cfg.cut.parts) {
 		return true
 	}
-	return len(b.groups) >= max(minRows, len(w.groups)/2)
+	return len(b.groups) >= max(w.cfg.cut.minRows, len(w.groups)/2)
 }
 
 // close ends the open block and opens the next. An empty one just goes on.
@@ -102,17 +100,33 @@ func (w *Window) dropOldest(horizon feed.Time) (groups int) {
 	return groups
 }
 
-// shrink gives the memory of the maps back when most of it is unused: Go's maps never do.
+// shrink builds the window anew when most of its maps and arrays is unused.
 func (w *Window) shrink() {
-	w.tokens.shrink()
-	if w.groupsPeak < 1024 || len(w.groups) > w.groupsPeak/4 {
-		return
+	if w.tokens.sparse() || w.groupsPeak >= 1024 && len(w.groups) < w.groupsPeak/4 {
+		w.rebuild()
 	}
-	groups := make(map[feed.Hash]*Group, len(w.groups))
-	for h, g := range w.groups {
-		groups[h] = g
+}
+
+// rebuild numbers the tokens anew and indexes every block again.
+func (w *Window) rebuild() {
+	old, groups := w.tokens, make(map[feed.Hash]*Group, len(w.groups))
+	w.tokens, w.groups = newDictionary(w.cfg.Model), groups
+	for i, b := range w.blocks {
+		w.blocks[i] = &block{index: w.cfg.Engine(w.tokens.rows), opened: b.opened, closed: b.closed, full: b.full}
+		for _, g := range b.groups {
+			if g == nil {
+				continue
+			}
+			for k, n := range g.tokens {
+				g.tokens[k] = w.tokens.take(old.ids[n])
+			}
+			slices.Sort(g.tokens)
+			w.query.sig = w.tokens.sign(w.query.sig, g.tokens)
+			w.blocks[i].add(g, w.query.sig)
+			groups[g.Hash] = g
+		}
 	}
-	w.groups, w.groupsPeak = groups, len(groups)
+	w.groupsPeak = len(groups)
 }
 
 // Forced says what the budget drove out before its time.

@@ -30,8 +30,6 @@ type Group struct {
 	row    uint32
 }
 
-const thinMin = 16
-
 // insert adds an occurrence in order. Posts come nearly in order, so this is nearly always an append.
 func (g *Group) insert(o occurrence, author uint64) {
 	i := g.occ.at(o.key())
@@ -132,7 +130,7 @@ func (g *Group) firstKey() feed.Key {
 func (g *Group) thin(horizon, old, slice feed.Time) int {
 	before := len(g.occ)
 	limit := g.occ.from(old)
-	kept := make(occurrences, 0, len(g.occ)-limit+thinMin)
+	kept := make(occurrences, 0, len(g.occ)-limit+8)
 	for i := g.occ.from(horizon); i < limit; {
 		n := floorDiv(g.occ[i].post.time, slice)
 		j := min(limit, i+g.occ[i:].from((n+1)*slice))
@@ -140,7 +138,6 @@ func (g *Group) thin(horizon, old, slice feed.Time) int {
 		i = j
 	}
 	g.occ, g.seen = append(kept, g.occ[max(limit, g.occ.from(horizon)):]...), nil
-	g.thinAt = max(thinMin, 2*len(g.occ))
 	g.weigh()
 	return before - len(g.occ)
 }

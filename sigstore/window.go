@@ -7,6 +7,7 @@
 package sigstore
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -22,10 +23,20 @@ type Config struct {
 	Model          *hashcodes.Model
 	Engine         Engine
 	OnForced       func(Forced) // told when the budget forces early expiry; may be nil
+
+	cut cut
 }
 
-// slices of time in a span: how finely blocks are cut, and occurrences are thinned.
-const parts = 16
+// cut says how finely the window is cut. It changes no answer; tests set it to odd values.
+type cut struct {
+	parts    int // of a span, in time: blocks, and the slices in which occurrences are thinned
+	minRows  int // least size of a block that closes because the window has grown; see isFull
+	thinFrom int // least number of occurrences of a group that are thinned
+}
+
+func (c cut) withDefaults() cut {
+	return cut{cmp.Or(c.parts, 16), cmp.Or(c.minRows, 4096), cmp.Or(c.thinFrom, 16)}
+}
 
 // Window is not safe for concurrent use.
 type Window struct {
@@ -54,11 +65,12 @@ type Counts struct {
 
 // New returns an empty window.
 func New(cfg Config) *Window {
+	cfg.cut = cfg.cut.withDefaults()
 	w := &Window{
 		cfg: cfg, span: feed.Time(cfg.Span.Milliseconds()), lateness: feed.Time(cfg.Lateness.Milliseconds()),
 		tokens: newDictionary(cfg.Model), groups: map[feed.Hash]*Group{}, expired: minTime,
 	}
-	w.slice = max(1, w.span/parts)
+	w.slice = max(1, w.span/feed.Time(cfg.cut.parts))
 	w.query.Signature, w.query.sig = w.tokens.blank(), w.tokens.blank()
 	w.open()
 	return w
@@ -93,7 +105,7 @@ func (w *Window) Has(x *feed.Sentence) bool {
 }
 
 func (w *Window) birth(x *feed.Sentence) *Group {
-	g := &Group{Hash: x.Group, tokens: make([]uint32, len(x.Tokens)), thinAt: thinMin}
+	g := &Group{Hash: x.Group, tokens: make([]uint32, len(x.Tokens)), thinAt: w.cfg.cut.thinFrom}
 	for i, id := range x.Tokens {
 		g.tokens[i] = w.tokens.take(id)
 	}
@@ -127,6 +139,7 @@ func (w *Window) add(g *Group, x *feed.Sentence) {
 	w.occurrences++
 	if len(g.occ) >= g.thinAt {
 		w.occurrences -= g.thin(w.Horizon(), w.clockOr(minTime)-w.lateness, w.slice)
+		g.thinAt = max(w.cfg.cut.thinFrom, 2*len(g.occ))
 	}
 	w.held += g.held() - before
 }

@@ -1,0 +1,238 @@
+package sigstore
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+	"time"
+
+	"refrain/feed"
+	"refrain/hashcodes"
+	"refrain/text"
+)
+
+var theta = text.Threshold{Num: 3, Den: 5}
+
+func mustModel(tb testing.TB) *hashcodes.Model {
+	tb.Helper()
+	m, err := hashcodes.NewMD5(64, 1)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return m
+}
+
+func newScan(tb testing.TB, cfg Config) *Window {
+	cfg.Model = mustModel(tb)
+	cfg.Engine = Scan(hashcodes.NewBounds(theta, 1), 2)
+	return New(cfg)
+}
+
+// randomSentence has 3 to 8 of 30 tokens.
+func randomSentence(r *rand.Rand, post int, at feed.Time) feed.Sentence {
+	var tokens []uint64
+	for range 3 + r.IntN(6) {
+		tokens = append(tokens, uint64(r.IntN(30)))
+	}
+	tokens = text.Set(tokens)
+	return feed.Sentence{
+		Post: fmt.Sprintf("p%06d", post), Author: fmt.Sprint("a", r.IntN(9)), Time: at, Tokens: tokens,
+		Group: feed.GroupHash(tokens), Text: fmt.Sprint(tokens), Version: uint64(post),
+	}
+}
+
+// pair says that a sentence repeats a group.
+type pair struct {
+	post  string
+	group feed.Hash
+}
+
+// repeats looks x up in w the way the detector does, forwards only.
+func repeats(w *Window, x *feed.Sentence) (pairs []pair) {
+	groups, q := w.Search(x)
+	for _, g := range groups {
+		if !theta.Reaches(q.Overlap(g), len(x.Tokens), g.Size()) {
+			continue
+		}
+		if _, _, ok := w.Earlier(g, x); ok {
+			pairs = append(pairs, pair{x.Post, g.Hash})
+		}
+	}
+	return pairs
+}
+
+// bruteRepeats is what the definition says of x among the sentences before it.
+func bruteRepeats(before []feed.Sentence, x *feed.Sentence, span feed.Time) (pairs []pair) {
+	for i := range before {
+		a := &before[i]
+		p := pair{x.Post, a.Group}
+		if x.Time-a.Time <= span && theta.Reaches(text.Intersection(a.Tokens, x.Tokens), len(a.Tokens), len(x.Tokens)) && !slices.Contains(pairs, p) {
+			pairs = append(pairs, p)
+		}
+	}
+	return pairs
+}
+
+// TestHowTheWindowIsCutChangesNothing: blocks of a few rows or thousands, few slices or many.
+func TestHowTheWindowIsCutChangesNothing(t *testing.T) {
+	const span = 2 * time.Second
+	for _, c := range []cut{{}, {1, 1, 2}, {2, 3, 2}, {16, 7, 4}, {100, 64, 3}, {16, 4096, 16}} {
+		r := rand.New(rand.NewPCG(5, 6))
+		w := newScan(t, Config{Span: span, Lateness: 100 * time.Millisecond, cut: c})
+		var all []feed.Sentence
+		found := 0
+		for i := range 3000 {
+			x := randomSentence(r, i, feed.Time(i*4))
+			got, want := repeats(w, &x), bruteRepeats(all[max(0, i-600):], &x, 2000)
+			if !sameSet(got, want) {
+				t.Fatalf("cut %+v, sentence %d: %d groups repeated, want %d", c, i, len(got), len(want))
+			}
+			found += len(got)
+			w.Insert(&x)
+			w.Advance(x.Time)
+			all = append(all, x)
+		}
+		if s := w.Stats(); found < 500 || s.Groups > 2*600 {
+			t.Errorf("cut %+v: %d repeats found, %d groups left of 600 sentences in the span", c, found, s.Groups)
+		}
+	}
+}
+
+func sameSet(a, b []pair) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for _, p := range a {
+		if !slices.Contains(b, p) {
+			return false
+		}
+	}
+	return true
+}
+
+// longSentence is hardly ever said twice.
+func longSentence(r *rand.Rand, post int, at feed.Time) feed.Sentence {
+	var tokens []uint64
+	for range 12 {
+		tokens = append(tokens, r.Uint64N(200_000))
+	}
+	tokens = text.Set(tokens)
+	return feed.Sentence{
+		Post: fmt.Sprintf("post-%09d", post), Author: fmt.Sprint("author ", r.IntN(2000)), Time: at, Tokens: tokens,
+		Group: feed.GroupHash(tokens), Text: fmt.Sprintf("%090d", r.Uint64()), Version: r.Uint64(),
+	}
+}
+
+func heap() int64 {
+	runtime.GC()
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// TestBytesAreWhatTheHeapHolds: the budget counts what is really there.
+func TestBytesAreWhatTheHeapHolds(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	before := heap()
+	w := newScan(t, Config{Span: 24 * time.Hour, Lateness: time.Minute})
+	for i := range 60_000 {
+		x := longSentence(r, i, feed.Time(i))
+		w.Insert(&x)
+	}
+	held, counted := heap()-before, w.Bytes()
+	if ratio := float64(counted) / float64(held); ratio < 0.8 || ratio > 1.4 {
+		t.Errorf("%d bytes counted, %d on the heap: ratio %.2f", counted, held, ratio)
+	}
+	runtime.KeepAlive(w)
+}
+
+// TestBudgetHolds: what the window counts never stays above the budget, whatever the clock does, and what it
+// dropped is told.
+func TestBudgetHolds(t *testing.T) {
+	const budget = 4 << 20
+	for name, step := range map[string]feed.Time{"clock at a stand": 0, "clock running": 10} {
+		t.Run(name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(9, 10))
+			var told Forced
+			w := newScan(t, Config{Span: 240 * time.Hour, Lateness: time.Minute, Budget: budget, OnForced: func(f Forced) {
+				told.Groups += f.Groups
+				told.Span = f.Span
+			}})
+			for i := range 40_000 {
+				x := longSentence(r, i, feed.Time(i)*step)
+				w.Insert(&x)
+				if w.Bytes() > budget {
+					t.Fatalf("after %d sentences the window holds %d bytes", i, w.Bytes())
+				}
+				if i%100 == 0 && step > 0 {
+					w.Advance(x.Time)
+				}
+			}
+			s := w.Stats()
+			if s.Bytes < budget/2 {
+				t.Errorf("the window holds only %d bytes of its budget", s.Bytes)
+			}
+			if told.Groups == 0 || int64(told.Groups) != s.Counts.Forced || s.Groups+told.Groups != 40_000 {
+				t.Errorf("told of %d groups, counted %d, %d left of 40,000", told.Groups, s.Counts.Forced, s.Groups)
+			}
+			if s.Span >= 240*time.Hour || s.Span < told.Span {
+				t.Errorf("effective span %v, told %v", s.Span, told.Span)
+			}
+		})
+	}
+}
+
+// TestMemoryFollowsTheWindow: after a flood the window shrinks to what lives.
+func TestMemoryFollowsTheWindow(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	before := heap()
+	w := newScan(t, Config{Span: time.Second, Lateness: 0})
+	now := feed.Time(0)
+	say := func(n int, gap feed.Time) int64 {
+		for i := range n {
+			now += gap
+			x := longSentence(r, int(now)*10+i, now)
+			w.Insert(&x)
+			w.Advance(now)
+		}
+		return heap() - before
+	}
+	quiet := say(2000, 10) // 100 a second
+	for i := range 50_000 {
+		x := longSentence(r, -i, now)
+		w.Insert(&x)
+	}
+	flood := heap() - before
+	after := say(2000, 10)
+	if after > quiet*2 || flood < 10*quiet {
+		t.Errorf("%d bytes before the flood, %d in it, %d after", quiet, flood, after)
+	}
+	runtime.KeepAlive(w)
+}
+
+func TestDeleteTakesAPostOut(t *testing.T) {
+	w := newScan(t, Config{Span: time.Hour, Lateness: time.Minute})
+	tokens := []uint64{1, 2, 3, 4}
+	x := func(post string, at feed.Time) *feed.Sentence {
+		return &feed.Sentence{Post: post, Time: at, Tokens: tokens, Group: feed.GroupHash(tokens), Text: "one two three four"}
+	}
+	w.Insert(x("a", 1))
+	w.Insert(x("b", 2))
+	if n := w.Delete("", "a"); n != 1 {
+		t.Errorf("%d occurrences deleted, want 1", n)
+	}
+	g := w.Group(feed.GroupHash(tokens))
+	if shown, _, ok := w.Earlier(g, x("c", 3)); !ok || shown.Post != "b" {
+		t.Errorf("witness %q, want b", shown.Post)
+	}
+	if g.first.Post != "b" {
+		t.Errorf("first is %q after a was deleted", g.first.Post)
+	}
+	w.Delete("", "b")
+	if groups, _ := w.Search(x("c", 3)); len(groups) > 0 || w.Len() != 0 || w.Stats().Occurrences != 0 {
+		t.Errorf("%d groups found, %d left", len(groups), w.Len())
+	}
+}
