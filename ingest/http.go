@@ -37,6 +37,9 @@ type HTTPConfig struct {
 	// AckTimeout is how long a request waits for its last batches to become durable (503); 0 means 30 s.
 	AckTimeout time.Duration
 
+	// ReadTimeout is how long a client may send nothing in the middle of a body (408); 0 means 60 s.
+	ReadTimeout time.Duration
+
 	Now    func() time.Time // the clock for posts without a time; nil means time.Now
 	Logger *slog.Logger     // nil means slog.Default()
 }
@@ -50,6 +53,7 @@ func (c HTTPConfig) withDefaults() HTTPConfig {
 	c.BatchBytes = cmp.Or(c.BatchBytes, 4<<20)
 	c.Queue = cmp.Or(c.Queue, 32)
 	c.Patience = cmp.Or(c.Patience, 2*time.Second)
+	c.ReadTimeout = cmp.Or(c.ReadTimeout, time.Minute)
 	c.AckTimeout = cmp.Or(c.AckTimeout, 30*time.Second)
 	if c.Now == nil {
 		c.Now = time.Now

@@ -383,6 +383,17 @@ func TestHTTPHandsOnBeforeTheBodyEnds(t *testing.T) {
 	}
 }
 
+func TestHTTPBodyThatStandsStill(t *testing.T) {
+	s := mustServe(t, ingest.HTTPConfig{ReadTimeout: 50 * time.Millisecond}, durable)
+	r, w := io.Pipe()
+	defer w.Close()
+	go func() { _, _ = io.WriteString(w, posts(3)+`{"id":"half`) }()
+	got := send(t, s.url, r, ndjson...)
+	if got.Status != 408 || got.Accepted != 3 || got.Next != 4 {
+		t.Errorf("answer %+v, want 408 with three accepted and the fourth next", got)
+	}
+}
+
 func TestHTTPBodyTooLarge(t *testing.T) {
 	s := mustServe(t, ingest.HTTPConfig{MaxBody: 1000, BatchPosts: 2}, durable)
 	r := send(t, s.url, strings.NewReader(posts(100)), ndjson...)

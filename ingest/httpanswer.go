@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"time"
 
 	"refrain/internal/problem"
@@ -117,6 +118,8 @@ func failure(err error) problem.Problem {
 		return problem.Problem{Status: http.StatusRequestEntityTooLarge, Detail: err.Error()}
 	case is(errEncoding):
 		return problem.Problem{Status: http.StatusUnsupportedMediaType, Detail: err.Error()}
+	case is(os.ErrDeadlineExceeded):
+		return problem.Problem{Status: http.StatusRequestTimeout, Detail: "The body stood still for too long." + again}
 	case is(errStopping):
 		return stopping
 	case is(errBusy):

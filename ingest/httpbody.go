@@ -10,6 +10,7 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"time"
 )
 
 // body is a request's body as a scanner, with what was found out about its form.
@@ -96,7 +97,8 @@ func (h *HTTP) decompress(w http.ResponseWriter, r *http.Request) (io.Reader, er
 	if r.ContentLength > h.cfg.MaxBody {
 		return nil, fmt.Errorf("%w: %d bytes, the limit is %d", errTooLarge, r.ContentLength, h.cfg.MaxBody)
 	}
-	sent := http.MaxBytesReader(w, r.Body, h.cfg.MaxBody)
+	awaited := &awaitedReader{ReadCloser: r.Body, control: http.NewResponseController(w), patience: h.cfg.ReadTimeout}
+	sent := http.MaxBytesReader(w, awaited, h.cfg.MaxBody)
 	switch e := r.Header.Get("Content-Encoding"); e {
 	case "", "identity":
 		return &cappedReader{r: sent, left: h.cfg.MaxBody, limit: h.cfg.MaxBody}, nil
@@ -138,4 +140,31 @@ func head(b []byte) byte {
 		return 0
 	}
 	return b[0]
+}
+
+// awaitedReader gives the client so long for every read: a body may take hours, but not stand still.
+type awaitedReader struct {
+	io.ReadCloser
+	control  *http.ResponseController
+	patience time.Duration
+}
+
+func (a *awaitedReader) Read(p []byte) (int, error) {
+	if err := a.deadline(time.Now().Add(a.patience)); err != nil {
+		return 0, err
+	}
+	n, err := a.ReadCloser.Read(p)
+	if err != nil { // what the connection is read for from here on is not the body
+		_ = a.deadline(time.Time{}) // err says more
+	}
+	return n, err
+}
+
+// deadline is without effect where there is no connection to set it on.
+func (a *awaitedReader) deadline(t time.Time) error {
+	err := a.control.SetReadDeadline(t)
+	if errors.Is(err, http.ErrNotSupported) {
+		return nil
+	}
+	return err
 }

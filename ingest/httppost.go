@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
@@ -55,9 +56,11 @@ func (h *HTTP) servePosts(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, span := startSpan(r, "POST /v1/posts")
 	defer span.End()
+	// net/http cancels the request's context when reading the body fails; what was read before is finished even so.
+	ctx = context.WithoutCancel(ctx)
 	u := &upload{h: h, ctx: ctx, answer: answer{all: all, limit: h.cfg.MaxResults}}
 	err = errors.Join(u.read(b), u.settle())
-	if r.Context().Err() != nil {
+	if r.Context().Err() != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
 		return // nobody is left to be answered
 	}
 	if err != nil {
