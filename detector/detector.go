@@ -62,8 +62,15 @@ type Detector struct {
 	bounds *hashcodes.Bounds
 	counts Counts
 
-	// What other goroutines may ask about.
-	newest, texts atomic.Int64
+	// What other goroutines may ask about: the newest time, and the statistics of a moment ago.
+	newest atomic.Int64
+	view   atomic.Pointer[View]
+}
+
+// View is the state of a detector a moment ago.
+type View struct {
+	Counts Counts
+	Window sigstore.Stats
 }
 
 // Counts are what a detector has done.
@@ -86,7 +93,9 @@ func New(cfg Config) (*Detector, error) {
 		Span: cfg.Span, Lateness: cfg.Lateness, Budget: cfg.Budget, OmitTexts: cfg.OmitTexts,
 		Model: cfg.Model, Engine: cfg.Engine(bounds, cfg.Model), OnForced: cfg.OnForced,
 	})
-	return &Detector{cfg: cfg, window: w, bounds: bounds}, nil
+	d := &Detector{cfg: cfg, window: w, bounds: bounds}
+	d.publish()
+	return d, nil
 }
 
 // Scan is the engine that scans the bands of signatures.
@@ -102,19 +111,26 @@ func (d *Detector) Insert(x *feed.Sentence) bool {
 	if d.window.IsLate(x.Time) {
 		d.counts.Late++
 	}
-	d.texts.Store(int64(d.window.Len()))
+	if d.window.Len()%256 == 0 {
+		d.publish()
+	}
 	d.newest.Store(max(d.newest.Load(), int64(x.Time)))
 	return true
 }
 
-// Texts is the number of texts in the window. Any goroutine may ask.
-func (d *Detector) Texts() int64 { return d.texts.Load() }
+// View returns the state as of the last Advance, or some inserts later. Any goroutine may ask.
+func (d *Detector) View() View { return *d.view.Load() }
+
+func (d *Detector) publish() { d.view.Store(&View{d.counts, d.window.Stats()}) }
 
 // Newest is the time of the newest sentence inserted so far, 0 before the first. Any goroutine may ask.
 func (d *Detector) Newest() feed.Time { return feed.Time(d.newest.Load()) }
 
 // Advance moves the clock on; see sigstore.Window.
-func (d *Detector) Advance(w feed.Time) { d.window.Advance(w) }
+func (d *Detector) Advance(w feed.Time) {
+	d.window.Advance(w)
+	d.publish()
+}
 
 // Delete removes a post of whatever version from the window.
 func (d *Detector) Delete(source, post string) { d.window.Delete(source, post) }

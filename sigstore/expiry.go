@@ -84,7 +84,7 @@ func (w *Window) expire() {
 // dropOldest removes the oldest block. Its groups with an occurrence at the horizon or later move on.
 func (w *Window) dropOldest(horizon feed.Time) (groups int) {
 	b := w.blocks[0]
-	w.blocks = append(w.blocks[:0], w.blocks[1:]...)
+	w.blocks = slices.Delete(w.blocks, 0, 1) // clears the place behind, which would keep a block alive
 	for _, g := range b.groups {
 		if g == nil {
 			continue
@@ -97,6 +97,7 @@ func (w *Window) dropOldest(horizon feed.Time) (groups int) {
 		w.bury(g)
 		groups++
 	}
+	*b = block{} // some scratch may still refer to a group, and through it to the block
 	return groups
 }
 

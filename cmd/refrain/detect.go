@@ -54,14 +54,16 @@ func (m *Main) detect() *cobra.Command {
 	return cmd
 }
 
-// limitMemory makes the collector keep the process near the budget, and returns what of the budget is the
-// window's: a compressed input may need a large part of it, but the window gets a quarter at least.
+// limitMemory returns what of the budget is the window's, since decompression may need a large part of it, and
+// keeps the collector from letting garbage outgrow it.
 func limitMemory(budget, input int64) int64 {
 	if budget == 0 {
 		return 0
 	}
-	debug.SetMemoryLimit(budget + budget/2)
-	return max(budget-input, budget/4)
+	const rest = 16 << 20 // batches on their way, buffers, and room for garbage
+	window := max(budget-input, budget/8)
+	debug.SetMemoryLimit(window + input + max(window/4, rest))
+	return window
 }
 
 // sayForced tells once that the budget forces texts out, and then each time the span has halved.

@@ -11,6 +11,7 @@ import (
 	"refrain/detector"
 	"refrain/feed"
 	"refrain/ingest"
+	"refrain/internal/memory"
 	"refrain/internal/terminal"
 	"refrain/internal/units"
 	"refrain/split"
@@ -43,7 +44,7 @@ type part struct {
 	matches   []feed.Match
 }
 
-const queue = 4
+const queue = 2
 
 func (d *detection) run(ctx context.Context) error {
 	begin := time.Now()
@@ -122,6 +123,7 @@ func (d *detection) splitter() func(*part) {
 
 func (d *detection) detector() func(*part) {
 	var clock split.Clock
+	var release memory.Releaser
 	return func(p *part) {
 		var repeats int
 		p.matches, repeats = d.windows.Detect(nil, p.sentences)
@@ -130,6 +132,7 @@ func (d *detection) detector() func(*part) {
 		}
 		if w, ok := clock.Time(); ok {
 			d.windows.Advance(w)
+			release.Holds(windowTotals(d.windows.Detectors()).bytes)
 		}
 		p.sentences = nil
 		c := &d.counts
@@ -143,7 +146,7 @@ func (d *detection) detector() func(*part) {
 
 // summarise says what was done, on stderr.
 func (d *detection) summarise(took time.Duration) {
-	c, s := &d.counts, d.totals()
+	c, s := &d.counts, windowTotals(d.windows.Detectors())
 	w := d.main.Stderr
 	fmt.Fprintf(w, "%d posts in %v (%.0f posts/s), %d rejected, %d changed\n",
 		c.posts, took.Round(time.Millisecond), float64(c.posts)/took.Seconds(), c.rejected, c.changed)
@@ -164,19 +167,4 @@ type totals struct {
 	groups, occurrences            int
 	bytes, forced, late, truncated int64
 	span                           time.Duration
-}
-
-func (d *detection) totals() totals {
-	t := totals{span: 1<<63 - 1}
-	for _, w := range d.windows.Detectors() {
-		s, c := w.Stats(), w.Counts()
-		t.groups += s.Groups
-		t.occurrences += s.Occurrences
-		t.bytes += s.Bytes
-		t.forced += s.Counts.Forced
-		t.late += c.Late
-		t.truncated += c.Truncated
-		t.span = min(t.span, s.Span)
-	}
-	return t
 }

@@ -60,7 +60,10 @@ func (n *node) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return n.openWorkers(ctx)
+	if err := n.openWorkers(ctx); err != nil {
+		return err
+	}
+	return n.observe()
 }
 
 // slack is how much longer than span and lateness the topics keep their records.
@@ -228,7 +231,7 @@ func (n *node) ready(ctx context.Context) error {
 // texts is the number of texts in the windows.
 func (n *node) texts() (texts int64) {
 	for _, d := range n.detectors {
-		texts += d.Texts()
+		texts += int64(d.View().Window.Groups)
 	}
 	return texts
 }

@@ -16,6 +16,7 @@ import (
 	"refrain/feed"
 	"refrain/ingest"
 	"refrain/internal/config"
+	"refrain/internal/memory"
 	"refrain/internal/telemetry"
 )
 
@@ -182,8 +183,9 @@ func failing(fail context.CancelCauseFunc, err error) error {
 	return err
 }
 
-// tick has the marks written that are due.
+// tick does what is due every second: marks, and memory back to the system.
 func (s *service) tick(ctx context.Context) {
+	var release memory.Releaser
 	t := time.NewTicker(time.Second)
 	defer t.Stop()
 	for {
@@ -192,6 +194,7 @@ func (s *service) tick(ctx context.Context) {
 			return
 		case now := <-t.C:
 			s.split.Tick(context.WithoutCancel(ctx), now)
+			release.Holds(windowTotals(s.detectors).bytes)
 		}
 	}
 }

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/metric"
+
+	"refrain/detector"
+)
+
+// windowTotals adds up windows as they were a moment ago.
+func windowTotals(detectors []*detector.Detector) (t totals) {
+	t.span = 1<<63 - 1
+	for _, d := range detectors {
+		v := d.View()
+		t.groups += v.Window.Groups
+		t.occurrences += v.Window.Occurrences
+		t.bytes += v.Window.Bytes
+		t.forced += v.Window.Counts.Forced
+		t.late += v.Counts.Late
+		t.truncated += v.Counts.Truncated
+		t.span = min(t.span, v.Window.Span)
+	}
+	return t
+}
+
+// observe makes the windows' sizes metrics.
+func (n *node) observe() error {
+	meter := otel.Meter("refrain/sigstore")
+	texts, err1 := meter.Int64ObservableGauge("refrain_sigstore_texts", metric.WithDescription("Texts in the window."))
+	occurrences, err2 := meter.Int64ObservableGauge("refrain_sigstore_occurrences", metric.WithDescription("Occurrences of texts that the window keeps."))
+	bytes, err3 := meter.Int64ObservableGauge("refrain_sigstore_bytes", metric.WithDescription("Bytes that the window holds."))
+	span, err4 := meter.Float64ObservableGauge("refrain_sigstore_span_seconds", metric.WithDescription("How far back the window reaches for certain: less than the span when the budget forces texts out."))
+	forced, err5 := meter.Int64ObservableCounter("refrain_sigstore_forced", metric.WithDescription("Texts that the budget dropped before their time."))
+	for _, err := range []error{err1, err2, err3, err4, err5} {
+		if err != nil {
+			return err
+		}
+	}
+	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		t := windowTotals(n.detectors)
+		o.ObserveInt64(texts, int64(t.groups))
+		o.ObserveInt64(occurrences, int64(t.occurrences))
+		o.ObserveInt64(bytes, t.bytes)
+		o.ObserveFloat64(span, t.span.Seconds())
+		o.ObserveInt64(forced, t.forced)
+		return nil
+	}, texts, occurrences, bytes, span, forced)
+	return err
+}

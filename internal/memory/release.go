@@ -1,0 +1,20 @@
+package memory
+
+import "runtime/debug"
+
+// least is how much less the program must hold before it is worth a collection to give memory back: 32 MiB.
+const least = 32 << 20
+
+// Releaser gives memory back to the system when the program holds much less than it did. The Go runtime does so
+// by itself, but over minutes. Not safe for concurrent use.
+type Releaser struct{ peak int64 }
+
+// Holds is told how many bytes the program holds now.
+func (r *Releaser) Holds(bytes int64) {
+	r.peak = max(r.peak, bytes)
+	if r.peak-bytes < max(least, r.peak/4) {
+		return
+	}
+	debug.FreeOSMemory()
+	r.peak = bytes
+}
