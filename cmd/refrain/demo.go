@@ -103,7 +103,7 @@ func (f *demoFlags) config(dir string, args []string) (config.Config, error) {
 // showDemo runs the service with the source and prints its events.
 func (m *Main) showDemo(ctx context.Context, s *service, src *countedSource) error {
 	if src.Source != nil {
-		s.add("demo", src, true)
+		s.add("demo", src)
 	}
 	fmt.Fprintf(m.Stderr, "Refrain is watching a feed. Events appear below; the page is %s/, the events are at %s/v1/events. Ctrl-C ends it.\n\n",
 		s.address(), s.address())

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+	"go.opentelemetry.io/otel/propagation"
 
 	"refrain/ingest"
 	"refrain/split"
@@ -21,13 +22,20 @@ type pump struct {
 	split *split.Split
 	dead  *ingest.DeadLetters
 	log   *slog.Logger
-	// patient pumps try a batch again until it is durable; others tell the source that it is not.
-	patient bool
+	// own: the source has clients that wait for an answer. It ends by itself when the service stops, after what
+	// it has accepted, and is told of a failure. Other sources end with the context, and their batches are tried
+	// again until they are durable.
+	own bool
 }
 
-// run returns when the source has no more. When ctx ends the source is to end by itself: what it still hands
-// on was accepted.
+// run returns when the source has no more.
 func (p *pump) run(ctx context.Context) error {
+	if p.own {
+		ctx = context.WithoutCancel(ctx)
+	}
+	if c, ok := p.src.(io.Closer); ok {
+		defer c.Close() // there is nothing left to lose
+	}
 	for {
 		b, err := p.src.Next(ctx)
 		if !b.Empty() {
@@ -49,7 +57,7 @@ func (p *pump) pass(ctx context.Context, b *ingest.Batch) error {
 		return err
 	}
 	write := func() (struct{}, error) { return struct{}{}, p.write(ctx, b) }
-	if !p.patient {
+	if p.own {
 		_, err := write()
 		return err
 	}
@@ -61,7 +69,7 @@ func (p *pump) pass(ctx context.Context, b *ingest.Batch) error {
 
 func (p *pump) write(ctx context.Context, b *ingest.Batch) error {
 	// What was accepted is finished even when the process is told to stop.
-	ctx = context.WithoutCancel(ctx)
+	ctx = propagation.TraceContext{}.Extract(context.WithoutCancel(ctx), propagation.MapCarrier{"traceparent": b.Trace})
 	if len(b.Posts) > 0 {
 		if err := p.split.Write(ctx, b.Posts, b.Partition); err != nil {
 			return err

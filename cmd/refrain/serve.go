@@ -127,7 +127,7 @@ func (s *service) open(t *telemetry.Telemetry) (err error) {
 		return err
 	}
 	s.http = ingest.NewHTTP(ingest.HTTPConfig{MaxBody: int64(s.cfg.Ingest.Body), Logger: s.log})
-	s.add("http", s.http, false)
+	s.sources = append(s.sources, &pump{name: "http", src: s.http, split: s.split, dead: s.dead, log: s.log, own: true})
 	for _, f := range s.cfg.Ingest.Files {
 		fields, err := feed.ParseFields(f.Map)
 		if err != nil {
@@ -137,18 +137,18 @@ func (s *service) open(t *telemetry.Telemetry) (err error) {
 		if err != nil {
 			return err
 		}
-		s.add(f.Path, src, true)
+		s.add(f.Path, src)
 	}
 	if s.cfg.Ingest.Bluesky.Enabled {
-		s.add("bluesky", s.bluesky(), true)
+		s.add("bluesky", s.bluesky())
 	}
 	s.api, err = newAPI(s, t.Metrics())
 	return err
 }
 
-// add puts a source on the route. A patient source's batches are tried until they are durable.
-func (s *service) add(name string, src ingest.Source, patient bool) {
-	s.sources = append(s.sources, &pump{name: name, src: src, split: s.split, dead: s.dead, log: s.log, patient: patient})
+// add puts a source on the route.
+func (s *service) add(name string, src ingest.Source) {
+	s.sources = append(s.sources, &pump{name: name, src: src, split: s.split, dead: s.dead, log: s.log})
 }
 
 func (s *service) address() string { return "http://" + s.listener.Addr().String() }
