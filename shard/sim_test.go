@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	simSeeds = flag.Int("sim.seeds", 3000, "interleavings to simulate")
+	simSeeds = flag.Int("sim.seeds", 2000, "interleavings to simulate, with each kind of rows")
 	simFirst = flag.Uint64("sim.first", 1, "the first of their seeds")
 )
 

@@ -113,7 +113,7 @@ func drawPlan(r *rand.Rand) plan {
 		Partitions: 1 + r.IntN(5), Sources: 1 + r.IntN(3), Workers: 1 + r.IntN(3),
 		Ordered: r.IntN(3) == 0, Live: r.IntN(3) == 0,
 		Span: time.Duration(8+r.IntN(40)) * time.Minute, Lateness: 5 * time.Minute, Delta: 10 * time.Second,
-		Turns: 40 + r.IntN(160), Deletions: r.IntN(6) == 0,
+		Turns: 30 + r.IntN(90), Deletions: r.IntN(6) == 0,
 		Fail: 0.3 * r.Float64(), Crash: 0.2 * r.Float64(), Interleave: 0.5 * r.Float64(), MaxQueue: 64 << 20,
 	}
 	if r.IntN(3) == 0 {
