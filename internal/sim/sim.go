@@ -82,8 +82,10 @@ func (r *Result) OK() bool { return len(r.Lost)+len(r.Made) == 0 }
 // String tells what went wrong.
 func (r *Result) String() string {
 	s := fmt.Sprintf("%s: of %d events %d lost, %d invented", r.Plan, r.Pairs, len(r.Lost), len(r.Made))
-	for _, id := range append(r.Lost[:min(2, len(r.Lost)):2], r.Made[:min(2, len(r.Made))]...) {
-		s += "\n\t" + r.Explain(id)
+	for _, ids := range [][]feed.Hash{r.Lost, r.Made} {
+		for _, id := range ids[:min(2, len(ids))] {
+			s += "\n\t" + r.Explain(id)
+		}
 	}
 	return s
 }
