@@ -15,7 +15,7 @@ func ParseDuration(s string) (time.Duration, error) {
 	rest := s
 	if number, after, ok := strings.Cut(s, "d"); ok {
 		n, err := strconv.ParseFloat(number, 64)
-		if err != nil || n < 0 || n > 100_000 {
+		if err != nil || !(n >= 0 && n <= 100_000) { // not NaN either
 			return 0, fmt.Errorf("duration %q: want something like 90m, 24h or 7d", s)
 		}
 		days, rest = time.Duration(n*24*float64(time.Hour)), after
@@ -46,7 +46,7 @@ func ParseBytes(s string) (int64, error) {
 			continue
 		}
 		n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-		if err != nil || n < 0 || n*size.bytes > math.MaxInt64/2 {
+		if err != nil || !(n >= 0 && n*size.bytes <= math.MaxInt64/2) { // not NaN either
 			break
 		}
 		return int64(n * size.bytes), nil

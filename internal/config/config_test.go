@@ -1,0 +1,196 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func mustWrite(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "refrain.yaml")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// wantParts checks that an error is there and says everything a person needs.
+func wantParts(t *testing.T, err error, parts ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("no error, want one with %q", parts)
+	}
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("error %q does not say %q", err, part)
+		}
+	}
+}
+
+func TestDefaultIsValid(t *testing.T) {
+	c := Default()
+	if err := c.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLoadWithoutFile(t *testing.T) {
+	got, err := Load("", []string{"HOME=/root", "PATH=/bin"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(Default(), got); diff != "" {
+		t.Errorf("not the defaults:\n%s", diff)
+	}
+}
+
+func TestLoadEmptyFile(t *testing.T) {
+	for _, content := range []string{"", "# nothing\n", "---\n"} {
+		got, err := Load(mustWrite(t, content), nil)
+		if err != nil {
+			t.Fatalf("%q: %v", content, err)
+		}
+		if diff := cmp.Diff(Default(), got); diff != "" {
+			t.Errorf("%q: not the defaults:\n%s", content, diff)
+		}
+	}
+}
+
+// TestFileChangesWhatItNames and nothing beside it, also in a section that it names in part.
+func TestFileChangesWhatItNames(t *testing.T) {
+	got, err := Load(mustWrite(t, `
+http: 127.0.0.1:9000
+window: {span: 7d, threshold: 2/3, budget: 1.5GiB}
+ingest:
+  files:
+    - {path: a.jsonl, map: "text=body", source: x}
+`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.HTTP = "127.0.0.1:9000"
+	want.Window.Span, want.Window.Threshold, want.Window.Budget = Duration(7*24*time.Hour), "2/3", 3<<29
+	want.Ingest.Files = []File{{Path: "a.jsonl", Map: "text=body", Source: "x"}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestUnknownKeyIsNamedWithItsLine(t *testing.T) {
+	for _, c := range []struct{ name, content, key, line string }{
+		{"top", "http: x\ntreshold: 0.5\n", "treshold", "line 2"},
+		{"in a section", "window:\n  span: 24h\n  treshold: 0.5\n", "treshold", "line 3"},
+		{"deep", "ingest:\n  bluesky:\n    enable: true\n", "enable", "line 3"},
+		{"in a list", "ingest:\n  files:\n    - path: a\n      fromat: csv\n", "fromat", "line 4"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			path := mustWrite(t, c.content)
+			_, err := Load(path, nil)
+			wantParts(t, err, path, c.key, c.line)
+		})
+	}
+}
+
+func TestAllUnknownKeysAreNamed(t *testing.T) {
+	_, err := Load(mustWrite(t, "htpp: x\nwindow: {spam: 1}\n"), nil)
+	wantParts(t, err, "htpp", "line 1", "spam", "line 2")
+}
+
+func TestBadValuesInFile(t *testing.T) {
+	for _, c := range []struct{ content, value string }{
+		{"window: {span: 7 weeks}", "7 weeks"},
+		{"window: {budget: 64XB}", "64XB"},
+		{"window: {min_tokens: many}", "many"},
+		{"window: {texts: perhaps}", "perhaps"},
+		{"window: [1, 2]", "line 1"},
+		{"window: {span", "line 1"},
+		{"workers: 2\nworkers: 3", "line 2"},
+	} {
+		_, err := Load(mustWrite(t, c.content), nil)
+		wantParts(t, err, "configuration", c.value)
+	}
+}
+
+func TestMissingFile(t *testing.T) {
+	_, err := Load(filepath.Join(t.TempDir(), "none.yaml"), nil)
+	wantParts(t, err, "none.yaml", "no such file")
+}
+
+func TestEnvironmentOverridesFile(t *testing.T) {
+	path := mustWrite(t, "http: 127.0.0.1:9000\nworkers: 3\nwindow: {span: 48h}\n")
+	got, err := Load(path, []string{
+		"REFRAIN_HTTP=127.0.0.1:9001", "REFRAIN_WINDOW_SPAN=7d", "REFRAIN_WINDOW_BUDGET=64MB", "REFRAIN_WINDOW_TEXTS=false",
+		"REFRAIN_INGEST_BLUESKY_ENABLED=true", "REFRAIN_NAME=a=b", "REFRAIN_TOPICS_PARTITIONS=8", "REFRAIN_DATA=/elsewhere",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Default()
+	want.HTTP, want.Workers, want.Name, want.Topics.Partitions = "127.0.0.1:9001", 3, "a=b", 8
+	want.Window.Span, want.Window.Budget, want.Window.Texts = Duration(7*24*time.Hour), 64_000_000, false
+	want.Ingest.Bluesky.Enabled = true
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestEveryScalarHasAVariable, with a name that follows from its key.
+func TestEveryScalarHasAVariable(t *testing.T) {
+	for _, name := range []string{
+		"REFRAIN_DATA_DIR=d", "REFRAIN_LOG_LEVEL=debug", "REFRAIN_LOG_FORMAT=json", "REFRAIN_WINDOW_THRESHOLD=1",
+		"REFRAIN_WINDOW_LATENESS=1s", "REFRAIN_WINDOW_MIN_TOKENS=1", "REFRAIN_WINDOW_MAX_MATCHES=0", "REFRAIN_WINDOW_ENGINE=scan",
+		"REFRAIN_WINDOW_MODEL=m", "REFRAIN_WINDOW_BITS=32", "REFRAIN_WINDOW_ONES=2", "REFRAIN_TOPICS_SENTENCE_BYTES=1GB",
+		"REFRAIN_TOPICS_EVENT_BYTES=1GB", "REFRAIN_TOPICS_EVENT_AGE=1h", "REFRAIN_TOPICS_SYNC=true", "REFRAIN_INGEST_BODY=1MB",
+		"REFRAIN_INGEST_BLUESKY_URL=wss://x", "REFRAIN_WORKERS=7",
+	} {
+		got, err := Load("", []string{name})
+		if err != nil {
+			t.Error(err)
+		} else if cmp.Equal(Default(), got) {
+			t.Errorf("%s changes nothing", name)
+		}
+	}
+}
+
+func TestBadEnvironmentIsNamedAllAtOnce(t *testing.T) {
+	_, err := Load("", []string{
+		"REFRAIN_WINDOW_SPAM=7d", "REFRAIN_WINDOW_SPAN=7x", "REFRAIN_WORKERS=two", "REFRAIN_TOPICS_SYNC=maybe", "REFRAIN_INGEST_FILES=a",
+	})
+	wantParts(t, err, "REFRAIN_WINDOW_SPAM", "REFRAIN_WINDOW_SPAN", "7x", "REFRAIN_WORKERS", "two",
+		"REFRAIN_TOPICS_SYNC", "maybe", "REFRAIN_INGEST_FILES")
+}
+
+func TestValidateReportsEverythingAtOnce(t *testing.T) {
+	c := Config{}
+	c.Window.Threshold = "1.5"
+	c.Window.Lateness, c.Window.MaxMatches, c.Topics.Partitions = -1, -1, 2000
+	wantParts(t, c.Validate(), "data_dir", "http", "name", "workers", "window.span", "window.lateness", "window.min_tokens",
+		"window.max_matches", "window.threshold", "1.5", "topics.partitions", "topics", "ingest.body")
+}
+
+// TestValidateNamesTheKey: one wrong value, one complaint.
+func TestValidateNamesTheKey(t *testing.T) {
+	for key, spoil := range map[string]func(*Config){
+		"http:":              func(c *Config) { c.HTTP = "" },
+		"workers:":           func(c *Config) { c.Workers = 0 },
+		"window.threshold:":  func(c *Config) { c.Window.Threshold = "high" },
+		"window.span:":       func(c *Config) { c.Window.Span = 0 },
+		"topics.partitions:": func(c *Config) { c.Topics.Partitions = 0 },
+		"topics:":            func(c *Config) { c.Topics.EventBytes = 0 },
+		"ingest.body:":       func(c *Config) { c.Ingest.Body = 0 },
+	} {
+		c := Default()
+		spoil(&c)
+		err := c.Validate()
+		wantParts(t, err, key)
+		if n := strings.Count(err.Error(), "\n"); n != 0 {
+			t.Errorf("%s: %d complaints, want one: %v", key, n+1, err)
+		}
+	}
+}

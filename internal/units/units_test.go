@@ -1,0 +1,102 @@
+package units
+
+import (
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestParseDuration(t *testing.T) {
+	for s, want := range map[string]time.Duration{
+		"90m": 90 * time.Minute, "24h": 24 * time.Hour, "7d": 7 * 24 * time.Hour, "1d12h": 36 * time.Hour,
+		"0.5d": 12 * time.Hour, "0": 0, "0d": 0, "87600h": 87600 * time.Hour, "-5m": -5 * time.Minute, "1ms": time.Millisecond,
+	} {
+		got, err := ParseDuration(s)
+		if err != nil || got != want {
+			t.Errorf("ParseDuration(%q) = %v, %v; want %v", s, got, err, want)
+		}
+	}
+}
+
+func TestParseDurationRefuses(t *testing.T) {
+	for _, s := range []string{
+		"", "d", "7", "seven days", "7 d", "-1d", "1d1d", "1000000d", "NaNd", "1week", "1d-", "12h1d",
+	} {
+		got, err := ParseDuration(s)
+		if err == nil {
+			t.Errorf("ParseDuration(%q) = %v, want an error", s, got)
+		} else if !strings.Contains(err.Error(), "7d") {
+			t.Errorf("ParseDuration(%q): %q shows no example", s, err)
+		}
+	}
+}
+
+// TestParseDurationReadsWhatGoWrites, which is how the configuration is printed.
+func TestParseDurationReadsWhatGoWrites(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := time.Duration(rapid.Int64().Draw(t, "d"))
+		got, err := ParseDuration(want.String())
+		if err != nil || got != want {
+			t.Fatalf("ParseDuration(%q) = %v, %v", want.String(), got, err)
+		}
+	})
+}
+
+func TestParseBytes(t *testing.T) {
+	for s, want := range map[string]int64{
+		"0": 0, "65536": 65536, "64MB": 64_000_000, "64mb": 64_000_000, "64M": 64_000_000, "64 MiB": 64 << 20, "1.5GiB": 3 << 29,
+		"2kib": 2048, "1k": 1000, "8GB": 8e9, "1TiB": 1 << 40, "1T": 1e12, "7B": 7,
+	} {
+		got, err := ParseBytes(s)
+		if err != nil || got != want {
+			t.Errorf("ParseBytes(%q) = %d, %v; want %d", s, got, err, want)
+		}
+	}
+}
+
+func TestParseBytesRefuses(t *testing.T) {
+	for _, s := range []string{"", "B", "MB", "-1", "-64MB", "64XB", "1e30", "10000000TB", "NaN", "Inf", "lots"} {
+		got, err := ParseBytes(s)
+		if err == nil {
+			t.Errorf("ParseBytes(%q) = %d, want an error", s, got)
+		} else if !strings.Contains(err.Error(), "64MB") {
+			t.Errorf("ParseBytes(%q): %q shows no example", s, err)
+		}
+	}
+}
+
+func TestParseBytesReadsWholeNumbers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		// Above 2^53 a number of bytes is rounded like any float: nobody asks for such a limit exactly.
+		want := rapid.Int64Range(0, 1<<53).Draw(t, "n")
+		got, err := ParseBytes(strconv.FormatInt(want, 10))
+		if err != nil || got != want {
+			t.Fatalf("ParseBytes(%d) = %d, %v", want, got, err)
+		}
+	})
+}
+
+// TestParseBytesReadsFormatBytes up to what it knows, to the one decimal that is written.
+func TestParseBytesReadsFormatBytes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		want := rapid.Int64Range(0, 999e12).Draw(t, "n")
+		got, err := ParseBytes(FormatBytes(want))
+		if err != nil || math.Abs(float64(got-want)) > 0.051*float64(want) {
+			t.Fatalf("ParseBytes(%q) = %d, %v; want about %d", FormatBytes(want), got, err, want)
+		}
+	})
+}
+
+func TestFormatBytes(t *testing.T) {
+	for n, want := range map[int64]string{
+		0: "0 B", 999: "999 B", 1000: "1.0 kB", 64_000_000: "64.0 MB", 1 << 30: "1.1 GB", 8e12: "8.0 TB", math.MaxInt64: "9223.4 PB",
+	} {
+		if got := FormatBytes(n); got != want {
+			t.Errorf("FormatBytes(%d) = %q, want %q", n, got, want)
+		}
+	}
+}
