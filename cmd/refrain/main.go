@@ -13,11 +13,14 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"refrain/internal/memory"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	memory.Frugal()
 	m := Main{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
 	os.Exit(m.Run(ctx, os.Args[1:]))
 }

@@ -6,6 +6,8 @@ import (
 	"os/signal"
 	"syscall"
 	"testing"
+
+	"refrain/internal/memory"
 )
 
 // runMain makes the test binary behave as the program, so that tests can start it, and kill it, as a process.
@@ -17,6 +19,7 @@ func TestMain(m *testing.M) {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	memory.Frugal()
 	program := Main{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
 	os.Exit(program.Run(ctx, os.Args[1:]))
 }
