@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"runtime/debug"
@@ -77,12 +76,4 @@ func (m *Main) sayForced() func(sigstore.Forced) {
 		said, span = true, f.Span
 		fmt.Fprintf(m.Stderr, "refrain: the budget is full: texts are dropped before their time, the window now reaches back %v\n", f.Span)
 	}
-}
-
-// interrupted says that the input was not read to its end.
-func interrupted(ctx context.Context) error {
-	if ctx.Err() != nil {
-		return fmt.Errorf("interrupted: the events so far are out")
-	}
-	return nil
 }

@@ -32,9 +32,9 @@ type detection struct {
 }
 
 type detectionCounts struct {
-	posts, rejected, changed           int
-	sentences, tooShort, repeats, late int
-	events                             int
+	posts, rejected, changed     int
+	sentences, tooShort, repeats int
+	events                       int
 }
 
 // part is one batch on its way.
@@ -51,11 +51,11 @@ func (d *detection) run(ctx context.Context) error {
 	d.status = terminal.NewStatus(d.main.Stderr, terminal.Detect(d.main.Stderr))
 	out := d.newOutput()
 	progress, posts := terminal.NewProgress(d.status, d.src.Size()), int64(0)
-	g, ctx := errgroup.WithContext(ctx)
+	g, working := errgroup.WithContext(ctx)
 	read, splits, found := make(chan *part, queue), make(chan *part, queue), make(chan *part, queue)
-	g.Go(func() error { defer close(read); return d.read(ctx, read) })
-	g.Go(func() error { defer close(splits); return forward(ctx, read, splits, d.splitter()) })
-	g.Go(func() error { defer close(found); return forward(ctx, splits, found, d.detector()) })
+	g.Go(func() error { defer close(read); return d.read(working, read) })
+	g.Go(func() error { defer close(splits); return forward(working, read, splits, d.splitter()) })
+	g.Go(func() error { defer close(found); return forward(working, splits, found, d.detector()) })
 	g.Go(func() error {
 		for p := range found {
 			d.main.complain(&p.batch)
@@ -68,11 +68,16 @@ func (d *detection) run(ctx context.Context) error {
 		return nil
 	})
 	err := g.Wait()
+	if ctx.Err() != nil {
+		err = errInterrupted
+	}
 	progress.Done()
 	err = errors.Join(err, out.close())
 	d.summarise(time.Since(begin))
 	return err
 }
+
+var errInterrupted = errors.New("interrupted before the end of the input; the events so far are out")
 
 // read puts the batches of the source on the queue.
 func (d *detection) read(ctx context.Context, to chan<- *part) error {
