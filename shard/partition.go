@@ -33,9 +33,12 @@ type partition struct {
 	window []held
 	counts counts
 	found  []found
+	// mostFound is how many events found may hold.
+	mostFound int
 	// counted is where counting begins: what lies before was counted before the last restart.
 	counted int64
 	scratch []feed.Match
+	spill   func() // makes found durable before the turn ends, when it has grown long
 
 	mu sync.Mutex // held while the rows are in use
 }
@@ -125,6 +128,9 @@ func (q *partition) lookUpSentence(x *item, i int, deleted *deletions) {
 	}
 	for _, m := range q.scratch {
 		q.found = append(q.found, found{m, x.trace})
+	}
+	if len(q.found) >= q.mostFound {
+		q.spill()
 	}
 }
 

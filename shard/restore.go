@@ -50,7 +50,7 @@ func (w *Worker) restorePartition(ctx context.Context, id int, start []int64) (*
 	if err != nil {
 		return nil, fmt.Errorf("make rows: %w", err)
 	}
-	q := &partition{id: id, rows: rows, state: *state, insert: state.ReplayFrom, counted: state.Look[id]}
+	q := &partition{id: id, rows: rows, state: *state, insert: state.ReplayFrom, counted: state.Look[id], mostFound: w.cfg.MaxEvents}
 	q.state.Marks.idleAlone = w.cfg.seam.idleAlone
 	if w.cfg.seam.replayLate {
 		q.insert = state.Look[id]

@@ -52,6 +52,7 @@ type Config struct {
 	Poll      time.Duration // how long a turn waits for records; 0 means 100 ms
 	Commit    time.Duration // the state is stored this often; 0 means at every turn that has moved
 	MaxQueue  int           // bytes of records that wait for rows before reading is narrowed; 0 means 64 MiB
+	MaxEvents int           // events of a partition that wait to be made durable together; 0 means 8,192
 	Retention time.Duration // tombstones older than this are forgotten: what the topics keep; 0: never
 	Parallel  bool          // serve the owned partitions by a goroutine each
 
@@ -94,6 +95,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.Silence, 2*time.Minute)
 	setDefault(&c.Poll, 100*time.Millisecond)
 	setDefault(&c.MaxQueue, 64<<20)
+	setDefault(&c.MaxEvents, 8192)
 	if c.Now == nil {
 		c.Now = time.Now
 	}

@@ -37,7 +37,7 @@ func subject(broken seam, rows func(t text.Threshold, span, lateness time.Durati
 			return Open(context.Background(), Config{
 				Sentences: e.Sentences, Events: e.Events, Control: e.Control, Store: e.Store,
 				Rows:  func(q int) (Rows, error) { return e.Rows(q) },
-				Owned: e.Owned, Span: e.Span, Lateness: e.Lateness, Delta: e.Delta, MaxQueue: e.MaxQueue,
+				Owned: e.Owned, Span: e.Span, Lateness: e.Lateness, Delta: e.Delta, MaxQueue: e.MaxQueue, MaxEvents: e.MaxEvents,
 				Now: e.Now, Logger: quiet, seam: broken,
 			})
 		},

@@ -30,11 +30,13 @@ type Worker struct {
 	next    []int64      // per partition, the first position not received
 	queue   queue        // records whose rows are not there yet; unused in an ordered topic
 
-	outbox    outbox
-	moved     bool // since the last commit
-	committed time.Time
-	progress  progress
-	warned    bool // of another version of the normalisation
+	outbox      outbox
+	spilling    sync.Mutex // guards the outbox while partitions are served side by side
+	spillFailed error      // in this turn
+	moved       bool       // since the last commit
+	committed   time.Time
+	progress    progress
+	warned      bool // of another version of the normalisation
 }
 
 // Open makes a worker that goes on from what is stored of its partitions. It reads the control topic to its end,
@@ -68,6 +70,10 @@ func Open(ctx context.Context, cfg Config) (*Worker, error) {
 // waiting for records, but finishes what it has in hand.
 func (w *Worker) Step(ctx context.Context) error {
 	work := context.WithoutCancel(ctx)
+	w.spillFailed = nil
+	for _, q := range w.owned {
+		q.spill = func() { w.spill(work, q) }
+	}
 	if err := w.flush(work); err != nil { // left by a turn that failed
 		return err
 	}
@@ -233,6 +239,19 @@ func (w *Worker) each(f func(q *partition)) {
 	wg.Wait()
 }
 
+// spill makes the events that a partition has found so far durable, in the middle of a turn: one record may hold a
+// thousand sentences, each of which repeats a thousand texts. What cannot be made durable now is kept, and fails the
+// turn at its end.
+func (w *Worker) spill(ctx context.Context, q *partition) {
+	w.spilling.Lock()
+	defer w.spilling.Unlock()
+	w.outbox.add(q.found)
+	q.found = q.found[:0]
+	if w.spillFailed == nil {
+		w.spillFailed = w.outbox.flush(ctx)
+	}
+}
+
 // flush makes the events of the look-ups so far durable, and tells who waits for that.
 func (w *Worker) flush(ctx context.Context) error {
 	for _, q := range w.owned {
@@ -269,7 +288,7 @@ func (w *Worker) commit(ctx context.Context, every time.Duration) error {
 // Run takes turns until ctx ends; then it finishes the turn in hand and stores where it has got. An error of a topic
 // or the store is logged and the turn tried again; Run gives up only where trying again cannot help.
 func (w *Worker) Run(ctx context.Context) error {
-	defer w.Close()
+	defer func() { _ = w.Close() }() // a reader: there is nothing to lose
 	const shortest, longest = 100 * time.Millisecond, 5 * time.Second
 	pause := shortest
 	for ctx.Err() == nil {

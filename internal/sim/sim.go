@@ -56,7 +56,7 @@ type Env struct {
 	Now                        func() time.Time
 	Span, Lateness, Delta      time.Duration
 	MinTokens                  int
-	MaxQueue                   int
+	MaxQueue, MaxEvents        int
 }
 
 // Subject is what is simulated.
@@ -107,7 +107,7 @@ type plan struct {
 	Turns                        int
 	Fail, Crash, Interleave      float64 // how likely an append fails, a turn ends a life, another turn slips in
 	Deletions                    bool
-	MaxQueue                     int
+	MaxQueue, MaxEvents          int
 }
 
 func drawPlan(r *rand.Rand) plan {
@@ -123,6 +123,9 @@ func drawPlan(r *rand.Rand) plan {
 	}
 	if r.IntN(2) == 0 {
 		p.MaxQueue = 1 << (8 + r.IntN(6))
+	}
+	if r.IntN(2) == 0 {
+		p.MaxEvents = 1 + r.IntN(8)
 	}
 	return p
 }
