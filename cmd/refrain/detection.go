@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -54,8 +55,8 @@ func (d *detection) run(ctx context.Context) error {
 	g, working := errgroup.WithContext(ctx)
 	read, splits, found := make(chan *part, queue), make(chan *part, queue), make(chan *part, queue)
 	g.Go(func() error { defer close(read); return d.read(working, read) })
-	g.Go(func() error { defer close(splits); return forward(working, read, splits, d.splitter()) })
-	g.Go(func() error { defer close(found); return forward(working, splits, found, d.detector()) })
+	g.Go(func() error { defer close(splits); return d.split(working, read, splits) })
+	g.Go(func() error { defer close(found); return d.detect(working, splits, found) })
 	g.Go(func() error {
 		for p := range found {
 			d.main.complain(&p.batch)
@@ -94,17 +95,6 @@ func (d *detection) read(ctx context.Context, to chan<- *part) error {
 	}
 }
 
-// forward works on each part in turn and hands it on.
-func forward(ctx context.Context, from <-chan *part, to chan<- *part, work func(*part)) error {
-	for p := range from {
-		work(p)
-		if !send(ctx, to, p) {
-			return context.Cause(ctx)
-		}
-	}
-	return nil
-}
-
 func send(ctx context.Context, to chan<- *part, p *part) bool {
 	select {
 	case to <- p:
@@ -114,38 +104,67 @@ func send(ctx context.Context, to chan<- *part, p *part) bool {
 	}
 }
 
-func (d *detection) splitter() func(*part) {
+// split cuts the posts of each part into sentences.
+func (d *detection) split(ctx context.Context, from <-chan *part, to chan<- *part) error {
 	var s text.Splitter
-	return func(p *part) {
+	for p := range from {
 		for i := range p.batch.Posts {
 			var short int
 			p.sentences, short = s.Sentences(p.sentences, &p.batch.Posts[i], d.minTokens)
 			d.counts.tooShort += short
 		}
 		d.counts.sentences += len(p.sentences)
+		if !send(ctx, to, p) {
+			return context.Cause(ctx)
+		}
 	}
+	return nil
 }
 
-func (d *detection) detector() func(*part) {
+// Sentences looked up at once, and matches handed on at once: one sentence may repeat very many texts.
+const (
+	fewSentences = 16
+	manyMatches  = 4096
+)
+
+// detect looks the sentences of each part up and hands the matches on, in several parts where they are many.
+func (d *detection) detect(ctx context.Context, from <-chan *part, to chan<- *part) error {
 	var clock split.Clock
 	var release memory.Releaser
-	return func(p *part) {
-		var repeats int
-		p.matches, repeats = d.windows.Detect(nil, p.sentences)
-		for i := range p.batch.Posts {
-			clock.Add(p.batch.Posts[i].Time)
+	for p := range from {
+		for some := range slices.Chunk(p.sentences, fewSentences) {
+			var repeats int
+			before := len(p.matches)
+			p.matches, repeats = d.windows.Detect(p.matches, some)
+			d.counts.repeats += repeats
+			d.counts.events += len(p.matches) - before
+			if len(p.matches) >= manyMatches {
+				if !send(ctx, to, &part{matches: p.matches}) {
+					return context.Cause(ctx)
+				}
+				p.matches = nil
+			}
 		}
-		if w, ok := clock.Time(); ok {
-			d.windows.Advance(w)
-			release.Holds(windowTotals(d.windows.Detectors()).bytes)
-		}
+		d.advance(&clock, &release, p.batch.Posts)
+		d.counts.posts += len(p.batch.Posts)
+		d.counts.rejected += len(p.batch.Rejected)
+		d.counts.changed += len(p.batch.Notes)
 		p.sentences = nil
-		c := &d.counts
-		c.posts += len(p.batch.Posts)
-		c.rejected += len(p.batch.Rejected)
-		c.changed += len(p.batch.Notes)
-		c.repeats += repeats
-		c.events += len(p.matches)
+		if !send(ctx, to, p) {
+			return context.Cause(ctx)
+		}
+	}
+	return nil
+}
+
+// advance moves the clock on by the posts of a batch.
+func (d *detection) advance(clock *split.Clock, release *memory.Releaser, posts []feed.Post) {
+	for i := range posts {
+		clock.Add(posts[i].Time)
+	}
+	if w, ok := clock.Time(); ok {
+		d.windows.Advance(w)
+		release.Holds(windowTotals(d.windows.Detectors()).bytes)
 	}
 }
 
