@@ -31,6 +31,9 @@ func (d *Detector) lookup(dst []feed.Match, x *feed.Sentence, once bool) []feed.
 		dst = l.visit(dst, l.own, len(x.Tokens))
 	}
 	for _, g := range groups {
+		if l.truncated {
+			break
+		}
 		if g != l.own {
 			dst = l.verify(dst, g)
 		}
