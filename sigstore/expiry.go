@@ -79,6 +79,9 @@ func (w *Window) expire() {
 	if dropped {
 		w.shrink()
 	}
+	if dropped && w.posts != nil {
+		w.indexPosts()
+	}
 }
 
 // dropOldest removes the oldest block. Its groups with an occurrence at the horizon or later move on.

@@ -46,6 +46,7 @@ type Window struct {
 	tokens          *dictionary
 	groups          map[feed.Hash]*Group
 	groupsPeak      int
+	posts           posts // nil until a post is deleted
 	blocks          []*block // oldest first; the last one is open
 	clock, expired  feed.Time
 	started, forced bool
@@ -136,6 +137,9 @@ func (w *Window) add(g *Group, x *feed.Sentence) {
 		o.text = g.sharedText(x.Text)
 	}
 	g.insert(o, authorHash(x.Source, x.Author))
+	if w.posts != nil {
+		w.posts.add(g, &o)
+	}
 	w.occurrences++
 	if len(g.occ) >= g.thinAt {
 		w.occurrences -= g.thin(w.Horizon(), w.clockOr(minTime)-w.lateness, w.slice)
@@ -149,21 +153,6 @@ func (w *Window) postOf(x *feed.Sentence) *post {
 		w.last = newPost(x)
 	}
 	return w.last
-}
-
-// Delete removes every occurrence of a post, of all its versions. It costs a walk over the window.
-func (w *Window) Delete(source, id string) (occurrences int) {
-	k := feed.Key{Source: source, Post: id}
-	for _, g := range w.groups {
-		if n := w.dropFrom(g, func(o *occurrence) bool { return o.samePost(k) }); n > 0 {
-			occurrences += n
-			g.forget(k)
-			w.buryIfEmpty(g)
-		}
-	}
-	w.last = nil
-	w.counts.Deleted += int64(occurrences)
-	return occurrences
 }
 
 func (w *Window) dropFrom(g *Group, gone func(*occurrence) bool) int {
@@ -210,7 +199,7 @@ func (w *Window) Len() int { return len(w.groups) }
 
 // Bytes is what the window holds on the heap: groups, dictionary and indexes.
 func (w *Window) Bytes() int64 {
-	n := w.held + w.tokens.bytes()
+	n := w.held + w.tokens.bytes() + 56*int64(len(w.posts))
 	for _, b := range w.blocks {
 		n += b.index.Bytes() + int64(len(b.groups))*9
 	}

@@ -231,8 +231,35 @@ func TestDeleteTakesAPostOut(t *testing.T) {
 	if g.first.Post != "b" {
 		t.Errorf("first is %q after a was deleted", g.first.Post)
 	}
+	w.Insert(x("d", 4)) // after the index of posts was made
+	w.Delete("", "d")
 	w.Delete("", "b")
 	if groups, _ := w.Search(x("c", 3)); len(groups) > 0 || w.Len() != 0 || w.Stats().Occurrences != 0 {
 		t.Errorf("%d groups found, %d left", len(groups), w.Len())
+	}
+}
+
+// Deletions among expiry: the window never shows a deleted post again, and forgets the posts that have expired.
+func TestDeleteWhileTheWindowRolls(t *testing.T) {
+	r := rand.New(rand.NewPCG(13, 14))
+	w := newScan(t, Config{Span: 2 * time.Second, Lateness: 0, cut: cut{4, 64, 2}})
+	deleted := map[string]bool{}
+	for i := range 6000 {
+		x := randomSentence(r, i, feed.Time(i*4))
+		groups, _ := w.Search(&x)
+		for _, g := range groups {
+			if shown, _, ok := w.Earlier(g, &x); ok && deleted[shown.Post] {
+				t.Fatalf("sentence %d repeats the deleted post %s", i, shown.Post)
+			}
+		}
+		w.Insert(&x)
+		w.Advance(x.Time)
+		if victim := fmt.Sprintf("p%06d", i-r.IntN(300)); i%5 == 0 {
+			w.Delete("", victim)
+			deleted[victim] = true
+		}
+	}
+	if n := w.Stats().Counts.Deleted; n < 500 || len(w.posts) > 1500 {
+		t.Errorf("%d occurrences deleted, %d posts indexed of some 500 in the window", n, len(w.posts))
 	}
 }
