@@ -13,8 +13,9 @@ func (d *Detector) Lookup(dst []feed.Match, x *feed.Sentence) []feed.Match {
 }
 
 // LookupNew is Lookup without the matches that an earlier call has reported. That needs a feed in which every
-// sentence is looked up and then inserted, once, in one order. Two versions of a post that share a sentence
-// share its events too: those may come twice.
+// sentence is looked up and inserted in one order, before or after its look-up, and none is looked up without
+// those before it. Two versions of a post that share a sentence share its events too: those may come twice, and
+// so may the events of a redelivery so late that the window knows it no more.
 func (d *Detector) LookupNew(dst []feed.Match, x *feed.Sentence) []feed.Match {
 	return d.lookup(dst, x, true)
 }

@@ -67,16 +67,6 @@ func (d *Detector) detectAll(dst []feed.Match, batch []feed.Sentence) (matches [
 	return dst, repeats
 }
 
-// Owner is the partition whose rows hold the token set: the first 8 bytes of its hash, big endian, modulo the
-// number of partitions.
-func Owner(group feed.Hash, partitions int) int {
-	var h uint64
-	for _, c := range group[:8] {
-		h = h<<8 | uint64(c)
-	}
-	return int(h % uint64(partitions))
-}
-
 // fresh leaves out redeliveries, also of what is in the batch itself.
 func (p *Partitions) fresh(batch []feed.Sentence) []*feed.Sentence {
 	type identity struct {
@@ -91,7 +81,7 @@ func (p *Partitions) fresh(batch []feed.Sentence) []*feed.Sentence {
 		if x.Untimed {
 			id.key.Time = -1
 		}
-		if !seen[id] && !p.detectors[Owner(x.Group, len(p.detectors))].Has(x) {
+		if !seen[id] && !p.detectors[x.Group.Partition(len(p.detectors))].Has(x) {
 			fresh = append(fresh, x)
 		}
 		seen[id] = true
@@ -116,7 +106,7 @@ func (p *Partitions) detectIn(q int, batch []*feed.Sentence) [][]feed.Match {
 	d, found := p.detectors[q], make([][]feed.Match, len(batch))
 	for i, x := range batch {
 		found[i] = d.LookupNew(nil, x)
-		if Owner(x.Group, len(p.detectors)) == q {
+		if x.Group.Partition(len(p.detectors)) == q {
 			d.Insert(x)
 		}
 	}
@@ -138,6 +128,13 @@ func (p *Partitions) appendNew(dst, matches []feed.Match) []feed.Match {
 func (p *Partitions) Advance(w feed.Time) {
 	p.each(func(q int) { p.detectors[q].Advance(w) })
 	p.reported.forget(w - p.lateness)
+}
+
+// Settle brings the views of the windows up to date.
+func (p *Partitions) Settle() {
+	for _, d := range p.detectors {
+		d.publish()
+	}
 }
 
 // Detectors are the windows, by partition.

@@ -50,6 +50,10 @@ func ParseHash(s string) (Hash, error) {
 	return h, nil
 }
 
+// Partition is the one of n that what is named h belongs to: its first 8 bytes, big endian, modulo n. All
+// occurrences of a group meet in one partition by it.
+func (h Hash) Partition(n int) int { return int(binary.BigEndian.Uint64(h[:8]) % uint64(n)) }
+
 func hashOf(b []byte) Hash { return xxh3.Hash128(b).Bytes() }
 
 // GroupHash names a token set: the xxh3-128 of its ids, ascending, each 8 bytes little endian.

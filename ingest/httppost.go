@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"refrain/feed"
@@ -27,9 +28,10 @@ type upload struct {
 	h      *HTTP
 	ctx    context.Context
 	answer answer
-	open   part   // the batch being filled
-	sent   []part // waiting for their acknowledgement, in order
-	last   int    // line of the last record read
+	open   part        // the batch being filled
+	sent   []part      // waiting for their acknowledgement, in order
+	last   int         // line of the last record read
+	failed atomic.Bool // some batch of it is not durable: those behind are not to be written
 }
 
 // part is one batch of a request with the lines that it answers for.
@@ -147,7 +149,7 @@ func (u *upload) flush() error {
 	if err := u.reap(); err != nil {
 		return err
 	}
-	acked, err := u.h.send(u.ctx, &u.open.batch)
+	acked, err := u.h.send(u.ctx, &u.open.batch, &u.failed)
 	if err != nil {
 		return err
 	}
@@ -220,7 +222,7 @@ func (u *upload) await(timeout <-chan time.Time) error {
 
 // send queues one batch as soon as there is a slot for it. The channel it returns yields one value, the
 // acknowledgement, and may be dropped.
-func (h *HTTP) send(ctx context.Context, b *Batch) (<-chan error, error) {
+func (h *HTTP) send(ctx context.Context, b *Batch, failed *atomic.Bool) (<-chan error, error) {
 	if err := h.acquire(ctx); err != nil {
 		return nil, err
 	}
@@ -235,8 +237,12 @@ func (h *HTTP) send(ctx context.Context, b *Batch) (<-chan error, error) {
 				Count(context.WithoutCancel(ctx), &counted)
 			}
 			acked <- err
+			if err != nil {
+				failed.Store(true)
+			}
 		})
 	}
+	b.Void = failed.Load
 	h.queue <- *b // a slot is held: there is room
 	return acked, nil
 }

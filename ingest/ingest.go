@@ -31,6 +31,10 @@ type Batch struct {
 	// Trace is the W3C traceparent of the request that the batch came with, "" without one.
 	Trace string
 
+	// Void, if set, says that an earlier batch of the same request has failed: this one is not to be written, or it
+	// would overtake what is sent again. Its Ack is called with an error.
+	Void func() bool
+
 	// Ack is called once: with nil when everything in the batch is durable, else with the reason why not.
 	// Sources set it always; Done tolerates a nil one, as in a batch made by hand.
 	Ack func(error)

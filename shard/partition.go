@@ -109,18 +109,21 @@ func (q *partition) lookUpItem(x *item, deleted *deletions) {
 		return
 	}
 	for i := range x.batch.Sentences {
-		q.lookUpSentence(x, i, deleted)
+		q.lookUpSentence(x, i, deleted, q.rows.Lookup)
 	}
 	q.lookedUp(x)
 }
 
+// lookUp is one of the two of Rows.
+type lookUp = func(dst []feed.Match, x *feed.Sentence) []feed.Match
+
 // lookUpSentence leaves out the redelivery of what q holds: it was looked up, or will be, where it stood first.
-func (q *partition) lookUpSentence(x *item, i int, deleted *deletions) {
+func (q *partition) lookUpSentence(x *item, i int, deleted *deletions, look lookUp) {
 	s := &x.batch.Sentences[i]
 	if deleted.has(s) || x.partition == q.id && x.repeats != nil && x.repeats[i] {
 		return
 	}
-	q.scratch = q.rows.Lookup(q.scratch[:0], s)
+	q.scratch = look(q.scratch[:0], s)
 	q.counts.lookups++
 	q.counts.events += int64(len(q.scratch))
 	if len(q.scratch) > 0 && q.scratch[0].Truncated {
@@ -140,7 +143,8 @@ func (q *partition) lookedUp(x *item) {
 }
 
 // pass is the turn of a record where all partitions share one order: each sentence is inserted if it is q's own,
-// and looked up among what came before it. Then every partition has been looked up to here, for there is nothing
+// and looked up among what came before it. What that reports has been reported of no row before, or is not durable yet
+// and will be found again: the rows are replayed to where the last durable look-up stood. Then every partition has been looked up to here, for there is nothing
 // else below.
 func (q *partition) pass(x *item, deleted *deletions) {
 	own := x.partition == q.id && x.position >= q.insert
@@ -150,7 +154,7 @@ func (q *partition) pass(x *item, deleted *deletions) {
 			q.insertSentence(x, i, deleted)
 		}
 		if look {
-			q.lookUpSentence(x, i, deleted)
+			q.lookUpSentence(x, i, deleted, q.rows.LookupNew)
 		}
 	}
 	if own {

@@ -11,7 +11,7 @@ import (
 
 // restore makes the owned partitions as they were stored, their rows empty: q is read again from replayFrom.
 func (w *Worker) restore(ctx context.Context) error {
-	start, _, err := w.cfg.Sentences.Bounds(ctx)
+	start, end, err := w.cfg.Sentences.Bounds(ctx)
 	if err != nil {
 		return fmt.Errorf("ask for the bounds of the sentence topic: %w", err)
 	}
@@ -19,7 +19,7 @@ func (w *Worker) restore(ctx context.Context) error {
 		if id < 0 || id >= len(w.home) || w.home[id] != nil {
 			return fmt.Errorf("partition %d of %d: not there, or owned twice", id, len(w.home))
 		}
-		q, err := w.restorePartition(ctx, id, start)
+		q, err := w.restorePartition(ctx, id, start, end)
 		if err != nil {
 			return fmt.Errorf("partition %d: %w", id, err)
 		}
@@ -38,7 +38,7 @@ func (w *Worker) restore(ctx context.Context) error {
 	return nil
 }
 
-func (w *Worker) restorePartition(ctx context.Context, id int, start []int64) (*partition, error) {
+func (w *Worker) restorePartition(ctx context.Context, id int, start, end []int64) (*partition, error) {
 	state, err := w.load(ctx, id)
 	if err != nil {
 		return nil, err
@@ -55,6 +55,7 @@ func (w *Worker) restorePartition(ctx context.Context, id int, start []int64) (*
 	if w.cfg.seam.replayLate {
 		q.insert = state.Look[id]
 	}
+	w.lowerToEnd(q, end)
 	w.liftToStart(ctx, q, start)
 	if clock, known := state.Marks.Clock(); known {
 		rows.Advance(clock)
@@ -96,6 +97,21 @@ func (w *Worker) liftToStart(ctx context.Context, q *partition, start []int64) {
 		}
 		q.skip(p, s)
 	}
+}
+
+// lowerToEnd goes back to what the topic has, where the stored state knows of more: the topic has lost its tail, as
+// after a power cut without sync, and what comes next takes the places of what is lost.
+func (w *Worker) lowerToEnd(q *partition, end []int64) {
+	for p, e := range end {
+		if q.state.Look[p] <= e {
+			continue
+		}
+		w.cfg.Logger.Error("the sentence topic has lost records that were acknowledged",
+			"partition", p, "end", e, "known", q.state.Look[p])
+		q.state.Look[p] = e
+	}
+	q.insert = min(q.insert, end[q.id])
+	q.counted = min(q.counted, end[q.id])
 }
 
 // mergeVectors is a mutant: one vector for all owned partitions, the greatest of each element.

@@ -31,6 +31,8 @@ import (
 type Rows interface {
 	Insert(x *feed.Sentence) bool // false: a redelivery, nothing changed
 	Lookup(dst []feed.Match, x *feed.Sentence) []feed.Match
+	// LookupNew leaves out what an earlier look-up has reported, where sentences are inserted and looked up in one order.
+	LookupNew(dst []feed.Match, x *feed.Sentence) []feed.Match
 	Advance(w feed.Time) // may drop what is older than w - span - lateness
 	Delete(source, post string)
 }

@@ -19,6 +19,7 @@ func (w *Window) Advance(clock feed.Time) {
 		w.start(clock)
 	}
 	w.clock = clock
+	w.foreign.forget(clock - w.lateness)
 	if b := w.current(); clock-b.opened >= w.slice {
 		w.close()
 	}

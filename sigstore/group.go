@@ -26,7 +26,8 @@ type Group struct {
 	thinAt int                 // len(occ) at which thin is tried again
 	extra  int64               // bytes of texts and posts that occ refers to
 	seen   map[uint64]struct{} // (post, version, index) of occ, made when posts without a time need it
-	block  *block
+	keep   *foreign            // of a group that another partition owns; nil otherwise
+	block  *block              // nil for such a group
 	row    uint32
 }
 
@@ -58,8 +59,8 @@ func (g *Group) sharedText(s string) string {
 	return strings.Clone(s)
 }
 
-// has reports whether x was inserted before: the same post, text and index, and the same time or no time of
-// its own now.
+// has reports whether x was inserted before, as far as its occurrence is still kept: the same post, text and
+// index, and the same time or no time of its own now.
 func (g *Group) has(x *feed.Sentence) bool {
 	if g.occ.has(x) {
 		return true

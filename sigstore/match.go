@@ -26,22 +26,37 @@ func (w *Window) EachLater(g *Group, x *feed.Sentence, visit func(*Later)) {
 	w.eachLater(g, x, len(g.occ), visit)
 }
 
-// EachNew is EachLater without the occurrences that another sentence of x's own group makes repeats anyway:
-// those after z, the second next post in that group, since two posts follow x and one is not theirs.
+// EachNew is EachLater without the occurrences that another sentence of x's own group makes repeats anyway: those
+// have been reported. See reach and known.
 func (w *Window) EachNew(g *Group, x *feed.Sentence, visit func(*Later)) {
 	own := w.groups[x.Group]
 	if own == nil {
-		w.eachLater(g, x, len(g.occ), visit)
+		own = w.foreign.group(x)
+	}
+	if own.saysAlike(x) {
 		return
 	}
+	visited := false
 	w.eachLater(g, x, w.reach(own, g, x), func(y *Later) {
 		if !w.known(own, y.Key(), keyOf(x)) {
+			visited = true
 			visit(y)
 		}
 	})
+	if visited && own.block == nil {
+		own.remember(x)
+	}
 }
 
-// reach is the place in g after which every occurrence has a witness in own besides x.
+// saysAlike reports whether x's post says the same just before x: then that sentence has what x could find.
+func (g *Group) saysAlike(x *feed.Sentence) bool {
+	k := keyOf(x)
+	i := g.occ.at(k) - 1
+	return i >= 0 && g.occ[i].post.time == k.Time && g.occ[i].samePost(k)
+}
+
+// reach is the place in g after which every occurrence has a witness in own besides x: behind the second next post
+// in own, since two posts follow x there and one is not the occurrence's own.
 func (w *Window) reach(own, g *Group, x *feed.Sentence) int {
 	k := keyOf(x)
 	next := own.occ.other(own.occ.at(k), k)
@@ -57,17 +72,15 @@ func (w *Window) reach(own, g *Group, x *feed.Sentence) int {
 
 // known reports whether own holds a witness for y besides x: then (y, own) was reported before x came.
 func (w *Window) known(own *Group, y, x feed.Key) bool {
-	for i := own.occ.from(y.Time - w.span); i < len(own.occ); i++ {
-		o := &own.occ[i]
-		k := o.key()
-		if k.Compare(y) >= 0 {
+	for i := own.occ.from(y.Time - w.span); ; i++ {
+		i = own.occ.other(i, y)
+		if i == len(own.occ) || own.occ[i].key().Compare(y) >= 0 {
 			return false
 		}
-		if !o.samePost(y) && k != x {
+		if own.occ[i].key() != x {
 			return true
 		}
 	}
-	return false
 }
 
 func (w *Window) eachLater(g *Group, x *feed.Sentence, end int, visit func(*Later)) {

@@ -47,6 +47,7 @@ type Window struct {
 	groups          map[feed.Hash]*Group
 	groupsPeak      int
 	posts           posts // nil until a post is deleted
+	foreign         foreign
 	blocks          []*block // oldest first; the last one is open
 	clock, expired  feed.Time
 	started, forced bool
@@ -199,7 +200,7 @@ func (w *Window) Len() int { return len(w.groups) }
 
 // Bytes is what the window holds on the heap: groups, dictionary and indexes.
 func (w *Window) Bytes() int64 {
-	n := w.held + w.tokens.bytes() + 56*int64(len(w.posts))
+	n := w.held + w.tokens.bytes() + 56*int64(len(w.posts)) + w.foreign.bytes()
 	for _, b := range w.blocks {
 		n += b.index.Bytes() + int64(len(b.groups))*9
 	}

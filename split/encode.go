@@ -2,7 +2,6 @@ package split
 
 import (
 	"context"
-	"encoding/binary"
 
 	"go.opentelemetry.io/otel/propagation"
 
@@ -13,11 +12,6 @@ import (
 
 // maxRecord is about how large the data of one record gets: well below what brokers take by default (1 MiB).
 const maxRecord = 256 << 10
-
-// Partition is the sentence partition, of n, that the occurrences of a group go to.
-func Partition(group feed.Hash, n int) int {
-	return int(binary.BigEndian.Uint64(group[:8]) % uint64(n))
-}
 
 // encode splits posts and returns their records and the number of their sentences, too short ones included.
 func (s *Split) encode(src *source, posts []feed.Post, traceparent string) ([]topic.Record, int) {
@@ -30,7 +24,7 @@ func (s *Split) encode(src *source, posts []feed.Post, traceparent string) ([]to
 	}
 	sentences := len(all) + e.short
 	for i := range all {
-		p := Partition(all[i].Group, len(e.parts))
+		p := all[i].Group.Partition(len(e.parts))
 		e.parts[p] = append(e.parts[p], all[i])
 	}
 	return e.records(), sentences

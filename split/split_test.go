@@ -70,7 +70,7 @@ func (b *bench) batches(from int64) []topic.Batch {
 			b.tb.Fatal(err)
 		}
 		for j := range batch.Sentences {
-			if got := Partition(batch.Sentences[j].Group, b.topic.Partitions()); got != records[i].Partition {
+			if got := batch.Sentences[j].Group.Partition(b.topic.Partitions()); got != records[i].Partition {
 				b.tb.Errorf("a sentence of partition %d is in %d", got, records[i].Partition)
 			}
 		}

@@ -38,7 +38,6 @@ func newAPI(s *service, metrics http.Handler) (*api, error) {
 		return nil, err
 	}
 	a.server = newServer(h)
-	a.server.RegisterOnShutdown(a.events.Close)
 	return a, nil
 }
 
@@ -52,7 +51,7 @@ func (a *api) serve(ctx context.Context, l net.Listener) error {
 		<-ctx.Done()
 		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 		defer cancel()
-		stopped <- errors.Join(a.s.http.Shutdown(stop), a.server.Shutdown(stop))
+		stopped <- a.stop(stop)
 	}()
 	if err := a.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("http: %w", err)
@@ -61,6 +60,15 @@ func (a *api) serve(ctx context.Context, l net.Listener) error {
 		a.s.log.Warn("some requests were cut off", "error", err)
 	}
 	return nil
+}
+
+// stop ends the streams of events, lets requests finish until ctx ends, and cuts off what is left.
+func (a *api) stop(ctx context.Context) error {
+	a.events.Close()
+	uploads := make(chan error, 1)
+	go func() { uploads <- a.s.http.Shutdown(ctx) }()
+	err := errors.Join(a.server.Shutdown(ctx), <-uploads)
+	return errors.Join(err, a.server.Close())
 }
 
 // Match looks a text up in the windows of this process.

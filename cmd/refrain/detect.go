@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -67,13 +68,15 @@ func limitMemory(budget, input int64) int64 {
 
 // sayForced tells once that the budget forces texts out, and then each time the span has halved.
 func (m *Main) sayForced() func(sigstore.Forced) {
-	var said bool
+	var mu sync.Mutex // windows are served side by side
 	span := time.Duration(math.MaxInt64)
 	return func(f sigstore.Forced) {
-		if said && f.Span > span/2 {
+		mu.Lock()
+		defer mu.Unlock()
+		if span == 0 || f.Span > span/2 {
 			return
 		}
-		said, span = true, f.Span
+		span = f.Span
 		fmt.Fprintf(m.Stderr, "refrain: the budget is full: texts are dropped before their time, the window now reaches back %v\n", f.Span)
 	}
 }

@@ -74,6 +74,7 @@ func (d *detection) run(ctx context.Context) error {
 	}
 	progress.Done()
 	err = errors.Join(err, out.close())
+	d.windows.Settle()
 	d.summarise(time.Since(begin))
 	return err
 }

@@ -55,7 +55,7 @@ func (n *node) open(ctx context.Context) (err error) {
 	}
 	n.split, err = split.New(split.Config{
 		Sentences: n.sentences, Control: n.control, MinTokens: n.cfg.Window.MinTokens,
-		Lateness: n.window.Lateness, Logger: n.log,
+		Lateness: max(1, n.window.Lateness), Logger: n.log, // 0 would mean the default
 	})
 	if err != nil {
 		return err
@@ -70,11 +70,7 @@ func (n *node) open(ctx context.Context) (err error) {
 const slack = time.Hour
 
 func (n *node) openTopics(ctx context.Context) (err error) {
-	keep := n.window.Span + n.window.Lateness + slack
-	events := keep
-	if n.cfg.Topics.EventAge > 0 {
-		events = time.Duration(n.cfg.Topics.EventAge)
-	}
+	keep, events := n.ages()
 	topics := []struct {
 		to  **jetstream.Topic
 		cfg jetstream.TopicConfig
@@ -99,6 +95,15 @@ func (n *node) openTopics(ctx context.Context) (err error) {
 	return nil
 }
 
+// ages are how long the topics keep sentences and events.
+func (n *node) ages() (sentences, events time.Duration) {
+	sentences = n.window.Span + n.window.Lateness + slack
+	if n.cfg.Topics.EventAge > 0 {
+		return sentences, time.Duration(n.cfg.Topics.EventAge)
+	}
+	return sentences, sentences
+}
+
 func (n *node) openWorkers(ctx context.Context) error {
 	store, err := n.server.OpenStore(ctx, "state")
 	if err != nil {
@@ -111,7 +116,7 @@ func (n *node) openWorkers(ctx context.Context) error {
 			Sentences: n.sentences, Events: n.events, Control: n.control, Store: store,
 			Rows:  n.rows,
 			Owned: owned, Span: n.window.Span, Lateness: n.window.Lateness, Deployment: n.cfg.Name,
-			Commit: time.Second, Retention: n.window.Span + n.window.Lateness + slack,
+			Commit: time.Second, Retention: max(n.ages()),
 			TextVersion: text.Version, Logger: n.log,
 		})
 		if err != nil {

@@ -61,6 +61,9 @@ func (b *brute) dropMiddle(g feed.Hash) {
 	b.rows = slices.DeleteFunc(b.rows, func(r *feed.Sentence) bool { return r.Group == g && r != first && r != last })
 }
 
+// LookupNew reports everything: repeats are allowed.
+func (b *brute) LookupNew(dst []feed.Match, x *feed.Sentence) []feed.Match { return b.Lookup(dst, x) }
+
 func (b *brute) Lookup(dst []feed.Match, x *feed.Sentence) []feed.Match {
 	begin := len(dst)
 	for _, r := range b.rows {

@@ -43,6 +43,7 @@ type Worker interface {
 type Rows interface {
 	Insert(x *feed.Sentence) bool
 	Lookup(dst []feed.Match, x *feed.Sentence) []feed.Match
+	LookupNew(dst []feed.Match, x *feed.Sentence) []feed.Match
 	Advance(w feed.Time)
 	Delete(source, post string)
 }
