@@ -391,3 +391,23 @@ func TestServeSaysWhatIsWrong(t *testing.T) {
 		}
 	}
 }
+
+// TestServeReportsOnceInAnyOrder: two near texts arrive newest first. Every pair of occurrences could be reported;
+// every event is, once.
+func TestServeReportsOnceInAnyOrder(t *testing.T) {
+	p := newProcess(t)
+	p.start()
+	var posts [][]byte
+	for i := 600; i > 0; i-- {
+		posts = append(posts, fmt.Appendf(nil, `{"id":"%04d","created_at":"2020-01-01T00:00:00Z","text":"The same words come here again and again, my friends, number%d"}`+"\n", i, i%2))
+	}
+	p.feed(posts, 50, func(int) {})
+	ids := p.events()
+	want := oracle.Sorted(mustDetect(t, bytes.Join(posts, nil), 1<<30).ids)
+	if missing, extra := oracle.Diff(ids, want); len(missing)+len(extra) > 0 {
+		t.Errorf("%d events missing, %d false, of %d", len(missing), len(extra), len(want))
+	}
+	if n := p.counters()["refrain_detector_events_total"]; n > float64(len(want))*1.1 {
+		t.Errorf("%v events reported, %d ids", n, len(want))
+	}
+}
