@@ -204,7 +204,7 @@ func checkDecoded(t *testing.T, line []byte, fields *Fields) {
 	if err != nil {
 		return
 	}
-	if p.ID == "" || p.Text == "" || len(p.Text) > MaxText || !utf8.ValidString(p.ID+p.Text+p.Author+p.Lang+p.Source) {
+	if p.ID == "" || len(p.Text) > MaxText || !utf8.ValidString(p.ID+p.Text+p.Author+p.Lang+p.Source) {
 		t.Fatalf("accepted %+v", p)
 	}
 	if p.Time < 0 || p.Time >= endOfTime || !p.Timed && p.Time != 0 {
