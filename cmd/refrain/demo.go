@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -48,7 +49,7 @@ func (m *Main) demo() *cobra.Command {
 	to.StringVar(&f.threshold, "threshold", "0.8", "least Jaccard similarity")
 	to.Float64Var(&f.rate, "rate", 20, "posts a second of the made-up feed")
 	to.Float64Var(&f.speed, "speed", 3600, "how many times faster than life a FILE is replayed; 0: as fast as it goes")
-	to.Uint64Var(&f.seed, "seed", uint64(time.Now().UnixNano()), "seed of the made-up feed: the same seed gives the same posts")
+	to.Uint64Var(&f.seed, "seed", 0, "seed of the made-up feed: the same seed gives the same posts; 0: another each time")
 	to.BoolVar(&f.bluesky, "bluesky", false, "feed it with the Bluesky firehose")
 	to.DurationVar(&f.duration, "duration", 0, "end after so long; 0: at Ctrl-C")
 	f.in.add(to)
@@ -125,11 +126,11 @@ func (m *Main) showDemo(ctx context.Context, s *service, src *countedSource) err
 // eventPrinter is the sink that shows events to a person.
 type eventPrinter struct {
 	printer *terminal.Printer
-	events  counter
+	events  atomic.Int64
 }
 
 func (p *eventPrinter) Publish(_ context.Context, events [][]byte) error {
-	p.events.add(len(events))
+	p.events.Add(int64(len(events)))
 	for _, e := range events {
 		m, err := feed.DecodeEvent(e)
 		if err != nil {
@@ -156,6 +157,10 @@ func (m *Main) demoSource(f *demoFlags, args []string) (*countedSource, error) {
 		}
 		return &countedSource{Source: &replay{File: src, pacer: demo.Pacer{Speed: f.speed, Longest: 2 * time.Second}}}, nil
 	}
+	if f.seed == 0 {
+		f.seed = uint64(time.Now().UnixNano()) % 1e6
+	}
+	fmt.Fprintf(m.Stderr, "A made-up feed with --seed %d.\n", f.seed)
 	g := demo.New(demo.Config{Seed: f.seed, Source: "demo", Start: feed.FromTime(time.Now()), Rate: f.rate})
 	return &countedSource{Source: &invented{g: g, pacer: demo.Pacer{Speed: 1}, batch: max(1, int(f.rate/20))}}, nil
 }
@@ -199,12 +204,12 @@ func (s *invented) Next(ctx context.Context) (ingest.Batch, error) {
 // countedSource counts what passes.
 type countedSource struct {
 	ingest.Source
-	posts counter
+	posts atomic.Int64
 }
 
 func (c *countedSource) Next(ctx context.Context) (ingest.Batch, error) {
 	b, err := c.Source.Next(ctx)
-	c.posts.add(len(b.Posts))
+	c.posts.Add(int64(len(b.Posts)))
 	return b, err
 }
 

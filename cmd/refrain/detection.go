@@ -74,10 +74,16 @@ func (d *detection) run(ctx context.Context) error {
 	}
 	progress.Done()
 	err = errors.Join(err, out.close())
+	if c := &d.counts; err == nil && c.posts == 0 && c.rejected > 0 {
+		err = errNoPosts
+	}
 	d.windows.Settle()
 	d.summarise(time.Since(begin))
 	return err
 }
+
+// errNoPosts: most likely the file is another's.
+var errNoPosts = errors.New("not one line is a post; if its fields have other names, say so: --map text=body,id=uri")
 
 var errInterrupted = errors.New("interrupted before the end of the input; the events so far are out")
 
@@ -173,12 +179,12 @@ func (d *detection) advance(clock *split.Clock, release *memory.Releaser, posts 
 func (d *detection) summarise(took time.Duration) {
 	c, s := &d.counts, windowTotals(d.windows.Detectors())
 	w := d.main.Stderr
-	fmt.Fprintf(w, "%d posts in %v (%.0f posts/s), %d rejected, %d changed\n",
-		c.posts, took.Round(time.Millisecond), float64(c.posts)/took.Seconds(), c.rejected, c.changed)
-	fmt.Fprintf(w, "%d sentences compared, %d too short, %d delivered again, %d late\n",
-		c.sentences, c.tooShort, c.repeats, s.late)
-	fmt.Fprintf(w, "%d events; the window holds %d texts, %d occurrences, %s\n",
-		c.events, s.groups, s.occurrences, units.FormatBytes(s.bytes))
+	fmt.Fprintf(w, "%s in %v (%.0f posts/s), %d rejected, %d changed\n",
+		plural(c.posts, "post"), took.Round(time.Millisecond), float64(c.posts)/took.Seconds(), c.rejected, c.changed)
+	fmt.Fprintf(w, "%s compared, %d too short, %d delivered again, %d late\n",
+		plural(c.sentences, "sentence"), c.tooShort, c.repeats, s.late)
+	fmt.Fprintf(w, "%s; the window holds %s, %s, %s\n",
+		plural(c.events, "event"), plural(s.groups, "text"), plural(s.occurrences, "occurrence"), units.FormatBytes(s.bytes))
 	if s.forced > 0 {
 		fmt.Fprintf(w, "the budget dropped %d texts before their time: the window reached back only %v at the end, events may be missing\n", s.forced, s.span)
 	}
@@ -192,4 +198,12 @@ type totals struct {
 	groups, occurrences            int
 	bytes, forced, late, truncated int64
 	span                           time.Duration
+}
+
+// plural counts things: 1 event, 2 events.
+func plural(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprint(n, " ", thing, "s")
 }

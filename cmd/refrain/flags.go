@@ -71,7 +71,7 @@ func (f *modelFlags) model() (*hashcodes.Model, error) {
 	if f.file == "" {
 		model, err := hashcodes.NewMD5(f.bits, f.ones)
 		if err != nil {
-			return nil, usageError{err}
+			return nil, usage("--bits %d --ones %d: %w", f.bits, f.ones, err)
 		}
 		return model, nil
 	}
@@ -123,6 +123,9 @@ func (f *windowFlags) config() (cfg detector.Config, err error) {
 	}
 	if cfg.Budget, err = units.ParseBytes(f.budget); err != nil {
 		return cfg, usage("--budget: %w", err)
+	}
+	if cfg.Span < time.Millisecond || cfg.Lateness < 0 {
+		return cfg, usage("--span wants 1ms or more, --lateness 0 or more")
 	}
 	if f.minTokens < 0 || f.maxMatches < 0 || f.partitions < 1 || f.workers < 1 {
 		return cfg, usage("--min-tokens and --max-matches want 0 or more, --partitions and --workers 1 or more")

@@ -66,13 +66,17 @@ func (m *Main) command() *cobra.Command {
 			"something seen in the last hours or days: where it was first, how often since, how similar.",
 		Example:       "  refrain demo                        watch it at work on a made-up feed\n  refrain detect posts.jsonl          find the reuse in a file\n  refrain serve                       run the service on http://127.0.0.1:8080",
 		SilenceErrors: true, SilenceUsage: true,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usage("unknown command %q", args[0])
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
 			}
-			return nil
+			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+				return usage("unknown command %q: did you mean %s?", args[0], near[0])
+			}
+			return usage("unknown command %q", args[0])
 		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SuggestionsMinimumDistance: 2,
+		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetIn(m.Stdin)
 	root.SetOut(m.Stdout)

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"time"
 
+	"golang.org/x/time/rate"
+
 	"refrain/detector"
 	"refrain/feed"
 	"refrain/internal/config"
@@ -160,12 +162,12 @@ func windowConfig(w config.Window, log *slog.Logger) (cfg detector.Config, err e
 
 // warnForced logs early expiry at most once a minute.
 func warnForced(log *slog.Logger) func(sigstore.Forced) {
-	every := rate{every: time.Minute}
+	sometimes := rate.Sometimes{Interval: time.Minute}
 	return func(f sigstore.Forced) {
-		if every.allow(time.Now()) {
+		sometimes.Do(func() {
 			log.Warn("the window's budget is full: texts are dropped before their time",
-				"texts", f.Groups, "effective_span", f.Span, "bytes", f.Bytes)
-		}
+				"texts", f.Groups, "effective_span", f.Span.String(), "bytes", f.Bytes)
+		})
 	}
 }
 
@@ -240,3 +242,6 @@ func (n *node) texts() (texts int64) {
 	}
 	return texts
 }
+
+// isDeleted reports whether a post was deleted: events that show it are not replayed.
+func (n *node) isDeleted(source, post string) bool { return n.workers[0].Deleted(source, post) }

@@ -111,7 +111,10 @@ func (o *topOutput) close() error {
 	fmt.Fprintf(w, "%8s %8s  %-20s %-20s  %s\n", "REPEATS", "AUTHORS", "FIRST", "LAST", "TEXT")
 	for _, r := range o.best() {
 		authors := fmt.Sprint(r.authors)
-		if r.estimated {
+		switch {
+		case r.authors == 0: // the posts name none
+			authors = "-"
+		case r.estimated:
 			authors = "~" + authors
 		}
 		fmt.Fprintf(w, "%8d %8s  %-20s %-20s  %s\n", r.events, authors, r.first.Time, r.last, terminal.Clean(r.text))

@@ -91,7 +91,7 @@ func (m *Main) runServe(ctx context.Context, cfg config.Config) error {
 	if err != nil {
 		return err
 	}
-	t.Logger.Info("serving", "http", s.address(), "data", cfg.DataDir, "threshold", cfg.Window.Threshold, "span", time.Duration(cfg.Window.Span))
+	t.Logger.Info("serving", "http", s.address(), "data", cfg.DataDir, "threshold", cfg.Window.Threshold, "span", time.Duration(cfg.Window.Span).String())
 	return s.run(ctx)
 }
 
@@ -144,6 +144,13 @@ func (s *service) open(t *telemetry.Telemetry) (err error) {
 	}
 	s.api, err = newAPI(s, t.Metrics())
 	return err
+}
+
+// bluesky is the firehose, resumed from the cursor in the data directory.
+func (s *service) bluesky() *ingest.Bluesky {
+	return ingest.NewBluesky(ingest.BlueskyConfig{
+		URL: s.cfg.Ingest.Bluesky.URL, Cursors: ingest.CursorDir(s.cfg.DataDir), Logger: s.log,
+	})
 }
 
 // add puts a source on the route.

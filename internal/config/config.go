@@ -11,11 +11,14 @@ import (
 	"io"
 	"os"
 	"runtime"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
 
-	"refrain/internal/units"
+	"refrain/feed"
 	"refrain/text"
 )
 
@@ -115,56 +118,69 @@ func (c *Config) readFile(path string) error {
 	}
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	d.KnownFields(true)
-	if err := d.Decode(c); err != nil && !errors.Is(err, io.EOF) {
+	err = d.Decode(c)
+	var wrong *yaml.TypeError
+	if errors.As(err, &wrong) {
+		return fmt.Errorf("configuration %s: %s", path, plainly(wrong.Errors))
+	}
+	if err != nil && !errors.Is(err, io.EOF) { // an empty file is one without settings
 		return fmt.Errorf("configuration %s: %w", path, err)
 	}
 	return nil
 }
 
+// longest is the longest span, lateness or age: a hundred years.
+const longest = Duration(100 * 365 * 24 * time.Hour)
+
 // Validate reports everything that is wrong at once.
 func (c *Config) Validate() error {
-	var errs []error
-	want := func(ok bool, key, what string) {
-		if !ok {
-			errs = append(errs, fmt.Errorf("configuration: %s: %s", key, what))
-		}
+	var v validation
+	v.want(c.DataDir != "", "data_dir", "want a directory")
+	v.want(c.HTTP != "", "http", "want an address such as 127.0.0.1:8080")
+	v.want(c.Name != "", "name", "want a name: it is the source of the events")
+	v.want(c.Workers > 0, "workers", "want 1 or more")
+	v.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
+	v.oneOf("log.format", c.Log.Format, "auto", "text", "json")
+	v.window(&c.Window)
+	t := &c.Topics
+	v.want(t.Partitions > 0 && t.Partitions <= 1024, "topics.partitions", "want 1 to 1024")
+	v.want(t.SentenceBytes > 0, "topics.sentence_bytes", "want more than 0")
+	v.want(t.EventBytes > 0, "topics.event_bytes", "want more than 0")
+	v.want(t.EventAge >= 0 && t.EventAge <= longest, "topics.event_age", "want 0 to 100 years")
+	v.want(c.Ingest.Body > 0, "ingest.body", "want more than 0")
+	for i, f := range c.Ingest.Files {
+		v.file(fmt.Sprintf("ingest.files[%d]", i), &f)
 	}
-	want(c.DataDir != "", "data_dir", "want a directory")
-	want(c.HTTP != "", "http", "want an address such as 127.0.0.1:8080")
-	want(c.Name != "", "name", "want a name: it is the source of the events")
-	want(c.Workers > 0, "workers", "want 1 or more")
-	want(c.Window.Span > 0, "window.span", "want more than 0")
-	want(c.Window.Lateness >= 0, "window.lateness", "want 0 or more")
-	want(c.Window.MinTokens > 0, "window.min_tokens", "want 1 or more")
-	want(c.Window.MaxMatches >= 0, "window.max_matches", "want 0 (no limit) or more")
-	want(c.Topics.Partitions > 0 && c.Topics.Partitions <= 1024, "topics.partitions", "want 1 to 1024")
-	want(c.Topics.SentenceBytes > 0 && c.Topics.EventBytes > 0, "topics", "want limits of more than 0 bytes")
-	want(c.Ingest.Body > 0, "ingest.body", "want more than 0 bytes")
-	if _, err := text.ParseThreshold(c.Window.Threshold); err != nil {
-		want(false, "window.threshold", err.Error())
-	}
-	return errors.Join(errs...)
+	return errors.Join(v...)
 }
 
-// Duration is a time.Duration that YAML writes as 90m, 24h or 7d.
-type Duration time.Duration
+type validation []error
 
-// UnmarshalText reads what units.ParseDuration reads.
-func (d *Duration) UnmarshalText(b []byte) error {
-	v, err := units.ParseDuration(string(b))
-	*d = Duration(v)
-	return err
+func (v *validation) want(ok bool, key, what string) {
+	if !ok {
+		*v = append(*v, fmt.Errorf("configuration: %s: %s", key, what))
+	}
 }
 
-// MarshalText writes Go's form.
-func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+func (v *validation) oneOf(key, value string, values ...string) {
+	v.want(slices.Contains(values, value), key, fmt.Sprintf("%q: want %s", value, strings.Join(values, ", ")))
+}
 
-// Bytes is a size that YAML writes as 64MB or 1.5GiB.
-type Bytes int64
+func (v *validation) window(w *Window) {
+	_, err := text.ParseThreshold(w.Threshold)
+	v.want(err == nil, "window.threshold", fmt.Sprint(err))
+	v.want(w.Span > 0 && w.Span <= longest, "window.span", "want more than 0 and at most 100 years")
+	v.want(w.Lateness >= 0 && w.Lateness <= longest, "window.lateness", "want 0 to 100 years")
+	v.want(w.MinTokens > 0, "window.min_tokens", "want 1 or more")
+	v.want(w.MaxMatches >= 0, "window.max_matches", "want 0 (no limit) or more")
+	v.oneOf("window.engine", w.Engine, "auto", "prefix", "scan")
+	v.oneOf("window.bits", strconv.Itoa(w.Bits), "32", "64", "128", "256")
+	v.want(w.Ones >= 1 && w.Ones <= 8, "window.ones", "want 1 to 8")
+}
 
-// UnmarshalText reads what units.ParseBytes reads.
-func (n *Bytes) UnmarshalText(b []byte) error {
-	v, err := units.ParseBytes(string(b))
-	*n = Bytes(v)
-	return err
+func (v *validation) file(key string, f *File) {
+	v.want(f.Path != "", key+".path", "want a path")
+	v.oneOf(key+".format", f.Format, "", "jsonl", "text", "csv")
+	_, err := feed.ParseFields(f.Map)
+	v.want(err == nil, key+".map", fmt.Sprint(err))
 }

@@ -182,7 +182,7 @@ func TestValidateNamesTheKey(t *testing.T) {
 		"window.threshold:":  func(c *Config) { c.Window.Threshold = "high" },
 		"window.span:":       func(c *Config) { c.Window.Span = 0 },
 		"topics.partitions:": func(c *Config) { c.Topics.Partitions = 0 },
-		"topics:":            func(c *Config) { c.Topics.EventBytes = 0 },
+		"topics.":            func(c *Config) { c.Topics.EventBytes = 0 },
 		"ingest.body:":       func(c *Config) { c.Ingest.Body = 0 },
 	} {
 		c := Default()
@@ -191,6 +191,43 @@ func TestValidateNamesTheKey(t *testing.T) {
 		wantParts(t, err, key)
 		if n := strings.Count(err.Error(), "\n"); n != 0 {
 			t.Errorf("%s: %d complaints, want one: %v", key, n+1, err)
+		}
+	}
+}
+
+// Every mistake of a file is told at once, each with its line, and none in the words of Go.
+func TestAFilesMistakesAreToldTogether(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "refrain.yaml")
+	content := "dta_dir: x\nwindow:\n  span: 7 days\n  treshold: 0.8\n  budget: lots\n"
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Load(path, nil)
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	for _, want := range []string{"line 1: dta_dir is no setting", "line 3: duration", "line 4: window.treshold is no setting", "line 5: size"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%q does not say %q", err, want)
+		}
+	}
+	if strings.Contains(err.Error(), "type config") {
+		t.Errorf("%q speaks of Go types", err)
+	}
+}
+
+func TestValidateTellsEverything(t *testing.T) {
+	c := Default()
+	c.Window.Engine, c.Window.Bits, c.Window.Ones, c.Log.Level, c.Log.Format = "gpu", 100, 0, "loud", "xml"
+	c.Window.Span, c.Ingest.Files = Duration(1<<62), []File{{Format: "xls", Map: "txt=body"}}
+	err := c.Validate()
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	for _, key := range []string{"window.engine", "window.bits", "window.ones", "log.level", "log.format", "window.span",
+		"ingest.files[0].path", "ingest.files[0].format", "ingest.files[0].map"} {
+		if !strings.Contains(err.Error(), key+":") {
+			t.Errorf("%q does not name %s", err, key)
 		}
 	}
 }

@@ -92,7 +92,7 @@ func start(cfg Config) (*Server, error) {
 	if cfg.Dir == "" {
 		return nil, errors.New("no path given")
 	}
-	if err := os.MkdirAll(cfg.Dir, 0o755); err != nil {
+	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, err
 	}
 	lock, err := lockDir(cfg.Dir)

@@ -1,0 +1,68 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"refrain/internal/units"
+)
+
+// Duration is a time.Duration that YAML writes as 90m, 24h or 7d.
+type Duration time.Duration
+
+// UnmarshalText reads what units.ParseDuration reads.
+func (d *Duration) UnmarshalText(b []byte) error {
+	v, err := units.ParseDuration(string(b))
+	*d = Duration(v)
+	return err
+}
+
+// UnmarshalYAML is UnmarshalText with the line in the error.
+func (d *Duration) UnmarshalYAML(n *yaml.Node) error {
+	return atLine(n, d.UnmarshalText([]byte(n.Value)))
+}
+
+// MarshalText writes Go's form.
+func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
+
+// Bytes is a size that YAML writes as 64MB or 1.5GiB.
+type Bytes int64
+
+// UnmarshalText reads what units.ParseBytes reads.
+func (b *Bytes) UnmarshalText(text []byte) error {
+	v, err := units.ParseBytes(string(text))
+	*b = Bytes(v)
+	return err
+}
+
+// UnmarshalYAML is UnmarshalText with the line in the error.
+func (b *Bytes) UnmarshalYAML(n *yaml.Node) error { return atLine(n, b.UnmarshalText([]byte(n.Value))) }
+
+// atLine makes err one of those that the decoder collects, so that a file's mistakes are told together.
+func atLine(n *yaml.Node, err error) error {
+	if err == nil {
+		return nil
+	}
+	return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: %v", n.Line, err)}}
+}
+
+var unknownKey = regexp.MustCompile(`field (\S+) not found in type config\.(\w+)`)
+
+// plainly says what the decoder says without the names of Go types.
+func plainly(messages []string) string {
+	for i, m := range messages {
+		messages[i] = unknownKey.ReplaceAllStringFunc(m, func(s string) string {
+			f := unknownKey.FindStringSubmatch(s)
+			section := strings.ToLower(f[2])
+			if section == "config" {
+				return f[1] + " is no setting"
+			}
+			return section + "." + f[1] + " is no setting"
+		})
+	}
+	return strings.Join(messages, "; ")
+}
