@@ -86,6 +86,9 @@ func parsePair(pair string) (Field, string, error) {
 		return 0, "", fmt.Errorf("%q: want OURS=THEIRS", pair)
 	}
 	f := slices.Index(fieldNames[:], ours)
+	if f < 0 && slices.Contains(fieldNames[:], theirs) {
+		return 0, "", fmt.Errorf("%q is no field of a post, but %q is: want %s=%s", ours, theirs, theirs, ours)
+	}
 	if f < 0 {
 		return 0, "", fmt.Errorf("%q is no field of a post: they are %s", ours, strings.Join(fieldNames[:], ", "))
 	}

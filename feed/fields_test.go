@@ -4,7 +4,8 @@ import "testing"
 
 func TestParseFieldsRejects(t *testing.T) {
 	tests := []struct{ spec, want string }{
-		{"body=text", `field map "body=text": "body" is no field of a post: they are id, source, author, created_at, lang, text`},
+		{"body=text", `field map "body=text": "body" is no field of a post, but "text" is: want text=body`},
+		{"body=uri", `field map "body=uri": "body" is no field of a post: they are id, source, author, created_at, lang, text`},
 		{"text", `field map "text": "text": want OURS=THEIRS`},
 		{"text=", `field map "text=": "text=": want OURS=THEIRS`},
 		{"text=a,", `field map "text=a,": "": want OURS=THEIRS`},

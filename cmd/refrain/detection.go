@@ -180,11 +180,11 @@ func (d *detection) summarise(took time.Duration) {
 	c, s := &d.counts, windowTotals(d.windows.Detectors())
 	w := d.main.Stderr
 	fmt.Fprintf(w, "%s in %v (%.0f posts/s), %d rejected, %d changed\n",
-		plural(c.posts, "post"), took.Round(time.Millisecond), float64(c.posts)/took.Seconds(), c.rejected, c.changed)
+		terminal.Plural(c.posts, "post"), took.Round(time.Millisecond), float64(c.posts)/took.Seconds(), c.rejected, c.changed)
 	fmt.Fprintf(w, "%s compared, %d too short, %d delivered again, %d late\n",
-		plural(c.sentences, "sentence"), c.tooShort, c.repeats, s.late)
+		terminal.Plural(c.sentences, "sentence"), c.tooShort, c.repeats, s.late)
 	fmt.Fprintf(w, "%s; the window holds %s, %s, %s\n",
-		plural(c.events, "event"), plural(s.groups, "text"), plural(s.occurrences, "occurrence"), units.FormatBytes(s.bytes))
+		terminal.Plural(c.events, "event"), terminal.Plural(s.groups, "text"), terminal.Plural(s.occurrences, "occurrence"), units.FormatBytes(s.bytes))
 	if s.forced > 0 {
 		fmt.Fprintf(w, "the budget dropped %d texts before their time: the window reached back only %v at the end, events may be missing\n", s.forced, s.span)
 	}
@@ -198,12 +198,4 @@ type totals struct {
 	groups, occurrences            int
 	bytes, forced, late, truncated int64
 	span                           time.Duration
-}
-
-// plural counts things: 1 event, 2 events.
-func plural(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprint(n, " ", thing, "s")
 }

@@ -39,7 +39,9 @@ func (m *Main) serve() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			flags.override(cmd, &cfg)
+			if err := flags.override(cmd, &cfg); err != nil {
+				return usageError{err}
+			}
 			if err := cfg.Validate(); err != nil {
 				return usageError{err}
 			}
@@ -53,17 +55,19 @@ func (m *Main) serve() *cobra.Command {
 
 // serveFlags are the settings that have flags.
 type serveFlags struct {
-	data, http string
-	bluesky    bool
+	data, http, threshold, span string
+	bluesky                     bool
 }
 
 func (f *serveFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.data, "data", "", "data directory (default ./refrain-data)")
 	cmd.Flags().StringVar(&f.http, "http", "", "address of the HTTP API (default 127.0.0.1:8080)")
+	cmd.Flags().StringVar(&f.threshold, "threshold", "", "least Jaccard similarity (default 0.8)")
+	cmd.Flags().StringVar(&f.span, "span", "", "how far back a repeat may lie (default 24h)")
 	cmd.Flags().BoolVar(&f.bluesky, "bluesky", false, "also read the Bluesky firehose")
 }
 
-func (f *serveFlags) override(cmd *cobra.Command, cfg *config.Config) {
+func (f *serveFlags) override(cmd *cobra.Command, cfg *config.Config) error {
 	if cmd.Flags().Changed("data") {
 		cfg.DataDir = f.data
 	}
@@ -73,6 +77,15 @@ func (f *serveFlags) override(cmd *cobra.Command, cfg *config.Config) {
 	if cmd.Flags().Changed("bluesky") {
 		cfg.Ingest.Bluesky.Enabled = f.bluesky
 	}
+	if cmd.Flags().Changed("threshold") {
+		cfg.Window.Threshold = f.threshold
+	}
+	if cmd.Flags().Changed("span") {
+		if err := cfg.Window.Span.UnmarshalText([]byte(f.span)); err != nil {
+			return fmt.Errorf("--span: %w", err)
+		}
+	}
+	return nil
 }
 
 func (m *Main) runServe(ctx context.Context, cfg config.Config) error {

@@ -138,10 +138,15 @@ func count(m *feed.Match) string {
 	if m.AuthorsEstimated {
 		about = "about "
 	}
-	return fmt.Sprintf("%s by %s%s since %s", plural(m.Occurrences, "time"), about, plural(m.Authors, "author"), m.First.Time)
+	by := ""
+	if m.Authors > 0 { // else the posts name none
+		by = fmt.Sprintf(" by %s%s", about, Plural(m.Authors, "author"))
+	}
+	return fmt.Sprintf("%s%s since %s", Plural(m.Occurrences, "time"), by, m.First.Time)
 }
 
-func plural(n int, noun string) string {
+// Plural counts things: 1 event, 2,000 events.
+func Plural(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}
