@@ -179,12 +179,12 @@ func (d *detection) advance(clock *split.Clock, release *memory.Releaser, posts 
 func (d *detection) summarise(took time.Duration) {
 	c, s := &d.counts, windowTotals(d.windows.Detectors())
 	w := d.main.Stderr
-	fmt.Fprintf(w, "%s in %v (%.0f posts/s), %d rejected, %d changed\n",
-		terminal.Plural(c.posts, "post"), took.Round(time.Millisecond), float64(c.posts)/took.Seconds(), c.rejected, c.changed)
-	fmt.Fprintf(w, "%s compared, %d too short, %d delivered again, %d late\n",
-		terminal.Plural(c.sentences, "sentence"), c.tooShort, c.repeats, s.late)
-	fmt.Fprintf(w, "%s; the window holds %s, %s, %s\n",
-		terminal.Plural(c.events, "event"), terminal.Plural(s.groups, "text"), terminal.Plural(s.occurrences, "occurrence"), units.FormatBytes(s.bytes))
+	fmt.Fprintf(w, "%d %s in %v (%.0f posts/s), %d rejected, %d changed\n", c.posts, terminal.Noun(c.posts, "post"),
+		took.Round(time.Millisecond), float64(c.posts)/took.Seconds(), c.rejected, c.changed)
+	fmt.Fprintf(w, "%d %s compared, %d too short, %d delivered again, %d late\n", c.sentences,
+		terminal.Noun(c.sentences, "sentence"), c.tooShort, c.repeats, s.late)
+	fmt.Fprintf(w, "%d %s; the window holds %d %s, %d %s, %s\n", c.events, terminal.Noun(c.events, "event"), s.groups,
+		terminal.Noun(s.groups, "text"), s.occurrences, terminal.Noun(s.occurrences, "occurrence"), units.FormatBytes(s.bytes))
 	if s.forced > 0 {
 		fmt.Fprintf(w, "the budget dropped %d texts before their time: the window reached back only %v at the end, events may be missing\n", s.forced, s.span)
 	}

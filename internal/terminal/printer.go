@@ -140,18 +140,20 @@ func count(m *feed.Match) string {
 	}
 	by := ""
 	if m.Authors > 0 { // else the posts name none
-		by = fmt.Sprintf(" by %s%s", about, Plural(m.Authors, "author"))
+		by = fmt.Sprintf(" by %s%s", about, plural(m.Authors, "author"))
 	}
-	return fmt.Sprintf("%s%s since %s", Plural(m.Occurrences, "time"), by, m.First.Time)
+	return fmt.Sprintf("%s%s since %s", plural(m.Occurrences, "time"), by, m.First.Time)
 }
 
-// Plural counts things: 1 event, 2,000 events.
-func Plural(n int, noun string) string {
+// Noun is the noun for n things: post, posts.
+func Noun(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}
-	return Thousands(int64(n)) + " " + noun
+	return noun
 }
+
+func plural(n int, noun string) string { return Thousands(int64(n)) + " " + Noun(n, noun) }
 
 func since(m *feed.Match) string {
 	return brief(time.Duration(m.Later.Time-m.Earlier.Time) * time.Millisecond)
