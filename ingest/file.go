@@ -44,7 +44,7 @@ type FileConfig struct {
 // File reads posts from a file or stdin: JSON lines, text with one post a line, or a table (CSV).
 //
 // A post without a time gets the greatest time of the posts before it, the year 1970 before there is one, and
-// stays untimed (feed.Post.Timed). Places are FILE:LINE; a post that covers several lines is named by its first.
+// stays untimed (feed.Post.Timed); delivered again, it keeps the time it got first. Places are FILE:LINE; a post that covers several lines is named by its first.
 // Next belongs to one goroutine; BytesRead and Lines may be asked from any.
 type File struct {
 	cfg     FileConfig
@@ -55,9 +55,10 @@ type File struct {
 	records recordReader
 	live    bool // somebody may be writing the other end: hand on what is there
 
-	latest feed.Time
-	expect int   // posts in the batch before: how much room to make for the next
-	err    error // what ended the file, told once the batch before it is out
+	latest  feed.Time
+	untimed untimed
+	expect  int   // posts in the batch before: how much room to make for the next
+	err     error // what ended the file, told once the batch before it is out
 
 	bytesRead, linesRead atomic.Int64
 	size                 int64
@@ -225,7 +226,7 @@ func (f *File) accept(b *Batch, r *fileRecord) int {
 	if p.Timed {
 		f.latest = max(f.latest, p.Time)
 	} else {
-		p.Time = f.latest
+		p.Time = f.untimed.stamp(p, f.latest)
 	}
 	b.Posts = append(b.Posts, *p)
 	return len(p.Text) + len(p.Meta)
