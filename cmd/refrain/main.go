@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"refrain/internal/memory"
 )
@@ -82,7 +83,7 @@ func (m *Main) command() *cobra.Command {
 	root.SetOut(m.Stdout)
 	root.SetErr(m.Stderr)
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(flagError)
 	root.AddCommand(m.demo(), m.detect(), m.sentences(), m.explain(), m.match(), m.serve(), m.version())
 	return root
 }
@@ -95,4 +96,20 @@ func atMost(n int, what string) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// flagError says what a flag wants instead of how its value is parsed.
+func flagError(_ *cobra.Command, err error) error {
+	var wrong *pflag.InvalidValueError
+	if !errors.As(err, &wrong) {
+		return usageError{err}
+	}
+	want := map[string]string{
+		"int": "a whole number", "uint64": "a whole number, 0 or more", "float64": "a number",
+		"duration": "a time such as 30s or 5m", "bool": "true or false",
+	}[wrong.GetFlag().Value.Type()]
+	if want == "" {
+		return usageError{err}
+	}
+	return usage("--%s %q: want %s", wrong.GetFlag().Name, wrong.GetValue(), want)
 }

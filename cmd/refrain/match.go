@@ -119,8 +119,8 @@ func (m *Main) printMatches(body []byte) error {
 			fmt.Fprintln(&b, "  nothing like it in the window")
 		}
 		for _, r := range s.Matches {
-			fmt.Fprintf(&b, "  J %.3f  %s %s  %q\n    first in %s at %s, seen %d times before\n", r.Jaccard, r.Earlier.Time,
-				terminal.Clean(r.Earlier.Post), terminal.Clean(r.Earlier.Text), terminal.Clean(r.First.Post), r.First.Time, r.Occurrences-1)
+			fmt.Fprintf(&b, "  J %.3f  %s %s  %q\n    first in %s at %s, seen %d %s before\n", r.Jaccard, r.Earlier.Time,
+				terminal.Clean(r.Earlier.Post), terminal.Clean(r.Earlier.Text), terminal.Clean(r.First.Post), r.First.Time, r.Occurrences-1, terminal.Noun(r.Occurrences-1, "time"))
 		}
 	}
 	_, err := io.WriteString(m.Stdout, b.String())

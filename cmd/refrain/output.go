@@ -11,6 +11,7 @@ import (
 
 	"refrain/feed"
 	"refrain/internal/terminal"
+	"refrain/publish"
 	"refrain/text"
 )
 
@@ -34,7 +35,7 @@ type output interface {
 }
 
 func (d *detection) newOutput() output {
-	var o output = &jsonOutput{w: bufio.NewWriterSize(d.main.Stdout, 1<<16)}
+	var o output = &jsonOutput{lines: publish.NewLines(d.main.Stdout)}
 	if d.out.top > 0 {
 		o = &topOutput{w: d.main.Stdout, n: d.out.top, threshold: d.threshold, texts: map[feed.Hash]*reused{}}
 	} else if isTerminal(d.main.Stdout) && !d.out.json {
@@ -48,21 +49,21 @@ func (d *detection) newOutput() output {
 
 // jsonOutput writes an event a line.
 type jsonOutput struct {
-	w   *bufio.Writer
-	buf []byte
+	lines *publish.Lines
+	buf   []byte
 }
 
 func (o *jsonOutput) write(matches []feed.Match) error {
 	for i := range matches {
-		o.buf = append(matches[i].AppendEvent(o.buf[:0], deployment), '\n')
-		if _, err := o.w.Write(o.buf); err != nil {
+		o.buf = matches[i].AppendEvent(o.buf[:0], deployment)
+		if err := o.lines.Append(o.buf); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (o *jsonOutput) close() error { return o.w.Flush() }
+func (o *jsonOutput) close() error { return o.lines.Flush() }
 
 // deployment is the source of events where no configuration names one.
 const deployment = "refrain"
@@ -107,7 +108,7 @@ func (o *topOutput) write(matches []feed.Match) error {
 
 // close prints the most reused texts, leaving out those that a text above them matches.
 func (o *topOutput) close() error {
-	w := bufio.NewWriter(o.w)
+	w, screen := bufio.NewWriter(o.w), terminal.Detect(o.w)
 	fmt.Fprintf(w, "%8s %8s  %-20s %-20s  %s\n", "REPEATS", "AUTHORS", "FIRST", "LAST", "TEXT")
 	for _, r := range o.best() {
 		authors := fmt.Sprint(r.authors)
@@ -117,7 +118,8 @@ func (o *topOutput) close() error {
 		case r.estimated:
 			authors = "~" + authors
 		}
-		fmt.Fprintf(w, "%8d %8s  %-20s %-20s  %s\n", r.events, authors, r.first.Time, r.last, terminal.Clean(r.text))
+		line := fmt.Sprintf("%8d %8s  %-20s %-20s  %s", r.events, authors, r.first.Time, r.last, r.text)
+		fmt.Fprintln(w, screen.Cut(line))
 	}
 	return w.Flush()
 }

@@ -49,17 +49,23 @@ func (m *Main) sentences() *cobra.Command {
 	return cmd
 }
 
-// eachPost visits the posts of a source; what is no post is reported and skipped.
+// eachPost visits the posts of a source; what is no post is reported and skipped. That nothing else is there is
+// an error.
 func (m *Main) eachPost(ctx context.Context, src ingest.Source, visit func(*feed.Post) error) error {
+	posts, rejected := 0, 0
 	for {
 		b, err := src.Next(ctx)
 		m.complain(&b)
+		posts, rejected = posts+len(b.Posts), rejected+len(b.Rejected)
 		for i := range b.Posts {
 			if err := visit(&b.Posts[i]); err != nil {
 				return err
 			}
 		}
 		b.Done(nil)
+		if errors.Is(err, io.EOF) && posts == 0 && rejected > 0 {
+			return errNoPosts
+		}
 		if err != nil {
 			return ignoreEOF(err)
 		}

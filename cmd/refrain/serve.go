@@ -55,8 +55,9 @@ func (m *Main) serve() *cobra.Command {
 
 // serveFlags are the settings that have flags.
 type serveFlags struct {
-	data, http, threshold, span string
-	bluesky                     bool
+	data, http, threshold, span, budget string
+	minTokens, partitions               int
+	bluesky                             bool
 }
 
 func (f *serveFlags) add(cmd *cobra.Command) {
@@ -64,6 +65,9 @@ func (f *serveFlags) add(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.http, "http", "", "address of the HTTP API (default 127.0.0.1:8080)")
 	cmd.Flags().StringVar(&f.threshold, "threshold", "", "least Jaccard similarity (default 0.8)")
 	cmd.Flags().StringVar(&f.span, "span", "", "how far back a repeat may lie (default 24h)")
+	cmd.Flags().IntVar(&f.minTokens, "min-tokens", 0, "least number of words of a sentence that is compared (default 4)")
+	cmd.Flags().IntVar(&f.partitions, "partitions", 0, "partitions of the sentence topic, fixed once it exists (default 4)")
+	cmd.Flags().StringVar(&f.budget, "budget", "", "bytes the window may hold, as in 512MB (default half the memory)")
 	cmd.Flags().BoolVar(&f.bluesky, "bluesky", false, "also read the Bluesky firehose")
 }
 
@@ -77,12 +81,27 @@ func (f *serveFlags) override(cmd *cobra.Command, cfg *config.Config) error {
 	if cmd.Flags().Changed("bluesky") {
 		cfg.Ingest.Bluesky.Enabled = f.bluesky
 	}
+	if cmd.Flags().Changed("partitions") {
+		cfg.Topics.Partitions = f.partitions
+	}
+	return f.overrideWindow(cmd, &cfg.Window)
+}
+
+func (f *serveFlags) overrideWindow(cmd *cobra.Command, w *config.Window) error {
 	if cmd.Flags().Changed("threshold") {
-		cfg.Window.Threshold = f.threshold
+		w.Threshold = f.threshold
+	}
+	if cmd.Flags().Changed("min-tokens") {
+		w.MinTokens = f.minTokens
 	}
 	if cmd.Flags().Changed("span") {
-		if err := cfg.Window.Span.UnmarshalText([]byte(f.span)); err != nil {
+		if err := w.Span.UnmarshalText([]byte(f.span)); err != nil {
 			return fmt.Errorf("--span: %w", err)
+		}
+	}
+	if cmd.Flags().Changed("budget") {
+		if err := w.Budget.UnmarshalText([]byte(f.budget)); err != nil {
+			return fmt.Errorf("--budget: %w", err)
 		}
 	}
 	return nil
@@ -139,6 +158,7 @@ func (s *service) open(t *telemetry.Telemetry) (err error) {
 	if s.dead, err = ingest.OpenDeadLetters(s.deadLetters()); err != nil {
 		return err
 	}
+	ingest.Count(context.Background(), &ingest.Batch{}) // the counters are there before the first post
 	s.http = ingest.NewHTTP(ingest.HTTPConfig{MaxBody: int64(s.cfg.Ingest.Body), Logger: s.log})
 	s.sources = append(s.sources, &pump{name: "http", src: s.http, split: s.split, dead: s.dead, log: s.log, own: true})
 	for _, f := range s.cfg.Ingest.Files {
