@@ -52,9 +52,11 @@ func (d *detection) run(ctx context.Context) error {
 	d.status = terminal.NewStatus(d.main.Stderr, terminal.Detect(d.main.Stderr))
 	out := d.newOutput()
 	progress, posts := terminal.NewProgress(d.status, d.src.Size()), int64(0)
-	g, working := errgroup.WithContext(ctx)
+	// What ends the reading, an error or a signal, ends only that: what was read before goes all the way.
+	g, working := errgroup.WithContext(context.WithoutCancel(ctx))
+	var ended error
 	read, splits, found := make(chan *part, queue), make(chan *part, queue), make(chan *part, queue)
-	g.Go(func() error { defer close(read); return d.read(working, read) })
+	g.Go(func() error { defer close(read); ended = d.read(ctx, working, read); return nil })
 	g.Go(func() error { defer close(splits); return d.split(working, read, splits) })
 	g.Go(func() error { defer close(found); return d.detect(working, splits, found) })
 	g.Go(func() error {
@@ -68,7 +70,7 @@ func (d *detection) run(ctx context.Context) error {
 		}
 		return nil
 	})
-	err := g.Wait()
+	err := errors.Join(g.Wait(), ended)
 	if ctx.Err() != nil {
 		err = errInterrupted
 	}
@@ -87,13 +89,13 @@ var errNoPosts = errors.New("not one line is a post; if its fields have other na
 
 var errInterrupted = errors.New("interrupted before the end of the input; the events so far are out")
 
-// read puts the batches of the source on the queue.
-func (d *detection) read(ctx context.Context, to chan<- *part) error {
+// read puts the batches of the source on the queue until ctx ends, or the work behind it.
+func (d *detection) read(ctx, working context.Context, to chan<- *part) error {
 	for {
 		b, err := d.src.Next(ctx)
 		if !b.Empty() {
-			if !send(ctx, to, &part{batch: b}) {
-				return context.Cause(ctx)
+			if !send(working, to, &part{batch: b}) {
+				return nil // its error is the reason
 			}
 		}
 		if err != nil {

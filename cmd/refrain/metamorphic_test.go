@@ -2,6 +2,8 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -119,4 +121,35 @@ func twice(posts []byte) []byte {
 		out.Write(line)
 	}
 	return out.Bytes()
+}
+
+// TestWhatStandsBeforeDamageIsDetected: a file that breaks off, and a malformed line under --strict, end the run with
+// an error, after the events of everything before.
+func TestWhatStandsBeforeDamageIsDetected(t *testing.T) {
+	posts := lines(t, "stream/ira_2012-02_2016-08.jsonl.zst", 6000)
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := z.Write(posts); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Flush(); err != nil { // and never closed
+		t.Fatal(err)
+	}
+	want := mustDetect(t, posts, 1<<30).ids
+	for name, c := range map[string]struct {
+		input []byte
+		args  []string
+	}{
+		"cut short": {packed.Bytes(), []string{"detect", "-"}},
+		"strict":    {append(slices.Clone(posts), "bad\n"...), []string{"detect", "--strict", "-"}},
+	} {
+		var out, stderr bytes.Buffer
+		m := Main{Stdin: bytes.NewReader(c.input), Stdout: &out, Stderr: &stderr}
+		if status := m.Run(context.Background(), c.args); status != 1 {
+			t.Errorf("%s: status %d: %s", name, status, stderr.String())
+		}
+		if n := bytes.Count(out.Bytes(), []byte("\n")); n != len(want) {
+			t.Errorf("%s: %d events, want %d: %s", name, n, len(want), stderr.String())
+		}
+	}
 }
