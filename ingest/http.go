@@ -82,7 +82,8 @@ type HTTP struct {
 	mu      sync.Mutex
 	closing bool
 	active  sync.WaitGroup // requests being served; grows only under mu while not closing
-	quit    chan struct{}  // closed when requests still running are given up
+	hurry   chan struct{}  // closed when requests still running are to stop reading
+	quit    chan struct{}  // closed when they are given up
 	done    chan struct{}  // closed when no further batch can come
 }
 
@@ -96,6 +97,7 @@ func NewHTTP(cfg HTTPConfig) *HTTP {
 		mux:   http.NewServeMux(),
 		queue: make(chan Batch, cfg.Queue),
 		slots: make(chan struct{}, cfg.Queue),
+		hurry: make(chan struct{}),
 		quit:  make(chan struct{}),
 		done:  make(chan struct{}),
 	}
@@ -164,8 +166,8 @@ func (h *HTTP) enter() bool {
 }
 
 // Shutdown refuses new requests, waits for those being served, and then lets Next end. Somebody must go on
-// calling Next and Ack meanwhile. When ctx ends first the requests are given up: they are answered with 503, and
-// what they had not been told to be accepted counts as not sent.
+// calling Next and Ack meanwhile. When ctx ends first the requests stop reading and are answered with 503 and what was
+// accepted so far; those that cannot be within half a second are given up.
 func (h *HTTP) Shutdown(ctx context.Context) error {
 	h.mu.Lock()
 	again := h.closing
@@ -184,10 +186,18 @@ func (h *HTTP) Shutdown(ctx context.Context) error {
 	case <-idle:
 		return nil
 	case <-ctx.Done():
-		close(h.quit)
-		return ctx.Err()
 	}
+	close(h.hurry)
+	select {
+	case <-idle:
+	case <-time.After(lastWord):
+	}
+	close(h.quit)
+	return ctx.Err()
 }
+
+// lastWord is how long requests that have been told to stop reading may take to say what was accepted.
+const lastWord = 500 * time.Millisecond
 
 var stopping = problem.Problem{
 	Status:     http.StatusServiceUnavailable,

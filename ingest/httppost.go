@@ -84,6 +84,11 @@ func (u *upload) read(b body) error {
 			return errors.Join(fmt.Errorf("read body: %w", err), u.flush())
 		}
 		u.add(rec)
+		select {
+		case <-u.h.hurry:
+			return errors.Join(errStopping, u.flush())
+		default:
+		}
 		if u.full() {
 			if err := u.flush(); err != nil {
 				return err

@@ -62,11 +62,14 @@ func (a *api) serve(ctx context.Context, l net.Listener) error {
 	return nil
 }
 
-// stop ends the streams of events, lets requests finish until ctx ends, and cuts off what is left.
+// stop ends the streams of events, lets requests finish until ctx ends, and cuts off what is left. Uploads are given
+// up a little earlier, so that their clients can still be told how far they got.
 func (a *api) stop(ctx context.Context) error {
 	a.events.Close()
+	early, cancel := context.WithTimeout(ctx, grace*3/4)
+	defer cancel()
 	uploads := make(chan error, 1)
-	go func() { uploads <- a.s.http.Shutdown(ctx) }()
+	go func() { uploads <- a.s.http.Shutdown(early) }()
 	err := errors.Join(a.server.Shutdown(ctx), <-uploads)
 	return errors.Join(err, a.server.Close())
 }
