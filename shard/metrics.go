@@ -56,6 +56,19 @@ var results = map[string]metric.MeasurementOption{
 	"deleted":   metric.WithAttributeSet(attribute.NewSet(attribute.String("result", "deleted"))),
 }
 
+// appear makes the counters exist, at 0, before anything is counted: an alert needs a first value.
+func (m *metrics) appear(ctx context.Context, owned []int) {
+	for _, result := range results {
+		m.sentences.Add(ctx, 0, result)
+	}
+	for _, c := range []metric.Int64Counter{m.lookups, m.events, m.truncated} {
+		c.Add(ctx, 0)
+	}
+	for _, p := range owned {
+		m.lost.Add(ctx, 0, metric.WithAttributes(attribute.Int("partition", p)))
+	}
+}
+
 // turn reports what a turn did; called by the worker's goroutine.
 func (m *metrics) turn(ctx context.Context, w *Worker, items []*item) {
 	var sum counts

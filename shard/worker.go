@@ -49,6 +49,7 @@ func Open(ctx context.Context, cfg Config) (*Worker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open worker: %w", err)
 	}
+	m.appear(ctx, cfg.Owned)
 	n := cfg.Sentences.Partitions()
 	w := &Worker{
 		cfg: cfg.withDefaults(), tracer: otel.Tracer("refrain/shard"), metrics: m,

@@ -19,7 +19,11 @@ func newMetrics() (m metrics, err error) {
 		metric.WithDescription("Sentences of posts that became durable, too short ones included"))
 	m.late, errs[1] = meter.Int64Counter("refrain_ingest_late",
 		metric.WithDescription("Posts more than lateness behind the least clock of the active source partitions"))
-	return m, errors.Join(errs[:]...)
+	if err = errors.Join(errs[:]...); err == nil {
+		m.sentences.Add(context.Background(), 0)
+		m.late.Add(context.Background(), 0) // there from the start: an alert needs a first value
+	}
+	return m, err
 }
 
 func (m *metrics) wrote(ctx context.Context, sentences, late int) {

@@ -86,7 +86,7 @@ func TestUnknownKeyIsNamedWithItsLine(t *testing.T) {
 	for _, c := range []struct{ name, content, key, line string }{
 		{"top", "http: x\ntreshold: 0.5\n", "treshold", "line 2"},
 		{"in a section", "window:\n  span: 24h\n  treshold: 0.5\n", "treshold", "line 3"},
-		{"deep", "ingest:\n  bluesky:\n    enable: true\n", "enable", "line 3"},
+		{"deep", "ingest:\n  bluesky:\n    enable: true\n", "ingest.bluesky.enable is no setting", "line 3"},
 		{"in a list", "ingest:\n  files:\n    - path: a\n      fromat: csv\n", "fromat", "line 4"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -198,7 +198,7 @@ func TestValidateNamesTheKey(t *testing.T) {
 // Every mistake of a file is told at once, each with its line, and none in the words of Go.
 func TestAFilesMistakesAreToldTogether(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "refrain.yaml")
-	content := "dta_dir: x\nwindow:\n  span: 7 days\n  treshold: 0.8\n  budget: lots\n"
+	content := "dta_dir: x\nwindow:\n  span: 7 days\n  treshold: 0.8\n  budget: lots\n  ones: many\nlog: 1\n"
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestAFilesMistakesAreToldTogether(t *testing.T) {
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	for _, want := range []string{"line 1: dta_dir is no setting", "line 3: duration", "line 4: window.treshold is no setting", "line 5: size"} {
+	for _, want := range []string{"line 1: dta_dir is no setting", "line 3: duration", "line 4: window.treshold is no setting", "line 5: size", "line 6: `many`: want a whole number", "line 7: `1`: want a section"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not say %q", err, want)
 		}
@@ -219,12 +219,13 @@ func TestAFilesMistakesAreToldTogether(t *testing.T) {
 func TestValidateTellsEverything(t *testing.T) {
 	c := Default()
 	c.Window.Engine, c.Window.Bits, c.Window.Ones, c.Log.Level, c.Log.Format = "gpu", 100, 0, "loud", "xml"
+	c.Window.Budget = -1
 	c.Window.Span, c.Ingest.Files = Duration(1<<62), []File{{Format: "xls", Map: "txt=body"}}
 	err := c.Validate()
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	for _, key := range []string{"window.engine", "window.bits", "window.ones", "log.level", "log.format", "window.span",
+	for _, key := range []string{"window.engine", "window.bits", "window.ones", "window.budget", "log.level", "log.format", "window.span",
 		"ingest.files[0].path", "ingest.files[0].format", "ingest.files[0].map"} {
 		if !strings.Contains(err.Error(), key+":") {
 			t.Errorf("%q does not name %s", err, key)

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -50,19 +51,30 @@ func atLine(n *yaml.Node, err error) error {
 	return &yaml.TypeError{Errors: []string{fmt.Sprintf("line %d: %v", n.Line, err)}}
 }
 
-var unknownKey = regexp.MustCompile(`field (\S+) not found in type config\.(\w+)`)
+var (
+	unknownKey = regexp.MustCompile(`field (\S+) not found in type config\.(\w+)`)
+	wrongType  = regexp.MustCompile("cannot unmarshal !!\\w+ (`[^`]*` )?into (\\S+)")
+)
+
+// sections are the keys that lead to a type of this package.
+var sections = map[string]string{
+	"Config": "", "Log": "log.", "Window": "window.", "Topics": "topics.", "Ingest": "ingest.",
+	"File": "ingest.files.", "Bluesky": "ingest.bluesky.",
+}
+
+// kinds says in words what a Go type wants. What is not here is a section.
+var kinds = map[string]string{"int": "a whole number", "bool": "true or false", "string": "a text", "[]config.File": "a list"}
 
 // plainly says what the decoder says without the names of Go types.
 func plainly(messages []string) string {
 	for i, m := range messages {
-		messages[i] = unknownKey.ReplaceAllStringFunc(m, func(s string) string {
-			f := unknownKey.FindStringSubmatch(s)
-			section := strings.ToLower(f[2])
-			if section == "config" {
-				return f[1] + " is no setting"
-			}
-			return section + "." + f[1] + " is no setting"
-		})
+		if f := unknownKey.FindStringSubmatch(m); f != nil {
+			m = strings.Replace(m, f[0], sections[f[2]]+f[1]+" is no setting", 1)
+		}
+		if f := wrongType.FindStringSubmatch(m); f != nil {
+			m = strings.Replace(m, f[0], strings.Replace(f[1], "` ", "`: ", 1)+"want "+cmp.Or(kinds[f[2]], "a section of settings"), 1)
+		}
+		messages[i] = m
 	}
 	return strings.Join(messages, "; ")
 }

@@ -8,6 +8,7 @@ package terminal
 import (
 	"io"
 	"os"
+	"strings"
 
 	"golang.org/x/term"
 )
@@ -40,6 +41,13 @@ func columns(fd int) int {
 		return 80
 	}
 	return width
+}
+
+// Cut cleans a line and ends it where the terminal ends.
+func (o Options) Cut(line string) string {
+	var b strings.Builder
+	render(&b, truncate(cells([]run{{Clean(line), plain}}, false), o.width()), false)
+	return b.String()
 }
 
 func (o Options) width() int {

@@ -256,3 +256,17 @@ func TestDetectTerminal(t *testing.T) {
 		}
 	}
 }
+
+func TestCutEndsALineWhereTheTerminalEnds(t *testing.T) {
+	for _, c := range []struct {
+		width      int
+		line, want string
+	}{
+		{0, "any length", "any length"}, {5, "short", "short"}, {5, "longer", "long…"}, {5, "日本語", "日本…"}, {0, "a\x1bb", "a␛b"},
+	} {
+		o := Options{Width: func() int { return c.width }}
+		if got := o.Cut(c.line); got != c.want {
+			t.Errorf("%q in %d columns: got %q, want %q", c.line, c.width, got, c.want)
+		}
+	}
+}
