@@ -2,32 +2,21 @@ package detector_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"refrain/detector"
 	"refrain/feed"
 	"refrain/ingest"
+	"refrain/internal/dataset"
 	"refrain/text"
 )
 
 // realSentences are the sentences of the first posts of data/stream/ira.
 func realSentences(b *testing.B, posts int) []feed.Sentence {
 	b.Helper()
-	dir := os.Getenv("REFRAIN_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "data")
-	}
-	path := filepath.Join(dir, "stream", "ira_2012-02_2016-08.jsonl.zst")
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		b.Skipf("no data: %s is not there (set REFRAIN_DATA)", path)
-	}
-	f, err := ingest.OpenFile(ingest.FileConfig{Path: path})
+	f, err := ingest.OpenFile(ingest.FileConfig{Path: dataset.File(b, "stream/ira_2012-02_2016-08.jsonl.zst")})
 	if err != nil {
 		b.Fatal(err)
 	}

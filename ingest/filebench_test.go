@@ -3,44 +3,15 @@ package ingest
 import (
 	"context"
 	"io"
-	"os"
-	"path/filepath"
 	"runtime"
 	"testing"
+
+	"refrain/internal/dataset"
 )
-
-// dataFile is the path of a file of the data set, or skips.
-func dataFile(tb testing.TB, name string) string {
-	tb.Helper()
-	dir := os.Getenv("REFRAIN_DATA")
-	if dir == "" {
-		dir = filepath.Join(repositoryRoot(tb), "..", "shared", "data")
-	}
-	path := filepath.Join(dir, name)
-	if _, err := os.Stat(path); err != nil {
-		tb.Skipf("needs the data set (REFRAIN_DATA): %v", err)
-	}
-	return path
-}
-
-func repositoryRoot(tb testing.TB) string {
-	tb.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	for ; dir != "/"; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
-		}
-	}
-	tb.Fatal("no go.mod above the test")
-	return ""
-}
 
 // BenchmarkFile reads a whole file, decompression included.
 func BenchmarkFile(b *testing.B) {
-	path := dataFile(b, "stream/ira_2012-02_2016-08.jsonl.zst")
+	path := dataset.File(b, "stream/ira_2012-02_2016-08.jsonl.zst")
 	b.ReportAllocs()
 	posts := 0
 	for b.Loop() {
@@ -72,7 +43,7 @@ func countPosts(tb testing.TB, path string) (posts int) {
 
 // TestFileMemory holds Memory to what the decompressor really allocates: a budget counts on it.
 func TestFileMemory(t *testing.T) {
-	path := dataFile(t, "stream/ira_2012-02_2016-08.jsonl.zst")
+	path := dataset.File(t, "stream/ira_2012-02_2016-08.jsonl.zst")
 	before := liveHeap()
 	f, err := OpenFile(FileConfig{Path: path})
 	if err != nil {

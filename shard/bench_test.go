@@ -4,13 +4,13 @@ import (
 	"bufio"
 	"context"
 	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
 
 	"refrain/feed"
+	"refrain/internal/dataset"
 	"refrain/split"
 	"refrain/text"
 	"refrain/topic"
@@ -19,13 +19,9 @@ import (
 // readPosts reads up to n posts of a file of the data directory.
 func readPosts(tb testing.TB, name string, n int) []feed.Post {
 	tb.Helper()
-	dir := os.Getenv("REFRAIN_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "data")
-	}
-	f, err := os.Open(filepath.Join(dir, name))
+	f, err := os.Open(dataset.File(tb, name))
 	if err != nil {
-		tb.Skipf("the data for this is not there: %v", err)
+		tb.Fatal(err)
 	}
 	defer f.Close()
 	plain, err := zstd.NewReader(f)

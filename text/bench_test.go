@@ -12,12 +12,13 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"refrain/feed"
+	"refrain/internal/dataset"
 )
 
 // posts reads the first n texts of a file of the shared data.
 func posts(tb testing.TB, name string, n int) []feed.Post {
 	tb.Helper()
-	f, err := os.Open(dataFile(tb, name))
+	f, err := os.Open(dataset.File(tb, name))
 	if err != nil {
 		tb.Fatal(err)
 	}

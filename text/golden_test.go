@@ -4,27 +4,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"unicode"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-// dataFile opens a file of the shared data, or skips the test where it is not there.
-func dataFile(tb testing.TB, name string) string {
-	tb.Helper()
-	dir := os.Getenv("REFRAIN_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "data")
-	}
-	path := filepath.Join(dir, filepath.FromSlash(name))
-	if _, err := os.Stat(path); err != nil {
-		tb.Skipf("no test data: %v", err)
-	}
-	return path
-}
+	"refrain/internal/dataset"
+)
 
 type goldenRule struct {
 	Lang     string
@@ -41,7 +28,7 @@ var goldenFailures = []string{"ar 1", "ar 4", "ar 5"}
 // backslashes are left out of the comparison: some rules expect a line break or an escape to be taken out of
 // the text, which byte ranges cannot do.
 func TestGoldenRules(t *testing.T) {
-	b, err := os.ReadFile(dataFile(t, "segment/golden_rules.json"))
+	b, err := os.ReadFile(dataset.File(t, "segment/golden_rules.json"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,12 +11,14 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
+
+	"refrain/internal/dataset"
 )
 
 // BenchmarkDetect is `refrain detect` as a process of its own on the whole ira file: posts/s, and the most memory
 // it had (RSS).
 func BenchmarkDetect(b *testing.B) {
-	path := dataFile(b, "stream/ira_2012-02_2016-08.jsonl.zst")
+	path := dataset.File(b, "stream/ira_2012-02_2016-08.jsonl.zst")
 	rate := regexp.MustCompile(`\((\d+) posts/s\)`)
 	for _, span := range []string{"24h", "87600h"} {
 		b.Run("span "+span, func(b *testing.B) {

@@ -4,17 +4,15 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"refrain/feed"
+	"refrain/internal/dataset"
 	"refrain/internal/oracle"
 	"refrain/text"
 )
@@ -40,24 +38,10 @@ func (f realFile) size() int {
 	return f.posts
 }
 
-// dataFile returns the path of a file of the data set, or skips the test.
-func dataFile(tb testing.TB, name string) string {
-	tb.Helper()
-	dir := os.Getenv("REFRAIN_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	path := filepath.Join(dir, name)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		tb.Skipf("no data: %s is not there (set REFRAIN_DATA)", path)
-	}
-	return path
-}
-
 // lines returns the first n lines of a file, or all.
 func lines(tb testing.TB, name string, n int) []byte {
 	tb.Helper()
-	file, err := oracle.Open(dataFile(tb, name))
+	file, err := oracle.Open(dataset.File(tb, name))
 	if err != nil {
 		tb.Fatal(err)
 	}

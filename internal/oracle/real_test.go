@@ -1,35 +1,19 @@
 package oracle
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
 
+	"refrain/internal/dataset"
 	"refrain/text"
 )
-
-// dataFile returns the path of a file of the shared data set, or skips the test.
-func dataFile(tb testing.TB, name string) string {
-	tb.Helper()
-	dir := os.Getenv("REFRAIN_DATA")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "data")
-	}
-	path := filepath.Join(dir, name)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		tb.Skipf("no data: %s is not there (set REFRAIN_DATA)", path)
-	}
-	return path
-}
 
 func mustRead(tb testing.TB, name string, posts, minTokens int) *Feed {
 	tb.Helper()
 	f := &Feed{MinTokens: minTokens}
-	malformed, err := f.ReadFile(dataFile(tb, name), posts)
+	malformed, err := f.ReadFile(dataset.File(tb, name), posts)
 	if err != nil || malformed > 0 {
 		tb.Fatalf("read %s: %d malformed lines, %v", name, malformed, err)
 	}
