@@ -11,6 +11,9 @@ import (
 // ReuseType is the CloudEvents type of a match.
 const ReuseType = "dev.refrain.reuse.v1"
 
+// RetractedType is the CloudEvents type that says that a post was deleted.
+const RetractedType = "dev.refrain.retracted.v1"
+
 // AppendEvent appends m as a CloudEvents 1.0 structured JSON object, without a newline. deployment is the
 // event's source: the name of whoever found the match. Bytes that are not UTF-8 come out as U+FFFD.
 //

@@ -29,7 +29,7 @@ func (a *api) page(w http.ResponseWriter, r *http.Request) {
 		Events           []feed.Match
 		Most             int
 		Reuse, Retracted string
-	}{a.Recent.Latest(pageEvents), pageEvents, feed.ReuseType, retractedType})
+	}{a.Recent.Latest(pageEvents), pageEvents, feed.ReuseType, feed.RetractedType})
 	if err != nil {
 		a.fail(w, r, err)
 		return

@@ -89,7 +89,7 @@ func (t *Tail) apply(data []byte) error {
 		return fmt.Errorf("event: %w", err)
 	}
 	switch e.Type {
-	case retractedType:
+	case feed.RetractedType:
 		t.ring = slices.DeleteFunc(t.ring, func(m feed.Match) bool { return shows(&m, e.Data.Source, e.Data.Post) })
 	case feed.ReuseType:
 		m, err := feed.DecodeEvent(data)
@@ -100,9 +100,6 @@ func (t *Tail) apply(data []byte) error {
 	}
 	return nil
 }
-
-// retractedType is the CloudEvents type that says that a post has been deleted.
-const retractedType = "dev.refrain.retracted.v1"
 
 // shows reports whether m shows anything of a post.
 func shows(m *feed.Match, source, post string) bool {

@@ -5,20 +5,21 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
+	"time"
 
-	"refrain/topic"
+	"github.com/cenkalti/backoff/v5"
 )
 
 // FollowConfig says what Follow reads, and for whom.
 type FollowConfig struct {
-	Topic   topic.Topic
-	Store   topic.Store // keeps the cursor; nil: there is none, and every start begins with what comes then
-	Name    string      // of the sink, in the cursor's key and the metrics
-	Sink    Sink
-	Deleted Deleted
-	Logger  *slog.Logger // nil means slog.Default()
+	ReaderConfig
+	Sink Sink
+	// Retry: a sink that fails is tried again, with growing pauses, until ctx ends. Otherwise its error ends Follow.
+	Retry bool
 }
+
+// maxPause is the longest pause between two tries at a sink that fails.
+const maxPause = 10 * time.Second
 
 // Follow hands every event of the topic to a sink, at least once, until ctx ends; then it returns nil. Without a
 // stored cursor it begins with the oldest event kept.
@@ -27,7 +28,11 @@ func Follow(ctx context.Context, cfg FollowConfig) error {
 		cfg.Logger = slog.Default()
 	}
 	f := &follower{FollowConfig: cfg, metrics: newMetrics()}
-	err := f.run(ctx)
+	f.metrics.sent(cfg.Name, 0)
+	var err error
+	for err == nil || errors.Is(err, ErrRewind) {
+		err = f.run(ctx)
+	}
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -37,89 +42,54 @@ func Follow(ctx context.Context, cfg FollowConfig) error {
 type follower struct {
 	FollowConfig
 	metrics metrics
-	at      place
 }
 
-func (f *follower) key() string { return "publish/" + f.Name }
-
+// run reads from the cursor on, until something fails for good.
 func (f *follower) run(ctx context.Context) error {
-	if err := f.locate(ctx); err != nil {
-		return err
-	}
-	reader, err := f.Topic.Open(ctx, slices.Clone(f.at.next))
+	r, err := retry(ctx, f, func() (*Reader, error) { return OpenReader(ctx, f.ReaderConfig) })
 	if err != nil {
 		return err
 	}
-	defer reader.Close()
+	defer r.Close()
+	stop := f.metrics.watchLag(f.Name, r)
+	defer stop()
 	for {
-		records, err := reader.Fetch(ctx)
-		var gap *topic.ErrTruncated
-		if errors.As(err, &gap) {
-			f.Logger.Warn("publish: events lost to retention", "sink", f.Name, "error", gap)
-			f.at.skip(gap)
-			continue
-		}
+		events, err := r.Next(ctx)
 		if err != nil {
 			return err
 		}
-		if err := f.publish(ctx, records); err != nil {
+		if err := f.publish(ctx, r, events); err != nil {
 			return err
 		}
 	}
-}
-
-// locate goes on from the cursor, if there is one for this topic.
-func (f *follower) locate(ctx context.Context) error {
-	start, end, err := f.Topic.Bounds(ctx)
-	if err != nil {
-		return err
-	}
-	f.at = place{next: start, ordered: f.Topic.Ordered()}
-	if f.Store == nil {
-		f.at.next = end
-		return nil
-	}
-	cursor, err := f.Store.Get(ctx, f.key())
-	if err != nil || cursor == nil {
-		return err
-	}
-	at, err := parsePlace(string(cursor), f.Topic.Partitions(), f.Topic.Ordered())
-	if err != nil {
-		return fmt.Errorf("cursor: %w", err)
-	}
-	if at.beyond(end) {
-		f.Logger.Warn("publish: cursor beyond the end of the topic; starting with the oldest event", "sink", f.Name)
-		return nil
-	}
-	f.at = at
-	return nil
 }
 
 // publish hands over one batch and then remembers it.
-func (f *follower) publish(ctx context.Context, records []topic.Record) error {
-	events := make([][]byte, 0, len(records))
-	for i := range records {
-		f.at.read(&records[i])
-		e, err := open(records[i].Data)
-		if err != nil {
-			f.Logger.Error("publish: unreadable record left out", "position", f.at.String(), "error", err)
-			continue
+func (f *follower) publish(ctx context.Context, r *Reader, events []Event) error {
+	_, err := retry(ctx, f, func() (struct{}, error) { return struct{}{}, f.Sink.Publish(ctx, events) })
+	if err != nil {
+		return err
+	}
+	f.metrics.sent(f.Name, len(events))
+	r.Done(events...)
+	_, err = retry(ctx, f, func() (struct{}, error) { return struct{}{}, r.Commit(ctx) })
+	return err
+}
+
+// retry calls what may fail for a while.
+func retry[T any](ctx context.Context, f *follower, call func() (T, error)) (T, error) {
+	attempt := func() (T, error) {
+		v, err := call()
+		if err != nil && (!f.Retry || errors.Is(err, ErrRewind)) {
+			return v, backoff.Permanent(err)
 		}
-		if !e.mentions(f.Deleted) {
-			events = append(events, records[i].Data)
-		}
+		return v, err
 	}
-	if len(events) > 0 {
-		if err := f.Sink.Publish(ctx, events); err != nil {
-			return err
-		}
-		f.metrics.sent(f.Name, len(events))
-	}
-	if f.Store == nil {
-		return nil
-	}
-	if err := f.Store.Put(ctx, f.key(), []byte(f.at.String())); err != nil {
-		return fmt.Errorf("cursor: %w", err)
-	}
-	return nil
+	pauses := backoff.NewExponentialBackOff()
+	pauses.InitialInterval, pauses.MaxInterval = 100*time.Millisecond, maxPause
+	return backoff.Retry(ctx, attempt, backoff.WithBackOff(pauses), backoff.WithMaxElapsedTime(0),
+		backoff.WithNotify(func(err error, pause time.Duration) {
+			f.metrics.failed(f.Name)
+			f.Logger.Warn("publish: to be tried again", "sink", f.Name, "error", err, "pause", pause)
+		}))
 }

@@ -27,14 +27,14 @@ type sink struct {
 	got   chan struct{}
 }
 
-func (s *sink) Publish(_ context.Context, events [][]byte) error {
+func (s *sink) Publish(_ context.Context, events []publish.Event) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fail != nil {
 		return s.fail
 	}
 	for _, e := range events {
-		m, err := feed.DecodeEvent(e)
+		m, err := feed.DecodeEvent(e.Data)
 		if err != nil {
 			return err
 		}
@@ -63,10 +63,10 @@ func TestFollowGoesOnFromItsCursor(t *testing.T) {
 	for name, top := range topics() {
 		t.Run(name, func(t *testing.T) {
 			s := &sink{got: make(chan struct{}, 100)}
-			cfg := publish.FollowConfig{
-				Topic: top, Store: new(topic.MemoryStore), Name: "test", Sink: s, Logger: slog.New(slog.DiscardHandler),
+			cfg := publish.FollowConfig{ReaderConfig: publish.ReaderConfig{
+				Topic: top, Store: new(topic.MemoryStore), Name: "test", Logger: slog.New(slog.DiscardHandler),
 				Deleted: func(_, post string) bool { return post == "p1" },
-			}
+			}, Sink: s}
 			appendPosts(t, top, names(0, 5)...)
 			follow(t, cfg, s, 4)
 			appendPosts(t, top, names(5, 8)...)
@@ -89,7 +89,7 @@ func TestFollowDoesNotPassAFailedSink(t *testing.T) {
 	top, store := topic.NewMemory(topic.MemoryConfig{}), new(topic.MemoryStore)
 	appendPosts(t, top, names(0, 2)...)
 	s := &sink{got: make(chan struct{}, 10), fail: errors.New("pipe closed")}
-	cfg := publish.FollowConfig{Topic: top, Store: store, Name: "test", Sink: s}
+	cfg := publish.FollowConfig{ReaderConfig: publish.ReaderConfig{Topic: top, Store: store, Name: "test"}, Sink: s}
 	if err := publish.Follow(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "publish to test: pipe closed") {
 		t.Errorf("error %v", err)
 	}
@@ -135,7 +135,7 @@ func TestLinesFlushWhenIdle(t *testing.T) {
 		if got := out.String(); got != "{}\n{}\n" {
 			t.Errorf("after a second without events: %q", got)
 		}
-		if err := l.Publish(t.Context(), [][]byte{[]byte("{1}")}); err != nil || out.String() != "{}\n{}\n{1}\n" {
+		if err := l.Publish(t.Context(), []publish.Event{{Data: []byte("{1}")}}); err != nil || out.String() != "{}\n{}\n{1}\n" {
 			t.Errorf("Publish: %v, %q", err, out.String())
 		}
 	})

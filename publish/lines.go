@@ -37,11 +37,11 @@ func (l *Lines) Append(event []byte) error {
 }
 
 // Publish implements Sink: when it returns nil the events have left the process.
-func (l *Lines) Publish(_ context.Context, events [][]byte) error {
+func (l *Lines) Publish(_ context.Context, events []Event) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, e := range events {
-		l.write(e)
+	for i := range events {
+		l.write(events[i].Data)
 	}
 	return l.flush()
 }

@@ -9,8 +9,9 @@ import (
 )
 
 type metrics struct {
-	events  metric.Int64Counter
-	clients metric.Int64UpDownCounter
+	events   metric.Int64Counter
+	failures metric.Int64Counter
+	clients  metric.Int64UpDownCounter
 }
 
 func newMetrics() metrics {
@@ -20,18 +21,48 @@ func newMetrics() metrics {
 	if err != nil {
 		otel.Handle(err) // the instrument still works as a no-op
 	}
+	failures, err := meter.Int64Counter("refrain_publish_failures",
+		metric.WithDescription("Tries at a sink that failed and are made again."))
+	if err != nil {
+		otel.Handle(err)
+	}
 	clients, err := meter.Int64UpDownCounter("refrain_publish_clients",
 		metric.WithDescription("Clients that follow the events over HTTP."))
 	if err != nil {
 		otel.Handle(err)
 	}
-	return metrics{events: events, clients: clients}
+	return metrics{events: events, failures: failures, clients: clients}
 }
 
 func (m metrics) sent(sink string, n int) {
-	if n > 0 {
-		m.events.Add(context.Background(), int64(n), metric.WithAttributes(attribute.String("sink", sink)))
+	m.events.Add(context.Background(), int64(n), metric.WithAttributes(attribute.String("sink", sink)))
+}
+
+func (m metrics) failed(sink string) {
+	m.failures.Add(context.Background(), 1, metric.WithAttributes(attribute.String("sink", sink)))
+}
+
+// watchLag observes how far a sink is behind, until the function it returns is called.
+func (m metrics) watchLag(sink string, r *Reader) (stop func()) {
+	meter := otel.Meter("refrain/publish")
+	lag, err := meter.Int64ObservableGauge("refrain_publish_lag",
+		metric.WithDescription("Events between a sink's cursor and the end of the event topic, at most."))
+	if err != nil {
+		otel.Handle(err)
+		return func() {}
 	}
+	registered, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+		n, err := r.Lag(ctx)
+		if err == nil {
+			o.ObserveInt64(lag, n, metric.WithAttributes(attribute.String("sink", sink)))
+		}
+		return err
+	}, lag)
+	if err != nil {
+		otel.Handle(err)
+		return func() {}
+	}
+	return func() { _ = registered.Unregister() } // it cannot fail
 }
 
 func (m metrics) client(n int64) { m.clients.Add(context.Background(), n) }

@@ -19,14 +19,27 @@ type place struct {
 }
 
 // read takes note of a record.
-func (p *place) read(r *topic.Record) {
+func (p *place) read(partition int, position int64) {
 	if !p.ordered {
-		p.next[r.Partition] = r.Position + 1
+		p.next[partition] = position + 1
 		return
 	}
 	for i := range p.next { // everything below has been read too
-		p.next[i] = max(p.next[i], r.Position+1)
+		p.next[i] = max(p.next[i], position+1)
 	}
+}
+
+// behind is how many positions lie between p and end.
+func (p *place) behind(end []int64) (n int64) {
+	for i := range end {
+		behind := max(0, end[i]-p.next[i])
+		if p.ordered {
+			n = max(n, behind)
+		} else {
+			n += behind
+		}
+	}
+	return n
 }
 
 // skip steps over records that the topic no longer keeps.

@@ -159,8 +159,8 @@ func (s *stream) send(b fetched) error {
 	}
 	sent := 0
 	for i := range b.records {
-		s.at.read(&b.records[i])
-		if s.event(b.records[i].Data) {
+		s.at.read(b.records[i].Partition, b.records[i].Position)
+		if s.event(&b.records[i]) {
 			sent++
 		}
 	}
@@ -169,19 +169,19 @@ func (s *stream) send(b fetched) error {
 }
 
 // event writes one event to the buffer, unless it must not be shown.
-func (s *stream) event(data []byte) bool {
-	e, err := open(data)
+func (s *stream) event(r *topic.Record) bool {
+	e, err := open(r)
 	if err != nil {
 		s.cfg.Logger.Error("events: unreadable record left out", "position", s.at.String(), "error", err)
 		return false
 	}
-	if e.mentions(s.cfg.Deleted) {
+	if e.Mentions(s.cfg.Deleted) {
 		return false
 	}
 	if !s.ndjson {
 		fmt.Fprintf(&s.out, "id: %s\nevent: %s\ndata: ", s.at.String(), e.Type)
 	}
-	s.oneLine(data)
+	s.oneLine(e.Data)
 	if !s.ndjson {
 		s.out.WriteByte('\n')
 	}

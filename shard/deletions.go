@@ -15,9 +15,6 @@ import (
 	"refrain/topic"
 )
 
-// RetractedType is the CloudEvents type that says that a post was deleted.
-const RetractedType = "dev.refrain.retracted.v1"
-
 // deletions are the posts that were deleted, read from the control topic: to its end before any row is rebuilt, and
 // then as it grows. They are kept as long as the topics can still hold the post.
 type deletions struct {
@@ -136,7 +133,7 @@ func (d *deletions) close() {
 // "retracted", the source and the post id, each as an unsigned varint length and its bytes: the same however often
 // it is said.
 func AppendRetraction(dst []byte, d topic.Tombstone, t feed.Time, deployment string) []byte {
-	dst = append(dst, `{"specversion":"1.0","type":"`+RetractedType+`","source":`...)
+	dst = append(dst, `{"specversion":"1.0","type":"`+feed.RetractedType+`","source":`...)
 	dst = quote(dst, deployment)
 	dst = append(dst, `,"id":"`...)
 	dst = append(dst, retractionID(d).String()...)

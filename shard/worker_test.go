@@ -245,7 +245,7 @@ func TestDeletedPosts(t *testing.T) {
 			t.Fatalf("got %d events, want retractions of %v: %s", len(out), posts, out)
 		}
 		for i, post := range posts {
-			if !strings.Contains(out[i], RetractedType) || !strings.Contains(out[i], fmt.Sprintf(`"post":%q`, post)) {
+			if !strings.Contains(out[i], feed.RetractedType) || !strings.Contains(out[i], fmt.Sprintf(`"post":%q`, post)) {
 				t.Errorf("got %s, want the retraction of %q", out[i], post)
 			}
 		}

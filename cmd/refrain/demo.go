@@ -113,7 +113,9 @@ func (m *Main) showDemo(ctx context.Context, s *service, src *countedSource) err
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return s.run(ctx) })
 	g.Go(func() error {
-		return publish.Follow(ctx, publish.FollowConfig{Topic: s.node.events, Name: "terminal", Sink: show, Logger: s.log})
+		return publish.Follow(ctx, publish.FollowConfig{
+			ReaderConfig: publish.ReaderConfig{Topic: s.node.events, Name: "terminal", Logger: s.log}, Sink: show,
+		})
 	})
 	stats := statistics{s: s, src: src, show: show, begin: time.Now()}
 	g.Go(func() error { stats.run(ctx, status); return nil })
@@ -129,10 +131,10 @@ type eventPrinter struct {
 	events  atomic.Int64
 }
 
-func (p *eventPrinter) Publish(_ context.Context, events [][]byte) error {
+func (p *eventPrinter) Publish(_ context.Context, events []publish.Event) error {
 	p.events.Add(int64(len(events)))
-	for _, e := range events {
-		m, err := feed.DecodeEvent(e)
+	for i := range events {
+		m, err := feed.DecodeEvent(events[i].Data)
 		if err != nil {
 			continue // another type of event: a retraction
 		}

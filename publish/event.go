@@ -1,0 +1,70 @@
+package publish
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"refrain/feed"
+	"refrain/topic"
+)
+
+// Event is one event on its way from the event topic to a sink.
+type Event struct {
+	ID   string // deterministic: a consumer tells repetitions by it
+	Type string // CloudEvents type: feed.ReuseType, feed.RetractedType
+	// Source and Post name the post that the event is about: the later one of a match, the deleted one of a
+	// retraction.
+	Source, Post string
+	Key          string // CloudEvents partitionkey
+	Trace        string // W3C traceparent of the post's way through, "" without one
+	Place        string // where it stands in the event topic, for logs and dead letters
+	// Data is one CloudEvents JSON object without a newline. Nobody changes it.
+	Data []byte
+
+	names
+	seq uint64 // of its Reader
+}
+
+// names are the posts that a match shows.
+type names struct {
+	Later, Earlier, First struct{ Source, Post string }
+}
+
+// envelope is what publishing reads of an event's JSON.
+type envelope struct {
+	Type string `json:"type"`
+	ID   string `json:"id"`
+	Key  string `json:"partitionkey"`
+	Data struct {
+		names
+		Source, Post string
+	} `json:"data"`
+}
+
+// open reads an event. What is wrong with it cannot be the reader's fault.
+func open(r *topic.Record) (Event, error) {
+	var e envelope
+	if err := json.Unmarshal(r.Data, &e); err != nil {
+		return Event{}, fmt.Errorf("event: %w", err)
+	}
+	if e.Type == "" || strings.ContainsAny(e.Type, "\r\n") {
+		return Event{}, fmt.Errorf("event: type %q", e.Type)
+	}
+	event := Event{
+		ID: e.ID, Type: e.Type, Key: e.Key, Trace: r.Trace, Data: r.Data, names: e.Data.names,
+		Source: e.Data.Source, Post: e.Data.Post,
+		Place: fmt.Sprintf("events/%d@%d", r.Partition, r.Position),
+	}
+	if e.Type == feed.ReuseType {
+		event.Source, event.Post = e.Data.Later.Source, e.Data.Later.Post
+	}
+	return event, nil
+}
+
+// Mentions reports whether e is a match that shows a deleted post. Other events pass: a retraction names the post
+// that it retracts.
+func (e *Event) Mentions(deleted Deleted) bool {
+	return deleted != nil && e.Type == feed.ReuseType &&
+		(deleted(e.Later.Source, e.Later.Post) || deleted(e.Earlier.Source, e.Earlier.Post) || deleted(e.First.Source, e.First.Post))
+}
