@@ -32,6 +32,8 @@ func TestWindowClock(t *testing.T) {
 		{"never falls", []meeting{active(0, 0, "a", 10), active(1, 0, "a", 10), active(0, 0, "a", 5)}, 10},
 		{"a new source holds it until heard of everywhere", []meeting{active(0, 0, "a", 10), active(1, 0, "a", 10),
 			active(0, 0, "b", 50), active(0, 0, "a", 20), active(1, 0, "a", 20)}, 10},
+		{"a source that is expected holds it", []meeting{active(0, 0, "a", 10), active(1, 0, "a", 10),
+			active(0, 0, "b", 0), active(1, 0, "b", 0), active(0, 0, "a", 99), active(1, 0, "a", 99)}, 10},
 		{"an idle source does not hold it", []meeting{active(0, 0, "a", 10), active(1, 0, "a", 10), active(0, 0, "b", 7),
 			active(1, 0, "b", 7), idle(0, 0, "b", 7), idle(1, 0, "b", 7), active(0, 0, "a", 12), active(1, 0, "a", 12)}, 12},
 		{"nobody active: it stays", []meeting{active(0, 0, "a", 10), active(1, 0, "a", 10), idle(0, 0, "a", 90), idle(1, 0, "a", 90)}, 10},

@@ -2,6 +2,7 @@ package split
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -24,6 +25,7 @@ type source struct {
 	marked   time.Time // when the last mark was
 	pending  bool      // the clock speaks of posts that no mark has spoken of
 	idle     bool      // the last mark says so
+	expected bool      // by Expect: it is marked also while its clock is not known
 
 	view sync.Mutex // guards what late looks at while a batch is on its way
 	seen feed.Time
@@ -104,7 +106,7 @@ func (s *Split) mark(ctx context.Context, src *source, now time.Time, idle bool)
 	if s.cfg.seam.newestClock {
 		t, known = src.newest, true
 	}
-	if !known {
+	if !known && !src.expected {
 		return
 	}
 	if err := s.append(ctx, s.markRecords(topic.Mark{Source: src.name, Time: t, Idle: idle})); err != nil {
@@ -113,6 +115,41 @@ func (s *Split) mark(ctx context.Context, src *source, now time.Time, idle bool)
 	}
 	src.marked, src.pending, src.idle = now, false, idle
 	src.show()
+}
+
+// Expect says which source partitions posts are about to come from, before any do. From then on the window's clock
+// does not pass them: without that, the first partition of a topic to be read would carry it past all that the
+// others still hold. Each is marked with its clock, or with the beginning of time while that is not known.
+func (s *Split) Expect(ctx context.Context, partitions []string) error {
+	for _, name := range partitions {
+		if err := s.expect(ctx, s.source(name)); err != nil {
+			return fmt.Errorf("expect posts of %q: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (s *Split) expect(ctx context.Context, src *source) error {
+	src.mu.Lock()
+	defer src.mu.Unlock()
+	now := s.cfg.Now()
+	t, _ := src.clock.Time()
+	if err := s.append(ctx, s.markRecords(topic.Mark{Source: src.name, Time: t})); err != nil {
+		return err
+	}
+	src.expected, src.idle, src.posted, src.marked = true, false, now, now
+	src.show()
+	return nil
+}
+
+// Keep says that a source partition is silent at now only because its posts are on their way or out of reach: it is
+// not idle.
+func (s *Split) Keep(partition string, now time.Time) {
+	src := s.source(partition)
+	if src.mu.TryLock() { // else a batch of it is being written, which says as much
+		src.posted = now
+		src.mu.Unlock()
+	}
 }
 
 func (s *Split) markRecords(m topic.Mark) []topic.Record {
@@ -142,6 +179,8 @@ func (s *Split) tick(ctx context.Context, src *source, now time.Time) {
 	case !src.idle && now.Sub(src.posted) >= idleAfter:
 		s.mark(ctx, src, now, true)
 	case src.pending && now.Sub(src.marked) >= markEvery:
+		s.mark(ctx, src, now, false)
+	case !src.idle && now.Sub(src.marked) >= idleAfter: // kept: without a mark it would be taken for dead
 		s.mark(ctx, src, now, false)
 	}
 }

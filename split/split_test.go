@@ -190,6 +190,40 @@ func TestTick(t *testing.T) {
 	}
 }
 
+// A source partition that is expected is marked before its first post, kept as long as it is said to be, and idle
+// 30 s after that, all without a single post.
+func TestExpectedBeforeTheFirstPost(t *testing.T) {
+	const unknown = "-1700000000000" // 1970, as the bench counts
+	b := newBench(t, 2)
+	if err := b.split.Expect(context.Background(), []string{"s", "quiet"}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{unknown, unknown, unknown, unknown}, b.marks(0)); diff != "" {
+		t.Fatalf("marks of two source partitions in two partitions (-want +got):\n%s", diff)
+	}
+	b.write(timed("a", time.Second), timed("b", time.Second), timed("c", time.Second))
+	for _, step := range []struct {
+		keep bool
+		want []string
+	}{
+		{true, []string{unknown, unknown, "1000", "1000"}}, // s by its posts, quiet so as not to be taken for dead
+		{true, []string{unknown, unknown, "1000", "1000"}},
+		{false, []string{unknown + " idle", unknown + " idle", "1000", "1000"}},
+		{true, []string{"1000", "1000"}}, // idle as it is, quiet stays so
+	} {
+		from := b.end()
+		b.now = b.now.Add(30 * time.Second)
+		b.split.Keep("s", b.now)
+		if step.keep {
+			b.split.Keep("quiet", b.now)
+		}
+		b.split.Tick(context.Background(), b.now)
+		if diff := cmp.Diff(step.want, b.marks(from)); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
 func TestTooShortSentencesAreCountedOnce(t *testing.T) {
 	b := newBench(t, 3)
 	b.write(feed.Post{ID: "1", Text: "one two three four five\nhi\nsix seven eight nine ten\nho"}, feed.Post{ID: "2", Text: "hm"})
