@@ -18,7 +18,6 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"refrain/feed"
 	"refrain/text"
 )
 
@@ -29,10 +28,13 @@ type Config struct {
 	Name    string `yaml:"name"`     // the CloudEvents source of the events
 	Workers int    `yaml:"workers"`  // match workers in this process
 
-	Log    Log    `yaml:"log"`
-	Window Window `yaml:"window"`
-	Topics Topics `yaml:"topics"`
-	Ingest Ingest `yaml:"ingest"`
+	Log     Log     `yaml:"log"`
+	Auth    Auth    `yaml:"auth"`
+	Window  Window  `yaml:"window"`
+	Topics  Topics  `yaml:"topics"`
+	Ingest  Ingest  `yaml:"ingest"`
+	Publish Publish `yaml:"publish"`
+	Lookup  Lookup  `yaml:"lookup"`
 }
 
 // Log says what is logged, and how.
@@ -67,9 +69,11 @@ type Topics struct {
 
 // Ingest says where posts come from.
 type Ingest struct {
-	Body    Bytes   `yaml:"body"` // of one HTTP request, at most
-	Files   []File  `yaml:"files"`
-	Bluesky Bluesky `yaml:"bluesky"`
+	Body    Bytes         `yaml:"body"` // of one HTTP request, at most
+	Kafka   []KafkaSource `yaml:"kafka"`
+	NATS    []NATSSource  `yaml:"nats"`
+	Files   []File        `yaml:"files"`
+	Bluesky Bluesky       `yaml:"bluesky"`
 }
 
 // File is read once at start, from its beginning.
@@ -97,6 +101,7 @@ func Default() Config {
 		},
 		Topics: Topics{Partitions: 4, SentenceBytes: 8 << 30, EventBytes: 8 << 30},
 		Ingest: Ingest{Body: 64 << 20},
+		Lookup: Lookup{Store: "embedded", Redis: Redis{URL: "redis://127.0.0.1:6379/0", Prefix: "refrain:"}},
 	}
 }
 
@@ -151,6 +156,15 @@ func (c *Config) Validate() error {
 	for i, f := range c.Ingest.Files {
 		v.file(fmt.Sprintf("ingest.files[%d]", i), &f)
 	}
+	for i := range c.Ingest.Kafka {
+		v.kafkaSource(fmt.Sprintf("ingest.kafka[%d]", i), &c.Ingest.Kafka[i])
+	}
+	for i := range c.Ingest.NATS {
+		v.natsSource(fmt.Sprintf("ingest.nats[%d]", i), &c.Ingest.NATS[i])
+	}
+	v.auth(c)
+	v.publish(&c.Publish)
+	v.lookup(&c.Lookup)
 	return errors.Join(v...)
 }
 
@@ -182,6 +196,5 @@ func (v *validation) window(w *Window) {
 func (v *validation) file(key string, f *File) {
 	v.want(f.Path != "", key+".path", "want a path")
 	v.oneOf(key+".format", f.Format, "", "jsonl", "text", "csv")
-	_, err := feed.ParseFields(f.Map)
-	v.want(err == nil, key+".map", fmt.Sprint(err))
+	v.mapping(key, f.Map)
 }

@@ -11,8 +11,10 @@ import (
 
 const envPrefix = "REFRAIN_"
 
-// ignored are variables with our prefix that are no configuration: where the tests find their data.
-var ignored = map[string]bool{"REFRAIN_DATA": true}
+// ignored are variables with our prefix that are no configuration: what the tests and deploy/dev read.
+func ignored(name string) bool {
+	return name == "REFRAIN_DATA" || name == "REFRAIN_DEV" || strings.HasPrefix(name, "REFRAIN_TEST_")
+}
 
 // readEnvironment sets what REFRAIN_* says: REFRAIN_WINDOW_SPAN=7d is window.span. Lists are for the file only.
 func (c *Config) readEnvironment(environ []string) error {
@@ -21,7 +23,7 @@ func (c *Config) readEnvironment(environ []string) error {
 	var errs []error
 	for _, line := range environ {
 		name, value, _ := strings.Cut(line, "=")
-		if !strings.HasPrefix(name, envPrefix) || ignored[name] {
+		if !strings.HasPrefix(name, envPrefix) || ignored(name) {
 			continue
 		}
 		field, ok := fields[name]

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -19,9 +20,8 @@ func TestSampleIsTheDefault(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Default()
-	want.Workers = 2             // the default depends on the machine
-	want.Ingest.Files = []File{} // an empty list in the file, none in the defaults
-	if diff := cmp.Diff(want, got); diff != "" {
+	want.Workers = 2 // the default depends on the machine
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the sample differs from the defaults (-default +sample):\n%s", diff)
 	}
 	if err := got.Validate(); err != nil {
@@ -48,19 +48,48 @@ func TestSampleIsComplete(t *testing.T) {
 	}
 }
 
-// TestSampleShowsFiles: lists are empty in the sample, so what an entry may hold stands there as a comment.
-func TestSampleShowsFiles(t *testing.T) {
+// TestSampleShowsEntries: lists are empty in the sample. What an entry may hold stands there as a comment, which is
+// taken out of it here, read and checked.
+func TestSampleShowsEntries(t *testing.T) {
 	data, err := os.ReadFile(sample)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, after, found := strings.Cut(string(data), "files: []")
-	if !found {
-		t.Fatal("the sample has no empty list of files")
+	for _, name := range []string{"NEWSROOM", "KAFKA_PASSWORD", "NATS_PASSWORD", "NATS_TOKEN", "DESK_SECRET"} {
+		t.Setenv(name, "secret")
 	}
-	for _, key := range keysOfType("", reflect.TypeFor[File]()) {
-		if !strings.Contains(after, " "+key+": ") {
-			t.Errorf("the sample does not show %s of a file", key)
+	var lines []string
+	for line := range strings.Lines(string(data)) {
+		indent, comment, found := strings.Cut(line, "# ")
+		if found && len(indent) == 2 && strings.TrimSpace(indent) == "" {
+			line = indent + comment
+		}
+		if strings.Contains(line, ": []") && strings.Contains(line, ":\n") {
+			line = strings.Replace(line, " []", "", 1)
+		}
+		lines = append(lines, line)
+	}
+	c, err := Load(mustWrite(t, strings.Join(lines, "")), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Validate(); err != nil && !strings.Contains(err.Error(), "is false: the other settings of TLS") || err == nil {
+		t.Errorf("got %v, want the one complaint about settings of a TLS that is not enabled", err)
+	}
+	for _, section := range []any{c.Auth, c.Ingest, c.Publish} {
+		for i, v := 0, reflect.ValueOf(section); i < v.NumField(); i++ {
+			if f := v.Field(i); f.Kind() == reflect.Slice && f.Len() != 1 {
+				t.Errorf("%s: %d entries in the sample's comments, want 1", v.Type().Field(i).Name, f.Len())
+			}
+		}
+	}
+	for _, entry := range []any{c.Auth.Tokens[0], c.Ingest.Kafka[0], c.Ingest.NATS[0], c.Ingest.Files[0],
+		c.Publish.Kafka[0], c.Publish.NATS[0], c.Publish.Webhooks[0]} {
+		for _, key := range keysOfType("", reflect.TypeOf(entry)) {
+			key = key[strings.LastIndex(key, ".")+1:]
+			if !strings.Contains(string(data), " "+key+": ") && !strings.Contains(string(data), " "+key+":\n") && !strings.Contains(string(data), "{"+key+": ") {
+				t.Errorf("the sample does not show %s of %T", key, entry)
+			}
 		}
 	}
 }
@@ -96,6 +125,10 @@ func keysOfType(prefix string, t reflect.Type) []string {
 	var keys []string
 	for i := range t.NumField() {
 		f := t.Field(i)
+		if f.Tag.Get("yaml") == ",inline" {
+			keys = append(keys, keysOfType(prefix, f.Type)...)
+			continue
+		}
 		key := prefix + f.Tag.Get("yaml")
 		keys = append(keys, key)
 		if f.Type.Kind() == reflect.Struct {

@@ -59,11 +59,20 @@ var (
 // sections are the keys that lead to a type of this package.
 var sections = map[string]string{
 	"Config": "", "Log": "log.", "Window": "window.", "Topics": "topics.", "Ingest": "ingest.",
-	"File": "ingest.files.", "Bluesky": "ingest.bluesky.",
+	"File": "ingest.files.", "Bluesky": "ingest.bluesky.", "KafkaSource": "ingest.kafka.", "NATSSource": "ingest.nats.",
+	"Auth": "auth.", "Token": "auth.tokens.", "Publish": "publish.", "KafkaSink": "publish.kafka.", "NATSSink": "publish.nats.",
+	"Webhook": "publish.webhooks.", "Lookup": "lookup.", "Redis": "lookup.redis.", "TLS": "tls.", "SASL": "sasl.",
 }
 
 // kinds says in words what a Go type wants. What is not here is a section.
-var kinds = map[string]string{"int": "a whole number", "bool": "true or false", "string": "a text", "[]config.File": "a list"}
+var kinds = map[string]string{"int": "a whole number", "bool": "true or false", "string": "a text", "config.Secret": "a text"}
+
+func wants(goType string) string {
+	if strings.HasPrefix(goType, "[]") {
+		return "a list"
+	}
+	return cmp.Or(kinds[goType], "a section of settings")
+}
 
 // plainly says what the decoder says without the names of Go types.
 func plainly(messages []string) string {
@@ -72,7 +81,7 @@ func plainly(messages []string) string {
 			m = strings.Replace(m, f[0], sections[f[2]]+f[1]+" is no setting", 1)
 		}
 		if f := wrongType.FindStringSubmatch(m); f != nil {
-			m = strings.Replace(m, f[0], strings.Replace(f[1], "` ", "`: ", 1)+"want "+cmp.Or(kinds[f[2]], "a section of settings"), 1)
+			m = strings.Replace(m, f[0], strings.Replace(f[1], "` ", "`: ", 1)+"want "+wants(f[2]), 1)
 		}
 		messages[i] = m
 	}
