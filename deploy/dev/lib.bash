@@ -1,0 +1,96 @@
+# What the scripts of this folder share. They are sourced with "set -euo pipefail" in force.
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+cache=${REFRAIN_DEV:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/refrain-dev}
+PATH=$cache/bin:$PATH # nats-server is there, and redis-server where the system has none
+
+fail() {
+  printf '%s: %s\n' "$program" "$*" >&2
+  exit 1
+}
+
+have() { command -v "$1" >/dev/null; }
+
+# directory makes $1 and prints its absolute path.
+directory() { mkdir -p "$1" && cd "$1" && pwd -P; }
+
+# free_port prints a port that nobody listens on. It is below the range from which systems take the ports of
+# outgoing connections, so a stopped server finds its port free when it starts again.
+free_port() {
+  local port
+  for _ in $(seq 50); do
+    port=$((10000 + (RANDOM << 15 | RANDOM) % 20000))
+    answers "127.0.0.1:$port" || { echo "$port" && return; }
+  done
+  fail "found no free port"
+}
+
+# answers tells whether something listens on HOST:PORT.
+answers() { (: <"/dev/tcp/${1%:*}/${1##*:}") 2>/dev/null; }
+
+# runs tells whether the server NAME of DIR runs. It runs in that directory, so a process that got an old number
+# again is not taken for it.
+runs() {
+  local dir=$1 name=$2 pid
+  pid=$(cat "$dir/$name.pid" 2>/dev/null) && [ "$(readlink "/proc/$pid/cwd")" = "$dir" ]
+}
+
+# launch starts a server in DIR and in the background, with its output in DIR/NAME.log. It stays in the process
+# group of its caller, so that who ends that group ends it too.
+launch() {
+  local dir=$1 name=$2
+  shift 2
+  (cd "$dir" && echo "$BASHPID" >"$name.pid" && exec "$@") </dev/null >>"$dir/$name.log" 2>&1 &
+}
+
+# await returns when a command succeeds; it fails, with the end of the log, when the server NAME ends before or
+# 60 s go by.
+await() {
+  local dir=$1 name=$2
+  shift 2
+  for _ in $(seq 600); do
+    "$@" && return
+    runs "$dir" "$name" || break
+    sleep 0.1
+  done
+  tail -n 20 "$dir/$name.log" >&2
+  halt "$dir" "$name" KILL
+  fail "$name did not start; its log is $dir/$name.log"
+}
+
+# halt sends a signal to the server NAME of DIR and waits until it has ended: with force after 30 s.
+halt() {
+  local dir=$1 name=$2 signal=$3 pid
+  if runs "$dir" "$name"; then
+    pid=$(cat "$dir/$name.pid")
+    kill "-$signal" "$pid" 2>/dev/null || true
+    for _ in $(seq 600); do
+      runs "$dir" "$name" || break
+      sleep 0.05
+    done
+    runs "$dir" "$name" && kill -KILL "$pid" 2>/dev/null || true
+  fi
+  rm -f "$dir/$name.pid"
+}
+
+# port_of prints the port of a server: the one asked for, or that of the last time, or a free one.
+port_of() {
+  local file=$1 asked=${2:-} addr
+  if [ -n "$asked" ]; then
+    echo "$asked"
+  elif addr=$(cat "$file" 2>/dev/null); then
+    echo "${addr##*:}"
+  else
+    free_port
+  fi
+}
+
+# stop_or_kill is the part of a server's script that does not depend on the server: stop DIR, kill DIR.
+stop_or_kill() {
+  local name=$1 command=$2 dir
+  dir=$(cd "$3" 2>/dev/null && pwd -P) || fail "no directory $3"
+  case $command in
+  stop) halt "$dir" "$name" TERM ;;
+  kill) halt "$dir" "$name" KILL ;;
+  esac
+}
