@@ -41,7 +41,7 @@ type Recent interface {
 // ErrInput marks an error as the client's: it is answered with 400 and its text.
 var ErrInput = errors.New("not understood")
 
-// Config holds what the API is made of. Everything but Logger must be set.
+// Config holds what the API is made of. Everything must be set but Access and Logger.
 type Config struct {
 	Posts   http.Handler // POST /v1/posts, DELETE /v1/posts/{id}
 	Events  http.Handler // GET /v1/events
@@ -50,6 +50,7 @@ type Config struct {
 	Recent  Recent
 	// Explain compares two texts; its answer is sent as JSON.
 	Explain func(ctx context.Context, a, b string) (any, error)
+	Access  Access // nil: everybody may do everything
 	// Live and Ready say why the process is not; nil from them is yes.
 	Live, Ready func(context.Context) error
 	Logger      *slog.Logger // nil means slog.Default()
@@ -86,7 +87,7 @@ func New(cfg Config) (http.Handler, error) {
 	mux := http.NewServeMux()
 	methods := map[string][]string{}
 	for _, r := range a.routes() {
-		mux.Handle(r.method+" "+r.pattern(), checkQuery(r.query, r.handler))
+		mux.Handle(r.method+" "+r.pattern(), a.guard(r.scope, checkQuery(r.query, r.handler)))
 		methods[r.path] = append(methods[r.path], r.method)
 		if r.method == http.MethodGet {
 			methods[r.path] = append(methods[r.path], http.MethodHead)
@@ -101,5 +102,5 @@ func New(cfg Config) (http.Handler, error) {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, r, problem.Problem{Status: http.StatusNotFound, Detail: "The API is described at /openapi.yaml."})
 	})
-	return a.observe(mux), nil
+	return a.observe(sameOrigin(mux)), nil
 }

@@ -8,9 +8,11 @@ import (
 //go:embed openapi.yaml
 var openapi []byte
 
-// route is one line of the API. query lists the parameters it understands; any other is refused.
+// route is one line of the API. scope is what a client needs, "" nothing; query lists the parameters it understands:
+// any other is refused.
 type route struct {
 	method, path string
+	scope        Scope
 	query        []string
 	handler      http.Handler
 }
@@ -26,16 +28,16 @@ func (r route) pattern() string {
 // routes is the list of what is served.
 func (a *api) routes() []route {
 	return []route{
-		{"POST", "/v1/posts", []string{"results"}, a.Posts},
-		{"DELETE", "/v1/posts/{id}", []string{"source"}, a.Posts},
-		{"GET", "/v1/events", []string{"from", "until", "format"}, a.Events},
-		{"POST", "/v1/match", nil, http.HandlerFunc(a.match)},
-		{"GET", "/v1/explain", []string{"a", "b"}, http.HandlerFunc(a.explain)},
-		{"GET", "/livez", nil, check(a.Live)},
-		{"GET", "/readyz", nil, check(a.Ready)},
-		{"GET", "/metrics", nil, a.Metrics},
-		{"GET", "/openapi.yaml", nil, http.HandlerFunc(serveOpenAPI)},
-		{"GET", "/", nil, http.HandlerFunc(a.page)},
+		{"POST", "/v1/posts", Write, []string{"results"}, a.Posts},
+		{"DELETE", "/v1/posts/{id}", Write, []string{"source"}, a.Posts},
+		{"GET", "/v1/events", Read, []string{"from", "until", "format"}, a.Events},
+		{"POST", "/v1/match", Read, nil, http.HandlerFunc(a.match)},
+		{"GET", "/v1/explain", Read, []string{"a", "b"}, http.HandlerFunc(a.explain)},
+		{"GET", "/livez", "", nil, check(a.Live)},
+		{"GET", "/readyz", "", nil, check(a.Ready)},
+		{"GET", "/metrics", Read, nil, a.Metrics},
+		{"GET", "/openapi.yaml", "", nil, http.HandlerFunc(serveOpenAPI)},
+		{"GET", "/", Read, nil, http.HandlerFunc(a.page)},
 	}
 }
 
