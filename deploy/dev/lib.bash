@@ -41,20 +41,22 @@ launch() {
   local dir=$1 name=$2
   shift 2
   (cd "$dir" && echo "$BASHPID" >"$name.pid" && exec "$@") </dev/null >>"$dir/$name.log" 2>&1 &
+  launched=$!
 }
 
-# await returns when a command succeeds; it fails, with the end of the log, when the server NAME ends before or
-# 60 s go by.
+# await returns when a command succeeds; it fails, with the end of the log, when the server just launched ends
+# before or 60 s go by.
 await() {
   local dir=$1 name=$2
   shift 2
   for _ in $(seq 600); do
     "$@" && return
-    runs "$dir" "$name" || break
+    kill -0 "$launched" 2>/dev/null || break
     sleep 0.1
   done
   tail -n 20 "$dir/$name.log" >&2
-  halt "$dir" "$name" KILL
+  kill -KILL "$launched" 2>/dev/null || true
+  rm -f "$dir/$name.pid"
   fail "$name did not start; its log is $dir/$name.log"
 }
 
