@@ -48,6 +48,9 @@ type Config struct {
 	Metrics http.Handler // GET /metrics
 	Matcher Matcher
 	Recent  Recent
+	// Reuse, Text and Author are the handlers of the index, see Index.
+	Reuse, Text, Author http.Handler
+	Webhooks            Webhooks
 	// Explain compares two texts; its answer is sent as JSON.
 	Explain func(ctx context.Context, a, b string) (any, error)
 	Access  Access // nil: everybody may do everything
@@ -63,7 +66,8 @@ func (c *Config) validate() error {
 		ok   bool
 	}{
 		{"Posts", c.Posts != nil}, {"Events", c.Events != nil}, {"Metrics", c.Metrics != nil},
-		{"Matcher", c.Matcher != nil}, {"Recent", c.Recent != nil}, {"Explain", c.Explain != nil},
+		{"Matcher", c.Matcher != nil}, {"Recent", c.Recent != nil}, {"Reuse", c.Reuse != nil}, {"Text", c.Text != nil}, {"Author", c.Author != nil},
+		{"Webhooks", c.Webhooks != nil}, {"Explain", c.Explain != nil},
 		{"Live", c.Live != nil}, {"Ready", c.Ready != nil},
 	} {
 		if !f.ok {

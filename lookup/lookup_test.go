@@ -38,6 +38,22 @@ func (m *matcher) Match(_ context.Context, q lookup.Query) ([]lookup.Sentence, e
 	return m.found, m.err
 }
 
+// hooks knows one webhook, which it may not be able to enable.
+type hooks struct{ enabled []string }
+
+func (h *hooks) Status() any { return []map[string]string{{"name": "desk"}} }
+
+func (h *hooks) Enable(_ context.Context, name string) error {
+	switch name {
+	case "broken":
+		return errors.New("store is away")
+	case "other":
+		return fmt.Errorf("webhook %s: %w", name, lookup.ErrUnknown)
+	}
+	h.enabled = append(h.enabled, name)
+	return nil
+}
+
 func said(what string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, what, " ", r.Method, " ", r.URL.RequestURI())
@@ -49,7 +65,8 @@ func config() lookup.Config {
 	yes := func(context.Context) error { return nil }
 	return lookup.Config{
 		Posts: said("posts"), Events: said("events"), Metrics: said("metrics"), Matcher: &matcher{},
-		Recent:  lookup.NewTail(topic.NewMemory(topic.MemoryConfig{}), 5),
+		Recent: lookup.NewTail(topic.NewMemory(topic.MemoryConfig{}), 5),
+		Reuse:  said("reuse"), Text: said("text"), Author: said("author"), Webhooks: new(hooks),
 		Explain: func(_ context.Context, a, b string) (any, error) { return map[string]string{"a": a, "b": b}, nil },
 		Live:    yes, Ready: yes, Logger: slog.New(slog.DiscardHandler),
 	}
@@ -442,4 +459,20 @@ func TestStreamThroughTheAPI(t *testing.T) {
 	if _, err := io.ReadAll(whole.Body); err == nil {
 		t.Error("a stream cut short looks whole to the client")
 	}
+}
+
+func TestWebhooks(t *testing.T) {
+	cfg, h := config(), new(hooks)
+	cfg.Webhooks = h
+	api := mustNew(t, cfg)
+	if w := ask(api, "GET", "/v1/webhooks", ""); w.Code != 200 || !strings.Contains(w.Body.String(), `{"webhooks":[{"name":"desk"}]}`) {
+		t.Errorf("status %d: %s", w.Code, w.Body)
+	}
+	if w := ask(api, "POST", "/v1/webhooks/desk/enable", ""); w.Code != 204 || !slices.Equal(h.enabled, []string{"desk"}) {
+		t.Errorf("status %d, enabled %q", w.Code, h.enabled)
+	}
+	if got := detail(t, ask(api, "POST", "/v1/webhooks/other/enable", ""), 404); !strings.Contains(got, `"other"`) {
+		t.Errorf("detail %q", got)
+	}
+	detail(t, ask(api, "POST", "/v1/webhooks/broken/enable", ""), 500)
 }

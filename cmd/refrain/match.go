@@ -2,11 +2,13 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,7 +17,7 @@ import (
 )
 
 func (m *Main) match() *cobra.Command {
-	var server string
+	var server, token string
 	var raw bool
 	cmd := &cobra.Command{
 		Use:   "match TEXT",
@@ -38,7 +40,7 @@ func (m *Main) match() *cobra.Command {
 				}
 				text = string(in)
 			}
-			body, err := ask(cmd.Context(), server, text)
+			body, err := ask(cmd.Context(), server, cmp.Or(token, os.Getenv("REFRAIN_TOKEN")), text)
 			if err != nil {
 				return err
 			}
@@ -50,6 +52,7 @@ func (m *Main) match() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&server, "server", "http://127.0.0.1:8080", "address of the server")
+	cmd.Flags().StringVar(&token, "token", "", "bearer token, if the server wants one (default $REFRAIN_TOKEN)")
 	cmd.Flags().BoolVar(&raw, "json", false, "print the server's answer as it is")
 	return cmd
 }
@@ -57,7 +60,7 @@ func (m *Main) match() *cobra.Command {
 // maxMatchText is what the server takes of one text.
 const maxMatchText = 1 << 20
 
-func ask(ctx context.Context, server, text string) ([]byte, error) {
+func ask(ctx context.Context, server, token, text string) ([]byte, error) {
 	question, err := json.Marshal(map[string]string{"text": text})
 	if err != nil {
 		return nil, err
@@ -68,6 +71,9 @@ func ask(ctx context.Context, server, text string) ([]byte, error) {
 		return nil, usage("--server: %w", err)
 	}
 	r.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
 	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return nil, fmt.Errorf("%w (is `refrain serve` running there?)", err)

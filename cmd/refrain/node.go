@@ -19,6 +19,7 @@ import (
 	"refrain/sigstore"
 	"refrain/split"
 	"refrain/text"
+	"refrain/topic"
 	"refrain/topic/jetstream"
 )
 
@@ -29,6 +30,7 @@ type node struct {
 	server *jetstream.Server
 
 	sentences, events, control *jetstream.Topic
+	store                      topic.Store // states of the workers, cursors of the sinks
 
 	window    detector.Config
 	detectors []*detector.Detector // one a partition
@@ -107,15 +109,15 @@ func (n *node) ages() (sentences, events time.Duration) {
 }
 
 func (n *node) openWorkers(ctx context.Context) error {
-	store, err := n.server.OpenStore(ctx, "state")
-	if err != nil {
+	var err error
+	if n.store, err = n.server.OpenStore(ctx, "state"); err != nil {
 		return err
 	}
 	workers := min(n.cfg.Workers, n.cfg.Topics.Partitions)
 	n.window.Budget /= int64(n.cfg.Topics.Partitions)
 	for _, owned := range shard.Owners(n.cfg.Topics.Partitions, workers) {
 		w, err := shard.Open(ctx, shard.Config{
-			Sentences: n.sentences, Events: n.events, Control: n.control, Store: store,
+			Sentences: n.sentences, Events: n.events, Control: n.control, Store: n.store,
 			Rows:  n.rows,
 			Owned: owned, Span: n.window.Span, Lateness: n.window.Lateness, Deployment: n.cfg.Name,
 			Commit: time.Second, Retention: max(n.ages()),

@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
-	"refrain/feed"
 	"refrain/ingest"
 	"refrain/internal/config"
 	"refrain/internal/memory"
@@ -132,9 +131,12 @@ type service struct {
 	*node
 	http     *ingest.HTTP
 	sources  []*pump
+	sinks    []sink
 	api      *api
 	listener net.Listener
 	dead     *ingest.DeadLetters
+
+	deadEvents deadEvents
 }
 
 func openService(ctx context.Context, cfg config.Config, t *telemetry.Telemetry) (*service, error) {
@@ -148,47 +150,24 @@ func openService(ctx context.Context, cfg config.Config, t *telemetry.Telemetry)
 		return nil, errors.Join(err, listener.Close())
 	}
 	s := &service{node: n, listener: listener}
-	if err := s.open(t); err != nil {
+	if err := s.open(ctx, t); err != nil {
 		return nil, errors.Join(err, listener.Close(), n.close())
 	}
 	return s, nil
 }
 
-func (s *service) open(t *telemetry.Telemetry) (err error) {
+func (s *service) open(ctx context.Context, t *telemetry.Telemetry) (err error) {
 	if s.dead, err = ingest.OpenDeadLetters(s.deadLetters()); err != nil {
 		return err
 	}
-	ingest.Count(context.Background(), &ingest.Batch{}) // the counters are there before the first post
-	s.http = ingest.NewHTTP(ingest.HTTPConfig{MaxBody: int64(s.cfg.Ingest.Body), Logger: s.log})
-	s.sources = append(s.sources, &pump{name: "http", src: s.http, split: s.split, dead: s.dead, log: s.log, own: true})
-	for _, f := range s.cfg.Ingest.Files {
-		fields, err := feed.ParseFields(f.Map)
-		if err != nil {
-			return fmt.Errorf("configuration: ingest.files: %s: map: %w", f.Path, err)
-		}
-		src, err := ingest.OpenFile(ingest.FileConfig{Path: f.Path, Format: f.Format, Fields: fields, SourceName: f.Source})
-		if err != nil {
-			return err
-		}
-		s.add(f.Path, src)
+	if err := s.openSources(ctx); err != nil {
+		return err
 	}
-	if s.cfg.Ingest.Bluesky.Enabled {
-		s.add("bluesky", s.bluesky())
+	if err := s.openSinks(ctx); err != nil {
+		return err
 	}
 	s.api, err = newAPI(s, t.Metrics())
 	return err
-}
-
-// bluesky is the firehose, resumed from the cursor in the data directory.
-func (s *service) bluesky() *ingest.Bluesky {
-	return ingest.NewBluesky(ingest.BlueskyConfig{
-		URL: s.cfg.Ingest.Bluesky.URL, Cursors: ingest.CursorDir(s.cfg.DataDir), Logger: s.log,
-	})
-}
-
-// add puts a source on the route.
-func (s *service) add(name string, src ingest.Source) {
-	s.sources = append(s.sources, &pump{name: name, src: src, split: s.split, dead: s.dead, log: s.log})
 }
 
 func (s *service) address() string { return "http://" + s.listener.Addr().String() }
@@ -210,9 +189,12 @@ func (s *service) run(ctx context.Context) error {
 	for _, p := range s.sources {
 		rest.Go(func() error { return failing(fail, p.run(failed)) })
 	}
+	for _, to := range s.sinks {
+		rest.Go(func() error { return failing(fail, to.run(failed)) })
+	}
 	err := rest.Wait()
 	stopWorkers()
-	return errors.Join(err, match.Wait(), s.dead.Close(), s.close())
+	return errors.Join(err, match.Wait(), s.dead.Close(), s.deadEvents.close(), s.close())
 }
 
 // failing ends the whole service when one of its parts fails.
@@ -233,6 +215,7 @@ func (s *service) tick(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-t.C:
+			s.keepWaiting(now)
 			s.split.Tick(context.WithoutCancel(ctx), now)
 			release.Holds(windowTotals(s.detectors).bytes)
 		}

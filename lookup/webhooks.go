@@ -1,0 +1,39 @@
+package lookup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"refrain/internal/problem"
+)
+
+// Webhooks are the endpoints that events are delivered to.
+type Webhooks interface {
+	// Status is what is known of each, to be sent as JSON.
+	Status() any
+	// Enable lets deliveries to an endpoint begin again that was disabled. The error wraps ErrUnknown where there is
+	// no such endpoint.
+	Enable(ctx context.Context, name string) error
+}
+
+// ErrUnknown says that there is nothing of the name that was asked for.
+var ErrUnknown = errors.New("not known here")
+
+func (a *api) webhooks(w http.ResponseWriter, r *http.Request) {
+	a.answer(w, r, map[string]any{"webhooks": a.Webhooks.Status()})
+}
+
+func (a *api) enableWebhook(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	err := a.Webhooks.Enable(r.Context(), name)
+	switch {
+	case errors.Is(err, ErrUnknown):
+		problem.Write(w, r, problem.Problem{Status: http.StatusNotFound, Detail: fmt.Sprintf("There is no webhook %q.", name)})
+	case err != nil:
+		a.fail(w, r, err)
+	default:
+		w.WriteHeader(http.StatusNoContent)
+	}
+}
