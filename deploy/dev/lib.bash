@@ -9,6 +9,12 @@ fail() {
   exit 1
 }
 
+# absent ends with status 3, by which a test tells a machine without the server from one that does not start.
+absent() {
+  printf '%s: %s is not there: run deploy/dev/install\n' "$program" "$1" >&2
+  exit 3
+}
+
 have() { command -v "$1" >/dev/null; }
 
 # directory makes $1 and prints its absolute path.
