@@ -201,30 +201,41 @@ func (p *process) retractions() int {
 // counters reads the metrics whose names begin with refrain_ and sums each over its labels but result.
 func (p *process) counters() map[string]float64 {
 	p.tb.Helper()
-	resp, err := http.Get(p.url("/metrics"))
+	sums, err := p.tryCounters()
 	if err != nil {
 		p.tb.Fatal(err)
 	}
+	return sums
+}
+
+var (
+	metricLine  = regexp.MustCompile(`^(refrain_\w+?)(?:\{(.*)\})? (\S+)$`)
+	resultLabel = regexp.MustCompile(`result="(\w+)"`)
+)
+
+func (p *process) tryCounters() (map[string]float64, error) {
+	resp, err := http.Get(p.url("/metrics"))
+	if err != nil {
+		return nil, err
+	}
 	defer resp.Body.Close()
-	line := regexp.MustCompile(`^(refrain_\w+?)(?:\{(.*)\})? (\S+)$`)
-	label := regexp.MustCompile(`result="(\w+)"`)
 	sums := map[string]float64{}
 	in := bufio.NewScanner(resp.Body)
 	for in.Scan() {
-		m := line.FindStringSubmatch(in.Text())
+		m := metricLine.FindStringSubmatch(in.Text())
 		if m == nil {
 			continue
 		}
 		v, err := strconv.ParseFloat(m[3], 64)
 		if err != nil {
-			p.tb.Fatal(err)
+			return nil, err
 		}
 		sums[m[1]] += v
-		if r := label.FindStringSubmatch(m[2]); r != nil {
+		if r := resultLabel.FindStringSubmatch(m[2]); r != nil {
 			sums[m[1]+"/"+r[1]] += v
 		}
 	}
-	return sums
+	return sums, in.Err()
 }
 
 // splitLines cuts posts into lines, each with its newline.

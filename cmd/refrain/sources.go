@@ -1,13 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
 	"refrain/feed"
 	"refrain/ingest"
+	kafkasource "refrain/ingest/kafka"
+	natssource "refrain/ingest/nats"
 	"refrain/internal/config"
+	"refrain/internal/kafkaconn"
+	"refrain/internal/natsconn"
 )
 
 // openSources puts the sources of the configuration on the route.
@@ -15,6 +20,16 @@ func (s *service) openSources(ctx context.Context) error {
 	ingest.Count(ctx, &ingest.Batch{}) // the counters are there before the first post
 	s.http = ingest.NewHTTP(ingest.HTTPConfig{MaxBody: int64(s.cfg.Ingest.Body), Logger: s.log})
 	s.sources = append(s.sources, &pump{name: "http", src: s.http, split: s.split, dead: s.dead, log: s.log, own: true})
+	for i := range s.cfg.Ingest.Kafka {
+		if err := s.openKafka(ctx, i, &s.cfg.Ingest.Kafka[i]); err != nil {
+			return err
+		}
+	}
+	for i := range s.cfg.Ingest.NATS {
+		if err := s.openNATS(ctx, i, &s.cfg.Ingest.NATS[i]); err != nil {
+			return err
+		}
+	}
 	for i := range s.cfg.Ingest.Files {
 		if err := s.openFile(&s.cfg.Ingest.Files[i]); err != nil {
 			return err
@@ -65,4 +80,73 @@ func (s *service) keepWaiting(now time.Time) {
 			s.split.Keep(partition, now)
 		}
 	}
+}
+
+// addLate puts a source on the route that is behind a network.
+func (s *service) addLate(ctx context.Context, name string, open func(context.Context) (ingest.Source, error)) error {
+	src := &lateSource{name: name, log: s.log}
+	src.open = open
+	if err := src.try(ctx, name, s.log); err != nil {
+		return err
+	}
+	s.add(name, src)
+	return nil
+}
+
+func (s *service) openKafka(ctx context.Context, i int, k *config.KafkaSource) error {
+	fields, err := feed.ParseFields(k.Map)
+	if err != nil {
+		return fmt.Errorf("configuration: ingest.kafka[%d].map: %w", i, err)
+	}
+	conn, err := kafkaConn(&k.KafkaCluster)
+	if err != nil {
+		return fmt.Errorf("configuration: ingest.kafka[%d]: %w", i, err)
+	}
+	cfg := kafkasource.Config{
+		Conn: conn, Topics: k.Topics, Group: cmp.Or(k.Group, "refrain"), Start: k.Start, Fields: fields, SourceName: k.Source,
+		MaxRecord: int64(k.MaxRecord), Assigned: s.split.Expect, Logger: s.log,
+	}
+	return s.addLate(ctx, "kafka/"+cfg.Group, func(ctx context.Context) (ingest.Source, error) { return kafkasource.Open(ctx, cfg) })
+}
+
+func kafkaConn(c *config.KafkaCluster) (kafkaconn.Config, error) {
+	conn := kafkaconn.Config{Brokers: c.Brokers}
+	if c.TLS.Enabled {
+		conn.TLS = &kafkaconn.TLS{CA: c.TLS.CA, Cert: c.TLS.Cert, Key: c.TLS.Key, ServerName: c.TLS.ServerName}
+	}
+	if c.SASL.Mechanism != "" {
+		password, err := c.SASL.Password.Read()
+		if err != nil {
+			return conn, fmt.Errorf("sasl.password: %w", err)
+		}
+		conn.SASL = &kafkaconn.SASL{Mechanism: c.SASL.Mechanism, User: c.SASL.User, Password: password}
+	}
+	return conn, nil
+}
+
+func (s *service) openNATS(ctx context.Context, i int, n *config.NATSSource) error {
+	fields, err := feed.ParseFields(n.Map)
+	if err != nil {
+		return fmt.Errorf("configuration: ingest.nats[%d].map: %w", i, err)
+	}
+	conn, err := natsConn(&n.NATSServer)
+	if err != nil {
+		return fmt.Errorf("configuration: ingest.nats[%d]: %w", i, err)
+	}
+	cfg := natssource.Config{
+		Conn: conn, Stream: n.Stream, Consumer: n.Consumer, Subject: n.Subject, Start: n.Start, Fields: fields, SourceName: n.Source,
+		MaxRecord: int(n.MaxRecord), Assigned: s.split.Expect, Logger: s.log,
+	}
+	return s.addLate(ctx, "nats/"+n.Stream, func(ctx context.Context) (ingest.Source, error) { return natssource.Open(ctx, cfg) })
+}
+
+func natsConn(n *config.NATSServer) (conn natsconn.Config, err error) {
+	conn = natsconn.Config{Servers: n.Servers, User: n.User, Credentials: n.Credentials, TLS: natsconn.TLS(n.TLS)}
+	if conn.Password, err = n.Password.Read(); err != nil {
+		return conn, fmt.Errorf("password: %w", err)
+	}
+	if conn.Token, err = n.Token.Read(); err != nil {
+		return conn, fmt.Errorf("token: %w", err)
+	}
+	return conn, nil
 }

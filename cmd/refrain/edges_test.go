@@ -1,0 +1,247 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"refrain/feed"
+	"refrain/internal/devservers"
+	"refrain/internal/oracle"
+)
+
+// edges is a service between two Kafka topics, with its index in Redis.
+type edges struct {
+	*process
+	kafka, redis string
+	posts, reuse string // topics
+}
+
+// newEdges writes the configuration; start starts the service.
+func newEdges(t *testing.T, kafka, redis string) *edges {
+	e := &edges{kafka: kafka, redis: redis, posts: devservers.Name(t), reuse: devservers.Name(t)}
+	devservers.CreateTopic(t, kafka, e.posts, 4)
+	devservers.CreateTopic(t, kafka, e.reuse, 3)
+	e.process = newProcess(t, "--config", e.write(t))
+	return e
+}
+
+func (e *edges) write(t *testing.T) string {
+	path := filepath.Join(t.TempDir(), "refrain.yaml")
+	config := fmt.Sprintf(`
+ingest:
+  kafka:
+  - {brokers: [%[1]q], topics: [%[2]q], group: %[2]q}
+publish:
+  kafka:
+  - {name: reuse, brokers: [%[1]q], topic: %[3]q}
+lookup:
+  store: redis
+  retention: 1000h
+  redis: {url: "redis://%[4]s/0", prefix: "%[3]s:"}
+`, e.kafka, e.posts, e.reuse, e.redis)
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// kcat runs the command-line client, which is not ours, on the broker.
+func (e *edges) kcat(t *testing.T, stdin io.Reader, args ...string) []byte {
+	t.Helper()
+	if _, err := exec.LookPath("kcat"); err != nil {
+		t.Skip("kcat is not installed (deploy/dev/install)")
+	}
+	cmd := exec.Command("kcat", append([]string{"-b", e.kafka, "-q", "-X", "message.timeout.ms=120000"}, args...)...)
+	var stderr bytes.Buffer
+	cmd.Stdin, cmd.Stderr = stdin, &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("kcat %q: %v: %s", args, err, stderr.String())
+	}
+	return out
+}
+
+func (e *edges) produce(t *testing.T, posts []byte) {
+	e.kcat(t, bytes.NewReader(posts), "-P", "-t", e.posts)
+}
+
+// published are the ids of the events in the output topic, each once.
+func (e *edges) published(t *testing.T) (ids []feed.Hash, records int) {
+	t.Helper()
+	in := bufio.NewScanner(bytes.NewReader(e.kcat(t, nil, "-C", "-e", "-o", "beginning", "-t", e.reuse)))
+	in.Buffer(nil, 16<<20)
+	for ; in.Scan(); records++ {
+		m, err := feed.DecodeEvent(in.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, m.ID)
+	}
+	return oracle.Sorted(ids), records
+}
+
+// settle waits until n posts are in, and everything that follows from them is out.
+func (e *edges) settle(t *testing.T, n int) {
+	t.Helper()
+	e.await(3*time.Minute, fmt.Sprint(n, " posts taken from Kafka"), func() bool { return e.lag("refrain_ingest_kafka_lag") == 0 })
+	e.events() // the route is through
+	e.await(2*time.Minute, "events published and indexed", func() bool { return e.lag("refrain_publish_lag") == 0 })
+}
+
+// lag sums a gauge over its labels; -1 while it is not there.
+func (e *edges) lag(name string) float64 {
+	c, err := e.tryCounters()
+	if v, ok := c[name]; ok && err == nil {
+		return v
+	}
+	return -1
+}
+
+// check compares what came out with what detect says of the same posts.
+func (e *edges) check(t *testing.T, posts []byte) {
+	t.Helper()
+	want := mustDetect(t, posts, 1)
+	got, records := e.published(t)
+	missing, extra := oracle.Diff(slices.Compact(got), oracle.Sorted(want.ids))
+	if len(missing)+len(extra) > 0 {
+		t.Fatalf("%d events missing, %d false, of %d", len(missing), len(extra), len(want.ids))
+	}
+	t.Logf("%d events equal; %d records", len(want.ids), records)
+	e.checkIndex(t, posts, want.matches)
+}
+
+// reuse is one row of the answer about a post.
+type reuse struct {
+	Sentence int
+	Group    string
+	Jaccard  float64
+}
+
+// checkIndex asks the API about every post.
+func (e *edges) checkIndex(t *testing.T, posts []byte, matches []feed.Match) {
+	t.Helper()
+	want := map[string][]reuse{}
+	for _, m := range matches {
+		want[m.Later.Post] = append(want[m.Later.Post], reuse{m.Later.Sentence, m.Group.String(), m.Jaccard})
+	}
+	var ids []string
+	for _, line := range splitLines(posts) {
+		p, _, err := feed.DecodePost(line, nil)
+		if err == nil {
+			ids = append(ids, p.ID)
+		}
+	}
+	var all sync.WaitGroup
+	for chunk := range slices.Chunk(ids, len(ids)/runtime.GOMAXPROCS(0)+1) {
+		all.Go(func() {
+			for _, id := range chunk {
+				got, err := e.reuseOf(id)
+				if want := sorted(want[id]); err != nil || !slices.Equal(got, want) {
+					t.Errorf("reuse of %s: %v, %v, want %v", id, got, err, want)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+	t.Logf("the index is right about %d posts", len(ids))
+}
+
+func (e *edges) reuseOf(id string) ([]reuse, error) {
+	resp, err := http.Get(e.url("/v1/posts/" + url.PathEscape(id) + "/reuse?limit=1"))
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s: %s: %w", resp.Status, body, err)
+	}
+	var answer struct{ Repeats []reuse }
+	err = json.Unmarshal(body, &answer)
+	return sorted(answer.Repeats), err
+}
+
+func sorted(r []reuse) []reuse {
+	return slices.SortedFunc(slices.Values(r), func(a, b reuse) int {
+		return strings.Compare(fmt.Sprint(a), fmt.Sprint(b))
+	})
+}
+
+// edgePosts are the real posts that go through Kafka.
+func edgePosts(t *testing.T) ([]byte, int) {
+	n := 10_000
+	if *full {
+		n = 200_000
+	}
+	return lines(t, "stream/ira_2012-02_2016-08.jsonl.zst", n), n
+}
+
+// TestKafkaToKafka: what kcat reads behind refrain is what detect says of the file that kcat wrote.
+func TestKafkaToKafka(t *testing.T) {
+	posts, n := edgePosts(t)
+	e := newEdges(t, devservers.Kafka(t), devservers.Redis(t))
+	e.produce(t, posts)
+	e.start()
+	e.settle(t, n)
+	e.check(t, posts)
+}
+
+// TestKafkaToKafkaThroughFaults: the same while refrain is killed three times, and Kafka and Redis go away.
+func TestKafkaToKafkaThroughFaults(t *testing.T) {
+	posts, n := edgePosts(t)
+	kafka, redis := devservers.StartKafka(t), devservers.StartRedis(t)
+	e := newEdges(t, kafka.Addr(), redis.Addr())
+	e.start()
+	var written sync.WaitGroup
+	written.Go(func() { e.produce(t, posts) })
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	away := time.Second
+	if *full {
+		away = 10 * time.Second
+	}
+	faults := []func(){
+		func() { e.kill(syscall.SIGKILL); e.process.start() },
+		func() { kafka.Stop(); time.Sleep(away); kafka.Start() }, // the outage itself, not a wait for something
+		func() { e.kill(syscall.SIGKILL); e.process.start() },
+		func() { redis.Stop(); time.Sleep(away / 10); redis.Start() },
+		func() { kafka.Stop(); kafka.Start() },
+		func() { e.kill(syscall.SIGKILL); e.process.start() },
+	}
+	r.Shuffle(len(faults), func(i, j int) { faults[i], faults[j] = faults[j], faults[i] })
+	for _, fault := range faults {
+		enough := e.inWindow() + float64(n)/8*r.Float64()
+		e.await(3*time.Minute, "progress", func() bool { return e.inWindow() >= enough || e.lag("refrain_ingest_kafka_lag") == 0 })
+		fault()
+	}
+	written.Wait()
+	e.settle(t, n)
+	e.check(t, posts)
+}
+
+// inWindow is how many sentences have come through the window since the process began.
+func (e *edges) inWindow() float64 {
+	c, err := e.tryCounters()
+	if err != nil {
+		return 0
+	}
+	return c["refrain_sigstore_sentences_total"]
+}
