@@ -1,0 +1,207 @@
+// Package kafka reads posts from Kafka topics.
+//
+// A Source is a member of a consumer group. In each generation of the group it is given some partitions, and reads
+// each of them in a goroutine of its own; offsets are committed as far as everything below them is acknowledged.
+//
+// It fetches with requests of its own and not with the library's Reader, for the Reader cannot tell the records of
+// aborted transactions from others, steps over what retention has deleted without a word, and panics at a batch that
+// compaction has emptied.
+package kafka
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"golang.org/x/sync/semaphore"
+
+	"refrain/feed"
+	"refrain/ingest"
+	"refrain/internal/kafkaconn"
+)
+
+// Where a group begins that has no offsets yet.
+const (
+	Earliest = "earliest" // with the oldest record kept
+	Latest   = "latest"   // with what is written from now on
+)
+
+// Config says what is read, and how. Conn, Topics and Group are needed.
+type Config struct {
+	Conn   kafkaconn.Config
+	Topics []string
+	Group  string
+	Start  string // Earliest or Latest; "" means Earliest
+
+	Fields     *feed.Fields // names of the fields in the JSON of a post; nil means our own
+	SourceName string       // source of posts that name none
+	MaxRecord  int64        // bytes of a record; larger ones are rejected; 0 means 8 MiB
+
+	// Assigned is called at the start of each generation with the names of all partitions of this member, before any
+	// post of them is handed on. An error is retried. Nil: nobody needs to know.
+	Assigned func(ctx context.Context, partitions []string) error
+
+	BatchPosts int   // most records of one batch; 0 means 500
+	BatchBytes int64 // bytes after which a batch is full; 0 means 4 MiB
+	InFlight   int   // most batches of one partition that are handed on and not acknowledged; 0 means 3
+	Memory     int64 // bytes of records handed on and not acknowledged, over all partitions; 0 means 64 MiB
+
+	CommitEvery time.Duration // 0 means 1 s
+	Session     time.Duration // a member that is silent for so long loses its partitions; 0 means 10 s
+
+	Logger *slog.Logger // nil means slog.Default()
+}
+
+func (c Config) withDefaults() Config {
+	c.Start = cmp.Or(c.Start, Earliest)
+	c.MaxRecord = cmp.Or(c.MaxRecord, 8<<20)
+	c.BatchPosts = cmp.Or(c.BatchPosts, 500)
+	c.BatchBytes = cmp.Or(c.BatchBytes, 4<<20)
+	c.InFlight = cmp.Or(c.InFlight, 3)
+	c.Memory = cmp.Or(c.Memory, 64<<20)
+	c.CommitEvery = cmp.Or(c.CommitEvery, time.Second)
+	c.Session = cmp.Or(c.Session, 10*time.Second)
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	c.Topics = slices.Compact(slices.Sorted(slices.Values(c.Topics)))
+	return c
+}
+
+func (c Config) validate() error {
+	var errs []error
+	if len(c.Topics) == 0 || slices.Contains(c.Topics, "") {
+		errs = append(errs, errors.New("topics: want the name of one at least"))
+	}
+	if c.Group == "" {
+		errs = append(errs, errors.New("group: want a name"))
+	}
+	if c.Start != Earliest && c.Start != Latest {
+		errs = append(errs, fmt.Errorf("start %q: want %s or %s", c.Start, Earliest, Latest))
+	}
+	return errors.Join(errs...)
+}
+
+// Source is a member of a consumer group. Next may be called by one goroutine or many, Ack from any.
+type Source struct {
+	cfg     Config
+	conn    *kafkaconn.Conn
+	fetches *kafka.Transport
+	client  *kafka.Client
+	group   *kafka.ConsumerGroup
+	starts  map[string]map[int]int64 // where partitions without an offset begin, if not at their oldest record
+	metrics *metrics
+	trouble throttle
+
+	batches chan ingest.Batch // unbuffered: what is handed on is current
+	memory  *semaphore.Weighted
+
+	mu       sync.Mutex
+	assigned []*partition // of the latest generation
+
+	quit   chan struct{}
+	closed sync.Once
+	active sync.WaitGroup
+}
+
+var (
+	_ ingest.Source = (*Source)(nil)
+	_ io.Closer     = (*Source)(nil)
+)
+
+// Open looks the topics up and joins the group. An error that wraps kafkaconn.ErrUnreachable may go away by itself.
+// Close must be called.
+func Open(ctx context.Context, cfg Config) (*Source, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("kafka source: %w", err)
+	}
+	conn, err := kafkaconn.New(cfg.Conn)
+	if err != nil {
+		return nil, err
+	}
+	topics, err := conn.Probe(ctx, cfg.Topics...)
+	if err != nil {
+		return nil, err
+	}
+	s := &Source{
+		cfg: cfg, conn: conn, fetches: conn.Transport(cfg.Topics...), trouble: throttle{every: 30 * time.Second},
+		batches: make(chan ingest.Batch), memory: semaphore.NewWeighted(cfg.Memory), quit: make(chan struct{}),
+	}
+	s.client = conn.Client(s.fetches)
+	if err := s.open(ctx, topics); err != nil {
+		s.fetches.CloseIdleConnections()
+		return nil, fmt.Errorf("kafka source %s: %w", cfg.Group, err)
+	}
+	return s, nil
+}
+
+func (s *Source) open(ctx context.Context, topics []kafka.Topic) (err error) {
+	if s.cfg.Start == Latest {
+		if s.starts, err = s.ends(ctx, topics); err != nil {
+			return fmt.Errorf("find the end of the topics: %w", s.conn.Explain(err))
+		}
+	}
+	s.group, err = kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
+		ID: s.cfg.Group, Brokers: s.conn.Brokers(), Dialer: s.conn.Dialer(), Topics: s.cfg.Topics,
+		HeartbeatInterval: s.cfg.Session / 10, SessionTimeout: s.cfg.Session, RebalanceTimeout: s.cfg.Session,
+		JoinGroupBackoff: time.Second, WatchPartitionChanges: true, StartOffset: kafka.FirstOffset,
+	})
+	if err != nil {
+		return err
+	}
+	s.metrics = newMetrics(s)
+	s.active.Go(s.run)
+	return nil
+}
+
+// Next implements ingest.Source; after Close it returns io.EOF. Trouble with the brokers is no error of Next: the log
+// tells it, and reading goes on when it is over.
+func (s *Source) Next(ctx context.Context) (ingest.Batch, error) {
+	select {
+	case <-s.quit:
+		return ingest.Batch{}, io.EOF
+	default:
+	}
+	select {
+	case b := <-s.batches:
+		return b, nil
+	case <-s.quit:
+		return ingest.Batch{}, io.EOF
+	case <-ctx.Done():
+		return ingest.Batch{}, ctx.Err()
+	}
+}
+
+// Waiting names the partitions of this member that have records not yet handed on, or may have, since their broker
+// cannot be reached: their silence does not mean that nothing is posted there.
+func (s *Source) Waiting() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var names []string
+	for _, p := range s.assigned {
+		if p.waiting() {
+			names = append(names, p.name)
+		}
+	}
+	return names
+}
+
+// Close commits what has been acknowledged and leaves the group, so that the partitions go to other members at once.
+func (s *Source) Close() error {
+	s.closed.Do(func() {
+		close(s.quit)
+		_ = s.group.Close() // it has no errors to tell
+		s.active.Wait()
+		s.metrics.close()
+		s.fetches.CloseIdleConnections()
+	})
+	return nil
+}

@@ -1,0 +1,245 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"refrain/ingest"
+)
+
+// partition reads one partition in one generation.
+type partition struct {
+	src    *Source
+	topic  string
+	number int
+	name   string // of the source partition, the same in every process and generation
+	window *window
+	slots  chan struct{} // one token for every batch that is not yet acknowledged
+	posts  posts
+	busy   bool // the last fetch brought something
+
+	next    atomic.Int64 // where the first record stands that is not handed on
+	high    atomic.Int64 // where the partition ended when it was last asked
+	reached atomic.Bool  // the broker answered when last asked
+}
+
+func newPartition(s *Source, topic string, number int, committed int64) *partition {
+	p := &partition{
+		src: s, topic: topic, number: number, name: fmt.Sprintf("kafka/%s/%s/%d", s.cfg.Group, topic, number),
+		window: newWindow(max(committed, -1)), slots: make(chan struct{}, s.cfg.InFlight),
+	}
+	p.posts = posts{cfg: &s.cfg, place: fmt.Sprintf("kafka %s/%d@", topic, number)}
+	return p
+}
+
+func (p *partition) waiting() bool { return !p.reached.Load() || p.next.Load() < p.high.Load() }
+
+func (p *partition) broken() { p.reached.Store(false) }
+
+// run reads until ctx ends. What fails is tried again.
+func (p *partition) run(ctx context.Context) {
+	defer p.broken()
+	pause := pauses()
+	step := p.begin
+	for ctx.Err() == nil {
+		err := step(ctx)
+		switch {
+		case ctx.Err() != nil:
+		case err != nil:
+			p.broken()
+			p.src.warn("kafka: partition cannot be read; trying again", "partition", p.name, "error", p.src.conn.Explain(err))
+			sleep(ctx, pause.NextBackOff())
+		default:
+			step = p.read
+			pause.Reset()
+		}
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// read makes one fetch and hands on what it brings.
+func (p *partition) read(ctx context.Context) error {
+	if to, failed := p.window.again(); failed {
+		p.src.warn("kafka: a batch was not made durable; reading it again", "partition", p.name, "offset", to)
+		p.next.Store(to)
+	}
+	at := p.next.Load()
+	f, err := p.src.fetch(ctx, p.topic, p.number, at, p.busy)
+	if errors.Is(err, kafka.OffsetOutOfRange) {
+		return p.relocate(ctx, at)
+	}
+	if err != nil {
+		return err
+	}
+	p.high.Store(f.high)
+	p.reached.Store(true)
+	p.busy = len(f.sets) > 0
+	return p.take(ctx, f, at)
+}
+
+// begin finds where to begin, if that is not yet known, and has it committed: else a group that never gets anything
+// acknowledged would begin somewhere else next time.
+func (p *partition) begin(ctx context.Context) error {
+	at, _ := p.window.uncommitted()
+	if at < 0 {
+		if start, ok := p.src.starts[p.topic][p.number]; ok {
+			at = start
+		} else {
+			first, _, err := p.bounds(ctx)
+			if err != nil {
+				return err
+			}
+			at = first
+		}
+	}
+	p.window.reset(at)
+	p.next.Store(at)
+	return nil
+}
+
+// relocate finds where to go on when the log has nothing at an offset any more.
+func (p *partition) relocate(ctx context.Context, at int64) error {
+	first, end, err := p.bounds(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case at < first:
+		p.src.cfg.Logger.Error("kafka: records lost: retention deleted them before they were read",
+			"topic", p.topic, "partition", p.number, "from", at, "to", first-1, "records", first-at)
+		p.src.metrics.lost(p.topic, first-at)
+		p.advance(first)
+	case at > end:
+		p.src.cfg.Logger.Error("kafka: the partition ends before the offset that was reached: the topic was made anew, or the log was cut; reading from its beginning",
+			"topic", p.topic, "partition", p.number, "offset", at, "start", first, "end", end)
+		p.window.reset(first)
+		p.next.Store(first)
+	default:
+		return kafka.OffsetOutOfRange // it was a moment ago
+	}
+	return nil
+}
+
+func (p *partition) bounds(ctx context.Context) (first, end int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	res, err := p.src.client.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{
+		p.topic: {kafka.FirstOffsetOf(p.number), kafka.LastOffsetOf(p.number)},
+	}})
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, o := range res.Topics[p.topic] {
+		if o.Partition == p.number {
+			return o.FirstOffset, o.LastOffset, o.Error
+		}
+	}
+	return 0, 0, fmt.Errorf("list offsets: no answer for partition %d", p.number)
+}
+
+// advance goes on where there is nothing to hand on below next.
+func (p *partition) advance(next int64) {
+	if next > p.next.Load() && p.window.skip(next) {
+		p.next.Store(next)
+	}
+}
+
+// take hands on what a fetch has brought.
+func (p *partition) take(ctx context.Context, f *fetched, at int64) error {
+	defer f.close()
+	defer func() { p.src.metrics.dropped(f.control, f.aborted) }()
+	for !p.window.broken() {
+		r, err := f.record(at)
+		if err != nil {
+			return err
+		}
+		if r != nil {
+			p.posts.add(r)
+		}
+		if r == nil || p.posts.full() {
+			if err := p.hand(ctx, f.next); err != nil {
+				return err
+			}
+		}
+		if r == nil {
+			return nil
+		}
+	}
+	p.posts.drop()
+	return nil
+}
+
+// hand hands on the open batch, which ends below next, as soon as somebody takes it.
+func (p *partition) hand(ctx context.Context, next int64) error {
+	if p.posts.empty() {
+		p.advance(next)
+		return nil
+	}
+	b, bytes := p.posts.take()
+	b.Partition = p.name
+	b.Trace = p.posts.traces.start(p.topic, p.number, &b)
+	free, err := p.room(ctx, min(bytes, p.src.cfg.Memory))
+	if err != nil {
+		return err
+	}
+	s := p.window.hand(next)
+	if s == nil {
+		free()
+		return nil
+	}
+	b.Ack = p.ack(&b, s, free)
+	select {
+	case p.src.batches <- b:
+		p.next.Store(next)
+		return nil
+	case <-ctx.Done():
+		free() // the span stays open, so nothing behind it is committed
+		return ctx.Err()
+	}
+}
+
+// room waits until one more batch may be on its way.
+func (p *partition) room(ctx context.Context, bytes int64) (free func(), err error) {
+	select {
+	case p.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if err := p.src.memory.Acquire(ctx, bytes); err != nil {
+		<-p.slots
+		return nil, err
+	}
+	return func() {
+		p.src.memory.Release(bytes)
+		<-p.slots
+	}, nil
+}
+
+// ack is the acknowledgement of a batch. It counts what is durable: else it comes again, and counts then.
+func (p *partition) ack(b *ingest.Batch, s *span, free func()) func(error) {
+	counted := ingest.Batch{Posts: b.Posts, Rejected: b.Rejected}
+	var once sync.Once
+	return func(err error) {
+		once.Do(func() {
+			if err == nil {
+				ingest.Count(context.Background(), &counted)
+			}
+			p.window.settle(s, err)
+			free()
+		})
+	}
+}

@@ -1,0 +1,105 @@
+package kafka
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"time"
+
+	"github.com/segmentio/kafka-go/protocol"
+
+	"refrain/feed"
+	"refrain/ingest"
+)
+
+// posts makes batches of the records of one partition.
+type posts struct {
+	cfg    *Config
+	place  string // of a record, but for its offset
+	batch  ingest.Batch
+	bytes  int64
+	traces traces
+	value  []byte // reused from record to record
+}
+
+func (p *posts) empty() bool { return p.batch.Empty() }
+
+func (p *posts) full() bool {
+	return len(p.batch.Posts)+len(p.batch.Rejected) >= p.cfg.BatchPosts || p.bytes >= p.cfg.BatchBytes
+}
+
+// take returns the batch and how large it is, and begins another. The traces stay until the next record.
+func (p *posts) take() (ingest.Batch, int64) {
+	b, bytes := p.batch, p.bytes
+	p.batch, p.bytes = ingest.Batch{}, 0
+	return b, bytes
+}
+
+func (p *posts) drop() { _, _ = p.take() }
+
+// add takes one record in, as a post or as a rejection, and releases it.
+func (p *posts) add(r *protocol.Record) {
+	defer release(r)
+	if p.empty() {
+		p.traces.reset()
+	}
+	p.traces.add(r.Headers)
+	place := p.place + strconv.FormatInt(r.Offset, 10)
+	post, note, err := p.decode(r)
+	if err != nil {
+		p.batch.Rejected = append(p.batch.Rejected, ingest.NewRejection(place, err.Error(), p.value))
+		p.bytes += int64(min(len(p.value), ingest.MaxRaw))
+		return
+	}
+	p.bytes += int64(len(p.value))
+	if note != "" {
+		p.batch.Notes = append(p.batch.Notes, ingest.Note{Place: place, Text: note})
+	}
+	p.batch.Posts = append(p.batch.Posts, post)
+}
+
+// decode reads one post. A post without a time of its own gets that of its record.
+func (p *posts) decode(r *protocol.Record) (feed.Post, string, error) {
+	if err := p.read(r); err != nil {
+		return feed.Post{}, "", err
+	}
+	post, note, err := feed.DecodePost(p.value, p.cfg.Fields)
+	if err != nil {
+		return post, "", err
+	}
+	if post.Source == "" {
+		post.Source = p.cfg.SourceName
+	}
+	if !post.Timed && r.Time.After(time.Unix(0, 0)) { // without one, split gives it the present
+		post.Time = feed.FromTime(r.Time)
+	}
+	return post, note, nil
+}
+
+// read copies the value of a record, as far as it is wanted.
+func (p *posts) read(r *protocol.Record) error {
+	p.value = p.value[:0]
+	if r.Value == nil {
+		key, err := protocol.ReadAll(r.Key)
+		if err != nil {
+			return fmt.Errorf("read key: %w", err)
+		}
+		return fmt.Errorf("tombstone: no value (key %.100q)", key)
+	}
+	size := int64(r.Value.Len())
+	keep := size
+	if size > p.cfg.MaxRecord {
+		keep = min(size, ingest.MaxRaw+1)
+	}
+	if int64(cap(p.value)) < keep || cap(p.value) > 1<<20 && keep < 64<<10 { // nor is one large record held for ever
+		p.value = make([]byte, 0, keep)
+	}
+	p.value = p.value[:keep]
+	if _, err := io.ReadFull(r.Value, p.value); err != nil {
+		return fmt.Errorf("read value: %w", err)
+	}
+	if size > p.cfg.MaxRecord {
+		return fmt.Errorf("%d bytes, and the limit is %d (max_record)", size, p.cfg.MaxRecord)
+	}
+	return nil
+}

@@ -1,0 +1,141 @@
+// Package kafkaconn makes connections to a Kafka cluster.
+//
+// A Conn carries what every client of the cluster needs to be let in: addresses, TLS, SASL. Probe tries it, and says
+// what an operator can do where the client library says "EOF".
+package kafkaconn
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/sasl"
+	"github.com/segmentio/kafka-go/sasl/plain"
+	"github.com/segmentio/kafka-go/sasl/scram"
+)
+
+// Config says where a cluster is and how to be let in.
+type Config struct {
+	Brokers []string // HOST:PORT of some; the cluster names the others
+	TLS     *TLS     // nil: no encryption
+	SASL    *SASL    // nil: no login
+}
+
+// TLS is how to speak TLS to a broker. Its zero value trusts the system's authorities and shows no certificate.
+type TLS struct {
+	CA         string // PEM file of the authorities to trust; "": the system's
+	Cert, Key  string // PEM files of our own certificate and its key; "": none
+	ServerName string // that the broker's certificate must bear; "": the broker's host
+}
+
+// SASL is how to log in.
+type SASL struct {
+	Mechanism      string // plain, scram-sha-256 or scram-sha-512
+	User, Password string
+}
+
+const (
+	clientID    = "refrain"
+	dialTimeout = 5 * time.Second
+)
+
+// Conn makes connections. It is safe for concurrent use.
+type Conn struct {
+	brokers []string
+	tls     *tls.Config
+	sasl    sasl.Mechanism
+}
+
+// New reads the files that cfg names. It talks to nobody.
+func New(cfg Config) (*Conn, error) {
+	if len(cfg.Brokers) == 0 {
+		return nil, errors.New("kafka: no brokers")
+	}
+	for _, b := range cfg.Brokers {
+		if host, port, err := net.SplitHostPort(b); err != nil || host == "" || port == "" {
+			return nil, fmt.Errorf("kafka: broker %q: want HOST:PORT", b)
+		}
+	}
+	t, err := tlsConfig(cfg.TLS)
+	if err != nil {
+		return nil, fmt.Errorf("kafka: tls: %w", err)
+	}
+	m, err := mechanism(cfg.SASL)
+	if err != nil {
+		return nil, fmt.Errorf("kafka: sasl: %w", err)
+	}
+	return &Conn{brokers: cfg.Brokers, tls: t, sasl: m}, nil
+}
+
+func tlsConfig(t *TLS) (*tls.Config, error) {
+	if t == nil {
+		return nil, nil
+	}
+	cfg := &tls.Config{ServerName: t.ServerName, MinVersion: tls.VersionTLS12}
+	if t.CA != "" {
+		pem, err := os.ReadFile(t.CA)
+		if err != nil {
+			return nil, fmt.Errorf("ca: %w", err)
+		}
+		cfg.RootCAs = x509.NewCertPool()
+		if !cfg.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("ca: %s holds no certificate in PEM form", t.CA)
+		}
+	}
+	if t.Cert != "" || t.Key != "" {
+		pair, err := tls.LoadX509KeyPair(t.Cert, t.Key)
+		if err != nil {
+			return nil, fmt.Errorf("cert and key: %w", err)
+		}
+		cfg.Certificates = []tls.Certificate{pair}
+	}
+	return cfg, nil
+}
+
+func mechanism(s *SASL) (sasl.Mechanism, error) {
+	if s == nil {
+		return nil, nil
+	}
+	switch s.Mechanism {
+	case "plain":
+		return plain.Mechanism{Username: s.User, Password: s.Password}, nil
+	case "scram-sha-256":
+		return scram.Mechanism(scram.SHA256, s.User, s.Password)
+	case "scram-sha-512":
+		return scram.Mechanism(scram.SHA512, s.User, s.Password)
+	}
+	return nil, fmt.Errorf("mechanism %q: want plain, scram-sha-256 or scram-sha-512", s.Mechanism)
+}
+
+// Brokers are the addresses of the configuration.
+func (c *Conn) Brokers() []string { return c.brokers }
+
+// Addr is the same for clients that take one address.
+func (c *Conn) Addr() net.Addr { return kafka.TCP(c.brokers...) }
+
+// Dialer is for consumer groups.
+func (c *Conn) Dialer() *kafka.Dialer {
+	return &kafka.Dialer{ClientID: clientID, Timeout: dialTimeout, DualStack: true, TLS: c.tls, SASLMechanism: c.sasl}
+}
+
+// Transport is for requests. It keeps itself informed about the topics named and no others: without any it would ask
+// for all topics of the cluster, every few seconds. CloseIdleConnections ends what it has started.
+func (c *Conn) Transport(topics ...string) *kafka.Transport {
+	return &kafka.Transport{
+		ClientID: clientID, DialTimeout: dialTimeout, MetadataTTL: 3 * time.Second, MetadataTopics: topics,
+		TLS: c.tls, SASL: c.sasl,
+	}
+}
+
+// Client sends requests over a transport.
+func (c *Conn) Client(t *kafka.Transport) *kafka.Client {
+	return &kafka.Client{Addr: c.Addr(), Transport: t}
+}
+
+func (c *Conn) String() string { return strings.Join(c.brokers, ",") }

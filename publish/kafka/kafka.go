@@ -1,0 +1,100 @@
+// Package kafka writes events to a Kafka topic.
+//
+// Events are in the structured mode of the CloudEvents binding for Kafka: the value is the event's JSON, the header
+// content-type says so. The key is the event's, the later post, so what is said about one post stays in order.
+package kafka
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"github.com/segmentio/kafka-go"
+
+	"refrain/internal/kafkaconn"
+	"refrain/publish"
+)
+
+// Config says where events go. Conn and Topic are needed.
+type Config struct {
+	Conn  kafkaconn.Config
+	Topic string
+	Name  string // of the sink, for dead letters and the log; "" means kafka/TOPIC
+
+	// Create makes the topic if it is missing, with so many Partitions and Replicas, 0 being the brokers' defaults.
+	// Otherwise a missing topic is an error.
+	Create               bool
+	Partitions, Replicas int
+
+	DeadLetters publish.DeadLetters // takes events that the brokers refuse for their size; nil: they are logged
+	Logger      *slog.Logger        // nil means slog.Default()
+}
+
+// Sink writes events to a topic. Publish may be called by many, but events of one key stay in order only when one
+// calls it.
+type Sink struct {
+	cfg       Config
+	conn      *kafkaconn.Conn
+	transport *kafka.Transport
+	client    *kafka.Client
+}
+
+var (
+	_ publish.Sink = (*Sink)(nil)
+	_ io.Closer    = (*Sink)(nil)
+)
+
+// Open looks the topic up. An error that wraps kafkaconn.ErrUnreachable may go away by itself. Close must be called.
+func Open(ctx context.Context, cfg Config) (*Sink, error) {
+	if cfg.Topic == "" {
+		return nil, errors.New("kafka sink: want a topic")
+	}
+	cfg.Name = cmp.Or(cfg.Name, "kafka/"+cfg.Topic)
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	conn, err := kafkaconn.New(cfg.Conn)
+	if err != nil {
+		return nil, err
+	}
+	_, err = conn.Probe(ctx, cfg.Topic)
+	var missing *kafkaconn.NoTopic
+	if cfg.Create && errors.As(err, &missing) {
+		err = create(ctx, conn, cfg)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("kafka sink %s: %w", cfg.Name, err)
+	}
+	t := conn.Transport(cfg.Topic)
+	return &Sink{cfg: cfg, conn: conn, transport: t, client: conn.Client(t)}, nil
+}
+
+// create makes the topic, and returns when the brokers know it.
+func create(ctx context.Context, conn *kafkaconn.Conn, cfg Config) error {
+	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
+	defer cancel()
+	t := conn.Transport(cfg.Topic)
+	defer t.CloseIdleConnections()
+	topic := kafka.TopicConfig{
+		Topic: cfg.Topic, NumPartitions: cmp.Or(cfg.Partitions, -1), ReplicationFactor: cmp.Or(cfg.Replicas, -1),
+	}
+	res, err := conn.Client(t).CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{topic}})
+	if err == nil {
+		err = res.Errors[cfg.Topic]
+	}
+	if err != nil && !errors.Is(err, kafka.TopicAlreadyExists) {
+		return fmt.Errorf("create topic %s: %w", cfg.Topic, conn.Explain(err))
+	}
+	cfg.Logger.Info("kafka: topic created", "topic", cfg.Topic)
+	return nil
+}
+
+// Close ends the connections. No Publish may be under way.
+func (s *Sink) Close() error {
+	s.transport.CloseIdleConnections()
+	return nil
+}
