@@ -57,7 +57,7 @@ func (src *source) show() {
 	src.view.Lock()
 	defer src.view.Unlock()
 	t, known := src.clock.Time()
-	src.seen, src.live = t, known && !src.idle
+	src.seen, src.live = t, (known || src.expected) && !src.idle
 }
 
 // late counts the posts that are more than lateness behind the least clock of the source partitions that are

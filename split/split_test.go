@@ -202,6 +202,9 @@ func TestExpectedBeforeTheFirstPost(t *testing.T) {
 		t.Fatalf("marks of two source partitions in two partitions (-want +got):\n%s", diff)
 	}
 	b.write(timed("a", time.Second), timed("b", time.Second), timed("c", time.Second))
+	if late := b.split.late([]feed.Post{{Time: 1}}); late != 0 {
+		t.Errorf("%d posts late before quiet has said anything, want none", late)
+	}
 	for _, step := range []struct {
 		keep bool
 		want []string
