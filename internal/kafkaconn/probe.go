@@ -126,9 +126,9 @@ func (c *Conn) missing() string {
 	case c.tls == nil:
 		return ": perhaps this port wants TLS (tls.enabled)"
 	case c.sasl == nil:
-		return ": perhaps this port wants a login (sasl.mechanism), or a client certificate (tls.cert and tls.key)"
+		return ": perhaps this port does not speak TLS (tls.enabled), or wants a login (sasl.mechanism) or a client certificate (tls.cert and tls.key)"
 	}
-	return ""
+	return ": perhaps this port does not speak TLS (tls.enabled)"
 }
 
 func (c *Conn) hintFor(code kafka.Error) string {
