@@ -1,0 +1,68 @@
+package nats
+
+import (
+	"fmt"
+
+	js "github.com/nats-io/nats.go/jetstream"
+
+	"refrain/feed"
+	"refrain/ingest"
+)
+
+// part is a batch with the messages that it was made of.
+type part struct {
+	batch    ingest.Batch
+	messages []js.Msg
+	bytes    int
+}
+
+func (p *part) empty() bool { return len(p.messages) == 0 }
+
+// add makes a post or a rejection of a message. Its source is known only here, so it is the one who fills in what a
+// post leaves open.
+func (p *part) add(m js.Msg, meta *js.MsgMetadata, cfg *Config) {
+	p.messages = append(p.messages, m)
+	p.bytes += len(m.Data())
+	if p.batch.Trace == "" { // a batch has room for one: the first
+		p.batch.Trace = traceparent(m)
+	}
+	place := fmt.Sprintf("nats %s@%d", cfg.Stream, meta.Sequence.Stream)
+	post, note, err := decode(m, meta, cfg)
+	if err != nil {
+		p.batch.Rejected = append(p.batch.Rejected, ingest.NewRejection(place, err.Error(), m.Data()))
+		return
+	}
+	p.batch.Posts = append(p.batch.Posts, post)
+	if note != "" {
+		p.batch.Notes = append(p.batch.Notes, ingest.Note{Place: place, Text: note})
+	}
+}
+
+// decode reads the post. One without a time of its own gets that of its message, which stays the same however often it
+// is delivered.
+func decode(m js.Msg, meta *js.MsgMetadata, cfg *Config) (feed.Post, string, error) {
+	if n := len(m.Data()); n > cfg.MaxRecord {
+		return feed.Post{}, "", fmt.Errorf("%d bytes, the limit is %d", n, cfg.MaxRecord)
+	}
+	post, note, err := feed.DecodePost(m.Data(), cfg.Fields)
+	if err != nil {
+		return feed.Post{}, "", err
+	}
+	if post.Source == "" {
+		post.Source = cfg.SourceName
+	}
+	if !post.Timed {
+		post.Time = feed.FromTime(meta.Timestamp)
+	}
+	return post, note, nil
+}
+
+// traceparent is the W3C trace context of a message. NATS compares the names of headers by case, and both are in use.
+func traceparent(m js.Msg) string {
+	for _, name := range []string{"traceparent", "Traceparent"} {
+		if v := m.Headers().Get(name); v != "" {
+			return v
+		}
+	}
+	return ""
+}

@@ -1,0 +1,127 @@
+package natsconn_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
+
+	"refrain/internal/natsconn"
+	"refrain/internal/natsconn/natstest"
+)
+
+func TestValidateReportsEverything(t *testing.T) {
+	c := natsconn.Config{
+		Servers: []string{"nats://me:hunter2@", "127.0.0.1:4222", "nats://127.0.0.1:4222"},
+		User:    "a", Token: "b", TLS: natsconn.TLS{Cert: "c"},
+	}
+	err := c.Validate()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{`server "nats://xxxxx@"`, "want nats://HOST:PORT", "exclude each other", "cert and key"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%v\nsays nothing of %q", err, want)
+		}
+	}
+	if strings.Contains(err.Error()+c.String(), "hunter2") {
+		t.Errorf("a password is shown: %v, %v", err, c.String())
+	}
+	if strings.Count(err.Error(), "want nats://") != 2 {
+		t.Errorf("%v: want two wrong servers", err)
+	}
+	if err := (&natsconn.Config{}).Validate(); err == nil {
+		t.Error("no servers, and no error")
+	}
+}
+
+func TestConnectWaysToLogIn(t *testing.T) {
+	seed, public := mustNKey(t)
+	seedFile := filepath.Join(t.TempDir(), "seed")
+	if err := os.WriteFile(seedFile, seed, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	token := func(o *server.Options) { o.Authorization = "sesame" }
+	user := func(o *server.Options) { o.Users = []*server.User{{Username: "refrain", Password: "right"}} }
+	nkey := func(o *server.Options) { o.Nkeys = []*server.NkeyUser{{Nkey: public}} }
+	for name, test := range map[string]struct {
+		server func(*server.Options)
+		client natsconn.Config
+		ok     bool
+	}{
+		"token":          {token, natsconn.Config{Token: "sesame"}, true},
+		"wrong token":    {token, natsconn.Config{Token: "sesam"}, false},
+		"password":       {user, natsconn.Config{User: "refrain", Password: "right"}, true},
+		"wrong password": {user, natsconn.Config{User: "refrain", Password: "wrong"}, false},
+		"nobody":         {user, natsconn.Config{}, false},
+		"nkey":           {nkey, natsconn.Config{NKeySeed: seedFile}, true},
+		"no such file":   {nkey, natsconn.Config{NKeySeed: seedFile + "x"}, false},
+		"no credentials": {nkey, natsconn.Config{Credentials: seedFile + "x"}, false},
+		"no authority":   {nkey, natsconn.Config{NKeySeed: seedFile, TLS: natsconn.TLS{CA: seedFile + "x"}}, false},
+		"no TLS there":   {nil, natsconn.Config{TLS: natsconn.TLS{Enabled: true}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			test.client.Servers = natstest.MustServer(t, test.server).Config().Servers
+			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			defer cancel()
+			conn, err := natsconn.Connect(ctx, test.client, natstest.Quiet())
+			if (err == nil) != test.ok || errors.Is(err, context.DeadlineExceeded) {
+				t.Fatalf("error %v, want one: %v, and at once", err, !test.ok)
+			}
+			if err != nil && (strings.Contains(err.Error(), "sesam") || !strings.Contains(err.Error(), "nats")) {
+				t.Errorf("error %v", err)
+			}
+			if conn != nil {
+				conn.Close()
+			}
+		})
+	}
+}
+
+func mustNKey(t *testing.T) (seed []byte, public string) {
+	t.Helper()
+	key, err := nkeys.CreateUser()
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed, err = key.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err = key.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return seed, public
+}
+
+func TestConnectWaitsForTheServer(t *testing.T) {
+	s := natstest.MustServer(t, nil)
+	cfg := s.Config()
+	s.Stop()
+	got := make(chan *nats.Conn)
+	go func() {
+		conn, err := natsconn.Connect(t.Context(), cfg, natstest.Quiet())
+		if err != nil {
+			t.Error(err)
+		}
+		got <- conn
+	}()
+	s.Start()
+	conn := <-got
+	conn.Close()
+	s.Stop()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if _, err := natsconn.Connect(ctx, cfg, natstest.Quiet()); err == nil {
+		t.Error("connected to nothing")
+	}
+	s.Start() // for the cleanup
+}

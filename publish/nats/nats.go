@@ -1,0 +1,204 @@
+// Package nats publishes events to a NATS JetStream stream.
+//
+// They go in the structured mode of the CloudEvents binding: the payload is the event, the header content-type says so.
+// Nats-Msg-Id is the event's id, so within its window the stream keeps one of several equal events; beyond it a consumer
+// tells them by the id, as everywhere. An event counts as published when the stream has stored it: of a stream with
+// replicas, most of them.
+package nats
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	js "github.com/nats-io/nats.go/jetstream"
+
+	"refrain/internal/natsconn"
+	"refrain/publish"
+)
+
+// Config says where events go. Subject is required.
+type Config struct {
+	Conn    natsconn.Config
+	Subject string // without wildcards, of a stream that exists
+
+	// DeadLetters takes the events that are too large for the server or the stream. Nil: such an event is an error, and
+	// those behind it wait.
+	DeadLetters publish.DeadLetters
+	// AckTimeout is how long one event may wait for its acknowledgement; 0 means 10 s.
+	AckTimeout time.Duration
+	Logger     *slog.Logger // nil means slog.Default()
+}
+
+// maxInFlight bounds the events that wait for an acknowledgement, as the server may be slow to give it.
+const maxInFlight = 1024
+
+// Sink is a subject of a stream. It is safe for concurrent use.
+type Sink struct {
+	cfg    Config
+	conn   *nats.Conn
+	js     js.JetStream
+	stream string // that keeps the subject
+	once   sync.Once
+}
+
+var _ publish.Sink = (*Sink)(nil)
+
+// Open connects, and looks for the stream that keeps the subject. While no server is to be reached it waits, until ctx
+// ends. Close must be called.
+func Open(ctx context.Context, cfg Config) (*Sink, error) {
+	cfg.AckTimeout = cmp.Or(cfg.AckTimeout, 10*time.Second)
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	s := &Sink{cfg: cfg}
+	if err := s.open(ctx); err != nil {
+		return nil, fmt.Errorf("publish to nats subject %q: %w", cfg.Subject, err)
+	}
+	return s, nil
+}
+
+func (s *Sink) open(ctx context.Context) error {
+	if s.cfg.Subject == "" || strings.ContainsAny(s.cfg.Subject, "*> \t\r\n") {
+		return errors.New("want a subject without wildcards and spaces")
+	}
+	var err error
+	if s.conn, err = natsconn.Connect(ctx, s.cfg.Conn, s.cfg.Logger); err != nil {
+		return err
+	}
+	s.js, err = js.New(s.conn, js.WithPublishAsyncTimeout(s.cfg.AckTimeout), js.WithPublishAsyncMaxPending(2*maxInFlight))
+	if err == nil {
+		err = s.find(ctx)
+	}
+	if err != nil {
+		s.conn.Close()
+	}
+	return err
+}
+
+// find looks for the stream.
+func (s *Sink) find(ctx context.Context) error {
+	name, err := s.js.StreamNameBySubject(ctx, s.cfg.Subject)
+	if errors.Is(err, js.ErrStreamNotFound) {
+		return fmt.Errorf("no stream keeps it: create one, as `nats stream add REUSE --subjects %s --defaults` does", s.cfg.Subject)
+	}
+	if err != nil {
+		return fmt.Errorf("look for its stream: %w", err)
+	}
+	stream, err := s.js.Stream(ctx, name)
+	if err != nil {
+		return fmt.Errorf("stream %s: %w", name, err)
+	}
+	if stream.CachedInfo().Config.NoAck {
+		return fmt.Errorf("stream %s acknowledges nothing (no_ack): events could be lost", name)
+	}
+	s.stream = name
+	return nil
+}
+
+// Publish implements publish.Sink. All events are sent one behind the other, and then all acknowledgements awaited.
+func (s *Sink) Publish(ctx context.Context, events []publish.Event) error {
+	for len(events) > 0 {
+		n := min(len(events), maxInFlight)
+		if err := s.publish(ctx, events[:n]); err != nil {
+			return fmt.Errorf("publish to nats subject %s: %w", s.cfg.Subject, err)
+		}
+		events = events[n:]
+	}
+	return nil
+}
+
+func (s *Sink) publish(ctx context.Context, events []publish.Event) error {
+	if !s.conn.IsConnected() { // else the client would keep them until it is, and nobody would know
+		return nats.ErrDisconnected
+	}
+	sent := make([]js.PubAckFuture, len(events))
+	for i := range events {
+		ack, err := s.js.PublishMsgAsync(s.message(&events[i]), js.WithExpectStream(s.stream), js.WithRetryAttempts(0))
+		if err != nil && !errors.Is(err, nats.ErrMaxPayload) {
+			return fmt.Errorf("event %s: %w", events[i].ID, err)
+		}
+		if err != nil {
+			if err := s.bury(&events[i], err); err != nil {
+				return err
+			}
+		}
+		sent[i] = ack
+	}
+	for i := range sent {
+		if err := s.await(ctx, &events[i], sent[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *Sink) message(e *publish.Event) *nats.Msg {
+	h := nats.Header{
+		"content-type": {"application/cloudevents+json"},
+		js.MsgIDHeader: {e.ID},
+	}
+	if e.Trace != "" {
+		h["traceparent"] = []string{e.Trace}
+	}
+	return &nats.Msg{Subject: s.cfg.Subject, Header: h, Data: e.Data}
+}
+
+// await waits for the acknowledgement of one event; ack is nil for one that was not sent.
+func (s *Sink) await(ctx context.Context, e *publish.Event, ack js.PubAckFuture) error {
+	if ack == nil {
+		return nil
+	}
+	select {
+	case <-ack.Ok():
+		return nil
+	case err := <-ack.Err():
+		return s.explain(e, err)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Error codes of the JetStream API.
+const (
+	codeTooLarge    = 10054
+	codeOtherStream = 10060
+)
+
+func (s *Sink) explain(e *publish.Event, err error) error {
+	var api *js.APIError
+	switch {
+	case errors.As(err, &api) && api.ErrorCode == codeTooLarge:
+		return s.bury(e, err)
+	case errors.As(err, &api) && api.ErrorCode == codeOtherStream:
+		return fmt.Errorf("event %s: the subject is no longer that of stream %s: %w", e.ID, s.stream, err)
+	case errors.Is(err, js.ErrNoStreamResponse):
+		return fmt.Errorf("event %s: stream %s does not answer: is it still there? %w", e.ID, s.stream, err)
+	}
+	return fmt.Errorf("event %s: %w", e.ID, err)
+}
+
+// bury gives an event that can never be published to the dead letters.
+func (s *Sink) bury(e *publish.Event, cause error) error {
+	reason := fmt.Sprintf("event of %d bytes for stream %s: %v", len(e.Data), s.stream, cause)
+	if s.cfg.DeadLetters == nil {
+		return errors.New(reason)
+	}
+	s.cfg.Logger.Warn("publish: too large, a dead letter", "subject", s.cfg.Subject, "id", e.ID, "bytes", len(e.Data))
+	if err := s.cfg.DeadLetters.Write(e.Place, reason, e.Data); err != nil {
+		return fmt.Errorf("dead letter: %w", err)
+	}
+	return nil
+}
+
+// Close ends the connection. What was published before is stored.
+func (s *Sink) Close() error {
+	s.once.Do(s.conn.Close)
+	return nil
+}
