@@ -66,3 +66,25 @@ func (m metrics) watchLag(sink string, r *Reader) (stop func()) {
 }
 
 func (m metrics) client(n int64) { m.clients.Add(context.Background(), n) }
+
+// Meter counts for a sink that uses a Reader by itself what Follow counts for others.
+type Meter struct {
+	sink    string
+	metrics metrics
+}
+
+// NewMeter returns the meter of a sink, with its counters at 0.
+func NewMeter(sink string) Meter {
+	m := Meter{sink, newMetrics()}
+	m.Sent(0)
+	return m
+}
+
+// Sent counts events that the sink has taken.
+func (m Meter) Sent(n int) { m.metrics.sent(m.sink, n) }
+
+// Failed counts a try that failed and is made again.
+func (m Meter) Failed() { m.metrics.failed(m.sink) }
+
+// WatchLag observes how far r is behind, until the function it returns is called.
+func (m Meter) WatchLag(r *Reader) (stop func()) { return m.metrics.watchLag(m.sink, r) }

@@ -1,0 +1,109 @@
+package webhook
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"golang.org/x/net/http/httpguts"
+)
+
+const maxBatch = 100
+
+// check reports everything that is wrong with the configuration, and reads what has to be read of it. What it says
+// shows no secret.
+func (e *Endpoint) check() (errs []error) {
+	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if !validName.MatchString(e.Name) || strings.Contains(e.Name, "..") {
+		fail("name: want letters, digits and any of -_. between them")
+	}
+	if err := e.readURL(); err != nil {
+		fail("url: %w", err)
+	}
+	if len(e.Secrets) == 0 {
+		fail("secrets: want at least one, whsec_ and base64")
+	}
+	for i, s := range e.Secrets {
+		signer, err := newSigner(s)
+		if err != nil {
+			fail("secret %d: %w", i+1, err)
+		}
+		e.signers = append(e.signers, signer)
+	}
+	for name, value := range e.Headers {
+		if err := checkHeader(name, value); err != nil {
+			fail("header %q: %w", name, err)
+		}
+	}
+	if e.Batch > maxBatch {
+		fail("batch: %d events, want at most %d", e.Batch, maxBatch)
+	}
+	if min(e.BatchWait, e.Timeout, slices.Min(e.Retries)) <= 0 {
+		fail("batch_wait, timeout and retries: want times above 0")
+	}
+	if min(e.Concurrency, e.Pending) <= 0 || e.Filter.MinOccurrences < 0 {
+		fail("concurrency, pending and min_occurrences: want no negative numbers")
+	}
+	return errs
+}
+
+var validName = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9_-])?$`)
+
+func (e *Endpoint) readURL() error {
+	u, err := url.Parse(strings.TrimSpace(e.URL))
+	if err != nil {
+		return errors.New("not a URL") // err would show it, credentials and all
+	}
+	if u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" {
+		return errors.New("want https://HOST/PATH, or http")
+	}
+	e.target = target{u}
+	return nil
+}
+
+// newSigner reads a secret. The library takes any base64; the specification wants 24 to 64 bytes.
+func newSigner(secret string) (*webhooks.Webhook, error) {
+	const least, most = 24, 64
+	encoded, ok := strings.CutPrefix(strings.TrimSpace(secret), "whsec_")
+	if !ok {
+		return nil, errors.New("want whsec_ and base64")
+	}
+	key, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil {
+		return nil, errors.New("what follows whsec_ is not base64, with its padding")
+	}
+	if len(key) < least || len(key) > most {
+		return nil, fmt.Errorf("%d bytes, want %d to %d", len(key), least, most)
+	}
+	return webhooks.NewWebhookRaw(key)
+}
+
+// ownHeaders are set by delivery, or by the transport.
+var ownHeaders = []string{"content-type", "content-length", "transfer-encoding", "connection", "host", "traceparent",
+	webhooks.HeaderWebhookID, webhooks.HeaderWebhookTimestamp, webhooks.HeaderWebhookSignature}
+
+func checkHeader(name, value string) error {
+	switch {
+	case !httpguts.ValidHeaderFieldName(name):
+		return errors.New("not a header's name")
+	case slices.Contains(ownHeaders, strings.ToLower(name)):
+		return errors.New("set by delivery itself")
+	case !httpguts.ValidHeaderFieldValue(value):
+		return errors.New("its value has a character that no header may have")
+	}
+	return nil
+}
+
+// schedule is how long a delivery is tried, from its first failure to its last attempt.
+func (c *Config) schedule() (sum time.Duration) {
+	for _, p := range c.Retries {
+		sum += p
+	}
+	return sum
+}

@@ -1,0 +1,106 @@
+package webhook
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"refrain/publish"
+)
+
+// What became of events, in metrics.
+const (
+	delivered = "delivered"
+	filtered  = "filtered"
+	deleted   = "deleted" // after they were read: they show a post that is deleted
+	dead      = "dead"
+)
+
+// metrics are those of one endpoint.
+type metrics struct {
+	publish.Meter
+	endpoint   attribute.KeyValue
+	deliveries metric.Int64Counter
+	events     metric.Int64Counter
+	duration   metric.Float64Histogram
+}
+
+func newMetrics(endpoint string) *metrics {
+	m := &metrics{Meter: publish.NewMeter(endpoint), endpoint: attribute.String("endpoint", endpoint)}
+	meter := otel.Meter("refrain/publish/webhook")
+	var err error
+	m.deliveries, err = meter.Int64Counter("refrain_webhook_deliveries", metric.WithDescription("Requests to an endpoint, by result."))
+	handle(err)
+	m.events, err = meter.Int64Counter("refrain_webhook_events", metric.WithDescription("What became of events, for an endpoint."))
+	handle(err)
+	m.duration, err = meter.Float64Histogram("refrain_webhook_duration", metric.WithUnit("s"),
+		metric.WithDescription("How long an endpoint takes to answer, or to fail."),
+		metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30))
+	handle(err)
+	for _, result := range []string{attemptDelivered, attemptFailed} {
+		m.deliveries.Add(context.Background(), 0, m.result(result))
+	}
+	for _, result := range []string{delivered, filtered, deleted, dead} {
+		m.count(result, 0)
+	}
+	return m
+}
+
+func handle(err error) {
+	if err != nil {
+		otel.Handle(err) // the instrument still works as a no-op
+	}
+}
+
+func (m *metrics) result(r string) metric.MeasurementOption {
+	return metric.WithAttributes(m.endpoint, attribute.String("result", r))
+}
+
+func (m *metrics) count(result string, events int) {
+	m.events.Add(context.Background(), int64(events), m.result(result))
+}
+
+func (m *metrics) attempt(r result) {
+	outcome := attemptDelivered
+	if r.err != nil {
+		outcome = attemptFailed
+	}
+	m.deliveries.Add(context.Background(), 1, m.result(outcome))
+	m.duration.Record(context.Background(), r.took.Seconds(), metric.WithAttributes(m.endpoint))
+}
+
+// watch observes the state of an endpoint, until the function it returns is called.
+func (m *metrics) watch(e *Endpoint) (stop func()) {
+	meter := otel.Meter("refrain/publish/webhook")
+	gauge := func(name, what string) metric.Int64ObservableGauge {
+		g, err := meter.Int64ObservableGauge(name, metric.WithDescription(what))
+		handle(err)
+		return g
+	}
+	pending := gauge("refrain_webhook_pending", "Events that wait for a retry.")
+	held := gauge("refrain_webhook_held", "1 while so many wait that no more are read.")
+	disabled := gauge("refrain_webhook_disabled", "1 while an endpoint that answered 410 is not sent anything.")
+	registered, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		at := metric.WithAttributes(m.endpoint)
+		o.ObserveInt64(pending, int64(e.status.Waiting), at)
+		o.ObserveInt64(held, truth(e.status.Held), at)
+		o.ObserveInt64(disabled, truth(e.enable != nil), at)
+		return nil
+	}, pending, held, disabled)
+	if err != nil {
+		otel.Handle(err)
+		return func() {}
+	}
+	return func() { _ = registered.Unregister() } // it cannot fail
+}
+
+func truth(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,275 @@
+package webhook
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"refrain/publish"
+)
+
+// State is how an endpoint does.
+type State string
+
+// The states.
+const (
+	Active   State = "active"
+	Failing  State = "failing"  // nothing has been delivered since the last failure
+	Disabled State = "disabled" // it has answered 410; Enable ends that
+)
+
+// Status is what is known of an endpoint. Counts are since the start of the program.
+type Status struct {
+	Name  string    `json:"name"`
+	URL   string    `json:"url"` // without credentials
+	State State     `json:"state"`
+	Since time.Time `json:"since"` // of the state
+	Lag   int64     `json:"lag"`   // records between the cursor and the end of the topic, at most; -1: not known
+	// Waiting are the events that wait for a retry; Held says that there are so many that reading has stopped.
+	Waiting int  `json:"waiting"`
+	Held    bool `json:"held"`
+
+	Last *Last `json:"last,omitempty"` // nil before the first attempt
+
+	Delivered int64 `json:"delivered"` // events
+	Failed    int64 `json:"failed"`    // attempts
+	Dead      int64 `json:"dead"`      // events
+}
+
+// Last is the last attempt.
+type Last struct {
+	Time   time.Time `json:"time"`
+	Status int       `json:"status,omitempty"` // 0: there was no answer
+	Error  string    `json:"error,omitempty"`
+}
+
+// Status returns what is known now. It asks the topic how far the cursor is behind, for a second at most.
+func (e *Endpoint) Status() Status {
+	e.mu.Lock()
+	s, reader := e.status, e.reader
+	if s.Last != nil {
+		last := *s.Last
+		s.Last = &last
+	}
+	e.mu.Unlock()
+	s.Lag = -1
+	if reader == nil {
+		return s
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if lag, err := reader.Lag(ctx); err == nil {
+		s.Lag = lag
+	}
+	return s
+}
+
+// open notes the reader whose lag is told.
+func (e *Endpoint) open(r *publish.Reader) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.reader = r
+}
+
+// turn notes a state, unless it is the one there was.
+func (e *Endpoint) turn(to State, since time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.status.State != to && e.status.State != Disabled {
+		e.status.State, e.status.Since = to, since
+	}
+}
+
+// attempted notes an attempt and logs it.
+func (e *Endpoint) attempted(r result, outcome string, next time.Time) {
+	last := Last{Time: r.began, Status: r.status}
+	if r.err != nil {
+		last.Error = r.err.Error()
+	}
+	e.mu.Lock()
+	e.status.Last = &last
+	if r.err == nil {
+		e.status.Delivered += int64(len(r.events))
+	} else {
+		e.status.Failed++
+	}
+	e.mu.Unlock()
+	e.metrics.attempt(r)
+	e.record.write(e.Name, r, outcome, next)
+}
+
+func (e *Endpoint) buried(n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.status.Dead += int64(n)
+}
+
+// note publishes how many events wait for a retry. It says so once when they are too many, and once when not any more.
+func (s *session) note() {
+	n := s.count()
+	held := n >= s.Pending
+	e := s.Endpoint
+	e.mu.Lock()
+	changed := held != e.status.Held
+	e.status.Waiting, e.status.Held = n, held
+	e.mu.Unlock()
+	s.held = held
+	if changed && held {
+		e.logger.Error("webhook: too many events wait for a retry; no more are read until some are delivered or given up", "waiting", n, "pending", e.Pending)
+	}
+	if changed && !held {
+		e.logger.Info("webhook: reading goes on", "waiting", n)
+	}
+}
+
+// disabledRecord is what the store keeps of an endpoint that has answered 410. Of another URL it says nothing.
+type disabledRecord struct {
+	URL  string    `json:"url,omitempty"` // hash
+	Time time.Time `json:"time,omitzero"`
+}
+
+// Key is the name in the store of whether an endpoint is disabled.
+func Key(name string) string { return "webhook/disabled/" + name }
+
+func (e *Endpoint) urlHash() string {
+	sum := sha256.Sum256([]byte(e.target.URL.String()))
+	return hex.EncodeToString(sum[:16])
+}
+
+// recall finds out whether the endpoint was disabled before the start. It is false when ctx has ended.
+func (e *Endpoint) recall(ctx context.Context) bool {
+	for pause := time.Second; ; pause = min(2*pause, maxPause) {
+		d, err := e.stored(ctx)
+		if err == nil {
+			if d.URL == e.urlHash() {
+				e.park(d.Time)
+			}
+			return true
+		}
+		if ctx.Err() != nil {
+			return false
+		}
+		e.logger.Error("webhook: state cannot be read, to be tried again", "error", err, "pause", pause)
+		if !sleep(ctx, pause) {
+			return false
+		}
+	}
+}
+
+func (e *Endpoint) stored(ctx context.Context) (d disabledRecord, err error) {
+	if e.deps.Store == nil {
+		return d, nil
+	}
+	b, err := e.deps.Store.Get(ctx, Key(e.Name))
+	if err != nil || b == nil {
+		return d, err
+	}
+	if err := json.Unmarshal(b, &d); err != nil {
+		e.logger.Error("webhook: unreadable state; the endpoint counts as active", "key", Key(e.Name), "error", err)
+		return disabledRecord{}, nil
+	}
+	return d, nil
+}
+
+func (e *Endpoint) store(ctx context.Context, d disabledRecord) error {
+	if e.deps.Store == nil {
+		return nil
+	}
+	b, err := json.Marshal(d)
+	if err != nil {
+		return err
+	}
+	if err := e.deps.Store.Put(ctx, Key(e.Name), b); err != nil {
+		return fmt.Errorf("store the state of %s: %w", e.Name, err)
+	}
+	return nil
+}
+
+// disable stops deliveries, after a 410.
+func (e *Endpoint) disable(now time.Time) {
+	e.logger.Error("webhook: the endpoint has answered 410 Gone and is disabled until it is enabled again", "url", e.target.String())
+	e.park(now)
+}
+
+func (e *Endpoint) park(since time.Time) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.enable == nil {
+		e.enable = make(chan struct{})
+		e.status.State, e.status.Since = Disabled, since
+	}
+}
+
+// Enable lets deliveries go on where they stopped, if the endpoint is disabled.
+func (e *Endpoint) Enable(ctx context.Context) error {
+	e.mu.Lock()
+	disabled := e.enable != nil
+	e.mu.Unlock()
+	if !disabled {
+		return nil
+	}
+	e.storing.Lock()
+	defer e.storing.Unlock()
+	if err := e.store(ctx, disabledRecord{}); err != nil {
+		return err
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.enable != nil {
+		close(e.enable)
+		e.enable = nil
+		e.status.State, e.status.Since = Active, time.Now()
+	}
+	return nil
+}
+
+// parked waits while the endpoint is disabled. It is false when ctx has ended.
+func (e *Endpoint) parked(ctx context.Context) bool {
+	e.mu.Lock()
+	enable, since := e.enable, e.status.Since
+	e.mu.Unlock()
+	if enable == nil {
+		return ctx.Err() == nil
+	}
+	e.remember(ctx, enable, since)
+	select {
+	case <-enable:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// remember stores that the endpoint is disabled, also when the program is told to stop just then.
+func (e *Endpoint) remember(ctx context.Context, enable <-chan struct{}, since time.Time) {
+	for {
+		err := e.storeDisabled(ctx, enable, since)
+		if err == nil {
+			return
+		}
+		e.logger.Error("webhook: that the endpoint is disabled would not survive a restart, to be tried again", "error", err)
+		select {
+		case <-time.After(storeWithin):
+		case <-enable:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (e *Endpoint) storeDisabled(ctx context.Context, enable <-chan struct{}, since time.Time) error {
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeWithin)
+	defer cancel()
+	e.storing.Lock()
+	defer e.storing.Unlock()
+	select {
+	case <-enable: // meanwhile
+		return nil
+	default:
+		return e.store(within, disabledRecord{URL: e.urlHash(), Time: since})
+	}
+}

@@ -1,0 +1,192 @@
+// Package webhook delivers events to an HTTP endpoint, signed as the Standard Webhooks specification says.
+//
+// An Endpoint reads the event topic with a cursor of its own. One goroutine, session.run, decides what happens next;
+// others read, send requests and store the cursor for it. An event is in one of four places:
+//
+//	reader ──filter──▶ batch ──▶ fresh ──▶ under way ──2xx──▶ done
+//	                                ▲          │
+//	                     pause over │          ▼ failure
+//	                              waiting ◀────┴──▶ dead letters, after the last retry
+//
+// What fails waits for its retry while others pass it. That works as long as only some deliveries fail. When several
+// in a row do, the endpoint is down (outage.go): sending it everything that comes would use up the retries of every
+// event. So then it gets one delivery at a time, with growing pauses, until one succeeds.
+//
+// The cursor is the place below which everything is done, so after a crash what was still waiting comes again, and
+// with it some of what had passed it: at least once, told apart by webhook-id.
+package webhook
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"sync"
+	"time"
+
+	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"refrain/publish"
+	"refrain/topic"
+)
+
+// Config describes one endpoint. Name, URL and Secrets must be set.
+type Config struct {
+	Name string // of its cursor too: another name begins with the oldest event
+	URL  string // https or http; a user and password in it are sent as basic authentication
+	// Secrets are whsec_ and 24 to 64 bytes in base64, the newest first. Every request is signed with each of them,
+	// so that a receiver may change from one to the next at any time.
+	Secrets []string
+	Headers map[string]string // sent with every request
+	Filter  Filter
+
+	Batch     int           // most events of a request, up to 100; 0 or 1: each event is a request of its own
+	BatchWait time.Duration // how long an event waits for a batch to fill; 0 means 1 s
+
+	Timeout     time.Duration   // of one request; 0 means 15 s
+	Retries     []time.Duration // pauses after failures, each give or take a fifth; none means DefaultRetries
+	Concurrency int             // requests under way; 0 means 4
+	Pending     int             // events that may wait for a retry before reading stops; 0 means 1,000
+
+	// Addresses of private networks, of this machine and otherwise not of the public Internet are refused, unless
+	// they are in Allow. AllowPrivate allows private networks and this machine, but not link-local addresses, where
+	// clouds keep the credentials of their machines.
+	Allow        []netip.Prefix
+	AllowPrivate bool
+}
+
+// DefaultRetries are the pauses after the first failure of a delivery, the second, and so on: nine attempts in
+// somewhat less than eight hours.
+func DefaultRetries() []time.Duration {
+	return []time.Duration{
+		5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute,
+		time.Hour, 2 * time.Hour, 4 * time.Hour,
+	}
+}
+
+// Deps are what an endpoint works with. Topic must be set.
+type Deps struct {
+	Topic       topic.Topic
+	Store       topic.Store         // of the cursor, and whether the endpoint is disabled; nil: neither survives a restart
+	Deleted     publish.Deleted     // events that show such a post are not sent; nil: nothing is deleted
+	DeadLetters publish.DeadLetters // nil: what cannot be delivered is logged
+	Log         io.Writer           // of every attempt, a JSON line by one Write; nil: none
+	Logger      *slog.Logger        // nil means slog.Default()
+	Version     string              // of the program, for User-Agent
+}
+
+// Endpoint delivers events to one URL. Run does the work; the other methods may be called at any time, by anyone.
+type Endpoint struct {
+	Config
+	deps    Deps
+	logger  *slog.Logger
+	target  target
+	signers []*webhooks.Webhook
+	client  http.RoundTripper // not an http.Client: that one follows redirects
+	record  *recorder
+	metrics *metrics
+
+	storing sync.Mutex // while the store is told whether the endpoint is disabled
+
+	mu     sync.Mutex
+	status Status
+	reader *publish.Reader
+	enable chan struct{} // closed by Enable; nil unless disabled
+}
+
+// New checks everything that is configured, and reports all that is wrong with it.
+func New(cfg Config, deps Deps) (*Endpoint, error) {
+	if deps.Logger == nil {
+		deps.Logger = slog.Default()
+	}
+	e := &Endpoint{Config: cfg.withDefaults(), deps: deps, logger: deps.Logger.With("webhook", cfg.Name)}
+	var errs []error
+	if deps.Topic == nil {
+		errs = append(errs, errors.New("no topic"))
+	}
+	errs = append(errs, e.check()...)
+	if err := errors.Join(errs...); err != nil {
+		return nil, fmt.Errorf("webhook %q: %w", cfg.Name, err)
+	}
+	e.client = newTransport(&e.Config, nil)
+	e.record = &recorder{w: deps.Log, logger: e.logger}
+	e.metrics = newMetrics(cfg.Name)
+	e.status = Status{Name: cfg.Name, URL: e.target.String(), State: Active, Since: time.Now(), Lag: -1}
+	return e, nil
+}
+
+func (c Config) withDefaults() Config {
+	c.Batch = max(c.Batch, 1)
+	c.BatchWait = cmp.Or(c.BatchWait, time.Second)
+	c.Timeout = cmp.Or(c.Timeout, 15*time.Second)
+	c.Concurrency = cmp.Or(c.Concurrency, 4)
+	c.Pending = cmp.Or(c.Pending, 1000)
+	c.Retries = slices.Clone(c.Retries)
+	if len(c.Retries) == 0 {
+		c.Retries = DefaultRetries()
+	}
+	return c
+}
+
+// Run delivers until ctx ends; then it returns nil. What goes wrong on the way is logged and tried again.
+func (e *Endpoint) Run(ctx context.Context) error {
+	stop := e.metrics.watch(e)
+	defer stop()
+	if !e.recall(ctx) {
+		return nil
+	}
+	for pause := time.Duration(0); ; {
+		if !e.parked(ctx) {
+			return nil
+		}
+		began := time.Now()
+		err := e.session(ctx)
+		if ctx.Err() != nil {
+			return nil
+		}
+		if errors.Is(err, errGone) {
+			continue
+		}
+		if pause = min(2*pause+time.Second, maxPause); time.Since(began) > maxPause {
+			pause = time.Second
+		}
+		e.logger.Error("webhook: events cannot be read, to be tried again", "error", err, "pause", pause)
+		if !sleep(ctx, pause) {
+			return nil
+		}
+	}
+}
+
+// sleep reports whether the pause went by before ctx ended.
+func sleep(ctx context.Context, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// target is a URL that may hold credentials, in its user information and in its query.
+type target struct{ *url.URL }
+
+// String leaves the credentials out.
+func (t target) String() string {
+	u := *t.URL
+	if u.User != nil {
+		u.User = url.User("***")
+	}
+	if u.RawQuery != "" {
+		u.RawQuery = "***"
+	}
+	u.Fragment = ""
+	return u.String()
+}
