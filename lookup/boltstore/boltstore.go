@@ -1,0 +1,114 @@
+// Package boltstore keeps the lookup index in one bbolt file.
+//
+// The file has a bucket for each slice (lookup/record), with values and members under flat keys, and one for cursors. A
+// slice that is over is not read any more, and emptied a little with every write. The file does not shrink: what is
+// freed is used again.
+//
+// Every Apply is one transaction, written through to the disk; so is every cursor, after it. A crash at any moment
+// leaves the state after some transaction, whose cursor stands for no more than is there.
+package boltstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"refrain/lookup"
+	"refrain/lookup/record"
+	"refrain/topic"
+)
+
+// Config says where the index is.
+type Config struct {
+	Path      string           // of the file; its folder is made
+	Retention time.Duration    // 0 means 24 h
+	Now       func() time.Time // nil means time.Now
+}
+
+// Store is the index in a file, which no other process may use meanwhile. It is safe for concurrent use.
+type Store struct {
+	*record.Store
+	db *bbolt.DB
+}
+
+var _ lookup.Store = (*Store)(nil)
+
+// lockWait is how long a file is waited for that another process has open.
+const lockWait = time.Second
+
+var cursorBucket = []byte("cursor")
+
+// Open opens the file, or makes it.
+func Open(c Config) (*Store, error) {
+	if err := os.MkdirAll(filepath.Dir(c.Path), 0o700); err != nil {
+		return nil, fmt.Errorf("open lookup: %w", err)
+	}
+	db, err := bbolt.Open(c.Path, 0o600, &bbolt.Options{Timeout: lockWait, NoFreelistSync: true, FreelistType: bbolt.FreelistMapType})
+	if errors.Is(err, bolterrors.ErrTimeout) {
+		return nil, fmt.Errorf("open lookup %s: another process has it open", c.Path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("open lookup %s: %w (the file may be removed: it is made again from the event topic)", c.Path, err)
+	}
+	return &Store{Store: record.New(&backend{db}, record.Config{Retention: c.Retention, Now: c.Now}), db: db}, nil
+}
+
+// Get implements lookup.Store.
+func (s *Store) Get(ctx context.Context, key string) (value []byte, err error) {
+	if err := topic.CheckKey(key); err != nil {
+		return nil, fmt.Errorf("get: %w", err)
+	}
+	err = view(ctx, s.db, func(tx *bbolt.Tx) error {
+		if b := tx.Bucket(cursorBucket); b != nil {
+			if v := b.Get([]byte(key)); v != nil {
+				value = append([]byte{}, v...)
+			}
+		}
+		return nil
+	})
+	return value, err
+}
+
+// Put implements lookup.Store.
+func (s *Store) Put(ctx context.Context, key string, value []byte) error {
+	if err := topic.CheckKey(key); err != nil {
+		return fmt.Errorf("put: %w", err)
+	}
+	return update(ctx, s.db, func(tx *bbolt.Tx) error {
+		b, err := tx.CreateBucketIfNotExists(cursorBucket)
+		if err != nil {
+			return err
+		}
+		return b.Put([]byte(key), value)
+	})
+}
+
+// Close implements lookup.Store.
+func (s *Store) Close() error { return s.db.Close() }
+
+func view(ctx context.Context, db *bbolt.DB, f func(*bbolt.Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return wrap(db.View(f))
+}
+
+func update(ctx context.Context, db *bbolt.DB, f func(*bbolt.Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	return wrap(db.Update(f))
+}
+
+func wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("bolt: %w: %w", lookup.ErrUnavailable, err)
+}

@@ -1,0 +1,156 @@
+package lookup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"refrain/feed"
+	"refrain/topic"
+)
+
+// IndexConfig holds what an Index is made of.
+type IndexConfig struct {
+	Store Store
+	// Deleted reports posts that were deleted, so that what is read again after the Store has forgotten a deletion
+	// does not bring them back; nil: only the Store knows. It must be quick.
+	Deleted func(source, post string) bool
+	Logger  *slog.Logger // nil means slog.Default()
+}
+
+// Index takes events into a Store and answers from it over HTTP. It is safe for concurrent use.
+type Index struct {
+	IndexConfig
+	events metric.Int64Counter
+	apply  metric.Float64Histogram
+}
+
+// NewIndex returns an Index.
+func NewIndex(c IndexConfig) (*Index, error) {
+	if c.Store == nil {
+		return nil, errors.New("lookup: Store is not set")
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	x := &Index{IndexConfig: c}
+	meter := otel.Meter("refrain/lookup")
+	var errs [2]error
+	x.events, errs[0] = meter.Int64Counter("refrain_lookup_events",
+		metric.WithDescription("Events that the index was given, by result: applied, retracted, deleted, ignored or rejected"))
+	x.apply, errs[1] = meter.Float64Histogram("refrain_lookup_apply_duration", metric.WithUnit("s"),
+		metric.WithDescription("Time that the store took to take in one batch of events, failed tries included"))
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, fmt.Errorf("lookup: %w", err)
+	}
+	x.count(context.Background(), counts{}) // there from the start: an alert needs a first value
+	return x, nil
+}
+
+// counts is how many events had each result.
+type counts [5]int
+
+const (
+	applied   = iota
+	retracted // a deletion
+	deleted   // shows a later post that was deleted
+	ignored   // of a type that is not ours
+	rejected  // unreadable, or with names that are too long
+)
+
+var resultNames = [...]string{"applied", "retracted", "deleted", "ignored", "rejected"}
+
+func (x *Index) count(ctx context.Context, c counts) {
+	for i, n := range c {
+		x.events.Add(ctx, int64(n), metric.WithAttributes(attribute.String("result", resultNames[i])))
+	}
+}
+
+// Publish takes in events, each one CloudEvents JSON object. After an error all of them are to be given again; one that
+// wraps ErrRewound asks for reading again from the cursor that the Store holds now.
+//
+// An event that cannot be read is logged, counted and left out.
+func (x *Index) Publish(ctx context.Context, events [][]byte) error {
+	changes := make([]Change, 0, len(events))
+	var c counts
+	for _, data := range events {
+		change, result, err := x.read(data)
+		if err != nil {
+			x.Logger.Error("lookup: event left out", "error", err)
+		}
+		if result == applied || result == retracted {
+			changes = append(changes, change)
+		}
+		c[result]++
+	}
+	began := time.Now()
+	err := x.Store.Apply(ctx, changes)
+	x.apply.Record(ctx, time.Since(began).Seconds())
+	if err != nil {
+		return fmt.Errorf("apply %d events: %w", len(changes), err)
+	}
+	x.count(ctx, c)
+	return nil
+}
+
+// read makes a change of an event, and says what became of it.
+func (x *Index) read(data []byte) (Change, int, error) {
+	m, err := feed.DecodeEvent(data)
+	if err != nil {
+		return readOther(data, err)
+	}
+	if err := checkNames(m.Later.Source, m.Later.Post, m.Later.Author, m.Earlier.Source, m.Earlier.Post, m.First.Source, m.First.Post); err != nil {
+		return Change{}, rejected, fmt.Errorf("event %s: %w", m.ID, err)
+	}
+	if x.Deleted == nil {
+		return Change{Match: &m}, applied, nil
+	}
+	if x.Deleted(m.Later.Source, m.Later.Post) {
+		return Change{}, deleted, nil
+	}
+	if x.Deleted(m.Earlier.Source, m.Earlier.Post) {
+		m.Earlier = feed.Occurrence{}
+	}
+	if x.Deleted(m.First.Source, m.First.Post) {
+		m.First = feed.First{}
+	}
+	return Change{Match: &m}, applied, nil
+}
+
+// readOther reads an event that is no match; why says why not.
+func readOther(data []byte, why error) (Change, int, error) {
+	var e struct {
+		Type string
+		Data struct{ Source, Post string }
+	}
+	err := json.Unmarshal(data, &e)
+	switch {
+	case err != nil || e.Type == "" || e.Type == feed.ReuseType:
+		return Change{}, rejected, why
+	case e.Type != feed.RetractedType:
+		return Change{}, ignored, nil
+	}
+	if err := checkNames(e.Data.Source, e.Data.Post); err != nil {
+		return Change{}, rejected, fmt.Errorf("retraction: %w", err)
+	}
+	return Change{Deleted: topic.Tombstone{Source: e.Data.Source, Post: e.Data.Post}}, retracted, nil
+}
+
+// MaxName is the most bytes of a source, post id or author that a Store takes: they are parts of keys.
+const MaxName = 1024
+
+func checkNames(names ...string) error {
+	for _, name := range names {
+		if len(name) > MaxName {
+			return fmt.Errorf("a source, post id or author of %d bytes: the index takes at most %d", len(name), MaxName)
+		}
+	}
+	return nil
+}

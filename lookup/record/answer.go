@@ -1,0 +1,239 @@
+package record
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"refrain/feed"
+	"refrain/lookup"
+)
+
+// beginning is before every member.
+var beginning = Member{Time: -1 << 52}
+
+// spans is the parts of a set that are alive.
+func spans(set string, now Slice, after Member, before *Member, limit int) []Span {
+	out := make([]Span, 0, Slices+1)
+	for slice := now - Slices; slice <= now; slice++ {
+		out = append(out, Span{Set: set, Slice: slice, After: after, Before: before, Limit: limit})
+	}
+	return out
+}
+
+// latest returns the members of a set over all its parts, the latest first.
+func (s *Store) latest(ctx context.Context, set string, now Slice, after Member, before *Member, limit int) ([]Member, error) {
+	parts, err := s.backend.Range(ctx, spans(set, now, after, before, limit))
+	if err != nil {
+		return nil, err
+	}
+	all := slices.Concat(parts...)
+	slices.SortFunc(all, later)
+	return all[:min(limit, len(all))], nil
+}
+
+// later sorts the latest first.
+func later(a, b Member) int {
+	return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(b.Name, a.Name))
+}
+
+// Reuse implements lookup.Store.
+func (s *Store) Reuse(ctx context.Context, source, id string, page lookup.Page) (lookup.Reuse, error) {
+	answer := lookup.Reuse{Source: source, Post: id}
+	p := s.newPass()
+	if err := s.read(ctx, p, []postID{{source, id}}, nil); err != nil {
+		return answer, err
+	}
+	asked := p.posts[postKey(source, id)]
+	var err error
+	if answer.Repeats, err = s.repeats(ctx, p, asked); err != nil {
+		return answer, err
+	}
+	list := listing{page: page, now: p.now, asked: asked}
+	for g, t := range asked.groups() {
+		list.add(g, beyond(t, source, id))
+	}
+	answer.RepeatedBy, answer.Total, answer.Next, err = s.list(ctx, &list)
+	return answer, err
+}
+
+func (s *Store) repeats(ctx context.Context, p *pass, asked *post) ([]lookup.Repeat, error) {
+	groups := make([]feed.Hash, len(asked.reuses))
+	for i := range asked.reuses {
+		groups[i] = asked.reuses[i].group
+	}
+	if err := s.read(ctx, p, nil, groups); err != nil {
+		return nil, err
+	}
+	out := make([]lookup.Repeat, len(asked.reuses))
+	for i, r := range asked.reuses {
+		out[i] = lookup.Repeat{
+			Event: r.event, Sentence: r.sentence, Time: r.time, Group: r.group, Jaccard: r.jaccard,
+			Identical: r.identical, Earlier: r.witness, Text: p.groups[r.group].text,
+		}
+	}
+	slices.SortFunc(out, func(a, b lookup.Repeat) int {
+		return cmp.Or(cmp.Compare(a.Sentence, b.Sentence), cmp.Compare(a.Time, b.Time), cmp.Compare(b.Jaccard, a.Jaccard),
+			slices.Compare(a.Group[:], b.Group[:]), slices.Compare(a.Event[:], b.Event[:]))
+	})
+	return out, nil
+}
+
+// Text implements lookup.Store.
+func (s *Store) Text(ctx context.Context, hash feed.Hash, page lookup.Page) (lookup.Text, bool, error) {
+	answer := lookup.Text{Group: hash}
+	p := s.newPass()
+	if err := s.read(ctx, p, nil, []feed.Hash{hash}); err != nil {
+		return answer, false, err
+	}
+	g := p.groups[hash]
+	if g.was == 0 {
+		return answer, false, nil
+	}
+	answer.Text, answer.First = g.text, g.first()
+	answer.Occurrences, answer.Authors, answer.AuthorsEstimated = g.occurrences, g.authors, g.estimated
+	last, err := s.latest(ctx, repeatsKey(hash), p.now, beginning, nil, 1)
+	if err != nil {
+		return answer, false, err
+	}
+	if len(last) > 0 {
+		answer.Last = last[0].Time
+	}
+	list := listing{page: page, now: p.now}
+	list.add(hash, beginning)
+	answer.RepeatedBy, answer.Total, answer.Next, err = s.list(ctx, &list)
+	return answer, true, err
+}
+
+// Author implements lookup.Store.
+func (s *Store) Author(ctx context.Context, source, author string, n int) ([]lookup.Repetition, error) {
+	p := s.newPass()
+	found, err := s.latest(ctx, authorKey(source, author), p.now, beginning, nil, max(0, min(n, lookup.AuthorCap)))
+	if err != nil {
+		return nil, err
+	}
+	out := make([]lookup.Repetition, len(found))
+	groups := make([]feed.Hash, len(found))
+	for i, m := range found {
+		if out[i], err = repetition(m, nil); err != nil {
+			return nil, err
+		}
+		groups[i] = out[i].Group
+	}
+	if err := s.read(ctx, p, nil, groups); err != nil {
+		return nil, err
+	}
+	for i := range out {
+		out[i].Text = p.groups[out[i].Group].text
+	}
+	return out, nil
+}
+
+// listing asks for one page of the repetitions of some groups, each after a place, without those of one post.
+type listing struct {
+	page   lookup.Page
+	now    Slice
+	asked  *post // nil: all posts
+	groups []feed.Hash
+	after  []Member
+}
+
+func (l *listing) add(g feed.Hash, after Member) {
+	l.groups, l.after = append(l.groups, g), append(l.after, after)
+}
+
+// own is how many of the asked post's sentences repeat a group after a place.
+func (l *listing) own(group feed.Hash, after Member) (n int) {
+	if l.asked == nil {
+		return 0
+	}
+	for i := range l.asked.reuses {
+		r := &l.asked.reuses[i]
+		if r.group == group && after.Less(memberOf(l.asked.repetition(r), false)) {
+			n++
+		}
+	}
+	return n
+}
+
+// list returns one page, how many there are on all pages, and what the next page goes on after.
+func (s *Store) list(ctx context.Context, l *listing) (page []lookup.Repetition, total int, next string, err error) {
+	before, err := parsePage(l.page.After)
+	if err != nil || len(l.groups) == 0 {
+		return nil, 0, "", err
+	}
+	limit := max(l.page.Limit, 0)
+	var all []Span
+	for i, g := range l.groups {
+		own := l.own(g, l.after[i])
+		total -= own
+		all = append(all, spans(repeatsKey(g), l.now, l.after[i], before, limit+1+own)...)
+	}
+	counts, err := s.backend.Count(ctx, all)
+	if err != nil {
+		return nil, 0, "", err
+	}
+	for _, n := range counts {
+		total += n
+	}
+	if limit == 0 {
+		return nil, total, "", nil
+	}
+	parts, err := s.backend.Range(ctx, all)
+	if err != nil {
+		return nil, 0, "", err
+	}
+	page, next, err = l.merge(parts, limit)
+	return page, total, next, err
+}
+
+// found is a member with the group that it repeats.
+type found struct {
+	Member
+	group *feed.Hash
+}
+
+func (l *listing) merge(parts [][]Member, limit int) (page []lookup.Repetition, next string, err error) {
+	var all []found
+	for i, part := range parts {
+		for _, m := range part {
+			all = append(all, found{m, &l.groups[i/(Slices+1)]})
+		}
+	}
+	slices.SortFunc(all, func(a, b found) int { return later(a.Member, b.Member) })
+	var last Member
+	for _, f := range all {
+		r, err := repetition(f.Member, f.group)
+		if err != nil {
+			return nil, "", err
+		}
+		if l.asked != nil && r.Later.Source == l.asked.source && r.Later.Post == l.asked.id {
+			continue
+		}
+		if len(page) == limit {
+			return page, nextPage(last), nil
+		}
+		page, last = append(page, r), f.Member
+	}
+	return page, "", nil
+}
+
+// nextPage writes down a place in a list.
+func nextPage(m Member) string {
+	b := binary.BigEndian.AppendUint64(nil, uint64(m.Time))
+	return base64.RawURLEncoding.EncodeToString(append(b, m.Name...))
+}
+
+func parsePage(after string) (*Member, error) {
+	if after == "" {
+		return nil, nil
+	}
+	b, err := base64.RawURLEncoding.DecodeString(after)
+	if err != nil || len(b) < 8 {
+		return nil, fmt.Errorf("%w: after %q is not the next of an earlier answer", lookup.ErrInput, after)
+	}
+	return &Member{Time: feed.Time(binary.BigEndian.Uint64(b)), Name: string(b[8:])}, nil
+}

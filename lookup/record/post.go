@@ -1,0 +1,288 @@
+package record
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"refrain/feed"
+	"refrain/lookup"
+)
+
+// post is the record of a post.
+//
+//	post     = slice:u kind:1 =0 deleted
+//	         | slice:u kind:1 =1 #authors:u author* #reuses:u reuse* member*
+//	reuse    = event:16 group:16 age:u sentence:u time:i jaccard flags:1 [[source] post sentence:u earlier:i]
+//	member   = group:16 age:u time:i
+//
+// slice is the newest of all that is in it, age how many slices older a part is. Strings are a length and bytes, :u and
+// :i unsigned and signed varints; earlier is how many milliseconds the witness lies before time. The flags: identical,
+// there is a witness, it is of another source than the post.
+type post struct {
+	source, id string
+
+	was     Slice // in which it was read, 0: there was none
+	dirty   bool
+	slice   Slice // of the mark, when deleted
+	deleted bool
+	authors []string // as later
+	reuses  []reuse
+	members []membership
+}
+
+// reuse is one event of which the post is the later one.
+type reuse struct {
+	event, group feed.Hash
+	slice        Slice
+	sentence     int
+	time         feed.Time
+	jaccard      float64
+	identical    bool
+	witness      *lookup.Place
+}
+
+// membership says that a sentence of the post at time has a group's token set. The sentences with a reuse of Jaccard 1
+// are in their group too, and need none.
+type membership struct {
+	group feed.Hash
+	slice Slice
+	time  feed.Time
+}
+
+const (
+	identical = 1 << iota
+	witnessed
+	elsewhere
+)
+
+const (
+	postDeleted = iota
+	postKnown
+)
+
+func (p *post) encode() Value {
+	newest := p.newest()
+	b := binary.AppendUvarint(nil, uint64(newest))
+	if p.deleted {
+		return p.value(append(b, postDeleted))
+	}
+	b = append(b, postKnown)
+	b = binary.AppendUvarint(b, uint64(len(p.authors)))
+	for _, a := range p.authors {
+		b = appendString(b, a)
+	}
+	b = binary.AppendUvarint(b, uint64(len(p.reuses)))
+	for i := range p.reuses {
+		b = p.appendReuse(b, &p.reuses[i], newest)
+	}
+	for _, m := range p.members {
+		b = binary.AppendUvarint(append(b, m.group[:]...), uint64(newest-m.slice))
+		b = binary.AppendVarint(b, int64(m.time))
+	}
+	return p.value(b)
+}
+
+func (p *post) value(data []byte) Value {
+	return Value{Key: postKey(p.source, p.id), Data: data, Slice: p.newest(), Was: p.was}
+}
+
+func (p *post) newest() Slice {
+	newest := p.slice
+	for i := range p.reuses {
+		newest = max(newest, p.reuses[i].slice)
+	}
+	for i := range p.members {
+		newest = max(newest, p.members[i].slice)
+	}
+	return newest
+}
+
+func (p *post) appendReuse(b []byte, r *reuse, newest Slice) []byte {
+	b = append(append(b, r.event[:]...), r.group[:]...)
+	b = binary.AppendUvarint(b, uint64(newest-r.slice))
+	b = binary.AppendUvarint(b, uint64(r.sentence))
+	b = binary.AppendVarint(b, int64(r.time))
+	b = appendJaccard(b, r.jaccard)
+	var flags byte
+	if r.identical {
+		flags |= identical
+	}
+	w := r.witness
+	if w == nil {
+		return append(b, flags)
+	}
+	flags |= witnessed
+	if w.Source != p.source {
+		b = appendString(append(b, flags|elsewhere), w.Source)
+	} else {
+		b = append(b, flags)
+	}
+	b = binary.AppendUvarint(appendString(b, w.Post), uint64(w.Sentence))
+	return binary.AppendVarint(b, int64(r.time-w.Time))
+}
+
+// decodePost reads a record and leaves out what is dead. Without data it is an empty one.
+func decodePost(source, id string, data []byte, now Slice) (*post, error) {
+	p := &post{source: source, id: id}
+	if data == nil {
+		return p, nil
+	}
+	d := decoder{b: data}
+	newest := Slice(d.uint())
+	if newest.Dead(now) && !d.bad {
+		return p, nil
+	}
+	p.was = newest
+	switch kind := d.bytes(1)[0]; kind {
+	case postDeleted:
+		p.slice, p.deleted = newest, true
+	case postKnown:
+		p.decode(&d, newest, now)
+	default:
+		d.bad = true
+	}
+	if err := d.end(); err != nil {
+		return nil, fmt.Errorf("record of post %q of %q: %w", id, source, err)
+	}
+	return p, nil
+}
+
+func (p *post) decode(d *decoder, newest, now Slice) {
+	for range d.count() {
+		p.authors = append(p.authors, d.string())
+	}
+	for range d.count() {
+		if r := p.decodeReuse(d, newest); !r.slice.Dead(now) {
+			p.reuses = append(p.reuses, r)
+		}
+	}
+	for len(d.b) > 0 && !d.bad {
+		m := membership{group: d.hash(), slice: newest - Slice(d.uint()), time: feed.Time(d.int())}
+		if !m.slice.Dead(now) {
+			p.members = append(p.members, m)
+		}
+	}
+}
+
+func (p *post) decodeReuse(d *decoder, newest Slice) reuse {
+	r := reuse{
+		event: d.hash(), group: d.hash(), slice: newest - Slice(d.uint()), sentence: int(d.uint()),
+		time: feed.Time(d.int()), jaccard: d.jaccard(),
+	}
+	flags := d.bytes(1)[0]
+	r.identical = flags&identical != 0
+	if flags&witnessed == 0 {
+		return r
+	}
+	w := &lookup.Place{Source: p.source}
+	if flags&elsewhere != 0 {
+		w.Source = d.string()
+	}
+	w.Post, w.Sentence = d.string(), int(d.uint())
+	w.Time = r.time - feed.Time(d.int())
+	r.witness = w
+	return r
+}
+
+// tell takes in an event of which the post is the later one, and returns its reuse and what it was before (nil: new).
+func (p *post) tell(m *feed.Match, now Slice) (r *reuse, before *reuse) {
+	p.dirty = true
+	if a := m.Later.Author; a != "" && !slices.Contains(p.authors, a) {
+		p.authors = append(p.authors, a)
+	}
+	told := reuse{
+		event: m.ID, group: m.Group, slice: now, sentence: m.Later.Sentence, time: m.Later.Time, jaccard: m.Jaccard,
+		identical: m.Identical, witness: placeOf(&m.Earlier),
+	}
+	i := slices.IndexFunc(p.reuses, func(r reuse) bool { return r.event == m.ID })
+	if i < 0 {
+		p.reuses = append(p.reuses, told)
+		return &p.reuses[len(p.reuses)-1], nil
+	}
+	old := p.reuses[i]
+	if old.slice == now { // one slice: the least; a newer slice: what is told now
+		told.time = min(told.time, old.time)
+		told.identical = told.identical || old.identical
+		told.witness = lesser(told.witness, old.witness)
+	}
+	p.reuses[i] = told
+	return &p.reuses[i], &old
+}
+
+// join notes that the post belongs to a group.
+func (p *post) join(group feed.Hash, t feed.Time, now Slice) {
+	i := slices.IndexFunc(p.members, func(m membership) bool { return m.group == group })
+	switch {
+	case i < 0:
+		p.members = append(p.members, membership{group, now, t})
+	case p.members[i].slice != now:
+		p.members[i] = membership{group, now, t}
+	case t < p.members[i].time:
+		p.members[i].time = t
+	default:
+		return
+	}
+	p.dirty = true
+}
+
+// groups returns the groups that the post belongs to, and since when.
+func (p *post) groups() map[feed.Hash]feed.Time {
+	since := map[feed.Hash]feed.Time{}
+	note := func(g feed.Hash, t feed.Time) {
+		if at, ok := since[g]; !ok || t < at {
+			since[g] = t
+		}
+	}
+	for _, m := range p.members {
+		note(m.group, m.time)
+	}
+	for i := range p.reuses {
+		if r := &p.reuses[i]; r.jaccard == 1 {
+			note(r.group, r.time)
+		}
+	}
+	return since
+}
+
+// forget takes a deleted post's name out of what this one repeats of a group.
+func (p *post) forget(group feed.Hash, source, id string) {
+	for i := range p.reuses {
+		r := &p.reuses[i]
+		if r.group == group && r.witness != nil && r.witness.Source == source && r.witness.Post == id {
+			r.witness = nil
+			p.dirty = true
+		}
+	}
+}
+
+// repetition is what others see of a reuse of p.
+func (p *post) repetition(r *reuse) *lookup.Repetition {
+	return &lookup.Repetition{
+		Event: r.event, Group: r.group, Jaccard: r.jaccard,
+		Later: lookup.Place{Source: p.source, Post: p.id, Sentence: r.sentence, Time: r.time},
+	}
+}
+
+// placeOf returns nil for an occurrence that was left out.
+func placeOf(o *feed.Occurrence) *lookup.Place {
+	if o.Post == "" {
+		return nil
+	}
+	return &lookup.Place{Source: o.Source, Post: o.Post, Sentence: o.Sentence, Time: o.Time}
+}
+
+// lesser returns the one that is first in the order of the feed; nil is none.
+func lesser(a, b *lookup.Place) *lookup.Place {
+	switch {
+	case a == nil:
+		return b
+	case b == nil || keyOf(a).Compare(keyOf(b)) <= 0:
+		return a
+	}
+	return b
+}
+
+func keyOf(p *lookup.Place) feed.Key {
+	return feed.Key{Time: p.Time, Source: p.Source, Post: p.Post, Index: p.Sentence}
+}

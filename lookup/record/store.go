@@ -1,0 +1,236 @@
+package record
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"refrain/feed"
+	"refrain/lookup"
+)
+
+// Config says how long a Store keeps things.
+type Config struct {
+	Retention time.Duration    // of wall time; 0 means 24 h
+	Now       func() time.Time // nil means time.Now
+}
+
+// Store is the index in a Backend. It has the methods of lookup.Store but those of the cursor.
+type Store struct {
+	backend Backend
+	slice   time.Duration
+	now     func() time.Time
+
+	applying sync.Mutex
+}
+
+// New returns the index that b holds.
+func New(b Backend, c Config) *Store {
+	if c.Retention <= 0 {
+		c.Retention = 24 * time.Hour
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	return &Store{backend: b, slice: max(c.Retention/Slices, time.Millisecond), now: c.Now}
+}
+
+// Now returns the slice of this moment, and how long what is written in it has to live.
+func (s *Store) Now() (Slice, time.Duration) {
+	t := s.now()
+	now := Slice(t.UnixMilli() / s.slice.Milliseconds())
+	end := time.UnixMilli(int64(now+1+Slices) * s.slice.Milliseconds())
+	return now, end.Sub(t)
+}
+
+// applyAtOnce is the most matches taken in with one reading and one writing.
+const applyAtOnce = 1000
+
+// Apply implements lookup.Store.
+func (s *Store) Apply(ctx context.Context, changes []lookup.Change) error {
+	s.applying.Lock()
+	defer s.applying.Unlock()
+	for len(changes) > 0 {
+		n := 0
+		for n < len(changes) && n < applyAtOnce && changes[n].Match != nil {
+			n++
+		}
+		var err error
+		if n > 0 {
+			err = s.tell(ctx, changes[:n])
+		} else {
+			n, err = 1, s.remove(ctx, changes[0].Deleted.Source, changes[0].Deleted.Post)
+		}
+		if err != nil {
+			return err
+		}
+		changes = changes[n:]
+	}
+	return nil
+}
+
+// pass is the records that one reading brought and one writing takes back.
+type pass struct {
+	now    Slice
+	ttl    time.Duration
+	posts  map[string]*post // by key
+	groups map[feed.Hash]*group
+	told   map[told]*change
+	remove []Entry
+}
+
+// told is an event of a post.
+type told struct {
+	post  *post
+	event feed.Hash
+}
+
+// change is what a pass knew before of an event that it was told, and by whom the post is.
+type change struct {
+	before *reuse // nil: nothing
+	author string
+}
+
+func (s *Store) newPass() *pass {
+	now, ttl := s.Now()
+	return &pass{now: now, ttl: ttl, posts: map[string]*post{}, groups: map[feed.Hash]*group{}, told: map[told]*change{}}
+}
+
+// postID is a post to read.
+type postID struct{ source, id string }
+
+// read loads the posts and groups that the pass does not have yet.
+func (s *Store) read(ctx context.Context, p *pass, posts []postID, groups []feed.Hash) error {
+	var keys []string
+	var decode []func(data []byte) error
+	for _, id := range posts {
+		key := postKey(id.source, id.id)
+		if _, ok := p.posts[key]; ok {
+			continue
+		}
+		p.posts[key] = nil
+		keys = append(keys, key)
+		decode = append(decode, func(data []byte) (err error) {
+			p.posts[key], err = decodePost(id.source, id.id, data, p.now)
+			return err
+		})
+	}
+	for _, hash := range groups {
+		if _, ok := p.groups[hash]; ok {
+			continue
+		}
+		p.groups[hash] = nil
+		keys = append(keys, groupKey(hash))
+		decode = append(decode, func(data []byte) (err error) {
+			p.groups[hash], err = decodeGroup(hash, data, p.now)
+			return err
+		})
+	}
+	values, err := s.backend.Load(ctx, keys)
+	if err != nil {
+		return err
+	}
+	for i := range values {
+		if err := decode[i](values[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell takes in matches.
+func (s *Store) tell(ctx context.Context, changes []lookup.Change) error {
+	p := s.newPass()
+	posts := make([]postID, 0, 3*len(changes))
+	groups := make([]feed.Hash, 0, len(changes))
+	for i := range changes {
+		m := changes[i].Match
+		posts = append(posts, postID{m.Later.Source, m.Later.Post}, postID{m.Earlier.Source, m.Earlier.Post}, postID{m.First.Source, m.First.Post})
+		groups = append(groups, m.Group)
+	}
+	if err := s.read(ctx, p, posts, groups); err != nil {
+		return err
+	}
+	for i := range changes {
+		p.tell(*changes[i].Match)
+	}
+	return s.backend.Write(ctx, p.batch())
+}
+
+// tell takes in one match, without what was deleted.
+func (p *pass) tell(m feed.Match) {
+	later := p.posts[postKey(m.Later.Source, m.Later.Post)]
+	earlier := p.posts[postKey(m.Earlier.Source, m.Earlier.Post)]
+	original := p.posts[postKey(m.First.Source, m.First.Post)]
+	for _, deleted := range []*post{later, earlier, original} {
+		if deleted.deleted && deleted.slice != p.now { // the mark lives as long as events come that need it
+			deleted.slice, deleted.dirty = p.now, true
+		}
+	}
+	if later.deleted {
+		return
+	}
+	if earlier.deleted {
+		m.Earlier = feed.Occurrence{}
+	}
+	if original.deleted {
+		m.First = feed.First{}
+	}
+	p.note(later, &m)
+	if m.Earlier.Post != "" {
+		earlier.join(m.Group, m.Earlier.Time, p.now)
+	}
+	if m.First.Post != "" {
+		original.join(m.Group, m.First.Time, p.now)
+	}
+	p.groups[m.Group].tell(&m, p.now)
+}
+
+// note puts the match into the record of its later post.
+func (p *pass) note(later *post, m *feed.Match) {
+	_, before := later.tell(m, p.now)
+	key := told{later, m.ID}
+	if c := p.told[key]; c != nil {
+		c.author = m.Later.Author
+		return
+	}
+	p.told[key] = &change{before: before, author: m.Later.Author}
+}
+
+// batch is what has to be written.
+func (p *pass) batch() *Batch {
+	b := &Batch{Now: p.now, TTL: p.ttl, Cap: lookup.AuthorCap, Remove: p.remove}
+	for _, post := range p.posts {
+		if post.dirty {
+			b.Values = append(b.Values, post.encode())
+		}
+	}
+	for _, g := range p.groups {
+		if g.dirty {
+			b.Values = append(b.Values, g.encode())
+		}
+	}
+	for t, c := range p.told {
+		for i := range t.post.reuses {
+			r := &t.post.reuses[i]
+			if r.event != t.event {
+				continue
+			}
+			if c.before != nil && (c.before.slice != r.slice || c.before.time != r.time) {
+				b.Remove = append(b.Remove, t.post.entries(c.before, c.author)...)
+			}
+			b.Add = append(b.Add, t.post.entries(r, c.author)...)
+		}
+	}
+	return b
+}
+
+// entries is where a reuse of p stands in sets.
+func (p *post) entries(r *reuse, author string) []Entry {
+	repetition := p.repetition(r)
+	e := []Entry{{Set: repeatsKey(r.group), Slice: r.slice, Member: memberOf(repetition, false)}}
+	if author != "" {
+		e = append(e, Entry{Set: authorKey(p.source, author), Slice: r.slice, Member: memberOf(repetition, true), Capped: true})
+	}
+	return e
+}

@@ -1,0 +1,176 @@
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+
+	"github.com/redis/go-redis/v9"
+
+	"refrain/feed"
+	"refrain/lookup/record"
+)
+
+// backend keeps the values as strings and the parts of sets as sorted sets: score the time, member the name.
+type backend struct {
+	client redis.UniversalClient
+	prefix string
+}
+
+var _ record.Backend = (*backend)(nil)
+
+// atOnce is the most commands sent before their answers are read.
+const atOnce = 2000
+
+// send runs commands in pipelines of at most atOnce, in order.
+func (b *backend) send(ctx context.Context, commands []redis.Cmder) error {
+	for chunk := range slices.Chunk(commands, atOnce) {
+		pipe := b.client.Pipeline()
+		for _, cmd := range chunk {
+			if err := pipe.Process(ctx, cmd); err != nil {
+				return err
+			}
+		}
+		if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+			return unavailable(err)
+		}
+		for _, cmd := range chunk { // Exec tells the first error, which may be a Nil that hides another
+			if err := cmd.Err(); err != nil && !errors.Is(err, redis.Nil) {
+				return unavailable(err)
+			}
+		}
+	}
+	return nil
+}
+
+// Load implements record.Backend.
+func (b *backend) Load(ctx context.Context, keys []string) ([][]byte, error) {
+	commands := make([]redis.Cmder, len(keys))
+	for i, key := range keys {
+		commands[i] = redis.NewStringCmd(ctx, "get", b.prefix+key)
+	}
+	if err := b.send(ctx, commands); err != nil {
+		return nil, err
+	}
+	values := make([][]byte, len(keys))
+	for i := range commands {
+		values[i], _ = commands[i].(*redis.StringCmd).Bytes() // what is left is Nil: there is none
+	}
+	return values, nil
+}
+
+// part is the key of a set's slice.
+func (b *backend) part(set string, slice record.Slice) string {
+	return b.prefix + set + strconv.FormatInt(int64(slice), 36)
+}
+
+// Write implements record.Backend.
+func (b *backend) Write(ctx context.Context, w *record.Batch) error {
+	ttl := w.TTL.Milliseconds() + 1
+	commands := make([]redis.Cmder, 0, len(w.Values)+len(w.Remove)+2*len(w.Add))
+	for i := range w.Values {
+		commands = append(commands, redis.NewStatusCmd(ctx, "set", b.prefix+w.Values[i].Key, w.Values[i].Data, "px", ttl))
+	}
+	for i := range w.Remove {
+		e := &w.Remove[i]
+		commands = append(commands, redis.NewIntCmd(ctx, "zrem", b.part(e.Set, e.Slice), e.Member.Name))
+	}
+	return b.send(ctx, append(commands, b.additions(ctx, w, ttl)...))
+}
+
+// additions adds to each part at once. A crash between a part's addition and its time to live would keep it for ever,
+// but for the events being applied again.
+func (b *backend) additions(ctx context.Context, w *record.Batch, ttl int64) (commands []redis.Cmder) {
+	parts := map[string][]any{}
+	capped := map[string]bool{}
+	for i := range w.Add {
+		e := &w.Add[i]
+		key := b.part(e.Set, e.Slice)
+		if parts[key] == nil {
+			parts[key] = []any{"zadd", key}
+		}
+		parts[key] = append(parts[key], score(e.Member.Time), e.Member.Name)
+		capped[key] = e.Capped
+	}
+	for key, args := range parts {
+		commands = append(commands, redis.NewIntCmd(ctx, args...), redis.NewBoolCmd(ctx, "pexpire", key, ttl))
+		if capped[key] {
+			commands = append(commands, redis.NewIntCmd(ctx, "zremrangebyrank", key, 0, -w.Cap-1))
+		}
+	}
+	return commands
+}
+
+func score(t feed.Time) string { return strconv.FormatInt(int64(t), 10) }
+
+// Count implements record.Backend. Names at exactly the first time have to be looked at.
+func (b *backend) Count(ctx context.Context, spans []record.Span) ([]int, error) {
+	commands := make([]redis.Cmder, 0, 2*len(spans))
+	for i := range spans {
+		key, t := b.part(spans[i].Set, spans[i].Slice), score(spans[i].After.Time)
+		commands = append(commands, redis.NewIntCmd(ctx, "zcount", key, "("+t, "+inf"),
+			redis.NewStringSliceCmd(ctx, "zrangebyscore", key, t, t))
+	}
+	if err := b.send(ctx, commands); err != nil {
+		return nil, err
+	}
+	counts := make([]int, len(spans))
+	for i := range spans {
+		counts[i] = int(commands[2*i].(*redis.IntCmd).Val())
+		for _, name := range commands[2*i+1].(*redis.StringSliceCmd).Val() {
+			if name > spans[i].After.Name {
+				counts[i]++
+			}
+		}
+	}
+	return counts, nil
+}
+
+// Range implements record.Backend.
+func (b *backend) Range(ctx context.Context, spans []record.Span) ([][]record.Member, error) {
+	commands := make([]redis.Cmder, len(spans))
+	for i := range spans {
+		commands[i] = b.reversed(ctx, &spans[i], 0)
+	}
+	if err := b.send(ctx, commands); err != nil {
+		return nil, err
+	}
+	out := make([][]record.Member, len(spans))
+	for i := range spans {
+		var err error
+		if out[i], err = b.rest(ctx, &spans[i], commands[i].(*redis.ZSliceCmd)); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// reversed asks for the members of a span without regard to names, the latest first.
+func (b *backend) reversed(ctx context.Context, s *record.Span, offset int) *redis.ZSliceCmd {
+	upTo := "+inf"
+	if s.Before != nil {
+		upTo = score(s.Before.Time)
+	}
+	return redis.NewZSliceCmd(ctx, "zrevrangebyscore", b.part(s.Set, s.Slice), upTo, score(s.After.Time), "withscores",
+		"limit", offset, s.Limit)
+}
+
+// rest keeps those of a span, and asks for more while names at one time hide them.
+func (b *backend) rest(ctx context.Context, s *record.Span, got *redis.ZSliceCmd) (members []record.Member, err error) {
+	for offset := s.Limit; ; offset += s.Limit {
+		for _, z := range got.Val() {
+			m := record.Member{Time: feed.Time(z.Score), Name: z.Member.(string)}
+			if s.After.Less(m) && (s.Before == nil || m.Less(*s.Before)) && len(members) < s.Limit {
+				members = append(members, m)
+			}
+		}
+		if len(got.Val()) < s.Limit || len(members) >= s.Limit {
+			return members, nil
+		}
+		got = b.reversed(ctx, s, offset)
+		if err := b.send(ctx, []redis.Cmder{got}); err != nil {
+			return nil, err
+		}
+	}
+}

@@ -1,0 +1,180 @@
+package redisstore
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"refrain/lookup"
+	"refrain/topic"
+)
+
+// cursors keeps the cursor, and finds out when Redis has gone back.
+//
+// Redis may come back empty, from an older copy, or without its last second (appendfsync everysec). What survives is
+// what was written before some moment. So after the data of each call of Apply a new number is written, the batch; and
+// a cursor is written only where the batch and the cursor before it are those that were last written. If one of them
+// is not, data may be missing: ErrRewound, and the cursor that is there now stands for no more than the data there.
+//
+// A cursor that was never stored is "none", so that emptied and new can be told apart.
+type cursors struct {
+	client redis.UniversalClient
+	prefix string
+	logger *slog.Logger
+
+	mu    sync.Mutex
+	known map[string]states // by full key: what may be there
+}
+
+// states is the values that a key may have: more than one when a write was not answered.
+type states []string
+
+const none = "\x00"
+
+func (c *cursors) cursorKey(key string) string { return c.prefix + "{cursor}:" + key }
+func (c *cursors) batchKey() string            { return c.prefix + "{cursor}batch" }
+
+// get reads a cursor, and from then on it is what has to be there.
+func (c *cursors) get(ctx context.Context, key string) ([]byte, error) {
+	if err := topic.CheckKey(key); err != nil {
+		return nil, fmt.Errorf("get: %w", err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	full := c.cursorKey(key)
+	if err := c.client.SetNX(ctx, full, none, 0).Err(); err != nil {
+		return nil, unavailable(err)
+	}
+	now, err := c.client.MGet(ctx, full, c.batchKey()).Result()
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	if len(c.known) == 0 {
+		c.warnOfEviction(ctx)
+	}
+	cursor := text(now[0])
+	c.known[full], c.known[c.batchKey()] = states{cursor}, states{text(now[1])}
+	if cursor == none || cursor == "" {
+		return nil, nil
+	}
+	return []byte(cursor), nil
+}
+
+// warnOfEviction says when Redis may throw away what it is to keep.
+func (c *cursors) warnOfEviction(ctx context.Context) {
+	if p := policy(ctx, c.client); p != "" && p != "noeviction" {
+		c.logger.Warn("redis: keys may be thrown away when memory is full, and answers be incomplete; set maxmemory-policy noeviction", "maxmemory_policy", p)
+	}
+}
+
+func text(v any) string {
+	s, _ := v.(string) // nil: there is none
+	return s
+}
+
+// check fails with ErrRewound when anything known is not there any more.
+func (c *cursors) check(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.known) == 0 {
+		return nil // nobody has asked for a cursor: there is nothing to go back to
+	}
+	keys := make([]string, 0, len(c.known))
+	for key := range c.known {
+		keys = append(keys, key)
+	}
+	now, err := c.client.MGet(ctx, keys...).Result()
+	if err != nil {
+		return unavailable(err)
+	}
+	for i, key := range keys {
+		if v := text(now[i]); !slices.Contains(c.known[key], v) {
+			return rewound(key)
+		}
+	}
+	return nil
+}
+
+func rewound(key string) error {
+	return fmt.Errorf("redis: %w: %s is not what was last stored", lookup.ErrRewound, key)
+}
+
+// applied writes a new batch number after the data.
+func (c *cursors) applied(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.known) == 0 {
+		return nil
+	}
+	number := rand.Text()
+	c.known[c.batchKey()] = append(c.known[c.batchKey()], number)
+	if err := c.client.Set(ctx, c.batchKey(), number, 0).Err(); err != nil {
+		return unavailable(err)
+	}
+	c.known[c.batchKey()] = states{number}
+	return nil
+}
+
+// store sets KEYS[1] to ARGV[1] if KEYS[2] is ARGV[2] and KEYS[1] is one of the others, or has been set already.
+var store = redis.NewScript(`
+local batch = redis.call('GET', KEYS[2]) or ''
+if batch ~= ARGV[2] then return KEYS[2] end
+local now = redis.call('GET', KEYS[1]) or ''
+for i = 1, #ARGV do
+  if i ~= 2 and now == ARGV[i] then
+    redis.call('SET', KEYS[1], ARGV[1])
+    return ''
+  end
+end
+return KEYS[1]`)
+
+// errUnsettled says that a batch was not finished.
+var errUnsettled = errors.New("put: the last Apply has failed")
+
+// put stores a cursor.
+func (c *cursors) put(ctx context.Context, key string, value []byte) error {
+	if err := topic.CheckKey(key); err != nil {
+		return fmt.Errorf("put: %w", err)
+	}
+	full := c.cursorKey(key)
+	if !c.knows(full) {
+		if _, err := c.get(ctx, key); err != nil { // the first to write need not have read
+			return err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	batch := c.known[c.batchKey()]
+	if len(batch) != 1 {
+		return errUnsettled
+	}
+	before := c.known[full]
+	if v := string(value); !slices.Contains(before, v) {
+		c.known[full] = append(slices.Clone(before), v)
+	}
+	args := []any{value, batch[0]}
+	for _, v := range before {
+		args = append(args, v)
+	}
+	wrong, err := store.Run(ctx, c.client, []string{full, c.batchKey()}, args...).Text()
+	if err != nil {
+		return unavailable(err)
+	}
+	if wrong != "" {
+		return rewound(wrong)
+	}
+	c.known[full] = states{string(value)}
+	return nil
+}
+
+func (c *cursors) knows(full string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.known[full]) > 0
+}

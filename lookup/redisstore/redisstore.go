@@ -1,0 +1,141 @@
+// Package redisstore keeps the lookup index in Redis.
+//
+// Every key is the prefix, a letter and a name (lookup/record); a part of a set has its slice at the end. Commands name
+// one key each, the cursor's excepted, which share a hash tag: so it works on Redis Cluster. Everything but the cursor
+// has a time to live.
+package redisstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+
+	"refrain/lookup"
+	"refrain/lookup/record"
+)
+
+// Config says where the index is.
+type Config struct {
+	// URL is redis://[user:password@]host:port/db, or rediss:// for TLS. With ?addr=host:port, once or more, it names
+	// nodes of a cluster.
+	URL       string
+	Prefix    string           // of every key; "" means "refrain:"
+	Retention time.Duration    // 0 means 24 h
+	Now       func() time.Time // nil means time.Now
+	Logger    *slog.Logger     // nil means slog.Default()
+}
+
+// Store is the index in Redis. It is safe for concurrent use; two processes should not apply at the same time.
+type Store struct {
+	*record.Store
+	client redis.UniversalClient
+	place  cursors
+}
+
+var _ lookup.Store = (*Store)(nil)
+
+// Open returns the index. It does not connect: while Redis is down every call says ErrUnavailable.
+func Open(c Config) (*Store, error) {
+	silence()
+	client, err := connect(c.URL)
+	if err != nil {
+		return nil, fmt.Errorf("redis: %w", err)
+	}
+	if c.Prefix == "" {
+		c.Prefix = "refrain:"
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	b := &backend{client: client, prefix: c.Prefix}
+	s := &Store{Store: record.New(b, record.Config{Retention: c.Retention, Now: c.Now}), client: client}
+	s.place = cursors{client: client, prefix: c.Prefix, logger: c.Logger, known: map[string]states{}}
+	return s, nil
+}
+
+// silence stops the client library from printing by itself, for the whole process: what it says is in the errors too.
+var silence = sync.OnceFunc(logging.Disable)
+
+// connect reads the URL. The times are short, for who asks the API would rather be told than wait.
+func connect(address string) (redis.UniversalClient, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		var bad *url.Error
+		if errors.As(err, &bad) {
+			err = bad.Err // the URL itself may hold a password
+		}
+		return nil, fmt.Errorf("url: %w", err)
+	}
+	if u.Query().Has("addr") {
+		o, err := redis.ParseClusterURL(address)
+		if err != nil {
+			return nil, fmt.Errorf("url: %w", err)
+		}
+		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.ContextTimeoutEnabled = dialTimeout, readTimeout, readTimeout, true
+		return redis.NewClusterClient(o), nil
+	}
+	o, err := redis.ParseURL(address)
+	if err != nil {
+		return nil, fmt.Errorf("url: %w", err)
+	}
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.ContextTimeoutEnabled = dialTimeout, readTimeout, readTimeout, true
+	o.MaxRetries, o.DialerRetries, o.PoolTimeout = 1, 1, readTimeout
+	return redis.NewClient(o), nil
+}
+
+const (
+	dialTimeout = time.Second
+	readTimeout = 2 * time.Second
+)
+
+// Apply implements lookup.Store. It first makes sure that Redis still holds what it was last given.
+func (s *Store) Apply(ctx context.Context, changes []lookup.Change) error {
+	if err := s.place.check(ctx); err != nil {
+		return err
+	}
+	if err := s.Store.Apply(ctx, changes); err != nil {
+		return err
+	}
+	return s.place.applied(ctx)
+}
+
+// Get implements lookup.Store.
+func (s *Store) Get(ctx context.Context, key string) ([]byte, error) { return s.place.get(ctx, key) }
+
+// Put implements lookup.Store. It stores the cursor only where Redis still holds what it was last given.
+func (s *Store) Put(ctx context.Context, key string, value []byte) error {
+	return s.place.put(ctx, key, value)
+}
+
+// Close implements lookup.Store.
+func (s *Store) Close() error { return s.client.Close() }
+
+// unavailable marks what Redis, or the way to it, fails with.
+func unavailable(err error) error {
+	if err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	return fmt.Errorf("redis: %w: %w", lookup.ErrUnavailable, err)
+}
+
+// policy returns what Redis does when its memory is full, "" when it does not say.
+func policy(ctx context.Context, client redis.UniversalClient) string {
+	info, err := client.Info(ctx, "memory").Result()
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(info) {
+		if p, ok := strings.CutPrefix(strings.TrimSpace(line), "maxmemory_policy:"); ok {
+			return p
+		}
+	}
+	return ""
+}

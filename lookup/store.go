@@ -1,0 +1,115 @@
+package lookup
+
+import (
+	"context"
+	"errors"
+
+	"refrain/feed"
+	"refrain/topic"
+)
+
+// Store is an index of the event topic: per post what it repeats and who repeats it, per group its text and counts,
+// per author the latest reuse. lookup/redisstore and lookup/boltstore implement it; lookup/storetest is the suite
+// that both pass. All methods may be called by several goroutines.
+//
+// A Store knows posts through events only. What it is told lives for the retention of wall time after it was last
+// told, and goes at most a quarter of the retention later.
+type Store interface {
+	// Apply takes changes in. The same ones again, in any order and grouping, change nothing more than how long
+	// things live. After an error any of them may be in, and the caller applies all of them again. An error that
+	// wraps ErrRewound says that the store has gone back: the cursor it holds now is where to go on.
+	Apply(ctx context.Context, changes []Change) error
+
+	// Reuse answers what a post repeats, and who repeats it. A post of which nothing is known has empty lists.
+	Reuse(ctx context.Context, source, post string, page Page) (Reuse, error)
+
+	// Text answers what is known of a group; false when that is nothing.
+	Text(ctx context.Context, group feed.Hash, page Page) (Text, bool, error)
+
+	// Author answers an author's latest reuse, the latest first: at most n and at most AuthorCap.
+	Author(ctx context.Context, source, author string, n int) ([]Repetition, error)
+
+	// The cursor of whoever applies is kept with the data, so that both go back together when a copy is restored.
+	// Put stores it after the changes that it stands for.
+	topic.Store
+
+	Close() error
+}
+
+// AuthorCap is how many of an author's latest repetitions a Store keeps at most.
+const AuthorCap = 100
+
+// Change is one of two: a match, or the deletion of a post when Match is nil.
+//
+// A Match may leave out the Earlier occurrence or First (an empty post id): it is taken in without. An Earlier or
+// First that was deleted before is left out by the Store, and a match whose Later was deleted changes nothing.
+type Change struct {
+	Match   *feed.Match
+	Deleted topic.Tombstone
+}
+
+// Page is a part of a list: at most Limit entries (0: none) behind the one that After names. After is the Next of an
+// earlier answer, or "" for the beginning.
+type Page struct {
+	Limit int
+	After string
+}
+
+// Place is a sentence of a post.
+type Place struct {
+	Source, Post string
+	Sentence     int
+	Time         feed.Time
+}
+
+// Repeat says that a sentence of the post asked about repeats a group.
+type Repeat struct {
+	Event     feed.Hash
+	Sentence  int
+	Time      feed.Time // of this version of the post
+	Group     feed.Hash
+	Jaccard   float64
+	Identical bool
+	Earlier   *Place // an occurrence of the group; nil: it was deleted
+	Text      string // of the group, "" when it is not known
+}
+
+// Repetition says that a later sentence repeats a group.
+type Repetition struct {
+	Event   feed.Hash
+	Group   feed.Hash
+	Jaccard float64
+	Later   Place
+	Text    string // of the group, in answers about authors only
+}
+
+// Reuse is what is known of a post. Its repetitions are all later sentences of other posts that match a group to which
+// the post belongs, after the post in the order of the feed.
+type Reuse struct {
+	Source, Post string
+	Repeats      []Repeat     // complete, by sentence
+	RepeatedBy   []Repetition // one page, the latest first
+	Total        int          // of all pages
+	Next         string       // what the next page goes on after; "" at the end
+}
+
+// Text is what is known of a group. Occurrences and Authors are the greatest numbers that an event has named; first
+// is the earliest that one has named within the retention, and may be nil when it was deleted.
+type Text struct {
+	Group                feed.Hash
+	Text                 string
+	First                *feed.First
+	Last                 feed.Time // of the latest repetition
+	Occurrences, Authors int
+	AuthorsEstimated     bool
+	RepeatedBy           []Repetition // one page, the latest first
+	Total                int
+	Next                 string
+}
+
+var (
+	// ErrRewound says that the store does not hold what it was last given: it has come back empty or older.
+	ErrRewound = errors.New("the store has gone back to an earlier state")
+	// ErrUnavailable says that the store cannot be asked now.
+	ErrUnavailable = errors.New("the store is unavailable")
+)

@@ -1,0 +1,363 @@
+// Package storetest is what every lookup.Store must pass, and a Store in memory that says what is right.
+package storetest
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"refrain/feed"
+	"refrain/lookup"
+	"refrain/topic"
+)
+
+// Memory is a Store that keeps facts in lists and goes through all of them for every answer. It says what is right.
+type Memory struct {
+	topic.MemoryStore
+	slice time.Duration
+	now   func() time.Time
+
+	mu      sync.Mutex
+	reuses  map[feed.Hash]*reuse // by event
+	members map[membership]told
+	groups  map[feed.Hash]*group
+	deleted map[postID]int64 // the slice in which it was last needed
+}
+
+var _ lookup.Store = (*Memory)(nil)
+
+type postID struct{ source, post string }
+
+type membership struct {
+	postID
+	group feed.Hash
+}
+
+// told is a time, and the slice in which it was told.
+type told struct {
+	slice int64
+	time  feed.Time
+}
+
+type reuse struct {
+	slice  int64
+	author string
+	later  lookup.Place
+	lookup.Repeat
+}
+
+type group struct {
+	slice  int64
+	counts lookup.Text
+	firsts []owner
+	text   string
+	owner  owner
+}
+
+type owner struct {
+	postID
+	told
+}
+
+func (o owner) key() feed.Key { return feed.Key{Time: o.time, Source: o.source, Post: o.post} }
+
+// slices of wall time in which something is alive after its own.
+const slicesAlive = 4
+
+// NewMemory returns an empty store.
+func NewMemory(now func() time.Time, retention time.Duration) *Memory {
+	return &Memory{
+		slice: retention / slicesAlive, now: now, reuses: map[feed.Hash]*reuse{}, members: map[membership]told{},
+		groups: map[feed.Hash]*group{}, deleted: map[postID]int64{},
+	}
+}
+
+func (s *Memory) current() int64 { return s.now().UnixMilli() / s.slice.Milliseconds() }
+
+func (s *Memory) alive(slice int64) bool { return slice+slicesAlive >= s.current() }
+
+// Close implements lookup.Store.
+func (s *Memory) Close() error { return nil }
+
+// Apply implements lookup.Store.
+func (s *Memory) Apply(_ context.Context, changes []lookup.Change) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range changes {
+		if c.Match == nil {
+			s.remove(postID{c.Deleted.Source, c.Deleted.Post})
+		} else {
+			s.tell(*c.Match)
+		}
+	}
+	return nil
+}
+
+// gone reports whether a post was deleted, and keeps that in mind.
+func (s *Memory) gone(source, post string) bool {
+	id := postID{source, post}
+	slice, ok := s.deleted[id]
+	if !ok || !s.alive(slice) {
+		return false
+	}
+	s.deleted[id] = s.current()
+	return true
+}
+
+func (s *Memory) tell(m feed.Match) {
+	gone, goneEarlier, goneFirst := s.gone(m.Later.Source, m.Later.Post), s.gone(m.Earlier.Source, m.Earlier.Post), s.gone(m.First.Source, m.First.Post)
+	if gone {
+		return
+	}
+	if goneEarlier {
+		m.Earlier = feed.Occurrence{}
+	}
+	if goneFirst {
+		m.First = feed.First{}
+	}
+	s.tellReuse(&m)
+	s.join(m.Earlier.Source, m.Earlier.Post, m.Group, m.Earlier.Time)
+	s.join(m.First.Source, m.First.Post, m.Group, m.First.Time)
+	s.tellGroup(&m)
+}
+
+func place(o *feed.Occurrence) *lookup.Place {
+	if o.Post == "" {
+		return nil
+	}
+	return &lookup.Place{Source: o.Source, Post: o.Post, Sentence: o.Sentence, Time: o.Time}
+}
+
+func placeKey(p *lookup.Place) feed.Key {
+	return feed.Key{Time: p.Time, Source: p.Source, Post: p.Post, Index: p.Sentence}
+}
+
+func (s *Memory) tellReuse(m *feed.Match) {
+	now := s.current()
+	r := &reuse{slice: now, author: m.Later.Author, later: *place(&m.Later), Repeat: lookup.Repeat{
+		Event: m.ID, Sentence: m.Later.Sentence, Time: m.Later.Time, Group: m.Group, Jaccard: m.Jaccard,
+		Identical: m.Identical, Earlier: place(&m.Earlier),
+	}}
+	old := s.reuses[m.ID]
+	s.reuses[m.ID] = r
+	if old == nil || old.slice != now {
+		return
+	}
+	r.Time = min(r.Time, old.Time)
+	r.later.Time = r.Time
+	r.Identical = r.Identical || old.Identical
+	if r.Earlier == nil || old.Earlier != nil && placeKey(old.Earlier).Compare(placeKey(r.Earlier)) < 0 {
+		r.Earlier = old.Earlier
+	}
+}
+
+func (s *Memory) join(source, post string, g feed.Hash, t feed.Time) {
+	if post == "" {
+		return
+	}
+	key := membership{postID{source, post}, g}
+	if old, ok := s.members[key]; ok && old.slice == s.current() {
+		t = min(t, old.time)
+	}
+	s.members[key] = told{s.current(), t}
+}
+
+func (s *Memory) tellGroup(m *feed.Match) {
+	now := s.current()
+	g := s.groups[m.Group]
+	if g == nil || !s.alive(g.slice) {
+		g = &group{}
+		s.groups[m.Group] = g
+	}
+	g.slice = now
+	c := &g.counts
+	c.Occurrences = max(c.Occurrences, m.Occurrences)
+	if m.Authors > c.Authors {
+		c.AuthorsEstimated = false
+	}
+	if m.Authors >= c.Authors {
+		c.Authors, c.AuthorsEstimated = m.Authors, c.AuthorsEstimated || m.AuthorsEstimated
+	}
+	g.firsts = slices.DeleteFunc(g.firsts, func(o owner) bool { return !s.alive(o.slice) })
+	if m.First.Post != "" {
+		g.nominate(owner{postID{m.First.Source, m.First.Post}, told{now, m.First.Time}})
+	}
+	s.quote(g, &m.Earlier)
+	if m.Jaccard == 1 {
+		s.quote(g, &m.Later)
+	}
+}
+
+// nominate keeps candidates of which none is both later and older told than another.
+func (g *group) nominate(c owner) {
+	g.firsts = append(g.firsts, c)
+	all := slices.Clone(g.firsts)
+	g.firsts = slices.DeleteFunc(g.firsts, func(o owner) bool {
+		return slices.ContainsFunc(all, func(p owner) bool {
+			return p != o && p.slice >= o.slice && p.key().Compare(o.key()) <= 0
+		})
+	})
+	g.firsts = slices.Compact(g.firsts)
+}
+
+func (s *Memory) quote(g *group, o *feed.Occurrence) {
+	c := owner{postID{o.Source, o.Post}, told{s.current(), o.Time}}
+	if o.Post == "" || o.Text == "" {
+		return
+	}
+	if g.text != "" && g.owner.slice == c.slice {
+		if n := c.key().Compare(g.owner.key()); n > 0 || n == 0 && o.Text >= g.text {
+			return
+		}
+	}
+	g.text, g.owner = o.Text, c
+}
+
+func (s *Memory) remove(id postID) {
+	s.deleted[id] = s.current()
+	for event, r := range s.reuses {
+		if r.later.Source == id.source && r.later.Post == id.post {
+			delete(s.reuses, event)
+		}
+		if r.Earlier != nil && r.Earlier.Source == id.source && r.Earlier.Post == id.post {
+			r.Earlier = nil
+		}
+	}
+	for m := range s.members {
+		if m.postID == id {
+			delete(s.members, m)
+		}
+	}
+	for _, g := range s.groups {
+		g.firsts = slices.DeleteFunc(g.firsts, func(o owner) bool { return o.postID == id })
+		if g.owner.postID == id {
+			g.text, g.owner = "", owner{}
+		}
+	}
+}
+
+// textOf is the group's text, "" when there is none.
+func (s *Memory) textOf(hash feed.Hash) string {
+	g := s.groups[hash]
+	if g == nil || !s.alive(g.owner.slice) {
+		return ""
+	}
+	return g.text
+}
+
+// Reuse implements lookup.Store.
+func (s *Memory) Reuse(_ context.Context, source, post string, page lookup.Page) (lookup.Reuse, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	answer := lookup.Reuse{Source: source, Post: post}
+	since := s.since(postID{source, post})
+	var all []lookup.Repetition
+	for _, r := range s.reuses {
+		own := r.later.Source == source && r.later.Post == post
+		if own && s.alive(r.slice) {
+			repeat := r.Repeat
+			repeat.Text = s.textOf(r.Group)
+			answer.Repeats = append(answer.Repeats, repeat)
+		}
+		t, member := since[r.Group]
+		asked := feed.Key{Time: t, Source: source, Post: post}
+		if member && !own && s.alive(r.slice) && placeKey(&r.later).Compare(asked) > 0 {
+			all = append(all, r.repetition())
+		}
+	}
+	slices.SortFunc(answer.Repeats, compareRepeats)
+	answer.RepeatedBy, answer.Total, answer.Next = cut(all, page)
+	return answer, nil
+}
+
+func compareRepeats(a, b lookup.Repeat) int {
+	return cmp.Or(cmp.Compare(a.Sentence, b.Sentence), cmp.Compare(a.Time, b.Time), cmp.Compare(b.Jaccard, a.Jaccard),
+		slices.Compare(a.Group[:], b.Group[:]), slices.Compare(a.Event[:], b.Event[:]))
+}
+
+func (r *reuse) repetition() lookup.Repetition {
+	return lookup.Repetition{Event: r.Event, Group: r.Group, Jaccard: r.Jaccard, Later: r.later}
+}
+
+// since returns the groups that a post belongs to, and from when on.
+func (s *Memory) since(id postID) map[feed.Hash]feed.Time {
+	since := map[feed.Hash]feed.Time{}
+	note := func(g feed.Hash, t told) {
+		if at, ok := since[g]; s.alive(t.slice) && (!ok || t.time < at) {
+			since[g] = t.time
+		}
+	}
+	for m, t := range s.members {
+		if m.postID == id {
+			note(m.group, t)
+		}
+	}
+	for _, r := range s.reuses {
+		if r.Jaccard == 1 && r.later.Source == id.source && r.later.Post == id.post {
+			note(r.Group, told{r.slice, r.Time})
+		}
+	}
+	return since
+}
+
+// cut sorts and returns one page. The next page is named by the number of its first entry.
+func cut(all []lookup.Repetition, page lookup.Page) (list []lookup.Repetition, total int, next string) {
+	slices.SortFunc(all, func(a, b lookup.Repetition) int {
+		return cmp.Or(placeKey(&b.Later).Compare(placeKey(&a.Later)), slices.Compare(b.Event[:], a.Event[:]))
+	})
+	from, _ := strconv.Atoi(page.After)
+	to := min(from+page.Limit, len(all))
+	if to < len(all) && page.Limit > 0 {
+		next = strconv.Itoa(to)
+	}
+	return slices.Clone(all[from:to]), len(all), next
+}
+
+// Text implements lookup.Store.
+func (s *Memory) Text(_ context.Context, hash feed.Hash, page lookup.Page) (lookup.Text, bool, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := s.groups[hash]
+	if g == nil || !s.alive(g.slice) {
+		return lookup.Text{Group: hash}, false, nil
+	}
+	answer := g.counts
+	answer.Group, answer.Text = hash, s.textOf(hash)
+	var least *owner
+	for i := range g.firsts {
+		if f := &g.firsts[i]; s.alive(f.slice) && (least == nil || f.key().Compare(least.key()) < 0) {
+			least = f
+		}
+	}
+	if least != nil {
+		answer.First = &feed.First{Source: least.source, Post: least.post, Time: least.time}
+	}
+	var all []lookup.Repetition
+	for _, r := range s.reuses {
+		if r.Group == hash && s.alive(r.slice) {
+			all = append(all, r.repetition())
+			answer.Last = max(answer.Last, r.Time)
+		}
+	}
+	answer.RepeatedBy, answer.Total, answer.Next = cut(all, page)
+	return answer, true, nil
+}
+
+// Author implements lookup.Store.
+func (s *Memory) Author(_ context.Context, source, author string, n int) ([]lookup.Repetition, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var all []lookup.Repetition
+	for _, r := range s.reuses {
+		if r.later.Source == source && r.author == author && author != "" && s.alive(r.slice) {
+			repetition := r.repetition()
+			repetition.Text = s.textOf(r.Group)
+			all = append(all, repetition)
+		}
+	}
+	list, _, _ := cut(all, lookup.Page{Limit: max(0, min(n, lookup.AuthorCap))})
+	return list, nil
+}
