@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"refrain/feed"
-	"refrain/internal/problem"
 	"refrain/lookup"
 	"refrain/publish"
 	"refrain/text"
@@ -35,8 +34,9 @@ func newAPI(s *service, metrics http.Handler) (*api, error) {
 	if err != nil {
 		return nil, err
 	}
+	reuse, texts, authors := s.answers()
 	h, err := lookup.New(lookup.Config{
-		Access: access, Webhooks: webhooks{s}, Reuse: noIndex, Text: noIndex, Author: noIndex,
+		Access: access, Webhooks: s.webhooks, Reuse: reuse, Text: texts, Author: authors,
 		Posts: s.http, Events: a.events, Metrics: metrics, Matcher: a, Recent: a.recent, Explain: a.explain,
 		Live: s.live, Ready: s.ready, Logger: s.log,
 	})
@@ -108,8 +108,3 @@ func (a *api) explain(_ context.Context, x, y string) (any, error) {
 	w := a.s.window
 	return explain(x, y, w.Threshold, w.Model, a.s.cfg.Window.MinTokens), nil
 }
-
-// noIndex answers where there is no index of reuse.
-var noIndex = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-	problem.Write(w, r, problem.Problem{Status: http.StatusNotFound, Detail: "This server keeps no index: lookup.store is none."})
-})

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +19,7 @@ import (
 	"refrain/internal/config"
 	"refrain/internal/memory"
 	"refrain/internal/telemetry"
+	"refrain/lookup"
 )
 
 func (m *Main) serve() *cobra.Command {
@@ -131,12 +134,15 @@ type service struct {
 	*node
 	http     *ingest.HTTP
 	sources  []*pump
-	sinks    []sink
+	sinks    []func(context.Context) error // what follows the event topic
+	closers  []io.Closer                   // to be closed when all of that has ended
 	api      *api
 	listener net.Listener
 	dead     *ingest.DeadLetters
 
 	deadEvents deadEvents
+	webhooks   webhooks
+	index      *lookup.Index // nil: there is none
 }
 
 func openService(ctx context.Context, cfg config.Config, t *telemetry.Telemetry) (*service, error) {
@@ -151,7 +157,12 @@ func openService(ctx context.Context, cfg config.Config, t *telemetry.Telemetry)
 	}
 	s := &service{node: n, listener: listener}
 	if err := s.open(ctx, t); err != nil {
-		return nil, errors.Join(err, listener.Close(), n.close())
+		for _, p := range s.sources { // else run closes them
+			if c, ok := p.src.(io.Closer); ok {
+				err = errors.Join(err, c.Close())
+			}
+		}
+		return nil, errors.Join(err, listener.Close(), s.closeEdges(), n.close())
 	}
 	return s, nil
 }
@@ -160,6 +171,7 @@ func (s *service) open(ctx context.Context, t *telemetry.Telemetry) (err error) 
 	if s.dead, err = ingest.OpenDeadLetters(s.deadLetters()); err != nil {
 		return err
 	}
+	s.closers = append(s.closers, s.dead)
 	if err := s.openSources(ctx); err != nil {
 		return err
 	}
@@ -190,11 +202,19 @@ func (s *service) run(ctx context.Context) error {
 		rest.Go(func() error { return failing(fail, p.run(failed)) })
 	}
 	for _, to := range s.sinks {
-		rest.Go(func() error { return failing(fail, to.run(failed)) })
+		rest.Go(func() error { return failing(fail, to(failed)) })
 	}
 	err := rest.Wait()
 	stopWorkers()
-	return errors.Join(err, match.Wait(), s.dead.Close(), s.deadEvents.close(), s.close())
+	return errors.Join(err, match.Wait(), s.closeEdges(), s.close())
+}
+
+func (s *service) closeEdges() error {
+	var errs []error
+	for _, c := range slices.Backward(s.closers) {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
 }
 
 // failing ends the whole service when one of its parts fails.

@@ -100,7 +100,7 @@ var sinkName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
 
 // publish also wants every name once: it is the key of a cursor.
 func (v *validation) publish(p *Publish) {
-	var names []string
+	names := []string{"lookup", "http"} // the index and the API are sinks too
 	name := func(key, n string) {
 		v.want(sinkName.MatchString(n), key+".name", fmt.Sprintf("%q: want letters, digits, _ and -: it names the cursor", n))
 		v.want(!slices.Contains(names, n), key+".name", fmt.Sprintf("%q is there twice", n))
