@@ -24,6 +24,7 @@ func crash(s *Source) {
 // TestNothingIsLostWithoutACommit: posts that were not acknowledged come again, and so do those whose acknowledgement
 // was not committed.
 func TestNothingIsLostWithoutACommit(t *testing.T) {
+	t.Parallel()
 	c, topic := shared(t, 1)
 	c.write(topic, 0, posts_("", 0, 100)...)
 	cfg := c.config(topic)
@@ -49,6 +50,7 @@ func TestNothingIsLostWithoutACommit(t *testing.T) {
 
 // TestAFailedBatchComesAgain, and those behind it, and nothing behind it is committed meanwhile.
 func TestAFailedBatchComesAgain(t *testing.T) {
+	t.Parallel()
 	c, topic := shared(t, 1)
 	c.write(topic, 0, posts_("", 0, 30)...)
 	cfg := c.config(topic)
@@ -70,6 +72,7 @@ func TestAFailedBatchComesAgain(t *testing.T) {
 // TestTwoMembers: when a second member comes, and when one leaves, the partitions move and no post is lost. Every
 // post of a partition comes in order within a member.
 func TestTwoMembers(t *testing.T) {
+	t.Parallel()
 	c, topic := shared(t, 4)
 	write := func(from, to int) {
 		for p := range 4 {
@@ -134,6 +137,7 @@ func TestTwoMembers(t *testing.T) {
 
 // TestAckAfterTheGeneration: the acknowledgement of a batch from before a rebalance commits nothing.
 func TestAckAfterTheGeneration(t *testing.T) {
+	t.Parallel()
 	c, topic := shared(t, 1)
 	c.write(topic, 0, posts_("", 0, 20)...)
 	cfg := c.config(topic)
@@ -157,6 +161,7 @@ func TestAckAfterTheGeneration(t *testing.T) {
 
 // TestStandby: a member without partitions waits, and takes over.
 func TestStandby(t *testing.T) {
+	t.Parallel()
 	c, topic := shared(t, 1)
 	cfg := c.config(topic)
 	a := join(t, cfg)

@@ -48,7 +48,14 @@ func (c *cluster) write(topic string, partition int, records ...kafka.Record) in
 	c.tb.Helper()
 	ctx, cancel := context.WithTimeout(c.tb.Context(), patience)
 	defer cancel()
+	values := make([][]byte, len(records))
+	for i := range records {
+		values[i] = must(kafka.ReadAll(records[i].Value))
+	}
 	for {
+		for i := range records { // each try reads them
+			records[i].Value = kafka.NewBytes(values[i])
+		}
 		res, err := c.client.Produce(ctx, &kafka.ProduceRequest{
 			Topic: topic, Partition: partition, RequiredAcks: kafka.RequireAll, Records: kafka.NewRecordReader(records...),
 		})
@@ -57,9 +64,6 @@ func (c *cluster) write(topic string, partition int, records ...kafka.Record) in
 		}
 		if err == nil && !res.Error.(kafka.Error).Temporary() || ctx.Err() != nil {
 			c.tb.Fatalf("write to %s/%d: %v %v", topic, partition, err, res)
-		}
-		for i := range records { // a try has read them
-			records[i].Value = kafka.NewBytes(must(kafka.ReadAll(records[i].Value)))
 		}
 	}
 }
@@ -72,7 +76,9 @@ func must[T any](v T, err error) T {
 }
 
 // post is a record that holds a post.
-func post(id string) kafka.Record { return value(fmt.Sprintf(`{"id":%q,"text":"the text of %s"}`, id, id)) }
+func post(id string) kafka.Record {
+	return value(fmt.Sprintf(`{"id":%q,"text":"the text of %s"}`, id, id))
+}
 
 func posts_(prefix string, from, to int) []kafka.Record {
 	var out []kafka.Record
@@ -148,12 +154,17 @@ func (n ids) add(b ingest.Batch) {
 }
 
 // committed is what the group has committed for a partition, -1 without.
-func (c *cluster) committed(group, topic string, partition int) int64 {
-	res, err := c.client.OffsetFetch(c.tb.Context(), &kafka.OffsetFetchRequest{GroupID: group, Topics: map[string][]int{topic: {partition}}})
-	if err != nil || res.Error != nil {
-		c.tb.Fatal(err, res.Error)
-	}
-	return res.Topics[topic][0].CommittedOffset
+func (c *cluster) committed(group, topic string, partition int) (at int64) {
+	c.tb.Helper()
+	until(c.tb, "the offset of the group", func() bool {
+		res, err := c.client.OffsetFetch(c.tb.Context(), &kafka.OffsetFetchRequest{GroupID: group, Topics: map[string][]int{topic: {partition}}})
+		if err != nil || res.Error != nil {
+			return false // a connection from before a restart
+		}
+		at = res.Topics[topic][0].CommittedOffset
+		return true
+	})
+	return at
 }
 
 // until asks until something is so.

@@ -81,6 +81,7 @@ func TestFieldsSourceAndTime(t *testing.T) {
 
 // TestPoison: what is no post is rejected with its place and the reason, and what stands behind it goes on.
 func TestPoison(t *testing.T) {
+	t.Parallel()
 	c, topic := shared(t, 1)
 	utf16le := []byte{0xff, 0xfe}
 	for _, u := range utf16.Encode([]rune(`{"id":"wide","text":"sixteen bits"}`)) {
@@ -115,6 +116,7 @@ func TestPoison(t *testing.T) {
 
 // TestLargeRecord: a record of 20 MB is read whole where the limit allows it, though a fetch asks for 1 MiB.
 func TestLargeRecord(t *testing.T) {
+	t.Parallel()
 	c, topic := shared(t, 1)
 	c.write(topic, 0, value(`{"id":"huge","text":"short","extra":"`+strings.Repeat("x", 20_000_000)+`"}`))
 	c.write(topic, 0, post("behind"))
@@ -187,6 +189,7 @@ func TestLatest(t *testing.T) {
 
 // TestNewPartition: posts in a partition that is added later are all read, whatever Start is.
 func TestNewPartition(t *testing.T) {
+	t.Parallel()
 	c, topic := shared(t, 1)
 	cfg := c.config(topic)
 	cfg.Start = Latest
@@ -238,6 +241,7 @@ func TestAssigned(t *testing.T) {
 
 // TestInFlight: who does not acknowledge gets so many batches of a partition, and no more.
 func TestInFlight(t *testing.T) {
+	t.Parallel()
 	c, topic := shared(t, 1)
 	c.write(topic, 0, posts_("", 0, 100)...)
 	cfg := c.config(topic)
