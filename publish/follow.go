@@ -50,7 +50,7 @@ func (f *follower) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer r.Close()
+	defer func() { _ = r.Close() }() // there is nothing to lose
 	stop := f.metrics.watchLag(f.Name, r)
 	defer stop()
 	for {
