@@ -86,16 +86,20 @@ func (s *Sink) deal(ctx context.Context, events []publish.Event) (map[int][]publ
 	if err != nil {
 		return nil, fmt.Errorf("look the topic up: %w", err)
 	}
-	numbers := make([]int, len(m.Topics[0].Partitions))
-	for i := range numbers {
-		numbers[i] = i
-	}
 	dealt := map[int][]publish.Event{}
 	for i := range events {
-		p := kafka.Murmur2Balancer{Consistent: true}.Balance(kafka.Message{Key: []byte(events[i].Key)}, numbers...)
+		p := partitionOf(events[i].Key, len(m.Topics[0].Partitions))
 		dealt[p] = append(dealt[p], events[i])
 	}
 	return dealt, nil
+}
+
+func partitionOf(key string, partitions int) int {
+	numbers := make([]int, partitions)
+	for i := range numbers {
+		numbers[i] = i
+	}
+	return kafka.Murmur2Balancer{Consistent: true}.Balance(kafka.Message{Key: []byte(key)}, numbers...)
 }
 
 // write writes events to one partition, in order, and returns those that are not written.
