@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"slices"
 	"sort"
+	"sync"
 
 	"go.etcd.io/bbolt"
 
@@ -15,7 +16,12 @@ import (
 
 // backend keeps values as KEY -> DATA and members as SET TIME NAME -> nothing, in the bucket of their slice. Time is
 // 8 bytes, big endian, its sign bit turned, so that keys stand in the order of the members.
-type backend struct{ db *bbolt.DB }
+type backend struct {
+	db *bbolt.DB
+
+	mu      sync.Mutex
+	cursors map[string][]byte // as last put
+}
 
 var _ record.Backend = (*backend)(nil)
 
@@ -76,7 +82,7 @@ func newestFirst(tx *bbolt.Tx) (buckets []*bbolt.Bucket) {
 // Write implements record.Backend, in one transaction.
 func (b *backend) Write(ctx context.Context, w *record.Batch) error {
 	return update(ctx, b.db, func(tx *bbolt.Tx) error {
-		e := editor{tx: tx, buckets: map[record.Slice]*bbolt.Bucket{}}
+		e := editor{tx: tx, buckets: map[record.Slice]*bbolt.Bucket{}, err: b.putCursors(tx)}
 		for i := range w.Values {
 			e.value(&w.Values[i])
 		}

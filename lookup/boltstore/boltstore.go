@@ -4,8 +4,9 @@
 // slice that is over is not read any more, and emptied a little with every write. The file does not shrink: what is
 // freed is used again.
 //
-// Every Apply is one transaction, written through to the disk; so is every cursor, after it. A crash at any moment
-// leaves the state after some transaction, whose cursor stands for no more than is there.
+// Changes are taken in by transactions that are written through to the disk. A cursor waits for the next of them, or for
+// Close: so it costs no transaction of its own, and stands for no more than is there whenever the process or the power
+// ends. Then a last few hundred events are applied again.
 package boltstore
 
 import (
@@ -21,7 +22,6 @@ import (
 
 	"refrain/lookup"
 	"refrain/lookup/record"
-	"refrain/topic"
 )
 
 // Config says where the index is.
@@ -34,15 +34,13 @@ type Config struct {
 // Store is the index in a file, which no other process may use meanwhile. It is safe for concurrent use.
 type Store struct {
 	*record.Store
-	db *bbolt.DB
+	*backend
 }
 
 var _ lookup.Store = (*Store)(nil)
 
 // lockWait is how long a file is waited for that another process has open.
 const lockWait = time.Second
-
-var cursorBucket = []byte("cursor")
 
 // Open opens the file, or makes it.
 func Open(c Config) (*Store, error) {
@@ -56,41 +54,9 @@ func Open(c Config) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open lookup %s: %w (the file may be removed: it is made again from the event topic)", c.Path, err)
 	}
-	return &Store{Store: record.New(&backend{db}, record.Config{Retention: c.Retention, Now: c.Now}), db: db}, nil
+	b := &backend{db: db, cursors: map[string][]byte{}}
+	return &Store{Store: record.New(b, record.Config{Retention: c.Retention, Now: c.Now}), backend: b}, nil
 }
-
-// Get implements lookup.Store.
-func (s *Store) Get(ctx context.Context, key string) (value []byte, err error) {
-	if err := topic.CheckKey(key); err != nil {
-		return nil, fmt.Errorf("get: %w", err)
-	}
-	err = view(ctx, s.db, func(tx *bbolt.Tx) error {
-		if b := tx.Bucket(cursorBucket); b != nil {
-			if v := b.Get([]byte(key)); v != nil {
-				value = append([]byte{}, v...)
-			}
-		}
-		return nil
-	})
-	return value, err
-}
-
-// Put implements lookup.Store.
-func (s *Store) Put(ctx context.Context, key string, value []byte) error {
-	if err := topic.CheckKey(key); err != nil {
-		return fmt.Errorf("put: %w", err)
-	}
-	return update(ctx, s.db, func(tx *bbolt.Tx) error {
-		b, err := tx.CreateBucketIfNotExists(cursorBucket)
-		if err != nil {
-			return err
-		}
-		return b.Put([]byte(key), value)
-	})
-}
-
-// Close implements lookup.Store.
-func (s *Store) Close() error { return s.db.Close() }
 
 func view(ctx context.Context, db *bbolt.DB, f func(*bbolt.Tx) error) error {
 	if err := ctx.Err(); err != nil {

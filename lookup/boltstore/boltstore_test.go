@@ -1,6 +1,7 @@
 package boltstore
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -8,10 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/bbolt"
 	"go.uber.org/goleak"
 
 	"refrain/feed"
 	"refrain/lookup"
+	"refrain/lookup/record"
 	"refrain/lookup/storetest"
 )
 
@@ -56,8 +59,8 @@ func TestTheFileKeepsDataAndCursor(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Get(t.Context(), "c"); err == nil {
-		t.Error("a closed store answers")
+	if _, err := s.Reuse(t.Context(), "", "1", lookup.Page{}); !errors.Is(err, lookup.ErrUnavailable) {
+		t.Errorf("a closed store: %v", err)
 	}
 	s = mustOpen(t, path, nil)
 	defer s.Close()
@@ -65,4 +68,73 @@ func TestTheFileKeepsDataAndCursor(t *testing.T) {
 	if v, errGet := s.Get(t.Context(), "c"); err != nil || errGet != nil || len(r.Repeats) != 1 || string(v) != "7" {
 		t.Errorf("%+v, %v; cursor %q, %v", r, err, v, errGet)
 	}
+}
+
+// TestACopyGoesBackWithItsCursor: a file copied while it is used holds a cursor that stands for what is in the copy.
+func TestACopyGoesBackWithItsCursor(t *testing.T) {
+	s := mustOpen(t, filepath.Join(t.TempDir(), "lookup.db"), nil)
+	defer s.Close()
+	for i := range 10 {
+		if err := s.Apply(t.Context(), []lookup.Change{event(i)}); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Put(t.Context(), "c", fmt.Append(nil, i)); err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "copy.db")
+		if err := s.db.View(func(tx *bbolt.Tx) error { return tx.CopyFile(path, 0o600) }); err != nil {
+			t.Fatal(err)
+		}
+		older := mustOpen(t, path, nil)
+		cursor, err := older.Get(t.Context(), "c")
+		if err != nil || i > 0 && string(cursor) != fmt.Sprint(i-1) {
+			t.Errorf("copy %d: cursor %q, %v", i, cursor, err)
+		}
+		for j := range i + 1 {
+			r, err := older.Reuse(t.Context(), "", fmt.Sprint(j), lookup.Page{})
+			if err != nil || len(r.Repeats) != 1 {
+				t.Errorf("copy %d lacks event %d: %v", i, j, err)
+			}
+		}
+		older.Close()
+	}
+}
+
+// TestWhatIsOverIsSwept: the file does not grow with time.
+func TestWhatIsOverIsSwept(t *testing.T) {
+	clock := storetest.NewClock()
+	s := mustOpen(t, filepath.Join(t.TempDir(), "lookup.db"), clock.Now)
+	defer s.Close()
+	s.db.NoSync = true // no power is cut here
+	sizes := make([]int, 0, 60)
+	for round := range 60 {
+		var batch []lookup.Change
+		for i := range 200 {
+			batch = append(batch, event(round*200+i))
+		}
+		if err := s.Apply(t.Context(), batch); err != nil {
+			t.Fatal(err)
+		}
+		clock.Advance(storetest.Retention / 8)
+		sizes = append(sizes, s.buckets(t))
+	}
+	if got := sizes[len(sizes)-1]; got > record.Slices+2 {
+		t.Errorf("%d slices in the file: %v", got, sizes)
+	}
+}
+
+func (s *Store) buckets(t *testing.T) (n int) {
+	t.Helper()
+	err := s.db.View(func(tx *bbolt.Tx) error {
+		return tx.ForEach(func(name []byte, _ *bbolt.Bucket) error {
+			if _, ok := sliceOf(name); ok {
+				n++
+			}
+			return nil
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
 }

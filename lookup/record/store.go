@@ -2,6 +2,8 @@ package record
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -210,6 +212,7 @@ func (p *pass) batch() *Batch {
 			b.Values = append(b.Values, g.encode())
 		}
 	}
+	slices.SortFunc(b.Values, func(v, w Value) int { return strings.Compare(v.Key, w.Key) }) // neighbours together
 	for t, c := range p.told {
 		for i := range t.post.reuses {
 			r := &t.post.reuses[i]

@@ -129,8 +129,9 @@ func testModel(t *testing.T, open Open) {
 			"time": func(rt *rapid.T) {
 				clock.Advance(time.Duration(rapid.IntRange(0, int(Retention)).Draw(rt, "passes")))
 			},
-			"": func(rt *rapid.T) { compareAll(rt, got, want) },
+			"questions": func(rt *rapid.T) { compareAll(rt, got, want) },
 		})
+		compareAll(rt, got, want)
 	})
 }
 
@@ -337,13 +338,10 @@ func testDeletion(t *testing.T, open Open) {
 		if r := reuseOf(t, s, "", "gone", 1000); r.Total+len(r.Repeats) > 0 {
 			t.Errorf("a deleted post is shown: %+v", r)
 		}
-		for i := range 1500 {
+		for i := 0; i < 1500; i += 49 {
 			r := reuseOf(t, s, "", fmt.Sprint(i), 2000)
 			if len(r.Repeats) != 1 || r.Repeats[0].Earlier != nil || r.Repeats[0].Text != "" || r.Total != 1499-i {
 				t.Fatalf("post %d: %+v", i, r)
-			}
-			if i%500 > 5 {
-				continue
 			}
 			for _, b := range r.RepeatedBy {
 				if b.Later.Post == "gone" {
