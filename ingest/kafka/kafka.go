@@ -93,7 +93,7 @@ func (c Config) validate() error {
 type Source struct {
 	cfg     Config
 	conn    *kafkaconn.Conn
-	fetches *kafka.Transport
+	fetches *kafkaconn.Transport
 	client  *kafka.Client
 	group   *kafka.ConsumerGroup
 	starts  map[string]map[int]int64 // where partitions without an offset begin, if not at their oldest record
@@ -137,7 +137,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	}
 	s.client = conn.Client(s.fetches)
 	if err := s.open(ctx, topics); err != nil {
-		s.fetches.CloseIdleConnections()
+		s.fetches.Close()
 		return nil, fmt.Errorf("kafka source %s: %w", cfg.Group, err)
 	}
 	return s, nil
@@ -201,7 +201,7 @@ func (s *Source) Close() error {
 		_ = s.group.Close() // it has no errors to tell
 		s.active.Wait()
 		s.metrics.close()
-		s.fetches.CloseIdleConnections()
+		s.fetches.Close()
 	})
 	return nil
 }

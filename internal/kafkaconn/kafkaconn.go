@@ -124,17 +124,8 @@ func (c *Conn) Dialer() *kafka.Dialer {
 	return &kafka.Dialer{ClientID: clientID, Timeout: dialTimeout, DualStack: true, TLS: c.tls, SASLMechanism: c.sasl}
 }
 
-// Transport is for requests. It keeps itself informed about the topics named and no others: without any it would ask
-// for all topics of the cluster, every few seconds. CloseIdleConnections ends what it has started.
-func (c *Conn) Transport(topics ...string) *kafka.Transport {
-	return &kafka.Transport{
-		ClientID: clientID, DialTimeout: dialTimeout, MetadataTTL: 3 * time.Second, MetadataTopics: topics,
-		TLS: c.tls, SASL: c.sasl,
-	}
-}
-
 // Client sends requests over a transport.
-func (c *Conn) Client(t *kafka.Transport) *kafka.Client {
+func (c *Conn) Client(t *Transport) *kafka.Client {
 	return &kafka.Client{Addr: c.Addr(), Transport: t}
 }
 

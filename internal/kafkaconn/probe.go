@@ -36,7 +36,7 @@ func (c *Conn) Probe(ctx context.Context, topics ...string) ([]kafka.Topic, erro
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	t := c.Transport(topics...)
-	defer t.CloseIdleConnections()
+	defer t.Close()
 	m, err := c.Client(t).Metadata(ctx, &kafka.MetadataRequest{Topics: topics})
 	if err != nil {
 		return nil, fmt.Errorf("kafka %s: %w", c, c.Explain(err))

@@ -39,7 +39,7 @@ type Config struct {
 type Sink struct {
 	cfg       Config
 	conn      *kafkaconn.Conn
-	transport *kafka.Transport
+	transport *kafkaconn.Transport
 	client    *kafka.Client
 }
 
@@ -78,7 +78,7 @@ func create(ctx context.Context, conn *kafkaconn.Conn, cfg Config) error {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
 	t := conn.Transport(cfg.Topic)
-	defer t.CloseIdleConnections()
+	defer t.Close()
 	topic := kafka.TopicConfig{
 		Topic: cfg.Topic, NumPartitions: cmp.Or(cfg.Partitions, -1), ReplicationFactor: cmp.Or(cfg.Replicas, -1),
 	}
@@ -95,6 +95,6 @@ func create(ctx context.Context, conn *kafkaconn.Conn, cfg Config) error {
 
 // Close ends the connections. No Publish may be under way.
 func (s *Sink) Close() error {
-	s.transport.CloseIdleConnections()
+	s.transport.Close()
 	return nil
 }
