@@ -100,7 +100,7 @@ func testModel(t *testing.T, open Open) {
 	rapid.Check(t, func(rt *rapid.T) {
 		clock := NewClock()
 		got, want := open(t, clock.Now, Retention), NewMemory(clock.Now, Retention)
-		defer got.Close()
+		defer closed(rt, got)
 		var history []lookup.Change
 		w := world{}
 		rt.Repeat(map[string]func(*rapid.T){
@@ -221,7 +221,7 @@ func authorOf(tb rapid.TB, s lookup.Store, source, author string) []lookup.Repet
 // testPages lists what happened at one time in pages of all sizes.
 func testPages(t *testing.T, open Open) {
 	s := open(t, NewClock().Now, Retention)
-	defer s.Close()
+	defer closed(t, s)
 	origin := feed.Occurrence{Post: "m", Time: 1000, Text: "words"}
 	var batch []lookup.Change
 	for i := range 30 {
@@ -253,7 +253,7 @@ func testPages(t *testing.T, open Open) {
 func testNames(t *testing.T, open Open) {
 	clock := NewClock()
 	s, want := open(t, clock.Now, Retention), NewMemory(clock.Now, Retention)
-	defer s.Close()
+	defer closed(t, s)
 	names := []string{"", "a", "a\x00", "a\x00\x01", "a\x00\xff", "a\x01", "\x00", "\xff\xfe", "é", strings.Repeat("\x00", lookup.MaxName), strings.Repeat("n", lookup.MaxName)}
 	var batch []lookup.Change
 	for i, source := range names {
@@ -275,7 +275,7 @@ func testNames(t *testing.T, open Open) {
 func testCap(t *testing.T, open Open) {
 	clock := NewClock()
 	s, want := open(t, clock.Now, Retention), NewMemory(clock.Now, Retention)
-	defer s.Close()
+	defer closed(t, s)
 	for i := range 5 * lookup.AuthorCap / 2 {
 		o := feed.Occurrence{Post: fmt.Sprint(i), Author: "busy", Time: feed.Time(2000 + i*37%250)}
 		apply(t, []lookup.Change{{Match: Match(o, feed.Occurrence{Post: "origin", Time: 1}, groupOf(i%3), 0.8)}}, s, want)
@@ -293,7 +293,7 @@ func testCap(t *testing.T, open Open) {
 func testRetention(t *testing.T, open Open) {
 	clock := NewClock()
 	s := open(t, clock.Now, Retention)
-	defer s.Close()
+	defer closed(t, s)
 	origin := feed.Occurrence{Post: "origin", Time: 1, Text: "words"}
 	once := lookup.Change{Match: Match(feed.Occurrence{Post: "once", Time: 2, Author: "a"}, origin, groupOf(1), 1)}
 	often := lookup.Change{Match: Match(feed.Occurrence{Post: "often", Time: 3, Author: "a"}, origin, groupOf(1), 1)}
@@ -324,7 +324,7 @@ func testRetention(t *testing.T, open Open) {
 // testDeletion takes the origin of many away.
 func testDeletion(t *testing.T, open Open) {
 	s := open(t, NewClock().Now, Retention)
-	defer s.Close()
+	defer closed(t, s)
 	origin := feed.Occurrence{Post: "gone", Time: 1, Author: "a", Text: "gone's words"}
 	var batch []lookup.Change
 	for i := range 1500 { // more than one reading
@@ -364,7 +364,7 @@ func testDeletion(t *testing.T, open Open) {
 
 func testCursor(t *testing.T, open Open) {
 	s := open(t, NewClock().Now, Retention)
-	defer s.Close()
+	defer closed(t, s)
 	if v, err := s.Get(t.Context(), "publish/lookup"); v != nil || err != nil {
 		t.Fatalf("a new store has the cursor %q, %v", v, err)
 	}
@@ -383,5 +383,12 @@ func testCursor(t *testing.T, open Open) {
 		if err := s.Put(t.Context(), key, nil); err == nil {
 			t.Errorf("key %q is taken", key)
 		}
+	}
+}
+
+func closed(tb rapid.TB, s lookup.Store) {
+	tb.Helper()
+	if err := s.Close(); err != nil {
+		tb.Error(err)
 	}
 }
