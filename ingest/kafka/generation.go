@@ -211,24 +211,24 @@ func pauses() *backoff.ExponentialBackOff {
 }
 
 func (s *Source) warn(message string, args ...any) {
-	if s.trouble.pass(time.Now()) {
+	if s.trouble.pass(message, time.Now()) {
 		s.cfg.Logger.Warn(message, append([]any{"group", s.cfg.Group, "brokers", s.conn.String()}, args...)...)
 	}
 }
 
-// throttle lets one pass now and then.
+// throttle lets each message pass now and then.
 type throttle struct {
 	every time.Duration
 	mu    sync.Mutex
-	last  time.Time
+	last  map[string]time.Time
 }
 
-func (t *throttle) pass(now time.Time) bool {
+func (t *throttle) pass(message string, now time.Time) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if !t.last.IsZero() && now.Sub(t.last) < t.every {
+	if last, ok := t.last[message]; ok && now.Sub(last) < t.every {
 		return false
 	}
-	t.last = now
+	t.last[message] = now
 	return true
 }

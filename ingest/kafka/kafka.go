@@ -132,7 +132,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 		return nil, err
 	}
 	s := &Source{
-		cfg: cfg, conn: conn, fetches: conn.Transport(cfg.Topics...), trouble: throttle{every: 30 * time.Second},
+		cfg: cfg, conn: conn, fetches: conn.Transport(cfg.Topics...), trouble: throttle{every: 30 * time.Second, last: map[string]time.Time{}},
 		batches: make(chan ingest.Batch), memory: semaphore.NewWeighted(cfg.Memory), quit: make(chan struct{}),
 	}
 	s.client = conn.Client(s.fetches)

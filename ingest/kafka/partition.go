@@ -161,6 +161,7 @@ func (p *partition) advance(next int64) {
 // take hands on what a fetch has brought.
 func (p *partition) take(ctx context.Context, f *fetched, at int64) error {
 	defer f.close()
+	defer p.posts.drop() // what was not handed on is read again
 	defer func() { p.src.metrics.dropped(f.control, f.aborted) }()
 	for !p.window.broken() {
 		r, err := f.record(at)
@@ -179,7 +180,6 @@ func (p *partition) take(ctx context.Context, f *fetched, at int64) error {
 			return nil
 		}
 	}
-	p.posts.drop()
 	return nil
 }
 

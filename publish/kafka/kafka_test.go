@@ -163,7 +163,7 @@ func TestTooLarge(t *testing.T) {
 	cfg.Name, cfg.DeadLetters = "alerts", dead
 	s := mustOpen(t, cfg)
 	all := events(0, 100)
-	all[42].Data = noise(5000)
+	all[42].Data = noise(1, 5000)
 	if err := s.Publish(t.Context(), all); err != nil {
 		t.Fatal(err)
 	}
@@ -192,9 +192,8 @@ func TestTooLarge(t *testing.T) {
 }
 
 // noise does not compress.
-func noise(n int) []byte {
+func noise(x uint32, n int) []byte {
 	out := make([]byte, n)
-	x := uint32(1)
 	for i := range out {
 		x ^= x << 13
 		x ^= x >> 17
@@ -288,7 +287,7 @@ func BenchmarkPublish(b *testing.B) {
 	s := mustOpen(b, config(addr, topic))
 	batch := events(0, 300)
 	for i := range batch {
-		batch[i].Data = append(batch[i].Data, noise(600)...)
+		batch[i].Data = append(batch[i].Data, noise(uint32(i+1), 600)...)
 	}
 	b.ResetTimer()
 	for range b.N {
