@@ -1,0 +1,37 @@
+# Refrain as a container: one static binary on an empty image, run by nobody in particular.
+#
+#   docker build -t refrain .
+#   docker run --rm refrain detect - <posts.jsonl      (with -i)
+#   docker run -v refrain-data:/data -v ./refrain.yaml:/etc/refrain.yaml:ro -p 127.0.0.1:8080:8080 refrain
+#
+# The address in the container is open to its network, so the configuration has to name auth.tokens. Everything that is
+# written goes to /data: the image runs with a read-only file system, without capabilities and as any user that may
+# write there. It has no shell to check its health with: ask GET /livez and /readyz from outside.
+#
+# .git is part of the context (see .dockerignore): `refrain version` and the traces name the revision from it.
+
+FROM --platform=$BUILDPLATFORM golang:1.26 AS build
+ARG TARGETOS TARGETARCH
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+RUN --mount=type=cache,target=/root/.cache/go-build mkdir -p /out/data && \
+    CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -ldflags="-s -w" -o /out/ \
+    ./cmd/refrain ./deploy/compose/setup ./deploy/compose/feeder ./deploy/compose/receiver
+
+# What docker-compose.yml needs besides: it makes topics, writes posts, and prints webhooks.
+FROM scratch AS example
+COPY --from=build /out/setup /out/feeder /out/receiver /
+USER 65532:65532
+
+FROM scratch AS refrain
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+COPY --from=build /out/refrain /
+COPY --from=build --chown=65532:65532 /out/data /data
+ENV REFRAIN_DATA_DIR=/data REFRAIN_HTTP=0.0.0.0:8080
+USER 65532:65532
+VOLUME /data
+EXPOSE 8080
+ENTRYPOINT ["/refrain"]
+CMD ["serve", "--config", "/etc/refrain.yaml"]

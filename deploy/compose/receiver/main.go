@@ -1,0 +1,71 @@
+// Receiver takes the webhooks of the example, checks their signatures, and prints a line for every event.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"refrain/feed"
+	"refrain/internal/terminal"
+)
+
+// maxBody is more than an event has, also in a batch of a hundred.
+const maxBody = 32 << 20
+
+func main() {
+	address := flag.String("http", "127.0.0.1:8081", "address to listen at")
+	flag.Parse()
+	hook, err := webhooks.NewWebhook(os.Getenv("WEBHOOK_SECRET"))
+	if err != nil {
+		log.Fatalf("WEBHOOK_SECRET: %v", err)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	server := &http.Server{Addr: *address, Handler: handler(hook, os.Stdout), ReadHeaderTimeout: 5 * time.Second}
+	context.AfterFunc(ctx, func() { _ = server.Shutdown(context.Background()) }) // what it cannot do is to be seen below
+	log.Printf("waiting for webhooks at %s", *address)
+	if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+		log.Fatal(err)
+	}
+}
+
+// handler answers 204 when the event is printed. A receiver that does more would first store the event by its
+// webhook-id, for it may come again, and do the rest after the answer.
+func handler(hook *webhooks.Webhook, out io.Writer) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		if err := hook.Verify(body, r.Header); err != nil {
+			log.Printf("refused: %v", err)
+			http.Error(w, "the signature does not fit", http.StatusUnauthorized)
+			return
+		}
+		m, err := feed.DecodeEvent(body)
+		if err != nil { // signed, so ours: of a kind that is not shown here
+			fmt.Fprintf(out, "%s: %d bytes\n", r.Header.Get("webhook-id"), len(body))
+		} else {
+			fmt.Fprintln(out, line(&m))
+		}
+		w.WriteHeader(http.StatusNoContent)
+	})
+}
+
+// line is an event on one line. Texts are strangers', so nothing in them may steer a terminal.
+func line(m *feed.Match) string {
+	return fmt.Sprintf("%s  %.2f  %s repeats %s (seen %d times since %s): %s", m.Later.Time, m.Jaccard,
+		terminal.Clean(m.Later.Author), terminal.Clean(m.Earlier.Author), m.Occurrences, m.First.Time, terminal.Clean(m.Later.Text))
+}
