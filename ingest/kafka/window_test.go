@@ -97,3 +97,19 @@ func TestWindowWithoutAnOffset(t *testing.T) {
 		t.Errorf("may commit %d before anything is known", at)
 	}
 }
+
+// TestAStaleFailure: of two batches that fail, the second is void already, and makes nobody read again.
+func TestAStaleFailure(t *testing.T) {
+	w := newWindow(0)
+	first, second := w.hand(1), w.hand(2)
+	w.settle(first, errors.New("disk full"))
+	if at, failed := w.again(); at != 0 || !failed {
+		t.Fatalf("read again from %d (%v)", at, failed)
+	}
+	again := w.hand(1)
+	w.settle(second, errors.New("disk full"))
+	w.settle(again, nil)
+	if at, _ := w.uncommitted(); at != 1 || w.broken() {
+		t.Errorf("may commit %d, failed %v", at, w.broken())
+	}
+}
