@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -9,6 +10,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -58,38 +60,34 @@ func (b *bench) load(ctx context.Context) error {
 	return nil
 }
 
-// fill posts until the window holds enough sentences. Posts sent again under other ids are other posts.
+// fill posts the input until the window holds enough sentences.
 func (b *bench) fill(ctx context.Context, s *service) (held float64, err error) {
-	for round := 0; held < float64(b.sentences); round++ {
-		for some := range slices.Chunk(b.lines, 5000) {
-			if err := s.post(ctx, renamed(some, round), 1000); err != nil {
-				return 0, err
-			}
-			if held, _, err = s.metric("refrain_sigstore_occurrences"); err != nil || held >= float64(b.sentences) {
-				break
-			}
-		}
+	in, err := os.Open(b.input)
+	if err != nil {
+		return 0, err
+	}
+	defer in.Close()
+	r := bufio.NewReaderSize(in, 1<<20)
+	for held < float64(b.sentences) {
+		lines, err := readLines(r, 20_000)
 		if err != nil {
 			return 0, err
 		}
-	}
-	if _, err := s.events(ctx); err != nil {
-		return 0, err
+		if len(lines) == 0 {
+			return 0, fmt.Errorf("%s fills the window with %.0f sentences only", b.input, held)
+		}
+		if err := s.post(ctx, lines, 1000); err != nil {
+			return 0, err
+		}
+		if _, err := s.events(ctx); err != nil {
+			return 0, err
+		}
+		if held, _, err = s.metric("refrain_sigstore_occurrences"); err != nil {
+			return 0, err
+		}
 	}
 	_, err = s.until(ctx, "refrain_publish_lag", func(v float64) bool { return v == 0 })
 	return held, err
-}
-
-// renamed are the same posts with the round in their ids.
-func renamed(lines [][]byte, round int) [][]byte {
-	if round == 0 {
-		return lines
-	}
-	out := make([][]byte, len(lines))
-	for i := range lines {
-		out[i] = bytes.Replace(lines[i], []byte(`"id":"`), fmt.Appendf(nil, `"id":"r%d-`, round), 1)
-	}
-	return out
 }
 
 type post struct{ ID, Text string }

@@ -48,6 +48,7 @@ type bench struct {
 	lasting      time.Duration
 
 	scratch string
+	input   string
 	file    string // the first posts of the input
 	lines   [][]byte
 }
@@ -60,7 +61,8 @@ func (b *bench) run(ctx context.Context, input string) (err error) {
 		return err
 	}
 	defer os.RemoveAll(b.scratch)
-	if err := b.cut(input); err != nil {
+	b.input = input
+	if err := b.cut(); err != nil {
 		return err
 	}
 	fmt.Printf("%d posts of %s\n\n| | figure |\n|---|---|\n", len(b.lines), filepath.Base(input))
@@ -73,27 +75,34 @@ func (b *bench) run(ctx context.Context, input string) (err error) {
 }
 
 // cut keeps the first posts of the input in memory, and in a file for detect.
-func (b *bench) cut(input string) error {
-	in, err := os.Open(input)
+func (b *bench) cut() error {
+	in, err := os.Open(b.input)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
-	r := bufio.NewReaderSize(in, 1<<20)
-	for len(b.lines) < b.posts {
+	if b.lines, err = readLines(bufio.NewReaderSize(in, 1<<20), b.posts); err != nil {
+		return err
+	}
+	b.file = filepath.Join(b.scratch, "posts.jsonl")
+	return os.WriteFile(b.file, bytes.Join(b.lines, nil), 0o600)
+}
+
+// readLines reads so many lines, or what is left.
+func readLines(r *bufio.Reader, n int) (lines [][]byte, err error) {
+	for len(lines) < n {
 		line, err := r.ReadBytes('\n')
 		if len(line) > 0 {
-			b.lines = append(b.lines, line)
+			lines = append(lines, line)
 		}
 		if err == io.EOF {
 			break
 		}
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	b.file = filepath.Join(b.scratch, "posts.jsonl")
-	return os.WriteFile(b.file, bytes.Join(b.lines, nil), 0o600)
+	return lines, nil
 }
 
 func row(what string, format string, args ...any) {
