@@ -100,8 +100,12 @@ func (w *Worker) liftToStart(ctx context.Context, q *partition, start []int64) {
 }
 
 // lowerToEnd goes back to what the topic has, where the stored state knows of more: the topic has lost its tail, as
-// after a power cut without sync, and what comes next takes the places of what is lost.
+// after a power cut without sync, and what comes next takes the places of what is lost. Where partitions share their
+// positions, look-ups pass the end of a quiet one as others grow: only the end of all says that something is lost.
 func (w *Worker) lowerToEnd(q *partition, end []int64) {
+	if w.cfg.Sentences.Ordered() {
+		end = slices.Repeat([]int64{slices.Max(end)}, len(end))
+	}
 	for p, e := range end {
 		if q.state.Look[p] <= e {
 			continue

@@ -181,6 +181,29 @@ func TestLostWindow(t *testing.T) {
 	}
 }
 
+// TestQuietPartitionIsNotLost: where partitions share one order, look-ups stand beyond the end of a quiet one. After
+// a restart that is no loss, and one that is has to be said.
+func TestQuietPartitionIsNotLost(t *testing.T) {
+	r := newRoute(t, 4, true)
+	for i := range 8 { // of one text, so in one partition
+		r.post(fmt.Sprint(i), words, time.Duration(i)*time.Minute)
+	}
+	w := r.mustOpen(r.config(0, 1, 2, 3))
+	for range 3 {
+		r.now = r.now.Add(time.Minute) // the state is due
+		r.mustStep(w)
+	}
+	r.mustOpen(r.config(0, 1, 2, 3))
+	if r.log.Len() > 0 {
+		t.Errorf("nothing is lost, and yet: %s", &r.log)
+	}
+	r.sentences = topic.NewMemory(topic.MemoryConfig{Partitions: 4, Ordered: true})
+	r.mustOpen(r.config(0, 1, 2, 3))
+	if !strings.Contains(r.log.String(), "lost records that were acknowledged") {
+		t.Errorf("everything is lost, and all that is said is %q", &r.log)
+	}
+}
+
 // TestLostWhileReading: the same, seen by a reader that was overtaken.
 func TestLostWhileReading(t *testing.T) {
 	r := newRoute(t, 1, false)
