@@ -61,12 +61,12 @@ type Config struct {
 	AllowPrivate bool
 }
 
-// DefaultRetries are the pauses after the first failure of a delivery, the second, and so on: nine attempts in
-// somewhat less than eight hours.
+// DefaultRetries are the pauses after the first failure of a delivery, the second, and so on: thirteen attempts in
+// somewhat less than eight hours. The first are short: most failures are of one request, and gone with the next.
 func DefaultRetries() []time.Duration {
 	return []time.Duration{
-		5 * time.Second, 30 * time.Second, 2 * time.Minute, 10 * time.Minute, 30 * time.Minute,
-		time.Hour, 2 * time.Hour, 4 * time.Hour,
+		time.Second, 5 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute,
+		10 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour,
 	}
 }
 

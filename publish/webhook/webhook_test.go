@@ -381,10 +381,10 @@ func TestRetriesOnScheduleThenDeadLetter(t *testing.T) {
 		}
 		r.letters.mu.Lock()
 		defer r.letters.mu.Unlock()
-		if reason := r.letters.reasons["events/0@0"]; len(r.letters.reasons) != 1 || !strings.Contains(reason, "in 9 attempts since 2000-01-01T00:00:00Z: 500 Internal Server Error") {
+		if reason := r.letters.reasons["events/0@0"]; len(r.letters.reasons) != 1 || !strings.Contains(reason, "in 13 attempts since 2000-01-01T00:00:00Z: 500 Internal Server Error") {
 			t.Errorf("dead letters %v", r.letters.reasons)
 		}
-		if s := r.Status(); s.Dead != 1 || s.Failed != 9 || s.Waiting != 0 {
+		if s := r.Status(); s.Dead != 1 || s.Failed != 13 || s.Waiting != 0 {
 			t.Errorf("status %+v", s)
 		}
 		r.end()
