@@ -20,6 +20,7 @@ func TestMetrics(t *testing.T) {
 		reader := sdk.NewManualReader()
 		otel.SetMeterProvider(sdk.NewMeterProvider(sdk.WithReader(reader)))
 		r := newRig(t)
+		r.cfg.Retries = []time.Duration{5 * time.Second, time.Minute}
 		r.recv.answer = statuses(has("bad"), 500)
 		r.append(events("bad", "p0", "p1")...)
 		r.append(match("filtered", func(m *feed.Match) { m.Later.Lang = "de" }), retraction("q"))

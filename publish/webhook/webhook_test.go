@@ -421,6 +421,7 @@ func TestWhatCountsAsSuccess(t *testing.T) {
 	for status, want := range map[int]int{200: 1, 202: 1, 204: 1, 299: 1, 301: 2, 307: 2, 400: 2, 404: 2, 500: 2} {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t)
+			r.cfg.Retries = []time.Duration{5 * time.Second, time.Minute}
 			r.recv.answer = func(*request) answer {
 				return answer{status, http.Header{"Location": {"http://127.0.0.1/"}}}
 			}
@@ -469,6 +470,7 @@ func TestRetryAfter(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newRig(t)
+				r.cfg.Retries = []time.Duration{5 * time.Second, time.Minute}
 				first := true
 				r.recv.answer = func(*request) answer {
 					if !first {
