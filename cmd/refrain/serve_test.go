@@ -67,13 +67,18 @@ func newProcess(tb testing.TB, args ...string) *process {
 	return p
 }
 
+// freeAddress looks below the ports that outgoing connections take: none of those may take it before it is used.
 func freeAddress(tb testing.TB) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
+	for {
+		address := fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(10_000))
+		if l, err := net.Listen("tcp", address); err == nil {
+			defer l.Close()
+			return address
+		}
+		if tb.Context().Err() != nil {
+			tb.Fatal("no free port")
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // start returns when the server is ready.

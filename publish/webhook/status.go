@@ -107,7 +107,8 @@ func (e *Endpoint) buried(n int) {
 	e.status.Dead += int64(n)
 }
 
-// note publishes how many events wait for a retry. It says so once when they are too many, and once when not any more.
+// note publishes how many events wait for a retry. It says so when they are too many, but not each time that they are
+// for a moment.
 func (s *session) note() {
 	n := s.count()
 	held := n >= s.Pending
@@ -118,10 +119,9 @@ func (s *session) note() {
 	e.mu.Unlock()
 	s.held = held
 	if changed && held {
-		e.logger.Error("webhook: too many events wait for a retry; no more are read until some are delivered or given up", "waiting", n, "pending", e.Pending)
-	}
-	if changed && !held {
-		e.logger.Info("webhook: reading goes on", "waiting", n)
+		e.tooMany.Do(func() {
+			e.logger.Error("webhook: too many events wait for a retry; no more are read until some are delivered or given up", "waiting", n, "pending", e.Pending)
+		})
 	}
 }
 

@@ -31,6 +31,7 @@ import (
 	"time"
 
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+	"golang.org/x/time/rate"
 
 	"refrain/publish"
 	"refrain/topic"
@@ -92,6 +93,8 @@ type Endpoint struct {
 	record  *recorder
 	metrics *metrics
 
+	tooMany rate.Sometimes // says that reading has stopped
+
 	storing sync.Mutex // while the store is told whether the endpoint is disabled
 
 	mu     sync.Mutex
@@ -117,6 +120,7 @@ func New(cfg Config, deps Deps) (*Endpoint, error) {
 	e.client = newTransport(&e.Config, nil)
 	e.record = &recorder{w: deps.Log, logger: e.logger}
 	e.metrics = newMetrics(cfg.Name)
+	e.tooMany.Interval = time.Minute
 	e.status = Status{Name: cfg.Name, URL: e.target.String(), State: Active, Since: time.Now(), Lag: -1}
 	return e, nil
 }
