@@ -24,7 +24,7 @@ func (b *bench) load(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer s.stop()
+	defer s.end()
 	held, err := b.fill(ctx, s)
 	if err != nil {
 		return err

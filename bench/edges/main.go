@@ -129,7 +129,7 @@ func (b *bench) http(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer s.stop()
+	defer s.end()
 	begin := time.Now()
 	if err := s.post(ctx, b.lines, 1000); err != nil {
 		return err
@@ -188,7 +188,7 @@ func (b *bench) intoRedis(ctx context.Context, events int) error {
 	if err != nil {
 		return err
 	}
-	defer s.stop()
+	defer s.end()
 	begin := s.started
 	end, err := s.until(ctx, "refrain_publish_lag", func(v float64) bool { return v == 0 })
 	if err != nil {

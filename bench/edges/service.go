@@ -78,7 +78,7 @@ func freeAddress() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer l.Close()
+	defer func() { _ = l.Close() }()
 	return l.Addr().String(), nil
 }
 
@@ -92,6 +92,9 @@ func (s *service) stop() error {
 	}
 	return nil
 }
+
+// end stops a service whose last words nobody waits for.
+func (s *service) end() { _ = s.stop() }
 
 // post sends posts in requests of so many, one after the other.
 func (s *service) post(ctx context.Context, lines [][]byte, each int) error {
@@ -185,7 +188,7 @@ func (b *bench) topics(ctx context.Context) (in, out string, err error) {
 	}
 	w := &kafka.Writer{Addr: kafka.TCP(b.kafka), Topic: in, RequiredAcks: kafka.RequireAll, BatchTimeout: 5 * time.Millisecond,
 		BatchSize: 1000, MaxAttempts: 30, Balancer: &kafka.RoundRobin{ChunkSize: 1000}}
-	defer w.Close()
+	defer func() { _ = w.Close() }()
 	for some := range slices.Chunk(b.lines, 4000) {
 		messages := make([]kafka.Message, len(some))
 		for i := range some {
@@ -201,7 +204,7 @@ func (b *bench) topics(ctx context.Context) (in, out string, err error) {
 // redisMemory is what Redis says its data takes.
 func (b *bench) redisMemory(ctx context.Context) (int64, error) {
 	client := redis.NewClient(&redis.Options{Addr: b.redis})
-	defer client.Close()
+	defer func() { _ = client.Close() }()
 	info, err := client.Info(ctx, "memory").Result()
 	if err != nil {
 		return 0, err
