@@ -28,11 +28,11 @@ const MaxDepth = 100
 // error says which field is wrong and why; malformed JSON, a name given twice, and anything after the object
 // are errors too. With an error the post holds nothing but its id, if that was met before.
 //
-// DecodePost keeps nothing of line, and is safe for concurrent use.
+// A byte order mark before the object is passed over. DecodePost keeps nothing of line, and is safe for concurrent use.
 func DecodePost(line []byte, fields *Fields) (p Post, note string, err error) {
 	d := postDecoders.Get().(*postDecoder)
 	defer d.release()
-	d.reset(line)
+	d.reset(bytes.TrimPrefix(line, []byte("\xEF\xBB\xBF")))
 	err = d.decode(&p, fields.orOwn().root)
 	if err != nil {
 		return Post{ID: p.ID}, "", err
@@ -74,6 +74,9 @@ func (d *postDecoder) release() {
 }
 
 func (d *postDecoder) decode(p *Post, root node) error {
+	if isUTF16(d.line) {
+		return errors.New("in UTF-16: want UTF-8")
+	}
 	if line := bytes.TrimLeft(d.line, " \t\r\n"); len(line) > 0 && line[0] != '{' {
 		return fmt.Errorf("want a JSON object, got %s", quoteShort(string(line[:min(len(line), 64)])))
 	}
@@ -87,6 +90,16 @@ func (d *postDecoder) decode(p *Post, root node) error {
 	}
 	p.Meta = d.takeMeta()
 	return p.Complete(d.given[FieldText])
+}
+
+// isUTF16 reports whether a line looks like JSON in UTF-16: a mark, or a brace of two bytes.
+func isUTF16(line []byte) bool {
+	for _, begin := range []string{"\xFF\xFE", "\xFE\xFF", "{\x00", "\x00{"} {
+		if bytes.HasPrefix(line, []byte(begin)) {
+			return true
+		}
+	}
+	return false
 }
 
 // object reads one object, the post itself or one on the path to a field. Prefix is that path.

@@ -27,6 +27,7 @@ func TestDecodePost(t *testing.T) {
 			want: Post{ID: "1", Text: "Hello"}},
 		{name: "an empty date is absent", line: `{"id":"1","text":"Hello","created_at":""}`,
 			want: Post{ID: "1", Text: "Hello"}},
+		{name: "byte order mark", line: "\ufeff" + `{"id":"1","text":"Hello"}`, want: Post{ID: "1", Text: "Hello"}},
 		{name: "numbers keep their literal", line: `{"id":12345678901234567890123.50,"author":1e3,"text":"Hello"}`,
 			want: Post{ID: "12345678901234567890123.50", Author: "1e3", Text: "Hello"}},
 		{name: "date in seconds", line: `{"id":"1","text":"Hello","created_at":1539202764}`,

@@ -31,6 +31,9 @@ func Follow(ctx context.Context, cfg FollowConfig) error {
 	f.metrics.sent(cfg.Name, 0)
 	var err error
 	for err == nil || errors.Is(err, ErrRewind) {
+		if err != nil {
+			cfg.Logger.Warn("publish: reading again from the cursor that the sink has now", "sink", cfg.Name, "reason", err)
+		}
 		err = f.run(ctx)
 	}
 	if ctx.Err() != nil {
@@ -54,12 +57,34 @@ func (f *follower) run(ctx context.Context) error {
 	stop := f.metrics.watchLag(f.Name, r)
 	defer stop()
 	for {
-		events, err := r.Next(ctx)
+		events, err := f.next(ctx, r)
 		if err != nil {
 			return err
 		}
 		if err := f.publish(ctx, r, events); err != nil {
 			return err
+		}
+	}
+}
+
+// checkEvery is how long a sink may have lost its state without being asked.
+const checkEvery = 5 * time.Second
+
+// next waits for events, and looks after the sink meanwhile.
+func (f *follower) next(ctx context.Context, r *Reader) ([]Event, error) {
+	c, ok := f.Sink.(Checker)
+	if !ok {
+		return r.Next(ctx)
+	}
+	for {
+		wait, cancel := context.WithTimeout(ctx, checkEvery)
+		events, err := r.Next(wait)
+		cancel()
+		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+			return events, err
+		}
+		if _, err := retry(ctx, f, func() (struct{}, error) { return struct{}{}, c.Check(ctx) }); err != nil {
+			return nil, err
 		}
 	}
 }

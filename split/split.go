@@ -17,6 +17,7 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/time/rate"
 
 	"refrain/feed"
 	"refrain/topic"
@@ -82,6 +83,8 @@ type Split struct {
 	tracer  trace.Tracer
 	metrics metrics
 
+	lateness rate.Sometimes // says that posts are late
+
 	mu      sync.Mutex
 	sources map[string]*source
 }
@@ -96,7 +99,7 @@ func New(cfg Config) (*Split, error) {
 		return nil, fmt.Errorf("split: %w", err)
 	}
 	cfg = cfg.withDefaults()
-	return &Split{cfg: cfg, tracer: otel.Tracer("refrain/split"), metrics: m, sources: map[string]*source{}}, nil
+	return &Split{cfg: cfg, tracer: otel.Tracer("refrain/split"), metrics: m, sources: map[string]*source{}, lateness: rate.Sometimes{Interval: time.Minute}}, nil
 }
 
 // Write stamps posts, in place, and returns nil when all their sentences are durable. After an error the caller
@@ -133,11 +136,22 @@ func (s *Split) write(ctx context.Context, src *source, posts []feed.Post) error
 		return err
 	}
 	s.metrics.wrote(ctx, sentences, late)
+	s.sayLate(src.name, late)
 	s.vouch(src, posts, now)
 	if now.Sub(src.marked) >= markEvery {
 		s.mark(ctx, src, now, false)
 	}
 	return nil
+}
+
+// sayLate warns of late posts, now and then: their repeats may be missed.
+func (s *Split) sayLate(partition string, late int) {
+	if late > 0 {
+		s.lateness.Do(func() {
+			s.cfg.Logger.Warn("posts are further behind the feed's clock than lateness allows: repeats of them may be missed",
+				"partition", partition, "posts", late, "lateness", s.cfg.Lateness.String())
+		})
+	}
 }
 
 // stamp gives every post its time.

@@ -125,8 +125,11 @@ func (m *Main) runServe(ctx context.Context, cfg config.Config) error {
 	if err != nil {
 		return err
 	}
+	defer context.AfterFunc(ctx, func() { t.Logger.Info("stopping: what was accepted is finished first") })()
 	t.Logger.Info("serving", "http", s.address(), "data", cfg.DataDir, "threshold", cfg.Window.Threshold, "span", time.Duration(cfg.Window.Span).String())
-	return s.run(ctx)
+	err = s.run(ctx)
+	t.Logger.Info("stopped")
+	return err
 }
 
 // service is a node with its sources and its HTTP server.

@@ -40,7 +40,7 @@ func (s *service) openSinks(ctx context.Context) error {
 	if err := s.openWebhooks(p.Webhooks); err != nil {
 		return err
 	}
-	return s.openIndex()
+	return s.openIndex(ctx)
 }
 
 // reader is how a sink reads the events: from its cursor in the node's store.

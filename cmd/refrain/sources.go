@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"refrain/feed"
@@ -119,7 +120,7 @@ func kafkaConn(c *config.KafkaCluster) (kafkaconn.Config, error) {
 		if err != nil {
 			return conn, fmt.Errorf("sasl.password: %w", err)
 		}
-		conn.SASL = &kafkaconn.SASL{Mechanism: c.SASL.Mechanism, User: c.SASL.User, Password: password}
+		conn.SASL = &kafkaconn.SASL{Mechanism: strings.ToLower(c.SASL.Mechanism), User: c.SASL.User, Password: password}
 	}
 	return conn, nil
 }

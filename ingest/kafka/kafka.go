@@ -96,6 +96,7 @@ type Source struct {
 	fetches *kafkaconn.Transport
 	client  *kafka.Client
 	group   *kafka.ConsumerGroup
+	total   int                      // partitions of all topics, when they were looked up
 	starts  map[string]map[int]int64 // where partitions without an offset begin, if not at their oldest record
 	metrics *metrics
 	trouble throttle
@@ -131,8 +132,12 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
+	total := 0
+	for _, t := range topics {
+		total += len(t.Partitions)
+	}
 	s := &Source{
-		cfg: cfg, conn: conn, fetches: conn.Transport(cfg.Topics...), trouble: throttle{every: 30 * time.Second, last: map[string]time.Time{}},
+		cfg: cfg, total: total, conn: conn, fetches: conn.Transport(cfg.Topics...), trouble: throttle{every: 30 * time.Second, last: map[string]time.Time{}},
 		batches: make(chan ingest.Batch), memory: semaphore.NewWeighted(cfg.Memory), quit: make(chan struct{}),
 	}
 	s.client = conn.Client(s.fetches)

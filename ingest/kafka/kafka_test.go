@@ -102,7 +102,7 @@ func TestPoison(t *testing.T) {
 	if len(got.Posts) != 2 || got.Posts[0].ID != "first" || got.Posts[1].ID != "last" {
 		t.Errorf("posts %+v", got.Posts)
 	}
-	want := []string{"want a JSON object", "want a JSON object", "id: not valid Unicode", "20000023 bytes, and the limit is 8388608",
+	want := []string{"want a JSON object", "UTF-16", "id: not valid Unicode", "20000023 bytes, and the limit is 8388608",
 		`tombstone: no value (key "k")`, "empty", "text: missing"}
 	for i, r := range got.Rejected {
 		if place := fmt.Sprintf("kafka %s/0@%d", topic, i+1); r.Place != place || !strings.Contains(r.Reason, want[i]) {

@@ -177,7 +177,7 @@ func (v *validation) want(ok bool, key, what string) {
 }
 
 func (v *validation) oneOf(key, value string, values ...string) {
-	v.want(slices.Contains(values, value), key, fmt.Sprintf("%q: want %s", value, strings.Join(values, ", ")))
+	v.want(slices.Contains(values, value), key, fmt.Sprintf("%q: want %s", value, strings.TrimPrefix(strings.Join(values, ", "), ", ")))
 }
 
 func (v *validation) window(w *Window) {

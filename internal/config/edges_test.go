@@ -66,7 +66,8 @@ func TestValidateEdges(t *testing.T) {
 	}{
 		{"http: 0.0.0.0:8080 is open to the network", with(func(c *Config) { c.HTTP = "0.0.0.0:8080" })},
 		{"http: :8080 is open to the network", with(func(c *Config) { c.HTTP = ":8080" })},
-		{"auth.tokens[0].scopes: \"all\"", with(func(c *Config) { c.Auth.Tokens = []Token{{"a", "b", []string{"all"}}} })},
+		{"auth.tokens[0].scopes: \"all\"", with(func(c *Config) { c.Auth.Tokens = []Token{{"a", "sixteen bytes at least", []string{"all"}}} })},
+		{"auth.tokens[0].token: is too short", with(func(c *Config) { c.Auth.Tokens = []Token{{"a", "fifteen bytes..", []string{"read"}}} })},
 		{"auth.tokens[0].token: environment variable NOT_THERE is empty", with(func(c *Config) { c.Auth.Tokens = []Token{{"a", "env:NOT_THERE", []string{"read"}}} })},
 		{"ingest.kafka[0].brokers: want addresses", kafka(KafkaCluster{})},
 		{"ingest.kafka[0].brokers: \"a\": want HOST:PORT", kafka(KafkaCluster{Brokers: []string{"a"}})},
@@ -90,7 +91,9 @@ func TestValidateEdges(t *testing.T) {
 			t.Errorf("%s: %d complaints, want one: %v", test.want, n+1, err)
 		}
 	}
-	open := with(func(c *Config) { c.HTTP, c.Auth.Tokens = "0.0.0.0:8080", []Token{{"a", "b", []string{"read"}}} })
+	open := with(func(c *Config) {
+		c.HTTP, c.Auth.Tokens = "0.0.0.0:8080", []Token{{"a", "sixteen bytes at least", []string{"read"}}}
+	})
 	if err := open.Validate(); err != nil {
 		t.Errorf("open, with a token: %v", err)
 	}

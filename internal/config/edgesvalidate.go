@@ -21,12 +21,17 @@ func (v *validation) auth(c *Config) {
 		key := fmt.Sprintf("auth.tokens[%d]", i)
 		v.want(t.Name != "", key+".name", "want a name")
 		v.secret(key+".token", t.Token)
+		value, err := t.Token.Read()
+		v.want(err != nil || value == "" || len(value) >= minToken, key+".token", "is too short to be safe: want 16 bytes or more, as `openssl rand -hex 24` makes it")
 		v.want(len(t.Scopes) > 0, key+".scopes", "want some of read, write, admin")
 		for _, s := range t.Scopes {
 			v.oneOf(key+".scopes", s, "read", "write", "admin")
 		}
 	}
 }
+
+// minToken is the least length of a token in bytes: nobody guesses one of as many random characters.
+const minToken = 16
 
 // isLoopback reports whether only this machine reaches an address. What does not parse is reported when it is used.
 func isLoopback(address string) bool {
@@ -63,7 +68,7 @@ func (v *validation) cluster(key string, c *KafkaCluster) {
 		v.want(err == nil, key+".brokers", fmt.Sprintf("%q: want HOST:PORT", b))
 	}
 	v.tls(key+".tls", &c.TLS)
-	v.oneOf(key+".sasl.mechanism", c.SASL.Mechanism, "", "plain", "scram-sha-256", "scram-sha-512")
+	v.oneOf(key+".sasl.mechanism", strings.ToLower(c.SASL.Mechanism), "", "plain", "scram-sha-256", "scram-sha-512")
 	if c.SASL.Mechanism != "" {
 		v.want(c.SASL.User != "", key+".sasl.user", "want a name")
 		v.secret(key+".sasl.password", c.SASL.Password)

@@ -98,7 +98,8 @@ func (c *Conn) Explain(err error) error {
 // unreachable reports whether waiting may help.
 func (c *Conn) unreachable(err error) bool {
 	var op *net.OpError
-	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &op) && op.Op == "dial"
+	var network net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &op) && op.Op == "dial" || errors.As(err, &network) && network.Timeout()
 }
 
 func (c *Conn) hint(err error) string {

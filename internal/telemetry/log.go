@@ -18,7 +18,7 @@ func newLogger(c Config) (*slog.Logger, error) {
 	if out == nil {
 		out = os.Stderr
 	}
-	o := &slog.HandlerOptions{Level: level}
+	o := &slog.HandlerOptions{Level: level, ReplaceAttr: readable}
 	switch format := c.LogFormat; {
 	case format == "text", format == "" && isTerminal(out):
 		return slog.New(slog.NewTextHandler(out, o)), nil
@@ -26,6 +26,14 @@ func newLogger(c Config) (*slog.Logger, error) {
 		return slog.New(slog.NewJSONHandler(out, o)), nil
 	}
 	return nil, fmt.Errorf("log format %q: want text or json", c.LogFormat)
+}
+
+// readable writes durations with their unit also in JSON, which would have bare nanoseconds.
+func readable(_ []string, a slog.Attr) slog.Attr {
+	if a.Value.Kind() == slog.KindDuration {
+		a.Value = slog.StringValue(a.Value.Duration().String())
+	}
+	return a
 }
 
 // ParseLevel reads debug, info, warn or error; "" means info.

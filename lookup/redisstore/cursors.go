@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -26,7 +28,9 @@ import (
 type cursors struct {
 	client redis.UniversalClient
 	prefix string
+	owner  string
 	logger *slog.Logger
+	leased time.Time // when the lease was last renewed
 
 	mu    sync.Mutex
 	known map[string]states // by full key: what may be there
@@ -47,6 +51,9 @@ func (c *cursors) get(ctx context.Context, key string) ([]byte, error) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err := c.lease(ctx); err != nil {
+		return nil, err
+	}
 	full := c.cursorKey(key)
 	if err := c.client.SetNX(ctx, full, none, 0).Err(); err != nil {
 		return nil, unavailable(err)
@@ -60,10 +67,65 @@ func (c *cursors) get(ctx context.Context, key string) ([]byte, error) {
 	}
 	cursor := text(now[0])
 	c.known[full], c.known[c.batchKey()] = states{cursor}, states{text(now[1])}
-	if cursor == none || cursor == "" {
+	value, ours := strings.CutPrefix(cursor, c.mark())
+	if cursor == none || cursor == "" || !ours {
 		return nil, nil
 	}
-	return []byte(cursor), nil
+	return []byte(value), nil
+}
+
+// mark is what our cursors begin with.
+func (c *cursors) mark() string {
+	if c.owner == "" {
+		return ""
+	}
+	return c.owner + " "
+}
+
+const (
+	leaseTime  = 30 * time.Second
+	leaseRenew = 5 * time.Second
+)
+
+// takeLease sets KEYS[1] to ARGV[1] for ARGV[2] milliseconds, unless it is somebody else's: then it says whose.
+var takeLease = redis.NewScript(`
+local now = redis.call('GET', KEYS[1])
+if now and now ~= ARGV[1] then return now end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return ''`)
+
+// dropLease deletes KEYS[1] if it is ARGV[1].
+var dropLease = redis.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('DEL', KEYS[1]) end return ''`)
+
+func (c *cursors) leaseKey() string { return c.prefix + "{cursor}owner" }
+
+// lease makes sure, now and then, that nobody else applies under this prefix: two would take each other's cursors.
+func (c *cursors) lease(ctx context.Context) error {
+	if c.owner == "" || time.Since(c.leased) < leaseRenew {
+		return nil
+	}
+	other, err := takeLease.Run(ctx, c.client, []string{c.leaseKey()}, c.owner, leaseTime.Milliseconds()).Text()
+	if err != nil {
+		return unavailable(err)
+	}
+	if other != "" {
+		return fmt.Errorf("redis: prefix %q is in use by another server, or was %v ago: each data directory needs a prefix of its own (lookup.redis.prefix)",
+			c.prefix, leaseTime)
+	}
+	c.leased = time.Now()
+	return nil
+}
+
+// release lets another server begin at once.
+func (c *cursors) release() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.leased.IsZero() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), dialTimeout)
+	defer cancel()
+	_ = dropLease.Run(ctx, c.client, []string{c.leaseKey()}, c.owner).Err() // it ends by itself too
 }
 
 // warnOfEviction says when Redis may throw away what it is to keep.
@@ -82,6 +144,9 @@ func text(v any) string {
 func (c *cursors) check(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if err := c.lease(ctx); err != nil {
+		return err
+	}
 	if len(c.known) == 0 {
 		return nil // nobody has asked for a cursor: there is nothing to go back to
 	}
@@ -155,10 +220,11 @@ func (c *cursors) put(ctx context.Context, key string, value []byte) error {
 		return errUnsettled
 	}
 	before := c.known[full]
-	if v := string(value); !slices.Contains(before, v) {
-		c.known[full] = append(slices.Clone(before), v)
+	stored := c.mark() + string(value)
+	if !slices.Contains(before, stored) {
+		c.known[full] = append(slices.Clone(before), stored)
 	}
-	args := []any{value, batch[0]}
+	args := []any{stored, batch[0]}
 	for _, v := range before {
 		args = append(args, v)
 	}
@@ -169,7 +235,7 @@ func (c *cursors) put(ctx context.Context, key string, value []byte) error {
 	if wrong != "" {
 		return rewound(wrong)
 	}
-	c.known[full] = states{string(value)}
+	c.known[full] = states{stored}
 	return nil
 }
 

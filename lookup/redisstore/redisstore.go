@@ -27,10 +27,14 @@ type Config struct {
 	// URL is redis://[user:password@]host:port/db, or rediss:// for TLS. With ?addr=host:port, once or more, it names
 	// nodes of a cluster.
 	URL       string
-	Prefix    string           // of every key; "" means "refrain:"
-	Retention time.Duration    // 0 means 24 h
-	Now       func() time.Time // nil means time.Now
-	Logger    *slog.Logger     // nil means slog.Default()
+	Prefix    string        // of every key; "" means "refrain:"
+	Retention time.Duration // 0 means 24 h
+	// Owner is who applies, the same at every start on the same event topic. Another one that applies under the same
+	// prefix at the same time is refused; one that did so before has left a cursor that is of another topic, and is
+	// passed over. "": nobody looks.
+	Owner  string
+	Now    func() time.Time // nil means time.Now
+	Logger *slog.Logger     // nil means slog.Default()
 }
 
 // Store is the index in Redis. It is safe for concurrent use; two processes should not apply at the same time.
@@ -57,7 +61,7 @@ func Open(c Config) (*Store, error) {
 	}
 	b := &backend{client: client, prefix: c.Prefix}
 	s := &Store{Store: record.New(b, record.Config{Retention: c.Retention, Now: c.Now}), client: client}
-	s.place = cursors{client: client, prefix: c.Prefix, logger: c.Logger, known: map[string]states{}}
+	s.place = cursors{client: client, prefix: c.Prefix, owner: c.Owner, logger: c.Logger, known: map[string]states{}}
 	return s, nil
 }
 
@@ -115,8 +119,24 @@ func (s *Store) Put(ctx context.Context, key string, value []byte) error {
 	return s.place.put(ctx, key, value)
 }
 
+// Check finds out whether Redis still holds what it was last given, while there is nothing to apply.
+func (s *Store) Check(ctx context.Context) error { return s.place.check(ctx) }
+
+// Ping says why Redis does not let us in. That it cannot be reached now is no such reason.
+func (s *Store) Ping(ctx context.Context) error {
+	err := s.client.Ping(ctx).Err()
+	var refused redis.Error
+	if errors.As(err, &refused) && !redis.HasErrorPrefix(err, "LOADING") {
+		return fmt.Errorf("redis: %w", err)
+	}
+	return nil
+}
+
 // Close implements lookup.Store.
-func (s *Store) Close() error { return s.client.Close() }
+func (s *Store) Close() error {
+	s.place.release()
+	return s.client.Close()
+}
 
 // unavailable marks what Redis, or the way to it, fails with.
 func unavailable(err error) error {

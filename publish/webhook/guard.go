@@ -64,7 +64,7 @@ func refused(err error) bool {
 func explain(err error, timeout time.Duration) error {
 	switch {
 	case refused(err):
-		return fmt.Errorf("the address is not of the public Internet and is refused; list it under allow, or set allow_private: %w", err)
+		return fmt.Errorf("the address is not of the public Internet and is refused; list it under allow (allow_private does so for private networks and this machine): %w", err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("no answer within %v", timeout)
 	}

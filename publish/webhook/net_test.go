@@ -271,7 +271,7 @@ func TestAddressesRefused(t *testing.T) {
 			eventually(t, "an attempt", func() bool { return r.Status().Last != nil })
 			r.end()
 			last := r.Status().Last
-			clear := strings.Contains(last.Error, "is refused; list it under allow, or set allow_private")
+			clear := strings.Contains(last.Error, "is refused; list it under allow")
 			if other == "" && !clear || other != "" && !clear && !strings.Contains(last.Error, other) || last.Status != 0 {
 				t.Errorf("last attempt %+v", last)
 			}

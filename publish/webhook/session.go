@@ -344,6 +344,11 @@ func (s *session) failed(r result, now time.Time) {
 	if s.outage.down && !wasDown {
 		s.logger.Error("webhook: endpoint is down; it is tried with one delivery at a time", "error", r.err)
 	}
+	if !s.outage.down {
+		s.failing.Do(func() {
+			s.logger.Warn("webhook: a delivery has failed; it is tried again, and others go on", "attempt", d.attempt, "error", r.err)
+		})
+	}
 	if r.status == http.StatusTooManyRequests || r.status == http.StatusServiceUnavailable {
 		s.hold = later(s.hold, now.Add(r.retryAfter))
 	}
@@ -399,6 +404,9 @@ func (s *session) letters(d *delivery) error {
 		} else if err := s.deps.DeadLetters.Write(e.Place, d.reason, e.Data); err != nil {
 			return err
 		}
+		s.dying.Do(func() {
+			s.logger.Error("webhook: an event is given up and goes to the dead letters", "id", e.ID, "place", e.Place, "reason", d.reason)
+		})
 		s.reader.Done(e)
 		s.metrics.count(dead, 1)
 		s.buried(1)

@@ -146,6 +146,7 @@ func (e *Endpoint) recall(ctx context.Context) bool {
 		if err == nil {
 			if d.URL == e.urlHash() {
 				e.park(d.Time)
+				e.logger.Warn("webhook: disabled: the endpoint has answered 410 Gone", "since", d.Time, "enable", "POST /v1/webhooks/"+e.Name+"/enable")
 			}
 			return true
 		}

@@ -93,7 +93,7 @@ type Endpoint struct {
 	record  *recorder
 	metrics *metrics
 
-	tooMany rate.Sometimes // says that reading has stopped
+	tooMany, failing, dying rate.Sometimes // what is said once a minute
 
 	storing sync.Mutex // while the store is told whether the endpoint is disabled
 
@@ -120,7 +120,7 @@ func New(cfg Config, deps Deps) (*Endpoint, error) {
 	e.client = newTransport(&e.Config, nil)
 	e.record = &recorder{w: deps.Log, logger: e.logger}
 	e.metrics = newMetrics(cfg.Name)
-	e.tooMany.Interval = time.Minute
+	e.tooMany.Interval, e.failing.Interval, e.dying.Interval = time.Minute, time.Minute, time.Minute
 	e.status = Status{Name: cfg.Name, URL: e.target.String(), State: Active, Since: time.Now(), Lag: -1}
 	return e, nil
 }
