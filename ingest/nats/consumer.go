@@ -79,6 +79,8 @@ func (s *Source) check(have *js.ConsumerConfig) error {
 		return fmt.Errorf("has the acknowledgement policy %q, not %q", have.AckPolicy, js.AckExplicitPolicy)
 	case have.HeadersOnly:
 		return errors.New("delivers headers only")
+	case have.MaxDeliver > 0: // a message given back at the end, or lost in a crash, has used one of them up
+		return fmt.Errorf("gives a message up after %d deliveries, which would lose its post (set --max-deliver=-1)", have.MaxDeliver)
 	case s.cfg.Subject != "" && (len(filters) != 1 || filters[0] != s.cfg.Subject):
 		return fmt.Errorf("filters subjects %q, not %q", filters, s.cfg.Subject)
 	}

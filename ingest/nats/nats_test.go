@@ -383,6 +383,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	consumer("filtered", func(c *js.ConsumerConfig) { c.FilterSubject = "posts.de" })
 	consumer("unacked", func(c *js.ConsumerConfig) { c.AckPolicy = js.AckNonePolicy })
 	consumer("headers", func(c *js.ConsumerConfig) { c.HeadersOnly = true })
+	consumer("impatient", func(c *js.ConsumerConfig) { c.MaxDeliver = 5 })
 	for name, test := range map[string]struct {
 		cfg  nats.Config
 		want string
@@ -392,6 +393,7 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		"filter":      {nats.Config{Stream: "POSTS", Consumer: "filtered", Subject: "posts.en"}, `filters subjects ["posts.de"]`},
 		"no acks":     {nats.Config{Stream: "POSTS", Consumer: "unacked"}, "acknowledgement policy"},
 		"no body":     {nats.Config{Stream: "POSTS", Consumer: "headers"}, "headers only"},
+		"gives up":    {nats.Config{Stream: "POSTS", Consumer: "impatient"}, "after 5 deliveries, which would lose its post (set --max-deliver=-1)"},
 		"bad subject": {nats.Config{Stream: "POSTS", Consumer: "x", Subject: "other"}, "takes [\"posts.>\"]"},
 	} {
 		t.Run(name, func(t *testing.T) {
