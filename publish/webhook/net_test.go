@@ -282,6 +282,35 @@ func TestAddressesRefused(t *testing.T) {
 	}
 }
 
+// TestMetadataServices are open to nobody who does not name them.
+func TestMetadataServices(t *testing.T) {
+	addresses := []string{"169.254.169.254", "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "fd00:c1::a9fe:a9fe", "fd00:42::42",
+		"100.100.100.200", "168.63.129.16", "::ffff:100.100.100.200", "::ffff:168.63.129.16"}
+	for _, address := range addresses {
+		a := netip.MustParseAddr(address)
+		named := []netip.Prefix{netip.PrefixFrom(a, a.BitLen())}
+		for _, c := range []webhook.Config{{}, {AllowPrivate: true}, {AllowPrivate: true, Allow: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}} {
+			if !c.Refuses(a) {
+				t.Errorf("%s is allowed by allow_private: %v, allow: %v", a, c.AllowPrivate, c.Allow)
+			}
+		}
+		for _, c := range []webhook.Config{{Allow: named}, {AllowPrivate: true, Allow: named}} {
+			if c.Refuses(a.Unmap()) { // which is what a dialer makes of it
+				t.Errorf("%s is refused with allow: %v", a, c.Allow)
+			}
+		}
+	}
+	private := webhook.Config{AllowPrivate: true}
+	for address, want := range map[string]bool{
+		"fd00:ec3::254": false, "fd20:ce::255": false, "10.1.2.3": false, "172.16.0.1": false, "192.168.1.1": false, "::1": false, "168.63.129.17": false,
+		"100.64.0.1": true, "fe80::1": true, "100.100.100.201": true,
+	} {
+		if got := private.Refuses(netip.MustParseAddr(address)); got != want {
+			t.Errorf("allow_private: %s refused: %v, want %v", address, got, want)
+		}
+	}
+}
+
 func TestAddressesAllowed(t *testing.T) {
 	prefix := func(s string) []netip.Prefix { return []netip.Prefix{netip.MustParsePrefix(s)} }
 	tests := map[string]struct {

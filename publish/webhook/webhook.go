@@ -55,9 +55,10 @@ type Config struct {
 	Concurrency int             // requests under way; 0 means 4
 	Pending     int             // events that may wait for a retry before reading stops; 0 means 1,000
 
-	// Addresses of private networks, of this machine and otherwise not of the public Internet are refused, unless
-	// they are in Allow. AllowPrivate allows private networks and this machine, but not link-local addresses, where
-	// clouds keep the credentials of their machines.
+	// Addresses of private networks, of this machine and otherwise not of the public Internet are refused, and those of
+	// clouds' metadata services, unless they are in Allow. AllowPrivate allows private networks (10/8, 172.16/12,
+	// 192.168/16, fc00::/7) and this machine, but neither link-local addresses nor metadata services, where clouds keep
+	// the credentials of their machines.
 	Allow        []netip.Prefix
 	AllowPrivate bool
 }
