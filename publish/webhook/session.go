@@ -217,16 +217,20 @@ func (s *session) start(ctx context.Context, now time.Time) {
 		if d == nil {
 			return
 		}
-		if gone := d.prune(s.deps.Deleted); len(gone) > 0 {
-			s.reader.Done(gone...)
-			s.metrics.count(deleted, len(gone))
-		}
-		if len(d.events) == 0 {
+		if s.prune(d); len(d.events) == 0 {
 			continue
 		}
 		s.flying++
 		d.attempt++
 		s.running.Go(func() { s.results <- s.send(ctx, d) })
+	}
+}
+
+// prune is done with the events of a delivery that show a post which has been deleted since they were read.
+func (s *session) prune(d *delivery) {
+	if gone := d.prune(s.deps.Deleted); len(gone) > 0 {
+		s.reader.Done(gone...)
+		s.metrics.count(deleted, len(gone))
 	}
 }
 
@@ -395,8 +399,10 @@ func (s *session) bury(now time.Time) {
 	}
 }
 
-// letters writes the dead letters of one delivery; those written are done with, also if a later one fails.
+// letters writes the dead letters of one delivery; those written are done with, also if a later one fails. Nothing is
+// kept there of posts deleted meanwhile.
 func (s *session) letters(d *delivery) error {
+	s.prune(d)
 	for len(d.events) > 0 {
 		e := d.events[0]
 		if s.deps.DeadLetters == nil {

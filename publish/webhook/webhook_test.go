@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -413,6 +414,35 @@ func TestDeadLettersThatCannotBeWritten(t *testing.T) {
 		r.end()
 		if len(r.letters.reasons) != 1 || r.stored() != "1" {
 			t.Errorf("dead letters %v, cursor %q", r.letters.reasons, r.stored())
+		}
+	})
+}
+
+// TestDeletedBeforeTheDeadLetter: what shows a post deleted during the last attempt, or while dead letters cannot be
+// written, is kept nowhere.
+func TestDeletedBeforeTheDeadLetter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.cfg.Retries, r.cfg.Batch = []time.Duration{time.Second}, 3
+		var gone atomic.Pointer[string]
+		r.deps.Deleted = func(_, post string) bool { return gone.Load() != nil && post == *gone.Load() }
+		r.letters.fail = io.ErrShortWrite
+		r.recv.answer = func(*request) answer { return answer{status: 500} }
+		r.append(events("a", "b", "c")...)
+		r.start()
+		wait(10 * time.Second)
+		post := "witness of b"
+		gone.Store(&post)
+		r.letters.mu.Lock()
+		r.letters.fail = nil
+		r.letters.mu.Unlock()
+		wait(time.Minute)
+		r.end()
+		if _, kept := r.letters.reasons["events/0@1"]; kept || len(r.letters.reasons) != 2 || r.stored() != "2" {
+			t.Errorf("dead letters %v, cursor %q", r.letters.reasons, r.stored())
+		}
+		if n := r.Status().Dead; n != 2 {
+			t.Errorf("%d events are dead, want 2", n)
 		}
 	})
 }
