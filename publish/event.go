@@ -23,8 +23,12 @@ type Event struct {
 	Data []byte
 
 	names
-	seq uint64 // of its Reader
+	deployment string // CloudEvents source
+	at         spot
 }
+
+// Position is where the event stands in the event topic.
+func (e *Event) Position() (partition int, position int64) { return e.at.partition, e.at.position }
 
 // names are the posts that a match shows.
 type names struct {
@@ -35,6 +39,7 @@ type names struct {
 type envelope struct {
 	Type string `json:"type"`
 	ID   string `json:"id"`
+	From string `json:"source"`
 	Key  string `json:"partitionkey"`
 	Data struct {
 		names
@@ -54,12 +59,32 @@ func open(r *topic.Record) (Event, error) {
 	event := Event{
 		ID: e.ID, Type: e.Type, Key: e.Key, Trace: r.Trace, Data: r.Data, names: e.Data.names,
 		Source: e.Data.Source, Post: e.Data.Post,
-		Place: fmt.Sprintf("events/%d@%d", r.Partition, r.Position),
+		Place:      fmt.Sprintf("events/%d@%d", r.Partition, r.Position),
+		deployment: e.From, at: spot{r.Partition, r.Position},
 	}
 	if e.Type == feed.ReuseType {
 		event.Source, event.Post = e.Data.Later.Source, e.Data.Later.Post
 	}
 	return event, nil
+}
+
+// clear makes sure that e shows no deleted post; false says that it cannot. A match of two posts that are there loses
+// no more than its first occurrence, whose place the earlier one takes.
+func (e *Event) clear(deleted Deleted) bool {
+	if !e.Mentions(deleted) {
+		return true
+	}
+	if deleted(e.Later.Source, e.Later.Post) || deleted(e.Earlier.Source, e.Earlier.Post) {
+		return false
+	}
+	m, err := feed.DecodeEvent(e.Data)
+	if err != nil {
+		return false
+	}
+	m.First = feed.First{Source: m.Earlier.Source, Post: m.Earlier.Post, Time: m.Earlier.Time}
+	e.First = e.Earlier
+	e.Data = m.AppendEvent(nil, e.deployment)
+	return true
 }
 
 // Mentions reports whether e is a match that shows a deleted post. Other events pass: a retraction names the post

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -29,17 +30,35 @@ func Follow(ctx context.Context, cfg FollowConfig) error {
 	}
 	f := &follower{FollowConfig: cfg, metrics: newMetrics()}
 	f.metrics.sent(cfg.Name, 0)
-	var err error
-	for err == nil || errors.Is(err, ErrRewind) {
-		if err != nil {
-			cfg.Logger.Warn("publish: reading again from the cursor that the sink has now", "sink", cfg.Name, "reason", err)
+	for {
+		err := f.run(ctx)
+		if ctx.Err() != nil {
+			return nil
 		}
-		err = f.run(ctx)
+		if !cfg.Retry && !errors.Is(err, ErrRewind) {
+			return fmt.Errorf("publish to %s: %w", cfg.Name, err)
+		}
+		f.metrics.failed(cfg.Name)
+		cfg.Logger.Warn("publish: reading again from the cursor", "sink", cfg.Name, "reason", err)
+		if !pause(ctx, againAfter) {
+			return nil
+		}
 	}
-	if ctx.Err() != nil {
-		return nil
+}
+
+// againAfter is the pause before reading begins again.
+const againAfter = time.Second
+
+// pause reports whether it went by before ctx ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
 	}
-	return fmt.Errorf("publish to %s: %w", cfg.Name, err)
 }
 
 type follower struct {
@@ -91,14 +110,31 @@ func (f *follower) next(ctx context.Context, r *Reader) ([]Event, error) {
 
 // publish hands over one batch and then remembers it.
 func (f *follower) publish(ctx context.Context, r *Reader, events []Event) error {
-	_, err := retry(ctx, f, func() (struct{}, error) { return struct{}{}, f.Sink.Publish(ctx, events) })
+	left := slices.Clone(events)
+	_, err := retry(ctx, f, func() (struct{}, error) {
+		if left = living(left, f.Deleted); len(left) == 0 { // some may have been deleted since the last try
+			return struct{}{}, nil
+		}
+		return struct{}{}, f.Sink.Publish(ctx, left)
+	})
 	if err != nil {
 		return err
 	}
-	f.metrics.sent(f.Name, len(events))
+	f.metrics.sent(f.Name, len(left))
 	r.Done(events...)
 	_, err = retry(ctx, f, func() (struct{}, error) { return struct{}{}, r.Commit(ctx) })
 	return err
+}
+
+// living are the events that may be shown.
+func living(events []Event, deleted Deleted) []Event {
+	out := events[:0]
+	for i := range events {
+		if events[i].clear(deleted) {
+			out = append(out, events[i])
+		}
+	}
+	return out
 }
 
 // retry calls what may fail for a while.

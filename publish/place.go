@@ -21,11 +21,22 @@ type place struct {
 // read takes note of a record.
 func (p *place) read(partition int, position int64) {
 	if !p.ordered {
-		p.next[partition] = position + 1
+		p.next[partition] = max(p.next[partition], position+1)
 		return
 	}
 	for i := range p.next { // everything below has been read too
 		p.next[i] = max(p.next[i], position+1)
+	}
+}
+
+// back goes back to a record.
+func (p *place) back(at spot) {
+	if !p.ordered {
+		p.next[at.partition] = min(p.next[at.partition], at.position)
+		return
+	}
+	for i := range p.next {
+		p.next[i] = min(p.next[i], at.position)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 
@@ -20,26 +21,26 @@ type ReaderConfig struct {
 	Logger  *slog.Logger
 }
 
-// Reader hands out the events of the topic from a stored cursor on. Events may be done in any order; the cursor is
-// the place below which all are. So after a crash what was done above it comes again, and nothing is left out.
+// Reader hands out the events of the topic from a stored cursor on. Events may be done in any order. The cursor is how
+// far has been read, and which events below that are not done: after a crash those come again, with what was done since
+// the cursor was last stored, and nothing is left out.
 //
 // Next belongs to one goroutine; Done and Commit may be called by any.
 type Reader struct {
-	cfg    ReaderConfig
-	reader topic.Reader
+	cfg     ReaderConfig
+	reader  topic.Reader
+	resumed cursor // where reading began: what is below its place, and not open, was done before
 
 	mu      sync.Mutex
-	done    place     // everything below it is done
-	written string    // the cursor as last stored
-	pending []pending // in the order read
-	first   uint64    // seq of pending[0]
+	read    place // everything below it has been read
+	open    map[spot]struct{}
+	written string // the cursor as last stored
 }
 
-// pending is a record that was read, and whether it is done.
-type pending struct {
+// spot is where a record stands.
+type spot struct {
 	partition int
 	position  int64
-	done      bool
 }
 
 // OpenReader goes on from the cursor; without one it begins with the oldest event kept.
@@ -47,10 +48,11 @@ func OpenReader(ctx context.Context, cfg ReaderConfig) (*Reader, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
-	r := &Reader{cfg: cfg}
+	r := &Reader{cfg: cfg, open: map[spot]struct{}{}}
 	err := r.locate(ctx)
 	if err == nil {
-		r.reader, err = cfg.Topic.Open(ctx, slices.Clone(r.done.next))
+		begin := (&cursor{r.read, r.open}).begin()
+		r.reader, err = cfg.Topic.Open(ctx, begin.next)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open events for %s: %w", cfg.Name, err)
@@ -67,24 +69,25 @@ func (r *Reader) locate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.done = place{next: start, ordered: r.cfg.Topic.Ordered()}
+	r.read = place{next: start, ordered: r.cfg.Topic.Ordered()}
 	if r.cfg.Store == nil {
-		r.done.next = end
+		r.read.next = end
 		return nil
 	}
-	cursor, err := r.cfg.Store.Get(ctx, Key(r.cfg.Name))
-	if err != nil || cursor == nil {
+	written, err := r.cfg.Store.Get(ctx, Key(r.cfg.Name))
+	if err != nil || written == nil {
 		return err
 	}
-	at, err := parsePlace(string(cursor), r.cfg.Topic.Partitions(), r.cfg.Topic.Ordered())
+	c, err := parseCursor(string(written), r.cfg.Topic.Partitions(), r.cfg.Topic.Ordered())
 	if err != nil {
 		return fmt.Errorf("cursor: %w", err)
 	}
-	if at.beyond(end) {
+	if c.read.beyond(end) {
 		r.cfg.Logger.Warn("publish: cursor beyond the end of the topic; starting with the oldest event", "sink", r.cfg.Name)
 		return nil
 	}
-	r.done, r.written = at, string(cursor)
+	r.resumed, r.read, r.open, r.written = c, c.read, maps.Clone(c.open), string(written)
+	r.read.next = slices.Clone(c.read.next)
 	return nil
 }
 
@@ -110,16 +113,19 @@ func (r *Reader) Next(ctx context.Context) ([]Event, error) {
 // take makes events of records.
 func (r *Reader) take(records []topic.Record) []Event {
 	events := make([]Event, 0, len(records))
-	seq := r.expect(records)
+	r.expect(records)
 	for i := range records {
+		at := spot{records[i].Partition, records[i].Position}
+		if r.resumed.done(at) {
+			continue
+		}
 		e, err := open(&records[i])
 		if err != nil {
 			r.cfg.Logger.Error("publish: unreadable record left out", "sink", r.cfg.Name,
-				"partition", records[i].Partition, "position", records[i].Position, "error", err)
+				"partition", at.partition, "position", at.position, "error", err)
 		}
-		e.seq = seq + uint64(i)
-		if err != nil || e.Mentions(r.cfg.Deleted) {
-			r.Done(e)
+		if err != nil || !e.clear(r.cfg.Deleted) {
+			r.done(at)
 			continue
 		}
 		events = append(events, e)
@@ -127,61 +133,59 @@ func (r *Reader) take(records []topic.Record) []Event {
 	return events
 }
 
-// expect notes records as read, and returns the number of the first.
-func (r *Reader) expect(records []topic.Record) uint64 {
+// expect notes records as read, and open.
+func (r *Reader) expect(records []topic.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	seq := r.first + uint64(len(r.pending))
 	for i := range records {
-		r.pending = append(r.pending, pending{partition: records[i].Partition, position: records[i].Position})
+		at := spot{records[i].Partition, records[i].Position}
+		r.read.read(at.partition, at.position)
+		if !r.resumed.done(at) {
+			r.open[at] = struct{}{}
+		}
 	}
-	return seq
 }
 
-// skip steps over what is gone. Only when nothing is pending may the cursor do so; otherwise it finds the gap again.
+// skip steps over what is gone.
 func (r *Reader) skip(gap *topic.ErrTruncated) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.pending) == 0 {
-		r.done.skip(gap)
-	}
+	r.read.skip(gap)
+	maps.DeleteFunc(r.open, func(at spot, _ struct{}) bool { return at.partition == gap.Partition && at.position < gap.Start })
 }
 
 // Done says that events need not be offered again.
 func (r *Reader) Done(events ...Event) {
+	for i := range events {
+		r.done(events[i].at)
+	}
+}
+
+func (r *Reader) done(at spot) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for i := range events {
-		r.pending[events[i].seq-r.first].done = true
-	}
-	n := 0
-	for n < len(r.pending) && r.pending[n].done {
-		r.done.read(r.pending[n].partition, r.pending[n].position)
-		n++
-	}
-	r.pending = slices.Delete(r.pending, 0, n)
-	r.first += uint64(n)
+	delete(r.open, at)
 }
 
 // Commit stores the cursor, if it has moved.
 func (r *Reader) Commit(ctx context.Context) error {
 	r.mu.Lock()
-	cursor := r.done.String()
-	same := cursor == r.written
+	now := (&cursor{r.read, r.open}).String()
+	same := now == r.written
 	r.mu.Unlock()
 	if r.cfg.Store == nil || same {
 		return nil
 	}
-	if err := r.cfg.Store.Put(ctx, Key(r.cfg.Name), []byte(cursor)); err != nil {
+	if err := r.cfg.Store.Put(ctx, Key(r.cfg.Name), []byte(now)); err != nil {
 		return fmt.Errorf("store the cursor of %s: %w", r.cfg.Name, err)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.written = cursor
+	r.written = now
 	return nil
 }
 
-// Lag is how many records between the cursor and the end of the topic there may be, at most.
+// Lag is how many records between the oldest that is not done and the end of the topic there may be, at most.
 func (r *Reader) Lag(ctx context.Context) (int64, error) {
 	_, end, err := r.cfg.Topic.Bounds(ctx)
 	if err != nil {
@@ -189,7 +193,8 @@ func (r *Reader) Lag(ctx context.Context) (int64, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.done.behind(end), nil
+	begin := (&cursor{r.read, r.open}).begin()
+	return begin.behind(end), nil
 }
 
 // Close ends reading. The cursor stays as Commit left it.

@@ -60,10 +60,10 @@ func (src *source) show() {
 	src.seen, src.live = t, (known || src.expected) && !src.idle
 }
 
-// late counts the posts that are more than lateness behind the least clock of the source partitions that are
-// active in this process. The window's clock is never ahead of that, so no late post is missed here.
+// late counts the posts that are more than lateness behind the window's clock, as far as this process can tell: the
+// greatest that the least clock of its active source partitions has been.
 func (s *Split) late(posts []feed.Post) int {
-	clock, known := s.least()
+	clock, known := s.reached()
 	if !known {
 		return 0
 	}
@@ -74,6 +74,18 @@ func (s *Split) late(posts []feed.Post) int {
 		}
 	}
 	return n
+}
+
+// reached never falls, as the window's clock does not: a source partition that wakes up far behind does not bring it
+// back.
+func (s *Split) reached() (feed.Time, bool) {
+	clock, known := s.least()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known && (!s.known || clock > s.clock) {
+		s.clock, s.known = clock, true
+	}
+	return s.clock, s.known
 }
 
 func (s *Split) least() (clock feed.Time, known bool) {
@@ -143,11 +155,13 @@ func (s *Split) expect(ctx context.Context, src *source) error {
 }
 
 // Keep says that a source partition is silent at now only because its posts are on their way or out of reach: it is
-// not idle.
+// not idle, and no longer idle if it was.
 func (s *Split) Keep(partition string, now time.Time) {
 	src := s.source(partition)
 	if src.mu.TryLock() { // else a batch of it is being written, which says as much
-		src.posted = now
+		src.pending = src.pending || src.idle // a mark is to say so
+		src.posted, src.idle = now, false
+		src.show()
 		src.mu.Unlock()
 	}
 }

@@ -87,6 +87,8 @@ type Split struct {
 
 	mu      sync.Mutex
 	sources map[string]*source
+	clock   feed.Time // see reached
+	known   bool
 }
 
 // New returns a Split that knows no source partition yet.

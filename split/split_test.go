@@ -212,7 +212,7 @@ func TestExpectedBeforeTheFirstPost(t *testing.T) {
 		{true, []string{unknown, unknown, "1000", "1000"}}, // s by its posts, quiet so as not to be taken for dead
 		{true, []string{unknown, unknown, "1000", "1000"}},
 		{false, []string{unknown + " idle", unknown + " idle", "1000", "1000"}},
-		{true, []string{"1000", "1000"}}, // idle as it is, quiet stays so
+		{true, []string{unknown, unknown, "1000", "1000"}}, // there is something after all
 	} {
 		from := b.end()
 		b.now = b.now.Add(30 * time.Second)
@@ -303,8 +303,9 @@ func TestAppendIsTriedAgain(t *testing.T) {
 	})
 }
 
-func TestLateIsBehindTheLeastClock(t *testing.T) {
+func TestLateIsBehindTheWindowsClock(t *testing.T) {
 	b := newBench(t, 1)
+	b.now = b.now.Add(10 * time.Minute) // none of the posts is ahead of it
 	wantLate := func(at time.Duration, want int) {
 		t.Helper()
 		if got := b.split.late([]feed.Post{timed("x", at)}); got != want {
@@ -319,12 +320,14 @@ func TestLateIsBehindTheLeastClock(t *testing.T) {
 	if err := b.split.Write(context.Background(), slower, "other"); err != nil {
 		t.Fatal(err)
 	}
-	wantLate(-5*time.Minute, 0)
-	wantLate(-5*time.Minute-time.Millisecond, 1)
-	b.now = b.now.Add(time.Minute)
-	b.write(timed("g", time.Minute))
-	b.split.Tick(context.Background(), b.now) // the other one is idle now
+	wantLate(-4*time.Minute, 0) // a slower one does not bring the window's clock back
 	wantLate(-4*time.Minute-time.Millisecond, 1)
+	b.write(timed("g", 3*time.Minute), timed("h", 3*time.Minute), timed("i", 3*time.Minute))
+	wantLate(-4*time.Minute, 0) // but holds it
+	b.now = b.now.Add(time.Minute)
+	b.write(timed("j", 3*time.Minute))
+	b.split.Tick(context.Background(), b.now) // until it is idle
+	wantLate(-2*time.Minute-time.Millisecond, 1)
 }
 
 func TestDelete(t *testing.T) {

@@ -55,16 +55,23 @@ var errOvertaken = errors.New("an earlier batch of the request is not durable")
 
 func (p *pump) pass(ctx context.Context, b *ingest.Batch) error {
 	p.note(b)
-	if err := p.dead.Write(b.Rejected); err != nil {
-		return err
-	}
 	if p.own {
+		if err := p.dead.Write(b.Rejected); err != nil {
+			return err
+		}
 		if b.Void != nil && b.Void() {
 			return errOvertaken
 		}
 		return p.write(ctx, b)
 	}
-	write := func() (struct{}, error) { return struct{}{}, p.write(ctx, b) }
+	rejected := b.Rejected
+	write := func() (struct{}, error) {
+		if err := p.dead.Write(rejected); err != nil {
+			return struct{}{}, err
+		}
+		rejected = nil // once is enough
+		return struct{}{}, p.write(ctx, b)
+	}
 	_, err := backoff.Retry(ctx, write, backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, pause time.Duration) {
 		p.log.Error("batch is not durable, to be tried again", "source", p.name, "error", err, "pause", pause)
 	}))

@@ -382,7 +382,7 @@ func TestRetriesOnScheduleThenDeadLetter(t *testing.T) {
 		}
 		r.letters.mu.Lock()
 		defer r.letters.mu.Unlock()
-		if reason := r.letters.reasons["events/0@0"]; len(r.letters.reasons) != 1 || !strings.Contains(reason, "in 13 attempts since 2000-01-01T00:00:00Z: 500 Internal Server Error") {
+		if reason := r.letters.reasons["webhook desk events/0@0"]; len(r.letters.reasons) != 1 || !strings.Contains(reason, "in 13 attempts since 2000-01-01T00:00:00Z: 500 Internal Server Error") {
 			t.Errorf("dead letters %v", r.letters.reasons)
 		}
 		if s := r.Status(); s.Dead != 1 || s.Failed != 13 || s.Waiting != 0 {
@@ -438,7 +438,7 @@ func TestDeletedBeforeTheDeadLetter(t *testing.T) {
 		r.letters.mu.Unlock()
 		wait(time.Minute)
 		r.end()
-		if _, kept := r.letters.reasons["events/0@1"]; kept || len(r.letters.reasons) != 2 || r.stored() != "2" {
+		if _, kept := r.letters.reasons["webhook desk events/0@1"]; kept || len(r.letters.reasons) != 2 || r.stored() != "2" {
 			t.Errorf("dead letters %v, cursor %q", r.letters.reasons, r.stored())
 		}
 		if n := r.Status().Dead; n != 2 {

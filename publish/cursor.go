@@ -1,0 +1,71 @@
+package publish
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// cursor is how far a Reader has read, and which of the records below that are open: read and not done.
+//
+// Written down it is the place, and behind a space the open records as PARTITION:POSITION, by commas. Where there are
+// too many it is the place below all of them, and what was done above that comes again.
+type cursor struct {
+	read place
+	open map[spot]struct{}
+}
+
+// mostOpen is how many open records a cursor names: 64 KiB of them, about.
+const mostOpen = 5000
+
+// begin is the place to read from: below everything that is open.
+func (c *cursor) begin() place {
+	begin := place{next: slices.Clone(c.read.next), ordered: c.read.ordered}
+	for at := range c.open {
+		begin.back(at)
+	}
+	return begin
+}
+
+// done reports whether a record had been done when the cursor was written.
+func (c *cursor) done(at spot) bool {
+	if c.read.next == nil || at.position >= c.read.next[at.partition] {
+		return false
+	}
+	_, open := c.open[at]
+	return !open
+}
+
+func (c *cursor) String() string {
+	if len(c.open) > mostOpen {
+		begin := c.begin()
+		return begin.String()
+	}
+	words := make([]string, 0, len(c.open))
+	for at := range c.open {
+		words = append(words, fmt.Sprintf("%d:%d", at.partition, at.position))
+	}
+	slices.Sort(words)
+	return strings.TrimSuffix(c.read.String()+" "+strings.Join(words, ","), " ")
+}
+
+// parseCursor reads what String writes.
+func parseCursor(s string, partitions int, ordered bool) (cursor, error) {
+	first, open, _ := strings.Cut(s, " ")
+	read, err := parsePlace(first, partitions, ordered)
+	c := cursor{read: read, open: map[spot]struct{}{}}
+	if err != nil || open == "" {
+		return c, err
+	}
+	for word := range strings.SplitSeq(open, ",") {
+		partition, position, _ := strings.Cut(word, ":")
+		p, err1 := strconv.Atoi(partition)
+		n, err2 := strconv.ParseInt(position, 10, 62)
+		if err1 != nil || err2 != nil || p < 0 || p >= partitions || n < 0 {
+			return c, fmt.Errorf("open record %q: want PARTITION:POSITION", word)
+		}
+		c.open[spot{p, n}] = struct{}{}
+	}
+	return c, nil
+}
