@@ -23,7 +23,7 @@ import (
 type Config struct {
 	Conn  kafkaconn.Config
 	Topic string
-	Name  string // of the sink, for dead letters and the log; "" means kafka/TOPIC
+	Name  string // of the sink, for dead letters and the log; "" means that of the topic
 
 	// Create makes the topic if it is missing, with so many Partitions and Replicas, 0 being the brokers' defaults.
 	// Otherwise a missing topic is an error.
@@ -53,7 +53,7 @@ func Open(ctx context.Context, cfg Config) (*Sink, error) {
 	if cfg.Topic == "" {
 		return nil, errors.New("kafka sink: want a topic")
 	}
-	cfg.Name = cmp.Or(cfg.Name, "kafka/"+cfg.Topic)
+	cfg.Name = cmp.Or(cfg.Name, cfg.Topic)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}

@@ -180,7 +180,7 @@ func TestTooLarge(t *testing.T) {
 			t.Errorf("event %d is there %d times, want %d", i, got, want)
 		}
 	}
-	if len(dead.all) != 1 || !strings.HasPrefix(dead.all[0], "alerts events/0@42: 5000 bytes") {
+	if len(dead.all) != 1 || !strings.HasPrefix(dead.all[0], "kafka alerts events/0@42: 5000 bytes") {
 		t.Errorf("dead letters %q", dead.all)
 	}
 	dead.err = errors.New("disk full")

@@ -179,7 +179,7 @@ func (s *Sink) bury(e *publish.Event, cause error) error {
 	if s.cfg.DeadLetters == nil {
 		return nil
 	}
-	if err := s.cfg.DeadLetters.Write(s.cfg.Name+" "+e.Place, reason, e.Data); err != nil {
+	if err := s.cfg.DeadLetters.Write("kafka "+s.cfg.Name+" "+e.Place, reason, e.Data); err != nil {
 		return fmt.Errorf("dead letter of %s: %w", e.ID, err)
 	}
 	return nil

@@ -27,6 +27,7 @@ import (
 type Config struct {
 	Conn    natsconn.Config
 	Subject string // without wildcards, of a stream that exists
+	Name    string // of the sink, for dead letters and the log; "" means the subject
 
 	// DeadLetters takes the events that are too large for the server or the stream. Nil: such an event is an error, and
 	// those behind it wait.
@@ -53,6 +54,7 @@ var _ publish.Sink = (*Sink)(nil)
 // Open connects, and looks for the stream that keeps the subject. While no server is to be reached it waits, until ctx
 // ends. Close must be called.
 func Open(ctx context.Context, cfg Config) (*Sink, error) {
+	cfg.Name = cmp.Or(cfg.Name, cfg.Subject)
 	cfg.AckTimeout = cmp.Or(cfg.AckTimeout, 10*time.Second)
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
@@ -190,8 +192,8 @@ func (s *Sink) bury(e *publish.Event, cause error) error {
 	if s.cfg.DeadLetters == nil {
 		return errors.New(reason)
 	}
-	s.cfg.Logger.Warn("publish: too large, a dead letter", "subject", s.cfg.Subject, "id", e.ID, "bytes", len(e.Data))
-	if err := s.cfg.DeadLetters.Write(e.Place, reason, e.Data); err != nil {
+	s.cfg.Logger.Warn("publish: too large, a dead letter", "sink", s.cfg.Name, "subject", s.cfg.Subject, "id", e.ID, "bytes", len(e.Data))
+	if err := s.cfg.DeadLetters.Write("nats "+s.cfg.Name+" "+e.Place, reason, e.Data); err != nil {
 		return fmt.Errorf("dead letter: %w", err)
 	}
 	return nil

@@ -135,13 +135,13 @@ func TestTooLargeIsADeadLetter(t *testing.T) {
 	batch[1].Data = fmt.Appendf(nil, `{"id":"e1","filler":%q}`, strings.Repeat("x", 5000)) // for the stream
 	batch[2].Data = fmt.Appendf(nil, `{"id":"e2","filler":%q}`, strings.Repeat("x", 9000)) // for the server
 	var dead letters
-	if err := mustOpen(t, nats.Config{Conn: s.Config(), Subject: "reuse", DeadLetters: &dead}).Publish(t.Context(), batch); err != nil {
+	if err := mustOpen(t, nats.Config{Conn: s.Config(), Subject: "reuse", Name: "stream", DeadLetters: &dead}).Publish(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"e0", "e3"}, ids(t, stored(t, stream))); diff != "" {
 		t.Errorf("stored (-want +got):\n%s", diff)
 	}
-	if len(dead.said) != 2 || !strings.HasPrefix(dead.said[0], "events/0@e2: event of 9") || !strings.HasPrefix(dead.said[1], "events/0@e1: event of 5") {
+	if len(dead.said) != 2 || !strings.HasPrefix(dead.said[0], "nats stream events/0@e2: event of 9") || !strings.HasPrefix(dead.said[1], "nats stream events/0@e1: event of 5") {
 		t.Errorf("dead letters %q", dead.said)
 	}
 	if err := mustOpen(t, nats.Config{Conn: s.Config(), Subject: "reuse"}).Publish(t.Context(), batch); err == nil {

@@ -407,7 +407,7 @@ func (s *session) letters(d *delivery) error {
 		e := d.events[0]
 		if s.deps.DeadLetters == nil {
 			s.logger.Error("webhook: event given up", "id", e.ID, "place", e.Place, "reason", d.reason)
-		} else if err := s.deps.DeadLetters.Write(e.Place, d.reason, e.Data); err != nil {
+		} else if err := s.deps.DeadLetters.Write("webhook "+s.Name+" "+e.Place, d.reason, e.Data); err != nil {
 			return err
 		}
 		s.dying.Do(func() {
