@@ -70,12 +70,8 @@ var silence = sync.OnceFunc(logging.Disable)
 
 // connect reads the URL. The times are short, for who asks the API would rather be told than wait.
 func connect(address string) (redis.UniversalClient, error) {
-	u, err := url.Parse(address)
+	u, err := parse(address)
 	if err != nil {
-		var bad *url.Error
-		if errors.As(err, &bad) {
-			err = bad.Err // the URL itself may hold a password
-		}
 		return nil, fmt.Errorf("url: %w", err)
 	}
 	if u.Query().Has("addr") {
@@ -93,6 +89,16 @@ func connect(address string) (redis.UniversalClient, error) {
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.ContextTimeoutEnabled = dialTimeout, readTimeout, readTimeout, true
 	o.MaxRetries, o.DialerRetries, o.PoolTimeout = 1, 1, readTimeout
 	return redis.NewClient(o), nil
+}
+
+// parse refuses what the libraries would quote a piece of a password from: an @ behind the host ends a password that has
+// one of /?# in it as it is. The path of a socket may have one.
+func parse(address string) (*url.URL, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "unix" && strings.Contains(u.EscapedPath()+u.RawQuery+u.EscapedFragment(), "@") {
+		return nil, errors.New("not a URL (characters such as / in the password must be percent-encoded)")
+	}
+	return u, nil
 }
 
 const (

@@ -309,13 +309,17 @@ func TestCutAnywhere(t *testing.T) {
 }
 
 func TestURL(t *testing.T) {
-	for url, want := range map[string]string{"http://x": "scheme", "redis://:secret@h:x": "port", "redis://h/x": "database"} {
+	encode := "redis: url: not a URL (characters such as / in the password must be percent-encoded)"
+	for url, want := range map[string]string{
+		"http://x": "scheme", "redis://h/x": "database", "redis://:secret@h:x": encode,
+		"redis://:secret/x@h:1/2": encode, "redis://u:1/secret@h:1": encode, "redis://u:1?secret@h": encode, "redis://u:1#secret@h": encode,
+	} {
 		_, err := Open(Config{URL: url})
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
-	for _, url := range []string{"rediss://user:pass@h:1/2", "redis://a:1?addr=b:2&addr=c:3", "unix:///tmp/x"} {
+	for _, url := range []string{"rediss://user:pass@h:1/2", "redis://a:1?addr=b:2&addr=c:3", "unix:///tmp/x@1", "redis://:a%2Fb@h:1/2"} {
 		s, err := Open(Config{URL: url})
 		if err != nil {
 			t.Errorf("%s: %v", url, err)
