@@ -109,6 +109,10 @@ func repetitionsJSON(list []Repetition) []repetitionJSON {
 // ServeReuse answers GET /v1/posts/{id}/reuse[?source=&limit=&after=]. The index knows posts by events alone: a post
 // that nothing was reported of has empty lists, like one that does not exist.
 func (x *Index) ServeReuse(w http.ResponseWriter, r *http.Request) {
+	if x.incomplete.Load() {
+		x.fail(w, r, errIncomplete)
+		return
+	}
 	q := r.URL.Query()
 	page, err := pageOf(r)
 	if err != nil {
@@ -128,6 +132,10 @@ func (x *Index) ServeReuse(w http.ResponseWriter, r *http.Request) {
 
 // ServeText answers GET /v1/texts/{group}[?limit=&after=].
 func (x *Index) ServeText(w http.ResponseWriter, r *http.Request) {
+	if x.incomplete.Load() {
+		x.fail(w, r, errIncomplete)
+		return
+	}
 	page, err := pageOf(r)
 	if err != nil {
 		x.fail(w, r, err)
@@ -162,6 +170,10 @@ func textAnswer(t *Text) textJSON {
 
 // ServeAuthor answers GET /v1/authors/{author}/reuse[?source=&limit=].
 func (x *Index) ServeAuthor(w http.ResponseWriter, r *http.Request) {
+	if x.incomplete.Load() {
+		x.fail(w, r, errIncomplete)
+		return
+	}
 	q := r.URL.Query()
 	n, err := limitOf(r, AuthorCap)
 	if err != nil {
@@ -208,6 +220,8 @@ func (x *Index) answer(w http.ResponseWriter, r *http.Request, v any) {
 	_, _ = w.Write(append(b, '\n')) // a client that is gone has nobody to be told
 }
 
+var errIncomplete = errors.New("the index is incomplete")
+
 // storeRetry is when a client may ask again while the store is away.
 const storeRetry = 5 * time.Second
 
@@ -218,6 +232,9 @@ func (x *Index) fail(w http.ResponseWriter, r *http.Request, err error) {
 		p = problem.Problem{Status: http.StatusServiceUnavailable, Detail: "The request was given up: " + r.Context().Err().Error()}
 	case errors.Is(err, ErrInput):
 		p = problem.Problem{Status: http.StatusBadRequest, Detail: err.Error()}
+	case errors.Is(err, errIncomplete):
+		p = problem.Problem{Status: http.StatusServiceUnavailable, RetryAfter: storeRetry,
+			Detail: "The lookup index has lost what it held, and is being made again from the events."}
 	case errors.Is(err, ErrUnavailable):
 		x.Logger.Warn("lookup: the store is unavailable", "path", r.URL.Path, "error", err)
 		p = problem.Problem{Status: http.StatusServiceUnavailable, RetryAfter: storeRetry,

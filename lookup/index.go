@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -30,7 +31,13 @@ type Index struct {
 	IndexConfig
 	events metric.Int64Counter
 	apply  metric.Float64Histogram
+
+	incomplete atomic.Bool
 }
+
+// Incomplete says whether the index lacks events that it was given before, as when its store has come back empty. As long
+// as it does, it answers 503: empty lists would be wrong.
+func (x *Index) Incomplete(is bool) { x.incomplete.Store(is) }
 
 // NewIndex returns an Index.
 func NewIndex(c IndexConfig) (*Index, error) {

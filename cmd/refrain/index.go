@@ -14,6 +14,7 @@ import (
 	"refrain/lookup/boltstore"
 	"refrain/lookup/redisstore"
 	"refrain/publish"
+	"refrain/topic"
 )
 
 // openIndex follows the events with the index of reuse. Its cursor is in its own store: where that comes back empty or
@@ -31,9 +32,15 @@ func (s *service) openIndex(ctx context.Context) error {
 	if s.index, err = lookup.NewIndex(lookup.IndexConfig{Store: store, Deleted: s.isDeleted, Logger: s.log}); err != nil {
 		return errors.Join(err, store.Close())
 	}
+	to := &indexSink{index: s.index, store: store, events: s.events}
+	if cursor, err := store.Get(ctx, publish.Key("lookup")); err == nil && cursor == nil { // new, or emptied meanwhile
+		if err := to.lose(ctx); err != nil {
+			return errors.Join(err, store.Close())
+		}
+	}
 	reader := s.reader("lookup")
-	reader.Store, reader.Deleted = store, nil // the index itself leaves out what is deleted, and keeps the rest of an event
-	s.follow(reader, indexSink{s.index, store}, store)
+	reader.Store, reader.Deleted = indexCursor{store, to}, nil // the index itself leaves out what is deleted, and keeps the rest
+	s.follow(reader, to, store)
 	return nil
 }
 
@@ -70,34 +77,81 @@ func (s *service) identity(ctx context.Context) (string, error) {
 	return name, s.store.Put(ctx, key, []byte(name))
 }
 
-// indexSink hands events to the index.
+// indexSink hands events to the index. When the store has lost what it held, the index is incomplete until it has been
+// given again what the topic held then.
 type indexSink struct {
-	*lookup.Index
-	store lookup.Store
+	index  *lookup.Index
+	store  lookup.Store
+	events topic.Topic
+
+	missing map[int]int64 // by partition: the position below which events are to be given again
 }
 
-func (x indexSink) Publish(ctx context.Context, events []publish.Event) error {
+func (x *indexSink) Publish(ctx context.Context, events []publish.Event) error {
 	data := make([][]byte, len(events))
 	for i := range events {
 		data[i] = events[i].Data
 	}
-	return rewind(x.Index.Publish(ctx, data))
-}
-
-// Check implements publish.Checker: an index in Redis that comes back empty is to be made again also when there are no
-// new events.
-func (x indexSink) Check(ctx context.Context) error {
-	if c, ok := x.store.(publish.Checker); ok {
-		return rewind(c.Check(ctx))
+	if err := x.index.Publish(ctx, data); err != nil {
+		return x.rewind(ctx, err)
 	}
+	for i := range events {
+		if p, at := events[i].Position(); at+1 >= x.missing[p] {
+			delete(x.missing, p)
+		}
+	}
+	x.index.Incomplete(len(x.missing) > 0)
 	return nil
 }
 
-func rewind(err error) error {
-	if errors.Is(err, lookup.ErrRewound) {
-		return fmt.Errorf("%w: %w", publish.ErrRewind, err)
+// Check implements publish.Checker: an index that comes back empty is to be made again also when there are no new
+// events. It is called when there is nothing more to read.
+func (x *indexSink) Check(ctx context.Context) error {
+	if c, ok := x.store.(publish.Checker); ok {
+		if err := c.Check(ctx); err != nil {
+			return x.rewind(ctx, err)
+		}
 	}
-	return err
+	x.missing = nil
+	x.index.Incomplete(false)
+	return nil
+}
+
+// rewind makes the store's word for having lost something that of publish, and the index incomplete.
+func (x *indexSink) rewind(ctx context.Context, err error) error {
+	if !errors.Is(err, lookup.ErrRewound) {
+		return err
+	}
+	return errors.Join(fmt.Errorf("%w: %w", publish.ErrRewind, err), x.lose(ctx))
+}
+
+func (x *indexSink) lose(ctx context.Context) error {
+	start, end, err := x.events.Bounds(ctx)
+	if err != nil {
+		return err
+	}
+	x.missing = map[int]int64{}
+	for p := range end {
+		if end[p] > start[p] {
+			x.missing[p] = end[p]
+		}
+	}
+	x.index.Incomplete(len(x.missing) > 0)
+	return nil
+}
+
+// indexCursor is where the cursor of the index is kept: with the data. A store may find out only when the cursor is
+// stored that it has lost something.
+type indexCursor struct {
+	lookup.Store
+	sink *indexSink
+}
+
+func (c indexCursor) Put(ctx context.Context, key string, value []byte) error {
+	if err := c.Store.Put(ctx, key, value); err != nil {
+		return c.sink.rewind(ctx, err)
+	}
+	return nil
 }
 
 // noIndex answers where there is no index.

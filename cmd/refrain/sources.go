@@ -83,10 +83,16 @@ func (s *service) keepWaiting(now time.Time) {
 	}
 }
 
+// opener opens a source, which says by assigned what it will read before it does.
+type opener func(ctx context.Context, assigned func(context.Context, []string) error) (ingest.Source, error)
+
 // addLate puts a source on the route that is behind a network.
-func (s *service) addLate(ctx context.Context, name string, open func(context.Context) (ingest.Source, error)) error {
-	src := &lateSource{name: name, log: s.log}
-	src.open = open
+func (s *service) addLate(ctx context.Context, name string, open opener) error {
+	src := &lateSource{name: name, log: s.log, store: s.store, expect: s.split.Expect}
+	src.open = func(ctx context.Context) (ingest.Source, error) { return open(ctx, src.assign) }
+	if err := src.recall(ctx); err != nil {
+		return err
+	}
 	if err := src.try(ctx, name, s.log); err != nil {
 		return err
 	}
@@ -105,9 +111,12 @@ func (s *service) openKafka(ctx context.Context, i int, k *config.KafkaSource) e
 	}
 	cfg := kafkasource.Config{
 		Conn: conn, Topics: k.Topics, Group: cmp.Or(k.Group, "refrain"), Start: k.Start, Fields: fields, SourceName: k.Source,
-		MaxRecord: int64(k.MaxRecord), Assigned: s.split.Expect, Logger: s.log,
+		MaxRecord: int64(k.MaxRecord), Logger: s.log,
 	}
-	return s.addLate(ctx, "kafka/"+cfg.Group, func(ctx context.Context) (ingest.Source, error) { return kafkasource.Open(ctx, cfg) })
+	return s.addLate(ctx, "kafka/"+cfg.Group, func(ctx context.Context, assigned func(context.Context, []string) error) (ingest.Source, error) {
+		cfg.Assigned = assigned
+		return kafkasource.Open(ctx, cfg)
+	})
 }
 
 func kafkaConn(c *config.KafkaCluster) (kafkaconn.Config, error) {
@@ -135,10 +144,13 @@ func (s *service) openNATS(ctx context.Context, i int, n *config.NATSSource) err
 		return fmt.Errorf("configuration: ingest.nats[%d]: %w", i, err)
 	}
 	cfg := natssource.Config{
-		Conn: conn, Stream: n.Stream, Consumer: n.Consumer, Subject: n.Subject, Start: n.Start, Fields: fields, SourceName: n.Source,
-		MaxRecord: int(n.MaxRecord), Assigned: s.split.Expect, Logger: s.log,
+		Conn: conn, Stream: n.Stream, Consumer: cmp.Or(n.Consumer, "refrain"), Subject: n.Subject, Start: n.Start, Fields: fields, SourceName: n.Source,
+		MaxRecord: int(n.MaxRecord), Logger: s.log,
 	}
-	return s.addLate(ctx, "nats/"+n.Stream, func(ctx context.Context) (ingest.Source, error) { return natssource.Open(ctx, cfg) })
+	return s.addLate(ctx, "nats/"+cfg.Stream+"/"+cfg.Consumer, func(ctx context.Context, assigned func(context.Context, []string) error) (ingest.Source, error) {
+		cfg.Assigned = assigned
+		return natssource.Open(ctx, cfg)
+	})
 }
 
 func natsConn(n *config.NATSServer) (conn natsconn.Config, err error) {

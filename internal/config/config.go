@@ -162,6 +162,7 @@ func (c *Config) Validate() error {
 	for i := range c.Ingest.NATS {
 		v.natsSource(fmt.Sprintf("ingest.nats[%d]", i), &c.Ingest.NATS[i])
 	}
+	v.sources(&c.Ingest)
 	v.auth(c)
 	v.publish(&c.Publish)
 	v.lookup(&c.Lookup)

@@ -74,6 +74,9 @@ func TestValidateEdges(t *testing.T) {
 		{"ingest.kafka[0].sasl.mechanism: \"gssapi\"", kafka(KafkaCluster{Brokers: good.Brokers, SASL: SASL{Mechanism: "gssapi", User: "u", Password: "p"}})},
 		{"ingest.kafka[0].sasl.user", kafka(KafkaCluster{Brokers: good.Brokers, SASL: SASL{Mechanism: "plain", Password: "p"}})},
 		{"ingest.kafka[0].tls.enabled: is false", kafka(KafkaCluster{Brokers: good.Brokers, TLS: TLS{CA: "ca.pem"}})},
+		{"ingest.kafka[1].topics: is read twice under one name", with(func(c *Config) {
+			c.Ingest.Kafka = []KafkaSource{{KafkaCluster: good, Topics: []string{"t"}}, {KafkaCluster: good, Topics: []string{"t"}, Group: "refrain"}}
+		})},
 		{"publish.nats[0].name: \"x\" is there twice", with(func(c *Config) {
 			c.Publish.Kafka = []KafkaSink{{Name: "x", KafkaCluster: good, Topic: "t"}}
 			c.Publish.NATS = []NATSSink{{Name: "x", NATSServer: NATSServer{Servers: []string{"nats://a"}}, Subject: "s"}}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/netip"
@@ -99,6 +100,23 @@ func (v *validation) natsSource(key string, n *NATSSource) {
 	v.want(n.Stream != "", key+".stream", "want the name of a stream")
 	v.oneOf(key+".start", n.Start, "", "earliest", "latest")
 	v.mapping(key, n.Map)
+}
+
+// sources wants every topic of a group and every consumer once: it is the name of a clock.
+func (v *validation) sources(in *Ingest) {
+	seen := map[string]bool{}
+	once := func(key, name string) {
+		v.want(!seen[name], key, "is read twice under one name; "+name+": another group or consumer tells two clusters apart")
+		seen[name] = true
+	}
+	for i := range in.Kafka {
+		for _, topic := range in.Kafka[i].Topics {
+			once(fmt.Sprintf("ingest.kafka[%d].topics", i), cmp.Or(in.Kafka[i].Group, "refrain")+"/"+topic)
+		}
+	}
+	for i := range in.NATS {
+		once(fmt.Sprintf("ingest.nats[%d].stream", i), in.NATS[i].Stream+"/"+cmp.Or(in.NATS[i].Consumer, "refrain"))
+	}
 }
 
 var sinkName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
