@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	"golang.org/x/net/http/httpguts"
@@ -19,36 +18,47 @@ const maxBatch = 100
 // check reports everything that is wrong with the configuration, and reads what has to be read of it. What it says
 // shows no secret.
 func (e *Endpoint) check() (errs []error) {
-	fail := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
 	if !validName.MatchString(e.Name) || strings.Contains(e.Name, "..") {
-		fail("name: want letters, digits and any of -_. between them")
+		errs = append(errs, errors.New("name: want letters, digits and any of -_. between them"))
 	}
 	if err := e.readURL(); err != nil {
-		fail("url: %w", err)
+		errs = append(errs, fmt.Errorf("url: %w", err))
 	}
+	return slices.Concat(errs, e.readSecrets(), e.checkHeaders(), e.checkNumbers())
+}
+
+func (e *Endpoint) readSecrets() (errs []error) {
 	if len(e.Secrets) == 0 {
-		fail("secrets: want at least one, whsec_ and base64")
+		errs = append(errs, errors.New("secrets: want at least one, whsec_ and base64"))
 	}
 	for i, s := range e.Secrets {
 		signer, err := newSigner(s)
 		if err != nil {
-			fail("secret %d: %w", i+1, err)
+			errs = append(errs, fmt.Errorf("secret %d: %w", i+1, err))
 		}
 		e.signers = append(e.signers, signer)
 	}
+	return errs
+}
+
+func (e *Endpoint) checkHeaders() (errs []error) {
 	for name, value := range e.Headers {
 		if err := checkHeader(name, value); err != nil {
-			fail("header %q: %w", name, err)
+			errs = append(errs, fmt.Errorf("header %q: %w", name, err))
 		}
 	}
+	return errs
+}
+
+func (e *Endpoint) checkNumbers() (errs []error) {
 	if e.Batch > maxBatch {
-		fail("batch: %d events, want at most %d", e.Batch, maxBatch)
+		errs = append(errs, fmt.Errorf("batch: %d events, want at most %d", e.Batch, maxBatch))
 	}
 	if min(e.BatchWait, e.Timeout, slices.Min(e.Retries)) <= 0 {
-		fail("batch_wait, timeout and retries: want times above 0")
+		errs = append(errs, errors.New("batch_wait, timeout and retries: want times above 0"))
 	}
 	if min(e.Concurrency, e.Pending) <= 0 || e.Filter.MinOccurrences < 0 {
-		fail("concurrency, pending and min_occurrences: want no negative numbers")
+		errs = append(errs, errors.New("concurrency, pending and min_occurrences: want no negative numbers"))
 	}
 	return errs
 }
@@ -98,12 +108,4 @@ func checkHeader(name, value string) error {
 		return errors.New("its value has a character that no header may have")
 	}
 	return nil
-}
-
-// schedule is how long a delivery is tried, from its first failure to its last attempt.
-func (c *Config) schedule() (sum time.Duration) {
-	for _, p := range c.Retries {
-		sum += p
-	}
-	return sum
 }

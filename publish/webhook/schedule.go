@@ -1,0 +1,165 @@
+package webhook
+
+import (
+	"container/heap"
+	"context"
+	"slices"
+	"time"
+
+	"refrain/feed"
+	"refrain/publish"
+)
+
+// What a session may read and start, and when.
+
+// intake is where events come from, or nil while there are enough.
+func (s *session) intake() <-chan []publish.Event {
+	if len(s.fresh) >= 2*s.Concurrency || s.held {
+		return nil
+	}
+	return s.events
+}
+
+// count is how many events wait for a retry, or for a dead letter to be written.
+func (s *session) count() (n int) {
+	for _, q := range []byDue{s.waiting, s.lost} {
+		for _, d := range q {
+			n += len(d.events)
+		}
+	}
+	return n
+}
+
+// take makes deliveries of events. A retraction waits for no company.
+func (s *session) take(events []publish.Event, now time.Time) {
+	for _, e := range events {
+		if s.Batch == 1 || e.Type == feed.RetractedType {
+			s.fresh = append(s.fresh, &delivery{events: []publish.Event{e}})
+			continue
+		}
+		if n := len(s.batch.events); n > 0 && s.batch.bytes+len(e.Data) > maxBatchBytes {
+			s.fresh = append(s.fresh, s.batch.take())
+		}
+		s.batch.add(e, now, s.BatchWait)
+		if len(s.batch.events) == s.Batch {
+			s.fresh = append(s.fresh, s.batch.take())
+		}
+	}
+}
+
+// closeBatch ends the batch whose time is up.
+func (s *session) closeBatch(now time.Time) {
+	if len(s.batch.events) > 0 && !s.batch.due.After(now) {
+		s.fresh = append(s.fresh, s.batch.take())
+	}
+}
+
+// start begins as many deliveries as may be under way.
+func (s *session) start(ctx context.Context, now time.Time) {
+	for s.flying < s.most() && !s.opens().After(now) {
+		d := s.next(now)
+		if d == nil {
+			return
+		}
+		if s.prune(d); len(d.events) == 0 {
+			continue
+		}
+		s.flying++
+		d.attempt++
+		s.running.Go(func() { s.results <- s.send(ctx, d) })
+	}
+}
+
+// prune is done with the events of a delivery that show a post which has been deleted since they were read.
+func (s *session) prune(d *delivery) {
+	if gone := d.prune(s.deps.Deleted); len(gone) > 0 {
+		s.reader.Done(gone...)
+		s.metrics.count(deleted, len(gone))
+	}
+}
+
+// most is how many deliveries may be under way: one, as a probe, when the endpoint is down.
+func (s *session) most() int {
+	if s.outage.down {
+		return 1
+	}
+	return s.Concurrency
+}
+
+// opens is when the next delivery may begin, as far as the endpoint is concerned.
+func (s *session) opens() time.Time {
+	if s.outage.down {
+		return later(s.hold, s.outage.probe)
+	}
+	return s.hold
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// next takes the delivery whose turn it is, or nil. Fresh ones and failed ones take turns, or some that the endpoint
+// will never take could hold up all others. A probe of an endpoint that is down need not be due.
+func (s *session) next(now time.Time) *delivery {
+	again := len(s.waiting) > 0 && (s.outage.down || !s.waiting[0].due.After(now))
+	if again && len(s.fresh) > 0 {
+		again = s.turnFresh
+	}
+	s.turnFresh = !again
+	if again {
+		return heap.Pop(&s.waiting).(*delivery)
+	}
+	if len(s.fresh) == 0 {
+		return nil
+	}
+	d := s.fresh[0]
+	s.fresh = slices.Delete(s.fresh, 0, 1)
+	return d
+}
+
+// again is when a delivery may be tried again.
+func (s *session) again(d *delivery) time.Time {
+	if s.outage.down {
+		return s.opens()
+	}
+	return later(s.opens(), d.due)
+}
+
+// idle is how long nothing will have to be done, if nothing happens.
+func (s *session) idle(now time.Time) time.Duration {
+	next := now.Add(time.Hour)
+	sooner := func(t time.Time) {
+		if t.Before(next) {
+			next = t
+		}
+	}
+	if len(s.batch.events) > 0 {
+		sooner(s.batch.due)
+	}
+	if len(s.lost) > 0 {
+		sooner(s.lost[0].due)
+	}
+	if s.flying < s.most() && len(s.fresh)+len(s.waiting) > 0 {
+		sooner(s.startable())
+	}
+	return max(next.Sub(now), 0)
+}
+
+// startable is when the next delivery can begin.
+func (s *session) startable() time.Time {
+	if len(s.fresh) == 0 && !s.outage.down {
+		return later(s.opens(), s.waiting[0].due)
+	}
+	return s.opens()
+}
+
+// schedule is how long a delivery is tried, from its first failure to its last attempt.
+func (c *Config) schedule() (sum time.Duration) {
+	for _, p := range c.Retries {
+		sum += p
+	}
+	return sum
+}

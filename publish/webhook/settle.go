@@ -1,0 +1,83 @@
+package webhook
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// settle acts on what came of an attempt.
+func (s *session) settle(r result) error {
+	s.flying--
+	now := time.Now()
+	switch {
+	case r.err == nil:
+		s.delivered(r, now)
+	case r.status == http.StatusGone:
+		s.attempted(r, attemptFailed, time.Time{})
+		s.disable(now)
+		return errGone
+	case errors.Is(r.err, context.Canceled): // the program stops; the delivery comes again after the next start
+	default:
+		s.failed(r, now)
+	}
+	return nil
+}
+
+func (s *session) delivered(r result, now time.Time) {
+	s.reader.Done(r.events...)
+	s.metrics.count(delivered, len(r.events))
+	s.metrics.Sent(len(r.events))
+	s.attempted(r, attemptDelivered, time.Time{})
+	if s.outage.down {
+		s.logger.Info("webhook: endpoint is up again", "down", now.Sub(s.outage.since).Round(time.Millisecond))
+		s.waiting.hurry(s.outage.since, now)
+	}
+	s.outage = outage{}
+	s.turn(Active, now)
+}
+
+// failed decides whether and when there is another attempt.
+func (s *session) failed(r result, now time.Time) {
+	d := r.delivery
+	d.failed = now
+	if d.attempt == 1 {
+		d.first = now
+	}
+	wasDown := s.outage.down
+	s.outage.failed(d, now, refused(r.err))
+	s.turn(Failing, s.outage.since)
+	s.tell(r, wasDown)
+	if r.status == http.StatusTooManyRequests || r.status == http.StatusServiceUnavailable {
+		s.hold = later(s.hold, now.Add(r.retryAfter))
+	}
+	if !wasDown {
+		d.counted++
+	}
+	if d.counted > len(s.Retries) || wasDown && now.Sub(d.first) >= s.schedule() {
+		s.attempted(r, attemptDead, time.Time{})
+		s.lose(d, now, fmt.Sprintf("not delivered to %s in %d attempts since %s: %v",
+			s.Name, d.attempt, d.first.UTC().Format(time.RFC3339), r.err))
+		return
+	}
+	s.metrics.Failed()
+	pause := jitter(s.Retries[min(max(d.counted, 1), len(s.Retries))-1])
+	d.due = now.Add(max(pause, r.retryAfter))
+	heap.Push(&s.waiting, d)
+	s.attempted(r, attemptFailed, s.again(d))
+}
+
+// tell logs a failure.
+func (s *session) tell(r result, wasDown bool) {
+	if s.outage.down && !wasDown {
+		s.logger.Error("webhook: endpoint is down; it is tried with one delivery at a time", "error", r.err)
+	}
+	if !s.outage.down {
+		s.failing.Do(func() {
+			s.logger.Warn("webhook: a delivery has failed; it is tried again, and others go on", "attempt", r.attempt, "error", r.err)
+		})
+	}
+}
