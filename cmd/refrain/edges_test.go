@@ -243,3 +243,30 @@ func (e *edges) inWindow() float64 {
 	}
 	return c["refrain_sigstore_sentences_total"]
 }
+
+// TestRedisComesBackEmpty: while it is empty the API does not say that nobody repeats anybody, and the index is made again
+// without a new event.
+func TestRedisComesBackEmpty(t *testing.T) {
+	redis := devservers.StartRedis(t, "--appendonly", "no", "--save", "''")
+	config := filepath.Join(t.TempDir(), "refrain.yaml")
+	if err := os.WriteFile(config, fmt.Appendf(nil, "lookup: {store: redis, redis: {url: \"redis://%s/0\"}}\n", redis.Addr()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e := &edges{process: newProcess(t, "--config", config)}
+	e.start()
+	text := `"text":"The quick brown fox jumps over the lazy dog."}` + "\n"
+	if _, err := e.post([][]byte{[]byte(`{"id":"1",` + text), []byte(`{"id":"2",` + text)}); err != nil {
+		t.Fatal(err)
+	}
+	known := func() bool { r, err := e.reuseOf("2"); return err == nil && len(r) == 1 }
+	e.await(20*time.Second, "the first answer", known)
+	redis.Kill()
+	redis.Start()
+	e.await(30*time.Second, "the same answer again", func() bool {
+		r, err := e.reuseOf("2")
+		if err == nil && len(r) == 0 {
+			t.Error("an answer from an empty index")
+		}
+		return err == nil && (len(r) == 1 || t.Failed())
+	})
+}

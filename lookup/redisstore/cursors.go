@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -164,6 +165,32 @@ func (c *cursors) check(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// holds is check for those who only ask: it does not wait for writes under way, and takes no lease.
+func (c *cursors) holds(ctx context.Context) error {
+	before := c.snapshot()
+	if len(before) == 0 {
+		return nil
+	}
+	keys := slices.Collect(maps.Keys(before))
+	now, err := c.client.MGet(ctx, keys...).Result()
+	if err != nil {
+		return unavailable(err)
+	}
+	after := c.snapshot()
+	for i, key := range keys {
+		if v := text(now[i]); !slices.Contains(before[key], v) && !slices.Contains(after[key], v) {
+			return c.check(ctx) // it is lost, or several batches have been written meanwhile
+		}
+	}
+	return nil
+}
+
+func (c *cursors) snapshot() map[string]states {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.known)
 }
 
 func rewound(key string) error {

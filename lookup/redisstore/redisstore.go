@@ -18,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
 
+	"refrain/feed"
 	"refrain/lookup"
 	"refrain/lookup/record"
 )
@@ -115,6 +116,39 @@ func (s *Store) Apply(ctx context.Context, changes []lookup.Change) error {
 		return err
 	}
 	return s.place.applied(ctx)
+}
+
+// Reuse implements lookup.Store.
+func (s *Store) Reuse(ctx context.Context, source, post string, page lookup.Page) (lookup.Reuse, error) {
+	if err := s.whole(ctx); err != nil {
+		return lookup.Reuse{}, err
+	}
+	return s.Store.Reuse(ctx, source, post, page)
+}
+
+// Text implements lookup.Store.
+func (s *Store) Text(ctx context.Context, group feed.Hash, page lookup.Page) (lookup.Text, bool, error) {
+	if err := s.whole(ctx); err != nil {
+		return lookup.Text{}, false, err
+	}
+	return s.Store.Text(ctx, group, page)
+}
+
+// Author implements lookup.Store.
+func (s *Store) Author(ctx context.Context, source, author string, n int) ([]lookup.Repetition, error) {
+	if err := s.whole(ctx); err != nil {
+		return nil, err
+	}
+	return s.Store.Author(ctx, source, author, n)
+}
+
+// whole fails when Redis has lost something: what is not there then is not known, and not absent.
+func (s *Store) whole(ctx context.Context) error {
+	err := s.place.holds(ctx)
+	if errors.Is(err, lookup.ErrRewound) {
+		return fmt.Errorf("%w: %w", lookup.ErrUnavailable, err)
+	}
+	return err
 }
 
 // Get implements lookup.Store.
