@@ -138,7 +138,7 @@ func drain(parts []*partition) {
 	late := time.NewTimer(lastAcks)
 	defer late.Stop()
 	for _, p := range parts {
-		p.broken() // until a generation reads it again, nobody knows what is in it
+		p.unreached() // until a generation reads it again, nobody knows what is in it
 		for range cap(p.slots) {
 			select {
 			case p.slots <- struct{}{}:

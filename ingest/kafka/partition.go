@@ -40,11 +40,12 @@ func newPartition(s *Source, topic string, number int, committed int64) *partiti
 
 func (p *partition) waiting() bool { return !p.reached.Load() || p.next.Load() < p.high.Load() }
 
-func (p *partition) broken() { p.reached.Store(false) }
+// unreached notes that nobody knows what the partition holds now.
+func (p *partition) unreached() { p.reached.Store(false) }
 
 // run reads until ctx ends. What fails is tried again.
 func (p *partition) run(ctx context.Context) {
-	defer p.broken()
+	defer p.unreached()
 	pause := pauses()
 	step := p.begin
 	for ctx.Err() == nil {
@@ -52,7 +53,7 @@ func (p *partition) run(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
-			p.broken()
+			p.unreached()
 			p.src.warn("kafka: partition cannot be read; trying again", "partition", p.name, "error", p.src.conn.Explain(err))
 			sleep(ctx, pause.NextBackOff())
 		default:
@@ -91,8 +92,8 @@ func (p *partition) read(ctx context.Context) error {
 	return p.take(ctx, f, at)
 }
 
-// begin finds where to begin, if that is not yet known, and has it committed: else a group that never gets anything
-// acknowledged would begin somewhere else next time.
+// begin finds where to begin, if that is not yet known. The window, moved there, has something uncommitted, so the next
+// commit stores it: else a group that never gets anything acknowledged would begin somewhere else next time.
 func (p *partition) begin(ctx context.Context) error {
 	at, _ := p.window.uncommitted()
 	if at < 0 {

@@ -27,7 +27,6 @@ type Config struct {
 	User, Password string
 	Token          string
 	Credentials    string // file with a user's JWT and seed
-	NKeySeed       string // file with the seed of an nkey
 	TLS            TLS
 	Name           string // of the connection, as the server lists it; "" means refrain
 }
@@ -63,11 +62,11 @@ func (c *Config) Validate() error {
 		}
 	}
 	ways := 0
-	for _, way := range []string{c.User, c.Token, c.Credentials, c.NKeySeed} {
+	for _, way := range []string{c.User, c.Token, c.Credentials} {
 		ways += min(len(way), 1)
 	}
 	if ways > 1 {
-		errs = append(errs, errors.New("user, token, credentials and nkey exclude each other"))
+		errs = append(errs, errors.New("user, token and credentials exclude each other"))
 	}
 	if c.Password != "" && c.User == "" {
 		errs = append(errs, errors.New("a password without a user"))
@@ -84,10 +83,7 @@ func Connect(ctx context.Context, c Config, log *slog.Logger) (*nats.Conn, error
 	if err := c.Validate(); err != nil {
 		return nil, fmt.Errorf("nats: %w", err)
 	}
-	options, err := c.options(log)
-	if err != nil {
-		return nil, fmt.Errorf("nats: %w", err)
-	}
+	options := c.options(log)
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval, pauses.MaxInterval = reconnect, longest
 	conn, err := backoff.Retry(ctx, func() (*nats.Conn, error) { return c.connect(options) },
@@ -134,7 +130,7 @@ func hint(err error) error {
 	return backoff.Permanent(err)
 }
 
-func (c *Config) options(log *slog.Logger) ([]nats.Option, error) {
+func (c *Config) options(log *slog.Logger) []nats.Option {
 	options := []nats.Option{
 		nats.Name(cmp.Or(c.Name, "refrain")), nats.Timeout(firstTry),
 		nats.MaxReconnects(-1), nats.ReconnectWait(reconnect), nats.PingInterval(ping),
@@ -155,18 +151,12 @@ func (c *Config) options(log *slog.Logger) ([]nats.Option, error) {
 	switch {
 	case c.Credentials != "":
 		options = append(options, nats.UserCredentials(c.Credentials))
-	case c.NKeySeed != "":
-		key, err := nats.NkeyOptionFromSeed(c.NKeySeed)
-		if err != nil {
-			return nil, fmt.Errorf("nkey: %w", err)
-		}
-		options = append(options, key)
 	case c.User != "":
 		options = append(options, nats.UserInfo(c.User, c.Password))
 	case c.Token != "":
 		options = append(options, nats.Token(c.Token))
 	}
-	return options, nil
+	return options
 }
 
 // String lists the servers without the passwords that may stand in their URLs.

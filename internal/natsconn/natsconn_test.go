@@ -3,7 +3,6 @@ package natsconn_test
 import (
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
-	"github.com/nats-io/nkeys"
 
 	"refrain/internal/natsconn"
 	"refrain/internal/natsconn/natstest"
@@ -43,14 +41,9 @@ func TestValidateReportsEverything(t *testing.T) {
 }
 
 func TestConnectWaysToLogIn(t *testing.T) {
-	seed, public := mustNKey(t)
-	seedFile := filepath.Join(t.TempDir(), "seed")
-	if err := os.WriteFile(seedFile, seed, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	missing := filepath.Join(t.TempDir(), "missing")
 	token := func(o *server.Options) { o.Authorization = "sesame" }
 	user := func(o *server.Options) { o.Users = []*server.User{{Username: "refrain", Password: "right"}} }
-	nkey := func(o *server.Options) { o.Nkeys = []*server.NkeyUser{{Nkey: public}} }
 	for name, test := range map[string]struct {
 		server func(*server.Options)
 		client natsconn.Config
@@ -61,10 +54,8 @@ func TestConnectWaysToLogIn(t *testing.T) {
 		"password":       {user, natsconn.Config{User: "refrain", Password: "right"}, true},
 		"wrong password": {user, natsconn.Config{User: "refrain", Password: "wrong"}, false},
 		"nobody":         {user, natsconn.Config{}, false},
-		"nkey":           {nkey, natsconn.Config{NKeySeed: seedFile}, true},
-		"no such file":   {nkey, natsconn.Config{NKeySeed: seedFile + "x"}, false},
-		"no credentials": {nkey, natsconn.Config{Credentials: seedFile + "x"}, false},
-		"no authority":   {nkey, natsconn.Config{NKeySeed: seedFile, TLS: natsconn.TLS{CA: seedFile + "x"}}, false},
+		"no credentials": {token, natsconn.Config{Credentials: missing}, false},
+		"no authority":   {token, natsconn.Config{Token: "sesame", TLS: natsconn.TLS{CA: missing}}, false},
 		"no TLS there":   {nil, natsconn.Config{TLS: natsconn.TLS{Enabled: true}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -83,23 +74,6 @@ func TestConnectWaysToLogIn(t *testing.T) {
 			}
 		})
 	}
-}
-
-func mustNKey(t *testing.T) (seed []byte, public string) {
-	t.Helper()
-	key, err := nkeys.CreateUser()
-	if err != nil {
-		t.Fatal(err)
-	}
-	seed, err = key.Seed()
-	if err != nil {
-		t.Fatal(err)
-	}
-	public, err = key.PublicKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return seed, public
 }
 
 func TestConnectWaitsForTheServer(t *testing.T) {

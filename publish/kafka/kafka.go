@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"time"
 
 	"github.com/segmentio/kafka-go"
 
@@ -24,11 +23,6 @@ type Config struct {
 	Conn  kafkaconn.Config
 	Topic string
 	Name  string // of the sink, for dead letters and the log; "" means that of the topic
-
-	// Create makes the topic if it is missing, with so many Partitions and Replicas, 0 being the brokers' defaults.
-	// Otherwise a missing topic is an error.
-	Create               bool
-	Partitions, Replicas int
 
 	DeadLetters publish.DeadLetters // takes events that the brokers refuse for their size; nil: they are logged
 	Logger      *slog.Logger        // nil means slog.Default()
@@ -48,7 +42,7 @@ var (
 	_ io.Closer    = (*Sink)(nil)
 )
 
-// Open looks the topic up. An error that wraps kafkaconn.ErrUnreachable may go away by itself. Close must be called.
+// Open looks the topic up, which must exist. An error that wraps kafkaconn.ErrUnreachable may go away by itself. Close must be called.
 func Open(ctx context.Context, cfg Config) (*Sink, error) {
 	if cfg.Topic == "" {
 		return nil, errors.New("kafka sink: want a topic")
@@ -61,36 +55,11 @@ func Open(ctx context.Context, cfg Config) (*Sink, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = conn.Probe(ctx, cfg.Topic)
-	var missing *kafkaconn.NoTopic
-	if cfg.Create && errors.As(err, &missing) {
-		err = create(ctx, conn, cfg)
-	}
-	if err != nil {
+	if _, err = conn.Probe(ctx, cfg.Topic); err != nil {
 		return nil, fmt.Errorf("kafka sink %s: %w", cfg.Name, err)
 	}
 	t := conn.Transport(cfg.Topic)
 	return &Sink{cfg: cfg, conn: conn, transport: t, client: conn.Client(t)}, nil
-}
-
-// create makes the topic, and returns when the brokers know it.
-func create(ctx context.Context, conn *kafkaconn.Conn, cfg Config) error {
-	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
-	defer cancel()
-	t := conn.Transport(cfg.Topic)
-	defer t.Close()
-	topic := kafka.TopicConfig{
-		Topic: cfg.Topic, NumPartitions: cmp.Or(cfg.Partitions, -1), ReplicationFactor: cmp.Or(cfg.Replicas, -1),
-	}
-	res, err := conn.Client(t).CreateTopics(ctx, &kafka.CreateTopicsRequest{Topics: []kafka.TopicConfig{topic}})
-	if err == nil {
-		err = res.Errors[cfg.Topic]
-	}
-	if err != nil && !errors.Is(err, kafka.TopicAlreadyExists) {
-		return fmt.Errorf("create topic %s: %w", cfg.Topic, conn.Explain(err))
-	}
-	cfg.Logger.Info("kafka: topic created", "topic", cfg.Topic)
-	return nil
 }
 
 // Close ends the connections. No Publish may be under way.
