@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -50,6 +51,8 @@ type Conn struct {
 	brokers []string
 	tls     *tls.Config
 	sasl    sasl.Mechanism
+
+	answered atomic.Bool // by a broker, once at least: TLS and login are right
 }
 
 // New reads the files that cfg names. It talks to nobody.

@@ -41,6 +41,7 @@ func (c *Conn) Probe(ctx context.Context, topics ...string) ([]kafka.Topic, erro
 	if err != nil {
 		return nil, fmt.Errorf("kafka %s: %w", c, c.Explain(err))
 	}
+	c.answered.Store(true)
 	if err := c.reach(ctx, m.Brokers); err != nil {
 		return nil, fmt.Errorf("kafka %s: %w", c, err)
 	}
@@ -119,9 +120,11 @@ func (c *Conn) hint(err error) string {
 	return ""
 }
 
-// missing guesses why a broker ends a connection without a word.
+// missing guesses why a broker ends a connection without a word. One that has answered before is being stopped.
 func (c *Conn) missing() string {
 	switch {
+	case c.answered.Load():
+		return ""
 	case c.tls == nil && c.sasl == nil:
 		return ": perhaps this port wants TLS (tls.enabled) or a login (sasl.mechanism)"
 	case c.tls == nil:
