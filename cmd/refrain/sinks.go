@@ -81,7 +81,7 @@ func (s *service) publishNATS(ctx context.Context, n *config.NATSSink) error {
 	if err != nil {
 		return err
 	}
-	cfg := natssink.Config{Conn: conn, Subject: n.Subject, DeadLetters: s.deadEvents, Logger: s.log}
+	cfg := natssink.Config{Name: n.Name, Conn: conn, Subject: n.Subject, DeadLetters: s.deadEvents, Logger: s.log}
 	return s.followLate(ctx, n.Name, func(ctx context.Context) (publish.Sink, error) { return natssink.Open(ctx, cfg) })
 }
 
