@@ -236,11 +236,18 @@ func (p *process) tryCounters() (map[string]float64, error) {
 			return nil, err
 		}
 		sums[m[1]] += v
+		sums[m[1]+"#"]++ // how many series there are
 		if r := resultLabel.FindStringSubmatch(m[2]); r != nil {
 			sums[m[1]+"/"+r[1]] += v
 		}
 	}
 	return sums, in.Err()
+}
+
+// sinksAreDone reports whether both sinks of a test, the broker and the index, have all events.
+func (p *process) sinksAreDone() bool {
+	c, err := p.tryCounters()
+	return err == nil && c["refrain_publish_lag#"] == 2 && c["refrain_publish_lag"] == 0
 }
 
 // splitLines cuts posts into lines, each with its newline.

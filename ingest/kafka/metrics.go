@@ -54,7 +54,7 @@ func (s *Source) observe(o metric.Observer, lag metric.Int64Observable) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.assigned {
-		if done, _ := p.window.uncommitted(); done >= 0 {
+		if done, _ := p.window.uncommitted(); done >= 0 && p.high.Load() >= 0 {
 			o.ObserveInt64(lag, max(p.high.Load()-done, 0),
 				metric.WithAttributes(attribute.String("topic", p.topic), attribute.Int("partition", p.number)))
 		}

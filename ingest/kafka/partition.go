@@ -34,6 +34,7 @@ func newPartition(s *Source, topic string, number int, committed int64) *partiti
 		src: s, topic: topic, number: number, name: fmt.Sprintf("kafka/%s/%s/%d", s.cfg.Group, topic, number),
 		window: newWindow(max(committed, -1)), slots: make(chan struct{}, s.cfg.InFlight),
 	}
+	p.high.Store(-1) // not known
 	p.posts = posts{cfg: &s.cfg, place: fmt.Sprintf("kafka %s/%d@", topic, number)}
 	return p
 }
