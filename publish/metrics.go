@@ -11,6 +11,7 @@ import (
 type metrics struct {
 	events   metric.Int64Counter
 	failures metric.Int64Counter
+	gaps     metric.Int64Counter
 	clients  metric.Int64UpDownCounter
 }
 
@@ -26,16 +27,26 @@ func newMetrics() metrics {
 	if err != nil {
 		otel.Handle(err)
 	}
+	gaps, err := meter.Int64Counter("refrain_publish_gaps",
+		metric.WithDescription("Times that a sink was so far behind that the event topic had dropped what it was still to get."))
+	if err != nil {
+		otel.Handle(err)
+	}
 	clients, err := meter.Int64UpDownCounter("refrain_publish_clients",
 		metric.WithDescription("Clients that follow the events over HTTP."))
 	if err != nil {
 		otel.Handle(err)
 	}
-	return metrics{events: events, failures: failures, clients: clients}
+	return metrics{events: events, failures: failures, gaps: gaps, clients: clients}
 }
 
 func (m metrics) sent(sink string, n int) {
 	m.events.Add(context.Background(), int64(n), metric.WithAttributes(attribute.String("sink", sink)))
+}
+
+// gap counts a gap, or makes the counter appear at 0.
+func (m metrics) gap(sink string, n int64) {
+	m.gaps.Add(context.Background(), n, metric.WithAttributes(attribute.String("sink", sink)))
 }
 
 func (m metrics) failed(sink string) {

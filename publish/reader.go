@@ -28,6 +28,7 @@ type ReaderConfig struct {
 // Next belongs to one goroutine; Done and Commit may be called by any.
 type Reader struct {
 	cfg     ReaderConfig
+	metrics metrics
 	reader  topic.Reader
 	resumed cursor // where reading began: what is below its place, and not open, was done before
 
@@ -48,7 +49,8 @@ func OpenReader(ctx context.Context, cfg ReaderConfig) (*Reader, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
-	r := &Reader{cfg: cfg, open: map[spot]struct{}{}}
+	r := &Reader{cfg: cfg, metrics: newMetrics(), open: map[spot]struct{}{}}
+	r.metrics.gap(cfg.Name, 0)
 	err := r.locate(ctx)
 	if err == nil {
 		begin := (&cursor{r.read, r.open}).begin()
@@ -98,6 +100,7 @@ func (r *Reader) Next(ctx context.Context) ([]Event, error) {
 		var gap *topic.ErrTruncated
 		if errors.As(err, &gap) {
 			r.cfg.Logger.Error("publish: events lost to retention: the sink was behind for too long", "sink", r.cfg.Name, "error", gap)
+			r.metrics.gap(r.cfg.Name, 1)
 			r.skip(gap)
 			continue
 		}
