@@ -2,7 +2,6 @@ package hamming_test
 
 import (
 	"encoding/binary"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -92,24 +91,4 @@ func tableOf(data []byte, words int) (query []uint32, planes [][]uint32) {
 		}
 	}
 	return query, planes
-}
-
-// BenchmarkScan reports comparisons per second over a million random signatures, at a radius with few hits.
-func BenchmarkScan(b *testing.B) {
-	const rows = 1 << 20
-	random := rand.New(rand.NewPCG(1, 1))
-	for _, kernel := range hamming.Kernels() {
-		for _, bits := range []int{32, 64, 128, 256} {
-			planes := hammingtest.Planes(bits/32, rows, random.Uint32)
-			query := hammingtest.Planes(1, bits/32, random.Uint32)[0]
-			hits := make([]uint32, 0, rows)
-			b.Run(fmt.Sprintf("%s/bits=%d", kernel.Name, bits), func(b *testing.B) {
-				b.SetBytes(int64(rows * bits / 8))
-				for b.Loop() {
-					hits = kernel.Scan(hits[:0], planes, query, bits/10)
-				}
-				b.ReportMetric(float64(rows)*float64(b.N)/b.Elapsed().Seconds()/1e9, "Gcmp/s")
-			})
-		}
-	}
 }

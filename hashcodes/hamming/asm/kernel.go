@@ -1,0 +1,221 @@
+package main
+
+import (
+	"fmt"
+
+	. "github.com/mmcloughlin/avo/build"
+	. "github.com/mmcloughlin/avo/operand"
+	. "github.com/mmcloughlin/avo/reg"
+)
+
+// isa is what differs between instruction sets. A lane of a vector is 32 bits, one row.
+type isa interface {
+	Name() string
+	Lanes() int
+	Group() int // vectors that are compared before any is tested
+	Vector() VecVirtual
+	SetUp(radius Register)                      // keeps the radius and other constants
+	Xor(x, query, rows Op)                      // x = query ^ rows
+	Count(x VecVirtual)                         // x = counts of its ones, maybe partial; VPADDD adds such
+	Distance(sum VecVirtual) VecVirtual         // whole counts; sum stays
+	JumpIfNone(least VecVirtual, label string)  // jumps when no lane is inside the radius
+	Mask(count GPVirtual)                       // lets in the first count lanes
+	Load(rows Mem) VecVirtual                   // the rows that are let in, others 0; reads no others
+	Inside(sum VecVirtual) GPVirtual            // a bit for each lane let in and inside the radius; flags by it
+	Store(inside, count, row GPVirtual, to Mem) // writes row + lane for each of count bits, and nothing else
+}
+
+// anyWords makes a kernel that loops over the words of a signature; for 1 and 2 they are written out.
+const anyWords = 0
+
+// scan holds the operands that live through a kernel.
+type scan struct {
+	isa
+	hits, planes, query, words Register
+	row, to, found             GPVirtual
+	room                       Mem
+	plane                      []GPVirtual  // of each word, where words are written out
+	word                       []VecVirtual // of the query, in all lanes
+}
+
+// kernel writes a scan of rows from to to. A group of vectors is compared without a branch between, and only the
+// least distance of the group is tested: hits are rare, so nearly all groups end there. One that has a hit is walked
+// again, vector by vector, by the code that also does the rows behind the last group: it compares under a mask and
+// writes the rows found behind those found before. Where there is no room for them it returns the row to go on from.
+func kernel(words int, v isa) {
+	k := begin(words, v)
+	end := GP64() // of the group, or of the rows
+
+	Label("group")
+	MOVQ(k.row, end)
+	ADDQ(Imm(uint64(v.Lanes()*v.Group())), end)
+	CMPQ(end, k.to)
+	JG(LabelRef("rest"))
+	k.jumpIfNoneInGroup("next")
+	JMP(LabelRef("step"))
+
+	Label("rest")
+	MOVQ(k.to, end)
+	CMPQ(k.row, end)
+	JGE(LabelRef("done"))
+
+	Label("step")
+	k.step(end)
+	ADDQ(Imm(uint64(v.Lanes())), k.row)
+	CMPQ(k.row, end)
+	JL(LabelRef("step"))
+
+	Label("next")
+	MOVQ(end, k.row)
+	JMP(LabelRef("group"))
+
+	Label("done")
+	Store(k.found, ReturnIndex(0))
+	Store(k.row, ReturnIndex(1))
+	VZEROUPPER()
+	RET()
+}
+
+func begin(words int, v isa) *scan {
+	name := fmt.Sprintf("scan%dWords%s", words, v.Name())
+	if words == anyWords {
+		name = "scanWords" + v.Name()
+	}
+	TEXT(name, NOSPLIT, "func(hits *uint32, room int, planes *[]uint32, words int, query *uint32, radius int, from int, to int) (found int, row int)")
+	Pragma("noescape")
+	k := &scan{isa: v, row: GP64(), to: GP64(), found: GP64(), room: address("room")}
+	v.SetUp(Load(Param("radius"), GP64()))
+	k.hits, k.planes, k.query = Load(Param("hits"), GP64()), Load(Param("planes"), GP64()), Load(Param("query"), GP64())
+	Load(Param("from"), k.row)
+	Load(Param("to"), k.to)
+	XORQ(k.found, k.found)
+	for w := range words {
+		plane, word := GP64(), v.Vector()
+		MOVQ(header(k.planes, w), plane)
+		VPBROADCASTD(Mem{Base: k.query, Disp: 4 * w}, word)
+		k.plane, k.word = append(k.plane, plane), append(k.word, word)
+	}
+	if words == anyWords {
+		k.words = Load(Param("words"), GP64())
+	}
+	return k
+}
+
+func address(param string) Mem {
+	p, err := Param(param).Resolve()
+	if err != nil {
+		panic(err)
+	}
+	return p.Addr
+}
+
+// header is where slice i of a slice of slices begins: with the pointer to its first element.
+func header(slices Register, i int) Mem { return Mem{Base: slices, Disp: 24 * i} }
+
+// rows is vector i of a plane from the current row on.
+func (k *scan) rows(plane Register, i int) Mem {
+	return Mem{Base: plane, Index: k.row, Scale: 4, Disp: 4 * k.Lanes() * i}
+}
+
+func (k *scan) jumpIfNoneInGroup(label string) {
+	if k.words != nil {
+		k.jumpIfNoneInWords(label)
+		return
+	}
+	k.JumpIfNone(k.least(func(i int) VecVirtual {
+		return k.sum(func(w int, x VecVirtual) { k.Xor(x, k.word[w], k.rows(k.plane[w], i)) })
+	}), label)
+}
+
+// sum is the count over the words that are written out.
+func (k *scan) sum(xor func(w int, x VecVirtual)) VecVirtual {
+	sum := k.Vector()
+	for w := range k.word {
+		if w == 0 {
+			xor(w, sum)
+			k.Count(sum)
+			continue
+		}
+		x := k.Vector()
+		xor(w, x)
+		k.Count(x)
+		VPADDD(x, sum, sum)
+	}
+	return sum
+}
+
+// least is the least distance, lane by lane, of a group of sums.
+func (k *scan) least(sum func(i int) VecVirtual) VecVirtual {
+	least := k.Vector()
+	VPMINUD(k.Distance(sum(0)), k.Distance(sum(1)), least)
+	for i := 2; i < k.Group(); i++ {
+		VPMINUD(k.Distance(sum(i)), least, least)
+	}
+	return least
+}
+
+// jumpIfNoneInWords takes the group through the planes, and jumps after the first words if these are already too far.
+func (k *scan) jumpIfNoneInWords(label string) {
+	sums := make([]VecVirtual, k.Group())
+	for i := range sums {
+		sums[i] = k.Vector()
+		VPXOR(sums[i].AsY(), sums[i].AsY(), sums[i].AsY()) // clears all of a ZMM register
+	}
+	k.eachWord("group", func(plane GPVirtual, word VecVirtual) {
+		x := k.Vector()
+		for i, sum := range sums {
+			k.Xor(x, word, k.rows(plane, i))
+			k.Count(x)
+			VPADDD(x, sum, sum)
+		}
+		k.JumpIfNone(k.least(func(i int) VecVirtual { return sums[i] }), label)
+	})
+}
+
+// eachWord loops over the words of the query, and the planes.
+func (k *scan) eachWord(label string, body func(plane GPVirtual, word VecVirtual)) {
+	w, next, plane, word := GP64(), GP64(), GP64(), k.Vector()
+	XORQ(w, w)
+	MOVQ(k.planes, next)
+	Label(label + "_word")
+	MOVQ(header(next, 0), plane)
+	VPBROADCASTD(Mem{Base: k.query, Index: w, Scale: 4}, word)
+	body(plane, word)
+	ADDQ(Imm(24), next)
+	INCQ(w)
+	CMPQ(w, k.words)
+	JL(LabelRef(label + "_word"))
+}
+
+// step finds and writes the hits of one vector of rows, of those below end.
+func (k *scan) step(end GPVirtual) {
+	count := GP64()
+	MOVQ(end, count)
+	SUBQ(k.row, count)
+	k.Mask(count)
+	inside := k.Inside(k.Distance(k.masked()))
+	JZ(LabelRef("stored"))
+	n, sum := GP64(), GP64()
+	POPCNTQ(inside, n)
+	LEAQ(Mem{Base: k.found, Index: n, Scale: 1}, sum)
+	CMPQ(sum, k.room)
+	JG(LabelRef("done"))
+	k.Store(inside, n, k.row, Mem{Base: k.hits, Index: k.found, Scale: 4})
+	MOVQ(sum, k.found)
+	Label("stored")
+}
+
+// masked is the sum of one vector of rows under the mask.
+func (k *scan) masked() VecVirtual {
+	if k.words == nil {
+		return k.sum(func(w int, x VecVirtual) { k.Xor(x, k.word[w], k.Load(k.rows(k.plane[w], 0))) })
+	}
+	sum, x := k.Vector(), k.Vector()
+	VPXOR(sum.AsY(), sum.AsY(), sum.AsY())
+	k.eachWord("step", func(plane GPVirtual, word VecVirtual) {
+		k.Xor(x, word, k.Load(k.rows(plane, 0)))
+		k.Count(x)
+		VPADDD(x, sum, sum)
+	})
+	return sum
+}
