@@ -15,10 +15,10 @@ func machineKernels() []Kernel {
 	var list []Kernel
 	x := &cpu.X86
 	if x.HasAVX2 && x.HasBMI1 && x.HasBMI2 && x.HasPOPCNT {
-		list = append(list, Kernel{Name: "avx2", rows: byWords(scan1WordsAVX2, scan2WordsAVX2, scanWordsAVX2)})
+		list = append(list, Kernel{Name: "avx2", rows: byWords(scanWordAVX2, scanWordsAVX2)})
 	}
 	if x.HasAVX512F && x.HasAVX512VPOPCNTDQ && x.HasBMI2 && x.HasPOPCNT {
-		list = append(list, Kernel{Name: "avx512", rows: byWords(scan1WordsAVX512, scan2WordsAVX512, scanWordsAVX512)})
+		list = append(list, Kernel{Name: "avx512", rows: byWords(scanWordAVX512, scanWordsAVX512)})
 	}
 	return list
 }
@@ -31,14 +31,11 @@ type kernel = func(hits *uint32, room int, planes *[]uint32, words int, query *u
 const vector = 16
 
 // byWords chooses a kernel by the length of the signatures.
-func byWords(one, two, more kernel) scanRows {
+func byWords(one, more kernel) scanRows {
 	return func(hits []uint32, planes [][]uint32, query []uint32, radius, from, to int) []uint32 {
 		run := more
-		switch len(query) {
-		case 1:
+		if len(query) == 1 {
 			run = one
-		case 2:
-			run = two
 		}
 		for {
 			room := hits[len(hits):cap(hits)]

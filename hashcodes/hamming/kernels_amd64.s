@@ -4,121 +4,9 @@
 
 #include "textflag.h"
 
-// func scan1WordsAVX512(hits *uint32, room int, planes *[]uint32, words int, query *uint32, radius int, from int, to int) (found int, row int)
-// Requires: AVX, AVX512F, AVX512VPOPCNTDQ, BMI2, POPCNT
-TEXT ·scan1WordsAVX512(SB), NOSPLIT, $0-80
-	MOVQ         radius+40(FP), AX
-	VPBROADCASTD AX, Z0
-	VMOVDQU32    lanes<>+0(SB), Z1
-	MOVQ         hits+0(FP), BX
-	MOVQ         planes+16(FP), SI
-	MOVQ         query+32(FP), DI
-	MOVQ         from+48(FP), AX
-	MOVQ         to+56(FP), CX
-	XORQ         DX, DX
-	MOVQ         (SI), SI
-	VPBROADCASTD (DI), Z2
-
-group:
-	MOVQ     AX, DI
-	ADDQ     $0x80, DI
-	CMPQ     DI, CX
-	JG       rest
-	VPXORD   (SI)(AX*4), Z2, Z3
-	VPOPCNTD Z3, Z3
-	VPXORD   64(SI)(AX*4), Z2, Z4
-	VPOPCNTD Z4, Z4
-	VPMINUD  Z3, Z4, Z3
-	VPXORD   128(SI)(AX*4), Z2, Z4
-	VPOPCNTD Z4, Z4
-	VPMINUD  Z4, Z3, Z3
-	VPXORD   192(SI)(AX*4), Z2, Z4
-	VPOPCNTD Z4, Z4
-	VPMINUD  Z4, Z3, Z3
-	VPXORD   256(SI)(AX*4), Z2, Z4
-	VPOPCNTD Z4, Z4
-	VPMINUD  Z4, Z3, Z3
-	VPXORD   320(SI)(AX*4), Z2, Z4
-	VPOPCNTD Z4, Z4
-	VPMINUD  Z4, Z3, Z3
-	VPXORD   384(SI)(AX*4), Z2, Z4
-	VPOPCNTD Z4, Z4
-	VPMINUD  Z4, Z3, Z3
-	VPXORD   448(SI)(AX*4), Z2, Z4
-	VPOPCNTD Z4, Z4
-	VPMINUD  Z4, Z3, Z3
-	VPCMPUD  $0x02, Z0, Z3, K1
-	KORTESTW K1, K1
-	JZ       next
-	JMP      step
-
-rest:
-	MOVQ CX, DI
-	CMPQ AX, DI
-	JGE  done
-
-step:
-	MOVQ          DI, R8
-	SUBQ          AX, R8
-	MOVL          $0x0000ffff, R9
-	BZHIL         R8, R9, R9
-	KMOVW         R9, K1
-	VMOVDQU32.Z   (SI)(AX*4), K1, Z3
-	VPXORD        Z3, Z2, Z3
-	VPOPCNTD      Z3, Z3
-	VPCMPUD       $0x02, Z0, Z3, K1, K1
-	KMOVW         K1, R8
-	TESTL         R8, R8
-	JZ            stored
-	POPCNTQ       R8, R8
-	LEAQ          (DX)(R8*1), R9
-	CMPQ          R9, room+8(FP)
-	JG            done
-	VPBROADCASTD  AX, Z3
-	VPADDD        Z1, Z3, Z3
-	VPCOMPRESSD.Z Z3, K1, Z3
-	MOVL          $0x0000ffff, R10
-	BZHIL         R8, R10, R10
-	KMOVW         R10, K1
-	VMOVDQU32     Z3, K1, (BX)(DX*4)
-	MOVQ          R9, DX
-
-stored:
-	ADDQ $0x10, AX
-	CMPQ AX, DI
-	JL   step
-
-next:
-	MOVQ DI, AX
-	JMP  group
-
-done:
-	MOVQ DX, found+64(FP)
-	MOVQ AX, row+72(FP)
-	VZEROUPPER
-	RET
-
-DATA lanes<>+0(SB)/4, $0x00000000
-DATA lanes<>+4(SB)/4, $0x00000001
-DATA lanes<>+8(SB)/4, $0x00000002
-DATA lanes<>+12(SB)/4, $0x00000003
-DATA lanes<>+16(SB)/4, $0x00000004
-DATA lanes<>+20(SB)/4, $0x00000005
-DATA lanes<>+24(SB)/4, $0x00000006
-DATA lanes<>+28(SB)/4, $0x00000007
-DATA lanes<>+32(SB)/4, $0x00000008
-DATA lanes<>+36(SB)/4, $0x00000009
-DATA lanes<>+40(SB)/4, $0x0000000a
-DATA lanes<>+44(SB)/4, $0x0000000b
-DATA lanes<>+48(SB)/4, $0x0000000c
-DATA lanes<>+52(SB)/4, $0x0000000d
-DATA lanes<>+56(SB)/4, $0x0000000e
-DATA lanes<>+60(SB)/4, $0x0000000f
-GLOBL lanes<>(SB), RODATA|NOPTR, $64
-
-// func scan1WordsAVX2(hits *uint32, room int, planes *[]uint32, words int, query *uint32, radius int, from int, to int) (found int, row int)
+// func scanWordAVX2(hits *uint32, room int, planes *[]uint32, words int, query *uint32, radius int, from int, to int) (found int, row int)
 // Requires: AVX, AVX2, BMI, POPCNT
-TEXT ·scan1WordsAVX2(SB), NOSPLIT, $0-80
+TEXT ·scanWordAVX2(SB), NOSPLIT, $0-80
 	MOVQ           radius+40(FP), AX
 	INCQ           AX
 	VMOVD          AX, X0
@@ -248,6 +136,24 @@ done:
 	VZEROUPPER
 	RET
 
+DATA lanes<>+0(SB)/4, $0x00000000
+DATA lanes<>+4(SB)/4, $0x00000001
+DATA lanes<>+8(SB)/4, $0x00000002
+DATA lanes<>+12(SB)/4, $0x00000003
+DATA lanes<>+16(SB)/4, $0x00000004
+DATA lanes<>+20(SB)/4, $0x00000005
+DATA lanes<>+24(SB)/4, $0x00000006
+DATA lanes<>+28(SB)/4, $0x00000007
+DATA lanes<>+32(SB)/4, $0x00000008
+DATA lanes<>+36(SB)/4, $0x00000009
+DATA lanes<>+40(SB)/4, $0x0000000a
+DATA lanes<>+44(SB)/4, $0x0000000b
+DATA lanes<>+48(SB)/4, $0x0000000c
+DATA lanes<>+52(SB)/4, $0x0000000d
+DATA lanes<>+56(SB)/4, $0x0000000e
+DATA lanes<>+60(SB)/4, $0x0000000f
+GLOBL lanes<>(SB), RODATA|NOPTR, $64
+
 DATA ones<>+0(SB)/1, $0x00
 DATA ones<>+1(SB)/1, $0x01
 DATA ones<>+2(SB)/1, $0x01
@@ -265,441 +171,6 @@ DATA ones<>+13(SB)/1, $0x03
 DATA ones<>+14(SB)/1, $0x03
 DATA ones<>+15(SB)/1, $0x04
 GLOBL ones<>(SB), RODATA|NOPTR, $16
-
-// func scan2WordsAVX512(hits *uint32, room int, planes *[]uint32, words int, query *uint32, radius int, from int, to int) (found int, row int)
-// Requires: AVX, AVX512F, AVX512VPOPCNTDQ, BMI2, POPCNT
-TEXT ·scan2WordsAVX512(SB), NOSPLIT, $0-80
-	MOVQ         radius+40(FP), AX
-	VPBROADCASTD AX, Z0
-	VMOVDQU32    lanes<>+0(SB), Z1
-	MOVQ         hits+0(FP), BX
-	MOVQ         planes+16(FP), SI
-	MOVQ         query+32(FP), DI
-	MOVQ         from+48(FP), AX
-	MOVQ         to+56(FP), CX
-	XORQ         DX, DX
-	MOVQ         (SI), R8
-	VPBROADCASTD (DI), Z2
-	MOVQ         24(SI), SI
-	VPBROADCASTD 4(DI), Z3
-
-group:
-	MOVQ     AX, DI
-	ADDQ     $0x80, DI
-	CMPQ     DI, CX
-	JG       rest
-	VPXORD   (R8)(AX*4), Z2, Z4
-	VPOPCNTD Z4, Z4
-	VPXORD   (SI)(AX*4), Z3, Z5
-	VPOPCNTD Z5, Z5
-	VPADDD   Z5, Z4, Z4
-	VPXORD   64(R8)(AX*4), Z2, Z5
-	VPOPCNTD Z5, Z5
-	VPXORD   64(SI)(AX*4), Z3, Z6
-	VPOPCNTD Z6, Z6
-	VPADDD   Z6, Z5, Z5
-	VPMINUD  Z4, Z5, Z4
-	VPXORD   128(R8)(AX*4), Z2, Z5
-	VPOPCNTD Z5, Z5
-	VPXORD   128(SI)(AX*4), Z3, Z6
-	VPOPCNTD Z6, Z6
-	VPADDD   Z6, Z5, Z5
-	VPMINUD  Z5, Z4, Z4
-	VPXORD   192(R8)(AX*4), Z2, Z5
-	VPOPCNTD Z5, Z5
-	VPXORD   192(SI)(AX*4), Z3, Z6
-	VPOPCNTD Z6, Z6
-	VPADDD   Z6, Z5, Z5
-	VPMINUD  Z5, Z4, Z4
-	VPXORD   256(R8)(AX*4), Z2, Z5
-	VPOPCNTD Z5, Z5
-	VPXORD   256(SI)(AX*4), Z3, Z6
-	VPOPCNTD Z6, Z6
-	VPADDD   Z6, Z5, Z5
-	VPMINUD  Z5, Z4, Z4
-	VPXORD   320(R8)(AX*4), Z2, Z5
-	VPOPCNTD Z5, Z5
-	VPXORD   320(SI)(AX*4), Z3, Z6
-	VPOPCNTD Z6, Z6
-	VPADDD   Z6, Z5, Z5
-	VPMINUD  Z5, Z4, Z4
-	VPXORD   384(R8)(AX*4), Z2, Z5
-	VPOPCNTD Z5, Z5
-	VPXORD   384(SI)(AX*4), Z3, Z6
-	VPOPCNTD Z6, Z6
-	VPADDD   Z6, Z5, Z5
-	VPMINUD  Z5, Z4, Z4
-	VPXORD   448(R8)(AX*4), Z2, Z5
-	VPOPCNTD Z5, Z5
-	VPXORD   448(SI)(AX*4), Z3, Z6
-	VPOPCNTD Z6, Z6
-	VPADDD   Z6, Z5, Z5
-	VPMINUD  Z5, Z4, Z4
-	VPCMPUD  $0x02, Z0, Z4, K1
-	KORTESTW K1, K1
-	JZ       next
-	JMP      step
-
-rest:
-	MOVQ CX, DI
-	CMPQ AX, DI
-	JGE  done
-
-step:
-	MOVQ          DI, R9
-	SUBQ          AX, R9
-	MOVL          $0x0000ffff, R10
-	BZHIL         R9, R10, R10
-	KMOVW         R10, K1
-	VMOVDQU32.Z   (R8)(AX*4), K1, Z4
-	VPXORD        Z4, Z2, Z4
-	VPOPCNTD      Z4, Z4
-	VMOVDQU32.Z   (SI)(AX*4), K1, Z5
-	VPXORD        Z5, Z3, Z5
-	VPOPCNTD      Z5, Z5
-	VPADDD        Z5, Z4, Z4
-	VPCMPUD       $0x02, Z0, Z4, K1, K1
-	KMOVW         K1, R9
-	TESTL         R9, R9
-	JZ            stored
-	POPCNTQ       R9, R9
-	LEAQ          (DX)(R9*1), R10
-	CMPQ          R10, room+8(FP)
-	JG            done
-	VPBROADCASTD  AX, Z4
-	VPADDD        Z1, Z4, Z4
-	VPCOMPRESSD.Z Z4, K1, Z4
-	MOVL          $0x0000ffff, R11
-	BZHIL         R9, R11, R11
-	KMOVW         R11, K1
-	VMOVDQU32     Z4, K1, (BX)(DX*4)
-	MOVQ          R10, DX
-
-stored:
-	ADDQ $0x10, AX
-	CMPQ AX, DI
-	JL   step
-
-next:
-	MOVQ DI, AX
-	JMP  group
-
-done:
-	MOVQ DX, found+64(FP)
-	MOVQ AX, row+72(FP)
-	VZEROUPPER
-	RET
-
-// func scan2WordsAVX2(hits *uint32, room int, planes *[]uint32, words int, query *uint32, radius int, from int, to int) (found int, row int)
-// Requires: AVX, AVX2, BMI, POPCNT
-TEXT ·scan2WordsAVX2(SB), NOSPLIT, $0-80
-	MOVQ           radius+40(FP), AX
-	INCQ           AX
-	VMOVD          AX, X0
-	VPBROADCASTD   X0, Y0
-	VMOVDQU        lanes<>+0(SB), Y1
-	MOVL           $0x0f0f0f0f, AX
-	VMOVD          AX, X3
-	VPBROADCASTD   X3, Y3
-	MOVL           $0x01010101, AX
-	VMOVD          AX, X4
-	VPBROADCASTD   X4, Y4
-	MOVL           $0x00010001, AX
-	VMOVD          AX, X5
-	VPBROADCASTD   X5, Y5
-	VBROADCASTI128 ones<>+0(SB), Y6
-	MOVQ           hits+0(FP), BX
-	MOVQ           planes+16(FP), SI
-	MOVQ           query+32(FP), DI
-	MOVQ           from+48(FP), AX
-	MOVQ           to+56(FP), CX
-	XORQ           DX, DX
-	MOVQ           (SI), R8
-	VPBROADCASTD   (DI), Y7
-	MOVQ           24(SI), SI
-	VPBROADCASTD   4(DI), Y8
-
-group:
-	MOVQ       AX, DI
-	ADDQ       $0x20, DI
-	CMPQ       DI, CX
-	JG         rest
-	VPXOR      (R8)(AX*4), Y7, Y2
-	VPSRLD     $0x04, Y2, Y9
-	VPAND      Y3, Y2, Y2
-	VPAND      Y3, Y9, Y9
-	VPSHUFB    Y2, Y6, Y2
-	VPSHUFB    Y9, Y6, Y9
-	VPADDB     Y9, Y2, Y2
-	VPMADDUBSW Y4, Y2, Y2
-	VPXOR      (SI)(AX*4), Y8, Y9
-	VPSRLD     $0x04, Y9, Y10
-	VPAND      Y3, Y9, Y9
-	VPAND      Y3, Y10, Y10
-	VPSHUFB    Y9, Y6, Y9
-	VPSHUFB    Y10, Y6, Y10
-	VPADDB     Y10, Y9, Y9
-	VPMADDUBSW Y4, Y9, Y9
-	VPADDD     Y9, Y2, Y2
-	VPMADDWD   Y5, Y2, Y2
-	VPXOR      32(R8)(AX*4), Y7, Y9
-	VPSRLD     $0x04, Y9, Y10
-	VPAND      Y3, Y9, Y9
-	VPAND      Y3, Y10, Y10
-	VPSHUFB    Y9, Y6, Y9
-	VPSHUFB    Y10, Y6, Y10
-	VPADDB     Y10, Y9, Y9
-	VPMADDUBSW Y4, Y9, Y9
-	VPXOR      32(SI)(AX*4), Y8, Y10
-	VPSRLD     $0x04, Y10, Y11
-	VPAND      Y3, Y10, Y10
-	VPAND      Y3, Y11, Y11
-	VPSHUFB    Y10, Y6, Y10
-	VPSHUFB    Y11, Y6, Y11
-	VPADDB     Y11, Y10, Y10
-	VPMADDUBSW Y4, Y10, Y10
-	VPADDD     Y10, Y9, Y9
-	VPMADDWD   Y5, Y9, Y9
-	VPMINUD    Y2, Y9, Y2
-	VPXOR      64(R8)(AX*4), Y7, Y9
-	VPSRLD     $0x04, Y9, Y10
-	VPAND      Y3, Y9, Y9
-	VPAND      Y3, Y10, Y10
-	VPSHUFB    Y9, Y6, Y9
-	VPSHUFB    Y10, Y6, Y10
-	VPADDB     Y10, Y9, Y9
-	VPMADDUBSW Y4, Y9, Y9
-	VPXOR      64(SI)(AX*4), Y8, Y10
-	VPSRLD     $0x04, Y10, Y11
-	VPAND      Y3, Y10, Y10
-	VPAND      Y3, Y11, Y11
-	VPSHUFB    Y10, Y6, Y10
-	VPSHUFB    Y11, Y6, Y11
-	VPADDB     Y11, Y10, Y10
-	VPMADDUBSW Y4, Y10, Y10
-	VPADDD     Y10, Y9, Y9
-	VPMADDWD   Y5, Y9, Y9
-	VPMINUD    Y9, Y2, Y2
-	VPXOR      96(R8)(AX*4), Y7, Y9
-	VPSRLD     $0x04, Y9, Y10
-	VPAND      Y3, Y9, Y9
-	VPAND      Y3, Y10, Y10
-	VPSHUFB    Y9, Y6, Y9
-	VPSHUFB    Y10, Y6, Y10
-	VPADDB     Y10, Y9, Y9
-	VPMADDUBSW Y4, Y9, Y9
-	VPXOR      96(SI)(AX*4), Y8, Y10
-	VPSRLD     $0x04, Y10, Y11
-	VPAND      Y3, Y10, Y10
-	VPAND      Y3, Y11, Y11
-	VPSHUFB    Y10, Y6, Y10
-	VPSHUFB    Y11, Y6, Y11
-	VPADDB     Y11, Y10, Y10
-	VPMADDUBSW Y4, Y10, Y10
-	VPADDD     Y10, Y9, Y9
-	VPMADDWD   Y5, Y9, Y9
-	VPMINUD    Y9, Y2, Y2
-	VPCMPGTD   Y2, Y0, Y2
-	VPTEST     Y2, Y2
-	JZ         next
-	JMP        step
-
-rest:
-	MOVQ CX, DI
-	CMPQ AX, DI
-	JGE  done
-
-step:
-	MOVQ         DI, R9
-	SUBQ         AX, R9
-	VMOVD        R9, X2
-	VPBROADCASTD X2, Y2
-	VPCMPGTD     Y1, Y2, Y2
-	VPMASKMOVD   (R8)(AX*4), Y2, Y9
-	VPXOR        Y9, Y7, Y9
-	VPSRLD       $0x04, Y9, Y10
-	VPAND        Y3, Y9, Y9
-	VPAND        Y3, Y10, Y10
-	VPSHUFB      Y9, Y6, Y9
-	VPSHUFB      Y10, Y6, Y10
-	VPADDB       Y10, Y9, Y9
-	VPMADDUBSW   Y4, Y9, Y9
-	VPMASKMOVD   (SI)(AX*4), Y2, Y10
-	VPXOR        Y10, Y8, Y10
-	VPSRLD       $0x04, Y10, Y11
-	VPAND        Y3, Y10, Y10
-	VPAND        Y3, Y11, Y11
-	VPSHUFB      Y10, Y6, Y10
-	VPSHUFB      Y11, Y6, Y11
-	VPADDB       Y11, Y10, Y10
-	VPMADDUBSW   Y4, Y10, Y10
-	VPADDD       Y10, Y9, Y9
-	VPMADDWD     Y5, Y9, Y9
-	VPCMPGTD     Y9, Y0, Y9
-	VPAND        Y2, Y9, Y9
-	VMOVMSKPS    Y9, R9
-	TESTL        R9, R9
-	JZ           stored
-	POPCNTQ      R9, R10
-	LEAQ         (DX)(R10*1), R10
-	CMPQ         R10, room+8(FP)
-	JG           done
-	LEAQ         (BX)(DX*4), DX
-
-store:
-	TZCNTL R9, R11
-	ADDL   AX, R11
-	MOVL   R11, (DX)
-	ADDQ   $0x04, DX
-	BLSRL  R9, R9
-	JNZ    store
-	MOVQ   R10, DX
-
-stored:
-	ADDQ $0x08, AX
-	CMPQ AX, DI
-	JL   step
-
-next:
-	MOVQ DI, AX
-	JMP  group
-
-done:
-	MOVQ DX, found+64(FP)
-	MOVQ AX, row+72(FP)
-	VZEROUPPER
-	RET
-
-// func scanWordsAVX512(hits *uint32, room int, planes *[]uint32, words int, query *uint32, radius int, from int, to int) (found int, row int)
-// Requires: AVX, AVX2, AVX512F, AVX512VPOPCNTDQ, BMI2, POPCNT
-TEXT ·scanWordsAVX512(SB), NOSPLIT, $0-80
-	MOVQ         radius+40(FP), AX
-	VPBROADCASTD AX, Z0
-	VMOVDQU32    lanes<>+0(SB), Z1
-	MOVQ         hits+0(FP), BX
-	MOVQ         planes+16(FP), SI
-	MOVQ         query+32(FP), DI
-	MOVQ         from+48(FP), AX
-	MOVQ         to+56(FP), CX
-	XORQ         DX, DX
-	MOVQ         words+24(FP), R8
-
-group:
-	MOVQ  AX, R9
-	ADDQ  $0x80, R9
-	CMPQ  R9, CX
-	JG    rest
-	VPXOR Y2, Y2, Y2
-	VPXOR Y3, Y3, Y3
-	VPXOR Y4, Y4, Y4
-	VPXOR Y5, Y5, Y5
-	VPXOR Y6, Y6, Y6
-	VPXOR Y7, Y7, Y7
-	VPXOR Y8, Y8, Y8
-	VPXOR Y9, Y9, Y9
-	XORQ  R10, R10
-	MOVQ  SI, R11
-
-group_word:
-	MOVQ         (R11), R12
-	VPBROADCASTD (DI)(R10*4), Z10
-	VPXORD       (R12)(AX*4), Z10, Z11
-	VPOPCNTD     Z11, Z11
-	VPADDD       Z11, Z2, Z2
-	VPXORD       64(R12)(AX*4), Z10, Z11
-	VPOPCNTD     Z11, Z11
-	VPADDD       Z11, Z3, Z3
-	VPXORD       128(R12)(AX*4), Z10, Z11
-	VPOPCNTD     Z11, Z11
-	VPADDD       Z11, Z4, Z4
-	VPXORD       192(R12)(AX*4), Z10, Z11
-	VPOPCNTD     Z11, Z11
-	VPADDD       Z11, Z5, Z5
-	VPXORD       256(R12)(AX*4), Z10, Z11
-	VPOPCNTD     Z11, Z11
-	VPADDD       Z11, Z6, Z6
-	VPXORD       320(R12)(AX*4), Z10, Z11
-	VPOPCNTD     Z11, Z11
-	VPADDD       Z11, Z7, Z7
-	VPXORD       384(R12)(AX*4), Z10, Z11
-	VPOPCNTD     Z11, Z11
-	VPADDD       Z11, Z8, Z8
-	VPXORD       448(R12)(AX*4), Z10, Z11
-	VPOPCNTD     Z11, Z11
-	VPADDD       Z11, Z9, Z9
-	VPMINUD      Z2, Z3, Z10
-	VPMINUD      Z4, Z10, Z10
-	VPMINUD      Z5, Z10, Z10
-	VPMINUD      Z6, Z10, Z10
-	VPMINUD      Z7, Z10, Z10
-	VPMINUD      Z8, Z10, Z10
-	VPMINUD      Z9, Z10, Z10
-	VPCMPUD      $0x02, Z0, Z10, K1
-	KORTESTW     K1, K1
-	JZ           next
-	ADDQ         $0x18, R11
-	INCQ         R10
-	CMPQ         R10, R8
-	JL           group_word
-	JMP          step
-
-rest:
-	MOVQ CX, R9
-	CMPQ AX, R9
-	JGE  done
-
-step:
-	MOVQ  R9, R10
-	SUBQ  AX, R10
-	MOVL  $0x0000ffff, R11
-	BZHIL R10, R11, R11
-	KMOVW R11, K1
-	VPXOR Y12, Y12, Y12
-	XORQ  R10, R10
-	MOVQ  SI, R11
-
-step_word:
-	MOVQ          (R11), R12
-	VPBROADCASTD  (DI)(R10*4), Z10
-	VMOVDQU32.Z   (R12)(AX*4), K1, Z11
-	VPXORD        Z11, Z10, Z10
-	VPOPCNTD      Z10, Z10
-	VPADDD        Z10, Z12, Z12
-	ADDQ          $0x18, R11
-	INCQ          R10
-	CMPQ          R10, R8
-	JL            step_word
-	VPCMPUD       $0x02, Z0, Z12, K1, K1
-	KMOVW         K1, R10
-	TESTL         R10, R10
-	JZ            stored
-	POPCNTQ       R10, R10
-	LEAQ          (DX)(R10*1), R11
-	CMPQ          R11, room+8(FP)
-	JG            done
-	VPBROADCASTD  AX, Z10
-	VPADDD        Z1, Z10, Z10
-	VPCOMPRESSD.Z Z10, K1, Z10
-	MOVL          $0x0000ffff, R12
-	BZHIL         R10, R12, R12
-	KMOVW         R12, K1
-	VMOVDQU32     Z10, K1, (BX)(DX*4)
-	MOVQ          R11, DX
-
-stored:
-	ADDQ $0x10, AX
-	CMPQ AX, R9
-	JL   step
-
-next:
-	MOVQ R9, AX
-	JMP  group
-
-done:
-	MOVQ DX, found+64(FP)
-	MOVQ AX, row+72(FP)
-	VZEROUPPER
-	RET
 
 // func scanWordsAVX2(hits *uint32, room int, planes *[]uint32, words int, query *uint32, radius int, from int, to int) (found int, row int)
 // Requires: AVX, AVX2, BMI, POPCNT
@@ -725,135 +196,520 @@ TEXT ·scanWordsAVX2(SB), NOSPLIT, $0-80
 	MOVQ           from+48(FP), AX
 	MOVQ           to+56(FP), CX
 	XORQ           DX, DX
-	MOVQ           words+24(FP), R8
+	MOVQ           (SI), R8
+	VPBROADCASTD   (DI), Y7
+	MOVQ           24(SI), R9
+	VPBROADCASTD   4(DI), Y8
+	MOVQ           words+24(FP), R10
 
 group:
-	MOVQ  AX, R9
-	ADDQ  $0x20, R9
-	CMPQ  R9, CX
-	JG    rest
-	VPXOR Y2, Y2, Y2
-	VPXOR Y7, Y7, Y7
-	VPXOR Y8, Y8, Y8
-	VPXOR Y9, Y9, Y9
-	XORQ  R10, R10
-	MOVQ  SI, R11
+	MOVQ       AX, R11
+	ADDQ       $0x20, R11
+	CMPQ       R11, CX
+	JG         rest
+	VPXOR      (R8)(AX*4), Y7, Y9
+	VPSRLD     $0x04, Y9, Y2
+	VPAND      Y3, Y9, Y9
+	VPAND      Y3, Y2, Y2
+	VPSHUFB    Y9, Y6, Y9
+	VPSHUFB    Y2, Y6, Y2
+	VPADDB     Y2, Y9, Y9
+	VPMADDUBSW Y4, Y9, Y9
+	VPXOR      (R9)(AX*4), Y8, Y2
+	VPSRLD     $0x04, Y2, Y10
+	VPAND      Y3, Y2, Y2
+	VPAND      Y3, Y10, Y10
+	VPSHUFB    Y2, Y6, Y2
+	VPSHUFB    Y10, Y6, Y10
+	VPADDB     Y10, Y2, Y2
+	VPMADDUBSW Y4, Y2, Y2
+	VPADDD     Y2, Y9, Y9
+	VPMADDWD   Y5, Y9, Y2
+	VPXOR      32(R8)(AX*4), Y7, Y10
+	VPSRLD     $0x04, Y10, Y11
+	VPAND      Y3, Y10, Y10
+	VPAND      Y3, Y11, Y11
+	VPSHUFB    Y10, Y6, Y10
+	VPSHUFB    Y11, Y6, Y11
+	VPADDB     Y11, Y10, Y10
+	VPMADDUBSW Y4, Y10, Y10
+	VPXOR      32(R9)(AX*4), Y8, Y11
+	VPSRLD     $0x04, Y11, Y12
+	VPAND      Y3, Y11, Y11
+	VPAND      Y3, Y12, Y12
+	VPSHUFB    Y11, Y6, Y11
+	VPSHUFB    Y12, Y6, Y12
+	VPADDB     Y12, Y11, Y11
+	VPMADDUBSW Y4, Y11, Y11
+	VPADDD     Y11, Y10, Y10
+	VPMADDWD   Y5, Y10, Y11
+	VPMINUD    Y2, Y11, Y2
+	VPXOR      64(R8)(AX*4), Y7, Y11
+	VPSRLD     $0x04, Y11, Y12
+	VPAND      Y3, Y11, Y11
+	VPAND      Y3, Y12, Y12
+	VPSHUFB    Y11, Y6, Y11
+	VPSHUFB    Y12, Y6, Y12
+	VPADDB     Y12, Y11, Y11
+	VPMADDUBSW Y4, Y11, Y11
+	VPXOR      64(R9)(AX*4), Y8, Y12
+	VPSRLD     $0x04, Y12, Y13
+	VPAND      Y3, Y12, Y12
+	VPAND      Y3, Y13, Y13
+	VPSHUFB    Y12, Y6, Y12
+	VPSHUFB    Y13, Y6, Y13
+	VPADDB     Y13, Y12, Y12
+	VPMADDUBSW Y4, Y12, Y12
+	VPADDD     Y12, Y11, Y11
+	VPMADDWD   Y5, Y11, Y12
+	VPMINUD    Y12, Y2, Y2
+	VPXOR      96(R8)(AX*4), Y7, Y12
+	VPSRLD     $0x04, Y12, Y13
+	VPAND      Y3, Y12, Y12
+	VPAND      Y3, Y13, Y13
+	VPSHUFB    Y12, Y6, Y12
+	VPSHUFB    Y13, Y6, Y13
+	VPADDB     Y13, Y12, Y12
+	VPMADDUBSW Y4, Y12, Y12
+	VPXOR      96(R9)(AX*4), Y8, Y13
+	VPSRLD     $0x04, Y13, Y14
+	VPAND      Y3, Y13, Y13
+	VPAND      Y3, Y14, Y14
+	VPSHUFB    Y13, Y6, Y13
+	VPSHUFB    Y14, Y6, Y14
+	VPADDB     Y14, Y13, Y13
+	VPMADDUBSW Y4, Y13, Y13
+	VPADDD     Y13, Y12, Y12
+	VPMADDWD   Y5, Y12, Y13
+	VPMINUD    Y13, Y2, Y2
+	VPCMPGTD   Y2, Y0, Y2
+	VPTEST     Y2, Y2
+	JZ         next
+	MOVQ       $0x00000002, R12
+	LEAQ       48(SI), R13
 
 group_word:
-	MOVQ         (R11), R12
-	VPBROADCASTD (DI)(R10*4), Y10
-	VPXOR        (R12)(AX*4), Y10, Y11
-	VPSRLD       $0x04, Y11, Y12
-	VPAND        Y3, Y11, Y11
-	VPAND        Y3, Y12, Y12
-	VPSHUFB      Y11, Y6, Y11
-	VPSHUFB      Y12, Y6, Y12
-	VPADDB       Y12, Y11, Y11
-	VPMADDUBSW   Y4, Y11, Y11
-	VPADDD       Y11, Y2, Y2
-	VPXOR        32(R12)(AX*4), Y10, Y11
-	VPSRLD       $0x04, Y11, Y12
-	VPAND        Y3, Y11, Y11
-	VPAND        Y3, Y12, Y12
-	VPSHUFB      Y11, Y6, Y11
-	VPSHUFB      Y12, Y6, Y12
-	VPADDB       Y12, Y11, Y11
-	VPMADDUBSW   Y4, Y11, Y11
-	VPADDD       Y11, Y7, Y7
-	VPXOR        64(R12)(AX*4), Y10, Y11
-	VPSRLD       $0x04, Y11, Y12
-	VPAND        Y3, Y11, Y11
-	VPAND        Y3, Y12, Y12
-	VPSHUFB      Y11, Y6, Y11
-	VPSHUFB      Y12, Y6, Y12
-	VPADDB       Y12, Y11, Y11
-	VPMADDUBSW   Y4, Y11, Y11
-	VPADDD       Y11, Y8, Y8
-	VPXOR        96(R12)(AX*4), Y10, Y11
-	VPSRLD       $0x04, Y11, Y10
-	VPAND        Y3, Y11, Y11
-	VPAND        Y3, Y10, Y10
-	VPSHUFB      Y11, Y6, Y11
-	VPSHUFB      Y10, Y6, Y10
-	VPADDB       Y10, Y11, Y11
-	VPMADDUBSW   Y4, Y11, Y11
-	VPADDD       Y11, Y9, Y9
-	VPMADDWD     Y5, Y2, Y10
-	VPMADDWD     Y5, Y7, Y11
-	VPMINUD      Y10, Y11, Y10
-	VPMADDWD     Y5, Y8, Y11
-	VPMINUD      Y11, Y10, Y10
-	VPMADDWD     Y5, Y9, Y11
-	VPMINUD      Y11, Y10, Y10
-	VPCMPGTD     Y10, Y0, Y10
-	VPTEST       Y10, Y10
+	CMPQ         R12, R10
+	JGE          group_end
+	MOVQ         (R13), R14
+	VPBROADCASTD (DI)(R12*4), Y13
+	VPXOR        (R14)(AX*4), Y13, Y2
+	VPSRLD       $0x04, Y2, Y14
+	VPAND        Y3, Y2, Y2
+	VPAND        Y3, Y14, Y14
+	VPSHUFB      Y2, Y6, Y2
+	VPSHUFB      Y14, Y6, Y14
+	VPADDB       Y14, Y2, Y2
+	VPMADDUBSW   Y4, Y2, Y2
+	VPADDD       Y2, Y9, Y9
+	VPXOR        32(R14)(AX*4), Y13, Y2
+	VPSRLD       $0x04, Y2, Y14
+	VPAND        Y3, Y2, Y2
+	VPAND        Y3, Y14, Y14
+	VPSHUFB      Y2, Y6, Y2
+	VPSHUFB      Y14, Y6, Y14
+	VPADDB       Y14, Y2, Y2
+	VPMADDUBSW   Y4, Y2, Y2
+	VPADDD       Y2, Y10, Y10
+	VPXOR        64(R14)(AX*4), Y13, Y2
+	VPSRLD       $0x04, Y2, Y14
+	VPAND        Y3, Y2, Y2
+	VPAND        Y3, Y14, Y14
+	VPSHUFB      Y2, Y6, Y2
+	VPSHUFB      Y14, Y6, Y14
+	VPADDB       Y14, Y2, Y2
+	VPMADDUBSW   Y4, Y2, Y2
+	VPADDD       Y2, Y11, Y11
+	VPXOR        96(R14)(AX*4), Y13, Y2
+	VPSRLD       $0x04, Y2, Y13
+	VPAND        Y3, Y2, Y2
+	VPAND        Y3, Y13, Y13
+	VPSHUFB      Y2, Y6, Y2
+	VPSHUFB      Y13, Y6, Y13
+	VPADDB       Y13, Y2, Y2
+	VPMADDUBSW   Y4, Y2, Y2
+	VPADDD       Y2, Y12, Y12
+	VPMADDWD     Y5, Y9, Y2
+	VPMADDWD     Y5, Y10, Y13
+	VPMINUD      Y2, Y13, Y2
+	VPMADDWD     Y5, Y11, Y13
+	VPMINUD      Y13, Y2, Y2
+	VPMADDWD     Y5, Y12, Y13
+	VPMINUD      Y13, Y2, Y2
+	VPCMPGTD     Y2, Y0, Y2
+	VPTEST       Y2, Y2
 	JZ           next
-	ADDQ         $0x18, R11
-	INCQ         R10
-	CMPQ         R10, R8
-	JL           group_word
-	JMP          step
+	ADDQ         $0x18, R13
+	INCQ         R12
+	JMP          group_word
+
+group_end:
+	JMP step
 
 rest:
-	MOVQ CX, R9
-	CMPQ AX, R9
+	MOVQ CX, R11
+	CMPQ AX, R11
 	JGE  done
 
 step:
-	MOVQ         R9, R10
-	SUBQ         AX, R10
-	VMOVD        R10, X2
+	MOVQ         R11, R12
+	SUBQ         AX, R12
+	VMOVD        R12, X2
 	VPBROADCASTD X2, Y2
 	VPCMPGTD     Y1, Y2, Y2
-	VPXOR        Y7, Y7, Y7
-	XORQ         R10, R10
-	MOVQ         SI, R11
+	VPMASKMOVD   (R8)(AX*4), Y2, Y9
+	VPXOR        Y9, Y7, Y9
+	VPSRLD       $0x04, Y9, Y10
+	VPAND        Y3, Y9, Y9
+	VPAND        Y3, Y10, Y10
+	VPSHUFB      Y9, Y6, Y9
+	VPSHUFB      Y10, Y6, Y10
+	VPADDB       Y10, Y9, Y9
+	VPMADDUBSW   Y4, Y9, Y9
+	VPMASKMOVD   (R9)(AX*4), Y2, Y10
+	VPXOR        Y10, Y8, Y10
+	VPSRLD       $0x04, Y10, Y11
+	VPAND        Y3, Y10, Y10
+	VPAND        Y3, Y11, Y11
+	VPSHUFB      Y10, Y6, Y10
+	VPSHUFB      Y11, Y6, Y11
+	VPADDB       Y11, Y10, Y10
+	VPMADDUBSW   Y4, Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	MOVQ         $0x00000002, R12
+	LEAQ         48(SI), R13
 
 step_word:
-	MOVQ         (R11), R12
-	VPBROADCASTD (DI)(R10*4), Y8
-	VPMASKMOVD   (R12)(AX*4), Y2, Y9
-	VPXOR        Y9, Y8, Y8
-	VPSRLD       $0x04, Y8, Y9
-	VPAND        Y3, Y8, Y8
-	VPAND        Y3, Y9, Y9
-	VPSHUFB      Y8, Y6, Y8
-	VPSHUFB      Y9, Y6, Y9
-	VPADDB       Y9, Y8, Y8
-	VPMADDUBSW   Y4, Y8, Y8
-	VPADDD       Y8, Y7, Y7
-	ADDQ         $0x18, R11
-	INCQ         R10
-	CMPQ         R10, R8
-	JL           step_word
-	VPMADDWD     Y5, Y7, Y7
-	VPCMPGTD     Y7, Y0, Y7
-	VPAND        Y2, Y7, Y7
-	VMOVMSKPS    Y7, R10
-	TESTL        R10, R10
-	JZ           stored
-	POPCNTQ      R10, R11
-	LEAQ         (DX)(R11*1), R11
-	CMPQ         R11, room+8(FP)
-	JG           done
-	LEAQ         (BX)(DX*4), DX
+	CMPQ         R12, R10
+	JGE          step_end
+	MOVQ         (R13), R14
+	VPBROADCASTD (DI)(R12*4), Y10
+	VPMASKMOVD   (R14)(AX*4), Y2, Y11
+	VPXOR        Y11, Y10, Y10
+	VPSRLD       $0x04, Y10, Y11
+	VPAND        Y3, Y10, Y10
+	VPAND        Y3, Y11, Y11
+	VPSHUFB      Y10, Y6, Y10
+	VPSHUFB      Y11, Y6, Y11
+	VPADDB       Y11, Y10, Y10
+	VPMADDUBSW   Y4, Y10, Y10
+	VPADDD       Y10, Y9, Y9
+	ADDQ         $0x18, R13
+	INCQ         R12
+	JMP          step_word
+
+step_end:
+	VPMADDWD  Y5, Y9, Y9
+	VPCMPGTD  Y9, Y0, Y9
+	VPAND     Y2, Y9, Y9
+	VMOVMSKPS Y9, R12
+	TESTL     R12, R12
+	JZ        stored
+	POPCNTQ   R12, R13
+	LEAQ      (DX)(R13*1), R13
+	CMPQ      R13, room+8(FP)
+	JG        done
+	LEAQ      (BX)(DX*4), DX
 
 store:
-	TZCNTL R10, R12
-	ADDL   AX, R12
-	MOVL   R12, (DX)
+	TZCNTL R12, R14
+	ADDL   AX, R14
+	MOVL   R14, (DX)
 	ADDQ   $0x04, DX
-	BLSRL  R10, R10
+	BLSRL  R12, R12
 	JNZ    store
-	MOVQ   R11, DX
+	MOVQ   R13, DX
 
 stored:
 	ADDQ $0x08, AX
-	CMPQ AX, R9
+	CMPQ AX, R11
 	JL   step
 
 next:
-	MOVQ R9, AX
+	MOVQ R11, AX
+	JMP  group
+
+done:
+	MOVQ DX, found+64(FP)
+	MOVQ AX, row+72(FP)
+	VZEROUPPER
+	RET
+
+// func scanWordAVX512(hits *uint32, room int, planes *[]uint32, words int, query *uint32, radius int, from int, to int) (found int, row int)
+// Requires: AVX, AVX512F, AVX512VPOPCNTDQ, BMI2, POPCNT
+TEXT ·scanWordAVX512(SB), NOSPLIT, $0-80
+	MOVQ         radius+40(FP), AX
+	VPBROADCASTD AX, Z0
+	VMOVDQU32    lanes<>+0(SB), Z1
+	MOVQ         hits+0(FP), BX
+	MOVQ         planes+16(FP), SI
+	MOVQ         query+32(FP), DI
+	MOVQ         from+48(FP), AX
+	MOVQ         to+56(FP), CX
+	XORQ         DX, DX
+	MOVQ         (SI), SI
+	VPBROADCASTD (DI), Z2
+
+group:
+	MOVQ     AX, DI
+	ADDQ     $0x80, DI
+	CMPQ     DI, CX
+	JG       rest
+	VPXORD   (SI)(AX*4), Z2, Z3
+	VPOPCNTD Z3, Z3
+	VPXORD   64(SI)(AX*4), Z2, Z4
+	VPOPCNTD Z4, Z4
+	VPMINUD  Z3, Z4, Z3
+	VPXORD   128(SI)(AX*4), Z2, Z4
+	VPOPCNTD Z4, Z4
+	VPMINUD  Z4, Z3, Z3
+	VPXORD   192(SI)(AX*4), Z2, Z4
+	VPOPCNTD Z4, Z4
+	VPMINUD  Z4, Z3, Z3
+	VPXORD   256(SI)(AX*4), Z2, Z4
+	VPOPCNTD Z4, Z4
+	VPMINUD  Z4, Z3, Z3
+	VPXORD   320(SI)(AX*4), Z2, Z4
+	VPOPCNTD Z4, Z4
+	VPMINUD  Z4, Z3, Z3
+	VPXORD   384(SI)(AX*4), Z2, Z4
+	VPOPCNTD Z4, Z4
+	VPMINUD  Z4, Z3, Z3
+	VPXORD   448(SI)(AX*4), Z2, Z4
+	VPOPCNTD Z4, Z4
+	VPMINUD  Z4, Z3, Z3
+	VPCMPUD  $0x02, Z0, Z3, K1
+	KORTESTW K1, K1
+	JZ       next
+	JMP      step
+
+rest:
+	MOVQ CX, DI
+	CMPQ AX, DI
+	JGE  done
+
+step:
+	MOVQ          DI, R8
+	SUBQ          AX, R8
+	MOVL          $0x0000ffff, R9
+	BZHIL         R8, R9, R9
+	KMOVW         R9, K1
+	VMOVDQU32.Z   (SI)(AX*4), K1, Z3
+	VPXORD        Z3, Z2, Z3
+	VPOPCNTD      Z3, Z3
+	VPCMPUD       $0x02, Z0, Z3, K1, K1
+	KMOVW         K1, R8
+	TESTL         R8, R8
+	JZ            stored
+	POPCNTQ       R8, R8
+	LEAQ          (DX)(R8*1), R9
+	CMPQ          R9, room+8(FP)
+	JG            done
+	VPBROADCASTD  AX, Z3
+	VPADDD        Z1, Z3, Z3
+	VPCOMPRESSD.Z Z3, K1, Z3
+	MOVL          $0x0000ffff, R10
+	BZHIL         R8, R10, R10
+	KMOVW         R10, K1
+	VMOVDQU32     Z3, K1, (BX)(DX*4)
+	MOVQ          R9, DX
+
+stored:
+	ADDQ $0x10, AX
+	CMPQ AX, DI
+	JL   step
+
+next:
+	MOVQ DI, AX
+	JMP  group
+
+done:
+	MOVQ DX, found+64(FP)
+	MOVQ AX, row+72(FP)
+	VZEROUPPER
+	RET
+
+// func scanWordsAVX512(hits *uint32, room int, planes *[]uint32, words int, query *uint32, radius int, from int, to int) (found int, row int)
+// Requires: AVX, AVX512F, AVX512VPOPCNTDQ, BMI2, POPCNT
+TEXT ·scanWordsAVX512(SB), NOSPLIT, $0-80
+	MOVQ         radius+40(FP), AX
+	VPBROADCASTD AX, Z0
+	VMOVDQU32    lanes<>+0(SB), Z1
+	MOVQ         hits+0(FP), BX
+	MOVQ         planes+16(FP), SI
+	MOVQ         query+32(FP), DI
+	MOVQ         from+48(FP), AX
+	MOVQ         to+56(FP), CX
+	XORQ         DX, DX
+	MOVQ         (SI), R8
+	VPBROADCASTD (DI), Z2
+	MOVQ         24(SI), R9
+	VPBROADCASTD 4(DI), Z3
+	MOVQ         words+24(FP), R10
+
+group:
+	MOVQ     AX, R11
+	ADDQ     $0x80, R11
+	CMPQ     R11, CX
+	JG       rest
+	VPXORD   (R8)(AX*4), Z2, Z5
+	VPOPCNTD Z5, Z5
+	VPXORD   (R9)(AX*4), Z3, Z4
+	VPOPCNTD Z4, Z4
+	VPADDD   Z4, Z5, Z5
+	VPXORD   64(R8)(AX*4), Z2, Z6
+	VPOPCNTD Z6, Z6
+	VPXORD   64(R9)(AX*4), Z3, Z4
+	VPOPCNTD Z4, Z4
+	VPADDD   Z4, Z6, Z6
+	VPMINUD  Z5, Z6, Z4
+	VPXORD   128(R8)(AX*4), Z2, Z7
+	VPOPCNTD Z7, Z7
+	VPXORD   128(R9)(AX*4), Z3, Z8
+	VPOPCNTD Z8, Z8
+	VPADDD   Z8, Z7, Z7
+	VPMINUD  Z7, Z4, Z4
+	VPXORD   192(R8)(AX*4), Z2, Z8
+	VPOPCNTD Z8, Z8
+	VPXORD   192(R9)(AX*4), Z3, Z9
+	VPOPCNTD Z9, Z9
+	VPADDD   Z9, Z8, Z8
+	VPMINUD  Z8, Z4, Z4
+	VPXORD   256(R8)(AX*4), Z2, Z9
+	VPOPCNTD Z9, Z9
+	VPXORD   256(R9)(AX*4), Z3, Z10
+	VPOPCNTD Z10, Z10
+	VPADDD   Z10, Z9, Z9
+	VPMINUD  Z9, Z4, Z4
+	VPXORD   320(R8)(AX*4), Z2, Z10
+	VPOPCNTD Z10, Z10
+	VPXORD   320(R9)(AX*4), Z3, Z11
+	VPOPCNTD Z11, Z11
+	VPADDD   Z11, Z10, Z10
+	VPMINUD  Z10, Z4, Z4
+	VPXORD   384(R8)(AX*4), Z2, Z11
+	VPOPCNTD Z11, Z11
+	VPXORD   384(R9)(AX*4), Z3, Z12
+	VPOPCNTD Z12, Z12
+	VPADDD   Z12, Z11, Z11
+	VPMINUD  Z11, Z4, Z4
+	VPXORD   448(R8)(AX*4), Z2, Z12
+	VPOPCNTD Z12, Z12
+	VPXORD   448(R9)(AX*4), Z3, Z13
+	VPOPCNTD Z13, Z13
+	VPADDD   Z13, Z12, Z12
+	VPMINUD  Z12, Z4, Z4
+	VPCMPUD  $0x02, Z0, Z4, K1
+	KORTESTW K1, K1
+	JZ       next
+	MOVQ     $0x00000002, R12
+	LEAQ     48(SI), R13
+
+group_word:
+	CMPQ         R12, R10
+	JGE          group_end
+	MOVQ         (R13), R14
+	VPBROADCASTD (DI)(R12*4), Z13
+	VPXORD       (R14)(AX*4), Z13, Z4
+	VPOPCNTD     Z4, Z4
+	VPADDD       Z4, Z5, Z5
+	VPXORD       64(R14)(AX*4), Z13, Z4
+	VPOPCNTD     Z4, Z4
+	VPADDD       Z4, Z6, Z6
+	VPXORD       128(R14)(AX*4), Z13, Z4
+	VPOPCNTD     Z4, Z4
+	VPADDD       Z4, Z7, Z7
+	VPXORD       192(R14)(AX*4), Z13, Z4
+	VPOPCNTD     Z4, Z4
+	VPADDD       Z4, Z8, Z8
+	VPXORD       256(R14)(AX*4), Z13, Z4
+	VPOPCNTD     Z4, Z4
+	VPADDD       Z4, Z9, Z9
+	VPXORD       320(R14)(AX*4), Z13, Z4
+	VPOPCNTD     Z4, Z4
+	VPADDD       Z4, Z10, Z10
+	VPXORD       384(R14)(AX*4), Z13, Z4
+	VPOPCNTD     Z4, Z4
+	VPADDD       Z4, Z11, Z11
+	VPXORD       448(R14)(AX*4), Z13, Z4
+	VPOPCNTD     Z4, Z4
+	VPADDD       Z4, Z12, Z12
+	VPMINUD      Z5, Z6, Z4
+	VPMINUD      Z7, Z4, Z4
+	VPMINUD      Z8, Z4, Z4
+	VPMINUD      Z9, Z4, Z4
+	VPMINUD      Z10, Z4, Z4
+	VPMINUD      Z11, Z4, Z4
+	VPMINUD      Z12, Z4, Z4
+	VPCMPUD      $0x02, Z0, Z4, K1
+	KORTESTW     K1, K1
+	JZ           next
+	ADDQ         $0x18, R13
+	INCQ         R12
+	JMP          group_word
+
+group_end:
+	JMP step
+
+rest:
+	MOVQ CX, R11
+	CMPQ AX, R11
+	JGE  done
+
+step:
+	MOVQ        R11, R12
+	SUBQ        AX, R12
+	MOVL        $0x0000ffff, R13
+	BZHIL       R12, R13, R13
+	KMOVW       R13, K1
+	VMOVDQU32.Z (R8)(AX*4), K1, Z4
+	VPXORD      Z4, Z2, Z4
+	VPOPCNTD    Z4, Z4
+	VMOVDQU32.Z (R9)(AX*4), K1, Z5
+	VPXORD      Z5, Z3, Z5
+	VPOPCNTD    Z5, Z5
+	VPADDD      Z5, Z4, Z4
+	MOVQ        $0x00000002, R12
+	LEAQ        48(SI), R13
+
+step_word:
+	CMPQ         R12, R10
+	JGE          step_end
+	MOVQ         (R13), R14
+	VPBROADCASTD (DI)(R12*4), Z5
+	VMOVDQU32.Z  (R14)(AX*4), K1, Z6
+	VPXORD       Z6, Z5, Z5
+	VPOPCNTD     Z5, Z5
+	VPADDD       Z5, Z4, Z4
+	ADDQ         $0x18, R13
+	INCQ         R12
+	JMP          step_word
+
+step_end:
+	VPCMPUD       $0x02, Z0, Z4, K1, K1
+	KMOVW         K1, R12
+	TESTL         R12, R12
+	JZ            stored
+	POPCNTQ       R12, R12
+	LEAQ          (DX)(R12*1), R13
+	CMPQ          R13, room+8(FP)
+	JG            done
+	VPBROADCASTD  AX, Z4
+	VPADDD        Z1, Z4, Z4
+	VPCOMPRESSD.Z Z4, K1, Z4
+	MOVL          $0x0000ffff, R14
+	BZHIL         R12, R14, R14
+	KMOVW         R14, K1
+	VMOVDQU32     Z4, K1, (BX)(DX*4)
+	MOVQ          R13, DX
+
+stored:
+	ADDQ $0x10, AX
+	CMPQ AX, R11
+	JL   step
+
+next:
+	MOVQ R11, AX
 	JMP  group
 
 done:

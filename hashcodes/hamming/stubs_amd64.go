@@ -5,19 +5,13 @@
 package hamming
 
 //go:noescape
-func scan1WordsAVX512(hits *uint32, room int, planes *[]uint32, words int, query *uint32, radius int, from int, to int) (found int, row int)
-
-//go:noescape
-func scan1WordsAVX2(hits *uint32, room int, planes *[]uint32, words int, query *uint32, radius int, from int, to int) (found int, row int)
-
-//go:noescape
-func scan2WordsAVX512(hits *uint32, room int, planes *[]uint32, words int, query *uint32, radius int, from int, to int) (found int, row int)
-
-//go:noescape
-func scan2WordsAVX2(hits *uint32, room int, planes *[]uint32, words int, query *uint32, radius int, from int, to int) (found int, row int)
-
-//go:noescape
-func scanWordsAVX512(hits *uint32, room int, planes *[]uint32, words int, query *uint32, radius int, from int, to int) (found int, row int)
+func scanWordAVX2(hits *uint32, room int, planes *[]uint32, words int, query *uint32, radius int, from int, to int) (found int, row int)
 
 //go:noescape
 func scanWordsAVX2(hits *uint32, room int, planes *[]uint32, words int, query *uint32, radius int, from int, to int) (found int, row int)
+
+//go:noescape
+func scanWordAVX512(hits *uint32, room int, planes *[]uint32, words int, query *uint32, radius int, from int, to int) (found int, row int)
+
+//go:noescape
+func scanWordsAVX512(hits *uint32, room int, planes *[]uint32, words int, query *uint32, radius int, from int, to int) (found int, row int)

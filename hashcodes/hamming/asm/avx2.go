@@ -13,7 +13,6 @@ type avx2 struct {
 	letIn                                  VecVirtual
 }
 
-func (*avx2) Name() string          { return "AVX2" }
 func (*avx2) Lanes() int            { return 8 }
 func (*avx2) Group() int            { return 4 }
 func (*avx2) Vector() VecVirtual    { return YMM() }

@@ -15,7 +15,6 @@ type avx512 struct {
 
 const lessOrEqual = U8(2)
 
-func (*avx512) Name() string                       { return "AVX512" }
 func (*avx512) Lanes() int                         { return 16 }
 func (*avx512) Group() int                         { return 8 }
 func (*avx512) Vector() VecVirtual                 { return ZMM() }

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"fmt"
-
 	. "github.com/mmcloughlin/avo/build"
 	. "github.com/mmcloughlin/avo/operand"
 	. "github.com/mmcloughlin/avo/reg"
@@ -10,7 +8,6 @@ import (
 
 // isa is what differs between instruction sets. A lane of a vector is 32 bits, one row.
 type isa interface {
-	Name() string
 	Lanes() int
 	Group() int // vectors that are compared before any is tested
 	Vector() VecVirtual
@@ -25,25 +22,23 @@ type isa interface {
 	Store(inside, count, row GPVirtual, to Mem) // writes row + lane for each of count bits, and nothing else
 }
 
-// anyWords makes a kernel that loops over the words of a signature; for 1 and 2 they are written out.
-const anyWords = 0
-
 // scan holds the operands that live through a kernel.
 type scan struct {
 	isa
-	hits, planes, query, words Register
+	hits, planes, query, words Register // words is nil when there is one
 	row, to, found             GPVirtual
 	room                       Mem
-	plane                      []GPVirtual  // of each word, where words are written out
+	plane                      []GPVirtual  // of the first words
 	word                       []VecVirtual // of the query, in all lanes
 }
 
-// kernel writes a scan of rows from to to. A group of vectors is compared without a branch between, and only the
-// least distance of the group is tested: hits are rare, so nearly all groups end there. One that has a hit is walked
-// again, vector by vector, by the code that also does the rows behind the last group: it compares under a mask and
-// writes the rows found behind those found before. Where there is no room for them it returns the row to go on from.
-func kernel(words int, v isa) {
-	k := begin(words, v)
+// kernel writes a scan of rows from to to, for signatures of one word or of two and more. A group of vectors is compared
+// without a branch between, and only the least distance of the group is tested: hits are rare, so nearly all groups end
+// there, after two words at most. One that has a hit is walked again, vector by vector, by the code that also does the
+// rows behind the last group: it compares under a mask and writes the rows found behind those found before. Where there
+// is no room for them it returns the row to go on from.
+func kernel(name string, words int, v isa) {
+	k := begin(name, words, v)
 	end := GP64() // of the group, or of the rows
 
 	Label("group")
@@ -76,11 +71,7 @@ func kernel(words int, v isa) {
 	RET()
 }
 
-func begin(words int, v isa) *scan {
-	name := fmt.Sprintf("scan%dWords%s", words, v.Name())
-	if words == anyWords {
-		name = "scanWords" + v.Name()
-	}
+func begin(name string, words int, v isa) *scan {
 	TEXT(name, NOSPLIT, "func(hits *uint32, room int, planes *[]uint32, words int, query *uint32, radius int, from int, to int) (found int, row int)")
 	Pragma("noescape")
 	k := &scan{isa: v, row: GP64(), to: GP64(), found: GP64(), room: address("room")}
@@ -95,7 +86,7 @@ func begin(words int, v isa) *scan {
 		VPBROADCASTD(Mem{Base: k.query, Disp: 4 * w}, word)
 		k.plane, k.word = append(k.plane, plane), append(k.word, word)
 	}
-	if words == anyWords {
+	if words > 1 {
 		k.words = Load(Param("words"), GP64())
 	}
 	return k
@@ -117,17 +108,26 @@ func (k *scan) rows(plane Register, i int) Mem {
 	return Mem{Base: plane, Index: k.row, Scale: 4, Disp: 4 * k.Lanes() * i}
 }
 
+// jumpIfNoneInGroup jumps as soon as the words so far are too many bits away. One word of several is too few to ask: it
+// would settle some groups and not others, which no branch predictor likes.
 func (k *scan) jumpIfNoneInGroup(label string) {
-	if k.words != nil {
-		k.jumpIfNoneInWords(label)
-		return
-	}
+	sums := make([]VecVirtual, k.Group())
 	k.JumpIfNone(k.least(func(i int) VecVirtual {
-		return k.sum(func(w int, x VecVirtual) { k.Xor(x, k.word[w], k.rows(k.plane[w], i)) })
+		sums[i] = k.sum(func(w int, x VecVirtual) { k.Xor(x, k.word[w], k.rows(k.plane[w], i)) })
+		return sums[i]
 	}), label)
+	x := k.Vector()
+	k.eachFurtherWord("group", func(plane GPVirtual, word VecVirtual) {
+		for i, sum := range sums {
+			k.Xor(x, word, k.rows(plane, i))
+			k.Count(x)
+			VPADDD(x, sum, sum)
+		}
+		k.JumpIfNone(k.least(func(i int) VecVirtual { return sums[i] }), label)
+	})
 }
 
-// sum is the count over the words that are written out.
+// sum is the count over the first words.
 func (k *scan) sum(xor func(w int, x VecVirtual)) VecVirtual {
 	sum := k.Vector()
 	for w := range k.word {
@@ -154,37 +154,24 @@ func (k *scan) least(sum func(i int) VecVirtual) VecVirtual {
 	return least
 }
 
-// jumpIfNoneInWords takes the group through the planes, and jumps after the first words if these are already too far.
-func (k *scan) jumpIfNoneInWords(label string) {
-	sums := make([]VecVirtual, k.Group())
-	for i := range sums {
-		sums[i] = k.Vector()
-		VPXOR(sums[i].AsY(), sums[i].AsY(), sums[i].AsY()) // clears all of a ZMM register
+// eachFurtherWord loops over the planes and the words of the query behind the first ones.
+func (k *scan) eachFurtherWord(label string, body func(plane GPVirtual, word VecVirtual)) {
+	if k.words == nil {
+		return
 	}
-	k.eachWord("group", func(plane GPVirtual, word VecVirtual) {
-		x := k.Vector()
-		for i, sum := range sums {
-			k.Xor(x, word, k.rows(plane, i))
-			k.Count(x)
-			VPADDD(x, sum, sum)
-		}
-		k.JumpIfNone(k.least(func(i int) VecVirtual { return sums[i] }), label)
-	})
-}
-
-// eachWord loops over the words of the query, and the planes.
-func (k *scan) eachWord(label string, body func(plane GPVirtual, word VecVirtual)) {
-	w, next, plane, word := GP64(), GP64(), GP64(), k.Vector()
-	XORQ(w, w)
-	MOVQ(k.planes, next)
+	w, at, plane, word := GP64(), GP64(), GP64(), k.Vector()
+	MOVQ(U32(len(k.word)), w)
+	LEAQ(header(k.planes, len(k.word)), at)
 	Label(label + "_word")
-	MOVQ(header(next, 0), plane)
+	CMPQ(w, k.words)
+	JGE(LabelRef(label + "_end"))
+	MOVQ(header(at, 0), plane)
 	VPBROADCASTD(Mem{Base: k.query, Index: w, Scale: 4}, word)
 	body(plane, word)
-	ADDQ(Imm(24), next)
+	ADDQ(Imm(24), at)
 	INCQ(w)
-	CMPQ(w, k.words)
-	JL(LabelRef(label + "_word"))
+	JMP(LabelRef(label + "_word"))
+	Label(label + "_end")
 }
 
 // step finds and writes the hits of one vector of rows, of those below end.
@@ -205,14 +192,11 @@ func (k *scan) step(end GPVirtual) {
 	Label("stored")
 }
 
-// masked is the sum of one vector of rows under the mask.
+// masked is the count over all words, of one vector of rows under the mask.
 func (k *scan) masked() VecVirtual {
-	if k.words == nil {
-		return k.sum(func(w int, x VecVirtual) { k.Xor(x, k.word[w], k.Load(k.rows(k.plane[w], 0))) })
-	}
-	sum, x := k.Vector(), k.Vector()
-	VPXOR(sum.AsY(), sum.AsY(), sum.AsY())
-	k.eachWord("step", func(plane GPVirtual, word VecVirtual) {
+	sum := k.sum(func(w int, x VecVirtual) { k.Xor(x, k.word[w], k.Load(k.rows(k.plane[w], 0))) })
+	k.eachFurtherWord("step", func(plane GPVirtual, word VecVirtual) {
+		x := k.Vector()
 		k.Xor(x, word, k.Load(k.rows(plane, 0)))
 		k.Count(x)
 		VPADDD(x, sum, sum)

@@ -5,9 +5,9 @@ import . "github.com/mmcloughlin/avo/build"
 
 func main() {
 	ConstraintExpr("!purego")
-	for _, words := range []int{1, 2, anyWords} {
-		kernel(words, &avx512{})
-		kernel(words, &avx2{})
-	}
+	kernel("scanWordAVX2", 1, &avx2{})
+	kernel("scanWordsAVX2", 2, &avx2{})
+	kernel("scanWordAVX512", 1, &avx512{})
+	kernel("scanWordsAVX512", 2, &avx512{})
 	Generate()
 }
