@@ -104,13 +104,13 @@ step:
 	VPCMPGTD     Y8, Y0, Y8
 	VPAND        Y2, Y8, Y8
 	VMOVMSKPS    Y8, R8
-	TESTL        R8, R8
-	JZ           stored
 	POPCNTQ      R8, R9
 	LEAQ         (DX)(R9*1), R9
 	CMPQ         R9, room+8(FP)
 	JG           done
 	LEAQ         (BX)(DX*4), DX
+	TESTL        R8, R8
+	JZ           stored
 
 store:
 	TZCNTL R8, R10
@@ -119,9 +119,9 @@ store:
 	ADDQ   $0x04, DX
 	BLSRL  R8, R8
 	JNZ    store
-	MOVQ   R9, DX
 
 stored:
+	MOVQ R9, DX
 	ADDQ $0x08, AX
 	CMPQ AX, DI
 	JL   step
@@ -403,13 +403,13 @@ step_end:
 	VPCMPGTD  Y9, Y0, Y9
 	VPAND     Y2, Y9, Y9
 	VMOVMSKPS Y9, R12
-	TESTL     R12, R12
-	JZ        stored
 	POPCNTQ   R12, R13
 	LEAQ      (DX)(R13*1), R13
 	CMPQ      R13, room+8(FP)
 	JG        done
 	LEAQ      (BX)(DX*4), DX
+	TESTL     R12, R12
+	JZ        stored
 
 store:
 	TZCNTL R12, R14
@@ -418,9 +418,9 @@ store:
 	ADDQ   $0x04, DX
 	BLSRL  R12, R12
 	JNZ    store
-	MOVQ   R13, DX
 
 stored:
+	MOVQ R13, DX
 	ADDQ $0x08, AX
 	CMPQ AX, R11
 	JL   step
@@ -499,8 +499,6 @@ step:
 	VPOPCNTD      Z3, Z3
 	VPCMPUD       $0x02, Z0, Z3, K1, K1
 	KMOVW         K1, R8
-	TESTL         R8, R8
-	JZ            stored
 	POPCNTQ       R8, R8
 	LEAQ          (DX)(R8*1), R9
 	CMPQ          R9, room+8(FP)
@@ -513,11 +511,9 @@ step:
 	KMOVW         R10, K1
 	VMOVDQU32     Z3, K1, (BX)(DX*4)
 	MOVQ          R9, DX
-
-stored:
-	ADDQ $0x10, AX
-	CMPQ AX, DI
-	JL   step
+	ADDQ          $0x10, AX
+	CMPQ          AX, DI
+	JL            step
 
 next:
 	MOVQ DI, AX
@@ -688,8 +684,6 @@ step_word:
 step_end:
 	VPCMPUD       $0x02, Z0, Z4, K1, K1
 	KMOVW         K1, R12
-	TESTL         R12, R12
-	JZ            stored
 	POPCNTQ       R12, R12
 	LEAQ          (DX)(R12*1), R13
 	CMPQ          R13, room+8(FP)
@@ -702,11 +696,9 @@ step_end:
 	KMOVW         R14, K1
 	VMOVDQU32     Z4, K1, (BX)(DX*4)
 	MOVQ          R13, DX
-
-stored:
-	ADDQ $0x10, AX
-	CMPQ AX, R11
-	JL   step
+	ADDQ          $0x10, AX
+	CMPQ          AX, R11
+	JL            step
 
 next:
 	MOVQ R11, AX

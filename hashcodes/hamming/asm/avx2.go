@@ -78,14 +78,15 @@ func (a *avx2) Inside(sum VecVirtual) GPVirtual {
 	VPCMPGTD(sum, a.above, inside)
 	VPAND(a.letIn, inside, inside)
 	VMOVMSKPS(inside, bits.As32())
-	TESTL(bits.As32(), bits.As32())
 	return bits
 }
 
-// Store writes one hit at a time, as there are no more than eight.
+// Store writes one hit at a time: there are no more than eight.
 func (a *avx2) Store(inside, _, row GPVirtual, to Mem) {
 	address, lane := GP64(), GP64()
 	LEAQ(to, address)
+	TESTL(inside.As32(), inside.As32())
+	JZ(LabelRef("stored"))
 	Label("store")
 	TZCNTL(inside.As32(), lane.As32())
 	ADDL(row.As32(), lane.As32())
@@ -93,4 +94,5 @@ func (a *avx2) Store(inside, _, row GPVirtual, to Mem) {
 	ADDQ(Imm(4), address)
 	BLSRL(inside.As32(), inside.As32())
 	JNZ(LabelRef("store"))
+	Label("stored")
 }

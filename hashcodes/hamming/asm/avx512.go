@@ -58,7 +58,6 @@ func (a *avx512) Inside(sum VecVirtual) GPVirtual {
 	a.insideOf = K()
 	VPCMPUD(lessOrEqual, a.radius, sum, a.letIn, a.insideOf)
 	KMOVW(a.insideOf, inside.As32())
-	TESTL(inside.As32(), inside.As32())
 	return inside
 }
 

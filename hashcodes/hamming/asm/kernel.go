@@ -18,7 +18,7 @@ type isa interface {
 	JumpIfNone(least VecVirtual, label string)  // jumps when no lane is inside the radius
 	Mask(count GPVirtual)                       // lets in the first count lanes
 	Load(rows Mem) VecVirtual                   // the rows that are let in, others 0; reads no others
-	Inside(sum VecVirtual) GPVirtual            // a bit for each lane let in and inside the radius; flags by it
+	Inside(sum VecVirtual) GPVirtual            // a bit for each lane let in and inside the radius
 	Store(inside, count, row GPVirtual, to Mem) // writes row + lane for each of count bits, and nothing else
 }
 
@@ -174,14 +174,14 @@ func (k *scan) eachFurtherWord(label string, body func(plane GPVirtual, word Vec
 	Label(label + "_end")
 }
 
-// step finds and writes the hits of one vector of rows, of those below end.
+// step finds and writes the hits of one vector of rows, of those below end. Which vector of a group has the hit cannot
+// be predicted, so it does not ask whether there are any.
 func (k *scan) step(end GPVirtual) {
 	count := GP64()
 	MOVQ(end, count)
 	SUBQ(k.row, count)
 	k.Mask(count)
 	inside := k.Inside(k.Distance(k.masked()))
-	JZ(LabelRef("stored"))
 	n, sum := GP64(), GP64()
 	POPCNTQ(inside, n)
 	LEAQ(Mem{Base: k.found, Index: n, Scale: 1}, sum)
@@ -189,7 +189,6 @@ func (k *scan) step(end GPVirtual) {
 	JG(LabelRef("done"))
 	k.Store(inside, n, k.row, Mem{Base: k.hits, Index: k.found, Scale: 4})
 	MOVQ(sum, k.found)
-	Label("stored")
 }
 
 // masked is the count over all words, of one vector of rows under the mask.
