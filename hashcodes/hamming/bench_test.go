@@ -41,3 +41,28 @@ func benchmark(b *testing.B, kernel hamming.Kernel, planes [][]uint32, queries, 
 	comparisons := float64(queries) * float64(len(planes[0])) * float64(b.N)
 	b.ReportMetric(comparisons/b.Elapsed().Seconds()/1e9, "Gcmp/s")
 }
+
+// BenchmarkClock reports how fast the processor ticks: beside it, Gcmp/s becomes comparisons a cycle.
+func BenchmarkClock(b *testing.B) {
+	const loops = 100_000
+	x := uint64(b.N)
+	for b.Loop() {
+		x = ticks(x, rand.Uint64(), rand.Uint64(), loops)
+	}
+	b.ReportMetric(8*loops*float64(b.N)/b.Elapsed().Seconds()/1e9, "GHz")
+}
+
+// ticks takes eight cycles a loop, since every step waits for the one before.
+func ticks(x, y, z uint64, loops int) uint64 {
+	for range loops {
+		x += y
+		x ^= z
+		x += y
+		x ^= z
+		x += y
+		x ^= z
+		x += y
+		x ^= z
+	}
+	return x
+}

@@ -71,7 +71,7 @@ func (k Kernel) ScanBlock(planes [][]uint32, queries []Query) {
 }
 
 // tileRows is the number of rows that are compared with all queries before the next rows: 24 KiB of signatures, which
-// stay in the nearest cache.
+// stay in the nearest cache, and more of wide ones, whose first words are mostly enough.
 func tileRows(words int) int { return max(24<<10/(4*words), 1024) }
 
 func (k Kernel) scan(hits []uint32, planes [][]uint32, query []uint32, radius, from, to int) []uint32 {
