@@ -1,8 +1,8 @@
 package hamming_test
 
 import (
+	"bytes"
 	"encoding/binary"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -12,11 +12,20 @@ import (
 )
 
 func TestConformance(t *testing.T) {
-	t.Run("Scan", func(t *testing.T) { hammingtest.Run(t, hamming.Scan) })
+	t.Run("best", func(t *testing.T) { hammingtest.Run(t, best{}) })
 	for _, kernel := range hamming.Kernels() {
-		t.Run(kernel.Name, func(t *testing.T) { hammingtest.Run(t, kernel.Scan) })
+		t.Run(kernel.Name, func(t *testing.T) { hammingtest.Run(t, kernel) })
 	}
 }
+
+// best is the kernel behind the functions of the package.
+type best struct{}
+
+func (best) Scan(hits []uint32, planes [][]uint32, query []uint32, radius int) []uint32 {
+	return hamming.Scan(hits, planes, query, radius)
+}
+
+func (best) ScanBlock(planes [][]uint32, queries []hamming.Query) { hamming.ScanBlock(planes, queries) }
 
 func TestKernelsBeginWithTheReference(t *testing.T) {
 	kernels := hamming.Kernels()
@@ -26,22 +35,32 @@ func TestKernelsBeginWithTheReference(t *testing.T) {
 }
 
 func TestCallerBugsPanic(t *testing.T) {
-	for name, call := range map[string]func(hammingtest.Scan){
-		"no plane":       func(scan hammingtest.Scan) { scan(nil, nil, nil, 1) },
-		"words differ":   func(scan hammingtest.Scan) { scan(nil, [][]uint32{{1}}, []uint32{1, 2}, 1) },
-		"lengths differ": func(scan hammingtest.Scan) { scan(nil, [][]uint32{{1, 2}, {1}}, []uint32{1, 2}, 1) },
+	for name, bug := range map[string]struct {
+		planes [][]uint32
+		query  []uint32
+	}{
+		"no plane":       {nil, nil},
+		"words differ":   {[][]uint32{{1}}, []uint32{1, 2}},
+		"lengths differ": {[][]uint32{{1, 2}, {1}}, []uint32{1, 2}},
 	} {
 		for _, kernel := range hamming.Kernels() {
-			t.Run(name+"/"+kernel.Name, func(t *testing.T) {
-				defer func() {
-					if recover() == nil {
-						t.Error("no panic")
-					}
-				}()
-				call(kernel.Scan)
+			wantPanic(t, name+"/"+kernel.Name, func() { kernel.Scan(nil, bug.planes, bug.query, 1) })
+			wantPanic(t, name+"/"+kernel.Name+"/block", func() {
+				kernel.ScanBlock(bug.planes, []hamming.Query{{Signature: bug.query, Radius: 1}})
 			})
 		}
 	}
+}
+
+func wantPanic(t *testing.T, name string, call func()) {
+	t.Run(name, func(t *testing.T) {
+		defer func() {
+			if recover() == nil {
+				t.Error("no panic")
+			}
+		}()
+		call()
+	})
 }
 
 func TestScanDoesNotAllocate(t *testing.T) {
@@ -50,7 +69,12 @@ func TestScanDoesNotAllocate(t *testing.T) {
 		planes := hammingtest.Planes(words, 1000, random.Uint32)
 		query, hits := hammingtest.Row(planes, 5), make([]uint32, 0, 1000)
 		for _, kernel := range hamming.Kernels() {
-			n := testing.AllocsPerRun(20, func() { hits = kernel.Scan(hits[:0], planes, query, 16*words) })
+			block := []hamming.Query{{Signature: query, Radius: 16 * words, Hits: hits}}
+			n := testing.AllocsPerRun(20, func() {
+				hits = kernel.Scan(hits[:0], planes, query, 16*words)
+				block[0].Hits = block[0].Hits[:0]
+				kernel.ScanBlock(planes, block)
+			})
 			if n != 0 || len(hits) == 0 {
 				t.Errorf("%s, %d words: %v allocations and %d hits, want 0 and some", kernel.Name, words, n, len(hits))
 			}
@@ -58,24 +82,42 @@ func TestScanDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// FuzzScan builds a table from bytes and wants every kernel to agree with the definition.
+// FuzzScan builds a table from bytes and wants every kernel to agree with the definition, with one query and with a
+// block of radii around it, into slices with some room.
 func FuzzScan(f *testing.F) {
 	f.Add([]byte{}, uint8(1), int16(0))
 	f.Add([]byte("0123456789abcdef0123456789abcdee"), uint8(1), int16(3))
 	f.Add(make([]byte, 400), uint8(3), int16(0))
 	f.Add([]byte("four words a query, four words a row, and some are left over."), uint8(4), int16(40))
 	f.Add(make([]byte, 2048), uint8(32), int16(-1))
+	f.Add(bytes.Repeat([]byte("near"), 300), uint8(1), int16(6))
+	f.Add(bytes.Repeat([]byte("nearly"), 400), uint8(2), int16(12))
 	f.Fuzz(func(t *testing.T, data []byte, words uint8, radius int16) {
 		n := 1 + int(words-1)%hammingtest.MaxWords
 		query, planes := tableOf(data, n)
-		want := hammingtest.Naive(nil, planes, query, int(radius))
+		var want []hamming.Query
+		for _, r := range []int{int(radius), int(radius) - 1, 2*int(radius) + 1} {
+			want = append(want, hamming.Query{Signature: query, Radius: r, Hits: hammingtest.Naive(nil, planes, query, r)})
+		}
 		for _, kernel := range hamming.Kernels() {
-			got := kernel.Scan(nil, planes, query, int(radius))
-			if !slices.Equal(got, want) {
-				t.Errorf("%s, %d words, %d rows, radius %d: got %v, want %v", kernel.Name, n, len(planes[0]), radius, got, want)
-			}
+			compare(t, kernel, planes, want)
 		}
 	})
+}
+
+func compare(t *testing.T, kernel hamming.Kernel, planes [][]uint32, want []hamming.Query) {
+	got := slices.Clone(want)
+	for i := range got {
+		got[i].Hits = make([]uint32, 0, i*len(planes[0])/2)
+	}
+	kernel.ScanBlock(planes, got)
+	for i, q := range want {
+		one := kernel.Scan(nil, planes, q.Signature, q.Radius)
+		if !slices.Equal(one, q.Hits) || !slices.Equal(got[i].Hits, q.Hits) {
+			t.Errorf("%s, %d words, %d rows, radius %d: got %v, in a block %v, want %v",
+				kernel.Name, len(planes), len(planes[0]), q.Radius, one, got[i].Hits, q.Hits)
+		}
+	}
 }
 
 // tableOf reads a query and then rows, word by word; bytes that are too few for a row are left over.
@@ -92,24 +134,4 @@ func tableOf(data []byte, words int) (query []uint32, planes [][]uint32) {
 		}
 	}
 	return query, planes
-}
-
-// BenchmarkScan reports comparisons per second over a million random signatures, at a radius with few hits.
-func BenchmarkScan(b *testing.B) {
-	const rows = 1 << 20
-	random := rand.New(rand.NewPCG(1, 1))
-	for _, kernel := range hamming.Kernels() {
-		for _, bits := range []int{32, 64, 128, 256} {
-			planes := hammingtest.Planes(bits/32, rows, random.Uint32)
-			query := hammingtest.Planes(1, bits/32, random.Uint32)[0]
-			hits := make([]uint32, 0, rows)
-			b.Run(fmt.Sprintf("%s/bits=%d", kernel.Name, bits), func(b *testing.B) {
-				b.SetBytes(int64(rows * bits / 8))
-				for b.Loop() {
-					hits = kernel.Scan(hits[:0], planes, query, bits/10)
-				}
-				b.ReportMetric(float64(rows)*float64(b.N)/b.Elapsed().Seconds()/1e9, "Gcmp/s")
-			})
-		}
-	}
 }

@@ -4,38 +4,21 @@ import "math/bits"
 
 // scanGo is the reference: the definition of Scan in plain Go, with one and two words written out, since most
 // models have signatures of 32 or 64 bits.
-func scanGo(hits []uint32, planes [][]uint32, query []uint32, radius int) []uint32 {
-	check(planes, query)
-	if radius < 0 {
-		return hits
-	}
-	radius = min(radius, 32*len(query)) // so that it fits the 32 bits of a margin
+func scanGo(hits []uint32, planes [][]uint32, query []uint32, radius, from, to int) []uint32 {
 	switch len(query) {
 	case 1:
-		return scan1(hits, planes[0], query[0], radius)
+		return scan1(hits, planes[0][:to], query[0], radius, from)
 	case 2:
-		return scan2(hits, planes[0], planes[1], query, radius)
+		return scan2(hits, planes[0][:to], planes[1][:to], query, radius, from)
 	default:
-		return scanAny(hits, planes, query, radius)
-	}
-}
-
-func check(planes [][]uint32, query []uint32) {
-	if len(query) == 0 || len(planes) != len(query) {
-		panic("hamming: want one plane for each word of the query, and at least one")
-	}
-	for _, plane := range planes[1:] {
-		if len(plane) != len(planes[0]) {
-			panic("hamming: planes of different length")
-		}
+		return scanAny(hits, planes, query, radius, from, to)
 	}
 }
 
 // scan1 takes four rows at a time. Hits are rare, so one branch for the four is what it costs: the difference
 // radius − distance is negative, its sign bit set, for a row outside, and the AND of the four signs says whether
 // all of them are.
-func scan1(hits []uint32, plane []uint32, q uint32, radius int) []uint32 {
-	row := 0
+func scan1(hits []uint32, plane []uint32, q uint32, radius, row int) []uint32 {
 	for ; row+4 <= len(plane); row += 4 {
 		p := plane[row : row+4 : row+4]
 		a := radius - bits.OnesCount32(p[0]^q)
@@ -55,10 +38,9 @@ func scan1(hits []uint32, plane []uint32, q uint32, radius int) []uint32 {
 }
 
 // scan2 is scan1 for two words, joined so that a row costs one popcount.
-func scan2(hits []uint32, low, high []uint32, query []uint32, radius int) []uint32 {
+func scan2(hits []uint32, low, high []uint32, query []uint32, radius, row int) []uint32 {
 	q := join(query[0], query[1])
 	high = high[:len(low)]
-	row := 0
 	for ; row+4 <= len(low); row += 4 {
 		l, h := low[row:row+4:row+4], high[row:row+4:row+4]
 		a := radius - bits.OnesCount64(join(l[0], h[0])^q)
@@ -94,10 +76,10 @@ func appendInside(hits []uint32, row int, margins ...int) []uint32 {
 const tile = 256
 
 // scanAny works for any number of words.
-func scanAny(hits []uint32, planes [][]uint32, query []uint32, radius int) []uint32 {
+func scanAny(hits []uint32, planes [][]uint32, query []uint32, radius, from, to int) []uint32 {
 	var margins [tile]int32
-	for start := 0; start < len(planes[0]); start += tile {
-		rows := margins[:min(tile, len(planes[0])-start)]
+	for start := from; start < to; start += tile {
+		rows := margins[:min(tile, to-start)]
 		for i := range rows {
 			rows[i] = int32(radius)
 		}
