@@ -16,7 +16,8 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN --mount=type=cache,target=/root/.cache/go-build mkdir -p /out/data && \
+ENV GOCACHE=/gocache
+RUN --mount=type=cache,target=/gocache mkdir -p /out/data && \
     CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -ldflags="-s -w" -o /out/ \
     ./cmd/refrain ./deploy/compose/setup ./deploy/compose/feeder ./deploy/compose/receiver
 

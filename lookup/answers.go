@@ -1,15 +1,11 @@
 package lookup
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
-	"time"
 
 	"refrain/feed"
-	"refrain/internal/problem"
 )
 
 // The JSON of the index's answers.
@@ -108,53 +104,64 @@ func repetitionsJSON(list []Repetition) []repetitionJSON {
 
 // ServeReuse answers GET /v1/posts/{id}/reuse[?source=&limit=&after=]. The index knows posts by events alone: a post
 // that nothing was reported of has empty lists, like one that does not exist.
-func (x *Index) ServeReuse(w http.ResponseWriter, r *http.Request) {
-	if x.incomplete.Load() {
-		x.fail(w, r, errIncomplete)
-		return
-	}
-	q := r.URL.Query()
-	page, err := pageOf(r)
-	if err != nil {
-		x.fail(w, r, err)
-		return
-	}
-	reuse, err := x.Store.Reuse(r.Context(), q.Get("source"), r.PathValue("id"), page)
-	if err != nil {
-		x.fail(w, r, err)
-		return
-	}
-	x.answer(w, r, reuseJSON{
-		Source: reuse.Source, Post: reuse.Post, Repeats: repeatsJSON(reuse.Repeats),
-		RepeatedBy: repetitionsJSON(reuse.RepeatedBy), Total: reuse.Total, Next: reuse.Next,
-	})
-}
+func (x *Index) ServeReuse(w http.ResponseWriter, r *http.Request) { x.serve(w, r, x.reuse) }
 
 // ServeText answers GET /v1/texts/{group}[?limit=&after=].
-func (x *Index) ServeText(w http.ResponseWriter, r *http.Request) {
-	if x.incomplete.Load() {
-		x.fail(w, r, errIncomplete)
+func (x *Index) ServeText(w http.ResponseWriter, r *http.Request) { x.serve(w, r, x.text) }
+
+// ServeAuthor answers GET /v1/authors/{author}/reuse[?source=&limit=].
+func (x *Index) ServeAuthor(w http.ResponseWriter, r *http.Request) { x.serve(w, r, x.author) }
+
+// serve answers with what ask returns, unless the index lacks something.
+func (x *Index) serve(w http.ResponseWriter, r *http.Request, ask func(*http.Request) (any, error)) {
+	var v any
+	err := errIncomplete
+	if !x.incomplete.Load() {
+		v, err = ask(r)
+	}
+	if err != nil {
+		fail(x.Logger, w, r, err)
 		return
 	}
+	answer(x.Logger, w, r, v)
+}
+
+func (x *Index) reuse(r *http.Request) (any, error) {
 	page, err := pageOf(r)
 	if err != nil {
-		x.fail(w, r, err)
-		return
+		return nil, err
+	}
+	reuse, err := x.Store.Reuse(r.Context(), r.URL.Query().Get("source"), r.PathValue("id"), page)
+	return reuseJSON{
+		Source: reuse.Source, Post: reuse.Post, Repeats: repeatsJSON(reuse.Repeats),
+		RepeatedBy: repetitionsJSON(reuse.RepeatedBy), Total: reuse.Total, Next: reuse.Next,
+	}, err
+}
+
+func (x *Index) text(r *http.Request) (any, error) {
+	page, err := pageOf(r)
+	if err != nil {
+		return nil, err
 	}
 	group, err := feed.ParseHash(r.PathValue("group"))
 	if err != nil {
-		x.fail(w, r, fmt.Errorf("%w: group: %w", ErrInput, err))
-		return
+		return nil, fmt.Errorf("%w: group: %w", ErrInput, err)
 	}
-	text, ok, err := x.Store.Text(r.Context(), group, page)
-	switch {
-	case err != nil:
-		x.fail(w, r, err)
-	case !ok:
-		problem.Write(w, r, problem.Problem{Status: http.StatusNotFound, Detail: "No repetition of this text is known: there was none, or it is longer ago than lookup.retention."})
-	default:
-		x.answer(w, r, textAnswer(&text))
+	text, known, err := x.Store.Text(r.Context(), group, page)
+	if err == nil && !known {
+		err = errNoText
 	}
+	return textAnswer(&text), err
+}
+
+func (x *Index) author(r *http.Request) (any, error) {
+	n, err := limitOf(r, AuthorCap)
+	if err != nil {
+		return nil, err
+	}
+	source, author := r.URL.Query().Get("source"), r.PathValue("author")
+	reuse, err := x.Store.Author(r.Context(), source, author, n)
+	return authorJSON{Source: source, Author: author, Reuse: repetitionsJSON(reuse)}, err
 }
 
 func textAnswer(t *Text) textJSON {
@@ -166,26 +173,6 @@ func textAnswer(t *Text) textJSON {
 		answer.Last = &t.Last
 	}
 	return answer
-}
-
-// ServeAuthor answers GET /v1/authors/{author}/reuse[?source=&limit=].
-func (x *Index) ServeAuthor(w http.ResponseWriter, r *http.Request) {
-	if x.incomplete.Load() {
-		x.fail(w, r, errIncomplete)
-		return
-	}
-	q := r.URL.Query()
-	n, err := limitOf(r, AuthorCap)
-	if err != nil {
-		x.fail(w, r, err)
-		return
-	}
-	reuse, err := x.Store.Author(r.Context(), q.Get("source"), r.PathValue("author"), n)
-	if err != nil {
-		x.fail(w, r, err)
-		return
-	}
-	x.answer(w, r, authorJSON{Source: q.Get("source"), Author: r.PathValue("author"), Reuse: repetitionsJSON(reuse)})
 }
 
 const (
@@ -208,39 +195,4 @@ func limitOf(r *http.Request, most int) (int, error) {
 		return 0, fmt.Errorf("%w: limit %q: want a number from 0 to %d", ErrInput, written, most)
 	}
 	return n, nil
-}
-
-func (x *Index) answer(w http.ResponseWriter, r *http.Request, v any) {
-	b, err := json.Marshal(v)
-	if err != nil {
-		x.fail(w, r, err)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(b, '\n')) // a client that is gone has nobody to be told
-}
-
-var errIncomplete = errors.New("the index is incomplete")
-
-// storeRetry is when a client may ask again while the store is away.
-const storeRetry = 5 * time.Second
-
-func (x *Index) fail(w http.ResponseWriter, r *http.Request, err error) {
-	p := problem.Problem{Status: http.StatusInternalServerError, Detail: "The cause is in the server's log."}
-	switch {
-	case r.Context().Err() != nil:
-		p = problem.Problem{Status: http.StatusServiceUnavailable, Detail: "The request was given up: " + r.Context().Err().Error()}
-	case errors.Is(err, ErrInput):
-		p = problem.Problem{Status: http.StatusBadRequest, Detail: err.Error()}
-	case errors.Is(err, errIncomplete):
-		p = problem.Problem{Status: http.StatusServiceUnavailable, RetryAfter: storeRetry,
-			Detail: "The lookup index has lost what it held, and is being made again from the events."}
-	case errors.Is(err, ErrUnavailable):
-		x.Logger.Warn("lookup: the store is unavailable", "path", r.URL.Path, "error", err)
-		p = problem.Problem{Status: http.StatusServiceUnavailable, RetryAfter: storeRetry,
-			Detail: "The store of the lookup index cannot be asked now. Nothing is lost: it goes on with the events from where it stopped."}
-	default:
-		x.Logger.Error("request", "method", r.Method, "path", r.URL.Path, "error", err)
-	}
-	problem.Write(w, r, p)
 }

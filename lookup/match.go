@@ -8,7 +8,6 @@ import (
 	"net/http"
 
 	"refrain/feed"
-	"refrain/internal/problem"
 )
 
 // maxMatchBody is the most bytes of a request of POST /v1/match.
@@ -144,30 +143,6 @@ func (a *api) explain(w http.ResponseWriter, r *http.Request) {
 	a.answer(w, r, answer)
 }
 
-// answer sends v as JSON, not before it is sure that v is.
-func (a *api) answer(w http.ResponseWriter, r *http.Request, v any) {
-	b, err := json.Marshal(v)
-	if err != nil {
-		a.fail(w, r, err)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(append(b, '\n')) // a client that is gone has nobody to be told
-}
+func (a *api) answer(w http.ResponseWriter, r *http.Request, v any) { answer(a.Logger, w, r, v) }
 
-// fail answers with what an error means to the client; what it means to the operator is logged.
-func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) {
-	var large *http.MaxBytesError
-	p := problem.Problem{Status: http.StatusInternalServerError, Detail: "The cause is in the server's log."}
-	switch {
-	case r.Context().Err() != nil:
-		p = problem.Problem{Status: http.StatusServiceUnavailable, Detail: "The request was given up: " + r.Context().Err().Error()}
-	case errors.As(err, &large):
-		p = problem.Problem{Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("The limit is %d bytes.", large.Limit)}
-	case errors.Is(err, ErrInput):
-		p = problem.Problem{Status: http.StatusBadRequest, Detail: err.Error()}
-	default:
-		a.Logger.Error("request", "method", r.Method, "path", r.URL.Path, "error", err)
-	}
-	problem.Write(w, r, p)
-}
+func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) { fail(a.Logger, w, r, err) }
