@@ -68,10 +68,10 @@ func open(r *topic.Record) (Event, error) {
 	return event, nil
 }
 
-// clear makes sure that e shows no deleted post; false says that it cannot. A match of two posts that are there loses
+// Clear makes sure that e shows no deleted post; false says that it cannot. A match of two posts that are there loses
 // no more than its first occurrence, whose place the earlier one takes.
-func (e *Event) clear(deleted Deleted) bool {
-	if !e.Mentions(deleted) {
+func (e *Event) Clear(deleted Deleted) bool {
+	if !e.mentions(deleted) {
 		return true
 	}
 	if deleted(e.Later.Source, e.Later.Post) || deleted(e.Earlier.Source, e.Earlier.Post) {
@@ -87,9 +87,9 @@ func (e *Event) clear(deleted Deleted) bool {
 	return true
 }
 
-// Mentions reports whether e is a match that shows a deleted post. Other events pass: a retraction names the post
+// mentions reports whether e is a match that shows a deleted post. Other events pass: a retraction names the post
 // that it retracts.
-func (e *Event) Mentions(deleted Deleted) bool {
+func (e *Event) mentions(deleted Deleted) bool {
 	return deleted != nil && e.Type == feed.ReuseType &&
 		(deleted(e.Later.Source, e.Later.Post) || deleted(e.Earlier.Source, e.Earlier.Post) || deleted(e.First.Source, e.First.Post))
 }

@@ -130,7 +130,7 @@ func (f *follower) publish(ctx context.Context, r *Reader, events []Event) error
 func living(events []Event, deleted Deleted) []Event {
 	out := events[:0]
 	for i := range events {
-		if events[i].clear(deleted) {
+		if events[i].Clear(deleted) {
 			out = append(out, events[i])
 		}
 	}

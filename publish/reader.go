@@ -127,7 +127,7 @@ func (r *Reader) take(records []topic.Record) []Event {
 			r.cfg.Logger.Error("publish: unreadable record left out", "sink", r.cfg.Name,
 				"partition", at.partition, "position", at.position, "error", err)
 		}
-		if err != nil || !e.clear(r.cfg.Deleted) {
+		if err != nil || !e.Clear(r.cfg.Deleted) {
 			r.done(at)
 			continue
 		}

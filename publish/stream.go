@@ -175,7 +175,7 @@ func (s *stream) event(r *topic.Record) bool {
 		s.cfg.Logger.Error("events: unreadable record left out", "position", s.at.String(), "error", err)
 		return false
 	}
-	if !e.clear(s.cfg.Deleted) {
+	if !e.Clear(s.cfg.Deleted) {
 		return false
 	}
 	if !s.ndjson {

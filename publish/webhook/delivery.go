@@ -107,10 +107,10 @@ func (d *delivery) prune(deleted publish.Deleted) (gone []publish.Event) {
 	}
 	kept := make([]publish.Event, 0, len(d.events))
 	for i := range d.events {
-		if e := d.events[i]; e.Mentions(deleted) {
-			gone = append(gone, e)
-		} else {
+		if e := d.events[i]; e.Clear(deleted) {
 			kept = append(kept, e)
+		} else {
+			gone = append(gone, e)
 		}
 	}
 	d.events = kept

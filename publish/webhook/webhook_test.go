@@ -643,6 +643,29 @@ func TestPendingStopsReading(t *testing.T) {
 	})
 }
 
+// TestFirstDeletedWhileWaiting: of a match whose first occurrence alone is deleted the rest is still delivered.
+func TestFirstDeletedWhileWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		var gone atomic.Bool
+		r.deps.Deleted = func(_, post string) bool { return gone.Load() && post == "first" }
+		r.recv.answer = func(*request) answer {
+			if gone.Swap(true) {
+				return answer{status: 200}
+			}
+			return answer{status: 500}
+		}
+		r.append(events("a")...)
+		r.start()
+		wait(time.Minute)
+		r.end()
+		got := r.recv.got()
+		if len(got) != 2 || !bytes.Contains(got[0].body, []byte(`"first":{"source":"x","post":"first"`)) || bytes.Contains(got[1].body, []byte(`"post":"first"`)) {
+			t.Errorf("%d requests, want the second without the deleted post", len(got))
+		}
+	})
+}
+
 func TestDeletedWhileWaiting(t *testing.T) {
 	for _, batch := range []int{1, 3} {
 		t.Run(fmt.Sprint("batch ", batch), func(t *testing.T) {
