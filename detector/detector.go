@@ -14,6 +14,7 @@ import (
 	"refrain/feed"
 	"refrain/hashcodes"
 	"refrain/sigstore"
+	"refrain/sigstore/scan"
 	"refrain/text"
 )
 
@@ -100,7 +101,7 @@ func New(cfg Config) (*Detector, error) {
 
 // Scan is the engine that scans the bands of signatures.
 func Scan(bounds *hashcodes.Bounds, model *hashcodes.Model) sigstore.Engine {
-	return sigstore.Scan(bounds, model.Words())
+	return scan.New(bounds, model.Words())
 }
 
 // Insert takes x into the window. It reports false, and changes nothing, if x is there already.

@@ -89,6 +89,8 @@ func (w *Window) expire() {
 func (w *Window) dropOldest(horizon feed.Time) (groups int) {
 	b := w.blocks[0]
 	w.blocks = slices.Delete(w.blocks, 0, 1) // clears the place behind, which would keep a block alive
+	w.dropped++
+	w.index.Drop()
 	for _, g := range b.groups {
 		if g == nil {
 			continue
@@ -116,8 +118,10 @@ func (w *Window) shrink() {
 func (w *Window) rebuild() {
 	old, groups := w.tokens, make(map[feed.Hash]*Group, len(w.groups))
 	w.tokens, w.groups = newDictionary(w.cfg.Model), groups
+	w.index, w.dropped = w.cfg.Engine(w), 0
 	for i, b := range w.blocks {
-		w.blocks[i] = &block{index: w.cfg.Engine(w.tokens.rows), opened: b.opened, closed: b.closed, full: b.full}
+		w.index.Open()
+		w.blocks[i] = &block{opened: b.opened, closed: b.closed, full: b.full}
 		for _, g := range b.groups {
 			if g == nil {
 				continue
@@ -126,8 +130,7 @@ func (w *Window) rebuild() {
 				g.tokens[k] = w.tokens.take(old.ids[n])
 			}
 			slices.Sort(g.tokens)
-			w.query.sig = w.tokens.sign(w.query.sig, g.tokens)
-			w.blocks[i].add(g, w.query.sig)
+			w.addRow(w.blocks[i], g)
 			groups[g.Hash] = g
 		}
 	}

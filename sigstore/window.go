@@ -55,8 +55,11 @@ type Window struct {
 	held            int64 // bytes of the groups
 	occurrences     int
 	counts          Counts
-	query           Query
-	hits            []uint32
+	index           Index
+	dropped         uint32 // blocks that are gone: the number of the oldest
+	query           [1]Query
+	found           []*Group
+	sig             hashcodes.Signature // scratch
 }
 
 // Counts are what a window has done since it was made.
@@ -73,13 +76,15 @@ func New(cfg Config) *Window {
 		tokens: newDictionary(cfg.Model), groups: map[feed.Hash]*Group{}, expired: minTime,
 	}
 	w.slice = max(1, w.span/feed.Time(cfg.cut.parts))
-	w.query.Signature, w.query.sig = w.tokens.blank(), w.tokens.blank()
+	w.query[0].Signature, w.sig = w.tokens.blank(), w.tokens.blank()
+	w.index = cfg.Engine(w)
 	w.open()
 	return w
 }
 
 func (w *Window) open() {
-	w.blocks = append(w.blocks, &block{index: w.cfg.Engine(w.tokens.rows), opened: w.clock})
+	w.index.Open()
+	w.blocks = append(w.blocks, &block{opened: w.clock})
 }
 
 func (w *Window) current() *block { return w.blocks[len(w.blocks)-1] }
@@ -124,8 +129,14 @@ func (w *Window) place(g *Group) {
 	if w.isFull(w.current()) {
 		w.close()
 	}
-	w.query.sig = w.tokens.sign(w.query.sig, g.tokens)
-	w.current().add(g, w.query.sig)
+	w.addRow(w.current(), g)
+}
+
+// addRow puts a group into the newest block.
+func (w *Window) addRow(b *block, g *Group) {
+	b.add(g)
+	w.sig = w.tokens.sign(w.sig, g.tokens)
+	w.index.Add(g.tokens, w.sig)
 }
 
 func (w *Window) add(g *Group, x *feed.Sentence) {
@@ -200,9 +211,9 @@ func (w *Window) Len() int { return len(w.groups) }
 
 // Bytes is what the window holds on the heap: groups, dictionary and indexes.
 func (w *Window) Bytes() int64 {
-	n := w.held + w.tokens.bytes() + 56*int64(len(w.posts)) + w.foreign.bytes()
+	n := w.held + w.tokens.bytes() + 56*int64(len(w.posts)) + w.foreign.bytes() + w.index.Bytes()
 	for _, b := range w.blocks {
-		n += b.index.Bytes() + int64(len(b.groups))*9
+		n += int64(len(b.groups)) * 9
 	}
 	return n
 }

@@ -26,7 +26,7 @@ func mustModel(tb testing.TB) *hashcodes.Model {
 
 func newScan(tb testing.TB, cfg Config) *Window {
 	cfg.Model = mustModel(tb)
-	cfg.Engine = Scan(hashcodes.NewBounds(theta, 1), 2)
+	cfg.Engine = newAllRows
 	return New(cfg)
 }
 
