@@ -92,7 +92,7 @@ func New(cfg Config) (*Detector, error) {
 	}
 	w := sigstore.New(sigstore.Config{
 		Span: cfg.Span, Lateness: cfg.Lateness, Budget: cfg.Budget, OmitTexts: cfg.OmitTexts,
-		Model: cfg.Model, Engine: cfg.Engine(bounds, cfg.Model), OnForced: cfg.OnForced,
+		Model: cfg.Model, Bounds: bounds, Engine: cfg.Engine(bounds, cfg.Model), OnForced: cfg.OnForced,
 	})
 	d := &Detector{cfg: cfg, window: w, bounds: bounds}
 	d.publish()

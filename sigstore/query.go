@@ -9,31 +9,36 @@ import (
 
 // Search returns the groups that may reach the threshold with x, x's own among them if it is there, and the
 // query that found them. Both are valid until the next call.
-func (w *Window) Search(x *feed.Sentence) ([]*Group, *Query) {
-	q := &w.query[0]
-	w.prepare(q, x.Tokens)
-	w.index.Search(w.query[:])
+func (w *Window) Search(x *feed.Sentence) ([]Group, *Query) {
 	w.found = w.found[:0]
+	q := w.batch.answer(w, x)
+	if q == nil {
+		q = &w.query[0]
+		w.prepare(q, x.Tokens)
+		w.index.Search(w.query[:])
+	}
 	for _, r := range q.Hits {
-		if g := w.at(r); g != nil {
+		if g := w.groupAt(r); g.block.alive(g.n) {
 			w.found = append(w.found, g)
 		}
 	}
 	return w.found, q
 }
 
-// at is the group of a row, nil if the row is dead.
-func (w *Window) at(r Row) *Group { return w.blocks[r.Block-w.dropped].groups[r.Row] }
+// groupAt is the group of a row, dead or alive.
+func (w *Window) groupAt(r Row) Group { return Group{w.blocks[r.Block-w.dropped], r.Row} }
 
 // Frequencies is for the index: by token number, the live rows that hold a token.
 func (w *Window) Frequencies() []uint32 { return w.tokens.rows }
 
 // Tokens is for the index: the numbers of a row's tokens, nil of a dead one.
 func (w *Window) Tokens(r Row) []uint32 {
-	if g := w.at(r); g != nil {
-		return g.tokens
+	g := w.groupAt(r)
+	if !g.block.alive(g.n) {
+		return nil
 	}
-	return nil
+	w.lent = readSet(w.lent[:0], g.block.set(g.n))
+	return w.lent
 }
 
 func (w *Window) prepare(q *Query, tokens []uint64) {
@@ -71,13 +76,11 @@ func (d *dictionary) sign(dst hashcodes.Signature, numbers []uint32) hashcodes.S
 }
 
 // Overlap is the number of tokens that the query and a group have in common.
-func (q *Query) Overlap(g *Group) int { return g.overlap(q.Tokens) }
+func (q *Query) Overlap(g Group) int { return overlap(g.block.set(g.n), q.Tokens) }
 
 // Distance is the Hamming distance of the two signatures, in bits.
-func (w *Window) Distance(q *Query, g *Group) int {
-	w.sig = w.tokens.sign(w.sig, g.tokens)
+func (w *Window) Distance(q *Query, g Group) int {
+	w.numbers = readSet(w.numbers[:0], g.block.set(g.n))
+	w.sig = w.tokens.sign(w.sig, w.numbers)
 	return hashcodes.Distance(q.Signature, w.sig)
 }
-
-// Group returns the group of a token set, or nil.
-func (w *Window) Group(h feed.Hash) *Group { return w.groups[h] }
