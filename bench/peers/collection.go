@@ -63,8 +63,9 @@ func (c *collection) bounds(row int) (begin, end uint64) {
 
 // mix takes sentences from all streams in proportion to their lengths, each in its order, so that every piece of the
 // collection holds all languages alike. It ends before the set that would be one more than distinct. Of one set it takes
-// so many copies at most: some templates come ten thousand times, and their pairs would be most of the answer.
-func mix(streams []*stream, distinct, copies int) *collection {
+// so many copies at most: some templates come ten thousand times, and their pairs would be most of the answer. Rows, if not
+// 0, is where it ends at the latest.
+func mix(streams []*stream, distinct, copies, rows int) *collection {
 	c := &collection{}
 	for _, s := range streams {
 		c.sources = append(c.sources, source{File: s.name, Posts: s.posts})
@@ -72,7 +73,7 @@ func mix(streams []*stream, distinct, copies int) *collection {
 	type known struct{ number, copies uint32 }
 	groups := map[feed.Hash]known{}
 	taken := make([]int, len(streams))
-	for {
+	for rows == 0 || c.rows() < rows {
 		at := next(streams, taken)
 		if at < 0 {
 			break

@@ -64,7 +64,7 @@ type options struct {
 	minTokens        int
 	bits, ones       int
 	json, keep       string
-	runs             int // table5
+	runs, atMost     int // table5: runs of a figure, rows
 
 	thresholds, only string
 	radius           int
@@ -131,7 +131,7 @@ func (o *options) collect(ctx context.Context, folder string) (*collection, erro
 	if err != nil {
 		return nil, err
 	}
-	c := mix(streams, o.distinct, o.copies)
+	c := mix(streams, o.distinct, o.copies, o.atMost)
 	if c.rows() == 0 {
 		return nil, errors.New("there is no sentence to compare")
 	}
@@ -141,7 +141,7 @@ func (o *options) collect(ctx context.Context, folder string) (*collection, erro
 	}
 	o.rows, o.tall = c.rows(), c.quantile(0.9)
 	o.step("collected %d rows of %d distinct sets in %.0f s", c.rows(), c.distinct, time.Since(began).Seconds())
-	if c.distinct < o.distinct {
+	if c.distinct < o.distinct && o.atMost == 0 {
 		o.step("there are no more: %d distinct were asked for", o.distinct)
 	}
 	return c, c.write(folder)

@@ -66,8 +66,8 @@ func peers() (all []peer) {
 // few is how many rows a peer gets that takes all before it looks the first one up, and is slow at that.
 func (o *options) few() int { return o.slowRows }
 
-// sparsely lets a scan of everything look up 40,000 rows, evenly spread, while it takes in all.
-func (o *options) sparsely() int { return max(1, o.rows/40_000) }
+// sparsely lets a scan of everything look up 80,000 rows, evenly spread, while it takes in all.
+func (o *options) sparsely() int { return max(1, o.rows/80_000) }
 
 // result is what became of a peer.
 type result struct {

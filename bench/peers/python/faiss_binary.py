@@ -15,10 +15,10 @@ def arguments(parser):
 
 
 def index(kind, bits, radius):
-    """Hash indexes are set so that they lose nothing within the radius, where that is affordable.
+    """Hash indexes with the settings that did best on signatures of sentences, which are far from uniform.
 
-    MultiHash cuts a code into pieces of 16 bits: within radius r of a code some piece has at most r // pieces changes.
-    Hash looks only at the first 16 bits, and follows at most 2 changes there: more would be thousands of buckets.
+    MultiHash cuts a code into pieces, and some piece of a code within the radius has at most radius // pieces changes.
+    It follows at most 2: more are too many buckets, fewer bits a piece too full ones. Hash looks at the first 16 bits.
     """
     if kind == "flat":
         return faiss.IndexBinaryFlat(bits), "exact within the radius"
@@ -26,10 +26,10 @@ def index(kind, bits, radius):
         ix = faiss.IndexBinaryHash(bits, 16)
         ix.nflip = min(radius, 2)
         return ix, f"b=16 nflip={ix.nflip}"
-    pieces = bits // 16
-    ix = faiss.IndexBinaryMultiHash(bits, pieces, 16)
-    ix.nflip = radius // pieces
-    return ix, f"nhash={pieces} b=16 nflip={ix.nflip}"
+    pieces = max(2, bits // 32)
+    ix = faiss.IndexBinaryMultiHash(bits, pieces, bits // pieces)
+    ix.nflip = min(radius // pieces, 2)
+    return ix, f"nhash={pieces} b={bits // pieces} nflip={ix.nflip}"
 
 
 def main():
@@ -38,7 +38,7 @@ def main():
     codes = peer.load("codes.u32", np.uint32).view(np.uint8)
     codes = codes.reshape(-1, len(codes) // (peer.load("groups.u32", np.uint32).size))
     ix, note = index(peer.args.index, 8 * codes.shape[1], peer.args.radius)
-    for first, last in peer.blocks(4096):
+    for first, last in peer.blocks(1024):
         peer.timed("add", ix.add, codes[first:last])
         peer.timed("look", search, peer, ix, codes, peer.looked_up(first, last))
     peer.report(f"radius {peer.args.radius}, {note}")
