@@ -62,6 +62,7 @@ type Detector struct {
 	window *sigstore.Window
 	bounds *hashcodes.Bounds
 	counts Counts
+	ahead  []*feed.Sentence // scratch
 
 	// What other goroutines may ask about: the newest time, and the statistics of a moment ago.
 	newest atomic.Int64

@@ -20,6 +20,9 @@ func (d *Detector) LookupNew(dst []feed.Match, x *feed.Sentence) []feed.Match {
 	return d.lookup(dst, x, true)
 }
 
+// Expect says which sentences will be looked up next; see sigstore.Window.Expect.
+func (d *Detector) Expect(xs []*feed.Sentence) { d.window.Expect(xs) }
+
 // Has reports whether x is in the window: then it is a redelivery.
 func (d *Detector) Has(x *feed.Sentence) bool { return d.window.Has(x) }
 
@@ -104,9 +107,9 @@ func (l *look) forward(dst []feed.Match, g sigstore.Group, overlap int) []feed.M
 	if !ok {
 		return dst
 	}
-	m := l.match(g, overlap)
-	m.ID = feed.EventID(Scheme, x.Source, x.Post, x.Index, x.Group, g.Hash())
-	m.Group, m.Identical, m.Earlier = g.Hash(), identical, earlier
+	m, group := l.match(g, overlap), l.hash(g)
+	m.ID = feed.EventID(Scheme, x.Source, x.Post, x.Index, x.Group, group)
+	m.Group, m.Identical, m.Earlier = group, identical, earlier
 	m.Later = occurrenceOf(x)
 	m.Coverage, m.Repost, m.TimeAdjusted = float64(x.Coverage), x.Repost, x.TimeAdjusted
 	counted := g == l.own && w.Has(x)
@@ -118,7 +121,7 @@ func (l *look) forward(dst []feed.Match, g sigstore.Group, overlap int) []feed.M
 func (l *look) backward(g sigstore.Group, y *sigstore.Later, overlap int) feed.Match {
 	w, x := l.d.window, l.x
 	m := l.match(g, overlap)
-	m.ID = feed.EventID(Scheme, y.Source, y.Post, y.Sentence, g.Hash(), x.Group)
+	m.ID = feed.EventID(Scheme, y.Source, y.Post, y.Sentence, l.hash(g), x.Group)
 	m.Group, m.Identical, m.Earlier, m.Later = x.Group, y.Identical, occurrenceOf(x), y.Occurrence
 	m.Coverage, m.Repost, m.TimeAdjusted = float64(y.Coverage), y.Repost, y.TimeAdjusted
 	m.setHistory(l.historyOfOwn(w, g, y))
@@ -149,6 +152,14 @@ func (l *look) match(g sigstore.Group, overlap int) *match {
 		m.Hamming = l.d.window.Distance(l.q, g)
 	}
 	return m
+}
+
+// hash is the name of a group.
+func (l *look) hash(g sigstore.Group) feed.Hash {
+	if g == l.own {
+		return l.x.Group
+	}
+	return l.d.window.Hash(g)
 }
 
 // match is a feed.Match in the making.

@@ -9,49 +9,65 @@ import (
 // scans reads its memory once for many queries. What is born after the question is compared one by one.
 type batch struct {
 	expected []*feed.Sentence
-	queries  []Query
 	next     int // the first that was not looked up
-	epoch    int // of the window when it was asked
-	fresh    []fresh
-	sigs     []uint32
+
+	// The question: expected[begin:end], asked when the window's epoch was so.
+	begin, end int
+	epoch      int
+	queries    []Query
+	groups     []feed.Hash // of the sentences
+	fresh      []fresh     // born since
+	sigs       []uint32    // of those
 }
 
-// fresh is a group born since.
+// fresh is a group born since the question.
 type fresh struct {
 	row  Row
 	size int
 }
 
-// Batch is the number of sentences that Expect should be told of at once.
-func (w *Window) Batch() int { return w.index.Batch() }
-
-// Expect says which sentences will be looked up next, in which order. It changes no answer: what was not expected, or
-// has been overtaken by expiry, is searched for by itself. x may be left out. The sentences must stay as they are.
+// Expect says which sentences will be looked up next, in which order; some may be left out. It changes no answer:
+// what was not expected is searched for by itself. An index that likes to be asked for several at once is asked for
+// so many of them when the first is looked up.
 func (w *Window) Expect(xs []*feed.Sentence) {
-	b := &w.batch
-	b.expected, b.next, b.epoch = xs, 0, w.epoch
-	b.fresh, b.sigs = b.fresh[:0], b.sigs[:0]
-	for len(b.queries) < len(xs) {
-		b.queries = append(b.queries, Query{Signature: w.tokens.blank()})
+	if w.index.Batch() > 1 {
+		w.batch.expected, w.batch.next, w.batch.end = xs, 0, 0
 	}
-	for i, x := range xs {
-		w.prepare(&b.queries[i], x.Tokens)
-	}
-	w.index.Search(b.queries[:len(xs)])
 }
 
-// answer is the answer to x, nil if there is none that still holds.
-func (b *batch) answer(w *Window, x *feed.Sentence) *Query {
-	for i := b.next; i < len(b.expected) && b.epoch == w.epoch; i++ {
-		if b.expected[i] != x {
-			continue
-		}
-		b.next = i + 1
-		q := &b.queries[i]
-		b.addFresh(w, q, x)
-		return q
+// ask searches for the expected sentences from i on.
+func (b *batch) ask(w *Window, i int) {
+	b.begin, b.end, b.epoch = i, min(len(b.expected), i+w.index.Batch()), w.epoch
+	b.groups, b.fresh, b.sigs = b.groups[:0], b.fresh[:0], b.sigs[:0]
+	for len(b.queries) < b.end-b.begin {
+		b.queries = append(b.queries, Query{Signature: w.tokens.blank()})
 	}
-	return nil
+	for n, x := range b.expected[b.begin:b.end] {
+		b.groups = append(b.groups, x.Group)
+		w.prepare(&b.queries[n], x.Tokens)
+	}
+	w.index.Search(b.queries[:b.end-b.begin])
+}
+
+// answer is the answer to x, nil if x was not expected.
+func (b *batch) answer(w *Window, x *feed.Sentence) *Query {
+	i := b.next
+	for i < len(b.expected) && b.expected[i] != x {
+		i++
+	}
+	if i == len(b.expected) {
+		return nil
+	}
+	if i >= b.end || b.epoch != w.epoch {
+		b.ask(w, i)
+	}
+	b.next = i + 1
+	q := &b.queries[i-b.begin]
+	if b.groups[i-b.begin] != x.Group {
+		return nil // it has changed since
+	}
+	b.addFresh(w, q, x)
+	return q
 }
 
 // addFresh adds what was born since the question. Then tokens that no row held may have got numbers.
@@ -75,7 +91,7 @@ func (b *batch) addFresh(w *Window, q *Query, x *feed.Sentence) {
 
 // born notes a group that the questions did not know.
 func (b *batch) born(w *Window, g Group, size int) {
-	if b.next == len(b.expected) || b.epoch != w.epoch {
+	if b.next >= b.end || b.epoch != w.epoch {
 		return
 	}
 	last := w.dropped + uint32(len(w.blocks)-1)

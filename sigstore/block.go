@@ -6,9 +6,9 @@ import (
 	"refrain/feed"
 )
 
-// row is what a block knows of a group besides the bytes in its arena. 32 bytes.
+// row is what a block knows of a group besides the bytes in its arena. 24 bytes.
 type row struct {
-	hash     feed.Hash
+	key      uint64 // half of the group's name
 	records  uint64 // position of the newest record of a chain; or manyFlag and a number of many
 	tokens   uint32 // where its token set stands in the block's arena
 	sequence uint32 // of its first occurrence
@@ -62,7 +62,7 @@ func (b *block) alive(n uint32) bool { return !b.dead.Test(uint(n)) }
 func (b *block) set(n uint32) []byte { return b.arena.at(b.arena.base + uint64(b.row(n).tokens)) }
 
 func (b *block) bytes() int64 {
-	return b.arena.held + int64(len(b.pages))*(pageRows*32+8) + b.who.bytes() + int64(b.dead.Len()/8)
+	return b.arena.held + int64(len(b.pages))*(pageRows*24+8) + b.who.bytes() + int64(b.dead.Len()/8)
 }
 
 // each calls visit for every live row.

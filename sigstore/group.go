@@ -1,6 +1,7 @@
 package sigstore
 
 import (
+	"encoding/binary"
 	"slices"
 
 	"github.com/zeebo/xxh3"
@@ -23,8 +24,16 @@ func (g Group) row() *row { return g.block.row(g.n) }
 // number is the group's in the table of hashes.
 func (g Group) number() uint32 { return g.block.base + g.n }
 
-// Hash is the name of the group's token set.
-func (g Group) Hash() feed.Hash { return g.row().hash }
+// Hash is the name of a group's token set.
+func (w *Window) Hash(g Group) feed.Hash {
+	w.numbers = readSet(w.numbers[:0], g.block.set(g.n))
+	w.ids = w.ids[:0]
+	for _, n := range w.numbers {
+		w.ids = append(w.ids, w.tokens.ids[n])
+	}
+	slices.Sort(w.ids)
+	return feed.GroupHash(w.ids)
+}
 
 // Size is the number of tokens of the group.
 func (g Group) Size() int {
@@ -34,18 +43,17 @@ func (g Group) Size() int {
 
 func hashBytes(b []byte) uint64 { return xxh3.Hash(b) }
 
-// hashKey is what the table of groups files a hash under. The other half chooses the partition.
-func hashKey(h *feed.Hash) uint64 {
-	_ = h[15]
-	return uint64(h[8]) | uint64(h[9])<<8 | uint64(h[10])<<16 | uint64(h[11])<<24 |
-		uint64(h[12])<<32 | uint64(h[13])<<40 | uint64(h[14])<<48 | uint64(h[15])<<56
-}
+// keyOfHash is the half of a group's name by which a window knows it. The other half chooses the partition. Two token
+// sets of one window that share it would be taken for one: 10⁸ of them do so once in 4,000 windows.
+func keyOfHash(h *feed.Hash) uint64 { return binary.LittleEndian.Uint64(h[8:]) }
 
 // Group returns the group of a token set, or none.
-func (w *Window) Group(h feed.Hash) (g Group) {
-	_, ok := w.groups.find(hashKey(&h), func(number uint32) bool {
+func (w *Window) Group(h feed.Hash) (g Group) { return w.groupOf(keyOfHash(&h)) }
+
+func (w *Window) groupOf(key uint64) (g Group) {
+	_, ok := w.groups.find(key, func(number uint32) bool {
 		g = w.numbered(number)
-		return g.row().hash == h
+		return g.row().key == key
 	})
 	if !ok {
 		return Group{}
@@ -66,7 +74,7 @@ func (w *Window) numbered(number uint32) Group {
 	return Group{b, number - b.base}
 }
 
-func (w *Window) hashOf(number uint32) uint64 { return hashKey(&w.numbered(number).row().hash) }
+func (w *Window) keyOf(number uint32) uint64 { return w.numbered(number).row().key }
 
 // at is what lies at a position, in the arena of whatever block.
 func (w *Window) at(pos uint64) []byte { return w.blockAt(pos).arena.at(pos) }
@@ -83,16 +91,17 @@ func (w *Window) blockAt(pos uint64) *block {
 // view is the occurrences of a group. It is valid until the group changes, and until the view of the second other
 // group after it.
 func (w *Window) view(g Group) *view {
-	for i := range w.views {
-		if w.views[i].of == g {
-			return &w.views[i].view
-		}
+	i := 0
+	for i < len(w.views) && w.views[i].of != g {
+		i++
 	}
-	s := &w.views[w.nextView]
-	w.nextView = (w.nextView + 1) % len(w.views)
-	s.of = g
-	w.read(&s.view, g)
-	return &s.view
+	if i == len(w.views) {
+		i = w.nextView
+		w.views[i].of = g
+		w.read(&w.views[i].view, g)
+	}
+	w.nextView = (i + 1) % len(w.views)
+	return &w.views[i].view
 }
 
 // viewSlot remembers whose occurrences a view shows.
@@ -133,8 +142,8 @@ func (w *Window) frame(b *block, sequence uint32) frame {
 	return frame{base: b.arena.base, epoch: b.epoch, sequence: sequence, texts: !w.cfg.OmitTexts}
 }
 
-// longestChain is the number of occurrences from which on a group has many.
-const longestChain = 8
+// longestChain is the number of occurrences from which on a group has many: where thinning begins, as a rule.
+const longestChain = 15
 
 // say adds an occurrence to a group.
 func (w *Window) say(g Group, o *occurrence) {
@@ -224,7 +233,7 @@ func (w *Window) bury(g Group) {
 	w.release(r)
 	w.numbers = readSet(w.numbers[:0], g.block.set(g.n))
 	w.tokens.release(w.numbers)
-	w.groups.remove(hashKey(&r.hash), g.number())
+	w.groups.remove(r.key, g.number())
 	w.forgetViews()
 	w.epoch++
 }

@@ -4,20 +4,18 @@ import (
 	"slices"
 
 	"github.com/zeebo/xxh3"
-
-	"refrain/feed"
 )
 
-// posts finds the groups that a post has occurrences in, by a hash of (source, post id). A feed without deletions
+// posts finds the keys of the groups that a post has occurrences in, by a hash of (source, post id). A feed without deletions
 // never has one; the first deletion makes it by a walk over the window. Expiry takes nothing out: the index is
 // made anew when blocks have gone.
-type posts map[uint64][]feed.Hash
+type posts map[uint64][]uint64
 
 func postHash(source string, id postID) uint64 {
 	return xxh3.HashStringSeed(id.text, xxh3.HashString(source)) ^ id.number*0x9E3779B97F4A7C15
 }
 
-func (p posts) add(group feed.Hash, source string, id postID) {
+func (p posts) add(group uint64, source string, id postID) {
 	h := postHash(source, id)
 	if !slices.Contains(p[h], group) {
 		p[h] = append(p[h], group)
@@ -34,7 +32,7 @@ func (w *Window) indexPosts() {
 			v := w.view(g)
 			for i := range v.len() {
 				o := v.at(i)
-				w.posts.add(g.Hash(), o.source, o.post)
+				w.posts.add(g.row().key, o.source, o.post)
 			}
 		})
 	}
@@ -48,7 +46,7 @@ func (w *Window) Delete(source, id string) (occurrences int) {
 	k := key{source: source, post: parsePostID(id)}
 	h := postHash(source, k.post)
 	for _, group := range w.posts[h] {
-		if g := w.Group(group); !g.IsNone() {
+		if g := w.groupOf(group); !g.IsNone() {
 			occurrences += w.deleteFrom(g, k)
 		}
 	}

@@ -5,7 +5,7 @@
 // whose end lies before W - span - lateness is dropped, and its groups that are still alive move on into the open
 // block with all they keep. A byte budget may force that earlier.
 //
-// Memory is what users meet first, so a block is a few large pieces without pointers: a table of rows (32 bytes a
+// Memory is what users meet first, so a block is a few large pieces without pointers: a table of rows (24 bytes a
 // group) and an arena of bytes with the groups' token sets, the records of their occurrences (some 25 bytes and the
 // text) and who said them. A group with many occurrences, or one that has lost some, holds records of its own.
 package sigstore
@@ -77,6 +77,7 @@ type Window struct {
 	sig     hashcodes.Signature
 	numbers []uint32
 	lent    []uint32 // to the index
+	ids     []uint64
 	bytes   []byte
 	chain   []occurrence
 }
@@ -131,7 +132,7 @@ func (w *Window) Insert(x *feed.Sentence) bool {
 		w.say(g, &o)
 	}
 	if w.posts != nil {
-		w.posts.add(x.Group, o.source, o.post)
+		w.posts.add(keyOfHash(&x.Group), o.source, o.post)
 	}
 	w.occurrences++
 	w.counts.Inserted++
@@ -166,10 +167,10 @@ func (w *Window) birth(x *feed.Sentence, o *occurrence) {
 	slices.Sort(w.numbers)
 	b := w.current()
 	w.bytes = appendSet(w.bytes[:0], w.numbers)
-	r := row{hash: x.Group, sequence: o.sequence, tokens: uint32(b.arena.put(w.bytes) - b.arena.base)}
+	r := row{key: keyOfHash(&x.Group), sequence: o.sequence, tokens: uint32(b.arena.put(w.bytes) - b.arena.base)}
 	r.records = w.write(o, r.sequence, links{})
 	g := w.addRow(r, w.numbers)
-	w.groups.add(hashKey(&x.Group), g.number(), w.hashOf)
+	w.groups.add(r.key, g.number(), w.keyOf)
 	w.groupsPeak = max(w.groupsPeak, w.groups.live)
 	w.batch.born(w, g, len(x.Tokens))
 }

@@ -57,7 +57,7 @@ func repeats(w *Window, x *feed.Sentence) (pairs []pair) {
 			continue
 		}
 		if _, _, ok := w.Earlier(g, x); ok {
-			pairs = append(pairs, pair{x.Post, g.Hash()})
+			pairs = append(pairs, pair{x.Post, w.Hash(g)})
 		}
 	}
 	return pairs

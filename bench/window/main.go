@@ -99,7 +99,7 @@ type meter struct {
 	batch    []feed.Sentence
 	matches  []feed.Match
 	posts    int
-	release  memory.Releaser
+	release  memory.Keeper
 	samples  []sample
 }
 
