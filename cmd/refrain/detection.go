@@ -139,7 +139,7 @@ const (
 // detect looks the sentences of each part up and hands the matches on, in several parts where they are many.
 func (d *detection) detect(ctx context.Context, from <-chan *part, to chan<- *part) error {
 	var clock split.Clock
-	var release memory.Releaser
+	var release memory.Keeper
 	for p := range from {
 		for some := range slices.Chunk(p.sentences, fewSentences) {
 			var repeats int
@@ -167,7 +167,7 @@ func (d *detection) detect(ctx context.Context, from <-chan *part, to chan<- *pa
 }
 
 // advance moves the clock on by the posts of a batch.
-func (d *detection) advance(clock *split.Clock, release *memory.Releaser, posts []feed.Post) {
+func (d *detection) advance(clock *split.Clock, release *memory.Keeper, posts []feed.Post) {
 	for i := range posts {
 		clock.Add(posts[i].Time)
 	}
