@@ -29,6 +29,11 @@ func (d *dictionary) take(id uint64) uint32 {
 		d.numbers.add(id, n, d.id)
 		d.peak = max(d.peak, d.numbers.live)
 	}
+	return d.takeNumber(n)
+}
+
+// takeNumber is take for a token whose number is known.
+func (d *dictionary) takeNumber(n uint32) uint32 {
 	d.rows[n]++
 	return n
 }

@@ -1,6 +1,7 @@
 package sigstore
 
 import (
+	"math"
 	"slices"
 
 	"refrain/feed"
@@ -14,7 +15,7 @@ func (w *Window) Search(x *feed.Sentence) ([]Group, *Query) {
 	q := w.batch.answer(w, x)
 	if q == nil {
 		q = &w.query[0]
-		w.prepare(q, x.Tokens)
+		w.prepare(q, x)
 		w.index.Search(w.query[:])
 	}
 	for _, r := range q.Hits {
@@ -41,20 +42,50 @@ func (w *Window) Tokens(r Row) []uint32 {
 	return w.lent
 }
 
-func (w *Window) prepare(q *Query, tokens []uint64) {
-	q.Size, q.Tokens, q.Hits = len(tokens), q.Tokens[:0], q.Hits[:0]
+// prepare makes the query for a token set, and keeps the numbers for its insertion.
+func (w *Window) prepare(q *Query, x *feed.Sentence) {
+	q.Size, q.Tokens, q.Hits = len(x.Tokens), q.Tokens[:0], q.Hits[:0]
 	clear(q.Signature)
-	for _, id := range tokens {
+	p := &w.prepared
+	p.group, p.epoch, p.numbers = x.Group, w.epoch, p.numbers[:0]
+	for _, id := range x.Tokens {
 		n, ok := w.tokens.number(id)
 		if !ok {
 			w.sig = w.cfg.Model.Code(w.sig, id)
 			or(q.Signature, w.sig)
+			p.numbers = append(p.numbers, noNumber)
 			continue
 		}
 		q.Tokens = append(q.Tokens, n)
 		or(q.Signature, w.tokens.code(n))
+		p.numbers = append(p.numbers, n)
 	}
 	slices.Sort(q.Tokens)
+}
+
+// prepared are the numbers of the tokens of a group as they were when the window had an epoch: a sentence is inserted
+// right after it is looked up.
+type prepared struct {
+	group   feed.Hash
+	epoch   int
+	numbers []uint32 // noNumber for a token that no row held
+}
+
+const noNumber = math.MaxUint32
+
+// takeTokens numbers the tokens of a new group.
+func (w *Window) takeTokens(dst []uint32, x *feed.Sentence) []uint32 {
+	p := &w.prepared
+	known := p.group == x.Group && p.epoch == w.epoch && len(p.numbers) == len(x.Tokens)
+	for i, id := range x.Tokens {
+		if known && p.numbers[i] != noNumber {
+			dst = append(dst, w.tokens.takeNumber(p.numbers[i]))
+			continue
+		}
+		dst = append(dst, w.tokens.take(id))
+	}
+	slices.Sort(dst)
+	return dst
 }
 
 func or(dst, src hashcodes.Signature) {
