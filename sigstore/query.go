@@ -52,12 +52,14 @@ func (w *Window) prepare(q *Query, x *feed.Sentence) {
 		n, ok := w.tokens.number(id)
 		if !ok {
 			w.sig = w.cfg.Model.Code(w.sig, id)
-			or(q.Signature, w.sig)
+			for i, word := range w.sig {
+				q.Signature[i] |= word
+			}
 			p.numbers = append(p.numbers, noNumber)
 			continue
 		}
 		q.Tokens = append(q.Tokens, n)
-		or(q.Signature, w.tokens.code(n))
+		w.tokens.addCode(q.Signature, n)
 		p.numbers = append(p.numbers, n)
 	}
 	slices.Sort(q.Tokens)
@@ -85,24 +87,6 @@ func (w *Window) takeTokens(dst []uint32, x *feed.Sentence) []uint32 {
 		dst = append(dst, w.tokens.take(id))
 	}
 	slices.Sort(dst)
-	return dst
-}
-
-func or(dst, src hashcodes.Signature) {
-	for i, word := range src {
-		dst[i] |= word
-	}
-}
-
-// blank is a signature without bits.
-func (d *dictionary) blank() hashcodes.Signature { return make(hashcodes.Signature, d.model.Words()) }
-
-// sign is the signature of a row.
-func (d *dictionary) sign(dst hashcodes.Signature, numbers []uint32) hashcodes.Signature {
-	clear(dst)
-	for _, n := range numbers {
-		or(dst, d.code(n))
-	}
 	return dst
 }
 
