@@ -118,15 +118,3 @@ func (a *asked) radiusOf(size int) int {
 	}
 	return int(a.Radius[size-a.Min])
 }
-
-// spread is the number of adjacent sizes that one band may hold: over more, the radius would grow by more than two
-// bits, and the rows inside it several times.
-func spread(b *hashcodes.Bounds) int {
-	const size = 64
-	s := b.For(size)
-	radius := int(s.Radius[size-s.Min])
-	if radius == 0 {
-		return hashcodes.MaxSize
-	}
-	return max(1, 2*2*size/radius)
-}

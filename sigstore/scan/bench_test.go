@@ -157,6 +157,63 @@ func compareEngines(b *testing.B, s *signed, t text.Threshold, words int) {
 	}
 }
 
+// BenchmarkWorkers is a batch of 64 shared among goroutines.
+func BenchmarkWorkers(b *testing.B) {
+	rows := 100_000
+	if s := os.Getenv("REFRAIN_ROWS"); s != "" {
+		fmt.Sscan(s, &rows)
+	}
+	s := sign(b, sets(b, rows+queries)[:rows+queries], 64)
+	for _, t := range []text.Threshold{{Num: 3, Den: 5}, {Num: 4, Den: 5}} {
+		for _, workers := range []int{1, 2, 4} {
+			b.Run(fmt.Sprintf("threshold=%.1f/workers=%d", float64(t.Num)/float64(t.Den), workers), func(b *testing.B) {
+				x := scan.Config{Bounds: hashcodes.NewBounds(t, 1), Words: 2, Workers: workers}.Engine()(nil)
+				s.fill(x)
+				search(b, &s, x, 64)
+			})
+		}
+	}
+}
+
+// BenchmarkAdd takes 100,000 rows in, all of one block, and then 1,000 of the next, while it is sealed. Of several runs
+// it reports the least: nanoseconds a row, milliseconds for the last 1,000, and for the longest Add of a run.
+func BenchmarkAdd(b *testing.B) {
+	all := sets(b, 101_000)
+	for _, bits := range []int{32, 64, 128} {
+		s := sign(b, all, bits)
+		b.Run(fmt.Sprintf("bits=%d", bits), func(b *testing.B) {
+			least := [3]time.Duration{time.Hour, time.Hour, time.Hour}
+			for b.Loop() {
+				for i, d := range s.timeAdds(bits / 32) {
+					least[i] = min(least[i], d)
+				}
+			}
+			b.ReportMetric(0, "ns/op")
+			b.ReportMetric(float64(least[0].Nanoseconds())/101_000, "ns/row")
+			b.ReportMetric(least[1].Seconds()*1e3, "ms-to-seal-the-rest")
+			b.ReportMetric(least[2].Seconds()*1e3, "ms-longest")
+		})
+	}
+}
+
+// timeAdds times all rows, those of the second block, and the longest of all.
+func (s *signed) timeAdds(words int) (times [3]time.Duration) {
+	x := scan.New(hashcodes.NewBounds(text.Threshold{Num: 4, Den: 5}, 1), words)(nil)
+	start := time.Now()
+	second, last := start, start
+	for i := range 101_000 {
+		if i == 0 || i == 100_000 {
+			second = last
+			x.Open()
+		}
+		x.Add(tokens[:s.sizes[i]], s.signatures[i])
+		now := time.Now()
+		times[2], last = max(times[2], now.Sub(last)), now
+	}
+	times[0], times[1] = last.Sub(start), last.Sub(second)
+	return times
+}
+
 // search takes the queries in turn, in batches. The time is the median over turns of 64 queries, and beside it
 // the least: what it is when the machine does nothing else.
 func search(b *testing.B, s *signed, x sigstore.Index, batch int) {

@@ -6,10 +6,33 @@ import (
 	"refrain/hashcodes"
 )
 
-const (
-	full   = 8192 // rows of an open band that is sealed at once
-	enough = 1024 // rows of a sealed band that takes in no further sizes; the places of full + enough fit 16 bits
-)
+// full is the number of rows at which an open band is sealed at once. Places in full + enough rows fit 16 bits.
+const full = 8192
+
+// merging says which open bands become one when they are sealed: adjacent sizes, at most spread of them, until there
+// are enough rows.
+type merging struct{ spread, enough int }
+
+// mergingFor is where a pass saved is worth more than the hits of it that are dropped again. Over more than the spread
+// the radius would grow by more than two bits, and the rows inside it several times. Where the radius of a usual size
+// is wide for the signature, many rows are inside it anyway, and only few rows are worth a pass.
+func mergingFor(b *hashcodes.Bounds, words int) merging {
+	const usual, large = 16, 64
+	m := merging{spread: hashcodes.MaxSize, enough: 1024}
+	if r := radiusAt(b, large); r > 0 {
+		m.spread = max(1, 2*2*large/r)
+	}
+	if 6*radiusAt(b, usual) > 32*words {
+		m.enough = 64
+	}
+	return m
+}
+
+// radiusAt is the radius between two sets of a size.
+func radiusAt(b *hashcodes.Bounds, size int) int {
+	s := b.For(size)
+	return int(s.Radius[size-s.Min])
+}
 
 // block holds the signatures of a block.
 type block struct {
@@ -57,14 +80,13 @@ func (b *block) keep(s *band) {
 }
 
 // sealAll seals every open band.
-func (b *block) sealAll(spread int) {
-	for b.sealSome(spread) {
+func (b *block) sealAll(m merging) {
+	for b.sealSome(m) {
 	}
 }
 
-// sealSome seals the next open bands, as one: sizes that lie within spread of each other, until they have rows enough.
-// It reports false when none was left.
-func (b *block) sealSome(spread int) bool {
+// sealSome seals the next open bands, as one. It reports false when none was left.
+func (b *block) sealSome(m merging) bool {
 	for b.next < len(b.open) && len(b.open[b.next].rows) == 0 {
 		b.next++
 	}
@@ -73,7 +95,7 @@ func (b *block) sealSome(spread int) bool {
 		return false
 	}
 	from, rows := b.next, 0
-	for b.next < len(b.open) && b.next-from < spread && rows < enough {
+	for b.next < len(b.open) && b.next-from < m.spread && rows < m.enough {
 		rows += len(b.open[b.next].rows)
 		b.next++
 	}

@@ -49,7 +49,7 @@ func (c Config) Engine() sigstore.Engine {
 // index holds the signatures of a window.
 type index struct {
 	cfg     Config
-	spread  int    // sizes that one band may span
+	merging merging
 	first   uint32 // number of the oldest block
 	blocks  []*block
 	batch   batch
@@ -59,7 +59,7 @@ type index struct {
 var _ sigstore.Index = (*index)(nil)
 
 func newIndex(c Config) *index {
-	x := &index{cfg: c, spread: spread(c.Bounds)}
+	x := &index{cfg: c, merging: mergingFor(c.Bounds, c.Words)}
 	for range max(1, c.Workers) {
 		x.workers = append(x.workers, &worker{kernel: c.Kernel, gap: gap(c.Kernel.Name, c.Words)})
 	}
@@ -68,7 +68,7 @@ func newIndex(c Config) *index {
 
 func (x *index) Open() {
 	if n := len(x.blocks); n > 1 {
-		x.blocks[n-2].sealAll(x.spread)
+		x.blocks[n-2].sealAll(x.merging)
 	}
 	x.blocks = append(x.blocks, &block{words: x.cfg.Words})
 }
@@ -84,7 +84,7 @@ func (x *index) Add(tokens []uint32, sig hashcodes.Signature) {
 	n := len(x.blocks)
 	x.blocks[n-1].add(len(tokens), sig)
 	if n > 1 {
-		x.blocks[n-2].sealSome(x.spread)
+		x.blocks[n-2].sealSome(x.merging)
 	}
 }
 
