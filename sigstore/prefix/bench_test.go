@@ -141,17 +141,22 @@ func number(all []feed.Sentence, model *hashcodes.Model) (rows []row, tokens int
 	return rows, len(numbers)
 }
 
-// frequencies are those of a window that only grows.
-type frequencies []uint32
+// window is what an index asks for.
+type window struct {
+	df     []uint32
+	rows   []row
+	blocks []int // first row of each, those that were dropped included
+}
 
-func (f frequencies) Frequencies() []uint32        { return f }
-func (f frequencies) Tokens(sigstore.Row) []uint32 { return nil }
+func (w *window) Frequencies() []uint32          { return w.df }
+func (w *window) Tokens(r sigstore.Row) []uint32 { return w.rows[w.blocks[r.Block]+int(r.Row)].tokens }
 
 // grow takes all rows into an index, and searches it for each before, if asked. Blocks close as the window's do.
 // span is the number of rows after which blocks are dropped; 0: never.
 func grow(b *testing.B, bounds *hashcodes.Bounds, rows []row, tokens, span int, search bool) (sigstore.Index, int) {
-	df := make(frequencies, tokens)
-	x := prefix.New(bounds)(df)
+	df := make([]uint32, tokens)
+	w := &window{df, rows, []int{0}}
+	x := prefix.New(bounds)(w)
 	x.Open()
 	var q [1]sigstore.Query
 	hits, open, total := 0, 0, 0
@@ -181,6 +186,7 @@ func grow(b *testing.B, bounds *hashcodes.Bounds, rows []row, tokens, span int, 
 		}
 		if open >= max(4096, total/2) || span > 0 && open >= span/16 {
 			x.Open()
+			w.blocks = append(w.blocks, i)
 			blocks = append(blocks, open)
 			open = 0
 			if span > 0 && len(blocks) > 16 {
@@ -271,8 +277,8 @@ func BenchmarkCampaign(b *testing.B) {
 			rows := campaign(rows, tokens, every, model)
 			for b.Loop() {
 				b.StopTimer()
-				df := make(frequencies, tokens+3)
-				x := prefix.New(hashcodes.NewBounds(thresholds[0], model.Ones()))(df)
+				df := make([]uint32, tokens+3)
+				x := prefix.New(hashcodes.NewBounds(thresholds[0], model.Ones()))(&window{df, rows, []int{0}})
 				x.Open()
 				var q [1]sigstore.Query
 				for i := range rows {
