@@ -32,6 +32,34 @@ func (d *dictionary) number(id uint64) (uint32, bool) {
 	return d.numbers.find(id, func(n uint32) bool { return d.ids[n] == id })
 }
 
+// lookUp overwrites dst with the numbers of tokens, noNumber for those that no row holds. It goes through the tokens
+// several times, so that the memory of all of them is on its way at once: in a large window each is a cache miss or two.
+func (d *dictionary) lookUp(dst []uint32, ids []uint64) []uint32 {
+	dst = dst[:0]
+	for _, id := range ids {
+		n, ok := d.numbers.first(id)
+		if !ok {
+			n = noNumber
+		}
+		dst = append(dst, n)
+	}
+	for i, n := range dst {
+		if int(n) >= len(d.ids) || d.ids[n] != ids[i] {
+			dst[i] = d.numberOr(ids[i], noNumber)
+		}
+	}
+	return dst
+}
+
+const noNumber = math.MaxUint32
+
+func (d *dictionary) numberOr(id uint64, none uint32) uint32 {
+	if n, ok := d.number(id); ok {
+		return n
+	}
+	return none
+}
+
 // take gives the token's number to one more row.
 func (d *dictionary) take(id uint64) uint32 {
 	n, ok := d.number(id)

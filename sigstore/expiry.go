@@ -104,6 +104,7 @@ func (w *Window) dropOldest(horizon feed.Time) (groups int) {
 	})
 	w.rows -= b.rows
 	w.blocks = slices.Delete(w.blocks, 0, 1) // clears the place behind, which would keep a block alive
+	w.bases = slices.Delete(w.bases, 0, 1)
 	w.dropped++
 	w.epoch++
 	w.forgetViews()
@@ -129,7 +130,7 @@ func (w *Window) rebuild() {
 		b.each(func(n uint32) { w.again(Group{b, n}, ids) })
 		to.closed, to.full = b.closed, b.full
 	}
-	w.blocks = slices.Delete(w.blocks, 0, old)
+	w.blocks, w.bases = slices.Delete(w.blocks, 0, old), slices.Delete(w.bases, 0, old)
 	w.many, w.freeMany = slices.Clip(w.many), nil
 	for n, m := range w.many {
 		if m == nil {

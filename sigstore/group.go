@@ -61,17 +61,15 @@ func (w *Window) groupOf(key uint64) (g Group) {
 	return g
 }
 
-// numbered is the group of a number in the table.
+// numbered is the group of a number in the table. Most are in the newest blocks, which are the largest while a window
+// grows.
 func (w *Window) numbered(number uint32) Group {
 	from := w.blocks[0].base
-	i, _ := slices.BinarySearchFunc(w.blocks, number-from, func(b *block, n uint32) int {
-		if b.base-from > n {
-			return 1
-		}
-		return -1
-	})
-	b := w.blocks[i-1]
-	return Group{b, number - b.base}
+	i := len(w.bases) - 1
+	for w.bases[i]-from > number-from {
+		i--
+	}
+	return Group{w.blocks[i], number - w.bases[i]}
 }
 
 func (w *Window) keyOf(number uint32) uint64 { return w.numbered(number).row().key }

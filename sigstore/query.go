@@ -1,7 +1,6 @@
 package sigstore
 
 import (
-	"math"
 	"slices"
 
 	"refrain/feed"
@@ -47,22 +46,24 @@ func (w *Window) prepare(q *Query, x *feed.Sentence) {
 	q.Size, q.Tokens, q.Hits = len(x.Tokens), q.Tokens[:0], q.Hits[:0]
 	clear(q.Signature)
 	p := &w.prepared
-	p.group, p.epoch, p.numbers = x.Group, w.epoch, p.numbers[:0]
-	for _, id := range x.Tokens {
-		n, ok := w.tokens.number(id)
-		if !ok {
-			w.sig = w.cfg.Model.Code(w.sig, id)
-			for i, word := range w.sig {
-				q.Signature[i] |= word
-			}
-			p.numbers = append(p.numbers, noNumber)
+	p.group, p.epoch, p.numbers = x.Group, w.epoch, w.tokens.lookUp(p.numbers, x.Tokens)
+	for i, n := range p.numbers {
+		if n == noNumber {
+			w.addUnknown(q, x.Tokens[i])
 			continue
 		}
 		q.Tokens = append(q.Tokens, n)
 		w.tokens.addCode(q.Signature, n)
-		p.numbers = append(p.numbers, n)
 	}
 	slices.Sort(q.Tokens)
+}
+
+// addUnknown adds the code of a token that no row holds.
+func (w *Window) addUnknown(q *Query, id uint64) {
+	w.sig = w.cfg.Model.Code(w.sig, id)
+	for i, word := range w.sig {
+		q.Signature[i] |= word
+	}
 }
 
 // prepared are the numbers of the tokens of a group as they were when the window had an epoch: a sentence is inserted
@@ -72,8 +73,6 @@ type prepared struct {
 	epoch   int
 	numbers []uint32 // noNumber for a token that no row held
 }
-
-const noNumber = math.MaxUint32
 
 // takeTokens numbers the tokens of a new group.
 func (w *Window) takeTokens(dst []uint32, x *feed.Sentence) []uint32 {

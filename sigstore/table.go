@@ -65,6 +65,19 @@ func (t *table) next(i int) int {
 	return 0
 }
 
+// first is the number that find looks at first; ok is false where find has to look further.
+func (t *table) first(hash uint64) (number uint32, ok bool) {
+	if t.live == 0 {
+		return 0, false
+	}
+	i := t.home(hash)
+	m := matching(binary.LittleEndian.Uint64(t.tags[i:]), tagOf(hash))
+	if m == 0 {
+		return 0, false
+	}
+	return t.slots[i+bits.TrailingZeros64(m)/8], true
+}
+
 // add puts a number that is not there yet under a hash; hashOf tells the hash of those that are.
 func (t *table) add(hash uint64, number uint32, hashOf func(uint32) uint64) {
 	if 8*(t.used+1) > 7*len(t.tags) {
@@ -88,10 +101,10 @@ func (t *table) place(hash uint64, number uint32) {
 	}
 }
 
-// resize makes room for half as many numbers again as there are.
+// resize makes room for three quarters more numbers than there are.
 func (t *table) resize(hashOf func(uint32) uint64) {
 	old := *t
-	n := (t.live + t.live/2 + t.live/4 + 2*lanes) / lanes * lanes
+	n := (2*t.live + 2*lanes) / lanes * lanes
 	*t = table{tags: make([]uint8, n), slots: make([]uint32, n)}
 	for i, tag := range old.tags {
 		if tag >= firstTag {

@@ -55,6 +55,7 @@ type Window struct {
 	posts           posts // nil until a post is deleted
 	foreign         foreign
 	blocks          []*block // oldest first; the last one is open
+	bases           []uint32 // of each block: side by side, for numbered
 	rows            int      // of all blocks
 	clock, expired  feed.Time
 	newest          feed.Time // of the sentences inserted
@@ -111,7 +112,7 @@ func (w *Window) open() {
 		b.base, b.arena.base = last.base+uint32(last.rows), last.arena.end()
 	}
 	w.index.Open()
-	w.blocks = append(w.blocks, b)
+	w.blocks, w.bases = append(w.blocks, b), append(w.bases, b.base)
 }
 
 func (w *Window) current() *block { return w.blocks[len(w.blocks)-1] }
