@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -81,10 +82,16 @@ func (f *First) append(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// appendString quotes s as JSON. Invalid UTF-8 is replaced, which AppendQuote also reports as an error.
+// appendString quotes s as JSON: as it is, where nothing in it needs an escape. Invalid UTF-8 is replaced, which
+// AppendQuote also reports as an error.
 func appendString(dst []byte, s string) []byte {
-	dst, _ = jsontext.AppendQuote(dst, s)
-	return dst
+	if n, high := clear8(s); n < len(s) || high && !utf8.ValidString(s) {
+		dst, _ = jsontext.AppendQuote(dst, s)
+		return dst
+	}
+	dst = append(dst, '"')
+	dst = append(dst, s...)
+	return append(dst, '"')
 }
 
 func appendHash(dst []byte, h Hash) []byte {

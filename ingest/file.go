@@ -58,7 +58,8 @@ type File struct {
 	part    Part
 
 	// Read's
-	ended error // what ended the file, told once the part before it is out
+	record fileRecord
+	ended  error // what ended the file, told once the part before it is out
 
 	// Settle's
 	latest  feed.Time

@@ -74,10 +74,11 @@ func (f *File) full(p *Part) bool {
 
 // read adds one record to p, or returns what ends the file.
 func (f *File) read(p *Part) error {
-	var r fileRecord
+	r := &f.record
+	*r = fileRecord{}
 	var err error
 	if f.records != nil {
-		err = f.records.read(&r)
+		err = f.records.read(r)
 	} else {
 		_, err = r.nextLine(f.lines)
 	}
@@ -87,9 +88,9 @@ func (f *File) read(p *Part) error {
 	case err != nil:
 		return fmt.Errorf("%s: after line %d: %w", f.name, f.lines.number, err)
 	case f.records != nil:
-		f.take(p, &r)
+		f.take(p, r)
 	default:
-		p.addLine(&r)
+		p.addLine(r)
 	}
 	return nil
 }
