@@ -14,6 +14,7 @@ import (
 	"refrain/feed"
 	"refrain/hashcodes"
 	"refrain/sigstore"
+	"refrain/sigstore/scan"
 	"refrain/text"
 )
 
@@ -61,6 +62,7 @@ type Detector struct {
 	window *sigstore.Window
 	bounds *hashcodes.Bounds
 	counts Counts
+	ahead  []*feed.Sentence // scratch
 
 	// What other goroutines may ask about: the newest time, and the statistics of a moment ago.
 	newest atomic.Int64
@@ -91,7 +93,7 @@ func New(cfg Config) (*Detector, error) {
 	}
 	w := sigstore.New(sigstore.Config{
 		Span: cfg.Span, Lateness: cfg.Lateness, Budget: cfg.Budget, OmitTexts: cfg.OmitTexts,
-		Model: cfg.Model, Engine: cfg.Engine(bounds, cfg.Model), OnForced: cfg.OnForced,
+		Model: cfg.Model, Bounds: bounds, Engine: cfg.Engine(bounds, cfg.Model), OnForced: cfg.OnForced,
 	})
 	d := &Detector{cfg: cfg, window: w, bounds: bounds}
 	d.publish()
@@ -100,7 +102,7 @@ func New(cfg Config) (*Detector, error) {
 
 // Scan is the engine that scans the bands of signatures.
 func Scan(bounds *hashcodes.Bounds, model *hashcodes.Model) sigstore.Engine {
-	return sigstore.Scan(bounds, model.Words())
+	return scan.New(bounds, model.Words())
 }
 
 // Insert takes x into the window. It reports false, and changes nothing, if x is there already.

@@ -21,8 +21,7 @@ import (
 var engines = map[string]detector.Engine{
 	"scan": detector.Scan,
 	"prefix": func(b *hashcodes.Bounds, _ *hashcodes.Model) sigstore.Engine {
-		e := prefix.New(b)
-		return func(df []uint32) sigstore.Index { return e.Open(df) }
+		return prefix.New(b)
 	},
 }
 

@@ -20,6 +20,9 @@ func (d *Detector) LookupNew(dst []feed.Match, x *feed.Sentence) []feed.Match {
 	return d.lookup(dst, x, true)
 }
 
+// Expect says which sentences will be looked up next; see sigstore.Window.Expect.
+func (d *Detector) Expect(xs []*feed.Sentence) { d.window.Expect(xs) }
+
 // Has reports whether x is in the window: then it is a redelivery.
 func (d *Detector) Has(x *feed.Sentence) bool { return d.window.Has(x) }
 
@@ -28,7 +31,7 @@ func (d *Detector) lookup(dst []feed.Match, x *feed.Sentence, once bool) []feed.
 	begin := len(dst)
 	groups, q := d.window.Search(x)
 	l := look{d: d, x: x, q: q, once: once, own: d.window.Group(x.Group), limit: d.cfg.MaxMatches}
-	if l.own != nil {
+	if !l.own.IsNone() {
 		dst = l.visit(dst, l.own, len(x.Tokens))
 	}
 	for _, g := range groups {
@@ -55,14 +58,14 @@ type look struct {
 	x         *feed.Sentence
 	q         *sigstore.Query
 	once      bool
-	own       *sigstore.Group // x's, if the window has it
-	groups    int             // reported
-	limit     int             // of groups; 0: none
+	own       sigstore.Group // x's, if the window has it
+	groups    int            // reported
+	limit     int            // of groups; 0: none
 	truncated bool
 }
 
 // verify decides on the token sets.
-func (l *look) verify(dst []feed.Match, g *sigstore.Group) []feed.Match {
+func (l *look) verify(dst []feed.Match, g sigstore.Group) []feed.Match {
 	l.d.counts.Candidates++
 	overlap := l.q.Overlap(g)
 	b := l.d.bounds.For(len(l.x.Tokens))
@@ -73,7 +76,7 @@ func (l *look) verify(dst []feed.Match, g *sigstore.Group) []feed.Match {
 }
 
 // visit reports what x and the rows of g make of each other, unless the limit is reached.
-func (l *look) visit(dst []feed.Match, g *sigstore.Group, overlap int) []feed.Match {
+func (l *look) visit(dst []feed.Match, g sigstore.Group, overlap int) []feed.Match {
 	before := len(dst)
 	dst = l.forward(dst, g, overlap)
 	l.eachLater(g, func(y *sigstore.Later) { dst = append(dst, l.backward(g, y, overlap)) })
@@ -89,7 +92,7 @@ func (l *look) visit(dst []feed.Match, g *sigstore.Group, overlap int) []feed.Ma
 }
 
 // eachLater visits the rows of a group that x makes repeats.
-func (l *look) eachLater(g *sigstore.Group, visit func(*sigstore.Later)) {
+func (l *look) eachLater(g sigstore.Group, visit func(*sigstore.Later)) {
 	if l.once {
 		l.d.window.EachNew(g, l.x, visit)
 		return
@@ -98,15 +101,15 @@ func (l *look) eachLater(g *sigstore.Group, visit func(*sigstore.Later)) {
 }
 
 // forward appends (x, g) if x repeats g.
-func (l *look) forward(dst []feed.Match, g *sigstore.Group, overlap int) []feed.Match {
+func (l *look) forward(dst []feed.Match, g sigstore.Group, overlap int) []feed.Match {
 	w, x := l.d.window, l.x
-	earlier, sequence, ok := w.Earlier(g, x)
+	earlier, identical, ok := w.Earlier(g, x)
 	if !ok {
 		return dst
 	}
-	m := l.match(g, overlap)
-	m.ID = feed.EventID(Scheme, x.Source, x.Post, x.Index, x.Group, g.Hash)
-	m.Group, m.Identical, m.Earlier = g.Hash, sequence == x.Sequence, earlier
+	m, group := l.match(g, overlap), l.hash(g)
+	m.ID = feed.EventID(Scheme, x.Source, x.Post, x.Index, x.Group, group)
+	m.Group, m.Identical, m.Earlier = group, identical, earlier
 	m.Later = occurrenceOf(x)
 	m.Coverage, m.Repost, m.TimeAdjusted = float64(x.Coverage), x.Repost, x.TimeAdjusted
 	counted := g == l.own && w.Has(x)
@@ -115,20 +118,20 @@ func (l *look) forward(dst []feed.Match, g *sigstore.Group, overlap int) []feed.
 }
 
 // backward is (y, group of x): y, an occurrence of g, is later than x and repeats it.
-func (l *look) backward(g *sigstore.Group, y *sigstore.Later, overlap int) feed.Match {
+func (l *look) backward(g sigstore.Group, y *sigstore.Later, overlap int) feed.Match {
 	w, x := l.d.window, l.x
 	m := l.match(g, overlap)
-	m.ID = feed.EventID(Scheme, y.Source, y.Post, y.Sentence, g.Hash, x.Group)
-	m.Group, m.Identical, m.Earlier, m.Later = x.Group, y.Sequence == x.Sequence, occurrenceOf(x), y.Occurrence
+	m.ID = feed.EventID(Scheme, y.Source, y.Post, y.Sentence, l.hash(g), x.Group)
+	m.Group, m.Identical, m.Earlier, m.Later = x.Group, y.Identical, occurrenceOf(x), y.Occurrence
 	m.Coverage, m.Repost, m.TimeAdjusted = float64(y.Coverage), y.Repost, y.TimeAdjusted
 	m.setHistory(l.historyOfOwn(w, g, y))
 	return m.finish()
 }
 
 // historyOfOwn is what is known of x's group when y, of group g, is said to repeat it.
-func (l *look) historyOfOwn(w *sigstore.Window, g *sigstore.Group, y *sigstore.Later) sigstore.History {
+func (l *look) historyOfOwn(w *sigstore.Window, g sigstore.Group, y *sigstore.Later) sigstore.History {
 	x := l.x
-	if l.own == nil {
+	if l.own.IsNone() {
 		return sigstore.Alone(x, y.Source, y.Author)
 	}
 	h := w.History(l.own, y.Source, y.Author, g == l.own)
@@ -142,13 +145,21 @@ func (l *look) historyOfOwn(w *sigstore.Window, g *sigstore.Group, y *sigstore.L
 	return h
 }
 
-func (l *look) match(g *sigstore.Group, overlap int) *match {
+func (l *look) match(g sigstore.Group, overlap int) *match {
 	union := len(l.x.Tokens) + g.Size() - overlap
 	m := &match{feed.Match{Scheme: Scheme, Jaccard: float64(overlap) / float64(union)}}
 	if g != l.own {
 		m.Hamming = l.d.window.Distance(l.q, g)
 	}
 	return m
+}
+
+// hash is the name of a group.
+func (l *look) hash(g sigstore.Group) feed.Hash {
+	if g == l.own {
+		return l.x.Group
+	}
+	return l.d.window.Hash(g)
 }
 
 // match is a feed.Match in the making.

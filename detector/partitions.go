@@ -55,8 +55,12 @@ func (p *Partitions) Detect(dst []feed.Match, batch []feed.Sentence) (matches []
 }
 
 func (d *Detector) detectAll(dst []feed.Match, batch []feed.Sentence) (matches []feed.Match, repeats int) {
+	d.ahead = d.ahead[:0]
 	for i := range batch {
-		x := &batch[i]
+		d.ahead = append(d.ahead, &batch[i])
+	}
+	d.Expect(d.ahead)
+	for _, x := range d.ahead {
 		if d.Has(x) {
 			repeats++
 			continue
@@ -104,6 +108,7 @@ func (p *Partitions) each(f func(q int)) {
 
 func (p *Partitions) detectIn(q int, batch []*feed.Sentence) [][]feed.Match {
 	d, found := p.detectors[q], make([][]feed.Match, len(batch))
+	d.Expect(batch)
 	for i, x := range batch {
 		found[i] = d.LookupNew(nil, x)
 		if x.Group.Partition(len(p.detectors)) == q {

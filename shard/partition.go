@@ -38,6 +38,7 @@ type partition struct {
 	// counted is where counting begins: what lies before was counted before the last restart.
 	counted int64
 	scratch []feed.Match
+	ahead   []*feed.Sentence // scratch
 	spill   func() // makes found durable before the turn ends, when it has grown long
 
 	mu sync.Mutex // held while the rows are in use
@@ -101,6 +102,20 @@ func (q *partition) inserted(x *item) {
 		h.newest = max(h.newest, x.batch.Sentences[i].Time)
 	}
 	q.window = append(q.window, h)
+}
+
+// expect tells the rows what will be looked up next, so that they can search for several at once.
+func (q *partition) expect(items []*item) {
+	q.ahead = q.ahead[:0]
+	for _, x := range items {
+		if x.position < q.state.Look[x.partition] {
+			continue
+		}
+		for i := range x.batch.Sentences {
+			q.ahead = append(q.ahead, &x.batch.Sentences[i])
+		}
+	}
+	q.rows.Expect(q.ahead)
 }
 
 // lookUpItem looks a record up in q's rows, unless that has been done.

@@ -33,6 +33,8 @@ type Rows interface {
 	Lookup(dst []feed.Match, x *feed.Sentence) []feed.Match
 	// LookupNew leaves out what an earlier look-up has reported, where sentences are inserted and looked up in one order.
 	LookupNew(dst []feed.Match, x *feed.Sentence) []feed.Match
+	// Expect says which sentences will be looked up next. Some may be left out.
+	Expect(xs []*feed.Sentence)
 	Advance(w feed.Time) // may drop what is older than w - span - lateness
 	Delete(source, post string)
 }

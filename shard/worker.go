@@ -124,6 +124,7 @@ func (w *Worker) takeOrdered(ctx context.Context, items []*item) error {
 			n++
 		}
 		w.each(func(q *partition) {
+			q.expect(items[:n])
 			for _, x := range items[:n] {
 				q.pass(x, w.deleted)
 			}
@@ -197,7 +198,16 @@ func (w *Worker) lookUpQueue() bool {
 // lookUpPartition looks the first records of p up in q's rows, those that the rows are ready for; most bounds the
 // sentences. It returns a measure of what it did, zero for nothing.
 func (w *Worker) lookUpPartition(q *partition, p, most int) int {
-	n := 0
+	ready, n := w.ready(q, p, most)
+	q.expect(ready)
+	for _, x := range ready {
+		q.lookUpItem(x, w.deleted)
+	}
+	return n
+}
+
+// ready are the first records of p that q's rows are ready for, and a measure of them.
+func (w *Worker) ready(q *partition, p, most int) (items []*item, n int) {
 	for _, x := range w.queue.parts[p] {
 		if x.position < q.state.Look[p] {
 			continue
@@ -205,10 +215,10 @@ func (w *Worker) lookUpPartition(q *partition, p, most int) int {
 		if n >= most || !w.cfg.seam.unread && !q.holds(x, w.cfg.Delta) {
 			break
 		}
-		q.lookUpItem(x, w.deleted)
+		items = append(items, x)
 		n += 1 + len(x.batch.Sentences)
 	}
-	return n
+	return items, n
 }
 
 // looked is the position of p up to which all owned partitions have looked it up.

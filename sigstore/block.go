@@ -4,56 +4,96 @@ import (
 	"github.com/bits-and-blooms/bitset"
 
 	"refrain/feed"
-	"refrain/hashcodes"
 )
 
-// Engine opens the index of a new block; df[number] is the number of live rows that hold a token by then. A
-// window uses its engine and the indexes from one goroutine at a time.
-type Engine func(df []uint32) Index
-
-// Index finds, among the rows of one block, those that may reach the threshold: never fewer than do.
-type Index interface {
-	// Add takes in the next row. tokens are dictionary numbers, ascending; both slices are only lent.
-	Add(row uint32, tokens []uint32, sig hashcodes.Signature)
-	// Search appends candidates, each row at most once. size counts the tokens of the searched set, those
-	// in tokens are the ones the dictionary knows, ascending.
-	Search(hits []uint32, tokens []uint32, size int, sig hashcodes.Signature) []uint32
-	// Bytes is what the index holds on the heap.
-	Bytes() int64
+// row is what a block knows of a group besides the bytes in its arena. 24 bytes.
+type row struct {
+	key      uint64 // half of the group's name
+	records  uint64 // position of the newest record of a chain; or manyFlag and a number of many
+	tokens   uint32 // where its token set stands in the block's arena
+	sequence uint32 // of its first occurrence
 }
 
+const (
+	manyFlag = 1 << 63
+	pageRows = 256
+)
+
 // block holds the groups that were born, or moved on, in one slice of time. It goes as a whole.
+//
+// Whatever a group refers to lies in the arena of its own block or of a later one, so it is there as long as the
+// group is: a group that moves takes everything with it.
 type block struct {
-	groups []*Group
-	index  Index
+	base   uint32 // number of its first row among all that the window ever had, modulo 2³²
+	rows   int
+	pages  []*[pageRows]row
+	arena  arena
+	who    table         // where in the arena stands who said something; of the open block only
 	dead   bitset.BitSet // rows deleted, expired or moved on
 	live   int
+	epoch  feed.Time // times of records are relative to it
 	opened feed.Time // W when it was opened, or when the clock started
 	closed feed.Time // W when it was closed
 	full   bool      // closed: no new rows
 }
 
-func (b *block) add(g *Group, sig hashcodes.Signature) {
-	g.block, g.row = b, uint32(len(b.groups))
-	b.groups = append(b.groups, g)
+func (b *block) row(n uint32) *row { return &b.pages[n/pageRows][n%pageRows] }
+
+func (b *block) add(r row) (n uint32) {
+	if b.rows%pageRows == 0 {
+		b.pages = append(b.pages, new([pageRows]row))
+	}
+	n = uint32(b.rows)
+	*b.row(n) = r
+	b.rows++
 	b.live++
-	b.index.Add(g.row, g.tokens, sig)
+	return n
 }
 
 // kill marks the row dead. The postings stay until the block goes.
-func (b *block) kill(row uint32) {
-	b.dead.Set(uint(row))
-	b.groups[row] = nil
+func (b *block) kill(n uint32) {
+	b.dead.Set(uint(n))
 	b.live--
 }
 
-// search appends the live groups that may reach the threshold.
-func (b *block) search(dst []*Group, scratch []uint32, q *Query) ([]*Group, []uint32) {
-	scratch = b.index.Search(scratch[:0], q.numbers, q.Size, q.Signature)
-	for _, row := range scratch {
-		if !b.dead.Test(uint(row)) {
-			dst = append(dst, b.groups[row])
+func (b *block) alive(n uint32) bool { return !b.dead.Test(uint(n)) }
+
+// set is the written token set of a row.
+func (b *block) set(n uint32) []byte { return b.arena.at(b.arena.base + uint64(b.row(n).tokens)) }
+
+func (b *block) bytes() int64 {
+	return b.arena.held + int64(len(b.pages))*(pageRows*24+8) + b.who.bytes() + int64(b.dead.Len()/8)
+}
+
+// each calls visit for every live row.
+func (b *block) each(visit func(n uint32)) {
+	for n := range uint32(b.rows) {
+		if b.alive(n) {
+			visit(n)
 		}
 	}
-	return dst, scratch
+}
+
+// whoOf is where in the arena stands who said o: source, author and language, each once in a block.
+func (b *block) whoOf(o *occurrence, scratch []byte) (pos uint64, _ []byte) {
+	scratch = appendWho(scratch[:0], o)
+	h := hashBytes(scratch)
+	same := func(at uint32) bool {
+		there := b.arena.at(b.arena.base + uint64(at))
+		return len(there) >= len(scratch) && string(there[:len(scratch)]) == string(scratch)
+	}
+	if at, ok := b.who.find(h, same); ok {
+		return b.arena.base + uint64(at), scratch
+	}
+	pos = b.arena.put(scratch)
+	b.who.add(h, uint32(pos-b.arena.base), b.hashWho)
+	return pos, scratch
+}
+
+// hashWho is the hash under which what stands at a place is found.
+func (b *block) hashWho(at uint32) uint64 {
+	from := b.arena.at(b.arena.base + uint64(at))
+	r := reader{from}
+	r.who(new(occurrence))
+	return hashBytes(from[:len(from)-len(r.b)])
 }

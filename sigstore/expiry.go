@@ -51,18 +51,18 @@ func (w *Window) Horizon() feed.Time {
 func (w *Window) IsLate(t feed.Time) bool { return t < w.clockOr(minTime)-w.lateness }
 
 // isFull: a block also closes when it holds half of all groups, so that tokens are ordered by frequencies
-// that are not too old, or a sixteenth of the budget.
+// that are not too old, a sixteenth of the budget, or as much as positions can name.
 func (w *Window) isFull(b *block) bool {
-	if w.cfg.Budget > 0 && len(b.groups) > 64 && w.held/int64(len(w.groups))*int64(b.live) > w.cfg.Budget/int64(w.cfg.cut.parts) {
+	if w.cfg.Budget > 0 && b.rows > 64 && w.Bytes()/int64(w.Len())*int64(b.live) > w.cfg.Budget/int64(w.cfg.cut.parts) {
 		return true
 	}
-	return len(b.groups) >= max(w.cfg.cut.minRows, len(w.groups)/2)
+	return b.rows >= max(w.cfg.cut.minRows, w.Len()/2) || len(b.arena.pages) >= maxArena
 }
 
 // close ends the open block and opens the next. An empty one just goes on.
 func (w *Window) close() {
 	b := w.current()
-	if len(b.groups) == 0 {
+	if b.rows == 0 && len(b.arena.pages) == 0 {
 		b.opened = w.clock
 		return
 	}
@@ -88,50 +88,67 @@ func (w *Window) expire() {
 // dropOldest removes the oldest block. Its groups with an occurrence at the horizon or later move on.
 func (w *Window) dropOldest(horizon feed.Time) (groups int) {
 	b := w.blocks[0]
+	w.index.Drop()
+	b.each(func(n uint32) {
+		g := Group{b, n}
+		if _, left := w.drop(g, func(o *occurrence) bool { return o.time < horizon }); left == 0 {
+			w.bury(g)
+			groups++
+			return
+		}
+		if w.isFull(w.current()) {
+			w.close()
+		}
+		to := w.move(g, readSet(w.numbers[:0], b.set(n)))
+		w.groups.renumber(to.row().key, g.number(), to.number())
+	})
+	w.rows -= b.rows
 	w.blocks = slices.Delete(w.blocks, 0, 1) // clears the place behind, which would keep a block alive
-	for _, g := range b.groups {
-		if g == nil {
-			continue
-		}
-		w.dropFrom(g, func(o *occurrence) bool { return o.post.time < horizon })
-		if len(g.occ) > 0 {
-			w.place(g)
-			continue
-		}
-		w.bury(g)
-		groups++
-	}
-	*b = block{} // some scratch may still refer to a group, and through it to the block
+	w.dropped++
+	w.epoch++
+	w.forgetViews()
 	return groups
 }
 
-// shrink builds the window anew when most of its maps and arrays is unused.
+// shrink builds the window anew when most of its tables is unused.
 func (w *Window) shrink() {
-	if w.tokens.sparse() || w.groupsPeak >= 1024 && len(w.groups) < w.groupsPeak/4 {
+	if w.tokens.sparse() || w.groupsPeak >= 1024 && w.Len() < w.groupsPeak/4 {
 		w.rebuild()
 	}
 }
 
-// rebuild numbers the tokens anew and indexes every block again.
+// rebuild numbers the tokens anew and writes every block again.
 func (w *Window) rebuild() {
-	old, groups := w.tokens, make(map[feed.Hash]*Group, len(w.groups))
-	w.tokens, w.groups = newDictionary(w.cfg.Model), groups
-	for i, b := range w.blocks {
-		w.blocks[i] = &block{index: w.cfg.Engine(w.tokens.rows), opened: b.opened, closed: b.closed, full: b.full}
-		for _, g := range b.groups {
-			if g == nil {
-				continue
-			}
-			for k, n := range g.tokens {
-				g.tokens[k] = w.tokens.take(old.ids[n])
-			}
-			slices.Sort(g.tokens)
-			w.query.sig = w.tokens.sign(w.query.sig, g.tokens)
-			w.blocks[i].add(g, w.query.sig)
-			groups[g.Hash] = g
+	ids, old := w.tokens.ids, len(w.blocks)
+	w.tokens, w.groups, w.rows = newDictionary(w.cfg.Model), table{}, 0
+	w.index, w.dropped = w.cfg.Engine(w), -uint32(old) // until the old blocks go
+	for _, b := range w.blocks[:old] {
+		w.open()
+		to := w.current()
+		to.opened, to.epoch = b.opened, b.epoch
+		b.each(func(n uint32) { w.again(Group{b, n}, ids) })
+		to.closed, to.full = b.closed, b.full
+	}
+	w.blocks = slices.Delete(w.blocks, 0, old)
+	w.many, w.freeMany = slices.Clip(w.many), nil
+	for n, m := range w.many {
+		if m == nil {
+			w.freeMany = append(w.freeMany, n)
 		}
 	}
-	w.groupsPeak = len(groups)
+	w.dropped, w.groupsPeak = 0, w.Len()
+	w.epoch++
+}
+
+// again moves a group whose tokens had ids by their number.
+func (w *Window) again(g Group, ids []uint64) {
+	w.numbers = readSet(w.numbers[:0], g.block.set(g.n))
+	for i, n := range w.numbers {
+		w.numbers[i] = w.tokens.take(ids[n])
+	}
+	slices.Sort(w.numbers)
+	to := w.move(g, w.numbers)
+	w.groups.add(to.row().key, to.number(), w.keyOf)
 }
 
 // Forced says what the budget drove out before its time.

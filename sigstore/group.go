@@ -1,200 +1,280 @@
 package sigstore
 
 import (
-	"strings"
-	"unsafe"
+	"encoding/binary"
+	"slices"
+
+	"github.com/zeebo/xxh3"
 
 	"refrain/feed"
 )
 
-// Group is one text: the sentences with one token set, as long as any of them is in the window.
-//
-// occ holds every occurrence newer than W - lateness. Of older ones it keeps, for each slice of span/16 of
-// event time, the first two and the last two of distinct posts. That answers exactly whether a sentence b has
-// an earlier occurrence of another post within the span: a slice wholly inside (t_b - span, b) needs any two
-// posts, the slice that b falls into its first two, the slice that t_b - span falls into its last two, and no
-// slice is long enough to hold both ends.
+// Group names a group of a window: the sentences with one token set. It is valid until the window next changes
+// otherwise than by an insertion. The zero Group is none.
 type Group struct {
-	Hash feed.Hash
-
-	tokens  []uint32 // numbers in the window's dictionary, ascending
-	occ     occurrences
-	first   feed.First
-	count   int // occurrences since the group's birth
-	authors authors
-
-	thinAt int                 // len(occ) at which thin is tried again
-	extra  int64               // bytes of texts and posts that occ refers to
-	seen   map[uint64]struct{} // (post, version, index) of occ, made when posts without a time need it
-	keep   *foreign            // of a group that another partition owns; nil otherwise
-	block  *block              // nil for such a group
-	row    uint32
+	block *block
+	n     uint32
 }
 
-// insert adds an occurrence in order. Posts come nearly in order, so this is nearly always an append.
-func (g *Group) insert(o occurrence, author uint64) {
-	i := g.occ.at(o.key())
-	if len(g.occ) == 0 && g.count == 0 || o.key().Compare(g.firstKey()) < 0 {
-		g.first = feed.First{Source: o.post.source.Value(), Post: o.post.id, Time: o.post.time}
+// IsNone reports whether g is no group.
+func (g Group) IsNone() bool { return g.block == nil }
+
+func (g Group) row() *row { return g.block.row(g.n) }
+
+// number is the group's in the table of hashes.
+func (g Group) number() uint32 { return g.block.base + g.n }
+
+// Hash is the name of a group's token set.
+func (w *Window) Hash(g Group) feed.Hash {
+	w.numbers = readSet(w.numbers[:0], g.block.set(g.n))
+	w.ids = w.ids[:0]
+	for _, n := range w.numbers {
+		w.ids = append(w.ids, w.tokens.ids[n])
 	}
-	g.extra += int64(len(o.text)) + postBytes + int64(len(o.post.id))
-	g.occ = append(g.occ, occurrence{})
-	copy(g.occ[i+1:], g.occ[i:])
-	g.occ[i] = o
-	g.count++
-	g.authors.add(author)
-	if g.seen != nil {
-		g.seen[o.identity()] = struct{}{}
-	}
+	slices.Sort(w.ids)
+	return feed.GroupHash(w.ids)
 }
 
-// sharedText returns a copy of s, or the one that a recent occurrence holds already.
-func (g *Group) sharedText(s string) string {
-	const recent = 4
-	for i := len(g.occ) - 1; i >= max(0, len(g.occ)-recent); i-- {
-		if g.occ[i].text == s {
-			return g.occ[i].text
+// Size is the number of tokens of the group.
+func (g Group) Size() int {
+	r := reader{g.block.set(g.n)}
+	return int(r.uvarint())
+}
+
+func hashBytes(b []byte) uint64 { return xxh3.Hash(b) }
+
+// keyOfHash is the half of a group's name by which a window knows it. The other half chooses the partition. Two token
+// sets of one window that share it would be taken for one: 10⁸ of them do so once in 4,000 windows.
+func keyOfHash(h *feed.Hash) uint64 { return binary.LittleEndian.Uint64(h[8:]) }
+
+// Group returns the group of a token set, or none.
+func (w *Window) Group(h feed.Hash) (g Group) { return w.groupOf(keyOfHash(&h)) }
+
+func (w *Window) groupOf(key uint64) (g Group) {
+	_, ok := w.groups.find(key, func(number uint32) bool {
+		g = w.numbered(number)
+		return g.row().key == key
+	})
+	if !ok {
+		return Group{}
+	}
+	return g
+}
+
+// numbered is the group of a number in the table.
+func (w *Window) numbered(number uint32) Group {
+	from := w.blocks[0].base
+	i, _ := slices.BinarySearchFunc(w.blocks, number-from, func(b *block, n uint32) int {
+		if b.base-from > n {
+			return 1
 		}
-	}
-	return strings.Clone(s)
-}
-
-// has reports whether x was inserted before, as far as its occurrence is still kept: the same post, text and
-// index, and the same time or no time of its own now.
-func (g *Group) has(x *feed.Sentence) bool {
-	if g.occ.has(x) {
-		return true
-	}
-	return x.Untimed && g.hasAtAnyTime(x)
-}
-
-func (g *Group) hasAtAnyTime(x *feed.Sentence) bool {
-	if g.seen == nil {
-		g.seen = make(map[uint64]struct{}, len(g.occ))
-		for i := range g.occ {
-			g.seen[g.occ[i].identity()] = struct{}{}
-		}
-	}
-	_, ok := g.seen[identity(x.Source, x.Post, x.Version, uint32(x.Index))]
-	return ok
-}
-
-// witness returns the place of the oldest occurrence that makes k a repeat of g: earlier than k, within the
-// span, of another post. -1 if there is none.
-func (g *Group) witness(k feed.Key, span feed.Time) int {
-	i := g.occ.other(g.occ.from(k.Time-span), k)
-	if i == len(g.occ) || g.occ[i].key().Compare(k) >= 0 {
 		return -1
-	}
-	return i
+	})
+	b := w.blocks[i-1]
+	return Group{b, number - b.base}
 }
 
-// drop removes the occurrences that gone says, and reports how many.
-func (g *Group) drop(gone func(*occurrence) bool) int {
-	kept := g.occ[:0]
-	for i := range g.occ {
-		if !gone(&g.occ[i]) {
-			kept = append(kept, g.occ[i])
-		}
+func (w *Window) keyOf(number uint32) uint64 { return w.numbered(number).row().key }
+
+// at is what lies at a position, in the arena of whatever block.
+func (w *Window) at(pos uint64) []byte { return w.blockAt(pos).arena.at(pos) }
+
+// blockAt is the block in whose arena a position lies. Most are in the newest.
+func (w *Window) blockAt(pos uint64) *block {
+	i := len(w.blocks) - 1
+	for w.blocks[i].arena.base > pos {
+		i--
 	}
-	n := len(g.occ) - len(kept)
-	clear(g.occ[len(kept):])
-	g.occ, g.seen = kept, nil
-	g.weigh()
-	return n
+	return w.blocks[i]
 }
 
-// weigh counts anew what occ refers to. Texts and posts that are shared are counted each time: too much
-// rather than too little.
-func (g *Group) weigh() {
-	g.extra = 0
-	for i := range g.occ {
-		g.extra += int64(len(g.occ[i].text)) + postBytes + int64(len(g.occ[i].post.id))
+// view is the occurrences of a group. It is valid until the group changes, and until the view of the second other
+// group after it.
+func (w *Window) view(g Group) *view {
+	i := 0
+	for i < len(w.views) && w.views[i].of != g {
+		i++
+	}
+	if i == len(w.views) {
+		i = w.nextView
+		w.views[i].of = g
+		w.read(&w.views[i].view, g)
+	}
+	w.nextView = (i + 1) % len(w.views)
+	return &w.views[i].view
+}
+
+// viewSlot remembers whose occurrences a view shows.
+type viewSlot struct {
+	of Group
+	view
+}
+
+// forgetViews is called when groups move or change.
+func (w *Window) forgetViews() {
+	for i := range w.views {
+		w.views[i].of = Group{}
 	}
 }
 
-// forget: the group's first occurrence is not named any more when its post was deleted.
-func (g *Group) forget(k feed.Key) {
-	if g.first.Post != k.Post || g.first.Source != k.Source || len(g.occ) == 0 {
+// read fills a view.
+func (w *Window) read(v *view, g Group) {
+	r := g.row()
+	if r.records&manyFlag != 0 {
+		v.many = w.many[r.records&^manyFlag]
 		return
 	}
-	p := g.occ[0].post
-	g.first = feed.First{Source: p.source.Value(), Post: p.id, Time: p.time}
+	v.many, v.chain = nil, v.chain[:0]
+	for pos := r.records; pos != 0; {
+		v.chain = append(v.chain, occurrence{})
+		pos = w.decode(&v.chain[len(v.chain)-1], pos, r.sequence)
+	}
+	slices.SortFunc(v.chain, func(a, b occurrence) int { return a.key().compare(b.key()) })
 }
 
-func (g *Group) firstKey() feed.Key {
-	return feed.Key{Time: g.first.Time, Source: g.first.Source, Post: g.first.Post}
+func (w *Window) decode(o *occurrence, pos uint64, sequence uint32) (before uint64) {
+	b := w.blockAt(pos)
+	f := w.frame(b, sequence)
+	return f.decode(o, w, pos)
 }
 
-// thin drops the occurrences before horizon, keeps of those before the time `old` the first and last two of
-// distinct posts of each slice, and reports how many went.
-func (g *Group) thin(horizon, old, slice feed.Time) int {
-	before := len(g.occ)
-	limit := g.occ.from(old)
-	kept := make(occurrences, 0, len(g.occ)-limit+8)
-	for i := g.occ.from(horizon); i < limit; {
-		n := floorDiv(g.occ[i].post.time, slice)
-		j := min(limit, i+g.occ[i:].from((n+1)*slice))
-		kept = appendEnds(kept, g.occ[i:j])
-		i = j
-	}
-	g.occ, g.seen = append(kept, g.occ[max(limit, g.occ.from(horizon)):]...), nil
-	g.weigh()
-	return before - len(g.occ)
+func (w *Window) frame(b *block, sequence uint32) frame {
+	return frame{base: b.arena.base, epoch: b.epoch, sequence: sequence, texts: !w.cfg.OmitTexts}
 }
 
-// appendEnds appends the first two and the last two occurrences of distinct posts.
-func appendEnds(dst, os occurrences) occurrences {
-	second := os.other(0, os[0].key())
-	last := len(os) - 1
-	before := last
-	for before >= 0 && os[before].samePost(os[last].key()) {
-		before--
+// longestChain is the number of occurrences from which on a group has many: where thinning begins, as a rule.
+const longestChain = 15
+
+// say adds an occurrence to a group.
+func (w *Window) say(g Group, o *occurrence) {
+	v, r := w.view(g), g.row()
+	if v.many == nil && v.len() >= min(longestChain, w.cfg.cut.thinFrom-1) {
+		w.becomeMany(g, v)
 	}
-	end := -1
-	for _, i := range []int{0, second, before, last} {
-		if i > end && i < len(os) {
-			dst = append(dst, os[i])
-			end = i
-		}
+	if v.many != nil {
+		w.privately(v.many, func(m *many) { m.insert(o) })
+		w.thin(v.many)
+		return
 	}
-	return dst
+	r.records = w.write(o, r.sequence, links{before: r.records, text: v.textLike(o.text, v.len())})
+	w.forgetViews()
 }
 
-func floorDiv(a, b feed.Time) feed.Time {
-	q := a / b
-	if a%b < 0 {
-		q--
-	}
-	return q
+// write puts a record into the newest block's arena.
+func (w *Window) write(o *occurrence, sequence uint32, l links) (pos uint64) {
+	b := w.current()
+	l.who, w.bytes = b.whoOf(o, w.bytes)
+	f := w.frame(b, sequence)
+	w.bytes = f.encode(w.bytes[:0], o, l)
+	return b.arena.put(w.bytes)
 }
 
-// overlap is the number of tokens that g has in common with an ascending list of numbers.
-func (g *Group) overlap(numbers []uint32) int {
-	n, i := 0, 0
-	for _, t := range g.tokens {
-		for i < len(numbers) && numbers[i] < t {
-			i++
-		}
-		if i == len(numbers) {
-			return n
-		}
-		if numbers[i] == t {
-			n++
-			i++
-		}
+// becomeMany gives a group with a chain records of its own.
+func (w *Window) becomeMany(g Group, v *view) {
+	m := newMany(v, w.frame(g.block, g.row().sequence), w.cfg.cut.thinFrom)
+	w.held += m.bytes()
+	g.row().records = manyFlag | uint64(w.takeMany(m))
+	v.many, v.chain = m, v.chain[:0]
+}
+
+// takeMany gives m a number.
+func (w *Window) takeMany(m *many) (n int) {
+	if len(w.freeMany) == 0 {
+		w.many = append(w.many, nil)
+		w.freeMany = append(w.freeMany, len(w.many)-1)
 	}
+	n = w.freeMany[len(w.freeMany)-1]
+	w.freeMany = w.freeMany[:len(w.freeMany)-1]
+	w.many[n] = m
 	return n
 }
 
-// Size is the number of tokens.
-func (g *Group) Size() int { return len(g.tokens) }
+// privately changes m and counts what it holds then.
+func (w *Window) privately(m *many, change func(*many)) {
+	before := m.bytes()
+	change(m)
+	w.held += m.bytes() - before
+}
 
-// groupBytes is the struct, its slot in the map of groups and its row in a block.
-const groupBytes = int64(unsafe.Sizeof(Group{})) + 40 + 12
+// thin drops what no later look-up needs, when m has grown enough since it was last tried.
+func (w *Window) thin(m *many) {
+	if len(m.records) < m.thinAt {
+		return
+	}
+	w.privately(m, func(m *many) {
+		w.occurrences -= m.thin(w.Horizon(), w.clockOr(minTime)-w.lateness, w.slice)
+	})
+	m.thinAt = max(w.cfg.cut.thinFrom, 2*len(m.records))
+}
 
-// held is what g holds on the heap, without its postings.
-func (g *Group) held() int64 {
-	return groupBytes + 4*int64(cap(g.tokens)) + g.authors.bytes() +
-		occurrenceBytes*int64(cap(g.occ)) + 24*int64(len(g.seen)) + g.extra
+// drop removes the occurrences for which gone holds, and returns how many they were and how many are left.
+func (w *Window) drop(g Group, gone func(*occurrence) bool) (dropped, left int) {
+	v := w.view(g)
+	if v.many == nil {
+		for i := range v.chain {
+			dropped += toInt(gone(&v.chain[i]))
+		}
+		if dropped == 0 || dropped == len(v.chain) {
+			w.occurrences -= dropped
+			return dropped, len(v.chain) - dropped
+		}
+		w.becomeMany(g, v)
+	}
+	w.privately(v.many, func(m *many) {
+		dropped = m.keep(func(_ int, o *occurrence) bool { return !gone(o) })
+	})
+	w.occurrences -= dropped
+	return dropped, len(v.many.records)
+}
+
+// bury forgets a group whose row is gone.
+func (w *Window) bury(g Group) {
+	r := g.row()
+	w.release(r)
+	w.numbers = readSet(w.numbers[:0], g.block.set(g.n))
+	w.tokens.release(w.numbers)
+	w.groups.remove(r.key, g.number())
+	w.forgetViews()
+	w.epoch++
+}
+
+// release gives back what a group with many occurrences holds.
+func (w *Window) release(r *row) {
+	if r.records&manyFlag == 0 {
+		return
+	}
+	n := int(r.records &^ manyFlag)
+	w.held -= w.many[n].bytes()
+	w.many[n] = nil
+	w.freeMany = append(w.freeMany, n)
+}
+
+// move writes a group anew into the newest block, its token set being numbers.
+func (w *Window) move(g Group, numbers []uint32) (to Group) {
+	r, b := *g.row(), w.current()
+	if r.records&manyFlag == 0 {
+		r.records = w.moveChain(&r)
+	}
+	w.bytes = appendSet(w.bytes[:0], numbers)
+	r.tokens = uint32(b.arena.put(w.bytes) - b.arena.base)
+	w.forgetViews()
+	return w.addRow(r, numbers)
+}
+
+// moveChain writes the records of a chain anew, the oldest first.
+func (w *Window) moveChain(r *row) (newest uint64) {
+	w.chain = w.chain[:0]
+	for pos := r.records; pos != 0; {
+		w.chain = append(w.chain, occurrence{})
+		pos = w.decode(&w.chain[len(w.chain)-1], pos, r.sequence)
+	}
+	slices.Reverse(w.chain)
+	written := view{}
+	for i := range w.chain {
+		o := &w.chain[i]
+		newest = w.write(o, r.sequence, links{before: newest, text: written.textLike(o.text, i)})
+		w.decode(o, newest, r.sequence) // for where its text stands now
+		written.chain = w.chain[:i+1]
+	}
+	return newest
 }

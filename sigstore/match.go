@@ -3,99 +3,106 @@ package sigstore
 import "refrain/feed"
 
 // Earlier reports whether x repeats g: some occurrence of g is earlier than x, of another post, and within the
-// span. shown is the oldest of them; sequence is the hash of its token sequence.
-func (w *Window) Earlier(g *Group, x *feed.Sentence) (shown feed.Occurrence, sequence uint64, ok bool) {
-	i := g.witness(keyOf(x), w.span)
+// span. shown is the oldest of them; identical says that its tokens stand in the same order as those of x.
+func (w *Window) Earlier(g Group, x *feed.Sentence) (shown feed.Occurrence, identical, ok bool) {
+	v := w.view(g)
+	i := v.witness(keyOf(x), w.span)
 	if i < 0 {
-		return feed.Occurrence{}, 0, false
+		return feed.Occurrence{}, false, false
 	}
-	return g.occ[i].show(), g.occ[i].sequence, true
+	o := v.at(i)
+	return o.show(), o.sequence == uint32(x.Sequence), true
 }
 
 // Later is an occurrence in the window that comes after the searched sentence.
 type Later struct {
 	feed.Occurrence
-	Sequence             uint64
+	Identical            bool // its tokens stand in the same order
 	Coverage             float32
 	Repost, TimeAdjusted bool
 }
 
 // EachLater calls visit for every occurrence of g that x makes a repeat: later than x, of another post, within
 // the span.
-func (w *Window) EachLater(g *Group, x *feed.Sentence, visit func(*Later)) {
-	w.eachLater(g, x, len(g.occ), visit)
+func (w *Window) EachLater(g Group, x *feed.Sentence, visit func(*Later)) {
+	v, k := w.view(g), keyOf(x)
+	w.eachLater(v, k, v.len(), x, visit)
 }
 
 // EachNew is EachLater without the occurrences that another sentence of x's own group makes repeats anyway: those
 // have been reported. See reach and known.
-func (w *Window) EachNew(g *Group, x *feed.Sentence, visit func(*Later)) {
-	own := w.groups[x.Group]
-	if own == nil {
-		own = w.foreign.group(x)
+func (w *Window) EachNew(g Group, x *feed.Sentence, visit func(*Later)) {
+	v, k := w.view(g), keyOf(x)
+	if v.len() == 0 || v.at(v.len()-1).key().compare(k) <= 0 {
+		return // the usual case: x is the latest
 	}
+	own, foreign := w.viewOwn(x)
 	if own.saysAlike(x) {
 		return
 	}
 	visited := false
-	w.eachLater(g, x, w.reach(own, g, x), func(y *Later) {
-		if !w.known(own, y.Key(), keyOf(x)) {
+	w.eachLater(v, k, own.reach(v, k), x, func(y *Later) {
+		if !own.known(keyOfOccurrence(&y.Occurrence), k, w.span) {
 			visited = true
 			visit(y)
 		}
 	})
-	if visited && own.block == nil {
-		own.remember(x)
+	if visited && foreign {
+		w.foreign.remember(x)
 	}
 }
 
-// saysAlike reports whether x's post says the same just before x: then that sentence has what x could find.
-func (g *Group) saysAlike(x *feed.Sentence) bool {
-	k := keyOf(x)
-	i := g.occ.at(k) - 1
-	return i >= 0 && g.occ[i].post.time == k.Time && g.occ[i].samePost(k)
+// viewOwn is x's group, or what is remembered of it where another partition owns it.
+func (w *Window) viewOwn(x *feed.Sentence) (own *view, foreign bool) {
+	if g := w.Group(x.Group); !g.IsNone() {
+		return w.view(g), false
+	}
+	return w.foreign.view(x.Group), true
 }
 
-// reach is the place in g after which every occurrence has a witness in own besides x: behind the second next post
-// in own, since two posts follow x there and one is not the occurrence's own.
-func (w *Window) reach(own, g *Group, x *feed.Sentence) int {
-	k := keyOf(x)
-	next := own.occ.other(own.occ.at(k), k)
-	if next == len(own.occ) {
-		return len(g.occ)
+func keyOfOccurrence(o *feed.Occurrence) key {
+	return key{o.Time, o.Source, parsePostID(o.Post), uint32(o.Sentence)}
+}
+
+// reach is the place in g after which every occurrence has a witness in own besides x, which is at k: behind the
+// second next post in own, since two posts follow x there and one is not the occurrence's own.
+func (own *view) reach(g *view, k key) int {
+	next := own.other(own.place(k), k)
+	if next == own.len() {
+		return g.len()
 	}
-	second := own.occ.other(next, own.occ[next].key())
-	if second == len(own.occ) {
-		return len(g.occ)
+	second := own.other(next, own.at(next).key())
+	if second == own.len() {
+		return g.len()
 	}
-	return min(len(g.occ), g.occ.at(own.occ[second].key())+1)
+	return min(g.len(), g.place(own.at(second).key())+1)
 }
 
 // known reports whether own holds a witness for y besides x: then (y, own) was reported before x came.
-func (w *Window) known(own *Group, y, x feed.Key) bool {
-	for i := own.occ.from(y.Time - w.span); ; i++ {
-		i = own.occ.other(i, y)
-		if i == len(own.occ) || own.occ[i].key().Compare(y) >= 0 {
+func (own *view) known(y, x key, span feed.Time) bool {
+	for i := own.from(y.time - span); ; i++ {
+		i = own.other(i, y)
+		if i == own.len() || own.at(i).key().compare(y) >= 0 {
 			return false
 		}
-		if own.occ[i].key() != x {
+		if own.at(i).key() != x {
 			return true
 		}
 	}
 }
 
-func (w *Window) eachLater(g *Group, x *feed.Sentence, end int, visit func(*Later)) {
-	k := keyOf(x)
-	for i := g.occ.at(k); i < end; i++ {
-		o := &g.occ[i]
-		if o.post.time-k.Time > w.span {
+func (w *Window) eachLater(v *view, k key, end int, x *feed.Sentence, visit func(*Later)) {
+	for i := v.place(k); i < end; i++ {
+		o := v.at(i)
+		if o.time-k.time > w.span {
 			return
 		}
 		if o.samePost(k) || o.key() == k {
 			continue
 		}
 		visit(&Later{
-			Occurrence: o.show(), Sequence: o.sequence, Coverage: o.coverage,
-			Repost: o.post.repost, TimeAdjusted: o.post.adjusted,
+			Occurrence: o.show(), Identical: o.sequence == uint32(x.Sequence), Coverage: o.coverage,
+			Repost: o.repost, TimeAdjusted: o.adjusted,
 		})
 	}
 }
@@ -109,15 +116,16 @@ type History struct {
 }
 
 // History tells of g with one further occurrence, of the author given, counted in unless it is there already.
-func (w *Window) History(g *Group, source, author string, counted bool) History {
-	h := History{First: g.first, Occurrences: g.count}
+func (w *Window) History(g Group, source, author string, counted bool) History {
+	v := w.view(g)
+	h := History{First: v.first(), Occurrences: v.count()}
 	hash := authorHash(source, author)
 	if counted {
 		hash = 0
 	} else {
 		h.Occurrences++
 	}
-	h.Authors, h.AuthorsEstimated = g.authors.count(hash)
+	h.Authors, h.AuthorsEstimated = v.authors(hash)
 	return h
 }
 

@@ -4,30 +4,37 @@ import (
 	"slices"
 
 	"github.com/zeebo/xxh3"
-
-	"refrain/feed"
 )
 
-// posts finds the groups that a post has occurrences in, by a hash of (source, post id). A feed without deletions
+// posts finds the keys of the groups that a post has occurrences in, by a hash of (source, post id). A feed without deletions
 // never has one; the first deletion makes it by a walk over the window. Expiry takes nothing out: the index is
 // made anew when blocks have gone.
-type posts map[uint64][]*Group
+type posts map[uint64][]uint64
 
-func postHash(source, id string) uint64 { return xxh3.HashStringSeed(id, xxh3.HashString(source)) }
+func postHash(source string, id postID) uint64 {
+	return xxh3.HashStringSeed(id.text, xxh3.HashString(source)) ^ id.number*0x9E3779B97F4A7C15
+}
 
-func (p posts) add(g *Group, o *occurrence) {
-	h := postHash(o.post.source.Value(), o.post.id)
-	if !slices.Contains(p[h], g) {
-		p[h] = append(p[h], g)
+func (p posts) add(group uint64, source string, id postID) {
+	h := postHash(source, id)
+	if !slices.Contains(p[h], group) {
+		p[h] = append(p[h], group)
 	}
 }
 
+func (p posts) bytes() int64 { return 56 * int64(len(p)) }
+
 func (w *Window) indexPosts() {
 	w.posts = make(posts, w.occurrences)
-	for _, g := range w.groups {
-		for i := range g.occ {
-			w.posts.add(g, &g.occ[i])
-		}
+	for _, b := range w.blocks {
+		b.each(func(n uint32) {
+			g := Group{b, n}
+			v := w.view(g)
+			for i := range v.len() {
+				o := v.at(i)
+				w.posts.add(g.row().key, o.source, o.post)
+			}
+		})
 	}
 }
 
@@ -36,23 +43,27 @@ func (w *Window) Delete(source, id string) (occurrences int) {
 	if w.posts == nil {
 		w.indexPosts()
 	}
-	k, h := feed.Key{Source: source, Post: id}, postHash(source, id)
-	for _, g := range w.posts[h] {
-		if w.groups[g.Hash] == g {
+	k := key{source: source, post: parsePostID(id)}
+	h := postHash(source, k.post)
+	for _, group := range w.posts[h] {
+		if g := w.groupOf(group); !g.IsNone() {
 			occurrences += w.deleteFrom(g, k)
 		}
 	}
 	delete(w.posts, h)
-	w.last = nil
 	w.counts.Deleted += int64(occurrences)
 	return occurrences
 }
 
-func (w *Window) deleteFrom(g *Group, k feed.Key) int {
-	n := w.dropFrom(g, func(o *occurrence) bool { return o.samePost(k) })
-	if n > 0 {
-		g.forget(k)
-		w.buryIfEmpty(g)
+func (w *Window) deleteFrom(g Group, k key) (dropped int) {
+	dropped, left := w.drop(g, func(o *occurrence) bool { return o.samePost(k) })
+	switch {
+	case dropped == 0:
+	case left == 0:
+		w.bury(g)
+		g.block.kill(g.n)
+	default:
+		w.view(g).many.forget(k)
 	}
-	return n
+	return dropped
 }

@@ -7,47 +7,54 @@ import (
 	"refrain/hashcodes"
 )
 
-// Query is a sentence prepared for searching one window.
-type Query struct {
-	Size      int // tokens, those that no row holds included
-	Signature hashcodes.Signature
-
-	numbers []uint32 // of the tokens that some row holds, ascending
-	groups  []*Group
-	sig     hashcodes.Signature // scratch for rows
-}
-
 // Search returns the groups that may reach the threshold with x, x's own among them if it is there, and the
 // query that found them. Both are valid until the next call.
-func (w *Window) Search(x *feed.Sentence) ([]*Group, *Query) {
-	q := &w.query
-	w.prepare(q, x.Tokens)
-	q.groups = q.groups[:0]
-	for _, b := range w.blocks {
-		q.groups, w.hits = b.search(q.groups, w.hits, q)
+func (w *Window) Search(x *feed.Sentence) ([]Group, *Query) {
+	w.found = w.found[:0]
+	q := w.batch.answer(w, x)
+	if q == nil {
+		q = &w.query[0]
+		w.prepare(q, x.Tokens)
+		w.index.Search(w.query[:])
 	}
-	return q.groups, q
+	for _, r := range q.Hits {
+		if g := w.groupAt(r); g.block.alive(g.n) {
+			w.found = append(w.found, g)
+		}
+	}
+	return w.found, q
+}
+
+// groupAt is the group of a row, dead or alive.
+func (w *Window) groupAt(r Row) Group { return Group{w.blocks[r.Block-w.dropped], r.Row} }
+
+// Frequencies is for the index: by token number, the live rows that hold a token.
+func (w *Window) Frequencies() []uint32 { return w.tokens.rows }
+
+// Tokens is for the index: the numbers of a row's tokens, nil of a dead one.
+func (w *Window) Tokens(r Row) []uint32 {
+	g := w.groupAt(r)
+	if !g.block.alive(g.n) {
+		return nil
+	}
+	w.lent = readSet(w.lent[:0], g.block.set(g.n))
+	return w.lent
 }
 
 func (w *Window) prepare(q *Query, tokens []uint64) {
-	q.Size, q.numbers = len(tokens), q.numbers[:0]
+	q.Size, q.Tokens, q.Hits = len(tokens), q.Tokens[:0], q.Hits[:0]
 	clear(q.Signature)
 	for _, id := range tokens {
 		n, ok := w.tokens.number(id)
 		if !ok {
-			w.addCode(q, id)
+			w.sig = w.cfg.Model.Code(w.sig, id)
+			or(q.Signature, w.sig)
 			continue
 		}
-		q.numbers = append(q.numbers, n)
+		q.Tokens = append(q.Tokens, n)
 		or(q.Signature, w.tokens.code(n))
 	}
-	slices.Sort(q.numbers)
-}
-
-// addCode adds the code of a token that no row holds.
-func (w *Window) addCode(q *Query, id uint64) {
-	q.sig = w.cfg.Model.Code(q.sig, id)
-	or(q.Signature, q.sig)
+	slices.Sort(q.Tokens)
 }
 
 func or(dst, src hashcodes.Signature) {
@@ -69,13 +76,11 @@ func (d *dictionary) sign(dst hashcodes.Signature, numbers []uint32) hashcodes.S
 }
 
 // Overlap is the number of tokens that the query and a group have in common.
-func (q *Query) Overlap(g *Group) int { return g.overlap(q.numbers) }
+func (q *Query) Overlap(g Group) int { return overlap(g.block.set(g.n), q.Tokens) }
 
 // Distance is the Hamming distance of the two signatures, in bits.
-func (w *Window) Distance(q *Query, g *Group) int {
-	q.sig = w.tokens.sign(q.sig, g.tokens)
-	return hashcodes.Distance(q.Signature, q.sig)
+func (w *Window) Distance(q *Query, g Group) int {
+	w.numbers = readSet(w.numbers[:0], g.block.set(g.n))
+	w.sig = w.tokens.sign(w.sig, w.numbers)
+	return hashcodes.Distance(q.Signature, w.sig)
 }
-
-// Group returns the group of a token set, or nil.
-func (w *Window) Group(h feed.Hash) *Group { return w.groups[h] }

@@ -10,15 +10,16 @@ import (
 )
 
 // randomGroup has occurrences of few posts at few times, in order.
-func randomGroup(r *rand.Rand, n int, length feed.Time) *Group {
-	g := &Group{}
+func randomGroup(r *rand.Rand, n int, length feed.Time) *many {
+	g := &many{frame: frame{texts: true}}
 	for range n {
 		x := &feed.Sentence{
 			Post: fmt.Sprint("p", r.IntN(1+n/2)), Time: feed.Time(r.Int64N(int64(length))),
 			Index: r.IntN(2), Version: r.Uint64N(2),
 		}
-		if !g.has(x) {
-			g.insert(occurrence{post: newPost(x), index: uint32(x.Index)}, 0)
+		if !g.view().has(x) {
+			o := occurrenceOf(x)
+			g.insert(&o)
 		}
 	}
 	return g
@@ -35,13 +36,13 @@ func TestThinnedGroupsAnswerAlike(t *testing.T) {
 	thinned := 0
 	for i := range groups {
 		whole := randomGroup(r, 2+r.IntN(40), 100)
-		part := &Group{occ: slices.Clone(whole.occ)}
+		part := &many{frame: whole.frame, buf: whole.buf, records: slices.Clone(whole.records)}
 		clock, lateness := feed.Time(r.Int64N(120)), feed.Time(r.Int64N(20))
 		horizon, old := clock-span-lateness, clock-lateness
 		thinned += part.thin(horizon, old, slice)
 		for range 10 {
-			k := feed.Key{Time: old + feed.Time(r.Int64N(40)), Post: fmt.Sprint("p", r.IntN(30)), Index: r.IntN(3)}
-			got, want := part.witness(k, span) >= 0, whole.witness(k, span) >= 0
+			k := key{time: old + feed.Time(r.Int64N(40)), post: postID{text: fmt.Sprint("p", r.IntN(30))}, index: r.Uint32N(3)}
+			got, want := part.view().witness(k, span) >= 0, whole.view().witness(k, span) >= 0
 			if got != want {
 				t.Fatalf("group %d, %v: witness %t after thinning, %t before\n%v\n%v", i, k, got, want, keys(part), keys(whole))
 			}
@@ -52,9 +53,10 @@ func TestThinnedGroupsAnswerAlike(t *testing.T) {
 	}
 }
 
-func keys(g *Group) (keys []feed.Key) {
-	for i := range g.occ {
-		keys = append(keys, g.occ[i].key())
+func keys(g *many) (keys []key) {
+	v := g.view()
+	for i := range v.len() {
+		keys = append(keys, v.at(i).key())
 	}
 	return keys
 }
@@ -64,11 +66,11 @@ func TestWitnessIsTheOldestInTheSpan(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for range 20_000 {
 		g := randomGroup(r, 1+r.IntN(12), 30)
-		k := feed.Key{Time: feed.Time(r.Int64N(40)), Post: fmt.Sprint("p", r.IntN(6)), Index: r.IntN(3)}
-		want := slices.IndexFunc(keys(g), func(a feed.Key) bool {
-			return a.Compare(k) < 0 && !a.SamePost(k) && k.Time-a.Time <= 10
+		k := key{time: feed.Time(r.Int64N(40)), post: postID{text: fmt.Sprint("p", r.IntN(6))}, index: r.Uint32N(3)}
+		want := slices.IndexFunc(keys(g), func(a key) bool {
+			return a.compare(k) < 0 && !a.samePost(k) && k.time-a.time <= 10
 		})
-		if got := g.witness(k, 10); got != want {
+		if got := g.view().witness(k, 10); got != want {
 			t.Fatalf("witness of %v in %v: %d, want %d", k, keys(g), got, want)
 		}
 	}

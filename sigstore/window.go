@@ -1,9 +1,13 @@
 // Package sigstore is the rolling window: the texts seen within the span, found again by their signatures.
 //
-// A text (token set) is a Group. Groups are kept in blocks by the time of their birth; each block has an Index,
-// made by the Engine, that finds candidates without losing any. The window's clock W closes blocks and lets
-// them go: a block whose end lies before W - span - lateness is dropped, and its groups that are still alive
-// move on into the open block with all they keep. A byte budget may force that earlier.
+// A text (token set) is a Group. Groups are kept in blocks by the time of their birth, and an Index, made by the
+// Engine, finds candidates among them without losing any. The window's clock W closes blocks and lets them go: a block
+// whose end lies before W - span - lateness is dropped, and its groups that are still alive move on into the open
+// block with all they keep. A byte budget may force that earlier.
+//
+// Memory is what users meet first, so a block is a few large pieces without pointers: a table of rows (24 bytes a
+// group) and an arena of bytes with the groups' token sets, the records of their occurrences (some 25 bytes and the
+// text) and who said them. A group with many occurrences, or one that has lost some, holds records of its own.
 package sigstore
 
 import (
@@ -21,6 +25,7 @@ type Config struct {
 	Budget         int64 // bytes; 0: none
 	OmitTexts      bool  // keep no texts: events then show none for earlier occurrences
 	Model          *hashcodes.Model
+	Bounds         *hashcodes.Bounds // of the threshold; needed where Expect is used
 	Engine         Engine
 	OnForced       func(Forced) // told when the budget forces early expiry; may be nil
 
@@ -44,138 +49,139 @@ type Window struct {
 	span, lateness  feed.Time
 	slice           feed.Time
 	tokens          *dictionary
-	groups          map[feed.Hash]*Group
+	groups          table // numbers of groups, by hash
 	groupsPeak      int
+	many            []*many // of the groups with many occurrences
+	freeMany        []int
 	posts           posts // nil until a post is deleted
 	foreign         foreign
 	blocks          []*block // oldest first; the last one is open
+	rows            int      // of all blocks
 	clock, expired  feed.Time
+	newest          feed.Time // of the sentences inserted
 	started, forced bool
-	last            *post // of the sentence inserted last: its next sentence shares it
-	held            int64 // bytes of the groups
+	held            int64 // bytes of many
 	occurrences     int
 	counts          Counts
-	query           Query
-	hits            []uint32
+	index           Index
+	dropped         uint32 // blocks that are gone: the number of the oldest
+	epoch           int    // grows when a group goes: what was found before may be no more
+
+	batch    batch
+	query    [1]Query
+	found    []Group
+	views    [3]viewSlot
+	nextView int
+
+	// Scratch.
+	sig     hashcodes.Signature
+	numbers []uint32
+	lent    []uint32 // to the index
+	ids     []uint64
+	bytes   []byte
+	chain   []occurrence
 }
 
-// Counts are what a window has done since it was made.
+// Counts are what has happened to a window since it was made.
 type Counts struct {
 	Inserted, Repeats, Deleted int64 // sentences
 	Forced                     int64 // groups that the budget dropped before their time
 }
 
-// New returns an empty window.
+// New makes an empty window.
 func New(cfg Config) *Window {
 	cfg.cut = cfg.cut.withDefaults()
 	w := &Window{
 		cfg: cfg, span: feed.Time(cfg.Span.Milliseconds()), lateness: feed.Time(cfg.Lateness.Milliseconds()),
-		tokens: newDictionary(cfg.Model), groups: map[feed.Hash]*Group{}, expired: minTime,
+		tokens: newDictionary(cfg.Model), expired: minTime, newest: minTime,
 	}
 	w.slice = max(1, w.span/feed.Time(cfg.cut.parts))
-	w.query.Signature, w.query.sig = w.tokens.blank(), w.tokens.blank()
+	w.query[0].Signature, w.sig = w.tokens.blank(), w.tokens.blank()
+	w.index = cfg.Engine(w)
 	w.open()
 	return w
 }
 
+// open begins a block behind the others.
 func (w *Window) open() {
-	w.blocks = append(w.blocks, &block{index: w.cfg.Engine(w.tokens.rows), opened: w.clock})
+	b := &block{opened: w.clock, epoch: w.newest, arena: arena{base: mostPage}}
+	if len(w.blocks) > 0 {
+		last := w.current()
+		last.who = table{}
+		b.base, b.arena.base = last.base+uint32(last.rows), last.arena.end()
+	}
+	w.index.Open()
+	w.blocks = append(w.blocks, b)
 }
 
 func (w *Window) current() *block { return w.blocks[len(w.blocks)-1] }
 
-// Insert takes x in. It reports false, and changes nothing, if x was taken in before.
+// Insert takes a sentence in. It is false for a redelivery, which changes nothing: the same sentence of the same
+// version of a post, or, if the post had no time of its own, of any time.
 func (w *Window) Insert(x *feed.Sentence) bool {
-	g := w.groups[x.Group]
-	if g != nil && g.has(x) {
+	g := w.Group(x.Group)
+	if !g.IsNone() && w.view(g).has(x) {
 		w.counts.Repeats++
 		return false
 	}
-	if g == nil {
-		g = w.birth(x)
+	w.makePlace(x)
+	o := occurrenceOf(x)
+	if g.IsNone() {
+		w.birth(x, &o)
+	} else {
+		w.say(g, &o)
 	}
-	w.add(g, x)
+	if w.posts != nil {
+		w.posts.add(keyOfHash(&x.Group), o.source, o.post)
+	}
+	w.occurrences++
 	w.counts.Inserted++
 	w.makeRoom()
 	return true
 }
 
-// Has reports whether x was taken in before and is still known.
-func (w *Window) Has(x *feed.Sentence) bool {
-	g := w.groups[x.Group]
-	return g != nil && g.has(x)
-}
-
-func (w *Window) birth(x *feed.Sentence) *Group {
-	g := &Group{Hash: x.Group, tokens: make([]uint32, len(x.Tokens)), thinAt: w.cfg.cut.thinFrom}
-	for i, id := range x.Tokens {
-		g.tokens[i] = w.tokens.take(id)
+// makePlace sees to it that the open block can take a sentence in.
+func (w *Window) makePlace(x *feed.Sentence) {
+	b := w.current()
+	if w.newest == minTime {
+		b.epoch = x.Time
 	}
-	slices.Sort(g.tokens)
-	w.groups[x.Group] = g
-	w.groupsPeak = max(w.groupsPeak, len(w.groups))
-	w.place(g)
-	w.held += g.held()
-	return g
-}
-
-// place puts a group at the end of the open block.
-func (w *Window) place(g *Group) {
-	if w.isFull(w.current()) {
+	w.newest = x.Time
+	if w.isFull(b) {
 		w.close()
 	}
-	w.query.sig = w.tokens.sign(w.query.sig, g.tokens)
-	w.current().add(g, w.query.sig)
 }
 
-func (w *Window) add(g *Group, x *feed.Sentence) {
-	before := g.held()
-	o := occurrence{
-		post: w.postOf(x), sequence: x.Sequence, coverage: x.Coverage,
-		index: uint32(x.Index), start: uint32(x.Start), end: uint32(x.End),
-	}
-	if !w.cfg.OmitTexts {
-		o.text = g.sharedText(x.Text)
-	}
-	g.insert(o, authorHash(x.Source, x.Author))
-	if w.posts != nil {
-		w.posts.add(g, &o)
-	}
-	w.occurrences++
-	if len(g.occ) >= g.thinAt {
-		w.occurrences -= g.thin(w.Horizon(), w.clockOr(minTime)-w.lateness, w.slice)
-		g.thinAt = max(w.cfg.cut.thinFrom, 2*len(g.occ))
-	}
-	w.held += g.held() - before
+// Has reports whether x has been inserted.
+func (w *Window) Has(x *feed.Sentence) bool {
+	g := w.Group(x.Group)
+	return !g.IsNone() && w.view(g).has(x)
 }
 
-func (w *Window) postOf(x *feed.Sentence) *post {
-	if !w.last.of(x) {
-		w.last = newPost(x)
+// birth makes the group of x with its first occurrence.
+func (w *Window) birth(x *feed.Sentence, o *occurrence) {
+	w.numbers = w.numbers[:0]
+	for _, id := range x.Tokens {
+		w.numbers = append(w.numbers, w.tokens.take(id))
 	}
-	return w.last
+	slices.Sort(w.numbers)
+	b := w.current()
+	w.bytes = appendSet(w.bytes[:0], w.numbers)
+	r := row{key: keyOfHash(&x.Group), sequence: o.sequence, tokens: uint32(b.arena.put(w.bytes) - b.arena.base)}
+	r.records = w.write(o, r.sequence, links{})
+	g := w.addRow(r, w.numbers)
+	w.groups.add(r.key, g.number(), w.keyOf)
+	w.groupsPeak = max(w.groupsPeak, w.groups.live)
+	w.batch.born(w, g, len(x.Tokens))
 }
 
-func (w *Window) dropFrom(g *Group, gone func(*occurrence) bool) int {
-	before := g.held()
-	n := g.drop(gone)
-	w.held += g.held() - before
-	w.occurrences -= n
-	return n
-}
-
-func (w *Window) buryIfEmpty(g *Group) {
-	if len(g.occ) == 0 {
-		g.block.kill(g.row)
-		w.bury(g)
-	}
-}
-
-// bury forgets a group whose row is gone.
-func (w *Window) bury(g *Group) {
-	w.held -= g.held()
-	w.tokens.release(g.tokens)
-	delete(w.groups, g.Hash)
+// addRow puts a group into the newest block.
+func (w *Window) addRow(r row, numbers []uint32) Group {
+	b := w.current()
+	w.rows++
+	w.sig = w.tokens.sign(w.sig, numbers)
+	w.index.Add(numbers, w.sig)
+	return Group{b, b.add(r)}
 }
 
 // Stats is the state of a window.
@@ -190,19 +196,19 @@ type Stats struct {
 // Stats returns the state of the window.
 func (w *Window) Stats() Stats {
 	return Stats{
-		Groups: len(w.groups), Occurrences: w.occurrences, Blocks: len(w.blocks), Bytes: w.Bytes(),
+		Groups: w.Len(), Occurrences: w.occurrences, Blocks: len(w.blocks), Bytes: w.Bytes(),
 		Clock: w.clock, Span: w.effectiveSpan(), Counts: w.counts,
 	}
 }
 
 // Len is the number of groups.
-func (w *Window) Len() int { return len(w.groups) }
+func (w *Window) Len() int { return w.groups.live }
 
 // Bytes is what the window holds on the heap: groups, dictionary and indexes.
 func (w *Window) Bytes() int64 {
-	n := w.held + w.tokens.bytes() + 56*int64(len(w.posts)) + w.foreign.bytes()
+	n := w.held + 8*int64(len(w.many)) + w.groups.bytes() + w.tokens.bytes() + w.posts.bytes() + w.foreign.bytes() + w.index.Bytes()
 	for _, b := range w.blocks {
-		n += b.index.Bytes() + int64(len(b.groups))*9
+		n += b.bytes()
 	}
 	return n
 }

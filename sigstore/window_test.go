@@ -26,7 +26,7 @@ func mustModel(tb testing.TB) *hashcodes.Model {
 
 func newScan(tb testing.TB, cfg Config) *Window {
 	cfg.Model = mustModel(tb)
-	cfg.Engine = Scan(hashcodes.NewBounds(theta, 1), 2)
+	cfg.Engine = newAllRows
 	return New(cfg)
 }
 
@@ -57,7 +57,7 @@ func repeats(w *Window, x *feed.Sentence) (pairs []pair) {
 			continue
 		}
 		if _, _, ok := w.Earlier(g, x); ok {
-			pairs = append(pairs, pair{x.Post, g.Hash})
+			pairs = append(pairs, pair{x.Post, w.Hash(g)})
 		}
 	}
 	return pairs
@@ -228,8 +228,8 @@ func TestDeleteTakesAPostOut(t *testing.T) {
 	if shown, _, ok := w.Earlier(g, x("c", 3)); !ok || shown.Post != "b" {
 		t.Errorf("witness %q, want b", shown.Post)
 	}
-	if g.first.Post != "b" {
-		t.Errorf("first is %q after a was deleted", g.first.Post)
+	if first := w.view(g).first(); first.Post != "b" {
+		t.Errorf("first is %q after a was deleted", first.Post)
 	}
 	w.Insert(x("d", 4)) // after the index of posts was made
 	w.Delete("", "d")

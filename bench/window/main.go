@@ -84,8 +84,7 @@ func newDetector(span time.Duration) (*detector.Detector, error) {
 	return detector.New(detector.Config{
 		Threshold: text.Threshold{Num: 4, Den: 5}, Span: span, Lateness: 5 * time.Minute, Model: model,
 		Engine: func(b *hashcodes.Bounds, _ *hashcodes.Model) sigstore.Engine {
-			e := prefix.New(b)
-			return func(df []uint32) sigstore.Index { return e.Open(df) }
+			return prefix.New(b)
 		},
 	})
 }
@@ -100,7 +99,7 @@ type meter struct {
 	batch    []feed.Sentence
 	matches  []feed.Match
 	posts    int
-	release  memory.Releaser
+	release  memory.Keeper
 	samples  []sample
 }
 

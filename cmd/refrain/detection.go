@@ -166,7 +166,7 @@ const (
 func (d *detection) detect(ctx context.Context) error {
 	defer close(d.found)
 	var clock split.Clock
-	var release memory.Releaser
+	var release memory.Keeper
 	for p := range d.order {
 		<-p.split
 		if p.err != nil {
@@ -224,7 +224,7 @@ func (d *detection) write(out output, progress *terminal.Progress) error {
 }
 
 // advance moves the clock on by the posts of a batch.
-func (d *detection) advance(clock *split.Clock, release *memory.Releaser, posts []feed.Post) {
+func (d *detection) advance(clock *split.Clock, release *memory.Keeper, posts []feed.Post) {
 	for i := range posts {
 		clock.Add(posts[i].Time)
 	}

@@ -151,6 +151,5 @@ func engine(name string) (detector.Engine, error) {
 }
 
 func prefixEngine(bounds *hashcodes.Bounds, _ *hashcodes.Model) sigstore.Engine {
-	e := prefix.New(bounds)
-	return func(df []uint32) sigstore.Index { return e.Open(df) }
+	return prefix.New(bounds)
 }

@@ -230,7 +230,7 @@ func failing(fail context.CancelCauseFunc, err error) error {
 
 // tick does what is due every second: marks, and memory back to the system.
 func (s *service) tick(ctx context.Context) {
-	var release memory.Releaser
+	var release memory.Keeper
 	t := time.NewTicker(time.Second)
 	defer t.Stop()
 	for {

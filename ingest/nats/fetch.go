@@ -1,22 +1,24 @@
 package nats
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	js "github.com/nats-io/nats.go/jetstream"
 )
 
-// ask requests messages if there is room for them, once it is sure that what was lost on the way comes first.
+// ask requests messages if there is room for them, once it is sure that what was lost on the way has come.
 func (r *reader) ask() {
-	if r.fetch != nil || !r.open.empty() || time.Now().Before(r.due) || !r.conn.IsConnected() {
+	if r.fetch != nil || !r.open.empty() || r.refill() || time.Now().Before(r.due) || !r.conn.IsConnected() {
 		return
 	}
 	err := r.sure()
-	if err == nil && !r.unsure.Load() {
-		err = r.request()
+	if err == nil && !r.unsure.Load() && !r.refill() {
+		err = r.request(r.cfg.BatchPosts, fetchWait)
 	}
 	if err != nil {
 		pause := r.pauses.NextBackOff()
@@ -25,18 +27,35 @@ func (r *reader) ask() {
 	}
 }
 
-// request asks for one batch. A message that is larger than the limit ends a request as if there were none, and so the
-// request after an empty one is for a single message of any size.
-func (r *reader) request() error {
-	ctx, cancel := context.WithTimeout(r.ctx, fetchWait)
-	options := []js.FetchOpt{js.FetchContext(ctx), js.FetchHeartbeat(heartbeat)}
-	n := 1
-	if !r.single {
-		n = r.cfg.BatchPosts
+// refill fills the open batch with what was gathered, once all of it is here and in order.
+func (r *reader) refill() bool {
+	if r.gathering || len(r.again) == 0 {
+		return false
+	}
+	n := 0
+	for ; n < len(r.again) && !r.open.full(&r.cfg); n++ {
+		r.open.add(r.again[n].Msg, r.again[n].meta, &r.cfg)
+	}
+	r.again = slices.Delete(r.again, 0, n)
+	return true
+}
+
+// request asks for n messages, or as many as one request may. A message that is larger than the limit ends a request as
+// if there were none, and so the request after an empty one is for a single message of any size.
+func (r *reader) request(n int, wait time.Duration) error {
+	ctx, cancel := context.WithTimeout(r.ctx, wait)
+	options := []js.FetchOpt{js.FetchContext(ctx)}
+	if wait > 2*heartbeat {
+		options = append(options, js.FetchHeartbeat(heartbeat))
+	}
+	if r.single {
+		n = 1
+	} else {
+		n = min(n, r.cfg.BatchPosts)
 		if limit := r.consumer.CachedInfo().Config.MaxRequestBatch; limit > 0 {
 			n = min(n, limit)
 		}
-		options = append(options, js.FetchMaxBytes(max(r.cfg.BatchBytes, int(r.conn.MaxPayload())+overheadOf)))
+		options = append(options, js.FetchMaxBytes(r.requestBytes()))
 	}
 	fetch, err := r.consumer.Fetch(n, options...)
 	if err != nil {
@@ -45,6 +64,10 @@ func (r *reader) request() error {
 	}
 	r.fetch, r.stop, r.got, r.looked = fetch, cancel, 0, false
 	return nil
+}
+
+func (r *reader) requestBytes() int {
+	return max(r.cfg.BatchBytes, int(r.conn.MaxPayload())+overheadOf)
 }
 
 // fetched ends a request.
@@ -69,8 +92,11 @@ func (r *reader) doubt() {
 	r.unsure.Store(true)
 }
 
-// sure waits, in several calls, until the server has nothing that it takes for delivered and that is not here. Such
-// messages come again when their time is up, in their order and before any new ones.
+// sure makes certain, in several calls, that the server has nothing that it takes for delivered and that is not here.
+//
+// Such messages come again when their time is up, and before new ones. But each comes when its own time is up, which is
+// at once if the server could not write it to a connection that broke, and later if it was said to be worked on. So they
+// are gathered until all are here.
 func (r *reader) sure() error {
 	if !r.unsure.Load() {
 		return nil
@@ -86,23 +112,66 @@ func (r *reader) sure() error {
 		return fmt.Errorf("ask for the state of the consumer: %w", err)
 	}
 	r.pending.Store(int64(info.NumPending))
+	return r.compare(info)
+}
+
+// compare does what is next, now that the server has told what it takes for delivered.
+func (r *reader) compare(info *js.ConsumerInfo) error {
+	lost := info.NumAckPending - len(r.mine)
 	wait := info.Config.AckWait + beat - time.Since(r.since)
-	if lost := info.NumAckPending - len(r.mine); lost > 0 && wait > 0 {
-		if r.looks++; r.looks == 2 { // at the first look the last acknowledgements may still be on their way
-			r.cfg.Logger.Info("ingest: posts were delivered and not acknowledged; waiting until they come again",
-				"source", r.name, "posts", lost, "wait", wait)
-		}
-		r.due = time.Now().Add(min(beat, wait))
+	if lost > 0 && wait > 0 {
+		r.await(lost, wait)
 		return nil
 	}
 	if r.next == 0 {
 		r.next = max(info.AckFloor.Stream, info.Delivered.Stream) + 1
 	}
+	if lost > 0 && r.patient(lost, -wait, info.Config.AckWait) {
+		return r.gather(lost)
+	}
 	if r.whole {
 		r.lookForLost(^uint64(0))
 	}
-	r.unsure.Store(false)
+	r.gathered()
 	return nil
+}
+
+func (r *reader) await(lost int, wait time.Duration) {
+	if r.looks++; r.looks == 2 { // at the first look the last acknowledgements may still be on their way
+		r.cfg.Logger.Info("ingest: posts were delivered and not acknowledged; waiting until they come again",
+			"source", r.name, "posts", lost, "wait", wait)
+	}
+	r.due = time.Now().Add(min(beat, wait))
+}
+
+// patient reports whether to go on gathering. Not for ever: somebody may have bounded the deliveries of the consumer.
+func (r *reader) patient(lost int, late, ackWait time.Duration) bool {
+	bytes := 0
+	for _, d := range r.again {
+		bytes += len(d.Data()) + perMessage
+	}
+	if late < ackWait+askWait && bytes < gatherMost*r.requestBytes() {
+		return true
+	}
+	r.cfg.Logger.Warn("ingest: posts that were delivered and not acknowledged have not come again; going on, they may come late",
+		"source", r.name, "posts", lost)
+	return false
+}
+
+// gather asks for what comes again. While only new messages come it asks for one now and then: they have to wait here.
+func (r *reader) gather(lost int) error {
+	if r.gathering && !r.came {
+		lost, r.due = 1, time.Now().Add(beat)
+	}
+	r.gathering, r.came = true, false
+	return r.request(lost, gatherWait)
+}
+
+// gathered puts what has come again in its order.
+func (r *reader) gathered() {
+	slices.SortFunc(r.again, func(a, b delivery) int { return cmp.Compare(a.meta.Sequence.Stream, b.meta.Sequence.Stream) })
+	r.gathering = false
+	r.unsure.Store(false)
 }
 
 // lookForLost reports the messages from the expected one up to before the given one that the stream's limits have

@@ -4,7 +4,7 @@
 // What comes again is a redelivery and changes nothing, but it must come in its place: a post that others overtake by
 // more than the window's lateness may miss its matches. So one batch is out at a time, a batch that was not made
 // durable is handed on again before any other, and where deliveries may have been lost on the way (a crash, a broken
-// connection) nothing new is asked for until the server has taken them back.
+// connection) nothing new is handed on until they have come again, which they do in any order: they are gathered first.
 package nats
 
 import (

@@ -18,6 +18,10 @@ type part struct {
 
 func (p *part) empty() bool { return len(p.messages) == 0 }
 
+func (p *part) full(cfg *Config) bool {
+	return len(p.messages) >= cfg.BatchPosts || p.bytes >= cfg.BatchBytes
+}
+
 // add makes a post or a rejection of a message. Its source is known only here, so it is the one who fills in what a
 // post leaves open.
 func (p *part) add(m js.Msg, meta *js.MsgMetadata, cfg *Config) {

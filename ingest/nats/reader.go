@@ -16,10 +16,13 @@ const (
 	fetchWait  = 30 * time.Second       // for messages, at one request
 	heartbeat  = 5 * time.Second        // of the server while a request waits; after two without one it is lost
 	askWait    = 2 * time.Second        // for an answer about the consumer or the stream
+	gatherWait = 2 * time.Second        // for messages that come again, at one request
 	lookEvery  = 10 * time.Second       // at what is waiting on the server
 	handAgain  = time.Second            // pause before a batch that was not made durable is handed on again
 	maxPause   = 10 * time.Second       // between two requests that fail
 	overheadOf = 64 << 10               // bytes of a message that are not its payload, at most
+	perMessage = 1 << 10                // such bytes of an ordinary message here in memory, about
+	gatherMost = 16                     // requests' worth of bytes gathered; what is lost on the way is three, at most
 )
 
 // reader is what the goroutine of a Source knows.
@@ -28,6 +31,7 @@ type reader struct {
 	out   *part               // handed on, and not acknowledged yet
 	retry *part               // to be handed on again
 	open  *part               // being filled by the fetch in progress, or full
+	again []delivery          // came while gathering; goes into open when all have come
 	mine  map[uint64]struct{} // sequences of all of them
 
 	fetch  js.MessageBatch    // in progress, nil without one
@@ -36,14 +40,24 @@ type reader struct {
 	single bool               // the next one asks for one message of any size
 	looked bool               // for lost messages, during it
 
-	next    uint64    // stream sequence expected, once it is known
-	since   time.Time // when deliveries may last have been lost
-	looks   int       // for them, since
-	due     time.Time // when the next request may be made
+	next  uint64    // stream sequence expected, once it is known
+	since time.Time // when deliveries may last have been lost
+	looks int       // for them, since
+	due   time.Time // when the next request may be made
+
+	gathering bool // what was lost on the way, and comes again
+	came      bool // something again, in the last request
+
 	redo    time.Time // when retry may be handed on
 	renewed time.Time // when the server was last told that the messages are still being worked on
 	asked   time.Time // when it was last asked what is waiting
 	pauses  *backoff.ExponentialBackOff
+}
+
+// delivery is a message, and what the server says of it.
+type delivery struct {
+	js.Msg
+	meta *js.MsgMetadata
 }
 
 // run is the reader: every turn does one thing, and then asks for more messages if there is room.
@@ -159,6 +173,7 @@ func (r *reader) take(m js.Msg) {
 		return
 	}
 	r.pending.Store(int64(meta.NumPending))
+	r.came = r.came || meta.NumDelivered > 1
 	if _, here := r.mine[meta.Sequence.Stream]; here {
 		return // it was too long on its way through, and is acknowledged with the first delivery
 	}
@@ -169,7 +184,11 @@ func (r *reader) take(m js.Msg) {
 		r.lookForLost(meta.Sequence.Stream)
 	}
 	r.next = max(r.next, meta.Sequence.Stream+1)
-	r.open.add(m, meta, &r.cfg)
+	if r.gathering {
+		r.again = append(r.again, delivery{m, meta})
+	} else {
+		r.open.add(m, meta, &r.cfg)
+	}
 }
 
 // keep does what is due from time to time.
@@ -217,6 +236,9 @@ func (r *reader) each(do func(js.Msg) error) {
 		for _, m := range p.messages {
 			errs = append(errs, do(m))
 		}
+	}
+	for _, d := range r.again {
+		errs = append(errs, do(d.Msg))
 	}
 	if err := errors.Join(errs...); err != nil {
 		r.cfg.Logger.Debug("ingest: messages may come again", "source", r.name, "error", err)

@@ -5,27 +5,49 @@ import (
 	"runtime/debug"
 )
 
+// Garbage may grow to a share of what is alive before it is collected: half, and less where much is alive, since
+// collecting is cheap there: nearly all of it is the windows', which have no pointers to follow.
+const (
+	usualGarbage = 50       // percent
+	leastGarbage = 8        // percent
+	muchGarbage  = 20 << 20 // bytes that are enough between two collections
+	otherAlive   = 10 << 20 // bytes alive that no window holds, about
+)
+
 // Frugal lets garbage grow to half of what is alive instead of as much again. It costs some 3 % of the speed;
 // memory is what users meet first. GOGC, if set, wins.
-func Frugal() {
+func Frugal() { collectAt(usualGarbage) }
+
+func collectAt(percent int) {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(50)
+		debug.SetGCPercent(percent)
 	}
 }
 
 // least is how much less the program must hold before it is worth a collection to give memory back: 8 MiB.
 const least = 8 << 20
 
-// Releaser gives memory back to the system when the program holds much less than it did. The Go runtime does so
-// by itself, but over minutes. Not safe for concurrent use.
-type Releaser struct{ peak int64 }
+// Keeper keeps the process small: its garbage in proportion to what the windows hold, and what they held no longer
+// than they do. The Go runtime gives memory back by itself, but over minutes. Not safe for concurrent use.
+type Keeper struct {
+	peak    int64
+	percent int
+}
 
-// Holds is told how many bytes the program holds now.
-func (r *Releaser) Holds(bytes int64) {
-	r.peak = max(r.peak, bytes)
-	if r.peak-bytes < max(least, r.peak/8) {
+// Holds is told how many bytes the windows hold now.
+func (k *Keeper) Holds(bytes int64) {
+	if p := garbage(bytes); p != k.percent {
+		collectAt(p)
+		k.percent = p
+	}
+	k.peak = max(k.peak, bytes)
+	if k.peak-bytes < max(least, k.peak/8) {
 		return
 	}
 	debug.FreeOSMemory()
-	r.peak = bytes
+	k.peak = bytes
+}
+
+func garbage(bytes int64) (percent int) {
+	return int(min(usualGarbage, max(leastGarbage, 100*muchGarbage/(bytes+otherAlive))))
 }

@@ -15,6 +15,7 @@ const everything = "*"
 var (
 	codes  = []string{"hashcodes", "hashcodes/train", "hashcodes/project", "hashcodes/hamming"}
 	window = []string{"feed", "hashcodes", "hashcodes/hamming"}
+	engine = []string{"feed", "hashcodes", "hashcodes/hamming", "sigstore"}
 )
 
 // table is in the order of the design: a package imports from rows above it. Where a new package belongs, its
@@ -27,9 +28,11 @@ var table = []row{
 	{folder: "hashcodes/project", imports: []string{"hashcodes", "text"}},
 	{folder: "hashcodes/hamming"},
 	{folder: "sigstore", imports: window},
-	{folder: "sigstore/prefix", imports: []string{"hashcodes", "hashcodes/hamming"}},
+	{folder: "sigstore/prefix", imports: engine, why: "the engines implement what sigstore declares"},
+	{folder: "sigstore/scan", imports: engine},
 	{folder: "cuda", imports: []string{"hashcodes/hamming"}},
-	{folder: "detector", imports: []string{"feed", "text", "hashcodes", "sigstore"}},
+	{folder: "sigstore/gpu", imports: append([]string{"cuda"}, engine...)},
+	{folder: "detector", imports: []string{"feed", "text", "hashcodes", "sigstore", "sigstore/scan"}},
 	{folder: "topic", imports: []string{"feed"}},
 	{folder: "topic/kafka", imports: []string{"feed", "topic"}, clients: true},
 	{folder: "topic/jetstream", imports: []string{"feed", "topic"}, clients: true},

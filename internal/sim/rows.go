@@ -64,6 +64,8 @@ func (b *brute) dropMiddle(g feed.Hash) {
 // LookupNew reports everything: repeats are allowed.
 func (b *brute) LookupNew(dst []feed.Match, x *feed.Sentence) []feed.Match { return b.Lookup(dst, x) }
 
+func (b *brute) Expect([]*feed.Sentence) {}
+
 func (b *brute) Lookup(dst []feed.Match, x *feed.Sentence) []feed.Match {
 	begin := len(dst)
 	for _, r := range b.rows {

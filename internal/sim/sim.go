@@ -44,6 +44,7 @@ type Rows interface {
 	Insert(x *feed.Sentence) bool
 	Lookup(dst []feed.Match, x *feed.Sentence) []feed.Match
 	LookupNew(dst []feed.Match, x *feed.Sentence) []feed.Match
+	Expect(xs []*feed.Sentence)
 	Advance(w feed.Time)
 	Delete(source, post string)
 }

@@ -278,13 +278,15 @@ func (w *world) work(s *slot) {
 	s.busy = true
 	defer func() {
 		s.busy = false
-		if d, died := recover().(death); died {
-			if d.of != s.agent {
-				panic(d)
-			}
-			s.worker = nil
-			w.crashes++
+		r := recover()
+		if r == nil {
+			return
 		}
+		if d, died := r.(death); !died || d.of != s.agent {
+			panic(r) // not one of ours
+		}
+		s.worker = nil
+		w.crashes++
 	}()
 	if s.worker == nil {
 		w.open(s)

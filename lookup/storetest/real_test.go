@@ -48,8 +48,7 @@ func events(tb testing.TB, posts int) (matches []feed.Match) {
 	d, err := detector.NewPartitions(detector.Config{
 		Threshold: text.Threshold{Num: 4, Den: 5}, Span: 24 * time.Hour, Lateness: 5 * time.Minute, Model: model,
 		Engine: func(b *hashcodes.Bounds, _ *hashcodes.Model) sigstore.Engine {
-			e := prefix.New(b)
-			return func(df []uint32) sigstore.Index { return e.Open(df) }
+			return prefix.New(b)
 		},
 	}, 1, 1)
 	if err != nil {

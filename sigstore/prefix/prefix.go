@@ -17,25 +17,65 @@ import (
 	"slices"
 
 	"refrain/hashcodes"
+	"refrain/sigstore"
 )
 
-// Engine makes indexes that share the order of tokens as long as it is fresh enough. One goroutine at a time.
-type Engine struct {
+// New makes the engine for a threshold's bounds.
+func New(bounds *hashcodes.Bounds) sigstore.Engine {
+	return func(rows sigstore.Rows) sigstore.Index { return &index{bounds: bounds, source: rows} }
+}
+
+// index is the index of a window. Its blocks share the order of tokens as long as it is fresh enough.
+type index struct {
 	bounds *hashcodes.Bounds
+	source sigstore.Rows
 	order  *order
 	probe  probe
 	sorted []uint64 // scratch of Add
+	first  uint32   // number of the oldest block
+	blocks []*block
+	hits   []uint32 // scratch
 }
 
-// New returns the engine for a threshold's bounds.
-func New(bounds *hashcodes.Bounds) *Engine { return &Engine{bounds: bounds} }
-
-// Open returns an empty index for a block that begins when df[number] rows hold a token.
-func (e *Engine) Open(df []uint32) *Index {
-	if e.order == nil || e.order.stale(df) {
-		e.order = newOrder(df)
+func (x *index) Open() {
+	df := x.source.Frequencies()
+	if x.order == nil || x.order.stale(df) {
+		x.order = newOrder(df)
 	}
-	return &Index{engine: e, order: e.order}
+	x.blocks = append(x.blocks, &block{engine: x, order: x.order})
+}
+
+func (x *index) Drop() {
+	x.first++
+	x.blocks[0] = nil
+	x.blocks = x.blocks[1:]
+}
+
+func (x *index) Add(tokens []uint32, sig hashcodes.Signature) {
+	b := x.blocks[len(x.blocks)-1]
+	b.add(uint32(len(b.seen)), tokens, sig)
+}
+
+func (x *index) Batch() int { return 1 }
+
+func (x *index) Search(queries []sigstore.Query) {
+	for i := range queries {
+		q := &queries[i]
+		for n, b := range x.blocks {
+			x.hits = b.search(x.hits[:0], q.Tokens, q.Size, q.Signature)
+			for _, row := range x.hits {
+				q.Hits = append(q.Hits, sigstore.Row{Block: x.first + uint32(n), Row: row})
+			}
+		}
+	}
+}
+
+// Bytes is what the index holds on the heap.
+func (x *index) Bytes() (n int64) {
+	for _, b := range x.blocks {
+		n += b.lists.bytes() + 4*int64(cap(b.seen))
+	}
+	return n
 }
 
 // order ranks tokens by the logarithm of their frequency at one moment, ties by number. A number that came
@@ -77,17 +117,17 @@ func (o *order) sort(dst []uint64, numbers []uint32) []uint64 {
 	return dst
 }
 
-// Index is the postings of one block.
-type Index struct {
-	engine *Engine
-	order  *order
-	lists  lists
-	seen   []uint32 // row -> number of the last search that met it
-	search uint32
+// block is the postings of one block.
+type block struct {
+	engine   *index
+	order    *order
+	lists    lists
+	seen     []uint32 // row -> number of the last search that met it
+	searches uint32
 }
 
-// Add posts a row under its prefix.
-func (x *Index) Add(row uint32, tokens []uint32, sig hashcodes.Signature) {
+// add posts a row under its prefix.
+func (x *block) add(row uint32, tokens []uint32, sig hashcodes.Signature) {
 	e := x.engine
 	e.sorted = x.order.sort(e.sorted, tokens)
 	p := posting{signature: low64(sig), row: row, size: uint16(len(tokens))}
@@ -107,11 +147,11 @@ func low64(sig hashcodes.Signature) uint64 {
 }
 
 // countSearch numbers the search. When the numbers wrap, the marks of long ago must not count as new.
-func (x *Index) countSearch() {
-	x.search++
-	if x.search == 0 {
+func (x *block) countSearch() {
+	x.searches++
+	if x.searches == 0 {
 		clear(x.seen)
-		x.search = 1
+		x.searches = 1
 	}
 }
 
@@ -126,8 +166,8 @@ type probe struct {
 	bounds    *hashcodes.SizeBounds
 }
 
-// Search appends the rows that pass all filters.
-func (x *Index) Search(hits, tokens []uint32, size int, sig hashcodes.Signature) []uint32 {
+// search appends the rows that pass all filters.
+func (x *block) search(hits, tokens []uint32, size int, sig hashcodes.Signature) []uint32 {
 	p := x.engine.prepare(x.order, tokens, size, sig)
 	x.countSearch()
 	for i := p.unknown; i < p.bounds.Prefix; i++ {
@@ -140,7 +180,7 @@ func (x *Index) Search(hits, tokens []uint32, size int, sig hashcodes.Signature)
 	return hits
 }
 
-func (e *Engine) prepare(o *order, tokens []uint32, size int, sig hashcodes.Signature) *probe {
+func (e *index) prepare(o *order, tokens []uint32, size int, sig hashcodes.Signature) *probe {
 	p := &e.probe
 	p.size, p.unknown = size, size-len(tokens)
 	p.signature, p.bounds = low64(sig), e.bounds.For(size)
@@ -152,7 +192,7 @@ func (e *Engine) prepare(o *order, tokens []uint32, size int, sig hashcodes.Sign
 }
 
 // filter appends the rows of postings of the probe's token at position i that may match.
-func (x *Index) filter(hits []uint32, p *probe, i int, postings []posting) []uint32 {
+func (x *block) filter(hits []uint32, p *probe, i int, postings []posting) []uint32 {
 	b := p.bounds
 	for k := range postings {
 		o := &postings[k]
@@ -160,14 +200,11 @@ func (x *Index) filter(hits []uint32, p *probe, i int, postings []posting) []uin
 		if uint(m) >= uint(len(b.Radius)) || bits.OnesCount64(o.signature^p.signature) > int(b.Radius[m]) {
 			continue
 		}
-		if 1+min(p.size-i-1, int(o.size-o.position)-1) < int(b.Overlap[m]) || x.seen[o.row] == x.search {
+		if 1+min(p.size-i-1, int(o.size-o.position)-1) < int(b.Overlap[m]) || x.seen[o.row] == x.searches {
 			continue
 		}
-		x.seen[o.row] = x.search
+		x.seen[o.row] = x.searches
 		hits = append(hits, o.row)
 	}
 	return hits
 }
-
-// Bytes is what the index holds on the heap.
-func (x *Index) Bytes() int64 { return x.lists.bytes() + 4*int64(cap(x.seen)) }

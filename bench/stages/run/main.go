@@ -58,6 +58,5 @@ func run(span time.Duration, posts int, profile, path string) error {
 }
 
 func prefixEngine(bounds *hashcodes.Bounds, _ *hashcodes.Model) sigstore.Engine {
-	e := prefix.New(bounds)
-	return func(df []uint32) sigstore.Index { return e.Open(df) }
+	return prefix.New(bounds)
 }

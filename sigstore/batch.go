@@ -1,0 +1,100 @@
+package sigstore
+
+import (
+	"refrain/feed"
+	"refrain/hashcodes"
+)
+
+// batch holds the answers of the index to sentences that are looked up next, found together because an engine that
+// scans reads its memory once for many queries. What is born after the question is compared one by one.
+type batch struct {
+	expected []*feed.Sentence
+	next     int // the first that was not looked up
+
+	// The question: expected[begin:end], asked when the window's epoch was so.
+	begin, end int
+	epoch      int
+	queries    []Query
+	groups     []feed.Hash // of the sentences
+	fresh      []fresh     // born since
+	sigs       []uint32    // of those
+}
+
+// fresh is a group born since the question.
+type fresh struct {
+	row  Row
+	size int
+}
+
+// Expect says which sentences will be looked up next, in which order; some may be left out. It changes no answer:
+// what was not expected is searched for by itself. An index that likes to be asked for several at once is asked for
+// so many of them when the first is looked up.
+func (w *Window) Expect(xs []*feed.Sentence) {
+	if w.index.Batch() > 1 {
+		w.batch.expected, w.batch.next, w.batch.end = xs, 0, 0
+	}
+}
+
+// ask searches for the expected sentences from i on.
+func (b *batch) ask(w *Window, i int) {
+	b.begin, b.end, b.epoch = i, min(len(b.expected), i+w.index.Batch()), w.epoch
+	b.groups, b.fresh, b.sigs = b.groups[:0], b.fresh[:0], b.sigs[:0]
+	for len(b.queries) < b.end-b.begin {
+		b.queries = append(b.queries, Query{Signature: w.tokens.blank()})
+	}
+	for n, x := range b.expected[b.begin:b.end] {
+		b.groups = append(b.groups, x.Group)
+		w.prepare(&b.queries[n], x.Tokens)
+	}
+	w.index.Search(b.queries[:b.end-b.begin])
+}
+
+// answer is the answer to x, nil if x was not expected.
+func (b *batch) answer(w *Window, x *feed.Sentence) *Query {
+	i := b.next
+	for i < len(b.expected) && b.expected[i] != x {
+		i++
+	}
+	if i == len(b.expected) {
+		return nil
+	}
+	if i >= b.end || b.epoch != w.epoch {
+		b.ask(w, i)
+	}
+	b.next = i + 1
+	q := &b.queries[i-b.begin]
+	if b.groups[i-b.begin] != x.Group {
+		return nil // it has changed since
+	}
+	b.addFresh(w, q, x)
+	return q
+}
+
+// addFresh adds what was born since the question. Then tokens that no row held may have got numbers.
+func (b *batch) addFresh(w *Window, q *Query, x *feed.Sentence) {
+	s, words, before := w.cfg.Bounds.For(q.Size), len(q.Signature), len(q.Hits)
+	for i := range b.fresh {
+		m := b.fresh[i].size - s.Min
+		if m < 0 || m >= len(s.Radius) {
+			continue
+		}
+		if hashcodes.Distance(q.Signature, b.sigs[i*words:(i+1)*words]) <= int(s.Radius[m]) {
+			q.Hits = append(q.Hits, b.fresh[i].row)
+		}
+	}
+	if len(q.Hits) > before {
+		hits := q.Hits
+		w.prepare(q, x.Tokens)
+		q.Hits = hits
+	}
+}
+
+// born notes a group that the questions did not know.
+func (b *batch) born(w *Window, g Group, size int) {
+	if b.next >= b.end || b.epoch != w.epoch {
+		return
+	}
+	last := w.dropped + uint32(len(w.blocks)-1)
+	b.fresh = append(b.fresh, fresh{Row{last, g.n}, size})
+	b.sigs = append(b.sigs, w.sig...)
+}

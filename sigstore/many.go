@@ -1,0 +1,177 @@
+package sigstore
+
+import (
+	"slices"
+	"unsafe"
+
+	"github.com/zeebo/xxh3"
+
+	"refrain/feed"
+)
+
+// many holds the occurrences of a group that has more of them than a chain may be long, or that has lost some:
+// records of its own, in order, and what can no longer be read from them.
+type many struct {
+	buf     []byte   // records, after a byte that keeps positions from being 0
+	records []uint64 // where each begins, in the order of the feed
+	frame   frame
+	first   feed.First
+	count   int // occurrences since the group's birth
+	authors authors
+
+	thinAt int                 // len(records) at which thin is tried again
+	seen   map[uint64]struct{} // (post, version, index), made when posts without a time need it
+}
+
+// newMany takes over what a view shows; the first of it is the group's first.
+func newMany(v *view, f frame, thinAt int) *many {
+	m := &many{frame: frame{sequence: f.sequence, texts: f.texts}, thinAt: thinAt}
+	for i := range v.len() {
+		m.insert(v.at(i))
+	}
+	return m
+}
+
+func (m *many) at(pos uint64) []byte { return m.buf[pos:] }
+
+func (m *many) occurrence(o *occurrence, i int) { m.frame.decode(o, m, m.records[i]) }
+
+func (m *many) view() *view { return &view{many: m} }
+
+// insert takes an occurrence in.
+func (m *many) insert(o *occurrence) {
+	v := m.view()
+	i := v.place(o.key())
+	if m.count == 0 || o.key().compare(m.firstKey()) < 0 {
+		m.first = o.first()
+		m.first.Source = cloned(m.first.Source)
+		m.first.Post = cloned(m.first.Post)
+	}
+	m.records = slices.Insert(m.records, i, m.write(o, v))
+	m.count++
+	m.authors.add(authorHash(o.source, o.author))
+	if m.seen != nil {
+		m.seen[o.identity()] = struct{}{}
+	}
+}
+
+// write appends the record of o, whose text may stand with one of the last few.
+func (m *many) write(o *occurrence, v *view) (pos uint64) {
+	const recent = 4
+	if len(m.buf) == 0 {
+		m.buf = append(m.buf, 0)
+	}
+	pos = uint64(len(m.buf))
+	m.buf = m.frame.encode(m.buf, o, links{text: v.textLike(o.text, recent)})
+	return pos
+}
+
+func (m *many) firstKey() key {
+	return key{time: m.first.Time, source: m.first.Source, post: parsePostID(m.first.Post)}
+}
+
+// hasAtAnyTime finds an occurrence without its time: the redelivery of a post without one has got another.
+func (m *many) hasAtAnyTime(o *occurrence) bool {
+	if m.seen == nil {
+		m.seen = make(map[uint64]struct{}, len(m.records))
+		v := m.view()
+		for i := range v.len() {
+			m.seen[v.at(i).identity()] = struct{}{}
+		}
+	}
+	_, ok := m.seen[o.identity()]
+	return ok
+}
+
+func (o *occurrence) identity() uint64 {
+	h := xxh3.HashStringSeed(o.post.text, xxh3.HashStringSeed(o.source, uint64(o.version)^uint64(o.index)<<40))
+	return h ^ o.post.number*0x9E3779B97F4A7C15
+}
+
+// keep leaves only the occurrences for which stays holds, given their places.
+func (m *many) keep(stays func(i int, o *occurrence) bool) (dropped int) {
+	v := m.view()
+	var kept []uint64
+	for i := range m.records {
+		if stays(i, v.at(i)) {
+			kept = append(kept, m.records[i])
+		}
+	}
+	if dropped = len(m.records) - len(kept); dropped > 0 {
+		m.pack(kept)
+	}
+	return dropped
+}
+
+// pack writes the records that are kept anew.
+func (m *many) pack(kept []uint64) {
+	old := *m
+	m.buf, m.records, m.seen = make([]byte, 0, 1+len(kept)*(len(old.buf)/len(old.records)+1)), make([]uint64, 0, len(kept)), nil
+	v := m.view()
+	var o occurrence
+	for _, pos := range kept {
+		old.frame.decode(&o, &old, pos)
+		m.records = append(m.records, m.write(&o, v))
+	}
+}
+
+// forget puts the oldest occurrence left in the place of a first one that is deleted.
+func (m *many) forget(k key) {
+	if len(m.records) > 0 && m.firstKey().samePost(k) {
+		var o occurrence
+		m.occurrence(&o, 0)
+		m.first = o.first()
+		m.first.Source, m.first.Post = cloned(m.first.Source), cloned(m.first.Post)
+	}
+}
+
+func cloned(s string) string { return string([]byte(s)) }
+
+// thin drops what no later look-up needs: occurrences before the horizon, and, of every slice of time that lies
+// wholly before old, all but the first two and the last two of distinct posts. That loses no match: a slice wholly
+// inside the span of a later sentence needs any two, the one that holds the sentence its first two, the one that
+// holds the span's begin its last two (DESIGN section 5).
+func (m *many) thin(horizon, old, slice feed.Time) (dropped int) {
+	v := m.view()
+	begin, limit := v.from(horizon), v.from(old)
+	stay := make([]bool, v.len())
+	for i := begin; i < limit; {
+		n := floorDiv(v.at(i).time, slice)
+		j := min(limit, v.from((n+1)*slice))
+		v.markEnds(stay, i, j)
+		i = j
+	}
+	for i := max(limit, begin); i < len(stay); i++ {
+		stay[i] = true
+	}
+	return m.keep(func(i int, _ *occurrence) bool { return stay[i] })
+}
+
+// markEnds marks the first two and the last two occurrences, from i to j, of distinct posts.
+func (v *view) markEnds(stay []bool, i, j int) {
+	last := j - 1
+	before := last
+	for k := v.at(last).key(); before >= i && v.at(before).samePost(k); {
+		before--
+	}
+	for _, n := range []int{i, v.other(i, v.at(i).key()), before, last} {
+		if n >= i && n < j {
+			stay[n] = true
+		}
+	}
+}
+
+// floorDiv rounds down, also below zero.
+func floorDiv(a, b feed.Time) feed.Time {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+const manyBytes = int64(unsafe.Sizeof(many{})) + 32 // and the ids of the first
+
+func (m *many) bytes() int64 {
+	return manyBytes + int64(cap(m.buf)) + 8*int64(cap(m.records)) + m.authors.bytes() + 24*int64(len(m.seen))
+}

@@ -1,0 +1,138 @@
+package sigstore
+
+import (
+	"sort"
+
+	"refrain/feed"
+)
+
+// view is the occurrences of a group in the order of the feed.
+type view struct {
+	chain []occurrence // of a group with a few
+	many  *many        // of one with many: read one by one
+	one   occurrence
+}
+
+func (v *view) len() int {
+	if v.many != nil {
+		return len(v.many.records)
+	}
+	return len(v.chain)
+}
+
+// at is valid until the next call of at; the strings in it stay.
+func (v *view) at(i int) *occurrence {
+	if v.many == nil {
+		return &v.chain[i]
+	}
+	v.many.occurrence(&v.one, i)
+	return &v.one
+}
+
+// from is the place of the first occurrence at t or later.
+func (v *view) from(t feed.Time) int {
+	return sort.Search(v.len(), func(i int) bool { return v.at(i).time >= t })
+}
+
+// place is where an occurrence with a key is, or would be.
+func (v *view) place(k key) int {
+	return sort.Search(v.len(), func(i int) bool { return v.at(i).key().compare(k) >= 0 })
+}
+
+// other is the first place from i on whose occurrence belongs to another post than k. Sentences of one post stand
+// together, except that versions of it may have other times, and one post may hold very many.
+func (v *view) other(i int, k key) int {
+	for i < v.len() && v.at(i).samePost(k) {
+		t, rest := v.at(i).time, i
+		i += sort.Search(v.len()-i, func(j int) bool { o := v.at(rest + j); return o.time != t || !o.samePost(k) })
+	}
+	return i
+}
+
+// has reports whether x is there: the same sentence of the same version of a post.
+func (v *view) has(x *feed.Sentence) bool {
+	k := keyOf(x)
+	for i := v.place(k); i < v.len(); i++ {
+		o := v.at(i)
+		if o.key() != k {
+			break
+		}
+		if o.version == uint32(x.Version) {
+			return true
+		}
+	}
+	return x.Untimed && v.hasAtAnyTime(x)
+}
+
+func (v *view) hasAtAnyTime(x *feed.Sentence) bool {
+	o := occurrenceOf(x)
+	if v.many != nil {
+		return v.many.hasAtAnyTime(&o)
+	}
+	for i := range v.chain {
+		c := &v.chain[i]
+		if c.post == o.post && c.source == o.source && c.version == o.version && c.index == o.index {
+			return true
+		}
+	}
+	return false
+}
+
+// witness is the place of the oldest occurrence that is earlier than k, of another post, and within the span; -1 if
+// there is none.
+func (v *view) witness(k key, span feed.Time) int {
+	i := v.other(v.from(k.time-span), k)
+	if i == v.len() || v.at(i).key().compare(k) >= 0 {
+		return -1
+	}
+	return i
+}
+
+// saysAlike reports whether the post says the same in a sentence before.
+func (v *view) saysAlike(x *feed.Sentence) bool {
+	k := keyOf(x)
+	i := v.place(k) - 1
+	if i < 0 {
+		return false
+	}
+	o := v.at(i)
+	return o.time == k.time && o.samePost(k)
+}
+
+// textLike is the position of a text equal to s among the last few occurrences, 0 if there is none.
+func (v *view) textLike(s string, few int) uint64 {
+	for i := v.len() - 1; i >= max(0, v.len()-few) && s != ""; i-- {
+		if o := v.at(i); o.text == s && o.textAt != 0 {
+			return o.textAt
+		}
+	}
+	return 0
+}
+
+// firstKey is the key of the group's first occurrence, as far as it is known.
+func (v *view) first() feed.First {
+	if v.many != nil {
+		return v.many.first
+	}
+	return v.chain[0].first()
+}
+
+// count is how many occurrences there were since the group's birth.
+func (v *view) count() int {
+	if v.many != nil {
+		return v.many.count
+	}
+	return len(v.chain)
+}
+
+// authors counts the authors since the group's birth, and the one of hash.
+func (v *view) authors(hash uint64) (n int, estimated bool) {
+	if v.many != nil {
+		return v.many.authors.count(hash)
+	}
+	var a authors
+	for i := range v.chain {
+		a.add(authorHash(v.chain[i].source, v.chain[i].author))
+	}
+	return a.count(hash)
+}
