@@ -46,3 +46,23 @@ func FuzzAppendString(f *testing.F) {
 		}
 	})
 }
+
+// TestAppendTime holds our dates to the library's: every day that a post may have, and the seconds of one.
+func TestAppendTime(t *testing.T) {
+	check := func(v Time) {
+		t.Helper()
+		if got, want := string(appendTime(nil, v)), `"`+v.Time().Format("2006-01-02T15:04:05.999Z07:00")+`"`; got != want {
+			t.Fatalf("%d: got %s, want %s", v, got, want)
+		}
+	}
+	for v := Time(0); v < endOfTime; v += msPerDay {
+		check(v)
+		check(v + msPerDay - 1000)
+		check(v + 1)
+	}
+	for s := range Time(86_400) {
+		check(1<<40/1000*1000 + 1000*s)
+	}
+	check(-1000)
+	check(endOfTime)
+}
