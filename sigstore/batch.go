@@ -44,7 +44,7 @@ func (b *batch) ask(w *Window, i int) {
 	}
 	for n, x := range b.expected[b.begin:b.end] {
 		b.groups = append(b.groups, x.Group)
-		w.prepare(&b.queries[n], x.Tokens)
+		w.prepare(&b.queries[n], x)
 	}
 	w.index.Search(b.queries[:b.end-b.begin])
 }
@@ -84,7 +84,7 @@ func (b *batch) addFresh(w *Window, q *Query, x *feed.Sentence) {
 	}
 	if len(q.Hits) > before {
 		hits := q.Hits
-		w.prepare(q, x.Tokens)
+		w.prepare(q, x)
 		q.Hits = hits
 	}
 }

@@ -1,6 +1,7 @@
 package sigstore
 
 import (
+	"math"
 	"slices"
 
 	"refrain/feed"
@@ -14,7 +15,7 @@ func (w *Window) Search(x *feed.Sentence) ([]Group, *Query) {
 	q := w.batch.answer(w, x)
 	if q == nil {
 		q = &w.query[0]
-		w.prepare(q, x.Tokens)
+		w.prepare(q, x)
 		w.index.Search(w.query[:])
 	}
 	for _, r := range q.Hits {
@@ -41,37 +42,51 @@ func (w *Window) Tokens(r Row) []uint32 {
 	return w.lent
 }
 
-func (w *Window) prepare(q *Query, tokens []uint64) {
-	q.Size, q.Tokens, q.Hits = len(tokens), q.Tokens[:0], q.Hits[:0]
+// prepare makes the query for a token set, and keeps the numbers for its insertion.
+func (w *Window) prepare(q *Query, x *feed.Sentence) {
+	q.Size, q.Tokens, q.Hits = len(x.Tokens), q.Tokens[:0], q.Hits[:0]
 	clear(q.Signature)
-	for _, id := range tokens {
+	p := &w.prepared
+	p.group, p.epoch, p.numbers = x.Group, w.epoch, p.numbers[:0]
+	for _, id := range x.Tokens {
 		n, ok := w.tokens.number(id)
 		if !ok {
 			w.sig = w.cfg.Model.Code(w.sig, id)
-			or(q.Signature, w.sig)
+			for i, word := range w.sig {
+				q.Signature[i] |= word
+			}
+			p.numbers = append(p.numbers, noNumber)
 			continue
 		}
 		q.Tokens = append(q.Tokens, n)
-		or(q.Signature, w.tokens.code(n))
+		w.tokens.addCode(q.Signature, n)
+		p.numbers = append(p.numbers, n)
 	}
 	slices.Sort(q.Tokens)
 }
 
-func or(dst, src hashcodes.Signature) {
-	for i, word := range src {
-		dst[i] |= word
-	}
+// prepared are the numbers of the tokens of a group as they were when the window had an epoch: a sentence is inserted
+// right after it is looked up.
+type prepared struct {
+	group   feed.Hash
+	epoch   int
+	numbers []uint32 // noNumber for a token that no row held
 }
 
-// blank is a signature without bits.
-func (d *dictionary) blank() hashcodes.Signature { return make(hashcodes.Signature, d.model.Words()) }
+const noNumber = math.MaxUint32
 
-// sign is the signature of a row.
-func (d *dictionary) sign(dst hashcodes.Signature, numbers []uint32) hashcodes.Signature {
-	clear(dst)
-	for _, n := range numbers {
-		or(dst, d.code(n))
+// takeTokens numbers the tokens of a new group.
+func (w *Window) takeTokens(dst []uint32, x *feed.Sentence) []uint32 {
+	p := &w.prepared
+	known := p.group == x.Group && p.epoch == w.epoch && len(p.numbers) == len(x.Tokens)
+	for i, id := range x.Tokens {
+		if known && p.numbers[i] != noNumber {
+			dst = append(dst, w.tokens.takeNumber(p.numbers[i]))
+			continue
+		}
+		dst = append(dst, w.tokens.take(id))
 	}
+	slices.Sort(dst)
 	return dst
 }
 

@@ -27,7 +27,7 @@ func randomGroup(r *rand.Rand, n int, length feed.Time) *many {
 
 // TestThinnedGroupsAnswerAlike: whether a sentence that is not late has a witness does not change by thinning.
 func TestThinnedGroupsAnswerAlike(t *testing.T) {
-	groups := 200_000
+	groups := 50_000
 	if testing.Short() {
 		groups = 5_000
 	}

@@ -12,7 +12,6 @@ package sigstore
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"refrain/feed"
@@ -69,6 +68,7 @@ type Window struct {
 
 	batch    batch
 	query    [1]Query
+	prepared prepared
 	found    []Group
 	views    [3]viewSlot
 	nextView int
@@ -160,11 +160,7 @@ func (w *Window) Has(x *feed.Sentence) bool {
 
 // birth makes the group of x with its first occurrence.
 func (w *Window) birth(x *feed.Sentence, o *occurrence) {
-	w.numbers = w.numbers[:0]
-	for _, id := range x.Tokens {
-		w.numbers = append(w.numbers, w.tokens.take(id))
-	}
-	slices.Sort(w.numbers)
+	w.numbers = w.takeTokens(w.numbers[:0], x)
 	b := w.current()
 	w.bytes = appendSet(w.bytes[:0], w.numbers)
 	r := row{key: keyOfHash(&x.Group), sequence: o.sequence, tokens: uint32(b.arena.put(w.bytes) - b.arena.base)}

@@ -263,3 +263,5 @@ func TestDeleteWhileTheWindowRolls(t *testing.T) {
 		t.Errorf("%d occurrences deleted, %d posts indexed of some 500 in the window", n, len(w.posts))
 	}
 }
+
+func boundsOf() *hashcodes.Bounds { return hashcodes.NewBounds(theta, 1) }

@@ -20,16 +20,26 @@ import (
 
 // engine is a peer in Go that runs in this program, as a process of its own: "peers engine NAME".
 type engine interface {
-	// Next appends to hits the earlier rows, counted from 0, whose Jaccard with the row is at least the threshold, and
-	// takes the row in. It keeps neither slice.
-	Next(hits []uint32, tokens []uint64, signature []uint32) []uint32
+	// Match looks every row of a block up among all rows before it, those of the block too, and takes the block in. For
+	// each pair whose Jaccard is at least the threshold it appends the number of the later row, then that of the earlier
+	// one. It keeps nothing of the block.
+	Match(pairs []uint32, b *block) []uint32
 
 	// Candidates counts the pairs that had to be verified.
 	Candidates() int
 }
 
-// engines are the list of what exists. Our own engines join it with a line each: a window of the product in front of
-// this interface, and what it is called in the table.
+// block is some rows of the stream: tokens, ends and codes of a collection. Its rows count from first on in the stream.
+type block struct {
+	collection
+	first int
+}
+
+// signature is that of row i of the block.
+func (b *block) signature(i int) []uint32 { return b.codes[i*b.words : (i+1)*b.words] }
+
+// engines are the list of what exists. Our own engines join it with a line each: a window of the product behind this
+// interface, and what it is called in the table. Blocks are large, so that an engine may take a batch at a time.
 var engines = []struct {
 	name, what string
 	open       func(t text.Threshold, order []uint64, words int) (engine, error)
@@ -40,14 +50,23 @@ var engines = []struct {
 // yardstick is the engine that the others are compared with; it also gives the truth.
 const yardstick = "ppjoin"
 
-type plain struct{ *ppjoin.Join }
-
-func openPPJoin(t text.Threshold, order []uint64, _ int) (engine, error) {
-	return plain{ppjoin.New(t, order)}, nil
+type plain struct {
+	*ppjoin.Join
+	hits []uint32
 }
 
-func (p plain) Next(hits []uint32, tokens []uint64, _ []uint32) []uint32 {
-	return p.Join.Next(hits, tokens)
+func openPPJoin(t text.Threshold, order []uint64, _ int) (engine, error) {
+	return &plain{Join: ppjoin.New(t, order)}, nil
+}
+
+func (p *plain) Match(pairs []uint32, b *block) []uint32 {
+	for i := range b.rows() {
+		p.hits = p.Next(p.hits[:0], b.set(i))
+		for _, h := range p.hits {
+			pairs = append(pairs, uint32(b.first+i), h)
+		}
+	}
+	return pairs
 }
 
 // report is the line of JSON that every peer prints at its end. Seconds are of processor time.
@@ -88,7 +107,7 @@ func runEngine(ctx context.Context, name string, args []string, out io.Writer) e
 		return err
 	}
 	defer in.close()
-	e, err := openEngine(name, t, *folder, in.words)
+	e, err := openEngine(name, t, *folder, in.block.words)
 	if err != nil {
 		return err
 	}
@@ -122,17 +141,10 @@ func matchRows(ctx context.Context, e engine, in *rowReader, limit float64, path
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	pairs := bufio.NewWriterSize(f, 1<<16)
-	var found []uint32 // later row, earlier row, and so on
-	var hits []uint32
+	var found []uint32
 	for in.next() && ctx.Err() == nil && r.SecondsLooking < limit {
-		found = found[:0]
 		begin := busy()
-		for i := range in.block.rows() {
-			hits = e.Next(hits[:0], in.block.set(i), in.block.codes[i*in.words:(i+1)*in.words])
-			for _, h := range hits {
-				found = append(found, uint32(r.Rows+i), h)
-			}
-		}
+		found = e.Match(found[:0], &in.block)
 		r.SecondsLooking += (busy() - begin).Seconds()
 		r.Rows += in.block.rows()
 		r.Growth = append(r.Growth, point{r.Rows, r.SecondsLooking})
@@ -146,8 +158,7 @@ func matchRows(ctx context.Context, e engine, in *rowReader, limit float64, path
 
 // rowReader reads a collection block by block.
 type rowReader struct {
-	block collection // tokens, ends and codes of the rows at hand
-	words int
+	block block // the rows at hand
 	err   error
 
 	left   int
@@ -176,7 +187,7 @@ func openRows(folder string, rows int) (*rowReader, error) {
 		sizes = append(sizes, info.Size())
 	}
 	if sizes[0] > 0 {
-		r.words = int(sizes[2] / 4 / (sizes[0] / 8))
+		r.block.words = int(sizes[2] / 4 / (sizes[0] / 8))
 	}
 	return r, nil
 }
@@ -194,13 +205,14 @@ func (r *rowReader) next() bool {
 		return false
 	}
 	b := &r.block
+	b.first += b.rows()
 	b.ends = resized(b.ends, n)
 	r.err = r.read(0, b.ends)
 	last := r.before
 	for i, end := range b.ends {
 		last, b.ends[i] = end, end-r.before
 	}
-	b.tokens, b.codes = resized(b.tokens, int(last-r.before)), resized(b.codes, n*r.words)
+	b.tokens, b.codes = resized(b.tokens, int(last-r.before)), resized(b.codes, n*b.words)
 	r.err = errors.Join(r.err, r.read(1, b.tokens), r.read(2, b.codes))
 	r.before = last
 	r.left -= n

@@ -71,9 +71,9 @@ type options struct {
 	limit            time.Duration
 	slowRows, sample int
 
-	rows, tall int // of the collection: how many, and the size that nine of ten do not exceed
-	stderr     io.Writer
-	status     *terminal.Status
+	rows, usual int // of the collection: how many, and the size that nine of ten do not exceed
+	stderr      io.Writer
+	status      *terminal.Status
 }
 
 // progress shows how far the work is, on a terminal.
@@ -139,7 +139,7 @@ func (o *options) collect(ctx context.Context, folder string) (*collection, erro
 	if err := c.sign(o.bits, o.ones); err != nil {
 		return nil, err
 	}
-	o.rows, o.tall = c.rows(), c.quantile(0.9)
+	o.rows, o.usual = c.rows(), c.quantile(0.9)
 	o.step("collected %d rows of %d distinct sets in %.0f s", c.rows(), c.distinct, time.Since(began).Seconds())
 	if c.distinct < o.distinct && o.atMost == 0 {
 		o.step("there are no more: %d distinct were asked for", o.distinct)
@@ -189,7 +189,7 @@ func (o *options) radiusOf(t text.Threshold) int {
 	if o.radius >= 0 {
 		return o.radius
 	}
-	return hashcodes.Radius(t, o.ones, o.tall, o.tall)
+	return hashcodes.Radius(t, o.ones, o.usual, o.usual)
 }
 
 const compareUsage = `usage: peers [flags]      speed, recall, precision and memory of all peers
@@ -207,7 +207,7 @@ func runCompare(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	flags.IntVar(&o.bits, "bits", 64, "bits of a signature, for FAISS and our own engines")
 	flags.IntVar(&o.ones, "ones", 1, "ones of a token's code")
 	flags.IntVar(&o.radius, "radius", -1, "Hamming radius for FAISS; -1: by the threshold and the sizes of the sets")
-	flags.DurationVar(&o.limit, "limit", 40*time.Second, "how long one peer may match at one threshold; the yardstick may always finish")
+	flags.DurationVar(&o.limit, "limit", 30*time.Second, "processor time that a peer gets to match at one threshold; the yardstick may always finish")
 	flags.IntVar(&o.slowRows, "slow-rows", 200_000, "rows for a peer that is slow and cannot stop halfway (minhash-lsh)")
 	flags.IntVar(&o.sample, "check", 100, "rows for which the truth is checked against brute force")
 	if err := o.parse(flags, args, stderr, compareUsage); err != nil {

@@ -117,7 +117,27 @@ func newPlace(folder string) (place, error) {
 		}
 		cache = filepath.Join(home, ".cache", "refrain-peers")
 	}
-	return place{cache, folder}, os.CopyFS(folder, scripts)
+	return place{cache, folder}, writeScripts(filepath.Join(folder, "python"))
+}
+
+func writeScripts(folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	files, err := scripts.ReadDir("python")
+	if err != nil {
+		return err
+	}
+	for _, f := range files {
+		text, err := scripts.ReadFile("python/" + f.Name())
+		if err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(folder, f.Name()), text, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // command is the program of a peer with its own arguments. An error says why the peer cannot run.

@@ -31,7 +31,9 @@ var half = text.Threshold{Num: 1, Den: 2}
 // says, and each other peer is named with the reason why it is not there.
 func TestCompare(t *testing.T) {
 	t.Setenv("REFRAIN_PEERS", t.TempDir())
-	s, table := mustCompare(t, "--data", writePosts(t, 3, 400), "--distinct", "700", "--thresholds", "0.5,0.9")
+	keep, posts := t.TempDir(), writePosts(t, 3, 400)
+	mustCompare(t, "--data", posts, "--keep", keep, "--only", yardstick) // and again into the same folder
+	s, table := mustCompare(t, "--data", posts, "--keep", keep, "--distinct", "700", "--thresholds", "0.5,0.9")
 	if s.Distinct != 700 || s.Rows <= 700 {
 		t.Errorf("%d rows of %d distinct sets, want 700 distinct and some twice", s.Rows, s.Distinct)
 	}
@@ -218,8 +220,9 @@ func TestBlocks(t *testing.T) {
 	row := 0
 	for in.next() {
 		for i := range in.block.rows() {
-			if !slices.Equal(in.block.set(i), c.set(row)) {
-				t.Fatalf("row %d is %v, want %v", row, in.block.set(i), c.set(row))
+			got, want := in.block.signature(i), c.codes[row*c.words:(row+1)*c.words]
+			if in.block.first+i != row || !slices.Equal(in.block.set(i), c.set(row)) || !slices.Equal(got, want) {
+				t.Fatalf("row %d is row %d: %v, want %v", row, in.block.first+i, in.block.set(i), c.set(row))
 			}
 			row++
 		}

@@ -69,9 +69,7 @@ func (l *lists) piece(capacity uint32) uint32 {
 		return start
 	}
 	start := uint32(len(l.postings))
-	for range capacity {
-		l.postings = append(l.postings, posting{})
-	}
+	l.postings = roomFor(l.postings, int(capacity))[:start+capacity]
 	return start
 }
 

@@ -66,18 +66,22 @@ func (j *Join) Next(hits []uint32, ids []uint64) []uint32 {
 	return hits
 }
 
-// probe collects the candidates of x (Algorithm 1): those that the positional filter leaves.
+// probe collects the candidates of x (Algorithm 1): those that the positional filter leaves. A row that cannot reach the
+// threshold even if every token before this one were common is passed over before its mark is fetched, which is what
+// costs time; should it be a candidate already, verification turns it away.
 func (j *Join) probe(x []uint32) {
 	b := j.sizes.of(len(x))
 	j.nextSearch()
 	for i := range b.prefix {
-		left := len(x) - i // this token and what can follow it
 		for _, p := range j.lists.of(x[i]) {
 			m := int(p.size) - b.min
 			if uint(m) >= uint(len(b.overlap)) {
 				continue
 			}
-			j.meet(p.row, min(left, int(p.size)-int(p.position)), int(b.overlap[m]))
+			need, left := int(b.overlap[m]), min(len(x)-i, int(p.size)-int(p.position))
+			if min(i, int(p.position))+left >= need {
+				j.meet(p.row, left, need)
+			}
 		}
 	}
 	j.met += len(j.candidates)
@@ -168,7 +172,15 @@ func (j *Join) add(x []uint32) {
 			j.lists.add(x[i], p)
 		}
 	}
-	j.tokens = append(j.tokens, x...)
-	j.ends = append(j.ends, uint32(len(j.tokens)))
-	j.marks = append(j.marks, mark{})
+	j.tokens = append(roomFor(j.tokens, len(x)), x...)
+	j.ends = append(roomFor(j.ends, 1), uint32(len(j.tokens)))
+	j.marks = append(roomFor(j.marks, 1), mark{})
+}
+
+// roomFor doubles a full slice. Append alone grows long ones by a quarter, and copies them four times as often.
+func roomFor[T any](s []T, n int) []T {
+	if len(s)+n <= cap(s) {
+		return s
+	}
+	return slices.Grow(s, max(n, len(s)))
 }
