@@ -208,6 +208,9 @@ func (n *normaliser) mark(from int, raw span, sameForm bool) {
 // rawRange finds the raw bytes of out[from:to]. Stretch is the one to begin the search at; the one found is
 // returned for the next call, so that a walk through out is linear.
 func (n *normaliser) rawRange(from, to, at int) (raw span, stretch int) {
+	if s := &n.stretches[at]; s.sameForm && s.out <= from && to-s.out <= s.raw.end-s.raw.start {
+		return span{s.rawStart(from), s.rawEnd(to)}, at
+	}
 	at = n.stretchOf(from, at)
 	raw.start = n.stretches[at].rawStart(from)
 	last := n.stretchOf(to-1, at)

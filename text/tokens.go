@@ -23,12 +23,20 @@ func tokenise(dst []unit, n *normaliser, post string, start, end int) []unit {
 	at := max(len(n.stretches)-1, 0) // the first stretch of the piece may join the last of the one before
 	piece := n.add(post, start, end)
 	text := n.out[:piece.end]
+	letters := plainLetters()
 	for i := piece.start; i < piece.end; {
 		if text[i] == ' ' {
 			i++
 			continue
 		}
-		from, to, kind, ok := nextToken(text, piece.start, i)
+		from, to, kind, ok := i, i, Word, false
+		if isAlnum(text[i]) || letters.at(text, i) { // nearly always: nextToken without its other questions
+			to, ok = plainWord(text, i)
+			ok = ok && text[to-1] != '_'
+		}
+		if !ok {
+			from, to, kind, ok = nextToken(text, piece.start, i)
+		}
 		if ok {
 			var raw span
 			raw, at = n.rawRange(from, to, at)
@@ -66,6 +74,9 @@ func nextWide(text []byte, i int) (from, to int, kind Kind, ok bool) {
 	if plainLetters().at(text, i) {
 		return nextWord(text, i)
 	}
+	if to := hanEnd(text, i); to > 0 {
+		return i, to, Character, true
+	}
 	r, size := utf8.DecodeRune(text[i:])
 	if characterScript(r) && (unicode.IsLetter(r) || unicode.Is(unicode.Nl, r)) {
 		return i, marksEnd(text, i+size), Character, true
@@ -74,6 +85,17 @@ func nextWide(text []byte, i int) (from, to int, kind Kind, ok bool) {
 		return i, i + size, Word, false
 	}
 	return nextWord(text, i)
+}
+
+// hanEnd is where the ideograph at i ends, if it is one of U+5000 to U+9FBF and no mark can follow it; 0 otherwise.
+func hanEnd(text []byte, i int) int {
+	if i+3 > len(text) || text[i] < 0xE5 || text[i] > 0xE9 || text[i] == 0xE9 && text[i+1] == 0xBF {
+		return 0
+	}
+	if i+3 < len(text) && text[i+3] >= utf8.RuneSelf && wordBytes[text[i+3]] != parts {
+		return 0
+	}
+	return i + 3
 }
 
 // marksEnd skips the combining marks at i.
