@@ -260,3 +260,54 @@ func BenchmarkDetector(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkCampaign is the search and insert of the second half of all rows, of which one in so many gets three
+// tokens more, the same and new ones. Its unit is ns/row.
+func BenchmarkCampaign(b *testing.B) {
+	model := mustModel(b, 64, 1)
+	rows, tokens := number(realSentences(b), model)
+	for _, every := range []int{0, 20, 4, 1} {
+		b.Run(fmt.Sprintf("1 of %d", every), func(b *testing.B) {
+			rows := campaign(rows, tokens, every, model)
+			for b.Loop() {
+				b.StopTimer()
+				df := make(frequencies, tokens+3)
+				x := prefix.New(hashcodes.NewBounds(thresholds[0], model.Ones()))(df)
+				x.Open()
+				var q [1]sigstore.Query
+				for i := range rows {
+					if i == len(rows)/2 {
+						b.StartTimer()
+					}
+					r := &rows[i]
+					q[0] = sigstore.Query{Tokens: r.tokens[:r.known], Size: len(r.tokens), Signature: r.sig, Hits: q[0].Hits[:0]}
+					x.Search(q[:])
+					for _, t := range r.tokens {
+						df[t]++
+					}
+					x.Add(r.tokens, r.sig)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed())/float64(b.N)/float64(len(rows)/2), "ns/row")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}
+
+// campaign puts three tokens behind all into rows of the second half.
+func campaign(rows []row, tokens, every int, model *hashcodes.Model) []row {
+	rows = slices.Clone(rows)
+	code := make(hashcodes.Signature, model.Words())
+	for i := len(rows) / 2; every > 0 && i < len(rows); i += every {
+		r := &rows[i]
+		r.tokens, r.sig = slices.Clone(r.tokens[:r.known]), slices.Clone(r.sig)
+		for k := range 3 {
+			r.tokens = append(r.tokens, uint32(tokens+k))
+			for w, word := range model.Code(code, uint64(1e9)+uint64(k)) {
+				r.sig[w] |= word
+			}
+		}
+		r.known = len(r.tokens)
+	}
+	return rows
+}

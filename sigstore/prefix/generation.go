@@ -8,13 +8,18 @@ type generation struct {
 	order order
 	lists lists
 	metas []meta // of its rows, while they are few enough to be posted again
+
+	surprises uint64 // postings of tokens that the order takes for rare, in lists that have become long
 }
 
 const (
 	minRows  = 1024      // for which a generation is begun
-	maxAgain = 32 * 1024 // rows that are posted again at once: some 20 ms
+	maxAgain = 64 * 1024 // rows that are posted again at once: some 40 ms
 	growth   = 3         // a window that grows gets a new order at 1 + growth times its size
 	turnover = 1         // one that rolls gets it when so many times its older rows have come
+	surprise = 64        // either gets it early when one in so many rows of the generation was a surprise,
+	soonest  = 16        // and one in so many rows of the window is newer than the order,
+	most     = 6         // unless there are so many generations
 )
 
 // isStale reports whether the next row wants a new generation: there is none, it is full, or so many rows have come
@@ -28,6 +33,10 @@ func (x *index) isStale() bool {
 		return true
 	}
 	newer, older := x.next-g.began, max(g.began, x.oldest())-x.oldest()
+	if g.surprises >= max(minRows, (x.next-g.first)/surprise) && newer >= max(minRows, (older+newer)/soonest) &&
+		len(x.generations) < most {
+		return true
+	}
 	if x.rolls {
 		return newer >= max(minRows, turnover*older)
 	}

@@ -51,15 +51,17 @@ func (l *lists) directory(k link) chunk {
 	return l.pages[unit/pageUnits][begin : begin+directoryUnits*unitWords]
 }
 
-func (l *lists) add(token uint32, p posting) {
+// add adds a posting to a token's list. It reports whether the list is a long one.
+func (l *lists) add(token uint32, p posting) (long bool) {
 	h := l.headOf(token)
 	if h.class() != directory {
 		if l.put(h, p) {
-			return
+			return false
 		}
 		l.cut(h)
 	}
 	l.addTo(*h, p)
+	return true
 }
 
 // put adds p to the chunk of a list, or a larger one in its place. It reports false if that is full and the largest.

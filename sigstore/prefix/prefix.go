@@ -12,7 +12,8 @@
 //
 // Rows are posted by generations (generation.go). A generation is a run of rows, of one block or many, with an order
 // of the tokens and lists of its own. When its order has become stale, the next one begins: in a window that
-// grows, at four times the size; in one that rolls, when half of its rows are new. As long as a window is small it
+// grows, at four times the size; in one that rolls, when half of its rows are new; in any, when too many rows come
+// under tokens that the order takes for rare and that are not, as in a campaign. As long as a window is small it
 // posts its rows again instead, and so has one generation. A search goes through all generations, which are two or
 // three. A generation goes as a whole when the last of its rows has been dropped: nothing walks its postings, and
 // no link leads from one generation to another. Dropping a block costs nothing else: a candidate of a dropped row
@@ -121,7 +122,10 @@ func (x *index) Add(tokens []uint32, sig hashcodes.Signature) {
 func (x *index) post(g *generation, row uint64, tokens []uint32, m meta) {
 	x.keys = g.order.rarest(x.keys, tokens, x.filters.bounds.For(len(tokens)).Prefix)
 	for position, k := range x.keys {
-		g.lists.add(tokens[k.place()], posting{m, newPlace(row-g.first, position)})
+		long := g.lists.add(tokens[k.place()], posting{m, newPlace(row-g.first, position)})
+		if long && k.isRare() {
+			g.surprises++
+		}
 	}
 }
 
