@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -81,10 +82,16 @@ func (f *First) append(dst []byte) []byte {
 	return append(dst, '}')
 }
 
-// appendString quotes s as JSON. Invalid UTF-8 is replaced, which AppendQuote also reports as an error.
+// appendString quotes s as JSON: as it is, where nothing in it needs an escape. Invalid UTF-8 is replaced, which
+// AppendQuote also reports as an error.
 func appendString(dst []byte, s string) []byte {
-	dst, _ = jsontext.AppendQuote(dst, s)
-	return dst
+	if n, high := clear8(s); n < len(s) || high && !utf8.ValidString(s) {
+		dst, _ = jsontext.AppendQuote(dst, s)
+		return dst
+	}
+	dst = append(dst, '"')
+	dst = append(dst, s...)
+	return append(dst, '"')
 }
 
 func appendHash(dst []byte, h Hash) []byte {
@@ -95,10 +102,45 @@ func appendHash(dst []byte, h Hash) []byte {
 	return dst
 }
 
+// appendTime is Time.String in quotes.
 func appendTime(dst []byte, t Time) []byte {
 	dst = append(dst, '"')
-	dst = t.Time().AppendFormat(dst, timeLayout)
-	return append(dst, '"')
+	if t%1000 != 0 || t < 0 || t >= everyFourth {
+		dst = t.Time().AppendFormat(dst, timeLayout)
+		return append(dst, '"')
+	}
+	year, month, day := civil(int(t / msPerDay))
+	s := int(t % msPerDay / 1000)
+	dst = append2(append2(dst, year/100), year%100)
+	dst = append2(append(dst, '-'), month)
+	dst = append2(append(dst, '-'), day)
+	dst = append2(append(dst, 'T'), s/3600)
+	dst = append2(append(dst, ':'), s/60%60)
+	dst = append2(append(dst, ':'), s%60)
+	return append(dst, 'Z', '"')
+}
+
+const msPerDay = 24 * 60 * 60 * 1000
+
+func append2(dst []byte, n int) []byte { return append(dst, byte('0'+n/10), byte('0'+n%10)) }
+
+// everyFourth is the time from which on not every fourth year has a February 29: 2100-03-01.
+const everyFourth = 4107542400_000
+
+// civil is the date of a day, counted from 1970-01-01, before everyFourth. Its years begin in March, so that a leap
+// day is the last of a year; then the months have 31, 30, 31, 30, 31 days twice, and once more as far as they go: 153
+// days in five of them. Day 0 of the four-year cycles is 1968-03-01, 671 days before 1970.
+func civil(days int) (year, month, day int) {
+	cycle, day := (days+671)/1461, (days+671)%1461
+	year = min(day/365, 3)
+	day -= 365 * year
+	month = (5*day + 2) / 153
+	day -= (153*month + 2) / 5
+	year += 1968 + 4*cycle
+	if month >= 10 {
+		return year + 1, month - 9, day + 1
+	}
+	return year, month + 3, day + 1
 }
 
 func appendBool(dst []byte, key string, v bool) []byte {

@@ -25,8 +25,8 @@ func (t Time) Time() time.Time { return time.UnixMilli(int64(t)).UTC() }
 // Add returns t moved by d, cut to milliseconds.
 func (t Time) Add(d time.Duration) Time { return t + Time(d.Milliseconds()) }
 
-// timeLayout is RFC 3339 with the milliseconds only where there are some.
-const timeLayout = "2006-01-02T15:04:05.999Z07:00"
+// timeLayout is RFC 3339 with the milliseconds only where there are some: finer than that no Time is.
+const timeLayout = time.RFC3339Nano // the library writes this one without reading the layout
 
 // String writes t as RFC 3339 in UTC, with milliseconds only where there are some.
 func (t Time) String() string { return t.Time().Format(timeLayout) }

@@ -30,20 +30,22 @@ const MaxDepth = 100
 //
 // A byte order mark before the object is passed over. DecodePost keeps nothing of line, and is safe for concurrent use.
 func DecodePost(line []byte, fields *Fields) (p Post, note string, err error) {
-	d := postDecoders.Get().(*postDecoder)
-	defer d.release()
-	d.reset(bytes.TrimPrefix(line, []byte("\xEF\xBB\xBF")))
-	err = d.decode(&p, fields.orOwn().root)
-	if err != nil {
-		return Post{ID: p.ID}, "", err
-	}
-	return p, strings.Join(d.notes, "; "), nil
+	d := postDecoders.Get().(*PostDecoder)
+	d.fields = fields.orOwn()
+	note, err = d.Decode(&p, line)
+	d.release()
+	return p, note, err
 }
 
-var postDecoders = sync.Pool{New: func() any { return new(postDecoder) }}
+var postDecoders = sync.Pool{New: func() any { return new(PostDecoder) }}
 
-// postDecoder holds what DecodePost reuses from line to line.
-type postDecoder struct {
+// PostDecoder reads posts from JSON, one after the other, by the rules of DecodePost. It is for one goroutine.
+//
+// There are two ways through it: quick for the usual line, decode for all others.
+type PostDecoder struct {
+	fields *Fields
+	blocks *blocks // where the strings of the posts go; nil: each has memory of its own
+
 	json    jsontext.Decoder
 	in      bytes.Buffer
 	line    []byte
@@ -51,29 +53,58 @@ type postDecoder struct {
 	meta    []byte // the members of Meta so far, each with a comma before it
 	given   [fieldCount]bool
 	notes   []string
-	names   [512]string // authors, languages and sources met lately, by hash
+	names   [2048]string // authors, languages and sources met lately, by hash
+
+	met        [fieldCount]bool // in quick: also those that are null
+	otherNames [8][]byte        // in quick: members that are no field
+	others     int
+}
+
+// NewPostDecoder returns a decoder of posts whose strings share blocks of memory: what is kept of a post for long is
+// to be cloned, or it keeps its neighbours too.
+func NewPostDecoder(fields *Fields) *PostDecoder {
+	return &PostDecoder{fields: fields.orOwn(), blocks: new(blocks)}
+}
+
+// Decode reads the post of a line into p; see DecodePost.
+func (d *PostDecoder) Decode(p *Post, line []byte) (note string, err error) {
+	line = bytes.TrimPrefix(line, []byte("\xEF\xBB\xBF"))
+	*p = Post{}
+	d.reset(line)
+	if d.quick(p) {
+		return "", nil
+	}
+	*p = Post{}
+	d.reset(line)
+	if err := d.decode(p, d.fields.root); err != nil {
+		*p = Post{ID: p.ID}
+		return "", err
+	}
+	return strings.Join(d.notes, "; "), nil
 }
 
 // postOptions leave the judgement of what is no Unicode to us: it depends on the field.
 var postOptions = []jsontext.Options{jsontext.AllowInvalidUTF8(true)}
 
-func (d *postDecoder) reset(line []byte) {
+func (d *PostDecoder) reset(line []byte) {
 	d.line = line
-	d.in = *bytes.NewBuffer(line) // of a bytes.Buffer the decoder reads in place
-	d.json.Reset(&d.in, postOptions...)
 	d.meta, d.notes, d.given = d.meta[:0], nil, [fieldCount]bool{}
+	d.met, d.others = [fieldCount]bool{}, 0
 }
 
 // release gives d back, without what it borrowed and without buffers that one long post has blown up.
-func (d *postDecoder) release() {
-	d.line, d.in, d.notes = nil, bytes.Buffer{}, nil
+func (d *PostDecoder) release() {
+	d.line, d.in, d.notes, d.otherNames = nil, bytes.Buffer{}, nil, [len(d.otherNames)][]byte{}
 	if cap(d.scratch)+cap(d.meta) > 256<<10 {
 		d.scratch, d.meta = nil, nil
 	}
 	postDecoders.Put(d)
 }
 
-func (d *postDecoder) decode(p *Post, root node) error {
+// decode reads any line, slowly: it has a rule, and words, for every mistake.
+func (d *PostDecoder) decode(p *Post, root node) error {
+	d.in = *bytes.NewBuffer(d.line) // of a bytes.Buffer the decoder reads in place
+	d.json.Reset(&d.in, postOptions...)
 	if isUTF16(d.line) {
 		return errors.New("in UTF-16: want UTF-8")
 	}
@@ -103,7 +134,7 @@ func isUTF16(line []byte) bool {
 }
 
 // object reads one object, the post itself or one on the path to a field. Prefix is that path.
-func (d *postDecoder) object(p *Post, names node, prefix string, top bool) error {
+func (d *PostDecoder) object(p *Post, names node, prefix string, top bool) error {
 	_, err := d.json.ReadToken()
 	for err == nil && d.json.PeekKind() != '}' {
 		err = d.member(p, names, prefix, top)
@@ -114,7 +145,7 @@ func (d *postDecoder) object(p *Post, names node, prefix string, top bool) error
 	return plainError(err)
 }
 
-func (d *postDecoder) member(p *Post, names node, prefix string, top bool) error {
+func (d *PostDecoder) member(p *Post, names node, prefix string, top bool) error {
 	quoted, err := d.json.ReadValue()
 	if err != nil {
 		return err
@@ -140,7 +171,7 @@ func (d *postDecoder) member(p *Post, names node, prefix string, top bool) error
 }
 
 // name is the name of a member without its quotes.
-func (d *postDecoder) name(quoted []byte) []byte {
+func (d *PostDecoder) name(quoted []byte) []byte {
 	if bytes.IndexByte(quoted, '\\') < 0 {
 		return quoted[1 : len(quoted)-1]
 	}
@@ -149,7 +180,7 @@ func (d *postDecoder) name(quoted []byte) []byte {
 }
 
 // inner reads an object on the path to a field, and returns its bytes.
-func (d *postDecoder) inner(p *Post, m *member, prefix string) ([]byte, error) {
+func (d *PostDecoder) inner(p *Post, m *member, prefix string) ([]byte, error) {
 	path := prefix + m.name
 	switch kind := d.json.PeekKind(); kind {
 	case '{':
@@ -164,7 +195,7 @@ func (d *postDecoder) inner(p *Post, m *member, prefix string) ([]byte, error) {
 }
 
 // field gives p the value of a field.
-func (d *postDecoder) field(p *Post, f Field, value jsontext.Value) error {
+func (d *PostDecoder) field(p *Post, f Field, value jsontext.Value) error {
 	if d.given[f] {
 		return fmt.Errorf("%s: given twice", f)
 	}
@@ -192,7 +223,7 @@ func (d *postDecoder) field(p *Post, f Field, value jsontext.Value) error {
 }
 
 // store sets a field to bytes that are valid UTF-8.
-func (d *postDecoder) store(p *Post, f Field, value []byte) error {
+func (d *PostDecoder) store(p *Post, f Field, value []byte) error {
 	if f == FieldCreatedAt {
 		t, ok := parseUTC(string(value)) // nearly always, and without a copy on the heap
 		if ok {
@@ -205,7 +236,7 @@ func (d *postDecoder) store(p *Post, f Field, value []byte) error {
 	case FieldAuthor, FieldLang, FieldSource:
 		s = d.intern(value)
 	default:
-		s = string(value)
+		s = d.blocks.string(value)
 	}
 	err := p.set(f, s)
 	if err != nil {
@@ -216,7 +247,7 @@ func (d *postDecoder) store(p *Post, f Field, value []byte) error {
 
 // intern returns value as a string, the same one as last time where it can: a feed has few languages, and its
 // authors come back.
-func (d *postDecoder) intern(value []byte) string {
+func (d *PostDecoder) intern(value []byte) string {
 	if len(value) > 64 {
 		return string(value)
 	}
@@ -228,7 +259,7 @@ func (d *postDecoder) intern(value []byte) string {
 }
 
 // keep adds a member to Meta.
-func (d *postDecoder) keep(quoted, value []byte) error {
+func (d *PostDecoder) keep(quoted, value []byte) error {
 	if depth := depthOf(value); depth+1 > MaxDepth {
 		return fmt.Errorf("%s: nested %d deep, and the limit is %d", d.name(quoted), depth+1, MaxDepth)
 	}
@@ -240,7 +271,7 @@ func (d *postDecoder) keep(quoted, value []byte) error {
 }
 
 // takeMeta returns a copy of the members kept, as an object.
-func (d *postDecoder) takeMeta() []byte {
+func (d *PostDecoder) takeMeta() []byte {
 	if len(d.meta) == 0 {
 		return nil
 	}
@@ -249,10 +280,7 @@ func (d *postDecoder) takeMeta() []byte {
 		d.meta = bytes.ToValidUTF8(d.meta, []byte(replacement))
 		d.notes = append(d.notes, "meta: invalid UTF-8 replaced by U+FFFD")
 	}
-	meta := make([]byte, len(d.meta)+1)
-	copy(meta, d.meta)
-	meta[len(d.meta)] = '}'
-	return meta
+	return d.blocks.bytes(append(d.meta, '}'))
 }
 
 // depthOf counts how deep a well-formed JSON value nests; 0 for a string or number.

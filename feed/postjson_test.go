@@ -201,6 +201,7 @@ func FuzzDecodePost(f *testing.F) {
 }
 
 func checkDecoded(t *testing.T, line []byte, fields *Fields) {
+	checkQuick(t, line, fields)
 	p, _, err := DecodePost(line, fields)
 	if err != nil {
 		return
@@ -223,6 +224,82 @@ func checkDecoded(t *testing.T, line []byte, fields *Fields) {
 		t.Fatalf("text %q, and encoding/json says %q", p.Text, std["text"])
 	}
 }
+
+// checkQuick holds the quick way to the other one: what it takes, the other takes too, without a note, as the same post.
+func checkQuick(t *testing.T, line []byte, fields *Fields) {
+	t.Helper()
+	var quick, want Post
+	d := PostDecoder{fields: fields.orOwn()}
+	d.reset(line)
+	if !d.quick(&quick) {
+		return
+	}
+	d.reset(line)
+	if err := d.decode(&want, d.fields.root); err != nil || d.notes != nil {
+		t.Fatalf("taken quickly; the other way says %v, %q", err, d.notes)
+	}
+	if diff := cmp.Diff(want, quick); diff != "" {
+		t.Fatalf("taken quickly, and differs (-want +got):\n%s", diff)
+	}
+}
+
+// TestQuick holds both ways to each other on every line of the tests, on all its beginnings, and on lines with
+// one byte put in anywhere: the quick way must not take what the other refuses.
+func TestQuick(t *testing.T) {
+	lines := []string{sampleLine, plainLine, quickLine}
+	for _, test := range badPosts {
+		lines = append(lines, test.line)
+	}
+	for _, line := range lines {
+		if len(line) > 500 {
+			continue
+		}
+		for i := range len(line) + 1 {
+			checkQuick(t, []byte(line[:i]), nil)
+			for _, c := range "\x00\n \"\\{}[]:,-+.0e1nu\u00e9" {
+				checkQuick(t, []byte(line[:i]+string(c)+line[i:]), nil)
+				checkQuick(t, []byte(line[:i]+string(c)+line[min(i+1, len(line)):]), nil)
+			}
+			checkQuick(t, []byte(line[:i]+"\xe2\x82"+line[i:]), nil)
+		}
+	}
+}
+
+// TestQuickTakesTheUsual: the quick way is worth its lines only if it is the one that is gone.
+func TestQuickTakesTheUsual(t *testing.T) {
+	for _, line := range []string{sampleLine, plainLine, quickLine} {
+		d := PostDecoder{fields: ownNames}
+		d.reset([]byte(line))
+		if !d.quick(new(Post)) {
+			t.Errorf("not taken: %s", line)
+		}
+	}
+}
+
+// TestPostDecoderKeepsPosts decodes more than a block holds: the posts stay as they were.
+func TestPostDecoderKeepsPosts(t *testing.T) {
+	d := NewPostDecoder(nil)
+	line, got := make([]byte, 0, 500), make([]Post, 3000)
+	for i := range got {
+		line = fmt.Appendf(line[:0], `{"id":"%d","text":"text \u0026 %d","kind":"%d"}`, i, i, i)
+		if i%1000 == 0 {
+			line = fmt.Appendf(line[:0], `{"id":"%d","text":"text & %d","kind":"%d"}`, i, i, i)
+		}
+		if _, err := d.Decode(&got[i], line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, p := range got {
+		want := Post{ID: fmt.Sprint(i), Text: fmt.Sprintf("text & %d", i), Meta: fmt.Appendf(nil, `{"kind":"%d"}`, i)}
+		if diff := cmp.Diff(want, p); diff != "" {
+			t.Fatalf("post %d (-want +got):\n%s", i, diff)
+		}
+	}
+}
+
+// quickLine has a value of every kind that the quick way takes.
+const quickLine = ` { "id" : -12.50e+3 , "author" : 7 , "created_at" : 1539202764 , "lang" : null , "a" : true , "b" : false ,` +
+	` "c" : null , "d" : 0.1E-2 , "e" : "\ud83d\ude00 \b\f\n\r\t\/\\\"" , "source" : "é" , "text" : "\u00e9\ud83d\uDE00 \b\f\n\r\t\/\\\" é" } `
 
 // sampleLine has the size and the fields of a usual line of a file.
 const sampleLine = `{"id":"s-0000002","author":"someone","created_at":"2012-02-02T00:58:00Z","lang":"ru","text":"\"Заря\" и \"Восход\" так и не договорились о вратаре: двукратный чемпион страны подождёт http://example.org/hShqlLtv","kind":"post"}`

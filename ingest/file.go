@@ -2,7 +2,6 @@ package ingest
 
 import (
 	"bufio"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -45,32 +44,33 @@ type FileConfig struct {
 //
 // A post without a time gets the greatest time of the posts before it, the year 1970 before there is one, and
 // stays untimed (feed.Post.Timed); delivered again, it keeps the time it got first. Places are FILE:LINE; a post that covers several lines is named by its first.
-// Next belongs to one goroutine; BytesRead and Lines may be asked from any.
+// Next belongs to one goroutine; BytesRead and Lines may be asked from any. Who wants to decode with several goroutines
+// calls the three steps of Next instead; see Part.
 type File struct {
 	cfg     FileConfig
 	name    string // as places show it
 	closer  io.Closer
 	plain   *decompressed
 	lines   *lineReader
-	records recordReader
-	live    bool // somebody may be writing the other end: hand on what is there
+	records recordReader // of tables; nil where a line is a post
+	live    bool         // somebody may be writing the other end: hand on what is there
+	decoder Decoder      // Next's, as part
+	part    Part
 
+	// Read's
+	record fileRecord
+	ended  error // what ended the file, told once the part before it is out
+
+	// Settle's
 	latest  feed.Time
 	untimed untimed
-	expect  int   // posts in the batch before: how much room to make for the next
-	err     error // what ended the file, told once the batch before it is out
+	refused error // the record that a strict reading ends at
 
 	bytesRead, linesRead atomic.Int64
 	size                 int64
 }
 
 var _ Source = (*File)(nil)
-
-// recordReader reads the records of one format.
-type recordReader interface {
-	// read fills in r, or returns io.EOF, or what broke the file.
-	read(r *fileRecord) error
-}
 
 // fileRecord is one record of a file: a post, or the reason why it is none.
 type fileRecord struct {
@@ -131,19 +131,16 @@ func (f *File) start(in io.Reader) error {
 	if err != nil {
 		return err
 	}
+	f.cfg.Format = format
 	f.plain, err = decompress(bufio.NewReaderSize(countingReader{in, &f.bytesRead}, 64<<10), f.cfg.Path)
 	if err != nil {
 		return err
 	}
 	f.lines = newLineReader(f.plain, MaxLine)
-	switch format {
-	case "text":
-		f.records = &textReader{lines: f.lines}
-	case "csv":
+	if format == "csv" {
 		f.records = newTableReader(f.lines, f.cfg.Fields)
-	default:
-		f.records = &jsonReader{lines: f.lines, fields: f.cfg.Fields}
 	}
+	f.decoder = f.NewDecoder()
 	return nil
 }
 
@@ -169,67 +166,19 @@ func (f *File) format() (string, error) {
 // reached; so is the first malformed record if the file is read strictly. Reading from a pipe, it waits for
 // one record and takes what else is there. It looks at ctx between records, but cannot interrupt a read.
 func (f *File) Next(ctx context.Context) (Batch, error) {
-	b := Batch{Partition: f.name, Posts: make([]feed.Post, 0, f.expect), Ack: func(error) {}}
-	size := 0
-	for f.err == nil && ctx.Err() == nil && !f.full(&b, size) {
-		size += f.read(&b)
+	if f.refused != nil {
+		return Batch{}, f.refused
 	}
-	if b.Empty() {
-		return Batch{}, cmp.Or(f.err, ctx.Err())
+	p := &f.part
+	p.Batch = Batch{Posts: make([]feed.Post, 0, len(p.Batch.Posts))} // the last one's are the receiver's
+	if err := f.Read(ctx, p); err != nil {
+		return Batch{}, err
 	}
-	f.expect = len(b.Posts)
-	Count(ctx, &b)
-	return b, nil
-}
-
-// full reports whether b should go out now.
-func (f *File) full(b *Batch, size int) bool {
-	n := len(b.Posts) + len(b.Rejected)
-	return n >= f.cfg.BatchPosts || size >= batchBytes || f.live && n > 0 && f.lines.waits()
-}
-
-// read adds one record to b and returns its weight in bytes, or sets f.err.
-func (f *File) read(b *Batch) (size int) {
-	var r fileRecord
-	err := f.records.read(&r)
-	f.linesRead.Store(f.lines.number)
-	switch {
-	case err == io.EOF:
-		f.err = err
-	case err != nil:
-		f.err = fmt.Errorf("%s: after line %d: %w", f.name, f.lines.number, err)
-	case r.reason != nil && f.cfg.Strict:
-		f.err = fmt.Errorf("%s: %w", f.place(r.line), r.reason)
-	case r.reason != nil:
-		return f.reject(b, &r)
-	default:
-		return f.accept(b, &r)
+	f.decoder.Decode(p)
+	if err := f.Settle(ctx, p); p.Batch.Empty() {
+		return Batch{}, err
 	}
-	return 0
-}
-
-func (f *File) reject(b *Batch, r *fileRecord) int {
-	rejection := NewRejection(f.place(r.line), r.reason.Error(), r.raw)
-	rejection.Truncated = r.size > len(rejection.Raw)
-	b.Rejected = append(b.Rejected, rejection)
-	return len(rejection.Raw)
-}
-
-func (f *File) accept(b *Batch, r *fileRecord) int {
-	if r.note != "" {
-		b.Notes = append(b.Notes, Note{f.place(r.line), r.note})
-	}
-	p := &r.post
-	if p.Source == "" {
-		p.Source = f.cfg.SourceName
-	}
-	if p.Timed {
-		f.latest = max(f.latest, p.Time)
-	} else {
-		p.Time = f.untimed.stamp(p, f.latest)
-	}
-	b.Posts = append(b.Posts, *p)
-	return len(p.Text) + len(p.Meta)
+	return p.Batch, nil
 }
 
 func (f *File) place(line int64) string { return f.name + ":" + strconv.FormatInt(line, 10) }

@@ -3,39 +3,7 @@ package ingest
 import (
 	"bytes"
 	"fmt"
-
-	"refrain/feed"
 )
-
-// jsonReader reads one JSON object a line.
-type jsonReader struct {
-	lines  *lineReader
-	fields *feed.Fields
-}
-
-func (j *jsonReader) read(r *fileRecord) error {
-	line, err := r.nextLine(j.lines)
-	if err != nil || line == nil {
-		return err
-	}
-	r.post, r.note, r.reason = feed.DecodePost(r.raw, j.fields)
-	return nil
-}
-
-// textReader reads one post a line. Its id is the number of the line.
-type textReader struct {
-	lines *lineReader
-}
-
-func (t *textReader) read(r *fileRecord) error {
-	line, err := r.nextLine(t.lines)
-	if err != nil || line == nil {
-		return err
-	}
-	r.post.ID = fmt.Sprintf("%010d", r.line)
-	r.note, r.reason = r.post.Set(feed.FieldText, string(r.raw))
-	return nil
-}
 
 // nextLine returns the next line that is not empty, nor only white space, with its line end, and fills r with
 // it. A line that is too long gives nil, and r.reason says so.

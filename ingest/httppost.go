@@ -110,20 +110,21 @@ func (u *upload) add(rec record) {
 	}
 	p.bytes += len(rec.raw)
 	post, note, err := u.h.decode(rec)
-	place := fmt.Sprintf("POST /v1/posts:%d", rec.line)
 	if err != nil {
 		u.answer.malformed = rec.line == 1 && (rec.err != nil || !json.Valid(rec.raw))
-		p.batch.Rejected = append(p.batch.Rejected, NewRejection(place, err.Error(), rec.raw))
+		p.batch.Rejected = append(p.batch.Rejected, NewRejection(rec.place(), err.Error(), rec.raw))
 		p.results = append(p.results, result{Line: rec.line, ID: post.ID, Status: "rejected", Reason: err.Error()})
 		return
 	}
 	if note != "" {
-		p.batch.Notes = append(p.batch.Notes, Note{Place: place, Text: note})
+		p.batch.Notes = append(p.batch.Notes, Note{Place: rec.place(), Text: note})
 	}
 	p.batch.Posts = append(p.batch.Posts, post)
 	p.results = append(p.results, result{Line: rec.line, ID: post.ID, Status: "accepted", Note: note})
 	p.accepted++
 }
+
+func (rec *record) place() string { return fmt.Sprintf("POST /v1/posts:%d", rec.line) }
 
 // decode reads one post. A post without a time of its own gets that of its arrival.
 func (h *HTTP) decode(rec record) (feed.Post, string, error) {

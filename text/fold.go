@@ -35,6 +35,22 @@ var foldTable = sync.OnceValue(func() *[foldLimit]rune {
 	return t
 })
 
+// plainLeads is how many bytes, from 0xC2 on, begin the characters of plainFold: U+0080 to U+057F.
+const plainLeads = 0xD6 - 0xC2
+
+// plainFold holds, by their two bytes, the two bytes that each stable character below U+0580 folds to; zeros for
+// those that are not stable or fold to anything else.
+var plainFold = sync.OnceValue(func() *[plainLeads][64][2]byte {
+	t := new([plainLeads][64][2]byte)
+	for r := rune(0x80); r < 0x80+64*plainLeads; r++ {
+		f, simple := foldRune(r)
+		if stable(r) && simple && utf8.RuneLen(f) == 2 {
+			utf8.EncodeRune(t[r>>6-2][r&0x3F][:], f)
+		}
+	}
+	return t
+})
+
 // foldRune folds one character, or says that its folding is not a single one.
 func foldRune(r rune) (folded rune, simple bool) {
 	if r < foldLimit {

@@ -93,7 +93,7 @@ func (c *cutter) nextItem(i int) bool {
 }
 
 func isBullet(r rune) bool {
-	return strings.ContainsRune("•⁃‣▪▫●○◦■□◆◇►▶➤➢✓✔★☆∙", r) && r != utf8.RuneError
+	return r >= utf8.RuneSelf && strings.ContainsRune("•⁃‣▪▫●○◦■□◆◇►▶➤➢✓✔★☆∙", r) && r != utf8.RuneError
 }
 
 // onlyMarker says whether word, which begins at start, is the marker of a list item: a short number or a single

@@ -38,9 +38,14 @@ func hashtagEnd(text []byte, start, i int) int {
 	if end := topicEnd(text, i); end > 0 {
 		return end
 	}
-	letters := false
+	letters, plain := false, plainLetters()
 	j := i + 1
 	for j < len(text) {
+		if plain.at(text, j) {
+			letters = true
+			j += 2
+			continue
+		}
 		r, size := utf8.DecodeRune(text[j:])
 		if !nameRune(r) {
 			break

@@ -1,6 +1,7 @@
 package text
 
 import (
+	"slices"
 	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
@@ -41,8 +42,8 @@ func (n *normaliser) reset() { n.out, n.stretches = n.out[:0], n.stretches[:0] }
 func (n *normaliser) add(post string, start, end int) span {
 	from := len(n.out)
 	for i := start; i < end; {
-		if post[i] < utf8.RuneSelf {
-			i = n.addASCII(post, i, end)
+		if at := n.addPlain(post, i, end); at > i {
+			i = at
 		} else {
 			i = n.addRunes(post, i, end)
 		}
@@ -50,24 +51,57 @@ func (n *normaliser) add(post string, start, end int) span {
 	return span{from, len(n.out)}
 }
 
-// addASCII appends ASCII bytes, the last before a combining mark excepted.
-func (n *normaliser) addASCII(post string, i, end int) int {
-	start := i
-	from := len(n.out)
-	for i < end && post[i] < utf8.RuneSelf {
-		n.out = append(n.out, foldASCII[post[i]])
-		i++
+// addPlain appends characters whose form is as long as they are and depends on nothing around them, the last before a
+// combining mark excepted. It goes by bytes: ASCII, the letters of plainFold, and Han, which stays as it is.
+func (n *normaliser) addPlain(post string, i, end int) int {
+	start, from := i, len(n.out)
+	n.out = slices.Grow(n.out, end-start)
+	out, letters := n.out[from:from+end-start], plainFold()
+	size := 0 // of the last character
+walk:
+	for i < end {
+		at := i - start
+		switch c := post[i]; {
+		case c < utf8.RuneSelf:
+			out[at], size = foldASCII[c], 1
+		case i+1 < end && 0xC2 <= c && c < 0xC2+plainLeads && isContinuation(post[i+1]):
+			f := letters[c-0xC2][post[i+1]&0x3F]
+			if f[0] == 0 {
+				break walk
+			}
+			out[at], out[at+1], size = f[0], f[1], 2
+		case i+2 < end && 0xE4 <= c && c <= 0xE9 && isContinuation(post[i+1]) && isContinuation(post[i+2]):
+			size = copy(out[at:], post[i:i+3])
+		default:
+			break walk
+		}
+		i += size
 	}
-	if i < end && !stableAt(post, i, end) {
-		i--
-		n.out = n.out[:len(n.out)-1]
-	}
-	n.mark(from, span{start, i}, true)
-	if i == end || post[i] >= utf8.RuneSelf {
+	if i == start {
 		return i
 	}
-	return n.addSegment(post, i, end)
+	combines := i < end && n.combines(post[i:end], size)
+	if combines {
+		i -= size
+	}
+	n.out = n.out[:from+i-start]
+	n.mark(from, span{start, i}, true)
+	if combines {
+		return n.addSegment(post, i, end)
+	}
+	return i
 }
+
+// combines says whether rest, behind a plain character of the given size, may combine with it or leave no trace.
+func (n *normaliser) combines(rest string, size int) bool {
+	r, _ := utf8.DecodeRuneInString(rest)
+	if stable(r) {
+		return false
+	}
+	return size == 1 || dropped(r) || !startsSegment(rest, r)
+}
+
+func isContinuation(b byte) bool { return b&0xC0 == 0x80 }
 
 // addRunes appends characters beyond ASCII: each by itself while neither it nor the next can combine with
 // anything, the first that can as a segment.
@@ -174,6 +208,9 @@ func (n *normaliser) mark(from int, raw span, sameForm bool) {
 // rawRange finds the raw bytes of out[from:to]. Stretch is the one to begin the search at; the one found is
 // returned for the next call, so that a walk through out is linear.
 func (n *normaliser) rawRange(from, to, at int) (raw span, stretch int) {
+	if s := &n.stretches[at]; s.sameForm && s.out <= from && to-s.out <= s.raw.end-s.raw.start {
+		return span{s.rawStart(from), s.rawEnd(to)}, at
+	}
 	at = n.stretchOf(from, at)
 	raw.start = n.stretches[at].rawStart(from)
 	last := n.stretchOf(to-1, at)
@@ -200,11 +237,6 @@ func (s stretch) rawEnd(out int) int {
 		return s.raw.start + out - s.out
 	}
 	return s.raw.end
-}
-
-func stableAt(post string, i, end int) bool {
-	r, _ := utf8.DecodeRuneInString(post[i:end])
-	return stable(r)
 }
 
 func isASCIIWord(b []byte) bool { return len(b) == 1 && isAlnum(b[0]) }

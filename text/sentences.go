@@ -27,11 +27,29 @@ type cutter struct {
 func cutSentences(dst []span, post string, start int, urls []span) []span {
 	c := cutter{post: post, cuts: dst, start: skipBlank(post, start), urls: urls}
 	c.list = markerAt(post, c.start)
-	for i := c.start; i < len(post); {
+	for i := c.skip(c.start); i < len(post); i = c.skip(i) {
 		i = c.step(i)
 	}
 	c.cut(len(post))
 	return c.cuts
+}
+
+// skip passes over bytes that no rule is about, up to the next URL. In a list, an item may begin anywhere.
+func (c *cutter) skip(i int) int {
+	if c.list.form != 0 {
+		return i
+	}
+	end := len(c.post)
+	for len(c.urls) > 0 && c.urls[0].end <= i {
+		c.urls = c.urls[1:]
+	}
+	if len(c.urls) > 0 {
+		end = c.urls[0].start
+	}
+	for i < end && !mayMark[c.post[i]] {
+		i++
+	}
+	return i
 }
 
 // step handles the character at i and returns where to go on.
@@ -44,23 +62,25 @@ func (c *cutter) step(i int) int {
 	}
 	b := c.post[i]
 	if b < utf8.RuneSelf {
-		if !marksASCII[b] {
+		if !mayMark[b] {
 			return i + 1
 		}
 		return c.mark(i, rune(b), 1)
-	}
-	if b >= 0xD0 && b <= 0xD3 || b >= 0xE4 && b <= 0xE9 { // Cyrillic and Han hold no marks
-		_, size := utf8.DecodeRuneInString(c.post[i:])
-		return i + size
 	}
 	r, size := utf8.DecodeRuneInString(c.post[i:])
 	return c.mark(i, r, size)
 }
 
-// marksASCII are the ASCII characters that mark has a rule for.
-var marksASCII = func() (t [utf8.RuneSelf]bool) {
+// mayMark says of a byte whether a character that mark has a rule for may begin with it. Most letters do not: Latin,
+// Greek (U+00C0 to U+033F, U+0380 to U+03FF), Cyrillic (U+0400 to U+04FF), Han (U+4000 to U+9FFF), Hangul (U+B000 to
+// U+D7FF); nor do bytes inside a character.
+var mayMark = func() (t [256]bool) {
 	for _, b := range []byte(".!?:;\n\r\v\f/#\"()") {
 		t[b] = true
+	}
+	for b := 0xC0; b < 0x100; b++ {
+		letters := 0xC3 <= b && b <= 0xD3 && b != 0xCD || 0xE4 <= b && b <= 0xE9 || 0xEB <= b && b <= 0xED
+		t[b] = !letters
 	}
 	return t
 }()

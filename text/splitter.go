@@ -24,7 +24,12 @@ type Splitter struct {
 
 	ids      []uint64
 	sequence []byte
+	sets     []uint64 // the block that the token sets of sentences go into
 }
+
+// setsBlock is how many ids a block holds: the sets of some hundred posts in one allocation. What is kept of a
+// sentence for long is to be copied, or it keeps its neighbours' sets too.
+const setsBlock = 4096
 
 // part is a sentence: a raw range and its run of units.
 type part struct {
@@ -111,7 +116,9 @@ func (s *Splitter) tokeniseCut(c span, url int) int {
 // set, all fields filled. Short is the number of those that are not, being too short. Index counts all.
 func (s *Splitter) Sentences(dst []feed.Sentence, p *feed.Post, minTokens int) (out []feed.Sentence, short int) {
 	repost := s.split(p.Text)
-	slab := make([]uint64, 0, len(s.units)) // one allocation holds every token set
+	if cap(s.sets)-len(s.sets) < len(s.ids) {
+		s.sets = make([]uint64, 0, max(setsBlock, len(s.ids)))
+	}
 	version := xxh3.HashString(p.Text)
 	index := 0
 	for _, sentence := range s.parts {
@@ -122,8 +129,7 @@ func (s *Splitter) Sentences(dst []feed.Sentence, p *feed.Post, minTokens int) (
 				index++
 				continue
 			}
-			var set []uint64
-			slab, set = s.set(slab, piece)
+			set := s.set(piece)
 			dst = append(dst, feed.Sentence{
 				Source: p.Source, Post: p.ID, Author: p.Author, Lang: p.Lang, Time: p.Time,
 				Index: index, Start: piece.start, End: piece.end, Text: p.Text[piece.start:piece.end],
@@ -150,13 +156,31 @@ func (s *Splitter) piece(p part, first int) part {
 	return out
 }
 
-// set appends the token set of p to slab and returns it too.
-func (s *Splitter) set(slab []uint64, p part) (rest, set []uint64) {
-	from := len(slab)
-	slab = append(slab, s.ids[p.first:p.last]...)
-	slices.Sort(slab[from:])
-	set = slices.Compact(slab[from:])
-	return slab[:from+len(set)], set[:len(set):len(set)]
+// set puts the token set of p behind those of others.
+func (s *Splitter) set(p part) []uint64 {
+	from := len(s.sets)
+	s.sets = append(s.sets, s.ids[p.first:p.last]...)
+	sortIDs(s.sets[from:])
+	set := slices.Compact(s.sets[from:])
+	s.sets = s.sets[:from+len(set)]
+	return set[:len(set):len(set)]
+}
+
+// few is the length up to which sortIDs does better than the library.
+const few = 24
+
+// sortIDs sorts hashes: by insertion without branches, which no predictor could guess.
+func sortIDs(ids []uint64) {
+	if len(ids) > few {
+		slices.Sort(ids)
+		return
+	}
+	for i, v := range ids {
+		for j, w := range ids[:i] {
+			ids[j], v = min(v, w), max(v, w)
+		}
+		ids[i] = v
+	}
 }
 
 // hashSequence is the xxh3 of the ids in order, 8 bytes each, little endian.

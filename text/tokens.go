@@ -1,6 +1,7 @@
 package text
 
 import (
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -22,8 +23,20 @@ func tokenise(dst []unit, n *normaliser, post string, start, end int) []unit {
 	at := max(len(n.stretches)-1, 0) // the first stretch of the piece may join the last of the one before
 	piece := n.add(post, start, end)
 	text := n.out[:piece.end]
+	letters := plainLetters()
 	for i := piece.start; i < piece.end; {
-		from, to, kind, ok := nextToken(text, piece.start, i)
+		if text[i] == ' ' {
+			i++
+			continue
+		}
+		from, to, kind, ok := i, i, Word, false
+		if isAlnum(text[i]) || letters.at(text, i) { // nearly always: nextToken without its other questions
+			to, ok = plainWord(text, i)
+			ok = ok && text[to-1] != '_'
+		}
+		if !ok {
+			from, to, kind, ok = nextToken(text, piece.start, i)
+		}
 		if ok {
 			var raw span
 			raw, at = n.rawRange(from, to, at)
@@ -38,8 +51,6 @@ func tokenise(dst []unit, n *normaliser, post string, start, end int) []unit {
 func nextToken(text []byte, start, i int) (from, to int, kind Kind, ok bool) {
 	c := text[i]
 	switch {
-	case c == ' ':
-		return i, i + 1, Word, false
 	case isAlnum(c):
 		return nextWord(text, i)
 	case c == '@':
@@ -60,6 +71,12 @@ func nextToken(text []byte, start, i int) (from, to int, kind Kind, ok bool) {
 
 // nextWide is nextToken where text[i:] begins with a character beyond ASCII.
 func nextWide(text []byte, i int) (from, to int, kind Kind, ok bool) {
+	if plainLetters().at(text, i) {
+		return nextWord(text, i)
+	}
+	if to := hanEnd(text, i); to > 0 {
+		return i, to, Character, true
+	}
 	r, size := utf8.DecodeRune(text[i:])
 	if characterScript(r) && (unicode.IsLetter(r) || unicode.Is(unicode.Nl, r)) {
 		return i, marksEnd(text, i+size), Character, true
@@ -68,6 +85,17 @@ func nextWide(text []byte, i int) (from, to int, kind Kind, ok bool) {
 		return i, i + size, Word, false
 	}
 	return nextWord(text, i)
+}
+
+// hanEnd is where the ideograph at i ends, if it is one of U+5000 to U+9FBF and no mark can follow it; 0 otherwise.
+func hanEnd(text []byte, i int) int {
+	if i+3 > len(text) || text[i] < 0xE5 || text[i] > 0xE9 || text[i] == 0xE9 && text[i+1] == 0xBF {
+		return 0
+	}
+	if i+3 < len(text) && text[i+3] >= utf8.RuneSelf && wordBytes[text[i+3]] != parts {
+		return 0
+	}
+	return i + 3
 }
 
 // marksEnd skips the combining marks at i.
@@ -84,7 +112,7 @@ func marksEnd(text []byte, i int) int {
 
 // nextWord is the UAX #29 word at i, without the underscores around it; a word needs a letter or a digit.
 func nextWord(text []byte, i int) (from, to int, kind Kind, ok bool) {
-	to, plain := asciiWord(text, i)
+	to, plain := plainWord(text, i)
 	if !plain {
 		to, ok = wideWord(text, i)
 		if !ok {
@@ -104,39 +132,98 @@ func nextWord(text []byte, i int) (from, to int, kind Kind, ok bool) {
 	return from, end, Word, true
 }
 
-// asciiWord finds the end of the word at i by the rules of UAX #29 for ASCII, or says that the word does not
-// end within ASCII. FuzzWords holds it to the library's answer.
-func asciiWord(text []byte, i int) (end int, plain bool) {
-	for j := i; ; j++ {
-		if j == len(text) {
+// plainWord finds the end of the word at i by the rules of UAX #29 for ASCII and plain letters, or says that what
+// stands behind it may go on with it by other rules. FuzzWords holds it to the library's answer.
+func plainWord(text []byte, i int) (end int, plain bool) {
+	letters := plainLetters()
+	for j := i; j < len(text); {
+		c := text[j]
+		switch wordBytes[c] {
+		case inWord:
+			j++
+		case parts:
 			return j, true
-		}
-		switch c := text[j]; {
-		case isAlnum(c) || c == '_':
-		case c >= utf8.RuneSelf:
-			return j, false
-		case !joins(text, j):
-			return j, j+1 >= len(text) || text[j+1] < utf8.RuneSelf
+		case mayJoin:
+			joined, sure := joins(text, j, letters)
+			if !joined {
+				return j, sure
+			}
+			j++
+		default:
+			if !letters.at(text, j) {
+				return j, false
+			}
+			j += 2
 		}
 	}
+	return len(text), true
 }
 
-// joins says whether the punctuation mark at j stands between two letters or two digits that it joins.
-func joins(text []byte, j int) bool {
-	if j+1 >= len(text) || j == 0 {
-		return false
+// byteClass is what a byte means for the end of a word.
+type byteClass uint8
+
+const (
+	parts   byteClass = iota // ASCII that ends a word, or begins Han, which does too
+	inWord                   // letters, digits, underscores
+	mayJoin                  // punctuation that may stand inside
+	beyond                   // it takes the whole character
+)
+
+// wordBytes: of the marks that UAX #29 has inside words, a colon ends ours.
+var wordBytes = func() (t [256]byteClass) {
+	for b := range t {
+		switch {
+		case b == '_' || isAlnum(byte(b)):
+			t[b] = inWord
+		case b == '\'' || b == '.' || b == ',' || b == ';':
+			t[b] = mayJoin
+		case b >= utf8.RuneSelf && !(0xE4 <= b && b <= 0xE9):
+			t[b] = beyond
+		}
 	}
-	before, after := text[j-1], text[j+1]
-	switch text[j] {
-	case '\'', '.':
-		return isLetter(before) && isLetter(after) || isDigit(before) && isDigit(after)
-	case ',', ';':
-		return isDigit(before) && isDigit(after)
-	}
-	return false
+	return t
+}()
+
+// letterSet is a set of characters of two bytes, a bit each, by their bytes.
+type letterSet [plainLeads]uint64
+
+// at says whether a character of the set stands at i.
+func (s *letterSet) at(text []byte, i int) bool {
+	c := text[i]
+	return i+1 < len(text) && 0xC2 <= c && c < 0xC2+plainLeads && s[c-0xC2]&(1<<(text[i+1]&0x3F)) != 0
 }
 
-// wideWord is asciiWord for all of Unicode: the library's word, cut before the first character that is a token
+// plainLetters are letters for UAX #29 too, and of no rule of their own: Latin, Greek and Cyrillic.
+var plainLetters = sync.OnceValue(func() *letterSet {
+	s := new(letterSet)
+	for r := rune(0xC0); r < 0x530; r++ {
+		if unicode.In(r, unicode.Latin, unicode.Greek, unicode.Cyrillic) && unicode.In(r, unicode.Lu, unicode.Ll) {
+			s[r>>6-2] |= 1 << (r & 0x3F)
+		}
+	}
+	return s
+})
+
+// joins says whether the punctuation mark at j, behind a word, stands between two letters or two digits that it joins.
+// Sure is false where what comes behind it takes other rules.
+func joins(text []byte, j int, letters *letterSet) (joined, sure bool) {
+	if j+1 >= len(text) {
+		return false, true
+	}
+	before, after, c := text[j-1], text[j+1], text[j]
+	if isDigit(before) && isDigit(after) {
+		return true, true
+	}
+	letter := isLetter(after)
+	if after >= utf8.RuneSelf {
+		if letter = letters.at(text, j+1); !letter {
+			return false, false
+		}
+	}
+	return letter && (isLetter(before) || before >= utf8.RuneSelf) && (c == '\'' || c == '.'), true
+}
+
+// wideWord is plainWord for all of Unicode: the library's word, cut before the first character that is a token
 // of its own.
 func wideWord(text []byte, i int) (end int, ok bool) {
 	size, word, err := words.SplitFunc(text[i:], true)

@@ -13,6 +13,9 @@ const maxTopic = 140
 // "#one #two" holds no topic.
 func topicEnd[T ~string | ~[]byte](post T, i int) int {
 	start := i + 1
+	if !closesTopic(post[start:min(len(post), start+maxTopic+utf8.UTFMax)]) {
+		return 0
+	}
 	wide, last := false, ' '
 	for j := start; j < len(post) && j-start <= maxTopic; {
 		r, size := decode(post[j:])
@@ -30,6 +33,20 @@ func topicEnd[T ~string | ~[]byte](post T, i int) int {
 		j += size
 	}
 	return 0
+}
+
+// closesTopic says quickly of most hashtags that they are no topics: in what may hold the second sign, "#" or "＃",
+// there is none, or the first one begins another tag.
+func closesTopic[T ~string | ~[]byte](s T) bool {
+	for i := range len(s) {
+		switch s[i] {
+		case '#':
+			return i > 0 && s[i-1] != ' '
+		case "＃"[0]:
+			return true
+		}
+	}
+	return false
 }
 
 func decode[T ~string | ~[]byte](s T) (rune, int) {

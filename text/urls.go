@@ -126,6 +126,10 @@ func topLevel(s string) bool {
 func urlEnd(post string, i int) int {
 	start, open := i, 0
 	for i < len(post) {
+		if urlBytes[post[i]] {
+			i++
+			continue
+		}
 		r, size := utf8.DecodeRuneInString(post[i:])
 		if !urlRune(r) {
 			break
@@ -144,6 +148,14 @@ func urlEnd(post string, i int) int {
 	}
 	return i
 }
+
+// urlBytes are the ASCII characters of URLs, brackets excepted.
+var urlBytes = func() (t [256]bool) {
+	for r := range rune(utf8.RuneSelf) {
+		t[r] = urlRune(r) && parens(r) == 0
+	}
+	return t
+}()
 
 func parens(r rune) int {
 	switch r {

@@ -27,14 +27,14 @@ const minMark = 1 + 1 + 1
 // DecodeBatch reads what Batch.Append wrote. It takes any bytes: whatever is not exactly a record gives an error
 // that names the place, wrapping ErrBatchFormat or ErrBatchCorrupt, after allocating at most some 16 times their length.
 //
-// The batch does not refer to data. Strings that repeat within the batch share memory, tokens do not: a sentence
-// that is kept keeps nothing else alive.
+// The batch does not refer to data, but its strings share one copy of it, and its token sets one array: what is kept
+// of a sentence for longer than the batch is to be cloned, or it keeps them all alive.
 func DecodeBatch(data []byte) (Batch, error) {
 	body, err := openBatch(data)
 	if err != nil {
 		return Batch{}, fmt.Errorf("decode batch: %w", err)
 	}
-	d := batchDecoder{in: body, size: len(body)}
+	d := batchDecoder{in: body, size: len(body), text: string(body)}
 	b := d.batch()
 	if d.err == nil && len(d.in) > 0 {
 		d.fail("end", fmt.Sprintf("%d bytes too many", len(d.in)))
@@ -70,6 +70,8 @@ type batchDecoder struct {
 	in      []byte
 	size    int // of in at the start: errors name the offset
 	err     error
+	text    string   // all of in: strings are parts of it
+	tokens  []uint64 // of the sentences so far
 	strings []string
 	time    feed.Time
 }
@@ -130,7 +132,7 @@ func (d *batchDecoder) sentence(s, previous *feed.Sentence) {
 	s.Text = d.ref("text")
 	s.Coverage = d.coverage()
 	s.Sequence = d.fixed("sequence")
-	s.Tokens = d.tokens()
+	s.Tokens = d.set()
 	s.Group = feed.GroupHash(s.Tokens)
 }
 
@@ -148,12 +150,17 @@ func (d *batchDecoder) post(s, previous *feed.Sentence, same bool) {
 	s.Source, s.Post, s.Author, s.Lang, s.Time, s.Version = p.Source, p.Post, p.Author, p.Lang, p.Time, p.Version
 }
 
-func (d *batchDecoder) tokens() []uint64 {
+func (d *batchDecoder) set() []uint64 {
 	n := d.count("tokens", 8)
 	if n == 0 {
 		return nil
 	}
-	set := make([]uint64, n)
+	if d.tokens == nil {
+		d.tokens = make([]uint64, 0, len(d.in)/8) // there is no room for more in what is left
+	}
+	from := len(d.tokens)
+	d.tokens = d.tokens[:from+n]
+	set := d.tokens[from : from+n : from+n]
 	for i := range set {
 		set[i] = binary.LittleEndian.Uint64(d.in[8*i:])
 		if i > 0 && set[i] <= set[i-1] {
@@ -203,7 +210,10 @@ func (d *batchDecoder) ref(what string) string {
 	if k > 0 {
 		return d.strings[k-1]
 	}
-	s := string(d.take(what, d.count(what, 1)))
+	n := d.count(what, 1)
+	begin := d.size - len(d.in)
+	d.take(what, n)
+	s := d.text[begin : begin+n]
 	d.strings = append(d.strings, s)
 	return s
 }

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 
@@ -19,8 +21,16 @@ import (
 	"refrain/text"
 )
 
-// detection is the route of a post without topics: read, split, detect, write, each in a goroutine of its own,
-// joined by short queues that keep the order.
+// detection is the route of a post without topics: read, decode and split, detect, write, joined by queues.
+//
+// A fixed number of parts goes round, and every queue has room for all of them: so what is ahead waits for what is
+// behind, and nothing is allocated anew. Reading, detecting and writing are a goroutine each. Decoding and splitting,
+// most of the work where the window is small, are done by several, each with a part of its own; the detector takes the
+// parts in the order in which they were read.
+//
+//	free → read ─┬→ work → workers ─┐
+//	  ↑          └→ order ──────────┴→ detect → found → write ─┐
+//	  └────────────────────────────────────────────────────────┘
 type detection struct {
 	main      *Main
 	src       *ingest.File
@@ -30,6 +40,10 @@ type detection struct {
 	out       outputFlags
 	status    *terminal.Status // on stderr
 	counts    detectionCounts
+
+	free, work, order, found chan *part
+	stop                     context.CancelFunc // ends the reading
+	refused                  error              // the record that a strict reading ends at
 }
 
 type detectionCounts struct {
@@ -40,37 +54,40 @@ type detectionCounts struct {
 
 // part is one batch on its way.
 type part struct {
-	batch     ingest.Batch
+	ingest.Part
 	sentences []feed.Sentence
+	tooShort  int
 	matches   []feed.Match
+	extra     bool // only matches: it does not go round
+
+	before, settled chan struct{} // closed when the part before this one, and this one, is settled
+	err             error         // of Settle
+	split           chan struct{} // filled when a worker is done with it
 }
 
-const queue = 2
+// maxWorkers bounds the parts on their way, and with them the memory: more would wait for the detector.
+const maxWorkers = 8
 
 func (d *detection) run(ctx context.Context) error {
 	begin := time.Now()
 	d.status = terminal.NewStatus(d.main.Stderr, terminal.Detect(d.main.Stderr))
 	out := d.newOutput()
-	progress, posts := terminal.NewProgress(d.status, d.src.Size()), int64(0)
+	progress := terminal.NewProgress(d.status, d.src.Size())
 	// What ends the reading, an error or a signal, ends only that: what was read before goes all the way.
 	g, working := errgroup.WithContext(context.WithoutCancel(ctx))
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	d.stop = stop
+	workers := min(runtime.GOMAXPROCS(0), maxWorkers)
+	d.makeParts(2*workers + 2)
 	var ended error
-	read, splits, found := make(chan *part, queue), make(chan *part, queue), make(chan *part, queue)
-	g.Go(func() error { defer close(read); ended = d.read(ctx, working, read); return nil })
-	g.Go(func() error { defer close(splits); return d.split(working, read, splits) })
-	g.Go(func() error { defer close(found); return d.detect(working, splits, found) })
-	g.Go(func() error {
-		for p := range found {
-			d.main.complain(&p.batch)
-			if err := out.write(p.matches); err != nil {
-				return fmt.Errorf("write events: %w", err)
-			}
-			posts += int64(len(p.batch.Posts))
-			progress.Update(d.src.BytesRead(), posts)
-		}
-		return nil
-	})
-	err := errors.Join(g.Wait(), ended)
+	g.Go(func() error { ended = d.read(reading, working); return nil })
+	for range workers {
+		g.Go(func() error { d.splitParts(working); return nil })
+	}
+	g.Go(func() error { return d.detect(working) })
+	g.Go(func() error { return d.write(out, progress) })
+	err := errors.Join(g.Wait(), cmp.Or(d.refused, ended))
 	if ctx.Err() != nil {
 		err = errInterrupted
 	}
@@ -84,50 +101,59 @@ func (d *detection) run(ctx context.Context) error {
 	return err
 }
 
+func (d *detection) makeParts(n int) {
+	for _, queue := range []*chan *part{&d.free, &d.work, &d.order, &d.found} {
+		*queue = make(chan *part, n)
+	}
+	for range n {
+		d.free <- &part{split: make(chan struct{}, 1)}
+	}
+}
+
 // errNoPosts: most likely the file is another's.
 var errNoPosts = errors.New("not one line is a post; if its fields have other names, say so: --map text=body,id=uri")
 
 var errInterrupted = errors.New("interrupted before the end of the input; the events so far are out")
 
-// read puts the batches of the source on the queue until ctx ends, or the work behind it.
-func (d *detection) read(ctx, working context.Context, to chan<- *part) error {
+// read fills free parts from the source until ctx ends, or the work behind it.
+func (d *detection) read(ctx, working context.Context) error {
+	defer close(d.work)
+	defer close(d.order)
+	before := make(chan struct{})
+	close(before)
 	for {
-		b, err := d.src.Next(ctx)
-		if !b.Empty() {
-			if !send(working, to, &part{batch: b}) {
-				return nil // its error is the reason
+		select {
+		case p := <-d.free:
+			if err := d.src.Read(ctx, &p.Part); err != nil {
+				return ignoreEOF(err)
 			}
-		}
-		if err != nil {
-			return ignoreEOF(err)
+			p.before, p.settled = before, make(chan struct{})
+			before = p.settled
+			d.work <- p
+			d.order <- p
+		case <-working.Done():
+			return nil // its error is the reason
 		}
 	}
 }
 
-func send(ctx context.Context, to chan<- *part, p *part) bool {
-	select {
-	case to <- p:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
-// split cuts the posts of each part into sentences.
-func (d *detection) split(ctx context.Context, from <-chan *part, to chan<- *part) error {
+// splitParts decodes parts and cuts their posts into sentences.
+func (d *detection) splitParts(ctx context.Context) {
+	decoder := d.src.NewDecoder()
 	var s text.Splitter
-	for p := range from {
-		for i := range p.batch.Posts {
+	for p := range d.work {
+		decoder.Decode(&p.Part)
+		<-p.before
+		p.err = d.src.Settle(ctx, &p.Part)
+		close(p.settled)
+		p.sentences, p.tooShort = p.sentences[:0], 0
+		for i := range p.Batch.Posts {
 			var short int
-			p.sentences, short = s.Sentences(p.sentences, &p.batch.Posts[i], d.minTokens)
-			d.counts.tooShort += short
+			p.sentences, short = s.Sentences(p.sentences, &p.Batch.Posts[i], d.minTokens)
+			p.tooShort += short
 		}
-		d.counts.sentences += len(p.sentences)
-		if !send(ctx, to, p) {
-			return context.Cause(ctx)
-		}
+		p.split <- struct{}{}
 	}
-	return nil
 }
 
 // Sentences looked up at once, and matches handed on at once: one sentence may repeat very many texts.
@@ -137,30 +163,61 @@ const (
 )
 
 // detect looks the sentences of each part up and hands the matches on, in several parts where they are many.
-func (d *detection) detect(ctx context.Context, from <-chan *part, to chan<- *part) error {
+func (d *detection) detect(ctx context.Context) error {
+	defer close(d.found)
 	var clock split.Clock
 	var release memory.Keeper
-	for p := range from {
+	for p := range d.order {
+		<-p.split
+		if p.err != nil {
+			d.refused = p.err // and the parts behind it are empty
+			d.stop()
+		}
+		d.count(p)
+		p.matches = p.matches[:0]
 		for some := range slices.Chunk(p.sentences, fewSentences) {
 			var repeats int
 			before := len(p.matches)
 			p.matches, repeats = d.windows.Detect(p.matches, some)
 			d.counts.repeats += repeats
 			d.counts.events += len(p.matches) - before
-			if len(p.matches) >= manyMatches {
-				if !send(ctx, to, &part{matches: p.matches}) {
-					return context.Cause(ctx)
-				}
+			if len(p.matches) < manyMatches {
+				continue
+			}
+			select {
+			case d.found <- &part{matches: p.matches, extra: true}:
 				p.matches = nil
+			case <-ctx.Done():
+				return context.Cause(ctx)
 			}
 		}
-		d.advance(&clock, &release, p.batch.Posts)
-		d.counts.posts += len(p.batch.Posts)
-		d.counts.rejected += len(p.batch.Rejected)
-		d.counts.changed += len(p.batch.Notes)
-		p.sentences = nil
-		if !send(ctx, to, p) {
-			return context.Cause(ctx)
+		d.advance(&clock, &release, p.Batch.Posts)
+		d.found <- p
+	}
+	return nil
+}
+
+func (d *detection) count(p *part) {
+	c := &d.counts
+	c.sentences += len(p.sentences)
+	c.tooShort += p.tooShort
+	c.posts += len(p.Batch.Posts)
+	c.rejected += len(p.Batch.Rejected)
+	c.changed += len(p.Batch.Notes)
+}
+
+// write writes the matches of parts and sets them free.
+func (d *detection) write(out output, progress *terminal.Progress) error {
+	posts := int64(0)
+	for p := range d.found {
+		d.main.complain(&p.Batch)
+		if err := out.write(p.matches); err != nil {
+			return fmt.Errorf("write events: %w", err)
+		}
+		posts += int64(len(p.Batch.Posts))
+		progress.Update(d.src.BytesRead(), posts)
+		if !p.extra {
+			d.free <- p
 		}
 	}
 	return nil

@@ -53,15 +53,25 @@ type jsonOutput struct {
 	buf   []byte
 }
 
+// write hands on some lines at once, the line end of the last one left to Append.
 func (o *jsonOutput) write(matches []feed.Match) error {
-	for i := range matches {
-		o.buf = matches[i].AppendEvent(o.buf[:0], deployment)
+	for some := range slices.Chunk(matches, linesAtOnce) {
+		o.buf = o.buf[:0]
+		for i := range some {
+			if i > 0 {
+				o.buf = append(o.buf, '\n')
+			}
+			o.buf = some[i].AppendEvent(o.buf, deployment)
+		}
 		if err := o.lines.Append(o.buf); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// linesAtOnce fill the buffer behind them about once.
+const linesAtOnce = 64
 
 func (o *jsonOutput) close() error { return o.lines.Flush() }
 
