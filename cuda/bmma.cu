@@ -7,19 +7,24 @@
 #include "tensor.cuh"
 
 #ifdef __CUDACC__
-// multiply makes d = and-popc(a, b) + c of one step, k = 256.
-__device__ inline void multiply(int (&d)[4], const u32 (&a)[4], uint2 b, const int (&c)[4]) {
+// agreements makes d = and-popc(a, b) + c of one step, k = 256.
+__device__ inline void agreements(int (&d)[4], const u32 (&a)[4], uint2 b, const int (&c)[4]) {
   asm("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.and.popc {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};"
       : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b.x), "r"(b.y), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
 }
 
-// multiply makes d = and-popc(a, b) + c of one step, k = 128.
-__device__ inline void multiply(int (&d)[4], const u32 (&a)[2], u32 b, const int (&c)[4]) {
+// agreements makes d = and-popc(a, b) + c of one step, k = 128.
+__device__ inline void agreements(int (&d)[4], const u32 (&a)[2], u32 b, const int (&c)[4]) {
   asm("mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.and.popc {%0,%1,%2,%3}, {%4,%5}, {%6}, {%7,%8,%9,%10};"
       : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(b), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
 }
+
+// keep does what pin does against the assembler too, which takes what comes out of a shuffle for new. All lanes call it.
+__device__ inline void keep(u32 &value) { value = __shfl_sync(ALL, value, threadIdx.x % LANES); }
+#else
+inline void keep(u32 &) {}
 #endif
 
 // Two is a step of two words: lanes of quads 0 and 1 hold them, 2 and 3 their complements.
@@ -33,7 +38,7 @@ struct Two {
     a[0] = low ^ flip, a[1] = high ^ flip;
   }
   __device__ inline void times(int (&d)[4], u32 q, const int (&c)[4]) const {
-    multiply(d, a, threadIdx.x % 4 < 2 ? q : ~q, c);
+    agreements(d, a, threadIdx.x % 4 < 2 ? q : ~q, c);
   }
 };
 
@@ -45,9 +50,9 @@ struct Four {
   __device__ static inline u32 word(u32 quad) { return quad; }
   __device__ inline void set(u32 low, u32 high) {
     a[0] = low, a[1] = high, a[2] = ~low, a[3] = ~high;
-    pin(a[2]), pin(a[3]);
+    keep(a[2]), keep(a[3]);
   }
-  __device__ inline void times(int (&d)[4], u32 q, const int (&c)[4]) const { multiply(d, a, make_uint2(q, ~q), c); }
+  __device__ inline void times(int (&d)[4], u32 q, const int (&c)[4]) const { agreements(d, a, make_uint2(q, ~q), c); }
 };
 
 // Bmma holds M tiles of rows of at most S steps; missing words count as equal.
@@ -62,7 +67,7 @@ template <class Step, int S, int M> struct Bmma : Tensor<M> {
       for (int s = 0; s < S; s++) {
         u32 w = s * Step::WORDS + Step::word(quad);
         const u32 *plane = segment.planes + (u64)w * segment.stride + warp + m * 16 + group;
-        a[m][s].set(w < words ? plane[0] : 0, w < words ? plane[8] : 0);
+        a[m][s].set(w < words ? __ldg(plane) : 0, w < words ? __ldg(plane + 8) : 0);
       }
   }
 

@@ -5,8 +5,8 @@
 #include "tensor.cuh"
 
 #ifdef __CUDACC__
-// multiply makes d = a b + c of one step.
-__device__ inline void multiply(int (&d)[4], const u32 (&a)[4], uint2 b, const int (&c)[4]) {
+// products makes d = a b + c of one step.
+__device__ inline void products(int (&d)[4], const u32 (&a)[4], uint2 b, const int (&c)[4]) {
   asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%10,%11,%12,%13};"
       : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b.x), "r"(b.y), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
@@ -30,7 +30,7 @@ template <int W, int M> struct Imma : Tensor<M> {
     for (int m = 0; m < M; m++)
       for (int w = 0; w < W; w++) {
         const u32 *plane = segment.planes + (u64)w * segment.stride + warp + m * 16 + group;
-        u32 low = w < words ? plane[0] : 0, high = w < words ? plane[8] : 0;
+        u32 low = w < words ? __ldg(plane) : 0, high = w < words ? __ldg(plane + 8) : 0;
         a[m][w][0] = signs(low >> 4 * quad), a[m][w][1] = signs(high >> 4 * quad);
         a[m][w][2] = signs(low >> (4 * quad + 16)), a[m][w][3] = signs(high >> (4 * quad + 16));
         for (int i = 0; i < 4; i++) pin(a[m][w][i]);
@@ -59,7 +59,7 @@ template <int W, int M> struct Imma : Tensor<M> {
       int c[4] = {(int)begin.x, (int)begin.y, (int)begin.z, (int)begin.w}, sum[M][4];
       for (int w = 0; w < W; w++) {
         uint2 b = ((const uint2 *)shared)[(q / 8 * W + w) * LANES + lane];
-        for (int m = 0; m < M; m++) multiply(sum[m], a[m][w], b, w == 0 ? c : sum[m]);
+        for (int m = 0; m < M; m++) products(sum[m], a[m][w], b, w == 0 ? c : sum[m]);
       }
       this->report(launch, sum, query + q);
     }

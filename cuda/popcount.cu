@@ -19,7 +19,7 @@ template <int R> __device__ inline u32 inRange(const Segment &segment, u32 row) 
 
 // Popcount holds R rows of exactly W words.
 template <int W, int R> struct Popcount {
-  enum { WARP = LANES * R, ENTRY = W == 1 ? 2 : (W + 4) / 4 * 4, STAGE = (W <= 2 ? 1024 : 2048 / W) };
+  enum { WARP = LANES * R, ENTRY = W == 1 ? 2 : W + 2, STAGE = (W <= 2 ? 1024 : 2048 / W) };
 
   u32 rows[R][W], valid, number;
 
@@ -29,7 +29,7 @@ template <int W, int R> struct Popcount {
     valid = inRange<R>(segment, row);
     for (int w = 0; w < W; w++)
       for (int i = 0; i < R; i += 4) {
-        uint4 four = *(const uint4 *)(segment.planes + (u64)w * segment.stride + row + i / 4 * 128);
+        uint4 four = __ldg((const uint4 *)(segment.planes + (u64)w * segment.stride + row + i / 4 * 128));
         rows[i][w] = four.x, rows[i + 1][w] = four.y, rows[i + 2][w] = four.z, rows[i + 3][w] = four.w;
       }
   }
@@ -41,7 +41,7 @@ template <int W, int R> struct Popcount {
 
   __device__ inline void compare(const Launch &launch, const u32 *shared, u32 n, u32 query) const {
     for (u32 q = 0; q < n; q++) {
-      u32 words[ENTRY];
+      u32 words[W + 1];
       load(words, shared + q * ENTRY);
       int radius = words[W], nearest = 32 * W + 1, distance[R];
       for (int i = 0; i < R; i++) {
@@ -56,11 +56,12 @@ template <int W, int R> struct Popcount {
     }
   }
 
-  __device__ static inline void load(u32 *words, const u32 *from) {
-    for (int w = 0; w < ENTRY; w += 2) {
+  __device__ static inline void load(u32 (&words)[W + 1], const u32 *from) {
+    for (int w = 0; w + 2 <= W + 1; w += 2) {
       uint2 two = *(const uint2 *)(from + w);
       words[w] = two.x, words[w + 1] = two.y;
     }
+    if (W % 2 == 0) words[W] = from[W];
   }
 };
 
@@ -122,7 +123,7 @@ struct PopcountN {
   }
 
   __device__ inline void add(int (&sum)[G][R], u32 w, uint4 q) const {
-    uint4 x = *(const uint4 *)(planes + (u64)w * stride);
+    uint4 x = __ldg((const uint4 *)(planes + (u64)w * stride));
     u32 row[R] = {x.x, x.y, x.z, x.w}, query[G] = {q.x, q.y, q.z, q.w};
     for (int g = 0; g < G; g++)
       for (int i = 0; i < R; i++) sum[g][i] += __popc(row[i] ^ query[g]);

@@ -46,10 +46,9 @@ __device__ inline Segment locate(const Launch &launch) {
   return launch.segments[low];
 }
 
-// pin keeps the compiler from computing a value again wherever it is used, instead of keeping it in a register. The
-// assembler, too, takes what comes out of a shuffle for new. All lanes call it.
+// pin keeps the compiler from computing a value again wherever it is used, instead of keeping it in a register.
 #ifdef __CUDACC__
-__device__ inline void pin(u32 &value) { value = __shfl_sync(ALL, value, threadIdx.x % LANES); }
+__device__ inline void pin(u32 &value) { asm volatile("" : "+r"(value)); }
 #else
 inline void pin(u32 &) {}
 #endif
@@ -79,7 +78,11 @@ template <class At> __device__ inline void append(const Launch &launch, u32 mask
 //   compare(launch, shared, n, query) a warp compares its rows with them; query is the place of the first
 // A warp whose rows are all out of range only helps to stage.
 template <class K> __device__ inline void scan(const Launch &launch) {
+#ifdef __CUDACC__
   extern __shared__ uint4 shared[];
+#else
+  uint4 *shared = shared_memory;
+#endif
   const u32 tile = THREADS / LANES * K::WARP;
   const Segment segment = locate(launch);
   u32 unit = blockIdx.x - segment.unit;
