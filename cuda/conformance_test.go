@@ -3,6 +3,7 @@
 package cuda
 
 import (
+	"flag"
 	"slices"
 	"testing"
 
@@ -10,17 +11,25 @@ import (
 	"refrain/hashcodes/hamming/hammingtest"
 )
 
+var every = flag.Bool("every", false, "try every case of the suite by every kernel, not by one after the other: two minutes")
+
 // scanner makes a device what the suite of all scans tries: tables in host memory, which it takes to the device first.
 type scanner struct {
-	tb     testing.TB
-	device *Device
-	planes [][]uint32 // those on the device
-	rows   *Rows
+	tb      testing.TB
+	device  *Device
+	kernels []*kernel // used in turn
+	singles int       // one in so many single queries, of which the suite has very many, is not left to plain Go
+	turn    int
+	planes  [][]uint32 // those on the device
+	rows    *Rows
 }
 
 var _ hammingtest.Scanner = (*scanner)(nil)
 
 func (s *scanner) Scan(hits []uint32, planes [][]uint32, query []uint32, radius int) []uint32 {
+	if s.turn++; s.turn%s.singles != 0 {
+		return hamming.Scan(hits, planes, query, radius)
+	}
 	queries := []hamming.Query{{Signature: query, Radius: radius, Hits: hits}}
 	s.ScanBlock(planes, queries)
 	return queries[0].Hits
@@ -28,7 +37,9 @@ func (s *scanner) Scan(hits []uint32, planes [][]uint32, query []uint32, radius 
 
 func (s *scanner) ScanBlock(planes [][]uint32, queries []hamming.Query) {
 	s.take(planes)
-	if err := s.device.Scan([]Job{{Rows: s.rows, To: s.rows.Len(), Queries: queries}}); err != nil {
+	s.turn++
+	k := s.kernels[s.turn%len(s.kernels)]
+	if err := s.device.scan([]Job{{Rows: s.rows, To: s.rows.Len(), Queries: queries}}, k); err != nil {
 		s.tb.Fatal(err)
 	}
 }
@@ -63,13 +74,19 @@ func MustRows(tb testing.TB, d *Device, planes [][]uint32) *Rows {
 	return rows
 }
 
-// The suite of all scans, through host and device code, for every kernel.
-func TestKernels(t *testing.T) {
-	f := newFake(t)
-	for _, kernel := range []string{"popcount", "imma", "bmma", "paper"} {
-		t.Run(kernel, func(t *testing.T) {
-			d := f.open(t, Config{Kernel: kernel})
-			hammingtest.Run(t, &scanner{tb: t, device: d})
+// The suite of all scans, through host and device code.
+func TestSuite(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the suite takes long; TestJobs tries the same kernels")
+	}
+	d := newFake(t).open(t, Config{})
+	if !*every {
+		hammingtest.Run(t, &scanner{tb: t, device: d, kernels: d.kernels, singles: 17})
+		return
+	}
+	for _, k := range d.kernels {
+		t.Run(k.name, func(t *testing.T) {
+			hammingtest.Run(t, &scanner{tb: t, device: d, kernels: []*kernel{k}, singles: 1})
 		})
 	}
 }

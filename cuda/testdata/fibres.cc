@@ -170,48 +170,52 @@ struct Fragments {
   int c[4];
 };
 
-// sum adds up the product of row and column over k, times(k, a, b) per register.
-template <class Times> static void multiply(int steps, Times times) {
+static int product(int16_t a, int16_t b) { return a * b; }
+static int product(unsigned a, unsigned b) { return __builtin_popcount(a & b); }
+
+// multiply lays the matrices out, row by row and column by column, as elements of k, adds up their products, and deals
+// out the sums. a0 is (group, low half of k), a1 (group + 8, low), a2 (group, high), a3 (group + 8, high); b0 is low, b1 high.
+template <class Element, int PER, class Unpack> static void multiply(int steps, Unpack unpack) {
+  Element rows[16][8 * PER], columns[8][8 * PER];
+  for (unsigned lane = 0; lane < LANES_; lane++)
+    for (int step = 0; step < steps; step++) {
+      const Fragments &f = in<Fragments>(lane);
+      unsigned k = (step * 4 + lane % 4) * PER;
+      unpack(&rows[lane / 4][k], f.a[2 * step]);
+      unpack(&rows[lane / 4 + 8][k], f.a[2 * step + 1]);
+      unpack(&columns[lane / 4][k], f.b[step]);
+    }
   for (unsigned lane = 0; lane < LANES_; lane++)
     for (int i = 0; i < 4; i++) {
-      int row = lane / 4 + (i >= 2 ? 8 : 0), column = lane % 4 * 2 + i % 2;
+      const Element *row = rows[lane / 4 + (i >= 2 ? 8 : 0)], *column = columns[lane % 4 * 2 + i % 2];
       int sum = in<Fragments>(lane).c[i];
-      for (int quad = 0; quad < 4; quad++)
-        for (int step = 0; step < steps; step++) {
-          // a0: (group, low half of k), a1: (group + 8, low), a2: (group, high), a3: (group + 8, high); b0: low, b1: high
-          unsigned a = in<Fragments>(row % 8 * 4 + quad).a[step * 2 + row / 8];
-          unsigned b = in<Fragments>(column * 4 + quad).b[step];
-          sum += times(a, b);
-        }
+      for (int k = 0; k < 4 * PER * steps; k++) sum += product(row[k], column[k]);
       out<int[4]>(lane)[i] = sum;
     }
 }
 
-static int bytes(unsigned a, unsigned b) {
-  int sum = 0;
-  for (int i = 0; i < 32; i += 8) sum += (int8_t)(a >> i) * (int8_t)(b >> i);
-  return sum;
+static void signed_bytes(int16_t *to, unsigned from) {
+  for (int i = 0; i < 4; i++) to[i] = (int8_t)(from >> 8 * i);
 }
-
-static int ones(unsigned a, unsigned b) { return __builtin_popcount(a & b); }
+static void bits(unsigned *to, unsigned from) { *to = from; }
 
 static const char product_place = 0, agreement_place = 0, narrow_place = 0;
 
 void products(int (&d)[4], const unsigned (&a)[4], uint2 b, const int (&c)[4]) {
   Fragments f = {{a[0], a[1], a[2], a[3]}, {b.x, b.y}, {c[0], c[1], c[2], c[3]}};
-  meet(&product_place, &f, sizeof f, [] { multiply(2, bytes); });
+  meet(&product_place, &f, sizeof f, [] { multiply<int16_t, 4>(2, signed_bytes); });
   memcpy(d, result[lane_now()], sizeof d);
 }
 
 void agreements(int (&d)[4], const unsigned (&a)[4], uint2 b, const int (&c)[4]) {
   Fragments f = {{a[0], a[1], a[2], a[3]}, {b.x, b.y}, {c[0], c[1], c[2], c[3]}};
-  meet(&agreement_place, &f, sizeof f, [] { multiply(2, ones); });
+  meet(&agreement_place, &f, sizeof f, [] { multiply<unsigned, 1>(2, bits); });
   memcpy(d, result[lane_now()], sizeof d);
 }
 
 void agreements(int (&d)[4], const unsigned (&a)[2], unsigned b, const int (&c)[4]) {
   Fragments f = {{a[0], a[1], 0, 0}, {b, 0}, {c[0], c[1], c[2], c[3]}};
-  meet(&narrow_place, &f, sizeof f, [] { multiply(1, ones); });
+  meet(&narrow_place, &f, sizeof f, [] { multiply<unsigned, 1>(1, bits); });
   memcpy(d, result[lane_now()], sizeof d);
 }
 
