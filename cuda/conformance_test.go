@@ -79,7 +79,7 @@ func TestSuite(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the suite takes long; TestJobs tries the same kernels")
 	}
-	d := newFake(t).open(t, Config{})
+	d := newFake(t).openAll(t)
 	if !*every {
 		hammingtest.Run(t, &scanner{tb: t, device: d, kernels: d.kernels, singles: 17})
 		return

@@ -114,3 +114,13 @@ func (f *fake) open(tb testing.TB, config Config) *Device {
 	})
 	return d
 }
+
+// openAll opens the device and wants all kernels offered: one that the test at opening finds wrong would go untried.
+func (f *fake) openAll(tb testing.TB) *Device {
+	tb.Helper()
+	d := f.open(tb, Config{})
+	if len(d.kernels) != len(kernels()) {
+		tb.Fatalf("kernels %q of %d", d.Kernels(), len(kernels()))
+	}
+	return d
+}

@@ -79,7 +79,7 @@ func (t *table) check(tb testing.TB, j Job) {
 
 // Many jobs on tables of many widths and lengths, in one Scan, by every kernel.
 func TestJobs(t *testing.T) {
-	d := newFake(t).open(t, Config{})
+	d := newFake(t).openAll(t)
 	random := rand.New(rand.NewPCG(1, 1))
 	for words := 1; words <= maxWords; words++ {
 		a := MustTable(t, d, random, words, 1+random.IntN(4000))
@@ -236,4 +236,27 @@ func TestAppendWhileScanning(t *testing.T) {
 	if got := shared.rows.Len(); got != 1600 {
 		t.Errorf("%d rows, want 1600", got)
 	}
+}
+
+// Any table and any jobs: what comes of the numbers is compared with plain Go, by every kernel.
+func FuzzJobs(f *testing.F) {
+	driver := newFake(f)
+	device := driver.openAll(f)
+	f.Add(uint64(1), byte(1), uint16(2049), byte(9))
+	f.Add(uint64(2), byte(2), uint16(1), byte(1))
+	f.Add(uint64(3), byte(9), uint16(127), byte(130))
+	f.Add(uint64(4), byte(32), uint16(300), byte(8))
+	f.Fuzz(func(t *testing.T, seed uint64, words byte, rows uint16, queries byte) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		table := MustTable(t, device, random, 1+int(words)%maxWords, 1+int(rows)%5000)
+		defer free(t, table)
+		for _, k := range device.kernels {
+			jobs := []Job{table.job(random, int(queries)), table.job(random, 2)}
+			if err := device.scan(jobs, k); err != nil {
+				t.Fatal(err)
+			}
+			table.check(t, jobs[0])
+			table.check(t, jobs[1])
+		}
+	})
 }
