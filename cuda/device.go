@@ -244,6 +244,11 @@ func (d *Device) call(name string, code result) error {
 	case outOfMemory:
 		return fmt.Errorf("%w: %w", ErrMemory, err)
 	}
+	return d.lose(err)
+}
+
+// lose counts the device as lost from now on.
+func (d *Device) lose(err error) error {
 	err = fmt.Errorf("%w: %w", ErrDeviceLost, err)
 	if d.lost.CompareAndSwap(nil, &err) {
 		d.log.Error("cuda device lost", "device", d.name, "err", err)

@@ -3,6 +3,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"unsafe"
 )
@@ -134,6 +135,9 @@ func (d *Device) compile(file string) (module uintptr, err error) {
 	}
 	text = append(text, 0)
 	log := make([]byte, 4096)
+	var pin runtime.Pinner // the driver is told where the log is by a number
+	pin.Pin(&log[0])
+	defer pin.Unpin()
 	options := []int32{jitErrorLog, jitErrorLogSize}
 	values := []uintptr{uintptr(unsafe.Pointer(&log[0])), uintptr(len(log) - 1)}
 	code := d.driver.moduleLoad(&module, unsafe.Pointer(&text[0]), uint32(len(options)), &options[0], &values[0])

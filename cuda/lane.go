@@ -3,6 +3,7 @@ package cuda
 import (
 	"errors"
 	"fmt"
+	"math/bits"
 	"unsafe"
 )
 
@@ -55,7 +56,7 @@ func (l *lane) open() (err error) {
 	return l.makeRoom(d.sizes.hits)
 }
 
-// fit makes a block at least so large; what it held is lost.
+// fit makes a block at least so large, with room to grow where there is memory; what it held is lost.
 func (l *lane) fit(b *block, bytes int64) error {
 	if b.bytes >= bytes {
 		return nil
@@ -68,11 +69,14 @@ func (l *lane) fit(b *block, bytes int64) error {
 	}
 	*b = block{}
 	var err error
-	*b, err = d.allocate(max(bytes, 4096))
+	*b, err = d.allocate(1 << max(bits.Len64(uint64(bytes-1)), 12))
+	if errors.Is(err, ErrMemory) {
+		*b, err = d.allocate(bytes)
+	}
 	return err
 }
 
-// makeRoom has room for exactly so many hits.
+// makeRoom has room for exactly so many hits; where there is no memory for them the room stays as it was.
 func (l *lane) makeRoom(hits int) error {
 	if l.room == hits {
 		return nil
@@ -80,16 +84,13 @@ func (l *lane) makeRoom(hits int) error {
 	d := l.device
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if err := d.release(l.hits); err != nil {
-		return err
-	}
-	l.hits, l.room = block{}, 0
 	b, err := d.allocate(hitBytes * int64(hits))
 	if err != nil {
 		return err
 	}
+	before := l.hits
 	l.hits, l.room = b, hits
-	return nil
+	return d.release(before)
 }
 
 // scan does the jobs of each width of signatures in one launch, and in more where the queries are too many for one.
@@ -155,7 +156,10 @@ func (l *lane) shrink() error {
 	if l.room <= l.device.sizes.hits {
 		return nil
 	}
-	return l.makeRoom(l.device.sizes.hits)
+	if err := l.makeRoom(l.device.sizes.hits); !errors.Is(err, ErrMemory) {
+		return err
+	}
+	return nil // not even for that: another scan will give it back
 }
 
 func (l *lane) upload(to uint64, words []uint32) error {
@@ -190,10 +194,9 @@ func (l *lane) moreRoom(found uint64) (bool, error) {
 	if found > uint64(l.device.sizes.most) {
 		return false, nil
 	}
-	before := l.room
 	err := l.makeRoom(int(found))
 	if errors.Is(err, ErrMemory) {
-		return false, l.makeRoom(before) // what was just given back
+		return false, nil
 	}
 	return err == nil, err
 }
@@ -318,6 +321,9 @@ func (l *lane) take(found int) error {
 	for done := 0; ; {
 		n := min(here, found-done)
 		for _, h := range l.back.slice[:n] {
+			if int(h.query) >= len(l.plan.owners) {
+				return l.device.lose(errors.New("a hit of a query that there is not"))
+			}
 			q := l.plan.owners[h.query]
 			q.Hits = append(q.Hits, h.row)
 		}

@@ -3,13 +3,12 @@ package cuda
 import (
 	"errors"
 	"fmt"
-	"math"
 )
 
 const (
-	maxWords  = 32             // of a signature
-	maxRows   = math.MaxUint32 // of a table, whose rows are numbered in 32 bits
-	chunkUnit = 2048           // rows: a multiple of every kernel's tile, so that whole tiles can be read
+	maxWords  = 32      // of a signature
+	maxRows   = 1 << 31 // of a table: row numbers, and those of whole tiles, fit 32 bits
+	chunkUnit = 2048    // rows: a multiple of every kernel's tile, so that whole tiles can be read
 )
 
 // Rows is a table of signatures in device memory, which grows at the end. It lies there in chunks, each by word planes;
@@ -152,7 +151,8 @@ func (r *Rows) addChunk(rows int) error {
 	return nil
 }
 
-// Free gives the memory back. It waits for scans. A second Free does nothing.
+// Free gives the memory back. It waits for scans. A second Free does nothing, nor does one on a lost device, where
+// there is nothing left to give back.
 func (r *Rows) Free() error {
 	d := r.device
 	d.use.Lock()
@@ -162,10 +162,11 @@ func (r *Rows) Free() error {
 	if r.freed || d.closed {
 		return nil
 	}
-	if err := d.within(r.free); err != nil {
-		return fmt.Errorf("free rows: %w", err)
+	err := d.within(r.free)
+	if err == nil || errors.Is(err, ErrDeviceLost) {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("free rows: %w", err)
 }
 
 // free waits for copies into the rows.

@@ -37,6 +37,12 @@ func MustTable(tb testing.TB, d *Device, random *rand.Rand, words, n int) *table
 func (t *table) MustAppend(tb testing.TB, random *rand.Rand, n int) {
 	tb.Helper()
 	part := hammingtest.Planes(len(t.planes), n, func() uint32 { return random.Uint32() & random.Uint32() & random.Uint32() })
+	for range n / 20 {
+		row := random.IntN(n)
+		for w := range part {
+			part[w][row] = 0
+		}
+	}
 	if err := t.rows.Append(part); err != nil {
 		tb.Fatal(err)
 	}
@@ -82,7 +88,7 @@ func TestJobs(t *testing.T) {
 	d := newFake(t).openAll(t)
 	random := rand.New(rand.NewPCG(1, 1))
 	for words := 1; words <= maxWords; words++ {
-		a := MustTable(t, d, random, words, 1+random.IntN(4000))
+		a := MustTable(t, d, random, words, 1+random.IntN(3000))
 		b := MustTable(t, d, random, 1+random.IntN(maxWords), 1+random.IntN(500))
 		for _, k := range d.kernels {
 			jobs := []Job{a.job(random, 1+random.IntN(9)), b.job(random, 5), a.job(random, random.IntN(30)), b.job(random, 1)}
@@ -103,6 +109,38 @@ func free(tb testing.TB, tables ...*table) {
 		if err := t.rows.Free(); err != nil {
 			tb.Error(err)
 		}
+	}
+}
+
+// So many queries that each unit takes them in several stages.
+func TestStages(t *testing.T) {
+	f := newFake(t)
+	f.reset(1<<30, 1, 90, 1)
+	d := f.openAll(t)
+	random := rand.New(rand.NewPCG(11, 11))
+	for _, c := range []struct {
+		kernel               string
+		words, rows, queries int
+	}{
+		{"popcount", 1, 34_000, 1100}, {"popcount", 2, 34_000, 1100}, {"popcount", 4, 30_000, 600}, {"popcount", 8, 15_000, 300},
+		{"popcount", 5, 9000, 300}, {"imma", 1, 16_500, 600}, {"imma", 8, 3000, 150}, {"imma", 32, 200, 70},
+		{"bmma", 1, 16_500, 600}, {"bmma", 4, 16_500, 600}, {"bmma", 32, 1500, 150},
+	} {
+		table := MustTable(t, d, random, c.words, c.rows)
+		job := table.job(random, c.queries)
+		job.From, job.To = 0, c.rows
+		for i := range job.Queries { // few hits: they are not what this is about
+			job.Queries[i].Radius = min(job.Queries[i].Radius, 1)
+		}
+		k, err := d.kernel(c.kernel)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.scan([]Job{job}, k); err != nil {
+			t.Fatal(err)
+		}
+		table.check(t, job)
+		free(t, table)
 	}
 }
 
