@@ -264,7 +264,7 @@ func (l *lane) launchOn(k *kernel, f *function, blocks, piece int) error {
 	}
 	argument := &launch{segments: l.segments.at, queries: l.queries.at, hits: l.hits.at, found: l.found.at, room: uint64(l.room),
 		count: uint32(len(l.numbered)), words: uint32(l.plan.words), piece: uint32(piece)}
-	return l.device.start1(l.stream, f.handle, uint32(blocks), uint32(f.shared(l.plan.words)), unsafe.Pointer(argument))
+	return l.device.enqueue(l.stream, f.handle, uint32(blocks), uint32(f.shared(l.plan.words)), unsafe.Pointer(argument))
 }
 
 // launchPaper has one launch a query, as the paper.
@@ -277,7 +277,7 @@ func (l *lane) launchPaper(f *function) error {
 				stride: s.stride, row: s.row, from: s.from, to: s.to, words: uint32(l.plan.words), radius: query[l.plan.words], place: place}
 			copy(argument.query[:], query[:l.plan.words])
 			blocks := (s.to - s.from + threads - 1) / threads
-			if err := l.device.start1(l.stream, f.handle, blocks, 0, unsafe.Pointer(argument)); err != nil {
+			if err := l.device.enqueue(l.stream, f.handle, blocks, 0, unsafe.Pointer(argument)); err != nil {
 				return err
 			}
 		}

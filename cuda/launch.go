@@ -32,14 +32,13 @@ const (
 	hitBytes     = int64(unsafe.Sizeof(hit{}))
 	threads      = 256       // a block
 	maxBlocks    = 1<<31 - 1 // a launch
-	maxShared    = 48 << 10  // bytes of shared memory a block, without asking for more
 )
 
-// words is a segment as it is copied to the device.
+// data is the segment as it is copied to the device.
 func (s *segment) data() []uint32 { return unsafe.Slice((*uint32)(unsafe.Pointer(s)), segmentWords) }
 
-// start launches a function with one argument, behind what the stream has to do already.
-func (d *Device) start1(stream, function uintptr, blocks, shared uint32, argument unsafe.Pointer) error {
+// enqueue launches a function with one argument, behind what the stream has to do already.
+func (d *Device) enqueue(stream, function uintptr, blocks, shared uint32, argument unsafe.Pointer) error {
 	params := argument
 	return d.call("cuLaunchKernel", d.driver.launchKernel(function, blocks, 1, 1, threads, 1, 1, shared, stream, &params, nil))
 }

@@ -159,6 +159,14 @@ func TestOverflow(t *testing.T) {
 				}
 				table.check(t, jobs[0])
 				table.check(t, jobs[1])
+				one := Job{Rows: table.rows, From: 7, To: 8} // only its queries can be divided
+				for range most%1000 + 5 {
+					one.Queries = append(one.Queries, hamming.Query{Signature: []uint32{0}, Radius: 32, Hits: []uint32{9, 8}})
+				}
+				if err := d.scan([]Job{one}, k); err != nil {
+					t.Fatal(err)
+				}
+				table.check(t, one)
 			}
 			if l := <-d.lanes; l.room != 200 {
 				t.Errorf("room for %d hits is kept, want 200", l.room)
