@@ -88,7 +88,7 @@ func TestJobs(t *testing.T) {
 	d := newFake(t).openAll(t)
 	random := rand.New(rand.NewPCG(1, 1))
 	for words := 1; words <= maxWords; words++ {
-		a := MustTable(t, d, random, words, 1+random.IntN(3000))
+		a := MustTable(t, d, random, words, 1+random.IntN(2500))
 		b := MustTable(t, d, random, 1+random.IntN(maxWords), 1+random.IntN(500))
 		for _, k := range d.kernels {
 			jobs := []Job{a.job(random, 1+random.IntN(9)), b.job(random, 5), a.job(random, random.IntN(30)), b.job(random, 1)}
