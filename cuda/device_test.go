@@ -1,0 +1,235 @@
+//go:build linux && (amd64 || arm64) && !nocuda
+
+package cuda
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"refrain/hashcodes/hamming"
+)
+
+func TestOpen(t *testing.T) {
+	f := newFake(t)
+	d := f.open(t, Config{})
+	if d.Name() != "Fake 0" || d.Processors() != 2 {
+		t.Errorf("got %q with %d multiprocessors", d.Name(), d.Processors())
+	}
+	if got, want := d.Kernels(), []string{"popcount", "imma", "bmma", "paper"}; !slices.Equal(got, want) {
+		t.Errorf("kernels %q, want %q", got, want)
+	}
+	if used, budget := d.Memory(); used <= 0 || used > 1<<20 || budget <= 1<<29 || budget > 1<<30 {
+		t.Errorf("%d bytes of %d in use", used, budget)
+	}
+}
+
+// What is not there is said, and is no other error.
+func TestUnavailable(t *testing.T) {
+	f := newFake(t)
+	for name, c := range map[string]struct {
+		config  Config
+		prepare func()
+		want    string
+	}{
+		"no driver":      {config: Config{library: "libnone.so.1"}, want: "no NVIDIA driver"},
+		"not the driver": {config: Config{library: "libc.so.6"}, want: "too old"},
+		"no device":      {prepare: func() { f.reset(1<<30, 0, 90, 2) }, want: "there are 0 devices"},
+		"not so many":    {config: Config{Device: 1}, want: "there are 1 devices"},
+		"initialisation": {prepare: func() { f.fail("cuInit", 1, 100) }, want: "cuInit: CUDA_ERROR_100: by order (error 100)"},
+		"old device":     {prepare: func() { f.reset(1<<30, 1, 61, 2) }, want: "the target is too new"},
+		"all wrong":      {prepare: func() { f.disable("p"); f.reset(1<<30, 1, 75, 2); f.disable("p") }, want: "no kernel gives the results"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f.reset(1<<30, 1, 90, 2)
+			if c.prepare != nil {
+				c.prepare()
+			}
+			if c.config.library == "" {
+				c.config.library = f.library
+			}
+			d, err := Open(c.config)
+			if d != nil || !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want ErrUnavailable and %q", err, c.want)
+			}
+		})
+	}
+}
+
+// An older device has the kernels it can run; a wrong one is left out, and the log says so.
+func TestKernelsLeftOut(t *testing.T) {
+	f := newFake(t)
+	for name, c := range map[string]struct {
+		capability int32
+		wrong      string
+		want       []string
+		log        string
+	}{
+		"Turing":       {capability: 75, want: []string{"popcount", "paper"}, log: "the target is too new"},
+		"wrong kernel": {capability: 90, wrong: "imma4", want: []string{"popcount", "bmma", "paper"}, log: "3 words: query"},
+		"wrong first":  {capability: 90, wrong: "popcountn", want: []string{"imma", "bmma", "paper"}, log: "3 words: query"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f.reset(1<<30, 1, c.capability, 2)
+			f.disable(c.wrong)
+			var log bytes.Buffer
+			d := f.open(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			if got := d.Kernels(); !slices.Equal(got, c.want) {
+				t.Errorf("kernels %q, want %q", got, c.want)
+			}
+			if !strings.Contains(log.String(), c.log) {
+				t.Errorf("the log lacks %q:\n%s", c.log, &log)
+			}
+		})
+	}
+}
+
+func TestUnknownKernel(t *testing.T) {
+	f := newFake(t)
+	_, err := Open(Config{library: f.library, Kernel: "quantum"})
+	if err == nil || !strings.Contains(err.Error(), `kernel "quantum": there are popcount, imma, bmma, paper`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// The kernel is chosen by trial, never the baseline.
+func TestChoice(t *testing.T) {
+	d := newFake(t).open(t, Config{})
+	rows, err := d.NewRows(3, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if k := d.kernelFor(3); k == nil || k.name == paper {
+		t.Errorf("chosen: %v", k)
+	}
+	if err := errors.Join(rows.Free(), rows.Free()); err != nil {
+		t.Error(err)
+	}
+}
+
+// An append beyond the budget changes nothing, and the device goes on.
+func TestBudget(t *testing.T) {
+	f := newFake(t)
+	d := f.open(t, Config{Budget: 700_000, Kernel: "popcount"})
+	random := rand.New(rand.NewPCG(1, 2))
+	table := MustTable(t, d, random, 2, 5000)
+	used, _ := d.Memory()
+	for range 2 {
+		if err := table.rows.Append(randomPlanes(random, 2, 100_000)); !errors.Is(err, ErrMemory) {
+			t.Fatalf("got %v, want ErrMemory", err)
+		}
+	}
+	if now, budget := d.Memory(); now != used || now > budget {
+		t.Errorf("%d bytes in use, %d before", now, used)
+	}
+	table.MustAppend(t, random, 100)
+	job := table.job(random, 5)
+	if err := d.Scan([]Job{job}); err != nil {
+		t.Fatal(err)
+	}
+	table.check(t, job)
+}
+
+// The device may have less than the budget promises.
+func TestDeviceFull(t *testing.T) {
+	f := newFake(t)
+	d := f.open(t, Config{Budget: 1 << 40, Kernel: "popcount"})
+	random := rand.New(rand.NewPCG(1, 3))
+	table := MustTable(t, d, random, 1, 100)
+	f.fail("cuMemAlloc", 1, 2)
+	table.MustAppend(t, random, 3000) // at first as much again as there is, then as much as is needed
+	f.fail("cuMemAlloc", 1, 2)
+	if err := table.rows.Append(randomPlanes(random, 1, 9*chunkUnit)); err != nil && !errors.Is(err, ErrMemory) {
+		t.Errorf("got %v, want ErrMemory or nothing", err)
+	}
+	job := table.job(random, 5)
+	if err := d.Scan([]Job{job}); err != nil {
+		t.Fatal(err)
+	}
+	table.check(t, job)
+}
+
+// Whatever call fails, a scan says that the device is lost, leaves the hits as they were, and so does all that follows.
+func TestDeviceLost(t *testing.T) {
+	f := newFake(t)
+	for call, after := range map[string]int32{"cuMemcpyHtoDAsync": 5, "cuLaunchKernel": 5, "cuStreamSynchronize": 5, "cuMemcpyDtoHAsync": 9,
+		"cuEventRecord": 12, "cuStreamWaitEvent": 5, "cuMemsetD32Async": 5, "cuEventElapsedTime": 5} {
+		t.Run(call, func(t *testing.T) {
+			f.reset(1<<30, 1, 90, 2)
+			var log bytes.Buffer
+			d := f.open(t, Config{Kernel: "popcount", Logger: slog.New(slog.NewTextHandler(&log, nil)),
+				sizes: sizes{hits: 1 << 12, most: 1 << 12, staging: 1000}})
+			random := rand.New(rand.NewPCG(8, 8))
+			table := MustTable(t, d, random, 1, 10_000)
+			job := Job{Rows: table.rows, To: 10_000, Queries: []hamming.Query{{Signature: []uint32{0}, Radius: 32, Hits: []uint32{5}}}}
+			f.fail(call, after, 719) // in the middle: the hits come in parts, and some are there already
+			err := d.Scan([]Job{job})
+			if !errors.Is(err, ErrDeviceLost) || !strings.Contains(err.Error(), call) {
+				t.Fatalf("got %v, want ErrDeviceLost and %s", err, call)
+			}
+			if got := job.Queries[0].Hits; !slices.Equal(got, []uint32{5}) {
+				t.Errorf("hits %v, want those from before alone", got)
+			}
+			for _, err := range []error{d.Scan([]Job{job}), table.rows.Append([][]uint32{{1}})} {
+				if !errors.Is(err, ErrDeviceLost) {
+					t.Errorf("got %v, want ErrDeviceLost", err)
+				}
+			}
+			if got := strings.Count(log.String(), `msg="cuda device lost"`); got != 1 {
+				t.Errorf("%d lines in the log, want 1:\n%s", got, &log)
+			}
+			f.forget = true
+		})
+	}
+}
+
+func TestClosed(t *testing.T) {
+	f := newFake(t)
+	d := f.open(t, Config{Kernel: "popcount"})
+	table := MustTable(t, d, rand.New(rand.NewPCG(9, 9)), 1, 100)
+	if err := errors.Join(d.Close(), d.Close()); err != nil {
+		t.Error(err)
+	}
+	for _, err := range []error{d.Scan([]Job{{Rows: table.rows}}), table.rows.Append([][]uint32{{1}})} {
+		if !errors.Is(err, errClosed) {
+			t.Errorf("got %v, want errClosed", err)
+		}
+	}
+	if err := table.rows.Free(); err != nil {
+		t.Error(err)
+	}
+}
+
+// The caller's bugs are panics, before anything reaches the device.
+func TestPanics(t *testing.T) {
+	f := newFake(t)
+	d := f.open(t, Config{Kernel: "popcount"})
+	rows := MustTable(t, d, rand.New(rand.NewPCG(9, 9)), 2, 10).rows
+	query := []hamming.Query{{Signature: []uint32{1}}}
+	for name, do := range map[string]func(){
+		"rows beyond the end":     func() { _ = d.Scan([]Job{{Rows: rows, To: 11}}) },
+		"rows in the wrong order": func() { _ = d.Scan([]Job{{Rows: rows, From: 3, To: 2}}) },
+		"a narrow query":          func() { _ = d.Scan([]Job{{Rows: rows, To: 1, Queries: query}}) },
+		"a plane too few":         func() { _ = rows.Append([][]uint32{{1}}) },
+		"planes of two lengths":   func() { _ = rows.Append([][]uint32{{1}, {1, 2}}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			defer func() {
+				if recover() == nil {
+					t.Error("no panic")
+				}
+			}()
+			do()
+		})
+	}
+	if err := d.Scan([]Job{{Rows: rows, To: 10}}); err != nil {
+		t.Errorf("after the panics: %v", err)
+	}
+	if _, err := d.NewRows(33, 0); err == nil {
+		t.Error("33 words: no error")
+	}
+}
