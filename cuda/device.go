@@ -1,0 +1,252 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+	"sync/atomic"
+)
+
+// Config says which device to open, and how. The zero value is the first device, with nearly all of its free memory.
+type Config struct {
+	Device  int          // number of the device
+	Budget  int64        // bytes of device memory at most; 0 for 90 % of what is free now
+	Kernel  string       // name of the kernel to scan with; "" for the fastest by a short trial
+	Scans   int          // that run at once; more wait; 0 for 2
+	Logger  *slog.Logger // hears of kernels that are not offered, and of a lost device; nil for none
+	library string       // the driver's; "" for libcuda.so.1
+	sizes   sizes        // zeros for those of production
+}
+
+// sizes are lowered by tests, so that small data reach what is large in production.
+type sizes struct {
+	staging int // words of each of the two buffers through which data go to the device
+	hits    int // room for hits that a scan begins with, and that are read back at once
+	most    int // room for hits at most
+	queries int // words of queries a launch, at most
+	chunk   int // rows of a chunk at most, beyond what is asked for at once
+	trial   int // rows to time the kernels on
+}
+
+func (s sizes) orDefault() sizes {
+	full := sizes{staging: 1 << 20, hits: 1 << 17, most: 1 << 27, queries: 1 << 24, chunk: 1 << 22, trial: 1 << 18}
+	for _, field := range []struct{ got, want *int }{
+		{&s.staging, &full.staging}, {&s.hits, &full.hits}, {&s.most, &full.most},
+		{&s.queries, &full.queries}, {&s.chunk, &full.chunk}, {&s.trial, &full.trial},
+	} {
+		if *field.got == 0 {
+			*field.got = *field.want
+		}
+	}
+	return s
+}
+
+// Device is one GPU. Its methods, and those of its Rows, may be called from any goroutine.
+type Device struct {
+	driver     *driver
+	log        *slog.Logger
+	sizes      sizes
+	handle     int32
+	context    uintptr
+	name       string
+	processors int // multiprocessors
+	capability int // 75 for 7.5
+	modules    []uintptr
+	kernels    []*kernel
+	forced     *kernel
+	lanes      chan *lane
+
+	use  sync.RWMutex // scans read; Free and Close write, and so wait for scans
+	lost atomic.Pointer[error]
+
+	mu      sync.Mutex // for all below
+	closed  bool
+	budget  int64
+	used    int64
+	tables  map[*Rows]struct{}
+	staging staging
+	chosen  [maxWords + 1]*kernel // by words of a signature
+}
+
+// Open takes a device into use. It loads the kernels, compares each with plain Go, and leaves out, with a line in the
+// log, those that this device cannot run or that are wrong. The error holds ErrUnavailable where there is no device.
+func Open(config Config) (*Device, error) {
+	d, err := open(config)
+	if err != nil {
+		return nil, fmt.Errorf("open device %d: %w", config.Device, err)
+	}
+	return d, nil
+}
+
+func open(config Config) (*Device, error) {
+	d, err := find(config)
+	if err != nil {
+		return nil, err
+	}
+	if err := d.start(config); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	return d, nil
+}
+
+// find looks for the device, and makes its context.
+func find(config Config) (*Device, error) {
+	library := config.library
+	if library == "" {
+		library = "libcuda.so.1"
+	}
+	driver, err := bind(library)
+	if err != nil {
+		return nil, err
+	}
+	d := &Device{driver: driver, log: config.Logger, sizes: config.sizes.orDefault(), tables: map[*Rows]struct{}{}}
+	if d.log == nil {
+		d.log = slog.New(slog.DiscardHandler)
+	}
+	if err := d.identify(config.Device); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return d, d.driver.err("cuDevicePrimaryCtxRetain", driver.primaryCtxRetain(&d.context, d.handle))
+}
+
+func (d *Device) identify(ordinal int) error {
+	if err := d.driver.err("cuInit", d.driver.init(0)); err != nil {
+		return err
+	}
+	var count int32
+	if err := d.driver.err("cuDeviceGetCount", d.driver.deviceGetCount(&count)); err != nil {
+		return err
+	}
+	if ordinal < 0 || ordinal >= int(count) {
+		return fmt.Errorf("there are %d devices", count)
+	}
+	if err := d.driver.err("cuDeviceGet", d.driver.deviceGet(&d.handle, int32(ordinal))); err != nil {
+		return err
+	}
+	name := make([]byte, 256)
+	if err := d.driver.err("cuDeviceGetName", d.driver.deviceGetName(&name[0], int32(len(name)), d.handle)); err != nil {
+		return err
+	}
+	d.name = cString(&name[0])
+	// A context that exists already keeps its ways, which does no harm.
+	d.driver.primaryCtxSetFlags(d.handle, scheduleBlocking)
+	return d.attributes()
+}
+
+func (d *Device) attributes() error {
+	var processors, major, minor int32
+	for _, a := range []struct {
+		number int32
+		value  *int32
+	}{{attributeMultiprocessors, &processors}, {attributeMajor, &major}, {attributeMinor, &minor}} {
+		if err := d.driver.err("cuDeviceGetAttribute", d.driver.deviceGetAttribute(a.value, a.number, d.handle)); err != nil {
+			return err
+		}
+	}
+	d.processors, d.capability = int(processors), int(10*major+minor)
+	return nil
+}
+
+// start makes all that scans need.
+func (d *Device) start(config Config) error {
+	if config.Scans <= 0 {
+		config.Scans = 2
+	}
+	d.lanes = make(chan *lane, config.Scans)
+	steps := []func() error{
+		func() error { return d.grant(config.Budget) },
+		d.openStaging,
+		d.openLanes,
+		d.load,
+	}
+	for _, step := range steps {
+		if err := d.within(step); err != nil {
+			return err
+		}
+	}
+	if err := d.selfTest(); err != nil {
+		return err
+	}
+	return d.force(config.Kernel)
+}
+
+// grant sets the budget.
+func (d *Device) grant(budget int64) error {
+	var free, total uintptr
+	if err := d.call("cuMemGetInfo", d.driver.memGetInfo(&free, &total)); err != nil {
+		return err
+	}
+	if budget <= 0 {
+		budget = int64(free / 10 * 9)
+	}
+	d.budget = budget
+	return nil
+}
+
+// Name is what the driver calls the device.
+func (d *Device) Name() string { return d.name }
+
+// Processors is the number of multiprocessors.
+func (d *Device) Processors() int { return d.processors }
+
+// Memory is how many bytes of device memory are in use, and how many may be.
+func (d *Device) Memory() (used, budget int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.used, d.budget
+}
+
+// Close gives everything back, rows included. It waits for scans. A second Close does nothing.
+func (d *Device) Close() error {
+	d.use.Lock()
+	defer d.use.Unlock()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil
+	}
+	d.closed = true
+	// A lost device cannot be asked any more.
+	err := d.within(d.dismantle)
+	if errors.Is(err, ErrDeviceLost) {
+		err = nil
+	}
+	return errors.Join(err, d.driver.err("cuDevicePrimaryCtxRelease", d.driver.primaryCtxRelease(d.handle)))
+}
+
+// within runs f with the device's context on this thread.
+func (d *Device) within(f func() error) error {
+	if lost := d.lost.Load(); lost != nil {
+		return *lost
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := d.call("cuCtxPushCurrent", d.driver.ctxPushCurrent(d.context)); err != nil {
+		return err
+	}
+	err := f()
+	var context uintptr
+	if popped := d.call("cuCtxPopCurrent", d.driver.ctxPopCurrent(&context)); err == nil {
+		err = popped
+	}
+	return err
+}
+
+// call makes an error of what a call returned. Lack of memory is nothing to worry about; after any other error nothing
+// is known about the device, and it counts as lost.
+func (d *Device) call(name string, code result) error {
+	err := d.driver.err(name, code)
+	switch code {
+	case success:
+		return nil
+	case outOfMemory:
+		return fmt.Errorf("%w: %w", ErrMemory, err)
+	}
+	err = fmt.Errorf("%w: %w", ErrDeviceLost, err)
+	if d.lost.CompareAndSwap(nil, &err) {
+		d.log.Error("cuda device lost", "device", d.name, "err", err)
+	}
+	return err
+}

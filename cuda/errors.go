@@ -1,0 +1,35 @@
+package cuda
+
+import (
+	"errors"
+	"fmt"
+)
+
+// ErrDeviceLost is in the chain of every error after which the device is of no use any more.
+var ErrDeviceLost = errors.New("cuda: device lost")
+
+// ErrMemory is in the chain of the error of what does not fit the memory that the device may use.
+var ErrMemory = errors.New("cuda: out of device memory")
+
+// ErrUnavailable is in the chain of the error of Open where there is no driver, no device, or no support in this build.
+var ErrUnavailable = errors.New("cuda: not available")
+
+var errClosed = errors.New("cuda: device is closed")
+
+// result is what every call of the driver returns.
+type result int32
+
+// Those that are told apart.
+const (
+	success     result = 0
+	outOfMemory result = 2
+)
+
+// callError is a call of the driver that failed.
+type callError struct {
+	call string
+	code result
+	text string // the driver's own words
+}
+
+func (e *callError) Error() string { return fmt.Sprintf("%s: %s (error %d)", e.call, e.text, e.code) }

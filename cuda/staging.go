@@ -1,0 +1,109 @@
+package cuda
+
+import (
+	"errors"
+	"unsafe"
+)
+
+// staging is the way of data to the device: copied into one of two pinned buffers and on from there by the device, in
+// order, while the caller goes on. A buffer is used again when the device has read all of it.
+type staging struct {
+	stream  uintptr
+	copied  uintptr // event: all copies so far are done
+	buffers [2]stagingBuffer
+	current int
+}
+
+type stagingBuffer struct {
+	memory pinned[uint32]
+	filled int
+	read   uintptr // event: the device has read the buffer
+	sent   bool    // read has been recorded
+}
+
+func (d *Device) openStaging() error {
+	s := &d.staging
+	if err := d.call("cuStreamCreate", d.driver.streamCreate(&s.stream, streamPlain)); err != nil {
+		return err
+	}
+	if err := d.call("cuEventCreate", d.driver.eventCreate(&s.copied, eventUntimed)); err != nil {
+		return err
+	}
+	for i := range s.buffers {
+		b := &s.buffers[i]
+		var err error
+		if b.memory, err = allocatePinned[uint32](d, d.sizes.staging); err != nil {
+			return err
+		}
+		if err := d.call("cuEventCreate", d.driver.eventCreate(&b.read, eventUntimed|eventBlocking)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// upload copies words to device memory, behind whatever was uploaded before. The caller holds mu.
+func (d *Device) upload(to uint64, words []uint32) error {
+	for len(words) > 0 {
+		b, err := d.room()
+		if err != nil {
+			return err
+		}
+		n := copy(b.memory.slice[b.filled:], words)
+		from := unsafe.Pointer(&b.memory.slice[b.filled])
+		if err := d.call("cuMemcpyHtoDAsync", d.driver.memcpyHtoD(to, from, uintptr(4*n), d.staging.stream)); err != nil {
+			return err
+		}
+		b.filled += n
+		to += uint64(4 * n)
+		words = words[n:]
+	}
+	return nil
+}
+
+// room is a buffer that is not full.
+func (d *Device) room() (*stagingBuffer, error) {
+	s := &d.staging
+	b := &s.buffers[s.current]
+	if b.filled < len(b.memory.slice) {
+		return b, nil
+	}
+	if err := d.call("cuEventRecord", d.driver.eventRecord(b.read, s.stream)); err != nil {
+		return nil, err
+	}
+	b.sent = true
+	s.current = 1 - s.current
+	next := &s.buffers[s.current]
+	next.filled = 0
+	if !next.sent {
+		return next, nil
+	}
+	return next, d.call("cuEventSynchronize", d.driver.eventSynchronize(next.read))
+}
+
+// settle makes a stream wait for all that was uploaded. The caller holds mu.
+func (d *Device) settle(stream uintptr) error {
+	if err := d.call("cuEventRecord", d.driver.eventRecord(d.staging.copied, d.staging.stream)); err != nil {
+		return err
+	}
+	return d.call("cuStreamWaitEvent", d.driver.streamWaitEvent(stream, d.staging.copied, 0))
+}
+
+func (s *staging) close(d *Device) error {
+	if s.stream == 0 {
+		return nil
+	}
+	err := d.call("cuStreamSynchronize", d.driver.streamSynchronize(s.stream))
+	for i := range s.buffers {
+		b := &s.buffers[i]
+		err = errors.Join(err, b.memory.free(d), d.destroyEvent(b.read))
+	}
+	return errors.Join(err, d.destroyEvent(s.copied), d.call("cuStreamDestroy", d.driver.streamDestroy(s.stream)))
+}
+
+func (d *Device) destroyEvent(event uintptr) error {
+	if event == 0 {
+		return nil
+	}
+	return d.call("cuEventDestroy", d.driver.eventDestroy(event))
+}
