@@ -1,6 +1,7 @@
 package sigstore
 
 import (
+	"io"
 	"math"
 	"slices"
 	"time"
@@ -121,6 +122,9 @@ func (w *Window) shrink() {
 // rebuild numbers the tokens anew and writes every block again.
 func (w *Window) rebuild() {
 	ids, old := w.tokens.ids, len(w.blocks)
+	if c, ok := w.index.(io.Closer); ok {
+		_ = c.Close() // what it held is gone either way
+	}
 	w.tokens, w.groups, w.rows = newDictionary(w.cfg.Model), table{}, 0
 	w.index, w.dropped = w.cfg.Engine(w), -uint32(old) // until the old blocks go
 	for _, b := range w.blocks[:old] {

@@ -6,7 +6,8 @@ import "refrain/hashcodes"
 type Engine func(rows Rows) Index
 
 // Index finds, among the rows of a window, those that may reach the threshold: never fewer than do. Rows come in
-// blocks, which are numbered from 0 on and go in the order they came.
+// blocks, which are numbered from 0 on and go in the order they came. A window closes an index that is an io.Closer when
+// it makes itself another.
 type Index interface {
 	// Open begins the next block. Rows of the blocks before it never change again.
 	Open()
@@ -40,4 +41,6 @@ type Rows interface {
 	Frequencies() []uint32
 	// Tokens are the numbers of a row's tokens, ascending, to be read at once; nil of a dead row.
 	Tokens(r Row) []uint32
+	// Signature is the signature of a set of tokens, to be read at once.
+	Signature(tokens []uint32) hashcodes.Signature
 }

@@ -41,6 +41,12 @@ func (w *Window) Tokens(r Row) []uint32 {
 	return w.lent
 }
 
+// Signature is for the index: that of a row's tokens.
+func (w *Window) Signature(tokens []uint32) hashcodes.Signature {
+	w.lentSig = w.tokens.sign(w.lentSig, tokens)
+	return w.lentSig
+}
+
 // prepare makes the query for a token set, and keeps the numbers for its insertion.
 func (w *Window) prepare(q *Query, x *feed.Sentence) {
 	q.Size, q.Tokens, q.Hits = len(x.Tokens), q.Tokens[:0], q.Hits[:0]

@@ -77,7 +77,8 @@ type Window struct {
 	// Scratch.
 	sig     hashcodes.Signature
 	numbers []uint32
-	lent    []uint32 // to the index
+	lent    []uint32            // to the index
+	lentSig hashcodes.Signature // likewise
 	ids     []uint64
 	bytes   []byte
 	chain   []occurrence
@@ -97,7 +98,7 @@ func New(cfg Config) *Window {
 		tokens: newDictionary(cfg.Model), expired: minTime, newest: minTime,
 	}
 	w.slice = max(1, w.span/feed.Time(cfg.cut.parts))
-	w.query[0].Signature, w.sig = w.tokens.blank(), w.tokens.blank()
+	w.query[0].Signature, w.sig, w.lentSig = w.tokens.blank(), w.tokens.blank(), w.tokens.blank()
 	w.index = cfg.Engine(w)
 	w.open()
 	return w
