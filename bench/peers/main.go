@@ -81,7 +81,7 @@ type progress func(format string, args ...any)
 
 func (o *options) common(flags *flag.FlagSet) {
 	flags.StringVar(&o.data, "data", "", "folder of posts, *.jsonl[.gz|.zst] (default $REFRAIN_DATA/stream, or ../shared/data/stream)")
-	flags.StringVar(&o.sentences, "sentences", "", "instead: a file of what `refrain sentences` prints, - for stdin")
+	flags.StringVar(&o.sentences, "sentences", "", "instead: a `file` of what refrain sentences prints, - for stdin")
 	flags.IntVar(&o.copies, "copies", 2, "take a text that comes again so many times at most; 1: all texts distinct")
 	flags.IntVar(&o.minTokens, "min-tokens", 4, "least number of words of a sentence, as in detect")
 	flags.StringVar(&o.json, "json", "", "write all figures to this file")

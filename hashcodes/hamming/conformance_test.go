@@ -52,6 +52,52 @@ func TestCallerBugsPanic(t *testing.T) {
 	}
 }
 
+// TestParts asks for rows from anywhere to anywhere, none and all among them, of tables of more than one tile.
+func TestParts(t *testing.T) {
+	random := rand.New(rand.NewPCG(13, 14))
+	for _, words := range []int{1, 2, 3, 8} {
+		for range 20 {
+			rows := random.IntN(20_000)
+			planes := hammingtest.Planes(words, rows, random.Uint32)
+			parts := make([]hamming.Part, 1+random.IntN(8))
+			for i := range parts {
+				from := random.IntN(rows + 1)
+				parts[i] = hamming.Part{From: from, To: from + random.IntN(rows-from+1)}
+				parts[i].Signature, parts[i].Radius = hammingtest.Planes(1, words, random.Uint32)[0], random.IntN(14*words)
+			}
+			parts[0].From, parts[0].To = 0, rows
+			for _, kernel := range hamming.Kernels() {
+				checkParts(t, kernel, planes, slices.Clone(parts))
+			}
+		}
+	}
+}
+
+func checkParts(t *testing.T, kernel hamming.Kernel, planes [][]uint32, parts []hamming.Part) {
+	kernel.ScanParts(planes, parts)
+	for _, p := range parts {
+		var want []uint32
+		for _, row := range kernel.Scan(nil, planes, p.Signature, p.Radius) {
+			if int(row) >= p.From && int(row) < p.To {
+				want = append(want, row)
+			}
+		}
+		if !slices.Equal(p.Hits, want) {
+			t.Errorf("%s, %d words, rows %d to %d of %d: got %v, want %v",
+				kernel.Name, len(planes), p.From, p.To, len(planes[0]), p.Hits, want)
+		}
+	}
+}
+
+func TestBadPartsPanic(t *testing.T) {
+	for name, part := range map[string]hamming.Part{"before": {From: -1, To: 1}, "behind": {To: 3}, "backwards": {From: 2, To: 1}} {
+		part.Signature = []uint32{0}
+		for _, kernel := range hamming.Kernels() {
+			wantPanic(t, name+"/"+kernel.Name, func() { kernel.ScanParts([][]uint32{{1, 2}}, []hamming.Part{part}) })
+		}
+	}
+}
+
 func wantPanic(t *testing.T, name string, call func()) {
 	t.Run(name, func(t *testing.T) {
 		defer func() {

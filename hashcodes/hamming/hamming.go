@@ -26,7 +26,18 @@ func ScanBlock(planes [][]uint32, queries []Query) {
 	best.ScanBlock(planes, queries)
 }
 
-// Kernel is one way to do what Scan and ScanBlock do.
+// Part is a query of the rows From to To of a table alone, To not among them.
+type Part struct {
+	Query
+	From, To int
+}
+
+// ScanParts is ScanBlock where every query has rows of its own.
+func ScanParts(planes [][]uint32, parts []Part) {
+	best.ScanParts(planes, parts)
+}
+
+// Kernel is one way to do what Scan, ScanBlock and ScanParts do.
 type Kernel struct {
 	Name string
 	rows scanRows
@@ -66,6 +77,23 @@ func (k Kernel) ScanBlock(planes [][]uint32, queries []Query) {
 		for i := range queries {
 			q := &queries[i]
 			q.Hits = k.scan(q.Hits, planes, q.Signature, q.Radius, from, to)
+		}
+	}
+}
+
+// ScanParts is hamming.ScanParts by this kernel.
+func (k Kernel) ScanParts(planes [][]uint32, parts []Part) {
+	for i := range parts {
+		check(planes, parts[i].Signature)
+		if from, to := parts[i].From, parts[i].To; from < 0 || to < from || to > len(planes[0]) {
+			panic("hamming: rows that the table does not have")
+		}
+	}
+	tile := tileRows(len(planes))
+	for from := 0; from < len(planes[0]); from += tile {
+		for i := range parts {
+			p := &parts[i]
+			p.Hits = k.scan(p.Hits, planes, p.Signature, p.Radius, max(from, p.From), min(from+tile, p.To))
 		}
 	}
 }

@@ -30,6 +30,10 @@ type kernel = func(hits *uint32, room int, planes *[]uint32, words int, query *u
 // vector is the greatest number of hits that a kernel writes at once.
 const vector = 16
 
+// nowhere is where a kernel without room may store nothing, under a mask that lets nothing through. The processor takes
+// as long as for a hundred stores if the address does not exist.
+var nowhere uint32
+
 // byWords chooses a kernel by the length of the signatures.
 func byWords(one, more kernel) scanRows {
 	return func(hits []uint32, planes [][]uint32, query []uint32, radius, from, to int) []uint32 {
@@ -39,7 +43,11 @@ func byWords(one, more kernel) scanRows {
 		}
 		for {
 			room := hits[len(hits):cap(hits)]
-			found, row := run(unsafe.SliceData(room), len(room), unsafe.SliceData(planes), len(query), unsafe.SliceData(query), radius, from, to)
+			out := unsafe.SliceData(room)
+			if len(room) == 0 {
+				out = &nowhere
+			}
+			found, row := run(out, len(room), unsafe.SliceData(planes), len(query), unsafe.SliceData(query), radius, from, to)
 			hits = hits[:len(hits)+found]
 			if row == to {
 				return hits

@@ -1,68 +1,166 @@
 package prefix
 
-// posting says that a row has a token of its prefix at a position. 16 bytes.
-type posting struct {
-	signature      uint64 // its first 64 bits: their distance is at most that of the whole
-	row            uint32
-	size, position uint16
-}
-
-// lists are the postings of all tokens. A list is a chain of chunks, each twice as long as the one before, all
-// cut from one array: long lists are read in sequence, short ones waste little, and the collector sees three
-// arrays and a map without pointers.
+// lists are the postings of the tokens of one generation.
+//
+// The list of a token is one chunk, which is replaced by one of twice the size when it is full. A list that outgrows
+// the largest chunk is cut in pieces: its head leads to a directory of further lists, one for each bucket of sizes,
+// which go on as chains of chunks. Nothing in here is taken out again, and nothing points into it.
 type lists struct {
-	tails    map[uint32]uint32 // token number -> 1 + its newest chunk
-	chunks   []chunk
-	postings []posting
+	heads   []*heads
+	pages   []*page
+	used    int     // units of the last page
+	free    [8]link // by class: chunks that were replaced, each with a link to the next in its first word
+	buckets *buckets
 }
 
-type chunk struct {
-	start, used, size uint32
-	before            uint32 // 1 + the chunk before it, 0 for the first
+// heads are the links to the lists of so many tokens.
+type heads [headsPerPage]link
+
+const headsPerPage = 4096
+
+func (l *lists) head(token uint32) link {
+	n := int(token / headsPerPage)
+	if n >= len(l.heads) || l.heads[n] == nil {
+		return 0
+	}
+	return l.heads[n][token%headsPerPage]
 }
 
-const maxChunk = 1024
+// headOf is the place of a token's head.
+func (l *lists) headOf(token uint32) *link {
+	n := int(token / headsPerPage)
+	for n >= len(l.heads) {
+		l.heads = append(l.heads, nil)
+	}
+	if l.heads[n] == nil {
+		l.heads[n] = new(heads)
+	}
+	return &l.heads[n][token%headsPerPage]
+}
+
+func (l *lists) chunk(k link) chunk {
+	unit := k >> 3
+	begin := unit % pageUnits * unitWords
+	return l.pages[unit/pageUnits][begin : begin+unitWords<<k.class()]
+}
+
+// directory is the memory of a directory.
+func (l *lists) directory(k link) chunk {
+	unit := k >> 3
+	begin := unit % pageUnits * unitWords
+	return l.pages[unit/pageUnits][begin : begin+directoryUnits*unitWords]
+}
 
 func (l *lists) add(token uint32, p posting) {
-	c := l.newest(token)
-	if c == nil || c.used == c.size {
-		c = l.grow(token, c)
+	h := l.headOf(token)
+	if h.class() != directory {
+		if l.put(h, p) {
+			return
+		}
+		l.cut(h)
 	}
-	l.postings[c.start+c.used] = p
-	c.used++
+	l.addTo(*h, p)
 }
 
-// grow begins a new chunk of a token whose newest is full.
-func (l *lists) grow(token uint32, full *chunk) *chunk {
-	if l.tails == nil {
-		l.tails = map[uint32]uint32{}
+// put adds p to the chunk of a list, or a larger one in its place. It reports false if that is full and the largest.
+func (l *lists) put(h *link, p posting) bool {
+	if *h == 0 {
+		*h = l.alloc(0)
 	}
-	c := chunk{start: uint32(len(l.postings)), size: 1, before: l.tails[token]}
-	if full != nil {
-		c.size = min(2*full.size, maxChunk)
+	n, c := capacity[h.class()], l.chunk(*h)
+	free := c.free(n)
+	if free == 0 {
+		if h.class() == largest {
+			return false
+		}
+		free = capacity[h.class()+1] - n
+		*h = l.enlarge(*h)
+		n, c = n+free, l.chunk(*h)
 	}
-	for range c.size {
-		l.postings = append(l.postings, posting{})
-	}
-	l.chunks = append(l.chunks, c)
-	l.tails[token] = uint32(len(l.chunks))
-	return &l.chunks[len(l.chunks)-1]
+	c.add(n, free, p)
+	return true
 }
 
-// newest is the last chunk of a token's list, nil if there is none.
-func (l *lists) newest(token uint32) *chunk { return l.at(l.tails[token]) }
-
-func (l *lists) before(c *chunk) *chunk { return l.at(c.before) }
-
-func (l *lists) at(n uint32) *chunk {
-	if n == 0 {
-		return nil
+// enlarge replaces a full chunk by one of the next class.
+func (l *lists) enlarge(small link) link {
+	large := l.alloc(small.class() + 1)
+	from, to := l.chunk(small), l.chunk(large)
+	m, n := capacity[small.class()], capacity[large.class()]
+	for i := range m {
+		to.set(n, n-m+i, from.at(m, i))
 	}
-	return &l.chunks[n-1]
+	to[0] = uint64(m) << 8
+	to.setNext(from.next())
+	l.release(small)
+	return large
 }
 
-func (l *lists) of(c *chunk) []posting { return l.postings[c.start : c.start+c.used] }
+// cut makes a directory of a list of one chunk.
+func (l *lists) cut(h *link) {
+	c := l.chunk(*h)
+	d := newLink(l.fresh(directoryUnits), directory)
+	n := capacity[largest]
+	for i := range n {
+		l.addTo(d, c.at(n, i))
+	}
+	l.release(*h)
+	*h = d
+}
+
+// addTo adds a posting to the list of its bucket.
+func (l *lists) addTo(directory link, p posting) {
+	d, b := l.directory(directory), l.buckets.of[p.meta.size()]
+	h := link(half(d[b/2], int(b%2)))
+	if !l.put(&h, p) {
+		full := h
+		h = l.alloc(largest - 2)
+		l.chunk(h).setNext(full)
+		l.put(&h, p)
+	}
+	setHalf(&d[b/2], int(b%2), uint32(h))
+}
+
+// alloc returns an empty chunk.
+func (l *lists) alloc(class int) link {
+	k := l.free[class]
+	if k == 0 {
+		return newLink(l.fresh(1<<class), class)
+	}
+	c := l.chunk(k)
+	l.free[class] = link(c[0])
+	clear(c)
+	return k
+}
+
+func (l *lists) release(k link) {
+	l.chunk(k)[0] = uint64(l.free[k.class()])
+	l.free[k.class()] = k
+}
+
+// fresh is the number of the first of so many units that were never used.
+func (l *lists) fresh(units int) int {
+	lines := min(units, 4)
+	at := (l.used + lines - 1) / lines * lines // in no more lines of the cache than need be
+	if len(l.pages) == 0 || at+units > pageUnits {
+		l.pages = append(l.pages, new(page))
+		at = 0
+		if len(l.pages) == 1 {
+			at = lines // unit 0 is not given out
+		}
+	}
+	l.used = at + units
+	return (len(l.pages)-1)*pageUnits + at
+}
+
+// full reports whether there are hardly any numbers left for units.
+func (l *lists) full() bool { return len(l.pages) >= 1<<29/pageUnits-1024 }
 
 func (l *lists) bytes() int64 {
-	return 16*int64(cap(l.postings)) + 16*int64(cap(l.chunks)) + 16*int64(len(l.tails))
+	n := 8 * (int64(cap(l.pages)) + int64(cap(l.heads)) + pageWords*int64(len(l.pages)))
+	for _, h := range l.heads {
+		if h != nil {
+			n += 4 * headsPerPage
+		}
+	}
+	return n
 }

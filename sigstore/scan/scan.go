@@ -1,5 +1,21 @@
-// Package scan is the engine that compares signatures: a Hamming range scan over the rows of a window, cut into
-// bands by their number of tokens, so that each scan is one run through memory with one radius (DESIGN section 5).
+// Package scan is the engine that compares signatures: a Hamming range scan over the rows of a window that are of a
+// size that may match.
+//
+// Rows lie in bands: rows of one block that have about as many tokens (DESIGN section 5). A search is a list of jobs,
+// a band and the queries of the batch whose partners may be of its sizes, each with the radius that loses nothing
+// there. A job is one pass through the band's memory for all of its queries.
+//
+// A band goes through two states. An open one takes rows of one size in the order they come. A sealed one never
+// changes, and its rows are sorted by weight, the number of ones of the signature, and then by the weight of the
+// signature's first half. Two signatures differ in at least as many bits as the weights of their halves do, so a query
+// reads a few runs of rows and passes over the rest, unless that costs more than it saves (see order and gap). A band is
+// sealed when it is full, which bounds how long that takes, and when its block is no longer the newest. Then small
+// bands of adjacent sizes become one, as a pass costs as much before its first row as some hundred rows do: such a
+// band is read with the greatest radius of its sizes, and hits that are too far for their own size are dropped again.
+//
+// Every row of a block is in exactly one band, and every place of a band in at most one run of a query: so a query gets
+// a row once. The order of its hits is that of the blocks and, in a block, of the bands; how many goroutines look for
+// them does not change it.
 package scan
 
 import (
@@ -8,33 +24,54 @@ import (
 	"refrain/sigstore"
 )
 
+// Config says how the engine works. Bounds and Words are required; nothing else changes what it finds.
+type Config struct {
+	Bounds  *hashcodes.Bounds
+	Words   int            // of 32 bits, of a signature
+	Workers int            // goroutines that share a search, if it is large enough to pay for them; 0: 1
+	Kernel  hamming.Kernel // the zero value: the best that this machine has
+}
+
 // New makes the engine for a threshold's bounds and signatures of so many words of 32 bits.
 func New(bounds *hashcodes.Bounds, words int) sigstore.Engine {
-	return func(sigstore.Rows) sigstore.Index { return &index{bounds: bounds, words: words} }
+	return Config{Bounds: bounds, Words: words}.Engine()
+}
+
+// Engine makes the engine.
+func (c Config) Engine() sigstore.Engine {
+	if c.Kernel.Name == "" {
+		kernels := hamming.Kernels()
+		c.Kernel = kernels[len(kernels)-1]
+	}
+	return func(sigstore.Rows) sigstore.Index { return newIndex(c) }
 }
 
 // index holds the signatures of a window.
 type index struct {
-	bounds *hashcodes.Bounds
-	words  int
-	first  uint32 // number of the oldest block
-	blocks []*block
-	rows   []uint32 // scratch
+	cfg     Config
+	merging merging
+	first   uint32 // number of the oldest block
+	blocks  []*block
+	batch   batch
+	workers []*worker
 }
 
-// block holds the signatures of a block, by number of tokens.
-type block struct {
-	bySize []band
-	rows   uint32
+var _ sigstore.Index = (*index)(nil)
+
+func newIndex(c Config) *index {
+	x := &index{cfg: c, merging: mergingFor(c.Bounds, c.Words)}
+	for range max(1, c.Workers) {
+		x.workers = append(x.workers, &worker{kernel: c.Kernel, gap: gap(c.Kernel.Name, c.Words)})
+	}
+	return x
 }
 
-// band holds the signatures of the rows with one number of tokens.
-type band struct {
-	planes [][]uint32 // [word][row of the band]
-	rows   []uint32   // row of the block
+func (x *index) Open() {
+	if n := len(x.blocks); n > 1 {
+		x.blocks[n-2].sealAll(x.merging)
+	}
+	x.blocks = append(x.blocks, &block{words: x.cfg.Words})
 }
-
-func (x *index) Open() { x.blocks = append(x.blocks, &block{}) }
 
 func (x *index) Drop() {
 	x.first++
@@ -42,43 +79,22 @@ func (x *index) Drop() {
 	x.blocks = x.blocks[1:]
 }
 
+// Add also seals a band of the block before the newest: so Open need not stop for all of them.
 func (x *index) Add(tokens []uint32, sig hashcodes.Signature) {
-	b, n := x.blocks[len(x.blocks)-1], len(tokens)
-	for len(b.bySize) <= n {
-		b.bySize = append(b.bySize, band{planes: make([][]uint32, x.words)})
-	}
-	to := &b.bySize[n]
-	for w, word := range sig {
-		to.planes[w] = append(to.planes[w], word)
-	}
-	to.rows = append(to.rows, b.rows)
-	b.rows++
-}
-
-func (x *index) Batch() int { return 1 }
-
-func (x *index) Search(queries []sigstore.Query) {
-	for i := range queries {
-		for n, b := range x.blocks {
-			x.search(&queries[i], b, x.first+uint32(n))
-		}
+	n := len(x.blocks)
+	x.blocks[n-1].add(len(tokens), sig)
+	if n > 1 {
+		x.blocks[n-2].sealSome(x.merging)
 	}
 }
 
-func (x *index) search(q *sigstore.Query, b *block, number uint32) {
-	s := x.bounds.For(q.Size)
-	for n := s.Min; n <= min(s.Max, len(b.bySize)-1); n++ {
-		from := &b.bySize[n]
-		x.rows = hamming.Scan(x.rows[:0], from.planes, q.Signature, int(s.Radius[n-s.Min]))
-		for _, i := range x.rows {
-			q.Hits = append(q.Hits, sigstore.Row{Block: number, Row: from.rows[i]})
-		}
-	}
-}
+// Batch is where microseconds a query, over queries a batch, have become flat: a band's rows come from memory once for
+// so many queries.
+func (x *index) Batch() int { return 64 }
 
 func (x *index) Bytes() (n int64) {
 	for _, b := range x.blocks {
-		n += int64(b.rows)*int64(4*x.words+4)*5/4 + int64(len(b.bySize))*48
+		n += b.held()
 	}
 	return n
 }

@@ -16,7 +16,7 @@ func (t *Tree) insert(n *node, r row, parent *ball) (left, right ball, split boo
 		if parent != nil {
 			r.toParent = distance(r.signature, parent.centre)
 		}
-		n.rows = append(n.rows, r)
+		n.add(r)
 		if len(n.rows) <= maxRows {
 			return left, right, false
 		}

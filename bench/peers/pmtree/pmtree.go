@@ -42,10 +42,17 @@ type (
 	rings    struct{ low, high toPivots }
 )
 
-// node is one page: a leaf has rows, others have balls.
+// node is one page: a leaf has rows, others have balls. The signatures of the rows stand once more by themselves: they
+// are all that a search reads of most leaves.
 type node struct {
-	balls []ball
-	rows  []row
+	balls      []ball
+	rows       []row
+	signatures []uint32
+}
+
+func (n *node) add(r row) {
+	n.rows = append(n.rows, r)
+	n.signatures = append(n.signatures, r.signature)
 }
 
 type ball struct {
@@ -137,10 +144,10 @@ func (q *query) search(hits []uint32, n *node, toParent int) []uint32 {
 		}
 		hits = q.search(hits, b.child, d)
 	}
-	q.distances += len(n.rows)
-	for i := range n.rows {
-		if r := &n.rows[i]; int(distance(q.signature, r.signature)) <= q.radius {
-			hits = append(hits, r.number)
+	q.distances += len(n.signatures)
+	for i, s := range n.signatures {
+		if int(distance(q.signature, s)) <= q.radius {
+			hits = append(hits, n.rows[i].number)
 		}
 	}
 	return hits

@@ -23,7 +23,7 @@ func (s *splitter) rows(rows []row) (left, right ball) {
 		}
 		r.toParent = distance(r.signature, b.centre)
 		b.take(&r)
-		b.child.rows = append(b.child.rows, r)
+		b.child.add(r)
 	}
 	return left, right
 }

@@ -1,0 +1,262 @@
+package prefix_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"refrain/detector"
+	"refrain/feed"
+	"refrain/hashcodes"
+	"refrain/ingest"
+	"refrain/internal/dataset"
+	"refrain/sigstore"
+	"refrain/sigstore/prefix"
+	"refrain/text"
+)
+
+// streams are read side by side, so many batches of each in turn, so that every stretch has all languages.
+var streams = []struct {
+	name    string
+	batches int
+}{
+	{"stream/ira_2012-02_2016-08.jsonl.zst", 8},
+	{"stream/weibo_ced_2010-2012.jsonl.zst", 3},
+	{"stream/weibo_hot_2020-11_2023-12.jsonl.gz", 3},
+	{"stream/zhihu_hot_2020-11_2022-12.jsonl.gz", 1},
+	{"stream/crisislex_t26_22events.jsonl.gz", 1},
+	{"stream/pheme_ottawa_germanwings.jsonl.gz", 1},
+}
+
+var loaded []feed.Sentence
+
+// realSentences are the first distinct sentences of all streams: REFRAIN_PREFIX_ROWS of them, 200,000 if it is not set.
+func realSentences(b *testing.B) []feed.Sentence {
+	b.Helper()
+	n := 200_000
+	if s := os.Getenv("REFRAIN_PREFIX_ROWS"); s != "" {
+		var err error
+		if n, err = strconv.Atoi(s); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if loaded == nil {
+		loaded = readSentences(b, n)
+	}
+	return loaded
+}
+
+func readSentences(b *testing.B, n int) (all []feed.Sentence) {
+	b.Helper()
+	files := make([]*ingest.File, len(streams))
+	for i, s := range streams {
+		f, err := ingest.OpenFile(ingest.FileConfig{Path: dataset.File(b, s.name)})
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer f.Close()
+		files[i] = f
+	}
+	var splitter text.Splitter
+	var scratch []feed.Sentence
+	seen := map[feed.Hash]bool{}
+	for open := len(files); open > 0; {
+		open = 0
+		for i, f := range files {
+			for range streams[i].batches {
+				batch, err := f.Next(context.Background())
+				if err != nil && !errors.Is(err, io.EOF) {
+					b.Fatal(err)
+				}
+				for k := range batch.Posts {
+					scratch, _ = splitter.Sentences(scratch[:0], &batch.Posts[k], 4)
+					for _, x := range scratch {
+						if seen[x.Group] {
+							continue
+						}
+						seen[x.Group] = true
+						x.Tokens = slices.Clone(x.Tokens)
+						if all = append(all, x); len(all) == n {
+							return all
+						}
+					}
+				}
+				if err != nil {
+					break
+				}
+				open++
+			}
+		}
+	}
+	return all
+}
+
+var thresholds = []text.Threshold{{Num: 4, Den: 5}, {Num: 3, Den: 5}}
+
+func mustModel(tb testing.TB, bits, ones int) *hashcodes.Model {
+	tb.Helper()
+	m, err := hashcodes.NewMD5(bits, ones)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return m
+}
+
+// row is a sentence as the window hands it to its index.
+type row struct {
+	tokens []uint32
+	known  int // tokens that a row before it holds: numbers are given in order, so these come first
+	sig    hashcodes.Signature
+}
+
+// number is what the window's dictionary does.
+func number(all []feed.Sentence, model *hashcodes.Model) (rows []row, tokens int) {
+	numbers := map[uint64]uint32{}
+	code := make(hashcodes.Signature, model.Words())
+	for i := range all {
+		before := uint32(len(numbers))
+		r := row{sig: make(hashcodes.Signature, model.Words())}
+		for _, id := range all[i].Tokens {
+			n, ok := numbers[id]
+			if !ok {
+				n = uint32(len(numbers))
+				numbers[id] = n
+			}
+			r.tokens = append(r.tokens, n)
+			for w, word := range model.Code(code, id) {
+				r.sig[w] |= word
+			}
+		}
+		slices.Sort(r.tokens)
+		r.known, _ = slices.BinarySearch(r.tokens, before)
+		rows = append(rows, r)
+	}
+	return rows, len(numbers)
+}
+
+// frequencies are those of a window that only grows.
+type frequencies []uint32
+
+func (f frequencies) Frequencies() []uint32        { return f }
+func (f frequencies) Tokens(sigstore.Row) []uint32 { return nil }
+
+// grow takes all rows into an index, and searches it for each before, if asked. Blocks close as the window's do.
+// span is the number of rows after which blocks are dropped; 0: never.
+func grow(b *testing.B, bounds *hashcodes.Bounds, rows []row, tokens, span int, search bool) (sigstore.Index, int) {
+	df := make(frequencies, tokens)
+	x := prefix.New(bounds)(df)
+	x.Open()
+	var q [1]sigstore.Query
+	hits, open, total := 0, 0, 0
+	var blocks []int
+	oldest := 0
+	b.StopTimer()
+	for i := range rows {
+		r := &rows[i]
+		if i%1024 == 0 {
+			b.StopTimer()
+			for k := i; k < min(i+1024, len(rows)); k++ {
+				for _, t := range rows[k].tokens {
+					df[t]++
+				}
+			}
+			for ; span > 0 && oldest < i-span; oldest++ {
+				for _, t := range rows[oldest].tokens {
+					df[t]--
+				}
+			}
+			b.StartTimer()
+		}
+		if search {
+			q[0] = sigstore.Query{Tokens: r.tokens[:r.known], Size: len(r.tokens), Signature: r.sig, Hits: q[0].Hits[:0]}
+			x.Search(q[:])
+			hits += len(q[0].Hits)
+		}
+		if open >= max(4096, total/2) || span > 0 && open >= span/16 {
+			x.Open()
+			blocks = append(blocks, open)
+			open = 0
+			if span > 0 && len(blocks) > 16 {
+				x.Drop()
+				total -= blocks[0]
+				blocks = blocks[1:]
+			}
+		}
+		x.Add(r.tokens, r.sig)
+		open++
+		total++
+	}
+	return x, hits
+}
+
+// BenchmarkGrow is the index of a window that grows from nothing: rows taken in, without and with a search before
+// each. Its unit is ns/row.
+func BenchmarkGrow(b *testing.B) {
+	model := mustModel(b, 64, 1)
+	rows, tokens := number(realSentences(b), model)
+	for _, threshold := range thresholds {
+		for _, span := range []int{0, len(rows) / 4} {
+			for _, search := range []bool{false, true} {
+				name := map[bool]string{false: "add", true: "search+add"}[search]
+				b.Run(fmt.Sprintf("%s/%s/span=%d", threshold, name, span), func(b *testing.B) {
+					bounds := hashcodes.NewBounds(threshold, model.Ones())
+					var bytes int64
+					hits := 0
+					for b.Loop() {
+						runtime.GC()
+						var x sigstore.Index
+						x, hits = grow(b, bounds, rows, tokens, span, search)
+						bytes = x.Bytes()
+					}
+					n := float64(len(rows))
+					b.ReportMetric(float64(b.Elapsed())/float64(b.N)/n, "ns/row")
+					live := n
+					if span > 0 {
+						live = float64(span)
+					}
+					b.ReportMetric(float64(bytes)/live, "B/row")
+					b.ReportMetric(float64(hits)/n, "hits/row")
+					b.ReportMetric(float64(tokens)/n, "tokens/row")
+					b.ReportMetric(0, "ns/op")
+				})
+			}
+		}
+	}
+}
+
+// BenchmarkDetector is the whole of a look-up and an insert, in a window that grows from nothing. Its unit is ns/row.
+func BenchmarkDetector(b *testing.B) {
+	all := realSentences(b)
+	for _, threshold := range thresholds {
+		b.Run(threshold.String(), func(b *testing.B) {
+			for b.Loop() {
+				b.StopTimer()
+				d, err := detector.New(detector.Config{
+					Threshold: threshold, Span: 876000 * time.Hour, Lateness: 5 * time.Minute, Model: mustModel(b, 64, 1), OmitTexts: true,
+					Engine: func(b *hashcodes.Bounds, _ *hashcodes.Model) sigstore.Engine { return prefix.New(b) },
+				})
+				if err != nil {
+					b.Fatal(err)
+				}
+				runtime.GC()
+				b.StartTimer()
+				var matches []feed.Match
+				for i := range all {
+					matches = d.LookupNew(matches[:0], &all[i])
+					d.Insert(&all[i])
+				}
+				c := d.Counts()
+				b.ReportMetric(float64(c.Candidates)/float64(c.Lookups), "candidates/row")
+			}
+			b.ReportMetric(float64(b.Elapsed())/float64(b.N)/float64(len(all)), "ns/row")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}

@@ -1,0 +1,66 @@
+package prefix
+
+// link leads to a chunk or a directory: the class in the low 3 bits, then the number of its first unit. 0 leads
+// nowhere: unit 0 is not given out.
+type link uint32
+
+const (
+	unitWords = 2 // 16 bytes: a posting and a link
+	pageWords = 2048
+	pageUnits = pageWords / unitWords
+
+	largest   = 6 // class of chunks
+	directory = 7 // class of directories
+
+	directoryUnits = 8
+	directoryLinks = directoryUnits * unitWords * 2
+)
+
+// capacity is the postings of a chunk of a class, that is of 1<<class units.
+var capacity = [8]int{1, 2, 5, 10, 21, 42, 85}
+
+func (k link) class() int { return int(k & 7) }
+
+func newLink(unit, class int) link { return link(unit<<3 | class) }
+
+// chunk is the memory of a chunk of capacity n: n metas, then n places, two a word, then in the last half word the link
+// to the next chunk. It fills from the end: while meta 0 is free, it counts the postings, in its bits from 8 on, which
+// makes it none of a row, for a size is never 0.
+type chunk []uint64
+
+// page is a piece of the memory that chunks are cut from.
+type page [pageWords]uint64
+
+func (c chunk) next() link     { return link(c[len(c)-1] >> 32) }
+func (c chunk) setNext(k link) { setHalf(&c[len(c)-1], 1, uint32(k)) }
+
+// free is the number of postings that there is room for.
+func (c chunk) free(n int) int {
+	if uint8(c[0]) != 0 {
+		return 0
+	}
+	return n - int(c[0]>>8)
+}
+
+func (c chunk) at(n, i int) posting { return posting{meta(c[i]), place(half(c[n+i/2], i%2))} }
+
+func (c chunk) set(n, i int, p posting) {
+	c[i] = uint64(p.meta)
+	setHalf(&c[n+i/2], i%2, uint32(p.place))
+}
+
+// add puts a posting into a chunk that has room for so many.
+func (c chunk) add(n, free int, p posting) {
+	c.set(n, free-1, p)
+	if free > 1 {
+		c[0] = uint64(n-free+1) << 8
+	}
+}
+
+// setHalf writes the low half of a word (0), or the high one (1).
+func setHalf(w *uint64, half int, v uint32) {
+	shift := half * 32
+	*w = *w&^(0xffffffff<<shift) | uint64(v)<<shift
+}
+
+func half(w uint64, half int) uint32 { return uint32(w >> (half * 32)) }

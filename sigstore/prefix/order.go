@@ -1,0 +1,70 @@
+package prefix
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// order ranks the tokens, rarest first, by their frequency at one moment; tokens of one class by their number, the
+// highest first: the window gives numbers in order, so that what is unknown to the order is likely to be rare when
+// its number is high. Any order is right as long as rows are posted and searched for with the same.
+type order struct{ class []uint8 } // by token number; of those beyond it is 0
+
+// newOrder makes eight classes for each doubling of the frequency.
+func newOrder(df []uint32) order {
+	o := order{make([]uint8, len(df))}
+	for n, f := range df {
+		if f > 0 {
+			octave := bits.Len32(f)
+			o.class[n] = uint8(min(octave<<3|int(f<<(32-octave)>>28&7), 255))
+		}
+	}
+	return o
+}
+
+func (o *order) bytes() int64 { return int64(cap(o.class)) }
+
+// key is what one of a set's tokens is sorted by: its class, and its place in the set, counted from the end.
+type key uint16
+
+// place is the token's place in the set. Sets are in order of the numbers.
+func (k key) place() int { return 255 - int(k&255) }
+
+// short is the length up to which a prefix is kept sorted by insertion.
+const short = 24
+
+// rarest writes the keys of the n rarest tokens of a set to dst, in order.
+func (o *order) rarest(dst []key, tokens []uint32, n int) []key {
+	dst = dst[:0]
+	for i, t := range tokens {
+		k := key(255 - i)
+		if int(t) < len(o.class) {
+			k |= key(o.class[t]) << 8
+		}
+		switch {
+		case n > short || len(dst) < n:
+			dst = append(dst, k)
+		case k > dst[n-1]:
+			continue
+		default:
+			dst[n-1] = k
+		}
+		if n <= short {
+			sink(dst)
+		}
+	}
+	if n > short {
+		slices.Sort(dst)
+	}
+	return dst[:min(n, len(dst))]
+}
+
+// sink moves the last key to its place among the others, which are sorted.
+func sink(keys []key) {
+	i := len(keys) - 1
+	k := keys[i]
+	for ; i > 0 && keys[i-1] > k; i-- {
+		keys[i] = keys[i-1]
+	}
+	keys[i] = k
+}

@@ -1,0 +1,49 @@
+package prefix
+
+import "refrain/hashcodes"
+
+// posting says that a row has a token of its prefix. 12 bytes in a chunk.
+type posting struct {
+	meta  meta
+	place place
+}
+
+// meta is what is known of a posting's row: 8 bits of size at the low end, 56 of signature. 0 is no row's.
+type meta uint64
+
+// place is where a posting belongs: the token's position in the row's order in 4 bits, above them the row, from the
+// generation's first on.
+type place uint32
+
+const (
+	lastSize      = 255 // stands for 256 as well
+	lastPosition  = 15  // stands for all beyond it
+	lastRow       = 1<<28 - 1
+	signatureBits = 56
+)
+
+func newMeta(size int, sig hashcodes.Signature) meta {
+	return meta(sizeCode(size)) | meta(fold(sig))<<(64-signatureBits)
+}
+
+func sizeCode(n int) uint8 { return uint8(min(n, lastSize)) }
+
+// fold makes 56 bits of a signature by exclusive or: a bit in which two signatures differ changes one bit, so that
+// their distance is at most what it was, and nearly always just that when they are near. That beats leaving bits
+// out: at θ 0.6 the 52 first bits of 64 let through twice the rows that a fold of as many does.
+func fold(sig hashcodes.Signature) uint64 {
+	var s uint64
+	for i, word := range sig {
+		s ^= uint64(word) << (i % 2 * 32)
+	}
+	return s&(1<<signatureBits-1) ^ s>>signatureBits
+}
+
+func (m meta) size() uint8 { return uint8(m) }
+
+func newPlace(row uint64, position int) place {
+	return place(row)<<4 | place(min(position, lastPosition))
+}
+
+func (p place) row() uint32   { return uint32(p >> 4) }
+func (p place) position() int { return int(p & lastPosition) }

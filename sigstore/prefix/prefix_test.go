@@ -1,0 +1,429 @@
+package prefix
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"testing"
+
+	"refrain/hashcodes"
+	"refrain/sigstore"
+	"refrain/text"
+)
+
+// world is a window reduced to what an index sees of it: rows of token numbers that are given out again.
+type world struct {
+	tb     testing.TB
+	model  *hashcodes.Model
+	bounds *hashcodes.Bounds
+	theta  text.Threshold
+	index  sigstore.Index
+	df     []uint32
+	names  []uint64 // number -> what the token is called; a number that is given out again has another name
+	named  uint64
+	free   []uint32
+	first  uint32 // number of blocks[0]
+	blocks [][][]uint32
+	hits   int
+}
+
+func newWorld(tb testing.TB, theta text.Threshold, bits, ones int) *world {
+	m, err := hashcodes.NewMD5(bits, ones)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	w := &world{tb: tb, model: m, theta: theta, bounds: hashcodes.NewBounds(theta, ones)}
+	w.index = New(w.bounds)(w)
+	w.open()
+	return w
+}
+
+func (w *world) Frequencies() []uint32          { return w.df }
+func (w *world) Tokens(r sigstore.Row) []uint32 { return w.blocks[r.Block-w.first][r.Row] }
+
+func (w *world) open() {
+	w.index.Open()
+	w.blocks = append(w.blocks, nil)
+}
+
+func (w *world) drop() {
+	w.index.Drop()
+	gone := w.blocks[0]
+	w.blocks, w.first = w.blocks[1:], w.first+1
+	for _, tokens := range gone {
+		w.release(tokens)
+	}
+}
+
+// kill makes a row dead, as the window does with one that is deleted.
+func (w *world) kill(block, row int) {
+	w.release(w.blocks[block][row])
+	w.blocks[block][row] = nil
+}
+
+func (w *world) release(tokens []uint32) {
+	for _, t := range tokens {
+		if w.df[t]--; w.df[t] == 0 {
+			w.free = append(w.free, t)
+		}
+	}
+}
+
+// token is the number of a new token.
+func (w *world) token() uint32 {
+	w.named++
+	if n := len(w.free); n > 0 {
+		t := w.free[n-1]
+		w.free = w.free[:n-1]
+		w.names[t] = w.named
+		return t
+	}
+	w.df, w.names = append(w.df, 0), append(w.names, w.named)
+	return uint32(len(w.df) - 1)
+}
+
+func (w *world) sign(tokens []uint32, unknown int) hashcodes.Signature {
+	sig, code := make(hashcodes.Signature, w.model.Words()), make(hashcodes.Signature, w.model.Words())
+	or := func(id uint64) {
+		for i, word := range w.model.Code(code, id) {
+			sig[i] |= word
+		}
+	}
+	for _, t := range tokens {
+		or(w.names[t])
+	}
+	for i := range unknown {
+		or(1<<40 + uint64(i))
+	}
+	return sig
+}
+
+// add takes in a row of tokens that are in use or new.
+func (w *world) add(tokens []uint32) {
+	slices.Sort(tokens)
+	for _, t := range tokens {
+		w.df[t]++
+	}
+	last := &w.blocks[len(w.blocks)-1]
+	*last = append(*last, tokens)
+	w.index.Add(slices.Clone(tokens), w.sign(tokens, 0))
+}
+
+// search compares the candidates with every row of the window.
+func (w *world) search(tokens []uint32, unknown int) {
+	w.tb.Helper()
+	q := []sigstore.Query{{Tokens: tokens, Size: len(tokens) + unknown, Signature: w.sign(tokens, unknown)}}
+	w.index.Search(q)
+	found := map[sigstore.Row]bool{}
+	for _, r := range q[0].Hits {
+		if found[r] {
+			w.tb.Fatalf("row %v twice", r)
+		}
+		if found[r] = true; r.Block < w.first || int(r.Row) >= len(w.blocks[r.Block-w.first]) {
+			w.tb.Fatalf("row %v is none of the window's", r)
+		}
+	}
+	w.hits += len(q[0].Hits)
+	for b, rows := range w.blocks {
+		for i, row := range rows {
+			r := sigstore.Row{Block: w.first + uint32(b), Row: uint32(i)}
+			if row != nil && w.match(row, tokens, len(tokens)+unknown) && !found[r] {
+				w.tb.Fatalf("threshold %v: row %v %v of %d blocks is missing for %v and %d unknown",
+					w.theta, r, row, len(w.blocks), tokens, unknown)
+			}
+		}
+	}
+}
+
+func (w *world) match(row, tokens []uint32, size int) bool {
+	common := 0
+	for _, t := range tokens {
+		if _, ok := slices.BinarySearch(row, t); ok {
+			common++
+		}
+	}
+	return common*w.theta.Den >= w.theta.Num*(len(row)+size-common)
+}
+
+// draw is a set like those of the window: half a variation of one of its rows, else common and rare tokens mixed.
+func (w *world) draw(r *rand.Rand, largest int) []uint32 {
+	size := 1 + r.IntN(1+r.IntN(largest))
+	set := map[uint32]bool{}
+	if rows := w.blocks[r.IntN(len(w.blocks))]; len(rows) > 0 && r.IntN(2) == 0 {
+		for _, t := range rows[r.IntN(len(rows))] {
+			if r.IntN(10) > 0 {
+				set[t] = true
+			}
+		}
+		size = max(1, len(set)+r.IntN(3)-1)
+	}
+	for tries := 0; len(set) < size; tries++ {
+		if used := len(w.df); used > 0 && tries < 4*size && r.IntN(8) > 0 {
+			if t := uint32(r.IntN(1 + r.IntN(used))); w.df[t] > 0 {
+				set[t] = true
+			}
+			continue
+		}
+		t := w.token()
+		set[t] = true
+	}
+	var tokens []uint32
+	for t := range set {
+		if len(tokens) < largest {
+			tokens = append(tokens, t)
+		}
+	}
+	return tokens
+}
+
+var thresholds = []text.Threshold{
+	{Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 2, Den: 3}, {Num: 4, Den: 5}, {Num: 9, Den: 10}, {Num: 1, Den: 1},
+}
+
+// live runs a window for so many steps. What happens is drawn from r.
+func (w *world) live(r *rand.Rand, steps, largest, searchEach int) {
+	w.tb.Helper()
+	for i := range steps {
+		switch n := r.IntN(400); {
+		case n == 0:
+			w.open()
+		case n == 1 && len(w.blocks) > 1+r.IntN(6):
+			w.drop()
+		case n < 10:
+			if b := r.IntN(len(w.blocks)); len(w.blocks[b]) > 0 {
+				w.kill(b, r.IntN(len(w.blocks[b])))
+			}
+		default:
+			w.add(w.draw(r, largest))
+		}
+		if i%searchEach == 0 {
+			w.searchLike(r, largest)
+		}
+	}
+}
+
+func (w *world) searchLike(r *rand.Rand, largest int) {
+	w.tb.Helper()
+	tokens := slices.DeleteFunc(w.draw(r, largest), func(t uint32) bool {
+		if w.df[t] == 0 && !slices.Contains(w.free, t) {
+			w.free = append(w.free, t) // draw made it, and no row has it
+		}
+		return w.df[t] == 0
+	})
+	slices.Sort(tokens)
+	unknown := r.IntN(3)
+	if len(tokens)+unknown == 0 || len(tokens)+unknown > hashcodes.MaxSize {
+		return
+	}
+	w.search(tokens, unknown)
+}
+
+// TestNoRowIsMissing compares with all rows of a window whose blocks come and go, and whose numbers mean something
+// else after a while.
+func TestNoRowIsMissing(t *testing.T) {
+	for i, theta := range thresholds {
+		r := rand.New(rand.NewPCG(uint64(i), 1))
+		w := newWorld(t, theta, []int{64, 32, 128}[i%3], 1+i%2)
+		w.live(r, 15_000, 24, 10)
+		if w.hits == 0 {
+			t.Errorf("threshold %v: no hits at all", theta)
+		}
+	}
+}
+
+func TestLongSets(t *testing.T) {
+	for i, theta := range thresholds {
+		w := newWorld(t, theta, 64, 1)
+		r := rand.New(rand.NewPCG(uint64(i), 2))
+		for range 40 { // a family of the largest sets there are, which differ in some tokens
+			w.add(w.family(r, 256-r.IntN(3)))
+			w.search(w.family(r, 256-r.IntN(3)), 0)
+		}
+		w.live(r, 1500, 256, 5)
+		if w.hits == 0 {
+			t.Errorf("threshold %v: no hits at all", theta)
+		}
+	}
+}
+
+// family draws most of the first tokens, which it makes if need be.
+func (w *world) family(r *rand.Rand, size int) []uint32 {
+	for len(w.df) < 300 {
+		w.df[w.token()]++ // never freed
+	}
+	var tokens []uint32
+	skip := 270 - size
+	for t := uint32(0); len(tokens) < size; t++ {
+		if skip > 0 && r.IntN(10) == 0 {
+			skip--
+			continue
+		}
+		tokens = append(tokens, t)
+	}
+	return tokens
+}
+
+// TestGenerations lets a window grow past what is posted again at once, roll, and empty.
+func TestGenerations(t *testing.T) {
+	w := newWorld(t, text.Threshold{Num: 4, Den: 5}, 64, 1)
+	r := rand.New(rand.NewPCG(1, 3))
+	x := w.index.(*index)
+	most := 0
+	for range 14 {
+		w.block(r, 10_000)
+		most = max(most, len(x.generations))
+	}
+	if x.generations[0].metas != nil || most < 2 {
+		t.Errorf("%d generations at most, the oldest with metas: %v; want 2 or more, none", most, x.generations[0].metas != nil)
+	}
+	for range 30 {
+		w.drop()
+		w.block(r, 4000)
+		if n := len(x.generations); n > 4 {
+			t.Fatalf("%d generations of a window that rolls", n)
+		}
+	}
+	for len(w.blocks) > 1 {
+		w.drop()
+		w.searchLike(r, 12)
+	}
+	w.drop()
+	if len(x.generations) != 0 {
+		t.Errorf("%d generations of an empty window", len(x.generations))
+	}
+	w.search(nil, 3)
+	w.open()
+	w.block(r, 3000)
+}
+
+// block takes in a block of rows, and searches now and then.
+func (w *world) block(r *rand.Rand, rows int) {
+	w.tb.Helper()
+	w.open()
+	for i := range rows {
+		w.add(w.draw(r, 12))
+		if i%2000 == 0 {
+			w.searchLike(r, 12)
+		}
+	}
+}
+
+// TestPostedAgain: a row that died before is not posted again, and those that live are found.
+func TestPostedAgain(t *testing.T) {
+	w := newWorld(t, text.Threshold{Num: 3, Den: 5}, 64, 1)
+	r := rand.New(rand.NewPCG(1, 4))
+	x := w.index.(*index)
+	for i := range 20_000 {
+		w.add(w.draw(r, 12))
+		if i%3 == 0 {
+			w.kill(0, r.IntN(len(w.blocks[0])))
+		}
+		if i%100 == 0 {
+			w.searchLike(r, 12)
+		}
+	}
+	if len(x.generations) != 1 {
+		t.Errorf("%d generations, want 1: all rows were few enough", len(x.generations))
+	}
+}
+
+// TestCampaign: every row shares tokens that the order does not know, among others that it does. Their lists are cut in
+// pieces.
+func TestCampaign(t *testing.T) {
+	w := newWorld(t, text.Threshold{Num: 4, Den: 5}, 64, 1)
+	r := rand.New(rand.NewPCG(1, 6))
+	var common []uint32
+	for range 200 {
+		common = append(common, w.token())
+	}
+	w.add(slices.Clone(common)) // the order is made here
+	template := []uint32{w.token(), w.token(), w.token()}
+	for i := range minRows - 2 {
+		row := slices.Clone(template)
+		for _, k := range r.Perm(len(common))[:1+i%20] {
+			row = append(row, common[k])
+		}
+		w.add(row)
+		if i%37 == 0 {
+			w.search(row, 0)
+			w.search(row[:len(row)-1], 1)
+		}
+	}
+	x := w.index.(*index)
+	directories := 0
+	for _, g := range x.generations {
+		for _, token := range template {
+			if g.lists.head(token).class() == directory {
+				directories++
+			}
+		}
+	}
+	if directories == 0 {
+		t.Error("no list of the template became a directory")
+	}
+}
+
+// TestBytes compares with the heap, in a window that grows, and in one that has dropped most of its rows.
+func TestBytes(t *testing.T) {
+	var before, after runtime.MemStats
+	r := rand.New(rand.NewPCG(1, 5))
+	w := newWorld(t, text.Threshold{Num: 4, Den: 5}, 64, 1)
+	var rows [][]uint32
+	for range 100_000 {
+		rows = append(rows, w.draw(r, 20))
+		for _, token := range rows[len(rows)-1] {
+			w.df[token]++
+		}
+	}
+	for _, row := range rows {
+		slices.Sort(row)
+	}
+	sig := make(hashcodes.Signature, w.model.Words())
+	w.index = nil
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	x := New(w.bounds)(frequencies(w.df))
+	for i, row := range rows {
+		if i%10_000 == 0 {
+			x.Open()
+		}
+		x.Add(row, sig)
+	}
+	check := func(when string) int64 {
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		held, heap := x.Bytes(), int64(after.HeapAlloc)-int64(before.HeapAlloc)
+		if held < heap*97/100 || held > heap*103/100 {
+			t.Errorf("%s: %d bytes said to be held, %d are", when, held, heap)
+		}
+		return heap
+	}
+	full := check("full")
+	for range 9 {
+		x.Drop()
+	}
+	if left := check("after drops"); left > full*9/10 {
+		t.Errorf("%d bytes of %d left after 9 of 10 blocks were dropped", left, full)
+	}
+	x.Drop()
+	if left := x.Bytes(); left > full/100 {
+		t.Errorf("%d bytes of %d left in an empty window", left, full)
+	}
+	runtime.KeepAlive(rows)
+	runtime.KeepAlive(w)
+}
+
+type frequencies []uint32
+
+func (f frequencies) Frequencies() []uint32        { return f }
+func (f frequencies) Tokens(sigstore.Row) []uint32 { return nil }
+
+func FuzzWindow(f *testing.F) {
+	for i := range thresholds {
+		f.Add(uint64(i), uint64(7), uint8(i), uint8(20))
+	}
+	f.Fuzz(func(t *testing.T, a, b uint64, theta, largest uint8) {
+		w := newWorld(t, thresholds[int(theta)%len(thresholds)], 64, 1+int(a%2))
+		w.live(rand.New(rand.NewPCG(a, b)), 3000, 2+int(largest), 7)
+	})
+}
