@@ -89,4 +89,4 @@ func (f Feed) windowSentences() float64 {
 func (f Feed) windowRows() float64 { return f.windowSentences() * f.DistinctShare }
 
 // prefix is the number of a sentence's tokens that the prefix index posts: n − θn + 1, without the rounding.
-func (f Feed) prefix(threshold float64) float64 { return f.TokensPerSentence*(1-threshold) + 1 }
+func (f Feed) prefix() float64 { return f.TokensPerSentence*(1-f.Threshold) + 1 }

@@ -54,8 +54,8 @@ func BenchmarkFeed(b *testing.B) {
 // measured are sums over a feed, a day at a time.
 type measured struct {
 	posts, sentences, tokens, text, bytes, records, days int
-	distinct                                              int // token sets, counted once a day
-	hours                                                 float64
+	distinct                                             int // token sets, counted once a day
+	hours                                                float64
 
 	day      int64
 	today    map[feed.Hash]bool

@@ -7,7 +7,7 @@
 // a column's rows hold copies of the same window.
 //
 // A worker is feasible when no part of it is busier than Utilisation at the feed's peak, and what it holds fits
-// (load.go). The plan is the smallest grid of feasible workers (grid.go) over the engines that the machine has
+// (load.go). The plan is the smallest grid of such workers (grid.go) over the engines that the machine can run
 // (engine.go). docs/plan.md has all formulae and the figures that they start from.
 package plan
 
