@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -78,11 +79,23 @@ func (f Feed) kept() float64 {
 	return (float64(f.Span)*(1+1./16) + float64(f.Lateness)) / float64(day)
 }
 
-// windowSentences are the sentences in the window when it is fullest. A window of a day or more holds so many mean
-// days; a shorter one may fall into the peak, but holds no more than a day does.
+// windowSentences are the sentences in the window when it is fullest: N · sentences a post · fullest(kept).
 func (f Feed) windowSentences() float64 {
-	days := f.kept()
-	return f.PostsPerDay * f.SentencesPerPost * max(days, min(1, f.PeakFactor*days))
+	return f.PostsPerDay * f.SentencesPerPost * f.fullest(f.kept())
+}
+
+// fullest is the part of a mean day's posts that come in the busiest stretch of so many days: up to an hour at the
+// peak; from an hour to a day days^(1 − ln peak / ln 24), which joins the busiest hour to the whole day; then by the
+// mean.
+func (f Feed) fullest(days float64) float64 {
+	const hour = 1. / 24
+	switch {
+	case days >= 1:
+		return days
+	case days <= hour:
+		return min(1, f.PeakFactor*days)
+	}
+	return math.Pow(days, max(0, 1-math.Log(f.PeakFactor)/math.Log(24)))
 }
 
 // windowRows are the distinct token sets among them.

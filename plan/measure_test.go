@@ -55,7 +55,6 @@ func BenchmarkFeed(b *testing.B) {
 type measured struct {
 	posts, sentences, tokens, text, bytes, records, days int
 	distinct                                             int // token sets, counted once a day
-	hours                                                float64
 
 	day      int64
 	today    map[feed.Hash]bool

@@ -247,14 +247,14 @@ func TestTextsLeftOut(t *testing.T) {
 	near(t, "texts", with.WindowBytes-without.WindowBytes, with.WindowRows*(90+8))
 }
 
-// TestShortSpan: a window of an hour is sized for the busiest hour, one of nine hours for no more than a day's posts.
+// TestShortSpan: a window of an hour is sized for the busiest hour, a longer one for what joins it to the mean day.
 func TestShortSpan(t *testing.T) {
 	f := feedOf(24e6)
 	f.SentencesPerPost, f.Lateness = 1, 0
 	f.Span = time.Hour * 16 / 17
 	near(t, "an hour", mustPlan(t, f, plan.DefaultMachine()).WindowSentences, 4e6)
-	f.Span = 9 * time.Hour
-	near(t, "nine hours", mustPlan(t, f, plan.DefaultMachine()).WindowSentences, 24e6)
+	f.Span = 6 * time.Hour * 16 / 17
+	near(t, "six hours", mustPlan(t, f, plan.DefaultMachine()).WindowSentences, 24e6*math.Pow(0.25, 1-math.Log(4)/math.Log(24)))
 	f.Span = 10 * 24 * time.Hour * 16 / 17
 	near(t, "ten days", mustPlan(t, f, plan.DefaultMachine()).WindowSentences, 240e6)
 }

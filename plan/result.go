@@ -100,7 +100,7 @@ func (w *workload) warnings(r *Result) (say []string) {
 		say = append(say, "the GPU's rates are goals derived from its issue rates; nothing of this was measured on one")
 	}
 	if w.feed.Span < day {
-		say = append(say, "the window is sized for the busiest hours of a day: its span is shorter than one")
+		say = append(say, "the window is sized for the busiest hours of a day, since its span is shorter than one")
 	}
 	return say
 }
