@@ -100,16 +100,16 @@ func TestDefaultFeeds(t *testing.T) {
 	gpu := plan.DefaultMachine()
 	gpu.GPUs = 1
 	for _, c := range []struct {
-		posts            float64
-		machine          plan.Machine
-		engine           string
-		workers          [2]int // from, to
-		gigabytes, gpuGB float64
+		posts     float64
+		machine   plan.Machine
+		engine    string
+		workers   [2]int // from, to
+		gigabytes float64
 	}{
-		{1e6, plan.DefaultMachine(), "prefix", [2]int{1, 1}, 0.33, 0},
-		{1e8, plan.DefaultMachine(), "prefix", [2]int{1, 1}, 26, 0},
-		{1e9, plan.DefaultMachine(), "prefix", [2]int{45, 75}, 268, 0},
-		{1e9, gpu, "cuda", [2]int{12, 18}, 228, 0},
+		{1e6, plan.DefaultMachine(), "prefix", [2]int{1, 1}, 0.33},
+		{1e8, plan.DefaultMachine(), "prefix", [2]int{1, 1}, 26},
+		{1e9, plan.DefaultMachine(), "prefix", [2]int{45, 75}, 268},
+		{1e9, gpu, "cuda", [2]int{12, 18}, 226},
 	} {
 		r := mustPlan(t, feedOf(c.posts), c.machine)
 		if r.Engine != c.engine || r.Workers < c.workers[0] || r.Workers > c.workers[1] || r.Rows != 1 {
@@ -169,12 +169,12 @@ var harder = []change{
 // drawn is a feed and a machine of any size.
 func drawn(t *rapid.T) (plan.Feed, plan.Machine) {
 	f, m := plan.DefaultFeed(), plan.DefaultMachine()
-	f.PostsPerDay = math.Pow(10, rapid.Float64Range(2, 9.7).Draw(t, "log posts"))
+	f.PostsPerDay = math.Pow(10, rapid.Float64Range(2, 8.5).Draw(t, "log posts"))
 	f.Span = time.Duration(math.Pow(10, rapid.Float64Range(-1, 2.8).Draw(t, "log hours")) * float64(time.Hour))
-	f.Threshold = rapid.Float64Range(0.4, 1).Draw(t, "threshold")
+	f.Threshold = rapid.Float64Range(0.45, 1).Draw(t, "threshold")
 	f.DistinctShare = rapid.Float64Range(0.1, 1).Draw(t, "distinct")
 	f.TokensPerSentence = rapid.Float64Range(4, 60).Draw(t, "tokens")
-	m.Cores = rapid.IntRange(2, 64).Draw(t, "cores")
+	m.Cores = rapid.IntRange(4, 64).Draw(t, "cores")
 	m.Memory = 1e9 * rapid.Float64Range(4, 512).Draw(t, "GB")
 	m.GPUs = rapid.IntRange(0, 4).Draw(t, "GPUs")
 	return f, m
