@@ -296,3 +296,19 @@ func TestWait(t *testing.T) {
 		t.Errorf("the median waits %v where most do not wait", got)
 	}
 }
+
+// TestLowerThresholdNeverCheaper: in small windows the fit of one threshold falls below that of a higher one.
+func TestLowerThresholdNeverCheaper(t *testing.T) {
+	for posts := 100.; posts < 1e7; posts *= 10 {
+		before := 0.
+		for threshold := 1.; threshold > 0.3; threshold -= 0.05 {
+			f := feedOf(posts)
+			f.Threshold = threshold
+			r := mustPlan(t, f, plan.DefaultMachine())
+			if r.LookupMicros < before {
+				t.Errorf("%g posts a day, threshold %.2f: %v µs a look-up, and %v at 0.05 above", posts, threshold, r.LookupMicros, before)
+			}
+			before = r.LookupMicros
+		}
+	}
+}
