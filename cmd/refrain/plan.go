@@ -1,0 +1,287 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"refrain/internal/terminal"
+	"refrain/internal/units"
+	"refrain/plan"
+	"refrain/text"
+)
+
+// planFlags are a feed and a machine as people write them.
+type planFlags struct {
+	feed    plan.Feed
+	machine plan.Machine
+
+	threshold, span, lateness  string
+	memory, network, gpuMemory string
+	json                       bool
+}
+
+func (m *Main) plan() *cobra.Command {
+	f := planFlags{feed: plan.DefaultFeed(), machine: plan.DefaultMachine()}
+	cmd := &cobra.Command{
+		Use:   "plan --posts-per-day N",
+		Short: "Say how many machines a feed takes",
+		Long: "Estimate the workers, memory, GPUs and latency that a feed takes, what limits, and what would change it. The\n" +
+			"feed is taken to be one of short posts until the flags say otherwise. The estimate is arithmetic on measured\n" +
+			"costs: docs/plan.md has the formulae, and how far they can be trusted.",
+		Example: "  refrain plan --posts-per-day 1e8\n" +
+			"  refrain plan --posts-per-day 5e8 --span 7d --threshold 0.7 --cores 32 --memory 256GB\n" +
+			"  refrain plan --posts-per-day 1e9 --gpus 1 --gpu-memory 141GB --json",
+		Args: atMost(0, "none (give the feed by --posts-per-day)"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := f.parse(cmd.Flags()); err != nil {
+				return err
+			}
+			r, err := plan.Plan(f.feed, f.machine, plan.DefaultCosts())
+			if err != nil {
+				return usageError{err}
+			}
+			if f.json {
+				return f.printJSON(m.Stdout, &r)
+			}
+			return f.print(m.Stdout, cmd.Flags(), &r)
+		},
+	}
+	f.add(cmd.Flags())
+	return cmd
+}
+
+func (f *planFlags) add(to *pflag.FlagSet) {
+	to.Float64Var(&f.feed.PostsPerDay, "posts-per-day", 0, "posts of a mean day, as in 1e8")
+	to.StringVar(&f.threshold, "threshold", "0.8", "least Jaccard similarity, as a decimal or a fraction")
+	to.StringVar(&f.span, "span", "24h", "how far back a repeat may lie: 90m, 24h, 7d")
+	to.StringVar(&f.lateness, "lateness", "5m", "how far behind the newest posts a post may come")
+	to.BoolVar(&f.feed.Texts, "texts", f.feed.Texts, "the window keeps the texts")
+	to.IntVar(&f.feed.Bits, "bits", f.feed.Bits, "bits of a signature: 32, 64, 128 or 256")
+
+	to.Float64Var(&f.feed.PeakFactor, "peak", f.feed.PeakFactor, "posts of the busiest hour against those of the mean hour")
+	to.Float64Var(&f.feed.SentencesPerPost, "sentences", f.feed.SentencesPerPost, "sentences of a post that are long enough to be compared")
+	to.Float64Var(&f.feed.TokensPerSentence, "tokens", f.feed.TokensPerSentence, "distinct words of such a sentence")
+	to.Float64Var(&f.feed.DistinctShare, "distinct", f.feed.DistinctShare, "share of distinct ones among the sentences of a span")
+	to.Float64Var(&f.feed.TextBytes, "text-bytes", f.feed.TextBytes, "bytes of such a sentence")
+	to.Float64Var(&f.feed.PostBytes, "post-bytes", f.feed.PostBytes, "bytes of a post as JSON")
+	to.Float64Var(&f.feed.EventsPerSentence, "events", f.feed.EventsPerSentence, "texts that a sentence is reported to repeat, in the mean")
+
+	to.IntVar(&f.machine.Cores, "cores", f.machine.Cores, "cores of a worker's machine")
+	to.StringVar(&f.memory, "memory", "64GB", "memory of a worker's machine")
+	to.StringVar(&f.network, "network", "300MB", "bytes a second that a worker may read and write")
+	to.IntVar(&f.machine.GPUs, "gpus", 0, "GPUs of a worker's machine")
+	to.StringVar(&f.gpuMemory, "gpu-memory", "80GB", "memory of each GPU")
+	to.BoolVar(&f.json, "json", false, "print everything as JSON")
+}
+
+// parse reads what is not a number by itself.
+func (f *planFlags) parse(flags *pflag.FlagSet) error {
+	if !flags.Changed("posts-per-day") {
+		return usage("--posts-per-day is missing: say how large the feed is, as in --posts-per-day 1e8")
+	}
+	threshold, err := text.ParseThreshold(f.threshold)
+	if err != nil {
+		return usage("--threshold: %w", err)
+	}
+	f.feed.Threshold = threshold.Float()
+	for _, d := range []struct {
+		name, value string
+		to          *time.Duration
+	}{{"span", f.span, &f.feed.Span}, {"lateness", f.lateness, &f.feed.Lateness}} {
+		if *d.to, err = units.ParseDuration(d.value); err != nil {
+			return usage("--%s: %w", d.name, err)
+		}
+	}
+	for _, b := range []struct {
+		name, value string
+		to          *float64
+	}{{"memory", f.memory, &f.machine.Memory}, {"network", f.network, &f.machine.Network}, {"gpu-memory", f.gpuMemory, &f.machine.GPUMemory}} {
+		n, err := units.ParseBytes(b.value)
+		if err != nil {
+			return usage("--%s: %w", b.name, err)
+		}
+		*b.to = float64(n)
+	}
+	return nil
+}
+
+// printJSON writes the input as it was understood, the costs, and the result.
+func (f *planFlags) printJSON(w io.Writer, r *plan.Result) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(struct {
+		Feed    plan.Feed    `json:"feed"`
+		Machine plan.Machine `json:"machine"`
+		Costs   plan.Costs   `json:"costs"`
+		Result  *plan.Result `json:"result"`
+	}{f.feed, f.machine, plan.DefaultCosts(), r})
+}
+
+func (f *planFlags) print(w io.Writer, flags *pflag.FlagSet, r *plan.Result) error {
+	var b strings.Builder
+	f.printInput(&b, flags)
+	printPlan(&b, r)
+	printShares(&b, "Time, in cores busy at the peak, all workers", r.Time, func(v float64) string { return fmt.Sprintf("%.3g", v) })
+	printShares(&b, "Memory, all workers", r.MemoryBy, func(v float64) string { return terminal.Bytes(int64(v)) })
+	fmt.Fprintf(&b, "\nNearest to its limit: %s, at %.0f %% of what it may take.\n", r.Bottleneck, 100*r.Loads[0].Value)
+	f.printChanges(&b, r)
+	for i, say := range r.Warnings {
+		if i == 0 {
+			fmt.Fprintln(&b, "\nMind:")
+		}
+		fmt.Fprintf(&b, "  - %s\n", say)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// printInput says what was assumed, and where nobody said so.
+func (f *planFlags) printInput(b *strings.Builder, flags *pflag.FlagSet) {
+	groups := []struct{ title, names string }{
+		{"Feed", "posts-per-day peak sentences tokens distinct text-bytes post-bytes events"},
+		{"Window", "span lateness threshold bits texts"},
+		{"Machine", "cores memory network gpus gpu-memory"},
+	}
+	for _, g := range groups {
+		var given, assumed []string
+		for _, name := range strings.Fields(g.names) {
+			said := name + " " + plainNumber(flags.Lookup(name).Value.String())
+			if flags.Changed(name) {
+				given = append(given, said)
+			} else if name != "gpu-memory" || f.machine.GPUs > 0 {
+				assumed = append(assumed, said)
+			}
+		}
+		fmt.Fprintf(b, "%-9s%s\n", g.title, strings.Join(slices.Concat(given, []string{"by default " + strings.Join(assumed, ", ")}), ", "))
+	}
+}
+
+// plainNumber writes 1e+08 as 100,000,000.
+func plainNumber(s string) string {
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || v < 10_000 || v > 1e15 {
+		return s
+	}
+	return terminal.Thousands(int64(v))
+}
+
+func printPlan(b *strings.Builder, r *plan.Result) {
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(b, "%-12s"+format+"\n", append([]any{name}, args...)...)
+	}
+	fmt.Fprintln(b)
+	if r.Rows > 1 {
+		line("workers", "%s: a grid of %d rows that share the look-ups, %d columns that share the window", terminal.Thousands(int64(r.Workers)), r.Rows, r.Columns)
+	} else {
+		line("workers", "%s, each on a machine of its own", terminal.Thousands(int64(r.Workers)))
+	}
+	line("partitions", "%s, %d a worker (topics.partitions)", terminal.Thousands(int64(r.Partitions)), r.WorkerPartitions)
+	line("memory", "%s a worker, %s in all; set window.budget to %s", terminal.Bytes(int64(r.MemoryPerWorker)), terminal.Bytes(int64(r.Memory)),
+		terminal.Bytes(int64(1.1*r.WindowBytes/float64(r.Columns))))
+	line("GPUs", "%s", terminal.Thousands(int64(r.GPUs)))
+	line("latency", "%s in the median, %s for 99 in 100, from a post to its event", brief(r.LatencyP50), brief(r.LatencyP99))
+	line("window", "%s sentences, %s distinct, %s", short(r.WindowSentences), short(r.WindowRows), terminal.Bytes(int64(r.WindowBytes)))
+	line("look-ups", "%s/s at the peak in every worker, %s each by %s", short(r.Sentences/float64(r.Rows)), brief(r.LookupMicros/1e6), engineName(r))
+	line("network", "%s/s a worker; the brokers send %s/s", terminal.Bytes(int64(r.NetworkPerWorker)), terminal.Bytes(int64(r.NetworkOut)))
+	for _, a := range r.Alternatives[1:] {
+		if a.Workers == 0 {
+			line("or "+a.Engine, "not with any number of workers")
+			continue
+		}
+		line("or "+a.Engine, "%s %s, %s in all, %s a look-up", terminal.Thousands(int64(a.Workers)), terminal.Noun(a.Workers, "worker"), terminal.Bytes(int64(a.Memory)), brief(a.LookupMicros/1e6))
+	}
+}
+
+// engineName is the setting, and for how many the processor works: a partition each.
+func engineName(r *plan.Result) string {
+	if r.WorkerPartitions == 1 {
+		return r.Engine
+	}
+	return fmt.Sprintf("%s, over %d partitions side by side", r.Engine, r.WorkerPartitions)
+}
+
+func printShares(b *strings.Builder, title string, shares []plan.Share, format func(float64) string) {
+	total := 0.0
+	for _, s := range shares {
+		total += s.Value
+	}
+	fmt.Fprintf(b, "\n%s: %s\n", title, format(total))
+	for _, s := range shares {
+		if total > 0 {
+			fmt.Fprintf(b, "  %5.1f %%  %-22s %s\n", 100*s.Value/total, s.Name, format(s.Value))
+		}
+	}
+}
+
+// printChanges plans again with one thing changed at a time.
+func (f *planFlags) printChanges(b *strings.Builder, now *plan.Result) {
+	fmt.Fprintf(b, "\nWhat would change it (now %s %s, %s in all):\n", terminal.Thousands(int64(now.Workers)), terminal.Noun(now.Workers, "worker"), terminal.Bytes(int64(now.Memory)))
+	for _, c := range []struct {
+		name   string
+		change func(*plan.Feed, *plan.Machine)
+	}{
+		{"half the span", func(f *plan.Feed, _ *plan.Machine) { f.Span /= 2 }},
+		{"threshold 0.1 higher", func(f *plan.Feed, _ *plan.Machine) { f.Threshold = min(1, f.Threshold+0.1) }},
+		{"no texts in the window", func(f *plan.Feed, _ *plan.Machine) { f.Texts = false }},
+		{"twice the cores", func(_ *plan.Feed, m *plan.Machine) { m.Cores *= 2 }},
+		{"twice the memory", func(_ *plan.Feed, m *plan.Machine) { m.Memory *= 2 }},
+		{"a GPU more each", func(_ *plan.Feed, m *plan.Machine) { m.GPUs++ }},
+		{"twice the posts", func(f *plan.Feed, _ *plan.Machine) { f.PostsPerDay *= 2 }},
+	} {
+		feed, machine := f.feed, f.machine
+		c.change(&feed, &machine)
+		r, err := plan.Plan(feed, machine, plan.DefaultCosts())
+		if err != nil {
+			fmt.Fprintf(b, "  %-24s not with any number of workers\n", c.name)
+			continue
+		}
+		fmt.Fprintf(b, "  %-24s %s %s by %s, %s in all\n", c.name, terminal.Thousands(int64(r.Workers)), terminal.Noun(r.Workers, "worker"), r.Engine, terminal.Bytes(int64(r.Memory)))
+	}
+}
+
+// short writes a count with three figures and k, M or G.
+func short(v float64) string {
+	for _, u := range []struct {
+		of   float64
+		name string
+	}{{1e12, " T"}, {1e9, " G"}, {1e6, " M"}, {1e3, " k"}} {
+		if v >= u.of {
+			return threeFigures(v/u.of) + u.name
+		}
+	}
+	return strconv.FormatFloat(v, 'f', 0, 64)
+}
+
+// brief writes seconds with two figures in the unit that suits.
+func brief(seconds float64) string {
+	for _, u := range []struct {
+		of   float64
+		name string
+	}{{1, "s"}, {1e-3, "ms"}} {
+		if seconds >= u.of {
+			return strconv.FormatFloat(round2(seconds/u.of), 'f', -1, 64) + " " + u.name
+		}
+	}
+	return strconv.FormatFloat(round2(seconds*1e6), 'f', -1, 64) + " µs"
+}
+
+// round2 leaves two figures of v.
+func round2(v float64) float64 {
+	two, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 1, 64), 64)
+	return two
+}
+
+func threeFigures(v float64) string {
+	if v >= 99.95 {
+		return strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 3, 64)
+}

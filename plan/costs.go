@@ -1,0 +1,113 @@
+package plan
+
+import "math"
+
+// Costs are what the program needs: µs of one processor core, bytes, and seconds. All of them stand here and nowhere
+// else. DefaultCosts says where each was measured.
+type Costs struct {
+	// The route of a post, a sentence, an event.
+
+	DecodeMicros float64 // a post: JSON to a post
+	SplitMicros  float64 // a post: text to sentences, tokens, hashes, and their record in the sentence topic
+	ReadMicros   float64 // a sentence: from the record in the sentence topic to what is looked up
+	InsertMicros float64 // a sentence: into the window and its index
+	EventMicros  float64 // an event: verified, made and written
+
+	RecordBytes float64 // a sentence in the sentence topic, besides its tokens (8 bytes each) and its text
+	EventBytes  float64 // an event in the event topic, besides its two texts
+
+	BatchSeconds float64 // that a sentence waits for others to be looked up with, at most
+	BatchMost    float64 // sentences that are looked up at once, at most
+	HopSeconds   float64 // the way around the window (request, two topics, two readers), the median
+	HopTail      float64 // the same, of which 99 in 100 are quicker
+
+	// One look-up in one partition.
+
+	Prefix    []LookupCost  // by threshold, ascending
+	Scan      []LookupCost  // by threshold, ascending; at 64 bits, in proportion to them at others
+	BandShare []AtThreshold // by threshold, ascending: rows of a size that a partner may have, of all
+	GPU       GPUCost
+
+	// What the window holds for each distinct sentence, bytes.
+
+	RowBytes        float64 // the row itself
+	TableBytes      float64 // its place in the table of groups
+	SetBytes        float64 // its token set, besides its tokens
+	TokenBytes      float64 // each token of the set
+	OccurrenceBytes float64 // each occurrence, that is, each sentence of the window
+	TextBytes       float64 // its text where texts are kept, besides the text's own bytes
+	DictionaryBytes float64 // its share of the dictionary of tokens
+	PrefixBytes     float64 // the prefix index, for each token that is posted: n − θn + 1 of them
+	ScanBytes       float64 // the bands of the scan and cuda engines, besides the signature
+
+	// What a worker holds besides its window.
+
+	ProcessBytes float64 // the process with an empty window
+	Garbage      float64 // what is no longer alive and not yet collected, as a share of the window
+}
+
+// LookupCost is what a look-up costs at one threshold: Base + Million · (rows/10⁶)^Exponent µs up to 10⁶ rows in a
+// partition, which is what was measured, and Base + Million · rows/10⁶ above, which is no less than what to expect.
+type LookupCost struct {
+	Threshold, Base, Million, Exponent float64
+}
+
+func (c LookupCost) micros(rows float64) float64 {
+	r := rows / 1e6
+	if r > 1 {
+		return c.Base + c.Million*r
+	}
+	return c.Base + c.Million*math.Pow(r, c.Exponent)
+}
+
+// GPUCost is what a look-up by the cuda engine costs: rows compared / Rate + Launch / batch of the card, and Base of
+// the processor.
+type GPUCost struct {
+	Base   float64         // µs of a core, a look-up: copies and candidates
+	Launch float64         // µs of the card, a batch
+	Batch  float64         // look-ups at once, at most
+	Rate   map[int]float64 // comparisons a µs of one card, by bits
+	Bytes  float64         // of the card's memory a row, besides its signature
+}
+
+// AtThreshold is a value at a threshold.
+type AtThreshold struct{ Threshold, Value float64 }
+
+// lookupMicros is the cost of a look-up at a threshold between those of the table: the logarithm of the cost is taken
+// to be linear between two of them, and beyond the ends to go on as it did. A lower threshold never costs less, though
+// fits far from where they were measured may say so.
+func lookupMicros(table []LookupCost, threshold, rows float64) float64 {
+	return math.Exp(between(len(table), threshold, func(i int) (float64, float64) {
+		most := 1e-9
+		for _, c := range table[i:] {
+			most = max(most, c.micros(rows))
+		}
+		return table[i].Threshold, math.Log(most)
+	}))
+}
+
+// bandShare is the share of the rows whose size a partner may have.
+func (c *Costs) bandShare(threshold float64) float64 {
+	share := between(len(c.BandShare), threshold, func(i int) (float64, float64) {
+		return c.BandShare[i].Threshold, c.BandShare[i].Value
+	})
+	return min(1, max(0.01, share))
+}
+
+// between interpolates linearly in a table of n points (x ascending), and extrapolates by its first and last piece.
+func between(n int, x float64, at func(int) (x, y float64)) float64 {
+	if n == 1 {
+		_, y := at(0)
+		return y
+	}
+	i := 0
+	for i < n-2 {
+		if next, _ := at(i + 1); x <= next {
+			break
+		}
+		i++
+	}
+	x0, y0 := at(i)
+	x1, y1 := at(i + 1)
+	return y0 + (y1-y0)*(x-x0)/(x1-x0)
+}

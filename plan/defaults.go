@@ -1,0 +1,56 @@
+package plan
+
+// DefaultCosts are the costs as far as they are measured. "Here" is the machine of docs/plan.md: 2 shared vCPUs of an AMD
+// EPYC, much other work beside, 2026-11-21; look-ups are by BenchmarkLookup of this package.
+func DefaultCosts() Costs {
+	return Costs{
+		DecodeMicros: 0.8, // BenchmarkDecodePost, plain ASCII 0.55, escaped Cyrillic 1.1 (docs/benchmarks.md, by stage)
+		SplitMicros:  29,  // 2 cores / 67,100 posts/s accepted over HTTP (docs/benchmarks.md, the edges), less DecodeMicros; the client's share is in it, so an upper bound
+		ReadMicros:   1.5, // here, BenchmarkBatchDecode of topic 0.87; the rest is allowed for fetching: not measured by itself
+		InsertMicros: 5,   // here, from 0.5 to 1 M texts, prefix engine, 4.0 to 6.1 over thresholds, scan 2.8 to 3.5
+		EventMicros:  5,   // not measured by itself: the order of a post's record
+
+		RecordBytes: 48,  // here, BenchmarkFeed: 47 to 55 in five of six streams, 21 in ira, where texts repeat within a record
+		EventBytes:  880, // refrain detect, ira, pheme, crisislex, weibo: 1,017 to 1,117 bytes a line with two texts
+
+		BatchSeconds: 0.005, // the bound of the detector's batches
+		BatchMost:    64,    // sigstore/scan: more at once make none cheaper
+		HopSeconds:   0.005, // not measured: assumed
+		HopTail:      0.025, // not measured: assumed
+
+		// Here, fitted to 62,500 to 1,000,000 texts by least squares of logarithms with the base fixed; within 25 % of each
+		// figure. Verifying and making the matches (0.6 a look-up at 0.8, 1 M) is in it, 64 queries at once, AVX-512.
+		Prefix: []LookupCost{
+			{Threshold: 0.5, Base: 1, Million: 109, Exponent: 0.93},
+			{Threshold: 0.6, Base: 1, Million: 37.5, Exponent: 0.96},
+			{Threshold: 0.7, Base: 1, Million: 15.8, Exponent: 0.70},
+			{Threshold: 0.8, Base: 1, Million: 10.0, Exponent: 0.76},
+			{Threshold: 0.9, Base: 1, Million: 5.8, Exponent: 0.54},
+		},
+		Scan: []LookupCost{
+			{Threshold: 0.5, Base: 1, Million: 225, Exponent: 1},
+			{Threshold: 0.6, Base: 1, Million: 50.2, Exponent: 0.88},
+			{Threshold: 0.7, Base: 1, Million: 28.9, Exponent: 0.94},
+			{Threshold: 0.8, Base: 1, Million: 18.1, Exponent: 0.89},
+			{Threshold: 0.9, Base: 1, Million: 9.7, Exponent: 0.68},
+		},
+		// Here, BenchmarkBands: the distinct sentences of all streams.
+		BandShare: []AtThreshold{{0.5, 0.771}, {0.6, 0.626}, {0.7, 0.468}, {0.8, 0.320}, {0.9, 0.160}},
+		GPU: GPUCost{
+			Base: 3, Launch: 50, Batch: 2048, // not measured: assumed
+			// The popcount kernel on an H200: goals below the bounds that follow from its issue rates (ALGORITHMS section 3,
+			// 32 and 64 bits); in proportion beyond. Bounds, not measured here.
+			Rate:  map[int]float64{32: 3.5e6, 64: 1.8e6, 128: 0.9e6, 256: 0.45e6},
+			Bytes: 4,
+		},
+
+		// The parts follow from the layout of the window (package sigstore). Here, without texts, 1.41 occurrences a text: 167
+		// bytes a text at threshold 0.8 by the prefix engine, 124.5 by scan.
+		RowBytes: 24, TableBytes: 7.5, SetBytes: 1, TokenBytes: 2.2, OccurrenceBytes: 27, TextBytes: 8, DictionaryBytes: 15,
+		PrefixBytes: 15, // here: 146, 167, 184, 201, 218 bytes a text at 0.9 to 0.5: 17 to 21 a step, which is 1.2 tokens
+		ScanBytes:   4,
+
+		ProcessBytes: 70e6, // docs/benchmarks.md, the window: RSS less what the window holds, 68 and 72 MB
+		Garbage:      0.08, // the least that internal/memory lets grow
+	}
+}

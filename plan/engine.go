@@ -1,0 +1,55 @@
+package plan
+
+// engine says what one look-up in a part of the window takes. A part is what one core, or one card, searches by itself:
+// a partition for the processor's engines, a card's share of the worker's rows for cuda.
+type engine interface {
+	name() string
+	// core is the time of a core for a look-up in a part of so many rows, µs.
+	core(w *workload, rows float64) float64
+	// card is the time of a card for the same, µs; 0 without one.
+	card(w *workload, rows, batch float64) float64
+	// index is what the index holds of a row in the worker's memory, device in the card's, bytes.
+	index(w *workload) float64
+	device(w *workload) float64
+}
+
+// engines are those that the machine can run. There is no other list.
+func engines(m Machine) []engine {
+	if m.GPUs > 0 {
+		return []engine{prefixEngine{}, scanEngine{}, cudaEngine{}}
+	}
+	return []engine{prefixEngine{}, scanEngine{}}
+}
+
+type prefixEngine struct{}
+
+func (prefixEngine) name() string { return "prefix" }
+func (prefixEngine) core(w *workload, rows float64) float64 {
+	return lookupMicros(w.costs.Prefix, w.feed.Threshold, rows)
+}
+func (prefixEngine) card(*workload, float64, float64) float64 { return 0 }
+func (prefixEngine) index(w *workload) float64 {
+	return w.costs.PrefixBytes * w.feed.prefix()
+}
+func (prefixEngine) device(*workload) float64 { return 0 }
+
+type scanEngine struct{}
+
+func (scanEngine) name() string { return "scan" }
+func (scanEngine) core(w *workload, rows float64) float64 {
+	return lookupMicros(w.costs.Scan, w.feed.Threshold, rows) * float64(w.feed.Bits) / 64
+}
+func (scanEngine) card(*workload, float64, float64) float64 { return 0 }
+func (scanEngine) index(w *workload) float64                { return w.costs.ScanBytes + float64(w.feed.Bits)/8 }
+func (scanEngine) device(*workload) float64                 { return 0 }
+
+type cudaEngine struct{}
+
+func (cudaEngine) name() string                        { return "cuda" }
+func (cudaEngine) core(w *workload, _ float64) float64 { return w.costs.GPU.Base }
+func (cudaEngine) card(w *workload, rows, batch float64) float64 {
+	compared := rows * w.costs.bandShare(w.feed.Threshold)
+	return compared/w.costs.GPU.Rate[w.feed.Bits] + w.costs.GPU.Launch/batch
+}
+func (cudaEngine) index(w *workload) float64  { return w.costs.ScanBytes + float64(w.feed.Bits)/8 }
+func (cudaEngine) device(w *workload) float64 { return w.costs.GPU.Bytes + float64(w.feed.Bits)/8 }

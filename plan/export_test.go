@@ -1,0 +1,4 @@
+package plan
+
+// Wait is wait, for its test.
+var Wait = wait

@@ -1,0 +1,68 @@
+package plan
+
+import (
+	"cmp"
+	"sort"
+)
+
+const (
+	mostRows    = 256     // of a grid
+	mostWorkers = 1 << 20 // of a grid
+)
+
+// grid is a shape that does the work.
+type grid struct {
+	work  workload
+	shape shape
+}
+
+// smallest finds the grid: plain columns where they do, and a row more, which is a copy of the window more, only while
+// it saves a quarter of the workers: about where half of what each does is reading. nil when no grid does.
+func smallest(w workload) *grid {
+	var best *grid
+	for rows := 1; rows <= mostRows; rows++ {
+		g := w.withRows(rows)
+		if best != nil && (g == nil || float64(g.workers()) > 0.75*float64(best.workers())) {
+			break
+		}
+		best = g
+	}
+	return best
+}
+
+// withRows finds the least number of columns. A column more never makes a worker busier, hence by bisection.
+func (w *workload) withRows(rows int) *grid {
+	most := mostWorkers / rows
+	columns := 1 + sort.Search(most, func(i int) bool { return w.partitions(rows, i+1) > 0 })
+	if columns > most {
+		return nil
+	}
+	return &grid{*w, shape{rows, columns, w.partitions(rows, columns)}}
+}
+
+// partitions is the least number for each worker that does, at most one for each core; 0 if none does. Every
+// partition more is a look-up more for every sentence, so there are no more than it takes.
+func (w *workload) partitions(rows, columns int) int {
+	if w.engine.device(w) > 0 { // a card searches all rows of the worker at once
+		if w.feasible(shape{rows, columns, 1}) {
+			return 1
+		}
+		return 0
+	}
+	for p := 1; p <= w.machine.Cores; p++ {
+		if w.feasible(shape{rows, columns, p}) {
+			return p
+		}
+	}
+	return 0
+}
+
+func (g *grid) workers() int { return g.shape.rows * g.shape.columns }
+
+// cores are the cores that are busy at the peak, in all workers.
+func (g *grid) cores() float64 { return sum(g.work.coreSeconds(g.shape)) * g.shape.workers() }
+
+// better prefers fewer workers, then fewer cards, then fewer busy cores.
+func (g *grid) better(o *grid) bool {
+	return cmp.Or(cmp.Compare(g.workers(), o.workers()), cmp.Compare(g.gpus(), o.gpus()), cmp.Compare(g.cores(), o.cores())) < 0
+}

@@ -1,0 +1,124 @@
+package plan
+
+import "math"
+
+// workload is a feed, on a kind of machine, by one engine.
+type workload struct {
+	feed    Feed
+	machine Machine
+	costs   Costs
+	engine  engine
+}
+
+// shape is a grid of rows × columns workers, each with so many partitions.
+type shape struct{ rows, columns, partitions int }
+
+func (s shape) workers() float64 { return float64(s.rows) * float64(s.columns) }
+
+// looked, inserted and read are the sentences a second, at the peak, that a worker looks up (its row's share),
+// inserts (its column's) and must read for both.
+func (w *workload) looked(s shape) float64   { return w.feed.sentences() / float64(s.rows) }
+func (w *workload) inserted(s shape) float64 { return w.feed.sentences() / float64(s.columns) }
+func (w *workload) read(s shape) float64 {
+	r, c := 1/float64(s.rows), 1/float64(s.columns)
+	return w.feed.sentences() * (r + c - r*c)
+}
+
+// part is how many rows one core, or one card, searches by itself.
+func (w *workload) part(s shape) float64 {
+	parts := s.partitions
+	if w.machine.GPUs > 0 && w.engine.device(w) > 0 {
+		parts = w.machine.GPUs
+	}
+	return w.feed.windowRows() / float64(s.columns) / float64(parts)
+}
+
+// coreSeconds are the cores of one worker that are busy at the peak, by what they do. Splitting posts and writing
+// events is shared by all workers; every sentence is looked up in each partition by itself.
+func (w *workload) coreSeconds(s shape) []Share {
+	f, c := w.feed, w.costs
+	const micro = 1e-6
+	return []Share{
+		{"look-up", w.looked(s) * float64(s.partitions) * w.engine.core(w, w.part(s)) * micro},
+		{"read", w.read(s) * c.ReadMicros * micro},
+		{"insert", w.inserted(s) * c.InsertMicros * micro},
+		{"decode and split", f.posts() / s.workers() * (c.DecodeMicros + c.SplitMicros) * micro},
+		{"events", f.sentences() * f.EventsPerSentence / s.workers() * c.EventMicros * micro},
+	}
+}
+
+// turn is how busy the busiest thread of a worker is. A worker takes turns: it reads, then its partitions look up and
+// insert side by side, each on a core.
+func (w *workload) turn(s shape) float64 { return w.looked(s) * w.turnMicros(s) * 1e-6 }
+
+// turnMicros is the time of that thread for each sentence that is looked up.
+func (w *workload) turnMicros(s shape) float64 {
+	perLookup := 1 / w.looked(s)
+	return w.read(s)*perLookup*w.costs.ReadMicros + w.engine.core(w, w.part(s)) +
+		w.inserted(s)*perLookup/float64(s.partitions)*w.costs.InsertMicros
+}
+
+// batch is how many sentences are looked up at once: those of BatchSeconds, at most so many.
+func (w *workload) batch(s shape, most float64) float64 {
+	return max(1, min(most, w.looked(s)*w.costs.BatchSeconds))
+}
+
+// cardMicros is the time of a card for one look-up.
+func (w *workload) cardMicros(s shape) float64 {
+	return w.engine.card(w, w.part(s), w.batch(s, w.costs.GPU.Batch))
+}
+
+// recordBytes is a sentence in the sentence topic.
+func (w *workload) recordBytes() float64 {
+	return w.costs.RecordBytes + 8*w.feed.TokensPerSentence + w.feed.TextBytes
+}
+
+// network is what a worker reads and writes, bytes/s: the sentences of its row and its column; and its part of the
+// posts, of the sentences written, of the events.
+func (w *workload) network(s shape) float64 {
+	f := w.feed
+	shared := f.posts()*f.PostBytes + f.sentences()*w.recordBytes() +
+		f.sentences()*f.EventsPerSentence*(w.costs.EventBytes+2*f.TextBytes)
+	return w.read(s)*w.recordBytes() + shared/s.workers()
+}
+
+// Names of the limits.
+const (
+	Processor = "processor"       // all cores of a worker
+	OneThread = "one thread"      // the thread that reads, with the partition that works longest
+	Memory    = "memory"          // of a worker
+	Network   = "network"         // of a worker
+	Cards     = "GPU"             // the time of each card
+	CardBytes = "memory of a GPU" // of each card
+	cardShare = 0.9               // of a card's memory may be used
+	mostLoad  = 1                 // of a limit
+)
+
+// loads are the shares of its limits that a worker takes: feasible is all of them at 1 or below.
+func (w *workload) loads(s shape) []Share {
+	m := w.machine
+	loads := []Share{
+		{Processor, sum(w.coreSeconds(s)) / (Utilisation * float64(m.Cores))},
+		{OneThread, w.turn(s) / Utilisation},
+		{Memory, w.workerBytes(s.columns) / (m.Memory * m.MemoryShare)},
+		{Network, w.network(s) / m.Network},
+	}
+	if device := w.engine.device(w); device > 0 {
+		loads = append(loads,
+			Share{Cards, w.looked(s) * w.cardMicros(s) * 1e-6 / Utilisation},
+			Share{CardBytes, w.part(s) * device / (m.GPUMemory * cardShare)})
+	}
+	return loads
+}
+
+func (w *workload) feasible(s shape) bool { return !(greatest(w.loads(s)).Value > mostLoad) }
+
+func greatest(shares []Share) Share {
+	most := Share{Value: math.Inf(-1)}
+	for _, s := range shares {
+		if s.Value > most.Value {
+			most = s
+		}
+	}
+	return most
+}

@@ -1,0 +1,144 @@
+//go:build unix
+
+package plan_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"syscall"
+	"testing"
+	"time"
+
+	"refrain/detector"
+	"refrain/feed"
+	"refrain/hashcodes"
+	"refrain/ingest"
+	"refrain/internal/dataset"
+	"refrain/sigstore"
+	"refrain/sigstore/prefix"
+	"refrain/text"
+)
+
+// BenchmarkLookup measures what DefaultCosts says of look-ups, insertions and memory, on sentences of all streams
+// in random order: the processor time of a look-up and an insertion by the texts in the window.
+func BenchmarkLookup(b *testing.B) {
+	all := everySentence(b)
+	for _, engine := range []struct {
+		name string
+		make detector.Engine
+	}{
+		{"prefix", func(bounds *hashcodes.Bounds, _ *hashcodes.Model) sigstore.Engine { return prefix.New(bounds) }},
+		{"scan", detector.Scan},
+	} {
+		for _, threshold := range []text.Threshold{{Num: 9, Den: 10}, {Num: 4, Den: 5}, {Num: 7, Den: 10}, {Num: 3, Den: 5}, {Num: 1, Den: 2}} {
+			b.Run(fmt.Sprintf("%s/%s", engine.name, threshold), func(b *testing.B) {
+				for b.Loop() {
+					grow(b, all, engine.make, threshold)
+				}
+				b.ReportMetric(0, "ns/op")
+			})
+		}
+	}
+}
+
+// grow fills a window and looks other sentences up in it on the way.
+func grow(b *testing.B, all []feed.Sentence, engine detector.Engine, threshold text.Threshold) {
+	const asked = 4096
+	model, err := hashcodes.NewMD5(64, 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	d, err := detector.New(detector.Config{Threshold: threshold, Span: 87600 * time.Hour, MaxMatches: 1000, OmitTexts: true, Model: model, Engine: engine})
+	if err != nil {
+		b.Fatal(err)
+	}
+	rows, queries := all[:len(all)-asked], all[len(all)-asked:]
+	inserted, insertion := 0, time.Duration(0)
+	for _, level := range []int{62_500, 125_000, 250_000, 500_000, 1_000_000} {
+		began, first := busy(), inserted
+		for d.Stats().Groups < level && inserted < len(rows) {
+			for range 500 {
+				if inserted < len(rows) {
+					d.Insert(&rows[inserted])
+					inserted++
+				}
+			}
+		}
+		insertion = (busy() - began) / time.Duration(max(1, inserted-first))
+		s := d.Stats()
+		search, rest, matches := lookups(d, queries)
+		b.ReportMetric(micros(search), fmt.Sprintf("µs/search@%dk", s.Groups/1000))
+		b.ReportMetric(micros(rest), fmt.Sprintf("µs/verify@%dk", s.Groups/1000))
+		b.ReportMetric(matches, fmt.Sprintf("matches@%dk", s.Groups/1000))
+		if level == 1_000_000 {
+			b.ReportMetric(micros(insertion), "µs/insert")
+			b.ReportMetric(float64(s.Bytes)/float64(s.Groups), "bytes/text")
+			b.ReportMetric(float64(s.Occurrences)/float64(s.Groups), "occurrences/text")
+		}
+	}
+}
+
+// lookups is the processor time of a look-up, in batches as the detector makes them: that of the search for
+// candidates, and that of what comes after it; and the matches of a look-up.
+func lookups(d *detector.Detector, queries []feed.Sentence) (search, rest time.Duration, matches float64) {
+	const batch = 64
+	var ahead []*feed.Sentence
+	var found []feed.Match
+	for i := 0; i < len(queries); i += batch {
+		ahead = ahead[:0]
+		for j := range queries[i:min(i+batch, len(queries))] {
+			ahead = append(ahead, &queries[i+j])
+		}
+		began := busy()
+		d.Expect(ahead)
+		searched := busy()
+		for _, x := range ahead {
+			found = d.LookupNew(found[:0], x)
+			matches += float64(len(found))
+		}
+		search, rest = search+searched-began, rest+busy()-searched
+	}
+	n := time.Duration(len(queries))
+	return search / n, rest / n, matches / float64(n)
+}
+
+func micros(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
+
+// busy is the processor time that this process has used: beside other work the time by the wall says little.
+func busy() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// everySentence are the sentences of all streams, mixed, without their texts.
+func everySentence(b *testing.B) (all []feed.Sentence) {
+	var s text.Splitter
+	for _, stream := range streams {
+		f, err := ingest.OpenFile(ingest.FileConfig{Path: dataset.File(b, stream.file)})
+		if err != nil {
+			b.Fatal(err)
+		}
+		for err == nil {
+			var batch ingest.Batch
+			batch, err = f.Next(context.Background())
+			for i := range batch.Posts {
+				all, _ = s.Sentences(all, &batch.Posts[i], 4)
+			}
+		}
+		if !errors.Is(err, io.EOF) {
+			b.Fatal(err)
+		}
+		f.Close()
+	}
+	rand.New(rand.NewPCG(1, 2)).Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for i := range all { // in their new order, or a look-up would find what is later
+		all[i].Text, all[i].Time = "", feed.Time(i+1)
+	}
+	return all
+}

@@ -1,0 +1,106 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+)
+
+func (g *grid) result(all []Alternative) Result {
+	w, s := &g.work, g.shape
+	n := s.workers()
+	r := Result{
+		Engine: w.engine.name(), Workers: g.workers(), Rows: s.rows, Columns: s.columns,
+		Partitions: s.columns * s.partitions, WorkerPartitions: s.partitions, GPUs: g.gpus(),
+		WindowRows: w.feed.windowRows(), WindowSentences: w.feed.windowSentences(), WindowBytes: w.windowBytes(),
+		MemoryPerWorker: w.workerBytes(s.columns), Memory: w.workerBytes(s.columns) * n,
+		Sentences: w.feed.sentences(), LookupMicros: g.lookupMicros(),
+		NetworkPerWorker: w.network(s), NetworkOut: w.read(s) * w.recordBytes() * n,
+		Utilisation: w.busy(s), Loads: descending(w.loads(s)),
+		Time: descending(times(w.coreSeconds(s), n)), MemoryBy: g.memoryBy(), Alternatives: all,
+	}
+	r.Bottleneck = r.Loads[0].Name
+	r.LatencyP50, r.LatencyP99 = w.latency(s)
+	r.Warnings = w.warnings(&r)
+	return r
+}
+
+func (g *grid) gpus() int {
+	if g.work.engine.device(&g.work) == 0 {
+		return 0
+	}
+	return g.workers() * g.work.machine.GPUs
+}
+
+// lookupMicros is what one sentence costs in all rows of a worker.
+func (g *grid) lookupMicros() float64 {
+	w, s := &g.work, g.shape
+	if w.engine.device(w) > 0 {
+		return w.cardMicros(s) * float64(w.machine.GPUs)
+	}
+	return w.engine.core(w, w.part(s)) * float64(s.partitions)
+}
+
+// memoryBy is what all workers hold.
+func (g *grid) memoryBy() []Share {
+	w, copies := &g.work, float64(g.shape.rows)
+	shares := times(w.memory(), w.feed.windowRows()*copies)
+	shares = append(shares, Share{"garbage", w.windowBytes() * copies * w.costs.Garbage},
+		Share{"processes", w.costs.ProcessBytes * g.shape.workers()})
+	return descending(shares)
+}
+
+func (g *grid) alternative(e engine) Alternative {
+	if g == nil {
+		return Alternative{Engine: e.name()}
+	}
+	return Alternative{
+		Engine: e.name(), Workers: g.workers(), GPUs: g.gpus(), Memory: g.work.workerBytes(g.shape.columns) * g.shape.workers(),
+		LookupMicros: g.lookupMicros(), Cores: g.cores(),
+	}
+}
+
+func times(shares []Share, factor float64) []Share {
+	for i := range shares {
+		shares[i].Value *= factor
+	}
+	return shares
+}
+
+func descending(shares []Share) []Share {
+	slices.SortStableFunc(shares, func(a, b Share) int {
+		switch {
+		case a.Value > b.Value:
+			return -1
+		case a.Value < b.Value:
+			return 1
+		}
+		return 0
+	})
+	return shares
+}
+
+// warnings say what the figures leave out.
+func (w *workload) warnings(r *Result) (say []string) {
+	if r.Workers > 1 {
+		say = append(say, "more than one worker process is not there yet: refrain serve is one process (docs/operations.md)")
+	}
+	if r.Rows > 1 {
+		say = append(say, fmt.Sprintf("a grid is not there yet: %d rows of %d columns, every row with a copy of the window", r.Rows, r.Columns))
+	}
+	if r.Partitions > 1024 {
+		say = append(say, "topics.partitions is at most 1,024 today")
+	}
+	if rows := w.part(shape{r.Rows, r.Columns, r.WorkerPartitions}); rows > 1e6 && r.Engine != "cuda" {
+		say = append(say, fmt.Sprintf("look-ups were measured to 1 M rows in a partition; here are %.3g M, taken in proportion, so the time is an upper bound", rows/1e6))
+	}
+	if f := w.feed.Threshold; f < 0.5 {
+		say = append(say, "look-ups were not measured at thresholds below 0.5: their times are extrapolated")
+	}
+	if r.Engine == "cuda" {
+		say = append(say, "the GPU's rates are goals derived from its issue rates; nothing of this was measured on one")
+	}
+	if w.feed.Span < day {
+		say = append(say, "the window is sized for the busiest hours of a day, since its span is shorter than one")
+	}
+	return say
+}
