@@ -15,8 +15,6 @@ import (
 	"refrain/hashcodes"
 	"refrain/ingest"
 	"refrain/internal/units"
-	"refrain/sigstore"
-	"refrain/sigstore/prefix"
 	"refrain/text"
 )
 
@@ -102,7 +100,7 @@ func (f *windowFlags) add(to *pflag.FlagSet) {
 	to.IntVar(&f.minTokens, "min-tokens", 4, "least number of words of a sentence that is compared")
 	to.IntVar(&f.maxMatches, "max-matches", 0, "texts that one sentence is reported to repeat, at most; 0: all")
 	to.StringVar(&f.budget, "budget", "0", "bytes the window may hold, as in 512MB; 0: no limit")
-	to.StringVar(&f.engine, "engine", "auto", "how candidates are found: auto, prefix or scan; the events are the same")
+	to.StringVar(&f.engine, "engine", "auto", "how candidates are found: auto, prefix, scan or cuda; the events are the same")
 	to.IntVar(&f.partitions, "partitions", 1, "windows to cut the feed into; the events are the same")
 	to.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "goroutines that serve the partitions")
 	f.model.add(to)
@@ -130,26 +128,10 @@ func (f *windowFlags) config() (cfg detector.Config, err error) {
 	if f.minTokens < 0 || f.maxMatches < 0 || f.partitions < 1 || f.workers < 1 {
 		return cfg, usage("--min-tokens and --max-matches want 0 or more, --partitions and --workers 1 or more")
 	}
-	if cfg.Engine, err = engine(f.engine); err != nil {
+	if cfg.Engine, err = engine(f.engine, nil); err != nil {
 		return cfg, err
 	}
 	cfg.MaxMatches = f.maxMatches
 	cfg.Model, err = f.model.model()
 	return cfg, err
-}
-
-// engine is the list of the engines that exist. auto is prefix: on this path it has been the faster one at
-// every window and threshold measured so far (docs/benchmarks.md).
-func engine(name string) (detector.Engine, error) {
-	switch name {
-	case "auto", "prefix":
-		return prefixEngine, nil
-	case "scan":
-		return detector.Scan, nil
-	}
-	return nil, usage("--engine %q: want auto, prefix or scan", name)
-}
-
-func prefixEngine(bounds *hashcodes.Bounds, _ *hashcodes.Model) sigstore.Engine {
-	return prefix.New(bounds)
 }
