@@ -241,6 +241,31 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
+// Windows of several goroutines share the device, and are all told when it is lost.
+func TestSideBySide(t *testing.T) {
+	f := cudatest.New(t)
+	d := open(t, f, cuda.Config{})
+	for _, lost := range []bool{false, true} {
+		if lost {
+			f.Forget = true
+			f.Fail("cuLaunchKernel", 40, cudatest.LaunchFailed)
+		}
+		t.Run(fmt.Sprintf("lost %t", lost), func(t *testing.T) {
+			for seed := range uint64(3) {
+				t.Run(fmt.Sprint(seed), func(t *testing.T) {
+					t.Parallel()
+					w := newWindow(t, d, 1<<seed, 1, text.Threshold{Num: 3, Den: 5}, 20+seed)
+					w.run(40)
+					if told := w.lines(lostLine) == 1; told != lost {
+						t.Errorf("log:\n%s", &w.log)
+					}
+					w.close()
+				})
+			}
+		})
+	}
+}
+
 // Rows are sent once they have been compared often enough, and not before.
 func TestFare(t *testing.T) {
 	f := cudatest.New(t)
