@@ -30,7 +30,7 @@ func (f *inputFlags) add(to *pflag.FlagSet) {
 	to.StringVar(&f.fields, "map", "", "other field names: ours=theirs, as in text=body,id=uri,author=user.name")
 	to.StringVar(&f.source, "source", "", "source of the posts that name none")
 	to.BoolVar(&f.strict, "strict", false, "stop at the first malformed line instead of skipping it")
-	to.IntVar(&f.batch, "batch", 1000, "posts read and handed on at once")
+	to.IntVar(&f.batch, "batch", 500, "posts read and handed on at once")
 }
 
 func (m *Main) open(f *inputFlags, args []string) (*ingest.File, error) {
@@ -89,6 +89,7 @@ func (f *modelFlags) model() (*hashcodes.Model, error) {
 type windowFlags struct {
 	threshold, span, lateness, budget, engine string
 	minTokens, maxMatches                     int
+	texts                                     bool
 	partitions, workers                       int
 	model                                     modelFlags
 }
@@ -99,6 +100,7 @@ func (f *windowFlags) add(to *pflag.FlagSet) {
 	to.StringVar(&f.lateness, "lateness", "5m", "how far behind the newest posts a post may come")
 	to.IntVar(&f.minTokens, "min-tokens", 4, "least number of words of a sentence that is compared")
 	to.IntVar(&f.maxMatches, "max-matches", 0, "texts that one sentence is reported to repeat, at most; 0: all")
+	to.BoolVar(&f.texts, "texts", true, "keep the texts, to show the earlier one in events; --texts=false saves a third of the memory")
 	to.StringVar(&f.budget, "budget", "0", "bytes the window may hold, as in 512MB; 0: no limit")
 	to.StringVar(&f.engine, "engine", "auto", "how candidates are found: auto, prefix, scan or cuda; the events are the same")
 	to.IntVar(&f.partitions, "partitions", 1, "windows to cut the feed into; the events are the same")
@@ -131,7 +133,7 @@ func (f *windowFlags) config() (cfg detector.Config, err error) {
 	if cfg.Engine, err = engine(f.engine, nil); err != nil {
 		return cfg, err
 	}
-	cfg.MaxMatches = f.maxMatches
+	cfg.MaxMatches, cfg.OmitTexts = f.maxMatches, !f.texts
 	cfg.Model, err = f.model.model()
 	return cfg, err
 }
