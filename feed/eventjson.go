@@ -1,11 +1,12 @@
 package feed
 
 import (
-	"encoding/json"
+	"bytes"
 	"fmt"
 	"strconv"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -15,12 +16,15 @@ const ReuseType = "dev.refrain.reuse.v1"
 // RetractedType is the CloudEvents type that says that a post was deleted.
 const RetractedType = "dev.refrain.retracted.v1"
 
+// head is what a match begins with.
+const head = `{"specversion":"1.0","type":"` + ReuseType + `","source":`
+
 // AppendEvent appends m as a CloudEvents 1.0 structured JSON object, without a newline. deployment is the
 // event's source: the name of whoever found the match. Bytes that are not UTF-8 come out as U+FFFD.
 //
 // It is written by hand because it runs once an event and there may be several events a post.
 func (m *Match) AppendEvent(dst []byte, deployment string) []byte {
-	dst = append(dst, `{"specversion":"1.0","type":"`+ReuseType+`","source":`...)
+	dst = append(dst, head...)
 	dst = appendString(dst, deployment)
 	dst = append(dst, `,"id":"`...)
 	dst = appendHash(dst, m.ID)
@@ -188,6 +192,10 @@ type firstJSON struct {
 	Post   string `json:"post"`
 	Time   Time   `json:"time"`
 }
+
+// IsReuse reports whether b begins as AppendEvent begins what it writes. It is false for other events, and for matches
+// that somebody else has written.
+func IsReuse(b []byte) bool { return bytes.HasPrefix(b, []byte(head)) }
 
 // DecodeEvent reads what AppendEvent writes.
 func DecodeEvent(b []byte) (Match, error) {

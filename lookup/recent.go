@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -19,7 +18,7 @@ type Tail struct {
 	size  int
 
 	mu   sync.Mutex
-	ring []feed.Match // oldest first, at most size
+	ring [][]byte // the events as they are, oldest first, at most size: most are never looked at
 }
 
 var _ Recent = (*Tail)(nil)
@@ -31,8 +30,15 @@ func NewTail(t topic.Topic, size int) *Tail { return &Tail{topic: t, size: size}
 func (t *Tail) Latest(n int) []feed.Match {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	out := slices.Clone(t.ring[max(0, len(t.ring)-n):])
-	slices.Reverse(out)
+	var out []feed.Match
+	for i := len(t.ring) - 1; i >= 0 && len(out) < n; i-- {
+		m, err := feed.DecodeEvent(t.ring[i])
+		if err != nil {
+			slog.Warn("page of events: unreadable event left out", "error", err)
+			continue
+		}
+		out = append(out, m)
+	}
 	return out
 }
 
@@ -72,33 +78,33 @@ func (t *Tail) add(records []topic.Record) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, r := range records {
-		if err := t.apply(r.Data); err != nil {
-			slog.Warn("page of events: unreadable record left out", "position", r.Position, "error", err)
-		}
+		t.apply(r.Data)
 	}
 	t.ring = slices.Clone(t.ring[max(0, len(t.ring)-t.size):])
 }
 
-// apply takes in one event: a match is shown, a retraction takes away what shows the post, others are not ours.
-func (t *Tail) apply(data []byte) error {
+// apply takes in one event: a match is kept, a retraction takes away what shows the post, others are not ours.
+func (t *Tail) apply(data []byte) {
+	if feed.IsReuse(data) {
+		t.ring = append(t.ring, data)
+		return
+	}
 	var e struct {
 		Type string
 		Data struct{ Source, Post string }
 	}
-	if err := json.Unmarshal(data, &e); err != nil {
-		return fmt.Errorf("event: %w", err)
+	err := json.Unmarshal(data, &e)
+	switch {
+	case err != nil:
+		slog.Warn("page of events: unreadable event left out", "error", err)
+	case e.Type == feed.ReuseType:
+		t.ring = append(t.ring, data)
+	case e.Type == feed.RetractedType:
+		t.ring = slices.DeleteFunc(t.ring, func(b []byte) bool {
+			m, err := feed.DecodeEvent(b)
+			return err == nil && shows(&m, e.Data.Source, e.Data.Post)
+		})
 	}
-	switch e.Type {
-	case feed.RetractedType:
-		t.ring = slices.DeleteFunc(t.ring, func(m feed.Match) bool { return shows(&m, e.Data.Source, e.Data.Post) })
-	case feed.ReuseType:
-		m, err := feed.DecodeEvent(data)
-		if err != nil {
-			return err
-		}
-		t.ring = append(t.ring, m)
-	}
-	return nil
 }
 
 // shows reports whether m shows anything of a post.

@@ -1,9 +1,10 @@
 package publish
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
+
+	"github.com/go-json-experiment/json"
 
 	"refrain/feed"
 	"refrain/topic"
@@ -32,7 +33,12 @@ func (e *Event) Position() (partition int, position int64) { return e.at.partiti
 
 // names are the posts that a match shows.
 type names struct {
-	Later, Earlier, First struct{ Source, Post string }
+	Later, Earlier, First name
+}
+
+type name struct {
+	Source string `json:"source"`
+	Post   string `json:"post"`
 }
 
 // envelope is what publishing reads of an event's JSON.
@@ -42,8 +48,11 @@ type envelope struct {
 	From string `json:"source"`
 	Key  string `json:"partitionkey"`
 	Data struct {
-		names
-		Source, Post string
+		Later   name   `json:"later"`
+		Earlier name   `json:"earlier"`
+		First   name   `json:"first"`
+		Source  string `json:"source"`
+		Post    string `json:"post"`
 	} `json:"data"`
 }
 
@@ -57,7 +66,7 @@ func open(r *topic.Record) (Event, error) {
 		return Event{}, fmt.Errorf("event: type %q", e.Type)
 	}
 	event := Event{
-		ID: e.ID, Type: e.Type, Key: e.Key, Trace: r.Trace, Data: r.Data, names: e.Data.names,
+		ID: e.ID, Type: e.Type, Key: e.Key, Trace: r.Trace, Data: r.Data, names: names{e.Data.Later, e.Data.Earlier, e.Data.First},
 		Source: e.Data.Source, Post: e.Data.Post,
 		Place:      fmt.Sprintf("events/%d@%d", r.Partition, r.Position),
 		deployment: e.From, at: spot{r.Partition, r.Position},
