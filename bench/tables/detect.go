@@ -59,7 +59,7 @@ func Detect(ctx context.Context, c *Config, o DetectOptions) (*Report, error) {
 	}
 	r.Data += fmt.Sprintf(": %s posts, %s sentences compared", thousands(all[0].Posts), thousands(all[0].Sentences))
 	r.Grids, r.Figures = []Grid{g}, all
-	r.note("medians of %d runs, a process each, the peak the greatest of them; it holds what decompressing takes (64 MB of the ira file) and texts", c.Runs)
+	r.note("%s, a process each, the peak the greatest of them; it holds what decompressing takes (64 MB of the ira file) and texts", c.medians())
 	return r, nil
 }
 

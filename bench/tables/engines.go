@@ -107,7 +107,7 @@ func (g *grid) measure(ctx context.Context) (figures []EngineFigure, err error) 
 	// Those behind the largest window are in none.
 	g.queries = g.sentences.sentences(nil, g.sentences.len()-g.asked, g.sentences.len())
 	for _, batch := range []int{1, 64} {
-		f := EngineFigure{Window: g.window, Threshold: g.threshold.String(), Batch: batch, Lookup: map[string]float64{}}
+		f := EngineFigure{Window: g.window, Threshold: decimal(g.threshold), Batch: batch, Lookup: map[string]float64{}}
 		if err := g.rounds(ctx, detectors, &f); err != nil {
 			return nil, err
 		}

@@ -45,7 +45,7 @@ func Kernels(ctx context.Context, c *Config) (*Report, error) {
 	}
 	r.Figures = all
 	r.Grids = []Grid{kernelGrid(all)}
-	r.note("medians of %d runs, the kernels in turns, by processor time", c.Runs)
+	r.note("%s, the kernels in turns, by processor time", c.medians())
 	r.note("bound: one VPOPCNTD, 16 words of 32 bits, a cycle; the clock was %.2f GHz, by additions that wait for each other", hz/1e9)
 	r.note("a kernel that goes no further than the first words of wide signatures may be above the bound, as may one on a machine with two such units")
 	return r, nil

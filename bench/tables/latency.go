@@ -73,7 +73,7 @@ func Latency(ctx context.Context, c *Config, o LatencyOptions) (*Report, error) 
 		all = append(all, *f)
 	}
 	r.Grids, r.Figures = []Grid{g}, all
-	r.note("medians of %d runs of %v, each with a service of its own and an empty window; a request every %v with all posts due in it, without waiting for answers", c.Runs, o.Lasting, every)
+	r.note("%s of %v, each with a service of its own and an empty window; a request every %v with all posts due in it, without waiting for answers", c.medians(), o.Lasting, every)
 	r.note("client and service share the machine; all defaults, lookup store none")
 	return r, nil
 }

@@ -3,6 +3,7 @@ package tables
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -91,6 +92,7 @@ func Match(ctx context.Context, c *Config, o MatchOptions) (*Report, error) {
 	if o.SVG == "" {
 		return r, nil
 	}
+	r.Plot = filepath.Base(o.SVG)
 	return r, writeFile(o.SVG, crossingPlot(all, r.Command))
 }
 
@@ -119,7 +121,7 @@ func (c *Config) matchAll(ctx context.Context, s *corpus, t text.Threshold, engi
 	for run := range c.Runs {
 		for i := range all {
 			k := &all[i]
-			c.status("match: θ %v, %s, run %d of %d", t, k.figure.Engine, run+1, c.Runs)
+			c.status("match: θ %s, %s, run %d of %d", decimal(t), k.figure.Engine, run+1, c.Runs)
 			points, err := k.run(ctx, &k.figure, nil)
 			if err != nil {
 				return nil, err
@@ -131,7 +133,7 @@ func (c *Config) matchAll(ctx context.Context, s *corpus, t text.Threshold, engi
 	for i := range all {
 		figures[i] = all[i].finish(s.len(), t)
 		f := &figures[i]
-		c.step("match: θ %v, %s: %.2f µs a sentence (CPU)", t, f.Engine, f.CPU)
+		c.step("match: θ %s, %s: %.2f µs a sentence (CPU)", decimal(t), f.Engine, f.CPU)
 	}
 	return figures, c.agree(ctx, s, t, figures)
 }
@@ -164,7 +166,7 @@ func (c *Config) agree(ctx context.Context, s *corpus, t text.Threshold, figures
 // finish makes medians of the runs.
 func (k *contest) finish(sentences int, t text.Threshold) MatchFigure {
 	f := k.figure
-	f.Threshold, f.Sentences = t.String(), sentences
+	f.Threshold, f.Sentences = decimal(t), sentences
 	var cpus, walls []float64
 	for _, run := range k.runs {
 		cpus, walls = append(cpus, mean(run, Point.cpu)), append(walls, mean(run, Point.wall))
@@ -300,7 +302,7 @@ func (c *corpus) order() []uint64 {
 }
 
 func matchGrid(figures []MatchFigure, t text.Threshold) Grid {
-	g := Grid{Caption: fmt.Sprintf("**θ %v**", t),
+	g := Grid{Caption: fmt.Sprintf("**θ %s**", decimal(t)),
 		Head: []string{"engine", "µs a sentence, CPU", "by the clock", "against PPJoin", "candidates a sentence", "matches", "window, bytes a sentence"}}
 	last := figures[len(figures)-1]
 	for _, f := range figures {
@@ -336,7 +338,7 @@ func growthGrid(figures []MatchFigure) Grid {
 }
 
 func (c *Config) matchNotes(r *Report, all []MatchFigure) {
-	r.note("medians of %d runs, the engines in turns; token ids in, batches of %s, span %v; collection of garbage included", c.Runs, thousands(matchBatch), long)
+	r.note("%s, the engines in turns; token ids in, batches of %s, span %.0f h; collection of garbage included", c.medians(), thousands(matchBatch), long.Hours())
 	r.note("an engine's figure is the whole detector: dictionary, look-up, verification, insertion with text and post id, match; PPJoin keeps token numbers only and is given the order of the tokens up front")
 	r.note("all found the same number of matches")
 	for _, f := range all {

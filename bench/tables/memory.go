@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -31,6 +32,7 @@ type MemoryFigure struct {
 	Window      int64 `json:"window"` // counted by the window, the index included
 	Heap        int64 `json:"heap"`   // live objects
 	RSS         int64 `json:"rss"`    // once garbage is given back
+	File        int64 `json:"file"`   // of that, pages of the program's file
 	Peak        int64 `json:"peak"`   // RSS, at most
 }
 
@@ -40,7 +42,7 @@ const MemoryInner = "memory-inner"
 // Memory measures bytes a distinct sentence, by processes of their own.
 func Memory(ctx context.Context, c *Config, sentences int) (*Report, error) {
 	if sentences == 0 {
-		sentences = size(c, 1_000_000, 20_000)
+		sentences = size(c, math.MaxInt32, 20_000)
 	}
 	paths, err := c.streams()
 	if err != nil {
@@ -61,10 +63,10 @@ func Memory(ctx context.Context, c *Config, sentences int) (*Report, error) {
 		names[i] = filepath.Base(paths[i])
 	}
 	r := c.report("memory", "Memory of a window that lets nothing go: bytes a distinct sentence, post ids and all occurrences included.",
-		fmt.Sprintf("%s distinct sentences, %s occurrences, the files in turns: %s", thousands(all[0].Distinct), thousands(all[0].Occurrences), strings.Join(names, ", ")))
+		fmt.Sprintf("%s distinct sentences, %s occurrences, the files one after the other: %s", thousands(all[0].Distinct), thousands(all[0].Occurrences), strings.Join(names, ", ")))
 	r.Grids, r.Figures = []Grid{memoryGrid(all)}, all
 	r.note("one run each, a process each, θ 0.8, engine auto; RSS after a collection that gives memory back, and at most")
-	r.note("texts: the difference between the two; other: the program itself, and what the collector and the allocator keep")
+	r.note("texts: the difference between the two; other: what the collector and the allocator keep, stacks")
 	return r, nil
 }
 
@@ -80,10 +82,11 @@ func memoryGrid(all []MemoryFigure) Grid {
 	row("texts", func(f *MemoryFigure) int64 { return f.Window - f.Index - (without.Window - without.Index) })
 	row("**counted by the window**", func(f *MemoryFigure) int64 { return f.Window })
 	row("heap beside that", func(f *MemoryFigure) int64 { return f.Heap - f.Window })
-	row("other", func(f *MemoryFigure) int64 { return f.RSS - f.Heap })
+	row("the program's file", func(f *MemoryFigure) int64 { return f.File })
+	row("other", func(f *MemoryFigure) int64 { return f.RSS - f.Heap - f.File })
 	row("**RSS**", func(f *MemoryFigure) int64 { return f.RSS })
 	row("RSS at most, reading included", func(f *MemoryFigure) int64 { return f.Peak })
-	g.add("RSS", terminal.Bytes(with.RSS), terminal.Bytes(without.RSS))
+	g.add("RSS in all", terminal.Bytes(with.RSS), terminal.Bytes(without.RSS))
 	return g
 }
 
@@ -123,7 +126,7 @@ func FillMemory(ctx context.Context, c *Config, sentences int, texts bool, out i
 	runtime.ReadMemStats(&m)
 	s := w.Stats()
 	f.Distinct, f.Occurrences, f.Window, f.Index = s.Groups, s.Occurrences, s.Bytes, index.Bytes()
-	f.Heap, f.RSS = int64(m.HeapAlloc), terminal.RSS()
+	f.Heap, f.RSS, f.File = int64(m.HeapAlloc), terminal.RSS(), inStatus(os.Getpid(), "RssFile")
 	runtime.KeepAlive(w)
 	return json.NewEncoder(out).Encode(f)
 }

@@ -2,6 +2,7 @@ package tables
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"strings"
@@ -21,6 +22,7 @@ type Report struct {
 	Command string `json:"command"`
 	Data    string `json:"data"`
 
+	Plot    string   `json:"plot,omitempty"` // the name of its file, beside the document
 	Grids   []Grid   `json:"grids"`
 	Notes   []string `json:"notes,omitempty"`
 	Figures any      `json:"figures"` // all that was measured, unrounded
@@ -59,6 +61,9 @@ func (r *Report) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", r.Title)
 	fmt.Fprintf(&b, "Machine: %s, %s. Date: %s. Command: `%s`.\nData: %s.\n", r.Machine, r.Go, r.Date, r.Command, r.Data)
+	if r.Plot != "" {
+		fmt.Fprintf(&b, "\n![%s](%s)\n", strings.TrimSuffix(r.Title, "."), r.Plot)
+	}
 	for _, g := range r.Grids {
 		g.write(&b)
 	}
@@ -102,10 +107,10 @@ func three(f float64) string {
 		return terminal.Thousands(int64(f + 0.5))
 	case f >= 10:
 		return fmt.Sprintf("%.1f", f)
-	case f >= 1 || f == 0:
+	case f >= 1 || f <= 0:
 		return fmt.Sprintf("%.2f", f)
 	}
-	return fmt.Sprintf("%.3g", f)
+	return fmt.Sprintf("%.*f", 2-int(math.Floor(math.Log10(f))), f)
 }
 
 // times writes a ratio.

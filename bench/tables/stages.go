@@ -58,7 +58,7 @@ func Stages(ctx context.Context, c *Config, o StagesOptions) (*Report, error) {
 		all, r.Grids = append(all, figures...), append(r.Grids, g)
 	}
 	r.Figures = all
-	r.note("medians of %d runs; a stage pays for the collection of garbage while it runs", c.Runs)
+	r.note("%s; a stage pays for the collection of garbage while it runs", c.medians())
 	return r, nil
 }
 

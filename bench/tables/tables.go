@@ -105,6 +105,17 @@ func median(figures []float64) float64 {
 	return (figures[(n-1)/2] + figures[n/2]) / 2
 }
 
+// medians says in a note what the figures are.
+func (c *Config) medians() string {
+	if c.Runs == 1 {
+		return "one run"
+	}
+	return fmt.Sprintf("medians of %d runs", c.Runs)
+}
+
+// decimal writes a threshold as the flag takes it.
+func decimal(t text.Threshold) string { return fmt.Sprintf("%.4g", t.Float()) }
+
 // interrupted is the error of a context that has ended.
 func interrupted(ctx context.Context) error {
 	if ctx.Err() != nil {

@@ -149,7 +149,7 @@ func benchMemory() benchTable {
 			return tables.Memory(ctx, c, sentences)
 		},
 	}
-	t.command.Flags().IntVar(&sentences, "sentences", 0, "distinct sentences (default 1,000,000)")
+	t.command.Flags().IntVar(&sentences, "sentences", 0, "distinct sentences, at most (default all)")
 	return t
 }
 
