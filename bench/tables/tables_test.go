@@ -27,13 +27,13 @@ func config(t *testing.T, posts int) *Config {
 	for _, file := range []string{"a", "b"} {
 		var b bytes.Buffer
 		for i := range posts {
-			// Every third post differs from the one before by a word, every fifth repeats an older one.
+			// Posts come in threes that differ by a word, and every seventh is like some of the first, late in the file too.
 			n := i - i%3
-			if i%5 == 4 {
-				n = i / 2
+			if i%7 == 6 {
+				n = i % 99
 			}
-			fmt.Fprintf(&b, `{"id":"%d","created_at":%d,"text":"one of %s says the number %d is not %d nor %d but some %d"}`+"\n",
-				i, 1_700_000_000+i, file, n, n*7, n*11, i%3)
+			fmt.Fprintf(&b, `{"id":"%d","created_at":%d,"text":"says %s%d that %d and %d be %d or %d with %d"}`+"\n",
+				i, 1_700_000_000+i, file, n, n*7, n*11, n*13, n*17, i%50)
 		}
 		if err := os.WriteFile(filepath.Join(data, "stream", file+".jsonl"), b.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
