@@ -18,7 +18,7 @@ RUN go mod download
 COPY . .
 ENV GOCACHE=/gocache
 RUN --mount=type=cache,target=/gocache mkdir -p /out/data && \
-    CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -ldflags="-s -w" -o /out/ \
+    CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH go build -trimpath -tags nocuda -ldflags="-s -w" -o /out/ \
     ./cmd/refrain ./deploy/compose/setup ./deploy/compose/feeder ./deploy/compose/receiver
 
 # What docker-compose.yml needs besides: it makes topics, writes posts, and prints webhooks.

@@ -16,8 +16,9 @@ type Config struct {
 	Kernel  string       // name of the kernel to scan with; "" for the fastest by a short trial
 	Scans   int          // that run at once; more wait; 0 for 2
 	Logger  *slog.Logger // hears of kernels that are not offered, and of a lost device; nil for none
-	library string       // the driver's; "" for libcuda.so.1
-	sizes   sizes        // zeros for those of production
+	Library string       // path or name of the driver's library; "" for libcuda.so.1, where the loader finds it
+
+	sizes sizes // zeros for those of production
 }
 
 // sizes are lowered by tests, so that small data reach what is large in production.
@@ -93,7 +94,7 @@ func open(config Config) (*Device, error) {
 
 // find looks for the device, and makes its context.
 func find(config Config) (*Device, error) {
-	library := config.library
+	library := config.Library
 	if library == "" {
 		library = "libcuda.so.1"
 	}

@@ -36,21 +36,21 @@ func TestUnavailable(t *testing.T) {
 		prepare func()
 		want    string
 	}{
-		"no driver":      {config: Config{library: "libnone.so.1"}, want: "no NVIDIA driver"},
-		"not the driver": {config: Config{library: "libc.so.6"}, want: "too old"},
-		"no device":      {prepare: func() { f.reset(1<<30, 0, 90, 2) }, want: "there are 0 devices"},
+		"no driver":      {config: Config{Library: "libnone.so.1"}, want: "no NVIDIA driver"},
+		"not the driver": {config: Config{Library: "libc.so.6"}, want: "too old"},
+		"no device":      {prepare: func() { f.Reset(1<<30, 0, 90, 2) }, want: "there are 0 devices"},
 		"not so many":    {config: Config{Device: 1}, want: "there are 1 devices"},
-		"initialisation": {prepare: func() { f.fail("cuInit", 1, 100) }, want: "cuInit: CUDA_ERROR_100: by order (error 100)"},
-		"old device":     {prepare: func() { f.reset(1<<30, 1, 61, 2) }, want: "the target is too new"},
-		"all wrong":      {prepare: func() { f.disable("p"); f.reset(1<<30, 1, 75, 2); f.disable("p") }, want: "no kernel gives the results"},
+		"initialisation": {prepare: func() { f.Fail("cuInit", 1, 100) }, want: "cuInit: CUDA_ERROR_100: by order (error 100)"},
+		"old device":     {prepare: func() { f.Reset(1<<30, 1, 61, 2) }, want: "the target is too new"},
+		"all wrong":      {prepare: func() { f.Break("p"); f.Reset(1<<30, 1, 75, 2); f.Break("p") }, want: "no kernel gives the results"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f.reset(1<<30, 1, 90, 2)
+			f.Reset(1<<30, 1, 90, 2)
 			if c.prepare != nil {
 				c.prepare()
 			}
-			if c.config.library == "" {
-				c.config.library = f.library
+			if c.config.Library == "" {
+				c.config.Library = f.Library
 			}
 			d, err := Open(c.config)
 			if d != nil || !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), c.want) {
@@ -74,8 +74,8 @@ func TestKernelsLeftOut(t *testing.T) {
 		"wrong first":  {capability: 90, wrong: "popcountn", want: []string{"imma", "bmma", "paper"}, log: "3 words: query"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f.reset(1<<30, 1, c.capability, 2)
-			f.disable(c.wrong)
+			f.Reset(1<<30, 1, c.capability, 2)
+			f.Break(c.wrong)
 			var log bytes.Buffer
 			d := f.open(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 			if got := d.Kernels(); !slices.Equal(got, c.want) {
@@ -90,7 +90,7 @@ func TestKernelsLeftOut(t *testing.T) {
 
 func TestUnknownKernel(t *testing.T) {
 	f := newFake(t)
-	_, err := Open(Config{library: f.library, Kernel: "quantum"})
+	_, err := Open(Config{Library: f.Library, Kernel: "quantum"})
 	if err == nil || !strings.Contains(err.Error(), `kernel "quantum": there are popcount, imma, bmma, paper`) {
 		t.Errorf("got %v", err)
 	}
@@ -140,9 +140,9 @@ func TestDeviceFull(t *testing.T) {
 	d := f.open(t, Config{Budget: 1 << 40, Kernel: "popcount"})
 	random := rand.New(rand.NewPCG(1, 3))
 	table := MustTable(t, d, random, 1, 100)
-	f.fail("cuMemAlloc", 1, 2)
+	f.Fail("cuMemAlloc", 1, 2)
 	table.MustAppend(t, random, 3000) // at first as much again as there is, then as much as is needed
-	f.fail("cuMemAlloc", 1, 2)
+	f.Fail("cuMemAlloc", 1, 2)
 	if err := table.rows.Append(randomPlanes(random, 1, 9*chunkUnit)); err != nil && !errors.Is(err, ErrMemory) {
 		t.Errorf("got %v, want ErrMemory or nothing", err)
 	}
@@ -159,14 +159,14 @@ func TestDeviceLost(t *testing.T) {
 	for call, after := range map[string]int32{"cuMemcpyHtoDAsync": 5, "cuLaunchKernel": 5, "cuStreamSynchronize": 5, "cuMemcpyDtoHAsync": 9,
 		"cuEventRecord": 12, "cuStreamWaitEvent": 5, "cuMemsetD32Async": 5, "cuEventElapsedTime": 5} {
 		t.Run(call, func(t *testing.T) {
-			f.reset(1<<30, 1, 90, 2)
+			f.Reset(1<<30, 1, 90, 2)
 			var log bytes.Buffer
 			d := f.open(t, Config{Kernel: "popcount", Logger: slog.New(slog.NewTextHandler(&log, nil)),
 				sizes: sizes{hits: 1 << 12, most: 1 << 12, staging: 1000}})
 			random := rand.New(rand.NewPCG(8, 8))
 			table := MustTable(t, d, random, 1, 10_000)
 			job := Job{Rows: table.rows, To: 10_000, Queries: []hamming.Query{{Signature: []uint32{0}, Radius: 32, Hits: []uint32{5}}}}
-			f.fail(call, after, 719) // in the middle: the hits come in parts, and some are there already
+			f.Fail(call, after, 719) // in the middle: the hits come in parts, and some are there already
 			err := d.Scan([]Job{job})
 			if !errors.Is(err, ErrDeviceLost) || !strings.Contains(err.Error(), call) {
 				t.Fatalf("got %v, want ErrDeviceLost and %s", err, call)
@@ -182,7 +182,7 @@ func TestDeviceLost(t *testing.T) {
 			if got := strings.Count(log.String(), `msg="cuda device lost"`); got != 1 {
 				t.Errorf("%d lines in the log, want 1:\n%s", got, &log)
 			}
-			f.forget = true
+			f.Forget = true
 		})
 	}
 }

@@ -3,103 +3,26 @@
 package cuda
 
 import (
-	"errors"
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
 
-	"github.com/ebitengine/purego"
+	"refrain/cuda/cudatest"
 )
 
-// fake is a driver without a device (testdata/libcuda.cc).
-type fake struct {
-	library string
-	reset   func(memory uintptr, devices, capability, processors int32) int32
-	fail    func(call string, after, code int32) int32
-	disable func(kernel string) int32
-	live    func() int32
-	log     func() string
-	forget  bool // a lost device gives nothing back
-}
+func TestMain(m *testing.M) { os.Exit(cudatest.Main(m)) }
 
-var builtFake = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "refrain-cuda")
-	if err != nil {
-		return "", err
-	}
-	var wait sync.WaitGroup
-	var errs [3]error
-	library := filepath.Join(dir, "libcuda.so")
-	link := []string{"-shared", "-o", library}
-	for i, name := range []string{"kernels", "fibres", "libcuda"} {
-		object := filepath.Join(dir, name+".o")
-		link = append(link, object)
-		wait.Go(func() {
-			errs[i] = compile("-std=c++17", "-O2", "-march=native", "-fPIC", "-c", "testdata/"+name+".cc", "-o", object)
-		})
-	}
-	wait.Wait()
-	if err := errors.Join(errs[:]...); err != nil {
-		return "", err
-	}
-	return library, compile(link...)
-})
+// fake is a driver without a device.
+type fake struct{ *cudatest.Driver }
 
-func compile(arguments ...string) error {
-	if output, err := exec.Command("g++", arguments...).CombinedOutput(); err != nil {
-		return fmt.Errorf("g++: %w\n%s", err, output)
-	}
-	return nil
-}
-
-func TestMain(m *testing.M) {
-	code := m.Run()
-	if library, err := builtFake(); err == nil {
-		os.RemoveAll(filepath.Dir(library))
-	}
-	os.Exit(code)
-}
-
-// newFake is a driver with one device of a gigabyte. It is one for the whole process: tests that use it run one by one.
-func newFake(tb testing.TB) *fake {
+func newFake(tb testing.TB) fake {
 	tb.Helper()
-	if _, err := exec.LookPath("g++"); err != nil {
-		tb.Skip("no C++ compiler (Debian: g++): the kernels are not tried")
-	}
-	library, err := builtFake()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	handle, err := purego.Dlopen(library, purego.RTLD_NOW|purego.RTLD_LOCAL)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	f := &fake{library: library}
-	for name, function := range map[string]any{"fake_reset": &f.reset, "fake_fail": &f.fail, "fake_break": &f.disable,
-		"fake_live": &f.live, "fake_log": &f.log} {
-		purego.RegisterLibFunc(function, handle, name)
-	}
-	f.reset(1<<30, 1, 90, 2)
-	before := f.live()
-	tb.Cleanup(func() {
-		if left := f.live() - before; left != 0 && !f.forget && !tb.Failed() {
-			tb.Errorf("%d things of the driver were not given back", left)
-		}
-		if log := f.log(); strings.Contains(log, "WRONG") {
-			tb.Errorf("the driver complains:\n%s", log[strings.Index(log, "WRONG"):])
-		}
-	})
-	return f
+	return fake{cudatest.New(tb)}
 }
 
 // open opens the device of a fake driver, with buffers so small that tests fill them.
-func (f *fake) open(tb testing.TB, config Config) *Device {
+func (f fake) open(tb testing.TB, config Config) *Device {
 	tb.Helper()
-	config.library = f.library
+	config.Library = f.Library
 	if config.sizes == (sizes{}) {
 		config.sizes = sizes{staging: 3000, hits: 1 << 12, trial: 64, chunk: 4 * chunkUnit}
 	}
@@ -116,7 +39,7 @@ func (f *fake) open(tb testing.TB, config Config) *Device {
 }
 
 // openAll opens the device and wants all kernels offered: one that the test at opening finds wrong would go untried.
-func (f *fake) openAll(tb testing.TB) *Device {
+func (f fake) openAll(tb testing.TB) *Device {
 	tb.Helper()
 	d := f.open(tb, Config{})
 	if len(d.kernels) != len(kernels()) {

@@ -37,7 +37,7 @@ func TestMeasure(t *testing.T) {
 func TestMeasureWrong(t *testing.T) {
 	f := newFake(t)
 	d := f.open(t, Config{})
-	f.disable("bmma")
+	f.Break("bmma")
 	got, err := Measure(d, MeasureConfig{Words: []int{2}, Rows: []int{1000}, Queries: 33, Runs: 1})
 	if err != nil {
 		t.Fatal(err)

@@ -115,7 +115,7 @@ func free(tb testing.TB, tables ...*table) {
 // So many queries that each unit takes them in several stages.
 func TestStages(t *testing.T) {
 	f := newFake(t)
-	f.reset(1<<30, 1, 90, 1)
+	f.Reset(1<<30, 1, 90, 1)
 	d := f.openAll(t)
 	random := rand.New(rand.NewPCG(11, 11))
 	for _, c := range []struct {
@@ -220,11 +220,11 @@ func TestOneLaunch(t *testing.T) {
 		jobs = append(jobs, tables[len(tables)-1].job(random, 3))
 		jobs[len(jobs)-1].From = 0
 	}
-	before := strings.Count(f.log(), "cuLaunchKernel")
+	before := strings.Count(f.Log(), "cuLaunchKernel")
 	if err := d.Scan(jobs); err != nil {
 		t.Fatal(err)
 	}
-	if got := strings.Count(f.log(), "cuLaunchKernel") - before; got != 1 {
+	if got := strings.Count(f.Log(), "cuLaunchKernel") - before; got != 1 {
 		t.Errorf("%d launches, want 1", got)
 	}
 	for i, of := range tables {

@@ -13,6 +13,7 @@ import (
 	"refrain/hashcodes"
 	"refrain/internal/oracle"
 	"refrain/sigstore"
+	"refrain/sigstore/auto"
 	"refrain/sigstore/prefix"
 	"refrain/text"
 )
@@ -23,6 +24,16 @@ var engines = map[string]detector.Engine{
 	"prefix": func(b *hashcodes.Bounds, _ *hashcodes.Model) sigstore.Engine {
 		return prefix.New(b)
 	},
+	"auto": changing,
+}
+
+// changing is auto with costs that make it change its engine whenever it may.
+func changing(b *hashcodes.Bounds, m *hashcodes.Model) sigstore.Engine {
+	choices := auto.Choices(b, m.Words())
+	turn := 0
+	choices[0].Cost = func(auto.Load) float64 { turn++; return []float64{1, 100}[turn%2] }
+	choices[1].Cost = func(auto.Load) float64 { return 10 }
+	return auto.New(auto.Config{Choices: choices, Bounds: b, Few: 1})
 }
 
 func mustModel(tb testing.TB, bits, ones int) *hashcodes.Model {

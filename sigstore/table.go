@@ -101,10 +101,10 @@ func (t *table) place(hash uint64, number uint32) {
 	}
 }
 
-// resize makes room for three quarters more numbers than there are.
+// resize makes room for half as many numbers again as there are.
 func (t *table) resize(hashOf func(uint32) uint64) {
 	old := *t
-	n := (2*t.live + 2*lanes) / lanes * lanes
+	n := (t.live + t.live*3/4 + 2*lanes) / lanes * lanes
 	*t = table{tags: make([]uint8, n), slots: make([]uint32, n)}
 	for i, tag := range old.tags {
 		if tag >= firstTag {

@@ -15,8 +15,6 @@ import (
 	"refrain/hashcodes"
 	"refrain/ingest"
 	"refrain/internal/units"
-	"refrain/sigstore"
-	"refrain/sigstore/prefix"
 	"refrain/text"
 )
 
@@ -32,7 +30,7 @@ func (f *inputFlags) add(to *pflag.FlagSet) {
 	to.StringVar(&f.fields, "map", "", "other field names: ours=theirs, as in text=body,id=uri,author=user.name")
 	to.StringVar(&f.source, "source", "", "source of the posts that name none")
 	to.BoolVar(&f.strict, "strict", false, "stop at the first malformed line instead of skipping it")
-	to.IntVar(&f.batch, "batch", 1000, "posts read and handed on at once")
+	to.IntVar(&f.batch, "batch", 500, "posts read and handed on at once")
 }
 
 func (m *Main) open(f *inputFlags, args []string) (*ingest.File, error) {
@@ -91,6 +89,7 @@ func (f *modelFlags) model() (*hashcodes.Model, error) {
 type windowFlags struct {
 	threshold, span, lateness, budget, engine string
 	minTokens, maxMatches                     int
+	texts                                     bool
 	partitions, workers                       int
 	model                                     modelFlags
 }
@@ -101,8 +100,9 @@ func (f *windowFlags) add(to *pflag.FlagSet) {
 	to.StringVar(&f.lateness, "lateness", "5m", "how far behind the newest posts a post may come")
 	to.IntVar(&f.minTokens, "min-tokens", 4, "least number of words of a sentence that is compared")
 	to.IntVar(&f.maxMatches, "max-matches", 0, "texts that one sentence is reported to repeat, at most; 0: all")
+	to.BoolVar(&f.texts, "texts", true, "keep the texts, to show the earlier one in events; --texts=false saves a third of the memory")
 	to.StringVar(&f.budget, "budget", "0", "bytes the window may hold, as in 512MB; 0: no limit")
-	to.StringVar(&f.engine, "engine", "auto", "how candidates are found: auto, prefix or scan; the events are the same")
+	to.StringVar(&f.engine, "engine", "auto", "how candidates are found: auto, prefix, scan or cuda; the events are the same")
 	to.IntVar(&f.partitions, "partitions", 1, "windows to cut the feed into; the events are the same")
 	to.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "goroutines that serve the partitions")
 	f.model.add(to)
@@ -130,26 +130,10 @@ func (f *windowFlags) config() (cfg detector.Config, err error) {
 	if f.minTokens < 0 || f.maxMatches < 0 || f.partitions < 1 || f.workers < 1 {
 		return cfg, usage("--min-tokens and --max-matches want 0 or more, --partitions and --workers 1 or more")
 	}
-	if cfg.Engine, err = engine(f.engine); err != nil {
+	if cfg.Engine, err = engine(f.engine, nil); err != nil {
 		return cfg, err
 	}
-	cfg.MaxMatches = f.maxMatches
+	cfg.MaxMatches, cfg.OmitTexts = f.maxMatches, !f.texts
 	cfg.Model, err = f.model.model()
 	return cfg, err
-}
-
-// engine is the list of the engines that exist. auto is prefix: on this path it has been the faster one at
-// every window and threshold measured so far (docs/benchmarks.md).
-func engine(name string) (detector.Engine, error) {
-	switch name {
-	case "auto", "prefix":
-		return prefixEngine, nil
-	case "scan":
-		return detector.Scan, nil
-	}
-	return nil, usage("--engine %q: want auto, prefix or scan", name)
-}
-
-func prefixEngine(bounds *hashcodes.Bounds, _ *hashcodes.Model) sigstore.Engine {
-	return prefix.New(bounds)
 }

@@ -189,7 +189,7 @@ func (v *validation) window(w *Window) {
 	v.want(w.MinTokens > 0, "window.min_tokens", "want 1 or more")
 	v.want(w.Budget >= 0, "window.budget", "want 0 (half the memory) or more")
 	v.want(w.MaxMatches >= 0, "window.max_matches", "want 0 (no limit) or more")
-	v.oneOf("window.engine", w.Engine, "auto", "prefix", "scan")
+	v.oneOf("window.engine", w.Engine, "auto", "prefix", "scan", "cuda")
 	v.oneOf("window.bits", strconv.Itoa(w.Bits), "32", "64", "128", "256")
 	v.want(w.Ones >= 1 && w.Ones <= 8, "window.ones", "want 1 to 8")
 }

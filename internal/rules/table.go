@@ -32,6 +32,8 @@ var table = []row{
 	{folder: "sigstore/scan", imports: engine},
 	{folder: "cuda", imports: []string{"hashcodes/hamming"}},
 	{folder: "sigstore/gpu", imports: append([]string{"cuda"}, engine...)},
+	{folder: "sigstore/auto", imports: append([]string{"text", "sigstore/prefix", "sigstore/scan"}, engine...),
+		why: "text, for the threshold of the trial that calibrates"},
 	{folder: "detector", imports: []string{"feed", "text", "hashcodes", "sigstore", "sigstore/scan"}},
 	{folder: "topic", imports: []string{"feed"}},
 	{folder: "topic/kafka", imports: []string{"feed", "topic"}, clients: true},

@@ -148,7 +148,10 @@ type window struct {
 	blocks []int // first row of each, those that were dropped included
 }
 
-func (w *window) Frequencies() []uint32          { return w.df }
+func (w *window) Frequencies() []uint32 { return w.df }
+
+func (w *window) Signature([]uint32) hashcodes.Signature { panic("not asked for") }
+
 func (w *window) Tokens(r sigstore.Row) []uint32 { return w.rows[w.blocks[r.Block]+int(r.Row)].tokens }
 
 // grow takes all rows into an index, and searches it for each before, if asked. Blocks close as the window's do.

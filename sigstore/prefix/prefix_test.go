@@ -41,6 +41,8 @@ func newWorld(tb testing.TB, theta text.Threshold, bits, ones int) *world {
 func (w *world) Frequencies() []uint32          { return w.df }
 func (w *world) Tokens(r sigstore.Row) []uint32 { return w.blocks[r.Block-w.first][r.Row] }
 
+func (w *world) Signature([]uint32) hashcodes.Signature { panic("not asked for") }
+
 func (w *world) open() {
 	w.index.Open()
 	w.blocks = append(w.blocks, nil)
@@ -418,6 +420,8 @@ type frequencies []uint32
 
 func (f frequencies) Frequencies() []uint32        { return f }
 func (f frequencies) Tokens(sigstore.Row) []uint32 { return nil }
+
+func (f frequencies) Signature([]uint32) hashcodes.Signature { panic("not asked for") }
 
 func FuzzWindow(f *testing.F) {
 	for i := range thresholds {

@@ -1,0 +1,141 @@
+//go:build linux && (amd64 || arm64) && !nocuda
+
+package cudatest
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/ebitengine/purego"
+)
+
+// Codes of errors that calls can be told to fail with.
+const (
+	OutOfMemory  = 2   // the device goes on
+	LaunchFailed = 719 // the device is lost
+)
+
+// Driver is the library and what tests do to it.
+type Driver struct {
+	Library string // for cuda.Config
+	// Reset forgets what went before and makes devices with so many bytes of memory, of a capability such as 90, with so
+	// many multiprocessors.
+	Reset func(memory uintptr, devices, capability, processors int32) int32
+	// Fail lets a call fail with a code: the next one where after is 1.
+	Fail func(call string, after, code int32) int32
+	// Break lets kernels whose names begin so do nothing.
+	Break func(kernel string) int32
+	// Live is the number of things made and not given back: contexts, memory, streams, events, modules.
+	Live func() int32
+	// Log is one line a call.
+	Log func() string
+	// Forget says that the device is lost, which gives nothing back: nobody counts at the end of the test.
+	Forget bool
+}
+
+// New is a driver with one device of a gigabyte. It is one for the whole process: tests that use it run one by one. At the
+// end of the test all must be given back and all calls right. Where there is no compiler the test is skipped.
+func New(tb testing.TB) *Driver {
+	tb.Helper()
+	d := &Driver{Library: Library(tb)}
+	handle, err := purego.Dlopen(d.Library, purego.RTLD_NOW|purego.RTLD_LOCAL)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	for name, function := range map[string]any{"fake_reset": &d.Reset, "fake_fail": &d.Fail, "fake_break": &d.Break,
+		"fake_live": &d.Live, "fake_log": &d.Log} {
+		purego.RegisterLibFunc(function, handle, name)
+	}
+	d.Reset(1<<30, 1, 90, 2)
+	before := d.Live()
+	tb.Cleanup(func() { d.check(tb, before) })
+	return d
+}
+
+func (d *Driver) check(tb testing.TB, before int32) {
+	tb.Helper()
+	if left := d.Live() - before; left != 0 && !d.Forget && !tb.Failed() {
+		tb.Errorf("%d things of the driver were not given back", left)
+	}
+	if log := d.Log(); strings.Contains(log, "WRONG") {
+		tb.Errorf("the driver complains:\n%s", log[strings.Index(log, "WRONG"):])
+	}
+}
+
+// Library is the path of the driver's library, built by the first call of the process.
+func Library(tb testing.TB) string {
+	tb.Helper()
+	if _, err := exec.LookPath("g++"); err != nil {
+		tb.Skip("no C++ compiler (Debian: g++): the kernels are not tried")
+	}
+	library, err := build()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return library
+}
+
+// Main runs the tests of a package, for its TestMain, and removes the library.
+func Main(m *testing.M) int {
+	code := m.Run()
+	if built != "" {
+		_ = os.RemoveAll(built)
+	}
+	return code
+}
+
+var built string // the folder
+
+var build = sync.OnceValues(func() (string, error) {
+	source, err := sources()
+	if err != nil {
+		return "", err
+	}
+	if built, err = os.MkdirTemp("", "refrain-cuda"); err != nil {
+		return "", err
+	}
+	library := filepath.Join(built, "libcuda.so")
+	link := []string{"-shared", "-o", library}
+	var wait sync.WaitGroup
+	var errs [3]error
+	for i, name := range []string{"kernels", "fibres", "libcuda"} {
+		object := filepath.Join(built, name+".o")
+		link = append(link, object)
+		wait.Go(func() {
+			errs[i] = compile("-std=c++17", "-O2", "-march=native", "-fPIC", "-c", filepath.Join(source, name+".cc"), "-o", object)
+		})
+	}
+	wait.Wait()
+	if err := errors.Join(errs[:]...); err != nil {
+		return "", err
+	}
+	return library, compile(link...)
+})
+
+// sources is the folder cuda/testdata of the repository that holds the test at hand.
+func sources() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for up := ""; up != dir; up, dir = dir, filepath.Dir(dir) {
+		source := filepath.Join(dir, "cuda", "testdata")
+		if _, err := os.Stat(filepath.Join(source, "libcuda.cc")); err == nil {
+			return source, nil
+		}
+	}
+	return "", errors.New("no cuda/testdata above the test")
+}
+
+func compile(arguments ...string) error {
+	if output, err := exec.Command("g++", arguments...).CombinedOutput(); err != nil {
+		return fmt.Errorf("g++: %w\n%s", err, output)
+	}
+	return nil
+}

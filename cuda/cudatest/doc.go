@@ -1,0 +1,3 @@
+// Package cudatest is a driver without a device, for tests of whatever uses package cuda: the kernels, built for the CPU,
+// behind a library that looks like NVIDIA's and checks every call (cuda/testdata). It needs g++.
+package cudatest

@@ -1,0 +1,139 @@
+// Package auto is the engine that chooses among engines: by a model of what a look-up costs with each, from the rows
+// that the window holds now, as often as a block begins. All engines find the same matches, so a change of engine
+// changes no event; it costs the time to give all rows to the other one, and happens where that is a small part of what
+// was spent since the last.
+package auto
+
+import (
+	"cmp"
+	"io"
+	"log/slog"
+	"math"
+
+	"refrain/hashcodes"
+	"refrain/sigstore"
+)
+
+// Choice is an engine and what a look-up costs with it.
+type Choice struct {
+	Name   string
+	Engine sigstore.Engine
+	Cost   func(Load) float64 // ns a look-up
+}
+
+// Config says what there is to choose from. The first choice is the one for an empty window.
+type Config struct {
+	Choices []Choice
+	Bounds  *hashcodes.Bounds
+	Logger  *slog.Logger // hears of changes; nil: nobody does
+	Few     int          // rows up to which the first engine stays; 0: 4096
+}
+
+// better is how many times cheaper another engine must be.
+const better = 1.2
+
+// New makes the engine.
+func New(cfg Config) sigstore.Engine {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	cfg.Few = cmp.Or(cfg.Few, 4096)
+	return func(rows sigstore.Rows) sigstore.Index {
+		return &index{Index: cfg.Choices[0].Engine(rows), cfg: cfg, choice: &cfg.Choices[0], source: rows}
+	}
+}
+
+// index is the index of the engine that is chosen, which answers.
+type index struct {
+	sigstore.Index
+	cfg      Config
+	choice   *Choice
+	source   sigstore.Rows
+	first    uint32   // number of the oldest block
+	rows     []uint32 // of each block
+	searches int      // since the load was last looked at
+	queries  int      // in those
+	tokens   []uint32 // scratch
+}
+
+func (x *index) Open() {
+	x.choose()
+	x.Index.Open()
+	x.rows = append(x.rows, 0)
+}
+
+func (x *index) Add(tokens []uint32, sig hashcodes.Signature) {
+	x.Index.Add(tokens, sig)
+	x.rows[len(x.rows)-1]++
+}
+
+func (x *index) Drop() {
+	x.Index.Drop()
+	x.first++
+	x.rows = x.rows[1:]
+}
+
+func (x *index) Search(queries []sigstore.Query) {
+	x.searches++
+	x.queries += len(queries)
+	x.Index.Search(queries)
+}
+
+// choose changes the engine when another is better by enough.
+func (x *index) choose() {
+	if x.count() < x.cfg.Few {
+		return
+	}
+	load := x.load()
+	now, best, least := math.Inf(1), x.choice, math.Inf(1)
+	for i := range x.cfg.Choices {
+		c := &x.cfg.Choices[i]
+		cost := c.Cost(load)
+		if c == x.choice {
+			now = cost
+		}
+		if cost < least {
+			best, least = c, cost
+		}
+	}
+	if better*least > now {
+		return
+	}
+	x.cfg.Logger.Info("engine: changed", "from", x.choice.Name, "to", best.Name, "rows", int(load.Rows),
+		"ns", int(now), "to_ns", int(least))
+	x.change(best)
+}
+
+func (x *index) count() (n int) {
+	for _, rows := range x.rows {
+		n += int(rows)
+	}
+	return n
+}
+
+// change gives all rows to another engine.
+func (x *index) change(to *Choice) {
+	next := to.Engine(x.source)
+	for range x.first { // its blocks are numbered like ours
+		next.Open()
+		next.Drop()
+	}
+	for n, rows := range x.rows {
+		next.Open()
+		for row := range rows {
+			r := sigstore.Row{Block: x.first + uint32(n), Row: row}
+			x.tokens = append(x.tokens[:0], x.source.Tokens(r)...) // next may ask for others meanwhile
+			next.Add(x.tokens, x.source.Signature(x.tokens))
+		}
+	}
+	_ = x.Close()
+	x.Index, x.choice = next, to
+}
+
+// Close closes the engine's index.
+func (x *index) Close() error {
+	if c, ok := x.Index.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}

@@ -1,0 +1,149 @@
+//go:build linux && (amd64 || arm64) && !nocuda
+
+package gpu_test
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"refrain/cuda"
+	"refrain/cuda/cudatest"
+	"refrain/detector"
+	"refrain/feed"
+	"refrain/hashcodes"
+	"refrain/ingest"
+	"refrain/internal/dataset"
+	"refrain/sigstore"
+	"refrain/sigstore/gpu"
+	"refrain/sigstore/prefix"
+	"refrain/sigstore/scan"
+	"refrain/text"
+)
+
+// realSentences are those of real posts, which come one a second.
+func realSentences(t *testing.T, posts int) (all []feed.Sentence) {
+	t.Helper()
+	f, err := ingest.OpenFile(ingest.FileConfig{Path: dataset.File(t, "stream/ira_2012-02_2016-08.jsonl.zst")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var s text.Splitter
+	for n := 0; n < posts; {
+		batch, err := f.Next(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range batch.Posts {
+			n++
+			batch.Posts[i].Time = feed.Time(n * 1000)
+			all, _ = s.Sentences(all, &batch.Posts[i], 4)
+		}
+	}
+	return all
+}
+
+// play is a feed through a detector: batches, a clock, deletions, and, three quarters through, a day without a post, after
+// which the window makes itself anew. It returns the names of the events.
+func play(t *testing.T, engine detector.Engine, all []feed.Sentence, between func(batch int)) (names []feed.Hash) {
+	t.Helper()
+	model, err := hashcodes.NewMD5(64, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := detector.New(detector.Config{Threshold: text.Threshold{Num: 3, Den: 5}, Span: 1500 * time.Second, Lateness: time.Second,
+		Model: model, Engine: engine})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []feed.Match
+	var expected []*feed.Sentence
+	pause := len(all) * 3 / 4
+	for i := 0; i < len(all); i += len(expected) {
+		expected = expected[:0]
+		for n := i; n < min(i+200, len(all)); n++ {
+			x := all[n]
+			if n >= pause {
+				x.Time += 24 * 3600 * 1000
+			}
+			expected = append(expected, &x)
+		}
+		d.Expect(expected)
+		for _, x := range expected {
+			found = d.LookupNew(found, x)
+			d.Insert(x)
+		}
+		between(i / 200)
+		d.Delete(all[i].Source, all[i].Post)
+		d.Advance(expected[len(expected)-1].Time)
+	}
+	for i := range found {
+		names = append(names, found[i].ID)
+	}
+	slices.SortFunc(names, func(a, b feed.Hash) int { return bytes.Compare(a[:], b[:]) })
+	return names
+}
+
+// The events of real posts are those of the prefix engine: with rows here and there, when the device is lost on the way,
+// and when it is full.
+func TestEvents(t *testing.T) {
+	all := realSentences(t, 6000)
+	want := play(t, func(b *hashcodes.Bounds, _ *hashcodes.Model) sigstore.Engine { return prefix.New(b) }, all, func(int) {})
+	if len(want) < 100 {
+		t.Fatalf("%d events: too few to say anything", len(want))
+	}
+	cpus := map[string]func(*hashcodes.Bounds) sigstore.Engine{
+		"prefix": func(b *hashcodes.Bounds) sigstore.Engine { return prefix.New(b) },
+		"scan":   func(b *hashcodes.Bounds) sigstore.Engine { return scan.New(b, 2) },
+	}
+	for _, c := range []struct {
+		name, cpu string
+		fare      int
+		lost      int // before this batch
+		budget    int64
+		want      string // in the log
+	}{
+		{name: "device", cpu: "prefix", fare: 1},
+		{name: "both", cpu: "prefix", fare: 200_000},
+		{name: "full", cpu: "prefix", fare: 1, budget: 2 << 20, want: fullLine},
+		{name: "lost to prefix", cpu: "prefix", fare: 20_000, lost: 18, want: lostLine},
+		{name: "lost to scan", cpu: "scan", fare: 20_000, lost: 12, want: lostLine},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			f := cudatest.New(t)
+			d := open(t, f, cuda.Config{Budget: c.budget})
+			var log bytes.Buffer
+			made := 0
+			got := play(t, func(b *hashcodes.Bounds, m *hashcodes.Model) sigstore.Engine {
+				config := gpu.Config{Device: d, Bounds: b, Words: m.Words(), CPU: cpus[c.cpu](b), Logger: slog.New(slog.NewTextHandler(&log, nil))}
+				engine := gpu.New(config.WithFare(c.fare))
+				return func(rows sigstore.Rows) sigstore.Index {
+					made++
+					return engine(rows)
+				}
+			}, all, func(batch int) {
+				if c.lost > 0 && batch == c.lost {
+					f.Forget = true
+					f.Fail("cuLaunchKernel", 1, cudatest.LaunchFailed)
+				}
+			})
+			if !slices.Equal(got, want) {
+				t.Errorf("%d events, want %d of the prefix engine, or others", len(got), len(want))
+			}
+			if made < 2 {
+				t.Error("the window was never built anew")
+			}
+			if n := strings.Count(log.String(), "\n"); !strings.Contains(log.String(), c.want) || n > 1 || n > 0 && c.want == "" {
+				t.Errorf("want %q in the log, got\n%s", c.want, &log)
+			}
+			if n := strings.Count(f.Log(), "cuLaunchKernel"); n < 10 {
+				t.Errorf("%d launches: hardly a row was on the device", n)
+			}
+		})
+	}
+}

@@ -1,0 +1,7 @@
+package gpu
+
+// WithFare sends rows when they have cost so many comparisons: 1 is at once.
+func (c Config) WithFare(comparisons int) Config {
+	c.fare = comparisons
+	return c
+}

@@ -1,0 +1,530 @@
+//go:build linux && (amd64 || arm64) && !nocuda
+
+package gpu_test
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"refrain/cuda"
+	"refrain/cuda/cudatest"
+	"refrain/hashcodes"
+	"refrain/sigstore"
+	"refrain/sigstore/gpu"
+	"refrain/sigstore/scan"
+	"refrain/text"
+)
+
+func TestMain(m *testing.M) { os.Exit(cudatest.Main(m)) }
+
+const never = 1 << 60 // a fare
+
+// open opens the device of a fake driver.
+func open(tb testing.TB, f *cudatest.Driver, config cuda.Config) *cuda.Device {
+	tb.Helper()
+	config.Library, config.Kernel, config.Scans = f.Library, "popcount", 1
+	d, err := cuda.Open(config)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			tb.Error(err)
+		}
+	})
+	return d
+}
+
+// window is what an index sees of one, with an index on the device and sigstore/scan beside it.
+type window struct {
+	*rand.Rand
+	tb        testing.TB
+	model     *hashcodes.Model
+	log       bytes.Buffer
+	index     sigstore.Index
+	reference sigstore.Index
+	first     uint32
+	blocks    [][][]uint32 // token sets, nil of a dead row
+	lent      []uint32
+	hits      int
+}
+
+func newWindow(tb testing.TB, d *cuda.Device, words, fare int, threshold text.Threshold, seed uint64) *window {
+	tb.Helper()
+	model, err := hashcodes.NewMD5(32*words, 1)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	w := &window{Rand: rand.New(rand.NewPCG(seed, uint64(words))), tb: tb, model: model}
+	bounds := hashcodes.NewBounds(threshold, 1)
+	config := gpu.Config{Device: d, Bounds: bounds, Words: words, CPU: scan.New(bounds, words),
+		Logger: slog.New(slog.NewTextHandler(&w.log, nil))}
+	w.index = gpu.New(config.WithFare(fare))(w)
+	w.reference = scan.New(bounds, words)(w)
+	return w
+}
+
+func (w *window) Frequencies() []uint32 { return nil }
+
+// Tokens lends its answer, as a window does.
+func (w *window) Tokens(r sigstore.Row) []uint32 {
+	tokens := w.blocks[r.Block-w.first][r.Row]
+	if tokens == nil {
+		return nil
+	}
+	w.lent = append(w.lent[:0], tokens...)
+	return w.lent
+}
+
+func (w *window) Signature(tokens []uint32) hashcodes.Signature {
+	var ids []uint64
+	for _, t := range tokens {
+		ids = append(ids, uint64(t))
+	}
+	return w.model.Sign(make(hashcodes.Signature, w.model.Words()), ids)
+}
+
+func (w *window) open() {
+	w.index.Open()
+	w.reference.Open()
+	w.blocks = append(w.blocks, nil)
+}
+
+// drop asks the index while the block is still there, as a window does.
+func (w *window) drop() {
+	w.index.Drop()
+	w.reference.Drop()
+	w.blocks = w.blocks[1:]
+	w.first++
+}
+
+func (w *window) add(rows int) {
+	last := &w.blocks[len(w.blocks)-1]
+	for range rows {
+		tokens := w.set()
+		for _, x := range []sigstore.Index{w.index, w.reference} {
+			lent := w.Signature(tokens)
+			x.Add(tokens, lent)
+			clear(lent)
+		}
+		*last = append(*last, tokens)
+	}
+}
+
+// kill makes a row dead, of which the index is not told.
+func (w *window) kill() {
+	if b := w.blocks[w.IntN(len(w.blocks))]; len(b) > 0 {
+		b[w.IntN(len(b))] = nil
+	}
+}
+
+// set is a token set, often like one of a row.
+func (w *window) set() []uint32 {
+	size := 1 + w.IntN(12)
+	if w.IntN(50) == 0 {
+		size = 1 + w.IntN(hashcodes.MaxSize)
+	}
+	var set []uint32
+	if b := w.blocks[w.IntN(len(w.blocks))]; len(b) > 0 && w.IntN(2) == 0 {
+		set = slices.Clone(b[w.IntN(len(b))])
+		size = max(1, len(set)-w.IntN(1+len(set)/6))
+		set = set[:min(size, len(set))]
+	}
+	for len(set) < size {
+		set = append(set, w.Uint32N(5000))
+		slices.Sort(set)
+		set = slices.Compact(set)
+	}
+	return set
+}
+
+// search wants the reference's candidates, each once, behind hits that are there already. It leaves out dead rows, as a
+// window does.
+func (w *window) search(queries int) {
+	w.tb.Helper()
+	earlier := sigstore.Row{Block: 1 << 31, Row: 7}
+	var got, want []sigstore.Query
+	for range queries {
+		set := w.set()
+		q := sigstore.Query{Tokens: set, Size: len(set), Signature: w.Signature(set)}
+		want = append(want, q)
+		q.Hits = []sigstore.Row{earlier}
+		got = append(got, q)
+	}
+	w.index.Search(got)
+	w.reference.Search(want)
+	for i := range got {
+		if got[i].Hits[0] != earlier {
+			w.tb.Fatal("earlier hits are gone")
+		}
+		hits, wanted := w.live(got[i].Hits[1:]), w.live(want[i].Hits)
+		if w.hits += len(hits); !slices.Equal(hits, wanted) {
+			w.tb.Fatalf("query %d of %d, %d tokens, blocks %d to %d:\n got %v\nwant %v\nlog %s", i, queries, got[i].Size,
+				w.first, int(w.first)+len(w.blocks)-1, hits, wanted, &w.log)
+		}
+	}
+}
+
+func (w *window) live(rows []sigstore.Row) []sigstore.Row {
+	rows = slices.DeleteFunc(rows, func(r sigstore.Row) bool { return w.blocks[r.Block-w.first][r.Row] == nil })
+	slices.SortFunc(rows, func(a, b sigstore.Row) int {
+		if a.Block != b.Block {
+			return int(a.Block) - int(b.Block)
+		}
+		return int(a.Row) - int(b.Row)
+	})
+	return rows
+}
+
+// run lets blocks come and go.
+func (w *window) run(steps int) {
+	w.tb.Helper()
+	for range steps {
+		if w.IntN(3) == 0 || len(w.blocks) == 0 {
+			w.open()
+		}
+		w.add(w.IntN(150))
+		if w.IntN(6) == 0 && len(w.blocks) > 1 {
+			w.drop()
+		}
+		w.kill()
+		w.search(1 + w.IntN(1+w.IntN(60)))
+	}
+}
+
+func (w *window) close() {
+	w.tb.Helper()
+	if err := w.index.(io.Closer).Close(); err != nil {
+		w.tb.Error(err)
+	}
+}
+
+func (w *window) lines(text string) int { return strings.Count(w.log.String(), text) }
+
+const (
+	lostLine = "the device cannot go on"
+	fullLine = "the device has no room"
+)
+
+// Wherever rows are, the candidates are those of sigstore/scan, and in the end all memory is given back.
+func TestCandidates(t *testing.T) {
+	d := open(t, cudatest.New(t), cuda.Config{})
+	before, _ := d.Memory()
+	for _, words := range []int{1, 2, 4, 8} {
+		for i, threshold := range []text.Threshold{{Num: 1, Den: 2}, {Num: 4, Den: 5}, {Num: 1, Den: 1}} {
+			for _, fare := range []int{1, 4000, never} {
+				w := newWindow(t, d, words, fare, threshold, uint64(i))
+				w.run(12)
+				used, _ := d.Memory()
+				if w.hits == 0 || w.log.Len() > 0 {
+					t.Errorf("%d hits, log %q", w.hits, &w.log)
+				}
+				w.close()
+				after, _ := d.Memory()
+				if fare == 1 && used == after {
+					t.Errorf("%d words, fare %d: no row was on the device", words, fare)
+				}
+			}
+		}
+	}
+	// What searches need stays with the device.
+	if after, _ := d.Memory(); after > before+1<<20 {
+		t.Errorf("%d bytes of the device in use, %d before", after, before)
+	}
+}
+
+// Windows of several goroutines share the device, and are all told when it is lost.
+func TestSideBySide(t *testing.T) {
+	f := cudatest.New(t)
+	d := open(t, f, cuda.Config{})
+	for _, lost := range []bool{false, true} {
+		if lost {
+			f.Forget = true
+			f.Fail("cuLaunchKernel", 40, cudatest.LaunchFailed)
+		}
+		t.Run(fmt.Sprintf("lost %t", lost), func(t *testing.T) {
+			for seed := range uint64(3) {
+				t.Run(fmt.Sprint(seed), func(t *testing.T) {
+					t.Parallel()
+					w := newWindow(t, d, 1<<seed, 1, text.Threshold{Num: 3, Den: 5}, 20+seed)
+					w.run(40)
+					if told := w.lines(lostLine) == 1; told != lost {
+						t.Errorf("log:\n%s", &w.log)
+					}
+					w.close()
+				})
+			}
+		})
+	}
+}
+
+// Rows are sent once they have been compared often enough, and not before.
+func TestFare(t *testing.T) {
+	f := cudatest.New(t)
+	d := open(t, f, cuda.Config{})
+	w := newWindow(t, d, 1, 100_000, text.Threshold{Num: 4, Den: 5}, 1)
+	launches := func() int { return strings.Count(f.Log(), "cuLaunchKernel") }
+	before := launches()
+	w.open()
+	w.add(300)
+	w.search(20)
+	if n := launches() - before; n != 0 {
+		t.Errorf("%d launches without a row on the device", n)
+	}
+	w.open()
+	for range 40 {
+		w.search(50)
+	}
+	if n := launches() - before; n == 0 || n >= 40 {
+		t.Errorf("%d launches in 40 searches, want some, and none at first", n)
+	}
+	w.close()
+}
+
+// Where memory is short some rows stay here. It is told once, and what a dropped block gives back is used again.
+func TestDeviceFull(t *testing.T) {
+	f := cudatest.New(t)
+	empty, err := cuda.Open(cuda.Config{Library: f.Library, Kernel: "popcount", Scans: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	used, _ := empty.Memory()
+	if err := empty.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, f, cuda.Config{Budget: used + 700_000})
+	w := newWindow(t, d, 8, 1, text.Threshold{Num: 3, Den: 5}, 3)
+	w.run(8)
+	full, budget := d.Memory()
+	w.run(30)
+	if now, _ := d.Memory(); now == used || full == used || now > budget {
+		t.Errorf("%d bytes in use, %d when it was first full, budget %d", now, full, budget)
+	}
+	if w.lines(fullLine) != 1 || w.lines(lostLine) != 0 {
+		t.Errorf("want one line in the log, got\n%s", &w.log)
+	}
+	for len(w.blocks) > 1 {
+		w.drop()
+	}
+	before, _ := d.Memory()
+	w.run(1)
+	if now, _ := d.Memory(); now <= before {
+		t.Errorf("%d bytes in use, %d before: nothing was sent though there was room again", now, before)
+	}
+	w.close()
+}
+
+// Rows that come before the first search, as after a restart, do not fill all of the device: searches need some.
+func TestRoomForSearches(t *testing.T) {
+	d := open(t, cudatest.New(t), cuda.Config{Budget: 4 << 20})
+	w := newWindow(t, d, 8, 1, text.Threshold{Num: 1, Den: 2}, 12)
+	for range 8 {
+		w.open()
+		w.add(60)
+	}
+	w.search(20)
+	used, budget := d.Memory()
+	if w.lines(fullLine) != 1 || w.lines(lostLine) != 0 || used > budget-budget/32 {
+		t.Errorf("%d bytes of %d in use, log:\n%s", used, budget, &w.log)
+	}
+	w.search(30)
+	w.close()
+}
+
+// Another call for memory fails: the rows stay here.
+func TestAllocationFails(t *testing.T) {
+	f := cudatest.New(t)
+	w := newWindow(t, open(t, f, cuda.Config{}), 2, 1, text.Threshold{Num: 3, Den: 5}, 4)
+	w.open()
+	w.add(300)
+	f.Fail("cuMemAlloc", 2, cudatest.OutOfMemory) // then as much as is needed, which is as much
+	w.search(5)
+	w.run(5)
+	if w.lines(lostLine) != 0 {
+		t.Errorf("log:\n%s", &w.log)
+	}
+	w.close()
+}
+
+// A batch for which the device has no room is asked in parts.
+func TestNoRoomForQueries(t *testing.T) {
+	d := open(t, cudatest.New(t), cuda.Config{Budget: 8 << 20})
+	w := newWindow(t, d, 8, 1, text.Threshold{Num: 1, Den: 2}, 5)
+	w.open()
+	w.add(400)
+	w.search(1)
+	hog, err := d.NewRows(1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	used, budget := d.Memory()
+	if err := hog.Append([][]uint32{make([]uint32, (budget-used)/4/2048*2048)}); err != nil {
+		t.Fatal(err)
+	}
+	w.search(700)
+	if w.lines(fullLine) != 1 || w.lines(lostLine) != 0 {
+		t.Errorf("log:\n%s", &w.log)
+	}
+	w.close()
+}
+
+// The device is lost in whatever call, after some blocks have gone: the CPU goes on with the same answers.
+func TestDeviceLost(t *testing.T) {
+	for call, after := range map[string]int32{"cuMemcpyHtoDAsync": 3, "cuMemAlloc": 1, "cuLaunchKernel": 1, "cuMemcpyDtoHAsync": 2,
+		"cuStreamSynchronize": 1, "cuMemFree": 1} {
+		t.Run(call, func(t *testing.T) {
+			f := cudatest.New(t)
+			w := newWindow(t, open(t, f, cuda.Config{}), 2, 1, text.Threshold{Num: 3, Den: 5}, 6)
+			w.run(15)
+			for w.first < 3 {
+				w.open()
+				w.add(50)
+				w.drop()
+			}
+			f.Forget = true
+			f.Fail(call, after, cudatest.LaunchFailed)
+			w.run(4)
+			for len(w.blocks) > 1 {
+				w.drop()
+			}
+			w.run(15)
+			if w.lines(lostLine) != 1 {
+				t.Errorf("want one line in the log, got\n%s", &w.log)
+			}
+			if got, want := w.index.Batch(), w.reference.Batch(); got != want {
+				t.Errorf("batches of %d, want those of the CPU's engine, %d", got, want)
+			}
+			if got, want := w.index.Bytes(), w.reference.Bytes(); got < want/2 || got > 2*want {
+				t.Errorf("%d bytes, the engine of the CPU alone has %d", got, want)
+			}
+			w.close()
+		})
+	}
+}
+
+// The next window of an engine does not try the device that failed the one before.
+func TestLostForTheNext(t *testing.T) {
+	f := cudatest.New(t)
+	d := open(t, f, cuda.Config{})
+	var log bytes.Buffer
+	bounds := hashcodes.NewBounds(text.Threshold{Num: 4, Den: 5}, 1)
+	config := gpu.Config{Device: d, Bounds: bounds, Words: 1, CPU: scan.New(bounds, 1), Logger: slog.New(slog.NewTextHandler(&log, nil))}
+	engine := gpu.New(config.WithFare(1))
+	f.Forget = true
+	f.Fail("cuLaunchKernel", 1, cudatest.LaunchFailed)
+	for range 3 {
+		w := newWindow(t, d, 1, 1, text.Threshold{Num: 4, Den: 5}, 7)
+		w.index = engine(w)
+		w.open()
+		w.add(100)
+		w.search(10)
+		w.close()
+	}
+	if n := strings.Count(log.String(), "level=ERROR"); n != 1 {
+		t.Errorf("%d lines in the log, want 1:\n%s", n, &log)
+	}
+}
+
+// A closed device is as good as a lost one.
+func TestDeviceClosed(t *testing.T) {
+	d := open(t, cudatest.New(t), cuda.Config{})
+	w := newWindow(t, d, 1, 1, text.Threshold{Num: 4, Den: 5}, 8)
+	w.run(10)
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.run(10)
+	if w.lines(lostLine) != 1 {
+		t.Errorf("log:\n%s", &w.log)
+	}
+	w.close()
+}
+
+// The device's memory comes back from a window that nobody needs any more.
+func TestForgotten(t *testing.T) {
+	d := open(t, cudatest.New(t), cuda.Config{})
+	w := newWindow(t, d, 1, 1, text.Threshold{Num: 4, Den: 5}, 9)
+	w.open()
+	w.add(100)
+	w.search(10)
+	full, _ := d.Memory()
+	w = nil
+	for range 10_000 {
+		runtime.GC()
+		if now, _ := d.Memory(); now < full-8192 {
+			return
+		}
+	}
+	t.Errorf("still %d bytes in use", full)
+}
+
+// TestBytes compares what the index says it holds with what it does.
+func TestBytes(t *testing.T) {
+	d := open(t, cudatest.New(t), cuda.Config{})
+	for _, fare := range []int{1, never} {
+		t.Run(fmt.Sprint(fare), func(t *testing.T) {
+			w := newWindow(t, d, 2, fare, text.Threshold{Num: 4, Den: 5}, 10)
+			signature, tokens := w.Signature([]uint32{1}), make([]uint32, 40)
+			q := []sigstore.Query{{Size: 20, Signature: make(hashcodes.Signature, 2)}}
+			for i := range signature {
+				q[0].Signature[i] = ^signature[i]
+			}
+			before := heap()
+			for i := range 60_000 {
+				if i%20_000 == 0 {
+					w.index.Open()
+				}
+				w.index.Add(tokens[:10+i%30], signature)
+				if i%2000 == 1999 {
+					w.index.Search(q)
+				}
+			}
+			got, want := w.index.Bytes(), heap()-before
+			if ratio := float64(got) / float64(want); ratio < 0.85 || ratio > 1.1 {
+				t.Errorf("says %d bytes, holds %d", got, want)
+			}
+			runtime.KeepAlive(w)
+			w.close()
+			if n := w.index.Bytes(); n != 0 {
+				t.Errorf("%d bytes of a closed index", n)
+			}
+		})
+	}
+}
+
+func heap() int64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// Searches use the memory of those before.
+func TestSearchDoesNotAllocate(t *testing.T) {
+	w := newWindow(t, open(t, cudatest.New(t), cuda.Config{}), 2, never, text.Threshold{Num: 4, Den: 5}, 11)
+	w.open()
+	w.add(500)
+	var queries []sigstore.Query
+	for range 30 {
+		set := w.set()
+		queries = append(queries, sigstore.Query{Size: len(set), Signature: w.Signature(set)})
+	}
+	allocated := testing.AllocsPerRun(20, func() {
+		for i := range queries {
+			queries[i].Hits = queries[i].Hits[:0]
+		}
+		w.index.Search(queries)
+	})
+	if allocated > 0 {
+		t.Errorf("%v allocations a search", allocated)
+	}
+}
