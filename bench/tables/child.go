@@ -3,7 +3,6 @@ package tables
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -96,5 +95,9 @@ func (c *Config) run(ctx context.Context, args ...string) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p, errors.Join(interrupted(ctx), p.wait())
+	err = p.wait()
+	if stopped := interrupted(ctx); stopped != nil {
+		return nil, stopped
+	}
+	return p, err
 }

@@ -145,8 +145,11 @@ func eachBatch(ctx context.Context, path string, visit func(sentences []feed.Sen
 		if errors.Is(err, io.EOF) || !goOn {
 			return nil
 		}
+		if err := interrupted(ctx); err != nil {
+			return err
+		}
 		if err != nil {
-			return errors.Join(interrupted(ctx), err)
+			return err
 		}
 	}
 }

@@ -20,11 +20,12 @@ type DetectOptions struct {
 // DetectFigure is `detect` at one span.
 type DetectFigure struct {
 	Span      string  `json:"span"`
+	Texts     bool    `json:"keepsTexts"`
 	Posts     int     `json:"posts"`
 	PerSecond float64 `json:"perSecond"` // posts, from the start of the process to its end
 	CPU       float64 `json:"cpu"`       // µs a post
 	Sentences int     `json:"sentences"`
-	Texts     int     `json:"texts"` // distinct sentences in the window at the end
+	Distinct  int     `json:"distinct"` // sentences in the window at the end
 	Events    int     `json:"events"`
 	Peak      int64   `json:"peak"` // bytes, RSS
 }
@@ -44,35 +45,39 @@ func Detect(ctx context.Context, c *Config, o DetectOptions) (*Report, error) {
 		filepath.Base(o.File))
 	g := Grid{Head: []string{"span", "posts/s", "CPU, µs a post", "peak RSS", "distinct sentences in the window", "peak RSS a distinct sentence", "events"}}
 	var all []DetectFigure
-	for _, span := range o.Spans {
-		f, err := c.detect(ctx, o.File, span)
+	for i := range len(o.Spans) + 1 { // the last span without texts too
+		span, texts := o.Spans[min(i, len(o.Spans)-1)], i < len(o.Spans)
+		f, err := c.detect(ctx, o.File, span, texts)
 		if err != nil {
 			return nil, err
 		}
+		if !texts {
+			span += ", --texts=false"
+		}
 		c.step("detect --span %s: %s posts/s, %s", span, three(f.PerSecond), terminal.Bytes(f.Peak))
 		each := "-"
-		if f.Texts > 0 {
-			each = thousands(int(f.Peak)/f.Texts) + " B"
+		if f.Distinct > 0 {
+			each = thousands(int(f.Peak)/f.Distinct) + " B"
 		}
-		g.add(span, three(f.PerSecond), three(f.CPU), terminal.Bytes(f.Peak), thousands(f.Texts), each, thousands(f.Events))
+		g.add(span, three(f.PerSecond), three(f.CPU), terminal.Bytes(f.Peak), thousands(f.Distinct), each, thousands(f.Events))
 		all = append(all, *f)
 	}
 	r.Data += fmt.Sprintf(": %s posts, %s sentences compared", thousands(all[0].Posts), thousands(all[0].Sentences))
 	r.Grids, r.Figures = []Grid{g}, all
-	r.note("%s, a process each, the peak the greatest of them; it holds what decompressing takes (64 MB of the ira file) and texts", c.medians())
+	r.note("%s, a process each, the peak the greatest of them; it holds what decompressing takes (64 MB of the ira file)", c.medians())
 	return r, nil
 }
 
 // smallFile is what quick runs read.
 const smallFile = "stream/pheme_ottawa_germanwings.jsonl.gz"
 
-func (c *Config) detect(ctx context.Context, file, span string) (*DetectFigure, error) {
+func (c *Config) detect(ctx context.Context, file, span string, texts bool) (*DetectFigure, error) {
 	var rates, cpus []float64
-	f := &DetectFigure{Span: span}
+	f := &DetectFigure{Span: span, Texts: texts}
 	for run := range c.Runs {
 		c.status("detect --span %s, run %d of %d", span, run+1, c.Runs)
 		begin := time.Now()
-		p, err := c.run(ctx, "detect", "--span", span, file)
+		p, err := c.run(ctx, "detect", "--span", span, "--texts="+strconv.FormatBool(texts), file)
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +102,7 @@ func (f *DetectFigure) read(stderr string) error {
 	if found == nil {
 		return fmt.Errorf("detect says nothing that can be read: %s", lastLines(stderr, 5))
 	}
-	for i, to := range []*int{&f.Posts, &f.Sentences, &f.Events, &f.Texts} {
+	for i, to := range []*int{&f.Posts, &f.Sentences, &f.Events, &f.Distinct} {
 		n, err := strconv.Atoi(found[i+1])
 		if err != nil {
 			return err

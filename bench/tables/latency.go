@@ -97,8 +97,11 @@ func readTexts(ctx context.Context, path string, n int) (texts [][]byte, err err
 		if errors.Is(err, io.EOF) {
 			break
 		}
+		if err := interrupted(ctx); err != nil {
+			return nil, err
+		}
 		if err != nil {
-			return nil, errors.Join(interrupted(ctx), err)
+			return nil, err
 		}
 	}
 	if len(texts) == 0 {
@@ -207,8 +210,11 @@ func (l *load) run(ctx context.Context, p *child) (*LatencyFigure, error) {
 	if err := <-heard; sent == nil && ctx.Err() == nil && !errors.Is(err, context.Canceled) {
 		sent = err
 	}
-	if err := errors.Join(interrupted(ctx), sent); err != nil {
+	if err := interrupted(ctx); err != nil {
 		return nil, err
+	}
+	if sent != nil {
+		return nil, sent
 	}
 	return l.figure(took), nil
 }

@@ -101,7 +101,11 @@ func (c *Config) memory(ctx context.Context, sentences int, texts bool) (*Memory
 	if err != nil {
 		return nil, err
 	}
-	if err := p.wait(); err != nil {
+	err = p.wait()
+	if stopped := interrupted(ctx); stopped != nil {
+		return nil, stopped
+	}
+	if err != nil {
 		return nil, err
 	}
 	var f MemoryFigure

@@ -257,7 +257,7 @@ func TestSummary(t *testing.T) {
 	const said = "1000 posts in 2ms (4 posts/s), 0 rejected, 0 changed\n1200 sentences compared, 1 too short, 0 delivered again, 0 late\n" +
 		"1 event; the window holds 70 texts, 80 occurrences, 1.0MB\n"
 	var f DetectFigure
-	if err := f.read(said); err != nil || f.Posts != 1000 || f.Sentences != 1200 || f.Events != 1 || f.Texts != 70 {
+	if err := f.read(said); err != nil || f.Posts != 1000 || f.Sentences != 1200 || f.Events != 1 || f.Distinct != 70 {
 		t.Errorf("%+v, %v", f, err)
 	}
 	if err := f.read("nothing"); err == nil {

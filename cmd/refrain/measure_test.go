@@ -55,11 +55,11 @@ func TestBenchProcesses(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &r); status != 0 || err != nil {
 		t.Fatalf("status %d, %v: %s", status, err, errs)
 	}
-	if r.Command != "refrain bench detect --quick --runs 1 pheme_ottawa_germanwings.jsonl.gz" || len(r.Figures) != 2 {
+	if r.Command != "refrain bench detect --quick --runs 1 pheme_ottawa_germanwings.jsonl.gz" || len(r.Figures) != 3 {
 		t.Errorf("%+v", r)
 	}
 	for _, f := range r.Figures {
-		if f.Posts != 1500 || f.Events != 750 || f.Texts != 750 || f.PerSecond <= 0 {
+		if f.Posts != 1500 || f.Events != 750 || f.Distinct != 750 || f.PerSecond <= 0 {
 			t.Errorf("%+v", f)
 		}
 	}
