@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"refrain/bench/cpu"
 	"refrain/bench/peers/ppjoin"
 	"refrain/internal/memory"
 	"refrain/text"
@@ -143,9 +144,9 @@ func matchRows(ctx context.Context, e engine, in *rowReader, limit float64, path
 	pairs := bufio.NewWriterSize(f, 1<<16)
 	var found []uint32
 	for in.next() && ctx.Err() == nil && r.SecondsLooking < limit {
-		begin := busy()
+		begin := cpu.Time()
 		found = e.Match(found[:0], &in.block)
-		r.SecondsLooking += (busy() - begin).Seconds()
+		r.SecondsLooking += (cpu.Time() - begin).Seconds()
 		r.Rows += in.block.rows()
 		r.Growth = append(r.Growth, point{r.Rows, r.SecondsLooking})
 		if err := binary.Write(pairs, binary.LittleEndian, found); err != nil {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"refrain/bench/peers/searchers"
 	"refrain/text"
 )
 
@@ -323,7 +324,7 @@ func TestTable5(t *testing.T) {
 			t.Errorf("the table lacks %q:\n%s", want, out.String())
 		}
 	}
-	differ := table5{Columns: []column{{Cells: []cell{{Hits: 3}}}, {Name: "other", Cells: []cell{{Hits: 4}}}}}
+	differ := table5{Columns: []column{{Cells: []searchers.Cell{{Hits: 3}}}, {Name: "other", Cells: []searchers.Cell{{Hits: 4}}}}}
 	if err := differ.agree(); err == nil {
 		t.Error("columns with different hits agree")
 	}

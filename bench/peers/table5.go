@@ -13,38 +13,9 @@ import (
 	"strconv"
 	"strings"
 
-	"refrain/bench/peers/pmtree"
-	"refrain/hashcodes/hamming"
+	"refrain/bench/peers/searchers"
 	"refrain/internal/terminal"
 )
-
-// searcher answers range searches in Hamming space over 32-bit signatures.
-type searcher interface {
-	// Add appends rows.
-	Add(signatures []uint32)
-
-	// Search counts the rows within the radius of each query, over all queries.
-	Search(queries []uint32, radius int) (hits int)
-}
-
-// searchers are the columns of the table in this program. An engine of ours joins with a line each.
-func searchers() (all []namedSearcher) {
-	kernels := hamming.Kernels()
-	reference, best := kernels[0], kernels[len(kernels)-1]
-	all = append(all, namedSearcher{"plain Go", "one query a pass", func([]uint32) searcher { return &scan{kernel: reference, block: 1} }})
-	if best.Name != reference.Name {
-		all = append(all, namedSearcher{"hamming." + best.Name, "one query a pass", func([]uint32) searcher { return &scan{kernel: best, block: 1} }})
-	}
-	return append(all,
-		namedSearcher{"hamming." + best.Name + ", blocks", "64 queries a pass", func([]uint32) searcher { return &scan{kernel: best, block: 64} }},
-		namedSearcher{"PM-Tree", "20 pivots, pages of 2,048 bytes, building apart", func(sample []uint32) searcher { return &tree{Tree: pmtree.New(sample)} }},
-	)
-}
-
-type namedSearcher struct {
-	name, what string
-	open       func(sample []uint32) searcher
-}
 
 // foreign are the columns of FAISS.
 var foreign = []struct{ name, index string }{
@@ -52,89 +23,12 @@ var foreign = []struct{ name, index string }{
 	{"FAISS MultiHash", "multihash"},
 }
 
-// paper is Table 5 of Zhang et al., SIGIR 2012: seconds for 2,000 queries, 0.1 to 1.0 M sentences.
-var paper = []struct {
-	name    string
-	seconds [10]float64
-}{
-	{"paper: CPU", [10]float64{468, 939, 1406, 1873, 2339, 2807, 3279, 3749, 4216, 4685}},
-	{"paper: PM-Tree", [10]float64{152, 297, 433, 569, 704, 852, 979, 1124, 1258, 1401}},
-	{"paper: GPU", [10]float64{.39, .44, .49, .55, .61, .67, .73, .79, .85, .91}},
-}
-
-// scan goes through all rows.
-type scan struct {
-	kernel hamming.Kernel
-	block  int // queries a pass
-	rows   []uint32
-	hits   []uint32
-	batch  []hamming.Query
-}
-
-func (s *scan) Add(signatures []uint32) { s.rows = append(s.rows, signatures...) }
-
-func (s *scan) Search(queries []uint32, radius int) (hits int) {
-	planes := [][]uint32{s.rows}
-	if s.block == 1 {
-		for i := range queries {
-			s.hits = s.kernel.Scan(s.hits[:0], planes, queries[i:i+1], radius)
-			hits += len(s.hits)
-		}
-		return hits
-	}
-	s.batch = slices.Grow(s.batch, s.block)[:s.block]
-	for first := 0; first < len(queries); first += s.block {
-		batch := s.batch[:min(s.block, len(queries)-first)]
-		for i := range batch {
-			batch[i] = hamming.Query{Signature: queries[first+i : first+i+1], Radius: radius, Hits: batch[i].Hits[:0]}
-		}
-		s.kernel.ScanBlock(planes, batch)
-		for i := range batch {
-			hits += len(batch[i].Hits)
-		}
-	}
-	return hits
-}
-
-type tree struct {
-	*pmtree.Tree
-	found []uint32
-	pairs int // that a scan would have compared
-}
-
-// Note says what of a scan's work the tree is spared.
-func (t *tree) Note() string {
-	return fmt.Sprintf("computing %.0f %% of the distances of a scan", 100*float64(t.Distances())/float64(t.pairs))
-}
-
-func (t *tree) Add(signatures []uint32) {
-	for _, s := range signatures {
-		t.Insert(s)
-	}
-}
-
-func (t *tree) Search(queries []uint32, radius int) (hits int) {
-	t.pairs += t.Len() * len(queries)
-	for _, q := range queries {
-		t.found = t.Tree.Search(t.found[:0], q, radius)
-		hits += len(t.found)
-	}
-	return hits
-}
-
 // column is one engine of the table.
 type column struct {
-	Name    string `json:"name"`
-	Note    string `json:"note"`
-	Skipped string `json:"skipped,omitempty"`
-	Cells   []cell `json:"cells,omitempty"`
-}
-
-type cell struct {
-	Rows          int     `json:"rows"`
-	Seconds       float64 `json:"seconds"` // of processor time, for all queries
-	Hits          int     `json:"hits"`    // of all queries
-	SecondsAdding float64 `json:"secondsAdding"`
+	Name    string           `json:"name"`
+	Note    string           `json:"note"`
+	Skipped string           `json:"skipped,omitempty"`
+	Cells   []searchers.Cell `json:"cells,omitempty"`
 }
 
 // table5 is all of the table.
@@ -195,19 +89,19 @@ func runTable5(ctx context.Context, args []string, stdout, stderr io.Writer) err
 func (o *options) table5(ctx context.Context, c *collection, folder string, queries int) (*table5, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	t := &table5{Bits: o.bits, Ones: o.ones, Radius: o.radius, Queries: queries, Runs: o.runs, conditions: c.conditions()}
-	codes, sizes := c.codes, tenths(c.rows())
-	asked := evenly(codes[:sizes[0]], queries)
+	codes, sizes := c.codes, searchers.Tenths(c.rows())
+	asked := searchers.Evenly(codes[:sizes[0]], queries)
 	if err := writeArray(filepath.Join(folder, "queries.u32"), asked); err != nil {
 		return nil, err
 	}
-	for _, s := range searchers() {
-		o.status.Set(s.name + " …")
-		engine := s.open(codes[:sizes[0]/10])
-		cells, err := o.measure(ctx, engine, codes, asked, sizes)
+	for _, s := range searchers.All() {
+		o.status.Set(s.Name + " …")
+		engine := s.Open(codes[:sizes[0]/10])
+		cells, err := searchers.Measure(ctx, engine, codes, asked, sizes, o.radius, o.runs)
 		if err != nil {
 			return nil, err
 		}
-		c := column{Name: s.name, Note: s.what, Cells: cells}
+		c := column{Name: s.Name, Note: s.What, Cells: cells}
 		if n, ok := engine.(interface{ Note() string }); ok {
 			c.Note += ", " + n.Note()
 		}
@@ -224,44 +118,6 @@ func (o *options) table5(ctx context.Context, c *collection, folder string, quer
 		o.toldColumn(t.Columns)
 	}
 	return t, errors.Join(ctx.Err(), t.agree())
-}
-
-func tenths(rows int) (sizes []int) {
-	for i := 1; i <= 10; i++ {
-		sizes = append(sizes, i*rows/10)
-	}
-	return sizes
-}
-
-func evenly(from []uint32, n int) (taken []uint32) {
-	for i := range n {
-		taken = append(taken, from[i*len(from)/n])
-	}
-	return taken
-}
-
-// measure lets a searcher grow and searches it at every size.
-func (o *options) measure(ctx context.Context, s searcher, codes, queries []uint32, sizes []int) (cells []cell, err error) {
-	before := 0
-	for _, size := range sizes {
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		begin := busy()
-		s.Add(codes[before:size])
-		c := cell{Rows: size, SecondsAdding: (busy() - begin).Seconds()}
-		var took []float64
-		for len(took) < o.runs && (len(took) == 0 || took[0] < 2) {
-			begin := busy()
-			c.Hits = s.Search(queries, o.radius)
-			took = append(took, (busy() - begin).Seconds())
-		}
-		slices.Sort(took)
-		c.Seconds = took[len(took)/2]
-		cells = append(cells, c)
-		before = size
-	}
-	return cells, nil
 }
 
 func (o *options) foreign(ctx context.Context, p place, name, index string, sizes []int) column {
@@ -313,8 +169,8 @@ func (t *table5) print(out io.Writer) error {
 		head, rule = head+" "+c.Name+" |", rule+"---|"
 	}
 	if t.paper {
-		for _, p := range paper {
-			head, rule = head+" "+p.name+" |", rule+"---|"
+		for _, p := range searchers.Paper {
+			head, rule = head+" "+p.Name+" |", rule+"---|"
 		}
 	}
 	w.line("%s\n%s", head, rule)
@@ -324,8 +180,8 @@ func (t *table5) print(out io.Writer) error {
 			line += " " + seconds(c.Cells[i].Seconds) + " |"
 		}
 		if t.paper {
-			for _, p := range paper {
-				line += " " + seconds(p.seconds[i]) + " |"
+			for _, p := range searchers.Paper {
+				line += " " + seconds(p.Seconds[i]) + " |"
 			}
 		}
 		w.line("%s", line)

@@ -13,8 +13,7 @@ import (
 	"runtime/metrics"
 	"time"
 
-	"golang.org/x/sys/unix"
-
+	"refrain/bench/cpu"
 	"refrain/detector"
 	"refrain/feed"
 	"refrain/ingest"
@@ -159,20 +158,11 @@ func (r *route) detect() {
 func (r *route) stage(i int, work func()) {
 	s := &r.table.Stages[i]
 	allocs, bytes := r.allocated()
-	begin := cpu()
+	begin := cpu.Time()
 	work()
-	s.CPU += cpu() - begin
+	s.CPU += cpu.Time() - begin
 	allocsNow, bytesNow := r.allocated()
 	s.Allocs, s.Bytes = s.Allocs+allocsNow-allocs, s.Bytes+bytesNow-bytes
-}
-
-// cpu is the time that the process has had of all processors.
-func cpu() time.Duration {
-	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t); err != nil {
-		panic(err) // it needs no right and no resource
-	}
-	return time.Duration(t.Nano())
 }
 
 func (r *route) allocated() (objects, bytes uint64) {

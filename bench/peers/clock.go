@@ -1,5 +1,0 @@
-package main
-
-import "time"
-
-var started = time.Now()

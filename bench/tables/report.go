@@ -1,0 +1,124 @@
+package tables
+
+import (
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"strings"
+	"time"
+
+	"refrain/internal/memory"
+	"refrain/internal/terminal"
+)
+
+// Report is a table that was measured.
+type Report struct {
+	Name    string `json:"name"`  // of the marker in docs/benchmarks.md
+	Title   string `json:"title"` // what is measured, a sentence
+	Machine string `json:"machine"`
+	Go      string `json:"go"`
+	Date    string `json:"date"`
+	Command string `json:"command"`
+	Data    string `json:"data"`
+
+	Plot    string   `json:"plot,omitempty"` // the name of its file, beside the document
+	Grids   []Grid   `json:"grids"`
+	Notes   []string `json:"notes,omitempty"`
+	Figures any      `json:"figures"` // all that was measured, unrounded
+}
+
+// Grid is one Markdown table.
+type Grid struct {
+	Caption string     `json:"caption,omitempty"`
+	Head    []string   `json:"head"`
+	Rows    [][]string `json:"rows"`
+}
+
+// add appends a row; numbers come as they are to be read.
+func (g *Grid) add(cells ...any) {
+	row := make([]string, len(cells))
+	for i, c := range cells {
+		row[i] = fmt.Sprint(c)
+	}
+	g.Rows = append(g.Rows, row)
+}
+
+// report begins a report.
+func (c *Config) report(name, title, data string) *Report {
+	return &Report{
+		Name: name, Title: title, Machine: Machine(), Go: runtime.Version(), Date: time.Now().UTC().Format(time.DateOnly),
+		Command: c.Command, Data: data,
+	}
+}
+
+func (r *Report) note(format string, args ...any) {
+	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
+}
+
+// Markdown is the report as it stands between the markers.
+func (r *Report) Markdown() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\n\n", r.Title)
+	fmt.Fprintf(&b, "Machine: %s, %s. Date: %s. Command: `%s`.\nData: %s.\n", r.Machine, r.Go, r.Date, r.Command, r.Data)
+	if r.Plot != "" {
+		fmt.Fprintf(&b, "\n![%s](%s)\n", strings.TrimSuffix(r.Title, "."), r.Plot)
+	}
+	for _, g := range r.Grids {
+		g.write(&b)
+	}
+	for i, note := range r.Notes {
+		if i == 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "- %s\n", note)
+	}
+	return b.String()
+}
+
+func (g *Grid) write(b *strings.Builder) {
+	if g.Caption != "" {
+		fmt.Fprintf(b, "\n%s\n", g.Caption)
+	}
+	fmt.Fprintf(b, "\n| %s |\n|%s\n", strings.Join(g.Head, " | "), strings.Repeat("---|", len(g.Head)))
+	for _, row := range g.Rows {
+		fmt.Fprintf(b, "| %s |\n", strings.Join(row, " | "))
+	}
+}
+
+// Machine says what this machine is.
+func Machine() string {
+	name := "unknown processor"
+	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		for line := range strings.Lines(string(info)) {
+			if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
+				name = strings.TrimSpace(value)
+				break
+			}
+		}
+	}
+	return fmt.Sprintf("%d CPUs of %s, %s, %s/%s", runtime.NumCPU(), name, terminal.Bytes(memory.Total()), runtime.GOOS, runtime.GOARCH)
+}
+
+// three writes a figure with three digits that count.
+func three(f float64) string {
+	switch {
+	case f >= 100:
+		return terminal.Thousands(int64(f + 0.5))
+	case f >= 10:
+		return fmt.Sprintf("%.1f", f)
+	case f >= 1 || f <= 0:
+		return fmt.Sprintf("%.2f", f)
+	}
+	return fmt.Sprintf("%.*f", 2-int(math.Floor(math.Log10(f))), f)
+}
+
+// times writes a ratio.
+func times(f float64) string {
+	if f >= 10 {
+		return fmt.Sprintf("%.0f x", f)
+	}
+	return fmt.Sprintf("%.2f x", f)
+}
+
+func thousands(n int) string { return terminal.Thousands(int64(n)) }

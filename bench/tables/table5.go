@@ -1,0 +1,138 @@
+package tables
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+
+	"refrain/bench/peers/searchers"
+	"refrain/hashcodes"
+)
+
+// Table5Options are what Table5 asks besides.
+type Table5Options struct {
+	Rows    int // 0: 1,000,000
+	Queries int // 0: 2,000
+}
+
+// Table5Figure is one column.
+type Table5Figure struct {
+	Engine string           `json:"engine"`
+	What   string           `json:"what"`
+	Cells  []searchers.Cell `json:"cells"`
+}
+
+// The settings of the paper: radius 3 in 32 bits, two ones a token.
+const (
+	paperBits   = 32
+	paperOnes   = 2
+	paperRadius = 3
+)
+
+// Table5 is the paper's Table 5 with the engines that are in this program. `go run ./bench/peers table5` has those of
+// others beside them.
+func Table5(ctx context.Context, c *Config, o Table5Options) (*Report, error) {
+	if o.Rows == 0 {
+		o.Rows = size(c, 1_000_000, 10_000)
+	}
+	if o.Queries == 0 {
+		o.Queries = size(c, 2000, 100)
+	}
+	sentences, err := c.corpus(ctx, o.Rows)
+	if err != nil {
+		return nil, err
+	}
+	if sentences.len() < 10 || o.Queries > sentences.len()/10 || o.Queries < 1 {
+		return nil, fmt.Errorf("%d queries of %d sentences: want 1 or more, at most a tenth", o.Queries, sentences.len())
+	}
+	codes, err := sentences.sign(paperBits, paperOnes)
+	if err != nil {
+		return nil, err
+	}
+	data := sentences.String()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	sizes := searchers.Tenths(sentences.len())
+	asked := searchers.Evenly(codes[:sizes[0]], o.Queries)
+	var all []Table5Figure
+	for _, s := range searchers.All() {
+		c.status("table5: %s", s.Name)
+		cells, err := searchers.Measure(ctx, s.Open(codes[:sizes[0]/10]), codes, asked, sizes, paperRadius, c.Runs)
+		if err := interrupted(ctx); err != nil {
+			return nil, err
+		}
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, Table5Figure{s.Name, s.What, cells})
+		c.step("table5: %s: %s s at %s signatures", s.Name, three(cells[len(cells)-1].Seconds), thousands(sizes[len(sizes)-1]))
+	}
+	if err := sameHits(all); err != nil {
+		return nil, err
+	}
+	r := c.report("table5", fmt.Sprintf("Table 5 of the paper: seconds of processor time for %s queries by the number of signatures, one thread.", thousands(o.Queries)), data)
+	r.Figures, r.Grids = all, []Grid{table5Grid(all, sentences.len() == 1_000_000 && o.Queries == 2000)}
+	r.note("%d bits, %d a token (MD5), radius %d; %s, one where it takes more than 2 s; all found the same %s", paperBits, paperOnes, paperRadius, c.medians(),
+		thousands(all[0].Cells[len(sizes)-1].Hits)+" hits among all")
+	for _, f := range all {
+		r.note("%s: %s", f.Engine, f.What)
+	}
+	r.note("paper: Zhang et al., SIGIR 2012, on the machine of its authors; FAISS beside these, on the same machine: `go run ./bench/peers table5`")
+	return r, nil
+}
+
+// sign makes the signatures of all sentences, a word each.
+func (c *corpus) sign(bits, ones int) ([]uint32, error) {
+	m, err := hashcodes.NewMD5(bits, ones)
+	if err != nil {
+		return nil, err
+	}
+	known, code := map[uint64]uint32{}, make(hashcodes.Signature, m.Words())
+	codes := make([]uint32, c.len())
+	for i := range codes {
+		for _, id := range c.set(i) {
+			word, ok := known[id]
+			if !ok {
+				word = m.Code(code, id)[0]
+				known[id] = word
+			}
+			codes[i] |= word
+		}
+	}
+	return codes, nil
+}
+
+func sameHits(all []Table5Figure) error {
+	for _, f := range all {
+		for i, cell := range f.Cells {
+			if want := all[0].Cells[i].Hits; cell.Hits != want {
+				return fmt.Errorf("at %d signatures %s finds %d hits, %s %d", cell.Rows, all[0].Engine, want, f.Engine, cell.Hits)
+			}
+		}
+	}
+	return nil
+}
+
+func table5Grid(all []Table5Figure, asPaper bool) Grid {
+	g := Grid{Head: []string{"signatures"}}
+	for _, f := range all {
+		g.Head = append(g.Head, f.Engine)
+	}
+	if asPaper {
+		for _, p := range searchers.Paper {
+			g.Head = append(g.Head, p.Name)
+		}
+	}
+	for i, first := range all[0].Cells {
+		row := []any{thousands(first.Rows)}
+		for _, f := range all {
+			row = append(row, three(f.Cells[i].Seconds))
+		}
+		if asPaper {
+			for _, p := range searchers.Paper {
+				row = append(row, three(p.Seconds[i]))
+			}
+		}
+		g.add(row...)
+	}
+	return g
+}

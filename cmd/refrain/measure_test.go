@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"refrain/bench/tables"
+)
+
+// benchPosts is a data set of one small file, by the names that quick runs read.
+func benchPosts(t *testing.T) string {
+	t.Helper()
+	t.Setenv(runMain, "1") // the test binary is the program that is measured
+	data := t.TempDir()
+	if err := os.Mkdir(filepath.Join(data, "stream"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	for i := range 1500 {
+		fmt.Fprintf(w, `{"id":"%d","created_at":%d,"text":"post %d of a few says once more that %d is %d"}`+"\n", i, 1_700_000_000+i, i/2, i/2*7, i/2*11)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(data, "stream", "pheme_ottawa_germanwings.jsonl.gz"), b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+func runBenchCommand(t *testing.T, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	m := Main{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs}
+	status = m.Run(t.Context(), append([]string{"bench"}, args...))
+	return status, out.String(), errs.String()
+}
+
+// TestBenchProcesses measures what runs as processes of its own.
+func TestBenchProcesses(t *testing.T) {
+	data := benchPosts(t)
+	file := filepath.Join(data, "stream", "pheme_ottawa_germanwings.jsonl.gz")
+	status, out, errs := runBenchCommand(t, "detect", "--quick", "--runs", "1", "--json", file)
+	var r struct {
+		tables.Report
+		Figures []tables.DetectFigure `json:"figures"`
+	}
+	if err := json.Unmarshal([]byte(out), &r); status != 0 || err != nil {
+		t.Fatalf("status %d, %v: %s", status, err, errs)
+	}
+	if r.Command != "refrain bench detect --quick --runs 1 pheme_ottawa_germanwings.jsonl.gz" || len(r.Figures) != 3 {
+		t.Errorf("%+v", r)
+	}
+	for _, f := range r.Figures {
+		if f.Posts != 1500 || f.Events != 750 || f.Distinct != 750 || f.PerSecond <= 0 {
+			t.Errorf("%+v", f)
+		}
+	}
+	if status, out, errs = runBenchCommand(t, "memory", "--quick", "--data", data); status != 0 || !strings.Contains(out, "| **RSS** |") {
+		t.Errorf("status %d: %s%s", status, out, errs)
+	}
+}
+
+func TestBenchLatency(t *testing.T) {
+	data := benchPosts(t)
+	status, out, errs := runBenchCommand(t, "latency", "--quick", "--runs", "1", "--data", data, "--json")
+	var r struct{ Figures []tables.LatencyFigure }
+	if err := json.Unmarshal([]byte(out), &r); status != 0 || err != nil {
+		t.Fatalf("status %d, %v: %s", status, err, errs)
+	}
+	f := r.Figures[0]
+	if f.Posts != 1000 || f.Events != 500 || f.P50 <= 0 || f.P50 > f.P99 || f.P99 > f.Max {
+		t.Errorf("%+v", f)
+	}
+}
+
+// TestBenchWrites replaces one table of a document and nothing else.
+func TestBenchWrites(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "doc.md")
+	before := "a\n" + tables.Marked("kernels", "old\n") + "b\n" + tables.Marked("match", "old\n")
+	if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	status, out, errs := runBenchCommand(t, "kernels", "--quick", "--runs", "1", "--write", path)
+	got, err := os.ReadFile(path)
+	if status != 0 || out != "" || err != nil {
+		t.Fatalf("status %d, %v: %s%s", status, err, out, errs)
+	}
+	head, rest, _ := strings.Cut(string(got), "Hamming kernels")
+	_, tail, ok := strings.Cut(rest, "<!-- /bench -->\n")
+	if head != "a\n<!-- bench:kernels -->\n" || !ok || tail != "b\n"+tables.Marked("match", "old\n") {
+		t.Errorf("got\n%s", got)
+	}
+	if status, _, errs = runBenchCommand(t, "engines", "--quick", "--write", path); status != exitFailure || !strings.Contains(errs, "bench:engines") {
+		t.Errorf("no place for the table: status %d, %s", status, errs)
+	}
+}
+
+func TestBenchUsage(t *testing.T) {
+	for _, args := range [][]string{{"nothing"}, {"kernels", "--runs", "0"}, {"detect", "a", "b"}, {"all", "a"}} {
+		if status, _, errs := runBenchCommand(t, args...); status != exitUsage {
+			t.Errorf("%v: status %d, %s", args, status, errs)
+		}
+	}
+	status, _, errs := runBenchCommand(t, "match", "--data", t.TempDir())
+	if status != exitFailure || !strings.Contains(errs, "REFRAIN_DATA") {
+		t.Errorf("no data: status %d, %s", status, errs)
+	}
+}
+
+// TestBenchDocument holds docs/benchmarks.md against the list of tables: each has its place.
+func TestBenchDocument(t *testing.T) {
+	for _, b := range benchTables() {
+		if err := tables.CanWrite(filepath.Join("..", "..", "docs", "benchmarks.md"), b.command.Name()); err != nil {
+			t.Error(err)
+		}
+	}
+}
