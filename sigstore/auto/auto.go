@@ -51,7 +51,8 @@ type index struct {
 	source   sigstore.Rows
 	first    uint32   // number of the oldest block
 	rows     []uint32 // of each block
-	searches int      // since the load was last looked at
+	added    int      // rows since the load was last looked at
+	searches int      // likewise
 	queries  int      // in those
 	tokens   []uint32 // scratch
 }
@@ -65,6 +66,7 @@ func (x *index) Open() {
 func (x *index) Add(tokens []uint32, sig hashcodes.Signature) {
 	x.Index.Add(tokens, sig)
 	x.rows[len(x.rows)-1]++
+	x.added++
 }
 
 func (x *index) Drop() {
@@ -79,11 +81,16 @@ func (x *index) Search(queries []sigstore.Query) {
 	x.Index.Search(queries)
 }
 
-// choose changes the engine when another is better by enough.
+// most new rows are a reason to look at them again, in however large a window. A look takes one or two milliseconds.
+const most = 1 << 16
+
+// choose changes the engine when another is better by enough. It looks when half of the rows are new.
 func (x *index) choose() {
-	if x.count() < x.cfg.Few {
+	rows := x.count()
+	if rows < x.cfg.Few || x.added < min(rows/2, most) {
 		return
 	}
+	x.added = 0
 	load := x.load()
 	now, best, least := math.Inf(1), x.choice, math.Inf(1)
 	for i := range x.cfg.Choices {
