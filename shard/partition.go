@@ -39,7 +39,7 @@ type partition struct {
 	counted int64
 	scratch []feed.Match
 	ahead   []*feed.Sentence // scratch
-	spill   func() // makes found durable before the turn ends, when it has grown long
+	spill   func()           // makes found durable before the turn ends, when it has grown long
 
 	mu sync.Mutex // held while the rows are in use
 }
