@@ -54,7 +54,7 @@ func (w *Window) IsLate(t feed.Time) bool { return t < w.clockOr(minTime)-w.late
 // isFull: a block also closes when it holds half of all groups, so that tokens are ordered by frequencies
 // that are not too old, a sixteenth of the budget, or as much as positions can name.
 func (w *Window) isFull(b *block) bool {
-	if w.cfg.Budget > 0 && b.rows > 64 && w.Bytes()/int64(w.Len())*int64(b.live) > w.cfg.Budget/int64(w.cfg.cut.parts) {
+	if w.cfg.Budget > 0 && b.rows > 64 && w.Bytes()/int64(max(1, w.Len()))*int64(b.live) > w.cfg.Budget/int64(w.cfg.cut.parts) {
 		return true
 	}
 	return b.rows >= max(w.cfg.cut.minRows, w.Len()/2) || len(b.arena.pages) >= maxArena
@@ -188,6 +188,9 @@ func (w *Window) force(horizon func(*block) feed.Time) (groups int) {
 	for n := len(w.blocks) - 1; n > 0 && w.Bytes() > w.cfg.Budget; n-- {
 		w.expired = max(w.expired, w.blocks[0].closed+1)
 		groups += w.dropOldest(horizon(w.blocks[0]))
+		if w.posts != nil {
+			w.indexPosts() // it is part of what the window holds
+		}
 	}
 	return groups
 }

@@ -1,6 +1,7 @@
 package sigstore
 
 import (
+	"cmp"
 	"encoding/binary"
 	"slices"
 
@@ -127,7 +128,9 @@ func (w *Window) read(v *view, g Group) {
 		v.chain = append(v.chain, occurrence{})
 		pos = w.decode(&v.chain[len(v.chain)-1], pos, r.sequence)
 	}
-	slices.SortFunc(v.chain, func(a, b occurrence) int { return a.key().compare(b.key()) })
+	slices.SortFunc(v.chain, func(a, b occurrence) int {
+		return cmp.Or(a.key().compare(b.key()), cmp.Compare(a.version, b.version))
+	})
 }
 
 func (w *Window) decode(o *occurrence, pos uint64, sequence uint32) (before uint64) {

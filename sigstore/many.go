@@ -41,7 +41,7 @@ func (m *many) view() *view { return &view{many: m} }
 // insert takes an occurrence in.
 func (m *many) insert(o *occurrence) {
 	v := m.view()
-	i := v.place(o.key())
+	i := v.placeOf(o)
 	if m.count == 0 || o.key().compare(m.firstKey()) < 0 {
 		m.first = o.first()
 		m.first.Source = cloned(m.first.Source)

@@ -39,6 +39,16 @@ func (v *view) place(k key) int {
 	return sort.Search(v.len(), func(i int) bool { return v.at(i).key().compare(k) >= 0 })
 }
 
+// placeOf is where o is, or would be: versions of one sentence stand in the order of their hashes.
+func (v *view) placeOf(o *occurrence) int {
+	k := o.key()
+	return sort.Search(v.len(), func(i int) bool {
+		there := v.at(i)
+		c := there.key().compare(k)
+		return c > 0 || c == 0 && there.version >= o.version
+	})
+}
+
 // other is the first place from i on whose occurrence belongs to another post than k. Sentences of one post stand
 // together, except that versions of it may have other times, and one post may hold very many.
 func (v *view) other(i int, k key) int {
@@ -51,23 +61,18 @@ func (v *view) other(i int, k key) int {
 
 // has reports whether x is there: the same sentence of the same version of a post.
 func (v *view) has(x *feed.Sentence) bool {
-	k := keyOf(x)
-	for i := v.place(k); i < v.len(); i++ {
-		o := v.at(i)
-		if o.key() != k {
-			break
-		}
-		if o.version == uint32(x.Version) {
+	o := occurrenceOf(x)
+	if i := v.placeOf(&o); i < v.len() {
+		if there := v.at(i); there.version == o.version && there.key() == o.key() {
 			return true
 		}
 	}
-	return x.Untimed && v.hasAtAnyTime(x)
+	return x.Untimed && v.hasAtAnyTime(&o)
 }
 
-func (v *view) hasAtAnyTime(x *feed.Sentence) bool {
-	o := occurrenceOf(x)
+func (v *view) hasAtAnyTime(o *occurrence) bool {
 	if v.many != nil {
-		return v.many.hasAtAnyTime(&o)
+		return v.many.hasAtAnyTime(o)
 	}
 	for i := range v.chain {
 		c := &v.chain[i]

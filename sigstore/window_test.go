@@ -265,3 +265,59 @@ func TestDeleteWhileTheWindowRolls(t *testing.T) {
 }
 
 func boundsOf() *hashcodes.Bounds { return hashcodes.NewBounds(theta, 1) }
+
+func said(post int, at feed.Time, version uint64, tokens ...uint64) feed.Sentence {
+	tokens = text.Set(tokens)
+	return feed.Sentence{
+		Post: fmt.Sprint(post), Time: at, Tokens: tokens, Group: feed.GroupHash(tokens), Version: version,
+		Coverage: 1, End: 20, Text: "some text of a post.",
+	}
+}
+
+// A budget divides by the number of groups, of which there may be none though the block has rows.
+func TestBudgetAfterEverythingIsDeleted(t *testing.T) {
+	w := newScan(t, Config{Span: time.Hour, Budget: 1 << 20})
+	for i := range 100 {
+		x := said(i, feed.Time(i), 0, uint64(i), uint64(i+1), uint64(i+2))
+		w.Insert(&x)
+	}
+	for i := range 100 {
+		w.Delete("", fmt.Sprint(i))
+	}
+	x := said(1000, 1000, 0, 1, 2, 3)
+	if !w.Insert(&x) || w.Len() != 1 {
+		t.Errorf("%d groups, want the one inserted", w.Len())
+	}
+}
+
+// What the budget drives out leaves the index of posts too, which the first deletion makes: it counts as well.
+func TestBudgetAfterADeletion(t *testing.T) {
+	const budget = 1 << 20
+	w := newScan(t, Config{Span: 87600 * time.Hour, Budget: budget})
+	w.Delete("", "nobody")
+	for i := range 30_000 {
+		x := said(i, feed.Time(i), 0, uint64(i), uint64(i+1), uint64(i+2))
+		w.Insert(&x)
+		w.Advance(x.Time)
+	}
+	if w.Len() < 1000 || w.Bytes() > budget || len(w.posts) > 2*w.occurrences {
+		t.Errorf("%d groups of %d occurrences, %d posts indexed, %d bytes", w.Len(), w.occurrences, len(w.posts), w.Bytes())
+	}
+}
+
+// Versions of one post, all with one set of words, are told apart by a search, not a walk.
+func TestManyVersionsOfAPost(t *testing.T) {
+	w := newScan(t, Config{Span: time.Hour})
+	const versions = 20_000
+	for round := range 2 {
+		for i := range uint64(versions) {
+			x := said(1, 1, i*2654435761%(1<<32), 1, 2, 3)
+			if w.Insert(&x) != (round == 0) {
+				t.Fatalf("version %d, round %d: taken for the other", i, round)
+			}
+		}
+	}
+	if w.occurrences != versions {
+		t.Errorf("%d occurrences of %d versions", w.occurrences, versions)
+	}
+}

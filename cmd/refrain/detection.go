@@ -158,7 +158,7 @@ func (d *detection) splitParts(ctx context.Context) {
 
 // Sentences looked up at once, and matches handed on at once: one sentence may repeat very many texts.
 const (
-	fewSentences = 16
+	fewSentences = 64
 	manyMatches  = 4096
 )
 
@@ -192,7 +192,11 @@ func (d *detection) detect(ctx context.Context) error {
 			}
 		}
 		d.advance(&clock, &release, p.Batch.Posts)
-		d.found <- p
+		select {
+		case d.found <- p: // extra parts may have filled it
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
 	return nil
 }
