@@ -77,19 +77,3 @@ func sentence(r *rand.Rand, i int) feed.Sentence {
 	tokens = text.Set(tokens)
 	return feed.Sentence{Post: fmt.Sprint(i), Time: feed.Time(i * 4), Tokens: tokens, Group: feed.GroupHash(tokens)}
 }
-
-// TestCosts: the model follows what decides: more rows cost a scan more, common words cost a prefix index more, and where
-// every row shares the rarest tokens a scan is the better choice.
-func TestCosts(t *testing.T) {
-	choices := auto.Choices(hashcodes.NewBounds(theta, 1), 2)
-	prefix, scan := choices[0].Cost, choices[1].Cost
-	usual := auto.Load{Threshold: 0.6, Rows: 1e5, Blocks: 9, Batch: 64, Bands: 12, Compared: 6e4, Probes: 5, Postings: 300}
-	large, common, alone := usual, usual, usual
-	large.Rows, large.Compared = 1e6, 6e5
-	common.Postings = 6e4
-	alone.Batch = 1
-	if prefix(usual) > scan(usual) || prefix(common) < scan(common) || scan(large) < 3*scan(usual) || scan(alone) < scan(usual) {
-		t.Errorf("prefix %.0f ns, scan %.0f; common tokens %.0f, %.0f; large %.0f; one query at a time %.0f",
-			prefix(usual), scan(usual), prefix(common), scan(common), scan(large), scan(alone))
-	}
-}
