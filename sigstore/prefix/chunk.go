@@ -1,6 +1,6 @@
 package prefix
 
-// link leads to a chunk or a directory: the class in the low 3 bits, then the number of its first unit. 0 leads
+// link leads to a chunk or a directory: the class in the low 4 bits, then the number of its first unit. 0 leads
 // nowhere: unit 0 is not given out.
 type link uint32
 
@@ -9,19 +9,26 @@ const (
 	pageWords = 2048
 	pageUnits = pageWords / unitWords
 
-	largest   = 6 // class of chunks
-	directory = 7 // class of directories
+	classBits = 4
+	whole     = 8  // class of the largest chunk that is a whole list
+	tail      = 8  // class with which a chain of chunks goes on
+	largest   = 12 // class of the largest chunk of a chain
+	directory = 15 // class of directories
 
 	directoryUnits = 8
 	directoryLinks = directoryUnits * unitWords * 2
 )
 
-// capacity is the postings of a chunk of a class, that is of 1<<class units.
-var capacity = [8]int{1, 2, 5, 10, 21, 42, 85}
+// units of a chunk, and the postings that it has room for, by its class.
+var (
+	units    = [largest + 1]int{1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256}
+	capacity = [largest + 1]int{1, 2, 5, 10, 21, 31, 42, 63, 85, 127, 170, 255, 341}
+)
 
-func (k link) class() int { return int(k & 7) }
+func (k link) class() int { return int(k & (1<<classBits - 1)) }
+func (k link) unit() int  { return int(k >> classBits) }
 
-func newLink(unit, class int) link { return link(unit<<3 | class) }
+func newLink(unit, class int) link { return link(unit<<classBits | class) }
 
 // chunk is the memory of a chunk of capacity n: n metas, then n places, two a word, then in the last half word the link
 // to the next chunk. It fills from the end: while meta 0 is free, it counts the postings, in its bits from 8 on, which

@@ -2,14 +2,14 @@ package prefix
 
 // lists are the postings of the tokens of one generation.
 //
-// The list of a token is one chunk, which is replaced by one of twice the size when it is full. A list that outgrows
-// the largest chunk is cut in pieces: its head leads to a directory of further lists, one for each bucket of sizes,
-// which go on as chains of chunks. Nothing in here is taken out again, and nothing points into it.
+// The list of a token is one chunk, which is replaced by one of the next class when it is full. A list that outgrows
+// that is cut in pieces: its head leads to a directory of further lists, one for each bucket of sizes, which grow
+// larger and go on as chains of chunks. Nothing in here is taken out again, and nothing points into it.
 type lists struct {
 	heads   []*heads
 	pages   []*page
-	used    int     // units of the last page
-	free    [8]link // by class: chunks that were replaced, each with a link to the next in its first word
+	used    int               // units of the last page
+	free    [largest + 1]link // by class: chunks that are not in use, each with a link to the next in its first word
 	buckets *buckets
 }
 
@@ -38,41 +38,38 @@ func (l *lists) headOf(token uint32) *link {
 	return &l.heads[n][token%headsPerPage]
 }
 
-func (l *lists) chunk(k link) chunk {
-	unit := k >> 3
-	begin := unit % pageUnits * unitWords
-	return l.pages[unit/pageUnits][begin : begin+unitWords<<k.class()]
-}
+func (l *lists) chunk(k link) chunk { return l.memory(k.unit(), units[k.class()]) }
 
 // directory is the memory of a directory.
-func (l *lists) directory(k link) chunk {
-	unit := k >> 3
+func (l *lists) directory(k link) chunk { return l.memory(k.unit(), directoryUnits) }
+
+func (l *lists) memory(unit, n int) chunk {
 	begin := unit % pageUnits * unitWords
-	return l.pages[unit/pageUnits][begin : begin+directoryUnits*unitWords]
+	return l.pages[unit/pageUnits][begin : begin+n*unitWords]
 }
 
-// add adds a posting to a token's list. It reports whether the list is a long one.
-func (l *lists) add(token uint32, p posting) (long bool) {
+// add adds a posting to a token's list.
+func (l *lists) add(token uint32, p posting) {
 	h := l.headOf(token)
 	if h.class() != directory {
-		if l.put(h, p) {
-			return false
+		if l.put(h, p, whole) {
+			return
 		}
 		l.cut(h)
 	}
 	l.addTo(*h, p)
-	return true
 }
 
-// put adds p to the chunk of a list, or a larger one in its place. It reports false if that is full and the largest.
-func (l *lists) put(h *link, p posting) bool {
+// put adds p to the chunk of a list, or a larger one in its place. It reports false if that is full and of the last
+// class.
+func (l *lists) put(h *link, p posting, last int) bool {
 	if *h == 0 {
 		*h = l.alloc(0)
 	}
 	n, c := capacity[h.class()], l.chunk(*h)
 	free := c.free(n)
 	if free == 0 {
-		if h.class() == largest {
+		if h.class() == last {
 			return false
 		}
 		free = capacity[h.class()+1] - n
@@ -101,7 +98,7 @@ func (l *lists) enlarge(small link) link {
 func (l *lists) cut(h *link) {
 	c := l.chunk(*h)
 	d := newLink(l.fresh(directoryUnits), directory)
-	n := capacity[largest]
+	n := capacity[whole]
 	for i := range n {
 		l.addTo(d, c.at(n, i))
 	}
@@ -113,11 +110,11 @@ func (l *lists) cut(h *link) {
 func (l *lists) addTo(directory link, p posting) {
 	d, b := l.directory(directory), l.buckets.of[p.meta.size()]
 	h := link(half(d[b/2], int(b%2)))
-	if !l.put(&h, p) {
+	if !l.put(&h, p, largest) {
 		full := h
-		h = l.alloc(largest - 2)
+		h = l.alloc(tail)
 		l.chunk(h).setNext(full)
-		l.put(&h, p)
+		l.put(&h, p, largest)
 	}
 	setHalf(&d[b/2], int(b%2), uint32(h))
 }
@@ -126,7 +123,7 @@ func (l *lists) addTo(directory link, p posting) {
 func (l *lists) alloc(class int) link {
 	k := l.free[class]
 	if k == 0 {
-		return newLink(l.fresh(1<<class), class)
+		return newLink(l.fresh(units[class]), class)
 	}
 	c := l.chunk(k)
 	l.free[class] = link(c[0])
@@ -139,23 +136,44 @@ func (l *lists) release(k link) {
 	l.free[k.class()] = k
 }
 
-// fresh is the number of the first of so many units that were never used.
-func (l *lists) fresh(units int) int {
-	lines := min(units, 4)
-	at := (l.used + lines - 1) / lines * lines // in no more lines of the cache than need be
-	if len(l.pages) == 0 || at+units > pageUnits {
-		l.pages = append(l.pages, new(page))
-		at = 0
-		if len(l.pages) == 1 {
-			at = lines // unit 0 is not given out
-		}
+// fresh is the number of the first of so many units that were never used, in no more lines of the cache than need be.
+func (l *lists) fresh(n int) int {
+	lines := min(n&-n, 4)
+	at := (l.used + lines - 1) / lines * lines
+	if len(l.pages) == 0 || at+n > pageUnits {
+		l.addPage()
+		at = (l.used + lines - 1) / lines * lines
 	}
-	l.used = at + units
+	l.spare(l.used, at)
+	l.used = at + n
 	return (len(l.pages)-1)*pageUnits + at
 }
 
+func (l *lists) addPage() {
+	if len(l.pages) > 0 {
+		l.spare(l.used, pageUnits)
+	}
+	l.pages = append(l.pages, new(page))
+	l.used = 0
+	if len(l.pages) == 1 {
+		l.used = 1 // unit 0 is not given out
+	}
+}
+
+// spare makes free chunks of units of the last page that are left over.
+func (l *lists) spare(from, to int) {
+	for class := largest; from < to; {
+		if units[class] > to-from {
+			class--
+			continue
+		}
+		l.release(newLink((len(l.pages)-1)*pageUnits+from, class))
+		from += units[class]
+	}
+}
+
 // full reports whether there are hardly any numbers left for units.
-func (l *lists) full() bool { return len(l.pages) >= 1<<29/pageUnits-1024 }
+func (l *lists) full() bool { return len(l.pages) >= 1<<(32-classBits)/pageUnits-1024 }
 
 func (l *lists) bytes() int64 {
 	n := 8 * (int64(cap(l.pages)) + int64(cap(l.heads)) + pageWords*int64(len(l.pages)))

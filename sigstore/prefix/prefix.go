@@ -27,8 +27,8 @@
 // # Lists
 //
 // A token's list (lists.go) is found by its number, without hashing. It is one chunk of 16 to 1,024 bytes, 12 a
-// posting, that is replaced by one of twice the size when it is full. One that outgrows the largest is cut by the
-// rows' sizes: a search then reads only the pieces of sizes that the threshold allows, and of those only the ones
+// posting, that is replaced by one a third to twice as large when it is full. One that outgrows the largest is cut by
+// the rows' sizes: a search then reads only the pieces of sizes that the threshold allows, and of those only the ones
 // whose rows may share so late a token. All memory is in pages of 16 KiB without pointers. A search finds the chunks
 // of all its lists first and touches their first words, so that they come from memory together, and reads them then.
 //
@@ -122,10 +122,7 @@ func (x *index) Add(tokens []uint32, sig hashcodes.Signature) {
 func (x *index) post(g *generation, row uint64, tokens []uint32, m meta) {
 	x.keys = g.order.rarest(x.keys, tokens, x.filters.bounds.For(len(tokens)).Prefix)
 	for position, k := range x.keys {
-		long := g.lists.add(tokens[k.place()], posting{m, newPlace(row-g.first, position)})
-		if long && k.isRare() {
-			g.surprises++
-		}
+		g.lists.add(tokens[k.place()], posting{m, newPlace(row-g.first, position)})
 	}
 }
 

@@ -21,7 +21,8 @@ type probe struct {
 	chunk    chunk
 	first    uint64 // word of it: reading that is what asks for the memory
 	capacity int
-	position int // of its token in the query
+	position int  // of its token in the query
+	rare     bool // the order takes its token for rare
 }
 
 func (x *index) Search(queries []sigstore.Query) {
@@ -43,8 +44,12 @@ func (x *index) find(q *sigstore.Query) {
 		s.seen.begin()
 		x.keys = g.order.rarest(x.keys, q.Tokens, n)
 		s.probe(g, x.keys, unknown)
+		g.searches++
 		for i := range s.probes {
-			x.read(g, &s.probes[i])
+			p := &s.probes[i]
+			if read := x.read(g, p); p.rare {
+				g.wasted += uint64(read)
+			}
 		}
 	}
 }
@@ -60,49 +65,62 @@ func (s *search) probe(g *generation, prefix []key, unknown int) {
 		switch {
 		case h == 0:
 		case h.class() == directory:
-			s.open(g, g.lists.directory(h), i+unknown)
+			s.open(g, g.lists.directory(h), i+unknown, prefix[i].isRare())
 		default:
-			s.add(g, h, i+unknown)
+			s.add(g, h, i+unknown, false)
 		}
 	}
 }
 
 // open adds the lists of a directory that are of the sizes sought.
-func (s *search) open(g *generation, directory chunk, position int) {
+func (s *search) open(g *generation, directory chunk, position int, rare bool) {
 	for b := s.filter.low; b <= s.filter.high[position]; b++ {
 		if h := link(half(directory[b/2], int(b%2))); h != 0 {
-			s.add(g, h, position)
+			s.add(g, h, position, rare)
 		}
 	}
 }
 
-func (s *search) add(g *generation, k link, position int) {
+func (s *search) add(g *generation, k link, position int, rare bool) {
 	c := g.lists.chunk(k)
-	s.probes = append(s.probes, probe{c, c[0], capacity[k.class()], position})
+	s.probes = append(s.probes, probe{c, c[0], capacity[k.class()], position, rare})
 }
 
-// read goes through a list.
-func (x *index) read(g *generation, p *probe) {
+// read goes through a list. The next chunk of a chain is asked for before one is read.
+func (x *index) read(g *generation, p *probe) (postings int) {
 	limit := &x.search.filter.limit
 	want := uint64(x.search.meta)
 	c, n, first := p.chunk, p.capacity, p.first
 	for {
+		next, room, ahead := g.lists.after(c, n)
 		i := 0
 		if uint8(first) == 0 {
 			i = n - int(first>>8)
 		}
+		postings += n - i
 		for k, m := range c[i:n] {
 			if bits.OnesCount64((m^want)>>(64-signatureBits)) < int(limit[uint8(m)]) {
 				x.take(g, p.position, c.at(n, i+k))
 			}
 		}
-		k := c.next()
-		if k == 0 {
-			return
+		if next == nil {
+			return postings
 		}
-		c, n = g.lists.chunk(k), capacity[k.class()]
-		first = c[0]
+		c, n, first = next, room, ahead
 	}
+}
+
+// after is the chunk that follows one of capacity n in its chain, what that has room for, and its first word.
+func (l *lists) after(c chunk, n int) (next chunk, room int, first uint64) {
+	if n < capacity[tail] {
+		return nil, 0, 0
+	}
+	k := c.next()
+	if k == 0 {
+		return nil, 0, 0
+	}
+	next = l.chunk(k)
+	return next, capacity[k.class()], next[0]
 }
 
 // take adds the row of a posting to the hits unless it is dropped, met before, or has too few tokens left: those
@@ -119,5 +137,5 @@ func (x *index) take(g *generation, position int, p posting) {
 }
 
 func (s *search) bytes() int64 {
-	return 8*int64(cap(s.seen.rows)) + 48*int64(cap(s.probes)) + 4*int64(cap(s.heads))
+	return 8*int64(cap(s.seen.rows)) + 56*int64(cap(s.probes)) + 4*int64(cap(s.heads))
 }
