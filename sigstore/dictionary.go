@@ -12,24 +12,34 @@ import (
 type dictionary struct {
 	model   *hashcodes.Model
 	numbers table
-	ids     []uint64 // number -> token id
-	rows    []uint32 // number -> rows that hold the token now: its document frequency
-	codes   []uint16 // number -> the bits of its code, model.Ones() of them, noBit where there are fewer
+	tokens  []token  // by number
+	more    []uint16 // by number: the bits of its code that do not fit the token, perMore of them
+	perMore int
 	free    []uint32
 	peak    int // most numbers in use
 
 	sig hashcodes.Signature // scratch
 }
 
-const noBit = math.MaxUint16
+// token is all that a look-up reads of a token, side by side: in a large window it is a cache miss.
+type token struct {
+	id   uint64
+	rows uint32         // that hold it now: its document frequency
+	code [atHand]uint16 // the first bits of its code, noBit where there are fewer
+}
+
+const (
+	atHand = 2
+	noBit  = math.MaxUint16
+)
 
 func newDictionary(m *hashcodes.Model) *dictionary {
-	return &dictionary{model: m, sig: make(hashcodes.Signature, m.Words())}
+	return &dictionary{model: m, sig: make(hashcodes.Signature, m.Words()), perMore: max(0, m.Ones()-atHand)}
 }
 
 // number looks a token up without taking it in. Its id is a hash already.
 func (d *dictionary) number(id uint64) (uint32, bool) {
-	return d.numbers.find(id, func(n uint32) bool { return d.ids[n] == id })
+	return d.numbers.find(id, func(n uint32) bool { return d.tokens[n].id == id })
 }
 
 // lookUp overwrites dst with the numbers of tokens, noNumber for those that no row holds. It goes through the tokens
@@ -44,7 +54,7 @@ func (d *dictionary) lookUp(dst []uint32, ids []uint64) []uint32 {
 		dst = append(dst, n)
 	}
 	for i, n := range dst {
-		if int(n) >= len(d.ids) || d.ids[n] != ids[i] {
+		if int(n) >= len(d.tokens) || d.tokens[n].id != ids[i] {
 			dst[i] = d.numberOr(ids[i], noNumber)
 		}
 	}
@@ -73,50 +83,62 @@ func (d *dictionary) take(id uint64) uint32 {
 
 // takeNumber is take for a token whose number is known.
 func (d *dictionary) takeNumber(n uint32) uint32 {
-	d.rows[n]++
+	d.tokens[n].rows++
 	return n
 }
 
-func (d *dictionary) id(n uint32) uint64 { return d.ids[n] }
+func (d *dictionary) id(n uint32) uint64 { return d.tokens[n].id }
 
 func (d *dictionary) newNumber(id uint64) uint32 {
 	if len(d.free) == 0 {
-		d.ids = append(d.ids, 0)
-		d.rows = append(d.rows, 0)
-		for range d.model.Ones() {
-			d.codes = append(d.codes, noBit)
-		}
-		d.free = append(d.free, uint32(len(d.ids)-1))
+		d.tokens = append(d.tokens, token{})
+		d.more = append(d.more, make([]uint16, d.perMore)...)
+		d.free = append(d.free, uint32(len(d.tokens)-1))
 	}
 	n := d.free[len(d.free)-1]
 	d.free = d.free[:len(d.free)-1]
-	d.ids[n] = id
+	d.tokens[n].id = id
 	d.setCode(n, id)
 	return n
 }
 
-func (d *dictionary) code(n uint32) []uint16 {
-	ones := d.model.Ones()
-	return d.codes[int(n)*ones : (int(n)+1)*ones]
+// rest are the bits of a token's code beyond those at hand.
+func (d *dictionary) rest(n uint32) []uint16 {
+	return d.more[int(n)*d.perMore : (int(n)+1)*d.perMore]
 }
 
 func (d *dictionary) setCode(n uint32, id uint64) {
-	code := d.code(n)
+	at, rest := &d.tokens[n].code, d.rest(n)
+	i := 0
+	put := func(bit uint16) {
+		if i < atHand {
+			at[i] = bit
+		} else {
+			rest[i-atHand] = bit
+		}
+		i++
+	}
 	d.sig = d.model.Code(d.sig, id)
 	for w, word := range d.sig {
 		for ; word != 0; word &= word - 1 {
-			code[0] = uint16(32*w + bits.TrailingZeros32(word))
-			code = code[1:]
+			put(uint16(32*w + bits.TrailingZeros32(word)))
 		}
 	}
-	for i := range code {
-		code[i] = noBit
+	for i < atHand+d.perMore {
+		put(noBit)
 	}
 }
 
 // addCode sets the bits of a token's code.
 func (d *dictionary) addCode(sig hashcodes.Signature, n uint32) {
-	for _, bit := range d.code(n) {
+	addBits(sig, d.tokens[n].code[:])
+	if d.perMore > 0 {
+		addBits(sig, d.rest(n))
+	}
+}
+
+func addBits(sig hashcodes.Signature, code []uint16) {
+	for _, bit := range code {
 		if bit != noBit {
 			sig[bit/32] |= 1 << (bit % 32)
 		}
@@ -138,17 +160,27 @@ func (d *dictionary) blank() hashcodes.Signature { return make(hashcodes.Signatu
 // release takes back what take counted for a row.
 func (d *dictionary) release(numbers []uint32) {
 	for _, n := range numbers {
-		d.rows[n]--
-		if d.rows[n] == 0 {
-			d.numbers.remove(d.ids[n], n)
+		t := &d.tokens[n]
+		t.rows--
+		if t.rows == 0 {
+			d.numbers.remove(t.id, n)
 			d.free = append(d.free, n)
 		}
 	}
+}
+
+// frequencies are the rows that hold each token, by number.
+func (d *dictionary) frequencies() []uint32 {
+	f := make([]uint32, len(d.tokens))
+	for n := range d.tokens {
+		f[n] = d.tokens[n].rows
+	}
+	return f
 }
 
 // sparse reports whether most numbers are free: after a flood the arrays are much too large.
 func (d *dictionary) sparse() bool { return d.peak >= 1024 && d.numbers.live < d.peak/4 }
 
 func (d *dictionary) bytes() int64 {
-	return d.numbers.bytes() + 8*int64(cap(d.ids)) + 4*int64(cap(d.rows)+cap(d.free)) + 2*int64(cap(d.codes))
+	return d.numbers.bytes() + 16*int64(cap(d.tokens)) + 2*int64(cap(d.more)) + 4*int64(cap(d.free))
 }

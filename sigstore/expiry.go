@@ -121,7 +121,7 @@ func (w *Window) shrink() {
 
 // rebuild numbers the tokens anew and writes every block again.
 func (w *Window) rebuild() {
-	ids, old := w.tokens.ids, len(w.blocks)
+	before, old := w.tokens, len(w.blocks)
 	if c, ok := w.index.(io.Closer); ok {
 		_ = c.Close() // what it held is gone either way
 	}
@@ -131,7 +131,7 @@ func (w *Window) rebuild() {
 		w.open()
 		to := w.current()
 		to.opened, to.epoch = b.opened, b.epoch
-		b.each(func(n uint32) { w.again(Group{b, n}, ids) })
+		b.each(func(n uint32) { w.again(Group{b, n}, before) })
 		to.closed, to.full = b.closed, b.full
 	}
 	w.blocks, w.bases = slices.Delete(w.blocks, 0, old), slices.Delete(w.bases, 0, old)
@@ -145,11 +145,11 @@ func (w *Window) rebuild() {
 	w.epoch++
 }
 
-// again moves a group whose tokens had ids by their number.
-func (w *Window) again(g Group, ids []uint64) {
+// again moves a group whose tokens were numbered before.
+func (w *Window) again(g Group, before *dictionary) {
 	w.numbers = readSet(w.numbers[:0], g.block.set(g.n))
 	for i, n := range w.numbers {
-		w.numbers[i] = w.tokens.take(ids[n])
+		w.numbers[i] = w.tokens.take(before.id(n))
 	}
 	slices.Sort(w.numbers)
 	to := w.move(g, w.numbers)

@@ -30,7 +30,7 @@ func (w *Window) Hash(g Group) feed.Hash {
 	w.numbers = readSet(w.numbers[:0], g.block.set(g.n))
 	w.ids = w.ids[:0]
 	for _, n := range w.numbers {
-		w.ids = append(w.ids, w.tokens.ids[n])
+		w.ids = append(w.ids, w.tokens.id(n))
 	}
 	slices.Sort(w.ids)
 	return feed.GroupHash(w.ids)

@@ -29,7 +29,7 @@ func (w *Window) Search(x *feed.Sentence) ([]Group, *Query) {
 func (w *Window) groupAt(r Row) Group { return Group{w.blocks[r.Block-w.dropped], r.Row} }
 
 // Frequencies is for the index: by token number, the live rows that hold a token.
-func (w *Window) Frequencies() []uint32 { return w.tokens.rows }
+func (w *Window) Frequencies() []uint32 { return w.tokens.frequencies() }
 
 // Tokens is for the index: the numbers of a row's tokens, nil of a dead one.
 func (w *Window) Tokens(r Row) []uint32 {
@@ -47,14 +47,16 @@ func (w *Window) Signature(tokens []uint32) hashcodes.Signature {
 	return w.lentSig
 }
 
-// prepare makes the query for a token set, and keeps the numbers for its insertion.
+// prepare makes the query for a token set, and keeps it for its insertion.
 func (w *Window) prepare(q *Query, x *feed.Sentence) {
 	q.Size, q.Tokens, q.Hits = len(x.Tokens), q.Tokens[:0], q.Hits[:0]
 	clear(q.Signature)
 	p := &w.prepared
-	p.group, p.epoch, p.numbers = x.Group, w.epoch, w.tokens.lookUp(p.numbers, x.Tokens)
-	for i, n := range p.numbers {
+	*p = prepared{group: x.Group, epoch: w.epoch, query: q, unknown: p.unknown[:0]}
+	w.numbers = w.tokens.lookUp(w.numbers, x.Tokens)
+	for i, n := range w.numbers {
 		if n == noNumber {
+			p.unknown = append(p.unknown, x.Tokens[i])
 			w.addUnknown(q, x.Tokens[i])
 			continue
 		}
@@ -72,26 +74,30 @@ func (w *Window) addUnknown(q *Query, id uint64) {
 	}
 }
 
-// prepared are the numbers of the tokens of a group as they were when the window had an epoch: a sentence is inserted
-// right after it is looked up.
+// prepared is the query of a group as it was when the window had an epoch: a sentence is inserted right after it is
+// looked up.
 type prepared struct {
 	group   feed.Hash
 	epoch   int
-	numbers []uint32 // noNumber for a token that no row held
+	query   *Query
+	unknown []uint64 // tokens that no row held
 }
 
 // takeTokens numbers the tokens of a new group.
 func (w *Window) takeTokens(dst []uint32, x *feed.Sentence) []uint32 {
-	p := &w.prepared
-	known := p.group == x.Group && p.epoch == w.epoch && len(p.numbers) == len(x.Tokens)
-	for i, id := range x.Tokens {
-		if known && p.numbers[i] != noNumber {
-			dst = append(dst, w.tokens.takeNumber(p.numbers[i]))
-			continue
+	p, ids := &w.prepared, x.Tokens
+	if p.group == x.Group && p.epoch == w.epoch && len(p.query.Tokens)+len(p.unknown) == len(x.Tokens) {
+		for _, n := range p.query.Tokens {
+			dst = append(dst, w.tokens.takeNumber(n))
 		}
+		ids = p.unknown
+	}
+	for _, id := range ids {
 		dst = append(dst, w.tokens.take(id))
 	}
-	slices.Sort(dst)
+	if !slices.IsSorted(dst) {
+		slices.Sort(dst)
+	}
 	return dst
 }
 

@@ -36,7 +36,7 @@ func TestTableIsAMap(t *testing.T) {
 				t.Fatalf("spread %d: %d under %d, %t; want %d", spread, got, hash, ok, n)
 			}
 		}
-		if slots := len(tab.tags); slots > 3*tab.live {
+		if slots := lanes * len(tab.buckets); slots > 3*tab.live {
 			t.Errorf("spread %d: %d slots for %d numbers", spread, slots, tab.live)
 		}
 	}
