@@ -79,7 +79,7 @@ func (l *look) verify(dst []feed.Match, g sigstore.Group) []feed.Match {
 func (l *look) visit(dst []feed.Match, g sigstore.Group, overlap int) []feed.Match {
 	before := len(dst)
 	dst = l.forward(dst, g, overlap)
-	l.eachLater(g, func(y *sigstore.Later) { dst = append(dst, l.backward(g, y, overlap)) })
+	l.eachLater(g, func(y *sigstore.Later) { dst = l.backward(dst, g, y, overlap) })
 	if len(dst) == before {
 		return dst
 	}
@@ -107,25 +107,26 @@ func (l *look) forward(dst []feed.Match, g sigstore.Group, overlap int) []feed.M
 	if !ok {
 		return dst
 	}
-	m, group := l.match(g, overlap), l.hash(g)
+	dst, m := l.appendMatch(dst, g, overlap)
+	group := l.hash(g)
 	m.ID = feed.EventID(Scheme, x.Source, x.Post, x.Index, x.Group, group)
 	m.Group, m.Identical, m.Earlier = group, identical, earlier
 	m.Later = occurrenceOf(x)
 	m.Coverage, m.Repost, m.TimeAdjusted = float64(x.Coverage), x.Repost, x.TimeAdjusted
 	counted := g == l.own && w.Has(x)
-	m.setHistory(w.History(g, x.Source, x.Author, counted))
-	return append(dst, m.finish())
+	finish(m, w.History(g, x.Source, x.Author, counted))
+	return dst
 }
 
-// backward is (y, group of x): y, an occurrence of g, is later than x and repeats it.
-func (l *look) backward(g sigstore.Group, y *sigstore.Later, overlap int) feed.Match {
+// backward appends (y, group of x): y, an occurrence of g, is later than x and repeats it.
+func (l *look) backward(dst []feed.Match, g sigstore.Group, y *sigstore.Later, overlap int) []feed.Match {
 	w, x := l.d.window, l.x
-	m := l.match(g, overlap)
+	dst, m := l.appendMatch(dst, g, overlap)
 	m.ID = feed.EventID(Scheme, y.Source, y.Post, y.Sentence, l.hash(g), x.Group)
 	m.Group, m.Identical, m.Earlier, m.Later = x.Group, y.Identical, occurrenceOf(x), y.Occurrence
 	m.Coverage, m.Repost, m.TimeAdjusted = float64(y.Coverage), y.Repost, y.TimeAdjusted
-	m.setHistory(l.historyOfOwn(w, g, y))
-	return m.finish()
+	finish(m, l.historyOfOwn(w, g, y))
+	return dst
 }
 
 // historyOfOwn is what is known of x's group when y, of group g, is said to repeat it.
@@ -145,13 +146,15 @@ func (l *look) historyOfOwn(w *sigstore.Window, g sigstore.Group, y *sigstore.La
 	return h
 }
 
-func (l *look) match(g sigstore.Group, overlap int) *match {
+// appendMatch begins a match.
+func (l *look) appendMatch(dst []feed.Match, g sigstore.Group, overlap int) ([]feed.Match, *feed.Match) {
 	union := len(l.x.Tokens) + g.Size() - overlap
-	m := &match{feed.Match{Scheme: Scheme, Jaccard: float64(overlap) / float64(union)}}
+	dst = append(dst, feed.Match{Scheme: Scheme, Jaccard: float64(overlap) / float64(union)})
+	m := &dst[len(dst)-1]
 	if g != l.own {
 		m.Hamming = l.d.window.Distance(l.q, g)
 	}
-	return m
+	return dst, m
 }
 
 // hash is the name of a group.
@@ -162,17 +165,11 @@ func (l *look) hash(g sigstore.Group) feed.Hash {
 	return l.d.window.Hash(g)
 }
 
-// match is a feed.Match in the making.
-type match struct{ feed.Match }
-
-func (m *match) setHistory(h sigstore.History) {
+// finish completes a match of which both sentences are known.
+func finish(m *feed.Match, h sigstore.History) {
 	m.First, m.Occurrences, m.Authors, m.AuthorsEstimated = h.First, h.Occurrences, h.Authors, h.AuthorsEstimated
-}
-
-func (m *match) finish() feed.Match {
 	l, e := &m.Later, &m.Earlier
 	m.SameAuthor = l.Author != "" && l.Author == e.Author && l.Source == e.Source
-	return m.Match
 }
 
 func occurrenceOf(x *feed.Sentence) feed.Occurrence {

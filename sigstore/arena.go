@@ -46,5 +46,5 @@ func (a *arena) at(pos uint64) []byte {
 // end is a position behind all of the arena.
 func (a *arena) end() uint64 { return a.base + uint64(len(a.pages))<<pageBits }
 
-// maxArena is the number of pages at which a block is closed, so that positions in it fit 32 bits.
-const maxArena = 1 << 15
+// maxArena is the number of pages at which a block is closed, so that places in it fit 31 bits.
+const maxArena = 1 << 14

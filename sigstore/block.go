@@ -6,18 +6,32 @@ import (
 	"refrain/feed"
 )
 
-// row is what a block knows of a group besides the bytes in its arena. 24 bytes.
+// row is what a block knows of a group besides the bytes in its arena. 20 bytes: places are counted from the begin of
+// the block's arena.
 type row struct {
-	key      uint64 // half of the group's name
-	records  uint64 // position of the newest record of a chain; or manyFlag and a number of many
-	tokens   uint32 // where its token set stands in the block's arena
-	sequence uint32 // of its first occurrence
+	half     [2]uint32 // of the group's name
+	records  uint32    // place of the newest record of a chain; or manyFlag and a number of many
+	tokens   uint32    // place of its token set
+	sequence uint32    // of its first occurrence
 }
 
 const (
-	manyFlag = 1 << 63
+	manyFlag = 1 << 31
 	pageRows = 256
 )
+
+func newRow(key uint64) row { return row{half: [2]uint32{uint32(key), uint32(key >> 32)}} }
+
+// key is the half of the group's name.
+func (r *row) key() uint64 { return uint64(r.half[0]) | uint64(r.half[1])<<32 }
+
+func (r *row) isMany() bool { return r.records&manyFlag != 0 }
+
+// place is what a row says of a position in the block's arena, or in that of a later one.
+func (b *block) place(pos uint64) uint32 { return uint32(pos - b.arena.base) }
+
+// reaches reports whether a row can name all positions that come within the next records of an arena.
+func (b *block) reaches(a *arena) bool { return a.end()+4*mostPage-b.arena.base < manyFlag }
 
 // block holds the groups that were born, or moved on, in one slice of time. It goes as a whole.
 //
@@ -62,7 +76,7 @@ func (b *block) alive(n uint32) bool { return !b.dead.Test(uint(n)) }
 func (b *block) set(n uint32) []byte { return b.arena.at(b.arena.base + uint64(b.row(n).tokens)) }
 
 func (b *block) bytes() int64 {
-	return b.arena.held + int64(len(b.pages))*(pageRows*24+8) + b.who.bytes() + int64(b.dead.Len()/8)
+	return b.arena.held + int64(len(b.pages))*(pageRows*20+8) + b.who.bytes() + int64(b.dead.Len()/8)
 }
 
 // each calls visit for every live row.

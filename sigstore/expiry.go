@@ -101,7 +101,7 @@ func (w *Window) dropOldest(horizon feed.Time) (groups int) {
 			w.close()
 		}
 		to := w.move(g, readSet(w.numbers[:0], b.set(n)))
-		w.groups.renumber(to.row().key, g.number(), to.number())
+		w.groups.renumber(to.row().key(), g.number(), to.number())
 	})
 	w.rows -= b.rows
 	w.blocks = slices.Delete(w.blocks, 0, 1) // clears the place behind, which would keep a block alive
@@ -153,7 +153,7 @@ func (w *Window) again(g Group, before *dictionary) {
 	}
 	slices.Sort(w.numbers)
 	to := w.move(g, w.numbers)
-	w.groups.add(to.row().key, to.number(), w.keyOf)
+	w.groups.add(to.row().key(), to.number(), w.keyOf)
 }
 
 // Forced says what the budget drove out before its time.

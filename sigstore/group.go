@@ -22,6 +22,9 @@ func (g Group) IsNone() bool { return g.block == nil }
 
 func (g Group) row() *row { return g.block.row(g.n) }
 
+// newest is the position of the newest record of a group with a chain.
+func (g Group) newest() uint64 { return g.block.arena.base + uint64(g.row().records) }
+
 // number is the group's in the table of hashes.
 func (g Group) number() uint32 { return g.block.base + g.n }
 
@@ -54,7 +57,7 @@ func (w *Window) Group(h feed.Hash) (g Group) { return w.groupOf(keyOfHash(&h)) 
 func (w *Window) groupOf(key uint64) (g Group) {
 	_, ok := w.groups.find(key, func(number uint32) bool {
 		g = w.numbered(number)
-		return g.row().key == key
+		return g.row().key() == key
 	})
 	if !ok {
 		return Group{}
@@ -73,7 +76,7 @@ func (w *Window) numbered(number uint32) Group {
 	return Group{w.blocks[i], number - w.bases[i]}
 }
 
-func (w *Window) keyOf(number uint32) uint64 { return w.numbered(number).row().key }
+func (w *Window) keyOf(number uint32) uint64 { return w.numbered(number).row().key() }
 
 // at is what lies at a position, in the arena of whatever block.
 func (w *Window) at(pos uint64) []byte { return w.blockAt(pos).arena.at(pos) }
@@ -119,12 +122,12 @@ func (w *Window) forgetViews() {
 // read fills a view.
 func (w *Window) read(v *view, g Group) {
 	r := g.row()
-	if r.records&manyFlag != 0 {
+	if r.isMany() {
 		v.many = w.many[r.records&^manyFlag]
 		return
 	}
 	v.many, v.chain = nil, v.chain[:0]
-	for pos := r.records; pos != 0; {
+	for pos := g.newest(); pos != 0; {
 		v.chain = append(v.chain, occurrence{})
 		pos = w.decode(&v.chain[len(v.chain)-1], pos, r.sequence)
 	}
@@ -148,8 +151,8 @@ const longestChain = 15
 
 // say adds an occurrence to a group.
 func (w *Window) say(g Group, o *occurrence) {
-	v, r := w.view(g), g.row()
-	if v.many == nil && v.len() >= min(longestChain, w.cfg.cut.thinFrom-1) {
+	v := w.view(g)
+	if v.many == nil && (v.len() >= min(longestChain, w.cfg.cut.thinFrom-1) || !g.block.reaches(&w.current().arena)) {
 		w.becomeMany(g, v)
 	}
 	if v.many != nil {
@@ -157,7 +160,8 @@ func (w *Window) say(g Group, o *occurrence) {
 		w.thin(v.many)
 		return
 	}
-	r.records = w.write(o, r.sequence, links{before: r.records, text: v.textLike(o.text, v.len())})
+	r := g.row()
+	r.records = g.block.place(w.write(o, r.sequence, links{before: g.newest(), text: v.textLike(o.text, v.len())}))
 	w.forgetViews()
 }
 
@@ -174,7 +178,7 @@ func (w *Window) write(o *occurrence, sequence uint32, l links) (pos uint64) {
 func (w *Window) becomeMany(g Group, v *view) {
 	m := newMany(v, w.frame(g.block, g.row().sequence), w.cfg.cut.thinFrom)
 	w.held += m.bytes()
-	g.row().records = manyFlag | uint64(w.takeMany(m))
+	g.row().records = manyFlag | uint32(w.takeMany(m))
 	v.many, v.chain = m, v.chain[:0]
 }
 
@@ -234,14 +238,14 @@ func (w *Window) bury(g Group) {
 	w.release(r)
 	w.numbers = readSet(w.numbers[:0], g.block.set(g.n))
 	w.tokens.release(w.numbers)
-	w.groups.remove(r.key, g.number())
+	w.groups.remove(r.key(), g.number())
 	w.forgetViews()
 	w.epoch++
 }
 
 // release gives back what a group with many occurrences holds.
 func (w *Window) release(r *row) {
-	if r.records&manyFlag == 0 {
+	if !r.isMany() {
 		return
 	}
 	n := int(r.records &^ manyFlag)
@@ -253,28 +257,29 @@ func (w *Window) release(r *row) {
 // move writes a group anew into the newest block, its token set being numbers.
 func (w *Window) move(g Group, numbers []uint32) (to Group) {
 	r, b := *g.row(), w.current()
-	if r.records&manyFlag == 0 {
-		r.records = w.moveChain(&r)
+	if !r.isMany() {
+		r.records = b.place(w.moveChain(g))
 	}
 	w.bytes = appendSet(w.bytes[:0], numbers)
-	r.tokens = uint32(b.arena.put(w.bytes) - b.arena.base)
+	r.tokens = b.place(b.arena.put(w.bytes))
 	w.forgetViews()
 	return w.addRow(r, numbers)
 }
 
 // moveChain writes the records of a chain anew, the oldest first.
-func (w *Window) moveChain(r *row) (newest uint64) {
+func (w *Window) moveChain(g Group) (newest uint64) {
 	w.chain = w.chain[:0]
-	for pos := r.records; pos != 0; {
+	sequence := g.row().sequence
+	for pos := g.newest(); pos != 0; {
 		w.chain = append(w.chain, occurrence{})
-		pos = w.decode(&w.chain[len(w.chain)-1], pos, r.sequence)
+		pos = w.decode(&w.chain[len(w.chain)-1], pos, sequence)
 	}
 	slices.Reverse(w.chain)
 	written := view{}
 	for i := range w.chain {
 		o := &w.chain[i]
-		newest = w.write(o, r.sequence, links{before: newest, text: written.textLike(o.text, i)})
-		w.decode(o, newest, r.sequence) // for where its text stands now
+		newest = w.write(o, sequence, links{before: newest, text: written.textLike(o.text, i)})
+		w.decode(o, newest, sequence) // for where its text stands now
 		written.chain = w.chain[:i+1]
 	}
 	return newest

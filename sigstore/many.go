@@ -130,7 +130,7 @@ func cloned(s string) string { return string([]byte(s)) }
 // thin drops what no later look-up needs: occurrences before the horizon, and, of every slice of time that lies
 // wholly before old, all but the first two and the last two of distinct posts. That loses no match: a slice wholly
 // inside the span of a later sentence needs any two, the one that holds the sentence its first two, the one that
-// holds the span's begin its last two (DESIGN section 5).
+// holds the span's begin its last two.
 func (m *many) thin(horizon, old, slice feed.Time) (dropped int) {
 	v := m.view()
 	begin, limit := v.from(horizon), v.from(old)

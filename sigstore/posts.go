@@ -32,7 +32,7 @@ func (w *Window) indexPosts() {
 			v := w.view(g)
 			for i := range v.len() {
 				o := v.at(i)
-				w.posts.add(g.row().key, o.source, o.post)
+				w.posts.add(g.row().key(), o.source, o.post)
 			}
 		})
 	}

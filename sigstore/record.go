@@ -78,7 +78,7 @@ func (f *frame) encode(b []byte, o *occurrence, l links) []byte {
 	if flags&isChained != 0 {
 		b = f.appendPosition(b, l.before)
 	}
-	b = binary.AppendVarint(b, int64(o.time-f.epoch))
+	b = appendTime(b, o.time-f.epoch)
 	if l.who == 0 {
 		b = appendWho(append(b, 0), o)
 	} else {
@@ -133,6 +133,14 @@ func (o *occurrence) appendPost(b []byte, flags byte) []byte {
 	return b
 }
 
+// appendTime writes a difference of times, most of which are whole seconds: the lowest bit says so.
+func appendTime(b []byte, t feed.Time) []byte {
+	if t%1000 == 0 {
+		return binary.AppendVarint(b, int64(t/1000)<<1|1)
+	}
+	return binary.AppendVarint(b, int64(t)<<1)
+}
+
 // appendPosition writes a position that may lie before the frame's base: in the arena of an older block.
 func (f *frame) appendPosition(b []byte, pos uint64) []byte {
 	return binary.AppendVarint(b, int64(pos-f.base))
@@ -157,7 +165,7 @@ func (f *frame) decode(o *occurrence, m memory, pos uint64) (before uint64) {
 	if flags&isChained != 0 {
 		before = f.position(&r)
 	}
-	o.time = f.epoch + feed.Time(r.varint())
+	o.time = f.epoch + r.time()
 	if who := r.uvarint(); who == 0 {
 		r.who(o)
 	} else {
@@ -216,6 +224,14 @@ func (r *reader) varint() int64 {
 	v, n := binary.Varint(r.b)
 	r.b = r.b[n:]
 	return v
+}
+
+func (r *reader) time() feed.Time {
+	v := r.varint()
+	if v&1 == 0 {
+		return feed.Time(v >> 1)
+	}
+	return feed.Time(v>>1) * 1000
 }
 
 func (r *reader) uint32() uint32 {

@@ -27,6 +27,9 @@ func oddSentences(r *rand.Rand, n int) (xs []feed.Sentence) {
 			Coverage: []float32{1, 0.25, 1.0 / 3}[r.IntN(3)], Repost: i%2 == 0, TimeAdjusted: i%3 == 0,
 		}
 		x.End = x.Start + len(x.Text)
+		if i%7 == 0 {
+			x.Time += feed.Time(r.Int64N(2000) - 1000) // no whole second, before the first one too
+		}
 		if i%50 == 0 {
 			x.Time = math.MinInt64 / 8
 		}
@@ -55,6 +58,27 @@ func TestOccurrencesComeBack(t *testing.T) {
 				t.Errorf("the name of group %s is told as %s", h, got)
 			}
 		}
+	}
+}
+
+// TestWhatIsTooFarFromItsBlock: a row names places of later arenas within 2 GiB; a group that goes on beyond that has
+// records of its own.
+func TestWhatIsTooFarFromItsBlock(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	w := newScan(t, Config{Span: 87600 * time.Hour, cut: cut{thinFrom: 1 << 20}})
+	want := map[feed.Hash][]occurrence{}
+	for i, x := range oddSentences(r, 60) {
+		if i%20 == 19 {
+			w.close()
+			w.current().arena.base += manyFlag
+		}
+		if w.Insert(&x) {
+			want[x.Group] = append(want[x.Group], occurrenceOf(&x))
+		}
+	}
+	for h, all := range want {
+		slices.SortStableFunc(all, func(a, b occurrence) int { return a.key().compare(b.key()) })
+		compareView(t, w.view(w.Group(h)), all)
 	}
 }
 

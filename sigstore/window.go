@@ -5,7 +5,7 @@
 // whose end lies before W - span - lateness is dropped, and its groups that are still alive move on into the open
 // block with all they keep. A byte budget may force that earlier.
 //
-// Memory is what users meet first, so a block is a few large pieces without pointers: a table of rows (24 bytes a
+// Memory is what users meet first, so a block is a few large pieces without pointers: a table of rows (20 bytes a
 // group) and an arena of bytes with the groups' token sets, the records of their occurrences (some 25 bytes and the
 // text) and who said them. A group with many occurrences, or one that has lost some, holds records of its own.
 package sigstore
@@ -165,10 +165,11 @@ func (w *Window) birth(x *feed.Sentence, o *occurrence) {
 	w.numbers = w.takeTokens(w.numbers[:0], x)
 	b := w.current()
 	w.bytes = appendSet(w.bytes[:0], w.numbers)
-	r := row{key: keyOfHash(&x.Group), sequence: o.sequence, tokens: uint32(b.arena.put(w.bytes) - b.arena.base)}
-	r.records = w.write(o, r.sequence, links{})
+	r := newRow(keyOfHash(&x.Group))
+	r.sequence, r.tokens = o.sequence, b.place(b.arena.put(w.bytes))
+	r.records = b.place(w.write(o, r.sequence, links{}))
 	g := w.addRow(r, w.numbers)
-	w.groups.add(r.key, g.number(), w.keyOf)
+	w.groups.add(r.key(), g.number(), w.keyOf)
 	w.groupsPeak = max(w.groupsPeak, w.groups.live)
 	w.batch.born(w, g, len(x.Tokens))
 }

@@ -159,7 +159,7 @@ func (d *detection) splitParts(ctx context.Context) {
 // Sentences looked up at once, and matches handed on at once: one sentence may repeat very many texts.
 const (
 	fewSentences = 64
-	manyMatches  = 4096
+	manyMatches  = 1024
 )
 
 // detect looks the sentences of each part up and hands the matches on, in several parts where they are many.

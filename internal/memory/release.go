@@ -9,8 +9,8 @@ import (
 // collecting is cheap there: nearly all of it is the windows', which have no pointers to follow.
 const (
 	usualGarbage = 50       // percent
-	leastGarbage = 4        // percent
-	muchGarbage  = 8 << 20  // bytes that are enough between two collections
+	leastGarbage = 2        // percent
+	muchGarbage  = 6 << 20  // bytes that are enough between two collections
 	otherAlive   = 10 << 20 // bytes alive that no window holds, about
 )
 
