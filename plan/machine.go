@@ -17,7 +17,7 @@ type Machine struct {
 }
 
 // DefaultMachine is a middling server without a GPU. Network is far below what such a machine's card does: what
-// limits is a broker's client (DESIGN section 3: past some 300 MB/s a worker, a grid).
+// limits is a broker's client: some 300 MB/s, assumed and not measured.
 func DefaultMachine() Machine {
 	return Machine{Cores: 16, Memory: 64e9, MemoryShare: 0.8, Network: 300e6, GPUMemory: 80e9}
 }
