@@ -136,7 +136,7 @@ func (f *windowFlags) config() (cfg detector.Config, err error) {
 	case f.workers < 1:
 		return cfg, usage("--workers %d: want 1 or more", f.workers)
 	}
-	if cfg.Engine, err = engine(f.engine, nil); err != nil {
+	if cfg.Engine, err = engine("--engine", f.engine, nil); err != nil {
 		return cfg, err
 	}
 	cfg.MaxMatches, cfg.OmitTexts = f.maxMatches, !f.texts
