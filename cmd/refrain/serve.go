@@ -19,6 +19,7 @@ import (
 	"refrain/internal/config"
 	"refrain/internal/memory"
 	"refrain/internal/telemetry"
+	"refrain/internal/units"
 	"refrain/lookup"
 )
 
@@ -104,6 +105,9 @@ func (f *serveFlags) overrideWindow(cmd *cobra.Command, w *config.Window) error 
 	if cmd.Flags().Changed("budget") {
 		if err := w.Budget.UnmarshalText([]byte(f.budget)); err != nil {
 			return fmt.Errorf("--budget: %w", err)
+		}
+		if err := units.CheckBudget(int64(w.Budget)); err != nil {
+			return fmt.Errorf("--budget %q is %w; 0 is half the memory", f.budget, err)
 		}
 	}
 	return nil
