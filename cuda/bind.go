@@ -12,13 +12,13 @@ import (
 func bind(library string) (*driver, error) {
 	handle, err := purego.Dlopen(library, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
-		return nil, fmt.Errorf("%w: no NVIDIA driver: %w", ErrUnavailable, err)
+		return nil, unavailable{fmt.Errorf("there is no NVIDIA driver: %w", err)}
 	}
 	d := &driver{}
 	for name, function := range d.symbols() {
 		symbol, err := purego.Dlsym(handle, name)
 		if err != nil {
-			return nil, fmt.Errorf("%w: the NVIDIA driver is too old: %w", ErrUnavailable, err)
+			return nil, unavailable{fmt.Errorf("the NVIDIA driver is too old: %w", err)}
 		}
 		purego.RegisterFunc(function, symbol)
 	}

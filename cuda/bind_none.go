@@ -2,8 +2,8 @@
 
 package cuda
 
-import "fmt"
+import "errors"
 
 func bind(string) (*driver, error) {
-	return nil, fmt.Errorf("%w: this program was built without CUDA (tag nocuda, or not Linux on amd64 or arm64)", ErrUnavailable)
+	return nil, unavailable{errors.New("this program was built without CUDA (tag nocuda, or not Linux on amd64 or arm64)")}
 }

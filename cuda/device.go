@@ -75,10 +75,10 @@ type Device struct {
 // log, those that this device cannot run or that are wrong. The error holds ErrUnavailable where there is no device.
 func Open(config Config) (*Device, error) {
 	d, err := open(config)
-	if err != nil {
-		return nil, fmt.Errorf("open device %d: %w", config.Device, err)
+	if err != nil && !errors.Is(err, ErrUnavailable) {
+		err = fmt.Errorf("open device %d: %w", config.Device, err)
 	}
-	return d, nil
+	return d, err
 }
 
 func open(config Config) (*Device, error) {
@@ -107,7 +107,7 @@ func find(config Config) (*Device, error) {
 		d.log = slog.New(slog.DiscardHandler)
 	}
 	if err := d.identify(config.Device); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return nil, unavailable{err}
 	}
 	return d, d.driver.err("cuDevicePrimaryCtxRetain", driver.primaryCtxRetain(&d.context, d.handle))
 }
@@ -120,8 +120,11 @@ func (d *Device) identify(ordinal int) error {
 	if err := d.driver.err("cuDeviceGetCount", d.driver.deviceGetCount(&count)); err != nil {
 		return err
 	}
+	if count == 0 {
+		return errors.New("the NVIDIA driver finds no GPU")
+	}
 	if ordinal < 0 || ordinal >= int(count) {
-		return fmt.Errorf("there are %d devices", count)
+		return fmt.Errorf("there is no GPU %d: the NVIDIA driver finds %d", ordinal, count)
 	}
 	if err := d.driver.err("cuDeviceGet", d.driver.deviceGet(&d.handle, int32(ordinal))); err != nil {
 		return err

@@ -36,10 +36,10 @@ func TestUnavailable(t *testing.T) {
 		prepare func()
 		want    string
 	}{
-		"no driver":      {config: Config{Library: "libnone.so.1"}, want: "no NVIDIA driver"},
+		"no driver":      {config: Config{Library: "libnone.so.1"}, want: "there is no NVIDIA driver: libnone.so.1"},
 		"not the driver": {config: Config{Library: "libc.so.6"}, want: "too old"},
-		"no device":      {prepare: func() { f.Reset(1<<30, 0, 90, 2) }, want: "there are 0 devices"},
-		"not so many":    {config: Config{Device: 1}, want: "there are 1 devices"},
+		"no device":      {prepare: func() { f.Reset(1<<30, 0, 90, 2) }, want: "the NVIDIA driver finds no GPU"},
+		"not so many":    {config: Config{Device: 1}, want: "there is no GPU 1: the NVIDIA driver finds 1"},
 		"initialisation": {prepare: func() { f.Fail("cuInit", 1, 100) }, want: "cuInit: CUDA_ERROR_100: by order (error 100)"},
 		"old device":     {prepare: func() { f.Reset(1<<30, 1, 61, 2) }, want: "the target is too new"},
 		"all wrong":      {prepare: func() { f.Break("p"); f.Reset(1<<30, 1, 75, 2); f.Break("p") }, want: "no kernel gives the results"},
@@ -55,6 +55,9 @@ func TestUnavailable(t *testing.T) {
 			d, err := Open(c.config)
 			if d != nil || !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want ErrUnavailable and %q", err, c.want)
+			}
+			if err != nil && strings.Contains(err.Error(), ErrUnavailable.Error()) {
+				t.Errorf("got %v: the reason is enough", err)
 			}
 		})
 	}

@@ -14,6 +14,12 @@ var ErrMemory = errors.New("cuda: out of device memory")
 // ErrUnavailable is in the chain of the error of Open where there is no driver, no device, or no support in this build.
 var ErrUnavailable = errors.New("cuda: not available")
 
+// unavailable is an error that says why no device can be used, and no more: ErrUnavailable is only in its chain.
+type unavailable struct{ reason error }
+
+func (e unavailable) Error() string   { return e.reason.Error() }
+func (e unavailable) Unwrap() []error { return []error{ErrUnavailable, e.reason} }
+
 var errClosed = errors.New("cuda: device is closed")
 
 // result is what every call of the driver returns.

@@ -106,7 +106,7 @@ func (d *Device) load() error {
 		d.kernels = append(d.kernels, k)
 	}
 	if len(d.kernels) == 0 {
-		return fmt.Errorf("%w: %w", ErrUnavailable, errors.Join(refused...))
+		return unavailable{errors.Join(refused...)}
 	}
 	return nil
 }

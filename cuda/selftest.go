@@ -24,7 +24,7 @@ func (d *Device) selfTest() error {
 		good = append(good, k)
 	}
 	if d.kernels = good; len(good) == 0 {
-		return fmt.Errorf("%w: no kernel gives the results of plain Go", ErrUnavailable)
+		return unavailable{errors.New("no kernel gives the results of plain Go")}
 	}
 	return nil
 }

@@ -34,3 +34,18 @@ func TestBounds(t *testing.T) {
 		}
 	}
 }
+
+// TestBoundsOfNothing: an empty set has no partners, and is no other's.
+func TestBoundsOfNothing(t *testing.T) {
+	for _, threshold := range []text.Threshold{{Num: 1, Den: 1000}, {Num: 4, Den: 5}, {Num: 1, Den: 1}} {
+		b := NewBounds(threshold, 2)
+		if s := b.For(0); s.Min <= s.Max || len(s.Radius) > 0 || len(s.Overlap) > 0 {
+			t.Errorf("%v: got %+v", threshold, s)
+		}
+		for n := 1; n <= MaxSize; n++ {
+			if b.For(n).Min < 1 {
+				t.Errorf("%v: a set of none is a partner of %d tokens", threshold, n)
+			}
+		}
+	}
+}

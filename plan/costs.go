@@ -7,49 +7,52 @@ import "math"
 type Costs struct {
 	// The route of a post, a sentence, an event.
 
-	DecodeMicros float64 // a post: JSON to a post
-	SplitMicros  float64 // a post: text to sentences, tokens, hashes, and their record in the sentence topic
-	ReadMicros   float64 // a sentence: from the record in the sentence topic to what is looked up
-	InsertMicros float64 // a sentence: into the window and its index
-	EventMicros  float64 // an event: verified, made and written
+	DecodeMicros float64 `json:"decodeMicros"` // a post: JSON to a post
+	SplitMicros  float64 `json:"splitMicros"`  // a post: text to sentences, tokens, hashes, and their record in the sentence topic
+	ReadMicros   float64 `json:"readMicros"`   // a sentence: from the record in the sentence topic to what is looked up
+	InsertMicros float64 `json:"insertMicros"` // a sentence: into the window and its index
+	EventMicros  float64 `json:"eventMicros"`  // an event: verified, made and written
 
-	RecordBytes float64 // a sentence in the sentence topic, besides its tokens (8 bytes each) and its text
-	EventBytes  float64 // an event in the event topic, besides its two texts
+	RecordBytes float64 `json:"recordBytes"` // a sentence in the sentence topic, besides its tokens (8 bytes each) and its text
+	EventBytes  float64 `json:"eventBytes"`  // an event in the event topic, besides its two texts
 
-	BatchSeconds float64 // that a sentence waits for others to be looked up with, at most
-	BatchMost    float64 // sentences that are looked up at once, at most
-	HopSeconds   float64 // the way around the window (request, two topics, two readers), the median
-	HopTail      float64 // the same, of which 99 in 100 are quicker
+	BatchSeconds float64 `json:"batchSeconds"` // that a sentence waits for others to be looked up with, at most
+	BatchMost    float64 `json:"batchMost"`    // sentences that are looked up at once, at most
+	HopSeconds   float64 `json:"hopSeconds"`   // the way around the window (request, two topics, two readers), the median
+	HopTail      float64 `json:"hopTail"`      // the same, of which 99 in 100 are quicker
 
 	// One look-up in one partition.
 
-	Prefix    []LookupCost  // by threshold, ascending
-	Scan      []LookupCost  // by threshold, ascending; at 64 bits, in proportion to them at others
-	BandShare []AtThreshold // by threshold, ascending: rows of a size that a partner may have, of all
-	GPU       GPUCost
+	Prefix    []LookupCost  `json:"prefix"`    // by threshold, ascending
+	Scan      []LookupCost  `json:"scan"`      // by threshold, ascending; at 64 bits, in proportion to them at others
+	BandShare []AtThreshold `json:"bandShare"` // by threshold, ascending: rows of a size that a partner may have, of all
+	GPU       GPUCost       `json:"gpu"`
 
 	// What the window holds for each distinct sentence, bytes.
 
-	RowBytes        float64 // the row itself
-	TableBytes      float64 // its place in the table of groups
-	SetBytes        float64 // its token set, besides its tokens
-	TokenBytes      float64 // each token of the set
-	OccurrenceBytes float64 // each occurrence, that is, each sentence of the window
-	TextBytes       float64 // its text where texts are kept, besides the text's own bytes
-	DictionaryBytes float64 // its share of the dictionary of tokens
-	PrefixBytes     float64 // the prefix index, for each token that is posted: n − θn + 1 of them
-	ScanBytes       float64 // the bands of the scan and cuda engines, besides the signature
+	RowBytes        float64 `json:"rowBytes"`        // the row itself
+	TableBytes      float64 `json:"tableBytes"`      // its place in the table of groups
+	SetBytes        float64 `json:"setBytes"`        // its token set, besides its tokens
+	TokenBytes      float64 `json:"tokenBytes"`      // each token of the set
+	OccurrenceBytes float64 `json:"occurrenceBytes"` // each occurrence, that is, each sentence of the window
+	TextBytes       float64 `json:"textBytes"`       // its text where texts are kept, besides the text's own bytes
+	DictionaryBytes float64 `json:"dictionaryBytes"` // its share of the dictionary of tokens
+	PrefixBytes     float64 `json:"prefixBytes"`     // the prefix index, for each token that is posted: n − θn + 1 of them
+	ScanBytes       float64 `json:"scanBytes"`       // the bands of the scan and cuda engines, besides the signature
 
 	// What a worker holds besides its window.
 
-	ProcessBytes float64 // the process with an empty window
-	Garbage      float64 // what is no longer alive and not yet collected, as a share of the window
+	ProcessBytes float64 `json:"processBytes"` // the process with an empty window
+	Garbage      float64 `json:"garbage"`      // what is no longer alive and not yet collected, as a share of the window
 }
 
 // LookupCost is what a look-up costs at one threshold: Base + Million · (rows/10⁶)^Exponent µs up to 10⁶ rows in a
 // partition, which is what was measured, and Base + Million · rows/10⁶ above, which is no less than what to expect.
 type LookupCost struct {
-	Threshold, Base, Million, Exponent float64
+	Threshold float64 `json:"threshold"`
+	Base      float64 `json:"base"`
+	Million   float64 `json:"million"`
+	Exponent  float64 `json:"exponent"`
 }
 
 func (c LookupCost) micros(rows float64) float64 {
@@ -63,15 +66,18 @@ func (c LookupCost) micros(rows float64) float64 {
 // GPUCost is what a look-up by the cuda engine costs: rows compared / Rate + Launch / batch of the card, and Base of
 // the processor.
 type GPUCost struct {
-	Base   float64         // µs of a core, a look-up: copies and candidates
-	Launch float64         // µs of the card, a batch
-	Batch  float64         // look-ups at once, at most
-	Rate   map[int]float64 // comparisons a µs of one card, by bits
-	Bytes  float64         // of the card's memory a row, besides its signature
+	Base   float64         `json:"base"`   // µs of a core, a look-up: copies and candidates
+	Launch float64         `json:"launch"` // µs of the card, a batch
+	Batch  float64         `json:"batch"`  // look-ups at once, at most
+	Rate   map[int]float64 `json:"rate"`   // comparisons a µs of one card, by bits
+	Bytes  float64         `json:"bytes"`  // of the card's memory a row, besides its signature
 }
 
 // AtThreshold is a value at a threshold.
-type AtThreshold struct{ Threshold, Value float64 }
+type AtThreshold struct {
+	Threshold float64 `json:"threshold"`
+	Value     float64 `json:"value"`
+}
 
 // lookupMicros is the cost of a look-up at a threshold between those of the table: the logarithm of the cost is taken
 // to be linear between two of them, and beyond the ends to go on as it did. A lower threshold never costs less, though

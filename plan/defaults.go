@@ -38,8 +38,8 @@ func DefaultCosts() Costs {
 		BandShare: []AtThreshold{{0.5, 0.771}, {0.6, 0.626}, {0.7, 0.468}, {0.8, 0.320}, {0.9, 0.160}},
 		GPU: GPUCost{
 			Base: 3, Launch: 50, Batch: 2048, // not measured: assumed
-			// The popcount kernel on an H200: goals below the bounds that follow from its issue rates (ALGORITHMS section 3,
-			// 32 and 64 bits); in proportion beyond. Bounds, not measured here.
+			// The popcount kernel on an H200: goals below the bounds that follow from its issue rates at 32 and 64 bits
+			// (docs/design/0006-cuda.md); in proportion beyond. Not measured here.
 			Rate:  map[int]float64{32: 3.5e6, 64: 1.8e6, 128: 0.9e6, 256: 0.45e6},
 			Bytes: 4,
 		},

@@ -1,7 +1,6 @@
 package plan
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -12,20 +11,22 @@ import (
 
 // Feed is what a planner must know of a feed, and of the window that it is compared in.
 type Feed struct {
-	PostsPerDay float64 // the mean day's
-	PeakFactor  float64 // the busiest hour against the mean hour, 1 or more
+	PostsPerDay float64 `json:"postsPerDay"` // the mean day's
+	PeakFactor  float64 `json:"peakFactor"`  // the busiest hour against the mean hour, 1 to 24
 
-	Span, Lateness time.Duration // window.span, window.lateness
-	Threshold      float64       // window.threshold, above 0 and at most 1
-	Bits, Ones     int           // of the model: bits of a signature, ones of a token's code
-	Texts          bool          // the window keeps the texts
+	Span      time.Duration `json:"span"`      // window.span
+	Lateness  time.Duration `json:"lateness"`  // window.lateness
+	Threshold float64       `json:"threshold"` // window.threshold, above 0 and at most 1
+	Bits      int           `json:"bits"`      // of a signature
+	Ones      int           `json:"ones"`      // of a token's code
+	Texts     bool          `json:"texts"`     // the window keeps the texts
 
-	SentencesPerPost  float64 // compared: long enough to mean anything
-	TokensPerSentence float64 // size of the token set of a sentence that is compared
-	DistinctShare     float64 // distinct token sets among the sentences of the span, above 0 and at most 1
-	TextBytes         float64 // of a sentence that is compared, UTF-8
-	PostBytes         float64 // of a post, as JSON
-	EventsPerSentence float64 // texts that a sentence is reported to repeat, in the mean
+	SentencesPerPost  float64 `json:"sentencesPerPost"`  // compared: long enough to mean anything
+	TokensPerSentence float64 `json:"tokensPerSentence"` // size of the token set of a sentence that is compared
+	DistinctShare     float64 `json:"distinctShare"`     // distinct token sets among the sentences of the span, above 0 and at most 1
+	TextBytes         float64 `json:"textBytes"`         // of a sentence that is compared, UTF-8
+	PostBytes         float64 `json:"postBytes"`         // of a post, as JSON
+	EventsPerSentence float64 `json:"eventsPerSentence"` // texts that a sentence is reported to repeat, in the mean
 }
 
 // DefaultFeed is a feed of short posts: means of the three Twitter streams of the shared data set (docs/plan.md has
@@ -38,32 +39,28 @@ func DefaultFeed() Feed {
 	}
 }
 
-// Validate returns an error for every field that makes no sense.
-func (f Feed) Validate() error {
-	errs := above(
-		Share{"posts a day", f.PostsPerDay}, Share{"span in seconds", f.Span.Seconds()}, Share{"sentences a post", f.SentencesPerPost},
-		Share{"tokens a sentence", f.TokensPerSentence}, Share{"threshold", f.Threshold}, Share{"distinct share", f.DistinctShare})
-	for _, check := range []struct {
-		wrong bool
-		say   string
-	}{
-		{f.PostsPerDay > 1e15, "posts a day: want at most 10^15"},
-		{!(f.PeakFactor >= 1) || f.PeakFactor > 1e6, fmt.Sprintf("peak factor %v: want 1 or more: the busiest hour against the mean hour", f.PeakFactor)},
-		{f.Lateness < 0, "lateness: want 0 or more"},
-		{f.Threshold > 1, fmt.Sprintf("threshold %v: want at most 1", f.Threshold)},
-		{f.DistinctShare > 1, fmt.Sprintf("distinct share %v: want at most 1", f.DistinctShare)},
-		{f.TokensPerSentence > hashcodes.MaxSize, fmt.Sprintf("tokens a sentence %v: want at most %d: longer ones are cut", f.TokensPerSentence, hashcodes.MaxSize)},
-		{f.SentencesPerPost > 1e6, "sentences a post: want at most 10^6"},
-		{!(f.TextBytes >= 0 && f.PostBytes >= 0 && f.EventsPerSentence >= 0), "bytes of texts and posts, events a sentence: want 0 or more"},
-		{!slices.Contains([]int{32, 64, 128, 256}, f.Bits), fmt.Sprintf("bits %d: want 32, 64, 128 or 256", f.Bits)},
-		{f.Ones < 1 || f.Ones > hashcodes.MaxOnes, fmt.Sprintf("ones %d: want 1 to %d", f.Ones, hashcodes.MaxOnes)},
-	} {
-		if check.wrong {
-			errs = append(errs, errors.New(check.say))
-		}
-	}
-	return errors.Join(errs...)
+// mistakes are the fields that make no sense. Comparisons are written so that NaN is one.
+func (f Feed) mistakes() (m Mistakes) {
+	m.want(f.PostsPerDay > 0 && f.PostsPerDay <= 1e15, "PostsPerDay", f.PostsPerDay, "more than 0, at most 10^15")
+	m.want(f.PeakFactor >= 1 && f.PeakFactor <= 24, "PeakFactor", f.PeakFactor,
+		"1 to 24: the busiest hour of a day against its mean hour; at 24 all posts of the day come in one hour")
+	m.want(f.Span > 0, "Span", f.Span, "more than 0")
+	m.want(f.Lateness >= 0, "Lateness", f.Lateness, "0 or more")
+	m.want(f.Threshold > 0 && f.Threshold <= 1, "Threshold", f.Threshold, "more than 0, at most 1")
+	m.want(slices.Contains([]int{32, 64, 128, 256}, f.Bits), "Bits", f.Bits, "32, 64, 128 or 256")
+	m.want(f.Ones >= 1 && f.Ones <= hashcodes.MaxOnes, "Ones", f.Ones, fmt.Sprintf("1 to %d", hashcodes.MaxOnes))
+	m.want(f.SentencesPerPost > 0 && f.SentencesPerPost <= most, "SentencesPerPost", f.SentencesPerPost, "more than 0, at most 10^6")
+	m.want(f.TokensPerSentence >= 1 && f.TokensPerSentence <= hashcodes.MaxSize, "TokensPerSentence", f.TokensPerSentence,
+		fmt.Sprintf("1 to %d: longer sentences are cut", hashcodes.MaxSize))
+	m.want(f.DistinctShare > 0 && f.DistinctShare <= 1, "DistinctShare", f.DistinctShare, "more than 0, at most 1: a share of all")
+	m.want(f.TextBytes >= 0 && f.TextBytes <= most, "TextBytes", f.TextBytes, "0 to 10^6")
+	m.want(f.PostBytes >= 0 && f.PostBytes <= 1000*most, "PostBytes", f.PostBytes, "0 to 10^9")
+	m.want(f.EventsPerSentence >= 0 && f.EventsPerSentence <= most, "EventsPerSentence", f.EventsPerSentence, "0 to 10^6")
+	return m
 }
+
+// most is far above what a mean of posts or sentences is anywhere.
+const most = 1e6
 
 const day = 24 * time.Hour
 

@@ -1,41 +1,36 @@
 package plan
 
 import (
-	"errors"
 	"fmt"
+	"math"
 )
 
 // Machine is what one worker has.
 type Machine struct {
-	Cores       int     // processor cores; of two hardware threads of a core count one
-	Memory      float64 // bytes
-	MemoryShare float64 // of Memory that the worker may take; the rest is the system's and the page cache's
-	Network     float64 // bytes/s that a worker may read and write
+	Cores       int     `json:"cores"`       // processor cores; of two hardware threads of a core count one
+	Memory      float64 `json:"memory"`      // bytes
+	MemoryShare float64 `json:"memoryShare"` // of Memory that the worker may take; the rest is the system's and the page cache's
+	Network     float64 `json:"network"`     // bytes/s that a worker may read and write
 
-	GPUs      int     // cards; 0: none
-	GPUMemory float64 // bytes of each
+	GPUs      int     `json:"gpus"`      // cards; 0: none
+	GPUMemory float64 `json:"gpuMemory"` // bytes of each
 }
 
 // DefaultMachine is a middling server without a GPU. Network is far below what such a machine's card does: what
-// limits is a broker's client (DESIGN section 3: past some 300 MB/s a worker, a grid).
+// limits is a broker's client: some 300 MB/s, assumed and not measured.
 func DefaultMachine() Machine {
 	return Machine{Cores: 16, Memory: 64e9, MemoryShare: 0.8, Network: 300e6, GPUMemory: 80e9}
 }
 
-// Validate returns an error for every field that makes no sense.
-func (m Machine) Validate() error {
-	errs := above(Share{"cores", float64(m.Cores)}, Share{"memory", m.Memory}, Share{"memory share", m.MemoryShare}, Share{"network", m.Network})
-	if m.Cores > 4096 {
-		errs = append(errs, fmt.Errorf("cores %d: want at most 4096", m.Cores))
-	}
-	if m.MemoryShare > 1 {
-		errs = append(errs, fmt.Errorf("memory share %v: want at most 1", m.MemoryShare))
-	}
-	if m.GPUs < 0 || m.GPUs > 64 {
-		errs = append(errs, fmt.Errorf("GPUs %d: want 0 to 64", m.GPUs))
-	}
-	if m.GPUs > 0 && !(m.GPUMemory > 0) {
-		errs = append(errs, fmt.Errorf("GPU memory %v: want more than 0", m.GPUMemory))
-	}
-	return errors.Join(errs...)
+// mistakes are the fields that make no sense. Comparisons are written so that NaN is one.
+func (m Machine) mistakes(c Costs) (wrong Mistakes) {
+	wrong.want(m.Cores >= 1 && m.Cores <= 4096, "Cores", m.Cores, "1 to 4096")
+	wrong.want(m.MemoryShare > 0 && m.MemoryShare <= 1, "MemoryShare", m.MemoryShare, "more than 0, at most 1: a share of all")
+	wrong.want(m.Memory*m.MemoryShare > c.ProcessBytes && m.Memory <= 1e18, "Memory", m.Memory,
+		fmt.Sprintf("more than %.0f MB: a worker takes at most %.0f %% of it, and its process alone takes %.0f MB",
+			math.Ceil(c.ProcessBytes/m.MemoryShare/1e6), 100*m.MemoryShare, c.ProcessBytes/1e6))
+	wrong.want(m.Network > 0 && m.Network <= 1e18, "Network", m.Network, "more than 0")
+	wrong.want(m.GPUs >= 0 && m.GPUs <= 64, "GPUs", m.GPUs, "0 to 64")
+	wrong.want(m.GPUs <= 0 || m.GPUMemory > 0 && m.GPUMemory <= 1e18, "GPUMemory", m.GPUMemory, "more than 0")
+	return wrong
 }

@@ -1,5 +1,7 @@
 package plan
 
+import "refrain/internal/units"
+
 // memory is what the window holds, in bytes for each of its distinct sentences, by what it is.
 //
 //	window = rows · (row + table + set + tokens · token + occurrences/rows · occurrence + text + dictionary + index)
@@ -24,9 +26,19 @@ func (w *workload) memory() []Share {
 // windowBytes is one copy of the window.
 func (w *workload) windowBytes() float64 { return w.feed.windowRows() * sum(w.memory()) }
 
-// workerBytes is what a worker of c columns holds: process + window/c · (1 + garbage).
+// workerBytes is what a worker of c columns holds.
 func (w *workload) workerBytes(columns int) float64 {
-	return w.costs.ProcessBytes + w.windowBytes()/float64(columns)*(1+w.costs.Garbage)
+	return w.held(w.windowBytes() / float64(columns))
+}
+
+// held is what a process with such a window holds: process + window · (1 + garbage).
+func (w *workload) held(window float64) float64 {
+	return w.costs.ProcessBytes + window*(1+w.costs.Garbage)
+}
+
+// budget is what to allow the window of such a worker: what it is expected to hold, and a tenth for the error of that.
+func (w *workload) budget(columns int) float64 {
+	return max(units.LeastBudget, 1.1*w.windowBytes()/float64(columns))
 }
 
 func sum(shares []Share) (total float64) {

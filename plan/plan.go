@@ -11,68 +11,66 @@
 // (engine.go). docs/plan.md has all formulae and the figures that they start from.
 package plan
 
-import (
-	"errors"
-	"fmt"
-	"math"
-)
-
 // Utilisation is how busy the busiest part of a worker may be at the feed's peak. The rest is for bursts within the
 // peak, for catching up after a restart, and for the error of the estimates.
 const Utilisation = 0.6
 
 // Result is what a feed takes.
 type Result struct {
-	Engine           string // that finds the candidates: prefix, scan or cuda
-	Workers          int    // processes, each on a machine of its own: Rows × Columns
-	Rows, Columns    int    // of the grid; one row is the plain case, where every worker reads everything
-	Partitions       int    // of the sentence topic, at least; Columns × PartitionsPerWorker
-	WorkerPartitions int    // that a worker owns: it serves them side by side
-	GPUs             int    // in all workers
+	Engine           string `json:"engine"`  // that finds the candidates: prefix, scan or cuda
+	Workers          int    `json:"workers"` // processes, each on a machine of its own: Rows × Columns
+	Rows             int    `json:"rows"`    // of the grid; one row is the plain case, where every worker reads everything
+	Columns          int    `json:"columns"`
+	Partitions       int    `json:"partitions"`       // of the sentence topic, at least; Columns × WorkerPartitions
+	WorkerPartitions int    `json:"workerPartitions"` // that a worker owns: it serves them side by side
+	GPUs             int    `json:"gpus"`             // in all workers
 
-	WindowRows      float64 // distinct sentences in the window
-	WindowSentences float64 // occurrences in the window
-	WindowBytes     float64 // one copy of the window
-	MemoryPerWorker float64 // bytes, with the process and its garbage
-	Memory          float64 // bytes, of all workers
+	WindowRows      float64 `json:"windowRows"`      // distinct sentences in the window
+	WindowSentences float64 `json:"windowSentences"` // occurrences in the window
+	WindowBytes     float64 `json:"windowBytes"`     // one copy of the window
+	WindowBudget    float64 `json:"windowBudget"`    // bytes that a worker's window.budget should be: its share of WindowBytes, and a tenth to spare
+	MemoryPerWorker float64 `json:"memoryPerWorker"` // bytes, with the process and its garbage
+	MemoryAtBudget  float64 `json:"memoryAtBudget"`  // bytes of a worker whose window has grown to WindowBudget
+	Memory          float64 `json:"memory"`          // bytes, of all workers
 
-	Sentences        float64 // compared a second, at the peak
-	LookupMicros     float64 // µs of processor (or GPU) time for one sentence in all rows of a worker
-	NetworkPerWorker float64 // bytes/s read and written by a worker, at the peak
-	NetworkOut       float64 // bytes/s that the brokers send to all workers, at the peak
+	Sentences        float64 `json:"sentences"`        // compared a second, at the peak
+	LookupMicros     float64 `json:"lookupMicros"`     // µs of processor (or GPU) time for one sentence in all rows of a worker
+	NetworkPerWorker float64 `json:"networkPerWorker"` // bytes/s read and written by a worker, at the peak
+	NetworkOut       float64 `json:"networkOut"`       // bytes/s that the brokers send to all workers, at the peak
 
-	LatencyP50, LatencyP99 float64 // seconds from a post's arrival to its event, at the peak
-	Utilisation            float64 // of the busiest part of a worker that works: 0 to 1
-	Bottleneck             string  // what is nearest to its limit: one of the names of Loads
-	Loads                  []Share // of the limits, 0 to 1, the greatest first
-	Time                   []Share // cores of all workers busy at the peak, by what they do
-	MemoryBy               []Share // bytes of all workers, by what is held
+	LatencyP50  float64 `json:"latencyP50"` // seconds from a post's arrival to its event, at the peak
+	LatencyP99  float64 `json:"latencyP99"`
+	Utilisation float64 `json:"utilisation"` // of the busiest part of a worker that works: 0 to 1
+	Bottleneck  string  `json:"bottleneck"`  // what is nearest to its limit: one of the names of Loads
+	Loads       []Share `json:"loads"`       // of the limits, 0 to 1, the greatest first
+	Time        []Share `json:"time"`        // cores of all workers busy at the peak, by what they do
+	MemoryBy    []Share `json:"memoryBy"`    // bytes of all workers, by what is held
 
-	Alternatives []Alternative // every engine that the machine can run, the chosen one first
-	Warnings     []string
+	Alternatives []Alternative `json:"alternatives"` // every engine that the machine can run, the chosen one first
+	Warnings     []string      `json:"warnings"`
 }
 
 // Share is a part of something with its name.
 type Share struct {
-	Name  string
-	Value float64
+	Name  string  `json:"name"`
+	Value float64 `json:"value"`
 }
 
 // Alternative is the plan with one engine.
 type Alternative struct {
-	Engine       string
-	Workers      int // 0: no number of workers would do
-	GPUs         int
-	Memory       float64 // bytes, of all workers
-	LookupMicros float64
-	Cores        float64 // busy at the peak, in all workers
+	Engine       string  `json:"engine"`
+	Workers      int     `json:"workers"` // 0: no number of workers would do
+	GPUs         int     `json:"gpus"`
+	Memory       float64 `json:"memory"` // bytes, of all workers
+	LookupMicros float64 `json:"lookupMicros"`
+	Cores        float64 `json:"cores"` // busy at the peak, in all workers
 }
 
-// Plan says what a feed takes on such machines. It fails when a quantity makes no sense, naming all that do not, or
-// when no grid of workers would do.
+// Plan says what a feed takes on such machines. It fails when quantities make no sense, with all of them (Mistakes), or
+// when no grid of workers would do (ErrTooLarge).
 func Plan(f Feed, m Machine, c Costs) (Result, error) {
-	if err := errors.Join(f.Validate(), m.Validate()); err != nil {
-		return Result{}, err
+	if wrong := append(f.mistakes(), m.mistakes(c)...); len(wrong) > 0 {
+		return Result{}, wrong
 	}
 	var best *grid
 	var all []Alternative
@@ -84,7 +82,7 @@ func Plan(f Feed, m Machine, c Costs) (Result, error) {
 		}
 	}
 	if best == nil {
-		return Result{}, fmt.Errorf("no grid of up to %d workers does it: shorten the span, raise the threshold or take larger machines", mostWorkers)
+		return Result{}, ErrTooLarge
 	}
 	return best.result(chosenFirst(all, best.work.engine.name())), nil
 }
@@ -98,14 +96,4 @@ func chosenFirst(all []Alternative, name string) []Alternative {
 		}
 	}
 	return all
-}
-
-// above says, for all that are wrong at once, that quantities must be above zero.
-func above(quantities ...Share) (errs []error) {
-	for _, q := range quantities {
-		if !(q.Value > 0) || math.IsInf(q.Value, 0) {
-			errs = append(errs, fmt.Errorf("%s %v: want more than 0", q.Name, q.Value))
-		}
-	}
-	return errs
 }

@@ -66,6 +66,8 @@ func TestOnPaper(t *testing.T) {
 	near(t, "rows", r.WindowRows, 4.32e6)
 	near(t, "window", r.WindowBytes, 4.32e6*(50+25/0.5+10*(10*0.2+1)))
 	near(t, "memory of a worker", r.MemoryPerWorker, 1e8+4.32e6*130)
+	near(t, "budget", r.WindowBudget, 1.1*4.32e6*130)
+	near(t, "memory at the budget", r.MemoryAtBudget, 1e8+1.1*4.32e6*130)
 	// One partition would be busy for 100/s · (4,320 + 50 + 100) µs = 0.447 of its time, below 0.6.
 	if r.Engine != "prefix" || r.Workers != 1 || r.WorkerPartitions != 1 || r.Bottleneck != plan.OneThread {
 		t.Errorf("got %+v", r)
@@ -209,6 +211,9 @@ func TestLimitsHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		f, m := drawn(t)
 		r := mustPlan(t, f, m)
+		if r.MemoryAtBudget < r.WindowBudget || r.MemoryAtBudget < r.MemoryPerWorker || r.MemoryAtBudget > m.Memory {
+			t.Fatalf("memory %g, budget %g, memory at the budget %g of %g", r.MemoryPerWorker, r.WindowBudget, r.MemoryAtBudget, m.Memory)
+		}
 		if r.MemoryPerWorker > m.Memory*m.MemoryShare || r.NetworkPerWorker > m.Network || r.Utilisation > plan.Utilisation {
 			t.Fatalf("beyond the machine: %+v", r)
 		}
@@ -263,7 +268,7 @@ func TestRefused(t *testing.T) {
 	f, m := plan.DefaultFeed(), plan.DefaultMachine()
 	f.Threshold, f.PeakFactor, f.Bits, m.Cores = 1.5, 0.5, 48, 0
 	_, err := plan.Plan(f, m, plan.DefaultCosts())
-	for _, want := range []string{"posts a day 0", "threshold 1.5", "peak factor 0.5", "bits 48", "cores 0"} {
+	for _, want := range []string{"PostsPerDay 0", "Threshold 1.5", "PeakFactor 0.5", "Bits 48", "Cores 0"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %q in it", err, want)
 		}

@@ -12,6 +12,7 @@ func (g *grid) result(all []Alternative) Result {
 		Engine: w.engine.name(), Workers: g.workers(), Rows: s.rows, Columns: s.columns,
 		Partitions: s.columns * s.partitions, WorkerPartitions: s.partitions, GPUs: g.gpus(),
 		WindowRows: w.feed.windowRows(), WindowSentences: w.feed.windowSentences(), WindowBytes: w.windowBytes(),
+		WindowBudget: w.budget(s.columns), MemoryAtBudget: w.held(w.budget(s.columns)),
 		MemoryPerWorker: w.workerBytes(s.columns), Memory: w.workerBytes(s.columns) * n,
 		Sentences: w.feed.sentences(), LookupMicros: g.lookupMicros(),
 		NetworkPerWorker: w.network(s), NetworkOut: w.read(s) * w.recordBytes() * n,

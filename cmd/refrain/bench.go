@@ -230,7 +230,7 @@ func (m *Main) benchConfig(cmd *cobra.Command, f *benchFlags, args []string) (*t
 	}
 	c := &tables.Config{Data: benchData(f.data), Runs: f.runs, Quick: f.quick, Command: benchCommand(cmd, args), Self: self}
 	for _, name := range []string{"prefix", "scan", "auto"} {
-		e, err := engine(name, nil)
+		e, err := engine("--engines", name, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"refrain/detector"
+	"refrain/internal/units"
 	"refrain/sigstore"
 )
 
@@ -22,7 +23,8 @@ func (m *Main) detect() *cobra.Command {
 		Short: "Find the reuse in a file of posts",
 		Long: "Read posts and print an event for every sentence that repeats, or nearly repeats, an earlier one within\n" +
 			"the span: one JSON object a line, or on a terminal the two texts with what differs marked. A summary goes\n" +
-			"to stderr. FILE may be compressed with gzip or zstd; without one, or with -, posts come from stdin.",
+			"to stderr. FILE may be compressed with gzip or zstd; without one, or with -, posts come from stdin. What zstd\n" +
+			"needs to unpack it, 1 MB and its window of up to 256 MiB, comes out of --budget.",
 		Example: "  refrain detect posts.jsonl\n" +
 			"  refrain detect --threshold 0.6 --span 7d --top 20 posts.jsonl.zst\n" +
 			"  refrain detect --map text=body,id=uri,created_at=date other.jsonl\n" +
@@ -39,12 +41,12 @@ func (m *Main) detect() *cobra.Command {
 			}
 			defer src.Close()
 			cfg.OnForced = m.sayForced()
-			cfg.Budget = limitMemory(cfg.Budget, src.Memory())
+			cfg.Budget = m.limitMemory(cfg.Budget, src.Memory())
 			windows, err := detector.NewPartitions(cfg, window.partitions, window.workers)
 			if err != nil {
 				return usageError{err}
 			}
-			d := detection{main: m, src: src, windows: windows, minTokens: window.minTokens, out: out, threshold: cfg.Threshold}
+			d := detection{main: m, src: src, windows: windows, minTokens: window.minTokens, out: out, threshold: cfg.Threshold, span: cfg.Span}
 			return d.run(cmd.Context())
 		},
 	}
@@ -54,14 +56,18 @@ func (m *Main) detect() *cobra.Command {
 	return cmd
 }
 
-// limitMemory returns what of the budget is the window's, since decompression may need a large part of it, and
-// keeps the collector from letting garbage outgrow it.
-func limitMemory(budget, input int64) int64 {
+// limitMemory returns what of the budget is the window's, since decompression may need a large part of it, which is told,
+// and keeps the collector from letting garbage outgrow it.
+func (m *Main) limitMemory(budget, input int64) int64 {
 	if budget == 0 {
 		return 0
 	}
 	const rest = 16 << 20 // batches on their way, buffers, and room for garbage
 	window := max(budget-input, budget/8)
+	if input > budget/2 {
+		fmt.Fprintf(m.Stderr, "refrain: unpacking the file takes %s, the budget is %s: the window may hold %s\n",
+			units.FormatBytes(input), units.FormatBytes(budget), units.FormatBytes(window))
+	}
 	debug.SetMemoryLimit(window + input + max(window/4, rest))
 	return window
 }

@@ -37,6 +37,7 @@ type detection struct {
 	windows   *detector.Partitions
 	minTokens int
 	threshold text.Threshold
+	span      time.Duration
 	out       outputFlags
 	status    *terminal.Status // on stderr
 	counts    detectionCounts
@@ -249,11 +250,20 @@ func (d *detection) summarise(took time.Duration) {
 	fmt.Fprintf(w, "%d %s; the window holds %d %s, %d %s, %s\n", c.events, terminal.Noun(c.events, "event"), s.groups,
 		terminal.Noun(s.groups, "text"), s.occurrences, terminal.Noun(s.occurrences, "occurrence"), units.FormatBytes(s.bytes))
 	if s.forced > 0 {
-		fmt.Fprintf(w, "the budget dropped %d texts before their time: the window reached back only %v at the end, events may be missing\n", s.forced, s.span)
+		fmt.Fprintf(w, "the budget dropped %d %s before their time: %s, events may be missing\n", s.forced,
+			terminal.Noun(int(s.forced), "text"), reach(s.span, d.span))
 	}
 	if s.truncated > 0 {
 		fmt.Fprintf(w, "%d sentences repeat more than %s texts: their further events are left out\n", s.truncated, "--max-matches")
 	}
+}
+
+// reach says how far back a window of a budget reached at the end.
+func reach(kept, span time.Duration) string {
+	if kept < span {
+		return fmt.Sprintf("the window reached back only %v at the end", kept)
+	}
+	return fmt.Sprintf("though the window held its whole span of %v again at the end", span)
 }
 
 // totals adds up the windows of all partitions.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 	"testing"
 )
@@ -115,5 +116,65 @@ func TestDetectInterrupted(t *testing.T) {
 	n := strings.Count(out.String(), "\n")
 	if status != exitFailure || !strings.Contains(diagnostics.String(), errInterrupted.Error()) || n < 19 || n > 20 {
 		t.Errorf("status %d, %d events, and on stderr: %s", status, n, diagnostics.String())
+	}
+}
+
+// TestSmallBudgets: 32 is understood as it is written, and nobody means it. The error names where it stands.
+func TestSmallBudgets(t *testing.T) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1)) // detect sets one for the process
+	for _, args := range [][]string{{"detect", "--budget", "32"}, {"serve", "--budget", "32", "--data", t.TempDir()}} {
+		var out, stderr bytes.Buffer
+		m := Main{Stdin: strings.NewReader(wordy(1)), Stdout: &out, Stderr: &stderr}
+		status := m.Run(t.Context(), args)
+		if want := `--budget "32" is 32 bytes: want 1.0 MB or more, and megabytes are written 32MB; 0 is `; status != exitUsage || !strings.Contains(stderr.String(), want) {
+			t.Errorf("%s: status %d, got %q, want %q in it", args[0], status, &stderr, want)
+		}
+	}
+	for _, budget := range []string{"0", "1MB", "32MB"} {
+		if stderr, status := runDetect(t, strings.NewReader(wordy(1)), io.Discard, "--budget", budget); status != 0 {
+			t.Errorf("--budget %s: %s", budget, stderr)
+		}
+	}
+}
+
+// TestDetectBudget: the summary says how far back the window reached at the end, whether that is all of the span or not.
+func TestDetectBudget(t *testing.T) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
+	var posts strings.Builder
+	for i := range 8000 { // some 2 MB in the window
+		fmt.Fprintf(&posts, `{"id":"%d","created_at":%d,"text":"alpha%d beta%d gamma%d delta%d"}`+"\n", i, 1_000_000_000+i, i, i, i, i)
+	}
+	stderr, _ := runDetect(t, strings.NewReader(posts.String()), io.Discard, "--budget", "1MB", "--span", "10h", "--batch", "500")
+	if !strings.Contains(stderr, "texts before their time: the window reached back only ") || strings.Contains(stderr, "again at the end") {
+		t.Errorf("at its limit: %s", stderr)
+	}
+	for i := range 200 { // ten days in which little happens
+		fmt.Fprintf(&posts, `{"id":"later%d","created_at":%d,"text":"little more to say today"}`+"\n", i, 1_000_000_000+(i+1)*4320)
+	}
+	stderr, _ = runDetect(t, strings.NewReader(posts.String()), io.Discard, "--budget", "1MB", "--span", "10h", "--batch", "500")
+	if !strings.Contains(stderr, "texts before their time: though the window held its whole span of 10h0m0s again at the end") ||
+		strings.Contains(stderr, "reached back only") {
+		t.Errorf("with room again: %s", stderr)
+	}
+}
+
+// TestUnpackingCounts: what unpacking takes is the window's no more, and a large part of the budget is told.
+func TestUnpackingCounts(t *testing.T) {
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
+	for _, c := range []struct {
+		budget, input, want int64
+		told                string
+	}{
+		{0, 64 << 20, 0, ""},
+		{100e6, 9e6, 91e6, ""},
+		{100e6, 60e6, 40e6, "unpacking the file takes 60.0 MB, the budget is 100.0 MB: the window may hold 40.0 MB"},
+		{64e6, 268e6, 8e6, "the window may hold 8.0 MB"},
+	} {
+		var stderr bytes.Buffer
+		m := Main{Stderr: &stderr}
+		got := m.limitMemory(c.budget, c.input)
+		if got != c.want || !strings.Contains(stderr.String(), c.told) || (stderr.Len() > 0) != (c.told != "") {
+			t.Errorf("budget %d, input %d: got %d, want %d; told %q, want %q", c.budget, c.input, got, c.want, &stderr, c.told)
+		}
 	}
 }

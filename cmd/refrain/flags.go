@@ -101,7 +101,7 @@ func (f *windowFlags) add(to *pflag.FlagSet) {
 	to.IntVar(&f.minTokens, "min-tokens", 4, "least number of words of a sentence that is compared")
 	to.IntVar(&f.maxMatches, "max-matches", 0, "texts that one sentence is reported to repeat, at most; 0: all")
 	to.BoolVar(&f.texts, "texts", true, "keep the texts, to show the earlier one in events; --texts=false saves a third of the memory")
-	to.StringVar(&f.budget, "budget", "0", "bytes the window may hold, as in 512MB; 0: no limit")
+	to.StringVar(&f.budget, "budget", "0", "bytes the window and the unpacking of FILE may hold, as in 512MB; 0: no limit")
 	to.StringVar(&f.engine, "engine", "auto", "how candidates are found: auto, prefix, scan or cuda; the events are the same")
 	to.IntVar(&f.partitions, "partitions", 1, "windows to cut the feed into; the events are the same")
 	to.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "goroutines that serve the partitions")
@@ -124,6 +124,9 @@ func (f *windowFlags) config() (cfg detector.Config, err error) {
 	if cfg.Budget, err = units.ParseBytes(f.budget); err != nil {
 		return cfg, usage("--budget: %w", err)
 	}
+	if err = units.CheckBudget(cfg.Budget); err != nil {
+		return cfg, usage("--budget %q is %w; 0 is no limit", f.budget, err)
+	}
 	if cfg.Span < time.Millisecond || cfg.Lateness < 0 {
 		return cfg, usage("--span wants 1ms or more, --lateness 0 or more")
 	}
@@ -136,7 +139,7 @@ func (f *windowFlags) config() (cfg detector.Config, err error) {
 	case f.workers < 1:
 		return cfg, usage("--workers %d: want 1 or more", f.workers)
 	}
-	if cfg.Engine, err = engine(f.engine, nil); err != nil {
+	if cfg.Engine, err = engine("--engine", f.engine, nil); err != nil {
 		return cfg, err
 	}
 	cfg.MaxMatches, cfg.OmitTexts = f.maxMatches, !f.texts

@@ -146,8 +146,8 @@ func windowConfig(w config.Window, log *slog.Logger) (cfg detector.Config, err e
 	if cfg.Threshold, err = text.ParseThreshold(w.Threshold); err != nil {
 		return cfg, fmt.Errorf("configuration: window.threshold: %w", err)
 	}
-	if cfg.Engine, err = engine(w.Engine, log); err != nil {
-		return cfg, err
+	if cfg.Engine, err = engine("window.engine:", w.Engine, log); err != nil {
+		return cfg, fmt.Errorf("configuration: %w", err)
 	}
 	model := modelFlags{file: w.Model, bits: w.Bits, ones: w.Ones}
 	if cfg.Model, err = model.model(); err != nil {

@@ -2,9 +2,10 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
-	"slices"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -46,7 +47,7 @@ func (m *Main) plan() *cobra.Command {
 			}
 			r, err := plan.Plan(f.feed, f.machine, plan.DefaultCosts())
 			if err != nil {
-				return usageError{err}
+				return byFlag(err, cmd.Flags())
 			}
 			if f.json {
 				return f.printJSON(m.Stdout, &r)
@@ -66,7 +67,7 @@ func (f *planFlags) add(to *pflag.FlagSet) {
 	to.BoolVar(&f.feed.Texts, "texts", f.feed.Texts, "the window keeps the texts")
 	to.IntVar(&f.feed.Bits, "bits", f.feed.Bits, "bits of a signature: 32, 64, 128 or 256")
 
-	to.Float64Var(&f.feed.PeakFactor, "peak", f.feed.PeakFactor, "posts of the busiest hour against those of the mean hour")
+	to.Float64Var(&f.feed.PeakFactor, "peak", f.feed.PeakFactor, "posts of the busiest hour of a day against those of its mean hour, 1 to 24")
 	to.Float64Var(&f.feed.SentencesPerPost, "sentences", f.feed.SentencesPerPost, "sentences of a post that are long enough to be compared")
 	to.Float64Var(&f.feed.TokensPerSentence, "tokens", f.feed.TokensPerSentence, "distinct words of such a sentence")
 	to.Float64Var(&f.feed.DistinctShare, "distinct", f.feed.DistinctShare, "share of distinct ones among the sentences of a span")
@@ -78,7 +79,7 @@ func (f *planFlags) add(to *pflag.FlagSet) {
 	to.StringVar(&f.memory, "memory", "64GB", "memory of a worker's machine")
 	to.StringVar(&f.network, "network", "300MB", "bytes a second that a worker may read and write")
 	to.IntVar(&f.machine.GPUs, "gpus", 0, "GPUs of a worker's machine")
-	to.StringVar(&f.gpuMemory, "gpu-memory", "80GB", "memory of each GPU")
+	to.StringVar(&f.gpuMemory, "gpu-memory", "80GB", "memory of each GPU, with --gpus")
 	to.BoolVar(&f.json, "json", false, "print everything as JSON")
 }
 
@@ -100,17 +101,62 @@ func (f *planFlags) parse(flags *pflag.FlagSet) error {
 			return usage("--%s: %w", d.name, err)
 		}
 	}
+	const kB, MB = 1000, 1_000_000
 	for _, b := range []struct {
 		name, value string
+		least       int64
 		to          *float64
-	}{{"memory", f.memory, &f.machine.Memory}, {"network", f.network, &f.machine.Network}, {"gpu-memory", f.gpuMemory, &f.machine.GPUMemory}} {
+	}{
+		{"memory", f.memory, MB, &f.machine.Memory}, {"network", f.network, kB, &f.machine.Network},
+		{"gpu-memory", f.gpuMemory, MB, &f.machine.GPUMemory},
+	} {
 		n, err := units.ParseBytes(b.value)
 		if err != nil {
 			return usage("--%s: %w", b.name, err)
 		}
+		if err := units.AtLeast(n, b.least); err != nil {
+			return usage("--%s %q is %w", b.name, b.value, err)
+		}
 		*b.to = float64(n)
 	}
+	return f.agree(flags)
+}
+
+// agree refuses flags that contradict each other.
+func (f *planFlags) agree(flags *pflag.FlagSet) error {
+	if flags.Changed("gpu-memory") && f.machine.GPUs == 0 {
+		return usage("--gpu-memory %s: there are no GPUs; how many a machine has is --gpus", f.gpuMemory)
+	}
+	if text := math.Round(f.feed.SentencesPerPost * f.feed.TextBytes); flags.Changed("post-bytes") && f.feed.PostBytes < text {
+		return usage("--post-bytes %v: want %.0f or more, which are the bytes of its sentences: --sentences %v of --text-bytes %v",
+			f.feed.PostBytes, text, f.feed.SentencesPerPost, f.feed.TextBytes)
+	}
 	return nil
+}
+
+// planFlagOf is the flag of each quantity that a plan starts from.
+var planFlagOf = map[string]string{
+	"PostsPerDay": "posts-per-day", "PeakFactor": "peak", "Span": "span", "Lateness": "lateness", "Threshold": "threshold",
+	"Bits": "bits", "SentencesPerPost": "sentences", "TokensPerSentence": "tokens", "DistinctShare": "distinct",
+	"TextBytes": "text-bytes", "PostBytes": "post-bytes", "EventsPerSentence": "events",
+	"Cores": "cores", "Memory": "memory", "Network": "network", "GPUs": "gpus", "GPUMemory": "gpu-memory",
+}
+
+// byFlag says why there is no plan by the flags, as they were given.
+func byFlag(err error, flags *pflag.FlagSet) error {
+	if errors.Is(err, plan.ErrTooLarge) {
+		return usage("no number of workers does it: shorten --span, raise --threshold, or take larger machines (--memory, --cores, --network, --gpus)")
+	}
+	var wrong plan.Mistakes
+	if !errors.As(err, &wrong) {
+		return usageError{err}
+	}
+	var lines []string
+	for _, m := range wrong {
+		name := planFlagOf[m.Field]
+		lines = append(lines, fmt.Sprintf("--%s %s: want %s", name, flags.Lookup(name).Value, m.Want))
+	}
+	return usage("%s", strings.Join(lines, "\n"))
 }
 
 // printJSON writes the input as it was understood, the costs, and the result.
@@ -160,7 +206,10 @@ func (f *planFlags) printInput(b *strings.Builder, flags *pflag.FlagSet) {
 				assumed = append(assumed, said)
 			}
 		}
-		fmt.Fprintf(b, "%-9s%s\n", g.title, strings.Join(slices.Concat(given, []string{"by default " + strings.Join(assumed, ", ")}), ", "))
+		if len(assumed) > 0 {
+			given = append(given, "by default "+strings.Join(assumed, ", "))
+		}
+		fmt.Fprintf(b, "%-9s%s\n", g.title, strings.Join(given, ", "))
 	}
 }
 
@@ -184,8 +233,10 @@ func printPlan(b *strings.Builder, r *plan.Result) {
 		line("workers", "%s, each on a machine of its own", terminal.Thousands(int64(r.Workers)))
 	}
 	line("partitions", "%s, %d a worker (topics.partitions)", terminal.Thousands(int64(r.Partitions)), r.WorkerPartitions)
-	line("memory", "%s a worker, %s in all; set window.budget to %s", terminal.Bytes(int64(r.MemoryPerWorker)), terminal.Bytes(int64(r.Memory)),
-		terminal.Bytes(int64(1.1*r.WindowBytes/float64(r.Columns))))
+	line("memory", "%s a worker, %s in all: %s of window a worker, its garbage, and the process", terminal.Bytes(int64(r.MemoryPerWorker)),
+		terminal.Bytes(int64(r.Memory)), terminal.Bytes(int64(r.WindowBytes/float64(r.Columns))))
+	line("budget", "set window.budget to %s, a tenth more than the window should need; a worker that fills it takes %s",
+		terminal.Bytes(int64(r.WindowBudget)), terminal.Bytes(int64(r.MemoryAtBudget)))
 	line("GPUs", "%s", terminal.Thousands(int64(r.GPUs)))
 	line("latency", "%s in the median, %s for 99 in 100, from a post to its event", brief(r.LatencyP50), brief(r.LatencyP99))
 	line("window", "%s sentences, %s distinct, %s", short(r.WindowSentences), short(r.WindowRows), terminal.Bytes(int64(r.WindowBytes)))

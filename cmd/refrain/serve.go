@@ -19,6 +19,7 @@ import (
 	"refrain/internal/config"
 	"refrain/internal/memory"
 	"refrain/internal/telemetry"
+	"refrain/internal/units"
 	"refrain/lookup"
 )
 
@@ -30,7 +31,9 @@ func (m *Main) serve() *cobra.Command {
 		Short: "Run the service",
 		Long: "Take posts in over HTTP and from the sources of the configuration, and give out reuse events. Everything\n" +
 			"is in this one process; its topics are kept in the data directory. Settings come from --config, then from\n" +
-			"REFRAIN_* variables (window.span is REFRAIN_WINDOW_SPAN), then from flags.",
+			"REFRAIN_* variables (window.span is REFRAIN_WINDOW_SPAN), then from flags. Among those without a flag are\n" +
+			"window.engine (auto, prefix, scan or cuda), window.texts, window.max_matches, where posts come from (ingest)\n" +
+			"and where events go to (publish); deploy/refrain.yaml shows them all.",
 		Example: "  refrain serve\n" +
 			"  refrain serve --config refrain.yaml --data /var/lib/refrain --http 127.0.0.1:9000\n" +
 			"  curl -d '{\"id\":\"1\",\"text\":\"The quick brown fox jumps.\"}' http://127.0.0.1:8080/v1/posts\n" +
@@ -105,6 +108,9 @@ func (f *serveFlags) overrideWindow(cmd *cobra.Command, w *config.Window) error 
 		if err := w.Budget.UnmarshalText([]byte(f.budget)); err != nil {
 			return fmt.Errorf("--budget: %w", err)
 		}
+		if err := units.CheckBudget(int64(w.Budget)); err != nil {
+			return fmt.Errorf("--budget %q is %w; 0 is half the memory", f.budget, err)
+		}
 	}
 	return nil
 }
@@ -126,7 +132,8 @@ func (m *Main) runServe(ctx context.Context, cfg config.Config) error {
 		return err
 	}
 	defer context.AfterFunc(ctx, func() { t.Logger.Info("stopping: what was accepted is finished first") })()
-	t.Logger.Info("serving", "http", s.address(), "data", cfg.DataDir, "threshold", cfg.Window.Threshold, "span", time.Duration(cfg.Window.Span).String())
+	t.Logger.Info("serving", "http", s.address(), "data", cfg.DataDir, "threshold", cfg.Window.Threshold, "span", time.Duration(cfg.Window.Span).String(),
+		"engine", cfg.Window.Engine)
 	err = s.run(ctx)
 	t.Logger.Info("stopped")
 	return err

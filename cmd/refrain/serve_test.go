@@ -384,6 +384,21 @@ func TestServeStopsInTime(t *testing.T) {
 	if n := len(p.events()); n != 1 {
 		t.Errorf("%d events after the restart, want 1", n)
 	}
+	if log := p.log.String(); !strings.Contains(log, `"msg":"serving"`) || !strings.Contains(log, `"engine":"auto"`) {
+		t.Error("the log does not say which engine serves")
+	}
+}
+
+// TestServeHelp: what has no flag is named by its key.
+func TestServeHelp(t *testing.T) {
+	var help bytes.Buffer
+	m := Main{Stdout: &help, Stderr: &help}
+	status := m.Run(t.Context(), []string{"serve", "--help"})
+	for _, key := range []string{"window.engine (auto, prefix, scan or cuda)", "window.texts", "deploy/refrain.yaml"} {
+		if status != 0 || !strings.Contains(help.String(), key) {
+			t.Errorf("status %d, %q is not in the help:\n%s", status, key, &help)
+		}
+	}
 }
 
 // TestServeSaysWhatIsWrong: each mistake at start ends at once with an error that names it.

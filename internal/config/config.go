@@ -18,6 +18,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"refrain/internal/units"
 	"refrain/text"
 )
 
@@ -187,7 +188,8 @@ func (v *validation) window(w *Window) {
 	v.want(w.Span > 0 && w.Span <= longest, "window.span", "want more than 0 and at most 100 years")
 	v.want(w.Lateness >= 0 && w.Lateness <= longest, "window.lateness", "want 0 to 100 years")
 	v.want(w.MinTokens > 0, "window.min_tokens", "want 1 or more")
-	v.want(w.Budget >= 0, "window.budget", "want 0 (half the memory) or more")
+	err = units.CheckBudget(int64(w.Budget))
+	v.want(err == nil, "window.budget", fmt.Sprintf("%v; 0 is half the memory", err))
 	v.want(w.MaxMatches >= 0, "window.max_matches", "want 0 (no limit) or more")
 	v.oneOf("window.engine", w.Engine, "auto", "prefix", "scan", "cuda")
 	v.oneOf("window.bits", strconv.Itoa(w.Bits), "32", "64", "128", "256")

@@ -217,6 +217,21 @@ func TestAFilesMistakesAreToldTogether(t *testing.T) {
 	}
 }
 
+func TestSmallBudget(t *testing.T) {
+	c := Default()
+	if err := c.readEnvironment([]string{"REFRAIN_WINDOW_BUDGET=32"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "window.budget: 32 bytes: want 1.0 MB or more, and megabytes are written 32MB; 0 is half the memory") {
+		t.Errorf("got %v", err)
+	}
+	for _, budget := range []Bytes{0, 1_000_000} {
+		if c.Window.Budget = budget; c.Validate() != nil {
+			t.Errorf("%d: %v", budget, c.Validate())
+		}
+	}
+}
+
 func TestValidateTellsEverything(t *testing.T) {
 	c := Default()
 	c.Window.Engine, c.Window.Bits, c.Window.Ones, c.Log.Level, c.Log.Format = "gpu", 100, 0, "loud", "xml"

@@ -1,8 +1,9 @@
 // Package oracle decides by definition which events a feed has, for tests to compare others with.
 //
 // It shares nothing with the detector: no signature, no window, no order of arrival. A Feed takes posts or
-// sentences; Brute compares every two of them, word for word as the design defines a match; Index gives the
-// same events from exact inverted lists, fast enough for hundreds of thousands of posts.
+// sentences; Brute compares every two of them, word for word as a match is defined: the one is earlier, of another
+// post, within the span, and of a Jaccard similarity that reaches the threshold. Index gives the same events from exact
+// inverted lists, fast enough for hundreds of thousands of posts.
 package oracle
 
 import (

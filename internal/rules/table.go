@@ -6,7 +6,7 @@ type row struct {
 	folder  string
 	imports []string // rows that it may import; internal packages may be imported by all
 	clients bool     // it may talk to the network through a client library
-	why     string   // of an exception from the table in the design
+	why     string   // of a row that imports more than one would expect
 }
 
 // Names for more than one row.
@@ -18,7 +18,7 @@ var (
 	engine = []string{"feed", "hashcodes", "hashcodes/hamming", "sigstore"}
 )
 
-// table is in the order of the design: a package imports from rows above it. Where a new package belongs, its
+// table is in the order of the arrows: a package imports from rows above it. Where a new package belongs, its
 // folder gets a row here, with what it may import and no more.
 var table = []row{
 	{folder: "feed"},

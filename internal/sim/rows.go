@@ -96,7 +96,7 @@ func (b *brute) Delete(source, post string) {
 	b.rows = slices.DeleteFunc(b.rows, func(r *feed.Sentence) bool { return r.Source == source && r.Post == post })
 }
 
-// isMatch is section 1 of the design: a is earlier than b, of another post, within the span, and near enough.
+// isMatch is what a match is: a is earlier than b, of another post, within the span, and near enough.
 func isMatch(a, b *feed.Sentence, t text.Threshold, span feed.Time) bool {
 	if a.Compare(b) >= 0 || a.Source == b.Source && a.Post == b.Post || b.Time-a.Time > span {
 		return false

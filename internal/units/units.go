@@ -54,6 +54,25 @@ func ParseBytes(s string) (int64, error) {
 	return 0, fmt.Errorf("size %q: want something like 65536, 64MB or 1.5GiB", s)
 }
 
+// LeastBudget is the least that a window can do with, in bytes. Less is a unit that was forgotten.
+const LeastBudget = 1_000_000
+
+// AtLeast says how many bytes a size was read as, and how megabytes are written, where it is less than makes sense.
+func AtLeast(n, least int64) error {
+	if n >= least {
+		return nil
+	}
+	return fmt.Errorf("%d bytes: want %s or more, and megabytes are written 32MB", n, FormatBytes(least))
+}
+
+// CheckBudget refuses a window's budget that is too small to be meant; 0 is none.
+func CheckBudget(n int64) error {
+	if n == 0 {
+		return nil
+	}
+	return AtLeast(n, LeastBudget)
+}
+
 func cutSuffixFold(s, suffix string) (string, bool) {
 	n := len(s) - len(suffix)
 	if n < 0 || !strings.EqualFold(s[n:], suffix) {

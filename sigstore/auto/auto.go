@@ -130,7 +130,7 @@ func (x *index) change(to *Choice) {
 		for row := range rows {
 			r := sigstore.Row{Block: x.first + uint32(n), Row: row}
 			x.tokens = append(x.tokens[:0], x.source.Tokens(r)...) // next may ask for others meanwhile
-			next.Add(x.tokens, x.source.Signature(x.tokens))
+			next.Add(x.tokens, x.source.Signature(x.tokens))       // a dead row has none: nothing is near it
 		}
 	}
 	_ = x.Close()

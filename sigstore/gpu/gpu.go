@@ -179,11 +179,13 @@ func (x *index) fallBack(err error) {
 		x.cpu.Open()
 		x.cpu.Drop()
 	}
+	var tokens []uint32
 	for n, b := range blocks {
 		x.cpu.Open()
 		for row := range b.rows {
-			tokens := x.source.Tokens(sigstore.Row{Block: x.first + uint32(n), Row: row})
-			x.cpu.Add(tokens, x.source.Signature(tokens))
+			r := sigstore.Row{Block: x.first + uint32(n), Row: row}
+			tokens = append(tokens[:0], x.source.Tokens(r)...) // x.cpu may ask for others meanwhile
+			x.cpu.Add(tokens, x.source.Signature(tokens))      // a dead row has none: nothing is near it
 		}
 	}
 }

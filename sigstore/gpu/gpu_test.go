@@ -19,6 +19,7 @@ import (
 	"refrain/hashcodes"
 	"refrain/sigstore"
 	"refrain/sigstore/gpu"
+	"refrain/sigstore/prefix"
 	"refrain/sigstore/scan"
 	"refrain/text"
 )
@@ -238,6 +239,38 @@ func TestCandidates(t *testing.T) {
 	// What searches need stays with the device.
 	if after, _ := d.Memory(); after > before+1<<20 {
 		t.Errorf("%d bytes of the device in use, %d before", after, before)
+	}
+}
+
+// The engine that takes over may ask for rows while it is given others, as prefix does when it posts them again: no row is
+// given the tokens of another.
+func TestLostToPrefix(t *testing.T) {
+	f := cudatest.New(t)
+	d, threshold := open(t, f, cuda.Config{}), text.Threshold{Num: 4, Den: 5}
+	w, bounds := newWindow(t, d, 2, 1, threshold, 5), hashcodes.NewBounds(threshold, 1)
+	w.index = gpu.New(gpu.Config{Device: d, Bounds: bounds, Words: 2, CPU: prefix.New(bounds),
+		Logger: slog.New(slog.NewTextHandler(&w.log, nil))}.WithFare(1))(w)
+	w.open()
+	w.add(6000)
+	for row := range w.blocks[0] {
+		if row%3 == 0 {
+			w.blocks[0][row] = nil // dead
+		}
+	}
+	f.Forget = true
+	f.Fail("cuLaunchKernel", 1, cudatest.LaunchFailed)
+	for row, set := range w.blocks[0] {
+		if set == nil {
+			continue
+		}
+		q := []sigstore.Query{{Tokens: set, Size: len(set), Signature: w.Signature(set)}}
+		w.index.Search(q)
+		if !slices.Contains(q[0].Hits, sigstore.Row{Row: uint32(row)}) {
+			t.Fatalf("row %d of %d tokens is not found by its own", row, len(set))
+		}
+	}
+	if w.lines(lostLine) != 1 {
+		t.Errorf("log:\n%s", &w.log)
 	}
 }
 

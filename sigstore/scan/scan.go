@@ -1,9 +1,10 @@
 // Package scan is the engine that compares signatures: a Hamming range scan over the rows of a window that are of a
 // size that may match.
 //
-// Rows lie in bands: rows of one block that have about as many tokens (DESIGN section 5). A search is a list of jobs,
-// a band and the queries of the batch whose partners may be of its sizes, each with the radius that loses nothing
-// there. A job is one pass through the band's memory for all of its queries.
+// Rows lie in bands: rows of one block that have about as many tokens, since the threshold bounds both the sizes of a
+// partner and, for two sizes, the radius (hashcodes.Bounds). A search is a list of jobs, a band and the queries of the
+// batch whose partners may be of its sizes, each with the radius that loses nothing there. A job is one pass through
+// the band's memory for all of its queries.
 //
 // A band goes through two states. An open one takes rows of one size in the order they come. A sealed one never
 // changes, and its rows are sorted by weight, the number of ones of the signature, and then by the weight of the

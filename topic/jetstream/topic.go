@@ -83,7 +83,7 @@ func NewJetStream(conn *nats.Conn) (js.JetStream, error) {
 	return client, nil
 }
 
-// ackWait is how long an append may take until it counts as failed: the design's δ.
+// ackWait is how long an append may take until it counts as failed: δ of docs/design/0002-who-reports-a-pair.md.
 const ackWait = 10 * time.Second
 
 // OpenTopic opens a topic of this server, making it if need be. Appends to it are refused while the disk is full.

@@ -1,0 +1,33 @@
+package main
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"refrain/cuda"
+	"refrain/internal/config"
+)
+
+// TestNoGPU: one sentence says why there is none and what to do, by the name that the setting has where it was given.
+func TestNoGPU(t *testing.T) {
+	d, why := cuda.Open(cuda.Config{})
+	if why == nil {
+		t.Skip("there is a GPU:", d.Name(), d.Close())
+	}
+	if !errors.Is(why, cuda.ErrUnavailable) {
+		t.Fatal(why)
+	}
+	stderr, status := runDetect(t, strings.NewReader(""), io.Discard, "--engine", "cuda")
+	if want := "refrain: --engine cuda: " + why.Error() + "; --engine auto needs no GPU\n"; stderr != want || status != exitFailure {
+		t.Errorf("status %d, got %q, want %q", status, stderr, want)
+	}
+	w := config.Default().Window
+	w.Engine = "cuda"
+	_, err := windowConfig(w, slog.New(slog.DiscardHandler))
+	if want := "configuration: window.engine: cuda: " + why.Error() + "; window.engine: auto needs no GPU"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %q", err, want)
+	}
+}
