@@ -25,13 +25,13 @@ func Choices(bounds *hashcodes.Bounds, words int) []Choice {
 
 // prefixCost is
 //
-//	speed · (probe(rows) · Probes + 5 ns · Postings)
+//	speed · (probe(rows) · Probes + 2.5 ns · Postings)
 //
-// A probe is two or three reads of memory that is far away when the window is large: 80 ns, and up to 350 ns more at a
+// A probe is two or three reads of memory that is far away when the window is large: 80 ns, and up to 200 ns more at a
 // million rows.
 func prefixCost(speed float64, l Load) float64 {
-	probe := 80 + 350*min(1, l.Rows/1e6)
-	return speed * (probe*l.Probes + 5*l.Postings)
+	probe := 80 + 200*min(1, l.Rows/1e6)
+	return speed * (probe*l.Probes + 2.5*l.Postings)
 }
 
 // scanCost is

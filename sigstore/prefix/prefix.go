@@ -32,8 +32,7 @@
 // whose rows may share so late a token. All memory is in pages of 16 KiB without pointers. A search finds the chunks
 // of all its lists first and touches their first words, so that they come from memory together, and reads them then.
 //
-// The shorter index prefix of [PPJ] Lemma 3 holds only for
-// records in order of size and is not used.
+// The shorter index prefix of [PPJ] Lemma 3 holds only for records in order of size and is not used.
 package prefix
 
 import (
