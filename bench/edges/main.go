@@ -19,6 +19,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -29,7 +30,9 @@ func main() {
 	flag.IntVar(&b.sentences, "sentences", 500_000, "sentences in the window of the latencies")
 	flag.IntVar(&b.rate, "rate", 500, "requests a second of the latencies")
 	flag.DurationVar(&b.lasting, "lasting", 30*time.Second, "how long requests are made")
+	only := flag.String("only", "detect,http,kafka,load", "the parts of the route to measure")
 	flag.Parse()
+	b.only = strings.Split(*only, ",")
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := b.run(ctx, flag.Arg(0)); err != nil {
@@ -46,6 +49,7 @@ type bench struct {
 	sentences    int
 	rate         int
 	lasting      time.Duration
+	only         []string
 
 	scratch string
 	input   string
@@ -66,9 +70,14 @@ func (b *bench) run(ctx context.Context, input string) (err error) {
 		return err
 	}
 	fmt.Printf("%d posts of %s\n\n| | figure |\n|---|---|\n", len(b.lines), filepath.Base(input))
-	for _, step := range []func(context.Context) error{b.detect, b.http, b.overKafka, b.load} {
-		if err := step(ctx); err != nil {
-			return err
+	parts := map[string]func(context.Context) error{"detect": b.detect, "http": b.http, "kafka": b.overKafka, "load": b.load}
+	for _, name := range b.only {
+		part, ok := parts[name]
+		if !ok {
+			return fmt.Errorf("--only %s: want detect, http, kafka or load", name)
+		}
+		if err := part(ctx); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
 	return nil

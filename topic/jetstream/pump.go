@@ -2,10 +2,12 @@ package jetstream
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	js "github.com/nats-io/nats.go/jetstream"
 
 	"refrain/topic"
@@ -61,7 +63,7 @@ func (r *reader) consume() error {
 	defer r.remove(consumer)
 	defer messages.Stop()
 	for {
-		m, err := messages.Next(js.NextContext(r.ctx))
+		m, err := nextMessage(r.ctx, messages)
 		if err != nil {
 			return fmt.Errorf("next message: %w", err)
 		}
@@ -69,6 +71,30 @@ func (r *reader) consume() error {
 			return err
 		}
 	}
+}
+
+// naps are the first waits for a message, before one without end: 315 ms together.
+var naps = []js.NextOpt{
+	js.NextMaxWait(5 * time.Millisecond), js.NextMaxWait(10 * time.Millisecond), js.NextMaxWait(20 * time.Millisecond),
+	js.NextMaxWait(40 * time.Millisecond), js.NextMaxWait(80 * time.Millisecond), js.NextMaxWait(160 * time.Millisecond),
+}
+
+// nextMessage waits for a message, and calls the client again when none comes soon. The client (nats.go 1.55) asks the
+// server for more when it is called or has taken a message, but not while its last request is still being sent. When
+// that takes longer than all the messages do that were asked for before, as on a busy machine, it has nothing to wait
+// for any more, and notices by the missing heartbeats, 10 s later. The last wait is without end since each begins to
+// count the heartbeats anew.
+func nextMessage(ctx context.Context, messages js.MessagesContext) (js.Msg, error) {
+	for _, nap := range naps {
+		m, err := messages.Next(nap)
+		if !errors.Is(err, nats.ErrTimeout) {
+			return m, err
+		}
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+	return messages.Next(js.NextContext(ctx))
 }
 
 // remove deletes the consumer. When that fails the server forgets it by itself a minute later.
