@@ -9,8 +9,8 @@ type generation struct {
 	lists lists
 	metas []meta // of its rows, while they are few enough to be posted again
 
-	// Since it is the newest: searches, and the postings they read of tokens that its order takes for rare.
-	searches, wasted uint64
+	searches int // of the last few
+	wasted   int // postings that they read of tokens that the order takes for rare
 }
 
 const (
@@ -19,7 +19,9 @@ const (
 	growth   = 63        // a window that grows gets a new order at 1 + growth times its size,
 	turnover = 1         // one that rolls when so many times its older rows have come,
 	waste    = 512       // and either when a search reads so many postings for nothing, which is what a generation costs,
+	searches = 4096      // on the average of at most so many searches,
 	few      = 4         // if there are not yet so many, or else if it has doubled
+	seldom   = 16        // rows are posted again only when one in so many is new
 )
 
 // isStale reports whether the next row wants a new generation: there is none, it is full, or its order no longer says
@@ -35,15 +37,23 @@ func (x *index) isStale() bool {
 	}
 	newer, older := x.next-g.began, max(g.began, x.oldest())-x.oldest()
 	switch {
-	case newer < minRows:
+	case newer < minRows, x.areFew() && newer < older/seldom:
 		return false
-	case g.wasted > waste*max(minRows, g.searches):
+	case g.wasted > waste*searches:
 		return len(x.generations) < few || newer >= older
 	case x.rolls:
 		return newer >= turnover*older
 	default:
 		return newer >= growth*older
 	}
+}
+
+// searched notes what a search has read for nothing.
+func (g *generation) searched(wasted int) {
+	if g.searches++; g.searches > searches {
+		g.searches, g.wasted = 1, 0
+	}
+	g.wasted += wasted
 }
 
 // begin begins a generation. Rows that are few are posted again, under its order.

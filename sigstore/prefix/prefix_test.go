@@ -368,6 +368,42 @@ func TestCampaign(t *testing.T) {
 	}
 }
 
+// TestAnOrderThatMisleads: rows under tokens that the order takes for rare get a new order when searches have read too
+// much of them, and not before; other rows get none.
+func TestAnOrderThatMisleads(t *testing.T) {
+	w := newWorld(t, text.Threshold{Num: 4, Den: 5}, 64, 1)
+	var common, template []uint32
+	for range 30 {
+		common = append(common, w.token())
+	}
+	template = append(template, w.token(), w.token(), w.token())
+	row := func(tokens ...uint32) {
+		tokens = append(tokens, w.token())
+		w.index.Search([]sigstore.Query{{Tokens: tokens[:len(tokens)-1], Size: len(tokens), Signature: w.sign(tokens, 0)}})
+		w.add(tokens)
+	}
+	newest := func() *generation {
+		g := w.index.(*index).generations
+		return g[len(g)-1]
+	}
+	for i := range 8 * minRows {
+		row(slices.Clone(common[i%20 : i%20+10])...)
+	}
+	if began := newest().began; began > minRows {
+		t.Errorf("an order is made at row %d without need", began)
+	}
+	for i := range 4 * minRows {
+		row(append(slices.Clone(common[i%20:i%20+7]), template...)...)
+	}
+	g := newest()
+	if g.began < 8*minRows {
+		t.Fatalf("the newest order is of row %d: it takes the tokens of a campaign for rare", g.began)
+	}
+	if keys := g.order.rarest(nil, template, 3); keys[0].isRare() {
+		t.Errorf("the order of row %d takes the tokens of a campaign for rare", g.began)
+	}
+}
+
 // TestBytes compares with the heap, in a window that grows, and in one that has dropped most of its rows.
 func TestBytes(t *testing.T) {
 	var before, after runtime.MemStats

@@ -44,13 +44,14 @@ func (x *index) find(q *sigstore.Query) {
 		s.seen.begin()
 		x.keys = g.order.rarest(x.keys, q.Tokens, n)
 		s.probe(g, x.keys, unknown)
-		g.searches++
+		wasted := 0
 		for i := range s.probes {
 			p := &s.probes[i]
 			if read := x.read(g, p); p.rare {
-				g.wasted += uint64(read)
+				wasted += read
 			}
 		}
+		g.searched(wasted)
 	}
 }
 
