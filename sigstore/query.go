@@ -86,7 +86,7 @@ type prepared struct {
 // takeTokens numbers the tokens of a new group.
 func (w *Window) takeTokens(dst []uint32, x *feed.Sentence) []uint32 {
 	p, ids := &w.prepared, x.Tokens
-	if p.group == x.Group && p.epoch == w.epoch && len(p.query.Tokens)+len(p.unknown) == len(x.Tokens) {
+	if p.query != nil && p.group == x.Group && p.epoch == w.epoch && len(p.query.Tokens)+len(p.unknown) == len(x.Tokens) {
 		for _, n := range p.query.Tokens {
 			dst = append(dst, w.tokens.takeNumber(n))
 		}

@@ -18,7 +18,7 @@ const (
 	maxAgain = 64 * 1024 // rows that are posted again at once: some 40 ms
 	growth   = 63        // a window that grows gets a new order at 1 + growth times its size,
 	turnover = 1         // one that rolls when so many times its older rows have come,
-	waste    = 512       // and either when a search reads so many postings for nothing, which is what a generation costs,
+	waste    = 1024      // and either when a search reads so many postings for nothing, twice what a generation costs,
 	searches = 4096      // on the average of at most so many searches,
 	few      = 4         // if there are not yet so many, or else if it has doubled
 	seldom   = 16        // rows are posted again only when one in so many is new

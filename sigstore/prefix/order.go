@@ -30,8 +30,8 @@ type key uint16
 // place is the token's place in the set. Sets are in order of the numbers.
 func (k key) place() int { return 255 - int(k&255) }
 
-// isRare reports whether the order knows of fewer than 8 rows with the token.
-func (k key) isRare() bool { return k < 4<<3<<8 }
+// isRare reports whether the order knows of fewer than 32 rows with the token.
+func (k key) isRare() bool { return k < 6<<3<<8 }
 
 // short is the length up to which a prefix is kept sorted by insertion.
 const short = 24

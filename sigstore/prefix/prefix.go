@@ -12,9 +12,9 @@
 //
 // Rows are posted by generations (generation.go). A generation is a run of rows, of one block or many, with an order
 // of the tokens and lists of its own. When its order has become stale, the next one begins: in a window that
-// grows, at four times the size; in one that rolls, when half of its rows are new; in any, when too many rows come
+// grows, at 64 times the size; in one that rolls, when half of its rows are new; in any, when searches read too much
 // under tokens that the order takes for rare and that are not, as in a campaign. As long as a window is small it
-// posts its rows again instead, and so has one generation. A search goes through all generations, which are two or
+// posts its rows again instead, and so has one generation. A search goes through all generations, which are one to
 // three. A generation goes as a whole when the last of its rows has been dropped: nothing walks its postings, and
 // no link leads from one generation to another. Dropping a block costs nothing else: a candidate of a dropped row
 // is left out when it is met.
