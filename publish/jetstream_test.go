@@ -29,7 +29,7 @@ func TestEventsOfJetStream(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	top, err := server.OpenTopic(t.Context(), jetstream.TopicConfig{Name: "events", Partitions: 3})
+	top, err := server.OpenTopic(t.Context(), jetstream.TopicConfig{Name: "events", Partitions: 3, Packed: true})
 	if err != nil {
 		t.Fatal(err)
 	}

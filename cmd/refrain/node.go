@@ -87,7 +87,7 @@ func (n *node) openTopics(ctx context.Context) (err error) {
 				"normalisation version": strconv.Itoa(text.Version),
 			},
 		}},
-		{&n.events, jetstream.TopicConfig{Name: "events", MaxAge: events, MaxBytes: int64(n.cfg.Topics.EventBytes)}},
+		{&n.events, jetstream.TopicConfig{Name: "events", MaxAge: events, MaxBytes: int64(n.cfg.Topics.EventBytes), Packed: true}},
 		{&n.control, jetstream.TopicConfig{Name: "control", MaxAge: max(keep, events)}},
 	}
 	for _, t := range topics {

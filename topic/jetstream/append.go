@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	js "github.com/nats-io/nats.go/jetstream"
@@ -13,13 +11,7 @@ import (
 	"refrain/topic"
 )
 
-// The headers of a message. The stamp is the writer's clock in nanoseconds since 1970.
-const (
-	headerTime  = "Refrain-Time"
-	headerTrace = "Traceparent"
-)
-
-// Append implements topic.Topic. The records are sent one behind the other without waiting, and then all
+// Append implements topic.Topic. The messages are sent one behind the other without waiting, and then all
 // acknowledgements are awaited. Nothing is sent again by itself: a record sent twice would come behind its followers.
 func (t *Topic) Append(ctx context.Context, records []topic.Record) error {
 	if err := t.append(ctx, records); err != nil {
@@ -38,10 +30,12 @@ func (t *Topic) append(ctx context.Context, records []topic.Record) error {
 	f := flight{topic: t}
 	defer f.abandon()
 	now := t.cfg.Now()
-	for i := range records {
-		if err := f.send(ctx, &records[i], now); err != nil {
+	for len(records) > 0 {
+		n := t.together(records)
+		if err := f.send(ctx, t.message(records[:n], now)); err != nil {
 			return err
 		}
+		records = records[n:]
 	}
 	return f.land(ctx)
 }
@@ -57,15 +51,15 @@ type sent struct {
 	size int64
 }
 
-func (f *flight) send(ctx context.Context, r *topic.Record, now time.Time) error {
-	size := min(int64(len(r.Data))+1, maxInFlight)
+func (f *flight) send(ctx context.Context, m *nats.Msg) error {
+	size := min(int64(len(m.Data))+1, maxInFlight)
 	if err := f.makeRoom(ctx, size); err != nil {
 		return err
 	}
-	ack, err := f.topic.js.PublishMsgAsync(f.topic.message(r, now), js.WithRetryAttempts(0))
+	ack, err := f.topic.js.PublishMsgAsync(m, js.WithRetryAttempts(0))
 	if err != nil {
 		f.topic.inFlight.Release(size)
-		return f.topic.explain(err, r)
+		return f.topic.explain(err, len(m.Data))
 	}
 	f.sent = append(f.sent, sent{ack, size})
 	return nil
@@ -101,7 +95,7 @@ func (f *flight) landFirst(ctx context.Context) error {
 		f.sent = f.sent[1:]
 		return nil
 	case err := <-f.sent[0].ack.Err():
-		return f.topic.explain(err, nil)
+		return f.topic.explain(err, 0)
 	case <-f.topic.cfg.stopped:
 		return fmt.Errorf("not acknowledged: %w", f.topic.cfg.check())
 	case <-ctx.Done():
@@ -117,23 +111,12 @@ func (f *flight) abandon() {
 	f.sent = nil
 }
 
-func (t *Topic) message(r *topic.Record, now time.Time) *nats.Msg {
-	if !r.Time.IsZero() {
-		now = r.Time
-	}
-	h := nats.Header{headerTime: {strconv.FormatInt(now.UnixNano(), 10)}}
-	if r.Trace != "" {
-		h[headerTrace] = []string{r.Trace}
-	}
-	return &nats.Msg{Subject: t.subject(r.Partition), Header: h, Data: r.Data}
-}
-
 // explain gives the client's error the name of its cause, where there is one.
-func (t *Topic) explain(err error, r *topic.Record) error {
+func (t *Topic) explain(err error, size int) error {
 	var api *js.APIError
 	switch {
 	case errors.Is(err, nats.ErrMaxPayload):
-		return fmt.Errorf("%w: %d bytes of data, with its headers it may have %d", topic.ErrTooLarge, len(r.Data), t.js.Conn().MaxPayload())
+		return fmt.Errorf("%w: %d bytes of data, with its headers it may have %d", topic.ErrTooLarge, size, t.js.Conn().MaxPayload())
 	case errors.As(err, &api) && (api.ErrorCode == codeStoreFailed || api.ErrorCode == codeInsufficient):
 		return fmt.Errorf("%w: its limit of %d bytes is reached: %w", topic.ErrFull, t.cfg.MaxBytes, err)
 	case errors.Is(err, js.ErrAsyncPublishTimeout), errors.Is(err, nats.ErrNoResponders):

@@ -31,7 +31,7 @@ func (t *Topic) bounds(ctx context.Context) (start, end []int64, err error) {
 	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(16)
 	for p := range start {
-		start[p], end[p] = int64(info.State.LastSeq)+1, int64(info.State.LastSeq)+1
+		start[p], end[p] = t.begin(info.State.LastSeq+1), t.begin(info.State.LastSeq+1)
 		if info.State.Subjects[t.subject(p)] == 0 {
 			continue
 		}
@@ -49,7 +49,7 @@ func (t *Topic) boundsOf(ctx context.Context, stream js.Stream, from uint64, par
 	if err != nil {
 		return fmt.Errorf("newest record of partition %d: %w", partition, err)
 	}
-	*start, *end = int64(last.Sequence)+1, int64(last.Sequence)+1
+	*start, *end = t.begin(last.Sequence+1), t.begin(last.Sequence+1)
 	first, err := stream.GetMsg(ctx, from, js.WithGetMsgSubject(t.subject(partition)))
 	if errors.Is(err, js.ErrMsgNotFound) {
 		return nil
@@ -58,6 +58,6 @@ func (t *Topic) boundsOf(ctx context.Context, stream js.Stream, from uint64, par
 		return fmt.Errorf("oldest record of partition %d: %w", partition, err)
 	}
 	// A record appended since may be the only one left, and so lie behind last.
-	*start, *end = int64(first.Sequence), max(*end, int64(first.Sequence)+1)
+	*start, *end = t.position(first.Sequence, packed(first.Header)-1), max(*end, t.begin(first.Sequence+1))
 	return nil
 }

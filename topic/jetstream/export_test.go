@@ -1,5 +1,11 @@
 package jetstream
 
+import (
+	"context"
+
+	"github.com/nats-io/nats.go"
+)
+
 // DropConnection makes the server close the connection of its topics, as it does to a client that is too slow.
 func (s *Server) DropConnection() error {
 	id, err := s.conn.GetClientID()
@@ -7,4 +13,12 @@ func (s *Server) DropConnection() error {
 		return err
 	}
 	return s.nats.DisconnectClientByID(id)
+}
+
+// PublishPacked writes a message that claims to hold so many records.
+func (s *Server) PublishPacked(subject, records, data string) error {
+	_, err := s.js.PublishMsg(context.Background(), &nats.Msg{
+		Subject: subject, Header: nats.Header{headerPacked: {records}}, Data: []byte(data),
+	})
+	return err
 }

@@ -64,9 +64,13 @@ func MustOpenTopic(tb testing.TB, s *jetstream.Server, cfg jetstream.TopicConfig
 }
 
 func TestTopic(t *testing.T) {
-	conformance.RunTopic(t, func(t *testing.T) topic.Topic {
-		return MustOpenTopic(t, MustStart(t, jetstream.Config{}), jetstream.TopicConfig{})
-	})
+	for _, packed := range []bool{false, true} {
+		t.Run(fmt.Sprintf("packed=%v", packed), func(t *testing.T) {
+			conformance.RunTopic(t, func(t *testing.T) topic.Topic {
+				return MustOpenTopic(t, MustStart(t, jetstream.Config{}), jetstream.TopicConfig{Packed: packed})
+			})
+		})
+	}
 }
 
 func TestStore(t *testing.T) {

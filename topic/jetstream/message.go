@@ -2,28 +2,162 @@ package jetstream
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	js "github.com/nats-io/nats.go/jetstream"
 
 	"refrain/topic"
 )
 
-// item reads a message. One without our stamp (somebody else wrote it) has the server's time.
-func (t *Topic) item(m js.Msg, meta *js.MsgMetadata) item {
+// The headers of a message. The stamp is the writer's clock in nanoseconds since 1970; packed is the number of records.
+const (
+	headerTime   = "Refrain-Time"
+	headerTrace  = "Traceparent"
+	headerPacked = "Refrain-Packed"
+)
+
+// A packed topic puts up to mostPacked records that are appended one behind the other into a message of up to
+// packedBytes: a message of its own for an event of a kilobyte costs the server and the client more than all else that
+// is done for the event.
+const (
+	packedBits  = 5
+	mostPacked  = 1 << packedBits
+	packedBytes = 64 << 10
+)
+
+// A message of a packed topic has mostPacked positions, of which its records take the last ones: so the position after
+// a message's last record is the first of the next message, however many records there are, and a topic that was
+// written without packing can be read with it.
+
+// position is that of a record in the message at seq, with so many records behind it.
+func (t *Topic) position(seq uint64, behind int) int64 { return t.begin(seq+1) - 1 - int64(behind) }
+
+// begin is the first position of the message at seq.
+func (t *Topic) begin(seq uint64) int64 { return int64(seq) << t.bits() }
+
+// sequence is the message that a position belongs to.
+func (t *Topic) sequence(position int64) int64 { return position >> t.bits() }
+
+func (t *Topic) bits() int {
+	if t.cfg.Packed {
+		return packedBits
+	}
+	return 0
+}
+
+// together is how many of the first records go into one message: they share what is said once in it.
+func (t *Topic) together(records []topic.Record) int {
+	if !t.cfg.Packed {
+		return 1
+	}
+	first, room := &records[0], min(packedBytes, int(t.js.Conn().MaxPayload())/2)
+	for i := range records {
+		r := &records[i]
+		room -= len(r.Data)
+		if i > 0 && (i == mostPacked || room < 0 || r.Partition != first.Partition || !r.Time.Equal(first.Time)) {
+			return i
+		}
+	}
+	return len(records)
+}
+
+// message makes the message of records that go together.
+func (t *Topic) message(records []topic.Record, now time.Time) *nats.Msg {
+	first := &records[0]
+	if !first.Time.IsZero() {
+		now = first.Time
+	}
+	m := &nats.Msg{Subject: t.subject(first.Partition), Header: nats.Header{headerTime: {strconv.FormatInt(now.UnixNano(), 10)}}}
+	if len(records) > 1 {
+		m.Header[headerPacked] = []string{strconv.Itoa(len(records))}
+		m.Data = pack(records)
+		return m
+	}
+	if first.Trace != "" {
+		m.Header[headerTrace] = []string{first.Trace}
+	}
+	m.Data = first.Data
+	return m
+}
+
+// pack writes of each record the trace and the data, each behind its length as a uvarint.
+func pack(records []topic.Record) []byte {
+	size := 0
+	for i := range records {
+		size += len(records[i].Trace) + len(records[i].Data) + 2*binary.MaxVarintLen32
+	}
+	b := make([]byte, 0, size)
+	for i := range records {
+		b = append(binary.AppendUvarint(b, uint64(len(records[i].Trace))), records[i].Trace...)
+		b = append(binary.AppendUvarint(b, uint64(len(records[i].Data))), records[i].Data...)
+	}
+	return b
+}
+
+// unpack reads what pack wrote, of n records.
+func unpack(b []byte, n int) ([]topic.Record, error) {
+	records := make([]topic.Record, n)
+	for i := range records {
+		trace, rest, ok := cut(b)
+		if !ok {
+			return nil, fmt.Errorf("packed record %d of %d: cut short", i, n)
+		}
+		if records[i].Data, b, ok = cut(rest); !ok {
+			return nil, fmt.Errorf("packed record %d of %d: cut short", i, n)
+		}
+		records[i].Trace = string(trace)
+	}
+	if len(b) > 0 {
+		return nil, fmt.Errorf("%d bytes behind the last of %d packed records", len(b), n)
+	}
+	return records, nil
+}
+
+// cut takes one piece behind its length from b.
+func cut(b []byte) (piece, rest []byte, ok bool) {
+	n, size := binary.Uvarint(b)
+	if size <= 0 || n > uint64(len(b)-size) {
+		return nil, nil, false
+	}
+	b = b[size:]
+	return b[:n:n], b[n:], true
+}
+
+// records reads a message. One without our stamp (somebody else wrote it) has the server's time.
+func (t *Topic) records(m js.Msg, meta *js.MsgMetadata) ([]topic.Record, error) {
+	seq := meta.Sequence.Stream
 	partition, err := strconv.Atoi(strings.TrimPrefix(m.Subject(), t.cfg.Name+"."))
 	if err != nil || partition < 0 || partition >= t.cfg.Partitions {
-		return item{err: fmt.Errorf("read topic %s: message %d: subject %q names none of the %d partitions",
-			t.cfg.Name, meta.Sequence.Stream, m.Subject(), t.cfg.Partitions)}
+		return nil, fmt.Errorf("read topic %s: message %d: subject %q names none of the %d partitions",
+			t.cfg.Name, seq, m.Subject(), t.cfg.Partitions)
 	}
-	return item{record: topic.Record{
-		Partition: partition, Position: int64(meta.Sequence.Stream), Time: stamp(m, meta),
-		Trace: m.Headers().Get(headerTrace), Data: m.Data(),
-	}}
+	records := []topic.Record{{Trace: m.Headers().Get(headerTrace), Data: m.Data()}}
+	if n := packed(m.Headers()); n > 1 {
+		if records, err = unpack(m.Data(), n); err != nil {
+			return nil, fmt.Errorf("read topic %s: message %d: %w", t.cfg.Name, seq, err)
+		}
+	}
+	at := stamp(m, meta)
+	for i := range records {
+		records[i].Partition, records[i].Position, records[i].Time = partition, t.position(seq, len(records)-1-i), at
+	}
+	return records, nil
+}
+
+// packed is the number of records of a message: 1 unless it says otherwise. More than fit would take the positions of
+// the message before; whoever wrote that did not write it for us.
+func packed(h nats.Header) int {
+	n, err := strconv.Atoi(h.Get(headerPacked))
+	if err != nil || n < 1 || n > mostPacked {
+		return 1
+	}
+	return n
 }
 
 func stamp(m js.Msg, meta *js.MsgMetadata) time.Time {

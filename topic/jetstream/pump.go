@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -32,7 +33,7 @@ func (r *reader) pump() {
 		if r.next > before {
 			wait = newBackoff()
 		}
-		r.topic.cfg.Logger.Warn("reader interrupted, going on", "topic", r.topic.cfg.Name, "position", r.next, "error", err)
+		r.topic.cfg.Logger.Warn("reader interrupted, going on", "topic", r.topic.cfg.Name, "position", r.topic.begin(uint64(r.next)), "error", err)
 		if wait.exhausted(err) {
 			r.put(item{err: r.explain(err)})
 		}
@@ -41,7 +42,7 @@ func (r *reader) pump() {
 }
 
 func (r *reader) explain(err error) error {
-	return fmt.Errorf("read topic %s from position %d: %w", r.topic.cfg.Name, r.next, err)
+	return fmt.Errorf("read topic %s from position %d: %w", r.topic.cfg.Name, r.topic.begin(uint64(r.next)), err)
 }
 
 // consume makes a consumer at next and moves its messages to the queue until something breaks.
@@ -108,26 +109,27 @@ func (r *reader) remove(consumer js.Consumer) {
 	_ = r.topic.js.DeleteConsumer(ctx, r.topic.cfg.Name, info.Name)
 }
 
-// take puts one message into the queue unless its partition is not read yet at that position. One that is none of
-// ours becomes an error, and is stepped over.
+// take puts one message into the queue, without the records of partitions that are not read yet at their position. One
+// that is none of ours becomes an error, and is stepped over.
 func (r *reader) take(m js.Msg) error {
 	meta, err := m.Metadata()
 	if err != nil {
 		return fmt.Errorf("message without metadata: %w", err)
 	}
-	position := int64(meta.Sequence.Stream)
-	if position > r.next {
-		if err := r.passGap(position); err != nil {
+	seq := int64(meta.Sequence.Stream)
+	if seq > r.next {
+		if err := r.passGap(seq); err != nil {
 			return err
 		}
 	}
-	i := r.topic.item(m, meta)
-	if i.err != nil || r.wants(&i.record) {
-		if !r.put(i) {
+	records, err := r.topic.records(m, meta)
+	records = slices.DeleteFunc(records, func(x topic.Record) bool { return !r.wants(&x) })
+	if err != nil || len(records) > 0 {
+		if !r.put(item{records, min(int64(len(m.Data()))+1, maxAhead), err}) {
 			return r.ctx.Err()
 		}
 	}
-	r.next = position + 1
+	r.next = seq + 1
 	return nil
 }
 
@@ -138,7 +140,7 @@ func (r *reader) wants(x *topic.Record) bool {
 
 // put waits for room in the queue; it is false when the reader was closed instead.
 func (r *reader) put(i item) bool {
-	if r.ahead.Acquire(r.ctx, i.size()) != nil {
+	if r.ahead.Acquire(r.ctx, i.size) != nil {
 		return false
 	}
 	select {
@@ -149,16 +151,17 @@ func (r *reader) put(i item) bool {
 	}
 }
 
-// passGap tells Fetch about records from next up to before that retention has dropped unread, and steps over them.
+// passGap tells Fetch about messages from next up to before that retention has dropped unread, and steps over them.
 // Without any it does nothing: a gap in the positions may also be the partitions that are not read.
 func (r *reader) passGap(before int64) error {
 	stream, err := r.topic.js.Stream(r.ctx, r.topic.cfg.Name)
 	if err != nil {
 		return fmt.Errorf("look for dropped records: %w", err)
 	}
-	start := min(int64(stream.CachedInfo().State.FirstSeq), before)
+	first := min(int64(stream.CachedInfo().State.FirstSeq), before)
+	start := r.topic.begin(uint64(first))
 	for p, from := range r.from {
-		wanted := max(from, r.next)
+		wanted := max(from, r.topic.begin(uint64(r.next)))
 		if from < 0 || wanted >= start {
 			continue
 		}
@@ -166,6 +169,6 @@ func (r *reader) passGap(before int64) error {
 			return r.ctx.Err()
 		}
 	}
-	r.next = max(r.next, start)
+	r.next = max(r.next, first)
 	return nil
 }

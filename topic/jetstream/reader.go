@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	// maxAhead bounds the bytes, and maxFetch the records, that wait in the queue of a reader.
+	// maxAhead bounds the bytes, and maxFetch the messages, that wait in the queue of a reader; Fetch takes no further
+	// message when it has maxFetch records.
 	maxAhead = 16 << 20
 	maxFetch = 256
 	// maxPull is how many messages are asked of the server at a time. A limit in bytes would be better, but with
@@ -39,20 +40,19 @@ type reader struct {
 	once   sync.Once
 
 	held  error // Fetch's: an error that came behind records
-	next  int64 // the pump's: stream position of the next message, all below handed to the queue
+	next  int64 // the pump's: stream sequence of the next message, all below handed to the queue
 	queue chan item
 	ahead *semaphore.Weighted // bytes in the queue
 }
 
 var _ topic.Reader = (*reader)(nil)
 
-// item is a record or an error for Fetch.
+// item is what Fetch is given of one message, or an error.
 type item struct {
-	record topic.Record
-	err    error
+	records []topic.Record
+	size    int64 // bytes of the message
+	err     error
 }
-
-func (i *item) size() int64 { return min(int64(len(i.record.Data))+1, maxAhead) }
 
 // Open implements topic.Topic.
 func (t *Topic) Open(ctx context.Context, from []int64) (topic.Reader, error) {
@@ -64,7 +64,7 @@ func (t *Topic) Open(ctx context.Context, from []int64) (topic.Reader, error) {
 	}
 	r := &reader{
 		topic: t, from: slices.Clone(from), filtered: t.subjects(from),
-		done: make(chan struct{}), next: firstWanted(from),
+		done: make(chan struct{}), next: t.firstWanted(from),
 		queue: make(chan item, maxFetch), ahead: semaphore.NewWeighted(maxAhead),
 	}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
@@ -77,7 +77,7 @@ func (t *Topic) checkEnd(ctx context.Context, from []int64) error {
 	if err != nil {
 		return err
 	}
-	end := int64(stream.CachedInfo().State.LastSeq) + 1
+	end := t.begin(stream.CachedInfo().State.LastSeq + 1)
 	if most := slices.Max(from); most > end {
 		return fmt.Errorf("%w: from %d, end %d", topic.ErrBeyondEnd, most, end)
 	}
@@ -98,15 +98,15 @@ func (t *Topic) subjects(from []int64) []string {
 	return wanted
 }
 
-// firstWanted is the least position to read from. Stream sequences start at 1.
-func firstWanted(from []int64) int64 {
+// firstWanted is the first message to read. Stream sequences start at 1.
+func (t *Topic) firstWanted(from []int64) int64 {
 	first := int64(-1)
 	for _, f := range from {
 		if f >= 0 && (first < 0 || f < first) {
 			first = f
 		}
 	}
-	return max(first, 1)
+	return max(t.sequence(first), 1)
 }
 
 // Fetch implements topic.Reader.
@@ -150,20 +150,20 @@ func (r *reader) rest() ([]topic.Record, error) {
 
 // collect takes what else is in the queue. An error behind records waits for the next call.
 func (r *reader) collect(first item) ([]topic.Record, error) {
-	r.ahead.Release(first.size())
+	r.ahead.Release(first.size)
 	if first.err != nil {
 		return nil, first.err
 	}
-	out := []topic.Record{first.record}
+	out := first.records
 	for len(out) < maxFetch {
 		select {
 		case i := <-r.queue:
-			r.ahead.Release(i.size())
+			r.ahead.Release(i.size)
 			if i.err != nil {
 				r.held = i.err
 				return out, nil
 			}
-			out = append(out, i.record)
+			out = append(out, i.records...)
 		default:
 			return out, nil
 		}

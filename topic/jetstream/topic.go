@@ -35,6 +35,9 @@ type TopicConfig struct {
 	MaxAge     time.Duration // records are dropped this long after their append; 0: never
 	MaxBytes   int64         // of all partitions together, on disk; 0: no limit
 	Discard    Discard
+	// Packed says that records appended together may share a message, for topics of many small ones. Positions of a
+	// packed topic are 32 times those of one that is not: readers' positions do not survive a change.
+	Packed bool
 
 	// Fixed holds further settings that the content depends on ("min_tokens": "4"). Like the number of
 	// partitions they are kept with the topic, and opening it with another value is refused.
@@ -64,7 +67,7 @@ func (e *FixedError) Error() string {
 // maxInFlight bounds the bytes of a topic that are sent and not yet acknowledged, all appends together.
 const maxInFlight = 32 << 20
 
-// Topic is a topic.Topic in one JetStream stream. Its positions are stream sequences, which start at 1: all
+// Topic is a topic.Topic in one JetStream stream. Its positions follow the stream sequences, which start at 1: all
 // partitions share one order.
 type Topic struct {
 	cfg      TopicConfig

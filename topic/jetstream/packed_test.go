@@ -1,0 +1,91 @@
+package jetstream_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"refrain/topic"
+	"refrain/topic/conformance"
+	"refrain/topic/jetstream"
+)
+
+func packable(n int) []topic.Record {
+	records := make([]topic.Record, n)
+	for i := range records {
+		records[i] = topic.Record{Partition: 1, Time: time.Unix(0, 7).UTC(), Trace: strings.Repeat("t", i%3), Data: fmt.Append(nil, i)}
+	}
+	return records
+}
+
+// TestPackedResumes goes on behind every record of a topic whose records share messages: nothing comes twice and nothing
+// is left out. The first ones were written before the topic was packed.
+func TestPackedResumes(t *testing.T) {
+	s := MustStart(t, jetstream.Config{})
+	want := packable(200)
+	conformance.MustAppend(t, MustOpenTopic(t, s, jetstream.TopicConfig{}), want[:3]...)
+	x := MustOpenTopic(t, s, jetstream.TopicConfig{Packed: true})
+	conformance.MustAppend(t, x, want[3:]...)
+	all := conformance.MustFetch(t, conformance.MustOpen(t, x, 0, 0, 0), len(want))
+	start, end := conformance.MustBounds(t, x)
+	if start[1] != all[0].Position || end[1] != all[len(all)-1].Position+1 {
+		t.Errorf("bounds %d to %d of records at %d to %d", start[1], end[1], all[0].Position, all[len(all)-1].Position)
+	}
+	if messages := end[1]/32 - 1; messages != 3+7 {
+		t.Errorf("%d messages, want 3 and 7 for 197 records of 32 a message", messages)
+	}
+	for i := range all {
+		want[i].Position = all[i].Position
+		if i > 0 && all[i].Position <= all[i-1].Position {
+			t.Fatalf("record %d at %d behind one at %d", i, all[i].Position, all[i-1].Position)
+		}
+		rest := conformance.MustFetch(t, conformance.MustOpen(t, x, -1, all[i].Position, -1), len(all)-i)
+		if diff := cmp.Diff(all[i:], rest); diff != "" {
+			t.Fatalf("from record %d on: %s", i, diff)
+		}
+	}
+	if diff := cmp.Diff(want, all); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestPackedSizes: what is too large for a shared message, or of another time or partition, has one of its own.
+func TestPackedSizes(t *testing.T) {
+	x := MustOpenTopic(t, MustStart(t, jetstream.Config{}), jetstream.TopicConfig{Packed: true})
+	want := packable(8)
+	want[2].Partition, want[4].Time = 2, time.Unix(0, 8).UTC()
+	want[6].Data = make([]byte, 100_000)
+	conformance.MustAppend(t, x, want...)
+	got := conformance.MustFetch(t, conformance.MustOpen(t, x, 0, 0, 0), len(want))
+	messages := map[int64][]int{}
+	for i := range got {
+		want[i].Position = got[i].Position
+		messages[got[i].Position/32] = append(messages[got[i].Position/32], i)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(map[int64][]int{1: {0, 1}, 2: {2}, 3: {3}, 4: {4}, 5: {5}, 6: {6}, 7: {7}}, messages); diff != "" {
+		t.Errorf("messages (-want +got): %s", diff)
+	}
+}
+
+// TestPackedGarbage: a message that says it is packed and is not is reported, and the reader goes on behind it.
+func TestPackedGarbage(t *testing.T) {
+	s := MustStart(t, jetstream.Config{})
+	x := MustOpenTopic(t, s, jetstream.TopicConfig{Name: "events", Packed: true})
+	r := conformance.MustOpen(t, x, 0, 0, 0)
+	for _, data := range []string{"", "\x00", "\x00\x05abc", "\x00\x01a\x00\x01bc"} {
+		if err := s.PublishPacked("events.1", "2", data); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Fetch(t.Context()); err == nil || !strings.Contains(err.Error(), "read topic events: message ") {
+			t.Errorf("%q: got %v, want the message's place", data, err)
+		}
+	}
+	conformance.MustAppend(t, x, packable(2)...)
+	conformance.MustFetch(t, r, 2)
+}
