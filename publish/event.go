@@ -2,6 +2,7 @@ package publish
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -33,15 +34,10 @@ func (e *Event) Position() (partition int, position int64) { return e.at.partiti
 
 // names are the posts that a match shows.
 type names struct {
-	Later, Earlier, First name
+	Later, Earlier, First feed.Name
 }
 
-type name struct {
-	Source string `json:"source"`
-	Post   string `json:"post"`
-}
-
-// envelope is what publishing reads of an event's JSON.
+// envelope is what publishing reads of the JSON of an event that is no match, or not written by AppendEvent.
 type envelope struct {
 	Type string `json:"type"`
 	ID   string `json:"id"`
@@ -56,20 +52,39 @@ type envelope struct {
 	} `json:"data"`
 }
 
+type name struct {
+	Source string `json:"source"`
+	Post   string `json:"post"`
+}
+
 // open reads an event. What is wrong with it cannot be the reader's fault.
 func open(r *topic.Record) (Event, error) {
-	var e envelope
-	if err := json.Unmarshal(r.Data, &e); err != nil {
+	event, err := read(r.Data)
+	if err != nil {
 		return Event{}, fmt.Errorf("event: %w", err)
 	}
+	event.Trace, event.Data, event.at = r.Trace, r.Data, spot{r.Partition, r.Position}
+	event.Place = "events/" + strconv.Itoa(r.Partition) + "@" + strconv.FormatInt(r.Position, 10)
+	return event, nil
+}
+
+func read(data []byte) (Event, error) {
+	if g, ok := feed.GlanceEvent(data); ok {
+		return Event{
+			ID: g.ID, Type: feed.ReuseType, Key: g.Key, Source: g.Later.Source, Post: g.Later.Post,
+			names: names{g.Later, g.Earlier, g.First}, deployment: g.Deployment,
+		}, nil
+	}
+	var e envelope
+	if err := json.Unmarshal(data, &e); err != nil {
+		return Event{}, err
+	}
 	if e.Type == "" || strings.ContainsAny(e.Type, "\r\n") {
-		return Event{}, fmt.Errorf("event: type %q", e.Type)
+		return Event{}, fmt.Errorf("type %q", e.Type)
 	}
 	event := Event{
-		ID: e.ID, Type: e.Type, Key: e.Key, Trace: r.Trace, Data: r.Data, names: names{e.Data.Later, e.Data.Earlier, e.Data.First},
-		Source: e.Data.Source, Post: e.Data.Post,
-		Place:      fmt.Sprintf("events/%d@%d", r.Partition, r.Position),
-		deployment: e.From, at: spot{r.Partition, r.Position},
+		ID: e.ID, Type: e.Type, Key: e.Key, Source: e.Data.Source, Post: e.Data.Post,
+		names: names{feed.Name(e.Data.Later), feed.Name(e.Data.Earlier), feed.Name(e.Data.First)}, deployment: e.From,
 	}
 	if e.Type == feed.ReuseType {
 		event.Source, event.Post = e.Data.Later.Source, e.Data.Later.Post

@@ -1,0 +1,62 @@
+package feed
+
+import "bytes"
+
+// Glance is what a reader of events has to know of each: what it is called and whom it shows.
+type Glance struct {
+	Deployment, ID, Key   string // CloudEvents source, id and partitionkey
+	Later, Earlier, First Name
+}
+
+// Name is what a post is known by.
+type Name struct{ Source, Post string }
+
+// GlanceEvent reads the names in an event as AppendEvent writes it, without reading the rest: a tenth of the work of
+// DecodeEvent. It is false for anything else, and where a name is written with an escape; DecodeEvent reads those.
+//
+// A key with the quotes around it stands for that key wherever it is found: within a string quotes are escaped.
+func GlanceEvent(b []byte) (g Glance, ok bool) {
+	s := glancer{rest: b, ok: bytes.HasPrefix(b, []byte(head))}
+	g.Deployment = s.after(head)
+	g.ID = s.after(`,"id":`)
+	g.Key = s.after(`,"partitionkey":`)
+	g.Later = s.name(`,"later":{"source":`)
+	g.Earlier = s.name(`,"earlier":{"source":`)
+	g.First = s.name(`,"first":{"source":`)
+	return g, s.ok
+}
+
+// glancer walks through an event from key to key; ok is false once something was not as expected.
+type glancer struct {
+	rest []byte
+	ok   bool
+}
+
+// after is the string that follows a key.
+func (s *glancer) after(key string) string {
+	i := bytes.Index(s.rest, []byte(key))
+	if i < 0 || !s.ok {
+		s.ok = false
+		return ""
+	}
+	return s.quoted(s.rest[i+len(key):])
+}
+
+func (s *glancer) quoted(b []byte) string {
+	if len(b) == 0 || b[0] != '"' {
+		s.ok = false
+		return ""
+	}
+	end := bytes.IndexByte(b[1:], '"') + 1
+	if end == 0 || bytes.IndexByte(b[1:end], '\\') >= 0 {
+		s.ok = false
+		return ""
+	}
+	s.rest = b[end+1:]
+	return string(b[1:end])
+}
+
+func (s *glancer) name(key string) Name {
+	source := s.after(key)
+	return Name{source, s.after(`,"post":`)}
+}

@@ -1,0 +1,70 @@
+package feed
+
+import "testing"
+
+// FuzzGlanceEvent: a glance sees what reading all of the event sees, whatever is in its strings, or says that it cannot.
+func FuzzGlanceEvent(f *testing.F) {
+	for _, s := range []string{"", "a", `","post":"x`, `,"later":{"source":"`, `\`, "\xff", "\n", `"`, `,"first":{"source":"a","post":"b"`} {
+		f.Add("dep", s, "p", s)
+		f.Add(s, "x", s, "text")
+	}
+	f.Fuzz(func(t *testing.T, deployment, source, post, text string) {
+		m := sampleMatch()
+		m.Later.Source, m.Later.Text, m.Later.Author = source, text, text
+		m.Earlier.Post, m.Earlier.Text, m.Earlier.Lang = post, text, text
+		m.First.Source = source
+		b := m.AppendEvent(nil, deployment)
+		want, err := DecodeEvent(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, ok := GlanceEvent(b)
+		if !ok {
+			if unescaped(deployment, source, post) {
+				t.Fatalf("%s: cannot be read, and its names have no escapes", b)
+			}
+			return
+		}
+		if got.ID != want.ID.String() || got.Key != want.Later.Post ||
+			got.Later != (Name{want.Later.Source, want.Later.Post}) || got.Earlier != (Name{want.Earlier.Source, want.Earlier.Post}) ||
+			got.First != (Name{want.First.Source, want.First.Post}) {
+			t.Fatalf("%s: got %+v", b, got)
+		}
+	})
+}
+
+// unescaped reports whether strings are written as they are.
+func unescaped(names ...string) bool {
+	for _, s := range names {
+		if string(appendString(nil, s)) != `"`+s+`"` {
+			return false
+		}
+	}
+	return true
+}
+
+func TestGlanceOther(t *testing.T) {
+	m := sampleMatch()
+	whole := m.AppendEvent(nil, "refrain")
+	for _, b := range []string{"", "{}", head, string(whole[:200]), `{"type":"` + RetractedType + `"}`, " " + string(whole)} {
+		if g, ok := GlanceEvent([]byte(b)); ok {
+			t.Errorf("%q: got %+v", b, g)
+		}
+	}
+}
+
+func BenchmarkGlanceEvent(b *testing.B) {
+	m := sampleMatch()
+	event := m.AppendEvent(nil, "refrain")
+	for name, read := range map[string]func(){
+		"glance": func() { _, _ = GlanceEvent(event) },
+		"whole":  func() { _, _ = DecodeEvent(event) },
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				read()
+			}
+		})
+	}
+}
