@@ -17,7 +17,15 @@ type FollowConfig struct {
 	Sink Sink
 	// Retry: a sink that fails is tried again, with growing pauses, until ctx ends. Otherwise its error ends Follow.
 	Retry bool
+	// Gather is for a sink to which a batch costs more than its events: it is left in peace for four times as long as its
+	// last batch took, a second at most, unless so many events have come. 0: events are handed over as they come.
+	Gather int
+	// Busy reports whether there is more urgent work: then the sink is left in peace whatever has come. nil: never.
+	Busy func() bool
 }
+
+// mostPeace is the longest that a sink is left in peace.
+const mostPeace = time.Second
 
 // maxPause is the longest pause between two tries at a sink that fails.
 const maxPause = 10 * time.Second
@@ -75,15 +83,41 @@ func (f *follower) run(ctx context.Context) error {
 	defer func() { _ = r.Close() }() // there is nothing to lose
 	stop := f.metrics.watchLag(f.Name, r)
 	defer stop()
+	var peace time.Time // when it ends
 	for {
 		events, err := f.next(ctx, r)
+		if err == nil {
+			events, err = f.gather(ctx, r, events, peace)
+		}
 		if err != nil {
 			return err
 		}
+		if f.Busy != nil && f.Busy() && !pause(ctx, time.Until(peace)) {
+			return ctx.Err()
+		}
+		began := time.Now()
 		if err := f.publish(ctx, r, events); err != nil {
 			return err
 		}
+		peace = time.Now().Add(min(4*time.Since(began), mostPeace))
 	}
+}
+
+// gather adds what comes until then. After an error all are read again: none of them is done.
+func (f *follower) gather(ctx context.Context, r *Reader, events []Event, until time.Time) ([]Event, error) {
+	wait, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	for len(events) < f.Gather {
+		more, err := r.Next(wait)
+		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+			return events, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		events = append(events, more...)
+	}
+	return events, nil
 }
 
 // checkEvery is how long a sink may have lost its state without being asked.

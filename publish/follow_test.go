@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"slices"
@@ -157,5 +158,59 @@ func TestLinesReportABrokenPipe(t *testing.T) {
 	}
 	if err := l.Append([]byte("{}")); err == nil {
 		t.Error("the error is forgotten")
+	}
+}
+
+// slowSink takes 103.5 ms for every batch, and notes when it was given how many events.
+type slowSink struct{ batches []string }
+
+func (s *slowSink) Publish(_ context.Context, events []publish.Event) error {
+	s.batches = append(s.batches, fmt.Sprintf("%v: %d", time.Since(beginning).Round(time.Millisecond), len(events)))
+	time.Sleep(103_500 * time.Microsecond)
+	return nil
+}
+
+// beginning is when the clock of a synctest bubble starts.
+var beginning = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// TestFollowGathers: an event comes every ten milliseconds. What comes while the sink works, and in the four times as long
+// behind it, is one batch; less when there are enough, unless more urgent work is to be done.
+func TestFollowGathers(t *testing.T) {
+	tests := []struct {
+		name   string
+		gather int
+		busy   func() bool
+		want   []string
+	}{
+		{"what is there", 0, nil, []string{"5ms: 1", "109ms: 10", "212ms: 10"}},
+		{"in peace", 1000, nil, []string{"5ms: 1", "523ms: 51", "1.04s: 52"}},
+		{"enough", 20, nil, []string{"5ms: 1", "205ms: 20", "405ms: 20"}},
+		{"enough, and busy", 20, func() bool { return true }, []string{"5ms: 1", "523ms: 20", "1.04s: 42"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				top, s := topic.NewMemory(topic.MemoryConfig{}), new(slowSink)
+				ctx, cancel := context.WithTimeout(t.Context(), 1200*time.Millisecond)
+				defer cancel()
+				time.Sleep(5 * time.Millisecond) // no event comes when a batch ends
+				var feeding sync.WaitGroup
+				feeding.Go(func() {
+					for n := 0; ctx.Err() == nil; n++ {
+						appendPosts(t, top, names(n, n+1)...)
+						time.Sleep(10 * time.Millisecond)
+					}
+				})
+				defer feeding.Wait()
+				cfg := publish.FollowConfig{ReaderConfig: publish.ReaderConfig{Topic: top, Store: new(topic.MemoryStore), Name: "test"}, Sink: s}
+				cfg.Gather, cfg.Busy = test.gather, test.busy
+				if err := publish.Follow(ctx, cfg); err != nil {
+					t.Error(err)
+				}
+				if diff := cmp.Diff(test.want, s.batches[:min(3, len(s.batches))]); diff != "" {
+					t.Errorf("batches (-want +got):\n%s", diff)
+				}
+			})
+		})
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -36,7 +37,8 @@ type Worker struct {
 	moved       bool       // since the last commit
 	committed   time.Time
 	progress    progress
-	warned      bool // of another version of the normalisation
+	warned      bool         // of another version of the normalisation
+	waited      atomic.Int64 // nanoseconds; see Waited
 }
 
 // Open makes a worker that goes on from what is stored of its partitions. It reads the control topic to its end,
@@ -85,6 +87,8 @@ func (w *Worker) Step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.waited.Store(int64(w.lag(items)))
+	defer w.waited.Store(0)
 	work, span := w.tracer.Start(work, "match", trace.WithLinks(links(items)...))
 	defer span.End()
 	if err := w.take(work, items); err != nil {
@@ -98,6 +102,10 @@ func (w *Worker) Step(ctx context.Context) error {
 	w.metrics.turn(work, w, items)
 	return w.commit(work, w.cfg.Commit)
 }
+
+// Waited is how long the records of the turn under way had waited when it began, 0 between turns: whether the worker is
+// behind. Any goroutine may ask.
+func (w *Worker) Waited() time.Duration { return time.Duration(w.waited.Load()) }
 
 func (w *Worker) take(ctx context.Context, items []*item) error {
 	if w.cfg.seam.marksEarly {

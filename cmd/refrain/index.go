@@ -40,7 +40,7 @@ func (s *service) openIndex(ctx context.Context) error {
 	}
 	reader := s.reader("lookup")
 	reader.Store, reader.Deleted = indexCursor{store, to}, nil // the index itself leaves out what is deleted, and keeps the rest
-	s.follow(reader, to, store)
+	s.follow(publish.FollowConfig{ReaderConfig: reader, Sink: to, Gather: 4000, Busy: s.behind}, store)
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -212,6 +213,13 @@ func (n *node) match(ctx context.Context, x feed.Sentence) ([]feed.Match, error)
 		all = append(all, matches...)
 	}
 	return all, nil
+}
+
+// behind reports whether posts wait to be looked up, longer than they do when all goes as it should: then what can wait
+// should.
+func (n *node) behind() bool {
+	const much = 5 * time.Millisecond
+	return slices.ContainsFunc(n.workers, func(w *shard.Worker) bool { return w.Waited() > much })
 }
 
 // now is just after the newest post in the windows: a feed may be a replay of years ago.

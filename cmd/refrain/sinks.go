@@ -49,11 +49,10 @@ func (s *service) reader(name string) publish.ReaderConfig {
 }
 
 // follow adds a sink that is handed batch after batch, and closed at the end.
-func (s *service) follow(reader publish.ReaderConfig, to publish.Sink, closer io.Closer) {
+func (s *service) follow(cfg publish.FollowConfig, closer io.Closer) {
 	s.closers = append(s.closers, closer)
-	s.sinks = append(s.sinks, func(ctx context.Context) error {
-		return publish.Follow(ctx, publish.FollowConfig{ReaderConfig: reader, Sink: to, Retry: true})
-	})
+	cfg.Retry = true
+	s.sinks = append(s.sinks, func(ctx context.Context) error { return publish.Follow(ctx, cfg) })
 }
 
 // followLate adds a sink that is behind a network.
@@ -63,7 +62,7 @@ func (s *service) followLate(ctx context.Context, name string, open func(context
 	if err := to.try(ctx, name, s.log); err != nil {
 		return err
 	}
-	s.follow(s.reader(name), to, to)
+	s.follow(publish.FollowConfig{ReaderConfig: s.reader(name), Sink: to}, to)
 	return nil
 }
 

@@ -39,6 +39,10 @@ type Store struct {
 
 var _ lookup.Store = (*Store)(nil)
 
+// atOnce is the most matches of a transaction. A transaction writes every page that it changes, and most events change
+// some that no other does: 28,000 events/s at 250 a transaction, 42,000 at 1,000, 49,000 at 4,000, 22,000 at 16,000.
+const atOnce = 4000
+
 // lockWait is how long a file is waited for that another process has open.
 const lockWait = time.Second
 
@@ -55,7 +59,7 @@ func Open(c Config) (*Store, error) {
 		return nil, fmt.Errorf("open lookup %s: %w (the file may be removed: it is made again from the event topic)", c.Path, err)
 	}
 	b := &backend{db: db, cursors: map[string][]byte{}}
-	return &Store{Store: record.New(b, record.Config{Retention: c.Retention, Now: c.Now}), backend: b}, nil
+	return &Store{Store: record.New(b, record.Config{Retention: c.Retention, Now: c.Now, AtOnce: atOnce}), backend: b}, nil
 }
 
 func view(ctx context.Context, db *bbolt.DB, f func(*bbolt.Tx) error) error {

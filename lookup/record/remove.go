@@ -58,7 +58,7 @@ func (s *Store) forgetWitness(ctx context.Context, gone *post, group feed.Hash) 
 	var before *Member
 	for {
 		p := s.newPass()
-		found, err := s.latest(ctx, repeatsKey(group), p.now, beginning, before, applyAtOnce)
+		found, err := s.latest(ctx, repeatsKey(group), p.now, beginning, before, s.atOnce)
 		if err != nil || len(found) == 0 {
 			return err
 		}

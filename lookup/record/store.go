@@ -15,6 +15,7 @@ import (
 type Config struct {
 	Retention time.Duration    // of wall time; 0 means 24 h
 	Now       func() time.Time // nil means time.Now
+	AtOnce    int              // the most matches taken in with one reading and one writing; 0 means 1,000
 }
 
 // Store is the index in a Backend. It has the methods of lookup.Store but those of the cursor.
@@ -22,6 +23,7 @@ type Store struct {
 	backend Backend
 	slice   time.Duration
 	now     func() time.Time
+	atOnce  int
 
 	applying sync.Mutex
 }
@@ -34,7 +36,10 @@ func New(b Backend, c Config) *Store {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	return &Store{backend: b, slice: max(c.Retention/Slices, time.Millisecond), now: c.Now}
+	if c.AtOnce == 0 {
+		c.AtOnce = 1000
+	}
+	return &Store{backend: b, slice: max(c.Retention/Slices, time.Millisecond), now: c.Now, atOnce: c.AtOnce}
 }
 
 // Now returns the slice of this moment, and how long what is written in it has to live.
@@ -45,16 +50,13 @@ func (s *Store) Now() (Slice, time.Duration) {
 	return now, end.Sub(t)
 }
 
-// applyAtOnce is the most matches taken in with one reading and one writing.
-const applyAtOnce = 1000
-
 // Apply implements lookup.Store.
 func (s *Store) Apply(ctx context.Context, changes []lookup.Change) error {
 	s.applying.Lock()
 	defer s.applying.Unlock()
 	for len(changes) > 0 {
 		n := 0
-		for n < len(changes) && n < applyAtOnce && changes[n].Match != nil {
+		for n < len(changes) && n < s.atOnce && changes[n].Match != nil {
 			n++
 		}
 		var err error
