@@ -127,11 +127,11 @@ func TestMatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := r.Figures.([]MatchFigure)
-	if len(all) != 6 || len(r.Grids) != 4 || r.Plot != "x.svg" {
+	if len(all) != 8 || len(r.Grids) != 7 || len(r.Grids[6].Rows) != 3 || r.Plot != "x.svg" {
 		t.Fatalf("%d figures, %d grids, plot %q", len(all), len(r.Grids), r.Plot)
 	}
 	for _, f := range all {
-		if f.Sentences != 2500 || f.CPU <= 0 || f.Matches < 100 || f.Matches > f.Candidates || f.Growth[len(f.Growth)-1].Sentences != 2500 {
+		if f.Sentences != 2500 || f.Looked != 2500 || f.CPU <= 0 || f.Matches < 100 || f.Matches > f.Candidates || f.Growth[len(f.Growth)-1].Sentences != 2500 {
 			t.Errorf("%+v", f)
 		}
 		if f.Engine == "prefix" && (f.Parts.Matches != f.Matches || f.Parts.Hits > f.Candidates) {
@@ -139,8 +139,32 @@ func TestMatch(t *testing.T) {
 		}
 	}
 	drawn, err := os.ReadFile(svg)
-	if err != nil || bytes.Count(drawn, []byte("<polyline")) != 6 || bytes.Contains(drawn, []byte("NaN")) || bytes.Contains(drawn, []byte("Inf")) {
+	if err != nil || bytes.Count(drawn, []byte("<polyline")) != 8 || bytes.Contains(drawn, []byte("NaN")) || bytes.Contains(drawn, []byte("Inf")) {
 		t.Errorf("%v: %s", err, drawn)
+	}
+}
+
+// A sample takes the first batches, and later ones less and less often, but some in every step of the curves.
+func TestSample(t *testing.T) {
+	const all = 400_000
+	some, full, f := sample{all: all}, MatchFigure{}, MatchFigure{}
+	for from, to := 0, 0; from < all; from = to {
+		to = nextBatch(from, all)
+		p := Point{Sentences: to, CPU: 1, Wall: 1}
+		full.Growth = append(full.Growth, p)
+		if some.takes(from, to) {
+			f.Growth = append(f.Growth, p)
+		}
+	}
+	if n := len(f.Growth); n > 100 || n < 60 || f.Growth[19].Sentences != 12_000 {
+		t.Errorf("%d batches of %d: %v", n, len(full.Growth), f.Growth)
+	}
+	for _, k := range curves([]MatchFigure{f, full}) {
+		for i, v := range k.values {
+			if v != 1 {
+				t.Errorf("no batch in the step at %g", k.sizes[i])
+			}
+		}
 	}
 }
 
@@ -170,7 +194,7 @@ func TestCrossings(t *testing.T) {
 		f := MatchFigure{Engine: engine, Threshold: "0.8"}
 		for n := 1; n <= 400; n++ {
 			c := cost(1000 * n)
-			f.Growth = append(f.Growth, Point{1000 * n, c, c})
+			f.Growth = append(f.Growth, Point{Sentences: 1000 * n, CPU: c, Wall: c})
 		}
 		return f
 	}
@@ -178,7 +202,7 @@ func TestCrossings(t *testing.T) {
 	for _, c := range []struct {
 		slope float64
 		want  string
-	}{{1e-4, "cost the same"}, {1, "prefix is cheaper"}, {1e-9, "scan is cheaper"}} {
+	}{{1e-4, "below "}, {1, "never"}, {1e-9, "always"}} {
 		got := crossings([]MatchFigure{flat, figure("scan", func(rows int) float64 { return c.slope * float64(rows) })})
 		if len(got) != 1 || !strings.Contains(got[0].String(), c.want) {
 			t.Errorf("slope %g: %v, want %s", c.slope, got, c.want)

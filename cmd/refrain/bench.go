@@ -126,7 +126,7 @@ func benchMatch() benchTable {
 		return tables.Match(ctx, c, o)
 	}
 	t.command.Flags().IntVar(&o.Sentences, "sentences", 0, "distinct sentences (default 1,000,000)")
-	t.command.Flags().StringSliceVar(&o.Thresholds, "thresholds", nil, "thresholds (default 0.8,0.6)")
+	t.command.Flags().StringSliceVar(&o.Thresholds, "thresholds", nil, "thresholds (default 0.8,0.6,0.5)")
 	t.command.Flags().StringSliceVar(&o.Engines, "engines", nil, "engines (default prefix,scan)")
 	t.command.Flags().StringVar(&o.SVG, "svg", "", "`file` to plot to; crossing.svg beside the document with --write")
 	return t
