@@ -235,8 +235,12 @@ func TestTable5(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := r.Figures.([]Table5Figure)
-	if len(all) < 3 || len(r.Grids[0].Rows) != 10 || all[0].Cells[9].Hits < 50 {
+	if len(all) < 5 || len(r.Grids[0].Rows) != 10 || all[0].Cells[9].Hits < 50 || !all[len(all)-1].Window || all[len(all)-1].Cells[9].Hits < 50 {
 		t.Errorf("%d columns, %d rows, %d hits", len(all), len(r.Grids[0].Rows), all[0].Cells[9].Hits)
+	}
+	all[len(all)-1].Cells[9].Hits--
+	if err := sameHits(all); err == nil || !strings.Contains(err.Error(), "prefix") {
+		t.Errorf("got %v, want that the windows disagree", err)
 	}
 	if _, err := Table5(t.Context(), config(t, 10), Table5Options{Rows: 10, Queries: 50}); err == nil {
 		t.Error("more queries than rows are no error")
