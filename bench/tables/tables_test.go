@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"refrain/detector"
 	"refrain/hashcodes"
@@ -293,6 +294,40 @@ func TestSummary(t *testing.T) {
 	}
 }
 
+// A flood of n variants without a cap is every pair once; a cap of most leaves each that has more that many, and costs one
+// verification more.
+func TestFloodCaps(t *testing.T) {
+	const n, most = 60, 20
+	caps, err := config(t, 10).floodCaps(t.Context(), FloodOptions{Alone: n, MaxMatches: []int{most}})
+	if err != nil || len(caps) != 2 {
+		t.Fatal(caps, err)
+	}
+	for i, want := range []CapFigure{
+		{MaxMatches: most, Lookups: n, Verifications: most*(most+1)/2 + (n-most-1)*(most+1), Events: most*(most+1)/2 + (n-most-1)*most, Truncated: n - most - 1},
+		{Lookups: n, Verifications: n * (n - 1) / 2, Events: n * (n - 1) / 2},
+	} {
+		got := caps[i]
+		if got.CPU <= 0 {
+			t.Errorf("%+v took no time", got)
+		}
+		if got.CPU = 0; got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+}
+
+// What did not come counts as the greatest.
+func TestFloodWaits(t *testing.T) {
+	var f FloodFigure
+	l := load{events: make([]time.Duration, 98), flooded: flooded{posts: map[string]bool{"f1": true, "f2": false}}}
+	if f.steady(&l, 100, 0); f.P50 != 0 || wait(f.P99) != "did not come" || f.Events != 98 || f.Truncated != 1 || f.FloodPosts != 2 {
+		t.Errorf("%+v", f)
+	}
+	if f.steady(&l, 98, 0); f.P99 != 0 {
+		t.Errorf("all came: %+v", f)
+	}
+}
+
 func TestNoData(t *testing.T) {
 	c := &Config{Data: t.TempDir(), Runs: 1, Quick: true}
 	for name, measure := range map[string]func() (*Report, error){
@@ -303,6 +338,7 @@ func TestNoData(t *testing.T) {
 		"stages":  func() (*Report, error) { return Stages(t.Context(), c, StagesOptions{}) },
 		"detect":  func() (*Report, error) { return Detect(t.Context(), c, DetectOptions{}) },
 		"latency": func() (*Report, error) { return Latency(t.Context(), c, LatencyOptions{}) },
+		"flood":   func() (*Report, error) { return Flood(t.Context(), c, FloodOptions{}) },
 	} {
 		if _, err := measure(); !errors.Is(err, ErrNoData) {
 			t.Errorf("%s: %v, want ErrNoData", name, err)
