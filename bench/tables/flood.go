@@ -1,6 +1,7 @@
 package tables
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,8 @@ import (
 	"net/http"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"refrain/bench/cpu"
@@ -24,7 +27,7 @@ type FloodOptions struct {
 	Rate       int           // other posts a second; 0: 2,000
 	Lasting    time.Duration // in which all are sent; 0: a minute
 	Others     int           // other posts where they are sent as fast as they are taken; 0: 200,000
-	Patience   time.Duration // how long events of the others are waited for; 0: 30 s
+	Patience   time.Duration // how long events of the others are waited for; 0: 15 s
 	MaxMatches []int         // caps; nil: 1,000 as serve has it, 10 and 1
 	Alone      int           // variants whose verifications are counted, with a cap and without; 0: 10,000
 }
@@ -43,7 +46,7 @@ func (o FloodOptions) orDefault(c *Config) FloodOptions {
 		o.Lasting = size(c, time.Minute, time.Second)
 	}
 	if o.Patience == 0 {
-		o.Patience = size(c, 30*time.Second, 10*time.Second)
+		o.Patience = size(c, 15*time.Second, 10*time.Second)
 	}
 	if len(o.MaxMatches) == 0 {
 		o.MaxMatches = size(c, []int{1000, 10, 1}, []int{20})
@@ -64,7 +67,8 @@ type FloodFigure struct {
 	P99         float64 `json:"p99"`
 	FloodEvents int     `json:"floodEvents"` // that came
 	FloodPosts  int     `json:"floodPosts"`  // that have them
-	Truncated   int     `json:"truncated"`   // of these, flagged
+	Flagged     int     `json:"flagged"`     // of these, with an event that says that there are more
+	Truncated   int64   `json:"truncated"`   // look-ups, one of a sentence in a partition, as the service counts them
 	Peak        int64   `json:"peak"`        // bytes, RSS
 
 	// As fast as they are taken.
@@ -167,6 +171,9 @@ func (x *floods) run(ctx context.Context, f *FloodFigure, l *load, events *int, 
 	err := x.config.serve(ctx, fmt.Sprintf("window: {max_matches: %d}\n", f.MaxMatches), func(address string, p *child) error {
 		l.address, service = address, p
 		took, err := l.floodRun(ctx, p, events, send, x.options.Patience)
+		if err == nil {
+			err = l.countTruncated(ctx)
+		}
 		if f.Flood > 0 {
 			_ = p.cmd.Process.Kill() // it may have ended
 		}
@@ -225,6 +232,29 @@ func (l *load) sendAll(ctx context.Context) error {
 	return nil
 }
 
+// countTruncated reads the service's counter.
+func (l *load) countTruncated(ctx context.Context) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, l.url("/metrics"), nil)
+	if err != nil {
+		return err
+	}
+	resp, err := l.client.Do(r)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	for in := bufio.NewScanner(resp.Body); in.Scan(); {
+		if !strings.HasPrefix(in.Text(), "refrain_detector_truncated_total") {
+			continue
+		}
+		fields := strings.Fields(in.Text())
+		n, err := strconv.ParseFloat(fields[len(fields)-1], 64)
+		l.flooded.truncated += int64(n)
+		return err
+	}
+	return errors.New("GET /metrics: no refrain_detector_truncated_total")
+}
+
 // await waits for so many events of the others, but not for ever.
 func (l *load) await(ctx context.Context, events int, patience time.Duration) error {
 	for begin := time.Now(); int(l.heard.Load()) < events && time.Since(begin) < patience; {
@@ -247,10 +277,10 @@ func (f *FloodFigure) steady(l *load, expected int, _ time.Duration) {
 	}
 	waits := append(slices.Clone(l.events[:f.Events]), missing...)
 	f.P50, f.P99 = quantile(waits, 0.5), quantile(waits, 0.99)
-	f.FloodEvents, f.FloodPosts = l.flooded.events, len(l.flooded.posts)
-	for _, truncated := range l.flooded.posts {
-		if truncated {
-			f.Truncated++
+	f.FloodEvents, f.FloodPosts, f.Truncated = l.flooded.events, len(l.flooded.posts), l.flooded.truncated
+	for _, flagged := range l.flooded.posts {
+		if flagged {
+			f.Flagged++
 		}
 	}
 }
@@ -345,7 +375,7 @@ func floodSentences(n int) (all []feed.Sentence, err error) {
 
 func floodGrids(all []FloodFigure, o FloodOptions) []Grid {
 	steady := Grid{Caption: fmt.Sprintf("**%s other posts/s for %v, and the flood evenly among them**: from post to event of the others", thousands(o.Rate), o.Lasting),
-		Head: []string{"", "max_matches", "p50, ms", "p99, ms", "events of the others that came", "events of the flood that came", "flood posts they are of", "of these truncated", "peak RSS of both services"}}
+		Head: []string{"", "max_matches", "p50, ms", "p99, ms", "events of the others that came", "events of the flood that came", "flood posts they are of", "of these flagged truncated", "truncated look-ups counted", "peak RSS of both services"}}
 	fast := Grid{Caption: fmt.Sprintf("**%s other posts as fast as they are taken**, posts/s", thousands(o.Others)),
 		Head: []string{"", "max_matches", "accepted, with the flood", "of the others, through", "of all, through"}}
 	for _, f := range all {
@@ -354,7 +384,7 @@ func floodGrids(all []FloodFigure, o FloodOptions) []Grid {
 			name = "with the flood"
 		}
 		steady.add(name, thousands(f.MaxMatches), wait(f.P50), wait(f.P99), fmt.Sprintf("%s of %s", thousands(f.Events), thousands(f.Expected)),
-			thousands(f.FloodEvents), thousands(f.FloodPosts), thousands(f.Truncated), terminal.Bytes(f.Peak))
+			thousands(f.FloodEvents), thousands(f.FloodPosts), thousands(f.Flagged), thousands(int(f.Truncated)), terminal.Bytes(f.Peak))
 		fast.add(name, thousands(f.MaxMatches), three(f.Accepted), three(f.Through), three(f.All))
 	}
 	return []Grid{steady, fast}
@@ -386,5 +416,6 @@ func floodNotes(r *Report, o FloodOptions) {
 	r.note("one run; every line of serve is two services with empty windows, all defaults but max_matches, which counts in each of the 4 partitions of the window: a look-up reports up to 4 times as many")
 	r.note("latency counts from the moment the request was due to the event at a client of `GET /v1/events`, which gets those of the flood too; client and service share the machine; events of the others are waited for at most %v after the last post, and one that did not come counts as the greatest; then the service is killed, which would finish the flood first", o.Patience)
 	r.note("through: other posts times the share of their events that came, by the time of the last of these; of all: with the posts of the flood, which stand evenly among them")
+	r.note("truncated look-ups: `refrain_detector_truncated_total` when the waiting ended, which is counted at the end of a turn of the match worker: a flood makes turns of minutes")
 	r.note("a verification is a pair of token sets that was compared (detector.Counts.Candidates)")
 }

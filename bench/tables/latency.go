@@ -201,8 +201,9 @@ type load struct {
 
 // flooded is what was heard of a flood.
 type flooded struct {
-	events int
-	posts  map[string]bool // that have events, and whether one says that there are more
+	events    int
+	posts     map[string]bool // that have events, and whether one says that there are more
+	truncated int64           // look-ups that the service has counted
 }
 
 func (l *load) url(path string) string { return "http://" + l.address + path }
@@ -282,7 +283,7 @@ func (l *load) hear(stream io.ReadCloser) error {
 	defer stream.Close()
 	in := bufio.NewScanner(stream)
 	in.Buffer(nil, 16<<20)
-	for in.Scan() {
+	for in.Scan() && in.Err() == nil { // with an error comes a part of a line
 		data, ok := bytes.CutPrefix(in.Bytes(), []byte("data:"))
 		if !ok {
 			continue

@@ -320,7 +320,7 @@ func TestFloodCaps(t *testing.T) {
 func TestFloodWaits(t *testing.T) {
 	var f FloodFigure
 	l := load{events: make([]time.Duration, 98), flooded: flooded{posts: map[string]bool{"f1": true, "f2": false}}}
-	if f.steady(&l, 100, 0); f.P50 != 0 || wait(f.P99) != "did not come" || f.Events != 98 || f.Truncated != 1 || f.FloodPosts != 2 {
+	if f.steady(&l, 100, 0); f.P50 != 0 || wait(f.P99) != "did not come" || f.Events != 98 || f.Flagged != 1 || f.FloodPosts != 2 {
 		t.Errorf("%+v", f)
 	}
 	if f.steady(&l, 98, 0); f.P99 != 0 {

@@ -99,7 +99,7 @@ func TestBenchFlood(t *testing.T) {
 	if alone.Others != 500 || alone.Events != 250 || alone.P50 <= 0 || alone.P50 > alone.P99 || alone.FloodEvents != 0 || alone.Through <= 0 || alone.All != alone.Through {
 		t.Errorf("alone: %+v", alone)
 	}
-	if flood.Events != 250 || flood.FloodEvents == 0 || flood.FloodEvents > 2000 || flood.FloodPosts > 99 || flood.Truncated > flood.FloodPosts || flood.All <= flood.Through {
+	if flood.Events != 250 || flood.FloodEvents == 0 || flood.FloodEvents > 2000 || flood.FloodPosts > 99 || flood.Flagged > flood.FloodPosts || flood.Flagged == 0 || flood.Truncated < int64(flood.Flagged) || flood.All <= flood.Through {
 		t.Errorf("with the flood: %+v", flood)
 	}
 }
