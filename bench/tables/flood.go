@@ -219,6 +219,9 @@ func (l *load) floodRun(ctx context.Context, p *child, events *int, send func(*l
 	if broken := <-heard; err == nil && ctx.Err() == nil && !errors.Is(broken, context.Canceled) {
 		err = broken
 	}
+	if len(l.events) < *events {
+		l.last = time.Now() // the last has not come yet
+	}
 	return took, errors.Join(interrupted(ctx), err)
 }
 
@@ -415,7 +418,7 @@ func capGrid(caps []CapFigure, o FloodOptions) Grid {
 func floodNotes(r *Report, o FloodOptions) {
 	r.note("one run; every line of serve is two services with empty windows, all defaults but max_matches, which counts in each of the 4 partitions of the window: a look-up reports up to 4 times as many")
 	r.note("latency counts from the moment the request was due to the event at a client of `GET /v1/events`, which gets those of the flood too; client and service share the machine; events of the others are waited for at most %v after the last post, and one that did not come counts as the greatest; then the service is killed, which would finish the flood first", o.Patience)
-	r.note("through: other posts times the share of their events that came, by the time of the last of these; of all: with the posts of the flood, which stand evenly among them")
+	r.note("through: other posts times the share of their events that came, by the time until the last of these, or until the waiting ended when some did not come; of all: with the posts of the flood, which stand evenly among them")
 	r.note("truncated look-ups: `refrain_detector_truncated_total` when the waiting ended, which is counted at the end of a turn of the match worker: a flood makes turns of minutes")
 	r.note("a verification is a pair of token sets that was compared (detector.Counts.Candidates)")
 }
