@@ -373,7 +373,7 @@ func (l *load) post(ctx context.Context, body []byte) error {
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
 	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("POST /v1/posts: %s: %s", resp.Status, answer)
+		err = fmt.Errorf("POST /v1/posts: %s: %s", resp.Status, answer[:min(len(answer), 300)])
 	}
 	return err
 }
