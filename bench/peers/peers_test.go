@@ -319,7 +319,7 @@ func TestTable5(t *testing.T) {
 	t.Setenv("REFRAIN_PEERS", t.TempDir())
 	var out bytes.Buffer
 	must(t, run(t.Context(), []string{"table5", "--data", writePosts(t, 2, 300), "--rows", "500", "--queries", "20", "--runs", "1"}, &out, io.Discard))
-	for _, want := range []string{"| 50 |", "| 500 |", "plain Go", "PM-Tree", "skipped: FAISS Flat", "run bench/peers/install"} {
+	for _, want := range []string{"| 50 |", "| 500 |", "plain Go", "PM-Tree", "window, prefix engine, θ 0.8", "skipped: FAISS Flat", "run bench/peers/install"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the table lacks %q:\n%s", want, out.String())
 		}

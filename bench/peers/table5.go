@@ -15,6 +15,7 @@ import (
 
 	"refrain/bench/peers/searchers"
 	"refrain/internal/terminal"
+	"refrain/text"
 )
 
 // foreign are the columns of FAISS.
@@ -27,6 +28,7 @@ var foreign = []struct{ name, index string }{
 type column struct {
 	Name    string           `json:"name"`
 	Note    string           `json:"note"`
+	Window  bool             `json:"window,omitempty"` // answers the question of a window, not that of a radius
 	Skipped string           `json:"skipped,omitempty"`
 	Cells   []searchers.Cell `json:"cells,omitempty"`
 }
@@ -42,6 +44,9 @@ type table5 struct {
 	Columns []column `json:"columns"`
 	paper   bool     // the sizes are the paper's
 }
+
+// table5Threshold is what the window's engines are asked for.
+var table5Threshold = text.Threshold{Num: 4, Den: 5}
 
 const table5Usage = `usage: peers table5 [flags]   the paper's Table 5: seconds for 2,000 queries by size of the collection
 
@@ -94,14 +99,20 @@ func (o *options) table5(ctx context.Context, c *collection, folder string, quer
 	if err := writeArray(filepath.Join(folder, "queries.u32"), asked); err != nil {
 		return nil, err
 	}
-	for _, s := range searchers.All() {
+	windows, err := searchers.Windows(table5Threshold, c.set, searchers.EvenRows(sizes[0], queries))
+	if err != nil {
+		return nil, err
+	}
+	ours := searchers.All()
+	radius := len(ours)
+	for i, s := range append(ours, windows...) {
 		o.status.Set(s.Name + " …")
 		engine := s.Open(codes[:sizes[0]/10])
 		cells, err := searchers.Measure(ctx, engine, codes, asked, sizes, o.radius, o.runs)
 		if err != nil {
 			return nil, err
 		}
-		c := column{Name: s.Name, Note: s.What, Cells: cells}
+		c := column{Name: s.Name, Note: s.What, Window: i >= radius, Cells: cells}
 		if n, ok := engine.(interface{ Note() string }); ok {
 			c.Note += ", " + n.Note()
 		}
@@ -147,10 +158,10 @@ func (o *options) toldColumn(columns []column) {
 	o.step("%s: %s s, %d hits at %d rows", c.Name, seconds(last.Seconds), last.Hits, last.Rows)
 }
 
-// agree wants every column to have found the same number of rows.
+// agree wants all columns that answer one question to have found the same number of rows.
 func (t *table5) agree() error {
-	first := t.Columns[0]
 	for _, c := range t.Columns {
+		first := t.Columns[slices.IndexFunc(t.Columns, func(d column) bool { return d.Window == c.Window })]
 		for i, cell := range c.Cells {
 			if cell.Hits != first.Cells[i].Hits {
 				return fmt.Errorf("at %d rows %s finds %d hits and %s %d", cell.Rows, first.Name, first.Cells[i].Hits, c.Name, cell.Hits)
@@ -166,7 +177,11 @@ func (t *table5) print(out io.Writer) error {
 	head, rule := "| signatures |", "|---|"
 	ran := slices.DeleteFunc(slices.Clone(t.Columns), func(c column) bool { return c.Skipped != "" })
 	for _, c := range ran {
-		head, rule = head+" "+c.Name+" |", rule+"---|"
+		name := c.Name
+		if c.Window {
+			name += fmt.Sprintf(", θ %.4g", table5Threshold.Float())
+		}
+		head, rule = head+" "+name+" |", rule+"---|"
 	}
 	if t.paper {
 		for _, p := range searchers.Paper {
@@ -194,14 +209,18 @@ func (t *table5) notes(w *writer, ran []column) {
 	last := ran[0].Cells[len(ran[0].Cells)-1]
 	w.line("\nSeconds of processor time, one thread, for %s queries at radius %d; signatures of %d bits, %d a token (MD5 codes);",
 		terminal.Thousands(int64(t.Queries)), t.Radius, t.Bits, t.Ones)
-	w.line("medians of %d, one run where it takes more than 2 s. %s hits among %s signatures, the same for all columns.", t.Runs,
+	w.line("medians of %d, one run where it takes more than 2 s. %s hits among %s signatures, the same for all columns of that radius.", t.Runs,
 		terminal.Thousands(int64(last.Hits)), terminal.Thousands(int64(last.Rows)))
 	for _, c := range ran {
 		var adding float64
 		for _, cell := range c.Cells {
 			adding += cell.SecondsAdding
 		}
-		w.line("- %s: %s; building all of it took %s s", c.Name, c.Note, seconds(adding))
+		found := ""
+		if c.Window {
+			found = fmt.Sprintf(" (%s matches among all, a sentence with itself not counted)", terminal.Thousands(int64(c.Cells[len(c.Cells)-1].Hits)))
+		}
+		w.line("- %s: %s%s; building all of it took %s s", c.Name, c.Note, found, seconds(adding))
 	}
 	for _, c := range t.Columns {
 		if c.Skipped != "" {

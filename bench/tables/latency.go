@@ -137,29 +137,41 @@ func (c *Config) latency(ctx context.Context, posts [][]byte, rate int, lasting 
 }
 
 // latencyRun starts a service, loads it, and stops it.
-func (c *Config) latencyRun(ctx context.Context, l *load) (*LatencyFigure, error) {
+func (c *Config) latencyRun(ctx context.Context, l *load) (f *LatencyFigure, err error) {
+	err = c.serve(ctx, "", func(address string, p *child) error {
+		l.address = address
+		f, err = l.run(ctx, p)
+		return err
+	})
+	return f, err
+}
+
+// serve starts a service with an empty window and no store for look-ups, lets it be used, and stops it.
+func (c *Config) serve(ctx context.Context, config string, use func(address string, p *child) error) error {
 	folder, err := os.MkdirTemp("", "refrain-bench-")
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer os.RemoveAll(folder)
-	config := filepath.Join(folder, "refrain.yaml")
-	if err := os.WriteFile(config, []byte("lookup: {store: none}\n"), 0o600); err != nil {
-		return nil, err
+	path := filepath.Join(folder, "refrain.yaml")
+	if err := os.WriteFile(path, []byte("lookup: {store: none}\n"+config), 0o600); err != nil {
+		return err
 	}
-	if l.address, err = freeAddress(); err != nil {
-		return nil, err
+	address, err := freeAddress()
+	if err != nil {
+		return err
 	}
 	stopping, stop := context.WithCancel(ctx)
 	defer stop()
-	p, err := c.start(stopping, nil, "serve", "--config", config, "--data", filepath.Join(folder, "data"), "--http", l.address)
+	p, err := c.start(stopping, nil, "serve", "--config", path, "--data", filepath.Join(folder, "data"), "--http", address)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	f, err := l.run(ctx, p)
+	err = use(address, p)
 	stop()
 	<-p.ended
-	return f, err
+	<-p.watched
+	return err
 }
 
 func freeAddress() (string, error) {
@@ -175,6 +187,7 @@ type load struct {
 	address string
 	posts   [][]byte // texts, as JSON
 	rate    int
+	flood   [][]byte // texts of posts that are sent with these, evenly
 
 	begin   time.Time
 	client  http.Client
@@ -182,6 +195,15 @@ type load struct {
 	errs    []error
 	events  []time.Duration // from when the request of the later post was due
 	heard   atomic.Int64    // posts whose events are in, at least
+	last    time.Time       // when the last of these came
+	flooded flooded         // events of the flood
+}
+
+// flooded is what was heard of a flood.
+type flooded struct {
+	events    int
+	posts     map[string]bool // that have events, and whether one says that there are more
+	truncated int64           // look-ups that the service has counted
 }
 
 func (l *load) url(path string) string { return "http://" + l.address + path }
@@ -261,7 +283,7 @@ func (l *load) hear(stream io.ReadCloser) error {
 	defer stream.Close()
 	in := bufio.NewScanner(stream)
 	in.Buffer(nil, 16<<20)
-	for in.Scan() {
+	for in.Scan() && in.Err() == nil { // with an error comes a part of a line
 		data, ok := bytes.CutPrefix(in.Bytes(), []byte("data:"))
 		if !ok {
 			continue
@@ -269,14 +291,29 @@ func (l *load) hear(stream io.ReadCloser) error {
 		now := time.Now()
 		_, rest, _ := strings.Cut(string(data[:min(len(data), 400)]), `"subject":"`)
 		subject, _, _ := strings.Cut(rest, `"`)
+		if strings.HasPrefix(subject, floodPrefix) {
+			l.flooded.add(subject, data)
+			continue
+		}
 		n, err := strconv.Atoi(subject)
 		if err != nil {
 			return fmt.Errorf("an event without the number of a post: %s", data[:min(len(data), 400)])
 		}
-		l.events = append(l.events, now.Sub(l.due(n)))
+		l.events, l.last = append(l.events, now.Sub(l.due(n))), now
 		l.heard.Add(1)
 	}
 	return in.Err()
+}
+
+// floodPrefix begins the ids of a flood's posts; the others' are numbers.
+const floodPrefix = "f"
+
+func (f *flooded) add(subject string, event []byte) {
+	if f.posts == nil {
+		f.posts = map[string]bool{}
+	}
+	f.events++
+	f.posts[subject] = f.posts[subject] || bytes.Contains(event, []byte(`"truncated":true`))
 }
 
 // due is when post n is to be sent, with all of its request.
@@ -287,7 +324,7 @@ func (l *load) each() int { return max(1, int(int64(l.rate)*int64(every)/int64(t
 
 // send sends all posts when they are due.
 func (l *load) send(ctx context.Context) error {
-	requests := (len(l.posts) + l.each() - 1) / l.each()
+	requests := l.requests()
 	l.answers, l.errs = make([]time.Duration, requests), make([]error, requests)
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -298,7 +335,7 @@ func (l *load) send(ctx context.Context) error {
 			return interrupted(ctx)
 		case <-time.After(time.Until(due)):
 		}
-		body := l.body(i*l.each(), min((i+1)*l.each(), len(l.posts)))
+		body := l.body(i)
 		all.Go(func() {
 			l.errs[i] = l.post(ctx, body)
 			l.answers[i] = time.Since(due)
@@ -308,11 +345,17 @@ func (l *load) send(ctx context.Context) error {
 	return errors.Join(l.errs...)
 }
 
-func (l *load) body(from, to int) []byte {
+func (l *load) requests() int { return (len(l.posts) + l.each() - 1) / l.each() }
+
+// body is that of a request: its posts, and its part of the flood.
+func (l *load) body(request int) []byte {
 	var b []byte
 	now := time.Now().UTC().Format("2006-01-02T15:04:05.000Z")
-	for i := from; i < to; i++ {
+	for i := request * l.each(); i < min((request+1)*l.each(), len(l.posts)); i++ {
 		b = fmt.Appendf(b, `{"id":"%d","created_at":"%s","text":%s}`+"\n", i, now, l.posts[i])
+	}
+	for i := request * len(l.flood) / l.requests(); i < (request+1)*len(l.flood)/l.requests(); i++ {
+		b = fmt.Appendf(b, `{"id":"%s%d","created_at":"%s","text":%s}`+"\n", floodPrefix, i, now, l.flood[i])
 	}
 	return b
 }
@@ -330,7 +373,7 @@ func (l *load) post(ctx context.Context, body []byte) error {
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(resp.Body)
 	if err == nil && resp.StatusCode != http.StatusOK {
-		err = fmt.Errorf("POST /v1/posts: %s: %s", resp.Status, answer)
+		err = fmt.Errorf("POST /v1/posts: %s: %s", resp.Status, answer[:min(len(answer), 300)])
 	}
 	return err
 }

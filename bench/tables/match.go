@@ -19,7 +19,7 @@ import (
 // MatchOptions are what Match asks besides.
 type MatchOptions struct {
 	Sentences  int      // distinct; 0: 1,000,000
-	Thresholds []string // nil: 0.8, 0.6
+	Thresholds []string // nil: 0.8, 0.6, 0.5
 	Engines    []string // nil: prefix, scan
 	SVG        string   // file to plot to; "": none
 }
@@ -29,7 +29,7 @@ func (o MatchOptions) orDefault(c *Config) MatchOptions {
 		o.Sentences = size(c, 1_000_000, 20_000)
 	}
 	if len(o.Thresholds) == 0 {
-		o.Thresholds = []string{"0.8", "0.6"}
+		o.Thresholds = []string{"0.8", "0.6", "0.5"}
 	}
 	if len(o.Engines) == 0 {
 		o.Engines = []string{"prefix", "scan"}
@@ -42,10 +42,11 @@ type MatchFigure struct {
 	Engine     string  `json:"engine"`
 	Threshold  string  `json:"threshold"`
 	Sentences  int     `json:"sentences"`
-	CPU        float64 `json:"cpu"`  // µs a sentence, over all
-	Wall       float64 `json:"wall"` // the same by the clock
+	CPU        float64 `json:"cpu"`    // µs a sentence, over all
+	Wall       float64 `json:"wall"`   // the same by the clock
+	Looked     int     `json:"looked"` // sentences that were looked up: all, or a sample
 	Candidates int64   `json:"candidates"`
-	Matches    int64   `json:"matches"`
+	Matches    int64   `json:"matches"`         // of those looked up
 	Bytes      int64   `json:"bytes,omitempty"` // of the window
 	Growth     []Point `json:"growth"`          // by batch
 	Parts      *Parts  `json:"parts,omitempty"`
@@ -53,13 +54,37 @@ type MatchFigure struct {
 
 // Point is a batch of sentences: µs a sentence, medians of the runs.
 type Point struct {
-	Sentences int     `json:"sentences"` // with this batch
+	Sentences int     `json:"sentences"` // in the window, with this batch
+	Matches   int64   `json:"matches"`   // in this batch
 	CPU       float64 `json:"cpu"`
 	Wall      float64 `json:"wall"`
 }
 
-// matchBatch is the number of sentences that are timed at once.
+// matchBatch is the number of sentences that are timed at once, beyond the first so many.
 const matchBatch = 1000
+
+// nextBatch is where the batch ends that begins at a sentence. The first are smaller: in a small window much changes.
+func nextBatch(from, all int) int {
+	if from < matchBatch {
+		return min(from+matchBatch/10, all)
+	}
+	return min(from+matchBatch, all)
+}
+
+// sample says of which batches the sentences are looked up, by an engine whose look-ups in a large window take minutes:
+// the first, and one whenever the window has grown by a tenth, or by a fiftieth of all. Without all it takes every one.
+type sample struct{ all, last int }
+
+func (s *sample) takes(from, to int) bool {
+	if from > 0 && to-s.last < min(to/10, s.all/50) {
+		return false
+	}
+	s.last = to
+	return true
+}
+
+// enough is how long the runs of an engine take when there are no more of them.
+const enough = 20 * time.Second
 
 // long is a span that lets nothing go.
 const long = 87600 * time.Hour
@@ -88,6 +113,9 @@ func Match(ctx context.Context, c *Config, o MatchOptions) (*Report, error) {
 		r.Grids = append(r.Grids, matchGrid(figures, t), growthGrid(figures))
 	}
 	r.Figures = all
+	if g := crossingGrid(crossings(all)); len(g.Rows) > 0 {
+		r.Grids = append(r.Grids, g)
+	}
 	c.matchNotes(r, all)
 	if o.SVG == "" {
 		return r, nil
@@ -100,10 +128,12 @@ func Match(ctx context.Context, c *Config, o MatchOptions) (*Report, error) {
 type contest struct {
 	figure MatchFigure
 	runs   [][]Point
-	run    func(ctx context.Context, f *MatchFigure, points []Point) ([]Point, error)
+	took   time.Duration // by all runs
+	run    func(ctx context.Context, f *MatchFigure) ([]Point, error)
 }
 
-// matchAll runs all engines in turns. The plain PPJoin is the last: what the others are compared with.
+// matchAll runs all engines in turns. The plain PPJoin is the last: what the others are compared with, where it takes less
+// than many minutes.
 func (c *Config) matchAll(ctx context.Context, s *corpus, t text.Threshold, engines []string) ([]MatchFigure, error) {
 	var all []contest
 	for _, name := range engines {
@@ -111,21 +141,28 @@ func (c *Config) matchAll(ctx context.Context, s *corpus, t text.Threshold, engi
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, contest{run: func(ctx context.Context, f *MatchFigure, p []Point) ([]Point, error) {
-			return matchEngine(ctx, s, t, e, f, p)
+		all = append(all, contest{run: func(ctx context.Context, f *MatchFigure) ([]Point, error) {
+			return matchEngine(ctx, s, t, e, f)
 		}, figure: MatchFigure{Engine: name}})
 	}
-	all = append(all, contest{run: func(ctx context.Context, f *MatchFigure, p []Point) ([]Point, error) {
-		return matchPPJoin(ctx, s, t, f, p)
-	}, figure: MatchFigure{Engine: yardstick}})
+	if t.Float() >= leastPlain {
+		all = append(all, contest{run: func(ctx context.Context, f *MatchFigure) ([]Point, error) {
+			return matchPPJoin(ctx, s, t, f)
+		}, figure: MatchFigure{Engine: yardstick}})
+	}
 	for run := range c.Runs {
 		for i := range all {
 			k := &all[i]
+			if k.took > enough {
+				continue
+			}
 			c.status("match: θ %s, %s, run %d of %d", decimal(t), k.figure.Engine, run+1, c.Runs)
-			points, err := k.run(ctx, &k.figure, nil)
+			begin := time.Now()
+			points, err := k.run(ctx, &k.figure)
 			if err != nil {
 				return nil, err
 			}
+			k.took += time.Since(begin)
 			k.runs = append(k.runs, points)
 		}
 	}
@@ -138,15 +175,19 @@ func (c *Config) matchAll(ctx context.Context, s *corpus, t text.Threshold, engi
 	return figures, c.agree(ctx, s, t, figures)
 }
 
-// yardstick is the name of the plain PPJoin.
-const yardstick = "PPJoin"
+// yardstick is the name of the plain PPJoin, which is not run below a threshold.
+const (
+	yardstick  = "PPJoin"
+	leastPlain = 0.6
+)
 
-// agree wants all to have found as many matches, and adds where the time of the prefix engine goes.
+// agree wants all to have found as many matches in the batches that they looked up, and adds where the time of the prefix
+// engine goes.
 func (c *Config) agree(ctx context.Context, s *corpus, t text.Threshold, figures []MatchFigure) error {
 	for i := range figures {
-		f, last := &figures[i], &figures[len(figures)-1]
-		if f.Matches != last.Matches {
-			return fmt.Errorf("θ %v: %s finds %d matches, %s %d", t, f.Engine, f.Matches, last.Engine, last.Matches)
+		f := &figures[i]
+		if err := sameMatches(t, f, &figures[len(figures)-1]); err != nil {
+			return err
 		}
 		if f.Engine != "prefix" {
 			continue
@@ -155,10 +196,24 @@ func (c *Config) agree(ctx context.Context, s *corpus, t text.Threshold, figures
 		if err != nil {
 			return err
 		}
-		if parts.Matches != last.Matches {
-			return fmt.Errorf("θ %v: the index alone finds %d matches, %s %d", t, parts.Matches, last.Engine, last.Matches)
+		if parts.Matches != f.Matches {
+			return fmt.Errorf("θ %v: the index alone finds %d matches, %s %d", t, parts.Matches, f.Engine, f.Matches)
 		}
 		f.Parts = parts
+	}
+	return nil
+}
+
+// sameMatches compares batches that both have looked up.
+func sameMatches(t text.Threshold, a, b *MatchFigure) error {
+	matches := map[int]int64{}
+	for _, p := range a.Growth {
+		matches[p.Sentences] = p.Matches
+	}
+	for _, p := range b.Growth {
+		if n, ok := matches[p.Sentences]; ok && n != p.Matches {
+			return fmt.Errorf("θ %v, up to %d sentences: %s finds %d matches, %s %d", t, p.Sentences, a.Engine, n, b.Engine, p.Matches)
+		}
 	}
 	return nil
 }
@@ -192,7 +247,8 @@ func mean(points []Point, value func(Point) float64) float64 {
 	return meanBetween(points, 0, len(points), value)
 }
 
-// meanBetween is the mean over the points from one to another, that one not among them.
+// meanBetween is the mean over the points from one to another, that one not among them. A point stands for all sentences
+// since the one before.
 func meanBetween(points []Point, from, to int, value func(Point) float64) float64 {
 	sum, n := 0.0, 0
 	for i := from; i < to; i++ {
@@ -209,22 +265,32 @@ func meanBetween(points []Point, from, to int, value func(Point) float64) float6
 // stopwatch times batches.
 type stopwatch struct {
 	points []Point
-	done   int
 	cpu    time.Duration
 	wall   time.Time
 }
 
 func (w *stopwatch) start() { w.cpu, w.wall = cpu.Time(), time.Now() }
 
-func (w *stopwatch) stop(sentences int) {
+// stop ends a batch that began and ended at a sentence.
+func (w *stopwatch) stop(from, to int, matches int64) {
 	took, wall := cpu.Time()-w.cpu, time.Since(w.wall)
-	w.done += sentences
-	per := func(d time.Duration) float64 { return float64(d) / 1e3 / float64(sentences) }
-	w.points = append(w.points, Point{w.done, per(took), per(wall)})
+	per := func(d time.Duration) float64 { return float64(d) / 1e3 / float64(to-from) }
+	w.points = append(w.points, Point{to, matches, per(took), per(wall)})
 }
 
+// sum adds up what was looked up.
+func (f *MatchFigure) sum(points []Point, looked int) {
+	f.Looked, f.Matches = looked, 0
+	for _, p := range points {
+		f.Matches += p.Matches
+	}
+}
+
+// sampled is the engine that looks up a sample only.
+const sampled = "scan"
+
 // matchEngine runs a detector over all sentences.
-func matchEngine(ctx context.Context, s *corpus, t text.Threshold, e detector.Engine, f *MatchFigure, points []Point) ([]Point, error) {
+func matchEngine(ctx context.Context, s *corpus, t text.Threshold, e detector.Engine, f *MatchFigure) ([]Point, error) {
 	m, err := model()
 	if err != nil {
 		return nil, err
@@ -234,48 +300,72 @@ func matchEngine(ctx context.Context, s *corpus, t text.Threshold, e detector.En
 		return nil, err
 	}
 	debug.FreeOSMemory()
-	var batch []feed.Sentence
-	var matches []feed.Match
-	var release memory.Keeper
-	w := stopwatch{points: points}
-	f.Matches = 0
-	for from := 0; from < s.len(); from += matchBatch {
+	run, some := engineRun{d: d}, sample{}
+	if f.Engine == sampled {
+		some.all = s.len()
+	}
+	for from, to := 0, 0; from < s.len(); from = to {
 		if err := interrupted(ctx); err != nil {
 			return nil, err
 		}
-		batch = s.sentences(batch[:0], from, min(from+matchBatch, s.len()))
-		w.start()
-		matches, _ = d.Detect(matches[:0], batch)
-		w.stop(len(batch))
-		f.Matches += int64(len(matches))
-		if from%(16*matchBatch) == 0 {
-			release.Holds(d.Detectors()[0].Stats().Bytes)
-		}
+		to = nextBatch(from, s.len())
+		run.batch = s.sentences(run.batch[:0], from, to)
+		run.take(from, to, some.takes(from, to))
 	}
 	f.Candidates, f.Bytes = d.Detectors()[0].Counts().Candidates, d.Detectors()[0].Stats().Bytes
-	return w.points, nil
+	f.sum(run.points, run.looked)
+	return run.points, nil
+}
+
+// engineRun is a run of a detector.
+type engineRun struct {
+	stopwatch
+	d       *detector.Partitions
+	batch   []feed.Sentence
+	matches []feed.Match
+	looked  int
+	release memory.Keeper
+}
+
+// take looks a batch up and inserts it, or only inserts it.
+func (r *engineRun) take(from, to int, look bool) {
+	one := r.d.Detectors()[0]
+	if look {
+		r.start()
+		r.matches, _ = r.d.Detect(r.matches[:0], r.batch)
+		r.stop(from, to, int64(len(r.matches)))
+		r.looked += len(r.batch)
+	} else {
+		for i := range r.batch {
+			one.Insert(&r.batch[i])
+		}
+	}
+	if from%(16*matchBatch) == 0 {
+		r.release.Holds(one.Stats().Bytes)
+	}
 }
 
 // matchPPJoin runs the plain PPJoin, which is given the order of the tokens up front.
-func matchPPJoin(ctx context.Context, s *corpus, t text.Threshold, f *MatchFigure, points []Point) ([]Point, error) {
+func matchPPJoin(ctx context.Context, s *corpus, t text.Threshold, f *MatchFigure) ([]Point, error) {
 	j := ppjoin.New(t, s.order())
 	debug.FreeOSMemory()
 	var hits []uint32
-	w := stopwatch{points: points}
-	f.Matches = 0
-	for from := 0; from < s.len(); from += matchBatch {
+	var w stopwatch
+	for from, to := 0, 0; from < s.len(); from = to {
 		if err := interrupted(ctx); err != nil {
 			return nil, err
 		}
-		to := min(from+matchBatch, s.len())
+		to = nextBatch(from, s.len())
+		matches := 0
 		w.start()
 		for i := from; i < to; i++ {
 			hits = j.Next(hits[:0], s.set(i))
-			f.Matches += int64(len(hits))
+			matches += len(hits)
 		}
-		w.stop(to - from)
+		w.stop(from, to, int64(matches))
 	}
 	f.Candidates = int64(j.Candidates())
+	f.sum(w.points, s.len())
 	return w.points, nil
 }
 
@@ -303,15 +393,21 @@ func (c *corpus) order() []uint64 {
 
 func matchGrid(figures []MatchFigure, t text.Threshold) Grid {
 	g := Grid{Caption: fmt.Sprintf("**θ %s**", decimal(t)),
-		Head: []string{"engine", "µs a sentence, CPU", "by the clock", "against PPJoin", "candidates a sentence", "matches", "window, bytes a sentence"}}
+		Head: []string{"engine", "µs a sentence, CPU", "by the clock", "against PPJoin", "candidates a sentence", "looked up", "matches", "window, bytes a sentence"}}
 	last := figures[len(figures)-1]
 	for _, f := range figures {
-		bytes := "-"
+		bytes, against := "-", "-"
 		if f.Bytes > 0 {
 			bytes = fmt.Sprint(f.Bytes / int64(max(1, f.Sentences)))
 		}
-		g.add(f.Engine, three(f.CPU), three(f.Wall), times(last.CPU/f.CPU), three(float64(f.Candidates)/float64(f.Sentences)),
-			thousands(int(f.Matches)), bytes)
+		if last.Engine == yardstick {
+			against = times(last.CPU / f.CPU)
+		}
+		looked := "all"
+		if f.Looked < f.Sentences {
+			looked = "a sample of " + thousands(f.Looked)
+		}
+		g.add(f.Engine, three(f.CPU), three(f.Wall), against, three(float64(f.Candidates)/float64(max(1, f.Looked))), looked, thousands(int(f.Matches)), bytes)
 	}
 	return g
 }
@@ -322,32 +418,58 @@ func growthGrid(figures []MatchFigure) Grid {
 	for _, f := range figures {
 		g.Head = append(g.Head, f.Engine)
 	}
-	batches := len(figures[0].Growth)
+	all := figures[0].Sentences
 	for step := range 10 {
-		from, to := step*batches/10, (step+1)*batches/10
-		if from == to {
-			continue
-		}
-		row := []any{thousands(figures[0].Growth[to-1].Sentences)}
+		above, upTo := step*all/10, (step+1)*all/10
+		row, some := []any{thousands(upTo)}, false
 		for _, f := range figures {
-			row = append(row, three(meanBetween(f.Growth, from, to, Point.cpu))+" / "+three(meanBetween(f.Growth, from, to, Point.wall)))
+			from, to := f.between(above, upTo)
+			row, some = append(row, three(meanBetween(f.Growth, from, to, Point.cpu))+" / "+three(meanBetween(f.Growth, from, to, Point.wall))), some || from < to
 		}
-		g.add(row...)
+		if some {
+			g.add(row...)
+		}
+	}
+	return g
+}
+
+// between are the points of windows above a size and up to another.
+func (f *MatchFigure) between(above, upTo int) (from, to int) {
+	for i, p := range f.Growth {
+		if p.Sentences <= above {
+			from = i + 1
+		}
+		if p.Sentences <= upTo {
+			to = i + 1
+		}
+	}
+	return from, to
+}
+
+// crossingGrid says where the scan is the cheaper engine.
+func crossingGrid(all []crossing) Grid {
+	g := Grid{Caption: "**Where scan and prefix cross**, by processor time a sentence:",
+		Head: []string{"θ", "scan is cheaper", "both there, µs", "in a window of about", "prefix there, µs", "scan there, µs", "scan against prefix"}}
+	for _, x := range all {
+		both := "-"
+		if x.at > 0 {
+			both = three(x.value)
+		}
+		g.add(x.threshold, x.String(), both, thousands(int(x.last)), three(x.prefix), three(x.scan), times(x.scan/x.prefix))
 	}
 	return g
 }
 
 func (c *Config) matchNotes(r *Report, all []MatchFigure) {
-	r.note("%s, the engines in turns; token ids in, batches of %s, span %.0f h; collection of garbage included", c.medians(), thousands(matchBatch), long.Hours())
-	r.note("an engine's figure is the whole detector: dictionary, look-up, verification, insertion with text and post id, match; PPJoin keeps token numbers only and is given the order of the tokens up front")
-	r.note("all found the same number of matches")
+	r.note("%s, fewer where they take more than %v together, the engines in turns; token ids in, batches of %s, span %.0f h; collection of garbage included", c.medians(), enough, thousands(matchBatch), long.Hours())
+	r.note("an engine's figure is the whole detector: dictionary, look-up, verification, insertion with text and post id, match; PPJoin keeps token numbers only and is given the order of the tokens up front; it is left out below θ %g, where it takes many minutes", leastPlain)
+	r.note("scan looks up a sample: all of a batch whenever the window has grown by a tenth, or by a fiftieth of all; sentences between are only inserted and not timed, and the batch stands for them")
+	r.note("all found the same number of matches in every batch that they looked up")
 	for _, f := range all {
 		if p := f.Parts; p != nil {
 			r.note("prefix, θ %s: search %s, verification %s, add %s µs a sentence: the index alone %s of %s (one run, driven without a window)",
 				f.Threshold, three(p.Search), three(p.Verify), three(p.Add), three(p.Search+p.Verify+p.Add), three(f.CPU))
 		}
 	}
-	for _, x := range crossings(all) {
-		r.note("θ %s: %s", x.threshold, x.String())
-	}
+	r.note("where they cross: the last change counts, on curves whose steps grow by a third; a change before it is noise")
 }

@@ -13,38 +13,56 @@ type curve struct {
 	sizes, values   []float64
 }
 
-// curves are the engines' growth, in steps that double: smaller ones are mostly noise.
+// curves are the engines' growth, by the same steps.
 func curves(all []MatchFigure) (list []curve) {
-	for _, f := range all {
-		k := curve{name: f.Engine, threshold: f.Threshold}
-		from := 0
-		for width := 1; from < len(f.Growth); width += (width + 2) / 3 {
-			to := min(from+width, len(f.Growth))
-			middle := float64(f.Growth[(from+to-1)/2].Sentences)
-			k.sizes, k.values = append(k.sizes, middle), append(k.values, meanBetween(f.Growth, from, to, Point.cpu))
-			from = to
+	ends := steps(all)
+	for i := range all {
+		f, k := &all[i], curve{name: all[i].Engine, threshold: all[i].Threshold}
+		for n, end := range ends {
+			from, to := f.between(before(ends, n), end)
+			k.sizes = append(k.sizes, float64(before(ends, n)+end)/2)
+			k.values = append(k.values, meanBetween(f.Growth, from, to, Point.cpu))
 		}
 		list = append(list, k)
 	}
 	return list
 }
 
+// steps are windows of which each is a third larger than the one before: what is between is mostly noise. Every engine has
+// looked up some batch in each.
+func steps(all []MatchFigure) (ends []int) {
+	finest := slices.MaxFunc(all, func(a, b MatchFigure) int { return len(a.Growth) - len(b.Growth) })
+	for i, p := range finest.Growth {
+		n := len(ends)
+		switch {
+		case i == 0 || p.Sentences >= 4*ends[n-1]/3:
+			ends = append(ends, p.Sentences)
+		case i == len(finest.Growth)-1:
+			ends[n-1] = p.Sentences
+		}
+	}
+	return ends
+}
+
 // crossing is where the prefix index becomes cheaper than the scan.
 type crossing struct {
-	threshold       string
-	at, value       float64 // window and µs; 0: they do not cross
-	first, last     float64 // windows measured
-	prefixIsCheaper bool    // at the last
+	threshold    string
+	at, value    float64 // window and µs; 0: they do not cross
+	first, last  float64 // windows measured
+	prefix, scan float64 // µs at the last
 }
 
 func (x *crossing) String() string {
+	prefixIsCheaper := x.prefix < x.scan
 	switch {
+	case x.at > 0 && prefixIsCheaper:
+		return fmt.Sprintf("below %s rows", thousands(int(x.at)))
 	case x.at > 0:
-		return fmt.Sprintf("scan and prefix cost the same, %s µs, at %s sentences", three(x.value), thousands(int(x.at)))
-	case x.prefixIsCheaper:
-		return fmt.Sprintf("prefix is cheaper than scan from %s sentences on, the least measured", thousands(int(x.first)))
+		return fmt.Sprintf("above %s rows", thousands(int(x.at)))
+	case prefixIsCheaper:
+		return fmt.Sprintf("never (from %s rows on)", thousands(int(x.first)))
 	}
-	return fmt.Sprintf("scan is cheaper than prefix up to %s sentences, the most measured", thousands(int(x.last)))
+	return fmt.Sprintf("always (up to %s rows)", thousands(int(x.last)))
 }
 
 // crossings are found from the end: the last change is the one that counts, those before it are noise.
@@ -62,7 +80,7 @@ func crossings(all []MatchFigure) (list []crossing) {
 func crossed(prefix, scan curve) crossing {
 	n := len(prefix.sizes) - 1
 	cheaper := func(i int) bool { return prefix.values[i] < scan.values[i] }
-	x := crossing{threshold: prefix.threshold, first: prefix.sizes[0], last: prefix.sizes[n], prefixIsCheaper: cheaper(n)}
+	x := crossing{threshold: prefix.threshold, first: prefix.sizes[0], last: prefix.sizes[n], prefix: prefix.values[n], scan: scan.values[n]}
 	i := n
 	for i >= 0 && cheaper(i) == cheaper(n) {
 		i--

@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 
 	"refrain/bench/peers/searchers"
 	"refrain/hashcodes"
+	"refrain/text"
 )
 
 // Table5Options are what Table5 asks besides.
@@ -19,6 +21,7 @@ type Table5Options struct {
 type Table5Figure struct {
 	Engine string           `json:"engine"`
 	What   string           `json:"what"`
+	Window bool             `json:"window,omitempty"` // answers the question of a window, not that of a radius
 	Cells  []searchers.Cell `json:"cells"`
 }
 
@@ -28,6 +31,9 @@ const (
 	paperOnes   = 2
 	paperRadius = 3
 )
+
+// table5Threshold is what the window's engines are asked for.
+var table5Threshold = text.Threshold{Num: 4, Den: 5}
 
 // Table5 is the paper's Table 5 with the engines that are in this program. `go run ./bench/peers table5` has those of
 // others beside them.
@@ -53,8 +59,14 @@ func Table5(ctx context.Context, c *Config, o Table5Options) (*Report, error) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	sizes := searchers.Tenths(sentences.len())
 	asked := searchers.Evenly(codes[:sizes[0]], o.Queries)
+	windows, err := searchers.Windows(table5Threshold, sentences.set, searchers.EvenRows(sizes[0], o.Queries))
+	if err != nil {
+		return nil, err
+	}
 	var all []Table5Figure
-	for _, s := range searchers.All() {
+	columns := searchers.All()
+	radius := len(columns)
+	for i, s := range append(columns, windows...) {
 		c.status("table5: %s", s.Name)
 		cells, err := searchers.Measure(ctx, s.Open(codes[:sizes[0]/10]), codes, asked, sizes, paperRadius, c.Runs)
 		if err := interrupted(ctx); err != nil {
@@ -63,7 +75,7 @@ func Table5(ctx context.Context, c *Config, o Table5Options) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, Table5Figure{s.Name, s.What, cells})
+		all = append(all, Table5Figure{s.Name, s.What, i >= radius, cells})
 		c.step("table5: %s: %s s at %s signatures", s.Name, three(cells[len(cells)-1].Seconds), thousands(sizes[len(sizes)-1]))
 	}
 	if err := sameHits(all); err != nil {
@@ -71,10 +83,14 @@ func Table5(ctx context.Context, c *Config, o Table5Options) (*Report, error) {
 	}
 	r := c.report("table5", fmt.Sprintf("Table 5 of the paper: seconds of processor time for %s queries by the number of signatures, one thread.", thousands(o.Queries)), data)
 	r.Figures, r.Grids = all, []Grid{table5Grid(all, sentences.len() == 1_000_000 && o.Queries == 2000)}
-	r.note("%d bits, %d a token (MD5), radius %d; %s, one where it takes more than 2 s; all found the same %s", paperBits, paperOnes, paperRadius, c.medians(),
+	r.note("%d bits, %d a token (MD5), radius %d; %s, one where it takes more than 2 s; all of that radius found the same %s", paperBits, paperOnes, paperRadius, c.medians(),
 		thousands(all[0].Cells[len(sizes)-1].Hits)+" hits among all")
 	for _, f := range all {
-		r.note("%s: %s", f.Engine, f.What)
+		what := f.What
+		if f.Window {
+			what += fmt.Sprintf("; θ %s, %s matches among all, a sentence with itself not counted", decimal(table5Threshold), thousands(f.Cells[len(sizes)-1].Hits))
+		}
+		r.note("%s: %s", f.Engine, what)
 	}
 	r.note("paper: Zhang et al., SIGIR 2012, on the machine of its authors; FAISS beside these, on the same machine: `go run ./bench/peers table5`")
 	return r, nil
@@ -101,11 +117,13 @@ func (c *corpus) sign(bits, ones int) ([]uint32, error) {
 	return codes, nil
 }
 
+// sameHits wants columns that answer one question to agree.
 func sameHits(all []Table5Figure) error {
 	for _, f := range all {
+		first := &all[slices.IndexFunc(all, func(g Table5Figure) bool { return g.Window == f.Window })]
 		for i, cell := range f.Cells {
-			if want := all[0].Cells[i].Hits; cell.Hits != want {
-				return fmt.Errorf("at %d signatures %s finds %d hits, %s %d", cell.Rows, all[0].Engine, want, f.Engine, cell.Hits)
+			if want := first.Cells[i].Hits; cell.Hits != want {
+				return fmt.Errorf("at %d signatures %s finds %d hits, %s %d", cell.Rows, first.Engine, want, f.Engine, cell.Hits)
 			}
 		}
 	}
@@ -115,7 +133,11 @@ func sameHits(all []Table5Figure) error {
 func table5Grid(all []Table5Figure, asPaper bool) Grid {
 	g := Grid{Head: []string{"signatures"}}
 	for _, f := range all {
-		g.Head = append(g.Head, f.Engine)
+		name := f.Engine
+		if f.Window {
+			name += ", θ " + decimal(table5Threshold)
+		}
+		g.Head = append(g.Head, name)
 	}
 	if asPaper {
 		for _, p := range searchers.Paper {

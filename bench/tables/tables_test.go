@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"refrain/detector"
 	"refrain/hashcodes"
@@ -127,11 +128,11 @@ func TestMatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := r.Figures.([]MatchFigure)
-	if len(all) != 6 || len(r.Grids) != 4 || r.Plot != "x.svg" {
+	if len(all) != 8 || len(r.Grids) != 7 || len(r.Grids[6].Rows) != 3 || r.Plot != "x.svg" {
 		t.Fatalf("%d figures, %d grids, plot %q", len(all), len(r.Grids), r.Plot)
 	}
 	for _, f := range all {
-		if f.Sentences != 2500 || f.CPU <= 0 || f.Matches < 100 || f.Matches > f.Candidates || f.Growth[len(f.Growth)-1].Sentences != 2500 {
+		if f.Sentences != 2500 || f.Looked != 2500 || f.CPU <= 0 || f.Matches < 100 || f.Matches > f.Candidates || f.Growth[len(f.Growth)-1].Sentences != 2500 {
 			t.Errorf("%+v", f)
 		}
 		if f.Engine == "prefix" && (f.Parts.Matches != f.Matches || f.Parts.Hits > f.Candidates) {
@@ -139,8 +140,32 @@ func TestMatch(t *testing.T) {
 		}
 	}
 	drawn, err := os.ReadFile(svg)
-	if err != nil || bytes.Count(drawn, []byte("<polyline")) != 6 || bytes.Contains(drawn, []byte("NaN")) || bytes.Contains(drawn, []byte("Inf")) {
+	if err != nil || bytes.Count(drawn, []byte("<polyline")) != 8 || bytes.Contains(drawn, []byte("NaN")) || bytes.Contains(drawn, []byte("Inf")) {
 		t.Errorf("%v: %s", err, drawn)
+	}
+}
+
+// A sample takes the first batches, and later ones less and less often, but some in every step of the curves.
+func TestSample(t *testing.T) {
+	const all = 400_000
+	some, full, f := sample{all: all}, MatchFigure{}, MatchFigure{}
+	for from, to := 0, 0; from < all; from = to {
+		to = nextBatch(from, all)
+		p := Point{Sentences: to, CPU: 1, Wall: 1}
+		full.Growth = append(full.Growth, p)
+		if some.takes(from, to) {
+			f.Growth = append(f.Growth, p)
+		}
+	}
+	if n := len(f.Growth); n > 100 || n < 60 || f.Growth[19].Sentences != 12_000 {
+		t.Errorf("%d batches of %d: %v", n, len(full.Growth), f.Growth)
+	}
+	for _, k := range curves([]MatchFigure{f, full}) {
+		for i, v := range k.values {
+			if v != 1 {
+				t.Errorf("no batch in the step at %g", k.sizes[i])
+			}
+		}
 	}
 }
 
@@ -170,7 +195,7 @@ func TestCrossings(t *testing.T) {
 		f := MatchFigure{Engine: engine, Threshold: "0.8"}
 		for n := 1; n <= 400; n++ {
 			c := cost(1000 * n)
-			f.Growth = append(f.Growth, Point{1000 * n, c, c})
+			f.Growth = append(f.Growth, Point{Sentences: 1000 * n, CPU: c, Wall: c})
 		}
 		return f
 	}
@@ -178,7 +203,7 @@ func TestCrossings(t *testing.T) {
 	for _, c := range []struct {
 		slope float64
 		want  string
-	}{{1e-4, "cost the same"}, {1, "prefix is cheaper"}, {1e-9, "scan is cheaper"}} {
+	}{{1e-4, "below "}, {1, "never"}, {1e-9, "always"}} {
 		got := crossings([]MatchFigure{flat, figure("scan", func(rows int) float64 { return c.slope * float64(rows) })})
 		if len(got) != 1 || !strings.Contains(got[0].String(), c.want) {
 			t.Errorf("slope %g: %v, want %s", c.slope, got, c.want)
@@ -211,8 +236,12 @@ func TestTable5(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := r.Figures.([]Table5Figure)
-	if len(all) < 3 || len(r.Grids[0].Rows) != 10 || all[0].Cells[9].Hits < 50 {
+	if len(all) < 5 || len(r.Grids[0].Rows) != 10 || all[0].Cells[9].Hits < 50 || !all[len(all)-1].Window || all[len(all)-1].Cells[9].Hits < 50 {
 		t.Errorf("%d columns, %d rows, %d hits", len(all), len(r.Grids[0].Rows), all[0].Cells[9].Hits)
+	}
+	all[len(all)-1].Cells[9].Hits--
+	if err := sameHits(all); err == nil || !strings.Contains(err.Error(), "prefix") {
+		t.Errorf("got %v, want that the windows disagree", err)
 	}
 	if _, err := Table5(t.Context(), config(t, 10), Table5Options{Rows: 10, Queries: 50}); err == nil {
 		t.Error("more queries than rows are no error")
@@ -265,6 +294,40 @@ func TestSummary(t *testing.T) {
 	}
 }
 
+// A flood of n variants without a cap is every pair once; a cap of most leaves each that has more that many, and costs one
+// verification more.
+func TestFloodCaps(t *testing.T) {
+	const n, most = 60, 20
+	caps, err := config(t, 10).floodCaps(t.Context(), FloodOptions{Alone: n, MaxMatches: []int{most}})
+	if err != nil || len(caps) != 2 {
+		t.Fatal(caps, err)
+	}
+	for i, want := range []CapFigure{
+		{MaxMatches: most, Lookups: n, Verifications: most*(most+1)/2 + (n-most-1)*(most+1), Events: most*(most+1)/2 + (n-most-1)*most, Truncated: n - most - 1},
+		{Lookups: n, Verifications: n * (n - 1) / 2, Events: n * (n - 1) / 2},
+	} {
+		got := caps[i]
+		if got.CPU <= 0 {
+			t.Errorf("%+v took no time", got)
+		}
+		if got.CPU = 0; got != want {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+}
+
+// What did not come counts as the greatest.
+func TestFloodWaits(t *testing.T) {
+	var f FloodFigure
+	l := load{events: make([]time.Duration, 98), flooded: flooded{posts: map[string]bool{"f1": true, "f2": false}}}
+	if f.steady(&l, 100, 0); f.P50 != 0 || wait(f.P99) != "did not come" || f.Events != 98 || f.Flagged != 1 || f.FloodPosts != 2 {
+		t.Errorf("%+v", f)
+	}
+	if f.steady(&l, 98, 0); f.P99 != 0 {
+		t.Errorf("all came: %+v", f)
+	}
+}
+
 func TestNoData(t *testing.T) {
 	c := &Config{Data: t.TempDir(), Runs: 1, Quick: true}
 	for name, measure := range map[string]func() (*Report, error){
@@ -275,6 +338,7 @@ func TestNoData(t *testing.T) {
 		"stages":  func() (*Report, error) { return Stages(t.Context(), c, StagesOptions{}) },
 		"detect":  func() (*Report, error) { return Detect(t.Context(), c, DetectOptions{}) },
 		"latency": func() (*Report, error) { return Latency(t.Context(), c, LatencyOptions{}) },
+		"flood":   func() (*Report, error) { return Flood(t.Context(), c, FloodOptions{}) },
 	} {
 		if _, err := measure(); !errors.Is(err, ErrNoData) {
 			t.Errorf("%s: %v, want ErrNoData", name, err)

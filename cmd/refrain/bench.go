@@ -74,7 +74,7 @@ type benchTable struct {
 // benchTables are the list of what exists, in the order in which all measures them.
 func benchTables() []benchTable {
 	return []benchTable{
-		benchKernels(), benchGPU(), benchTable5(), benchMatch(), benchEngines(), benchMemory(), benchStages(), benchDetect(), benchLatency(),
+		benchKernels(), benchGPU(), benchTable5(), benchMatch(), benchEngines(), benchMemory(), benchStages(), benchDetect(), benchLatency(), benchFlood(),
 	}
 }
 
@@ -126,7 +126,7 @@ func benchMatch() benchTable {
 		return tables.Match(ctx, c, o)
 	}
 	t.command.Flags().IntVar(&o.Sentences, "sentences", 0, "distinct sentences (default 1,000,000)")
-	t.command.Flags().StringSliceVar(&o.Thresholds, "thresholds", nil, "thresholds (default 0.8,0.6)")
+	t.command.Flags().StringSliceVar(&o.Thresholds, "thresholds", nil, "thresholds (default 0.8,0.6,0.5)")
 	t.command.Flags().StringSliceVar(&o.Engines, "engines", nil, "engines (default prefix,scan)")
 	t.command.Flags().StringVar(&o.SVG, "svg", "", "`file` to plot to; crossing.svg beside the document with --write")
 	return t
@@ -189,6 +189,24 @@ func benchLatency() benchTable {
 	}
 	t.command.Flags().IntSliceVar(&o.Rates, "rates", nil, "posts a second (default 1000,20000)")
 	t.command.Flags().DurationVar(&o.Lasting, "lasting", 0, "how long posts are sent at each rate (default 20s)")
+	return t
+}
+
+func benchFlood() benchTable {
+	var o tables.FloodOptions
+	t := benchTable{
+		command: &cobra.Command{Use: "flood", Short: "What variants of one template do to the other posts in serve", Args: atMost(0, "none")},
+		measure: func(ctx context.Context, c *tables.Config, _ []string) (*tables.Report, error) {
+			return tables.Flood(ctx, c, o)
+		},
+	}
+	t.command.Flags().IntVar(&o.Flood, "flood", 0, "variants (default 100,000)")
+	t.command.Flags().IntVar(&o.Rate, "rate", 0, "other posts a second (default 2,000)")
+	t.command.Flags().DurationVar(&o.Lasting, "lasting", 0, "how long posts are sent at that rate (default 1m)")
+	t.command.Flags().IntVar(&o.Others, "others", 0, "other posts where they are sent as fast as they are taken (default 200,000)")
+	t.command.Flags().DurationVar(&o.Patience, "patience", 0, "how long events of the others are waited for (default 15s)")
+	t.command.Flags().IntSliceVar(&o.MaxMatches, "max-matches", nil, "caps of a look-up (default 1000,10,1)")
+	t.command.Flags().IntVar(&o.Alone, "alone", 0, "variants whose verifications are counted (default 10,000)")
 	return t
 }
 

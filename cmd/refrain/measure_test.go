@@ -81,6 +81,29 @@ func TestBenchLatency(t *testing.T) {
 	}
 }
 
+// TestBenchFlood expects the events of the others, which are as many with the flood as without, and those of the flood: a
+// variant is flagged where more of those before it than the cap are in one partition.
+func TestBenchFlood(t *testing.T) {
+	data := benchPosts(t)
+	status, out, errs := runBenchCommand(t, "flood", "--quick", "--flood", "100", "--max-matches", "5", "--data", data, "--json")
+	var r struct {
+		Figures struct {
+			Serve []tables.FloodFigure
+			Caps  []tables.CapFigure
+		}
+	}
+	if err := json.Unmarshal([]byte(out), &r); status != 0 || err != nil {
+		t.Fatalf("status %d, %v: %s", status, err, errs)
+	}
+	alone, flood := r.Figures.Serve[0], r.Figures.Serve[1]
+	if alone.Others != 500 || alone.Events != 250 || alone.P50 <= 0 || alone.P50 > alone.P99 || alone.FloodEvents != 0 || alone.Through <= 0 || alone.All != alone.Through {
+		t.Errorf("alone: %+v", alone)
+	}
+	if flood.Events != 250 || flood.FloodEvents == 0 || flood.FloodEvents > 2000 || flood.FloodPosts > 99 || flood.Flagged > flood.FloodPosts || flood.Flagged == 0 || flood.Truncated < int64(flood.Flagged) || flood.All <= flood.Through {
+		t.Errorf("with the flood: %+v", flood)
+	}
+}
+
 // TestBenchWrites replaces one table of a document and nothing else.
 func TestBenchWrites(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "doc.md")

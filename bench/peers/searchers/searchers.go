@@ -1,5 +1,5 @@
-// Package searchers answers range searches in Hamming space in several ways: the columns of the paper's Table 5 that are
-// in Go.
+// Package searchers answers range searches in Hamming space in several ways, and looks sentences up in windows: the
+// columns of the paper's Table 5 that are in Go.
 package searchers
 
 import (
@@ -129,8 +129,16 @@ func Tenths(rows int) (sizes []int) {
 
 // Evenly takes n of some signatures.
 func Evenly(from []uint32, n int) (taken []uint32) {
+	for _, row := range EvenRows(len(from), n) {
+		taken = append(taken, from[row])
+	}
+	return taken
+}
+
+// EvenRows are n of so many rows: those that Evenly takes.
+func EvenRows(rows, n int) (taken []int) {
 	for i := range n {
-		taken = append(taken, from[i*len(from)/n])
+		taken = append(taken, i*rows/n)
 	}
 	return taken
 }
