@@ -29,6 +29,7 @@ type Config struct {
 	Threshold      text.Threshold
 	Span, Lateness time.Duration
 	MaxMatches     int   // groups that one look-up reports at most, its own first; 0: no limit
+	Flood          int   // groups that one reports that has more than MaxMatches; 0: MaxMatches
 	Budget         int64 // bytes of the window; 0: no limit
 	OmitTexts      bool  // keep no texts in the window
 	Model          *hashcodes.Model
@@ -47,8 +48,8 @@ func (c *Config) validate() error {
 	if c.Lateness < 0 {
 		errs = append(errs, fmt.Errorf("lateness %v: want 0 or more", c.Lateness))
 	}
-	if c.MaxMatches < 0 || c.Budget < 0 {
-		errs = append(errs, fmt.Errorf("max matches %d, budget %d: want 0 (no limit) or more", c.MaxMatches, c.Budget))
+	if c.MaxMatches < 0 || c.Flood < 0 || c.Budget < 0 {
+		errs = append(errs, fmt.Errorf("max matches %d, flood %d, budget %d: want 0 (no limit) or more", c.MaxMatches, c.Flood, c.Budget))
 	}
 	if c.Model == nil {
 		errs = append(errs, errors.New("no model"))
@@ -93,7 +94,7 @@ func New(cfg Config) (*Detector, error) {
 	}
 	w := sigstore.New(sigstore.Config{
 		Span: cfg.Span, Lateness: cfg.Lateness, Budget: cfg.Budget, OmitTexts: cfg.OmitTexts,
-		Model: cfg.Model, Bounds: bounds, Engine: cfg.Engine(bounds, cfg.Model), OnForced: cfg.OnForced,
+		Model: cfg.Model, Bounds: bounds, Engine: cfg.Engine(bounds, cfg.Model), Enough: enough * cfg.MaxMatches, OnForced: cfg.OnForced,
 	})
 	d := &Detector{cfg: cfg, window: w, bounds: bounds}
 	d.publish()

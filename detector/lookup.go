@@ -1,6 +1,9 @@
 package detector
 
 import (
+	"cmp"
+	"math"
+
 	"refrain/feed"
 	"refrain/sigstore"
 )
@@ -29,19 +32,8 @@ func (d *Detector) Has(x *feed.Sentence) bool { return d.window.Has(x) }
 func (d *Detector) lookup(dst []feed.Match, x *feed.Sentence, once bool) []feed.Match {
 	d.counts.Lookups++
 	begin := len(dst)
-	groups, q := d.window.Search(x)
-	l := look{d: d, x: x, q: q, once: once, own: d.window.Group(x.Group), limit: d.cfg.MaxMatches}
-	if !l.own.IsNone() {
-		dst = l.visit(dst, l.own, len(x.Tokens))
-	}
-	for _, g := range groups {
-		if l.truncated {
-			break
-		}
-		if g != l.own {
-			dst = l.verify(dst, g)
-		}
-	}
+	l := look{d: d, x: x, once: once, own: d.window.Group(x.Group)}
+	dst = l.report(dst, l.search())
 	if l.truncated {
 		d.counts.Truncated++
 		for i := begin; i < len(dst); i++ {
@@ -49,6 +41,75 @@ func (d *Detector) lookup(dst []feed.Match, x *feed.Sentence, once bool) []feed.
 		}
 	}
 	d.counts.Matches += int64(len(dst) - begin)
+	return dst
+}
+
+// enough is how many candidates a look-up is given before the engine may stop, for each group that it may report: in a
+// flood of variants of one text nearly all of them match. Where they do not, the look-up asks for all.
+const enough = 2
+
+// search finds the candidates, and whether there are too many matches to report them all.
+func (l *look) search() []sigstore.Group {
+	w, limit := l.d.window, l.d.cfg.MaxMatches
+	var groups []sigstore.Group
+	groups, l.q = w.Search(l.x)
+	l.truncated = limit > 0 && len(groups) > limit && l.exceeds(groups, limit)
+	if !l.truncated && l.q.Cut {
+		groups, l.q = w.SearchAll(l.x)
+		l.truncated = len(groups) > limit && l.exceeds(groups, limit)
+	}
+	return groups
+}
+
+// exceeds reports whether more than limit groups match.
+func (l *look) exceeds(groups []sigstore.Group, limit int) bool {
+	n := 0
+	if !l.own.IsNone() && l.matches(l.own) {
+		n++
+	}
+	for _, g := range groups {
+		if n > limit {
+			break
+		}
+		if g == l.own {
+			continue
+		}
+		if _, near := l.overlap(g); near && l.matches(g) {
+			n++
+		}
+	}
+	return n > limit
+}
+
+// matches reports whether visit would report anything.
+func (l *look) matches(g sigstore.Group) (any bool) {
+	if _, _, ok := l.d.window.Earlier(g, l.x); ok {
+		return true
+	}
+	l.eachLater(g, func(*sigstore.Later) { any = true })
+	return any
+}
+
+// report reports the groups that match: all, or the first few where there are too many.
+func (l *look) report(dst []feed.Match, groups []sigstore.Group) []feed.Match {
+	limit := math.MaxInt
+	if l.truncated {
+		limit = cmp.Or(l.d.cfg.Flood, l.d.cfg.MaxMatches)
+	}
+	if !l.own.IsNone() {
+		dst = l.visit(dst, l.own, len(l.x.Tokens))
+	}
+	for _, g := range groups {
+		if l.groups >= limit {
+			break
+		}
+		if g == l.own {
+			continue
+		}
+		if overlap, near := l.overlap(g); near {
+			dst = l.visit(dst, g, overlap)
+		}
+	}
 	return dst
 }
 
@@ -60,34 +121,26 @@ type look struct {
 	once      bool
 	own       sigstore.Group // x's, if the window has it
 	groups    int            // reported
-	limit     int            // of groups; 0: none
-	truncated bool
+	truncated bool           // there are more matches than may be reported
 }
 
-// verify decides on the token sets.
-func (l *look) verify(dst []feed.Match, g sigstore.Group) []feed.Match {
+// overlap decides on the token sets.
+func (l *look) overlap(g sigstore.Group) (tokens int, near bool) {
 	l.d.counts.Candidates++
-	overlap := l.q.Overlap(g)
+	tokens = l.q.Overlap(g)
 	b := l.d.bounds.For(len(l.x.Tokens))
-	if m := g.Size() - b.Min; m < 0 || m >= len(b.Overlap) || overlap < int(b.Overlap[m]) {
-		return dst
-	}
-	return l.visit(dst, g, overlap)
+	m := g.Size() - b.Min
+	return tokens, m >= 0 && m < len(b.Overlap) && tokens >= int(b.Overlap[m])
 }
 
-// visit reports what x and the rows of g make of each other, unless the limit is reached.
+// visit reports what x and the rows of g make of each other.
 func (l *look) visit(dst []feed.Match, g sigstore.Group, overlap int) []feed.Match {
 	before := len(dst)
 	dst = l.forward(dst, g, overlap)
 	l.eachLater(g, func(y *sigstore.Later) { dst = l.backward(dst, g, y, overlap) })
-	if len(dst) == before {
-		return dst
+	if len(dst) > before {
+		l.groups++
 	}
-	if l.limit > 0 && l.groups == l.limit {
-		l.truncated = true
-		return dst[:before]
-	}
-	l.groups++
 	return dst
 }
 

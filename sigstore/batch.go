@@ -83,9 +83,9 @@ func (b *batch) addFresh(w *Window, q *Query, x *feed.Sentence) {
 		}
 	}
 	if len(q.Hits) > before {
-		hits := q.Hits
+		hits, cut := q.Hits, q.Cut
 		w.prepare(q, x)
-		q.Hits = hits
+		q.Hits, q.Cut = hits, cut
 	}
 }
 

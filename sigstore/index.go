@@ -16,7 +16,8 @@ type Index interface {
 	Add(tokens []uint32, sig hashcodes.Signature)
 	// Drop forgets the oldest block.
 	Drop()
-	// Search appends to every query's hits its candidates, each at most once, dead rows included or not.
+	// Search appends to every query's hits its candidates, each at most once, dead rows included or not: all of them
+	// unless the query says how many are enough.
 	Search(queries []Query)
 	// Batch is the number of queries from which on more at once make none of them cheaper.
 	Batch() int
@@ -33,6 +34,15 @@ type Query struct {
 	Size      int      // tokens, those that no row holds included
 	Signature hashcodes.Signature
 	Hits      []Row
+	// Enough is the number of hits from which on the index may stop, 0: never; Cut says that it has.
+	Enough int
+	Cut    bool
+}
+
+// Full reports whether the index may stop, and notes that it has.
+func (q *Query) Full() bool {
+	q.Cut = q.Cut || q.Enough > 0 && len(q.Hits) >= q.Enough
+	return q.Cut
 }
 
 // Rows is what an index may ask of the window it serves.

@@ -8,21 +8,39 @@ import (
 )
 
 // Search returns the groups that may reach the threshold with x, x's own among them if it is there, and the
-// query that found them. Both are valid until the next call.
+// query that found them. Both are valid until the next call. Where more than enough are found there may be others: then
+// the query is Cut.
 func (w *Window) Search(x *feed.Sentence) ([]Group, *Query) {
-	w.found = w.found[:0]
 	q := w.batch.answer(w, x)
 	if q == nil {
-		q = &w.query[0]
-		w.prepare(q, x)
-		w.index.Search(w.query[:])
+		q = w.search(x, w.cfg.Enough)
 	}
+	return w.living(q), q
+}
+
+// SearchAll is Search for all groups, however many they are.
+func (w *Window) SearchAll(x *feed.Sentence) ([]Group, *Query) {
+	q := w.search(x, 0)
+	return w.living(q), q
+}
+
+func (w *Window) search(x *feed.Sentence, enough int) *Query {
+	q := &w.query[0]
+	w.prepare(q, x)
+	q.Enough = enough
+	w.index.Search(w.query[:])
+	return q
+}
+
+// living are the groups that a query has found and that are alive.
+func (w *Window) living(q *Query) []Group {
+	w.found = w.found[:0]
 	for _, r := range q.Hits {
 		if g := w.groupAt(r); g.block.alive(g.n) {
 			w.found = append(w.found, g)
 		}
 	}
-	return w.found, q
+	return w.found
 }
 
 // groupAt is the group of a row, dead or alive.
@@ -50,6 +68,7 @@ func (w *Window) Signature(tokens []uint32) hashcodes.Signature {
 // prepare makes the query for a token set, and keeps it for its insertion.
 func (w *Window) prepare(q *Query, x *feed.Sentence) {
 	q.Size, q.Tokens, q.Hits = len(x.Tokens), q.Tokens[:0], q.Hits[:0]
+	q.Enough, q.Cut = w.cfg.Enough, false
 	clear(q.Signature)
 	p := &w.prepared
 	*p = prepared{group: x.Group, epoch: w.epoch, query: q, unknown: p.unknown[:0]}

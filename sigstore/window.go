@@ -26,6 +26,7 @@ type Config struct {
 	Model          *hashcodes.Model
 	Bounds         *hashcodes.Bounds // of the threshold; needed where Expect is used
 	Engine         Engine
+	Enough         int          // candidates from which on Search may leave out others; 0: it gives all
 	OnForced       func(Forced) // told when the budget forces early expiry; may be nil
 
 	cut cut

@@ -115,7 +115,7 @@ func (n *node) openWorkers(ctx context.Context) error {
 		return err
 	}
 	workers := min(n.cfg.Workers, n.cfg.Topics.Partitions)
-	n.window.Budget /= int64(n.cfg.Topics.Partitions)
+	n.shareLimits()
 	for _, owned := range shard.Owners(n.cfg.Topics.Partitions, workers) {
 		w, err := shard.Open(ctx, shard.Config{
 			Sentences: n.sentences, Events: n.events, Control: n.control, Store: n.store,
@@ -158,7 +158,7 @@ func windowConfig(w config.Window, log *slog.Logger) (cfg detector.Config, err e
 		cfg.Budget = memory.Total() / 2
 	}
 	cfg.Span, cfg.Lateness = time.Duration(w.Span), time.Duration(w.Lateness)
-	cfg.MaxMatches, cfg.OmitTexts = w.MaxMatches, !w.Texts
+	cfg.MaxMatches, cfg.Flood, cfg.OmitTexts = w.MaxMatches, min(w.Flood, w.MaxMatches), !w.Texts
 	cfg.OnForced = warnForced(log)
 	return cfg, nil
 }
@@ -213,6 +213,14 @@ func (n *node) match(ctx context.Context, x feed.Sentence) ([]feed.Match, error)
 		all = append(all, matches...)
 	}
 	return all, nil
+}
+
+// shareLimits gives every partition its share of what the windows may hold and of what a look-up may report.
+func (n *node) shareLimits() {
+	p := n.cfg.Topics.Partitions
+	share := func(all int) int { return (all + p - 1) / p }
+	n.window.Budget /= int64(p)
+	n.window.MaxMatches, n.window.Flood = share(n.window.MaxMatches), share(n.window.Flood)
 }
 
 // behind reports whether posts wait to be looked up, longer than they do when all goes as it should: then what can wait

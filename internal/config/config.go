@@ -50,8 +50,9 @@ type Window struct {
 	Span       Duration `yaml:"span"`
 	Lateness   Duration `yaml:"lateness"`
 	MinTokens  int      `yaml:"min_tokens"`
-	MaxMatches int      `yaml:"max_matches"`
-	Budget     Bytes    `yaml:"budget"` // 0: half the memory of the machine
+	MaxMatches int      `yaml:"max_matches"`   // texts that a look-up reports; 0: all
+	Flood      int      `yaml:"flood_matches"` // texts that one reports that finds more; 0: max_matches
+	Budget     Bytes    `yaml:"budget"`        // 0: half the memory of the machine
 	Engine     string   `yaml:"engine"`
 	Model      string   `yaml:"model"` // file; "": hashed codes of bits and ones
 	Bits       int      `yaml:"bits"`
@@ -98,7 +99,7 @@ func Default() Config {
 		Log: Log{Level: "info", Format: "auto"},
 		Window: Window{
 			Threshold: "0.8", Span: Duration(24 * time.Hour), Lateness: Duration(5 * time.Minute), MinTokens: 4,
-			MaxMatches: 1000, Engine: "auto", Bits: 64, Ones: 1, Texts: true,
+			MaxMatches: 1000, Flood: 10, Engine: "auto", Bits: 64, Ones: 1, Texts: true,
 		},
 		Topics: Topics{Partitions: 4, SentenceBytes: 8 << 30, EventBytes: 8 << 30},
 		Ingest: Ingest{Body: 64 << 20},
@@ -191,6 +192,7 @@ func (v *validation) window(w *Window) {
 	err = units.CheckBudget(int64(w.Budget))
 	v.want(err == nil, "window.budget", fmt.Sprintf("%v; 0 is half the memory", err))
 	v.want(w.MaxMatches >= 0, "window.max_matches", "want 0 (no limit) or more")
+	v.want(w.Flood >= 0, "window.flood_matches", "want 0 (as many as max_matches) or more")
 	v.oneOf("window.engine", w.Engine, "auto", "prefix", "scan", "cuda")
 	v.oneOf("window.bits", strconv.Itoa(w.Bits), "32", "64", "128", "256")
 	v.want(w.Ones >= 1 && w.Ones <= 8, "window.ones", "want 1 to 8")

@@ -47,6 +47,9 @@ func (x *index) find(q *sigstore.Query) {
 		wasted := 0
 		for i := range s.probes {
 			p := &s.probes[i]
+			if q.Full() {
+				break
+			}
 			if read := x.read(g, p); p.rare {
 				wasted += read
 			}
@@ -104,7 +107,7 @@ func (x *index) read(g *generation, p *probe) (postings int) {
 				x.take(g, p.position, c.at(n, i+k))
 			}
 		}
-		if next == nil {
+		if next == nil || x.search.query.Full() {
 			return postings
 		}
 		c, n, first = next, room, ahead

@@ -23,6 +23,7 @@ type asked struct {
 	half      int // of its first half
 	size      int // tokens
 	query     int // place in the batch
+	enough    int // hits; 0: all
 }
 
 // job is a band and the queries to be asked of it.
@@ -40,7 +41,7 @@ func (b *batch) take(queries []sigstore.Query, bounds *hashcodes.Bounds) {
 	for i := range queries {
 		q := &queries[i]
 		all, half := weightsOf(q.Signature)
-		b.asked = append(b.asked, asked{bounds.For(q.Size), q.Signature, all, half, q.Size, i})
+		b.asked = append(b.asked, asked{bounds.For(q.Size), q.Signature, all, half, q.Size, i, q.Enough})
 	}
 	if len(queries) > 1 {
 		slices.SortFunc(b.asked, func(x, y asked) int { return cmp.Compare(x.size, y.size) })

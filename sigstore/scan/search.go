@@ -26,6 +26,7 @@ func (x *index) Search(queries []sigstore.Query) {
 	x.do(shares, len(queries))
 	for i := range queries {
 		queries[i].Hits = x.gather(len(shares), i)
+		queries[i].Full()
 	}
 	x.forget()
 }
@@ -124,8 +125,14 @@ func (w *worker) do(j *job, queries []asked) {
 	}
 }
 
+// full reports whether a query has enough hits from this worker alone.
+func (w *worker) full(q *asked) bool { return q.enough > 0 && len(w.hits[q.query]) >= q.enough }
+
 // ask adds the parts of a query to those of the job.
 func (w *worker) ask(j *job, q *asked) {
+	if w.full(q) {
+		return
+	}
 	radius := q.radius(j.band)
 	w.runs = q.runs(w.runs[:0], j.band, radius, w.gap)
 	for _, r := range w.runs {
@@ -150,6 +157,9 @@ func (w *worker) collect(j *job, q *asked, p *hamming.Part) {
 			}
 		}
 		hits = append(hits, sigstore.Row{Block: j.block, Row: j.rows[place]})
+		if len(hits) == q.enough {
+			break
+		}
 	}
 	w.hits[q.query] = hits
 }

@@ -1,0 +1,105 @@
+package detector_test
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"refrain/detector"
+	"refrain/feed"
+	"refrain/internal/oracle"
+)
+
+// floodedFeed is a random feed with variants of one text among its sentences: eight common words and one of their own.
+func floodedFeed(t *rapid.T) []feed.Sentence {
+	all := randomFeed(t)
+	for n := range rapid.IntRange(0, 80).Draw(t, "variants") {
+		at := feed.Time(rapid.IntRange(0, 50).Draw(t, "time of a variant") * 1000)
+		all = append(all, sentence(at, fmt.Sprint("v", n), 0, 0, 101, 102, 103, 104, 105, 106, 107, 108, uint64(200+n)))
+	}
+	return rapid.Permutation(all).Draw(t, "arrival")
+}
+
+// partners are the texts that a look-up reports something of, by their words.
+func partners(x *feed.Sentence, matches []feed.Match) map[string]bool {
+	texts := map[string]bool{}
+	for i := range matches {
+		other := matches[i].Earlier.Text // x repeats it
+		if matches[i].Group == x.Group { // it repeats x, or both have the same words
+			other = matches[i].Later.Text
+		}
+		texts[other] = true
+	}
+	return texts
+}
+
+// TestLimits: a look-up that matches no more groups than it may report reports what one without limits does. One that
+// matches more reports as many of them as it may in a flood, its own first, and says so.
+func TestLimits(t *testing.T) {
+	for name, engine := range engines {
+		t.Run(name, func(t *testing.T) {
+			rapid.Check(t, func(r *rapid.T) {
+				cfg := drawConfig(r, t)
+				cfg.Engine = engine
+				limited := cfg
+				limited.MaxMatches = rapid.IntRange(1, 20).Draw(r, "max matches")
+				limited.Flood = rapid.IntRange(0, limited.MaxMatches).Draw(r, "flood")
+				most := limited.MaxMatches
+				if limited.Flood > 0 {
+					most = limited.Flood
+				}
+				d, err := detector.New(cfg)
+				if err != nil {
+					r.Fatal(err)
+				}
+				l, err := detector.New(limited)
+				if err != nil {
+					r.Fatal(err)
+				}
+				truncated := int64(0)
+				all := floodedFeed(r)
+				expect := make([]*feed.Sentence, len(all))
+				for i := range all {
+					expect[i] = &all[i]
+				}
+				l.Expect(expect) // and so asks some of them at once
+				for _, x := range expect {
+					want, got := d.Lookup(nil, x), l.Lookup(nil, x)
+					d.Insert(x)
+					l.Insert(x)
+					if n := len(partners(x, want)); n <= limited.MaxMatches {
+						compare(r, ids(got), oracle.Sorted(ids(want)))
+						continue
+					}
+					truncated++
+					checkTruncated(r, x, got, want, most)
+				}
+				if got := l.Counts().Truncated; got != truncated {
+					r.Fatalf("%d look-ups counted as truncated, want %d", got, truncated)
+				}
+			})
+		})
+	}
+}
+
+func checkTruncated(r *rapid.T, x *feed.Sentence, got, want []feed.Match, most int) {
+	may := map[feed.Hash]bool{}
+	own := false
+	for i := range want {
+		may[want[i].ID] = true
+		own = own || want[i].Jaccard == 1
+	}
+	texts := partners(x, got)
+	if len(texts) != most {
+		r.Fatalf("%d groups reported, want %d of %d", len(texts), most, len(partners(x, want)))
+	}
+	if own && got[0].Jaccard != 1 {
+		r.Fatalf("the first event is of another group: %+v", got[0])
+	}
+	for i := range got {
+		if !got[i].Truncated || !may[got[i].ID] {
+			r.Fatalf("event %+v: want it truncated, and among those without a limit", got[i])
+		}
+	}
+}
