@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"slices"
+	"strings"
 
 	"refrain/hashcodes"
 	"refrain/text"
@@ -23,20 +24,22 @@ type Config struct {
 	Threshold  text.Threshold
 	Vocabulary int // tokens whose codes are learned, at most: the most frequent
 	Seed       uint64
+	Sources    []string     // what the sentences come from, for the report
 	Workers    int          // goroutines; 0: as many as may run at once
 	Say        func(string) // hears of progress; may be nil
 }
 
 // Report is what a model says about how it was trained (hashcodes.Description.TrainedOn).
 type Report struct {
-	Seen       int    `json:"seen"`       // sentences in the stream
-	Learning   int    `json:"learning"`   // distinct sets that were learned from
-	Validation int    `json:"validation"` // and later ones that were not
-	Vocabulary int    `json:"vocabulary"` // tokens with codes of their own
-	Threshold  string `json:"threshold"`
-	Ones       int    `json:"ones_asked"` // the model may state fewer
-	Before     Cost   `json:"before"`     // of md5 with that many ones, on the validation sets
-	After      Cost   `json:"after"`      // of the model
+	Sources    []string `json:"sources,omitempty"`
+	Seen       int      `json:"seen"`       // sentences in the stream
+	Learning   int      `json:"learning"`   // distinct sets that were learned from
+	Validation int      `json:"validation"` // and later ones that were not
+	Vocabulary int      `json:"vocabulary"` // tokens with codes of their own
+	Threshold  string   `json:"threshold"`
+	Ones       int      `json:"ones_asked"` // the model may state fewer
+	Before     Cost     `json:"before"`     // of md5 with that many ones, on the validation sets
+	After      Cost     `json:"after"`      // of the model
 }
 
 // validationQueries is how many validation sets are searched for, at most, among all sets of the sample.
@@ -66,8 +69,8 @@ func (c Config) Learn(ctx context.Context, s *Sample) (*hashcodes.Model, *Report
 
 func (c Config) validate(s *Sample) error {
 	var errs []error
-	if !slices.Contains(Learners, c.Learner) {
-		errs = append(errs, fmt.Errorf("learner %q: want one of %v", c.Learner, Learners))
+	if err := c.CheckLearner(); err != nil {
+		errs = append(errs, err)
 	}
 	if c.Vocabulary < 1 {
 		errs = append(errs, fmt.Errorf("vocabulary of %d tokens: want 1 or more", c.Vocabulary))
@@ -79,6 +82,14 @@ func (c Config) validate(s *Sample) error {
 		errs = append(errs, errors.New("no sentences to learn from"))
 	}
 	return errors.Join(errs...)
+}
+
+// CheckLearner says whether there is such a learner.
+func (c Config) CheckLearner() error {
+	if !slices.Contains(Learners, c.Learner) {
+		return fmt.Errorf("learner %q: want one of %s", c.Learner, strings.Join(Learners, ", "))
+	}
+	return nil
 }
 
 // learning is one run of a learner.
@@ -101,7 +112,7 @@ func newLearning(ctx context.Context, c Config, s *Sample) *learning {
 	l.all = newTable(slices.Concat(s.Learning, s.Validation), c.Bits/32)
 	l.queries = s.Validation[:min(len(s.Validation), validationQueries)]
 	l.report = Report{
-		Seen: s.Seen, Learning: len(s.Learning), Validation: len(s.Validation), Vocabulary: len(l.vocab),
+		Sources: c.Sources, Seen: s.Seen, Learning: len(s.Learning), Validation: len(s.Validation), Vocabulary: len(l.vocab),
 		Threshold: c.Threshold.String(), Ones: c.Ones,
 	}
 	return l
