@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"refrain/feed"
-	"refrain/hashcodes"
 	"refrain/internal/dataset"
 	"refrain/internal/oracle"
 	"refrain/text"
@@ -105,12 +104,12 @@ func measure(b *testing.B, bits, ones int, t text.Threshold, earlier, later, que
 			b.Fatal(err)
 		}
 		b.ReportMetric(time.Since(start).Seconds(), "s-training")
-		md5, err := hashcodes.NewMD5(bits, ones)
-		if err != nil {
-			b.Fatal(err)
-		}
-		hashed, learned := Count(md5, t, queries, later), Count(m, t, queries, later)
+		hashed, learned := Count(mustMD5(b, bits, ones), t, queries, later), Count(m, t, queries, later)
 		b.ReportMetric(hashed.PerQuery(), "false-md5")
+		if m.Ones() != ones {
+			fewer := Count(mustMD5(b, bits, m.Ones()), t, queries, later)
+			b.ReportMetric(fewer.PerQuery(), "false-md5-fewer-ones")
+		}
 		b.ReportMetric(learned.PerQuery(), "false-learned")
 		b.ReportMetric(hashed.PerQuery()/learned.PerQuery(), "ratio")
 		b.ReportMetric(float64(learned.True)/float64(len(queries)), "true")

@@ -14,7 +14,7 @@ import (
 )
 
 // Learners are the names of the learners, ours first.
-var Learners = []string{"direct", "md5"}
+var Learners = []string{"direct", "opt", "ner", "md5"}
 
 // Config says what to learn.
 type Config struct {
@@ -40,6 +40,9 @@ type Report struct {
 	Ones       int      `json:"ones_asked"` // the model may state fewer
 	Before     Cost     `json:"before"`     // of md5 with that many ones, on the validation sets
 	After      Cost     `json:"after"`      // of the model
+
+	Merged []Merged `json:"merged,omitempty"` // by the learner ner
+	Solved []Solved `json:"solved,omitempty"` // by the learner opt
 }
 
 // validationQueries is how many validation sets are searched for, at most, among all sets of the sample.
@@ -122,6 +125,10 @@ func (l *learning) learn(md5 *hashcodes.Model) (*hashcodes.Model, Cost, error) {
 	switch l.Learner {
 	case "direct":
 		return l.best()
+	case "opt":
+		return l.opt()
+	case "ner":
+		return l.ner()
 	default:
 		return md5, l.report.Before, nil
 	}
