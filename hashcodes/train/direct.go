@@ -9,10 +9,10 @@ import (
 // Rounds of the learner direct. In each, pairs are drawn anew and every token is looked at once for each bit that a
 // code may have. It stops when patience rounds have not improved the codes on the validation sets.
 const (
-	rounds   = 5
+	rounds   = 6
 	patience = 3
-	hot      = 1.0 // temperature of the first round, in bits
-	cold     = 0.4 // and of the last
+	hot      = 0.7 // temperature of the first round, in bits
+	cold     = 0.3 // and of the last
 )
 
 // direct learns codes with few false candidates inside the lossless radius, by coordinate descent from the hashed
