@@ -114,6 +114,7 @@ func measure(b *testing.B, bits, ones int, t text.Threshold, earlier, later, que
 		b.ReportMetric(hashed.PerQuery()/learned.PerQuery(), "ratio")
 		b.ReportMetric(float64(learned.True)/float64(len(queries)), "true")
 		b.ReportMetric(float64(m.Ones()), "ones")
+		b.ReportMetric(float64(len(later)), "later")
 		b.ReportMetric(0, "ns/op")
 	}
 }
