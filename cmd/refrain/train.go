@@ -1,0 +1,191 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"refrain/feed"
+	"refrain/hashcodes"
+	"refrain/hashcodes/train"
+	"refrain/internal/terminal"
+	"refrain/internal/units"
+	"refrain/text"
+)
+
+func (m *Main) train() *cobra.Command {
+	t := training{main: m}
+	var threshold string
+	cmd := &cobra.Command{
+		Use:   "train [FILE...|-] --out MODEL",
+		Short: "Learn a model of codes from posts",
+		Long: "Read posts and learn codes for their most frequent words, so that searches of such posts look at fewer\n" +
+			"candidates. Which events there are does not depend on the model, only how fast they are found. Posts should\n" +
+			"come in the order of time: the latest tenth of the sentences is kept aside to measure with.\n" +
+			"Learners: direct, ours, has the fewest false candidates; " + strings.Join(train.Learners[1:], ", ") + " are there to compare with.",
+		Example: "  refrain train posts.jsonl --out posts.model\n" +
+			"  refrain train --bits 32 --threshold 0.6 --vocab 3000 2015.jsonl.zst 2016.jsonl.zst --out posts.model\n" +
+			"  refrain detect --model posts.model --threshold 0.6 2017.jsonl.zst",
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if t.config.Threshold, err = text.ParseThreshold(threshold); err != nil {
+				return usage("--threshold: %w", err)
+			}
+			if err := t.check(); err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				args = []string{"-"}
+			}
+			return t.run(cmd.Context(), args)
+		},
+	}
+	f, c := cmd.Flags(), &t.config
+	f.StringVar(&c.Learner, "learner", "direct", strings.Join(train.Learners, ", "))
+	f.IntVar(&c.Bits, "bits", 64, "bits of a signature: 32, 64, 128 or 256")
+	f.IntVar(&c.Ones, "ones", 1, "bits that a token sets, at most; the model may do with fewer")
+	f.StringVar(&threshold, "threshold", "0.8", "Jaccard similarity that searches will ask for, as a decimal or a fraction")
+	f.IntVar(&c.Vocabulary, "vocab", 10_000, "words that get codes of their own, at most: the most frequent")
+	f.IntVar(&t.sentences, "sentences", 300_000, "distinct sentences to learn from, at most: drawn evenly from all")
+	f.IntVar(&t.minTokens, "min-tokens", 4, "least number of words of a sentence that is compared")
+	f.Uint64Var(&c.Seed, "seed", 1, "of the random choices: the same seed and posts give the same model")
+	f.StringVar(&t.out, "out", "", "file to write the model to")
+	t.in.add(f)
+	return cmd
+}
+
+// training is one run of the command.
+type training struct {
+	main                 *Main
+	in                   inputFlags
+	config               train.Config
+	sentences, minTokens int
+	out                  string
+}
+
+// check says what is wrong with the flags before anything is read.
+func (t *training) check() error {
+	c := &t.config
+	switch {
+	case t.out == "":
+		return usage("--out is missing: say which file to write the model to")
+	case t.sentences < 1 || c.Vocabulary < 1:
+		return usage("--sentences %d, --vocab %d: want 1 or more", t.sentences, c.Vocabulary)
+	case t.minTokens < 0:
+		return usage("--min-tokens %d: want 0 or more", t.minTokens)
+	}
+	if err := c.CheckLearner(); err != nil {
+		return usage("--%w", err)
+	}
+	if _, err := hashcodes.NewMD5(c.Bits, c.Ones); err != nil {
+		return usage("--bits %d --ones %d: %w", c.Bits, c.Ones, err)
+	}
+	return nil
+}
+
+func (t *training) run(ctx context.Context, files []string) error {
+	// The file is made first: that it cannot be is better known before the work than after.
+	dir := filepath.Dir(t.out)
+	out, err := os.CreateTemp(dir, ".refrain-train-*")
+	if err != nil {
+		return fmt.Errorf("--out %s: cannot write a file in %s: %w", t.out, dir, errors.Unwrap(err))
+	}
+	defer os.Remove(out.Name()) // nothing is there any more when all went well
+	err = t.learn(ctx, files, out)
+	if ctx.Err() != nil {
+		err = errors.New("interrupted: no model was written")
+	}
+	if err = errors.Join(err, out.Close()); err != nil {
+		return err
+	}
+	if err := os.Chmod(out.Name(), 0o644); err != nil {
+		return err
+	}
+	return os.Rename(out.Name(), t.out)
+}
+
+func (t *training) learn(ctx context.Context, files []string, out *os.File) error {
+	status := terminal.NewStatus(t.main.Stderr, terminal.Detect(t.main.Stderr))
+	defer status.Clear()
+	var failed error
+	sample := train.Collect(t.read(ctx, files, status, &failed), t.sentences, t.config.Seed)
+	if failed != nil {
+		return failed
+	}
+	if len(sample.Learning) == 0 {
+		return errors.New("not one sentence is long enough to be learned from; see --min-tokens")
+	}
+	for _, file := range files {
+		t.config.Sources = append(t.config.Sources, filepath.Base(file))
+	}
+	t.config.Workers = runtime.GOMAXPROCS(0)
+	t.config.Say = func(s string) { status.Set(s) }
+	model, report, err := t.config.Learn(ctx, sample)
+	if err != nil {
+		return err
+	}
+	if err := model.Write(out); err != nil {
+		return err
+	}
+	status.Clear()
+	return t.summarise(model, report, out)
+}
+
+// read yields the token sets of the sentences of all files; what goes wrong is in failed.
+func (t *training) read(ctx context.Context, files []string, status *terminal.Status, failed *error) iter.Seq[[]uint64] {
+	return func(yield func([]uint64) bool) {
+		for _, file := range files {
+			if *failed = t.readFile(ctx, file, status, yield); *failed != nil {
+				return
+			}
+		}
+	}
+}
+
+func (t *training) readFile(ctx context.Context, file string, status *terminal.Status, yield func([]uint64) bool) error {
+	src, err := t.main.open(&t.in, []string{file})
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	progress := terminal.NewProgress(status, src.Size())
+	defer progress.Done()
+	var splitter text.Splitter
+	var sentences []feed.Sentence
+	posts := int64(0)
+	return t.main.eachPost(ctx, src, func(p *feed.Post) error {
+		sentences, _ = splitter.Sentences(sentences[:0], p, t.minTokens)
+		for i := range sentences {
+			yield(sentences[i].Tokens) // a sample takes all there are
+		}
+		posts++
+		progress.Update(src.BytesRead(), posts)
+		return nil
+	})
+}
+
+// summarise says on stderr what the model was learned from and what it is worth.
+func (t *training) summarise(model *hashcodes.Model, r *train.Report, out *os.File) error {
+	info, err := out.Stat()
+	if err != nil {
+		return err
+	}
+	w := t.main.Stderr
+	fmt.Fprintf(w, "learned from %d distinct %s of %d, measured with %d later ones\n", r.Learning,
+		terminal.Noun(r.Learning, "sentence"), r.Seen, r.Validation)
+	fmt.Fprintf(w, "%s: %d %s with codes of their own, %s\n", model.Name(), model.Len(), terminal.Noun(model.Len(), "word"),
+		units.FormatBytes(info.Size()))
+	if r.After.Queries == 0 {
+		fmt.Fprintln(w, "too few sentences to measure the codes")
+		return nil
+	}
+	fmt.Fprintf(w, "false candidates a query at Jaccard %s: %.2f, with md5-%d-%d %.2f (%d queries in %d sentences, %d matches)\n",
+		r.Threshold, r.After.PerQuery(), model.Bits(), r.Ones, r.Before.PerQuery(), r.After.Queries, r.Learning+r.Validation, r.After.True)
+	return nil
+}

@@ -1,0 +1,146 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"refrain/hashcodes/train"
+)
+
+// stockPosts are n posts of stock phrases with a few other words: near repeats, and many that are none.
+func stockPosts(n int) string {
+	r := rand.New(rand.NewPCG(1, 2))
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, `{"id":"p%d","created_at":%d,"text":"phrase%d says again that`, i, 1_400_000_000+i, r.IntN(8))
+		for range 2 + r.IntN(4) {
+			fmt.Fprintf(&b, " word%d", int(r.ExpFloat64()*12))
+		}
+		b.WriteString("\"}\n")
+	}
+	return b.String()
+}
+
+// mustTrain trains on posts from stdin and returns the model's path and what was said.
+func mustTrain(t *testing.T, posts string, args ...string) (path, said string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "posts.model")
+	var stderr bytes.Buffer
+	m := Main{Stdin: strings.NewReader(posts), Stdout: &bytes.Buffer{}, Stderr: &stderr}
+	if status := m.Run(t.Context(), append([]string{"train", "--out", path}, args...)); status != 0 {
+		t.Fatalf("status %d: %s", status, &stderr)
+	}
+	return path, stderr.String()
+}
+
+// eventIDs are the ids of the events that detect prints, sorted.
+func eventIDs(t *testing.T, posts string, args ...string) []string {
+	t.Helper()
+	var out bytes.Buffer
+	if stderr, status := runDetect(t, strings.NewReader(posts), &out, args...); status != 0 {
+		t.Fatal(stderr)
+	}
+	var ids []string
+	for line := range strings.Lines(out.String()) {
+		var e struct{ ID string }
+		if err := json.Unmarshal([]byte(line), &e); err != nil || e.ID == "" {
+			t.Fatalf("%v: %s", err, line)
+		}
+		ids = append(ids, e.ID)
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+// TestTrainedModelFindsTheSame: a model decides how fast events are found, never which.
+func TestTrainedModelFindsTheSame(t *testing.T) {
+	posts := stockPosts(800)
+	for _, learner := range train.Learners {
+		model, said := mustTrain(t, posts, "--learner", learner, "--bits", "32", "--ones", "2", "--vocab", "200")
+		if !strings.Contains(said, learner+"-32-") || !strings.Contains(said, "false candidates a query at Jaccard 4/5") {
+			t.Errorf("%s: report: %s", learner, said)
+		}
+		for _, engine := range []string{"scan", "prefix"} {
+			want := eventIDs(t, posts, "--engine", engine, "--bits", "32")
+			got := eventIDs(t, posts, "--engine", engine, "--model", model)
+			if diff := cmp.Diff(want, got); diff != "" || len(want) < 50 {
+				t.Errorf("%s, %s: %d events with hashed codes (-hashed +learned):\n%s", learner, engine, len(want), diff)
+			}
+		}
+	}
+}
+
+// TestTrainedModelIsShown: whoever has the file can look at its codes.
+func TestTrainedModelIsShown(t *testing.T) {
+	model, _ := mustTrain(t, stockPosts(500), "--bits", "32")
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"sentences", "--model", model}, `"signature":"`},
+		{[]string{"explain", "--model", model, "phrase1 says again that word1", "phrase1 says again that"}, "model direct-32-1"},
+	} {
+		var out, stderr bytes.Buffer
+		m := Main{Stdin: strings.NewReader(stockPosts(3)), Stdout: &out, Stderr: &stderr}
+		if status := m.Run(t.Context(), c.args); status != 0 || !strings.Contains(out.String(), c.want) {
+			t.Errorf("%s: status %d: %s%s", c.args[0], status, &out, &stderr)
+		}
+	}
+}
+
+// TestTrainIsRepeatable: the same posts and seed give the same file.
+func TestTrainIsRepeatable(t *testing.T) {
+	posts := stockPosts(500)
+	a, _ := mustTrain(t, posts, "--seed", "5")
+	b, _ := mustTrain(t, posts, "--seed", "5")
+	if !bytes.Equal(mustReadFile(t, a), mustReadFile(t, b)) {
+		t.Error("two models of the same posts differ")
+	}
+}
+
+func mustReadFile(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestTrainMistakes(t *testing.T) {
+	dir := t.TempDir()
+	out := filepath.Join(dir, "x.model")
+	for _, c := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{nil, exitUsage, "--out is missing"},
+		{[]string{"--out", out, "--learner", "magic"}, exitUsage, `--learner "magic": want one of direct`},
+		{[]string{"--out", out, "--bits", "48"}, exitUsage, "48 bits: want 32, 64, 128 or 256"},
+		{[]string{"--out", out, "--ones", "9"}, exitUsage, "9 ones per code"},
+		{[]string{"--out", out, "--threshold", "2"}, exitUsage, "--threshold"},
+		{[]string{"--out", out, "--vocab", "0"}, exitUsage, "want 1 or more"},
+		{[]string{"--out", out, filepath.Join(dir, "none.jsonl")}, exitFailure, "none.jsonl"},
+		{[]string{"--out", filepath.Join(dir, "none", "x.model")}, exitFailure, "cannot write a file in"},
+		{[]string{"--out", out, "--min-tokens", "99"}, exitFailure, "not one sentence is long enough"},
+	} {
+		var stderr bytes.Buffer
+		m := Main{Stdin: strings.NewReader(stockPosts(10)), Stdout: &bytes.Buffer{}, Stderr: &stderr}
+		if status := m.Run(t.Context(), append([]string{"train"}, c.args...)); status != c.status || !strings.Contains(stderr.String(), c.want) {
+			t.Errorf("%v: status %d, want %d; %s", c.args, status, c.status, &stderr)
+		}
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}

@@ -1,0 +1,66 @@
+package train
+
+import (
+	"refrain/hashcodes"
+	"refrain/hashcodes/hamming"
+	"refrain/text"
+)
+
+// Cost is what searches cost: the candidates inside the lossless radius, over some queries.
+type Cost struct {
+	Queries int `json:"queries"`
+	True    int `json:"true"`  // candidates that are similar enough: with any codes they are found
+	False   int `json:"false"` // the others: what good codes avoid
+}
+
+// PerQuery is the mean number of false candidates of a query.
+func (c Cost) PerQuery() float64 { return float64(c.False) / float64(max(c.Queries, 1)) }
+
+// Count searches the sets for each of the queries under a model, within the radius that loses no pair of the
+// threshold. A set equal to the query counts as neither true nor false.
+func Count(m *hashcodes.Model, t text.Threshold, queries, sets [][]uint64) Cost {
+	return newTable(sets, m.Words()).count(m, t, queries, 1)
+}
+
+// count signs the table and searches it.
+func (t *table) count(m *hashcodes.Model, threshold text.Threshold, queries [][]uint64, workers int) Cost {
+	t.sign(m)
+	const chunk = 50
+	costs := make([]Cost, (len(queries)+chunk-1)/chunk)
+	parallel(workers, len(costs), func(i int) {
+		costs[i] = t.countSome(m, threshold, queries[i*chunk:min((i+1)*chunk, len(queries))])
+	})
+	sum := Cost{Queries: len(queries)}
+	for _, c := range costs {
+		sum.True += c.True
+		sum.False += c.False
+	}
+	return sum
+}
+
+func (t *table) countSome(m *hashcodes.Model, threshold text.Threshold, queries [][]uint64) (c Cost) {
+	bounds := hashcodes.NewBounds(threshold, m.Ones())
+	sig := make(hashcodes.Signature, m.Words())
+	var parts []hamming.Part
+	for _, q := range queries {
+		parts = t.parts(parts[:0], bounds.For(len(q)), m.Sign(sig, q), 0)
+		hamming.ScanParts(t.planes, parts)
+		for i := range parts {
+			for _, row := range parts[i].Hits {
+				c.add(threshold, q, t.sets[row])
+			}
+		}
+	}
+	return c
+}
+
+func (c *Cost) add(t text.Threshold, a, b []uint64) {
+	common := text.Intersection(a, b)
+	switch {
+	case common == len(a) && common == len(b):
+	case t.Reaches(common, len(a), len(b)):
+		c.True++
+	default:
+		c.False++
+	}
+}

@@ -1,0 +1,235 @@
+package train
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"refrain/hashcodes"
+	"refrain/text"
+)
+
+// phrases draws n distinct sets as feeds have them: stock phrases of frequent tokens with a few rarer tokens each.
+func phrases(n int, seed uint64) [][]uint64 {
+	r := rand.New(rand.NewPCG(seed, 9))
+	s := Collect(func(yield func([]uint64) bool) {
+		for range n {
+			phrase := uint64(r.IntN(20))
+			var set []uint64
+			for i := range uint64(6) {
+				set = append(set, 10*phrase+i)
+			}
+			for range 3 + r.IntN(4) {
+				set = append(set, 1000+uint64(min(r.ExpFloat64()*100, 900)))
+			}
+			if !yield(text.Set(set)) {
+				return
+			}
+		}
+	}, n, seed)
+	return slices.Concat(s.Learning, s.Validation)
+}
+
+func mustMD5(tb testing.TB, bits, ones int) *hashcodes.Model {
+	tb.Helper()
+	m, err := hashcodes.NewMD5(bits, ones)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return m
+}
+
+var fourFifths = text.Threshold{Num: 4, Den: 5}
+
+func TestCountAgainstAllPairs(t *testing.T) {
+	sets := phrases(1000, 1)
+	queries := sets[300:360]
+	m := mustMD5(t, 32, 1)
+	want := Cost{Queries: len(queries)}
+	for _, q := range queries {
+		for _, set := range sets {
+			common := text.Intersection(q, set)
+			d := hashcodes.Distance(m.Sign(make(hashcodes.Signature, 1), q), m.Sign(make(hashcodes.Signature, 1), set))
+			switch {
+			case slices.Equal(q, set):
+			case fourFifths.Reaches(common, len(q), len(set)):
+				want.True++
+			case d <= hashcodes.Radius(fourFifths, 1, len(q), len(set)):
+				want.False++
+			}
+		}
+	}
+	if got := Count(m, fourFifths, queries, sets); got != want || want.True == 0 || want.False == 0 {
+		t.Errorf("got %+v, want %+v, with some of both", got, want)
+	}
+}
+
+// TestMineAgainstAllPairs: where a stratum is small, the sample is all of it.
+func TestMineAgainstAllPairs(t *testing.T) {
+	sets := phrases(600, 1)
+	for _, ones := range []int{1, 2} {
+		s := newState(sets, frequent(sets, 100), mustMD5(t, 64, ones))
+		m := miner{state: s, t: fourFifths, ones: ones, workers: 2}
+		p := m.mine(1)
+		want := 0
+		for i, a := range s.tab.sets {
+			for j, b := range s.tab.sets[:i] {
+				radius := hashcodes.Radius(fourFifths, ones, len(a), len(b))
+				e := distance(s.sig(i), s.sig(j)) - radius
+				if radius < 0 || e > slack || fourFifths.Reaches(text.Intersection(a, b), len(a), len(b)) {
+					continue
+				}
+				want++
+				l := link{uint32(i), uint16(radius), uint8(max(e, 0))}
+				if !slices.Contains(p.of(uint32(j)), l) {
+					t.Fatalf("pair %d, %d: no link %+v among %v", i, j, l, p.of(uint32(j)))
+				}
+			}
+		}
+		if len(p.links) != 2*want || want == 0 {
+			t.Errorf("%d ones: %d ends of pairs, want two for each of %d", ones, len(p.links), want)
+		}
+	}
+}
+
+// TestCut: the segments of a range are that range.
+func TestCut(t *testing.T) {
+	for _, segments := range []int{1, 3, 7, 50} {
+		next := 10
+		for segment := range segments {
+			from, to := cut(10, 41, segment, segments, 0)
+			if from != next {
+				t.Fatalf("segment %d of %d begins at %d, the one before ends at %d", segment, segments, from, next)
+			}
+			next = to
+		}
+		if next != 41 {
+			t.Errorf("%d segments end at %d, want 41", segments, next)
+		}
+	}
+	if from, to := cut(10, 20, 0, 1, 15); from != 15 || to != 20 {
+		t.Errorf("from 15 on: got %d to %d", from, to)
+	}
+	if from, to := cut(10, 20, 0, 1, 30); from != to {
+		t.Errorf("nothing is left: got %d to %d", from, to)
+	}
+}
+
+// TestGains asks of each move that the mover measures what it does to every pair, by making it.
+func TestGains(t *testing.T) {
+	sets := phrases(500, 1)
+	for _, c := range []struct{ bits, ones int }{{32, 1}, {64, 2}, {128, 3}} {
+		s := newState(sets, frequent(sets, 60), mustMD5(t, c.bits, c.ones))
+		miner := miner{state: s, t: fourFifths, ones: c.ones, workers: 1}
+		m := newMover(s, 2)
+		m.pairs = miner.mine(1)
+		m.loss = newLoss(m.pairs, 0.7)
+		for number := 0; number < len(s.vocab); {
+			slots := m.fill(number, c.ones-1)
+			m.measure(slots)
+			for i := range slots {
+				for b := 0; b < c.bits; b += 5 {
+					if want := gainOf(s, m, &slots[i], b); slots[i].gains[b] != want {
+						t.Fatalf("%+v: token %d, bit %d: gains %d, want %d", c, slots[i].number, b, slots[i].gains[b], want)
+					}
+				}
+			}
+			number += len(slots)
+		}
+	}
+}
+
+// gainOf is the change of the loss between the code that the slot keeps and that code with bit b.
+func gainOf(s *state, m *mover, slot *slot, b int) (sum int64) {
+	code := s.code(slot.number)
+	old := slices.Clone(code)
+	defer func() { copy(code, old); resign(s) }()
+	copy(code, slot.kept)
+	resign(s)
+	before := slices.Clone(s.sigs)
+	code[b/64] |= 1 << (b % 64)
+	resign(s)
+	for row := range s.tab.sets {
+		for _, l := range m.pairs.of(uint32(row)) {
+			if int(l.other) < row {
+				continue
+			}
+			other := int(l.other)
+			was := distance(before[row*s.words:(row+1)*s.words], before[other*s.words:(other+1)*s.words])
+			is := distance(s.sig(row), s.sig(other))
+			e := was - int(l.radius)
+			if e > slack+1 {
+				continue
+			}
+			switch level := max(e, -deepest) + deepest; is - was {
+			case 1:
+				sum += m.loss.more[l.stratum][level]
+			case -1:
+				sum += m.loss.less[l.stratum][level]
+			}
+		}
+	}
+	return sum
+}
+
+func resign(s *state) {
+	for row := range s.tab.sets {
+		s.sign(row)
+	}
+}
+
+func mustLearn(tb testing.TB, c Config, s *Sample) (*hashcodes.Model, *Report) {
+	tb.Helper()
+	m, report, err := c.Learn(tb.Context(), s)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return m, report
+}
+
+// TestDirectHelps learns from stock phrases: of other sentences with them, half as many must be false candidates.
+func TestDirectHelps(t *testing.T) {
+	s := Collect(slices.Values(phrases(1200, 1)), 1200, 1)
+	others := phrases(2000, 2)
+	c := Config{Learner: "direct", Bits: 32, Ones: 2, Threshold: fourFifths, Vocabulary: 1000, Seed: 3}
+	m, report := mustLearn(t, c, s)
+	md5, learned := Count(mustMD5(t, 32, 1), fourFifths, others[:200], others), Count(m, fourFifths, others[:200], others)
+	if md5.False < 2*learned.False {
+		t.Errorf("false candidates: %d with md5, %d learned: want half", md5.False, learned.False)
+	}
+	if md5.True != learned.True || md5.True == 0 {
+		t.Errorf("true candidates: %d with md5, %d learned: want the same, and some", md5.True, learned.True)
+	}
+	if report.Before.False <= report.After.False {
+		t.Errorf("report: %+v", report)
+	}
+}
+
+// TestLearnIsDeterministic: the number of goroutines changes no code.
+func TestLearnIsDeterministic(t *testing.T) {
+	s := Collect(slices.Values(phrases(800, 1)), 800, 1)
+	learn := func(workers int) []hashcodes.Entry {
+		c := Config{Learner: "direct", Bits: 64, Ones: 2, Threshold: fourFifths, Vocabulary: 300, Seed: 3, Workers: workers}
+		m, _ := mustLearn(t, c, s)
+		return slices.Collect(m.Entries())
+	}
+	want := learn(1)
+	for _, workers := range []int{2, 5} {
+		if diff := cmp.Diff(want, learn(workers)); diff != "" {
+			t.Errorf("%d workers (-one +%d):\n%s", workers, workers, diff)
+		}
+	}
+}
+
+// TestLearnFromLittle: a handful of sentences must give a model too.
+func TestLearnFromLittle(t *testing.T) {
+	for n := 1; n < 30; n++ {
+		c := Config{Learner: "direct", Bits: 32, Ones: 1, Threshold: fourFifths, Vocabulary: 10}
+		m, report := mustLearn(t, c, Collect(slices.Values(phrases(n, 1)), 100, 1))
+		if m.Ones() != 1 || report.Learning == 0 {
+			t.Errorf("%d sentences: %+v", n, report)
+		}
+	}
+}

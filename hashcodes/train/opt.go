@@ -1,0 +1,77 @@
+package train
+
+import (
+	"cmp"
+	"slices"
+
+	"refrain/hashcodes"
+)
+
+// proximities are the λ that the learner opt tries.
+var proximities = []float64{0.1, 1, 10}
+
+// Solved says how the learner opt ended for one λ.
+type Solved struct {
+	Lambda     float64 `json:"lambda"`
+	Iterations int     `json:"iterations"` // Newton steps
+	Residual   float64 `json:"residual"`   // of the KKT conditions with μ = 0, greatest component
+	Objective  float64 `json:"objective"`  // Σ s_ij ‖y_i − y_j‖² of the relaxed codes
+	Rounded    float64 `json:"rounded"`    // and of the codes made of them
+	Cost       Cost    `json:"cost"`       // on the validation sets
+}
+
+// opt is the learner of Zhang et al.: codes of exactly l ones, alike for tokens that are often in one sentence. Its
+// problem alone says nothing, since one code for all tokens is optimal; see program for what breaks the tie. Of several
+// λ the one that does best on the validation sets is taken.
+func (l *learning) opt() (best *hashcodes.Model, least Cost, err error) {
+	md5, err := l.model(l.Ones, nil)
+	if err != nil {
+		return nil, Cost{}, err
+	}
+	s := newState(l.sample.Learning, l.vocab, md5)
+	for _, lambda := range proximities {
+		p := newProgram(s, l.Ones, lambda, l.workers)
+		solved, err := p.solve(l.ctx)
+		if err != nil {
+			return nil, Cost{}, err
+		}
+		for i := range l.vocab {
+			round(s.code(i), p.y[i*p.bits:(i+1)*p.bits], l.Ones)
+		}
+		m, err := l.model(l.Ones, s.entries())
+		if err != nil {
+			return nil, Cost{}, err
+		}
+		solved.Rounded, solved.Cost = p.objective(s.relaxed()), l.validate(m)
+		l.report.Solved = append(l.report.Solved, solved)
+		l.say("opt, λ = %g: %d steps to a residual of %.1e, %.2f false candidates a query", lambda, solved.Iterations, solved.Residual, solved.Cost.PerQuery())
+		if best == nil || solved.Cost.False < least.False {
+			best, least = m, solved.Cost
+		}
+	}
+	return best, least, nil
+}
+
+// round overwrites code with ones at the greatest components of y; of equals, the first.
+func round(code []uint64, y []float64, ones int) {
+	order := make([]int, len(y))
+	for b := range order {
+		order[b] = b
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(y[b], y[a]) })
+	clear(code)
+	for _, b := range order[:ones] {
+		code[b/64] |= 1 << (b % 64)
+	}
+}
+
+// relaxed are the codes as vectors of 0 and 1.
+func (s *state) relaxed() []float64 {
+	y := make([]float64, len(s.vocab)*s.bits)
+	for i := range s.vocab {
+		for _, b := range positions(s.code(i)) {
+			y[i*s.bits+int(b)] = 1
+		}
+	}
+	return y
+}

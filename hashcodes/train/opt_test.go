@@ -1,0 +1,136 @@
+package train
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"refrain/text"
+)
+
+// TestMerge: tokens that are always together are of one class, a chain joins, and others stay alone.
+func TestMerge(t *testing.T) {
+	var sets [][]uint64
+	for i := range uint64(20) {
+		sets = append(sets, []uint64{1, 2, 1000 + i%4}, []uint64{3, 4}, []uint64{4, 5})
+	}
+	s := newState(sets, frequent(sets, 100), mustMD5(t, 32, 1))
+	number := map[uint64]int{}
+	for i, w := range s.vocab {
+		number[w.token] = i
+	}
+	class := s.merge(0.7) // 3 and 4 have an affinity of 20 / sqrt(20 · 40) = 0.71, 4 and 5 too
+	same := func(a, b uint64) bool { return class[number[a]] == class[number[b]] }
+	if !same(1, 2) || !same(3, 4) || !same(3, 5) || same(1, 3) || same(1, 1000) || class[number[3]] != number[4] {
+		t.Errorf("classes %v of %v", class, s.vocab)
+	}
+	if got := describeClasses(class); got.Classes != 2 || got.Largest != 3 || got.Tokens != 5 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func newTestProgram(t *testing.T, lambda float64, workers int) *program {
+	sets := phrases(800, 1)
+	s := newState(sets, frequent(sets, 80), mustMD5(t, 32, 2))
+	return newProgram(s, 2, lambda, workers)
+}
+
+// TestLaplace compares L v with its definition, and the objective with the sum over all ordered pairs.
+func TestLaplace(t *testing.T) {
+	p := newTestProgram(t, 1, 3)
+	var want float64
+	for i := range p.tokens {
+		for at := p.near.starts[i]; at < p.near.starts[i+1]; at++ {
+			for k := range p.bits {
+				d := p.y[i*p.bits+k] - p.y[int(p.near.items[at])*p.bits+k]
+				want += p.weights[at] * d * d
+			}
+		}
+	}
+	if got := p.objective(p.y); math.Abs(got-want) > 1e-9*want || want == 0 {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// TestSolve: the residuals vanish, rows sum to l inside the bounds, and no nearby point that also sums to l is better.
+func TestSolve(t *testing.T) {
+	for _, lambda := range []float64{0.1, 1, 10} {
+		p := newTestProgram(t, lambda, 2)
+		start := p.objective(p.c)
+		solved, err := p.solve(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if solved.Residual > tolerance || solved.Objective >= start {
+			t.Errorf("λ = %g: %+v; the hashed codes have an objective of %g", lambda, solved, start)
+		}
+		best := p.full(p.y)
+		for i := 0; i+1 < len(p.y); i++ {
+			if (i+1)%p.bits == 0 {
+				continue
+			}
+			y := slices.Clone(p.y)
+			move := min(y[i], 1-y[i+1], 1e-2)
+			y[i], y[i+1] = y[i]-move, y[i+1]+move
+			if p.full(y) < best-1e-3 {
+				t.Fatalf("λ = %g: moving %g from component %d to the next one betters %g to %g", lambda, move, i, best, p.full(y))
+			}
+		}
+	}
+}
+
+// full is the objective with the proximal term.
+func (p *program) full(y []float64) float64 {
+	sum := p.objective(y)
+	for i := range y {
+		sum += p.lambda * (y[i] - p.c[i]) * (y[i] - p.c[i])
+	}
+	return sum
+}
+
+// TestDegenerate: without the proximal term the problem of the paper has one common vector for all tokens as its
+// solution, l/m everywhere.
+func TestDegenerate(t *testing.T) {
+	p := newTestProgram(t, 0, 2)
+	solved, err := p.solve(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := p.ones / float64(p.bits)
+	for i, y := range p.y {
+		if math.Abs(y-want) > 0.01 {
+			t.Fatalf("component %d of token %d is %v, want %v everywhere", i%p.bits, i/p.bits, y, want)
+		}
+	}
+	if solved.Residual > tolerance || solved.Objective > 1e-3 {
+		t.Errorf("%+v", solved)
+	}
+}
+
+func TestRound(t *testing.T) {
+	code := []uint64{^uint64(0)}
+	round(code, []float64{0.1, 0.5, 0.2, 0.5, 0.5}, 2)
+	if code[0] != 1<<1|1<<3 {
+		t.Errorf("got %b: want the first two of the greatest", code[0])
+	}
+}
+
+// TestBaselines: all learners give models of exactly the ones asked for, and reports of what they tried.
+func TestBaselines(t *testing.T) {
+	s := Collect(slices.Values(phrases(1500, 1)), 1500, 1)
+	for _, learner := range []string{"md5", "ner", "opt"} {
+		c := Config{Learner: learner, Bits: 32, Ones: 2, Threshold: text.Threshold{Num: 4, Den: 5}, Vocabulary: 200, Seed: 1}
+		m, r := mustLearn(t, c, s)
+		for e := range m.Entries() {
+			if len(e.Positions) != 2 {
+				t.Fatalf("%s: code %v", learner, e)
+			}
+		}
+		if learner == "ner" && len(r.Merged) != len(leastAffinities) || learner == "opt" && len(r.Solved) != len(proximities) {
+			t.Errorf("%s: report %+v", learner, r)
+		}
+		if r.After != Count(m, c.Threshold, s.Validation, slices.Concat(s.Learning, s.Validation)) {
+			t.Errorf("%s: the report says %+v", learner, r.After)
+		}
+	}
+}

@@ -1,0 +1,65 @@
+package train
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"refrain/hashcodes"
+	"refrain/internal/dataset"
+	"refrain/internal/oracle"
+	"refrain/text"
+)
+
+// TestLearnedCodesLoseNothing: of real text, every two sentences that the definition says match lie within the radius
+// under learned codes, at the threshold they were learned for and at others.
+func TestLearnedCodesLoseNothing(t *testing.T) {
+	for _, c := range corpora[:4] {
+		t.Run(c.name, func(t *testing.T) {
+			posts := 2000
+			if c.name == "reuters" {
+				posts = 300 // of many sentences each
+			}
+			f := &oracle.Feed{MinTokens: 4}
+			if _, err := f.ReadFile(dataset.File(t, c.file), posts); err != nil {
+				t.Fatal(err)
+			}
+			var sets [][]uint64
+			for _, s := range f.Sentences() {
+				sets = append(sets, s.Tokens)
+			}
+			sample := Collect(slices.Values(sets), 300, 1)
+			index := f.Index()
+			for _, learner := range Learners {
+				config := Config{Learner: learner, Bits: 32, Ones: 2, Threshold: fourFifths, Vocabulary: 200, Seed: 1}
+				m, _ := mustLearn(t, config, sample)
+				for _, threshold := range []string{"0.5", "0.6", "0.8", "1"} {
+					checkLossless(t, index, m, threshold)
+				}
+			}
+		})
+	}
+}
+
+func checkLossless(t *testing.T, index *oracle.Index, m *hashcodes.Model, s string) {
+	t.Helper()
+	threshold, err := text.ParseThreshold(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	matches, outside := 0, 0
+	var worst string
+	for match := range index.Matches(threshold, 87600*time.Hour) {
+		a, b := match.Later.Tokens, match.Earlier.Tokens
+		d := hashcodes.Distance(m.Sign(make(hashcodes.Signature, m.Words()), a), m.Sign(make(hashcodes.Signature, m.Words()), b))
+		matches++
+		if radius := hashcodes.Radius(threshold, m.Ones(), len(a), len(b)); d > radius {
+			outside++
+			worst = fmt.Sprintf("distance %d, radius %d: %v", d, radius, match)
+		}
+	}
+	if outside > 0 || matches == 0 {
+		t.Errorf("%s, θ = %s: %d of %d matching pairs outside the radius, for example %s", m.Name(), s, outside, matches, worst)
+	}
+}
