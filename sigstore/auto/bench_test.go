@@ -3,6 +3,7 @@ package auto
 import (
 	"context"
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"testing"
@@ -69,7 +70,7 @@ func BenchmarkCosts(b *testing.B) {
 		for _, theta := range []text.Threshold{{Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 7, Den: 10}, {Num: 4, Den: 5}, {Num: 9, Den: 10}} {
 			bounds := hashcodes.NewBounds(theta, 1)
 			for _, c := range Choices(bounds, model.Words()) {
-				x := &index{cfg: Config{Bounds: bounds}}
+				x := &index{cfg: Config{Bounds: bounds, Few: math.MaxInt}} // it never changes
 				w := sigstore.New(sigstore.Config{Span: 87600 * time.Hour, Model: model, Bounds: bounds, Engine: x.of(c)})
 				for _, s := range all[:n] {
 					w.Insert(s)
@@ -93,8 +94,8 @@ func BenchmarkCosts(b *testing.B) {
 // of makes x the index of a window with one engine.
 func (x *index) of(c Choice) sigstore.Engine {
 	return func(rows sigstore.Rows) sigstore.Index {
-		x.source, x.choice, x.Index = rows, &c, c.Engine(rows)
 		x.cfg.Choices = []Choice{c}
+		x.source, x.choice, x.Index = rows, &x.cfg.Choices[0], c.Engine(rows)
 		return x
 	}
 }
