@@ -28,7 +28,7 @@ type FloodOptions struct {
 	Lasting    time.Duration // in which all are sent; 0: a minute
 	Others     int           // other posts where they are sent as fast as they are taken; 0: 200,000
 	Patience   time.Duration // how long events of the others are waited for; 0: 15 s
-	MaxMatches []int         // caps; nil: 1,000 as serve has it, 10 and 1
+	MaxMatches []int         // caps; nil: 1,000 as serve has it, and 100
 	Alone      int           // variants whose verifications are counted, with a cap and without; 0: 10,000
 }
 
@@ -49,10 +49,13 @@ func (o FloodOptions) orDefault(c *Config) FloodOptions {
 		o.Patience = size(c, 15*time.Second, 10*time.Second)
 	}
 	if len(o.MaxMatches) == 0 {
-		o.MaxMatches = size(c, []int{1000, 10, 1}, []int{20})
+		o.MaxMatches = size(c, []int{1000, 100}, []int{20})
 	}
 	return o
 }
+
+// reported is how many matches of too many are reported: flood_matches of serve.
+const reported = 10
 
 // FloodFigure is a service that gets other posts, with a flood or alone.
 type FloodFigure struct {
@@ -346,7 +349,7 @@ func floodCap(ctx context.Context, sentences []feed.Sentence, e detector.Engine,
 	if err != nil {
 		return nil, err
 	}
-	d, err := detector.New(detector.Config{Threshold: text.Threshold{Num: 4, Den: 5}, Span: long, Lateness: time.Minute, MaxMatches: most, Model: m, Engine: e})
+	d, err := detector.New(detector.Config{Threshold: text.Threshold{Num: 4, Den: 5}, Span: long, Lateness: time.Minute, MaxMatches: most, Flood: min(most, reported), Model: m, Engine: e})
 	if err != nil {
 		return nil, err
 	}
@@ -416,7 +419,7 @@ func capGrid(caps []CapFigure, o FloodOptions) Grid {
 }
 
 func floodNotes(r *Report, o FloodOptions) {
-	r.note("one run; every line of serve is two services with empty windows, all defaults but max_matches, which counts in each of the 4 partitions of the window: a look-up reports up to 4 times as many")
+	r.note("one run; every line of serve is two services with empty windows, all defaults but max_matches; a look-up that finds more reports flood_matches of them, 10, of which each of the 4 partitions of the window has its share, 3")
 	r.note("latency counts from the moment the request was due to the event at a client of `GET /v1/events`, which gets those of the flood too; client and service share the machine; events of the others are waited for at most %v after the last post, and one that did not come counts as the greatest; then the service is killed, which would finish the flood first", o.Patience)
 	r.note("through: other posts times the share of their events that came, by the time until the last of these, or until the waiting ended when some did not come; of all: with the posts of the flood, which stand evenly among them")
 	r.note("truncated look-ups: `refrain_detector_truncated_total` when the waiting ended, which is counted at the end of a turn of the match worker: a flood makes turns of minutes")

@@ -303,7 +303,7 @@ func TestFloodCaps(t *testing.T) {
 		t.Fatal(caps, err)
 	}
 	for i, want := range []CapFigure{
-		{MaxMatches: most, Lookups: n, Verifications: most*(most+1)/2 + (n-most-1)*(most+1), Events: most*(most+1)/2 + (n-most-1)*most, Truncated: n - most - 1},
+		{MaxMatches: most, Lookups: n, Verifications: most*(most+1)/2 + (n-most-1)*(most+1+reported), Events: most*(most+1)/2 + (n-most-1)*reported, Truncated: n - most - 1},
 		{Lookups: n, Verifications: n * (n - 1) / 2, Events: n * (n - 1) / 2},
 	} {
 		got := caps[i]

@@ -205,7 +205,7 @@ func benchFlood() benchTable {
 	t.command.Flags().DurationVar(&o.Lasting, "lasting", 0, "how long posts are sent at that rate (default 1m)")
 	t.command.Flags().IntVar(&o.Others, "others", 0, "other posts where they are sent as fast as they are taken (default 200,000)")
 	t.command.Flags().DurationVar(&o.Patience, "patience", 0, "how long events of the others are waited for (default 15s)")
-	t.command.Flags().IntSliceVar(&o.MaxMatches, "max-matches", nil, "caps of a look-up (default 1000,10,1)")
+	t.command.Flags().IntSliceVar(&o.MaxMatches, "max-matches", nil, "caps of a look-up (default 1000,100)")
 	t.command.Flags().IntVar(&o.Alone, "alone", 0, "variants whose verifications are counted (default 10,000)")
 	return t
 }
