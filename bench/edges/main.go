@@ -134,7 +134,14 @@ func (b *bench) detect(ctx context.Context) error {
 
 // http posts everything over one connection, in requests of 1,000 posts.
 func (b *bench) http(ctx context.Context) error {
-	s, err := b.start(ctx, "http", "lookup: {store: none}\n")
+	if err := b.overHTTP(ctx, "http", "all defaults", "{}\n"); err != nil {
+		return err
+	}
+	return b.overHTTP(ctx, "unindexed", "without the index", "lookup: {store: none}\n")
+}
+
+func (b *bench) overHTTP(ctx context.Context, name, what, config string) error {
+	s, err := b.start(ctx, name, config)
 	if err != nil {
 		return err
 	}
@@ -143,11 +150,11 @@ func (b *bench) http(ctx context.Context) error {
 	if err := s.post(ctx, b.lines, 1000); err != nil {
 		return err
 	}
-	row("serve over HTTP, accepted", "%.0f posts/s", perSecond(len(b.lines), time.Since(begin)))
+	row("serve over HTTP, "+what+", accepted", "%.0f posts/s", perSecond(len(b.lines), time.Since(begin)))
 	if _, err := s.events(ctx); err != nil {
 		return err
 	}
-	row("serve over HTTP, until all events are out", "%.0f posts/s", perSecond(len(b.lines), time.Since(begin)))
+	row("serve over HTTP, "+what+", until all events are out", "%.0f posts/s", perSecond(len(b.lines), time.Since(begin)))
 	return nil
 }
 
