@@ -3,12 +3,16 @@ package detector_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"refrain/detector"
 	"refrain/feed"
+	"refrain/hashcodes"
 	"refrain/internal/oracle"
+	"refrain/sigstore"
+	"refrain/text"
 )
 
 // floodedFeed is a random feed with variants of one text among its sentences: eight common words and one of their own.
@@ -101,5 +105,31 @@ func checkTruncated(r *rapid.T, x *feed.Sentence, got, want []feed.Match, most i
 		if !got[i].Truncated || !may[got[i].ID] {
 			r.Fatalf("event %+v: want it truncated, and among those without a limit", got[i])
 		}
+	}
+}
+
+// TestSearchStops: in a flood a window's index gives not much more than is enough, and says that there may be others.
+func TestSearchStops(t *testing.T) {
+	const variants, enough = 5000, 10
+	for _, name := range []string{"scan", "prefix"} {
+		t.Run(name, func(t *testing.T) {
+			model := mustModel(t, 64, 1)
+			bounds := hashcodes.NewBounds(text.Threshold{Num: 4, Den: 5}, 1)
+			w := sigstore.New(sigstore.Config{Span: time.Hour, Model: model, Bounds: bounds, Engine: engines[name](bounds, model), Enough: enough})
+			variant := func(n int) *feed.Sentence {
+				x := sentence(0, fmt.Sprint("v", n), 0, 0, 101, 102, 103, 104, 105, 106, 107, 108, 109, uint64(200+n))
+				return &x
+			}
+			for n := range variants {
+				w.Insert(variant(n))
+			}
+			// A chunk of a list and a pass over a band are not left in the middle.
+			if groups, q := w.Search(variant(variants)); len(groups) < enough || len(groups) > enough+400 || !q.Cut {
+				t.Errorf("%d groups, cut %v: want %d and a few, cut", len(groups), q.Cut, enough)
+			}
+			if groups, q := w.SearchAll(variant(variants)); len(groups) != variants || q.Cut {
+				t.Errorf("%d groups of all, cut %v: want %d", len(groups), q.Cut, variants)
+			}
+		})
 	}
 }

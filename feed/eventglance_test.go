@@ -46,7 +46,12 @@ func unescaped(names ...string) bool {
 func TestGlanceOther(t *testing.T) {
 	m := sampleMatch()
 	whole := m.AppendEvent(nil, "refrain")
-	for _, b := range []string{"", "{}", head, string(whole[:200]), `{"type":"` + RetractedType + `"}`, " " + string(whole)} {
+	for n := range whole {
+		if g, ok := GlanceEvent(whole[:n]); ok {
+			t.Errorf("cut to %d of %d bytes: got %+v", n, len(whole), g)
+		}
+	}
+	for _, b := range []string{"", "{}", head, `{"type":"` + RetractedType + `"}`, " " + string(whole)} {
 		if g, ok := GlanceEvent([]byte(b)); ok {
 			t.Errorf("%q: got %+v", b, g)
 		}

@@ -53,7 +53,8 @@ func NewIndex(c IndexConfig) (*Index, error) {
 	x.events, errs[0] = meter.Int64Counter("refrain_lookup_events",
 		metric.WithDescription("Events that the index was given, by result: applied, retracted, deleted, ignored or rejected"))
 	x.apply, errs[1] = meter.Float64Histogram("refrain_lookup_apply_duration", metric.WithUnit("s"),
-		metric.WithDescription("Time that the store took to take in one batch of events, failed tries included"))
+		metric.WithDescription("Time that the store took to take in one batch of events, failed tries included"),
+		metric.WithExplicitBucketBoundaries(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10))
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, fmt.Errorf("lookup: %w", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +23,7 @@ import (
 	"refrain/lookup"
 	"refrain/publish"
 	"refrain/topic"
+	"refrain/topic/jetstream"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -475,4 +477,40 @@ func TestWebhooks(t *testing.T) {
 		t.Errorf("detail %q", got)
 	}
 	detail(t, ask(api, "POST", "/v1/webhooks/broken/enable", ""), 500)
+}
+
+// TestTailOfAPackedTopic: events that came one by one lie 32 positions apart, and the page shows as many of them.
+func TestTailOfAPackedTopic(t *testing.T) {
+	quiet := slog.New(slog.DiscardHandler)
+	server, err := jetstream.Start(jetstream.Config{Dir: t.TempDir(), Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	top, err := server.OpenTopic(t.Context(), jetstream.TopicConfig{Name: "events", Packed: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 40 {
+		m := feed.Match{Later: feed.Occurrence{Post: fmt.Sprint(i)}}
+		if err := top.Append(t.Context(), []topic.Record{{Data: m.AppendEvent(nil, "d")}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tail := lookup.NewTail(top, 20)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- tail.Run(ctx) }()
+	deadline := time.Now().Add(10 * time.Second)
+	for n := 0; n < 20; n = len(tail.Latest(100)) {
+		if time.Now().After(deadline) {
+			t.Errorf("%d events on the page, want 20", n)
+			break
+		}
+		runtime.Gosched()
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
 }

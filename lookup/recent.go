@@ -42,6 +42,9 @@ func (t *Tail) Latest(n int) []feed.Match {
 	return out
 }
 
+// sparse is how many positions a record may take: 32 in a packed topic of single ones (topic/jetstream).
+const sparse = 32
+
 // Run follows the topic, beginning with the last few events kept, until ctx ends; then it returns nil.
 func (t *Tail) Run(ctx context.Context) error {
 	err := t.run(ctx)
@@ -57,7 +60,7 @@ func (t *Tail) run(ctx context.Context) error {
 		return err
 	}
 	for p := range start {
-		start[p] = max(start[p], end[p]-int64(t.size))
+		start[p] = max(start[p], end[p]-sparse*int64(t.size))
 	}
 	reader, err := t.topic.Open(ctx, start)
 	if err != nil {

@@ -20,7 +20,8 @@ type FollowConfig struct {
 	// Gather is for a sink to which a batch costs more than its events: it is left in peace for four times as long as its
 	// last batch took, a second at most, unless so many events have come. 0: events are handed over as they come.
 	Gather int
-	// Busy reports whether there is more urgent work: then the sink is left in peace whatever has come. nil: never.
+	// Busy reports whether there is more urgent work: then the sink is left in peace whatever has come, until it is far
+	// behind. nil: never.
 	Busy func() bool
 }
 
@@ -92,7 +93,7 @@ func (f *follower) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if f.Busy != nil && f.Busy() && !pause(ctx, time.Until(peace)) {
+		if f.yields(ctx, r) && !pause(ctx, time.Until(peace)) {
 			return ctx.Err()
 		}
 		began := time.Now()
@@ -101,6 +102,19 @@ func (f *follower) run(ctx context.Context) error {
 		}
 		peace = time.Now().Add(min(4*time.Since(began), mostPeace))
 	}
+}
+
+// farBehind is how many positions behind the end a sink no longer yields to more urgent work: the topic does not keep its
+// events for ever.
+const farBehind = 1 << 20
+
+// yields reports whether the sink is to be left in peace for something else.
+func (f *follower) yields(ctx context.Context, r *Reader) bool {
+	if f.Busy == nil || !f.Busy() {
+		return false
+	}
+	lag, err := r.Lag(ctx)
+	return err == nil && lag < farBehind
 }
 
 // gather adds what comes until then. After an error all are read again: none of them is done.

@@ -103,8 +103,8 @@ func (w *Worker) Step(ctx context.Context) error {
 	return w.commit(work, w.cfg.Commit)
 }
 
-// Waited is how long the records of the turn under way had waited when it began, 0 between turns: whether the worker is
-// behind. Any goroutine may ask.
+// Waited is how old the records of the turn under way were when it began, 0 between turns: whether the worker is behind.
+// Any goroutine may ask.
 func (w *Worker) Waited() time.Duration { return time.Duration(w.waited.Load()) }
 
 func (w *Worker) take(ctx context.Context, items []*item) error {

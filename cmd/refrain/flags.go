@@ -99,7 +99,7 @@ func (f *windowFlags) add(to *pflag.FlagSet) {
 	to.StringVar(&f.span, "span", "24h", "how far back a repeat may lie: 90m, 24h, 7d")
 	to.StringVar(&f.lateness, "lateness", "5m", "how far behind the newest posts a post may come")
 	to.IntVar(&f.minTokens, "min-tokens", 4, "least number of words of a sentence that is compared")
-	to.IntVar(&f.maxMatches, "max-matches", 0, "texts that one sentence is reported to repeat, at most; 0: all")
+	to.IntVar(&f.maxMatches, "max-matches", 0, "texts that one look-up reports, at most; 0: all, which of n variants of one text are n²/2")
 	to.BoolVar(&f.texts, "texts", true, "keep the texts, to show the earlier one in events; --texts=false saves a third of the memory")
 	to.StringVar(&f.budget, "budget", "0", "bytes the window and the unpacking of FILE may hold, as in 512MB; 0: no limit")
 	to.StringVar(&f.engine, "engine", "auto", "how candidates are found: auto, prefix, scan or cuda; the events are the same")

@@ -97,6 +97,7 @@ type answered struct {
 		Matches  []struct {
 			Jaccard     float64 `json:"jaccard"`
 			Occurrences int     `json:"occurrences"`
+			Truncated   bool    `json:"truncated"`
 			Earlier     struct {
 				Post string `json:"post"`
 				Time string `json:"time"`
@@ -123,6 +124,9 @@ func (m *Main) printMatches(body []byte) error {
 			fmt.Fprintln(&b, "  too short to be compared")
 		case len(s.Matches) == 0:
 			fmt.Fprintln(&b, "  nothing like it in the window")
+		}
+		if len(s.Matches) > 0 && s.Matches[0].Truncated {
+			fmt.Fprintf(&b, "  repeats more texts than the server reports (max_matches); %d of them:\n", len(s.Matches))
 		}
 		for _, r := range s.Matches {
 			fmt.Fprintf(&b, "  J %.3f  %s %s  %q\n    first in %s at %s, seen %d %s before\n", r.Jaccard, r.Earlier.Time,

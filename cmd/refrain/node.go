@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -218,9 +219,16 @@ func (n *node) match(ctx context.Context, x feed.Sentence) ([]feed.Match, error)
 // shareLimits gives every partition its share of what the windows may hold and of what a look-up may report.
 func (n *node) shareLimits() {
 	p := n.cfg.Topics.Partitions
-	share := func(all int) int { return (all + p - 1) / p }
 	n.window.Budget /= int64(p)
-	n.window.MaxMatches, n.window.Flood = share(n.window.MaxMatches), share(n.window.Flood)
+	n.window.MaxMatches = shareOfMatches(n.window.MaxMatches, p)
+	n.window.Flood = (n.window.Flood + p - 1) / p
+}
+
+// shareOfMatches is how many of so many matches may be in one of p partitions: they fall on them at random, so one may
+// have more than its part, but not by more than four standard deviations.
+func shareOfMatches(all, p int) int {
+	part := float64(all) / float64(p)
+	return min(all, int(math.Ceil(part+4*math.Sqrt(part))))
 }
 
 // behind reports whether posts wait to be looked up, longer than they do when all goes as it should: then what can wait

@@ -28,7 +28,7 @@ func (m *Main) train() *cobra.Command {
 		Short: "Learn a model of codes from posts",
 		Long: "Read posts and learn codes for their most frequent words, so that searches of such posts look at fewer\n" +
 			"candidates. Which events there are does not depend on the model, only how fast they are found. Posts should\n" +
-			"come in the order of time: the latest tenth of the sentences is kept aside to measure with.\n" +
+			"come in the order of time: the latest eleventh of the sentences is kept aside to measure with.\n" +
 			"Learners: direct, ours, has the fewest false candidates; " + strings.Join(train.Learners[1:], ", ") + " are there to compare with.",
 		Example: "  refrain train posts.jsonl --out posts.model\n" +
 			"  refrain train --bits 32 --threshold 0.6 --vocab 3000 2015.jsonl.zst 2016.jsonl.zst --out posts.model\n" +
@@ -69,14 +69,19 @@ type training struct {
 	out                  string
 }
 
+// mostSentences is more than any machine holds.
+const mostSentences = 1 << 32
+
 // check says what is wrong with the flags before anything is read.
 func (t *training) check() error {
 	c := &t.config
 	switch {
 	case t.out == "":
 		return usage("--out is missing: say which file to write the model to")
-	case t.sentences < 1 || c.Vocabulary < 1:
-		return usage("--sentences %d, --vocab %d: want 1 or more", t.sentences, c.Vocabulary)
+	case t.sentences < 1 || t.sentences > mostSentences:
+		return usage("--sentences %d: want 1 to %d", t.sentences, mostSentences)
+	case c.Vocabulary < 1:
+		return usage("--vocab %d: want 1 or more", c.Vocabulary)
 	case t.minTokens < 0:
 		return usage("--min-tokens %d: want 0 or more", t.minTokens)
 	}
@@ -90,6 +95,10 @@ func (t *training) check() error {
 }
 
 func (t *training) run(ctx context.Context, files []string) error {
+	mode, err := t.replaceable(files)
+	if err != nil {
+		return fmt.Errorf("--out %s: %w", t.out, err)
+	}
 	// The file is made first: that it cannot be is better known before the work than after.
 	dir := filepath.Dir(t.out)
 	out, err := os.CreateTemp(dir, ".refrain-train-*")
@@ -104,10 +113,34 @@ func (t *training) run(ctx context.Context, files []string) error {
 	if err = errors.Join(err, out.Close()); err != nil {
 		return err
 	}
-	if err := os.Chmod(out.Name(), 0o644); err != nil {
+	if err := os.Chmod(out.Name(), mode); err != nil {
 		return err
 	}
 	return os.Rename(out.Name(), t.out)
+}
+
+// replaceable makes sure that the model takes no other file's place than a model's: a link is followed, and what is no
+// usual file, or one of those to be read, stays. It returns the mode that the model's file gets.
+func (t *training) replaceable(files []string) (os.FileMode, error) {
+	if to, err := filepath.EvalSymlinks(t.out); err == nil {
+		t.out = to
+	}
+	old, err := os.Stat(t.out)
+	if errors.Is(err, os.ErrNotExist) {
+		return 0o644, nil
+	}
+	if err != nil {
+		return 0, errors.Unwrap(err)
+	}
+	if !old.Mode().IsRegular() {
+		return 0, errors.New("is no usual file: say which file to write the model to")
+	}
+	for _, file := range files {
+		if info, err := os.Stat(file); err == nil && os.SameFile(info, old) {
+			return 0, errors.New("is one of the files to be read")
+		}
+	}
+	return old.Mode().Perm(), nil
 }
 
 func (t *training) learn(ctx context.Context, files []string, out *os.File) error {

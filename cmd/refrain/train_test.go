@@ -119,6 +119,14 @@ func mustReadFile(t *testing.T, path string) []byte {
 func TestTrainMistakes(t *testing.T) {
 	dir := t.TempDir()
 	out := filepath.Join(dir, "x.model")
+	posts := filepath.Join(t.TempDir(), "posts.jsonl")
+	if err := os.WriteFile(posts, []byte(stockPosts(10)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(posts, link); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args   []string
 		status int
@@ -130,6 +138,10 @@ func TestTrainMistakes(t *testing.T) {
 		{[]string{"--out", out, "--ones", "9"}, exitUsage, "9 ones per code"},
 		{[]string{"--out", out, "--threshold", "2"}, exitUsage, "--threshold"},
 		{[]string{"--out", out, "--vocab", "0"}, exitUsage, "want 1 or more"},
+		{[]string{"--out", out, "--sentences", "9000000000000000000"}, exitUsage, "want 1 to"},
+		{[]string{"--out", dir}, exitFailure, "is no usual file"},
+		{[]string{"--out", os.DevNull}, exitFailure, "is no usual file"},
+		{[]string{"--out", link, posts}, exitFailure, "is one of the files to be read"},
 		{[]string{"--out", out, filepath.Join(dir, "none.jsonl")}, exitFailure, "none.jsonl"},
 		{[]string{"--out", filepath.Join(dir, "none", "x.model")}, exitFailure, "cannot write a file in"},
 		{[]string{"--out", out, "--min-tokens", "99"}, exitFailure, "not one sentence is long enough"},

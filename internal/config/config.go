@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"runtime"
 	"slices"
 	"strconv"
@@ -132,6 +133,13 @@ func (c *Config) readFile(path string) error {
 	}
 	if err != nil && !errors.Is(err, io.EOF) { // an empty file is one without settings
 		return fmt.Errorf("configuration %s: %w", path, err)
+	}
+	var whole yaml.Node
+	if err := yaml.Unmarshal(data, &whole); err != nil {
+		return fmt.Errorf("configuration %s: %w", path, err)
+	}
+	if wrong := fractions(&whole, reflect.TypeFor[Config]()); len(wrong) > 0 {
+		return fmt.Errorf("configuration %s: %s", path, strings.Join(wrong, "; "))
 	}
 	return nil
 }

@@ -108,6 +108,8 @@ func TestBadValuesInFile(t *testing.T) {
 		{"window: {budget: 64XB}", "64XB"},
 		{"window: {min_tokens: many}", "many"},
 		{"window: {texts: perhaps}", "perhaps"},
+		{"window: {max_matches: 0.5}", "line 1: `0.5`: want a whole number"},
+		{"workers: 2\ntopics:\n  partitions: 4.7\n", "line 3: `4.7`: want a whole number"},
 		{"window: [1, 2]", "line 1"},
 		{"window: {span", "line 1"},
 		{"workers: 2\nworkers: 3", "line 2"},

@@ -157,7 +157,7 @@ func (w *worker) collect(j *job, q *asked, p *hamming.Part) {
 			}
 		}
 		hits = append(hits, sigstore.Row{Block: j.block, Row: j.rows[place]})
-		if len(hits) == q.enough {
+		if q.enough > 0 && len(hits) >= q.enough {
 			break
 		}
 	}

@@ -58,6 +58,6 @@ func (t *Topic) boundsOf(ctx context.Context, stream js.Stream, from uint64, par
 		return fmt.Errorf("oldest record of partition %d: %w", partition, err)
 	}
 	// A record appended since may be the only one left, and so lie behind last.
-	*start, *end = t.position(first.Sequence, packed(first.Header)-1), max(*end, t.begin(first.Sequence+1))
+	*start, *end = t.position(first.Sequence, t.packed(first.Header)-1), max(*end, t.begin(first.Sequence+1))
 	return nil
 }

@@ -100,23 +100,20 @@ func pack(records []topic.Record) []byte {
 	return b
 }
 
-// unpack reads what pack wrote, of n records.
-func unpack(b []byte, n int) ([]topic.Record, error) {
-	records := make([]topic.Record, n)
-	for i := range records {
+// unpack reads what pack wrote, of n records; it is false for anything else, and where n is 1.
+func unpack(b []byte, n int) (records []topic.Record, ok bool) {
+	for range n {
 		trace, rest, ok := cut(b)
 		if !ok {
-			return nil, fmt.Errorf("packed record %d of %d: cut short", i, n)
+			return nil, false
 		}
-		if records[i].Data, b, ok = cut(rest); !ok {
-			return nil, fmt.Errorf("packed record %d of %d: cut short", i, n)
+		data, rest, ok := cut(rest)
+		if !ok {
+			return nil, false
 		}
-		records[i].Trace = string(trace)
+		records, b = append(records, topic.Record{Trace: string(trace), Data: data}), rest
 	}
-	if len(b) > 0 {
-		return nil, fmt.Errorf("%d bytes behind the last of %d packed records", len(b), n)
-	}
-	return records, nil
+	return records, n > 1 && len(b) == 0
 }
 
 // cut takes one piece behind its length from b.
@@ -137,11 +134,9 @@ func (t *Topic) records(m js.Msg, meta *js.MsgMetadata) ([]topic.Record, error) 
 		return nil, fmt.Errorf("read topic %s: message %d: subject %q names none of the %d partitions",
 			t.cfg.Name, seq, m.Subject(), t.cfg.Partitions)
 	}
-	records := []topic.Record{{Trace: m.Headers().Get(headerTrace), Data: m.Data()}}
-	if n := packed(m.Headers()); n > 1 {
-		if records, err = unpack(m.Data(), n); err != nil {
-			return nil, fmt.Errorf("read topic %s: message %d: %w", t.cfg.Name, seq, err)
-		}
+	records, ok := unpack(m.Data(), t.packed(m.Headers()))
+	if !ok { // one record: whoever reads it says that it is none, and goes on
+		records = []topic.Record{{Trace: m.Headers().Get(headerTrace), Data: m.Data()}}
 	}
 	at := stamp(m, meta)
 	for i := range records {
@@ -151,10 +146,10 @@ func (t *Topic) records(m js.Msg, meta *js.MsgMetadata) ([]topic.Record, error) 
 }
 
 // packed is the number of records of a message: 1 unless it says otherwise. More than fit would take the positions of
-// the message before; whoever wrote that did not write it for us.
-func packed(h nats.Header) int {
+// the message before, as would several in a topic that is not packed; whoever wrote that did not write it for us.
+func (t *Topic) packed(h nats.Header) int {
 	n, err := strconv.Atoi(h.Get(headerPacked))
-	if err != nil || n < 1 || n > mostPacked {
+	if err != nil || n < 1 || n > 1<<t.bits() {
 		return 1
 	}
 	return n

@@ -1,6 +1,7 @@
 package jetstream_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -73,7 +74,8 @@ func TestPackedSizes(t *testing.T) {
 	}
 }
 
-// TestPackedGarbage: a message that says it is packed and is not is reported, and the reader goes on behind it.
+// TestPackedGarbage: a message that says it is packed and is not is handed on as it is, for the reader of the records to
+// leave out. An error would be met again by whoever begins anew before it.
 func TestPackedGarbage(t *testing.T) {
 	s := MustStart(t, jetstream.Config{})
 	x := MustOpenTopic(t, s, jetstream.TopicConfig{Name: "events", Packed: true})
@@ -82,10 +84,42 @@ func TestPackedGarbage(t *testing.T) {
 		if err := s.PublishPacked("events.1", "2", data); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.Fetch(t.Context()); err == nil || !strings.Contains(err.Error(), "read topic events: message ") {
-			t.Errorf("%q: got %v, want the message's place", data, err)
+		if got := conformance.MustFetch(t, r, 1); string(got[0].Data) != data {
+			t.Errorf("got %q, want %q", got[0].Data, data)
 		}
 	}
 	conformance.MustAppend(t, x, packable(2)...)
 	conformance.MustFetch(t, r, 2)
+}
+
+// TestUnpacked: a topic that was packed and is no more gives each message as one record, at positions that are its own.
+func TestUnpacked(t *testing.T) {
+	s := MustStart(t, jetstream.Config{})
+	conformance.MustAppend(t, MustOpenTopic(t, s, jetstream.TopicConfig{Packed: true}), packable(64)...)
+	x := MustOpenTopic(t, s, jetstream.TopicConfig{})
+	if start, end := conformance.MustBounds(t, x); start[1] != 1 || end[1] != 3 {
+		t.Errorf("bounds %d to %d of two messages", start[1], end[1])
+	}
+	conformance.MustFetch(t, conformance.MustOpen(t, x, 0, 0, 0), 2)
+}
+
+// TestPackedTruncated lets retention drop what a reader of a packed topic was still to be given.
+func TestPackedTruncated(t *testing.T) {
+	x := MustOpenTopic(t, MustStart(t, jetstream.Config{}), jetstream.TopicConfig{MaxBytes: 2 << 20, Packed: true})
+	for range 500 {
+		conformance.MustAppend(t, x, topic.Record{Partition: 1, Data: make([]byte, 1<<14)}, topic.Record{Partition: 1, Data: make([]byte, 1<<14)})
+	}
+	start, end := conformance.MustBounds(t, x)
+	if end[1] != 501*32 || start[1] < 400*32 || start[1]%32 != 30 {
+		t.Fatalf("bounds %d to %d: want some of 500 messages of two records", start[1], end[1])
+	}
+	r := conformance.MustOpen(t, x, -1, 70, -1)
+	_, err := r.Fetch(t.Context())
+	var truncated *topic.ErrTruncated
+	if !errors.As(err, &truncated) || truncated.From != 70 || truncated.Start > start[1] || truncated.Start < start[1]-32 {
+		t.Fatalf("got %v, want an ErrTruncated from 70 to about %d", err, start[1])
+	}
+	if got := conformance.MustFetch(t, r, int(end[1]-start[1]+30)/32*2); got[0].Position != start[1] {
+		t.Errorf("behind the gap: position %d, want %d", got[0].Position, start[1])
+	}
 }
