@@ -38,7 +38,7 @@ type Worker struct {
 	committed   time.Time
 	progress    progress
 	warned      bool         // of another version of the normalisation
-	waited      atomic.Int64 // nanoseconds; see Waited
+	behind      atomic.Int64 // nanoseconds since 1970, of the last turn that began so
 }
 
 // Open makes a worker that goes on from what is stored of its partitions. It reads the control topic to its end,
@@ -87,8 +87,9 @@ func (w *Worker) Step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.waited.Store(int64(w.lag(items)))
-	defer w.waited.Store(0)
+	if w.lag(items) > usualWait {
+		w.behind.Store(w.cfg.Now().UnixNano())
+	}
 	work, span := w.tracer.Start(work, "match", trace.WithLinks(links(items)...))
 	defer span.End()
 	if err := w.take(work, items); err != nil {
@@ -103,9 +104,17 @@ func (w *Worker) Step(ctx context.Context) error {
 	return w.commit(work, w.cfg.Commit)
 }
 
-// Waited is how old the records of the turn under way were when it began, 0 between turns: whether the worker is behind.
-// Any goroutine may ask.
-func (w *Worker) Waited() time.Duration { return time.Duration(w.waited.Load()) }
+// A record of a quiet feed waits for two or three milliseconds; a worker that has met older ones is behind, and stays so
+// for a while, since a busy feed has pauses.
+const (
+	usualWait = 5 * time.Millisecond
+	aWhile    = 200 * time.Millisecond
+)
+
+// Behind reports whether records wait longer than they do when all goes as it should. Any goroutine may ask.
+func (w *Worker) Behind() bool {
+	return w.cfg.Now().Sub(time.Unix(0, w.behind.Load())) < aWhile
+}
 
 func (w *Worker) take(ctx context.Context, items []*item) error {
 	if w.cfg.seam.marksEarly {

@@ -231,12 +231,8 @@ func shareOfMatches(all, p int) int {
 	return min(all, int(math.Ceil(part+4*math.Sqrt(part))))
 }
 
-// behind reports whether posts wait to be looked up, longer than they do when all goes as it should: then what can wait
-// should.
-func (n *node) behind() bool {
-	const much = 5 * time.Millisecond
-	return slices.ContainsFunc(n.workers, func(w *shard.Worker) bool { return w.Waited() > much })
-}
+// behind reports whether posts wait to be looked up: then what can wait should.
+func (n *node) behind() bool { return slices.ContainsFunc(n.workers, (*shard.Worker).Behind) }
 
 // now is just after the newest post in the windows: a feed may be a replay of years ago.
 func (n *node) now() feed.Time {
