@@ -10,7 +10,7 @@ import (
 const (
 	usualGarbage = 50       // percent
 	leastGarbage = 2        // percent
-	muchGarbage  = 6 << 20  // bytes that are enough between two collections
+	muchGarbage  = 6 << 20  // bytes that are enough between two collections, where Keeper says nothing else
 	otherAlive   = 10 << 20 // bytes alive that no window holds, about
 )
 
@@ -30,13 +30,15 @@ const least = 8 << 20
 // Keeper keeps the process small: its garbage in proportion to what the windows hold, and what they held no longer
 // than they do. The Go runtime gives memory back by itself, but over minutes. Not safe for concurrent use.
 type Keeper struct {
+	Garbage int64 // bytes that are enough between two collections, and never too many; 0: 6 MiB, and less at first
+
 	peak    int64
 	percent int
 }
 
 // Holds is told how many bytes the windows hold now.
 func (k *Keeper) Holds(bytes int64) {
-	if p := garbage(bytes); p != k.percent {
+	if p := k.garbage(bytes); p != k.percent {
 		collectAt(p)
 		k.percent = p
 	}
@@ -48,6 +50,10 @@ func (k *Keeper) Holds(bytes int64) {
 	k.peak = bytes
 }
 
-func garbage(bytes int64) (percent int) {
-	return int(min(usualGarbage, max(leastGarbage, 100*muchGarbage/(bytes+otherAlive))))
+func (k *Keeper) garbage(bytes int64) (percent int) {
+	alive := bytes + otherAlive
+	if k.Garbage > 0 {
+		return int(max(leastGarbage, 100*k.Garbage/alive))
+	}
+	return int(min(usualGarbage, max(leastGarbage, 100*muchGarbage/alive)))
 }
