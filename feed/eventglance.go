@@ -9,7 +9,10 @@ type Glance struct {
 }
 
 // Name is what a post is known by.
-type Name struct{ Source, Post string }
+type Name struct {
+	Source string `json:"source"`
+	Post   string `json:"post"`
+}
 
 // GlanceEvent reads the names in an event as AppendEvent writes it, without reading the rest: a tenth of the work of
 // DecodeEvent. It is false where a name is written with an escape, which DecodeEvent reads, and for what does not begin and

@@ -44,17 +44,12 @@ type envelope struct {
 	From string `json:"source"`
 	Key  string `json:"partitionkey"`
 	Data struct {
-		Later   name   `json:"later"`
-		Earlier name   `json:"earlier"`
-		First   name   `json:"first"`
-		Source  string `json:"source"`
-		Post    string `json:"post"`
+		Later   feed.Name `json:"later"`
+		Earlier feed.Name `json:"earlier"`
+		First   feed.Name `json:"first"`
+		Source  string    `json:"source"`
+		Post    string    `json:"post"`
 	} `json:"data"`
-}
-
-type name struct {
-	Source string `json:"source"`
-	Post   string `json:"post"`
 }
 
 // open reads an event. What is wrong with it cannot be the reader's fault.
@@ -84,7 +79,7 @@ func read(data []byte) (Event, error) {
 	}
 	event := Event{
 		ID: e.ID, Type: e.Type, Key: e.Key, Source: e.Data.Source, Post: e.Data.Post,
-		names: names{feed.Name(e.Data.Later), feed.Name(e.Data.Earlier), feed.Name(e.Data.First)}, deployment: e.From,
+		names: names{e.Data.Later, e.Data.Earlier, e.Data.First}, deployment: e.From,
 	}
 	if e.Type == feed.ReuseType {
 		event.Source, event.Post = e.Data.Later.Source, e.Data.Later.Post
