@@ -240,16 +240,12 @@ func (l *load) sendAll(ctx context.Context) error {
 
 // countTruncated reads the service's counter.
 func (l *load) countTruncated(ctx context.Context) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, l.url("/metrics"), nil)
+	body, err := l.get(ctx, "/metrics")
 	if err != nil {
 		return err
 	}
-	resp, err := l.client.Do(r)
-	if err != nil {
-		return err
-	}
-	defer resp.Body.Close()
-	for in := bufio.NewScanner(resp.Body); in.Scan(); {
+	defer body.Close()
+	for in := bufio.NewScanner(body); in.Scan(); {
 		if !strings.HasPrefix(in.Text(), "refrain_detector_truncated_total") {
 			continue
 		}
@@ -422,6 +418,6 @@ func floodNotes(r *Report, o FloodOptions) {
 	r.note("one run; every line of serve is two services with empty windows, all defaults but max_matches; a look-up that finds more reports flood_matches of them, 10, of which each of the 4 partitions of the window has its share, 3")
 	r.note("latency counts from the moment the request was due to the event at a client of `GET /v1/events`, which gets those of the flood too; client and service share the machine; events of the others are waited for at most %v after the last post, and one that did not come counts as the greatest; then the service is killed, which would finish the flood first", o.Patience)
 	r.note("through: other posts times the share of their events that came, by the time until the last of these, or until the waiting ended when some did not come; of all: with the posts of the flood, which stand evenly among them")
-	r.note("truncated look-ups: `refrain_detector_truncated_total` when the waiting ended, which is counted at the end of a turn of the match worker: a flood makes turns of minutes")
+	r.note("truncated look-ups: `refrain_detector_truncated_total` when the waiting ended, which is counted at the end of a turn of the match worker")
 	r.note("a verification is a pair of token sets that was compared (detector.Counts.Candidates)")
 }

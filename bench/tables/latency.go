@@ -378,18 +378,27 @@ func (l *load) post(ctx context.Context, body []byte) error {
 	return err
 }
 
-// settle waits until all events are out: as many as a reader from the start gets to the end of what there is.
-func (l *load) settle(ctx context.Context) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, l.url("/v1/events?from=start&until=now&format=ndjson"), nil)
+// get is the body of an answer.
+func (l *load) get(ctx context.Context, path string) (io.ReadCloser, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, l.url(path), nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	resp, err := l.client.Do(r)
 	if err != nil {
+		return nil, err
+	}
+	return resp.Body, nil
+}
+
+// settle waits until all events are out: as many as a reader from the start gets to the end of what there is.
+func (l *load) settle(ctx context.Context) error {
+	body, err := l.get(ctx, "/v1/events?from=start&until=now&format=ndjson")
+	if err != nil {
 		return err
 	}
-	defer resp.Body.Close()
-	in := bufio.NewScanner(resp.Body)
+	defer body.Close()
+	in := bufio.NewScanner(body)
 	in.Buffer(nil, 16<<20)
 	n := int64(0)
 	for in.Scan() {
