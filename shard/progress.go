@@ -81,3 +81,11 @@ func (q *partition) match(dst []feed.Match, sentences []feed.Sentence) []feed.Ma
 	}
 	return dst
 }
+
+// Use calls f with the rows of an owned partition, while nobody else uses them. f should be short: posts wait.
+func (w *Worker) Use(partition int, f func(Rows)) {
+	q := w.home[partition]
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	f(q.rows)
+}
