@@ -33,6 +33,7 @@ type Config struct {
 	Log     Log     `yaml:"log"`
 	Auth    Auth    `yaml:"auth"`
 	Window  Window  `yaml:"window"`
+	Models  Models  `yaml:"models"`
 	Topics  Topics  `yaml:"topics"`
 	Ingest  Ingest  `yaml:"ingest"`
 	Publish Publish `yaml:"publish"`
@@ -59,6 +60,15 @@ type Window struct {
 	Bits       int      `yaml:"bits"`
 	Ones       int      `yaml:"ones"`
 	Texts      bool     `yaml:"texts"`
+}
+
+// Models says when codes are learned anew from the window, and how.
+type Models struct {
+	Every      Duration `yaml:"every"` // 0: never
+	Drift      float64  `yaml:"drift"` // when candidates a similar text are so many times those after the last change; 0: never
+	Sentences  int      `yaml:"sentences"`
+	Vocabulary int      `yaml:"vocabulary"`
+	Workers    int      `yaml:"workers"`
 }
 
 // Topics are the embedded ones.
@@ -102,6 +112,7 @@ func Default() Config {
 			Threshold: "0.8", Span: Duration(24 * time.Hour), Lateness: Duration(5 * time.Minute), MinTokens: 4,
 			MaxMatches: 1000, Flood: 10, Engine: "auto", Bits: 64, Ones: 1, Texts: true,
 		},
+		Models: Models{Every: Duration(24 * time.Hour), Drift: 2, Sentences: 100_000, Vocabulary: 10_000, Workers: 1},
 		Topics: Topics{Partitions: 4, SentenceBytes: 8 << 30, EventBytes: 8 << 30},
 		Ingest: Ingest{Body: 64 << 20},
 		Lookup: Lookup{Store: "embedded", Redis: Redis{URL: "redis://127.0.0.1:6379/0", Prefix: "refrain:"}},
@@ -157,6 +168,7 @@ func (c *Config) Validate() error {
 	v.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	v.oneOf("log.format", c.Log.Format, "auto", "text", "json")
 	v.window(&c.Window)
+	v.models(&c.Models)
 	t := &c.Topics
 	v.want(t.Partitions > 0 && t.Partitions <= 1024, "topics.partitions", "want 1 to 1024")
 	v.want(t.SentenceBytes > 0, "topics.sentence_bytes", "want more than 0")
@@ -189,6 +201,14 @@ func (v *validation) want(ok bool, key, what string) {
 
 func (v *validation) oneOf(key, value string, values ...string) {
 	v.want(slices.Contains(values, value), key, fmt.Sprintf("%q: want %s", value, strings.TrimPrefix(strings.Join(values, ", "), ", ")))
+}
+
+func (v *validation) models(m *Models) {
+	v.want(m.Every >= 0 && m.Every <= longest, "models.every", "want 0 (never) to 100 years")
+	v.want(m.Drift == 0 || m.Drift > 1, "models.drift", "want 0 (never) or more than 1: times as many candidates")
+	v.want(m.Sentences > 0, "models.sentences", "want 1 or more")
+	v.want(m.Vocabulary > 0, "models.vocabulary", "want 1 or more")
+	v.want(m.Workers > 0, "models.workers", "want 1 or more")
 }
 
 func (v *validation) window(w *Window) {
