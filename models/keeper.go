@@ -298,7 +298,7 @@ func (k *Keeper) learnOne(ctx context.Context, why string) (id int, err error) {
 	}
 	e := Entry{Why: why, Made: k.cfg.Now().UTC(), Sentences: len(sample.Learning)}
 	e.Before, e.After = k.falseCandidates(used, sample), k.falseCandidates(m, sample)
-	if e.After*better > e.Before {
+	if e.After*better >= e.Before {
 		return 0, fmt.Errorf("%w: %.3g false candidates a query, %.3g with codes learned anew", errKept, e.Before, e.After)
 	}
 	return k.cfg.Registry.Add(m, e)
