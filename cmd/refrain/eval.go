@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"refrain/eval"
+	"refrain/eval/paper"
 	"refrain/internal/report"
 )
 
@@ -38,7 +39,17 @@ type evalTable struct {
 
 // evalTables are the list of what exists, in the order in which all measures them.
 func evalTables() []evalTable {
-	return []evalTable{}
+	return []evalTable{
+		{"table1", "The corpora", paper.Table1},
+		{"table2", "Candidates, precision and recall by distance", paper.Table2},
+		{"table3", "Candidates a sentence at a recall, six corpora", paper.Table3},
+		{"table4", "Codes of the corpus itself against those of another", paper.Table4},
+		{"fig4", "Precision by recall", paper.Figure4},
+		{"fig5", "Overlap of frequent words between corpora", paper.Figure5},
+		{"fig7", "Post-processing time by recall", paper.Figure7},
+		{"fig8", "Post-processing time by corpus size", paper.Figure8},
+		{"solver", "The paper's problem solved, by λ", paper.Solver},
+	}
 }
 
 func (t evalTable) table(c *eval.Config) table {
