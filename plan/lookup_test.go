@@ -156,9 +156,9 @@ func BenchmarkFalse(b *testing.B) {
 			continue
 		}
 		seen[s.Group] = true
-		if len(queries) < 1000 {
+		if len(queries) < 300 {
 			queries = append(queries, s.Tokens)
-		} else if len(sets) < 400_000 {
+		} else if len(sets) < 200_000 {
 			sets = append(sets, s.Tokens)
 		}
 	}
