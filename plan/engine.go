@@ -36,8 +36,14 @@ func (prefixEngine) device(*workload) float64 { return 0 }
 type scanEngine struct{}
 
 func (scanEngine) name() string { return "scan" }
+
+// core is what was measured with md5 of 64 bits and one, in proportion to the bits, with the codes' false candidates in place
+// of those.
 func (scanEngine) core(w *workload, rows float64) float64 {
-	return lookupMicros(w.costs.Scan, w.feed.Threshold, rows) * float64(w.feed.Bits) / 64
+	measured := lookupMicros(w.costs.Scan, w.feed.Threshold, rows)
+	within := rows / 1e6 * atThreshold(w.costs.hashed(64, 1), w.feed.Threshold) * w.costs.FalseMicros
+	within = min(within, measured/2) // rounding of two fits
+	return (measured-within)*float64(w.feed.Bits)/64 + w.falseIn(rows)*w.costs.FalseMicros
 }
 func (scanEngine) card(*workload, float64, float64) float64 { return 0 }
 func (scanEngine) index(w *workload) float64                { return w.costs.ScanBytes + float64(w.feed.Bits)/8 }
@@ -45,8 +51,12 @@ func (scanEngine) device(*workload) float64                 { return 0 }
 
 type cudaEngine struct{}
 
-func (cudaEngine) name() string                        { return "cuda" }
-func (cudaEngine) core(w *workload, _ float64) float64 { return w.costs.GPU.Base }
+func (cudaEngine) name() string { return "cuda" }
+
+// core: the processor sees to the candidates of all cards.
+func (cudaEngine) core(w *workload, rows float64) float64 {
+	return w.costs.GPU.Base + w.falseIn(rows*float64(w.machine.GPUs))*w.costs.FalseMicros
+}
 func (cudaEngine) card(w *workload, rows, batch float64) float64 {
 	compared := rows * w.costs.bandShare(w.feed.Threshold)
 	return compared/w.costs.GPU.Rate[w.feed.Bits] + w.costs.GPU.Launch/batch
