@@ -76,10 +76,10 @@ type Keeper struct {
 	status Status
 }
 
-// order is something that was asked for.
+// order is something that was asked for: a model to be taken on, or, without one, to be learned.
 type order struct {
-	use   int  // the model to use
-	learn bool // or: learn one
+	use   int
+	model *hashcodes.Model
 }
 
 // Status is what a Keeper does.
@@ -134,19 +134,27 @@ func (k *Keeper) lastLearned() time.Time {
 var ErrBusy = errors.New("a model is being learned or taken on")
 
 // Learn asks for a model to be learned now, and taken on if it is better.
-func (k *Keeper) Learn() error { return k.ask(learning, order{learn: true}) }
+func (k *Keeper) Learn() error { return k.ask(learning, order{}) }
 
-// Use asks for a model of the registry to be taken on, whichever is in use: 0 is that of the configuration.
+// Use asks for a model of the registry to be taken on, whichever is in use: 0 is that of the configuration. It is noted as
+// the one in use before Use returns.
 func (k *Keeper) Use(id int) error {
-	if _, err := k.cfg.Registry.Load(id); err != nil {
+	m, err := k.cfg.Registry.Load(id)
+	if err != nil {
 		return err
 	}
-	return k.ask(changing, order{use: id})
+	return k.ask(changing, order{id, m})
 }
 
 func (k *Keeper) ask(doing string, o order) error {
 	if !k.begin(doing) {
 		return ErrBusy
+	}
+	if o.model != nil {
+		if err := k.cfg.Registry.SetCurrent(o.use); err != nil {
+			k.say(nothing, "%v", err)
+			return err
+		}
 	}
 	k.orders <- o // there is room: only one is under way
 	return nil
@@ -206,11 +214,11 @@ func (k *Keeper) Run(ctx context.Context) error {
 }
 
 func (k *Keeper) do(ctx context.Context, o order) {
-	if o.learn {
+	if o.model == nil {
 		k.learn(ctx, "request")
 		return
 	}
-	k.use(ctx, o.use)
+	k.use(ctx, o.use, o.model)
 }
 
 // due says why a model should be learned now; "": it should not.
@@ -239,7 +247,10 @@ func (k *Keeper) learn(ctx context.Context, why string) {
 	k.learned = k.cfg.Now()
 	k.mu.Unlock()
 	k.cfg.Logger.Info("models: learning", "why", why)
-	id, err := k.learnOne(ctx, why)
+	id, m, err := k.learnOne(ctx, why)
+	if err == nil {
+		err = k.cfg.Registry.SetCurrent(id)
+	}
 	switch {
 	case ctx.Err() != nil:
 	case errors.Is(err, errKept):
@@ -252,7 +263,7 @@ func (k *Keeper) learn(ctx context.Context, why string) {
 		k.say(nothing, "%v", err)
 	default:
 		k.metrics.learned(ctx, "taken_on")
-		k.use(ctx, id)
+		k.use(ctx, id, m)
 	}
 }
 
@@ -277,31 +288,32 @@ const seed = 1
 const better = 1.05
 
 // learnOne learns a model from the windows and puts it into the registry; errKept says why not.
-func (k *Keeper) learnOne(ctx context.Context, why string) (id int, err error) {
+func (k *Keeper) learnOne(ctx context.Context, why string) (id int, m *hashcodes.Model, err error) {
 	_, current := k.cfg.Registry.List()
 	used, err := k.cfg.Registry.Load(current)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	sample := train.Collect(k.sets(ctx), k.cfg.Sentences, seed)
 	if n := len(sample.Learning) + len(sample.Validation); n < k.cfg.Fewest {
-		return 0, fmt.Errorf("%w: the windows hold %d texts, too few to learn from; %d would do", errKept, n, k.cfg.Fewest)
+		return 0, nil, fmt.Errorf("%w: the windows hold %d texts, too few to learn from; %d would do", errKept, n, k.cfg.Fewest)
 	}
 	learner := train.Config{
 		Learner: "direct", Bits: used.Bits(), Ones: used.Ones(), Threshold: k.cfg.Threshold, Vocabulary: k.cfg.Vocabulary,
 		Seed: seed, Sources: []string{"the window"}, Workers: k.cfg.Workers,
 		Say: func(s string) { k.say(learning, "%s", s) },
 	}
-	m, _, err := learner.Learn(ctx, sample)
+	m, _, err = learner.Learn(ctx, sample)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	e := Entry{Why: why, Made: k.cfg.Now().UTC(), Sentences: len(sample.Learning)}
 	e.Before, e.After = k.falseCandidates(used, sample), k.falseCandidates(m, sample)
 	if e.After*better >= e.Before {
-		return 0, fmt.Errorf("%w: %.3g false candidates a query, %.3g with codes learned anew", errKept, e.Before, e.After)
+		return 0, nil, fmt.Errorf("%w: %.3g false candidates a query, %.3g with codes learned anew", errKept, e.Before, e.After)
 	}
-	return k.cfg.Registry.Add(m, e)
+	id, err = k.cfg.Registry.Add(m, e)
+	return id, m, err
 }
 
 // falseCandidates counts what some of the newest texts of a sample would cost, searched for among all of them.
@@ -360,16 +372,7 @@ func (f *flat) each(yield func([]uint64) bool) bool {
 }
 
 // use has the windows take a model on.
-func (k *Keeper) use(ctx context.Context, id int) {
-	m, err := k.cfg.Registry.Load(id)
-	if err == nil {
-		err = k.cfg.Registry.SetCurrent(id)
-	}
-	if err != nil {
-		k.cfg.Logger.Error("models: the model in use stays", "error", err)
-		k.say(nothing, "%v", err)
-		return
-	}
+func (k *Keeper) use(ctx context.Context, id int, m *hashcodes.Model) {
 	began := k.cfg.Now()
 	refused := k.change(ctx, m)
 	if ctx.Err() != nil {

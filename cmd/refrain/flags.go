@@ -56,7 +56,7 @@ func (m *Main) open(f *inputFlags, args []string) (*ingest.File, error) {
 
 // modelFlags say which codes signatures are made of.
 type modelFlags struct {
-	name       string // default, md5, or a file; "" is md5
+	name       string // default, md5, or a file
 	bits, ones int    // of md5
 	flags      *pflag.FlagSet
 }
@@ -86,7 +86,7 @@ func (f *modelFlags) model() (*hashcodes.Model, error) {
 
 // hashed says whether the codes are md5's: asked for by name, or by nothing but their size.
 func (f *modelFlags) hashed() bool {
-	return f.name == "md5" || f.name == "" || f.sized() && !f.flags.Changed("model")
+	return f.name == "md5" || f.sized() && !f.flags.Changed("model")
 }
 
 // sized says whether flags gave the size of the codes.

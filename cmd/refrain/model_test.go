@@ -114,18 +114,45 @@ func TestVersionNamesTheDefaultModel(t *testing.T) {
 	}
 }
 
+// TestShowModel: the command shows what a file says about itself.
+func TestShowModel(t *testing.T) {
+	learned, _ := mustTrain(t, stockPosts(500), "--bits", "32", "--threshold", "0.6")
+	status, out, stderr := runModel(t, "model", learned)
+	var got struct {
+		Name      string
+		Bits      int
+		Words     int
+		TrainedOn struct{ Threshold string } `json:"trained_on"`
+	}
+	if err := json.Unmarshal([]byte(out), &got); err != nil || status != 0 {
+		t.Fatalf("status %d, %v: %s%s", status, err, out, stderr)
+	}
+	if got.Name != "direct-32-1" || got.Bits != 32 || got.Words == 0 || got.TrainedOn.Threshold != "3/5" {
+		t.Errorf("got %+v of %s", got, out)
+	}
+	for args, want := range map[string]int{"": exitUsage, "a b": exitUsage, learned + ".none": exitFailure} {
+		if status, _, stderr := runModel(t, append([]string{"model"}, strings.Fields(args)...)...); status != want || stderr == "" {
+			t.Errorf("model %s: status %d, want %d, and a reason", args, status, want)
+		}
+	}
+}
+
 // TestServeModel: window.model names the codes as --model does.
 func TestServeModel(t *testing.T) {
 	learned, _ := mustTrain(t, stockPosts(500), "--bits", "32")
-	for model, want := range map[string]string{
-		config.Default().Window.Model: hashcodes.Default().Name(), "default": hashcodes.Default().Name(),
-		"md5": "md5-64-1", "": "md5-64-1", learned: "direct-32-1",
+	for _, c := range []struct {
+		model string
+		bits  int
+		want  string
+	}{
+		{"", 64, hashcodes.Default().Name()}, {"default", 64, hashcodes.Default().Name()}, {"", 32, "md5-32-1"},
+		{"md5", 64, "md5-64-1"}, {"md5", 32, "md5-32-1"}, {learned, 64, "direct-32-1"},
 	} {
 		w := config.Default().Window
-		w.Model = model
+		w.Model, w.Bits = c.model, c.bits
 		cfg, err := windowConfig(w, slog.New(slog.DiscardHandler))
-		if err != nil || cfg.Model.Name() != want {
-			t.Errorf("%q: %v, got %+v, want %s", model, err, cfg.Model, want)
+		if err != nil || cfg.Model.Name() != c.want {
+			t.Errorf("%q with %d bits: %v, got %+v, want %s", c.model, c.bits, err, cfg.Model, c.want)
 		}
 	}
 }

@@ -157,7 +157,7 @@ func windowConfig(w config.Window, log *slog.Logger) (cfg detector.Config, err e
 	if cfg.Engine, err = engine("window.engine:", w.Engine, log); err != nil {
 		return cfg, fmt.Errorf("configuration: %w", err)
 	}
-	model := modelFlags{name: w.Model, bits: w.Bits, ones: w.Ones}
+	model := modelFlags{name: w.ModelName(), bits: w.Bits, ones: w.Ones}
 	if cfg.Model, err = model.model(); err != nil {
 		return cfg, err
 	}

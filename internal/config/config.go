@@ -56,10 +56,21 @@ type Window struct {
 	Flood      int      `yaml:"flood_matches"` // texts that one reports that finds more; 0: max_matches
 	Budget     Bytes    `yaml:"budget"`        // 0: half the memory of the machine
 	Engine     string   `yaml:"engine"`
-	Model      string   `yaml:"model"` // default, md5 or a file; "": md5
+	Model      string   `yaml:"model"` // default, md5 or a file; "": see ModelName
 	Bits       int      `yaml:"bits"`  // of md5
 	Ones       int      `yaml:"ones"`  // of md5
 	Texts      bool     `yaml:"texts"`
+}
+
+// ModelName is default, md5 or a file. Where nothing is said it is default; bits and ones of their own ask for md5.
+func (w *Window) ModelName() string {
+	switch {
+	case w.Model != "":
+		return w.Model
+	case w.Bits == 64 && w.Ones == 1:
+		return "default"
+	}
+	return "md5"
 }
 
 // Models says when codes are learned anew from the window, and how.
@@ -110,7 +121,7 @@ func Default() Config {
 		Log: Log{Level: "info", Format: "auto"},
 		Window: Window{
 			Threshold: "0.8", Span: Duration(24 * time.Hour), Lateness: Duration(5 * time.Minute), MinTokens: 4,
-			MaxMatches: 1000, Flood: 10, Engine: "auto", Model: "default", Bits: 64, Ones: 1, Texts: true,
+			MaxMatches: 1000, Flood: 10, Engine: "auto", Bits: 64, Ones: 1, Texts: true,
 		},
 		Models: Models{Every: Duration(24 * time.Hour), Drift: 2, Sentences: 100_000, Vocabulary: 10_000, Workers: 1},
 		Topics: Topics{Partitions: 4, SentenceBytes: 8 << 30, EventBytes: 8 << 30},
@@ -224,8 +235,7 @@ func (v *validation) window(w *Window) {
 	v.oneOf("window.engine", w.Engine, "auto", "prefix", "scan", "cuda")
 	v.oneOf("window.bits", strconv.Itoa(w.Bits), "32", "64", "128", "256")
 	v.want(w.Ones >= 1 && w.Ones <= 8, "window.ones", "want 1 to 8")
-	hashed := w.Model == "" || w.Model == "md5"
-	v.want(hashed || w.Bits == 64 && w.Ones == 1, "window.model",
+	v.want(w.ModelName() == "md5" || w.Bits == 64 && w.Ones == 1, "window.model",
 		fmt.Sprintf("%s has bits and ones of its own: leave window.bits and window.ones out, or set window.model to md5", w.Model))
 }
 
