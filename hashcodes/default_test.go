@@ -106,7 +106,7 @@ func TestDefaultRoundTrip(t *testing.T) {
 	if b.String() != string(defaultModel) {
 		t.Error("written again, the model is another file")
 	}
-	if Default() != Default() {
+	if first, second := Default(), Default(); first != second {
 		t.Error("decoded twice")
 	}
 }

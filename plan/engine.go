@@ -1,7 +1,7 @@
 package plan
 
-// engine says what one look-up in a part of the window takes. A part is what one core, or one card, searches by itself:
-// a partition for the processor's engines, a card's share of the worker's rows for cuda.
+// engine says what one look-up in a part of the window takes: in a partition, which a core sees to by itself, and on a card,
+// whose part is its share of the worker's rows.
 type engine interface {
 	name() string
 	// core is the time of a core for a look-up in a part of so many rows, µs.
@@ -53,9 +53,9 @@ type cudaEngine struct{}
 
 func (cudaEngine) name() string { return "cuda" }
 
-// core: the processor sees to the candidates of all cards.
+// core: the processor sees to the candidates.
 func (cudaEngine) core(w *workload, rows float64) float64 {
-	return w.costs.GPU.Base + w.falseIn(rows*float64(w.machine.GPUs))*w.costs.FalseMicros
+	return w.costs.GPU.Base + w.falseIn(rows)*w.costs.FalseMicros
 }
 func (cudaEngine) card(w *workload, rows, batch float64) float64 {
 	compared := rows * w.costs.bandShare(w.feed.Threshold)
