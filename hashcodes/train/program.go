@@ -167,8 +167,16 @@ func (p *program) solve(ctx context.Context) (Solved, error) {
 		}
 		p.slope()
 	}
-	s.Residual, s.Objective = p.residual(0), p.objective(p.y)
+	s.Residual, s.Objective, s.Spread = p.residual(0), p.objective(p.y), p.spread()
 	return s, nil
+}
+
+// spread is the greatest distance of a component of y from l/m.
+func (p *program) spread() (greatest float64) {
+	for _, y := range p.y {
+		greatest = max(greatest, math.Abs(y-p.ones/float64(p.bits)))
+	}
+	return greatest
 }
 
 // slope fills gradient with that of the objective and the proximal term.
