@@ -63,6 +63,7 @@ func evalPosts(t *testing.T) string {
 	for _, file := range []string{
 		"stream/ira_2012-02_2016-08.jsonl.zst", "stream/crisislex_t26_22events.jsonl.gz", "stream/weibo_ced_2010-2012.jsonl.zst",
 		"news/reuters21578_to_1987-03-31.jsonl.gz", "news/20ng_10groups_A.jsonl.gz", "stream/weibo_hot_2020-11_2023-12.jsonl.gz",
+		"news/xwlb_2022-09_2024-12.jsonl.gz",
 	} {
 		path := filepath.Join(data, filepath.FromSlash(file))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -107,7 +108,7 @@ func TestEvalJSON(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &r); status != 0 || err != nil {
 		t.Fatalf("status %d, %v: %s", status, err, errs)
 	}
-	if len(r.Figures) != 6 || r.Figures[0].Target != "ira-en" || r.Figures[0].Share[0] != 1 || r.Plot != "" {
+	if len(r.Figures) != 7 || r.Figures[0].Target != "ira-en" || r.Figures[0].Share[0] != 1 || r.Plot != "" {
 		t.Errorf("%+v", r)
 	}
 }
