@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"refrain/ingest"
+	"refrain/internal/report"
 )
 
 // LatencyOptions are what Latency asks besides.
@@ -44,7 +45,7 @@ type LatencyFigure struct {
 const every = 10 * time.Millisecond
 
 // Latency measures the time from a post to its event through `serve`, over HTTP.
-func Latency(ctx context.Context, c *Config, o LatencyOptions) (*Report, error) {
+func Latency(ctx context.Context, c *Config, o LatencyOptions) (*report.Report, error) {
 	if len(o.Rates) == 0 {
 		o.Rates = size(c, []int{1000, 20_000}, []int{1000})
 	}
@@ -61,20 +62,20 @@ func Latency(ctx context.Context, c *Config, o LatencyOptions) (*Report, error) 
 	}
 	r := c.report("latency", "From post to event through `serve` on loopback, θ 0.8, span 24 h: milliseconds from the moment the request was due to the event at a client of `GET /v1/events`.",
 		fmt.Sprintf("the first posts of %s, in their order, dated now", filepath.Base(file)))
-	g := Grid{Head: []string{"posts/s due", "posts/s accepted", "posts", "events", "p50", "p99", "greatest", "answer p99"}}
+	g := report.Grid{Head: []string{"posts/s due", "posts/s accepted", "posts", "events", "p50", "p99", "greatest", "answer p99"}}
 	var all []LatencyFigure
 	for _, rate := range o.Rates {
 		f, err := c.latency(ctx, posts, rate, o.Lasting)
 		if err != nil {
 			return nil, err
 		}
-		c.step("latency: %d posts/s: p50 %s ms, p99 %s ms of %d events", rate, three(f.P50), three(f.P99), f.Events)
-		g.add(thousands(rate), three(f.Accepted), thousands(f.Posts), thousands(f.Events), three(f.P50), three(f.P99), three(f.Max), three(f.Answer99))
+		c.step("latency: %d posts/s: p50 %s ms, p99 %s ms of %d events", rate, report.Three(f.P50), report.Three(f.P99), f.Events)
+		g.Add(report.Thousands(rate), report.Three(f.Accepted), report.Thousands(f.Posts), report.Thousands(f.Events), report.Three(f.P50), report.Three(f.P99), report.Three(f.Max), report.Three(f.Answer99))
 		all = append(all, *f)
 	}
-	r.Grids, r.Figures = []Grid{g}, all
-	r.note("%s of %v, each with a service of its own and an empty window; a request every %v with all posts due in it, without waiting for answers", c.medians(), o.Lasting, every)
-	r.note("client and service share the machine; all defaults, lookup store none")
+	r.Grids, r.Figures = []report.Grid{g}, all
+	r.Note("%s of %v, each with a service of its own and an empty window; a request every %v with all posts due in it, without waiting for answers", c.medians(), o.Lasting, every)
+	r.Note("client and service share the machine; all defaults, lookup store none")
 	return r, nil
 }
 
@@ -193,10 +194,11 @@ type load struct {
 	client  http.Client
 	answers []time.Duration // of the requests, each counted from when it was due
 	errs    []error
-	events  []time.Duration // from when the request of the later post was due
-	heard   atomic.Int64    // posts whose events are in, at least
-	last    time.Time       // when the last of these came
-	flooded flooded         // events of the flood
+	events  []time.Duration                                       // from when the request of the later post was due
+	heard   atomic.Int64                                          // posts whose events are in, at least
+	last    time.Time                                             // when the last of these came
+	flooded flooded                                               // events of the flood
+	watch   func(event []byte, due time.Time, took time.Duration) // told of each of the others; may be nil
 }
 
 // flooded is what was heard of a flood.
@@ -300,6 +302,9 @@ func (l *load) hear(stream io.ReadCloser) error {
 			return fmt.Errorf("an event without the number of a post: %s", data[:min(len(data), 400)])
 		}
 		l.events, l.last = append(l.events, now.Sub(l.due(n))), now
+		if l.watch != nil {
+			l.watch(data, l.due(n), now.Sub(l.due(n)))
+		}
 		l.heard.Add(1)
 	}
 	return in.Err()
@@ -350,7 +355,7 @@ func (l *load) requests() int { return (len(l.posts) + l.each() - 1) / l.each() 
 // body is that of a request: its posts, and its part of the flood.
 func (l *load) body(request int) []byte {
 	var b []byte
-	now := time.Now().UTC().Format("2006-01-02T15:04:05.000Z")
+	now := l.due(request * l.each()).UTC().Format("2006-01-02T15:04:05.000Z") // so that the order of two posts is the same in every run
 	for i := request * l.each(); i < min((request+1)*l.each(), len(l.posts)); i++ {
 		b = fmt.Appendf(b, `{"id":"%d","created_at":"%s","text":%s}`+"\n", i, now, l.posts[i])
 	}

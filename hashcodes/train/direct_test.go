@@ -1,8 +1,11 @@
 package train
 
 import (
+	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -225,5 +228,71 @@ func TestLearnFromLittle(t *testing.T) {
 		if m.Ones() != 1 || report.Learning == 0 {
 			t.Errorf("%d sentences: %+v", n, report)
 		}
+	}
+}
+
+// TestLearnStops: a run that is told to stop inside a round does, wherever it is.
+func TestLearnStops(t *testing.T) {
+	s := Collect(slices.Values(phrases(800, 1)), 800, 1)
+	for _, said := range []int{1, 2, 4} {
+		ctx, cancel := context.WithCancel(t.Context())
+		heard := 0
+		c := Config{Learner: "direct", Bits: 32, Ones: 2, Threshold: fourFifths, Vocabulary: 300, Workers: 2, Say: func(string) {
+			if heard++; heard == said {
+				cancel()
+			}
+		}}
+		if _, _, err := c.Learn(ctx, s); !errors.Is(err, context.Canceled) || heard > said+1 {
+			t.Errorf("stopped at message %d: error %v after %d", said, err, heard)
+		}
+		cancel()
+	}
+}
+
+// TestParallelUntil: what was not begun when the context ended never is.
+func TestParallelUntil(t *testing.T) {
+	for _, workers := range []int{1, 3} {
+		ctx, cancel := context.WithCancel(t.Context())
+		var done atomic.Int64
+		parallelUntil(ctx, workers, 1000, func(int) {
+			done.Add(1)
+			cancel()
+		})
+		if n := int(done.Load()); n < 1 || n > workers {
+			t.Errorf("%d workers: %d pieces of work", workers, n)
+		}
+	}
+}
+
+// TestRoundStops: neither drawing pairs nor moving tokens goes on without a context.
+func TestRoundStops(t *testing.T) {
+	sets := phrases(2000, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s := newState(sets, frequent(sets, 100), mustMD5(t, 32, 1))
+	m := miner{state: s, t: fourFifths, ones: 1, workers: 2}
+	if p := m.mine(ctx, 1, 0.7); len(p.links) > 0 {
+		t.Errorf("drew %d ends of pairs", len(p.links))
+	}
+}
+
+// TestReportIsOfOtherSets: what picks the codes does not judge them.
+func TestReportIsOfOtherSets(t *testing.T) {
+	sets := numbered(5000)
+	some, others := halve(sets, 7)
+	if len(some) != validationQueries || len(others) != validationQueries {
+		t.Fatalf("%d to pick by, %d to judge by", len(some), len(others))
+	}
+	first := 0
+	for _, set := range others {
+		if slices.ContainsFunc(some, func(x []uint64) bool { return slices.Equal(x, set) }) {
+			t.Fatalf("%v is in both", set)
+		}
+		if set[0] < 2500 {
+			first++
+		}
+	}
+	if first < 800 || first > 1200 {
+		t.Errorf("%d of %d are of the first half", first, len(others))
 	}
 }
