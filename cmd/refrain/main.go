@@ -20,12 +20,22 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
 	defer stop()
 	memory.Frugal()
 	runtime.MemProfileRate = 0 // nobody asks for a profile of the heap, and its samples take a megabyte
 	m := Main{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
 	os.Exit(m.Run(ctx, os.Args[1:]))
+}
+
+// stopSignals are what ends a run in order. The end of the terminal is one, unless whoever started the program said
+// that it should outlive it, as nohup does.
+func stopSignals() []os.Signal {
+	list := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		list = append(list, syscall.SIGHUP)
+	}
+	return list
 }
 
 // Main is the program without its process: tests run it as the binary does.

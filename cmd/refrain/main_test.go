@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"syscall"
 	"testing"
 
 	"refrain/internal/memory"
@@ -17,7 +16,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(runMain) == "" {
 		os.Exit(m.Run())
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
 	defer stop()
 	memory.Frugal()
 	program := Main{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}

@@ -96,21 +96,42 @@ func (t *training) check() error {
 
 func (t *training) run(ctx context.Context, files []string) error {
 	mode, err := t.replaceable(files)
+	if err == nil {
+		err = t.write(nil, 0) // that no file can be made is better known before the work than after
+	}
 	if err != nil {
 		return fmt.Errorf("--out %s: %w", t.out, err)
 	}
-	// The file is made first: that it cannot be is better known before the work than after.
+	model, report, err := t.learn(ctx, files)
+	if ctx.Err() != nil {
+		return errors.New("interrupted: no model was written")
+	}
+	if err != nil {
+		return err
+	}
+	if err := t.write(model, mode); err != nil {
+		return fmt.Errorf("--out %s: %w", t.out, err)
+	}
+	return t.summarise(model, report)
+}
+
+// write puts the model in the place of the file, or, without a model, only sees whether it could. The file beside it that
+// this takes is there for no longer than it is written, so that no signal leaves it behind.
+func (t *training) write(model *hashcodes.Model, mode os.FileMode) (err error) {
 	dir := filepath.Dir(t.out)
 	out, err := os.CreateTemp(dir, ".refrain-train-*")
 	if err != nil {
-		return fmt.Errorf("--out %s: cannot write a file in %s: %w", t.out, dir, errors.Unwrap(err))
+		return fmt.Errorf("cannot write a file in %s: %w", dir, errors.Unwrap(err))
 	}
-	defer os.Remove(out.Name()) // nothing is there any more when all went well
-	err = t.learn(ctx, files, out)
-	if ctx.Err() != nil {
-		err = errors.New("interrupted: no model was written")
+	defer func() {
+		if model == nil || err != nil {
+			err = errors.Join(err, os.Remove(out.Name()))
+		}
+	}()
+	if model != nil {
+		err = model.Write(out)
 	}
-	if err = errors.Join(err, out.Close()); err != nil {
+	if err = errors.Join(err, out.Close()); err != nil || model == nil {
 		return err
 	}
 	if err := os.Chmod(out.Name(), mode); err != nil {
@@ -143,31 +164,23 @@ func (t *training) replaceable(files []string) (os.FileMode, error) {
 	return old.Mode().Perm(), nil
 }
 
-func (t *training) learn(ctx context.Context, files []string, out *os.File) error {
+func (t *training) learn(ctx context.Context, files []string) (*hashcodes.Model, *train.Report, error) {
 	status := terminal.NewStatus(t.main.Stderr, terminal.Detect(t.main.Stderr))
 	defer status.Clear()
 	var failed error
 	sample := train.Collect(t.read(ctx, files, status, &failed), t.sentences, t.config.Seed)
 	if failed != nil {
-		return failed
+		return nil, nil, failed
 	}
 	if len(sample.Learning) == 0 {
-		return errors.New("not one sentence is long enough to be learned from; see --min-tokens")
+		return nil, nil, errors.New("not one sentence is long enough to be learned from; see --min-tokens")
 	}
 	for _, file := range files {
 		t.config.Sources = append(t.config.Sources, filepath.Base(file))
 	}
 	t.config.Workers = runtime.GOMAXPROCS(0)
 	t.config.Say = func(s string) { status.Set(s) }
-	model, report, err := t.config.Learn(ctx, sample)
-	if err != nil {
-		return err
-	}
-	if err := model.Write(out); err != nil {
-		return err
-	}
-	status.Clear()
-	return t.summarise(model, report, out)
+	return t.config.Learn(ctx, sample)
 }
 
 // read yields the token sets of the sentences of all files; what goes wrong is in failed.
@@ -204,14 +217,17 @@ func (t *training) readFile(ctx context.Context, file string, status *terminal.S
 }
 
 // summarise says on stderr what the model was learned from and what it is worth.
-func (t *training) summarise(model *hashcodes.Model, r *train.Report, out *os.File) error {
-	info, err := out.Stat()
+func (t *training) summarise(model *hashcodes.Model, r *train.Report) error {
+	info, err := os.Stat(t.out)
 	if err != nil {
 		return err
 	}
 	w := t.main.Stderr
-	fmt.Fprintf(w, "learned from %d distinct %s of %d, measured with %d later ones\n", r.Learning,
+	fmt.Fprintf(w, "learned from %d distinct %s of %d, picked and measured with %d later ones\n", r.Learning,
 		terminal.Noun(r.Learning, "sentence"), r.Seen, r.Validation)
+	if r.Vocabulary == 0 && t.config.Learner != "md5" {
+		fmt.Fprintln(w, "warning: not one word is in enough sentences for its code to be learned, so that all are hashed, as with --model md5: train on more text")
+	}
 	fmt.Fprintf(w, "%s: %d %s with codes of their own, %s\n", model.Name(), model.Len(), terminal.Noun(model.Len(), "word"),
 		units.FormatBytes(info.Size()))
 	if r.After.Queries == 0 {

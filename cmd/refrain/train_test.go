@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -114,6 +116,52 @@ func mustReadFile(t *testing.T, path string) []byte {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// TestTrainFromLittle: a model of hashed codes alone is worth a warning.
+func TestTrainFromLittle(t *testing.T) {
+	const warning = "warning: not one word is in enough sentences"
+	if _, said := mustTrain(t, stockPosts(2)); !strings.Contains(said, warning) {
+		t.Errorf("two posts: %s", said)
+	}
+	if _, said := mustTrain(t, stockPosts(500)); strings.Contains(said, warning) {
+		t.Errorf("500 posts: %s", said)
+	}
+}
+
+// TestTrainIsStopped: a signal ends a run in order, and what was there stays.
+func TestTrainIsStopped(t *testing.T) {
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
+		dir := t.TempDir()
+		out := filepath.Join(dir, "x.model")
+		if err := os.WriteFile(out, []byte("old"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var stderr bytes.Buffer
+		cmd := exec.Command(os.Args[0], "train", "--out", out)
+		cmd.Env, cmd.Stderr = append(os.Environ(), runMain+"=1"), &stderr
+		stdin, err := cmd.StdinPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		// More than a pipe holds: once all of it is written the program reads.
+		if _, err := stdin.Write([]byte(stockPosts(20_000))); err != nil {
+			t.Fatal(err)
+		}
+		if err := cmd.Process.Signal(s); err != nil {
+			t.Fatal(err)
+		}
+		err = cmd.Wait() // stdin is still open
+		if cmd.ProcessState.ExitCode() != exitFailure || !strings.Contains(stderr.String(), "interrupted: no model was written") {
+			t.Errorf("%v: %v, %s", s, err, &stderr)
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) != 1 || string(mustReadFile(t, out)) != "old" {
+			t.Errorf("%v: left behind: %v, %v", s, left, err)
+		}
+	}
 }
 
 func TestTrainMistakes(t *testing.T) {

@@ -1,6 +1,8 @@
 package train
 
 import (
+	"context"
+
 	"refrain/hashcodes"
 	"refrain/hashcodes/hamming"
 	"refrain/text"
@@ -19,15 +21,16 @@ func (c Cost) PerQuery() float64 { return float64(c.False) / float64(max(c.Queri
 // Count searches the sets for each of the queries under a model, within the radius that loses no pair of the
 // threshold. A set equal to the query counts as neither true nor false.
 func Count(m *hashcodes.Model, t text.Threshold, queries, sets [][]uint64) Cost {
-	return newTable(sets, m.Words()).count(m, t, queries, 1)
+	tab := newTable(sets, m.Words())
+	tab.sign(m)
+	return tab.count(context.Background(), m, t, queries, 1)
 }
 
-// count signs the table and searches it.
-func (t *table) count(m *hashcodes.Model, threshold text.Threshold, queries [][]uint64, workers int) Cost {
-	t.sign(m)
+// count searches the table, which the model has signed, until the context ends.
+func (t *table) count(ctx context.Context, m *hashcodes.Model, threshold text.Threshold, queries [][]uint64, workers int) Cost {
 	const chunk = 50
 	costs := make([]Cost, (len(queries)+chunk-1)/chunk)
-	parallel(workers, len(costs), func(i int) {
+	parallelUntil(ctx, workers, len(costs), func(i int) {
 		costs[i] = t.countSome(m, threshold, queries[i*chunk:min((i+1)*chunk, len(queries))])
 	})
 	sum := Cost{Queries: len(queries)}

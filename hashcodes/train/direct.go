@@ -6,17 +6,23 @@ import (
 	"refrain/hashcodes"
 )
 
-// Rounds of the learner direct. In each, pairs are drawn anew and every token is looked at once for each bit that a
-// code may have. It stops when patience rounds have not improved the codes on the validation sets.
-const (
-	rounds   = 6
-	patience = 3
-	hot      = 0.7 // temperature of the first round, in bits
-	cold     = 0.3 // and of the last
-)
+// schedule is how the temperature of the loss falls, in bits, from the first round to the last.
+type schedule struct {
+	hot, cold float64
+	rounds    int
+}
+
+// schedules are what the learner direct tries, each from the hashed codes. Feeds differ: short texts, whose false
+// candidates share next to nothing, do better hot; a few long ones that have most of them want it cold.
+var schedules = []schedule{{1, 0.4, 4}, {0.4, 0.2, 3}}
+
+func (s *schedule) temperature(round int) float64 {
+	return s.hot + (s.cold-s.hot)*float64(round)/float64(s.rounds-1)
+}
 
 // direct learns codes with few false candidates inside the lossless radius, by coordinate descent from the hashed
-// codes: token by token the best bit, or none, all others fixed.
+// codes: token by token the best bit, or none, all others fixed. In each round pairs are drawn anew and every token is
+// looked at once for each bit that its code may have.
 //
 // It begins with the hashed codes because better balanced ones led to worse ends: once a frequent word of a stock
 // phrase has a bit of its own, it never gives it up, though the phrase as a whole would do better with few bits.
@@ -28,43 +34,46 @@ type direct struct {
 	past  []int64 // by number and bit: gains of earlier rounds
 }
 
-// learn returns the codes that did best on the validation sets, among them the hashed codes it begins with, and what
+// direct returns the codes that did best on the validation sets, among them the hashed codes it begins with, and what
 // they cost there.
 func (l *learning) direct(ones int) (*hashcodes.Model, Cost, error) {
-	best, err := l.model(ones, nil)
+	hashed, err := l.model(ones, nil)
 	if err != nil {
 		return nil, Cost{}, err
 	}
-	least := l.validate(best)
-	d := &direct{learning: l, ones: ones, state: newState(l.sample.Learning, l.vocab, best)}
+	d := &direct{learning: l, ones: ones, state: newState(l.sample.Learning, l.vocab, hashed)}
 	d.moves = newMover(d.state, l.workers)
 	d.past = make([]int64, len(l.vocab)*l.Bits)
+	best, least := hashed, l.validate(hashed)
 	r := rand.New(rand.NewPCG(l.Seed, uint64(ones)))
-	for round, worse := 0, 0; round < rounds && worse < patience; round++ {
-		if err := l.ctx.Err(); err != nil {
-			return nil, Cost{}, err
-		}
-		d.round(round, r.Uint64())
-		m, err := l.model(ones, d.state.entries())
-		if err != nil {
-			return nil, Cost{}, err
-		}
-		cost := l.validate(m)
-		l.say("%d %s a token: round %d of at most %d: %.2f false candidates a query", ones, plural(ones, "bit"), round+1, rounds, cost.PerQuery())
-		worse++
-		if cost.False < least.False {
-			best, least, worse = m, cost, 0
+	for _, s := range schedules {
+		d.state.load(hashed)
+		clear(d.past)
+		for round := range s.rounds {
+			m, err := d.round(r.Uint64(), s.temperature(round))
+			if err != nil {
+				return nil, Cost{}, err
+			}
+			cost := l.validate(m)
+			if cost.False < least.False {
+				best, least = m, cost
+			}
+			l.progress.round(ones, cost)
 		}
 	}
-	return best, least, nil
+	return best, least, l.ctx.Err()
 }
 
-func (d *direct) round(round int, seed uint64) {
+// round moves every token once and returns the model of the codes.
+func (d *direct) round(seed uint64, temperature float64) (*hashcodes.Model, error) {
 	miner := miner{state: d.state, t: d.Threshold, ones: d.ones, workers: d.workers}
-	d.moves.pairs = miner.mine(seed)
-	d.moves.loss = newLoss(d.moves.pairs, hot+(cold-hot)*float64(round)/(rounds-1))
+	d.moves.pairs = miner.mine(d.ctx, seed, temperature)
+	d.moves.loss = newLoss(d.moves.pairs, temperature)
 	for k := range d.ones {
 		for number := 0; number < len(d.vocab); {
+			if err := d.ctx.Err(); err != nil {
+				return nil, err
+			}
 			slots := d.moves.fill(number, k)
 			d.moves.measure(slots)
 			for i := range slots {
@@ -73,6 +82,7 @@ func (d *direct) round(round int, seed uint64) {
 			number += len(slots)
 		}
 	}
+	return d.model(d.ones, d.state.entries())
 }
 
 // remember adds the gains of a slot to those of earlier rounds and returns the sum. A sample alone is noise for a rare

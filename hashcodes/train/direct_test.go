@@ -1,8 +1,11 @@
 package train
 
 import (
+	"context"
+	"errors"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -66,13 +69,13 @@ func TestCountAgainstAllPairs(t *testing.T) {
 	}
 }
 
-// TestMineAgainstAllPairs: where a stratum is small, the sample is all of it.
+// TestMineAgainstAllPairs: where a stratum is small, the sample is all of it; so hot, none is negligible.
 func TestMineAgainstAllPairs(t *testing.T) {
 	sets := phrases(600, 1)
 	for _, ones := range []int{1, 2} {
 		s := newState(sets, frequent(sets, 100), mustMD5(t, 64, ones))
 		m := miner{state: s, t: fourFifths, ones: ones, workers: 2}
-		p := m.mine(1)
+		p := m.mine(t.Context(), 1, 5)
 		want := 0
 		for i, a := range s.tab.sets {
 			for j, b := range s.tab.sets[:i] {
@@ -99,7 +102,7 @@ func TestCut(t *testing.T) {
 	for _, segments := range []int{1, 3, 7, 50} {
 		next := 10
 		for segment := range segments {
-			from, to := cut(10, 41, segment, segments, 0)
+			from, to := cut(10, 41, segment, segments)
 			if from != next {
 				t.Fatalf("segment %d of %d begins at %d, the one before ends at %d", segment, segments, from, next)
 			}
@@ -108,12 +111,6 @@ func TestCut(t *testing.T) {
 		if next != 41 {
 			t.Errorf("%d segments end at %d, want 41", segments, next)
 		}
-	}
-	if from, to := cut(10, 20, 0, 1, 15); from != 15 || to != 20 {
-		t.Errorf("from 15 on: got %d to %d", from, to)
-	}
-	if from, to := cut(10, 20, 0, 1, 30); from != to {
-		t.Errorf("nothing is left: got %d to %d", from, to)
 	}
 }
 
@@ -124,7 +121,7 @@ func TestGains(t *testing.T) {
 		s := newState(sets, frequent(sets, 60), mustMD5(t, c.bits, c.ones))
 		miner := miner{state: s, t: fourFifths, ones: c.ones, workers: 1}
 		m := newMover(s, 2)
-		m.pairs = miner.mine(1)
+		m.pairs = miner.mine(t.Context(), 1, 0.7)
 		m.loss = newLoss(m.pairs, 0.7)
 		for number := 0; number < len(s.vocab); {
 			slots := m.fill(number, c.ones-1)
@@ -231,5 +228,71 @@ func TestLearnFromLittle(t *testing.T) {
 		if m.Ones() != 1 || report.Learning == 0 {
 			t.Errorf("%d sentences: %+v", n, report)
 		}
+	}
+}
+
+// TestLearnStops: a run that is told to stop inside a round does, wherever it is.
+func TestLearnStops(t *testing.T) {
+	s := Collect(slices.Values(phrases(800, 1)), 800, 1)
+	for _, said := range []int{1, 2, 4} {
+		ctx, cancel := context.WithCancel(t.Context())
+		heard := 0
+		c := Config{Learner: "direct", Bits: 32, Ones: 2, Threshold: fourFifths, Vocabulary: 300, Workers: 2, Say: func(string) {
+			if heard++; heard == said {
+				cancel()
+			}
+		}}
+		if _, _, err := c.Learn(ctx, s); !errors.Is(err, context.Canceled) || heard > said+1 {
+			t.Errorf("stopped at message %d: error %v after %d", said, err, heard)
+		}
+		cancel()
+	}
+}
+
+// TestParallelUntil: what was not begun when the context ended never is.
+func TestParallelUntil(t *testing.T) {
+	for _, workers := range []int{1, 3} {
+		ctx, cancel := context.WithCancel(t.Context())
+		var done atomic.Int64
+		parallelUntil(ctx, workers, 1000, func(int) {
+			done.Add(1)
+			cancel()
+		})
+		if n := int(done.Load()); n < 1 || n > workers {
+			t.Errorf("%d workers: %d pieces of work", workers, n)
+		}
+	}
+}
+
+// TestRoundStops: neither drawing pairs nor moving tokens goes on without a context.
+func TestRoundStops(t *testing.T) {
+	sets := phrases(2000, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	s := newState(sets, frequent(sets, 100), mustMD5(t, 32, 1))
+	m := miner{state: s, t: fourFifths, ones: 1, workers: 2}
+	if p := m.mine(ctx, 1, 0.7); len(p.links) > 0 {
+		t.Errorf("drew %d ends of pairs", len(p.links))
+	}
+}
+
+// TestReportIsOfOtherSets: what picks the codes does not judge them.
+func TestReportIsOfOtherSets(t *testing.T) {
+	sets := numbered(5000)
+	some, others := halve(sets, 7)
+	if len(some) != validationQueries || len(others) != validationQueries {
+		t.Fatalf("%d to pick by, %d to judge by", len(some), len(others))
+	}
+	first := 0
+	for _, set := range others {
+		if slices.ContainsFunc(some, func(x []uint64) bool { return slices.Equal(x, set) }) {
+			t.Fatalf("%v is in both", set)
+		}
+		if set[0] < 2500 {
+			first++
+		}
+	}
+	if first < 800 || first > 1200 {
+		t.Errorf("%d of %d are of the first half", first, len(others))
 	}
 }

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"context"
 	"math/rand/v2"
 	"slices"
 
@@ -41,28 +42,83 @@ type miner struct {
 }
 
 // perStratum is about how many pairs are drawn of each stratum.
-const perStratum = 500_000
+const perStratum = 375_000
 
-// mine draws a sample of the pairs that are near under the codes of the moment; another one for another seed.
+// negligible: a stratum is left out when moves of one bit can change the loss by less than this share through it, and
+// through all those further out.
+const negligible = 0.001
+
+// mine draws a sample of the pairs that are near under the codes of the moment; another one for another seed. It is cut
+// short when the context ends.
 //
-// Every row searches the rows behind it, so that a pair is met once. Where there are too many, it searches one of so
-// many equal segments of each size, drawn anew for each row: a pair has the chance of 1/segments.
-func (m *miner) mine(seed uint64) *pairs {
-	const pilots = 256
+// Every row searches the rows behind it, so that a pair is met once. Of a stratum with too many pairs it searches one
+// of so many equal segments of them, drawn anew for each row: a pair has the chance of 1/segments.
+func (m *miner) mine(ctx context.Context, seed uint64, temperature float64) *pairs {
 	m.state.publish()
-	rows := rand.New(rand.NewPCG(seed, 0)).Perm(len(m.state.tab.sets))
-	pilot := rows[:min(len(rows), pilots)]
 	p := &pairs{}
 	var all [][]found
-	for e := range slack + 1 {
-		expected := len(m.search(pilot, e, 1, 0)) * (len(rows) / len(pilot))
-		segments := 1 + expected/perStratum
-		p.weight[e] = int64(segments)
-		all = append(all, m.searchAll(rows, e, segments, seed))
+	segments := m.plan(ctx, seed, temperature)
+	for e := 0; e <= slack; {
+		s := query{e, e, segments[e]}
+		for s.segments == 1 && s.last < slack && segments[s.last+1] == 1 {
+			s.last++ // strata that are searched whole are searched at once
+		}
+		if s.segments > 0 {
+			all = append(all, m.searchAll(ctx, s, seed))
+		}
+		for ; e <= s.last; e++ {
+			p.weight[e] = int64(segments[e])
+		}
 	}
-	p.link(slices.Concat(all...), len(rows))
+	p.link(slices.Concat(all...), len(m.state.tab.sets))
 	return p
 }
+
+// plan returns in how many segments each stratum is cut; 0: it is left out.
+func (m *miner) plan(ctx context.Context, seed uint64, temperature float64) (segments [slack + 1]int) {
+	const pilots = 512
+	rows := rand.New(rand.NewPCG(seed, 0)).Perm(len(m.state.tab.sets))
+	pilot := rows[:min(len(rows), pilots)]
+	counts := m.census(ctx, pilot)
+	var effect [slack + 1]float64 // of the stratum and of those further out
+	for e := slack; e >= 0; e-- {
+		inner := float64(max(e, 1) - 1)
+		effect[e] = float64(counts[e]) * (cost(inner, temperature) - cost(inner+1, temperature))
+		if e < slack {
+			effect[e] += effect[e+1]
+		}
+	}
+	for e := range segments {
+		if len(pilot) == len(rows) || effect[e] >= negligible*effect[0] {
+			segments[e] = 1 + counts[e]*(len(rows)/len(pilot))/perStratum
+		}
+	}
+	return segments
+}
+
+// census counts the pairs of each stratum that the rows have, similar ones among them.
+func (m *miner) census(ctx context.Context, rows []int) (counts [slack + 1]int) {
+	of := make([][slack + 1]int, len(rows))
+	parallelUntil(ctx, m.workers, len(rows), func(i int) {
+		s, row := m.state, rows[i]
+		b := hashcodes.NewBounds(m.t, m.ones).For(len(s.tab.sets[row]))
+		for other := row + 1; other < s.tab.band[b.Max+1]; other++ {
+			radius := int(b.Radius[len(s.tab.sets[other])-b.Min])
+			if e := distance(s.sig(row), s.sig(other)) - radius; e <= slack {
+				of[i][max(e, 0)]++
+			}
+		}
+	})
+	for i := range of {
+		for e, n := range of[i] {
+			counts[e] += n
+		}
+	}
+	return counts
+}
+
+// query asks for pairs of the strata first to last in one of so many segments.
+type query struct{ first, last, segments int }
 
 // found is a pair as it was met, from the lower row.
 type found struct {
@@ -70,58 +126,64 @@ type found struct {
 	link
 }
 
-func (m *miner) searchAll(rows []int, e, segments int, seed uint64) []found {
-	const chunk = 512
-	chunks := make([][]found, (len(rows)+chunk-1)/chunk)
-	parallel(m.workers, len(chunks), func(i int) {
-		chunks[i] = m.search(rows[i*chunk:min((i+1)*chunk, len(rows))], e, segments, seed+uint64(i))
+func (m *miner) searchAll(ctx context.Context, q query, seed uint64) []found {
+	const chunk = 256
+	n := len(m.state.tab.sets)
+	chunks := make([][]found, (n+chunk-1)/chunk)
+	parallelUntil(ctx, m.workers, len(chunks), func(i int) {
+		chunks[i] = m.search(i*chunk, min((i+1)*chunk, n), q, rand.New(rand.NewPCG(seed+uint64(i), uint64(q.first))))
 	})
 	return slices.Concat(chunks...)
 }
 
-// search meets the pairs of stratum e that the rows have in one segment.
-func (m *miner) search(rows []int, e, segments int, seed uint64) (list []found) {
-	r := rand.New(rand.NewPCG(seed, uint64(e)))
+// search meets the pairs that the rows from-to have, each in one segment.
+func (m *miner) search(from, to int, q query, r *rand.Rand) (list []found) {
 	bounds := hashcodes.NewBounds(m.t, m.ones)
 	tab := m.state.tab
+	band := make([][]uint32, len(tab.planes))
 	sig := make(hashcodes.Signature, len(tab.planes))
-	var parts []hamming.Part
-	for _, row := range rows {
+	var hits []uint32
+	for row := from; row < to; row++ {
 		for w := range sig {
 			sig[w] = tab.planes[w][row]
 		}
-		parts = tab.parts(parts[:0], bounds.For(len(tab.sets[row])), sig, e)
-		segment := r.IntN(segments)
-		for i := range parts {
-			parts[i].From, parts[i].To = cut(parts[i].From, parts[i].To, segment, segments, row+1)
-		}
-		hamming.ScanParts(tab.planes, parts)
-		for i := range parts {
-			list = m.keep(list, row, e, &parts[i])
+		n := len(tab.sets[row])
+		b := bounds.For(n)
+		first, last := cut(row+1, tab.band[b.Max+1], r.IntN(q.segments), q.segments)
+		for size := n; size <= b.Max; size++ {
+			low, high := max(first, tab.band[size]), min(last, tab.band[size+1])
+			if low >= high {
+				continue
+			}
+			for w := range band {
+				band[w] = tab.planes[w][low:high]
+			}
+			radius := int(b.Radius[size-b.Min])
+			hits = hamming.Scan(hits[:0], band, sig, radius+q.last)
+			list = m.keep(list, row, low, radius, q, hits)
 		}
 	}
 	return list
 }
 
-// cut is one segment of the rows from-to, without those below first.
-func cut(from, to, segment, segments, first int) (int, int) {
+// cut is one segment of the rows from-to.
+func cut(from, to, segment, segments int) (int, int) {
 	n := to - from
-	low, high := from+n*segment/segments, from+n*(segment+1)/segments
-	return min(max(low, first), high), high
+	return from + n*segment/segments, from + n*(segment+1)/segments
 }
 
-// keep appends the hits of stratum e. Pairs that are similar enough are candidates whatever the codes: left out.
-func (m *miner) keep(list []found, row, e int, part *hamming.Part) []found {
+// keep appends the hits, counted from row from on, of the strata asked for. Pairs that are similar enough are
+// candidates whatever the codes: left out.
+func (m *miner) keep(list []found, row, from, radius int, q query, hits []uint32) []found {
 	s := m.state
-	radius := part.Radius - e
-	for _, hit := range part.Hits {
-		a, b := s.tab.sets[row], s.tab.sets[hit]
-		switch {
-		case e > 0 && distance(s.sig(row), s.sig(int(hit))) != part.Radius:
-		case e == 0 && m.t.Reaches(text.Intersection(a, b), len(a), len(b)):
-		default:
-			list = append(list, found{uint32(row), link{hit, uint16(radius), uint8(e)}})
+	for _, hit := range hits {
+		other := from + int(hit)
+		e := max(distance(s.sig(row), s.sig(other))-radius, 0)
+		a, b := s.tab.sets[row], s.tab.sets[other]
+		if e < q.first || e == 0 && m.t.Reaches(text.Intersection(a, b), len(a), len(b)) {
+			continue
 		}
+		list = append(list, found{uint32(row), link{uint32(other), uint16(radius), uint8(e)}})
 	}
 	return list
 }

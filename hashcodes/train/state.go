@@ -34,17 +34,24 @@ func (l *lists) at(i int) []uint32 { return l.items[l.starts[i]:l.starts[i+1]] }
 func newState(sets [][]uint64, vocab []word, m *hashcodes.Model) *state {
 	s := &state{tab: newTable(sets, m.Words()), vocab: vocab, bits: m.Bits(), words: (m.Bits() + 63) / 64}
 	s.codes = make([]uint64, len(vocab)*s.words)
-	code := make(hashcodes.Signature, m.Words())
-	for i, w := range vocab {
-		or(s.code(i), m.Code(code, w.token))
-	}
 	s.number(m)
 	s.invert()
 	s.sigs = make([]uint64, len(s.rest))
-	for row := range sets {
+	s.load(m)
+	return s
+}
+
+// load takes the codes of the vocabulary from a model, whose hashed codes have as many ones as those of the first.
+func (s *state) load(m *hashcodes.Model) {
+	clear(s.codes)
+	code := make(hashcodes.Signature, m.Words())
+	for i, w := range s.vocab {
+		or(s.code(i), m.Code(code, w.token))
+	}
+	for row := range s.tab.sets {
 		s.sign(row)
 	}
-	return s
+	s.publish()
 }
 
 // number fills tokens and rest.

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
+	"time"
 
 	"refrain/hashcodes"
 	"refrain/text"
@@ -42,14 +44,15 @@ type Report struct {
 	Vocabulary int      `json:"vocabulary"` // tokens with codes of their own
 	Threshold  string   `json:"threshold"`
 	Ones       int      `json:"ones_asked"` // the model may state fewer
-	Before     Cost     `json:"before"`     // of md5 with that many ones, on the validation sets
-	After      Cost     `json:"after"`      // of the model
+	Before     Cost     `json:"before"`     // of md5 with that many ones, on validation sets that picked nothing
+	After      Cost     `json:"after"`      // of the model, on the same
 
 	Merged []Merged `json:"merged,omitempty"` // by the learner ner
 	Solved []Solved `json:"solved,omitempty"` // by the learner opt
 }
 
-// validationQueries is how many validation sets are searched for, at most, among all sets of the sample.
+// validationQueries is how many validation sets are searched for among all sets of the sample, at most: so many to pick
+// the best codes by, and so many others to say in the report what those are worth.
 const validationQueries = 2000
 
 // Learn learns a model from a sample. With more than one bit a token allowed, direct tries fewer too, and the model
@@ -63,13 +66,14 @@ func (c Config) Learn(ctx context.Context, s *Sample) (*hashcodes.Model, *Report
 	if err != nil {
 		return nil, nil, fmt.Errorf("train: %w", err)
 	}
-	l.report.Before = l.validate(md5)
-	l.say("md5: %.2f false candidates a query", l.report.Before.PerQuery())
-	m, cost, err := l.learn(md5)
+	m, err := l.learn(md5)
+	if err == nil {
+		l.report.Before, l.report.After = l.count(md5, l.judges), l.count(m, l.judges)
+		err = ctx.Err() // what was counted after the end of the context means nothing
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("train %s: %w", c.Learner, err)
 	}
-	l.report.After = cost
 	m, err = l.describe(m)
 	return m, &l.report, err
 }
@@ -102,13 +106,16 @@ func (c Config) CheckLearner() error {
 // learning is one run of a learner.
 type learning struct {
 	Config
-	ctx     context.Context
-	sample  *Sample
-	vocab   []word
-	workers int
-	all     *table     // every set of the sample
-	queries [][]uint64 // validation sets
-	report  Report
+	ctx      context.Context
+	sample   *Sample
+	vocab    []word
+	workers  int
+	all      *table                        // every set of the sample
+	states   [hashcodes.MaxOnes + 1]*state // the same by ones, with what tokens outside the vocabulary set
+	queries  [][]uint64                    // validation sets to pick codes by
+	judges   [][]uint64                    // other ones, for the report
+	progress progress
+	report   Report
 }
 
 func newLearning(ctx context.Context, c Config, s *Sample) *learning {
@@ -117,7 +124,8 @@ func newLearning(ctx context.Context, c Config, s *Sample) *learning {
 		l.workers = runtime.GOMAXPROCS(0)
 	}
 	l.all = newTable(slices.Concat(s.Learning, s.Validation), c.Bits/32)
-	l.queries = s.Validation[:min(len(s.Validation), validationQueries)]
+	l.queries, l.judges = halve(s.Validation, c.Seed)
+	l.progress = progress{say: l.say, start: time.Now()}
 	l.report = Report{
 		Sources: c.Sources, Seen: s.Seen, Learning: len(s.Learning), Validation: len(s.Validation), Vocabulary: len(l.vocab),
 		Threshold: c.Threshold.String(), Ones: c.Ones,
@@ -134,46 +142,72 @@ func (c Config) vocabulary(s *Sample) []word {
 	return words[:min(c.Vocabulary, len(words))]
 }
 
-func (l *learning) learn(md5 *hashcodes.Model) (*hashcodes.Model, Cost, error) {
+// halve draws two lots of validation sets that have none in common, from early and late ones alike.
+func halve(sets [][]uint64, seed uint64) (some, others [][]uint64) {
+	sets = slices.Clone(sets)
+	r := rand.New(rand.NewPCG(seed, 0))
+	r.Shuffle(len(sets), func(i, j int) { sets[i], sets[j] = sets[j], sets[i] })
+	some, others = sets[:(len(sets)+1)/2], sets[(len(sets)+1)/2:]
+	return some[:min(len(some), validationQueries)], others[:min(len(others), validationQueries)]
+}
+
+func (l *learning) learn(md5 *hashcodes.Model) (m *hashcodes.Model, err error) {
 	switch l.Learner {
 	case "direct":
 		return l.best()
 	case "opt":
-		return l.opt()
+		m, _, err = l.opt()
 	case "ner":
-		return l.ner()
+		m, _, err = l.ner()
 	default:
-		return md5, l.report.Before, nil
+		m = md5
 	}
+	return m, err
 }
 
 // hopeless: with so many times the false candidates of the best, the hashed codes of a number of ones are not tried.
 const hopeless = 4
 
 // best learns for every number of ones up to the one asked for, and returns the best on the validation sets.
-func (l *learning) best() (best *hashcodes.Model, least Cost, err error) {
-	hashed := make([]Cost, l.Ones+1)
-	for ones := 1; ones <= l.Ones; ones++ {
-		md5, err := l.model(ones, nil)
-		if err != nil {
-			return nil, Cost{}, err
-		}
-		hashed[ones] = l.validate(md5)
+func (l *learning) best() (best *hashcodes.Model, err error) {
+	numbers, err := l.hopeful()
+	if err != nil {
+		return nil, err
 	}
-	limit := hopeless * slices.MinFunc(hashed[1:], func(a, b Cost) int { return a.False - b.False }).False
-	for ones := 1; ones <= l.Ones; ones++ {
-		if hashed[ones].False > limit {
-			continue
-		}
+	for _, s := range schedules {
+		l.progress.rounds += s.rounds * len(numbers)
+	}
+	var least Cost
+	for _, ones := range numbers {
 		m, cost, err := l.direct(ones)
 		if err != nil {
-			return nil, Cost{}, err
+			return nil, err
 		}
 		if best == nil || cost.False < least.False {
 			best, least = m, cost
 		}
 	}
-	return best, least, nil
+	return best, nil
+}
+
+// hopeful lists the numbers of ones that are worth a try by their hashed codes.
+func (l *learning) hopeful() (numbers []int, err error) {
+	hashed := make([]Cost, l.Ones+1)
+	for ones := 1; ones <= l.Ones; ones++ {
+		md5, err := l.model(ones, nil)
+		if err != nil {
+			return nil, err
+		}
+		hashed[ones] = l.validate(md5)
+		l.say("%d %s a token, hashed: %.2f false candidates a query", ones, plural(ones, "bit"), hashed[ones].PerQuery())
+	}
+	limit := hopeless * slices.MinFunc(hashed[1:], func(a, b Cost) int { return a.False - b.False }).False
+	for ones := 1; ones <= l.Ones; ones++ {
+		if hashed[ones].False <= limit {
+			numbers = append(numbers, ones)
+		}
+	}
+	return numbers, l.ctx.Err()
 }
 
 // model makes a model of codes.
@@ -194,8 +228,17 @@ func (l *learning) describe(m *hashcodes.Model) (*hashcodes.Model, error) {
 	return hashcodes.New(about, slices.Collect(m.Entries()))
 }
 
-func (l *learning) validate(m *hashcodes.Model) Cost {
-	return l.all.count(m, l.Threshold, l.queries, l.workers)
+// validate says what a model costs on the sets that codes are picked by.
+func (l *learning) validate(m *hashcodes.Model) Cost { return l.count(m, l.queries) }
+
+func (l *learning) count(m *hashcodes.Model, queries [][]uint64) Cost {
+	s := l.states[m.Ones()]
+	if s == nil {
+		s = newState(l.all.sets, l.vocab, m)
+		l.states[m.Ones()] = s
+	}
+	s.load(m)
+	return s.tab.count(l.ctx, m, l.Threshold, queries, l.workers)
 }
 
 func (l *learning) say(format string, args ...any) {
