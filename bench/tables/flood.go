@@ -299,7 +299,7 @@ func (f *FloodFigure) fast(l *load, expected int, took time.Duration) {
 	}
 	share := float64(min(expected, len(l.events))) / float64(expected)
 	f.Through = share * float64(len(l.posts)) / l.last.Sub(l.begin).Seconds()
-	f.All = f.Through * float64(len(l.posts)+len(l.flood)) / float64(len(l.posts))
+	f.All = f.Through * (float64(len(l.posts)+len(l.flood)) / float64(len(l.posts)))
 }
 
 // variants are texts of nine fixed words and one that is random, as JSON.
