@@ -19,7 +19,7 @@ import (
 // TestModelsFindTheSame: events have the same ids with every model, on real posts of several languages.
 func TestModelsFindTheSame(t *testing.T) {
 	for _, file := range realFiles {
-		posts := string(lines(t, file.name, 2000))
+		posts := string(lines(t, file.name, 700))
 		learned, _ := mustTrain(t, posts, "--bits", "32", "--vocab", "200")
 		for _, threshold := range []string{"0.8", "0.5"} {
 			args := []string{"--span", "87600h", "--threshold", threshold}

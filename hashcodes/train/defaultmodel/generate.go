@@ -25,7 +25,7 @@ const (
 )
 
 // threshold is lower than what most searches ask for: at 0.8 hashed codes of 64 bits have next to no false candidates, so
-// there is nothing to learn from, and codes learned at 0.7 do worse at 0.6 than these do at 0.7 (docs/models.md).
+// there is nothing to learn from. Codes learned at 0.7 were no better at 0.7, and worse below (docs/models.md).
 var threshold = text.Threshold{Num: 3, Den: 5}
 
 // made are the two files.
