@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"refrain/internal/report"
 	"refrain/internal/terminal"
 )
 
@@ -31,7 +32,7 @@ type DetectFigure struct {
 }
 
 // Detect measures the program end to end, as a process of its own.
-func Detect(ctx context.Context, c *Config, o DetectOptions) (*Report, error) {
+func Detect(ctx context.Context, c *Config, o DetectOptions) (*report.Report, error) {
 	if len(o.Spans) == 0 {
 		o.Spans = []string{"24h", "87600h"}
 	}
@@ -43,7 +44,7 @@ func Detect(ctx context.Context, c *Config, o DetectOptions) (*Report, error) {
 	}
 	r := c.report("detect", "`refrain detect --span SPAN FILE > /dev/null`, θ 0.8, reading and decompressing, start and end of the process included.",
 		filepath.Base(o.File))
-	g := Grid{Head: []string{"span", "posts/s", "CPU, µs a post", "peak RSS", "distinct sentences in the window", "peak RSS a distinct sentence", "events"}}
+	g := report.Grid{Head: []string{"span", "posts/s", "CPU, µs a post", "peak RSS", "distinct sentences in the window", "peak RSS a distinct sentence", "events"}}
 	var all []DetectFigure
 	for i := range len(o.Spans) + 1 { // the last span without texts too
 		span, texts := o.Spans[min(i, len(o.Spans)-1)], i < len(o.Spans)
@@ -54,17 +55,17 @@ func Detect(ctx context.Context, c *Config, o DetectOptions) (*Report, error) {
 		if !texts {
 			span += ", --texts=false"
 		}
-		c.step("detect --span %s: %s posts/s, %s", span, three(f.PerSecond), terminal.Bytes(f.Peak))
+		c.step("detect --span %s: %s posts/s, %s", span, report.Three(f.PerSecond), terminal.Bytes(f.Peak))
 		each := "-"
 		if f.Distinct > 0 {
-			each = thousands(int(f.Peak)/f.Distinct) + " B"
+			each = report.Thousands(int(f.Peak)/f.Distinct) + " B"
 		}
-		g.add(span, three(f.PerSecond), three(f.CPU), terminal.Bytes(f.Peak), thousands(f.Distinct), each, thousands(f.Events))
+		g.Add(span, report.Three(f.PerSecond), report.Three(f.CPU), terminal.Bytes(f.Peak), report.Thousands(f.Distinct), each, report.Thousands(f.Events))
 		all = append(all, *f)
 	}
-	r.Data += fmt.Sprintf(": %s posts, %s sentences compared", thousands(all[0].Posts), thousands(all[0].Sentences))
-	r.Grids, r.Figures = []Grid{g}, all
-	r.note("%s, a process each, the peak the greatest of them; it holds what decompressing takes (64 MB of the ira file)", c.medians())
+	r.Data += fmt.Sprintf(": %s posts, %s sentences compared", report.Thousands(all[0].Posts), report.Thousands(all[0].Sentences))
+	r.Grids, r.Figures = []report.Grid{g}, all
+	r.Note("%s, a process each, the peak the greatest of them; it holds what decompressing takes (64 MB of the ira file)", c.medians())
 	return r, nil
 }
 

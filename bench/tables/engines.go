@@ -10,6 +10,7 @@ import (
 	"refrain/bench/cpu"
 	"refrain/detector"
 	"refrain/feed"
+	"refrain/internal/report"
 	"refrain/text"
 )
 
@@ -28,7 +29,7 @@ type EngineFigure struct {
 const automatic = "auto"
 
 // EngineGrid measures look-ups in windows of several sizes, at several thresholds, alone and in batches.
-func EngineGrid(ctx context.Context, c *Config) (*Report, error) {
+func EngineGrid(ctx context.Context, c *Config) (*report.Report, error) {
 	windows := size(c, []int{1000, 10_000, 100_000, 1_000_000}, []int{500, 4000})
 	list, err := thresholds(size(c, []string{"0.5", "0.6", "0.7", "0.8", "0.9"}, []string{"0.6", "0.8"}))
 	if err != nil {
@@ -56,31 +57,31 @@ func EngineGrid(ctx context.Context, c *Config) (*Report, error) {
 		}
 	}
 	r.Figures = all
-	r.Grids = []Grid{c.engineGrid(all)}
+	r.Grids = []report.Grid{c.engineGrid(all)}
 	worst := slices.MaxFunc(all, func(a, b EngineFigure) int { return int(1000 * (a.Ratio - b.Ratio)) })
 	if worst.Ratio > 0 {
-		r.note("auto is at most %s of the best: window %s, θ %s, batches of %d", times(worst.Ratio), thousands(worst.Window), worst.Threshold, worst.Batch)
+		r.Note("auto is at most %s of the best: window %s, θ %s, batches of %d", report.Times(worst.Ratio), report.Thousands(worst.Window), worst.Threshold, worst.Batch)
 	}
-	r.note("look-ups only, of sentences that the window does not hold, verification included, after a round to warm up; medians of %d rounds of up to %s look-ups, the engines in turns", c.rounds(), thousands(asked))
-	r.note("all engines found the same number of matches")
+	r.Note("look-ups only, of sentences that the window does not hold, verification included, after a round to warm up; medians of %d rounds of up to %s look-ups, the engines in turns", c.rounds(), report.Thousands(asked))
+	r.Note("all engines found the same number of matches")
 	return r, nil
 }
 
 // rounds of a cell: more than of what takes minutes.
 func (c *Config) rounds() int { return c.Runs + 2 }
 
-func (c *Config) engineGrid(all []EngineFigure) Grid {
-	g := Grid{Head: []string{"window", "θ", "batch"}}
+func (c *Config) engineGrid(all []EngineFigure) report.Grid {
+	g := report.Grid{Head: []string{"window", "θ", "batch"}}
 	for _, e := range c.Engines {
 		g.Head = append(g.Head, e.Name)
 	}
 	g.Head = append(g.Head, "best", "auto to the best")
 	for _, f := range all {
-		row := []any{thousands(f.Window), f.Threshold, f.Batch}
+		row := []any{report.Thousands(f.Window), f.Threshold, f.Batch}
 		for _, e := range c.Engines {
-			row = append(row, three(f.Lookup[e.Name]))
+			row = append(row, report.Three(f.Lookup[e.Name]))
 		}
-		g.add(append(row, f.Best, times(f.Ratio))...)
+		g.Add(append(row, f.Best, report.Times(f.Ratio))...)
 	}
 	return g
 }
@@ -99,7 +100,7 @@ func (g *grid) measure(ctx context.Context) (figures []EngineFigure, err error) 
 	debug.FreeOSMemory()
 	detectors := make([]*detector.Detector, len(c.Engines))
 	for i, e := range c.Engines {
-		c.status("engines: filling %s with %s sentences, θ %v", e.Name, thousands(g.window), g.threshold)
+		c.status("engines: filling %s with %s sentences, θ %v", e.Name, report.Thousands(g.window), g.threshold)
 		if detectors[i], err = g.fill(ctx, e.Make); err != nil {
 			return nil, err
 		}
@@ -112,7 +113,7 @@ func (g *grid) measure(ctx context.Context) (figures []EngineFigure, err error) 
 			return nil, err
 		}
 		f.judge(c.Engines)
-		c.step("engines: window %s, θ %s, batch %d: %v", thousands(f.Window), f.Threshold, batch, f.Lookup)
+		c.step("engines: window %s, θ %s, batch %d: %v", report.Thousands(f.Window), f.Threshold, batch, f.Lookup)
 		figures = append(figures, f)
 	}
 	return figures, nil
@@ -134,7 +135,7 @@ func (g *grid) rounds(ctx context.Context, detectors []*detector.Detector, f *En
 			if err := interrupted(ctx); err != nil {
 				return err
 			}
-			c.status("engines: window %s, θ %v, batch %d, %s, round %d", thousands(g.window), g.threshold, f.Batch, c.Engines[i].Name, round)
+			c.status("engines: window %s, θ %v, batch %d, %s, round %d", report.Thousands(g.window), g.threshold, f.Batch, c.Engines[i].Name, round)
 			begin := cpu.Time()
 			found := look(d, g.queries[:min(n, len(g.queries))], f.Batch)
 			took := cpu.Time() - begin

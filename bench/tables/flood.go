@@ -17,6 +17,7 @@ import (
 	"refrain/bench/cpu"
 	"refrain/detector"
 	"refrain/feed"
+	"refrain/internal/report"
 	"refrain/internal/terminal"
 	"refrain/text"
 )
@@ -91,7 +92,7 @@ type CapFigure struct {
 }
 
 // Flood measures what variants of one template do to a service and to the other posts in it.
-func Flood(ctx context.Context, c *Config, o FloodOptions) (*Report, error) {
+func Flood(ctx context.Context, c *Config, o FloodOptions) (*report.Report, error) {
 	o = o.orDefault(c)
 	file, err := c.file(size(c, Ira, smallFile))
 	if err != nil {
@@ -101,7 +102,7 @@ func Flood(ctx context.Context, c *Config, o FloodOptions) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := c.report("flood", fmt.Sprintf("A flood through `serve` over HTTP: %s variants of one template, nine fixed words and one that is random, in %v among other posts.", thousands(o.Flood), o.Lasting),
+	r := c.report("flood", fmt.Sprintf("A flood through `serve` over HTTP: %s variants of one template, nine fixed words and one that is random, in %v among other posts.", report.Thousands(o.Flood), o.Lasting),
 		fmt.Sprintf("the others: the first posts of %s, in their order, dated now", filepath.Base(file)))
 	x := floods{config: c, options: o, texts: texts}
 	all, err := x.all(ctx)
@@ -155,16 +156,16 @@ func (x *floods) measure(ctx context.Context, f *FloodFigure, events *[2]int) er
 		variants := variants(f.Flood)
 		steady.flood, fast.flood = variants, variants
 	}
-	c.status("flood: %s variants, max_matches %d, %d other posts/s", thousands(f.Flood), f.MaxMatches, o.Rate)
+	c.status("flood: %s variants, max_matches %d, %d other posts/s", report.Thousands(f.Flood), f.MaxMatches, o.Rate)
 	if err := x.run(ctx, f, steady, &events[0], (*load).send, f.steady); err != nil {
 		return err
 	}
-	c.step("flood: %s variants, max_matches %d: %d of %d events of the others, p99 %s ms, %d of the flood", thousands(f.Flood), f.MaxMatches, f.Events, f.Expected, three(f.P99), f.FloodEvents)
-	c.status("flood: %s variants, max_matches %d, as fast as they are taken", thousands(f.Flood), f.MaxMatches)
+	c.step("flood: %s variants, max_matches %d: %d of %d events of the others, p99 %s ms, %d of the flood", report.Thousands(f.Flood), f.MaxMatches, f.Events, f.Expected, report.Three(f.P99), f.FloodEvents)
+	c.status("flood: %s variants, max_matches %d, as fast as they are taken", report.Thousands(f.Flood), f.MaxMatches)
 	if err := x.run(ctx, f, fast, &events[1], (*load).sendAll, f.fast); err != nil {
 		return err
 	}
-	c.step("flood: %s variants, max_matches %d: accepted %s posts/s, the others through %s posts/s", thousands(f.Flood), f.MaxMatches, three(f.Accepted), three(f.Through))
+	c.step("flood: %s variants, max_matches %d: accepted %s posts/s, the others through %s posts/s", report.Thousands(f.Flood), f.MaxMatches, report.Three(f.Accepted), report.Three(f.Through))
 	return nil
 }
 
@@ -329,12 +330,12 @@ func (c *Config) floodCaps(ctx context.Context, o FloodOptions) (all []CapFigure
 		return nil, err
 	}
 	for _, most := range append(slices.Clone(o.MaxMatches), 0) {
-		c.status("flood: %s variants alone, max_matches %d", thousands(o.Alone), most)
+		c.status("flood: %s variants alone, max_matches %d", report.Thousands(o.Alone), most)
 		f, err := floodCap(ctx, sentences, e, most)
 		if err != nil {
 			return nil, err
 		}
-		c.step("flood: %s variants alone, max_matches %d: %d verifications, %s µs a look-up", thousands(o.Alone), most, f.Verifications, three(f.CPU))
+		c.step("flood: %s variants alone, max_matches %d: %d verifications, %s µs a look-up", report.Thousands(o.Alone), most, f.Verifications, report.Three(f.CPU))
 		all = append(all, *f)
 	}
 	return all, nil
@@ -375,49 +376,49 @@ func floodSentences(n int) (all []feed.Sentence, err error) {
 	return all, nil
 }
 
-func floodGrids(all []FloodFigure, o FloodOptions) []Grid {
-	steady := Grid{Caption: fmt.Sprintf("**%s other posts/s for %v, and the flood evenly among them**: from post to event of the others", thousands(o.Rate), o.Lasting),
+func floodGrids(all []FloodFigure, o FloodOptions) []report.Grid {
+	steady := report.Grid{Caption: fmt.Sprintf("**%s other posts/s for %v, and the flood evenly among them**: from post to event of the others", report.Thousands(o.Rate), o.Lasting),
 		Head: []string{"", "max_matches", "p50, ms", "p99, ms", "events of the others that came", "events of the flood that came", "flood posts they are of", "of these flagged truncated", "truncated look-ups counted", "peak RSS of both services"}}
-	fast := Grid{Caption: fmt.Sprintf("**%s other posts as fast as they are taken**, posts/s", thousands(o.Others)),
+	fast := report.Grid{Caption: fmt.Sprintf("**%s other posts as fast as they are taken**, posts/s", report.Thousands(o.Others)),
 		Head: []string{"", "max_matches", "accepted, with the flood", "of the others, through", "of all, through"}}
 	for _, f := range all {
 		name := "others alone"
 		if f.Flood > 0 {
 			name = "with the flood"
 		}
-		steady.add(name, thousands(f.MaxMatches), wait(f.P50), wait(f.P99), fmt.Sprintf("%s of %s", thousands(f.Events), thousands(f.Expected)),
-			thousands(f.FloodEvents), thousands(f.FloodPosts), thousands(f.Flagged), thousands(int(f.Truncated)), terminal.Bytes(f.Peak))
-		fast.add(name, thousands(f.MaxMatches), three(f.Accepted), three(f.Through), three(f.All))
+		steady.Add(name, report.Thousands(f.MaxMatches), wait(f.P50), wait(f.P99), fmt.Sprintf("%s of %s", report.Thousands(f.Events), report.Thousands(f.Expected)),
+			report.Thousands(f.FloodEvents), report.Thousands(f.FloodPosts), report.Thousands(f.Flagged), report.Thousands(int(f.Truncated)), terminal.Bytes(f.Peak))
+		fast.Add(name, report.Thousands(f.MaxMatches), report.Three(f.Accepted), report.Three(f.Through), report.Three(f.All))
 	}
-	return []Grid{steady, fast}
+	return []report.Grid{steady, fast}
 }
 
 func wait(ms float64) string {
 	if ms >= float64(forever)/1e6 {
 		return "did not come"
 	}
-	return three(ms)
+	return report.Three(ms)
 }
 
-func capGrid(caps []CapFigure, o FloodOptions) Grid {
-	g := Grid{Caption: fmt.Sprintf("**What the cap saves**: %s variants alone in one window, looked up and inserted one by one", thousands(o.Alone)),
+func capGrid(caps []CapFigure, o FloodOptions) report.Grid {
+	g := report.Grid{Caption: fmt.Sprintf("**What the cap saves**: %s variants alone in one window, looked up and inserted one by one", report.Thousands(o.Alone)),
 		Head: []string{"max_matches", "verifications", "against none", "events", "truncated look-ups", "CPU, µs a look-up"}}
 	none := caps[len(caps)-1]
 	for _, f := range caps {
-		name := thousands(f.MaxMatches)
+		name := report.Thousands(f.MaxMatches)
 		if f.MaxMatches == 0 {
 			name = "none"
 		}
-		g.add(name, thousands(int(f.Verifications)), times(float64(none.Verifications)/float64(max(1, f.Verifications))), thousands(int(f.Events)),
-			thousands(int(f.Truncated)), three(f.CPU))
+		g.Add(name, report.Thousands(int(f.Verifications)), report.Times(float64(none.Verifications)/float64(max(1, f.Verifications))), report.Thousands(int(f.Events)),
+			report.Thousands(int(f.Truncated)), report.Three(f.CPU))
 	}
 	return g
 }
 
-func floodNotes(r *Report, o FloodOptions) {
-	r.note("one run; every line of serve is two services with empty windows, all defaults but max_matches; a look-up that finds more reports flood_matches of them, 10, of which each of the 4 partitions of the window has its share, 3")
-	r.note("latency counts from the moment the request was due to the event at a client of `GET /v1/events`, which gets those of the flood too; client and service share the machine; events of the others are waited for at most %v after the last post, and one that did not come counts as the greatest; then the service is killed, which would finish the flood first", o.Patience)
-	r.note("through: other posts times the share of their events that came, by the time until the last of these, or until the waiting ended when some did not come; of all: with the posts of the flood, which stand evenly among them")
-	r.note("truncated look-ups: `refrain_detector_truncated_total` when the waiting ended, which is counted at the end of a turn of the match worker")
-	r.note("a verification is a pair of token sets that was compared (detector.Counts.Candidates)")
+func floodNotes(r *report.Report, o FloodOptions) {
+	r.Note("one run; every line of serve is two services with empty windows, all defaults but max_matches; a look-up that finds more reports flood_matches of them, 10, of which each of the 4 partitions of the window has its share, 3")
+	r.Note("latency counts from the moment the request was due to the event at a client of `GET /v1/events`, which gets those of the flood too; client and service share the machine; events of the others are waited for at most %v after the last post, and one that did not come counts as the greatest; then the service is killed, which would finish the flood first", o.Patience)
+	r.Note("through: other posts times the share of their events that came, by the time until the last of these, or until the waiting ended when some did not come; of all: with the posts of the flood, which stand evenly among them")
+	r.Note("truncated look-ups: `refrain_detector_truncated_total` when the waiting ended, which is counted at the end of a turn of the match worker")
+	r.Note("a verification is a pair of token sets that was compared (detector.Counts.Candidates)")
 }

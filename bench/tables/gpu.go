@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"refrain/cuda"
+	"refrain/internal/report"
 	"refrain/internal/terminal"
 )
 
@@ -18,7 +19,7 @@ type GPUOptions struct {
 
 // GPU measures every kernel of a device: comparisons a second, hits against those of the CPU on 10⁸ signatures, and the
 // series of the paper's Figure 6, up to what memory holds.
-func GPU(ctx context.Context, c *Config, o GPUOptions) (*Report, error) {
+func GPU(ctx context.Context, c *Config, o GPUOptions) (*report.Report, error) {
 	d, err := cuda.Open(cuda.Config{Device: o.Device})
 	if err != nil {
 		return nil, wanted(err)
@@ -44,7 +45,7 @@ func wanted(err error) error {
 	return fmt.Errorf("%w: this needs an NVIDIA GPU and its driver (libcuda.so.1), with 4 GB of memory free for 10⁹ signatures of 32 bits, and about ten minutes", err)
 }
 
-func (c *Config) gpu(ctx context.Context, d *cuda.Device, o GPUOptions) (*Report, error) {
+func (c *Config) gpu(ctx context.Context, d *cuda.Device, o GPUOptions) (*report.Report, error) {
 	if len(o.Rows) == 0 {
 		o.Rows = size(c, []int{100_000, 200_000, 500_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000}, []int{100_000, 1_000_000})
 	}
@@ -60,7 +61,7 @@ func (c *Config) gpu(ctx context.Context, d *cuda.Device, o GPUOptions) (*Report
 		}
 		some, err := cuda.Measure(d, cuda.MeasureConfig{Rows: []int{rows}, Words: []int{1, 2}, Runs: c.Runs, Check: checkedQueries(rows),
 			Progress: func(_, _ int, m cuda.Measurement) {
-				c.step("gpu: %s, %d bits, %s rows: %s G/s %s", m.Kernel, 32*m.Words, thousands(m.Rows), three(m.PerSecond()/1e9), m.Skipped)
+				c.step("gpu: %s, %d bits, %s rows: %s G/s %s", m.Kernel, 32*m.Words, report.Thousands(m.Rows), report.Three(m.PerSecond()/1e9), m.Skipped)
 			}})
 		if err != nil {
 			return nil, err
@@ -74,9 +75,9 @@ func (c *Config) gpu(ctx context.Context, d *cuda.Device, o GPUOptions) (*Report
 		}
 	}
 	checked := slices.MaxFunc(all, func(a, b cuda.Measurement) int { return min(a.Checked, 1)*a.Rows - min(b.Checked, 1)*b.Rows })
-	r.note("the hits of %d queries are the same as by the CPU, by every kernel and size, up to %s signatures", checked.Checked, thousands(checked.Rows))
-	r.note("medians of %d runs after one to warm up; device: while it compares; call: until all hits are back, sorted", c.Runs)
-	r.note("paper is the kernel of Zhang et al., SIGIR 2012: one thread a signature, one launch a query")
+	r.Note("the hits of %d queries are the same as by the CPU, by every kernel and size, up to %s signatures", checked.Checked, report.Thousands(checked.Rows))
+	r.Note("medians of %d runs after one to warm up; device: while it compares; call: until all hits are back, sorted", c.Runs)
+	r.Note("paper is the kernel of Zhang et al., SIGIR 2012: one thread a signature, one launch a query")
 	return r, nil
 }
 
@@ -88,12 +89,12 @@ func checkedQueries(rows int) int {
 	return 64
 }
 
-func gpuGrids(all []cuda.Measurement, kernels []string) (grids []Grid) {
+func gpuGrids(all []cuda.Measurement, kernels []string) (grids []report.Grid) {
 	for _, words := range []int{1, 2} {
-		speed := Grid{Caption: fmt.Sprintf("**%d bits, radius %d**: 10⁹ comparisons a second on the device", 32*words, 3*words), Head: append([]string{"signatures"}, kernels...)}
-		figure6 := Grid{Caption: fmt.Sprintf("**%d bits**, Figure 6 of the paper: ms for 2,000 queries, device / call", 32*words), Head: speed.Head}
+		speed := report.Grid{Caption: fmt.Sprintf("**%d bits, radius %d**: 10⁹ comparisons a second on the device", 32*words, 3*words), Head: append([]string{"signatures"}, kernels...)}
+		figure6 := report.Grid{Caption: fmt.Sprintf("**%d bits**, Figure 6 of the paper: ms for 2,000 queries, device / call", 32*words), Head: speed.Head}
 		for _, rows := range sizesOf(all) {
-			fast, slow := []any{thousands(rows)}, []any{thousands(rows)}
+			fast, slow := []any{report.Thousands(rows)}, []any{report.Thousands(rows)}
 			for _, kernel := range kernels {
 				i := slices.IndexFunc(all, func(m cuda.Measurement) bool {
 					return m.Kernel == kernel && m.Words == words && m.Rows == rows && m.Skipped == ""
@@ -103,11 +104,11 @@ func gpuGrids(all []cuda.Measurement, kernels []string) (grids []Grid) {
 					continue
 				}
 				m := &all[i]
-				fast = append(fast, three(m.PerSecond()/1e9))
-				slow = append(slow, three(1e3*m.Device.Seconds())+" / "+three(1e3*m.Scan.Seconds()))
+				fast = append(fast, report.Three(m.PerSecond()/1e9))
+				slow = append(slow, report.Three(1e3*m.Device.Seconds())+" / "+report.Three(1e3*m.Scan.Seconds()))
 			}
-			speed.add(fast...)
-			figure6.add(slow...)
+			speed.Add(fast...)
+			figure6.Add(slow...)
 		}
 		grids = append(grids, speed, figure6)
 	}

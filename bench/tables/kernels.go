@@ -9,6 +9,7 @@ import (
 
 	"refrain/bench/cpu"
 	"refrain/hashcodes/hamming"
+	"refrain/internal/report"
 )
 
 // KernelFigure is the speed of one kernel.
@@ -26,10 +27,10 @@ type KernelFigure struct {
 const kernelQueries = 64
 
 // Kernels measures the Hamming kernels of this machine on random signatures.
-func Kernels(ctx context.Context, c *Config) (*Report, error) {
+func Kernels(ctx context.Context, c *Config) (*report.Report, error) {
 	rows := size(c, 1<<20, 1<<16)
 	r := c.report("kernels", "Hamming kernels: one thread, 64 queries a pass, 10⁹ comparisons a second.",
-		fmt.Sprintf("%s uniform random signatures, random queries; hits are written out", thousands(rows)))
+		fmt.Sprintf("%s uniform random signatures, random queries; hits are written out", report.Thousands(rows)))
 	hz := clockRate(c.Runs)
 	var all []KernelFigure
 	for _, bits := range []int{32, 64, 128, 256} {
@@ -44,17 +45,17 @@ func Kernels(ctx context.Context, c *Config) (*Report, error) {
 		c.step("kernels: %d bits", bits)
 	}
 	r.Figures = all
-	r.Grids = []Grid{kernelGrid(all)}
-	r.note("%s, the kernels in turns, by processor time", c.medians())
-	r.note("bound: one VPOPCNTD, 16 words of 32 bits, a cycle; the clock was %.2f GHz, by additions that wait for each other", hz/1e9)
-	r.note("a kernel that goes no further than the first words of wide signatures may be above the bound, as may one on a machine with two such units")
+	r.Grids = []report.Grid{kernelGrid(all)}
+	r.Note("%s, the kernels in turns, by processor time", c.medians())
+	r.Note("bound: one VPOPCNTD, 16 words of 32 bits, a cycle; the clock was %.2f GHz, by additions that wait for each other", hz/1e9)
+	r.Note("a kernel that goes no further than the first words of wide signatures may be above the bound, as may one on a machine with two such units")
 	return r, nil
 }
 
-func kernelGrid(all []KernelFigure) Grid {
-	g := Grid{Head: []string{"bits", "radius", "kernel", "G/s", "against plain Go", "of the bound"}}
+func kernelGrid(all []KernelFigure) report.Grid {
+	g := report.Grid{Head: []string{"bits", "radius", "kernel", "G/s", "against plain Go", "of the bound"}}
 	for _, f := range all {
-		g.add(f.Bits, f.Radius, f.Kernel, three(f.PerSecond/1e9), times(f.AgainstGo), fmt.Sprintf("%.0f %%", 100*f.Bound))
+		g.Add(f.Bits, f.Radius, f.Kernel, report.Three(f.PerSecond/1e9), report.Times(f.AgainstGo), fmt.Sprintf("%.0f %%", 100*f.Bound))
 	}
 	return g
 }

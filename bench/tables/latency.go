@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"refrain/ingest"
+	"refrain/internal/report"
 )
 
 // LatencyOptions are what Latency asks besides.
@@ -44,7 +45,7 @@ type LatencyFigure struct {
 const every = 10 * time.Millisecond
 
 // Latency measures the time from a post to its event through `serve`, over HTTP.
-func Latency(ctx context.Context, c *Config, o LatencyOptions) (*Report, error) {
+func Latency(ctx context.Context, c *Config, o LatencyOptions) (*report.Report, error) {
 	if len(o.Rates) == 0 {
 		o.Rates = size(c, []int{1000, 20_000}, []int{1000})
 	}
@@ -61,20 +62,20 @@ func Latency(ctx context.Context, c *Config, o LatencyOptions) (*Report, error) 
 	}
 	r := c.report("latency", "From post to event through `serve` on loopback, θ 0.8, span 24 h: milliseconds from the moment the request was due to the event at a client of `GET /v1/events`.",
 		fmt.Sprintf("the first posts of %s, in their order, dated now", filepath.Base(file)))
-	g := Grid{Head: []string{"posts/s due", "posts/s accepted", "posts", "events", "p50", "p99", "greatest", "answer p99"}}
+	g := report.Grid{Head: []string{"posts/s due", "posts/s accepted", "posts", "events", "p50", "p99", "greatest", "answer p99"}}
 	var all []LatencyFigure
 	for _, rate := range o.Rates {
 		f, err := c.latency(ctx, posts, rate, o.Lasting)
 		if err != nil {
 			return nil, err
 		}
-		c.step("latency: %d posts/s: p50 %s ms, p99 %s ms of %d events", rate, three(f.P50), three(f.P99), f.Events)
-		g.add(thousands(rate), three(f.Accepted), thousands(f.Posts), thousands(f.Events), three(f.P50), three(f.P99), three(f.Max), three(f.Answer99))
+		c.step("latency: %d posts/s: p50 %s ms, p99 %s ms of %d events", rate, report.Three(f.P50), report.Three(f.P99), f.Events)
+		g.Add(report.Thousands(rate), report.Three(f.Accepted), report.Thousands(f.Posts), report.Thousands(f.Events), report.Three(f.P50), report.Three(f.P99), report.Three(f.Max), report.Three(f.Answer99))
 		all = append(all, *f)
 	}
-	r.Grids, r.Figures = []Grid{g}, all
-	r.note("%s of %v, each with a service of its own and an empty window; a request every %v with all posts due in it, without waiting for answers", c.medians(), o.Lasting, every)
-	r.note("client and service share the machine; all defaults, lookup store none")
+	r.Grids, r.Figures = []report.Grid{g}, all
+	r.Note("%s of %v, each with a service of its own and an empty window; a request every %v with all posts due in it, without waiting for answers", c.medians(), o.Lasting, every)
+	r.Note("client and service share the machine; all defaults, lookup store none")
 	return r, nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"refrain/detector"
 	"refrain/feed"
 	"refrain/internal/memory"
+	"refrain/internal/report"
 	"refrain/text"
 )
 
@@ -90,7 +91,7 @@ const enough = 20 * time.Second
 const long = 87600 * time.Hour
 
 // Match measures exact streaming match in a window that grows from nothing.
-func Match(ctx context.Context, c *Config, o MatchOptions) (*Report, error) {
+func Match(ctx context.Context, c *Config, o MatchOptions) (*report.Report, error) {
 	o = o.orDefault(c)
 	list, err := thresholds(o.Thresholds)
 	if err != nil {
@@ -102,7 +103,7 @@ func Match(ctx context.Context, c *Config, o MatchOptions) (*Report, error) {
 	}
 	c.step("match: %s", sentences)
 	r := c.report("match", fmt.Sprintf("Exact streaming match, one thread, while the window grows from 0 to %s distinct sentences.",
-		thousands(sentences.len())), sentences.String())
+		report.Thousands(sentences.len())), sentences.String())
 	var all []MatchFigure
 	for _, t := range list {
 		figures, err := c.matchAll(ctx, sentences, t, o.Engines)
@@ -121,7 +122,7 @@ func Match(ctx context.Context, c *Config, o MatchOptions) (*Report, error) {
 		return r, nil
 	}
 	r.Plot = filepath.Base(o.SVG)
-	return r, writeFile(o.SVG, crossingPlot(all, r.Command))
+	return r, report.WriteFile(o.SVG, crossingPlot(all, r.Command))
 }
 
 // contest is one way to match, in its runs.
@@ -391,8 +392,8 @@ func (c *corpus) order() []uint64 {
 	return order
 }
 
-func matchGrid(figures []MatchFigure, t text.Threshold) Grid {
-	g := Grid{Caption: fmt.Sprintf("**θ %s**", decimal(t)),
+func matchGrid(figures []MatchFigure, t text.Threshold) report.Grid {
+	g := report.Grid{Caption: fmt.Sprintf("**θ %s**", decimal(t)),
 		Head: []string{"engine", "µs a sentence, CPU", "by the clock", "against PPJoin", "candidates a sentence", "looked up", "matches", "window, bytes a sentence"}}
 	last := figures[len(figures)-1]
 	for _, f := range figures {
@@ -401,33 +402,33 @@ func matchGrid(figures []MatchFigure, t text.Threshold) Grid {
 			bytes = fmt.Sprint(f.Bytes / int64(max(1, f.Sentences)))
 		}
 		if last.Engine == yardstick {
-			against = times(last.CPU / f.CPU)
+			against = report.Times(last.CPU / f.CPU)
 		}
 		looked := "all"
 		if f.Looked < f.Sentences {
-			looked = "a sample of " + thousands(f.Looked)
+			looked = "a sample of " + report.Thousands(f.Looked)
 		}
-		g.add(f.Engine, three(f.CPU), three(f.Wall), against, three(float64(f.Candidates)/float64(max(1, f.Looked))), looked, thousands(int(f.Matches)), bytes)
+		g.Add(f.Engine, report.Three(f.CPU), report.Three(f.Wall), against, report.Three(float64(f.Candidates)/float64(max(1, f.Looked))), looked, report.Thousands(int(f.Matches)), bytes)
 	}
 	return g
 }
 
 // growthGrid is ten steps of the window.
-func growthGrid(figures []MatchFigure) Grid {
-	g := Grid{Caption: "µs a sentence, CPU / by the clock, of the sentences up to so many in the window since the line before:", Head: []string{"window"}}
+func growthGrid(figures []MatchFigure) report.Grid {
+	g := report.Grid{Caption: "µs a sentence, CPU / by the clock, of the sentences up to so many in the window since the line before:", Head: []string{"window"}}
 	for _, f := range figures {
 		g.Head = append(g.Head, f.Engine)
 	}
 	all := figures[0].Sentences
 	for step := range 10 {
 		above, upTo := step*all/10, (step+1)*all/10
-		row, some := []any{thousands(upTo)}, false
+		row, some := []any{report.Thousands(upTo)}, false
 		for _, f := range figures {
 			from, to := f.between(above, upTo)
-			row, some = append(row, three(meanBetween(f.Growth, from, to, Point.cpu))+" / "+three(meanBetween(f.Growth, from, to, Point.wall))), some || from < to
+			row, some = append(row, report.Three(meanBetween(f.Growth, from, to, Point.cpu))+" / "+report.Three(meanBetween(f.Growth, from, to, Point.wall))), some || from < to
 		}
 		if some {
-			g.add(row...)
+			g.Add(row...)
 		}
 	}
 	return g
@@ -447,29 +448,29 @@ func (f *MatchFigure) between(above, upTo int) (from, to int) {
 }
 
 // crossingGrid says where the scan is the cheaper engine.
-func crossingGrid(all []crossing) Grid {
-	g := Grid{Caption: "**Where scan and prefix cross**, by processor time a sentence:",
+func crossingGrid(all []crossing) report.Grid {
+	g := report.Grid{Caption: "**Where scan and prefix cross**, by processor time a sentence:",
 		Head: []string{"θ", "scan is cheaper", "both there, µs", "in a window of about", "prefix there, µs", "scan there, µs", "scan against prefix"}}
 	for _, x := range all {
 		both := "-"
 		if x.at > 0 {
-			both = three(x.value)
+			both = report.Three(x.value)
 		}
-		g.add(x.threshold, x.String(), both, thousands(int(x.last)), three(x.prefix), three(x.scan), times(x.scan/x.prefix))
+		g.Add(x.threshold, x.String(), both, report.Thousands(int(x.last)), report.Three(x.prefix), report.Three(x.scan), report.Times(x.scan/x.prefix))
 	}
 	return g
 }
 
-func (c *Config) matchNotes(r *Report, all []MatchFigure) {
-	r.note("%s, fewer where they take more than %v together, the engines in turns; token ids in, batches of %s, span %.0f h; collection of garbage included", c.medians(), enough, thousands(matchBatch), long.Hours())
-	r.note("an engine's figure is the whole detector: dictionary, look-up, verification, insertion with text and post id, match; PPJoin keeps token numbers only and is given the order of the tokens up front; it is left out below θ %g, where it takes many minutes", leastPlain)
-	r.note("scan looks up a sample: all of a batch whenever the window has grown by a tenth, or by a fiftieth of all; sentences between are only inserted and not timed, and the batch stands for them")
-	r.note("all found the same number of matches in every batch that they looked up")
+func (c *Config) matchNotes(r *report.Report, all []MatchFigure) {
+	r.Note("%s, fewer where they take more than %v together, the engines in turns; token ids in, batches of %s, span %.0f h; collection of garbage included", c.medians(), enough, report.Thousands(matchBatch), long.Hours())
+	r.Note("an engine's figure is the whole detector: dictionary, look-up, verification, insertion with text and post id, match; PPJoin keeps token numbers only and is given the order of the tokens up front; it is left out below θ %g, where it takes many minutes", leastPlain)
+	r.Note("scan looks up a sample: all of a batch whenever the window has grown by a tenth, or by a fiftieth of all; sentences between are only inserted and not timed, and the batch stands for them")
+	r.Note("all found the same number of matches in every batch that they looked up")
 	for _, f := range all {
 		if p := f.Parts; p != nil {
-			r.note("prefix, θ %s: search %s, verification %s, add %s µs a sentence: the index alone %s of %s (one run, driven without a window)",
-				f.Threshold, three(p.Search), three(p.Verify), three(p.Add), three(p.Search+p.Verify+p.Add), three(f.CPU))
+			r.Note("prefix, θ %s: search %s, verification %s, add %s µs a sentence: the index alone %s of %s (one run, driven without a window)",
+				f.Threshold, report.Three(p.Search), report.Three(p.Verify), report.Three(p.Add), report.Three(p.Search+p.Verify+p.Add), report.Three(f.CPU))
 		}
 	}
-	r.note("where they cross: the last change counts, on curves whose steps grow by a third; a change before it is noise")
+	r.Note("where they cross: the last change counts, on curves whose steps grow by a third; a change before it is noise")
 }

@@ -18,6 +18,7 @@ import (
 	"refrain/feed"
 	"refrain/hashcodes"
 	"refrain/internal/memory"
+	"refrain/internal/report"
 	"refrain/internal/terminal"
 	"refrain/sigstore"
 	"refrain/text"
@@ -40,7 +41,7 @@ type MemoryFigure struct {
 const MemoryInner = "memory-inner"
 
 // Memory measures bytes a distinct sentence, by processes of their own.
-func Memory(ctx context.Context, c *Config, sentences int) (*Report, error) {
+func Memory(ctx context.Context, c *Config, sentences int) (*report.Report, error) {
 	if sentences == 0 {
 		sentences = size(c, math.MaxInt32, 20_000)
 	}
@@ -55,7 +56,7 @@ func Memory(ctx context.Context, c *Config, sentences int) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.step("memory: texts %v: %s bytes a distinct sentence", texts, thousands(int(f.RSS)/max(1, f.Distinct)))
+		c.step("memory: texts %v: %s bytes a distinct sentence", texts, report.Thousands(int(f.RSS)/max(1, f.Distinct)))
 		all = append(all, *f)
 	}
 	names := make([]string, len(paths))
@@ -63,19 +64,19 @@ func Memory(ctx context.Context, c *Config, sentences int) (*Report, error) {
 		names[i] = filepath.Base(paths[i])
 	}
 	r := c.report("memory", "Memory of a window that lets nothing go: bytes a distinct sentence, post ids and all occurrences included.",
-		fmt.Sprintf("%s distinct sentences, %s occurrences, the files one after the other: %s", thousands(all[0].Distinct), thousands(all[0].Occurrences), strings.Join(names, ", ")))
-	r.Grids, r.Figures = []Grid{memoryGrid(all)}, all
-	r.note("one run each, a process each, θ 0.8, engine auto; RSS after a collection that gives memory back, and at most")
-	r.note("texts: the difference between the two; other: what the collector and the allocator keep, stacks")
+		fmt.Sprintf("%s distinct sentences, %s occurrences, the files one after the other: %s", report.Thousands(all[0].Distinct), report.Thousands(all[0].Occurrences), strings.Join(names, ", ")))
+	r.Grids, r.Figures = []report.Grid{memoryGrid(all)}, all
+	r.Note("one run each, a process each, θ 0.8, engine auto; RSS after a collection that gives memory back, and at most")
+	r.Note("texts: the difference between the two; other: what the collector and the allocator keep, stacks")
 	return r, nil
 }
 
-func memoryGrid(all []MemoryFigure) Grid {
+func memoryGrid(all []MemoryFigure) report.Grid {
 	with, without := &all[0], &all[1]
-	g := Grid{Head: []string{"part", "with texts", "without"}}
+	g := report.Grid{Head: []string{"part", "with texts", "without"}}
 	row := func(name string, part func(f *MemoryFigure) int64) {
 		each := func(f *MemoryFigure) string { return fmt.Sprintf("%.1f", float64(part(f))/float64(max(1, f.Distinct))) }
-		g.add(name, each(with), each(without))
+		g.Add(name, each(with), each(without))
 	}
 	row("index", func(f *MemoryFigure) int64 { return f.Index })
 	row("groups, token sets, occurrences, dictionary", func(*MemoryFigure) int64 { return without.Window - without.Index })
@@ -86,7 +87,7 @@ func memoryGrid(all []MemoryFigure) Grid {
 	row("other", func(f *MemoryFigure) int64 { return f.RSS - f.Heap - f.File })
 	row("**RSS**", func(f *MemoryFigure) int64 { return f.RSS })
 	row("RSS at most, reading included", func(f *MemoryFigure) int64 { return f.Peak })
-	g.add("RSS in all", terminal.Bytes(with.RSS), terminal.Bytes(without.RSS))
+	g.Add("RSS in all", terminal.Bytes(with.RSS), terminal.Bytes(without.RSS))
 	return g
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"refrain/bench/stages"
 	"refrain/detector"
+	"refrain/internal/report"
 	"refrain/text"
 )
 
@@ -29,7 +30,7 @@ type StageFigure struct {
 }
 
 // Stages says where the time of a post goes.
-func Stages(ctx context.Context, c *Config, o StagesOptions) (*Report, error) {
+func Stages(ctx context.Context, c *Config, o StagesOptions) (*report.Report, error) {
 	if o.File == "" {
 		var err error
 		if o.File, err = c.file(size(c, Ira, smallFile)); err != nil {
@@ -45,20 +46,20 @@ func Stages(ctx context.Context, c *Config, o StagesOptions) (*Report, error) {
 		if err != nil {
 			return nil, err
 		}
-		g := Grid{Caption: fmt.Sprintf("**span %s**: %s posts, %s sentences compared, %s events", span, thousands(t.Posts), thousands(t.Sentences), thousands(t.Events)),
+		g := report.Grid{Caption: fmt.Sprintf("**span %s**: %s posts, %s sentences compared, %s events", span, report.Thousands(t.Posts), report.Thousands(t.Sentences), report.Thousands(t.Events)),
 			Head: []string{"stage", "µs/post, CPU", "allocations/post", "bytes/post", "what it does"}}
 		for i, f := range figures {
 			what := ""
 			if i < len(t.Stages) {
 				what = t.Stages[i].WhatItDoes
 			}
-			g.add(f.Stage, three(f.CPU), fmt.Sprintf("%.2f", f.Allocs), thousands(int(f.Bytes)), what)
+			g.Add(f.Stage, report.Three(f.CPU), fmt.Sprintf("%.2f", f.Allocs), report.Thousands(int(f.Bytes)), what)
 		}
 		c.step("stages: span %s: %.2f µs a post", span, figures[len(figures)-1].CPU)
 		all, r.Grids = append(all, figures...), append(r.Grids, g)
 	}
 	r.Figures = all
-	r.note("%s; a stage pays for the collection of garbage while it runs", c.medians())
+	r.Note("%s; a stage pays for the collection of garbage while it runs", c.medians())
 	return r, nil
 }
 

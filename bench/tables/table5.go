@@ -8,6 +8,7 @@ import (
 
 	"refrain/bench/peers/searchers"
 	"refrain/hashcodes"
+	"refrain/internal/report"
 	"refrain/text"
 )
 
@@ -37,7 +38,7 @@ var table5Threshold = text.Threshold{Num: 4, Den: 5}
 
 // Table5 is the paper's Table 5 with the engines that are in this program. `go run ./bench/peers table5` has those of
 // others beside them.
-func Table5(ctx context.Context, c *Config, o Table5Options) (*Report, error) {
+func Table5(ctx context.Context, c *Config, o Table5Options) (*report.Report, error) {
 	if o.Rows == 0 {
 		o.Rows = size(c, 1_000_000, 10_000)
 	}
@@ -76,23 +77,23 @@ func Table5(ctx context.Context, c *Config, o Table5Options) (*Report, error) {
 			return nil, err
 		}
 		all = append(all, Table5Figure{s.Name, s.What, i >= radius, cells})
-		c.step("table5: %s: %s s at %s signatures", s.Name, three(cells[len(cells)-1].Seconds), thousands(sizes[len(sizes)-1]))
+		c.step("table5: %s: %s s at %s signatures", s.Name, report.Three(cells[len(cells)-1].Seconds), report.Thousands(sizes[len(sizes)-1]))
 	}
 	if err := sameHits(all); err != nil {
 		return nil, err
 	}
-	r := c.report("table5", fmt.Sprintf("Table 5 of the paper: seconds of processor time for %s queries by the number of signatures, one thread.", thousands(o.Queries)), data)
-	r.Figures, r.Grids = all, []Grid{table5Grid(all, sentences.len() == 1_000_000 && o.Queries == 2000)}
-	r.note("%d bits, %d a token (MD5), radius %d; %s, one where it takes more than 2 s; all of that radius found the same %s", paperBits, paperOnes, paperRadius, c.medians(),
-		thousands(all[0].Cells[len(sizes)-1].Hits)+" hits among all")
+	r := c.report("table5", fmt.Sprintf("Table 5 of the paper: seconds of processor time for %s queries by the number of signatures, one thread.", report.Thousands(o.Queries)), data)
+	r.Figures, r.Grids = all, []report.Grid{table5Grid(all, sentences.len() == 1_000_000 && o.Queries == 2000)}
+	r.Note("%d bits, %d a token (MD5), radius %d; %s, one where it takes more than 2 s; all of that radius found the same %s", paperBits, paperOnes, paperRadius, c.medians(),
+		report.Thousands(all[0].Cells[len(sizes)-1].Hits)+" hits among all")
 	for _, f := range all {
 		what := f.What
 		if f.Window {
-			what += fmt.Sprintf("; θ %s, %s matches among all, a sentence with itself not counted", decimal(table5Threshold), thousands(f.Cells[len(sizes)-1].Hits))
+			what += fmt.Sprintf("; θ %s, %s matches among all, a sentence with itself not counted", decimal(table5Threshold), report.Thousands(f.Cells[len(sizes)-1].Hits))
 		}
-		r.note("%s: %s", f.Engine, what)
+		r.Note("%s: %s", f.Engine, what)
 	}
-	r.note("paper: Zhang et al., SIGIR 2012, on the machine of its authors; FAISS beside these, on the same machine: `go run ./bench/peers table5`")
+	r.Note("paper: Zhang et al., SIGIR 2012, on the machine of its authors; FAISS beside these, on the same machine: `go run ./bench/peers table5`")
 	return r, nil
 }
 
@@ -130,8 +131,8 @@ func sameHits(all []Table5Figure) error {
 	return nil
 }
 
-func table5Grid(all []Table5Figure, asPaper bool) Grid {
-	g := Grid{Head: []string{"signatures"}}
+func table5Grid(all []Table5Figure, asPaper bool) report.Grid {
+	g := report.Grid{Head: []string{"signatures"}}
 	for _, f := range all {
 		name := f.Engine
 		if f.Window {
@@ -145,16 +146,16 @@ func table5Grid(all []Table5Figure, asPaper bool) Grid {
 		}
 	}
 	for i, first := range all[0].Cells {
-		row := []any{thousands(first.Rows)}
+		row := []any{report.Thousands(first.Rows)}
 		for _, f := range all {
-			row = append(row, three(f.Cells[i].Seconds))
+			row = append(row, report.Three(f.Cells[i].Seconds))
 		}
 		if asPaper {
 			for _, p := range searchers.Paper {
-				row = append(row, three(p.Seconds[i]))
+				row = append(row, report.Three(p.Seconds[i]))
 			}
 		}
-		g.add(row...)
+		g.Add(row...)
 	}
 	return g
 }

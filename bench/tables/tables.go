@@ -14,6 +14,7 @@ import (
 
 	"refrain/detector"
 	"refrain/hashcodes"
+	"refrain/internal/report"
 	"refrain/text"
 )
 
@@ -34,6 +35,11 @@ type Config struct {
 type Engine struct {
 	Name string
 	Make detector.Engine
+}
+
+// report begins a report.
+func (c *Config) report(name, title, data string) *report.Report {
+	return report.New(name, title, data, c.Command)
 }
 
 func (c *Config) step(format string, args ...any) {

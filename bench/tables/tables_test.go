@@ -14,6 +14,7 @@ import (
 
 	"refrain/detector"
 	"refrain/hashcodes"
+	"refrain/internal/report"
 	"refrain/sigstore"
 	"refrain/sigstore/prefix"
 )
@@ -43,65 +44,6 @@ func config(t *testing.T, posts int) *Config {
 	index := func(b *hashcodes.Bounds, _ *hashcodes.Model) sigstore.Engine { return prefix.New(b) }
 	return &Config{Data: data, Runs: 2, Quick: true, Command: "refrain bench", Engines: []Engine{
 		{"prefix", index}, {"scan", detector.Scan}, {"auto", detector.Scan}}}
-}
-
-func TestReplace(t *testing.T) {
-	const before = "# A\n\n<!-- bench:a -->\nold\n<!-- /bench -->\ntext\n<!-- bench:b -->\n<!-- /bench -->\nend"
-	got, err := Replace([]byte(before), "a", "new\n")
-	if want := strings.Replace(before, "old", "new", 1); err != nil || string(got) != want {
-		t.Errorf("got %q, %v; want %q", got, err, want)
-	}
-	got, err = Replace(got, "b", "x\n")
-	if want := "# A\n\n<!-- bench:a -->\nnew\n<!-- /bench -->\ntext\n<!-- bench:b -->\nx\n<!-- /bench -->\nend"; err != nil || string(got) != want {
-		t.Errorf("got %q, %v; want %q", got, err, want)
-	}
-	for _, document := range []string{"", "<!-- bench:a -->", "<!-- bench:a -->\n<!-- bench:b -->\n<!-- /bench -->", "<!-- bench:aa -->\n<!-- /bench -->"} {
-		if got, err := Replace([]byte(document), "a", "new\n"); err == nil {
-			t.Errorf("%q became %q, want an error", document, got)
-		}
-	}
-}
-
-func TestWrite(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "doc.md")
-	if err := os.WriteFile(path, []byte("x\n"+Marked("a", "")+"y\n"), 0o640); err != nil {
-		t.Fatal(err)
-	}
-	if err := Write(path, "b", "new\n"); err == nil {
-		t.Error("a table without a place was written")
-	}
-	if err := errors.Join(CanWrite(path, "a"), Write(path, "a", "new\n")); err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile(path)
-	if want := "x\n" + Marked("a", "new\n") + "y\n"; err != nil || string(got) != want {
-		t.Errorf("got %q, %v; want %q", got, err, want)
-	}
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 {
-		t.Errorf("the mode is now %v, %v", info.Mode(), err)
-	}
-	if files, err := os.ReadDir(filepath.Dir(path)); err != nil || len(files) != 1 {
-		t.Errorf("%v left behind, %v", files, err)
-	}
-}
-
-func TestMarkdown(t *testing.T) {
-	r := &Report{Title: "T.", Machine: "m", Go: "g", Date: "d", Command: "c", Data: "x", Plot: "p.svg", Notes: []string{"n"}}
-	g := Grid{Caption: "of it", Head: []string{"a", "b"}}
-	g.add(1, "two")
-	r.Grids = append(r.Grids, g)
-	want := "T.\n\nMachine: m, g. Date: d. Command: `c`.\nData: x.\n\n![T](p.svg)\n\nof it\n\n| a | b |\n|---|---|\n| 1 | two |\n\n- n\n"
-	if got := r.Markdown(); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-}
-
-func TestThree(t *testing.T) {
-	for f, want := range map[float64]string{0: "0.00", 1234.5: "1,235", 12.34: "12.3", 1.234: "1.23", 0.1234: "0.123", 0.0000123: "0.0000123"} {
-		if got := three(f); got != want {
-			t.Errorf("three(%g) = %s, want %s", f, got, want)
-		}
-	}
 }
 
 func TestKernels(t *testing.T) {
@@ -330,15 +272,15 @@ func TestFloodWaits(t *testing.T) {
 
 func TestNoData(t *testing.T) {
 	c := &Config{Data: t.TempDir(), Runs: 1, Quick: true}
-	for name, measure := range map[string]func() (*Report, error){
-		"match":   func() (*Report, error) { return Match(t.Context(), c, MatchOptions{}) },
-		"engines": func() (*Report, error) { return EngineGrid(t.Context(), c) },
-		"table5":  func() (*Report, error) { return Table5(t.Context(), c, Table5Options{}) },
-		"memory":  func() (*Report, error) { return Memory(t.Context(), c, 0) },
-		"stages":  func() (*Report, error) { return Stages(t.Context(), c, StagesOptions{}) },
-		"detect":  func() (*Report, error) { return Detect(t.Context(), c, DetectOptions{}) },
-		"latency": func() (*Report, error) { return Latency(t.Context(), c, LatencyOptions{}) },
-		"flood":   func() (*Report, error) { return Flood(t.Context(), c, FloodOptions{}) },
+	for name, measure := range map[string]func() (*report.Report, error){
+		"match":   func() (*report.Report, error) { return Match(t.Context(), c, MatchOptions{}) },
+		"engines": func() (*report.Report, error) { return EngineGrid(t.Context(), c) },
+		"table5":  func() (*report.Report, error) { return Table5(t.Context(), c, Table5Options{}) },
+		"memory":  func() (*report.Report, error) { return Memory(t.Context(), c, 0) },
+		"stages":  func() (*report.Report, error) { return Stages(t.Context(), c, StagesOptions{}) },
+		"detect":  func() (*report.Report, error) { return Detect(t.Context(), c, DetectOptions{}) },
+		"latency": func() (*report.Report, error) { return Latency(t.Context(), c, LatencyOptions{}) },
+		"flood":   func() (*report.Report, error) { return Flood(t.Context(), c, FloodOptions{}) },
 	} {
 		if _, err := measure(); !errors.Is(err, ErrNoData) {
 			t.Errorf("%s: %v, want ErrNoData", name, err)
@@ -350,11 +292,11 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	c := config(t, 2000)
-	for name, measure := range map[string]func() (*Report, error){
-		"kernels": func() (*Report, error) { return Kernels(ctx, c) },
-		"match":   func() (*Report, error) { return Match(ctx, c, MatchOptions{}) },
-		"engines": func() (*Report, error) { return EngineGrid(ctx, c) },
-		"table5":  func() (*Report, error) { return Table5(ctx, c, Table5Options{}) },
+	for name, measure := range map[string]func() (*report.Report, error){
+		"kernels": func() (*report.Report, error) { return Kernels(ctx, c) },
+		"match":   func() (*report.Report, error) { return Match(ctx, c, MatchOptions{}) },
+		"engines": func() (*report.Report, error) { return EngineGrid(ctx, c) },
+		"table5":  func() (*report.Report, error) { return Table5(ctx, c, Table5Options{}) },
 	} {
 		if _, err := measure(); err == nil || !strings.Contains(err.Error(), "interrupted") {
 			t.Errorf("%s: %v, want that it was interrupted", name, err)

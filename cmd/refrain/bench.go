@@ -2,26 +2,23 @@ package main
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"refrain/bench/tables"
-	"refrain/internal/terminal"
+	"refrain/internal/report"
 )
 
 func (m *Main) bench() *cobra.Command {
-	var flags benchFlags
-	cmd := &cobra.Command{
+	var runs int
+	group := &tableGroup{main: m, markers: report.Bench, document: "docs/benchmarks.md", apart: true}
+	for _, t := range benchTables() {
+		group.all = append(group.all, t.table(&runs))
+	}
+	cmd := group.command(&cobra.Command{
 		Use:   "bench",
 		Short: "Measure on real data, and write the tables of docs/benchmarks.md",
 		Long: "Measure the program on the data set. Each table names its machine, data, command and date. It is printed as\n" +
@@ -29,46 +26,27 @@ func (m *Main) bench() *cobra.Command {
 		Example: "  refrain bench kernels --quick                    see that it works\n" +
 			"  refrain bench match --sentences 200000\n" +
 			"  refrain bench all --write docs/benchmarks.md     everything that can be measured here",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usage("there is no table %q", args[0])
-			}
-			return nil
-		},
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	flags.add(cmd.PersistentFlags())
-	all := benchTables()
-	for _, t := range all {
-		t.command.RunE = func(cmd *cobra.Command, args []string) error { return m.runBench(cmd, &flags, &t, args) }
-		t.command.Long = t.command.Short + "."
-		t.command.Example = "  refrain bench " + t.command.Name() + " --quick\n  refrain bench " + t.command.Name() + " --write docs/benchmarks.md"
-		cmd.AddCommand(t.command)
-	}
-	cmd.AddCommand(m.benchAll(&flags, all), m.benchMemoryInner(&flags))
+	})
+	cmd.PersistentFlags().IntVar(&runs, "runs", 3, "runs of a figure; the median counts")
+	cmd.AddCommand(m.benchMemoryInner(group, &runs))
 	return cmd
-}
-
-// benchFlags are those of all tables.
-type benchFlags struct {
-	data, write string
-	runs        int
-	quick, json bool
-}
-
-func (f *benchFlags) add(to *pflag.FlagSet) {
-	to.StringVar(&f.data, "data", "", "folder of the data set (default $REFRAIN_DATA, or ../shared/data)")
-	to.IntVar(&f.runs, "runs", 3, "runs of a figure; the median counts")
-	to.BoolVar(&f.quick, "quick", false, "small sizes: to see that it works")
-	to.StringVar(&f.write, "write", "", "Markdown `file` in which to replace the table between <!-- bench:NAME --> and <!-- /bench -->")
-	to.BoolVar(&f.json, "json", false, "print JSON, with all that was measured")
 }
 
 // benchTable is one that can be measured.
 type benchTable struct {
 	command *cobra.Command // without its RunE
-	measure func(ctx context.Context, c *tables.Config, args []string) (*tables.Report, error)
+	measure func(ctx context.Context, c *tables.Config, args []string) (*report.Report, error)
 	missing func() error // why it cannot be measured here; nil: it can
+}
+
+func (t benchTable) table(runs *int) table {
+	return table{command: t.command, missing: t.missing, measure: func(ctx context.Context, r *tableRun) (*report.Report, error) {
+		c, err := benchConfig(r, *runs)
+		if err != nil {
+			return nil, err
+		}
+		return t.measure(ctx, c, r.args)
+	}}
 }
 
 // benchTables are the list of what exists, in the order in which all measures them.
@@ -81,7 +59,7 @@ func benchTables() []benchTable {
 func benchKernels() benchTable {
 	return benchTable{
 		command: &cobra.Command{Use: "kernels", Short: "Comparisons a second of the Hamming kernels", Args: atMost(0, "none")},
-		measure: func(ctx context.Context, c *tables.Config, _ []string) (*tables.Report, error) {
+		measure: func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
 			return tables.Kernels(ctx, c)
 		},
 	}
@@ -91,7 +69,7 @@ func benchGPU() benchTable {
 	var o tables.GPUOptions
 	t := benchTable{
 		command: &cobra.Command{Use: "gpu", Short: "Comparisons a second on an NVIDIA GPU, and its hits against the CPU's", Args: atMost(0, "none")},
-		measure: func(ctx context.Context, c *tables.Config, _ []string) (*tables.Report, error) {
+		measure: func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
 			return tables.GPU(ctx, c, o)
 		},
 		missing: tables.NoGPU,
@@ -105,7 +83,7 @@ func benchTable5() benchTable {
 	var o tables.Table5Options
 	t := benchTable{
 		command: &cobra.Command{Use: "table5", Short: "The paper's Table 5: 2,000 queries against 0.1 to 1 M signatures", Args: atMost(0, "none")},
-		measure: func(ctx context.Context, c *tables.Config, _ []string) (*tables.Report, error) {
+		measure: func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
 			return tables.Table5(ctx, c, o)
 		},
 	}
@@ -119,7 +97,7 @@ func benchMatch() benchTable {
 	t := benchTable{
 		command: &cobra.Command{Use: "match", Short: "Exact streaming match while the window grows, against a plain PPJoin", Args: atMost(0, "none")},
 	}
-	t.measure = func(ctx context.Context, c *tables.Config, _ []string) (*tables.Report, error) {
+	t.measure = func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
 		if write := t.command.Flag("write").Value.String(); write != "" && o.SVG == "" {
 			o.SVG = filepath.Join(filepath.Dir(write), "crossing.svg")
 		}
@@ -135,7 +113,7 @@ func benchMatch() benchTable {
 func benchEngines() benchTable {
 	return benchTable{
 		command: &cobra.Command{Use: "engines", Short: "Look-ups by engine, window, threshold and batch; auto against the best", Args: atMost(0, "none")},
-		measure: func(ctx context.Context, c *tables.Config, _ []string) (*tables.Report, error) {
+		measure: func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
 			return tables.EngineGrid(ctx, c)
 		},
 	}
@@ -145,7 +123,7 @@ func benchMemory() benchTable {
 	var sentences int
 	t := benchTable{
 		command: &cobra.Command{Use: "memory", Short: "Bytes a distinct sentence, by part", Args: atMost(0, "none")},
-		measure: func(ctx context.Context, c *tables.Config, _ []string) (*tables.Report, error) {
+		measure: func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
 			return tables.Memory(ctx, c, sentences)
 		},
 	}
@@ -157,7 +135,7 @@ func benchStages() benchTable {
 	var o tables.StagesOptions
 	t := benchTable{
 		command: &cobra.Command{Use: "stages [FILE]", Short: "Where the time of a post goes in detect", Args: atMost(1, "one file")},
-		measure: func(ctx context.Context, c *tables.Config, args []string) (*tables.Report, error) {
+		measure: func(ctx context.Context, c *tables.Config, args []string) (*report.Report, error) {
 			o.File = strings.Join(args, "")
 			return tables.Stages(ctx, c, o)
 		},
@@ -170,7 +148,7 @@ func benchDetect() benchTable {
 	var o tables.DetectOptions
 	t := benchTable{
 		command: &cobra.Command{Use: "detect [FILE]", Short: "Posts a second and memory of detect, end to end", Args: atMost(1, "one file")},
-		measure: func(ctx context.Context, c *tables.Config, args []string) (*tables.Report, error) {
+		measure: func(ctx context.Context, c *tables.Config, args []string) (*report.Report, error) {
 			o.File = strings.Join(args, "")
 			return tables.Detect(ctx, c, o)
 		},
@@ -183,7 +161,7 @@ func benchLatency() benchTable {
 	var o tables.LatencyOptions
 	t := benchTable{
 		command: &cobra.Command{Use: "latency", Short: "From post to event through serve, over HTTP", Args: atMost(0, "none")},
-		measure: func(ctx context.Context, c *tables.Config, _ []string) (*tables.Report, error) {
+		measure: func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
 			return tables.Latency(ctx, c, o)
 		},
 	}
@@ -196,7 +174,7 @@ func benchFlood() benchTable {
 	var o tables.FloodOptions
 	t := benchTable{
 		command: &cobra.Command{Use: "flood", Short: "What variants of one template do to the other posts in serve", Args: atMost(0, "none")},
-		measure: func(ctx context.Context, c *tables.Config, _ []string) (*tables.Report, error) {
+		measure: func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
 			return tables.Flood(ctx, c, o)
 		},
 	}
@@ -210,43 +188,16 @@ func benchFlood() benchTable {
 	return t
 }
 
-// runBench measures one table and prints or writes it.
-func (m *Main) runBench(cmd *cobra.Command, f *benchFlags, t *benchTable, args []string) error {
-	c, err := m.benchConfig(cmd, f, args)
-	if err != nil {
-		return err
-	}
-	if f.write != "" { // better known before the minutes that it takes
-		if err := tables.CanWrite(f.write, cmd.Name()); err != nil {
-			return err
-		}
-	}
-	status := terminal.NewStatus(m.Stderr, terminal.Detect(m.Stderr))
-	c.Status = status.Set
-	c.Step = func(format string, args ...any) {
-		status.Clear()
-		fmt.Fprintf(m.Stderr, format+"\n", args...)
-	}
-	begin := time.Now()
-	r, err := t.measure(cmd.Context(), c, args)
-	status.Clear()
-	if err != nil {
-		return fmt.Errorf("bench %s: %w", cmd.Name(), err)
-	}
-	fmt.Fprintf(m.Stderr, "%s: %v\n", cmd.Name(), time.Since(begin).Round(100*time.Millisecond))
-	return m.printBench(f, r)
-}
-
 // benchConfig checks the flags.
-func (m *Main) benchConfig(cmd *cobra.Command, f *benchFlags, args []string) (*tables.Config, error) {
-	if f.runs < 1 {
-		return nil, usage("--runs %d: want 1 or more", f.runs)
+func benchConfig(r *tableRun, runs int) (*tables.Config, error) {
+	if runs < 1 {
+		return nil, usage("--runs %d: want 1 or more", runs)
 	}
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	c := &tables.Config{Data: benchData(f.data), Runs: f.runs, Quick: f.quick, Command: benchCommand(cmd, args), Self: self}
+	c := &tables.Config{Data: r.data, Runs: runs, Quick: r.quick, Command: r.command, Self: self, Step: r.step, Status: r.status}
 	for _, name := range []string{"prefix", "scan", "auto"} {
 		e, err := engine("--engines", name, nil)
 		if err != nil {
@@ -257,123 +208,15 @@ func (m *Main) benchConfig(cmd *cobra.Command, f *benchFlags, args []string) (*t
 	return c, nil
 }
 
-func benchData(flag string) string {
-	for _, folder := range []string{flag, os.Getenv("REFRAIN_DATA")} {
-		if folder != "" {
-			return folder
-		}
-	}
-	return filepath.Join("..", "shared", "data")
-}
-
-// benchCommand is what was typed, as others may type it: without the folders of this machine.
-func benchCommand(cmd *cobra.Command, args []string) string {
-	words := []string{cmd.CommandPath()}
-	cmd.Flags().Visit(func(f *pflag.Flag) {
-		switch f.Name {
-		case "data", "write", "json", "svg":
-		case "quick":
-			words = append(words, "--quick")
-		default:
-			words = append(words, "--"+f.Name, strings.Trim(f.Value.String(), "[]"))
-		}
-	})
-	for _, arg := range args {
-		words = append(words, filepath.Base(arg))
-	}
-	return strings.Join(words, " ")
-}
-
-func (m *Main) printBench(f *benchFlags, r *tables.Report) error {
-	if f.write != "" {
-		if err := tables.Write(f.write, r.Name, r.Markdown()); err != nil {
-			return err
-		}
-	}
-	if f.json {
-		return json.NewEncoder(m.Stdout).Encode(r)
-	}
-	if f.write != "" {
-		return nil
-	}
-	_, err := fmt.Fprint(m.Stdout, tables.Marked(r.Name, r.Markdown()))
-	return err
-}
-
-func (m *Main) benchAll(f *benchFlags, all []benchTable) *cobra.Command {
-	var names []string
-	for _, t := range all {
-		names = append(names, t.command.Name())
-	}
-	return &cobra.Command{
-		Use:   "all",
-		Short: "All tables, one after the other",
-		Long: "Measure all tables that can be measured here, each by a process of its own: " + strings.Join(names, ", ") + ".\n" +
-			"What cannot is named, and the others go on.",
-		Example: "  refrain bench all --quick\n  refrain bench all --write docs/benchmarks.md",
-		Args:    atMost(0, "none"),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := m.benchConfig(cmd, f, nil)
-			if err != nil {
-				return err
-			}
-			return m.runBenchAll(cmd.Context(), c.Self, f, all)
-		},
-	}
-}
-
-func (m *Main) runBenchAll(ctx context.Context, self string, f *benchFlags, all []benchTable) error {
-	var errs []error
-	begin := time.Now()
-	for i, t := range all {
-		name := t.command.Name()
-		fmt.Fprintf(m.Stderr, "%d of %d: %s\n", i+1, len(all), name)
-		if t.missing != nil {
-			if err := t.missing(); err != nil {
-				fmt.Fprintf(m.Stderr, "left out: %s: %v\n", name, err)
-				continue
-			}
-		}
-		err := m.benchChild(ctx, self, f, name)
-		if ctx.Err() != nil {
-			return errors.New("interrupted")
-		}
-		if err != nil {
-			errs = append(errs, fmt.Errorf("bench %s: %w", name, err))
-		}
-	}
-	fmt.Fprintf(m.Stderr, "all: %v\n", time.Since(begin).Round(time.Second))
-	return errors.Join(errs...)
-}
-
-// benchChild measures a table by a process of its own, which has said what is wrong when it fails.
-func (m *Main) benchChild(ctx context.Context, self string, f *benchFlags, name string) error {
-	args := []string{"bench", name, fmt.Sprintf("--json=%v", f.json), "--data", benchData(f.data)}
-	if f.quick {
-		args = append(args, "--quick")
-	}
-	if f.runs != 3 {
-		args = append(args, "--runs", fmt.Sprint(f.runs))
-	}
-	if f.write != "" {
-		args = append(args, "--write", f.write)
-	}
-	cmd := exec.CommandContext(ctx, self, args...)
-	cmd.Stdout, cmd.Stderr = m.Stdout, m.Stderr
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
-	cmd.WaitDelay = 30 * time.Second
-	return cmd.Run()
-}
-
 // benchMemoryInner is what memory starts as a process of its own.
-func (m *Main) benchMemoryInner(f *benchFlags) *cobra.Command {
+func (m *Main) benchMemoryInner(g *tableGroup, runs *int) *cobra.Command {
 	var sentences int
 	var texts bool
 	cmd := &cobra.Command{
 		Use: tables.MemoryInner, Hidden: true, Short: "Fill a window and say what it takes", Example: "  refrain bench " + tables.MemoryInner,
 		Args: atMost(0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := m.benchConfig(cmd, f, nil)
+			c, err := benchConfig(g.tableRun(cmd, nil), *runs)
 			if err != nil {
 				return err
 			}

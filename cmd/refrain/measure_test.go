@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"refrain/bench/tables"
+	"refrain/internal/report"
 )
 
 // benchPosts is a data set of one small file, by the names that quick runs read.
@@ -49,7 +50,7 @@ func TestBenchProcesses(t *testing.T) {
 	file := filepath.Join(data, "stream", "pheme_ottawa_germanwings.jsonl.gz")
 	status, out, errs := runBenchCommand(t, "detect", "--quick", "--runs", "1", "--json", file)
 	var r struct {
-		tables.Report
+		report.Report
 		Figures []tables.DetectFigure `json:"figures"`
 	}
 	if err := json.Unmarshal([]byte(out), &r); status != 0 || err != nil {
@@ -107,7 +108,7 @@ func TestBenchFlood(t *testing.T) {
 // TestBenchWrites replaces one table of a document and nothing else.
 func TestBenchWrites(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "doc.md")
-	before := "a\n" + tables.Marked("kernels", "old\n") + "b\n" + tables.Marked("match", "old\n")
+	before := "a\n" + report.Bench.Marked("kernels", "old\n") + "b\n" + report.Bench.Marked("match", "old\n")
 	if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +119,7 @@ func TestBenchWrites(t *testing.T) {
 	}
 	head, rest, _ := strings.Cut(string(got), "Hamming kernels")
 	_, tail, ok := strings.Cut(rest, "<!-- /bench -->\n")
-	if head != "a\n<!-- bench:kernels -->\n" || !ok || tail != "b\n"+tables.Marked("match", "old\n") {
+	if head != "a\n<!-- bench:kernels -->\n" || !ok || tail != "b\n"+report.Bench.Marked("match", "old\n") {
 		t.Errorf("got\n%s", got)
 	}
 	if status, _, errs = runBenchCommand(t, "engines", "--quick", "--write", path); status != exitFailure || !strings.Contains(errs, "bench:engines") {
@@ -141,7 +142,7 @@ func TestBenchUsage(t *testing.T) {
 // TestBenchDocument holds docs/benchmarks.md against the list of tables: each has its place.
 func TestBenchDocument(t *testing.T) {
 	for _, b := range benchTables() {
-		if err := tables.CanWrite(filepath.Join("..", "..", "docs", "benchmarks.md"), b.command.Name()); err != nil {
+		if err := report.Bench.CanWrite(filepath.Join("..", "..", "docs", "benchmarks.md"), b.command.Name()); err != nil {
 			t.Error(err)
 		}
 	}

@@ -1,4 +1,6 @@
-package tables
+// Package report makes what was measured into Markdown: a title, tables, notes and a plot, put between the markers of a
+// document.
+package report
 
 import (
 	"fmt"
@@ -14,7 +16,7 @@ import (
 
 // Report is a table that was measured.
 type Report struct {
-	Name    string `json:"name"`  // of the marker in docs/benchmarks.md
+	Name    string `json:"name"`  // of the marker in the document
 	Title   string `json:"title"` // what is measured, a sentence
 	Machine string `json:"machine"`
 	Go      string `json:"go"`
@@ -35,8 +37,16 @@ type Grid struct {
 	Rows    [][]string `json:"rows"`
 }
 
-// add appends a row; numbers come as they are to be read.
-func (g *Grid) add(cells ...any) {
+// New begins a report: measured now, on this machine, by the command that the reader may type.
+func New(name, title, data, command string) *Report {
+	return &Report{
+		Name: name, Title: title, Machine: Machine(), Go: runtime.Version(), Date: time.Now().UTC().Format(time.DateOnly),
+		Command: command, Data: data,
+	}
+}
+
+// Add appends a row; numbers come as they are to be read.
+func (g *Grid) Add(cells ...any) {
 	row := make([]string, len(cells))
 	for i, c := range cells {
 		row[i] = fmt.Sprint(c)
@@ -44,15 +54,8 @@ func (g *Grid) add(cells ...any) {
 	g.Rows = append(g.Rows, row)
 }
 
-// report begins a report.
-func (c *Config) report(name, title, data string) *Report {
-	return &Report{
-		Name: name, Title: title, Machine: Machine(), Go: runtime.Version(), Date: time.Now().UTC().Format(time.DateOnly),
-		Command: c.Command, Data: data,
-	}
-}
-
-func (r *Report) note(format string, args ...any) {
+// Note appends a line below the tables.
+func (r *Report) Note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 
@@ -100,8 +103,8 @@ func Machine() string {
 	return fmt.Sprintf("%d CPUs of %s, %s, %s/%s", runtime.NumCPU(), name, terminal.Bytes(memory.Total()), runtime.GOOS, runtime.GOARCH)
 }
 
-// three writes a figure with three digits that count.
-func three(f float64) string {
+// Three writes a figure with three digits that count.
+func Three(f float64) string {
 	switch {
 	case f >= 100:
 		return terminal.Thousands(int64(f + 0.5))
@@ -113,12 +116,13 @@ func three(f float64) string {
 	return fmt.Sprintf("%.*f", 2-int(math.Floor(math.Log10(f))), f)
 }
 
-// times writes a ratio.
-func times(f float64) string {
+// Times writes a ratio.
+func Times(f float64) string {
 	if f >= 10 {
 		return fmt.Sprintf("%.0f x", f)
 	}
 	return fmt.Sprintf("%.2f x", f)
 }
 
-func thousands(n int) string { return terminal.Thousands(int64(n)) }
+// Thousands writes n with a comma before every three digits.
+func Thousands(n int) string { return terminal.Thousands(int64(n)) }

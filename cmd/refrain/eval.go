@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"refrain/eval"
+	"refrain/internal/report"
+)
+
+func (m *Main) eval() *cobra.Command {
+	c := &eval.Config{}
+	group := &tableGroup{main: m, markers: report.Eval, document: "docs/evaluation.md"}
+	for _, t := range evalTables() {
+		group.all = append(group.all, t.table(c))
+	}
+	cmd := group.command(&cobra.Command{
+		Use:   "eval",
+		Short: "Measure how good codes are, and write the tables of docs/evaluation.md",
+		Long: "Measure on the data set how many candidates searches have with codes of several learners, and what they find.\n" +
+			"Each table names its machine, data, command and date, and has the figures of the papers beside ours. It is\n" +
+			"printed as Markdown, or replaces what stands between its markers in a document.",
+		Example: "  refrain eval table1 --quick                    see that it works\n" +
+			"  refrain eval table2 --seed 2\n" +
+			"  refrain eval all --write docs/evaluation.md    everything",
+	})
+	cmd.PersistentFlags().Uint64Var(&c.Seed, "seed", 1, "of the random choices: the same seed and data give the same figures")
+	return cmd
+}
+
+// evalTable is one that can be measured.
+type evalTable struct {
+	name, short string
+	measure     func(ctx context.Context, c *eval.Config) (*report.Report, error)
+}
+
+// evalTables are the list of what exists, in the order in which all measures them.
+func evalTables() []evalTable {
+	return []evalTable{}
+}
+
+func (t evalTable) table(c *eval.Config) table {
+	cmd := &cobra.Command{Use: t.name, Short: t.short, Args: atMost(0, "none")}
+	return table{command: cmd, measure: func(ctx context.Context, r *tableRun) (*report.Report, error) {
+		c.Data, c.Quick, c.Command, c.Step, c.Status = r.data, r.quick, r.command, r.step, r.status
+		if r.write != "" {
+			c.Folder = filepath.Dir(r.write)
+		}
+		return t.measure(ctx, c)
+	}}
+}

@@ -1,0 +1,93 @@
+package report
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// Markers say where the tables of one command stand in a document; Markers("bench") are
+//
+//	<!-- bench:NAME -->
+//	…
+//	<!-- /bench -->
+type Markers string
+
+// Markers in our documents.
+const (
+	Bench Markers = "bench"
+	Eval  Markers = "eval"
+)
+
+func (m Markers) begin(name string) string { return "<!-- " + string(m) + ":" + name + " -->" }
+
+func (m Markers) end() string { return "<!-- /" + string(m) + " -->" }
+
+// Replace puts the Markdown of a table between its markers, and leaves the rest of a document as it is.
+func (m Markers) Replace(document []byte, name, markdown string) ([]byte, error) {
+	begin := []byte(m.begin(name))
+	at := bytes.Index(document, begin)
+	if at < 0 {
+		return nil, fmt.Errorf("no line %s, and %s behind it, to say where the table goes", begin, m.end())
+	}
+	at += len(begin)
+	length := bytes.Index(document[at:], []byte(m.end()))
+	if length < 0 || bytes.Contains(document[at:at+length], []byte("<!-- "+string(m)+":")) {
+		return nil, fmt.Errorf("no %s behind %s", m.end(), begin)
+	}
+	whole := append([]byte{}, document[:at]...)
+	whole = fmt.Appendf(whole, "\n%s", markdown)
+	return append(whole, document[at+length:]...), nil
+}
+
+// Write puts a table into the file of a document. The file is replaced at once, or not at all.
+func (m Markers) Write(path, name, markdown string) error {
+	document, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	document, err = m.Replace(document, name, markdown)
+	if err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return WriteFile(path, document)
+}
+
+// WriteFile writes a file beside it and renames that.
+func WriteFile(path string, content []byte) error {
+	mode := os.FileMode(0o644)
+	if info, err := os.Stat(path); err == nil {
+		mode = info.Mode().Perm()
+	}
+	f, err := os.CreateTemp(filepath.Dir(path), ".report-*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err = errors.Join(err, f.Chmod(mode), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// Marked is a table with its markers.
+func (m Markers) Marked(name, markdown string) string {
+	return m.begin(name) + "\n" + markdown + m.end() + "\n"
+}
+
+// CanWrite says why Write could not.
+func (m Markers) CanWrite(path, name string) error {
+	document, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if _, err := m.Replace(document, name, ""); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
+}
