@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"refrain/eval"
 	"refrain/internal/report"
@@ -33,16 +34,20 @@ func (m *Main) eval() *cobra.Command {
 // evalTable is one that can be measured.
 type evalTable struct {
 	name, short string
+	flags       func(*pflag.FlagSet) // of its own; may be nil
 	measure     func(ctx context.Context, c *eval.Config) (*report.Report, error)
 }
 
 // evalTables are the list of what exists, in the order in which all measures them.
 func evalTables() []evalTable {
-	return []evalTable{}
+	return losslessTables()
 }
 
 func (t evalTable) table(c *eval.Config) table {
 	cmd := &cobra.Command{Use: t.name, Short: t.short, Args: atMost(0, "none")}
+	if t.flags != nil {
+		t.flags(cmd.Flags())
+	}
 	return table{command: cmd, measure: func(ctx context.Context, r *tableRun) (*report.Report, error) {
 		c.Data, c.Quick, c.Command, c.Step, c.Status = r.data, r.quick, r.command, r.step, r.status
 		if r.write != "" {

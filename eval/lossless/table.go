@@ -49,6 +49,11 @@ func (t *table) sign(m *hashcodes.Model) {
 // candidates is how many rows lie within the lossless radius of the queries, those that equal a query included.
 func (t *table) candidates(ctx context.Context, m Measure, model *hashcodes.Model, queries [][]uint64) (int, error) {
 	t.sign(model)
+	return t.within(ctx, m, model, queries)
+}
+
+// within is candidates, of the model that the table is signed with.
+func (t *table) within(ctx context.Context, m Measure, model *hashcodes.Model, queries [][]uint64) (int, error) {
 	b := m.bounds()
 	var sum atomic.Int64
 	const chunk = 20

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"refrain/eval"
+	"refrain/eval/corpus"
+	"refrain/eval/lossless"
+	"refrain/hashcodes"
+	"refrain/internal/report"
+)
+
+// losslessTables are those of searches inside the lossless radius.
+func losslessTables() []evalTable {
+	return []evalTable{
+		losslessTable("later", "False candidates on later sentences, by learner, m, l and threshold", lossless.Later, "corpus", "bits", "ones", "threshold"),
+		losslessTable("grid", "Candidates by m, l and threshold, for Jaccard and for the cosine", lossless.Grid, "corpus", "bits", "ones", "threshold"),
+	}
+}
+
+// losslessTable is a table with those of the flags that it knows.
+func losslessTable(name, short string, measure func(context.Context, *eval.Config, lossless.Options) (*report.Report, error), flags ...string) evalTable {
+	var o lossless.Options
+	return evalTable{
+		name: name, short: short,
+		flags: func(f *pflag.FlagSet) { addLosslessFlags(f, &o, flags) },
+		measure: func(ctx context.Context, c *eval.Config) (*report.Report, error) {
+			if err := checkLossless(&o); err != nil {
+				return nil, err
+			}
+			return measure(ctx, c, o)
+		},
+	}
+}
+
+func addLosslessFlags(f *pflag.FlagSet, o *lossless.Options, names []string) {
+	f.StringVar(&o.Models, "models", "", "`folder` to take learned models from, and to keep those that are not there yet (default: learn all anew)")
+	for _, name := range names {
+		switch name {
+		case "corpus":
+			f.StringSliceVar(&o.Corpora, name, nil, "corpora (default all of the table)")
+		case "bits":
+			f.IntSliceVar(&o.Bits, name, nil, "bits of a signature (default all of the table)")
+		case "ones":
+			f.IntSliceVar(&o.Ones, name, nil, "ones of a code (default all of the table)")
+		case "threshold":
+			f.StringSliceVar(&o.Thresholds, name, nil, "similarities (default all of the table)")
+		}
+	}
+}
+
+// checkLossless says what is wrong with the flags before anything is read.
+func checkLossless(o *lossless.Options) error {
+	for _, name := range o.Corpora {
+		if _, err := corpus.Find(name); err != nil {
+			return usage("--corpus %s: want some of %s", name, corpusNames())
+		}
+	}
+	for _, bits := range o.Bits {
+		if _, err := hashcodes.NewMD5(bits, 1); err != nil {
+			return usage("--bits %d: %w", bits, err)
+		}
+	}
+	for _, ones := range o.Ones {
+		if _, err := hashcodes.NewMD5(32, ones); err != nil {
+			return usage("--ones %d: %w", ones, err)
+		}
+	}
+	if _, err := o.ParseThresholds(); err != nil {
+		return usage("--%w", err)
+	}
+	return nil
+}
+
+func corpusNames() string {
+	var names []string
+	for _, c := range corpus.All {
+		names = append(names, c.Name)
+	}
+	return strings.Join(names, ", ")
+}
