@@ -10,13 +10,15 @@ import (
 	"refrain/eval/corpus"
 	"refrain/eval/lossless"
 	"refrain/hashcodes"
+	"refrain/hashcodes/train"
 	"refrain/internal/report"
 )
 
 // losslessTables are those of searches inside the lossless radius.
 func losslessTables() []evalTable {
 	return []evalTable{
-		losslessTable("later", "False candidates on later sentences, by learner, m, l and threshold", lossless.Later, "corpus", "bits", "ones", "threshold"),
+		losslessTable("later", "False candidates on later sentences, by learner, m, l and threshold", lossless.Later, "corpus", "bits", "ones", "threshold", "learner"),
+		losslessTable("lossless", "Every two similar sentences against the lossless radius: an exception is a failure", lossless.Property, "corpus", "bits", "ones", "threshold", "learner"),
 		losslessTable("grid", "Candidates by m, l and threshold, for Jaccard and for the cosine", lossless.Grid, "corpus", "bits", "ones", "threshold"),
 	}
 }
@@ -46,6 +48,8 @@ func addLosslessFlags(f *pflag.FlagSet, o *lossless.Options, names []string) {
 			f.IntSliceVar(&o.Bits, name, nil, "bits of a signature (default all of the table)")
 		case "ones":
 			f.IntSliceVar(&o.Ones, name, nil, "ones of a code (default all of the table)")
+		case "learner":
+			f.StringSliceVar(&o.Learners, name, nil, "learners (default all of the table)")
 		case "threshold":
 			f.StringSliceVar(&o.Thresholds, name, nil, "similarities (default all of the table)")
 		}
@@ -67,6 +71,11 @@ func checkLossless(o *lossless.Options) error {
 	for _, ones := range o.Ones {
 		if _, err := hashcodes.NewMD5(32, ones); err != nil {
 			return usage("--ones %d: %w", ones, err)
+		}
+	}
+	for _, learner := range o.Learners {
+		if err := (train.Config{Learner: learner}).CheckLearner(); err != nil {
+			return usage("--%w", err)
 		}
 	}
 	if _, err := o.ParseThresholds(); err != nil {

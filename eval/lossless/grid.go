@@ -3,6 +3,7 @@ package lossless
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"refrain/eval"
 	"refrain/hashcodes"
@@ -62,10 +63,6 @@ type grid struct {
 	*trainer
 	thresholds []text.Threshold
 	figures    []GridFigure
-	last       struct { // the model that was learned last
-		spec
-		trained
-	}
 }
 
 func (g *grid) run(ctx context.Context) (grids []report.Grid, err error) {
@@ -140,22 +137,16 @@ func (g *grid) row(ctx context.Context, measure func(text.Threshold) Measure, ou
 
 // learned is the model for a threshold: of learned ones there are two, and between thresholds the nearer one does.
 func (g *grid) learned(ctx context.Context, learner string, bits, ones int, t text.Threshold) (*hashcodes.Model, error) {
-	if learner == "direct" {
-		t = nearest(t)
-	}
-	if learner == "md5" {
-		t = text.Threshold{} // it knows of none
-	}
 	size := sizesOf(g.Config)
-	s := size.spec(g.Config, g.name, learner, bits, ones, t)
-	if g.last.spec == s {
-		return g.last.Model, nil
+	if learner == "md5" {
+		m, err := g.model(ctx, size.spec(g.Config, g.name, learner, bits, ones, text.Threshold{}))
+		return m.Model, err
 	}
-	m, err := g.model(ctx, s)
-	if err == nil {
-		g.last.spec, g.last.trained = s, m
+	models, err := g.models(ctx, size.spec(g.Config, g.name, learner, bits, 0, nearest(t)), laterOnes)
+	if err != nil {
+		return nil, err
 	}
-	return m.Model, err
+	return models[slices.Index(laterOnes, ones)].Model, nil
 }
 
 // nearest is the threshold for which there is a model.

@@ -57,10 +57,26 @@ type trainer struct {
 	earlier [][]uint64
 	say     func(format string, args ...any)
 	sample  map[int]*train.Sample // by sentences
+	known   map[spec]trained
 }
 
 // model learns a model, or finds it.
 func (t *trainer) model(ctx context.Context, s spec) (trained, error) {
+	if m, ok := t.known[s]; ok {
+		return m, nil
+	}
+	m, err := t.make(ctx, s)
+	if err != nil {
+		return m, fmt.Errorf("%v: %w", s, err)
+	}
+	if t.known == nil {
+		t.known = map[spec]trained{}
+	}
+	t.known[s] = m
+	return m, nil
+}
+
+func (t *trainer) make(ctx context.Context, s spec) (trained, error) {
 	if s.learner == "md5" {
 		m, err := hashcodes.NewMD5(s.bits, s.ones)
 		return trained{Model: m}, err
@@ -70,7 +86,7 @@ func (t *trainer) model(ctx context.Context, s spec) (trained, error) {
 	}
 	m, err := t.learn(ctx, s)
 	if err != nil {
-		return m, fmt.Errorf("%v: %w", s, err)
+		return m, err
 	}
 	return m, t.write(s, m)
 }

@@ -19,6 +19,7 @@ type Options struct {
 	Corpora    []string // by name; nil: all of the table
 	Bits, Ones []int    // m and l; nil: all of the table
 	Thresholds []string // nil: all of the table
+	Learners   []string // nil: all of the table
 	Models     string   // folder to find models in and keep them; "": they are learned anew and forgotten
 }
 
@@ -36,7 +37,10 @@ func (o Options) orDefault(d Options) Options {
 	if len(o.Thresholds) == 0 {
 		o.Thresholds = d.Thresholds
 	}
-	slices.Sort(o.Ones)
+	if len(o.Learners) == 0 {
+		o.Learners = d.Learners
+	}
+	o.Ones = slices.Sorted(slices.Values(o.Ones))
 	return o
 }
 
