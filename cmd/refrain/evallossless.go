@@ -20,6 +20,8 @@ func losslessTables() []evalTable {
 		losslessTable("later", "False candidates on later sentences, by learner, m, l and threshold", lossless.Later, "corpus", "bits", "ones", "threshold", "learner"),
 		losslessTable("lossless", "Every two similar sentences against the lossless radius: an exception is a failure", lossless.Property, "corpus", "bits", "ones", "threshold", "learner"),
 		losslessTable("grid", "Candidates by m, l and threshold, for Jaccard and for the cosine", lossless.Grid, "corpus", "bits", "ones", "threshold"),
+		losslessTable("drift", "A model on the weeks after it, against one learned anew each week", lossless.Drift, "threshold"),
+		losslessTable("effect", "Detectors with scan and prefix under several codes: time, candidates, memory, the same events", lossless.Effect, "corpus", "threshold"),
 	}
 }
 
