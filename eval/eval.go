@@ -25,7 +25,24 @@ type Config struct {
 	Step   func(format string, args ...any) // told when something is done; may be nil
 	Status func(line string)                // what is being done now; may be nil
 
-	read map[string]*corpus.Sentences
+	kept map[string]any // by Once
+}
+
+// Once makes something for the first table that asks for it under a key, and keeps it for the next: codes that took minutes
+// to learn are in several tables.
+func Once[T any](c *Config, key string, make func() (T, error)) (T, error) {
+	if v, ok := c.kept[key]; ok {
+		return v.(T), nil
+	}
+	v, err := make()
+	if err != nil {
+		return v, err
+	}
+	if c.kept == nil {
+		c.kept = map[string]any{}
+	}
+	c.kept[key] = v
+	return v, nil
 }
 
 // Say tells that something is done.
@@ -53,22 +70,16 @@ func Size[T any](c *Config, usual, quick T) T {
 // quickSentences is how many of a corpus a quick run reads.
 const quickSentences = 10_000
 
-// Read reads a corpus by its name, or takes the one that was read last.
+// Read reads a corpus by its name, once for all tables.
 func (c *Config) Read(ctx context.Context, name string) (*corpus.Sentences, error) {
-	if s, ok := c.read[name]; ok {
-		return s, nil
-	}
-	found, err := corpus.Find(name)
-	if err != nil {
-		return nil, err
-	}
-	c.Now("reading %s", name)
-	s, err := found.Read(ctx, c.Data, Size(c, 0, quickSentences))
-	if err != nil {
-		return nil, err
-	}
-	c.read = map[string]*corpus.Sentences{name: s}
-	return s, nil
+	return Once(c, "sentences "+name, func() (*corpus.Sentences, error) {
+		found, err := corpus.Find(name)
+		if err != nil {
+			return nil, err
+		}
+		c.Now("reading %s", name)
+		return found.Read(ctx, c.Data, Size(c, 0, quickSentences))
+	})
 }
 
 // Report begins a report.

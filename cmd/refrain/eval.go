@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"refrain/eval"
+	"refrain/eval/paper"
 	"refrain/internal/report"
 )
 
@@ -17,6 +17,7 @@ func (m *Main) eval() *cobra.Command {
 	for _, t := range evalTables() {
 		group.all = append(group.all, t.table(c))
 	}
+	group.all = append(group.all, losslessTables(c)...)
 	cmd := group.command(&cobra.Command{
 		Use:   "eval",
 		Short: "Measure how good codes are, and write the tables of docs/evaluation.md",
@@ -34,20 +35,26 @@ func (m *Main) eval() *cobra.Command {
 // evalTable is one that can be measured.
 type evalTable struct {
 	name, short string
-	flags       func(*pflag.FlagSet) // of its own; may be nil
 	measure     func(ctx context.Context, c *eval.Config) (*report.Report, error)
 }
 
 // evalTables are the list of what exists, in the order in which all measures them.
 func evalTables() []evalTable {
-	return losslessTables()
+	return []evalTable{
+		{"table1", "The corpora", paper.Table1},
+		{"table2", "Candidates, precision and recall by distance", paper.Table2},
+		{"table3", "Candidates a sentence at a recall, six corpora", paper.Table3},
+		{"table4", "Codes of the corpus itself against those of another", paper.Table4},
+		{"fig4", "Precision by recall", paper.Figure4},
+		{"fig5", "Overlap of frequent words between corpora", paper.Figure5},
+		{"fig7", "Post-processing time by recall", paper.Figure7},
+		{"fig8", "Post-processing time by corpus size", paper.Figure8},
+		{"solver", "The paper's problem solved, by λ", paper.Solver},
+	}
 }
 
 func (t evalTable) table(c *eval.Config) table {
 	cmd := &cobra.Command{Use: t.name, Short: t.short, Args: atMost(0, "none")}
-	if t.flags != nil {
-		t.flags(cmd.Flags())
-	}
 	return table{command: cmd, measure: func(ctx context.Context, r *tableRun) (*report.Report, error) {
 		c.Data, c.Quick, c.Command, c.Step, c.Status = r.data, r.quick, r.command, r.step, r.status
 		if r.write != "" {

@@ -15,29 +15,27 @@ import (
 )
 
 // losslessTables are those of searches inside the lossless radius.
-func losslessTables() []evalTable {
-	return []evalTable{
-		losslessTable("later", "False candidates on later sentences, by learner, m, l and threshold", lossless.Later, "corpus", "bits", "ones", "threshold", "learner"),
-		losslessTable("lossless", "Every two similar sentences against the lossless radius: an exception is a failure", lossless.Property, "corpus", "bits", "ones", "threshold", "learner"),
-		losslessTable("grid", "Candidates by m, l and threshold, for Jaccard and for the cosine", lossless.Grid, "corpus", "bits", "ones", "threshold"),
-		losslessTable("drift", "A model on the weeks after it, against one learned anew each week", lossless.Drift, "threshold"),
-		losslessTable("effect", "Detectors with scan and prefix under several codes: time, candidates, memory, the same events", lossless.Effect, "corpus", "threshold"),
+func losslessTables(c *eval.Config) []table {
+	return []table{
+		losslessTable(c, "later", "False candidates on later sentences, by learner, m, l and threshold", lossless.Later, "corpus", "bits", "ones", "threshold", "learner"),
+		losslessTable(c, "grid", "Candidates by m, l and threshold, for Jaccard and for the cosine", lossless.Grid, "corpus", "bits", "ones", "threshold"),
+		losslessTable(c, "drift", "A model on the weeks after it, against one learned anew each week", lossless.Drift, "threshold"),
+		losslessTable(c, "effect", "Detectors with scan and prefix under several codes: time, candidates, memory, the same events", lossless.Effect, "corpus", "threshold"),
+		losslessTable(c, "lossless", "Every two similar sentences against the lossless radius: an exception is a failure", lossless.Property, "corpus", "bits", "ones", "threshold", "learner"),
 	}
 }
 
 // losslessTable is a table with those of the flags that it knows.
-func losslessTable(name, short string, measure func(context.Context, *eval.Config, lossless.Options) (*report.Report, error), flags ...string) evalTable {
+func losslessTable(c *eval.Config, name, short string, measure func(context.Context, *eval.Config, lossless.Options) (*report.Report, error), flags ...string) table {
 	var o lossless.Options
-	return evalTable{
-		name: name, short: short,
-		flags: func(f *pflag.FlagSet) { addLosslessFlags(f, &o, flags) },
-		measure: func(ctx context.Context, c *eval.Config) (*report.Report, error) {
-			if err := checkLossless(&o); err != nil {
-				return nil, err
-			}
-			return measure(ctx, c, o)
-		},
-	}
+	t := evalTable{name, short, func(ctx context.Context, c *eval.Config) (*report.Report, error) {
+		if err := checkLossless(&o); err != nil {
+			return nil, err
+		}
+		return measure(ctx, c, o)
+	}}.table(c)
+	addLosslessFlags(t.command.Flags(), &o, flags)
+	return t
 }
 
 func addLosslessFlags(f *pflag.FlagSet, o *lossless.Options, names []string) {

@@ -44,19 +44,27 @@ type Merged struct {
 	Classes  int     `json:"classes"` // of two tokens or more
 	Largest  int     `json:"largest"` // tokens of the largest class: chains make it large
 	Tokens   int     `json:"tokens"`  // in all classes
-	Cost     Cost    `json:"cost"`    // on the validation sets
+	Cost     Cost    `json:"cost"`    // on the validation sets, within the lossless radius
+	Chosen   bool    `json:"chosen"`  // it did best on the validation sets
 }
 
 // ner gives one code to tokens that are often in one sentence: "the same hash code for the words which often occur
 // together", the baseline of Zhang et al. A class has the hashed code of its most frequent token. Of several least
-// affinities the one that does best on the validation sets is taken.
-func (l *learning) ner() (best *hashcodes.Model, least Cost, err error) {
+// affinities the one that does best on the validation sets is taken; see choice.
+func (l *learning) ner() (*hashcodes.Model, Cost, error) {
 	md5, err := l.model(l.Ones, nil)
 	if err != nil {
 		return nil, Cost{}, err
 	}
 	s := newState(l.sample.Learning, l.vocab, md5)
+	best, err := l.newChoice()
+	if err != nil {
+		return nil, Cost{}, err
+	}
 	for _, c := range leastAffinities {
+		if err := l.ctx.Err(); err != nil {
+			return nil, Cost{}, err
+		}
 		class := s.merge(c)
 		m, err := l.model(l.Ones, s.shared(class))
 		if err != nil {
@@ -66,11 +74,10 @@ func (l *learning) ner() (best *hashcodes.Model, least Cost, err error) {
 		merged.Affinity, merged.Cost = c, l.validate(m)
 		l.report.Merged = append(l.report.Merged, merged)
 		l.say("ner, least affinity %.1f: %d tokens in %d classes, %.2f false candidates a query", c, merged.Tokens, merged.Classes, merged.Cost.PerQuery())
-		if best == nil || merged.Cost.False < least.False {
-			best, least = m, merged.Cost
-		}
+		best.offer(m, merged.Cost)
 	}
-	return best, least, l.ctx.Err()
+	l.report.Merged[best.place].Chosen = true
+	return best.model, best.lossless, nil
 }
 
 // merge returns for each token the most frequent one of its class, by number. Pairs with at least that affinity are of

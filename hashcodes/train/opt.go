@@ -7,8 +7,8 @@ import (
 	"refrain/hashcodes"
 )
 
-// proximities are the λ that the learner opt tries.
-var proximities = []float64{0.1, 1, 10}
+// proximities are the λ that the learner opt tries: with less all codes fall together, with more they stay the hashed ones.
+var proximities = []float64{0.3, 0.5, 1, 3}
 
 // Solved says how the learner opt ended for one λ.
 type Solved struct {
@@ -17,39 +17,58 @@ type Solved struct {
 	Residual   float64 `json:"residual"`   // of the KKT conditions with μ = 0, greatest component
 	Objective  float64 `json:"objective"`  // Σ s_ij ‖y_i − y_j‖² of the relaxed codes
 	Rounded    float64 `json:"rounded"`    // and of the codes made of them
-	Cost       Cost    `json:"cost"`       // on the validation sets
+	Cost       Cost    `json:"cost"`       // on the validation sets, within the lossless radius
+	Chosen     bool    `json:"chosen"`     // it did best on the validation sets
 }
 
 // opt is the learner of Zhang et al.: codes of exactly l ones, alike for tokens that are often in one sentence. Its
 // problem alone says nothing, since one code for all tokens is optimal; see program for what breaks the tie. Of several
-// λ the one that does best on the validation sets is taken.
-func (l *learning) opt() (best *hashcodes.Model, least Cost, err error) {
+// λ the one that does best on the validation sets is taken; see choice.
+func (l *learning) opt() (*hashcodes.Model, Cost, error) {
 	md5, err := l.model(l.Ones, nil)
 	if err != nil {
 		return nil, Cost{}, err
 	}
 	s := newState(l.sample.Learning, l.vocab, md5)
-	for _, lambda := range proximities {
-		p := newProgram(s, l.Ones, lambda, l.workers)
-		solved, err := p.solve(l.ctx)
-		if err != nil {
-			return nil, Cost{}, err
-		}
-		for i := range l.vocab {
-			round(s.code(i), p.y[i*p.bits:(i+1)*p.bits], l.Ones)
-		}
-		m, err := l.model(l.Ones, s.entries())
-		if err != nil {
-			return nil, Cost{}, err
-		}
-		solved.Rounded, solved.Cost = p.objective(s.relaxed()), l.validate(m)
-		l.report.Solved = append(l.report.Solved, solved)
-		l.say("opt, λ = %g: %d steps to a residual of %.1e, %.2f false candidates a query", lambda, solved.Iterations, solved.Residual, solved.Cost.PerQuery())
-		if best == nil || solved.Cost.False < least.False {
-			best, least = m, solved.Cost
-		}
+	lambdas := l.Lambdas
+	if lambdas == nil {
+		lambdas = proximities
 	}
-	return best, least, nil
+	c, err := l.newChoice()
+	if err != nil {
+		return nil, Cost{}, err
+	}
+	for _, lambda := range lambdas {
+		m, solved, err := l.solve(s, lambda)
+		if err != nil {
+			return nil, Cost{}, err
+		}
+		c.offer(m, solved.Cost)
+		l.report.Solved = append(l.report.Solved, solved)
+	}
+	l.report.Solved[c.place].Chosen = true
+	return c.model, c.lossless, nil
+}
+
+// solve solves the problem for one λ, and makes a model of its solution.
+func (l *learning) solve(s *state, lambda float64) (*hashcodes.Model, Solved, error) {
+	p := newProgram(s, l.Ones, lambda, l.workers)
+	solved, err := p.solve(l.ctx)
+	if err != nil {
+		return nil, solved, err
+	}
+	codes := slices.Clone(s.codes) // where the next λ starts
+	defer copy(s.codes, codes)
+	for i := range l.vocab {
+		round(s.code(i), p.y[i*p.bits:(i+1)*p.bits], l.Ones)
+	}
+	m, err := l.model(l.Ones, s.entries())
+	if err != nil {
+		return nil, solved, err
+	}
+	solved.Rounded, solved.Cost = p.objective(s.relaxed()), l.validate(m)
+	l.say("opt, λ = %g: %d steps to a residual of %.1e, %.2f false candidates a query", lambda, solved.Iterations, solved.Residual, solved.Cost.PerQuery())
+	return m, solved, nil
 }
 
 // round overwrites code with ones at the greatest components of y; of equals, the first.

@@ -24,6 +24,8 @@ type Config struct {
 	Threshold  text.Threshold
 	Vocabulary int // tokens whose codes are learned, at most: the most frequent
 	Seed       uint64
+	Lambdas    []float64    // that the learner opt tries; nil: proximities
+	Fixed      bool         // ner and opt choose by searches within a fixed distance, as their paper measures, not the lossless radius
 	Sources    []string     // what the sentences come from, for the report
 	Workers    int          // goroutines; 0: as many as may run at once
 	Say        func(string) // hears of progress; may be nil

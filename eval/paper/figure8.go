@@ -1,0 +1,76 @@
+package paper
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"refrain/eval"
+	"refrain/internal/report"
+)
+
+// paperDistance is the d of the paper's Figure 8.
+const paperDistance = 3
+
+// Figure8 draws what verification takes by the size of the collection.
+func Figure8(ctx context.Context, c *eval.Config) (*report.Report, error) {
+	r := c.Report("fig8", "Post-processing by the size of the collection, d = 3: seconds, one thread, to look at the candidates of 2,000 queries; the paper's Figure 8. m = 32, l = 2.", "")
+	plot := report.Plot{Title: "post-processing by collection size, d = 3", X: report.Axis{Title: "sentences", Log: true}, Y: report.Axis{Title: "seconds for 2,000 queries", Log: true}}
+	var all []Verified
+	var data []string
+	for i, name := range timed {
+		by := make([][]Verified, len(learners))
+		for k, learner := range learners {
+			c.Now("fig8: %s, %s", name, learner)
+			list, err := verifiedBySize(ctx, c, name, learner)
+			if err != nil {
+				return nil, err
+			}
+			by[k] = list
+			all = append(all, list...)
+			curve := report.Curve{Name: learner + ", " + name, Colour: report.Colours[k], Dashes: dashes[i], Dots: true}
+			for _, v := range list {
+				curve.X, curve.Y = append(curve.X, float64(v.Sentences)), append(curve.Y, v.Seconds)
+			}
+			plot.Curves = append(plot.Curves, curve)
+		}
+		r.Grids = append(r.Grids, sizeGrid(name, by))
+		p, err := open(ctx, c, name)
+		if err != nil {
+			return nil, err
+		}
+		data = append(data, p.describe())
+		c.Say("fig8: %s is done", name)
+	}
+	r.Figures, r.Data = all, strings.Join(data, "; ")
+	return r, c.Plot(r, "eval-fig8.svg", &plot)
+}
+
+// verifiedBySize measures ten sizes.
+func verifiedBySize(ctx context.Context, c *eval.Config, name, learner string) (list []Verified, err error) {
+	t, err := tableOf(ctx, c, name, learner)
+	if err != nil {
+		return nil, err
+	}
+	for tenth := 1; tenth <= 10; tenth++ {
+		v, err := t.first(len(t.order)*tenth/10).verify(ctx, paperDistance)
+		if err != nil {
+			return nil, err
+		}
+		v.Learner = learner
+		list = append(list, v)
+	}
+	return list, nil
+}
+
+func sizeGrid(name string, by [][]Verified) report.Grid {
+	g := report.Grid{Caption: fmt.Sprintf("**%s**: seconds (candidates a sentence)", name), Head: append([]string{"sentences"}, learners...)}
+	for i := range by[0] {
+		row := []any{report.Thousands(by[0][i].Sentences)}
+		for _, list := range by {
+			row = append(row, fmt.Sprintf("%s (%s)", report.Three(list[i].Seconds), report.Three(list[i].Candidates)))
+		}
+		g.Add(row...)
+	}
+	return g
+}

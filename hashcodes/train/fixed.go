@@ -1,0 +1,141 @@
+package train
+
+import (
+	"math"
+	"math/bits"
+
+	"refrain/hashcodes"
+	"refrain/hashcodes/hamming"
+	"refrain/text"
+)
+
+// recalls are what a search within a fixed distance should find of the similar sets.
+var recalls = []float64{0.9, 0.95, 0.99}
+
+// choice takes the best of several models on the validation sets: that with the fewest false candidates within the lossless
+// radius or, with Config.Fixed, within fixed distances.
+type choice struct {
+	fixed    *fixed // nil without Config.Fixed
+	model    *hashcodes.Model
+	lossless Cost
+	least    float64
+	place    int // in the order of offers
+	offers   int
+}
+
+func (l *learning) newChoice() (*choice, error) {
+	if !l.Fixed {
+		return &choice{}, nil
+	}
+	m, err := hashcodes.NewMD5(l.Bits, 1)
+	if err != nil {
+		return nil, err
+	}
+	return &choice{fixed: newFixed(l.all, l.Threshold, l.queries, m, l.workers)}, nil
+}
+
+func (c *choice) offer(m *hashcodes.Model, lossless Cost) {
+	cost := float64(lossless.False)
+	if c.fixed != nil {
+		cost = c.fixed.cost(m)
+	}
+	if c.model == nil || cost < c.least {
+		c.model, c.lossless, c.least, c.place = m, lossless, cost, c.offers
+	}
+	c.offers++
+}
+
+// fixed are searches within a fixed distance: every query against all sets of the sample.
+type fixed struct {
+	all     *table
+	queries [][]uint64
+	near    [][]uint32 // by query: rows of the sets that are similar, but not equal
+	workers int
+}
+
+// newFixed finds what is similar: from a Jaccard similarity of θ/(2−θ) on, which for sets of equal size is a cosine of θ.
+func newFixed(t *table, threshold text.Threshold, queries [][]uint64, m *hashcodes.Model, workers int) *fixed {
+	f := &fixed{all: t, queries: queries, near: make([][]uint32, len(queries)), workers: workers}
+	threshold = text.Threshold{Num: threshold.Num, Den: 2*threshold.Den - threshold.Num}
+	t.sign(m)
+	const chunk = 50
+	parallel(workers, (len(queries)+chunk-1)/chunk, func(i int) {
+		bounds := hashcodes.NewBounds(threshold, m.Ones())
+		sig := make(hashcodes.Signature, m.Words())
+		var parts []hamming.Part
+		for q := i * chunk; q < min((i+1)*chunk, len(queries)); q++ {
+			parts = t.parts(parts[:0], bounds.For(len(queries[q])), m.Sign(sig, queries[q]), 0)
+			hamming.ScanParts(t.planes, parts)
+			for i := range parts {
+				f.near[q] = appendNear(f.near[q], t, threshold, queries[q], parts[i].Hits)
+			}
+		}
+	})
+	return f
+}
+
+func appendNear(dst []uint32, t *table, threshold text.Threshold, query []uint64, rows []uint32) []uint32 {
+	for _, row := range rows {
+		set := t.sets[row]
+		common := text.Intersection(query, set)
+		if equal := common == len(query) && common == len(set); !equal && threshold.Reaches(common, len(query), len(set)) {
+			dst = append(dst, row)
+		}
+	}
+	return dst
+}
+
+// cost is the mean logarithm of the candidates of a query at the least distances that reach the recalls; 0 where nothing is
+// similar to anything.
+func (f *fixed) cost(m *hashcodes.Model) float64 {
+	f.all.sign(m)
+	candidates, near := make([]int, m.Bits()+1), make([]int, m.Bits()+1)
+	eachCandidates, eachNear := make([][]int, len(f.queries)), make([][]int, len(f.queries))
+	parallel(f.workers, len(f.queries), func(q int) { eachCandidates[q], eachNear[q] = f.distances(m, q) })
+	for q := range f.queries {
+		for d := range candidates {
+			candidates[d] += eachCandidates[q][d]
+			near[d] += eachNear[q][d]
+		}
+	}
+	return costAt(candidates, near, len(f.queries))
+}
+
+// distances counts the rows, and those of them that are similar, by their distance from a query.
+func (f *fixed) distances(m *hashcodes.Model, query int) (all, near []int) {
+	all, near = make([]int, m.Bits()+1), make([]int, m.Bits()+1)
+	sig := m.Sign(make(hashcodes.Signature, m.Words()), f.queries[query])
+	distance := func(row int) (d int) {
+		for w, plane := range f.all.planes {
+			d += bits.OnesCount32(plane[row] ^ sig[w])
+		}
+		return d
+	}
+	for row := range f.all.sets {
+		all[distance(row)]++
+	}
+	for _, row := range f.near[query] {
+		near[distance(int(row))]++
+	}
+	return all, near
+}
+
+// costAt is cost for counts by distance.
+func costAt(candidates, near []int, queries int) float64 {
+	whole := 0
+	for _, n := range near {
+		whole += n
+	}
+	if whole == 0 {
+		return 0
+	}
+	sum, d, within, found := 0.0, 0, candidates[0], near[0]
+	for _, recall := range recalls {
+		for float64(found) < recall*float64(whole) {
+			d++
+			within, found = within+candidates[d], found+near[d]
+		}
+		sum += math.Log(float64(max(within, 1)) / float64(queries))
+	}
+	return sum / float64(len(recalls))
+}
