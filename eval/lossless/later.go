@@ -39,7 +39,7 @@ var laterOnes = []int{1, 2}
 // from, by learner.
 func Later(ctx context.Context, c *eval.Config, o Options) (*report.Report, error) {
 	o = o.orDefault(Options{
-		Corpora: []string{"ira", "weibo", "hot", "reuters", "20ng"}, Bits: []int{32, 64}, Ones: laterOnes, Thresholds: []string{"0.8", "0.6"},
+		Corpora: corporaOf(c, "ira", "weibo", "hot", "reuters", "20ng"), Bits: []int{32, 64}, Ones: laterOnes, Thresholds: []string{"0.8", "0.6"},
 		Learners: laterLearners,
 	})
 	list, err := o.ParseThresholds()

@@ -23,6 +23,9 @@ type Options struct {
 	Models     string   // folder to find models in and keep them; "": they are learned anew and forgotten
 }
 
+// corporaOf are those of a table, or of a quick run.
+func corporaOf(c *eval.Config, all ...string) []string { return eval.Size(c, all, []string{"ira", "reuters"}) }
+
 // orDefault is o with what a table has by default.
 func (o Options) orDefault(d Options) Options {
 	if len(o.Corpora) == 0 {
@@ -64,7 +67,7 @@ type sizes struct {
 }
 
 func sizesOf(c *eval.Config) sizes {
-	return eval.Size(c, sizes{2000, 300_000, 10_000, 3_000}, sizes{200, 3_000, 300, 300})
+	return eval.Size(c, sizes{2000, 300_000, 10_000, 3_000}, sizes{100, 1_000, 100, 100})
 }
 
 // spec is the model of a learner for a corpus.

@@ -29,7 +29,7 @@ type PropertyFigure struct {
 // pairs come from a join without signatures. A pair outside is an error.
 func Property(ctx context.Context, c *eval.Config, o Options) (*report.Report, error) {
 	o = o.orDefault(Options{
-		Corpora: []string{"ira", "weibo", "reuters"}, Bits: []int{32, 64}, Ones: []int{1, 2}, Thresholds: []string{"0.5", "0.6", "0.7", "0.8", "0.9", "1"}, Learners: laterLearners,
+		Corpora: corporaOf(c, "ira", "weibo", "reuters"), Bits: []int{32, 64}, Ones: []int{1, 2}, Thresholds: []string{"0.5", "0.6", "0.7", "0.8", "0.9", "1"}, Learners: laterLearners,
 	})
 	list, err := o.ParseThresholds()
 	if err != nil {
