@@ -24,7 +24,9 @@ type Options struct {
 }
 
 // corporaOf are those of a table, or of a quick run.
-func corporaOf(c *eval.Config, all ...string) []string { return eval.Size(c, all, []string{"ira", "reuters"}) }
+func corporaOf(c *eval.Config, all ...string) []string {
+	return eval.Size(c, all, []string{"ira", "reuters"})
+}
 
 // orDefault is o with what a table has by default.
 func (o Options) orDefault(d Options) Options {
