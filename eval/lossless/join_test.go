@@ -33,7 +33,7 @@ type pair struct {
 
 // TestJoinAgainstBruteForce compares the pairs that the join finds with the definition.
 func TestJoinAgainstBruteForce(t *testing.T) {
-	sets := distinct(randomSets(rand.New(rand.NewPCG(1, 2)), 900, 300))
+	sets := distinct(randomSets(rand.New(rand.NewPCG(1, 2)), 500, 200))
 	slices.SortStableFunc(sets, func(a, b []uint64) int { return cmp.Compare(len(a), len(b)) })
 	for _, m := range measures() {
 		t.Run(m.String(), func(t *testing.T) {
@@ -131,14 +131,22 @@ func TestCandidates(t *testing.T) {
 }
 
 func bruteCandidates(m Measure, model *hashcodes.Model, queries, sets [][]uint64) (n int) {
-	for _, q := range queries {
-		for _, s := range sets {
-			if radius := m.Radius(model.Ones(), len(q), len(s)); distance(model, q, s) <= radius {
+	signatures := signed(model, sets)
+	for i, x := range signed(model, queries) {
+		for j, y := range signatures {
+			if hashcodes.Distance(x, y) <= m.Radius(model.Ones(), len(queries[i]), len(sets[j])) {
 				n++
 			}
 		}
 	}
 	return n
+}
+
+func signed(model *hashcodes.Model, sets [][]uint64) (all []hashcodes.Signature) {
+	for _, set := range sets {
+		all = append(all, model.Sign(make(hashcodes.Signature, model.Words()), set))
+	}
+	return all
 }
 
 func distance(m *hashcodes.Model, a, b []uint64) int {
