@@ -67,7 +67,7 @@ func scheduleOf(c *eval.Config, s *corpus.Sentences) schedule {
 	if !c.Quick {
 		return schedule{
 			name: "ira", begin: date(2015, time.January), from: date(2015, time.July), end: date(2016, time.September), step: 7 * day, back: 26 * 7 * day,
-			least: 500, queries: 5000, sentences: 40_000, words: 3000,
+			least: 500, queries: 5000, sentences: 20_000, words: 2000,
 		}
 	}
 	first, middle, last := s.Times[0], s.Times[s.Len()/2], s.Times[s.Len()-1]
