@@ -21,6 +21,7 @@ type Config struct {
 	Seed    uint64 // of all random choices
 	Command string // what the reader types to measure it again
 	Folder  string // where plots go; "": nowhere
+	Models  string // folder in which learned models are kept for another run; "": nowhere
 
 	Step   func(format string, args ...any) // told when something is done; may be nil
 	Status func(line string)                // what is being done now; may be nil

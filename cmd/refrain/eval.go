@@ -29,6 +29,7 @@ func (m *Main) eval() *cobra.Command {
 			"  refrain eval all --write docs/evaluation.md    everything",
 	})
 	cmd.PersistentFlags().Uint64Var(&c.Seed, "seed", 1, "of the random choices: the same seed and data give the same figures")
+	cmd.PersistentFlags().StringVar(&c.Models, "models", "", "`folder` in which learned codes are kept, and taken from by the next run instead of learning them again")
 	return cmd
 }
 

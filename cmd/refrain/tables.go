@@ -119,7 +119,7 @@ func typed(cmd *cobra.Command, args []string) string {
 			return
 		}
 		switch f.Name {
-		case "data", "write", "json", "svg":
+		case "data", "models", "write", "json", "svg":
 		case "quick":
 			words = append(words, "--quick")
 		default:

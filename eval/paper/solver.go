@@ -67,7 +67,7 @@ func (p *collection) solverFigure(ctx context.Context, c *eval.Config, lambda fl
 	if lambda < 0 {
 		t = train.Config{Learner: "md5"}
 	}
-	l, err := p.learn(ctx, c, t)
+	l, err := learn(ctx, c, p.name, fmt.Sprintf("paper λ=%g %s", lambda, p.name), t)
 	if err != nil {
 		return f, err
 	}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"refrain/internal/report"
+)
+
+func runEvalCommand(t *testing.T, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	m := Main{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs}
+	status = m.Run(t.Context(), append([]string{"eval"}, args...))
+	return status, out.String(), errs.String()
+}
+
+// TestEvalWrites replaces one table of a document, puts its plot beside it, and touches nothing else.
+func TestEvalWrites(t *testing.T) {
+	data, folder := evalPosts(t), t.TempDir()
+	path := filepath.Join(folder, "doc.md")
+	before := "a\n" + report.Eval.Marked("fig5", "old\n") + "b\n" + report.Eval.Marked("table1", "old\n")
+	if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	status, out, errs := runEvalCommand(t, "fig5", "--quick", "--seed", "3", "--data", data, "--write", path)
+	got, err := os.ReadFile(path)
+	if status != 0 || out != "" || err != nil {
+		t.Fatalf("status %d, %v: %s%s", status, err, out, errs)
+	}
+	head, rest, _ := strings.Cut(string(got), "Of the n most frequent words")
+	_, tail, ok := strings.Cut(rest, "<!-- /eval -->\n")
+	if head != "a\n<!-- eval:fig5 -->\n" || !ok || tail != "b\n"+report.Eval.Marked("table1", "old\n") ||
+		!strings.Contains(rest, "`refrain eval fig5 --quick --seed 3`") || !strings.Contains(rest, "(eval-fig5.svg)") {
+		t.Errorf("got\n%s", got)
+	}
+	if svg, err := os.ReadFile(filepath.Join(folder, "eval-fig5.svg")); err != nil || !bytes.HasPrefix(svg, []byte("<svg")) {
+		t.Errorf("%v: %s", err, svg)
+	}
+	if status, _, errs = runEvalCommand(t, "table2", "--quick", "--data", data, "--write", path); status != exitFailure || !strings.Contains(errs, "eval:table2") {
+		t.Errorf("no place for the table: status %d, %s", status, errs)
+	}
+}
+
+// evalPosts is a data set of the files of Figure 5, each with the same few posts.
+func evalPosts(t *testing.T) string {
+	t.Helper()
+	data := t.TempDir()
+	var posts bytes.Buffer
+	for i := range 300 {
+		fmt.Fprintf(&posts, `{"id":"%d","lang":"en","created_at":%d,"text":"post %d of a few says once more that %d is %d"}`+"\n", i, 1_700_000_000+i, i/2, i/2*7, i/2*11)
+	}
+	for _, file := range []string{
+		"stream/ira_2012-02_2016-08.jsonl.zst", "stream/crisislex_t26_22events.jsonl.gz", "stream/weibo_ced_2010-2012.jsonl.zst",
+		"news/reuters21578_to_1987-03-31.jsonl.gz", "news/20ng_10groups_A.jsonl.gz", "news/xwlb_2022-09_2024-12.jsonl.gz",
+	} {
+		path := filepath.Join(data, filepath.FromSlash(file))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, compressed(t, file, posts.Bytes()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return data
+}
+
+// compressed is what a file of that name holds.
+func compressed(t *testing.T, name string, content []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	var w io.WriteCloser = gzip.NewWriter(&b)
+	if strings.HasSuffix(name, ".zst") {
+		z, err := zstd.NewWriter(&b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w = z
+	}
+	_, err := w.Write(content)
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestEvalJSON: all that was measured, unrounded.
+func TestEvalJSON(t *testing.T) {
+	status, out, errs := runEvalCommand(t, "fig5", "--quick", "--data", evalPosts(t), "--json")
+	var r struct {
+		report.Report
+		Figures []struct {
+			Target, Training string
+			Share            []float64
+		} `json:"figures"`
+	}
+	if err := json.Unmarshal([]byte(out), &r); status != 0 || err != nil {
+		t.Fatalf("status %d, %v: %s", status, err, errs)
+	}
+	if len(r.Figures) != 6 || r.Figures[0].Target != "ira-en" || r.Figures[0].Share[0] != 1 || r.Plot != "" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestEvalUsage(t *testing.T) {
+	for _, args := range [][]string{{"nothing"}, {"table1", "--seed", "x"}, {"table1", "a"}, {"all", "a"}} {
+		if status, _, errs := runEvalCommand(t, args...); status != exitUsage {
+			t.Errorf("%v: status %d, %s", args, status, errs)
+		}
+	}
+	status, _, errs := runEvalCommand(t, "table1", "--data", t.TempDir())
+	if status != exitFailure || !strings.Contains(errs, "REFRAIN_DATA") {
+		t.Errorf("no data: status %d, %s", status, errs)
+	}
+}
+
+// TestEvalDocument holds docs/evaluation.md against the list of tables: each has its place.
+func TestEvalDocument(t *testing.T) {
+	for _, e := range evalTables() {
+		if err := report.Eval.CanWrite(filepath.Join("..", "..", "docs", "evaluation.md"), e.name); err != nil {
+			t.Error(err)
+		}
+	}
+}
