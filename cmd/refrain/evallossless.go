@@ -39,7 +39,6 @@ func losslessTable(c *eval.Config, name, short string, measure func(context.Cont
 }
 
 func addLosslessFlags(f *pflag.FlagSet, o *lossless.Options, names []string) {
-	f.StringVar(&o.Models, "models", "", "`folder` to take learned models from, and to keep those that are not there yet (default: learn all anew)")
 	for _, name := range names {
 		switch name {
 		case "corpus":

@@ -154,7 +154,7 @@ func (d *drift) learned(ctx context.Context, t text.Threshold, from, to feed.Tim
 	if len(sets) == 0 {
 		return trained{}, fmt.Errorf("%s: no sentences from %s to %s", d.name, day10(from), day10(to))
 	}
-	return newTrainer(d.Config, d.Options, sets).model(ctx, spec{
+	return newTrainer(d.Config, sets).model(ctx, spec{
 		fmt.Sprintf("%s_%s_%s", d.name, day10(from), day10(to)), "direct", d.Bits[0], d.Ones[0], t, d.words, d.sentences, d.Seed,
 	})
 }

@@ -68,7 +68,7 @@ func Effect(ctx context.Context, c *eval.Config, o Options) (*report.Report, err
 	if err != nil {
 		return nil, err
 	}
-	e := effect{Config: c, Options: &o, halves: h, trainer: h.trainer(c, &o)}
+	e := effect{Config: c, Options: &o, halves: h, trainer: h.trainer(c)}
 	e.lookups = min(eval.Size(c, 10_000, 300), len(h.later)/2)
 	r := c.Report("effect", "What codes mean for a detector: look-ups in a window of sentences later than those that the codes were learned from.",
 		fmt.Sprintf("%s: a window of %s, %s looked up", h, report.Thousands(len(h.later)-e.lookups), report.Thousands(e.lookups)))

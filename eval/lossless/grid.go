@@ -39,7 +39,7 @@ func Grid(ctx context.Context, c *eval.Config, o Options) (*report.Report, error
 		if err != nil {
 			return nil, err
 		}
-		g := grid{Config: c, Options: &o, halves: h, table: newTable(h.later, workers()), trainer: h.trainer(c, &o), thresholds: list}
+		g := grid{Config: c, Options: &o, halves: h, table: newTable(h.later, workers()), trainer: h.trainer(c), thresholds: list}
 		grids, err := g.run(ctx)
 		if err != nil {
 			return nil, err

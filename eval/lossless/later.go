@@ -54,7 +54,7 @@ func Later(ctx context.Context, c *eval.Config, o Options) (*report.Report, erro
 		if err != nil {
 			return nil, err
 		}
-		l := later{Config: c, Options: &o, halves: h, table: newTable(h.later, workers()), trainer: h.trainer(c, &o)}
+		l := later{Config: c, Options: &o, halves: h, table: newTable(h.later, workers()), trainer: h.trainer(c)}
 		for _, t := range list {
 			if err := l.threshold(ctx, t); err != nil {
 				return nil, err

@@ -54,6 +54,7 @@ type trained struct {
 // their models.
 type trainer struct {
 	dir     string // "": none
+	suffix  string // of the files' names
 	earlier [][]uint64
 	say     func(format string, args ...any)
 	sample  map[int]*train.Sample // by sentences
@@ -127,7 +128,7 @@ func (t *trainer) learn(ctx context.Context, s spec) (m trained, err error) {
 	return m, err
 }
 
-func (t *trainer) file(s spec, ext string) string { return filepath.Join(t.dir, s.String()+ext) }
+func (t *trainer) file(s spec, ext string) string { return filepath.Join(t.dir, s.String()+t.suffix+ext) }
 
 func (t *trainer) read(s spec) (m trained, ok bool, err error) {
 	if t.dir == "" {

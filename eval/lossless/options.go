@@ -14,13 +14,12 @@ import (
 	"refrain/text"
 )
 
-// Options narrow a table down, and say where its models are kept.
+// Options narrow a table down.
 type Options struct {
 	Corpora    []string // by name; nil: all of the table
 	Bits, Ones []int    // m and l; nil: all of the table
 	Thresholds []string // nil: all of the table
 	Learners   []string // nil: all of the table
-	Models     string   // folder to find models in and keep them; "": they are learned anew and forgotten
 }
 
 // corporaOf are those of a table, or of a quick run.
@@ -127,16 +126,11 @@ func (h *halves) String() string {
 	return fmt.Sprintf("%s (%s later, first %g %% learned from)", h.name, report.Thousands(len(h.later)), 100*share(h.name))
 }
 
-func (h *halves) trainer(c *eval.Config, o *Options) *trainer {
-	return newTrainer(c, o, h.earlier)
-}
+func (h *halves) trainer(c *eval.Config) *trainer { return newTrainer(c, h.earlier) }
 
-func newTrainer(c *eval.Config, o *Options, earlier [][]uint64) *trainer {
-	dir := o.Models
-	if dir != "" && c.Quick {
-		dir += "-quick" // of the first sentences only: not those of the tables
-	}
-	return &trainer{dir: dir, earlier: earlier, say: c.Now}
+func newTrainer(c *eval.Config, earlier [][]uint64) *trainer {
+	// Models of a quick run are of the first sentences only: not those of the tables.
+	return &trainer{dir: c.Models, suffix: eval.Size(c, "", "-quick"), earlier: earlier, say: c.Now}
 }
 
 // kind is what a corpus consists of.

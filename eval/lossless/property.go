@@ -82,7 +82,7 @@ type checkedModel struct {
 // tableModels are those of table later: of each learner, for both thresholds. Each is there once.
 func tableModels(ctx context.Context, c *eval.Config, o *Options, name string, s *corpus.Sentences) (all []checkedModel, err error) {
 	earlier, _ := s.Split(share(name))
-	t, size := newTrainer(c, o, earlier), sizesOf(c)
+	t, size := newTrainer(c, earlier), sizesOf(c)
 	for _, learner := range o.Learners {
 		thresholds := []text.Threshold{{Num: 4, Den: 5}, {Num: 3, Den: 5}}
 		if learner == "md5" {
