@@ -128,7 +128,9 @@ func (t *trainer) learn(ctx context.Context, s spec) (m trained, err error) {
 	return m, err
 }
 
-func (t *trainer) file(s spec, ext string) string { return filepath.Join(t.dir, s.String()+t.suffix+ext) }
+func (t *trainer) file(s spec, ext string) string {
+	return filepath.Join(t.dir, s.String()+t.suffix+ext)
+}
 
 func (t *trainer) read(s spec) (m trained, ok bool, err error) {
 	if t.dir == "" {
