@@ -160,8 +160,8 @@ func (l *later) row(g *report.Grid, bits, ones int, t text.Threshold) {
 			goal = verdict(ratioOf(md5, direct), goalOf(kind(l.name), md5.PerQuery()))
 		}
 	}
-	any := l.find(bits, ones, t, l.Learners[0])
-	g.Add(append(row, ratio, goal, report.Three(float64(any.True)/float64(any.Queries)), strings.Join(training, ", "))...)
+	first := l.find(bits, ones, t, l.Learners[0])
+	g.Add(append(row, ratio, goal, report.Three(float64(first.True)/float64(first.Queries)), strings.Join(training, ", "))...)
 }
 
 // ratioOf is how many times the false candidates of direct md5 has.

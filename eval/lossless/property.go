@@ -73,7 +73,7 @@ func Property(ctx context.Context, c *eval.Config, o Options) (*report.Report, e
 	return r, nil
 }
 
-// checked is a model of which the pairs are checked.
+// checkedModel is a model with the name that the table has for it.
 type checkedModel struct {
 	name string
 	*hashcodes.Model
