@@ -3,6 +3,7 @@ package paper
 import (
 	"context"
 	"fmt"
+	"math"
 	"math/bits"
 
 	"refrain/eval"
@@ -30,7 +31,7 @@ func Solver(ctx context.Context, c *eval.Config) (*report.Report, error) {
 		return nil, err
 	}
 	r := c.Report("solver", "The learner opt by λ: the interior-point method on the paper's problem, and candidates a sentence by d, self-matches counted (recall in brackets). m = 32, l = 2.", p.describe())
-	solved := report.Grid{Head: []string{"λ", "Newton steps", "greatest KKT residual", "objective, relaxed", "rounded", "bits of a signature"}}
+	solved := report.Grid{Head: []string{"λ", "Newton steps", "greatest KKT residual", "greatest \\|y − l/m\\|", "objective, relaxed", "rounded", "bits of a signature"}}
 	by := report.Grid{Head: []string{"λ"}}
 	for d := range greatest + 1 {
 		by.Head = append(by.Head, fmt.Sprintf("d = %d", d))
@@ -46,9 +47,9 @@ func Solver(ctx context.Context, c *eval.Config) (*report.Report, error) {
 		label := fmt.Sprintf("%g", lambda)
 		if lambda < 0 {
 			label = "md5"
-			solved.Add(label, "", "", "", "", report.Three(f.Set))
+			solved.Add(label, "", "", "", "", "", report.Three(f.Set))
 		} else {
-			solved.Add(label, f.Iterations, fmt.Sprintf("%.1e", f.Residual), fmt.Sprintf("%.4g", f.Objective), fmt.Sprintf("%.4g", f.Rounded), report.Three(f.Set))
+			solved.Add(label, f.Iterations, fmt.Sprintf("%.1e", f.Residual), fmt.Sprintf("%.2g", f.Spread), objective(f.Objective), objective(f.Rounded), report.Three(f.Set))
 		}
 		row := []any{label}
 		for _, x := range f.Found {
@@ -59,6 +60,14 @@ func Solver(ctx context.Context, c *eval.Config) (*report.Report, error) {
 	}
 	r.Grids, r.Figures = []report.Grid{solved, by}, all
 	return r, nil
+}
+
+// objective writes a value of the objective; what rounding leaves of 0 is 0.
+func objective(v float64) string {
+	if math.Abs(v) < 1e-6 {
+		return "0"
+	}
+	return fmt.Sprintf("%.3g", v)
 }
 
 // solverFigure solves for one λ; below 0: the hashed codes.

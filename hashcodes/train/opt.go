@@ -17,6 +17,7 @@ type Solved struct {
 	Residual   float64 `json:"residual"`   // of the KKT conditions with μ = 0, greatest component
 	Objective  float64 `json:"objective"`  // Σ s_ij ‖y_i − y_j‖² of the relaxed codes
 	Rounded    float64 `json:"rounded"`    // and of the codes made of them
+	Spread     float64 `json:"spread"`     // greatest distance of a component of a relaxed code from l/m: none, and there is nothing to round
 	Cost       Cost    `json:"cost"`       // on the validation sets, within the lossless radius
 	Chosen     bool    `json:"chosen"`     // it did best on the validation sets
 }
