@@ -10,6 +10,7 @@ import (
 
 	"refrain/eval"
 	"refrain/eval/corpus"
+	"refrain/hashcodes"
 	"refrain/internal/report"
 	"refrain/text"
 )
@@ -20,6 +21,8 @@ type Options struct {
 	Bits, Ones []int    // m and l; nil: all of the table
 	Thresholds []string // nil: all of the table
 	Learners   []string // nil: all of the table
+
+	Further []*hashcodes.Model // that Property checks besides, on every corpus: the program's own
 }
 
 // corporaOf are those of a table, or of a quick run.

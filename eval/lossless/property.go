@@ -106,6 +106,9 @@ func tableModels(ctx context.Context, c *eval.Config, o *Options, name string, s
 			}
 		}
 	}
+	for _, m := range o.Further {
+		all = append(all, checkedModel{m.Name(), m})
+	}
 	return all, nil
 }
 
