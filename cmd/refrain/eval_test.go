@@ -62,7 +62,7 @@ func evalPosts(t *testing.T) string {
 	}
 	for _, file := range []string{
 		"stream/ira_2012-02_2016-08.jsonl.zst", "stream/crisislex_t26_22events.jsonl.gz", "stream/weibo_ced_2010-2012.jsonl.zst",
-		"news/reuters21578_to_1987-03-31.jsonl.gz", "news/20ng_10groups_A.jsonl.gz", "news/xwlb_2022-09_2024-12.jsonl.gz",
+		"news/reuters21578_to_1987-03-31.jsonl.gz", "news/20ng_10groups_A.jsonl.gz", "stream/weibo_hot_2020-11_2023-12.jsonl.gz",
 	} {
 		path := filepath.Join(data, filepath.FromSlash(file))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

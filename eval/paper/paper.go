@@ -45,11 +45,11 @@ var learners = []string{"md5", "ner", "opt", "direct", oneBit}
 const oneBit = "md5, l = 1"
 
 // corpora of the tables: two of tweets, two of news, two Chinese, as the paper has them.
-var corpora = []string{"ira-en", "crisislex", "reuters", "20ng", "weibo", "xwlb"}
+var corpora = []string{"ira-en", "crisislex", "reuters", "20ng", "weibo", "hot"}
 
 // foreign is the corpus of the same language whose codes are tried on another, for Table 4.
 var foreign = map[string]string{
-	"ira-en": "20ng", "crisislex": "20ng", "reuters": "20ng", "20ng": "reuters", "weibo": "xwlb", "xwlb": "weibo",
+	"ira-en": "20ng", "crisislex": "20ng", "reuters": "20ng", "20ng": "reuters", "weibo": "hot", "hot": "weibo",
 }
 
 // detailed are the corpora of Table 2 and of the figures, one English and one Chinese.

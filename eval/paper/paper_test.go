@@ -264,7 +264,7 @@ func compressor(t *testing.T, to io.Writer, name string) io.WriteCloser {
 // Every table comes out of small files, is written between its markers with its plot beside it, and is the same again from the models that
 // were kept.
 func TestTables(t *testing.T) {
-	data := writeData(t, append(corpora, "pheme", "ag_news", "hot", "zhihu")...)
+	data := writeData(t, append(corpora, "pheme", "ag_news", "xwlb", "zhihu")...)
 	folder := t.TempDir()
 	run := func(models string) map[string]string {
 		c := &eval.Config{Data: data, Quick: true, Seed: 1, Command: "refrain eval", Folder: folder, Models: models}

@@ -15,34 +15,48 @@ var recalls = []float64{0.9, 0.95, 0.99}
 // choice takes the best of several models on the validation sets: that with the fewest false candidates within the lossless
 // radius or, with Config.Fixed, within fixed distances.
 type choice struct {
-	fixed    *fixed // nil without Config.Fixed
-	model    *hashcodes.Model
-	lossless Cost
-	least    float64
-	place    int // in the order of offers
-	offers   int
+	*learning
+	fixed  *fixed // nil without Config.Fixed
+	model  *hashcodes.Model
+	least  float64
+	place  int // in the order of offers
+	offers int
 }
 
 func (l *learning) newChoice() (*choice, error) {
+	c := &choice{learning: l}
 	if !l.Fixed {
-		return &choice{}, nil
+		return c, nil
 	}
-	m, err := hashcodes.NewMD5(l.Bits, 1)
+	wide, err := hashcodes.NewMD5(128, 1)
 	if err != nil {
 		return nil, err
 	}
-	return &choice{fixed: newFixed(l.all, l.Threshold, l.queries, m, l.workers)}, nil
+	c.fixed = newFixed(l.all, l.Threshold, l.queries, wide, l.workers)
+	return c, l.ctx.Err()
 }
 
-func (c *choice) offer(m *hashcodes.Model, lossless Cost) {
-	cost := float64(lossless.False)
-	if c.fixed != nil {
-		cost = c.fixed.cost(m)
-	}
+// offer returns the cost by which models are compared.
+func (c *choice) offer(m *hashcodes.Model) float64 {
+	cost := c.cost(m)
 	if c.model == nil || cost < c.least {
-		c.model, c.lossless, c.least, c.place = m, lossless, cost, c.offers
+		c.model, c.least, c.place = m, cost, c.offers
 	}
 	c.offers++
+	return cost
+}
+
+// cost is the false candidates of a query, or those at fixed distances, false and true.
+func (c *choice) cost(m *hashcodes.Model) float64 {
+	if c.fixed != nil {
+		return math.Exp(c.fixed.cost(m))
+	}
+	return c.validate(m).PerQuery()
+}
+
+// chosen is the best, and what it costs within the lossless radius.
+func (c *choice) chosen() (*hashcodes.Model, Cost, error) {
+	return c.model, c.validate(c.model), c.ctx.Err()
 }
 
 // fixed are searches within a fixed distance: every query against all sets of the sample.
@@ -53,10 +67,12 @@ type fixed struct {
 	workers int
 }
 
-// newFixed finds what is similar: from a Jaccard similarity of θ/(2−θ) on, which for sets of equal size is a cosine of θ.
-func newFixed(t *table, threshold text.Threshold, queries [][]uint64, m *hashcodes.Model, workers int) *fixed {
-	f := &fixed{all: t, queries: queries, near: make([][]uint32, len(queries)), workers: workers}
+// newFixed finds what is similar, with signatures of its own: from a Jaccard similarity of θ/(2−θ) on, which for sets of
+// equal size is a cosine of θ.
+func newFixed(all *table, threshold text.Threshold, queries [][]uint64, m *hashcodes.Model, workers int) *fixed {
+	f := &fixed{all: all, queries: queries, near: make([][]uint32, len(queries)), workers: workers}
 	threshold = text.Threshold{Num: threshold.Num, Den: 2*threshold.Den - threshold.Num}
+	t := newTable(all.sets, m.Words()) // in the same order: it is by size already
 	t.sign(m)
 	const chunk = 50
 	parallel(workers, (len(queries)+chunk-1)/chunk, func(i int) {

@@ -44,7 +44,7 @@ type Merged struct {
 	Classes  int     `json:"classes"` // of two tokens or more
 	Largest  int     `json:"largest"` // tokens of the largest class: chains make it large
 	Tokens   int     `json:"tokens"`  // in all classes
-	Cost     Cost    `json:"cost"`    // on the validation sets, within the lossless radius
+	Cost     float64 `json:"cost"`    // candidates of a query on the validation sets, by which it is chosen; see choice
 	Chosen   bool    `json:"chosen"`  // it did best on the validation sets
 }
 
@@ -71,13 +71,12 @@ func (l *learning) ner() (*hashcodes.Model, Cost, error) {
 			return nil, Cost{}, err
 		}
 		merged := describeClasses(class)
-		merged.Affinity, merged.Cost = c, l.validate(m)
+		merged.Affinity, merged.Cost = c, best.offer(m)
 		l.report.Merged = append(l.report.Merged, merged)
-		l.say("ner, least affinity %.1f: %d tokens in %d classes, %.2f false candidates a query", c, merged.Tokens, merged.Classes, merged.Cost.PerQuery())
-		best.offer(m, merged.Cost)
+		l.say("ner, least affinity %.1f: %d tokens in %d classes, %.2f candidates a query", c, merged.Tokens, merged.Classes, merged.Cost)
 	}
 	l.report.Merged[best.place].Chosen = true
-	return best.model, best.lossless, nil
+	return best.chosen()
 }
 
 // merge returns for each token the most frequent one of its class, by number. Pairs with at least that affinity are of

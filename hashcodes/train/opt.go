@@ -18,7 +18,7 @@ type Solved struct {
 	Objective  float64 `json:"objective"`  // Σ s_ij ‖y_i − y_j‖² of the relaxed codes
 	Rounded    float64 `json:"rounded"`    // and of the codes made of them
 	Spread     float64 `json:"spread"`     // greatest distance of a component of a relaxed code from l/m: none, and there is nothing to round
-	Cost       Cost    `json:"cost"`       // on the validation sets, within the lossless radius
+	Cost       float64 `json:"cost"`       // candidates of a query on the validation sets, by which λ is chosen; see choice
 	Chosen     bool    `json:"chosen"`     // it did best on the validation sets
 }
 
@@ -44,11 +44,12 @@ func (l *learning) opt() (*hashcodes.Model, Cost, error) {
 		if err != nil {
 			return nil, Cost{}, err
 		}
-		c.offer(m, solved.Cost)
+		solved.Cost = c.offer(m)
+		l.say("opt, λ = %g: %d steps to a residual of %.1e, %.2f candidates a query", lambda, solved.Iterations, solved.Residual, solved.Cost)
 		l.report.Solved = append(l.report.Solved, solved)
 	}
 	l.report.Solved[c.place].Chosen = true
-	return c.model, c.lossless, nil
+	return c.chosen()
 }
 
 // solve solves the problem for one λ, and makes a model of its solution.
@@ -67,8 +68,7 @@ func (l *learning) solve(s *state, lambda float64) (*hashcodes.Model, Solved, er
 	if err != nil {
 		return nil, solved, err
 	}
-	solved.Rounded, solved.Cost = p.objective(s.relaxed()), l.validate(m)
-	l.say("opt, λ = %g: %d steps to a residual of %.1e, %.2f false candidates a query", lambda, solved.Iterations, solved.Residual, solved.Cost.PerQuery())
+	solved.Rounded = p.objective(s.relaxed())
 	return m, solved, nil
 }
 
