@@ -1,6 +1,7 @@
 package lossless
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -168,12 +169,9 @@ func (t *trainer) write(s spec, m trained) error {
 	if err := report.WriteFile(t.file(s, ".json"), append(took, '\n')); err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(t.dir, ".model-*")
-	if err != nil {
+	var b bytes.Buffer
+	if err := m.Model.Write(&b); err != nil {
 		return err
 	}
-	if err := errors.Join(m.Model.Write(f), f.Close()); err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return os.Rename(f.Name(), t.file(s, ".model"))
+	return report.WriteFile(t.file(s, ".model"), b.Bytes())
 }
