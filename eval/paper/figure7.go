@@ -44,7 +44,7 @@ func Figure7(ctx context.Context, c *eval.Config) (*report.Report, error) {
 		c.Say("fig7: %s is done", name)
 	}
 	r.Grids, r.Figures, r.Data = []report.Grid{g}, all, strings.Join(data, "; ")
-	r.Note("Looking at a candidate is intersecting two sorted sets of tokens. Where 2,000 queries have more than %s candidates, as many queries as have that many are measured.", report.Thousands(enough))
+	r.Note("Looking at a candidate is intersecting two sorted sets of tokens. Where 2,000 queries have more than %s candidates, as many queries as have that many are measured. The quickest of %d passes counts.", report.Thousands(enough), passes)
 	return r, c.Plot(r, "eval-fig7.svg", &plot)
 }
 

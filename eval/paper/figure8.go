@@ -43,6 +43,7 @@ func Figure8(ctx context.Context, c *eval.Config) (*report.Report, error) {
 		c.Say("fig8: %s is done", name)
 	}
 	r.Figures, r.Data = all, strings.Join(data, "; ")
+	r.Note("The quickest of %d passes counts. At one d each learner finds another share of what is similar: see Table 3.", passes)
 	return r, c.Plot(r, "eval-fig8.svg", &plot)
 }
 

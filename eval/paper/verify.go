@@ -20,11 +20,11 @@ type Verified struct {
 	Recall     float64 `json:"recall"`     // of the whole collection within d
 	Queries    int     `json:"queries"`    // that were measured
 	Candidates float64 `json:"candidates"` // a query, sentences
-	Seconds    float64 `json:"seconds"`    // for 2,000 queries, by the clock, one thread
+	Seconds    float64 `json:"seconds"`    // for 2,000 queries, by the clock, one thread, the quickest of some passes
 }
 
 // enough is how many candidates are verified for one figure: where queries have more, some queries, not all.
-const enough = 3_000_000
+const enough = 2_000_000
 
 // table is signatures of sentences, repeats included, in random order: the first n are a smaller collection.
 type table struct {
@@ -52,9 +52,22 @@ func (t *table) first(n int) *table {
 	return part
 }
 
+// passes: the quickest of so many counts, since others use the machine too.
+const passes = 3
+
 // verify looks at the candidates within d of each query: it intersects their token sets with the query's, as a search must
 // that wants to know which are similar. Finding the candidates is not in the time.
 func (t *table) verify(ctx context.Context, d int) (Verified, error) {
+	best, err := t.verifyOnce(ctx, d)
+	for n := 1; n < passes && err == nil; n++ {
+		var v Verified
+		v, err = t.verifyOnce(ctx, d)
+		best.Seconds = min(best.Seconds, v.Seconds)
+	}
+	return best, err
+}
+
+func (t *table) verifyOnce(ctx context.Context, d int) (Verified, error) {
 	v := Verified{Corpus: t.name, Distance: d, Sentences: len(t.order)}
 	sig := make(hashcodes.Signature, t.codes.Words())
 	var hits []uint32

@@ -136,7 +136,8 @@ func (f *fixed) distances(m *hashcodes.Model, query int) (all, near []int) {
 	return all, near
 }
 
-// costAt is cost for counts by distance.
+// costAt is cost for counts by distance. Between two distances it is on the line that joins them, since on one side of a step
+// codes would seem many times better than on the other.
 func costAt(candidates, near []int, queries int) float64 {
 	whole := 0
 	for _, n := range near {
@@ -145,13 +146,20 @@ func costAt(candidates, near []int, queries int) float64 {
 	if whole == 0 {
 		return 0
 	}
+	logarithm := func(candidates int) float64 { return math.Log(float64(max(candidates, 1)) / float64(queries)) }
 	sum, d, within, found := 0.0, 0, candidates[0], near[0]
 	for _, recall := range recalls {
-		for float64(found) < recall*float64(whole) {
+		wanted := recall * float64(whole)
+		for float64(found) < wanted {
 			d++
 			within, found = within+candidates[d], found+near[d]
 		}
-		sum += math.Log(float64(max(within, 1)) / float64(queries))
+		cost := logarithm(within)
+		if d > 0 {
+			over := (float64(found) - wanted) / float64(near[d]) // what is found more than wanted, of what d adds
+			cost -= min(over, 1) * (cost - logarithm(within-candidates[d]))
+		}
+		sum += cost
 	}
 	return sum / float64(len(recalls))
 }
