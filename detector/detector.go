@@ -79,6 +79,7 @@ type View struct {
 // Counts are what a detector has done.
 type Counts struct {
 	Lookups, Candidates, Matches int64 // Candidates: groups whose tokens were compared
+	Similar                      int64 // candidates that are similar enough
 	Truncated                    int64 // look-ups that max_matches cut short
 	Late                         int64 // sentences inserted that were older than W - lateness
 }
@@ -88,17 +89,23 @@ func New(cfg Config) (*Detector, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("detector: %w", err)
 	}
-	bounds := hashcodes.NewBounds(cfg.Threshold, cfg.Model.Ones())
 	if cfg.Engine == nil {
 		cfg.Engine = Scan
 	}
+	codes := cfg.codes(cfg.Model)
 	w := sigstore.New(sigstore.Config{
 		Span: cfg.Span, Lateness: cfg.Lateness, Budget: cfg.Budget, OmitTexts: cfg.OmitTexts,
-		Model: cfg.Model, Bounds: bounds, Engine: cfg.Engine(bounds, cfg.Model), Enough: enough * cfg.MaxMatches, OnForced: cfg.OnForced,
+		Model: codes.Model, Bounds: codes.Bounds, Engine: codes.Engine, Enough: enough * cfg.MaxMatches, OnForced: cfg.OnForced,
 	})
-	d := &Detector{cfg: cfg, window: w, bounds: bounds}
+	d := &Detector{cfg: cfg, window: w, bounds: codes.Bounds}
 	d.publish()
 	return d, nil
+}
+
+// codes are what the window needs of a model.
+func (c *Config) codes(m *hashcodes.Model) sigstore.Codes {
+	bounds := hashcodes.NewBounds(c.Threshold, m.Ones())
+	return sigstore.Codes{Model: m, Bounds: bounds, Engine: c.Engine(bounds, m)}
 }
 
 // Scan is the engine that scans the bands of signatures.
@@ -119,6 +126,21 @@ func (d *Detector) Insert(x *feed.Sentence) bool {
 	}
 	d.newest.Store(max(d.newest.Load(), int64(x.Time)))
 	return true
+}
+
+// Recode begins to change the codes of the window to those of a model; see sigstore.Window. Events stay the same, but
+// for their Hamming distances.
+func (d *Detector) Recode(m *hashcodes.Model) { d.window.Recode(d.cfg.codes(m)) }
+
+// RecodeSome goes on with a change of codes by about so many texts, and reports whether more are to do.
+func (d *Detector) RecodeSome(texts int) (more bool) { return d.window.RecodeSome(texts) }
+
+// Model is what the codes of the window are of.
+func (d *Detector) Model() *hashcodes.Model { return d.window.Model() }
+
+// Sets visits token sets of the window; see sigstore.Window.
+func (d *Detector) Sets(from sigstore.Row, n int, visit func(tokens []uint64)) (next sigstore.Row, more bool) {
+	return d.window.Sets(from, n, visit)
 }
 
 // View returns the state as of the last Advance, or some inserts later. Any goroutine may ask.

@@ -130,7 +130,11 @@ func (l *look) overlap(g sigstore.Group) (tokens int, near bool) {
 	tokens = l.q.Overlap(g)
 	b := l.d.bounds.For(len(l.x.Tokens))
 	m := g.Size() - b.Min
-	return tokens, m >= 0 && m < len(b.Overlap) && tokens >= int(b.Overlap[m])
+	near = m >= 0 && m < len(b.Overlap) && tokens >= int(b.Overlap[m])
+	if near {
+		l.d.counts.Similar++
+	}
+	return tokens, near
 }
 
 // visit reports what x and the rows of g make of each other.

@@ -29,6 +29,7 @@ type Model struct {
 	words      int
 	vocabulary []token           // by id, ascending
 	rows       map[uint64]uint32 // token id -> place in the vocabulary
+	maybe      []uint64          // a bit for each token, by its id: nearly all tokens outside the vocabulary have none
 	codes      []uint32          // the words of every code, in the order of the vocabulary
 }
 
@@ -63,7 +64,15 @@ func New(about Description, entries []Entry) (*Model, error) {
 }
 
 func newModel(about Description) *Model {
-	return &Model{about: about, words: about.Bits / 32, rows: map[uint64]uint32{}}
+	return &Model{about: about, words: about.Bits / 32, rows: map[uint64]uint32{}, maybe: make([]uint64, marks/64)}
+}
+
+// marks is the length of maybe in bits: 8 KiB, which stay in the processor's cache. Ids are hashes, so any bits of them do.
+const marks = 1 << 16
+
+func mark(token uint64) (word int, bit uint64) {
+	i := token >> 48
+	return int(i / 64), 1 << (i % 64)
 }
 
 // add appends an entry whose token is greater than all before.
@@ -86,6 +95,8 @@ func (m *Model) add(e Entry) error {
 		code.set(p)
 	}
 	m.rows[e.Token] = uint32(len(m.vocabulary))
+	word, bit := mark(e.Token)
+	m.maybe[word] |= bit
 	m.vocabulary = append(m.vocabulary, token{e.Token, e.Frequency, e.Hashed})
 	m.codes = append(m.codes, code...)
 	return nil
@@ -174,6 +185,11 @@ func (m *Model) Sign(dst Signature, tokens []uint64) Signature {
 
 // or adds the code of a token to dst.
 func (m *Model) or(dst Signature, token uint64) {
+	word, bit := mark(token)
+	if m.maybe[word]&bit == 0 {
+		m.orHashed(dst, token)
+		return
+	}
 	row, ok := m.rows[token]
 	if !ok {
 		m.orHashed(dst, token)

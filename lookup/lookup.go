@@ -51,6 +51,7 @@ type Config struct {
 	// Reuse, Text and Author are the handlers of the index, see Index.
 	Reuse, Text, Author http.Handler
 	Webhooks            Webhooks
+	Models              Models
 	// Explain compares two texts; its answer is sent as JSON.
 	Explain func(ctx context.Context, a, b string) (any, error)
 	Access  Access // nil: everybody may do everything
@@ -67,7 +68,7 @@ func (c *Config) validate() error {
 	}{
 		{"Posts", c.Posts != nil}, {"Events", c.Events != nil}, {"Metrics", c.Metrics != nil},
 		{"Matcher", c.Matcher != nil}, {"Recent", c.Recent != nil}, {"Reuse", c.Reuse != nil}, {"Text", c.Text != nil}, {"Author", c.Author != nil},
-		{"Webhooks", c.Webhooks != nil}, {"Explain", c.Explain != nil},
+		{"Webhooks", c.Webhooks != nil}, {"Models", c.Models != nil}, {"Explain", c.Explain != nil},
 		{"Live", c.Live != nil}, {"Ready", c.Ready != nil},
 	} {
 		if !f.ok {

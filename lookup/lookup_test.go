@@ -56,6 +56,31 @@ func (h *hooks) Enable(_ context.Context, name string) error {
 	return nil
 }
 
+// learners knows one model, 7, and is busy when told so.
+type learners struct {
+	busy  bool
+	asked []string
+}
+
+func (l *learners) Status() any { return map[string]int{"current": 7} }
+
+func (l *learners) Learn() error { return l.ask("learn") }
+
+func (l *learners) Use(id int) error {
+	if id != 7 {
+		return fmt.Errorf("model %d: %w", id, lookup.ErrUnknown)
+	}
+	return l.ask("use 7")
+}
+
+func (l *learners) ask(what string) error {
+	if l.busy {
+		return lookup.ErrBusy
+	}
+	l.asked = append(l.asked, what)
+	return nil
+}
+
 func said(what string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, what, " ", r.Method, " ", r.URL.RequestURI())
@@ -68,7 +93,7 @@ func config() lookup.Config {
 	return lookup.Config{
 		Posts: said("posts"), Events: said("events"), Metrics: said("metrics"), Matcher: &matcher{},
 		Recent: lookup.NewTail(topic.NewMemory(topic.MemoryConfig{}), 5),
-		Reuse:  said("reuse"), Text: said("text"), Author: said("author"), Webhooks: new(hooks),
+		Reuse:  said("reuse"), Text: said("text"), Author: said("author"), Webhooks: new(hooks), Models: new(learners),
 		Explain: func(_ context.Context, a, b string) (any, error) { return map[string]string{"a": a, "b": b}, nil },
 		Live:    yes, Ready: yes, Logger: slog.New(slog.DiscardHandler),
 	}
@@ -477,6 +502,29 @@ func TestWebhooks(t *testing.T) {
 		t.Errorf("detail %q", got)
 	}
 	detail(t, ask(api, "POST", "/v1/webhooks/broken/enable", ""), 500)
+}
+
+func TestModels(t *testing.T) {
+	cfg, l := config(), new(learners)
+	cfg.Models = l
+	api := mustNew(t, cfg)
+	if w := ask(api, "GET", "/v1/models", ""); w.Code != 200 || !strings.Contains(w.Body.String(), `{"current":7}`) {
+		t.Errorf("status %d: %s", w.Code, w.Body)
+	}
+	for _, test := range []struct {
+		path string
+		want int
+	}{{"learn", 202}, {"7/use", 202}, {"4/use", 404}, {"x/use", 404}, {"-7/use", 404}} {
+		if w := ask(api, "POST", "/v1/models/"+test.path, ""); w.Code != test.want {
+			t.Errorf("POST %s: status %d, want %d", test.path, w.Code, test.want)
+		}
+	}
+	if want := []string{"learn", "use 7"}; !slices.Equal(l.asked, want) {
+		t.Errorf("asked for %q, want %q", l.asked, want)
+	}
+	l.busy = true
+	detail(t, ask(api, "POST", "/v1/models/learn", ""), 409)
+	detail(t, ask(api, "POST", "/v1/models/7/use", ""), 409)
 }
 
 // TestTailOfAPackedTopic: events that came one by one lie 32 positions apart, and the page shows as many of them.

@@ -23,10 +23,12 @@ type Costs struct {
 
 	// One look-up in one partition.
 
-	Prefix    []LookupCost  `json:"prefix"`    // by threshold, ascending
-	Scan      []LookupCost  `json:"scan"`      // by threshold, ascending; at 64 bits, in proportion to them at others
-	BandShare []AtThreshold `json:"bandShare"` // by threshold, ascending: rows of a size that a partner may have, of all
-	GPU       GPUCost       `json:"gpu"`
+	Prefix      []LookupCost  `json:"prefix"`    // by threshold, ascending
+	Scan        []LookupCost  `json:"scan"`      // by threshold, ascending; with md5 of 64 bits and one, its false candidates included
+	BandShare   []AtThreshold `json:"bandShare"` // by threshold, ascending: rows of a size that a partner may have, of all
+	GPU         GPUCost       `json:"gpu"`
+	MD5         []FalseCost   `json:"md5"`         // false candidates of hashed codes, by bits and ones, ascending
+	FalseMicros float64       `json:"falseMicros"` // to find that one is false
 
 	// What the window holds for each distinct sentence, bytes.
 

@@ -43,6 +43,24 @@ func DefaultCosts() Costs {
 			Rate:  map[int]float64{32: 3.5e6, 64: 1.8e6, 128: 0.9e6, 256: 0.45e6},
 			Bytes: 4,
 		},
+		// Here, BenchmarkFalse, distinct sentences of all streams, 32 bits with 1,000 queries in 400,000 sets, the others with
+		// 300 in 200,000, where none found is written as 0.01.
+		MD5: []FalseCost{
+			{32, 1, []AtThreshold{{0.5, 15_800}, {0.6, 1_980}, {0.7, 210}, {0.8, 8.8}, {0.9, 0.15}}},
+			{32, 2, []AtThreshold{{0.5, 250_700}, {0.6, 60_200}, {0.7, 9_530}, {0.8, 1_440}, {0.9, 109}}},
+			{64, 1, []AtThreshold{{0.5, 154}, {0.6, 5.3}, {0.7, 0.3}, {0.8, 0.15}, {0.9, 0.01}}},
+			{64, 2, []AtThreshold{{0.5, 6_720}, {0.6, 1_000}, {0.7, 124}, {0.8, 3.8}, {0.9, 0.01}}},
+			{64, 4, []AtThreshold{{0.5, 216_000}, {0.6, 45_400}, {0.7, 6_660}, {0.8, 1_060}, {0.9, 91}}},
+			{128, 1, []AtThreshold{{0.5, 2.4}, {0.6, 0.27}, {0.7, 0.01}, {0.8, 0.01}, {0.9, 0.01}}},
+			{128, 2, []AtThreshold{{0.5, 27}, {0.6, 0.48}, {0.7, 0.02}, {0.8, 0.01}, {0.9, 0.01}}},
+			{128, 4, []AtThreshold{{0.5, 5_010}, {0.6, 813}, {0.7, 104}, {0.8, 3}, {0.9, 0.01}}},
+			{256, 1, []AtThreshold{{0.5, 0.35}, {0.6, 0.08}, {0.7, 0.01}, {0.8, 0.01}, {0.9, 0.01}}},
+			{256, 2, []AtThreshold{{0.5, 0.13}, {0.6, 0.03}, {0.7, 0.01}, {0.8, 0.01}, {0.9, 0.01}}},
+			{256, 4, []AtThreshold{{0.5, 19}, {0.6, 0.4}, {0.7, 0.01}, {0.8, 0.01}, {0.9, 0.01}}},
+		},
+		// Here: 0.7 by the default model against md5 on weibo at threshold 0.6, whose candidates differ by 2.6 a look-up; 1.1 by
+		// Scan at 0.5 against 0.6, whose bands and false candidates differ.
+		FalseMicros: 0.8,
 
 		// The parts follow from the layout of the window (package sigstore). Here, without texts, 1.41 occurrences a text: 167
 		// bytes a text at threshold 0.8 by the prefix engine, 124.5 by scan.

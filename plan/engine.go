@@ -1,7 +1,7 @@
 package plan
 
-// engine says what one look-up in a part of the window takes. A part is what one core, or one card, searches by itself:
-// a partition for the processor's engines, a card's share of the worker's rows for cuda.
+// engine says what one look-up in a part of the window takes: in a partition, which a core sees to by itself, and on a card,
+// whose part is its share of the worker's rows.
 type engine interface {
 	name() string
 	// core is the time of a core for a look-up in a part of so many rows, µs.
@@ -36,8 +36,14 @@ func (prefixEngine) device(*workload) float64 { return 0 }
 type scanEngine struct{}
 
 func (scanEngine) name() string { return "scan" }
+
+// core is what was measured with md5 of 64 bits and one, in proportion to the bits, with the codes' false candidates in place
+// of those.
 func (scanEngine) core(w *workload, rows float64) float64 {
-	return lookupMicros(w.costs.Scan, w.feed.Threshold, rows) * float64(w.feed.Bits) / 64
+	measured := lookupMicros(w.costs.Scan, w.feed.Threshold, rows)
+	within := rows / 1e6 * atThreshold(w.costs.hashed(64, 1), w.feed.Threshold) * w.costs.FalseMicros
+	within = min(within, measured/2) // rounding of two fits
+	return (measured-within)*float64(w.feed.Bits)/64 + w.falseIn(rows)*w.costs.FalseMicros
 }
 func (scanEngine) card(*workload, float64, float64) float64 { return 0 }
 func (scanEngine) index(w *workload) float64                { return w.costs.ScanBytes + float64(w.feed.Bits)/8 }
@@ -45,8 +51,12 @@ func (scanEngine) device(*workload) float64                 { return 0 }
 
 type cudaEngine struct{}
 
-func (cudaEngine) name() string                        { return "cuda" }
-func (cudaEngine) core(w *workload, _ float64) float64 { return w.costs.GPU.Base }
+func (cudaEngine) name() string { return "cuda" }
+
+// core: the processor sees to the candidates.
+func (cudaEngine) core(w *workload, rows float64) float64 {
+	return w.costs.GPU.Base + w.falseIn(rows)*w.costs.FalseMicros
+}
 func (cudaEngine) card(w *workload, rows, batch float64) float64 {
 	compared := rows * w.costs.bandShare(w.feed.Threshold)
 	return compared/w.costs.GPU.Rate[w.feed.Bits] + w.costs.GPU.Launch/batch

@@ -19,6 +19,7 @@ type Feed struct {
 	Threshold float64       `json:"threshold"` // window.threshold, above 0 and at most 1
 	Bits      int           `json:"bits"`      // of a signature
 	Ones      int           `json:"ones"`      // of a token's code
+	Model     string        `json:"model"`     // window.model: name of the codes, for people
 	Texts     bool          `json:"texts"`     // the window keeps the texts
 
 	SentencesPerPost  float64 `json:"sentencesPerPost"`  // compared: long enough to mean anything
@@ -27,6 +28,8 @@ type Feed struct {
 	TextBytes         float64 `json:"textBytes"`         // of a sentence that is compared, UTF-8
 	PostBytes         float64 `json:"postBytes"`         // of a post, as JSON
 	EventsPerSentence float64 `json:"eventsPerSentence"` // texts that a sentence is reported to repeat, in the mean
+
+	FalsePerMillion []AtThreshold `json:"falsePerMillion,omitempty"` // of learned codes; none: those of hashed codes of Bits and Ones
 }
 
 // DefaultFeed is a feed of short posts: means of the three Twitter streams of the shared data set (docs/plan.md has
@@ -34,7 +37,7 @@ type Feed struct {
 func DefaultFeed() Feed {
 	return Feed{
 		PeakFactor: 4,
-		Span:       24 * time.Hour, Lateness: 5 * time.Minute, Threshold: 0.8, Bits: 64, Ones: 1, Texts: true,
+		Span:       24 * time.Hour, Lateness: 5 * time.Minute, Threshold: 0.8, Bits: 64, Ones: 1, Model: "md5-64-1", Texts: true,
 		SentencesPerPost: 1.1, TokensPerSentence: 11, DistinctShare: 0.83, TextBytes: 90, PostBytes: 210, EventsPerSentence: 0.3,
 	}
 }

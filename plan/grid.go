@@ -43,12 +43,6 @@ func (w *workload) withRows(rows int) *grid {
 // partitions is the least number for each worker that does, at most one for each core; 0 if none does. Every
 // partition more is a look-up more for every sentence, so there are no more than it takes.
 func (w *workload) partitions(rows, columns int) int {
-	if w.engine.device(w) > 0 { // a card searches all rows of the worker at once
-		if w.feasible(shape{rows, columns, 1}) {
-			return 1
-		}
-		return 0
-	}
 	for p := 1; p <= w.machine.Cores; p++ {
 		if w.feasible(shape{rows, columns, p}) {
 			return p

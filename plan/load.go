@@ -24,13 +24,13 @@ func (w *workload) read(s shape) float64 {
 	return w.feed.sentences() * (r + c - r*c)
 }
 
-// part is how many rows one core, or one card, searches by itself.
+// part is how many rows one core sees to by itself, onCard how many one card searches: those of all partitions of its share.
 func (w *workload) part(s shape) float64 {
-	parts := s.partitions
-	if w.machine.GPUs > 0 && w.engine.device(w) > 0 {
-		parts = w.machine.GPUs
-	}
-	return w.feed.windowRows() / float64(s.columns) / float64(parts)
+	return w.feed.windowRows() / float64(s.columns) / float64(s.partitions)
+}
+
+func (w *workload) onCard(s shape) float64 {
+	return w.feed.windowRows() / float64(s.columns) / float64(max(1, w.machine.GPUs))
 }
 
 // coreSeconds are the cores of one worker that are busy at the peak, by what they do. Splitting posts and writing
@@ -63,9 +63,9 @@ func (w *workload) batch(s shape, most float64) float64 {
 	return max(1, min(most, w.looked(s)*w.costs.BatchSeconds))
 }
 
-// cardMicros is the time of a card for one look-up.
+// cardMicros is the time of a card for one look-up. A batch is a launch for each partition.
 func (w *workload) cardMicros(s shape) float64 {
-	return w.engine.card(w, w.part(s), w.batch(s, w.costs.GPU.Batch))
+	return w.engine.card(w, w.onCard(s), w.batch(s, w.costs.GPU.Batch)/float64(s.partitions))
 }
 
 // recordBytes is a sentence in the sentence topic.
@@ -106,7 +106,7 @@ func (w *workload) loads(s shape) []Share {
 	if device := w.engine.device(w); device > 0 {
 		loads = append(loads,
 			Share{Cards, w.looked(s) * w.cardMicros(s) * 1e-6 / Utilisation},
-			Share{CardBytes, w.part(s) * device / (m.GPUMemory * cardShare)})
+			Share{CardBytes, w.onCard(s) * device / (m.GPUMemory * cardShare)})
 	}
 	return loads
 }

@@ -15,6 +15,7 @@ import (
 	"refrain/detector"
 	"refrain/feed"
 	"refrain/hashcodes"
+	"refrain/hashcodes/train"
 	"refrain/ingest"
 	"refrain/internal/dataset"
 	"refrain/sigstore"
@@ -68,11 +69,13 @@ func grow(b *testing.B, all []feed.Sentence, engine detector.Engine, threshold t
 			}
 		}
 		insertion = (busy() - began) / time.Duration(max(1, inserted-first))
-		s := d.Stats()
+		s, before := d.Stats(), d.Counts()
 		search, rest, matches := lookups(d, queries)
+		looked := d.Counts()
 		b.ReportMetric(micros(search), fmt.Sprintf("µs/search@%dk", s.Groups/1000))
 		b.ReportMetric(micros(rest), fmt.Sprintf("µs/verify@%dk", s.Groups/1000))
 		b.ReportMetric(matches, fmt.Sprintf("matches@%dk", s.Groups/1000))
+		b.ReportMetric(float64(looked.Candidates-before.Candidates)/float64(len(queries)), fmt.Sprintf("candidates@%dk", s.Groups/1000))
 		if level == 1_000_000 {
 			b.ReportMetric(micros(insertion), "µs/insert")
 			b.ReportMetric(float64(s.Bytes)/float64(s.Groups), "bytes/text")
@@ -141,4 +144,39 @@ func everySentence(b *testing.B) (all []feed.Sentence) {
 		all[i].Text, all[i].Time = "", feed.Time(i+1)
 	}
 	return all
+}
+
+// BenchmarkFalse measures what DefaultCosts says of false candidates: those of hashed codes of every size in a million
+// distinct sentences of all streams, and the time to find that one is false, from the windows of BenchmarkLookup.
+func BenchmarkFalse(b *testing.B) {
+	var sets, queries [][]uint64
+	seen := map[feed.Hash]bool{}
+	for _, s := range everySentence(b) {
+		if seen[s.Group] {
+			continue
+		}
+		seen[s.Group] = true
+		if len(queries) < 300 {
+			queries = append(queries, s.Tokens)
+		} else if len(sets) < 200_000 {
+			sets = append(sets, s.Tokens)
+		}
+	}
+	for _, bits := range []int{32, 64, 128, 256} {
+		for _, ones := range []int{1, 2, 4} {
+			b.Run(fmt.Sprintf("%d/%d", bits, ones), func(b *testing.B) {
+				m, err := hashcodes.NewMD5(bits, ones)
+				if err != nil {
+					b.Fatal(err)
+				}
+				for b.Loop() {
+					for _, t := range []text.Threshold{{Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 7, Den: 10}, {Num: 4, Den: 5}, {Num: 9, Den: 10}} {
+						cost := train.Count(m, t, queries, sets)
+						b.ReportMetric(cost.PerQuery()*1e6/float64(len(sets)), "false/M@"+t.String())
+					}
+				}
+				b.ReportMetric(0, "ns/op")
+			})
+		}
+	}
 }

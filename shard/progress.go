@@ -2,6 +2,7 @@ package shard
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"refrain/feed"
@@ -80,4 +81,15 @@ func (q *partition) match(dst []feed.Match, sentences []feed.Sentence) []feed.Ma
 		dst = q.rows.Lookup(dst, &sentences[i])
 	}
 	return dst
+}
+
+// Owned are the partitions whose rows this worker has.
+func (w *Worker) Owned() []int { return slices.Clone(w.cfg.Owned) }
+
+// Use calls f with the rows of an owned partition, while nobody else uses them. f should be short: posts wait.
+func (w *Worker) Use(partition int, f func(Rows)) {
+	q := w.home[partition]
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	f(q.rows)
 }

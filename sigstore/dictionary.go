@@ -16,7 +16,8 @@ type dictionary struct {
 	more    []uint16 // by number: the bits of its code that do not fit the token, perMore of them
 	perMore int
 	free    []uint32
-	peak    int // most numbers in use
+	peak    int    // most numbers in use
+	next    *codes // those of another model, while it is about to take the place of this one; or nil
 
 	sig hashcodes.Signature // scratch
 }
@@ -99,6 +100,9 @@ func (d *dictionary) newNumber(id uint64) uint32 {
 	d.free = d.free[:len(d.free)-1]
 	d.tokens[n].id = id
 	d.setCode(n, id)
+	if d.next != nil {
+		d.next.set(n, id)
+	}
 	return n
 }
 
@@ -108,7 +112,12 @@ func (d *dictionary) rest(n uint32) []uint16 {
 }
 
 func (d *dictionary) setCode(n uint32, id uint64) {
-	at, rest := &d.tokens[n].code, d.rest(n)
+	d.sig = d.model.Code(d.sig, id)
+	spell(d.sig, &d.tokens[n].code, d.rest(n))
+}
+
+// spell writes the bits of a code, the first ones at hand.
+func spell(code hashcodes.Signature, at *[atHand]uint16, rest []uint16) {
 	i := 0
 	put := func(bit uint16) {
 		if i < atHand {
@@ -118,13 +127,12 @@ func (d *dictionary) setCode(n uint32, id uint64) {
 		}
 		i++
 	}
-	d.sig = d.model.Code(d.sig, id)
-	for w, word := range d.sig {
+	for w, word := range code {
 		for ; word != 0; word &= word - 1 {
 			put(uint16(32*w + bits.TrailingZeros32(word)))
 		}
 	}
-	for i < atHand+d.perMore {
+	for i < atHand+len(rest) {
 		put(noBit)
 	}
 }

@@ -1,7 +1,6 @@
 package sigstore
 
 import (
-	"io"
 	"math"
 	"slices"
 	"time"
@@ -90,6 +89,9 @@ func (w *Window) expire() {
 func (w *Window) dropOldest(horizon feed.Time) (groups int) {
 	b := w.blocks[0]
 	w.index.Drop()
+	if w.recoding != nil {
+		w.recoding.drop()
+	}
 	b.each(func(n uint32) {
 		g := Group{b, n}
 		if _, left := w.drop(g, func(o *occurrence) bool { return o.time < horizon }); left == 0 {
@@ -122,9 +124,7 @@ func (w *Window) shrink() {
 // rebuild numbers the tokens anew and writes every block again.
 func (w *Window) rebuild() {
 	before, old := w.tokens, len(w.blocks)
-	if c, ok := w.index.(io.Closer); ok {
-		_ = c.Close() // what it held is gone either way
-	}
+	closeIndex(w.index)
 	w.tokens, w.groups, w.rows = newDictionary(w.cfg.Model), table{}, 0
 	w.index, w.dropped = w.cfg.Engine(w), -uint32(old) // until the old blocks go
 	for _, b := range w.blocks[:old] {
@@ -143,6 +143,9 @@ func (w *Window) rebuild() {
 	}
 	w.dropped, w.groupsPeak = 0, w.Len()
 	w.epoch++
+	if w.recoding != nil {
+		w.Recode(w.recoding.to) // all numbers are others now
+	}
 }
 
 // again moves a group whose tokens were numbered before.
@@ -163,10 +166,15 @@ type Forced struct {
 	Bytes  int64         // what it holds now
 }
 
+func (w *Window) overBudget() bool { return w.cfg.Budget > 0 && w.Bytes() > w.cfg.Budget }
+
 // makeRoom drops the oldest blocks while the window holds more than its budget: first what was last seen
 // before the block ended, and if that is not enough whole blocks.
 func (w *Window) makeRoom() {
-	if w.cfg.Budget == 0 || w.Bytes() <= w.cfg.Budget {
+	if !w.overBudget() {
+		return
+	}
+	if w.abandon(); !w.overBudget() {
 		return
 	}
 	if len(w.blocks) == 1 {

@@ -30,13 +30,7 @@ func (g Group) number() uint32 { return g.block.base + g.n }
 
 // Hash is the name of a group's token set.
 func (w *Window) Hash(g Group) feed.Hash {
-	w.numbers = readSet(w.numbers[:0], g.block.set(g.n))
-	w.ids = w.ids[:0]
-	for _, n := range w.numbers {
-		w.ids = append(w.ids, w.tokens.id(n))
-	}
-	slices.Sort(w.ids)
-	return feed.GroupHash(w.ids)
+	return feed.GroupHash(w.idsOf(g.block, g.n))
 }
 
 // Size is the number of tokens of the group.

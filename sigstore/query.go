@@ -65,6 +65,37 @@ func (w *Window) Signature(tokens []uint32) hashcodes.Signature {
 	return w.lentSig
 }
 
+// Sets visits the token sets of up to n rows from one on, in the order of their births but for texts that stayed alive
+// longer than others, and says where to go on. Ids are ascending, and only lent. Rows that have gone are left out.
+func (w *Window) Sets(from Row, n int, visit func(ids []uint64)) (next Row, more bool) {
+	if from.Block < w.dropped {
+		from = Row{Block: w.dropped}
+	}
+	for ; n > 0 && int(from.Block-w.dropped) < len(w.blocks); n-- {
+		b := w.blocks[from.Block-w.dropped]
+		if int(from.Row) >= b.rows {
+			from = Row{Block: from.Block + 1}
+			continue
+		}
+		if b.alive(from.Row) {
+			visit(w.idsOf(b, from.Row))
+		}
+		from.Row++
+	}
+	return from, int(from.Block-w.dropped) < len(w.blocks)
+}
+
+// idsOf are the ids of a row's tokens, ascending, to be read at once.
+func (w *Window) idsOf(b *block, row uint32) []uint64 {
+	w.numbers = readSet(w.numbers[:0], b.set(row))
+	w.ids = w.ids[:0]
+	for _, n := range w.numbers {
+		w.ids = append(w.ids, w.tokens.id(n))
+	}
+	slices.Sort(w.ids)
+	return w.ids
+}
+
 // prepare makes the query for a token set, and keeps it for its insertion.
 func (w *Window) prepare(q *Query, x *feed.Sentence) {
 	q.Size, q.Tokens, q.Hits = len(x.Tokens), q.Tokens[:0], q.Hits[:0]

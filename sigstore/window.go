@@ -65,8 +65,9 @@ type Window struct {
 	occurrences     int
 	counts          Counts
 	index           Index
-	dropped         uint32 // blocks that are gone: the number of the oldest
-	epoch           int    // grows when a group goes: what was found before may be no more
+	recoding        *recoding // nil: none is under way
+	dropped         uint32    // blocks that are gone: the number of the oldest
+	epoch           int       // grows when a group goes: what was found before may be no more
 
 	batch    batch
 	query    [1]Query
@@ -99,10 +100,15 @@ func New(cfg Config) *Window {
 		tokens: newDictionary(cfg.Model), expired: minTime, newest: minTime,
 	}
 	w.slice = max(1, w.span/feed.Time(cfg.cut.parts))
-	w.query[0].Signature, w.sig, w.lentSig = w.tokens.blank(), w.tokens.blank(), w.tokens.blank()
+	w.makeScratch()
 	w.index = cfg.Engine(w)
 	w.open()
 	return w
+}
+
+// makeScratch makes the signatures of the model's length.
+func (w *Window) makeScratch() {
+	w.query[0].Signature, w.sig, w.lentSig = w.tokens.blank(), w.tokens.blank(), w.tokens.blank()
 }
 
 // open begins a block behind the others.
@@ -204,9 +210,9 @@ func (w *Window) Stats() Stats {
 // Len is the number of groups.
 func (w *Window) Len() int { return w.groups.live }
 
-// Bytes is what the window holds on the heap: groups, dictionary and indexes.
+// Bytes is what the window holds on the heap: groups, dictionary and indexes, two of them while codes change.
 func (w *Window) Bytes() int64 {
-	n := w.held + 8*int64(len(w.many)) + w.groups.bytes() + w.tokens.bytes() + w.posts.bytes() + w.foreign.bytes() + w.index.Bytes()
+	n := w.held + 8*int64(len(w.many)) + w.groups.bytes() + w.tokens.bytes() + w.posts.bytes() + w.foreign.bytes() + w.index.Bytes() + w.recoding.bytes()
 	for _, b := range w.blocks {
 		n += b.bytes()
 	}

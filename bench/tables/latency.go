@@ -194,10 +194,11 @@ type load struct {
 	client  http.Client
 	answers []time.Duration // of the requests, each counted from when it was due
 	errs    []error
-	events  []time.Duration // from when the request of the later post was due
-	heard   atomic.Int64    // posts whose events are in, at least
-	last    time.Time       // when the last of these came
-	flooded flooded         // events of the flood
+	events  []time.Duration                                       // from when the request of the later post was due
+	heard   atomic.Int64                                          // posts whose events are in, at least
+	last    time.Time                                             // when the last of these came
+	flooded flooded                                               // events of the flood
+	watch   func(event []byte, due time.Time, took time.Duration) // told of each of the others; may be nil
 }
 
 // flooded is what was heard of a flood.
@@ -301,6 +302,9 @@ func (l *load) hear(stream io.ReadCloser) error {
 			return fmt.Errorf("an event without the number of a post: %s", data[:min(len(data), 400)])
 		}
 		l.events, l.last = append(l.events, now.Sub(l.due(n))), now
+		if l.watch != nil {
+			l.watch(data, l.due(n), now.Sub(l.due(n)))
+		}
 		l.heard.Add(1)
 	}
 	return in.Err()
@@ -351,7 +355,7 @@ func (l *load) requests() int { return (len(l.posts) + l.each() - 1) / l.each() 
 // body is that of a request: its posts, and its part of the flood.
 func (l *load) body(request int) []byte {
 	var b []byte
-	now := time.Now().UTC().Format("2006-01-02T15:04:05.000Z")
+	now := l.due(request * l.each()).UTC().Format("2006-01-02T15:04:05.000Z") // so that the order of two posts is the same in every run
 	for i := request * l.each(); i < min((request+1)*l.each(), len(l.posts)); i++ {
 		b = fmt.Appendf(b, `{"id":"%d","created_at":"%s","text":%s}`+"\n", i, now, l.posts[i])
 	}

@@ -36,7 +36,7 @@ func newAPI(s *service, metrics http.Handler) (*api, error) {
 	}
 	reuse, texts, authors := s.answers()
 	h, err := lookup.New(lookup.Config{
-		Access: access, Webhooks: s.webhooks, Reuse: reuse, Text: texts, Author: authors,
+		Access: access, Webhooks: s.webhooks, Models: modelsAPI{s.models}, Reuse: reuse, Text: texts, Author: authors,
 		Posts: s.http, Events: a.events, Metrics: metrics, Matcher: a, Recent: a.recent, Explain: a.explain,
 		Live: s.live, Ready: s.ready, Logger: s.log,
 	})
@@ -106,5 +106,5 @@ func (a *api) Match(ctx context.Context, q lookup.Query) ([]lookup.Sentence, err
 
 func (a *api) explain(_ context.Context, x, y string) (any, error) {
 	w := a.s.window
-	return explain(x, y, w.Threshold, w.Model, a.s.cfg.Window.MinTokens), nil
+	return explain(x, y, w.Threshold, a.s.models.Model(), a.s.cfg.Window.MinTokens), nil
 }

@@ -52,7 +52,7 @@ func (t benchTable) table(runs *int) table {
 // benchTables are the list of what exists, in the order in which all measures them.
 func benchTables() []benchTable {
 	return []benchTable{
-		benchKernels(), benchGPU(), benchTable5(), benchMatch(), benchEngines(), benchMemory(), benchStages(), benchDetect(), benchLatency(), benchFlood(),
+		benchKernels(), benchGPU(), benchTable5(), benchMatch(), benchEngines(), benchMemory(), benchStages(), benchDetect(), benchLatency(), benchFlood(), benchSwap(),
 	}
 }
 
@@ -185,6 +185,20 @@ func benchFlood() benchTable {
 	t.command.Flags().DurationVar(&o.Patience, "patience", 0, "how long events of the others are waited for (default 15s)")
 	t.command.Flags().IntSliceVar(&o.MaxMatches, "max-matches", nil, "caps of a look-up (default 1000,100)")
 	t.command.Flags().IntVar(&o.Alone, "alone", 0, "variants whose verifications are counted (default 10,000)")
+	return t
+}
+
+func benchSwap() benchTable {
+	var o tables.SwapOptions
+	t := benchTable{
+		command: &cobra.Command{Use: "swap", Short: "A model learned and taken on by serve under load: latency, memory, the same events", Args: atMost(0, "none")},
+		measure: func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
+			return tables.Swap(ctx, c, o)
+		},
+	}
+	t.command.Flags().IntVar(&o.Rate, "rate", 0, "posts a second (default 20,000)")
+	t.command.Flags().DurationVar(&o.Lasting, "lasting", 0, "how long posts are sent (default 40s)")
+	t.command.Flags().IntVar(&o.Bits, "bits", 0, "bits of the codes (default 32)")
 	return t
 }
 

@@ -270,5 +270,6 @@ func reach(kept, span time.Duration) string {
 type totals struct {
 	groups, occurrences            int
 	bytes, forced, late, truncated int64
+	candidates, similar            int64
 	span                           time.Duration
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -55,32 +56,56 @@ func (m *Main) open(f *inputFlags, args []string) (*ingest.File, error) {
 
 // modelFlags say which codes signatures are made of.
 type modelFlags struct {
-	file       string
-	bits, ones int
+	name       string // default, md5, or a file
+	bits, ones int    // of md5
+	flags      *pflag.FlagSet
 }
 
 func (f *modelFlags) add(to *pflag.FlagSet) {
-	to.StringVar(&f.file, "model", "", "file of a model; by default hashed codes (md5)")
-	to.IntVar(&f.bits, "bits", 64, "bits of a signature: 32, 64, 128 or 256")
-	to.IntVar(&f.ones, "ones", 1, "bits that a token sets, at most")
+	to.StringVar(&f.name, "model", "default", "codes of words: default, which is built in, md5, which are hashed, or a model's file; the events are the same")
+	to.IntVar(&f.bits, "bits", 64, "bits of a signature of hashed codes: 32, 64, 128 or 256; with this or --ones alone the model is md5")
+	to.IntVar(&f.ones, "ones", 1, "bits that a token sets, at most, of hashed codes")
+	f.flags = to
 }
 
 func (f *modelFlags) model() (*hashcodes.Model, error) {
-	if f.file == "" {
+	switch {
+	case f.hashed():
 		model, err := hashcodes.NewMD5(f.bits, f.ones)
 		if err != nil {
 			return nil, usage("--bits %d --ones %d: %w", f.bits, f.ones, err)
 		}
 		return model, nil
+	case f.sized():
+		return nil, usage("--bits and --ones are those of hashed codes: leave them out with --model %s, which has its own, or say --model md5", f.name)
+	case f.name == "default":
+		return hashcodes.Default(), nil
 	}
-	file, err := os.Open(f.file)
+	return readModel(f.name)
+}
+
+// hashed says whether the codes are md5's: asked for by name, or by nothing but their size.
+func (f *modelFlags) hashed() bool {
+	return f.name == "md5" || f.sized() && !f.flags.Changed("model")
+}
+
+// sized says whether flags gave the size of the codes.
+func (f *modelFlags) sized() bool {
+	return f.flags != nil && (f.flags.Changed("bits") || f.flags.Changed("ones"))
+}
+
+func readModel(path string) (*hashcodes.Model, error) {
+	file, err := os.Open(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("model %s: there is no such file; the built-in ones are default and md5", path)
+	}
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
 	model, err := hashcodes.Read(file)
 	if err != nil {
-		return nil, fmt.Errorf("model %s: %w", f.file, err)
+		return nil, fmt.Errorf("model %s: %w", path, err)
 	}
 	return model, nil
 }

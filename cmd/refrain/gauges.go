@@ -20,6 +20,8 @@ func windowTotals(detectors []*detector.Detector) (t totals) {
 		t.forced += v.Window.Counts.Forced
 		t.late += v.Counts.Late
 		t.truncated += v.Counts.Truncated
+		t.candidates += v.Counts.Candidates
+		t.similar += v.Counts.Similar
 		t.span = min(t.span, v.Window.Span)
 	}
 	return t
@@ -33,7 +35,9 @@ func (n *node) observe() error {
 	bytes, err3 := meter.Int64ObservableGauge("refrain_sigstore_bytes", metric.WithDescription("Bytes that the window holds."))
 	span, err4 := meter.Float64ObservableGauge("refrain_sigstore_span_seconds", metric.WithDescription("How far back the window reaches for certain: less than the span when the budget forces texts out."))
 	forced, err5 := meter.Int64ObservableCounter("refrain_sigstore_forced", metric.WithDescription("Texts that the budget dropped before their time."))
-	for _, err := range []error{err1, err2, err3, err4, err5} {
+	candidates, err6 := meter.Int64ObservableCounter("refrain_detector_candidates", metric.WithDescription("Texts that look-ups compared word by word."))
+	similar, err7 := meter.Int64ObservableCounter("refrain_detector_similar", metric.WithDescription("Those of them that were similar enough."))
+	for _, err := range []error{err1, err2, err3, err4, err5, err6, err7} {
 		if err != nil {
 			return err
 		}
@@ -45,7 +49,9 @@ func (n *node) observe() error {
 		o.ObserveInt64(bytes, t.bytes)
 		o.ObserveFloat64(span, t.span.Seconds())
 		o.ObserveInt64(forced, t.forced)
+		o.ObserveInt64(candidates, t.candidates)
+		o.ObserveInt64(similar, t.similar)
 		return nil
-	}, texts, occurrences, bytes, span, forced)
+	}, texts, occurrences, bytes, span, forced, candidates, similar)
 	return err
 }

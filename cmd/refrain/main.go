@@ -86,7 +86,7 @@ func (m *Main) command() *cobra.Command {
 	root.SetErr(m.Stderr)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(m.demo(), m.detect(), m.sentences(), m.explain(), m.match(), m.plan(), m.train(), m.serve(), m.bench(), m.eval(), m.version())
+	root.AddCommand(m.demo(), m.detect(), m.sentences(), m.explain(), m.match(), m.plan(), m.train(), m.model(), m.serve(), m.bench(), m.eval(), m.version())
 	return root
 }
 

@@ -17,6 +17,7 @@ import (
 	"refrain/feed"
 	"refrain/internal/config"
 	"refrain/internal/memory"
+	"refrain/models"
 	"refrain/shard"
 	"refrain/sigstore"
 	"refrain/split"
@@ -38,6 +39,8 @@ type node struct {
 	detectors []*detector.Detector // one a partition
 	split     *split.Split
 	workers   []*shard.Worker
+	registry  *models.Registry
+	models    *models.Keeper
 }
 
 // openNode opens the data directory and everything on it. What fails is closed again.
@@ -66,10 +69,13 @@ func (n *node) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := n.openModels(); err != nil {
+		return err
+	}
 	if err := n.openWorkers(ctx); err != nil {
 		return err
 	}
-	return n.observe()
+	return errors.Join(n.keepModels(), n.observe())
 }
 
 // slack is how much longer than span and lateness the topics keep their records.
@@ -151,7 +157,7 @@ func windowConfig(w config.Window, log *slog.Logger) (cfg detector.Config, err e
 	if cfg.Engine, err = engine("window.engine:", w.Engine, log); err != nil {
 		return cfg, fmt.Errorf("configuration: %w", err)
 	}
-	model := modelFlags{file: w.Model, bits: w.Bits, ones: w.Ones}
+	model := modelFlags{name: w.ModelName(), bits: w.Bits, ones: w.Ones}
 	if cfg.Model, err = model.model(); err != nil {
 		return cfg, err
 	}

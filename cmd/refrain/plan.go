@@ -25,6 +25,7 @@ type planFlags struct {
 	machine plan.Machine
 
 	threshold, span, lateness  string
+	model                      modelFlags
 	memory, network, gpuMemory string
 	json                       bool
 }
@@ -65,7 +66,7 @@ func (f *planFlags) add(to *pflag.FlagSet) {
 	to.StringVar(&f.span, "span", "24h", "how far back a repeat may lie: 90m, 24h, 7d")
 	to.StringVar(&f.lateness, "lateness", "5m", "how far behind the newest posts a post may come")
 	to.BoolVar(&f.feed.Texts, "texts", f.feed.Texts, "the window keeps the texts")
-	to.IntVar(&f.feed.Bits, "bits", f.feed.Bits, "bits of a signature: 32, 64, 128 or 256")
+	f.model.add(to)
 
 	to.Float64Var(&f.feed.PeakFactor, "peak", f.feed.PeakFactor, "posts of the busiest hour of a day against those of its mean hour, 1 to 24")
 	to.Float64Var(&f.feed.SentencesPerPost, "sentences", f.feed.SentencesPerPost, "sentences of a post that are long enough to be compared")
@@ -119,7 +120,18 @@ func (f *planFlags) parse(flags *pflag.FlagSet) error {
 		}
 		*b.to = float64(n)
 	}
-	return f.agree(flags)
+	return errors.Join(f.setCodes(), f.agree(flags))
+}
+
+// setCodes takes in what is known of the codes' false candidates.
+func (f *planFlags) setCodes() error {
+	model, err := f.model.model()
+	if err != nil {
+		return err
+	}
+	costs := plan.DefaultCosts()
+	f.feed.SetCodes(model, &costs)
+	return nil
 }
 
 // agree refuses flags that contradict each other.
@@ -137,7 +149,7 @@ func (f *planFlags) agree(flags *pflag.FlagSet) error {
 // planFlagOf is the flag of each quantity that a plan starts from.
 var planFlagOf = map[string]string{
 	"PostsPerDay": "posts-per-day", "PeakFactor": "peak", "Span": "span", "Lateness": "lateness", "Threshold": "threshold",
-	"Bits": "bits", "SentencesPerPost": "sentences", "TokensPerSentence": "tokens", "DistinctShare": "distinct",
+	"Bits": "bits", "Ones": "ones", "Model": "model", "SentencesPerPost": "sentences", "TokensPerSentence": "tokens", "DistinctShare": "distinct",
 	"TextBytes": "text-bytes", "PostBytes": "post-bytes", "EventsPerSentence": "events",
 	"Cores": "cores", "Memory": "memory", "Network": "network", "GPUs": "gpus", "GPUMemory": "gpu-memory",
 }
@@ -193,16 +205,21 @@ func (f *planFlags) print(w io.Writer, flags *pflag.FlagSet, r *plan.Result) err
 func (f *planFlags) printInput(b *strings.Builder, flags *pflag.FlagSet) {
 	groups := []struct{ title, names string }{
 		{"Feed", "posts-per-day peak sentences tokens distinct text-bytes post-bytes events"},
-		{"Window", "span lateness threshold bits texts"},
+		{"Window", "span lateness threshold model bits ones texts"},
 		{"Machine", "cores memory network gpus gpu-memory"},
 	}
 	for _, g := range groups {
 		var given, assumed []string
 		for _, name := range strings.Fields(g.names) {
 			said := name + " " + plainNumber(flags.Lookup(name).Value.String())
-			if flags.Changed(name) {
+			if name == "model" {
+				said = "model " + f.feed.Model
+			}
+			switch {
+			case flags.Changed(name), name == "model" && f.model.sized():
 				given = append(given, said)
-			} else if name != "gpu-memory" || f.machine.GPUs > 0 {
+			case name == "gpu-memory" && f.machine.GPUs == 0, name == "bits", name == "ones":
+			default:
 				assumed = append(assumed, said)
 			}
 		}

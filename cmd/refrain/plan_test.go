@@ -89,7 +89,7 @@ func TestPlanFlags(t *testing.T) {
 	for _, of := range []any{plan.Feed{}, plan.Machine{}} {
 		for field := range reflect.TypeOf(of).Fields() {
 			name := planFlagOf[field.Name]
-			if name == "" && !slices.Contains([]string{"Ones", "Texts", "MemoryShare"}, field.Name) {
+			if name == "" && !slices.Contains([]string{"FalsePerMillion", "Texts", "MemoryShare"}, field.Name) {
 				t.Errorf("%s has no flag", field.Name)
 			}
 			if name != "" && flags.Lookup(name) == nil {
@@ -108,7 +108,7 @@ func TestPlanMistakes(t *testing.T) {
 		"--posts-per-day 1e8 --span soon":       "--span: duration",
 		"--posts-per-day 1e8 --threshold 2":     "--threshold: ",
 		"--posts-per-day 1e8 --memory lots":     "--memory: size",
-		"--posts-per-day 1e8 --bits 48":         "--bits 48: want 32, 64, 128 or 256",
+		"--posts-per-day 1e8 --bits 48":         "--bits 48 --ones 1: model: 48 bits: want 32, 64, 128 or 256",
 		"--posts-per-day 1e14 --span 100000h":   "no number of workers does it: shorten --span",
 		"--posts-per-day 1e8 --gpus 1 --peak 0": "--peak 0: want 1 to 24",
 		"--posts-per-day 1e8 --peak 25":         "--peak 25: want 1 to 24: the busiest hour of a day",

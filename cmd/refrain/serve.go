@@ -208,6 +208,7 @@ func (s *service) run(ctx context.Context) error {
 	rest.Go(func() error { return failing(fail, s.api.serve(failed, s.listener)) })
 	rest.Go(func() error { return s.api.recent.Run(failed) })
 	rest.Go(func() error { s.tick(failed); return nil })
+	rest.Go(func() error { return s.models.Run(failed) })
 	for _, p := range s.sources {
 		rest.Go(func() error { return failing(fail, p.run(failed)) })
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"runtime"
 	"slices"
 	"strings"
@@ -24,11 +25,12 @@ type Config struct {
 	Threshold  text.Threshold
 	Vocabulary int // tokens whose codes are learned, at most: the most frequent
 	Seed       uint64
-	Lambdas    []float64    // that the learner opt tries; nil: proximities
-	Fixed      bool         // ner and opt choose by searches within a fixed distance, as their paper measures, not the lossless radius
-	Sources    []string     // what the sentences come from, for the report
-	Workers    int          // goroutines; 0: as many as may run at once
-	Say        func(string) // hears of progress; may be nil
+	Lambdas    []float64               // that the learner opt tries; nil: proximities
+	Fixed      bool                    // ner and opt choose by searches within a fixed distance, as their paper measures, not the lossless radius
+	Words      func(token uint64) bool // tokens whose codes may be learned; nil: all
+	Sources    []string                // what the sentences come from, for the report
+	Workers    int                     // goroutines; 0: as many as may run at once
+	Say        func(string)            // hears of progress; may be nil
 }
 
 // Report is what a model says about how it was trained (hashcodes.Description.TrainedOn).
@@ -110,7 +112,7 @@ type learning struct {
 }
 
 func newLearning(ctx context.Context, c Config, s *Sample) *learning {
-	l := &learning{Config: c, ctx: ctx, sample: s, vocab: frequent(s.Learning, c.Vocabulary), workers: c.Workers}
+	l := &learning{Config: c, ctx: ctx, sample: s, vocab: c.vocabulary(s), workers: c.Workers}
 	if l.workers < 1 {
 		l.workers = runtime.GOMAXPROCS(0)
 	}
@@ -121,6 +123,15 @@ func newLearning(ctx context.Context, c Config, s *Sample) *learning {
 		Threshold: c.Threshold.String(), Ones: c.Ones,
 	}
 	return l
+}
+
+// vocabulary is the words whose codes are learned.
+func (c Config) vocabulary(s *Sample) []word {
+	words := frequent(s.Learning, math.MaxInt)
+	if c.Words != nil {
+		words = slices.DeleteFunc(words, func(w word) bool { return !c.Words(w.token) })
+	}
+	return words[:min(c.Vocabulary, len(words))]
 }
 
 func (l *learning) learn(md5 *hashcodes.Model) (*hashcodes.Model, Cost, error) {

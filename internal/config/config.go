@@ -33,6 +33,7 @@ type Config struct {
 	Log     Log     `yaml:"log"`
 	Auth    Auth    `yaml:"auth"`
 	Window  Window  `yaml:"window"`
+	Models  Models  `yaml:"models"`
 	Topics  Topics  `yaml:"topics"`
 	Ingest  Ingest  `yaml:"ingest"`
 	Publish Publish `yaml:"publish"`
@@ -55,10 +56,30 @@ type Window struct {
 	Flood      int      `yaml:"flood_matches"` // texts that one reports that finds more; 0: max_matches
 	Budget     Bytes    `yaml:"budget"`        // 0: half the memory of the machine
 	Engine     string   `yaml:"engine"`
-	Model      string   `yaml:"model"` // file; "": hashed codes of bits and ones
-	Bits       int      `yaml:"bits"`
-	Ones       int      `yaml:"ones"`
+	Model      string   `yaml:"model"` // default, md5 or a file; "": see ModelName
+	Bits       int      `yaml:"bits"`  // of md5
+	Ones       int      `yaml:"ones"`  // of md5
 	Texts      bool     `yaml:"texts"`
+}
+
+// ModelName is default, md5 or a file. Where nothing is said it is default; bits and ones of their own ask for md5.
+func (w *Window) ModelName() string {
+	switch {
+	case w.Model != "":
+		return w.Model
+	case w.Bits == 64 && w.Ones == 1:
+		return "default"
+	}
+	return "md5"
+}
+
+// Models says when codes are learned anew from the window, and how.
+type Models struct {
+	Every      Duration `yaml:"every"` // 0: never
+	Drift      float64  `yaml:"drift"` // when candidates a similar text are so many times those after the last change; 0: never
+	Sentences  int      `yaml:"sentences"`
+	Vocabulary int      `yaml:"vocabulary"`
+	Workers    int      `yaml:"workers"`
 }
 
 // Topics are the embedded ones.
@@ -102,6 +123,7 @@ func Default() Config {
 			Threshold: "0.8", Span: Duration(24 * time.Hour), Lateness: Duration(5 * time.Minute), MinTokens: 4,
 			MaxMatches: 1000, Flood: 10, Engine: "auto", Bits: 64, Ones: 1, Texts: true,
 		},
+		Models: Models{Every: Duration(24 * time.Hour), Drift: 2, Sentences: 100_000, Vocabulary: 10_000, Workers: 1},
 		Topics: Topics{Partitions: 4, SentenceBytes: 8 << 30, EventBytes: 8 << 30},
 		Ingest: Ingest{Body: 64 << 20},
 		Lookup: Lookup{Store: "embedded", Redis: Redis{URL: "redis://127.0.0.1:6379/0", Prefix: "refrain:"}},
@@ -157,6 +179,7 @@ func (c *Config) Validate() error {
 	v.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	v.oneOf("log.format", c.Log.Format, "auto", "text", "json")
 	v.window(&c.Window)
+	v.models(&c.Models)
 	t := &c.Topics
 	v.want(t.Partitions > 0 && t.Partitions <= 1024, "topics.partitions", "want 1 to 1024")
 	v.want(t.SentenceBytes > 0, "topics.sentence_bytes", "want more than 0")
@@ -191,6 +214,14 @@ func (v *validation) oneOf(key, value string, values ...string) {
 	v.want(slices.Contains(values, value), key, fmt.Sprintf("%q: want %s", value, strings.TrimPrefix(strings.Join(values, ", "), ", ")))
 }
 
+func (v *validation) models(m *Models) {
+	v.want(m.Every >= 0 && m.Every <= longest, "models.every", "want 0 (never) to 100 years")
+	v.want(m.Drift == 0 || m.Drift > 1, "models.drift", "want 0 (never) or more than 1: times as many candidates")
+	v.want(m.Sentences > 0, "models.sentences", "want 1 or more")
+	v.want(m.Vocabulary > 0, "models.vocabulary", "want 1 or more")
+	v.want(m.Workers > 0, "models.workers", "want 1 or more")
+}
+
 func (v *validation) window(w *Window) {
 	_, err := text.ParseThreshold(w.Threshold)
 	v.want(err == nil, "window.threshold", fmt.Sprint(err))
@@ -204,6 +235,8 @@ func (v *validation) window(w *Window) {
 	v.oneOf("window.engine", w.Engine, "auto", "prefix", "scan", "cuda")
 	v.oneOf("window.bits", strconv.Itoa(w.Bits), "32", "64", "128", "256")
 	v.want(w.Ones >= 1 && w.Ones <= 8, "window.ones", "want 1 to 8")
+	v.want(w.ModelName() == "md5" || w.Bits == 64 && w.Ones == 1, "window.model",
+		fmt.Sprintf("%s has bits and ones of its own: leave window.bits and window.ones out, or set window.model to md5", w.Model))
 }
 
 func (v *validation) file(key string, f *File) {

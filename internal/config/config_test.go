@@ -250,3 +250,23 @@ func TestValidateTellsEverything(t *testing.T) {
 		}
 	}
 }
+
+// TestModelHasASizeOfItsOwn: bits and ones are of hashed codes; with others they would say what is not so.
+func TestModelHasASizeOfItsOwn(t *testing.T) {
+	for _, c := range []struct {
+		model      string
+		bits, ones int
+		valid      bool
+	}{
+		{"default", 64, 1, true}, {"default", 32, 1, false}, {"default", 64, 2, false}, {"posts.model", 128, 1, false},
+		{"posts.model", 64, 1, true}, {"md5", 32, 2, true}, {"", 128, 4, true},
+	} {
+		w := Default()
+		w.Window.Model, w.Window.Bits, w.Window.Ones = c.model, c.bits, c.ones
+		if err := w.Validate(); (err == nil) != c.valid {
+			t.Errorf("%+v: %v", c, err)
+		} else if err != nil && !strings.Contains(err.Error(), "window.model: "+c.model+" has bits and ones of its own") {
+			t.Errorf("%+v: %v", c, err)
+		}
+	}
+}

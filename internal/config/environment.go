@@ -66,6 +66,12 @@ func set(field reflect.Value, value string) error {
 			return fmt.Errorf("%q: want a whole number", value)
 		}
 		field.SetInt(int64(n))
+	case reflect.Float64:
+		x, err := strconv.ParseFloat(value, 64)
+		if err != nil {
+			return fmt.Errorf("%q: want a number", value)
+		}
+		field.SetFloat(x)
 	case reflect.Bool:
 		b, err := strconv.ParseBool(value)
 		if err != nil {

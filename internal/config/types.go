@@ -58,14 +58,14 @@ var (
 
 // sections are the keys that lead to a type of this package.
 var sections = map[string]string{
-	"Config": "", "Log": "log.", "Window": "window.", "Topics": "topics.", "Ingest": "ingest.",
+	"Config": "", "Log": "log.", "Window": "window.", "Models": "models.", "Topics": "topics.", "Ingest": "ingest.",
 	"File": "ingest.files.", "Bluesky": "ingest.bluesky.", "KafkaSource": "ingest.kafka.", "NATSSource": "ingest.nats.",
 	"Auth": "auth.", "Token": "auth.tokens.", "Publish": "publish.", "KafkaSink": "publish.kafka.", "NATSSink": "publish.nats.",
 	"Webhook": "publish.webhooks.", "Lookup": "lookup.", "Redis": "lookup.redis.", "TLS": "tls.", "SASL": "sasl.",
 }
 
 // kinds says in words what a Go type wants. What is not here is a section.
-var kinds = map[string]string{"int": "a whole number", "bool": "true or false", "string": "a text", "config.Secret": "a text"}
+var kinds = map[string]string{"int": "a whole number", "float64": "a number", "bool": "true or false", "string": "a text", "config.Secret": "a text"}
 
 func wants(goType string) string {
 	if strings.HasPrefix(goType, "[]") {

@@ -1,0 +1,49 @@
+package lookup
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+
+	"refrain/internal/problem"
+)
+
+// Models are the codes that sentences are signed with; see package models.
+type Models interface {
+	// Status is what is known of them, to be sent as JSON.
+	Status() any
+	// Learn has a model learned from the window now, Use another one taken on. Both only begin: Status tells how far that
+	// is. The error wraps ErrBusy where something like it is under way, ErrUnknown where there is no such model.
+	Learn() error
+	Use(id int) error
+}
+
+// ErrBusy says that what was asked for must wait for something else.
+var ErrBusy = errors.New("busy")
+
+func (a *api) models(w http.ResponseWriter, r *http.Request) { a.answer(w, r, a.Models.Status()) }
+
+func (a *api) learnModel(w http.ResponseWriter, r *http.Request) { a.accepted(w, r, a.Models.Learn()) }
+
+func (a *api) useModel(w http.ResponseWriter, r *http.Request) {
+	id, err := strconv.Atoi(r.PathValue("id"))
+	if err != nil || id < 0 {
+		problem.Write(w, r, problem.Problem{Status: http.StatusNotFound, Detail: "A model is known by its number; GET /v1/models lists them."})
+		return
+	}
+	a.accepted(w, r, a.Models.Use(id))
+}
+
+// accepted says that something has begun, or why not.
+func (a *api) accepted(w http.ResponseWriter, r *http.Request, err error) {
+	switch {
+	case errors.Is(err, ErrBusy):
+		problem.Write(w, r, problem.Problem{Status: http.StatusConflict, Detail: "A model is being learned or taken on: GET /v1/models tells how far that is."})
+	case errors.Is(err, ErrUnknown):
+		problem.Write(w, r, problem.Problem{Status: http.StatusNotFound, Detail: "There is no such model; GET /v1/models lists them."})
+	case err != nil:
+		a.fail(w, r, err)
+	default:
+		w.WriteHeader(http.StatusAccepted)
+	}
+}

@@ -1,0 +1,260 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"refrain/hashcodes"
+	"refrain/sigstore"
+	"refrain/text"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// shelf is a window of which only the texts and the codes matter here: those of a service are tested with the service.
+type shelf struct {
+	mu                  sync.Mutex
+	sets                [][]uint64
+	model, next         *hashcodes.Model
+	left                int // texts until the codes have changed
+	full                bool
+	candidates, similar int64
+	begun               chan struct{} // if not nil: told of a change that begins, which waits for it
+}
+
+func (s *shelf) Model() *hashcodes.Model {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.model
+}
+
+func (s *shelf) Recode(to *hashcodes.Model) {
+	if s.begun != nil {
+		s.begun <- struct{}{}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.next, s.left = to, len(s.sets)
+}
+
+func (s *shelf) RecodeSome(texts int) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.left -= texts; s.left > 0 && !s.full {
+		return true
+	}
+	if !s.full {
+		s.model = s.next
+	}
+	return false
+}
+
+func (s *shelf) Sets(from sigstore.Row, n int, visit func([]uint64)) (sigstore.Row, bool) {
+	to := min(len(s.sets), int(from.Row)+n)
+	for _, set := range s.sets[from.Row:to] {
+		visit(set)
+	}
+	return sigstore.Row{Row: uint32(to)}, to < len(s.sets)
+}
+
+func (s *shelf) Searches() (candidates, similar int64) { return s.candidates, s.similar }
+
+// shelves hold texts of few frequent words, of which codes learned make more than hashes do.
+func shelves(base *hashcodes.Model, texts int) (list []*shelf) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 2 {
+		s := &shelf{model: base}
+		for range texts {
+			var set []uint64
+			for range 8 {
+				set = append(set, uint64(r.ExpFloat64()*30))
+			}
+			s.sets = append(s.sets, text.Set(set))
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+func mustKeeper(tb testing.TB, cfg Config, list []*shelf) *Keeper {
+	tb.Helper()
+	cfg.Threshold, cfg.Logger = text.Threshold{Num: 4, Den: 5}, quiet
+	if cfg.Registry == nil {
+		cfg.Registry = mustRegistry(tb, tb.TempDir(), "4/5")
+	}
+	for _, s := range list {
+		cfg.Windows = append(cfg.Windows, s)
+	}
+	k, err := New(cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return k
+}
+
+// run runs k until the end of the test.
+func run(tb testing.TB, k *Keeper) {
+	ctx, stop := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { _ = k.Run(ctx) })
+	tb.Cleanup(func() { stop(); wg.Wait() })
+}
+
+// await lets the bubble's time pass until nothing is done any more.
+func await(k *Keeper) Status {
+	for k.Status().Doing != nothing {
+		time.Sleep(time.Second)
+	}
+	return k.Status()
+}
+
+func TestAModelIsLearnedTakenOnAndTakenBack(t *testing.T) {
+	synctest.Test(t, aModelIsLearnedTakenOnAndTakenBack)
+}
+
+func aModelIsLearnedTakenOnAndTakenBack(t *testing.T) {
+	base := mustModel(t, "base")
+	list := shelves(base, 600)
+	k := mustKeeper(t, Config{Fewest: 500, Vocabulary: 100}, list)
+	run(t, k)
+	if err := k.Learn(); err != nil {
+		t.Fatal(err)
+	}
+	s := await(k)
+	if s.Current != 1 || s.Changed != 2 || len(s.Models) != 2 {
+		t.Fatalf("after learning: %+v", s)
+	}
+	if m := s.Models[1]; m.After*better > m.Before || m.Sentences < 500 {
+		t.Errorf("taken on: %+v", m)
+	}
+	for _, w := range list {
+		if d := w.Model().Description(); d.Learner != "direct" || d.Bits != 32 {
+			t.Errorf("a window has the codes of %s", w.Model().Name())
+		}
+	}
+	if err := k.Use(0); err != nil {
+		t.Fatal(err)
+	}
+	if s := await(k); s.Current != 0 || list[0].Model() != k.cfg.Registry.base || list[1].Model() != k.cfg.Registry.base {
+		t.Errorf("after going back: %+v", s)
+	}
+	if err := k.Use(5); !errors.Is(err, ErrUnknown) {
+		t.Errorf("an unknown model: %v", err)
+	}
+}
+
+// TestWhatIsNoBetterIsNotTakenOn: too few texts, and then a second training on the same texts.
+func TestWhatIsNoBetterIsNotTakenOn(t *testing.T) { synctest.Test(t, whatIsNoBetterIsNotTakenOn) }
+
+func whatIsNoBetterIsNotTakenOn(t *testing.T) {
+	list := shelves(mustModel(t, "base"), 600)
+	k := mustKeeper(t, Config{Fewest: 100_000, Vocabulary: 100}, list)
+	run(t, k)
+	learn := func() Status {
+		if err := k.Learn(); err != nil {
+			t.Fatal(err)
+		}
+		return await(k)
+	}
+	if s := learn(); s.Current != 0 || !strings.Contains(s.Detail, "too few") {
+		t.Errorf("of too few texts: %+v", s)
+	}
+	k.cfg.Fewest = 500
+	learn()
+	if s := learn(); s.Current != 1 || !strings.Contains(s.Detail, "stays") {
+		t.Errorf("learned twice: %+v", s)
+	}
+}
+
+func TestOneThingAtATime(t *testing.T) { synctest.Test(t, oneThingAtATime) }
+
+func oneThingAtATime(t *testing.T) {
+	list := shelves(mustModel(t, "base"), 10)
+	list[0].begun = make(chan struct{})
+	k := mustKeeper(t, Config{}, list)
+	run(t, k)
+	if err := k.Use(0); err != nil {
+		t.Fatal(err)
+	}
+	for _, ask := range []func() error{k.Learn, func() error { return k.Use(0) }} {
+		if err := ask(); !errors.Is(err, ErrBusy) {
+			t.Errorf("while a model is taken on: %v, want %v", err, ErrBusy)
+		}
+	}
+	if s := k.Status(); s.Doing != changing {
+		t.Errorf("doing %s, want %s", s.Doing, changing)
+	}
+	<-list[0].begun
+	await(k)
+	if err := k.Use(9); !errors.Is(err, ErrUnknown) {
+		t.Errorf("an unknown model: %v", err)
+	}
+}
+
+func TestAWindowWithoutRoomIsTold(t *testing.T) { synctest.Test(t, aWindowWithoutRoomIsTold) }
+
+func aWindowWithoutRoomIsTold(t *testing.T) {
+	registry := mustRegistry(t, t.TempDir(), "4/5")
+	add(t, registry, 3)
+	list := shelves(mustModel(t, "base"), 1000)
+	list[1].full = true
+	k := mustKeeper(t, Config{Registry: registry}, list)
+	run(t, k)
+	if err := k.Use(1); err != nil {
+		t.Fatal(err)
+	}
+	if s := await(k); s.Changed != 1 || s.Windows != 2 || !strings.Contains(s.Detail, "1 of 2 windows have no room") {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestWhenAModelIsDue: by the schedule, counted from the last training also over a restart, and by drift, but not at once
+// again.
+func TestWhenAModelIsDue(t *testing.T) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	now := start
+	list := shelves(mustModel(t, "base"), 10)
+	k := mustKeeper(t, Config{Every: 24 * time.Hour, Drift: 2, Now: func() time.Time { return now }}, list)
+	var whys []string
+	at := func(after time.Duration, candidates, similar int64) {
+		now = start.Add(after)
+		list[0].candidates, list[1].similar = candidates, similar
+		whys = append(whys, k.due(now))
+	}
+	at(0, 0, 0)
+	at(10*time.Minute, 3000, 1500)   // 2 candidates a similar text
+	at(20*time.Minute, 9000, 3000)   // 4: it has drifted, but the service has just begun
+	at(61*time.Minute, 9000, 3000)   // no new measure
+	at(62*time.Minute, 12_000, 4500) // 2 again
+	at(90*time.Minute, 18_000, 5500) // 6
+	at(91*time.Minute, 18_000, 5510) // too few for a new measure
+	at(24*time.Hour, 20_000, 6510)   // 2
+	want := []string{"", "", "", "drift", "", "drift", "drift", "schedule"}
+	if !slices.Equal(whys, want) {
+		t.Errorf("due: %q, want %q", whys, want)
+	}
+
+	registry := mustRegistry(t, t.TempDir(), "4/5")
+	if _, err := registry.Add(mustModel(t, "learned", 1), Entry{Made: start.Add(-time.Hour)}); err != nil {
+		t.Fatal(err)
+	}
+	now = start
+	k = mustKeeper(t, Config{Registry: registry, Every: 24 * time.Hour, Now: func() time.Time { return now }}, list)
+	if got := k.Status().Next; !got.Equal(start.Add(23 * time.Hour)) {
+		t.Errorf("learned an hour before the start, due %v", got)
+	}
+	now = start.Add(100 * time.Hour)
+	k = mustKeeper(t, Config{Registry: registry, Every: 24 * time.Hour, Now: func() time.Time { return now }}, list)
+	if got := k.Status().Next; !got.Equal(now.Add(soon)) {
+		t.Errorf("learned long ago, due %v after the start, want %v", got.Sub(now), soon)
+	}
+}

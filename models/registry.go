@@ -1,0 +1,227 @@
+package models
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"refrain/hashcodes"
+)
+
+// Registry is a folder of models, and knows which one is in use:
+//
+//	models.json   the list
+//	3.model       the third that was learned
+//
+// Files are written beside their place and renamed, so that a crash leaves the old or the new one. Model 0 is that of
+// the configuration; it has no file. Any goroutine may use a Registry.
+type Registry struct {
+	dir  string
+	base *hashcodes.Model
+	made string // what models are made for
+
+	mu   sync.Mutex
+	list list
+}
+
+// list is the content of models.json.
+type list struct {
+	Current int     `json:"current"`
+	Last    int     `json:"last"` // number of the newest that there ever was
+	Models  []Entry `json:"models"`
+}
+
+// Entry is what the registry knows of a model.
+type Entry struct {
+	ID        int       `json:"id"`
+	Name      string    `json:"name"`
+	For       string    `json:"for"` // what it was made for: bits and ones of the codes, threshold
+	Why       string    `json:"why"` // it was learned: schedule, drift or request
+	Made      time.Time `json:"made"`
+	Sentences int       `json:"sentences"` // distinct ones that it was learned from
+	Before    float64   `json:"before"`    // false candidates a query with the codes in use then,
+	After     float64   `json:"after"`     // and with these
+}
+
+// kept is how many models stay besides the one in use.
+const kept = 4
+
+// OpenRegistry opens the folder, which is made where it is missing. base is the model of the configuration, for so high
+// a threshold; a model that was made for other codes is not used any more. A list that cannot be read is begun anew, and
+// the log says so: which model is used changes no event.
+func OpenRegistry(dir string, base *hashcodes.Model, threshold string, log *slog.Logger) (*Registry, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("models: %w", err)
+	}
+	r := &Registry{dir: dir, base: base, made: fmt.Sprintf("%s at %s", base.Name(), threshold)}
+	data, err := os.ReadFile(r.path("models.json"))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+	case err != nil:
+		return nil, fmt.Errorf("models: %w", err)
+	default:
+		if err := json.Unmarshal(data, &r.list); err != nil {
+			log.Error("models: the list cannot be read and is begun anew", "file", r.path("models.json"), "error", err)
+			r.list = list{}
+		}
+	}
+	if e := r.entry(r.list.Current); e != nil && e.For != r.made {
+		log.Info("models: the model in use was made for other codes; the configuration's is used", "model", e.ID, "made_for", e.For, "codes", r.made)
+		r.list.Current = 0
+	}
+	return r, r.skipFiles()
+}
+
+// skipFiles makes sure that no new model takes the file of another: a list that was lost does not know them.
+func (r *Registry) skipFiles() error {
+	files, err := os.ReadDir(r.dir)
+	if err != nil {
+		return fmt.Errorf("models: %w", err)
+	}
+	for _, f := range files {
+		var id int
+		if n, _ := fmt.Sscanf(f.Name(), "%d.model", &id); n == 1 {
+			r.list.Last = max(r.list.Last, id)
+		}
+	}
+	return nil
+}
+
+func (r *Registry) path(name string) string { return filepath.Join(r.dir, name) }
+
+func (r *Registry) file(id int) string { return r.path(fmt.Sprintf("%d.model", id)) }
+
+func (r *Registry) entry(id int) *Entry {
+	i := slices.IndexFunc(r.list.Models, func(e Entry) bool { return e.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return &r.list.Models[i]
+}
+
+// List returns what there is, the oldest first, and which one is in use.
+func (r *Registry) List() (models []Entry, current int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	base := Entry{Name: r.base.Name(), For: r.made, Why: "configuration"}
+	return append([]Entry{base}, r.list.Models...), r.list.Current
+}
+
+// ErrUnknown says that there is no such model.
+var ErrUnknown = errors.New("no such model")
+
+// Load reads a model.
+func (r *Registry) Load(id int) (*hashcodes.Model, error) {
+	if id == 0 {
+		return r.base, nil
+	}
+	r.mu.Lock()
+	known := r.entry(id) != nil
+	r.mu.Unlock()
+	if !known {
+		return nil, fmt.Errorf("model %d: %w", id, ErrUnknown)
+	}
+	f, err := os.Open(r.file(id))
+	if err != nil {
+		return nil, fmt.Errorf("model %d: %w", id, err)
+	}
+	defer f.Close()
+	m, err := hashcodes.Read(f)
+	if err != nil {
+		return nil, fmt.Errorf("model %d: %s: %w", id, r.file(id), err)
+	}
+	return m, nil
+}
+
+// InUse reads the model in use. One that cannot be read is left, for that of the configuration, and the log says so.
+func (r *Registry) InUse(log *slog.Logger) *hashcodes.Model {
+	_, id := r.List()
+	m, err := r.Load(id)
+	if err != nil {
+		log.Error("models: the model in use cannot be read; the configuration's is used", "error", err)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.list.Current = 0
+		return r.base
+	}
+	return m
+}
+
+// Add keeps a model that was learned and returns its number. Old ones go, but never the one in use.
+func (r *Registry) Add(m *hashcodes.Model, e Entry) (id int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e.ID, e.Name, e.For = r.list.Last+1, m.Name(), r.made
+	if err := replace(r.file(e.ID), func(f *os.File) error { return m.Write(f) }); err != nil {
+		return 0, fmt.Errorf("keep model %d: %w", e.ID, err)
+	}
+	next := r.list
+	next.Last, next.Models = e.ID, append(slices.Clone(next.Models), e)
+	old := next.prune()
+	if err := r.store(next); err != nil {
+		return 0, err
+	}
+	for _, id := range old {
+		_ = os.Remove(r.file(id)) // it is listed no more; a file that stays does no harm
+	}
+	return e.ID, nil
+}
+
+// prune takes the oldest models out of the list and returns their numbers.
+func (l *list) prune() (gone []int) {
+	extra := len(l.Models) - kept - 1
+	l.Models = slices.DeleteFunc(l.Models, func(e Entry) bool {
+		if extra <= 0 || e.ID == l.Current {
+			return false
+		}
+		extra--
+		gone = append(gone, e.ID)
+		return true
+	})
+	return gone
+}
+
+// SetCurrent notes which model is in use from now on, also after the next start.
+func (r *Registry) SetCurrent(id int) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	next := r.list
+	next.Current = id
+	return r.store(next)
+}
+
+// store makes next the list, in the folder first.
+func (r *Registry) store(next list) error {
+	err := replace(r.path("models.json"), func(f *os.File) error {
+		e := json.NewEncoder(f)
+		e.SetIndent("", "  ")
+		return e.Encode(next)
+	})
+	if err != nil {
+		return fmt.Errorf("keep the list of models: %w", err)
+	}
+	r.list = next
+	return nil
+}
+
+// replace writes a file beside its place and renames it.
+func replace(path string, write func(*os.File) error) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".model-*")
+	if err != nil {
+		return err
+	}
+	if err = errors.Join(write(f), f.Chmod(0o644), f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
