@@ -27,7 +27,7 @@ func losslessTables(c *eval.Config) []table {
 
 // losslessTable is a table with those of the flags that it knows.
 func losslessTable(c *eval.Config, name, short string, measure func(context.Context, *eval.Config, lossless.Options) (*report.Report, error), flags ...string) table {
-	var o lossless.Options
+	o := lossless.Options{Further: []*hashcodes.Model{hashcodes.Default()}}
 	t := evalTable{name, short, func(ctx context.Context, c *eval.Config) (*report.Report, error) {
 		if err := checkLossless(&o); err != nil {
 			return nil, err

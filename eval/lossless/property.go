@@ -107,7 +107,7 @@ func tableModels(ctx context.Context, c *eval.Config, o *Options, name string, s
 		}
 	}
 	for _, m := range o.Further {
-		all = append(all, checkedModel{m.Name(), m})
+		all = append(all, checkedModel{"the program's own: " + m.Name(), m})
 	}
 	return all, nil
 }
