@@ -32,7 +32,11 @@ func losslessTable(c *eval.Config, name, short string, measure func(context.Cont
 		if err := checkLossless(&o); err != nil {
 			return nil, err
 		}
-		return measure(ctx, c, o)
+		r, err := measure(ctx, c, o)
+		if err != nil && ctx.Err() != nil {
+			return nil, eval.Interrupted(ctx)
+		}
+		return r, err
 	}}.table(c)
 	addLosslessFlags(t.command.Flags(), &o, flags)
 	return t
