@@ -17,6 +17,7 @@ func (m *Main) eval() *cobra.Command {
 	for _, t := range evalTables() {
 		group.all = append(group.all, t.table(c))
 	}
+	group.all = append(group.all, losslessTables(c)...)
 	cmd := group.command(&cobra.Command{
 		Use:   "eval",
 		Short: "Measure how good codes are, and write the tables of docs/evaluation.md",
