@@ -133,7 +133,13 @@ func (d *Detector) Insert(x *feed.Sentence) bool {
 func (d *Detector) Recode(m *hashcodes.Model) { d.window.Recode(d.cfg.codes(m)) }
 
 // RecodeSome goes on with a change of codes by about so many texts, and reports whether more are to do.
-func (d *Detector) RecodeSome(texts int) (more bool) { return d.window.RecodeSome(texts) }
+func (d *Detector) RecodeSome(texts int) (more bool) {
+	more = d.window.RecodeSome(texts)
+	if !more {
+		d.publish()
+	}
+	return more
+}
 
 // Model is what the codes of the window are of.
 func (d *Detector) Model() *hashcodes.Model { return d.window.Model() }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -15,7 +17,8 @@ import (
 	"refrain/text"
 )
 
-// Window is one whose codes a Keeper keeps. Its methods wait until nobody else uses the window, and are short.
+// Window is one whose codes a Keeper keeps. Its methods, but for Searches, wait until nobody else uses the window, and are
+// short.
 type Window interface {
 	Model() *hashcodes.Model
 	// Recode begins a change of codes, RecodeSome goes on with it by about so many texts: see sigstore.Window.
@@ -23,8 +26,8 @@ type Window interface {
 	RecodeSome(texts int) (more bool)
 	// Sets visits up to n token sets from a row on, and says where to go on.
 	Sets(from sigstore.Row, n int, visit func(tokens []uint64)) (next sigstore.Row, more bool)
-	// Searches are what look-ups have cost so far: the candidates that were compared, and those that were similar.
-	Searches() (candidates, similar int64)
+	// Searches tells without waiting.
+	Searches() Searches
 }
 
 // Config says when models are learned, and how. Registry, Windows and Threshold are required.
@@ -34,9 +37,9 @@ type Config struct {
 	Threshold text.Threshold
 
 	Every      time.Duration // a model is learned this often; 0: never
-	Drift      float64       // and when candidates a similar text have become so many times those just after the last change; 0: never
+	Drift      float64       // and when false candidates have become so many times those just after the last change; 0: never
 	Sentences  int           // learned from, at most; 0: 100,000
-	Fewest     int           // with fewer nothing is learned; 0: 5,000
+	Fewest     int           // with fewer nothing is learned; 0: 5,000, or Sentences if that is less
 	Vocabulary int           // words that get codes of their own, at most; 0: 10,000
 	Workers    int           // goroutines that learn; 0: 1, which leaves the other cores to the posts
 
@@ -46,7 +49,7 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	setDefault(&c.Sentences, 100_000)
-	setDefault(&c.Fewest, 5_000)
+	setDefault(&c.Fewest, min(5_000, c.Sentences))
 	setDefault(&c.Vocabulary, 10_000)
 	setDefault(&c.Workers, 1)
 	if c.Now == nil {
@@ -69,11 +72,12 @@ type Keeper struct {
 	cfg     Config
 	orders  chan order
 	metrics *metrics
-	drift   drift
-	learned time.Time // when that was last tried
 
 	mu     sync.Mutex
 	status Status
+	drift  drift
+	model  *hashcodes.Model // in use
+	learns time.Time        // when the last training began
 }
 
 // order is something that was asked for: a model to be taken on, or, without one, to be learned.
@@ -89,7 +93,7 @@ type Status struct {
 	Detail  string    `json:"detail"`          // how far that is, or how the last thing ended
 	Changed int       `json:"windows_changed"` // windows that have the codes of the current model,
 	Windows int       `json:"windows"`         // of all
-	Drift   float64   `json:"drift"`           // candidates a similar text, in times those after the last change; 0: not known yet
+	Drift   float64   `json:"drift"`           // false candidates, in times those after the last change; 0: not known yet
 	Models  []Entry   `json:"models"`
 	Next    time.Time `json:"next,omitzero"` // when a model will be learned by the schedule
 }
@@ -105,7 +109,7 @@ const (
 func New(cfg Config) (*Keeper, error) {
 	k := &Keeper{cfg: cfg.withDefaults(), orders: make(chan order, 1)}
 	k.status.Doing, k.status.Changed = nothing, len(cfg.Windows)
-	k.learned = k.lastLearned()
+	k.model, k.learns = cfg.Windows[0].Model(), k.lastLearned()
 	var err error
 	if k.metrics, err = newMetrics(k); err != nil {
 		return nil, fmt.Errorf("models: %w", err)
@@ -116,15 +120,14 @@ func New(cfg Config) (*Keeper, error) {
 // soon is how long after a start the first training by the schedule comes, at the earliest: windows are being filled.
 const soon = 10 * time.Minute
 
-// lastLearned is when a model was last learned: a service that is started every day learns too.
+// lastLearned is when a training last began, as if in this run: a service that is started every day learns too.
 func (k *Keeper) lastLearned() time.Time {
-	now := k.cfg.Now()
-	entries, _ := k.cfg.Registry.List()
-	last, earliest := entries[len(entries)-1].Made, now.Add(min(soon, k.cfg.Every)-k.cfg.Every)
-	if len(entries) == 1 || last.After(now) {
+	now, last := k.cfg.Now(), k.cfg.Registry.Tried()
+	earliest := now.Add(min(soon, k.cfg.Every) - k.cfg.Every)
+	switch {
+	case last.After(now):
 		return now
-	}
-	if last.Before(earliest) {
+	case last.Before(earliest):
 		return earliest
 	}
 	return last
@@ -133,30 +136,38 @@ func (k *Keeper) lastLearned() time.Time {
 // ErrBusy says that a model is being learned or handed out.
 var ErrBusy = errors.New("a model is being learned or taken on")
 
-// Learn asks for a model to be learned now, and taken on if it is better.
-func (k *Keeper) Learn() error { return k.ask(learning, order{}) }
-
 // Use asks for a model of the registry to be taken on, whichever is in use: 0 is that of the configuration. It is noted as
 // the one in use before Use returns.
 func (k *Keeper) Use(id int) error {
-	m, err := k.cfg.Registry.Load(id)
-	if err != nil {
-		return err
-	}
-	return k.ask(changing, order{id, m})
-}
-
-func (k *Keeper) ask(doing string, o order) error {
-	if !k.begin(doing) {
+	if !k.begin(changing) {
 		return ErrBusy
 	}
-	if o.model != nil {
-		if err := k.cfg.Registry.SetCurrent(o.use); err != nil {
-			k.say(nothing, "%v", err)
-			return err
-		}
+	m, err := k.load(id)
+	if err == nil {
+		err = k.cfg.Registry.SetCurrent(id)
 	}
-	k.orders <- o // there is room: only one is under way
+	if err != nil {
+		k.say(nothing, "%v", err)
+		return err
+	}
+	k.orders <- order{id, m} // there is room: only one is under way
+	return nil
+}
+
+// load reads a model, but for the one in use, which the windows have.
+func (k *Keeper) load(id int) (*hashcodes.Model, error) {
+	if _, current := k.cfg.Registry.List(); id == current {
+		return k.Model(), nil
+	}
+	return k.cfg.Registry.Load(id)
+}
+
+// Learn asks for a model to be learned now, and taken on if it is better by however little.
+func (k *Keeper) Learn() error {
+	if !k.begin(learning) {
+		return ErrBusy
+	}
+	k.orders <- order{}
 	return nil
 }
 
@@ -186,13 +197,17 @@ func (k *Keeper) Status() Status {
 	s.Windows = len(k.cfg.Windows)
 	s.Drift = k.drift.level()
 	if k.cfg.Every > 0 {
-		s.Next = k.learned.Add(k.cfg.Every)
+		s.Next = k.learns.Add(k.cfg.Every)
 	}
 	return s
 }
 
-// Model is the model that the first window has: that in use, but for the moments of a change.
-func (k *Keeper) Model() *hashcodes.Model { return k.cfg.Windows[0].Model() }
+// Model is the one in use: while it is handed out, not all windows have it.
+func (k *Keeper) Model() *hashcodes.Model {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.model
+}
 
 // Run does what is asked for and what is due, until ctx ends. What is under way then is given up: after the next start
 // the windows have the model in use.
@@ -215,7 +230,7 @@ func (k *Keeper) Run(ctx context.Context) error {
 
 func (k *Keeper) do(ctx context.Context, o order) {
 	if o.model == nil {
-		k.learn(ctx, "request")
+		k.learn(ctx, request)
 		return
 	}
 	k.use(ctx, o.use, o.model)
@@ -223,29 +238,32 @@ func (k *Keeper) do(ctx context.Context, o order) {
 
 // due says why a model should be learned now; "": it should not.
 func (k *Keeper) due(now time.Time) string {
+	var all Searches
+	for _, w := range k.cfg.Windows {
+		all.add(w.Searches())
+	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	var candidates, similar int64
-	for _, w := range k.cfg.Windows {
-		c, s := w.Searches()
-		candidates, similar = candidates+c, similar+s
-	}
-	k.drift.look(now, candidates, similar)
-	since := now.Sub(k.learned)
+	k.drift.look(now, all)
+	since := now.Sub(k.learns)
 	switch {
 	case k.cfg.Every > 0 && since >= k.cfg.Every:
-		return "schedule"
+		return schedule
 	case k.cfg.Drift > 0 && since >= rest && k.drift.level() >= k.cfg.Drift:
-		return "drift"
+		return drifted
 	}
 	return ""
 }
 
+// Why a model is learned.
+const (
+	schedule = "schedule"
+	drifted  = "drift"
+	request  = "request"
+)
+
 // learn learns a model and has the windows take it on if it is better than theirs.
 func (k *Keeper) learn(ctx context.Context, why string) {
-	k.mu.Lock()
-	k.learned = k.cfg.Now()
-	k.mu.Unlock()
 	k.cfg.Logger.Info("models: learning", "why", why)
 	id, m, err := k.learnOne(ctx, why)
 	if err == nil {
@@ -281,47 +299,67 @@ func (k *Keeper) finish(how string) {
 // errKept says that there is no better model to be had.
 var errKept = errors.New("the model in use stays")
 
-// seed is of the trainings: what a window holds is random enough.
-const seed = 1
-
-// better is how many times fewer false candidates a model must have to be taken on.
-const better = 1.05
-
 // learnOne learns a model from the windows and puts it into the registry; errKept says why not.
 func (k *Keeper) learnOne(ctx context.Context, why string) (id int, m *hashcodes.Model, err error) {
-	_, current := k.cfg.Registry.List()
-	used, err := k.cfg.Registry.Load(current)
-	if err != nil {
+	now := k.cfg.Now()
+	k.mu.Lock()
+	k.learns = now
+	k.mu.Unlock()
+	if err := k.cfg.Registry.SetTried(now); err != nil {
 		return 0, nil, err
+	}
+	used := k.Model()
+	if _, refused := k.change(ctx, used); refused > 0 {
+		return 0, nil, fmt.Errorf("%w: %d of %d windows have no room to change their codes within window.budget", errKept, refused, len(k.cfg.Windows))
 	}
 	sample := train.Collect(k.sets(ctx), k.cfg.Sentences, seed)
 	if n := len(sample.Learning) + len(sample.Validation); n < k.cfg.Fewest {
 		return 0, nil, fmt.Errorf("%w: the windows hold %d texts, too few to learn from; %d would do", errKept, n, k.cfg.Fewest)
 	}
-	learner := train.Config{
-		Learner: "direct", Bits: used.Bits(), Ones: used.Ones(), Threshold: k.cfg.Threshold, Vocabulary: k.cfg.Vocabulary,
-		Seed: seed, Sources: []string{"the window"}, Workers: k.cfg.Workers,
-		Say: func(s string) { k.say(learning, "%s", s) },
+	before := k.cost(ctx, used, sample)
+	if why != request && before.PerQuery() < little {
+		return 0, nil, fmt.Errorf("%w: %.3g false candidates a query are too few to gain anything", errKept, before.PerQuery())
 	}
-	m, _, err = learner.Learn(ctx, sample)
-	if err != nil {
+	k.say(learning, "from %d texts", len(sample.Learning))
+	if m, _, err = k.learner().Learn(ctx, sample); err != nil {
 		return 0, nil, err
 	}
-	e := Entry{Why: why, Made: k.cfg.Now().UTC(), Sentences: len(sample.Learning)}
-	e.Before, e.After = k.falseCandidates(used, sample), k.falseCandidates(m, sample)
-	if e.After*better >= e.Before {
-		return 0, nil, fmt.Errorf("%w: %.3g false candidates a query, %.3g with codes learned anew", errKept, e.Before, e.After)
+	after := k.cost(ctx, m, sample)
+	if !isBetter(before, after) && (why != request || after.False >= before.False) {
+		return 0, nil, fmt.Errorf("%w: %.3g false candidates a query, %.3g with codes learned anew", errKept, before.PerQuery(), after.PerQuery())
 	}
-	id, err = k.cfg.Registry.Add(m, e)
+	id, err = k.cfg.Registry.Add(m, Entry{
+		Why: why, Made: now.UTC(), Sentences: len(sample.Learning), Before: before.PerQuery(), After: after.PerQuery(),
+	})
 	return id, m, err
 }
 
-// falseCandidates counts what some of the newest texts of a sample would cost, searched for among all of them.
-func (k *Keeper) falseCandidates(m *hashcodes.Model, s *train.Sample) float64 {
-	const most = 1000
-	queries := s.Validation[max(0, len(s.Validation)-most):]
-	all := append(s.Learning[:len(s.Learning):len(s.Learning)], s.Validation...)
-	return train.Count(m, k.cfg.Threshold, queries, all).PerQuery()
+// little: with fewer false candidates a query there is nothing to gain.
+const little = 0.05
+
+// isBetter reports whether the gain is at least 5 %, and more than chance makes: counts of rare things differ by about
+// their root.
+func isBetter(before, after train.Cost) bool {
+	gain := float64(before.False - after.False)
+	return gain >= 0.05*float64(before.False) && gain > 2*math.Sqrt(float64(before.False+after.False))
+}
+
+// seed is of the trainings: what a window holds is random enough.
+const seed = 1
+
+// learner learns codes of the shape that the configuration has, whatever the shape of those in use.
+func (k *Keeper) learner() train.Config {
+	base, _ := k.cfg.Registry.Load(0)
+	return train.Config{
+		Learner: "direct", Bits: base.Bits(), Ones: base.Ones(), Threshold: k.cfg.Threshold, Vocabulary: k.cfg.Vocabulary,
+		Seed: seed, Sources: []string{"the window"}, Workers: k.cfg.Workers,
+		Say: func(s string) { k.say(learning, "%s", s) },
+	}
+}
+
+// cost counts what the newest texts of a sample would cost, searched for among all of them.
+func (k *Keeper) cost(ctx context.Context, m *hashcodes.Model, s *train.Sample) train.Cost {
+	return train.Count(ctx, m, k.cfg.Threshold, s.Validation, slices.Concat(s.Learning, s.Validation))
 }
 
 // sets yields the token sets of all windows, from each some in turn, so that they come in about the order of time. It
@@ -373,35 +411,45 @@ func (f *flat) each(yield func([]uint64) bool) bool {
 
 // use has the windows take a model on.
 func (k *Keeper) use(ctx context.Context, id int, m *hashcodes.Model) {
+	k.mu.Lock()
+	k.model = m
+	k.mu.Unlock()
 	began := k.cfg.Now()
-	refused := k.change(ctx, m)
+	done, refused := k.change(ctx, m)
 	if ctx.Err() != nil {
 		return
 	}
-	k.metrics.changed(ctx, refused, k.cfg.Now().Sub(began))
-	k.resetDrift()
-	how := fmt.Sprintf("model %d, %s, is in use", id, m.Name())
+	k.metrics.changed(ctx, done, refused, k.cfg.Now().Sub(began))
 	if refused > 0 {
-		how += fmt.Sprintf("; %d of %d windows have no room to change their codes within window.budget, and will have them after a restart", refused, len(k.cfg.Windows))
+		k.finish(fmt.Sprintf("model %d, %s, is to be used, but %d of %d windows have no room to change their codes within window.budget: they will have it after a restart",
+			id, m.Name(), refused, len(k.cfg.Windows)))
+		return
 	}
-	k.finish(how)
+	k.resetDrift()
+	k.finish(fmt.Sprintf("model %d, %s, is in use", id, m.Name()))
 }
 
-// change has the windows take a model on, one after the other, and counts those that have no room for that.
-func (k *Keeper) change(ctx context.Context, m *hashcodes.Model) (refused int) {
+// change has the windows that have another model take m on, one after the other, and counts those that did, and those that
+// have no room for it.
+func (k *Keeper) change(ctx context.Context, m *hashcodes.Model) (done, refused int) {
 	for i, w := range k.cfg.Windows {
 		k.changed(i - refused)
+		if w.Model() == m {
+			continue
+		}
 		k.say(changing, "window %d of %d takes %s on", i+1, len(k.cfg.Windows), m.Name())
 		w.Recode(m)
 		for more := true; more && ctx.Err() == nil; {
 			more = recodeSome(ctx, w)
 		}
-		if w.Model() != m {
+		if w.Model() == m {
+			done++
+		} else {
 			refused++
 		}
 	}
 	k.changed(len(k.cfg.Windows) - refused)
-	return refused
+	return done, refused
 }
 
 // changed notes how many windows have the current model.
@@ -411,7 +459,7 @@ func (k *Keeper) changed(n int) {
 	k.status.Changed = n
 }
 
-// recodeSome goes on with a change for about a millisecond, and then leaves the window to the posts for as long.
+// recodeSome goes on with a change for a moment, and then leaves the window to the posts for as long.
 func recodeSome(ctx context.Context, w Window) (more bool) {
 	const some = 512
 	began := time.Now()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"refrain/hashcodes"
+	"refrain/hashcodes/train"
 	"refrain/sigstore"
 	"refrain/text"
 )
@@ -22,13 +24,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // shelf is a window of which only the texts and the codes matter here: those of a service are tested with the service.
 type shelf struct {
-	mu                  sync.Mutex
-	sets                [][]uint64
-	model, next         *hashcodes.Model
-	left                int // texts until the codes have changed
-	full                bool
-	candidates, similar int64
-	begun               chan struct{} // if not nil: told of a change that begins, which waits for it
+	mu          sync.Mutex
+	sets        [][]uint64
+	model, next *hashcodes.Model
+	left        int  // texts until the codes have changed
+	full        bool // there is no room for a change
+	searches    Searches
+	begun       chan struct{} // if not nil: told of a change that begins, which waits for it
 }
 
 func (s *shelf) Model() *hashcodes.Model {
@@ -66,7 +68,7 @@ func (s *shelf) Sets(from sigstore.Row, n int, visit func([]uint64)) (sigstore.R
 	return sigstore.Row{Row: uint32(to)}, to < len(s.sets)
 }
 
-func (s *shelf) Searches() (candidates, similar int64) { return s.candidates, s.similar }
+func (s *shelf) Searches() Searches { return s.searches }
 
 // shelves hold texts of few frequent words, of which codes learned make more than hashes do.
 func shelves(base *hashcodes.Model, texts int) (list []*shelf) {
@@ -133,7 +135,7 @@ func aModelIsLearnedTakenOnAndTakenBack(t *testing.T) {
 	if s.Current != 1 || s.Changed != 2 || len(s.Models) != 2 {
 		t.Fatalf("after learning: %+v", s)
 	}
-	if m := s.Models[1]; m.After*better > m.Before || m.Sentences < 500 {
+	if m := s.Models[1]; m.After >= m.Before || m.Sentences < 500 {
 		t.Errorf("taken on: %+v", m)
 	}
 	for _, w := range list {
@@ -180,9 +182,13 @@ func TestOneThingAtATime(t *testing.T) { synctest.Test(t, oneThingAtATime) }
 func oneThingAtATime(t *testing.T) {
 	list := shelves(mustModel(t, "base"), 10)
 	list[0].begun = make(chan struct{})
-	k := mustKeeper(t, Config{}, list)
+	registry := mustRegistry(t, t.TempDir(), "4/5")
+	if _, err := registry.Add(mustModel(t, "learned", 3), Entry{}); err != nil {
+		t.Fatal(err)
+	}
+	k := mustKeeper(t, Config{Registry: registry}, list)
 	run(t, k)
-	if err := k.Use(0); err != nil {
+	if err := k.Use(1); err != nil {
 		t.Fatal(err)
 	}
 	for _, ask := range []func() error{k.Learn, func() error { return k.Use(0) }} {
@@ -204,8 +210,10 @@ func TestAWindowWithoutRoomIsTold(t *testing.T) { synctest.Test(t, aWindowWithou
 
 func aWindowWithoutRoomIsTold(t *testing.T) {
 	registry := mustRegistry(t, t.TempDir(), "4/5")
-	add(t, registry, 3)
-	list := shelves(mustModel(t, "base"), 1000)
+	if _, err := registry.Add(mustModel(t, "learned", 3), Entry{}); err != nil {
+		t.Fatal(err)
+	}
+	list := shelves(registry.base, 1000)
 	list[1].full = true
 	k := mustKeeper(t, Config{Registry: registry}, list)
 	run(t, k)
@@ -217,6 +225,87 @@ func aWindowWithoutRoomIsTold(t *testing.T) {
 	}
 }
 
+// TestAWindowThatHadNoRoomGetsTheModelLater: when there is room, the next training hands it the model in use first, and
+// is measured against that.
+func TestAWindowThatHadNoRoomGetsTheModelLater(t *testing.T) {
+	synctest.Test(t, aWindowThatHadNoRoomGetsTheModelLater)
+}
+
+func aWindowThatHadNoRoomGetsTheModelLater(t *testing.T) {
+	list := shelves(mustModel(t, "base"), 600)
+	list[0].full, list[1].full = true, true
+	k := mustKeeper(t, Config{Fewest: 500, Vocabulary: 100}, list)
+	run(t, k)
+	learn := func() Status {
+		if err := k.Learn(); err != nil {
+			t.Fatal(err)
+		}
+		return await(k)
+	}
+	if s := learn(); s.Current != 1 || s.Changed != 0 {
+		t.Errorf("without room: %+v", s)
+	}
+	if s := learn(); s.Current != 1 || s.Changed != 0 || !strings.Contains(s.Detail, "no room") {
+		t.Errorf("still without room: %+v", s)
+	}
+	list[0].full, list[1].full = false, false
+	if s := learn(); s.Changed != 2 || list[0].Model().Description().Learner != "direct" || list[0].Model() != list[1].Model() {
+		t.Errorf("with room: %+v", s)
+	}
+}
+
+// TestChanceIsNoGain: counts of rare things differ without a reason.
+func TestChanceIsNoGain(t *testing.T) {
+	for _, c := range []struct {
+		before, after int
+		want          bool
+	}{{16, 12, false}, {27, 15, false}, {1000, 960, false}, {1000, 900, true}, {126, 70, true}, {0, 0, false}, {100, 120, false}} {
+		if got := isBetter(train.Cost{Queries: 1000, False: c.before}, train.Cost{Queries: 1000, False: c.after}); got != c.want {
+			t.Errorf("%d false candidates before, %d after: better is %v", c.before, c.after, got)
+		}
+	}
+}
+
+// TestNothingToGain: where look-ups have hardly a false candidate nothing is learned by the schedule.
+func TestNothingToGain(t *testing.T) { synctest.Test(t, nothingToGain) }
+
+func nothingToGain(t *testing.T) {
+	wide, err := hashcodes.NewMD5(256, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry, err := OpenRegistry(t.TempDir(), wide, "4/5", quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	k := mustKeeper(t, Config{Registry: registry, Every: time.Hour, Fewest: 500}, shelves(wide, 600))
+	run(t, k)
+	time.Sleep(90 * time.Minute)
+	if s := await(k); s.Current != 0 || !strings.Contains(s.Detail, "too few to gain anything") {
+		t.Errorf("%+v", s)
+	}
+}
+
+// TestStopsInTheMidst: a training under way holds nobody up who wants to stop.
+func TestStopsInTheMidst(t *testing.T) {
+	k := mustKeeper(t, Config{Fewest: 500}, shelves(mustModel(t, "base"), 6000))
+	ctx, stop := context.WithCancel(t.Context())
+	stopped := make(chan error)
+	go func() { stopped <- k.Run(ctx) }()
+	if err := k.Learn(); err != nil {
+		t.Fatal(err)
+	}
+	for !strings.Contains(k.Status().Detail, "round") {
+		runtime.Gosched()
+	}
+	stop()
+	select {
+	case <-stopped:
+	case <-time.After(20 * time.Second): // it would go on for minutes
+		t.Error("the training goes on")
+	}
+}
+
 // TestWhenAModelIsDue: by the schedule, counted from the last training also over a restart, and by drift, but not at once
 // again.
 func TestWhenAModelIsDue(t *testing.T) {
@@ -225,36 +314,41 @@ func TestWhenAModelIsDue(t *testing.T) {
 	list := shelves(mustModel(t, "base"), 10)
 	k := mustKeeper(t, Config{Every: 24 * time.Hour, Drift: 2, Now: func() time.Time { return now }}, list)
 	var whys []string
-	at := func(after time.Duration, candidates, similar int64) {
+	at := func(after time.Duration, inVain, lookups int64) {
 		now = start.Add(after)
-		list[0].candidates, list[1].similar = candidates, similar
+		list[0].searches = Searches{Candidates: inVain + 7, Similar: 7, Texts: 1000}
+		list[1].searches = Searches{Lookups: lookups, Texts: 1000}
 		whys = append(whys, k.due(now))
 	}
 	at(0, 0, 0)
-	at(10*time.Minute, 3000, 1500)   // 2 candidates a similar text
-	at(20*time.Minute, 9000, 3000)   // 4: it has drifted, but the service has just begun
-	at(61*time.Minute, 9000, 3000)   // no new measure
-	at(62*time.Minute, 12_000, 4500) // 2 again
-	at(90*time.Minute, 18_000, 5500) // 6
-	at(91*time.Minute, 18_000, 5510) // too few for a new measure
-	at(24*time.Hour, 20_000, 6510)   // 2
+	at(10*time.Minute, 2000, 1000)   // 2 in vain
+	at(20*time.Minute, 6000, 2000)   // 4: it has drifted, but the service has just begun
+	at(61*time.Minute, 6900, 2001)   // too few in vain for a new measure, and now it may
+	at(62*time.Minute, 8000, 3000)   // 2 again
+	at(90*time.Minute, 14_000, 4000) // 6
+	at(91*time.Minute, 14_900, 4010) // too soon for a new measure
+	at(24*time.Hour, 16_000, 5000)   // 2
 	want := []string{"", "", "", "drift", "", "drift", "drift", "schedule"}
 	if !slices.Equal(whys, want) {
 		t.Errorf("due: %q, want %q", whys, want)
 	}
+}
 
-	registry := mustRegistry(t, t.TempDir(), "4/5")
-	if _, err := registry.Add(mustModel(t, "learned", 1), Entry{Made: start.Add(-time.Hour)}); err != nil {
+// TestTheScheduleOutlivesRestarts: it counts from the last training, or from the first start.
+func TestTheScheduleOutlivesRestarts(t *testing.T) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	list := shelves(mustModel(t, "base"), 10)
+	dir := t.TempDir()
+	if err := mustRegistry(t, dir, "4/5").SetTried(start); err != nil {
 		t.Fatal(err)
 	}
-	now = start
-	k = mustKeeper(t, Config{Registry: registry, Every: 24 * time.Hour, Now: func() time.Time { return now }}, list)
-	if got := k.Status().Next; !got.Equal(start.Add(23 * time.Hour)) {
-		t.Errorf("learned an hour before the start, due %v", got)
-	}
-	now = start.Add(100 * time.Hour)
-	k = mustKeeper(t, Config{Registry: registry, Every: 24 * time.Hour, Now: func() time.Time { return now }}, list)
-	if got := k.Status().Next; !got.Equal(now.Add(soon)) {
-		t.Errorf("learned long ago, due %v after the start, want %v", got.Sub(now), soon)
+	for _, c := range []struct{ now, next time.Duration }{
+		{0, 24 * time.Hour}, {23 * time.Hour, 24 * time.Hour}, {100 * time.Hour, 100*time.Hour + soon}, {-time.Hour, 23 * time.Hour},
+	} {
+		now := start.Add(c.now)
+		k := mustKeeper(t, Config{Registry: mustRegistry(t, dir, "4/5"), Every: 24 * time.Hour, Now: func() time.Time { return now }}, list)
+		if got := k.Status().Next.Sub(start); got != c.next {
+			t.Errorf("started %v after the last training, the next is due %v after it, want %v", c.now, got, c.next)
+		}
 	}
 }

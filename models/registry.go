@@ -12,6 +12,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zeebo/xxh3"
+
 	"refrain/hashcodes"
 )
 
@@ -33,9 +35,11 @@ type Registry struct {
 
 // list is the content of models.json.
 type list struct {
-	Current int     `json:"current"`
-	Last    int     `json:"last"` // number of the newest that there ever was
-	Models  []Entry `json:"models"`
+	Base    string    `json:"base"` // fingerprint of the model of the configuration
+	Current int       `json:"current"`
+	Last    int       `json:"last"`  // number of the newest that there ever was
+	Tried   time.Time `json:"tried"` // when the last training began, or the list
+	Models  []Entry   `json:"models"`
 }
 
 // Entry is what the registry knows of a model.
@@ -44,7 +48,7 @@ type Entry struct {
 	Name      string    `json:"name"`
 	For       string    `json:"for"` // what it was made for: bits and ones of the codes, threshold
 	Why       string    `json:"why"` // it was learned: schedule, drift or request
-	Made      time.Time `json:"made"`
+	Made      time.Time `json:"made,omitzero"`
 	Sentences int       `json:"sentences"` // distinct ones that it was learned from
 	Before    float64   `json:"before"`    // false candidates a query with the codes in use then,
 	After     float64   `json:"after"`     // and with these
@@ -54,36 +58,64 @@ type Entry struct {
 const kept = 4
 
 // OpenRegistry opens the folder, which is made where it is missing. base is the model of the configuration, for so high
-// a threshold; a model that was made for other codes is not used any more. A list that cannot be read is begun anew, and
-// the log says so: which model is used changes no event.
+// a threshold. When one of them is configured anew, base is the model in use again. A list that cannot be read is begun
+// anew, and the log says so: which model is used changes no event.
 func OpenRegistry(dir string, base *hashcodes.Model, threshold string, log *slog.Logger) (*Registry, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("models: %w", err)
 	}
-	r := &Registry{dir: dir, base: base, made: fmt.Sprintf("%s at %s", base.Name(), threshold)}
-	data, err := os.ReadFile(r.path("models.json"))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
+	r := &Registry{dir: dir, base: base, made: fmt.Sprintf("%d bits, %d a word, at %s", base.Bits(), base.Ones(), threshold)}
+	if err := r.read(log); err != nil {
 		return nil, fmt.Errorf("models: %w", err)
-	default:
-		if err := json.Unmarshal(data, &r.list); err != nil {
-			log.Error("models: the list cannot be read and is begun anew", "file", r.path("models.json"), "error", err)
-			r.list = list{}
-		}
 	}
-	if e := r.entry(r.list.Current); e != nil && e.For != r.made {
-		log.Info("models: the model in use was made for other codes; the configuration's is used", "model", e.ID, "made_for", e.For, "codes", r.made)
+	print, err := fingerprint(base)
+	if err != nil {
+		return nil, fmt.Errorf("models: %w", err)
+	}
+	if e := r.entry(r.list.Current); r.list.Current != 0 && (r.list.Base != print || e == nil || e.For != r.made) {
+		log.Info("models: the configuration has changed: its model is used, not the one that was learned before", "learned", r.list.Current)
 		r.list.Current = 0
 	}
-	return r, r.skipFiles()
+	r.list.Base = print
+	return r, r.store(r.list)
+}
+
+// read reads the list, and clears up what a crash has left.
+func (r *Registry) read(log *slog.Logger) error {
+	data, err := os.ReadFile(r.path("models.json"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &r.list)
+		if err != nil {
+			log.Error("models: the list cannot be read and is begun anew", "file", r.path("models.json"), "error", err)
+		}
+	}
+	if err != nil {
+		r.list = list{Tried: time.Now()}
+	}
+	halves, err := filepath.Glob(r.path(temporary))
+	for _, half := range halves {
+		_ = os.Remove(half) // one that stays does no harm
+	}
+	return errors.Join(err, r.skipFiles())
+}
+
+// fingerprint tells one model from another.
+func fingerprint(m *hashcodes.Model) (string, error) {
+	h := xxh3.New()
+	if err := m.Write(h); err != nil {
+		return "", err
+	}
+	return fmt.Sprintf("%016x", h.Sum64()), nil
 }
 
 // skipFiles makes sure that no new model takes the file of another: a list that was lost does not know them.
 func (r *Registry) skipFiles() error {
 	files, err := os.ReadDir(r.dir)
 	if err != nil {
-		return fmt.Errorf("models: %w", err)
+		return err
 	}
 	for _, f := range files {
 		var id int
@@ -192,9 +224,28 @@ func (l *list) prune() (gone []int) {
 func (r *Registry) SetCurrent(id int) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if id != 0 && r.entry(id) == nil {
+		return fmt.Errorf("model %d: %w", id, ErrUnknown)
+	}
 	next := r.list
 	next.Current = id
 	return r.store(next)
+}
+
+// SetTried notes when a training began.
+func (r *Registry) SetTried(at time.Time) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	next := r.list
+	next.Tried = at
+	return r.store(next)
+}
+
+// Tried is when the last training began, or, before the first, when the registry was made.
+func (r *Registry) Tried() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.list.Tried
 }
 
 // store makes next the list, in the folder first.
@@ -211,9 +262,11 @@ func (r *Registry) store(next list) error {
 	return nil
 }
 
+const temporary = ".model-*"
+
 // replace writes a file beside its place and renames it.
 func replace(path string, write func(*os.File) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".model-*")
+	f, err := os.CreateTemp(filepath.Dir(path), temporary)
 	if err != nil {
 		return err
 	}

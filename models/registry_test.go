@@ -148,3 +148,19 @@ func TestRegistryOfOtherCodes(t *testing.T) {
 		t.Errorf("%v, %d in use", list, current)
 	}
 }
+
+// TestRegistryOfAnotherModel: a model of the configuration that is another one, by whatever name, is the one in use again.
+func TestRegistryOfAnotherModel(t *testing.T) {
+	dir := t.TempDir()
+	add(t, mustRegistry(t, dir, "4/5"), 3)
+	r, err := OpenRegistry(dir, mustModel(t, "base", 30), "4/5", quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := r.InUse(quiet); position(m) != 30 {
+		t.Errorf("the model in use has its bit at %d, want that of the configuration", position(m))
+	}
+	if err := r.SetCurrent(7); !errors.Is(err, ErrUnknown) {
+		t.Errorf("use an unknown model: %v", err)
+	}
+}

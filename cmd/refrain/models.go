@@ -33,7 +33,7 @@ func (n *node) keepModels() (err error) {
 	}
 	for _, w := range n.workers {
 		for _, q := range w.Owned() {
-			cfg.Windows = append(cfg.Windows, sharedWindow{w, q})
+			cfg.Windows = append(cfg.Windows, newSharedWindow(w, q))
 		}
 	}
 	n.models, err = models.New(cfg)
@@ -44,36 +44,40 @@ func (n *node) keepModels() (err error) {
 type sharedWindow struct {
 	worker    *shard.Worker
 	partition int
+	detector  *detector.Detector
 }
 
 var _ models.Window = sharedWindow{}
 
-func (w sharedWindow) use(f func(*detector.Detector)) {
-	w.worker.Use(w.partition, func(rows shard.Rows) { f(rows.(*detector.Detector)) })
+func newSharedWindow(w *shard.Worker, partition int) (s sharedWindow) {
+	w.Use(partition, func(rows shard.Rows) { s = sharedWindow{w, partition, rows.(*detector.Detector)} })
+	return s
 }
 
+func (w sharedWindow) use(f func()) { w.worker.Use(w.partition, func(shard.Rows) { f() }) }
+
 func (w sharedWindow) Model() (m *hashcodes.Model) {
-	w.use(func(d *detector.Detector) { m = d.Model() })
+	w.use(func() { m = w.detector.Model() })
 	return m
 }
 
 func (w sharedWindow) Recode(to *hashcodes.Model) {
-	w.use(func(d *detector.Detector) { d.Recode(to) })
+	w.use(func() { w.detector.Recode(to) })
 }
 
 func (w sharedWindow) RecodeSome(texts int) (more bool) {
-	w.use(func(d *detector.Detector) { more = d.RecodeSome(texts) })
+	w.use(func() { more = w.detector.RecodeSome(texts) })
 	return more
 }
 
 func (w sharedWindow) Sets(from sigstore.Row, n int, visit func([]uint64)) (next sigstore.Row, more bool) {
-	w.use(func(d *detector.Detector) { next, more = d.Sets(from, n, visit) })
+	w.use(func() { next, more = w.detector.Sets(from, n, visit) })
 	return next, more
 }
 
-func (w sharedWindow) Searches() (candidates, similar int64) {
-	w.use(func(d *detector.Detector) { candidates, similar = d.Counts().Candidates, d.Counts().Similar })
-	return candidates, similar
+func (w sharedWindow) Searches() models.Searches {
+	v := w.detector.View()
+	return models.Searches{Lookups: v.Counts.Lookups, Candidates: v.Counts.Candidates, Similar: v.Counts.Similar, Texts: v.Window.Groups}
 }
 
 // modelsAPI is what the HTTP API shows of the keeper.

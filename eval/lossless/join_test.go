@@ -122,7 +122,7 @@ func TestCandidates(t *testing.T) {
 			if m.Cosine {
 				continue
 			}
-			cost := train.Count(model, m.Threshold, queries, sets[30:])
+			cost := train.Count(t.Context(), model, m.Threshold, queries, sets[30:])
 			if cost.True != similar || equal != 30 || cost.False != got-similar-equal {
 				t.Errorf("%v, %d ones: %d candidates, %d similar, %d equal; the learners count %+v", m, ones, got, similar, equal, cost)
 			}

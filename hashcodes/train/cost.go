@@ -19,11 +19,11 @@ type Cost struct {
 func (c Cost) PerQuery() float64 { return float64(c.False) / float64(max(c.Queries, 1)) }
 
 // Count searches the sets for each of the queries under a model, within the radius that loses no pair of the
-// threshold. A set equal to the query counts as neither true nor false.
-func Count(m *hashcodes.Model, t text.Threshold, queries, sets [][]uint64) Cost {
+// threshold. A set equal to the query counts as neither true nor false. When the context ends the cost is not whole.
+func Count(ctx context.Context, m *hashcodes.Model, t text.Threshold, queries, sets [][]uint64) Cost {
 	tab := newTable(sets, m.Words())
 	tab.sign(m)
-	return tab.count(context.Background(), m, t, queries, 1)
+	return tab.count(ctx, m, t, queries, 1)
 }
 
 // count searches the table, which the model has signed, until the context ends.

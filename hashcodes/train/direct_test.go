@@ -64,7 +64,7 @@ func TestCountAgainstAllPairs(t *testing.T) {
 			}
 		}
 	}
-	if got := Count(m, fourFifths, queries, sets); got != want || want.True == 0 || want.False == 0 {
+	if got := Count(t.Context(), m, fourFifths, queries, sets); got != want || want.True == 0 || want.False == 0 {
 		t.Errorf("got %+v, want %+v, with some of both", got, want)
 	}
 }
@@ -192,7 +192,7 @@ func TestDirectHelps(t *testing.T) {
 	others := phrases(2000, 2)
 	c := Config{Learner: "direct", Bits: 32, Ones: 2, Threshold: fourFifths, Vocabulary: 1000, Seed: 3}
 	m, report := mustLearn(t, c, s)
-	md5, learned := Count(mustMD5(t, 32, 1), fourFifths, others[:200], others), Count(m, fourFifths, others[:200], others)
+	md5, learned := Count(t.Context(), mustMD5(t, 32, 1), fourFifths, others[:200], others), Count(t.Context(), m, fourFifths, others[:200], others)
 	if md5.False < 2*learned.False {
 		t.Errorf("false candidates: %d with md5, %d learned: want half", md5.False, learned.False)
 	}

@@ -130,7 +130,7 @@ func TestBaselines(t *testing.T) {
 			t.Errorf("%s: report %+v", learner, r)
 		}
 		_, judges := halve(s.Validation, c.Seed)
-		if r.After != Count(m, c.Threshold, judges, slices.Concat(s.Learning, s.Validation)) {
+		if r.After != Count(t.Context(), m, c.Threshold, judges, slices.Concat(s.Learning, s.Validation)) {
 			t.Errorf("%s: the report says %+v", learner, r.After)
 		}
 	}

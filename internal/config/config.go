@@ -76,7 +76,7 @@ func (w *Window) ModelName() string {
 // Models says when codes are learned anew from the window, and how.
 type Models struct {
 	Every      Duration `yaml:"every"` // 0: never
-	Drift      float64  `yaml:"drift"` // when candidates a similar text are so many times those after the last change; 0: never
+	Drift      float64  `yaml:"drift"` // when false candidates are so many times those after the last change; 0: never
 	Sentences  int      `yaml:"sentences"`
 	Vocabulary int      `yaml:"vocabulary"`
 	Workers    int      `yaml:"workers"`
@@ -215,8 +215,8 @@ func (v *validation) oneOf(key, value string, values ...string) {
 }
 
 func (v *validation) models(m *Models) {
-	v.want(m.Every >= 0 && m.Every <= longest, "models.every", "want 0 (never) to 100 years")
-	v.want(m.Drift == 0 || m.Drift > 1, "models.drift", "want 0 (never) or more than 1: times as many candidates")
+	v.want(m.Every == 0 || m.Every >= Duration(time.Second) && m.Every <= longest, "models.every", "want 0 (never), or 1 s to 100 years")
+	v.want(m.Drift == 0 || m.Drift > 1, "models.drift", "want 0 (never) or more than 1: times as many false candidates")
 	v.want(m.Sentences > 0, "models.sentences", "want 1 or more")
 	v.want(m.Vocabulary > 0, "models.vocabulary", "want 1 or more")
 	v.want(m.Workers > 0, "models.workers", "want 1 or more")

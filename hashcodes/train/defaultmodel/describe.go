@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -49,7 +50,7 @@ var thresholds = []text.Threshold{{Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 7, D
 const queries = 2000
 
 // describe puts the recipe into the model.
-func describe(data string, readings []*reading, s *train.Sample, m *hashcodes.Model, report *train.Report) (*hashcodes.Model, error) {
+func describe(ctx context.Context, data string, readings []*reading, s *train.Sample, m *hashcodes.Model, report *train.Report) (*hashcodes.Model, error) {
 	md5, err := hashcodes.NewMD5(bits, ones)
 	if err != nil {
 		return nil, err
@@ -57,7 +58,7 @@ func describe(data string, readings []*reading, s *train.Sample, m *hashcodes.Mo
 	r := recipe{Report: *report}
 	all, asked := slices.Concat(s.Learning, s.Validation), s.Validation[:min(queries, len(s.Validation))]
 	for _, t := range thresholds {
-		r.Measured = append(r.Measured, measured{t.String(), train.Count(md5, t, asked, all), train.Count(m, t, asked, all)})
+		r.Measured = append(r.Measured, measured{t.String(), train.Count(ctx, md5, t, asked, all), train.Count(ctx, m, t, asked, all)})
 	}
 	for _, x := range readings {
 		r.Corpora = append(r.Corpora, share{x.corpus.name, x.corpus.language, x.sample.Seen, len(x.sample.Learning) + len(x.sample.Validation)})

@@ -54,7 +54,7 @@ func generate(ctx context.Context, data string, say func(string)) (*made, error)
 	if err != nil {
 		return nil, err
 	}
-	model, err = describe(data, readings, sample, model, report)
+	model, err = describe(ctx, data, readings, sample, model, report)
 	if err != nil {
 		return nil, err
 	}
