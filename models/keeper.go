@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -76,8 +77,9 @@ type Keeper struct {
 	mu     sync.Mutex
 	status Status
 	drift  drift
-	model  *hashcodes.Model // in use
-	learns time.Time        // when the last training began
+	model  *hashcodes.Model         // in use
+	loaded map[int]*hashcodes.Model // those that windows may have: what is loaded again would be another
+	learns time.Time                // when the last training began
 }
 
 // order is something that was asked for: a model to be taken on, or, without one, to be learned.
@@ -109,7 +111,9 @@ const (
 func New(cfg Config) (*Keeper, error) {
 	k := &Keeper{cfg: cfg.withDefaults(), orders: make(chan order, 1)}
 	k.status.Doing, k.status.Changed = nothing, len(cfg.Windows)
+	_, current := cfg.Registry.List()
 	k.model, k.learns = cfg.Windows[0].Model(), k.lastLearned()
+	k.loaded = map[int]*hashcodes.Model{current: k.model}
 	var err error
 	if k.metrics, err = newMetrics(k); err != nil {
 		return nil, fmt.Errorf("models: %w", err)
@@ -154,10 +158,13 @@ func (k *Keeper) Use(id int) error {
 	return nil
 }
 
-// load reads a model, but for the one in use, which the windows have.
+// load reads a model, but for those that windows may have.
 func (k *Keeper) load(id int) (*hashcodes.Model, error) {
-	if _, current := k.cfg.Registry.List(); id == current {
-		return k.Model(), nil
+	k.mu.Lock()
+	m := k.loaded[id]
+	k.mu.Unlock()
+	if m != nil {
+		return m, nil
 	}
 	return k.cfg.Registry.Load(id)
 }
@@ -312,6 +319,7 @@ func (k *Keeper) learnOne(ctx context.Context, why string) (id int, m *hashcodes
 	if _, refused := k.change(ctx, used); refused > 0 {
 		return 0, nil, fmt.Errorf("%w: %d of %d windows have no room to change their codes within window.budget", errKept, refused, len(k.cfg.Windows))
 	}
+	k.say(learning, "reading the texts of the windows")
 	sample := train.Collect(k.sets(ctx), k.cfg.Sentences, seed)
 	if n := len(sample.Learning) + len(sample.Validation); n < k.cfg.Fewest {
 		return 0, nil, fmt.Errorf("%w: the windows hold %d texts, too few to learn from; %d would do", errKept, n, k.cfg.Fewest)
@@ -328,8 +336,9 @@ func (k *Keeper) learnOne(ctx context.Context, why string) (id int, m *hashcodes
 	if !isBetter(before, after) && (why != request || after.False >= before.False) {
 		return 0, nil, fmt.Errorf("%w: %.3g false candidates a query, %.3g with codes learned anew", errKept, before.PerQuery(), after.PerQuery())
 	}
+	k.cfg.Logger.Info("models: learned", "false_candidates_before", before.PerQuery(), "after", after.PerQuery(), "took", k.cfg.Now().Sub(now).Round(time.Millisecond))
 	id, err = k.cfg.Registry.Add(m, Entry{
-		Why: why, Made: now.UTC(), Sentences: len(sample.Learning), Before: before.PerQuery(), After: after.PerQuery(),
+		Why: why, Made: k.cfg.Now().UTC(), Sentences: len(sample.Learning), Before: before.PerQuery(), After: after.PerQuery(),
 	})
 	return id, m, err
 }
@@ -412,7 +421,7 @@ func (f *flat) each(yield func([]uint64) bool) bool {
 // use has the windows take a model on.
 func (k *Keeper) use(ctx context.Context, id int, m *hashcodes.Model) {
 	k.mu.Lock()
-	k.model = m
+	k.model, k.loaded[id] = m, m
 	k.mu.Unlock()
 	began := k.cfg.Now()
 	done, refused := k.change(ctx, m)
@@ -421,22 +430,32 @@ func (k *Keeper) use(ctx context.Context, id int, m *hashcodes.Model) {
 	}
 	k.metrics.changed(ctx, done, refused, k.cfg.Now().Sub(began))
 	if refused > 0 {
-		k.finish(fmt.Sprintf("model %d, %s, is to be used, but %d of %d windows have no room to change their codes within window.budget: they will have it after a restart",
-			id, m.Name(), refused, len(k.cfg.Windows)))
+		how := fmt.Sprintf("model %d, %s, is to be used, but %d of %d windows have no room to change their codes within window.budget: they will have it after a restart",
+			id, m.Name(), refused, len(k.cfg.Windows))
+		k.cfg.Logger.Warn("models: " + how)
+		k.say(nothing, "%s", how)
 		return
 	}
+	k.forget(id)
 	k.resetDrift()
 	k.finish(fmt.Sprintf("model %d, %s, is in use", id, m.Name()))
+}
+
+// forget lets go of the models that no window has any more, once all have one.
+func (k *Keeper) forget(but int) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	maps.DeleteFunc(k.loaded, func(id int, _ *hashcodes.Model) bool { return id != but })
 }
 
 // change has the windows that have another model take m on, one after the other, and counts those that did, and those that
 // have no room for it.
 func (k *Keeper) change(ctx context.Context, m *hashcodes.Model) (done, refused int) {
 	for i, w := range k.cfg.Windows {
-		k.changed(i - refused)
 		if w.Model() == m {
 			continue
 		}
+		k.changed(i - refused)
 		k.say(changing, "window %d of %d takes %s on", i+1, len(k.cfg.Windows), m.Name())
 		w.Recode(m)
 		for more := true; more && ctx.Err() == nil; {

@@ -223,6 +223,12 @@ func aWindowWithoutRoomIsTold(t *testing.T) {
 	if s := await(k); s.Changed != 1 || s.Windows != 2 || !strings.Contains(s.Detail, "1 of 2 windows have no room") {
 		t.Errorf("%+v", s)
 	}
+	if err := k.Use(0); err != nil { // which the window without room has
+		t.Fatal(err)
+	}
+	if s := await(k); s.Changed != 2 || strings.Contains(s.Detail, "no room") {
+		t.Errorf("back again: %+v", s)
+	}
 }
 
 // TestAWindowThatHadNoRoomGetsTheModelLater: when there is room, the next training hands it the model in use first, and

@@ -35,7 +35,21 @@ func newMetrics(k *Keeper) (*metrics, error) {
 		o.ObserveInt64(changed, int64(s.Changed))
 		return nil
 	}, current, level, changed)
-	return &m, errors.Join(errs[:]...)
+	if err := errors.Join(errs[:]...); err != nil {
+		return nil, err
+	}
+	m.appear()
+	return &m, nil
+}
+
+// appear makes the counters exist, at 0: an alert needs a first value.
+func (m *metrics) appear() {
+	ctx := context.Background()
+	for _, result := range []string{"taken_on", "kept", "failed"} {
+		m.learnings.Add(ctx, 0, metric.WithAttributes(attribute.String("result", result)))
+	}
+	m.changes.Add(ctx, 0, metric.WithAttributes(attribute.String("result", "done")))
+	m.changes.Add(ctx, 0, metric.WithAttributes(attribute.String("result", "refused")))
 }
 
 func (m *metrics) learned(ctx context.Context, result string) {

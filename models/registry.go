@@ -35,7 +35,7 @@ type Registry struct {
 
 // list is the content of models.json.
 type list struct {
-	Base    string    `json:"base"` // fingerprint of the model of the configuration
+	Base    string    `json:"base"` // what is configured: the fingerprint of the model, and what models are made for
 	Current int       `json:"current"`
 	Last    int       `json:"last"`  // number of the newest that there ever was
 	Tried   time.Time `json:"tried"` // when the last training began, or the list
@@ -72,11 +72,12 @@ func OpenRegistry(dir string, base *hashcodes.Model, threshold string, log *slog
 	if err != nil {
 		return nil, fmt.Errorf("models: %w", err)
 	}
-	if e := r.entry(r.list.Current); r.list.Current != 0 && (r.list.Base != print || e == nil || e.For != r.made) {
-		log.Info("models: the configuration has changed: its model is used, not the one that was learned before", "learned", r.list.Current)
+	configured := print + ", " + r.made
+	if r.list.Current != 0 && r.list.Base != configured {
+		log.Warn("models: the configuration has changed: its model is used, not the one that was in use before", "model", r.list.Current)
 		r.list.Current = 0
 	}
-	r.list.Base = print
+	r.list.Base = configured
 	return r, r.store(r.list)
 }
 

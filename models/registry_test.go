@@ -147,6 +147,12 @@ func TestRegistryOfOtherCodes(t *testing.T) {
 	if list, current := ids(r); !slices.Equal(list, []int{0, 1}) || current != 0 {
 		t.Errorf("%v, %d in use", list, current)
 	}
+	if err := r.SetCurrent(1); err != nil {
+		t.Fatal(err)
+	}
+	if _, current := ids(mustRegistry(t, dir, "3/5")); current != 1 {
+		t.Errorf("what was asked for is not in use after a restart: %d", current)
+	}
 }
 
 // TestRegistryOfAnotherModel: a model of the configuration that is another one, by whatever name, is the one in use again.

@@ -2,6 +2,8 @@ package main
 
 import (
 	"context"
+	"fmt"
+	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -60,6 +62,11 @@ func (t evalTable) table(c *eval.Config) table {
 		c.Data, c.Quick, c.Command, c.Step, c.Status = r.data, r.quick, r.command, r.step, r.status
 		if r.write != "" {
 			c.Folder = filepath.Dir(r.write)
+		}
+		if c.Models != "" {
+			if err := os.MkdirAll(c.Models, 0o755); err != nil {
+				return nil, fmt.Errorf("--models: %w", err)
+			}
 		}
 		return t.measure(ctx, c)
 	}}

@@ -105,7 +105,7 @@ func readModel(path string) (*hashcodes.Model, error) {
 	defer file.Close()
 	model, err := hashcodes.Read(file)
 	if err != nil {
-		return nil, fmt.Errorf("model %s: %w", path, err)
+		return nil, fmt.Errorf("model %s: %w: it is damaged, or something else than a model", path, err)
 	}
 	return model, nil
 }

@@ -18,7 +18,7 @@ func (m *Main) model() *cobra.Command {
 			"  refrain model posts.model",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("which model? default, md5 or a file")
+				return usage("%d models: want one of default, md5 or a file", len(args))
 			}
 			return nil
 		},

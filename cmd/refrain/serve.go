@@ -133,7 +133,7 @@ func (m *Main) runServe(ctx context.Context, cfg config.Config) error {
 	}
 	defer context.AfterFunc(ctx, func() { t.Logger.Info("stopping: what was accepted is finished first") })()
 	t.Logger.Info("serving", "http", s.address(), "data", cfg.DataDir, "threshold", cfg.Window.Threshold, "span", time.Duration(cfg.Window.Span).String(),
-		"engine", cfg.Window.Engine)
+		"engine", cfg.Window.Engine, "model", s.models.Model().Name())
 	err = s.run(ctx)
 	t.Logger.Info("stopped")
 	return err

@@ -49,11 +49,19 @@ type tableRun struct {
 	status  func(line string)
 }
 
+// names are those of the tables, and all.
+func (g *tableGroup) names() (list []string) {
+	for _, t := range g.all {
+		list = append(list, t.command.Name())
+	}
+	return append(list, "all")
+}
+
 // command adds the flags and the tables to the command.
 func (g *tableGroup) command(cmd *cobra.Command) *cobra.Command {
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return usage("there is no table %q", args[0])
+			return usage("there is no table %q: want %s", args[0], strings.Join(g.names(), ", "))
 		}
 		return nil
 	}
