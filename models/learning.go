@@ -1,0 +1,171 @@
+package models
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"slices"
+	"time"
+
+	"refrain/hashcodes"
+	"refrain/hashcodes/train"
+	"refrain/sigstore"
+)
+
+// Why a model is learned.
+const (
+	schedule = "schedule"
+	drifted  = "drift"
+	request  = "request"
+)
+
+// learn learns a model and has the windows take it on if it is better than theirs.
+func (k *Keeper) learn(ctx context.Context, why string) {
+	k.cfg.Logger.Info("models: learning", "why", why)
+	id, m, err := k.learnOne(ctx, why)
+	if err == nil {
+		err = k.cfg.Registry.SetCurrent(id)
+	}
+	switch {
+	case ctx.Err() != nil:
+	case errors.Is(err, errKept):
+		k.metrics.learned(ctx, "kept")
+		k.resetDrift() // as it is now is how it should be
+		k.finish(err.Error())
+	case err != nil:
+		k.metrics.learned(ctx, "failed")
+		k.cfg.Logger.Error("models: learning fails; the model in use stays", "error", err)
+		k.say(nothing, "%v", err)
+	default:
+		k.metrics.learned(ctx, "taken_on")
+		k.use(ctx, id, m)
+	}
+}
+
+func (k *Keeper) resetDrift() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.drift.reset()
+}
+
+func (k *Keeper) finish(how string) {
+	k.cfg.Logger.Info("models: " + how)
+	k.say(nothing, "%s", how)
+}
+
+// errKept says that there is no better model to be had.
+var errKept = errors.New("the model in use stays")
+
+// learnOne learns a model from the windows and puts it into the registry; errKept says why not.
+func (k *Keeper) learnOne(ctx context.Context, why string) (id int, m *hashcodes.Model, err error) {
+	now := k.cfg.Now()
+	k.mu.Lock()
+	k.learns = now
+	k.mu.Unlock()
+	if err := k.cfg.Registry.SetTried(now); err != nil {
+		return 0, nil, err
+	}
+	used := k.Model()
+	if _, refused := k.change(ctx, used); refused > 0 {
+		return 0, nil, fmt.Errorf("%w: %d of %d windows have no room to change their codes within window.budget", errKept, refused, len(k.cfg.Windows))
+	}
+	k.say(learning, "reading the texts of the windows")
+	sample := train.Collect(k.sets(ctx), k.cfg.Sentences, seed)
+	if n := len(sample.Learning) + len(sample.Validation); n < k.cfg.Fewest {
+		return 0, nil, fmt.Errorf("%w: the windows hold %d texts, too few to learn from; %d would do", errKept, n, k.cfg.Fewest)
+	}
+	before := k.cost(ctx, used, sample)
+	if why != request && before.PerQuery() < little {
+		return 0, nil, fmt.Errorf("%w: %.3g false candidates a query are too few to gain anything", errKept, before.PerQuery())
+	}
+	k.say(learning, "from %d texts", len(sample.Learning))
+	if m, _, err = k.learner().Learn(ctx, sample); err != nil {
+		return 0, nil, err
+	}
+	after := k.cost(ctx, m, sample)
+	if !isBetter(before, after) && (why != request || after.False >= before.False) {
+		return 0, nil, fmt.Errorf("%w: %.3g false candidates a query, %.3g with codes learned anew", errKept, before.PerQuery(), after.PerQuery())
+	}
+	k.cfg.Logger.Info("models: learned", "false_candidates_before", before.PerQuery(), "after", after.PerQuery(), "took", k.cfg.Now().Sub(now).Round(time.Millisecond))
+	id, err = k.cfg.Registry.Add(m, Entry{
+		Why: why, Made: k.cfg.Now().UTC(), Sentences: len(sample.Learning), Before: before.PerQuery(), After: after.PerQuery(),
+	})
+	return id, m, err
+}
+
+// little: with fewer false candidates a query there is nothing to gain.
+const little = 0.05
+
+// isBetter reports whether the gain is at least 5 %, and more than chance makes: counts of rare things differ by about
+// their root.
+func isBetter(before, after train.Cost) bool {
+	gain := float64(before.False - after.False)
+	return gain >= 0.05*float64(before.False) && gain > 2*math.Sqrt(float64(before.False+after.False))
+}
+
+// seed is of the trainings: what a window holds is random enough.
+const seed = 1
+
+// learner learns codes of the shape that the configuration has, whatever the shape of those in use.
+func (k *Keeper) learner() train.Config {
+	base, _ := k.cfg.Registry.Load(0)
+	return train.Config{
+		Learner: "direct", Bits: base.Bits(), Ones: base.Ones(), Threshold: k.cfg.Threshold, Vocabulary: k.cfg.Vocabulary,
+		Seed: seed, Sources: []string{"the window"}, Workers: k.cfg.Workers,
+		Say: func(s string) { k.say(learning, "%s", s) },
+	}
+}
+
+// cost counts what the newest texts of a sample would cost, searched for among all of them.
+func (k *Keeper) cost(ctx context.Context, m *hashcodes.Model, s *train.Sample) train.Cost {
+	return train.Count(ctx, m, k.cfg.Threshold, s.Validation, slices.Concat(s.Learning, s.Validation))
+}
+
+// sets yields the token sets of all windows, from each some in turn, so that they come in about the order of time. It
+// holds a window for some hundred texts at a time.
+func (k *Keeper) sets(ctx context.Context) iter.Seq[[]uint64] {
+	const some = 512
+	return func(yield func([]uint64) bool) {
+		var chunk flat
+		next := make([]sigstore.Row, len(k.cfg.Windows))
+		more := true
+		for more && ctx.Err() == nil {
+			more = false
+			for i, w := range k.cfg.Windows {
+				chunk.clear()
+				var rest bool
+				next[i], rest = w.Sets(next[i], some, chunk.add)
+				more = more || rest
+				if !chunk.each(yield) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// flat holds sets side by side.
+type flat struct {
+	items []uint64
+	ends  []int
+}
+
+func (f *flat) clear() { f.items, f.ends = f.items[:0], f.ends[:0] }
+
+func (f *flat) add(set []uint64) {
+	f.items = append(f.items, set...)
+	f.ends = append(f.ends, len(f.items))
+}
+
+func (f *flat) each(yield func([]uint64) bool) bool {
+	from := 0
+	for _, end := range f.ends {
+		if !yield(f.items[from:end]) {
+			return false
+		}
+		from = end
+	}
+	return true
+}
