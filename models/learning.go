@@ -60,21 +60,13 @@ var errKept = errors.New("the model in use stays")
 
 // learnOne learns a model from the windows and puts it into the registry; errKept says why not.
 func (k *Keeper) learnOne(ctx context.Context, why string) (id int, m *hashcodes.Model, err error) {
-	now := k.cfg.Now()
-	k.mu.Lock()
-	k.learns = now
-	k.mu.Unlock()
-	if err := k.cfg.Registry.SetTried(now); err != nil {
+	began, used := k.cfg.Now(), k.Model()
+	if err := k.noteTried(began); err != nil {
 		return 0, nil, err
 	}
-	used := k.Model()
-	if _, refused := k.change(ctx, used); refused > 0 {
-		return 0, nil, fmt.Errorf("%w: %d of %d windows have no room to change their codes within window.budget", errKept, refused, len(k.cfg.Windows))
-	}
-	k.say(learning, "reading the texts of the windows")
-	sample := train.Collect(k.sets(ctx), k.cfg.Sentences, seed)
-	if n := len(sample.Learning) + len(sample.Validation); n < k.cfg.Fewest {
-		return 0, nil, fmt.Errorf("%w: the windows hold %d texts, too few to learn from; %d would do", errKept, n, k.cfg.Fewest)
+	sample, err := k.sample(ctx, used)
+	if err != nil {
+		return 0, nil, err
 	}
 	before := k.cost(ctx, used, sample)
 	if why != request && before.PerQuery() < little {
@@ -85,14 +77,39 @@ func (k *Keeper) learnOne(ctx context.Context, why string) (id int, m *hashcodes
 		return 0, nil, err
 	}
 	after := k.cost(ctx, m, sample)
+	if err := ctx.Err(); err != nil { // then the costs are not whole
+		return 0, nil, err
+	}
 	if !isBetter(before, after) && (why != request || after.False >= before.False) {
 		return 0, nil, fmt.Errorf("%w: %.3g false candidates a query, %.3g with codes learned anew", errKept, before.PerQuery(), after.PerQuery())
 	}
-	k.cfg.Logger.Info("models: learned", "false_candidates_before", before.PerQuery(), "after", after.PerQuery(), "took", k.cfg.Now().Sub(now).Round(time.Millisecond))
+	now := k.cfg.Now()
+	k.cfg.Logger.Info("models: learned", "false_candidates_before", before.PerQuery(), "after", after.PerQuery(), "took", now.Sub(began).Round(time.Millisecond))
 	id, err = k.cfg.Registry.Add(m, Entry{
-		Why: why, Made: k.cfg.Now().UTC(), Sentences: len(sample.Learning), Before: before.PerQuery(), After: after.PerQuery(),
+		Why: why, Made: now.UTC(), Sentences: len(sample.Learning), Before: before.PerQuery(), After: after.PerQuery(),
 	})
 	return id, m, err
+}
+
+func (k *Keeper) noteTried(now time.Time) error {
+	k.mu.Lock()
+	k.learns = now
+	k.mu.Unlock()
+	return k.cfg.Registry.SetTried(now)
+}
+
+// sample is some of the windows' texts. Windows that had no room for the model in use are tried again first: one that has
+// none now would have none for the next model.
+func (k *Keeper) sample(ctx context.Context, used *hashcodes.Model) (*train.Sample, error) {
+	if _, refused := k.change(ctx, used); refused > 0 {
+		return nil, fmt.Errorf("%w: %d of %d windows have no room to change their codes within window.budget", errKept, refused, len(k.cfg.Windows))
+	}
+	k.say(learning, "reading the texts of the windows")
+	s := train.Collect(k.sets(ctx), k.cfg.Sentences, seed)
+	if n := len(s.Learning) + len(s.Validation); n < k.cfg.Fewest {
+		return nil, fmt.Errorf("%w: the windows hold %d texts, too few to learn from; %d would do", errKept, n, k.cfg.Fewest)
+	}
+	return s, ctx.Err()
 }
 
 // little: with fewer false candidates a query there is nothing to gain.
