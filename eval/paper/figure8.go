@@ -3,7 +3,6 @@ package paper
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"refrain/eval"
 	"refrain/internal/report"
@@ -16,33 +15,13 @@ const paperDistance = 3
 func Figure8(ctx context.Context, c *eval.Config) (*report.Report, error) {
 	r := c.Report("fig8", "Post-processing by the size of the collection, d = 3: seconds, one thread, to look at the candidates of 2,000 queries; the paper's Figure 8. m = 32, l = 2.", "")
 	plot := report.Plot{Title: "post-processing by collection size, d = 3", X: report.Axis{Title: "sentences", Log: true}, Y: report.Axis{Title: "seconds for 2,000 queries", Log: true}}
-	var all []Verified
-	var data []string
-	for i, name := range timed {
-		by := make([][]Verified, len(learners))
-		for k, learner := range learners {
-			c.Now("fig8: %s, %s", name, learner)
-			list, err := verifiedBySize(ctx, c, name, learner)
-			if err != nil {
-				return nil, err
-			}
-			by[k] = list
-			all = append(all, list...)
-			curve := report.Curve{Name: learner + ", " + name, Colour: report.Colours[k], Dashes: dashes[i], Dots: true}
-			for _, v := range list {
-				curve.X, curve.Y = append(curve.X, float64(v.Sentences)), append(curve.Y, v.Seconds)
-			}
-			plot.Curves = append(plot.Curves, curve)
-		}
+	all, err := timings(ctx, c, r, &plot, verifiedBySize, func(v Verified) float64 { return float64(v.Sentences) }, func(name string, by [][]Verified) {
 		r.Grids = append(r.Grids, sizeGrid(name, by))
-		p, err := open(ctx, c, name)
-		if err != nil {
-			return nil, err
-		}
-		data = append(data, p.describe())
-		c.Say("fig8: %s is done", name)
+	})
+	if err != nil {
+		return nil, err
 	}
-	r.Figures, r.Data = all, strings.Join(data, "; ")
+	r.Figures = all
 	r.Note("The quickest of %d passes counts. At one d each learner finds another share of what is similar: see Table 3.", passes)
 	return r, c.Plot(r, "eval-fig8.svg", &plot)
 }
