@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"refrain/internal/memory"
+	reports "refrain/internal/report"
 	"refrain/internal/terminal"
 )
 
@@ -27,23 +27,10 @@ type conditions struct {
 
 func (c *collection) conditions() conditions {
 	return conditions{
-		Machine: machine(), Go: runtime.Version(), Date: time.Now().UTC().Format(time.DateOnly),
+		Machine: reports.Machine(), Go: runtime.Version(), Date: time.Now().UTC().Format(time.DateOnly),
 		Command: "go run ./bench/peers " + strings.Join(os.Args[1:], " "),
 		Rows:    c.rows(), Distinct: c.distinct, Tokens: len(c.tokens), Bytes: c.bytes(), Sources: c.sources,
 	}
-}
-
-func machine() string {
-	model := "unknown processor"
-	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		for line := range strings.Lines(string(info)) {
-			if key, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(key) == "model name" {
-				model = strings.TrimSpace(value)
-				break
-			}
-		}
-	}
-	return fmt.Sprintf("%d CPUs of %s, %s, %s/%s", runtime.NumCPU(), model, terminal.Bytes(memory.Total()), runtime.GOOS, runtime.GOARCH)
 }
 
 // writer prints, and keeps the first error for the end.
