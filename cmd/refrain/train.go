@@ -173,7 +173,7 @@ func (t *training) learn(ctx context.Context, files []string) (*hashcodes.Model,
 		return nil, nil, failed
 	}
 	if len(sample.Learning) == 0 {
-		return nil, nil, errors.New("not one sentence is long enough to be learned from; see --min-tokens")
+		return nil, nil, errors.New("not one sentence is long enough to be learned from, or there are no posts at all; see --min-tokens")
 	}
 	for _, file := range files {
 		t.config.Sources = append(t.config.Sources, filepath.Base(file))
