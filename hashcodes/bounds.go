@@ -19,6 +19,15 @@ type SizeBounds struct {
 	Overlap  []int16 // [m-Min]: least |x ∩ y| with a partner of size m
 	Radius   []int16 // [m-Min]: lossless Hamming radius, bits
 	Prefix   int     // so many of the rarest tokens hold one of every partner's: n - ceil(θ n) + 1
+
+	n, ones int
+}
+
+// Apart is how many bits the tokens can set that the set has and a partner of size m lacks, and those that the partner has
+// and the set lacks: ones · |x \ y| and ones · |y \ x| at the least overlap. See Counters.
+func (s *SizeBounds) Apart(m int) (own, other int) {
+	overlap := int(s.Overlap[m-s.Min])
+	return s.ones * (s.n - overlap), s.ones * (m - overlap)
 }
 
 // NewBounds returns the bounds of a threshold for codes of at most ones bits a token.
@@ -35,7 +44,7 @@ func (b *Bounds) For(n int) *SizeBounds {
 
 func (b *Bounds) compute(n int) *SizeBounds {
 	low, high := b.threshold.Sizes(n)
-	s := &SizeBounds{Min: max(low, 1), Max: min(high, MaxSize), Prefix: n - low + 1}
+	s := &SizeBounds{Min: max(low, 1), Max: min(high, MaxSize), Prefix: n - low + 1, n: n, ones: b.ones}
 	for m := s.Min; m <= s.Max; m++ {
 		s.Overlap = append(s.Overlap, int16(b.threshold.Overlap(n, m)))
 		s.Radius = append(s.Radius, int16(Radius(b.threshold, b.ones, n, m)))

@@ -1,9 +1,6 @@
 package sigstore
 
-import (
-	"refrain/feed"
-	"refrain/hashcodes"
-)
+import "refrain/feed"
 
 // batch holds the answers of the index to sentences that are looked up next, found together because an engine that
 // scans reads its memory once for many queries. What is born after the question is compared one by one.
@@ -40,7 +37,7 @@ func (b *batch) ask(w *Window, i int) {
 	b.begin, b.end, b.epoch = i, min(len(b.expected), i+w.index.Batch()), w.epoch
 	b.groups, b.fresh, b.sigs = b.groups[:0], b.fresh[:0], b.sigs[:0]
 	for len(b.queries) < b.end-b.begin {
-		b.queries = append(b.queries, Query{Signature: w.tokens.blank()})
+		b.queries = append(b.queries, w.tokens.newQuery())
 	}
 	for n, x := range b.expected[b.begin:b.end] {
 		b.groups = append(b.groups, x.Group)
@@ -78,7 +75,7 @@ func (b *batch) addFresh(w *Window, q *Query, x *feed.Sentence) {
 		if m < 0 || m >= len(s.Radius) {
 			continue
 		}
-		if hashcodes.Distance(q.Signature, b.sigs[i*words:(i+1)*words]) <= int(s.Radius[m]) {
+		if q.MayMatch(s, b.fresh[i].size, b.sigs[i*words:(i+1)*words]) {
 			q.Hits = append(q.Hits, b.fresh[i].row)
 		}
 	}

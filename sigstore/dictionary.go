@@ -153,6 +153,23 @@ func addBits(sig hashcodes.Signature, code []uint16) {
 	}
 }
 
+// addTo adds a token's code to a query.
+func (d *dictionary) addTo(q *Query, n uint32) {
+	for _, bit := range d.tokens[n].code {
+		if bit != noBit {
+			q.add(bit)
+		}
+	}
+	if d.perMore == 0 {
+		return
+	}
+	for _, bit := range d.rest(n) {
+		if bit != noBit {
+			q.add(bit)
+		}
+	}
+}
+
 // sign is the signature of a row.
 func (d *dictionary) sign(dst hashcodes.Signature, numbers []uint32) hashcodes.Signature {
 	clear(dst)
@@ -164,6 +181,11 @@ func (d *dictionary) sign(dst hashcodes.Signature, numbers []uint32) hashcodes.S
 
 // blank is a signature without bits.
 func (d *dictionary) blank() hashcodes.Signature { return make(hashcodes.Signature, d.model.Words()) }
+
+// newQuery is an empty query.
+func (d *dictionary) newQuery() Query {
+	return Query{Signature: d.blank(), Counters: make(hashcodes.Counters, d.model.Bits())}
+}
 
 // release takes back what take counted for a row.
 func (d *dictionary) release(numbers []uint32) {

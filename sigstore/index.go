@@ -33,10 +33,17 @@ type Query struct {
 	Tokens    []uint32 // dictionary numbers, ascending, of the tokens that some row holds
 	Size      int      // tokens, those that no row holds included
 	Signature hashcodes.Signature
+	Counters  hashcodes.Counters // of the same tokens; nil: what lies within the radius is a hit
 	Hits      []Row
 	// Enough is the number of hits from which on the index may stop, 0: never; Cut says that it has.
 	Enough int
 	Cut    bool
+}
+
+// MayMatch reports whether a row of m tokens with this signature may match, m being of the query's bounds, b.
+func (q *Query) MayMatch(b *hashcodes.SizeBounds, m int, sig hashcodes.Signature) bool {
+	own, other := b.Apart(m)
+	return q.Counters.Within(q.Signature, sig, own, other)
 }
 
 // Full reports whether the index may stop, and notes that it has.

@@ -1,6 +1,7 @@
 package sigstore
 
 import (
+	"math/bits"
 	"slices"
 
 	"refrain/feed"
@@ -101,6 +102,7 @@ func (w *Window) prepare(q *Query, x *feed.Sentence) {
 	q.Size, q.Tokens, q.Hits = len(x.Tokens), q.Tokens[:0], q.Hits[:0]
 	q.Enough, q.Cut = w.cfg.Enough, false
 	clear(q.Signature)
+	clear(q.Counters)
 	p := &w.prepared
 	*p = prepared{group: x.Group, epoch: w.epoch, query: q, unknown: p.unknown[:0]}
 	w.numbers = w.tokens.lookUp(w.numbers, x.Tokens)
@@ -111,7 +113,7 @@ func (w *Window) prepare(q *Query, x *feed.Sentence) {
 			continue
 		}
 		q.Tokens = append(q.Tokens, n)
-		w.tokens.addCode(q.Signature, n)
+		w.tokens.addTo(q, n)
 	}
 	slices.Sort(q.Tokens)
 }
@@ -120,8 +122,16 @@ func (w *Window) prepare(q *Query, x *feed.Sentence) {
 func (w *Window) addUnknown(q *Query, id uint64) {
 	w.sig = w.cfg.Model.Code(w.sig, id)
 	for i, word := range w.sig {
-		q.Signature[i] |= word
+		for ; word != 0; word &= word - 1 {
+			q.add(uint16(32*i + bits.TrailingZeros32(word)))
+		}
 	}
+}
+
+// add adds a bit of a token's code.
+func (q *Query) add(bit uint16) {
+	q.Signature[bit/32] |= 1 << (bit % 32)
+	q.Counters[bit]++
 }
 
 // prepared is the query of a group as it was when the window had an epoch: a sentence is inserted right after it is

@@ -106,9 +106,9 @@ func New(cfg Config) *Window {
 	return w
 }
 
-// makeScratch makes the signatures of the model's length.
+// makeScratch makes what has the model's length.
 func (w *Window) makeScratch() {
-	w.query[0].Signature, w.sig, w.lentSig = w.tokens.blank(), w.tokens.blank(), w.tokens.blank()
+	w.query[0], w.sig, w.lentSig = w.tokens.newQuery(), w.tokens.blank(), w.tokens.blank()
 }
 
 // open begins a block behind the others.

@@ -176,7 +176,7 @@ func (d *drift) week(ctx context.Context, t text.Threshold, week feed.Time, rows
 		}
 		f := &DriftFigure{
 			Threshold: decimal(t), Week: day10(week), Codes: kindsOfCodes[i], Rows: len(rows), Queries: len(queries),
-			True: similar, False: n - similar - equal, start: week,
+			True: similar, False: n.within - similar - equal, start: week,
 		}
 		if f.Codes == "retrained" {
 			f.CPU = m.CPU

@@ -121,11 +121,12 @@ func (g *grid) row(ctx context.Context, measure func(text.Threshold) Measure, ou
 			g.sign(m)
 			signed = m
 		}
-		n, err := g.within(ctx, measure(t), m, g.queries)
+		found, err := g.within(ctx, measure(t), m, g.queries)
 		if err != nil {
 			return err
 		}
-		if n -= equal; n < similar[i] {
+		n := found.within - equal
+		if n < similar[i] {
 			return fmt.Errorf("%s, %v, %s: %d candidates, but %d sets are similar: the radius loses some", g.name, measure(t), m.Name(), n, similar[i])
 		}
 		g.figures = append(g.figures, GridFigure{g.name, measure(t).Name(), decimal(t), m.Name(), len(g.queries), n, similar[i]})

@@ -46,32 +46,69 @@ func (t *table) sign(m *hashcodes.Model) {
 	})
 }
 
-// candidates is how many rows lie within the lossless radius of the queries, those that equal a query included.
-func (t *table) candidates(ctx context.Context, m Measure, model *hashcodes.Model, queries [][]uint64) (int, error) {
+// hits are the rows within the lossless radius of the queries, those that equal a query included, and those of them that pass the
+// queries' counters (hashcodes.Counters).
+type hits struct{ within, passing int }
+
+// candidates counts the hits under a model.
+func (t *table) candidates(ctx context.Context, m Measure, model *hashcodes.Model, queries [][]uint64) (hits, error) {
 	t.sign(model)
 	return t.within(ctx, m, model, queries)
 }
 
 // within is candidates, of the model that the table is signed with.
-func (t *table) within(ctx context.Context, m Measure, model *hashcodes.Model, queries [][]uint64) (int, error) {
+func (t *table) within(ctx context.Context, m Measure, model *hashcodes.Model, queries [][]uint64) (hits, error) {
 	b := m.bounds()
-	var sum atomic.Int64
+	var within, passing atomic.Int64
 	const chunk = 20
 	parallel(t.workers, (len(queries)+chunk-1)/chunk, func(c int) {
-		var parts []hamming.Part
-		sig := make(hashcodes.Signature, model.Words())
+		s := search{table: t, model: model, bounds: b, sig: make(hashcodes.Signature, model.Words()), counters: make(hashcodes.Counters, model.Bits())}
 		for _, q := range queries[c*chunk : min((c+1)*chunk, len(queries))] {
 			if ctx.Err() != nil {
 				return
 			}
-			parts = t.parts(parts[:0], &b[len(q)], len(q), model.Ones(), model.Sign(sig, q))
-			hamming.ScanParts(t.planes, parts)
-			for i := range parts {
-				sum.Add(int64(len(parts[i].Hits)))
+			s.ask(q)
+		}
+		within.Add(int64(s.found.within))
+		passing.Add(int64(s.found.passing))
+	})
+	return hits{int(within.Load()), int(passing.Load())}, ctx.Err()
+}
+
+// search is one goroutine's.
+type search struct {
+	*table
+	model    *hashcodes.Model
+	bounds   *bounds
+	sig, row hashcodes.Signature
+	counters hashcodes.Counters
+	scans    []hamming.Part
+	found    hits
+}
+
+func (s *search) ask(q []uint64) {
+	s.model.Sign(s.sig, q)
+	s.model.Count(s.counters, q)
+	s.scans = s.parts(s.scans[:0], &s.bounds[len(q)], len(q), s.model.Ones(), s.sig)
+	hamming.ScanParts(s.planes, s.scans)
+	for i := range s.scans {
+		for _, row := range s.scans[i].Hits {
+			s.found.within++
+			if s.passes(len(q), row) {
+				s.found.passing++
 			}
 		}
-	})
-	return int(sum.Load()), ctx.Err()
+	}
+}
+
+func (s *search) passes(n int, row uint32) bool {
+	s.row = s.row[:0]
+	for _, plane := range s.planes {
+		s.row = append(s.row, plane[row])
+	}
+	k, ones := len(s.sets[row]), s.model.Ones()
+	overlap := s.bounds[n].at(k)
+	return s.counters.Within(s.sig, s.row, ones*(n-overlap), ones*(k-overlap))
 }
 
 // parts appends the scans for the partners of a set of n tokens: one for each size that they may have.

@@ -1,10 +1,6 @@
 package scan
 
-import (
-	"math/bits"
-
-	"refrain/hashcodes"
-)
+import "refrain/hashcodes"
 
 // band holds the signatures of rows of low to high tokens.
 type band struct {
@@ -84,10 +80,18 @@ func (b *band) put(place int, from *band, k int, row uint32) {
 	}
 }
 
-// distance is the number of bits in which a row differs from a signature.
-func (b *band) distance(place uint32, sig hashcodes.Signature) (n int) {
-	for w, word := range sig {
-		n += bits.OnesCount32(b.planes[w][place] ^ word)
+// size is the number of tokens of a row.
+func (b *band) size(place uint32) int {
+	if b.sizes == nil {
+		return b.low
 	}
-	return n
+	return b.low + int(b.sizes[place])
+}
+
+// signature appends that of a row.
+func (b *band) signature(dst hashcodes.Signature, place uint32) hashcodes.Signature {
+	for _, plane := range b.planes {
+		dst = append(dst, plane[place])
+	}
+	return dst
 }

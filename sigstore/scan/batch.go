@@ -18,12 +18,10 @@ type batch struct {
 // asked is a query and what is the same for every band.
 type asked struct {
 	*hashcodes.SizeBounds
-	signature hashcodes.Signature
-	weight    int // ones
-	half      int // of its first half
-	size      int // tokens
-	query     int // place in the batch
-	enough    int // hits; 0: all
+	*sigstore.Query
+	weight int // ones
+	half   int // of its first half
+	place  int // in the batch
 }
 
 // job is a band and the queries to be asked of it.
@@ -41,10 +39,10 @@ func (b *batch) take(queries []sigstore.Query, bounds *hashcodes.Bounds) {
 	for i := range queries {
 		q := &queries[i]
 		all, half := weightsOf(q.Signature)
-		b.asked = append(b.asked, asked{bounds.For(q.Size), q.Signature, all, half, q.Size, i, q.Enough})
+		b.asked = append(b.asked, asked{bounds.For(q.Size), q, all, half, i})
 	}
 	if len(queries) > 1 {
-		slices.SortFunc(b.asked, func(x, y asked) int { return cmp.Compare(x.size, y.size) })
+		slices.SortFunc(b.asked, func(x, y asked) int { return cmp.Compare(x.Size, y.Size) })
 	}
 }
 

@@ -26,8 +26,18 @@ type window struct {
 }
 
 type row struct {
-	size int
-	sig  hashcodes.Signature
+	size     int
+	sig      hashcodes.Signature
+	counters hashcodes.Counters
+}
+
+// plain are the queries without counters.
+func plain(queries []row) []row {
+	queries = slices.Clone(queries)
+	for i := range queries {
+		queries[i].counters = nil
+	}
+	return queries
 }
 
 func newWindow(c scan.Config, t text.Threshold, ones int) *window {
@@ -53,11 +63,11 @@ func (w *window) drop() {
 	w.first++
 }
 
-// want is the definition: the rows within the radius of their size.
+// want is the definition: the rows within the radius of their size, and those of them that the counters let pass.
 func (w *window) want(q row) (hits []sigstore.Row) {
 	for b, rows := range w.blocks {
 		for i, r := range rows {
-			if hashcodes.Distance(q.sig, r.sig) <= hashcodes.Radius(w.threshold, w.ones, q.size, r.size) {
+			if hashcodes.Distance(q.sig, r.sig) <= hashcodes.Radius(w.threshold, w.ones, q.size, r.size) && w.passes(q, r) {
 				hits = append(hits, sigstore.Row{Block: uint32(w.first + b), Row: uint32(i)})
 			}
 		}
@@ -65,12 +75,28 @@ func (w *window) want(q row) (hits []sigstore.Row) {
 	return hits
 }
 
+// passes goes through the bits one by one.
+func (w *window) passes(q, r row) bool {
+	onlyQ, onlyR := 0, 0
+	for bit := range q.counters {
+		inQ, inR := q.sig[bit/32]>>(bit%32)&1 == 1, r.sig[bit/32]>>(bit%32)&1 == 1
+		if inQ && !inR {
+			onlyQ += int(q.counters[bit])
+		}
+		if inR && !inQ {
+			onlyR++
+		}
+	}
+	overlap := w.threshold.Overlap(q.size, r.size)
+	return onlyQ <= w.ones*(q.size-overlap) && onlyR <= w.ones*(r.size-overlap)
+}
+
 // search asks for all queries at once, behind hits that are there already.
 func (w *window) search(queries []row) [][]sigstore.Row {
 	earlier := sigstore.Row{Block: 1 << 31, Row: 7}
 	list := make([]sigstore.Query, len(queries))
 	for i, q := range queries {
-		list[i] = sigstore.Query{Size: q.size, Signature: q.sig, Hits: []sigstore.Row{earlier}}
+		list[i] = sigstore.Query{Size: q.size, Signature: q.sig, Counters: q.counters, Hits: []sigstore.Row{earlier}}
 	}
 	w.index.Search(list)
 	var hits [][]sigstore.Row
@@ -136,7 +162,16 @@ func (g *generator) row() row {
 		}
 	}
 	g.sets = append(g.sets, set)
-	return row{len(set), g.model.Sign(make(hashcodes.Signature, g.model.Words()), set)}
+	r := row{size: len(set), sig: g.model.Sign(make(hashcodes.Signature, g.model.Words()), set)}
+	r.counters = make(hashcodes.Counters, g.model.Bits())
+	code := make(hashcodes.Signature, g.model.Words())
+	for _, token := range set {
+		g.model.Code(code, token)
+		for bit := range r.counters {
+			r.counters[bit] += uint16(code[bit/32] >> (bit % 32) & 1)
+		}
+	}
+	return r
 }
 
 func (g *generator) rows(n int) (list []row) {
@@ -173,7 +208,9 @@ func TestFindsWhatBruteForceFinds(t *testing.T) {
 						if g.IntN(3) == 0 {
 							w.drop()
 						}
-						w.check(t, g.rows(1+g.IntN(10)))
+						queries := g.rows(1 + g.IntN(10))
+						w.check(t, queries)
+						w.check(t, plain(queries))
 					}
 				}
 			}
@@ -269,7 +306,7 @@ func FuzzSearch(f *testing.F) {
 		words := 1 << (setting & 3)
 		w := newWindow(scan.Config{Words: words, Workers: int(setting >> 6)}, thresholds[int(setting>>2)%len(thresholds)], 1)
 		w.open()
-		now := row{5, make(hashcodes.Signature, words)}
+		now := row{size: 5, sig: make(hashcodes.Signature, words)}
 		var asked []row
 		for i, op := range ops {
 			switch {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"sync"
 
+	"refrain/hashcodes"
 	"refrain/hashcodes/hamming"
 	"refrain/sigstore"
 )
@@ -94,6 +95,7 @@ type worker struct {
 	runs   []run            // scratch of do
 	parts  []hamming.Part   // of a job
 	askers []*asked         // by part
+	row    hashcodes.Signature
 }
 
 // begin makes room for the hits of so many queries, none yet.
@@ -126,7 +128,7 @@ func (w *worker) do(j *job, queries []asked) {
 }
 
 // full reports whether a query has enough hits from this worker alone.
-func (w *worker) full(q *asked) bool { return q.enough > 0 && len(w.hits[q.query]) >= q.enough }
+func (w *worker) full(q *asked) bool { return q.Enough > 0 && len(w.hits[q.place]) >= q.Enough }
 
 // ask adds the parts of a query to those of the job.
 func (w *worker) ask(j *job, q *asked) {
@@ -142,24 +144,32 @@ func (w *worker) ask(j *job, q *asked) {
 			w.parts = append(w.parts, hamming.Part{})
 		}
 		p := &w.parts[n]
-		p.Signature, p.Radius, p.Hits, p.From, p.To = q.signature, radius, p.Hits[:0], r.from, r.to
+		p.Signature, p.Radius, p.Hits, p.From, p.To = q.Signature, radius, p.Hits[:0], r.from, r.to
 	}
 }
 
-// collect names the rows that were hit. In a band of several sizes it leaves out those too far for their own.
+// collect names the rows that were hit and may match.
 func (w *worker) collect(j *job, q *asked, p *hamming.Part) {
-	hits := w.hits[q.query]
+	hits := w.hits[q.place]
 	for _, place := range p.Hits {
-		if j.sizes != nil {
-			radius := q.radiusOf(j.low + int(j.sizes[place]))
-			if radius < p.Radius && j.distance(place, q.signature) > radius {
-				continue
-			}
+		if !w.mayMatch(j, q, p.Radius, place) {
+			continue
 		}
 		hits = append(hits, sigstore.Row{Block: j.block, Row: j.rows[place]})
-		if q.enough > 0 && len(hits) >= q.enough {
+		if q.Enough > 0 && len(hits) >= q.Enough {
 			break
 		}
 	}
-	w.hits[q.query] = hits
+	w.hits[q.place] = hits
+}
+
+// mayMatch looks closer at a row within a radius: in a band of several sizes it may be too far for its own.
+func (w *worker) mayMatch(j *job, q *asked, radius int, place uint32) bool {
+	size := j.size(place)
+	own := q.radiusOf(size)
+	w.row = j.signature(w.row[:0], place)
+	if own < radius && hashcodes.Distance(q.Signature, w.row) > own {
+		return false
+	}
+	return q.Counters == nil || q.MayMatch(q.SizeBounds, size, w.row)
 }
