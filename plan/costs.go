@@ -28,7 +28,7 @@ type Costs struct {
 	BandShare   []AtThreshold `json:"bandShare"` // by threshold, ascending: rows of a size that a partner may have, of all
 	GPU         GPUCost       `json:"gpu"`
 	MD5         []FalseCost   `json:"md5"`         // false candidates of hashed codes, by bits and ones, ascending
-	FalseMicros float64       `json:"falseMicros"` // to find that one is false
+	FalseMicros float64       `json:"falseMicros"` // of a core, to find that one is false, by scan
 
 	// What the window holds for each distinct sentence, bytes.
 
@@ -69,6 +69,7 @@ func (c LookupCost) micros(rows float64) float64 {
 // the processor.
 type GPUCost struct {
 	Base   float64         `json:"base"`   // µs of a core, a look-up: copies and candidates
+	False  float64         `json:"false"`  // µs of a core, to find that one is false
 	Launch float64         `json:"launch"` // µs of the card, a batch
 	Batch  float64         `json:"batch"`  // look-ups at once, at most
 	Rate   map[int]float64 `json:"rate"`   // comparisons a µs of one card, by bits

@@ -55,7 +55,7 @@ func (cudaEngine) name() string { return "cuda" }
 
 // core: the processor sees to the candidates.
 func (cudaEngine) core(w *workload, rows float64) float64 {
-	return w.costs.GPU.Base + w.falseIn(rows)*w.costs.FalseMicros
+	return w.costs.GPU.Base + w.falseIn(rows)*w.costs.GPU.False
 }
 func (cudaEngine) card(w *workload, rows, batch float64) float64 {
 	compared := rows * w.costs.bandShare(w.feed.Threshold)

@@ -225,6 +225,6 @@ func laterNotes(c *eval.Config, r *report.Report) {
 		"ner and opt are the best on validation sets of several settings each", report.Thousands(s.sentences), report.Thousands(s.vocabulary), report.Thousands(s.fewVocabulary))
 	r.Note("(l 1): direct was allowed two ones a word and states one. It learns for each number by itself, so the model is that of l = 1, and was not learned twice")
 	r.Note("goal (m = 32): md5 / direct of 2 on tweets and Chinese and of 3 on news and newsgroups where md5 has more than 5 false candidates a query, of 1.4 elsewhere")
-	r.Note("counted: false candidates that also pass the counters of the query (design/0011), which is what a detector that scans compares; the last ratio is of md5 within the radius alone to direct with counters: the paper's way against ours")
+	r.Note("counted: false candidates that also pass the counters of the query (docs/design/0008), which is what a detector that scans compares; the last ratio is of md5 within the radius alone to direct with counters: the paper's way against ours")
 	r.Note("training: processor seconds; seconds by the clock are in the figures (--json)")
 }
