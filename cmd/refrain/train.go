@@ -179,8 +179,17 @@ func (t *training) learn(ctx context.Context, files []string) (*hashcodes.Model,
 		t.config.Sources = append(t.config.Sources, filepath.Base(file))
 	}
 	t.config.Workers = runtime.GOMAXPROCS(0)
-	t.config.Say = func(s string) { status.Set(s) }
+	t.config.Say = func(line string) { t.say(status, line) }
 	return t.config.Learn(ctx, sample)
+}
+
+// say shows how far the learner is: where no line can be redrawn, by a line for every round.
+func (t *training) say(status *terminal.Status, line string) {
+	if status.Active() {
+		status.Set(line)
+		return
+	}
+	fmt.Fprintln(t.main.Stderr, line)
 }
 
 // read yields the token sets of the sentences of all files; what goes wrong is in failed.
