@@ -244,7 +244,7 @@ func (t *training) summarise(model *hashcodes.Model, r *train.Report) error {
 		return nil
 	}
 	fmt.Fprintf(w, "false candidates a query at Jaccard %s: %.2f, with md5-%d-%d %.2f (%d queries in %d sentences, %d matches)\n",
-		r.Threshold, r.After.PerQuery(), model.Bits(), r.Ones, r.Before.PerQuery(), r.After.Queries, r.Learning+r.Validation, r.After.True)
+		r.Threshold, r.After.PerQuery(), model.Bits(), r.HashedOnes(), r.Before.PerQuery(), r.After.Queries, r.Learning+r.Validation, r.After.True)
 	if t.config.Learner != "md5" && r.After.False >= r.Before.False {
 		fmt.Fprintln(w, "warning: no better than hashed codes, --model md5: there is more to gain with a lower --threshold, fewer --bits or more text")
 	}
