@@ -207,8 +207,8 @@ func TestDirectHelps(t *testing.T) {
 // TestComparedWithTheBest: direct, which may do with fewer ones than it is allowed, is compared with the hashed codes of the
 // number that does best; a learner of codes with just so many ones with these.
 func TestComparedWithTheBest(t *testing.T) {
-	s := Collect(slices.Values(phrases(1200, 1)), 1200, 1)
-	c := Config{Learner: "direct", Bits: 32, Ones: 1, Threshold: fourFifths, Vocabulary: 100}
+	s := Collect(slices.Values(phrases(500, 1)), 500, 1)
+	c := Config{Learner: "direct", Bits: 32, Ones: 1, Threshold: fourFifths, Vocabulary: 20}
 	_, one := mustLearn(t, c, s)
 	c.Ones = 8
 	_, eight := mustLearn(t, c, s)

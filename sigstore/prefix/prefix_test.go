@@ -349,7 +349,7 @@ func TestFilledFromAWindow(t *testing.T) {
 	if filled > 0 {
 		t.Errorf("rows were posted again %d times while the index was filled, %d while the window grew", filled, grown)
 	}
-	for range 20 {
+	for range 5 {
 		w.searchLike(r, 12)
 	}
 }
