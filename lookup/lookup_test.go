@@ -56,7 +56,7 @@ func (h *hooks) Enable(_ context.Context, name string) error {
 	return nil
 }
 
-// learners knows one model, 7, and is busy when told so.
+// learners knows one model, 7, and a damaged one, 5, and is busy when told so.
 type learners struct {
 	busy  bool
 	asked []string
@@ -67,6 +67,9 @@ func (l *learners) Status() any { return map[string]int{"current": 7} }
 func (l *learners) Learn() error { return l.ask("learn") }
 
 func (l *learners) Use(id int) error {
+	if id == 5 {
+		return fmt.Errorf("%w: 5.model: checksum mismatch", lookup.ErrUnusable)
+	}
 	if id != 7 {
 		return fmt.Errorf("model %d: %w", id, lookup.ErrUnknown)
 	}
@@ -521,6 +524,9 @@ func TestModels(t *testing.T) {
 	}
 	if want := []string{"learn", "use 7"}; !slices.Equal(l.asked, want) {
 		t.Errorf("asked for %q, want %q", l.asked, want)
+	}
+	if got, want := detail(t, ask(api, "POST", "/v1/models/5/use", ""), 422), "it cannot be used: 5.model: checksum mismatch"; !strings.Contains(got, want) {
+		t.Errorf("detail %q, want %q", got, want)
 	}
 	l.busy = true
 	detail(t, ask(api, "POST", "/v1/models/learn", ""), 409)

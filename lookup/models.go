@@ -13,13 +13,17 @@ type Models interface {
 	// Status is what is known of them, to be sent as JSON.
 	Status() any
 	// Learn has a model learned from the window now, Use another one taken on. Both only begin: Status tells how far that
-	// is. The error wraps ErrBusy where something like it is under way, ErrUnknown where there is no such model.
+	// is. The error wraps ErrBusy where something like it is under way, ErrUnknown where there is no such model, ErrUnusable
+	// where there is one that cannot be had.
 	Learn() error
 	Use(id int) error
 }
 
 // ErrBusy says that what was asked for must wait for something else.
 var ErrBusy = errors.New("busy")
+
+// ErrUnusable says that there is what was asked for, but damaged; what it is wrapped in says how, to the client too.
+var ErrUnusable = errors.New("it cannot be used")
 
 func (a *api) models(w http.ResponseWriter, r *http.Request) { a.answer(w, r, a.Models.Status()) }
 
@@ -41,6 +45,8 @@ func (a *api) accepted(w http.ResponseWriter, r *http.Request, err error) {
 		problem.Write(w, r, problem.Problem{Status: http.StatusConflict, Detail: "A model is being learned or taken on: GET /v1/models tells how far that is."})
 	case errors.Is(err, ErrUnknown):
 		problem.Write(w, r, problem.Problem{Status: http.StatusNotFound, Detail: "There is no such model; GET /v1/models lists them."})
+	case errors.Is(err, ErrUnusable):
+		problem.Write(w, r, problem.Problem{Status: http.StatusUnprocessableEntity, Detail: "There is such a model, but " + err.Error() + ". The one in use stays."})
 	case err != nil:
 		a.fail(w, r, err)
 	default:

@@ -136,7 +136,7 @@ func (k *Keeper) lastLearned() time.Time {
 var ErrBusy = errors.New("a model is being learned or taken on")
 
 // Use asks for a model of the registry to be taken on, whichever is in use: 0 is that of the configuration. It is noted as
-// the one in use before Use returns.
+// the one in use before Use returns. The error is ErrBusy, or why the model cannot be had: see Registry.Load.
 func (k *Keeper) Use(id int) error {
 	if !k.begin(changing) {
 		return ErrBusy
@@ -161,7 +161,11 @@ func (k *Keeper) load(id int) (*hashcodes.Model, error) {
 	if m != nil {
 		return m, nil
 	}
-	return k.cfg.Registry.Load(id)
+	m, err := k.cfg.Registry.Load(id)
+	if damage := (*FileError)(nil); errors.As(err, &damage) {
+		k.cfg.Logger.Error("models: a model cannot be read; the one in use stays", "file", k.cfg.Registry.file(id), "error", err)
+	}
+	return m, err
 }
 
 // Learn asks for a model to be learned now, and taken on if it is better by however little.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -203,6 +205,32 @@ func oneThingAtATime(t *testing.T) {
 	await(k)
 	if err := k.Use(9); !errors.Is(err, ErrUnknown) {
 		t.Errorf("an unknown model: %v", err)
+	}
+}
+
+// TestADamagedModelIsNotTakenOn: whoever asks for it hears what is wrong with which file, and the model in use stays.
+func TestADamagedModelIsNotTakenOn(t *testing.T) {
+	dir := t.TempDir()
+	registry := mustRegistry(t, dir, "4/5")
+	for p := range uint8(2) {
+		if _, err := registry.Add(mustModel(t, "learned", p), Entry{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(os.Truncate(filepath.Join(dir, "1.model"), 30), os.Remove(filepath.Join(dir, "2.model"))); err != nil {
+		t.Fatal(err)
+	}
+	k := mustKeeper(t, Config{Registry: registry}, shelves(registry.base, 10))
+	for id := 1; id <= 2; id++ {
+		var damage *FileError
+		err := k.Use(id)
+		if !errors.As(err, &damage) || damage.ID != id || strings.Contains(err.Error(), dir) {
+			t.Errorf("use model %d: %v, want what is wrong with its file, without the folder", id, err)
+			continue
+		}
+		if s := k.Status(); s.Current != 0 || s.Doing != nothing || s.Detail != err.Error() {
+			t.Errorf("after %v: %+v", err, s)
+		}
 	}
 }
 

@@ -150,7 +150,7 @@ func (r *Registry) List() (models []Entry, current int) {
 // ErrUnknown says that there is no such model.
 var ErrUnknown = errors.New("no such model")
 
-// Load reads a model.
+// Load reads a model. The error is ErrUnknown or a FileError.
 func (r *Registry) Load(id int) (*hashcodes.Model, error) {
 	if id == 0 {
 		return r.base, nil
@@ -161,16 +161,30 @@ func (r *Registry) Load(id int) (*hashcodes.Model, error) {
 	if !known {
 		return nil, fmt.Errorf("model %d: %w", id, ErrUnknown)
 	}
-	f, err := os.Open(r.file(id))
+	m, err := readModel(r.file(id))
 	if err != nil {
-		return nil, fmt.Errorf("model %d: %w", id, err)
-	}
-	defer f.Close()
-	m, err := hashcodes.Read(f)
-	if err != nil {
-		return nil, fmt.Errorf("model %d: %s: %w", id, r.file(id), err)
+		return nil, &FileError{id, err}
 	}
 	return m, nil
+}
+
+// FileError says that a model is listed, but its file is damaged, or is not there.
+type FileError struct {
+	ID  int
+	Err error
+}
+
+func (e *FileError) Error() string { return fmt.Sprintf("%d.model: %v", e.ID, e.Err) }
+
+func (e *FileError) Unwrap() error { return e.Err }
+
+func readModel(path string) (*hashcodes.Model, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, errors.Unwrap(err) // the folder is nothing to tell clients
+	}
+	defer f.Close()
+	return hashcodes.Read(f)
 }
 
 // InUse reads the model in use. One that cannot be read is left, for that of the configuration, and the log says so.
@@ -178,7 +192,7 @@ func (r *Registry) InUse(log *slog.Logger) *hashcodes.Model {
 	_, id := r.List()
 	m, err := r.Load(id)
 	if err != nil {
-		log.Error("models: the model in use cannot be read; the configuration's is used", "error", err)
+		log.Error("models: the model in use cannot be read; the configuration's is used", "file", r.file(id), "error", err)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.list.Current = 0

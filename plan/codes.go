@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"slices"
@@ -19,7 +20,8 @@ type FalseCost struct {
 
 // report is what models say of how they were measured (package train, and its defaultmodel).
 type report struct {
-	Ones int `json:"ones_asked"` // of the hashed codes that it compares with
+	Ones       int `json:"ones_asked"`  // of the hashed codes that it compares with,
+	BeforeOnes int `json:"ones_before"` // unless this says how many
 	cell
 	Measured []cell `json:"measured"` // at other thresholds too
 }
@@ -47,7 +49,7 @@ func (f *Feed) SetCodes(m *hashcodes.Model, c *Costs) {
 	if err != nil || len(shares) == 0 {
 		return
 	}
-	for _, at := range c.hashed(about.Bits, r.Ones) {
+	for _, at := range c.hashed(about.Bits, cmp.Or(r.BeforeOnes, r.Ones)) {
 		share := between(len(shares), at.Threshold, func(i int) (float64, float64) { return shares[i].Threshold, shares[i].Value })
 		at.Value *= math.Exp(share)
 		f.FalsePerMillion = append(f.FalsePerMillion, at)

@@ -54,6 +54,7 @@ func TestSetCodes(t *testing.T) {
 	}{
 		{"two thresholds", `{"ones_asked":1,"measured":[{"threshold":"3/5","before":{"false":99},"after":{"false":49}},{"threshold":"4/5","before":{"false":3},"after":{"false":0}}]}`, []float64{25, 0.5}},
 		{"one threshold, against two bits a token", `{"ones_asked":2,"threshold":"0.6","before":{"false":899},"after":{"false":8}}`, []float64{9, 0.1}},
+		{"two bits were asked for, one is compared with", `{"ones_asked":2,"ones_before":1,"threshold":"0.6","before":{"false":99},"after":{"false":49}}`, []float64{25, 1}},
 		{"nothing known", `{"by":"hand"}`, nil},
 		{"no object", `[1]`, nil},
 		{"nothing said", "", nil},

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"refrain/bench/tables"
+	"refrain/hashcodes"
 	"refrain/internal/report"
 )
 
@@ -193,6 +194,9 @@ func benchSwap() benchTable {
 	t := benchTable{
 		command: &cobra.Command{Use: "swap", Short: "A model learned and taken on by serve under load: latency, memory, the same events", Args: atMost(0, "none")},
 		measure: func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
+			if err := checkSwap(&o); err != nil {
+				return nil, err
+			}
 			return tables.Swap(ctx, c, o)
 		},
 	}
@@ -200,6 +204,22 @@ func benchSwap() benchTable {
 	t.command.Flags().DurationVar(&o.Lasting, "lasting", 0, "how long posts are sent (default 40s)")
 	t.command.Flags().IntVar(&o.Bits, "bits", 0, "bits of the codes (default 32)")
 	return t
+}
+
+// checkSwap says what is wrong with the flags before anything is read; 0 is the default.
+func checkSwap(o *tables.SwapOptions) error {
+	switch {
+	case o.Rate < 0:
+		return usage("--rate %d: want 1 or more posts a second", o.Rate)
+	case o.Lasting < 0:
+		return usage("--lasting %v: want more than 0s", o.Lasting)
+	case o.Bits == 0:
+		return nil
+	}
+	if _, err := hashcodes.NewMD5(o.Bits, 1); err != nil {
+		return usage("--bits %d: %w", o.Bits, err)
+	}
+	return nil
 }
 
 // benchConfig checks the flags.

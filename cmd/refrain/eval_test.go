@@ -52,6 +52,22 @@ func TestEvalWrites(t *testing.T) {
 	}
 }
 
+// TestQuickReplacesNoWholeTable: what took minutes to measure stays, and who types --quick hears what to do.
+func TestQuickReplacesNoWholeTable(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "doc.md")
+	before := report.Eval.Marked("fig5", report.New("fig5", "Overlap.", "posts", "refrain eval fig5 --seed 3").Markdown())
+	if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	status, _, errs := runEvalCommand(t, "fig5", "--quick", "--data", evalPosts(t), "--write", path)
+	if status != exitUsage || !strings.Contains(errs, "the table fig5 there was measured without --quick: do that again, or leave --write out") {
+		t.Errorf("status %d: %s", status, errs)
+	}
+	if got := string(mustReadFile(t, path)); got != before {
+		t.Errorf("the document became\n%s", got)
+	}
+}
+
 // evalPosts is a data set of the files of Figure 5, each with the same few posts.
 func evalPosts(t *testing.T) string {
 	t.Helper()

@@ -133,6 +133,17 @@ func TestBenchUsage(t *testing.T) {
 			t.Errorf("%v: status %d, %s", args, status, errs)
 		}
 	}
+	for want, args := range map[string][]string{
+		"--rate -1: want 1 or more posts a second": {"--rate", "-1"},
+		"--lasting -1s: want more than 0s":         {"--lasting", "-1s"},
+		"--bits 48: ":                              {"--bits", "48"},
+		"48 bits: want 32, 64, 128 or 256":         {"--bits", "48"},
+	} {
+		args = append([]string{"swap", "--data", t.TempDir()}, args...) // without a file to be read
+		if status, _, errs := runBenchCommand(t, args...); status != exitUsage || !strings.Contains(errs, want) {
+			t.Errorf("%v: status %d, %s; want %s", args, status, errs, want)
+		}
+	}
 	status, _, errs := runBenchCommand(t, "match", "--data", t.TempDir())
 	if status != exitFailure || !strings.Contains(errs, "REFRAIN_DATA") {
 		t.Errorf("no data: status %d, %s", status, errs)

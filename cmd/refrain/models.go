@@ -99,5 +99,8 @@ func asLookup(err error) error {
 	case errors.Is(err, models.ErrUnknown):
 		return fmt.Errorf("%w: %w", lookup.ErrUnknown, err)
 	}
+	if damage := (*models.FileError)(nil); errors.As(err, &damage) {
+		return fmt.Errorf("%w: %w", lookup.ErrUnusable, err)
+	}
 	return err
 }

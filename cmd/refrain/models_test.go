@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -91,5 +93,13 @@ func TestModelsChangeUnderLoad(t *testing.T) {
 	}
 	if status := p.askModels("9/use"); status != http.StatusNotFound {
 		t.Errorf("an unknown model: status %d", status)
+	}
+	p.askModels("0/use")
+	p.awaitModels()
+	if err := os.Truncate(filepath.Join(p.dir, "models", "1.model"), 30); err != nil {
+		t.Fatal(err)
+	}
+	if status := p.askModels("1/use"); status != http.StatusUnprocessableEntity {
+		t.Errorf("a damaged model: status %d", status)
 	}
 }

@@ -84,10 +84,8 @@ func (g *tableGroup) command(cmd *cobra.Command) *cobra.Command {
 // run measures one table and prints or writes it.
 func (g *tableGroup) run(cmd *cobra.Command, t *table, args []string) error {
 	name := t.command.Name()
-	if g.write != "" { // better known before the minutes that it takes
-		if err := g.markers.CanWrite(g.write, name); err != nil {
-			return err
-		}
+	if err := g.writable(name); err != nil { // better known before the minutes that it takes
+		return err
 	}
 	status := terminal.NewStatus(g.main.Stderr, terminal.Detect(g.main.Stderr))
 	r := g.tableRun(t.command, args)
@@ -104,6 +102,21 @@ func (g *tableGroup) run(cmd *cobra.Command, t *table, args []string) error {
 	}
 	fmt.Fprintf(g.main.Stderr, "%s: %v\n", name, time.Since(begin).Round(100*time.Millisecond))
 	return g.print(made)
+}
+
+// writable says why the table cannot be written, or should not: what took long to measure is not lost to a quick one.
+func (g *tableGroup) writable(name string) error {
+	if g.write == "" {
+		return nil
+	}
+	if err := g.markers.CanWrite(g.write, name); err != nil || !g.quick {
+		return err
+	}
+	whole, err := g.markers.HasWhole(g.write, name)
+	if whole {
+		return usage("--write %s: the table %s there was measured without --quick: do that again, or leave --write out to see a quick one", g.write, name)
+	}
+	return err
 }
 
 func (g *tableGroup) tableRun(cmd *cobra.Command, args []string) *tableRun {

@@ -179,8 +179,17 @@ func (t *training) learn(ctx context.Context, files []string) (*hashcodes.Model,
 		t.config.Sources = append(t.config.Sources, filepath.Base(file))
 	}
 	t.config.Workers = runtime.GOMAXPROCS(0)
-	t.config.Say = func(s string) { status.Set(s) }
+	t.config.Say = func(line string) { t.say(status, line) }
 	return t.config.Learn(ctx, sample)
+}
+
+// say shows how far the learner is: where no line can be redrawn, by a line for every round.
+func (t *training) say(status *terminal.Status, line string) {
+	if status.Active() {
+		status.Set(line)
+		return
+	}
+	fmt.Fprintln(t.main.Stderr, line)
 }
 
 // read yields the token sets of the sentences of all files; what goes wrong is in failed.
@@ -235,7 +244,7 @@ func (t *training) summarise(model *hashcodes.Model, r *train.Report) error {
 		return nil
 	}
 	fmt.Fprintf(w, "false candidates a query at Jaccard %s: %.2f, with md5-%d-%d %.2f (%d queries in %d sentences, %d matches)\n",
-		r.Threshold, r.After.PerQuery(), model.Bits(), r.Ones, r.Before.PerQuery(), r.After.Queries, r.Learning+r.Validation, r.After.True)
+		r.Threshold, r.After.PerQuery(), model.Bits(), r.HashedOnes(), r.Before.PerQuery(), r.After.Queries, r.Learning+r.Validation, r.After.True)
 	if t.config.Learner != "md5" && r.After.False >= r.Before.False {
 		fmt.Fprintln(w, "warning: no better than hashed codes, --model md5: there is more to gain with a lower --threshold, fewer --bits or more text")
 	}

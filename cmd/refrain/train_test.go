@@ -99,6 +99,15 @@ func TestTrainedModelIsShown(t *testing.T) {
 	}
 }
 
+// TestTrainSaysHowFarItIs: in a file too, a line for each of the learner's rounds, and before the summary.
+func TestTrainSaysHowFarItIs(t *testing.T) {
+	_, said := mustTrain(t, stockPosts(500), "--vocab", "50")
+	rounds, summary, _ := strings.Cut(said, "learned from ")
+	if strings.Count(rounds, "\nround ") != 7 || !strings.Contains(rounds, "\nround 7 of 7, 1 bit a token: ") || strings.Contains(summary, "round ") {
+		t.Errorf("want a line for each of 7 rounds: %s", said)
+	}
+}
+
 // TestTrainIsRepeatable: the same posts and seed give the same file.
 func TestTrainIsRepeatable(t *testing.T) {
 	posts := stockPosts(500)

@@ -204,6 +204,26 @@ func TestDirectHelps(t *testing.T) {
 	}
 }
 
+// TestComparedWithTheBest: direct, which may do with fewer ones than it is allowed, is compared with the hashed codes of the
+// number that does best; a learner of codes with just so many ones with these.
+func TestComparedWithTheBest(t *testing.T) {
+	s := Collect(slices.Values(phrases(500, 1)), 500, 1)
+	c := Config{Learner: "direct", Bits: 32, Ones: 1, Threshold: fourFifths, Vocabulary: 20}
+	_, one := mustLearn(t, c, s)
+	c.Ones = 8
+	_, eight := mustLearn(t, c, s)
+	if eight.HashedOnes() >= 8 || eight.BeforeOnes != eight.HashedOnes() || eight.Before.False > one.Before.False {
+		t.Errorf("up to 8 ones: %+v, no better than with one: %+v", eight.Before, one.Before)
+	}
+	if one.BeforeOnes != 0 || one.HashedOnes() != 1 {
+		t.Errorf("one: %+v", one)
+	}
+	c.Learner = "md5"
+	if _, hashed := mustLearn(t, c, s); hashed.HashedOnes() != 8 || hashed.Before != hashed.After || hashed.Before.False <= eight.Before.False {
+		t.Errorf("md5 with 8 ones: %+v, with %d %+v", hashed, eight.HashedOnes(), eight.Before)
+	}
+}
+
 // TestLearnIsDeterministic: the number of goroutines changes no code.
 func TestLearnIsDeterministic(t *testing.T) {
 	s := Collect(slices.Values(phrases(800, 1)), 800, 1)

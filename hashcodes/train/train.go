@@ -1,6 +1,7 @@
 package train
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -44,12 +45,17 @@ type Report struct {
 	Vocabulary int      `json:"vocabulary"` // tokens with codes of their own
 	Threshold  string   `json:"threshold"`
 	Ones       int      `json:"ones_asked"` // the model may state fewer
-	Before     Cost     `json:"before"`     // of md5 with that many ones, on validation sets that picked nothing
+	Before     Cost     `json:"before"`     // of hashed codes, with HashedOnes, on validation sets that picked nothing
 	After      Cost     `json:"after"`      // of the model, on the same
+
+	BeforeOnes int `json:"ones_before,omitempty"` // of the hashed codes, where fewer than asked for do better: direct may do with fewer too
 
 	Merged []Merged `json:"merged,omitempty"` // by the learner ner
 	Solved []Solved `json:"solved,omitempty"` // by the learner opt
 }
+
+// HashedOnes is the number of ones of the hashed codes that the model is compared with.
+func (r *Report) HashedOnes() int { return cmp.Or(r.BeforeOnes, r.Ones) }
 
 // validationQueries is how many validation sets are searched for among all sets of the sample, at most: so many to pick
 // the best codes by, and so many others to say in the report what those are worth.
@@ -68,14 +74,23 @@ func (c Config) Learn(ctx context.Context, s *Sample) (*hashcodes.Model, *Report
 	}
 	m, err := l.learn(md5)
 	if err == nil {
-		l.report.Before, l.report.After = l.count(md5, l.judges), l.count(m, l.judges)
-		err = ctx.Err() // what was counted after the end of the context means nothing
+		err = l.compare(m)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("train %s: %w", c.Learner, err)
 	}
 	m, err = l.describe(m)
 	return m, &l.report, err
+}
+
+// compare says in the report what the model is worth beside hashed codes.
+func (l *learning) compare(m *hashcodes.Model) error {
+	hashed, err := l.model(l.report.HashedOnes(), nil)
+	if err != nil {
+		return err
+	}
+	l.report.Before, l.report.After = l.count(hashed, l.judges), l.count(m, l.judges)
+	return l.ctx.Err() // what was counted after the end of the context means nothing
 }
 
 func (c Config) validate(s *Sample) error {
@@ -190,9 +205,10 @@ func (l *learning) best() (best *hashcodes.Model, err error) {
 	return best, nil
 }
 
-// hopeful lists the numbers of ones that are worth a try by their hashed codes.
+// hopeful lists the numbers of ones that are worth a try by their hashed codes, and has the report compare with the best of
+// these.
 func (l *learning) hopeful() (numbers []int, err error) {
-	hashed := make([]Cost, l.Ones+1)
+	hashed, best := make([]Cost, l.Ones+1), 1
 	for ones := 1; ones <= l.Ones; ones++ {
 		md5, err := l.model(ones, nil)
 		if err != nil {
@@ -200,10 +216,15 @@ func (l *learning) hopeful() (numbers []int, err error) {
 		}
 		hashed[ones] = l.validate(md5)
 		l.say("%d %s a token, hashed: %.2f false candidates a query", ones, plural(ones, "bit"), hashed[ones].PerQuery())
+		if hashed[ones].False < hashed[best].False {
+			best = ones
+		}
 	}
-	limit := hopeless * slices.MinFunc(hashed[1:], func(a, b Cost) int { return a.False - b.False }).False
+	if best < l.Ones {
+		l.report.BeforeOnes = best
+	}
 	for ones := 1; ones <= l.Ones; ones++ {
-		if hashed[ones].False <= limit {
+		if hashed[ones].False <= hopeless*hashed[best].False {
 			numbers = append(numbers, ones)
 		}
 	}

@@ -59,11 +59,14 @@ func (r *Report) Note(format string, args ...any) {
 	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 
+// commandIs stands before the command.
+const commandIs = "Command: `"
+
 // Markdown is the report as it stands between the markers.
 func (r *Report) Markdown() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s\n\n", r.Title)
-	fmt.Fprintf(&b, "Machine: %s, %s. Date: %s. Command: `%s`.\nData: %s.\n", r.Machine, r.Go, r.Date, r.Command, r.Data)
+	fmt.Fprintf(&b, "Machine: %s, %s. Date: %s. %s%s`.\nData: %s.\n", r.Machine, r.Go, r.Date, commandIs, r.Command, r.Data)
 	if r.Plot != "" {
 		fmt.Fprintf(&b, "\n![%s](%s)\n", strings.TrimSuffix(r.Title, "."), r.Plot)
 	}

@@ -49,6 +49,26 @@ func TestWrite(t *testing.T) {
 	}
 }
 
+// TestHasWhole tells tables by the command that they state.
+func TestHasWhole(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "doc.md")
+	made := func(name, command string) string { return New(name, "T.", "posts", command).Markdown() }
+	for table, want := range map[string]bool{
+		"old\n":                              false, // a place for a table
+		made("a", "refrain eval a --seed 2"): true,
+		made("a", "refrain eval a --quick --seed 2"): false,
+		made("a", "refrain eval a --quick"):          false,
+	} {
+		document := Eval.Marked("a", table) + Eval.Marked("b", made("b", "refrain eval b"))
+		if err := WriteFile(path, []byte(document)); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := Eval.HasWhole(path, "a"); err != nil || got != want {
+			t.Errorf("%v, %v; want %v of %q", got, err, want, table)
+		}
+	}
+}
+
 func TestMarkdown(t *testing.T) {
 	r := &Report{Title: "T.", Machine: "m", Go: "g", Date: "d", Command: "c", Data: "x", Plot: "p.svg", Notes: []string{"n"}}
 	g := Grid{Caption: "of it", Head: []string{"a", "b"}}

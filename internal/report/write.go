@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // Markers say where the tables of one command stand in a document; Markers("bench") are
@@ -27,19 +29,28 @@ func (m Markers) end() string { return "<!-- /" + string(m) + " -->" }
 
 // Replace puts the Markdown of a table between its markers, and leaves the rest of a document as it is.
 func (m Markers) Replace(document []byte, name, markdown string) ([]byte, error) {
+	from, to, err := m.find(document, name)
+	if err != nil {
+		return nil, err
+	}
+	whole := append([]byte{}, document[:from]...)
+	whole = fmt.Appendf(whole, "\n%s", markdown)
+	return append(whole, document[to:]...), nil
+}
+
+// find says where a table stands: between its markers.
+func (m Markers) find(document []byte, name string) (from, to int, err error) {
 	begin := []byte(m.begin(name))
 	at := bytes.Index(document, begin)
 	if at < 0 {
-		return nil, fmt.Errorf("no line %s, and %s behind it, to say where the table goes", begin, m.end())
+		return 0, 0, fmt.Errorf("no line %s, and %s behind it, to say where the table goes", begin, m.end())
 	}
 	at += len(begin)
 	length := bytes.Index(document[at:], []byte(m.end()))
 	if length < 0 || bytes.Contains(document[at:at+length], []byte("<!-- "+string(m)+":")) {
-		return nil, fmt.Errorf("no %s behind %s", m.end(), begin)
+		return 0, 0, fmt.Errorf("no %s behind %s", m.end(), begin)
 	}
-	whole := append([]byte{}, document[:at]...)
-	whole = fmt.Appendf(whole, "\n%s", markdown)
-	return append(whole, document[at+length:]...), nil
+	return at, at + length, nil
 }
 
 // Write puts a table into the file of a document. The file is replaced at once, or not at all.
@@ -82,12 +93,27 @@ func (m Markers) Marked(name, markdown string) string {
 
 // CanWrite says why Write could not.
 func (m Markers) CanWrite(path, name string) error {
+	_, err := m.table(path, name)
+	return err
+}
+
+// HasWhole reports whether a table stands in the document that was measured without --quick.
+func (m Markers) HasWhole(path, name string) (bool, error) {
+	table, err := m.table(path, name)
+	_, command, measured := strings.Cut(table, commandIs)
+	command, _, _ = strings.Cut(command, "`")
+	return measured && !slices.Contains(strings.Fields(command), "--quick"), err
+}
+
+// table is what stands between the markers.
+func (m Markers) table(path, name string) (string, error) {
 	document, err := os.ReadFile(path)
 	if err != nil {
-		return err
+		return "", err
 	}
-	if _, err := m.Replace(document, name, ""); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+	from, to, err := m.find(document, name)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
 	}
-	return nil
+	return string(document[from:to]), nil
 }

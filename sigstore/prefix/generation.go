@@ -1,10 +1,12 @@
 package prefix
 
+import "slices"
+
 // generation is a run of rows that are posted under one order of the tokens. It goes as a whole, when the last of
 // its rows has gone.
 type generation struct {
 	first uint64 // row
-	began uint64 // the row that was next when the order was made: those before it were posted again
+	began uint64 // the order was made of the rows before it, of which some are still to come where an index is filled from a window
 	order order
 	lists lists
 	metas []meta // of its rows, while they are few enough to be posted again
@@ -35,7 +37,7 @@ func (x *index) isStale() bool {
 	if x.next-g.first > lastRow || g.lists.full() {
 		return true
 	}
-	newer, older := x.next-g.began, max(g.began, x.oldest())-x.oldest()
+	newer, older := x.next-min(g.began, x.next), max(g.began, x.oldest())-x.oldest()
 	switch {
 	case newer < minRows, x.areFew() && newer < older/seldom:
 		return false
@@ -58,9 +60,10 @@ func (g *generation) searched(wasted int) {
 
 // begin begins a generation. Rows that are few are posted again, under its order.
 func (x *index) begin() {
+	frequencies := x.source.Frequencies()
 	g := &generation{
-		first: x.next, began: x.next,
-		order: newOrder(x.source.Frequencies()), lists: lists{buckets: &x.filters.buckets},
+		first: x.next, began: max(x.next, x.oldest()+atLeast(frequencies)),
+		order: newOrder(frequencies), lists: lists{buckets: &x.filters.buckets},
 	}
 	if x.areFew() {
 		g.first = x.oldest()
@@ -69,6 +72,17 @@ func (x *index) begin() {
 	}
 	x.generations = append(x.generations, g)
 	x.rolls = false
+}
+
+// atLeast is how many rows the frequencies speak of, or fewer, without the next one, which is counted already. An index
+// that is filled from a window has not had all of them yet, but its order is as good as it will be when it has: rows need
+// not be posted again on the way.
+func atLeast(frequencies []uint32) uint64 {
+	if len(frequencies) == 0 {
+		return 0
+	}
+	most := slices.Max(frequencies)
+	return uint64(most - min(most, 1))
 }
 
 // areFew reports whether all rows can be posted again.

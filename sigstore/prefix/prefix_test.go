@@ -313,6 +313,58 @@ func (w *world) block(r *rand.Rand, rows int) {
 	}
 }
 
+// TestFilledFromAWindow: an index that is given the rows of a window that has them already is told their frequencies from
+// the first row on, so that no row is posted again on the way, as it must be in a window that grows, and it finds the same.
+func TestFilledFromAWindow(t *testing.T) {
+	w := newWorld(t, text.Threshold{Num: 4, Den: 5}, 64, 1)
+	r := rand.New(rand.NewPCG(1, 7))
+	words := rand.NewZipf(r, 1.1, 4, 20_000)
+	for range 20_001 {
+		w.token()
+	}
+	grown := 0
+	for i := range maxAgain + 2*minRows {
+		if i%(16*minRows) == 0 {
+			w.open()
+		}
+		var tokens []uint32
+		for range 3 + r.IntN(9) {
+			if t := uint32(words.Uint64()); !slices.Contains(tokens, t) {
+				tokens = append(tokens, t)
+			}
+		}
+		grown += w.postedAgain(func() { w.add(tokens) })
+	}
+	if grown < 2 {
+		t.Fatalf("rows were posted again %d times while the window grew: the test shows nothing", grown)
+	}
+	w.index = New(w.bounds)(w)
+	filled := 0
+	for _, rows := range w.blocks {
+		w.index.Open()
+		for _, tokens := range rows {
+			filled += w.postedAgain(func() { w.index.Add(slices.Clone(tokens), w.sign(tokens, 0)) })
+		}
+	}
+	if filled > 0 {
+		t.Errorf("rows were posted again %d times while the index was filled, %d while the window grew", filled, grown)
+	}
+	for range 5 {
+		w.searchLike(r, 12)
+	}
+}
+
+// postedAgain is 1 if rows were posted again meanwhile.
+func (w *world) postedAgain(do func()) int {
+	x, before := w.index.(*index), []*generation(nil)
+	before = append(before, x.generations...)
+	do()
+	if len(before) > 0 && x.generations[0] != before[0] {
+		return 1
+	}
+	return 0
+}
+
 // TestPostedAgain: a row that died before is not posted again, and those that live are found.
 func TestPostedAgain(t *testing.T) {
 	w := newWorld(t, text.Threshold{Num: 3, Den: 5}, 64, 1)
