@@ -21,7 +21,7 @@ func DefaultCosts() Costs {
 		// Here, fitted to 62,500 to 1,000,000 texts by least squares of logarithms with the base fixed; within 25 % of all but two
 		// figures. Verifying and making the matches (0.6 a look-up at 0.8, 1 M) is in it, 64 queries at once, AVX-512.
 		Prefix: []LookupCost{
-			{Threshold: 0.5, Base: 1, Million: 68.6, Exponent: 1},
+			{Threshold: 0.5, Base: 1, Million: 46.6, Exponent: 0.94},
 			{Threshold: 0.6, Base: 1, Million: 14.1, Exponent: 0.78},
 			{Threshold: 0.7, Base: 1, Million: 8.1, Exponent: 0.76},
 			{Threshold: 0.8, Base: 1, Million: 3.8, Exponent: 0.55},

@@ -39,6 +39,21 @@ func fold(sig hashcodes.Signature) uint64 {
 	return s&(1<<signatureBits-1) ^ s>>signatureBits
 }
 
+// alone are, by words of a signature, the bits that fold leaves to themselves, so that a posting still says on which side
+// they differ. Of more than two words there are none.
+var alone = [3]hashcodes.Signature{
+	1: {1<<32 - 1},
+	2: {1<<32 - 1<<(64-signatureBits), 1<<(signatureBits-32) - 1},
+}
+
+// only overwrites dst with those bits of the row's signature that the mask has.
+func (m meta) only(dst, mask hashcodes.Signature) {
+	sig := uint64(m >> (64 - signatureBits))
+	for w := range dst {
+		dst[w] = uint32(sig>>(32*w)) & mask[w]
+	}
+}
+
 func (m meta) size() uint8 { return uint8(m) }
 
 func newPlace(row uint64, position int) place {

@@ -111,13 +111,39 @@ func (w *world) add(tokens []uint32) {
 	w.index.Add(slices.Clone(tokens), w.sign(tokens, 0))
 }
 
-// search compares the candidates with every row of the window.
+// search compares the candidates with every row of the window, and those that pass the counters of the query with the
+// definition of these.
 func (w *world) search(tokens []uint32, unknown int) {
 	w.tb.Helper()
-	q := []sigstore.Query{{Tokens: tokens, Size: len(tokens) + unknown, Signature: w.sign(tokens, unknown)}}
-	w.index.Search(q)
-	found := map[sigstore.Row]bool{}
-	for _, r := range q[0].Hits {
+	q := sigstore.Query{Tokens: tokens, Size: len(tokens) + unknown, Signature: w.sign(tokens, unknown)}
+	all := w.ask(q)
+	q.Counters = w.count(tokens, unknown)
+	passing := w.ask(q)
+	w.hits += len(passing)
+	for b, rows := range w.blocks {
+		for i, row := range rows {
+			r := sigstore.Row{Block: w.first + uint32(b), Row: uint32(i)}
+			if row == nil {
+				continue
+			}
+			if want := all[r] && w.passes(&q, row); passing[r] != want {
+				w.tb.Fatalf("threshold %v: row %v %v for %v and %d unknown: asking the counters %t, want %t of %t without",
+					w.theta, r, row, tokens, unknown, passing[r], want, all[r])
+			}
+			if w.match(row, tokens, q.Size) && !passing[r] {
+				w.tb.Fatalf("threshold %v: row %v %v of %d blocks is missing for %v and %d unknown",
+					w.theta, r, row, len(w.blocks), tokens, unknown)
+			}
+		}
+	}
+}
+
+// ask returns the rows that a query finds, each once.
+func (w *world) ask(q sigstore.Query) map[sigstore.Row]bool {
+	w.tb.Helper()
+	queries, found := []sigstore.Query{q}, map[sigstore.Row]bool{}
+	w.index.Search(queries)
+	for _, r := range queries[0].Hits {
 		if found[r] {
 			w.tb.Fatalf("row %v twice", r)
 		}
@@ -125,16 +151,42 @@ func (w *world) search(tokens []uint32, unknown int) {
 			w.tb.Fatalf("row %v is none of the window's", r)
 		}
 	}
-	w.hits += len(q[0].Hits)
-	for b, rows := range w.blocks {
-		for i, row := range rows {
-			r := sigstore.Row{Block: w.first + uint32(b), Row: uint32(i)}
-			if row != nil && w.match(row, tokens, len(tokens)+unknown) && !found[r] {
-				w.tb.Fatalf("threshold %v: row %v %v of %d blocks is missing for %v and %d unknown",
-					w.theta, r, row, len(w.blocks), tokens, unknown)
-			}
+	return found
+}
+
+// count is the query's counters, token by token.
+func (w *world) count(tokens []uint32, unknown int) hashcodes.Counters {
+	var ids []uint64
+	for _, t := range tokens {
+		ids = append(ids, w.names[t])
+	}
+	for i := range unknown {
+		ids = append(ids, 1<<40+uint64(i))
+	}
+	return w.model.Count(make(hashcodes.Counters, w.model.Bits()), ids)
+}
+
+// passes looks at the bits that no other is folded into, one by one.
+func (w *world) passes(q *sigstore.Query, row []uint32) bool {
+	first, last := 0, 31
+	switch w.model.Bits() {
+	case 64:
+		first, last = 8, 55
+	case 128, 256:
+		return true
+	}
+	sig, own, other := w.sign(row, 0), 0, 0
+	for b := first; b <= last; b++ {
+		inQ, inRow := q.Signature[b/32]>>(b%32)&1, sig[b/32]>>(b%32)&1
+		if inQ > inRow {
+			own += int(q.Counters[b])
+		}
+		if inRow > inQ {
+			other++
 		}
 	}
+	overlap, ones := w.theta.Overlap(q.Size, len(row)), w.model.Ones()
+	return len(row) >= 255 || own <= ones*(q.Size-overlap) && other <= ones*(len(row)-overlap)
 }
 
 func (w *world) match(row, tokens []uint32, size int) bool {

@@ -2,7 +2,9 @@ package prefix
 
 import (
 	"math/bits"
+	"slices"
 
+	"refrain/hashcodes"
 	"refrain/sigstore"
 )
 
@@ -11,9 +13,13 @@ type search struct {
 	query  *sigstore.Query
 	meta   meta // of the query
 	filter *filter
+	bounds *hashcodes.SizeBounds
 	heads  []link
 	probes []probe
 	seen   seen
+
+	alone    hashcodes.Signature // bits of which the query's counters tell; nil: of none
+	own, row hashcodes.Signature // of the query and of a row, those bits
 }
 
 // probe is a list to be read.
@@ -34,12 +40,14 @@ func (x *index) Search(queries []sigstore.Query) {
 // find appends the candidates. Tokens that no row holds come first in every order.
 func (x *index) find(q *sigstore.Query) {
 	unknown := q.Size - len(q.Tokens)
-	n := x.filters.bounds.For(q.Size).Prefix - unknown
+	bounds := x.filters.bounds.For(q.Size)
+	n := bounds.Prefix - unknown
 	if n <= 0 {
 		return
 	}
 	s := &x.search
-	s.query, s.meta, s.filter = q, newMeta(q.Size, q.Signature), x.filters.of(q.Size)
+	s.query, s.meta, s.filter, s.bounds = q, newMeta(q.Size, q.Signature), x.filters.of(q.Size), bounds
+	s.count()
 	for _, g := range x.generations {
 		s.seen.begin()
 		x.keys = g.order.rarest(x.keys, q.Tokens, n)
@@ -127,14 +135,37 @@ func (l *lists) after(c chunk, n int) (next chunk, room int, first uint64) {
 	return next, capacity[k.class()], next[0]
 }
 
-// take adds the row of a posting to the hits unless it is dropped, met before, or has too few tokens left: those
-// before the first common one are not common.
+// count readies the query's counters.
+func (s *search) count() {
+	words := len(s.query.Signature)
+	if s.alone = nil; s.query.Counters == nil || words >= len(alone) {
+		return
+	}
+	s.alone = alone[words]
+	s.own, s.row = resized(s.own, len(s.alone)), resized(s.row, len(s.alone))
+	s.meta.only(s.own, s.alone)
+}
+
+func resized(s hashcodes.Signature, n int) hashcodes.Signature { return slices.Grow(s[:0], n)[:n] }
+
+// mayMatch asks the counters. A size that stands for two is let pass.
+func (s *search) mayMatch(m meta) bool {
+	if s.alone == nil || m.size() == lastSize {
+		return true
+	}
+	m.only(s.row, s.alone)
+	own, other := s.bounds.Apart(int(m.size()))
+	return s.query.Counters.Within(s.own, s.row, own, other)
+}
+
+// take adds the row of a posting to the hits unless it is dropped, met before, has too few tokens left, those before the
+// first common one not being common, or the counters leave it out.
 func (x *index) take(g *generation, position int, p posting) {
 	s := &x.search
 	m := p.meta.size()
 	row := g.first + uint64(p.place.row())
 	left := min(s.query.Size-position, int(m)-p.place.position())
-	if left < int(s.filter.overlap[m]) || row < x.oldest() || !s.seen.add(p.place.row()) {
+	if left < int(s.filter.overlap[m]) || row < x.oldest() || !s.seen.add(p.place.row()) || !s.mayMatch(p.meta) {
 		return
 	}
 	s.query.Hits = append(s.query.Hits, x.at(row))
