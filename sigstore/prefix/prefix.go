@@ -5,8 +5,9 @@
 // by one order of the tokens, whatever that order is ([PPJ], Xiao et al., WWW 2008, Lemma 1). So a row is
 // posted under its prefix only, and a search probes its own prefix only. Rarest tokens first keeps the lists
 // short; a stale frequency costs time, never a pair. What a probe finds must still pass, in this order: the
-// length filter and the lossless Hamming radius between the signatures, in one look at a table, and the positional
-// filter ([PPJ] 3.1): tokens before the first common one cannot be common, so at most the shorter rest are.
+// length filter and the lossless Hamming radius between the signatures, in one look at a table, the positional
+// filter ([PPJ] 3.1), since tokens before the first common one cannot be common, so at most the shorter rest are, and
+// the query's counters (hashcodes.Counters).
 //
 // # Generations
 //
