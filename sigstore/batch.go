@@ -71,10 +71,6 @@ func (b *batch) answer(w *Window, x *feed.Sentence) *Query {
 func (b *batch) addFresh(w *Window, q *Query, x *feed.Sentence) {
 	s, words, before := w.cfg.Bounds.For(q.Size), len(q.Signature), len(q.Hits)
 	for i := range b.fresh {
-		m := b.fresh[i].size - s.Min
-		if m < 0 || m >= len(s.Radius) {
-			continue
-		}
 		if q.MayMatch(s, b.fresh[i].size, b.sigs[i*words:(i+1)*words]) {
 			q.Hits = append(q.Hits, b.fresh[i].row)
 		}

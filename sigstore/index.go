@@ -40,8 +40,15 @@ type Query struct {
 	Cut    bool
 }
 
-// MayMatch reports whether a row of m tokens with this signature may match, m being of the query's bounds, b.
+// MayMatch reports whether a row of m tokens with this signature may match: whether it passes the counters or, without
+// them, lies within the radius. b is of the query's size.
 func (q *Query) MayMatch(b *hashcodes.SizeBounds, m int, sig hashcodes.Signature) bool {
+	if m < b.Min || m > b.Max {
+		return false
+	}
+	if q.Counters == nil {
+		return hashcodes.Distance(q.Signature, sig) <= int(b.Radius[m-b.Min])
+	}
 	own, other := b.Apart(m)
 	return q.Counters.Within(q.Signature, sig, own, other)
 }

@@ -6,7 +6,7 @@ import "slices"
 // its rows has gone.
 type generation struct {
 	first uint64 // row
-	began uint64 // the order was made of the rows before it, of which some are still to come where an index is filled from a window
+	began uint64 // the order was made of the rows before it; while an index is filled from a window, some of them are still to come
 	order order
 	lists lists
 	metas []meta // of its rows, while they are few enough to be posted again
@@ -61,9 +61,9 @@ func (g *generation) searched(wasted int) {
 // begin begins a generation. Rows that are few are posted again, under its order.
 func (x *index) begin() {
 	frequencies := x.source.Frequencies()
-	g := &generation{
-		first: x.next, began: max(x.next, x.oldest()+atLeast(frequencies)),
-		order: newOrder(frequencies), lists: lists{buckets: &x.filters.buckets},
+	g := &generation{first: x.next, began: x.next, order: newOrder(frequencies), lists: lists{buckets: &x.filters.buckets}}
+	if len(x.generations) == 0 {
+		g.began += atLeast(frequencies)
 	}
 	if x.areFew() {
 		g.first = x.oldest()
@@ -75,8 +75,8 @@ func (x *index) begin() {
 }
 
 // atLeast is how many rows the frequencies speak of, or fewer, without the next one, which is counted already. An index
-// that is filled from a window has not had all of them yet, but its order is as good as it will be when it has: rows need
-// not be posted again on the way.
+// that is filled from a window begins when it has had none of them yet, but its order is as good as it will be when it has
+// all: rows need not be posted again on the way.
 func atLeast(frequencies []uint32) uint64 {
 	if len(frequencies) == 0 {
 		return 0

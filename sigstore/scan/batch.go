@@ -109,11 +109,3 @@ func (a *asked) radius(b *band) int {
 	}
 	return int(radius)
 }
-
-// radiusOf is that of one size: -1 where no partner has it.
-func (a *asked) radiusOf(size int) int {
-	if size < a.Min || size > a.Max {
-		return -1
-	}
-	return int(a.Radius[size-a.Min])
-}

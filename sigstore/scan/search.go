@@ -152,7 +152,7 @@ func (w *worker) ask(j *job, q *asked) {
 func (w *worker) collect(j *job, q *asked, p *hamming.Part) {
 	hits := w.hits[q.place]
 	for _, place := range p.Hits {
-		if !w.mayMatch(j, q, p.Radius, place) {
+		if !w.mayMatch(j, q, place) {
 			continue
 		}
 		hits = append(hits, sigstore.Row{Block: j.block, Row: j.rows[place]})
@@ -163,13 +163,8 @@ func (w *worker) collect(j *job, q *asked, p *hamming.Part) {
 	w.hits[q.place] = hits
 }
 
-// mayMatch looks closer at a row within a radius: in a band of several sizes it may be too far for its own.
-func (w *worker) mayMatch(j *job, q *asked, radius int, place uint32) bool {
-	size := j.size(place)
-	own := q.radiusOf(size)
+// mayMatch looks closer at a row within a radius: that of its own size may be less, and the counters may leave it out.
+func (w *worker) mayMatch(j *job, q *asked, place uint32) bool {
 	w.row = j.signature(w.row[:0], place)
-	if own < radius && hashcodes.Distance(q.Signature, w.row) > own {
-		return false
-	}
-	return q.Counters == nil || q.MayMatch(q.SizeBounds, size, w.row)
+	return q.MayMatch(q.SizeBounds, j.size(place), w.row)
 }
