@@ -110,7 +110,7 @@ func TestDefaultFeeds(t *testing.T) {
 	}{
 		{1e6, plan.DefaultMachine(), "prefix", [2]int{1, 1}, 0.33},
 		{1e8, plan.DefaultMachine(), "prefix", [2]int{1, 1}, 26},
-		{1e9, plan.DefaultMachine(), "prefix", [2]int{20, 32}, 261},
+		{1e9, plan.DefaultMachine(), "prefix", [2]int{22, 35}, 262},
 		{1e9, gpu, "cuda", [2]int{12, 18}, 226},
 	} {
 		r := mustPlan(t, feedOf(c.posts), c.machine)
