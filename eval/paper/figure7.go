@@ -16,7 +16,7 @@ var timed = []string{"ira-en", "reuters"}
 func Figure7(ctx context.Context, c *eval.Config) (*report.Report, error) {
 	r := c.Report("fig7", "Post-processing by recall: seconds, one thread, to look at the candidates of 2,000 queries, a point for each d from 0 on; the paper's Figure 7. m = 32, l = 2, cosine >= 0.8.", "")
 	plot := report.Plot{Title: "post-processing by recall", X: report.Axis{Title: "recall, without self-matches", From: 0, To: 1}, Y: report.Axis{Title: "seconds for 2,000 queries", Log: true}}
-	g := report.Grid{Caption: "Seconds (candidates a sentence) where each reaches the recall, without self-matches:", Head: append([]string{"corpus", "recall"}, learners...)}
+	g := report.Grid{Caption: "Seconds (candidates a sentence, itself among them) where each reaches the recall of what is similar to it besides itself:", Head: append([]string{"corpus", "recall"}, learners...)}
 	all, err := timings(ctx, c, r, &plot, verifiedByRecall, func(v Verified) float64 { return v.Recall }, func(name string, by [][]Verified) { addVerified(&g, name, by) })
 	if err != nil {
 		return nil, err
