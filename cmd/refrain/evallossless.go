@@ -39,6 +39,7 @@ func losslessTable(c *eval.Config, name, short string, measure func(context.Cont
 		return r, err
 	}}.table(c)
 	addLosslessFlags(t.command.Flags(), &o, flags)
+	t.narrow = flags
 	return t
 }
 
