@@ -17,7 +17,6 @@ import (
 	"go.uber.org/goleak"
 
 	"refrain/hashcodes"
-	"refrain/hashcodes/train"
 	"refrain/sigstore"
 	"refrain/text"
 )
@@ -285,18 +284,6 @@ func aWindowThatHadNoRoomGetsTheModelLater(t *testing.T) {
 	list[0].full, list[1].full = false, false
 	if s := learn(); s.Changed != 2 || list[0].Model().Description().Learner != "direct" || list[0].Model() != list[1].Model() {
 		t.Errorf("with room: %+v", s)
-	}
-}
-
-// TestChanceIsNoGain: counts of rare things differ without a reason.
-func TestChanceIsNoGain(t *testing.T) {
-	for _, c := range []struct {
-		before, after int
-		want          bool
-	}{{16, 12, false}, {27, 15, false}, {1000, 960, false}, {1000, 900, true}, {126, 70, true}, {0, 0, false}, {100, 120, false}} {
-		if got := isBetter(train.Cost{Queries: 1000, False: c.before}, train.Cost{Queries: 1000, False: c.after}); got != c.want {
-			t.Errorf("%d false candidates before, %d after: better is %v", c.before, c.after, got)
-		}
 	}
 }
 

@@ -138,6 +138,34 @@ func TestTrainFromLittle(t *testing.T) {
 	}
 }
 
+// TestTrainSaysWhatItIsWorth: by figures that tell small ones apart, and a warning with the counts where chance makes as much.
+func TestTrainSaysWhatItIsWorth(t *testing.T) {
+	for _, c := range []struct {
+		learner       string
+		before, after int
+		figures       string
+		warns         bool
+	}{
+		{"direct", 60, 59, "0.0295, with md5-32-2 0.0300", true},
+		{"direct", 59, 59, "0.0295, with md5-32-2 0.0295", true},
+		{"direct", 3000, 1500, "0.750, with md5-32-2 1.50", false},
+		{"md5", 59, 59, "0.0295, with md5-32-2 0.0295", false},
+	} {
+		var stderr bytes.Buffer
+		said := training{main: &Main{Stderr: &stderr}, config: train.Config{Learner: c.learner}}
+		said.worth("md5-32-2", &train.Report{
+			Threshold: "4/5", Before: train.Cost{Queries: 2000, False: c.before}, After: train.Cost{Queries: 2000, False: c.after},
+		})
+		if !strings.HasPrefix(stderr.String(), "false candidates a query at Jaccard 4/5: "+c.figures+" (") {
+			t.Errorf("%+v: %s", c, &stderr)
+		}
+		warning := fmt.Sprintf("\nwarning: %d false candidates in 2000 queries, with md5-32-2 %d: ", c.after, c.before)
+		if strings.Contains(stderr.String(), warning) != c.warns || c.warns && !strings.HasSuffix(stderr.String(), " a lower --threshold, fewer --bits or more text\n") {
+			t.Errorf("%+v: %s", c, &stderr)
+		}
+	}
+}
+
 // TestTrainIsStopped: a signal ends a run in order, and what was there stays. A hangup does too where it is not ignored, as
 // under nohup, which tests cannot know of.
 func TestTrainIsStopped(t *testing.T) {
