@@ -103,7 +103,7 @@ func TestTrainedModelIsShown(t *testing.T) {
 func TestTrainSaysHowFarItIs(t *testing.T) {
 	_, said := mustTrain(t, stockPosts(500), "--vocab", "50")
 	rounds, summary, _ := strings.Cut(said, "learned from ")
-	if strings.Count(rounds, "\nround ") != 7 || !strings.Contains(rounds, "\nround 7 of 7, 1 bit a token: ") || strings.Contains(summary, "round ") {
+	if strings.Count(rounds, "\nround ") != 7 || !strings.Contains(rounds, "\nround 7 of 7, about 0s left: ") || strings.Contains(summary, "round ") {
 		t.Errorf("want a line for each of 7 rounds: %s", said)
 	}
 }
