@@ -373,3 +373,27 @@ func TestTheScheduleOutlivesRestarts(t *testing.T) {
 		}
 	}
 }
+
+// TestALostModelIsTold: that the model in use could not be read stands in the status until something else is done.
+func TestALostModelIsTold(t *testing.T) { synctest.Test(t, aLostModelIsTold) }
+
+func aLostModelIsTold(t *testing.T) {
+	dir := t.TempDir()
+	add(t, mustRegistry(t, dir, "4/5"), 3)
+	if err := os.Remove(filepath.Join(dir, "1.model")); err != nil {
+		t.Fatal(err)
+	}
+	r := mustRegistry(t, dir, "4/5")
+	k := mustKeeper(t, Config{Registry: r}, shelves(r.InUse(quiet), 10))
+	run(t, k)
+	const want = "the model in use cannot be read: 1.model: no such file or directory; that of the configuration is used"
+	if s := k.Status(); s.Detail != want || s.Doing != nothing || s.Current != 0 {
+		t.Errorf("after the start: %+v", s)
+	}
+	if err := k.Use(0); err != nil {
+		t.Fatal(err)
+	}
+	if s := await(k); strings.Contains(s.Detail, "cannot be read") {
+		t.Errorf("after another model was asked for: %+v", s)
+	}
+}
