@@ -94,7 +94,13 @@ func (f *modelFlags) sized() bool {
 	return f.flags != nil && (f.flags.Changed("bits") || f.flags.Changed("ones"))
 }
 
+// reserved says whether a file of that name cannot be named as a model: the name means something else.
+func reserved(name string) bool { return name == "default" || name == "md5" || name == "-" }
+
 func readModel(path string) (*hashcodes.Model, error) {
+	if path == "-" {
+		return nil, usage("model -: a model is read from a file, not from stdin")
+	}
 	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("model %s: there is no such file; the built-in ones are default and md5", path)

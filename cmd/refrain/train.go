@@ -79,6 +79,8 @@ func (t *training) check() error {
 	switch {
 	case t.out == "":
 		return usage("--out is missing: say which file to write the model to")
+	case reserved(t.out):
+		return usage("--out %s: --model %s would not mean this file: choose another name, or ./%s", t.out, t.out, t.out)
 	case t.sentences < 1 || t.sentences > mostSentences:
 		return usage("--sentences %d: want 1 to %d", t.sentences, mostSentences)
 	case c.Vocabulary < 1:

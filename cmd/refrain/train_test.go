@@ -108,6 +108,18 @@ func TestTrainSaysHowFarItIs(t *testing.T) {
 	}
 }
 
+// TestTrainedModelByAnyName: with its folder, a file of a built-in model's name is told from it.
+func TestTrainedModelByAnyName(t *testing.T) {
+	t.Chdir(t.TempDir())
+	m := Main{Stdin: strings.NewReader(stockPosts(500)), Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}}
+	if status := m.Run(t.Context(), []string{"train", "--bits", "32", "--out", "./default"}); status != 0 {
+		t.Fatalf("status %d: %s", status, m.Stderr)
+	}
+	if _, out, stderr := runModel(t, "model", "./default"); !strings.Contains(out, `"direct-32-1"`) {
+		t.Errorf("got %s%s", out, stderr)
+	}
+}
+
 // TestTrainIsRepeatable: the same posts and seed give the same file.
 func TestTrainIsRepeatable(t *testing.T) {
 	posts := stockPosts(500)
@@ -219,6 +231,9 @@ func TestTrainMistakes(t *testing.T) {
 		want   string
 	}{
 		{nil, exitUsage, "--out is missing"},
+		{[]string{"--out", "-"}, exitUsage, "--out -: --model - would not mean this file: choose another name, or ./-"},
+		{[]string{"--out", "default"}, exitUsage, "choose another name, or ./default"},
+		{[]string{"--out", "md5"}, exitUsage, "choose another name, or ./md5"},
 		{[]string{"--out", out, "--learner", "magic"}, exitUsage, `--learner "magic": want one of direct`},
 		{[]string{"--out", out, "--bits", "48"}, exitUsage, "48 bits: want 32, 64, 128 or 256"},
 		{[]string{"--out", out, "--ones", "9"}, exitUsage, "9 ones per code"},
