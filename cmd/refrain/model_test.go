@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -66,7 +67,11 @@ func TestModelFlags(t *testing.T) {
 
 func TestModelMistakes(t *testing.T) {
 	learned, _ := mustTrain(t, stockPosts(500))
-	none := filepath.Join(t.TempDir(), "none.model")
+	dir := t.TempDir()
+	none, empty := filepath.Join(dir, "none.model"), filepath.Join(dir, "empty.model")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args   string
 		status int
@@ -76,6 +81,8 @@ func TestModelMistakes(t *testing.T) {
 		{"--model default --ones 1", exitUsage, "say --model md5"},
 		{"--bits 64 --model " + learned, exitUsage, "leave them out with --model " + learned},
 		{"--model " + none, exitFailure, none + ": there is no such file; the built-in ones are default and md5"},
+		{"--model " + dir, exitFailure, "model " + dir + ": is a directory\n"},
+		{"--model " + empty, exitFailure, "model " + empty + ": the file is empty\n"},
 		{"--model md5 --bits 48", exitUsage, "--bits 48 --ones 1"},
 		{"--model -", exitUsage, "a model is read from a file, not from stdin"},
 	} {
