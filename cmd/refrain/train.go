@@ -217,7 +217,7 @@ func (t *training) readFile(ctx context.Context, file string, status *terminal.S
 	var splitter text.Splitter
 	var sentences []feed.Sentence
 	posts := int64(0)
-	return t.main.eachPost(ctx, src, func(p *feed.Post) error {
+	err = t.main.eachPost(ctx, src, func(p *feed.Post) error {
 		sentences, _ = splitter.Sentences(sentences[:0], p, t.minTokens)
 		for i := range sentences {
 			yield(sentences[i].Tokens) // a sample takes all there are
@@ -226,6 +226,10 @@ func (t *training) readFile(ctx context.Context, file string, status *terminal.S
 		progress.Update(src.BytesRead(), posts)
 		return nil
 	})
+	if err != nil {
+		return fmt.Errorf("%w; no model was written", err)
+	}
+	return nil
 }
 
 // summarise says on stderr what the model was learned from and what it is worth.

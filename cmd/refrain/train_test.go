@@ -225,6 +225,10 @@ func TestTrainMistakes(t *testing.T) {
 	if err := os.Symlink(posts, link); err != nil {
 		t.Fatal(err)
 	}
+	cut, whole := filepath.Join(t.TempDir(), "cut.jsonl.gz"), compressed(t, ".gz", []byte(stockPosts(10_000)))
+	if err := os.WriteFile(cut, whole[:len(whole)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args   []string
 		status int
@@ -243,6 +247,7 @@ func TestTrainMistakes(t *testing.T) {
 		{[]string{"--out", dir}, exitFailure, "is no usual file"},
 		{[]string{"--out", os.DevNull}, exitFailure, "is no usual file"},
 		{[]string{"--out", link, posts}, exitFailure, "is one of the files to be read"},
+		{[]string{"--out", out, cut}, exitFailure, "the compressed file is cut short; no model was written"},
 		{[]string{"--out", out, filepath.Join(dir, "none.jsonl")}, exitFailure, "none.jsonl"},
 		{[]string{"--out", filepath.Join(dir, "none", "x.model")}, exitFailure, "cannot write a file in"},
 		{[]string{"--out", out, "--min-tokens", "99"}, exitFailure, "not one sentence is long enough"},
