@@ -56,6 +56,17 @@ func decompress(r *bufio.Reader, name string) (*decompressed, error) {
 	return &decompressed{Reader: r, close: func() {}}, nil
 }
 
+// errCut says that a compressed file ends before its data do: it was not copied, or not written, to its end.
+var errCut = errors.New("the compressed file is cut short")
+
+// asCut gives the error of decompressing a file that ends too early its name. Plain files have no such error.
+func asCut(err error) error {
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return errCut
+	}
+	return err
+}
+
 func isZstd(head []byte) bool {
 	return bytes.HasPrefix(head, zstdMagic) ||
 		len(head) >= 4 && head[0]&0xf0 == 0x50 && bytes.Equal(head[1:4], skippableMagic)
@@ -64,7 +75,7 @@ func isZstd(head []byte) bool {
 func openGzip(r io.Reader) (*decompressed, error) {
 	z, err := gzip.NewReader(r)
 	if err != nil {
-		return nil, fmt.Errorf("gzip: %w", err)
+		return nil, fmt.Errorf("gzip: %w", asCut(err))
 	}
 	return &decompressed{Reader: z, memory: gzipMemory, close: func() { _ = z.Close() }}, nil
 }

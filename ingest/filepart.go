@@ -86,7 +86,7 @@ func (f *File) read(p *Part) error {
 	case err == io.EOF:
 		return err
 	case err != nil:
-		return fmt.Errorf("%s: after line %d: %w", f.name, f.lines.number, err)
+		return fmt.Errorf("%s: after line %d: %w", f.name, f.lines.number, asCut(err))
 	case f.records != nil:
 		f.take(p, r)
 	default:

@@ -105,7 +105,7 @@ const (
 // New returns a Keeper of windows that have the codes of the registry's model in use.
 func New(cfg Config) (*Keeper, error) {
 	k := &Keeper{cfg: cfg.withDefaults(), orders: make(chan order, 1)}
-	k.status.Doing, k.status.Changed = nothing, len(cfg.Windows)
+	k.status.Doing, k.status.Detail, k.status.Changed = nothing, cfg.Registry.whyLost(), len(cfg.Windows)
 	_, current := cfg.Registry.List()
 	k.model, k.learns = cfg.Windows[0].Model(), k.lastLearned()
 	k.loaded = map[int]*hashcodes.Model{current: k.model}

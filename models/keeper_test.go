@@ -17,7 +17,6 @@ import (
 	"go.uber.org/goleak"
 
 	"refrain/hashcodes"
-	"refrain/hashcodes/train"
 	"refrain/sigstore"
 	"refrain/text"
 )
@@ -288,18 +287,6 @@ func aWindowThatHadNoRoomGetsTheModelLater(t *testing.T) {
 	}
 }
 
-// TestChanceIsNoGain: counts of rare things differ without a reason.
-func TestChanceIsNoGain(t *testing.T) {
-	for _, c := range []struct {
-		before, after int
-		want          bool
-	}{{16, 12, false}, {27, 15, false}, {1000, 960, false}, {1000, 900, true}, {126, 70, true}, {0, 0, false}, {100, 120, false}} {
-		if got := isBetter(train.Cost{Queries: 1000, False: c.before}, train.Cost{Queries: 1000, False: c.after}); got != c.want {
-			t.Errorf("%d false candidates before, %d after: better is %v", c.before, c.after, got)
-		}
-	}
-}
-
 // TestNothingToGain: where look-ups have hardly a false candidate nothing is learned by the schedule.
 func TestNothingToGain(t *testing.T) { synctest.Test(t, nothingToGain) }
 
@@ -384,5 +371,29 @@ func TestTheScheduleOutlivesRestarts(t *testing.T) {
 		if got := k.Status().Next.Sub(start); got != c.next {
 			t.Errorf("started %v after the last training, the next is due %v after it, want %v", c.now, got, c.next)
 		}
+	}
+}
+
+// TestALostModelIsTold: that the model in use could not be read stands in the status until something else is done.
+func TestALostModelIsTold(t *testing.T) { synctest.Test(t, aLostModelIsTold) }
+
+func aLostModelIsTold(t *testing.T) {
+	dir := t.TempDir()
+	add(t, mustRegistry(t, dir, "4/5"), 3)
+	if err := os.Remove(filepath.Join(dir, "1.model")); err != nil {
+		t.Fatal(err)
+	}
+	r := mustRegistry(t, dir, "4/5")
+	k := mustKeeper(t, Config{Registry: r}, shelves(r.InUse(quiet), 10))
+	run(t, k)
+	const want = "the model in use cannot be read: 1.model: no such file or directory; that of the configuration is used"
+	if s := k.Status(); s.Detail != want || s.Doing != nothing || s.Current != 0 {
+		t.Errorf("after the start: %+v", s)
+	}
+	if err := k.Use(0); err != nil {
+		t.Fatal(err)
+	}
+	if s := await(k); strings.Contains(s.Detail, "cannot be read") {
+		t.Errorf("after another model was asked for: %+v", s)
 	}
 }

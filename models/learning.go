@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"math"
 	"slices"
 	"time"
 
@@ -80,7 +79,7 @@ func (k *Keeper) learnOne(ctx context.Context, why string) (id int, m *hashcodes
 	if err := ctx.Err(); err != nil { // then the costs are not whole
 		return 0, nil, err
 	}
-	if !isBetter(before, after) && (why != request || after.False >= before.False) {
+	if !after.Beats(before) && (why != request || after.False >= before.False) {
 		return 0, nil, fmt.Errorf("%w: %.3g false candidates a query, %.3g with codes learned anew", errKept, before.PerQuery(), after.PerQuery())
 	}
 	now := k.cfg.Now()
@@ -114,13 +113,6 @@ func (k *Keeper) sample(ctx context.Context, used *hashcodes.Model) (*train.Samp
 
 // little: with fewer false candidates a query there is nothing to gain.
 const little = 0.05
-
-// isBetter reports whether the gain is at least 5 %, and more than chance makes: counts of rare things differ by about
-// their root.
-func isBetter(before, after train.Cost) bool {
-	gain := float64(before.False - after.False)
-	return gain >= 0.05*float64(before.False) && gain > 2*math.Sqrt(float64(before.False+after.False))
-}
 
 // seed is of the trainings: what a window holds is random enough.
 const seed = 1

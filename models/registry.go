@@ -31,6 +31,7 @@ type Registry struct {
 
 	mu   sync.Mutex
 	list list
+	lost string // why the model that was in use is not; "": it is
 }
 
 // list is the content of models.json.
@@ -187,7 +188,8 @@ func readModel(path string) (*hashcodes.Model, error) {
 	return hashcodes.Read(f)
 }
 
-// InUse reads the model in use. One that cannot be read is left, for that of the configuration, and the log says so.
+// InUse reads the model in use. One that cannot be read is left, for that of the configuration; the log says so, and the
+// status of the Keeper.
 func (r *Registry) InUse(log *slog.Logger) *hashcodes.Model {
 	_, id := r.List()
 	m, err := r.Load(id)
@@ -196,9 +198,17 @@ func (r *Registry) InUse(log *slog.Logger) *hashcodes.Model {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.list.Current = 0
+		r.lost = fmt.Sprintf("the model in use cannot be read: %v; that of the configuration is used", err)
 		return r.base
 	}
 	return m
+}
+
+// whyLost says why the model that was in use is not; "": it is.
+func (r *Registry) whyLost() string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lost
 }
 
 // Add keeps a model that was learned and returns its number. Old ones go, but never the one in use.

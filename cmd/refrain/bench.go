@@ -38,10 +38,11 @@ type benchTable struct {
 	command *cobra.Command // without its RunE
 	measure func(ctx context.Context, c *tables.Config, args []string) (*report.Report, error)
 	missing func() error // why it cannot be measured here; nil: it can
+	narrow  []string     // its flags with which a part of the table is measured
 }
 
 func (t benchTable) table(runs *int) table {
-	return table{command: t.command, missing: t.missing, measure: func(ctx context.Context, r *tableRun) (*report.Report, error) {
+	return table{command: t.command, missing: t.missing, narrow: t.narrow, measure: func(ctx context.Context, r *tableRun) (*report.Report, error) {
 		c, err := benchConfig(r, *runs)
 		if err != nil {
 			return nil, err
@@ -74,6 +75,7 @@ func benchGPU() benchTable {
 			return tables.GPU(ctx, c, o)
 		},
 		missing: tables.NoGPU,
+		narrow:  []string{"rows"},
 	}
 	t.command.Flags().IntVar(&o.Device, "device", 0, "number of the GPU")
 	t.command.Flags().IntSliceVar(&o.Rows, "rows", nil, "signatures, in ascending order (default 100,000 to 1,000,000,000)")
@@ -97,6 +99,7 @@ func benchMatch() benchTable {
 	var o tables.MatchOptions
 	t := benchTable{
 		command: &cobra.Command{Use: "match", Short: "Exact streaming match while the window grows, against a plain PPJoin", Args: atMost(0, "none")},
+		narrow:  []string{"thresholds", "engines"},
 	}
 	t.measure = func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
 		if write := t.command.Flag("write").Value.String(); write != "" && o.SVG == "" {
@@ -153,6 +156,7 @@ func benchDetect() benchTable {
 			o.File = strings.Join(args, "")
 			return tables.Detect(ctx, c, o)
 		},
+		narrow: []string{"spans"},
 	}
 	t.command.Flags().StringSliceVar(&o.Spans, "spans", nil, "spans (default 24h,87600h)")
 	return t
@@ -165,6 +169,7 @@ func benchLatency() benchTable {
 		measure: func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
 			return tables.Latency(ctx, c, o)
 		},
+		narrow: []string{"rates"},
 	}
 	t.command.Flags().IntSliceVar(&o.Rates, "rates", nil, "posts a second (default 1000,20000)")
 	t.command.Flags().DurationVar(&o.Lasting, "lasting", 0, "how long posts are sent at each rate (default 20s)")
@@ -178,6 +183,7 @@ func benchFlood() benchTable {
 		measure: func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
 			return tables.Flood(ctx, c, o)
 		},
+		narrow: []string{"max-matches"},
 	}
 	t.command.Flags().IntVar(&o.Flood, "flood", 0, "variants (default 100,000)")
 	t.command.Flags().IntVar(&o.Rate, "rate", 0, "other posts a second (default 2,000)")

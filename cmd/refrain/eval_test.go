@@ -68,6 +68,30 @@ func TestQuickReplacesNoWholeTable(t *testing.T) {
 	}
 }
 
+// TestNarrowReplacesNoWholeTable: nor does a part of a table take its place; one as narrow does.
+func TestNarrowReplacesNoWholeTable(t *testing.T) {
+	path, data := filepath.Join(t.TempDir(), "doc.md"), evalPosts(t)
+	for _, c := range []struct {
+		measured, args, lacks string
+	}{
+		{"refrain eval later", "--threshold 0.6", "--threshold"},
+		{"refrain eval later --threshold 0.6", "--threshold 0.6 --corpus ira", "--corpus"},
+		{"refrain eval later --quick --threshold 0.8", "--quick --threshold 0.6 --learner md5 --bits 32", "--bits"},
+		{"refrain eval later --quick --threshold 0.8 --learner md5", "--quick --threshold 0.6 --learner md5", ""},
+	} {
+		before := report.Eval.Marked("later", report.New("later", "Later.", "posts", c.measured).Markdown())
+		if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		status, _, errs := runEvalCommand(t, append([]string{"later", "--data", data, "--write", path}, strings.Fields(c.args)...)...)
+		kept := string(mustReadFile(t, path)) == before
+		want := "the table later there was measured without " + c.lacks + ": do that again, or leave --write out"
+		if refused := c.lacks != ""; kept != refused || (status == exitUsage) != refused || refused && !strings.Contains(errs, want) {
+			t.Errorf("%s over %s: status %d, kept: %v: %s", c.args, c.measured, status, kept, errs)
+		}
+	}
+}
+
 // evalPosts is a data set of the files of Figure 5, each with the same few posts.
 func evalPosts(t *testing.T) string {
 	t.Helper()

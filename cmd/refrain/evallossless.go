@@ -39,6 +39,7 @@ func losslessTable(c *eval.Config, name, short string, measure func(context.Cont
 		return r, err
 	}}.table(c)
 	addLosslessFlags(t.command.Flags(), &o, flags)
+	t.narrow = flags
 	return t
 }
 
@@ -48,7 +49,7 @@ func addLosslessFlags(f *pflag.FlagSet, o *lossless.Options, names []string) {
 		case "corpus":
 			f.StringSliceVar(&o.Corpora, name, nil, "corpora (default all of the table)")
 		case "bits":
-			f.IntSliceVar(&o.Bits, name, nil, "bits of a signature (default all of the table)")
+			f.IntSliceVar(&o.Bits, name, nil, "bits of a signature: some of 32, 64, 128 and 256 (default all of the table)")
 		case "ones":
 			f.IntSliceVar(&o.Ones, name, nil, "ones of a code (default all of the table)")
 		case "learner":

@@ -65,6 +65,20 @@ func TestEvalDriftPlots(t *testing.T) {
 	}
 }
 
+// TestListFlagsSayWhatTheyWant: not how their values are parsed.
+func TestListFlagsSayWhatTheyWant(t *testing.T) {
+	for _, c := range []struct{ flag, value, want string }{
+		{"--bits", "x", `--bits "x": want whole numbers with commas between them`},
+		{"--ones", "1,,2", `--ones "1,,2": want whole numbers with commas between them`},
+		{"--corpus", `"ira`, `--corpus "\"ira": want words with commas between them`},
+	} {
+		status, _, errs := runEvalCommand(t, "later", c.flag, c.value)
+		if status != exitUsage || !strings.Contains(errs, c.want) {
+			t.Errorf("%s %s: status %d, %s", c.flag, c.value, status, errs)
+		}
+	}
+}
+
 func TestEvalLosslessUsage(t *testing.T) {
 	for _, args := range [][]string{
 		{"later", "--corpus", "nothing"}, {"later", "--bits", "33"}, {"grid", "--ones", "0"}, {"grid", "--threshold", "1.1"}, {"lossless", "--learner", "none"},

@@ -94,7 +94,13 @@ func (f *modelFlags) sized() bool {
 	return f.flags != nil && (f.flags.Changed("bits") || f.flags.Changed("ones"))
 }
 
+// reserved says whether a file of that name cannot be named as a model: the name means something else.
+func reserved(name string) bool { return name == "default" || name == "md5" || name == "-" }
+
 func readModel(path string) (*hashcodes.Model, error) {
+	if path == "-" {
+		return nil, usage("model -: a model is read from a file, not from stdin")
+	}
 	file, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("model %s: there is no such file; the built-in ones are default and md5", path)
@@ -103,11 +109,28 @@ func readModel(path string) (*hashcodes.Model, error) {
 		return nil, err
 	}
 	defer file.Close()
+	if err := holdsSome(file); err != nil {
+		return nil, fmt.Errorf("model %s: %w", path, err)
+	}
 	model, err := hashcodes.Read(file)
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w: it is damaged, or something else than a model", path, err)
 	}
 	return model, nil
+}
+
+// holdsSome says what a file is from which nothing can be read. A pipe's size is not known.
+func holdsSome(file *os.File) error {
+	info, err := file.Stat()
+	switch {
+	case err != nil:
+		return err
+	case info.IsDir():
+		return errors.New("is a directory")
+	case info.Mode().IsRegular() && info.Size() == 0:
+		return errors.New("the file is empty")
+	}
+	return nil
 }
 
 // windowFlags say what counts as a match, and how the window is kept.

@@ -119,6 +119,7 @@ func flagError(_ *cobra.Command, err error) error {
 	want := map[string]string{
 		"int": "a whole number", "uint64": "a whole number, 0 or more", "float64": "a number",
 		"duration": "a time such as 30s or 5m", "bool": "true or false",
+		"intSlice": "whole numbers with commas between them", "stringSlice": "words with commas between them",
 	}[wrong.GetFlag().Value.Type()]
 	if want == "" {
 		return usageError{err}

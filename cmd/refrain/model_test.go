@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -66,7 +67,11 @@ func TestModelFlags(t *testing.T) {
 
 func TestModelMistakes(t *testing.T) {
 	learned, _ := mustTrain(t, stockPosts(500))
-	none := filepath.Join(t.TempDir(), "none.model")
+	dir := t.TempDir()
+	none, empty := filepath.Join(dir, "none.model"), filepath.Join(dir, "empty.model")
+	if err := os.WriteFile(empty, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args   string
 		status int
@@ -76,7 +81,10 @@ func TestModelMistakes(t *testing.T) {
 		{"--model default --ones 1", exitUsage, "say --model md5"},
 		{"--bits 64 --model " + learned, exitUsage, "leave them out with --model " + learned},
 		{"--model " + none, exitFailure, none + ": there is no such file; the built-in ones are default and md5"},
+		{"--model " + dir, exitFailure, "model " + dir + ": is a directory\n"},
+		{"--model " + empty, exitFailure, "model " + empty + ": the file is empty\n"},
 		{"--model md5 --bits 48", exitUsage, "--bits 48 --ones 1"},
+		{"--model -", exitUsage, "a model is read from a file, not from stdin"},
 	} {
 		for _, command := range [][]string{{"explain", "a", "b"}, {"detect", "--format", "text"}, {"sentences", "--format", "text"}, {"plan", "--posts-per-day", "1e6"}} {
 			status, _, stderr := runModel(t, append(command, strings.Fields(c.args)...)...)
@@ -130,7 +138,7 @@ func TestShowModel(t *testing.T) {
 	if got.Name != "direct-32-1" || got.Bits != 32 || got.Words == 0 || got.TrainedOn.Threshold != "3/5" {
 		t.Errorf("got %+v of %s", got, out)
 	}
-	for args, want := range map[string]int{"": exitUsage, "a b": exitUsage, learned + ".none": exitFailure} {
+	for args, want := range map[string]int{"": exitUsage, "a b": exitUsage, "-": exitUsage, learned + ".none": exitFailure} {
 		if status, _, stderr := runModel(t, append([]string{"model"}, strings.Fields(args)...)...); status != want || stderr == "" {
 			t.Errorf("model %s: status %d, want %d, and a reason", args, status, want)
 		}

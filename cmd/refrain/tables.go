@@ -36,6 +36,7 @@ type table struct {
 	command *cobra.Command // without its RunE
 	measure func(ctx context.Context, r *tableRun) (*report.Report, error)
 	missing func() error // why it cannot be measured here; nil: it can
+	narrow  []string     // its flags with which a part of the table is measured
 }
 
 // tableRun is what every table is told.
@@ -84,7 +85,7 @@ func (g *tableGroup) command(cmd *cobra.Command) *cobra.Command {
 // run measures one table and prints or writes it.
 func (g *tableGroup) run(cmd *cobra.Command, t *table, args []string) error {
 	name := t.command.Name()
-	if err := g.writable(name); err != nil { // better known before the minutes that it takes
+	if err := g.writable(t); err != nil { // better known before the minutes that it takes
 		return err
 	}
 	status := terminal.NewStatus(g.main.Stderr, terminal.Detect(g.main.Stderr))
@@ -104,19 +105,28 @@ func (g *tableGroup) run(cmd *cobra.Command, t *table, args []string) error {
 	return g.print(made)
 }
 
-// writable says why the table cannot be written, or should not: what took long to measure is not lost to a quick one.
-func (g *tableGroup) writable(name string) error {
+// writable says why the table cannot be written, or should not: what took long to measure is not lost to a part of it.
+func (g *tableGroup) writable(t *table) error {
 	if g.write == "" {
 		return nil
 	}
-	if err := g.markers.CanWrite(g.write, name); err != nil || !g.quick {
+	name := t.command.Name()
+	if err := g.markers.CanWrite(g.write, name); err != nil {
 		return err
 	}
-	whole, err := g.markers.HasWhole(g.write, name)
-	if whole {
-		return usage("--write %s: the table %s there was measured without --quick: do that again, or leave --write out to see a quick one", g.write, name)
+	for _, flag := range append([]string{"quick"}, t.narrow...) {
+		if f := t.command.Flag(flag); f.Value.String() == f.DefValue {
+			continue
+		}
+		more, err := g.markers.HasWithout(g.write, name, "--"+flag)
+		if err != nil {
+			return err
+		}
+		if more {
+			return usage("--write %s: the table %s there was measured without --%s: do that again, or leave --write out to see what you asked for", g.write, name, flag)
+		}
 	}
-	return err
+	return nil
 }
 
 func (g *tableGroup) tableRun(cmd *cobra.Command, args []string) *tableRun {

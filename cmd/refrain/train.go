@@ -15,6 +15,7 @@ import (
 	"refrain/feed"
 	"refrain/hashcodes"
 	"refrain/hashcodes/train"
+	"refrain/internal/report"
 	"refrain/internal/terminal"
 	"refrain/internal/units"
 	"refrain/text"
@@ -78,6 +79,8 @@ func (t *training) check() error {
 	switch {
 	case t.out == "":
 		return usage("--out is missing: say which file to write the model to")
+	case reserved(t.out):
+		return usage("--out %s: --model %s would not mean this file: choose another name, or ./%s", t.out, t.out, t.out)
 	case t.sentences < 1 || t.sentences > mostSentences:
 		return usage("--sentences %d: want 1 to %d", t.sentences, mostSentences)
 	case c.Vocabulary < 1:
@@ -102,7 +105,7 @@ func (t *training) run(ctx context.Context, files []string) error {
 	if err != nil {
 		return fmt.Errorf("--out %s: %w", t.out, err)
 	}
-	model, report, err := t.learn(ctx, files)
+	model, made, err := t.learn(ctx, files)
 	if ctx.Err() != nil {
 		return errors.New("interrupted: no model was written")
 	}
@@ -112,7 +115,7 @@ func (t *training) run(ctx context.Context, files []string) error {
 	if err := t.write(model, mode); err != nil {
 		return fmt.Errorf("--out %s: %w", t.out, err)
 	}
-	return t.summarise(model, report)
+	return t.summarise(model, made)
 }
 
 // write puts the model in the place of the file, or, without a model, only sees whether it could. The file beside it that
@@ -214,7 +217,7 @@ func (t *training) readFile(ctx context.Context, file string, status *terminal.S
 	var splitter text.Splitter
 	var sentences []feed.Sentence
 	posts := int64(0)
-	return t.main.eachPost(ctx, src, func(p *feed.Post) error {
+	err = t.main.eachPost(ctx, src, func(p *feed.Post) error {
 		sentences, _ = splitter.Sentences(sentences[:0], p, t.minTokens)
 		for i := range sentences {
 			yield(sentences[i].Tokens) // a sample takes all there are
@@ -223,6 +226,10 @@ func (t *training) readFile(ctx context.Context, file string, status *terminal.S
 		progress.Update(src.BytesRead(), posts)
 		return nil
 	})
+	if err != nil {
+		return fmt.Errorf("%w; no model was written", err)
+	}
+	return nil
 }
 
 // summarise says on stderr what the model was learned from and what it is worth.
@@ -234,19 +241,27 @@ func (t *training) summarise(model *hashcodes.Model, r *train.Report) error {
 	w := t.main.Stderr
 	fmt.Fprintf(w, "learned from %d distinct %s of %d, picked and measured with %d later ones\n", r.Learning,
 		terminal.Noun(r.Learning, "sentence"), r.Seen, r.Validation)
+	hashed := fmt.Sprintf("md5-%d-%d", model.Bits(), r.HashedOnes())
 	if r.Vocabulary == 0 && t.config.Learner != "md5" {
-		fmt.Fprintln(w, "warning: not one word is in enough sentences for its code to be learned, so that all are hashed, as with --model md5: train on more text")
+		fmt.Fprintf(w, "warning: not one word is in enough sentences for its code to be learned, so that all are hashed, as in %s: train on more text\n", hashed)
 	}
 	fmt.Fprintf(w, "%s: %d %s with codes of their own, %s\n", model.Name(), model.Len(), terminal.Noun(model.Len(), "word"),
 		units.FormatBytes(info.Size()))
+	t.worth(hashed, r)
+	return nil
+}
+
+// worth says what the codes gain over hashed ones, and when that is nothing to rely on.
+func (t *training) worth(hashed string, r *train.Report) {
+	w := t.main.Stderr
 	if r.After.Queries == 0 {
 		fmt.Fprintln(w, "too few sentences to measure the codes")
-		return nil
+		return
 	}
-	fmt.Fprintf(w, "false candidates a query at Jaccard %s: %.2f, with md5-%d-%d %.2f (%d queries in %d sentences, %d matches)\n",
-		r.Threshold, r.After.PerQuery(), model.Bits(), r.HashedOnes(), r.Before.PerQuery(), r.After.Queries, r.Learning+r.Validation, r.After.True)
-	if t.config.Learner != "md5" && r.After.False >= r.Before.False {
-		fmt.Fprintln(w, "warning: no better than hashed codes, --model md5: there is more to gain with a lower --threshold, fewer --bits or more text")
+	fmt.Fprintf(w, "false candidates a query at Jaccard %s: %s, with %s %s (%d queries in %d sentences, %d matches)\n",
+		r.Threshold, report.Three(r.After.PerQuery()), hashed, report.Three(r.Before.PerQuery()), r.After.Queries, r.Learning+r.Validation, r.After.True)
+	if t.config.Learner != "md5" && !r.After.Beats(r.Before) {
+		fmt.Fprintf(w, "warning: %d false candidates in %d queries, with %s %d: no gain of 5 %% that is more than chance makes; there is more to gain with a lower --threshold, fewer --bits or more text\n",
+			r.After.False, r.After.Queries, hashed, r.Before.False)
 	}
-	return nil
 }

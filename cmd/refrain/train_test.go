@@ -103,8 +103,20 @@ func TestTrainedModelIsShown(t *testing.T) {
 func TestTrainSaysHowFarItIs(t *testing.T) {
 	_, said := mustTrain(t, stockPosts(500), "--vocab", "50")
 	rounds, summary, _ := strings.Cut(said, "learned from ")
-	if strings.Count(rounds, "\nround ") != 7 || !strings.Contains(rounds, "\nround 7 of 7, 1 bit a token: ") || strings.Contains(summary, "round ") {
+	if strings.Count(rounds, "\nround ") != 7 || !strings.Contains(rounds, "\nround 7 of 7, about 0s left: ") || strings.Contains(summary, "round ") {
 		t.Errorf("want a line for each of 7 rounds: %s", said)
+	}
+}
+
+// TestTrainedModelByAnyName: with its folder, a file of a built-in model's name is told from it.
+func TestTrainedModelByAnyName(t *testing.T) {
+	t.Chdir(t.TempDir())
+	m := Main{Stdin: strings.NewReader(stockPosts(500)), Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}}
+	if status := m.Run(t.Context(), []string{"train", "--bits", "32", "--out", "./default"}); status != 0 {
+		t.Fatalf("status %d: %s", status, m.Stderr)
+	}
+	if _, out, stderr := runModel(t, "model", "./default"); !strings.Contains(out, `"direct-32-1"`) {
+		t.Errorf("got %s%s", out, stderr)
 	}
 }
 
@@ -135,6 +147,34 @@ func TestTrainFromLittle(t *testing.T) {
 	}
 	if _, said := mustTrain(t, stockPosts(500)); strings.Contains(said, warning) {
 		t.Errorf("500 posts: %s", said)
+	}
+}
+
+// TestTrainSaysWhatItIsWorth: by figures that tell small ones apart, and a warning with the counts where chance makes as much.
+func TestTrainSaysWhatItIsWorth(t *testing.T) {
+	for _, c := range []struct {
+		learner       string
+		before, after int
+		figures       string
+		warns         bool
+	}{
+		{"direct", 60, 59, "0.0295, with md5-32-2 0.0300", true},
+		{"direct", 59, 59, "0.0295, with md5-32-2 0.0295", true},
+		{"direct", 3000, 1500, "0.750, with md5-32-2 1.50", false},
+		{"md5", 59, 59, "0.0295, with md5-32-2 0.0295", false},
+	} {
+		var stderr bytes.Buffer
+		said := training{main: &Main{Stderr: &stderr}, config: train.Config{Learner: c.learner}}
+		said.worth("md5-32-2", &train.Report{
+			Threshold: "4/5", Before: train.Cost{Queries: 2000, False: c.before}, After: train.Cost{Queries: 2000, False: c.after},
+		})
+		if !strings.HasPrefix(stderr.String(), "false candidates a query at Jaccard 4/5: "+c.figures+" (") {
+			t.Errorf("%+v: %s", c, &stderr)
+		}
+		warning := fmt.Sprintf("\nwarning: %d false candidates in 2000 queries, with md5-32-2 %d: ", c.after, c.before)
+		if strings.Contains(stderr.String(), warning) != c.warns || c.warns && !strings.HasSuffix(stderr.String(), " a lower --threshold, fewer --bits or more text\n") {
+			t.Errorf("%+v: %s", c, &stderr)
+		}
 	}
 }
 
@@ -185,12 +225,19 @@ func TestTrainMistakes(t *testing.T) {
 	if err := os.Symlink(posts, link); err != nil {
 		t.Fatal(err)
 	}
+	cut, whole := filepath.Join(t.TempDir(), "cut.jsonl.gz"), compressed(t, ".gz", []byte(stockPosts(10_000)))
+	if err := os.WriteFile(cut, whole[:len(whole)/2], 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args   []string
 		status int
 		want   string
 	}{
 		{nil, exitUsage, "--out is missing"},
+		{[]string{"--out", "-"}, exitUsage, "--out -: --model - would not mean this file: choose another name, or ./-"},
+		{[]string{"--out", "default"}, exitUsage, "choose another name, or ./default"},
+		{[]string{"--out", "md5"}, exitUsage, "choose another name, or ./md5"},
 		{[]string{"--out", out, "--learner", "magic"}, exitUsage, `--learner "magic": want one of direct`},
 		{[]string{"--out", out, "--bits", "48"}, exitUsage, "48 bits: want 32, 64, 128 or 256"},
 		{[]string{"--out", out, "--ones", "9"}, exitUsage, "9 ones per code"},
@@ -200,6 +247,7 @@ func TestTrainMistakes(t *testing.T) {
 		{[]string{"--out", dir}, exitFailure, "is no usual file"},
 		{[]string{"--out", os.DevNull}, exitFailure, "is no usual file"},
 		{[]string{"--out", link, posts}, exitFailure, "is one of the files to be read"},
+		{[]string{"--out", out, cut}, exitFailure, "the compressed file is cut short; no model was written"},
 		{[]string{"--out", out, filepath.Join(dir, "none.jsonl")}, exitFailure, "none.jsonl"},
 		{[]string{"--out", filepath.Join(dir, "none", "x.model")}, exitFailure, "cannot write a file in"},
 		{[]string{"--out", out, "--min-tokens", "99"}, exitFailure, "not one sentence is long enough"},

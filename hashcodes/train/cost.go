@@ -2,6 +2,7 @@ package train
 
 import (
 	"context"
+	"math"
 
 	"refrain/hashcodes"
 	"refrain/hashcodes/hamming"
@@ -17,6 +18,13 @@ type Cost struct {
 
 // PerQuery is the mean number of false candidates of a query.
 func (c Cost) PerQuery() float64 { return float64(c.False) / float64(max(c.Queries, 1)) }
+
+// Beats reports whether a model of cost c is worth taking instead of one of cost o: its gain is at least 5 %, and more than
+// chance makes. Counts of rare things differ by about their root.
+func (c Cost) Beats(o Cost) bool {
+	gain := float64(o.False - c.False)
+	return gain >= 0.05*float64(o.False) && gain > 2*math.Sqrt(float64(o.False+c.False))
+}
 
 // Count searches the sets for each of the queries under a model, within the radius that loses no pair of the
 // threshold. A set equal to the query counts as neither true nor false. When the context ends the cost is not whole.

@@ -58,7 +58,7 @@ func (l *learning) direct(ones int) (*hashcodes.Model, Cost, error) {
 			if cost.False < least.False {
 				best, least = m, cost
 			}
-			l.progress.round(ones, cost)
+			l.progress.round(cost)
 		}
 	}
 	return best, least, l.ctx.Err()

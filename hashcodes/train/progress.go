@@ -1,8 +1,13 @@
 package train
 
-import "time"
+import (
+	"time"
 
-// progress says after each round how far a run is, what the best codes cost so far, and how long the rest will take.
+	"refrain/internal/report"
+)
+
+// progress says after each round how far a run is, how long the rest will take, and what the best codes cost so far: in that
+// order, and no longer than a line of a terminal.
 type progress struct {
 	say    func(format string, args ...any)
 	start  time.Time
@@ -11,13 +16,13 @@ type progress struct {
 	least  float64
 }
 
-func (p *progress) round(ones int, c Cost) {
+func (p *progress) round(c Cost) {
 	p.done++
 	cost := c.PerQuery()
 	if p.done == 1 || cost < p.least {
 		p.least = cost
 	}
 	left := time.Since(p.start) / time.Duration(p.done) * time.Duration(p.rounds-p.done)
-	p.say("round %d of %d, %d %s a token: %.2f false candidates a query, at best %.2f; about %v left",
-		p.done, p.rounds, ones, plural(ones, "bit"), cost, p.least, left.Round(time.Second))
+	p.say("round %d of %d, about %v left: %s false candidates a query, best %s",
+		p.done, p.rounds, left.Round(time.Second), report.Three(cost), report.Three(p.least))
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"refrain/hashcodes"
+	"refrain/internal/report"
 	"refrain/text"
 )
 
@@ -194,6 +195,7 @@ func (l *learning) best() (best *hashcodes.Model, err error) {
 	}
 	var least Cost
 	for _, ones := range numbers {
+		l.say("learning codes of %d %s a token", ones, plural(ones, "bit"))
 		m, cost, err := l.direct(ones)
 		if err != nil {
 			return nil, err
@@ -215,7 +217,7 @@ func (l *learning) hopeful() (numbers []int, err error) {
 			return nil, err
 		}
 		hashed[ones] = l.validate(md5)
-		l.say("%d %s a token, hashed: %.2f false candidates a query", ones, plural(ones, "bit"), hashed[ones].PerQuery())
+		l.say("%d %s a token, hashed: %s false candidates a query", ones, plural(ones, "bit"), report.Three(hashed[ones].PerQuery()))
 		if hashed[ones].False < hashed[best].False {
 			best = ones
 		}

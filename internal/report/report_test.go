@@ -49,8 +49,8 @@ func TestWrite(t *testing.T) {
 	}
 }
 
-// TestHasWhole tells tables by the command that they state.
-func TestHasWhole(t *testing.T) {
+// TestHasWithout tells tables by the command that they state.
+func TestHasWithout(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "doc.md")
 	made := func(name, command string) string { return New(name, "T.", "posts", command).Markdown() }
 	for table, want := range map[string]bool{
@@ -63,7 +63,7 @@ func TestHasWhole(t *testing.T) {
 		if err := WriteFile(path, []byte(document)); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := Eval.HasWhole(path, "a"); err != nil || got != want {
+		if got, err := Eval.HasWithout(path, "a", "--quick"); err != nil || got != want {
 			t.Errorf("%v, %v; want %v of %q", got, err, want, table)
 		}
 	}

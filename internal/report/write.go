@@ -97,12 +97,12 @@ func (m Markers) CanWrite(path, name string) error {
 	return err
 }
 
-// HasWhole reports whether a table stands in the document that was measured without --quick.
-func (m Markers) HasWhole(path, name string) (bool, error) {
+// HasWithout reports whether a table stands in the document that was measured without the flag.
+func (m Markers) HasWithout(path, name, flag string) (bool, error) {
 	table, err := m.table(path, name)
 	_, command, measured := strings.Cut(table, commandIs)
 	command, _, _ = strings.Cut(command, "`")
-	return measured && !slices.Contains(strings.Fields(command), "--quick"), err
+	return measured && !slices.Contains(strings.Fields(command), flag), err
 }
 
 // table is what stands between the markers.
