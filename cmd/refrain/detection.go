@@ -114,7 +114,7 @@ func (d *detection) makeParts(n int) {
 // errNoPosts: most likely the file is another's.
 var errNoPosts = errors.New("not one line is a post; if its fields have other names, say so: --map text=body,id=uri")
 
-var errInterrupted = errors.New("interrupted before the end of the input; the events so far are out")
+var errInterrupted = fmt.Errorf("%w; the events so far are out", errStopped)
 
 // read fills free parts from the source until ctx ends, or the work behind it.
 func (d *detection) read(ctx, working context.Context) error {

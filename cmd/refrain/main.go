@@ -57,6 +57,9 @@ func usage(format string, args ...any) error { return usageError{fmt.Errorf(form
 
 // Run runs one command line and returns the exit status: 0, 1 for a failure, 2 for wrong usage.
 func (m *Main) Run(ctx context.Context, args []string) int {
+	if m.Stdin != nil {
+		m.Stdin = newStoppable(ctx, m.Stdin)
+	}
 	root := m.command()
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)

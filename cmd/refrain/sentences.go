@@ -66,6 +66,9 @@ func (m *Main) eachPost(ctx context.Context, src ingest.Source, visit func(*feed
 		if errors.Is(err, io.EOF) && posts == 0 && rejected > 0 {
 			return errNoPosts
 		}
+		if ctx.Err() != nil {
+			return errStopped
+		}
 		if err != nil {
 			return ignoreEOF(err)
 		}

@@ -197,7 +197,7 @@ func TestTrainIsStopped(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		// More than a pipe holds: once all of it is written the program reads.
+		// More than a pipe holds: once all of it is written the program reads, or has read and waits.
 		if _, err := stdin.Write([]byte(stockPosts(20_000))); err != nil {
 			t.Fatal(err)
 		}
