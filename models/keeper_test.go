@@ -231,6 +231,13 @@ func TestADamagedModelIsNotTakenOn(t *testing.T) {
 			t.Errorf("after %v: %+v", err, s)
 		}
 	}
+	if err := os.Mkdir(filepath.Join(dir, "2.model"), 0o700); err != nil { // stands for what only the system knows
+		t.Fatal(err)
+	}
+	var damage *FileError
+	if err := k.Use(2); err == nil || errors.As(err, &damage) || strings.Contains(err.Error(), dir) {
+		t.Errorf("use a folder as model 2: %v, want the system's error, without the folder's name", err)
+	}
 }
 
 func TestAWindowWithoutRoomIsTold(t *testing.T) { synctest.Test(t, aWindowWithoutRoomIsTold) }

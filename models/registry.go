@@ -1,6 +1,7 @@
 package models
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -151,7 +152,7 @@ func (r *Registry) List() (models []Entry, current int) {
 // ErrUnknown says that there is no such model.
 var ErrUnknown = errors.New("no such model")
 
-// Load reads a model. The error is ErrUnknown or a FileError.
+// Load reads a model. The error is ErrUnknown, a FileError, or that of the system.
 func (r *Registry) Load(id int) (*hashcodes.Model, error) {
 	if id == 0 {
 		return r.base, nil
@@ -162,7 +163,21 @@ func (r *Registry) Load(id int) (*hashcodes.Model, error) {
 	if !known {
 		return nil, fmt.Errorf("model %d: %w", id, ErrUnknown)
 	}
-	m, err := readModel(r.file(id))
+	return r.readModel(id)
+}
+
+func (r *Registry) readModel(id int) (*hashcodes.Model, error) {
+	stored, err := os.ReadFile(r.file(id))
+	if bare := (*fs.PathError)(nil); errors.As(err, &bare) {
+		err = bare.Err // the folder is nothing to tell clients
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, &FileError{id, err}
+	case err != nil:
+		return nil, fmt.Errorf("model %d: %w", id, err)
+	}
+	m, err := hashcodes.Read(bytes.NewReader(stored))
 	if err != nil {
 		return nil, &FileError{id, err}
 	}
@@ -178,15 +193,6 @@ type FileError struct {
 func (e *FileError) Error() string { return fmt.Sprintf("%d.model: %v", e.ID, e.Err) }
 
 func (e *FileError) Unwrap() error { return e.Err }
-
-func readModel(path string) (*hashcodes.Model, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, errors.Unwrap(err) // the folder is nothing to tell clients
-	}
-	defer f.Close()
-	return hashcodes.Read(f)
-}
 
 // InUse reads the model in use. One that cannot be read is left, for that of the configuration; the log says so, and the
 // status of the Keeper.

@@ -152,7 +152,9 @@ func typed(cmd *cobra.Command, args []string) string {
 		switch f.Name {
 		case "data", "models", "write", "json", "svg":
 		case "quick":
-			words = append(words, "--quick")
+			if f.Value.String() == "true" {
+				words = append(words, "--quick")
+			}
 		default:
 			words = append(words, "--"+f.Name, strings.Trim(f.Value.String(), "[]"))
 		}
