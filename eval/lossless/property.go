@@ -20,13 +20,13 @@ type PropertyFigure struct {
 	Model     string  `json:"model"`
 	Threshold string  `json:"threshold"`
 	Pairs     int     `json:"pairs"`
-	Outside   int     `json:"outside"` // pairs farther apart than the radius: it must be none
+	Outside   int     `json:"outside"` // pairs farther apart than the radius, or that counters leave out: it must be none
 	AtRadius  int     `json:"atRadius"`
 	Mean      float64 `json:"mean"` // distance / radius, of pairs with a radius above 0
 }
 
-// Property checks that every two similar sentences of a corpus lie within the radius, under every model of the tables. The
-// pairs come from a join without signatures. A pair outside is an error.
+// Property checks that every two similar sentences of a corpus lie within the radius and pass each other's counters, under
+// every model of the tables. The pairs come from a join without signatures. A pair that does not is an error.
 func Property(ctx context.Context, c *eval.Config, o Options) (*report.Report, error) {
 	o = o.orDefault(Options{
 		Corpora: corporaOf(c, "ira", "weibo", "reuters"), Bits: []int{32, 64}, Ones: []int{1, 2}, Thresholds: []string{"0.5", "0.6", "0.7", "0.8", "0.9", "1"}, Learners: laterLearners,
@@ -36,7 +36,7 @@ func Property(ctx context.Context, c *eval.Config, o Options) (*report.Report, e
 		return nil, err
 	}
 	slices.SortFunc(list, func(a, b text.Threshold) int { return cmp.Compare(a.Num*b.Den, b.Num*a.Den) })
-	r := c.Report("lossless", "Every two similar sentences against the lossless radius, under every model of the tables.", "")
+	r := c.Report("lossless", "Every two similar sentences against the lossless radius and each other's counters, under every model of the tables.", "")
 	var all []PropertyFigure
 	checked := 0
 	for _, name := range o.Corpora {
@@ -129,17 +129,21 @@ type radii [hashcodes.MaxSize + 1][hashcodes.MaxSize + 1]int16
 
 // tally is what one goroutine has counted.
 type tally struct {
-	pairs []int    // by threshold
-	cells [][]cell // by model and threshold
+	pairs    []int    // by threshold
+	cells    [][]cell // by model and threshold
+	counters hashcodes.Counters
 }
 
 type cell struct {
-	outside, atRadius, ratios int
+	outside, atRadius, ratios int   // outside: or left out by counters
 	sum                       int64 // of distance / radius, in parts of ratioUnit: integers add up alike in any order
 	a, b                      int   // the first pair outside
 }
 
-const ratioUnit = 1 << 20
+const (
+	ratioUnit = 1 << 20
+	mostBits  = 256 // of a model
+)
 
 func newProperty(thresholds []text.Threshold, models []checkedModel, s *corpus.Sentences) *property {
 	p := &property{thresholds: thresholds, models: models, radii: make([]radii, len(thresholds)), tallies: make([]tally, workers())}
@@ -152,7 +156,7 @@ func newProperty(thresholds []text.Threshold, models []checkedModel, s *corpus.S
 	}
 	p.sort(s)
 	for i := range p.tallies {
-		p.tallies[i].pairs = make([]int, len(thresholds))
+		p.tallies[i].pairs, p.tallies[i].counters = make([]int, len(thresholds)), make(hashcodes.Counters, mostBits)
 		for range models {
 			p.tallies[i].cells = append(p.tallies[i].cells, make([]cell, len(thresholds)))
 		}
@@ -208,13 +212,21 @@ func (p *property) check(t *tally, a, b, common int) {
 		t.pairs[reached]++
 		reached++
 	}
-	for i := range p.models {
-		words := p.models[i].Words()
-		d := distanceOf(p.signatures[i][a*words:(a+1)*words], p.signatures[i][b*words:(b+1)*words])
+	for i, m := range p.models {
+		words := m.Words()
+		sa, sb := p.signatures[i][a*words:(a+1)*words], p.signatures[i][b*words:(b+1)*words]
+		passes := t.passes(m.Model, p.sets[a], p.sets[b], sa, sb, common) && t.passes(m.Model, p.sets[b], p.sets[a], sb, sa, common)
+		d := distanceOf(sa, sb)
 		for at := range reached {
-			t.cells[i][at].add(d, p.models[i].Ones()*int(p.radii[at][n][k])-p.narrower, a, b)
+			t.cells[i][at].add(d, m.Ones()*int(p.radii[at][n][k])-p.narrower, passes, a, b)
 		}
 	}
+}
+
+// passes reports whether a query for x finds y, which has so many tokens in common with it: at the threshold that they just
+// reach, so at any that they reach.
+func (t *tally) passes(m *hashcodes.Model, x, y []uint64, sx, sy hashcodes.Signature, common int) bool {
+	return m.Count(t.counters, x).Within(sx, sy, m.Ones()*(len(x)-common), m.Ones()*(len(y)-common))
 }
 
 // again checks the repeats of each set: of the one threshold that no two distinct sets reach.
@@ -236,7 +248,7 @@ func (p *property) again() {
 		for i, m := range p.models {
 			d := distanceOf(p.signatures[i][row*m.Words():(row+1)*m.Words()], m.Sign(make(hashcodes.Signature, m.Words()), mirrored))
 			for range repeats {
-				t.cells[i][last].add(d, m.Ones()*int(p.radii[last][n][n])-p.narrower, row, row)
+				t.cells[i][last].add(d, m.Ones()*int(p.radii[last][n][n])-p.narrower, true, row, row)
 			}
 		}
 	}
@@ -249,8 +261,8 @@ func distanceOf(a, b []uint32) (d int) {
 	return d
 }
 
-func (c *cell) add(distance, radius, a, b int) {
-	if distance > radius {
+func (c *cell) add(distance, radius int, passes bool, a, b int) {
+	if distance > radius || !passes {
 		if c.outside == 0 || a < c.a || a == c.a && b < c.b {
 			c.a, c.b = a, b
 		}
@@ -285,7 +297,7 @@ func (p *property) figures(name string) (all []PropertyFigure, err error) {
 			f.Outside, f.AtRadius = sum.outside, sum.atRadius
 			f.Mean = float64(sum.sum) / ratioUnit / float64(max(1, sum.ratios))
 			if f.Outside > 0 && err == nil {
-				err = fmt.Errorf("%s, θ %s, %s: %d of %d similar pairs are outside the radius, for example token sets %x and %x",
+				err = fmt.Errorf("%s, θ %s, %s: %d of %d similar pairs are outside the radius or left out by counters, for example token sets %x and %x",
 					name, decimal(t), m.name, f.Outside, f.Pairs, p.sets[sum.a], p.sets[sum.b])
 			}
 			all = append(all, f)
