@@ -40,9 +40,7 @@ func TestCountersLoseNothing(t *testing.T) {
 		model := drawModel(t)
 		x, y := drawSets(t)
 		common, union := commonAndUnion(x, y)
-		den := rapid.IntRange(1, 100).Draw(t, "den")
-		num := rapid.IntRange(1, den).Draw(t, "num")
-		for _, threshold := range []text.Threshold{{Num: num, Den: den}, {Num: common, Den: union}} {
+		for _, threshold := range []text.Threshold{drawThreshold(t), {Num: common, Den: union}} {
 			similar := threshold.Den*common >= threshold.Num*union
 			b := NewBounds(threshold, model.Ones())
 			for _, pair := range [][2][]uint64{{x, y}, {y, x}} {

@@ -55,16 +55,15 @@ func TestRadiusLosesNothing(t *testing.T) {
 		model := drawModel(t)
 		x, y := drawSets(t)
 		common, union := commonAndUnion(x, y)
-		den := rapid.IntRange(1, 100).Draw(t, "den")
-		num := rapid.IntRange(1, den).Draw(t, "num")
+		threshold := drawThreshold(t)
 		sx := model.Sign(make(Signature, model.Words()), x)
 		sy := model.Sign(make(Signature, model.Words()), y)
-		radius := Radius(text.Threshold{Num: num, Den: den}, model.Ones(), len(x), len(y))
-		if den*common < num*union {
+		radius := Radius(threshold, model.Ones(), len(x), len(y))
+		if threshold.Den*common < threshold.Num*union {
 			t.Skip("not similar enough")
 		}
 		if d := Distance(sx, sy); d > radius {
-			t.Fatalf("J = %d/%d >= %d/%d, sizes %d and %d: distance %d, radius %d", common, union, num, den, len(x), len(y), d, radius)
+			t.Fatalf("J = %d/%d >= %v, sizes %d and %d: distance %d, radius %d", common, union, threshold, len(x), len(y), d, radius)
 		}
 		// The tightest threshold that this pair still reaches.
 		exact := Radius(text.Threshold{Num: common, Den: union}, model.Ones(), len(x), len(y))
@@ -72,6 +71,11 @@ func TestRadiusLosesNothing(t *testing.T) {
 			t.Fatalf("J = %d/%d, sizes %d and %d: distance %d, radius %d", common, union, len(x), len(y), d, exact)
 		}
 	})
+}
+
+func drawThreshold(t *rapid.T) text.Threshold {
+	den := rapid.IntRange(1, 100).Draw(t, "den")
+	return text.Threshold{Num: rapid.IntRange(1, den).Draw(t, "num"), Den: den}
 }
 
 // drawSets draws two sets of tokens below 400 that share at least one.

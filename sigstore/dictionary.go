@@ -155,18 +155,9 @@ func addBits(sig hashcodes.Signature, code []uint16) {
 
 // addTo adds a token's code to a query.
 func (d *dictionary) addTo(q *Query, n uint32) {
-	for _, bit := range d.tokens[n].code {
-		if bit != noBit {
-			q.add(bit)
-		}
-	}
-	if d.perMore == 0 {
-		return
-	}
-	for _, bit := range d.rest(n) {
-		if bit != noBit {
-			q.add(bit)
-		}
+	q.addCode(d.tokens[n].code[:])
+	if d.perMore > 0 {
+		q.addCode(d.rest(n))
 	}
 }
 

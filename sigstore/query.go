@@ -128,6 +128,14 @@ func (w *Window) addUnknown(q *Query, id uint64) {
 	}
 }
 
+func (q *Query) addCode(code []uint16) {
+	for _, bit := range code {
+		if bit != noBit {
+			q.add(bit)
+		}
+	}
+}
+
 // add adds a bit of a token's code.
 func (q *Query) add(bit uint16) {
 	q.Signature[bit/32] |= 1 << (bit % 32)
