@@ -14,15 +14,11 @@ import (
 	"refrain/feed"
 	"refrain/hashcodes"
 	"refrain/sigstore"
-	"refrain/sigstore/scan"
 	"refrain/text"
 )
 
 // Scheme is the name of this kind of match: it is part of every event's id.
 const Scheme = "near"
-
-// Engine makes the engine of one window; see sigstore.Engine.
-type Engine func(bounds *hashcodes.Bounds, model *hashcodes.Model) sigstore.Engine
 
 // Config says what counts as a match and what the window may hold.
 type Config struct {
@@ -106,11 +102,6 @@ func New(cfg Config) (*Detector, error) {
 func (c *Config) codes(m *hashcodes.Model) sigstore.Codes {
 	bounds := hashcodes.NewBounds(c.Threshold, m.Ones())
 	return sigstore.Codes{Model: m, Bounds: bounds, Engine: c.Engine(bounds, m)}
-}
-
-// Scan is the engine that scans the bands of signatures.
-func Scan(bounds *hashcodes.Bounds, model *hashcodes.Model) sigstore.Engine {
-	return scan.New(bounds, model.Words())
 }
 
 // Insert takes x into the window. It reports false, and changes nothing, if x is there already.

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"refrain/bench/tables"
+	"refrain/detector"
 	"refrain/hashcodes"
 	"refrain/internal/report"
 )
@@ -239,7 +240,7 @@ func benchConfig(r *tableRun, runs int) (*tables.Config, error) {
 	}
 	c := &tables.Config{Data: r.data, Runs: runs, Quick: r.quick, Command: r.command, Self: self, Step: r.step, Status: r.status}
 	for _, name := range []string{"prefix", "scan", "auto"} {
-		e, err := engine("--engines", name, nil)
+		e, err := detector.NewEngine(name, nil)
 		if err != nil {
 			return nil, err
 		}

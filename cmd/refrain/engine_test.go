@@ -21,13 +21,13 @@ func TestNoGPU(t *testing.T) {
 		t.Fatal(why)
 	}
 	stderr, status := runDetect(t, strings.NewReader(""), io.Discard, "--engine", "cuda")
-	if want := "refrain: --engine cuda: " + why.Error() + "; --engine auto needs no GPU\n"; stderr != want || status != exitFailure {
+	if want := "refrain: --engine cuda: " + why.Error() + "; auto needs no GPU\n"; stderr != want || status != exitFailure {
 		t.Errorf("status %d, got %q, want %q", status, stderr, want)
 	}
 	w := config.Default().Window
 	w.Engine = "cuda"
 	_, err := windowConfig(w, slog.New(slog.DiscardHandler))
-	if want := "configuration: window.engine: cuda: " + why.Error() + "; window.engine: auto needs no GPU"; err == nil || err.Error() != want {
+	if want := "configuration: window.engine: cuda: " + why.Error() + "; auto needs no GPU"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %q", err, want)
 	}
 }

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"slices"
 	"strings"
@@ -78,10 +76,10 @@ func (f *modelFlags) model() (*hashcodes.Model, error) {
 		return model, nil
 	case f.sized():
 		return nil, usage("--bits and --ones are those of hashed codes: leave them out with --model %s, which has its own, or say --model md5", f.name)
-	case f.name == "default":
-		return hashcodes.Default(), nil
+	case f.name == "-":
+		return nil, usage("model -: a model is read from a file, not from stdin")
 	}
-	return readModel(f.name)
+	return hashcodes.Open(f.name, f.bits, f.ones)
 }
 
 // hashed says whether the codes are md5's: asked for by name, or by nothing but their size.
@@ -96,42 +94,6 @@ func (f *modelFlags) sized() bool {
 
 // reserved says whether a file of that name cannot be named as a model: the name means something else.
 func reserved(name string) bool { return name == "default" || name == "md5" || name == "-" }
-
-func readModel(path string) (*hashcodes.Model, error) {
-	if path == "-" {
-		return nil, usage("model -: a model is read from a file, not from stdin")
-	}
-	file, err := os.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("model %s: there is no such file; the built-in ones are default and md5", path)
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	if err := holdsSome(file); err != nil {
-		return nil, fmt.Errorf("model %s: %w", path, err)
-	}
-	model, err := hashcodes.Read(file)
-	if err != nil {
-		return nil, fmt.Errorf("model %s: %w: it is damaged, or something else than a model", path, err)
-	}
-	return model, nil
-}
-
-// holdsSome says what a file is from which nothing can be read. A pipe's size is not known.
-func holdsSome(file *os.File) error {
-	info, err := file.Stat()
-	switch {
-	case err != nil:
-		return err
-	case info.IsDir():
-		return errors.New("is a directory")
-	case info.Mode().IsRegular() && info.Size() == 0:
-		return errors.New("the file is empty")
-	}
-	return nil
-}
 
 // windowFlags say what counts as a match, and how the window is kept.
 type windowFlags struct {
@@ -187,8 +149,11 @@ func (f *windowFlags) config() (cfg detector.Config, err error) {
 	case f.workers < 1:
 		return cfg, usage("--workers %d: want 1 or more", f.workers)
 	}
-	if cfg.Engine, err = engine("--engine", f.engine, nil); err != nil {
-		return cfg, err
+	if !slices.Contains(detector.Engines, f.engine) {
+		return cfg, usage("--engine %q: want %s", f.engine, strings.Join(detector.Engines, ", "))
+	}
+	if cfg.Engine, err = detector.NewEngine(f.engine, nil); err != nil {
+		return cfg, fmt.Errorf("--engine %w", err)
 	}
 	cfg.MaxMatches, cfg.OmitTexts = f.maxMatches, !f.texts
 	cfg.Model, err = f.model.model()

@@ -15,6 +15,7 @@ import (
 
 	"refrain/detector"
 	"refrain/feed"
+	"refrain/hashcodes"
 	"refrain/internal/config"
 	"refrain/internal/memory"
 	"refrain/models"
@@ -154,11 +155,10 @@ func windowConfig(w config.Window, log *slog.Logger) (cfg detector.Config, err e
 	if cfg.Threshold, err = text.ParseThreshold(w.Threshold); err != nil {
 		return cfg, fmt.Errorf("configuration: window.threshold: %w", err)
 	}
-	if cfg.Engine, err = engine("window.engine:", w.Engine, log); err != nil {
-		return cfg, fmt.Errorf("configuration: %w", err)
+	if cfg.Engine, err = detector.NewEngine(w.Engine, log); err != nil {
+		return cfg, fmt.Errorf("configuration: window.engine: %w", err)
 	}
-	model := modelFlags{name: w.ModelName(), bits: w.Bits, ones: w.Ones}
-	if cfg.Model, err = model.model(); err != nil {
+	if cfg.Model, err = hashcodes.Open(w.ModelName(), w.Bits, w.Ones); err != nil {
 		return cfg, err
 	}
 	if cfg.Budget = int64(w.Budget); cfg.Budget == 0 {

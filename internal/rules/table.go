@@ -35,7 +35,7 @@ var table = []row{
 	{folder: "sigstore/gpu", imports: append([]string{"cuda"}, engine...)},
 	{folder: "sigstore/auto", imports: append([]string{"text", "sigstore/prefix", "sigstore/scan"}, engine...),
 		why: "text, for the threshold of the trial that calibrates"},
-	{folder: "detector", imports: []string{"feed", "text", "hashcodes", "sigstore", "sigstore/scan"}},
+	{folder: "detector", imports: []string{"feed", "text", "hashcodes", "sigstore", "sigstore/prefix", "sigstore/scan", "sigstore/gpu", "sigstore/auto"}},
 	{folder: "models", imports: []string{"text", "hashcodes", "hashcodes/train", "sigstore"}},
 	{folder: "topic", imports: []string{"feed"}},
 	{folder: "topic/kafka", imports: []string{"feed", "topic"}, clients: true},

@@ -1,0 +1,67 @@
+package detector
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"refrain/hashcodes"
+	"refrain/sigstore"
+	"refrain/sigstore/auto"
+	"refrain/sigstore/gpu"
+	"refrain/sigstore/prefix"
+	"refrain/sigstore/scan"
+)
+
+// Engine makes the engine of one window; see sigstore.Engine. All engines give the same events.
+type Engine func(bounds *hashcodes.Bounds, model *hashcodes.Model) sigstore.Engine
+
+// Engines are the names that NewEngine knows.
+var Engines = []string{"auto", "prefix", "scan", "cuda"}
+
+// NewEngine makes the engine of a name: auto chooses between prefix and scan by what they cost. cuda opens the first GPU
+// for the life of the process, so that one that is missing is told at the start. log hears what the engine decides by
+// itself; nil: nobody does.
+func NewEngine(name string, log *slog.Logger) (Engine, error) {
+	switch name {
+	case "auto":
+		return Auto(log), nil
+	case "prefix":
+		return Prefix, nil
+	case "scan":
+		return Scan, nil
+	case "cuda":
+		e, err := openCUDA(log)
+		if err != nil {
+			return nil, fmt.Errorf("cuda: %w", err)
+		}
+		return e, nil
+	}
+	return nil, fmt.Errorf("%q: want %s", name, strings.Join(Engines, ", "))
+}
+
+// Auto is the cheaper one of those on the CPU, by what they cost now.
+func Auto(log *slog.Logger) Engine {
+	return func(b *hashcodes.Bounds, m *hashcodes.Model) sigstore.Engine {
+		return auto.New(auto.Config{Choices: auto.Choices(b, m.Words()), Bounds: b, Logger: log})
+	}
+}
+
+// Prefix is the inverted index of the rarest tokens.
+func Prefix(bounds *hashcodes.Bounds, _ *hashcodes.Model) sigstore.Engine { return prefix.New(bounds) }
+
+// Scan is the Hamming range scan on the CPU.
+func Scan(bounds *hashcodes.Bounds, model *hashcodes.Model) sigstore.Engine {
+	return scan.New(bounds, model.Words())
+}
+
+// openCUDA opens a GPU. Should it be lost, prefix goes on.
+func openCUDA(log *slog.Logger) (Engine, error) {
+	device, err := gpu.OpenDevice(log)
+	if err != nil {
+		return nil, err
+	}
+	return func(b *hashcodes.Bounds, m *hashcodes.Model) sigstore.Engine {
+		return gpu.New(gpu.Config{Device: device, Bounds: b, Words: m.Words(), CPU: prefix.New(b), Logger: log})
+	}, nil
+}

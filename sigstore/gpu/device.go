@@ -1,0 +1,24 @@
+package gpu
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"refrain/cuda"
+)
+
+// OpenDevice opens the first GPU. log hears of it, and of its loss; nil: nobody does.
+func OpenDevice(log *slog.Logger) (*cuda.Device, error) {
+	device, err := cuda.Open(cuda.Config{Logger: log})
+	if errors.Is(err, cuda.ErrUnavailable) {
+		return nil, fmt.Errorf("%w; auto needs no GPU", err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if log != nil {
+		log.Info("engine: cuda", "device", device.Name())
+	}
+	return device, nil
+}
