@@ -14,6 +14,7 @@ import (
 
 	"refrain/eval"
 	"refrain/internal/dataset"
+	"refrain/internal/e2e"
 )
 
 // BenchmarkDetect is `refrain detect` as a process of its own on the whole ira file: posts/s, and the most memory
@@ -49,7 +50,7 @@ func BenchmarkDetect(b *testing.B) {
 // BenchmarkDetectAllocations is what `refrain detect` allocates for a post, on the first 200,000 of the ira file.
 func BenchmarkDetectAllocations(b *testing.B) {
 	const n = 200_000
-	posts := lines(b, "stream/ira_2012-02_2016-08.jsonl.zst", n)
+	posts := e2e.Lines(b, "stream/ira_2012-02_2016-08.jsonl.zst", n)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	for b.Loop() {

@@ -13,10 +13,10 @@ import (
 	"refrain/demo"
 	"refrain/feed"
 	"refrain/ingest"
-	"refrain/internal/config"
 	"refrain/internal/telemetry"
 	"refrain/internal/terminal"
 	"refrain/publish"
+	"refrain/server"
 )
 
 // demoFlags say what the demonstration shows.
@@ -83,16 +83,20 @@ func (m *Main) runDemo(ctx context.Context, f *demoFlags, args []string) error {
 		return err
 	}
 	defer func() { _ = t.Shutdown(context.WithoutCancel(ctx)) }() // nothing to be done about it at the end
-	s, err := openService(ctx, cfg, t)
+	cfg.Logger, cfg.Metrics, cfg.Version = t.Logger, t.Metrics(), buildVersion()
+	s, err := server.New(cfg)
 	if err != nil {
 		return err
+	}
+	if src.Source != nil {
+		s.AddSource("demo", src)
 	}
 	return m.showDemo(ctx, s, src)
 }
 
 // config is that of a service nobody depends on.
-func (f *demoFlags) config(dir string, args []string) (config.Config, error) {
-	cfg := config.Default()
+func (f *demoFlags) config(dir string, args []string) (server.Config, error) {
+	cfg := server.Default()
 	cfg.DataDir, cfg.HTTP, cfg.Name, cfg.Window.Threshold = dir, f.http, "refrain-demo", f.threshold
 	cfg.Ingest.Bluesky.Enabled = f.bluesky
 	if f.bluesky && len(args) > 0 {
@@ -102,22 +106,17 @@ func (f *demoFlags) config(dir string, args []string) (config.Config, error) {
 }
 
 // showDemo runs the service with the source and prints its events.
-func (m *Main) showDemo(ctx context.Context, s *service, src *countedSource) error {
-	if src.Source != nil {
-		s.add("demo", src)
-	}
-	fmt.Fprintf(m.Stderr, "Refrain is watching a feed. Events appear below; the page is %s/, the events are at %s/v1/events. Ctrl-C ends it.\n\n",
-		s.address(), s.address())
+func (m *Main) showDemo(ctx context.Context, s *server.Server, src *countedSource) error {
 	status := terminal.NewStatus(m.Stderr, terminal.Detect(m.Stderr))
 	show := &eventPrinter{printer: terminal.NewPrinter(m.Stdout, terminal.Detect(m.Stdout), status)}
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return s.run(ctx) })
-	g.Go(func() error {
-		return publish.Follow(ctx, publish.FollowConfig{
-			ReaderConfig: publish.ReaderConfig{Topic: s.node.events, Name: "terminal", Logger: s.log}, Sink: show,
-		})
-	})
 	stats := statistics{s: s, src: src, show: show, begin: time.Now()}
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return s.Run(ctx) })
+	if err := s.Ready(ctx); err != nil {
+		return g.Wait()
+	}
+	fmt.Fprintf(m.Stderr, "Refrain is watching a feed. Events appear below; the page is http://%[1]s/, the events are at http://%[1]s/v1/events. Ctrl-C ends it.\n\n", s.Addr())
+	g.Go(func() error { return s.Follow(ctx, "terminal", show) })
 	g.Go(func() error { stats.run(ctx, status); return nil })
 	err := g.Wait()
 	status.Clear()
@@ -217,7 +216,7 @@ func (c *countedSource) Next(ctx context.Context) (ingest.Batch, error) {
 
 // statistics is the line below the events.
 type statistics struct {
-	s     *service
+	s     *server.Server
 	src   *countedSource
 	show  *eventPrinter
 	begin time.Time
@@ -240,6 +239,6 @@ func (st *statistics) now() string {
 	posts := st.src.posts.Load()
 	return terminal.Statistics{
 		PostsPerSecond: float64(posts) / time.Since(st.begin).Seconds(), Posts: posts,
-		Sentences: st.s.texts(), Events: st.show.events.Load(), RSS: terminal.RSS(),
+		Sentences: st.s.Texts(), Events: st.show.events.Load(), RSS: terminal.RSS(),
 	}.String()
 }

@@ -46,7 +46,7 @@ func (m *Main) detect() *cobra.Command {
 			if err != nil {
 				return usageError{err}
 			}
-			d := detection{main: m, src: src, windows: windows, minTokens: window.minTokens, out: out, threshold: cfg.Threshold, span: cfg.Span}
+			d := detecting{main: m, src: src, windows: windows, minTokens: window.minTokens, out: out, threshold: cfg.Threshold, span: cfg.Span}
 			return d.run(cmd.Context())
 		},
 	}

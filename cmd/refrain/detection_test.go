@@ -2,13 +2,17 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"testing"
+
+	"refrain/internal/e2e"
 )
 
 // runDetect runs detect on posts from stdin, one a batch, so that order and endings cross many parts.
@@ -188,6 +192,37 @@ func TestUnpackingCounts(t *testing.T) {
 		got := m.limitMemory(c.budget, c.input)
 		if got != c.want || !strings.Contains(stderr.String(), c.told) || (stderr.Len() > 0) != (c.told != "") {
 			t.Errorf("budget %d, input %d: got %d, want %d; told %q, want %q", c.budget, c.input, got, c.want, &stderr, c.told)
+		}
+	}
+}
+
+// TestWhatStandsBeforeDamageIsDetected: a file that breaks off, and a malformed line under --strict, end the run with
+// an error, after the events of everything before.
+func TestWhatStandsBeforeDamageIsDetected(t *testing.T) {
+	posts := e2e.Lines(t, "stream/ira_2012-02_2016-08.jsonl.zst", 6000)
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	if _, err := z.Write(posts); err != nil {
+		t.Fatal(err)
+	}
+	if err := z.Flush(); err != nil { // and never closed
+		t.Fatal(err)
+	}
+	want := e2e.Detect(t, posts, e2e.DefaultSettings(), nil)
+	for name, c := range map[string]struct {
+		input []byte
+		args  []string
+	}{
+		"cut short": {packed.Bytes(), []string{"detect", "-"}},
+		"strict":    {append(slices.Clone(posts), "bad\n"...), []string{"detect", "--strict", "-"}},
+	} {
+		var out, stderr bytes.Buffer
+		m := Main{Stdin: bytes.NewReader(c.input), Stdout: &out, Stderr: &stderr}
+		if status := m.Run(context.Background(), c.args); status != 1 {
+			t.Errorf("%s: status %d: %s", name, status, stderr.String())
+		}
+		if n := bytes.Count(out.Bytes(), []byte("\n")); n != len(want) {
+			t.Errorf("%s: %d events, want %d: %s", name, n, len(want), stderr.String())
 		}
 	}
 }

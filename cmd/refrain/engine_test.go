@@ -3,12 +3,10 @@ package main
 import (
 	"errors"
 	"io"
-	"log/slog"
 	"strings"
 	"testing"
 
 	"refrain/cuda"
-	"refrain/internal/config"
 )
 
 // TestNoGPU: one sentence says why there is none and what to do, by the name that the setting has where it was given.
@@ -23,11 +21,5 @@ func TestNoGPU(t *testing.T) {
 	stderr, status := runDetect(t, strings.NewReader(""), io.Discard, "--engine", "cuda")
 	if want := "refrain: --engine cuda: " + why.Error() + "; auto needs no GPU\n"; stderr != want || status != exitFailure {
 		t.Errorf("status %d, got %q, want %q", status, stderr, want)
-	}
-	w := config.Default().Window
-	w.Engine = "cuda"
-	_, err := windowConfig(w, slog.New(slog.DiscardHandler))
-	if want := "configuration: window.engine: cuda: " + why.Error() + "; auto needs no GPU"; err == nil || err.Error() != want {
-		t.Errorf("got %v, want %q", err, want)
 	}
 }

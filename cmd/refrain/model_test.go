@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/json"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,14 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"refrain/hashcodes"
-	"refrain/internal/config"
+	"refrain/internal/e2e"
 	"refrain/text"
 )
 
 // TestModelsFindTheSame: events have the same ids with every model, on real posts of several languages.
 func TestModelsFindTheSame(t *testing.T) {
-	for _, file := range realFiles {
-		posts := string(lines(t, file.name, 700))
+	for _, file := range []string{"stream/ira_2012-02_2016-08.jsonl.zst", "stream/weibo_ced_2010-2012.jsonl.zst", "news/reuters21578_to_1987-03-31.jsonl.gz"} {
+		posts := string(e2e.Lines(t, file, 700))
 		learned, _ := mustTrain(t, posts, "--bits", "32", "--vocab", "200")
 		for _, threshold := range []string{"0.8", "0.5"} {
 			args := []string{"--span", "87600h", "--threshold", threshold}
@@ -28,7 +27,7 @@ func TestModelsFindTheSame(t *testing.T) {
 			for _, model := range []string{"--model default", "--model default --engine scan", "--model default --engine prefix", "", "--bits 32", "--model " + learned} {
 				got := eventIDs(t, posts, append(args, strings.Fields(model)...)...)
 				if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {
-					t.Errorf("%s, θ %s, %q: %d events with md5 (-md5 +this):\n%s", file.name, threshold, model, len(want), diff)
+					t.Errorf("%s, θ %s, %q: %d events with md5 (-md5 +this):\n%s", file, threshold, model, len(want), diff)
 				}
 			}
 		}
@@ -141,26 +140,6 @@ func TestShowModel(t *testing.T) {
 	for args, want := range map[string]int{"": exitUsage, "a b": exitUsage, "-": exitUsage, learned + ".none": exitFailure} {
 		if status, _, stderr := runModel(t, append([]string{"model"}, strings.Fields(args)...)...); status != want || stderr == "" {
 			t.Errorf("model %s: status %d, want %d, and a reason", args, status, want)
-		}
-	}
-}
-
-// TestServeModel: window.model names the codes as --model does.
-func TestServeModel(t *testing.T) {
-	learned, _ := mustTrain(t, stockPosts(500), "--bits", "32")
-	for _, c := range []struct {
-		model string
-		bits  int
-		want  string
-	}{
-		{"", 64, hashcodes.Default().Name()}, {"default", 64, hashcodes.Default().Name()}, {"", 32, "md5-32-1"},
-		{"md5", 64, "md5-64-1"}, {"md5", 32, "md5-32-1"}, {learned, 64, "direct-32-1"},
-	} {
-		w := config.Default().Window
-		w.Model, w.Bits = c.model, c.bits
-		cfg, err := windowConfig(w, slog.New(slog.DiscardHandler))
-		if err != nil || cfg.Model.Name() != c.want {
-			t.Errorf("%q with %d bits: %v, got %+v, want %s", c.model, c.bits, err, cfg.Model, c.want)
 		}
 	}
 }

@@ -34,7 +34,7 @@ type output interface {
 	close() error
 }
 
-func (d *detection) newOutput() output {
+func (d *detecting) newOutput() output {
 	var o output = &jsonOutput{lines: publish.NewLines(d.main.Stdout)}
 	if d.out.top > 0 {
 		o = &topOutput{w: d.main.Stdout, n: d.out.top, threshold: d.threshold, texts: map[feed.Hash]*reused{}}

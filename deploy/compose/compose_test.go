@@ -15,6 +15,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"refrain/internal/config"
+	"refrain/server"
 )
 
 // project is what the tests read of docker-compose.yml.
@@ -56,7 +57,7 @@ func plain(value string) string {
 }
 
 // mustConfig loads the configuration in the environment that the container has: the image's and the service's.
-func mustConfig(t *testing.T, p project) config.Config {
+func mustConfig(t *testing.T, p project) server.Config {
 	t.Helper()
 	var environ []string
 	for name, value := range p.Services["refrain"].Environment {

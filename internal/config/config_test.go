@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"path/filepath"
+	"refrain/server"
 	"strings"
 	"testing"
 	"time"
@@ -32,19 +33,12 @@ func wantParts(t *testing.T, err error, parts ...string) {
 	}
 }
 
-func TestDefaultIsValid(t *testing.T) {
-	c := Default()
-	if err := c.Validate(); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestLoadWithoutFile(t *testing.T) {
 	got, err := Load("", []string{"HOME=/root", "PATH=/bin"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(Default(), got); diff != "" {
+	if diff := cmp.Diff(server.Default(), got); diff != "" {
 		t.Errorf("not the defaults:\n%s", diff)
 	}
 }
@@ -55,7 +49,7 @@ func TestLoadEmptyFile(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%q: %v", content, err)
 		}
-		if diff := cmp.Diff(Default(), got); diff != "" {
+		if diff := cmp.Diff(server.Default(), got); diff != "" {
 			t.Errorf("%q: not the defaults:\n%s", content, diff)
 		}
 	}
@@ -73,10 +67,10 @@ ingest:
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Default()
+	want := server.Default()
 	want.HTTP = "127.0.0.1:9000"
-	want.Window.Span, want.Window.Threshold, want.Window.Budget = Duration(7*24*time.Hour), "2/3", 3<<29
-	want.Ingest.Files = []File{{Path: "a.jsonl", Map: "text=body", Source: "x"}}
+	want.Window.Span, want.Window.Threshold, want.Window.Budget = 7*24*time.Hour, "2/3", 3<<29
+	want.Ingest.Files = []server.File{{Path: "a.jsonl", Map: "text=body", Source: "x"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -134,9 +128,9 @@ func TestEnvironmentOverridesFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Default()
+	want := server.Default()
 	want.HTTP, want.Workers, want.Name, want.Topics.Partitions = "127.0.0.1:9001", 3, "a=b", 8
-	want.Window.Span, want.Window.Budget, want.Window.Texts = Duration(7*24*time.Hour), 64_000_000, false
+	want.Window.Span, want.Window.Budget, want.Window.Texts = 7*24*time.Hour, 64_000_000, false
 	want.Ingest.Bluesky.Enabled = true
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -155,7 +149,7 @@ func TestEveryScalarHasAVariable(t *testing.T) {
 		got, err := Load("", []string{name})
 		if err != nil {
 			t.Error(err)
-		} else if cmp.Equal(Default(), got) {
+		} else if cmp.Equal(server.Default(), got) {
 			t.Errorf("%s changes nothing", name)
 		}
 	}
@@ -167,35 +161,6 @@ func TestBadEnvironmentIsNamedAllAtOnce(t *testing.T) {
 	})
 	wantParts(t, err, "REFRAIN_WINDOW_SPAM", "REFRAIN_WINDOW_SPAN", "7x", "REFRAIN_WORKERS", "two",
 		"REFRAIN_TOPICS_SYNC", "maybe", "REFRAIN_INGEST_FILES")
-}
-
-func TestValidateReportsEverythingAtOnce(t *testing.T) {
-	c := Config{}
-	c.Window.Threshold = "1.5"
-	c.Window.Lateness, c.Window.MaxMatches, c.Topics.Partitions = -1, -1, 2000
-	wantParts(t, c.Validate(), "data_dir", "http", "name", "workers", "window.span", "window.lateness", "window.min_tokens",
-		"window.max_matches", "window.threshold", "1.5", "topics.partitions", "topics", "ingest.body")
-}
-
-// TestValidateNamesTheKey: one wrong value, one complaint.
-func TestValidateNamesTheKey(t *testing.T) {
-	for key, spoil := range map[string]func(*Config){
-		"http:":              func(c *Config) { c.HTTP = "" },
-		"workers:":           func(c *Config) { c.Workers = 0 },
-		"window.threshold:":  func(c *Config) { c.Window.Threshold = "high" },
-		"window.span:":       func(c *Config) { c.Window.Span = 0 },
-		"topics.partitions:": func(c *Config) { c.Topics.Partitions = 0 },
-		"topics.":            func(c *Config) { c.Topics.EventBytes = 0 },
-		"ingest.body:":       func(c *Config) { c.Ingest.Body = 0 },
-	} {
-		c := Default()
-		spoil(&c)
-		err := c.Validate()
-		wantParts(t, err, key)
-		if n := strings.Count(err.Error(), "\n"); n != 0 {
-			t.Errorf("%s: %d complaints, want one: %v", key, n+1, err)
-		}
-	}
 }
 
 // Every mistake of a file is told at once, each with its line, and none in the words of Go.
@@ -214,40 +179,8 @@ func TestAFilesMistakesAreToldTogether(t *testing.T) {
 			t.Errorf("%q does not say %q", err, want)
 		}
 	}
-	if strings.Contains(err.Error(), "type config") {
+	if strings.Contains(err.Error(), "type server") {
 		t.Errorf("%q speaks of Go types", err)
-	}
-}
-
-func TestSmallBudget(t *testing.T) {
-	c := Default()
-	if err := c.readEnvironment([]string{"REFRAIN_WINDOW_BUDGET=32"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "window.budget: 32 bytes: want 1.0 MB or more, and megabytes are written 32MB; 0 is half the memory") {
-		t.Errorf("got %v", err)
-	}
-	for _, budget := range []Bytes{0, 1_000_000} {
-		if c.Window.Budget = budget; c.Validate() != nil {
-			t.Errorf("%d: %v", budget, c.Validate())
-		}
-	}
-}
-
-func TestValidateTellsEverything(t *testing.T) {
-	c := Default()
-	c.Window.Engine, c.Window.Bits, c.Window.Ones, c.Log.Level, c.Log.Format = "gpu", 100, 0, "loud", "xml"
-	c.Window.Budget = -1
-	c.Window.Span, c.Ingest.Files = Duration(1<<62), []File{{Format: "xls", Map: "txt=body"}}
-	err := c.Validate()
-	if err == nil {
-		t.Fatal("accepted")
-	}
-	for _, key := range []string{"window.engine", "window.bits", "window.ones", "window.budget", "log.level", "log.format", "window.span",
-		"ingest.files[0].path", "ingest.files[0].format", "ingest.files[0].map"} {
-		if !strings.Contains(err.Error(), key+":") {
-			t.Errorf("%q does not name %s", err, key)
-		}
 	}
 }
 
@@ -261,7 +194,7 @@ func TestModelHasASizeOfItsOwn(t *testing.T) {
 		{"default", 64, 1, true}, {"default", 32, 1, false}, {"default", 64, 2, false}, {"posts.model", 128, 1, false},
 		{"posts.model", 64, 1, true}, {"md5", 32, 2, true}, {"", 128, 4, true},
 	} {
-		w := Default()
+		w := server.Default()
 		w.Window.Model, w.Window.Bits, w.Window.Ones = c.model, c.bits, c.ones
 		if err := w.Validate(); (err == nil) != c.valid {
 			t.Errorf("%+v: %v", c, err)

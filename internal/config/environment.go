@@ -1,12 +1,15 @@
 package config
 
 import (
-	"encoding"
 	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
+
+	"refrain/internal/units"
+	"refrain/server"
 )
 
 const envPrefix = "REFRAIN_"
@@ -17,7 +20,7 @@ func ignored(name string) bool {
 }
 
 // readEnvironment sets what REFRAIN_* says: REFRAIN_WINDOW_SPAN=7d is window.span. Lists are for the file only.
-func (c *Config) readEnvironment(environ []string) error {
+func readEnvironment(c *server.Config, environ []string) error {
 	fields := map[string]reflect.Value{}
 	collect(fields, strings.TrimSuffix(envPrefix, "_"), reflect.ValueOf(c).Elem())
 	var errs []error
@@ -42,6 +45,9 @@ func (c *Config) readEnvironment(environ []string) error {
 func collect(to map[string]reflect.Value, prefix string, v reflect.Value) {
 	for i := range v.NumField() {
 		key, _, _ := strings.Cut(v.Type().Field(i).Tag.Get("yaml"), ",")
+		if key == "-" {
+			continue
+		}
 		name := prefix + "_" + strings.ToUpper(key)
 		switch f := v.Field(i); f.Kind() {
 		case reflect.Struct:
@@ -54,8 +60,15 @@ func collect(to map[string]reflect.Value, prefix string, v reflect.Value) {
 }
 
 func set(field reflect.Value, value string) error {
-	if u, ok := field.Addr().Interface().(encoding.TextUnmarshaler); ok {
-		return u.UnmarshalText([]byte(value))
+	switch to := field.Addr().Interface().(type) {
+	case *time.Duration:
+		d, err := units.ParseDuration(value)
+		*to = d
+		return err
+	case *server.Bytes:
+		b, err := units.ParseBytes(value)
+		*to = server.Bytes(b)
+		return err
 	}
 	switch field.Kind() {
 	case reflect.String:

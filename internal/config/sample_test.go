@@ -3,6 +3,7 @@ package config
 import (
 	"os"
 	"reflect"
+	"refrain/server"
 	"strings"
 	"testing"
 
@@ -19,7 +20,7 @@ func TestSampleIsTheDefault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Default()
+	want := server.Default()
 	want.Workers = 2 // the default depends on the machine
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		t.Errorf("the sample differs from the defaults (-default +sample):\n%s", diff)
@@ -41,7 +42,7 @@ func TestSampleIsComplete(t *testing.T) {
 	}
 	got := map[string]bool{}
 	keysOf(got, "", file.Content[0])
-	for _, key := range keysOfType("", reflect.TypeFor[Config]()) {
+	for _, key := range keysOfType("", reflect.TypeFor[server.Config]()) {
 		if !got[key] {
 			t.Errorf("%s is not in the sample", key)
 		}
@@ -127,6 +128,9 @@ func keysOfType(prefix string, t reflect.Type) []string {
 		f := t.Field(i)
 		if f.Tag.Get("yaml") == ",inline" {
 			keys = append(keys, keysOfType(prefix, f.Type)...)
+			continue
+		}
+		if f.Tag.Get("yaml") == "-" {
 			continue
 		}
 		key := prefix + f.Tag.Get("yaml")

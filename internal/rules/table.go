@@ -54,6 +54,7 @@ var table = []row{
 	{folder: "join", imports: append([]string{"text", "sigstore/prefix"}, codes...)},
 	{folder: "plan", imports: []string{"feed", "hashcodes", "text"}},
 	{folder: "demo", imports: []string{"feed", "hashcodes"}},
+	{folder: "server", imports: []string{everything}},
 	{folder: "eval", imports: []string{everything}},
 	{folder: "bench", imports: []string{everything}, clients: true},
 	{folder: "deploy", imports: []string{everything}, clients: true},

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"refrain/detector"
+	"refrain/ingest"
+	"refrain/internal/detection"
+	"refrain/internal/terminal"
+	"refrain/internal/units"
+	"refrain/text"
+)
+
+// detecting is one run of detect.
+type detecting struct {
+	main      *Main
+	src       *ingest.File
+	windows   *detector.Partitions
+	minTokens int
+	threshold text.Threshold
+	span      time.Duration
+	out       outputFlags
+	status    *terminal.Status // on stderr
+}
+
+func (d *detecting) run(ctx context.Context) error {
+	begin := time.Now()
+	d.status = terminal.NewStatus(d.main.Stderr, terminal.Detect(d.main.Stderr))
+	out := d.newOutput()
+	progress := terminal.NewProgress(d.status, d.src.Size())
+	counts, err := detection.Run(ctx, detection.Config{
+		Source: d.src, Windows: d.windows, MinTokens: d.minTokens, Note: d.main.complain, Write: out.write, Progress: progress.Update,
+	})
+	if ctx.Err() != nil {
+		err = errInterrupted
+	}
+	progress.Done()
+	err = errors.Join(err, out.close())
+	if err == nil && counts.Posts == 0 && counts.Rejected > 0 {
+		err = errNoPosts
+	}
+	d.summarise(counts, time.Since(begin))
+	return err
+}
+
+// errNoPosts: most likely the file is another's.
+var errNoPosts = errors.New("not one line is a post; if its fields have other names, say so: --map text=body,id=uri")
+
+var errInterrupted = fmt.Errorf("%w; the events so far are out", errStopped)
+
+// summarise says what was done, on stderr.
+func (d *detecting) summarise(c detection.Counts, took time.Duration) {
+	s := detector.Total(d.windows.Detectors())
+	w := d.main.Stderr
+	fmt.Fprintf(w, "%d %s in %v (%.0f posts/s), %d rejected, %d changed\n", c.Posts, terminal.Noun(c.Posts, "post"),
+		took.Round(time.Millisecond), float64(c.Posts)/took.Seconds(), c.Rejected, c.Changed)
+	fmt.Fprintf(w, "%d %s compared, %d too short, %d delivered again, %d late\n", c.Sentences,
+		terminal.Noun(c.Sentences, "sentence"), c.TooShort, c.Repeats, s.Late)
+	fmt.Fprintf(w, "%d %s; the window holds %d %s, %d %s, %s\n", c.Events, terminal.Noun(c.Events, "event"), s.Groups,
+		terminal.Noun(s.Groups, "text"), s.Occurrences, terminal.Noun(s.Occurrences, "occurrence"), units.FormatBytes(s.Bytes))
+	if s.Forced > 0 {
+		fmt.Fprintf(w, "the budget dropped %d %s before their time: %s, events may be missing\n", s.Forced,
+			terminal.Noun(int(s.Forced), "text"), reach(s.Span, d.span))
+	}
+	if s.Truncated > 0 {
+		fmt.Fprintf(w, "%d sentences repeat more than %s texts: their further events are left out\n", s.Truncated, "--max-matches")
+	}
+}
+
+// reach says how far back a window of a budget reached at the end.
+func reach(kept, span time.Duration) string {
+	if kept < span {
+		return fmt.Sprintf("the window reached back only %v at the end", kept)
+	}
+	return fmt.Sprintf("though the window held its whole span of %v again at the end", span)
+}

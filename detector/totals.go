@@ -1,0 +1,34 @@
+package detector
+
+import (
+	"math"
+	"time"
+)
+
+// Totals add up the windows of several detectors.
+type Totals struct {
+	Groups, Occurrences int
+	Bytes               int64
+	Forced              int64 // texts that the budget dropped before their time
+	Late, Truncated     int64 // see Counts
+	Candidates, Similar int64
+	Span                time.Duration // how far back all of them reach
+}
+
+// Total adds up detectors as they were a moment ago. Any goroutine may ask.
+func Total(detectors []*Detector) Totals {
+	t := Totals{Span: math.MaxInt64}
+	for _, d := range detectors {
+		v := d.View()
+		t.Groups += v.Window.Groups
+		t.Occurrences += v.Window.Occurrences
+		t.Bytes += v.Window.Bytes
+		t.Forced += v.Window.Counts.Forced
+		t.Late += v.Counts.Late
+		t.Truncated += v.Counts.Truncated
+		t.Candidates += v.Counts.Candidates
+		t.Similar += v.Counts.Similar
+		t.Span = min(t.Span, v.Window.Span)
+	}
+	return t
+}

@@ -1,0 +1,95 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.yaml.in/yaml/v3"
+
+	"refrain/internal/units"
+	"refrain/server"
+)
+
+// check names what is wrong in a file that the decoder does not see, or would cut short, and writes durations and sizes
+// as the decoder reads them.
+func check(file *yaml.Node, c *server.Config) []string {
+	var f checker
+	f.value(file, reflect.TypeOf(c).Elem(), "")
+	return f.mistakes
+}
+
+type checker struct{ mistakes []string }
+
+func (f *checker) complain(n *yaml.Node, format string, args ...any) {
+	f.mistakes = append(f.mistakes, fmt.Sprintf("line %d: ", n.Line)+fmt.Sprintf(format, args...))
+}
+
+// value checks what stands for a setting of type t.
+func (f *checker) value(n *yaml.Node, t reflect.Type, path string) {
+	switch {
+	case n.Kind == yaml.AliasNode:
+		f.value(n.Alias, t, path)
+	case n.Kind == yaml.ScalarNode:
+		f.scalar(n, t)
+	case n.Kind == yaml.SequenceNode && t.Kind() == reflect.Slice:
+		for _, child := range n.Content {
+			f.value(child, t.Elem(), path)
+		}
+	case n.Kind == yaml.MappingNode && t.Kind() == reflect.Struct:
+		f.section(n, t, path)
+	}
+}
+
+func (f *checker) section(n *yaml.Node, t reflect.Type, path string) {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if key.ShortTag() == "!!merge" {
+			f.value(value, t, path)
+			continue
+		}
+		if field, ok := fieldOf(t, key.Value); ok {
+			f.value(value, field.Type, path+key.Value+".")
+		} else {
+			f.complain(key, "%s%s is no setting", path, key.Value)
+		}
+	}
+}
+
+func (f *checker) scalar(n *yaml.Node, t reflect.Type) {
+	switch {
+	case t == reflect.TypeFor[time.Duration]():
+		d, err := units.ParseDuration(n.Value)
+		f.rewrite(n, "!!str", d.String(), err)
+	case t == reflect.TypeFor[server.Bytes]():
+		b, err := units.ParseBytes(n.Value)
+		f.rewrite(n, "!!int", strconv.FormatInt(b, 10), err)
+	case t.Kind() == reflect.Int && n.ShortTag() == "!!float": // the decoder would cut 0.5 to 0, which may mean "no limit"
+		f.complain(n, "`%s`: want a whole number", n.Value)
+	}
+}
+
+func (f *checker) rewrite(n *yaml.Node, tag, value string, err error) {
+	if err != nil {
+		f.complain(n, "%v", err)
+	}
+	n.Tag, n.Value, n.Style = tag, value, 0
+}
+
+// fieldOf is the field of a section that a key sets.
+func fieldOf(t reflect.Type, key string) (reflect.StructField, bool) {
+	for i := range t.NumField() {
+		field := t.Field(i)
+		name, options, _ := strings.Cut(field.Tag.Get("yaml"), ",")
+		if options == "inline" {
+			if f, ok := fieldOf(field.Type, key); ok {
+				return f, true
+			}
+		} else if name == key && name != "-" {
+			return field, true
+		}
+	}
+	return reflect.StructField{}, false
+}

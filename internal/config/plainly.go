@@ -1,0 +1,29 @@
+package config
+
+import (
+	"cmp"
+	"regexp"
+	"strings"
+)
+
+var wrongType = regexp.MustCompile("cannot unmarshal !!\\w+ (`[^`]*` )?into (\\S+)")
+
+// kinds says in words what a Go type wants. What is not here is a section.
+var kinds = map[string]string{"int": "a whole number", "float64": "a number", "bool": "true or false", "string": "a text", "server.Secret": "a text"}
+
+func wants(goType string) string {
+	if strings.HasPrefix(goType, "[]") {
+		return "a list"
+	}
+	return cmp.Or(kinds[goType], "a section of settings")
+}
+
+// plainly says what the decoder says without the names of Go types.
+func plainly(messages []string) []string {
+	for i, m := range messages {
+		if f := wrongType.FindStringSubmatch(m); f != nil {
+			messages[i] = strings.Replace(m, f[0], strings.Replace(f[1], "` ", "`: ", 1)+"want "+wants(f[2]), 1)
+		}
+	}
+	return messages
+}

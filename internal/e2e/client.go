@@ -1,0 +1,120 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"refrain/feed"
+	"refrain/internal/oracle"
+)
+
+// Posted is the answer to POST /v1/posts.
+type Posted struct {
+	Accepted, Rejected int
+	Results            []struct {
+		Line               int
+		ID, Status, Reason string
+	}
+}
+
+// Post sends lines of posts in one request.
+func (p *Process) Post(lines [][]byte) (Posted, error) {
+	var a Posted
+	resp, err := http.Post(p.URL("/v1/posts"), "application/x-ndjson", bytes.NewReader(bytes.Join(lines, nil)))
+	if err != nil {
+		return a, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return a, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return a, fmt.Errorf("%s: %s", resp.Status, body)
+	}
+	return a, json.Unmarshal(body, &a)
+}
+
+// Feed sends posts in order, each batch again until it is acknowledged, while the server may come and go.
+func (p *Process) Feed(lines [][]byte, batch int, progress func(sent int)) {
+	p.TB.Helper()
+	sent := 0
+	for some := range slices.Chunk(lines, batch) {
+		p.Await(time.Minute, "answer to a batch", func() bool {
+			a, err := p.Post(some)
+			return err == nil && a.Accepted+a.Rejected == len(some)
+		})
+		sent += len(some)
+		progress(sent)
+	}
+}
+
+// Events are the ids of all events once everything accepted is through the route.
+func (p *Process) Events() []feed.Hash {
+	p.TB.Helper()
+	resp, err := http.Get(p.URL("/v1/events?from=start&until=now"))
+	if err != nil {
+		p.TB.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var ids []feed.Hash
+	in := bufio.NewScanner(resp.Body)
+	in.Buffer(nil, 16<<20)
+	for in.Scan() {
+		data, ok := strings.CutPrefix(in.Text(), "data: ")
+		if !ok || !strings.Contains(data, feed.ReuseType) {
+			continue
+		}
+		m, err := feed.DecodeEvent([]byte(data))
+		if err != nil {
+			p.TB.Fatal(err)
+		}
+		ids = append(ids, m.ID)
+	}
+	if in.Err() != nil {
+		p.TB.Fatal(in.Err())
+	}
+	return oracle.Sorted(ids)
+}
+
+// Retractions are the events that say that a post was deleted.
+func (p *Process) Retractions() int {
+	p.TB.Helper()
+	resp, err := http.Get(p.URL("/v1/events?from=start&until=now"))
+	if err != nil {
+		p.TB.Fatal(err)
+	}
+	defer resp.Body.Close()
+	all, err := io.ReadAll(resp.Body)
+	if err != nil {
+		p.TB.Fatal(err)
+	}
+	return bytes.Count(all, []byte("event: dev.refrain.retracted.v1"))
+}
+
+// Delete deletes posts.
+func (p *Process) Delete(ids ...string) {
+	p.TB.Helper()
+	for _, id := range ids {
+		r, err := http.NewRequestWithContext(context.Background(), http.MethodDelete, p.URL("/v1/posts/"+id), nil)
+		if err != nil {
+			p.TB.Fatal(err)
+		}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			p.TB.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != http.StatusNoContent {
+			p.TB.Fatalf("DELETE %s: %s", id, resp.Status)
+		}
+	}
+}

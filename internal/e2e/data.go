@@ -1,0 +1,117 @@
+package e2e
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"flag"
+	"io"
+	"testing"
+	"time"
+
+	"refrain/detector"
+	"refrain/feed"
+	"refrain/hashcodes"
+	"refrain/ingest"
+	"refrain/internal/dataset"
+	"refrain/internal/detection"
+	"refrain/internal/oracle"
+	"refrain/text"
+)
+
+// Full asks for the sizes that the documentation quotes: an hour instead of a minute.
+var Full = flag.Bool("full", false, "compare the whole grid of settings on whole files")
+
+// SplitLines cuts posts into lines, each with its newline.
+func SplitLines(posts []byte) [][]byte {
+	all := bytes.SplitAfter(posts, []byte("\n"))
+	return all[:len(all)-1] // what follows the last newline: nothing
+}
+
+// Lines returns the first n lines of a file of the data set, or all for 0.
+func Lines(tb testing.TB, name string, n int) []byte {
+	tb.Helper()
+	file, err := oracle.Open(dataset.File(tb, name))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer file.Close()
+	var out bytes.Buffer
+	r := bufio.NewReaderSize(file, 1<<20)
+	for i := 0; n == 0 || i < n; i++ {
+		line, err := r.ReadBytes('\n')
+		out.Write(line)
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return out.Bytes()
+}
+
+// EdgePosts are the real posts that go through a broker, and how many.
+func EdgePosts(tb testing.TB) ([]byte, int) {
+	n := 10_000
+	if *Full {
+		n = 200_000
+	}
+	return Lines(tb, "stream/ira_2012-02_2016-08.jsonl.zst", n), n
+}
+
+// Settings are those of detect.
+type Settings struct {
+	Window              detector.Config
+	MinTokens           int
+	Partitions, Workers int
+	Batch               int // posts read and handed on at once
+}
+
+// DefaultSettings are the program's.
+func DefaultSettings() Settings {
+	return Settings{
+		Window: detector.Config{
+			Threshold: text.Threshold{Num: 4, Den: 5}, Span: 24 * time.Hour, Lateness: 5 * time.Minute,
+			Model: hashcodes.Default(), Engine: detector.Auto(nil),
+		},
+		MinTokens: 4, Partitions: 1, Workers: 2, Batch: 500,
+	}
+}
+
+// Detect returns the ids of the events of posts in the order in which they are found, and calls visit, if it is not nil,
+// with each event as it is written and read again.
+func Detect(tb testing.TB, posts []byte, s Settings, visit func(*feed.Match)) (ids []feed.Hash) {
+	tb.Helper()
+	src, err := ingest.OpenFile(ingest.FileConfig{Path: "-", Stdin: bytes.NewReader(posts), BatchPosts: s.Batch})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer src.Close()
+	windows, err := detector.NewPartitions(s.Window, s.Partitions, s.Workers)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	_, err = detection.Run(context.Background(), detection.Config{
+		Source: src, Windows: windows, MinTokens: s.MinTokens,
+		Note: func(*ingest.Batch) {}, Progress: func(int64, int64) {},
+		Write: func(matches []feed.Match) error {
+			for i := range matches {
+				ids = append(ids, matches[i].ID)
+				if visit == nil {
+					continue
+				}
+				m, err := feed.DecodeEvent(matches[i].AppendEvent(nil, "refrain"))
+				if err != nil {
+					return err
+				}
+				visit(&m)
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return ids
+}

@@ -1,0 +1,56 @@
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"testing"
+
+	"refrain/internal/config"
+	"refrain/internal/memory"
+	"refrain/internal/telemetry"
+	"refrain/server"
+)
+
+// asServer makes a test binary behave as a server; configFile is what that reads.
+const (
+	asServer   = "RUN_REFRAIN_SERVER"
+	configFile = "RUN_REFRAIN_CONFIG"
+)
+
+// WithConfig is the setting that names a configuration file.
+func WithConfig(path string) string { return configFile + "=" + path }
+
+// Main runs the tests of a package, or a server where Start has asked for it.
+func Main(m *testing.M) {
+	if os.Getenv(asServer) == "" {
+		os.Exit(m.Run())
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	memory.Frugal()
+	if err := serve(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// serve runs a server as the program does.
+func serve(ctx context.Context) error {
+	cfg, err := config.Load(os.Getenv(configFile), os.Environ())
+	if err != nil {
+		return err
+	}
+	t, err := telemetry.Start(ctx, telemetry.Config{LogLevel: cfg.Log.Level})
+	if err != nil {
+		return err
+	}
+	cfg.Logger, cfg.Metrics, cfg.Version = t.Logger, t.Metrics(), "test"
+	s, err := server.New(cfg)
+	if err != nil {
+		return err
+	}
+	return s.Run(ctx)
+}

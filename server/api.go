@@ -1,0 +1,101 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"refrain/lookup"
+	"refrain/publish"
+)
+
+// api is the HTTP server of a service.
+type httpAPI struct {
+	s      *Server
+	server *http.Server
+	events *publish.Events
+	recent *lookup.Tail
+}
+
+// latest is how many events the page at / shows.
+const latest = 100
+
+func newAPI(s *Server) (*httpAPI, error) {
+	a := &httpAPI{s: s, recent: lookup.NewTail(s.node.events, latest)}
+	a.events = publish.NewEvents(publish.EventsConfig{
+		Topic: s.node.events, Settle: s.node.settle, Deleted: s.node.isDeleted, Logger: s.log,
+	})
+	access, err := s.access()
+	if err != nil {
+		return nil, err
+	}
+	reuse, texts, authors := s.answers()
+	h, err := lookup.New(lookup.Config{
+		Access: access, Webhooks: s.webhooks, Models: modelsAPI{s.node.models}, Reuse: reuse, Text: texts, Author: authors,
+		Posts: s.http, Events: a.events, Metrics: s.metrics(), Matcher: a, Recent: a.recent, Explain: a.explain,
+		Live: s.node.live, Ready: s.node.ready, Logger: s.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.server = newServer(h)
+	return a, nil
+}
+
+// grace is how long requests under way may take once the service is told to stop.
+const grace = 4 * time.Second
+
+// serve answers requests until ctx ends; then it finishes those under way.
+func (a *httpAPI) serve(ctx context.Context, l net.Listener) error {
+	stopped := make(chan error, 1)
+	go func() {
+		<-ctx.Done()
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+		defer cancel()
+		stopped <- a.stop(stop)
+	}()
+	if err := a.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("http: %w", err)
+	}
+	if err := <-stopped; err != nil {
+		a.s.log.Warn("some requests were cut off", "error", err)
+	}
+	return nil
+}
+
+// stop ends the streams of events, lets requests finish until ctx ends, and cuts off what is left. Uploads are given
+// up a little earlier, so that their clients can still be told how far they got.
+func (a *httpAPI) stop(ctx context.Context) error {
+	a.events.Close()
+	early, cancel := context.WithTimeout(ctx, grace*3/4)
+	defer cancel()
+	uploads := make(chan error, 1)
+	go func() { uploads <- a.s.http.Shutdown(early) }()
+	err := errors.Join(a.server.Shutdown(ctx), <-uploads)
+	return errors.Join(err, a.server.Close())
+}
+
+// metrics answers GET /metrics.
+func (s *Server) metrics() http.Handler {
+	if s.cfg.Metrics != nil {
+		return s.cfg.Metrics
+	}
+	return http.NotFoundHandler()
+}
+
+// newServer sets the limits that keep strangers from holding connections for ever; streams of events have
+// deadlines of their own.
+func newServer(h http.Handler) *http.Server {
+	return &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+}
+
+// followRecent keeps the page's events; the service goes on without.
+func (s *Server) followRecent(ctx context.Context) error {
+	if err := s.api.recent.Run(ctx); err != nil {
+		s.log.Error("the page of events ends", "error", err)
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package server
+
+import (
+	"log/slog"
+	"net/http"
+	"runtime"
+	"time"
+)
+
+// Config is the whole configuration. deploy/refrain.yaml shows it with comments; a test keeps the two alike.
+type Config struct {
+	DataDir string `yaml:"data_dir"` // topics, window state, dead letters
+	HTTP    string `yaml:"http"`     // address of the API
+	Name    string `yaml:"name"`     // the CloudEvents source of the events
+	Workers int    `yaml:"workers"`  // match workers in this process
+
+	Log     Log     `yaml:"log"`
+	Auth    Auth    `yaml:"auth"`
+	Window  Window  `yaml:"window"`
+	Models  Models  `yaml:"models"`
+	Topics  Topics  `yaml:"topics"`
+	Ingest  Ingest  `yaml:"ingest"`
+	Publish Publish `yaml:"publish"`
+	Lookup  Lookup  `yaml:"lookup"`
+
+	// What no file says.
+	Logger  *slog.Logger `yaml:"-"` // hears of everything; nil: slog.Default()
+	Metrics http.Handler `yaml:"-"` // GET /metrics; nil: there are none. The instruments are those of OpenTelemetry's global meter.
+	Version string       `yaml:"-"` // of the program, for the User-Agent of webhooks
+}
+
+// Log says what is logged, and how.
+type Log struct {
+	Level  string `yaml:"level"`  // debug, info, warn or error
+	Format string `yaml:"format"` // text, json or auto: text on a terminal
+}
+
+// Window says what counts as a match and what the window may hold.
+type Window struct {
+	Threshold  string        `yaml:"threshold"`
+	Span       time.Duration `yaml:"span"`
+	Lateness   time.Duration `yaml:"lateness"`
+	MinTokens  int           `yaml:"min_tokens"`
+	MaxMatches int           `yaml:"max_matches"`   // texts that a look-up reports; 0: all
+	Flood      int           `yaml:"flood_matches"` // texts that one reports that finds more; 0: max_matches
+	Budget     Bytes         `yaml:"budget"`        // 0: half the memory of the machine
+	Engine     string        `yaml:"engine"`
+	Model      string        `yaml:"model"` // default, md5 or a file; "": see ModelName
+	Bits       int           `yaml:"bits"`  // of md5
+	Ones       int           `yaml:"ones"`  // of md5
+	Texts      bool          `yaml:"texts"`
+}
+
+// ModelName is default, md5 or a file. Where nothing is said it is default; bits and ones of their own ask for md5.
+func (w *Window) ModelName() string {
+	switch {
+	case w.Model != "":
+		return w.Model
+	case w.Bits == 64 && w.Ones == 1:
+		return "default"
+	}
+	return "md5"
+}
+
+// Models says when codes are learned anew from the window, and how.
+type Models struct {
+	Every      time.Duration `yaml:"every"` // 0: never
+	Drift      float64       `yaml:"drift"` // when false candidates are so many times those after the last change; 0: never
+	Sentences  int           `yaml:"sentences"`
+	Vocabulary int           `yaml:"vocabulary"`
+	Workers    int           `yaml:"workers"`
+}
+
+// Bytes is a size: in a file 64MB or 1.5GiB.
+type Bytes int64
+
+// Topics are the embedded ones.
+type Topics struct {
+	Partitions    int           `yaml:"partitions"`
+	SentenceBytes Bytes         `yaml:"sentence_bytes"` // full: posts are refused until records expire
+	EventBytes    Bytes         `yaml:"event_bytes"`    // full: the oldest events go
+	EventAge      time.Duration `yaml:"event_age"`      // 0: as long as sentences: span + lateness + 1 h
+	Sync          bool          `yaml:"sync"`           // fsync every append: survives a power cut, at a price
+}
+
+// Ingest says where posts come from.
+type Ingest struct {
+	Body    Bytes         `yaml:"body"` // of one HTTP request, at most
+	Kafka   []KafkaSource `yaml:"kafka"`
+	NATS    []NATSSource  `yaml:"nats"`
+	Files   []File        `yaml:"files"`
+	Bluesky Bluesky       `yaml:"bluesky"`
+}
+
+// File is read once at start, from its beginning.
+type File struct {
+	Path   string `yaml:"path"`
+	Format string `yaml:"format"`
+	Map    string `yaml:"map"`
+	Source string `yaml:"source"`
+}
+
+// Bluesky is the Jetstream firehose.
+type Bluesky struct {
+	Enabled bool   `yaml:"enabled"`
+	URL     string `yaml:"url"` // of a Jetstream server; "": a public one
+}
+
+// Default returns the configuration without a file.
+func Default() Config {
+	return Config{
+		DataDir: "./refrain-data", HTTP: "127.0.0.1:8080", Name: "refrain", Workers: min(2, runtime.GOMAXPROCS(0)),
+		Log: Log{Level: "info", Format: "auto"},
+		Window: Window{
+			Threshold: "0.8", Span: 24 * time.Hour, Lateness: 5 * time.Minute, MinTokens: 4,
+			MaxMatches: 1000, Flood: 10, Engine: "auto", Bits: 64, Ones: 1, Texts: true,
+		},
+		Models: Models{Every: 24 * time.Hour, Drift: 2, Sentences: 100_000, Vocabulary: 10_000, Workers: 1},
+		Topics: Topics{Partitions: 4, SentenceBytes: 8 << 30, EventBytes: 8 << 30},
+		Ingest: Ingest{Body: 64 << 20},
+		Lookup: Lookup{Store: "embedded", Redis: Redis{URL: "redis://127.0.0.1:6379/0", Prefix: "refrain:"}},
+	}
+}

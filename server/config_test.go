@@ -1,0 +1,85 @@
+package server
+
+import (
+	"strings"
+	"testing"
+)
+
+// wantParts checks that an error is there and says everything a person needs.
+func wantParts(t *testing.T, err error, parts ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatalf("no error, want one with %q", parts)
+	}
+	for _, part := range parts {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("error %q does not say %q", err, part)
+		}
+	}
+}
+
+func TestDefaultIsValid(t *testing.T) {
+	c := Default()
+	if err := c.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestValidateReportsEverythingAtOnce(t *testing.T) {
+	c := Config{}
+	c.Window.Threshold = "1.5"
+	c.Window.Lateness, c.Window.MaxMatches, c.Topics.Partitions = -1, -1, 2000
+	wantParts(t, c.Validate(), "data_dir", "http", "name", "workers", "window.span", "window.lateness", "window.min_tokens",
+		"window.max_matches", "window.threshold", "1.5", "topics.partitions", "topics", "ingest.body")
+}
+
+// TestValidateNamesTheKey: one wrong value, one complaint.
+func TestValidateNamesTheKey(t *testing.T) {
+	for key, spoil := range map[string]func(*Config){
+		"http:":              func(c *Config) { c.HTTP = "" },
+		"workers:":           func(c *Config) { c.Workers = 0 },
+		"window.threshold:":  func(c *Config) { c.Window.Threshold = "high" },
+		"window.span:":       func(c *Config) { c.Window.Span = 0 },
+		"topics.partitions:": func(c *Config) { c.Topics.Partitions = 0 },
+		"topics.":            func(c *Config) { c.Topics.EventBytes = 0 },
+		"ingest.body:":       func(c *Config) { c.Ingest.Body = 0 },
+	} {
+		c := Default()
+		spoil(&c)
+		err := c.Validate()
+		wantParts(t, err, key)
+		if n := strings.Count(err.Error(), "\n"); n != 0 {
+			t.Errorf("%s: %d complaints, want one: %v", key, n+1, err)
+		}
+	}
+}
+
+func TestSmallBudget(t *testing.T) {
+	c := Default()
+	c.Window.Budget = 32
+	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "window.budget: 32 bytes: want 1.0 MB or more, and megabytes are written 32MB; 0 is half the memory") {
+		t.Errorf("got %v", err)
+	}
+	for _, budget := range []Bytes{0, 1_000_000} {
+		if c.Window.Budget = budget; c.Validate() != nil {
+			t.Errorf("%d: %v", budget, c.Validate())
+		}
+	}
+}
+
+func TestValidateTellsEverything(t *testing.T) {
+	c := Default()
+	c.Window.Engine, c.Window.Bits, c.Window.Ones, c.Log.Level, c.Log.Format = "gpu", 100, 0, "loud", "xml"
+	c.Window.Budget = -1
+	c.Window.Span, c.Ingest.Files = 1<<62, []File{{Format: "xls", Map: "txt=body"}}
+	err := c.Validate()
+	if err == nil {
+		t.Fatal("accepted")
+	}
+	for _, key := range []string{"window.engine", "window.bits", "window.ones", "window.budget", "log.level", "log.format", "window.span",
+		"ingest.files[0].path", "ingest.files[0].format", "ingest.files[0].map"} {
+		if !strings.Contains(err.Error(), key+":") {
+			t.Errorf("%q does not name %s", err, key)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"path/filepath"
+
+	"refrain/internal/problem"
+	"refrain/lookup"
+	"refrain/lookup/boltstore"
+	"refrain/lookup/redisstore"
+	"refrain/publish"
+	"refrain/topic"
+)
+
+// openIndex follows the events with the index of reuse. Its cursor is in its own store: where that comes back empty or
+// older, the index is made again from there.
+func (s *Server) openIndex(ctx context.Context) error {
+	store, err := s.openIndexStore(ctx)
+	if err != nil || store == nil {
+		return err
+	}
+	if r, ok := store.(*redisstore.Store); ok {
+		if err := r.Ping(ctx); err != nil {
+			return errors.Join(fmt.Errorf("lookup.redis.url: %w", err), store.Close())
+		}
+	}
+	if s.index, err = lookup.NewIndex(lookup.IndexConfig{Store: store, Deleted: s.node.isDeleted, Logger: s.log}); err != nil {
+		return errors.Join(err, store.Close())
+	}
+	to := &indexSink{index: s.index, store: store, events: s.node.events}
+	if cursor, err := store.Get(ctx, publish.Key("lookup")); err == nil && cursor == nil { // new, or emptied meanwhile
+		if err := to.lose(ctx); err != nil {
+			return errors.Join(err, store.Close())
+		}
+	}
+	reader := s.reader("lookup")
+	reader.Store, reader.Deleted = indexCursor{store, to}, nil // the index itself leaves out what is deleted, and keeps the rest
+	s.follow(publish.FollowConfig{ReaderConfig: reader, Sink: to, Gather: 4000, Busy: s.node.behind}, store)
+	return nil
+}
+
+func (s *Server) openIndexStore(ctx context.Context) (lookup.Store, error) {
+	retention := s.cfg.Lookup.Retention
+	if retention == 0 {
+		retention = s.node.window.Span
+	}
+	switch s.cfg.Lookup.Store {
+	case "embedded":
+		return boltstore.Open(boltstore.Config{Path: filepath.Join(s.cfg.DataDir, "lookup.db"), Retention: retention})
+	case "redis":
+		url, err := s.cfg.Lookup.Redis.URL.Read()
+		if err != nil {
+			return nil, fmt.Errorf("configuration: lookup.redis.url: %w", err)
+		}
+		owner, err := s.identity(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return redisstore.Open(redisstore.Config{URL: url, Prefix: s.cfg.Lookup.Redis.Prefix, Owner: owner, Retention: retention, Logger: s.log})
+	}
+	return nil, nil
+}
+
+// identity names the data directory: its event topic, and the cursors in it.
+func (s *Server) identity(ctx context.Context) (string, error) {
+	const key = "identity"
+	id, err := s.node.store.Get(ctx, key)
+	if err != nil || id != nil {
+		return string(id), err
+	}
+	name := rand.Text()
+	return name, s.node.store.Put(ctx, key, []byte(name))
+}
+
+// indexSink hands events to the index. When the store has lost what it held, the index is incomplete until it has been
+// given again what the topic held then.
+type indexSink struct {
+	index  *lookup.Index
+	store  lookup.Store
+	events topic.Topic
+
+	missing map[int]int64 // by partition: the position below which events are to be given again
+}
+
+func (x *indexSink) Publish(ctx context.Context, events []publish.Event) error {
+	data := make([][]byte, len(events))
+	for i := range events {
+		data[i] = events[i].Data
+	}
+	if err := x.index.Publish(ctx, data); err != nil {
+		return x.rewind(ctx, err)
+	}
+	for i := range events {
+		if p, at := events[i].Position(); at+1 >= x.missing[p] {
+			delete(x.missing, p)
+		}
+	}
+	x.index.Incomplete(len(x.missing) > 0)
+	return nil
+}
+
+// Check implements publish.Checker: an index that comes back empty is to be made again also when there are no new
+// events. It is called when there is nothing more to read.
+func (x *indexSink) Check(ctx context.Context) error {
+	if c, ok := x.store.(publish.Checker); ok {
+		if err := c.Check(ctx); err != nil {
+			return x.rewind(ctx, err)
+		}
+	}
+	x.missing = nil
+	x.index.Incomplete(false)
+	return nil
+}
+
+// rewind makes the store's word for having lost something that of publish, and the index incomplete.
+func (x *indexSink) rewind(ctx context.Context, err error) error {
+	if !errors.Is(err, lookup.ErrRewound) {
+		return err
+	}
+	return errors.Join(fmt.Errorf("%w: %w", publish.ErrRewind, err), x.lose(ctx))
+}
+
+func (x *indexSink) lose(ctx context.Context) error {
+	start, end, err := x.events.Bounds(ctx)
+	if err != nil {
+		return err
+	}
+	x.missing = map[int]int64{}
+	for p := range end {
+		if end[p] > start[p] {
+			x.missing[p] = end[p]
+		}
+	}
+	x.index.Incomplete(len(x.missing) > 0)
+	return nil
+}
+
+// indexCursor is where the cursor of the index is kept: with the data. A store may find out only when the cursor is
+// stored that it has lost something.
+type indexCursor struct {
+	lookup.Store
+	sink *indexSink
+}
+
+func (c indexCursor) Put(ctx context.Context, key string, value []byte) error {
+	if err := c.Store.Put(ctx, key, value); err != nil {
+		return c.sink.rewind(ctx, err)
+	}
+	return nil
+}
+
+// noIndex answers where there is no index.
+var noIndex = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	problem.Write(w, r, problem.Problem{Status: http.StatusNotFound, Detail: "This server keeps no index: lookup.store is none."})
+})
+
+// answers are the handlers of the index.
+func (s *Server) answers() (reuse, text, author http.Handler) {
+	if s.index == nil {
+		return noIndex, noIndex, noIndex
+	}
+	return http.HandlerFunc(s.index.ServeReuse), http.HandlerFunc(s.index.ServeText), http.HandlerFunc(s.index.ServeAuthor)
+}

@@ -1,0 +1,52 @@
+package server
+
+import (
+	"context"
+	"fmt"
+
+	"refrain/feed"
+	"refrain/lookup"
+	"refrain/text"
+)
+
+// Match looks a text up in the windows of this process.
+func (a *httpAPI) Match(ctx context.Context, q lookup.Query) ([]lookup.Sentence, error) {
+	if q.Threshold != "" && q.Threshold != a.s.cfg.Window.Threshold {
+		return nil, fmt.Errorf("%w: threshold %s: this server's window answers for %s only", lookup.ErrInput, q.Threshold, a.s.cfg.Window.Threshold)
+	}
+	// A post without an id, later than everything in the window.
+	p := feed.Post{Text: q.Text, Lang: q.Lang, Time: a.s.node.now(), Timed: true}
+	var s text.Splitter
+	compared, _ := s.Sentences(nil, &p, a.s.cfg.Window.MinTokens)
+	pieces, _ := s.Pieces(q.Text)
+	out := make([]lookup.Sentence, len(pieces))
+	for i, piece := range pieces {
+		out[i] = lookup.Sentence{Index: i, Start: piece.Start, End: piece.End}
+	}
+	for _, x := range compared {
+		matches, err := a.s.node.match(ctx, x)
+		if err != nil {
+			return nil, err
+		}
+		out[x.Index].Compared, out[x.Index].Matches = true, matches
+	}
+	return out, nil
+}
+
+func (a *httpAPI) explain(_ context.Context, x, y string) (any, error) {
+	w := a.s.node.window
+	return explain(x, y, w.Threshold, a.s.node.models.Model(), a.s.cfg.Window.MinTokens), nil
+}
+
+// match looks a sentence up in the rows of all workers.
+func (n *node) match(ctx context.Context, x feed.Sentence) ([]feed.Match, error) {
+	var all []feed.Match
+	for _, w := range n.workers {
+		matches, err := w.Match(ctx, []feed.Sentence{x})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, matches...)
+	}
+	return all, nil
+}

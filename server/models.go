@@ -1,0 +1,100 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"refrain/detector"
+	"refrain/hashcodes"
+	"refrain/lookup"
+	"refrain/models"
+	"refrain/shard"
+	"refrain/sigstore"
+)
+
+// openModels opens the models that were learned here, and lets the windows begin with the one in use.
+func (n *node) openModels() (err error) {
+	n.registry, err = models.OpenRegistry(filepath.Join(n.cfg.DataDir, "models"), n.window.Model, n.window.Threshold.String(), n.log)
+	if err != nil {
+		return err
+	}
+	n.window.Model = n.registry.InUse(n.log)
+	return nil
+}
+
+// keepModels makes the keeper of the windows' codes.
+func (n *node) keepModels() (err error) {
+	c := n.cfg.Models
+	cfg := models.Config{
+		Registry: n.registry, Threshold: n.window.Threshold, Every: c.Every, Drift: c.Drift,
+		Sentences: c.Sentences, Vocabulary: c.Vocabulary, Workers: c.Workers, Logger: n.log,
+	}
+	for _, w := range n.workers {
+		for _, q := range w.Owned() {
+			cfg.Windows = append(cfg.Windows, sharedWindow{w, q, n.detectors[q]})
+		}
+	}
+	n.models, err = models.New(cfg)
+	return err
+}
+
+// sharedWindow is the window of one partition of a worker, between its turns.
+type sharedWindow struct {
+	worker    *shard.Worker
+	partition int
+	detector  *detector.Detector
+}
+
+var _ models.Window = sharedWindow{}
+
+func (w sharedWindow) use(f func()) { w.worker.Use(w.partition, func(shard.Rows) { f() }) }
+
+func (w sharedWindow) Model() (m *hashcodes.Model) {
+	w.use(func() { m = w.detector.Model() })
+	return m
+}
+
+func (w sharedWindow) Recode(to *hashcodes.Model) {
+	w.use(func() { w.detector.Recode(to) })
+}
+
+func (w sharedWindow) RecodeSome(texts int) (more bool) {
+	w.use(func() { more = w.detector.RecodeSome(texts) })
+	return more
+}
+
+func (w sharedWindow) Sets(from sigstore.Row, n int, visit func([]uint64)) (next sigstore.Row, more bool) {
+	w.use(func() { next, more = w.detector.Sets(from, n, visit) })
+	return next, more
+}
+
+func (w sharedWindow) Searches() models.Searches {
+	v := w.detector.View()
+	return models.Searches{Lookups: v.Counts.Lookups, Candidates: v.Counts.Candidates, Similar: v.Counts.Similar, Texts: v.Window.Groups}
+}
+
+// modelsAPI is what the HTTP API shows of the keeper.
+type modelsAPI struct{ *models.Keeper }
+
+var _ lookup.Models = modelsAPI{}
+
+func (m modelsAPI) Status() any { return m.Keeper.Status() }
+
+func (m modelsAPI) Learn() error { return asLookup(m.Keeper.Learn()) }
+
+func (m modelsAPI) Use(id int) error { return asLookup(m.Keeper.Use(id)) }
+
+// asLookup gives errors the names that the API knows.
+func asLookup(err error) error {
+	switch {
+	case errors.Is(err, models.ErrBusy):
+		return fmt.Errorf("%w: %w", lookup.ErrBusy, err)
+	case errors.Is(err, models.ErrUnknown):
+		return fmt.Errorf("%w: %w", lookup.ErrUnknown, err)
+	}
+	if damage := (*models.FileError)(nil); errors.As(err, &damage) {
+		return fmt.Errorf("%w: %w", lookup.ErrUnusable, err)
+	}
+	return err
+}

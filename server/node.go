@@ -1,0 +1,166 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"refrain/detector"
+	"refrain/feed"
+	"refrain/models"
+	"refrain/shard"
+	"refrain/split"
+	"refrain/text"
+	"refrain/topic"
+	"refrain/topic/jetstream"
+)
+
+// node is one process of the service: its topics, and the roles that stand between them.
+type node struct {
+	cfg    Config
+	log    *slog.Logger
+	server *jetstream.Server
+
+	sentences, events, control *jetstream.Topic
+	store                      topic.Store // states of the workers, cursors of the sinks
+
+	window    detector.Config
+	detectors []*detector.Detector // by partition
+	split     *split.Split
+	workers   []*shard.Worker
+	registry  *models.Registry
+	models    *models.Keeper
+}
+
+// openNode opens the data directory and everything on it. What fails is closed again.
+func openNode(ctx context.Context, cfg Config) (*node, error) {
+	n := &node{cfg: cfg, log: cfg.Logger}
+	if err := n.open(ctx); err != nil {
+		return nil, errors.Join(err, n.close())
+	}
+	return n, nil
+}
+
+func (n *node) open(ctx context.Context) (err error) {
+	if n.window, err = windowConfig(n.cfg.Window, n.log); err != nil {
+		return err
+	}
+	if n.server, err = jetstream.Start(jetstream.Config{Dir: n.cfg.DataDir, Sync: n.cfg.Topics.Sync, Logger: n.log}); err != nil {
+		return err
+	}
+	if err := n.openTopics(ctx); err != nil {
+		return err
+	}
+	n.split, err = split.New(split.Config{
+		Sentences: n.sentences, Control: n.control, MinTokens: n.cfg.Window.MinTokens,
+		Lateness: max(1, n.window.Lateness), Logger: n.log, // 0 would mean the default
+	})
+	if err != nil {
+		return err
+	}
+	if err := n.openModels(); err != nil {
+		return err
+	}
+	if err := n.openDetectors(); err != nil {
+		return err
+	}
+	if err := n.openWorkers(ctx); err != nil {
+		return err
+	}
+	return errors.Join(n.keepModels(), n.observe())
+}
+
+// openDetectors makes an empty window for each partition.
+func (n *node) openDetectors() error {
+	n.shareLimits()
+	for range n.cfg.Topics.Partitions {
+		d, err := detector.New(n.window)
+		if err != nil {
+			return err
+		}
+		n.detectors = append(n.detectors, d)
+	}
+	return nil
+}
+
+func (n *node) openWorkers(ctx context.Context) error {
+	var err error
+	if n.store, err = n.server.OpenStore(ctx, "state"); err != nil {
+		return err
+	}
+	workers := min(n.cfg.Workers, n.cfg.Topics.Partitions)
+	for _, owned := range shard.Owners(n.cfg.Topics.Partitions, workers) {
+		w, err := shard.Open(ctx, shard.Config{
+			Sentences: n.sentences, Events: n.events, Control: n.control, Store: n.store,
+			Rows:  func(q int) (shard.Rows, error) { return n.detectors[q], nil },
+			Owned: owned, Span: n.window.Span, Lateness: n.window.Lateness, Deployment: n.cfg.Name,
+			Commit: time.Second, Retention: max(n.ages()),
+			TextVersion: text.Version, Logger: n.log,
+		})
+		if err != nil {
+			return err
+		}
+		n.workers = append(n.workers, w)
+	}
+	return nil
+}
+
+// settle waits until everything that the sentence topic holds now is through, its events in the event topic.
+func (n *node) settle(ctx context.Context) error {
+	_, ends, err := n.sentences.Bounds(ctx)
+	if err != nil {
+		return err
+	}
+	for _, w := range n.workers {
+		if err := w.WaitFor(ctx, ends); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deadLetters is the file of rejected posts in the data directory.
+func (n *node) deadLetters() string { return filepath.Join(n.cfg.DataDir, "dead-letters.jsonl") }
+
+func (n *node) close() error {
+	var errs []error
+	for _, w := range n.workers {
+		errs = append(errs, w.Close())
+	}
+	if n.server != nil {
+		errs = append(errs, n.server.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// behind reports whether posts wait to be looked up: then what can wait should.
+func (n *node) behind() bool { return slices.ContainsFunc(n.workers, (*shard.Worker).Behind) }
+
+// now is just after the newest post in the windows: a feed may be a replay of years ago.
+func (n *node) now() feed.Time {
+	var newest feed.Time
+	for _, d := range n.detectors {
+		newest = max(newest, d.Newest())
+	}
+	if newest == 0 {
+		return feed.FromTime(time.Now())
+	}
+	return newest + 1
+}
+
+// live says why the process cannot go on, ready why it should get no posts now.
+func (n *node) live(context.Context) error { return n.server.Check() }
+
+func (n *node) ready(ctx context.Context) error {
+	if err := n.server.Check(); err != nil {
+		return err
+	}
+	_, _, err := n.sentences.Bounds(ctx)
+	return err
+}
+
+// isDeleted reports whether a post was deleted: events that show it are not replayed.
+func (n *node) isDeleted(source, post string) bool { return n.workers[0].Deleted(source, post) }

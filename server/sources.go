@@ -1,0 +1,129 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"refrain/feed"
+	"refrain/ingest"
+	kafkasource "refrain/ingest/kafka"
+	natssource "refrain/ingest/nats"
+)
+
+// openSources puts the sources of the configuration on the route.
+func (s *Server) openSources(ctx context.Context) error {
+	ingest.Count(ctx, &ingest.Batch{}) // the counters are there before the first post
+	s.http = ingest.NewHTTP(ingest.HTTPConfig{MaxBody: int64(s.cfg.Ingest.Body), Logger: s.log})
+	for i := range s.cfg.Ingest.Kafka {
+		if err := s.openKafka(ctx, i, &s.cfg.Ingest.Kafka[i]); err != nil {
+			return err
+		}
+	}
+	for i := range s.cfg.Ingest.NATS {
+		if err := s.openNATS(ctx, i, &s.cfg.Ingest.NATS[i]); err != nil {
+			return err
+		}
+	}
+	for i := range s.cfg.Ingest.Files {
+		if err := s.openFile(&s.cfg.Ingest.Files[i]); err != nil {
+			return err
+		}
+	}
+	if s.cfg.Ingest.Bluesky.Enabled {
+		s.AddSource("bluesky", s.bluesky())
+	}
+	return nil
+}
+
+func (s *Server) openFile(f *File) error {
+	fields, err := feed.ParseFields(f.Map)
+	if err != nil {
+		return fmt.Errorf("configuration: ingest.files: %s: map: %w", f.Path, err)
+	}
+	src, err := ingest.OpenFile(ingest.FileConfig{Path: f.Path, Format: f.Format, Fields: fields, SourceName: f.Source})
+	if err != nil {
+		return err
+	}
+	s.AddSource(f.Path, src)
+	return nil
+}
+
+// bluesky is the firehose, resumed from the cursor in the data directory.
+func (s *Server) bluesky() *ingest.Bluesky {
+	return ingest.NewBluesky(ingest.BlueskyConfig{
+		URL: s.cfg.Ingest.Bluesky.URL, Cursors: ingest.CursorDir(s.cfg.DataDir), Logger: s.log,
+	})
+}
+
+// waiter is a source that knows which of its partitions hold posts that it has not handed on yet, or cannot be
+// reached: they are silent, and not idle.
+type waiter interface{ Waiting() []string }
+
+func (s *Server) keepWaiting(now time.Time) {
+	for _, src := range s.sources {
+		w, ok := src.Source.(waiter)
+		if !ok {
+			continue
+		}
+		for _, partition := range w.Waiting() {
+			s.node.split.Keep(partition, now)
+		}
+	}
+}
+
+// opener opens a source, which says by assigned what it will read before it does.
+type opener func(ctx context.Context, assigned func(context.Context, []string) error) (ingest.Source, error)
+
+// addLate puts a source on the route that is behind a network.
+func (s *Server) addLate(ctx context.Context, name string, open opener) error {
+	src := &lateSource{name: name, log: s.log, store: s.node.store, expect: s.node.split.Expect}
+	src.open = func(ctx context.Context) (ingest.Source, error) { return open(ctx, src.assign) }
+	if err := src.recall(ctx); err != nil {
+		return err
+	}
+	if err := src.try(ctx, name, s.log); err != nil {
+		return err
+	}
+	s.AddSource(name, src)
+	return nil
+}
+
+func (s *Server) openKafka(ctx context.Context, i int, k *KafkaSource) error {
+	fields, err := feed.ParseFields(k.Map)
+	if err != nil {
+		return fmt.Errorf("configuration: ingest.kafka[%d].map: %w", i, err)
+	}
+	conn, err := kafkaConn(&k.KafkaCluster)
+	if err != nil {
+		return fmt.Errorf("configuration: ingest.kafka[%d]: %w", i, err)
+	}
+	cfg := kafkasource.Config{
+		Conn: conn, Topics: k.Topics, Group: cmp.Or(k.Group, "refrain"), Start: k.Start, Fields: fields, SourceName: k.Source,
+		MaxRecord: int64(k.MaxRecord), Logger: s.log,
+	}
+	return s.addLate(ctx, "kafka/"+cfg.Group, func(ctx context.Context, assigned func(context.Context, []string) error) (ingest.Source, error) {
+		cfg.Assigned = assigned
+		return kafkasource.Open(ctx, cfg)
+	})
+}
+
+func (s *Server) openNATS(ctx context.Context, i int, n *NATSSource) error {
+	fields, err := feed.ParseFields(n.Map)
+	if err != nil {
+		return fmt.Errorf("configuration: ingest.nats[%d].map: %w", i, err)
+	}
+	conn, err := natsConn(&n.NATSServer)
+	if err != nil {
+		return fmt.Errorf("configuration: ingest.nats[%d]: %w", i, err)
+	}
+	cfg := natssource.Config{
+		Conn: conn, Stream: n.Stream, Consumer: cmp.Or(n.Consumer, "refrain"), Subject: n.Subject, Start: n.Start, Fields: fields, SourceName: n.Source,
+		MaxRecord: int(n.MaxRecord), Logger: s.log,
+	}
+	return s.addLate(ctx, "nats/"+cfg.Stream+"/"+cfg.Consumer, func(ctx context.Context, assigned func(context.Context, []string) error) (ingest.Source, error) {
+		cfg.Assigned = assigned
+		return natssource.Open(ctx, cfg)
+	})
+}

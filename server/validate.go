@@ -1,0 +1,93 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"refrain/detector"
+	"refrain/internal/units"
+	"refrain/text"
+)
+
+// longest is the longest span, lateness or age: a hundred years.
+const longest = 100 * 365 * 24 * time.Hour
+
+// Validate reports everything that is wrong at once.
+func (c *Config) Validate() error {
+	var v validation
+	v.want(c.DataDir != "", "data_dir", "want a directory")
+	v.want(c.HTTP != "", "http", "want an address such as 127.0.0.1:8080")
+	v.want(c.Name != "", "name", "want a name: it is the source of the events")
+	v.want(c.Workers > 0, "workers", "want 1 or more")
+	v.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
+	v.oneOf("log.format", c.Log.Format, "auto", "text", "json")
+	v.window(&c.Window)
+	v.models(&c.Models)
+	t := &c.Topics
+	v.want(t.Partitions > 0 && t.Partitions <= 1024, "topics.partitions", "want 1 to 1024")
+	v.want(t.SentenceBytes > 0, "topics.sentence_bytes", "want more than 0")
+	v.want(t.EventBytes > 0, "topics.event_bytes", "want more than 0")
+	v.want(t.EventAge >= 0 && t.EventAge <= longest, "topics.event_age", "want 0 to 100 years")
+	v.want(c.Ingest.Body > 0, "ingest.body", "want more than 0")
+	for i, f := range c.Ingest.Files {
+		v.file(fmt.Sprintf("ingest.files[%d]", i), &f)
+	}
+	for i := range c.Ingest.Kafka {
+		v.kafkaSource(fmt.Sprintf("ingest.kafka[%d]", i), &c.Ingest.Kafka[i])
+	}
+	for i := range c.Ingest.NATS {
+		v.natsSource(fmt.Sprintf("ingest.nats[%d]", i), &c.Ingest.NATS[i])
+	}
+	v.sources(&c.Ingest)
+	v.auth(c)
+	v.publish(&c.Publish)
+	v.lookup(&c.Lookup)
+	return errors.Join(v...)
+}
+
+type validation []error
+
+func (v *validation) want(ok bool, key, what string) {
+	if !ok {
+		*v = append(*v, fmt.Errorf("configuration: %s: %s", key, what))
+	}
+}
+
+func (v *validation) oneOf(key, value string, values ...string) {
+	v.want(slices.Contains(values, value), key, fmt.Sprintf("%q: want %s", value, strings.TrimPrefix(strings.Join(values, ", "), ", ")))
+}
+
+func (v *validation) models(m *Models) {
+	v.want(m.Every == 0 || m.Every >= time.Second && m.Every <= longest, "models.every", "want 0 (never), or 1 s to 100 years")
+	v.want(m.Drift == 0 || m.Drift > 1, "models.drift", "want 0 (never) or more than 1: times as many false candidates")
+	v.want(m.Sentences >= 5000, "models.sentences", "want 5000 or more: fewer teach nothing")
+	v.want(m.Vocabulary > 0, "models.vocabulary", "want 1 or more")
+	v.want(m.Workers > 0, "models.workers", "want 1 or more")
+}
+
+func (v *validation) window(w *Window) {
+	_, err := text.ParseThreshold(w.Threshold)
+	v.want(err == nil, "window.threshold", fmt.Sprint(err))
+	v.want(w.Span > 0 && w.Span <= longest, "window.span", "want more than 0 and at most 100 years")
+	v.want(w.Lateness >= 0 && w.Lateness <= longest, "window.lateness", "want 0 to 100 years")
+	v.want(w.MinTokens > 0, "window.min_tokens", "want 1 or more")
+	err = units.CheckBudget(int64(w.Budget))
+	v.want(err == nil, "window.budget", fmt.Sprintf("%v; 0 is half the memory", err))
+	v.want(w.MaxMatches >= 0, "window.max_matches", "want 0 (no limit) or more")
+	v.want(w.Flood >= 0, "window.flood_matches", "want 0 (as many as max_matches) or more")
+	v.oneOf("window.engine", w.Engine, detector.Engines...)
+	v.oneOf("window.bits", strconv.Itoa(w.Bits), "32", "64", "128", "256")
+	v.want(w.Ones >= 1 && w.Ones <= 8, "window.ones", "want 1 to 8")
+	v.want(w.ModelName() == "md5" || w.Bits == 64 && w.Ones == 1, "window.model",
+		fmt.Sprintf("%s has bits and ones of its own: leave window.bits and window.ones out, or set window.model to md5", w.Model))
+}
+
+func (v *validation) file(key string, f *File) {
+	v.want(f.Path != "", key+".path", "want a path")
+	v.oneOf(key+".format", f.Format, "", "jsonl", "text", "csv")
+	v.mapping(key, f.Map)
+}

@@ -1,0 +1,180 @@
+package server
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"refrain/feed"
+	"refrain/text"
+)
+
+// auth wants tokens where the address is open to others than this machine.
+func (v *validation) auth(c *Config) {
+	v.want(len(c.Auth.Tokens) > 0 || isLoopback(c.HTTP), "http",
+		fmt.Sprintf("%s is open to the network: name auth.tokens, or listen on 127.0.0.1", c.HTTP))
+	for i, t := range c.Auth.Tokens {
+		key := fmt.Sprintf("auth.tokens[%d]", i)
+		v.want(t.Name != "", key+".name", "want a name")
+		v.secret(key+".token", t.Token)
+		value, err := t.Token.Read()
+		v.want(err != nil || value == "" || len(value) >= minToken, key+".token", "is too short to be safe: want 16 bytes or more, as `openssl rand -hex 24` makes it")
+		v.want(len(t.Scopes) > 0, key+".scopes", "want some of read, write, admin")
+		for _, s := range t.Scopes {
+			v.oneOf(key+".scopes", s, "read", "write", "admin")
+		}
+	}
+}
+
+// minToken is the least length of a token in bytes: nobody guesses one of as many random characters.
+const minToken = 16
+
+// isLoopback reports whether only this machine reaches an address. What does not parse is reported when it is used.
+func isLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil || host == "localhost" {
+		return true
+	}
+	ip, err := netip.ParseAddr(host)
+	return err == nil && ip.Unmap().IsLoopback()
+}
+
+// secret wants one that can be read now: a service that cannot log in should not start.
+func (v *validation) secret(key string, s Secret) {
+	value, err := s.Read()
+	v.want(err == nil, key, fmt.Sprint(err))
+	v.want(err != nil || value != "", key, "want a value, env:NAME or file:PATH")
+}
+
+func (v *validation) optionalSecret(key string, s Secret) {
+	if s != "" {
+		v.secret(key, s)
+	}
+}
+
+func (v *validation) tls(key string, t *TLS) {
+	v.want((t.Cert == "") == (t.Key == ""), key, "cert and key go together")
+	v.want(t.Enabled || *t == (TLS{}), key+".enabled", "is false: the other settings of TLS would do nothing")
+}
+
+func (v *validation) cluster(key string, c *KafkaCluster) {
+	v.want(len(c.Brokers) > 0, key+".brokers", "want addresses, as [127.0.0.1:9092]")
+	for _, b := range c.Brokers {
+		_, _, err := net.SplitHostPort(b)
+		v.want(err == nil, key+".brokers", fmt.Sprintf("%q: want HOST:PORT", b))
+	}
+	v.tls(key+".tls", &c.TLS)
+	v.oneOf(key+".sasl.mechanism", strings.ToLower(c.SASL.Mechanism), "", "plain", "scram-sha-256", "scram-sha-512")
+	if c.SASL.Mechanism != "" {
+		v.want(c.SASL.User != "", key+".sasl.user", "want a name")
+		v.secret(key+".sasl.password", c.SASL.Password)
+	}
+}
+
+func (v *validation) server(key string, s *NATSServer) {
+	v.want(len(s.Servers) > 0, key+".servers", "want URLs, as [nats://127.0.0.1:4222]")
+	v.optionalSecret(key+".password", s.Password)
+	v.optionalSecret(key+".token", s.Token)
+	v.tls(key+".tls", &s.TLS)
+}
+
+func (v *validation) mapping(key, spec string) {
+	_, err := feed.ParseFields(spec)
+	v.want(err == nil, key+".map", fmt.Sprint(err))
+}
+
+func (v *validation) kafkaSource(key string, k *KafkaSource) {
+	v.cluster(key, &k.KafkaCluster)
+	v.want(len(k.Topics) > 0, key+".topics", "want at least one topic")
+	v.oneOf(key+".start", k.Start, "", "earliest", "latest")
+	v.mapping(key, k.Map)
+}
+
+func (v *validation) natsSource(key string, n *NATSSource) {
+	v.server(key, &n.NATSServer)
+	v.want(n.Stream != "", key+".stream", "want the name of a stream")
+	v.oneOf(key+".start", n.Start, "", "earliest", "latest")
+	v.mapping(key, n.Map)
+}
+
+// sources wants every topic of a group and every consumer once: it is the name of a clock.
+func (v *validation) sources(in *Ingest) {
+	seen := map[string]bool{}
+	once := func(key, name string) {
+		v.want(!seen[name], key, "is read twice under one name; "+name+": another group or consumer tells two clusters apart")
+		seen[name] = true
+	}
+	for i := range in.Kafka {
+		for _, topic := range in.Kafka[i].Topics {
+			once(fmt.Sprintf("ingest.kafka[%d].topics", i), cmp.Or(in.Kafka[i].Group, "refrain")+"/"+topic)
+		}
+	}
+	for i := range in.NATS {
+		once(fmt.Sprintf("ingest.nats[%d].stream", i), in.NATS[i].Stream+"/"+cmp.Or(in.NATS[i].Consumer, "refrain"))
+	}
+}
+
+var sinkName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
+
+// publish also wants every name once: it is the key of a cursor.
+func (v *validation) publish(p *Publish) {
+	names := []string{"lookup", "http"} // the index and the API are sinks too
+	name := func(key, n string) {
+		v.want(sinkName.MatchString(n), key+".name", fmt.Sprintf("%q: want letters, digits, _ and -: it names the cursor", n))
+		v.want(!slices.Contains(names, n), key+".name", fmt.Sprintf("%q is there twice", n))
+		names = append(names, n)
+	}
+	for i := range p.Kafka {
+		key := fmt.Sprintf("publish.kafka[%d]", i)
+		name(key, p.Kafka[i].Name)
+		v.cluster(key, &p.Kafka[i].KafkaCluster)
+		v.want(p.Kafka[i].Topic != "", key+".topic", "want a topic")
+	}
+	for i := range p.NATS {
+		key := fmt.Sprintf("publish.nats[%d]", i)
+		name(key, p.NATS[i].Name)
+		v.server(key, &p.NATS[i].NATSServer)
+		v.want(p.NATS[i].Subject != "" && !strings.ContainsAny(p.NATS[i].Subject, "*> "), key+".subject", "want a subject without wildcards")
+	}
+	for i := range p.Webhooks {
+		key := fmt.Sprintf("publish.webhooks[%d]", i)
+		name(key, p.Webhooks[i].Name)
+		v.webhook(key, &p.Webhooks[i])
+	}
+}
+
+func (v *validation) webhook(key string, w *Webhook) {
+	u, err := url.Parse(w.URL)
+	v.want(err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "", key+".url", "want an http or https URL")
+	v.want(len(w.Secrets) > 0, key+".secrets", "want at least one: whsec_ and base64, as `openssl rand -base64 24` makes it")
+	for i, s := range w.Secrets {
+		v.secret(fmt.Sprintf("%s.secrets[%d]", key, i), s)
+	}
+	for name, s := range w.Headers {
+		v.secret(key+".headers."+name, s)
+	}
+	if w.Threshold != "" {
+		_, err := text.ParseThreshold(w.Threshold)
+		v.want(err == nil, key+".threshold", fmt.Sprint(err))
+	}
+	v.want(w.Batch >= 0 && w.Batch <= 100, key+".batch", "want 0 to 100")
+	v.want(min(w.MinOccurrences, w.Concurrency, w.Pending) >= 0, key, "min_occurrences, concurrency and pending are 0 or more")
+	v.want(min(w.BatchWait, w.Timeout) >= 0, key, "batch_wait and timeout are 0 or more")
+	for _, a := range w.Allow {
+		_, err := netip.ParsePrefix(a)
+		v.want(err == nil, key+".allow", fmt.Sprintf("%q: want a network, as 10.1.0.0/16", a))
+	}
+}
+
+func (v *validation) lookup(l *Lookup) {
+	v.oneOf("lookup.store", l.Store, "embedded", "redis", "none")
+	v.want(l.Retention >= 0 && l.Retention <= longest, "lookup.retention", "want 0 (the span) to 100 years")
+	if l.Store == "redis" {
+		v.secret("lookup.redis.url", l.Redis.URL)
+	}
+}

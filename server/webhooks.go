@@ -1,0 +1,92 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+
+	"refrain/lookup"
+	"refrain/publish/webhook"
+	"refrain/text"
+)
+
+// The delivery log keeps its size: the file and two older ones.
+const (
+	deliveryLogBytes = 16 << 20
+	deliveryLogs     = 2
+)
+
+func (s *Server) openWebhooks(endpoints []Webhook) error {
+	if len(endpoints) == 0 {
+		return nil
+	}
+	log, err := webhook.OpenLog(filepath.Join(s.cfg.DataDir, "webhooks.log"), deliveryLogBytes, deliveryLogs)
+	if err != nil {
+		return err
+	}
+	deps := webhook.Deps{
+		Topic: s.node.events, Store: s.node.store, Deleted: s.node.isDeleted, DeadLetters: s.deadEvents, Log: log, Logger: s.log, Version: s.cfg.Version,
+	}
+	s.closers = append(s.closers, log)
+	for i := range endpoints {
+		cfg, err := webhookConfig(&endpoints[i])
+		if err != nil {
+			return fmt.Errorf("publish.webhooks[%d]: %w", i, err)
+		}
+		e, err := webhook.New(cfg, deps)
+		if err != nil {
+			return err
+		}
+		s.webhooks = append(s.webhooks, e)
+		s.sinks = append(s.sinks, e.Run)
+	}
+	return nil
+}
+
+func webhookConfig(w *Webhook) (cfg webhook.Config, err error) {
+	cfg = webhook.Config{
+		Name: w.Name, URL: w.URL, Headers: map[string]string{}, Batch: w.Batch, BatchWait: w.BatchWait,
+		Timeout: w.Timeout, Concurrency: w.Concurrency, Pending: w.Pending, Retries: w.Retries, AllowPrivate: w.AllowPrivate,
+		Filter: webhook.Filter{Languages: w.Languages, MinOccurrences: w.MinOccurrences, OtherAuthors: w.OtherAuthors},
+	}
+	var errs []error
+	if w.Threshold != "" {
+		cfg.Filter.Threshold, err = text.ParseThreshold(w.Threshold)
+		errs = append(errs, err)
+	}
+	for _, secret := range w.Secrets {
+		value, err := secret.Read()
+		cfg.Secrets, errs = append(cfg.Secrets, value), append(errs, err)
+	}
+	for name, secret := range w.Headers {
+		cfg.Headers[name], err = secret.Read()
+		errs = append(errs, err)
+	}
+	for _, network := range w.Allow {
+		prefix, err := netip.ParsePrefix(network)
+		cfg.Allow, errs = append(cfg.Allow, prefix), append(errs, err)
+	}
+	return cfg, errors.Join(errs...)
+}
+
+// webhooks are the endpoints, for the API.
+type webhooks []*webhook.Endpoint
+
+func (w webhooks) Status() any {
+	all := make([]webhook.Status, len(w))
+	for i, e := range w {
+		all[i] = e.Status()
+	}
+	return all
+}
+
+func (w webhooks) Enable(ctx context.Context, name string) error {
+	for _, e := range w {
+		if e.Name == name {
+			return e.Enable(ctx)
+		}
+	}
+	return fmt.Errorf("webhook %s: %w", name, lookup.ErrUnknown)
+}

@@ -1,0 +1,62 @@
+package server
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"refrain/detector"
+	"refrain/hashcodes"
+	"refrain/internal/memory"
+	"refrain/sigstore"
+	"refrain/text"
+)
+
+// windowConfig makes the detector's configuration of the file's.
+func windowConfig(w Window, log *slog.Logger) (cfg detector.Config, err error) {
+	if cfg.Threshold, err = text.ParseThreshold(w.Threshold); err != nil {
+		return cfg, fmt.Errorf("configuration: window.threshold: %w", err)
+	}
+	if cfg.Engine, err = detector.NewEngine(w.Engine, log); err != nil {
+		return cfg, fmt.Errorf("configuration: window.engine: %w", err)
+	}
+	if cfg.Model, err = hashcodes.Open(w.ModelName(), w.Bits, w.Ones); err != nil {
+		return cfg, err
+	}
+	if cfg.Budget = int64(w.Budget); cfg.Budget == 0 {
+		cfg.Budget = memory.Total() / 2
+	}
+	cfg.Span, cfg.Lateness = w.Span, w.Lateness
+	cfg.MaxMatches, cfg.Flood, cfg.OmitTexts = w.MaxMatches, min(w.Flood, w.MaxMatches), !w.Texts
+	cfg.OnForced = warnForced(log)
+	return cfg, nil
+}
+
+// warnForced logs early expiry at most once a minute.
+func warnForced(log *slog.Logger) func(sigstore.Forced) {
+	sometimes := rate.Sometimes{Interval: time.Minute}
+	return func(f sigstore.Forced) {
+		sometimes.Do(func() {
+			log.Warn("the window's budget is full: texts are dropped before their time",
+				"texts", f.Groups, "effective_span", f.Span.String(), "bytes", f.Bytes)
+		})
+	}
+}
+
+// shareLimits gives every partition its share of what the windows may hold and of what a look-up may report.
+func (n *node) shareLimits() {
+	p := n.cfg.Topics.Partitions
+	n.window.Budget /= int64(p)
+	n.window.MaxMatches = shareOfMatches(n.window.MaxMatches, p)
+	n.window.Flood = (n.window.Flood + p - 1) / p
+}
+
+// shareOfMatches is how many of so many matches may be in one of p partitions: they fall on them at random, so one may
+// have more than its part, but not by more than four standard deviations.
+func shareOfMatches(all, p int) int {
+	part := float64(all) / float64(p)
+	return min(all, int(math.Ceil(part+4*math.Sqrt(part))))
+}

@@ -1,0 +1,76 @@
+package server
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"refrain/cuda"
+	"refrain/hashcodes"
+)
+
+// TestNoGPU: one sentence says why there is none and what to do, by the name that the setting has.
+func TestNoGPU(t *testing.T) {
+	d, why := cuda.Open(cuda.Config{})
+	if why == nil {
+		t.Skip("there is a GPU:", d.Name(), d.Close())
+	}
+	if !errors.Is(why, cuda.ErrUnavailable) {
+		t.Fatal(why)
+	}
+	w := Default().Window
+	w.Engine = "cuda"
+	_, err := windowConfig(w, slog.New(slog.DiscardHandler))
+	if want := "configuration: window.engine: cuda: " + why.Error() + "; auto needs no GPU"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %q", err, want)
+	}
+}
+
+// TestShareOfMatches: a look-up that matches no more than it may is hardly ever cut because of how its matches fall on
+// the partitions, and one that matches many times more is.
+func TestShareOfMatches(t *testing.T) {
+	for _, c := range []struct{ all, partitions, want int }{{0, 4, 0}, {1000, 1, 1000}, {1000, 4, 314}, {1000, 32, 54}, {1000, 1024, 5}, {3, 4, 3}} {
+		if got := shareOfMatches(c.all, c.partitions); got != c.want {
+			t.Errorf("%d in %d partitions: got %d, want %d", c.all, c.partitions, got, c.want)
+		}
+	}
+}
+
+// TestServeModel: window.model names the codes as --model does.
+func TestServeModel(t *testing.T) {
+	learned := filepath.Join(t.TempDir(), "own.model")
+	mustWriteModel(t, learned)
+	for _, c := range []struct {
+		model string
+		bits  int
+		want  string
+	}{
+		{"", 64, hashcodes.Default().Name()}, {"default", 64, hashcodes.Default().Name()}, {"", 32, "md5-32-1"},
+		{"md5", 64, "md5-64-1"}, {"md5", 32, "md5-32-1"}, {learned, 64, "md5-128-2"},
+	} {
+		w := Default().Window
+		w.Model, w.Bits = c.model, c.bits
+		cfg, err := windowConfig(w, slog.New(slog.DiscardHandler))
+		if err != nil || cfg.Model.Name() != c.want {
+			t.Errorf("%q with %d bits: %v, got %+v, want %s", c.model, c.bits, err, cfg.Model, c.want)
+		}
+	}
+}
+
+func mustWriteModel(t *testing.T, path string) {
+	t.Helper()
+	m, err := hashcodes.NewMD5(128, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = m.Write(f)
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
