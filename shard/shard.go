@@ -45,7 +45,11 @@ type Config struct {
 	Events    topic.Topic // partitioned by the later post
 	Control   topic.Topic // tombstones, in partition 0; nil: posts are never deleted
 	Store     topic.Store
-	Rows      func(partition int) (Rows, error) // an empty window
+	// Rows returns the empty window of an owned partition. Open calls it once for each, in the order of Owned, and
+	// nothing else does: after a turn that failed the worker goes on with the rows it has. So they may be made
+	// beforehand, one for each partition. An Open that fails leaves them empty, and they may be given again; a worker
+	// that has taken a turn does not. While there is a worker, others use them by Worker.Locked.
+	Rows func(partition int) (Rows, error)
 
 	Owned          []int // the partitions of the sentence topic that this worker owns
 	Span, Lateness time.Duration

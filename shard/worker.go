@@ -14,8 +14,8 @@ import (
 	"refrain/topic"
 )
 
-// Worker looks every sentence up in the rows of the partitions it owns. Step and Run belong to one goroutine; Match
-// and WaitFor may be called by others meanwhile.
+// Worker looks every sentence up in the rows of the partitions it owns. Step and Run belong to one goroutine; Match,
+// WaitFor and Locked may be called by others meanwhile.
 type Worker struct {
 	cfg     Config
 	tracer  trace.Tracer

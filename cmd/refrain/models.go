@@ -33,7 +33,8 @@ func (n *node) keepModels() (err error) {
 	}
 	for _, w := range n.workers {
 		for _, q := range w.Owned() {
-			cfg.Windows = append(cfg.Windows, newSharedWindow(w, q))
+			made := n.detectors[len(cfg.Windows)] // in the same order
+			cfg.Windows = append(cfg.Windows, sharedWindow{w, q, made})
 		}
 	}
 	n.models, err = models.New(cfg)
@@ -49,12 +50,7 @@ type sharedWindow struct {
 
 var _ models.Window = sharedWindow{}
 
-func newSharedWindow(w *shard.Worker, partition int) (s sharedWindow) {
-	w.Use(partition, func(rows shard.Rows) { s = sharedWindow{w, partition, rows.(*detector.Detector)} })
-	return s
-}
-
-func (w sharedWindow) use(f func()) { w.worker.Use(w.partition, func(shard.Rows) { f() }) }
+func (w sharedWindow) use(f func()) { w.worker.Locked(w.partition, f) }
 
 func (w sharedWindow) Model() (m *hashcodes.Model) {
 	w.use(func() { m = w.detector.Model() })
