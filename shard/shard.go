@@ -68,18 +68,6 @@ type Config struct {
 
 	Now    func() time.Time // nil means time.Now
 	Logger *slog.Logger     // nil means slog.Default()
-
-	seam seam
-}
-
-// seam breaks the rules for the simulation's mutants.
-type seam struct {
-	unread      bool // look up without having read the rows' partition
-	merge       bool // one vector for all owned partitions, merged by element
-	commitFirst bool // the state is stored before the events are durable
-	marksEarly  bool // marks count when they are received
-	idleAlone   bool // a source partition that is idle here and active there counts there alone
-	replayLate  bool // rows are replayed from the present end of their partition, as if there were none
 }
 
 func (c *Config) validate() error {
