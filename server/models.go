@@ -48,7 +48,7 @@ type sharedWindow struct {
 
 var _ models.Window = sharedWindow{}
 
-func (w sharedWindow) use(f func()) { w.worker.Use(w.partition, func(shard.Rows) { f() }) }
+func (w sharedWindow) use(f func()) { w.worker.Locked(w.partition, f) }
 
 func (w sharedWindow) Model() (m *hashcodes.Model) {
 	w.use(func() { m = w.detector.Model() })

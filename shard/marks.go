@@ -26,8 +26,6 @@ type Marks struct {
 	known   bool
 	newest  []int64          // per partition, the newest stamp met
 	sources map[string][]met // by source partition, then partition
-
-	idleAlone bool // a mutant, see seam
 }
 
 // met is the last mark of one source partition in one partition.
@@ -78,9 +76,6 @@ func (m *Marks) rise(silence time.Duration) bool {
 			continue
 		}
 		for _, one := range mets {
-			if m.idleAlone && one.kind != metActive {
-				continue
-			}
 			everywhere = everywhere && one.kind != metNone
 			if !active || one.time < least {
 				least, active = one.time, true

@@ -86,10 +86,11 @@ func (q *partition) match(dst []feed.Match, sentences []feed.Sentence) []feed.Ma
 // Owned are the partitions whose rows this worker has.
 func (w *Worker) Owned() []int { return slices.Clone(w.cfg.Owned) }
 
-// Use calls f with the rows of an owned partition, while nobody else uses them. f should be short: posts wait.
-func (w *Worker) Use(partition int, f func(Rows)) {
+// Locked calls f while neither a turn nor Match uses the rows of an owned partition: whoever has made the rows may
+// then use them himself. f should be short: posts wait.
+func (w *Worker) Locked(partition int, f func()) {
 	q := w.home[partition]
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	f(q.rows)
+	f()
 }

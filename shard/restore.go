@@ -26,9 +26,6 @@ func (w *Worker) restore(ctx context.Context) error {
 		w.home[id] = q
 		w.owned = append(w.owned, q)
 	}
-	if w.cfg.seam.merge {
-		mergeVectors(w.owned)
-	}
 	for p := range w.next {
 		w.next[p] = w.looked(p)
 		if q := w.home[p]; q != nil {
@@ -51,10 +48,6 @@ func (w *Worker) restorePartition(ctx context.Context, id int, start, end []int6
 		return nil, fmt.Errorf("make rows: %w", err)
 	}
 	q := &partition{id: id, rows: rows, state: *state, insert: state.ReplayFrom, counted: state.Look[id], mostFound: w.cfg.MaxEvents}
-	q.state.Marks.idleAlone = w.cfg.seam.idleAlone
-	if w.cfg.seam.replayLate {
-		q.insert = state.Look[id]
-	}
 	w.lowerToEnd(q, end)
 	w.liftToStart(ctx, q, start)
 	if clock, known := state.Marks.Clock(); known {
@@ -116,17 +109,6 @@ func (w *Worker) lowerToEnd(q *partition, end []int64) {
 	}
 	q.insert = min(q.insert, end[q.id])
 	q.counted = min(q.counted, end[q.id])
-}
-
-// mergeVectors is a mutant: one vector for all owned partitions, the greatest of each element.
-func mergeVectors(owned []*partition) {
-	for _, q := range owned {
-		for _, o := range owned {
-			for p := range q.state.Look {
-				q.state.Look[p] = max(q.state.Look[p], o.state.Look[p])
-			}
-		}
-	}
 }
 
 // readDeletions takes in new tombstones: the rows lose the posts at once, and the owner of partition 0 says so in

@@ -45,7 +45,11 @@ type Config struct {
 	Events    topic.Topic // partitioned by the later post
 	Control   topic.Topic // tombstones, in partition 0; nil: posts are never deleted
 	Store     topic.Store
-	Rows      func(partition int) (Rows, error) // an empty window
+	// Rows returns the empty window of an owned partition. Open calls it once for each, in the order of Owned, and
+	// nothing else does: after a turn that failed the worker goes on with the rows it has. So they may be made
+	// beforehand, one for each partition. An Open that fails leaves them empty, and they may be given again; a worker
+	// that has taken a turn does not. While there is a worker, others use them by Worker.Locked.
+	Rows func(partition int) (Rows, error)
 
 	Owned          []int // the partitions of the sentence topic that this worker owns
 	Span, Lateness time.Duration
@@ -64,18 +68,6 @@ type Config struct {
 
 	Now    func() time.Time // nil means time.Now
 	Logger *slog.Logger     // nil means slog.Default()
-
-	seam seam
-}
-
-// seam breaks the rules for the simulation's mutants.
-type seam struct {
-	unread      bool // look up without having read the rows' partition
-	merge       bool // one vector for all owned partitions, merged by element
-	commitFirst bool // the state is stored before the events are durable
-	marksEarly  bool // marks count when they are received
-	idleAlone   bool // a source partition that is idle here and active there counts there alone
-	replayLate  bool // rows are replayed from the present end of their partition, as if there were none
 }
 
 func (c *Config) validate() error {

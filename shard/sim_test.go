@@ -22,8 +22,8 @@ var (
 	simFirst = flag.Uint64("sim.first", 1, "the first of their seeds")
 )
 
-// subject is the real code, with rules broken as a mutant says.
-func subject(broken seam, rows func(t text.Threshold, span, lateness time.Duration) (sim.Rows, error)) sim.Subject {
+// subject is the real code; open is Open, or breaks a rule around it.
+func subject(open func(Config) (sim.Worker, error), rows func(t text.Threshold, span, lateness time.Duration) (sim.Rows, error)) sim.Subject {
 	quiet := slog.New(slog.DiscardHandler)
 	return sim.Subject{
 		Rows: rows,
@@ -34,15 +34,17 @@ func subject(broken seam, rows func(t text.Threshold, span, lateness time.Durati
 			})
 		},
 		Worker: func(e sim.Env) (sim.Worker, error) {
-			return Open(context.Background(), Config{
+			return open(Config{
 				Sentences: e.Sentences, Events: e.Events, Control: e.Control, Store: e.Store,
 				Rows:  func(q int) (Rows, error) { return e.Rows(q) },
 				Owned: e.Owned, Span: e.Span, Lateness: e.Lateness, Delta: e.Delta, MaxQueue: e.MaxQueue, MaxEvents: e.MaxEvents,
-				Now: e.Now, Logger: quiet, seam: broken,
+				Now: e.Now, Logger: quiet,
 			})
 		},
 	}
 }
+
+func openWorker(cfg Config) (sim.Worker, error) { return Open(context.Background(), cfg) }
 
 func bruteRows(t text.Threshold, span, lateness time.Duration) (sim.Rows, error) {
 	return sim.NewBrute(t, span, lateness, sim.KeepAll), nil
@@ -104,50 +106,6 @@ func TestSimulation(t *testing.T) {
 	if testing.Short() {
 		seeds /= 10
 	}
-	t.Run("brute", func(t *testing.T) { wantAll(t, subject(seam{}, bruteRows), seeds) })
-	t.Run("detector", func(t *testing.T) { wantAll(t, subject(seam{}, detectorRows(t)), seeds) })
-}
-
-// TestMutants breaks one rule at a time: the simulation has to notice.
-func TestMutants(t *testing.T) {
-	early := func(t text.Threshold, span, _ time.Duration) (sim.Rows, error) {
-		return sim.NewBrute(t, span, 0, sim.KeepAll), nil
-	}
-	ends := func(t text.Threshold, span, lateness time.Duration) (sim.Rows, error) {
-		return sim.NewBrute(t, span, lateness, sim.KeepEnds), nil
-	}
-	tests := []struct {
-		name string
-		s    sim.Subject
-	}{
-		{"look-up without reading the rows' partition first", subject(seam{unread: true}, bruteRows)},
-		{"vectors merged by element", subject(seam{merge: true}, bruteRows)},
-		{"expiry at span", subject(seam{}, early)},
-		{"first and last occurrence only", subject(seam{}, ends)},
-		{"state stored before the events are durable", subject(seam{commitFirst: true}, bruteRows)},
-		{"marks count when received", subject(seam{marksEarly: true}, bruteRows)},
-		{"idle here hides what is active there", subject(seam{idleAlone: true}, bruteRows)},
-		{"rows not replayed", subject(seam{replayLate: true}, bruteRows)},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) { wantCaught(t, test.s) })
-	}
-}
-
-// wantCaught wants a mutant to lose or invent something within some hundred seeds.
-func wantCaught(t *testing.T, s sim.Subject) {
-	t.Helper()
-	const most = 1000
-	tried, caught := 0, false
-	simulate(t, s, 1, most, func(seed uint64, r *sim.Result) bool {
-		tried++
-		if !r.OK() && !caught {
-			caught = true
-			t.Logf("caught by seed %d: %s", seed, r)
-		}
-		return !caught
-	})
-	if !caught {
-		t.Errorf("survived %d interleavings", tried)
-	}
+	t.Run("brute", func(t *testing.T) { wantAll(t, subject(openWorker, bruteRows), seeds) })
+	t.Run("detector", func(t *testing.T) { wantAll(t, subject(openWorker, detectorRows(t)), seeds) })
 }

@@ -14,8 +14,8 @@ import (
 	"refrain/topic"
 )
 
-// Worker looks every sentence up in the rows of the partitions it owns. Step and Run belong to one goroutine; Match
-// and WaitFor may be called by others meanwhile.
+// Worker looks every sentence up in the rows of the partitions it owns. Step and Run belong to one goroutine; Match,
+// WaitFor and Locked may be called by others meanwhile.
 type Worker struct {
 	cfg     Config
 	tracer  trace.Tracer
@@ -117,12 +117,6 @@ func (w *Worker) Behind() bool {
 }
 
 func (w *Worker) take(ctx context.Context, items []*item) error {
-	if w.cfg.seam.marksEarly {
-		for _, x := range items {
-			w.each(func(q *partition) { q.state.Marks.meet(x.partition, x.stamp, x.batch.Marks) })
-		}
-		w.each(func(q *partition) { q.settle(&w.cfg) })
-	}
 	if w.cfg.Sentences.Ordered() {
 		return w.takeOrdered(ctx, items)
 	}
@@ -229,7 +223,7 @@ func (w *Worker) ready(q *partition, p, most int) (items []*item, n int) {
 		if x.position < q.state.Look[p] {
 			continue
 		}
-		if n >= most || !w.cfg.seam.unread && !q.holds(x, w.cfg.Delta) {
+		if n >= most || !q.holds(x, w.cfg.Delta) {
 			break
 		}
 		items = append(items, x)
@@ -285,11 +279,6 @@ func (w *Worker) flush(ctx context.Context) error {
 	for _, q := range w.owned {
 		w.outbox.add(q.found)
 		q.found = q.found[:0]
-	}
-	if w.cfg.seam.commitFirst {
-		if err := w.commit(ctx, 0); err != nil {
-			return err
-		}
 	}
 	if err := w.outbox.flush(ctx); err != nil {
 		return err

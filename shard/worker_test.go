@@ -126,6 +126,77 @@ func TestOpenWantsWhatItNeeds(t *testing.T) {
 	}
 }
 
+// brokenTopic takes no records.
+type brokenTopic struct{ topic.Topic }
+
+func (brokenTopic) Append(context.Context, []topic.Record) error { return errors.New("broken") }
+
+func (brokenTopic) Bounds(context.Context) (start, end []int64, err error) {
+	return nil, nil, errors.New("broken")
+}
+
+// TestRowsAreAskedForOnce: rows made beforehand outlive an Open and a turn that fail.
+func TestRowsAreAskedForOnce(t *testing.T) {
+	r := newRoute(t, 2, true)
+	var asked []int
+	cfg := r.config(1, 0)
+	rows := []Rows{must(cfg.Rows(0)), must(cfg.Rows(1))}
+	cfg.Rows = func(q int) (Rows, error) {
+		asked = append(asked, q)
+		return rows[q], nil
+	}
+	broken := cfg
+	broken.Control = brokenTopic{r.tombstones}
+	if _, err := Open(context.Background(), broken); err == nil {
+		t.Fatal("opened without its control topic")
+	}
+	broken = cfg
+	broken.Events = brokenTopic{r.events}
+	w := r.mustOpen(broken)
+	r.post("a", words, 0)
+	r.post("b", words, time.Minute)
+	if err := w.Step(context.Background()); err == nil {
+		t.Fatal("the turn does not fail")
+	}
+	w.outbox.topic = r.events
+	r.mustStep(w)
+	if n := len(r.out()); n != 1 {
+		t.Errorf("got %d events, want that of b", n)
+	}
+	if diff := cmp.Diff([]int{1, 0, 1, 0}, asked); diff != "" {
+		t.Errorf("rows asked for: %s", diff)
+	}
+}
+
+// TestLocked: a look-up waits for whoever has the rows, and only for those of his partition.
+func TestLocked(t *testing.T) {
+	r := newRoute(t, 2, true)
+	w := r.mustOpen(r.config(0, 1))
+	matched := make(chan error)
+	w.Locked(0, func() {
+		w.Locked(1, func() {})
+		go func() {
+			_, err := w.Match(context.Background(), nil)
+			matched <- err
+		}()
+		select {
+		case <-matched:
+			t.Error("looked up in rows that are in use")
+		case <-time.After(10 * time.Millisecond):
+		}
+	})
+	if err := <-matched; err != nil {
+		t.Error(err)
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
 // TestPartitionsCannotChange: rows of four partitions are not those of two.
 func TestPartitionsCannotChange(t *testing.T) {
 	r := newRoute(t, 4, true)

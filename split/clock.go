@@ -62,9 +62,3 @@ func (c *Clock) rise() {
 
 // Time is where the clock stands; false before the third post.
 func (c *Clock) Time() (feed.Time, bool) { return c.time, c.known }
-
-func (c *Clock) clone() Clock {
-	o := *c
-	o.ahead = slices.Clone(c.ahead)
-	return o
-}

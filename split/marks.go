@@ -20,7 +20,6 @@ type source struct {
 	mu       sync.Mutex // held while a batch or mark of this source partition is on its way
 	splitter text.Splitter
 	clock    Clock
-	newest   feed.Time // for a mutant
 	posted   time.Time // when posts were last made durable
 	marked   time.Time // when the last mark was
 	pending  bool      // the clock speaks of posts that no mark has spoken of
@@ -47,7 +46,6 @@ func (s *Split) source(name string) *source {
 func (s *Split) vouch(src *source, posts []feed.Post, now time.Time) {
 	for i := range posts {
 		src.clock.Add(posts[i].Time)
-		src.newest = max(src.newest, posts[i].Time)
 	}
 	src.posted, src.pending, src.idle = now, true, false
 	src.show()
@@ -115,9 +113,6 @@ func (s *Split) all() []*source {
 // durable, with src locked. A mark that is not written is no loss: the next one says more.
 func (s *Split) mark(ctx context.Context, src *source, now time.Time, idle bool) {
 	t, known := src.clock.Time()
-	if s.cfg.seam.newestClock {
-		t, known = src.newest, true
-	}
 	if !known && !src.expected {
 		return
 	}

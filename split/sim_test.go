@@ -3,26 +3,29 @@ package split
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
+	"refrain/feed"
 	"refrain/internal/sim"
 	"refrain/shard"
 	"refrain/text"
+	"refrain/topic"
 )
 
-// subject is the real code, with rules of Split broken as a mutant says. That the unbroken code passes is shard's
+// subject is the real code; open is openSplit, or breaks a rule around it. That the unbroken code passes is shard's
 // TestSimulation.
-func subject(broken seam) sim.Subject {
+func subject(open func(Config) (sim.Writer, error)) sim.Subject {
 	quiet := slog.New(slog.DiscardHandler)
 	return sim.Subject{
 		Rows: func(t text.Threshold, span, lateness time.Duration) (sim.Rows, error) {
 			return sim.NewBrute(t, span, lateness, sim.KeepAll), nil
 		},
 		Writer: func(e sim.Env) (sim.Writer, error) {
-			return New(Config{
+			return open(Config{
 				Sentences: e.Sentences, Control: e.Control, MinTokens: e.MinTokens, Lateness: e.Lateness,
-				Attempts: 1, Now: e.Now, Logger: quiet, seam: broken,
+				Attempts: 1, Now: e.Now, Logger: quiet,
 			})
 		},
 		Worker: func(e sim.Env) (sim.Worker, error) {
@@ -36,10 +39,71 @@ func subject(broken seam) sim.Subject {
 	}
 }
 
-// TestMutants breaks one rule at a time: the simulation has to notice.
+// TestMutants breaks one rule at a time: the simulation has to notice. The code that ships knows nothing of it: the
+// mutants are made around it.
 func TestMutants(t *testing.T) {
-	t.Run("clock by newest time", func(t *testing.T) { wantCaught(t, subject(seam{newestClock: true})) })
-	t.Run("marks before the batch is acknowledged", func(t *testing.T) { wantCaught(t, subject(seam{markFirst: true})) })
+	t.Run("clock by newest time", func(t *testing.T) { wantCaught(t, subject(openNewestClock)) })
+	t.Run("marks before the batch is acknowledged", func(t *testing.T) { wantCaught(t, subject(openMarkFirst)) })
+}
+
+// openNewestClock opens a Split that marks each source partition with the newest time of its posts.
+func openNewestClock(cfg Config) (sim.Writer, error) {
+	cfg.Sentences = &newestClock{cfg.Sentences, map[string]feed.Time{}}
+	return New(cfg)
+}
+
+// newestClock is a topic that changes the marks written to it. It knows the sentences that it holds; the feed of the
+// simulation names sources after their partitions.
+type newestClock struct {
+	topic.Topic
+	newest map[string]feed.Time
+}
+
+func (t *newestClock) Append(ctx context.Context, records []topic.Record) error {
+	records = slices.Clone(records)
+	var sentences []feed.Sentence
+	for i := range records {
+		b, err := topic.DecodeBatch(records[i].Data)
+		if err != nil {
+			return err
+		}
+		sentences = append(sentences, b.Sentences...)
+		for m := range b.Marks {
+			b.Marks[m].Time = max(b.Marks[m].Time, t.newest[b.Marks[m].Source])
+		}
+		records[i].Data = b.Append(nil)
+	}
+	if err := t.Topic.Append(ctx, records); err != nil {
+		return err
+	}
+	for i := range sentences {
+		t.newest[sentences[i].Source] = max(t.newest[sentences[i].Source], sentences[i].Time)
+	}
+	return nil
+}
+
+// openMarkFirst opens a Split that marks a source partition with the clock of a batch before it writes the batch.
+func openMarkFirst(cfg Config) (sim.Writer, error) {
+	s, err := New(cfg)
+	return markFirst{s}, err
+}
+
+type markFirst struct{ *Split }
+
+func (s markFirst) Write(ctx context.Context, posts []feed.Post, partition string) error {
+	s.markEarly(ctx, s.source(partition), posts)
+	return s.Split.Write(ctx, posts, partition)
+}
+
+func (s markFirst) markEarly(ctx context.Context, src *source, posts []feed.Post) {
+	src.mu.Lock()
+	defer src.mu.Unlock()
+	now, before := s.cfg.Now(), src.clock
+	before.ahead = slices.Clone(before.ahead)
+	stamp(posts, feed.FromTime(now))
+	s.vouch(src, posts, now)
+	s.mark(ctx, src, now, false)
+	src.clock = before
 }
 
 // wantCaught wants a mutant to lose or invent something within some hundred seeds.

@@ -38,14 +38,6 @@ type Config struct {
 
 	Now    func() time.Time // nil means time.Now
 	Logger *slog.Logger     // nil means slog.Default()
-
-	seam seam
-}
-
-// seam breaks the rules for the simulation's mutants.
-type seam struct {
-	newestClock bool // the clock is the newest time seen
-	markFirst   bool // marks go out before the batch they speak of
 }
 
 const (
@@ -128,12 +120,6 @@ func (s *Split) write(ctx context.Context, src *source, posts []feed.Post) error
 	stamp(posts, feed.FromTime(now))
 	late := s.late(posts)
 	records, sentences := s.encode(src, posts, traceparent(ctx))
-	if s.cfg.seam.markFirst {
-		before := src.clock.clone()
-		s.vouch(src, posts, now)
-		s.mark(ctx, src, now, false)
-		src.clock = before
-	}
 	if err := s.append(ctx, records); err != nil {
 		return err
 	}

@@ -1,0 +1,252 @@
+package shard
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"refrain/feed"
+	"refrain/internal/sim"
+	"refrain/text"
+	"refrain/topic"
+)
+
+// A mutant is a worker that breaks a rule. The code that ships knows nothing of it: the mutants are made around it, by
+// a topic or a store that tells the worker something untrue, or that moves it when it is called.
+
+// TestMutants breaks one rule at a time: the simulation has to notice.
+func TestMutants(t *testing.T) {
+	early := func(t text.Threshold, span, _ time.Duration) (sim.Rows, error) {
+		return sim.NewBrute(t, span, 0, sim.KeepAll), nil
+	}
+	ends := func(t text.Threshold, span, lateness time.Duration) (sim.Rows, error) {
+		return sim.NewBrute(t, span, lateness, sim.KeepEnds), nil
+	}
+	tests := []struct {
+		name string
+		s    sim.Subject
+	}{
+		{"look-up without reading the rows' partition first", subject(openUnread, bruteRows)},
+		{"vectors merged by element", subject(openMerged, bruteRows)},
+		{"expiry at span", subject(openWorker, early)},
+		{"first and last occurrence only", subject(openWorker, ends)},
+		{"state stored before the events are durable", subject(openCommitFirst, bruteRows)},
+		{"marks count when received", subject(openMarksEarly, bruteRows)},
+		{"idle here hides what is active there", subject(openIdleAlone, bruteRows)},
+		{"unheard of here hides what is active there", subject(openUnheard, bruteRows)},
+		{"rows not replayed", subject(openReplayLate, bruteRows)},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) { wantCaught(t, test.s) })
+	}
+}
+
+// wantCaught wants a mutant to lose or invent something within some hundred seeds.
+func wantCaught(t *testing.T, s sim.Subject) {
+	t.Helper()
+	const most = 1000
+	tried, caught := 0, false
+	simulate(t, s, 1, most, func(seed uint64, r *sim.Result) bool {
+		tried++
+		if !r.OK() && !caught {
+			caught = true
+			t.Logf("caught by seed %d: %s", seed, r)
+		}
+		return !caught
+	})
+	if !caught {
+		t.Errorf("survived %d interleavings", tried)
+	}
+}
+
+// TestWrappersAlone: what the simulation notices of a mutant is not how it is made.
+func TestWrappersAlone(t *testing.T) {
+	open := func(cfg Config) (sim.Worker, error) {
+		cfg.Sentences = &readTopic{cfg.Sentences, func(*topic.Record, *topic.Batch) bool { return true }}
+		cfg.Store = &alteredStore{cfg.Store, func(*State) error { return nil }}
+		return openWorker(cfg)
+	}
+	wantAll(t, subject(open, bruteRows), 100)
+}
+
+// openUnread opens a worker that looks up without having read the rows' partition: as far as it is told, there is
+// nothing in it to be read.
+func openUnread(cfg Config) (sim.Worker, error) {
+	sentences := &endlessTopic{Topic: cfg.Sentences}
+	cfg.Sentences = sentences
+	w, err := openWorker(cfg)
+	sentences.opened = true
+	return w, err
+}
+
+// endlessTopic hides the ends of its partitions from a worker that is open.
+type endlessTopic struct {
+	topic.Topic
+	opened bool
+}
+
+func (t *endlessTopic) Bounds(ctx context.Context) (start, end []int64, err error) {
+	start, end, err = t.Topic.Bounds(ctx)
+	if t.opened {
+		clear(end)
+	}
+	return start, end, err
+}
+
+// openMerged opens a worker that has one vector for all its partitions, the greatest of each element.
+func openMerged(cfg Config) (sim.Worker, error) {
+	store := cfg.Store
+	cfg.Store = &alteredStore{store, func(s *State) error {
+		for _, q := range cfg.Owned {
+			data, err := store.Get(context.Background(), stateKey(q))
+			if err != nil || data == nil {
+				return err
+			}
+			other, err := DecodeState(data)
+			if err != nil {
+				return err
+			}
+			for p, look := range other.Look {
+				s.Look[p] = max(s.Look[p], look)
+			}
+		}
+		return nil
+	}}
+	return openWorker(cfg)
+}
+
+// openReplayLate opens a worker that has its rows read from where the look-ups stand, as if there were none.
+func openReplayLate(cfg Config) (sim.Worker, error) {
+	cfg.Store = &alteredStore{cfg.Store, func(s *State) error {
+		s.ReplayFrom = s.Look[s.Partition]
+		return nil
+	}}
+	return openWorker(cfg)
+}
+
+// alteredStore changes the states that it returns.
+type alteredStore struct {
+	topic.Store
+	alter func(*State) error
+}
+
+func (a *alteredStore) Get(ctx context.Context, key string) ([]byte, error) {
+	data, err := a.Store.Get(ctx, key)
+	if err != nil || data == nil {
+		return nil, err
+	}
+	s, err := DecodeState(data)
+	if err != nil {
+		return nil, err
+	}
+	if err := a.alter(s); err != nil {
+		return nil, err
+	}
+	return s.Append(nil), nil
+}
+
+// openCommitFirst opens a worker that stores its state before the events are durable.
+func openCommitFirst(cfg Config) (sim.Worker, error) {
+	events := &lateTopic{Topic: cfg.Events}
+	cfg.Events = events
+	w, err := Open(context.Background(), cfg)
+	events.before = func(ctx context.Context) error { return w.commit(ctx, 0) }
+	return w, err
+}
+
+// lateTopic does something else before it appends.
+type lateTopic struct {
+	topic.Topic
+	before func(context.Context) error
+}
+
+func (t *lateTopic) Append(ctx context.Context, records []topic.Record) error {
+	if err := t.before(ctx); err != nil {
+		return err
+	}
+	return t.Topic.Append(ctx, records)
+}
+
+// openMarksEarly opens a worker whose marks count when they are received.
+func openMarksEarly(cfg Config) (sim.Worker, error) {
+	var w *Worker
+	cfg.Sentences = &readTopic{cfg.Sentences, func(r *topic.Record, b *topic.Batch) (changed bool) {
+		w.each(func(q *partition) {
+			q.state.Marks.meet(r.Partition, r.Time.UnixNano(), b.Marks)
+			q.settle(&w.cfg)
+		})
+		return false
+	}}
+	var err error
+	w, err = Open(context.Background(), cfg)
+	return w, err
+}
+
+// never is a clock that holds no window back.
+const never = feed.Time(1 << 50)
+
+// openIdleAlone opens a worker for which a source partition that is idle here and active there counts there alone.
+func openIdleAlone(cfg Config) (sim.Worker, error) {
+	cfg.Sentences = &readTopic{cfg.Sentences, func(_ *topic.Record, b *topic.Batch) (changed bool) {
+		for i := range b.Marks {
+			if b.Marks[i].Idle {
+				b.Marks[i].Time, changed = never, true
+			}
+		}
+		return changed
+	}}
+	return openWorker(cfg)
+}
+
+// openUnheard opens a worker for which a source partition that has no mark here counts where it has one.
+func openUnheard(cfg Config) (sim.Worker, error) {
+	w, err := Open(context.Background(), cfg)
+	return unheard{w}, err
+}
+
+type unheard struct{ *Worker }
+
+func (w unheard) Step(ctx context.Context) error {
+	for _, q := range w.owned {
+		for _, mets := range q.state.Marks.sources {
+			for p := range mets {
+				if mets[p].kind == metNone {
+					mets[p] = met{kind: metIdle, time: never}
+				}
+			}
+		}
+	}
+	return w.Worker.Step(ctx)
+}
+
+// readTopic shows see the records that its readers return, and the batch of each, which see may change.
+type readTopic struct {
+	topic.Topic
+	see func(*topic.Record, *topic.Batch) (changed bool)
+}
+
+func (t *readTopic) Open(ctx context.Context, from []int64) (topic.Reader, error) {
+	r, err := t.Topic.Open(ctx, from)
+	return &seenReader{r, t}, err
+}
+
+type seenReader struct {
+	topic.Reader
+	topic *readTopic
+}
+
+func (s *seenReader) Fetch(ctx context.Context) ([]topic.Record, error) {
+	records, err := s.Reader.Fetch(ctx)
+	records = slices.Clone(records) // they are the topic's
+	for i := range records {
+		b, err := topic.DecodeBatch(records[i].Data)
+		if err != nil {
+			return nil, err
+		}
+		if s.topic.see(&records[i], &b) {
+			records[i].Data = b.Append(nil)
+		}
+	}
+	return records, err
+}
