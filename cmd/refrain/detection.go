@@ -13,7 +13,7 @@ import (
 
 	"refrain/detector"
 	"refrain/feed"
-	"refrain/ingest"
+	"refrain/ingest/file"
 	"refrain/internal/memory"
 	"refrain/internal/terminal"
 	"refrain/internal/units"
@@ -33,7 +33,7 @@ import (
 //	  └────────────────────────────────────────────────────────┘
 type detection struct {
 	main      *Main
-	src       *ingest.File
+	src       *file.Source
 	windows   *detector.Partitions
 	minTokens int
 	threshold text.Threshold
@@ -55,7 +55,7 @@ type detectionCounts struct {
 
 // part is one batch on its way.
 type part struct {
-	ingest.Part
+	file.Part
 	sentences []feed.Sentence
 	tooShort  int
 	matches   []feed.Match

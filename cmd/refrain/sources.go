@@ -9,6 +9,7 @@ import (
 
 	"refrain/feed"
 	"refrain/ingest"
+	"refrain/ingest/file"
 	kafkasource "refrain/ingest/kafka"
 	natssource "refrain/ingest/nats"
 	"refrain/internal/config"
@@ -52,7 +53,7 @@ func (s *service) openFile(f *config.File) error {
 	if err != nil {
 		return fmt.Errorf("configuration: ingest.files: %s: map: %w", f.Path, err)
 	}
-	src, err := ingest.OpenFile(ingest.FileConfig{Path: f.Path, Format: f.Format, Fields: fields, SourceName: f.Source})
+	src, err := file.Open(file.Config{Path: f.Path, Format: f.Format, Fields: fields, SourceName: f.Source})
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package ingest
+package file
 
 import (
 	"errors"
@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"refrain/ingest"
 )
 
 // endless yields n bytes of one letter, then the rest.
@@ -41,8 +43,8 @@ func TestLineReaderHoldsNothing(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	line, n, err := lines.next()
 	runtime.ReadMemStats(&after)
-	if err != nil || n != size+1 || len(line) != MaxRaw {
-		t.Fatalf("a line of %d bytes, %d kept, %v; want %d, %d kept", n, len(line), err, size+1, MaxRaw)
+	if err != nil || n != size+1 || len(line) != ingest.MaxRaw {
+		t.Fatalf("a line of %d bytes, %d kept, %v; want %d, %d kept", n, len(line), err, size+1, ingest.MaxRaw)
 	}
 	// Growing to the limit by doubling takes at most four times the limit.
 	if took := after.TotalAlloc - before.TotalAlloc; took > 6*MaxLine {

@@ -1,4 +1,4 @@
-package ingest
+package file
 
 import (
 	"context"
@@ -6,18 +6,19 @@ import (
 	"io"
 
 	"refrain/feed"
+	"refrain/ingest"
 )
 
 // Part is a batch of a file on its way, in three steps:
 //
-//   - File.Read takes its records from the file, in order, by one goroutine.
+//   - Source.Read takes its records from the file, in order, by one goroutine.
 //   - Decoder.Decode makes posts of them: beside other parts, with a Decoder for each goroutine.
-//   - File.Settle gives posts without a time theirs, which takes the parts before it: in order again, by one goroutine
+//   - Source.Settle gives posts without a time theirs, which takes the parts before it: in order again, by one goroutine
 //     at a time.
 //
 // Batch is complete after Settle. A Part may be read into again: its slices are used again then, the strings stay.
 type Part struct {
-	Batch Batch
+	Batch ingest.Batch
 
 	raw   []byte // the lines, one behind the other, without their line ends
 	lines []rawLine
@@ -34,12 +35,12 @@ type rawLine struct {
 // recordReader reads the records of one format whose records are not lines.
 type recordReader interface {
 	// read fills in r, or returns io.EOF, or what broke the file.
-	read(r *fileRecord) error
+	read(r *record) error
 }
 
 // Read fills p with records that have not been read yet. It returns an error, and p has none, at the end of the file
 // (io.EOF), where it cannot be read further, and when ctx is done.
-func (f *File) Read(ctx context.Context, p *Part) error {
+func (f *Source) Read(ctx context.Context, p *Part) error {
 	p.clear(f.name)
 	for f.ended == nil && ctx.Err() == nil && !f.full(p) {
 		f.ended = f.read(p)
@@ -57,7 +58,7 @@ func (f *File) Read(ctx context.Context, p *Part) error {
 func (p *Part) clear(partition string) {
 	b := &p.Batch
 	clear(b.Posts)
-	*b = Batch{Partition: partition, Posts: b.Posts[:0], Ack: func(error) {}}
+	*b = ingest.Batch{Partition: partition, Posts: b.Posts[:0], Ack: func(error) {}}
 	if cap(p.raw) > batchBytes {
 		p.raw = nil
 	}
@@ -67,15 +68,15 @@ func (p *Part) clear(partition string) {
 func (p *Part) empty() bool { return len(p.lines) == 0 && p.Batch.Empty() && p.bad == nil }
 
 // full reports whether p should go out now.
-func (f *File) full(p *Part) bool {
+func (f *Source) full(p *Part) bool {
 	n := len(p.lines) + len(p.Batch.Posts) + len(p.Batch.Rejected)
 	return n >= f.cfg.BatchPosts || len(p.raw) >= batchBytes || p.bad != nil || f.live && n > 0 && f.lines.waits()
 }
 
 // read adds one record to p, or returns what ends the file.
-func (f *File) read(p *Part) error {
+func (f *Source) read(p *Part) error {
 	r := &f.record
-	*r = fileRecord{}
+	*r = record{}
 	var err error
 	if f.records != nil {
 		err = f.records.read(r)
@@ -95,7 +96,7 @@ func (f *File) read(p *Part) error {
 	return nil
 }
 
-func (p *Part) addLine(r *fileRecord) {
+func (p *Part) addLine(r *record) {
 	begin := len(p.raw)
 	p.raw = append(p.raw, r.raw...)
 	p.lines = append(p.lines, rawLine{r.line, begin, len(p.raw), r.size})
@@ -103,12 +104,12 @@ func (p *Part) addLine(r *fileRecord) {
 
 // Decoder makes posts of the records of a file's parts. It is for one goroutine.
 type Decoder struct {
-	f    *File
+	f    *Source
 	json *feed.PostDecoder // nil: the line is the text of a post
 }
 
 // NewDecoder returns a decoder of the parts of f.
-func (f *File) NewDecoder() Decoder {
+func (f *Source) NewDecoder() Decoder {
 	if f.cfg.Format == "text" {
 		return Decoder{f: f}
 	}
@@ -122,13 +123,13 @@ func (d Decoder) Decode(p *Part) {
 			return
 		}
 		l := &p.lines[i]
-		r := fileRecord{line: l.number, raw: p.raw[l.start:l.end], size: l.size}
+		r := record{line: l.number, raw: p.raw[l.start:l.end], size: l.size}
 		d.decode(&r)
 		d.f.take(p, &r)
 	}
 }
 
-func (d Decoder) decode(r *fileRecord) {
+func (d Decoder) decode(r *record) {
 	switch {
 	case r.size > d.f.lines.limit:
 		r.reason = tooLongLine(r.size, d.f.lines.limit)
@@ -141,19 +142,19 @@ func (d Decoder) decode(r *fileRecord) {
 }
 
 // take adds the post of a record to p, or says why there is none. It may run beside itself, for other parts.
-func (f *File) take(p *Part, r *fileRecord) {
+func (f *Source) take(p *Part, r *record) {
 	b := &p.Batch
 	switch {
 	case r.reason != nil && f.cfg.Strict:
 		p.bad = fmt.Errorf("%s: %w", f.place(r.line), r.reason)
 		return
 	case r.reason != nil:
-		rejection := NewRejection(f.place(r.line), r.reason.Error(), r.raw)
+		rejection := ingest.NewRejection(f.place(r.line), r.reason.Error(), r.raw)
 		rejection.Truncated = r.size > len(rejection.Raw)
 		b.Rejected = append(b.Rejected, rejection)
 		return
 	case r.note != "":
-		b.Notes = append(b.Notes, Note{f.place(r.line), r.note})
+		b.Notes = append(b.Notes, ingest.Note{Place: f.place(r.line), Text: r.note})
 	}
 	if r.post.Source == "" {
 		r.post.Source = f.cfg.SourceName
@@ -163,7 +164,7 @@ func (f *File) take(p *Part, r *fileRecord) {
 
 // Settle gives the posts of p that have no time theirs, and counts what is in p. Its error is the record at which a
 // strict reading ends: the posts before it are in p, and of the parts behind p Settle leaves nothing.
-func (f *File) Settle(ctx context.Context, p *Part) error {
+func (f *Source) Settle(ctx context.Context, p *Part) error {
 	if f.refused != nil {
 		p.clear(f.name)
 		return f.refused
@@ -176,7 +177,7 @@ func (f *File) Settle(ctx context.Context, p *Part) error {
 			post.Time = f.untimed.stamp(post, f.latest)
 		}
 	}
-	Count(ctx, &p.Batch)
+	ingest.Count(ctx, &p.Batch)
 	f.refused = p.bad
 	return f.refused
 }

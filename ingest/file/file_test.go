@@ -1,4 +1,4 @@
-package ingest
+package file
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"refrain/feed"
+	"refrain/ingest"
 )
 
 // writeFile makes a file in the test's directory.
@@ -29,11 +30,11 @@ func writeFile(tb testing.TB, name, content string) string {
 }
 
 // readAll reads a source to its end or its first error, as one batch. Places lose their directory.
-func readAll(tb testing.TB, cfg FileConfig) (all Batch, err error) {
+func readAll(tb testing.TB, cfg Config) (all ingest.Batch, err error) {
 	tb.Helper()
-	f, err := OpenFile(cfg)
+	f, err := Open(cfg)
 	if err != nil {
-		return Batch{}, err
+		return ingest.Batch{}, err
 	}
 	defer func() {
 		if err := f.Close(); err != nil {
@@ -56,7 +57,7 @@ func readAll(tb testing.TB, cfg FileConfig) (all Batch, err error) {
 }
 
 // show writes a batch as lines that are easy to compare: posts as id: text, then notes, then rejections.
-func show(b Batch) (lines []string) {
+func show(b ingest.Batch) (lines []string) {
 	for _, p := range b.Posts {
 		lines = append(lines, p.ID+": "+p.Text)
 	}
@@ -94,28 +95,28 @@ var badLines = []struct{ name, line, want string }{
 	{"binary", "\x00\x01\xfe\xff", `rejected a.jsonl:2: want a JSON object, got "\x00\x01\xfe\xff"`},
 }
 
-func TestFileRejects(t *testing.T) {
+func TestRejects(t *testing.T) {
 	for _, test := range badLines {
 		t.Run(test.name, func(t *testing.T) {
 			content := good("1") + test.line + "\n" + good("3")
-			got, err := readAll(t, FileConfig{Path: writeFile(t, "a.jsonl", content)})
+			got, err := readAll(t, Config{Path: writeFile(t, "a.jsonl", content)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			wantLines(t, show(got), []string{"1: hello", "3: hello", test.want})
-			wantRaw := test.line[:min(len(test.line), MaxRaw)]
-			if r := got.Rejected[0]; string(r.Raw) != wantRaw || r.Truncated != (len(test.line) > MaxRaw) {
+			wantRaw := test.line[:min(len(test.line), ingest.MaxRaw)]
+			if r := got.Rejected[0]; string(r.Raw) != wantRaw || r.Truncated != (len(test.line) > ingest.MaxRaw) {
 				t.Errorf("kept %d bytes of %d, truncated %v", len(r.Raw), len(test.line), r.Truncated)
 			}
 		})
 	}
 }
 
-func TestFileStrict(t *testing.T) {
+func TestStrict(t *testing.T) {
 	for _, test := range badLines {
 		t.Run(test.name, func(t *testing.T) {
 			path := writeFile(t, "a.jsonl", good("1")+test.line+"\n"+good("3"))
-			got, err := readAll(t, FileConfig{Path: path, Strict: true})
+			got, err := readAll(t, Config{Path: path, Strict: true})
 			wantLines(t, show(got), []string{"1: hello"})
 			want := filepath.Dir(path) + "/" + strings.TrimPrefix(test.want, "rejected ")
 			if err == nil || err.Error() != want {
@@ -125,7 +126,7 @@ func TestFileStrict(t *testing.T) {
 	}
 }
 
-func TestFileAccepts(t *testing.T) {
+func TestAccepts(t *testing.T) {
 	words := strings.TrimSpace(strings.Repeat("word ", 100_000))
 	tests := []struct {
 		name, content string
@@ -149,7 +150,7 @@ func TestFileAccepts(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := readAll(t, FileConfig{Path: writeFile(t, "a.jsonl", test.content)})
+			got, err := readAll(t, Config{Path: writeFile(t, "a.jsonl", test.content)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -158,14 +159,14 @@ func TestFileAccepts(t *testing.T) {
 	}
 }
 
-// TestFileTimes: without a time of its own, a post gets the greatest so far.
-func TestFileTimes(t *testing.T) {
+// TestTimes: without a time of its own, a post gets the greatest so far.
+func TestTimes(t *testing.T) {
 	path := writeFile(t, "a.jsonl", `{"id":"1","text":"x"}
 {"id":"2","text":"x","created_at":20}
 {"id":"3","text":"x","created_at":10,"source":"own"}
 {"id":"4","text":"x"}
 `)
-	got, err := readAll(t, FileConfig{Path: path, SourceName: "default", BatchPosts: 1})
+	got, err := readAll(t, Config{Path: path, SourceName: "default", BatchPosts: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,9 +181,9 @@ func TestFileTimes(t *testing.T) {
 	}
 }
 
-func TestFileText(t *testing.T) {
+func TestText(t *testing.T) {
 	content := "first\n\n  \nfour\xff\r\n\"quoted\", and so on\n" + strings.Repeat("x", feed.MaxText+1) + "\nlast"
-	got, err := readAll(t, FileConfig{Path: writeFile(t, "a.txt", content)})
+	got, err := readAll(t, Config{Path: writeFile(t, "a.txt", content)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -230,7 +231,7 @@ func manyPosts(n int) (content string, want []string) {
 	return b.String(), want
 }
 
-func TestFileCompressed(t *testing.T) {
+func TestCompressed(t *testing.T) {
 	plain, want := manyPosts(5000)
 	half := len(plain) / 2
 	contents := map[string]string{
@@ -247,12 +248,12 @@ func TestFileCompressed(t *testing.T) {
 	}
 	for name, content := range contents {
 		t.Run(name, func(t *testing.T) {
-			got, err := readAll(t, FileConfig{Path: writeFile(t, name, content)})
+			got, err := readAll(t, Config{Path: writeFile(t, name, content)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			wantLines(t, show(got), want)
-			got, err = readAll(t, FileConfig{Path: "-", Stdin: strings.NewReader(content)})
+			got, err = readAll(t, Config{Path: "-", Stdin: strings.NewReader(content)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -261,13 +262,13 @@ func TestFileCompressed(t *testing.T) {
 	}
 }
 
-// TestFileCut cuts compressed files short: what came before is delivered, and the error says where it ended.
-func TestFileCut(t *testing.T) {
+// TestCut cuts compressed files short: what came before is delivered, and the error says where it ended.
+func TestCut(t *testing.T) {
 	plain, want := manyPosts(20000)
 	for name, content := range map[string]string{"a.gz": gzipped(t, plain), "a.zst": zstded(t, plain)} {
 		for _, size := range []int{3, len(content) / 2, len(content) - 2} {
 			path := writeFile(t, name, content[:size])
-			got, err := readAll(t, FileConfig{Path: path})
+			got, err := readAll(t, Config{Path: path})
 			if err == nil {
 				t.Fatalf("%s cut to %d bytes: no error", name, size)
 			}
@@ -290,25 +291,25 @@ func TestFileCut(t *testing.T) {
 	}
 }
 
-func TestOpenFileRejects(t *testing.T) {
+func TestOpenRejects(t *testing.T) {
 	dir := t.TempDir()
 	wide := "\x28\xb5\x2f\xfd\x00\xa0" + strings.Repeat("\x00", 20) // a window of 2^30
 	tests := []struct {
 		name string
-		cfg  FileConfig
+		cfg  Config
 		want string
 	}{
-		{"no such file", FileConfig{Path: filepath.Join(dir, "none")}, "open " + dir + "/none: no such file or directory"},
-		{"a directory", FileConfig{Path: dir}, dir + ": a directory, not a file"},
-		{"unknown format", FileConfig{Path: "-", Stdin: strings.NewReader(""), Format: "xml"},
+		{"no such file", Config{Path: filepath.Join(dir, "none")}, "open " + dir + "/none: no such file or directory"},
+		{"a directory", Config{Path: dir}, dir + ": a directory, not a file"},
+		{"unknown format", Config{Path: "-", Stdin: strings.NewReader(""), Format: "xml"},
 			`stdin: format "xml": want jsonl, text, csv`},
-		{"not gzip", FileConfig{Path: writeFile(t, "a.gz", "{}")}, "a.gz: no gz data, though the name ends in .gz"},
-		{"not zstd", FileConfig{Path: writeFile(t, "a.zst", "")}, "a.zst: no zst data, though the name ends in .zst"},
-		{"window too large", FileConfig{Path: writeFile(t, "b.zst", wide)},
+		{"not gzip", Config{Path: writeFile(t, "a.gz", "{}")}, "a.gz: no gz data, though the name ends in .gz"},
+		{"not zstd", Config{Path: writeFile(t, "a.zst", "")}, "a.zst: no zst data, though the name ends in .zst"},
+		{"window too large", Config{Path: writeFile(t, "b.zst", wide)},
 			"b.zst: zstd: a window of 1073741824 bytes, and the limit is 268435456"},
 	}
 	for _, test := range tests {
-		f, err := OpenFile(test.cfg)
+		f, err := Open(test.cfg)
 		if err == nil {
 			t.Errorf("%s: opened", test.name)
 			_ = f.Close()
@@ -318,11 +319,11 @@ func TestOpenFileRejects(t *testing.T) {
 	}
 }
 
-// TestFileProgress: what progress shows is known while the file is read.
-func TestFileProgress(t *testing.T) {
+// TestProgress: what progress shows is known while the file is read.
+func TestProgress(t *testing.T) {
 	plain, _ := manyPosts(5000)
 	content := gzipped(t, plain)
-	f, err := OpenFile(FileConfig{Path: writeFile(t, "a.gz", content), BatchPosts: 7})
+	f, err := Open(Config{Path: writeFile(t, "a.gz", content), BatchPosts: 7})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,9 +343,9 @@ func TestFileProgress(t *testing.T) {
 	}
 }
 
-// TestFileCancelled: a cancelled call says so, and does not end the file.
-func TestFileCancelled(t *testing.T) {
-	f, err := OpenFile(FileConfig{Path: writeFile(t, "a.jsonl", good("1"))})
+// TestCancelled: a cancelled call says so, and does not end the file.
+func TestCancelled(t *testing.T) {
+	f, err := Open(Config{Path: writeFile(t, "a.jsonl", good("1"))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -361,8 +362,8 @@ func TestFileCancelled(t *testing.T) {
 	}
 }
 
-// TestFilePipe: posts are handed on as they come, not when a batch is full.
-func TestFilePipe(t *testing.T) {
+// TestPipe: posts are handed on as they come, not when a batch is full.
+func TestPipe(t *testing.T) {
 	r, w := io.Pipe()
 	next := make(chan bool)
 	go func() {
@@ -372,7 +373,7 @@ func TestFilePipe(t *testing.T) {
 		}
 		_ = w.Close()
 	}()
-	f, err := OpenFile(FileConfig{Path: "-", Stdin: r})
+	f, err := Open(Config{Path: "-", Stdin: r})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -389,10 +390,10 @@ func TestFilePipe(t *testing.T) {
 	}
 }
 
-// TestFileBatchBytes: batches of large posts go out early.
-func TestFileBatchBytes(t *testing.T) {
+// TestBatchBytes: batches of large posts go out early.
+func TestBatchBytes(t *testing.T) {
 	line := `{"id":"1","text":"` + strings.Repeat("x", feed.MaxText) + "\"}\n"
-	f, err := OpenFile(FileConfig{Path: "-", Stdin: strings.NewReader(strings.Repeat(line, 20))})
+	f, err := Open(Config{Path: "-", Stdin: strings.NewReader(strings.Repeat(line, 20))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package ingest
+package file
 
 import (
 	"encoding/csv"
@@ -13,7 +13,7 @@ import (
 	"refrain/feed"
 )
 
-func TestFileTable(t *testing.T) {
+func TestTable(t *testing.T) {
 	tests := []struct {
 		name, content string
 		want          []string
@@ -51,7 +51,7 @@ func TestFileTable(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := readAll(t, FileConfig{Path: writeFile(t, "a.csv", test.content)})
+			got, err := readAll(t, Config{Path: writeFile(t, "a.csv", test.content)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -69,13 +69,13 @@ func TestFileTable(t *testing.T) {
 	}
 }
 
-func TestFileTableFields(t *testing.T) {
+func TestTableFields(t *testing.T) {
 	fields, err := feed.ParseFields("text=body,author=user.name")
 	if err != nil {
 		t.Fatal(err)
 	}
 	path := writeFile(t, "a.csv", "id,body,user.name,text,likes,\"a \"\"b\"\"\"\n1,hello,ann,own,,\"<1>\"\n")
-	got, err := readAll(t, FileConfig{Path: path, Fields: fields})
+	got, err := readAll(t, Config{Path: path, Fields: fields})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +85,7 @@ func TestFileTableFields(t *testing.T) {
 	}
 }
 
-func TestFileTableHeader(t *testing.T) {
+func TestTableHeader(t *testing.T) {
 	tests := []struct{ content, want string }{
 		{"id,body\n1,a\n", `a.csv: after line 1: header: no column "text" for the field text among ["id" "body"]: map one (text=COLUMN)`},
 		{"nr,text\n1,a\n", `a.csv: after line 1: header: no column "id" for the field id among ["nr" "text"]: map one (id=COLUMN)`},
@@ -93,7 +93,7 @@ func TestFileTableHeader(t *testing.T) {
 		{"id,te\"xt\n1,a\n", `a.csv: after line 1: header: malformed CSV at column 6: bare " in non-quoted-field`},
 	}
 	for _, test := range tests {
-		_, err := readAll(t, FileConfig{Path: writeFile(t, "a.csv", test.content)})
+		_, err := readAll(t, Config{Path: writeFile(t, "a.csv", test.content)})
 		if err == nil || !strings.HasSuffix(err.Error(), test.want) {
 			t.Errorf("error\n%v\nwant\n%s", err, test.want)
 		}
@@ -108,7 +108,7 @@ func FuzzCSV(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body string) {
 		content := "id,text\n" + body
-		got, err := readAll(t, FileConfig{Path: "-", Stdin: strings.NewReader(content), Format: "csv"})
+		got, err := readAll(t, Config{Path: "-", Stdin: strings.NewReader(content), Format: "csv"})
 		if err != nil {
 			t.Fatal(err)
 		}

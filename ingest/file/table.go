@@ -1,4 +1,4 @@
-package ingest
+package file
 
 import (
 	"bytes"
@@ -61,7 +61,7 @@ func (r recordBytes) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-func (t *tableReader) read(r *fileRecord) error {
+func (t *tableReader) read(r *record) error {
 	if t.header == nil {
 		err := t.readHeader()
 		if err != nil {
@@ -81,7 +81,7 @@ func (t *tableReader) read(r *fileRecord) error {
 }
 
 // next reads one record that is not empty. The cells are valid until the next call.
-func (t *tableReader) next(r *fileRecord) ([]string, error) {
+func (t *tableReader) next(r *record) ([]string, error) {
 	err := t.cut(r)
 	if err != nil || r.reason != nil {
 		return nil, err
@@ -96,7 +96,7 @@ func (t *tableReader) next(r *fileRecord) ([]string, error) {
 }
 
 // cut gathers the lines of one record, as they came: further ones as long as a quoted cell is open.
-func (t *tableReader) cut(r *fileRecord) error {
+func (t *tableReader) cut(r *record) error {
 	line, err := r.nextLine(t.lines)
 	if err != nil || line == nil {
 		return err
@@ -154,7 +154,7 @@ func inQuotes(line []byte, open bool) bool {
 }
 
 func (t *tableReader) readHeader() error {
-	var r fileRecord
+	var r record
 	names, err := t.next(&r)
 	switch {
 	case err != nil:

@@ -1,4 +1,8 @@
-package ingest
+// Package file reads posts from files.
+//
+// A file is JSON lines, text with one post a line, or a table (CSV), plain or compressed. Source.Next does everything in
+// one goroutine; Part tells how to do it with several.
+package file
 
 import (
 	"bufio"
@@ -14,16 +18,17 @@ import (
 	"sync/atomic"
 
 	"refrain/feed"
+	"refrain/ingest"
 )
 
-// Formats lists what FileConfig.Format may be.
+// Formats lists what Config.Format may be.
 var Formats = []string{"jsonl", "text", "csv"}
 
 // batchBytes ends a batch early: posts may be large.
 const batchBytes = 8 << 20
 
-// FileConfig says which file to read, and how.
-type FileConfig struct {
+// Config says which file to read, and how.
+type Config struct {
 	// Path of the file; "-" is Stdin. Compression (gzip, zstd) is recognised from the first bytes.
 	Path string
 	// Stdin is what "-" reads; nil: os.Stdin.
@@ -40,14 +45,14 @@ type FileConfig struct {
 	BatchPosts int
 }
 
-// File reads posts from a file or stdin: JSON lines, text with one post a line, or a table (CSV).
+// Source reads posts from a file or stdin: JSON lines, text with one post a line, or a table (CSV).
 //
 // A post without a time gets the greatest time of the posts before it, the year 1970 before there is one, and
 // stays untimed (feed.Post.Timed); delivered again, it keeps the time it got first. Places are FILE:LINE; a post that covers several lines is named by its first.
 // Next belongs to one goroutine; BytesRead and Lines may be asked from any. Who wants to decode with several goroutines
 // calls the three steps of Next instead; see Part.
-type File struct {
-	cfg     FileConfig
+type Source struct {
+	cfg     Config
 	name    string // as places show it
 	closer  io.Closer
 	plain   *decompressed
@@ -58,7 +63,7 @@ type File struct {
 	part    Part
 
 	// Read's
-	record fileRecord
+	record record
 	ended  error // what ended the file, told once the part before it is out
 
 	// Settle's
@@ -70,24 +75,14 @@ type File struct {
 	size                 int64
 }
 
-var _ Source = (*File)(nil)
+var _ ingest.Source = (*Source)(nil)
 
-// fileRecord is one record of a file: a post, or the reason why it is none.
-type fileRecord struct {
-	line   int64
-	post   feed.Post
-	note   string
-	reason error
-	raw    []byte // of a rejected record, valid until the next one
-	size   int    // of the whole record
-}
-
-// OpenFile opens a file for reading, and finds its format and compression.
-func OpenFile(cfg FileConfig) (*File, error) {
+// Open opens a file for reading, and finds its format and compression.
+func Open(cfg Config) (*Source, error) {
 	if cfg.BatchPosts <= 0 {
 		cfg.BatchPosts = 1000
 	}
-	f := &File{cfg: cfg, name: cfg.Path}
+	f := &Source{cfg: cfg, name: cfg.Path}
 	in, err := f.open()
 	if err != nil {
 		return nil, err
@@ -100,7 +95,7 @@ func OpenFile(cfg FileConfig) (*File, error) {
 }
 
 // open returns the bytes of the file as they are stored.
-func (f *File) open() (io.Reader, error) {
+func (f *Source) open() (io.Reader, error) {
 	if f.cfg.Path == "-" {
 		f.name, f.live = "stdin", true
 		if f.cfg.Stdin != nil {
@@ -126,7 +121,7 @@ func (f *File) open() (io.Reader, error) {
 	return file, nil
 }
 
-func (f *File) start(in io.Reader) error {
+func (f *Source) start(in io.Reader) error {
 	format, err := f.format()
 	if err != nil {
 		return err
@@ -144,7 +139,7 @@ func (f *File) start(in io.Reader) error {
 	return nil
 }
 
-func (f *File) format() (string, error) {
+func (f *Source) format() (string, error) {
 	if f.cfg.Format != "" && !slices.Contains(Formats, f.cfg.Format) {
 		return "", fmt.Errorf("format %q: want %s", f.cfg.Format, strings.Join(Formats, ", "))
 	}
@@ -165,38 +160,38 @@ func (f *File) format() (string, error) {
 // Next returns up to BatchPosts posts. What cannot be read further is an error that names the file and the line
 // reached; so is the first malformed record if the file is read strictly. Reading from a pipe, it waits for
 // one record and takes what else is there. It looks at ctx between records, but cannot interrupt a read.
-func (f *File) Next(ctx context.Context) (Batch, error) {
+func (f *Source) Next(ctx context.Context) (ingest.Batch, error) {
 	if f.refused != nil {
-		return Batch{}, f.refused
+		return ingest.Batch{}, f.refused
 	}
 	p := &f.part
-	p.Batch = Batch{Posts: make([]feed.Post, 0, len(p.Batch.Posts))} // the last one's are the receiver's
+	p.Batch = ingest.Batch{Posts: make([]feed.Post, 0, len(p.Batch.Posts))} // the last one's are the receiver's
 	if err := f.Read(ctx, p); err != nil {
-		return Batch{}, err
+		return ingest.Batch{}, err
 	}
 	f.decoder.Decode(p)
 	if err := f.Settle(ctx, p); p.Batch.Empty() {
-		return Batch{}, err
+		return ingest.Batch{}, err
 	}
 	return p.Batch, nil
 }
 
-func (f *File) place(line int64) string { return f.name + ":" + strconv.FormatInt(line, 10) }
+func (f *Source) place(line int64) string { return f.name + ":" + strconv.FormatInt(line, 10) }
 
 // BytesRead counts the bytes of the file read so far, as they are stored.
-func (f *File) BytesRead() int64 { return f.bytesRead.Load() }
+func (f *Source) BytesRead() int64 { return f.bytesRead.Load() }
 
 // Size is the size of the file as it is stored; 0 where that is not known: stdin, pipes.
-func (f *File) Size() int64 { return f.size }
+func (f *Source) Size() int64 { return f.size }
 
 // Lines counts the lines read so far, empty ones too.
-func (f *File) Lines() int64 { return f.linesRead.Load() }
+func (f *Source) Lines() int64 { return f.linesRead.Load() }
 
 // Memory is how many bytes decompressing the file holds: for zstd, above all the window that the file asks for.
-func (f *File) Memory() int64 { return f.plain.memory }
+func (f *Source) Memory() int64 { return f.plain.memory }
 
 // Close gives back what reading holds. It may be called at any time, also before the end.
-func (f *File) Close() error {
+func (f *Source) Close() error {
 	if f.plain != nil {
 		f.plain.close()
 	}

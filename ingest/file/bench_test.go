@@ -1,4 +1,4 @@
-package ingest
+package file
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"refrain/internal/dataset"
 )
 
-// BenchmarkFile reads a whole file, decompression included.
-func BenchmarkFile(b *testing.B) {
+// BenchmarkRead reads a whole file, decompression included.
+func BenchmarkRead(b *testing.B) {
 	path := dataset.File(b, "stream/ira_2012-02_2016-08.jsonl.zst")
 	b.ReportAllocs()
 	posts := 0
@@ -21,7 +21,7 @@ func BenchmarkFile(b *testing.B) {
 }
 
 func countPosts(tb testing.TB, path string) (posts int) {
-	f, err := OpenFile(FileConfig{Path: path})
+	f, err := Open(Config{Path: path})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -41,11 +41,11 @@ func countPosts(tb testing.TB, path string) (posts int) {
 	}
 }
 
-// TestFileMemory holds Memory to what the decompressor really allocates: a budget counts on it.
-func TestFileMemory(t *testing.T) {
+// TestMemory holds Memory to what the decompressor really allocates: a budget counts on it.
+func TestMemory(t *testing.T) {
 	path := dataset.File(t, "stream/ira_2012-02_2016-08.jsonl.zst")
 	before := liveHeap()
-	f, err := OpenFile(FileConfig{Path: path})
+	f, err := Open(Config{Path: path})
 	if err != nil {
 		t.Fatal(err)
 	}

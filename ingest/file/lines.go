@@ -1,9 +1,11 @@
-package ingest
+package file
 
 import (
 	"bufio"
 	"bytes"
 	"io"
+
+	"refrain/ingest"
 )
 
 // MaxLine is the longest line of a file, or record of a table, in bytes. A longer one is skipped without
@@ -25,7 +27,7 @@ func newLineReader(r io.Reader, limit int) *lineReader {
 }
 
 // next returns the next line with its line end, valid until the next call, and its size; of a line longer
-// than the limit, its first MaxRaw bytes. A byte order mark before the first line is dropped. At the end the
+// than the limit, its first ingest.MaxRaw bytes. A byte order mark before the first line is dropped. At the end the
 // error is io.EOF; before any other error, bytes of an unfinished line are dropped.
 func (l *lineReader) next() (line []byte, size int, err error) {
 	part, err := l.r.ReadSlice('\n')
@@ -60,7 +62,7 @@ func (l *lineReader) long(part []byte) (line []byte, size int, err error) {
 		}
 	}
 	if size > l.limit {
-		l.buf = l.buf[:min(len(l.buf), MaxRaw)]
+		l.buf = l.buf[:min(len(l.buf), ingest.MaxRaw)]
 	}
 	return l.buf, size, err
 }

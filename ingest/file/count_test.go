@@ -1,4 +1,4 @@
-package ingest
+package file
 
 import (
 	"testing"
@@ -16,7 +16,7 @@ func TestCount(t *testing.T) {
 	defer otel.SetMeterProvider(old)
 
 	path := writeFile(t, "a.jsonl", good("1")+"bad\n"+good("2")+"\n"+"{}\n"+good("3"))
-	_, err := readAll(t, FileConfig{Path: path, BatchPosts: 2})
+	_, err := readAll(t, Config{Path: path, BatchPosts: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
