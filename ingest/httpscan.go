@@ -38,7 +38,7 @@ func (s *lineScanner) next() (record, error) {
 		s.line++
 		rec := record{line: s.line, raw: bytes.TrimSpace(s.buf)}
 		if length > s.limit {
-			rec.err = tooLong(s.limit)
+			rec.err = TooLong(s.limit)
 		}
 		if len(rec.raw) > 0 || rec.err != nil {
 			return rec, nil
@@ -58,8 +58,6 @@ func (s *lineScanner) read() (length int, err error) {
 		}
 	}
 }
-
-func tooLong(limit int) error { return fmt.Errorf("longer than %d bytes of JSON", limit) }
 
 // valueScanner cuts a body into JSON values: the elements of an array, or objects one after the other with
 // nothing but white space between them.
@@ -154,7 +152,7 @@ func (s *valueScanner) value(err error) (record, error) {
 	}
 	rec := record{line: s.n, raw: s.buf}
 	if s.long {
-		rec.err = tooLong(s.limit)
+		rec.err = TooLong(s.limit)
 	}
 	return rec, nil
 }

@@ -7,6 +7,7 @@ package ingest
 
 import (
 	"context"
+	"fmt"
 
 	"refrain/feed"
 )
@@ -70,6 +71,9 @@ func NewRejection(place, reason string, raw []byte) Rejection {
 	r.Raw = append(r.Raw, raw[:min(len(raw), MaxRaw)]...)
 	return r
 }
+
+// TooLong is the reason why a record of more than limit bytes is no post.
+func TooLong(limit int) error { return fmt.Errorf("longer than %d bytes of JSON", limit) }
 
 // Note says that a record was accepted, but changed.
 type Note struct {

@@ -9,6 +9,7 @@ import (
 
 	"refrain/feed"
 	"refrain/ingest"
+	"refrain/ingest/bluesky"
 	"refrain/ingest/file"
 	kafkasource "refrain/ingest/kafka"
 	natssource "refrain/ingest/nats"
@@ -62,9 +63,9 @@ func (s *service) openFile(f *config.File) error {
 }
 
 // bluesky is the firehose, resumed from the cursor in the data directory.
-func (s *service) bluesky() *ingest.Bluesky {
-	return ingest.NewBluesky(ingest.BlueskyConfig{
-		URL: s.cfg.Ingest.Bluesky.URL, Cursors: ingest.CursorDir(s.cfg.DataDir), Logger: s.log,
+func (s *service) bluesky() *bluesky.Source {
+	return bluesky.New(bluesky.Config{
+		URL: s.cfg.Ingest.Bluesky.URL, Cursors: bluesky.CursorDir(s.cfg.DataDir), Logger: s.log,
 	})
 }
 

@@ -1,4 +1,4 @@
-package ingest_test
+package bluesky_test
 
 import (
 	"context"
@@ -21,6 +21,7 @@ import (
 
 	"refrain/feed"
 	"refrain/ingest"
+	"refrain/ingest/bluesky"
 )
 
 // firehose is a local server that speaks Jetstream's format. For every connection it calls serve with the
@@ -85,8 +86,8 @@ func created(n int) string {
 
 func uri(rkey string) string { return "at://did:plc:a/app.bsky.feed.post/" + rkey }
 
-// mustBluesky opens a source that hurries, and checks at the end that nothing of it runs on.
-func mustBluesky(t *testing.T, cfg ingest.BlueskyConfig) *ingest.Bluesky {
+// mustOpen opens a source that hurries, and checks at the end that nothing of it runs on.
+func mustOpen(t *testing.T, cfg bluesky.Config) *bluesky.Source {
 	t.Helper()
 	cfg.Client = &http.Client{Transport: &http.Transport{}}
 	cfg.MinBackoff, cfg.MaxPause = time.Millisecond, 5*time.Millisecond
@@ -97,7 +98,7 @@ func mustBluesky(t *testing.T, cfg ingest.BlueskyConfig) *ingest.Bluesky {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	before := goleak.IgnoreCurrent()
-	b := ingest.NewBluesky(cfg)
+	b := bluesky.New(cfg)
 	t.Cleanup(func() {
 		if err := b.Close(); err != nil {
 			t.Error(err)
@@ -127,7 +128,7 @@ func mustNext(t *testing.T, b ingest.Source) ingest.Batch {
 	return batch
 }
 
-func TestBlueskyReadsEveryKindOfMessage(t *testing.T) {
+func TestReadsEveryKindOfMessage(t *testing.T) {
 	commit := func(n int, inner string) string {
 		return fmt.Sprintf(`{"did":"did:plc:a","time_us":%d,"kind":"commit","commit":{"collection":"app.bsky.feed.post",%s}}`, base+n*1e6, inner)
 	}
@@ -159,7 +160,7 @@ func TestBlueskyReadsEveryKindOfMessage(t *testing.T) {
 			}
 		}
 	})
-	b := mustBluesky(t, ingest.BlueskyConfig{URL: f.url, MaxMessage: 4000, BatchDelay: time.Second})
+	b := mustOpen(t, bluesky.Config{URL: f.url, MaxMessage: 4000, BatchDelay: time.Second})
 	var all ingest.Batch
 	for len(all.Posts) < 6 {
 		batch := mustNext(t, b)
@@ -199,9 +200,9 @@ func TestBlueskyReadsEveryKindOfMessage(t *testing.T) {
 	}
 }
 
-// TestBlueskyResumes cuts the connection every few messages: every post arrives, and each connection begins
+// TestResumes cuts the connection every few messages: every post arrives, and each connection begins
 // behind what was acknowledged, less the rewind.
-func TestBlueskyResumes(t *testing.T) {
+func TestResumes(t *testing.T) {
 	const total = 40
 	f := mustFirehose(t, func(n int, cursor int64, send func(string) error) {
 		sent := 0
@@ -215,7 +216,7 @@ func TestBlueskyResumes(t *testing.T) {
 		}
 		_ = send("")
 	})
-	b := mustBluesky(t, ingest.BlueskyConfig{URL: f.url, Rewind: 2 * time.Second})
+	b := mustOpen(t, bluesky.Config{URL: f.url, Rewind: 2 * time.Second})
 	seen := map[string]int{}
 	for len(seen) < total {
 		batch := mustNext(t, b)
@@ -233,7 +234,7 @@ func TestBlueskyResumes(t *testing.T) {
 	}
 }
 
-func TestBlueskyReadsAgainWhatWasNotDurable(t *testing.T) {
+func TestReadsAgainWhatWasNotDurable(t *testing.T) {
 	f := mustFirehose(t, func(n int, cursor int64, send func(string) error) {
 		for i := range 10 {
 			if base+int64(i)*1e6 >= cursor && send(created(i)) != nil {
@@ -242,7 +243,7 @@ func TestBlueskyReadsAgainWhatWasNotDurable(t *testing.T) {
 		}
 		_ = send("")
 	})
-	b := mustBluesky(t, ingest.BlueskyConfig{URL: f.url, BatchPosts: 2, Rewind: time.Microsecond})
+	b := mustOpen(t, bluesky.Config{URL: f.url, BatchPosts: 2, Rewind: time.Microsecond})
 	first, second, third := mustNext(t, b), mustNext(t, b), mustNext(t, b)
 	first.Done(nil)
 	third.Done(nil) // out of order, and behind a batch that fails
@@ -268,7 +269,7 @@ func TestBlueskyReadsAgainWhatWasNotDurable(t *testing.T) {
 	}
 }
 
-func TestBlueskyWaitsForSlowAcks(t *testing.T) {
+func TestWaitsForSlowAcks(t *testing.T) {
 	f := mustFirehose(t, func(n int, _ int64, send func(string) error) {
 		for i := range 4 {
 			if send(created(i)) != nil {
@@ -277,7 +278,7 @@ func TestBlueskyWaitsForSlowAcks(t *testing.T) {
 		}
 		_ = send("")
 	})
-	b := mustBluesky(t, ingest.BlueskyConfig{URL: f.url, BatchPosts: 2, InFlight: 1})
+	b := mustOpen(t, bluesky.Config{URL: f.url, BatchPosts: 2, InFlight: 1})
 	first := mustNext(t, b)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
@@ -292,15 +293,15 @@ func TestBlueskyWaitsForSlowAcks(t *testing.T) {
 	second.Done(nil)
 }
 
-func TestBlueskyCursorOutlivesTheProcess(t *testing.T) {
-	dir := ingest.CursorDir(t.TempDir())
+func TestCursorOutlivesTheProcess(t *testing.T) {
+	dir := bluesky.CursorDir(t.TempDir())
 	f := mustFirehose(t, func(n int, cursor int64, send func(string) error) {
 		if send(created(n)) == nil {
 			_ = send("")
 		}
 	})
 	for range 2 {
-		b := mustBluesky(t, ingest.BlueskyConfig{URL: f.url, Cursors: dir})
+		b := mustOpen(t, bluesky.Config{URL: f.url, Cursors: dir})
 		batch := mustNext(t, b)
 		batch.Done(nil)
 		if err := b.Close(); err != nil {
@@ -318,14 +319,14 @@ func TestBlueskyCursorOutlivesTheProcess(t *testing.T) {
 	}
 }
 
-func TestBlueskyLeavesASilentConnection(t *testing.T) {
+func TestLeavesASilentConnection(t *testing.T) {
 	f := mustFirehose(t, func(n int, _ int64, send func(string) error) {
 		if n > 1 && send(created(n)) != nil {
 			return
 		}
 		_ = send("")
 	})
-	b := mustBluesky(t, ingest.BlueskyConfig{URL: f.url, Silence: 200 * time.Millisecond})
+	b := mustOpen(t, bluesky.Config{URL: f.url, Silence: 200 * time.Millisecond})
 	batch := mustNext(t, b)
 	if batch.Posts[0].ID == uri("1") || len(f.cursors()) < 2 {
 		t.Errorf("posts %+v after %d connections", batch.Posts, len(f.cursors()))
@@ -333,7 +334,7 @@ func TestBlueskyLeavesASilentConnection(t *testing.T) {
 	batch.Done(nil)
 }
 
-func TestBlueskyKeepsDeletionBeforeCreation(t *testing.T) {
+func TestKeepsDeletionBeforeCreation(t *testing.T) {
 	f := mustFirehose(t, func(n int, _ int64, send func(string) error) {
 		gone := strings.Replace(created(1), "create", "delete", 1)
 		for _, s := range []string{created(0), gone, created(1), ""} {
@@ -342,7 +343,7 @@ func TestBlueskyKeepsDeletionBeforeCreation(t *testing.T) {
 			}
 		}
 	})
-	b := mustBluesky(t, ingest.BlueskyConfig{URL: f.url, BatchDelay: time.Second})
+	b := mustOpen(t, bluesky.Config{URL: f.url, BatchDelay: time.Second})
 	first, second := mustNext(t, b), mustNext(t, b)
 	if len(first.Posts) != 1 || len(first.Deleted) != 1 || len(second.Posts) != 1 || second.Posts[0].ID != uri("1") {
 		t.Errorf("batches %+v and %+v, want the post behind its deletion", first, second)
@@ -351,8 +352,8 @@ func TestBlueskyKeepsDeletionBeforeCreation(t *testing.T) {
 	second.Done(nil)
 }
 
-func TestBlueskyWithoutServerEndsOnClose(t *testing.T) {
-	b := mustBluesky(t, ingest.BlueskyConfig{URL: "ws://127.0.0.1:1/subscribe"})
+func TestWithoutServerEndsOnClose(t *testing.T) {
+	b := mustOpen(t, bluesky.Config{URL: "ws://127.0.0.1:1/subscribe"})
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if _, err := b.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
@@ -360,12 +361,12 @@ func TestBlueskyWithoutServerEndsOnClose(t *testing.T) {
 	}
 }
 
-func FuzzBlueskyMessage(f *testing.F) {
+func FuzzMessage(f *testing.F) {
 	f.Add(created(1))
 	f.Add(strings.Replace(created(1), "create", "delete", 1))
 	f.Add(`{"time_us":1,"kind":"commit","did":"d","commit":{"collection":"app.bsky.feed.post","rkey":"r","operation":"create","record":{"text":null}}}`)
 	f.Fuzz(func(t *testing.T, data string) {
-		posts, deleted, rejected := ingest.DecodeBluesky([]byte(data))
+		posts, deleted, rejected := bluesky.Decode([]byte(data))
 		if posts+deleted+rejected > 1 {
 			t.Errorf("one message gave %d posts, %d deletions, %d rejections", posts, deleted, rejected)
 		}

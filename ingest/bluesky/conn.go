@@ -1,4 +1,4 @@
-package ingest
+package bluesky
 
 import (
 	"context"
@@ -12,10 +12,12 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/coder/websocket"
+
+	"refrain/ingest"
 )
 
 // run keeps a connection until Close.
-func (b *Bluesky) run() {
+func (b *Source) run() {
 	defer close(b.ended)
 	ctx, cancel := context.WithCancel(context.Background())
 	var watch sync.WaitGroup
@@ -43,7 +45,7 @@ func (b *Bluesky) run() {
 	}
 }
 
-func (b *Bluesky) pause(ctx context.Context, wait time.Duration, cause error) {
+func (b *Source) pause(ctx context.Context, wait time.Duration, cause error) {
 	b.cfg.Logger.Warn("bluesky: connection lost", "url", b.cfg.URL, "again", wait, "error", cause)
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -56,7 +58,7 @@ func (b *Bluesky) pause(ctx context.Context, wait time.Duration, cause error) {
 var errAgain = errors.New("a batch was not made durable")
 
 // connect reads one connection to its end. It resets the pause once there is something to read.
-func (b *Bluesky) connect(ctx context.Context, pause *backoff.ExponentialBackOff) error {
+func (b *Source) connect(ctx context.Context, pause *backoff.ExponentialBackOff) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	at, era := b.cursor.resume()
 	var watch sync.WaitGroup
@@ -104,7 +106,7 @@ func causeOf(ctx context.Context, err error) error {
 	return err
 }
 
-func (b *Bluesky) dial(ctx context.Context, address string) (*websocket.Conn, error) {
+func (b *Source) dial(ctx context.Context, address string) (*websocket.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.cfg.Silence)
 	defer cancel()
 	conn, _, err := websocket.Dial(ctx, address, &websocket.DialOptions{HTTPClient: b.cfg.Client})
@@ -127,7 +129,7 @@ func subscription(server string, cursor int64) (string, error) {
 }
 
 // read reads one message. Of one that is too long the rest is dropped unseen.
-func (b *Bluesky) read(ctx context.Context, conn *websocket.Conn) (message, error) {
+func (b *Source) read(ctx context.Context, conn *websocket.Conn) (message, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, b.cfg.Silence, fmt.Errorf("nothing came for %s", b.cfg.Silence))
 	defer cancel()
 	kind, r, err := conn.Reader(ctx)
@@ -143,7 +145,7 @@ func (b *Bluesky) read(ctx context.Context, conn *websocket.Conn) (message, erro
 	}
 	switch {
 	case len(data) > b.cfg.MaxMessage:
-		return b.reject(0, data[:b.cfg.MaxMessage], tooLong(b.cfg.MaxMessage)), nil
+		return b.reject(0, data[:b.cfg.MaxMessage], ingest.TooLong(b.cfg.MaxMessage)), nil
 	case kind != websocket.MessageText:
 		return b.reject(0, data, errors.New("a binary message, want JSON")), nil
 	}
@@ -151,7 +153,7 @@ func (b *Bluesky) read(ctx context.Context, conn *websocket.Conn) (message, erro
 }
 
 // push queues a message for Next.
-func (b *Bluesky) push(ctx context.Context, m message) error {
+func (b *Source) push(ctx context.Context, m message) error {
 	select {
 	case b.messages <- m:
 		return nil

@@ -1,4 +1,4 @@
-package ingest
+package bluesky
 
 import (
 	"bytes"
@@ -9,7 +9,47 @@ import (
 	"strings"
 
 	"refrain/feed"
+	"refrain/ingest"
 )
+
+// message is one message of the firehose, decoded.
+type message struct {
+	era      int   // of the connection: messages of an earlier era are void
+	time     int64 // the server's time_us, 0 when it could not be read
+	post     *feed.Post
+	note     *ingest.Note
+	deleted  *ingest.Tombstone
+	rejected *ingest.Rejection
+}
+
+// put adds m to the batch.
+func (m *message) put(b *ingest.Batch) {
+	if m.post != nil {
+		b.Posts = append(b.Posts, *m.post)
+	}
+	if m.note != nil {
+		b.Notes = append(b.Notes, *m.note)
+	}
+	if m.deleted != nil {
+		b.Deleted = append(b.Deleted, *m.deleted)
+	}
+	if m.rejected != nil {
+		b.Rejected = append(b.Rejected, *m.rejected)
+	}
+}
+
+// follows reports whether m writes a post that the batch deletes: a batch does not say which came first.
+func (m *message) follows(b *ingest.Batch) bool {
+	if m.post == nil {
+		return false
+	}
+	for _, d := range b.Deleted {
+		if d.ID == m.post.ID {
+			return true
+		}
+	}
+	return false
+}
 
 // postCollection is the kind of record that is a post.
 const postCollection = "app.bsky.feed.post"
@@ -30,7 +70,7 @@ type jetstreamCommit struct {
 }
 
 // decode reads one message; a kind that is not ours yields one that only moves the cursor.
-func (b *Bluesky) decode(data []byte) message {
+func (b *Source) decode(data []byte) message {
 	var e jetstreamEvent
 	if err := json.Unmarshal(data, &e); err != nil {
 		return b.reject(0, data, err)
@@ -49,15 +89,15 @@ func (b *Bluesky) decode(data []byte) message {
 	return m
 }
 
-func (b *Bluesky) reject(time int64, data []byte, err error) message {
-	r := NewRejection(b.place(time), err.Error(), data)
+func (b *Source) reject(time int64, data []byte, err error) message {
+	r := ingest.NewRejection(b.place(time), err.Error(), data)
 	return message{time: time, rejected: &r}
 }
 
 // place names a message by the server's time, which a cursor can go back to.
-func (b *Bluesky) place(time int64) string { return b.cfg.Name + ":" + strconv.FormatInt(time, 10) }
+func (b *Source) place(time int64) string { return b.cfg.Name + ":" + strconv.FormatInt(time, 10) }
 
-func (b *Bluesky) commit(e *jetstreamEvent) (message, error) {
+func (b *Source) commit(e *jetstreamEvent) (message, error) {
 	c := e.Commit
 	if c == nil || e.DID == "" || c.RKey == "" {
 		return message{}, errors.New("did, commit or rkey: missing")
@@ -65,7 +105,7 @@ func (b *Bluesky) commit(e *jetstreamEvent) (message, error) {
 	id := "at://" + e.DID + "/" + postCollection + "/" + c.RKey
 	switch c.Operation {
 	case "delete":
-		return message{deleted: &Tombstone{Source: b.cfg.Source, ID: id}}, nil
+		return message{deleted: &ingest.Tombstone{Source: b.cfg.Source, ID: id}}, nil
 	case "create", "update":
 		return b.post(e, id)
 	}
@@ -73,7 +113,7 @@ func (b *Bluesky) commit(e *jetstreamEvent) (message, error) {
 }
 
 // post reads the record of a post. Its text is judged like that of any other feed.
-func (b *Bluesky) post(e *jetstreamEvent, id string) (message, error) {
+func (b *Source) post(e *jetstreamEvent, id string) (message, error) {
 	var r struct {
 		CreatedAt json.RawMessage `json:"createdAt"`
 		Langs     []string        `json:"langs"`
@@ -101,7 +141,7 @@ func (b *Bluesky) post(e *jetstreamEvent, id string) (message, error) {
 	note = join(note, stamp(&p, r.CreatedAt, e.TimeUS))
 	m := message{post: &p}
 	if note != "" {
-		m.note = &Note{Place: b.place(e.TimeUS), Text: note}
+		m.note = &ingest.Note{Place: b.place(e.TimeUS), Text: note}
 	}
 	return m, nil
 }

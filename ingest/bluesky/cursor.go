@@ -1,4 +1,4 @@
-package ingest
+package bluesky
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 // cursor is how far the firehose has been acknowledged. Batches may be acknowledged in any order; it moves over
 // the oldest ones without a gap.
 type cursor struct {
-	cfg    BlueskyConfig
+	cfg    Config
 	loaded bool          // belongs to the goroutine that connects
 	broken chan struct{} // has room for one: a batch failed, and the connection must be made again
 
@@ -33,7 +33,7 @@ type span struct {
 
 func (s *span) reach(t int64) { s.last = max(s.last, t) }
 
-func newCursor(cfg BlueskyConfig) *cursor {
+func newCursor(cfg Config) *cursor {
 	return &cursor{cfg: cfg, broken: make(chan struct{}, 1)}
 }
 

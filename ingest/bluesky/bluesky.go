@@ -1,4 +1,8 @@
-package ingest
+// Package bluesky reads posts from the firehose of the Bluesky network.
+//
+// It speaks with a Jetstream server, which hands the firehose out as JSON over a WebSocket. A cursor remembers, across
+// connections and runs, how far the posts are durable.
+package bluesky
 
 import (
 	"cmp"
@@ -9,11 +13,11 @@ import (
 	"sync"
 	"time"
 
-	"refrain/feed"
+	"refrain/ingest"
 )
 
-// BlueskyURL is a public instance of Jetstream, the JSON form of the network's firehose.
-const BlueskyURL = "wss://jetstream2.us-east.bsky.network/subscribe"
+// DefaultURL is a public instance of Jetstream, the JSON form of the network's firehose.
+const DefaultURL = "wss://jetstream2.us-east.bsky.network/subscribe"
 
 // Cursors keeps small values by key across runs. topic.Store is one; CursorDir is another.
 type Cursors interface {
@@ -21,9 +25,9 @@ type Cursors interface {
 	Put(ctx context.Context, key string, value []byte) error
 }
 
-// BlueskyConfig says where the firehose is and how to read it. Its zero value works.
-type BlueskyConfig struct {
-	URL     string  // "" means BlueskyURL
+// Config says where the firehose is and how to read it. Its zero value works.
+type Config struct {
+	URL     string  // "" means DefaultURL
 	Name    string  // of the source partition, also the cursor's key; "" means bluesky
 	Source  string  // of the posts; "" means bluesky
 	Cursors Cursors // nil: every start begins with what is posted then
@@ -44,8 +48,8 @@ type BlueskyConfig struct {
 	Logger *slog.Logger     // nil means slog.Default()
 }
 
-func (c BlueskyConfig) withDefaults() BlueskyConfig {
-	c.URL = cmp.Or(c.URL, BlueskyURL)
+func (c Config) withDefaults() Config {
+	c.URL = cmp.Or(c.URL, DefaultURL)
 	c.Name = cmp.Or(c.Name, "bluesky")
 	c.Source = cmp.Or(c.Source, "bluesky")
 	c.Rewind = cmp.Or(c.Rewind, 5*time.Second)
@@ -65,7 +69,7 @@ func (c BlueskyConfig) withDefaults() BlueskyConfig {
 	return c
 }
 
-// Bluesky is the source of the posts of the Bluesky network, read from a Jetstream server over a WebSocket.
+// Source is the posts of the Bluesky network, read from a Jetstream server over a WebSocket.
 //
 // One goroutine, started by the first Next, keeps a connection and reads messages ahead; Next makes batches of
 // them. The cursor, a server time in microseconds, follows the acknowledgements in their order; a lost
@@ -75,8 +79,8 @@ func (c BlueskyConfig) withDefaults() BlueskyConfig {
 //
 // The deletion of a post becomes a tombstone, its editing a further version. The removal of a whole account does
 // not name its posts and is passed over.
-type Bluesky struct {
-	cfg      BlueskyConfig
+type Source struct {
+	cfg      Config
 	cursor   *cursor
 	messages chan message
 	slots    chan struct{}
@@ -89,12 +93,12 @@ type Bluesky struct {
 	ended  chan struct{} // closed when the goroutine has ended, or will never begin
 }
 
-var _ Source = (*Bluesky)(nil)
+var _ ingest.Source = (*Source)(nil)
 
-// NewBluesky returns a source that connects at the first Next. Close must be called.
-func NewBluesky(cfg BlueskyConfig) *Bluesky {
+// New returns a source that connects at the first Next. Close must be called.
+func New(cfg Config) *Source {
 	cfg = cfg.withDefaults()
-	return &Bluesky{
+	return &Source{
 		cfg:      cfg,
 		cursor:   newCursor(cfg),
 		messages: make(chan message, 4096),
@@ -104,27 +108,27 @@ func NewBluesky(cfg BlueskyConfig) *Bluesky {
 	}
 }
 
-// Next implements Source; after Close it returns io.EOF. An error of the server is no error of Next: the
+// Next implements ingest.Source; after Close it returns io.EOF. An error of the server is no error of Next: the
 // connection is made again, and the log says so.
-func (b *Bluesky) Next(ctx context.Context) (Batch, error) {
+func (b *Source) Next(ctx context.Context) (ingest.Batch, error) {
 	b.begin.Do(func() { go b.run() })
 	select {
 	case <-b.quit:
-		return Batch{}, io.EOF
+		return ingest.Batch{}, io.EOF
 	default:
 	}
 	select {
 	case b.slots <- struct{}{}:
 	case <-ctx.Done():
-		return Batch{}, ctx.Err()
+		return ingest.Batch{}, ctx.Err()
 	case <-b.quit:
-		return Batch{}, io.EOF
+		return ingest.Batch{}, io.EOF
 	}
 	for {
 		first, err := b.wait(ctx)
 		if err != nil {
 			<-b.slots
-			return Batch{}, err
+			return ingest.Batch{}, err
 		}
 		batch, part := b.fill(first)
 		if !batch.Empty() {
@@ -136,7 +140,7 @@ func (b *Bluesky) Next(ctx context.Context) (Batch, error) {
 }
 
 // wait takes the next message that still counts.
-func (b *Bluesky) wait(ctx context.Context) (message, error) {
+func (b *Source) wait(ctx context.Context) (message, error) {
 	if m := b.held; m != nil {
 		b.held = nil
 		if b.cursor.current(m.era) {
@@ -159,8 +163,8 @@ func (b *Bluesky) wait(ctx context.Context) (message, error) {
 
 // fill gathers what comes within the batch's delay. It does not heed a context: what it has taken from the
 // channel it must hand on.
-func (b *Bluesky) fill(m message) (Batch, *span) {
-	batch := Batch{Partition: b.cfg.Name}
+func (b *Source) fill(m message) (ingest.Batch, *span) {
+	batch := ingest.Batch{Partition: b.cfg.Name}
 	part := b.cursor.open(m.era)
 	delay := time.NewTimer(b.cfg.BatchDelay)
 	defer delay.Stop()
@@ -185,13 +189,13 @@ func (b *Bluesky) fill(m message) (Batch, *span) {
 }
 
 // arm gives the batch its acknowledgement.
-func (b *Bluesky) arm(batch *Batch, part *span) {
-	counted := Batch{Posts: batch.Posts, Rejected: batch.Rejected}
+func (b *Source) arm(batch *ingest.Batch, part *span) {
+	counted := ingest.Batch{Posts: batch.Posts, Rejected: batch.Rejected}
 	var once sync.Once
 	batch.Ack = func(err error) {
 		once.Do(func() {
 			if err == nil { // else they come again, and count then
-				Count(context.Background(), &counted)
+				ingest.Count(context.Background(), &counted)
 			}
 			b.cursor.settle(part, err)
 			<-b.slots
@@ -200,48 +204,9 @@ func (b *Bluesky) arm(batch *Batch, part *span) {
 }
 
 // Close ends the connection and waits for that; batches already handed on may still be acknowledged.
-func (b *Bluesky) Close() error {
+func (b *Source) Close() error {
 	b.closed.Do(func() { close(b.quit) })
 	b.begin.Do(func() { close(b.ended) }) // never begun
 	<-b.ended
 	return b.cursor.save(true)
-}
-
-// message is one message of the firehose, decoded.
-type message struct {
-	era      int   // of the connection: messages of an earlier era are void
-	time     int64 // the server's time_us, 0 when it could not be read
-	post     *feed.Post
-	note     *Note
-	deleted  *Tombstone
-	rejected *Rejection
-}
-
-// put adds m to the batch.
-func (m *message) put(b *Batch) {
-	if m.post != nil {
-		b.Posts = append(b.Posts, *m.post)
-	}
-	if m.note != nil {
-		b.Notes = append(b.Notes, *m.note)
-	}
-	if m.deleted != nil {
-		b.Deleted = append(b.Deleted, *m.deleted)
-	}
-	if m.rejected != nil {
-		b.Rejected = append(b.Rejected, *m.rejected)
-	}
-}
-
-// follows reports whether m writes a post that the batch deletes: a batch does not say which came first.
-func (m *message) follows(b *Batch) bool {
-	if m.post == nil {
-		return false
-	}
-	for _, d := range b.Deleted {
-		if d.ID == m.post.ID {
-			return true
-		}
-	}
-	return false
 }
