@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"refrain/ingest"
+	httpsource "refrain/ingest/http"
 	"refrain/internal/config"
 	"refrain/internal/memory"
 	"refrain/internal/telemetry"
@@ -142,7 +143,7 @@ func (m *Main) runServe(ctx context.Context, cfg config.Config) error {
 // service is a node with its sources and its HTTP server.
 type service struct {
 	*node
-	http     *ingest.HTTP
+	http     *httpsource.Source
 	sources  []*pump
 	sinks    []func(context.Context) error // what follows the event topic
 	closers  []io.Closer                   // to be closed when all of that has ended

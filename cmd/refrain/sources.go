@@ -11,6 +11,7 @@ import (
 	"refrain/ingest"
 	"refrain/ingest/bluesky"
 	"refrain/ingest/file"
+	httpsource "refrain/ingest/http"
 	kafkasource "refrain/ingest/kafka"
 	natssource "refrain/ingest/nats"
 	"refrain/internal/config"
@@ -21,7 +22,7 @@ import (
 // openSources puts the sources of the configuration on the route.
 func (s *service) openSources(ctx context.Context) error {
 	ingest.Count(ctx, &ingest.Batch{}) // the counters are there before the first post
-	s.http = ingest.NewHTTP(ingest.HTTPConfig{MaxBody: int64(s.cfg.Ingest.Body), Logger: s.log})
+	s.http = httpsource.New(httpsource.Config{MaxBody: int64(s.cfg.Ingest.Body), Logger: s.log})
 	s.sources = append(s.sources, &pump{name: "http", src: s.http, split: s.split, dead: s.dead, log: s.log, own: true})
 	for i := range s.cfg.Ingest.Kafka {
 		if err := s.openKafka(ctx, i, &s.cfg.Ingest.Kafka[i]); err != nil {

@@ -1,4 +1,4 @@
-package ingest
+package http
 
 import (
 	"encoding/json"
@@ -84,7 +84,7 @@ func writeBadQuery(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // writeAnswer answers a request whose body was read to its end.
-func (h *HTTP) writeAnswer(w http.ResponseWriter, r *http.Request, a *answer, b body) {
+func (h *Source) writeAnswer(w http.ResponseWriter, r *http.Request, a *answer, b body) {
 	switch {
 	case a.lines() == 0:
 		problem.Write(w, r, problem.Problem{
@@ -138,7 +138,7 @@ func failure(err error) problem.Problem {
 
 // writeFailure answers a request that could not be taken whole: with what was accepted of it, and from where on
 // to send it again. a is nil where there are no lines.
-func (h *HTTP) writeFailure(w http.ResponseWriter, r *http.Request, a *answer, err error) {
+func (h *Source) writeFailure(w http.ResponseWriter, r *http.Request, a *answer, err error) {
 	p := failure(err)
 	if p.Status == http.StatusServiceUnavailable && errors.Is(err, errDurable) {
 		h.cfg.Logger.Error("posts not durable", "path", r.URL.Path, "error", err)

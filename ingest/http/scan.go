@@ -1,4 +1,4 @@
-package ingest
+package http
 
 import (
 	"bufio"
@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"refrain/ingest"
 )
 
 // record is one would-be post of a body: its bytes, valid until the next call of the scanner, or what is wrong
@@ -38,7 +40,7 @@ func (s *lineScanner) next() (record, error) {
 		s.line++
 		rec := record{line: s.line, raw: bytes.TrimSpace(s.buf)}
 		if length > s.limit {
-			rec.err = TooLong(s.limit)
+			rec.err = ingest.TooLong(s.limit)
 		}
 		if len(rec.raw) > 0 || rec.err != nil {
 			return rec, nil
@@ -152,7 +154,7 @@ func (s *valueScanner) value(err error) (record, error) {
 	}
 	rec := record{line: s.n, raw: s.buf}
 	if s.long {
-		rec.err = TooLong(s.limit)
+		rec.err = ingest.TooLong(s.limit)
 	}
 	return rec, nil
 }

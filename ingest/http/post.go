@@ -1,4 +1,4 @@
-package ingest
+package http
 
 import (
 	"cmp"
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"refrain/feed"
+	"refrain/ingest"
 )
 
 var (
@@ -25,7 +26,7 @@ var (
 
 // upload is one request on its way: records become batches, batches are sent, acknowledgements come back.
 type upload struct {
-	h      *HTTP
+	h      *Source
 	ctx    context.Context
 	answer answer
 	open   part        // the batch being filled
@@ -36,7 +37,7 @@ type upload struct {
 
 // part is one batch of a request with the lines that it answers for.
 type part struct {
-	batch    Batch
+	batch    ingest.Batch
 	bytes    int
 	first    int // line of its first record
 	results  []result
@@ -45,7 +46,7 @@ type part struct {
 }
 
 // servePosts is POST /v1/posts.
-func (h *HTTP) servePosts(w http.ResponseWriter, r *http.Request) {
+func (h *Source) servePosts(w http.ResponseWriter, r *http.Request) {
 	all, err := wantsAll(r)
 	if err != nil {
 		writeBadQuery(w, r, err)
@@ -112,12 +113,12 @@ func (u *upload) add(rec record) {
 	post, note, err := u.h.decode(rec)
 	if err != nil {
 		u.answer.malformed = rec.line == 1 && (rec.err != nil || !json.Valid(rec.raw))
-		p.batch.Rejected = append(p.batch.Rejected, NewRejection(rec.place(), err.Error(), rec.raw))
+		p.batch.Rejected = append(p.batch.Rejected, ingest.NewRejection(rec.place(), err.Error(), rec.raw))
 		p.results = append(p.results, result{Line: rec.line, ID: post.ID, Status: "rejected", Reason: err.Error()})
 		return
 	}
 	if note != "" {
-		p.batch.Notes = append(p.batch.Notes, Note{Place: rec.place(), Text: note})
+		p.batch.Notes = append(p.batch.Notes, ingest.Note{Place: rec.place(), Text: note})
 	}
 	p.batch.Posts = append(p.batch.Posts, post)
 	p.results = append(p.results, result{Line: rec.line, ID: post.ID, Status: "accepted", Note: note})
@@ -127,7 +128,7 @@ func (u *upload) add(rec record) {
 func (rec *record) place() string { return fmt.Sprintf("POST /v1/posts:%d", rec.line) }
 
 // decode reads one post. A post without a time of its own gets that of its arrival.
-func (h *HTTP) decode(rec record) (feed.Post, string, error) {
+func (h *Source) decode(rec record) (feed.Post, string, error) {
 	if rec.err != nil {
 		return feed.Post{}, "", rec.err
 	}
@@ -228,19 +229,19 @@ func (u *upload) await(timeout <-chan time.Time) error {
 
 // send queues one batch as soon as there is a slot for it. The channel it returns yields one value, the
 // acknowledgement, and may be dropped.
-func (h *HTTP) send(ctx context.Context, b *Batch, failed *atomic.Bool) (<-chan error, error) {
+func (h *Source) send(ctx context.Context, b *ingest.Batch, failed *atomic.Bool) (<-chan error, error) {
 	if err := h.acquire(ctx); err != nil {
 		return nil, err
 	}
 	acked := make(chan error, 1)
 	var once sync.Once
-	counted := Batch{Posts: b.Posts, Rejected: b.Rejected}
-	b.Partition, b.Trace = HTTPPartition, traceparent(ctx)
+	counted := ingest.Batch{Posts: b.Posts, Rejected: b.Rejected}
+	b.Partition, b.Trace = Partition, traceparent(ctx)
 	b.Ack = func(err error) {
 		once.Do(func() {
 			<-h.slots
 			if err == nil { // else the client sends again, and it counts then
-				Count(context.WithoutCancel(ctx), &counted)
+				ingest.Count(context.WithoutCancel(ctx), &counted)
 			}
 			acked <- err
 			if err != nil {
@@ -254,7 +255,7 @@ func (h *HTTP) send(ctx context.Context, b *Batch, failed *atomic.Bool) (<-chan 
 }
 
 // acquire waits for a slot, no longer than the configured patience.
-func (h *HTTP) acquire(ctx context.Context) error {
+func (h *Source) acquire(ctx context.Context) error {
 	patience := time.NewTimer(h.cfg.Patience)
 	defer patience.Stop()
 	select {
@@ -276,7 +277,7 @@ func (h *HTTP) acquire(ctx context.Context) error {
 
 // serveDelete is DELETE /v1/posts/{id}: it answers when the deletion is durable. Whether there is such a post is
 // not asked: it may be on its way still.
-func (h *HTTP) serveDelete(w http.ResponseWriter, r *http.Request) {
+func (h *Source) serveDelete(w http.ResponseWriter, r *http.Request) {
 	source := h.cfg.Source
 	if q := r.URL.Query(); q.Has("source") {
 		source = q.Get("source")
@@ -284,7 +285,7 @@ func (h *HTTP) serveDelete(w http.ResponseWriter, r *http.Request) {
 	ctx, span := startSpan(r, "DELETE /v1/posts/{id}")
 	defer span.End()
 	u := &upload{h: h, ctx: ctx, open: part{
-		batch:   Batch{Deleted: []Tombstone{{Source: source, ID: r.PathValue("id")}}},
+		batch:   ingest.Batch{Deleted: []ingest.Tombstone{{Source: source, ID: r.PathValue("id")}}},
 		results: make([]result, 1),
 	}}
 	err := errors.Join(u.flush(), u.settle())

@@ -1,4 +1,8 @@
-package ingest
+// Package http takes posts from clients over HTTP.
+//
+// POST /v1/posts sends posts, and DELETE /v1/posts/{id} takes one back. A request is answered when what it sent is
+// durable.
+package http
 
 import (
 	"cmp"
@@ -11,14 +15,15 @@ import (
 	"time"
 
 	"refrain/feed"
+	"refrain/ingest"
 	"refrain/internal/problem"
 )
 
-// HTTPPartition is the source partition of everything that comes over HTTP.
-const HTTPPartition = "http"
+// Partition is the source partition of everything that comes over HTTP.
+const Partition = "http"
 
-// HTTPConfig sets the limits of an HTTP source. Its zero value works.
-type HTTPConfig struct {
+// Config sets the limits of an HTTP source. Its zero value works.
+type Config struct {
 	Fields *feed.Fields // names of the fields in the JSON of a post; nil means our own
 	Source string       // source of posts that name none
 
@@ -44,7 +49,7 @@ type HTTPConfig struct {
 	Logger *slog.Logger     // nil means slog.Default()
 }
 
-func (c HTTPConfig) withDefaults() HTTPConfig {
+func (c Config) withDefaults() Config {
 	c.MaxBody = cmp.Or(c.MaxBody, 64<<20)
 	c.MaxPost = cmp.Or(c.MaxPost, 8<<20)
 	c.MaxText = cmp.Or(c.MaxText, feed.MaxText)
@@ -64,7 +69,7 @@ func (c HTTPConfig) withDefaults() HTTPConfig {
 	return c
 }
 
-// HTTP is the source of posts sent to POST /v1/posts and of deletions sent to DELETE /v1/posts/{id}.
+// Source is the posts sent to POST /v1/posts and the deletions sent to DELETE /v1/posts/{id}.
 //
 // A request's body is read in batches and never held whole. The request is answered when all its batches have
 // been acknowledged, so what an answer calls accepted is durable. At most Queue batches are unacknowledged at
@@ -72,12 +77,12 @@ func (c HTTPConfig) withDefaults() HTTPConfig {
 // a request that began after another was answered comes after it.
 //
 // Any number of requests may be served at once, beside one caller of Next.
-type HTTP struct {
-	cfg HTTPConfig
+type Source struct {
+	cfg Config
 	mux *http.ServeMux
 
-	queue chan Batch    // has room for every slot, so that sending never blocks
-	slots chan struct{} // one token for every batch that is not yet acknowledged
+	queue chan ingest.Batch // has room for every slot, so that sending never blocks
+	slots chan struct{}     // one token for every batch that is not yet acknowledged
 
 	mu      sync.Mutex
 	closing bool
@@ -87,15 +92,15 @@ type HTTP struct {
 	done    chan struct{}  // closed when no further batch can come
 }
 
-var _ Source = (*HTTP)(nil)
+var _ ingest.Source = (*Source)(nil)
 
-// NewHTTP returns a source that serves nothing until it is mounted in an HTTP server.
-func NewHTTP(cfg HTTPConfig) *HTTP {
+// New returns a source that serves nothing until it is mounted in an HTTP server.
+func New(cfg Config) *Source {
 	cfg = cfg.withDefaults()
-	h := &HTTP{
+	h := &Source{
 		cfg:   cfg,
 		mux:   http.NewServeMux(),
-		queue: make(chan Batch, cfg.Queue),
+		queue: make(chan ingest.Batch, cfg.Queue),
 		slots: make(chan struct{}, cfg.Queue),
 		hurry: make(chan struct{}),
 		quit:  make(chan struct{}),
@@ -117,8 +122,8 @@ func notFound(w http.ResponseWriter, r *http.Request) {
 	problem.Write(w, r, problem.Problem{Status: http.StatusNotFound})
 }
 
-// Next implements Source. It returns io.EOF once Shutdown has been called and everything accepted is handed on.
-func (h *HTTP) Next(ctx context.Context) (Batch, error) {
+// Next implements ingest.Source. It returns io.EOF once Shutdown has been called and everything accepted is handed on.
+func (h *Source) Next(ctx context.Context) (ingest.Batch, error) {
 	select {
 	case b := <-h.queue:
 		return b, nil
@@ -130,22 +135,22 @@ func (h *HTTP) Next(ctx context.Context) (Batch, error) {
 	case <-h.done:
 		return h.rest()
 	case <-ctx.Done():
-		return Batch{}, ctx.Err()
+		return ingest.Batch{}, ctx.Err()
 	}
 }
 
 // rest hands on what was queued before the last request ended.
-func (h *HTTP) rest() (Batch, error) {
+func (h *Source) rest() (ingest.Batch, error) {
 	select {
 	case b := <-h.queue:
 		return b, nil
 	default:
-		return Batch{}, io.EOF
+		return ingest.Batch{}, io.EOF
 	}
 }
 
 // ServeHTTP implements http.Handler.
-func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *Source) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !h.enter() {
 		problem.Write(w, r, stopping)
 		return
@@ -155,7 +160,7 @@ func (h *HTTP) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // enter counts a request in, unless the source is shutting down.
-func (h *HTTP) enter() bool {
+func (h *Source) enter() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.closing {
@@ -168,7 +173,7 @@ func (h *HTTP) enter() bool {
 // Shutdown refuses new requests, waits for those being served, and then lets Next end. Somebody must go on
 // calling Next and Ack meanwhile. When ctx ends first the requests stop reading and are answered with 503 and what was
 // accepted so far; those that cannot be within half a second are given up.
-func (h *HTTP) Shutdown(ctx context.Context) error {
+func (h *Source) Shutdown(ctx context.Context) error {
 	h.mu.Lock()
 	again := h.closing
 	h.closing = true

@@ -1,4 +1,4 @@
-package ingest
+package http
 
 import (
 	"bufio"
@@ -10,7 +10,7 @@ import (
 )
 
 // readBody returns the records of a body, copied.
-func readBody(t *testing.T, h *HTTP, contentType string, data []byte) (records []record) {
+func readBody(t *testing.T, h *Source, contentType string, data []byte) (records []record) {
 	t.Helper()
 	r := httptest.NewRequest("POST", "/v1/posts", bytes.NewReader(data))
 	r.Header.Set("Content-Type", contentType)
@@ -31,9 +31,9 @@ func readBody(t *testing.T, h *HTTP, contentType string, data []byte) (records [
 	}
 }
 
-// FuzzHTTPBody holds the scanners to encoding/json: the elements of a sound array come out one by one and whole;
+// FuzzBody holds the scanners to encoding/json: the elements of a sound array come out one by one and whole;
 // whatever the body, reading ends, lines rise, and no record is longer than the limit.
-func FuzzHTTPBody(f *testing.F) {
+func FuzzBody(f *testing.F) {
 	for _, s := range []string{
 		`{"id":"1","text":"a"}`, `[{"id":"1","text":"]}\\\""},{},[[]],"x",-1e5,true]`, "{}\n{}\n\n{", "{}{} {}", "[1,]", "[", "]", "\"", "[\"\\",
 		"\xEF\xBB\xBF[{}]", "{\"a\":\n1}\n{\"b\":2}", "[1 2]", "[1]]", "[{]}", " \n \n{}",
@@ -42,7 +42,7 @@ func FuzzHTTPBody(f *testing.F) {
 		f.Add([]byte(s), true)
 	}
 	const limit = 64
-	h := NewHTTP(HTTPConfig{MaxPost: limit})
+	h := New(Config{MaxPost: limit})
 	f.Fuzz(func(t *testing.T, data []byte, lines bool) {
 		contentType := "application/json"
 		if lines {

@@ -1,4 +1,4 @@
-package ingest_test
+package http_test
 
 import (
 	"bytes"
@@ -19,11 +19,12 @@ import (
 
 	"refrain/feed"
 	"refrain/ingest"
+	httpsource "refrain/ingest/http"
 )
 
 // server is an HTTP source behind a real HTTP server, and somebody who takes its batches.
 type server struct {
-	*ingest.HTTP
+	*httpsource.Source
 	url string
 
 	mu      sync.Mutex
@@ -32,10 +33,10 @@ type server struct {
 }
 
 // mustServe starts a server whose batches are acknowledged with what ack returns.
-func mustServe(t testing.TB, cfg ingest.HTTPConfig, ack func(ingest.Batch) error) *server {
+func mustServe(t testing.TB, cfg httpsource.Config, ack func(ingest.Batch) error) *server {
 	t.Helper()
-	s := &server{HTTP: ingest.NewHTTP(cfg), ended: make(chan error, 1)}
-	web := httptest.NewServer(s.HTTP)
+	s := &server{Source: httpsource.New(cfg), ended: make(chan error, 1)}
+	web := httptest.NewServer(s.Source)
 	s.url = web.URL + "/v1/posts"
 	go s.take(ack)
 	t.Cleanup(func() {
@@ -164,7 +165,7 @@ func sequence(n int) (ids []string) {
 	return ids
 }
 
-func TestHTTPTakesEveryForm(t *testing.T) {
+func TestTakesEveryForm(t *testing.T) {
 	pretty := "{\n  \"id\": \"0\",\n  \"text\": \"a\"\n}\n"
 	for name, c := range map[string]struct {
 		body   string
@@ -183,7 +184,7 @@ func TestHTTPTakesEveryForm(t *testing.T) {
 		"no newline at the end":        {strings.TrimSpace(posts(2)), ndjson, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := mustServe(t, ingest.HTTPConfig{}, durable)
+			s := mustServe(t, httpsource.Config{}, durable)
 			r := send(t, s.url, strings.NewReader(c.body), c.header...)
 			if r.Status != 200 || r.Accepted != c.want || r.Rejected != 0 || len(r.Results) != c.want {
 				t.Errorf("answer %+v, want %d accepted", r, c.want)
@@ -195,12 +196,12 @@ func TestHTTPTakesEveryForm(t *testing.T) {
 	}
 }
 
-func TestHTTPTakesGzip(t *testing.T) {
+func TestTakesGzip(t *testing.T) {
 	var z bytes.Buffer
 	w := gzip.NewWriter(&z)
 	_, _ = io.WriteString(w, posts(5))
 	_ = w.Close()
-	s := mustServe(t, ingest.HTTPConfig{}, durable)
+	s := mustServe(t, httpsource.Config{}, durable)
 	r := send(t, s.url, bytes.NewReader(z.Bytes()), "Content-Encoding", "gzip")
 	if r.Accepted != 5 {
 		t.Errorf("answer %+v, want 5 accepted", r)
@@ -216,9 +217,9 @@ func TestHTTPTakesGzip(t *testing.T) {
 	}
 }
 
-func TestHTTPGivesPostsTheirTimeAndSource(t *testing.T) {
+func TestGivesPostsTheirTimeAndSource(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	s := mustServe(t, ingest.HTTPConfig{Source: "web", Now: func() time.Time { return now }}, durable)
+	s := mustServe(t, httpsource.Config{Source: "web", Now: func() time.Time { return now }}, durable)
 	send(t, s.url, strings.NewReader(`[{"id":"1","text":"a"},{"id":"2","text":"b","source":"x","created_at":"2020-01-01T00:00:00Z"}]`))
 	got := s.all().Posts
 	want := []feed.Post{
@@ -233,8 +234,8 @@ func TestHTTPGivesPostsTheirTimeAndSource(t *testing.T) {
 	}
 }
 
-func TestHTTPHandsOnTheTrace(t *testing.T) {
-	s := mustServe(t, ingest.HTTPConfig{}, durable)
+func TestHandsOnTheTrace(t *testing.T) {
+	s := mustServe(t, httpsource.Config{}, durable)
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	send(t, s.url, strings.NewReader(post("1")), "traceparent", parent)
 	send(t, s.url, strings.NewReader(post("2")))
@@ -249,8 +250,8 @@ func TestHTTPHandsOnTheTrace(t *testing.T) {
 	}
 }
 
-func TestHTTPRejectsLinesAndGoesOn(t *testing.T) {
-	s := mustServe(t, ingest.HTTPConfig{MaxText: 100, MaxPost: 500}, durable)
+func TestRejectsLinesAndGoesOn(t *testing.T) {
+	s := mustServe(t, httpsource.Config{MaxText: 100, MaxPost: 500}, durable)
 	body := post("0") + "\n" +
 		"{broken\n" +
 		"\n" +
@@ -285,7 +286,7 @@ func TestHTTPRejectsLinesAndGoesOn(t *testing.T) {
 	}
 }
 
-func TestHTTPArrayWithDamage(t *testing.T) {
+func TestArrayWithDamage(t *testing.T) {
 	for name, c := range map[string]struct {
 		body string
 		want string // line and fate of each
@@ -302,7 +303,7 @@ func TestHTTPArrayWithDamage(t *testing.T) {
 		"objects, then junk": {post("0") + post("1") + "junk", "1+ 2+ 3-", "j"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := mustServe(t, ingest.HTTPConfig{}, durable)
+			s := mustServe(t, httpsource.Config{}, durable)
 			r := send(t, s.url, strings.NewReader(c.body))
 			var got []string
 			for _, l := range r.Results {
@@ -318,8 +319,8 @@ func TestHTTPArrayWithDamage(t *testing.T) {
 	}
 }
 
-func TestHTTPStatusWhenNothingIsAccepted(t *testing.T) {
-	s := mustServe(t, ingest.HTTPConfig{}, durable)
+func TestStatusWhenNothingIsAccepted(t *testing.T) {
+	s := mustServe(t, httpsource.Config{}, durable)
 	for body, want := range map[string]int{
 		"":                       400,
 		" \n\n":                  400,
@@ -343,8 +344,8 @@ func TestHTTPStatusWhenNothingIsAccepted(t *testing.T) {
 	}
 }
 
-func TestHTTPLongAnswersListWhatMatters(t *testing.T) {
-	s := mustServe(t, ingest.HTTPConfig{}, durable)
+func TestLongAnswersListWhatMatters(t *testing.T) {
+	s := mustServe(t, httpsource.Config{}, durable)
 	body := posts(2500) + "{broken\n"
 	r := send(t, s.url, strings.NewReader(body), ndjson...)
 	if r.Accepted != 2500 || r.Rejected != 1 || len(r.Results) != 1 || r.Results[0].Line != 2501 || r.Omitted != 2500 {
@@ -364,9 +365,9 @@ func TestHTTPLongAnswersListWhatMatters(t *testing.T) {
 	}
 }
 
-func TestHTTPHandsOnBeforeTheBodyEnds(t *testing.T) {
+func TestHandsOnBeforeTheBodyEnds(t *testing.T) {
 	seen := make(chan int, 10)
-	s := mustServe(t, ingest.HTTPConfig{BatchPosts: 2}, func(b ingest.Batch) error {
+	s := mustServe(t, httpsource.Config{BatchPosts: 2}, func(b ingest.Batch) error {
 		seen <- len(b.Posts)
 		return nil
 	})
@@ -383,8 +384,8 @@ func TestHTTPHandsOnBeforeTheBodyEnds(t *testing.T) {
 	}
 }
 
-func TestHTTPBodyThatStandsStill(t *testing.T) {
-	s := mustServe(t, ingest.HTTPConfig{ReadTimeout: 50 * time.Millisecond}, durable)
+func TestBodyThatStandsStill(t *testing.T) {
+	s := mustServe(t, httpsource.Config{ReadTimeout: 50 * time.Millisecond}, durable)
 	r, w := io.Pipe()
 	defer w.Close()
 	go func() { _, _ = io.WriteString(w, posts(3)+`{"id":"half`) }()
@@ -394,8 +395,8 @@ func TestHTTPBodyThatStandsStill(t *testing.T) {
 	}
 }
 
-func TestHTTPBodyTooLarge(t *testing.T) {
-	s := mustServe(t, ingest.HTTPConfig{MaxBody: 1000, BatchPosts: 2}, durable)
+func TestBodyTooLarge(t *testing.T) {
+	s := mustServe(t, httpsource.Config{MaxBody: 1000, BatchPosts: 2}, durable)
 	r := send(t, s.url, strings.NewReader(posts(100)), ndjson...)
 	if r.Status != 413 || r.Accepted != 0 || len(s.ids()) != 0 {
 		t.Errorf("length known: answer %+v, %d posts taken", r, len(s.ids()))
@@ -419,9 +420,9 @@ func TestHTTPBodyTooLarge(t *testing.T) {
 	}
 }
 
-func TestHTTPFullQueueAnswers429(t *testing.T) {
+func TestFullQueueAnswers429(t *testing.T) {
 	n, release := 0, make(chan struct{})
-	s := mustServe(t, ingest.HTTPConfig{BatchPosts: 2, Queue: 2, Patience: time.Millisecond, AckTimeout: 20 * time.Millisecond},
+	s := mustServe(t, httpsource.Config{BatchPosts: 2, Queue: 2, Patience: time.Millisecond, AckTimeout: 20 * time.Millisecond},
 		func(ingest.Batch) error {
 			if n++; n > 1 {
 				<-release
@@ -441,9 +442,9 @@ func TestHTTPFullQueueAnswers429(t *testing.T) {
 	until(t, func() bool { return len(s.ids()) == 4 })
 }
 
-func TestHTTPNotDurableAnswers503(t *testing.T) {
+func TestNotDurableAnswers503(t *testing.T) {
 	n := 0
-	s := mustServe(t, ingest.HTTPConfig{BatchPosts: 10}, func(ingest.Batch) error {
+	s := mustServe(t, httpsource.Config{BatchPosts: 10}, func(ingest.Batch) error {
 		n++
 		if n == 3 {
 			return errors.New("disk full")
@@ -459,8 +460,8 @@ func TestHTTPNotDurableAnswers503(t *testing.T) {
 	}
 }
 
-func TestHTTPAckThatNeverComes(t *testing.T) {
-	h := ingest.NewHTTP(ingest.HTTPConfig{AckTimeout: time.Millisecond})
+func TestAckThatNeverComes(t *testing.T) {
+	h := httpsource.New(httpsource.Config{AckTimeout: time.Millisecond})
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest("POST", "/v1/posts", strings.NewReader(post("1"))))
 	if w.Code != 503 {
@@ -468,9 +469,9 @@ func TestHTTPAckThatNeverComes(t *testing.T) {
 	}
 }
 
-func TestHTTPShutdownFinishesWhatWasAccepted(t *testing.T) {
+func TestShutdownFinishesWhatWasAccepted(t *testing.T) {
 	started, release := make(chan struct{}, 10), make(chan struct{})
-	s := mustServe(t, ingest.HTTPConfig{BatchPosts: 2}, func(ingest.Batch) error {
+	s := mustServe(t, httpsource.Config{BatchPosts: 2}, func(ingest.Batch) error {
 		started <- struct{}{}
 		<-release
 		return nil
@@ -500,8 +501,8 @@ func TestHTTPShutdownFinishesWhatWasAccepted(t *testing.T) {
 	}
 }
 
-func TestHTTPShutdownGivesUpAtItsDeadline(t *testing.T) {
-	h := ingest.NewHTTP(ingest.HTTPConfig{})
+func TestShutdownGivesUpAtItsDeadline(t *testing.T) {
+	h := httpsource.New(httpsource.Config{})
 	w := httptest.NewRecorder()
 	served := make(chan struct{})
 	go func() {
@@ -538,9 +539,9 @@ func until(t *testing.T, ok func() bool) {
 	}
 }
 
-func TestHTTPDelete(t *testing.T) {
+func TestDelete(t *testing.T) {
 	fail := false
-	s := mustServe(t, ingest.HTTPConfig{Source: "web"}, func(ingest.Batch) error {
+	s := mustServe(t, httpsource.Config{Source: "web"}, func(ingest.Batch) error {
 		if fail {
 			return errors.New("disk full")
 		}
@@ -554,7 +555,8 @@ func TestHTTPDelete(t *testing.T) {
 		}
 	}
 	want := []ingest.Tombstone{
-		{"web", "1"}, {"x", "a/b"}, {"bluesky", "at://did:plc:abc/app.bsky.feed.post/3k"}, {"", ".."}, {"web", "文"},
+		{Source: "web", ID: "1"}, {Source: "x", ID: "a/b"},
+		{Source: "bluesky", ID: "at://did:plc:abc/app.bsky.feed.post/3k"}, {Source: "", ID: ".."}, {Source: "web", ID: "文"},
 	}
 	if diff := cmp.Diff(want, s.all().Deleted); diff != "" {
 		t.Errorf("deleted (-want +got):\n%s", diff)
@@ -579,8 +581,8 @@ func remove(t *testing.T, url string) int {
 	return resp.StatusCode
 }
 
-func TestHTTPWrongMethodAndPath(t *testing.T) {
-	h := ingest.NewHTTP(ingest.HTTPConfig{})
+func TestWrongMethodAndPath(t *testing.T) {
+	h := httpsource.New(httpsource.Config{})
 	for _, c := range []struct {
 		method, path, allow string
 		want                int
@@ -593,8 +595,8 @@ func TestHTTPWrongMethodAndPath(t *testing.T) {
 	}
 }
 
-func TestHTTPManyClientsAtOnce(t *testing.T) {
-	s := mustServe(t, ingest.HTTPConfig{BatchPosts: 7, Queue: 3, Patience: time.Minute}, durable)
+func TestManyClientsAtOnce(t *testing.T) {
+	s := mustServe(t, httpsource.Config{BatchPosts: 7, Queue: 3, Patience: time.Minute}, durable)
 	var clients sync.WaitGroup
 	for c := range 8 {
 		clients.Go(func() {

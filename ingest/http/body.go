@@ -1,4 +1,4 @@
-package ingest
+package http
 
 import (
 	"bufio"
@@ -27,7 +27,7 @@ var (
 // openBody undoes compression, sets the limits and finds the form: NDJSON when the content type says so or when
 // the first line holds one whole JSON value; an array when it begins with a bracket; otherwise objects one after
 // the other, of which a single one is the usual case.
-func (h *HTTP) openBody(w http.ResponseWriter, r *http.Request) (body, error) {
+func (h *Source) openBody(w http.ResponseWriter, r *http.Request) (body, error) {
 	plain, err := h.decompress(w, r)
 	if err != nil {
 		return body{}, err
@@ -93,7 +93,7 @@ func wholeLine(in *bufio.Reader) bool {
 }
 
 // decompress returns the body as it was before transport, limited before and after.
-func (h *HTTP) decompress(w http.ResponseWriter, r *http.Request) (io.Reader, error) {
+func (h *Source) decompress(w http.ResponseWriter, r *http.Request) (io.Reader, error) {
 	if r.ContentLength > h.cfg.MaxBody {
 		return nil, fmt.Errorf("%w: %d bytes, the limit is %d", errTooLarge, r.ContentLength, h.cfg.MaxBody)
 	}

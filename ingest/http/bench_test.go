@@ -1,18 +1,18 @@
-package ingest_test
+package http_test
 
 import (
 	"strings"
 	"testing"
 
-	"refrain/ingest"
+	httpsource "refrain/ingest/http"
 )
 
-// BenchmarkHTTPPosts sends requests of 10,000 short posts as NDJSON over loopback; every batch is acknowledged at
+// BenchmarkPosts sends requests of 10,000 short posts as NDJSON over loopback; every batch is acknowledged at
 // once, so it shows what reading, decoding and answering cost.
-func BenchmarkHTTPPosts(b *testing.B) {
+func BenchmarkPosts(b *testing.B) {
 	const n = 10_000
 	body := posts(n)
-	s := mustServe(b, ingest.HTTPConfig{}, durable)
+	s := mustServe(b, httpsource.Config{}, durable)
 	b.SetBytes(int64(len(body)))
 	for b.Loop() {
 		if r := send(b, s.url, strings.NewReader(body), ndjson...); r.Accepted != n {
