@@ -74,6 +74,14 @@ func skipBlank(in *bufio.Reader) (first byte, lines int, err error) {
 	}
 }
 
+// head is the first byte of b, 0 without one.
+func head(b []byte) byte {
+	if len(b) == 0 {
+		return 0
+	}
+	return b[0]
+}
+
 // wholeLine reports whether the first line, as far as it is in the buffer, reads as NDJSON: one JSON value and
 // nothing after it, or something that is not JSON at all and will be rejected by itself. A value that goes on in
 // the next line, or two values in one line, are read by brackets instead.
@@ -132,14 +140,6 @@ func (c *cappedReader) Read(p []byte) (int, error) {
 	}
 	c.left -= int64(n)
 	return n, err
-}
-
-// head is the first byte of b, 0 without one.
-func head(b []byte) byte {
-	if len(b) == 0 {
-		return 0
-	}
-	return b[0]
 }
 
 // awaitedReader gives the client so long for every read: a body may take hours, but not stand still.

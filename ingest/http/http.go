@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -120,33 +119,6 @@ func allowOnly(method string) http.HandlerFunc {
 
 func notFound(w http.ResponseWriter, r *http.Request) {
 	problem.Write(w, r, problem.Problem{Status: http.StatusNotFound})
-}
-
-// Next implements ingest.Source. It returns io.EOF once Shutdown has been called and everything accepted is handed on.
-func (h *Source) Next(ctx context.Context) (ingest.Batch, error) {
-	select {
-	case b := <-h.queue:
-		return b, nil
-	default:
-	}
-	select {
-	case b := <-h.queue:
-		return b, nil
-	case <-h.done:
-		return h.rest()
-	case <-ctx.Done():
-		return ingest.Batch{}, ctx.Err()
-	}
-}
-
-// rest hands on what was queued before the last request ended.
-func (h *Source) rest() (ingest.Batch, error) {
-	select {
-	case b := <-h.queue:
-		return b, nil
-	default:
-		return ingest.Batch{}, io.EOF
-	}
 }
 
 // ServeHTTP implements http.Handler.
