@@ -190,17 +190,10 @@ func (b *Source) fill(m message) (ingest.Batch, *span) {
 
 // arm gives the batch its acknowledgement.
 func (b *Source) arm(batch *ingest.Batch, part *span) {
-	counted := ingest.Batch{Posts: batch.Posts, Rejected: batch.Rejected}
-	var once sync.Once
-	batch.Ack = func(err error) {
-		once.Do(func() {
-			if err == nil { // else they come again, and count then
-				ingest.Count(context.Background(), &counted)
-			}
-			b.cursor.settle(part, err)
-			<-b.slots
-		})
-	}
+	batch.OnAck(context.Background(), func(err error) {
+		b.cursor.settle(part, err)
+		<-b.slots
+	})
 }
 
 // Close ends the connection and waits for that; batches already handed on may still be acknowledged.

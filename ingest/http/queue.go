@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -23,21 +22,14 @@ func (h *Source) send(ctx context.Context, b *ingest.Batch, failed *atomic.Bool)
 		return nil, err
 	}
 	acked := make(chan error, 1)
-	var once sync.Once
-	counted := ingest.Batch{Posts: b.Posts, Rejected: b.Rejected}
 	b.Partition, b.Trace = Partition, traceparent(ctx)
-	b.Ack = func(err error) {
-		once.Do(func() {
-			<-h.slots
-			if err == nil { // else the client sends again, and it counts then
-				ingest.Count(context.WithoutCancel(ctx), &counted)
-			}
-			acked <- err
-			if err != nil {
-				failed.Store(true)
-			}
-		})
-	}
+	b.OnAck(context.WithoutCancel(ctx), func(err error) {
+		<-h.slots
+		acked <- err
+		if err != nil {
+			failed.Store(true)
+		}
+	})
 	b.Void = failed.Load
 	h.queue <- *b // a slot is held: there is room
 	return acked, nil

@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 
 	"github.com/segmentio/kafka-go"
-
-	"refrain/ingest"
 )
 
 // partition reads one partition in one generation.
@@ -133,7 +130,10 @@ func (p *partition) hand(ctx context.Context, next int64) error {
 		free()
 		return nil
 	}
-	b.Ack = p.ack(&b, s, free)
+	b.OnAck(context.Background(), func(err error) {
+		p.window.settle(s, err)
+		free()
+	})
 	select {
 	case p.src.batches <- b:
 		p.next.Store(next)
@@ -159,19 +159,4 @@ func (p *partition) room(ctx context.Context, bytes int64) (free func(), err err
 		p.src.memory.Release(bytes)
 		<-p.slots
 	}, nil
-}
-
-// ack is the acknowledgement of a batch. It counts what is durable: else it comes again, and counts then.
-func (p *partition) ack(b *ingest.Batch, s *span, free func()) func(error) {
-	counted := ingest.Batch{Posts: b.Posts, Rejected: b.Rejected}
-	var once sync.Once
-	return func(err error) {
-		once.Do(func() {
-			if err == nil {
-				ingest.Count(context.Background(), &counted)
-			}
-			p.window.settle(s, err)
-			free()
-		})
-	}
 }
