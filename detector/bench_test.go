@@ -8,7 +8,7 @@ import (
 
 	"refrain/detector"
 	"refrain/feed"
-	"refrain/ingest"
+	"refrain/ingest/file"
 	"refrain/internal/dataset"
 	"refrain/text"
 )
@@ -16,7 +16,7 @@ import (
 // realSentences are the sentences of the first posts of data/stream/ira.
 func realSentences(b *testing.B, posts int) []feed.Sentence {
 	b.Helper()
-	f, err := ingest.OpenFile(ingest.FileConfig{Path: dataset.File(b, "stream/ira_2012-02_2016-08.jsonl.zst")})
+	f, err := file.Open(file.Config{Path: dataset.File(b, "stream/ira_2012-02_2016-08.jsonl.zst")})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package ingest
 
 import (
 	"context"
+	"sync"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -13,8 +14,8 @@ var (
 	rejectedPosts = metric.WithAttributeSet(attribute.NewSet(attribute.String("result", "rejected")))
 )
 
-// Count adds the posts and rejections of b to refrain_ingest_posts. Every source calls it for every batch that
-// it hands on, and nobody else does: posts in = accepted + rejected.
+// Count adds the posts and rejections of b to refrain_ingest_posts. Every source calls it, if not by OnAck, for
+// every batch that it hands on, and nobody else does: posts in = accepted + rejected.
 //
 // It asks for its instrument each time, which costs nothing next to a batch, so that it counts into the meter
 // provider of now and not the one at program start. An empty batch makes both results appear, at 0.
@@ -27,4 +28,19 @@ func Count(ctx context.Context, b *Batch) {
 	}
 	posts.Add(ctx, int64(len(b.Posts)), acceptedPosts)
 	posts.Add(ctx, int64(len(b.Rejected)), rejectedPosts)
+}
+
+// OnAck gives b its Ack. The first call counts b, if it is durable, and then settles it; further calls do nothing.
+// What is not durable comes again, and counts then.
+func (b *Batch) OnAck(ctx context.Context, settle func(error)) {
+	counted := Batch{Posts: b.Posts, Rejected: b.Rejected} // as it was handed on
+	var once sync.Once
+	b.Ack = func(err error) {
+		once.Do(func() {
+			if err == nil {
+				Count(ctx, &counted)
+			}
+			settle(err)
+		})
+	}
 }

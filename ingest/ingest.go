@@ -1,12 +1,15 @@
-// Package ingest turns feeds of posts from the outside world into batches with an acknowledgement.
+// Package ingest is the contract of a source of posts: batches with an acknowledgement.
 //
 // A Source yields batches; who takes a batch calls its Ack once it is durable, and only then may the source
 // forget it. A record that is no post does not stop a source: it becomes a Rejection, with its place and the
 // reason, and the posts around it go on. A record that was accepted with a change becomes a Note besides.
+//
+// The sources are packages of their own below this one, which know nothing of each other.
 package ingest
 
 import (
 	"context"
+	"fmt"
 
 	"refrain/feed"
 )
@@ -70,6 +73,9 @@ func NewRejection(place, reason string, raw []byte) Rejection {
 	r.Raw = append(r.Raw, raw[:min(len(raw), MaxRaw)]...)
 	return r
 }
+
+// TooLong is the reason why a record of more than limit bytes is no post.
+func TooLong(limit int) error { return fmt.Errorf("longer than %d bytes of JSON", limit) }
 
 // Note says that a record was accepted, but changed.
 type Note struct {

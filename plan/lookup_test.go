@@ -17,6 +17,7 @@ import (
 	"refrain/hashcodes"
 	"refrain/hashcodes/train"
 	"refrain/ingest"
+	"refrain/ingest/file"
 	"refrain/internal/dataset"
 	"refrain/sigstore"
 	"refrain/sigstore/prefix"
@@ -123,7 +124,7 @@ func busy() time.Duration {
 func everySentence(b *testing.B) (all []feed.Sentence) {
 	var s text.Splitter
 	for _, stream := range streams {
-		f, err := ingest.OpenFile(ingest.FileConfig{Path: dataset.File(b, stream.file)})
+		f, err := file.Open(file.Config{Path: dataset.File(b, stream.file)})
 		if err != nil {
 			b.Fatal(err)
 		}

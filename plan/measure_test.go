@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"refrain/feed"
-	"refrain/ingest"
+	"refrain/ingest/file"
 	"refrain/internal/dataset"
 	"refrain/text"
 	"refrain/topic"
@@ -78,7 +78,7 @@ func (m *measured) peak() float64 { return 24 * m.busiest / max(m.ofBusy, 1) }
 
 func measure(tb testing.TB, path string, atMost int) measured {
 	tb.Helper()
-	f, err := ingest.OpenFile(ingest.FileConfig{Path: path, BatchPosts: 1000})
+	f, err := file.Open(file.Config{Path: path, BatchPosts: 1000})
 	if err != nil {
 		tb.Fatal(err)
 	}

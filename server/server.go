@@ -23,7 +23,7 @@ import (
 
 	"refrain/detector"
 	"refrain/ingest"
-	httpsource "refrain/ingest"
+	httpsource "refrain/ingest/http"
 	"refrain/internal/memory"
 	"refrain/lookup"
 	"refrain/publish"
@@ -38,7 +38,7 @@ type Server struct {
 	*node
 	listener net.Listener
 	route    route
-	http     *httpsource.HTTP
+	http     *httpsource.Source
 	sources  []source
 	sinks    []func(context.Context) error // what follows the event topic
 	closers  []io.Closer                   // to be closed when all of that has ended

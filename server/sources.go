@@ -8,6 +8,9 @@ import (
 
 	"refrain/feed"
 	"refrain/ingest"
+	"refrain/ingest/bluesky"
+	"refrain/ingest/file"
+	httpsource "refrain/ingest/http"
 	kafkasource "refrain/ingest/kafka"
 	natssource "refrain/ingest/nats"
 )
@@ -15,7 +18,7 @@ import (
 // openSources puts the sources of the configuration on the route.
 func (s *Server) openSources(ctx context.Context) error {
 	ingest.Count(ctx, &ingest.Batch{}) // the counters are there before the first post
-	s.http = ingest.NewHTTP(ingest.HTTPConfig{MaxBody: int64(s.cfg.Ingest.Body), Logger: s.log})
+	s.http = httpsource.New(httpsource.Config{MaxBody: int64(s.cfg.Ingest.Body), Logger: s.log})
 	for i := range s.cfg.Ingest.Kafka {
 		if err := s.openKafka(ctx, i, &s.cfg.Ingest.Kafka[i]); err != nil {
 			return err
@@ -42,7 +45,7 @@ func (s *Server) openFile(f *File) error {
 	if err != nil {
 		return fmt.Errorf("configuration: ingest.files: %s: map: %w", f.Path, err)
 	}
-	src, err := ingest.OpenFile(ingest.FileConfig{Path: f.Path, Format: f.Format, Fields: fields, SourceName: f.Source})
+	src, err := file.Open(file.Config{Path: f.Path, Format: f.Format, Fields: fields, SourceName: f.Source})
 	if err != nil {
 		return err
 	}
@@ -51,9 +54,9 @@ func (s *Server) openFile(f *File) error {
 }
 
 // bluesky is the firehose, resumed from the cursor in the data directory.
-func (s *Server) bluesky() *ingest.Bluesky {
-	return ingest.NewBluesky(ingest.BlueskyConfig{
-		URL: s.cfg.Ingest.Bluesky.URL, Cursors: ingest.CursorDir(s.cfg.DataDir), Logger: s.log,
+func (s *Server) bluesky() *bluesky.Source {
+	return bluesky.New(bluesky.Config{
+		URL: s.cfg.Ingest.Bluesky.URL, Cursors: bluesky.CursorDir(s.cfg.DataDir), Logger: s.log,
 	})
 }
 

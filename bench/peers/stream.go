@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"refrain/feed"
-	"refrain/ingest"
+	"refrain/ingest/file"
 	"refrain/text"
 )
 
@@ -64,7 +64,7 @@ func readFolder(ctx context.Context, folder string, minTokens int, say progress)
 
 // readPosts reads a file of posts and splits them as the product does.
 func readPosts(ctx context.Context, path string, minTokens int, count func(posts int)) (*stream, error) {
-	src, err := ingest.OpenFile(ingest.FileConfig{Path: path})
+	src, err := file.Open(file.Config{Path: path})
 	if err != nil {
 		return nil, err
 	}

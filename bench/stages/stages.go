@@ -16,7 +16,7 @@ import (
 	"refrain/bench/cpu"
 	"refrain/detector"
 	"refrain/feed"
-	"refrain/ingest"
+	"refrain/ingest/file"
 	"refrain/split"
 	"refrain/text"
 )
@@ -68,7 +68,7 @@ func newTable() Table {
 // Measure runs the stages. Run it with GOMAXPROCS=1: else the collector works beside them, on their account.
 func Measure(ctx context.Context, cfg Config) (Table, error) {
 	t := newTable()
-	f, err := ingest.OpenFile(ingest.FileConfig{Path: cfg.Path})
+	f, err := file.Open(file.Config{Path: cfg.Path})
 	if err != nil {
 		return t, err
 	}
@@ -94,12 +94,12 @@ func Measure(ctx context.Context, cfg Config) (Table, error) {
 type route struct {
 	cfg       Config
 	table     *Table
-	file      *ingest.File
-	decoder   ingest.Decoder
+	file      *file.Source
+	decoder   file.Decoder
 	splitter  text.Splitter
 	windows   *detector.Partitions
 	clock     split.Clock
-	p         ingest.Part
+	p         file.Part
 	sentences []feed.Sentence
 	matches   []feed.Match
 	out       []byte

@@ -19,7 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"refrain/ingest"
+	"refrain/ingest/file"
 	"refrain/internal/report"
 )
 
@@ -81,7 +81,7 @@ func Latency(ctx context.Context, c *Config, o LatencyOptions) (*report.Report, 
 
 // readTexts reads the texts of the first posts.
 func readTexts(ctx context.Context, path string, n int) (texts [][]byte, err error) {
-	f, err := ingest.OpenFile(ingest.FileConfig{Path: path})
+	f, err := file.Open(file.Config{Path: path})
 	if err != nil {
 		return nil, err
 	}

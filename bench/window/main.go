@@ -18,7 +18,7 @@ import (
 	"refrain/detector"
 	"refrain/feed"
 	"refrain/hashcodes"
-	"refrain/ingest"
+	"refrain/ingest/file"
 	"refrain/internal/memory"
 	"refrain/internal/terminal"
 	"refrain/sigstore"
@@ -46,7 +46,7 @@ type sample struct {
 }
 
 func run(path string, compress float64, span time.Duration, svg string) error {
-	src, err := ingest.OpenFile(ingest.FileConfig{Path: path})
+	src, err := file.Open(file.Config{Path: path})
 	if err != nil {
 		return err
 	}

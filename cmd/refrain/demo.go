@@ -13,6 +13,7 @@ import (
 	"refrain/demo"
 	"refrain/feed"
 	"refrain/ingest"
+	"refrain/ingest/file"
 	"refrain/internal/telemetry"
 	"refrain/internal/terminal"
 	"refrain/publish"
@@ -156,7 +157,7 @@ func (m *Main) demoSource(f *demoFlags, args []string) (*countedSource, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &countedSource{Source: &replay{File: src, pacer: demo.Pacer{Speed: f.speed, Longest: 2 * time.Second}}}, nil
+		return &countedSource{Source: &replay{Source: src, pacer: demo.Pacer{Speed: f.speed, Longest: 2 * time.Second}}}, nil
 	}
 	if f.seed == 0 {
 		f.seed = uint64(time.Now().UnixNano()) % 1e6
@@ -168,12 +169,12 @@ func (m *Main) demoSource(f *demoFlags, args []string) (*countedSource, error) {
 
 // replay hands the posts of a file on when they are due.
 type replay struct {
-	*ingest.File
+	*file.Source
 	pacer demo.Pacer
 }
 
 func (r *replay) Next(ctx context.Context) (ingest.Batch, error) {
-	b, err := r.File.Next(ctx)
+	b, err := r.Source.Next(ctx)
 	if n := len(b.Posts); n > 0 {
 		if err := r.pacer.Wait(ctx, b.Posts[n-1].Time); err != nil {
 			return ingest.Batch{}, err

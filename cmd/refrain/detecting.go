@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"refrain/detector"
-	"refrain/ingest"
+	"refrain/ingest/file"
 	"refrain/internal/detection"
 	"refrain/internal/terminal"
 	"refrain/internal/units"
@@ -17,7 +17,7 @@ import (
 // detecting is one run of detect.
 type detecting struct {
 	main      *Main
-	src       *ingest.File
+	src       *file.Source
 	windows   *detector.Partitions
 	minTokens int
 	threshold text.Threshold

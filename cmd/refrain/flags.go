@@ -12,7 +12,7 @@ import (
 	"refrain/detector"
 	"refrain/feed"
 	"refrain/hashcodes"
-	"refrain/ingest"
+	"refrain/ingest/file"
 	"refrain/internal/units"
 	"refrain/text"
 )
@@ -32,13 +32,13 @@ func (f *inputFlags) add(to *pflag.FlagSet) {
 	to.IntVar(&f.batch, "batch", 500, "posts read and handed on at once")
 }
 
-func (m *Main) open(f *inputFlags, args []string) (*ingest.File, error) {
+func (m *Main) open(f *inputFlags, args []string) (*file.Source, error) {
 	fields, err := feed.ParseFields(f.fields)
 	if err != nil {
 		return nil, usage("--map: %w", err)
 	}
-	if f.format != "" && !slices.Contains(ingest.Formats, f.format) {
-		return nil, usage("--format %q: want %s", f.format, strings.Join(ingest.Formats, ", "))
+	if f.format != "" && !slices.Contains(file.Formats, f.format) {
+		return nil, usage("--format %q: want %s", f.format, strings.Join(file.Formats, ", "))
 	}
 	if f.batch < 1 {
 		return nil, usage("--batch %d: want 1 or more", f.batch)
@@ -47,7 +47,7 @@ func (m *Main) open(f *inputFlags, args []string) (*ingest.File, error) {
 	if len(args) > 0 {
 		path = args[0]
 	}
-	return ingest.OpenFile(ingest.FileConfig{
+	return file.Open(file.Config{
 		Path: path, Stdin: m.Stdin, Format: f.format, Fields: fields, SourceName: f.source, Strict: f.strict, BatchPosts: f.batch,
 	})
 }

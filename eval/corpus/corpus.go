@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 
 	"refrain/feed"
-	"refrain/ingest"
+	"refrain/ingest/file"
 	"refrain/text"
 )
 
@@ -78,7 +78,7 @@ func (c Corpus) each(ctx context.Context, dir string, visit func(Sentence) bool)
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("%w: %w", ErrNoData, err)
 	}
-	f, err := ingest.OpenFile(ingest.FileConfig{Path: path})
+	f, err := file.Open(file.Config{Path: path})
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package kafka
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -147,92 +146,4 @@ func drain(parts []*partition) {
 			}
 		}
 	}
-}
-
-// ends finds where the topics end. A group that has offsets anywhere in a topic has begun before: what it has none
-// for is a new partition, which is read from its beginning, lest what was written before its discovery be skipped.
-func (s *Source) ends(ctx context.Context, topics []kafka.Topic) (map[string]map[int]int64, error) {
-	ends := map[string]map[int]int64{}
-	for _, t := range topics {
-		var numbers []int
-		var last []kafka.OffsetRequest
-		for _, p := range t.Partitions {
-			numbers = append(numbers, p.ID)
-			last = append(last, kafka.LastOffsetOf(p.ID))
-		}
-		begun, err := s.begun(ctx, t.Name, numbers)
-		if err != nil {
-			return nil, err
-		}
-		if begun {
-			continue
-		}
-		res, err := s.client.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{t.Name: last}})
-		if err != nil {
-			return nil, err
-		}
-		ends[t.Name] = map[int]int64{}
-		for _, p := range res.Topics[t.Name] {
-			if p.Error != nil {
-				return nil, fmt.Errorf("%s/%d: %w", t.Name, p.Partition, p.Error)
-			}
-			ends[t.Name][p.Partition] = p.LastOffset
-		}
-	}
-	return ends, nil
-}
-
-// begun reports whether the group has an offset in some partition of a topic. On a young cluster the coordinator of
-// groups takes a moment to come up.
-func (s *Source) begun(ctx context.Context, topic string, numbers []int) (bool, error) {
-	ask := func() (*kafka.OffsetFetchResponse, error) {
-		res, err := s.client.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: s.cfg.Group, Topics: map[string][]int{topic: numbers}})
-		if err == nil {
-			err = res.Error
-		}
-		var code kafka.Error
-		if errors.As(err, &code) && !code.Temporary() {
-			err = backoff.Permanent(err)
-		}
-		return res, err
-	}
-	res, err := backoff.Retry(ctx, ask, backoff.WithBackOff(pauses()), backoff.WithMaxElapsedTime(10*time.Second))
-	if err != nil {
-		return false, err
-	}
-	for _, p := range res.Topics[topic] {
-		if p.CommittedOffset >= 0 {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-func pauses() *backoff.ExponentialBackOff {
-	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.MaxInterval = 100*time.Millisecond, 5*time.Second
-	return b
-}
-
-func (s *Source) warn(message string, args ...any) {
-	if s.trouble.pass(message, time.Now()) {
-		s.cfg.Logger.Warn(message, append([]any{"group", s.cfg.Group, "brokers", s.conn.String()}, args...)...)
-	}
-}
-
-// throttle lets each message pass now and then.
-type throttle struct {
-	every time.Duration
-	mu    sync.Mutex
-	last  map[string]time.Time
-}
-
-func (t *throttle) pass(message string, now time.Time) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if last, ok := t.last[message]; ok && now.Sub(last) < t.every {
-		return false
-	}
-	t.last[message] = now
-	return true
 }

@@ -4,13 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/segmentio/kafka-go"
-
-	"refrain/ingest"
 )
 
 // partition reads one partition in one generation.
@@ -64,15 +60,6 @@ func (p *partition) run(ctx context.Context) {
 	}
 }
 
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
-
 // read makes one fetch and hands on what it brings.
 func (p *partition) read(ctx context.Context) error {
 	if to, failed := p.window.again(); failed {
@@ -91,66 +78,6 @@ func (p *partition) read(ctx context.Context) error {
 	p.reached.Store(true)
 	p.busy = len(f.sets) > 0
 	return p.take(ctx, f, at)
-}
-
-// begin finds where to begin, if that is not yet known. The window, moved there, has something uncommitted, so the next
-// commit stores it: else a group that never gets anything acknowledged would begin somewhere else next time.
-func (p *partition) begin(ctx context.Context) error {
-	at, _ := p.window.uncommitted()
-	if at < 0 {
-		if start, ok := p.src.starts[p.topic][p.number]; ok {
-			at = start
-		} else {
-			first, _, err := p.bounds(ctx)
-			if err != nil {
-				return err
-			}
-			at = first
-		}
-	}
-	p.window.reset(at)
-	p.next.Store(at)
-	return nil
-}
-
-// relocate finds where to go on when the log has nothing at an offset any more.
-func (p *partition) relocate(ctx context.Context, at int64) error {
-	first, end, err := p.bounds(ctx)
-	if err != nil {
-		return err
-	}
-	switch {
-	case at < first:
-		p.src.cfg.Logger.Error("kafka: records lost: retention deleted them before they were read",
-			"topic", p.topic, "partition", p.number, "from", at, "to", first-1, "records", first-at)
-		p.src.metrics.lost(p.topic, first-at)
-		p.advance(first)
-	case at > end:
-		p.src.cfg.Logger.Error("kafka: the partition ends before the offset that was reached: the topic was made anew, or the log was cut; reading from its beginning",
-			"topic", p.topic, "partition", p.number, "offset", at, "start", first, "end", end)
-		p.window.reset(first)
-		p.next.Store(first)
-	default:
-		return kafka.OffsetOutOfRange // it was a moment ago
-	}
-	return nil
-}
-
-func (p *partition) bounds(ctx context.Context) (first, end int64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
-	defer cancel()
-	res, err := p.src.client.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{
-		p.topic: {kafka.FirstOffsetOf(p.number), kafka.LastOffsetOf(p.number)},
-	}})
-	if err != nil {
-		return 0, 0, err
-	}
-	for _, o := range res.Topics[p.topic] {
-		if o.Partition == p.number {
-			return o.FirstOffset, o.LastOffset, o.Error
-		}
-	}
-	return 0, 0, fmt.Errorf("list offsets: no answer for partition %d", p.number)
 }
 
 // advance goes on where there is nothing to hand on below next.
@@ -203,7 +130,10 @@ func (p *partition) hand(ctx context.Context, next int64) error {
 		free()
 		return nil
 	}
-	b.Ack = p.ack(&b, s, free)
+	b.OnAck(context.Background(), func(err error) {
+		p.window.settle(s, err)
+		free()
+	})
 	select {
 	case p.src.batches <- b:
 		p.next.Store(next)
@@ -229,19 +159,4 @@ func (p *partition) room(ctx context.Context, bytes int64) (free func(), err err
 		p.src.memory.Release(bytes)
 		<-p.slots
 	}, nil
-}
-
-// ack is the acknowledgement of a batch. It counts what is durable: else it comes again, and counts then.
-func (p *partition) ack(b *ingest.Batch, s *span, free func()) func(error) {
-	counted := ingest.Batch{Posts: b.Posts, Rejected: b.Rejected}
-	var once sync.Once
-	return func(err error) {
-		once.Do(func() {
-			if err == nil {
-				ingest.Count(context.Background(), &counted)
-			}
-			p.window.settle(s, err)
-			free()
-		})
-	}
 }

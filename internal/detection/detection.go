@@ -24,12 +24,13 @@ import (
 	"refrain/detector"
 	"refrain/feed"
 	"refrain/ingest"
+	"refrain/ingest/file"
 	"refrain/internal/memory"
 )
 
 // Config says where posts come from and where what is found goes. Note and Write are called by one goroutine.
 type Config struct {
-	Source    *ingest.File
+	Source    *file.Source
 	Windows   *detector.Partitions
 	MinTokens int
 	Note      func(*ingest.Batch) // told of each batch, for what was rejected or changed in it

@@ -6,14 +6,14 @@ import (
 
 	"refrain/detector"
 	"refrain/feed"
-	"refrain/ingest"
+	"refrain/ingest/file"
 	"refrain/split"
 	"refrain/text"
 )
 
 // Part is one batch of posts with what becomes of them.
 type Part struct {
-	ingest.Part
+	file.Part
 	Sentences         []feed.Sentence
 	TooShort, Repeats int          // sentences not compared, and delivered again
 	Matches           []feed.Match // those that were not handed on before
@@ -22,14 +22,14 @@ type Part struct {
 
 // Splitter makes posts and sentences of what was read. It is for one goroutine.
 type Splitter struct {
-	source    *ingest.File
-	decoder   ingest.Decoder
+	source    *file.Source
+	decoder   file.Decoder
 	sentences text.Splitter
 	minTokens int
 }
 
 // NewSplitter makes one for the parts of a file.
-func NewSplitter(source *ingest.File, minTokens int) *Splitter {
+func NewSplitter(source *file.Source, minTokens int) *Splitter {
 	return &Splitter{source: source, decoder: source.NewDecoder(), minTokens: minTokens}
 }
 

@@ -13,6 +13,7 @@ import (
 	"refrain/feed"
 	"refrain/hashcodes"
 	"refrain/ingest"
+	"refrain/ingest/file"
 	"refrain/internal/dataset"
 	"refrain/internal/detection"
 	"refrain/internal/oracle"
@@ -83,7 +84,7 @@ func DefaultSettings() Settings {
 // with each event as it is written and read again.
 func Detect(tb testing.TB, posts []byte, s Settings, visit func(*feed.Match)) (ids []feed.Hash) {
 	tb.Helper()
-	src, err := ingest.OpenFile(ingest.FileConfig{Path: "-", Stdin: bytes.NewReader(posts), BatchPosts: s.Batch})
+	src, err := file.Open(file.Config{Path: "-", Stdin: bytes.NewReader(posts), BatchPosts: s.Batch})
 	if err != nil {
 		tb.Fatal(err)
 	}

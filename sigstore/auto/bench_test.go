@@ -12,6 +12,7 @@ import (
 	"refrain/feed"
 	"refrain/hashcodes"
 	"refrain/ingest"
+	"refrain/ingest/file"
 	"refrain/internal/dataset"
 	"refrain/sigstore"
 	"refrain/text"
@@ -26,7 +27,7 @@ func distinct(tb testing.TB, n int) (all []*feed.Sentence) {
 
 func read(tb testing.TB, name string, n int) (all []*feed.Sentence) {
 	tb.Helper()
-	f, err := ingest.OpenFile(ingest.FileConfig{Path: dataset.File(tb, name)})
+	f, err := file.Open(file.Config{Path: dataset.File(tb, name)})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -16,7 +16,7 @@ import (
 	"refrain/detector"
 	"refrain/feed"
 	"refrain/hashcodes"
-	"refrain/ingest"
+	"refrain/ingest/file"
 	"refrain/internal/dataset"
 	"refrain/sigstore"
 	"refrain/sigstore/gpu"
@@ -28,7 +28,7 @@ import (
 // realSentences are those of real posts, which come one a second.
 func realSentences(t *testing.T, posts int) (all []feed.Sentence) {
 	t.Helper()
-	f, err := ingest.OpenFile(ingest.FileConfig{Path: dataset.File(t, "stream/ira_2012-02_2016-08.jsonl.zst")})
+	f, err := file.Open(file.Config{Path: dataset.File(t, "stream/ira_2012-02_2016-08.jsonl.zst")})
 	if err != nil {
 		t.Fatal(err)
 	}

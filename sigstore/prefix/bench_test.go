@@ -15,7 +15,7 @@ import (
 	"refrain/detector"
 	"refrain/feed"
 	"refrain/hashcodes"
-	"refrain/ingest"
+	"refrain/ingest/file"
 	"refrain/internal/dataset"
 	"refrain/sigstore"
 	"refrain/sigstore/prefix"
@@ -55,9 +55,9 @@ func realSentences(b *testing.B) []feed.Sentence {
 
 func readSentences(b *testing.B, n int) (all []feed.Sentence) {
 	b.Helper()
-	files := make([]*ingest.File, len(streams))
+	files := make([]*file.Source, len(streams))
 	for i, s := range streams {
-		f, err := ingest.OpenFile(ingest.FileConfig{Path: dataset.File(b, s.name)})
+		f, err := file.Open(file.Config{Path: dataset.File(b, s.name)})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -14,7 +14,7 @@ import (
 	"refrain/feed"
 	"refrain/hashcodes"
 	"refrain/hashcodes/hamming"
-	"refrain/ingest"
+	"refrain/ingest/file"
 	"refrain/internal/dataset"
 	"refrain/sigstore"
 	"refrain/sigstore/scan"
@@ -36,7 +36,7 @@ func sets(tb testing.TB, atLeast int) (all [][]uint64) {
 		if atLeast > 200_000 {
 			enough = 1 << 30
 		}
-		f, err := ingest.OpenFile(ingest.FileConfig{Path: dataset.File(tb, "stream/"+name)})
+		f, err := file.Open(file.Config{Path: dataset.File(tb, "stream/"+name)})
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -51,7 +51,7 @@ func sets(tb testing.TB, atLeast int) (all [][]uint64) {
 	return all
 }
 
-func readSets(tb testing.TB, f *ingest.File, all [][]uint64, enough int, seen map[feed.Hash]bool) [][]uint64 {
+func readSets(tb testing.TB, f *file.Source, all [][]uint64, enough int, seen map[feed.Hash]bool) [][]uint64 {
 	var s text.Splitter
 	var sentences []feed.Sentence
 	for len(all) < enough {

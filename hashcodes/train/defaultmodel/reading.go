@@ -13,7 +13,7 @@ import (
 
 	"refrain/feed"
 	"refrain/hashcodes/train"
-	"refrain/ingest"
+	"refrain/ingest/file"
 	"refrain/text"
 )
 
@@ -78,12 +78,12 @@ func (r *reading) each(visit func(*feed.Post)) error {
 	return nil
 }
 
-func (r *reading) eachOf(file string, visit func(*feed.Post)) error {
-	cfg := ingest.FileConfig{Path: filepath.Join(r.data, filepath.FromSlash(file))}
+func (r *reading) eachOf(name string, visit func(*feed.Post)) error {
+	cfg := file.Config{Path: filepath.Join(r.data, filepath.FromSlash(name))}
 	if r.corpus.side > 0 {
 		cfg.Format = "text"
 	}
-	f, err := ingest.OpenFile(cfg)
+	f, err := file.Open(cfg)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,205 @@
+// Package bluesky reads posts from the firehose of the Bluesky network.
+//
+// It speaks with a Jetstream server, which hands the firehose out as JSON over a WebSocket. A cursor remembers, across
+// connections and runs, how far the posts are durable.
+package bluesky
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"refrain/ingest"
+)
+
+// DefaultURL is a public instance of Jetstream, the JSON form of the network's firehose.
+const DefaultURL = "wss://jetstream2.us-east.bsky.network/subscribe"
+
+// Cursors keeps small values by key across runs. topic.Store is one; CursorDir is another.
+type Cursors interface {
+	Get(ctx context.Context, key string) ([]byte, error) // nil, nil when there is none
+	Put(ctx context.Context, key string, value []byte) error
+}
+
+// Config says where the firehose is and how to read it. Its zero value works.
+type Config struct {
+	URL     string  // "" means DefaultURL
+	Name    string  // of the source partition, also the cursor's key; "" means bluesky
+	Source  string  // of the posts; "" means bluesky
+	Cursors Cursors // nil: every start begins with what is posted then
+
+	// Rewind is how far behind the last acknowledged message a connection resumes, for instances of Jetstream
+	// do not see messages in quite the same order; 0 means 5 s.
+	Rewind     time.Duration
+	BatchPosts int           // most messages of one batch; 0 means 1,000
+	BatchDelay time.Duration // longest wait for a batch to fill; 0 means 200 ms
+	InFlight   int           // most batches handed on and not acknowledged; 0 means 16
+	MaxMessage int           // bytes of one message; 0 means 1 MiB
+	// Silence is how long the firehose may say nothing before the connection counts as dead; 0 means 60 s.
+	Silence              time.Duration
+	MinBackoff, MaxPause time.Duration // first and longest wait before connecting again; 0 means 500 ms and 30 s
+
+	Client *http.Client     // for the handshake; nil means http.DefaultClient
+	Now    func() time.Time // nil means time.Now
+	Logger *slog.Logger     // nil means slog.Default()
+}
+
+func (c Config) withDefaults() Config {
+	c.URL = cmp.Or(c.URL, DefaultURL)
+	c.Name = cmp.Or(c.Name, "bluesky")
+	c.Source = cmp.Or(c.Source, "bluesky")
+	c.Rewind = cmp.Or(c.Rewind, 5*time.Second)
+	c.BatchPosts = cmp.Or(c.BatchPosts, 1000)
+	c.BatchDelay = cmp.Or(c.BatchDelay, 200*time.Millisecond)
+	c.InFlight = cmp.Or(c.InFlight, 16)
+	c.MaxMessage = cmp.Or(c.MaxMessage, 1<<20)
+	c.Silence = cmp.Or(c.Silence, time.Minute)
+	c.MinBackoff = cmp.Or(c.MinBackoff, 500*time.Millisecond)
+	c.MaxPause = cmp.Or(c.MaxPause, 30*time.Second)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c
+}
+
+// Source is the posts of the Bluesky network, read from a Jetstream server over a WebSocket.
+//
+// One goroutine, started by the first Next, keeps a connection and reads messages ahead; Next makes batches of
+// them. The cursor, a server time in microseconds, follows the acknowledgements in their order; a lost
+// connection is made again from there, and so is one after a batch that was not made durable. What comes twice
+// for it is a redelivery and changes nothing. When batches are not acknowledged, reading stops, and the server
+// is left to buffer or to hang up.
+//
+// The deletion of a post becomes a tombstone, its editing a further version. The removal of a whole account does
+// not name its posts and is passed over.
+type Source struct {
+	cfg      Config
+	cursor   *cursor
+	messages chan message
+	slots    chan struct{}
+
+	held *message // taken and belonging to the next batch
+
+	begin  sync.Once
+	quit   chan struct{}
+	closed sync.Once
+	ended  chan struct{} // closed when the goroutine has ended, or will never begin
+}
+
+var _ ingest.Source = (*Source)(nil)
+
+// New returns a source that connects at the first Next. Close must be called.
+func New(cfg Config) *Source {
+	cfg = cfg.withDefaults()
+	return &Source{
+		cfg:      cfg,
+		cursor:   newCursor(cfg),
+		messages: make(chan message, 4096),
+		slots:    make(chan struct{}, cfg.InFlight),
+		quit:     make(chan struct{}),
+		ended:    make(chan struct{}),
+	}
+}
+
+// Next implements ingest.Source; after Close it returns io.EOF. An error of the server is no error of Next: the
+// connection is made again, and the log says so.
+func (b *Source) Next(ctx context.Context) (ingest.Batch, error) {
+	b.begin.Do(func() { go b.run() })
+	select {
+	case <-b.quit:
+		return ingest.Batch{}, io.EOF
+	default:
+	}
+	select {
+	case b.slots <- struct{}{}:
+	case <-ctx.Done():
+		return ingest.Batch{}, ctx.Err()
+	case <-b.quit:
+		return ingest.Batch{}, io.EOF
+	}
+	for {
+		first, err := b.wait(ctx)
+		if err != nil {
+			<-b.slots
+			return ingest.Batch{}, err
+		}
+		batch, part := b.fill(first)
+		if !batch.Empty() {
+			b.arm(&batch, part)
+			return batch, nil
+		}
+		b.cursor.settle(part, nil) // nothing to hand on, and that much is known for good
+	}
+}
+
+// wait takes the next message that still counts.
+func (b *Source) wait(ctx context.Context) (message, error) {
+	if m := b.held; m != nil {
+		b.held = nil
+		if b.cursor.current(m.era) {
+			return *m, nil
+		}
+	}
+	for {
+		select {
+		case m := <-b.messages:
+			if b.cursor.current(m.era) {
+				return m, nil
+			}
+		case <-ctx.Done():
+			return message{}, ctx.Err()
+		case <-b.quit:
+			return message{}, io.EOF
+		}
+	}
+}
+
+// fill gathers what comes within the batch's delay. It does not heed a context: what it has taken from the
+// channel it must hand on.
+func (b *Source) fill(m message) (ingest.Batch, *span) {
+	batch := ingest.Batch{Partition: b.cfg.Name}
+	part := b.cursor.open(m.era)
+	delay := time.NewTimer(b.cfg.BatchDelay)
+	defer delay.Stop()
+	for n := 1; ; n++ {
+		part.reach(m.time)
+		m.put(&batch)
+		if n == b.cfg.BatchPosts {
+			return batch, part
+		}
+		select {
+		case m = <-b.messages:
+		case <-delay.C:
+			return batch, part
+		case <-b.quit:
+			return batch, part
+		}
+		if m.era != part.era || m.follows(&batch) {
+			b.held = &m
+			return batch, part
+		}
+	}
+}
+
+// arm gives the batch its acknowledgement.
+func (b *Source) arm(batch *ingest.Batch, part *span) {
+	batch.OnAck(context.Background(), func(err error) {
+		b.cursor.settle(part, err)
+		<-b.slots
+	})
+}
+
+// Close ends the connection and waits for that; batches already handed on may still be acknowledged.
+func (b *Source) Close() error {
+	b.closed.Do(func() { close(b.quit) })
+	b.begin.Do(func() { close(b.ended) }) // never begun
+	<-b.ended
+	return b.cursor.save(true)
+}

@@ -1,0 +1,163 @@
+package bluesky
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/cenkalti/backoff/v5"
+	"github.com/coder/websocket"
+
+	"refrain/ingest"
+)
+
+// run keeps a connection until Close.
+func (b *Source) run() {
+	defer close(b.ended)
+	ctx, cancel := context.WithCancel(context.Background())
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	defer cancel()
+	watch.Go(func() {
+		select {
+		case <-b.quit:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	pause := &backoff.ExponentialBackOff{
+		InitialInterval: b.cfg.MinBackoff, MaxInterval: b.cfg.MaxPause, Multiplier: 2, RandomizationFactor: 0.5,
+	}
+	pause.Reset()
+	for ctx.Err() == nil {
+		err := b.cursor.load(ctx)
+		if err == nil {
+			err = b.connect(ctx, pause)
+		}
+		if ctx.Err() == nil {
+			b.pause(ctx, pause.NextBackOff(), err)
+		}
+	}
+}
+
+func (b *Source) pause(ctx context.Context, wait time.Duration, cause error) {
+	b.cfg.Logger.Warn("bluesky: connection lost", "url", b.cfg.URL, "again", wait, "error", cause)
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+var errAgain = errors.New("a batch was not made durable")
+
+// connect reads one connection to its end. It resets the pause once there is something to read.
+func (b *Source) connect(ctx context.Context, pause *backoff.ExponentialBackOff) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	at, era := b.cursor.resume()
+	var watch sync.WaitGroup
+	defer watch.Wait()
+	defer cancel(nil)
+	watch.Go(func() {
+		select {
+		case <-b.cursor.broken:
+			cancel(errAgain)
+		case <-ctx.Done():
+		}
+	})
+	address, err := subscription(b.cfg.URL, at)
+	if err != nil {
+		return err
+	}
+	conn, err := b.dial(ctx, address)
+	if err != nil {
+		return err
+	}
+	defer conn.CloseNow()
+	conn.SetReadLimit(-1) // read keeps the limit: an overlong message is rejected, not the connection
+	b.cfg.Logger.Info("bluesky: connected", "url", address)
+	for first := true; ; first = false {
+		m, err := b.read(ctx, conn)
+		if err != nil {
+			return causeOf(ctx, err)
+		}
+		if first {
+			pause.Reset()
+		}
+		m.era = era
+		b.cursor.start(m.time)
+		if err := b.push(ctx, m); err != nil {
+			return err
+		}
+	}
+}
+
+// causeOf prefers why ctx was cancelled to the error that came of it.
+func causeOf(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+func (b *Source) dial(ctx context.Context, address string) (*websocket.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, b.cfg.Silence)
+	defer cancel()
+	conn, _, err := websocket.Dial(ctx, address, &websocket.DialOptions{HTTPClient: b.cfg.Client})
+	return conn, err
+}
+
+// subscription asks for posts alone; account and identity messages come all the same.
+func subscription(server string, cursor int64) (string, error) {
+	u, err := url.Parse(server)
+	if err != nil {
+		return "", fmt.Errorf("bluesky: url: %w", err)
+	}
+	q := u.Query()
+	q.Set("wantedCollections", postCollection)
+	if cursor > 0 {
+		q.Set("cursor", strconv.FormatInt(cursor, 10))
+	}
+	u.RawQuery = q.Encode()
+	return u.String(), nil
+}
+
+// read reads one message. Of one that is too long the rest is dropped unseen.
+func (b *Source) read(ctx context.Context, conn *websocket.Conn) (message, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, b.cfg.Silence, fmt.Errorf("nothing came for %s", b.cfg.Silence))
+	defer cancel()
+	kind, r, err := conn.Reader(ctx)
+	if err != nil {
+		return message{}, causeOf(ctx, err)
+	}
+	data, err := io.ReadAll(io.LimitReader(r, int64(b.cfg.MaxMessage)+1))
+	if err == nil {
+		_, err = io.Copy(io.Discard, r)
+	}
+	if err != nil {
+		return message{}, causeOf(ctx, err)
+	}
+	switch {
+	case len(data) > b.cfg.MaxMessage:
+		return b.reject(0, data[:b.cfg.MaxMessage], ingest.TooLong(b.cfg.MaxMessage)), nil
+	case kind != websocket.MessageText:
+		return b.reject(0, data, errors.New("a binary message, want JSON")), nil
+	}
+	return b.decode(data), nil
+}
+
+// push queues a message for Next.
+func (b *Source) push(ctx context.Context, m message) error {
+	select {
+	case b.messages <- m:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,214 @@
+// Package file reads posts from files.
+//
+// A file is JSON lines, text with one post a line, or a table (CSV), plain or compressed. Source.Next does everything in
+// one goroutine; Part tells how to do it with several.
+package file
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"refrain/feed"
+	"refrain/ingest"
+)
+
+// Formats lists what Config.Format may be.
+var Formats = []string{"jsonl", "text", "csv"}
+
+// batchBytes ends a batch early: posts may be large.
+const batchBytes = 8 << 20
+
+// Config says which file to read, and how.
+type Config struct {
+	// Path of the file; "-" is Stdin. Compression (gzip, zstd) is recognised from the first bytes.
+	Path string
+	// Stdin is what "-" reads; nil: os.Stdin.
+	Stdin io.Reader
+	// Format is one of Formats; "": by the name's ending, jsonl unless that says otherwise.
+	Format string
+	// Fields maps our names to the file's; nil: our own. Text files have none.
+	Fields *feed.Fields
+	// SourceName is the source of posts that name none.
+	SourceName string
+	// Strict makes the first record that is no post an error.
+	Strict bool
+	// BatchPosts is the most posts of a batch; 0: 1000.
+	BatchPosts int
+}
+
+// Source reads posts from a file or stdin: JSON lines, text with one post a line, or a table (CSV).
+//
+// A post without a time gets the greatest time of the posts before it, the year 1970 before there is one, and
+// stays untimed (feed.Post.Timed); delivered again, it keeps the time it got first. Places are FILE:LINE; a post that covers several lines is named by its first.
+// Next belongs to one goroutine; BytesRead and Lines may be asked from any. Who wants to decode with several goroutines
+// calls the three steps of Next instead; see Part.
+type Source struct {
+	cfg     Config
+	name    string // as places show it
+	closer  io.Closer
+	plain   *decompressed
+	lines   *lineReader
+	records recordReader // of tables; nil where a line is a post
+	live    bool         // somebody may be writing the other end: hand on what is there
+	decoder Decoder      // Next's, as part
+	part    Part
+
+	// Read's
+	record record
+	ended  error // what ended the file, told once the part before it is out
+
+	// Settle's
+	latest  feed.Time
+	untimed untimed
+	refused error // the record that a strict reading ends at
+
+	bytesRead, linesRead atomic.Int64
+	size                 int64
+}
+
+var _ ingest.Source = (*Source)(nil)
+
+// Open opens a file for reading, and finds its format and compression.
+func Open(cfg Config) (*Source, error) {
+	if cfg.BatchPosts <= 0 {
+		cfg.BatchPosts = 1000
+	}
+	f := &Source{cfg: cfg, name: cfg.Path}
+	in, err := f.open()
+	if err != nil {
+		return nil, err
+	}
+	err = f.start(in)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", f.name, err), f.Close())
+	}
+	return f, nil
+}
+
+// open returns the bytes of the file as they are stored.
+func (f *Source) open() (io.Reader, error) {
+	if f.cfg.Path == "-" {
+		f.name, f.live = "stdin", true
+		if f.cfg.Stdin != nil {
+			return f.cfg.Stdin, nil
+		}
+		return os.Stdin, nil
+	}
+	file, err := os.Open(f.cfg.Path)
+	if err != nil {
+		return nil, err
+	}
+	f.closer = file
+	info, err := file.Stat()
+	if err == nil && info.IsDir() {
+		err = fmt.Errorf("%s: a directory, not a file", f.cfg.Path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	if info.Mode().IsRegular() {
+		f.size = info.Size()
+	}
+	return file, nil
+}
+
+func (f *Source) start(in io.Reader) error {
+	format, err := f.format()
+	if err != nil {
+		return err
+	}
+	f.cfg.Format = format
+	f.plain, err = decompress(bufio.NewReaderSize(countingReader{in, &f.bytesRead}, 64<<10), f.cfg.Path)
+	if err != nil {
+		return err
+	}
+	f.lines = newLineReader(f.plain, MaxLine)
+	if format == "csv" {
+		f.records = newTableReader(f.lines, f.cfg.Fields)
+	}
+	f.decoder = f.NewDecoder()
+	return nil
+}
+
+func (f *Source) format() (string, error) {
+	if f.cfg.Format != "" && !slices.Contains(Formats, f.cfg.Format) {
+		return "", fmt.Errorf("format %q: want %s", f.cfg.Format, strings.Join(Formats, ", "))
+	}
+	if f.cfg.Format != "" {
+		return f.cfg.Format, nil
+	}
+	name := strings.ToLower(f.cfg.Path)
+	name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
+	switch filepath.Ext(name) {
+	case ".txt":
+		return "text", nil
+	case ".csv":
+		return "csv", nil
+	}
+	return "jsonl", nil
+}
+
+// Next returns up to BatchPosts posts. What cannot be read further is an error that names the file and the line
+// reached; so is the first malformed record if the file is read strictly. Reading from a pipe, it waits for
+// one record and takes what else is there. It looks at ctx between records, but cannot interrupt a read.
+func (f *Source) Next(ctx context.Context) (ingest.Batch, error) {
+	if f.refused != nil {
+		return ingest.Batch{}, f.refused
+	}
+	p := &f.part
+	p.Batch = ingest.Batch{Posts: make([]feed.Post, 0, len(p.Batch.Posts))} // the last one's are the receiver's
+	if err := f.Read(ctx, p); err != nil {
+		return ingest.Batch{}, err
+	}
+	f.decoder.Decode(p)
+	if err := f.Settle(ctx, p); p.Batch.Empty() {
+		return ingest.Batch{}, err
+	}
+	return p.Batch, nil
+}
+
+func (f *Source) place(line int64) string { return f.name + ":" + strconv.FormatInt(line, 10) }
+
+// BytesRead counts the bytes of the file read so far, as they are stored.
+func (f *Source) BytesRead() int64 { return f.bytesRead.Load() }
+
+// Size is the size of the file as it is stored; 0 where that is not known: stdin, pipes.
+func (f *Source) Size() int64 { return f.size }
+
+// Lines counts the lines read so far, empty ones too.
+func (f *Source) Lines() int64 { return f.linesRead.Load() }
+
+// Memory is how many bytes decompressing the file holds: for zstd, above all the window that the file asks for.
+func (f *Source) Memory() int64 { return f.plain.memory }
+
+// Close gives back what reading holds. It may be called at any time, also before the end.
+func (f *Source) Close() error {
+	if f.plain != nil {
+		f.plain.close()
+	}
+	if f.closer == nil {
+		return nil
+	}
+	return f.closer.Close()
+}
+
+// countingReader counts what is read through it.
+type countingReader struct {
+	r io.Reader
+	n *atomic.Int64
+}
+
+func (c countingReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n.Add(int64(n))
+	return n, err
+}

@@ -1,0 +1,76 @@
+package file
+
+import (
+	"bufio"
+	"bytes"
+	"io"
+
+	"refrain/ingest"
+)
+
+// MaxLine is the longest line of a file, or record of a table, in bytes. A longer one is skipped without
+// being held, and rejected.
+const MaxLine = 8 << 20
+
+var byteOrderMark = []byte("\xef\xbb\xbf")
+
+// lineReader cuts a stream into lines, and holds one of them at most.
+type lineReader struct {
+	r      *bufio.Reader
+	limit  int
+	number int64 // of the line last read, from 1
+	buf    []byte
+}
+
+func newLineReader(r io.Reader, limit int) *lineReader {
+	return &lineReader{r: bufio.NewReaderSize(r, 256<<10), limit: limit}
+}
+
+// next returns the next line with its line end, valid until the next call, and its size; of a line longer
+// than the limit, its first ingest.MaxRaw bytes. A byte order mark before the first line is dropped. At the end the
+// error is io.EOF; before any other error, bytes of an unfinished line are dropped.
+func (l *lineReader) next() (line []byte, size int, err error) {
+	part, err := l.r.ReadSlice('\n')
+	if l.number == 0 {
+		part = bytes.TrimPrefix(part, byteOrderMark)
+	}
+	if err == bufio.ErrBufferFull {
+		part, size, err = l.long(part)
+	} else {
+		size = len(part)
+	}
+	if err == io.EOF && size > 0 {
+		err = nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	l.number++
+	return part, size, nil
+}
+
+// long gathers a line that is longer than the reader's buffer.
+func (l *lineReader) long(part []byte) (line []byte, size int, err error) {
+	l.buf = append(l.buf[:0], part...)
+	size = len(part)
+	err = bufio.ErrBufferFull
+	for err == bufio.ErrBufferFull {
+		part, err = l.r.ReadSlice('\n')
+		size += len(part)
+		if size <= l.limit {
+			l.buf = append(l.buf, part...)
+		}
+	}
+	if size > l.limit {
+		l.buf = l.buf[:min(len(l.buf), ingest.MaxRaw)]
+	}
+	return l.buf, size, err
+}
+
+// waits reports whether the next read may have to wait for the other end.
+func (l *lineReader) waits() bool { return l.r.Buffered() == 0 }
+
+// trimEnd drops the line end, \n or \r\n.
+func trimEnd(line []byte) []byte {
+	return bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+}

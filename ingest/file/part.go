@@ -1,0 +1,183 @@
+package file
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"refrain/feed"
+	"refrain/ingest"
+)
+
+// Part is a batch of a file on its way, in three steps:
+//
+//   - Source.Read takes its records from the file, in order, by one goroutine.
+//   - Decoder.Decode makes posts of them: beside other parts, with a Decoder for each goroutine.
+//   - Source.Settle gives posts without a time theirs, which takes the parts before it: in order again, by one goroutine
+//     at a time.
+//
+// Batch is complete after Settle. A Part may be read into again: its slices are used again then, the strings stay.
+type Part struct {
+	Batch ingest.Batch
+
+	raw   []byte // the lines, one behind the other, without their line ends
+	lines []rawLine
+	bad   error // what a strict reading ends at, behind the posts of Batch
+}
+
+// rawLine is one line of a part.
+type rawLine struct {
+	number     int64
+	start, end int // in raw
+	size       int // of the whole line; more than end-start of one that is too long
+}
+
+// recordReader reads the records of one format whose records are not lines.
+type recordReader interface {
+	// read fills in r, or returns io.EOF, or what broke the file.
+	read(r *record) error
+}
+
+// Read fills p with records that have not been read yet. It returns an error, and p has none, at the end of the file
+// (io.EOF), where it cannot be read further, and when ctx is done.
+func (f *Source) Read(ctx context.Context, p *Part) error {
+	p.clear(f.name)
+	for f.ended == nil && ctx.Err() == nil && !f.full(p) {
+		f.ended = f.read(p)
+		f.linesRead.Store(f.lines.number)
+	}
+	switch {
+	case !p.empty():
+		return nil
+	case f.ended != nil:
+		return f.ended
+	}
+	return ctx.Err()
+}
+
+func (p *Part) clear(partition string) {
+	b := &p.Batch
+	clear(b.Posts)
+	*b = ingest.Batch{Partition: partition, Posts: b.Posts[:0], Ack: func(error) {}}
+	if cap(p.raw) > batchBytes {
+		p.raw = nil
+	}
+	p.raw, p.lines, p.bad = p.raw[:0], p.lines[:0], nil
+}
+
+func (p *Part) empty() bool { return len(p.lines) == 0 && p.Batch.Empty() && p.bad == nil }
+
+// full reports whether p should go out now.
+func (f *Source) full(p *Part) bool {
+	n := len(p.lines) + len(p.Batch.Posts) + len(p.Batch.Rejected)
+	return n >= f.cfg.BatchPosts || len(p.raw) >= batchBytes || p.bad != nil || f.live && n > 0 && f.lines.waits()
+}
+
+// read adds one record to p, or returns what ends the file.
+func (f *Source) read(p *Part) error {
+	r := &f.record
+	*r = record{}
+	var err error
+	if f.records != nil {
+		err = f.records.read(r)
+	} else {
+		_, err = r.nextLine(f.lines)
+	}
+	switch {
+	case err == io.EOF:
+		return err
+	case err != nil:
+		return fmt.Errorf("%s: after line %d: %w", f.name, f.lines.number, asCut(err))
+	case f.records != nil:
+		f.take(p, r)
+	default:
+		p.addLine(r)
+	}
+	return nil
+}
+
+func (p *Part) addLine(r *record) {
+	begin := len(p.raw)
+	p.raw = append(p.raw, r.raw...)
+	p.lines = append(p.lines, rawLine{r.line, begin, len(p.raw), r.size})
+}
+
+// Decoder makes posts of the records of a file's parts. It is for one goroutine.
+type Decoder struct {
+	f    *Source
+	json *feed.PostDecoder // nil: the line is the text of a post
+}
+
+// NewDecoder returns a decoder of the parts of f.
+func (f *Source) NewDecoder() Decoder {
+	if f.cfg.Format == "text" {
+		return Decoder{f: f}
+	}
+	return Decoder{f: f, json: feed.NewPostDecoder(f.cfg.Fields)}
+}
+
+// Decode makes posts of the records of p. Its error, if a strict reading has one, is told by Settle.
+func (d Decoder) Decode(p *Part) {
+	for i := range p.lines {
+		if p.bad != nil {
+			return
+		}
+		l := &p.lines[i]
+		r := record{line: l.number, raw: p.raw[l.start:l.end], size: l.size}
+		d.decode(&r)
+		d.f.take(p, &r)
+	}
+}
+
+func (d Decoder) decode(r *record) {
+	switch {
+	case r.size > d.f.lines.limit:
+		r.reason = tooLongLine(r.size, d.f.lines.limit)
+	case d.json != nil:
+		r.note, r.reason = d.json.Decode(&r.post, r.raw)
+	default:
+		r.post.ID = fmt.Sprintf("%010d", r.line)
+		r.note, r.reason = r.post.Set(feed.FieldText, string(r.raw))
+	}
+}
+
+// take adds the post of a record to p, or says why there is none. It may run beside itself, for other parts.
+func (f *Source) take(p *Part, r *record) {
+	b := &p.Batch
+	switch {
+	case r.reason != nil && f.cfg.Strict:
+		p.bad = fmt.Errorf("%s: %w", f.place(r.line), r.reason)
+		return
+	case r.reason != nil:
+		rejection := ingest.NewRejection(f.place(r.line), r.reason.Error(), r.raw)
+		rejection.Truncated = r.size > len(rejection.Raw)
+		b.Rejected = append(b.Rejected, rejection)
+		return
+	case r.note != "":
+		b.Notes = append(b.Notes, ingest.Note{Place: f.place(r.line), Text: r.note})
+	}
+	if r.post.Source == "" {
+		r.post.Source = f.cfg.SourceName
+	}
+	b.Posts = append(b.Posts, r.post)
+}
+
+// Settle gives the posts of p that have no time theirs, and counts what is in p. Its error is the record at which a
+// strict reading ends: the posts before it are in p, and of the parts behind p Settle leaves nothing.
+func (f *Source) Settle(ctx context.Context, p *Part) error {
+	if f.refused != nil {
+		p.clear(f.name)
+		return f.refused
+	}
+	for i := range p.Batch.Posts {
+		post := &p.Batch.Posts[i]
+		if post.Timed {
+			f.latest = max(f.latest, post.Time)
+		} else {
+			post.Time = f.untimed.stamp(post, f.latest)
+		}
+	}
+	ingest.Count(ctx, &p.Batch)
+	f.refused = p.bad
+	return f.refused
+}

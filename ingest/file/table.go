@@ -1,0 +1,232 @@
+package file
+
+import (
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json/jsontext"
+
+	"refrain/feed"
+)
+
+// tableReader reads a table with a header row: CSV as RFC 4180 has it. The columns that are no field of a post
+// become Meta, a JSON object of strings; empty cells are left out.
+//
+// Records are cut here and only their cells are left to encoding/csv. That bounds what a quote that nobody
+// closes can swallow, and keeps the line numbers; a record that is malformed ends where encoding/csv gives it up.
+type tableReader struct {
+	lines  *lineReader
+	fields *feed.Fields
+	header []column // nil before the header is read
+	cells  *csv.Reader
+	record []byte // of the current record, what has not been handed to cells
+	whole  []byte // the current record
+}
+
+// column is what a cell becomes: a field of the post, or a member of Meta.
+type column struct {
+	field   feed.Field
+	known   bool
+	encoded []byte // the name of an unknown column, as JSON
+}
+
+func newTableReader(lines *lineReader, fields *feed.Fields) *tableReader {
+	t := &tableReader{lines: lines, fields: fields}
+	t.resetCells()
+	return t
+}
+
+// resetCells starts encoding/csv afresh, so that nothing of a malformed record is left in its buffer.
+func (t *tableReader) resetCells() {
+	t.record = nil
+	t.cells = csv.NewReader(recordBytes{t})
+	t.cells.FieldsPerRecord = -1 // counted here, for the reason's words
+	t.cells.ReuseRecord = true
+}
+
+// recordBytes hands the current record to encoding/csv, and io.EOF after it.
+type recordBytes struct{ t *tableReader }
+
+func (r recordBytes) Read(p []byte) (int, error) {
+	if len(r.t.record) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, r.t.record)
+	r.t.record = r.t.record[n:]
+	return n, nil
+}
+
+func (t *tableReader) read(r *record) error {
+	if t.header == nil {
+		err := t.readHeader()
+		if err != nil {
+			return err
+		}
+	}
+	cells, err := t.next(r)
+	if err != nil || r.reason != nil {
+		return err
+	}
+	if len(cells) != len(t.header) {
+		r.reason = fmt.Errorf("%d fields, and the header has %d", len(cells), len(t.header))
+		return nil
+	}
+	r.note, r.reason = t.fill(&r.post, cells)
+	return nil
+}
+
+// next reads one record that is not empty. The cells are valid until the next call.
+func (t *tableReader) next(r *record) ([]string, error) {
+	err := t.cut(r)
+	if err != nil || r.reason != nil {
+		return nil, err
+	}
+	t.record = t.whole
+	cells, err := t.cells.Read()
+	if err != nil {
+		t.resetCells()
+		r.reason = plainCSV(err)
+	}
+	return cells, nil
+}
+
+// cut gathers the lines of one record, as they came: further ones as long as a quoted cell is open.
+func (t *tableReader) cut(r *record) error {
+	line, err := r.nextLine(t.lines)
+	if err != nil || line == nil {
+		return err
+	}
+	t.whole = append(t.whole[:0], line...)
+	for open := inQuotes(r.raw, false); open; open = inQuotes(trimEnd(line), true) {
+		var size int
+		line, size, err = t.lines.next()
+		switch {
+		case err == io.EOF:
+			r.reason = errors.New("a quote opened here is never closed")
+		case err != nil:
+			return err
+		case len(t.whole)+size > t.lines.limit:
+			r.reason = fmt.Errorf("a record of more than %d bytes: is a quote not closed?", t.lines.limit)
+		default:
+			t.whole = append(t.whole, line...)
+			continue
+		}
+		break
+	}
+	r.raw = trimEnd(t.whole)
+	r.size = len(r.raw)
+	return nil
+}
+
+// inQuotes reports whether a quoted cell is open at the end of a line, given whether one was at its beginning.
+// After a quote where none may be it answers no: encoding/csv gives the record up there.
+func inQuotes(line []byte, open bool) bool {
+	for {
+		if !open {
+			if !bytes.HasPrefix(line, []byte{'"'}) {
+				cell, rest, more := bytes.Cut(line, []byte{','})
+				if !more || bytes.IndexByte(cell, '"') >= 0 {
+					return false
+				}
+				line = rest
+				continue
+			}
+			line = line[1:]
+		}
+		end := bytes.IndexByte(line, '"')
+		if end < 0 {
+			return true
+		}
+		line = line[end+1:]
+		switch {
+		case len(line) == 0 || line[0] != '"' && line[0] != ',':
+			return false
+		default: // two quotes stand for one, and a comma begins the next cell
+			open = line[0] == '"'
+			line = line[1:]
+		}
+	}
+}
+
+func (t *tableReader) readHeader() error {
+	var r record
+	names, err := t.next(&r)
+	switch {
+	case err != nil:
+		return err
+	case r.reason != nil:
+		return fmt.Errorf("header: %w", r.reason)
+	}
+	header := make([]column, len(names))
+	seen := make(map[string]bool, len(names))
+	for i, name := range names {
+		if seen[name] {
+			return fmt.Errorf("header: two columns are called %q", name)
+		}
+		seen[name] = true
+		header[i].field, header[i].known = t.fields.Find(name)
+		header[i].encoded, _ = jsontext.AppendQuote(nil, name) // what is no UTF-8 becomes U+FFFD
+	}
+	for _, f := range []feed.Field{feed.FieldID, feed.FieldText} {
+		if !seen[t.fields.Path(f)] {
+			return fmt.Errorf("header: no column %q for the field %s among %q: map one (%s=COLUMN)",
+				t.fields.Path(f), f, names, f)
+		}
+	}
+	t.header = header
+	return nil
+}
+
+// fill makes a post of the cells of one record.
+func (t *tableReader) fill(p *feed.Post, cells []string) (note string, err error) {
+	var notes []string
+	var meta []byte
+	for i, c := range t.header {
+		value := cells[i]
+		switch {
+		case c.known && c.field == feed.FieldText:
+			note, err = p.Set(c.field, value)
+		case c.known:
+			note, err = p.Set(c.field, strings.Clone(value)) // or an id would keep the whole record
+		case value != "":
+			meta, note = appendMember(meta, c.encoded, value)
+		}
+		if err != nil {
+			return "", err
+		}
+		if note != "" {
+			notes, note = append(notes, note), ""
+		}
+	}
+	if meta != nil {
+		p.Meta = append(meta, '}')
+	}
+	return strings.Join(notes, "; "), p.Complete(true)
+}
+
+func appendMember(meta, name []byte, value string) (grown []byte, note string) {
+	if !utf8.ValidString(value) {
+		note = string(name) + ": invalid UTF-8 replaced by U+FFFD"
+	}
+	lead := byte(',')
+	if meta == nil {
+		lead = '{'
+	}
+	meta = append(append(meta, lead), name...)
+	meta, _ = jsontext.AppendQuote(append(meta, ':'), value)
+	return meta, note
+}
+
+// plainCSV keeps the reason of a parse error: its line numbers are those of one record.
+func plainCSV(err error) error {
+	var parse *csv.ParseError
+	if errors.As(err, &parse) {
+		return fmt.Errorf("malformed CSV at column %d: %w", parse.Column, parse.Err)
+	}
+	return fmt.Errorf("malformed CSV: %w", err)
+}

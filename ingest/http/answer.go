@@ -1,0 +1,167 @@
+package http
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"refrain/internal/problem"
+)
+
+// listAll is up to how many lines an answer lists each one of its own accord.
+const listAll = 1000
+
+// answer says what became of the lines of a request. Every line is counted; listed are all of them while there
+// are no more than listAll or the client asked for all, else those rejected or changed, and in any case no more
+// than limit.
+type answer struct {
+	Accepted int      `json:"accepted"`
+	Rejected int      `json:"rejected"`
+	Results  []result `json:"results"`
+	Omitted  int      `json:"omitted,omitempty"` // lines counted but not listed
+
+	all       bool // the client asked for all lines
+	limit     int
+	next      int  // the first line that was not taken, 0 when all were
+	malformed bool // the first line is not JSON at all
+}
+
+// result is the fate of one line.
+type result struct {
+	Line   int    `json:"line"`
+	ID     string `json:"id,omitempty"`
+	Status string `json:"status"` // accepted or rejected
+	Note   string `json:"note,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+func (r result) plain() bool { return r.Status == "accepted" && r.Note == "" }
+
+func (a *answer) add(results []result, accepted int) {
+	whole := a.all || a.lines() <= listAll // what is listed so far is everything
+	a.Accepted += accepted
+	a.Rejected += len(results) - accepted
+	switch {
+	case a.all || a.lines() <= listAll:
+		a.Results = append(a.Results, results...)
+	case whole:
+		a.Results = notable(notable(nil, a.Results), results)
+	default:
+		a.Results = notable(a.Results, results)
+	}
+	a.Results = a.Results[:min(len(a.Results), a.limit)]
+	a.Omitted = a.lines() - len(a.Results)
+}
+
+func (a *answer) lines() int { return a.Accepted + a.Rejected }
+
+// notable appends to dst the results that say more than "accepted".
+func notable(dst, results []result) []result {
+	for _, r := range results {
+		if !r.plain() {
+			dst = append(dst, r)
+		}
+	}
+	return dst
+}
+
+func wantsAll(r *http.Request) (bool, error) {
+	switch v := r.URL.Query().Get("results"); v {
+	case "all":
+		return true, nil
+	case "", "changed":
+		return false, nil
+	default:
+		return false, fmt.Errorf("results=%s: want all or changed", v)
+	}
+}
+
+func writeBadQuery(w http.ResponseWriter, r *http.Request, err error) {
+	problem.Write(w, r, problem.Problem{Status: http.StatusBadRequest, Detail: err.Error()})
+}
+
+// writeAnswer answers a request whose body was read to its end.
+func (h *Source) writeAnswer(w http.ResponseWriter, r *http.Request, a *answer, b body) {
+	switch {
+	case a.lines() == 0:
+		problem.Write(w, r, problem.Problem{
+			Status: http.StatusBadRequest,
+			Detail: "There is no post in the body: want a JSON object, an array of them, or one a line.",
+		})
+	case a.Accepted == 0:
+		p := problem.Problem{Status: http.StatusUnprocessableEntity, Detail: "No post was accepted.", Extra: a.members()}
+		if a.Rejected == 1 && !b.array {
+			p.Detail = a.Results[0].Reason
+			if a.malformed {
+				p.Status = http.StatusBadRequest
+			}
+		}
+		problem.Write(w, r, p)
+	default:
+		w.Header().Set("Content-Type", "application/json")
+		if a.Results == nil {
+			a.Results = []result{}
+		}
+		_ = json.NewEncoder(w).Encode(a) // a client that is gone has nobody to be told
+	}
+}
+
+// failure says what an error of the route or of the body means to the client.
+func failure(err error) problem.Problem {
+	const again = " Send again from the line that next names."
+	is := func(target error) bool { return errors.Is(err, target) }
+	switch {
+	case is(errTooLarge):
+		return problem.Problem{Status: http.StatusRequestEntityTooLarge, Detail: err.Error()}
+	case is(errEncoding):
+		return problem.Problem{Status: http.StatusUnsupportedMediaType, Detail: err.Error()}
+	case is(os.ErrDeadlineExceeded):
+		return problem.Problem{Status: http.StatusRequestTimeout, Detail: "The body stood still for too long." + again}
+	case is(errStopping):
+		return stopping
+	case is(errBusy):
+		return problem.Problem{
+			Status: http.StatusTooManyRequests, RetryAfter: time.Second,
+			Detail: "Posts arrive faster than they are processed; the queue stayed full." + again,
+		}
+	case is(errDurable), is(errSlowAck):
+		return problem.Problem{
+			Status: http.StatusServiceUnavailable, RetryAfter: 5 * time.Second,
+			Detail: "Posts could not be made durable." + again + " Cause: " + err.Error(),
+		}
+	}
+	return problem.Problem{Status: http.StatusBadRequest, Detail: err.Error()}
+}
+
+// writeFailure answers a request that could not be taken whole: with what was accepted of it, and from where on
+// to send it again. a is nil where there are no lines.
+func (h *Source) writeFailure(w http.ResponseWriter, r *http.Request, a *answer, err error) {
+	p := failure(err)
+	if p.Status == http.StatusServiceUnavailable && errors.Is(err, errDurable) {
+		h.cfg.Logger.Error("posts not durable", "path", r.URL.Path, "error", err)
+	}
+	if p.Status == http.StatusUnsupportedMediaType {
+		w.Header().Set("Accept-Encoding", "gzip")
+	}
+	if a != nil {
+		p.Extra = a.members()
+	}
+	problem.Write(w, r, p)
+}
+
+func (a *answer) members() map[string]any {
+	m := map[string]any{"accepted": a.Accepted, "rejected": a.Rejected, "results": a.Results}
+	if a.Results == nil {
+		m["results"] = []result{}
+	}
+	if a.Omitted > 0 {
+		m["omitted"] = a.Omitted
+	}
+	if a.next > 0 {
+		m["next"] = a.next
+	}
+	return m
+}

@@ -1,0 +1,183 @@
+// Package http takes posts from clients over HTTP.
+//
+// POST /v1/posts sends posts, and DELETE /v1/posts/{id} takes one back. A request is answered when what it sent is
+// durable.
+package http
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"refrain/feed"
+	"refrain/ingest"
+	"refrain/internal/problem"
+)
+
+// Partition is the source partition of everything that comes over HTTP.
+const Partition = "http"
+
+// Config sets the limits of an HTTP source. Its zero value works.
+type Config struct {
+	Fields *feed.Fields // names of the fields in the JSON of a post; nil means our own
+	Source string       // source of posts that name none
+
+	MaxBody    int64 // bytes of a request's body, as sent and again after decompression; 0 means 64 MiB
+	MaxPost    int   // bytes of the JSON of one post; 0 means 8 MiB
+	MaxText    int   // bytes of the text of one post; 0 means feed.MaxText, and more has no effect
+	MaxResults int   // lines spoken of in one answer; 0 means 100,000
+
+	BatchPosts int // most posts of one batch; 0 means 1,000
+	BatchBytes int // bytes of JSON after which a batch is full; 0 means 4 MiB
+	// Queue is how many batches may be on their way, handed on or not, and not yet acknowledged; 0 means 32.
+	Queue int
+	// Patience is how long a request waits for a place in a full queue before it is told to come back (429);
+	// 0 means 2 s.
+	Patience time.Duration
+	// AckTimeout is how long a request waits for its last batches to become durable (503); 0 means 30 s.
+	AckTimeout time.Duration
+
+	// ReadTimeout is how long a client may send nothing in the middle of a body (408); 0 means 60 s.
+	ReadTimeout time.Duration
+
+	Now    func() time.Time // the clock for posts without a time; nil means time.Now
+	Logger *slog.Logger     // nil means slog.Default()
+}
+
+func (c Config) withDefaults() Config {
+	c.MaxBody = cmp.Or(c.MaxBody, 64<<20)
+	c.MaxPost = cmp.Or(c.MaxPost, 8<<20)
+	c.MaxText = cmp.Or(c.MaxText, feed.MaxText)
+	c.MaxResults = cmp.Or(c.MaxResults, 100_000)
+	c.BatchPosts = cmp.Or(c.BatchPosts, 1000)
+	c.BatchBytes = cmp.Or(c.BatchBytes, 4<<20)
+	c.Queue = cmp.Or(c.Queue, 32)
+	c.Patience = cmp.Or(c.Patience, 2*time.Second)
+	c.ReadTimeout = cmp.Or(c.ReadTimeout, time.Minute)
+	c.AckTimeout = cmp.Or(c.AckTimeout, 30*time.Second)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c
+}
+
+// Source is the posts sent to POST /v1/posts and the deletions sent to DELETE /v1/posts/{id}.
+//
+// A request's body is read in batches and never held whole. The request is answered when all its batches have
+// been acknowledged, so what an answer calls accepted is durable. At most Queue batches are unacknowledged at
+// any time, over all requests; that bounds the memory. Posts leave Next in their order within a request, and
+// a request that began after another was answered comes after it.
+//
+// Any number of requests may be served at once, beside one caller of Next.
+type Source struct {
+	cfg Config
+	mux *http.ServeMux
+
+	queue chan ingest.Batch // has room for every slot, so that sending never blocks
+	slots chan struct{}     // one token for every batch that is not yet acknowledged
+
+	mu      sync.Mutex
+	closing bool
+	active  sync.WaitGroup // requests being served; grows only under mu while not closing
+	hurry   chan struct{}  // closed when requests still running are to stop reading
+	quit    chan struct{}  // closed when they are given up
+	done    chan struct{}  // closed when no further batch can come
+}
+
+var _ ingest.Source = (*Source)(nil)
+
+// New returns a source that serves nothing until it is mounted in an HTTP server.
+func New(cfg Config) *Source {
+	cfg = cfg.withDefaults()
+	h := &Source{
+		cfg:   cfg,
+		mux:   http.NewServeMux(),
+		queue: make(chan ingest.Batch, cfg.Queue),
+		slots: make(chan struct{}, cfg.Queue),
+		hurry: make(chan struct{}),
+		quit:  make(chan struct{}),
+		done:  make(chan struct{}),
+	}
+	h.mux.HandleFunc("POST /v1/posts", h.servePosts)
+	h.mux.HandleFunc("/v1/posts", allowOnly("POST"))
+	h.mux.HandleFunc("DELETE /v1/posts/{id}", h.serveDelete)
+	h.mux.HandleFunc("/v1/posts/{id}", allowOnly("DELETE"))
+	h.mux.HandleFunc("/", notFound)
+	return h
+}
+
+func allowOnly(method string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { problem.MethodNotAllowed(w, r, method) }
+}
+
+func notFound(w http.ResponseWriter, r *http.Request) {
+	problem.Write(w, r, problem.Problem{Status: http.StatusNotFound})
+}
+
+// ServeHTTP implements http.Handler.
+func (h *Source) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !h.enter() {
+		problem.Write(w, r, stopping)
+		return
+	}
+	defer h.active.Done()
+	h.mux.ServeHTTP(w, r)
+}
+
+// enter counts a request in, unless the source is shutting down.
+func (h *Source) enter() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closing {
+		return false
+	}
+	h.active.Add(1)
+	return true
+}
+
+// Shutdown refuses new requests, waits for those being served, and then lets Next end. Somebody must go on
+// calling Next and Ack meanwhile. When ctx ends first the requests stop reading and are answered with 503 and what was
+// accepted so far; those that cannot be within half a second are given up.
+func (h *Source) Shutdown(ctx context.Context) error {
+	h.mu.Lock()
+	again := h.closing
+	h.closing = true
+	h.mu.Unlock()
+	if again {
+		return errors.New("http source: shut down twice")
+	}
+	defer close(h.done)
+	idle := make(chan struct{})
+	go func() {
+		h.active.Wait()
+		close(idle)
+	}()
+	select {
+	case <-idle:
+		return nil
+	case <-ctx.Done():
+	}
+	close(h.hurry)
+	select {
+	case <-idle:
+	case <-time.After(lastWord):
+	}
+	close(h.quit)
+	return ctx.Err()
+}
+
+// lastWord is how long requests that have been told to stop reading may take to say what was accepted.
+const lastWord = 500 * time.Millisecond
+
+var stopping = problem.Problem{
+	Status:     http.StatusServiceUnavailable,
+	Detail:     "The server is shutting down. Nothing that this answer does not call accepted was kept; send it again.",
+	RetryAfter: time.Second,
+}

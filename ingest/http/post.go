@@ -1,0 +1,63 @@
+package http
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"os"
+
+	"refrain/ingest"
+)
+
+// servePosts is POST /v1/posts.
+func (h *Source) servePosts(w http.ResponseWriter, r *http.Request) {
+	all, err := wantsAll(r)
+	if err != nil {
+		writeBadQuery(w, r, err)
+		return
+	}
+	b, err := h.openBody(w, r)
+	if err != nil {
+		h.writeFailure(w, r, &answer{}, err)
+		return
+	}
+	ctx, span := startSpan(r, "POST /v1/posts")
+	defer span.End()
+	// net/http cancels the request's context when reading the body fails; what was read before is finished even so.
+	ctx = context.WithoutCancel(ctx)
+	u := &upload{h: h, ctx: ctx, answer: answer{all: all, limit: h.cfg.MaxResults}}
+	err = errors.Join(u.read(b), u.settle())
+	if r.Context().Err() != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		return // nobody is left to be answered
+	}
+	if err != nil {
+		u.answer.next = cmp.Or(u.answer.next, u.last+1)
+		h.writeFailure(w, r, &u.answer, err)
+		return
+	}
+	h.writeAnswer(w, r, &u.answer, b)
+}
+
+// serveDelete is DELETE /v1/posts/{id}: it answers when the deletion is durable. Whether there is such a post is
+// not asked: it may be on its way still.
+func (h *Source) serveDelete(w http.ResponseWriter, r *http.Request) {
+	source := h.cfg.Source
+	if q := r.URL.Query(); q.Has("source") {
+		source = q.Get("source")
+	}
+	ctx, span := startSpan(r, "DELETE /v1/posts/{id}")
+	defer span.End()
+	u := &upload{h: h, ctx: ctx, open: part{
+		batch:   ingest.Batch{Deleted: []ingest.Tombstone{{Source: source, ID: r.PathValue("id")}}},
+		results: make([]result, 1),
+	}}
+	err := errors.Join(u.flush(), u.settle())
+	switch {
+	case r.Context().Err() != nil:
+	case err != nil:
+		h.writeFailure(w, r, nil, err)
+	default:
+		w.WriteHeader(http.StatusNoContent)
+	}
+}
