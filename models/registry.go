@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"refrain/hashcodes"
+	"refrain/internal/atomicfile"
 )
 
 // Registry is a folder of models, and knows which one is in use:
@@ -98,7 +100,7 @@ func (r *Registry) read(log *slog.Logger) error {
 	if err != nil {
 		r.list = list{Tried: time.Now()}
 	}
-	halves, err := filepath.Glob(r.path(temporary))
+	halves, err := filepath.Glob(r.path(atomicfile.Unfinished))
 	for _, half := range halves {
 		_ = os.Remove(half) // one that stays does no harm
 	}
@@ -222,7 +224,7 @@ func (r *Registry) Add(m *hashcodes.Model, e Entry) (id int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e.ID, e.Name, e.For = r.list.Last+1, m.Name(), r.made
-	if err := replace(r.file(e.ID), func(f *os.File) error { return m.Write(f) }); err != nil {
+	if err := atomicfile.Write(r.file(e.ID), 0o644, m.Write); err != nil {
 		return 0, fmt.Errorf("keep model %d: %w", e.ID, err)
 	}
 	next := r.list
@@ -281,7 +283,7 @@ func (r *Registry) Tried() time.Time {
 
 // store makes next the list, in the folder first.
 func (r *Registry) store(next list) error {
-	err := replace(r.path("models.json"), func(f *os.File) error {
+	err := atomicfile.Write(r.path("models.json"), 0o644, func(f io.Writer) error {
 		e := json.NewEncoder(f)
 		e.SetIndent("", "  ")
 		return e.Encode(next)
@@ -290,22 +292,5 @@ func (r *Registry) store(next list) error {
 		return fmt.Errorf("keep the list of models: %w", err)
 	}
 	r.list = next
-	return nil
-}
-
-const temporary = ".model-*"
-
-// replace writes a file beside its place and renames it.
-func replace(path string, write func(*os.File) error) error {
-	f, err := os.CreateTemp(filepath.Dir(path), temporary)
-	if err != nil {
-		return err
-	}
-	if err = errors.Join(write(f), f.Chmod(0o644), f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"refrain/feed"
 	"refrain/hashcodes"
 	"refrain/hashcodes/train"
+	"refrain/internal/atomicfile"
 	"refrain/internal/report"
 	"refrain/internal/terminal"
 	"refrain/internal/units"
@@ -100,7 +101,7 @@ func (t *training) check() error {
 func (t *training) run(ctx context.Context, files []string) error {
 	mode, err := t.replaceable(files)
 	if err == nil {
-		err = t.write(nil, 0) // that no file can be made is better known before the work than after
+		err = atomicfile.Check(filepath.Dir(t.out)) // that no file can be made is better known before the work than after
 	}
 	if err != nil {
 		return fmt.Errorf("--out %s: %w", t.out, err)
@@ -112,35 +113,10 @@ func (t *training) run(ctx context.Context, files []string) error {
 	if err != nil {
 		return err
 	}
-	if err := t.write(model, mode); err != nil {
+	if err := atomicfile.Write(t.out, mode, model.Write); err != nil {
 		return fmt.Errorf("--out %s: %w", t.out, err)
 	}
 	return t.summarise(model, made)
-}
-
-// write puts the model in the place of the file, or, without a model, only sees whether it could. The file beside it that
-// this takes is there for no longer than it is written, so that no signal leaves it behind.
-func (t *training) write(model *hashcodes.Model, mode os.FileMode) (err error) {
-	dir := filepath.Dir(t.out)
-	out, err := os.CreateTemp(dir, ".refrain-train-*")
-	if err != nil {
-		return fmt.Errorf("cannot write a file in %s: %w", dir, errors.Unwrap(err))
-	}
-	defer func() {
-		if model == nil || err != nil {
-			err = errors.Join(err, os.Remove(out.Name()))
-		}
-	}()
-	if model != nil {
-		err = model.Write(out)
-	}
-	if err = errors.Join(err, out.Close()); err != nil || model == nil {
-		return err
-	}
-	if err := os.Chmod(out.Name(), mode); err != nil {
-		return err
-	}
-	return os.Rename(out.Name(), t.out)
 }
 
 // replaceable makes sure that the model takes no other file's place than a model's: a link is followed, and what is no

@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"refrain/internal/atomicfile"
 )
 
 // CursorDir is a directory that keeps cursors, each in a file named after its key.
@@ -40,25 +43,8 @@ func (d CursorDir) Put(_ context.Context, key string, value []byte) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.CreateTemp(string(d), key+".*.tmp")
-	if err != nil {
+	return atomicfile.Write(path, 0o600, func(f io.Writer) error {
+		_, err := f.Write(value)
 		return err
-	}
-	defer os.Remove(f.Name()) // after the rename there is nothing left of that name
-	_, err = f.Write(value)
-	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	if err := os.Rename(f.Name(), path); err != nil {
-		return err
-	}
-	return syncDir(string(d))
-}
-
-func syncDir(name string) error {
-	d, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	})
 }

@@ -2,12 +2,13 @@ package report
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
+	"io"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
+
+	"refrain/internal/atomicfile"
 )
 
 // Markers say where the tables of one command stand in a document; Markers("bench") are
@@ -66,24 +67,16 @@ func (m Markers) Write(path, name, markdown string) error {
 	return WriteFile(path, document)
 }
 
-// WriteFile writes a file beside it and renames that.
+// WriteFile replaces a file whole, with the permissions that it has.
 func WriteFile(path string, content []byte) error {
 	mode := os.FileMode(0o644)
 	if info, err := os.Stat(path); err == nil {
 		mode = info.Mode().Perm()
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".report-*")
-	if err != nil {
+	return atomicfile.Write(path, mode, func(f io.Writer) error {
+		_, err := f.Write(content)
 		return err
-	}
-	_, err = f.Write(content)
-	if err = errors.Join(err, f.Chmod(mode), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	})
 }
 
 // Marked is a table with its markers.
