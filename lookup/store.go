@@ -29,6 +29,10 @@ type Store interface {
 	// Author answers an author's latest reuse, the latest first: at most n and at most AuthorCap.
 	Author(ctx context.Context, source, author string, n int) ([]Repetition, error)
 
+	// Check finds out whether the store still holds what it was last given, while there is nothing to apply. Its error
+	// is like one of Apply.
+	Check(ctx context.Context) error
+
 	// The cursor of whoever applies is kept with the data, so that both go back together when a copy is restored.
 	// Put stores it after the changes that it stands for.
 	topic.Store

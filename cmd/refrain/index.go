@@ -24,11 +24,6 @@ func (s *service) openIndex(ctx context.Context) error {
 	if err != nil || store == nil {
 		return err
 	}
-	if r, ok := store.(*redisstore.Store); ok {
-		if err := r.Ping(ctx); err != nil {
-			return errors.Join(fmt.Errorf("lookup.redis.url: %w", err), store.Close())
-		}
-	}
 	if s.index, err = lookup.NewIndex(lookup.IndexConfig{Store: store, Deleted: s.isDeleted, Logger: s.log}); err != nil {
 		return errors.Join(err, store.Close())
 	}
@@ -40,7 +35,7 @@ func (s *service) openIndex(ctx context.Context) error {
 	}
 	reader := s.reader("lookup")
 	reader.Store, reader.Deleted = indexCursor{store, to}, nil // the index itself leaves out what is deleted, and keeps the rest
-	s.follow(publish.FollowConfig{ReaderConfig: reader, Sink: to, Gather: 4000, Busy: s.behind}, store)
+	s.follow(publish.FollowConfig{ReaderConfig: reader, Sink: to, Check: to.check, Gather: 4000, Busy: s.behind}, store)
 	return nil
 }
 
@@ -53,17 +48,29 @@ func (s *service) openIndexStore(ctx context.Context) (lookup.Store, error) {
 	case "embedded":
 		return boltstore.Open(boltstore.Config{Path: filepath.Join(s.cfg.DataDir, "lookup.db"), Retention: retention})
 	case "redis":
-		url, err := s.cfg.Lookup.Redis.URL.Read()
-		if err != nil {
-			return nil, fmt.Errorf("configuration: lookup.redis.url: %w", err)
-		}
-		owner, err := s.identity(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return redisstore.Open(redisstore.Config{URL: url, Prefix: s.cfg.Lookup.Redis.Prefix, Owner: owner, Retention: retention, Logger: s.log})
+		return s.openRedis(ctx, retention)
 	}
 	return nil, nil
+}
+
+// openRedis fails where Redis does not let us in. One that cannot be reached now is tried again later.
+func (s *service) openRedis(ctx context.Context, retention time.Duration) (lookup.Store, error) {
+	url, err := s.cfg.Lookup.Redis.URL.Read()
+	if err != nil {
+		return nil, fmt.Errorf("configuration: lookup.redis.url: %w", err)
+	}
+	owner, err := s.identity(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, err := redisstore.Open(redisstore.Config{URL: url, Prefix: s.cfg.Lookup.Redis.Prefix, Owner: owner, Retention: retention, Logger: s.log})
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Ping(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("lookup.redis.url: %w", err), r.Close())
+	}
+	return r, nil
 }
 
 // identity names the data directory: its event topic, and the cursors in it.
@@ -104,13 +111,11 @@ func (x *indexSink) Publish(ctx context.Context, events []publish.Event) error {
 	return nil
 }
 
-// Check implements publish.Checker: an index that comes back empty is to be made again also when there are no new
-// events. It is called when there is nothing more to read.
-func (x *indexSink) Check(ctx context.Context) error {
-	if c, ok := x.store.(publish.Checker); ok {
-		if err := c.Check(ctx); err != nil {
-			return x.rewind(ctx, err)
-		}
+// check: an index that comes back empty is to be made again also when there are no new events. It is called when there
+// is nothing more to read.
+func (x *indexSink) check(ctx context.Context) error {
+	if err := x.store.Check(ctx); err != nil {
+		return x.rewind(ctx, err)
 	}
 	x.missing = nil
 	x.index.Incomplete(false)
