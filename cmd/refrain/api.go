@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"refrain/feed"
+	"refrain/internal/explain"
 	"refrain/lookup"
 	"refrain/publish"
 	"refrain/text"
@@ -105,6 +106,7 @@ func (a *api) Match(ctx context.Context, q lookup.Query) ([]lookup.Sentence, err
 }
 
 func (a *api) explain(_ context.Context, x, y string) (any, error) {
-	w := a.s.window
-	return explain(x, y, w.Threshold, a.s.models.Model(), a.s.cfg.Window.MinTokens), nil
+	return explain.Texts(x, y, explain.Settings{
+		Threshold: a.s.window.Threshold, Model: a.s.models.Model(), MinTokens: a.s.cfg.Window.MinTokens,
+	}), nil
 }
