@@ -1,3 +1,5 @@
+// Package lookup is an index of reuse, made from the events: what a post repeats and who repeats it, where a text was
+// first and how often since, and what an author repeated last.
 package lookup
 
 import (
@@ -112,6 +114,8 @@ type Text struct {
 }
 
 var (
+	// ErrInput says that a question is not understood: a page that no earlier answer named.
+	ErrInput = errors.New("not understood")
 	// ErrRewound says that the store does not hold what it was last given: it has come back empty or older.
 	ErrRewound = errors.New("the store has gone back to an earlier state")
 	// ErrUnavailable says that the store cannot be asked now.

@@ -8,26 +8,26 @@ import (
 	"net/http"
 	"time"
 
+	"refrain/api"
 	"refrain/feed"
 	"refrain/internal/explain"
-	"refrain/lookup"
 	"refrain/publish"
 	"refrain/text"
 )
 
-// api is the HTTP server of a service.
-type api struct {
+// httpServer is the HTTP server of a service.
+type httpServer struct {
 	s      *service
 	server *http.Server
 	events *publish.Events
-	recent *lookup.Tail
+	recent *api.Tail
 }
 
 // latest is how many events the page at / shows.
 const latest = 100
 
-func newAPI(s *service, metrics http.Handler) (*api, error) {
-	a := &api{s: s, recent: lookup.NewTail(s.events, latest)}
+func newAPI(s *service, metrics http.Handler) (*httpServer, error) {
+	a := &httpServer{s: s, recent: api.NewTail(s.events, latest)}
 	a.events = publish.NewEvents(publish.EventsConfig{
 		Topic: s.node.events, Settle: s.settle, Deleted: s.isDeleted, Logger: s.log,
 	})
@@ -35,9 +35,8 @@ func newAPI(s *service, metrics http.Handler) (*api, error) {
 	if err != nil {
 		return nil, err
 	}
-	reuse, texts, authors := s.answers()
-	h, err := lookup.New(lookup.Config{
-		Access: access, Webhooks: s.webhooks, Models: modelsAPI{s.models}, Reuse: reuse, Text: texts, Author: authors,
+	h, err := api.New(api.Config{
+		Access: access, Webhooks: s.webhooks, Models: modelsAPI{s.models}, Index: s.index,
 		Posts: s.http, Events: a.events, Metrics: metrics, Matcher: a, Recent: a.recent, Explain: a.explain,
 		Live: s.live, Ready: s.ready, Logger: s.log,
 	})
@@ -52,7 +51,7 @@ func newAPI(s *service, metrics http.Handler) (*api, error) {
 const grace = 4 * time.Second
 
 // serve answers requests until ctx ends; then it finishes those under way.
-func (a *api) serve(ctx context.Context, l net.Listener) error {
+func (a *httpServer) serve(ctx context.Context, l net.Listener) error {
 	stopped := make(chan error, 1)
 	go func() {
 		<-ctx.Done()
@@ -71,7 +70,7 @@ func (a *api) serve(ctx context.Context, l net.Listener) error {
 
 // stop ends the streams of events, lets requests finish until ctx ends, and cuts off what is left. Uploads are given
 // up a little earlier, so that their clients can still be told how far they got.
-func (a *api) stop(ctx context.Context) error {
+func (a *httpServer) stop(ctx context.Context) error {
 	a.events.Close()
 	early, cancel := context.WithTimeout(ctx, grace*3/4)
 	defer cancel()
@@ -82,18 +81,18 @@ func (a *api) stop(ctx context.Context) error {
 }
 
 // Match looks a text up in the windows of this process.
-func (a *api) Match(ctx context.Context, q lookup.Query) ([]lookup.Sentence, error) {
+func (a *httpServer) Match(ctx context.Context, q api.Query) ([]api.Sentence, error) {
 	if q.Threshold != "" && q.Threshold != a.s.cfg.Window.Threshold {
-		return nil, fmt.Errorf("%w: threshold %s: this server's window answers for %s only", lookup.ErrInput, q.Threshold, a.s.cfg.Window.Threshold)
+		return nil, fmt.Errorf("%w: threshold %s: this server's window answers for %s only", api.ErrInput, q.Threshold, a.s.cfg.Window.Threshold)
 	}
 	// A post without an id, later than everything in the window.
 	p := feed.Post{Text: q.Text, Lang: q.Lang, Time: a.s.now(), Timed: true}
 	var s text.Splitter
 	compared, _ := s.Sentences(nil, &p, a.s.cfg.Window.MinTokens)
 	pieces, _ := s.Pieces(q.Text)
-	out := make([]lookup.Sentence, len(pieces))
+	out := make([]api.Sentence, len(pieces))
 	for i, piece := range pieces {
-		out[i] = lookup.Sentence{Index: i, Start: piece.Start, End: piece.End}
+		out[i] = api.Sentence{Index: i, Start: piece.Start, End: piece.End}
 	}
 	for _, x := range compared {
 		matches, err := a.s.match(ctx, x)
@@ -105,7 +104,7 @@ func (a *api) Match(ctx context.Context, q lookup.Query) ([]lookup.Sentence, err
 	return out, nil
 }
 
-func (a *api) explain(_ context.Context, x, y string) (any, error) {
+func (a *httpServer) explain(_ context.Context, x, y string) (explain.Explanation, error) {
 	return explain.Texts(x, y, explain.Settings{
 		Threshold: a.s.window.Threshold, Model: a.s.models.Model(), MinTokens: a.s.cfg.Window.MinTokens,
 	}), nil

@@ -5,11 +5,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net/http"
 	"path/filepath"
 	"time"
 
-	"refrain/internal/problem"
 	"refrain/lookup"
 	"refrain/lookup/boltstore"
 	"refrain/lookup/redisstore"
@@ -157,17 +155,4 @@ func (c indexCursor) Put(ctx context.Context, key string, value []byte) error {
 		return c.sink.rewind(ctx, err)
 	}
 	return nil
-}
-
-// noIndex answers where there is no index.
-var noIndex = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-	problem.Write(w, r, problem.Problem{Status: http.StatusNotFound, Detail: "This server keeps no index: lookup.store is none."})
-})
-
-// answers are the handlers of the index.
-func (s *service) answers() (reuse, text, author http.Handler) {
-	if s.index == nil {
-		return noIndex, noIndex, noIndex
-	}
-	return http.HandlerFunc(s.index.ServeReuse), http.HandlerFunc(s.index.ServeText), http.HandlerFunc(s.index.ServeAuthor)
 }

@@ -146,7 +146,7 @@ type service struct {
 	sources  []*pump
 	sinks    []func(context.Context) error // what follows the event topic
 	closers  []io.Closer                   // to be closed when all of that has ended
-	api      *api
+	api      *httpServer
 	listener net.Listener
 	dead     *ingest.DeadLetters
 

@@ -9,9 +9,9 @@ import (
 	"path/filepath"
 	"time"
 
+	"refrain/api"
 	"refrain/ingest"
 	"refrain/internal/config"
-	"refrain/lookup"
 	"refrain/publish"
 	kafkasink "refrain/publish/kafka"
 	natssink "refrain/publish/nats"
@@ -156,7 +156,7 @@ func (d deadEvents) Write(place, reason string, event []byte) error {
 // webhooks are the endpoints, for the API.
 type webhooks []*webhook.Endpoint
 
-func (w webhooks) Status() any {
+func (w webhooks) Status() []webhook.Status {
 	all := make([]webhook.Status, len(w))
 	for i, e := range w {
 		all[i] = e.Status()
@@ -170,5 +170,5 @@ func (w webhooks) Enable(ctx context.Context, name string) error {
 			return e.Enable(ctx)
 		}
 	}
-	return fmt.Errorf("webhook %s: %w", name, lookup.ErrUnknown)
+	return fmt.Errorf("webhook %s: %w", name, api.ErrUnknown)
 }
