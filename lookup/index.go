@@ -26,7 +26,7 @@ type IndexConfig struct {
 	Logger  *slog.Logger // nil means slog.Default()
 }
 
-// Index takes events into a Store and answers from it over HTTP. It is safe for concurrent use.
+// Index takes events into a Store and answers from it. It is safe for concurrent use.
 type Index struct {
 	IndexConfig
 	events metric.Int64Counter
@@ -34,10 +34,6 @@ type Index struct {
 
 	incomplete atomic.Bool
 }
-
-// Incomplete says whether the index lacks events that it was given before, as when its store has come back empty. As long
-// as it does, it answers 503: empty lists would be wrong.
-func (x *Index) Incomplete(is bool) { x.incomplete.Store(is) }
 
 // NewIndex returns an Index.
 func NewIndex(c IndexConfig) (*Index, error) {

@@ -2,11 +2,9 @@ package lookup_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/http"
 	"strings"
 	"testing"
 
@@ -21,17 +19,13 @@ import (
 	"refrain/lookup/storetest"
 )
 
-func mustIndex(t *testing.T, s lookup.Store, deleted func(source, post string) bool) (*lookup.Index, http.Handler) {
+func mustIndex(t *testing.T, s lookup.Store, deleted func(source, post string) bool) *lookup.Index {
 	t.Helper()
 	x, err := lookup.NewIndex(lookup.IndexConfig{Store: s, Deleted: deleted, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /v1/posts/{id}/reuse", x.ServeReuse)
-	mux.HandleFunc("GET /v1/texts/{group}", x.ServeText)
-	mux.HandleFunc("GET /v1/authors/{author}/reuse", x.ServeAuthor)
-	return x, mux
+	return x
 }
 
 func memory() *storetest.Memory {
@@ -56,114 +50,43 @@ func retraction(post string) []byte {
 	return fmt.Appendf(nil, `{"specversion":"1.0","type":"dev.refrain.retracted.v1","id":"r","data":{"source":"","post":%q}}`, post)
 }
 
-func TestAnswers(t *testing.T) {
-	x, h := mustIndex(t, memory(), nil)
-	if err := x.Publish(t.Context(), reported()); err != nil {
-		t.Fatal(err)
-	}
-	g := group.String()
-	for target, want := range map[string]string{
-		"/v1/posts/p1/reuse": `{"source":"","post":"p1","repeats":[],"repeatedBy":[
-			{"sentence":2,"group":"G","jaccard":0.8571428571428571,"later":{"source":"s","post":"at://p3","sentence":2,"time":"2026-01-02T03:04:07.5Z"}},
-			{"sentence":0,"group":"G","jaccard":1,"later":{"source":"","post":"p2","sentence":0,"time":"2026-01-02T03:04:06Z"}}],"repeatedByTotal":2}`,
-		"/v1/posts/at:%2F%2Fp3/reuse?source=s": `{"source":"s","post":"at://p3","repeats":[
-			{"sentence":2,"group":"G","jaccard":0.8571428571428571,"identical":false,"earlier":{"source":"","post":"p1","sentence":1,"time":"2026-01-02T03:04:05Z"},"text":"the words"}],
-			"repeatedBy":[],"repeatedByTotal":0}`,
-		"/v1/posts/unheard/reuse":    `{"source":"","post":"unheard","repeats":[],"repeatedBy":[],"repeatedByTotal":0}`,
-		"/v1/posts/p1/reuse?limit=0": `{"source":"","post":"p1","repeats":[],"repeatedBy":[],"repeatedByTotal":2}`,
-		"/v1/posts/p1/reuse?limit=1&after=1": `{"source":"","post":"p1","repeats":[],"repeatedBy":[
-			{"sentence":0,"group":"G","jaccard":1,"later":{"source":"","post":"p2","sentence":0,"time":"2026-01-02T03:04:06Z"}}],"repeatedByTotal":2}`,
-		"/v1/texts/" + g + "?limit=1": `{"group":"G","text":"the words","first":{"source":"","post":"p1","time":"2026-01-02T03:04:05Z"},"last":"2026-01-02T03:04:07.5Z",
-			"occurrences":2,"authors":1,"authorsEstimated":false,"repeatedBy":[
-			{"sentence":2,"group":"G","jaccard":0.8571428571428571,"later":{"source":"s","post":"at://p3","sentence":2,"time":"2026-01-02T03:04:07.5Z"}}],"repeatedByTotal":2,"next":"1"}`,
-		"/v1/authors/bob/reuse": `{"source":"","author":"bob","reuse":[
-			{"sentence":0,"group":"G","jaccard":1,"later":{"source":"","post":"p2","sentence":0,"time":"2026-01-02T03:04:06Z"},"text":"the words"}]}`,
-	} {
-		w := ask(h, "GET", target, "")
-		if w.Code != 200 || w.Header().Get("Content-Type") != "application/json" {
-			t.Errorf("%s: %d %s", target, w.Code, w.Body)
-			continue
-		}
-		if diff := cmp.Diff(plain(t, strings.ReplaceAll(want, `"G"`, `"`+g+`"`)), plain(t, w.Body.String())); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", target, diff)
-		}
-	}
-}
-
-// plain reads JSON without the events' ids, each of which must be one.
-func plain(t *testing.T, s string) any {
-	t.Helper()
-	var v map[string]any
-	if err := json.Unmarshal([]byte(s), &v); err != nil {
-		t.Fatalf("%v in %s", err, s)
-	}
-	for _, list := range []string{"repeats", "repeatedBy", "reuse"} {
-		entries, _ := v[list].([]any)
-		for _, e := range entries {
-			e := e.(map[string]any)
-			if id, ok := e["event"].(string); ok {
-				if _, err := feed.ParseHash(id); err != nil {
-					t.Error(err)
-				}
-				delete(e, "event")
-			}
-		}
-	}
-	return v
-}
-
-func TestQuestionsThatAreNotUnderstood(t *testing.T) {
-	_, h := mustIndex(t, memory(), nil)
-	for target, status := range map[string]int{
-		"/v1/posts/p/reuse?limit=x": 400, "/v1/posts/p/reuse?limit=-1": 400, "/v1/posts/p/reuse?limit=1001": 400,
-		"/v1/texts/xyz": 400, "/v1/texts/" + group.String() + "?limit=1e3": 400, "/v1/texts/" + group.String(): 404,
-		"/v1/authors/a/reuse?limit=101": 400,
-	} {
-		if detail(t, ask(h, "GET", target, ""), status) == "" {
-			t.Errorf("%s: no detail", target)
-		}
-	}
-}
-
 // away is a store that fails.
 type away struct {
 	*storetest.Memory
 	err error
 }
 
-func (a away) Reuse(context.Context, string, string, lookup.Page) (lookup.Reuse, error) {
-	return lookup.Reuse{}, a.err
-}
-func (a away) Text(context.Context, feed.Hash, lookup.Page) (lookup.Text, bool, error) {
-	return lookup.Text{}, false, a.err
-}
-func (a away) Author(context.Context, string, string, int) ([]lookup.Repetition, error) {
-	return nil, a.err
-}
 func (a away) Apply(context.Context, []lookup.Change) error { return a.err }
 
 func TestStoreAway(t *testing.T) {
-	x, h := mustIndex(t, away{memory(), fmt.Errorf("redis: %w: secret", lookup.ErrUnavailable)}, nil)
-	for _, target := range []string{"/v1/posts/p/reuse", "/v1/texts/" + group.String(), "/v1/authors/a/reuse"} {
-		w := ask(h, "GET", target, "")
-		if got := detail(t, w, 503); strings.Contains(got, "secret") || w.Header().Get("Retry-After") == "" {
-			t.Errorf("%s: %q, Retry-After %q", target, got, w.Header().Get("Retry-After"))
+	for _, want := range []error{lookup.ErrUnavailable, lookup.ErrRewound} {
+		x := mustIndex(t, away{memory(), fmt.Errorf("redis: %w", want)}, nil)
+		if err := x.Publish(t.Context(), reported()); !errors.Is(err, want) {
+			t.Errorf("publish: %v, want %v", err, want)
 		}
 	}
-	if err := x.Publish(t.Context(), reported()); !errors.Is(err, lookup.ErrUnavailable) {
-		t.Errorf("publish: %v", err)
-	}
-	x, h = mustIndex(t, away{memory(), fmt.Errorf("read: %w", lookup.ErrRewound)}, nil)
-	detail(t, ask(h, "GET", "/v1/posts/p/reuse", ""), 500)
-	if err := x.Publish(t.Context(), reported()); !errors.Is(err, lookup.ErrRewound) {
-		t.Errorf("publish: %v", err)
+}
+
+// TestIncompleteIndex: an index that lacks something says so whatever it is asked.
+func TestIncompleteIndex(t *testing.T) {
+	x := mustIndex(t, memory(), nil)
+	for _, want := range []error{lookup.ErrIncomplete, nil} {
+		x.Incomplete(want != nil)
+		_, reuse := x.Reuse(t.Context(), "", "p1", lookup.Page{})
+		_, _, text := x.Text(t.Context(), group, lookup.Page{})
+		_, author := x.Author(t.Context(), "", "bob", 1)
+		for _, got := range []error{x.Whole(), reuse, text, author} {
+			if !errors.Is(got, want) {
+				t.Errorf("%v, want %v", got, want)
+			}
+		}
 	}
 }
 
 // TestDeletedPosts: what the store no longer knows to be deleted, the index may.
 func TestDeletedPosts(t *testing.T) {
 	s := memory()
-	x, _ := mustIndex(t, s, func(_, post string) bool { return post == "p1" })
+	x := mustIndex(t, s, func(_, post string) bool { return post == "p1" })
 	if err := x.Publish(t.Context(), reported()); err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +106,7 @@ func TestEventsAreCounted(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
 	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
 	defer otel.SetMeterProvider(noop.NewMeterProvider())
-	x, _ := mustIndex(t, memory(), func(_, post string) bool { return post == "gone" })
+	x := mustIndex(t, memory(), func(_, post string) bool { return post == "gone" })
 	if diff := cmp.Diff(map[string]int64{"applied": 0, "retracted": 0, "deleted": 0, "ignored": 0, "rejected": 0}, collect(t, reader)); diff != "" {
 		t.Errorf("at the start (-want +got):\n%s", diff)
 	}

@@ -1,3 +1,5 @@
+// Package lookup is an index of reuse, made from the events: what a post repeats and who repeats it, where a text was
+// first and how often since, and what an author repeated last.
 package lookup
 
 import (
@@ -28,6 +30,10 @@ type Store interface {
 
 	// Author answers an author's latest reuse, the latest first: at most n and at most AuthorCap.
 	Author(ctx context.Context, source, author string, n int) ([]Repetition, error)
+
+	// Check finds out whether the store still holds what it was last given, while there is nothing to apply. Its error
+	// is like one of Apply.
+	Check(ctx context.Context) error
 
 	// The cursor of whoever applies is kept with the data, so that both go back together when a copy is restored.
 	// Put stores it after the changes that it stands for.
@@ -108,6 +114,8 @@ type Text struct {
 }
 
 var (
+	// ErrInput says that a question is not understood: a page that no earlier answer named.
+	ErrInput = errors.New("not understood")
 	// ErrRewound says that the store does not hold what it was last given: it has come back empty or older.
 	ErrRewound = errors.New("the store has gone back to an earlier state")
 	// ErrUnavailable says that the store cannot be asked now.

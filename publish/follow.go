@@ -15,6 +15,9 @@ import (
 type FollowConfig struct {
 	ReaderConfig
 	Sink Sink
+	// Check is for a sink that may lose what it has taken, and can tell before it is given more. It is called now and then
+	// while there are no events; its error is like one of Publish. nil: the sink loses nothing.
+	Check func(context.Context) error
 	// Retry: a sink that fails is tried again, with growing pauses, until ctx ends. Otherwise its error ends Follow.
 	Retry bool
 	// Gather is for a sink to which a batch costs more than its events: it is left in peace for four times as long as its
@@ -139,8 +142,7 @@ const checkEvery = 5 * time.Second
 
 // next waits for events, and looks after the sink meanwhile.
 func (f *follower) next(ctx context.Context, r *Reader) ([]Event, error) {
-	c, ok := f.Sink.(Checker)
-	if !ok {
+	if f.Check == nil {
 		return r.Next(ctx)
 	}
 	for {
@@ -150,7 +152,7 @@ func (f *follower) next(ctx context.Context, r *Reader) ([]Event, error) {
 		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 			return events, err
 		}
-		if _, err := retry(ctx, f, func() (struct{}, error) { return struct{}{}, c.Check(ctx) }); err != nil {
+		if _, err := retry(ctx, f, func() (struct{}, error) { return struct{}{}, f.Check(ctx) }); err != nil {
 			return nil, err
 		}
 	}

@@ -19,12 +19,6 @@ type Sink interface {
 	Publish(ctx context.Context, events []Event) error
 }
 
-// Checker is a sink that may lose what it has taken, and can tell before it is given more. Check is called now and then
-// while there are no events; its error is like one of Publish.
-type Checker interface {
-	Check(ctx context.Context) error
-}
-
 // ErrRewind is wrapped by the error of a sink that has lost what it had taken, as a store restored from an old copy
 // has: reading begins again at the cursor that is stored now.
 var ErrRewind = errors.New("the sink has gone back to an earlier state")

@@ -3,24 +3,24 @@ package server
 import (
 	"fmt"
 
-	"refrain/lookup"
+	"refrain/api"
 )
 
 // access is who may use the API.
-func (s *Server) access() (lookup.Access, error) {
+func (s *Server) access() (api.Access, error) {
 	if len(s.cfg.Auth.Tokens) == 0 {
-		return lookup.LoopbackOnly(), nil
+		return api.LoopbackOnly(), nil
 	}
-	tokens := make([]lookup.Token, len(s.cfg.Auth.Tokens))
+	tokens := make([]api.Token, len(s.cfg.Auth.Tokens))
 	for i, t := range s.cfg.Auth.Tokens {
 		secret, err := t.Token.Read()
 		if err != nil {
 			return nil, fmt.Errorf("configuration: auth.tokens[%d]: %w", i, err)
 		}
-		tokens[i] = lookup.Token{Name: t.Name, Token: secret}
+		tokens[i] = api.Token{Name: t.Name, Token: secret}
 		for _, scope := range t.Scopes {
-			tokens[i].Scopes = append(tokens[i].Scopes, lookup.Scope(scope))
+			tokens[i].Scopes = append(tokens[i].Scopes, api.Scope(scope))
 		}
 	}
-	return lookup.Tokens(tokens), nil
+	return api.Tokens(tokens), nil
 }

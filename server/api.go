@@ -8,23 +8,23 @@ import (
 	"net/http"
 	"time"
 
-	"refrain/lookup"
+	"refrain/api"
 	"refrain/publish"
 )
 
-// api is the HTTP server of a service.
-type httpAPI struct {
+// httpServer is the HTTP server of a service.
+type httpServer struct {
 	s      *Server
 	server *http.Server
 	events *publish.Events
-	recent *lookup.Tail
+	recent *api.Tail
 }
 
 // latest is how many events the page at / shows.
 const latest = 100
 
-func newAPI(s *Server) (*httpAPI, error) {
-	a := &httpAPI{s: s, recent: lookup.NewTail(s.node.events, latest)}
+func newAPI(s *Server) (*httpServer, error) {
+	a := &httpServer{s: s, recent: api.NewTail(s.node.events, latest)}
 	a.events = publish.NewEvents(publish.EventsConfig{
 		Topic: s.node.events, Settle: s.node.settle, Deleted: s.node.isDeleted, Logger: s.log,
 	})
@@ -32,9 +32,8 @@ func newAPI(s *Server) (*httpAPI, error) {
 	if err != nil {
 		return nil, err
 	}
-	reuse, texts, authors := s.answers()
-	h, err := lookup.New(lookup.Config{
-		Access: access, Webhooks: s.webhooks, Models: modelsAPI{s.node.models}, Reuse: reuse, Text: texts, Author: authors,
+	h, err := api.New(api.Config{
+		Access: access, Webhooks: s.webhooks, Models: modelsAPI{s.node.models}, Index: s.index,
 		Posts: s.http, Events: a.events, Metrics: s.metrics(), Matcher: a, Recent: a.recent, Explain: a.explain,
 		Live: s.node.live, Ready: s.node.ready, Logger: s.log,
 	})
@@ -49,7 +48,7 @@ func newAPI(s *Server) (*httpAPI, error) {
 const grace = 4 * time.Second
 
 // serve answers requests until ctx ends; then it finishes those under way.
-func (a *httpAPI) serve(ctx context.Context, l net.Listener) error {
+func (a *httpServer) serve(ctx context.Context, l net.Listener) error {
 	stopped := make(chan error, 1)
 	go func() {
 		<-ctx.Done()
@@ -68,7 +67,7 @@ func (a *httpAPI) serve(ctx context.Context, l net.Listener) error {
 
 // stop ends the streams of events, lets requests finish until ctx ends, and cuts off what is left. Uploads are given
 // up a little earlier, so that their clients can still be told how far they got.
-func (a *httpAPI) stop(ctx context.Context) error {
+func (a *httpServer) stop(ctx context.Context) error {
 	a.events.Close()
 	early, cancel := context.WithTimeout(ctx, grace*3/4)
 	defer cancel()

@@ -5,10 +5,9 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net/http"
 	"path/filepath"
+	"time"
 
-	"refrain/internal/problem"
 	"refrain/lookup"
 	"refrain/lookup/boltstore"
 	"refrain/lookup/redisstore"
@@ -23,11 +22,6 @@ func (s *Server) openIndex(ctx context.Context) error {
 	if err != nil || store == nil {
 		return err
 	}
-	if r, ok := store.(*redisstore.Store); ok {
-		if err := r.Ping(ctx); err != nil {
-			return errors.Join(fmt.Errorf("lookup.redis.url: %w", err), store.Close())
-		}
-	}
 	if s.index, err = lookup.NewIndex(lookup.IndexConfig{Store: store, Deleted: s.node.isDeleted, Logger: s.log}); err != nil {
 		return errors.Join(err, store.Close())
 	}
@@ -39,7 +33,7 @@ func (s *Server) openIndex(ctx context.Context) error {
 	}
 	reader := s.reader("lookup")
 	reader.Store, reader.Deleted = indexCursor{store, to}, nil // the index itself leaves out what is deleted, and keeps the rest
-	s.follow(publish.FollowConfig{ReaderConfig: reader, Sink: to, Gather: 4000, Busy: s.node.behind}, store)
+	s.follow(publish.FollowConfig{ReaderConfig: reader, Sink: to, Check: to.check, Gather: 4000, Busy: s.node.behind}, store)
 	return nil
 }
 
@@ -52,17 +46,29 @@ func (s *Server) openIndexStore(ctx context.Context) (lookup.Store, error) {
 	case "embedded":
 		return boltstore.Open(boltstore.Config{Path: filepath.Join(s.cfg.DataDir, "lookup.db"), Retention: retention})
 	case "redis":
-		url, err := s.cfg.Lookup.Redis.URL.Read()
-		if err != nil {
-			return nil, fmt.Errorf("configuration: lookup.redis.url: %w", err)
-		}
-		owner, err := s.identity(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return redisstore.Open(redisstore.Config{URL: url, Prefix: s.cfg.Lookup.Redis.Prefix, Owner: owner, Retention: retention, Logger: s.log})
+		return s.openRedis(ctx, retention)
 	}
 	return nil, nil
+}
+
+// openRedis fails where Redis does not let us in. One that cannot be reached now is tried again later.
+func (s *Server) openRedis(ctx context.Context, retention time.Duration) (lookup.Store, error) {
+	url, err := s.cfg.Lookup.Redis.URL.Read()
+	if err != nil {
+		return nil, fmt.Errorf("configuration: lookup.redis.url: %w", err)
+	}
+	owner, err := s.identity(ctx)
+	if err != nil {
+		return nil, err
+	}
+	r, err := redisstore.Open(redisstore.Config{URL: url, Prefix: s.cfg.Lookup.Redis.Prefix, Owner: owner, Retention: retention, Logger: s.log})
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Ping(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("lookup.redis.url: %w", err), r.Close())
+	}
+	return r, nil
 }
 
 // identity names the data directory: its event topic, and the cursors in it.
@@ -103,13 +109,11 @@ func (x *indexSink) Publish(ctx context.Context, events []publish.Event) error {
 	return nil
 }
 
-// Check implements publish.Checker: an index that comes back empty is to be made again also when there are no new
-// events. It is called when there is nothing more to read.
-func (x *indexSink) Check(ctx context.Context) error {
-	if c, ok := x.store.(publish.Checker); ok {
-		if err := c.Check(ctx); err != nil {
-			return x.rewind(ctx, err)
-		}
+// check: an index that comes back empty is to be made again also when there are no new events. It is called when there
+// is nothing more to read.
+func (x *indexSink) check(ctx context.Context) error {
+	if err := x.store.Check(ctx); err != nil {
+		return x.rewind(ctx, err)
 	}
 	x.missing = nil
 	x.index.Incomplete(false)
@@ -151,17 +155,4 @@ func (c indexCursor) Put(ctx context.Context, key string, value []byte) error {
 		return c.sink.rewind(ctx, err)
 	}
 	return nil
-}
-
-// noIndex answers where there is no index.
-var noIndex = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-	problem.Write(w, r, problem.Problem{Status: http.StatusNotFound, Detail: "This server keeps no index: lookup.store is none."})
-})
-
-// answers are the handlers of the index.
-func (s *Server) answers() (reuse, text, author http.Handler) {
-	if s.index == nil {
-		return noIndex, noIndex, noIndex
-	}
-	return http.HandlerFunc(s.index.ServeReuse), http.HandlerFunc(s.index.ServeText), http.HandlerFunc(s.index.ServeAuthor)
 }

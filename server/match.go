@@ -4,24 +4,25 @@ import (
 	"context"
 	"fmt"
 
+	"refrain/api"
 	"refrain/feed"
-	"refrain/lookup"
+	"refrain/internal/explain"
 	"refrain/text"
 )
 
 // Match looks a text up in the windows of this process.
-func (a *httpAPI) Match(ctx context.Context, q lookup.Query) ([]lookup.Sentence, error) {
+func (a *httpServer) Match(ctx context.Context, q api.Query) ([]api.Sentence, error) {
 	if q.Threshold != "" && q.Threshold != a.s.cfg.Window.Threshold {
-		return nil, fmt.Errorf("%w: threshold %s: this server's window answers for %s only", lookup.ErrInput, q.Threshold, a.s.cfg.Window.Threshold)
+		return nil, fmt.Errorf("%w: threshold %s: this server's window answers for %s only", api.ErrInput, q.Threshold, a.s.cfg.Window.Threshold)
 	}
 	// A post without an id, later than everything in the window.
 	p := feed.Post{Text: q.Text, Lang: q.Lang, Time: a.s.node.now(), Timed: true}
 	var s text.Splitter
 	compared, _ := s.Sentences(nil, &p, a.s.cfg.Window.MinTokens)
 	pieces, _ := s.Pieces(q.Text)
-	out := make([]lookup.Sentence, len(pieces))
+	out := make([]api.Sentence, len(pieces))
 	for i, piece := range pieces {
-		out[i] = lookup.Sentence{Index: i, Start: piece.Start, End: piece.End}
+		out[i] = api.Sentence{Index: i, Start: piece.Start, End: piece.End}
 	}
 	for _, x := range compared {
 		matches, err := a.s.node.match(ctx, x)
@@ -33,9 +34,10 @@ func (a *httpAPI) Match(ctx context.Context, q lookup.Query) ([]lookup.Sentence,
 	return out, nil
 }
 
-func (a *httpAPI) explain(_ context.Context, x, y string) (any, error) {
-	w := a.s.node.window
-	return explain(x, y, w.Threshold, a.s.node.models.Model(), a.s.cfg.Window.MinTokens), nil
+func (a *httpServer) explain(_ context.Context, x, y string) (explain.Explanation, error) {
+	return explain.Texts(x, y, explain.Settings{
+		Threshold: a.s.node.window.Threshold, Model: a.s.node.models.Model(), MinTokens: a.s.cfg.Window.MinTokens,
+	}), nil
 }
 
 // match looks a sentence up in the rows of all workers.

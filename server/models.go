@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"path/filepath"
 
+	"refrain/api"
 	"refrain/detector"
 	"refrain/hashcodes"
-	"refrain/lookup"
 	"refrain/models"
 	"refrain/shard"
 	"refrain/sigstore"
@@ -77,24 +77,22 @@ func (w sharedWindow) Searches() models.Searches {
 // modelsAPI is what the HTTP API shows of the keeper.
 type modelsAPI struct{ *models.Keeper }
 
-var _ lookup.Models = modelsAPI{}
+var _ api.Models = modelsAPI{}
 
-func (m modelsAPI) Status() any { return m.Keeper.Status() }
+func (m modelsAPI) Learn() error { return asAPI(m.Keeper.Learn()) }
 
-func (m modelsAPI) Learn() error { return asLookup(m.Keeper.Learn()) }
+func (m modelsAPI) Use(id int) error { return asAPI(m.Keeper.Use(id)) }
 
-func (m modelsAPI) Use(id int) error { return asLookup(m.Keeper.Use(id)) }
-
-// asLookup gives errors the names that the API knows.
-func asLookup(err error) error {
+// asAPI gives errors the names that the API knows.
+func asAPI(err error) error {
 	switch {
 	case errors.Is(err, models.ErrBusy):
-		return fmt.Errorf("%w: %w", lookup.ErrBusy, err)
+		return fmt.Errorf("%w: %w", api.ErrBusy, err)
 	case errors.Is(err, models.ErrUnknown):
-		return fmt.Errorf("%w: %w", lookup.ErrUnknown, err)
+		return fmt.Errorf("%w: %w", api.ErrUnknown, err)
 	}
 	if damage := (*models.FileError)(nil); errors.As(err, &damage) {
-		return fmt.Errorf("%w: %w", lookup.ErrUnusable, err)
+		return fmt.Errorf("%w: %w", api.ErrUnusable, err)
 	}
 	return err
 }

@@ -42,7 +42,7 @@ type Server struct {
 	sources  []source
 	sinks    []func(context.Context) error // what follows the event topic
 	closers  []io.Closer                   // to be closed when all of that has ended
-	api      *httpAPI
+	api      *httpServer
 	webhooks webhooks
 	index    *lookup.Index // nil: there is none
 

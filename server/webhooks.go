@@ -7,7 +7,7 @@ import (
 	"net/netip"
 	"path/filepath"
 
-	"refrain/lookup"
+	"refrain/api"
 	"refrain/publish/webhook"
 	"refrain/text"
 )
@@ -74,7 +74,7 @@ func webhookConfig(w *Webhook) (cfg webhook.Config, err error) {
 // webhooks are the endpoints, for the API.
 type webhooks []*webhook.Endpoint
 
-func (w webhooks) Status() any {
+func (w webhooks) Status() []webhook.Status {
 	all := make([]webhook.Status, len(w))
 	for i, e := range w {
 		all[i] = e.Status()
@@ -88,5 +88,5 @@ func (w webhooks) Enable(ctx context.Context, name string) error {
 			return e.Enable(ctx)
 		}
 	}
-	return fmt.Errorf("webhook %s: %w", name, lookup.ErrUnknown)
+	return fmt.Errorf("webhook %s: %w", name, api.ErrUnknown)
 }

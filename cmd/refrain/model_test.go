@@ -13,6 +13,7 @@ import (
 
 	"refrain/hashcodes"
 	"refrain/internal/e2e"
+	"refrain/internal/explain"
 	"refrain/text"
 )
 
@@ -101,7 +102,7 @@ func TestDefaultSignatures(t *testing.T) {
 		want = append(want, text.ID(w))
 	}
 	m := hashcodes.Default()
-	signature := signatureHex(m.Sign(make(hashcodes.Signature, m.Words()), want))
+	signature := explain.Hex(m.Sign(make(hashcodes.Signature, m.Words()), want))
 	_, out, stderr := runModel(t, "sentences", "--format", "text", "--model", "default")
 	var line struct{ Signature string }
 	if err := json.Unmarshal([]byte(out), &line); err != nil || line.Signature != signature {

@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"refrain/feed"
 	"refrain/hashcodes"
 	"refrain/ingest"
+	"refrain/internal/explain"
 	"refrain/text"
 )
 
@@ -121,7 +121,7 @@ func (p *sentencePrinter) print(post *feed.Post) error {
 		line := sentenceLine{
 			Source: post.Source, Post: post.ID, Author: post.Author, Time: post.Time, Sentence: i,
 			Start: s.Start, End: s.End, Text: post.Text[s.Start:s.End],
-			Tokens: tokenTexts(s.Tokens), Compared: text.Compared(s.Tokens, p.minTokens),
+			Tokens: explain.Tokens(s.Tokens), Compared: text.Compared(s.Tokens, p.minTokens),
 		}
 		if p.model != nil {
 			line.Signature = p.sign(s.Tokens)
@@ -133,37 +133,13 @@ func (p *sentencePrinter) print(post *feed.Post) error {
 	return nil
 }
 
-func tokenTexts(tokens []text.Token) []string {
-	texts := make([]string, len(tokens))
-	for i, t := range tokens {
-		texts[i] = t.Text
-	}
-	return texts
-}
-
-// sign is the signature in hex, most significant word last, each word's bytes little endian.
+// sign is the signature in hex.
 func (p *sentencePrinter) sign(tokens []text.Token) string {
 	if p.signature == nil {
 		p.signature = make(hashcodes.Signature, p.model.Words())
 	}
-	p.signature = p.model.Sign(p.signature, tokenIDs(tokens))
-	return signatureHex(p.signature)
-}
-
-func signatureHex(sig hashcodes.Signature) string {
-	var b []byte
-	for _, w := range sig {
-		b = append(b, byte(w), byte(w>>8), byte(w>>16), byte(w>>24))
-	}
-	return hex.EncodeToString(b)
-}
-
-func tokenIDs(tokens []text.Token) []uint64 {
-	ids := make([]uint64, len(tokens))
-	for i, t := range tokens {
-		ids[i] = text.ID(t.Text)
-	}
-	return ids
+	p.signature = p.model.Sign(p.signature, explain.IDs(tokens))
+	return explain.Hex(p.signature)
 }
 
 // writeJSONLine writes v without escaping <, > and &.

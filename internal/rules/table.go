@@ -56,7 +56,9 @@ var table = []row{
 	{folder: "publish", imports: []string{"feed", "topic", "text", "internal/kafkaconn", "internal/natsconn"}, clients: true,
 		why: "text, through internal/terminal, which colours the words that differ"},
 	{folder: "lookup", imports: []string{"feed", "topic"}, clients: true},
-	{folder: "dashboard", imports: []string{"feed", "lookup"}},
+	{folder: "api", imports: []string{"feed", "text", "hashcodes", "models", "topic", "publish", "lookup"},
+		why: "text and hashcodes, through internal/explain, whose Explanation is an answer; models, whose Status is one: a copy would be the " +
+			"same sixteen fields; topic, whose latest events are on the page"},
 	{folder: "join", imports: append([]string{"text", "sigstore/prefix"}, codes...)},
 	{folder: "plan", imports: []string{"feed", "hashcodes", "text"}},
 	{folder: "demo", imports: []string{"feed", "hashcodes"}},

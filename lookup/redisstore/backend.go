@@ -24,7 +24,7 @@ var _ record.Backend = (*backend)(nil)
 const atOnce = 2000
 
 // send runs commands in pipelines of at most atOnce, in order.
-func (b *backend) send(ctx context.Context, commands []redis.Cmder) error {
+func send[C redis.Cmder](ctx context.Context, b *backend, commands []C) error {
 	for chunk := range slices.Chunk(commands, atOnce) {
 		pipe := b.client.Pipeline()
 		for _, cmd := range chunk {
@@ -46,16 +46,16 @@ func (b *backend) send(ctx context.Context, commands []redis.Cmder) error {
 
 // Load implements record.Backend.
 func (b *backend) Load(ctx context.Context, keys []string) ([][]byte, error) {
-	commands := make([]redis.Cmder, len(keys))
+	commands := make([]*redis.StringCmd, len(keys))
 	for i, key := range keys {
 		commands[i] = redis.NewStringCmd(ctx, "get", b.prefix+key)
 	}
-	if err := b.send(ctx, commands); err != nil {
+	if err := send(ctx, b, commands); err != nil {
 		return nil, err
 	}
 	values := make([][]byte, len(keys))
 	for i := range commands {
-		values[i], _ = commands[i].(*redis.StringCmd).Bytes() // what is left is Nil: there is none
+		values[i], _ = commands[i].Bytes() // what is left is Nil: there is none
 	}
 	return values, nil
 }
@@ -76,7 +76,7 @@ func (b *backend) Write(ctx context.Context, w *record.Batch) error {
 		e := &w.Remove[i]
 		commands = append(commands, redis.NewIntCmd(ctx, "zrem", b.part(e.Set, e.Slice), e.Member.Name))
 	}
-	return b.send(ctx, append(commands, b.additions(ctx, w, ttl)...))
+	return send(ctx, b, append(commands, b.additions(ctx, w, ttl)...))
 }
 
 // additions adds to each part at once. A crash between a part's addition and its time to live would keep it for ever,
@@ -106,19 +106,22 @@ func score(t feed.Time) string { return strconv.FormatInt(int64(t), 10) }
 
 // Count implements record.Backend. Names at exactly the first time have to be looked at.
 func (b *backend) Count(ctx context.Context, spans []record.Span) ([]int, error) {
+	behind := make([]*redis.IntCmd, len(spans))
+	at := make([]*redis.StringSliceCmd, len(spans))
 	commands := make([]redis.Cmder, 0, 2*len(spans))
 	for i := range spans {
 		key, t := b.part(spans[i].Set, spans[i].Slice), score(spans[i].After.Time)
-		commands = append(commands, redis.NewIntCmd(ctx, "zcount", key, "("+t, "+inf"),
-			redis.NewStringSliceCmd(ctx, "zrangebyscore", key, t, t))
+		behind[i] = redis.NewIntCmd(ctx, "zcount", key, "("+t, "+inf")
+		at[i] = redis.NewStringSliceCmd(ctx, "zrangebyscore", key, t, t)
+		commands = append(commands, behind[i], at[i])
 	}
-	if err := b.send(ctx, commands); err != nil {
+	if err := send(ctx, b, commands); err != nil {
 		return nil, err
 	}
 	counts := make([]int, len(spans))
 	for i := range spans {
-		counts[i] = int(commands[2*i].(*redis.IntCmd).Val())
-		for _, name := range commands[2*i+1].(*redis.StringSliceCmd).Val() {
+		counts[i] = int(behind[i].Val())
+		for _, name := range at[i].Val() {
 			if name > spans[i].After.Name {
 				counts[i]++
 			}
@@ -129,17 +132,17 @@ func (b *backend) Count(ctx context.Context, spans []record.Span) ([]int, error)
 
 // Range implements record.Backend.
 func (b *backend) Range(ctx context.Context, spans []record.Span) ([][]record.Member, error) {
-	commands := make([]redis.Cmder, len(spans))
+	commands := make([]*redis.ZSliceCmd, len(spans))
 	for i := range spans {
 		commands[i] = b.reversed(ctx, &spans[i], 0)
 	}
-	if err := b.send(ctx, commands); err != nil {
+	if err := send(ctx, b, commands); err != nil {
 		return nil, err
 	}
 	out := make([][]record.Member, len(spans))
 	for i := range spans {
 		var err error
-		if out[i], err = b.rest(ctx, &spans[i], commands[i].(*redis.ZSliceCmd)); err != nil {
+		if out[i], err = b.rest(ctx, &spans[i], commands[i]); err != nil {
 			return nil, err
 		}
 	}
@@ -169,7 +172,7 @@ func (b *backend) rest(ctx context.Context, s *record.Span, got *redis.ZSliceCmd
 			return members, nil
 		}
 		got = b.reversed(ctx, s, offset)
-		if err := b.send(ctx, []redis.Cmder{got}); err != nil {
+		if err := send(ctx, b, []*redis.ZSliceCmd{got}); err != nil {
 			return nil, err
 		}
 	}

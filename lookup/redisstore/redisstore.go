@@ -159,7 +159,7 @@ func (s *Store) Put(ctx context.Context, key string, value []byte) error {
 	return s.place.put(ctx, key, value)
 }
 
-// Check finds out whether Redis still holds what it was last given, while there is nothing to apply.
+// Check implements lookup.Store.
 func (s *Store) Check(ctx context.Context) error { return s.place.check(ctx) }
 
 // Ping says why Redis does not let us in. That it cannot be reached now is no such reason.

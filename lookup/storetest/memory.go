@@ -4,6 +4,7 @@ package storetest
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strconv"
 	"sync"
@@ -81,6 +82,9 @@ func (s *Memory) alive(slice int64) bool { return slice+slicesAlive >= s.current
 
 // Close implements lookup.Store.
 func (s *Memory) Close() error { return nil }
+
+// Check implements lookup.Store: nothing is lost while the process lives.
+func (s *Memory) Check(context.Context) error { return nil }
 
 // Apply implements lookup.Store.
 func (s *Memory) Apply(_ context.Context, changes []lookup.Change) error {
@@ -269,8 +273,10 @@ func (s *Memory) Reuse(_ context.Context, source, post string, page lookup.Page)
 		}
 	}
 	slices.SortFunc(answer.Repeats, compareRepeats)
-	answer.RepeatedBy, answer.Total, answer.Next = cut(all, page)
-	return answer, nil
+	var err error
+	answer.RepeatedBy, answer.Next, err = cut(all, page)
+	answer.Total = len(all)
+	return answer, err
 }
 
 func compareRepeats(a, b lookup.Repeat) int {
@@ -304,16 +310,19 @@ func (s *Memory) since(id postID) map[feed.Hash]feed.Time {
 }
 
 // cut sorts and returns one page. The next page is named by the number of its first entry.
-func cut(all []lookup.Repetition, page lookup.Page) (list []lookup.Repetition, total int, next string) {
+func cut(all []lookup.Repetition, page lookup.Page) (list []lookup.Repetition, next string, err error) {
+	from, err := strconv.Atoi(cmp.Or(page.After, "0"))
+	if err != nil || from > len(all) {
+		return nil, "", fmt.Errorf("%w: after %q", lookup.ErrInput, page.After)
+	}
 	slices.SortFunc(all, func(a, b lookup.Repetition) int {
 		return cmp.Or(placeKey(&b.Later).Compare(placeKey(&a.Later)), slices.Compare(b.Event[:], a.Event[:]))
 	})
-	from, _ := strconv.Atoi(page.After)
 	to := min(from+page.Limit, len(all))
 	if to < len(all) && page.Limit > 0 {
 		next = strconv.Itoa(to)
 	}
-	return slices.Clone(all[from:to]), len(all), next
+	return slices.Clone(all[from:to]), next, nil
 }
 
 // Text implements lookup.Store.
@@ -342,8 +351,10 @@ func (s *Memory) Text(_ context.Context, hash feed.Hash, page lookup.Page) (look
 			answer.Last = max(answer.Last, r.Time)
 		}
 	}
-	answer.RepeatedBy, answer.Total, answer.Next = cut(all, page)
-	return answer, true, nil
+	var err error
+	answer.RepeatedBy, answer.Next, err = cut(all, page)
+	answer.Total = len(all)
+	return answer, true, err
 }
 
 // Author implements lookup.Store.
@@ -358,6 +369,6 @@ func (s *Memory) Author(_ context.Context, source, author string, n int) ([]look
 			all = append(all, repetition)
 		}
 	}
-	list, _, _ := cut(all, lookup.Page{Limit: max(0, min(n, lookup.AuthorCap))})
-	return list, nil
+	list, _, err := cut(all, lookup.Page{Limit: max(0, min(n, lookup.AuthorCap))})
+	return list, err
 }

@@ -7,7 +7,12 @@ import (
 )
 
 // SetTransport puts a receiver inside the process in the place of the network.
-func (e *Endpoint) SetTransport(t http.RoundTripper) { e.client = t }
+func (e *Endpoint) SetTransport(t http.RoundTripper) { e.client = inside{t} }
+
+// inside is a transport that has no connections.
+type inside struct{ http.RoundTripper }
+
+func (inside) CloseIdleConnections() {}
 
 // SetResolver replaces the system's resolver of names.
 func (e *Endpoint) SetResolver(r *net.Resolver) { e.client = newTransport(&e.Config, r) }

@@ -3,7 +3,6 @@ package webhook
 import (
 	"context"
 	"errors"
-	"net/http"
 	"sync"
 	"time"
 
@@ -76,9 +75,7 @@ func (s *session) deliver(ctx context.Context) error {
 	stop()
 	s.drain(abort)
 	s.running.Wait()
-	if t, ok := s.client.(*http.Transport); ok {
-		t.CloseIdleConnections()
-	}
+	s.client.CloseIdleConnections()
 	return err
 }
 

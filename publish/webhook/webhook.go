@@ -83,6 +83,14 @@ type Deps struct {
 	Version     string              // of the program, for User-Agent
 }
 
+// transport sends requests: an http.Transport, not an http.Client, which follows redirects.
+type transport interface {
+	http.RoundTripper
+	CloseIdleConnections()
+}
+
+var _ transport = (*http.Transport)(nil)
+
 // Endpoint delivers events to one URL. Run does the work; the other methods may be called at any time, by anyone.
 type Endpoint struct {
 	Config
@@ -90,7 +98,7 @@ type Endpoint struct {
 	logger  *slog.Logger
 	target  target
 	signers []*webhooks.Webhook
-	client  http.RoundTripper // not an http.Client: that one follows redirects
+	client  transport
 	record  *recorder
 	metrics *metrics
 

@@ -1,4 +1,4 @@
-package lookup
+package api
 
 import (
 	"errors"
@@ -6,12 +6,13 @@ import (
 	"strconv"
 
 	"refrain/internal/problem"
+	"refrain/models"
 )
 
 // Models are the codes that sentences are signed with; see package models.
 type Models interface {
-	// Status is what is known of them, to be sent as JSON.
-	Status() any
+	// Status is what is known of them.
+	Status() models.Status
 	// Learn has a model learned from the window now, Use another one taken on. Both only begin: Status tells how far that
 	// is. The error wraps ErrBusy where something like it is under way, ErrUnknown where there is no such model, ErrUnusable
 	// where there is one that cannot be had.
@@ -25,11 +26,13 @@ var ErrBusy = errors.New("busy")
 // ErrUnusable says that there is what was asked for, but damaged; what it is wrapped in says how, to the client too.
 var ErrUnusable = errors.New("it cannot be used")
 
-func (a *api) models(w http.ResponseWriter, r *http.Request) { a.answer(w, r, a.Models.Status()) }
+func (a *handlers) models(*http.Request) (models.Status, error) { return a.Models.Status(), nil }
 
-func (a *api) learnModel(w http.ResponseWriter, r *http.Request) { a.accepted(w, r, a.Models.Learn()) }
+func (a *handlers) learnModel(w http.ResponseWriter, r *http.Request) {
+	a.accepted(w, r, a.Models.Learn())
+}
 
-func (a *api) useModel(w http.ResponseWriter, r *http.Request) {
+func (a *handlers) useModel(w http.ResponseWriter, r *http.Request) {
 	id, err := strconv.Atoi(r.PathValue("id"))
 	if err != nil || id < 0 {
 		problem.Write(w, r, problem.Problem{Status: http.StatusNotFound, Detail: "A model is known by its number; GET /v1/models lists them."})
@@ -39,7 +42,7 @@ func (a *api) useModel(w http.ResponseWriter, r *http.Request) {
 }
 
 // accepted says that something has begun, or why not.
-func (a *api) accepted(w http.ResponseWriter, r *http.Request, err error) {
+func (a *handlers) accepted(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case errors.Is(err, ErrBusy):
 		problem.Write(w, r, problem.Problem{Status: http.StatusConflict, Detail: "A model is being learned or taken on: GET /v1/models tells how far that is."})

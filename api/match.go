@@ -1,4 +1,4 @@
-package lookup
+package api
 
 import (
 	"encoding/json"
@@ -9,9 +9,6 @@ import (
 
 	"refrain/feed"
 )
-
-// maxMatchBody is the most bytes of a request of POST /v1/match.
-const maxMatchBody = 2 << 20
 
 // matchRequest is the body of POST /v1/match. The threshold may be a number or a string.
 type matchRequest struct {
@@ -26,39 +23,36 @@ type matchAnswer struct {
 }
 
 type matchSentence struct {
-	Sentence int               `json:"sentence"`
-	Start    int               `json:"start"`
-	End      int               `json:"end"`
-	Text     string            `json:"text"`
-	Compared bool              `json:"compared"`
-	Matches  []json.RawMessage `json:"matches"`
+	Sentence int         `json:"sentence"`
+	Start    int         `json:"start"`
+	End      int         `json:"end"`
+	Text     string      `json:"text"`
+	Compared bool        `json:"compared"`
+	Matches  []matchData `json:"matches"`
 }
 
-func (a *api) match(w http.ResponseWriter, r *http.Request) {
-	q, err := readQuery(w, r)
+func (a *handlers) match(r *http.Request) (matchAnswer, error) {
+	answer := matchAnswer{Sentences: []matchSentence{}}
+	q, err := readQuery(r)
 	if err != nil {
-		a.fail(w, r, err)
-		return
+		return answer, err
 	}
 	found, err := a.Matcher.Match(r.Context(), q)
 	if err != nil {
-		a.fail(w, r, err)
-		return
+		return answer, err
 	}
-	answer := matchAnswer{Sentences: []matchSentence{}}
 	for i := range found {
 		s, err := sentenceJSON(&found[i], q.Text)
 		if err != nil {
-			a.fail(w, r, err)
-			return
+			return answer, err
 		}
 		answer.Sentences = append(answer.Sentences, s)
 	}
-	a.answer(w, r, answer)
+	return answer, nil
 }
 
-func readQuery(w http.ResponseWriter, r *http.Request) (Query, error) {
-	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxMatchBody))
+func readQuery(r *http.Request) (Query, error) {
+	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()
 	var m matchRequest
 	if err := d.Decode(&m); err != nil {
@@ -104,45 +98,24 @@ func sentenceJSON(s *Sentence, text string) (matchSentence, error) {
 	}
 	m := matchSentence{
 		Sentence: s.Index, Start: s.Start, End: s.End, Text: text[s.Start:s.End], Compared: s.Compared,
-		Matches: []json.RawMessage{},
+		Matches: make([]matchData, len(s.Matches)),
 	}
 	for i := range s.Matches {
-		data, err := dataJSON(&s.Matches[i])
-		if err != nil {
-			return m, err
-		}
-		m.Matches = append(m.Matches, data)
+		m.Matches[i] = matchData(s.Matches[i])
 	}
 	return m, nil
 }
 
-// dataJSON is the data of the event that m would be: the same words here as in the event.
-func dataJSON(m *feed.Match) (json.RawMessage, error) {
+// matchData is the data of the event that a match would be: the same words here as in the event.
+type matchData feed.Match
+
+// MarshalJSON implements json.Marshaler.
+func (m *matchData) MarshalJSON() ([]byte, error) {
 	var event struct {
 		Data json.RawMessage `json:"data"`
 	}
-	if err := json.Unmarshal(m.AppendEvent(nil, ""), &event); err != nil {
+	if err := json.Unmarshal((*feed.Match)(m).AppendEvent(nil, ""), &event); err != nil {
 		return nil, fmt.Errorf("match: %w", err)
 	}
 	return event.Data, nil
 }
-
-func (a *api) explain(w http.ResponseWriter, r *http.Request) {
-	q := r.URL.Query()
-	for _, name := range []string{"a", "b"} {
-		if q.Get(name) == "" {
-			a.fail(w, r, fmt.Errorf("%w: query parameter %s is missing", ErrInput, name))
-			return
-		}
-	}
-	answer, err := a.Explain(r.Context(), q.Get("a"), q.Get("b"))
-	if err != nil {
-		a.fail(w, r, err)
-		return
-	}
-	a.answer(w, r, answer)
-}
-
-func (a *api) answer(w http.ResponseWriter, r *http.Request, v any) { answer(a.Logger, w, r, v) }
-
-func (a *api) fail(w http.ResponseWriter, r *http.Request, err error) { fail(a.Logger, w, r, err) }

@@ -1,4 +1,4 @@
-package lookup
+package api
 
 import (
 	"slices"
@@ -32,7 +32,7 @@ func TestRoutesEqualOpenAPI(t *testing.T) {
 		}
 	}
 	got := map[string][]string{}
-	for _, r := range (&api{}).routes() {
+	for _, r := range (&handlers{}).routes() {
 		got[r.method+" "+r.path] = append([]string{}, r.query...)
 	}
 	for _, query := range []map[string][]string{got, want} {

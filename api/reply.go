@@ -1,21 +1,40 @@
-package lookup
+package api
 
 import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"time"
 
 	"refrain/internal/problem"
+	"refrain/lookup"
 )
 
-// answer sends v as JSON, not before it is sure that v is.
-func answer(log *slog.Logger, w http.ResponseWriter, r *http.Request, v any) {
-	b, err := json.Marshal(v)
+// maxBody is the most bytes that are read of a request whose answer is JSON of ours.
+const maxBody = 2 << 20
+
+// answering answers with the JSON of what ask returns. T is what a client gets: openapi.yaml describes the same.
+type answering[T any] struct {
+	*handlers
+	ask func(*http.Request) (T, error)
+}
+
+// answerWith returns a handler that answers with what ask returns.
+func answerWith[T any](a *handlers, ask func(*http.Request) (T, error)) http.Handler {
+	return answering[T]{a, ask}
+}
+
+// ServeHTTP implements http.Handler. It sends nothing before it is sure that the answer is JSON.
+func (h answering[T]) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
+	v, err := h.ask(r)
+	var b []byte
+	if err == nil {
+		b, err = json.Marshal(v)
+	}
 	if err != nil {
-		fail(log, w, r, err)
+		h.fail(w, r, err)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -23,15 +42,15 @@ func answer(log *slog.Logger, w http.ResponseWriter, r *http.Request, v any) {
 }
 
 var (
-	errIncomplete = errors.New("the index is incomplete")
-	errNoText     = errors.New("the text is not known")
+	errNoIndex = errors.New("there is no index")
+	errNoText  = errors.New("the text is not known")
 )
 
 // storeRetry is when a client may ask again while the store is away.
 const storeRetry = 5 * time.Second
 
 // fail answers with what an error means to the client; what it means to the operator is logged.
-func fail(log *slog.Logger, w http.ResponseWriter, r *http.Request, err error) {
+func (a *handlers) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var large *http.MaxBytesError
 	p := problem.Problem{Status: http.StatusInternalServerError, Detail: "The cause is in the server's log."}
 	switch {
@@ -39,20 +58,22 @@ func fail(log *slog.Logger, w http.ResponseWriter, r *http.Request, err error) {
 		p = problem.Problem{Status: http.StatusServiceUnavailable, Detail: "The request was given up: " + r.Context().Err().Error()}
 	case errors.As(err, &large):
 		p = problem.Problem{Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("The limit is %d bytes.", large.Limit)}
-	case errors.Is(err, ErrInput):
+	case errors.Is(err, ErrInput), errors.Is(err, lookup.ErrInput):
 		p = problem.Problem{Status: http.StatusBadRequest, Detail: err.Error()}
+	case errors.Is(err, errNoIndex):
+		p = problem.Problem{Status: http.StatusNotFound, Detail: "This server keeps no index: lookup.store is none."}
 	case errors.Is(err, errNoText):
 		p = problem.Problem{Status: http.StatusNotFound,
 			Detail: "No repetition of this text is known: there was none, or it is longer ago than lookup.retention."}
-	case errors.Is(err, errIncomplete):
+	case errors.Is(err, lookup.ErrIncomplete):
 		p = problem.Problem{Status: http.StatusServiceUnavailable, RetryAfter: storeRetry,
 			Detail: "The lookup index has lost what it held, and is being made again from the events."}
-	case errors.Is(err, ErrUnavailable):
-		log.Warn("lookup: the store is unavailable", "path", r.URL.Path, "error", err)
+	case errors.Is(err, lookup.ErrUnavailable):
+		a.Logger.Warn("lookup: the store is unavailable", "path", r.URL.Path, "error", err)
 		p = problem.Problem{Status: http.StatusServiceUnavailable, RetryAfter: storeRetry,
 			Detail: "The store of the lookup index cannot be asked now. Nothing is lost: it goes on with the events from where it stopped."}
 	default:
-		log.Error("request", "method", r.Method, "path", r.URL.Path, "error", err)
+		a.Logger.Error("request", "method", r.Method, "path", r.URL.Path, "error", err)
 	}
 	problem.Write(w, r, p)
 }

@@ -1,4 +1,4 @@
-package lookup
+package api
 
 import (
 	"context"
@@ -68,7 +68,7 @@ func check(f func(context.Context) error) http.Handler {
 
 // observe logs every request at debug level, and turns a panic into a problem as long as nothing has been
 // answered yet.
-func (a *api) observe(next http.Handler) http.Handler {
+func (a *handlers) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		seen := &observed{ResponseWriter: w}
@@ -84,7 +84,7 @@ func (a *api) observe(next http.Handler) http.Handler {
 	})
 }
 
-func (a *api) recovered(w *observed, r *http.Request, cause any) {
+func (a *handlers) recovered(w *observed, r *http.Request, cause any) {
 	if err, ok := cause.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(http.ErrAbortHandler) // a handler that cuts its answer short means it
 	}

@@ -1,4 +1,4 @@
-package lookup_test
+package api_test
 
 import (
 	"net/http"
@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"refrain/lookup"
+	"refrain/api"
 )
 
 // asked sends a request with a header, and returns the status.
@@ -23,11 +23,11 @@ func asked(h http.Handler, method, target, host, header, value string) *httptest
 
 func TestTokensAndScopes(t *testing.T) {
 	cfg := config()
-	cfg.Access = lookup.Tokens([]lookup.Token{
-		{Name: "reader", Token: "r", Scopes: []lookup.Scope{lookup.Read}},
-		{Name: "feeder", Token: "w", Scopes: []lookup.Scope{lookup.Write}},
-		{Name: "both", Token: "rw", Scopes: []lookup.Scope{lookup.Read, lookup.Write}},
-		{Name: "root", Token: "a", Scopes: []lookup.Scope{lookup.Admin}},
+	cfg.Access = api.Tokens([]api.Token{
+		{Name: "reader", Token: "r", Scopes: []api.Scope{api.Read}},
+		{Name: "feeder", Token: "w", Scopes: []api.Scope{api.Write}},
+		{Name: "both", Token: "rw", Scopes: []api.Scope{api.Read, api.Write}},
+		{Name: "root", Token: "a", Scopes: []api.Scope{api.Admin}},
 	})
 	h := mustNew(t, cfg)
 	for _, test := range []struct {
@@ -47,7 +47,8 @@ func TestTokensAndScopes(t *testing.T) {
 			}
 			w := asked(h, test.method, test.target, "refrain.example", "Authorization", header)
 			allowed := strings.Contains(" "+test.allowed+" ", " "+token+" ")
-			if known := token != "x" && token != "none"; allowed != (w.Code == http.StatusOK) || !allowed && known != (w.Code == http.StatusForbidden) {
+			refused := w.Code == http.StatusForbidden || w.Code == http.StatusUnauthorized
+			if known := token != "x" && token != "none"; allowed == refused || !allowed && known != (w.Code == http.StatusForbidden) {
 				t.Errorf("%s %s with token %s: status %d", test.method, test.target, token, w.Code)
 			}
 			if (w.Code == http.StatusUnauthorized) != (len(w.Header().Values("WWW-Authenticate")) == 2) {
@@ -60,7 +61,7 @@ func TestTokensAndScopes(t *testing.T) {
 // A browser asks its user for a name and a password: the token is the password.
 func TestTokenAsPassword(t *testing.T) {
 	cfg := config()
-	cfg.Access = lookup.Tokens([]lookup.Token{{Name: "reader", Token: "r", Scopes: []lookup.Scope{lookup.Read}}})
+	cfg.Access = api.Tokens([]api.Token{{Name: "reader", Token: "r", Scopes: []api.Scope{api.Read}}})
 	r := httptest.NewRequest("GET", "/metrics", nil)
 	for password, want := range map[string]int{"r": http.StatusOK, "": http.StatusUnauthorized} {
 		r.SetBasicAuth("anybody", password)
@@ -74,7 +75,7 @@ func TestTokenAsPassword(t *testing.T) {
 
 func TestLoopbackOnly(t *testing.T) {
 	cfg := config()
-	cfg.Access = lookup.LoopbackOnly()
+	cfg.Access = api.LoopbackOnly()
 	h := mustNew(t, cfg)
 	for host, want := range map[string]int{
 		"127.0.0.1:8080": 200, "localhost:8080": 200, "LOCALHOST": 200, "[::1]:8080": 200, "127.1.2.3": 200, "app.localhost": 200,

@@ -1,4 +1,4 @@
-package lookup
+package api
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{"pe
 const pagePolicy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // page is GET /: the latest events, and those that come while it is open.
-func (a *api) page(w http.ResponseWriter, r *http.Request) {
+func (a *handlers) page(w http.ResponseWriter, r *http.Request) {
 	var out bytes.Buffer
 	err := pageTemplate.Execute(&out, struct {
 		Events           []feed.Match

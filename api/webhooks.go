@@ -1,4 +1,4 @@
-package lookup
+package api
 
 import (
 	"context"
@@ -7,12 +7,13 @@ import (
 	"net/http"
 
 	"refrain/internal/problem"
+	"refrain/publish/webhook"
 )
 
 // Webhooks are the endpoints that events are delivered to.
 type Webhooks interface {
-	// Status is what is known of each, to be sent as JSON.
-	Status() any
+	// Status is what is known of each.
+	Status() []webhook.Status
 	// Enable lets deliveries to an endpoint begin again that was disabled. The error wraps ErrUnknown where there is
 	// no such endpoint.
 	Enable(ctx context.Context, name string) error
@@ -21,11 +22,16 @@ type Webhooks interface {
 // ErrUnknown says that there is nothing of the name that was asked for.
 var ErrUnknown = errors.New("not known here")
 
-func (a *api) webhooks(w http.ResponseWriter, r *http.Request) {
-	a.answer(w, r, map[string]any{"webhooks": a.Webhooks.Status()})
+// webhooksAnswer is the answer of GET /v1/webhooks.
+type webhooksAnswer struct {
+	Webhooks []webhook.Status `json:"webhooks"`
 }
 
-func (a *api) enableWebhook(w http.ResponseWriter, r *http.Request) {
+func (a *handlers) webhooks(*http.Request) (webhooksAnswer, error) {
+	return webhooksAnswer{a.Webhooks.Status()}, nil
+}
+
+func (a *handlers) enableWebhook(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	err := a.Webhooks.Enable(r.Context(), name)
 	switch {

@@ -1,4 +1,4 @@
-package lookup
+package api
 
 import (
 	"crypto/sha256"
@@ -94,7 +94,7 @@ func addressedToLoopback(host string) bool {
 }
 
 // guard lets requests pass to next that may. A route that needs no scope is open to all.
-func (a *api) guard(need Scope, next http.Handler) http.Handler {
+func (a *handlers) guard(need Scope, next http.Handler) http.Handler {
 	if need == "" || a.Access == nil {
 		return next
 	}

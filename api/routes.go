@@ -1,4 +1,4 @@
-package lookup
+package api
 
 import (
 	_ "embed"
@@ -26,19 +26,19 @@ func (r route) pattern() string {
 }
 
 // routes is the list of what is served.
-func (a *api) routes() []route {
+func (a *handlers) routes() []route {
 	return []route{
 		{"POST", "/v1/posts", Write, []string{"results"}, a.Posts},
 		{"DELETE", "/v1/posts/{id}", Write, []string{"source"}, a.Posts},
-		{"GET", "/v1/posts/{id}/reuse", Read, []string{"source", "limit", "after"}, a.Reuse},
-		{"GET", "/v1/texts/{group}", Read, []string{"limit", "after"}, a.Text},
-		{"GET", "/v1/authors/{author}/reuse", Read, []string{"source", "limit"}, a.Author},
+		{"GET", "/v1/posts/{id}/reuse", Read, []string{"source", "limit", "after"}, answerFromIndex(a, a.reuse)},
+		{"GET", "/v1/texts/{group}", Read, []string{"limit", "after"}, answerFromIndex(a, a.text)},
+		{"GET", "/v1/authors/{author}/reuse", Read, []string{"source", "limit"}, answerFromIndex(a, a.author)},
 		{"GET", "/v1/events", Read, []string{"from", "until", "format"}, a.Events},
-		{"POST", "/v1/match", Read, nil, http.HandlerFunc(a.match)},
-		{"GET", "/v1/explain", Read, []string{"a", "b"}, http.HandlerFunc(a.explain)},
-		{"GET", "/v1/webhooks", Admin, nil, http.HandlerFunc(a.webhooks)},
+		{"POST", "/v1/match", Read, nil, answerWith(a, a.match)},
+		{"GET", "/v1/explain", Read, []string{"a", "b"}, answerWith(a, a.explain)},
+		{"GET", "/v1/webhooks", Admin, nil, answerWith(a, a.webhooks)},
 		{"POST", "/v1/webhooks/{name}/enable", Admin, nil, http.HandlerFunc(a.enableWebhook)},
-		{"GET", "/v1/models", Read, nil, http.HandlerFunc(a.models)},
+		{"GET", "/v1/models", Read, nil, answerWith(a, a.models)},
 		{"POST", "/v1/models/learn", Admin, nil, http.HandlerFunc(a.learnModel)},
 		{"POST", "/v1/models/{id}/use", Admin, nil, http.HandlerFunc(a.useModel)},
 		{"GET", "/livez", "", nil, check(a.Live)},

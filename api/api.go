@@ -1,8 +1,8 @@
-// Package lookup answers questions over HTTP: it is the program's HTTP API.
+// Package api answers questions over HTTP: it is the program's HTTP API.
 //
 // What the answers are made of comes in as small interfaces and handlers; routes.go lists the routes, and
-// openapi.yaml describes them.
-package lookup
+// openapi.yaml describes them. Every JSON that is answered is a struct, which a test compares with its schema there.
+package api
 
 import (
 	"context"
@@ -12,7 +12,9 @@ import (
 	"net/http"
 
 	"refrain/feed"
+	"refrain/internal/explain"
 	"refrain/internal/problem"
+	"refrain/lookup"
 )
 
 // Query is a text to look up.
@@ -41,19 +43,18 @@ type Recent interface {
 // ErrInput marks an error as the client's: it is answered with 400 and its text.
 var ErrInput = errors.New("not understood")
 
-// Config holds what the API is made of. Everything must be set but Access and Logger.
+// Config holds what the API is made of. Everything must be set but Index, Access and Logger.
 type Config struct {
-	Posts   http.Handler // POST /v1/posts, DELETE /v1/posts/{id}
-	Events  http.Handler // GET /v1/events
-	Metrics http.Handler // GET /metrics
-	Matcher Matcher
-	Recent  Recent
-	// Reuse, Text and Author are the handlers of the index, see Index.
-	Reuse, Text, Author http.Handler
-	Webhooks            Webhooks
-	Models              Models
-	// Explain compares two texts; its answer is sent as JSON.
-	Explain func(ctx context.Context, a, b string) (any, error)
+	Posts    http.Handler // POST /v1/posts, DELETE /v1/posts/{id}
+	Events   http.Handler // GET /v1/events
+	Metrics  http.Handler // GET /metrics
+	Matcher  Matcher
+	Recent   Recent
+	Index    *lookup.Index // nil: there is none, and questions about reuse are answered with 404
+	Webhooks Webhooks
+	Models   Models
+	// Explain compares two texts.
+	Explain func(ctx context.Context, a, b string) (explain.Explanation, error)
 	Access  Access // nil: everybody may do everything
 	// Live and Ready say why the process is not; nil from them is yes.
 	Live, Ready func(context.Context) error
@@ -67,18 +68,19 @@ func (c *Config) validate() error {
 		ok   bool
 	}{
 		{"Posts", c.Posts != nil}, {"Events", c.Events != nil}, {"Metrics", c.Metrics != nil},
-		{"Matcher", c.Matcher != nil}, {"Recent", c.Recent != nil}, {"Reuse", c.Reuse != nil}, {"Text", c.Text != nil}, {"Author", c.Author != nil},
+		{"Matcher", c.Matcher != nil}, {"Recent", c.Recent != nil},
 		{"Webhooks", c.Webhooks != nil}, {"Models", c.Models != nil}, {"Explain", c.Explain != nil},
 		{"Live", c.Live != nil}, {"Ready", c.Ready != nil},
 	} {
 		if !f.ok {
-			errs = append(errs, fmt.Errorf("lookup: %s is not set", f.name))
+			errs = append(errs, fmt.Errorf("api: %s is not set", f.name))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-type api struct{ Config }
+// handlers are what the routes lead to, as far as it is not handed in.
+type handlers struct{ Config }
 
 // New returns the API. Its error names everything that Config lacks.
 func New(cfg Config) (http.Handler, error) {
@@ -88,7 +90,7 @@ func New(cfg Config) (http.Handler, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
-	a := &api{cfg}
+	a := &handlers{cfg}
 	mux := http.NewServeMux()
 	methods := map[string][]string{}
 	for _, r := range a.routes() {

@@ -1,0 +1,82 @@
+package api_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"refrain/api"
+	"refrain/feed"
+)
+
+// matcher answers with what it was made with, and remembers the question.
+type matcher struct {
+	asked api.Query
+	found []api.Sentence
+	err   error
+}
+
+func (m *matcher) Match(_ context.Context, q api.Query) ([]api.Sentence, error) {
+	m.asked = q
+	return m.found, m.err
+}
+
+func TestMatch(t *testing.T) {
+	at := feed.Time(1767323045000)
+	m := &matcher{found: []api.Sentence{
+		{Index: 0, Start: 0, End: 3, Compared: false},
+		{Index: 1, Start: 4, End: 10, Compared: true, Matches: []feed.Match{{
+			Scheme: "near", Jaccard: 0.875, Occurrences: 3, Earlier: feed.Occurrence{Post: "p1", Text: "<b>", Time: at},
+		}}},
+	}}
+	cfg := config()
+	cfg.Matcher = m
+	h := mustNew(t, cfg)
+	w := ask(h, "POST", "/v1/match", `{"text":"Hi. <b>bold","lang":"en","threshold":0.8750}`)
+	if want := (api.Query{Text: "Hi. <b>bold", Lang: "en", Threshold: "0.8750"}); m.asked != want {
+		t.Errorf("asked %+v, want %+v: a number keeps its digits", m.asked, want)
+	}
+	var got struct {
+		Sentences []struct {
+			Sentence, Start, End int
+			Text                 string
+			Compared             bool
+			Matches              []struct {
+				Jaccard float64
+				Earlier struct{ Post, Text string }
+			}
+		}
+	}
+	if err := json.Unmarshal(w.Body.Bytes(), &got); err != nil || w.Code != 200 {
+		t.Fatalf("%d %s: %v", w.Code, w.Body, err)
+	}
+	if len(got.Sentences) != 2 || got.Sentences[0].Matches == nil || got.Sentences[1].Text != "<b>bol" {
+		t.Fatalf("answer %s", w.Body)
+	}
+	if found := got.Sentences[1].Matches[0]; found.Jaccard != 0.875 || found.Earlier.Post != "p1" || found.Earlier.Text != "<b>" {
+		t.Errorf("match %+v", found)
+	}
+
+	ask(h, "POST", "/v1/match", `{"text":"x","threshold":"4/5"}`)
+	if m.asked.Threshold != "4/5" {
+		t.Errorf("threshold %q", m.asked.Threshold)
+	}
+	for body, word := range map[string]string{
+		``: "body", `{`: "body", `[]`: "body", `{}`: "text", `{"text":"a"} x`: "follows", `{"text":"a","treshold":1}`: "treshold",
+		`{"text":"a","threshold":[1]}`: "threshold", `{"text":7}`: "text",
+	} {
+		if got := detail(t, ask(h, "POST", "/v1/match", body), 400); !strings.Contains(got, word) {
+			t.Errorf("%s: detail %q does not say %q", body, got, word)
+		}
+	}
+	detail(t, ask(h, "POST", "/v1/match", `{"text":"`+strings.Repeat("x", 3<<20)+`"}`), 413)
+	m.err = fmt.Errorf("threshold %q: %w", "2", api.ErrInput)
+	detail(t, ask(h, "POST", "/v1/match", `{"text":"a"}`), 400)
+	m.err = errors.New("secret")
+	if got := detail(t, ask(h, "POST", "/v1/match", `{"text":"a"}`), 500); strings.Contains(got, "secret") {
+		t.Errorf("an inner error is shown: %q", got)
+	}
+}

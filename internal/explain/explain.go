@@ -1,0 +1,113 @@
+// Package explain shows how the program reads texts, and why two of them match or do not.
+package explain
+
+import (
+	"fmt"
+
+	"refrain/feed"
+	"refrain/hashcodes"
+	"refrain/text"
+)
+
+// Settings are those that decide on a match.
+type Settings struct {
+	Threshold text.Threshold
+	Model     *hashcodes.Model
+	MinTokens int
+}
+
+// Explanation is the comparison of two texts, sentence by sentence. GET /v1/explain answers with its JSON.
+type Explanation struct {
+	Threshold string     `json:"threshold"`
+	Model     string     `json:"model"`
+	A         []Sentence `json:"a"`
+	B         []Sentence `json:"b"`
+	Pairs     []Pair     `json:"pairs"`
+}
+
+// Sentence is one of a text, as the detector sees it.
+type Sentence struct {
+	Text      string   `json:"text"`
+	Tokens    []string `json:"tokens"`
+	Size      int      `json:"size"` // distinct tokens
+	Compared  bool     `json:"compared"`
+	Signature string   `json:"signature"`
+
+	set []uint64
+	sig hashcodes.Signature
+}
+
+// Pair compares sentence A of the one text with sentence B of the other.
+type Pair struct {
+	A       int     `json:"a"`
+	B       int     `json:"b"`
+	Common  int     `json:"common"`
+	Union   int     `json:"union"`
+	Jaccard float64 `json:"jaccard"`
+	Hamming int     `json:"hamming"`
+	Radius  int     `json:"radius"` // -1: sets of these sizes can never reach the threshold
+	Reaches bool    `json:"reaches"`
+	Matches bool    `json:"matches"`
+	Why     string  `json:"why"`
+}
+
+// Texts compares every sentence of a with every one of b.
+func Texts(a, b string, s Settings) Explanation {
+	e := Explanation{
+		Threshold: s.Threshold.String(), Model: s.Model.Name(), A: s.sentences(a), B: s.sentences(b), Pairs: []Pair{},
+	}
+	for i := range e.A {
+		for j := range e.B {
+			e.Pairs = append(e.Pairs, s.pair(i, j, &e.A[i], &e.B[j]))
+		}
+	}
+	return e
+}
+
+func (s Settings) sentences(post string) []Sentence {
+	var splitter text.Splitter
+	out := []Sentence{}
+	pieces, _ := splitter.Pieces(post)
+	for _, p := range pieces {
+		set := text.Set(IDs(p.Tokens))
+		sig := s.Model.Sign(make(hashcodes.Signature, s.Model.Words()), set)
+		out = append(out, Sentence{
+			Text: post[p.Start:p.End], Tokens: Tokens(p.Tokens), Size: len(set),
+			Compared: text.Compared(p.Tokens, s.MinTokens), Signature: Hex(sig), set: set, sig: sig,
+		})
+	}
+	return out
+}
+
+func (s Settings) pair(i, j int, a, b *Sentence) Pair {
+	n, m := len(a.set), len(b.set)
+	common := text.Intersection(a.set, b.set)
+	p := Pair{
+		A: i, B: j, Common: common, Union: n + m - common, Jaccard: text.Jaccard(a.set, b.set),
+		Hamming: hashcodes.Distance(a.sig, b.sig), Radius: -1,
+	}
+	if n > 0 && m > 0 {
+		p.Radius, p.Reaches = hashcodes.Radius(s.Threshold, s.Model.Ones(), n, m), s.Threshold.Reaches(common, n, m)
+	}
+	p.Matches = p.Reaches && a.Compared && b.Compared
+	p.Why = p.why(a, b, s.Threshold)
+	return p
+}
+
+// why is the reason in a sentence.
+func (p *Pair) why(a, b *Sentence, t text.Threshold) string {
+	switch {
+	case a.Size == 0 || b.Size == 0:
+		return "no match: a sentence without tokens is never compared"
+	case !a.Compared || !b.Compared:
+		return "no match: too short to be compared (see --min-tokens)"
+	case p.Matches && feed.GroupHash(a.set) == feed.GroupHash(b.set):
+		return "match: the same words"
+	case p.Matches:
+		return fmt.Sprintf("match: Jaccard %d/%d = %.3f reaches %s", p.Common, p.Union, p.Jaccard, t)
+	case p.Radius < 0:
+		return fmt.Sprintf("no match: sets of %d and %d tokens cannot reach %s", a.Size, b.Size, t)
+	}
+	return fmt.Sprintf("no match: Jaccard %d/%d = %.3f is below %s: %d common tokens, %d needed",
+		p.Common, p.Union, p.Jaccard, t, p.Common, t.Overlap(a.Size, b.Size))
+}
