@@ -9,7 +9,7 @@ import (
 	"time"
 
 	reports "refrain/internal/report"
-	"refrain/internal/terminal"
+	"refrain/internal/units"
 )
 
 // conditions say under which figures came about.
@@ -49,10 +49,10 @@ func (c *conditions) print(w *writer) {
 	w.line("Machine: %s, %s. Date: %s. Command: `%s`.", c.Machine, c.Go, c.Date, strings.TrimSpace(c.Command))
 	var sources []string
 	for _, s := range c.Sources {
-		sources = append(sources, fmt.Sprintf("%s (%s)", s.File, terminal.Thousands(int64(s.Rows))))
+		sources = append(sources, fmt.Sprintf("%s (%s)", s.File, units.Thousands(s.Rows)))
 	}
-	w.line("Data: %s sentences of %s distinct token sets, %.1f tokens each, mixed in proportion: %s.\n", terminal.Thousands(int64(c.Rows)),
-		terminal.Thousands(int64(c.Distinct)), float64(c.Tokens)/float64(c.Rows), strings.Join(sources, ", "))
+	w.line("Data: %s sentences of %s distinct token sets, %.1f tokens each, mixed in proportion: %s.\n", units.Thousands(c.Rows),
+		units.Thousands(c.Distinct), float64(c.Tokens)/float64(c.Rows), strings.Join(sources, ", "))
 }
 
 // summary is the whole of the first table.
@@ -102,9 +102,9 @@ func (s *summary) row(r *result) string {
 	if r.Note != "" {
 		name += " (" + r.Note + ")"
 	}
-	rows := terminal.Thousands(int64(r.Rows))
+	rows := units.Thousands(r.Rows)
 	if r.Every > 1 {
-		rows += fmt.Sprintf(", %s looked up", terminal.Thousands(int64(r.Looked)))
+		rows += fmt.Sprintf(", %s looked up", units.Thousands(r.Looked))
 	}
 	against := "1 x"
 	if r.Peer != yardstick {
@@ -112,7 +112,7 @@ func (s *summary) row(r *result) string {
 	}
 	return fmt.Sprintf("| %s | %s | %.2f | %s | %s | %s | %s | %.2f | %s | %.0f s |", name, rows, r.microseconds(), against,
 		share(r.Found, r.True), share(r.FoundNear, r.TrueNear), share(r.Found, r.Candidates),
-		float64(r.Candidates)/float64(max(1, r.Looked)), terminal.Bytes(r.PeakBytes), r.TotalSeconds)
+		float64(r.Candidates)/float64(max(1, r.Looked)), units.Bytes(r.PeakBytes), r.TotalSeconds)
 }
 
 // share is a part of a whole: 1 only when it is all of it.
@@ -131,7 +131,7 @@ func (s *summary) notes(w *writer) {
 	w.line("and reading only in the last column. A peer with fewer rows was given fewer or ran out of time; its recall is among the")
 	w.line("rows it looked up, and it is compared with PPJoin at as many rows. Near: recall on pairs of sets that are not the same.")
 	w.line("Peak memory holds what a peer read of the arrays, %s in all; Go engines stream theirs. Signatures: %d bits, %d a token.",
-		terminal.Bytes(s.Bytes), s.Bits, s.Ones)
+		units.Bytes(s.Bytes), s.Bits, s.Ones)
 	w.line("The truth is PPJoin's, every pair verified, and for %d rows compared with brute force.", s.Checked)
 	wrong := false
 	for _, r := range s.Results {

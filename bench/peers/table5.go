@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"refrain/bench/peers/searchers"
-	"refrain/internal/terminal"
+	"refrain/internal/units"
 	"refrain/text"
 )
 
@@ -190,7 +190,7 @@ func (t *table5) print(out io.Writer) error {
 	}
 	w.line("%s\n%s", head, rule)
 	for i, first := range ran[0].Cells {
-		line := "| " + terminal.Thousands(int64(first.Rows)) + " |"
+		line := "| " + units.Thousands(first.Rows) + " |"
 		for _, c := range ran {
 			line += " " + seconds(c.Cells[i].Seconds) + " |"
 		}
@@ -208,9 +208,9 @@ func (t *table5) print(out io.Writer) error {
 func (t *table5) notes(w *writer, ran []column) {
 	last := ran[0].Cells[len(ran[0].Cells)-1]
 	w.line("\nSeconds of processor time, one thread, for %s queries at radius %d; signatures of %d bits, %d a token (MD5 codes);",
-		terminal.Thousands(int64(t.Queries)), t.Radius, t.Bits, t.Ones)
+		units.Thousands(t.Queries), t.Radius, t.Bits, t.Ones)
 	w.line("medians of %d, one run where it takes more than 2 s. %s hits among %s signatures, the same for all columns of that radius.", t.Runs,
-		terminal.Thousands(int64(last.Hits)), terminal.Thousands(int64(last.Rows)))
+		units.Thousands(last.Hits), units.Thousands(last.Rows))
 	for _, c := range ran {
 		var adding float64
 		for _, cell := range c.Cells {
@@ -218,7 +218,7 @@ func (t *table5) notes(w *writer, ran []column) {
 		}
 		found := ""
 		if c.Window {
-			found = fmt.Sprintf(" (%s matches among all, a sentence with itself not counted)", terminal.Thousands(int64(c.Cells[len(c.Cells)-1].Hits)))
+			found = fmt.Sprintf(" (%s matches among all, a sentence with itself not counted)", units.Thousands(int64(c.Cells[len(c.Cells)-1].Hits)))
 		}
 		w.line("- %s: %s%s; building all of it took %s s", c.Name, c.Note, found, seconds(adding))
 	}

@@ -14,7 +14,7 @@ import (
 
 	"refrain/feed"
 	"refrain/ingest"
-	"refrain/internal/report"
+	"refrain/internal/units"
 	"refrain/text"
 )
 
@@ -52,7 +52,7 @@ func (c *corpus) add(set []uint64, group feed.Hash, text string) {
 
 // String says what is in it.
 func (c *corpus) String() string {
-	return fmt.Sprintf("%s distinct sentences, %.1f tokens each, mixed in proportion: %s", report.Thousands(c.len()),
+	return fmt.Sprintf("%s distinct sentences, %.1f tokens each, mixed in proportion: %s", units.Thousands(c.len()),
 		float64(len(c.tokens))/float64(max(1, c.len())), strings.Join(c.sources, ", "))
 }
 
@@ -103,7 +103,7 @@ func (c *Config) corpus(ctx context.Context, sentences int) (*corpus, error) {
 	}
 	all := mix(files, sentences)
 	for i, n := range all.taken {
-		all.sources = append(all.sources, fmt.Sprintf("%s (%s)", filepath.Base(paths[i]), report.Thousands(n)))
+		all.sources = append(all.sources, fmt.Sprintf("%s (%s)", filepath.Base(paths[i]), units.Thousands(n)))
 	}
 	return &all.corpus, nil
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"refrain/internal/report"
-	"refrain/internal/terminal"
+	"refrain/internal/units"
 )
 
 // DetectOptions are what Detect asks besides.
@@ -55,15 +55,15 @@ func Detect(ctx context.Context, c *Config, o DetectOptions) (*report.Report, er
 		if !texts {
 			span += ", --texts=false"
 		}
-		c.step("detect --span %s: %s posts/s, %s", span, report.Three(f.PerSecond), terminal.Bytes(f.Peak))
+		c.step("detect --span %s: %s posts/s, %s", span, units.Three(f.PerSecond), units.Bytes(f.Peak))
 		each := "-"
 		if f.Distinct > 0 {
-			each = report.Thousands(int(f.Peak)/f.Distinct) + " B"
+			each = units.Thousands(int(f.Peak)/f.Distinct) + " B"
 		}
-		g.Add(span, report.Three(f.PerSecond), report.Three(f.CPU), terminal.Bytes(f.Peak), report.Thousands(f.Distinct), each, report.Thousands(f.Events))
+		g.Add(span, units.Three(f.PerSecond), units.Three(f.CPU), units.Bytes(f.Peak), units.Thousands(f.Distinct), each, units.Thousands(f.Events))
 		all = append(all, *f)
 	}
-	r.Data += fmt.Sprintf(": %s posts, %s sentences compared", report.Thousands(all[0].Posts), report.Thousands(all[0].Sentences))
+	r.Data += fmt.Sprintf(": %s posts, %s sentences compared", units.Thousands(all[0].Posts), units.Thousands(all[0].Sentences))
 	r.Grids, r.Figures = []report.Grid{g}, all
 	r.Note("%s, a process each, the peak the greatest of them; it holds what decompressing takes (64 MB of the ira file)", c.medians())
 	return r, nil

@@ -11,6 +11,7 @@ import (
 	"refrain/detector"
 	"refrain/feed"
 	"refrain/internal/report"
+	"refrain/internal/units"
 	"refrain/text"
 )
 
@@ -60,9 +61,9 @@ func EngineGrid(ctx context.Context, c *Config) (*report.Report, error) {
 	r.Grids = []report.Grid{c.engineGrid(all)}
 	worst := slices.MaxFunc(all, func(a, b EngineFigure) int { return int(1000 * (a.Ratio - b.Ratio)) })
 	if worst.Ratio > 0 {
-		r.Note("auto is at most %s of the best: window %s, θ %s, batches of %d", report.Times(worst.Ratio), report.Thousands(worst.Window), worst.Threshold, worst.Batch)
+		r.Note("auto is at most %s of the best: window %s, θ %s, batches of %d", units.Times(worst.Ratio), units.Thousands(worst.Window), worst.Threshold, worst.Batch)
 	}
-	r.Note("look-ups only, of sentences that the window does not hold, verification included, after a round to warm up; medians of %d rounds of up to %s look-ups, the engines in turns", c.rounds(), report.Thousands(asked))
+	r.Note("look-ups only, of sentences that the window does not hold, verification included, after a round to warm up; medians of %d rounds of up to %s look-ups, the engines in turns", c.rounds(), units.Thousands(asked))
 	r.Note("all engines found the same number of matches")
 	return r, nil
 }
@@ -77,11 +78,11 @@ func (c *Config) engineGrid(all []EngineFigure) report.Grid {
 	}
 	g.Head = append(g.Head, "best", "auto to the best")
 	for _, f := range all {
-		row := []any{report.Thousands(f.Window), f.Threshold, f.Batch}
+		row := []any{units.Thousands(f.Window), f.Threshold, f.Batch}
 		for _, e := range c.Engines {
-			row = append(row, report.Three(f.Lookup[e.Name]))
+			row = append(row, units.Three(f.Lookup[e.Name]))
 		}
-		g.Add(append(row, f.Best, report.Times(f.Ratio))...)
+		g.Add(append(row, f.Best, units.Times(f.Ratio))...)
 	}
 	return g
 }
@@ -100,7 +101,7 @@ func (g *grid) measure(ctx context.Context) (figures []EngineFigure, err error) 
 	debug.FreeOSMemory()
 	detectors := make([]*detector.Detector, len(c.Engines))
 	for i, e := range c.Engines {
-		c.status("engines: filling %s with %s sentences, θ %v", e.Name, report.Thousands(g.window), g.threshold)
+		c.status("engines: filling %s with %s sentences, θ %v", e.Name, units.Thousands(g.window), g.threshold)
 		if detectors[i], err = g.fill(ctx, e.Make); err != nil {
 			return nil, err
 		}
@@ -113,7 +114,7 @@ func (g *grid) measure(ctx context.Context) (figures []EngineFigure, err error) 
 			return nil, err
 		}
 		f.judge(c.Engines)
-		c.step("engines: window %s, θ %s, batch %d: %v", report.Thousands(f.Window), f.Threshold, batch, f.Lookup)
+		c.step("engines: window %s, θ %s, batch %d: %v", units.Thousands(f.Window), f.Threshold, batch, f.Lookup)
 		figures = append(figures, f)
 	}
 	return figures, nil
@@ -135,7 +136,7 @@ func (g *grid) rounds(ctx context.Context, detectors []*detector.Detector, f *En
 			if err := interrupted(ctx); err != nil {
 				return err
 			}
-			c.status("engines: window %s, θ %v, batch %d, %s, round %d", report.Thousands(g.window), g.threshold, f.Batch, c.Engines[i].Name, round)
+			c.status("engines: window %s, θ %v, batch %d, %s, round %d", units.Thousands(g.window), g.threshold, f.Batch, c.Engines[i].Name, round)
 			begin := cpu.Time()
 			found := look(d, g.queries[:min(n, len(g.queries))], f.Batch)
 			took := cpu.Time() - begin

@@ -18,7 +18,7 @@ import (
 	"refrain/detector"
 	"refrain/feed"
 	"refrain/internal/report"
-	"refrain/internal/terminal"
+	"refrain/internal/units"
 	"refrain/text"
 )
 
@@ -102,7 +102,7 @@ func Flood(ctx context.Context, c *Config, o FloodOptions) (*report.Report, erro
 	if err != nil {
 		return nil, err
 	}
-	r := c.report("flood", fmt.Sprintf("A flood through `serve` over HTTP: %s variants of one template, nine fixed words and one that is random, in %v among other posts.", report.Thousands(o.Flood), o.Lasting),
+	r := c.report("flood", fmt.Sprintf("A flood through `serve` over HTTP: %s variants of one template, nine fixed words and one that is random, in %v among other posts.", units.Thousands(o.Flood), o.Lasting),
 		fmt.Sprintf("the others: the first posts of %s, in their order, dated now", filepath.Base(file)))
 	x := floods{config: c, options: o, texts: texts}
 	all, err := x.all(ctx)
@@ -156,16 +156,16 @@ func (x *floods) measure(ctx context.Context, f *FloodFigure, events *[2]int) er
 		variants := variants(f.Flood)
 		steady.flood, fast.flood = variants, variants
 	}
-	c.status("flood: %s variants, max_matches %d, %d other posts/s", report.Thousands(f.Flood), f.MaxMatches, o.Rate)
+	c.status("flood: %s variants, max_matches %d, %d other posts/s", units.Thousands(f.Flood), f.MaxMatches, o.Rate)
 	if err := x.run(ctx, f, steady, &events[0], (*load).send, f.steady); err != nil {
 		return err
 	}
-	c.step("flood: %s variants, max_matches %d: %d of %d events of the others, p99 %s ms, %d of the flood", report.Thousands(f.Flood), f.MaxMatches, f.Events, f.Expected, report.Three(f.P99), f.FloodEvents)
-	c.status("flood: %s variants, max_matches %d, as fast as they are taken", report.Thousands(f.Flood), f.MaxMatches)
+	c.step("flood: %s variants, max_matches %d: %d of %d events of the others, p99 %s ms, %d of the flood", units.Thousands(f.Flood), f.MaxMatches, f.Events, f.Expected, units.Three(f.P99), f.FloodEvents)
+	c.status("flood: %s variants, max_matches %d, as fast as they are taken", units.Thousands(f.Flood), f.MaxMatches)
 	if err := x.run(ctx, f, fast, &events[1], (*load).sendAll, f.fast); err != nil {
 		return err
 	}
-	c.step("flood: %s variants, max_matches %d: accepted %s posts/s, the others through %s posts/s", report.Thousands(f.Flood), f.MaxMatches, report.Three(f.Accepted), report.Three(f.Through))
+	c.step("flood: %s variants, max_matches %d: accepted %s posts/s, the others through %s posts/s", units.Thousands(f.Flood), f.MaxMatches, units.Three(f.Accepted), units.Three(f.Through))
 	return nil
 }
 
@@ -330,12 +330,12 @@ func (c *Config) floodCaps(ctx context.Context, o FloodOptions) (all []CapFigure
 		return nil, err
 	}
 	for _, most := range append(slices.Clone(o.MaxMatches), 0) {
-		c.status("flood: %s variants alone, max_matches %d", report.Thousands(o.Alone), most)
+		c.status("flood: %s variants alone, max_matches %d", units.Thousands(o.Alone), most)
 		f, err := floodCap(ctx, sentences, e, most)
 		if err != nil {
 			return nil, err
 		}
-		c.step("flood: %s variants alone, max_matches %d: %d verifications, %s µs a look-up", report.Thousands(o.Alone), most, f.Verifications, report.Three(f.CPU))
+		c.step("flood: %s variants alone, max_matches %d: %d verifications, %s µs a look-up", units.Thousands(o.Alone), most, f.Verifications, units.Three(f.CPU))
 		all = append(all, *f)
 	}
 	return all, nil
@@ -377,18 +377,18 @@ func floodSentences(n int) (all []feed.Sentence, err error) {
 }
 
 func floodGrids(all []FloodFigure, o FloodOptions) []report.Grid {
-	steady := report.Grid{Caption: fmt.Sprintf("**%s other posts/s for %v, and the flood evenly among them**: from post to event of the others", report.Thousands(o.Rate), o.Lasting),
+	steady := report.Grid{Caption: fmt.Sprintf("**%s other posts/s for %v, and the flood evenly among them**: from post to event of the others", units.Thousands(o.Rate), o.Lasting),
 		Head: []string{"", "max_matches", "p50, ms", "p99, ms", "events of the others that came", "events of the flood that came", "flood posts they are of", "of these flagged truncated", "truncated look-ups counted", "peak RSS of both services"}}
-	fast := report.Grid{Caption: fmt.Sprintf("**%s other posts as fast as they are taken**, posts/s", report.Thousands(o.Others)),
+	fast := report.Grid{Caption: fmt.Sprintf("**%s other posts as fast as they are taken**, posts/s", units.Thousands(o.Others)),
 		Head: []string{"", "max_matches", "accepted, with the flood", "of the others, through", "of all, through"}}
 	for _, f := range all {
 		name := "others alone"
 		if f.Flood > 0 {
 			name = "with the flood"
 		}
-		steady.Add(name, report.Thousands(f.MaxMatches), wait(f.P50), wait(f.P99), fmt.Sprintf("%s of %s", report.Thousands(f.Events), report.Thousands(f.Expected)),
-			report.Thousands(f.FloodEvents), report.Thousands(f.FloodPosts), report.Thousands(f.Flagged), report.Thousands(int(f.Truncated)), terminal.Bytes(f.Peak))
-		fast.Add(name, report.Thousands(f.MaxMatches), report.Three(f.Accepted), report.Three(f.Through), report.Three(f.All))
+		steady.Add(name, units.Thousands(f.MaxMatches), wait(f.P50), wait(f.P99), fmt.Sprintf("%s of %s", units.Thousands(f.Events), units.Thousands(f.Expected)),
+			units.Thousands(f.FloodEvents), units.Thousands(f.FloodPosts), units.Thousands(f.Flagged), units.Thousands(int(f.Truncated)), units.Bytes(f.Peak))
+		fast.Add(name, units.Thousands(f.MaxMatches), units.Three(f.Accepted), units.Three(f.Through), units.Three(f.All))
 	}
 	return []report.Grid{steady, fast}
 }
@@ -397,20 +397,20 @@ func wait(ms float64) string {
 	if ms >= float64(forever)/1e6 {
 		return "did not come"
 	}
-	return report.Three(ms)
+	return units.Three(ms)
 }
 
 func capGrid(caps []CapFigure, o FloodOptions) report.Grid {
-	g := report.Grid{Caption: fmt.Sprintf("**What the cap saves**: %s variants alone in one window, looked up and inserted one by one", report.Thousands(o.Alone)),
+	g := report.Grid{Caption: fmt.Sprintf("**What the cap saves**: %s variants alone in one window, looked up and inserted one by one", units.Thousands(o.Alone)),
 		Head: []string{"max_matches", "verifications", "against none", "events", "truncated look-ups", "CPU, µs a look-up"}}
 	none := caps[len(caps)-1]
 	for _, f := range caps {
-		name := report.Thousands(f.MaxMatches)
+		name := units.Thousands(f.MaxMatches)
 		if f.MaxMatches == 0 {
 			name = "none"
 		}
-		g.Add(name, report.Thousands(int(f.Verifications)), report.Times(float64(none.Verifications)/float64(max(1, f.Verifications))), report.Thousands(int(f.Events)),
-			report.Thousands(int(f.Truncated)), report.Three(f.CPU))
+		g.Add(name, units.Thousands(int(f.Verifications)), units.Times(float64(none.Verifications)/float64(max(1, f.Verifications))), units.Thousands(int(f.Events)),
+			units.Thousands(int(f.Truncated)), units.Three(f.CPU))
 	}
 	return g
 }

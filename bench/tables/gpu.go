@@ -8,7 +8,7 @@ import (
 
 	"refrain/cuda"
 	"refrain/internal/report"
-	"refrain/internal/terminal"
+	"refrain/internal/units"
 )
 
 // GPUOptions are what GPU asks besides.
@@ -51,7 +51,7 @@ func (c *Config) gpu(ctx context.Context, d *cuda.Device, o GPUOptions) (*report
 	}
 	slices.Sort(o.Rows)
 	_, budget := d.Memory()
-	r := c.report("gpu", fmt.Sprintf("Hamming kernels on %s, %d multiprocessors, %s of memory to use.", d.Name(), d.Processors(), terminal.Bytes(budget)),
+	r := c.report("gpu", fmt.Sprintf("Hamming kernels on %s, %d multiprocessors, %s of memory to use.", d.Name(), d.Processors(), units.Bytes(budget)),
 		"uniform random signatures, 2,000 queries, of which one in 16 is near to a row")
 	var all []cuda.Measurement
 	// One size at a time, so that it can be interrupted between them.
@@ -61,7 +61,7 @@ func (c *Config) gpu(ctx context.Context, d *cuda.Device, o GPUOptions) (*report
 		}
 		some, err := cuda.Measure(d, cuda.MeasureConfig{Rows: []int{rows}, Words: []int{1, 2}, Runs: c.Runs, Check: checkedQueries(rows),
 			Progress: func(_, _ int, m cuda.Measurement) {
-				c.step("gpu: %s, %d bits, %s rows: %s G/s %s", m.Kernel, 32*m.Words, report.Thousands(m.Rows), report.Three(m.PerSecond()/1e9), m.Skipped)
+				c.step("gpu: %s, %d bits, %s rows: %s G/s %s", m.Kernel, 32*m.Words, units.Thousands(m.Rows), units.Three(m.PerSecond()/1e9), m.Skipped)
 			}})
 		if err != nil {
 			return nil, err
@@ -75,7 +75,7 @@ func (c *Config) gpu(ctx context.Context, d *cuda.Device, o GPUOptions) (*report
 		}
 	}
 	checked := slices.MaxFunc(all, func(a, b cuda.Measurement) int { return min(a.Checked, 1)*a.Rows - min(b.Checked, 1)*b.Rows })
-	r.Note("the hits of %d queries are the same as by the CPU, by every kernel and size, up to %s signatures", checked.Checked, report.Thousands(checked.Rows))
+	r.Note("the hits of %d queries are the same as by the CPU, by every kernel and size, up to %s signatures", checked.Checked, units.Thousands(checked.Rows))
 	r.Note("medians of %d runs after one to warm up; device: while it compares; call: until all hits are back, sorted", c.Runs)
 	r.Note("paper is the kernel of Zhang et al., SIGIR 2012: one thread a signature, one launch a query")
 	return r, nil
@@ -94,7 +94,7 @@ func gpuGrids(all []cuda.Measurement, kernels []string) (grids []report.Grid) {
 		speed := report.Grid{Caption: fmt.Sprintf("**%d bits, radius %d**: 10⁹ comparisons a second on the device", 32*words, 3*words), Head: append([]string{"signatures"}, kernels...)}
 		figure6 := report.Grid{Caption: fmt.Sprintf("**%d bits**, Figure 6 of the paper: ms for 2,000 queries, device / call", 32*words), Head: speed.Head}
 		for _, rows := range sizesOf(all) {
-			fast, slow := []any{report.Thousands(rows)}, []any{report.Thousands(rows)}
+			fast, slow := []any{units.Thousands(rows)}, []any{units.Thousands(rows)}
 			for _, kernel := range kernels {
 				i := slices.IndexFunc(all, func(m cuda.Measurement) bool {
 					return m.Kernel == kernel && m.Words == words && m.Rows == rows && m.Skipped == ""
@@ -104,8 +104,8 @@ func gpuGrids(all []cuda.Measurement, kernels []string) (grids []report.Grid) {
 					continue
 				}
 				m := &all[i]
-				fast = append(fast, report.Three(m.PerSecond()/1e9))
-				slow = append(slow, report.Three(1e3*m.Device.Seconds())+" / "+report.Three(1e3*m.Scan.Seconds()))
+				fast = append(fast, units.Three(m.PerSecond()/1e9))
+				slow = append(slow, units.Three(1e3*m.Device.Seconds())+" / "+units.Three(1e3*m.Scan.Seconds()))
 			}
 			speed.Add(fast...)
 			figure6.Add(slow...)

@@ -10,6 +10,7 @@ import (
 	"refrain/bench/cpu"
 	"refrain/hashcodes/hamming"
 	"refrain/internal/report"
+	"refrain/internal/units"
 )
 
 // KernelFigure is the speed of one kernel.
@@ -30,7 +31,7 @@ const kernelQueries = 64
 func Kernels(ctx context.Context, c *Config) (*report.Report, error) {
 	rows := size(c, 1<<20, 1<<16)
 	r := c.report("kernels", "Hamming kernels: one thread, 64 queries a pass, 10⁹ comparisons a second.",
-		fmt.Sprintf("%s uniform random signatures, random queries; hits are written out", report.Thousands(rows)))
+		fmt.Sprintf("%s uniform random signatures, random queries; hits are written out", units.Thousands(rows)))
 	hz := clockRate(c.Runs)
 	var all []KernelFigure
 	for _, bits := range []int{32, 64, 128, 256} {
@@ -55,7 +56,7 @@ func Kernels(ctx context.Context, c *Config) (*report.Report, error) {
 func kernelGrid(all []KernelFigure) report.Grid {
 	g := report.Grid{Head: []string{"bits", "radius", "kernel", "G/s", "against plain Go", "of the bound"}}
 	for _, f := range all {
-		g.Add(f.Bits, f.Radius, f.Kernel, report.Three(f.PerSecond/1e9), report.Times(f.AgainstGo), fmt.Sprintf("%.0f %%", 100*f.Bound))
+		g.Add(f.Bits, f.Radius, f.Kernel, units.Three(f.PerSecond/1e9), units.Times(f.AgainstGo), fmt.Sprintf("%.0f %%", 100*f.Bound))
 	}
 	return g
 }

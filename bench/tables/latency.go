@@ -21,6 +21,7 @@ import (
 
 	"refrain/ingest"
 	"refrain/internal/report"
+	"refrain/internal/units"
 )
 
 // LatencyOptions are what Latency asks besides.
@@ -69,8 +70,8 @@ func Latency(ctx context.Context, c *Config, o LatencyOptions) (*report.Report, 
 		if err != nil {
 			return nil, err
 		}
-		c.step("latency: %d posts/s: p50 %s ms, p99 %s ms of %d events", rate, report.Three(f.P50), report.Three(f.P99), f.Events)
-		g.Add(report.Thousands(rate), report.Three(f.Accepted), report.Thousands(f.Posts), report.Thousands(f.Events), report.Three(f.P50), report.Three(f.P99), report.Three(f.Max), report.Three(f.Answer99))
+		c.step("latency: %d posts/s: p50 %s ms, p99 %s ms of %d events", rate, units.Three(f.P50), units.Three(f.P99), f.Events)
+		g.Add(units.Thousands(rate), units.Three(f.Accepted), units.Thousands(f.Posts), units.Thousands(f.Events), units.Three(f.P50), units.Three(f.P99), units.Three(f.Max), units.Three(f.Answer99))
 		all = append(all, *f)
 	}
 	r.Grids, r.Figures = []report.Grid{g}, all

@@ -14,6 +14,7 @@ import (
 	"refrain/feed"
 	"refrain/internal/memory"
 	"refrain/internal/report"
+	"refrain/internal/units"
 	"refrain/text"
 )
 
@@ -103,7 +104,7 @@ func Match(ctx context.Context, c *Config, o MatchOptions) (*report.Report, erro
 	}
 	c.step("match: %s", sentences)
 	r := c.report("match", fmt.Sprintf("Exact streaming match, one thread, while the window grows from 0 to %s distinct sentences.",
-		report.Thousands(sentences.len())), sentences.String())
+		units.Thousands(sentences.len())), sentences.String())
 	var all []MatchFigure
 	for _, t := range list {
 		figures, err := c.matchAll(ctx, sentences, t, o.Engines)
@@ -402,13 +403,13 @@ func matchGrid(figures []MatchFigure, t text.Threshold) report.Grid {
 			bytes = fmt.Sprint(f.Bytes / int64(max(1, f.Sentences)))
 		}
 		if last.Engine == yardstick {
-			against = report.Times(last.CPU / f.CPU)
+			against = units.Times(last.CPU / f.CPU)
 		}
 		looked := "all"
 		if f.Looked < f.Sentences {
-			looked = "a sample of " + report.Thousands(f.Looked)
+			looked = "a sample of " + units.Thousands(f.Looked)
 		}
-		g.Add(f.Engine, report.Three(f.CPU), report.Three(f.Wall), against, report.Three(float64(f.Candidates)/float64(max(1, f.Looked))), looked, report.Thousands(int(f.Matches)), bytes)
+		g.Add(f.Engine, units.Three(f.CPU), units.Three(f.Wall), against, units.Three(float64(f.Candidates)/float64(max(1, f.Looked))), looked, units.Thousands(int(f.Matches)), bytes)
 	}
 	return g
 }
@@ -422,10 +423,10 @@ func growthGrid(figures []MatchFigure) report.Grid {
 	all := figures[0].Sentences
 	for step := range 10 {
 		above, upTo := step*all/10, (step+1)*all/10
-		row, some := []any{report.Thousands(upTo)}, false
+		row, some := []any{units.Thousands(upTo)}, false
 		for _, f := range figures {
 			from, to := f.between(above, upTo)
-			row, some = append(row, report.Three(meanBetween(f.Growth, from, to, Point.cpu))+" / "+report.Three(meanBetween(f.Growth, from, to, Point.wall))), some || from < to
+			row, some = append(row, units.Three(meanBetween(f.Growth, from, to, Point.cpu))+" / "+units.Three(meanBetween(f.Growth, from, to, Point.wall))), some || from < to
 		}
 		if some {
 			g.Add(row...)
@@ -454,22 +455,22 @@ func crossingGrid(all []crossing) report.Grid {
 	for _, x := range all {
 		both := "-"
 		if x.at > 0 {
-			both = report.Three(x.value)
+			both = units.Three(x.value)
 		}
-		g.Add(x.threshold, x.String(), both, report.Thousands(int(x.last)), report.Three(x.prefix), report.Three(x.scan), report.Times(x.scan/x.prefix))
+		g.Add(x.threshold, x.String(), both, units.Thousands(int(x.last)), units.Three(x.prefix), units.Three(x.scan), units.Times(x.scan/x.prefix))
 	}
 	return g
 }
 
 func (c *Config) matchNotes(r *report.Report, all []MatchFigure) {
-	r.Note("%s, fewer where they take more than %v together, the engines in turns; token ids in, batches of %s, span %.0f h; collection of garbage included", c.medians(), enough, report.Thousands(matchBatch), long.Hours())
+	r.Note("%s, fewer where they take more than %v together, the engines in turns; token ids in, batches of %s, span %.0f h; collection of garbage included", c.medians(), enough, units.Thousands(matchBatch), long.Hours())
 	r.Note("an engine's figure is the whole detector: dictionary, look-up, verification, insertion with text and post id, match; PPJoin keeps token numbers only and is given the order of the tokens up front; it is left out below θ %g, where it takes many minutes", leastPlain)
 	r.Note("scan looks up a sample: all of a batch whenever the window has grown by a tenth, or by a fiftieth of all; sentences between are only inserted and not timed, and the batch stands for them")
 	r.Note("all found the same number of matches in every batch that they looked up")
 	for _, f := range all {
 		if p := f.Parts; p != nil {
 			r.Note("prefix, θ %s: search %s, verification %s, add %s µs a sentence: the index alone %s of %s (one run, driven without a window)",
-				f.Threshold, report.Three(p.Search), report.Three(p.Verify), report.Three(p.Add), report.Three(p.Search+p.Verify+p.Add), report.Three(f.CPU))
+				f.Threshold, units.Three(p.Search), units.Three(p.Verify), units.Three(p.Add), units.Three(p.Search+p.Verify+p.Add), units.Three(f.CPU))
 		}
 	}
 	r.Note("where they cross: the last change counts, on curves whose steps grow by a third; a change before it is noise")

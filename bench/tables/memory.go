@@ -19,7 +19,7 @@ import (
 	"refrain/hashcodes"
 	"refrain/internal/memory"
 	"refrain/internal/report"
-	"refrain/internal/terminal"
+	"refrain/internal/units"
 	"refrain/sigstore"
 	"refrain/text"
 )
@@ -56,7 +56,7 @@ func Memory(ctx context.Context, c *Config, sentences int) (*report.Report, erro
 		if err != nil {
 			return nil, err
 		}
-		c.step("memory: texts %v: %s bytes a distinct sentence", texts, report.Thousands(int(f.RSS)/max(1, f.Distinct)))
+		c.step("memory: texts %v: %s bytes a distinct sentence", texts, units.Thousands(int(f.RSS)/max(1, f.Distinct)))
 		all = append(all, *f)
 	}
 	names := make([]string, len(paths))
@@ -64,7 +64,7 @@ func Memory(ctx context.Context, c *Config, sentences int) (*report.Report, erro
 		names[i] = filepath.Base(paths[i])
 	}
 	r := c.report("memory", "Memory of a window that lets nothing go: bytes a distinct sentence, post ids and all occurrences included.",
-		fmt.Sprintf("%s distinct sentences, %s occurrences, the files one after the other: %s", report.Thousands(all[0].Distinct), report.Thousands(all[0].Occurrences), strings.Join(names, ", ")))
+		fmt.Sprintf("%s distinct sentences, %s occurrences, the files one after the other: %s", units.Thousands(all[0].Distinct), units.Thousands(all[0].Occurrences), strings.Join(names, ", ")))
 	r.Grids, r.Figures = []report.Grid{memoryGrid(all)}, all
 	r.Note("one run each, a process each, θ 0.8, engine auto; RSS after a collection that gives memory back, and at most")
 	r.Note("texts: the difference between the two; other: what the collector and the allocator keep, stacks")
@@ -87,7 +87,7 @@ func memoryGrid(all []MemoryFigure) report.Grid {
 	row("other", func(f *MemoryFigure) int64 { return f.RSS - f.Heap - f.File })
 	row("**RSS**", func(f *MemoryFigure) int64 { return f.RSS })
 	row("RSS at most, reading included", func(f *MemoryFigure) int64 { return f.Peak })
-	g.Add("RSS in all", terminal.Bytes(with.RSS), terminal.Bytes(without.RSS))
+	g.Add("RSS in all", units.Bytes(with.RSS), units.Bytes(without.RSS))
 	return g
 }
 
@@ -131,7 +131,7 @@ func FillMemory(ctx context.Context, c *Config, sentences int, texts bool, out i
 	runtime.ReadMemStats(&m)
 	s := w.Stats()
 	f.Distinct, f.Occurrences, f.Window, f.Index = s.Groups, s.Occurrences, s.Bytes, index.Bytes()
-	f.Heap, f.RSS, f.File = int64(m.HeapAlloc), terminal.RSS(), inStatus(os.Getpid(), "RssFile")
+	f.Heap, f.RSS, f.File = int64(m.HeapAlloc), memory.RSS(), inStatus(os.Getpid(), "RssFile")
 	runtime.KeepAlive(w)
 	return json.NewEncoder(out).Encode(f)
 }

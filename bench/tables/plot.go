@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"refrain/internal/report"
+	"refrain/internal/units"
 )
 
 // curve is how many µs a sentence takes by the size of the window.
@@ -56,13 +57,13 @@ func (x *crossing) String() string {
 	prefixIsCheaper := x.prefix < x.scan
 	switch {
 	case x.at > 0 && prefixIsCheaper:
-		return fmt.Sprintf("below %s rows", report.Thousands(int(x.at)))
+		return fmt.Sprintf("below %s rows", units.Thousands(int(x.at)))
 	case x.at > 0:
-		return fmt.Sprintf("above %s rows", report.Thousands(int(x.at)))
+		return fmt.Sprintf("above %s rows", units.Thousands(int(x.at)))
 	case prefixIsCheaper:
-		return fmt.Sprintf("never (from %s rows on)", report.Thousands(int(x.first)))
+		return fmt.Sprintf("never (from %s rows on)", units.Thousands(int(x.first)))
 	}
-	return fmt.Sprintf("always (up to %s rows)", report.Thousands(int(x.last)))
+	return fmt.Sprintf("always (up to %s rows)", units.Thousands(int(x.last)))
 }
 
 // crossings are found from the end: the last change is the one that counts, those before it are noise.
@@ -116,7 +117,7 @@ func crossingPlot(all []MatchFigure, command string) []byte {
 	}
 	for _, c := range crossings(all) {
 		if c.at > 0 {
-			p.Marks = append(p.Marks, report.Mark{X: c.at, Y: c.value, Text: report.Thousands(int(c.at))})
+			p.Marks = append(p.Marks, report.Mark{X: c.at, Y: c.value, Text: units.Thousands(int(c.at))})
 		}
 	}
 	return p.SVG()

@@ -11,6 +11,7 @@ import (
 	"refrain/bench/stages"
 	"refrain/detector"
 	"refrain/internal/report"
+	"refrain/internal/units"
 	"refrain/text"
 )
 
@@ -46,14 +47,14 @@ func Stages(ctx context.Context, c *Config, o StagesOptions) (*report.Report, er
 		if err != nil {
 			return nil, err
 		}
-		g := report.Grid{Caption: fmt.Sprintf("**span %s**: %s posts, %s sentences compared, %s events", span, report.Thousands(t.Posts), report.Thousands(t.Sentences), report.Thousands(t.Events)),
+		g := report.Grid{Caption: fmt.Sprintf("**span %s**: %s posts, %s sentences compared, %s events", span, units.Thousands(t.Posts), units.Thousands(t.Sentences), units.Thousands(t.Events)),
 			Head: []string{"stage", "µs/post, CPU", "allocations/post", "bytes/post", "what it does"}}
 		for i, f := range figures {
 			what := ""
 			if i < len(t.Stages) {
 				what = t.Stages[i].WhatItDoes
 			}
-			g.Add(f.Stage, report.Three(f.CPU), fmt.Sprintf("%.2f", f.Allocs), report.Thousands(int(f.Bytes)), what)
+			g.Add(f.Stage, units.Three(f.CPU), fmt.Sprintf("%.2f", f.Allocs), units.Thousands(int(f.Bytes)), what)
 		}
 		c.step("stages: span %s: %.2f µs a post", span, figures[len(figures)-1].CPU)
 		all, r.Grids = append(all, figures...), append(r.Grids, g)

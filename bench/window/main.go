@@ -20,7 +20,6 @@ import (
 	"refrain/hashcodes"
 	"refrain/ingest"
 	"refrain/internal/memory"
-	"refrain/internal/terminal"
 	"refrain/sigstore"
 	"refrain/sigstore/prefix"
 	"refrain/split"
@@ -128,6 +127,6 @@ func (m *meter) take(posts []feed.Post) {
 	s := m.d.Stats()
 	m.release.Holds(s.Bytes)
 	if m.posts/every > before {
-		m.samples = append(m.samples, sample{m.posts, s.Groups, s.Occurrences, s.Bytes, terminal.RSS()})
+		m.samples = append(m.samples, sample{m.posts, s.Groups, s.Occurrences, s.Bytes, memory.RSS()})
 	}
 }

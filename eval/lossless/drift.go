@@ -12,6 +12,7 @@ import (
 	"refrain/feed"
 	"refrain/hashcodes"
 	"refrain/internal/report"
+	"refrain/internal/units"
 	"refrain/text"
 )
 
@@ -102,9 +103,9 @@ func Drift(ctx context.Context, c *eval.Config, o Options) (*report.Report, erro
 	}
 	r.Figures = d.figures
 	r.Note("false candidates a query among the sentences of its week that were not there before, scaled to %s sentences, since weeks differ in length; up to %s queries a week, weeks with fewer than %d such sentences left out",
-		report.Thousands(driftRows), report.Thousands(d.queries), d.least)
+		units.Thousands(driftRows), units.Thousands(d.queries), d.least)
 	r.Note("all models: direct, up to %s distinct sentences of 26 weeks, %s words, smaller than in table `later` so that %d models are learned in minutes; fixed: January to June 2015; retrained: the 26 weeks before the week",
-		report.Thousands(d.sentences), report.Thousands(d.words), len(d.weeks()))
+		units.Thousands(d.sentences), units.Thousands(d.words), len(d.weeks()))
 	return r, c.Plot(r, "eval-drift.svg", d.plot(list))
 }
 
@@ -231,9 +232,9 @@ func (d *drift) grid(t text.Threshold) report.Grid {
 }
 
 func (m *month) add(g *report.Grid) {
-	row := []any{m.name, m.weeks, report.Thousands(m.rows)}
+	row := []any{m.name, m.weeks, units.Thousands(m.rows)}
 	for _, codes := range kindsOfCodes {
-		row = append(row, report.Three(m.scaled[codes]/float64(max(1, m.queries))))
+		row = append(row, units.Three(m.scaled[codes]/float64(max(1, m.queries))))
 	}
 	for _, pair := range [][2]string{{"md5", "fixed"}, {"md5", "retrained"}, {"fixed", "retrained"}} {
 		row = append(row, quotient(m.scaled[pair[0]], m.scaled[pair[1]]))
@@ -246,14 +247,14 @@ func quotient(a, b float64) string {
 	if b == 0 {
 		return "-"
 	}
-	return report.Times(a / b)
+	return units.Times(a / b)
 }
 
 func (d *drift) plot(list []text.Threshold) *report.Plot {
 	p := &report.Plot{
 		Title: fmt.Sprintf("Codes that age: %s, m %d, l %d", d.name, d.Bits[0], d.Ones[0]),
 		X:     report.Axis{Title: "weeks since " + day10(d.from)},
-		Y:     report.Axis{Title: "false candidates a query, of " + report.Thousands(driftRows), Log: true},
+		Y:     report.Axis{Title: "false candidates a query, of " + units.Thousands(driftRows), Log: true},
 	}
 	for i, t := range list {
 		for at, codes := range kindsOfCodes {

@@ -15,6 +15,7 @@ import (
 	"refrain/feed"
 	"refrain/hashcodes"
 	"refrain/internal/report"
+	"refrain/internal/units"
 	"refrain/sigstore"
 	"refrain/sigstore/prefix"
 	"refrain/text"
@@ -71,7 +72,7 @@ func Effect(ctx context.Context, c *eval.Config, o Options) (*report.Report, err
 	e := effect{Config: c, Options: &o, halves: h, trainer: h.trainer(c)}
 	e.lookups = min(eval.Size(c, 10_000, 300), len(h.later)/2)
 	r := c.Report("effect", "What codes mean for a detector: look-ups in a window of sentences later than those that the codes were learned from.",
-		fmt.Sprintf("%s: a window of %s, %s looked up", h, report.Thousands(len(h.later)-e.lookups), report.Thousands(e.lookups)))
+		fmt.Sprintf("%s: a window of %s, %s looked up", h, units.Thousands(len(h.later)-e.lookups), units.Thousands(e.lookups)))
 	var all []EffectFigure
 	for _, t := range list {
 		figures, err := e.threshold(ctx, t)
@@ -240,7 +241,7 @@ func median(figures []float64) float64 {
 }
 
 func effectGrid(t text.Threshold, figures []EffectFigure) report.Grid {
-	g := report.Grid{Caption: fmt.Sprintf("**θ %s**: %s events, the same in all rows", decimal(t), report.Thousands(figures[0].Events)),
+	g := report.Grid{Caption: fmt.Sprintf("**θ %s**: %s events, the same in all rows", decimal(t), units.Thousands(figures[0].Events)),
 		Head: []string{"engine", "codes", "µs a look-up", "look-ups a second", "against md5-32-1", "candidates a look-up", "window, bytes a sentence", "runs"}}
 	for _, engine := range effectEngines {
 		base := 0.0
@@ -251,8 +252,8 @@ func effectGrid(t text.Threshold, figures []EffectFigure) report.Grid {
 		}
 		for _, f := range figures {
 			if f.Engine == engine.name {
-				g.Add(f.Engine, f.Codes, report.Three(f.CPU), report.Thousands(int(1e6/f.CPU)), quotient(base, f.CPU),
-					report.Three(float64(f.Candidates)/float64(f.Lookups)), f.Bytes/int64(max(1, f.Window)), f.Runs)
+				g.Add(f.Engine, f.Codes, units.Three(f.CPU), units.Thousands(int(1e6/f.CPU)), quotient(base, f.CPU),
+					units.Three(float64(f.Candidates)/float64(f.Lookups)), f.Bytes/int64(max(1, f.Window)), f.Runs)
 			}
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"refrain/eval"
 	"refrain/hashcodes"
 	"refrain/internal/report"
+	"refrain/internal/units"
 	"refrain/text"
 )
 
@@ -48,7 +49,7 @@ func Grid(ctx context.Context, c *eval.Config, o Options) (*report.Report, error
 		corpora = append(corpora, h)
 	}
 	r.Data, r.Figures = joinNames(corpora), all
-	r.Note("%s queries among the distinct later sentences of each corpus, the query itself left out; `similar` is what the definition asks for, found by a join without signatures: below it no codes can go", report.Thousands(sizesOf(c).queries))
+	r.Note("%s queries among the distinct later sentences of each corpus, the query itself left out; `similar` is what the definition asks for, found by a join without signatures: below it no codes can go", units.Thousands(sizesOf(c).queries))
 	r.Note("cosine on sets: |x ∩ y| / sqrt(n n'), radius l (n + n' − 2 ceil(θ sqrt(n n'))), sizes θ² n to n / θ²; the same threshold asks for less than Jaccard does: cosine 0.8 is Jaccard 0.67 for sets of one size")
 	r.Note("direct: models of table `later` (learned for Jaccard, l 1): that for 0.6 up to θ 0.6 and that for 0.8 above")
 	return r, nil
@@ -68,7 +69,7 @@ type grid struct {
 func (g *grid) run(ctx context.Context) (grids []report.Grid, err error) {
 	for _, measure := range []func(text.Threshold) Measure{Jaccard, Cosine} {
 		first := measure(g.thresholds[0])
-		out := report.Grid{Caption: fmt.Sprintf("**%s, %s**: %s sentences", g.name, first.Name(), report.Thousands(len(g.later))), Head: []string{"codes", "m", "l"}}
+		out := report.Grid{Caption: fmt.Sprintf("**%s, %s**: %s sentences", g.name, first.Name(), units.Thousands(len(g.later))), Head: []string{"codes", "m", "l"}}
 		for _, t := range g.thresholds {
 			out.Head = append(out.Head, "θ "+decimal(t))
 		}
@@ -79,7 +80,7 @@ func (g *grid) run(ctx context.Context) (grids []report.Grid, err error) {
 			if similar[i], equal, err = g.matches(ctx, measure(t), g.queries); err != nil {
 				return nil, err
 			}
-			row = append(row, report.Three(float64(similar[i])/float64(len(g.queries))))
+			row = append(row, units.Three(float64(similar[i])/float64(len(g.queries))))
 		}
 		out.Add(row...)
 		if err := g.rows(ctx, measure, &out, similar, equal); err != nil {
@@ -130,7 +131,7 @@ func (g *grid) row(ctx context.Context, measure func(text.Threshold) Measure, ou
 			return fmt.Errorf("%s, %v, %s: %d candidates, but %d sets are similar: the radius loses some", g.name, measure(t), m.Name(), n, similar[i])
 		}
 		g.figures = append(g.figures, GridFigure{g.name, measure(t).Name(), decimal(t), m.Name(), len(g.queries), n, similar[i]})
-		row = append(row, report.Three(float64(n)/float64(len(g.queries))))
+		row = append(row, units.Three(float64(n)/float64(len(g.queries))))
 	}
 	out.Add(row...)
 	return nil

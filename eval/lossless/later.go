@@ -7,6 +7,7 @@ import (
 
 	"refrain/eval"
 	"refrain/internal/report"
+	"refrain/internal/units"
 	"refrain/text"
 )
 
@@ -113,7 +114,7 @@ func (l *later) threshold(ctx context.Context, t text.Threshold) error {
 					return fmt.Errorf("%s, θ %s, %s: %d candidates, but %d sets are similar: the radius or the counters lose some", l.name, decimal(t), m.Name(), n.passing, similar+equal)
 				}
 				l.figures = append(l.figures, f)
-				l.Say("%s: %s, m %d, l %d, θ %s: %s false candidates a query", l.name, learner, bits, f.Ones, f.Threshold, report.Three(f.PerQuery()))
+				l.Say("%s: %s, m %d, l %d, θ %s: %s false candidates a query", l.name, learner, bits, f.Ones, f.Threshold, units.Three(f.PerQuery()))
 			}
 		}
 	}
@@ -132,7 +133,7 @@ func (l *later) find(bits, ones int, t text.Threshold, learner string) *LaterFig
 
 func (l *later) grid(list []text.Threshold) report.Grid {
 	g := report.Grid{
-		Caption: fmt.Sprintf("**%s** (%s): %s queries among %s distinct later sentences", l.name, kind(l.name), report.Thousands(len(l.queries)), report.Thousands(len(l.later))),
+		Caption: fmt.Sprintf("**%s** (%s): %s queries among %s distinct later sentences", l.name, kind(l.name), units.Thousands(len(l.queries)), units.Thousands(len(l.later))),
 		Head:    append([]string{"m", "l", "θ"}, l.Learners...),
 	}
 	g.Head = append(g.Head, "md5 / direct", "goal", "md5, counted", "direct, counted", "md5 / direct, counted", "true", "training, CPU s")
@@ -151,7 +152,7 @@ func (l *later) row(g *report.Grid, bits, ones int, t text.Threshold) {
 	var training []string
 	for _, learner := range l.Learners {
 		f := l.find(bits, ones, t, learner)
-		cell := report.Three(f.PerQuery())
+		cell := units.Three(f.PerQuery())
 		if f.States != ones {
 			cell += fmt.Sprintf(" (l %d)", f.States)
 		}
@@ -169,7 +170,7 @@ func (l *later) row(g *report.Grid, bits, ones int, t text.Threshold) {
 	}
 	counted := l.counted(bits, ones, t)
 	first := l.find(bits, ones, t, l.Learners[0])
-	g.Add(append(row, ratio, goal, counted[0], counted[1], counted[2], report.Three(float64(first.True)/float64(first.Queries)), strings.Join(training, ", "))...)
+	g.Add(append(row, ratio, goal, counted[0], counted[1], counted[2], units.Three(float64(first.True)/float64(first.Queries)), strings.Join(training, ", "))...)
 }
 
 // counted are the cells of what passes the counters: md5, direct, and md5 within the radius alone over direct.
@@ -179,8 +180,8 @@ func (l *later) counted(bits, ones int, t text.Threshold) [3]string {
 		return [3]string{"-", "-", "-"}
 	}
 	return [3]string{
-		report.Three(md5.PassingPerQuery()), report.Three(direct.PassingPerQuery()),
-		report.Times(float64(md5.False) / max(float64(direct.Passing), 0.5)),
+		units.Three(md5.PassingPerQuery()), units.Three(direct.PassingPerQuery()),
+		units.Times(float64(md5.False) / max(float64(direct.Passing), 0.5)),
 	}
 }
 
@@ -194,9 +195,9 @@ func ratioText(md5, direct *LaterFigure) string {
 	case direct.False == 0 && md5.False == 0:
 		return "-"
 	case direct.False == 0:
-		return "more than " + report.Times(float64(md5.False))
+		return "more than " + units.Times(float64(md5.False))
 	}
-	return report.Times(ratioOf(md5, direct))
+	return units.Times(ratioOf(md5, direct))
 }
 
 // goalOf is what the ratio should be: 2 on tweets and Chinese, 3 on news where md5 has more than five false candidates a
@@ -220,9 +221,9 @@ func verdict(ratio, goal float64) string {
 
 func laterNotes(c *eval.Config, r *report.Report) {
 	s := sizesOf(c)
-	r.Note("%s queries, drawn from the later sentences; every set within the radius of the ones that the model states is counted, but for the query itself; similar sets (true) are the same under all codes, and come from a join without signatures", report.Thousands(s.queries))
+	r.Note("%s queries, drawn from the later sentences; every set within the radius of the ones that the model states is counted, but for the query itself; similar sets (true) are the same under all codes, and come from a join without signatures", units.Thousands(s.queries))
 	r.Note("learned from up to %s distinct sentences of the earlier part; direct has codes of its own for %s words, ner and opt for %s; "+
-		"ner and opt are the best on validation sets of several settings each", report.Thousands(s.sentences), report.Thousands(s.vocabulary), report.Thousands(s.fewVocabulary))
+		"ner and opt are the best on validation sets of several settings each", units.Thousands(s.sentences), units.Thousands(s.vocabulary), units.Thousands(s.fewVocabulary))
 	r.Note("(l 1): direct was allowed two ones a word and states one. It learns for each number by itself, so the model is that of l = 1, and was not learned twice")
 	r.Note("goal (m = 32): md5 / direct of 2 on tweets and Chinese and of 3 on news and newsgroups where md5 has more than 5 false candidates a query, of 1.4 elsewhere")
 	r.Note("counted: false candidates that also pass the counters of the query (docs/design/0008), which is what a detector that scans compares; the last ratio is of md5 within the radius alone to direct with counters: the paper's way against ours")

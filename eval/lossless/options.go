@@ -11,7 +11,7 @@ import (
 	"refrain/eval"
 	"refrain/eval/corpus"
 	"refrain/hashcodes"
-	"refrain/internal/report"
+	"refrain/internal/units"
 	"refrain/text"
 )
 
@@ -126,7 +126,7 @@ func some(sets [][]uint64, n int, seed uint64) [][]uint64 {
 
 // String says what is in it.
 func (h *halves) String() string {
-	return fmt.Sprintf("%s (%s later, first %g %% learned from)", h.name, report.Thousands(len(h.later)), 100*share(h.name))
+	return fmt.Sprintf("%s (%s later, first %g %% learned from)", h.name, units.Thousands(len(h.later)), 100*share(h.name))
 }
 
 func (h *halves) trainer(c *eval.Config) *trainer { return newTrainer(c, h.earlier) }

@@ -11,6 +11,7 @@ import (
 	"refrain/eval/corpus"
 	"refrain/hashcodes"
 	"refrain/internal/report"
+	"refrain/internal/units"
 	"refrain/text"
 )
 
@@ -60,13 +61,13 @@ func Property(ctx context.Context, c *eval.Config, o Options) (*report.Report, e
 		if r.Data != "" {
 			r.Data += ", "
 		}
-		r.Data += fmt.Sprintf("%s (%s distinct sentences)", name, report.Thousands(len(s.Sets)))
+		r.Data += fmt.Sprintf("%s (%s distinct sentences)", name, units.Thousands(len(s.Sets)))
 		for _, f := range figures {
 			checked += f.Pairs
 		}
 	}
 	r.Figures = all
-	r.Note("**%s** checks of a pair under a model at a threshold, **0** exceptions", report.Thousands(checked))
+	r.Note("**%s** checks of a pair under a model at a threshold, **0** exceptions", units.Thousands(checked))
 	r.Note("pairs of distinct token sets, found once at the least threshold by a join without signatures (prefix, length and positional filter, whole intersections); at θ 1 they are the repeats of a set, whose signature is made anew from the tokens in another order")
 	r.Note("cells: Hamming distance / radius, the mean over pairs with a radius above 0; 1 would be a radius that every pair fills")
 	r.Note("learned codes: name-m-l, learned for the threshold behind the @ from the earlier part of the corpus (table `later`); where a learner that was allowed two ones states one, its model is that of l = 1")
@@ -185,7 +186,7 @@ func (p *property) run(ctx context.Context, c *eval.Config, name string) error {
 	p.sign()
 	p.again()
 	say := func(rows int) {
-		c.Now("%s: partners of %s of %s sentences", name, report.Thousands(rows), report.Thousands(len(p.sets)))
+		c.Now("%s: partners of %s of %s sentences", name, units.Thousands(rows), units.Thousands(len(p.sets)))
 	}
 	return joinPairs(ctx, Jaccard(p.thresholds[0]), p.sets, len(p.tallies), say, func(worker int, a, b uint32, common int) {
 		p.check(&p.tallies[worker], int(a), int(b), common)
@@ -307,11 +308,11 @@ func (p *property) figures(name string) (all []PropertyFigure, err error) {
 }
 
 func (p *property) grid(name string, figures []PropertyFigure) report.Grid {
-	g := report.Grid{Caption: fmt.Sprintf("**%s**: %s distinct sentences, %d models", name, report.Thousands(len(p.sets)), len(p.models)), Head: []string{"model"}}
+	g := report.Grid{Caption: fmt.Sprintf("**%s**: %s distinct sentences, %d models", name, units.Thousands(len(p.sets)), len(p.models)), Head: []string{"model"}}
 	pairs := []any{"pairs"}
 	for at, t := range p.thresholds {
 		g.Head = append(g.Head, "θ "+decimal(t))
-		pairs = append(pairs, report.Thousands(figures[at].Pairs))
+		pairs = append(pairs, units.Thousands(figures[at].Pairs))
 	}
 	g.Head = append(g.Head, "exceptions")
 	g.Add(append(pairs, "")...)

@@ -6,6 +6,7 @@ import (
 
 	"refrain/eval"
 	"refrain/internal/report"
+	"refrain/internal/units"
 )
 
 // dashes tell corpora apart in a plot, colours learners.
@@ -53,7 +54,7 @@ func addPrecisions(g *report.Grid, name string, by []*counts) {
 	for _, level := range levels {
 		row := []any{name, level.name}
 		for _, c := range by {
-			row = append(row, report.Three(c.within(c.reaching(level.recall, false, false), false, false).precision()))
+			row = append(row, units.Three(c.within(c.reaching(level.recall, false, false), false, false).precision()))
 		}
 		g.Add(row...)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"refrain/eval"
 	"refrain/internal/report"
+	"refrain/internal/units"
 )
 
 // Overlap is the share of the most frequent words of one corpus that are also the most frequent of another.
@@ -32,7 +33,7 @@ func Figure5(ctx context.Context, c *eval.Config) (*report.Report, error) {
 	plot := report.Plot{Title: "overlap of frequent words", X: report.Axis{Title: "most frequent words", From: 0, To: learnWords}, Y: report.Axis{Title: "share in both", From: 0, To: 1}}
 	g := report.Grid{Head: []string{"corpus", "the other"}}
 	for _, n := range wordSteps {
-		g.Head = append(g.Head, report.Thousands(n))
+		g.Head = append(g.Head, units.Thousands(n))
 	}
 	var all []Overlap
 	for _, pair := range overlaps {

@@ -7,6 +7,7 @@ import (
 
 	"refrain/eval"
 	"refrain/internal/report"
+	"refrain/internal/units"
 )
 
 // timed are the corpora whose candidates are looked at: the largest, and one of those where codes matter most.
@@ -22,7 +23,7 @@ func Figure7(ctx context.Context, c *eval.Config) (*report.Report, error) {
 		return nil, err
 	}
 	r.Grids, r.Figures = []report.Grid{g}, all
-	r.Note("Looking at a candidate is intersecting two sorted sets of tokens. Where 2,000 queries have more than %s candidates, as many queries as have that many are measured. The quickest of %d passes counts.", report.Thousands(enough), passes)
+	r.Note("Looking at a candidate is intersecting two sorted sets of tokens. Where 2,000 queries have more than %s candidates, as many queries as have that many are measured. The quickest of %d passes counts.", units.Thousands(enough), passes)
 	return r, c.Plot(r, "eval-fig7.svg", &plot)
 }
 
@@ -96,7 +97,7 @@ func addVerified(g *report.Grid, name string, by [][]Verified) {
 		for _, list := range by {
 			for _, v := range list {
 				if v.Recall >= level.recall {
-					row = append(row, fmt.Sprintf("%s (%s)", report.Three(v.Seconds), report.Three(v.Candidates)))
+					row = append(row, fmt.Sprintf("%s (%s)", units.Three(v.Seconds), units.Three(v.Candidates)))
 					break
 				}
 			}

@@ -6,6 +6,7 @@ import (
 
 	"refrain/eval"
 	"refrain/internal/report"
+	"refrain/internal/units"
 )
 
 // paperDistance is the d of the paper's Figure 8.
@@ -46,9 +47,9 @@ func verifiedBySize(ctx context.Context, c *eval.Config, name, learner string) (
 func sizeGrid(name string, by [][]Verified) report.Grid {
 	g := report.Grid{Caption: fmt.Sprintf("**%s**: seconds (candidates a sentence)", name), Head: append([]string{"sentences"}, learners...)}
 	for i := range by[0] {
-		row := []any{report.Thousands(by[0][i].Sentences)}
+		row := []any{units.Thousands(by[0][i].Sentences)}
 		for _, list := range by {
-			row = append(row, fmt.Sprintf("%s (%s)", report.Three(list[i].Seconds), report.Three(list[i].Candidates)))
+			row = append(row, fmt.Sprintf("%s (%s)", units.Three(list[i].Seconds), units.Three(list[i].Candidates)))
 		}
 		g.Add(row...)
 	}

@@ -17,7 +17,7 @@ import (
 	"refrain/eval/corpus"
 	"refrain/hashcodes"
 	"refrain/hashcodes/train"
-	"refrain/internal/report"
+	"refrain/internal/units"
 	"refrain/text"
 )
 
@@ -124,5 +124,5 @@ func (p *collection) describe() string {
 	if err != nil {
 		return p.name
 	}
-	return fmt.Sprintf("%s (%s: %s sentences, %s distinct)", p.name, found.File, report.Thousands(p.sentences.Len()), report.Thousands(len(p.sentences.Sets)))
+	return fmt.Sprintf("%s (%s: %s sentences, %s distinct)", p.name, found.File, units.Thousands(p.sentences.Len()), units.Thousands(len(p.sentences.Sets)))
 }

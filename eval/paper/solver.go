@@ -10,6 +10,7 @@ import (
 	"refrain/hashcodes"
 	"refrain/hashcodes/train"
 	"refrain/internal/report"
+	"refrain/internal/units"
 )
 
 // lambdas of the table. 0 is the problem as the paper prints it.
@@ -47,15 +48,15 @@ func Solver(ctx context.Context, c *eval.Config) (*report.Report, error) {
 		label := fmt.Sprintf("%g", lambda)
 		if lambda < 0 {
 			label = "md5"
-			solved.Add(label, "", "", "", "", "", report.Three(f.Set))
+			solved.Add(label, "", "", "", "", "", units.Three(f.Set))
 		} else {
-			solved.Add(label, f.Iterations, fmt.Sprintf("%.1e", f.Residual), fmt.Sprintf("%.2g", f.Spread), objective(f.Objective), objective(f.Rounded), report.Three(f.Set))
+			solved.Add(label, f.Iterations, fmt.Sprintf("%.1e", f.Residual), fmt.Sprintf("%.2g", f.Spread), objective(f.Objective), objective(f.Rounded), units.Three(f.Set))
 		}
 		row := []any{label}
 		for _, x := range f.Found {
-			row = append(row, fmt.Sprintf("%s (%.3f)", report.Three(float64(x.Candidates)/float64(x.Queries)), x.Truth[0].Recall))
+			row = append(row, fmt.Sprintf("%s (%.3f)", units.Three(float64(x.Candidates)/float64(x.Queries)), x.Truth[0].Recall))
 		}
-		by.Add(append(row, fmt.Sprintf("%s (%d)", report.Three(f.Level.Candidates), f.Level.Distance))...)
+		by.Add(append(row, fmt.Sprintf("%s (%d)", units.Three(f.Level.Candidates), f.Level.Distance))...)
 		c.Say("solver: λ = %s is done", label)
 	}
 	r.Grids, r.Figures = []report.Grid{solved, by}, all

@@ -6,6 +6,7 @@ import (
 	"refrain/eval"
 	"refrain/eval/corpus"
 	"refrain/internal/report"
+	"refrain/internal/units"
 )
 
 // CorpusFigure is a corpus in numbers.
@@ -29,8 +30,8 @@ func Table1(ctx context.Context, c *eval.Config) (*report.Report, error) {
 			return nil, err
 		}
 		all = append(all, f)
-		g.Add(about.Name, "`"+about.File+"`", about.Language, about.Kind, report.Thousands(f.Sentences), report.Thousands(f.Distinct),
-			report.Three(f.Units), report.Thousands(f.Vocabulary))
+		g.Add(about.Name, "`"+about.File+"`", about.Language, about.Kind, units.Thousands(f.Sentences), units.Thousands(f.Distinct),
+			units.Three(f.Units), units.Thousands(f.Vocabulary))
 	}
 	r.Grids, r.Figures = []report.Grid{g}, all
 	r.Note("A sentence is its set of units: two with the same are not distinct. The paper's Table 1 has the same columns for TIPSTER, Twitter, ClueWeb09, Zhidao, Weibo and SogouT, of which we have none.")

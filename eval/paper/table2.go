@@ -7,6 +7,7 @@ import (
 
 	"refrain/eval"
 	"refrain/internal/report"
+	"refrain/internal/units"
 )
 
 // Found is what searches within one d find with one learner's codes.
@@ -75,7 +76,7 @@ func Table2(ctx context.Context, c *eval.Config) (*report.Report, error) {
 
 func candidateGrid(p *collection, by []*counts, theirs *published2) report.Grid {
 	g := report.Grid{Caption: fmt.Sprintf("**%s**: candidates of %s queries among %s sentences, self-matches counted; right, %s: of 2,000 among 1,000,000",
-		p.name, report.Thousands(len(p.queries)), report.Thousands(p.sentences.Len()), theirs.corpus), Head: append([]string{"d"}, learners...)}
+		p.name, units.Thousands(len(p.queries)), units.Thousands(p.sentences.Len()), theirs.corpus), Head: append([]string{"d"}, learners...)}
 	for _, learner := range learners[:3] {
 		g.Head = append(g.Head, theirs.corpus+" "+learner)
 	}
@@ -83,10 +84,10 @@ func candidateGrid(p *collection, by []*counts, theirs *published2) report.Grid 
 	for d := range greatest + 1 {
 		row := []any{d}
 		for _, c := range by {
-			row = append(row, report.Thousands(c.candidates[d]))
+			row = append(row, units.Thousands(c.candidates[d]))
 		}
 		for _, list := range theirs.candidates {
-			row = append(row, report.Thousands(list[d]))
+			row = append(row, units.Thousands(list[d]))
 		}
 		row = append(row, ratio(by[0].candidates[d], by[2].candidates[d]), ratio(theirs.candidates[0][d], theirs.candidates[2][d]))
 		g.Add(row...)
@@ -94,7 +95,7 @@ func candidateGrid(p *collection, by []*counts, theirs *published2) report.Grid 
 	return g
 }
 
-func ratio(a, b int) string { return report.Times(float64(a) / float64(max(1, b))) }
+func ratio(a, b int) string { return units.Times(float64(a) / float64(max(1, b))) }
 
 // truthGrid has precision and recall by one kind of truth.
 func truthGrid(name string, by []*counts, jaccard, self bool, theirs *published2) report.Grid {
@@ -106,7 +107,7 @@ func truthGrid(name string, by []*counts, jaccard, self bool, theirs *published2
 		matches = "self-matches counted"
 	}
 	first := by[0].within(0, jaccard, self)
-	g := report.Grid{Caption: fmt.Sprintf("**%s**, %s >= 0.8, %s: precision / recall; %s similar sentences", name, kind, matches, report.Thousands(first.all)),
+	g := report.Grid{Caption: fmt.Sprintf("**%s**, %s >= 0.8, %s: precision / recall; %s similar sentences", name, kind, matches, units.Thousands(first.all)),
 		Head: append([]string{"d"}, learners...)}
 	if theirs != nil {
 		g.Head = append(g.Head, theirs.corpus+" opt")
@@ -115,7 +116,7 @@ func truthGrid(name string, by []*counts, jaccard, self bool, theirs *published2
 		row := []any{d}
 		for _, c := range by {
 			f := c.within(d, jaccard, self)
-			row = append(row, fmt.Sprintf("%s / %.3f", report.Three(f.precision()), f.recall()))
+			row = append(row, fmt.Sprintf("%s / %.3f", units.Three(f.precision()), f.recall()))
 		}
 		if theirs != nil {
 			row = append(row, theirs.truth(d))
@@ -152,7 +153,7 @@ func learningNotes(ctx context.Context, c *eval.Config, r *report.Report, names 
 // describe says what was learned.
 func (l *learned) describe() string {
 	s := fmt.Sprintf("%s-%d-%d, %s words from %s distinct sentences", l.model.Description().Learner, l.model.Bits(), l.model.Ones(),
-		report.Thousands(l.report.Vocabulary), report.Thousands(l.report.Learning))
+		units.Thousands(l.report.Vocabulary), units.Thousands(l.report.Learning))
 	for _, m := range l.report.Merged {
 		if m.Chosen {
 			s += fmt.Sprintf(", c = %g (%d words in %d classes, the largest of %d)", m.Affinity, m.Tokens, m.Classes, m.Largest)

@@ -7,6 +7,7 @@ import (
 
 	"refrain/eval"
 	"refrain/internal/report"
+	"refrain/internal/units"
 )
 
 // levels of recall: all but one similar sentence in so many. The paper's 1.00 is rounded, hence 0.995.
@@ -90,11 +91,11 @@ func levelGrid(caption string) report.Grid {
 func addLevels(g *report.Grid, rows []Level) {
 	for i := 0; i < len(rows); i += len(learners) {
 		by := rows[i : i+len(learners)]
-		row := []any{by[0].Corpus, levels[i/len(learners)].name, report.Three(by[0].Truth)}
+		row := []any{by[0].Corpus, levels[i/len(learners)].name, units.Three(by[0].Truth)}
 		for _, l := range by {
-			row = append(row, fmt.Sprintf("%s (%d)", report.Three(l.Candidates), l.Distance))
+			row = append(row, fmt.Sprintf("%s (%d)", units.Three(l.Candidates), l.Distance))
 		}
-		g.Add(append(row, report.Times(by[0].Candidates/by[2].Candidates), report.Times(by[0].Candidates/by[3].Candidates))...)
+		g.Add(append(row, units.Times(by[0].Candidates/by[2].Candidates), units.Times(by[0].Candidates/by[3].Candidates))...)
 	}
 }
 
@@ -103,7 +104,7 @@ func publishedGrid() report.Grid {
 	g := report.Grid{Caption: "**The paper's**, 1,000,000 sentences each", Head: []string{"corpus", "recall (d)", "similar", "md5", "ner", "opt", "md5 / opt"}}
 	for _, p := range table3 {
 		for i, by := range p.candidates {
-			g.Add(p.corpus, p.recall[i], report.Three(p.truth), report.Three(by[0]), report.Three(by[1]), report.Three(by[2]), report.Times(by[0]/by[2]))
+			g.Add(p.corpus, p.recall[i], units.Three(p.truth), units.Three(by[0]), units.Three(by[1]), units.Three(by[2]), units.Times(by[0]/by[2]))
 		}
 	}
 	return g

@@ -6,6 +6,7 @@ import (
 
 	"refrain/eval"
 	"refrain/internal/report"
+	"refrain/internal/units"
 )
 
 // Table4 compares codes learned from the corpus itself with those of another of the same language.
@@ -31,7 +32,7 @@ func Table4(ctx context.Context, c *eval.Config) (*report.Report, error) {
 		all = append(all, by...)
 		row := []any{name}
 		for _, l := range by {
-			row = append(row, fmt.Sprintf("%s (%d)", report.Three(l.Candidates), l.Distance))
+			row = append(row, fmt.Sprintf("%s (%d)", units.Three(l.Candidates), l.Distance))
 		}
 		g.Add(append(row, foreign[name], kept(by[0], by[1], by[2]), kept(by[0], by[3], by[4]))...)
 		c.Say("table4: %s is done", name)
@@ -39,7 +40,7 @@ func Table4(ctx context.Context, c *eval.Config) (*report.Report, error) {
 	theirs := report.Grid{Caption: "**The paper's**, the other corpus being Web n-grams", Head: []string{"corpus", "md5", "opt", "opt of another", "gain kept"}}
 	for _, p := range table3 {
 		by := p.candidates[1]
-		theirs.Add(p.corpus, report.Three(by[0]), report.Three(by[2]), report.Three(p.outOfDomain),
+		theirs.Add(p.corpus, units.Three(by[0]), units.Three(by[2]), units.Three(p.outOfDomain),
 			kept(Level{Candidates: by[0]}, Level{Candidates: by[2]}, Level{Candidates: p.outOfDomain}))
 	}
 	r.Grids, r.Figures = []report.Grid{g, theirs}, all

@@ -6,6 +6,8 @@ import (
 	"html"
 	"math"
 	"slices"
+
+	"refrain/internal/units"
 )
 
 // Plot is a line plot.
@@ -150,7 +152,7 @@ func roundStep(least float64) float64 {
 
 func tickText(v float64) string {
 	if v >= 1000 && v == math.Trunc(v) {
-		return Thousands(int(v))
+		return units.Thousands(int(v))
 	}
 	return fmt.Sprintf("%.6g", v)
 }

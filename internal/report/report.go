@@ -4,14 +4,13 @@ package report
 
 import (
 	"fmt"
-	"math"
 	"os"
 	"runtime"
 	"strings"
 	"time"
 
 	"refrain/internal/memory"
-	"refrain/internal/terminal"
+	"refrain/internal/units"
 )
 
 // Report is a table that was measured.
@@ -103,29 +102,5 @@ func Machine() string {
 			}
 		}
 	}
-	return fmt.Sprintf("%d CPUs of %s, %s, %s/%s", runtime.NumCPU(), name, terminal.Bytes(memory.Total()), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("%d CPUs of %s, %s, %s/%s", runtime.NumCPU(), name, units.Bytes(memory.Total()), runtime.GOOS, runtime.GOARCH)
 }
-
-// Three writes a figure with three digits that count.
-func Three(f float64) string {
-	switch {
-	case f >= 100:
-		return terminal.Thousands(int64(f + 0.5))
-	case f >= 10:
-		return fmt.Sprintf("%.1f", f)
-	case f >= 1 || f <= 0:
-		return fmt.Sprintf("%.2f", f)
-	}
-	return fmt.Sprintf("%.*f", 2-int(math.Floor(math.Log10(f))), f)
-}
-
-// Times writes a ratio.
-func Times(f float64) string {
-	if f >= 10 {
-		return fmt.Sprintf("%.0f x", f)
-	}
-	return fmt.Sprintf("%.2f x", f)
-}
-
-// Thousands writes n with a comma before every three digits.
-func Thousands(n int) string { return terminal.Thousands(int64(n)) }

@@ -80,14 +80,6 @@ func TestMarkdown(t *testing.T) {
 	}
 }
 
-func TestThree(t *testing.T) {
-	for f, want := range map[float64]string{0: "0.00", 1234.5: "1,235", 12.34: "12.3", 1.234: "1.23", 0.1234: "0.123", 0.0000123: "0.0000123"} {
-		if got := Three(f); got != want {
-			t.Errorf("Three(%g) = %s, want %s", f, got, want)
-		}
-	}
-}
-
 // Markers of one command are nothing to the other.
 func TestMarkersApart(t *testing.T) {
 	document := []byte(Bench.Marked("a", "x\n") + Eval.Marked("a", "y\n"))
