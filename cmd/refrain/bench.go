@@ -8,10 +8,10 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"refrain/bench/tables"
 	"refrain/detector"
 	"refrain/hashcodes"
-	"refrain/internal/report"
+	"refrain/lab/bench/tables"
+	"refrain/lab/report"
 )
 
 func (m *Main) bench() *cobra.Command {

@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"testing"
 
-	"refrain/eval"
 	"refrain/internal/dataset"
+	"refrain/lab/eval"
 )
 
 // BenchmarkDetect is `refrain detect` as a process of its own on the whole ira file: posts/s, and the most memory

@@ -8,9 +8,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"refrain/eval"
-	"refrain/eval/paper"
-	"refrain/internal/report"
+	"refrain/lab/eval"
+	"refrain/lab/eval/paper"
+	"refrain/lab/report"
 )
 
 func (m *Main) eval() *cobra.Command {

@@ -14,7 +14,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"refrain/internal/report"
+	"refrain/lab/report"
 )
 
 func runEvalCommand(t *testing.T, args ...string) (status int, stdout, stderr string) {

@@ -6,12 +6,12 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"refrain/eval"
-	"refrain/eval/corpus"
-	"refrain/eval/lossless"
 	"refrain/hashcodes"
 	"refrain/hashcodes/train"
-	"refrain/internal/report"
+	"refrain/lab/eval"
+	"refrain/lab/eval/corpus"
+	"refrain/lab/eval/lossless"
+	"refrain/lab/report"
 )
 
 // losslessTables are those of searches inside the lossless radius.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"refrain/eval"
-	"refrain/internal/report"
+	"refrain/lab/eval"
+	"refrain/lab/report"
 )
 
 // TestEvalLossless runs every table on a few posts: the same figures again with the models that the first run has kept, and

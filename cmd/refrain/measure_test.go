@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"refrain/bench/tables"
-	"refrain/internal/report"
+	"refrain/lab/bench/tables"
+	"refrain/lab/report"
 )
 
 // benchPosts is a data set of one small file, by the names that quick runs read.

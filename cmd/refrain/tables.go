@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"refrain/internal/report"
 	"refrain/internal/terminal"
+	"refrain/lab/report"
 )
 
 // tableGroup is a command whose subcommands each measure one table of a document: bench and eval.

@@ -10,7 +10,10 @@ type row struct {
 }
 
 // Names for more than one row.
-const everything = "*"
+const everything = "*" // but what is apart
+
+// apart are the rows that a row has to name: the programs, and what measures them.
+var apart = []string{"cmd", "lab"}
 
 var (
 	codes  = []string{"hashcodes", "hashcodes/train", "hashcodes/project", "hashcodes/hamming"}
@@ -42,8 +45,6 @@ var table = []row{
 	{folder: "internal/kafkaconn", clients: true, why: "what ingest/kafka and publish/kafka know of connections"},
 	{folder: "internal/natsconn", clients: true, why: "what ingest/nats and publish/nats know of connections"},
 	{folder: "ingest", imports: []string{"feed", "internal/kafkaconn", "internal/natsconn"}, clients: true},
-	{folder: "hashcodes/train/defaultmodel", imports: append([]string{"feed", "text", "ingest", "internal/kafkaconn", "internal/natsconn"}, codes...),
-		why: "a program of its own: it reads the files of the data set"},
 	{folder: "split", imports: []string{"feed", "text", "topic"}},
 	{folder: "shard", imports: []string{"feed", "sigstore", "detector", "topic"}},
 	{folder: "publish", imports: []string{"feed", "topic", "text", "internal/kafkaconn", "internal/natsconn"}, clients: true,
@@ -53,10 +54,9 @@ var table = []row{
 	{folder: "join", imports: append([]string{"text", "sigstore/prefix"}, codes...)},
 	{folder: "plan", imports: []string{"feed", "hashcodes", "text"}},
 	{folder: "demo", imports: []string{"feed", "hashcodes"}},
-	{folder: "eval", imports: []string{everything}},
-	{folder: "bench", imports: []string{everything}, clients: true},
 	{folder: "deploy", imports: []string{everything}, clients: true},
-	{folder: "cmd", imports: []string{everything}, clients: true},
+	{folder: "lab", imports: []string{everything}, clients: true},
+	{folder: "cmd", imports: []string{everything, "lab"}, clients: true},
 	{folder: "internal/devservers", clients: true, why: "for tests only: it makes topics on the servers that it hands out"},
 	{folder: "internal", imports: []string{everything},
 		why: "whoever imports an internal package answers for what that package imports"},
