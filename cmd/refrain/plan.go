@@ -161,7 +161,7 @@ func byFlag(err error, flags *pflag.FlagSet) error {
 	}
 	var wrong plan.Mistakes
 	if !errors.As(err, &wrong) {
-		return usageError{err}
+		return usage("%w", err)
 	}
 	var lines []string
 	for _, m := range wrong {
