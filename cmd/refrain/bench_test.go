@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"refrain/internal/dataset"
-	"refrain/lab/eval"
 )
 
 // BenchmarkDetect is `refrain detect` as a process of its own on the whole ira file: posts/s, and the most memory
@@ -62,24 +61,4 @@ func BenchmarkDetectAllocations(b *testing.B) {
 	done := float64(b.N) * n
 	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/done, "B/post")
 	b.ReportMetric(float64(after.Mallocs-before.Mallocs)/done, "allocs/post")
-}
-
-// TestNarrowFlagsAreThere: a table that names a flag as narrowing has it, or writing would fail only then.
-func TestNarrowFlagsAreThere(t *testing.T) {
-	all := losslessTables(&eval.Config{})
-	for _, b := range benchTables() {
-		all = append(all, b.table(new(int)))
-	}
-	named := 0
-	for _, table := range all {
-		for _, flag := range table.narrow {
-			named++
-			if table.command.Flags().Lookup(flag) == nil {
-				t.Errorf("%s has no flag --%s", table.command.Name(), flag)
-			}
-		}
-	}
-	if named < 6 {
-		t.Errorf("only %d flags", named)
-	}
 }

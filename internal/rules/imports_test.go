@@ -178,6 +178,7 @@ func TestCheckComplains(t *testing.T) {
 		{"client", []pkg{{"refrain/shard", []string{"github.com/nats-io/nats.go/jetstream"}}}, "shard imports the network client github.com/nats-io/nats.go/jetstream"},
 		{"client in topic itself", []pkg{{"refrain/topic", []string{"github.com/segmentio/kafka-go"}}}, "topic imports the network client"},
 		{"the commands", []pkg{{"refrain/lab/eval", []string{"refrain/cmd/refrain"}}}, "lab/eval imports cmd/refrain"},
+		{"measuring in the product", []pkg{{"refrain/cmd/refrain", []string{"refrain/lab/report"}}}, "cmd/refrain imports lab/report"},
 		{"measuring in a deployment", []pkg{{"refrain/deploy/compose/feeder", []string{"refrain/lab/cpu"}}}, "deploy/compose/feeder imports lab/cpu"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -197,6 +198,7 @@ func TestCheckAllows(t *testing.T) {
 		{"refrain/topic/jetstream", []string{"refrain/topic", "github.com/nats-io/nats.go"}},
 		{"refrain/topic/conformance", []string{"refrain/topic"}},
 		{"refrain/cmd/refrain", []string{"refrain/cuda", "refrain/join", "github.com/redis/go-redis/v9"}},
+		{"refrain/cmd/refrain-lab", []string{"refrain/cuda", "refrain/lab/report", "refrain/internal/terminal"}},
 		{"refrain/lab/eval", []string{"refrain/lab/report", "refrain/hashcodes/train"}},
 	}
 	if got := check(packages); got != nil {

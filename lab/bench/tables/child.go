@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// child is a run of this program's binary as a process of its own.
+// child is a run of a binary as a process of its own.
 type child struct {
 	cmd    *exec.Cmd
 	stderr bytes.Buffer
@@ -22,10 +22,10 @@ type child struct {
 	watched chan struct{}
 }
 
-// start runs the binary; its standard output goes to out, or nowhere if out is nil. When the context ends it is asked
-// to end too.
-func (c *Config) start(ctx context.Context, out *os.File, args ...string) (*child, error) {
-	p := &child{cmd: exec.CommandContext(ctx, c.Self, args...), ended: make(chan struct{}), watched: make(chan struct{})}
+// start runs a binary; its standard output goes to out, or nowhere if out is nil. When the context ends it is asked to
+// end too.
+func start(ctx context.Context, out *os.File, binary string, args ...string) (*child, error) {
+	p := &child{cmd: exec.CommandContext(ctx, binary, args...), ended: make(chan struct{}), watched: make(chan struct{})}
 	if out != nil {
 		p.cmd.Stdout = out
 	}
@@ -89,9 +89,9 @@ func lastLines(s string, n int) string {
 	return strings.Join(lines[max(0, len(lines)-n):], "; ")
 }
 
-// run is start and wait.
+// run is start and wait, of refrain.
 func (c *Config) run(ctx context.Context, args ...string) (*child, error) {
-	p, err := c.start(ctx, nil, args...)
+	p, err := start(ctx, nil, c.Refrain, args...)
 	if err != nil {
 		return nil, err
 	}

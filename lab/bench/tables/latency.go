@@ -165,7 +165,7 @@ func (c *Config) serve(ctx context.Context, config string, use func(address stri
 	}
 	stopping, stop := context.WithCancel(ctx)
 	defer stop()
-	p, err := c.start(stopping, nil, "serve", "--config", path, "--data", filepath.Join(folder, "data"), "--http", address)
+	p, err := start(stopping, nil, c.Refrain, "serve", "--config", path, "--data", filepath.Join(folder, "data"), "--http", address)
 	if err != nil {
 		return err
 	}

@@ -98,7 +98,7 @@ func (c *Config) memory(ctx context.Context, sentences int, texts bool) (*Memory
 	}
 	defer os.Remove(out.Name())
 	defer out.Close()
-	p, err := c.start(ctx, out, "bench", MemoryInner, "--data", c.Data, "--sentences", strconv.Itoa(sentences), "--texts="+strconv.FormatBool(texts))
+	p, err := start(ctx, out, c.Self, "bench", MemoryInner, "--data", c.Data, "--sentences", strconv.Itoa(sentences), "--texts="+strconv.FormatBool(texts))
 	if err != nil {
 		return nil, err
 	}

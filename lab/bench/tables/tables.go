@@ -24,7 +24,8 @@ type Config struct {
 	Runs    int      // of a figure; the median counts
 	Quick   bool     // small sizes: to see that it works
 	Command string   // what the reader types to measure it again
-	Self    string   // this program's binary, for tables that measure it from outside
+	Refrain string   // the binary that some tables start, to measure it from outside
+	Self    string   // this program's own, for what is measured in a process of its own
 	Engines []Engine // to compare
 
 	Step   func(format string, args ...any) // told when something is done; may be nil

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"refrain/internal/cli"
 	"refrain/lab/eval"
 	"refrain/lab/report"
 )
@@ -73,7 +74,7 @@ func TestListFlagsSayWhatTheyWant(t *testing.T) {
 		{"--corpus", `"ira`, `--corpus "\"ira": want words with commas between them`},
 	} {
 		status, _, errs := runEvalCommand(t, "later", c.flag, c.value)
-		if status != exitUsage || !strings.Contains(errs, c.want) {
+		if status != cli.ExitUsage || !strings.Contains(errs, c.want) {
 			t.Errorf("%s %s: status %d, %s", c.flag, c.value, status, errs)
 		}
 	}
@@ -84,7 +85,7 @@ func TestEvalLosslessUsage(t *testing.T) {
 		{"later", "--corpus", "nothing"}, {"later", "--bits", "33"}, {"grid", "--ones", "0"}, {"grid", "--threshold", "1.1"}, {"lossless", "--learner", "none"},
 	} {
 		status, _, errs := runEvalCommand(t, args...)
-		if status != exitUsage || !strings.Contains(errs, args[1]) {
+		if status != cli.ExitUsage || !strings.Contains(errs, args[1]) {
 			t.Errorf("%v: status %d, %s", args, status, errs)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"refrain/internal/cli"
 	"refrain/lab/report"
 )
 
@@ -41,26 +42,35 @@ func TestEvalWrites(t *testing.T) {
 	head, rest, _ := strings.Cut(string(got), "Of the n most frequent words")
 	_, tail, ok := strings.Cut(rest, "<!-- /eval -->\n")
 	if head != "a\n<!-- eval:fig5 -->\n" || !ok || tail != "b\n"+report.Eval.Marked("table1", "old\n") ||
-		!strings.Contains(rest, "`refrain eval fig5 --quick --seed 3`") || !strings.Contains(rest, "(eval-fig5.svg)") {
+		!strings.Contains(rest, "`refrain-lab eval fig5 --quick --seed 3`") || !strings.Contains(rest, "(eval-fig5.svg)") {
 		t.Errorf("got\n%s", got)
 	}
 	if svg, err := os.ReadFile(filepath.Join(folder, "eval-fig5.svg")); err != nil || !bytes.HasPrefix(svg, []byte("<svg")) {
 		t.Errorf("%v: %s", err, svg)
 	}
-	if status, _, errs = runEvalCommand(t, "table2", "--quick", "--data", data, "--write", path); status != exitFailure || !strings.Contains(errs, "eval:table2") {
+	if status, _, errs = runEvalCommand(t, "table2", "--quick", "--data", data, "--write", path); status != cli.ExitFailure || !strings.Contains(errs, "eval:table2") {
 		t.Errorf("no place for the table: status %d, %s", status, errs)
 	}
+}
+
+func mustReadFile(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 // TestQuickReplacesNoWholeTable: what took minutes to measure stays, and who types --quick hears what to do.
 func TestQuickReplacesNoWholeTable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "doc.md")
-	before := report.Eval.Marked("fig5", report.New("fig5", "Overlap.", "posts", "refrain eval fig5 --seed 3").Markdown())
+	before := report.Eval.Marked("fig5", report.New("fig5", "Overlap.", "posts", "refrain-lab eval fig5 --seed 3").Markdown())
 	if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	status, _, errs := runEvalCommand(t, "fig5", "--quick", "--data", evalPosts(t), "--write", path)
-	if status != exitUsage || !strings.Contains(errs, "the table fig5 there was measured without --quick: do that again, or leave --write out") {
+	if status != cli.ExitUsage || !strings.Contains(errs, "the table fig5 there was measured without --quick: do that again, or leave --write out") {
 		t.Errorf("status %d: %s", status, errs)
 	}
 	if got := string(mustReadFile(t, path)); got != before {
@@ -74,10 +84,10 @@ func TestNarrowReplacesNoWholeTable(t *testing.T) {
 	for _, c := range []struct {
 		measured, args, lacks string
 	}{
-		{"refrain eval later", "--threshold 0.6", "--threshold"},
-		{"refrain eval later --threshold 0.6", "--threshold 0.6 --corpus ira", "--corpus"},
-		{"refrain eval later --quick --threshold 0.8", "--quick --threshold 0.6 --learner md5 --bits 32", "--bits"},
-		{"refrain eval later --quick --threshold 0.8 --learner md5", "--quick --threshold 0.6 --learner md5", ""},
+		{"refrain-lab eval later", "--threshold 0.6", "--threshold"},
+		{"refrain-lab eval later --threshold 0.6", "--threshold 0.6 --corpus ira", "--corpus"},
+		{"refrain-lab eval later --quick --threshold 0.8", "--quick --threshold 0.6 --learner md5 --bits 32", "--bits"},
+		{"refrain-lab eval later --quick --threshold 0.8 --learner md5", "--quick --threshold 0.6 --learner md5", ""},
 	} {
 		before := report.Eval.Marked("later", report.New("later", "Later.", "posts", c.measured).Markdown())
 		if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
@@ -86,7 +96,7 @@ func TestNarrowReplacesNoWholeTable(t *testing.T) {
 		status, _, errs := runEvalCommand(t, append([]string{"later", "--data", data, "--write", path}, strings.Fields(c.args)...)...)
 		kept := string(mustReadFile(t, path)) == before
 		want := "the table later there was measured without " + c.lacks + ": do that again, or leave --write out"
-		if refused := c.lacks != ""; kept != refused || (status == exitUsage) != refused || refused && !strings.Contains(errs, want) {
+		if refused := c.lacks != ""; kept != refused || (status == cli.ExitUsage) != refused || refused && !strings.Contains(errs, want) {
 			t.Errorf("%s over %s: status %d, kept: %v: %s", c.args, c.measured, status, kept, errs)
 		}
 	}
@@ -155,12 +165,12 @@ func TestEvalJSON(t *testing.T) {
 
 func TestEvalUsage(t *testing.T) {
 	for _, args := range [][]string{{"nothing"}, {"table1", "--seed", "x"}, {"table1", "a"}, {"all", "a"}} {
-		if status, _, errs := runEvalCommand(t, args...); status != exitUsage {
+		if status, _, errs := runEvalCommand(t, args...); status != cli.ExitUsage {
 			t.Errorf("%v: status %d, %s", args, status, errs)
 		}
 	}
 	status, _, errs := runEvalCommand(t, "table1", "--data", t.TempDir())
-	if status != exitFailure || !strings.Contains(errs, "REFRAIN_DATA") {
+	if status != cli.ExitFailure || !strings.Contains(errs, "REFRAIN_DATA") {
 		t.Errorf("no data: status %d, %s", status, errs)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"refrain/internal/cli"
 	"refrain/internal/terminal"
 	"refrain/lab/report"
 )
@@ -62,7 +63,7 @@ func (g *tableGroup) names() (list []string) {
 func (g *tableGroup) command(cmd *cobra.Command) *cobra.Command {
 	cmd.Args = func(_ *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return usage("there is no table %q: want %s", args[0], strings.Join(g.names(), ", "))
+			return cli.Usage("there is no table %q: want %s", args[0], strings.Join(g.names(), ", "))
 		}
 		return nil
 	}
@@ -75,7 +76,7 @@ func (g *tableGroup) command(cmd *cobra.Command) *cobra.Command {
 	for _, t := range g.all {
 		t.command.RunE = func(cmd *cobra.Command, args []string) error { return g.run(cmd, &t, args) }
 		t.command.Long = t.command.Short + "."
-		t.command.Example = fmt.Sprintf("  refrain %s %s --quick\n  refrain %s %s --write %s", g.markers, t.command.Name(), g.markers, t.command.Name(), g.document)
+		t.command.Example = fmt.Sprintf("  refrain-lab %s %s --quick\n  refrain-lab %s %s --write %s", g.markers, t.command.Name(), g.markers, t.command.Name(), g.document)
 		cmd.AddCommand(t.command)
 	}
 	cmd.AddCommand(g.allTables())
@@ -123,7 +124,7 @@ func (g *tableGroup) writable(t *table) error {
 			return err
 		}
 		if more {
-			return usage("--write %s: the table %s there was measured without --%s: do that again, or leave --write out to see what you asked for", g.write, name, flag)
+			return cli.Usage("--write %s: the table %s there was measured without --%s: do that again, or leave --write out to see what you asked for", g.write, name, flag)
 		}
 	}
 	return nil
@@ -150,7 +151,7 @@ func typed(cmd *cobra.Command, args []string) string {
 			return
 		}
 		switch f.Name {
-		case "data", "models", "write", "json", "svg":
+		case "data", "models", "refrain", "write", "json", "svg":
 		case "quick":
 			if f.Value.String() == "true" {
 				words = append(words, "--quick")
@@ -197,8 +198,8 @@ func (g *tableGroup) allTables() *cobra.Command {
 		Use:     "all",
 		Short:   "All tables, one after the other",
 		Long:    long + strings.Join(names, ", ") + ".\nWhat cannot is named, and the others go on.",
-		Example: fmt.Sprintf("  refrain %s all --quick\n  refrain %s all --write %s", g.markers, g.markers, g.document),
-		Args:    atMost(0, "none"),
+		Example: fmt.Sprintf("  refrain-lab %s all --quick\n  refrain-lab %s all --write %s", g.markers, g.markers, g.document),
+		Args:    cli.AtMost(0, "none"),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return g.runAll(cmd) },
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"refrain/internal/cli"
 	"refrain/lab/eval"
 	"refrain/lab/eval/paper"
 	"refrain/lab/report"
@@ -26,9 +27,9 @@ func (m *Main) eval() *cobra.Command {
 		Long: "Measure on the data set how many candidates searches have with codes of several learners, and what they find.\n" +
 			"Each table names its machine, data, command and date, and has the figures of the papers beside ours. It is\n" +
 			"printed as Markdown, or replaces what stands between its markers in a document.",
-		Example: "  refrain eval table1 --quick                    see that it works\n" +
-			"  refrain eval table2 --seed 2\n" +
-			"  refrain eval all --write docs/evaluation.md    everything",
+		Example: "  refrain-lab eval table1 --quick                    see that it works\n" +
+			"  refrain-lab eval table2 --seed 2\n" +
+			"  refrain-lab eval all --write docs/evaluation.md    everything",
 	})
 	cmd.PersistentFlags().Uint64Var(&c.Seed, "seed", 1, "of the random choices: the same seed and data give the same figures")
 	cmd.PersistentFlags().StringVar(&c.Models, "models", "", "`folder` in which learned codes are kept, and taken from by the next run instead of learning them again")
@@ -57,7 +58,7 @@ func evalTables() []evalTable {
 }
 
 func (t evalTable) table(c *eval.Config) table {
-	cmd := &cobra.Command{Use: t.name, Short: t.short, Args: atMost(0, "none")}
+	cmd := &cobra.Command{Use: t.name, Short: t.short, Args: cli.AtMost(0, "none")}
 	return table{command: cmd, measure: func(ctx context.Context, r *tableRun) (*report.Report, error) {
 		c.Data, c.Quick, c.Command, c.Step, c.Status = r.data, r.quick, r.command, r.step, r.status
 		if r.write != "" {

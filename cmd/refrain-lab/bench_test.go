@@ -10,14 +10,17 @@ import (
 	"strings"
 	"testing"
 
+	"refrain/internal/cli"
 	"refrain/lab/bench/tables"
+	"refrain/lab/eval"
 	"refrain/lab/report"
 )
 
 // benchPosts is a data set of one small file, by the names that quick runs read.
 func benchPosts(t *testing.T) string {
 	t.Helper()
-	t.Setenv(runMain, "1") // the test binary is the program that is measured
+	t.Setenv(runMain, "1") // the test binary is the program that starts itself
+	useProduct(t)
 	data := t.TempDir()
 	if err := os.Mkdir(filepath.Join(data, "stream"), 0o700); err != nil {
 		t.Fatal(err)
@@ -56,7 +59,7 @@ func TestBenchProcesses(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &r); status != 0 || err != nil {
 		t.Fatalf("status %d, %v: %s", status, err, errs)
 	}
-	if r.Command != "refrain bench detect --quick --runs 1 pheme_ottawa_germanwings.jsonl.gz" || len(r.Figures) != 3 {
+	if r.Command != "refrain-lab bench detect --quick --runs 1 pheme_ottawa_germanwings.jsonl.gz" || len(r.Figures) != 3 {
 		t.Errorf("%+v", r)
 	}
 	for _, f := range r.Figures {
@@ -122,14 +125,14 @@ func TestBenchWrites(t *testing.T) {
 	if head != "a\n<!-- bench:kernels -->\n" || !ok || tail != "b\n"+report.Bench.Marked("match", "old\n") {
 		t.Errorf("got\n%s", got)
 	}
-	if status, _, errs = runBenchCommand(t, "engines", "--quick", "--write", path); status != exitFailure || !strings.Contains(errs, "bench:engines") {
+	if status, _, errs = runBenchCommand(t, "engines", "--quick", "--write", path); status != cli.ExitFailure || !strings.Contains(errs, "bench:engines") {
 		t.Errorf("no place for the table: status %d, %s", status, errs)
 	}
 }
 
 func TestBenchUsage(t *testing.T) {
 	for _, args := range [][]string{{"nothing"}, {"kernels", "--runs", "0"}, {"detect", "a", "b"}, {"all", "a"}} {
-		if status, _, errs := runBenchCommand(t, args...); status != exitUsage {
+		if status, _, errs := runBenchCommand(t, args...); status != cli.ExitUsage {
 			t.Errorf("%v: status %d, %s", args, status, errs)
 		}
 	}
@@ -140,12 +143,12 @@ func TestBenchUsage(t *testing.T) {
 		"48 bits: want 32, 64, 128 or 256":         {"--bits", "48"},
 	} {
 		args = append([]string{"swap", "--data", t.TempDir()}, args...) // without a file to be read
-		if status, _, errs := runBenchCommand(t, args...); status != exitUsage || !strings.Contains(errs, want) {
+		if status, _, errs := runBenchCommand(t, args...); status != cli.ExitUsage || !strings.Contains(errs, want) {
 			t.Errorf("%v: status %d, %s; want %s", args, status, errs, want)
 		}
 	}
 	status, _, errs := runBenchCommand(t, "match", "--data", t.TempDir())
-	if status != exitFailure || !strings.Contains(errs, "REFRAIN_DATA") {
+	if status != cli.ExitFailure || !strings.Contains(errs, "REFRAIN_DATA") {
 		t.Errorf("no data: status %d, %s", status, errs)
 	}
 }
@@ -156,5 +159,25 @@ func TestBenchDocument(t *testing.T) {
 		if err := report.Bench.CanWrite(filepath.Join("..", "..", "docs", "benchmarks.md"), b.command.Name()); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// TestNarrowFlagsAreThere: a table that names a flag as narrowing has it, or writing would fail only then.
+func TestNarrowFlagsAreThere(t *testing.T) {
+	all := losslessTables(&eval.Config{})
+	for _, b := range benchTables() {
+		all = append(all, b.table(&benchFlags{}))
+	}
+	named := 0
+	for _, table := range all {
+		for _, flag := range table.narrow {
+			named++
+			if table.command.Flags().Lookup(flag) == nil {
+				t.Errorf("%s has no flag --%s", table.command.Name(), flag)
+			}
+		}
+	}
+	if named < 6 {
+		t.Errorf("only %d flags", named)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"refrain/hashcodes"
 	"refrain/hashcodes/train"
+	"refrain/internal/cli"
 	"refrain/lab/eval"
 	"refrain/lab/eval/corpus"
 	"refrain/lab/eval/lossless"
@@ -64,26 +65,26 @@ func addLosslessFlags(f *pflag.FlagSet, o *lossless.Options, names []string) {
 func checkLossless(o *lossless.Options) error {
 	for _, name := range o.Corpora {
 		if _, err := corpus.Find(name); err != nil {
-			return usage("--corpus %s: want some of %s", name, corpusNames())
+			return cli.Usage("--corpus %s: want some of %s", name, corpusNames())
 		}
 	}
 	for _, bits := range o.Bits {
 		if _, err := hashcodes.NewMD5(bits, 1); err != nil {
-			return usage("--bits %d: %w", bits, err)
+			return cli.Usage("--bits %d: %w", bits, err)
 		}
 	}
 	for _, ones := range o.Ones {
 		if _, err := hashcodes.NewMD5(32, ones); err != nil {
-			return usage("--ones %d: %w", ones, err)
+			return cli.Usage("--ones %d: %w", ones, err)
 		}
 	}
 	for _, learner := range o.Learners {
 		if err := (train.Config{Learner: learner}).CheckLearner(); err != nil {
-			return usage("--%w", err)
+			return cli.Usage("--%w", err)
 		}
 	}
 	if _, err := o.ParseThresholds(); err != nil {
-		return usage("--%w", err)
+		return cli.Usage("--%w", err)
 	}
 	return nil
 }

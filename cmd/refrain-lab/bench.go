@@ -10,46 +10,76 @@ import (
 
 	"refrain/detector"
 	"refrain/hashcodes"
+	"refrain/internal/cli"
 	"refrain/lab/bench/tables"
+	"refrain/lab/product"
 	"refrain/lab/report"
 )
 
 func (m *Main) bench() *cobra.Command {
-	var runs int
+	var f benchFlags
 	group := &tableGroup{main: m, markers: report.Bench, document: "docs/benchmarks.md", apart: true}
 	for _, t := range benchTables() {
-		group.all = append(group.all, t.table(&runs))
+		group.all = append(group.all, t.table(&f))
 	}
 	cmd := group.command(&cobra.Command{
 		Use:   "bench",
 		Short: "Measure on real data, and write the tables of docs/benchmarks.md",
 		Long: "Measure the program on the data set. Each table names its machine, data, command and date. It is printed as\n" +
 			"Markdown, or replaces what stands between its markers in a document. What is compared is run side by side.",
-		Example: "  refrain bench kernels --quick                    see that it works\n" +
-			"  refrain bench match --sentences 200000\n" +
-			"  refrain bench all --write docs/benchmarks.md     everything that can be measured here",
+		Example: "  refrain-lab bench kernels --quick                    see that it works\n" +
+			"  refrain-lab bench match --sentences 200000\n" +
+			"  refrain-lab bench all --write docs/benchmarks.md     everything that can be measured here",
 	})
-	cmd.PersistentFlags().IntVar(&runs, "runs", 3, "runs of a figure; the median counts")
-	cmd.AddCommand(m.benchMemoryInner(group, &runs))
+	cmd.PersistentFlags().IntVar(&f.runs, "runs", 3, "runs of a figure; the median counts")
+	cmd.PersistentFlags().StringVar(&f.refrain, "refrain", "", product.Flag)
+	cmd.AddCommand(m.benchMemoryInner(group, &f))
 	return cmd
+}
+
+// benchFlags are those of every table.
+type benchFlags struct {
+	runs    int
+	refrain string
 }
 
 // benchTable is one that can be measured.
 type benchTable struct {
 	command *cobra.Command // without its RunE
 	measure func(ctx context.Context, c *tables.Config, args []string) (*report.Report, error)
+	check   func() error // what is wrong with its flags; nil: nothing can be
+	starts  bool         // it starts refrain, and measures that from outside
 	missing func() error // why it cannot be measured here; nil: it can
 	narrow  []string     // its flags with which a part of the table is measured
 }
 
-func (t benchTable) table(runs *int) table {
+func (t benchTable) table(f *benchFlags) table {
 	return table{command: t.command, missing: t.missing, narrow: t.narrow, measure: func(ctx context.Context, r *tableRun) (*report.Report, error) {
-		c, err := benchConfig(r, *runs)
+		c, err := benchConfig(r, f.runs)
+		if err == nil && t.check != nil {
+			err = t.check()
+		}
 		if err != nil {
 			return nil, err
 		}
-		return t.measure(ctx, c, r.args)
+		if !t.starts {
+			return t.measure(ctx, c, r.args)
+		}
+		return t.measureProduct(ctx, c, r, f.refrain)
 	}}
+}
+
+// measureProduct finds the refrain that the table starts, and says which it is.
+func (t benchTable) measureProduct(ctx context.Context, c *tables.Config, r *tableRun, named string) (*report.Report, error) {
+	r.status("looking for refrain")
+	binary, err := product.Find(ctx, named)
+	if err != nil {
+		return nil, err
+	}
+	defer binary.Remove()
+	r.step("measures %s", binary.Path)
+	c.Refrain = binary.Path
+	return t.measure(ctx, c, r.args)
 }
 
 // benchTables are the list of what exists, in the order in which all measures them.
@@ -61,7 +91,7 @@ func benchTables() []benchTable {
 
 func benchKernels() benchTable {
 	return benchTable{
-		command: &cobra.Command{Use: "kernels", Short: "Comparisons a second of the Hamming kernels", Args: atMost(0, "none")},
+		command: &cobra.Command{Use: "kernels", Short: "Comparisons a second of the Hamming kernels", Args: cli.AtMost(0, "none")},
 		measure: func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
 			return tables.Kernels(ctx, c)
 		},
@@ -71,7 +101,7 @@ func benchKernels() benchTable {
 func benchGPU() benchTable {
 	var o tables.GPUOptions
 	t := benchTable{
-		command: &cobra.Command{Use: "gpu", Short: "Comparisons a second on an NVIDIA GPU, and its hits against the CPU's", Args: atMost(0, "none")},
+		command: &cobra.Command{Use: "gpu", Short: "Comparisons a second on an NVIDIA GPU, and its hits against the CPU's", Args: cli.AtMost(0, "none")},
 		measure: func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
 			return tables.GPU(ctx, c, o)
 		},
@@ -86,7 +116,7 @@ func benchGPU() benchTable {
 func benchTable5() benchTable {
 	var o tables.Table5Options
 	t := benchTable{
-		command: &cobra.Command{Use: "table5", Short: "The paper's Table 5: 2,000 queries against 0.1 to 1 M signatures", Args: atMost(0, "none")},
+		command: &cobra.Command{Use: "table5", Short: "The paper's Table 5: 2,000 queries against 0.1 to 1 M signatures", Args: cli.AtMost(0, "none")},
 		measure: func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
 			return tables.Table5(ctx, c, o)
 		},
@@ -99,7 +129,7 @@ func benchTable5() benchTable {
 func benchMatch() benchTable {
 	var o tables.MatchOptions
 	t := benchTable{
-		command: &cobra.Command{Use: "match", Short: "Exact streaming match while the window grows, against a plain PPJoin", Args: atMost(0, "none")},
+		command: &cobra.Command{Use: "match", Short: "Exact streaming match while the window grows, against a plain PPJoin", Args: cli.AtMost(0, "none")},
 		narrow:  []string{"thresholds", "engines"},
 	}
 	t.measure = func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
@@ -117,7 +147,7 @@ func benchMatch() benchTable {
 
 func benchEngines() benchTable {
 	return benchTable{
-		command: &cobra.Command{Use: "engines", Short: "Look-ups by engine, window, threshold and batch; auto against the best", Args: atMost(0, "none")},
+		command: &cobra.Command{Use: "engines", Short: "Look-ups by engine, window, threshold and batch; auto against the best", Args: cli.AtMost(0, "none")},
 		measure: func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
 			return tables.EngineGrid(ctx, c)
 		},
@@ -127,7 +157,7 @@ func benchEngines() benchTable {
 func benchMemory() benchTable {
 	var sentences int
 	t := benchTable{
-		command: &cobra.Command{Use: "memory", Short: "Bytes a distinct sentence, by part", Args: atMost(0, "none")},
+		command: &cobra.Command{Use: "memory", Short: "Bytes a distinct sentence, by part", Args: cli.AtMost(0, "none")},
 		measure: func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
 			return tables.Memory(ctx, c, sentences)
 		},
@@ -139,7 +169,7 @@ func benchMemory() benchTable {
 func benchStages() benchTable {
 	var o tables.StagesOptions
 	t := benchTable{
-		command: &cobra.Command{Use: "stages [FILE]", Short: "Where the time of a post goes in detect", Args: atMost(1, "one file")},
+		command: &cobra.Command{Use: "stages [FILE]", Short: "Where the time of a post goes in detect", Args: cli.AtMost(1, "one file")},
 		measure: func(ctx context.Context, c *tables.Config, args []string) (*report.Report, error) {
 			o.File = strings.Join(args, "")
 			return tables.Stages(ctx, c, o)
@@ -152,11 +182,12 @@ func benchStages() benchTable {
 func benchDetect() benchTable {
 	var o tables.DetectOptions
 	t := benchTable{
-		command: &cobra.Command{Use: "detect [FILE]", Short: "Posts a second and memory of detect, end to end", Args: atMost(1, "one file")},
+		command: &cobra.Command{Use: "detect [FILE]", Short: "Posts a second and memory of detect, end to end", Args: cli.AtMost(1, "one file")},
 		measure: func(ctx context.Context, c *tables.Config, args []string) (*report.Report, error) {
 			o.File = strings.Join(args, "")
 			return tables.Detect(ctx, c, o)
 		},
+		starts: true,
 		narrow: []string{"spans"},
 	}
 	t.command.Flags().StringSliceVar(&o.Spans, "spans", nil, "spans (default 24h,87600h)")
@@ -166,10 +197,11 @@ func benchDetect() benchTable {
 func benchLatency() benchTable {
 	var o tables.LatencyOptions
 	t := benchTable{
-		command: &cobra.Command{Use: "latency", Short: "From post to event through serve, over HTTP", Args: atMost(0, "none")},
+		command: &cobra.Command{Use: "latency", Short: "From post to event through serve, over HTTP", Args: cli.AtMost(0, "none")},
 		measure: func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
 			return tables.Latency(ctx, c, o)
 		},
+		starts: true,
 		narrow: []string{"rates"},
 	}
 	t.command.Flags().IntSliceVar(&o.Rates, "rates", nil, "posts a second (default 1000,20000)")
@@ -180,10 +212,11 @@ func benchLatency() benchTable {
 func benchFlood() benchTable {
 	var o tables.FloodOptions
 	t := benchTable{
-		command: &cobra.Command{Use: "flood", Short: "What variants of one template do to the other posts in serve", Args: atMost(0, "none")},
+		command: &cobra.Command{Use: "flood", Short: "What variants of one template do to the other posts in serve", Args: cli.AtMost(0, "none")},
 		measure: func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
 			return tables.Flood(ctx, c, o)
 		},
+		starts: true,
 		narrow: []string{"max-matches"},
 	}
 	t.command.Flags().IntVar(&o.Flood, "flood", 0, "variants (default 100,000)")
@@ -199,13 +232,12 @@ func benchFlood() benchTable {
 func benchSwap() benchTable {
 	var o tables.SwapOptions
 	t := benchTable{
-		command: &cobra.Command{Use: "swap", Short: "A model learned and taken on by serve under load: latency, memory, the same events", Args: atMost(0, "none")},
+		command: &cobra.Command{Use: "swap", Short: "A model learned and taken on by serve under load: latency, memory, the same events", Args: cli.AtMost(0, "none")},
 		measure: func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
-			if err := checkSwap(&o); err != nil {
-				return nil, err
-			}
 			return tables.Swap(ctx, c, o)
 		},
+		check:  func() error { return checkSwap(&o) },
+		starts: true,
 	}
 	t.command.Flags().IntVar(&o.Rate, "rate", 0, "posts a second (default 20,000)")
 	t.command.Flags().DurationVar(&o.Lasting, "lasting", 0, "how long posts are sent (default 40s)")
@@ -217,14 +249,14 @@ func benchSwap() benchTable {
 func checkSwap(o *tables.SwapOptions) error {
 	switch {
 	case o.Rate < 0:
-		return usage("--rate %d: want 1 or more posts a second", o.Rate)
+		return cli.Usage("--rate %d: want 1 or more posts a second", o.Rate)
 	case o.Lasting < 0:
-		return usage("--lasting %v: want more than 0s", o.Lasting)
+		return cli.Usage("--lasting %v: want more than 0s", o.Lasting)
 	case o.Bits == 0:
 		return nil
 	}
 	if _, err := hashcodes.NewMD5(o.Bits, 1); err != nil {
-		return usage("--bits %d: %w", o.Bits, err)
+		return cli.Usage("--bits %d: %w", o.Bits, err)
 	}
 	return nil
 }
@@ -232,7 +264,7 @@ func checkSwap(o *tables.SwapOptions) error {
 // benchConfig checks the flags.
 func benchConfig(r *tableRun, runs int) (*tables.Config, error) {
 	if runs < 1 {
-		return nil, usage("--runs %d: want 1 or more", runs)
+		return nil, cli.Usage("--runs %d: want 1 or more", runs)
 	}
 	self, err := os.Executable()
 	if err != nil {
@@ -250,14 +282,14 @@ func benchConfig(r *tableRun, runs int) (*tables.Config, error) {
 }
 
 // benchMemoryInner is what memory starts as a process of its own.
-func (m *Main) benchMemoryInner(g *tableGroup, runs *int) *cobra.Command {
+func (m *Main) benchMemoryInner(g *tableGroup, f *benchFlags) *cobra.Command {
 	var sentences int
 	var texts bool
 	cmd := &cobra.Command{
-		Use: tables.MemoryInner, Hidden: true, Short: "Fill a window and say what it takes", Example: "  refrain bench " + tables.MemoryInner,
-		Args: atMost(0, "none"),
+		Use: tables.MemoryInner, Hidden: true, Short: "Fill a window and say what it takes", Example: "  refrain-lab bench " + tables.MemoryInner,
+		Args: cli.AtMost(0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := benchConfig(g.tableRun(cmd, nil), *runs)
+			c, err := benchConfig(g.tableRun(cmd, nil), f.runs)
 			if err != nil {
 				return err
 			}
