@@ -54,12 +54,12 @@ func TestHasWithout(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "doc.md")
 	made := func(name, command string) string { return New(name, "T.", "posts", command).Markdown() }
 	for table, want := range map[string]bool{
-		"old\n":                              false, // a place for a table
-		made("a", "refrain eval a --seed 2"): true,
-		made("a", "refrain eval a --quick --seed 2"): false,
-		made("a", "refrain eval a --quick"):          false,
+		"old\n":                                  false, // a place for a table
+		made("a", "refrain-lab eval a --seed 2"): true,
+		made("a", "refrain-lab eval a --quick --seed 2"): false,
+		made("a", "refrain-lab eval a --quick"):          false,
 	} {
-		document := Eval.Marked("a", table) + Eval.Marked("b", made("b", "refrain eval b"))
+		document := Eval.Marked("a", table) + Eval.Marked("b", made("b", "refrain-lab eval b"))
 		if err := WriteFile(path, []byte(document)); err != nil {
 			t.Fatal(err)
 		}

@@ -1,9 +1,8 @@
 // Command edges measures the whole route at its edges, one after the other in one run: detect, serve over HTTP, serve
 // over Kafka, events into Redis, and the API under load.
 //
-//	go build -o bin/refrain ./cmd/refrain
 //	eval "$(deploy/dev/up /tmp/refrain)"
-//	go run ./lab/bench/edges --refrain bin/refrain posts.jsonl
+//	go run ./lab/bench/edges posts.jsonl
 //
 // It writes a Markdown table. The file is read whole, several times, and must not be compressed.
 package main
@@ -21,11 +20,13 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"refrain/lab/product"
 )
 
 func main() {
 	b := bench{kafka: os.Getenv("REFRAIN_TEST_KAFKA"), redis: os.Getenv("REFRAIN_TEST_REDIS")}
-	flag.StringVar(&b.binary, "refrain", "bin/refrain", "the binary to measure")
+	flag.StringVar(&b.binary, "refrain", "", product.Flag)
 	flag.IntVar(&b.posts, "posts", 200_000, "posts of the rates")
 	flag.IntVar(&b.sentences, "sentences", 500_000, "sentences in the window of the latencies")
 	flag.IntVar(&b.rate, "rate", 500, "requests a second of the latencies")
@@ -61,6 +62,12 @@ func (b *bench) run(ctx context.Context, input string) (err error) {
 	if b.kafka == "" || b.redis == "" {
 		return fmt.Errorf(`REFRAIN_TEST_KAFKA and REFRAIN_TEST_REDIS are not set: eval "$(deploy/dev/up DIR)"`)
 	}
+	refrain, err := product.Find(ctx, b.binary)
+	if err != nil {
+		return err
+	}
+	defer refrain.Remove()
+	b.binary = refrain.Path
 	if b.scratch, err = os.MkdirTemp("", "refrain-edges"); err != nil {
 		return err
 	}

@@ -42,7 +42,7 @@ func config(t *testing.T, posts int) *Config {
 		}
 	}
 	index := func(b *hashcodes.Bounds, _ *hashcodes.Model) sigstore.Engine { return prefix.New(b) }
-	return &Config{Data: data, Runs: 2, Quick: true, Command: "refrain bench", Engines: []Engine{
+	return &Config{Data: data, Runs: 2, Quick: true, Command: "refrain-lab bench", Engines: []Engine{
 		{"prefix", index}, {"scan", detector.Scan}, {"auto", detector.Scan}}}
 }
 

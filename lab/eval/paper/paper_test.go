@@ -267,7 +267,7 @@ func TestTables(t *testing.T) {
 	data := writeData(t, append(corpora, "pheme", "ag_news", "xwlb", "zhihu")...)
 	folder := t.TempDir()
 	run := func(models string) map[string]string {
-		c := &eval.Config{Data: data, Quick: true, Seed: 1, Command: "refrain eval", Folder: folder, Models: models}
+		c := &eval.Config{Data: data, Quick: true, Seed: 1, Command: "refrain-lab eval", Folder: folder, Models: models}
 		got := map[string]string{}
 		for name, measure := range map[string]func(context.Context, *eval.Config) (*report.Report, error){
 			"table1": Table1, "table2": Table2, "table3": Table3, "table4": Table4, "fig4": Figure4, "fig5": Figure5, "fig7": Figure7, "fig8": Figure8, "solver": Solver,
