@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// defaultModel is made by hashcodes/train/defaultmodel; default_vocabulary.txt lists its words.
+// defaultModel is made by lab/defaultmodel; default_vocabulary.txt lists its words.
 //
 //go:embed default.model
 var defaultModel []byte

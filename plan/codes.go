@@ -18,7 +18,7 @@ type FalseCost struct {
 	PerMillion []AtThreshold `json:"perMillion"` // false candidates of a look-up in 10⁶ rows, by threshold, ascending
 }
 
-// report is what models say of how they were measured (package train, and its defaultmodel).
+// report is what models say of how they were measured (package train, and lab/defaultmodel).
 type report struct {
 	Ones       int `json:"ones_asked"`  // of the hashed codes that it compares with,
 	BeforeOnes int `json:"ones_before"` // unless this says how many

@@ -60,7 +60,7 @@ func DefaultCosts() Costs {
 			{256, 4, []AtThreshold{{0.5, 19}, {0.6, 0.4}, {0.7, 0.01}, {0.8, 0.01}, {0.9, 0.01}}},
 		},
 		// Here: 0.12 by Scan at 0.5, where 43 of 318 inside the radius pass the counters and are compared; 0.22 by look-ups of
-		// tweets at 0.6 with 32 bits, 60 of 191 (refrain eval effect).
+		// tweets at 0.6 with 32 bits, 60 of 191 (refrain-lab eval effect).
 		FalseMicros: 0.2,
 
 		// The parts follow from the layout of the window (package sigstore). Here, without texts, 1.41 occurrences a text: 158

@@ -12,7 +12,6 @@ import (
 	"syscall"
 	"testing"
 
-	"refrain/eval"
 	"refrain/internal/dataset"
 	"refrain/internal/e2e"
 )
@@ -63,24 +62,4 @@ func BenchmarkDetectAllocations(b *testing.B) {
 	done := float64(b.N) * n
 	b.ReportMetric(float64(after.TotalAlloc-before.TotalAlloc)/done, "B/post")
 	b.ReportMetric(float64(after.Mallocs-before.Mallocs)/done, "allocs/post")
-}
-
-// TestNarrowFlagsAreThere: a table that names a flag as narrowing has it, or writing would fail only then.
-func TestNarrowFlagsAreThere(t *testing.T) {
-	all := losslessTables(&eval.Config{})
-	for _, b := range benchTables() {
-		all = append(all, b.table(new(int)))
-	}
-	named := 0
-	for _, table := range all {
-		for _, flag := range table.narrow {
-			named++
-			if table.command.Flags().Lookup(flag) == nil {
-				t.Errorf("%s has no flag --%s", table.command.Name(), flag)
-			}
-		}
-	}
-	if named < 6 {
-		t.Errorf("only %d flags", named)
-	}
 }

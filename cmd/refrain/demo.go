@@ -14,6 +14,7 @@ import (
 	"refrain/feed"
 	"refrain/ingest"
 	"refrain/ingest/file"
+	"refrain/internal/memory"
 	"refrain/internal/telemetry"
 	"refrain/internal/terminal"
 	"refrain/publish"
@@ -240,6 +241,6 @@ func (st *statistics) now() string {
 	posts := st.src.posts.Load()
 	return terminal.Statistics{
 		PostsPerSecond: float64(posts) / time.Since(st.begin).Seconds(), Posts: posts,
-		Sentences: st.s.Texts(), Events: st.show.events.Load(), RSS: terminal.RSS(),
+		Sentences: st.s.Texts(), Events: st.show.events.Load(), RSS: memory.RSS(),
 	}.String()
 }

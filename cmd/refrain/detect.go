@@ -44,7 +44,7 @@ func (m *Main) detect() *cobra.Command {
 			cfg.Budget = m.limitMemory(cfg.Budget, src.Memory())
 			windows, err := detector.NewPartitions(cfg, window.partitions, window.workers)
 			if err != nil {
-				return usageError{err}
+				return usage("%w", err)
 			}
 			d := detecting{main: m, src: src, windows: windows, minTokens: window.minTokens, out: out, threshold: cfg.Threshold, span: cfg.Span}
 			return d.run(cmd.Context())

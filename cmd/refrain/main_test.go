@@ -1,12 +1,16 @@
 package main
 
 import (
-	"context"
 	"os"
-	"os/signal"
 	"testing"
 
+	"refrain/internal/cli"
 	"refrain/internal/memory"
+)
+
+const (
+	exitFailure = cli.ExitFailure
+	exitUsage   = cli.ExitUsage
 )
 
 // runMain makes the test binary behave as the program, so that tests can start it, and kill it, as a process.
@@ -16,9 +20,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(runMain) == "" {
 		os.Exit(m.Run())
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
-	defer stop()
 	memory.Frugal()
 	program := Main{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
-	os.Exit(program.Run(ctx, os.Args[1:]))
+	cli.Exit(program.Run)
 }

@@ -161,7 +161,7 @@ func byFlag(err error, flags *pflag.FlagSet) error {
 	}
 	var wrong plan.Mistakes
 	if !errors.As(err, &wrong) {
-		return usageError{err}
+		return usage("%w", err)
 	}
 	var lines []string
 	for _, m := range wrong {
@@ -188,7 +188,7 @@ func (f *planFlags) print(w io.Writer, flags *pflag.FlagSet, r *plan.Result) err
 	f.printInput(&b, flags)
 	printPlan(&b, r)
 	printShares(&b, "Time, in cores busy at the peak, all workers", r.Time, func(v float64) string { return fmt.Sprintf("%.3g", v) })
-	printShares(&b, "Memory, all workers", r.MemoryBy, func(v float64) string { return terminal.Bytes(int64(v)) })
+	printShares(&b, "Memory, all workers", r.MemoryBy, func(v float64) string { return units.Bytes(int64(v)) })
 	fmt.Fprintf(&b, "\nNearest to its limit: %s, at %.0f %% of what it may take.\n", r.Bottleneck, 100*r.Loads[0].Value)
 	f.printChanges(&b, r)
 	for i, say := range r.Warnings {
@@ -236,7 +236,7 @@ func plainNumber(s string) string {
 	if err != nil || v < 10_000 || v > 1e15 {
 		return s
 	}
-	return terminal.Thousands(int64(v))
+	return units.Thousands(int64(v))
 }
 
 func printPlan(b *strings.Builder, r *plan.Result) {
@@ -245,26 +245,26 @@ func printPlan(b *strings.Builder, r *plan.Result) {
 	}
 	fmt.Fprintln(b)
 	if r.Rows > 1 {
-		line("workers", "%s: a grid of %d rows that share the look-ups, %d columns that share the window", terminal.Thousands(int64(r.Workers)), r.Rows, r.Columns)
+		line("workers", "%s: a grid of %d rows that share the look-ups, %d columns that share the window", units.Thousands(r.Workers), r.Rows, r.Columns)
 	} else {
-		line("workers", "%s, each on a machine of its own", terminal.Thousands(int64(r.Workers)))
+		line("workers", "%s, each on a machine of its own", units.Thousands(r.Workers))
 	}
-	line("partitions", "%s, %d a worker (topics.partitions)", terminal.Thousands(int64(r.Partitions)), r.WorkerPartitions)
-	line("memory", "%s a worker, %s in all: %s of window a worker, its garbage, and the process", terminal.Bytes(int64(r.MemoryPerWorker)),
-		terminal.Bytes(int64(r.Memory)), terminal.Bytes(int64(r.WindowBytes/float64(r.Columns))))
+	line("partitions", "%s, %d a worker (topics.partitions)", units.Thousands(r.Partitions), r.WorkerPartitions)
+	line("memory", "%s a worker, %s in all: %s of window a worker, its garbage, and the process", units.Bytes(int64(r.MemoryPerWorker)),
+		units.Bytes(int64(r.Memory)), units.Bytes(int64(r.WindowBytes/float64(r.Columns))))
 	line("budget", "set window.budget to %s, a tenth more than the window should need; a worker that fills it takes %s",
-		terminal.Bytes(int64(r.WindowBudget)), terminal.Bytes(int64(r.MemoryAtBudget)))
-	line("GPUs", "%s", terminal.Thousands(int64(r.GPUs)))
+		units.Bytes(int64(r.WindowBudget)), units.Bytes(int64(r.MemoryAtBudget)))
+	line("GPUs", "%s", units.Thousands(r.GPUs))
 	line("latency", "%s in the median, %s for 99 in 100, from a post to its event", brief(r.LatencyP50), brief(r.LatencyP99))
-	line("window", "%s sentences, %s distinct, %s", short(r.WindowSentences), short(r.WindowRows), terminal.Bytes(int64(r.WindowBytes)))
+	line("window", "%s sentences, %s distinct, %s", short(r.WindowSentences), short(r.WindowRows), units.Bytes(int64(r.WindowBytes)))
 	line("look-ups", "%s/s at the peak in every worker, %s each by %s", short(r.Sentences/float64(r.Rows)), brief(r.LookupMicros/1e6), engineName(r))
-	line("network", "%s/s a worker; the brokers send %s/s", terminal.Bytes(int64(r.NetworkPerWorker)), terminal.Bytes(int64(r.NetworkOut)))
+	line("network", "%s/s a worker; the brokers send %s/s", units.Bytes(int64(r.NetworkPerWorker)), units.Bytes(int64(r.NetworkOut)))
 	for _, a := range r.Alternatives[1:] {
 		if a.Workers == 0 {
 			line("or "+a.Engine, "not with any number of workers")
 			continue
 		}
-		line("or "+a.Engine, "%s %s, %s in all, %s a look-up", terminal.Thousands(int64(a.Workers)), terminal.Noun(a.Workers, "worker"), terminal.Bytes(int64(a.Memory)), brief(a.LookupMicros/1e6))
+		line("or "+a.Engine, "%s %s, %s in all, %s a look-up", units.Thousands(a.Workers), terminal.Noun(a.Workers, "worker"), units.Bytes(int64(a.Memory)), brief(a.LookupMicros/1e6))
 	}
 }
 
@@ -291,7 +291,7 @@ func printShares(b *strings.Builder, title string, shares []plan.Share, format f
 
 // printChanges plans again with one thing changed at a time.
 func (f *planFlags) printChanges(b *strings.Builder, now *plan.Result) {
-	fmt.Fprintf(b, "\nWhat would change it (now %s %s, %s in all):\n", terminal.Thousands(int64(now.Workers)), terminal.Noun(now.Workers, "worker"), terminal.Bytes(int64(now.Memory)))
+	fmt.Fprintf(b, "\nWhat would change it (now %s %s, %s in all):\n", units.Thousands(now.Workers), terminal.Noun(now.Workers, "worker"), units.Bytes(int64(now.Memory)))
 	for _, c := range []struct {
 		name   string
 		change func(*plan.Feed, *plan.Machine)
@@ -311,7 +311,7 @@ func (f *planFlags) printChanges(b *strings.Builder, now *plan.Result) {
 			fmt.Fprintf(b, "  %-24s not with any number of workers\n", c.name)
 			continue
 		}
-		fmt.Fprintf(b, "  %-24s %s %s by %s, %s in all\n", c.name, terminal.Thousands(int64(r.Workers)), terminal.Noun(r.Workers, "worker"), r.Engine, terminal.Bytes(int64(r.Memory)))
+		fmt.Fprintf(b, "  %-24s %s %s by %s, %s in all\n", c.name, units.Thousands(r.Workers), terminal.Noun(r.Workers, "worker"), r.Engine, units.Bytes(int64(r.Memory)))
 	}
 }
 

@@ -34,13 +34,13 @@ func (m *Main) serve() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := config.Load(file, os.Environ())
 			if err != nil {
-				return usageError{err}
+				return usage("%w", err)
 			}
 			if err := flags.override(cmd, &cfg); err != nil {
-				return usageError{err}
+				return usage("%w", err)
 			}
 			if err := cfg.Validate(); err != nil {
-				return usageError{err}
+				return usage("%w", err)
 			}
 			return m.runServe(cmd.Context(), cfg)
 		},
@@ -121,7 +121,7 @@ func (m *Main) runServe(ctx context.Context, cfg server.Config) error {
 		Version: buildVersion(), LogLevel: cfg.Log.Level, LogFormat: strings.TrimPrefix(cfg.Log.Format, "auto"), LogOutput: m.Stderr,
 	})
 	if err != nil {
-		return usageError{err}
+		return usage("%w", err)
 	}
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)

@@ -16,7 +16,6 @@ import (
 	"refrain/hashcodes"
 	"refrain/hashcodes/train"
 	"refrain/internal/atomicfile"
-	"refrain/internal/report"
 	"refrain/internal/terminal"
 	"refrain/internal/units"
 	"refrain/text"
@@ -235,7 +234,7 @@ func (t *training) worth(hashed string, r *train.Report) {
 		return
 	}
 	fmt.Fprintf(w, "false candidates a query at Jaccard %s: %s, with %s %s (%d queries in %d sentences, %d matches)\n",
-		r.Threshold, report.Three(r.After.PerQuery()), hashed, report.Three(r.Before.PerQuery()), r.After.Queries, r.Learning+r.Validation, r.After.True)
+		r.Threshold, units.Three(r.After.PerQuery()), hashed, units.Three(r.Before.PerQuery()), r.After.Queries, r.Learning+r.Validation, r.After.True)
 	if t.config.Learner != "md5" && !r.After.Beats(r.Before) {
 		fmt.Fprintf(w, "warning: %d false candidates in %d queries, with %s %d: no gain of 5 %% that is more than chance makes; there is more to gain with a lower --threshold, fewer --bits or more text\n",
 			r.After.False, r.After.Queries, hashed, r.Before.False)

@@ -2,8 +2,11 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -139,6 +142,17 @@ func mustReadFile(t *testing.T, path string) []byte {
 	return b
 }
 
+func gzipped(t *testing.T, posts string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, err := io.WriteString(w, posts)
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
 // TestTrainFromLittle: a model of hashed codes alone is worth a warning.
 func TestTrainFromLittle(t *testing.T) {
 	const warning = "warning: not one word is in enough sentences"
@@ -225,7 +239,7 @@ func TestTrainMistakes(t *testing.T) {
 	if err := os.Symlink(posts, link); err != nil {
 		t.Fatal(err)
 	}
-	cut, whole := filepath.Join(t.TempDir(), "cut.jsonl.gz"), compressed(t, ".gz", []byte(stockPosts(10_000)))
+	cut, whole := filepath.Join(t.TempDir(), "cut.jsonl.gz"), gzipped(t, stockPosts(10_000))
 	if err := os.WriteFile(cut, whole[:len(whole)/2], 0o600); err != nil {
 		t.Fatal(err)
 	}

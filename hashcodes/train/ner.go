@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"refrain/hashcodes"
-	"refrain/internal/report"
+	"refrain/internal/units"
 )
 
 // together visits the pairs i < j of tokens of the vocabulary that are in one set together, with the number of such sets.
@@ -74,7 +74,7 @@ func (l *learning) ner() (*hashcodes.Model, Cost, error) {
 		merged := describeClasses(class)
 		merged.Affinity, merged.Cost = c, best.offer(m)
 		l.report.Merged = append(l.report.Merged, merged)
-		l.say("ner, least affinity %.1f: %d tokens in %d classes, %s candidates a query", c, merged.Tokens, merged.Classes, report.Three(merged.Cost))
+		l.say("ner, least affinity %.1f: %d tokens in %d classes, %s candidates a query", c, merged.Tokens, merged.Classes, units.Three(merged.Cost))
 	}
 	l.report.Merged[best.place].Chosen = true
 	return best.chosen()

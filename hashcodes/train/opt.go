@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"refrain/hashcodes"
-	"refrain/internal/report"
+	"refrain/internal/units"
 )
 
 // proximities are the λ that the learner opt tries: with less all codes fall together, with more they stay the hashed ones.
@@ -46,7 +46,7 @@ func (l *learning) opt() (*hashcodes.Model, Cost, error) {
 			return nil, Cost{}, err
 		}
 		solved.Cost = c.offer(m)
-		l.say("opt, λ = %g: %d steps to a residual of %.1e, %s candidates a query", lambda, solved.Iterations, solved.Residual, report.Three(solved.Cost))
+		l.say("opt, λ = %g: %d steps to a residual of %.1e, %s candidates a query", lambda, solved.Iterations, solved.Residual, units.Three(solved.Cost))
 		l.report.Solved = append(l.report.Solved, solved)
 	}
 	l.report.Solved[c.place].Chosen = true

@@ -3,7 +3,7 @@ package train
 import (
 	"time"
 
-	"refrain/internal/report"
+	"refrain/internal/units"
 )
 
 // progress says after each round how far a run is, how long the rest will take, and what the best codes cost so far: in that
@@ -24,5 +24,5 @@ func (p *progress) round(c Cost) {
 	}
 	left := time.Since(p.start) / time.Duration(p.done) * time.Duration(p.rounds-p.done)
 	p.say("round %d of %d, about %v left: %s false candidates a query, best %s",
-		p.done, p.rounds, left.Round(time.Second), report.Three(cost), report.Three(p.least))
+		p.done, p.rounds, left.Round(time.Second), units.Three(cost), units.Three(p.least))
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"refrain/hashcodes"
-	"refrain/internal/report"
+	"refrain/internal/units"
 	"refrain/text"
 )
 
@@ -217,7 +217,7 @@ func (l *learning) hopeful() (numbers []int, err error) {
 			return nil, err
 		}
 		hashed[ones] = l.validate(md5)
-		l.say("%d %s a token, hashed: %s false candidates a query", ones, plural(ones, "bit"), report.Three(hashed[ones].PerQuery()))
+		l.say("%d %s a token, hashed: %s false candidates a query", ones, plural(ones, "bit"), units.Three(hashed[ones].PerQuery()))
 		if hashed[ones].False < hashed[best].False {
 			best = ones
 		}

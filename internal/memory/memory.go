@@ -1,4 +1,4 @@
-// Package memory tells how much memory there is for this process.
+// Package memory tells how much memory there is for this process, and keeps what it has small.
 package memory
 
 import (

@@ -25,3 +25,9 @@ func TestTotalIsTheLesser(t *testing.T) {
 		t.Errorf("Total() = %d, more than the control group's %d", total, limit)
 	}
 }
+
+func TestRSS(t *testing.T) {
+	if rss := RSS(); rss < 1<<20 || rss > 1<<34 {
+		t.Errorf("RSS of this test is %d bytes", rss)
+	}
+}

@@ -100,8 +100,8 @@ func checkArrows(p pkg, r row, byFolder map[string]pkg) (complaints []string) {
 }
 
 func allows(r row, folder string) bool {
-	if slices.Contains(r.imports, everything) {
-		return folder != "cmd"
+	if slices.Contains(r.imports, everything) && !slices.Contains(apart, folder) {
+		return true
 	}
 	return slices.Contains(r.imports, folder)
 }
@@ -180,7 +180,9 @@ func TestCheckComplains(t *testing.T) {
 		{"the contract and a source", []pkg{{"refrain/ingest", []string{"refrain/ingest/kafka"}}}, "ingest imports ingest/kafka: row \"ingest\""},
 		{"client in a source of files", []pkg{{"refrain/ingest/file", []string{"github.com/coder/websocket"}}}, "ingest/file imports the network client"},
 		{"client in topic itself", []pkg{{"refrain/topic", []string{"github.com/segmentio/kafka-go"}}}, "topic imports the network client"},
-		{"the commands", []pkg{{"refrain/eval", []string{"refrain/cmd/refrain"}}}, "eval imports cmd/refrain"},
+		{"the commands", []pkg{{"refrain/lab/eval", []string{"refrain/cmd/refrain"}}}, "lab/eval imports cmd/refrain"},
+		{"measuring in the product", []pkg{{"refrain/cmd/refrain", []string{"refrain/lab/report"}}}, "cmd/refrain imports lab/report"},
+		{"measuring in a deployment", []pkg{{"refrain/deploy/compose/feeder", []string{"refrain/lab/cpu"}}}, "deploy/compose/feeder imports lab/cpu"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := check(c.packages)
@@ -199,6 +201,8 @@ func TestCheckAllows(t *testing.T) {
 		{"refrain/topic/jetstream", []string{"refrain/topic", "github.com/nats-io/nats.go"}},
 		{"refrain/topic/conformance", []string{"refrain/topic"}},
 		{"refrain/cmd/refrain", []string{"refrain/cuda", "refrain/join", "github.com/redis/go-redis/v9"}},
+		{"refrain/cmd/refrain-lab", []string{"refrain/cuda", "refrain/lab/report", "refrain/internal/terminal"}},
+		{"refrain/lab/eval", []string{"refrain/lab/report", "refrain/hashcodes/train"}},
 	}
 	if got := check(packages); got != nil {
 		t.Errorf("got complaints %q, want none", got)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"refrain/feed"
+	"refrain/internal/units"
 )
 
 // Printer writes events for a person to read. Any goroutine may use it.
@@ -153,7 +154,7 @@ func Noun(n int, noun string) string {
 	return noun
 }
 
-func plural(n int, noun string) string { return Thousands(int64(n)) + " " + Noun(n, noun) }
+func plural(n int, noun string) string { return units.Thousands(n) + " " + Noun(n, noun) }
 
 func since(m *feed.Match) string {
 	return brief(time.Duration(m.Later.Time-m.Earlier.Time) * time.Millisecond)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"refrain/internal/units"
 )
 
 // Progress shows on a status line how far a long piece of work is. Any goroutine may use it.
@@ -44,12 +46,12 @@ func (p *Progress) Update(bytes, posts int64) {
 func (p *Progress) Done() { p.status.Clear() }
 
 func (p *Progress) line(bytes, posts int64, elapsed time.Duration) string {
-	parts := []string{Bytes(bytes)}
+	parts := []string{units.Bytes(bytes)}
 	if p.total > 0 {
-		parts[0] = fmt.Sprintf("%d %% · %s of %s", 100*min(bytes, p.total)/p.total, Bytes(bytes), Bytes(p.total))
+		parts[0] = fmt.Sprintf("%d %% · %s of %s", 100*min(bytes, p.total)/p.total, units.Bytes(bytes), units.Bytes(p.total))
 	}
 	if seconds := elapsed.Seconds(); seconds > 0 {
-		parts = append(parts, Thousands(int64(float64(posts)/seconds))+" posts/s")
+		parts = append(parts, units.Thousands(int64(float64(posts)/seconds))+" posts/s")
 	}
 	if left := p.left(bytes, elapsed); left >= time.Second {
 		parts = append(parts, brief(left)+" left")
@@ -63,4 +65,19 @@ func (p *Progress) left(bytes int64, elapsed time.Duration) time.Duration {
 		return 0
 	}
 	return time.Duration(float64(elapsed) * float64(p.total-bytes) / float64(bytes)).Round(time.Second)
+}
+
+// brief writes d in its two largest units.
+func brief(d time.Duration) string {
+	switch {
+	case d < time.Second:
+		return fmt.Sprintf("%d ms", d.Milliseconds())
+	case d < time.Minute:
+		return fmt.Sprintf("%d s", d/time.Second)
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
+	case d < 24*time.Hour:
+		return fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return fmt.Sprintf("%d d %d h", d/(24*time.Hour), d%(24*time.Hour)/time.Hour)
 }

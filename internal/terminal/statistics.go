@@ -1,11 +1,9 @@
 package terminal
 
 import (
-	"bytes"
 	"fmt"
-	"os"
-	"runtime"
-	"strconv"
+
+	"refrain/internal/units"
 )
 
 // Statistics are the figures of the line under a running program.
@@ -20,23 +18,9 @@ type Statistics struct {
 // String is the line.
 func (s Statistics) String() string {
 	line := fmt.Sprintf("%s posts/s · %s posts · %s sentences in the window · %s events",
-		Thousands(int64(s.PostsPerSecond)), Thousands(s.Posts), Thousands(s.Sentences), Thousands(s.Events))
+		units.Thousands(int64(s.PostsPerSecond)), units.Thousands(s.Posts), units.Thousands(s.Sentences), units.Thousands(s.Events))
 	if s.RSS > 0 {
-		line += " · " + Bytes(s.RSS)
+		line += " · " + units.Bytes(s.RSS)
 	}
 	return line
-}
-
-// RSS is the memory of this process that is in the machine, in bytes. Where the system does not say (other
-// than Linux), it is what the Go runtime has taken from the system.
-func RSS() int64 {
-	data, err := os.ReadFile("/proc/self/statm")
-	if fields := bytes.Fields(data); err == nil && len(fields) > 1 {
-		if pages, err := strconv.ParseInt(string(fields[1]), 10, 64); err == nil {
-			return pages * int64(os.Getpagesize())
-		}
-	}
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return int64(m.Sys)
 }

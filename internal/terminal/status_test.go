@@ -75,23 +75,9 @@ func TestStatistics(t *testing.T) {
 	if got := s.String(); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if rss := RSS(); rss < 1<<20 || rss > 1<<34 {
-		t.Errorf("RSS of this test is %d bytes", rss)
-	}
 }
 
-func TestNumbers(t *testing.T) {
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1234567: "-1,234,567"} {
-		if got := Thousands(n); got != want {
-			t.Errorf("Thousands(%d) = %s, want %s", n, got, want)
-		}
-	}
-	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 99_949: "99.9 kB", 99_951: "100 kB",
-		999_499: "999 kB", 999_500: "1.0 MB", 1 << 62: "4.6 EB"} {
-		if got := Bytes(n); got != want {
-			t.Errorf("Bytes(%d) = %s, want %s", n, got, want)
-		}
-	}
+func TestBrief(t *testing.T) {
 	for d, want := range map[time.Duration]string{5 * time.Millisecond: "5 ms", 59 * time.Second: "59 s",
 		3*time.Minute + 12*time.Second: "3 min 12 s", 25 * time.Hour: "1 d 1 h", 90 * time.Minute: "1 h 30 min"} {
 		if got := brief(d); got != want {

@@ -1,4 +1,4 @@
-// Package units reads quantities as people write them in flags and configuration.
+// Package units reads quantities as people write them in flags and configuration, and writes them for people to read.
 package units
 
 import (
@@ -79,17 +79,4 @@ func cutSuffixFold(s, suffix string) (string, bool) {
 		return s, false
 	}
 	return s[:n], true
-}
-
-// FormatBytes writes a number of bytes with one decimal: 64.0 MB.
-func FormatBytes(n int64) string {
-	units := []string{"B", "kB", "MB", "GB", "TB", "PB"}
-	v, i := float64(n), 0
-	for ; v >= 1000 && i < len(units)-1; i++ {
-		v /= 1000
-	}
-	if i == 0 {
-		return strconv.FormatInt(n, 10) + " B"
-	}
-	return strconv.FormatFloat(v, 'f', 1, 64) + " " + units[i]
 }

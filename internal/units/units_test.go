@@ -111,3 +111,25 @@ func TestCheckBudget(t *testing.T) {
 		}
 	}
 }
+
+func TestThree(t *testing.T) {
+	for f, want := range map[float64]string{0: "0.00", 1234.5: "1,235", 12.34: "12.3", 1.234: "1.23", 0.1234: "0.123", 0.0000123: "0.0000123"} {
+		if got := Three(f); got != want {
+			t.Errorf("Three(%g) = %s, want %s", f, got, want)
+		}
+	}
+}
+
+func TestNumbers(t *testing.T) {
+	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", -1234567: "-1,234,567"} {
+		if got := Thousands(n); got != want {
+			t.Errorf("Thousands(%d) = %s, want %s", n, got, want)
+		}
+	}
+	for n, want := range map[int64]string{0: "0 B", 999: "999 B", 1000: "1.0 kB", 99_949: "99.9 kB", 99_951: "100 kB",
+		999_499: "999 kB", 999_500: "1.0 MB", 1 << 62: "4.6 EB"} {
+		if got := Bytes(n); got != want {
+			t.Errorf("Bytes(%d) = %s, want %s", n, got, want)
+		}
+	}
+}

@@ -1,0 +1,62 @@
+// Command run prints the table of stages of `refrain detect` for a file of posts:
+//
+//	GOMAXPROCS=1 go run ./lab/bench/stages/run [-span 24h] [-posts N] FILE
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"runtime/pprof"
+	"time"
+
+	"refrain/detector"
+	"refrain/hashcodes"
+	"refrain/lab/bench/stages"
+	"refrain/sigstore"
+	"refrain/sigstore/prefix"
+	"refrain/text"
+)
+
+func main() {
+	span := flag.Duration("span", 24*time.Hour, "the window's length")
+	posts := flag.Int("posts", 0, "how many posts of the file; 0: all")
+	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
+	flag.Parse()
+	if err := run(*span, *posts, *profile, flag.Arg(0)); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func run(span time.Duration, posts int, profile, path string) error {
+	model, err := hashcodes.NewMD5(64, 1)
+	if err != nil {
+		return err
+	}
+	if profile != "" {
+		f, err := os.Create(profile)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		if err := pprof.StartCPUProfile(f); err != nil {
+			return err
+		}
+		defer pprof.StopCPUProfile()
+	}
+	t, err := stages.Measure(context.Background(), stages.Config{
+		Path: path, Posts: posts, Out: io.Discard,
+		Window: detector.Config{Threshold: text.Threshold{Num: 4, Den: 5}, Span: span, Lateness: 5 * time.Minute, Model: model, Engine: prefixEngine},
+	})
+	if err != nil {
+		return err
+	}
+	return t.Write(os.Stdout)
+}
+
+func prefixEngine(bounds *hashcodes.Bounds, _ *hashcodes.Model) sigstore.Engine {
+	return prefix.New(bounds)
+}

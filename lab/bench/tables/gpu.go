@@ -1,0 +1,125 @@
+package tables
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"refrain/cuda"
+	"refrain/internal/units"
+	"refrain/lab/report"
+)
+
+// GPUOptions are what GPU asks besides.
+type GPUOptions struct {
+	Device int
+	Rows   []int // of the series, ascending; nil: 0.1 M to 1 M, and by powers of ten to 10⁹
+}
+
+// GPU measures every kernel of a device: comparisons a second, hits against those of the CPU on 10⁸ signatures, and the
+// series of the paper's Figure 6, up to what memory holds.
+func GPU(ctx context.Context, c *Config, o GPUOptions) (*report.Report, error) {
+	d, err := cuda.Open(cuda.Config{Device: o.Device})
+	if err != nil {
+		return nil, wanted(err)
+	}
+	r, err := c.gpu(ctx, d, o)
+	return r, errors.Join(err, d.Close())
+}
+
+// NoGPU says why GPU cannot measure anything here; nil: it can.
+func NoGPU() error {
+	d, err := cuda.Open(cuda.Config{})
+	if err != nil {
+		return wanted(err)
+	}
+	return d.Close()
+}
+
+// wanted says what a machine without a GPU lacks.
+func wanted(err error) error {
+	if !errors.Is(err, cuda.ErrUnavailable) {
+		return err
+	}
+	return fmt.Errorf("%w: this needs an NVIDIA GPU and its driver (libcuda.so.1), with 4 GB of memory free for 10⁹ signatures of 32 bits, and about ten minutes", err)
+}
+
+func (c *Config) gpu(ctx context.Context, d *cuda.Device, o GPUOptions) (*report.Report, error) {
+	if len(o.Rows) == 0 {
+		o.Rows = size(c, []int{100_000, 200_000, 500_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000}, []int{100_000, 1_000_000})
+	}
+	slices.Sort(o.Rows)
+	_, budget := d.Memory()
+	r := c.report("gpu", fmt.Sprintf("Hamming kernels on %s, %d multiprocessors, %s of memory to use.", d.Name(), d.Processors(), units.Bytes(budget)),
+		"uniform random signatures, 2,000 queries, of which one in 16 is near to a row")
+	var all []cuda.Measurement
+	// One size at a time, so that it can be interrupted between them.
+	for _, rows := range o.Rows {
+		if err := interrupted(ctx); err != nil {
+			return nil, err
+		}
+		some, err := cuda.Measure(d, cuda.MeasureConfig{Rows: []int{rows}, Words: []int{1, 2}, Runs: c.Runs, Check: checkedQueries(rows),
+			Progress: func(_, _ int, m cuda.Measurement) {
+				c.step("gpu: %s, %d bits, %s rows: %s G/s %s", m.Kernel, 32*m.Words, units.Thousands(m.Rows), units.Three(m.PerSecond()/1e9), m.Skipped)
+			}})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	r.Figures, r.Grids = all, gpuGrids(all, d.Kernels())
+	for _, m := range all {
+		if m.Wrong > 0 {
+			return nil, fmt.Errorf("kernel %s is wrong for %d of %d queries among %d signatures of %d bits", m.Kernel, m.Wrong, m.Checked, m.Rows, 32*m.Words)
+		}
+	}
+	checked := slices.MaxFunc(all, func(a, b cuda.Measurement) int { return min(a.Checked, 1)*a.Rows - min(b.Checked, 1)*b.Rows })
+	r.Note("the hits of %d queries are the same as by the CPU, by every kernel and size, up to %s signatures", checked.Checked, units.Thousands(checked.Rows))
+	r.Note("medians of %d runs after one to warm up; device: while it compares; call: until all hits are back, sorted", c.Runs)
+	r.Note("paper is the kernel of Zhang et al., SIGIR 2012: one thread a signature, one launch a query")
+	return r, nil
+}
+
+// checkedQueries are fewer where the CPU would take minutes.
+func checkedQueries(rows int) int {
+	if rows > 100_000_000 {
+		return -1
+	}
+	return 64
+}
+
+func gpuGrids(all []cuda.Measurement, kernels []string) (grids []report.Grid) {
+	for _, words := range []int{1, 2} {
+		speed := report.Grid{Caption: fmt.Sprintf("**%d bits, radius %d**: 10⁹ comparisons a second on the device", 32*words, 3*words), Head: append([]string{"signatures"}, kernels...)}
+		figure6 := report.Grid{Caption: fmt.Sprintf("**%d bits**, Figure 6 of the paper: ms for 2,000 queries, device / call", 32*words), Head: speed.Head}
+		for _, rows := range sizesOf(all) {
+			fast, slow := []any{units.Thousands(rows)}, []any{units.Thousands(rows)}
+			for _, kernel := range kernels {
+				i := slices.IndexFunc(all, func(m cuda.Measurement) bool {
+					return m.Kernel == kernel && m.Words == words && m.Rows == rows && m.Skipped == ""
+				})
+				if i < 0 {
+					fast, slow = append(fast, "-"), append(slow, "-")
+					continue
+				}
+				m := &all[i]
+				fast = append(fast, units.Three(m.PerSecond()/1e9))
+				slow = append(slow, units.Three(1e3*m.Device.Seconds())+" / "+units.Three(1e3*m.Scan.Seconds()))
+			}
+			speed.Add(fast...)
+			figure6.Add(slow...)
+		}
+		grids = append(grids, speed, figure6)
+	}
+	return grids
+}
+
+func sizesOf(all []cuda.Measurement) (sizes []int) {
+	for _, m := range all {
+		if !slices.Contains(sizes, m.Rows) {
+			sizes = append(sizes, m.Rows)
+		}
+	}
+	return sizes
+}

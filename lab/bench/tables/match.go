@@ -1,0 +1,477 @@
+package tables
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"refrain/detector"
+	"refrain/feed"
+	"refrain/internal/memory"
+	"refrain/internal/units"
+	"refrain/lab/bench/peers/ppjoin"
+	"refrain/lab/cpu"
+	"refrain/lab/report"
+	"refrain/text"
+)
+
+// MatchOptions are what Match asks besides.
+type MatchOptions struct {
+	Sentences  int      // distinct; 0: 1,000,000
+	Thresholds []string // nil: 0.8, 0.6, 0.5
+	Engines    []string // nil: prefix, scan
+	SVG        string   // file to plot to; "": none
+}
+
+func (o MatchOptions) orDefault(c *Config) MatchOptions {
+	if o.Sentences == 0 {
+		o.Sentences = size(c, 1_000_000, 20_000)
+	}
+	if len(o.Thresholds) == 0 {
+		o.Thresholds = []string{"0.8", "0.6", "0.5"}
+	}
+	if len(o.Engines) == 0 {
+		o.Engines = []string{"prefix", "scan"}
+	}
+	return o
+}
+
+// MatchFigure is one engine at one threshold, while its window grew from nothing.
+type MatchFigure struct {
+	Engine     string  `json:"engine"`
+	Threshold  string  `json:"threshold"`
+	Sentences  int     `json:"sentences"`
+	CPU        float64 `json:"cpu"`    // µs a sentence, over all
+	Wall       float64 `json:"wall"`   // the same by the clock
+	Looked     int     `json:"looked"` // sentences that were looked up: all, or a sample
+	Candidates int64   `json:"candidates"`
+	Matches    int64   `json:"matches"`         // of those looked up
+	Bytes      int64   `json:"bytes,omitempty"` // of the window
+	Growth     []Point `json:"growth"`          // by batch
+	Parts      *Parts  `json:"parts,omitempty"`
+}
+
+// Point is a batch of sentences: µs a sentence, medians of the runs.
+type Point struct {
+	Sentences int     `json:"sentences"` // in the window, with this batch
+	Matches   int64   `json:"matches"`   // in this batch
+	CPU       float64 `json:"cpu"`
+	Wall      float64 `json:"wall"`
+}
+
+// matchBatch is the number of sentences that are timed at once, beyond the first so many.
+const matchBatch = 1000
+
+// nextBatch is where the batch ends that begins at a sentence. The first are smaller: in a small window much changes.
+func nextBatch(from, all int) int {
+	if from < matchBatch {
+		return min(from+matchBatch/10, all)
+	}
+	return min(from+matchBatch, all)
+}
+
+// sample says of which batches the sentences are looked up, by an engine whose look-ups in a large window take minutes:
+// the first, and one whenever the window has grown by a tenth, or by a fiftieth of all. Without all it takes every one.
+type sample struct{ all, last int }
+
+func (s *sample) takes(from, to int) bool {
+	if from > 0 && to-s.last < min(to/10, s.all/50) {
+		return false
+	}
+	s.last = to
+	return true
+}
+
+// enough is how long the runs of an engine take when there are no more of them.
+const enough = 20 * time.Second
+
+// long is a span that lets nothing go.
+const long = 87600 * time.Hour
+
+// Match measures exact streaming match in a window that grows from nothing.
+func Match(ctx context.Context, c *Config, o MatchOptions) (*report.Report, error) {
+	o = o.orDefault(c)
+	list, err := thresholds(o.Thresholds)
+	if err != nil {
+		return nil, err
+	}
+	sentences, err := c.corpus(ctx, o.Sentences)
+	if err != nil {
+		return nil, err
+	}
+	c.step("match: %s", sentences)
+	r := c.report("match", fmt.Sprintf("Exact streaming match, one thread, while the window grows from 0 to %s distinct sentences.",
+		units.Thousands(sentences.len())), sentences.String())
+	var all []MatchFigure
+	for _, t := range list {
+		figures, err := c.matchAll(ctx, sentences, t, o.Engines)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, figures...)
+		r.Grids = append(r.Grids, matchGrid(figures, t), growthGrid(figures))
+	}
+	r.Figures = all
+	if g := crossingGrid(crossings(all)); len(g.Rows) > 0 {
+		r.Grids = append(r.Grids, g)
+	}
+	c.matchNotes(r, all)
+	if o.SVG == "" {
+		return r, nil
+	}
+	r.Plot = filepath.Base(o.SVG)
+	return r, report.WriteFile(o.SVG, crossingPlot(all, r.Command))
+}
+
+// contest is one way to match, in its runs.
+type contest struct {
+	figure MatchFigure
+	runs   [][]Point
+	took   time.Duration // by all runs
+	run    func(ctx context.Context, f *MatchFigure) ([]Point, error)
+}
+
+// matchAll runs all engines in turns. The plain PPJoin is the last: what the others are compared with, where it takes less
+// than many minutes.
+func (c *Config) matchAll(ctx context.Context, s *corpus, t text.Threshold, engines []string) ([]MatchFigure, error) {
+	var all []contest
+	for _, name := range engines {
+		e, err := c.engine(name)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, contest{run: func(ctx context.Context, f *MatchFigure) ([]Point, error) {
+			return matchEngine(ctx, s, t, e, f)
+		}, figure: MatchFigure{Engine: name}})
+	}
+	if t.Float() >= leastPlain {
+		all = append(all, contest{run: func(ctx context.Context, f *MatchFigure) ([]Point, error) {
+			return matchPPJoin(ctx, s, t, f)
+		}, figure: MatchFigure{Engine: yardstick}})
+	}
+	for run := range c.Runs {
+		for i := range all {
+			k := &all[i]
+			if k.took > enough {
+				continue
+			}
+			c.status("match: θ %s, %s, run %d of %d", decimal(t), k.figure.Engine, run+1, c.Runs)
+			begin := time.Now()
+			points, err := k.run(ctx, &k.figure)
+			if err != nil {
+				return nil, err
+			}
+			k.took += time.Since(begin)
+			k.runs = append(k.runs, points)
+		}
+	}
+	figures := make([]MatchFigure, len(all))
+	for i := range all {
+		figures[i] = all[i].finish(s.len(), t)
+		f := &figures[i]
+		c.step("match: θ %s, %s: %.2f µs a sentence (CPU)", decimal(t), f.Engine, f.CPU)
+	}
+	return figures, c.agree(ctx, s, t, figures)
+}
+
+// yardstick is the name of the plain PPJoin, which is not run below a threshold.
+const (
+	yardstick  = "PPJoin"
+	leastPlain = 0.6
+)
+
+// agree wants all to have found as many matches in the batches that they looked up, and adds where the time of the prefix
+// engine goes.
+func (c *Config) agree(ctx context.Context, s *corpus, t text.Threshold, figures []MatchFigure) error {
+	for i := range figures {
+		f := &figures[i]
+		if err := sameMatches(t, f, &figures[len(figures)-1]); err != nil {
+			return err
+		}
+		if f.Engine != "prefix" {
+			continue
+		}
+		parts, err := c.parts(ctx, s, t)
+		if err != nil {
+			return err
+		}
+		if parts.Matches != f.Matches {
+			return fmt.Errorf("θ %v: the index alone finds %d matches, %s %d", t, parts.Matches, f.Engine, f.Matches)
+		}
+		f.Parts = parts
+	}
+	return nil
+}
+
+// sameMatches compares batches that both have looked up.
+func sameMatches(t text.Threshold, a, b *MatchFigure) error {
+	matches := map[int]int64{}
+	for _, p := range a.Growth {
+		matches[p.Sentences] = p.Matches
+	}
+	for _, p := range b.Growth {
+		if n, ok := matches[p.Sentences]; ok && n != p.Matches {
+			return fmt.Errorf("θ %v, up to %d sentences: %s finds %d matches, %s %d", t, p.Sentences, a.Engine, n, b.Engine, p.Matches)
+		}
+	}
+	return nil
+}
+
+// finish makes medians of the runs.
+func (k *contest) finish(sentences int, t text.Threshold) MatchFigure {
+	f := k.figure
+	f.Threshold, f.Sentences = decimal(t), sentences
+	var cpus, walls []float64
+	for _, run := range k.runs {
+		cpus, walls = append(cpus, mean(run, Point.cpu)), append(walls, mean(run, Point.wall))
+	}
+	f.CPU, f.Wall = median(cpus), median(walls)
+	for i := range k.runs[0] {
+		p := k.runs[0][i]
+		cpus, walls = cpus[:0], walls[:0]
+		for _, run := range k.runs {
+			cpus, walls = append(cpus, run[i].CPU), append(walls, run[i].Wall)
+		}
+		p.CPU, p.Wall = median(cpus), median(walls)
+		f.Growth = append(f.Growth, p)
+	}
+	return f
+}
+
+func (p Point) cpu() float64  { return p.CPU }
+func (p Point) wall() float64 { return p.Wall }
+
+// mean of a figure over the sentences of all points.
+func mean(points []Point, value func(Point) float64) float64 {
+	return meanBetween(points, 0, len(points), value)
+}
+
+// meanBetween is the mean over the points from one to another, that one not among them. A point stands for all sentences
+// since the one before.
+func meanBetween(points []Point, from, to int, value func(Point) float64) float64 {
+	sum, n := 0.0, 0
+	for i := from; i < to; i++ {
+		rows := points[i].Sentences
+		if i > 0 {
+			rows -= points[i-1].Sentences
+		}
+		sum += value(points[i]) * float64(rows)
+		n += rows
+	}
+	return sum / float64(max(1, n))
+}
+
+// stopwatch times batches.
+type stopwatch struct {
+	points []Point
+	cpu    time.Duration
+	wall   time.Time
+}
+
+func (w *stopwatch) start() { w.cpu, w.wall = cpu.Time(), time.Now() }
+
+// stop ends a batch that began and ended at a sentence.
+func (w *stopwatch) stop(from, to int, matches int64) {
+	took, wall := cpu.Time()-w.cpu, time.Since(w.wall)
+	per := func(d time.Duration) float64 { return float64(d) / 1e3 / float64(to-from) }
+	w.points = append(w.points, Point{to, matches, per(took), per(wall)})
+}
+
+// sum adds up what was looked up.
+func (f *MatchFigure) sum(points []Point, looked int) {
+	f.Looked, f.Matches = looked, 0
+	for _, p := range points {
+		f.Matches += p.Matches
+	}
+}
+
+// sampled is the engine that looks up a sample only.
+const sampled = "scan"
+
+// matchEngine runs a detector over all sentences.
+func matchEngine(ctx context.Context, s *corpus, t text.Threshold, e detector.Engine, f *MatchFigure) ([]Point, error) {
+	m, err := model()
+	if err != nil {
+		return nil, err
+	}
+	d, err := detector.NewPartitions(detector.Config{Threshold: t, Span: long, Lateness: time.Minute, Model: m, Engine: e}, 1, 1)
+	if err != nil {
+		return nil, err
+	}
+	debug.FreeOSMemory()
+	run, some := engineRun{d: d}, sample{}
+	if f.Engine == sampled {
+		some.all = s.len()
+	}
+	for from, to := 0, 0; from < s.len(); from = to {
+		if err := interrupted(ctx); err != nil {
+			return nil, err
+		}
+		to = nextBatch(from, s.len())
+		run.batch = s.sentences(run.batch[:0], from, to)
+		run.take(from, to, some.takes(from, to))
+	}
+	f.Candidates, f.Bytes = d.Detectors()[0].Counts().Candidates, d.Detectors()[0].Stats().Bytes
+	f.sum(run.points, run.looked)
+	return run.points, nil
+}
+
+// engineRun is a run of a detector.
+type engineRun struct {
+	stopwatch
+	d       *detector.Partitions
+	batch   []feed.Sentence
+	matches []feed.Match
+	looked  int
+	release memory.Keeper
+}
+
+// take looks a batch up and inserts it, or only inserts it.
+func (r *engineRun) take(from, to int, look bool) {
+	one := r.d.Detectors()[0]
+	if look {
+		r.start()
+		r.matches, _ = r.d.Detect(r.matches[:0], r.batch)
+		r.stop(from, to, int64(len(r.matches)))
+		r.looked += len(r.batch)
+	} else {
+		for i := range r.batch {
+			one.Insert(&r.batch[i])
+		}
+	}
+	if from%(16*matchBatch) == 0 {
+		r.release.Holds(one.Stats().Bytes)
+	}
+}
+
+// matchPPJoin runs the plain PPJoin, which is given the order of the tokens up front.
+func matchPPJoin(ctx context.Context, s *corpus, t text.Threshold, f *MatchFigure) ([]Point, error) {
+	j := ppjoin.New(t, s.order())
+	debug.FreeOSMemory()
+	var hits []uint32
+	var w stopwatch
+	for from, to := 0, 0; from < s.len(); from = to {
+		if err := interrupted(ctx); err != nil {
+			return nil, err
+		}
+		to = nextBatch(from, s.len())
+		matches := 0
+		w.start()
+		for i := from; i < to; i++ {
+			hits = j.Next(hits[:0], s.set(i))
+			matches += len(hits)
+		}
+		w.stop(from, to, int64(matches))
+	}
+	f.Candidates = int64(j.Candidates())
+	f.sum(w.points, s.len())
+	return w.points, nil
+}
+
+// order is all token ids, the rarest first.
+func (c *corpus) order() []uint64 {
+	frequency := map[uint64]int{}
+	for _, id := range c.tokens {
+		frequency[id]++
+	}
+	order := make([]uint64, 0, len(frequency))
+	for id := range frequency {
+		order = append(order, id)
+	}
+	slices.SortFunc(order, func(a, b uint64) int {
+		if frequency[a] != frequency[b] {
+			return frequency[a] - frequency[b]
+		}
+		if a < b {
+			return -1
+		}
+		return 1
+	})
+	return order
+}
+
+func matchGrid(figures []MatchFigure, t text.Threshold) report.Grid {
+	g := report.Grid{Caption: fmt.Sprintf("**θ %s**", decimal(t)),
+		Head: []string{"engine", "µs a sentence, CPU", "by the clock", "against PPJoin", "candidates a sentence", "looked up", "matches", "window, bytes a sentence"}}
+	last := figures[len(figures)-1]
+	for _, f := range figures {
+		bytes, against := "-", "-"
+		if f.Bytes > 0 {
+			bytes = fmt.Sprint(f.Bytes / int64(max(1, f.Sentences)))
+		}
+		if last.Engine == yardstick {
+			against = units.Times(last.CPU / f.CPU)
+		}
+		looked := "all"
+		if f.Looked < f.Sentences {
+			looked = "a sample of " + units.Thousands(f.Looked)
+		}
+		g.Add(f.Engine, units.Three(f.CPU), units.Three(f.Wall), against, units.Three(float64(f.Candidates)/float64(max(1, f.Looked))), looked, units.Thousands(int(f.Matches)), bytes)
+	}
+	return g
+}
+
+// growthGrid is ten steps of the window.
+func growthGrid(figures []MatchFigure) report.Grid {
+	g := report.Grid{Caption: "µs a sentence, CPU / by the clock, of the sentences up to so many in the window since the line before:", Head: []string{"window"}}
+	for _, f := range figures {
+		g.Head = append(g.Head, f.Engine)
+	}
+	all := figures[0].Sentences
+	for step := range 10 {
+		above, upTo := step*all/10, (step+1)*all/10
+		row, some := []any{units.Thousands(upTo)}, false
+		for _, f := range figures {
+			from, to := f.between(above, upTo)
+			row, some = append(row, units.Three(meanBetween(f.Growth, from, to, Point.cpu))+" / "+units.Three(meanBetween(f.Growth, from, to, Point.wall))), some || from < to
+		}
+		if some {
+			g.Add(row...)
+		}
+	}
+	return g
+}
+
+// between are the points of windows above a size and up to another.
+func (f *MatchFigure) between(above, upTo int) (from, to int) {
+	for i, p := range f.Growth {
+		if p.Sentences <= above {
+			from = i + 1
+		}
+		if p.Sentences <= upTo {
+			to = i + 1
+		}
+	}
+	return from, to
+}
+
+// crossingGrid says where the scan is the cheaper engine.
+func crossingGrid(all []crossing) report.Grid {
+	g := report.Grid{Caption: "**Where scan and prefix cross**, by processor time a sentence:",
+		Head: []string{"θ", "scan is cheaper", "both there, µs", "in a window of about", "prefix there, µs", "scan there, µs", "scan against prefix"}}
+	for _, x := range all {
+		both := "-"
+		if x.at > 0 {
+			both = units.Three(x.value)
+		}
+		g.Add(x.threshold, x.String(), both, units.Thousands(int(x.last)), units.Three(x.prefix), units.Three(x.scan), units.Times(x.scan/x.prefix))
+	}
+	return g
+}
+
+func (c *Config) matchNotes(r *report.Report, all []MatchFigure) {
+	r.Note("%s, fewer where they take more than %v together, the engines in turns; token ids in, batches of %s, span %.0f h; collection of garbage included", c.medians(), enough, units.Thousands(matchBatch), long.Hours())
+	r.Note("an engine's figure is the whole detector: dictionary, look-up, verification, insertion with text and post id, match; PPJoin keeps token numbers only and is given the order of the tokens up front; it is left out below θ %g, where it takes many minutes", leastPlain)
+	r.Note("scan looks up a sample: all of a batch whenever the window has grown by a tenth, or by a fiftieth of all; sentences between are only inserted and not timed, and the batch stands for them")
+	r.Note("all found the same number of matches in every batch that they looked up")
+	for _, f := range all {
+		if p := f.Parts; p != nil {
+			r.Note("prefix, θ %s: search %s, verification %s, add %s µs a sentence: the index alone %s of %s (one run, driven without a window)",
+				f.Threshold, units.Three(p.Search), units.Three(p.Verify), units.Three(p.Add), units.Three(p.Search+p.Verify+p.Add), units.Three(f.CPU))
+		}
+	}
+	r.Note("where they cross: the last change counts, on curves whose steps grow by a third; a change before it is noise")
+}

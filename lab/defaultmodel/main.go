@@ -1,0 +1,85 @@
+// Command defaultmodel makes the model that is embedded in the program: hashcodes/default.model, and beside it the list
+// of its words, default_vocabulary.txt, for people to read.
+//
+//	REFRAIN_DATA=… go run ./lab/defaultmodel          writes both; the same data give the same bytes
+//	REFRAIN_DATA=… go run ./lab/defaultmodel -check   makes them again and compares
+//	go run ./lab/defaultmodel -hash < words           hashes of words, for excluded/*.txt
+//
+// It reads each corpus once (reading.go), decides which words may be in the vocabulary (words.go), learns codes for them
+// from a mixture of the corpora (corpora.go), and writes down what they are worth (describe.go).
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"refrain/text"
+)
+
+func main() {
+	data := flag.String("data", os.Getenv("REFRAIN_DATA"), "folder of the shared data")
+	out := flag.String("out", "hashcodes", "folder of the model")
+	check := flag.Bool("check", false, "compare with the files that are there instead of writing them")
+	hash := flag.Bool("hash", false, "print the hashes of words from stdin")
+	flag.Parse()
+	err := run(*data, *out, *check, *hash)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "defaultmodel:", err)
+		os.Exit(1)
+	}
+}
+
+func run(data, out string, check, hash bool) error {
+	if hash {
+		return printHashes(os.Stdin, os.Stdout)
+	}
+	if data == "" {
+		return errors.New("where is the data? set REFRAIN_DATA, or -data")
+	}
+	made, err := generate(context.Background(), data, func(s string) { fmt.Fprintln(os.Stderr, s) })
+	if err != nil {
+		return err
+	}
+	return errors.Join(settle(filepath.Join(out, "default.model"), made.model, check),
+		settle(filepath.Join(out, "default_vocabulary.txt"), made.list, check))
+}
+
+// settle writes a file, or compares it.
+func settle(path string, content []byte, check bool) error {
+	if !check {
+		return os.WriteFile(path, content, 0o644)
+	}
+	there, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(there, content) {
+		return fmt.Errorf("%s is not what the data give: %d bytes, and %d are made of them", path, len(there), len(content))
+	}
+	return nil
+}
+
+// printHashes writes the id of each word, as the lists in excluded have them.
+func printHashes(in io.Reader, out io.Writer) error {
+	var s text.Splitter
+	words := bufio.NewScanner(in)
+	for words.Scan() {
+		pieces, _ := s.Pieces(strings.TrimSpace(words.Text()))
+		for _, p := range pieces {
+			for _, t := range p.Tokens {
+				if _, err := fmt.Fprintf(out, "%016x\n", text.ID(t.Text)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return words.Err()
+}

@@ -1,0 +1,111 @@
+package paper
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"refrain/internal/units"
+	"refrain/lab/eval"
+	"refrain/lab/report"
+)
+
+// levels of recall: all but one similar sentence in so many. The paper's 1.00 is rounded, hence 0.995.
+var levels = []struct {
+	recall float64
+	name   string
+}{{0.75, ".75"}, {0.9, ".90"}, {0.99, ".99"}, {0.995, "1.00"}, {1, "all"}}
+
+// Level is what it costs to reach a recall.
+type Level struct {
+	Corpus     string  `json:"corpus"`
+	Learner    string  `json:"learner"`
+	From       string  `json:"from"`
+	Wanted     float64 `json:"wanted"`
+	Self       bool    `json:"self"`
+	Distance   int     `json:"d"` // the least that reaches it
+	Recall     float64 `json:"recall"`
+	Candidates float64 `json:"candidates"` // a query
+	Truth      float64 `json:"truth"`      // similar sentences a query
+}
+
+func (c *counts) level(name, from, learner string, wanted float64, self bool) Level {
+	d := c.reaching(wanted, false, self)
+	f, n := c.within(d, false, self), float64(max(1, c.queries))
+	return Level{name, learner, from, wanted, self, d, f.recall(), float64(f.candidates) / n, float64(f.all) / n}
+}
+
+// Table3 gives the candidates of a sentence by recall.
+func Table3(ctx context.Context, c *eval.Config) (*report.Report, error) {
+	r := c.Report("table3", "Candidates a sentence at a recall, and (in brackets) the least d that reaches it: the paper's Table 3. m = 32, l = 2, cosine >= 0.8.", "")
+	with := levelGrid("self-matches counted, as in the paper, it seems")
+	without := levelGrid("without self-matches")
+	var all []Level
+	var data []string
+	for _, name := range corpora {
+		p, err := open(ctx, c, name)
+		if err != nil {
+			return nil, err
+		}
+		data = append(data, p.describe())
+		for _, self := range []bool{true, false} {
+			rows, err := c3rows(ctx, c, name, self)
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, rows...)
+			if self {
+				addLevels(&with, rows)
+			} else {
+				addLevels(&without, rows)
+			}
+		}
+		c.Say("table3: %s is done", name)
+	}
+	r.Grids, r.Figures, r.Data = []report.Grid{with, without, publishedGrid()}, all, strings.Join(data, "; ")
+	r.Note("\"1.00\" is a recall of 0.995 and more, as the paper rounds; \"all\" is every similar sentence of all queries.")
+	if err := learningNotes(ctx, c, r, corpora); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// c3rows are the levels of a corpus, those of one level by learner side by side.
+func c3rows(ctx context.Context, c *eval.Config, name string, self bool) (rows []Level, err error) {
+	for _, level := range levels {
+		for _, learner := range learners {
+			n, err := counted(ctx, c, name, name, learner)
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, n.level(name, name, learner, level.recall, self))
+		}
+	}
+	return rows, nil
+}
+
+func levelGrid(caption string) report.Grid {
+	return report.Grid{Caption: "**Ours**, " + caption, Head: append(append([]string{"corpus", "recall", "similar"}, learners...), "md5 / opt", "md5 / direct")}
+}
+
+func addLevels(g *report.Grid, rows []Level) {
+	for i := 0; i < len(rows); i += len(learners) {
+		by := rows[i : i+len(learners)]
+		row := []any{by[0].Corpus, levels[i/len(learners)].name, units.Three(by[0].Truth)}
+		for _, l := range by {
+			row = append(row, fmt.Sprintf("%s (%d)", units.Three(l.Candidates), l.Distance))
+		}
+		g.Add(append(row, units.Times(by[0].Candidates/by[2].Candidates), units.Times(by[0].Candidates/by[3].Candidates))...)
+	}
+}
+
+// publishedGrid is the paper's own Table 3.
+func publishedGrid() report.Grid {
+	g := report.Grid{Caption: "**The paper's**, 1,000,000 sentences each", Head: []string{"corpus", "recall (d)", "similar", "md5", "ner", "opt", "md5 / opt"}}
+	for _, p := range table3 {
+		for i, by := range p.candidates {
+			g.Add(p.corpus, p.recall[i], units.Three(p.truth), units.Three(by[0]), units.Three(by[1]), units.Three(by[2]), units.Times(by[0]/by[2]))
+		}
+	}
+	return g
+}
