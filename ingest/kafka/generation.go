@@ -11,6 +11,8 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/segmentio/kafka-go"
+
+	"refrain/internal/retry"
 )
 
 // lastAcks is how long the end of a generation waits for batches that are under way. What is not acknowledged by then
@@ -84,7 +86,7 @@ func (s *Source) announce(ctx context.Context, parts []*partition) bool {
 		names[i] = p.name
 	}
 	call := func() (struct{}, error) { return struct{}{}, s.cfg.Assigned(ctx, names) }
-	_, err := backoff.Retry(ctx, call, backoff.WithBackOff(pauses()), backoff.WithMaxElapsedTime(0),
+	_, err := backoff.Retry(ctx, call, backoff.WithBackOff(retry.Steady()), backoff.WithMaxElapsedTime(0),
 		backoff.WithNotify(func(err error, pause time.Duration) {
 			s.warn("kafka: partitions not announced; trying again", "error", err)
 		}))
@@ -196,7 +198,7 @@ func (s *Source) begun(ctx context.Context, topic string, numbers []int) (bool, 
 		}
 		return res, err
 	}
-	res, err := backoff.Retry(ctx, ask, backoff.WithBackOff(pauses()), backoff.WithMaxElapsedTime(10*time.Second))
+	res, err := backoff.Retry(ctx, ask, backoff.WithBackOff(retry.Steady()), backoff.WithMaxElapsedTime(10*time.Second))
 	if err != nil {
 		return false, err
 	}
@@ -206,12 +208,6 @@ func (s *Source) begun(ctx context.Context, topic string, numbers []int) (bool, 
 		}
 	}
 	return false, nil
-}
-
-func pauses() *backoff.ExponentialBackOff {
-	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.MaxInterval = 100*time.Millisecond, 5*time.Second
-	return b
 }
 
 func (s *Source) warn(message string, args ...any) {

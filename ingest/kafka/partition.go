@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/segmentio/kafka-go"
 
 	"refrain/ingest"
+	"refrain/internal/retry"
 )
 
 // partition reads one partition in one generation.
@@ -47,7 +47,7 @@ func (p *partition) unreached() { p.reached.Store(false) }
 // run reads until ctx ends. What fails is tried again.
 func (p *partition) run(ctx context.Context) {
 	defer p.unreached()
-	pause := pauses()
+	pauses := retry.Steady()
 	step := p.begin
 	for ctx.Err() == nil {
 		err := step(ctx)
@@ -56,20 +56,11 @@ func (p *partition) run(ctx context.Context) {
 		case err != nil:
 			p.unreached()
 			p.src.warn("kafka: partition cannot be read; trying again", "partition", p.name, "error", p.src.conn.Explain(err))
-			sleep(ctx, pause.NextBackOff())
+			_ = retry.Sleep(ctx, pauses.NextBackOff()) // the loop sees that ctx has ended
 		default:
 			step = p.read
-			pause.Reset()
+			pauses.Reset()
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }
 
