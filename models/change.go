@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"refrain/hashcodes"
+	"refrain/internal/retry"
 )
 
 // use has the windows take a model on.
@@ -74,9 +75,6 @@ func recodeSome(ctx context.Context, w Window) (more bool) {
 	const some = 512
 	began := time.Now()
 	more = w.RecodeSome(some)
-	select {
-	case <-ctx.Done():
-	case <-time.After(time.Since(began)):
-	}
+	_ = retry.Sleep(ctx, time.Since(began)) // change sees that ctx has ended
 	return more
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
+
+	"refrain/internal/retry"
 )
 
 // FollowConfig says what Follow reads, and for whom.
@@ -31,9 +33,6 @@ type FollowConfig struct {
 // mostPeace is the longest that a sink is left in peace.
 const mostPeace = time.Second
 
-// maxPause is the longest pause between two tries at a sink that fails.
-const maxPause = 10 * time.Second
-
 // Follow hands every event of the topic to a sink, at least once, until ctx ends; then it returns nil. Without a
 // stored cursor it begins with the oldest event kept.
 func Follow(ctx context.Context, cfg FollowConfig) error {
@@ -52,7 +51,7 @@ func Follow(ctx context.Context, cfg FollowConfig) error {
 		}
 		f.metrics.failed(cfg.Name)
 		cfg.Logger.Warn("publish: reading again from the cursor", "sink", cfg.Name, "reason", err)
-		if !pause(ctx, againAfter) {
+		if retry.Sleep(ctx, againAfter) != nil {
 			return nil
 		}
 	}
@@ -61,18 +60,6 @@ func Follow(ctx context.Context, cfg FollowConfig) error {
 // againAfter is the pause before reading begins again.
 const againAfter = time.Second
 
-// pause reports whether it went by before ctx ended.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 type follower struct {
 	FollowConfig
 	metrics metrics
@@ -80,7 +67,7 @@ type follower struct {
 
 // run reads from the cursor on, until something fails for good.
 func (f *follower) run(ctx context.Context) error {
-	r, err := retry(ctx, f, func() (*Reader, error) { return OpenReader(ctx, f.ReaderConfig) })
+	r, err := retrying(ctx, f, func() (*Reader, error) { return OpenReader(ctx, f.ReaderConfig) })
 	if err != nil {
 		return err
 	}
@@ -96,8 +83,10 @@ func (f *follower) run(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if f.yields(ctx, r) && !pause(ctx, time.Until(peace)) {
-			return ctx.Err()
+		if f.yields(ctx, r) {
+			if err := retry.Sleep(ctx, time.Until(peace)); err != nil {
+				return err
+			}
 		}
 		began := time.Now()
 		if err := f.publish(ctx, r, events); err != nil {
@@ -152,7 +141,7 @@ func (f *follower) next(ctx context.Context, r *Reader) ([]Event, error) {
 		if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 			return events, err
 		}
-		if _, err := retry(ctx, f, func() (struct{}, error) { return struct{}{}, f.Check(ctx) }); err != nil {
+		if _, err := retrying(ctx, f, func() (struct{}, error) { return struct{}{}, f.Check(ctx) }); err != nil {
 			return nil, err
 		}
 	}
@@ -161,7 +150,7 @@ func (f *follower) next(ctx context.Context, r *Reader) ([]Event, error) {
 // publish hands over one batch and then remembers it.
 func (f *follower) publish(ctx context.Context, r *Reader, events []Event) error {
 	left := slices.Clone(events)
-	_, err := retry(ctx, f, func() (struct{}, error) {
+	_, err := retrying(ctx, f, func() (struct{}, error) {
 		if left = living(left, f.Deleted); len(left) == 0 { // some may have been deleted since the last try
 			return struct{}{}, nil
 		}
@@ -172,7 +161,7 @@ func (f *follower) publish(ctx context.Context, r *Reader, events []Event) error
 	}
 	f.metrics.sent(f.Name, len(left))
 	r.Done(events...)
-	_, err = retry(ctx, f, func() (struct{}, error) { return struct{}{}, r.Commit(ctx) })
+	_, err = retrying(ctx, f, func() (struct{}, error) { return struct{}{}, r.Commit(ctx) })
 	return err
 }
 
@@ -187,8 +176,8 @@ func living(events []Event, deleted Deleted) []Event {
 	return out
 }
 
-// retry calls what may fail for a while.
-func retry[T any](ctx context.Context, f *follower, call func() (T, error)) (T, error) {
+// retrying calls what may fail for a while.
+func retrying[T any](ctx context.Context, f *follower, call func() (T, error)) (T, error) {
 	attempt := func() (T, error) {
 		v, err := call()
 		if err != nil && (!f.Retry || errors.Is(err, ErrRewind)) {
@@ -196,9 +185,7 @@ func retry[T any](ctx context.Context, f *follower, call func() (T, error)) (T, 
 		}
 		return v, err
 	}
-	pauses := backoff.NewExponentialBackOff()
-	pauses.InitialInterval, pauses.MaxInterval = 100*time.Millisecond, maxPause
-	return backoff.Retry(ctx, attempt, backoff.WithBackOff(pauses), backoff.WithMaxElapsedTime(0),
+	return backoff.Retry(ctx, attempt, backoff.WithBackOff(retry.Patient()), backoff.WithMaxElapsedTime(0),
 		backoff.WithNotify(func(err error, pause time.Duration) {
 			f.metrics.failed(f.Name)
 			f.Logger.Warn("publish: to be tried again", "sink", f.Name, "error", err, "pause", pause)

@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
 
+	"refrain/internal/retry"
 	"refrain/topic"
 )
 
@@ -306,22 +307,18 @@ func (w *Worker) commit(ctx context.Context, every time.Duration) error {
 // or the store is logged and the turn tried again; Run gives up only where trying again cannot help.
 func (w *Worker) Run(ctx context.Context) error {
 	defer func() { _ = w.Close() }() // a reader: there is nothing to lose
-	const shortest, longest = 100 * time.Millisecond, 5 * time.Second
-	pause := shortest
+	pauses := retry.Steady()
 	for ctx.Err() == nil {
 		err := w.Step(ctx)
 		switch {
 		case err == nil:
-			pause = shortest
+			pauses.Reset()
 		case ctx.Err() == nil && (errors.Is(err, topic.ErrClosed) || errors.Is(err, topic.ErrBatchFormat)):
 			return fmt.Errorf("match worker: %w", err)
 		default:
+			pause := pauses.NextBackOff()
 			w.cfg.Logger.Error("match worker: turn fails, to be tried again", "error", err, "pause", pause)
-			select {
-			case <-ctx.Done():
-			case <-time.After(pause):
-			}
-			pause = min(2*pause, longest)
+			_ = retry.Sleep(ctx, pause) // the loop sees that ctx has ended
 		}
 	}
 	return w.finish(context.WithoutCancel(ctx))

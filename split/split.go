@@ -20,6 +20,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"refrain/feed"
+	"refrain/internal/retry"
 	"refrain/topic"
 )
 
@@ -161,17 +162,16 @@ func (s *Split) append(ctx context.Context, records []topic.Record) error {
 	if len(records) == 0 {
 		return nil
 	}
-	pause := 100 * time.Millisecond
+	pauses := retry.Quick()
 	for attempt := 1; ; attempt++ {
 		err := s.attempt(ctx, records)
 		if err == nil || attempt == s.cfg.Attempts || hopeless(err) || ctx.Err() != nil {
 			return err
 		}
 		s.cfg.Logger.Warn("append sentences again", "attempt", attempt, "error", err)
-		if err := wait(ctx, pause); err != nil {
+		if err := retry.Sleep(ctx, pauses.NextBackOff()); err != nil {
 			return err
 		}
-		pause *= 4
 	}
 }
 
@@ -188,17 +188,6 @@ func (s *Split) attempt(ctx context.Context, records []topic.Record) error {
 // hopeless: an error that trying again at once does not mend.
 func hopeless(err error) bool {
 	return errors.Is(err, topic.ErrFull) || errors.Is(err, topic.ErrTooLarge) || errors.Is(err, topic.ErrClosed)
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }
 
 // Delete makes the deletion of posts durable; the workers take them out of their windows soon after.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/segmentio/kafka-go"
+
+	"refrain/internal/retry"
 )
 
 // lastAcks is how long the end of a generation waits for batches that are under way. What is not acknowledged by then
@@ -83,7 +85,7 @@ func (s *Source) announce(ctx context.Context, parts []*partition) bool {
 		names[i] = p.name
 	}
 	call := func() (struct{}, error) { return struct{}{}, s.cfg.Assigned(ctx, names) }
-	_, err := backoff.Retry(ctx, call, backoff.WithBackOff(pauses()), backoff.WithMaxElapsedTime(0),
+	_, err := backoff.Retry(ctx, call, backoff.WithBackOff(retry.Steady()), backoff.WithMaxElapsedTime(0),
 		backoff.WithNotify(func(err error, pause time.Duration) {
 			s.warn("kafka: partitions not announced; trying again", "error", err)
 		}))

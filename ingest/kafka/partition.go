@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 
 	"github.com/segmentio/kafka-go"
+
+	"refrain/internal/retry"
 )
 
 // partition reads one partition in one generation.
@@ -43,7 +45,7 @@ func (p *partition) unreached() { p.reached.Store(false) }
 // run reads until ctx ends. What fails is tried again.
 func (p *partition) run(ctx context.Context) {
 	defer p.unreached()
-	pause := pauses()
+	pauses := retry.Steady()
 	step := p.begin
 	for ctx.Err() == nil {
 		err := step(ctx)
@@ -52,10 +54,10 @@ func (p *partition) run(ctx context.Context) {
 		case err != nil:
 			p.unreached()
 			p.src.warn("kafka: partition cannot be read; trying again", "partition", p.name, "error", p.src.conn.Explain(err))
-			sleep(ctx, pause.NextBackOff())
+			_ = retry.Sleep(ctx, pauses.NextBackOff()) // the loop sees that ctx has ended
 		default:
 			step = p.read
-			pause.Reset()
+			pauses.Reset()
 		}
 	}
 }

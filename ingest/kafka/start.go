@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"refrain/internal/retry"
+
 	"github.com/cenkalti/backoff/v5"
 	"github.com/segmentio/kafka-go"
 )
@@ -57,7 +59,7 @@ func (s *Source) begun(ctx context.Context, topic string, numbers []int) (bool, 
 		}
 		return res, err
 	}
-	res, err := backoff.Retry(ctx, ask, backoff.WithBackOff(pauses()), backoff.WithMaxElapsedTime(10*time.Second))
+	res, err := backoff.Retry(ctx, ask, backoff.WithBackOff(retry.Steady()), backoff.WithMaxElapsedTime(10*time.Second))
 	if err != nil {
 		return false, err
 	}

@@ -9,6 +9,7 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 
 	"refrain/ingest"
+	"refrain/internal/retry"
 )
 
 const (
@@ -19,7 +20,6 @@ const (
 	gatherWait = 2 * time.Second        // for messages that come again, at one request
 	lookEvery  = 10 * time.Second       // at what is waiting on the server
 	handAgain  = time.Second            // pause before a batch that was not made durable is handed on again
-	maxPause   = 10 * time.Second       // between two requests that fail
 	overheadOf = 64 << 10               // bytes of a message that are not its payload, at most
 	perMessage = 1 << 10                // such bytes of an ordinary message here in memory, about
 	gatherMost = 16                     // requests' worth of bytes gathered; what is lost on the way is three, at most
@@ -63,8 +63,7 @@ type delivery struct {
 // run is the reader: every turn does one thing, and then asks for more messages if there is room.
 func (s *Source) run() {
 	defer close(s.done)
-	r := &reader{Source: s, open: new(part), mine: map[uint64]struct{}{}, since: time.Now(), pauses: backoff.NewExponentialBackOff()}
-	r.pauses.InitialInterval, r.pauses.MaxInterval = beat, maxPause
+	r := &reader{Source: s, open: new(part), mine: map[uint64]struct{}{}, since: time.Now(), pauses: retry.Steady()}
 	defer r.giveBack()
 	if !r.assign() {
 		return
@@ -84,7 +83,7 @@ func (r *reader) assign() bool {
 	}
 	_, err := backoff.Retry(r.ctx, func() (struct{}, error) {
 		return struct{}{}, r.cfg.Assigned(r.ctx, []string{r.name})
-	}, backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, pause time.Duration) {
+	}, backoff.WithBackOff(retry.Steady()), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, pause time.Duration) {
 		r.cfg.Logger.Warn("ingest: the source partition is not known yet", "source", r.name, "error", err, "pause", pause)
 	}))
 	return err == nil

@@ -19,6 +19,8 @@ import (
 
 	"github.com/cenkalti/backoff/v5"
 	"github.com/nats-io/nats.go"
+
+	"refrain/internal/retry"
 )
 
 // Config says where the servers are and how to be let in. At most one way to log in may be set.
@@ -45,7 +47,6 @@ var oldest = [2]int{2, 10}
 
 const (
 	firstTry  = 5 * time.Second // for one connection
-	longest   = 5 * time.Second // between two tries at the first connection
 	reconnect = 250 * time.Millisecond
 	ping      = 10 * time.Second // three without an answer: the connection is dead
 )
@@ -84,10 +85,8 @@ func Connect(ctx context.Context, c Config, log *slog.Logger) (*nats.Conn, error
 		return nil, fmt.Errorf("nats: %w", err)
 	}
 	options := c.options(log)
-	pauses := backoff.NewExponentialBackOff()
-	pauses.InitialInterval, pauses.MaxInterval = reconnect, longest
 	conn, err := backoff.Retry(ctx, func() (*nats.Conn, error) { return c.connect(options) },
-		backoff.WithBackOff(pauses), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, pause time.Duration) {
+		backoff.WithBackOff(retry.Steady()), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, pause time.Duration) {
 			log.Warn("nats: not reached, to be tried again", "servers", c.String(), "error", err, "pause", pause)
 		}))
 	if err != nil {

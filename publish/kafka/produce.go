@@ -11,6 +11,7 @@ import (
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol"
 
+	"refrain/internal/retry"
 	"refrain/publish"
 )
 
@@ -38,9 +39,7 @@ func (s *Sink) Publish(ctx context.Context, events []publish.Event) (err error) 
 		}
 		return struct{}{}, err
 	}
-	pauses := backoff.NewExponentialBackOff()
-	pauses.InitialInterval, pauses.MaxInterval = 100*time.Millisecond, 2*time.Second
-	_, err = backoff.Retry(ctx, attempt, backoff.WithBackOff(pauses), backoff.WithMaxElapsedTime(patience))
+	_, err = backoff.Retry(ctx, attempt, backoff.WithBackOff(retry.Quick()), backoff.WithMaxElapsedTime(patience))
 	if err != nil {
 		return fmt.Errorf("write %d of %d events to topic %s: %w", len(todo), len(events), s.cfg.Topic, s.conn.Explain(err))
 	}

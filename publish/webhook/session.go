@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"refrain/internal/retry"
 	"refrain/publish"
 )
 
@@ -116,7 +117,7 @@ func (s *session) pick(events []publish.Event) []publish.Event {
 
 // commit stores the cursor now and then: beside run, which a slow store must not hold up.
 func (s *session) commit(ctx context.Context) {
-	for sleep(ctx, commitEvery) {
+	for retry.Sleep(ctx, commitEvery) == nil {
 		if err := s.reader.Commit(ctx); err != nil && ctx.Err() == nil {
 			s.logger.Warn("webhook: cursor not stored, to be tried again", "error", err)
 		}

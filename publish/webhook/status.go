@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"refrain/internal/retry"
 	"refrain/publish"
 )
 
@@ -141,7 +142,7 @@ func (e *Endpoint) urlHash() string {
 
 // recall finds out whether the endpoint was disabled before the start. It is false when ctx has ended.
 func (e *Endpoint) recall(ctx context.Context) bool {
-	for pause := time.Second; ; pause = min(2*pause, maxPause) {
+	for pauses := retry.Patient(); ; {
 		d, err := e.stored(ctx)
 		if err == nil {
 			if d.URL == e.urlHash() {
@@ -153,8 +154,9 @@ func (e *Endpoint) recall(ctx context.Context) bool {
 		if ctx.Err() != nil {
 			return false
 		}
+		pause := pauses.NextBackOff()
 		e.logger.Error("webhook: state cannot be read, to be tried again", "error", err, "pause", pause)
-		if !sleep(ctx, pause) {
+		if retry.Sleep(ctx, pause) != nil {
 			return false
 		}
 	}

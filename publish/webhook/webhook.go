@@ -33,6 +33,7 @@ import (
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	"golang.org/x/time/rate"
 
+	"refrain/internal/retry"
 	"refrain/publish"
 	"refrain/topic"
 )
@@ -154,7 +155,7 @@ func (e *Endpoint) Run(ctx context.Context) error {
 	if !e.recall(ctx) {
 		return nil
 	}
-	for pause := time.Duration(0); ; {
+	for pauses := retry.Patient(); ; {
 		if !e.parked(ctx) {
 			return nil
 		}
@@ -166,25 +167,14 @@ func (e *Endpoint) Run(ctx context.Context) error {
 		if errors.Is(err, errGone) {
 			continue
 		}
-		if pause = min(2*pause+time.Second, maxPause); time.Since(began) > maxPause {
-			pause = time.Second
+		if time.Since(began) > pauses.MaxInterval {
+			pauses.Reset()
 		}
+		pause := pauses.NextBackOff()
 		e.logger.Error("webhook: events cannot be read, to be tried again", "error", err, "pause", pause)
-		if !sleep(ctx, pause) {
+		if retry.Sleep(ctx, pause) != nil {
 			return nil
 		}
-	}
-}
-
-// sleep reports whether the pause went by before ctx ended.
-func sleep(ctx context.Context, pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }
 

@@ -1,9 +1,7 @@
 package jetstream
 
 import (
-	"context"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -161,32 +159,4 @@ func stamp(m js.Msg, meta *js.MsgMetadata) time.Time {
 		return meta.Timestamp.UTC()
 	}
 	return time.Unix(0, ns).UTC()
-}
-
-// backoff spaces the attempts of a reader to go on, and says when it is time to tell.
-type backoff struct {
-	since time.Time
-	wait  time.Duration
-}
-
-func newBackoff() *backoff { return &backoff{since: time.Now(), wait: 50 * time.Millisecond} }
-
-// exhausted is true when there is no hope, or none has been fulfilled for a while; it starts counting again.
-func (b *backoff) exhausted(err error) bool {
-	if !errors.Is(err, js.ErrStreamNotFound) && time.Since(b.since) < patience {
-		return false
-	}
-	b.since = time.Now()
-	return true
-}
-
-// sleep waits, twice as long each time up to 2 s.
-func (b *backoff) sleep(ctx context.Context) {
-	timer := time.NewTimer(b.wait)
-	defer timer.Stop()
-	b.wait = min(2*b.wait, 2*time.Second)
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	js "github.com/nats-io/nats.go/jetstream"
 
+	"refrain/internal/retry"
 	"refrain/topic"
 )
 
@@ -19,7 +20,7 @@ import (
 // pump runs one consumer after the other until Close, or until the connection has been closed for good.
 func (r *reader) pump() {
 	defer close(r.done)
-	wait := newBackoff()
+	pauses, since := retry.Quick(), time.Now()
 	for {
 		before := r.next
 		err := r.consume()
@@ -31,13 +32,15 @@ func (r *reader) pump() {
 			return
 		}
 		if r.next > before {
-			wait = newBackoff()
+			pauses.Reset()
+			since = time.Now()
 		}
 		r.topic.cfg.Logger.Warn("reader interrupted, going on", "topic", r.topic.cfg.Name, "position", r.topic.begin(uint64(r.next)), "error", err)
-		if wait.exhausted(err) {
+		if gone := errors.Is(err, js.ErrStreamNotFound); gone || time.Since(since) >= patience {
 			r.put(item{err: r.explain(err)})
+			since = time.Now()
 		}
-		wait.sleep(r.ctx)
+		_ = retry.Sleep(r.ctx, pauses.NextBackOff()) // consume sees that it has ended
 	}
 }
 

@@ -1,27 +1,9 @@
 package kafka
 
 import (
-	"context"
 	"sync"
 	"time"
-
-	"github.com/cenkalti/backoff/v5"
 )
-
-func pauses() *backoff.ExponentialBackOff {
-	b := backoff.NewExponentialBackOff()
-	b.InitialInterval, b.MaxInterval = 100*time.Millisecond, 5*time.Second
-	return b
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
 
 func (s *Source) warn(message string, args ...any) {
 	if s.trouble.pass(message, time.Now()) {
