@@ -6,7 +6,7 @@ import (
 )
 
 //go:embed openapi.yaml
-var openapi []byte
+var description []byte
 
 // route is one line of the API. scope is what a client needs, "" nothing; query lists the parameters it understands:
 // any other is refused.
@@ -51,5 +51,5 @@ func (a *handlers) routes() []route {
 
 func serveOpenAPI(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/yaml")
-	_, _ = w.Write(openapi) // a client that is gone has nobody to be told
+	_, _ = w.Write(description) // a client that is gone has nobody to be told
 }

@@ -16,7 +16,7 @@ func TestRoutesEqualOpenAPI(t *testing.T) {
 			Parameters []struct{ Name, In string }
 		}
 	}
-	if err := yaml.Unmarshal(openapi, &d); err != nil {
+	if err := yaml.Unmarshal(description, &d); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string][]string{}

@@ -67,6 +67,22 @@ func follow(t *testing.T, cfg publish.FollowConfig, s *sink, posts ...string) {
 	}
 }
 
+// TestFollowChecksAQuietSink: a sink that has lost something says so without being given more.
+func TestFollowChecksAQuietSink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began, gone := time.Now(), errors.New("gone")
+		err := publish.Follow(t.Context(), publish.FollowConfig{
+			ReaderConfig: publish.ReaderConfig{
+				Topic: topic.NewMemory(topic.MemoryConfig{}), Store: new(topic.MemoryStore), Name: "test", Logger: slog.New(slog.DiscardHandler),
+			},
+			Sink: new(sink), Check: func(context.Context) error { return gone },
+		})
+		if took := time.Since(began); !errors.Is(err, gone) || took < time.Second || took > time.Minute { // virtual
+			t.Errorf("%v after %v", err, took)
+		}
+	})
+}
+
 func TestFollowGoesOnFromItsCursor(t *testing.T) {
 	for name, top := range topics() {
 		t.Run(name, func(t *testing.T) {

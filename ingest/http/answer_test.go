@@ -1,0 +1,34 @@
+package http
+
+import (
+	"encoding/json"
+	"reflect"
+	"testing"
+
+	"refrain/internal/openapi"
+)
+
+// TestAnswerEqualsOpenAPI holds the answer of POST /v1/posts to its schema.
+func TestAnswerEqualsOpenAPI(t *testing.T) {
+	d := openapi.Read(t)
+	for _, line := range openapi.Diff(d.Shape(d.Answer("post", "/v1/posts")), openapi.Of(reflect.TypeFor[answer]())) {
+		t.Error(line)
+	}
+}
+
+// TestPartialAnswerEqualsOpenAPI does the same for what a problem has besides: all of it where something was read of
+// the body, none where nothing was.
+func TestPartialAnswerEqualsOpenAPI(t *testing.T) {
+	d := openapi.Read(t)
+	full := answer{Omitted: 1, next: 1, Results: []result{
+		{Line: 1, Status: "s"}, {Line: 2, ID: "i", Status: "s", Note: "n", Reason: "r"},
+	}}
+	members, err := json.Marshal(full.members())
+	if err != nil {
+		t.Fatal(err)
+	}
+	described := d.Shape(d.Components.Responses["Partial"].Content["application/problem+json"].Schema.AllOf[1])
+	for _, line := range openapi.Diff(described, openapi.OfJSON(members, []byte("{}"))) {
+		t.Error(line)
+	}
+}
