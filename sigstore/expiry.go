@@ -8,47 +8,35 @@ import (
 	"refrain/feed"
 )
 
-const minTime = feed.Time(math.MinInt64 / 4)
-
 // Advance moves the clock W on; it never falls. What is older than W - span - lateness may go.
-func (w *Window) Advance(clock feed.Time) {
-	if w.started && clock <= w.clock {
+func (w *Window) Advance(to feed.Time) {
+	if w.clock.isPast(to) {
 		return
 	}
-	if !w.started {
-		w.start(clock)
+	if !w.clock.started {
+		w.start(to)
 	}
-	w.clock = clock
-	w.foreign.forget(clock - w.lateness)
-	if b := w.current(); clock-b.opened >= w.slice {
+	w.clock.set(to)
+	w.foreign.forget(w.clock.lateBefore())
+	if b := w.current(); to-b.opened >= w.slice {
 		w.close()
 	}
 	w.expire()
 }
 
 // start gives a time to the blocks that were opened and closed before there was a clock.
-func (w *Window) start(clock feed.Time) {
-	w.started = true
+func (w *Window) start(at feed.Time) {
 	for _, b := range w.blocks {
-		b.opened, b.closed = clock, clock
+		b.opened, b.closed = at, at
 	}
-}
-
-func (w *Window) clockOr(t feed.Time) feed.Time {
-	if w.started {
-		return w.clock
-	}
-	return t
 }
 
 // Horizon is the time before which occurrences have gone or may go: W - span - lateness, or later if the
 // budget forced more out.
-func (w *Window) Horizon() feed.Time {
-	return max(w.expired, w.clockOr(minTime)-w.span-w.lateness)
-}
+func (w *Window) Horizon() feed.Time { return w.clock.horizon() }
 
 // IsLate reports whether t is further behind the clock than the lateness: promises are for what is not.
-func (w *Window) IsLate(t feed.Time) bool { return t < w.clockOr(minTime)-w.lateness }
+func (w *Window) IsLate(t feed.Time) bool { return t < w.clock.lateBefore() }
 
 // isFull: a block also closes when it holds half of all groups, so that tokens are ordered by frequencies
 // that are not too old, a sixteenth of the budget, or as much as positions can name.
@@ -63,10 +51,10 @@ func (w *Window) isFull(b *block) bool {
 func (w *Window) close() {
 	b := w.current()
 	if b.rows == 0 && len(b.arena.pages) == 0 {
-		b.opened = w.clock
+		b.opened = w.clock.now
 		return
 	}
-	b.closed, b.full = w.clock, true
+	b.closed, b.full = w.clock.now, true
 	w.open()
 }
 
@@ -105,7 +93,6 @@ func (w *Window) dropOldest(horizon feed.Time) (groups int) {
 		to := w.move(g, readSet(w.numbers[:0], b.set(n)))
 		w.groups.renumber(to.row().key(), g.number(), to.number())
 	})
-	w.rows -= b.rows
 	w.blocks = slices.Delete(w.blocks, 0, 1) // clears the place behind, which would keep a block alive
 	w.bases = slices.Delete(w.bases, 0, 1)
 	w.dropped++
@@ -125,7 +112,7 @@ func (w *Window) shrink() {
 func (w *Window) rebuild() {
 	before, old := w.tokens, len(w.blocks)
 	closeIndex(w.index)
-	w.tokens, w.groups, w.rows = newDictionary(w.cfg.Model), table{}, 0
+	w.tokens, w.groups = newDictionary(w.cfg.Model), table{}
 	w.index, w.dropped = w.cfg.Engine(w), -uint32(old) // until the old blocks go
 	for _, b := range w.blocks[:old] {
 		w.open()
@@ -194,7 +181,7 @@ func (w *Window) makeRoom() {
 // force drops closed blocks, each once, until the window is within its budget.
 func (w *Window) force(horizon func(*block) feed.Time) (groups int) {
 	for n := len(w.blocks) - 1; n > 0 && w.Bytes() > w.cfg.Budget; n-- {
-		w.expired = max(w.expired, w.blocks[0].closed+1)
+		w.clock.drive(w.blocks[0].closed + 1)
 		groups += w.dropOldest(horizon(w.blocks[0]))
 		if w.posts != nil {
 			w.indexPosts() // it is part of what the window holds
@@ -208,6 +195,5 @@ func (w *Window) effectiveSpan() time.Duration {
 	if !w.forced {
 		return w.cfg.Span
 	}
-	kept := time.Duration(w.clock-w.expired) * time.Millisecond
-	return max(0, min(w.cfg.Span, kept))
+	return max(0, min(w.cfg.Span, w.clock.reach()))
 }

@@ -201,7 +201,7 @@ func (w *Window) thin(m *many) {
 		return
 	}
 	w.privately(m, func(m *many) {
-		w.occurrences -= m.thin(w.Horizon(), w.clockOr(minTime)-w.lateness, w.slice)
+		w.occurrences -= m.thin(w.Horizon(), w.clock.lateBefore(), w.slice)
 	})
 	m.thinAt = max(w.cfg.cut.thinFrom, 2*len(m.records))
 }

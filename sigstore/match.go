@@ -6,7 +6,7 @@ import "refrain/feed"
 // span. shown is the oldest of them; identical says that its tokens stand in the same order as those of x.
 func (w *Window) Earlier(g Group, x *feed.Sentence) (shown feed.Occurrence, identical, ok bool) {
 	v := w.view(g)
-	i := v.witness(keyOf(x), w.span)
+	i := v.witness(keyOf(x), w.clock.span)
 	if i < 0 {
 		return feed.Occurrence{}, false, false
 	}
@@ -42,7 +42,7 @@ func (w *Window) EachNew(g Group, x *feed.Sentence, visit func(*Later)) {
 	}
 	visited := false
 	w.eachLater(v, k, own.reach(v, k), x, func(y *Later) {
-		if !own.known(keyOfOccurrence(&y.Occurrence), k, w.span) {
+		if !own.known(keyOfOccurrence(&y.Occurrence), k, w.clock.span) {
 			visited = true
 			visit(y)
 		}
@@ -94,7 +94,7 @@ func (own *view) known(y, x key, span feed.Time) bool {
 func (w *Window) eachLater(v *view, k key, end int, x *feed.Sentence, visit func(*Later)) {
 	for i := v.place(k); i < end; i++ {
 		o := v.at(i)
-		if o.time-k.time > w.span {
+		if o.time-k.time > w.clock.span {
 			return
 		}
 		if o.samePost(k) || o.key() == k {

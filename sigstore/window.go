@@ -45,29 +45,27 @@ func (c cut) withDefaults() cut {
 
 // Window is not safe for concurrent use.
 type Window struct {
-	cfg             Config
-	span, lateness  feed.Time
-	slice           feed.Time
-	tokens          *dictionary
-	groups          table // numbers of groups, by hash
-	groupsPeak      int
-	many            []*many // of the groups with many occurrences
-	freeMany        []int
-	posts           posts // nil until a post is deleted
-	foreign         foreign
-	blocks          []*block // oldest first; the last one is open
-	bases           []uint32 // of each block: side by side, for numbered
-	rows            int      // of all blocks
-	clock, expired  feed.Time
-	newest          feed.Time // of the sentences inserted
-	started, forced bool
-	held            int64 // bytes of many
-	occurrences     int
-	counts          Counts
-	index           Index
-	recoding        *recoding // nil: none is under way
-	dropped         uint32    // blocks that are gone: the number of the oldest
-	epoch           int       // grows when a group goes: what was found before may be no more
+	cfg         Config
+	clock       clock
+	slice       feed.Time
+	tokens      *dictionary
+	groups      table // numbers of groups, by hash
+	groupsPeak  int
+	many        []*many // of the groups with many occurrences
+	freeMany    []int
+	posts       posts // nil until a post is deleted
+	foreign     foreign
+	blocks      []*block  // oldest first; the last one is open
+	bases       []uint32  // of each block: side by side, for numbered
+	newest      feed.Time // of the sentences inserted
+	forced      bool
+	held        int64 // bytes of many
+	occurrences int
+	counts      Counts
+	index       Index
+	recoding    *recoding // nil: none is under way
+	dropped     uint32    // blocks that are gone: the number of the oldest
+	epoch       int       // grows when a group goes: what was found before may be no more
 
 	batch    batch
 	query    [1]Query
@@ -96,10 +94,9 @@ type Counts struct {
 func New(cfg Config) *Window {
 	cfg.cut = cfg.cut.withDefaults()
 	w := &Window{
-		cfg: cfg, span: feed.Time(cfg.Span.Milliseconds()), lateness: feed.Time(cfg.Lateness.Milliseconds()),
-		tokens: newDictionary(cfg.Model), expired: minTime, newest: minTime,
+		cfg: cfg, clock: newClock(cfg.Span, cfg.Lateness), tokens: newDictionary(cfg.Model), newest: minTime,
 	}
-	w.slice = max(1, w.span/feed.Time(cfg.cut.parts))
+	w.slice = max(1, w.clock.span/feed.Time(cfg.cut.parts))
 	w.makeScratch()
 	w.index = cfg.Engine(w)
 	w.open()
@@ -113,7 +110,7 @@ func (w *Window) makeScratch() {
 
 // open begins a block behind the others.
 func (w *Window) open() {
-	b := &block{opened: w.clock, epoch: w.newest, arena: arena{base: mostPage}}
+	b := &block{opened: w.clock.now, epoch: w.newest, arena: arena{base: mostPage}}
 	if len(w.blocks) > 0 {
 		last := w.current()
 		last.who = table{}
@@ -184,7 +181,6 @@ func (w *Window) birth(x *feed.Sentence, o *occurrence) {
 // addRow puts a group into the newest block.
 func (w *Window) addRow(r row, numbers []uint32) Group {
 	b := w.current()
-	w.rows++
 	w.sig = w.tokens.sign(w.sig, numbers)
 	w.index.Add(numbers, w.sig)
 	return Group{b, b.add(r)}
@@ -203,7 +199,7 @@ type Stats struct {
 func (w *Window) Stats() Stats {
 	return Stats{
 		Groups: w.Len(), Occurrences: w.occurrences, Blocks: len(w.blocks), Bytes: w.Bytes(),
-		Clock: w.clock, Span: w.effectiveSpan(), Counts: w.counts,
+		Clock: w.clock.now, Span: w.effectiveSpan(), Counts: w.counts,
 	}
 }
 
