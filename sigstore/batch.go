@@ -8,9 +8,9 @@ type batch struct {
 	expected []*feed.Sentence
 	next     int // the first that was not looked up
 
-	// The question: expected[begin:end], asked when the window's epoch was so.
+	// The question: expected[begin:end], asked when so many groups were lost.
 	begin, end int
-	epoch      int
+	lost       int
 	queries    []Query
 	groups     []feed.Hash // of the sentences
 	fresh      []fresh     // born since
@@ -34,7 +34,7 @@ func (w *Window) Expect(xs []*feed.Sentence) {
 
 // ask searches for the expected sentences from i on.
 func (b *batch) ask(w *Window, i int) {
-	b.begin, b.end, b.epoch = i, min(len(b.expected), i+w.index.Batch()), w.epoch
+	b.begin, b.end, b.lost = i, min(len(b.expected), i+w.index.Batch()), w.groups.lost()
 	b.groups, b.fresh, b.sigs = b.groups[:0], b.fresh[:0], b.sigs[:0]
 	for len(b.queries) < b.end-b.begin {
 		b.queries = append(b.queries, w.tokens.newQuery())
@@ -55,7 +55,7 @@ func (b *batch) answer(w *Window, x *feed.Sentence) *Query {
 	if i == len(b.expected) {
 		return nil
 	}
-	if i >= b.end || b.epoch != w.epoch {
+	if i >= b.end || b.lost != w.groups.lost() {
 		b.ask(w, i)
 	}
 	b.next = i + 1
@@ -82,12 +82,11 @@ func (b *batch) addFresh(w *Window, q *Query, x *feed.Sentence) {
 	}
 }
 
-// born notes a group that the questions did not know.
-func (b *batch) born(w *Window, g Group, size int) {
-	if b.next >= b.end || b.epoch != w.epoch {
+// born notes that the row that comes next is of a group that the questions did not know.
+func (b *batch) born(w *Window, size int) {
+	if b.next >= b.end || b.lost != w.groups.lost() {
 		return
 	}
-	last := w.dropped + uint32(len(w.blocks)-1)
-	b.fresh = append(b.fresh, fresh{Row{last, g.n}, size})
+	b.fresh = append(b.fresh, fresh{w.blocks.next(), size})
 	b.sigs = append(b.sigs, w.sig...)
 }

@@ -2,7 +2,6 @@ package sigstore
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"refrain/feed"
@@ -17,8 +16,8 @@ func (w *Window) Advance(to feed.Time) {
 		w.start(to)
 	}
 	w.clock.set(to)
-	w.foreign.forget(w.clock.lateBefore())
-	if b := w.current(); to-b.opened >= w.slice {
+	w.groups.forget(w.clock.lateBefore())
+	if b := w.blocks.current(); to-b.opened >= w.slice {
 		w.close()
 	}
 	w.expire()
@@ -26,7 +25,7 @@ func (w *Window) Advance(to feed.Time) {
 
 // start gives a time to the blocks that were opened and closed before there was a clock.
 func (w *Window) start(at feed.Time) {
-	for _, b := range w.blocks {
+	for _, b := range w.blocks.all {
 		b.opened, b.closed = at, at
 	}
 }
@@ -41,109 +40,103 @@ func (w *Window) IsLate(t feed.Time) bool { return t < w.clock.lateBefore() }
 // isFull: a block also closes when it holds half of all groups, so that tokens are ordered by frequencies
 // that are not too old, a sixteenth of the budget, or as much as positions can name.
 func (w *Window) isFull(b *block) bool {
-	if w.cfg.Budget > 0 && b.rows > 64 && w.Bytes()/int64(max(1, w.Len()))*int64(b.live) > w.cfg.Budget/int64(w.cfg.cut.parts) {
-		return true
-	}
-	return b.rows >= max(w.cfg.cut.minRows, w.Len()/2) || len(b.arena.pages) >= maxArena
+	return b.isFull(max(w.cfg.cut.minRows, w.Len()/2)) || w.isLarge(b)
+}
+
+// isLarge reports whether a block holds too much of the budget.
+func (w *Window) isLarge(b *block) bool {
+	return w.cfg.Budget > 0 && b.rows > 64 && w.Bytes()/int64(max(1, w.Len()))*int64(b.live) > w.cfg.Budget/int64(w.cfg.cut.parts)
 }
 
 // close ends the open block and opens the next. An empty one just goes on.
 func (w *Window) close() {
-	b := w.current()
-	if b.rows == 0 && len(b.arena.pages) == 0 {
+	b := w.blocks.current()
+	if b.isEmpty() {
 		b.opened = w.clock.now
 		return
 	}
-	b.closed, b.full = w.clock.now, true
+	b.close(w.clock.now)
 	w.open()
 }
 
 // expire lets the blocks go whose end lies before the horizon.
 func (w *Window) expire() {
 	horizon, dropped := w.Horizon(), false
-	for w.blocks[0].full && w.blocks[0].closed < horizon {
+	for w.blocks.oldest().endsBefore(horizon) {
 		w.dropOldest(horizon)
 		dropped = true
 	}
 	if dropped {
 		w.shrink()
-	}
-	if dropped && w.posts != nil {
-		w.indexPosts()
+		w.groups.reindexPosts()
 	}
 }
 
 // dropOldest removes the oldest block. Its groups with an occurrence at the horizon or later move on.
 func (w *Window) dropOldest(horizon feed.Time) (groups int) {
-	b := w.blocks[0]
+	b := w.blocks.oldest()
+	w.dropSigned()
+	b.each(func(n uint32) {
+		g := Group{b, n}
+		if _, left := w.groups.drop(g, func(o *occurrence) bool { return o.time < horizon }); left == 0 {
+			w.groups.bury(g)
+			groups++
+			return
+		}
+		if w.isFull(w.blocks.current()) {
+			w.close()
+		}
+		numbers := w.groups.numbersOf(g)
+		w.sign(numbers)
+		w.groups.moveOn(g, numbers)
+	})
+	w.groups.dropBlock()
+	return groups
+}
+
+// dropSigned lets the oldest block of the indexes go.
+func (w *Window) dropSigned() {
 	w.index.Drop()
 	if w.recoding != nil {
 		w.recoding.drop()
 	}
-	b.each(func(n uint32) {
-		g := Group{b, n}
-		if _, left := w.drop(g, func(o *occurrence) bool { return o.time < horizon }); left == 0 {
-			w.bury(g)
-			groups++
-			return
-		}
-		if w.isFull(w.current()) {
-			w.close()
-		}
-		to := w.move(g, readSet(w.numbers[:0], b.set(n)))
-		w.groups.renumber(to.row().key(), g.number(), to.number())
-	})
-	w.blocks = slices.Delete(w.blocks, 0, 1) // clears the place behind, which would keep a block alive
-	w.bases = slices.Delete(w.bases, 0, 1)
-	w.dropped++
-	w.epoch++
-	w.forgetViews()
-	return groups
 }
 
 // shrink builds the window anew when most of its tables is unused.
 func (w *Window) shrink() {
-	if w.tokens.sparse() || w.groupsPeak >= 1024 && w.Len() < w.groupsPeak/4 {
+	if w.groups.isSparse() {
 		w.rebuild()
 	}
 }
 
 // rebuild numbers the tokens anew and writes every block again.
 func (w *Window) rebuild() {
-	before, old := w.tokens, len(w.blocks)
-	closeIndex(w.index)
-	w.tokens, w.groups = newDictionary(w.cfg.Model), table{}
-	w.index, w.dropped = w.cfg.Engine(w), -uint32(old) // until the old blocks go
-	for _, b := range w.blocks[:old] {
+	before, old := w.groups.renumber()
+	w.reindex()
+	for _, b := range old {
 		w.open()
-		to := w.current()
+		to := w.blocks.current()
 		to.opened, to.epoch = b.opened, b.epoch
-		b.each(func(n uint32) { w.again(Group{b, n}, before) })
+		b.each(func(n uint32) { w.again(Group{b, n}, &before) })
 		to.closed, to.full = b.closed, b.full
 	}
-	w.blocks, w.bases = slices.Delete(w.blocks, 0, old), slices.Delete(w.bases, 0, old)
-	w.many, w.freeMany = slices.Clip(w.many), nil
-	for n, m := range w.many {
-		if m == nil {
-			w.freeMany = append(w.freeMany, n)
-		}
-	}
-	w.dropped, w.groupsPeak = 0, w.Len()
-	w.epoch++
+	w.groups.renumbered(len(old))
 	if w.recoding != nil {
 		w.Recode(w.recoding.to) // all numbers are others now
 	}
 }
 
+// reindex begins with an index of no rows.
+func (w *Window) reindex() {
+	closeIndex(w.index)
+	w.index = w.cfg.Engine(w)
+}
+
 // again moves a group whose tokens were numbered before.
 func (w *Window) again(g Group, before *dictionary) {
-	w.numbers = readSet(w.numbers[:0], g.block.set(g.n))
-	for i, n := range w.numbers {
-		w.numbers[i] = w.tokens.take(before.id(n))
-	}
-	slices.Sort(w.numbers)
-	to := w.move(g, w.numbers)
-	w.groups.add(to.row().key(), to.number(), w.keyOf)
+	numbers := w.groups.numberAgain(g, before)
+	w.sign(numbers)
+	w.groups.moveAgain(g, numbers)
 }
 
 // Forced says what the budget drove out before its time.
@@ -164,7 +157,7 @@ func (w *Window) makeRoom() {
 	if w.abandon(); !w.overBudget() {
 		return
 	}
-	if len(w.blocks) == 1 {
+	if len(w.blocks.all) == 1 {
 		w.close()
 	}
 	f := Forced{Groups: w.force(func(b *block) feed.Time { return b.closed + 1 })}
@@ -180,12 +173,11 @@ func (w *Window) makeRoom() {
 
 // force drops closed blocks, each once, until the window is within its budget.
 func (w *Window) force(horizon func(*block) feed.Time) (groups int) {
-	for n := len(w.blocks) - 1; n > 0 && w.Bytes() > w.cfg.Budget; n-- {
-		w.clock.drive(w.blocks[0].closed + 1)
-		groups += w.dropOldest(horizon(w.blocks[0]))
-		if w.posts != nil {
-			w.indexPosts() // it is part of what the window holds
-		}
+	for n := len(w.blocks.all) - 1; n > 0 && w.Bytes() > w.cfg.Budget; n-- {
+		b := w.blocks.oldest()
+		w.clock.drive(b.closed + 1)
+		groups += w.dropOldest(horizon(b))
+		w.groups.reindexPosts() // it is part of what the window holds
 	}
 	return groups
 }

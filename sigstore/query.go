@@ -37,26 +37,23 @@ func (w *Window) search(x *feed.Sentence, enough int) *Query {
 func (w *Window) living(q *Query) []Group {
 	w.found = w.found[:0]
 	for _, r := range q.Hits {
-		if g := w.groupAt(r); g.block.alive(g.n) {
+		if g := w.blocks.group(r); g.isAlive() {
 			w.found = append(w.found, g)
 		}
 	}
 	return w.found
 }
 
-// groupAt is the group of a row, dead or alive.
-func (w *Window) groupAt(r Row) Group { return Group{w.blocks[r.Block-w.dropped], r.Row} }
-
 // Frequencies is for the index: by token number, the live rows that hold a token.
 func (w *Window) Frequencies() []uint32 { return w.tokens.frequencies() }
 
 // Tokens is for the index: the numbers of a row's tokens, nil of a dead one.
 func (w *Window) Tokens(r Row) []uint32 {
-	g := w.groupAt(r)
-	if !g.block.alive(g.n) {
+	g := w.blocks.group(r)
+	if !g.isAlive() {
 		return nil
 	}
-	w.lent = readSet(w.lent[:0], g.block.set(g.n))
+	w.lent = readSet(w.lent[:0], g.set())
 	return w.lent
 }
 
@@ -66,37 +63,6 @@ func (w *Window) Signature(tokens []uint32) hashcodes.Signature {
 	return w.lentSig
 }
 
-// Sets visits the token sets of up to n rows from one on, in the order of their births but for texts that stayed alive
-// longer than others, and says where to go on. Ids are ascending, and only lent. Rows that have gone are left out.
-func (w *Window) Sets(from Row, n int, visit func(ids []uint64)) (next Row, more bool) {
-	if from.Block < w.dropped {
-		from = Row{Block: w.dropped}
-	}
-	for ; n > 0 && int(from.Block-w.dropped) < len(w.blocks); n-- {
-		b := w.blocks[from.Block-w.dropped]
-		if int(from.Row) >= b.rows {
-			from = Row{Block: from.Block + 1}
-			continue
-		}
-		if b.alive(from.Row) {
-			visit(w.idsOf(b, from.Row))
-		}
-		from.Row++
-	}
-	return from, int(from.Block-w.dropped) < len(w.blocks)
-}
-
-// idsOf are the ids of a row's tokens, ascending, to be read at once.
-func (w *Window) idsOf(b *block, row uint32) []uint64 {
-	w.numbers = readSet(w.numbers[:0], b.set(row))
-	w.ids = w.ids[:0]
-	for _, n := range w.numbers {
-		w.ids = append(w.ids, w.tokens.id(n))
-	}
-	slices.Sort(w.ids)
-	return w.ids
-}
-
 // prepare makes the query for a token set, and keeps it for its insertion.
 func (w *Window) prepare(q *Query, x *feed.Sentence) {
 	q.Size, q.Tokens, q.Hits = len(x.Tokens), q.Tokens[:0], q.Hits[:0]
@@ -104,7 +70,7 @@ func (w *Window) prepare(q *Query, x *feed.Sentence) {
 	clear(q.Signature)
 	clear(q.Counters)
 	p := &w.prepared
-	*p = prepared{group: x.Group, epoch: w.epoch, query: q, unknown: p.unknown[:0]}
+	*p = prepared{group: x.Group, lost: w.groups.lost(), query: q, unknown: p.unknown[:0]}
 	w.numbers = w.tokens.lookUp(w.numbers, x.Tokens)
 	for i, n := range w.numbers {
 		if n == noNumber {
@@ -142,11 +108,10 @@ func (q *Query) add(bit uint16) {
 	q.Counters[bit]++
 }
 
-// prepared is the query of a group as it was when the window had an epoch: a sentence is inserted right after it is
-// looked up.
+// prepared is the query of a group as it was when so many were lost: a sentence is inserted right after it is looked up.
 type prepared struct {
 	group   feed.Hash
-	epoch   int
+	lost    int
 	query   *Query
 	unknown []uint64 // tokens that no row held
 }
@@ -154,7 +119,7 @@ type prepared struct {
 // takeTokens numbers the tokens of a new group.
 func (w *Window) takeTokens(dst []uint32, x *feed.Sentence) []uint32 {
 	p, ids := &w.prepared, x.Tokens
-	if p.query != nil && p.group == x.Group && p.epoch == w.epoch && len(p.query.Tokens)+len(p.unknown) == len(x.Tokens) {
+	if p.query != nil && p.group == x.Group && p.lost == w.groups.lost() && len(p.query.Tokens)+len(p.unknown) == len(x.Tokens) {
 		for _, n := range p.query.Tokens {
 			dst = append(dst, w.tokens.takeNumber(n))
 		}
@@ -170,11 +135,11 @@ func (w *Window) takeTokens(dst []uint32, x *feed.Sentence) []uint32 {
 }
 
 // Overlap is the number of tokens that the query and a group have in common.
-func (q *Query) Overlap(g Group) int { return overlap(g.block.set(g.n), q.Tokens) }
+func (q *Query) Overlap(g Group) int { return overlap(g.set(), q.Tokens) }
 
 // Distance is the Hamming distance of the two signatures, in bits.
 func (w *Window) Distance(q *Query, g Group) int {
-	w.numbers = readSet(w.numbers[:0], g.block.set(g.n))
+	w.numbers = readSet(w.numbers[:0], g.set())
 	w.sig = w.tokens.sign(w.sig, w.numbers)
 	return hashcodes.Distance(q.Signature, w.sig)
 }

@@ -37,7 +37,7 @@ func (w *Window) Recode(to Codes) {
 	w.abandon()
 	r := &recoding{window: w, to: to, codes: newCodes(to.Model), sig: make(hashcodes.Signature, to.Model.Words())}
 	r.index = to.Engine(r)
-	for range w.dropped { // blocks are numbered alike
+	for range w.blocks.dropped { // blocks are numbered alike
 		r.index.Open()
 		r.index.Drop()
 	}
@@ -83,7 +83,7 @@ func (r *recoding) codeSome(rows int) (done int) {
 func (r *recoding) next() bool {
 	w := r.window
 	for {
-		b := w.blocks[r.block]
+		b := w.blocks.all[r.block]
 		if !r.opened {
 			r.index.Open()
 			r.opened = true
@@ -91,13 +91,13 @@ func (r *recoding) next() bool {
 		if int(r.row) < b.rows {
 			break
 		}
-		if b == w.current() {
+		if b == w.blocks.current() {
 			return false
 		}
 		r.block, r.row, r.opened = r.block+1, 0, false
 	}
 	// A dead row has no tokens: nothing is near it.
-	r.tokens = append(r.tokens[:0], w.Tokens(Row{w.dropped + uint32(r.block), r.row})...) // the index may ask for others meanwhile
+	r.tokens = append(r.tokens[:0], w.Tokens(Row{w.blocks.dropped + uint32(r.block), r.row})...) // the index may ask for others meanwhile
 	r.index.Add(r.tokens, r.Signature(r.tokens))
 	r.row++
 	return true
@@ -141,7 +141,6 @@ func (r *recoding) adopt() {
 	w.index = r.index
 	w.makeScratch()
 	w.batch, w.prepared = batch{}, prepared{}
-	w.epoch++ // what was asked of the old index is void
 	closeIndex(old)
 	r.codes, r.sig, r.tokens = codes{}, nil, nil
 }

@@ -53,7 +53,7 @@ func TestOccurrencesComeBack(t *testing.T) {
 		w.rebuild()
 		for h, all := range want {
 			slices.SortStableFunc(all, func(a, b occurrence) int { return a.key().compare(b.key()) })
-			compareView(t, w.view(w.Group(h)), all)
+			compareView(t, w.groups.view(w.Group(h)), all)
 			if got := w.Hash(w.Group(h)); got != h {
 				t.Errorf("the name of group %s is told as %s", h, got)
 			}
@@ -70,7 +70,7 @@ func TestWhatIsTooFarFromItsBlock(t *testing.T) {
 	for i, x := range oddSentences(r, 60) {
 		if i%20 == 19 {
 			w.close()
-			w.current().arena.base += manyFlag
+			w.blocks.current().arena.base += manyFlag
 		}
 		if w.Insert(&x) {
 			want[x.Group] = append(want[x.Group], occurrenceOf(&x))
@@ -78,7 +78,7 @@ func TestWhatIsTooFarFromItsBlock(t *testing.T) {
 	}
 	for h, all := range want {
 		slices.SortStableFunc(all, func(a, b occurrence) int { return a.key().compare(b.key()) })
-		compareView(t, w.view(w.Group(h)), all)
+		compareView(t, w.groups.view(w.Group(h)), all)
 	}
 }
 

@@ -45,43 +45,27 @@ func (c cut) withDefaults() cut {
 
 // Window is not safe for concurrent use.
 type Window struct {
-	cfg         Config
-	clock       clock
-	slice       feed.Time
-	tokens      *dictionary
-	groups      table // numbers of groups, by hash
-	groupsPeak  int
-	many        []*many // of the groups with many occurrences
-	freeMany    []int
-	posts       posts // nil until a post is deleted
-	foreign     foreign
-	blocks      []*block  // oldest first; the last one is open
-	bases       []uint32  // of each block: side by side, for numbered
-	newest      feed.Time // of the sentences inserted
-	forced      bool
-	held        int64 // bytes of many
-	occurrences int
-	counts      Counts
-	index       Index
-	recoding    *recoding // nil: none is under way
-	dropped     uint32    // blocks that are gone: the number of the oldest
-	epoch       int       // grows when a group goes: what was found before may be no more
+	cfg      Config
+	clock    clock
+	slice    feed.Time
+	tokens   *dictionary
+	blocks   *blocks
+	groups   *Groups
+	forced   bool
+	counts   Counts
+	index    Index
+	recoding *recoding // nil: none is under way
 
 	batch    batch
 	query    [1]Query
 	prepared prepared
 	found    []Group
-	views    [3]viewSlot
-	nextView int
 
 	// Scratch.
 	sig     hashcodes.Signature
 	numbers []uint32
 	lent    []uint32            // to the index
 	lentSig hashcodes.Signature // likewise
-	ids     []uint64
-	bytes   []byte
-	chain   []occurrence
 }
 
 // Counts are what has happened to a window since it was made.
@@ -94,9 +78,10 @@ type Counts struct {
 func New(cfg Config) *Window {
 	cfg.cut = cfg.cut.withDefaults()
 	w := &Window{
-		cfg: cfg, clock: newClock(cfg.Span, cfg.Lateness), tokens: newDictionary(cfg.Model), newest: minTime,
+		cfg: cfg, clock: newClock(cfg.Span, cfg.Lateness), tokens: newDictionary(cfg.Model), blocks: newBlocks(!cfg.OmitTexts),
 	}
 	w.slice = max(1, w.clock.span/feed.Time(cfg.cut.parts))
+	w.groups = newGroups(groupsConfig{w.clock.span, w.slice, cfg.cut.thinFrom}, w.blocks, w.tokens)
 	w.makeScratch()
 	w.index = cfg.Engine(w)
 	w.open()
@@ -110,80 +95,92 @@ func (w *Window) makeScratch() {
 
 // open begins a block behind the others.
 func (w *Window) open() {
-	b := &block{opened: w.clock.now, epoch: w.newest, arena: arena{base: mostPage}}
-	if len(w.blocks) > 0 {
-		last := w.current()
-		last.who = table{}
-		b.base, b.arena.base = last.base+uint32(last.rows), last.arena.end()
-	}
 	w.index.Open()
-	w.blocks, w.bases = append(w.blocks, b), append(w.bases, b.base)
+	w.blocks.open(w.clock.now)
 }
-
-func (w *Window) current() *block { return w.blocks[len(w.blocks)-1] }
 
 // Insert takes a sentence in. It is false for a redelivery, which changes nothing: the same sentence of the same
 // version of a post, or, if the post had no time of its own, of any time.
 func (w *Window) Insert(x *feed.Sentence) bool {
 	g := w.Group(x.Group)
-	if !g.IsNone() && w.view(g).has(x) {
+	if w.groups.holds(g, x) {
 		w.counts.Repeats++
 		return false
 	}
-	w.makePlace(x)
+	w.makePlace(x.Time)
 	o := occurrenceOf(x)
 	if g.IsNone() {
 		w.birth(x, &o)
 	} else {
 		w.say(g, &o)
 	}
-	if w.posts != nil {
-		w.posts.add(keyOfHash(&x.Group), o.source, o.post)
-	}
-	w.occurrences++
 	w.counts.Inserted++
 	w.makeRoom()
 	return true
 }
 
-// makePlace sees to it that the open block can take a sentence in.
-func (w *Window) makePlace(x *feed.Sentence) {
-	b := w.current()
-	if w.newest == minTime {
-		b.epoch = x.Time
-	}
-	w.newest = x.Time
-	if w.isFull(b) {
+// makePlace sees to it that the open block can take in a sentence of this time.
+func (w *Window) makePlace(t feed.Time) {
+	w.blocks.expect(t)
+	if w.isFull(w.blocks.current()) {
 		w.close()
 	}
-}
-
-// Has reports whether x has been inserted.
-func (w *Window) Has(x *feed.Sentence) bool {
-	g := w.Group(x.Group)
-	return !g.IsNone() && w.view(g).has(x)
 }
 
 // birth makes the group of x with its first occurrence.
 func (w *Window) birth(x *feed.Sentence, o *occurrence) {
 	w.numbers = w.takeTokens(w.numbers[:0], x)
-	b := w.current()
-	w.bytes = appendSet(w.bytes[:0], w.numbers)
-	r := newRow(keyOfHash(&x.Group))
-	r.sequence, r.tokens = o.sequence, b.place(b.arena.put(w.bytes))
-	r.records = b.place(w.write(o, r.sequence, links{}))
-	g := w.addRow(r, w.numbers)
-	w.groups.add(r.key(), g.number(), w.keyOf)
-	w.groupsPeak = max(w.groupsPeak, w.groups.live)
-	w.batch.born(w, g, len(x.Tokens))
+	w.sign(w.numbers)
+	w.batch.born(w, len(x.Tokens))
+	w.groups.birth(&x.Group, o, w.numbers)
 }
 
-// addRow puts a group into the newest block.
-func (w *Window) addRow(r row, numbers []uint32) Group {
-	b := w.current()
+// sign gives the index the row that comes next.
+func (w *Window) sign(numbers []uint32) {
 	w.sig = w.tokens.sign(w.sig, numbers)
 	w.index.Add(numbers, w.sig)
-	return Group{b, b.add(r)}
+}
+
+// say adds an occurrence to a group.
+func (w *Window) say(g Group, o *occurrence) {
+	if dense := w.groups.say(g, o); dense {
+		w.groups.thin(g, w.clock.horizon(), w.clock.lateBefore())
+	}
+}
+
+// Delete removes every occurrence of a post, of all its versions, and reports how many there were.
+func (w *Window) Delete(source, id string) (occurrences int) {
+	occurrences = w.groups.delete(source, id)
+	w.counts.Deleted += int64(occurrences)
+	return occurrences
+}
+
+// What follows is the groups'.
+
+func (w *Window) Group(h feed.Hash) Group { return w.groups.Get(h) }
+
+func (w *Window) Has(x *feed.Sentence) bool { return w.groups.Has(x) }
+
+func (w *Window) Hash(g Group) feed.Hash { return w.groups.Hash(g) }
+
+func (w *Window) Sets(from Row, n int, visit func(ids []uint64)) (next Row, more bool) {
+	return w.groups.Sets(from, n, visit)
+}
+
+func (w *Window) Earlier(g Group, x *feed.Sentence) (shown feed.Occurrence, identical, ok bool) {
+	return w.groups.Earlier(g, x)
+}
+
+func (w *Window) EachLater(g Group, x *feed.Sentence, visit func(*Later)) {
+	w.groups.EachLater(g, x, visit)
+}
+
+func (w *Window) EachNew(g Group, x *feed.Sentence, visit func(*Later)) {
+	w.groups.EachNew(g, x, visit)
+}
+
+func (w *Window) History(g Group, source, author string, counted bool) History {
+	return w.groups.History(g, source, author, counted)
 }
 
 // Stats is the state of a window.
@@ -198,19 +195,15 @@ type Stats struct {
 // Stats returns the state of the window.
 func (w *Window) Stats() Stats {
 	return Stats{
-		Groups: w.Len(), Occurrences: w.occurrences, Blocks: len(w.blocks), Bytes: w.Bytes(),
+		Groups: w.Len(), Occurrences: w.groups.occurrences, Blocks: len(w.blocks.all), Bytes: w.Bytes(),
 		Clock: w.clock.now, Span: w.effectiveSpan(), Counts: w.counts,
 	}
 }
 
 // Len is the number of groups.
-func (w *Window) Len() int { return w.groups.live }
+func (w *Window) Len() int { return w.groups.len() }
 
 // Bytes is what the window holds on the heap: groups, dictionary and indexes, two of them while codes change.
 func (w *Window) Bytes() int64 {
-	n := w.held + 8*int64(len(w.many)) + w.groups.bytes() + w.tokens.bytes() + w.posts.bytes() + w.foreign.bytes() + w.index.Bytes() + w.recoding.bytes()
-	for _, b := range w.blocks {
-		n += b.bytes()
-	}
-	return n
+	return w.blocks.bytes() + w.tokens.bytes() + w.groups.bytes() + w.index.Bytes() + w.recoding.bytes()
 }

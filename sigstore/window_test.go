@@ -228,7 +228,7 @@ func TestDeleteTakesAPostOut(t *testing.T) {
 	if shown, _, ok := w.Earlier(g, x("c", 3)); !ok || shown.Post != "b" {
 		t.Errorf("witness %q, want b", shown.Post)
 	}
-	if first := w.view(g).first(); first.Post != "b" {
+	if first := w.groups.view(g).first(); first.Post != "b" {
 		t.Errorf("first is %q after a was deleted", first.Post)
 	}
 	w.Insert(x("d", 4)) // after the index of posts was made
@@ -259,8 +259,8 @@ func TestDeleteWhileTheWindowRolls(t *testing.T) {
 			deleted[victim] = true
 		}
 	}
-	if n := w.Stats().Counts.Deleted; n < 500 || len(w.posts) > 1500 {
-		t.Errorf("%d occurrences deleted, %d posts indexed of some 500 in the window", n, len(w.posts))
+	if n := w.Stats().Counts.Deleted; n < 500 || len(w.groups.posts) > 1500 {
+		t.Errorf("%d occurrences deleted, %d posts indexed of some 500 in the window", n, len(w.groups.posts))
 	}
 }
 
@@ -300,8 +300,8 @@ func TestBudgetAfterADeletion(t *testing.T) {
 		w.Insert(&x)
 		w.Advance(x.Time)
 	}
-	if w.Len() < 1000 || w.Bytes() > budget || len(w.posts) > 2*w.occurrences {
-		t.Errorf("%d groups of %d occurrences, %d posts indexed, %d bytes", w.Len(), w.occurrences, len(w.posts), w.Bytes())
+	if w.Len() < 1000 || w.Bytes() > budget || len(w.groups.posts) > 2*w.groups.occurrences {
+		t.Errorf("%d groups of %d occurrences, %d posts indexed, %d bytes", w.Len(), w.groups.occurrences, len(w.groups.posts), w.Bytes())
 	}
 }
 
@@ -317,7 +317,7 @@ func TestManyVersionsOfAPost(t *testing.T) {
 			}
 		}
 	}
-	if w.occurrences != versions {
-		t.Errorf("%d occurrences of %d versions", w.occurrences, versions)
+	if w.groups.occurrences != versions {
+		t.Errorf("%d occurrences of %d versions", w.groups.occurrences, versions)
 	}
 }
