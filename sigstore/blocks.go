@@ -35,6 +35,28 @@ func (bs *blocks) current() *block { return bs.all[len(bs.all)-1] }
 
 func (bs *blocks) oldest() *block { return bs.all[0] }
 
+func (bs *blocks) len() int { return len(bs.all) }
+
+// nth is the block at a place, 0 being that of the oldest.
+func (bs *blocks) nth(i int) *block { return bs.all[i] }
+
+// first is the number of the oldest block.
+func (bs *blocks) first() uint32 { return bs.dropped }
+
+// each visits every live row.
+func (bs *blocks) each(visit func(g Group)) {
+	for _, b := range bs.all {
+		b.each(func(n uint32) { visit(Group{b, n}) })
+	}
+}
+
+// start gives a time to the blocks that were opened and closed before there was a clock.
+func (bs *blocks) start(at feed.Time) {
+	for _, b := range bs.all {
+		b.opened, b.closed = at, at
+	}
+}
+
 // expect says that a record of this time comes next.
 func (bs *blocks) expect(t feed.Time) {
 	if bs.epoch == minTime {

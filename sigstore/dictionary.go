@@ -45,6 +45,8 @@ func (d *dictionary) renew() (before dictionary) {
 	return before
 }
 
+func (d *dictionary) len() int { return len(d.tokens) }
+
 // number looks a token up without taking it in. Its id is a hash already.
 func (d *dictionary) number(id uint64) (uint32, bool) {
 	return d.numbers.find(id, func(n uint32) bool { return d.tokens[n].id == id })

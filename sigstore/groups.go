@@ -14,8 +14,8 @@ import (
 //	Hash, Sets                            what the texts are
 //	Earlier, EachLater, EachNew, History  what a sentence and the occurrences of a group make of each other
 //
-// The window takes texts and occurrences in (birth, say) and out (thin, delete, drop, bury), and moves them from block
-// to block (moveOn; moveAgain where their tokens are numbered anew).
+// The window takes in (birth, say, thin), takes out (delete, drop, bury, dropBlock), moves to the newest block (numbersOf,
+// moveOn), and numbers the tokens anew (renumber, numberAgain, moveAgain, renumbered).
 type Groups struct {
 	cfg         groupsConfig
 	blocks      *blocks
@@ -72,6 +72,9 @@ func (gs *Groups) lost() int { return gs.losses }
 // len is the number of groups.
 func (gs *Groups) len() int { return gs.names.live }
 
+// size is what they are, and how often they were said as far as that is kept.
+func (gs *Groups) size() (groups, occurrences int) { return gs.len(), gs.occurrences }
+
 // Hash is the name of a group's token set.
 func (gs *Groups) Hash(g Group) feed.Hash { return feed.GroupHash(gs.idsOf(g)) }
 
@@ -95,8 +98,8 @@ func (gs *Groups) numbersOf(g Group) []uint32 {
 // longer than others, and says where to go on. Ids are ascending, and only lent. Rows that have gone are left out.
 func (gs *Groups) Sets(from Row, n int, visit func(ids []uint64)) (next Row, more bool) {
 	bs := gs.blocks
-	if from.Block < bs.dropped {
-		from = Row{Block: bs.dropped}
+	if from.Block < bs.first() {
+		from = Row{Block: bs.first()}
 	}
 	for ; n > 0 && bs.has(from.Block); n-- {
 		g := bs.group(from)
@@ -148,5 +151,5 @@ func (gs *Groups) readChain(dst []occurrence, g Group) []occurrence {
 }
 
 func (gs *Groups) bytes() int64 {
-	return gs.crowds.bytes() + gs.names.bytes() + gs.posts.bytes() + gs.foreign.bytes()
+	return gs.crowds.bytes() + gs.names.bytes() + gs.tokens.bytes() + gs.posts.bytes() + gs.foreign.bytes()
 }

@@ -27,9 +27,7 @@ func (p posts) bytes() int64 { return 56 * int64(len(p)) }
 // indexPosts makes the index of posts.
 func (gs *Groups) indexPosts() {
 	gs.posts = make(posts, gs.occurrences)
-	for _, b := range gs.blocks.all {
-		b.each(func(n uint32) { gs.addPosts(Group{b, n}) })
-	}
+	gs.blocks.each(gs.addPosts)
 }
 
 // reindexPosts makes the index of posts anew, if there is one.

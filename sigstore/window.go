@@ -43,29 +43,28 @@ func (c cut) withDefaults() cut {
 	return cut{cmp.Or(c.parts, 16), cmp.Or(c.minRows, 4096), cmp.Or(c.thinFrom, 16)}
 }
 
-// Window is not safe for concurrent use.
+// Window is what was seen within the span. It keeps the time, closes blocks and lets them go, and stays within the budget.
+// The texts are its Groups, and its Searcher finds them: it tells both what comes and goes. None of the three is safe for
+// concurrent use.
+//
+//	Insert, Delete            sentences in, posts out
+//	Advance, Horizon, IsLate  the clock
+//	Recode, RecodeSome        a change of codes, as long as the budget allows it
+//	Stats, Len, Bytes         the state
+//	Groups, Searcher          the two others, for the life of the window
 type Window struct {
-	cfg      Config
+	asked    time.Duration // the span
+	budget   int64
+	onForced func(Forced)
+	cut      cut
+
 	clock    clock
 	slice    feed.Time
-	tokens   *dictionary
 	blocks   *blocks
 	groups   *Groups
-	forced   bool
+	searcher *Searcher
+	forced   bool // the budget has
 	counts   Counts
-	index    Index
-	recoding *recoding // nil: none is under way
-
-	batch    batch
-	query    [1]Query
-	prepared prepared
-	found    []Group
-
-	// Scratch.
-	sig     hashcodes.Signature
-	numbers []uint32
-	lent    []uint32            // to the index
-	lentSig hashcodes.Signature // likewise
 }
 
 // Counts are what has happened to a window since it was made.
@@ -76,33 +75,34 @@ type Counts struct {
 
 // New makes an empty window.
 func New(cfg Config) *Window {
-	cfg.cut = cfg.cut.withDefaults()
 	w := &Window{
-		cfg: cfg, clock: newClock(cfg.Span, cfg.Lateness), tokens: newDictionary(cfg.Model), blocks: newBlocks(!cfg.OmitTexts),
+		asked: cfg.Span, budget: cfg.Budget, onForced: cfg.OnForced, cut: cfg.cut.withDefaults(),
+		clock: newClock(cfg.Span, cfg.Lateness), blocks: newBlocks(!cfg.OmitTexts),
 	}
-	w.slice = max(1, w.clock.span/feed.Time(cfg.cut.parts))
-	w.groups = newGroups(groupsConfig{w.clock.span, w.slice, cfg.cut.thinFrom}, w.blocks, w.tokens)
-	w.makeScratch()
-	w.index = cfg.Engine(w)
+	tokens := newDictionary(cfg.Model)
+	w.slice = max(1, w.clock.span/feed.Time(w.cut.parts))
+	w.groups = newGroups(groupsConfig{w.clock.span, w.slice, w.cut.thinFrom}, w.blocks, tokens)
+	w.searcher = newSearcher(Codes{cfg.Model, cfg.Bounds, cfg.Engine}, cfg.Enough, w.groups, w.blocks, tokens)
 	w.open()
 	return w
 }
 
-// makeScratch makes what has the model's length.
-func (w *Window) makeScratch() {
-	w.query[0], w.sig, w.lentSig = w.tokens.newQuery(), w.tokens.blank(), w.tokens.blank()
-}
+// Groups are the texts that the window holds.
+func (w *Window) Groups() *Groups { return w.groups }
+
+// Searcher finds groups of the window.
+func (w *Window) Searcher() *Searcher { return w.searcher }
 
 // open begins a block behind the others.
 func (w *Window) open() {
-	w.index.Open()
+	w.searcher.open()
 	w.blocks.open(w.clock.now)
 }
 
 // Insert takes a sentence in. It is false for a redelivery, which changes nothing: the same sentence of the same
 // version of a post, or, if the post had no time of its own, of any time.
 func (w *Window) Insert(x *feed.Sentence) bool {
-	g := w.Group(x.Group)
+	g := w.groups.Get(x.Group)
 	if w.groups.holds(g, x) {
 		w.counts.Repeats++
 		return false
@@ -129,16 +129,7 @@ func (w *Window) makePlace(t feed.Time) {
 
 // birth makes the group of x with its first occurrence.
 func (w *Window) birth(x *feed.Sentence, o *occurrence) {
-	w.numbers = w.takeTokens(w.numbers[:0], x)
-	w.sign(w.numbers)
-	w.batch.born(w, len(x.Tokens))
-	w.groups.birth(&x.Group, o, w.numbers)
-}
-
-// sign gives the index the row that comes next.
-func (w *Window) sign(numbers []uint32) {
-	w.sig = w.tokens.sign(w.sig, numbers)
-	w.index.Add(numbers, w.sig)
+	w.groups.birth(&x.Group, o, w.searcher.birth(x))
 }
 
 // say adds an occurrence to a group.
@@ -155,32 +146,18 @@ func (w *Window) Delete(source, id string) (occurrences int) {
 	return occurrences
 }
 
-// What follows is the groups'.
+// Recode begins to change the codes, in place of a change under way. Nothing happens until RecodeSome is called.
+func (w *Window) Recode(to Codes) { w.searcher.recode(to) }
 
-func (w *Window) Group(h feed.Hash) Group { return w.groups.Get(h) }
-
-func (w *Window) Has(x *feed.Sentence) bool { return w.groups.Has(x) }
-
-func (w *Window) Hash(g Group) feed.Hash { return w.groups.Hash(g) }
-
-func (w *Window) Sets(from Row, n int, visit func(ids []uint64)) (next Row, more bool) {
-	return w.groups.Sets(from, n, visit)
-}
-
-func (w *Window) Earlier(g Group, x *feed.Sentence) (shown feed.Occurrence, identical, ok bool) {
-	return w.groups.Earlier(g, x)
-}
-
-func (w *Window) EachLater(g Group, x *feed.Sentence, visit func(*Later)) {
-	w.groups.EachLater(g, x, visit)
-}
-
-func (w *Window) EachNew(g Group, x *feed.Sentence, visit func(*Later)) {
-	w.groups.EachNew(g, x, visit)
-}
-
-func (w *Window) History(g Group, source, author string, counted bool) History {
-	return w.groups.History(g, source, author, counted)
+// RecodeSome goes on with a change of codes by about so many rows. It is false when there is none under way any more:
+// it is complete, or it was given up because both indexes together exceed the budget. Searcher.Model tells which.
+func (w *Window) RecodeSome(rows int) (more bool) {
+	more = w.searcher.recodeSome(rows)
+	if more && w.overBudget() {
+		w.searcher.abandon()
+		return false
+	}
+	return more
 }
 
 // Stats is the state of a window.
@@ -194,8 +171,9 @@ type Stats struct {
 
 // Stats returns the state of the window.
 func (w *Window) Stats() Stats {
+	groups, occurrences := w.groups.size()
 	return Stats{
-		Groups: w.Len(), Occurrences: w.groups.occurrences, Blocks: len(w.blocks.all), Bytes: w.Bytes(),
+		Groups: groups, Occurrences: occurrences, Blocks: w.blocks.len(), Bytes: w.Bytes(),
 		Clock: w.clock.now, Span: w.effectiveSpan(), Counts: w.counts,
 	}
 }
@@ -205,5 +183,5 @@ func (w *Window) Len() int { return w.groups.len() }
 
 // Bytes is what the window holds on the heap: groups, dictionary and indexes, two of them while codes change.
 func (w *Window) Bytes() int64 {
-	return w.blocks.bytes() + w.tokens.bytes() + w.groups.bytes() + w.index.Bytes() + w.recoding.bytes()
+	return w.blocks.bytes() + w.groups.bytes() + w.searcher.bytes()
 }
