@@ -5,6 +5,10 @@
 // whose end lies before W - span - lateness is dropped, and its groups that are still alive move on into the open
 // block with all they keep. A byte budget may force that earlier.
 //
+// Three types share this. The Window is time, budget and statistics: it says what comes and goes. The Groups are the texts
+// and know no time. The Searcher has the index and the codes. The window calls both, the searcher the groups, and none
+// the other way.
+//
 // Memory is what users meet first, so a block is a few large pieces without pointers: a table of rows (20 bytes a
 // group) and an arena of bytes with the groups' token sets, the records of their occurrences (some 25 bytes and the
 // text) and who said them. A group with many occurrences, or one that has lost some, holds records of its own.
