@@ -55,11 +55,13 @@ func (c *Config) validate() error {
 
 // Detector is not safe for concurrent use.
 type Detector struct {
-	cfg    Config
-	window *sigstore.Window
-	bounds *hashcodes.Bounds
-	counts Counts
-	ahead  []*feed.Sentence // scratch
+	cfg      Config
+	window   *sigstore.Window
+	groups   *sigstore.Groups   // the window's
+	searcher *sigstore.Searcher // likewise
+	bounds   *hashcodes.Bounds
+	counts   Counts
+	ahead    []*feed.Sentence // scratch
 
 	// What other goroutines may ask about: the newest time, and the statistics of a moment ago.
 	newest atomic.Int64
@@ -93,7 +95,7 @@ func New(cfg Config) (*Detector, error) {
 		Span: cfg.Span, Lateness: cfg.Lateness, Budget: cfg.Budget, OmitTexts: cfg.OmitTexts,
 		Model: codes.Model, Bounds: codes.Bounds, Engine: codes.Engine, Enough: enough * cfg.MaxMatches, OnForced: cfg.OnForced,
 	})
-	d := &Detector{cfg: cfg, window: w, bounds: codes.Bounds}
+	d := &Detector{cfg: cfg, window: w, groups: w.Groups(), searcher: w.Searcher(), bounds: codes.Bounds}
 	d.publish()
 	return d, nil
 }
@@ -133,11 +135,11 @@ func (d *Detector) RecodeSome(texts int) (more bool) {
 }
 
 // Model is what the codes of the window are of.
-func (d *Detector) Model() *hashcodes.Model { return d.window.Model() }
+func (d *Detector) Model() *hashcodes.Model { return d.searcher.Model() }
 
-// Sets visits token sets of the window; see sigstore.Window.
+// Sets visits token sets of the window; see sigstore.Groups.
 func (d *Detector) Sets(from sigstore.Row, n int, visit func(tokens []uint64)) (next sigstore.Row, more bool) {
-	return d.window.Sets(from, n, visit)
+	return d.groups.Sets(from, n, visit)
 }
 
 // View returns the state as of the last Advance, or some inserts later. Any goroutine may ask.

@@ -124,10 +124,10 @@ func TestSearchStops(t *testing.T) {
 				w.Insert(variant(n))
 			}
 			// A chunk of a list and a pass over a band are not left in the middle.
-			if groups, q := w.Search(variant(variants)); len(groups) < enough || len(groups) > enough+400 || !q.Cut {
+			if groups, q := w.Searcher().Search(variant(variants)); len(groups) < enough || len(groups) > enough+400 || !q.Cut {
 				t.Errorf("%d groups, cut %v: want %d and a few, cut", len(groups), q.Cut, enough)
 			}
-			if groups, q := w.SearchAll(variant(variants)); len(groups) != variants || q.Cut {
+			if groups, q := w.Searcher().SearchAll(variant(variants)); len(groups) != variants || q.Cut {
 				t.Errorf("%d groups of all, cut %v: want %d", len(groups), q.Cut, variants)
 			}
 		})

@@ -23,16 +23,16 @@ func (d *Detector) LookupNew(dst []feed.Match, x *feed.Sentence) []feed.Match {
 	return d.lookup(dst, x, true)
 }
 
-// Expect says which sentences will be looked up next; see sigstore.Window.Expect.
-func (d *Detector) Expect(xs []*feed.Sentence) { d.window.Expect(xs) }
+// Expect says which sentences will be looked up next; see sigstore.Searcher.Expect.
+func (d *Detector) Expect(xs []*feed.Sentence) { d.searcher.Expect(xs) }
 
 // Has reports whether x is in the window: then it is a redelivery.
-func (d *Detector) Has(x *feed.Sentence) bool { return d.window.Has(x) }
+func (d *Detector) Has(x *feed.Sentence) bool { return d.groups.Has(x) }
 
 func (d *Detector) lookup(dst []feed.Match, x *feed.Sentence, once bool) []feed.Match {
 	d.counts.Lookups++
 	begin := len(dst)
-	l := look{d: d, x: x, once: once, own: d.window.Group(x.Group)}
+	l := look{d: d, x: x, once: once, own: d.groups.Get(x.Group)}
 	dst = l.report(dst, l.search())
 	if l.truncated {
 		d.counts.Truncated++
@@ -50,12 +50,12 @@ const enough = 2
 
 // search finds the candidates, and whether there are too many matches to report them all.
 func (l *look) search() []sigstore.Group {
-	w, limit := l.d.window, l.d.cfg.MaxMatches
+	s, limit := l.d.searcher, l.d.cfg.MaxMatches
 	var groups []sigstore.Group
-	groups, l.q = w.Search(l.x)
+	groups, l.q = s.Search(l.x)
 	l.truncated = limit > 0 && len(groups) > limit && l.exceeds(groups, limit)
 	if !l.truncated && l.q.Cut {
-		groups, l.q = w.SearchAll(l.x)
+		groups, l.q = s.SearchAll(l.x)
 		l.truncated = len(groups) > limit && l.exceeds(groups, limit)
 	}
 	return groups
@@ -83,7 +83,7 @@ func (l *look) exceeds(groups []sigstore.Group, limit int) bool {
 
 // matches reports whether visit would report anything.
 func (l *look) matches(g sigstore.Group) (any bool) {
-	if _, _, ok := l.d.window.Earlier(g, l.x); ok {
+	if _, _, ok := l.d.groups.Earlier(g, l.x); ok {
 		return true
 	}
 	l.eachLater(g, func(*sigstore.Later) { any = true })
@@ -151,16 +151,16 @@ func (l *look) visit(dst []feed.Match, g sigstore.Group, overlap int) []feed.Mat
 // eachLater visits the rows of a group that x makes repeats.
 func (l *look) eachLater(g sigstore.Group, visit func(*sigstore.Later)) {
 	if l.once {
-		l.d.window.EachNew(g, l.x, visit)
+		l.d.groups.EachNew(g, l.x, visit)
 		return
 	}
-	l.d.window.EachLater(g, l.x, visit)
+	l.d.groups.EachLater(g, l.x, visit)
 }
 
 // forward appends (x, g) if x repeats g.
 func (l *look) forward(dst []feed.Match, g sigstore.Group, overlap int) []feed.Match {
-	w, x := l.d.window, l.x
-	earlier, identical, ok := w.Earlier(g, x)
+	gs, x := l.d.groups, l.x
+	earlier, identical, ok := gs.Earlier(g, x)
 	if !ok {
 		return dst
 	}
@@ -170,30 +170,30 @@ func (l *look) forward(dst []feed.Match, g sigstore.Group, overlap int) []feed.M
 	m.Group, m.Identical, m.Earlier = group, identical, earlier
 	m.Later = occurrenceOf(x)
 	m.Coverage, m.Repost, m.TimeAdjusted = float64(x.Coverage), x.Repost, x.TimeAdjusted
-	counted := g == l.own && w.Has(x)
-	finish(m, w.History(g, x.Source, x.Author, counted))
+	counted := g == l.own && gs.Has(x)
+	finish(m, gs.History(g, x.Source, x.Author, counted))
 	return dst
 }
 
 // backward appends (y, group of x): y, an occurrence of g, is later than x and repeats it.
 func (l *look) backward(dst []feed.Match, g sigstore.Group, y *sigstore.Later, overlap int) []feed.Match {
-	w, x := l.d.window, l.x
+	x := l.x
 	dst, m := l.appendMatch(dst, g, overlap)
 	m.ID = feed.EventID(Scheme, y.Source, y.Post, y.Sentence, l.hash(g), x.Group)
 	m.Group, m.Identical, m.Earlier, m.Later = x.Group, y.Identical, occurrenceOf(x), y.Occurrence
 	m.Coverage, m.Repost, m.TimeAdjusted = float64(y.Coverage), y.Repost, y.TimeAdjusted
-	finish(m, l.historyOfOwn(w, g, y))
+	finish(m, l.historyOfOwn(g, y))
 	return dst
 }
 
 // historyOfOwn is what is known of x's group when y, of group g, is said to repeat it.
-func (l *look) historyOfOwn(w *sigstore.Window, g sigstore.Group, y *sigstore.Later) sigstore.History {
-	x := l.x
+func (l *look) historyOfOwn(g sigstore.Group, y *sigstore.Later) sigstore.History {
+	gs, x := l.d.groups, l.x
 	if l.own.IsNone() {
 		return sigstore.Alone(x, y.Source, y.Author)
 	}
-	h := w.History(l.own, y.Source, y.Author, g == l.own)
-	if !w.Has(x) {
+	h := gs.History(l.own, y.Source, y.Author, g == l.own)
+	if !gs.Has(x) {
 		h.Occurrences++
 	}
 	if (feed.Key{Time: x.Time, Source: x.Source, Post: x.Post}).Compare(
@@ -209,7 +209,7 @@ func (l *look) appendMatch(dst []feed.Match, g sigstore.Group, overlap int) ([]f
 	dst = append(dst, feed.Match{Scheme: Scheme, Jaccard: float64(overlap) / float64(union)})
 	m := &dst[len(dst)-1]
 	if g != l.own {
-		m.Hamming = l.d.window.Distance(l.q, g)
+		m.Hamming = l.d.searcher.Distance(l.q, g)
 	}
 	return dst, m
 }
@@ -219,7 +219,7 @@ func (l *look) hash(g sigstore.Group) feed.Hash {
 	if g == l.own {
 		return l.x.Group
 	}
-	return l.d.window.Hash(g)
+	return l.d.groups.Hash(g)
 }
 
 // finish completes a match of which both sentences are known.

@@ -46,5 +46,7 @@ func (a *arena) at(pos uint64) []byte {
 // end is a position behind all of the arena.
 func (a *arena) end() uint64 { return a.base + uint64(len(a.pages))<<pageBits }
 
+func (a *arena) isFull() bool { return len(a.pages) >= maxArena }
+
 // maxArena is the number of pages at which a block is closed, so that places in it fit 31 bits.
 const maxArena = 1 << 14

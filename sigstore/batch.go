@@ -8,9 +8,9 @@ type batch struct {
 	expected []*feed.Sentence
 	next     int // the first that was not looked up
 
-	// The question: expected[begin:end], asked when the window's epoch was so.
+	// The question: expected[begin:end], asked when so many groups were lost.
 	begin, end int
-	epoch      int
+	lost       int
 	queries    []Query
 	groups     []feed.Hash // of the sentences
 	fresh      []fresh     // born since
@@ -26,28 +26,28 @@ type fresh struct {
 // Expect says which sentences will be looked up next, in which order; some may be left out. It changes no answer:
 // what was not expected is searched for by itself. An index that likes to be asked for several at once is asked for
 // so many of them when the first is looked up.
-func (w *Window) Expect(xs []*feed.Sentence) {
-	if w.index.Batch() > 1 {
-		w.batch.expected, w.batch.next, w.batch.end = xs, 0, 0
+func (s *Searcher) Expect(xs []*feed.Sentence) {
+	if s.index.Batch() > 1 {
+		s.batch.expected, s.batch.next, s.batch.end = xs, 0, 0
 	}
 }
 
 // ask searches for the expected sentences from i on.
-func (b *batch) ask(w *Window, i int) {
-	b.begin, b.end, b.epoch = i, min(len(b.expected), i+w.index.Batch()), w.epoch
+func (b *batch) ask(s *Searcher, i int) {
+	b.begin, b.end, b.lost = i, min(len(b.expected), i+s.index.Batch()), s.groups.lost()
 	b.groups, b.fresh, b.sigs = b.groups[:0], b.fresh[:0], b.sigs[:0]
 	for len(b.queries) < b.end-b.begin {
-		b.queries = append(b.queries, w.tokens.newQuery())
+		b.queries = append(b.queries, s.tokens.newQuery())
 	}
 	for n, x := range b.expected[b.begin:b.end] {
 		b.groups = append(b.groups, x.Group)
-		w.prepare(&b.queries[n], x)
+		s.prepare(&b.queries[n], x)
 	}
-	w.index.Search(b.queries[:b.end-b.begin])
+	s.index.Search(b.queries[:b.end-b.begin])
 }
 
 // answer is the answer to x, nil if x was not expected.
-func (b *batch) answer(w *Window, x *feed.Sentence) *Query {
+func (b *batch) answer(s *Searcher, x *feed.Sentence) *Query {
 	i := b.next
 	for i < len(b.expected) && b.expected[i] != x {
 		i++
@@ -55,39 +55,38 @@ func (b *batch) answer(w *Window, x *feed.Sentence) *Query {
 	if i == len(b.expected) {
 		return nil
 	}
-	if i >= b.end || b.epoch != w.epoch {
-		b.ask(w, i)
+	if i >= b.end || b.lost != s.groups.lost() {
+		b.ask(s, i)
 	}
 	b.next = i + 1
 	q := &b.queries[i-b.begin]
 	if b.groups[i-b.begin] != x.Group {
 		return nil // it has changed since
 	}
-	b.addFresh(w, q, x)
+	b.addFresh(s, q, x)
 	return q
 }
 
 // addFresh adds what was born since the question. Then tokens that no row held may have got numbers.
-func (b *batch) addFresh(w *Window, q *Query, x *feed.Sentence) {
-	s, words, before := w.cfg.Bounds.For(q.Size), len(q.Signature), len(q.Hits)
+func (b *batch) addFresh(s *Searcher, q *Query, x *feed.Sentence) {
+	bounds, words, before := s.codes.Bounds.For(q.Size), len(q.Signature), len(q.Hits)
 	for i := range b.fresh {
-		if q.MayMatch(s, b.fresh[i].size, b.sigs[i*words:(i+1)*words]) {
+		if q.MayMatch(bounds, b.fresh[i].size, b.sigs[i*words:(i+1)*words]) {
 			q.Hits = append(q.Hits, b.fresh[i].row)
 		}
 	}
 	if len(q.Hits) > before {
 		hits, cut := q.Hits, q.Cut
-		w.prepare(q, x)
+		s.prepare(q, x)
 		q.Hits, q.Cut = hits, cut
 	}
 }
 
-// born notes a group that the questions did not know.
-func (b *batch) born(w *Window, g Group, size int) {
-	if b.next >= b.end || b.epoch != w.epoch {
+// born notes that the row that comes next is of a group that the questions did not know.
+func (b *batch) born(s *Searcher, size int) {
+	if b.next >= b.end || b.lost != s.groups.lost() {
 		return
 	}
-	last := w.dropped + uint32(len(w.blocks)-1)
-	b.fresh = append(b.fresh, fresh{Row{last, g.n}, size})
-	b.sigs = append(b.sigs, w.sig...)
+	b.fresh = append(b.fresh, fresh{s.blocks.next(), size})
+	b.sigs = append(b.sigs, s.sig...)
 }

@@ -64,6 +64,16 @@ func (b *block) add(r row) (n uint32) {
 	return n
 }
 
+func (b *block) isEmpty() bool { return b.rows == 0 && len(b.arena.pages) == 0 }
+
+// isFull reports whether the block has so many rows, or as much as positions can name.
+func (b *block) isFull(rows int) bool { return b.rows >= rows || b.arena.isFull() }
+
+func (b *block) close(at feed.Time) { b.closed, b.full = at, true }
+
+// endsBefore reports whether the block was closed before t.
+func (b *block) endsBefore(t feed.Time) bool { return b.full && b.closed < t }
+
 // kill marks the row dead. The postings stay until the block goes.
 func (b *block) kill(n uint32) {
 	b.dead.Set(uint(n))

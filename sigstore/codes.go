@@ -31,12 +31,20 @@ func (c *codes) set(n uint32, id uint64) {
 
 func (c *codes) rest(n uint32) []uint16 { return c.more[int(n)*c.perMore : (int(n)+1)*c.perMore] }
 
-func (c *codes) addTo(sig hashcodes.Signature, n uint32) {
-	addBits(sig, c.at[n][:])
-	addBits(sig, c.rest(n))
+// sign is the signature of a row.
+func (c *codes) sign(dst hashcodes.Signature, numbers []uint32) hashcodes.Signature {
+	clear(dst)
+	for _, n := range numbers {
+		addBits(dst, c.at[n][:])
+		addBits(dst, c.rest(n))
+	}
+	return dst
 }
 
 func (c *codes) bytes() int64 { return 4*int64(cap(c.at)) + 2*int64(cap(c.more)) }
+
+// expect says which codes are about to take the place of the dictionary's: new numbers get theirs too. nil: none.
+func (d *dictionary) expect(c *codes) { d.next = c }
 
 // adopt makes the codes the dictionary's own.
 func (d *dictionary) adopt(c *codes) {

@@ -38,6 +38,15 @@ func newDictionary(m *hashcodes.Model) *dictionary {
 	return &dictionary{model: m, sig: make(hashcodes.Signature, m.Words()), perMore: max(0, m.Ones()-atHand)}
 }
 
+// renew empties the dictionary, and returns what it was.
+func (d *dictionary) renew() (before dictionary) {
+	before = *d
+	*d = *newDictionary(d.model)
+	return before
+}
+
+func (d *dictionary) len() int { return len(d.tokens) }
+
 // number looks a token up without taking it in. Its id is a hash already.
 func (d *dictionary) number(id uint64) (uint32, bool) {
 	return d.numbers.find(id, func(n uint32) bool { return d.tokens[n].id == id })

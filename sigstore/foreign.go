@@ -37,6 +37,9 @@ func (f *foreign) remember(x *feed.Sentence) {
 	f.kept++
 }
 
+// forget drops what is remembered of foreign groups that is older than t.
+func (gs *Groups) forget(t feed.Time) { gs.foreign.forget(t) }
+
 // forget drops what is older than t: a sentence that is not late cannot be earlier.
 func (f *foreign) forget(t feed.Time) {
 	if f.kept < f.next {

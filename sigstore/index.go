@@ -28,37 +28,6 @@ type Index interface {
 // Row names a row of a window: the number of its block, and its place there, both from 0 on.
 type Row struct{ Block, Row uint32 }
 
-// Query asks for the rows that may match a token set.
-type Query struct {
-	Tokens    []uint32 // dictionary numbers, ascending, of the tokens that some row holds
-	Size      int      // tokens, those that no row holds included
-	Signature hashcodes.Signature
-	Counters  hashcodes.Counters // of the same tokens; nil: what lies within the radius is a hit
-	Hits      []Row
-	// Enough is the number of hits from which on the index may stop, 0: never; Cut says that it has.
-	Enough int
-	Cut    bool
-}
-
-// MayMatch reports whether a row of m tokens with this signature may match: whether it passes the counters or, without
-// them, lies within the radius. b is of the query's size.
-func (q *Query) MayMatch(b *hashcodes.SizeBounds, m int, sig hashcodes.Signature) bool {
-	if m < b.Min || m > b.Max {
-		return false
-	}
-	if q.Counters == nil {
-		return hashcodes.Distance(q.Signature, sig) <= int(b.Radius[m-b.Min])
-	}
-	own, other := b.Apart(m)
-	return q.Counters.Within(q.Signature, sig, own, other)
-}
-
-// Full reports whether the index may stop, and notes that it has.
-func (q *Query) Full() bool {
-	q.Cut = q.Cut || q.Enough > 0 && len(q.Hits) >= q.Enough
-	return q.Cut
-}
-
 // Rows is what an index may ask of the window it serves.
 type Rows interface {
 	// Frequencies are, by token number, the live rows that hold a token now.

@@ -127,6 +127,9 @@ func (m *many) forget(k key) {
 
 func cloned(s string) string { return string([]byte(s)) }
 
+// isDense reports whether m has grown enough since it was last thinned to be thinned again.
+func (m *many) isDense() bool { return len(m.records) >= m.thinAt }
+
 // thin drops what no later look-up needs: occurrences before the horizon, and, of every slice of time that lies
 // wholly before old, all but the first two and the last two of distinct posts. That loses no match: a slice wholly
 // inside the span of a later sentence needs any two, the one that holds the sentence its first two, the one that

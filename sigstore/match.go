@@ -4,9 +4,9 @@ import "refrain/feed"
 
 // Earlier reports whether x repeats g: some occurrence of g is earlier than x, of another post, and within the
 // span. shown is the oldest of them; identical says that its tokens stand in the same order as those of x.
-func (w *Window) Earlier(g Group, x *feed.Sentence) (shown feed.Occurrence, identical, ok bool) {
-	v := w.view(g)
-	i := v.witness(keyOf(x), w.span)
+func (gs *Groups) Earlier(g Group, x *feed.Sentence) (shown feed.Occurrence, identical, ok bool) {
+	v := gs.view(g)
+	i := v.witness(keyOf(x), gs.cfg.span)
 	if i < 0 {
 		return feed.Occurrence{}, false, false
 	}
@@ -24,40 +24,40 @@ type Later struct {
 
 // EachLater calls visit for every occurrence of g that x makes a repeat: later than x, of another post, within
 // the span.
-func (w *Window) EachLater(g Group, x *feed.Sentence, visit func(*Later)) {
-	v, k := w.view(g), keyOf(x)
-	w.eachLater(v, k, v.len(), x, visit)
+func (gs *Groups) EachLater(g Group, x *feed.Sentence, visit func(*Later)) {
+	v, k := gs.view(g), keyOf(x)
+	v.eachLater(k, v.len(), gs.cfg.span, x, visit)
 }
 
 // EachNew is EachLater without the occurrences that another sentence of x's own group makes repeats anyway: those
 // have been reported. See reach and known.
-func (w *Window) EachNew(g Group, x *feed.Sentence, visit func(*Later)) {
-	v, k := w.view(g), keyOf(x)
+func (gs *Groups) EachNew(g Group, x *feed.Sentence, visit func(*Later)) {
+	v, k := gs.view(g), keyOf(x)
 	if v.len() == 0 || v.at(v.len()-1).key().compare(k) <= 0 {
 		return // the usual case: x is the latest
 	}
-	own, foreign := w.viewOwn(x)
+	own, foreign := gs.viewOwn(x)
 	if own.saysAlike(x) {
 		return
 	}
 	visited := false
-	w.eachLater(v, k, own.reach(v, k), x, func(y *Later) {
-		if !own.known(keyOfOccurrence(&y.Occurrence), k, w.span) {
+	v.eachLater(k, own.reach(v, k), gs.cfg.span, x, func(y *Later) {
+		if !own.known(keyOfOccurrence(&y.Occurrence), k, gs.cfg.span) {
 			visited = true
 			visit(y)
 		}
 	})
 	if visited && foreign {
-		w.foreign.remember(x)
+		gs.foreign.remember(x)
 	}
 }
 
 // viewOwn is x's group, or what is remembered of it where another partition owns it.
-func (w *Window) viewOwn(x *feed.Sentence) (own *view, foreign bool) {
-	if g := w.Group(x.Group); !g.IsNone() {
-		return w.view(g), false
+func (gs *Groups) viewOwn(x *feed.Sentence) (own *view, foreign bool) {
+	if g := gs.Get(x.Group); !g.IsNone() {
+		return gs.view(g), false
 	}
-	return w.foreign.view(x.Group), true
+	return gs.foreign.view(x.Group), true
 }
 
 func keyOfOccurrence(o *feed.Occurrence) key {
@@ -91,10 +91,11 @@ func (own *view) known(y, x key, span feed.Time) bool {
 	}
 }
 
-func (w *Window) eachLater(v *view, k key, end int, x *feed.Sentence, visit func(*Later)) {
+// eachLater visits the occurrences before a place that x, whose key is k, makes repeats.
+func (v *view) eachLater(k key, end int, span feed.Time, x *feed.Sentence, visit func(*Later)) {
 	for i := v.place(k); i < end; i++ {
 		o := v.at(i)
-		if o.time-k.time > w.span {
+		if o.time-k.time > span {
 			return
 		}
 		if o.samePost(k) || o.key() == k {
@@ -116,8 +117,8 @@ type History struct {
 }
 
 // History tells of g with one further occurrence, of the author given, counted in unless it is there already.
-func (w *Window) History(g Group, source, author string, counted bool) History {
-	v := w.view(g)
+func (gs *Groups) History(g Group, source, author string, counted bool) History {
+	v := gs.view(g)
 	h := History{First: v.first(), Occurrences: v.count()}
 	hash := authorHash(source, author)
 	if counted {

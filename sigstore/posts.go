@@ -24,46 +24,52 @@ func (p posts) add(group uint64, source string, id postID) {
 
 func (p posts) bytes() int64 { return 56 * int64(len(p)) }
 
-func (w *Window) indexPosts() {
-	w.posts = make(posts, w.occurrences)
-	for _, b := range w.blocks {
-		b.each(func(n uint32) {
-			g := Group{b, n}
-			v := w.view(g)
-			for i := range v.len() {
-				o := v.at(i)
-				w.posts.add(g.row().key(), o.source, o.post)
-			}
-		})
+// indexPosts makes the index of posts.
+func (gs *Groups) indexPosts() {
+	gs.posts = make(posts, gs.occurrences)
+	gs.blocks.each(gs.addPosts)
+}
+
+// reindexPosts makes the index of posts anew, if there is one.
+func (gs *Groups) reindexPosts() {
+	if gs.posts != nil {
+		gs.indexPosts()
 	}
 }
 
-// Delete removes every occurrence of a post, of all its versions, and reports how many there were.
-func (w *Window) Delete(source, id string) (occurrences int) {
-	if w.posts == nil {
-		w.indexPosts()
+func (gs *Groups) addPosts(g Group) {
+	v := gs.view(g)
+	for i := range v.len() {
+		o := v.at(i)
+		gs.posts.add(g.row().key(), o.source, o.post)
+	}
+}
+
+// delete removes every occurrence of a post, of all its versions, and reports how many there were.
+func (gs *Groups) delete(source, id string) (occurrences int) {
+	if gs.posts == nil {
+		gs.indexPosts()
 	}
 	k := key{source: source, post: parsePostID(id)}
 	h := postHash(source, k.post)
-	for _, group := range w.posts[h] {
-		if g := w.groupOf(group); !g.IsNone() {
-			occurrences += w.deleteFrom(g, k)
+	for _, group := range gs.posts[h] {
+		if g := gs.keyed(group); !g.IsNone() {
+			occurrences += gs.deleteFrom(g, k)
 		}
 	}
-	delete(w.posts, h)
-	w.counts.Deleted += int64(occurrences)
+	delete(gs.posts, h)
 	return occurrences
 }
 
-func (w *Window) deleteFrom(g Group, k key) (dropped int) {
-	dropped, left := w.drop(g, func(o *occurrence) bool { return o.samePost(k) })
+func (gs *Groups) deleteFrom(g Group, k key) (dropped int) {
+	dropped, left := gs.drop(g, func(o *occurrence) bool { return o.samePost(k) })
 	switch {
 	case dropped == 0:
 	case left == 0:
-		w.bury(g)
+		gs.bury(g)
 		g.block.kill(g.n)
 	default:
-		w.view(g).many.forget(k)
+		gs.view(g).many.forget(k)
 	}
 	return dropped
 }

@@ -1,133 +1,42 @@
 package sigstore
 
-import (
-	"math/bits"
-	"slices"
+import "refrain/hashcodes"
 
-	"refrain/feed"
-	"refrain/hashcodes"
-)
+// Query asks for the rows that may match a token set.
+type Query struct {
+	Tokens    []uint32 // dictionary numbers, ascending, of the tokens that some row holds
+	Size      int      // tokens, those that no row holds included
+	Signature hashcodes.Signature
+	Counters  hashcodes.Counters // of the same tokens; nil: what lies within the radius is a hit
+	Hits      []Row
+	// Enough is the number of hits from which on the index may stop, 0: never; Cut says that it has.
+	Enough int
+	Cut    bool
+}
 
-// Search returns the groups that may reach the threshold with x, x's own among them if it is there, and the
-// query that found them. Both are valid until the next call. Where more than enough are found there may be others: then
-// the query is Cut.
-func (w *Window) Search(x *feed.Sentence) ([]Group, *Query) {
-	q := w.batch.answer(w, x)
-	if q == nil {
-		q = w.search(x, w.cfg.Enough)
+// MayMatch reports whether a row of m tokens with this signature may match: whether it passes the counters or, without
+// them, lies within the radius. b is of the query's size.
+func (q *Query) MayMatch(b *hashcodes.SizeBounds, m int, sig hashcodes.Signature) bool {
+	if m < b.Min || m > b.Max {
+		return false
 	}
-	return w.living(q), q
-}
-
-// SearchAll is Search for all groups, however many they are.
-func (w *Window) SearchAll(x *feed.Sentence) ([]Group, *Query) {
-	q := w.search(x, 0)
-	return w.living(q), q
-}
-
-func (w *Window) search(x *feed.Sentence, enough int) *Query {
-	q := &w.query[0]
-	w.prepare(q, x)
-	q.Enough = enough
-	w.index.Search(w.query[:])
-	return q
-}
-
-// living are the groups that a query has found and that are alive.
-func (w *Window) living(q *Query) []Group {
-	w.found = w.found[:0]
-	for _, r := range q.Hits {
-		if g := w.groupAt(r); g.block.alive(g.n) {
-			w.found = append(w.found, g)
-		}
+	if q.Counters == nil {
+		return hashcodes.Distance(q.Signature, sig) <= int(b.Radius[m-b.Min])
 	}
-	return w.found
+	own, other := b.Apart(m)
+	return q.Counters.Within(q.Signature, sig, own, other)
 }
 
-// groupAt is the group of a row, dead or alive.
-func (w *Window) groupAt(r Row) Group { return Group{w.blocks[r.Block-w.dropped], r.Row} }
-
-// Frequencies is for the index: by token number, the live rows that hold a token.
-func (w *Window) Frequencies() []uint32 { return w.tokens.frequencies() }
-
-// Tokens is for the index: the numbers of a row's tokens, nil of a dead one.
-func (w *Window) Tokens(r Row) []uint32 {
-	g := w.groupAt(r)
-	if !g.block.alive(g.n) {
-		return nil
-	}
-	w.lent = readSet(w.lent[:0], g.block.set(g.n))
-	return w.lent
+// Full reports whether the index may stop, and notes that it has.
+func (q *Query) Full() bool {
+	q.Cut = q.Cut || q.Enough > 0 && len(q.Hits) >= q.Enough
+	return q.Cut
 }
 
-// Signature is for the index: that of a row's tokens.
-func (w *Window) Signature(tokens []uint32) hashcodes.Signature {
-	w.lentSig = w.tokens.sign(w.lentSig, tokens)
-	return w.lentSig
-}
+// Overlap is the number of tokens that the query and a group have in common.
+func (q *Query) Overlap(g Group) int { return overlap(g.set(), q.Tokens) }
 
-// Sets visits the token sets of up to n rows from one on, in the order of their births but for texts that stayed alive
-// longer than others, and says where to go on. Ids are ascending, and only lent. Rows that have gone are left out.
-func (w *Window) Sets(from Row, n int, visit func(ids []uint64)) (next Row, more bool) {
-	if from.Block < w.dropped {
-		from = Row{Block: w.dropped}
-	}
-	for ; n > 0 && int(from.Block-w.dropped) < len(w.blocks); n-- {
-		b := w.blocks[from.Block-w.dropped]
-		if int(from.Row) >= b.rows {
-			from = Row{Block: from.Block + 1}
-			continue
-		}
-		if b.alive(from.Row) {
-			visit(w.idsOf(b, from.Row))
-		}
-		from.Row++
-	}
-	return from, int(from.Block-w.dropped) < len(w.blocks)
-}
-
-// idsOf are the ids of a row's tokens, ascending, to be read at once.
-func (w *Window) idsOf(b *block, row uint32) []uint64 {
-	w.numbers = readSet(w.numbers[:0], b.set(row))
-	w.ids = w.ids[:0]
-	for _, n := range w.numbers {
-		w.ids = append(w.ids, w.tokens.id(n))
-	}
-	slices.Sort(w.ids)
-	return w.ids
-}
-
-// prepare makes the query for a token set, and keeps it for its insertion.
-func (w *Window) prepare(q *Query, x *feed.Sentence) {
-	q.Size, q.Tokens, q.Hits = len(x.Tokens), q.Tokens[:0], q.Hits[:0]
-	q.Enough, q.Cut = w.cfg.Enough, false
-	clear(q.Signature)
-	clear(q.Counters)
-	p := &w.prepared
-	*p = prepared{group: x.Group, epoch: w.epoch, query: q, unknown: p.unknown[:0]}
-	w.numbers = w.tokens.lookUp(w.numbers, x.Tokens)
-	for i, n := range w.numbers {
-		if n == noNumber {
-			p.unknown = append(p.unknown, x.Tokens[i])
-			w.addUnknown(q, x.Tokens[i])
-			continue
-		}
-		q.Tokens = append(q.Tokens, n)
-		w.tokens.addTo(q, n)
-	}
-	slices.Sort(q.Tokens)
-}
-
-// addUnknown adds the code of a token that no row holds.
-func (w *Window) addUnknown(q *Query, id uint64) {
-	w.sig = w.cfg.Model.Code(w.sig, id)
-	for i, word := range w.sig {
-		for ; word != 0; word &= word - 1 {
-			q.add(uint16(32*i + bits.TrailingZeros32(word)))
-		}
-	}
-}
-
+// addCode adds a token's code.
 func (q *Query) addCode(code []uint16) {
 	for _, bit := range code {
 		if bit != noBit {
@@ -140,41 +49,4 @@ func (q *Query) addCode(code []uint16) {
 func (q *Query) add(bit uint16) {
 	q.Signature[bit/32] |= 1 << (bit % 32)
 	q.Counters[bit]++
-}
-
-// prepared is the query of a group as it was when the window had an epoch: a sentence is inserted right after it is
-// looked up.
-type prepared struct {
-	group   feed.Hash
-	epoch   int
-	query   *Query
-	unknown []uint64 // tokens that no row held
-}
-
-// takeTokens numbers the tokens of a new group.
-func (w *Window) takeTokens(dst []uint32, x *feed.Sentence) []uint32 {
-	p, ids := &w.prepared, x.Tokens
-	if p.query != nil && p.group == x.Group && p.epoch == w.epoch && len(p.query.Tokens)+len(p.unknown) == len(x.Tokens) {
-		for _, n := range p.query.Tokens {
-			dst = append(dst, w.tokens.takeNumber(n))
-		}
-		ids = p.unknown
-	}
-	for _, id := range ids {
-		dst = append(dst, w.tokens.take(id))
-	}
-	if !slices.IsSorted(dst) {
-		slices.Sort(dst)
-	}
-	return dst
-}
-
-// Overlap is the number of tokens that the query and a group have in common.
-func (q *Query) Overlap(g Group) int { return overlap(g.block.set(g.n), q.Tokens) }
-
-// Distance is the Hamming distance of the two signatures, in bits.
-func (w *Window) Distance(q *Query, g Group) int {
-	w.numbers = readSet(w.numbers[:0], g.block.set(g.n))
-	w.sig = w.tokens.sign(w.sig, w.numbers)
-	return hashcodes.Distance(q.Signature, w.sig)
 }

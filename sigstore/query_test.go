@@ -34,8 +34,8 @@ func TestCountersAreOfTheTokens(t *testing.T) {
 		}
 		slices.Sort(tokens)
 		x := said(i, feed.Time(i), 0, tokens...)
-		_, q := w.Search(&x)
-		m := w.Model()
+		_, q := w.searcher.Search(&x)
+		m := w.searcher.Model()
 		if want := m.Count(make(hashcodes.Counters, m.Bits()), tokens); !slices.Equal(q.Counters, want) {
 			t.Fatalf("sentence %d, codes of %s: counters %v, want %v", i, m.Name(), q.Counters, want)
 		}
@@ -83,12 +83,12 @@ func TestMayMatch(t *testing.T) {
 func TestWhatIsBornMeanwhileIsAsked(t *testing.T) {
 	w := newScan(t, Config{Span: time.Hour, Bounds: boundsOf()})
 	first, like, other, last := said(0, 0, 0, 1, 2, 3, 4, 5), said(1, 1, 0, 1, 2, 3, 4, 5, 6), said(2, 2, 0, 11, 12, 13, 14, 15), said(3, 3, 0, 1, 2, 3, 4, 5, 7)
-	w.Expect([]*feed.Sentence{&first, &like, &other, &last})
+	w.searcher.Expect([]*feed.Sentence{&first, &like, &other, &last})
 	for _, x := range []*feed.Sentence{&first, &like, &other} {
-		w.Search(x)
+		w.searcher.Search(x)
 		w.Insert(x)
 	}
-	groups, _ := w.Search(&last)
+	groups, _ := w.searcher.Search(&last)
 	if len(groups) != 2 {
 		t.Errorf("%d of three groups born since the question are hits, want two", len(groups))
 	}

@@ -29,22 +29,22 @@ func TestRecodedTokensHaveTheModelsCodes(t *testing.T) {
 	for ; i < 300; i++ {
 		insert(i)
 	}
-	numbers := len(w.tokens.tokens)
+	numbers := len(w.groups.tokens.tokens)
 	w.Recode(Codes{Model: to, Bounds: hashcodes.NewBounds(theta, 4), Engine: newAllRows})
 	for w.RecodeSome(3) {
 		insert(i)
 		i++
 	}
-	if w.Model() != to || i < 310 || len(w.tokens.tokens) > numbers+50 {
-		t.Fatalf("codes of %s after %d sentences, %d token numbers of %d: want numbers used again", w.Model().Name(), i, len(w.tokens.tokens), numbers)
+	if w.searcher.Model() != to || i < 310 || len(w.groups.tokens.tokens) > numbers+50 {
+		t.Fatalf("codes of %s after %d sentences, %d token numbers of %d: want numbers used again", w.searcher.Model().Name(), i, len(w.groups.tokens.tokens), numbers)
 	}
-	got, want := w.tokens.blank(), w.tokens.blank()
-	for n, token := range w.tokens.tokens {
+	got, want := w.groups.tokens.blank(), w.groups.tokens.blank()
+	for n, token := range w.groups.tokens.tokens {
 		if token.rows == 0 {
 			continue
 		}
 		clear(got)
-		w.tokens.addCode(got, uint32(n))
+		w.groups.tokens.addCode(got, uint32(n))
 		if !slices.Equal(got, to.Code(want, token.id)) {
 			t.Errorf("token %d has the code %x, want %x", token.id, got, want)
 		}

@@ -53,8 +53,8 @@ func TestOccurrencesComeBack(t *testing.T) {
 		w.rebuild()
 		for h, all := range want {
 			slices.SortStableFunc(all, func(a, b occurrence) int { return a.key().compare(b.key()) })
-			compareView(t, w.view(w.Group(h)), all)
-			if got := w.Hash(w.Group(h)); got != h {
+			compareView(t, w.groups.view(w.groups.Get(h)), all)
+			if got := w.groups.Hash(w.groups.Get(h)); got != h {
 				t.Errorf("the name of group %s is told as %s", h, got)
 			}
 		}
@@ -70,7 +70,7 @@ func TestWhatIsTooFarFromItsBlock(t *testing.T) {
 	for i, x := range oddSentences(r, 60) {
 		if i%20 == 19 {
 			w.close()
-			w.current().arena.base += manyFlag
+			w.blocks.current().arena.base += manyFlag
 		}
 		if w.Insert(&x) {
 			want[x.Group] = append(want[x.Group], occurrenceOf(&x))
@@ -78,7 +78,7 @@ func TestWhatIsTooFarFromItsBlock(t *testing.T) {
 	}
 	for h, all := range want {
 		slices.SortStableFunc(all, func(a, b occurrence) int { return a.key().compare(b.key()) })
-		compareView(t, w.view(w.Group(h)), all)
+		compareView(t, w.groups.view(w.groups.Get(h)), all)
 	}
 }
 
@@ -148,7 +148,7 @@ func TestExpectedOrNot(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	told := newScan(t, Config{Span: 2 * time.Second, Lateness: 0, cut: cut{4, 16, 4}})
 	silent := newScan(t, Config{Span: 2 * time.Second, Lateness: 0, cut: cut{4, 16, 4}})
-	told.cfg.Bounds = boundsOf()
+	told.searcher.codes.Bounds = boundsOf()
 	repeated := 0
 	for i := 0; i < 4000; {
 		var batch []*feed.Sentence
@@ -157,7 +157,7 @@ func TestExpectedOrNot(t *testing.T) {
 			batch = append(batch, &x)
 			i++
 		}
-		told.Expect(batch)
+		told.searcher.Expect(batch)
 		for n, x := range batch {
 			if r.IntN(5) == 0 {
 				continue

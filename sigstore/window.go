@@ -5,6 +5,10 @@
 // whose end lies before W - span - lateness is dropped, and its groups that are still alive move on into the open
 // block with all they keep. A byte budget may force that earlier.
 //
+// Three types share this. The Window is time, budget and statistics: it says what comes and goes. The Groups are the texts
+// and know no time. The Searcher has the index and the codes. The window calls both, the searcher the groups, and none
+// the other way.
+//
 // Memory is what users meet first, so a block is a few large pieces without pointers: a table of rows (20 bytes a
 // group) and an arena of bytes with the groups' token sets, the records of their occurrences (some 25 bytes and the
 // text) and who said them. A group with many occurrences, or one that has lost some, holds records of its own.
@@ -43,47 +47,28 @@ func (c cut) withDefaults() cut {
 	return cut{cmp.Or(c.parts, 16), cmp.Or(c.minRows, 4096), cmp.Or(c.thinFrom, 16)}
 }
 
-// Window is not safe for concurrent use.
+// Window is what was seen within the span. It keeps the time, closes blocks and lets them go, and stays within the budget.
+// The texts are its Groups, and its Searcher finds them: it tells both what comes and goes. None of the three is safe for
+// concurrent use.
+//
+//	Insert, Delete            sentences in, posts out
+//	Advance, Horizon, IsLate  the clock
+//	Recode, RecodeSome        a change of codes, as long as the budget allows it
+//	Stats, Len, Bytes         the state
+//	Groups, Searcher          the two others, for the life of the window
 type Window struct {
-	cfg             Config
-	span, lateness  feed.Time
-	slice           feed.Time
-	tokens          *dictionary
-	groups          table // numbers of groups, by hash
-	groupsPeak      int
-	many            []*many // of the groups with many occurrences
-	freeMany        []int
-	posts           posts // nil until a post is deleted
-	foreign         foreign
-	blocks          []*block // oldest first; the last one is open
-	bases           []uint32 // of each block: side by side, for numbered
-	rows            int      // of all blocks
-	clock, expired  feed.Time
-	newest          feed.Time // of the sentences inserted
-	started, forced bool
-	held            int64 // bytes of many
-	occurrences     int
-	counts          Counts
-	index           Index
-	recoding        *recoding // nil: none is under way
-	dropped         uint32    // blocks that are gone: the number of the oldest
-	epoch           int       // grows when a group goes: what was found before may be no more
+	asked    time.Duration // the span
+	budget   int64
+	onForced func(Forced)
+	cut      cut
 
-	batch    batch
-	query    [1]Query
-	prepared prepared
-	found    []Group
-	views    [3]viewSlot
-	nextView int
-
-	// Scratch.
-	sig     hashcodes.Signature
-	numbers []uint32
-	lent    []uint32            // to the index
-	lentSig hashcodes.Signature // likewise
-	ids     []uint64
-	bytes   []byte
-	chain   []occurrence
+	clock    clock
+	slice    feed.Time
+	blocks   *blocks
+	groups   *Groups
+	searcher *Searcher
+	forced   bool // the budget has
+	counts   Counts
 }
 
 // Counts are what has happened to a window since it was made.
@@ -94,100 +79,89 @@ type Counts struct {
 
 // New makes an empty window.
 func New(cfg Config) *Window {
-	cfg.cut = cfg.cut.withDefaults()
 	w := &Window{
-		cfg: cfg, span: feed.Time(cfg.Span.Milliseconds()), lateness: feed.Time(cfg.Lateness.Milliseconds()),
-		tokens: newDictionary(cfg.Model), expired: minTime, newest: minTime,
+		asked: cfg.Span, budget: cfg.Budget, onForced: cfg.OnForced, cut: cfg.cut.withDefaults(),
+		clock: newClock(cfg.Span, cfg.Lateness), blocks: newBlocks(!cfg.OmitTexts),
 	}
-	w.slice = max(1, w.span/feed.Time(cfg.cut.parts))
-	w.makeScratch()
-	w.index = cfg.Engine(w)
+	tokens := newDictionary(cfg.Model)
+	w.slice = max(1, w.clock.span/feed.Time(w.cut.parts))
+	w.groups = newGroups(groupsConfig{w.clock.span, w.slice, w.cut.thinFrom}, w.blocks, tokens)
+	w.searcher = newSearcher(Codes{cfg.Model, cfg.Bounds, cfg.Engine}, cfg.Enough, w.groups, w.blocks, tokens)
 	w.open()
 	return w
 }
 
-// makeScratch makes what has the model's length.
-func (w *Window) makeScratch() {
-	w.query[0], w.sig, w.lentSig = w.tokens.newQuery(), w.tokens.blank(), w.tokens.blank()
-}
+// Groups are the texts that the window holds.
+func (w *Window) Groups() *Groups { return w.groups }
+
+// Searcher finds groups of the window.
+func (w *Window) Searcher() *Searcher { return w.searcher }
 
 // open begins a block behind the others.
 func (w *Window) open() {
-	b := &block{opened: w.clock, epoch: w.newest, arena: arena{base: mostPage}}
-	if len(w.blocks) > 0 {
-		last := w.current()
-		last.who = table{}
-		b.base, b.arena.base = last.base+uint32(last.rows), last.arena.end()
-	}
-	w.index.Open()
-	w.blocks, w.bases = append(w.blocks, b), append(w.bases, b.base)
+	w.searcher.open()
+	w.blocks.open(w.clock.now)
 }
-
-func (w *Window) current() *block { return w.blocks[len(w.blocks)-1] }
 
 // Insert takes a sentence in. It is false for a redelivery, which changes nothing: the same sentence of the same
 // version of a post, or, if the post had no time of its own, of any time.
 func (w *Window) Insert(x *feed.Sentence) bool {
-	g := w.Group(x.Group)
-	if !g.IsNone() && w.view(g).has(x) {
+	g := w.groups.Get(x.Group)
+	if w.groups.holds(g, x) {
 		w.counts.Repeats++
 		return false
 	}
-	w.makePlace(x)
+	w.makePlace(x.Time)
 	o := occurrenceOf(x)
 	if g.IsNone() {
 		w.birth(x, &o)
 	} else {
 		w.say(g, &o)
 	}
-	if w.posts != nil {
-		w.posts.add(keyOfHash(&x.Group), o.source, o.post)
-	}
-	w.occurrences++
 	w.counts.Inserted++
 	w.makeRoom()
 	return true
 }
 
-// makePlace sees to it that the open block can take a sentence in.
-func (w *Window) makePlace(x *feed.Sentence) {
-	b := w.current()
-	if w.newest == minTime {
-		b.epoch = x.Time
-	}
-	w.newest = x.Time
-	if w.isFull(b) {
+// makePlace sees to it that the open block can take in a sentence of this time.
+func (w *Window) makePlace(t feed.Time) {
+	w.blocks.expect(t)
+	if w.isFull(w.blocks.current()) {
 		w.close()
 	}
 }
 
-// Has reports whether x has been inserted.
-func (w *Window) Has(x *feed.Sentence) bool {
-	g := w.Group(x.Group)
-	return !g.IsNone() && w.view(g).has(x)
-}
-
 // birth makes the group of x with its first occurrence.
 func (w *Window) birth(x *feed.Sentence, o *occurrence) {
-	w.numbers = w.takeTokens(w.numbers[:0], x)
-	b := w.current()
-	w.bytes = appendSet(w.bytes[:0], w.numbers)
-	r := newRow(keyOfHash(&x.Group))
-	r.sequence, r.tokens = o.sequence, b.place(b.arena.put(w.bytes))
-	r.records = b.place(w.write(o, r.sequence, links{}))
-	g := w.addRow(r, w.numbers)
-	w.groups.add(r.key(), g.number(), w.keyOf)
-	w.groupsPeak = max(w.groupsPeak, w.groups.live)
-	w.batch.born(w, g, len(x.Tokens))
+	w.groups.birth(&x.Group, o, w.searcher.birth(x))
 }
 
-// addRow puts a group into the newest block.
-func (w *Window) addRow(r row, numbers []uint32) Group {
-	b := w.current()
-	w.rows++
-	w.sig = w.tokens.sign(w.sig, numbers)
-	w.index.Add(numbers, w.sig)
-	return Group{b, b.add(r)}
+// say adds an occurrence to a group.
+func (w *Window) say(g Group, o *occurrence) {
+	if dense := w.groups.say(g, o); dense {
+		w.groups.thin(g, w.clock.horizon(), w.clock.lateBefore())
+	}
+}
+
+// Delete removes every occurrence of a post, of all its versions, and reports how many there were.
+func (w *Window) Delete(source, id string) (occurrences int) {
+	occurrences = w.groups.delete(source, id)
+	w.counts.Deleted += int64(occurrences)
+	return occurrences
+}
+
+// Recode begins to change the codes, in place of a change under way. Nothing happens until RecodeSome is called.
+func (w *Window) Recode(to Codes) { w.searcher.recode(to) }
+
+// RecodeSome goes on with a change of codes by about so many rows. It is false when there is none under way any more:
+// it is complete, or it was given up because both indexes together exceed the budget. Searcher.Model tells which.
+func (w *Window) RecodeSome(rows int) (more bool) {
+	more = w.searcher.recodeSome(rows)
+	if more && w.overBudget() {
+		w.searcher.abandon()
+		return false
+	}
+	return more
 }
 
 // Stats is the state of a window.
@@ -201,20 +175,17 @@ type Stats struct {
 
 // Stats returns the state of the window.
 func (w *Window) Stats() Stats {
+	groups, occurrences := w.groups.size()
 	return Stats{
-		Groups: w.Len(), Occurrences: w.occurrences, Blocks: len(w.blocks), Bytes: w.Bytes(),
-		Clock: w.clock, Span: w.effectiveSpan(), Counts: w.counts,
+		Groups: groups, Occurrences: occurrences, Blocks: w.blocks.len(), Bytes: w.Bytes(),
+		Clock: w.clock.now, Span: w.effectiveSpan(), Counts: w.counts,
 	}
 }
 
 // Len is the number of groups.
-func (w *Window) Len() int { return w.groups.live }
+func (w *Window) Len() int { return w.groups.len() }
 
 // Bytes is what the window holds on the heap: groups, dictionary and indexes, two of them while codes change.
 func (w *Window) Bytes() int64 {
-	n := w.held + 8*int64(len(w.many)) + w.groups.bytes() + w.tokens.bytes() + w.posts.bytes() + w.foreign.bytes() + w.index.Bytes() + w.recoding.bytes()
-	for _, b := range w.blocks {
-		n += b.bytes()
-	}
-	return n
+	return w.blocks.bytes() + w.groups.bytes() + w.searcher.bytes()
 }

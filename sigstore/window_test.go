@@ -51,13 +51,13 @@ type pair struct {
 
 // repeats looks x up in w the way the detector does, forwards only.
 func repeats(w *Window, x *feed.Sentence) (pairs []pair) {
-	groups, q := w.Search(x)
+	groups, q := w.searcher.Search(x)
 	for _, g := range groups {
 		if !theta.Reaches(q.Overlap(g), len(x.Tokens), g.Size()) {
 			continue
 		}
-		if _, _, ok := w.Earlier(g, x); ok {
-			pairs = append(pairs, pair{x.Post, w.Hash(g)})
+		if _, _, ok := w.groups.Earlier(g, x); ok {
+			pairs = append(pairs, pair{x.Post, w.groups.Hash(g)})
 		}
 	}
 	return pairs
@@ -224,17 +224,17 @@ func TestDeleteTakesAPostOut(t *testing.T) {
 	if n := w.Delete("", "a"); n != 1 {
 		t.Errorf("%d occurrences deleted, want 1", n)
 	}
-	g := w.Group(feed.GroupHash(tokens))
-	if shown, _, ok := w.Earlier(g, x("c", 3)); !ok || shown.Post != "b" {
+	g := w.groups.Get(feed.GroupHash(tokens))
+	if shown, _, ok := w.groups.Earlier(g, x("c", 3)); !ok || shown.Post != "b" {
 		t.Errorf("witness %q, want b", shown.Post)
 	}
-	if first := w.view(g).first(); first.Post != "b" {
+	if first := w.groups.view(g).first(); first.Post != "b" {
 		t.Errorf("first is %q after a was deleted", first.Post)
 	}
 	w.Insert(x("d", 4)) // after the index of posts was made
 	w.Delete("", "d")
 	w.Delete("", "b")
-	if groups, _ := w.Search(x("c", 3)); len(groups) > 0 || w.Len() != 0 || w.Stats().Occurrences != 0 {
+	if groups, _ := w.searcher.Search(x("c", 3)); len(groups) > 0 || w.Len() != 0 || w.Stats().Occurrences != 0 {
 		t.Errorf("%d groups found, %d left", len(groups), w.Len())
 	}
 }
@@ -246,9 +246,9 @@ func TestDeleteWhileTheWindowRolls(t *testing.T) {
 	deleted := map[string]bool{}
 	for i := range 6000 {
 		x := randomSentence(r, i, feed.Time(i*4))
-		groups, _ := w.Search(&x)
+		groups, _ := w.searcher.Search(&x)
 		for _, g := range groups {
-			if shown, _, ok := w.Earlier(g, &x); ok && deleted[shown.Post] {
+			if shown, _, ok := w.groups.Earlier(g, &x); ok && deleted[shown.Post] {
 				t.Fatalf("sentence %d repeats the deleted post %s", i, shown.Post)
 			}
 		}
@@ -259,8 +259,8 @@ func TestDeleteWhileTheWindowRolls(t *testing.T) {
 			deleted[victim] = true
 		}
 	}
-	if n := w.Stats().Counts.Deleted; n < 500 || len(w.posts) > 1500 {
-		t.Errorf("%d occurrences deleted, %d posts indexed of some 500 in the window", n, len(w.posts))
+	if n := w.Stats().Counts.Deleted; n < 500 || len(w.groups.posts) > 1500 {
+		t.Errorf("%d occurrences deleted, %d posts indexed of some 500 in the window", n, len(w.groups.posts))
 	}
 }
 
@@ -300,8 +300,8 @@ func TestBudgetAfterADeletion(t *testing.T) {
 		w.Insert(&x)
 		w.Advance(x.Time)
 	}
-	if w.Len() < 1000 || w.Bytes() > budget || len(w.posts) > 2*w.occurrences {
-		t.Errorf("%d groups of %d occurrences, %d posts indexed, %d bytes", w.Len(), w.occurrences, len(w.posts), w.Bytes())
+	if w.Len() < 1000 || w.Bytes() > budget || len(w.groups.posts) > 2*w.groups.occurrences {
+		t.Errorf("%d groups of %d occurrences, %d posts indexed, %d bytes", w.Len(), w.groups.occurrences, len(w.groups.posts), w.Bytes())
 	}
 }
 
@@ -317,7 +317,7 @@ func TestManyVersionsOfAPost(t *testing.T) {
 			}
 		}
 	}
-	if w.occurrences != versions {
-		t.Errorf("%d occurrences of %d versions", w.occurrences, versions)
+	if w.groups.occurrences != versions {
+		t.Errorf("%d occurrences of %d versions", w.groups.occurrences, versions)
 	}
 }

@@ -20,10 +20,10 @@ var theta = text.Threshold{Num: 3, Den: 5}
 
 // found are the groups that really match.
 func found(w *sigstore.Window, x *feed.Sentence) (hashes []string) {
-	groups, q := w.Search(x)
+	groups, q := w.Searcher().Search(x)
 	for _, g := range groups {
 		if theta.Reaches(q.Overlap(g), len(x.Tokens), g.Size()) {
-			hashes = append(hashes, w.Hash(g).String())
+			hashes = append(hashes, w.Groups().Hash(g).String())
 		}
 	}
 	slices.Sort(hashes)

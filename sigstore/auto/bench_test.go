@@ -106,8 +106,8 @@ func look(b *testing.B, w *sigstore.Window, ask []*feed.Sentence, batch int) {
 	for i := 0; b.Loop(); i++ {
 		at := i % len(ask)
 		if at%batch == 0 && batch > 1 {
-			w.Expect(ask[at : at+batch])
+			w.Searcher().Expect(ask[at : at+batch])
 		}
-		w.Search(ask[at])
+		w.Searcher().Search(ask[at])
 	}
 }

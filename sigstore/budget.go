@@ -1,0 +1,64 @@
+package sigstore
+
+import (
+	"math"
+	"time"
+
+	"refrain/feed"
+)
+
+// Forced says what the budget drove out before its time.
+type Forced struct {
+	Groups int           // texts dropped
+	Span   time.Duration // what the window still holds of its span
+	Bytes  int64         // what it holds now
+}
+
+func (w *Window) overBudget() bool { return w.budget > 0 && w.Bytes() > w.budget }
+
+// isLarge reports whether a block holds too much of the budget.
+func (w *Window) isLarge(b *block) bool {
+	return w.budget > 0 && b.rows > 64 && w.Bytes()/int64(max(1, w.Len()))*int64(b.live) > w.budget/int64(w.cut.parts)
+}
+
+// makeRoom drops the oldest blocks while the window holds more than its budget: first what was last seen
+// before the block ended, and if that is not enough whole blocks.
+func (w *Window) makeRoom() {
+	if !w.overBudget() {
+		return
+	}
+	if w.searcher.abandon(); !w.overBudget() {
+		return
+	}
+	if w.blocks.len() == 1 {
+		w.close()
+	}
+	f := Forced{Groups: w.force(func(b *block) feed.Time { return b.closed + 1 })}
+	f.Groups += w.force(func(*block) feed.Time { return math.MaxInt64 })
+	w.forced = true
+	w.shrink()
+	w.counts.Forced += int64(f.Groups)
+	f.Span, f.Bytes = w.effectiveSpan(), w.Bytes()
+	if w.onForced != nil {
+		w.onForced(f)
+	}
+}
+
+// force drops closed blocks, each once, until the window is within its budget.
+func (w *Window) force(horizon func(*block) feed.Time) (groups int) {
+	for n := w.blocks.len() - 1; n > 0 && w.Bytes() > w.budget; n-- {
+		b := w.blocks.oldest()
+		w.clock.drive(b.closed + 1)
+		groups += w.dropOldest(horizon(b))
+		w.groups.reindexPosts() // it is part of what the window holds
+	}
+	return groups
+}
+
+// effectiveSpan is how far back the window reaches for certain.
+func (w *Window) effectiveSpan() time.Duration {
+	if !w.forced {
+		return w.asked
+	}
+	return max(0, min(w.asked, w.clock.reach()))
+}

@@ -1,0 +1,97 @@
+package sigstore
+
+import "refrain/feed"
+
+// birth makes a group with its first occurrence, its token set being numbers.
+func (gs *Groups) birth(h *feed.Hash, o *occurrence, numbers []uint32) {
+	b := gs.blocks.current()
+	r := newRow(keyOfHash(h))
+	r.sequence, r.tokens = o.sequence, b.place(gs.blocks.writeSet(numbers))
+	r.records = b.place(gs.blocks.write(o, r.sequence, links{}))
+	gs.name(Group{b, b.add(r)})
+	gs.peak = max(gs.peak, gs.len())
+	gs.count(r.key(), o)
+}
+
+// name makes a group known by its name.
+func (gs *Groups) name(g Group) { gs.names.add(g.row().key(), g.number(), gs.blocks.keyOf) }
+
+// count counts a new occurrence of the group of a key.
+func (gs *Groups) count(key uint64, o *occurrence) {
+	gs.occurrences++
+	if gs.posts != nil {
+		gs.posts.add(key, o.source, o.post)
+	}
+}
+
+// longestChain is the number of occurrences from which on a group has many: where thinning begins, as a rule.
+const longestChain = 15
+
+// say adds an occurrence to a group, and reports whether the group is to be thinned.
+func (gs *Groups) say(g Group, o *occurrence) (dense bool) {
+	gs.count(g.row().key(), o)
+	v := gs.view(g)
+	if v.many == nil && (v.len() >= min(longestChain, gs.cfg.thinFrom-1) || !g.block.reaches(&gs.blocks.current().arena)) {
+		gs.becomeMany(g, v)
+	}
+	if v.many != nil {
+		gs.crowds.change(v.many, func(m *many) { m.insert(o) })
+		return v.many.isDense()
+	}
+	r := g.row()
+	r.records = g.block.place(gs.blocks.write(o, r.sequence, links{before: g.newest(), text: v.textLike(o.text, v.len())}))
+	gs.views.forget()
+	return false
+}
+
+// becomeMany gives a group with a chain records of its own.
+func (gs *Groups) becomeMany(g Group, v *view) {
+	r := g.row()
+	m := newMany(v, gs.blocks.frame(g.block, r.sequence), gs.cfg.thinFrom)
+	r.records = gs.crowds.add(m)
+	v.many, v.chain = m, v.chain[:0]
+}
+
+// thin drops what no later look-up needs of a group with many occurrences; see many.thin.
+func (gs *Groups) thin(g Group, horizon, old feed.Time) {
+	m := gs.view(g).many
+	gs.crowds.change(m, func(m *many) { gs.occurrences -= m.thin(horizon, old, gs.cfg.slice) })
+	m.thinAt = max(gs.cfg.thinFrom, 2*len(m.records))
+}
+
+// drop removes the occurrences for which gone holds, and returns how many they were and how many are left.
+func (gs *Groups) drop(g Group, gone func(*occurrence) bool) (dropped, left int) {
+	v := gs.view(g)
+	if v.many == nil {
+		for i := range v.chain {
+			dropped += toInt(gone(&v.chain[i]))
+		}
+		if dropped == 0 || dropped == len(v.chain) {
+			gs.occurrences -= dropped
+			return dropped, len(v.chain) - dropped
+		}
+		gs.becomeMany(g, v)
+	}
+	gs.crowds.change(v.many, func(m *many) {
+		dropped = m.keep(func(_ int, o *occurrence) bool { return !gone(o) })
+	})
+	gs.occurrences -= dropped
+	return dropped, len(v.many.records)
+}
+
+// bury forgets a group whose row is gone.
+func (gs *Groups) bury(g Group) {
+	r := g.row()
+	gs.crowds.remove(r)
+	gs.tokens.release(gs.numbersOf(g))
+	gs.names.remove(r.key(), g.number())
+	gs.views.forget()
+	gs.losses++
+}
+
+// dropBlock lets the oldest block go, whose groups are buried or have moved.
+func (gs *Groups) dropBlock() {
+	gs.blocks.forget(1)
+	gs.losses++
+	gs.views.forget()
+}

@@ -1,0 +1,56 @@
+package sigstore
+
+import "slices"
+
+// crowds are the records of the groups that have many occurrences, by a number that is in their rows.
+type crowds struct {
+	all  []*many
+	free []int
+	held int64 // bytes of all
+}
+
+// of is a group's; its row says that it has one.
+func (c *crowds) of(r *row) *many { return c.all[r.records&^manyFlag] }
+
+// add takes m in, and returns what its row has to say.
+func (c *crowds) add(m *many) (records uint32) {
+	c.held += m.bytes()
+	if len(c.free) == 0 {
+		c.all = append(c.all, nil)
+		c.free = append(c.free, len(c.all)-1)
+	}
+	n := c.free[len(c.free)-1]
+	c.free = c.free[:len(c.free)-1]
+	c.all[n] = m
+	return manyFlag | uint32(n)
+}
+
+// remove gives back what a group has here, if it has something.
+func (c *crowds) remove(r *row) {
+	if !r.isMany() {
+		return
+	}
+	n := int(r.records &^ manyFlag)
+	c.held -= c.all[n].bytes()
+	c.all[n] = nil
+	c.free = append(c.free, n)
+}
+
+// change changes m and counts what it holds then.
+func (c *crowds) change(m *many, change func(*many)) {
+	before := m.bytes()
+	change(m)
+	c.held += m.bytes() - before
+}
+
+// clip gives back what the lists hold beyond their lengths.
+func (c *crowds) clip() {
+	c.all, c.free = slices.Clip(c.all), nil
+	for n, m := range c.all {
+		if m == nil {
+			c.free = append(c.free, n)
+		}
+	}
+}
+
+func (c *crowds) bytes() int64 { return c.held + 8*int64(len(c.all)) }

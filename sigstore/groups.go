@@ -1,0 +1,155 @@
+package sigstore
+
+import (
+	"cmp"
+	"slices"
+
+	"refrain/feed"
+)
+
+// Groups are the texts of a window: what their tokens are, and where, when and by whom they were said. They lie in the
+// window's blocks, and know no clock: the window says what may go.
+//
+//	Get, Has                              the group of a text; whether a sentence is there
+//	Hash, Sets                            what the texts are
+//	Earlier, EachLater, EachNew, History  what a sentence and the occurrences of a group make of each other
+//
+// The window takes in (birth, say, thin), takes out (delete, drop, bury, dropBlock), moves to the newest block (numbersOf,
+// moveOn), and numbers the tokens anew (renumber, numberAgain, moveAgain, renumbered).
+type Groups struct {
+	cfg         groupsConfig
+	blocks      *blocks
+	tokens      *dictionary
+	names       table // numbers of groups, by half of the name
+	peak        int   // most groups
+	crowds      crowds
+	views       views
+	posts       posts // nil until a post is deleted
+	foreign     foreign
+	occurrences int
+	losses      int // grows when a group goes: see lost
+
+	// Scratch.
+	numbers []uint32
+	ids     []uint64
+	chain   []occurrence
+}
+
+// groupsConfig says within which span a sentence repeats another, and how occurrences are thinned.
+type groupsConfig struct {
+	span, slice feed.Time
+	thinFrom    int
+}
+
+func newGroups(cfg groupsConfig, in *blocks, tokens *dictionary) *Groups {
+	return &Groups{cfg: cfg, blocks: in, tokens: tokens}
+}
+
+// Get returns the group of a token set, or none.
+func (gs *Groups) Get(h feed.Hash) Group { return gs.keyed(keyOfHash(&h)) }
+
+func (gs *Groups) keyed(key uint64) (g Group) {
+	_, ok := gs.names.find(key, func(number uint32) bool {
+		g = gs.blocks.numbered(number)
+		return g.row().key() == key
+	})
+	if !ok {
+		return Group{}
+	}
+	return g
+}
+
+// Has reports whether x has been inserted: the same sentence of the same version of a post, or, if the post had no time
+// of its own, of any time.
+func (gs *Groups) Has(x *feed.Sentence) bool { return gs.holds(gs.Get(x.Group), x) }
+
+// holds is Has where x's group, or none, is known.
+func (gs *Groups) holds(g Group, x *feed.Sentence) bool { return !g.IsNone() && gs.view(g).has(x) }
+
+// lost grows when a group goes: what was found before may be no more.
+func (gs *Groups) lost() int { return gs.losses }
+
+// len is the number of groups.
+func (gs *Groups) len() int { return gs.names.live }
+
+// size is what they are, and how often they were said as far as that is kept.
+func (gs *Groups) size() (groups, occurrences int) { return gs.len(), gs.occurrences }
+
+// Hash is the name of a group's token set.
+func (gs *Groups) Hash(g Group) feed.Hash { return feed.GroupHash(gs.idsOf(g)) }
+
+// idsOf are the ids of a group's tokens, ascending, to be read at once.
+func (gs *Groups) idsOf(g Group) []uint64 {
+	gs.ids = gs.ids[:0]
+	for _, n := range gs.numbersOf(g) {
+		gs.ids = append(gs.ids, gs.tokens.id(n))
+	}
+	slices.Sort(gs.ids)
+	return gs.ids
+}
+
+// numbersOf are the numbers of a group's tokens, ascending, to be read at once.
+func (gs *Groups) numbersOf(g Group) []uint32 {
+	gs.numbers = readSet(gs.numbers[:0], g.set())
+	return gs.numbers
+}
+
+// Sets visits the token sets of up to n rows from one on, in the order of their births but for texts that stayed alive
+// longer than others, and says where to go on. Ids are ascending, and only lent. Rows that have gone are left out.
+func (gs *Groups) Sets(from Row, n int, visit func(ids []uint64)) (next Row, more bool) {
+	bs := gs.blocks
+	if from.Block < bs.first() {
+		from = Row{Block: bs.first()}
+	}
+	for ; n > 0 && bs.has(from.Block); n-- {
+		g := bs.group(from)
+		if int(from.Row) >= g.block.rows {
+			from = Row{Block: from.Block + 1}
+			continue
+		}
+		if g.isAlive() {
+			visit(gs.idsOf(g))
+		}
+		from.Row++
+	}
+	return from, bs.has(from.Block)
+}
+
+// view is the occurrences of a group. It is valid until the group changes, and until the view of the second other
+// group after it.
+func (gs *Groups) view(g Group) *view {
+	slot := gs.views.slot(g)
+	if slot.of != g {
+		slot.of = g
+		gs.read(&slot.view, g)
+	}
+	return &slot.view
+}
+
+// read fills a view.
+func (gs *Groups) read(v *view, g Group) {
+	r := g.row()
+	if r.isMany() {
+		v.many = gs.crowds.of(r)
+		return
+	}
+	v.many, v.chain = nil, gs.readChain(v.chain, g)
+	slices.SortFunc(v.chain, func(a, b occurrence) int {
+		return cmp.Or(a.key().compare(b.key()), cmp.Compare(a.version, b.version))
+	})
+}
+
+// readChain overwrites dst with the occurrences of a chain, the newest first.
+func (gs *Groups) readChain(dst []occurrence, g Group) []occurrence {
+	dst = dst[:0]
+	sequence := g.row().sequence
+	for pos := g.newest(); pos != 0; {
+		dst = append(dst, occurrence{})
+		pos = gs.blocks.read(&dst[len(dst)-1], pos, sequence)
+	}
+	return dst
+}
+
+func (gs *Groups) bytes() int64 {
+	return gs.crowds.bytes() + gs.names.bytes() + gs.tokens.bytes() + gs.posts.bytes() + gs.foreign.bytes()
+}
