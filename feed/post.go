@@ -37,3 +37,6 @@ type Sentence struct {
 func (s *Sentence) Compare(o *Sentence) int {
 	return Key{s.Time, s.Source, s.Post, s.Index}.Compare(Key{o.Time, o.Source, o.Post, o.Index})
 }
+
+// Tombstone is the deletion of a post, by its author, its platform or an operator.
+type Tombstone struct{ Source, Post string }

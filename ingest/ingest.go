@@ -29,7 +29,7 @@ type Batch struct {
 	Posts    []feed.Post
 	Rejected []Rejection
 	Notes    []Note
-	Deleted  []Tombstone
+	Deleted  []feed.Tombstone
 
 	// Trace is the W3C traceparent of the request that the batch came with, "" without one.
 	Trace string
@@ -80,9 +80,4 @@ func TooLong(limit int) error { return fmt.Errorf("longer than %d bytes of JSON"
 // Note says that a record was accepted, but changed.
 type Note struct {
 	Place, Text string
-}
-
-// Tombstone is the deletion of a post by its author or platform.
-type Tombstone struct {
-	Source, ID string
 }

@@ -14,7 +14,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"refrain/feed"
-	"refrain/topic"
 )
 
 // IndexConfig holds what an Index is made of.
@@ -144,7 +143,7 @@ func readOther(data []byte, why error) (Change, int, error) {
 	if err := checkNames(e.Data.Source, e.Data.Post); err != nil {
 		return Change{}, rejected, fmt.Errorf("retraction: %w", err)
 	}
-	return Change{Deleted: topic.Tombstone{Source: e.Data.Source, Post: e.Data.Post}}, retracted, nil
+	return Change{Deleted: feed.Tombstone{Source: e.Data.Source, Post: e.Data.Post}}, retracted, nil
 }
 
 // MaxName is the most bytes of a source, post id or author that a Store takes: they are parts of keys.

@@ -51,7 +51,7 @@ const AuthorCap = 100
 // First that was deleted before is left out by the Store, and a match whose Later was deleted changes nothing.
 type Change struct {
 	Match   *feed.Match
-	Deleted topic.Tombstone
+	Deleted feed.Tombstone
 }
 
 // Page is a part of a list: at most Limit entries (0: none) behind the one that After names. After is the Next of an

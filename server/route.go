@@ -11,7 +11,6 @@ import (
 
 	"refrain/ingest"
 	"refrain/split"
-	"refrain/topic"
 )
 
 // route carries batches of posts to split, and what is no post to the dead letters. A batch that it returns nil for is
@@ -61,15 +60,7 @@ func (r *route) write(ctx context.Context, b *ingest.Batch) error {
 			return err
 		}
 	}
-	return r.split.Delete(ctx, tombstones(b.Deleted))
-}
-
-func tombstones(deleted []ingest.Tombstone) []topic.Tombstone {
-	out := make([]topic.Tombstone, len(deleted))
-	for i, d := range deleted {
-		out[i] = topic.Tombstone{Source: d.Source, Post: d.ID}
-	}
-	return out
+	return r.split.Delete(ctx, b.Deleted)
 }
 
 func (r *route) note(b *ingest.Batch) {

@@ -23,25 +23,25 @@ type deletions struct {
 	next    int64 // position in the control topic
 
 	mu    sync.RWMutex // guards posts against Deleted; the worker's goroutine alone changes it
-	posts map[topic.Tombstone]time.Time
+	posts map[feed.Tombstone]time.Time
 }
 
 // deletion is one tombstone that was read.
 type deletion struct {
-	topic.Tombstone
+	feed.Tombstone
 	position int64
 	time     time.Time
 }
 
 func newDeletions(control topic.Topic) *deletions {
-	return &deletions{control: control, posts: map[topic.Tombstone]time.Time{}}
+	return &deletions{control: control, posts: map[feed.Tombstone]time.Time{}}
 }
 
 func (d *deletions) has(s *feed.Sentence) bool {
 	if len(d.posts) == 0 {
 		return false
 	}
-	_, ok := d.posts[topic.Tombstone{Source: s.Source, Post: s.Post}]
+	_, ok := d.posts[feed.Tombstone{Source: s.Source, Post: s.Post}]
 	return ok
 }
 
@@ -132,7 +132,7 @@ func (d *deletions) close() {
 // AppendRetraction appends the CloudEvent that says that a post was deleted at t. Its id is the xxh3-128 of the word
 // "retracted", the source and the post id, each as an unsigned varint length and its bytes: the same however often
 // it is said.
-func AppendRetraction(dst []byte, d topic.Tombstone, t feed.Time, deployment string) []byte {
+func AppendRetraction(dst []byte, d feed.Tombstone, t feed.Time, deployment string) []byte {
 	dst = append(dst, `{"specversion":"1.0","type":"`+feed.RetractedType+`","source":`...)
 	dst = quote(dst, deployment)
 	dst = append(dst, `,"id":"`...)
@@ -156,7 +156,7 @@ func quote(dst []byte, s string) []byte {
 	return dst
 }
 
-func retractionID(d topic.Tombstone) feed.Hash {
+func retractionID(d feed.Tombstone) feed.Hash {
 	var b []byte
 	for _, s := range []string{"retracted", d.Source, d.Post} {
 		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
@@ -169,6 +169,6 @@ func retractionID(d topic.Tombstone) feed.Hash {
 func (w *Worker) Deleted(source, post string) bool {
 	w.deleted.mu.RLock()
 	defer w.deleted.mu.RUnlock()
-	_, ok := w.deleted.posts[topic.Tombstone{Source: source, Post: post}]
+	_, ok := w.deleted.posts[feed.Tombstone{Source: source, Post: post}]
 	return ok
 }

@@ -11,7 +11,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"refrain/feed"
-	"refrain/topic"
 )
 
 // meter makes the counters readable. The global provider can be set once, so all tests of a process share it.
@@ -57,7 +56,7 @@ func TestBalance(t *testing.T) {
 		before := sums(t, reader)
 		r := newRoute(t, 3, ordered)
 		workers := []*Worker{r.mustOpen(r.config(0, 2)), r.mustOpen(r.config(1))}
-		if err := r.split.Delete(context.Background(), []topic.Tombstone{{Post: "p3"}}); err != nil {
+		if err := r.split.Delete(context.Background(), []feed.Tombstone{{Post: "p3"}}); err != nil {
 			t.Fatal(err)
 		}
 		r.now = r.now.Add(time.Minute)

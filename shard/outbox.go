@@ -26,7 +26,7 @@ func (o *outbox) add(events []found) {
 	}
 }
 
-func (o *outbox) retract(d topic.Tombstone, t feed.Time) {
+func (o *outbox) retract(d feed.Tombstone, t feed.Time) {
 	o.put(d.Source, d.Post, "", AppendRetraction(nil, d, t, o.deployment))
 }
 

@@ -324,7 +324,7 @@ func TestDeletedPosts(t *testing.T) {
 	w := r.mustOpen(r.config(0, 1))
 	r.post("a", words, 0)
 	r.mustStep(w)
-	if err := r.split.Delete(context.Background(), []topic.Tombstone{{Post: "a"}, {Post: "c"}}); err != nil {
+	if err := r.split.Delete(context.Background(), []feed.Tombstone{{Post: "a"}, {Post: "c"}}); err != nil {
 		t.Fatal(err)
 	}
 	r.now = r.now.Add(time.Minute)

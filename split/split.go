@@ -191,7 +191,7 @@ func hopeless(err error) bool {
 }
 
 // Delete makes the deletion of posts durable; the workers take them out of their windows soon after.
-func (s *Split) Delete(ctx context.Context, deleted []topic.Tombstone) error {
+func (s *Split) Delete(ctx context.Context, deleted []feed.Tombstone) error {
 	if len(deleted) == 0 {
 		return nil
 	}

@@ -337,7 +337,7 @@ func TestDelete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []topic.Tombstone{{Source: "x", Post: "p"}, {Post: "q"}}
+	want := []feed.Tombstone{{Source: "x", Post: "p"}, {Post: "q"}}
 	if err := s.Delete(context.Background(), want); err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"refrain/feed"
+
 	"github.com/zeebo/xxh3"
 )
 
@@ -16,16 +18,13 @@ import (
 // :u is an unsigned varint; checksum is the xxh3-64 of all bytes before it, little endian. Nothing follows it.
 // The strings are bytes as they came, for ids compare as bytes.
 
-// Tombstone is the deletion of a post.
-type Tombstone struct{ Source, Post string }
-
 // ErrTombstones says that a control record cannot be read.
 var ErrTombstones = errors.New("not a control record")
 
 const tombstoneHead = "RT\x01"
 
 // AppendTombstones appends a control record to dst.
-func AppendTombstones(dst []byte, deleted []Tombstone) []byte {
+func AppendTombstones(dst []byte, deleted []feed.Tombstone) []byte {
 	from := len(dst)
 	dst = append(dst, tombstoneHead...)
 	dst = binary.AppendUvarint(dst, uint64(len(deleted)))
@@ -40,7 +39,7 @@ func appendShort(dst []byte, s string) []byte {
 }
 
 // DecodeTombstones reads what AppendTombstones writes.
-func DecodeTombstones(data []byte) ([]Tombstone, error) {
+func DecodeTombstones(data []byte) ([]feed.Tombstone, error) {
 	body := len(data) - checksumSize
 	if body < len(tombstoneHead) || string(data[:len(tombstoneHead)]) != tombstoneHead {
 		return nil, fmt.Errorf("%w: it does not begin with %q", ErrTombstones, tombstoneHead)
@@ -54,7 +53,7 @@ func DecodeTombstones(data []byte) ([]Tombstone, error) {
 		return nil, fmt.Errorf("%w: count", ErrTombstones)
 	}
 	rest = rest[n:]
-	deleted := make([]Tombstone, count)
+	deleted := make([]feed.Tombstone, count)
 	for i := range deleted {
 		var okSource, okPost bool
 		deleted[i].Source, rest, okSource = cutShort(rest)

@@ -6,11 +6,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"refrain/feed"
 	"refrain/topic"
 )
 
 func TestTombstonesRoundTrip(t *testing.T) {
-	for _, want := range [][]topic.Tombstone{{}, {{"", "p1"}}, {{"x", "p\xff\x00"}, {"ü", ""}}} {
+	for _, want := range [][]feed.Tombstone{{}, {{Post: "p1"}}, {{Source: "x", Post: "p\xff\x00"}, {Source: "ü"}}} {
 		data := topic.AppendTombstones([]byte("head"), want)[4:]
 		got, err := topic.DecodeTombstones(data)
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {
@@ -20,7 +21,7 @@ func TestTombstonesRoundTrip(t *testing.T) {
 }
 
 func FuzzDecodeTombstones(f *testing.F) {
-	data := topic.AppendTombstones(nil, []topic.Tombstone{{Source: "x", Post: "p1"}, {Post: "p2"}})
+	data := topic.AppendTombstones(nil, []feed.Tombstone{{Source: "x", Post: "p1"}, {Post: "p2"}})
 	f.Add(data)
 	f.Add(data[:len(data)-8])
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -183,7 +183,7 @@ func TestReadsEveryKindOfMessage(t *testing.T) {
 	if diff := cmp.Diff(want, all.Posts); diff != "" {
 		t.Errorf("posts (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]ingest.Tombstone{{Source: "bluesky", ID: uri("1")}}, all.Deleted); diff != "" {
+	if diff := cmp.Diff([]feed.Tombstone{{Source: "bluesky", Post: uri("1")}}, all.Deleted); diff != "" {
 		t.Errorf("deleted (-want +got):\n%s", diff)
 	}
 	if len(all.Notes) != 2 || !strings.Contains(all.Notes[0].Text, "30000") || !strings.Contains(all.Notes[0].Text, "U+FFFD") {

@@ -18,7 +18,7 @@ type message struct {
 	time     int64 // the server's time_us, 0 when it could not be read
 	post     *feed.Post
 	note     *ingest.Note
-	deleted  *ingest.Tombstone
+	deleted  *feed.Tombstone
 	rejected *ingest.Rejection
 }
 
@@ -44,7 +44,7 @@ func (m *message) follows(b *ingest.Batch) bool {
 		return false
 	}
 	for _, d := range b.Deleted {
-		if d.ID == m.post.ID {
+		if d.Post == m.post.ID {
 			return true
 		}
 	}
@@ -105,7 +105,7 @@ func (b *Source) commit(e *jetstreamEvent) (message, error) {
 	id := "at://" + e.DID + "/" + postCollection + "/" + c.RKey
 	switch c.Operation {
 	case "delete":
-		return message{deleted: &ingest.Tombstone{Source: b.cfg.Source, ID: id}}, nil
+		return message{deleted: &feed.Tombstone{Source: b.cfg.Source, Post: id}}, nil
 	case "create", "update":
 		return b.post(e, id)
 	}

@@ -554,9 +554,9 @@ func TestDelete(t *testing.T) {
 			t.Errorf("DELETE %s: status %d", path, got)
 		}
 	}
-	want := []ingest.Tombstone{
-		{Source: "web", ID: "1"}, {Source: "x", ID: "a/b"},
-		{Source: "bluesky", ID: "at://did:plc:abc/app.bsky.feed.post/3k"}, {Source: "", ID: ".."}, {Source: "web", ID: "文"},
+	want := []feed.Tombstone{
+		{Source: "web", Post: "1"}, {Source: "x", Post: "a/b"},
+		{Source: "bluesky", Post: "at://did:plc:abc/app.bsky.feed.post/3k"}, {Source: "", Post: ".."}, {Source: "web", Post: "文"},
 	}
 	if diff := cmp.Diff(want, s.all().Deleted); diff != "" {
 		t.Errorf("deleted (-want +got):\n%s", diff)

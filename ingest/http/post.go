@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 
+	"refrain/feed"
 	"refrain/ingest"
 )
 
@@ -49,7 +50,7 @@ func (h *Source) serveDelete(w http.ResponseWriter, r *http.Request) {
 	ctx, span := startSpan(r, "DELETE /v1/posts/{id}")
 	defer span.End()
 	u := &upload{h: h, ctx: ctx, open: part{
-		batch:   ingest.Batch{Deleted: []ingest.Tombstone{{Source: source, ID: r.PathValue("id")}}},
+		batch:   ingest.Batch{Deleted: []feed.Tombstone{{Source: source, Post: r.PathValue("id")}}},
 		results: make([]result, 1),
 	}}
 	err := errors.Join(u.flush(), u.settle())

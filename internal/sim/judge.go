@@ -8,7 +8,6 @@ import (
 
 	"refrain/feed"
 	"refrain/text"
-	"refrain/topic"
 )
 
 // judge compares the events with the definition.
@@ -65,7 +64,7 @@ func (w *world) define(sentences []feed.Sentence) (allowed, want map[feed.Hash]p
 }
 
 func (w *world) isDeleted(s *feed.Sentence) bool {
-	return slices.Contains(w.deleted, topic.Tombstone{Source: s.Source, Post: s.Post})
+	return slices.Contains(w.deleted, feed.Tombstone{Source: s.Source, Post: s.Post})
 }
 
 // sentences are those of everything that was acknowledged, as it was stamped.

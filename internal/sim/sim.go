@@ -30,7 +30,7 @@ import (
 type Writer interface {
 	Write(ctx context.Context, posts []feed.Post, partition string) error
 	Tick(ctx context.Context, now time.Time)
-	Delete(ctx context.Context, deleted []topic.Tombstone) error
+	Delete(ctx context.Context, deleted []feed.Tombstone) error
 }
 
 // Worker is shard.Worker.

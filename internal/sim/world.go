@@ -38,7 +38,7 @@ type world struct {
 	crashes int
 
 	accepted []feed.Post
-	deleted  []topic.Tombstone
+	deleted  []feed.Tombstone
 	failure  error
 }
 
@@ -217,9 +217,9 @@ func (w *world) delete() {
 		return
 	}
 	p := w.accepted[w.IntN(len(w.accepted))]
-	t := topic.Tombstone{Source: p.Source, Post: p.ID}
+	t := feed.Tombstone{Source: p.Source, Post: p.ID}
 	w.deleted = append(w.deleted, t) // even if the writing fails half-way
-	if err := w.writer.Delete(context.Background(), []topic.Tombstone{t}); err != nil && !errors.Is(err, errInjected) {
+	if err := w.writer.Delete(context.Background(), []feed.Tombstone{t}); err != nil && !errors.Is(err, errInjected) {
 		w.failure = err
 	}
 }

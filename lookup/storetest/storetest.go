@@ -17,7 +17,6 @@ import (
 
 	"refrain/feed"
 	"refrain/lookup"
-	"refrain/topic"
 )
 
 // Open returns an empty store, which the suite closes.
@@ -123,7 +122,7 @@ func testModel(t *testing.T, open Open) {
 			},
 			"deletion": func(rt *rapid.T) {
 				o := w.occurrence(rt, "deleted")
-				deletion := lookup.Change{Deleted: topic.Tombstone{Source: o.Source, Post: o.Post}}
+				deletion := lookup.Change{Deleted: feed.Tombstone{Source: o.Source, Post: o.Post}}
 				apply(rt, []lookup.Change{w.match(rt), deletion, w.match(rt)}, got, want)
 			},
 			"time": func(rt *rapid.T) {
@@ -329,7 +328,7 @@ func testDeletion(t *testing.T, open Open) {
 	}
 	origin.Author = "a"
 	batch = append(batch, lookup.Change{Match: Match(origin, feed.Occurrence{Post: "older", Time: 0, Text: "older words"}, groupOf(2), 0.9)})
-	deletion := lookup.Change{Deleted: topic.Tombstone{Post: "gone"}}
+	deletion := lookup.Change{Deleted: feed.Tombstone{Post: "gone"}}
 	apply(t, append(batch, deletion), s)
 	for range 2 {
 		if r := reuseOf(t, s, "", "gone", 1000); r.Total+len(r.Repeats) > 0 {
