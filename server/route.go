@@ -10,6 +10,7 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 
 	"refrain/ingest"
+	"refrain/internal/retry"
 	"refrain/split"
 )
 
@@ -46,8 +47,8 @@ func (r *route) retried(ctx context.Context, b *ingest.Batch) error {
 		rejected = nil // once is enough
 		return struct{}{}, r.write(ctx, b)
 	}
-	_, err := backoff.Retry(ctx, write, backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, pause time.Duration) {
-		r.log.Error("batch is not durable, to be tried again", "source", b.Partition, "error", err, "pause", pause)
+	_, err := backoff.Retry(ctx, write, backoff.WithBackOff(retry.Steady()), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, pause time.Duration) {
+		r.log.Error("batch is not durable, to be tried again", "partition", b.Partition, "error", err, "pause", pause)
 	}))
 	return err
 }

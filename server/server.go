@@ -40,6 +40,7 @@ type Server struct {
 	route    route
 	http     *httpsource.Source
 	sources  []source
+	late     []*lateSource                 // those of them that are behind a network
 	sinks    []func(context.Context) error // what follows the event topic
 	closers  []io.Closer                   // to be closed when all of that has ended
 	api      *httpServer

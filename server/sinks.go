@@ -49,7 +49,7 @@ func (s *Server) follow(cfg publish.FollowConfig, closer io.Closer) {
 }
 
 // followLate adds a sink that is behind a network.
-func (s *Server) followLate(ctx context.Context, name string, open func(context.Context) (publish.Sink, error)) error {
+func (s *Server) followLate(ctx context.Context, name string, open func(context.Context) (brokerSink, error)) error {
 	to := new(lateSink)
 	to.open = open
 	if err := to.try(ctx, name, s.log); err != nil {
@@ -65,7 +65,7 @@ func (s *Server) publishKafka(ctx context.Context, k *KafkaSink) error {
 		return err
 	}
 	cfg := kafkasink.Config{Conn: conn, Topic: k.Topic, Name: k.Name, DeadLetters: s.deadEvents, Logger: s.log}
-	return s.followLate(ctx, k.Name, func(ctx context.Context) (publish.Sink, error) { return kafkasink.Open(ctx, cfg) })
+	return s.followLate(ctx, k.Name, func(ctx context.Context) (brokerSink, error) { return kafkasink.Open(ctx, cfg) })
 }
 
 func (s *Server) publishNATS(ctx context.Context, n *NATSSink) error {
@@ -74,7 +74,7 @@ func (s *Server) publishNATS(ctx context.Context, n *NATSSink) error {
 		return err
 	}
 	cfg := natssink.Config{Name: n.Name, Conn: conn, Subject: n.Subject, DeadLetters: s.deadEvents, Logger: s.log}
-	return s.followLate(ctx, n.Name, func(ctx context.Context) (publish.Sink, error) { return natssink.Open(ctx, cfg) })
+	return s.followLate(ctx, n.Name, func(ctx context.Context) (brokerSink, error) { return natssink.Open(ctx, cfg) })
 }
 
 // deadEvents keeps the events that no sink can deliver in a file like that of the rejected posts.

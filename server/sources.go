@@ -60,29 +60,22 @@ func (s *Server) bluesky() *bluesky.Source {
 	})
 }
 
-// waiter is a source that knows which of its partitions hold posts that it has not handed on yet, or cannot be
-// reached: they are silent, and not idle.
-type waiter interface{ Waiting() []string }
-
+// keepWaiting keeps the clocks of partitions that wait from counting as idle.
 func (s *Server) keepWaiting(now time.Time) {
-	for _, src := range s.sources {
-		w, ok := src.Source.(waiter)
-		if !ok {
-			continue
-		}
-		for _, partition := range w.Waiting() {
+	for _, src := range s.late {
+		for _, partition := range src.Waiting() {
 			s.node.split.Keep(partition, now)
 		}
 	}
 }
 
 // opener opens a source, which says by assigned what it will read before it does.
-type opener func(ctx context.Context, assigned func(context.Context, []string) error) (ingest.Source, error)
+type opener func(ctx context.Context, assigned func(context.Context, []string) error) (brokerSource, error)
 
 // addLate puts a source on the route that is behind a network.
 func (s *Server) addLate(ctx context.Context, name string, open opener) error {
 	src := &lateSource{name: name, log: s.log, store: s.node.store, expect: s.node.split.Expect}
-	src.open = func(ctx context.Context) (ingest.Source, error) { return open(ctx, src.assign) }
+	src.open = func(ctx context.Context) (brokerSource, error) { return open(ctx, src.assign) }
 	if err := src.recall(ctx); err != nil {
 		return err
 	}
@@ -90,6 +83,7 @@ func (s *Server) addLate(ctx context.Context, name string, open opener) error {
 		return err
 	}
 	s.AddSource(name, src)
+	s.late = append(s.late, src)
 	return nil
 }
 
@@ -106,7 +100,7 @@ func (s *Server) openKafka(ctx context.Context, i int, k *KafkaSource) error {
 		Conn: conn, Topics: k.Topics, Group: cmp.Or(k.Group, "refrain"), Start: k.Start, Fields: fields, SourceName: k.Source,
 		MaxRecord: int64(k.MaxRecord), Logger: s.log,
 	}
-	return s.addLate(ctx, "kafka/"+cfg.Group, func(ctx context.Context, assigned func(context.Context, []string) error) (ingest.Source, error) {
+	return s.addLate(ctx, "kafka/"+cfg.Group, func(ctx context.Context, assigned func(context.Context, []string) error) (brokerSource, error) {
 		cfg.Assigned = assigned
 		return kafkasource.Open(ctx, cfg)
 	})
@@ -125,7 +119,7 @@ func (s *Server) openNATS(ctx context.Context, i int, n *NATSSource) error {
 		Conn: conn, Stream: n.Stream, Consumer: cmp.Or(n.Consumer, "refrain"), Subject: n.Subject, Start: n.Start, Fields: fields, SourceName: n.Source,
 		MaxRecord: int(n.MaxRecord), Logger: s.log,
 	}
-	return s.addLate(ctx, "nats/"+cfg.Stream+"/"+cfg.Consumer, func(ctx context.Context, assigned func(context.Context, []string) error) (ingest.Source, error) {
+	return s.addLate(ctx, "nats/"+cfg.Stream+"/"+cfg.Consumer, func(ctx context.Context, assigned func(context.Context, []string) error) (brokerSource, error) {
 		cfg.Assigned = assigned
 		return natssource.Open(ctx, cfg)
 	})
