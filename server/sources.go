@@ -18,7 +18,9 @@ import (
 // openSources puts the sources of the configuration on the route.
 func (s *Server) openSources(ctx context.Context) error {
 	ingest.Count(ctx, &ingest.Batch{}) // the counters are there before the first post
-	s.http = httpsource.New(httpsource.Config{MaxBody: int64(s.cfg.Ingest.Body), Logger: s.log})
+	if err := s.openHTTP(); err != nil {
+		return err
+	}
 	for i := range s.cfg.Ingest.Kafka {
 		if err := s.openKafka(ctx, i, &s.cfg.Ingest.Kafka[i]); err != nil {
 			return err
@@ -35,9 +37,16 @@ func (s *Server) openSources(ctx context.Context) error {
 		}
 	}
 	if s.cfg.Ingest.Bluesky.Enabled {
-		s.AddSource("bluesky", s.bluesky())
+		return s.openBluesky()
 	}
 	return nil
+}
+
+func (s *Server) openHTTP() (err error) {
+	cfg := httpsource.Default()
+	cfg.MaxBody, cfg.Logger = int64(s.cfg.Ingest.Body), s.log
+	s.http, err = httpsource.New(cfg)
+	return err
 }
 
 func (s *Server) openFile(f *File) error {
@@ -53,11 +62,17 @@ func (s *Server) openFile(f *File) error {
 	return nil
 }
 
-// bluesky is the firehose, resumed from the cursor in the data directory.
-func (s *Server) bluesky() *bluesky.Source {
-	return bluesky.New(bluesky.Config{
-		URL: s.cfg.Ingest.Bluesky.URL, Cursors: bluesky.CursorDir(s.cfg.DataDir), Logger: s.log,
-	})
+// openBluesky puts the firehose on the route, resumed from the cursor in the data directory.
+func (s *Server) openBluesky() error {
+	cfg := bluesky.Default()
+	cfg.URL = cmp.Or(s.cfg.Ingest.Bluesky.URL, cfg.URL)
+	cfg.Cursors, cfg.Logger = bluesky.CursorDir(s.cfg.DataDir), s.log
+	src, err := bluesky.New(cfg)
+	if err != nil {
+		return err
+	}
+	s.AddSource("bluesky", src)
+	return nil
 }
 
 // waiter is a source that knows which of its partitions hold posts that it has not handed on yet, or cannot be
