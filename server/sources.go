@@ -54,7 +54,9 @@ func (s *Server) openFile(f *File) error {
 	if err != nil {
 		return fmt.Errorf("configuration: ingest.files: %s: map: %w", f.Path, err)
 	}
-	src, err := file.Open(file.Config{Path: f.Path, Format: f.Format, Fields: fields, SourceName: f.Source})
+	cfg := file.Default(f.Path)
+	cfg.Format, cfg.Fields, cfg.SourceName = f.Format, fields, f.Source
+	src, err := file.Open(cfg)
 	if err != nil {
 		return err
 	}
