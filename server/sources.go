@@ -119,10 +119,10 @@ func (s *Server) openKafka(ctx context.Context, i int, k *KafkaSource) error {
 	if err != nil {
 		return fmt.Errorf("configuration: ingest.kafka[%d]: %w", i, err)
 	}
-	cfg := kafkasource.Config{
-		Conn: conn, Topics: k.Topics, Group: cmp.Or(k.Group, "refrain"), Start: k.Start, Fields: fields, SourceName: k.Source,
-		MaxRecord: int64(k.MaxRecord), Logger: s.log,
-	}
+	cfg := kafkasource.Default()
+	cfg.Conn, cfg.Topics, cfg.Group, cfg.Start = conn, k.Topics, k.group(), cmp.Or(k.Start, cfg.Start)
+	cfg.Fields, cfg.SourceName, cfg.MaxRecord = fields, k.Source, cmp.Or(int64(k.MaxRecord), cfg.MaxRecord)
+	cfg.Logger = s.log
 	return s.addLate(ctx, "kafka/"+cfg.Group, func(ctx context.Context, assigned func(context.Context, []string) error) (ingest.Source, error) {
 		cfg.Assigned = assigned
 		return kafkasource.Open(ctx, cfg)
@@ -138,10 +138,10 @@ func (s *Server) openNATS(ctx context.Context, i int, n *NATSSource) error {
 	if err != nil {
 		return fmt.Errorf("configuration: ingest.nats[%d]: %w", i, err)
 	}
-	cfg := natssource.Config{
-		Conn: conn, Stream: n.Stream, Consumer: cmp.Or(n.Consumer, "refrain"), Subject: n.Subject, Start: n.Start, Fields: fields, SourceName: n.Source,
-		MaxRecord: int(n.MaxRecord), Logger: s.log,
-	}
+	cfg := natssource.Default()
+	cfg.Conn, cfg.Stream, cfg.Consumer, cfg.Subject, cfg.Start = conn, n.Stream, n.consumer(), n.Subject, cmp.Or(n.Start, cfg.Start)
+	cfg.Fields, cfg.SourceName, cfg.MaxRecord = fields, n.Source, cmp.Or(int(n.MaxRecord), cfg.MaxRecord)
+	cfg.Logger = s.log
 	return s.addLate(ctx, "nats/"+cfg.Stream+"/"+cfg.Consumer, func(ctx context.Context, assigned func(context.Context, []string) error) (ingest.Source, error) {
 		cfg.Assigned = assigned
 		return natssource.Open(ctx, cfg)
