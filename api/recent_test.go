@@ -19,7 +19,9 @@ import (
 
 func TestTailKeepsTheLatest(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
-		top := topic.NewMemory(topic.MemoryConfig{Partitions: 2, Ordered: ordered})
+		cfg := topic.DefaultMemory()
+		cfg.Partitions, cfg.Ordered = 2, ordered
+		top := topic.NewMemory(cfg)
 		var records []topic.Record
 		for i := range 20 {
 			m := feed.Match{Later: feed.Occurrence{Post: fmt.Sprintf("%02d", i)}}
@@ -50,7 +52,7 @@ func TestTailKeepsTheLatest(t *testing.T) {
 }
 
 func TestTailTakesRetractedPostsAway(t *testing.T) {
-	top := topic.NewMemory(topic.MemoryConfig{})
+	top := topic.NewMemory(topic.DefaultMemory())
 	event := func(later, earlier, first string) topic.Record {
 		m := feed.Match{Later: feed.Occurrence{Post: later}, Earlier: feed.Occurrence{Post: earlier}, First: feed.First{Post: first}}
 		return topic.Record{Data: m.AppendEvent(nil, "d")}

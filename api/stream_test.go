@@ -19,7 +19,7 @@ import (
 // TestStreamThroughTheAPI runs the real event stream behind the middleware: flushing and deadlines must reach
 // the connection.
 func TestStreamThroughTheAPI(t *testing.T) {
-	top := topic.NewMemory(topic.MemoryConfig{})
+	top := topic.NewMemory(topic.DefaultMemory())
 	events := publish.NewEvents(publish.EventsConfig{Topic: top, Settle: func(context.Context) error { return errors.New("stuck") },
 		Logger: slog.New(slog.DiscardHandler)})
 	cfg := config()

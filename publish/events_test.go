@@ -53,6 +53,12 @@ func names(from, to int) (posts []string) {
 	return posts
 }
 
+func newMemory(partitions int, ordered bool, maxFetch int) *topic.Memory {
+	cfg := topic.DefaultMemory()
+	cfg.Partitions, cfg.Ordered, cfg.MaxFetch = partitions, ordered, maxFetch
+	return topic.NewMemory(cfg)
+}
+
 // serve starts a server; quiet loggers keep expected warnings out of the test's output.
 func serve(t *testing.T, cfg publish.EventsConfig) (*publish.Events, string) {
 	t.Helper()
@@ -150,9 +156,9 @@ func (c *client) posts(t *testing.T, n int) (posts, ids []string) {
 // topics are the shapes of topics that a stream must handle.
 func topics() map[string]topic.Topic {
 	return map[string]topic.Topic{
-		"one partition":               topic.NewMemory(topic.MemoryConfig{MaxFetch: 3}),
-		"three partitions":            topic.NewMemory(topic.MemoryConfig{Partitions: 3, MaxFetch: 4}),
-		"three partitions, one order": topic.NewMemory(topic.MemoryConfig{Partitions: 3, Ordered: true, MaxFetch: 4}),
+		"one partition":               newMemory(1, false, 3),
+		"three partitions":            newMemory(3, false, 4),
+		"three partitions, one order": newMemory(3, true, 4),
 	}
 }
 
@@ -194,7 +200,7 @@ func TestEventsFromNow(t *testing.T) {
 }
 
 func TestEventsUntilNowWaitsForTheRoute(t *testing.T) {
-	top := topic.NewMemory(topic.MemoryConfig{Partitions: 2})
+	top := newMemory(2, false, 256)
 	_, url := serve(t, publish.EventsConfig{Topic: top, Settle: func(context.Context) error {
 		appendPosts(t, top, "b", "c") // what was accepted comes out of the route only now
 		return nil
@@ -208,7 +214,7 @@ func TestEventsUntilNowWaitsForTheRoute(t *testing.T) {
 }
 
 func TestEventsUntilNowNeverLooksWholeWhenItIsNot(t *testing.T) {
-	top := topic.NewMemory(topic.MemoryConfig{})
+	top := topic.NewMemory(topic.DefaultMemory())
 	appendPosts(t, top, "a")
 	_, url := serve(t, publish.EventsConfig{Topic: top, Settle: func(context.Context) error { return errors.New("stuck") }})
 	c := connect(t, url+"?from=start&until=now")
@@ -239,7 +245,7 @@ func TestEventsUntilNowNeverLooksWholeWhenItIsNot(t *testing.T) {
 }
 
 func TestEventsUntilNowWhenRetentionTakesTheEnd(t *testing.T) {
-	top := topic.NewMemory(topic.MemoryConfig{})
+	top := topic.NewMemory(topic.DefaultMemory())
 	appendPosts(t, top, names(0, 5)...)
 	var cut dropOnOpen = dropOnOpen{Memory: top}
 	_, url := serve(t, publish.EventsConfig{Topic: cut, Heartbeat: 5 * time.Millisecond})
@@ -258,7 +264,7 @@ func (d dropOnOpen) Open(ctx context.Context, from []int64) (topic.Reader, error
 }
 
 func TestEventsAfterAGapSaysSo(t *testing.T) {
-	top := topic.NewMemory(topic.MemoryConfig{})
+	top := topic.NewMemory(topic.DefaultMemory())
 	appendPosts(t, top, names(0, 5)...)
 	top.Truncate(0, 3)
 	_, url := serve(t, publish.EventsConfig{Topic: top})
@@ -273,7 +279,7 @@ func TestEventsAfterAGapSaysSo(t *testing.T) {
 }
 
 func TestEventsOfAReplacedTopicAreAllNew(t *testing.T) {
-	top := topic.NewMemory(topic.MemoryConfig{})
+	top := topic.NewMemory(topic.DefaultMemory())
 	appendPosts(t, top, names(0, 2)...)
 	_, url := serve(t, publish.EventsConfig{Topic: top})
 	if got, _ := connect(t, url+"?until=now", "Last-Event-ID", "99").posts(t, -1); !cmp.Equal(got, names(0, 2)) {
@@ -282,7 +288,7 @@ func TestEventsOfAReplacedTopicAreAllNew(t *testing.T) {
 }
 
 func TestEventsLeavesDeletedPostsOut(t *testing.T) {
-	top := topic.NewMemory(topic.MemoryConfig{})
+	top := topic.NewMemory(topic.DefaultMemory())
 	appendPosts(t, top, names(0, 4)...)
 	_, url := serve(t, publish.EventsConfig{Topic: top, Deleted: func(source, post string) bool {
 		return post == "" || source == "x" && (post == "p1" || post == "witness of p2")
@@ -301,7 +307,7 @@ func TestEventsLeavesDeletedPostsOut(t *testing.T) {
 }
 
 func TestEventsAsLines(t *testing.T) {
-	top := topic.NewMemory(topic.MemoryConfig{})
+	top := topic.NewMemory(topic.DefaultMemory())
 	spaced := strings.ReplaceAll(string(event("p0")), `","`, "\",\n  \"")
 	if err := top.Append(t.Context(), []topic.Record{{Data: []byte(spaced)}, {Data: []byte("rubbish")}, {Data: event("p1")}}); err != nil {
 		t.Fatal(err)
@@ -326,7 +332,7 @@ func TestEventsAsLines(t *testing.T) {
 }
 
 func TestEventsHeartbeat(t *testing.T) {
-	_, url := serve(t, publish.EventsConfig{Topic: topic.NewMemory(topic.MemoryConfig{}), Heartbeat: time.Millisecond})
+	_, url := serve(t, publish.EventsConfig{Topic: topic.NewMemory(topic.DefaultMemory()), Heartbeat: time.Millisecond})
 	c := connect(t, url)
 	for range 3 {
 		if m, err := c.next(); err != nil || m.comment != "keep-alive" {
@@ -336,7 +342,7 @@ func TestEventsHeartbeat(t *testing.T) {
 }
 
 func TestEventsRefuses(t *testing.T) {
-	_, url := serve(t, publish.EventsConfig{Topic: topic.NewMemory(topic.MemoryConfig{Partitions: 2}), MaxClients: 1})
+	_, url := serve(t, publish.EventsConfig{Topic: newMemory(2, false, 256), MaxClients: 1})
 	for query, word := range map[string]string{"?from=noon": "from=noon", "?until=never": "until=never", "?format=xml": "format=xml"} {
 		c := connect(t, url+query)
 		b, _ := io.ReadAll(c.Body)
@@ -356,7 +362,7 @@ func TestEventsRefuses(t *testing.T) {
 }
 
 func TestEventsCloseEndsStreamsCleanly(t *testing.T) {
-	events, url := serve(t, publish.EventsConfig{Topic: topic.NewMemory(topic.MemoryConfig{})})
+	events, url := serve(t, publish.EventsConfig{Topic: topic.NewMemory(topic.DefaultMemory())})
 	c := connect(t, url)
 	events.Close()
 	if _, err := c.next(); err != io.EOF {
@@ -365,7 +371,7 @@ func TestEventsCloseEndsStreamsCleanly(t *testing.T) {
 }
 
 func TestEventsSlowClientOnlySlowsItself(t *testing.T) {
-	top := topic.NewMemory(topic.MemoryConfig{})
+	top := topic.NewMemory(topic.DefaultMemory())
 	warned := make(chan struct{}, 1)
 	_, url := serve(t, publish.EventsConfig{
 		Topic: top, WriteTimeout: time.Second, Logger: slog.New(signal{slog.DiscardHandler, warned}),
