@@ -87,12 +87,16 @@ func TestTailTakesRetractedPostsAway(t *testing.T) {
 // TestTailOfAPackedTopic: events that came one by one lie 32 positions apart, and the page shows as many of them.
 func TestTailOfAPackedTopic(t *testing.T) {
 	quiet := slog.New(slog.DiscardHandler)
-	server, err := jetstream.Start(jetstream.Config{Dir: t.TempDir(), Logger: quiet})
+	storage := jetstream.Default()
+	storage.Dir, storage.Logger = t.TempDir(), quiet
+	server, err := jetstream.Start(storage)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	top, err := server.OpenTopic(t.Context(), jetstream.TopicConfig{Name: "events", Packed: true})
+	events := jetstream.DefaultTopic()
+	events.Name, events.Packed = "events", true
+	top, err := server.OpenTopic(t.Context(), events)
 	if err != nil {
 		t.Fatal(err)
 	}

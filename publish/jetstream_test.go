@@ -20,7 +20,9 @@ func TestEventsOfJetStream(t *testing.T) {
 		t.Skip("starts a server")
 	}
 	quiet := slog.New(slog.DiscardHandler)
-	server, err := jetstream.Start(jetstream.Config{Dir: t.TempDir(), Logger: quiet})
+	storage := jetstream.Default()
+	storage.Dir, storage.Logger = t.TempDir(), quiet
+	server, err := jetstream.Start(storage)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +31,9 @@ func TestEventsOfJetStream(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	top, err := server.OpenTopic(t.Context(), jetstream.TopicConfig{Name: "events", Partitions: 3, Packed: true})
+	events := jetstream.DefaultTopic()
+	events.Name, events.Partitions, events.Packed = "events", 3, true
+	top, err := server.OpenTopic(t.Context(), events)
 	if err != nil {
 		t.Fatal(err)
 	}
