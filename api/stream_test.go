@@ -20,8 +20,13 @@ import (
 // the connection.
 func TestStreamThroughTheAPI(t *testing.T) {
 	top := topic.NewMemory(topic.DefaultMemory())
-	events := publish.NewEvents(publish.EventsConfig{Topic: top, Settle: func(context.Context) error { return errors.New("stuck") },
-		Logger: slog.New(slog.DiscardHandler)})
+	stuck := publish.DefaultEvents()
+	stuck.Topic, stuck.Settle = top, func(context.Context) error { return errors.New("stuck") }
+	stuck.Logger = slog.New(slog.DiscardHandler)
+	events, err := publish.NewEvents(stuck)
+	if err != nil {
+		t.Fatal(err)
+	}
 	cfg := config()
 	cfg.Events = events
 	web := httptest.NewUnstartedServer(mustNew(t, cfg))

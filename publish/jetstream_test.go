@@ -37,7 +37,7 @@ func TestEventsOfJetStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, url := serve(t, publish.EventsConfig{Topic: top, Heartbeat: 100 * time.Millisecond})
+	_, url := serve(t, top, func(c *publish.EventsConfig) { c.Heartbeat = 100 * time.Millisecond })
 	if got, _ := connect(t, url+"?from=start&until=now").posts(t, -1); len(got) != 0 {
 		t.Errorf("events %v of an empty topic", got)
 	}

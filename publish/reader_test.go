@@ -187,7 +187,8 @@ func TestDeletedFirst(t *testing.T) {
 	top := topic.NewMemory(topic.DefaultMemory())
 	appendPosts(t, top, "p0")
 	r, err := publish.OpenReader(t.Context(), publish.ReaderConfig{
-		Topic: top, Store: new(topic.MemoryStore), Name: "test", Deleted: func(_, post string) bool { return post == "first" },
+		Topic: top, Store: new(topic.MemoryStore), Name: "test", Logger: slog.Default(),
+		Deleted: func(_, post string) bool { return post == "first" },
 	})
 	if err != nil {
 		t.Fatal(err)
