@@ -31,7 +31,7 @@ func config() api.Config {
 	yes := func(context.Context) error { return nil }
 	return api.Config{
 		Posts: said("posts"), Events: said("events"), Metrics: said("metrics"), Matcher: &matcher{},
-		Recent: api.NewTail(topic.NewMemory(topic.MemoryConfig{}), 5),
+		Recent: api.NewTail(topic.NewMemory(topic.DefaultMemory()), 5),
 		Index:  newIndex(memory()), Webhooks: new(hooks), Models: new(learners),
 		Explain: func(_ context.Context, a, b string) (explain.Explanation, error) {
 			return explain.Explanation{Threshold: a, Model: b}, nil

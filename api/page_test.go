@@ -12,7 +12,7 @@ import (
 )
 
 func TestPageEscapesWhatPostsSay(t *testing.T) {
-	top := topic.NewMemory(topic.MemoryConfig{})
+	top := topic.NewMemory(topic.DefaultMemory())
 	evil := `</script><script>alert(1)</script><img src=x onerror=alert(2)>`
 	m := feed.Match{Jaccard: 1, Later: feed.Occurrence{Text: evil, Author: evil, Post: evil}, Earlier: feed.Occurrence{Text: "earlier words"}}
 	if err := top.Append(t.Context(), []topic.Record{{Data: m.AppendEvent(nil, "d")}, {Data: []byte("rubbish")}}); err != nil {

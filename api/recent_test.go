@@ -19,7 +19,9 @@ import (
 
 func TestTailKeepsTheLatest(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
-		top := topic.NewMemory(topic.MemoryConfig{Partitions: 2, Ordered: ordered})
+		cfg := topic.DefaultMemory()
+		cfg.Partitions, cfg.Ordered = 2, ordered
+		top := topic.NewMemory(cfg)
 		var records []topic.Record
 		for i := range 20 {
 			m := feed.Match{Later: feed.Occurrence{Post: fmt.Sprintf("%02d", i)}}
@@ -50,7 +52,7 @@ func TestTailKeepsTheLatest(t *testing.T) {
 }
 
 func TestTailTakesRetractedPostsAway(t *testing.T) {
-	top := topic.NewMemory(topic.MemoryConfig{})
+	top := topic.NewMemory(topic.DefaultMemory())
 	event := func(later, earlier, first string) topic.Record {
 		m := feed.Match{Later: feed.Occurrence{Post: later}, Earlier: feed.Occurrence{Post: earlier}, First: feed.First{Post: first}}
 		return topic.Record{Data: m.AppendEvent(nil, "d")}
@@ -85,12 +87,16 @@ func TestTailTakesRetractedPostsAway(t *testing.T) {
 // TestTailOfAPackedTopic: events that came one by one lie 32 positions apart, and the page shows as many of them.
 func TestTailOfAPackedTopic(t *testing.T) {
 	quiet := slog.New(slog.DiscardHandler)
-	server, err := jetstream.Start(jetstream.Config{Dir: t.TempDir(), Logger: quiet})
+	storage := jetstream.Default()
+	storage.Dir, storage.Logger = t.TempDir(), quiet
+	server, err := jetstream.Start(storage)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	top, err := server.OpenTopic(t.Context(), jetstream.TopicConfig{Name: "events", Packed: true})
+	events := jetstream.DefaultTopic()
+	events.Name, events.Packed = "events", true
+	top, err := server.OpenTopic(t.Context(), events)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,9 +19,14 @@ import (
 // TestStreamThroughTheAPI runs the real event stream behind the middleware: flushing and deadlines must reach
 // the connection.
 func TestStreamThroughTheAPI(t *testing.T) {
-	top := topic.NewMemory(topic.MemoryConfig{})
-	events := publish.NewEvents(publish.EventsConfig{Topic: top, Settle: func(context.Context) error { return errors.New("stuck") },
-		Logger: slog.New(slog.DiscardHandler)})
+	top := topic.NewMemory(topic.DefaultMemory())
+	stuck := publish.DefaultEvents()
+	stuck.Topic, stuck.Settle = top, func(context.Context) error { return errors.New("stuck") }
+	stuck.Logger = slog.New(slog.DiscardHandler)
+	events, err := publish.NewEvents(stuck)
+	if err != nil {
+		t.Fatal(err)
+	}
 	cfg := config()
 	cfg.Events = events
 	web := httptest.NewUnstartedServer(mustNew(t, cfg))

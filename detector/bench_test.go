@@ -16,7 +16,7 @@ import (
 // realSentences are the sentences of the first posts of data/stream/ira.
 func realSentences(b *testing.B, posts int) []feed.Sentence {
 	b.Helper()
-	f, err := file.Open(file.Config{Path: dataset.File(b, "stream/ira_2012-02_2016-08.jsonl.zst")})
+	f, err := file.Open(file.Default(dataset.File(b, "stream/ira_2012-02_2016-08.jsonl.zst")))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -19,7 +19,9 @@ import (
 func TestCount(t *testing.T) {
 	reader := mustMeter(t)
 	const lines = `{"id":"1","text":"a"}` + "\nbad\n" + `{"id":"2","text":"a"}` + "\n{}\n" + `{"id":"3","text":"a"}`
-	f, err := file.Open(file.Config{Path: "-", Stdin: strings.NewReader(lines), BatchPosts: 2})
+	cfg := file.Default("-")
+	cfg.Stdin, cfg.BatchPosts = strings.NewReader(lines), 2
+	f, err := file.Open(cfg)
 	for err == nil {
 		_, err = f.Next(t.Context())
 	}

@@ -124,7 +124,7 @@ func busy() time.Duration {
 func everySentence(b *testing.B) (all []feed.Sentence) {
 	var s text.Splitter
 	for _, stream := range streams {
-		f, err := file.Open(file.Config{Path: dataset.File(b, stream.file)})
+		f, err := file.Open(file.Default(dataset.File(b, stream.file)))
 		if err != nil {
 			b.Fatal(err)
 		}

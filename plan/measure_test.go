@@ -78,7 +78,7 @@ func (m *measured) peak() float64 { return 24 * m.busiest / max(m.ofBusy, 1) }
 
 func measure(tb testing.TB, path string, atMost int) measured {
 	tb.Helper()
-	f, err := file.Open(file.Config{Path: path, BatchPosts: 1000})
+	f, err := file.Open(file.Default(path))
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -1,7 +1,6 @@
 package publish
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,22 +11,35 @@ import (
 	"sync"
 	"time"
 
+	"refrain/internal/check"
 	"refrain/internal/problem"
 	"refrain/topic"
 )
 
-// EventsConfig says where the events come from. Only Topic must be set.
+// EventsConfig says where the events come from, and to how many clients they go. DefaultEvents has all but Topic.
 type EventsConfig struct {
 	Topic topic.Topic
 	// Settle returns when everything accepted before the call is through the route and its events are in the
-	// topic. until=now waits for it; nil means that there is nothing to wait for.
+	// topic. until=now waits for it; nil: there is nothing to wait for.
 	Settle  func(context.Context) error
 	Deleted Deleted // nil: nothing is deleted
 
-	Heartbeat    time.Duration // between comments on a quiet stream; 0 means 15 s
-	WriteTimeout time.Duration // for a client to take one batch of events; 0 means 30 s
-	MaxClients   int           // 0 means 1,000
-	Logger       *slog.Logger  // nil means slog.Default()
+	Heartbeat    time.Duration // between comments on a quiet stream; above 0
+	WriteTimeout time.Duration // for a client to take one batch of events; above 0
+	MaxClients   int           // at a time; 1 or more
+	Logger       *slog.Logger
+}
+
+// DefaultEvents returns the limits of a service.
+func DefaultEvents() EventsConfig {
+	return EventsConfig{Heartbeat: 15 * time.Second, WriteTimeout: 30 * time.Second, MaxClients: 1000, Logger: slog.Default()}
+}
+
+func (c *EventsConfig) validate() error {
+	return errors.Join(
+		check.Set("topic", c.Topic != nil), check.Positive("heartbeat", c.Heartbeat), check.Positive("write timeout", c.WriteTimeout),
+		check.AtLeast(1, "max clients", c.MaxClients), check.Set("logger", c.Logger != nil),
+	)
 }
 
 // Events serves GET /v1/events: the event topic as server-sent events, or as JSON lines.
@@ -44,16 +56,13 @@ type Events struct {
 }
 
 // NewEvents returns the handler. Close ends its streams.
-func NewEvents(cfg EventsConfig) *Events {
-	cfg.Heartbeat = cmp.Or(cfg.Heartbeat, 15*time.Second)
-	cfg.WriteTimeout = cmp.Or(cfg.WriteTimeout, 30*time.Second)
-	cfg.MaxClients = cmp.Or(cfg.MaxClients, 1000)
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
+func NewEvents(cfg EventsConfig) (*Events, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("stream of events: %w", err)
 	}
 	return &Events{
 		cfg: cfg, clients: make(chan struct{}, cfg.MaxClients), metrics: newMetrics(), quit: make(chan struct{}),
-	}
+	}, nil
 }
 
 // Close ends all streams, now and later. http.Server.Shutdown does not end them by itself: hand Close to

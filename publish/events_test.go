@@ -53,13 +53,24 @@ func names(from, to int) (posts []string) {
 	return posts
 }
 
-// serve starts a server; quiet loggers keep expected warnings out of the test's output.
-func serve(t *testing.T, cfg publish.EventsConfig) (*publish.Events, string) {
+func newMemory(partitions int, ordered bool, maxFetch int) *topic.Memory {
+	cfg := topic.DefaultMemory()
+	cfg.Partitions, cfg.Ordered, cfg.MaxFetch = partitions, ordered, maxFetch
+	return topic.NewMemory(cfg)
+}
+
+// serve starts a server of a topic's events, configured as by default but for changes, with a quiet log.
+func serve(t *testing.T, top topic.Topic, changes ...func(*publish.EventsConfig)) (*publish.Events, string) {
 	t.Helper()
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
+	cfg := publish.DefaultEvents()
+	cfg.Topic, cfg.Logger = top, slog.New(slog.DiscardHandler)
+	for _, change := range changes {
+		change(&cfg)
 	}
-	events := publish.NewEvents(cfg)
+	events, err := publish.NewEvents(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
 	web := httptest.NewUnstartedServer(events)
 	web.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	web.Start()
@@ -150,16 +161,16 @@ func (c *client) posts(t *testing.T, n int) (posts, ids []string) {
 // topics are the shapes of topics that a stream must handle.
 func topics() map[string]topic.Topic {
 	return map[string]topic.Topic{
-		"one partition":               topic.NewMemory(topic.MemoryConfig{MaxFetch: 3}),
-		"three partitions":            topic.NewMemory(topic.MemoryConfig{Partitions: 3, MaxFetch: 4}),
-		"three partitions, one order": topic.NewMemory(topic.MemoryConfig{Partitions: 3, Ordered: true, MaxFetch: 4}),
+		"one partition":               newMemory(1, false, 3),
+		"three partitions":            newMemory(3, false, 4),
+		"three partitions, one order": newMemory(3, true, 4),
 	}
 }
 
 func TestEventsResumeAnywhere(t *testing.T) {
 	for name, top := range topics() {
 		t.Run(name, func(t *testing.T) {
-			_, url := serve(t, publish.EventsConfig{Topic: top})
+			_, url := serve(t, top)
 			appendPosts(t, top, names(0, 11)...)
 			all, ids := connect(t, url+"?from=start&until=now").posts(t, -1)
 			if sorted := slices.Sorted(slices.Values(all)); !cmp.Equal(sorted, slices.Sorted(slices.Values(names(0, 11)))) {
@@ -179,7 +190,7 @@ func TestEventsResumeAnywhere(t *testing.T) {
 func TestEventsFromNow(t *testing.T) {
 	for name, top := range topics() {
 		t.Run(name, func(t *testing.T) {
-			_, url := serve(t, publish.EventsConfig{Topic: top})
+			_, url := serve(t, top)
 			appendPosts(t, top, names(0, 5)...)
 			c := connect(t, url)
 			appendPosts(t, top, "new")
@@ -194,11 +205,13 @@ func TestEventsFromNow(t *testing.T) {
 }
 
 func TestEventsUntilNowWaitsForTheRoute(t *testing.T) {
-	top := topic.NewMemory(topic.MemoryConfig{Partitions: 2})
-	_, url := serve(t, publish.EventsConfig{Topic: top, Settle: func(context.Context) error {
-		appendPosts(t, top, "b", "c") // what was accepted comes out of the route only now
-		return nil
-	}})
+	top := newMemory(2, false, 256)
+	_, url := serve(t, top, func(c *publish.EventsConfig) {
+		c.Settle = func(context.Context) error {
+			appendPosts(t, top, "b", "c") // what was accepted comes out of the route only now
+			return nil
+		}
+	})
 	appendPosts(t, top, "a")
 	got, _ := connect(t, url+"?from=start&until=now").posts(t, -1)
 	slices.Sort(got)
@@ -208,9 +221,9 @@ func TestEventsUntilNowWaitsForTheRoute(t *testing.T) {
 }
 
 func TestEventsUntilNowNeverLooksWholeWhenItIsNot(t *testing.T) {
-	top := topic.NewMemory(topic.MemoryConfig{})
+	top := topic.NewMemory(topic.DefaultMemory())
 	appendPosts(t, top, "a")
-	_, url := serve(t, publish.EventsConfig{Topic: top, Settle: func(context.Context) error { return errors.New("stuck") }})
+	_, url := serve(t, top, func(c *publish.EventsConfig) { c.Settle = func(context.Context) error { return errors.New("stuck") } })
 	c := connect(t, url+"?from=start&until=now")
 	for {
 		_, err := c.next()
@@ -223,11 +236,13 @@ func TestEventsUntilNowNeverLooksWholeWhenItIsNot(t *testing.T) {
 	}
 
 	waiting := make(chan struct{})
-	events, url := serve(t, publish.EventsConfig{Topic: top, Settle: func(ctx context.Context) error {
-		close(waiting)
-		<-ctx.Done()
-		return ctx.Err()
-	}})
+	events, url := serve(t, top, func(c *publish.EventsConfig) {
+		c.Settle = func(ctx context.Context) error {
+			close(waiting)
+			<-ctx.Done()
+			return ctx.Err()
+		}
+	})
 	c = connect(t, url+"?from=start&until=now")
 	<-waiting
 	events.Close()
@@ -239,10 +254,10 @@ func TestEventsUntilNowNeverLooksWholeWhenItIsNot(t *testing.T) {
 }
 
 func TestEventsUntilNowWhenRetentionTakesTheEnd(t *testing.T) {
-	top := topic.NewMemory(topic.MemoryConfig{})
+	top := topic.NewMemory(topic.DefaultMemory())
 	appendPosts(t, top, names(0, 5)...)
 	var cut dropOnOpen = dropOnOpen{Memory: top}
-	_, url := serve(t, publish.EventsConfig{Topic: cut, Heartbeat: 5 * time.Millisecond})
+	_, url := serve(t, cut, func(c *publish.EventsConfig) { c.Heartbeat = 5 * time.Millisecond })
 	if got, _ := connect(t, url+"?from=start&until=now").posts(t, -1); len(got) != 0 {
 		t.Errorf("events %v of an emptied topic", got)
 	}
@@ -258,10 +273,10 @@ func (d dropOnOpen) Open(ctx context.Context, from []int64) (topic.Reader, error
 }
 
 func TestEventsAfterAGapSaysSo(t *testing.T) {
-	top := topic.NewMemory(topic.MemoryConfig{})
+	top := topic.NewMemory(topic.DefaultMemory())
 	appendPosts(t, top, names(0, 5)...)
 	top.Truncate(0, 3)
-	_, url := serve(t, publish.EventsConfig{Topic: top})
+	_, url := serve(t, top)
 	c := connect(t, url, "Last-Event-ID", "0")
 	m, err := c.next()
 	if err != nil || !strings.Contains(m.comment, "no longer kept") {
@@ -273,20 +288,22 @@ func TestEventsAfterAGapSaysSo(t *testing.T) {
 }
 
 func TestEventsOfAReplacedTopicAreAllNew(t *testing.T) {
-	top := topic.NewMemory(topic.MemoryConfig{})
+	top := topic.NewMemory(topic.DefaultMemory())
 	appendPosts(t, top, names(0, 2)...)
-	_, url := serve(t, publish.EventsConfig{Topic: top})
+	_, url := serve(t, top)
 	if got, _ := connect(t, url+"?until=now", "Last-Event-ID", "99").posts(t, -1); !cmp.Equal(got, names(0, 2)) {
 		t.Errorf("events %v", got)
 	}
 }
 
 func TestEventsLeavesDeletedPostsOut(t *testing.T) {
-	top := topic.NewMemory(topic.MemoryConfig{})
+	top := topic.NewMemory(topic.DefaultMemory())
 	appendPosts(t, top, names(0, 4)...)
-	_, url := serve(t, publish.EventsConfig{Topic: top, Deleted: func(source, post string) bool {
-		return post == "" || source == "x" && (post == "p1" || post == "witness of p2")
-	}})
+	_, url := serve(t, top, func(c *publish.EventsConfig) {
+		c.Deleted = func(source, post string) bool {
+			return post == "" || source == "x" && (post == "p1" || post == "witness of p2")
+		}
+	})
 	if got, _ := connect(t, url+"?from=start&until=now").posts(t, -1); !cmp.Equal(got, []string{"p0", "p3"}) {
 		t.Errorf("events %v", got)
 	}
@@ -301,12 +318,12 @@ func TestEventsLeavesDeletedPostsOut(t *testing.T) {
 }
 
 func TestEventsAsLines(t *testing.T) {
-	top := topic.NewMemory(topic.MemoryConfig{})
+	top := topic.NewMemory(topic.DefaultMemory())
 	spaced := strings.ReplaceAll(string(event("p0")), `","`, "\",\n  \"")
 	if err := top.Append(t.Context(), []topic.Record{{Data: []byte(spaced)}, {Data: []byte("rubbish")}, {Data: event("p1")}}); err != nil {
 		t.Fatal(err)
 	}
-	_, url := serve(t, publish.EventsConfig{Topic: top})
+	_, url := serve(t, top)
 	for _, c := range []*client{
 		connect(t, url+"?from=start&until=now&format=ndjson"),
 		connect(t, url+"?from=start&until=now", "Accept", "application/x-ndjson"),
@@ -326,7 +343,7 @@ func TestEventsAsLines(t *testing.T) {
 }
 
 func TestEventsHeartbeat(t *testing.T) {
-	_, url := serve(t, publish.EventsConfig{Topic: topic.NewMemory(topic.MemoryConfig{}), Heartbeat: time.Millisecond})
+	_, url := serve(t, topic.NewMemory(topic.DefaultMemory()), func(c *publish.EventsConfig) { c.Heartbeat = time.Millisecond })
 	c := connect(t, url)
 	for range 3 {
 		if m, err := c.next(); err != nil || m.comment != "keep-alive" {
@@ -336,7 +353,7 @@ func TestEventsHeartbeat(t *testing.T) {
 }
 
 func TestEventsRefuses(t *testing.T) {
-	_, url := serve(t, publish.EventsConfig{Topic: topic.NewMemory(topic.MemoryConfig{Partitions: 2}), MaxClients: 1})
+	_, url := serve(t, newMemory(2, false, 256), func(c *publish.EventsConfig) { c.MaxClients = 1 })
 	for query, word := range map[string]string{"?from=noon": "from=noon", "?until=never": "until=never", "?format=xml": "format=xml"} {
 		c := connect(t, url+query)
 		b, _ := io.ReadAll(c.Body)
@@ -356,7 +373,7 @@ func TestEventsRefuses(t *testing.T) {
 }
 
 func TestEventsCloseEndsStreamsCleanly(t *testing.T) {
-	events, url := serve(t, publish.EventsConfig{Topic: topic.NewMemory(topic.MemoryConfig{})})
+	events, url := serve(t, topic.NewMemory(topic.DefaultMemory()))
 	c := connect(t, url)
 	events.Close()
 	if _, err := c.next(); err != io.EOF {
@@ -365,10 +382,10 @@ func TestEventsCloseEndsStreamsCleanly(t *testing.T) {
 }
 
 func TestEventsSlowClientOnlySlowsItself(t *testing.T) {
-	top := topic.NewMemory(topic.MemoryConfig{})
+	top := topic.NewMemory(topic.DefaultMemory())
 	warned := make(chan struct{}, 1)
-	_, url := serve(t, publish.EventsConfig{
-		Topic: top, WriteTimeout: time.Second, Logger: slog.New(signal{slog.DiscardHandler, warned}),
+	_, url := serve(t, top, func(c *publish.EventsConfig) {
+		c.WriteTimeout, c.Logger = time.Second, slog.New(signal{slog.DiscardHandler, warned})
 	})
 	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	if err != nil {

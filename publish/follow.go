@@ -4,21 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 
+	"refrain/internal/check"
 	"refrain/internal/retry"
 )
 
-// FollowConfig says what Follow reads, and for whom.
+// FollowConfig says what Follow reads, and for whom. What the reader requires is required, and Sink.
 type FollowConfig struct {
 	ReaderConfig
 	Sink Sink
 	// Check is for a sink that may lose what it has taken, and can tell before it is given more. It is called now and then
-	// while there are no events; its error is like one of Publish. nil: the sink loses nothing.
+	// while there are no events; its error is like one of Publish. Nil: the sink loses nothing.
 	Check func(context.Context) error
 	// Retry: a sink that fails is tried again, with growing pauses, until ctx ends. Otherwise its error ends Follow.
 	Retry bool
@@ -30,14 +30,18 @@ type FollowConfig struct {
 	Busy func() bool
 }
 
+func (c *FollowConfig) validate() error {
+	return errors.Join(c.ReaderConfig.validate(), check.Set("sink", c.Sink != nil), check.AtLeast(0, "gather", c.Gather))
+}
+
 // mostPeace is the longest that a sink is left in peace.
 const mostPeace = time.Second
 
 // Follow hands every event of the topic to a sink, at least once, until ctx ends; then it returns nil. Without a
 // stored cursor it begins with the oldest event kept.
 func Follow(ctx context.Context, cfg FollowConfig) error {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
+	if err := cfg.validate(); err != nil {
+		return fmt.Errorf("follow events for %q: %w", cfg.Name, err)
 	}
 	f := &follower{FollowConfig: cfg, metrics: newMetrics()}
 	f.metrics.sent(cfg.Name, 0)

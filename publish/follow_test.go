@@ -73,7 +73,7 @@ func TestFollowChecksAQuietSink(t *testing.T) {
 		began, gone := time.Now(), errors.New("gone")
 		err := publish.Follow(t.Context(), publish.FollowConfig{
 			ReaderConfig: publish.ReaderConfig{
-				Topic: topic.NewMemory(topic.MemoryConfig{}), Store: new(topic.MemoryStore), Name: "test", Logger: slog.New(slog.DiscardHandler),
+				Topic: topic.NewMemory(topic.DefaultMemory()), Store: new(topic.MemoryStore), Name: "test", Logger: slog.New(slog.DiscardHandler),
 			},
 			Sink: new(sink), Check: func(context.Context) error { return gone },
 		})
@@ -103,10 +103,10 @@ func TestFollowGoesOnFromItsCursor(t *testing.T) {
 }
 
 func TestFollowDoesNotPassAFailedSink(t *testing.T) {
-	top, store := topic.NewMemory(topic.MemoryConfig{}), new(topic.MemoryStore)
+	top, store := topic.NewMemory(topic.DefaultMemory()), new(topic.MemoryStore)
 	appendPosts(t, top, names(0, 2)...)
 	s := &sink{got: make(chan struct{}, 10), fail: errors.New("pipe closed")}
-	cfg := publish.FollowConfig{ReaderConfig: publish.ReaderConfig{Topic: top, Store: store, Name: "test"}, Sink: s}
+	cfg := publish.FollowConfig{ReaderConfig: publish.ReaderConfig{Topic: top, Store: store, Name: "test", Logger: slog.Default()}, Sink: s}
 	if err := publish.Follow(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "publish to test: pipe closed") {
 		t.Errorf("error %v", err)
 	}
@@ -206,7 +206,7 @@ func TestFollowGathers(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				top, s := topic.NewMemory(topic.MemoryConfig{}), new(slowSink)
+				top, s := topic.NewMemory(topic.DefaultMemory()), new(slowSink)
 				ctx, cancel := context.WithTimeout(t.Context(), 1200*time.Millisecond)
 				defer cancel()
 				time.Sleep(5 * time.Millisecond) // no event comes when a batch ends
@@ -218,7 +218,7 @@ func TestFollowGathers(t *testing.T) {
 					}
 				})
 				defer feeding.Wait()
-				cfg := publish.FollowConfig{ReaderConfig: publish.ReaderConfig{Topic: top, Store: new(topic.MemoryStore), Name: "test"}, Sink: s}
+				cfg := publish.FollowConfig{ReaderConfig: publish.ReaderConfig{Topic: top, Store: new(topic.MemoryStore), Name: "test", Logger: slog.Default()}, Sink: s}
 				cfg.Gather, cfg.Busy = test.gather, test.busy
 				if err := publish.Follow(ctx, cfg); err != nil {
 					t.Error(err)

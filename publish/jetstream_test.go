@@ -20,7 +20,9 @@ func TestEventsOfJetStream(t *testing.T) {
 		t.Skip("starts a server")
 	}
 	quiet := slog.New(slog.DiscardHandler)
-	server, err := jetstream.Start(jetstream.Config{Dir: t.TempDir(), Logger: quiet})
+	storage := jetstream.Default()
+	storage.Dir, storage.Logger = t.TempDir(), quiet
+	server, err := jetstream.Start(storage)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,11 +31,13 @@ func TestEventsOfJetStream(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	top, err := server.OpenTopic(t.Context(), jetstream.TopicConfig{Name: "events", Partitions: 3, Packed: true})
+	events := jetstream.DefaultTopic()
+	events.Name, events.Partitions, events.Packed = "events", 3, true
+	top, err := server.OpenTopic(t.Context(), events)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, url := serve(t, publish.EventsConfig{Topic: top, Heartbeat: 100 * time.Millisecond})
+	_, url := serve(t, top, func(c *publish.EventsConfig) { c.Heartbeat = 100 * time.Millisecond })
 	if got, _ := connect(t, url+"?from=start&until=now").posts(t, -1); len(got) != 0 {
 		t.Errorf("events %v of an empty topic", got)
 	}

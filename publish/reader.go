@@ -9,16 +9,22 @@ import (
 	"slices"
 	"sync"
 
+	"refrain/internal/check"
 	"refrain/topic"
 )
 
-// ReaderConfig says what a Reader reads, and for whom.
+// ReaderConfig says what a Reader reads, and for whom. Topic and Logger are required,
+// and Name where there is a Store.
 type ReaderConfig struct {
 	Topic   topic.Topic
 	Store   topic.Store // keeps the cursor; nil: there is none, and every start begins with what comes then
 	Name    string      // of the sink: its cursor's key and what the log says
-	Deleted Deleted     // events that show such a post are left out
+	Deleted Deleted     // events that show such a post are left out; nil: nothing is deleted
 	Logger  *slog.Logger
+}
+
+func (c *ReaderConfig) validate() error {
+	return errors.Join(check.Set("topic", c.Topic != nil), check.Set("name", c.Name != "" || c.Store == nil), check.Set("logger", c.Logger != nil))
 }
 
 // Reader hands out the events of the topic from a stored cursor on. Events may be done in any order. The cursor is how
@@ -46,8 +52,8 @@ type spot struct {
 
 // OpenReader goes on from the cursor; without one it begins with the oldest event kept.
 func OpenReader(ctx context.Context, cfg ReaderConfig) (*Reader, error) {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("reader of events %q: %w", cfg.Name, err)
 	}
 	r := &Reader{cfg: cfg, metrics: newMetrics(), open: map[spot]struct{}{}}
 	r.metrics.gap(cfg.Name, 0)

@@ -20,9 +20,7 @@ import (
 // TestReaderGoesOnExactly: what was done, in any order, is not offered after a restart; everything else is, once.
 func TestReaderGoesOnExactly(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		top := topic.NewMemory(topic.MemoryConfig{
-			Partitions: rapid.IntRange(1, 3).Draw(rt, "partitions"), Ordered: rapid.Bool().Draw(rt, "ordered"), MaxFetch: 3,
-		})
+		top := newMemory(rapid.IntRange(1, 3).Draw(rt, "partitions"), rapid.Bool().Draw(rt, "ordered"), 3)
 		cfg := publish.ReaderConfig{Topic: top, Store: new(topic.MemoryStore), Name: "test", Logger: slog.New(slog.DiscardHandler)}
 		left := map[string]bool{}
 		for round := range 4 {
@@ -119,7 +117,7 @@ func TestFollowBeginsAgainWhenTheSinkHasGoneBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				top, sink := topic.NewMemory(topic.MemoryConfig{}), &fragile{fail: test.fail}
+				top, sink := topic.NewMemory(topic.DefaultMemory()), &fragile{fail: test.fail}
 				appendPosts(t, top, names(0, 2)...)
 				var log written
 				ctx, cancel := context.WithCancel(t.Context())
@@ -157,7 +155,7 @@ func failAt(n int) func(int) error {
 // TestDeletedBetweenTwoTries: what was deleted while a sink was away is not handed to it.
 func TestDeletedBetweenTwoTries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		top := topic.NewMemory(topic.MemoryConfig{})
+		top := topic.NewMemory(topic.DefaultMemory())
 		appendPosts(t, top, names(0, 3)...)
 		deleted := false
 		sink := &fragile{fail: func(call int) error {
@@ -186,10 +184,11 @@ func TestDeletedBetweenTwoTries(t *testing.T) {
 
 // TestDeletedFirst: a match of two posts that are there is shown, though the first of their text is gone.
 func TestDeletedFirst(t *testing.T) {
-	top := topic.NewMemory(topic.MemoryConfig{})
+	top := topic.NewMemory(topic.DefaultMemory())
 	appendPosts(t, top, "p0")
 	r, err := publish.OpenReader(t.Context(), publish.ReaderConfig{
-		Topic: top, Store: new(topic.MemoryStore), Name: "test", Deleted: func(_, post string) bool { return post == "first" },
+		Topic: top, Store: new(topic.MemoryStore), Name: "test", Logger: slog.Default(),
+		Deleted: func(_, post string) bool { return post == "first" },
 	})
 	if err != nil {
 		t.Fatal(err)

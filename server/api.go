@@ -25,9 +25,9 @@ const latest = 100
 
 func newAPI(s *Server) (*httpServer, error) {
 	a := &httpServer{s: s, recent: api.NewTail(s.node.events, latest)}
-	a.events = publish.NewEvents(publish.EventsConfig{
-		Topic: s.node.events, Settle: s.node.settle, Deleted: s.node.isDeleted, Logger: s.log,
-	})
+	if err := a.openEvents(); err != nil {
+		return nil, err
+	}
 	access, err := s.access()
 	if err != nil {
 		return nil, err
@@ -42,6 +42,13 @@ func newAPI(s *Server) (*httpServer, error) {
 	}
 	a.server = newServer(h)
 	return a, nil
+}
+
+func (a *httpServer) openEvents() (err error) {
+	cfg := publish.DefaultEvents()
+	cfg.Topic, cfg.Settle, cfg.Deleted, cfg.Logger = a.s.node.events, a.s.node.settle, a.s.node.isDeleted, a.s.log
+	a.events, err = publish.NewEvents(cfg)
+	return err
 }
 
 // grace is how long requests under way may take once the service is told to stop.

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"runtime"
 	"time"
+
+	httpsource "refrain/ingest/http"
 )
 
 // Config is the whole configuration. deploy/refrain.yaml shows it with comments; a test keeps the two alike.
@@ -117,7 +119,7 @@ func Default() Config {
 		},
 		Models: Models{Every: 24 * time.Hour, Drift: 2, Sentences: 100_000, Vocabulary: 10_000, Workers: 1},
 		Topics: Topics{Partitions: 4, SentenceBytes: 8 << 30, EventBytes: 8 << 30},
-		Ingest: Ingest{Body: 64 << 20},
+		Ingest: Ingest{Body: Bytes(httpsource.Default().MaxBody)},
 		Lookup: Lookup{Store: "embedded", Redis: Redis{URL: "redis://127.0.0.1:6379/0", Prefix: "refrain:"}},
 	}
 }

@@ -1,10 +1,14 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"strings"
 	"time"
+
+	kafkasource "refrain/ingest/kafka"
+	natssource "refrain/ingest/nats"
 )
 
 // Auth says who may use the API. Without tokens it is open to whoever reaches it, and listens on loopback only.
@@ -79,12 +83,15 @@ type KafkaCluster struct {
 type KafkaSource struct {
 	KafkaCluster `yaml:",inline"`
 	Topics       []string `yaml:"topics"`
-	Group        string   `yaml:"group"`
-	Start        string   `yaml:"start"` // earliest or latest: where a group begins that has no offsets
+	Group        string   `yaml:"group"` // "": refrain
+	Start        string   `yaml:"start"` // earliest (also "") or latest: where a group begins that has no offsets
 	Map          string   `yaml:"map"`
 	Source       string   `yaml:"source"`
-	MaxRecord    Bytes    `yaml:"max_record"`
+	MaxRecord    Bytes    `yaml:"max_record"` // 0: that of the source
 }
+
+// group is the name of the group: that of Refrain where none is given.
+func (k *KafkaSource) group() string { return cmp.Or(k.Group, kafkasource.Default().Group) }
 
 // NATSServer says where a server is and how to be let in.
 type NATSServer struct {
@@ -100,13 +107,16 @@ type NATSServer struct {
 type NATSSource struct {
 	NATSServer `yaml:",inline"`
 	Stream     string `yaml:"stream"`
-	Consumer   string `yaml:"consumer"`
+	Consumer   string `yaml:"consumer"` // "": refrain
 	Subject    string `yaml:"subject"`
-	Start      string `yaml:"start"` // earliest or latest
+	Start      string `yaml:"start"` // earliest (also "") or latest
 	Map        string `yaml:"map"`
 	Source     string `yaml:"source"`
-	MaxRecord  Bytes  `yaml:"max_record"`
+	MaxRecord  Bytes  `yaml:"max_record"` // 0: that of the source
 }
+
+// consumer is the name of the consumer: that of Refrain where none is given.
+func (n *NATSSource) consumer() string { return cmp.Or(n.Consumer, natssource.Default().Consumer) }
 
 // Publish says where events go, besides GET /v1/events.
 type Publish struct {

@@ -48,7 +48,9 @@ func (n *node) open(ctx context.Context) (err error) {
 	if n.window, err = windowConfig(n.cfg.Window, n.log); err != nil {
 		return err
 	}
-	if n.server, err = jetstream.Start(jetstream.Config{Dir: n.cfg.DataDir, Sync: n.cfg.Topics.Sync, Logger: n.log}); err != nil {
+	storage := jetstream.Default()
+	storage.Dir, storage.Sync, storage.Logger = n.cfg.DataDir, n.cfg.Topics.Sync, n.log
+	if n.server, err = jetstream.Start(storage); err != nil {
 		return err
 	}
 	if err := n.openTopics(ctx); err != nil {

@@ -18,7 +18,9 @@ import (
 // openSources puts the sources of the configuration on the route.
 func (s *Server) openSources(ctx context.Context) error {
 	ingest.Count(ctx, &ingest.Batch{}) // the counters are there before the first post
-	s.http = httpsource.New(httpsource.Config{MaxBody: int64(s.cfg.Ingest.Body), Logger: s.log})
+	if err := s.openHTTP(); err != nil {
+		return err
+	}
 	for i := range s.cfg.Ingest.Kafka {
 		if err := s.openKafka(ctx, i, &s.cfg.Ingest.Kafka[i]); err != nil {
 			return err
@@ -35,9 +37,16 @@ func (s *Server) openSources(ctx context.Context) error {
 		}
 	}
 	if s.cfg.Ingest.Bluesky.Enabled {
-		s.AddSource("bluesky", s.bluesky())
+		return s.openBluesky()
 	}
 	return nil
+}
+
+func (s *Server) openHTTP() (err error) {
+	cfg := httpsource.Default()
+	cfg.MaxBody, cfg.Logger = int64(s.cfg.Ingest.Body), s.log
+	s.http, err = httpsource.New(cfg)
+	return err
 }
 
 func (s *Server) openFile(f *File) error {
@@ -45,7 +54,9 @@ func (s *Server) openFile(f *File) error {
 	if err != nil {
 		return fmt.Errorf("configuration: ingest.files: %s: map: %w", f.Path, err)
 	}
-	src, err := file.Open(file.Config{Path: f.Path, Format: f.Format, Fields: fields, SourceName: f.Source})
+	cfg := file.Default(f.Path)
+	cfg.Format, cfg.Fields, cfg.SourceName = f.Format, fields, f.Source
+	src, err := file.Open(cfg)
 	if err != nil {
 		return err
 	}
@@ -53,11 +64,17 @@ func (s *Server) openFile(f *File) error {
 	return nil
 }
 
-// bluesky is the firehose, resumed from the cursor in the data directory.
-func (s *Server) bluesky() *bluesky.Source {
-	return bluesky.New(bluesky.Config{
-		URL: s.cfg.Ingest.Bluesky.URL, Cursors: bluesky.CursorDir(s.cfg.DataDir), Logger: s.log,
-	})
+// openBluesky puts the firehose on the route, resumed from the cursor in the data directory.
+func (s *Server) openBluesky() error {
+	cfg := bluesky.Default()
+	cfg.URL = cmp.Or(s.cfg.Ingest.Bluesky.URL, cfg.URL)
+	cfg.Cursors, cfg.Logger = bluesky.CursorDir(s.cfg.DataDir), s.log
+	src, err := bluesky.New(cfg)
+	if err != nil {
+		return err
+	}
+	s.AddSource("bluesky", src)
+	return nil
 }
 
 // keepWaiting keeps the clocks of partitions that wait from counting as idle.
@@ -96,10 +113,10 @@ func (s *Server) openKafka(ctx context.Context, i int, k *KafkaSource) error {
 	if err != nil {
 		return fmt.Errorf("configuration: ingest.kafka[%d]: %w", i, err)
 	}
-	cfg := kafkasource.Config{
-		Conn: conn, Topics: k.Topics, Group: cmp.Or(k.Group, "refrain"), Start: k.Start, Fields: fields, SourceName: k.Source,
-		MaxRecord: int64(k.MaxRecord), Logger: s.log,
-	}
+	cfg := kafkasource.Default()
+	cfg.Conn, cfg.Topics, cfg.Group, cfg.Start = conn, k.Topics, k.group(), cmp.Or(k.Start, cfg.Start)
+	cfg.Fields, cfg.SourceName, cfg.MaxRecord = fields, k.Source, cmp.Or(int64(k.MaxRecord), cfg.MaxRecord)
+	cfg.Logger = s.log
 	return s.addLate(ctx, "kafka/"+cfg.Group, func(ctx context.Context, assigned func(context.Context, []string) error) (brokerSource, error) {
 		cfg.Assigned = assigned
 		return kafkasource.Open(ctx, cfg)
@@ -115,10 +132,10 @@ func (s *Server) openNATS(ctx context.Context, i int, n *NATSSource) error {
 	if err != nil {
 		return fmt.Errorf("configuration: ingest.nats[%d]: %w", i, err)
 	}
-	cfg := natssource.Config{
-		Conn: conn, Stream: n.Stream, Consumer: cmp.Or(n.Consumer, "refrain"), Subject: n.Subject, Start: n.Start, Fields: fields, SourceName: n.Source,
-		MaxRecord: int(n.MaxRecord), Logger: s.log,
-	}
+	cfg := natssource.Default()
+	cfg.Conn, cfg.Stream, cfg.Consumer, cfg.Subject, cfg.Start = conn, n.Stream, n.consumer(), n.Subject, cmp.Or(n.Start, cfg.Start)
+	cfg.Fields, cfg.SourceName, cfg.MaxRecord = fields, n.Source, cmp.Or(int(n.MaxRecord), cfg.MaxRecord)
+	cfg.Logger = s.log
 	return s.addLate(ctx, "nats/"+cfg.Stream+"/"+cfg.Consumer, func(ctx context.Context, assigned func(context.Context, []string) error) (brokerSource, error) {
 		cfg.Assigned = assigned
 		return natssource.Open(ctx, cfg)

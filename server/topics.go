@@ -13,29 +13,44 @@ import (
 const slack = time.Hour
 
 func (n *node) openTopics(ctx context.Context) (err error) {
-	keep, events := n.ages()
-	topics := []struct {
-		to  **jetstream.Topic
-		cfg jetstream.TopicConfig
-	}{
-		{&n.sentences, jetstream.TopicConfig{
-			Name: "sentences", Partitions: n.cfg.Topics.Partitions, MaxAge: keep,
-			MaxBytes: int64(n.cfg.Topics.SentenceBytes), Discard: jetstream.DiscardNew,
-			Fixed: map[string]string{
-				"min_tokens":            strconv.Itoa(n.cfg.Window.MinTokens),
-				"normalisation version": strconv.Itoa(text.Version),
-			},
-		}},
-		{&n.events, jetstream.TopicConfig{Name: "events", MaxAge: events, MaxBytes: int64(n.cfg.Topics.EventBytes), Packed: true}},
-		{&n.control, jetstream.TopicConfig{Name: "control", MaxAge: max(keep, events)}},
+	if n.sentences, err = n.server.OpenTopic(ctx, n.sentenceTopic()); err != nil {
+		return err
 	}
-	for _, t := range topics {
-		t.cfg.Logger = n.log
-		if *t.to, err = n.server.OpenTopic(ctx, t.cfg); err != nil {
-			return err
-		}
+	if n.events, err = n.server.OpenTopic(ctx, n.eventTopic()); err != nil {
+		return err
 	}
-	return nil
+	n.control, err = n.server.OpenTopic(ctx, n.controlTopic())
+	return err
+}
+
+func (n *node) sentenceTopic() jetstream.TopicConfig {
+	c := n.topic("sentences")
+	c.Partitions, c.Discard, c.MaxBytes = n.cfg.Topics.Partitions, jetstream.DiscardNew, int64(n.cfg.Topics.SentenceBytes)
+	c.MaxAge, _ = n.ages()
+	c.Fixed = map[string]string{
+		"min_tokens":            strconv.Itoa(n.cfg.Window.MinTokens),
+		"normalisation version": strconv.Itoa(text.Version),
+	}
+	return c
+}
+
+func (n *node) eventTopic() jetstream.TopicConfig {
+	c := n.topic("events")
+	c.MaxBytes, c.Packed = int64(n.cfg.Topics.EventBytes), true
+	_, c.MaxAge = n.ages()
+	return c
+}
+
+func (n *node) controlTopic() jetstream.TopicConfig {
+	c := n.topic("control")
+	c.MaxAge = max(n.ages())
+	return c
+}
+
+func (n *node) topic(name string) jetstream.TopicConfig {
+	c := jetstream.DefaultTopic()
+	c.Name, c.Logger = name, n.log
+	return c
 }
 
 // ages are how long the topics keep sentences and events.

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"fmt"
 	"net"
 	"net/netip"
@@ -111,11 +110,11 @@ func (v *validation) sources(in *Ingest) {
 	}
 	for i := range in.Kafka {
 		for _, topic := range in.Kafka[i].Topics {
-			once(fmt.Sprintf("ingest.kafka[%d].topics", i), cmp.Or(in.Kafka[i].Group, "refrain")+"/"+topic)
+			once(fmt.Sprintf("ingest.kafka[%d].topics", i), in.Kafka[i].group()+"/"+topic)
 		}
 	}
 	for i := range in.NATS {
-		once(fmt.Sprintf("ingest.nats[%d].stream", i), in.NATS[i].Stream+"/"+cmp.Or(in.NATS[i].Consumer, "refrain"))
+		once(fmt.Sprintf("ingest.nats[%d].stream", i), in.NATS[i].Stream+"/"+in.NATS[i].consumer())
 	}
 }
 

@@ -49,8 +49,8 @@ func BenchmarkRoute(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		b.StopTimer()
-		sentences := topic.NewMemory(topic.MemoryConfig{Partitions: 4, Ordered: true})
-		events := topic.NewMemory(topic.MemoryConfig{})
+		sentences := newMemory(4, true)
+		events := topic.NewMemory(topic.DefaultMemory())
 		s, err := split.New(split.Config{Sentences: sentences})
 		if err != nil {
 			b.Fatal(err)

@@ -30,12 +30,18 @@ type route struct {
 	log                           bytes.Buffer
 }
 
+func newMemory(partitions int, ordered bool) *topic.Memory {
+	cfg := topic.DefaultMemory()
+	cfg.Partitions, cfg.Ordered = partitions, ordered
+	return topic.NewMemory(cfg)
+}
+
 func newRoute(tb testing.TB, partitions int, ordered bool) *route {
 	tb.Helper()
 	r := &route{tb: tb, now: time.UnixMilli(1_700_000_000_000).UTC(), store: &topic.MemoryStore{}}
-	r.sentences = topic.NewMemory(topic.MemoryConfig{Partitions: partitions, Ordered: ordered})
-	r.events = topic.NewMemory(topic.MemoryConfig{})
-	r.tombstones = topic.NewMemory(topic.MemoryConfig{})
+	r.sentences = newMemory(partitions, ordered)
+	r.events = topic.NewMemory(topic.DefaultMemory())
+	r.tombstones = topic.NewMemory(topic.DefaultMemory())
 	s, err := split.New(split.Config{Sentences: r.sentences, Control: r.tombstones, Now: func() time.Time { return r.now }})
 	if err != nil {
 		tb.Fatal(err)
@@ -268,7 +274,7 @@ func TestQuietPartitionIsNotLost(t *testing.T) {
 	if r.log.Len() > 0 {
 		t.Errorf("nothing is lost, and yet: %s", &r.log)
 	}
-	r.sentences = topic.NewMemory(topic.MemoryConfig{Partitions: 4, Ordered: true})
+	r.sentences = newMemory(4, true)
 	r.mustOpen(r.config(0, 1, 2, 3))
 	if !strings.Contains(r.log.String(), "lost records that were acknowledged") {
 		t.Errorf("everything is lost, and all that is said is %q", &r.log)

@@ -26,7 +26,9 @@ type bench struct {
 func newBench(tb testing.TB, partitions int) *bench {
 	tb.Helper()
 	b := &bench{tb: tb, now: time.UnixMilli(1_700_000_000_000).UTC()}
-	b.topic = topic.NewMemory(topic.MemoryConfig{Partitions: partitions, Ordered: true})
+	cfg := topic.DefaultMemory()
+	cfg.Partitions, cfg.Ordered = partitions, true
+	b.topic = topic.NewMemory(cfg)
 	b.split = b.mustNew(b.topic)
 	return b
 }
@@ -332,7 +334,7 @@ func TestLateIsBehindTheWindowsClock(t *testing.T) {
 
 func TestDelete(t *testing.T) {
 	b := newBench(t, 1)
-	control := topic.NewMemory(topic.MemoryConfig{})
+	control := topic.NewMemory(topic.DefaultMemory())
 	s, err := New(Config{Sentences: b.topic, Control: control})
 	if err != nil {
 		t.Fatal(err)

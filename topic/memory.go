@@ -2,19 +2,31 @@ package topic
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sort"
 	"sync"
 	"time"
+
+	"refrain/internal/check"
 )
 
-// MemoryConfig says what kind of topic NewMemory makes. The zero value is one partition of its own order.
+// MemoryConfig says what kind of topic NewMemory makes.
 type MemoryConfig struct {
-	Partitions int              // 0 means 1
+	Partitions int              // 1 or more
 	Ordered    bool             // one sequence of positions over all partitions, as in JetStream
-	Now        func() time.Time // the clock of the stamps; nil means time.Now
-	MaxFetch   int              // most records of one Fetch; 0 means 256
+	Now        func() time.Time // the clock of the stamps
+	MaxFetch   int              // most records of one Fetch; 1 or more
+}
+
+// DefaultMemory is one partition.
+func DefaultMemory() MemoryConfig {
+	return MemoryConfig{Partitions: 1, Now: time.Now, MaxFetch: 256}
+}
+
+func (c *MemoryConfig) validate() error {
+	return errors.Join(check.AtLeast(1, "partitions", c.Partitions), check.Set("now", c.Now != nil), check.AtLeast(1, "max fetch", c.MaxFetch))
 }
 
 // Memory is a topic inside one process: durable as long as the process is. Used by a single goroutine it is
@@ -37,14 +49,10 @@ type memoryPartition struct {
 	next    int64 // position after the newest record ever appended
 }
 
-// NewMemory returns an empty topic.
+// NewMemory returns an empty topic. It panics when it is asked for one that cannot be.
 func NewMemory(cfg MemoryConfig) *Memory {
-	cfg.Partitions = max(cfg.Partitions, 1)
-	if cfg.Now == nil {
-		cfg.Now = time.Now
-	}
-	if cfg.MaxFetch <= 0 {
-		cfg.MaxFetch = 256
+	if err := cfg.validate(); err != nil {
+		panic(fmt.Errorf("topic in memory: %w", err))
 	}
 	return &Memory{cfg: cfg, parts: make([]memoryPartition, cfg.Partitions), arrival: make(chan struct{})}
 }

@@ -12,11 +12,17 @@ import (
 	"refrain/topic/conformance"
 )
 
+func newMemory(partitions int, ordered bool) *topic.Memory {
+	cfg := topic.DefaultMemory()
+	cfg.Partitions, cfg.Ordered = partitions, ordered
+	return topic.NewMemory(cfg)
+}
+
 func TestMemory(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		t.Run(fmt.Sprint("ordered ", ordered), func(t *testing.T) {
 			conformance.RunTopic(t, func(*testing.T) topic.Topic {
-				return topic.NewMemory(topic.MemoryConfig{Partitions: 3, Ordered: ordered})
+				return newMemory(3, ordered)
 			})
 		})
 	}
@@ -33,7 +39,7 @@ func TestMemoryTruncate(t *testing.T) {
 }
 
 func testMemoryTruncate(t *testing.T, ordered bool) {
-	m := topic.NewMemory(topic.MemoryConfig{Partitions: 2, Ordered: ordered})
+	m := newMemory(2, ordered)
 	for i := range 10 {
 		conformance.MustAppend(t, m, topic.Record{Partition: i % 2, Data: []byte{byte(i)}})
 	}
@@ -63,7 +69,9 @@ func testMemoryTruncate(t *testing.T, ordered bool) {
 // TestMemoryTryFetch reads without waiting, a few records at a time, with stamps from a clock of our own.
 func TestMemoryTryFetch(t *testing.T) {
 	now := time.UnixMilli(1000)
-	m := topic.NewMemory(topic.MemoryConfig{Partitions: 2, Now: func() time.Time { return now }})
+	cfg := topic.DefaultMemory()
+	cfg.Partitions, cfg.Now = 2, func() time.Time { return now }
+	m := topic.NewMemory(cfg)
 	r, err := m.OpenMemory(t.Context(), []int64{0, 0})
 	if err != nil {
 		t.Fatal(err)

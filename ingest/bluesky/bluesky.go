@@ -5,8 +5,9 @@
 package bluesky
 
 import (
-	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -14,10 +15,8 @@ import (
 	"time"
 
 	"refrain/ingest"
+	"refrain/internal/check"
 )
-
-// DefaultURL is a public instance of Jetstream, the JSON form of the network's firehose.
-const DefaultURL = "wss://jetstream2.us-east.bsky.network/subscribe"
 
 // Cursors keeps small values by key across runs. topic.Store is one; CursorDir is another.
 type Cursors interface {
@@ -25,48 +24,46 @@ type Cursors interface {
 	Put(ctx context.Context, key string, value []byte) error
 }
 
-// Config says where the firehose is and how to read it. Its zero value works.
+// Config says where the firehose is and how to read it; Default reads all of it.
 type Config struct {
-	URL     string  // "" means DefaultURL
-	Name    string  // of the source partition, also the cursor's key; "" means bluesky
-	Source  string  // of the posts; "" means bluesky
+	URL     string  // of a Jetstream server's subscriptions
+	Name    string  // of the source partition, also the cursor's key
+	Source  string  // of the posts
 	Cursors Cursors // nil: every start begins with what is posted then
 
 	// Rewind is how far behind the last acknowledged message a connection resumes, for instances of Jetstream
-	// do not see messages in quite the same order; 0 means 5 s.
-	Rewind     time.Duration
-	BatchPosts int           // most messages of one batch; 0 means 1,000
-	BatchDelay time.Duration // longest wait for a batch to fill; 0 means 200 ms
-	InFlight   int           // most batches handed on and not acknowledged; 0 means 16
-	MaxMessage int           // bytes of one message; 0 means 1 MiB
-	// Silence is how long the firehose may say nothing before the connection counts as dead; 0 means 60 s.
-	Silence              time.Duration
-	MinBackoff, MaxPause time.Duration // first and longest wait before connecting again; 0 means 500 ms and 30 s
+	// do not see messages in quite the same order; 0: it resumes right there.
+	Rewind               time.Duration
+	BatchPosts           int           // most messages of one batch; 1 or more
+	BatchDelay           time.Duration // longest wait for a batch to fill; above 0
+	InFlight             int           // most batches handed on and not acknowledged; 1 or more
+	MaxMessage           int           // bytes of one message; 1 or more
+	Silence              time.Duration // of the firehose, after which the connection counts as dead; above 0
+	MinBackoff, MaxPause time.Duration // first and longest wait before connecting again; above 0
 
-	Client *http.Client     // for the handshake; nil means http.DefaultClient
-	Now    func() time.Time // nil means time.Now
-	Logger *slog.Logger     // nil means slog.Default()
+	Client *http.Client // for the handshake
+	Now    func() time.Time
+	Logger *slog.Logger
 }
 
-func (c Config) withDefaults() Config {
-	c.URL = cmp.Or(c.URL, DefaultURL)
-	c.Name = cmp.Or(c.Name, "bluesky")
-	c.Source = cmp.Or(c.Source, "bluesky")
-	c.Rewind = cmp.Or(c.Rewind, 5*time.Second)
-	c.BatchPosts = cmp.Or(c.BatchPosts, 1000)
-	c.BatchDelay = cmp.Or(c.BatchDelay, 200*time.Millisecond)
-	c.InFlight = cmp.Or(c.InFlight, 16)
-	c.MaxMessage = cmp.Or(c.MaxMessage, 1<<20)
-	c.Silence = cmp.Or(c.Silence, time.Minute)
-	c.MinBackoff = cmp.Or(c.MinBackoff, 500*time.Millisecond)
-	c.MaxPause = cmp.Or(c.MaxPause, 30*time.Second)
-	if c.Now == nil {
-		c.Now = time.Now
+// Default reads from a public instance of Jetstream, the JSON form of the network's firehose.
+func Default() Config {
+	return Config{
+		URL: "wss://jetstream2.us-east.bsky.network/subscribe", Name: "bluesky", Source: "bluesky",
+		Rewind: 5 * time.Second, BatchPosts: 1000, BatchDelay: 200 * time.Millisecond, InFlight: 16, MaxMessage: 1 << 20,
+		Silence: time.Minute, MinBackoff: 500 * time.Millisecond, MaxPause: 30 * time.Second,
+		Client: http.DefaultClient, Now: time.Now, Logger: slog.Default(),
 	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
-	return c
+}
+
+func (c *Config) validate() error {
+	return errors.Join(
+		check.Set("url", c.URL != ""), check.Set("name", c.Name != ""), check.Set("source", c.Source != ""),
+		check.AtLeast(0, "rewind", c.Rewind), check.AtLeast(1, "batch posts", c.BatchPosts), check.Positive("batch delay", c.BatchDelay),
+		check.AtLeast(1, "in flight", c.InFlight), check.AtLeast(1, "max message", c.MaxMessage),
+		check.Positive("silence", c.Silence), check.Positive("min backoff", c.MinBackoff), check.AtLeast(c.MinBackoff, "max pause", c.MaxPause),
+		check.Set("client", c.Client != nil), check.Set("now", c.Now != nil), check.Set("logger", c.Logger != nil),
+	)
 }
 
 // Source is the posts of the Bluesky network, read from a Jetstream server over a WebSocket.
@@ -96,8 +93,10 @@ type Source struct {
 var _ ingest.Source = (*Source)(nil)
 
 // New returns a source that connects at the first Next. Close must be called.
-func New(cfg Config) *Source {
-	cfg = cfg.withDefaults()
+func New(cfg Config) (*Source, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("bluesky: %w", err)
+	}
 	return &Source{
 		cfg:      cfg,
 		cursor:   newCursor(cfg),
@@ -105,7 +104,7 @@ func New(cfg Config) *Source {
 		slots:    make(chan struct{}, cfg.InFlight),
 		quit:     make(chan struct{}),
 		ended:    make(chan struct{}),
-	}
+	}, nil
 }
 
 // Next implements ingest.Source; after Close it returns io.EOF. An error of the server is no error of Next: the

@@ -86,19 +86,25 @@ func created(n int) string {
 
 func uri(rkey string) string { return "at://did:plc:a/app.bsky.feed.post/" + rkey }
 
-// mustOpen opens a source that hurries, and checks at the end that nothing of it runs on.
+// with is the default configuration in a hurry, changed.
+func with(change func(*bluesky.Config)) bluesky.Config {
+	cfg := bluesky.Default()
+	cfg.BatchDelay = 5 * time.Millisecond
+	change(&cfg)
+	return cfg
+}
+
+// mustOpen opens a source that connects again soon, and checks at the end that nothing of it runs on.
 func mustOpen(t *testing.T, cfg bluesky.Config) *bluesky.Source {
 	t.Helper()
 	cfg.Client = &http.Client{Transport: &http.Transport{}}
 	cfg.MinBackoff, cfg.MaxPause = time.Millisecond, 5*time.Millisecond
-	if cfg.BatchDelay == 0 {
-		cfg.BatchDelay = 5 * time.Millisecond
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
+	cfg.Logger = slog.New(slog.DiscardHandler)
 	before := goleak.IgnoreCurrent()
-	b := bluesky.New(cfg)
+	b, err := bluesky.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		if err := b.Close(); err != nil {
 			t.Error(err)
@@ -160,7 +166,7 @@ func TestReadsEveryKindOfMessage(t *testing.T) {
 			}
 		}
 	})
-	b := mustOpen(t, bluesky.Config{URL: f.url, MaxMessage: 4000, BatchDelay: time.Second})
+	b := mustOpen(t, with(func(c *bluesky.Config) { c.URL, c.MaxMessage, c.BatchDelay = f.url, 4000, time.Second }))
 	var all ingest.Batch
 	for len(all.Posts) < 6 {
 		batch := mustNext(t, b)
@@ -216,7 +222,7 @@ func TestResumes(t *testing.T) {
 		}
 		_ = send("")
 	})
-	b := mustOpen(t, bluesky.Config{URL: f.url, Rewind: 2 * time.Second})
+	b := mustOpen(t, with(func(c *bluesky.Config) { c.URL, c.Rewind = f.url, 2*time.Second }))
 	seen := map[string]int{}
 	for len(seen) < total {
 		batch := mustNext(t, b)
@@ -243,7 +249,7 @@ func TestReadsAgainWhatWasNotDurable(t *testing.T) {
 		}
 		_ = send("")
 	})
-	b := mustOpen(t, bluesky.Config{URL: f.url, BatchPosts: 2, Rewind: time.Microsecond})
+	b := mustOpen(t, with(func(c *bluesky.Config) { c.URL, c.BatchPosts, c.Rewind = f.url, 2, time.Microsecond }))
 	first, second, third := mustNext(t, b), mustNext(t, b), mustNext(t, b)
 	first.Done(nil)
 	third.Done(nil) // out of order, and behind a batch that fails
@@ -278,7 +284,7 @@ func TestWaitsForSlowAcks(t *testing.T) {
 		}
 		_ = send("")
 	})
-	b := mustOpen(t, bluesky.Config{URL: f.url, BatchPosts: 2, InFlight: 1})
+	b := mustOpen(t, with(func(c *bluesky.Config) { c.URL, c.BatchPosts, c.InFlight = f.url, 2, 1 }))
 	first := mustNext(t, b)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
@@ -301,7 +307,7 @@ func TestCursorOutlivesTheProcess(t *testing.T) {
 		}
 	})
 	for range 2 {
-		b := mustOpen(t, bluesky.Config{URL: f.url, Cursors: dir})
+		b := mustOpen(t, with(func(c *bluesky.Config) { c.URL, c.Cursors = f.url, dir }))
 		batch := mustNext(t, b)
 		batch.Done(nil)
 		if err := b.Close(); err != nil {
@@ -326,7 +332,7 @@ func TestLeavesASilentConnection(t *testing.T) {
 		}
 		_ = send("")
 	})
-	b := mustOpen(t, bluesky.Config{URL: f.url, Silence: 200 * time.Millisecond})
+	b := mustOpen(t, with(func(c *bluesky.Config) { c.URL, c.Silence = f.url, 200*time.Millisecond }))
 	batch := mustNext(t, b)
 	if batch.Posts[0].ID == uri("1") || len(f.cursors()) < 2 {
 		t.Errorf("posts %+v after %d connections", batch.Posts, len(f.cursors()))
@@ -343,7 +349,7 @@ func TestKeepsDeletionBeforeCreation(t *testing.T) {
 			}
 		}
 	})
-	b := mustOpen(t, bluesky.Config{URL: f.url, BatchDelay: time.Second})
+	b := mustOpen(t, with(func(c *bluesky.Config) { c.URL, c.BatchDelay = f.url, time.Second }))
 	first, second := mustNext(t, b), mustNext(t, b)
 	if len(first.Posts) != 1 || len(first.Deleted) != 1 || len(second.Posts) != 1 || second.Posts[0].ID != uri("1") {
 		t.Errorf("batches %+v and %+v, want the post behind its deletion", first, second)
@@ -353,7 +359,7 @@ func TestKeepsDeletionBeforeCreation(t *testing.T) {
 }
 
 func TestWithoutServerEndsOnClose(t *testing.T) {
-	b := mustOpen(t, bluesky.Config{URL: "ws://127.0.0.1:1/subscribe"})
+	b := mustOpen(t, with(func(c *bluesky.Config) { c.URL = "ws://127.0.0.1:1/subscribe" }))
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if _, err := b.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {

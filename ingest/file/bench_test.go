@@ -21,7 +21,7 @@ func BenchmarkRead(b *testing.B) {
 }
 
 func countPosts(tb testing.TB, path string) (posts int) {
-	f, err := Open(Config{Path: path})
+	f, err := Open(Default(path))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func countPosts(tb testing.TB, path string) (posts int) {
 func TestMemory(t *testing.T) {
 	path := dataset.File(t, "stream/ira_2012-02_2016-08.jsonl.zst")
 	before := liveHeap()
-	f, err := Open(Config{Path: path})
+	f, err := Open(Default(path))
 	if err != nil {
 		t.Fatal(err)
 	}

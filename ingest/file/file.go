@@ -19,6 +19,7 @@ import (
 
 	"refrain/feed"
 	"refrain/ingest"
+	"refrain/internal/check"
 )
 
 // Formats lists what Config.Format may be.
@@ -31,7 +32,7 @@ const batchBytes = 8 << 20
 type Config struct {
 	// Path of the file; "-" is Stdin. Compression (gzip, zstd) is recognised from the first bytes.
 	Path string
-	// Stdin is what "-" reads; nil: os.Stdin.
+	// Stdin is what "-" reads.
 	Stdin io.Reader
 	// Format is one of Formats; "": by the name's ending, jsonl unless that says otherwise.
 	Format string
@@ -41,8 +42,21 @@ type Config struct {
 	SourceName string
 	// Strict makes the first record that is no post an error.
 	Strict bool
-	// BatchPosts is the most posts of a batch; 0: 1000.
+	// BatchPosts is the most posts of a batch; 1 or more.
 	BatchPosts int
+}
+
+// Default reads the file at a path, in the format that its name says.
+func Default(path string) Config {
+	return Config{Path: path, Stdin: os.Stdin, BatchPosts: 1000}
+}
+
+func (c *Config) validate() error {
+	var format error
+	if c.Format != "" && !slices.Contains(Formats, c.Format) {
+		format = fmt.Errorf("format %q: want %s", c.Format, strings.Join(Formats, ", "))
+	}
+	return errors.Join(format, check.Set("stdin", c.Stdin != nil || c.Path != "-"), check.AtLeast(1, "batch posts", c.BatchPosts))
 }
 
 // Source reads posts from a file or stdin: JSON lines, text with one post a line, or a table (CSV).
@@ -79,10 +93,13 @@ var _ ingest.Source = (*Source)(nil)
 
 // Open opens a file for reading, and finds its format and compression.
 func Open(cfg Config) (*Source, error) {
-	if cfg.BatchPosts <= 0 {
-		cfg.BatchPosts = 1000
-	}
 	f := &Source{cfg: cfg, name: cfg.Path}
+	if cfg.Path == "-" {
+		f.name, f.live = "stdin", true
+	}
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.name, err)
+	}
 	in, err := f.open()
 	if err != nil {
 		return nil, err
@@ -97,11 +114,7 @@ func Open(cfg Config) (*Source, error) {
 // open returns the bytes of the file as they are stored.
 func (f *Source) open() (io.Reader, error) {
 	if f.cfg.Path == "-" {
-		f.name, f.live = "stdin", true
-		if f.cfg.Stdin != nil {
-			return f.cfg.Stdin, nil
-		}
-		return os.Stdin, nil
+		return f.cfg.Stdin, nil
 	}
 	file, err := os.Open(f.cfg.Path)
 	if err != nil {
@@ -122,39 +135,33 @@ func (f *Source) open() (io.Reader, error) {
 }
 
 func (f *Source) start(in io.Reader) error {
-	format, err := f.format()
-	if err != nil {
-		return err
-	}
-	f.cfg.Format = format
+	f.cfg.Format = f.cfg.format()
+	var err error
 	f.plain, err = decompress(bufio.NewReaderSize(countingReader{in, &f.bytesRead}, 64<<10), f.cfg.Path)
 	if err != nil {
 		return err
 	}
 	f.lines = newLineReader(f.plain, MaxLine)
-	if format == "csv" {
+	if f.cfg.Format == "csv" {
 		f.records = newTableReader(f.lines, f.cfg.Fields)
 	}
 	f.decoder = f.NewDecoder()
 	return nil
 }
 
-func (f *Source) format() (string, error) {
-	if f.cfg.Format != "" && !slices.Contains(Formats, f.cfg.Format) {
-		return "", fmt.Errorf("format %q: want %s", f.cfg.Format, strings.Join(Formats, ", "))
+func (c *Config) format() string {
+	if c.Format != "" {
+		return c.Format
 	}
-	if f.cfg.Format != "" {
-		return f.cfg.Format, nil
-	}
-	name := strings.ToLower(f.cfg.Path)
+	name := strings.ToLower(c.Path)
 	name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
 	switch filepath.Ext(name) {
 	case ".txt":
-		return "text", nil
+		return "text"
 	case ".csv":
-		return "csv", nil
+		return "csv"
 	}
-	return "jsonl", nil
+	return "jsonl"
 }
 
 // Next returns up to BatchPosts posts. What cannot be read further is an error that names the file and the line

@@ -30,6 +30,13 @@ func writeFile(tb testing.TB, name, content string) string {
 }
 
 // readAll reads a source to its end or its first error, as one batch. Places lose their directory.
+// with is the default configuration for a path, changed.
+func with(path string, change func(*Config)) Config {
+	cfg := Default(path)
+	change(&cfg)
+	return cfg
+}
+
 func readAll(tb testing.TB, cfg Config) (all ingest.Batch, err error) {
 	tb.Helper()
 	f, err := Open(cfg)
@@ -99,7 +106,7 @@ func TestRejects(t *testing.T) {
 	for _, test := range badLines {
 		t.Run(test.name, func(t *testing.T) {
 			content := good("1") + test.line + "\n" + good("3")
-			got, err := readAll(t, Config{Path: writeFile(t, "a.jsonl", content)})
+			got, err := readAll(t, Default(writeFile(t, "a.jsonl", content)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -116,7 +123,7 @@ func TestStrict(t *testing.T) {
 	for _, test := range badLines {
 		t.Run(test.name, func(t *testing.T) {
 			path := writeFile(t, "a.jsonl", good("1")+test.line+"\n"+good("3"))
-			got, err := readAll(t, Config{Path: path, Strict: true})
+			got, err := readAll(t, with(path, func(c *Config) { c.Strict = true }))
 			wantLines(t, show(got), []string{"1: hello"})
 			want := filepath.Dir(path) + "/" + strings.TrimPrefix(test.want, "rejected ")
 			if err == nil || err.Error() != want {
@@ -150,7 +157,7 @@ func TestAccepts(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := readAll(t, Config{Path: writeFile(t, "a.jsonl", test.content)})
+			got, err := readAll(t, Default(writeFile(t, "a.jsonl", test.content)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -166,7 +173,7 @@ func TestTimes(t *testing.T) {
 {"id":"3","text":"x","created_at":10,"source":"own"}
 {"id":"4","text":"x"}
 `)
-	got, err := readAll(t, Config{Path: path, SourceName: "default", BatchPosts: 1})
+	got, err := readAll(t, with(path, func(c *Config) { c.SourceName, c.BatchPosts = "default", 1 }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +190,7 @@ func TestTimes(t *testing.T) {
 
 func TestText(t *testing.T) {
 	content := "first\n\n  \nfour\xff\r\n\"quoted\", and so on\n" + strings.Repeat("x", feed.MaxText+1) + "\nlast"
-	got, err := readAll(t, Config{Path: writeFile(t, "a.txt", content)})
+	got, err := readAll(t, Default(writeFile(t, "a.txt", content)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,12 +255,12 @@ func TestCompressed(t *testing.T) {
 	}
 	for name, content := range contents {
 		t.Run(name, func(t *testing.T) {
-			got, err := readAll(t, Config{Path: writeFile(t, name, content)})
+			got, err := readAll(t, Default(writeFile(t, name, content)))
 			if err != nil {
 				t.Fatal(err)
 			}
 			wantLines(t, show(got), want)
-			got, err = readAll(t, Config{Path: "-", Stdin: strings.NewReader(content)})
+			got, err = readAll(t, with("-", func(c *Config) { c.Stdin = strings.NewReader(content) }))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -268,7 +275,7 @@ func TestCut(t *testing.T) {
 	for name, content := range map[string]string{"a.gz": gzipped(t, plain), "a.zst": zstded(t, plain)} {
 		for _, size := range []int{3, len(content) / 2, len(content) - 2} {
 			path := writeFile(t, name, content[:size])
-			got, err := readAll(t, Config{Path: path})
+			got, err := readAll(t, Default(path))
 			if err == nil {
 				t.Fatalf("%s cut to %d bytes: no error", name, size)
 			}
@@ -299,13 +306,13 @@ func TestOpenRejects(t *testing.T) {
 		cfg  Config
 		want string
 	}{
-		{"no such file", Config{Path: filepath.Join(dir, "none")}, "open " + dir + "/none: no such file or directory"},
-		{"a directory", Config{Path: dir}, dir + ": a directory, not a file"},
-		{"unknown format", Config{Path: "-", Stdin: strings.NewReader(""), Format: "xml"},
+		{"no such file", Default(filepath.Join(dir, "none")), "open " + dir + "/none: no such file or directory"},
+		{"a directory", Default(dir), dir + ": a directory, not a file"},
+		{"unknown format", with("-", func(c *Config) { c.Stdin, c.Format = strings.NewReader(""), "xml" }),
 			`stdin: format "xml": want jsonl, text, csv`},
-		{"not gzip", Config{Path: writeFile(t, "a.gz", "{}")}, "a.gz: no gz data, though the name ends in .gz"},
-		{"not zstd", Config{Path: writeFile(t, "a.zst", "")}, "a.zst: no zst data, though the name ends in .zst"},
-		{"window too large", Config{Path: writeFile(t, "b.zst", wide)},
+		{"not gzip", Default(writeFile(t, "a.gz", "{}")), "a.gz: no gz data, though the name ends in .gz"},
+		{"not zstd", Default(writeFile(t, "a.zst", "")), "a.zst: no zst data, though the name ends in .zst"},
+		{"window too large", Default(writeFile(t, "b.zst", wide)),
 			"b.zst: zstd: a window of 1073741824 bytes, and the limit is 268435456"},
 	}
 	for _, test := range tests {
@@ -323,7 +330,7 @@ func TestOpenRejects(t *testing.T) {
 func TestProgress(t *testing.T) {
 	plain, _ := manyPosts(5000)
 	content := gzipped(t, plain)
-	f, err := Open(Config{Path: writeFile(t, "a.gz", content), BatchPosts: 7})
+	f, err := Open(with(writeFile(t, "a.gz", content), func(c *Config) { c.BatchPosts = 7 }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -345,7 +352,7 @@ func TestProgress(t *testing.T) {
 
 // TestCancelled: a cancelled call says so, and does not end the file.
 func TestCancelled(t *testing.T) {
-	f, err := Open(Config{Path: writeFile(t, "a.jsonl", good("1"))})
+	f, err := Open(Default(writeFile(t, "a.jsonl", good("1"))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -373,7 +380,7 @@ func TestPipe(t *testing.T) {
 		}
 		_ = w.Close()
 	}()
-	f, err := Open(Config{Path: "-", Stdin: r})
+	f, err := Open(with("-", func(c *Config) { c.Stdin = r }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -393,7 +400,7 @@ func TestPipe(t *testing.T) {
 // TestBatchBytes: batches of large posts go out early.
 func TestBatchBytes(t *testing.T) {
 	line := `{"id":"1","text":"` + strings.Repeat("x", feed.MaxText) + "\"}\n"
-	f, err := Open(Config{Path: "-", Stdin: strings.NewReader(strings.Repeat(line, 20))})
+	f, err := Open(with("-", func(c *Config) { c.Stdin = strings.NewReader(strings.Repeat(line, 20)) }))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func TestTable(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, err := readAll(t, Config{Path: writeFile(t, "a.csv", test.content)})
+			got, err := readAll(t, Default(writeFile(t, "a.csv", test.content)))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,7 +75,7 @@ func TestTableFields(t *testing.T) {
 		t.Fatal(err)
 	}
 	path := writeFile(t, "a.csv", "id,body,user.name,text,likes,\"a \"\"b\"\"\"\n1,hello,ann,own,,\"<1>\"\n")
-	got, err := readAll(t, Config{Path: path, Fields: fields})
+	got, err := readAll(t, with(path, func(c *Config) { c.Fields = fields }))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestTableHeader(t *testing.T) {
 		{"id,te\"xt\n1,a\n", `a.csv: after line 1: header: malformed CSV at column 6: bare " in non-quoted-field`},
 	}
 	for _, test := range tests {
-		_, err := readAll(t, Config{Path: writeFile(t, "a.csv", test.content)})
+		_, err := readAll(t, Default(writeFile(t, "a.csv", test.content)))
 		if err == nil || !strings.HasSuffix(err.Error(), test.want) {
 			t.Errorf("error\n%v\nwant\n%s", err, test.want)
 		}
@@ -108,7 +108,7 @@ func FuzzCSV(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body string) {
 		content := "id,text\n" + body
-		got, err := readAll(t, Config{Path: "-", Stdin: strings.NewReader(content), Format: "csv"})
+		got, err := readAll(t, with("-", func(c *Config) { c.Stdin, c.Format = strings.NewReader(content), "csv" }))
 		if err != nil {
 			t.Fatal(err)
 		}

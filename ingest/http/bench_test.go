@@ -12,7 +12,7 @@ import (
 func BenchmarkPosts(b *testing.B) {
 	const n = 10_000
 	body := posts(n)
-	s := mustServe(b, httpsource.Config{}, durable)
+	s := mustServe(b, httpsource.Default(), durable)
 	b.SetBytes(int64(len(body)))
 	for b.Loop() {
 		if r := send(b, s.url, strings.NewReader(body), ndjson...); r.Accepted != n {

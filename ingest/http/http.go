@@ -5,9 +5,9 @@
 package http
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -15,57 +15,53 @@ import (
 
 	"refrain/feed"
 	"refrain/ingest"
+	"refrain/internal/check"
 	"refrain/internal/problem"
 )
 
 // Partition is the source partition of everything that comes over HTTP.
 const Partition = "http"
 
-// Config sets the limits of an HTTP source. Its zero value works.
+// Config sets the limits of an HTTP source; Default has some that work.
 type Config struct {
-	Fields *feed.Fields // names of the fields in the JSON of a post; nil means our own
+	Fields *feed.Fields // names of the fields in the JSON of a post; nil: our own
 	Source string       // source of posts that name none
 
-	MaxBody    int64 // bytes of a request's body, as sent and again after decompression; 0 means 64 MiB
-	MaxPost    int   // bytes of the JSON of one post; 0 means 8 MiB
-	MaxText    int   // bytes of the text of one post; 0 means feed.MaxText, and more has no effect
-	MaxResults int   // lines spoken of in one answer; 0 means 100,000
+	MaxBody    int64 // bytes of a request's body, as sent and again after decompression; 1 or more
+	MaxPost    int   // bytes of the JSON of one post; 1 or more
+	MaxText    int   // bytes of the text of one post, 1 or more; above feed.MaxText it has no effect
+	MaxResults int   // lines spoken of in one answer; 0: none
 
-	BatchPosts int // most posts of one batch; 0 means 1,000
-	BatchBytes int // bytes of JSON after which a batch is full; 0 means 4 MiB
-	// Queue is how many batches may be on their way, handed on or not, and not yet acknowledged; 0 means 32.
-	Queue int
-	// Patience is how long a request waits for a place in a full queue before it is told to come back (429);
-	// 0 means 2 s.
-	Patience time.Duration
-	// AckTimeout is how long a request waits for its last batches to become durable (503); 0 means 30 s.
-	AckTimeout time.Duration
+	BatchPosts int // most posts of one batch; 1 or more
+	BatchBytes int // bytes of JSON after which a batch is full; 1 or more
+	Queue      int // most batches on their way, handed on or not, and not yet acknowledged; 1 or more
+	// Patience is how long a request waits for a place in a full queue before it is told to come back (429); above 0.
+	Patience    time.Duration
+	AckTimeout  time.Duration // for a request's last batches to become durable, else it is answered with 503; above 0
+	ReadTimeout time.Duration // for a client that sends nothing in the middle of a body, then 408; above 0
 
-	// ReadTimeout is how long a client may send nothing in the middle of a body (408); 0 means 60 s.
-	ReadTimeout time.Duration
-
-	Now    func() time.Time // the clock for posts without a time; nil means time.Now
-	Logger *slog.Logger     // nil means slog.Default()
+	Now    func() time.Time // the clock for posts without a time
+	Logger *slog.Logger
 }
 
-func (c Config) withDefaults() Config {
-	c.MaxBody = cmp.Or(c.MaxBody, 64<<20)
-	c.MaxPost = cmp.Or(c.MaxPost, 8<<20)
-	c.MaxText = cmp.Or(c.MaxText, feed.MaxText)
-	c.MaxResults = cmp.Or(c.MaxResults, 100_000)
-	c.BatchPosts = cmp.Or(c.BatchPosts, 1000)
-	c.BatchBytes = cmp.Or(c.BatchBytes, 4<<20)
-	c.Queue = cmp.Or(c.Queue, 32)
-	c.Patience = cmp.Or(c.Patience, 2*time.Second)
-	c.ReadTimeout = cmp.Or(c.ReadTimeout, time.Minute)
-	c.AckTimeout = cmp.Or(c.AckTimeout, 30*time.Second)
-	if c.Now == nil {
-		c.Now = time.Now
+// Default returns the limits of a service.
+func Default() Config {
+	return Config{
+		MaxBody: 64 << 20, MaxPost: 8 << 20, MaxText: feed.MaxText, MaxResults: 100_000,
+		BatchPosts: 1000, BatchBytes: 4 << 20, Queue: 32,
+		Patience: 2 * time.Second, AckTimeout: 30 * time.Second, ReadTimeout: time.Minute,
+		Now: time.Now, Logger: slog.Default(),
 	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
-	return c
+}
+
+func (c *Config) validate() error {
+	return errors.Join(
+		check.AtLeast(1, "max body", c.MaxBody), check.AtLeast(1, "max post", c.MaxPost),
+		check.AtLeast(1, "max text", c.MaxText), check.AtLeast(0, "max results", c.MaxResults),
+		check.AtLeast(1, "batch posts", c.BatchPosts), check.AtLeast(1, "batch bytes", c.BatchBytes), check.AtLeast(1, "queue", c.Queue),
+		check.Positive("patience", c.Patience), check.Positive("ack timeout", c.AckTimeout), check.Positive("read timeout", c.ReadTimeout),
+		check.Set("now", c.Now != nil), check.Set("logger", c.Logger != nil),
+	)
 }
 
 // Source is the posts sent to POST /v1/posts and the deletions sent to DELETE /v1/posts/{id}.
@@ -94,8 +90,10 @@ type Source struct {
 var _ ingest.Source = (*Source)(nil)
 
 // New returns a source that serves nothing until it is mounted in an HTTP server.
-func New(cfg Config) *Source {
-	cfg = cfg.withDefaults()
+func New(cfg Config) (*Source, error) {
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("http source: %w", err)
+	}
 	h := &Source{
 		cfg:   cfg,
 		mux:   http.NewServeMux(),
@@ -110,7 +108,7 @@ func New(cfg Config) *Source {
 	h.mux.HandleFunc("DELETE /v1/posts/{id}", h.serveDelete)
 	h.mux.HandleFunc("/v1/posts/{id}", allowOnly("DELETE"))
 	h.mux.HandleFunc("/", notFound)
-	return h
+	return h, nil
 }
 
 func allowOnly(method string) http.HandlerFunc {

@@ -32,10 +32,26 @@ type server struct {
 	ended   chan error // what Next ended with
 }
 
+// with is the default configuration, changed.
+func with(change func(*httpsource.Config)) httpsource.Config {
+	cfg := httpsource.Default()
+	change(&cfg)
+	return cfg
+}
+
+func mustNew(t testing.TB, cfg httpsource.Config) *httpsource.Source {
+	t.Helper()
+	h, err := httpsource.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
 // mustServe starts a server whose batches are acknowledged with what ack returns.
 func mustServe(t testing.TB, cfg httpsource.Config, ack func(ingest.Batch) error) *server {
 	t.Helper()
-	s := &server{Source: httpsource.New(cfg), ended: make(chan error, 1)}
+	s := &server{Source: mustNew(t, cfg), ended: make(chan error, 1)}
 	web := httptest.NewServer(s.Source)
 	s.url = web.URL + "/v1/posts"
 	go s.take(ack)
@@ -184,7 +200,7 @@ func TestTakesEveryForm(t *testing.T) {
 		"no newline at the end":        {strings.TrimSpace(posts(2)), ndjson, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := mustServe(t, httpsource.Config{}, durable)
+			s := mustServe(t, httpsource.Default(), durable)
 			r := send(t, s.url, strings.NewReader(c.body), c.header...)
 			if r.Status != 200 || r.Accepted != c.want || r.Rejected != 0 || len(r.Results) != c.want {
 				t.Errorf("answer %+v, want %d accepted", r, c.want)
@@ -201,7 +217,7 @@ func TestTakesGzip(t *testing.T) {
 	w := gzip.NewWriter(&z)
 	_, _ = io.WriteString(w, posts(5))
 	_ = w.Close()
-	s := mustServe(t, httpsource.Config{}, durable)
+	s := mustServe(t, httpsource.Default(), durable)
 	r := send(t, s.url, bytes.NewReader(z.Bytes()), "Content-Encoding", "gzip")
 	if r.Accepted != 5 {
 		t.Errorf("answer %+v, want 5 accepted", r)
@@ -219,7 +235,7 @@ func TestTakesGzip(t *testing.T) {
 
 func TestGivesPostsTheirTimeAndSource(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	s := mustServe(t, httpsource.Config{Source: "web", Now: func() time.Time { return now }}, durable)
+	s := mustServe(t, with(func(c *httpsource.Config) { c.Source, c.Now = "web", func() time.Time { return now } }), durable)
 	send(t, s.url, strings.NewReader(`[{"id":"1","text":"a"},{"id":"2","text":"b","source":"x","created_at":"2020-01-01T00:00:00Z"}]`))
 	got := s.all().Posts
 	want := []feed.Post{
@@ -235,7 +251,7 @@ func TestGivesPostsTheirTimeAndSource(t *testing.T) {
 }
 
 func TestHandsOnTheTrace(t *testing.T) {
-	s := mustServe(t, httpsource.Config{}, durable)
+	s := mustServe(t, httpsource.Default(), durable)
 	const parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	send(t, s.url, strings.NewReader(post("1")), "traceparent", parent)
 	send(t, s.url, strings.NewReader(post("2")))
@@ -251,7 +267,7 @@ func TestHandsOnTheTrace(t *testing.T) {
 }
 
 func TestRejectsLinesAndGoesOn(t *testing.T) {
-	s := mustServe(t, httpsource.Config{MaxText: 100, MaxPost: 500}, durable)
+	s := mustServe(t, with(func(c *httpsource.Config) { c.MaxText, c.MaxPost = 100, 500 }), durable)
 	body := post("0") + "\n" +
 		"{broken\n" +
 		"\n" +
@@ -303,7 +319,7 @@ func TestArrayWithDamage(t *testing.T) {
 		"objects, then junk": {post("0") + post("1") + "junk", "1+ 2+ 3-", "j"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := mustServe(t, httpsource.Config{}, durable)
+			s := mustServe(t, httpsource.Default(), durable)
 			r := send(t, s.url, strings.NewReader(c.body))
 			var got []string
 			for _, l := range r.Results {
@@ -320,7 +336,7 @@ func TestArrayWithDamage(t *testing.T) {
 }
 
 func TestStatusWhenNothingIsAccepted(t *testing.T) {
-	s := mustServe(t, httpsource.Config{}, durable)
+	s := mustServe(t, httpsource.Default(), durable)
 	for body, want := range map[string]int{
 		"":                       400,
 		" \n\n":                  400,
@@ -345,7 +361,7 @@ func TestStatusWhenNothingIsAccepted(t *testing.T) {
 }
 
 func TestLongAnswersListWhatMatters(t *testing.T) {
-	s := mustServe(t, httpsource.Config{}, durable)
+	s := mustServe(t, httpsource.Default(), durable)
 	body := posts(2500) + "{broken\n"
 	r := send(t, s.url, strings.NewReader(body), ndjson...)
 	if r.Accepted != 2500 || r.Rejected != 1 || len(r.Results) != 1 || r.Results[0].Line != 2501 || r.Omitted != 2500 {
@@ -367,7 +383,7 @@ func TestLongAnswersListWhatMatters(t *testing.T) {
 
 func TestHandsOnBeforeTheBodyEnds(t *testing.T) {
 	seen := make(chan int, 10)
-	s := mustServe(t, httpsource.Config{BatchPosts: 2}, func(b ingest.Batch) error {
+	s := mustServe(t, with(func(c *httpsource.Config) { c.BatchPosts = 2 }), func(b ingest.Batch) error {
 		seen <- len(b.Posts)
 		return nil
 	})
@@ -385,7 +401,7 @@ func TestHandsOnBeforeTheBodyEnds(t *testing.T) {
 }
 
 func TestBodyThatStandsStill(t *testing.T) {
-	s := mustServe(t, httpsource.Config{ReadTimeout: 50 * time.Millisecond}, durable)
+	s := mustServe(t, with(func(c *httpsource.Config) { c.ReadTimeout = 50 * time.Millisecond }), durable)
 	r, w := io.Pipe()
 	defer w.Close()
 	go func() { _, _ = io.WriteString(w, posts(3)+`{"id":"half`) }()
@@ -396,7 +412,7 @@ func TestBodyThatStandsStill(t *testing.T) {
 }
 
 func TestBodyTooLarge(t *testing.T) {
-	s := mustServe(t, httpsource.Config{MaxBody: 1000, BatchPosts: 2}, durable)
+	s := mustServe(t, with(func(c *httpsource.Config) { c.MaxBody, c.BatchPosts = 1000, 2 }), durable)
 	r := send(t, s.url, strings.NewReader(posts(100)), ndjson...)
 	if r.Status != 413 || r.Accepted != 0 || len(s.ids()) != 0 {
 		t.Errorf("length known: answer %+v, %d posts taken", r, len(s.ids()))
@@ -422,7 +438,9 @@ func TestBodyTooLarge(t *testing.T) {
 
 func TestFullQueueAnswers429(t *testing.T) {
 	n, release := 0, make(chan struct{})
-	s := mustServe(t, httpsource.Config{BatchPosts: 2, Queue: 2, Patience: time.Millisecond, AckTimeout: 20 * time.Millisecond},
+	s := mustServe(t, with(func(c *httpsource.Config) {
+		c.BatchPosts, c.Queue, c.Patience, c.AckTimeout = 2, 2, time.Millisecond, 20*time.Millisecond
+	}),
 		func(ingest.Batch) error {
 			if n++; n > 1 {
 				<-release
@@ -444,7 +462,7 @@ func TestFullQueueAnswers429(t *testing.T) {
 
 func TestNotDurableAnswers503(t *testing.T) {
 	n := 0
-	s := mustServe(t, httpsource.Config{BatchPosts: 10}, func(ingest.Batch) error {
+	s := mustServe(t, with(func(c *httpsource.Config) { c.BatchPosts = 10 }), func(ingest.Batch) error {
 		n++
 		if n == 3 {
 			return errors.New("disk full")
@@ -461,7 +479,7 @@ func TestNotDurableAnswers503(t *testing.T) {
 }
 
 func TestAckThatNeverComes(t *testing.T) {
-	h := httpsource.New(httpsource.Config{AckTimeout: time.Millisecond})
+	h := mustNew(t, with(func(c *httpsource.Config) { c.AckTimeout = time.Millisecond }))
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest("POST", "/v1/posts", strings.NewReader(post("1"))))
 	if w.Code != 503 {
@@ -471,7 +489,7 @@ func TestAckThatNeverComes(t *testing.T) {
 
 func TestShutdownFinishesWhatWasAccepted(t *testing.T) {
 	started, release := make(chan struct{}, 10), make(chan struct{})
-	s := mustServe(t, httpsource.Config{BatchPosts: 2}, func(ingest.Batch) error {
+	s := mustServe(t, with(func(c *httpsource.Config) { c.BatchPosts = 2 }), func(ingest.Batch) error {
 		started <- struct{}{}
 		<-release
 		return nil
@@ -502,7 +520,7 @@ func TestShutdownFinishesWhatWasAccepted(t *testing.T) {
 }
 
 func TestShutdownGivesUpAtItsDeadline(t *testing.T) {
-	h := httpsource.New(httpsource.Config{})
+	h := mustNew(t, httpsource.Default())
 	w := httptest.NewRecorder()
 	served := make(chan struct{})
 	go func() {
@@ -541,7 +559,7 @@ func until(t *testing.T, ok func() bool) {
 
 func TestDelete(t *testing.T) {
 	fail := false
-	s := mustServe(t, httpsource.Config{Source: "web"}, func(ingest.Batch) error {
+	s := mustServe(t, with(func(c *httpsource.Config) { c.Source = "web" }), func(ingest.Batch) error {
 		if fail {
 			return errors.New("disk full")
 		}
@@ -582,7 +600,7 @@ func remove(t *testing.T, url string) int {
 }
 
 func TestWrongMethodAndPath(t *testing.T) {
-	h := httpsource.New(httpsource.Config{})
+	h := mustNew(t, httpsource.Default())
 	for _, c := range []struct {
 		method, path, allow string
 		want                int
@@ -596,7 +614,7 @@ func TestWrongMethodAndPath(t *testing.T) {
 }
 
 func TestManyClientsAtOnce(t *testing.T) {
-	s := mustServe(t, httpsource.Config{BatchPosts: 7, Queue: 3, Patience: time.Minute}, durable)
+	s := mustServe(t, with(func(c *httpsource.Config) { c.BatchPosts, c.Queue, c.Patience = 7, 3, time.Minute }), durable)
 	var clients sync.WaitGroup
 	for c := range 8 {
 		clients.Go(func() {
@@ -620,5 +638,14 @@ func TestManyClientsAtOnce(t *testing.T) {
 	}
 	if len(s.ids()) != 800 {
 		t.Errorf("%d posts", len(s.ids()))
+	}
+}
+
+func TestNewReportsEverything(t *testing.T) {
+	_, err := httpsource.New(httpsource.Config{Patience: -1})
+	for _, want := range []string{"max body: 0", "queue: 0", "patience: -1ns", "logger is not set"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s too", err, want)
+		}
 	}
 }

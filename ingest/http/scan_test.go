@@ -42,7 +42,12 @@ func FuzzBody(f *testing.F) {
 		f.Add([]byte(s), true)
 	}
 	const limit = 64
-	h := New(Config{MaxPost: limit})
+	cfg := Default()
+	cfg.MaxPost = limit
+	h, err := New(cfg)
+	if err != nil {
+		f.Fatal(err)
+	}
 	f.Fuzz(func(t *testing.T, data []byte, lines bool) {
 		contentType := "application/json"
 		if lines {

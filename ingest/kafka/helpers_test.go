@@ -92,10 +92,10 @@ func value(s string) kafka.Record { return kafka.Record{Value: kafka.NewBytes([]
 
 // config is that of a member of the topic's group, quick enough for tests.
 func (c *cluster) config(topics ...string) Config {
-	return Config{
-		Conn: kafkaconn.Config{Brokers: []string{c.addr}}, Topics: topics, Group: "group-" + topics[0],
-		CommitEvery: 50 * time.Millisecond, Session: 3 * time.Second, Logger: testLog(c.tb),
-	}
+	cfg := Default()
+	cfg.Conn, cfg.Topics, cfg.Group = kafkaconn.Config{Brokers: []string{c.addr}}, topics, "group-"+topics[0]
+	cfg.CommitEvery, cfg.Session, cfg.Logger = 50*time.Millisecond, 3*time.Second, testLog(c.tb)
+	return cfg
 }
 
 func mustOpen(tb testing.TB, cfg Config) *Source {

@@ -9,7 +9,6 @@
 package kafka
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,6 +23,7 @@ import (
 
 	"refrain/feed"
 	"refrain/ingest"
+	"refrain/internal/check"
 	"refrain/internal/kafkaconn"
 )
 
@@ -33,60 +33,49 @@ const (
 	Latest   = "latest"   // with what is written from now on
 )
 
-// Config says what is read, and how. Conn, Topics and Group are needed.
+// Config says what is read, and how. Default has all but Conn and Topics.
 type Config struct {
 	Conn   kafkaconn.Config
-	Topics []string
+	Topics []string // one or more
 	Group  string
-	Start  string // Earliest or Latest; "" means Earliest
+	Start  string // Earliest or Latest
 
-	Fields     *feed.Fields // names of the fields in the JSON of a post; nil means our own
+	Fields     *feed.Fields // names of the fields in the JSON of a post; nil: our own
 	SourceName string       // source of posts that name none
-	MaxRecord  int64        // bytes of a record; larger ones are rejected; 0 means 8 MiB
+	MaxRecord  int64        // bytes of a record, 1 or more; larger ones are rejected
 
 	// Assigned is called at the start of each generation with the names of all partitions of this member, before any
 	// post of them is handed on. An error is retried. Nil: nobody needs to know.
 	Assigned func(ctx context.Context, partitions []string) error
 
-	BatchPosts int   // most records of one batch; 0 means 500
-	BatchBytes int64 // bytes after which a batch is full; 0 means 4 MiB
-	InFlight   int   // most batches of one partition that are handed on and not acknowledged; 0 means 3
-	Memory     int64 // bytes of records handed on and not acknowledged, over all partitions; 0 means 64 MiB
+	BatchPosts int   // most records of one batch; 1 or more
+	BatchBytes int64 // bytes after which a batch is full; 1 or more
+	InFlight   int   // most batches of one partition that are handed on and not acknowledged; 1 or more
+	Memory     int64 // bytes of records handed on and not acknowledged, over all partitions; 1 or more
 
-	CommitEvery time.Duration // 0 means 1 s
-	Session     time.Duration // a member that is silent for so long loses its partitions; 0 means 10 s
+	CommitEvery time.Duration // above 0
+	Session     time.Duration // a member that is silent for so long loses its partitions; above 0
 
-	Logger *slog.Logger // nil means slog.Default()
+	Logger *slog.Logger
 }
 
-func (c Config) withDefaults() Config {
-	c.Start = cmp.Or(c.Start, Earliest)
-	c.MaxRecord = cmp.Or(c.MaxRecord, 8<<20)
-	c.BatchPosts = cmp.Or(c.BatchPosts, 500)
-	c.BatchBytes = cmp.Or(c.BatchBytes, 4<<20)
-	c.InFlight = cmp.Or(c.InFlight, 3)
-	c.Memory = cmp.Or(c.Memory, 64<<20)
-	c.CommitEvery = cmp.Or(c.CommitEvery, time.Second)
-	c.Session = cmp.Or(c.Session, 10*time.Second)
-	if c.Logger == nil {
-		c.Logger = slog.Default()
+// Default is a member of the group refrain, which begins with the oldest record.
+func Default() Config {
+	return Config{
+		Group: "refrain", Start: Earliest, MaxRecord: 8 << 20,
+		BatchPosts: 500, BatchBytes: 4 << 20, InFlight: 3, Memory: 64 << 20,
+		CommitEvery: time.Second, Session: 10 * time.Second, Logger: slog.Default(),
 	}
-	c.Topics = slices.Compact(slices.Sorted(slices.Values(c.Topics)))
-	return c
 }
 
-func (c Config) validate() error {
-	var errs []error
-	if len(c.Topics) == 0 || slices.Contains(c.Topics, "") {
-		errs = append(errs, errors.New("topics: want the name of one at least"))
-	}
-	if c.Group == "" {
-		errs = append(errs, errors.New("group: want a name"))
-	}
-	if c.Start != Earliest && c.Start != Latest {
-		errs = append(errs, fmt.Errorf("start %q: want %s or %s", c.Start, Earliest, Latest))
-	}
-	return errors.Join(errs...)
+func (c *Config) validate() error {
+	return errors.Join(
+		check.Set("topics", len(c.Topics) > 0 && !slices.Contains(c.Topics, "")), check.Set("group", c.Group != ""),
+		check.OneOf("start", c.Start, Earliest, Latest), check.AtLeast(1, "max record", c.MaxRecord),
+		check.AtLeast(1, "batch posts", c.BatchPosts), check.AtLeast(1, "batch bytes", c.BatchBytes),
+		check.AtLeast(1, "in flight", c.InFlight), check.AtLeast(1, "memory", c.Memory),
+		check.Positive("commit every", c.CommitEvery), check.Positive("session", c.Session), check.Set("logger", c.Logger != nil),
+	)
 }
 
 // Source is a member of a consumer group. Next may be called by one goroutine or many, Ack from any.
@@ -120,10 +109,10 @@ var (
 // Open looks the topics up and joins the group. An error that wraps kafkaconn.ErrUnreachable may go away by itself.
 // Close must be called.
 func Open(ctx context.Context, cfg Config) (*Source, error) {
-	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("kafka source: %w", err)
 	}
+	cfg.Topics = slices.Compact(slices.Sorted(slices.Values(cfg.Topics)))
 	conn, err := kafkaconn.New(cfg.Conn)
 	if err != nil {
 		return nil, err

@@ -8,7 +8,6 @@
 package nats
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,43 +22,47 @@ import (
 
 	"refrain/feed"
 	"refrain/ingest"
+	"refrain/internal/check"
 	"refrain/internal/natsconn"
 )
 
-// Config says which messages to read. Stream is required; every other zero value works.
+// Config says which messages to read. Default has all but Conn and Stream.
 type Config struct {
 	Conn     natsconn.Config
 	Stream   string
-	Consumer string // name of the durable consumer, made if there is none; "" means refrain
-	Subject  string // of the messages, wildcards allowed; "" means all of the stream
-	Start    string // where a consumer that is made begins: earliest (also "") or latest
+	Consumer string // name of the durable consumer, made if there is none
+	Subject  string // of the messages, wildcards allowed; "": all of the stream
+	Start    string // where a consumer that is made begins: earliest or latest
 
-	Fields     *feed.Fields // names of the fields in the JSON of a post; nil means our own
+	Fields     *feed.Fields // names of the fields in the JSON of a post; nil: our own
 	SourceName string       // source of posts that name none
-	MaxRecord  int          // bytes of one message; 0 means 8 MiB
+	MaxRecord  int          // bytes of one message, 1 or more; larger ones are rejected
 
-	// Assigned, if set, is told the name of the source partition before any batch of it is handed on, again and again
-	// until it returns nil.
+	// Assigned is told the name of the source partition before any batch of it is handed on, again and again until it
+	// returns nil. Nil: nobody needs to know.
 	Assigned func(ctx context.Context, partitions []string) error
 
-	BatchPosts int           // most messages of one batch; 0 means 1,000
-	BatchBytes int           // bytes of messages after which a batch is full; 0 means 4 MiB
-	AckWait    time.Duration // of a consumer that is made: how long a silent reader keeps what it got; 0 means 15 s
+	BatchPosts int           // most messages of one batch; 1 or more
+	BatchBytes int           // bytes of messages after which a batch is full; 1 or more
+	AckWait    time.Duration // of a consumer that is made: how long a silent reader keeps what it got; above 0
 
-	Logger *slog.Logger // nil means slog.Default()
+	Logger *slog.Logger
 }
 
-func (c Config) withDefaults() Config {
-	c.Consumer = cmp.Or(c.Consumer, "refrain")
-	c.Start = cmp.Or(c.Start, earliest)
-	c.MaxRecord = cmp.Or(c.MaxRecord, 8<<20)
-	c.BatchPosts = cmp.Or(c.BatchPosts, 1000)
-	c.BatchBytes = cmp.Or(c.BatchBytes, 4<<20)
-	c.AckWait = cmp.Or(c.AckWait, 15*time.Second)
-	if c.Logger == nil {
-		c.Logger = slog.Default()
+// Default is the consumer refrain, which begins with the oldest message.
+func Default() Config {
+	return Config{
+		Consumer: "refrain", Start: earliest, MaxRecord: 8 << 20,
+		BatchPosts: 1000, BatchBytes: 4 << 20, AckWait: 15 * time.Second, Logger: slog.Default(),
 	}
-	return c
+}
+
+func (c *Config) validate() error {
+	return errors.Join(
+		check.Set("stream", c.Stream != ""), check.Set("consumer", c.Consumer != ""), check.OneOf("start", c.Start, earliest, latest),
+		check.AtLeast(1, "max record", c.MaxRecord), check.AtLeast(1, "batch posts", c.BatchPosts), check.AtLeast(1, "batch bytes", c.BatchBytes),
+		check.Positive("ack wait", c.AckWait), check.Set("logger", c.Logger != nil),
+	)
 }
 
 const (
@@ -106,7 +109,7 @@ type settled struct {
 // Close must be called.
 func Open(ctx context.Context, cfg Config) (*Source, error) {
 	s := &Source{
-		cfg:     cfg.withDefaults(),
+		cfg:     cfg,
 		batches: make(chan *part), settled: make(chan settled, 1), done: make(chan struct{}),
 	}
 	s.name = fmt.Sprintf("nats/%s/%s", s.cfg.Stream, s.cfg.Consumer)
@@ -121,10 +124,10 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 }
 
 func (s *Source) open(ctx context.Context) error {
-	if s.cfg.Start != earliest && s.cfg.Start != latest {
-		return fmt.Errorf("start %q: want earliest or latest", s.cfg.Start)
+	err := s.cfg.validate()
+	if err != nil {
+		return err
 	}
-	var err error
 	if s.conn, err = natsconn.Connect(ctx, s.cfg.Conn, s.cfg.Logger); err != nil {
 		return err
 	}

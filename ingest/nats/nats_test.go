@@ -65,6 +65,20 @@ func (w *world) publish(t *testing.T, bodies ...string) {
 // At the end, when all servers are stopped too, nothing may run on.
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// config is the default one, without a log.
+func config() nats.Config {
+	cfg := nats.Default()
+	cfg.Logger = natstest.Quiet()
+	return cfg
+}
+
+// with is config, changed.
+func with(change func(*nats.Config)) nats.Config {
+	cfg := config()
+	change(&cfg)
+	return cfg
+}
+
 // open opens a source that ends with the test.
 func (w *world) open(t *testing.T, cfg nats.Config) *nats.Source {
 	t.Helper()
@@ -74,9 +88,6 @@ func (w *world) open(t *testing.T, cfg nats.Config) *nats.Source {
 
 func mustOpen(t *testing.T, cfg nats.Config) *nats.Source {
 	t.Helper()
-	if cfg.Logger == nil {
-		cfg.Logger = natstest.Quiet()
-	}
 	s, err := nats.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -166,13 +177,17 @@ func TestPosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	var told []string
-	s := w.open(t, nats.Config{Fields: fields, SourceName: "wire", Assigned: func(_ context.Context, p []string) error {
-		told = append(told, p...)
-		if len(told) == 1 {
-			return errors.New("not yet")
+	s := w.open(t, with(func(c *nats.Config) {
+		c.Fields = fields
+		c.SourceName = "wire"
+		c.Assigned = func(_ context.Context, p []string) error {
+			told = append(told, p...)
+			if len(told) == 1 {
+				return errors.New("not yet")
+			}
+			return nil
 		}
-		return nil
-	}})
+	}))
 	if diff := cmp.Diff([]string{"nats/POSTS/refrain"}, s.Waiting()); diff != "" {
 		t.Errorf("waiting (-want +got):\n%s", diff)
 	}
@@ -204,7 +219,7 @@ func TestPosts(t *testing.T) {
 
 func TestPoisonIsRejectedAndPassed(t *testing.T) {
 	w := mustWorld(t)
-	s := w.open(t, nats.Config{MaxRecord: 1000})
+	s := w.open(t, with(func(c *nats.Config) { c.MaxRecord = 1000 }))
 	long := `{"id":"long","text":"` + strings.Repeat("x", 1000) + `"}`
 	w.publish(t, post(1), `not JSON`, "", "\xff\xfe{\x00}\x00", `[]`, `{"text":"no id"}`, long, post(2))
 	var ids []string
@@ -234,7 +249,7 @@ func TestPoisonIsRejectedAndPassed(t *testing.T) {
 func TestWhatIsNotDurableComesAgainBeforeTheRest(t *testing.T) {
 	w := mustWorld(t)
 	w.publish(t, posts(0, 50)...)
-	s := w.open(t, nats.Config{BatchPosts: 10})
+	s := w.open(t, with(func(c *nats.Config) { c.BatchPosts = 10 }))
 	first := mustNext(t, s)
 	short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
@@ -256,7 +271,7 @@ func TestWhatIsNotDurableComesAgainBeforeTheRest(t *testing.T) {
 func TestCloseGivesBackWhatIsNotAcknowledged(t *testing.T) {
 	w := mustWorld(t)
 	w.publish(t, posts(0, 30)...)
-	cfg := nats.Config{BatchPosts: 10, AckWait: time.Second}
+	cfg := with(func(c *nats.Config) { c.BatchPosts, c.AckWait = 10, time.Second })
 	s := w.open(t, cfg)
 	done := gather(t, s, 10)
 	mustNext(t, s) // and never acknowledged
@@ -274,7 +289,7 @@ func TestCloseGivesBackWhatIsNotAcknowledged(t *testing.T) {
 func TestAfterACrashNothingIsOvertaken(t *testing.T) {
 	w := mustWorld(t)
 	w.publish(t, posts(0, 20)...)
-	cfg := nats.Config{BatchPosts: 10, AckWait: time.Second}
+	cfg := with(func(c *nats.Config) { c.BatchPosts, c.AckWait = 10, time.Second })
 	s := w.open(t, cfg)
 	mustNext(t, s)
 	eventually(t, "more than that is fetched", func() bool { return w.info(t).NumAckPending >= 10 })
@@ -321,7 +336,7 @@ func TestWhatWasLostComesInOrder(t *testing.T) {
 		}
 	}
 	w.publish(t, posts(30, 50)...)
-	s := w.open(t, nats.Config{BatchPosts: 7})
+	s := w.open(t, with(func(c *nats.Config) { c.BatchPosts = 7 }))
 	var got []string
 	for len(got) < 50 {
 		b := mustNext(t, s)
@@ -343,7 +358,7 @@ func TestWhatWasLostComesLate(t *testing.T) {
 	w.publish(t, posts(0, 10)...)
 	lost := w.lose(t, 10)
 	w.publish(t, posts(10, 40)...)
-	s := w.open(t, nats.Config{BatchPosts: 10})
+	s := w.open(t, with(func(c *nats.Config) { c.BatchPosts = 10 }))
 	eventually(t, "new messages are asked for", func() bool {
 		for _, m := range lost { // so the server leaves them where they are
 			if err := m.InProgress(); err != nil {
@@ -359,7 +374,7 @@ func TestWhatWasLostComesLate(t *testing.T) {
 
 func TestSlowBatchesAreNotDeliveredTwice(t *testing.T) {
 	w := mustWorld(t)
-	s := w.open(t, nats.Config{BatchPosts: 10, AckWait: 2 * time.Second})
+	s := w.open(t, with(func(c *nats.Config) { c.BatchPosts, c.AckWait = 10, 2*time.Second }))
 	w.publish(t, posts(0, 40)...)
 	b := mustNext(t, s)
 	begin := time.Now()
@@ -377,7 +392,7 @@ func TestSlowBatchesAreNotDeliveredTwice(t *testing.T) {
 // time in its order.
 func restarts(t *testing.T, w *world, stop, start func()) {
 	const n = 3000
-	s := w.open(t, nats.Config{BatchPosts: 50, AckWait: 2 * time.Second})
+	s := w.open(t, with(func(c *nats.Config) { c.BatchPosts, c.AckWait = 50, 2*time.Second }))
 	var writer sync.WaitGroup
 	writer.Go(func() {
 		for i := range n {
@@ -456,16 +471,16 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		cfg  nats.Config
 		want string
 	}{
-		"no stream":   {nats.Config{Stream: "NOPE"}, "nats stream add NOPE"},
-		"start":       {nats.Config{Stream: "POSTS", Start: "new"}, "want earliest or latest"},
-		"filter":      {nats.Config{Stream: "POSTS", Consumer: "filtered", Subject: "posts.en"}, `filters subjects ["posts.de"]`},
-		"no acks":     {nats.Config{Stream: "POSTS", Consumer: "unacked"}, "acknowledgement policy"},
-		"no body":     {nats.Config{Stream: "POSTS", Consumer: "headers"}, "headers only"},
-		"gives up":    {nats.Config{Stream: "POSTS", Consumer: "impatient"}, "after 5 deliveries, which would lose its post (set --max-deliver=-1)"},
-		"bad subject": {nats.Config{Stream: "POSTS", Consumer: "x", Subject: "other"}, "takes [\"posts.>\"]"},
+		"no stream":   {with(func(c *nats.Config) { c.Stream = "NOPE" }), "nats stream add NOPE"},
+		"start":       {with(func(c *nats.Config) { c.Stream, c.Start = "POSTS", "new" }), "want earliest or latest"},
+		"filter":      {with(func(c *nats.Config) { c.Stream, c.Consumer, c.Subject = "POSTS", "filtered", "posts.en" }), `filters subjects ["posts.de"]`},
+		"no acks":     {with(func(c *nats.Config) { c.Stream, c.Consumer = "POSTS", "unacked" }), "acknowledgement policy"},
+		"no body":     {with(func(c *nats.Config) { c.Stream, c.Consumer = "POSTS", "headers" }), "headers only"},
+		"gives up":    {with(func(c *nats.Config) { c.Stream, c.Consumer = "POSTS", "impatient" }), "after 5 deliveries, which would lose its post (set --max-deliver=-1)"},
+		"bad subject": {with(func(c *nats.Config) { c.Stream, c.Consumer, c.Subject = "POSTS", "x", "other" }), "takes [\"posts.>\"]"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			test.cfg.Conn, test.cfg.Logger = w.Config(), natstest.Quiet()
+			test.cfg.Conn = w.Config()
 			s, err := nats.Open(t.Context(), test.cfg)
 			if err == nil {
 				t.Fatal(s.Close(), "it opens")
@@ -476,8 +491,8 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		})
 	}
 	guarded := natstest.MustServer(t, func(o *server.Options) { o.Authorization = "sesame" })
-	cfg := natsconn.Config{Servers: guarded.Config().Servers, Token: "wrong"}
-	if _, err := nats.Open(t.Context(), nats.Config{Conn: cfg, Stream: "POSTS", Logger: natstest.Quiet()}); !errors.Is(err, natsgo.ErrAuthorization) {
+	wrong := natsconn.Config{Servers: guarded.Config().Servers, Token: "wrong"}
+	if _, err := nats.Open(t.Context(), with(func(c *nats.Config) { c.Conn, c.Stream = wrong, "POSTS" })); !errors.Is(err, natsgo.ErrAuthorization) {
 		t.Errorf("wrong token: %v", err)
 	}
 }
@@ -491,13 +506,13 @@ func TestAConsumerIsMadeOnceAndLeftAlone(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if got := gather(t, w.open(t, nats.Config{}), 5); !cmp.Equal(got, numbers(0, 5)) {
+	if got := gather(t, w.open(t, config()), 5); !cmp.Equal(got, numbers(0, 5)) {
 		t.Errorf("posts %q", got)
 	}
 	if c := w.info(t).Config; c.AckWait != 7*time.Second || c.MaxAckPending != 3 || c.Description != "tuned" {
 		t.Errorf("the consumer is now %+v", c)
 	}
-	latest := w.open(t, nats.Config{Consumer: "new", Start: "latest", Subject: "posts.en"})
+	latest := w.open(t, with(func(c *nats.Config) { c.Consumer, c.Start, c.Subject = "new", "latest", "posts.en" }))
 	w.publish(t, post(5))
 	if got := gather(t, latest, 1); !cmp.Equal(got, numbers(5, 6)) {
 		t.Errorf("from the latest: %q", got)
@@ -533,8 +548,10 @@ func TestPostsLostToLimitsAreReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	var said log
-	quiet := nats.Config{BatchPosts: 3, Logger: said.errors()}
-	filtered := nats.Config{BatchPosts: 3, Logger: said.errors(), Subject: "posts.en", Consumer: "filtered"}
+	quiet := with(func(c *nats.Config) { c.BatchPosts, c.Logger = 3, said.errors() })
+	filtered := with(func(c *nats.Config) {
+		c.BatchPosts, c.Logger, c.Subject, c.Consumer = 3, said.errors(), "posts.en", "filtered"
+	})
 	w.publish(t, posts(0, 20)...) // a new consumer begins with what is there
 	s, f := w.open(t, quiet), w.open(t, filtered)
 	if got := gather(t, s, 10); !cmp.Equal(got, numbers(10, 20)) {
@@ -572,7 +589,7 @@ func TestPostsLostToLimitsAreReported(t *testing.T) {
 func TestHolesInTheStreamAreNoLoss(t *testing.T) {
 	w := mustWorld(t)
 	var said log
-	s := w.open(t, nats.Config{Logger: said.errors()})
+	s := w.open(t, with(func(c *nats.Config) { c.Logger = said.errors() }))
 	w.publish(t, posts(0, 1)...)
 	gather(t, s, 1)
 	if err := s.Close(); err != nil {
@@ -584,7 +601,7 @@ func TestHolesInTheStreamAreNoLoss(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := gather(t, w.open(t, nats.Config{Logger: said.errors()}), 6)
+	got := gather(t, w.open(t, with(func(c *nats.Config) { c.Logger = said.errors() })), 6)
 	if want := slices.Concat(numbers(1, 3), numbers(6, 10)); !cmp.Equal(got, want) {
 		t.Errorf("posts %q, want %q", got, want)
 	}
@@ -601,7 +618,7 @@ func TestAMessageLargerThanAFetch(t *testing.T) {
 	s.Stop()
 	s.Change(func(o *server.Options) { o.MaxPayload = 64 << 10 })
 	s.Start()
-	src := w.open(t, nats.Config{BatchBytes: 1000})
+	src := w.open(t, with(func(c *nats.Config) { c.BatchBytes = 1000 }))
 	var got []string
 	for len(got) < 3 {
 		b := mustNext(t, src)

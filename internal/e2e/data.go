@@ -84,7 +84,9 @@ func DefaultSettings() Settings {
 // with each event as it is written and read again.
 func Detect(tb testing.TB, posts []byte, s Settings, visit func(*feed.Match)) (ids []feed.Hash) {
 	tb.Helper()
-	src, err := file.Open(file.Config{Path: "-", Stdin: bytes.NewReader(posts), BatchPosts: s.Batch})
+	cfg := file.Default("-")
+	cfg.Stdin, cfg.BatchPosts = bytes.NewReader(posts), s.Batch
+	src, err := file.Open(cfg)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -54,11 +54,10 @@ type slot struct {
 
 func newWorld(subject Subject, r *rand.Rand) *world {
 	w := &world{Rand: r, subject: subject, plan: drawPlan(r), now: time.Unix(1_700_000_000, 0)}
-	now := func() time.Time { return w.now }
 	n := w.plan.Partitions
-	w.sentenceTopic = topic.NewMemory(topic.MemoryConfig{Partitions: n, Ordered: w.plan.Ordered, Now: now})
-	w.eventTopic = topic.NewMemory(topic.MemoryConfig{Partitions: 1 + r.IntN(3), Now: now})
-	w.controlTopic = topic.NewMemory(topic.MemoryConfig{Now: now})
+	w.sentenceTopic = w.newTopic(n, w.plan.Ordered)
+	w.eventTopic = w.newTopic(1+r.IntN(3), false)
+	w.controlTopic = w.newTopic(1, false)
 	w.store = &topic.MemoryStore{}
 	w.feeder = feeder{Rand: r, newest: feed.FromTime(w.now)}
 	if !w.plan.Live { // an old feed: dates are years behind the wall clock
@@ -68,6 +67,12 @@ func newWorld(subject Subject, r *rand.Rand) *world {
 		w.sources = append(w.sources, &source{name: fmt.Sprintf("s%d", i)})
 	}
 	return w
+}
+
+func (w *world) newTopic(partitions int, ordered bool) *topic.Memory {
+	cfg := topic.DefaultMemory()
+	cfg.Partitions, cfg.Ordered, cfg.Now = partitions, ordered, func() time.Time { return w.now }
+	return topic.NewMemory(cfg)
 }
 
 func (w *world) run() error {

@@ -79,7 +79,7 @@ func (r *reading) each(visit func(*feed.Post)) error {
 }
 
 func (r *reading) eachOf(name string, visit func(*feed.Post)) error {
-	cfg := file.Config{Path: filepath.Join(r.data, filepath.FromSlash(name))}
+	cfg := file.Default(filepath.Join(r.data, filepath.FromSlash(name)))
 	if r.corpus.side > 0 {
 		cfg.Format = "text"
 	}

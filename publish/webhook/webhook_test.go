@@ -222,7 +222,9 @@ type rig struct {
 }
 
 func newRig(t *testing.T) *rig {
-	r := &rig{t: t, top: topic.NewMemory(topic.MemoryConfig{MaxFetch: 4}), recv: new(receiver), letters: new(letters), log: new(lines), slog: new(lines)}
+	short := topic.DefaultMemory()
+	short.MaxFetch = 4
+	r := &rig{t: t, top: topic.NewMemory(short), recv: new(receiver), letters: new(letters), log: new(lines), slog: new(lines)}
 	r.cfg = webhook.Config{Name: "desk", URL: "https://user:hidden@hooks.example.org/reuse?token=hidden", Secrets: []string{newSecret, oldSecret}}
 	r.deps = webhook.Deps{
 		Topic: r.top, Store: new(topic.MemoryStore), DeadLetters: r.letters, Log: r.log,

@@ -27,7 +27,7 @@ func distinct(tb testing.TB, n int) (all []*feed.Sentence) {
 
 func read(tb testing.TB, name string, n int) (all []*feed.Sentence) {
 	tb.Helper()
-	f, err := file.Open(file.Config{Path: dataset.File(tb, name)})
+	f, err := file.Open(file.Default(dataset.File(tb, name)))
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -28,7 +28,7 @@ import (
 // realSentences are those of real posts, which come one a second.
 func realSentences(t *testing.T, posts int) (all []feed.Sentence) {
 	t.Helper()
-	f, err := file.Open(file.Config{Path: dataset.File(t, "stream/ira_2012-02_2016-08.jsonl.zst")})
+	f, err := file.Open(file.Default(dataset.File(t, "stream/ira_2012-02_2016-08.jsonl.zst")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -57,7 +57,7 @@ func readSentences(b *testing.B, n int) (all []feed.Sentence) {
 	b.Helper()
 	files := make([]*file.Source, len(streams))
 	for i, s := range streams {
-		f, err := file.Open(file.Config{Path: dataset.File(b, s.name)})
+		f, err := file.Open(file.Default(dataset.File(b, s.name)))
 		if err != nil {
 			b.Fatal(err)
 		}

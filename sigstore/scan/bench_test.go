@@ -36,7 +36,7 @@ func sets(tb testing.TB, atLeast int) (all [][]uint64) {
 		if atLeast > 200_000 {
 			enough = 1 << 30
 		}
-		f, err := file.Open(file.Config{Path: dataset.File(tb, "stream/"+name)})
+		f, err := file.Open(file.Default(dataset.File(tb, "stream/"+name)))
 		if err != nil {
 			tb.Fatal(err)
 		}

@@ -24,7 +24,7 @@ func (t *Topic) append(ctx context.Context, records []topic.Record) error {
 	if err := topic.CheckPartitions(records, t.cfg.Partitions); err != nil {
 		return err
 	}
-	if err := errors.Join(ctx.Err(), t.cfg.check()); err != nil {
+	if err := errors.Join(ctx.Err(), t.health.check()); err != nil {
 		return err
 	}
 	f := flight{topic: t}
@@ -96,8 +96,8 @@ func (f *flight) landFirst(ctx context.Context) error {
 		return nil
 	case err := <-f.sent[0].ack.Err():
 		return f.topic.explain(err, 0)
-	case <-f.topic.cfg.stopped:
-		return fmt.Errorf("not acknowledged: %w", f.topic.cfg.check())
+	case <-f.topic.health.stopped:
+		return fmt.Errorf("not acknowledged: %w", f.topic.health.check())
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -121,7 +121,7 @@ func (t *Topic) explain(err error, size int) error {
 		return fmt.Errorf("%w: its limit of %d bytes is reached: %w", topic.ErrFull, t.cfg.MaxBytes, err)
 	case errors.Is(err, js.ErrAsyncPublishTimeout), errors.Is(err, nats.ErrNoResponders):
 		// The server does not answer when it could not write. What it would say is with the disk.
-		return errors.Join(fmt.Errorf("not acknowledged: %w", err), t.cfg.check())
+		return errors.Join(fmt.Errorf("not acknowledged: %w", err), t.health.check())
 	}
 	return err
 }

@@ -19,7 +19,7 @@ func BenchmarkRoute(b *testing.B) {
 }
 
 func benchmarkRoute(b *testing.B, sync bool) {
-	x := MustOpenTopic(b, MustStart(b, jetstream.Config{Sync: sync}), jetstream.TopicConfig{Partitions: 8, MaxBytes: 1 << 30})
+	x := MustOpenTopic(b, MustStart(b, func(c *jetstream.Config) { c.Sync = sync }), func(c *jetstream.TopicConfig) { c.Partitions, c.MaxBytes = 8, 1<<30 })
 	r := conformance.MustOpen(b, x, make([]int64, 8)...)
 	records := eight()
 	done := make(chan error)
@@ -35,7 +35,7 @@ func benchmarkRoute(b *testing.B, sync bool) {
 }
 
 func BenchmarkAppend(b *testing.B) {
-	x := MustOpenTopic(b, MustStart(b, jetstream.Config{}), jetstream.TopicConfig{Partitions: 8, MaxBytes: 1 << 30})
+	x := MustOpenTopic(b, MustStart(b), func(c *jetstream.TopicConfig) { c.Partitions, c.MaxBytes = 8, 1<<30 })
 	records := eight()
 	for b.Loop() {
 		conformance.MustAppend(b, x, records...)
@@ -52,7 +52,7 @@ func BenchmarkFetch(b *testing.B) {
 // benchmarkFetch reads what is there over and over, until it has read b.N records.
 func benchmarkFetch(b *testing.B, from []int64) {
 	const rounds = 400
-	x := MustOpenTopic(b, MustStart(b, jetstream.Config{}), jetstream.TopicConfig{Partitions: 8})
+	x := MustOpenTopic(b, MustStart(b), func(c *jetstream.TopicConfig) { c.Partitions = 8 })
 	records := eight()
 	for range rounds {
 		conformance.MustAppend(b, x, records...)
@@ -72,7 +72,7 @@ func benchmarkFetch(b *testing.B, from []int64) {
 }
 
 func BenchmarkBounds(b *testing.B) {
-	x := MustOpenTopic(b, MustStart(b, jetstream.Config{}), jetstream.TopicConfig{Partitions: 8})
+	x := MustOpenTopic(b, MustStart(b), func(c *jetstream.TopicConfig) { c.Partitions = 8 })
 	for range 50 {
 		conformance.MustAppend(b, x, eight()...)
 	}
@@ -82,7 +82,7 @@ func BenchmarkBounds(b *testing.B) {
 }
 
 func BenchmarkPut(b *testing.B) {
-	s, err := MustStart(b, jetstream.Config{}).OpenStore(b.Context(), "positions")
+	s, err := MustStart(b).OpenStore(b.Context(), "positions")
 	if err != nil {
 		b.Fatal(err)
 	}

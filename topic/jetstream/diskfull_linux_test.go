@@ -24,9 +24,9 @@ func TestDiskReallyFull(t *testing.T) {
 	})
 	kept := 0
 	func() {
-		s := MustStart(t, jetstream.Config{Dir: dir, MinFree: 1})
+		s := MustStart(t, func(c *jetstream.Config) { c.Dir, c.MinFree = dir, 1 })
 		defer MustClose(t, s)
-		x := MustOpenTopic(t, s, jetstream.TopicConfig{})
+		x := MustOpenTopic(t, s)
 		var err error
 		for err == nil && kept < 1000 {
 			if err = x.Append(t.Context(), []topic.Record{{Data: make([]byte, 200_000)}}); err == nil {
@@ -44,7 +44,7 @@ func TestDiskReallyFull(t *testing.T) {
 	if err := syscall.Mount("tmpfs", dir, "tmpfs", syscall.MS_REMOUNT, "size=200m"); err != nil {
 		t.Fatal(err)
 	}
-	x := MustOpenTopic(t, MustStart(t, jetstream.Config{Dir: dir}), jetstream.TopicConfig{})
+	x := MustOpenTopic(t, MustStart(t, func(c *jetstream.Config) { c.Dir = dir }))
 	conformance.MustFetch(t, conformance.MustOpen(t, x, 0, 0, 0), kept)
 	conformance.MustAppend(t, x, topic.Record{Data: []byte("after")})
 }

@@ -25,15 +25,19 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func MustStart(tb testing.TB, cfg jetstream.Config) *jetstream.Server {
+// config is the default configuration of a server of its own, changed.
+func config(tb testing.TB, changes ...func(*jetstream.Config)) jetstream.Config {
+	cfg := jetstream.Default()
+	cfg.Dir, cfg.Logger = tb.TempDir(), slog.New(slog.NewTextHandler(tb.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
+	for _, change := range changes {
+		change(&cfg)
+	}
+	return cfg
+}
+
+func MustStart(tb testing.TB, changes ...func(*jetstream.Config)) *jetstream.Server {
 	tb.Helper()
-	if cfg.Dir == "" {
-		cfg.Dir = tb.TempDir()
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.NewTextHandler(tb.Output(), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	}
-	s, err := jetstream.Start(cfg)
+	s, err := jetstream.Start(config(tb, changes...))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -48,15 +52,19 @@ func MustClose(tb testing.TB, s *jetstream.Server) {
 	}
 }
 
-func MustOpenTopic(tb testing.TB, s *jetstream.Server, cfg jetstream.TopicConfig) *jetstream.Topic {
+// topicConfig is the default configuration of a topic of three partitions, changed.
+func topicConfig(changes ...func(*jetstream.TopicConfig)) jetstream.TopicConfig {
+	cfg := jetstream.DefaultTopic()
+	cfg.Name, cfg.Partitions = "sentences", 3
+	for _, change := range changes {
+		change(&cfg)
+	}
+	return cfg
+}
+
+func MustOpenTopic(tb testing.TB, s *jetstream.Server, changes ...func(*jetstream.TopicConfig)) *jetstream.Topic {
 	tb.Helper()
-	if cfg.Name == "" {
-		cfg.Name = "sentences"
-	}
-	if cfg.Partitions == 0 {
-		cfg.Partitions = 3
-	}
-	x, err := s.OpenTopic(tb.Context(), cfg)
+	x, err := s.OpenTopic(tb.Context(), topicConfig(changes...))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -67,7 +75,7 @@ func TestTopic(t *testing.T) {
 	for _, packed := range []bool{false, true} {
 		t.Run(fmt.Sprintf("packed=%v", packed), func(t *testing.T) {
 			conformance.RunTopic(t, func(t *testing.T) topic.Topic {
-				return MustOpenTopic(t, MustStart(t, jetstream.Config{}), jetstream.TopicConfig{Packed: packed})
+				return MustOpenTopic(t, MustStart(t), func(c *jetstream.TopicConfig) { c.Packed = packed })
 			})
 		})
 	}
@@ -75,7 +83,7 @@ func TestTopic(t *testing.T) {
 
 func TestStore(t *testing.T) {
 	conformance.RunStore(t, func(t *testing.T) topic.Store {
-		s, err := MustStart(t, jetstream.Config{}).OpenStore(t.Context(), "positions")
+		s, err := MustStart(t).OpenStore(t.Context(), "positions")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,8 +94,8 @@ func TestStore(t *testing.T) {
 // TestReopen closes the server and opens the directory again, with other limits.
 func TestReopen(t *testing.T) {
 	dir := t.TempDir()
-	s := MustStart(t, jetstream.Config{Dir: dir})
-	x := MustOpenTopic(t, s, jetstream.TopicConfig{})
+	s := MustStart(t, func(c *jetstream.Config) { c.Dir = dir })
+	x := MustOpenTopic(t, s)
 	records := []topic.Record{{Partition: 2, Data: []byte("a")}, {Partition: 0, Data: []byte("b")}}
 	conformance.MustAppend(t, x, records...)
 	want := conformance.MustFetch(t, conformance.MustOpen(t, x, 0, 0, 0), 2)
@@ -106,8 +114,8 @@ func TestReopen(t *testing.T) {
 		t.Errorf("and after that: got %v, want ErrClosed", err)
 	}
 
-	s = MustStart(t, jetstream.Config{Dir: dir, Sync: true})
-	x = MustOpenTopic(t, s, jetstream.TopicConfig{MaxAge: time.Hour, MaxBytes: 1 << 30})
+	s = MustStart(t, func(c *jetstream.Config) { c.Dir, c.Sync = dir, true })
+	x = MustOpenTopic(t, s, func(c *jetstream.TopicConfig) { c.MaxAge, c.MaxBytes = time.Hour, 1<<30 })
 	if diff := cmp.Diff(want, conformance.MustFetch(t, conformance.MustOpen(t, x, 0, 0, 0), 2)); diff != "" {
 		t.Error(diff)
 	}
@@ -123,21 +131,23 @@ func TestReopen(t *testing.T) {
 }
 
 func TestFixedSettings(t *testing.T) {
-	s := MustStart(t, jetstream.Config{})
-	cfg := jetstream.TopicConfig{Name: "x", Partitions: 2, Fixed: map[string]string{"min_tokens": "4"}}
-	MustOpenTopic(t, s, cfg)
-	MustOpenTopic(t, s, cfg)
+	s := MustStart(t)
+	with := func(partitions int, minTokens string) func(*jetstream.TopicConfig) {
+		return func(c *jetstream.TopicConfig) {
+			c.Name, c.Partitions, c.Fixed = "x", partitions, map[string]string{"min_tokens": minTokens}
+		}
+	}
+	MustOpenTopic(t, s, with(2, "4"))
+	MustOpenTopic(t, s, with(2, "4"))
 	tests := []struct {
-		want string
-		cfg  jetstream.TopicConfig
+		want   string
+		change func(*jetstream.TopicConfig)
 	}{
-		{"made with partitions 2 and cannot go on with 3: set partitions back to 2, or start with an empty data directory",
-			jetstream.TopicConfig{Name: "x", Partitions: 3, Fixed: cfg.Fixed}},
-		{"made with min_tokens 4 and cannot go on with 5",
-			jetstream.TopicConfig{Name: "x", Partitions: 2, Fixed: map[string]string{"min_tokens": "5"}}},
+		{"made with partitions 2 and cannot go on with 3: set partitions back to 2, or start with an empty data directory", with(3, "4")},
+		{"made with min_tokens 4 and cannot go on with 5", with(2, "5")},
 	}
 	for _, test := range tests {
-		_, err := s.OpenTopic(t.Context(), test.cfg)
+		_, err := s.OpenTopic(t.Context(), topicConfig(test.change))
 		var fixed *jetstream.FixedError
 		if !errors.As(err, &fixed) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("got %v, want %q", err, test.want)
@@ -146,24 +156,25 @@ func TestFixedSettings(t *testing.T) {
 }
 
 func TestInvalidConfig(t *testing.T) {
-	s := MustStart(t, jetstream.Config{})
-	for _, cfg := range []jetstream.TopicConfig{{}, {Name: "a.b"}, {Name: "x", MaxAge: -1}, {Name: "x", MaxBytes: -1}, {Name: "x", Discard: 7}} {
-		if _, err := s.OpenTopic(t.Context(), cfg); err == nil {
-			t.Errorf("%+v: no error", cfg)
+	s := MustStart(t)
+	_, err := s.OpenTopic(t.Context(), jetstream.TopicConfig{Name: "a.b", MaxAge: -1, MaxBytes: -1, Discard: 7})
+	for _, want := range []string{"a name is letters", "partitions: 0", "max age", "max bytes", "unknown discard policy", "now", "logger"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s too", err, want)
 		}
 	}
 	if _, err := s.OpenStore(t.Context(), "a.b"); err == nil {
 		t.Error("store a.b: no error")
 	}
-	if _, err := jetstream.Start(jetstream.Config{}); err == nil {
+	if _, err := jetstream.Start(jetstream.Default()); err == nil {
 		t.Error("no directory: no error")
 	}
 }
 
 func TestDirectoryInUse(t *testing.T) {
 	dir := t.TempDir()
-	s := MustStart(t, jetstream.Config{Dir: dir})
-	_, err := jetstream.Start(jetstream.Config{Dir: dir})
+	s := MustStart(t, func(c *jetstream.Config) { c.Dir = dir })
+	_, err := jetstream.Start(config(t, func(c *jetstream.Config) { c.Dir = dir }))
 	var inUse *jetstream.InUseError
 	if !errors.As(err, &inUse) || inUse.Dir != dir || inUse.PID != os.Getpid() {
 		t.Errorf("got %v, want the directory in use by %d", err, os.Getpid())
@@ -172,11 +183,11 @@ func TestDirectoryInUse(t *testing.T) {
 		t.Errorf("got %q, want %q", err, want)
 	}
 	MustClose(t, s)
-	MustStart(t, jetstream.Config{Dir: dir})
+	MustStart(t, func(c *jetstream.Config) { c.Dir = dir })
 }
 
 func TestFullOfLimit(t *testing.T) {
-	x := MustOpenTopic(t, MustStart(t, jetstream.Config{}), jetstream.TopicConfig{MaxBytes: 100_000, Discard: jetstream.DiscardNew})
+	x := MustOpenTopic(t, MustStart(t), func(c *jetstream.TopicConfig) { c.MaxBytes, c.Discard = 100_000, jetstream.DiscardNew })
 	r := conformance.MustOpen(t, x, 0, 0, 0)
 	record := topic.Record{Data: make([]byte, 10_000)}
 	var err error
@@ -191,7 +202,7 @@ func TestFullOfLimit(t *testing.T) {
 }
 
 func TestFullDisk(t *testing.T) {
-	x := MustOpenTopic(t, MustStart(t, jetstream.Config{MinFree: 1 << 60}), jetstream.TopicConfig{})
+	x := MustOpenTopic(t, MustStart(t, func(c *jetstream.Config) { c.MinFree = 1 << 60 }))
 	err := x.Append(t.Context(), []topic.Record{{}})
 	if !errors.Is(err, topic.ErrFull) || !strings.Contains(err.Error(), "disk full") {
 		t.Errorf("got %v, want ErrFull and the words", err)
@@ -199,7 +210,7 @@ func TestFullDisk(t *testing.T) {
 }
 
 func TestTooLarge(t *testing.T) {
-	x := MustOpenTopic(t, MustStart(t, jetstream.Config{MaxPayload: 5000}), jetstream.TopicConfig{})
+	x := MustOpenTopic(t, MustStart(t, func(c *jetstream.Config) { c.MaxPayload = 5000 }))
 	conformance.MustAppend(t, x, topic.Record{Data: make([]byte, 4000)})
 	err := x.Append(t.Context(), []topic.Record{{Data: make([]byte, 5000)}})
 	if !errors.Is(err, topic.ErrTooLarge) || !strings.Contains(err.Error(), "5000 bytes of data") {
@@ -210,7 +221,7 @@ func TestTooLarge(t *testing.T) {
 
 // TestTruncated lets retention drop what a reader was still to be given: before it is opened, and under way.
 func TestTruncated(t *testing.T) {
-	x := MustOpenTopic(t, MustStart(t, jetstream.Config{}), jetstream.TopicConfig{MaxBytes: 2 << 20})
+	x := MustOpenTopic(t, MustStart(t), func(c *jetstream.TopicConfig) { c.MaxBytes = 2 << 20 })
 	slow := conformance.MustOpen(t, x, 0, 0, 0)
 	data := make([]byte, 1<<16)
 	for range 500 { // a thousand records: some three times what a reader holds ahead
@@ -262,7 +273,7 @@ func only(partition int, from int64) []int64 {
 
 // TestEmptiedByAge: all records have gone, and a reader from the bounds gets what comes next.
 func TestEmptiedByAge(t *testing.T) {
-	x := MustOpenTopic(t, MustStart(t, jetstream.Config{}), jetstream.TopicConfig{MaxAge: 200 * time.Millisecond})
+	x := MustOpenTopic(t, MustStart(t), func(c *jetstream.TopicConfig) { c.MaxAge = 200 * time.Millisecond })
 	conformance.MustAppend(t, x, topic.Record{Data: []byte("old")})
 	deadline := time.Now().Add(20 * time.Second)
 	for {

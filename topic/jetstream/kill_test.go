@@ -27,11 +27,13 @@ func child(dir string) {
 
 func appendForEver(dir string) error {
 	ctx := context.Background()
-	s, err := jetstream.Start(jetstream.Config{Dir: dir, Logger: slog.New(slog.DiscardHandler)})
+	cfg := jetstream.Default()
+	cfg.Dir, cfg.Logger = dir, slog.New(slog.DiscardHandler)
+	s, err := jetstream.Start(cfg)
 	if err != nil {
 		return err
 	}
-	x, err := s.OpenTopic(ctx, jetstream.TopicConfig{Name: "sentences", Partitions: 3})
+	x, err := s.OpenTopic(ctx, topicConfig())
 	if err != nil {
 		return err
 	}
@@ -68,7 +70,7 @@ func TestKill(t *testing.T) {
 			acknowledged[n] = true
 		}
 	}
-	x := MustOpenTopic(t, MustStart(t, jetstream.Config{Dir: dir}), jetstream.TopicConfig{})
+	x := MustOpenTopic(t, MustStart(t, func(c *jetstream.Config) { c.Dir = dir }))
 	checkAcknowledged(t, x, acknowledged)
 }
 

@@ -18,8 +18,8 @@ import (
 
 // TestConsumerDeleted takes the reader's consumer away, again and again.
 func TestConsumerDeleted(t *testing.T) {
-	s := MustStart(t, jetstream.Config{})
-	x := MustOpenTopic(t, s, jetstream.TopicConfig{})
+	s := MustStart(t)
+	x := MustOpenTopic(t, s)
 	r := conformance.MustOpen(t, x, 0, 0, 0)
 	for i := range 3 {
 		conformance.MustAppend(t, x, topic.Record{Partition: i, Data: []byte{byte(i)}})
@@ -50,8 +50,8 @@ func deleteConsumers(t *testing.T, s *jetstream.Server) int {
 
 // TestReaderLeavesNoConsumer: workers open readers for catching up all the time.
 func TestReaderLeavesNoConsumer(t *testing.T) {
-	s := MustStart(t, jetstream.Config{})
-	x := MustOpenTopic(t, s, jetstream.TopicConfig{})
+	s := MustStart(t)
+	x := MustOpenTopic(t, s)
 	conformance.MustAppend(t, x, topic.Record{})
 	for range 5 {
 		r := conformance.MustOpen(t, x, 0, 0, 0)
@@ -68,8 +68,8 @@ func TestReaderLeavesNoConsumer(t *testing.T) {
 // TestConnectionDropped closes the connection in the midst of appending and reading. Appends that failed are made
 // again, as the contract asks; every record arrives, in order apart from repetitions.
 func TestConnectionDropped(t *testing.T) {
-	s := MustStart(t, jetstream.Config{})
-	x := MustOpenTopic(t, s, jetstream.TopicConfig{})
+	s := MustStart(t)
+	x := MustOpenTopic(t, s)
 	r := conformance.MustOpen(t, x, 0, 0, 0)
 	const n = 60
 	var wg sync.WaitGroup
@@ -123,7 +123,7 @@ func TestRemoteRestart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := jetstream.OpenTopic(t.Context(), client, jetstream.TopicConfig{Name: "sentences", Partitions: 3})
+	x, err := jetstream.OpenTopic(t.Context(), client, topicConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,8 +167,8 @@ func stop(s *server.Server) {
 
 // TestForeignMessages: others may write into the stream. What can be read is read, the rest is told and stepped over.
 func TestForeignMessages(t *testing.T) {
-	s := MustStart(t, jetstream.Config{})
-	x := MustOpenTopic(t, s, jetstream.TopicConfig{})
+	s := MustStart(t)
+	x := MustOpenTopic(t, s)
 	r := conformance.MustOpen(t, x, 0, 0, 0)
 	before := time.Now().Add(-time.Second)
 	for _, subject := range []string{"sentences.1", "sentences.x", "sentences.3", "sentences.2"} {

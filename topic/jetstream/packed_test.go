@@ -25,10 +25,10 @@ func packable(n int) []topic.Record {
 // TestPackedResumes goes on behind every record of a topic whose records share messages: nothing comes twice and nothing
 // is left out. The first ones were written before the topic was packed.
 func TestPackedResumes(t *testing.T) {
-	s := MustStart(t, jetstream.Config{})
+	s := MustStart(t)
 	want := packable(200)
-	conformance.MustAppend(t, MustOpenTopic(t, s, jetstream.TopicConfig{}), want[:3]...)
-	x := MustOpenTopic(t, s, jetstream.TopicConfig{Packed: true})
+	conformance.MustAppend(t, MustOpenTopic(t, s), want[:3]...)
+	x := MustOpenTopic(t, s, func(c *jetstream.TopicConfig) { c.Packed = true })
 	conformance.MustAppend(t, x, want[3:]...)
 	all := conformance.MustFetch(t, conformance.MustOpen(t, x, 0, 0, 0), len(want))
 	start, end := conformance.MustBounds(t, x)
@@ -55,7 +55,7 @@ func TestPackedResumes(t *testing.T) {
 
 // TestPackedSizes: what is too large for a shared message, or of another time or partition, has one of its own.
 func TestPackedSizes(t *testing.T) {
-	x := MustOpenTopic(t, MustStart(t, jetstream.Config{}), jetstream.TopicConfig{Packed: true})
+	x := MustOpenTopic(t, MustStart(t), func(c *jetstream.TopicConfig) { c.Packed = true })
 	want := packable(8)
 	want[2].Partition, want[4].Time = 2, time.Unix(0, 8).UTC()
 	want[6].Data = make([]byte, 100_000)
@@ -77,8 +77,8 @@ func TestPackedSizes(t *testing.T) {
 // TestPackedGarbage: a message that says it is packed and is not is handed on as it is, for the reader of the records to
 // leave out. An error would be met again by whoever begins anew before it.
 func TestPackedGarbage(t *testing.T) {
-	s := MustStart(t, jetstream.Config{})
-	x := MustOpenTopic(t, s, jetstream.TopicConfig{Name: "events", Packed: true})
+	s := MustStart(t)
+	x := MustOpenTopic(t, s, func(c *jetstream.TopicConfig) { c.Name, c.Packed = "events", true })
 	r := conformance.MustOpen(t, x, 0, 0, 0)
 	for _, data := range []string{"", "\x00", "\x00\x05abc", "\x00\x01a\x00\x01bc"} {
 		if err := s.PublishPacked("events.1", "2", data); err != nil {
@@ -94,9 +94,9 @@ func TestPackedGarbage(t *testing.T) {
 
 // TestUnpacked: a topic that was packed and is no more gives each message as one record, at positions that are its own.
 func TestUnpacked(t *testing.T) {
-	s := MustStart(t, jetstream.Config{})
-	conformance.MustAppend(t, MustOpenTopic(t, s, jetstream.TopicConfig{Packed: true}), packable(64)...)
-	x := MustOpenTopic(t, s, jetstream.TopicConfig{})
+	s := MustStart(t)
+	conformance.MustAppend(t, MustOpenTopic(t, s, func(c *jetstream.TopicConfig) { c.Packed = true }), packable(64)...)
+	x := MustOpenTopic(t, s)
 	if start, end := conformance.MustBounds(t, x); start[1] != 1 || end[1] != 3 {
 		t.Errorf("bounds %d to %d of two messages", start[1], end[1])
 	}
@@ -105,7 +105,7 @@ func TestUnpacked(t *testing.T) {
 
 // TestPackedTruncated lets retention drop what a reader of a packed topic was still to be given.
 func TestPackedTruncated(t *testing.T) {
-	x := MustOpenTopic(t, MustStart(t, jetstream.Config{}), jetstream.TopicConfig{MaxBytes: 2 << 20, Packed: true})
+	x := MustOpenTopic(t, MustStart(t), func(c *jetstream.TopicConfig) { c.MaxBytes, c.Packed = 2<<20, true })
 	for range 500 {
 		conformance.MustAppend(t, x, topic.Record{Partition: 1, Data: make([]byte, 1<<14)}, topic.Record{Partition: 1, Data: make([]byte, 1<<14)})
 	}

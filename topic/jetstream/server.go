@@ -16,6 +16,8 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	js "github.com/nats-io/nats.go/jetstream"
+
+	"refrain/internal/check"
 )
 
 // Config says where and how the server inside the process keeps its data.
@@ -28,21 +30,34 @@ type Config struct {
 	// or a kernel crash the last two minutes may be lost. It costs a disk write per record.
 	Sync bool
 
-	// MaxPayload is the largest record in bytes; 0 means 8 MiB.
+	// MaxPayload is the largest record in bytes; 1 to 1 GiB.
 	MaxPayload int
 
-	// MinFree is the space in bytes that appending leaves free on the disk; 0 means 64 MiB. Positions are still
-	// stored in it, and the server is spared a full disk, after which it takes nothing until it is restarted.
+	// MinFree is the space in bytes that appending leaves free on the disk; 0 or more. Positions are still stored
+	// in it, and the server is spared a full disk, after which it takes nothing until it is restarted.
 	MinFree int64
 
-	// Logger gets the server's log; nil means slog.Default().
+	// Logger gets the server's log.
 	Logger *slog.Logger
 }
 
+// Default is a server that still wants its directory.
+func Default() Config {
+	return Config{MaxPayload: 8 << 20, MinFree: 64 << 20, Logger: slog.Default()}
+}
+
+func (c *Config) validate() error {
+	var large error
+	if c.MaxPayload > maxMaxPayload {
+		large = fmt.Errorf("max payload: %d, want %d or less", c.MaxPayload, maxMaxPayload)
+	}
+	return errors.Join(check.Set("path", c.Dir != ""), check.AtLeast(1, "max payload", c.MaxPayload), large,
+		check.AtLeast(0, "min free", c.MinFree), check.Set("logger", c.Logger != nil))
+}
+
 const (
-	defaultMaxPayload = 8 << 20
-	defaultMinFree    = 64 << 20
-	readyWait         = 30 * time.Second
+	maxMaxPayload = 1 << 30
+	readyWait     = 30 * time.Second
 	// maxStore switches the server's own limit off: it takes what is free at the start for all there is, also of
 	// a directory that it has filled itself. MinFree does the work.
 	maxStore = 1 << 50
@@ -64,7 +79,7 @@ type Server struct {
 // Start opens the data directory and runs a server on it. What the directory held is served again when Start
 // returns. An *InUseError says that another process has it.
 func Start(cfg Config) (*Server, error) {
-	s, err := start(cfg.withDefaults())
+	s, err := start(cfg)
 	var inUse *InUseError
 	if errors.As(err, &inUse) {
 		return nil, err // it names the directory itself
@@ -75,22 +90,9 @@ func Start(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-func (c Config) withDefaults() Config {
-	if c.MaxPayload <= 0 {
-		c.MaxPayload = defaultMaxPayload
-	}
-	if c.MinFree <= 0 {
-		c.MinFree = defaultMinFree
-	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
-	return c
-}
-
 func start(cfg Config) (*Server, error) {
-	if cfg.Dir == "" {
-		return nil, errors.New("no path given")
+	if err := cfg.validate(); err != nil {
+		return nil, err
 	}
 	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 		return nil, err
@@ -132,7 +134,7 @@ func (s *Server) options() *server.Options {
 		StoreDir:               s.cfg.Dir,
 		SyncAlways:             s.cfg.Sync,
 		JetStreamMaxStore:      maxStore,
-		MaxPayload:             int32(min(s.cfg.MaxPayload, 1<<30)),
+		MaxPayload:             int32(s.cfg.MaxPayload),
 		MaxPending:             max(server.MAX_PENDING_SIZE, 4*int64(s.cfg.MaxPayload)),
 		DisableJetStreamBanner: true,
 	}

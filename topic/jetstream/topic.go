@@ -16,6 +16,7 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/semaphore"
 
+	"refrain/internal/check"
 	"refrain/topic"
 )
 
@@ -31,7 +32,7 @@ const (
 type TopicConfig struct {
 	// Name names the stream: letters, digits, "-" and "_". A record of partition 3 has the subject Name.3.
 	Name       string
-	Partitions int           // 0 means 1
+	Partitions int           // 1 or more
 	MaxAge     time.Duration // records are dropped this long after their append; 0: never
 	MaxBytes   int64         // of all partitions together, on disk; 0: no limit
 	Discard    Discard
@@ -43,15 +44,13 @@ type TopicConfig struct {
 	// partitions they are kept with the topic, and opening it with another value is refused.
 	Fixed map[string]string
 
-	// Now is the clock of the stamps; nil means time.Now.
-	Now func() time.Time
-	// Logger is told about interruptions of the readers; nil means slog.Default().
-	Logger *slog.Logger
+	Now    func() time.Time // the clock of the stamps
+	Logger *slog.Logger     // is told about interruptions of the readers
+}
 
-	// check is asked before each append whether there is room; stopped is closed when the server will acknowledge
-	// nothing more. Both know the server in this process; of a remote one nothing is known.
-	check   func() error
-	stopped <-chan struct{}
+// DefaultTopic is one partition without limits, which still wants its name.
+func DefaultTopic() TopicConfig {
+	return TopicConfig{Partitions: 1, Now: time.Now, Logger: slog.Default()}
 }
 
 // FixedError says that a topic exists with another value of a setting that cannot change.
@@ -73,6 +72,13 @@ type Topic struct {
 	cfg      TopicConfig
 	js       js.JetStream
 	inFlight *semaphore.Weighted
+	health   health
+}
+
+// health is what is known of the server that keeps a topic.
+type health struct {
+	check   func() error    // is asked before each append whether there is room
+	stopped <-chan struct{} // closed when the server will acknowledge nothing more
 }
 
 var _ topic.Topic = (*Topic)(nil)
@@ -91,38 +97,23 @@ const ackWait = 10 * time.Second
 
 // OpenTopic opens a topic of this server, making it if need be. Appends to it are refused while the disk is full.
 func (s *Server) OpenTopic(ctx context.Context, cfg TopicConfig) (*Topic, error) {
-	cfg.check, cfg.stopped = s.Check, s.log.stopped
-	if cfg.Logger == nil {
-		cfg.Logger = s.cfg.Logger
-	}
-	return OpenTopic(ctx, s.js, cfg)
+	return openTopic(ctx, s.js, cfg, health{s.Check, s.log.stopped})
 }
 
 // OpenTopic opens a topic, making it if need be, through a client made by NewJetStream. A *FixedError says that it
 // exists with another number of partitions or another fixed setting.
 func OpenTopic(ctx context.Context, client js.JetStream, cfg TopicConfig) (*Topic, error) {
-	cfg = cfg.withDefaults()
+	return openTopic(ctx, client, cfg, health{check: func() error { return nil }}) // nothing is known of a remote server
+}
+
+func openTopic(ctx context.Context, client js.JetStream, cfg TopicConfig, h health) (*Topic, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("open topic %q: %w", cfg.Name, err)
 	}
 	if err := ensureStream(ctx, client, cfg); err != nil {
 		return nil, fmt.Errorf("open topic %s: %w", cfg.Name, err)
 	}
-	return &Topic{cfg: cfg, js: client, inFlight: semaphore.NewWeighted(maxInFlight)}, nil
-}
-
-func (c TopicConfig) withDefaults() TopicConfig {
-	c.Partitions = max(c.Partitions, 1)
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
-	if c.check == nil {
-		c.check = func() error { return nil }
-	}
-	return c
+	return &Topic{cfg: cfg, js: client, inFlight: semaphore.NewWeighted(maxInFlight), health: h}, nil
 }
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
@@ -132,13 +123,11 @@ func (c TopicConfig) validate() error {
 	if !validName.MatchString(c.Name) {
 		errs = append(errs, errors.New("a name is letters, digits, - and _"))
 	}
-	if c.MaxAge < 0 || c.MaxBytes < 0 {
-		errs = append(errs, errors.New("a limit is negative"))
-	}
 	if c.Discard != DiscardOld && c.Discard != DiscardNew {
 		errs = append(errs, fmt.Errorf("unknown discard policy %d", c.Discard))
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, check.AtLeast(1, "partitions", c.Partitions), check.AtLeast(0, "max age", c.MaxAge),
+		check.AtLeast(0, "max bytes", c.MaxBytes), check.Set("now", c.Now != nil), check.Set("logger", c.Logger != nil))...)
 }
 
 // ensureStream makes the stream or brings its limits up to date.

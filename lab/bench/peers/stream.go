@@ -64,7 +64,7 @@ func readFolder(ctx context.Context, folder string, minTokens int, say progress)
 
 // readPosts reads a file of posts and splits them as the product does.
 func readPosts(ctx context.Context, path string, minTokens int, count func(posts int)) (*stream, error) {
-	src, err := file.Open(file.Config{Path: path})
+	src, err := file.Open(file.Default(path))
 	if err != nil {
 		return nil, err
 	}

@@ -68,7 +68,7 @@ func newTable() Table {
 // Measure runs the stages. Run it with GOMAXPROCS=1: else the collector works beside them, on their account.
 func Measure(ctx context.Context, cfg Config) (Table, error) {
 	t := newTable()
-	f, err := file.Open(file.Config{Path: cfg.Path})
+	f, err := file.Open(file.Default(cfg.Path))
 	if err != nil {
 		return t, err
 	}

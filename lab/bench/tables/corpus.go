@@ -129,7 +129,7 @@ func readDistinct(ctx context.Context, path string, limit int) (*corpus, error) 
 
 // eachBatch visits the sentences of a file, some posts at a time, as long as it is told to go on.
 func eachBatch(ctx context.Context, path string, visit func(sentences []feed.Sentence, posts int) bool) error {
-	f, err := file.Open(file.Config{Path: path})
+	f, err := file.Open(file.Default(path))
 	if err != nil {
 		return err
 	}

@@ -82,7 +82,7 @@ func Latency(ctx context.Context, c *Config, o LatencyOptions) (*report.Report, 
 
 // readTexts reads the texts of the first posts.
 func readTexts(ctx context.Context, path string, n int) (texts [][]byte, err error) {
-	f, err := file.Open(file.Config{Path: path})
+	f, err := file.Open(file.Default(path))
 	if err != nil {
 		return nil, err
 	}

@@ -45,7 +45,7 @@ type sample struct {
 }
 
 func run(path string, compress float64, span time.Duration, svg string) error {
-	src, err := file.Open(file.Config{Path: path})
+	src, err := file.Open(file.Default(path))
 	if err != nil {
 		return err
 	}

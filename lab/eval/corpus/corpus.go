@@ -78,7 +78,7 @@ func (c Corpus) each(ctx context.Context, dir string, visit func(Sentence) bool)
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("%w: %w", ErrNoData, err)
 	}
-	f, err := file.Open(file.Config{Path: path})
+	f, err := file.Open(file.Default(path))
 	if err != nil {
 		return err
 	}
