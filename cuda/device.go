@@ -9,16 +9,38 @@ import (
 	"sync/atomic"
 )
 
-// Config says which device to open, and how. The zero value is the first device, with nearly all of its free memory.
+// Config says which device to open, and how. Default has values for all of it.
 type Config struct {
-	Device  int          // number of the device
-	Budget  int64        // bytes of device memory at most; 0 for 90 % of what is free now
-	Kernel  string       // name of the kernel to scan with; "" for the fastest by a short trial
-	Scans   int          // that run at once; more wait; 0 for 2
-	Logger  *slog.Logger // hears of kernels that are not offered, and of a lost device; nil for none
-	Library string       // path or name of the driver's library; "" for libcuda.so.1, where the loader finds it
+	Device  int          // number of the device, from 0
+	Budget  int64        // bytes of device memory at most; 0: no limit but 90 % of what is free now
+	Kernel  string       // name of the kernel to scan with; "": any, the fastest by a short trial
+	Scans   int          // that run at once, 1 or more; others wait
+	Logger  *slog.Logger // hears of kernels that are not offered, and of a lost device
+	Library string       // path of the driver's library, or its name, which the loader finds
 
-	sizes sizes // zeros for those of production
+	sizes sizes
+}
+
+// Default is the first device, with nearly all of its free memory and without a log.
+func Default() Config {
+	return Config{
+		Scans: 2, Logger: slog.New(slog.DiscardHandler), Library: "libcuda.so.1",
+		sizes: sizes{staging: 1 << 20, hits: 1 << 17, most: 1 << 27, queries: 1 << 24, chunk: 1 << 22, trial: 1 << 18},
+	}
+}
+
+func (c *Config) validate() error {
+	var errs []error
+	if c.Device < 0 || c.Budget < 0 || c.Scans < 1 {
+		errs = append(errs, fmt.Errorf("device %d, budget %d, scans %d: want 0 or more, 0 (no limit) or more, 1 or more", c.Device, c.Budget, c.Scans))
+	}
+	if c.Logger == nil {
+		errs = append(errs, errors.New("no logger"))
+	}
+	if c.Library == "" {
+		errs = append(errs, errors.New("no library"))
+	}
+	return errors.Join(errs...)
 }
 
 // sizes are lowered by tests, so that small data reach what is large in production.
@@ -29,19 +51,6 @@ type sizes struct {
 	queries int // words of queries a launch, at most
 	chunk   int // rows of a chunk at most, beyond what is asked for at once
 	trial   int // rows to time the kernels on
-}
-
-func (s sizes) orDefault() sizes {
-	full := sizes{staging: 1 << 20, hits: 1 << 17, most: 1 << 27, queries: 1 << 24, chunk: 1 << 22, trial: 1 << 18}
-	for _, field := range []struct{ got, want *int }{
-		{&s.staging, &full.staging}, {&s.hits, &full.hits}, {&s.most, &full.most},
-		{&s.queries, &full.queries}, {&s.chunk, &full.chunk}, {&s.trial, &full.trial},
-	} {
-		if *field.got == 0 {
-			*field.got = *field.want
-		}
-	}
-	return s
 }
 
 // Device is one GPU. Its methods, and those of its Rows, may be called from any goroutine.
@@ -82,6 +91,9 @@ func Open(config Config) (*Device, error) {
 }
 
 func open(config Config) (*Device, error) {
+	if err := config.validate(); err != nil {
+		return nil, err
+	}
 	d, err := find(config)
 	if err != nil {
 		return nil, err
@@ -94,18 +106,11 @@ func open(config Config) (*Device, error) {
 
 // find looks for the device, and makes its context.
 func find(config Config) (*Device, error) {
-	library := config.Library
-	if library == "" {
-		library = "libcuda.so.1"
-	}
-	driver, err := bind(library)
+	driver, err := bind(config.Library)
 	if err != nil {
 		return nil, err
 	}
-	d := &Device{driver: driver, log: config.Logger, sizes: config.sizes.orDefault(), tables: map[*Rows]struct{}{}}
-	if d.log == nil {
-		d.log = slog.New(slog.DiscardHandler)
-	}
+	d := &Device{driver: driver, log: config.Logger, sizes: config.sizes, tables: map[*Rows]struct{}{}}
 	if err := d.identify(config.Device); err != nil {
 		return nil, unavailable{err}
 	}
@@ -155,9 +160,6 @@ func (d *Device) attributes() error {
 
 // start makes all that scans need.
 func (d *Device) start(config Config) error {
-	if config.Scans <= 0 {
-		config.Scans = 2
-	}
 	d.lanes = make(chan *lane, config.Scans)
 	steps := []func() error{
 		func() error { return d.grant(config.Budget) },
@@ -182,7 +184,7 @@ func (d *Device) grant(budget int64) error {
 	if err := d.call("cuMemGetInfo", d.driver.memGetInfo(&free, &total)); err != nil {
 		return err
 	}
-	if budget <= 0 {
+	if budget == 0 {
 		budget = int64(free / 10 * 9)
 	}
 	d.budget = budget

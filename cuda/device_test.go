@@ -4,6 +4,7 @@ package cuda
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"log/slog"
 	"math/rand/v2"
@@ -16,7 +17,7 @@ import (
 
 func TestOpen(t *testing.T) {
 	f := newFake(t)
-	d := f.open(t, Config{})
+	d := f.open(t)
 	if d.Name() != "Fake 0" || d.Processors() != 2 {
 		t.Errorf("got %q with %d multiprocessors", d.Name(), d.Processors())
 	}
@@ -32,14 +33,15 @@ func TestOpen(t *testing.T) {
 func TestUnavailable(t *testing.T) {
 	f := newFake(t)
 	for name, c := range map[string]struct {
-		config  Config
+		library string // "": the fake one
+		device  int
 		prepare func()
 		want    string
 	}{
-		"no driver":      {config: Config{Library: "libnone.so.1"}, want: "there is no NVIDIA driver: libnone.so.1"},
-		"not the driver": {config: Config{Library: "libc.so.6"}, want: "too old"},
+		"no driver":      {library: "libnone.so.1", want: "there is no NVIDIA driver: libnone.so.1"},
+		"not the driver": {library: "libc.so.6", want: "too old"},
 		"no device":      {prepare: func() { f.Reset(1<<30, 0, 90, 2) }, want: "the NVIDIA driver finds no GPU"},
-		"not so many":    {config: Config{Device: 1}, want: "there is no GPU 1: the NVIDIA driver finds 1"},
+		"not so many":    {device: 1, want: "there is no GPU 1: the NVIDIA driver finds 1"},
 		"initialisation": {prepare: func() { f.Fail("cuInit", 1, 100) }, want: "cuInit: CUDA_ERROR_100: by order (error 100)"},
 		"old device":     {prepare: func() { f.Reset(1<<30, 1, 61, 2) }, want: "the target is too new"},
 		"all wrong":      {prepare: func() { f.Break("p"); f.Reset(1<<30, 1, 75, 2); f.Break("p") }, want: "no kernel gives the results"},
@@ -49,10 +51,9 @@ func TestUnavailable(t *testing.T) {
 			if c.prepare != nil {
 				c.prepare()
 			}
-			if c.config.Library == "" {
-				c.config.Library = f.Library
-			}
-			d, err := Open(c.config)
+			config := Default()
+			config.Device, config.Library = c.device, cmp.Or(c.library, f.Library)
+			d, err := Open(config)
 			if d != nil || !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want ErrUnavailable and %q", err, c.want)
 			}
@@ -80,7 +81,7 @@ func TestKernelsLeftOut(t *testing.T) {
 			f.Reset(1<<30, 1, c.capability, 2)
 			f.Break(c.wrong)
 			var log bytes.Buffer
-			d := f.open(t, Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			d := f.open(t, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 			if got := d.Kernels(); !slices.Equal(got, c.want) {
 				t.Errorf("kernels %q, want %q", got, c.want)
 			}
@@ -93,7 +94,9 @@ func TestKernelsLeftOut(t *testing.T) {
 
 func TestUnknownKernel(t *testing.T) {
 	f := newFake(t)
-	_, err := Open(Config{Library: f.Library, Kernel: "quantum"})
+	config := Default()
+	config.Library, config.Kernel = f.Library, "quantum"
+	_, err := Open(config)
 	if err == nil || !strings.Contains(err.Error(), `kernel "quantum": there are popcount, imma, bmma, paper`) {
 		t.Errorf("got %v", err)
 	}
@@ -101,7 +104,7 @@ func TestUnknownKernel(t *testing.T) {
 
 // The kernel is chosen by trial, never the baseline.
 func TestChoice(t *testing.T) {
-	d := newFake(t).open(t, Config{})
+	d := newFake(t).open(t)
 	rows, err := d.NewRows(3, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +120,7 @@ func TestChoice(t *testing.T) {
 // An append beyond the budget changes nothing, and the device goes on.
 func TestBudget(t *testing.T) {
 	f := newFake(t)
-	d := f.open(t, Config{Budget: 700_000, Kernel: "popcount"})
+	d := f.open(t, func(c *Config) { c.Budget, c.Kernel = 700_000, "popcount" })
 	random := rand.New(rand.NewPCG(1, 2))
 	table := MustTable(t, d, random, 2, 5000)
 	used, _ := d.Memory()
@@ -140,7 +143,7 @@ func TestBudget(t *testing.T) {
 // The device may have less than the budget promises.
 func TestDeviceFull(t *testing.T) {
 	f := newFake(t)
-	d := f.open(t, Config{Budget: 1 << 40, Kernel: "popcount"})
+	d := f.open(t, func(c *Config) { c.Budget, c.Kernel = 1<<40, "popcount" })
 	random := rand.New(rand.NewPCG(1, 3))
 	table := MustTable(t, d, random, 1, 100)
 	f.Fail("cuMemAlloc", 1, 2)
@@ -164,8 +167,9 @@ func TestDeviceLost(t *testing.T) {
 		t.Run(call, func(t *testing.T) {
 			f.Reset(1<<30, 1, 90, 2)
 			var log bytes.Buffer
-			d := f.open(t, Config{Kernel: "popcount", Logger: slog.New(slog.NewTextHandler(&log, nil)),
-				sizes: sizes{hits: 1 << 12, most: 1 << 12, staging: 1000}})
+			d := f.open(t, func(c *Config) {
+				c.Kernel, c.Logger, c.sizes.hits, c.sizes.most, c.sizes.staging = "popcount", slog.New(slog.NewTextHandler(&log, nil)), 1<<12, 1<<12, 1000
+			})
 			random := rand.New(rand.NewPCG(8, 8))
 			table := MustTable(t, d, random, 1, 10_000)
 			job := Job{Rows: table.rows, To: 10_000, Queries: []hamming.Query{{Signature: []uint32{0}, Radius: 32, Hits: []uint32{5}}}}
@@ -192,7 +196,7 @@ func TestDeviceLost(t *testing.T) {
 
 func TestClosed(t *testing.T) {
 	f := newFake(t)
-	d := f.open(t, Config{Kernel: "popcount"})
+	d := f.open(t, func(c *Config) { c.Kernel = "popcount" })
 	table := MustTable(t, d, rand.New(rand.NewPCG(9, 9)), 1, 100)
 	if err := errors.Join(d.Close(), d.Close()); err != nil {
 		t.Error(err)
@@ -210,7 +214,7 @@ func TestClosed(t *testing.T) {
 // The caller's bugs are panics, before anything reaches the device.
 func TestPanics(t *testing.T) {
 	f := newFake(t)
-	d := f.open(t, Config{Kernel: "popcount"})
+	d := f.open(t, func(c *Config) { c.Kernel = "popcount" })
 	rows := MustTable(t, d, rand.New(rand.NewPCG(9, 9)), 2, 10).rows
 	query := []hamming.Query{{Signature: []uint32{1}}}
 	for name, do := range map[string]func(){

@@ -4,7 +4,7 @@
 // A Device is one GPU. Rows is a table in its memory that grows at the end. Scan takes any number of jobs, each some rows
 // of a table and some queries, in one launch, and appends the hits to the queries, ascending, exactly as hamming.Scan does:
 //
-//	d, err := cuda.Open(cuda.Config{})
+//	d, err := cuda.Open(cuda.Default())
 //	rows, err := d.NewRows(2, 0)                  // signatures of two words of 32 bits
 //	err = rows.Append(planes)                     // planes[w][row], as for hamming.Scan
 //	err = d.Scan([]cuda.Job{{Rows: rows, To: rows.Len(), Queries: queries}})

@@ -20,11 +20,14 @@ func newFake(tb testing.TB) fake {
 }
 
 // open opens the device of a fake driver, with buffers so small that tests fill them.
-func (f fake) open(tb testing.TB, config Config) *Device {
+func (f fake) open(tb testing.TB, changes ...func(*Config)) *Device {
 	tb.Helper()
+	config := Default()
 	config.Library = f.Library
-	if config.sizes == (sizes{}) {
-		config.sizes = sizes{staging: 3000, hits: 1 << 12, trial: 64, chunk: 4 * chunkUnit}
+	s := &config.sizes
+	s.staging, s.hits, s.trial, s.chunk = 3000, 1<<12, 64, 4*chunkUnit
+	for _, change := range changes {
+		change(&config)
 	}
 	d, err := Open(config)
 	if err != nil {
@@ -41,7 +44,7 @@ func (f fake) open(tb testing.TB, config Config) *Device {
 // openAll opens the device and wants all kernels offered: one that the test at opening finds wrong would go untried.
 func (f fake) openAll(tb testing.TB) *Device {
 	tb.Helper()
-	d := f.open(tb, Config{})
+	d := f.open(tb)
 	if len(d.kernels) != len(kernels()) {
 		tb.Fatalf("kernels %q of %d", d.Kernels(), len(kernels()))
 	}

@@ -1,48 +1,42 @@
 package cuda
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 )
 
-// MeasureConfig says what Measure measures. Zero fields take the value in brackets.
+// MeasureConfig says what Measure measures. DefaultMeasure has values for all of it.
 type MeasureConfig struct {
-	Kernels  []string // [all that the device has]
-	Words    []int    // of a signature [1, 2]
-	Rows     []int    // random signatures, so many for each series; ascending [1 M]
-	Queries  int      // of which one in 16 is near to a row [2,000, as in the paper]
-	Radius   int      // [3 a word]
-	Runs     int      // of each, of which the median counts; one more warms up [5]
-	Check    int      // queries whose hits are compared with those of the CPU [64]; -1 for none
+	Kernels  []string // by name
+	Words    []int    // of a signature
+	Rows     []int    // random signatures, so many for each series; ascending
+	Queries  int      // of which one in 16 is near to a row
+	Radius   int      // a word
+	Runs     int      // of each, 1 or more, of which the median counts; one more warms up
+	Check    int      // queries whose hits are compared with those of the CPU, 0 to Queries
 	Seed     uint64
-	Progress func(done, total int, last Measurement) // called after each measurement; nil for none
+	Progress func(done, total int, last Measurement) // called after each measurement; nil: nothing is
 }
 
-func (c MeasureConfig) orDefault(d *Device) MeasureConfig {
-	if len(c.Kernels) == 0 {
-		c.Kernels = d.Kernels()
+// DefaultMeasure is the paper's number of queries, 2,000, on a million rows, with every kernel of a device.
+func DefaultMeasure(d *Device) MeasureConfig {
+	return MeasureConfig{Kernels: d.Kernels(), Words: []int{1, 2}, Rows: []int{1_000_000}, Queries: 2000, Radius: 3, Runs: 5, Check: 64}
+}
+
+func (c *MeasureConfig) validate() error {
+	var errs []error
+	if !slices.IsSorted(c.Rows) {
+		errs = append(errs, errors.New("numbers of rows have to ascend"))
 	}
-	if len(c.Words) == 0 {
-		c.Words = []int{1, 2}
+	if c.Queries < 1 || c.Runs < 1 || c.Radius < 0 {
+		errs = append(errs, fmt.Errorf("%d queries, %d runs, radius %d: want 1 or more, 1 or more, 0 or more", c.Queries, c.Runs, c.Radius))
 	}
-	if len(c.Rows) == 0 {
-		c.Rows = []int{1_000_000}
+	if c.Check < 0 || c.Check > c.Queries {
+		errs = append(errs, fmt.Errorf("check %d: want 0 to the queries, %d", c.Check, c.Queries))
 	}
-	if c.Queries == 0 {
-		c.Queries = 2000
-	}
-	if c.Radius == 0 {
-		c.Radius = 3
-	}
-	if c.Runs == 0 {
-		c.Runs = 5
-	}
-	if c.Check == 0 {
-		c.Check = 64
-	}
-	c.Check = min(max(c.Check, 0), c.Queries)
-	return c
+	return errors.Join(errs...)
 }
 
 // Measurement is how long one kernel took for all queries on some rows.
@@ -71,10 +65,9 @@ func (m Measurement) PerSecond() float64 {
 // Measure times every kernel on growing tables of random signatures: comparisons a second, the paper's Table 5 and, up to
 // what memory holds, its Figure 6. Tables that do not fit the budget are reported as
 // skipped. Rows are made block by block, so that host memory holds few of them.
-func Measure(d *Device, config MeasureConfig) ([]Measurement, error) {
-	c := config.orDefault(d)
-	if !slices.IsSorted(c.Rows) {
-		return nil, fmt.Errorf("measure: numbers of rows have to ascend")
+func Measure(d *Device, c MeasureConfig) ([]Measurement, error) {
+	if err := c.validate(); err != nil {
+		return nil, fmt.Errorf("measure: %w", err)
 	}
 	m := &measuring{device: d, config: c}
 	for _, words := range c.Words {

@@ -9,10 +9,11 @@ import (
 // All kernels are measured on all tables, and found right; a table that does not fit is skipped.
 func TestMeasure(t *testing.T) {
 	f := newFake(t)
-	d := f.open(t, Config{Budget: 10 << 20})
+	d := f.open(t, func(c *Config) { c.Budget = 10 << 20 })
 	var progress []int
-	config := MeasureConfig{Words: []int{1, 3}, Rows: []int{1000, 5000, 3 * measuredBlock}, Queries: 40, Runs: 1,
-		Progress: func(done, total int, _ Measurement) { progress = append(progress, done, total) }}
+	config := DefaultMeasure(d)
+	config.Words, config.Rows, config.Queries, config.Check, config.Runs = []int{1, 3}, []int{1000, 5000, 3 * measuredBlock}, 40, 40, 1
+	config.Progress = func(done, total int, _ Measurement) { progress = append(progress, done, total) }
 	got, err := Measure(d, config)
 	if err != nil {
 		t.Fatal(err)
@@ -36,9 +37,11 @@ func TestMeasure(t *testing.T) {
 // A kernel that is wrong by the time it is measured shows.
 func TestMeasureWrong(t *testing.T) {
 	f := newFake(t)
-	d := f.open(t, Config{})
+	d := f.open(t)
 	f.Break("bmma")
-	got, err := Measure(d, MeasureConfig{Words: []int{2}, Rows: []int{1000}, Queries: 33, Runs: 1})
+	config := DefaultMeasure(d)
+	config.Words, config.Rows, config.Queries, config.Check, config.Runs = []int{2}, []int{1000}, 33, 33, 1
+	got, err := Measure(d, config)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -149,7 +149,7 @@ func TestOverflow(t *testing.T) {
 	f := newFake(t)
 	for _, most := range []int{1 << 20, 300, 200} {
 		t.Run(fmt.Sprint(most), func(t *testing.T) {
-			d := f.open(t, Config{sizes: sizes{hits: 200, most: most, staging: 1000, trial: 64}})
+			d := f.open(t, func(c *Config) { c.sizes.hits, c.sizes.most, c.sizes.staging, c.sizes.trial = 200, most, 1000, 64 })
 			random := rand.New(rand.NewPCG(2, 2))
 			table := MustTable(t, d, random, 1, 2500)
 			for _, k := range d.kernels {
@@ -179,7 +179,7 @@ func TestOverflow(t *testing.T) {
 
 // What a flood of hits needs may not be in the budget: then it is done in parts.
 func TestOverflowWithoutMemory(t *testing.T) {
-	d := newFake(t).open(t, Config{Scans: 1, sizes: sizes{hits: 1000, staging: 1000, trial: 64}})
+	d := newFake(t).open(t, func(c *Config) { c.Scans, c.sizes.hits, c.sizes.staging, c.sizes.trial = 1, 1000, 1000, 64 })
 	random := rand.New(rand.NewPCG(3, 3))
 	table := MustTable(t, d, random, 1, 4000)
 	d.budget = d.used + 50_000
@@ -196,7 +196,7 @@ func TestOverflowWithoutMemory(t *testing.T) {
 
 // More queries than a launch takes.
 func TestManyQueries(t *testing.T) {
-	d := newFake(t).open(t, Config{Kernel: "popcount", sizes: sizes{queries: 50, hits: 1 << 12, staging: 500}})
+	d := newFake(t).open(t, func(c *Config) { c.Kernel, c.sizes.queries, c.sizes.hits, c.sizes.staging = "popcount", 50, 1<<12, 500 })
 	random := rand.New(rand.NewPCG(4, 4))
 	a, b := MustTable(t, d, random, 2, 700), MustTable(t, d, random, 2, 90)
 	jobs := []Job{a.job(random, 70), b.job(random, 3), a.job(random, 16), b.job(random, 40)}
@@ -211,7 +211,7 @@ func TestManyQueries(t *testing.T) {
 // Jobs of one width go out in one launch.
 func TestOneLaunch(t *testing.T) {
 	f := newFake(t)
-	d := f.open(t, Config{Kernel: "imma"})
+	d := f.open(t, func(c *Config) { c.Kernel = "imma" })
 	random := rand.New(rand.NewPCG(5, 5))
 	var tables []*table
 	var jobs []Job
@@ -234,7 +234,7 @@ func TestOneLaunch(t *testing.T) {
 
 // Rows come in while scans run: a scan sees what was there when it began.
 func TestConcurrent(t *testing.T) {
-	d := newFake(t).open(t, Config{Kernel: "popcount", Scans: 2})
+	d := newFake(t).open(t, func(c *Config) { c.Kernel, c.Scans = "popcount", 2 })
 	var wait sync.WaitGroup
 	for n := range 4 {
 		wait.Go(func() {
@@ -260,7 +260,7 @@ func TestConcurrent(t *testing.T) {
 
 // Appends of other rows go on while a scan of the same table runs.
 func TestAppendWhileScanning(t *testing.T) {
-	d := newFake(t).open(t, Config{Kernel: "popcount"})
+	d := newFake(t).open(t, func(c *Config) { c.Kernel = "popcount" })
 	random := rand.New(rand.NewPCG(7, 7))
 	shared := MustTable(t, d, random, 1, 1000)
 	var wait sync.WaitGroup

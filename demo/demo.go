@@ -8,6 +8,7 @@
 package demo
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
@@ -47,37 +48,35 @@ type Origin struct {
 	From     int    // sentence of the earlier post
 }
 
-// Config describes a feed. The zero Config is one of 20 posts a second from 2026-01-01 on.
+// Config describes a feed. Default has values for all of it.
 type Config struct {
 	Seed      uint64
 	Source    string
 	Start     feed.Time // time of the first post
-	Rate      float64   // posts a second of feed time, on average, campaigns apart
-	Reuse     float64   // share of posts that reuse others, campaigns apart; default 0.35, negative: none
-	Campaigns float64   // share of posts that begin a campaign; default 0.002, negative: none
-	Memory    int       // how many of the last posts may be reused; default 2,000
+	Rate      float64   // posts a second of feed time, on average, campaigns apart: more than 0
+	Reuse     float64   // share of posts that reuse others, campaigns apart: 0 to 1
+	Campaigns float64   // share of posts that begin a campaign: 0 to 1
+	Memory    int       // how many of the last posts may be reused: 1 or more
 }
 
-// epoch is 2026-01-01T00:00:00Z.
-const epoch = feed.Time(1767225600000)
+// Default is a feed of 20 posts a second from 2026-01-01 on.
+func Default() Config {
+	const newYear = feed.Time(1767225600000)
+	return Config{Source: "demo", Start: newYear, Rate: 20, Reuse: 0.35, Campaigns: 0.002, Memory: 2000}
+}
 
-func (c Config) withDefaults() Config {
-	if c.Start == 0 {
-		c.Start = epoch
+func (c *Config) validate() error {
+	var errs []error
+	if !(c.Rate > 0) { // not NaN either
+		errs = append(errs, fmt.Errorf("rate %v: want more than 0", c.Rate))
 	}
-	if c.Rate <= 0 {
-		c.Rate = 20
+	if !(c.Reuse >= 0 && c.Campaigns >= 0 && c.Reuse+c.Campaigns <= 1) {
+		errs = append(errs, fmt.Errorf("reuse %v, campaigns %v: want shares, at most 1 together", c.Reuse, c.Campaigns))
 	}
-	if c.Reuse == 0 {
-		c.Reuse = 0.35
+	if c.Memory < 1 {
+		errs = append(errs, fmt.Errorf("memory %d: want 1 or more", c.Memory))
 	}
-	if c.Campaigns == 0 {
-		c.Campaigns = 0.002
-	}
-	if c.Memory <= 0 {
-		c.Memory = 2000
-	}
-	return c
+	return errors.Join(errs...)
 }
 
 // Generator makes one feed. It is not safe for concurrent use.
@@ -98,14 +97,16 @@ type record struct {
 }
 
 // New returns a generator at the beginning of its feed.
-func New(c Config) *Generator {
-	c = c.withDefaults()
+func New(c Config) (*Generator, error) {
+	if err := c.validate(); err != nil {
+		return nil, fmt.Errorf("made-up feed: %w", err)
+	}
 	g := &Generator{config: c, rng: rand.New(rand.NewPCG(c.Seed, 0x5EF6A1)), clock: float64(c.Start)}
 	for len(g.accounts) < 400 {
 		name := languages[0].expand(g.rng, "{first}_{s1}{s2}")
 		g.accounts = append(g.accounts, strings.ToLower(name))
 	}
-	return g
+	return g, nil
 }
 
 // Next makes the next post. Times never fall.

@@ -16,8 +16,22 @@ type made struct {
 	truth Truth
 }
 
-func posts(c Config, n int) []made {
-	g := New(c)
+// mustNew makes the default feed of a seed, changed.
+func mustNew(tb testing.TB, seed uint64, changes ...func(*Config)) *Generator {
+	tb.Helper()
+	c := Default()
+	c.Seed = seed
+	for _, change := range changes {
+		change(&c)
+	}
+	g, err := New(c)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return g
+}
+
+func posts(g *Generator, n int) []made {
 	all := make([]made, n)
 	for i := range all {
 		all[i].post, all[i].truth = g.Next()
@@ -27,17 +41,17 @@ func posts(c Config, n int) []made {
 
 func TestSeedFixesTheFeed(t *testing.T) {
 	opt := cmp.AllowUnexported(made{})
-	if diff := cmp.Diff(posts(Config{Seed: 1}, 500), posts(Config{Seed: 1}, 500), opt); diff != "" {
+	if diff := cmp.Diff(posts(mustNew(t, 1), 500), posts(mustNew(t, 1), 500), opt); diff != "" {
 		t.Errorf("one seed, two feeds:\n%s", diff)
 	}
-	if cmp.Equal(posts(Config{Seed: 1}, 10), posts(Config{Seed: 2}, 10), opt) {
+	if cmp.Equal(posts(mustNew(t, 1), 10), posts(mustNew(t, 2), 10), opt) {
 		t.Error("two seeds, one feed")
 	}
 }
 
 // What the truth calls sentence i is sentence i for the splitter too, in every language.
 func TestLinesAreSentences(t *testing.T) {
-	g := New(Config{Seed: 3, Campaigns: 0.01})
+	g := mustNew(t, 3, func(c *Config) { c.Campaigns = 0.01 })
 	var splitter text.Splitter
 	for range 10_000 {
 		p, truth := g.Next()
@@ -54,7 +68,7 @@ func TestLinesAreSentences(t *testing.T) {
 
 func TestEverythingHappens(t *testing.T) {
 	operations, langs, authors := map[Operation]int{}, map[string]int{}, map[string]bool{}
-	for _, m := range posts(Config{Seed: 4}, 10_000) {
+	for _, m := range posts(mustNew(t, 4), 10_000) {
 		operations[m.truth.Operation]++
 		langs[m.post.Lang]++
 		authors[m.post.Author] = true
@@ -75,7 +89,7 @@ func TestEverythingHappens(t *testing.T) {
 }
 
 func TestTimesRiseAtTheRate(t *testing.T) {
-	all := posts(Config{Seed: 5, Rate: 50, Campaigns: -1, Start: 1000}, 10_000)
+	all := posts(mustNew(t, 5, func(c *Config) { c.Rate, c.Campaigns, c.Start = 50, 0, 1000 }), 10_000)
 	last := feed.Time(1000)
 	for _, m := range all {
 		if m.post.Time < last {
@@ -88,8 +102,16 @@ func TestTimesRiseAtTheRate(t *testing.T) {
 	}
 }
 
+// TestMistakes: all are told at once.
+func TestMistakes(t *testing.T) {
+	_, err := New(Config{Reuse: 2})
+	if got, want := fmt.Sprint(err), "made-up feed: rate 0: want more than 0\nreuse 2, campaigns 0: want shares, at most 1 together\nmemory 0: want 1 or more"; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+}
+
 func TestReuseCanBeSwitchedOff(t *testing.T) {
-	for _, m := range posts(Config{Seed: 6, Reuse: -1, Campaigns: -1}, 1000) {
+	for _, m := range posts(mustNew(t, 6, func(c *Config) { c.Reuse, c.Campaigns = 0, 0 }), 1000) {
 		if m.truth.Operation != Fresh || m.truth.Origins != nil {
 			t.Fatalf("got %+v", m.truth)
 		}
@@ -97,7 +119,7 @@ func TestReuseCanBeSwitchedOff(t *testing.T) {
 }
 
 func TestCampaignIsABurst(t *testing.T) {
-	all := posts(Config{Seed: 7, Rate: 0.5, Campaigns: 0.01}, 5000)
+	all := posts(mustNew(t, 7, func(c *Config) { c.Rate, c.Campaigns = 0.5, 0.01 }), 5000)
 	first, accounts := map[string]feed.Time{}, map[string]map[string]bool{}
 	for _, m := range all {
 		if m.truth.Operation != Campaign {
@@ -177,7 +199,13 @@ func symbols(s string) []string {
 }
 
 func ExampleGenerator() {
-	g := New(Config{Seed: 48})
+	c := Default()
+	c.Seed = 48
+	g, err := New(c)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
 	for range 3 {
 		p, truth := g.Next()
 		fmt.Println(truth.Operation, "@"+p.Author, p.Text)
@@ -189,7 +217,7 @@ func ExampleGenerator() {
 }
 
 func BenchmarkNext(b *testing.B) {
-	g := New(Config{Seed: 1})
+	g := mustNew(b, 1)
 	for b.Loop() {
 		g.Next()
 	}

@@ -18,9 +18,14 @@ type sentenceOf struct {
 
 // The labelled reuse is what the definition of a match finds: where the operation left J >= θ, an event.
 func TestTruthIsFound(t *testing.T) {
-	threshold, span := text.Threshold{Num: 4, Den: 5}, 24*time.Hour
-	f := &oracle.Feed{MinTokens: 4}
-	g := demo.New(demo.Config{Seed: 8})
+	threshold, span := text.DefaultThreshold, 24*time.Hour
+	f := &oracle.Feed{MinTokens: text.DefaultMinTokens}
+	c := demo.Default()
+	c.Seed = 8
+	g, err := demo.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
 	truths := map[string]demo.Truth{}
 	for range 10_000 {
 		p, truth := g.Next()

@@ -20,21 +20,40 @@ import (
 // Scheme is the name of this kind of match: it is part of every event's id.
 const Scheme = "near"
 
-// Config says what counts as a match and what the window may hold.
+// Config says what counts as a match and what the window may hold. Default has values for all of it.
 type Config struct {
-	Threshold      text.Threshold
-	Span, Lateness time.Duration
-	MaxMatches     int   // groups that one look-up reports at most, its own first; 0: no limit
-	Flood          int   // groups that one reports that has more than MaxMatches; 0: MaxMatches
-	Budget         int64 // bytes of the window; 0: no limit
-	OmitTexts      bool  // keep no texts in the window
-	Model          *hashcodes.Model
-	Engine         Engine                // nil: scan
-	OnForced       func(sigstore.Forced) // told when the budget forces early expiry; may be nil
+	Threshold  text.Threshold        // least Jaccard: more than 0, at most 1
+	Span       time.Duration         // how far back a repeat may lie: 1 ms or more
+	Lateness   time.Duration         // how far behind the newest posts one may come: 0 or more
+	MaxMatches int                   // groups that one look-up reports at most, its own first; 0: no limit
+	Flood      int                   // groups that one reports that has more than MaxMatches: 1 to MaxMatches; without a limit nothing
+	Budget     int64                 // bytes of the window; 0: no limit
+	OmitTexts  bool                  // keep no texts in the window
+	Model      *hashcodes.Model      // codes of the tokens
+	Engine     Engine                // finds candidates
+	OnForced   func(sigstore.Forced) // told when the budget forces early expiry; nil: nobody is
+}
+
+// Default is a window of a day without limits.
+func Default() Config {
+	return Config{
+		Threshold: text.DefaultThreshold, Span: 24 * time.Hour, Lateness: 5 * time.Minute,
+		Model: hashcodes.Default(), Engine: Auto(nil),
+	}
 }
 
 func (c *Config) validate() error {
-	var errs []error
+	errs := c.checkNumbers()
+	if c.Model == nil {
+		errs = append(errs, errors.New("no model"))
+	}
+	if c.Engine == nil {
+		errs = append(errs, errors.New("no engine"))
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Config) checkNumbers() (errs []error) {
 	if c.Threshold.Num <= 0 || c.Threshold.Num > c.Threshold.Den {
 		errs = append(errs, fmt.Errorf("threshold %d/%d: want more than 0 and at most 1", c.Threshold.Num, c.Threshold.Den))
 	}
@@ -44,13 +63,13 @@ func (c *Config) validate() error {
 	if c.Lateness < 0 {
 		errs = append(errs, fmt.Errorf("lateness %v: want 0 or more", c.Lateness))
 	}
-	if c.MaxMatches < 0 || c.Flood < 0 || c.Budget < 0 {
-		errs = append(errs, fmt.Errorf("max matches %d, flood %d, budget %d: want 0 (no limit) or more", c.MaxMatches, c.Flood, c.Budget))
+	if c.MaxMatches < 0 || c.Budget < 0 {
+		errs = append(errs, fmt.Errorf("max matches %d, budget %d: want 0 (no limit) or more", c.MaxMatches, c.Budget))
 	}
-	if c.Model == nil {
-		errs = append(errs, errors.New("no model"))
+	if c.MaxMatches > 0 && (c.Flood < 1 || c.Flood > c.MaxMatches) {
+		errs = append(errs, fmt.Errorf("flood %d: want 1 to the max matches, %d", c.Flood, c.MaxMatches))
 	}
-	return errors.Join(errs...)
+	return errs
 }
 
 // Detector is not safe for concurrent use.
@@ -86,9 +105,6 @@ type Counts struct {
 func New(cfg Config) (*Detector, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("detector: %w", err)
-	}
-	if cfg.Engine == nil {
-		cfg.Engine = Scan
 	}
 	codes := cfg.codes(cfg.Model)
 	w := sigstore.New(sigstore.Config{

@@ -219,7 +219,7 @@ func TestTimedThenUntimed(t *testing.T) {
 	again.Untimed = true
 	for _, partitions := range []int{1, 4} {
 		p, err := detector.NewPartitions(detector.Config{
-			Threshold: text.Threshold{Num: 4, Den: 5}, Span: time.Hour, Model: mustModel(t, 64, 1),
+			Threshold: text.Threshold{Num: 4, Den: 5}, Span: time.Hour, Model: mustModel(t, 64, 1), Engine: detector.Scan,
 		}, partitions, 1)
 		if err != nil {
 			t.Fatal(err)

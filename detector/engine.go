@@ -17,11 +17,14 @@ import (
 type Engine func(bounds *hashcodes.Bounds, model *hashcodes.Model) sigstore.Engine
 
 // Engines are the names that NewEngine knows.
-var Engines = []string{"auto", "prefix", "scan", "cuda"}
+var Engines = []string{DefaultEngine, "prefix", "scan", "cuda"}
+
+// DefaultEngine is the name of Default's.
+const DefaultEngine = "auto"
 
 // NewEngine makes the engine of a name: auto chooses between prefix and scan by what they cost. cuda opens the first GPU
 // for the life of the process, so that one that is missing is told at the start. log hears what the engine decides by
-// itself; nil: nobody does.
+// itself; nil: nobody does, but of a GPU that is lost slog.Default().
 func NewEngine(name string, log *slog.Logger) (Engine, error) {
 	switch name {
 	case "auto":
@@ -43,7 +46,9 @@ func NewEngine(name string, log *slog.Logger) (Engine, error) {
 // Auto is the cheaper one of those on the CPU, by what they cost now.
 func Auto(log *slog.Logger) Engine {
 	return func(b *hashcodes.Bounds, m *hashcodes.Model) sigstore.Engine {
-		return auto.New(auto.Config{Choices: auto.Choices(b, m.Words()), Bounds: b, Logger: log})
+		cfg := auto.Default()
+		cfg.Choices, cfg.Bounds, cfg.Logger = auto.Choices(b, m.Words()), b, log
+		return auto.New(cfg)
 	}
 }
 
@@ -61,7 +66,14 @@ func openCUDA(log *slog.Logger) (Engine, error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg := gpu.Default()
+	cfg.Device = device
+	if log != nil {
+		cfg.Logger = log
+	}
 	return func(b *hashcodes.Bounds, m *hashcodes.Model) sigstore.Engine {
-		return gpu.New(gpu.Config{Device: device, Bounds: b, Words: m.Words(), CPU: prefix.New(b), Logger: log})
+		cfg := cfg
+		cfg.Bounds, cfg.Words, cfg.CPU = b, m.Words(), prefix.New(b)
+		return gpu.New(cfg)
 	}, nil
 }

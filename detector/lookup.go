@@ -1,7 +1,6 @@
 package detector
 
 import (
-	"cmp"
 	"math"
 
 	"refrain/feed"
@@ -94,7 +93,7 @@ func (l *look) matches(g sigstore.Group) (any bool) {
 func (l *look) report(dst []feed.Match, groups []sigstore.Group) []feed.Match {
 	limit := math.MaxInt
 	if l.truncated {
-		limit = cmp.Or(l.d.cfg.Flood, l.d.cfg.MaxMatches)
+		limit = l.d.cfg.Flood
 	}
 	if !l.own.IsNone() {
 		dst = l.visit(dst, l.own, len(l.x.Tokens))

@@ -40,6 +40,12 @@ type token struct {
 	hashed    bool
 }
 
+// DefaultBits and DefaultOnes are the size of hashed codes where no configuration says another.
+const (
+	DefaultBits = 64
+	DefaultOnes = 1
+)
+
 // NewMD5 returns the model that hashes every token: ones of bits bits, drawn as described at hashedPositions.
 func NewMD5(bits, ones int) (*Model, error) {
 	return New(Description{Bits: bits, Ones: ones, Learner: "md5", TextVersion: text.Version}, nil)

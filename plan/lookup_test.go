@@ -53,7 +53,7 @@ func grow(b *testing.B, all []feed.Sentence, engine detector.Engine, threshold t
 	if err != nil {
 		b.Fatal(err)
 	}
-	d, err := detector.New(detector.Config{Threshold: threshold, Span: 87600 * time.Hour, MaxMatches: 1000, OmitTexts: true, Model: model, Engine: engine})
+	d, err := detector.New(detector.Config{Threshold: threshold, Span: 87600 * time.Hour, MaxMatches: 1000, Flood: 1000, OmitTexts: true, Model: model, Engine: engine})
 	if err != nil {
 		b.Fatal(err)
 	}

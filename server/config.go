@@ -6,7 +6,10 @@ import (
 	"runtime"
 	"time"
 
+	"refrain/detector"
+	"refrain/hashcodes"
 	httpsource "refrain/ingest/http"
+	"refrain/text"
 )
 
 // Config is the whole configuration. deploy/refrain.yaml shows it with comments; a test keeps the two alike.
@@ -58,7 +61,7 @@ func (w *Window) ModelName() string {
 	switch {
 	case w.Model != "":
 		return w.Model
-	case w.Bits == 64 && w.Ones == 1:
+	case w.Bits == hashcodes.DefaultBits && w.Ones == hashcodes.DefaultOnes:
 		return "default"
 	}
 	return "md5"
@@ -110,12 +113,13 @@ type Bluesky struct {
 
 // Default returns the configuration without a file.
 func Default() Config {
+	window := detector.Default()
 	return Config{
 		DataDir: "./refrain-data", HTTP: "127.0.0.1:8080", Name: "refrain", Workers: min(2, runtime.GOMAXPROCS(0)),
 		Log: Log{Level: "info", Format: "auto"},
 		Window: Window{
-			Threshold: "0.8", Span: 24 * time.Hour, Lateness: 5 * time.Minute, MinTokens: 4,
-			MaxMatches: 1000, Flood: 10, Engine: "auto", Bits: 64, Ones: 1, Texts: true,
+			Threshold: window.Threshold.Decimal(), Span: window.Span, Lateness: window.Lateness, MinTokens: text.DefaultMinTokens,
+			MaxMatches: 1000, Flood: 10, Engine: detector.DefaultEngine, Bits: hashcodes.DefaultBits, Ones: hashcodes.DefaultOnes, Texts: true,
 		},
 		Models: Models{Every: 24 * time.Hour, Drift: 2, Sentences: 100_000, Vocabulary: 10_000, Workers: 1},
 		Topics: Topics{Partitions: 4, SentenceBytes: 8 << 30, EventBytes: 8 << 30},

@@ -56,11 +56,7 @@ func (n *node) open(ctx context.Context) (err error) {
 	if err := n.openTopics(ctx); err != nil {
 		return err
 	}
-	n.split, err = split.New(split.Config{
-		Sentences: n.sentences, Control: n.control, MinTokens: n.cfg.Window.MinTokens,
-		Lateness: max(1, n.window.Lateness), Logger: n.log, // 0 would mean the default
-	})
-	if err != nil {
+	if n.split, err = n.openSplit(); err != nil {
 		return err
 	}
 	if err := n.openModels(); err != nil {
@@ -73,6 +69,13 @@ func (n *node) open(ctx context.Context) (err error) {
 		return err
 	}
 	return errors.Join(n.keepModels(), n.observe())
+}
+
+func (n *node) openSplit() (*split.Split, error) {
+	cfg := split.Default()
+	cfg.Sentences, cfg.Control, cfg.Logger = n.sentences, n.control, n.log
+	cfg.MinTokens, cfg.Lateness = n.cfg.Window.MinTokens, n.window.Lateness
+	return split.New(cfg)
 }
 
 // openDetectors makes an empty window for each partition.
@@ -95,19 +98,23 @@ func (n *node) openWorkers(ctx context.Context) error {
 	}
 	workers := min(n.cfg.Workers, n.cfg.Topics.Partitions)
 	for _, owned := range shard.Owners(n.cfg.Topics.Partitions, workers) {
-		w, err := shard.Open(ctx, shard.Config{
-			Sentences: n.sentences, Events: n.events, Control: n.control, Store: n.store,
-			Rows:  func(q int) (shard.Rows, error) { return n.detectors[q], nil },
-			Owned: owned, Span: n.window.Span, Lateness: n.window.Lateness, Deployment: n.cfg.Name,
-			Commit: time.Second, Retention: max(n.ages()),
-			TextVersion: text.Version, Logger: n.log,
-		})
+		w, err := shard.Open(ctx, n.workerConfig(owned))
 		if err != nil {
 			return err
 		}
 		n.workers = append(n.workers, w)
 	}
 	return nil
+}
+
+func (n *node) workerConfig(owned []int) shard.Config {
+	cfg := shard.Default()
+	cfg.Sentences, cfg.Events, cfg.Control, cfg.Store = n.sentences, n.events, n.control, n.store
+	cfg.Rows = func(q int) (shard.Rows, error) { return n.detectors[q], nil }
+	cfg.Owned, cfg.Deployment = owned, n.cfg.Name
+	cfg.Span, cfg.Lateness, cfg.Retention = n.window.Span, n.window.Lateness, max(n.ages())
+	cfg.Commit, cfg.TextVersion, cfg.Logger = time.Second, text.Version, n.log
+	return cfg
 }
 
 // settle waits until everything that the sentence topic holds now is through, its events in the event topic.

@@ -17,6 +17,7 @@ import (
 
 // windowConfig makes the detector's configuration of the file's.
 func windowConfig(w Window, log *slog.Logger) (cfg detector.Config, err error) {
+	cfg = detector.Default()
 	if cfg.Threshold, err = text.ParseThreshold(w.Threshold); err != nil {
 		return cfg, fmt.Errorf("configuration: window.threshold: %w", err)
 	}
@@ -31,6 +32,9 @@ func windowConfig(w Window, log *slog.Logger) (cfg detector.Config, err error) {
 	}
 	cfg.Span, cfg.Lateness = w.Span, w.Lateness
 	cfg.MaxMatches, cfg.Flood, cfg.OmitTexts = w.MaxMatches, min(w.Flood, w.MaxMatches), !w.Texts
+	if w.Flood == 0 {
+		cfg.Flood = w.MaxMatches
+	}
 	cfg.OnForced = warnForced(log)
 	return cfg, nil
 }
@@ -52,6 +56,9 @@ func (n *node) shareLimits() {
 	n.window.Budget /= int64(p)
 	n.window.MaxMatches = shareOfMatches(n.window.MaxMatches, p)
 	n.window.Flood = (n.window.Flood + p - 1) / p
+	if n.cfg.Window.Flood == 0 {
+		n.window.Flood = n.window.MaxMatches
+	}
 }
 
 // shareOfMatches is how many of so many matches may be in one of p partitions: they fall on them at random, so one may

@@ -13,7 +13,7 @@ import (
 
 // TestNoGPU: one sentence says why there is none and what to do, by the name that the setting has.
 func TestNoGPU(t *testing.T) {
-	d, why := cuda.Open(cuda.Config{})
+	d, why := cuda.Open(cuda.Default())
 	if why == nil {
 		t.Skip("there is a GPU:", d.Name(), d.Close())
 	}

@@ -9,10 +9,10 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
+	"refrain/detector"
 	"refrain/feed"
 	"refrain/internal/dataset"
 	"refrain/split"
-	"refrain/text"
 	"refrain/topic"
 )
 
@@ -51,7 +51,9 @@ func BenchmarkRoute(b *testing.B) {
 		b.StopTimer()
 		sentences := newMemory(4, true)
 		events := topic.NewMemory(topic.DefaultMemory())
-		s, err := split.New(split.Config{Sentences: sentences})
+		window, writer := detector.Default(), split.Default()
+		writer.Sentences, writer.Lateness = sentences, window.Lateness
+		s, err := split.New(writer)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -60,13 +62,11 @@ func BenchmarkRoute(b *testing.B) {
 		ended := make(chan error, 2)
 		b.StartTimer()
 		for _, owned := range Owners(4, 2) {
-			w, err := Open(ctx, Config{
-				Sentences: sentences, Events: events, Store: &topic.MemoryStore{}, Owned: owned,
-				Rows: func(int) (Rows, error) {
-					return rows(text.Threshold{Num: 4, Den: 5}, 24*time.Hour, 5*time.Minute)
-				},
-				Span: 24 * time.Hour, Lateness: 5 * time.Minute, Commit: time.Second,
-			})
+			cfg := Default()
+			cfg.Sentences, cfg.Events, cfg.Store, cfg.Owned = sentences, events, &topic.MemoryStore{}, owned
+			cfg.Rows = func(int) (Rows, error) { return rows(window.Threshold, window.Span, window.Lateness) }
+			cfg.Span, cfg.Lateness, cfg.Commit = window.Span, window.Lateness, time.Second
+			w, err := Open(ctx, cfg)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -19,6 +19,7 @@ package shard
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -39,7 +40,8 @@ type Rows interface {
 	Delete(source, post string)
 }
 
-// Config says what a worker works on. Sentences, Events, Store, Rows, Owned and Span are required.
+// Config says what a worker works on. Sentences, Events, Store, Rows, Owned, Span and Lateness are the caller's, Default
+// has the rest.
 type Config struct {
 	Sentences topic.Topic
 	Events    topic.Topic // partitioned by the later post
@@ -55,23 +57,32 @@ type Config struct {
 	Span, Lateness time.Duration
 	Deployment     string // the CloudEvents source of the events
 
-	Delta     time.Duration // δ: how far writers' clocks and an append's flight may differ; 0 means 10 s
-	Silence   time.Duration // a source partition without marks for so long is taken for dead; 0 means 2 min
-	Poll      time.Duration // how long a turn waits for records; 0 means 100 ms
-	Commit    time.Duration // the state is stored this often; 0 means at every turn that has moved
-	MaxQueue  int           // bytes of records that wait for rows before reading is narrowed; 0 means 64 MiB
-	MaxEvents int           // events of a partition that wait to be made durable together; 0 means 8,192
+	Delta     time.Duration // δ: how far writers' clocks and an append's flight may differ, 0 or more
+	Silence   time.Duration // a source partition without marks for so long is taken for dead
+	Poll      time.Duration // how long a turn waits for records
+	Commit    time.Duration // the state is stored this often; 0: at every turn that has moved
+	MaxQueue  int           // bytes of records that wait for rows before reading is narrowed, 1 or more
+	MaxEvents int           // events of a partition that wait to be made durable together, 1 or more
 	Retention time.Duration // tombstones older than this are forgotten: what the topics keep; 0: never
 	Parallel  bool          // serve the owned partitions by a goroutine each
 
 	TextVersion int // of the normalisation; records of another are looked up all the same, and warned of; 0: any
 
-	Now    func() time.Time // nil means time.Now
-	Logger *slog.Logger     // nil means slog.Default()
+	Now    func() time.Time
+	Logger *slog.Logger
 }
 
-func (c *Config) validate() error {
-	var errs []error
+// Default is the configuration but for what the worker works on.
+func Default() Config {
+	return Config{
+		Delta: 10 * time.Second, Silence: 2 * time.Minute, Poll: 100 * time.Millisecond, MaxQueue: 64 << 20, MaxEvents: 8192,
+		Now: time.Now, Logger: slog.Default(),
+	}
+}
+
+func (c *Config) validate() error { return errors.Join(append(c.missing(), c.outOfBounds()...)...) }
+
+func (c *Config) missing() (errs []error) {
 	missing := func(is bool, what string) {
 		if is {
 			errs = append(errs, errors.New("no "+what))
@@ -83,29 +94,26 @@ func (c *Config) validate() error {
 	missing(c.Rows == nil, "rows")
 	missing(len(c.Owned) == 0, "owned partition")
 	missing(c.Span <= 0, "span")
-	return errors.Join(errs...)
+	missing(c.Now == nil, "clock")
+	missing(c.Logger == nil, "logger")
+	return errs
 }
 
-func (c Config) withDefaults() Config {
-	setDefault(&c.Delta, 10*time.Second)
-	setDefault(&c.Silence, 2*time.Minute)
-	setDefault(&c.Poll, 100*time.Millisecond)
-	setDefault(&c.MaxQueue, 64<<20)
-	setDefault(&c.MaxEvents, 8192)
-	if c.Now == nil {
-		c.Now = time.Now
+func (c *Config) outOfBounds() (errs []error) {
+	least := func(value, least int64, what string) {
+		if value < least {
+			errs = append(errs, fmt.Errorf("%s is %d: want %d or more", what, value, least))
+		}
 	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
-	return c
-}
-
-func setDefault[T comparable](v *T, to T) {
-	var zero T
-	if *v == zero {
-		*v = to
-	}
+	least(int64(c.Lateness), 0, "lateness")
+	least(int64(c.Delta), 0, "delta")
+	least(int64(c.Silence), 1, "silence")
+	least(int64(c.Poll), 1, "poll")
+	least(int64(c.Commit), 0, "commit")
+	least(int64(c.MaxQueue), 1, "max queue")
+	least(int64(c.MaxEvents), 1, "max events")
+	least(int64(c.Retention), 0, "retention")
+	return errs
 }
 
 // Owners deals partitions out to workers: the partitions of each, evenly, every partition to one.

@@ -28,18 +28,18 @@ func subject(open func(Config) (sim.Worker, error), rows func(t text.Threshold, 
 	return sim.Subject{
 		Rows: rows,
 		Writer: func(e sim.Env) (sim.Writer, error) {
-			return split.New(split.Config{
-				Sentences: e.Sentences, Control: e.Control, MinTokens: e.MinTokens, Lateness: e.Lateness,
-				Attempts: 1, Now: e.Now, Logger: quiet,
-			})
+			cfg := split.Default()
+			cfg.Sentences, cfg.Control, cfg.MinTokens, cfg.Lateness = e.Sentences, e.Control, e.MinTokens, e.Lateness
+			cfg.Attempts, cfg.Now, cfg.Logger = 1, e.Now, quiet
+			return split.New(cfg)
 		},
 		Worker: func(e sim.Env) (sim.Worker, error) {
-			return open(Config{
-				Sentences: e.Sentences, Events: e.Events, Control: e.Control, Store: e.Store,
-				Rows:  func(q int) (Rows, error) { return e.Rows(q) },
-				Owned: e.Owned, Span: e.Span, Lateness: e.Lateness, Delta: e.Delta, MaxQueue: e.MaxQueue, MaxEvents: e.MaxEvents,
-				Now: e.Now, Logger: quiet,
-			})
+			cfg := Default()
+			cfg.Sentences, cfg.Events, cfg.Control, cfg.Store, cfg.Owned = e.Sentences, e.Events, e.Control, e.Store, e.Owned
+			cfg.Rows = func(q int) (Rows, error) { return e.Rows(q) }
+			cfg.Span, cfg.Lateness, cfg.Delta, cfg.MaxQueue, cfg.MaxEvents = e.Span, e.Lateness, e.Delta, e.MaxQueue, e.MaxEvents
+			cfg.Now, cfg.Logger = e.Now, quiet
+			return open(cfg)
 		},
 	}
 }
@@ -57,7 +57,7 @@ func detectorRows(tb testing.TB) func(t text.Threshold, span, lateness time.Dura
 		tb.Fatal(err)
 	}
 	return func(t text.Threshold, span, lateness time.Duration) (sim.Rows, error) {
-		return detector.New(detector.Config{Threshold: t, Span: span, Lateness: lateness, Model: model})
+		return detector.New(detector.Config{Threshold: t, Span: span, Lateness: lateness, Model: model, Engine: detector.Scan})
 	}
 }
 

@@ -55,11 +55,11 @@ func Open(ctx context.Context, cfg Config) (*Worker, error) {
 	m.appear(ctx, cfg.Owned)
 	n := cfg.Sentences.Partitions()
 	w := &Worker{
-		cfg: cfg.withDefaults(), tracer: otel.Tracer("refrain/shard"), metrics: m,
+		cfg: cfg, tracer: otel.Tracer("refrain/shard"), metrics: m,
 		home: make([]*partition, n), next: make([]int64, n), reading: make([]bool, n),
 		queue: newQueue(n), deleted: newDeletions(cfg.Control), progress: newProgress(n),
 	}
-	w.outbox = outbox{topic: cfg.Events, deployment: cfg.Deployment, now: w.cfg.Now}
+	w.outbox = outbox{topic: cfg.Events, deployment: cfg.Deployment, now: cfg.Now}
 	if err := w.restore(ctx); err != nil {
 		return nil, fmt.Errorf("open worker: %w", err)
 	}

@@ -42,7 +42,9 @@ func newRoute(tb testing.TB, partitions int, ordered bool) *route {
 	r.sentences = newMemory(partitions, ordered)
 	r.events = topic.NewMemory(topic.DefaultMemory())
 	r.tombstones = topic.NewMemory(topic.DefaultMemory())
-	s, err := split.New(split.Config{Sentences: r.sentences, Control: r.tombstones, Now: func() time.Time { return r.now }})
+	cfg := split.Default()
+	cfg.Sentences, cfg.Control, cfg.Lateness, cfg.Now = r.sentences, r.tombstones, 5*time.Minute, func() time.Time { return r.now }
+	s, err := split.New(cfg)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -51,14 +53,14 @@ func newRoute(tb testing.TB, partitions int, ordered bool) *route {
 }
 
 func (r *route) config(owned ...int) Config {
-	return Config{
-		Sentences: r.sentences, Events: r.events, Control: r.tombstones, Store: r.store, Owned: owned,
-		Rows: func(int) (Rows, error) {
-			return sim.NewBrute(text.Threshold{Num: 4, Den: 5}, time.Hour, 5*time.Minute, sim.KeepAll), nil
-		},
-		Span: time.Hour, Lateness: 5 * time.Minute, Deployment: "test", Poll: time.Millisecond,
-		Now: func() time.Time { return r.now }, Logger: slog.New(slog.NewTextHandler(&r.log, nil)),
+	cfg := Default()
+	cfg.Sentences, cfg.Events, cfg.Control, cfg.Store, cfg.Owned = r.sentences, r.events, r.tombstones, r.store, owned
+	cfg.Span, cfg.Lateness, cfg.Deployment, cfg.Poll = time.Hour, 5*time.Minute, "test", time.Millisecond
+	cfg.Rows = func(int) (Rows, error) {
+		return sim.NewBrute(text.DefaultThreshold, cfg.Span, cfg.Lateness, sim.KeepAll), nil
 	}
+	cfg.Now, cfg.Logger = func() time.Time { return r.now }, slog.New(slog.NewTextHandler(&r.log, nil))
+	return cfg
 }
 
 func (r *route) mustOpen(cfg Config) *Worker {

@@ -42,8 +42,8 @@ func oddSentences(r *rand.Rand, n int) (xs []feed.Sentence) {
 // records of a group's own, after moves from block to block too.
 func TestOccurrencesComeBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, c := range []cut{{}, {parts: 2, minRows: 1, thinFrom: 1 << 20}, {minRows: 3, thinFrom: 2}} {
-		w := newScan(t, Config{Span: 87600 * time.Hour, Lateness: 0, cut: c})
+	for _, c := range []cut{usualCut, {parts: 2, minRows: 1, thinFrom: 1 << 20}, {parts: 16, minRows: 3, thinFrom: 2}} {
+		w := newScanCut(t, Config{Span: 87600 * time.Hour, Lateness: 0}, c)
 		want := map[feed.Hash][]occurrence{}
 		for _, x := range oddSentences(r, 400) {
 			if w.Insert(&x) {
@@ -65,7 +65,7 @@ func TestOccurrencesComeBack(t *testing.T) {
 // records of its own.
 func TestWhatIsTooFarFromItsBlock(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	w := newScan(t, Config{Span: 87600 * time.Hour, cut: cut{thinFrom: 1 << 20}})
+	w := newScanCut(t, Config{Span: 87600 * time.Hour}, cut{16, 4096, 1 << 20})
 	want := map[feed.Hash][]occurrence{}
 	for i, x := range oddSentences(r, 60) {
 		if i%20 == 19 {
@@ -146,8 +146,8 @@ func TestSets(t *testing.T) {
 // groups and with some that go meanwhile.
 func TestExpectedOrNot(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	told := newScan(t, Config{Span: 2 * time.Second, Lateness: 0, cut: cut{4, 16, 4}})
-	silent := newScan(t, Config{Span: 2 * time.Second, Lateness: 0, cut: cut{4, 16, 4}})
+	told := newScanCut(t, Config{Span: 2 * time.Second, Lateness: 0}, cut{4, 16, 4})
+	silent := newScanCut(t, Config{Span: 2 * time.Second, Lateness: 0}, cut{4, 16, 4})
 	told.searcher.codes.Bounds = boundsOf()
 	repeated := 0
 	for i := 0; i < 4000; {

@@ -15,25 +15,22 @@
 package sigstore
 
 import (
-	"cmp"
 	"time"
 
 	"refrain/feed"
 	"refrain/hashcodes"
 )
 
-// Config says what a window keeps. Engine and Model are required.
+// Config says what a window keeps. Span, Model and Engine are required.
 type Config struct {
 	Span, Lateness time.Duration
-	Budget         int64 // bytes; 0: none
+	Budget         int64 // bytes; 0: no limit
 	OmitTexts      bool  // keep no texts: events then show none for earlier occurrences
 	Model          *hashcodes.Model
 	Bounds         *hashcodes.Bounds // of the threshold; needed where Expect is used
 	Engine         Engine
 	Enough         int          // candidates from which on Search may leave out others; 0: it gives all
-	OnForced       func(Forced) // told when the budget forces early expiry; may be nil
-
-	cut cut
+	OnForced       func(Forced) // told when the budget forces early expiry; nil: nobody is
 }
 
 // cut says how finely the window is cut. It changes no answer; tests set it to odd values.
@@ -43,9 +40,8 @@ type cut struct {
 	thinFrom int // least number of occurrences of a group that are thinned
 }
 
-func (c cut) withDefaults() cut {
-	return cut{cmp.Or(c.parts, 16), cmp.Or(c.minRows, 4096), cmp.Or(c.thinFrom, 16)}
-}
+// usualCut is what all windows but those of tests have.
+var usualCut = cut{parts: 16, minRows: 4096, thinFrom: 16}
 
 // Window is what was seen within the span. It keeps the time, closes blocks and lets them go, and stays within the budget.
 // The texts are its Groups, and its Searcher finds them: it tells both what comes and goes. None of the three is safe for
@@ -78,9 +74,11 @@ type Counts struct {
 }
 
 // New makes an empty window.
-func New(cfg Config) *Window {
+func New(cfg Config) *Window { return newWindow(cfg, usualCut) }
+
+func newWindow(cfg Config, cut cut) *Window {
 	w := &Window{
-		asked: cfg.Span, budget: cfg.Budget, onForced: cfg.OnForced, cut: cfg.cut.withDefaults(),
+		asked: cfg.Span, budget: cfg.Budget, onForced: cfg.OnForced, cut: cut,
 		clock: newClock(cfg.Span, cfg.Lateness), blocks: newBlocks(!cfg.OmitTexts),
 	}
 	tokens := newDictionary(cfg.Model)

@@ -24,10 +24,12 @@ func mustModel(tb testing.TB) *hashcodes.Model {
 	return m
 }
 
-func newScan(tb testing.TB, cfg Config) *Window {
+func newScan(tb testing.TB, cfg Config) *Window { return newScanCut(tb, cfg, usualCut) }
+
+func newScanCut(tb testing.TB, cfg Config, cut cut) *Window {
 	cfg.Model = mustModel(tb)
 	cfg.Engine = newAllRows
-	return New(cfg)
+	return newWindow(cfg, cut)
 }
 
 // randomSentence has 3 to 8 of 30 tokens.
@@ -78,9 +80,9 @@ func bruteRepeats(before []feed.Sentence, x *feed.Sentence, span feed.Time) (pai
 // TestHowTheWindowIsCutChangesNothing: blocks of a few rows or thousands, few slices or many.
 func TestHowTheWindowIsCutChangesNothing(t *testing.T) {
 	const span = 2 * time.Second
-	for _, c := range []cut{{}, {1, 1, 2}, {2, 3, 2}, {16, 7, 4}, {100, 64, 3}, {16, 4096, 16}} {
+	for _, c := range []cut{{1, 1, 2}, {2, 3, 2}, {16, 7, 4}, {100, 64, 3}, {16, 4096, 16}} {
 		r := rand.New(rand.NewPCG(5, 6))
-		w := newScan(t, Config{Span: span, Lateness: 100 * time.Millisecond, cut: c})
+		w := newScanCut(t, Config{Span: span, Lateness: 100 * time.Millisecond}, c)
 		var all []feed.Sentence
 		found := 0
 		for i := range 3000 {
@@ -242,7 +244,7 @@ func TestDeleteTakesAPostOut(t *testing.T) {
 // Deletions among expiry: the window never shows a deleted post again, and forgets the posts that have expired.
 func TestDeleteWhileTheWindowRolls(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
-	w := newScan(t, Config{Span: 2 * time.Second, Lateness: 0, cut: cut{4, 64, 2}})
+	w := newScanCut(t, Config{Span: 2 * time.Second, Lateness: 0}, cut{4, 64, 2})
 	deleted := map[string]bool{}
 	for i := range 6000 {
 		x := randomSentence(r, i, feed.Time(i*4))

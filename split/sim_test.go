@@ -23,18 +23,18 @@ func subject(open func(Config) (sim.Writer, error)) sim.Subject {
 			return sim.NewBrute(t, span, lateness, sim.KeepAll), nil
 		},
 		Writer: func(e sim.Env) (sim.Writer, error) {
-			return open(Config{
-				Sentences: e.Sentences, Control: e.Control, MinTokens: e.MinTokens, Lateness: e.Lateness,
-				Attempts: 1, Now: e.Now, Logger: quiet,
-			})
+			cfg := Default()
+			cfg.Sentences, cfg.Control, cfg.MinTokens, cfg.Lateness = e.Sentences, e.Control, e.MinTokens, e.Lateness
+			cfg.Attempts, cfg.Now, cfg.Logger = 1, e.Now, quiet
+			return open(cfg)
 		},
 		Worker: func(e sim.Env) (sim.Worker, error) {
-			return shard.Open(context.Background(), shard.Config{
-				Sentences: e.Sentences, Events: e.Events, Control: e.Control, Store: e.Store,
-				Rows:  func(q int) (shard.Rows, error) { return e.Rows(q) },
-				Owned: e.Owned, Span: e.Span, Lateness: e.Lateness, Delta: e.Delta, MaxQueue: e.MaxQueue,
-				Now: e.Now, Logger: quiet,
-			})
+			cfg := shard.Default()
+			cfg.Sentences, cfg.Events, cfg.Control, cfg.Store, cfg.Owned = e.Sentences, e.Events, e.Control, e.Store, e.Owned
+			cfg.Rows = func(q int) (shard.Rows, error) { return e.Rows(q) }
+			cfg.Span, cfg.Lateness, cfg.Delta, cfg.MaxQueue, cfg.MaxEvents = e.Span, e.Lateness, e.Delta, e.MaxQueue, e.MaxEvents
+			cfg.Now, cfg.Logger = e.Now, quiet
+			return shard.Open(context.Background(), cfg)
 		},
 	}
 }

@@ -21,24 +21,32 @@ import (
 
 	"refrain/feed"
 	"refrain/internal/retry"
+	"refrain/text"
 	"refrain/topic"
 )
 
-// Config says how to split. Sentences is required; every other zero value works.
+// Config says how to split. Sentences and Lateness are the caller's, Default has the rest.
 type Config struct {
 	Sentences topic.Topic // where the sentence records go
 	Control   topic.Topic // where tombstones go, to its partition 0; nil: Delete is an error
-	MinTokens int         // of a sentence that is compared; 0 means 4
+	MinTokens int         // words of a sentence that is compared, 0 or more
 
-	// Lateness is what the window tolerates; posts further behind the least clock are counted late. 0 means 5 min.
+	// Lateness is what the window tolerates, 0 or more: posts further behind the least clock are counted late.
 	Lateness time.Duration
-	// AppendTimeout is how long one append may take before it is made again with a new stamp: the workers rely on
-	// stamps to be that close to the truth. 0 means 10 s.
+	// AppendTimeout is how long one append may take before it is made again with a new stamp, more than 0: the workers
+	// rely on stamps to be that close to the truth.
 	AppendTimeout time.Duration
-	Attempts      int // at an append, before Write gives up; 0 means 3
+	Attempts      int // at an append, 1 or more, before Write gives up
 
-	Now    func() time.Time // nil means time.Now
-	Logger *slog.Logger     // nil means slog.Default()
+	Now    func() time.Time
+	Logger *slog.Logger
+}
+
+// Default is the configuration but for the topics and the window's lateness.
+func Default() Config {
+	return Config{
+		MinTokens: text.DefaultMinTokens, AppendTimeout: 10 * time.Second, Attempts: 3, Now: time.Now, Logger: slog.Default(),
+	}
 }
 
 const (
@@ -47,26 +55,21 @@ const (
 	idleAfter = 30 * time.Second // without posts, a source partition is idle
 )
 
-func (c Config) withDefaults() Config {
-	if c.MinTokens == 0 {
-		c.MinTokens = 4
+func (c *Config) validate() error {
+	var errs []error
+	want := func(ok bool, format string, args ...any) {
+		if !ok {
+			errs = append(errs, fmt.Errorf(format, args...))
+		}
 	}
-	if c.Lateness == 0 {
-		c.Lateness = 5 * time.Minute
-	}
-	if c.AppendTimeout == 0 {
-		c.AppendTimeout = 10 * time.Second
-	}
-	if c.Attempts == 0 {
-		c.Attempts = 3
-	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
-	return c
+	want(c.Sentences != nil, "no sentence topic")
+	want(c.MinTokens >= 0, "min tokens %d: want 0 or more", c.MinTokens)
+	want(c.Lateness >= 0, "lateness %v: want 0 or more", c.Lateness)
+	want(c.AppendTimeout > 0, "append timeout %v: want more than 0", c.AppendTimeout)
+	want(c.Attempts >= 1, "attempts %d: want 1 or more", c.Attempts)
+	want(c.Now != nil, "no clock")
+	want(c.Logger != nil, "no logger")
+	return errors.Join(errs...)
 }
 
 // Split writes posts to the sentence topic. It may be used by several goroutines; the batches of one source
@@ -86,15 +89,17 @@ type Split struct {
 
 // New returns a Split that knows no source partition yet.
 func New(cfg Config) (*Split, error) {
-	if cfg.Sentences == nil {
-		return nil, errors.New("split: no sentence topic")
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("split: %w", err)
 	}
 	m, err := newMetrics()
 	if err != nil {
 		return nil, fmt.Errorf("split: %w", err)
 	}
-	cfg = cfg.withDefaults()
-	return &Split{cfg: cfg, tracer: otel.Tracer("refrain/split"), metrics: m, sources: map[string]*source{}, lateness: rate.Sometimes{Interval: time.Minute}}, nil
+	return &Split{
+		cfg: cfg, tracer: otel.Tracer("refrain/split"), metrics: m,
+		sources: map[string]*source{}, lateness: rate.Sometimes{Interval: time.Minute},
+	}, nil
 }
 
 // Write stamps posts, in place, and returns nil when all their sentences are durable. After an error the caller

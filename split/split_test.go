@@ -35,7 +35,9 @@ func newBench(tb testing.TB, partitions int) *bench {
 
 func (b *bench) mustNew(sentences topic.Topic) *Split {
 	b.tb.Helper()
-	s, err := New(Config{Sentences: sentences, Now: func() time.Time { return b.now }, Control: b.topic})
+	cfg := Default()
+	cfg.Sentences, cfg.Control, cfg.Lateness, cfg.Now = sentences, b.topic, 5*time.Minute, func() time.Time { return b.now }
+	s, err := New(cfg)
 	if err != nil {
 		b.tb.Fatal(err)
 	}
@@ -335,7 +337,9 @@ func TestLateIsBehindTheWindowsClock(t *testing.T) {
 func TestDelete(t *testing.T) {
 	b := newBench(t, 1)
 	control := topic.NewMemory(topic.DefaultMemory())
-	s, err := New(Config{Sentences: b.topic, Control: control})
+	cfg := Default()
+	cfg.Sentences, cfg.Control = b.topic, control
+	s, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,6 +55,9 @@ func (t Threshold) String() string {
 	return fmt.Sprintf("%d/%d", t.Num, t.Den)
 }
 
+// Decimal writes t as people do, rounded where a fraction has no end: 0.8.
+func (t Threshold) Decimal() string { return fmt.Sprintf("%.4g", t.Float()) }
+
 // Float is t rounded to a float64, for display.
 func (t Threshold) Float() float64 { return float64(t.Num) / float64(t.Den) }
 

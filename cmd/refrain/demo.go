@@ -164,7 +164,12 @@ func (m *Main) demoSource(f *demoFlags, args []string) (*countedSource, error) {
 		f.seed = uint64(time.Now().UnixNano()) % 1e6
 	}
 	fmt.Fprintf(m.Stderr, "A made-up feed with --seed %d.\n", f.seed)
-	g := demo.New(demo.Config{Seed: f.seed, Source: "demo", Start: feed.FromTime(time.Now()), Rate: f.rate})
+	cfg := demo.Default()
+	cfg.Seed, cfg.Start, cfg.Rate = f.seed, feed.FromTime(time.Now()), f.rate
+	g, err := demo.New(cfg)
+	if err != nil {
+		return nil, err
+	}
 	return &countedSource{Source: &invented{g: g, pacer: demo.Pacer{Speed: 1}, batch: max(1, int(f.rate/20))}}, nil
 }
 

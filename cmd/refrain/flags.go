@@ -155,7 +155,7 @@ func (f *windowFlags) config() (cfg detector.Config, err error) {
 	if cfg.Engine, err = detector.NewEngine(f.engine, nil); err != nil {
 		return cfg, fmt.Errorf("--engine %w", err)
 	}
-	cfg.MaxMatches, cfg.OmitTexts = f.maxMatches, !f.texts
+	cfg.MaxMatches, cfg.Flood, cfg.OmitTexts = f.maxMatches, f.maxMatches, !f.texts
 	cfg.Model, err = f.model.model()
 	return cfg, err
 }

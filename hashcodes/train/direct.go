@@ -42,7 +42,7 @@ func (l *learning) direct(ones int) (*hashcodes.Model, Cost, error) {
 		return nil, Cost{}, err
 	}
 	d := &direct{learning: l, ones: ones, state: newState(l.sample.Learning, l.vocab, hashed)}
-	d.moves = newMover(d.state, l.workers)
+	d.moves = newMover(d.state, l.Workers)
 	d.past = make([]int64, len(l.vocab)*l.Bits)
 	best, least := hashed, l.validate(hashed)
 	r := rand.New(rand.NewPCG(l.Seed, uint64(ones)))
@@ -66,7 +66,7 @@ func (l *learning) direct(ones int) (*hashcodes.Model, Cost, error) {
 
 // round moves every token once and returns the model of the codes.
 func (d *direct) round(seed uint64, temperature float64) (*hashcodes.Model, error) {
-	miner := miner{state: d.state, t: d.Threshold, ones: d.ones, workers: d.workers}
+	miner := miner{state: d.state, t: d.Threshold, ones: d.ones, workers: d.Workers}
 	d.moves.pairs = miner.mine(d.ctx, seed, temperature)
 	d.moves.loss = newLoss(d.moves.pairs, temperature)
 	for k := range d.ones {

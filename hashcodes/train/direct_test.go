@@ -190,7 +190,7 @@ func mustLearn(tb testing.TB, c Config, s *Sample) (*hashcodes.Model, *Report) {
 func TestDirectHelps(t *testing.T) {
 	s := Collect(slices.Values(phrases(1200, 1)), 1200, 1)
 	others := phrases(2000, 2)
-	c := Config{Learner: "direct", Bits: 32, Ones: 2, Threshold: fourFifths, Vocabulary: 1000, Seed: 3}
+	c := Config{Learner: "direct", Bits: 32, Ones: 2, Threshold: fourFifths, Vocabulary: 1000, Seed: 3, Workers: 2}
 	m, report := mustLearn(t, c, s)
 	md5, learned := Count(t.Context(), mustMD5(t, 32, 1), fourFifths, others[:200], others), Count(t.Context(), m, fourFifths, others[:200], others)
 	if md5.False < 2*learned.False {
@@ -208,7 +208,7 @@ func TestDirectHelps(t *testing.T) {
 // number that does best; a learner of codes with just so many ones with these.
 func TestComparedWithTheBest(t *testing.T) {
 	s := Collect(slices.Values(phrases(500, 1)), 500, 1)
-	c := Config{Learner: "direct", Bits: 32, Ones: 1, Threshold: fourFifths, Vocabulary: 20}
+	c := Config{Learner: "direct", Bits: 32, Ones: 1, Threshold: fourFifths, Vocabulary: 20, Workers: 2}
 	_, one := mustLearn(t, c, s)
 	c.Ones = 8
 	_, eight := mustLearn(t, c, s)
@@ -243,7 +243,7 @@ func TestLearnIsDeterministic(t *testing.T) {
 // TestLearnFromLittle: a handful of sentences must give a model too.
 func TestLearnFromLittle(t *testing.T) {
 	for n := 1; n < 30; n++ {
-		c := Config{Learner: "direct", Bits: 32, Ones: 1, Threshold: fourFifths, Vocabulary: 10}
+		c := Config{Learner: "direct", Bits: 32, Ones: 1, Threshold: fourFifths, Vocabulary: 10, Workers: 2}
 		m, report := mustLearn(t, c, Collect(slices.Values(phrases(n, 1)), 100, 1))
 		if m.Ones() != 1 || report.Learning == 0 {
 			t.Errorf("%d sentences: %+v", n, report)

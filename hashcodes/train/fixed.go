@@ -32,7 +32,7 @@ func (l *learning) newChoice() (*choice, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.fixed = newFixed(l.all, l.Threshold, l.queries, wide, l.workers)
+	c.fixed = newFixed(l.all, l.Threshold, l.queries, wide, l.Workers)
 	return c, l.ctx.Err()
 }
 

@@ -79,7 +79,7 @@ func TestFixedDistances(t *testing.T) {
 // TestLambdas: what is learned with one λ does not depend on those tried before it.
 func TestLambdas(t *testing.T) {
 	s := Collect(slices.Values(phrases(600, 1)), 600, 1)
-	c := Config{Learner: "opt", Bits: 32, Ones: 2, Threshold: fourFifths, Vocabulary: 60, Seed: 1, Lambdas: []float64{0.1, 1}}
+	c := Config{Learner: "opt", Bits: 32, Ones: 2, Threshold: fourFifths, Vocabulary: 60, Seed: 1, Lambdas: []float64{0.1, 1}, Workers: 2}
 	_, both := mustLearn(t, c, s)
 	c.Lambdas = c.Lambdas[1:]
 	_, alone := mustLearn(t, c, s)
@@ -93,7 +93,7 @@ func TestLambdas(t *testing.T) {
 func TestFixedChoice(t *testing.T) {
 	s := Collect(slices.Values(phrases(600, 1)), 600, 1)
 	for _, fixed := range []bool{false, true} {
-		c := Config{Learner: "opt", Bits: 32, Ones: 2, Threshold: fourFifths, Vocabulary: 60, Seed: 1, Lambdas: []float64{0.001, 0.3, 10}, Fixed: fixed}
+		c := Config{Learner: "opt", Bits: 32, Ones: 2, Threshold: fourFifths, Vocabulary: 60, Seed: 1, Lambdas: []float64{0.001, 0.3, 10}, Fixed: fixed, Workers: 2}
 		l := newLearning(t.Context(), c, s)
 		best, cost, err := l.opt()
 		if err != nil {

@@ -8,9 +8,6 @@ import (
 	"refrain/internal/units"
 )
 
-// proximities are the λ that the learner opt tries: with less all codes fall together, with more they stay the hashed ones.
-var proximities = []float64{0.3, 0.5, 1, 3}
-
 // Solved says how the learner opt ended for one λ.
 type Solved struct {
 	Lambda     float64 `json:"lambda"`
@@ -32,15 +29,11 @@ func (l *learning) opt() (*hashcodes.Model, Cost, error) {
 		return nil, Cost{}, err
 	}
 	s := newState(l.sample.Learning, l.vocab, md5)
-	lambdas := l.Lambdas
-	if lambdas == nil {
-		lambdas = proximities
-	}
 	c, err := l.newChoice()
 	if err != nil {
 		return nil, Cost{}, err
 	}
-	for _, lambda := range lambdas {
+	for _, lambda := range l.Lambdas {
 		m, solved, err := l.solve(s, lambda)
 		if err != nil {
 			return nil, Cost{}, err
@@ -55,7 +48,7 @@ func (l *learning) opt() (*hashcodes.Model, Cost, error) {
 
 // solve solves the problem for one λ, and makes a model of its solution.
 func (l *learning) solve(s *state, lambda float64) (*hashcodes.Model, Solved, error) {
-	p := newProgram(s, l.Ones, lambda, l.workers)
+	p := newProgram(s, l.Ones, lambda, l.Workers)
 	solved, err := p.solve(l.ctx)
 	if err != nil {
 		return nil, solved, err

@@ -119,14 +119,14 @@ func TestRound(t *testing.T) {
 func TestBaselines(t *testing.T) {
 	s := Collect(slices.Values(phrases(1500, 1)), 1500, 1)
 	for _, learner := range []string{"md5", "ner", "opt"} {
-		c := Config{Learner: learner, Bits: 32, Ones: 2, Threshold: text.Threshold{Num: 4, Den: 5}, Vocabulary: 200, Seed: 1}
+		c := Config{Learner: learner, Bits: 32, Ones: 2, Threshold: text.DefaultThreshold, Vocabulary: 200, Seed: 1, Workers: 2, Lambdas: Default().Lambdas}
 		m, r := mustLearn(t, c, s)
 		for e := range m.Entries() {
 			if len(e.Positions) != 2 {
 				t.Fatalf("%s: code %v", learner, e)
 			}
 		}
-		if learner == "ner" && len(r.Merged) != len(leastAffinities) || learner == "opt" && len(r.Solved) != len(proximities) {
+		if learner == "ner" && len(r.Merged) != len(leastAffinities) || learner == "opt" && len(r.Solved) != len(c.Lambdas) {
 			t.Errorf("%s: report %+v", learner, r)
 		}
 		_, judges := halve(s.Validation, c.Seed)

@@ -21,20 +21,32 @@ import (
 // Learners are the names of the learners, ours first.
 var Learners = []string{"direct", "opt", "ner", "md5"}
 
-// Config says what to learn.
+// Config says what to learn. Default has values for all of it.
 type Config struct {
 	Learner    string // one of Learners
-	Bits       int    // m
+	Bits       int    // m: 32, 64, 128 or 256
 	Ones       int    // l: ones of a code, at most
 	Threshold  text.Threshold
-	Vocabulary int // tokens whose codes are learned, at most: the most frequent
+	Vocabulary int // tokens whose codes are learned, 1 or more at most: the most frequent
 	Seed       uint64
-	Lambdas    []float64               // that the learner opt tries; nil: proximities
+	Lambdas    []float64               // that the learner opt tries
 	Fixed      bool                    // ner and opt choose by searches within a fixed distance, as their paper measures, not the lossless radius
-	Words      func(token uint64) bool // tokens whose codes may be learned; nil: all
+	Words      func(token uint64) bool // tokens whose codes may be learned; nil: of no token is it asked
 	Sources    []string                // what the sentences come from, for the report
-	Workers    int                     // goroutines; 0: as many as may run at once
-	Say        func(string)            // hears of progress; may be nil
+	Workers    int                     // goroutines, 1 or more
+	Say        func(string)            // hears of progress; nil: nobody does
+}
+
+// DefaultSentences is how many distinct sentences a sample has, where nobody says another number: 300,000.
+const DefaultSentences = 300_000
+
+// Default is our learner, for the searches of a window as it is by default, with all processors. The λ are such that
+// with less all codes fall together, and with more they stay the hashed ones.
+func Default() Config {
+	return Config{
+		Learner: Learners[0], Bits: hashcodes.DefaultBits, Ones: hashcodes.DefaultOnes, Threshold: text.DefaultThreshold,
+		Vocabulary: 10_000, Seed: 1, Lambdas: []float64{0.3, 0.5, 1, 3}, Workers: runtime.GOMAXPROCS(0),
+	}
 }
 
 // Report is what a model says about how it was trained (hashcodes.Description.TrainedOn).
@@ -105,6 +117,12 @@ func (c Config) validate(s *Sample) error {
 	if c.Threshold.Num < 1 || c.Threshold.Num > c.Threshold.Den {
 		errs = append(errs, fmt.Errorf("threshold %v: want more than 0 and at most 1", c.Threshold))
 	}
+	if c.Learner == "opt" && len(c.Lambdas) == 0 {
+		errs = append(errs, errors.New("no lambdas for the learner opt"))
+	}
+	if c.Workers < 1 {
+		errs = append(errs, fmt.Errorf("%d workers: want 1 or more", c.Workers))
+	}
 	if len(s.Learning) == 0 {
 		errs = append(errs, errors.New("no sentences to learn from"))
 	}
@@ -125,7 +143,6 @@ type learning struct {
 	ctx      context.Context
 	sample   *Sample
 	vocab    []word
-	workers  int
 	all      *table                        // every set of the sample
 	states   [hashcodes.MaxOnes + 1]*state // the same by ones, with what tokens outside the vocabulary set
 	queries  [][]uint64                    // validation sets to pick codes by
@@ -135,10 +152,7 @@ type learning struct {
 }
 
 func newLearning(ctx context.Context, c Config, s *Sample) *learning {
-	l := &learning{Config: c, ctx: ctx, sample: s, vocab: c.vocabulary(s), workers: c.Workers}
-	if l.workers < 1 {
-		l.workers = runtime.GOMAXPROCS(0)
-	}
+	l := &learning{Config: c, ctx: ctx, sample: s, vocab: c.vocabulary(s)}
 	l.all = newTable(slices.Concat(s.Learning, s.Validation), c.Bits/32)
 	l.queries, l.judges = halve(s.Validation, c.Seed)
 	l.progress = progress{say: l.say, start: time.Now()}
@@ -261,7 +275,7 @@ func (l *learning) count(m *hashcodes.Model, queries [][]uint64) Cost {
 		l.states[m.Ones()] = s
 	}
 	s.load(m)
-	return s.tab.count(l.ctx, m, l.Threshold, queries, l.workers)
+	return s.tab.count(l.ctx, m, l.Threshold, queries, l.Workers)
 }
 
 func (l *learning) say(format string, args ...any) {

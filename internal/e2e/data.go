@@ -7,11 +7,9 @@ import (
 	"flag"
 	"io"
 	"testing"
-	"time"
 
 	"refrain/detector"
 	"refrain/feed"
-	"refrain/hashcodes"
 	"refrain/ingest"
 	"refrain/ingest/file"
 	"refrain/internal/dataset"
@@ -71,13 +69,7 @@ type Settings struct {
 
 // DefaultSettings are the program's.
 func DefaultSettings() Settings {
-	return Settings{
-		Window: detector.Config{
-			Threshold: text.Threshold{Num: 4, Den: 5}, Span: 24 * time.Hour, Lateness: 5 * time.Minute,
-			Model: hashcodes.Default(), Engine: detector.Auto(nil),
-		},
-		MinTokens: 4, Partitions: 1, Workers: 2, Batch: 500,
-	}
+	return Settings{Window: detector.Default(), MinTokens: text.DefaultMinTokens, Partitions: 1, Workers: 2, Batch: 500}
 }
 
 // Detect returns the ids of the events of posts in the order in which they are found, and calls visit, if it is not nil,

@@ -118,7 +118,7 @@ func drawPlan(r *rand.Rand) plan {
 		Ordered: r.IntN(3) == 0, Live: r.IntN(3) == 0,
 		Span: time.Duration(8+r.IntN(40)) * time.Minute, Lateness: 5 * time.Minute, Delta: 10 * time.Second,
 		Turns: 30 + r.IntN(90), Deletions: r.IntN(6) == 0,
-		Fail: 0.3 * r.Float64(), Crash: 0.2 * r.Float64(), Interleave: 0.5 * r.Float64(), MaxQueue: 64 << 20,
+		Fail: 0.3 * r.Float64(), Crash: 0.2 * r.Float64(), Interleave: 0.5 * r.Float64(), MaxQueue: 64 << 20, MaxEvents: 8192,
 	}
 	if r.IntN(3) == 0 {
 		p.Fail, p.Crash = 0, 0

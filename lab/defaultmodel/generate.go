@@ -47,10 +47,10 @@ func generate(ctx context.Context, data string, say func(string)) (*made, error)
 	}
 	say(fmt.Sprintf("%d words may be in the vocabulary", len(names)))
 	sample := mix(readings)
-	model, report, err := train.Config{
-		Learner: learner, Bits: bits, Ones: ones, Threshold: threshold, Vocabulary: mostWords, Seed: seed,
-		Words: func(id uint64) bool { return names[id] != "" }, Say: say,
-	}.Learn(ctx, sample)
+	c := train.Default()
+	c.Learner, c.Bits, c.Ones, c.Threshold, c.Vocabulary, c.Seed = learner, bits, ones, threshold, mostWords, seed
+	c.Words, c.Say = func(id uint64) bool { return names[id] != "" }, say
+	model, report, err := c.Learn(ctx, sample)
 	if err != nil {
 		return nil, err
 	}

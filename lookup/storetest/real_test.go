@@ -27,9 +27,6 @@ import (
 	"refrain/lookup/boltstore"
 	"refrain/lookup/redisstore"
 	"refrain/lookup/storetest"
-	"refrain/sigstore"
-	"refrain/sigstore/prefix"
-	"refrain/text"
 )
 
 const ira = "stream/ira_2012-02_2016-08.jsonl.zst"
@@ -45,12 +42,9 @@ func events(tb testing.TB, posts int) (matches []feed.Match) {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	d, err := detector.NewPartitions(detector.Config{
-		Threshold: text.Threshold{Num: 4, Den: 5}, Span: 24 * time.Hour, Lateness: 5 * time.Minute, Model: model,
-		Engine: func(b *hashcodes.Bounds, _ *hashcodes.Model) sigstore.Engine {
-			return prefix.New(b)
-		},
-	}, 1, 1)
+	cfg := detector.Default()
+	cfg.Model, cfg.Engine = model, detector.Prefix
+	d, err := detector.NewPartitions(cfg, 1, 1)
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -5,7 +5,6 @@
 package auto
 
 import (
-	"cmp"
 	"io"
 	"log/slog"
 	"math"
@@ -21,23 +20,22 @@ type Choice struct {
 	Cost   func(Load) float64 // ns a look-up
 }
 
-// Config says what there is to choose from. The first choice is the one for an empty window.
+// Config says what there is to choose from. Choices and Bounds are required, Default has the rest.
 type Config struct {
-	Choices []Choice
+	Choices []Choice // the first is the one for an empty window
 	Bounds  *hashcodes.Bounds
 	Logger  *slog.Logger // hears of changes; nil: nobody does
-	Few     int          // rows up to which the first engine stays; 0: 4096
+	Few     int          // rows up to which the first engine stays
 }
+
+// Default is the configuration but for the choices and their bounds.
+func Default() Config { return Config{Few: 4096} }
 
 // better is how many times cheaper another engine must be.
 const better = 1.2
 
 // New makes the engine.
 func New(cfg Config) sigstore.Engine {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
-	cfg.Few = cmp.Or(cfg.Few, 4096)
 	return func(rows sigstore.Rows) sigstore.Index {
 		return &index{Index: cfg.Choices[0].Engine(rows), cfg: cfg, choice: &cfg.Choices[0], source: rows}
 	}
@@ -106,8 +104,10 @@ func (x *index) choose() {
 	if better*least > now {
 		return
 	}
-	x.cfg.Logger.Info("engine: changed", "from", x.choice.Name, "to", best.Name, "rows", int(load.Rows),
-		"ns", int(now), "to_ns", int(least))
+	if x.cfg.Logger != nil {
+		x.cfg.Logger.Info("engine: changed", "from", x.choice.Name, "to", best.Name, "rows", int(load.Rows),
+			"ns", int(now), "to_ns", int(least))
+	}
 	x.change(best)
 }
 

@@ -5,13 +5,11 @@ package gpu_test
 import (
 	"bytes"
 	"context"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"refrain/cuda"
 	"refrain/cuda/cudatest"
 	"refrain/detector"
 	"refrain/feed"
@@ -56,8 +54,9 @@ func play(t *testing.T, engine detector.Engine, all []feed.Sentence, between fun
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := detector.New(detector.Config{Threshold: text.Threshold{Num: 3, Den: 5}, Span: 1500 * time.Second, Lateness: time.Second,
-		Model: model, Engine: engine})
+	cfg := detector.Default()
+	cfg.Threshold, cfg.Span, cfg.Lateness, cfg.Model, cfg.Engine = text.Threshold{Num: 3, Den: 5}, 1500*time.Second, time.Second, model, engine
+	d, err := detector.New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,12 +115,11 @@ func TestEvents(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := cudatest.New(t)
-			d := open(t, f, cuda.Config{Budget: c.budget})
+			d := open(t, f, c.budget)
 			var log bytes.Buffer
 			made := 0
 			got := play(t, func(b *hashcodes.Bounds, m *hashcodes.Model) sigstore.Engine {
-				config := gpu.Config{Device: d, Bounds: b, Words: m.Words(), CPU: cpus[c.cpu](b), Logger: slog.New(slog.NewTextHandler(&log, nil))}
-				engine := gpu.New(config.WithFare(c.fare))
+				engine := gpu.New(configOf(d, b, m.Words(), cpus[c.cpu](b), &log).WithFare(c.fare))
 				return func(rows sigstore.Rows) sigstore.Index {
 					made++
 					return engine(rows)

@@ -10,7 +10,11 @@ import (
 
 // OpenDevice opens the first GPU. log hears of it, and of its loss; nil: nobody does.
 func OpenDevice(log *slog.Logger) (*cuda.Device, error) {
-	device, err := cuda.Open(cuda.Config{Logger: log})
+	cfg := cuda.Default()
+	if log != nil {
+		cfg.Logger = log
+	}
+	device, err := cuda.Open(cfg)
 	if errors.Is(err, cuda.ErrUnavailable) {
 		return nil, fmt.Errorf("%w; auto needs no GPU", err)
 	}

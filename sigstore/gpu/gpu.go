@@ -19,16 +19,19 @@ import (
 	"refrain/sigstore"
 )
 
-// Config says where the rows go. Device, Bounds, Words and CPU are required.
+// Config says where the rows go. Device, Bounds, Words and CPU are required, Default has the rest.
 type Config struct {
 	Device *cuda.Device
 	Bounds *hashcodes.Bounds
 	Words  int             // of 32 bits a signature
 	CPU    sigstore.Engine // takes over when the device is lost
-	Logger *slog.Logger    // nil: slog.Default()
+	Logger *slog.Logger    // hears of a device that is full or lost
 
-	fare int // 0: that of production
+	fare int // see fare
 }
+
+// Default is the configuration but for the device and what is kept on it.
+func Default() Config { return Config{Logger: slog.Default(), fare: fare} }
 
 // Batch is the number of queries that a launch is worth. A launch takes some forty microseconds, and reads the rows once
 // for all of them. But a window compares its queries one by one with what was born since they were asked, half a batch
@@ -44,12 +47,6 @@ const (
 
 // New makes the engine. Once the device has failed one window of it, no other tries it again.
 func New(cfg Config) sigstore.Engine {
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
-	}
-	if cfg.fare == 0 {
-		cfg.fare = fare
-	}
 	shared := &state{}
 	return func(rows sigstore.Rows) sigstore.Index {
 		x := &index{cfg: cfg, source: rows, state: shared}

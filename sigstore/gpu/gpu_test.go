@@ -29,8 +29,12 @@ func TestMain(m *testing.M) { os.Exit(cudatest.Main(m)) }
 const never = 1 << 60 // a fare
 
 // open opens the device of a fake driver.
-func open(tb testing.TB, f *cudatest.Driver, config cuda.Config) *cuda.Device {
+func open(tb testing.TB, f *cudatest.Driver, budget ...int64) *cuda.Device {
 	tb.Helper()
+	config := cuda.Default()
+	for _, b := range budget {
+		config.Budget = b
+	}
 	config.Library, config.Kernel, config.Scans = f.Library, "popcount", 1
 	d, err := cuda.Open(config)
 	if err != nil {
@@ -58,6 +62,13 @@ type window struct {
 	hits      int
 }
 
+// configOf is the default configuration with what it lacks.
+func configOf(d *cuda.Device, bounds *hashcodes.Bounds, words int, cpu sigstore.Engine, log io.Writer) gpu.Config {
+	c := gpu.Default()
+	c.Device, c.Bounds, c.Words, c.CPU, c.Logger = d, bounds, words, cpu, slog.New(slog.NewTextHandler(log, nil))
+	return c
+}
+
 func newWindow(tb testing.TB, d *cuda.Device, words, fare int, threshold text.Threshold, seed uint64) *window {
 	tb.Helper()
 	model, err := hashcodes.NewMD5(32*words, 1)
@@ -66,9 +77,7 @@ func newWindow(tb testing.TB, d *cuda.Device, words, fare int, threshold text.Th
 	}
 	w := &window{Rand: rand.New(rand.NewPCG(seed, uint64(words))), tb: tb, model: model}
 	bounds := hashcodes.NewBounds(threshold, 1)
-	config := gpu.Config{Device: d, Bounds: bounds, Words: words, CPU: scan.New(bounds, words),
-		Logger: slog.New(slog.NewTextHandler(&w.log, nil))}
-	w.index = gpu.New(config.WithFare(fare))(w)
+	w.index = gpu.New(configOf(d, bounds, words, scan.New(bounds, words), &w.log).WithFare(fare))(w)
 	w.reference = scan.New(bounds, words)(w)
 	return w
 }
@@ -217,7 +226,7 @@ const (
 
 // Wherever rows are, the candidates are those of sigstore/scan, and in the end all memory is given back.
 func TestCandidates(t *testing.T) {
-	d := open(t, cudatest.New(t), cuda.Config{})
+	d := open(t, cudatest.New(t))
 	before, _ := d.Memory()
 	for _, words := range []int{1, 2, 4, 8} {
 		for i, threshold := range []text.Threshold{{Num: 1, Den: 2}, {Num: 4, Den: 5}, {Num: 1, Den: 1}} {
@@ -246,10 +255,9 @@ func TestCandidates(t *testing.T) {
 // given the tokens of another.
 func TestLostToPrefix(t *testing.T) {
 	f := cudatest.New(t)
-	d, threshold := open(t, f, cuda.Config{}), text.Threshold{Num: 4, Den: 5}
+	d, threshold := open(t, f), text.Threshold{Num: 4, Den: 5}
 	w, bounds := newWindow(t, d, 2, 1, threshold, 5), hashcodes.NewBounds(threshold, 1)
-	w.index = gpu.New(gpu.Config{Device: d, Bounds: bounds, Words: 2, CPU: prefix.New(bounds),
-		Logger: slog.New(slog.NewTextHandler(&w.log, nil))}.WithFare(1))(w)
+	w.index = gpu.New(configOf(d, bounds, 2, prefix.New(bounds), &w.log).WithFare(1))(w)
 	w.open()
 	w.add(6000)
 	for row := range w.blocks[0] {
@@ -277,7 +285,7 @@ func TestLostToPrefix(t *testing.T) {
 // Windows of several goroutines share the device, and are all told when it is lost.
 func TestSideBySide(t *testing.T) {
 	f := cudatest.New(t)
-	d := open(t, f, cuda.Config{})
+	d := open(t, f)
 	for _, lost := range []bool{false, true} {
 		if lost {
 			f.Forget = true
@@ -302,7 +310,7 @@ func TestSideBySide(t *testing.T) {
 // Rows are sent once they have been compared often enough, and not before.
 func TestFare(t *testing.T) {
 	f := cudatest.New(t)
-	d := open(t, f, cuda.Config{})
+	d := open(t, f)
 	w := newWindow(t, d, 1, 100_000, text.Threshold{Num: 4, Den: 5}, 1)
 	launches := func() int { return strings.Count(f.Log(), "cuLaunchKernel") }
 	before := launches()
@@ -325,7 +333,9 @@ func TestFare(t *testing.T) {
 // Where memory is short some rows stay here. It is told once, and what a dropped block gives back is used again.
 func TestDeviceFull(t *testing.T) {
 	f := cudatest.New(t)
-	empty, err := cuda.Open(cuda.Config{Library: f.Library, Kernel: "popcount", Scans: 1})
+	config := cuda.Default()
+	config.Library, config.Kernel, config.Scans = f.Library, "popcount", 1
+	empty, err := cuda.Open(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +343,7 @@ func TestDeviceFull(t *testing.T) {
 	if err := empty.Close(); err != nil {
 		t.Fatal(err)
 	}
-	d := open(t, f, cuda.Config{Budget: used + 700_000})
+	d := open(t, f, used+700_000)
 	w := newWindow(t, d, 8, 1, text.Threshold{Num: 3, Den: 5}, 3)
 	w.run(8)
 	full, budget := d.Memory()
@@ -357,7 +367,7 @@ func TestDeviceFull(t *testing.T) {
 
 // Rows that come before the first search, as after a restart, do not fill all of the device: searches need some.
 func TestRoomForSearches(t *testing.T) {
-	d := open(t, cudatest.New(t), cuda.Config{Budget: 4 << 20})
+	d := open(t, cudatest.New(t), 4<<20)
 	w := newWindow(t, d, 8, 1, text.Threshold{Num: 1, Den: 2}, 12)
 	for range 8 {
 		w.open()
@@ -375,7 +385,7 @@ func TestRoomForSearches(t *testing.T) {
 // Another call for memory fails: the rows stay here.
 func TestAllocationFails(t *testing.T) {
 	f := cudatest.New(t)
-	w := newWindow(t, open(t, f, cuda.Config{}), 2, 1, text.Threshold{Num: 3, Den: 5}, 4)
+	w := newWindow(t, open(t, f), 2, 1, text.Threshold{Num: 3, Den: 5}, 4)
 	w.open()
 	w.add(300)
 	f.Fail("cuMemAlloc", 2, cudatest.OutOfMemory) // then as much as is needed, which is as much
@@ -389,7 +399,7 @@ func TestAllocationFails(t *testing.T) {
 
 // A batch for which the device has no room is asked in parts.
 func TestNoRoomForQueries(t *testing.T) {
-	d := open(t, cudatest.New(t), cuda.Config{Budget: 8 << 20})
+	d := open(t, cudatest.New(t), 8<<20)
 	w := newWindow(t, d, 8, 1, text.Threshold{Num: 1, Den: 2}, 5)
 	w.open()
 	w.add(400)
@@ -415,7 +425,7 @@ func TestDeviceLost(t *testing.T) {
 		"cuStreamSynchronize": 1, "cuMemFree": 1} {
 		t.Run(call, func(t *testing.T) {
 			f := cudatest.New(t)
-			w := newWindow(t, open(t, f, cuda.Config{}), 2, 1, text.Threshold{Num: 3, Den: 5}, 6)
+			w := newWindow(t, open(t, f), 2, 1, text.Threshold{Num: 3, Den: 5}, 6)
 			w.run(15)
 			for w.first < 3 {
 				w.open()
@@ -446,11 +456,10 @@ func TestDeviceLost(t *testing.T) {
 // The next window of an engine does not try the device that failed the one before.
 func TestLostForTheNext(t *testing.T) {
 	f := cudatest.New(t)
-	d := open(t, f, cuda.Config{})
+	d := open(t, f)
 	var log bytes.Buffer
 	bounds := hashcodes.NewBounds(text.Threshold{Num: 4, Den: 5}, 1)
-	config := gpu.Config{Device: d, Bounds: bounds, Words: 1, CPU: scan.New(bounds, 1), Logger: slog.New(slog.NewTextHandler(&log, nil))}
-	engine := gpu.New(config.WithFare(1))
+	engine := gpu.New(configOf(d, bounds, 1, scan.New(bounds, 1), &log).WithFare(1))
 	f.Forget = true
 	f.Fail("cuLaunchKernel", 1, cudatest.LaunchFailed)
 	for range 3 {
@@ -468,7 +477,7 @@ func TestLostForTheNext(t *testing.T) {
 
 // A closed device is as good as a lost one.
 func TestDeviceClosed(t *testing.T) {
-	d := open(t, cudatest.New(t), cuda.Config{})
+	d := open(t, cudatest.New(t))
 	w := newWindow(t, d, 1, 1, text.Threshold{Num: 4, Den: 5}, 8)
 	w.run(10)
 	if err := d.Close(); err != nil {
@@ -483,7 +492,7 @@ func TestDeviceClosed(t *testing.T) {
 
 // The device's memory comes back from a window that nobody needs any more.
 func TestForgotten(t *testing.T) {
-	d := open(t, cudatest.New(t), cuda.Config{})
+	d := open(t, cudatest.New(t))
 	w := newWindow(t, d, 1, 1, text.Threshold{Num: 4, Den: 5}, 9)
 	w.open()
 	w.add(100)
@@ -501,7 +510,7 @@ func TestForgotten(t *testing.T) {
 
 // TestBytes compares what the index says it holds with what it does.
 func TestBytes(t *testing.T) {
-	d := open(t, cudatest.New(t), cuda.Config{})
+	d := open(t, cudatest.New(t))
 	for _, fare := range []int{1, never} {
 		t.Run(fmt.Sprint(fare), func(t *testing.T) {
 			w := newWindow(t, d, 2, fare, text.Threshold{Num: 4, Den: 5}, 10)
@@ -543,7 +552,7 @@ func heap() int64 {
 
 // Searches use the memory of those before.
 func TestSearchDoesNotAllocate(t *testing.T) {
-	w := newWindow(t, open(t, cudatest.New(t), cuda.Config{}), 2, never, text.Threshold{Num: 4, Den: 5}, 11)
+	w := newWindow(t, open(t, cudatest.New(t)), 2, never, text.Threshold{Num: 4, Den: 5}, 11)
 	w.open()
 	w.add(500)
 	var queries []sigstore.Query

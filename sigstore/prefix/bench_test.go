@@ -279,7 +279,7 @@ func BenchmarkDetector(b *testing.B) {
 				b.StopTimer()
 				d, err := detector.New(detector.Config{
 					Threshold: threshold, Span: 876000 * time.Hour, Lateness: 5 * time.Minute, Model: mustModel(b, 64, 1), OmitTexts: true,
-					Engine: func(b *hashcodes.Bounds, _ *hashcodes.Model) sigstore.Engine { return prefix.New(b) },
+					Engine: detector.Prefix,
 				})
 				if err != nil {
 					b.Fatal(err)

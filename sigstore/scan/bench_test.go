@@ -149,7 +149,9 @@ func compareEngines(b *testing.B, s *signed, t text.Threshold, words int) {
 	s.fill(old)
 	b.Run("first", func(b *testing.B) { search(b, s, old, 1) })
 	for _, kernel := range hamming.Kernels() {
-		x := scan.Config{Bounds: bounds, Words: words, Kernel: kernel}.Engine()(nil)
+		c := scan.Default()
+		c.Bounds, c.Words, c.Kernel = bounds, words, kernel
+		x := c.Engine()(nil)
 		s.fill(x)
 		for _, batch := range []int{1, 8, 64} {
 			b.Run(fmt.Sprintf("%s/batch=%d", kernel.Name, batch), func(b *testing.B) { search(b, s, x, batch) })
@@ -167,7 +169,9 @@ func BenchmarkWorkers(b *testing.B) {
 	for _, t := range []text.Threshold{{Num: 3, Den: 5}, {Num: 4, Den: 5}} {
 		for _, workers := range []int{1, 2, 4} {
 			b.Run(fmt.Sprintf("threshold=%.1f/workers=%d", float64(t.Num)/float64(t.Den), workers), func(b *testing.B) {
-				x := scan.Config{Bounds: hashcodes.NewBounds(t, 1), Words: 2, Workers: workers}.Engine()(nil)
+				c := scan.Default()
+				c.Bounds, c.Words, c.Workers = hashcodes.NewBounds(t, 1), 2, workers
+				x := c.Engine()(nil)
 				s.fill(x)
 				search(b, &s, x, 64)
 			})

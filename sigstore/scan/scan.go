@@ -26,25 +26,30 @@ import (
 	"refrain/sigstore"
 )
 
-// Config says how the engine works. Bounds and Words are required; nothing else changes what it finds.
+// Config says how the engine works. Bounds and Words are required, Default has the rest, which changes nothing of what is
+// found.
 type Config struct {
 	Bounds  *hashcodes.Bounds
 	Words   int            // of 32 bits, of a signature
-	Workers int            // goroutines that share a search, if it is large enough to pay for them; 0: 1
-	Kernel  hamming.Kernel // the zero value: the best that this machine has
+	Workers int            // goroutines that share a search, 1 or more, if it is large enough to pay for them
+	Kernel  hamming.Kernel // one of hamming.Kernels
+}
+
+// Default is the best kernel that this machine has, in the goroutine that searches.
+func Default() Config {
+	kernels := hamming.Kernels()
+	return Config{Workers: 1, Kernel: kernels[len(kernels)-1]}
 }
 
 // New makes the engine for a threshold's bounds and signatures of so many words of 32 bits.
 func New(bounds *hashcodes.Bounds, words int) sigstore.Engine {
-	return Config{Bounds: bounds, Words: words}.Engine()
+	c := Default()
+	c.Bounds, c.Words = bounds, words
+	return c.Engine()
 }
 
 // Engine makes the engine.
 func (c Config) Engine() sigstore.Engine {
-	if c.Kernel.Name == "" {
-		kernels := hamming.Kernels()
-		c.Kernel = kernels[len(kernels)-1]
-	}
 	return func(sigstore.Rows) sigstore.Index { return newIndex(c) }
 }
 
@@ -62,7 +67,7 @@ var _ sigstore.Index = (*index)(nil)
 
 func newIndex(c Config) *index {
 	x := &index{cfg: c, merging: mergingFor(c.Bounds, c.Words)}
-	for range max(1, c.Workers) {
+	for range c.Workers {
 		x.workers = append(x.workers, &worker{kernel: c.Kernel, gap: gap(c.Kernel.Name, c.Words)})
 	}
 	return x

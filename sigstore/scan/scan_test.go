@@ -181,11 +181,20 @@ func (g *generator) rows(n int) (list []row) {
 	return list
 }
 
+// configOf is the default configuration for signatures of so many words, with so many workers.
+func configOf(words, workers int) scan.Config {
+	c := scan.Default()
+	c.Words, c.Workers = words, workers
+	return c
+}
+
 // configs are one and several workers, with every kernel.
 func configs(words int) (list []scan.Config) {
 	for _, kernel := range hamming.Kernels() {
-		for _, workers := range []int{0, 3} {
-			list = append(list, scan.Config{Words: words, Workers: workers, Kernel: kernel})
+		for _, workers := range []int{1, 3} {
+			c := configOf(words, workers)
+			c.Kernel = kernel
+			list = append(list, c)
 		}
 	}
 	return list
@@ -261,7 +270,7 @@ func TestWorkersKeepTheOrder(t *testing.T) {
 	rows, queries := g.rows(30_000), g.rows(200)
 	var first [][]sigstore.Row
 	for _, workers := range []int{1, 2, 5, 16} {
-		w := newWindow(scan.Config{Words: words, Workers: workers}, text.Threshold{Num: 3, Den: 5}, 1)
+		w := newWindow(configOf(words, workers), text.Threshold{Num: 3, Den: 5}, 1)
 		for k, r := range rows {
 			if k%9000 == 0 {
 				w.open()
@@ -284,7 +293,7 @@ func TestWorkersKeepTheOrder(t *testing.T) {
 }
 
 func TestEmpty(t *testing.T) {
-	w := newWindow(scan.Config{Words: 1}, thresholds[2], 1)
+	w := newWindow(configOf(1, 1), thresholds[2], 1)
 	g := newGenerator(3, 1, 1)
 	w.check(t, nil)
 	w.open()
@@ -304,7 +313,7 @@ func FuzzSearch(f *testing.F) {
 	f.Add([]byte("\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc\xdd\xee\xff"), uint8(7))
 	f.Fuzz(func(t *testing.T, ops []byte, setting uint8) {
 		words := 1 << (setting & 3)
-		w := newWindow(scan.Config{Words: words, Workers: int(setting >> 6)}, thresholds[int(setting>>2)%len(thresholds)], 1)
+		w := newWindow(configOf(words, 1+int(setting>>6)), thresholds[int(setting>>2)%len(thresholds)], 1)
 		w.open()
 		now := row{size: 5, sig: make(hashcodes.Signature, words)}
 		var asked []row

@@ -19,8 +19,9 @@ import (
 func main() {
 	brokers := flag.String("kafka", "127.0.0.1:9092", "address of a Kafka broker")
 	topic := flag.String("topic", "posts", "topic to write to")
-	rate := flag.Float64("rate", 20, "posts a second")
-	seed := flag.Uint64("seed", uint64(time.Now().UnixNano())%1e6, "of the feed: the same seed gives the same posts")
+	cfg := demo.Default()
+	flag.Float64Var(&cfg.Rate, "rate", cfg.Rate, "posts a second")
+	flag.Uint64Var(&cfg.Seed, "seed", uint64(time.Now().UnixNano())%1e6, "of the feed: the same seed gives the same posts")
 	posts := flag.Int("posts", 0, "end after so many; 0: never")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
@@ -29,8 +30,9 @@ func main() {
 		Addr: kafka.TCP(*brokers), Topic: *topic, Balancer: &kafka.Hash{},
 		RequiredAcks: kafka.RequireAll, BatchTimeout: 10 * time.Millisecond,
 	}
-	log.Printf("writing %g posts a second to topic %s, seed %d", *rate, *topic, *seed)
-	err := write(ctx, out, demo.Config{Seed: *seed, Source: "demo", Start: feed.FromTime(time.Now()), Rate: *rate}, *posts)
+	log.Printf("writing %g posts a second to topic %s, seed %d", cfg.Rate, *topic, cfg.Seed)
+	cfg.Start = feed.FromTime(time.Now())
+	err := write(ctx, out, cfg, *posts)
 	if closed := out.Close(); err == nil {
 		err = closed
 	}
@@ -41,7 +43,11 @@ func main() {
 
 // write sends every post when it is due, with those that are due too.
 func write(ctx context.Context, out *kafka.Writer, cfg demo.Config, posts int) error {
-	feed, pace, batch := demo.New(cfg), demo.Pacer{Speed: 1}, []kafka.Message{}
+	feed, err := demo.New(cfg)
+	if err != nil {
+		return err
+	}
+	pace, batch := demo.Pacer{Speed: 1}, []kafka.Message{}
 	for n := 1; posts == 0 || n <= posts; n++ {
 		p, _ := feed.Next()
 		m, err := message(&p)

@@ -17,7 +17,8 @@ func TestPostsArrive(t *testing.T) {
 	broker, topic := devservers.Kafka(t), devservers.Name(t)
 	devservers.CreateTopic(t, broker, topic, 1)
 	out := &kafka.Writer{Addr: kafka.TCP(broker), Topic: topic, Balancer: &kafka.Hash{}, RequiredAcks: kafka.RequireAll, BatchTimeout: time.Millisecond}
-	cfg := demo.Config{Seed: 7, Source: "demo", Start: feed.FromTime(time.Now()), Rate: 1000}
+	cfg := demo.Default()
+	cfg.Seed, cfg.Start, cfg.Rate = 7, feed.FromTime(time.Now()), 1000
 	const n = 120
 	if err := write(t.Context(), out, cfg, n); err != nil {
 		t.Fatal(err)
@@ -29,7 +30,10 @@ func TestPostsArrive(t *testing.T) {
 	defer in.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	want := demo.New(cfg)
+	want, err := demo.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for i := range n {
 		m, err := in.ReadMessage(ctx)
 		if err != nil {

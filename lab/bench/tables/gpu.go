@@ -20,7 +20,9 @@ type GPUOptions struct {
 // GPU measures every kernel of a device: comparisons a second, hits against those of the CPU on 10⁸ signatures, and the
 // series of the paper's Figure 6, up to what memory holds.
 func GPU(ctx context.Context, c *Config, o GPUOptions) (*report.Report, error) {
-	d, err := cuda.Open(cuda.Config{Device: o.Device})
+	cfg := cuda.Default()
+	cfg.Device = o.Device
+	d, err := cuda.Open(cfg)
 	if err != nil {
 		return nil, wanted(err)
 	}
@@ -30,7 +32,7 @@ func GPU(ctx context.Context, c *Config, o GPUOptions) (*report.Report, error) {
 
 // NoGPU says why GPU cannot measure anything here; nil: it can.
 func NoGPU() error {
-	d, err := cuda.Open(cuda.Config{})
+	d, err := cuda.Open(cuda.Default())
 	if err != nil {
 		return wanted(err)
 	}
@@ -59,10 +61,15 @@ func (c *Config) gpu(ctx context.Context, d *cuda.Device, o GPUOptions) (*report
 		if err := interrupted(ctx); err != nil {
 			return nil, err
 		}
-		some, err := cuda.Measure(d, cuda.MeasureConfig{Rows: []int{rows}, Words: []int{1, 2}, Runs: c.Runs, Check: checkedQueries(rows),
-			Progress: func(_, _ int, m cuda.Measurement) {
-				c.step("gpu: %s, %d bits, %s rows: %s G/s %s", m.Kernel, 32*m.Words, units.Thousands(m.Rows), units.Three(m.PerSecond()/1e9), m.Skipped)
-			}})
+		cfg := cuda.DefaultMeasure(d)
+		cfg.Rows, cfg.Runs = []int{rows}, c.Runs
+		if rows > maxChecked {
+			cfg.Check = 0
+		}
+		cfg.Progress = func(_, _ int, m cuda.Measurement) {
+			c.step("gpu: %s, %d bits, %s rows: %s G/s %s", m.Kernel, 32*m.Words, units.Thousands(m.Rows), units.Three(m.PerSecond()/1e9), m.Skipped)
+		}
+		some, err := cuda.Measure(d, cfg)
 		if err != nil {
 			return nil, err
 		}
@@ -81,13 +88,8 @@ func (c *Config) gpu(ctx context.Context, d *cuda.Device, o GPUOptions) (*report
 	return r, nil
 }
 
-// checkedQueries are fewer where the CPU would take minutes.
-func checkedQueries(rows int) int {
-	if rows > 100_000_000 {
-		return -1
-	}
-	return 64
-}
+// maxChecked rows are those in which hits are compared with the CPU's: in more it would take minutes.
+const maxChecked = 100_000_000
 
 func gpuGrids(all []cuda.Measurement, kernels []string) (grids []report.Grid) {
 	for _, words := range []int{1, 2} {

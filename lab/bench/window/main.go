@@ -20,8 +20,6 @@ import (
 	"refrain/hashcodes"
 	"refrain/ingest/file"
 	"refrain/internal/memory"
-	"refrain/sigstore"
-	"refrain/sigstore/prefix"
 	"refrain/split"
 	"refrain/text"
 )
@@ -80,12 +78,9 @@ func newDetector(span time.Duration) (*detector.Detector, error) {
 	if err != nil {
 		return nil, err
 	}
-	return detector.New(detector.Config{
-		Threshold: text.Threshold{Num: 4, Den: 5}, Span: span, Lateness: 5 * time.Minute, Model: model,
-		Engine: func(b *hashcodes.Bounds, _ *hashcodes.Model) sigstore.Engine {
-			return prefix.New(b)
-		},
-	})
+	cfg := detector.Default()
+	cfg.Span, cfg.Model, cfg.Engine = span, model, detector.Prefix
+	return detector.New(cfg)
 }
 
 // meter runs posts through a detector and samples it.

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"time"
 
@@ -119,11 +118,9 @@ func (t *trainer) learn(ctx context.Context, s spec) (m trained, err error) {
 		t.sample[s.sentences] = train.Collect(slices.Values(t.earlier), s.sentences, s.seed)
 	}
 	wall, used := time.Now(), cpu.Time()
-	c := train.Config{
-		Learner: s.learner, Bits: s.bits, Ones: s.ones, Threshold: s.threshold, Vocabulary: s.vocabulary, Seed: s.seed,
-		Sources: []string{s.corpus}, Workers: runtime.GOMAXPROCS(0),
-		Say: func(line string) { t.say("%v: %s", s, line) },
-	}
+	c := train.Default()
+	c.Learner, c.Bits, c.Ones, c.Threshold, c.Vocabulary, c.Seed = s.learner, s.bits, s.ones, s.threshold, s.vocabulary, s.seed
+	c.Sources, c.Say = []string{s.corpus}, func(line string) { t.say("%v: %s", s, line) }
 	m.Model, _, err = c.Learn(ctx, t.sample[s.sentences])
 	m.Wall, m.CPU = time.Since(wall).Seconds(), (cpu.Time() - used).Seconds()
 	return m, err

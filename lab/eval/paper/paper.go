@@ -67,7 +67,9 @@ func model(ctx context.Context, c *eval.Config, name, learner string) (learned, 
 		m, err := hashcodes.NewMD5(codeBits, 1)
 		return learned{model: m}, err
 	}
-	return learn(ctx, c, name, "paper "+learner+" "+name, train.Config{Learner: learner})
+	t := train.Default()
+	t.Learner = learner
+	return learn(ctx, c, name, "paper "+learner+" "+name, t)
 }
 
 // learn learns codes of a corpus without its queries; what the configuration leaves open is as in the paper.

@@ -73,9 +73,10 @@ func objective(v float64) string {
 
 // solverFigure solves for one λ; below 0: the hashed codes.
 func (p *collection) solverFigure(ctx context.Context, c *eval.Config, lambda float64) (f SolverFigure, err error) {
-	t := train.Config{Learner: "opt", Lambdas: []float64{lambda}}
+	t := train.Default()
+	t.Learner, t.Lambdas = "opt", []float64{lambda}
 	if lambda < 0 {
-		t = train.Config{Learner: "md5"}
+		t.Learner = "md5"
 	}
 	l, err := learn(ctx, c, p.name, fmt.Sprintf("paper λ=%g %s", lambda, p.name), t)
 	if err != nil {
