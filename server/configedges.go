@@ -151,7 +151,8 @@ type Webhook struct {
 	MinOccurrences int      `yaml:"min_occurrences"`
 	OtherAuthors   bool     `yaml:"other_authors"`
 
-	Batch       int             `yaml:"batch"` // most events a request; 0 or 1: events one by one
+	Batch int `yaml:"batch"` // most events a request; 0 or 1: events one by one
+	// 0, and no retries, mean those of a webhook without settings.
 	BatchWait   time.Duration   `yaml:"batch_wait"`
 	Timeout     time.Duration   `yaml:"timeout"`
 	Retries     []time.Duration `yaml:"retries"`
