@@ -43,7 +43,7 @@ type Recent interface {
 // ErrInput marks an error as the client's: it is answered with 400 and its text.
 var ErrInput = errors.New("not understood")
 
-// Config holds what the API is made of. Everything must be set but Index, Access and Logger.
+// Config holds what the API is made of. Everything must be set but Index and Access.
 type Config struct {
 	Posts    http.Handler // POST /v1/posts, DELETE /v1/posts/{id}
 	Events   http.Handler // GET /v1/events
@@ -58,7 +58,7 @@ type Config struct {
 	Access  Access // nil: everybody may do everything
 	// Live and Ready say why the process is not; nil from them is yes.
 	Live, Ready func(context.Context) error
-	Logger      *slog.Logger // nil means slog.Default()
+	Logger      *slog.Logger
 }
 
 func (c *Config) validate() error {
@@ -70,7 +70,7 @@ func (c *Config) validate() error {
 		{"Posts", c.Posts != nil}, {"Events", c.Events != nil}, {"Metrics", c.Metrics != nil},
 		{"Matcher", c.Matcher != nil}, {"Recent", c.Recent != nil},
 		{"Webhooks", c.Webhooks != nil}, {"Models", c.Models != nil}, {"Explain", c.Explain != nil},
-		{"Live", c.Live != nil}, {"Ready", c.Ready != nil},
+		{"Live", c.Live != nil}, {"Ready", c.Ready != nil}, {"Logger", c.Logger != nil},
 	} {
 		if !f.ok {
 			errs = append(errs, fmt.Errorf("api: %s is not set", f.name))
@@ -86,9 +86,6 @@ type handlers struct{ Config }
 func New(cfg Config) (http.Handler, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
 	}
 	a := &handlers{cfg}
 	mux := http.NewServeMux()

@@ -105,7 +105,7 @@ func TestHandlersAreMounted(t *testing.T) {
 
 func TestNewNamesWhatIsMissing(t *testing.T) {
 	_, err := api.New(api.Config{Posts: said("")})
-	for _, name := range []string{"Events", "Metrics", "Matcher", "Recent", "Explain", "Live", "Ready"} {
+	for _, name := range []string{"Events", "Metrics", "Matcher", "Recent", "Explain", "Live", "Ready", "Logger"} {
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("error %v does not name %s", err, name)
 		}

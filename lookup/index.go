@@ -14,15 +14,16 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"refrain/feed"
+	"refrain/internal/check"
 )
 
-// IndexConfig holds what an Index is made of.
+// IndexConfig holds what an Index is made of. Store and Logger are required.
 type IndexConfig struct {
 	Store Store
 	// Deleted reports posts that were deleted, so that what is read again after the Store has forgotten a deletion
 	// does not bring them back; nil: only the Store knows. It must be quick.
 	Deleted func(source, post string) bool
-	Logger  *slog.Logger // nil means slog.Default()
+	Logger  *slog.Logger
 }
 
 // Index takes events into a Store and answers from it. It is safe for concurrent use.
@@ -36,11 +37,8 @@ type Index struct {
 
 // NewIndex returns an Index.
 func NewIndex(c IndexConfig) (*Index, error) {
-	if c.Store == nil {
-		return nil, errors.New("lookup: Store is not set")
-	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
+	if err := errors.Join(check.Set("store", c.Store != nil), check.Set("logger", c.Logger != nil)); err != nil {
+		return nil, fmt.Errorf("lookup: %w", err)
 	}
 	x := &Index{IndexConfig: c}
 	meter := otel.Meter("refrain/lookup")

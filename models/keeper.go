@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"refrain/hashcodes"
+	"refrain/internal/check"
 	"refrain/sigstore"
 	"refrain/text"
 )
@@ -26,41 +27,39 @@ type Window interface {
 	Searches() Searches
 }
 
-// Config says when models are learned, and how. Registry, Windows and Threshold are required.
+// Config says when models are learned, and how. Default has all but Registry, Windows and Threshold.
 type Config struct {
 	Registry  *Registry
-	Windows   []Window
+	Windows   []Window // one or more
 	Threshold text.Threshold
 
 	Every      time.Duration // a model is learned this often; 0: never
 	Drift      float64       // and when false candidates have become so many times those just after the last change; 0: never
-	Sentences  int           // learned from, at most; 0: 100,000
-	Fewest     int           // with fewer nothing is learned; 0: 5,000, or Sentences if that is less
-	Vocabulary int           // words that get codes of their own, at most; 0: 10,000
-	Workers    int           // goroutines that learn; 0: 1, which leaves the other cores to the posts
+	Sentences  int           // learned from, at most; not below Fewest
+	Fewest     int           // with fewer nothing is learned; 1 or more
+	Vocabulary int           // words that get codes of their own, at most; 1 or more
+	Workers    int           // goroutines that learn; 1 or more: 1 leaves the other cores to the posts
 
-	Now    func() time.Time // nil: time.Now
-	Logger *slog.Logger     // nil: slog.Default()
+	Now    func() time.Time
+	Logger *slog.Logger
 }
 
-func (c Config) withDefaults() Config {
-	setDefault(&c.Sentences, 100_000)
-	setDefault(&c.Fewest, min(5_000, c.Sentences))
-	setDefault(&c.Vocabulary, 10_000)
-	setDefault(&c.Workers, 1)
-	if c.Now == nil {
-		c.Now = time.Now
+// Default learns once a day, and when the feed has drifted.
+func Default() Config {
+	return Config{
+		Every: 24 * time.Hour, Drift: 2, Sentences: 100_000, Fewest: 5000, Vocabulary: 10_000, Workers: 1,
+		Now: time.Now, Logger: slog.Default(),
 	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
-	return c
 }
 
-func setDefault(v *int, to int) {
-	if *v == 0 {
-		*v = to
-	}
+func (c *Config) validate() error {
+	return errors.Join(
+		check.Set("registry", c.Registry != nil), check.Set("windows", len(c.Windows) > 0), check.Set("threshold", c.Threshold.Den > 0),
+		check.AtLeast(0, "every", c.Every), check.AtLeast(0, "drift", c.Drift),
+		check.AtLeast(1, "fewest", c.Fewest), check.AtLeast(c.Fewest, "sentences", c.Sentences),
+		check.AtLeast(1, "vocabulary", c.Vocabulary), check.AtLeast(1, "workers", c.Workers),
+		check.Set("now", c.Now != nil), check.Set("logger", c.Logger != nil),
+	)
 }
 
 // Keeper learns models and hands them to windows, one thing at a time, in Run. Other methods are for any goroutine.
@@ -104,7 +103,10 @@ const (
 
 // New returns a Keeper of windows that have the codes of the registry's model in use.
 func New(cfg Config) (*Keeper, error) {
-	k := &Keeper{cfg: cfg.withDefaults(), orders: make(chan order, 1)}
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("models: %w", err)
+	}
+	k := &Keeper{cfg: cfg, orders: make(chan order, 1)}
 	k.status.Doing, k.status.Detail, k.status.Changed = nothing, cfg.Registry.whyLost(), len(cfg.Windows)
 	_, current := cfg.Registry.List()
 	k.model, k.learns = cfg.Windows[0].Model(), k.lastLearned()

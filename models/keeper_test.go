@@ -88,6 +88,14 @@ func shelves(base *hashcodes.Model, texts int) (list []*shelf) {
 	return list
 }
 
+// with is the default configuration, changed, of a keeper that learns only when it is told to.
+func with(change func(*Config)) Config {
+	cfg := Default()
+	cfg.Every, cfg.Drift = 0, 0
+	change(&cfg)
+	return cfg
+}
+
 func mustKeeper(tb testing.TB, cfg Config, list []*shelf) *Keeper {
 	tb.Helper()
 	cfg.Threshold, cfg.Logger = text.Threshold{Num: 4, Den: 5}, quiet
@@ -127,7 +135,7 @@ func TestAModelIsLearnedTakenOnAndTakenBack(t *testing.T) {
 func aModelIsLearnedTakenOnAndTakenBack(t *testing.T) {
 	base := mustModel(t, "base")
 	list := shelves(base, 600)
-	k := mustKeeper(t, Config{Fewest: 500, Vocabulary: 100}, list)
+	k := mustKeeper(t, with(func(c *Config) { c.Fewest, c.Vocabulary = 500, 100 }), list)
 	run(t, k)
 	if err := k.Learn(); err != nil {
 		t.Fatal(err)
@@ -160,7 +168,7 @@ func TestWhatIsNoBetterIsNotTakenOn(t *testing.T) { synctest.Test(t, whatIsNoBet
 
 func whatIsNoBetterIsNotTakenOn(t *testing.T) {
 	list := shelves(mustModel(t, "base"), 600)
-	k := mustKeeper(t, Config{Fewest: 100_000, Vocabulary: 100}, list)
+	k := mustKeeper(t, with(func(c *Config) { c.Fewest, c.Vocabulary = 100_000, 100 }), list)
 	run(t, k)
 	learn := func() Status {
 		if err := k.Learn(); err != nil {
@@ -187,7 +195,7 @@ func oneThingAtATime(t *testing.T) {
 	if _, err := registry.Add(mustModel(t, "learned", 3), Entry{}); err != nil {
 		t.Fatal(err)
 	}
-	k := mustKeeper(t, Config{Registry: registry}, list)
+	k := mustKeeper(t, with(func(c *Config) { c.Registry = registry }), list)
 	run(t, k)
 	if err := k.Use(1); err != nil {
 		t.Fatal(err)
@@ -219,7 +227,7 @@ func TestADamagedModelIsNotTakenOn(t *testing.T) {
 	if err := errors.Join(os.Truncate(filepath.Join(dir, "1.model"), 30), os.Remove(filepath.Join(dir, "2.model"))); err != nil {
 		t.Fatal(err)
 	}
-	k := mustKeeper(t, Config{Registry: registry}, shelves(registry.base, 10))
+	k := mustKeeper(t, with(func(c *Config) { c.Registry = registry }), shelves(registry.base, 10))
 	for id := 1; id <= 2; id++ {
 		var damage *FileError
 		err := k.Use(id)
@@ -249,7 +257,7 @@ func aWindowWithoutRoomIsTold(t *testing.T) {
 	}
 	list := shelves(registry.base, 1000)
 	list[1].full = true
-	k := mustKeeper(t, Config{Registry: registry}, list)
+	k := mustKeeper(t, with(func(c *Config) { c.Registry = registry }), list)
 	run(t, k)
 	if err := k.Use(1); err != nil {
 		t.Fatal(err)
@@ -274,7 +282,7 @@ func TestAWindowThatHadNoRoomGetsTheModelLater(t *testing.T) {
 func aWindowThatHadNoRoomGetsTheModelLater(t *testing.T) {
 	list := shelves(mustModel(t, "base"), 600)
 	list[0].full, list[1].full = true, true
-	k := mustKeeper(t, Config{Fewest: 500, Vocabulary: 100}, list)
+	k := mustKeeper(t, with(func(c *Config) { c.Fewest, c.Vocabulary = 500, 100 }), list)
 	run(t, k)
 	learn := func() Status {
 		if err := k.Learn(); err != nil {
@@ -306,7 +314,7 @@ func nothingToGain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := mustKeeper(t, Config{Registry: registry, Every: time.Hour, Fewest: 500}, shelves(wide, 600))
+	k := mustKeeper(t, with(func(c *Config) { c.Registry, c.Every, c.Fewest = registry, time.Hour, 500 }), shelves(wide, 600))
 	run(t, k)
 	time.Sleep(90 * time.Minute)
 	if s := await(k); s.Current != 0 || !strings.Contains(s.Detail, "too few to gain anything") {
@@ -316,7 +324,7 @@ func nothingToGain(t *testing.T) {
 
 // TestStopsInTheMidst: a training under way holds nobody up who wants to stop.
 func TestStopsInTheMidst(t *testing.T) {
-	k := mustKeeper(t, Config{Fewest: 500}, shelves(mustModel(t, "base"), 6000))
+	k := mustKeeper(t, with(func(c *Config) { c.Fewest = 500 }), shelves(mustModel(t, "base"), 6000))
 	ctx, stop := context.WithCancel(t.Context())
 	stopped := make(chan error)
 	go func() { stopped <- k.Run(ctx) }()
@@ -340,7 +348,7 @@ func TestWhenAModelIsDue(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	now := start
 	list := shelves(mustModel(t, "base"), 10)
-	k := mustKeeper(t, Config{Every: 24 * time.Hour, Drift: 2, Now: func() time.Time { return now }}, list)
+	k := mustKeeper(t, with(func(c *Config) { c.Every, c.Drift, c.Now = 24*time.Hour, 2, func() time.Time { return now } }), list)
 	var whys []string
 	at := func(after time.Duration, inVain, lookups int64) {
 		now = start.Add(after)
@@ -374,7 +382,9 @@ func TestTheScheduleOutlivesRestarts(t *testing.T) {
 		{0, 24 * time.Hour}, {23 * time.Hour, 24 * time.Hour}, {100 * time.Hour, 100*time.Hour + soon}, {-time.Hour, 23 * time.Hour},
 	} {
 		now := start.Add(c.now)
-		k := mustKeeper(t, Config{Registry: mustRegistry(t, dir, "4/5"), Every: 24 * time.Hour, Now: func() time.Time { return now }}, list)
+		k := mustKeeper(t, with(func(c *Config) {
+			c.Registry, c.Every, c.Now = mustRegistry(t, dir, "4/5"), 24*time.Hour, func() time.Time { return now }
+		}), list)
 		if got := k.Status().Next.Sub(start); got != c.next {
 			t.Errorf("started %v after the last training, the next is due %v after it, want %v", c.now, got, c.next)
 		}
@@ -391,7 +401,7 @@ func aLostModelIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := mustRegistry(t, dir, "4/5")
-	k := mustKeeper(t, Config{Registry: r}, shelves(r.InUse(quiet), 10))
+	k := mustKeeper(t, with(func(c *Config) { c.Registry = r }), shelves(r.InUse(quiet), 10))
 	run(t, k)
 	const want = "the model in use cannot be read: 1.model: no such file or directory; that of the configuration is used"
 	if s := k.Status(); s.Detail != want || s.Doing != nothing || s.Current != 0 {

@@ -9,6 +9,8 @@ import (
 	"refrain/detector"
 	"refrain/hashcodes"
 	httpsource "refrain/ingest/http"
+	"refrain/lookup/redisstore"
+	"refrain/models"
 	"refrain/text"
 )
 
@@ -111,9 +113,10 @@ type Bluesky struct {
 	URL     string `yaml:"url"` // of a Jetstream server; "": a public one
 }
 
-// Default returns the configuration without a file.
+// Default returns the configuration without a file. What is an edge's or the models' own default is theirs.
 func Default() Config {
 	window := detector.Default()
+	redis := redisstore.Default()
 	return Config{
 		DataDir: "./refrain-data", HTTP: "127.0.0.1:8080", Name: "refrain", Workers: min(2, runtime.GOMAXPROCS(0)),
 		Log: Log{Level: "info", Format: "auto"},
@@ -121,9 +124,14 @@ func Default() Config {
 			Threshold: window.Threshold.Decimal(), Span: window.Span, Lateness: window.Lateness, MinTokens: text.DefaultMinTokens,
 			MaxMatches: 1000, Flood: 10, Engine: detector.DefaultEngine, Bits: hashcodes.DefaultBits, Ones: hashcodes.DefaultOnes, Texts: true,
 		},
-		Models: Models{Every: 24 * time.Hour, Drift: 2, Sentences: 100_000, Vocabulary: 10_000, Workers: 1},
+		Models: defaultModels(),
 		Topics: Topics{Partitions: 4, SentenceBytes: 8 << 30, EventBytes: 8 << 30},
 		Ingest: Ingest{Body: Bytes(httpsource.Default().MaxBody)},
-		Lookup: Lookup{Store: "embedded", Redis: Redis{URL: "redis://127.0.0.1:6379/0", Prefix: "refrain:"}},
+		Lookup: Lookup{Store: "embedded", Redis: Redis{URL: Secret(redis.URL), Prefix: redis.Prefix}},
 	}
+}
+
+func defaultModels() Models {
+	d := models.Default()
+	return Models{Every: d.Every, Drift: d.Drift, Sentences: d.Sentences, Vocabulary: d.Vocabulary, Workers: d.Workers}
 }

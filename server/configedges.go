@@ -151,6 +151,7 @@ type Webhook struct {
 	MinOccurrences int      `yaml:"min_occurrences"`
 	OtherAuthors   bool     `yaml:"other_authors"`
 
+	// What is 0 or empty here is as in webhook.Default.
 	Batch       int             `yaml:"batch"` // most events a request; 0 or 1: events one by one
 	BatchWait   time.Duration   `yaml:"batch_wait"`
 	Timeout     time.Duration   `yaml:"timeout"`
@@ -172,5 +173,5 @@ type Lookup struct {
 // Redis is a server or cluster.
 type Redis struct {
 	URL    Secret `yaml:"url"`
-	Prefix string `yaml:"prefix"` // of all keys
+	Prefix string `yaml:"prefix"` // of all keys; "": as by default
 }

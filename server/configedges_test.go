@@ -6,6 +6,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"refrain/publish/webhook"
 )
 
 func TestSecretIsReadWhereItStands(t *testing.T) {
@@ -99,5 +104,18 @@ func TestValidateEdges(t *testing.T) {
 	})
 	if err := open.Validate(); err != nil {
 		t.Errorf("open, with a token: %v", err)
+	}
+}
+
+// TestZeroesOfAWebhook: what an entry of the file leaves out, or sets to 0, is as by default.
+func TestZeroesOfAWebhook(t *testing.T) {
+	got, err := webhookConfig(&Webhook{Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := webhook.Default()
+	want.Timeout, want.Headers = time.Minute, map[string]string{}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("configuration (-want +got):\n%s", diff)
 	}
 }

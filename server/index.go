@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -44,7 +45,9 @@ func (s *Server) openIndexStore(ctx context.Context) (lookup.Store, error) {
 	}
 	switch s.cfg.Lookup.Store {
 	case "embedded":
-		return boltstore.Open(boltstore.Config{Path: filepath.Join(s.cfg.DataDir, "lookup.db"), Retention: retention})
+		cfg := boltstore.Default()
+		cfg.Path, cfg.Retention = filepath.Join(s.cfg.DataDir, "lookup.db"), retention
+		return boltstore.Open(cfg)
 	case "redis":
 		return s.openRedis(ctx, retention)
 	}
@@ -61,7 +64,10 @@ func (s *Server) openRedis(ctx context.Context, retention time.Duration) (lookup
 	if err != nil {
 		return nil, err
 	}
-	r, err := redisstore.Open(redisstore.Config{URL: url, Prefix: s.cfg.Lookup.Redis.Prefix, Owner: owner, Retention: retention, Logger: s.log})
+	cfg := redisstore.Default()
+	cfg.URL, cfg.Prefix, cfg.Owner = url, cmp.Or(s.cfg.Lookup.Redis.Prefix, cfg.Prefix), owner
+	cfg.Retention, cfg.Logger = retention, s.log
+	r, err := redisstore.Open(cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -25,11 +25,9 @@ func (n *node) openModels() (err error) {
 
 // keepModels makes the keeper of the windows' codes.
 func (n *node) keepModels() (err error) {
-	c := n.cfg.Models
-	cfg := models.Config{
-		Registry: n.registry, Threshold: n.window.Threshold, Every: c.Every, Drift: c.Drift,
-		Sentences: c.Sentences, Vocabulary: c.Vocabulary, Workers: c.Workers, Logger: n.log,
-	}
+	c, cfg := n.cfg.Models, models.Default()
+	cfg.Registry, cfg.Threshold, cfg.Logger = n.registry, n.window.Threshold, n.log
+	cfg.Every, cfg.Drift, cfg.Sentences, cfg.Vocabulary, cfg.Workers = c.Every, c.Drift, c.Sentences, c.Vocabulary, c.Workers
 	for _, w := range n.workers {
 		for _, q := range w.Owned() {
 			cfg.Windows = append(cfg.Windows, sharedWindow{w, q, n.detectors[q]})

@@ -73,7 +73,8 @@ func (s *Server) publishNATS(ctx context.Context, n *NATSSink) error {
 	if err != nil {
 		return err
 	}
-	cfg := natssink.Config{Name: n.Name, Conn: conn, Subject: n.Subject, DeadLetters: s.deadEvents, Logger: s.log}
+	cfg := natssink.Default()
+	cfg.Name, cfg.Conn, cfg.Subject, cfg.DeadLetters, cfg.Logger = n.Name, conn, n.Subject, s.deadEvents, s.log
 	return s.followLate(ctx, n.Name, func(ctx context.Context) (brokerSink, error) { return natssink.Open(ctx, cfg) })
 }
 

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,11 +47,10 @@ func (s *Server) openWebhooks(endpoints []Webhook) error {
 }
 
 func webhookConfig(w *Webhook) (cfg webhook.Config, err error) {
-	cfg = webhook.Config{
-		Name: w.Name, URL: w.URL, Headers: map[string]string{}, Batch: w.Batch, BatchWait: w.BatchWait,
-		Timeout: w.Timeout, Concurrency: w.Concurrency, Pending: w.Pending, Retries: w.Retries, AllowPrivate: w.AllowPrivate,
-		Filter: webhook.Filter{Languages: w.Languages, MinOccurrences: w.MinOccurrences, OtherAuthors: w.OtherAuthors},
-	}
+	cfg = webhook.Default()
+	cfg.Name, cfg.URL, cfg.Headers, cfg.AllowPrivate = w.Name, w.URL, map[string]string{}, w.AllowPrivate
+	cfg.Filter = webhook.Filter{Languages: w.Languages, MinOccurrences: w.MinOccurrences, OtherAuthors: w.OtherAuthors}
+	w.pace(&cfg)
 	var errs []error
 	if w.Threshold != "" {
 		cfg.Filter.Threshold, err = text.ParseThreshold(w.Threshold)
@@ -69,6 +69,15 @@ func webhookConfig(w *Webhook) (cfg webhook.Config, err error) {
 		cfg.Allow, errs = append(cfg.Allow, prefix), append(errs, err)
 	}
 	return cfg, errors.Join(errs...)
+}
+
+// pace sets when requests are made, and how many: 0 and [] in an entry of the file mean the default.
+func (w *Webhook) pace(cfg *webhook.Config) {
+	cfg.Batch, cfg.BatchWait = cmp.Or(w.Batch, cfg.Batch), cmp.Or(w.BatchWait, cfg.BatchWait)
+	cfg.Timeout, cfg.Concurrency, cfg.Pending = cmp.Or(w.Timeout, cfg.Timeout), cmp.Or(w.Concurrency, cfg.Concurrency), cmp.Or(w.Pending, cfg.Pending)
+	if len(w.Retries) > 0 {
+		cfg.Retries = w.Retries
+	}
 }
 
 // webhooks are the endpoints, for the API.

@@ -5,7 +5,6 @@
 package natsconn
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +29,6 @@ type Config struct {
 	Token          string
 	Credentials    string // file with a user's JWT and seed
 	TLS            TLS
-	Name           string // of the connection, as the server lists it; "" means refrain
 }
 
 // TLS is how to speak TLS to a server. A server that asks for TLS gets it in any case.
@@ -131,7 +129,7 @@ func hint(err error) error {
 
 func (c *Config) options(log *slog.Logger) []nats.Option {
 	options := []nats.Option{
-		nats.Name(cmp.Or(c.Name, "refrain")), nats.Timeout(firstTry),
+		nats.Name("refrain"), nats.Timeout(firstTry),
 		nats.MaxReconnects(-1), nats.ReconnectWait(reconnect), nats.PingInterval(ping),
 		nats.IgnoreAuthErrorAbort(), // a server that comes back may first not know its users
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {

@@ -24,11 +24,17 @@ import (
 	"refrain/lookup/record"
 )
 
-// Config says where the index is.
+// Config says where the index is, and how long it keeps things. Default has all but Path.
 type Config struct {
-	Path      string           // of the file; its folder is made
-	Retention time.Duration    // 0 means 24 h
-	Now       func() time.Time // nil means time.Now
+	Path      string        // of the file; its folder is made
+	Retention time.Duration // of wall time; above 0
+	Now       func() time.Time
+}
+
+// Default keeps things as long as record's.
+func Default() Config {
+	d := record.Default()
+	return Config{Retention: d.Retention, Now: d.Now}
 }
 
 // Store is the index in a file, which no other process may use meanwhile. It is safe for concurrent use.
@@ -48,18 +54,32 @@ const lockWait = time.Second
 
 // Open opens the file, or makes it.
 func Open(c Config) (*Store, error) {
-	if err := os.MkdirAll(filepath.Dir(c.Path), 0o700); err != nil {
+	if c.Path == "" {
+		return nil, errors.New("open lookup: path is not set")
+	}
+	b := &backend{cursors: map[string][]byte{}}
+	index, err := record.New(b, record.Config{Retention: c.Retention, Now: c.Now, AtOnce: atOnce})
+	if err != nil {
 		return nil, fmt.Errorf("open lookup: %w", err)
 	}
-	db, err := bbolt.Open(c.Path, 0o600, &bbolt.Options{Timeout: lockWait, NoFreelistSync: true, FreelistType: bbolt.FreelistMapType})
+	if b.db, err = openFile(c.Path); err != nil {
+		return nil, err
+	}
+	return &Store{Store: index, backend: b}, nil
+}
+
+func openFile(path string) (*bbolt.DB, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, fmt.Errorf("open lookup: %w", err)
+	}
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait, NoFreelistSync: true, FreelistType: bbolt.FreelistMapType})
 	if errors.Is(err, bolterrors.ErrTimeout) {
-		return nil, fmt.Errorf("open lookup %s: another process has it open", c.Path)
+		return nil, fmt.Errorf("open lookup %s: another process has it open", path)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("open lookup %s: %w (the file may be removed: it is made again from the event topic)", c.Path, err)
+		return nil, fmt.Errorf("open lookup %s: %w (the file may be removed: it is made again from the event topic)", path, err)
 	}
-	b := &backend{db: db, cursors: map[string][]byte{}}
-	return &Store{Store: record.New(b, record.Config{Retention: c.Retention, Now: c.Now, AtOnce: atOnce}), backend: b}, nil
+	return db, nil
 }
 
 // Check implements lookup.Store: no other process can change the file meanwhile.

@@ -46,8 +46,8 @@ func event(i int) lookup.Change {
 
 func TestTheFileKeepsDataAndCursor(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sub", "lookup.db")
-	s := mustOpen(t, path, nil)
-	if _, err := Open(Config{Path: path}); err == nil || !strings.Contains(err.Error(), "another process") {
+	s := mustOpen(t, path, time.Now)
+	if _, err := Open(Config{Path: path, Retention: storetest.Retention, Now: time.Now}); err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("a second one: %v", err)
 	}
 	if err := s.Apply(t.Context(), []lookup.Change{event(1)}); err != nil {
@@ -62,7 +62,7 @@ func TestTheFileKeepsDataAndCursor(t *testing.T) {
 	if _, err := s.Reuse(t.Context(), "", "1", lookup.Page{}); !errors.Is(err, lookup.ErrUnavailable) {
 		t.Errorf("a closed store: %v", err)
 	}
-	s = mustOpen(t, path, nil)
+	s = mustOpen(t, path, time.Now)
 	defer s.Close()
 	r, err := s.Reuse(t.Context(), "", "1", lookup.Page{})
 	if v, errGet := s.Get(t.Context(), "c"); err != nil || errGet != nil || len(r.Repeats) != 1 || string(v) != "7" {
@@ -72,7 +72,7 @@ func TestTheFileKeepsDataAndCursor(t *testing.T) {
 
 // TestACopyGoesBackWithItsCursor: a file copied while it is used holds a cursor that stands for what is in the copy.
 func TestACopyGoesBackWithItsCursor(t *testing.T) {
-	s := mustOpen(t, filepath.Join(t.TempDir(), "lookup.db"), nil)
+	s := mustOpen(t, filepath.Join(t.TempDir(), "lookup.db"), time.Now)
 	defer s.Close()
 	for i := range 10 {
 		if err := s.Apply(t.Context(), []lookup.Change{event(i)}); err != nil {
@@ -85,7 +85,7 @@ func TestACopyGoesBackWithItsCursor(t *testing.T) {
 		if err := s.db.View(func(tx *bbolt.Tx) error { return tx.CopyFile(path, 0o600) }); err != nil {
 			t.Fatal(err)
 		}
-		older := mustOpen(t, path, nil)
+		older := mustOpen(t, path, time.Now)
 		cursor, err := older.Get(t.Context(), "c")
 		if err != nil || i > 0 && string(cursor) != fmt.Sprint(i-1) {
 			t.Errorf("copy %d: cursor %q, %v", i, cursor, err)

@@ -2,20 +2,31 @@ package record
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
 	"refrain/feed"
+	"refrain/internal/check"
 	"refrain/lookup"
 )
 
-// Config says how long a Store keeps things.
+// Config says how long a Store keeps things, and how many it takes in at once.
 type Config struct {
-	Retention time.Duration    // of wall time; 0 means 24 h
-	Now       func() time.Time // nil means time.Now
-	AtOnce    int              // the most matches taken in with one reading and one writing; 0 means 1,000
+	Retention time.Duration // of wall time; above 0
+	Now       func() time.Time
+	AtOnce    int // the most matches taken in with one reading and one writing; 1 or more
+}
+
+// Default keeps things for a day.
+func Default() Config {
+	return Config{Retention: 24 * time.Hour, Now: time.Now, AtOnce: 1000}
+}
+
+func (c *Config) validate() error {
+	return errors.Join(check.Positive("retention", c.Retention), check.Set("now", c.Now != nil), check.AtLeast(1, "at once", c.AtOnce))
 }
 
 // Store is the index in a Backend. It has the methods of lookup.Store but those of the cursor.
@@ -29,17 +40,11 @@ type Store struct {
 }
 
 // New returns the index that b holds.
-func New(b Backend, c Config) *Store {
-	if c.Retention <= 0 {
-		c.Retention = 24 * time.Hour
+func New(b Backend, c Config) (*Store, error) {
+	if err := c.validate(); err != nil {
+		return nil, err
 	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
-	if c.AtOnce == 0 {
-		c.AtOnce = 1000
-	}
-	return &Store{backend: b, slice: max(c.Retention/Slices, time.Millisecond), now: c.Now, atOnce: c.AtOnce}
+	return &Store{backend: b, slice: max(c.Retention/Slices, time.Millisecond), now: c.Now, atOnce: c.AtOnce}, nil
 }
 
 // Now returns the slice of this moment, and how long what is written in it has to live.

@@ -12,7 +12,9 @@ import (
 
 func mustOpenAs(t *testing.T, server *miniredis.Miniredis, owner string) *redisstore.Store {
 	t.Helper()
-	s, err := redisstore.Open(redisstore.Config{URL: "redis://" + server.Addr(), Owner: owner})
+	cfg := redisstore.Default()
+	cfg.URL, cfg.Owner = "redis://"+server.Addr(), owner
+	s, err := redisstore.Open(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,23 +19,30 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 
 	"refrain/feed"
+	"refrain/internal/check"
 	"refrain/lookup"
 	"refrain/lookup/record"
 )
 
-// Config says where the index is.
+// Config says where the index is, and how long it keeps things.
 type Config struct {
 	// URL is redis://[user:password@]host:port/db, or rediss:// for TLS. With ?addr=host:port, once or more, it names
 	// nodes of a cluster.
 	URL       string
-	Prefix    string        // of every key; "" means "refrain:"
-	Retention time.Duration // 0 means 24 h
+	Prefix    string        // of every key; "": none
+	Retention time.Duration // of wall time; above 0
 	// Owner is who applies, the same at every start on the same event topic. Another one that applies under the same
 	// prefix at the same time is refused; one that did so before has left a cursor that is of another topic, and is
 	// passed over. "": nobody looks.
 	Owner  string
-	Now    func() time.Time // nil means time.Now
-	Logger *slog.Logger     // nil means slog.Default()
+	Now    func() time.Time
+	Logger *slog.Logger
+}
+
+// Default is a server on this machine.
+func Default() Config {
+	d := record.Default()
+	return Config{URL: "redis://127.0.0.1:6379/0", Prefix: "refrain:", Retention: d.Retention, Now: d.Now, Logger: slog.Default()}
 }
 
 // Store is the index in Redis. It is safe for concurrent use; two processes should not apply at the same time.
@@ -50,19 +57,18 @@ var _ lookup.Store = (*Store)(nil)
 // Open returns the index. It does not connect: while Redis is down every call says ErrUnavailable.
 func Open(c Config) (*Store, error) {
 	silence()
-	client, err := connect(c.URL)
-	if err != nil {
+	b := &backend{prefix: c.Prefix}
+	d := record.Default()
+	d.Retention, d.Now = c.Retention, c.Now
+	index, err := record.New(b, d)
+	if err := errors.Join(err, check.Set("logger", c.Logger != nil)); err != nil {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
-	if c.Prefix == "" {
-		c.Prefix = "refrain:"
+	if b.client, err = connect(c.URL); err != nil {
+		return nil, fmt.Errorf("redis: %w", err)
 	}
-	if c.Logger == nil {
-		c.Logger = slog.Default()
-	}
-	b := &backend{client: client, prefix: c.Prefix}
-	s := &Store{Store: record.New(b, record.Config{Retention: c.Retention, Now: c.Now}), client: client}
-	s.place = cursors{client: client, prefix: c.Prefix, owner: c.Owner, logger: c.Logger, known: map[string]states{}}
+	s := &Store{Store: index, client: b.client}
+	s.place = cursors{client: b.client, prefix: c.Prefix, owner: c.Owner, logger: c.Logger, known: map[string]states{}}
 	return s, nil
 }
 

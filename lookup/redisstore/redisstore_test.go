@@ -23,6 +23,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
+// with is the default configuration for a server, changed.
+func with(url string, changes ...func(*Config)) Config {
+	cfg := Default()
+	cfg.URL = url
+	for _, change := range changes {
+		change(&cfg)
+	}
+	return cfg
+}
+
 func mustOpen(tb testing.TB, c Config) *Store {
 	tb.Helper()
 	if c.Retention == 0 {
@@ -47,7 +57,7 @@ func TestConformance(t *testing.T) {
 			prefix := devservers.Name(t)
 			var n atomic.Int64
 			storetest.Run(t, func(tb testing.TB, now func() time.Time, retention time.Duration) lookup.Store {
-				return mustOpen(tb, Config{URL: url, Prefix: fmt.Sprint(prefix, ":", n.Add(1), ":"), Now: now, Retention: retention})
+				return mustOpen(tb, with(url, func(c *Config) { c.Prefix, c.Now, c.Retention = fmt.Sprint(prefix, ":", n.Add(1), ":"), now, retention }))
 			})
 		})
 	}
@@ -61,7 +71,7 @@ func event(i int) lookup.Change {
 // TestEverythingExpires: nothing but the cursor stays.
 func TestEverythingExpires(t *testing.T) {
 	server := miniredis.RunT(t)
-	s := mustOpen(t, Config{URL: "redis://" + server.Addr(), Retention: time.Hour})
+	s := mustOpen(t, with("redis://"+server.Addr(), func(c *Config) { c.Retention = time.Hour }))
 	defer s.Close()
 	if _, err := s.Get(t.Context(), "c"); err != nil {
 		t.Fatal(err)
@@ -135,7 +145,7 @@ func TestRewind(t *testing.T) {
 		for _, between := range []string{"before apply", "before put"} {
 			t.Run(name+" "+between, func(t *testing.T) {
 				server := devservers.StartRedis(t)
-				s := mustOpen(t, Config{URL: "redis://" + server.Addr()})
+				s := mustOpen(t, with("redis://"+server.Addr()))
 				defer s.Close()
 				if _, err := s.Get(t.Context(), "c"); err != nil {
 					t.Fatal(err)
@@ -188,7 +198,7 @@ func replay(t *testing.T, s *Store, to int) {
 
 // TestLostAfterAnApply: a Redis that has lost the data of the last Apply, but not the cursor before it, is noticed.
 func TestLostAfterAnApply(t *testing.T) {
-	s := mustOpen(t, Config{URL: "redis://" + devservers.StartRedis(t).Addr()})
+	s := mustOpen(t, with("redis://"+devservers.StartRedis(t).Addr()))
 	defer s.Close()
 	mustStep(t, s, 1)
 	older := dump(t, s)
@@ -203,7 +213,7 @@ func TestLostAfterAnApply(t *testing.T) {
 // TestRedisDown: calls fail at once and say so; afterwards it goes on.
 func TestRedisDown(t *testing.T) {
 	server := devservers.StartRedis(t, "--appendfsync", "always")
-	s := mustOpen(t, Config{URL: "redis://" + server.Addr()})
+	s := mustOpen(t, with("redis://"+server.Addr()))
 	defer s.Close()
 	mustStep(t, s, 1)
 	server.Kill()
@@ -288,7 +298,7 @@ func TestCutAnywhere(t *testing.T) {
 	for bytes := int64(0); !whole; bytes += 97 {
 		c.left.Store(-1)
 		clock := storetest.NewClock()
-		s := mustOpen(t, Config{URL: "redis://" + l.Addr().String() + "?max_retries=0", Prefix: fmt.Sprint(bytes, ":"), Now: clock.Now})
+		s := mustOpen(t, with("redis://"+l.Addr().String()+"?max_retries=0", func(c *Config) { c.Prefix, c.Now = fmt.Sprint(bytes, ":"), clock.Now }))
 		mustStep(t, s, 1)
 		c.left.Store(bytes)
 		whole = true
@@ -314,13 +324,13 @@ func TestURL(t *testing.T) {
 		"http://x": "scheme", "redis://h/x": "database", "redis://:secret@h:x": encode,
 		"redis://:secret/x@h:1/2": encode, "redis://u:1/secret@h:1": encode, "redis://u:1?secret@h": encode, "redis://u:1#secret@h": encode,
 	} {
-		_, err := Open(Config{URL: url})
+		_, err := Open(with(url))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
 	for _, url := range []string{"rediss://user:pass@h:1/2", "redis://a:1?addr=b:2&addr=c:3", "unix:///tmp/x@1", "redis://:a%2Fb@h:1/2"} {
-		s, err := Open(Config{URL: url})
+		s, err := Open(with(url))
 		if err != nil {
 			t.Errorf("%s: %v", url, err)
 			continue

@@ -64,7 +64,9 @@ var stores = map[string]func(tb testing.TB) (s lookup.Store, bytes func() int64)
 
 func openBolt(tb testing.TB) (lookup.Store, func() int64) {
 	path := filepath.Join(tb.TempDir(), "lookup.db")
-	s, err := boltstore.Open(boltstore.Config{Path: path})
+	cfg := boltstore.Default()
+	cfg.Path = path
+	s, err := boltstore.Open(cfg)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -90,7 +92,9 @@ func openMiniredis(tb testing.TB) (lookup.Store, func() int64) {
 
 func mustRedis(tb testing.TB, addr string) lookup.Store {
 	tb.Helper()
-	s, err := redisstore.Open(redisstore.Config{URL: "redis://" + addr})
+	cfg := redisstore.Default()
+	cfg.URL = "redis://" + addr
+	s, err := redisstore.Open(cfg)
 	if err != nil {
 		tb.Fatal(err)
 	}

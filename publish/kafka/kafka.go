@@ -5,7 +5,6 @@
 package kafka
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,18 +13,23 @@ import (
 
 	"github.com/segmentio/kafka-go"
 
+	"refrain/internal/check"
 	"refrain/internal/kafkaconn"
 	"refrain/publish"
 )
 
-// Config says where events go. Conn and Topic are needed.
+// Config says where events go. All but DeadLetters is required.
 type Config struct {
 	Conn  kafkaconn.Config
 	Topic string
-	Name  string // of the sink, for dead letters and the log; "" means that of the topic
+	Name  string // of the sink, for dead letters and the log
 
 	DeadLetters publish.DeadLetters // takes events that the brokers refuse for their size; nil: they are logged
-	Logger      *slog.Logger        // nil means slog.Default()
+	Logger      *slog.Logger
+}
+
+func (c *Config) validate() error {
+	return errors.Join(check.Set("topic", c.Topic != ""), check.Set("name", c.Name != ""), check.Set("logger", c.Logger != nil))
 }
 
 // Sink writes events to a topic. Publish may be called by many, but events of one key stay in order only when one
@@ -44,12 +48,8 @@ var (
 
 // Open looks the topic up, which must exist. An error that wraps kafkaconn.ErrUnreachable may go away by itself. Close must be called.
 func Open(ctx context.Context, cfg Config) (*Sink, error) {
-	if cfg.Topic == "" {
-		return nil, errors.New("kafka sink: want a topic")
-	}
-	cfg.Name = cmp.Or(cfg.Name, cfg.Topic)
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
+	if err := cfg.validate(); err != nil {
+		return nil, fmt.Errorf("kafka sink: %w", err)
 	}
 	conn, err := kafkaconn.New(cfg.Conn)
 	if err != nil {

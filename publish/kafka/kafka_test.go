@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"sync"
 	"testing"
@@ -37,7 +38,7 @@ func events(from, to int) []publish.Event {
 }
 
 func config(addr, topic string) Config {
-	return Config{Conn: kafkaconn.Config{Brokers: []string{addr}}, Topic: topic}
+	return Config{Conn: kafkaconn.Config{Brokers: []string{addr}}, Topic: topic, Name: "reuse", Logger: slog.Default()}
 }
 
 func mustOpen(tb testing.TB, cfg Config) *Sink {

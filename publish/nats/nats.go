@@ -7,7 +7,6 @@
 package nats
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,22 +18,35 @@ import (
 	"github.com/nats-io/nats.go"
 	js "github.com/nats-io/nats.go/jetstream"
 
+	"refrain/internal/check"
 	"refrain/internal/natsconn"
 	"refrain/publish"
 )
 
-// Config says where events go. Subject is required.
+// Config says where events go. Default has all but Conn, Subject and Name.
 type Config struct {
 	Conn    natsconn.Config
 	Subject string // without wildcards, of a stream that exists
-	Name    string // of the sink, for dead letters and the log; "" means the subject
+	Name    string // of the sink, for dead letters and the log
 
 	// DeadLetters takes the events that are too large for the server or the stream. Nil: such an event is an error, and
 	// those behind it wait.
 	DeadLetters publish.DeadLetters
-	// AckTimeout is how long one event may wait for its acknowledgement; 0 means 10 s.
-	AckTimeout time.Duration
-	Logger     *slog.Logger // nil means slog.Default()
+	AckTimeout  time.Duration // for the acknowledgement of one event; above 0
+	Logger      *slog.Logger
+}
+
+// Default wants events to be acknowledged soon.
+func Default() Config {
+	return Config{AckTimeout: 10 * time.Second, Logger: slog.Default()}
+}
+
+func (c *Config) validate() error {
+	var subject error
+	if c.Subject == "" || strings.ContainsAny(c.Subject, "*> \t\r\n") {
+		subject = errors.New("want a subject without wildcards and spaces")
+	}
+	return errors.Join(subject, check.Set("name", c.Name != ""), check.Positive("ack timeout", c.AckTimeout), check.Set("logger", c.Logger != nil))
 }
 
 // maxInFlight bounds the events that wait for an acknowledgement, as the server may be slow to give it.
@@ -54,11 +66,6 @@ var _ publish.Sink = (*Sink)(nil)
 // Open connects, and looks for the stream that keeps the subject. While no server is to be reached it waits, until ctx
 // ends. Close must be called.
 func Open(ctx context.Context, cfg Config) (*Sink, error) {
-	cfg.Name = cmp.Or(cfg.Name, cfg.Subject)
-	cfg.AckTimeout = cmp.Or(cfg.AckTimeout, 10*time.Second)
-	if cfg.Logger == nil {
-		cfg.Logger = slog.Default()
-	}
 	s := &Sink{cfg: cfg}
 	if err := s.open(ctx); err != nil {
 		return nil, fmt.Errorf("publish to nats subject %q: %w", cfg.Subject, err)
@@ -67,10 +74,10 @@ func Open(ctx context.Context, cfg Config) (*Sink, error) {
 }
 
 func (s *Sink) open(ctx context.Context) error {
-	if s.cfg.Subject == "" || strings.ContainsAny(s.cfg.Subject, "*> \t\r\n") {
-		return errors.New("want a subject without wildcards and spaces")
+	err := s.cfg.validate()
+	if err != nil {
+		return err
 	}
-	var err error
 	if s.conn, err = natsconn.Connect(ctx, s.cfg.Conn, s.cfg.Logger); err != nil {
 		return err
 	}

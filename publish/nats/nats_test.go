@@ -53,9 +53,18 @@ func (l *letters) Write(place, reason string, _ []byte) error {
 	return nil
 }
 
+// config is the default configuration, changed, of a sink named stream.
+func config(conn natsconn.Config, subject string, changes ...func(*nats.Config)) nats.Config {
+	cfg := nats.Default()
+	cfg.Conn, cfg.Subject, cfg.Name, cfg.Logger = conn, subject, "stream", natstest.Quiet()
+	for _, change := range changes {
+		change(&cfg)
+	}
+	return cfg
+}
+
 func mustOpen(t *testing.T, cfg nats.Config) *nats.Sink {
 	t.Helper()
-	cfg.Logger = natstest.Quiet()
 	s, err := nats.Open(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -107,7 +116,7 @@ func names(from, to int) (out []string) {
 func TestEventsAreCloudEvents(t *testing.T) {
 	s := natstest.MustServer(t, nil)
 	stream := s.Stream(s.Conn(), js.StreamConfig{Name: "REUSE", Subjects: []string{"reuse.>"}})
-	sink := mustOpen(t, nats.Config{Conn: s.Config(), Subject: "reuse.events"})
+	sink := mustOpen(t, config(s.Config(), "reuse.events"))
 	if err := sink.Publish(t.Context(), events(0, 3)); err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +144,7 @@ func TestTooLargeIsADeadLetter(t *testing.T) {
 	batch[1].Data = fmt.Appendf(nil, `{"id":"e1","filler":%q}`, strings.Repeat("x", 5000)) // for the stream
 	batch[2].Data = fmt.Appendf(nil, `{"id":"e2","filler":%q}`, strings.Repeat("x", 9000)) // for the server
 	var dead letters
-	if err := mustOpen(t, nats.Config{Conn: s.Config(), Subject: "reuse", Name: "stream", DeadLetters: &dead}).Publish(t.Context(), batch); err != nil {
+	if err := mustOpen(t, config(s.Config(), "reuse", func(c *nats.Config) { c.DeadLetters = &dead })).Publish(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"e0", "e3"}, ids(t, stored(t, stream))); diff != "" {
@@ -144,7 +153,7 @@ func TestTooLargeIsADeadLetter(t *testing.T) {
 	if len(dead.said) != 2 || !strings.HasPrefix(dead.said[0], "nats stream events/0@e2: event of 9") || !strings.HasPrefix(dead.said[1], "nats stream events/0@e1: event of 5") {
 		t.Errorf("dead letters %q", dead.said)
 	}
-	if err := mustOpen(t, nats.Config{Conn: s.Config(), Subject: "reuse"}).Publish(t.Context(), batch); err == nil {
+	if err := mustOpen(t, config(s.Config(), "reuse")).Publish(t.Context(), batch); err == nil {
 		t.Error("published without an error, and there is nowhere to put what is too large")
 	}
 }
@@ -153,7 +162,7 @@ func TestAFullStreamIsAnErrorAndNoDeadLetter(t *testing.T) {
 	s := natstest.MustServer(t, nil)
 	s.Stream(s.Conn(), js.StreamConfig{Name: "REUSE", Subjects: []string{"reuse"}, MaxMsgs: 2, Discard: js.DiscardNew})
 	var dead letters
-	err := mustOpen(t, nats.Config{Conn: s.Config(), Subject: "reuse", DeadLetters: &dead}).Publish(t.Context(), events(0, 3))
+	err := mustOpen(t, config(s.Config(), "reuse", func(c *nats.Config) { c.DeadLetters = &dead })).Publish(t.Context(), events(0, 3))
 	if err == nil || !strings.Contains(err.Error(), "event e2: ") || len(dead.said) > 0 {
 		t.Errorf("error %v, dead letters %q", err, dead.said)
 	}
@@ -169,14 +178,13 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		cfg  nats.Config
 		want string
 	}{
-		"no stream":   {nats.Config{Conn: s.Config(), Subject: "reuse"}, "nats stream add REUSE --subjects reuse"},
-		"no subject":  {nats.Config{Conn: s.Config()}, "want a subject"},
-		"wildcard":    {nats.Config{Conn: s.Config(), Subject: "reuse.*"}, "without wildcards"},
-		"no acks":     {nats.Config{Conn: s.Config(), Subject: "mute"}, "acknowledges nothing"},
-		"wrong token": {nats.Config{Conn: wrong, Subject: "reuse"}, "Authorization Violation"},
+		"no stream":   {config(s.Config(), "reuse"), "nats stream add REUSE --subjects reuse"},
+		"no subject":  {config(s.Config(), ""), "want a subject"},
+		"wildcard":    {config(s.Config(), "reuse.*"), "without wildcards"},
+		"no acks":     {config(s.Config(), "mute"), "acknowledges nothing"},
+		"wrong token": {config(wrong, "reuse"), "Authorization Violation"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			test.cfg.Logger = natstest.Quiet()
 			sink, err := nats.Open(t.Context(), test.cfg)
 			if err == nil {
 				t.Fatal(sink.Close(), "it opens")
@@ -192,7 +200,7 @@ func TestAStreamThatGoesAway(t *testing.T) {
 	s := natstest.MustServer(t, nil)
 	client := s.Conn()
 	s.Stream(client, js.StreamConfig{Name: "REUSE", Subjects: []string{"reuse"}})
-	sink := mustOpen(t, nats.Config{Conn: s.Config(), Subject: "reuse"})
+	sink := mustOpen(t, config(s.Config(), "reuse"))
 	if err := client.DeleteStream(t.Context(), "REUSE"); err != nil {
 		t.Fatal(err)
 	}
@@ -228,7 +236,7 @@ func TestServerKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sink := mustOpen(t, nats.Config{Conn: natsconn.Config{Servers: []string{real.Addr()}}, Subject: "reuse", AckTimeout: 2 * time.Second})
+	sink := mustOpen(t, config(natsconn.Config{Servers: []string{real.Addr()}}, "reuse", func(c *nats.Config) { c.AckTimeout = 2 * time.Second }))
 	const n = 5000
 	var failures int
 	for from := 0; from < n; from += 100 {
@@ -254,7 +262,7 @@ func TestServerKilled(t *testing.T) {
 func TestPublishEndsWithItsContext(t *testing.T) {
 	s := natstest.MustServer(t, nil)
 	s.Stream(s.Conn(), js.StreamConfig{Name: "REUSE", Subjects: []string{"reuse"}})
-	sink := mustOpen(t, nats.Config{Conn: s.Config(), Subject: "reuse"})
+	sink := mustOpen(t, config(s.Config(), "reuse"))
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := sink.Publish(ctx, events(0, 1000)); err != nil && !errors.Is(err, context.Canceled) {

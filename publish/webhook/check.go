@@ -11,20 +11,23 @@ import (
 
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	"golang.org/x/net/http/httpguts"
+
+	"refrain/internal/check"
 )
 
 const maxBatch = 100
 
 // check reports everything that is wrong with the configuration, and reads what has to be read of it. What it says
 // shows no secret.
-func (e *Endpoint) check() (errs []error) {
+func (e *Endpoint) check() error {
+	errs := []error{check.Set("topic", e.deps.Topic != nil), check.Set("logger", e.deps.Logger != nil)}
 	if !validName.MatchString(e.Name) || strings.Contains(e.Name, "..") {
 		errs = append(errs, errors.New("name: want letters, digits and any of -_. between them"))
 	}
 	if err := e.readURL(); err != nil {
 		errs = append(errs, fmt.Errorf("url: %w", err))
 	}
-	return slices.Concat(errs, e.readSecrets(), e.checkHeaders(), e.checkNumbers())
+	return errors.Join(slices.Concat(errs, e.readSecrets(), e.checkHeaders(), e.checkNumbers())...)
 }
 
 func (e *Endpoint) readSecrets() (errs []error) {
@@ -50,15 +53,17 @@ func (e *Endpoint) checkHeaders() (errs []error) {
 	return errs
 }
 
-func (e *Endpoint) checkNumbers() (errs []error) {
+func (e *Endpoint) checkNumbers() []error {
+	errs := []error{
+		check.AtLeast(1, "batch", e.Batch), check.Positive("batch_wait", e.BatchWait), check.Positive("timeout", e.Timeout),
+		check.AtLeast(1, "number of retries", len(e.Retries)), check.AtLeast(1, "concurrency", e.Concurrency),
+		check.AtLeast(1, "pending", e.Pending), check.AtLeast(0, "min_occurrences", e.Filter.MinOccurrences),
+	}
 	if e.Batch > maxBatch {
 		errs = append(errs, fmt.Errorf("batch: %d events, want at most %d", e.Batch, maxBatch))
 	}
-	if min(e.BatchWait, e.Timeout, slices.Min(e.Retries)) <= 0 {
-		errs = append(errs, errors.New("batch_wait, timeout and retries: want times above 0"))
-	}
-	if min(e.Concurrency, e.Pending) <= 0 || e.Filter.MinOccurrences < 0 {
-		errs = append(errs, errors.New("concurrency, pending and min_occurrences: want no negative numbers"))
+	for _, pause := range e.Retries {
+		errs = append(errs, check.Positive("retries", pause))
 	}
 	return errs
 }

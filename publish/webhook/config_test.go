@@ -45,8 +45,9 @@ func TestNewReports(t *testing.T) {
 		"our header":    {func(c *webhook.Config) { c.Headers = map[string]string{"Webhook-ID": "1"} }, "set by delivery itself"},
 		"header value":  {func(c *webhook.Config) { c.Headers = map[string]string{"X": "hidden\r\nY: 1"} }, "its value has"},
 		"batch":         {func(c *webhook.Config) { c.Batch = 101 }, "batch: 101 events"},
-		"negative time": {func(c *webhook.Config) { c.Retries = []time.Duration{-1} }, "want times above 0"},
-		"negative":      {func(c *webhook.Config) { c.Pending = -1 }, "want no negative"},
+		"negative time": {func(c *webhook.Config) { c.Retries = []time.Duration{-1} }, "retries: -1ns, want a time above 0"},
+		"negative":      {func(c *webhook.Config) { c.Pending = -1 }, "pending: -1, want 1 or more"},
+		"no retries":    {func(c *webhook.Config) { c.Retries = nil }, "retries: 0, want 1 or more"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -59,7 +60,7 @@ func TestNewReports(t *testing.T) {
 		})
 	}
 	_, err := webhook.New(webhook.Config{}, webhook.Deps{})
-	for _, want := range []string{"topic", "name", "url", "secrets"} {
+	for _, want := range []string{"topic", "logger", "name", "url", "secrets", "batch", "timeout"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v does not report the %s", err, want)
 		}

@@ -17,7 +17,6 @@
 package webhook
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,7 +25,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"slices"
 	"sync"
 	"time"
 
@@ -38,7 +36,7 @@ import (
 	"refrain/topic"
 )
 
-// Config describes one endpoint. Name, URL and Secrets must be set.
+// Config describes one endpoint. Default has all but Name, URL and Secrets.
 type Config struct {
 	Name string // of its cursor too: another name begins with the oldest event
 	URL  string // https or http; a user and password in it are sent as basic authentication
@@ -48,13 +46,13 @@ type Config struct {
 	Headers map[string]string // sent with every request
 	Filter  Filter
 
-	Batch     int           // most events of a request, up to 100; 0 or 1: each event is a request of its own
-	BatchWait time.Duration // how long an event waits for a batch to fill; 0 means 1 s
+	Batch     int           // most events of a request, 1 to 100; 1: each event is a request of its own
+	BatchWait time.Duration // how long an event waits for a batch to fill; above 0
 
-	Timeout     time.Duration   // of one request; 0 means 15 s
-	Retries     []time.Duration // pauses after failures, each give or take a fifth; none means DefaultRetries
-	Concurrency int             // requests under way; 0 means 4
-	Pending     int             // events that may wait for a retry before reading stops; 0 means 1,000
+	Timeout     time.Duration   // of one request; above 0
+	Retries     []time.Duration // pauses after failures, one or more, above 0, each give or take a fifth
+	Concurrency int             // requests under way; 1 or more
+	Pending     int             // events that may wait for a retry before reading stops; 1 or more
 
 	// Addresses of private networks, of this machine and otherwise not of the public Internet are refused, and those of
 	// clouds' metadata services, unless they are in Allow. AllowPrivate allows private networks (10/8, 172.16/12,
@@ -64,24 +62,27 @@ type Config struct {
 	AllowPrivate bool
 }
 
-// DefaultRetries are the pauses after the first failure of a delivery, the second, and so on: thirteen attempts in
-// somewhat less than eight hours. The first are short: most failures are of one request, and gone with the next.
-func DefaultRetries() []time.Duration {
-	return []time.Duration{
-		time.Second, 5 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute,
-		10 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour,
+// Default sends every event by itself. Retries are thirteen attempts in somewhat less than eight hours; the first pauses
+// are short, for most failures are of one request, and gone with the next.
+func Default() Config {
+	return Config{
+		Batch: 1, BatchWait: time.Second, Timeout: 15 * time.Second, Concurrency: 4, Pending: 1000,
+		Retries: []time.Duration{
+			time.Second, 5 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute,
+			10 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour,
+		},
 	}
 }
 
-// Deps are what an endpoint works with. Topic must be set.
+// Deps are what an endpoint works with. Topic and Logger must be set.
 type Deps struct {
 	Topic       topic.Topic
 	Store       topic.Store         // of the cursor, and whether the endpoint is disabled; nil: neither survives a restart
 	Deleted     publish.Deleted     // events that show such a post are not sent; nil: nothing is deleted
 	DeadLetters publish.DeadLetters // nil: what cannot be delivered is logged
 	Log         io.Writer           // of every attempt, a JSON line by one Write; nil: none
-	Logger      *slog.Logger        // nil means slog.Default()
-	Version     string              // of the program, for User-Agent
+	Logger      *slog.Logger
+	Version     string // of the program, for User-Agent
 }
 
 // transport sends requests: an http.Transport, not an http.Client, which follows redirects.
@@ -115,37 +116,17 @@ type Endpoint struct {
 
 // New checks everything that is configured, and reports all that is wrong with it.
 func New(cfg Config, deps Deps) (*Endpoint, error) {
-	if deps.Logger == nil {
-		deps.Logger = slog.Default()
-	}
-	e := &Endpoint{Config: cfg.withDefaults(), deps: deps, logger: deps.Logger.With("webhook", cfg.Name)}
-	var errs []error
-	if deps.Topic == nil {
-		errs = append(errs, errors.New("no topic"))
-	}
-	errs = append(errs, e.check()...)
-	if err := errors.Join(errs...); err != nil {
+	e := &Endpoint{Config: cfg, deps: deps}
+	if err := e.check(); err != nil {
 		return nil, fmt.Errorf("webhook %q: %w", cfg.Name, err)
 	}
+	e.logger = deps.Logger.With("webhook", cfg.Name)
 	e.client = newTransport(&e.Config, nil)
 	e.record = &recorder{w: deps.Log, logger: e.logger}
 	e.metrics = newMetrics(cfg.Name)
 	e.tooMany.Interval, e.failing.Interval, e.dying.Interval = time.Minute, time.Minute, time.Minute
 	e.status = Status{Name: cfg.Name, URL: e.target.String(), State: Active, Since: time.Now(), Lag: -1}
 	return e, nil
-}
-
-func (c Config) withDefaults() Config {
-	c.Batch = max(c.Batch, 1)
-	c.BatchWait = cmp.Or(c.BatchWait, time.Second)
-	c.Timeout = cmp.Or(c.Timeout, 15*time.Second)
-	c.Concurrency = cmp.Or(c.Concurrency, 4)
-	c.Pending = cmp.Or(c.Pending, 1000)
-	c.Retries = slices.Clone(c.Retries)
-	if len(c.Retries) == 0 {
-		c.Retries = DefaultRetries()
-	}
-	return c
 }
 
 // Run delivers until ctx ends; then it returns nil. What goes wrong on the way is logged and tried again.

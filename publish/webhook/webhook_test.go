@@ -225,7 +225,8 @@ func newRig(t *testing.T) *rig {
 	short := topic.DefaultMemory()
 	short.MaxFetch = 4
 	r := &rig{t: t, top: topic.NewMemory(short), recv: new(receiver), letters: new(letters), log: new(lines), slog: new(lines)}
-	r.cfg = webhook.Config{Name: "desk", URL: "https://user:hidden@hooks.example.org/reuse?token=hidden", Secrets: []string{newSecret, oldSecret}}
+	r.cfg = webhook.Default()
+	r.cfg.Name, r.cfg.URL, r.cfg.Secrets = "desk", "https://user:hidden@hooks.example.org/reuse?token=hidden", []string{newSecret, oldSecret}
 	r.deps = webhook.Deps{
 		Topic: r.top, Store: new(topic.MemoryStore), DeadLetters: r.letters, Log: r.log,
 		Logger: slog.New(slog.NewTextHandler(r.slog, nil)), Version: "1.2.3",
@@ -373,7 +374,7 @@ func TestRetriesOnScheduleThenDeadLetter(t *testing.T) {
 				at = append(at, q.at)
 			}
 		}
-		pauses := webhook.DefaultRetries()
+		pauses := webhook.Default().Retries
 		if len(at) != len(pauses)+1 {
 			t.Fatalf("%d attempts, want %d", len(at), len(pauses)+1)
 		}
