@@ -76,7 +76,7 @@ func settings() map[string]e2e.Settings {
 // and delivered twice.
 func TestVariantsGiveTheSameEvents(t *testing.T) {
 	for _, file := range realFiles {
-		n := file.posts / 3
+		n := file.size() / 3
 		if *e2e.Full {
 			n = 20_000
 		}

@@ -132,9 +132,15 @@ func TestCandidates(t *testing.T) {
 }
 
 func bruteCandidates(m Measure, model *hashcodes.Model, queries, sets [][]uint64) (n hits) {
+	sign := func(set []uint64) uint32 { return model.Sign(make(hashcodes.Signature, 1), set)[0] }
+	signatures := make([]uint32, len(sets))
+	for i, set := range sets {
+		signatures[i] = sign(set)
+	}
 	for _, q := range queries {
-		for _, set := range sets {
-			sq, ss := model.Sign(make(hashcodes.Signature, 1), q)[0], model.Sign(make(hashcodes.Signature, 1), set)[0]
+		sq := sign(q)
+		for i, set := range sets {
+			ss := signatures[i]
 			if bits.OnesCount32(sq^ss) > m.Radius(model.Ones(), len(q), len(set)) {
 				continue
 			}
