@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"refrain/hashcodes"
+	"refrain/text"
 )
 
 // Feed is what a planner must know of a feed, and of the window that it is compared in.
@@ -37,7 +38,8 @@ type Feed struct {
 func DefaultFeed() Feed {
 	return Feed{
 		PeakFactor: 4,
-		Span:       24 * time.Hour, Lateness: 5 * time.Minute, Threshold: 0.8, Bits: 64, Ones: 1, Model: "md5-64-1", Texts: true,
+		Span:       24 * time.Hour, Lateness: 5 * time.Minute, Threshold: text.DefaultThreshold.Float(),
+		Bits: hashcodes.DefaultBits, Ones: hashcodes.DefaultOnes, Model: "md5-64-1", Texts: true,
 		SentencesPerPost: 1.1, TokensPerSentence: 11, DistinctShare: 0.83, TextBytes: 90, PostBytes: 210, EventsPerSentence: 0.3,
 	}
 }

@@ -46,10 +46,10 @@ func (m *Main) demo() *cobra.Command {
 		Args: atMost(1, "one file"),
 		RunE: func(cmd *cobra.Command, args []string) error { return m.runDemo(cmd.Context(), &f, args) },
 	}
-	to := cmd.Flags()
-	to.StringVar(&f.http, "http", "127.0.0.1:8080", "address of the HTTP API")
-	to.StringVar(&f.threshold, "threshold", "0.8", "least Jaccard similarity")
-	to.Float64Var(&f.rate, "rate", 20, "posts a second of the made-up feed")
+	to, usual := cmd.Flags(), server.Default()
+	to.StringVar(&f.http, "http", usual.HTTP, "address of the HTTP API")
+	to.StringVar(&f.threshold, "threshold", usual.Window.Threshold, "least Jaccard similarity")
+	to.Float64Var(&f.rate, "rate", demo.Default().Rate, "posts a second of the made-up feed")
 	to.Float64Var(&f.speed, "speed", 3600, "how many times faster than life a FILE is replayed; 0: as fast as it goes")
 	to.Uint64Var(&f.seed, "seed", 0, "seed of the made-up feed: the same seed gives the same posts; 0: another each time")
 	to.BoolVar(&f.bluesky, "bluesky", false, "feed it with the Bluesky firehose")
@@ -80,7 +80,7 @@ func (m *Main) runDemo(ctx context.Context, f *demoFlags, args []string) error {
 	if err != nil {
 		return err
 	}
-	t, err := telemetry.Start(ctx, telemetry.Config{Version: buildVersion(), LogLevel: "warn", LogOutput: m.Stderr})
+	t, err := telemetry.Start(ctx, m.telemetry("warn", "auto"))
 	if err != nil {
 		return err
 	}

@@ -39,8 +39,8 @@ func (m *Main) explain() *cobra.Command {
 			return printExplanation(m.Stdout, explain.Texts(args[0], args[1], explain.Settings{Threshold: t, Model: codes, MinTokens: minTokens}))
 		},
 	}
-	cmd.Flags().StringVar(&threshold, "threshold", "0.8", "least Jaccard similarity, as a decimal or a fraction")
-	cmd.Flags().IntVar(&minTokens, "min-tokens", 4, "least number of words of a sentence that is compared")
+	addThreshold(cmd.Flags(), &threshold)
+	addMinTokens(cmd.Flags(), &minTokens)
 	model.add(cmd.Flags())
 	return cmd
 }

@@ -61,8 +61,8 @@ type modelFlags struct {
 
 func (f *modelFlags) add(to *pflag.FlagSet) {
 	to.StringVar(&f.name, "model", "default", "codes of words: default, which is built in, md5, which are hashed, or a model's file; the events are the same")
-	to.IntVar(&f.bits, "bits", 64, "bits of a signature of hashed codes: 32, 64, 128 or 256; with this or --ones alone the model is md5")
-	to.IntVar(&f.ones, "ones", 1, "bits that a token sets, at most, of hashed codes")
+	to.IntVar(&f.bits, "bits", hashcodes.DefaultBits, "bits of a signature of hashed codes: 32, 64, 128 or 256; with this or --ones alone the model is md5")
+	to.IntVar(&f.ones, "ones", hashcodes.DefaultOnes, "bits that a token sets, at most, of hashed codes")
 	f.flags = to
 }
 
@@ -95,24 +95,56 @@ func (f *modelFlags) sized() bool {
 // reserved says whether a file of that name cannot be named as a model: the name means something else.
 func reserved(name string) bool { return name == "default" || name == "md5" || name == "-" }
 
+func addMinTokens(to *pflag.FlagSet, value *int) {
+	to.IntVar(value, "min-tokens", text.DefaultMinTokens, "least number of words of a sentence that is compared")
+}
+
+func addThreshold(to *pflag.FlagSet, value *string) {
+	to.StringVar(value, "threshold", text.DefaultThreshold.Decimal(), "least Jaccard similarity, as a decimal or a fraction")
+}
+
+// repeatFlags say what counts as a repeat.
+type repeatFlags struct{ threshold, span, lateness string }
+
+func (f *repeatFlags) add(to *pflag.FlagSet) {
+	window := detector.Default()
+	addThreshold(to, &f.threshold)
+	to.StringVar(&f.span, "span", units.FormatDuration(window.Span), "how far back a repeat may lie: 90m, 24h, 7d")
+	to.StringVar(&f.lateness, "lateness", units.FormatDuration(window.Lateness), "how far behind the newest posts a post may come")
+}
+
+// window is the default one with what the flags say.
+func (f *repeatFlags) window() (cfg detector.Config, err error) {
+	cfg = detector.Default()
+	if cfg.Threshold, err = text.ParseThreshold(f.threshold); err != nil {
+		return cfg, usage("--threshold: %w", err)
+	}
+	if cfg.Span, err = units.ParseDuration(f.span); err != nil {
+		return cfg, usage("--span: %w", err)
+	}
+	if cfg.Lateness, err = units.ParseDuration(f.lateness); err != nil {
+		return cfg, usage("--lateness: %w", err)
+	}
+	return cfg, nil
+}
+
 // windowFlags say what counts as a match, and how the window is kept.
 type windowFlags struct {
-	threshold, span, lateness, budget, engine string
-	minTokens, maxMatches                     int
-	texts                                     bool
-	partitions, workers                       int
-	model                                     modelFlags
+	repeatFlags
+	budget, engine        string
+	minTokens, maxMatches int
+	texts                 bool
+	partitions, workers   int
+	model                 modelFlags
 }
 
 func (f *windowFlags) add(to *pflag.FlagSet) {
-	to.StringVar(&f.threshold, "threshold", "0.8", "least Jaccard similarity, as a decimal or a fraction")
-	to.StringVar(&f.span, "span", "24h", "how far back a repeat may lie: 90m, 24h, 7d")
-	to.StringVar(&f.lateness, "lateness", "5m", "how far behind the newest posts a post may come")
-	to.IntVar(&f.minTokens, "min-tokens", 4, "least number of words of a sentence that is compared")
+	f.repeatFlags.add(to)
+	addMinTokens(to, &f.minTokens)
 	to.IntVar(&f.maxMatches, "max-matches", 0, "texts that one look-up reports, at most; 0: all, which of n variants of one text are n²/2")
 	to.BoolVar(&f.texts, "texts", true, "keep the texts, to show the earlier one in events; --texts=false saves a third of the memory")
 	to.StringVar(&f.budget, "budget", "0", "bytes the window and the unpacking of FILE may hold, as in 512MB; 0: no limit")
-	to.StringVar(&f.engine, "engine", "auto", "how candidates are found: auto, prefix, scan or cuda; the events are the same")
+	to.StringVar(&f.engine, "engine", detector.DefaultEngine, "how candidates are found: auto, prefix, scan or cuda; the events are the same")
 	to.IntVar(&f.partitions, "partitions", 1, "windows to cut the feed into; the events are the same")
 	to.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "goroutines that serve the partitions")
 	f.model.add(to)
@@ -120,16 +152,8 @@ func (f *windowFlags) add(to *pflag.FlagSet) {
 
 // config checks the flags; what the caller may tell is in the error.
 func (f *windowFlags) config() (cfg detector.Config, err error) {
-	if cfg.Threshold, err = text.ParseThreshold(f.threshold); err != nil {
-		return cfg, usage("--threshold: %w", err)
-	}
-	for _, d := range []struct {
-		name, value string
-		to          *time.Duration
-	}{{"span", f.span, &cfg.Span}, {"lateness", f.lateness, &cfg.Lateness}} {
-		if *d.to, err = units.ParseDuration(d.value); err != nil {
-			return cfg, usage("--%s: %w", d.name, err)
-		}
+	if cfg, err = f.window(); err != nil {
+		return cfg, err
 	}
 	if cfg.Budget, err = units.ParseBytes(f.budget); err != nil {
 		return cfg, usage("--budget: %w", err)

@@ -14,10 +14,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"refrain/internal/terminal"
+	"refrain/server"
 )
 
 func (m *Main) match() *cobra.Command {
-	var server, token string
+	var address, token string
 	var raw bool
 	cmd := &cobra.Command{
 		Use:   "match TEXT",
@@ -40,7 +41,7 @@ func (m *Main) match() *cobra.Command {
 				}
 				text = string(in)
 			}
-			body, err := ask(cmd.Context(), server, cmp.Or(token, os.Getenv("REFRAIN_TOKEN")), text)
+			body, err := ask(cmd.Context(), address, cmp.Or(token, os.Getenv("REFRAIN_TOKEN")), text)
 			if err != nil {
 				return err
 			}
@@ -51,7 +52,7 @@ func (m *Main) match() *cobra.Command {
 			return m.printMatches(body)
 		},
 	}
-	cmd.Flags().StringVar(&server, "server", "http://127.0.0.1:8080", "address of the server")
+	cmd.Flags().StringVar(&address, "server", "http://"+server.Default().HTTP, "address of the server")
 	cmd.Flags().StringVar(&token, "token", "", "bearer token, if the server wants one (default $REFRAIN_TOKEN)")
 	cmd.Flags().BoolVar(&raw, "json", false, "print the server's answer as it is")
 	return cmd
@@ -60,12 +61,12 @@ func (m *Main) match() *cobra.Command {
 // maxMatchText is what the server takes of one text.
 const maxMatchText = 1 << 20
 
-func ask(ctx context.Context, server, token, text string) ([]byte, error) {
+func ask(ctx context.Context, address, token, text string) ([]byte, error) {
 	question, err := json.Marshal(map[string]string{"text": text})
 	if err != nil {
 		return nil, err
 	}
-	url := strings.TrimSuffix(server, "/") + "/v1/match"
+	url := strings.TrimSuffix(address, "/") + "/v1/match"
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(question))
 	if err != nil {
 		return nil, usage("--server: %w", err)

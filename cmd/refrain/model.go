@@ -23,7 +23,7 @@ func (m *Main) model() *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			flags := modelFlags{name: args[0], bits: 64, ones: 1}
+			flags := modelFlags{name: args[0], bits: hashcodes.DefaultBits, ones: hashcodes.DefaultOnes}
 			model, err := flags.model()
 			if err != nil {
 				return err

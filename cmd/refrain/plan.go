@@ -8,7 +8,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -16,7 +15,6 @@ import (
 	"refrain/internal/terminal"
 	"refrain/internal/units"
 	"refrain/plan"
-	"refrain/text"
 )
 
 // planFlags are a feed and a machine as people write them.
@@ -24,7 +22,7 @@ type planFlags struct {
 	feed    plan.Feed
 	machine plan.Machine
 
-	threshold, span, lateness  string
+	repeats                    repeatFlags
 	model                      modelFlags
 	memory, network, gpuMemory string
 	json                       bool
@@ -61,10 +59,8 @@ func (m *Main) plan() *cobra.Command {
 }
 
 func (f *planFlags) add(to *pflag.FlagSet) {
-	to.Float64Var(&f.feed.PostsPerDay, "posts-per-day", 0, "posts of a mean day, as in 1e8")
-	to.StringVar(&f.threshold, "threshold", "0.8", "least Jaccard similarity, as a decimal or a fraction")
-	to.StringVar(&f.span, "span", "24h", "how far back a repeat may lie: 90m, 24h, 7d")
-	to.StringVar(&f.lateness, "lateness", "5m", "how far behind the newest posts a post may come")
+	to.Float64Var(&f.feed.PostsPerDay, "posts-per-day", f.feed.PostsPerDay, "posts of a mean day, as in 1e8")
+	f.repeats.add(to)
 	to.BoolVar(&f.feed.Texts, "texts", f.feed.Texts, "the window keeps the texts")
 	f.model.add(to)
 
@@ -77,11 +73,19 @@ func (f *planFlags) add(to *pflag.FlagSet) {
 	to.Float64Var(&f.feed.EventsPerSentence, "events", f.feed.EventsPerSentence, "texts that a sentence is reported to repeat, in the mean")
 
 	to.IntVar(&f.machine.Cores, "cores", f.machine.Cores, "cores of a worker's machine")
-	to.StringVar(&f.memory, "memory", "64GB", "memory of a worker's machine")
-	to.StringVar(&f.network, "network", "300MB", "bytes a second that a worker may read and write")
-	to.IntVar(&f.machine.GPUs, "gpus", 0, "GPUs of a worker's machine")
-	to.StringVar(&f.gpuMemory, "gpu-memory", "80GB", "memory of each GPU, with --gpus")
+	to.StringVar(&f.memory, "memory", sized(f.machine.Memory), "memory of a worker's machine")
+	to.StringVar(&f.network, "network", sized(f.machine.Network), "bytes a second that a worker may read and write")
+	to.IntVar(&f.machine.GPUs, "gpus", f.machine.GPUs, "GPUs of a worker's machine")
+	to.StringVar(&f.gpuMemory, "gpu-memory", sized(f.machine.GPUMemory), "memory of each GPU, with --gpus")
 	to.BoolVar(&f.json, "json", false, "print everything as JSON")
+}
+
+// sized writes bytes as the flags take them.
+func sized(bytes float64) string {
+	if bytes < 1e9 {
+		return fmt.Sprintf("%gMB", bytes/1e6)
+	}
+	return fmt.Sprintf("%gGB", bytes/1e9)
 }
 
 // parse reads what is not a number by itself.
@@ -89,19 +93,11 @@ func (f *planFlags) parse(flags *pflag.FlagSet) error {
 	if !flags.Changed("posts-per-day") {
 		return usage("--posts-per-day is missing: say how large the feed is, as in --posts-per-day 1e8")
 	}
-	threshold, err := text.ParseThreshold(f.threshold)
+	window, err := f.repeats.window()
 	if err != nil {
-		return usage("--threshold: %w", err)
+		return err
 	}
-	f.feed.Threshold = threshold.Float()
-	for _, d := range []struct {
-		name, value string
-		to          *time.Duration
-	}{{"span", f.span, &f.feed.Span}, {"lateness", f.lateness, &f.feed.Lateness}} {
-		if *d.to, err = units.ParseDuration(d.value); err != nil {
-			return usage("--%s: %w", d.name, err)
-		}
-	}
+	f.feed.Threshold, f.feed.Span, f.feed.Lateness = window.Threshold.Float(), window.Span, window.Lateness
 	const kB, MB = 1000, 1_000_000
 	for _, b := range []struct {
 		name, value string
@@ -255,16 +251,16 @@ func printPlan(b *strings.Builder, r *plan.Result) {
 	line("budget", "set window.budget to %s, a tenth more than the window should need; a worker that fills it takes %s",
 		units.Bytes(int64(r.WindowBudget)), units.Bytes(int64(r.MemoryAtBudget)))
 	line("GPUs", "%s", units.Thousands(r.GPUs))
-	line("latency", "%s in the median, %s for 99 in 100, from a post to its event", brief(r.LatencyP50), brief(r.LatencyP99))
-	line("window", "%s sentences, %s distinct, %s", short(r.WindowSentences), short(r.WindowRows), units.Bytes(int64(r.WindowBytes)))
-	line("look-ups", "%s/s at the peak in every worker, %s each by %s", short(r.Sentences/float64(r.Rows)), brief(r.LookupMicros/1e6), engineName(r))
+	line("latency", "%s in the median, %s for 99 in 100, from a post to its event", units.Seconds(r.LatencyP50), units.Seconds(r.LatencyP99))
+	line("window", "%s sentences, %s distinct, %s", units.Count(r.WindowSentences), units.Count(r.WindowRows), units.Bytes(int64(r.WindowBytes)))
+	line("look-ups", "%s/s at the peak in every worker, %s each by %s", units.Count(r.Sentences/float64(r.Rows)), units.Seconds(r.LookupMicros/1e6), engineName(r))
 	line("network", "%s/s a worker; the brokers send %s/s", units.Bytes(int64(r.NetworkPerWorker)), units.Bytes(int64(r.NetworkOut)))
 	for _, a := range r.Alternatives[1:] {
 		if a.Workers == 0 {
 			line("or "+a.Engine, "not with any number of workers")
 			continue
 		}
-		line("or "+a.Engine, "%s %s, %s in all, %s a look-up", units.Thousands(a.Workers), terminal.Noun(a.Workers, "worker"), units.Bytes(int64(a.Memory)), brief(a.LookupMicros/1e6))
+		line("or "+a.Engine, "%s %s, %s in all, %s a look-up", units.Thousands(a.Workers), terminal.Noun(a.Workers, "worker"), units.Bytes(int64(a.Memory)), units.Seconds(a.LookupMicros/1e6))
 	}
 }
 
@@ -313,43 +309,4 @@ func (f *planFlags) printChanges(b *strings.Builder, now *plan.Result) {
 		}
 		fmt.Fprintf(b, "  %-24s %s %s by %s, %s in all\n", c.name, units.Thousands(r.Workers), terminal.Noun(r.Workers, "worker"), r.Engine, units.Bytes(int64(r.Memory)))
 	}
-}
-
-// short writes a count with three figures and k, M or G.
-func short(v float64) string {
-	for _, u := range []struct {
-		of   float64
-		name string
-	}{{1e12, " T"}, {1e9, " G"}, {1e6, " M"}, {1e3, " k"}} {
-		if v >= u.of {
-			return threeFigures(v/u.of) + u.name
-		}
-	}
-	return strconv.FormatFloat(v, 'f', 0, 64)
-}
-
-// brief writes seconds with two figures in the unit that suits.
-func brief(seconds float64) string {
-	for _, u := range []struct {
-		of   float64
-		name string
-	}{{1, "s"}, {1e-3, "ms"}} {
-		if seconds >= u.of {
-			return strconv.FormatFloat(round2(seconds/u.of), 'f', -1, 64) + " " + u.name
-		}
-	}
-	return strconv.FormatFloat(round2(seconds*1e6), 'f', -1, 64) + " µs"
-}
-
-// round2 leaves two figures of v.
-func round2(v float64) float64 {
-	two, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'e', 1, 64), 64)
-	return two
-}
-
-func threeFigures(v float64) string {
-	if v >= 99.95 {
-		return strconv.FormatFloat(v, 'f', 0, 64)
-	}
-	return strconv.FormatFloat(v, 'g', 3, 64)
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"refrain/detector"
 	"refrain/plan"
 )
 
@@ -130,5 +131,13 @@ func TestPlanMistakes(t *testing.T) {
 		if status, out, stderr := runPlan(strings.Fields(args)...); status != exitUsage || !strings.Contains(stderr, want) || out != "" {
 			t.Errorf("refrain plan %s: status %d, got %q, want %q in it", args, status, stderr, want)
 		}
+	}
+}
+
+// TestPlanDefaults: the feed that is planned for where no flag says another has the window that detect and serve have.
+func TestPlanDefaults(t *testing.T) {
+	feed, window := plan.DefaultFeed(), detector.Default()
+	if feed.Span != window.Span || feed.Lateness != window.Lateness || feed.Threshold != window.Threshold.Float() || feed.Texts == window.OmitTexts {
+		t.Errorf("planned for %+v, the window is %+v", feed, window)
 	}
 }

@@ -43,7 +43,7 @@ func (m *Main) sentences() *cobra.Command {
 			return errors.Join(m.eachPost(cmd.Context(), src, p.print), p.out.Flush())
 		},
 	}
-	cmd.Flags().IntVar(&minTokens, "min-tokens", 4, "least number of words of a sentence that is compared")
+	addMinTokens(cmd.Flags(), &minTokens)
 	in.add(cmd.Flags())
 	model.add(cmd.Flags())
 	return cmd
@@ -63,23 +63,17 @@ func (m *Main) eachPost(ctx context.Context, src ingest.Source, visit func(*feed
 			}
 		}
 		b.Done(nil)
-		if errors.Is(err, io.EOF) && posts == 0 && rejected > 0 {
+		switch {
+		case errors.Is(err, io.EOF) && posts == 0 && rejected > 0:
 			return errNoPosts
-		}
-		if ctx.Err() != nil {
+		case ctx.Err() != nil:
 			return errStopped
-		}
-		if err != nil {
-			return ignoreEOF(err)
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
 		}
 	}
-}
-
-func ignoreEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
 }
 
 // complain prints what was rejected or changed.

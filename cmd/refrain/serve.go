@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"refrain/internal/config"
 	"refrain/internal/telemetry"
@@ -36,7 +36,7 @@ func (m *Main) serve() *cobra.Command {
 			if err != nil {
 				return usage("%w", err)
 			}
-			if err := flags.override(cmd, &cfg); err != nil {
+			if err := flags.override(cmd.Flags(), &cfg); err != nil {
 				return usage("%w", err)
 			}
 			if err := cfg.Validate(); err != nil {
@@ -46,63 +46,52 @@ func (m *Main) serve() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&file, "config", "", "YAML file; deploy/refrain.yaml shows all of it")
-	flags.add(cmd)
+	flags.add(cmd.Flags())
 	return cmd
 }
 
 // serveFlags are the settings that have flags.
 type serveFlags struct {
-	data, http, threshold, span, budget string
-	minTokens, partitions               int
-	bluesky                             bool
+	server.Config // but for the two below
+	span, budget  string
 }
 
-func (f *serveFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.data, "data", "", "data directory (default ./refrain-data)")
-	cmd.Flags().StringVar(&f.http, "http", "", "address of the HTTP API (default 127.0.0.1:8080)")
-	cmd.Flags().StringVar(&f.threshold, "threshold", "", "least Jaccard similarity (default 0.8)")
-	cmd.Flags().StringVar(&f.span, "span", "", "how far back a repeat may lie (default 24h)")
-	cmd.Flags().IntVar(&f.minTokens, "min-tokens", 0, "least number of words of a sentence that is compared (default 4)")
-	cmd.Flags().IntVar(&f.partitions, "partitions", 0, "partitions of the sentence topic, fixed once it exists (default 4)")
-	cmd.Flags().StringVar(&f.budget, "budget", "", "bytes the window may hold, as in 512MB (default half the memory)")
-	cmd.Flags().BoolVar(&f.bluesky, "bluesky", false, "also read the Bluesky firehose")
+func (f *serveFlags) add(to *pflag.FlagSet) {
+	f.Config = server.Default()
+	w := &f.Window
+	to.StringVar(&f.DataDir, "data", f.DataDir, "data directory")
+	to.StringVar(&f.HTTP, "http", f.HTTP, "address of the HTTP API")
+	to.StringVar(&w.Threshold, "threshold", w.Threshold, "least Jaccard similarity")
+	to.StringVar(&f.span, "span", units.FormatDuration(w.Span), "how far back a repeat may lie")
+	to.IntVar(&w.MinTokens, "min-tokens", w.MinTokens, "least number of words of a sentence that is compared")
+	to.IntVar(&f.Topics.Partitions, "partitions", f.Topics.Partitions, "partitions of the sentence topic, fixed once it exists")
+	to.StringVar(&f.budget, "budget", fmt.Sprint(w.Budget), "bytes the window may hold, as in 512MB; 0: half the memory")
+	to.BoolVar(&f.Ingest.Bluesky.Enabled, "bluesky", f.Ingest.Bluesky.Enabled, "also read the Bluesky firehose")
 }
 
-func (f *serveFlags) override(cmd *cobra.Command, cfg *server.Config) error {
-	if cmd.Flags().Changed("data") {
-		cfg.DataDir = f.data
-	}
-	if cmd.Flags().Changed("http") {
-		cfg.HTTP = f.http
-	}
-	if cmd.Flags().Changed("bluesky") {
-		cfg.Ingest.Bluesky.Enabled = f.bluesky
-	}
-	if cmd.Flags().Changed("partitions") {
-		cfg.Topics.Partitions = f.partitions
-	}
-	return f.overrideWindow(cmd, &cfg.Window)
-}
-
-func (f *serveFlags) overrideWindow(cmd *cobra.Command, w *server.Window) error {
-	if cmd.Flags().Changed("threshold") {
-		w.Threshold = f.threshold
-	}
-	if cmd.Flags().Changed("min-tokens") {
-		w.MinTokens = f.minTokens
-	}
-	var err error
-	if cmd.Flags().Changed("span") {
-		if w.Span, err = units.ParseDuration(f.span); err != nil {
+// override puts what the flags say in the place of what the file and the environment do.
+func (f *serveFlags) override(flags *pflag.FlagSet, cfg *server.Config) (err error) {
+	override(flags, "data", &cfg.DataDir, f.DataDir)
+	override(flags, "http", &cfg.HTTP, f.HTTP)
+	override(flags, "threshold", &cfg.Window.Threshold, f.Window.Threshold)
+	override(flags, "min-tokens", &cfg.Window.MinTokens, f.Window.MinTokens)
+	override(flags, "partitions", &cfg.Topics.Partitions, f.Topics.Partitions)
+	override(flags, "bluesky", &cfg.Ingest.Bluesky.Enabled, f.Ingest.Bluesky.Enabled)
+	if flags.Changed("span") {
+		if cfg.Window.Span, err = units.ParseDuration(f.span); err != nil {
 			return fmt.Errorf("--span: %w", err)
 		}
 	}
-	if cmd.Flags().Changed("budget") {
-		if w.Budget, err = parseBudget(f.budget); err != nil {
-			return err
-		}
+	if flags.Changed("budget") {
+		cfg.Window.Budget, err = parseBudget(f.budget)
 	}
-	return nil
+	return err
+}
+
+func override[T any](flags *pflag.FlagSet, name string, setting *T, value T) {
+	if flags.Changed(name) {
+		*setting = value
+	}
 }
 
 func parseBudget(flag string) (server.Bytes, error) {
@@ -117,9 +106,7 @@ func parseBudget(flag string) (server.Bytes, error) {
 }
 
 func (m *Main) runServe(ctx context.Context, cfg server.Config) error {
-	t, err := telemetry.Start(ctx, telemetry.Config{
-		Version: buildVersion(), LogLevel: cfg.Log.Level, LogFormat: strings.TrimPrefix(cfg.Log.Format, "auto"), LogOutput: m.Stderr,
-	})
+	t, err := telemetry.Start(ctx, m.telemetry(cfg.Log.Level, cfg.Log.Format))
 	if err != nil {
 		return usage("%w", err)
 	}
@@ -134,4 +121,11 @@ func (m *Main) runServe(ctx context.Context, cfg server.Config) error {
 		return err
 	}
 	return s.Run(ctx)
+}
+
+// telemetry is how the service speaks: on stderr.
+func (m *Main) telemetry(level, format string) telemetry.Config {
+	c := telemetry.Default()
+	c.Version, c.LogLevel, c.LogFormat, c.LogOutput = buildVersion(), level, format, m.Stderr
+	return c
 }

@@ -7,7 +7,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -22,7 +21,7 @@ import (
 )
 
 func (m *Main) train() *cobra.Command {
-	t := training{main: m}
+	t := training{main: m, config: train.Default()}
 	var threshold string
 	cmd := &cobra.Command{
 		Use:   "train [FILE...|-] --out MODEL",
@@ -48,14 +47,14 @@ func (m *Main) train() *cobra.Command {
 		},
 	}
 	f, c := cmd.Flags(), &t.config
-	f.StringVar(&c.Learner, "learner", "direct", strings.Join(train.Learners, ", "))
-	f.IntVar(&c.Bits, "bits", 64, "bits of a signature: 32, 64, 128 or 256")
-	f.IntVar(&c.Ones, "ones", 1, "bits that a token sets, at most; the model may do with fewer")
-	f.StringVar(&threshold, "threshold", "0.8", "Jaccard similarity that searches will ask for, as a decimal or a fraction")
-	f.IntVar(&c.Vocabulary, "vocab", 10_000, "words that get codes of their own, at most: the most frequent")
-	f.IntVar(&t.sentences, "sentences", 300_000, "distinct sentences to learn from, at most: drawn evenly from all")
-	f.IntVar(&t.minTokens, "min-tokens", 4, "least number of words of a sentence that is compared")
-	f.Uint64Var(&c.Seed, "seed", 1, "of the random choices: the same seed and posts give the same model")
+	f.StringVar(&c.Learner, "learner", c.Learner, strings.Join(train.Learners, ", "))
+	f.IntVar(&c.Bits, "bits", c.Bits, "bits of a signature: 32, 64, 128 or 256")
+	f.IntVar(&c.Ones, "ones", c.Ones, "bits that a token sets, at most; the model may do with fewer")
+	f.StringVar(&threshold, "threshold", c.Threshold.Decimal(), "Jaccard similarity that searches will ask for, as a decimal or a fraction")
+	f.IntVar(&c.Vocabulary, "vocab", c.Vocabulary, "words that get codes of their own, at most: the most frequent")
+	f.IntVar(&t.sentences, "sentences", train.DefaultSentences, "distinct sentences to learn from, at most: drawn evenly from all")
+	addMinTokens(f, &t.minTokens)
+	f.Uint64Var(&c.Seed, "seed", c.Seed, "of the random choices: the same seed and posts give the same model")
 	f.StringVar(&t.out, "out", "", "file to write the model to")
 	t.in.add(f)
 	return cmd
@@ -156,7 +155,6 @@ func (t *training) learn(ctx context.Context, files []string) (*hashcodes.Model,
 	for _, file := range files {
 		t.config.Sources = append(t.config.Sources, filepath.Base(file))
 	}
-	t.config.Workers = runtime.GOMAXPROCS(0)
 	t.config.Say = func(line string) { t.say(status, line) }
 	return t.config.Learn(ctx, sample)
 }

@@ -43,7 +43,9 @@ func serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t, err := telemetry.Start(ctx, telemetry.Config{LogLevel: cfg.Log.Level})
+	tc := telemetry.Default()
+	tc.LogLevel = cfg.Log.Level
+	t, err := telemetry.Start(ctx, tc)
 	if err != nil {
 		return err
 	}

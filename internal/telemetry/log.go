@@ -10,22 +10,18 @@ import (
 )
 
 func newLogger(c Config) (*slog.Logger, error) {
-	level, err := ParseLevel(c.LogLevel)
+	level, err := parseLevel(c.LogLevel)
 	if err != nil {
 		return nil, err
 	}
-	out := c.LogOutput
-	if out == nil {
-		out = os.Stderr
-	}
 	o := &slog.HandlerOptions{Level: level, ReplaceAttr: readable}
 	switch format := c.LogFormat; {
-	case format == "text", format == "" && isTerminal(out):
-		return slog.New(slog.NewTextHandler(out, o)), nil
-	case format == "json", format == "":
-		return slog.New(slog.NewJSONHandler(out, o)), nil
+	case format == "text", format == "auto" && isTerminal(c.LogOutput):
+		return slog.New(slog.NewTextHandler(c.LogOutput, o)), nil
+	case format == "json", format == "auto":
+		return slog.New(slog.NewJSONHandler(c.LogOutput, o)), nil
 	}
-	return nil, fmt.Errorf("log format %q: want text or json", c.LogFormat)
+	return nil, fmt.Errorf("log format %q: want text, json or auto", c.LogFormat)
 }
 
 // readable writes durations with their unit also in JSON, which would have bare nanoseconds.
@@ -36,12 +32,11 @@ func readable(_ []string, a slog.Attr) slog.Attr {
 	return a
 }
 
-// ParseLevel reads debug, info, warn or error; "" means info.
-func ParseLevel(s string) (slog.Level, error) {
+func parseLevel(s string) (slog.Level, error) {
 	switch s {
 	case "debug":
 		return slog.LevelDebug, nil
-	case "", "info":
+	case "info":
 		return slog.LevelInfo, nil
 	case "warn":
 		return slog.LevelWarn, nil

@@ -28,13 +28,18 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace"
 )
 
-// Config says how the program speaks. Its zero value works.
+// Config says how the program speaks. Default has values for all of it but the version.
 type Config struct {
-	Service   string    // service.name of traces; "" means refrain. OTEL_SERVICE_NAME wins.
-	Version   string    // service.version
-	LogLevel  string    // debug, info, warn or error; "" means info
-	LogFormat string    // text or json; "" means text on a terminal, JSON elsewhere
-	LogOutput io.Writer // nil means standard error
+	Service   string // service.name of traces; OTEL_SERVICE_NAME wins
+	Version   string // service.version
+	LogLevel  string // debug, info, warn or error
+	LogFormat string // text, json or auto: text on a terminal, JSON elsewhere
+	LogOutput io.Writer
+}
+
+// Default is a log of what happens on standard error.
+func Default() Config {
+	return Config{Service: "refrain", LogLevel: "info", LogFormat: "auto", LogOutput: os.Stderr}
 }
 
 // Telemetry holds the providers that Start put in place.
@@ -69,11 +74,7 @@ func Start(ctx context.Context, c Config) (*Telemetry, error) {
 }
 
 func describe(ctx context.Context, c Config) (*resource.Resource, error) {
-	name := c.Service
-	if name == "" {
-		name = "refrain"
-	}
-	own := resource.NewSchemaless(attribute.String("service.name", name), attribute.String("service.version", c.Version))
+	own := resource.NewSchemaless(attribute.String("service.name", c.Service), attribute.String("service.version", c.Version))
 	env, err := resource.New(ctx, resource.WithFromEnv(), resource.WithTelemetrySDK())
 	if err != nil {
 		return nil, fmt.Errorf("resource attributes: %w", err)

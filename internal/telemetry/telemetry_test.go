@@ -22,8 +22,14 @@ import (
 	"refrain/internal/telemetry"
 )
 
-func mustStart(t *testing.T, c telemetry.Config) *telemetry.Telemetry {
+// mustStart starts with a log that goes to out.
+func mustStart(t *testing.T, out io.Writer, changes ...func(*telemetry.Config)) *telemetry.Telemetry {
 	t.Helper()
+	c := telemetry.Default()
+	c.LogOutput = out
+	for _, change := range changes {
+		change(&c)
+	}
 	was := slog.Default()
 	tel, err := telemetry.Start(context.Background(), c)
 	if err != nil {
@@ -45,7 +51,7 @@ func exposition(tel *telemetry.Telemetry) string {
 }
 
 func TestMetricsNamesAreTheDocumentedOnes(t *testing.T) {
-	tel := mustStart(t, telemetry.Config{LogOutput: io.Discard})
+	tel := mustStart(t, io.Discard)
 	m := otel.Meter("refrain/ingest")
 	posts, err := m.Int64Counter("refrain_ingest_posts")
 	if err != nil {
@@ -91,7 +97,7 @@ func TestTracesGoToTheEndpointOfTheEnvironment(t *testing.T) {
 	defer collector.Close()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", collector.URL)
 
-	tel := mustStart(t, telemetry.Config{LogOutput: io.Discard, Version: "test"})
+	tel := mustStart(t, io.Discard, func(c *telemetry.Config) { c.Version = "test" })
 	ctx, span := otel.Tracer("refrain/test").Start(context.Background(), "split batch")
 	carrier := propagation.MapCarrier{}
 	otel.GetTextMapPropagator().Inject(ctx, carrier)
@@ -149,7 +155,7 @@ func spanNames(t *testing.T, r *http.Request) (names []string) {
 
 func TestLogFormatAndLevel(t *testing.T) {
 	var out bytes.Buffer
-	tel := mustStart(t, telemetry.Config{LogOutput: &out, LogLevel: "warn"})
+	tel := mustStart(t, &out, func(c *telemetry.Config) { c.LogLevel = "warn" })
 	tel.Logger.Info("quiet")
 	slog.Warn("loud", "posts", 3)
 	var line map[string]any
@@ -161,16 +167,18 @@ func TestLogFormatAndLevel(t *testing.T) {
 	}
 
 	out.Reset()
-	mustStart(t, telemetry.Config{LogOutput: &out, LogFormat: "text", LogLevel: "debug"}).Logger.Debug("fine")
+	mustStart(t, &out, func(c *telemetry.Config) { c.LogFormat, c.LogLevel = "text", "debug" }).Logger.Debug("fine")
 	if got := out.String(); !strings.Contains(got, "level=DEBUG msg=fine") {
 		t.Errorf("text log %q", got)
 	}
 }
 
 func TestStartNamesWhatIsWrong(t *testing.T) {
-	for _, c := range []telemetry.Config{{LogLevel: "loud"}, {LogFormat: "xml"}} {
+	level, format := telemetry.Default(), telemetry.Default()
+	level.LogLevel, format.LogFormat = "loud", "xml"
+	for wrong, c := range map[string]telemetry.Config{"loud": level, "xml": format} {
 		_, err := telemetry.Start(context.Background(), c)
-		if err == nil || !strings.Contains(err.Error(), c.LogLevel+c.LogFormat) {
+		if err == nil || !strings.Contains(err.Error(), wrong) {
 			t.Errorf("%+v: error %v does not name it", c, err)
 		}
 	}

@@ -70,3 +70,35 @@ func Times(f float64) string {
 	}
 	return fmt.Sprintf("%.2f x", f)
 }
+
+// Count writes a count that need not be exact: with three digits and k, M, G or T where it is large.
+func Count(v float64) string {
+	for _, u := range []struct {
+		of   float64
+		name string
+	}{{1e12, " T"}, {1e9, " G"}, {1e6, " M"}, {1e3, " k"}} {
+		if v >= u.of {
+			return digits(v/u.of, 3) + u.name
+		}
+	}
+	return strconv.FormatFloat(v, 'f', 0, 64)
+}
+
+// Seconds writes a time with two digits in the unit that suits.
+func Seconds(v float64) string {
+	for _, u := range []struct {
+		of   float64
+		name string
+	}{{1, "s"}, {1e-3, "ms"}} {
+		if v >= u.of {
+			return digits(v/u.of, 2) + " " + u.name
+		}
+	}
+	return digits(v*1e6, 2) + " µs"
+}
+
+// digits writes v with so many that count, and zeros behind them where it is larger.
+func digits(v float64, n int) string {
+	rounded, _ := strconv.ParseFloat(strconv.FormatFloat(v, 'e', n-1, 64), 64)
+	return strconv.FormatFloat(rounded, 'f', -1, 64)
+}

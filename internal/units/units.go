@@ -30,6 +30,18 @@ func ParseDuration(s string) (time.Duration, error) {
 	return days + d, nil
 }
 
+// FormatDuration writes a duration without its empty parts, as people do: 24h, 5m, 1h30m.
+func FormatDuration(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
+
 var sizes = []struct {
 	suffix string
 	bytes  float64

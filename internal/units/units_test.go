@@ -133,3 +133,27 @@ func TestNumbers(t *testing.T) {
 		}
 	}
 }
+
+func TestFormatDuration(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		24 * time.Hour: "24h", 5 * time.Minute: "5m", 90 * time.Minute: "1h30m", 30 * time.Second: "30s", 0: "0s",
+		time.Hour + time.Second: "1h0m1s", 10 * time.Minute: "10m", 10 * time.Second: "10s", 1500 * time.Millisecond: "1.5s",
+	} {
+		if got := FormatDuration(d); got != want {
+			t.Errorf("FormatDuration(%v) = %s, want %s", d, got, want)
+		}
+	}
+}
+
+func TestCountAndSeconds(t *testing.T) {
+	for v, want := range map[float64]string{0: "0", 999: "999", 1234: "1.23 k", 56_789: "56.8 k", 999_600: "1000 k", 5e6: "5 M", 1.25e9: "1.25 G", 3e15: "3000 T"} {
+		if got := Count(v); got != want {
+			t.Errorf("Count(%g) = %s, want %s", v, got, want)
+		}
+	}
+	for v, want := range map[float64]string{0: "0 µs", 4.26e-6: "4.3 µs", 0.0123: "12 ms", 1.26: "1.3 s", 234: "230 s"} {
+		if got := Seconds(v); got != want {
+			t.Errorf("Seconds(%g) = %s, want %s", v, got, want)
+		}
+	}
+}
