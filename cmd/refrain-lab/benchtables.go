@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"refrain/hashcodes"
 	"refrain/internal/cli"
@@ -30,49 +31,58 @@ func benchKernels() benchTable {
 }
 
 func benchGPU() benchTable {
-	var o tables.GPUOptions
 	t := benchTable{
 		command: &cobra.Command{Use: "gpu", Short: "Comparisons a second on an NVIDIA GPU, and its hits against the CPU's", Args: cli.AtMost(0, "none")},
-		measure: func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
-			return tables.GPU(ctx, c, o)
-		},
 		missing: tables.NoGPU,
 		narrow:  []string{"rows"},
 	}
-	t.command.Flags().IntVar(&o.Device, "device", 0, "number of the GPU")
-	t.command.Flags().IntSliceVar(&o.Rows, "rows", nil, "signatures, in ascending order (default 100,000 to 1,000,000,000)")
+	t.measure = measureWith(t.command, tables.DefaultGPU(), tables.QuickGPU(), func(f *pflag.FlagSet, o *tables.GPUOptions) {
+		f.IntVar(&o.Device, "device", o.Device, "number of the GPU")
+		f.IntSliceVar(&o.Rows, "rows", o.Rows, "signatures")
+	}, tables.GPU)
 	return t
 }
 
+// measureWith measures a table with its options, for which add makes the flags of its command.
+func measureWith[T any](cmd *cobra.Command, usual, quick T, add func(*pflag.FlagSet, *T),
+	measure func(context.Context, *tables.Config, T) (*report.Report, error)) func(context.Context, *tables.Config, []string) (*report.Report, error) {
+	o := newOptions(cmd, usual, quick, add)
+	return func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
+		chosen, err := o.chosen(c.Quick)
+		if err != nil {
+			return nil, err
+		}
+		return measure(ctx, c, chosen)
+	}
+}
+
 func benchTable5() benchTable {
-	var o tables.Table5Options
 	t := benchTable{
 		command: &cobra.Command{Use: "table5", Short: "The paper's Table 5: 2,000 queries against 0.1 to 1 M signatures", Args: cli.AtMost(0, "none")},
-		measure: func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
-			return tables.Table5(ctx, c, o)
-		},
 	}
-	t.command.Flags().IntVar(&o.Rows, "rows", 0, "signatures; the table has ten sizes up to it (default 1,000,000)")
-	t.command.Flags().IntVar(&o.Queries, "queries", 0, "queries (default 2,000)")
+	t.measure = measureWith(t.command, tables.DefaultTable5(), tables.QuickTable5(), func(f *pflag.FlagSet, o *tables.Table5Options) {
+		f.IntVar(&o.Rows, "rows", o.Rows, "signatures; the table has ten sizes up to it")
+		f.IntVar(&o.Queries, "queries", o.Queries, "queries")
+	}, tables.Table5)
 	return t
 }
 
 func benchMatch() benchTable {
-	var o tables.MatchOptions
 	t := benchTable{
 		command: &cobra.Command{Use: "match", Short: "Exact streaming match while the window grows, against a plain PPJoin", Args: cli.AtMost(0, "none")},
 		narrow:  []string{"thresholds", "engines"},
 	}
-	t.measure = func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
+	t.measure = measureWith(t.command, tables.DefaultMatch(), tables.QuickMatch(), func(f *pflag.FlagSet, o *tables.MatchOptions) {
+		f.IntVar(&o.Sentences, "sentences", o.Sentences, "distinct sentences")
+		f.StringSliceVar(&o.Thresholds, "thresholds", o.Thresholds, "thresholds")
+		f.StringSliceVar(&o.Engines, "engines", o.Engines, "engines")
+		f.StringVar(&o.SVG, "svg", o.SVG, "`file` to plot to; crossing.svg beside the document with --write")
+	}, func(ctx context.Context, c *tables.Config, o tables.MatchOptions) (*report.Report, error) {
 		if write := t.command.Flag("write").Value.String(); write != "" && o.SVG == "" {
 			o.SVG = filepath.Join(filepath.Dir(write), "crossing.svg")
 		}
 		return tables.Match(ctx, c, o)
-	}
-	t.command.Flags().IntVar(&o.Sentences, "sentences", 0, "distinct sentences (default 1,000,000)")
-	t.command.Flags().StringSliceVar(&o.Thresholds, "thresholds", nil, "thresholds (default 0.8,0.6,0.5)")
-	t.command.Flags().StringSliceVar(&o.Engines, "engines", nil, "engines (default prefix,scan)")
-	t.command.Flags().StringVar(&o.SVG, "svg", "", "`file` to plot to; crossing.svg beside the document with --write")
+	})
 	return t
 }
 
@@ -86,14 +96,12 @@ func benchEngines() benchTable {
 }
 
 func benchMemory() benchTable {
-	var sentences int
 	t := benchTable{
 		command: &cobra.Command{Use: "memory", Short: "Bytes a distinct sentence, by part", Args: cli.AtMost(0, "none")},
-		measure: func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
-			return tables.Memory(ctx, c, sentences)
-		},
 	}
-	t.command.Flags().IntVar(&sentences, "sentences", 0, "distinct sentences, at most (default all)")
+	t.measure = measureWith(t.command, tables.DefaultMemory, tables.QuickMemory, func(f *pflag.FlagSet, sentences *int) {
+		f.IntVar(sentences, "sentences", *sentences, "distinct sentences, at most; 0: all")
+	}, tables.Memory)
 	return t
 }
 
@@ -106,12 +114,12 @@ func benchStages() benchTable {
 			return tables.Stages(ctx, c, o)
 		},
 	}
-	t.command.Flags().IntVar(&o.Posts, "posts", 0, "posts of the file (default all)")
+	t.command.Flags().IntVar(&o.Posts, "posts", 0, "posts of the file; 0: all")
 	return t
 }
 
 func benchDetect() benchTable {
-	var o tables.DetectOptions
+	o := tables.DefaultDetect()
 	t := benchTable{
 		command: &cobra.Command{Use: "detect [FILE]", Short: "Posts a second and memory of detect, end to end", Args: cli.AtMost(1, "one file")},
 		measure: func(ctx context.Context, c *tables.Config, args []string) (*report.Report, error) {
@@ -121,70 +129,69 @@ func benchDetect() benchTable {
 		starts: true,
 		narrow: []string{"spans"},
 	}
-	t.command.Flags().StringSliceVar(&o.Spans, "spans", nil, "spans (default 24h,87600h)")
+	t.command.Flags().StringSliceVar(&o.Spans, "spans", o.Spans, "spans")
 	return t
 }
 
 func benchLatency() benchTable {
-	var o tables.LatencyOptions
 	t := benchTable{
 		command: &cobra.Command{Use: "latency", Short: "From post to event through serve, over HTTP", Args: cli.AtMost(0, "none")},
-		measure: func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
-			return tables.Latency(ctx, c, o)
-		},
-		starts: true,
-		narrow: []string{"rates"},
+		starts:  true,
+		narrow:  []string{"rates"},
 	}
-	t.command.Flags().IntSliceVar(&o.Rates, "rates", nil, "posts a second (default 1000,20000)")
-	t.command.Flags().DurationVar(&o.Lasting, "lasting", 0, "how long posts are sent at each rate (default 20s)")
+	t.measure = measureWith(t.command, tables.DefaultLatency(), tables.QuickLatency(), func(f *pflag.FlagSet, o *tables.LatencyOptions) {
+		f.IntSliceVar(&o.Rates, "rates", o.Rates, "posts a second")
+		f.DurationVar(&o.Lasting, "lasting", o.Lasting, "how long posts are sent at each rate")
+	}, tables.Latency)
 	return t
 }
 
 func benchFlood() benchTable {
-	var o tables.FloodOptions
 	t := benchTable{
 		command: &cobra.Command{Use: "flood", Short: "What variants of one template do to the other posts in serve", Args: cli.AtMost(0, "none")},
-		measure: func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
-			return tables.Flood(ctx, c, o)
-		},
-		starts: true,
-		narrow: []string{"max-matches"},
+		starts:  true,
+		narrow:  []string{"max-matches"},
 	}
-	t.command.Flags().IntVar(&o.Flood, "flood", 0, "variants (default 100,000)")
-	t.command.Flags().IntVar(&o.Rate, "rate", 0, "other posts a second (default 2,000)")
-	t.command.Flags().DurationVar(&o.Lasting, "lasting", 0, "how long posts are sent at that rate (default 1m)")
-	t.command.Flags().IntVar(&o.Others, "others", 0, "other posts where they are sent as fast as they are taken (default 200,000)")
-	t.command.Flags().DurationVar(&o.Patience, "patience", 0, "how long events of the others are waited for (default 15s)")
-	t.command.Flags().IntSliceVar(&o.MaxMatches, "max-matches", nil, "caps of a look-up (default 1000,100)")
-	t.command.Flags().IntVar(&o.Alone, "alone", 0, "variants whose verifications are counted (default 10,000)")
+	t.measure = measureWith(t.command, tables.DefaultFlood(), tables.QuickFlood(), func(f *pflag.FlagSet, o *tables.FloodOptions) {
+		f.IntVar(&o.Flood, "flood", o.Flood, "variants")
+		f.IntVar(&o.Rate, "rate", o.Rate, "other posts a second")
+		f.DurationVar(&o.Lasting, "lasting", o.Lasting, "how long posts are sent at that rate")
+		f.IntVar(&o.Others, "others", o.Others, "other posts where they are sent as fast as they are taken")
+		f.DurationVar(&o.Patience, "patience", o.Patience, "how long events of the others are waited for")
+		f.IntSliceVar(&o.MaxMatches, "max-matches", o.MaxMatches, "caps of a look-up")
+		f.IntVar(&o.Alone, "alone", o.Alone, "variants whose verifications are counted")
+	}, tables.Flood)
 	return t
 }
 
 func benchSwap() benchTable {
-	var o tables.SwapOptions
 	t := benchTable{
 		command: &cobra.Command{Use: "swap", Short: "A model learned and taken on by serve under load: latency, memory, the same events", Args: cli.AtMost(0, "none")},
-		measure: func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
-			return tables.Swap(ctx, c, o)
-		},
-		check:  func() error { return checkSwap(&o) },
-		starts: true,
+		starts:  true,
 	}
-	t.command.Flags().IntVar(&o.Rate, "rate", 0, "posts a second (default 20,000)")
-	t.command.Flags().DurationVar(&o.Lasting, "lasting", 0, "how long posts are sent (default 40s)")
-	t.command.Flags().IntVar(&o.Bits, "bits", 0, "bits of the codes (default 32)")
+	o := newOptions(t.command, tables.DefaultSwap(), tables.QuickSwap(), func(f *pflag.FlagSet, o *tables.SwapOptions) {
+		f.IntVar(&o.Rate, "rate", o.Rate, "posts a second")
+		f.DurationVar(&o.Lasting, "lasting", o.Lasting, "how long posts are sent")
+		f.IntVar(&o.Bits, "bits", o.Bits, "bits of the codes")
+	})
+	t.check = func() error { return checkSwap(&o.usual) }
+	t.measure = func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
+		chosen, err := o.chosen(c.Quick)
+		if err != nil {
+			return nil, err
+		}
+		return tables.Swap(ctx, c, chosen)
+	}
 	return t
 }
 
-// checkSwap says what is wrong with the flags before anything is read; 0 is the default.
+// checkSwap says what is wrong with the flags before anything is read.
 func checkSwap(o *tables.SwapOptions) error {
 	switch {
-	case o.Rate < 0:
+	case o.Rate <= 0:
 		return cli.Usage("--rate %d: want 1 or more posts a second", o.Rate)
-	case o.Lasting < 0:
+	case o.Lasting <= 0:
 		return cli.Usage("--lasting %v: want more than 0s", o.Lasting)
-	case o.Bits == 0:
-		return nil
 	}
 	if _, err := hashcodes.NewMD5(o.Bits, 1); err != nil {
 		return cli.Usage("--bits %d: %w", o.Bits, err)

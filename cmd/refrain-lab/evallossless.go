@@ -18,28 +18,32 @@ import (
 // losslessTables are those of searches inside the lossless radius.
 func losslessTables(c *eval.Config) []table {
 	return []table{
-		losslessTable(c, "later", "False candidates on later sentences, by learner, m, l and threshold", lossless.Later, "corpus", "bits", "ones", "threshold", "learner"),
-		losslessTable(c, "grid", "Candidates by m, l and threshold, for Jaccard and for the cosine", lossless.Grid, "corpus", "bits", "ones", "threshold"),
-		losslessTable(c, "drift", "A model on the weeks after it, against one learned anew each week", lossless.Drift, "threshold"),
-		losslessTable(c, "effect", "Detectors with scan and prefix under several codes: time, candidates, memory, the same events", lossless.Effect, "corpus", "threshold"),
-		losslessTable(c, "lossless", "Every two similar sentences against the lossless radius: an exception is a failure", lossless.Property, "corpus", "bits", "ones", "threshold", "learner"),
+		losslessTable(c, "later", "False candidates on later sentences, by learner, m, l and threshold", lossless.DefaultLater(), lossless.Later, "corpus", "bits", "ones", "threshold", "learner"),
+		losslessTable(c, "grid", "Candidates by m, l and threshold, for Jaccard and for the cosine", lossless.DefaultGrid(), lossless.Grid, "corpus", "bits", "ones", "threshold"),
+		losslessTable(c, "drift", "A model on the weeks after it, against one learned anew each week", lossless.DefaultDrift(), lossless.Drift, "threshold"),
+		losslessTable(c, "effect", "Detectors with scan and prefix under several codes: time, candidates, memory, the same events", lossless.DefaultEffect(), lossless.Effect, "corpus", "threshold"),
+		losslessTable(c, "lossless", "Every two similar sentences against the lossless radius: an exception is a failure", lossless.DefaultProperty(), lossless.Property, "corpus", "bits", "ones", "threshold", "learner"),
 	}
 }
 
 // losslessTable is a table with those of the flags that it knows.
-func losslessTable(c *eval.Config, name, short string, measure func(context.Context, *eval.Config, lossless.Options) (*report.Report, error), flags ...string) table {
-	o := lossless.Options{Further: []*hashcodes.Model{hashcodes.Default()}}
+func losslessTable(c *eval.Config, name, short string, usual lossless.Options, measure func(context.Context, *eval.Config, lossless.Options) (*report.Report, error), flags ...string) table {
+	var o *options[lossless.Options]
 	t := evalTable{name, short, func(ctx context.Context, c *eval.Config) (*report.Report, error) {
-		if err := checkLossless(&o); err != nil {
+		chosen, err := o.chosen(c.Quick)
+		if err == nil {
+			err = checkLossless(&chosen)
+		}
+		if err != nil {
 			return nil, err
 		}
-		r, err := measure(ctx, c, o)
+		r, err := measure(ctx, c, chosen)
 		if err != nil && ctx.Err() != nil {
 			return nil, eval.Interrupted(ctx)
 		}
 		return r, err
 	}}.table(c)
-	addLosslessFlags(t.command.Flags(), &o, flags)
+	o = newOptions(t.command, usual, usual.Quick(), func(f *pflag.FlagSet, o *lossless.Options) { addLosslessFlags(f, o, flags) })
 	t.narrow = flags
 	return t
 }
@@ -48,15 +52,15 @@ func addLosslessFlags(f *pflag.FlagSet, o *lossless.Options, names []string) {
 	for _, name := range names {
 		switch name {
 		case "corpus":
-			f.StringSliceVar(&o.Corpora, name, nil, "corpora (default all of the table)")
+			f.StringSliceVar(&o.Corpora, name, o.Corpora, "corpora")
 		case "bits":
-			f.IntSliceVar(&o.Bits, name, nil, "bits of a signature: some of 32, 64, 128 and 256 (default all of the table)")
+			f.IntSliceVar(&o.Bits, name, o.Bits, "bits of a signature: some of 32, 64, 128 and 256")
 		case "ones":
-			f.IntSliceVar(&o.Ones, name, nil, "ones of a code (default all of the table)")
+			f.IntSliceVar(&o.Ones, name, o.Ones, "ones of a code")
 		case "learner":
-			f.StringSliceVar(&o.Learners, name, nil, "learners (default all of the table)")
+			f.StringSliceVar(&o.Learners, name, o.Learners, "learners")
 		case "threshold":
-			f.StringSliceVar(&o.Thresholds, name, nil, "similarities (default all of the table)")
+			f.StringSliceVar(&o.Thresholds, name, o.Thresholds, "similarities")
 		}
 	}
 }

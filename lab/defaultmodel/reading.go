@@ -17,9 +17,6 @@ import (
 	"refrain/text"
 )
 
-// minTokens is the least length of a sentence that is compared, as everywhere by default.
-const minTokens = 4
-
 // reading is what one corpus is read into: its words with their uses, and a sample of its sentences.
 type reading struct {
 	corpus *corpus
@@ -46,7 +43,7 @@ func (r *reading) read(seed uint64) error {
 	r.sample = train.Collect(func(yield func([]uint64) bool) {
 		failed = r.each(func(p *feed.Post) {
 			r.count(p)
-			r.sentences, _ = r.splitter.Sentences(r.sentences[:0], p, minTokens)
+			r.sentences, _ = r.splitter.Sentences(r.sentences[:0], p, text.DefaultMinTokens)
 			for i := range r.sentences {
 				yield(r.sentences[i].Tokens) // a sample takes all there are
 			}

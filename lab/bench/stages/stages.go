@@ -16,18 +16,23 @@ import (
 	"refrain/detector"
 	"refrain/feed"
 	"refrain/ingest/file"
+	"refrain/internal/detection"
 	"refrain/lab/cpu"
-	"refrain/split"
 	"refrain/text"
 )
 
-// Config says what to measure.
+// Config says what to measure. Default has values for all of it but the path.
 type Config struct {
 	Path      string          // of a file of posts
-	Posts     int             // of the file; 0: all
-	MinTokens int             // 0: 4
+	Posts     int             // of the file, about; 0: all
+	MinTokens int             // words of a sentence that is compared, 0 or more
 	Window    detector.Config // what detect looks up in, and how
 	Out       io.Writer       // where the events go
+}
+
+// Default is detect as it is by default, with events that go nowhere.
+func Default() Config {
+	return Config{MinTokens: text.DefaultMinTokens, Window: detector.Default(), Out: io.Discard}
 }
 
 // Stage is what one stage took in all.
@@ -77,10 +82,10 @@ func Measure(ctx context.Context, cfg Config) (Table, error) {
 	if err != nil {
 		return t, err
 	}
-	if cfg.MinTokens == 0 {
-		cfg.MinTokens = 4
+	r := route{
+		cfg: cfg, table: &t, file: f,
+		splitter: detection.NewSplitter(f, cfg.MinTokens), detector: detection.Detector{Windows: windows},
 	}
-	r := route{cfg: cfg, table: &t, file: f, decoder: f.NewDecoder(), windows: windows}
 	for err == nil && (cfg.Posts == 0 || t.Posts < cfg.Posts) {
 		err = r.part(ctx)
 	}
@@ -92,77 +97,95 @@ func Measure(ctx context.Context, cfg Config) (Table, error) {
 
 // route is the route of detect, in one goroutine.
 type route struct {
-	cfg       Config
-	table     *Table
-	file      *file.Source
-	decoder   file.Decoder
-	splitter  text.Splitter
-	windows   *detector.Partitions
-	clock     split.Clock
-	p         file.Part
-	sentences []feed.Sentence
-	matches   []feed.Match
-	out       []byte
-	samples   [2]metrics.Sample
+	cfg      Config
+	table    *Table
+	file     *file.Source
+	splitter *detection.Splitter
+	detector detection.Detector
+	p        detection.Part
+	out      []byte
+
+	began         time.Duration // of the processor's time; see begin
+	allocs, bytes uint64        // likewise
+	samples       [2]metrics.Sample
 }
 
 // part carries one part along the route.
 func (r *route) part(ctx context.Context) (err error) {
-	r.stage(read, func() { err = r.file.Read(ctx, &r.p) })
+	r.stage(read, func() { err = r.file.Read(ctx, &r.p.Part) })
 	if err != nil {
 		return err
 	}
+	var refused error
 	r.stage(decode, func() {
-		r.decoder.Decode(&r.p)
-		err = r.file.Settle(ctx, &r.p)
+		r.splitter.Decode(&r.p)
+		refused = r.splitter.Settle(ctx, &r.p)
 	})
-	r.stage(cut, r.split)
-	r.stage(detect, r.detect)
+	r.stage(cut, func() { r.splitter.Split(&r.p) })
+	if err := r.detect(); err != nil {
+		return err
+	}
+	t := r.table
+	t.Posts += len(r.p.Batch.Posts)
+	t.Sentences += len(r.p.Sentences)
+	t.Events += r.p.Events
+	return refused
+}
+
+// detect finds the matches. Where they are many, most are written before the end of the part, on the account of those
+// stages.
+func (r *route) detect() (err error) {
+	r.stage(detect, func() {
+		err = r.detector.Detect(&r.p, func(many []feed.Match) error {
+			r.end(detect)
+			defer r.begin()
+			return r.write(many)
+		})
+		if err == nil {
+			r.detector.Advance(&r.p)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return r.write(r.p.Matches)
+}
+
+// write makes JSON of matches, and writes it.
+func (r *route) write(matches []feed.Match) (err error) {
 	r.stage(encode, func() {
 		r.out = r.out[:0]
-		for i := range r.matches {
-			r.out = append(r.matches[i].AppendEvent(r.out, "refrain"), '\n')
+		for i := range matches {
+			r.out = append(matches[i].AppendEvent(r.out, "refrain"), '\n')
 		}
 	})
 	r.stage(write, func() {
-		if err == nil && len(r.out) > 0 {
+		if len(r.out) > 0 {
 			_, err = r.cfg.Out.Write(r.out)
 		}
 	})
-	t := r.table
-	t.Posts += len(r.p.Batch.Posts)
-	t.Sentences += len(r.sentences)
-	t.Events += len(r.matches)
-	t.EventBytes += int64(len(r.out))
+	r.table.EventBytes += int64(len(r.out))
 	return err
-}
-
-func (r *route) split() {
-	r.sentences = r.sentences[:0]
-	for i := range r.p.Batch.Posts {
-		r.sentences, _ = r.splitter.Sentences(r.sentences, &r.p.Batch.Posts[i], r.cfg.MinTokens)
-	}
-}
-
-func (r *route) detect() {
-	r.matches, _ = r.windows.Detect(r.matches[:0], r.sentences)
-	for i := range r.p.Batch.Posts {
-		r.clock.Add(r.p.Batch.Posts[i].Time)
-	}
-	if w, ok := r.clock.Time(); ok {
-		r.windows.Advance(w)
-	}
 }
 
 // stage does some work on the account of a stage.
 func (r *route) stage(i int, work func()) {
-	s := &r.table.Stages[i]
-	allocs, bytes := r.allocated()
-	begin := cpu.Time()
+	r.begin()
 	work()
-	s.CPU += cpu.Time() - begin
-	allocsNow, bytesNow := r.allocated()
-	s.Allocs, s.Bytes = s.Allocs+allocsNow-allocs, s.Bytes+bytesNow-bytes
+	r.end(i)
+}
+
+func (r *route) begin() {
+	r.allocs, r.bytes = r.allocated()
+	r.began = cpu.Time()
+}
+
+// end puts what was done since begin on the account of a stage.
+func (r *route) end(i int) {
+	s := &r.table.Stages[i]
+	s.CPU += cpu.Time() - r.began
+	allocs, bytes := r.allocated()
+	s.Allocs, s.Bytes = s.Allocs+allocs-r.allocs, s.Bytes+bytes-r.bytes
 }
 
 func (r *route) allocated() (objects, bytes uint64) {

@@ -140,7 +140,7 @@ func eachBatch(ctx context.Context, path string, visit func(sentences []feed.Sen
 		batch, err := f.Next(ctx)
 		all = all[:0]
 		for i := range batch.Posts {
-			all, _ = splitter.Sentences(all, &batch.Posts[i], minTokens)
+			all, _ = splitter.Sentences(all, &batch.Posts[i], text.DefaultMinTokens)
 		}
 		goOn := visit(all, len(batch.Posts))
 		if errors.Is(err, io.EOF) || !goOn {
@@ -154,9 +154,6 @@ func eachBatch(ctx context.Context, path string, visit func(sentences []feed.Sen
 		}
 	}
 }
-
-// minTokens is the default of detect.
-const minTokens = 4
 
 // mixture is a corpus in the making.
 type mixture struct {

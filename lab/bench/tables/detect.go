@@ -8,14 +8,20 @@ import (
 	"strconv"
 	"time"
 
+	"refrain/detector"
 	"refrain/internal/units"
 	"refrain/lab/report"
 )
 
 // DetectOptions are what Detect asks besides.
 type DetectOptions struct {
-	File  string   // "": the ira file
-	Spans []string // nil: 24h, 87600h
+	File  string // "": the ira file
+	Spans []string
+}
+
+// DefaultDetect is the table's, and a quick run's: the span of the program, and one that lets nothing go.
+func DefaultDetect() DetectOptions {
+	return DetectOptions{Spans: []string{units.FormatDuration(detector.Default().Span), units.FormatDuration(long)}}
 }
 
 // DetectFigure is `detect` at one span.
@@ -33,8 +39,8 @@ type DetectFigure struct {
 
 // Detect measures the program end to end, as a process of its own.
 func Detect(ctx context.Context, c *Config, o DetectOptions) (*report.Report, error) {
-	if len(o.Spans) == 0 {
-		o.Spans = []string{"24h", "87600h"}
+	if err := wantSome("spans", o.Spans); err != nil {
+		return nil, err
 	}
 	if o.File == "" {
 		var err error

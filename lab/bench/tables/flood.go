@@ -24,35 +24,30 @@ import (
 
 // FloodOptions are what Flood asks besides.
 type FloodOptions struct {
-	Flood      int           // variants; 0: 100,000
-	Rate       int           // other posts a second; 0: 2,000
-	Lasting    time.Duration // in which all are sent; 0: a minute
-	Others     int           // other posts where they are sent as fast as they are taken; 0: 200,000
-	Patience   time.Duration // how long events of the others are waited for; 0: 15 s
-	MaxMatches []int         // caps; nil: 1,000 as serve has it, and 100
-	Alone      int           // variants whose verifications are counted, with a cap and without; 0: 10,000
+	Flood      int           // variants
+	Rate       int           // other posts a second
+	Lasting    time.Duration // in which all are sent
+	Others     int           // other posts where they are sent as fast as they are taken
+	Patience   time.Duration // how long events of the others are waited for
+	MaxMatches []int         // caps
+	Alone      int           // variants whose verifications are counted, with a cap and without
 }
 
-func (o FloodOptions) orDefault(c *Config) FloodOptions {
-	set := func(value *int, usual, quick int) {
-		if *value == 0 {
-			*value = size(c, usual, quick)
-		}
+// DefaultFlood is the table's: the caps are that of serve, and a tenth of it.
+func DefaultFlood() FloodOptions {
+	return FloodOptions{
+		Flood: 100_000, Rate: 2000, Lasting: time.Minute, Others: 200_000, Patience: 15 * time.Second, MaxMatches: []int{1000, 100}, Alone: 10_000,
 	}
-	set(&o.Flood, 100_000, 300)
-	set(&o.Rate, 2000, 500)
-	set(&o.Others, 200_000, 1000)
-	set(&o.Alone, 10_000, 1000)
-	if o.Lasting == 0 {
-		o.Lasting = size(c, time.Minute, time.Second)
-	}
-	if o.Patience == 0 {
-		o.Patience = size(c, 15*time.Second, 10*time.Second)
-	}
-	if len(o.MaxMatches) == 0 {
-		o.MaxMatches = size(c, []int{1000, 100}, []int{20})
-	}
-	return o
+}
+
+// QuickFlood is a quick run's.
+func QuickFlood() FloodOptions {
+	return FloodOptions{Flood: 300, Rate: 500, Lasting: time.Second, Others: 1000, Patience: 10 * time.Second, MaxMatches: []int{20}, Alone: 1000}
+}
+
+func (o *FloodOptions) validate() error {
+	return errors.Join(wantPositive("flood", o.Flood), wantPositive("rate", o.Rate), wantPositive("lasting", o.Lasting), wantPositive("others", o.Others),
+		wantPositive("patience", o.Patience), wantPositive("alone", o.Alone), wantPositive("max matches", o.MaxMatches...))
 }
 
 // reported is how many matches of too many are reported: flood_matches of serve.
@@ -93,7 +88,9 @@ type CapFigure struct {
 
 // Flood measures what variants of one template do to a service and to the other posts in it.
 func Flood(ctx context.Context, c *Config, o FloodOptions) (*report.Report, error) {
-	o = o.orDefault(c)
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
 	file, err := c.file(size(c, Ira, smallFile))
 	if err != nil {
 		return nil, err
@@ -346,7 +343,9 @@ func floodCap(ctx context.Context, sentences []feed.Sentence, e detector.Engine,
 	if err != nil {
 		return nil, err
 	}
-	d, err := detector.New(detector.Config{Threshold: text.Threshold{Num: 4, Den: 5}, Span: long, Lateness: time.Minute, MaxMatches: most, Flood: min(most, reported), Model: m, Engine: e})
+	cfg := detector.Default()
+	cfg.Span, cfg.Lateness, cfg.MaxMatches, cfg.Flood, cfg.Model, cfg.Engine = long, time.Minute, most, min(most, reported), m, e
+	d, err := detector.New(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -371,7 +370,7 @@ func floodSentences(n int) (all []feed.Sentence, err error) {
 		if err := json.Unmarshal(quoted, &p.Text); err != nil {
 			return nil, err
 		}
-		all, _ = splitter.Sentences(all, &p, minTokens)
+		all, _ = splitter.Sentences(all, &p, text.DefaultMinTokens)
 	}
 	return all, nil
 }

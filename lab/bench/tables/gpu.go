@@ -14,8 +14,16 @@ import (
 // GPUOptions are what GPU asks besides.
 type GPUOptions struct {
 	Device int
-	Rows   []int // of the series, ascending; nil: 0.1 M to 1 M, and by powers of ten to 10⁹
+	Rows   []int // of the series
 }
+
+// DefaultGPU is the table's: 0.1 M to 1 M, and by powers of ten to 10⁹.
+func DefaultGPU() GPUOptions {
+	return GPUOptions{Rows: []int{100_000, 200_000, 500_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000}}
+}
+
+// QuickGPU is a quick run's.
+func QuickGPU() GPUOptions { return GPUOptions{Rows: []int{100_000, 1_000_000}} }
 
 // GPU measures every kernel of a device: comparisons a second, hits against those of the CPU on 10⁸ signatures, and the
 // series of the paper's Figure 6, up to what memory holds.
@@ -48,10 +56,10 @@ func wanted(err error) error {
 }
 
 func (c *Config) gpu(ctx context.Context, d *cuda.Device, o GPUOptions) (*report.Report, error) {
-	if len(o.Rows) == 0 {
-		o.Rows = size(c, []int{100_000, 200_000, 500_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000}, []int{100_000, 1_000_000})
+	if err := wantPositive("rows", o.Rows...); err != nil {
+		return nil, err
 	}
-	slices.Sort(o.Rows)
+	o.Rows = slices.Sorted(slices.Values(o.Rows))
 	_, budget := d.Memory()
 	r := c.report("gpu", fmt.Sprintf("Hamming kernels on %s, %d multiprocessors, %s of memory to use.", d.Name(), d.Processors(), units.Bytes(budget)),
 		"uniform random signatures, 2,000 queries, of which one in 16 is near to a row")

@@ -26,9 +26,17 @@ import (
 
 // LatencyOptions are what Latency asks besides.
 type LatencyOptions struct {
-	Rates   []int         // posts a second; nil: 1,000 and 20,000
-	Lasting time.Duration // of each; 0: 20 s
+	Rates   []int         // posts a second
+	Lasting time.Duration // of each
 }
+
+// DefaultLatency is the table's.
+func DefaultLatency() LatencyOptions {
+	return LatencyOptions{Rates: []int{1000, 20_000}, Lasting: 20 * time.Second}
+}
+
+// QuickLatency is a quick run's.
+func QuickLatency() LatencyOptions { return LatencyOptions{Rates: []int{1000}, Lasting: time.Second} }
 
 // LatencyFigure is how long events take at one rate.
 type LatencyFigure struct {
@@ -47,11 +55,8 @@ const every = 10 * time.Millisecond
 
 // Latency measures the time from a post to its event through `serve`, over HTTP.
 func Latency(ctx context.Context, c *Config, o LatencyOptions) (*report.Report, error) {
-	if len(o.Rates) == 0 {
-		o.Rates = size(c, []int{1000, 20_000}, []int{1000})
-	}
-	if o.Lasting == 0 {
-		o.Lasting = size(c, 20*time.Second, time.Second)
+	if err := errors.Join(wantPositive("rates", o.Rates...), wantPositive("lasting", o.Lasting)); err != nil {
+		return nil, err
 	}
 	file, err := c.file(size(c, Ira, smallFile))
 	if err != nil {

@@ -2,6 +2,7 @@ package tables
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"runtime/debug"
@@ -20,23 +21,26 @@ import (
 
 // MatchOptions are what Match asks besides.
 type MatchOptions struct {
-	Sentences  int      // distinct; 0: 1,000,000
-	Thresholds []string // nil: 0.8, 0.6, 0.5
-	Engines    []string // nil: prefix, scan
-	SVG        string   // file to plot to; "": none
+	Sentences  int // distinct
+	Thresholds []string
+	Engines    []string
+	SVG        string // file to plot to; "": none
 }
 
-func (o MatchOptions) orDefault(c *Config) MatchOptions {
-	if o.Sentences == 0 {
-		o.Sentences = size(c, 1_000_000, 20_000)
-	}
-	if len(o.Thresholds) == 0 {
-		o.Thresholds = []string{"0.8", "0.6", "0.5"}
-	}
-	if len(o.Engines) == 0 {
-		o.Engines = []string{"prefix", "scan"}
-	}
+// DefaultMatch is the table's.
+func DefaultMatch() MatchOptions {
+	return MatchOptions{Sentences: 1_000_000, Thresholds: []string{"0.8", "0.6", "0.5"}, Engines: []string{"prefix", "scan"}}
+}
+
+// QuickMatch is a quick run's.
+func QuickMatch() MatchOptions {
+	o := DefaultMatch()
+	o.Sentences = 20_000
 	return o
+}
+
+func (o *MatchOptions) validate() error {
+	return errors.Join(wantPositive("sentences", o.Sentences), wantSome("thresholds", o.Thresholds), wantSome("engines", o.Engines))
 }
 
 // MatchFigure is one engine at one threshold, while its window grew from nothing.
@@ -93,7 +97,9 @@ const long = 87600 * time.Hour
 
 // Match measures exact streaming match in a window that grows from nothing.
 func Match(ctx context.Context, c *Config, o MatchOptions) (*report.Report, error) {
-	o = o.orDefault(c)
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
 	list, err := thresholds(o.Thresholds)
 	if err != nil {
 		return nil, err

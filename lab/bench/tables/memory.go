@@ -40,10 +40,16 @@ type MemoryFigure struct {
 // MemoryInner is the name of the hidden command that fills a window and says what it takes.
 const MemoryInner = "memory-inner"
 
-// Memory measures bytes a distinct sentence, by processes of their own.
+// How many sentences Memory takes: all, and those of a quick run.
+const (
+	DefaultMemory = 0
+	QuickMemory   = 20_000
+)
+
+// Memory measures bytes a distinct sentence, of so many at most, 0: all, by processes of their own.
 func Memory(ctx context.Context, c *Config, sentences int) (*report.Report, error) {
 	if sentences == 0 {
-		sentences = size(c, math.MaxInt32, 20_000)
+		sentences = math.MaxInt32
 	}
 	paths, err := c.streams()
 	if err != nil {
@@ -151,7 +157,7 @@ func (c *Config) fillWindow(ctx context.Context, sentences int, texts bool) (*si
 		return nil, nil, err
 	}
 	slices.Sort(paths)
-	bounds := hashcodes.NewBounds(text.Threshold{Num: 4, Den: 5}, m.Ones())
+	bounds := hashcodes.NewBounds(text.DefaultThreshold, m.Ones())
 	var index sigstore.Index
 	w := sigstore.New(sigstore.Config{
 		Span: long, Lateness: time.Minute, Model: m, Bounds: bounds, OmitTexts: !texts,

@@ -3,16 +3,13 @@ package tables
 import (
 	"context"
 	"fmt"
-	"io"
 	"path/filepath"
 	"runtime"
 	"time"
 
-	"refrain/detector"
 	"refrain/internal/units"
 	"refrain/lab/bench/stages"
 	"refrain/lab/report"
-	"refrain/text"
 )
 
 // StagesOptions are what Stages asks besides.
@@ -81,8 +78,10 @@ func (c *Config) stages(ctx context.Context, o StagesOptions, span string) ([]St
 	var runs []stages.Table
 	for run := range c.Runs {
 		c.status("stages: span %s, run %d of %d", span, run+1, c.Runs)
-		t, err := stages.Measure(ctx, stages.Config{Path: o.File, Posts: o.Posts, MinTokens: minTokens, Out: io.Discard, Window: detector.Config{
-			Threshold: text.Threshold{Num: 4, Den: 5}, Span: long, Lateness: 5 * time.Minute, Model: m, Engine: engine}})
+		cfg := stages.Default()
+		cfg.Path, cfg.Posts = o.File, o.Posts
+		cfg.Window.Span, cfg.Window.Model, cfg.Window.Engine = long, m, engine
+		t, err := stages.Measure(ctx, cfg)
 		if err := interrupted(ctx); err != nil {
 			return nil, nil, err
 		}

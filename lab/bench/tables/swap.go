@@ -21,10 +21,16 @@ import (
 
 // SwapOptions are what Swap asks besides.
 type SwapOptions struct {
-	Rate    int           // posts a second; 0: 20,000
-	Lasting time.Duration // 0: 40 s
-	Bits    int           // of the codes; 0: 32
+	Rate    int           // posts a second
+	Lasting time.Duration // how long they are sent
+	Bits    int           // of the codes
 }
+
+// DefaultSwap is the table's.
+func DefaultSwap() SwapOptions { return SwapOptions{Rate: 20_000, Lasting: 40 * time.Second, Bits: 32} }
+
+// QuickSwap is a quick run's.
+func QuickSwap() SwapOptions { return SwapOptions{Rate: 4000, Lasting: 6 * time.Second, Bits: 32} }
 
 // SwapFigure is one run of a service.
 type SwapFigure struct {
@@ -59,7 +65,9 @@ var phases = []string{phaseBefore, phaseLearning, phaseChanging, phaseAfter}
 // Swap measures what a change of codes under load does to latency, memory and events: a model is learned from the
 // window, taken on, taken back and taken on again while posts come.
 func Swap(ctx context.Context, c *Config, o SwapOptions) (*report.Report, error) {
-	o = o.withDefaults(c)
+	if err := errors.Join(wantPositive("rate", o.Rate), wantPositive("lasting", o.Lasting)); err != nil {
+		return nil, err
+	}
 	file, err := c.file(size(c, Ira, smallFile))
 	if err != nil {
 		return nil, err
@@ -87,19 +95,6 @@ func Swap(ctx context.Context, c *Config, o SwapOptions) (*report.Report, error)
 	r.Note("events that the run without changes has and the other one has not: %d; the other way round: %d; ids compared", figures[1].Lost, figures[1].Made)
 	r.Note("latency counts from the moment the request was due to the event at a client of `GET /v1/events`; client and service share the machine; one run of each")
 	return r, nil
-}
-
-func (o SwapOptions) withDefaults(c *Config) SwapOptions {
-	if o.Rate == 0 {
-		o.Rate = size(c, 20_000, 4000)
-	}
-	if o.Lasting == 0 {
-		o.Lasting = size(c, 40*time.Second, 6*time.Second)
-	}
-	if o.Bits == 0 {
-		o.Bits = 32
-	}
-	return o
 }
 
 func swapGrid(figures []SwapFigure) report.Grid {

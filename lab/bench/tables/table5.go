@@ -15,9 +15,15 @@ import (
 
 // Table5Options are what Table5 asks besides.
 type Table5Options struct {
-	Rows    int // 0: 1,000,000
-	Queries int // 0: 2,000
+	Rows    int // signatures, at most
+	Queries int
 }
+
+// DefaultTable5 is the paper's.
+func DefaultTable5() Table5Options { return Table5Options{Rows: 1_000_000, Queries: 2000} }
+
+// QuickTable5 is a quick run's.
+func QuickTable5() Table5Options { return Table5Options{Rows: 10_000, Queries: 100} }
 
 // Table5Figure is one column.
 type Table5Figure struct {
@@ -35,16 +41,13 @@ const (
 )
 
 // table5Threshold is what the window's engines are asked for.
-var table5Threshold = text.Threshold{Num: 4, Den: 5}
+var table5Threshold = text.DefaultThreshold
 
 // Table5 is the paper's Table 5 with the engines that are in this program. `go run ./lab/bench/peers table5` has those of
 // others beside them.
 func Table5(ctx context.Context, c *Config, o Table5Options) (*report.Report, error) {
-	if o.Rows == 0 {
-		o.Rows = size(c, 1_000_000, 10_000)
-	}
-	if o.Queries == 0 {
-		o.Queries = size(c, 2000, 100)
+	if err := wantPositive("rows", o.Rows); err != nil {
+		return nil, err
 	}
 	sentences, err := c.corpus(ctx, o.Rows)
 	if err != nil {

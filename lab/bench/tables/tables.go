@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"refrain/detector"
 	"refrain/hashcodes"
@@ -61,6 +62,22 @@ func size[T any](c *Config, usual, quick T) T {
 		return quick
 	}
 	return usual
+}
+
+// wantPositive says that an option is not as it must be: there, and each of it more than 0.
+func wantPositive[N int | time.Duration](name string, values ...N) error {
+	if len(values) == 0 || slices.Min(values) <= 0 {
+		return fmt.Errorf("%s %v: want more than 0", name, values)
+	}
+	return nil
+}
+
+// wantSome says that a list is empty.
+func wantSome(name string, values []string) error {
+	if len(values) == 0 {
+		return fmt.Errorf("no %s", name)
+	}
+	return nil
 }
 
 // engine finds an engine by its name.

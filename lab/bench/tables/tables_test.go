@@ -65,7 +65,9 @@ func TestKernels(t *testing.T) {
 func TestMatch(t *testing.T) {
 	c := config(t, 3000)
 	svg := filepath.Join(t.TempDir(), "x.svg")
-	r, err := Match(t.Context(), c, MatchOptions{Sentences: 2500, SVG: svg})
+	o := QuickMatch()
+	o.Sentences, o.SVG = 2500, svg
+	r, err := Match(t.Context(), c, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +121,9 @@ func TestMatchDisagrees(t *testing.T) {
 		e := whole(b, m)
 		return func(rows sigstore.Rows) sigstore.Index { return lossy{e(rows)} }
 	}
-	if _, err := Match(t.Context(), c, MatchOptions{Sentences: 1000}); err == nil || !strings.Contains(err.Error(), "matches") {
+	o := QuickMatch()
+	o.Sentences = 1000
+	if _, err := Match(t.Context(), c, o); err == nil || !strings.Contains(err.Error(), "matches") {
 		t.Errorf("match: got %v, want that the engines disagree", err)
 	}
 	if _, err := EngineGrid(t.Context(), c); err == nil || !strings.Contains(err.Error(), "matches") {
@@ -273,14 +277,14 @@ func TestFloodWaits(t *testing.T) {
 func TestNoData(t *testing.T) {
 	c := &Config{Data: t.TempDir(), Runs: 1, Quick: true}
 	for name, measure := range map[string]func() (*report.Report, error){
-		"match":   func() (*report.Report, error) { return Match(t.Context(), c, MatchOptions{}) },
+		"match":   func() (*report.Report, error) { return Match(t.Context(), c, QuickMatch()) },
 		"engines": func() (*report.Report, error) { return EngineGrid(t.Context(), c) },
-		"table5":  func() (*report.Report, error) { return Table5(t.Context(), c, Table5Options{}) },
+		"table5":  func() (*report.Report, error) { return Table5(t.Context(), c, QuickTable5()) },
 		"memory":  func() (*report.Report, error) { return Memory(t.Context(), c, 0) },
 		"stages":  func() (*report.Report, error) { return Stages(t.Context(), c, StagesOptions{}) },
-		"detect":  func() (*report.Report, error) { return Detect(t.Context(), c, DetectOptions{}) },
-		"latency": func() (*report.Report, error) { return Latency(t.Context(), c, LatencyOptions{}) },
-		"flood":   func() (*report.Report, error) { return Flood(t.Context(), c, FloodOptions{}) },
+		"detect":  func() (*report.Report, error) { return Detect(t.Context(), c, DefaultDetect()) },
+		"latency": func() (*report.Report, error) { return Latency(t.Context(), c, QuickLatency()) },
+		"flood":   func() (*report.Report, error) { return Flood(t.Context(), c, QuickFlood()) },
 	} {
 		if _, err := measure(); !errors.Is(err, ErrNoData) {
 			t.Errorf("%s: %v, want ErrNoData", name, err)
@@ -294,9 +298,9 @@ func TestInterrupted(t *testing.T) {
 	c := config(t, 2000)
 	for name, measure := range map[string]func() (*report.Report, error){
 		"kernels": func() (*report.Report, error) { return Kernels(ctx, c) },
-		"match":   func() (*report.Report, error) { return Match(ctx, c, MatchOptions{}) },
+		"match":   func() (*report.Report, error) { return Match(ctx, c, QuickMatch()) },
 		"engines": func() (*report.Report, error) { return EngineGrid(ctx, c) },
-		"table5":  func() (*report.Report, error) { return Table5(ctx, c, Table5Options{}) },
+		"table5":  func() (*report.Report, error) { return Table5(ctx, c, QuickTable5()) },
 	} {
 		if _, err := measure(); err == nil || !strings.Contains(err.Error(), "interrupted") {
 			t.Errorf("%s: %v, want that it was interrupted", name, err)

@@ -49,9 +49,6 @@ func Find(name string) (Corpus, error) {
 	return Corpus{}, fmt.Errorf("there is no corpus %q", name)
 }
 
-// MinTokens is the least length of a sentence, the default of detect.
-const MinTokens = 4
-
 // ErrNoData means that the file of a corpus is not there.
 var ErrNoData = errors.New("no data (--data DIR, or REFRAIN_DATA)")
 
@@ -90,7 +87,7 @@ func (c Corpus) each(ctx context.Context, dir string, visit func(Sentence) bool)
 		sentences = sentences[:0]
 		for i := range batch.Posts {
 			if p := &batch.Posts[i]; c.Only == "" || p.Lang == c.Only {
-				sentences, _ = splitter.Sentences(sentences, p, MinTokens)
+				sentences, _ = splitter.Sentences(sentences, p, text.DefaultMinTokens)
 			}
 		}
 		for i := range sentences {

@@ -78,10 +78,14 @@ func scheduleOf(c *eval.Config, s *corpus.Sentences) schedule {
 	}
 }
 
+// DefaultDrift is the table's.
+func DefaultDrift() Options {
+	return Options{Corpora: []string{"ira"}, Bits: []int{32}, Ones: []int{1}, Thresholds: []string{"0.8", "0.6"}}
+}
+
 // Drift uses a model of the first half of 2015 on each of the weeks after it, beside one that is learned anew for each week
 // from the half year before, and beside md5.
 func Drift(ctx context.Context, c *eval.Config, o Options) (*report.Report, error) {
-	o = o.orDefault(Options{Corpora: []string{"ira"}, Bits: []int{32}, Ones: []int{1}, Thresholds: []string{"0.8", "0.6"}})
 	list, err := o.ParseThresholds()
 	if err != nil {
 		return nil, err

@@ -57,10 +57,14 @@ const enough = 20 * time.Second
 
 const effectRuns = 3
 
+// DefaultEffect is the table's.
+func DefaultEffect() Options {
+	return Options{Corpora: []string{"ira"}, Thresholds: []string{"0.8", "0.6"}}
+}
+
 // Effect measures what codes mean for a detector: the window holds the later sentences of a corpus but for the last, which
 // are looked up. All detectors are in one process and take turns; the events must be the same.
 func Effect(ctx context.Context, c *eval.Config, o Options) (*report.Report, error) {
-	o = o.orDefault(Options{Corpora: []string{"ira"}, Thresholds: []string{"0.8", "0.6"}})
 	list, err := o.ParseThresholds()
 	if err != nil {
 		return nil, err

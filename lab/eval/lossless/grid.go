@@ -23,11 +23,17 @@ type GridFigure struct {
 	Similar    int    `json:"similar"`
 }
 
+// DefaultGrid is the table's.
+func DefaultGrid() Options {
+	return Options{
+		Corpora: []string{"ira", "weibo", "reuters"}, Bits: []int{32, 64, 128}, Ones: []int{1, 2, 4},
+		Thresholds: []string{"0.5", "0.6", "0.7", "0.8", "0.9"},
+	}
+}
+
 // Grid counts candidates under the lossless radius by length of the signature, ones, threshold and measure.
 func Grid(ctx context.Context, c *eval.Config, o Options) (*report.Report, error) {
-	o = o.orDefault(Options{
-		Corpora: corporaOf(c, "ira", "weibo", "reuters"), Bits: []int{32, 64, 128}, Ones: []int{1, 2, 4}, Thresholds: []string{"0.5", "0.6", "0.7", "0.8", "0.9"},
-	})
+	o = o.sorted()
 	list, err := o.ParseThresholds()
 	if err != nil {
 		return nil, err

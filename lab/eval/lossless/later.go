@@ -42,13 +42,18 @@ var laterLearners = []string{"md5", "ner", "opt", "direct"}
 // laterOnes are the numbers of ones that they are allowed.
 var laterOnes = []int{1, 2}
 
+// DefaultLater is the table's.
+func DefaultLater() Options {
+	return Options{
+		Corpora: []string{"ira", "weibo", "hot", "reuters", "20ng"}, Bits: []int{32, 64}, Ones: laterOnes,
+		Thresholds: []string{"0.8", "0.6"}, Learners: laterLearners,
+	}
+}
+
 // Later counts the false candidates of searches among sentences that are later than those that the codes were learned
 // from, by learner.
 func Later(ctx context.Context, c *eval.Config, o Options) (*report.Report, error) {
-	o = o.orDefault(Options{
-		Corpora: corporaOf(c, "ira", "weibo", "hot", "reuters", "20ng"), Bits: []int{32, 64}, Ones: laterOnes, Thresholds: []string{"0.8", "0.6"},
-		Learners: laterLearners,
-	})
+	o = o.sorted()
 	list, err := o.ParseThresholds()
 	if err != nil {
 		return nil, err

@@ -15,38 +15,26 @@ import (
 	"refrain/text"
 )
 
-// Options narrow a table down.
+// Options are what a table is of. Each has its default; a table looks at those that its default has.
 type Options struct {
-	Corpora    []string // by name; nil: all of the table
-	Bits, Ones []int    // m and l; nil: all of the table
-	Thresholds []string // nil: all of the table
-	Learners   []string // nil: all of the table
+	Corpora    []string // by name
+	Bits, Ones []int    // m and l
+	Thresholds []string
+	Learners   []string
 
 	Further []*hashcodes.Model // that Property checks besides, on every corpus: the program's own
 }
 
-// corporaOf are those of a table, or of a quick run.
-func corporaOf(c *eval.Config, all ...string) []string {
-	return eval.Size(c, all, []string{"ira", "reuters"})
+// Quick is o for a quick run: with two corpora at most.
+func (o Options) Quick() Options {
+	if len(o.Corpora) > 2 {
+		o.Corpora = []string{"ira", "reuters"}
+	}
+	return o
 }
 
-// orDefault is o with what a table has by default.
-func (o Options) orDefault(d Options) Options {
-	if len(o.Corpora) == 0 {
-		o.Corpora = d.Corpora
-	}
-	if len(o.Bits) == 0 {
-		o.Bits = d.Bits
-	}
-	if len(o.Ones) == 0 {
-		o.Ones = d.Ones
-	}
-	if len(o.Thresholds) == 0 {
-		o.Thresholds = d.Thresholds
-	}
-	if len(o.Learners) == 0 {
-		o.Learners = d.Learners
-	}
+// sorted is o with its ones in ascending order.
+func (o Options) sorted() Options {
 	o.Ones = slices.Sorted(slices.Values(o.Ones))
 	return o
 }

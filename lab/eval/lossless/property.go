@@ -26,12 +26,19 @@ type PropertyFigure struct {
 	Mean      float64 `json:"mean"` // distance / radius, of pairs with a radius above 0
 }
 
+// DefaultProperty is the table's: every model of the tables, and the program's own.
+func DefaultProperty() Options {
+	return Options{
+		Corpora: []string{"ira", "weibo", "reuters"}, Bits: []int{32, 64}, Ones: []int{1, 2},
+		Thresholds: []string{"0.5", "0.6", "0.7", "0.8", "0.9", "1"}, Learners: laterLearners,
+		Further: []*hashcodes.Model{hashcodes.Default()},
+	}
+}
+
 // Property checks that every two similar sentences of a corpus lie within the radius and pass each other's counters, under
 // every model of the tables. The pairs come from a join without signatures. A pair that does not is an error.
 func Property(ctx context.Context, c *eval.Config, o Options) (*report.Report, error) {
-	o = o.orDefault(Options{
-		Corpora: corporaOf(c, "ira", "weibo", "reuters"), Bits: []int{32, 64}, Ones: []int{1, 2}, Thresholds: []string{"0.5", "0.6", "0.7", "0.8", "0.9", "1"}, Learners: laterLearners,
-	})
+	o = o.sorted()
 	list, err := o.ParseThresholds()
 	if err != nil {
 		return nil, err

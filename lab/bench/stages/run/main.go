@@ -7,7 +7,6 @@ import (
 	"context"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"runtime/pprof"
 	"time"
@@ -15,13 +14,10 @@ import (
 	"refrain/detector"
 	"refrain/hashcodes"
 	"refrain/lab/bench/stages"
-	"refrain/sigstore"
-	"refrain/sigstore/prefix"
-	"refrain/text"
 )
 
 func main() {
-	span := flag.Duration("span", 24*time.Hour, "the window's length")
+	span := flag.Duration("span", stages.Default().Window.Span, "the window's length")
 	posts := flag.Int("posts", 0, "how many posts of the file; 0: all")
 	profile := flag.String("cpuprofile", "", "write a CPU profile to this file")
 	flag.Parse()
@@ -32,7 +28,7 @@ func main() {
 }
 
 func run(span time.Duration, posts int, profile, path string) error {
-	model, err := hashcodes.NewMD5(64, 1)
+	model, err := hashcodes.NewMD5(hashcodes.DefaultBits, hashcodes.DefaultOnes)
 	if err != nil {
 		return err
 	}
@@ -47,16 +43,12 @@ func run(span time.Duration, posts int, profile, path string) error {
 		}
 		defer pprof.StopCPUProfile()
 	}
-	t, err := stages.Measure(context.Background(), stages.Config{
-		Path: path, Posts: posts, Out: io.Discard,
-		Window: detector.Config{Threshold: text.Threshold{Num: 4, Den: 5}, Span: span, Lateness: 5 * time.Minute, Model: model, Engine: prefixEngine},
-	})
+	cfg := stages.Default()
+	cfg.Path, cfg.Posts = path, posts
+	cfg.Window.Span, cfg.Window.Model, cfg.Window.Engine = span, model, detector.Prefix
+	t, err := stages.Measure(context.Background(), cfg)
 	if err != nil {
 		return err
 	}
 	return t.Write(os.Stdout)
-}
-
-func prefixEngine(bounds *hashcodes.Bounds, _ *hashcodes.Model) sigstore.Engine {
-	return prefix.New(bounds)
 }
