@@ -24,7 +24,7 @@ type EventsConfig struct {
 	Settle  func(context.Context) error
 	Deleted Deleted // nil: nothing is deleted
 
-	Heartbeat    time.Duration // between comments on a quiet stream; above 0
+	Heartbeat    time.Duration // between positions on a quiet stream; above 0
 	WriteTimeout time.Duration // for a client to take one batch of events; above 0
 	MaxClients   int           // at a time; 1 or more
 	Logger       *slog.Logger
@@ -45,7 +45,9 @@ func (c *EventsConfig) validate() error {
 // Events serves GET /v1/events: the event topic as server-sent events, or as JSON lines.
 //
 // Every client reads the topic with a reader of its own, so a slow one only slows itself; one that takes nothing
-// for WriteTimeout is cut off, and resumes where it was with Last-Event-ID.
+// for WriteTimeout is cut off, and resumes where it was with Last-Event-ID. So that a client always has one, also before
+// its first event, a stream begins with an event that does nothing but tell the position, and sends it again with every
+// heartbeat: a browser remembers the id of events that have a name and data, and of nothing else.
 type Events struct {
 	cfg     EventsConfig
 	clients chan struct{}
@@ -145,27 +147,33 @@ func (e *Events) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	problem.Write(w, r, p)
 }
 
-// locate finds where to begin. A resumed client whose place lies beyond the end has it from a topic that was
-// since replaced: everything in this one is new to it.
+// locate finds where to begin.
 func (e *Events) locate(ctx context.Context, req request) (place, error) {
-	t := e.cfg.Topic
-	start, end, err := t.Bounds(ctx)
+	start, end, err := e.cfg.Topic.Bounds(ctx)
 	if err != nil {
 		return place{}, err
 	}
 	switch {
 	case req.last != "":
-		p, err := parsePlace(req.last, t.Partitions(), t.Ordered())
-		if err != nil {
-			return p, fmt.Errorf("%w: %w", errPlace, err)
-		}
-		if !p.beyond(end) {
-			return p, nil
-		}
-		e.cfg.Logger.Warn("Last-Event-ID is beyond the end of the topic; sending all that is kept", "last", req.last)
-		return place{next: start, ordered: t.Ordered()}, nil
+		return e.resume(req.last, start, end)
 	case req.start:
-		return place{next: start, ordered: t.Ordered()}, nil
+		return place{next: start, ordered: e.cfg.Topic.Ordered()}, nil
 	}
-	return place{next: end, ordered: t.Ordered()}, nil
+	return placeAt(end, e.cfg.Topic.Ordered()), nil
+}
+
+// resume finds the place behind the last event of a client. One that lies beyond the end, or names other partitions than
+// there are, is of a topic that was since replaced: everything in this one is new to the client. One that lies before
+// the oldest event kept is taken as it is: the reader says what is missing.
+func (e *Events) resume(last string, start, end []int64) (place, error) {
+	ordered := e.cfg.Topic.Ordered()
+	p, err := parsePlace(last, len(end), ordered)
+	if errors.Is(err, errPartitions) || err == nil && p.beyond(end) {
+		e.cfg.Logger.Warn("Last-Event-ID is not of this topic; sending all that is kept", "last", last[:min(len(last), 100)])
+		return place{next: start, ordered: ordered}, nil
+	}
+	if err != nil {
+		return p, fmt.Errorf("%w: %w", errPlace, err)
+	}
+	return p, nil
 }

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -16,6 +17,19 @@ import (
 type place struct {
 	next    []int64
 	ordered bool
+}
+
+// placeAt is the place at the ends of the partitions. Where these share one order it is the greatest end for all: the end
+// of a quiet partition lies far behind, and everything up to there has been read by whoever begins now.
+func placeAt(end []int64, ordered bool) place {
+	p := place{next: slices.Clone(end), ordered: ordered}
+	if ordered {
+		last := slices.Max(end)
+		for i := range p.next {
+			p.next[i] = last
+		}
+	}
+	return p
 }
 
 // read takes note of a record.
@@ -72,29 +86,44 @@ func (p *place) String() string {
 	return strings.Join(words, ".")
 }
 
+// errPartitions says that a place is of a topic with other partitions.
+var errPartitions = errors.New("other partitions")
+
 // parsePlace reads what String writes, for a topic of so many partitions.
 func parsePlace(s string, partitions int, ordered bool) (place, error) {
 	p := place{next: make([]int64, partitions), ordered: ordered}
-	words := strings.Split(s, ".")
+	next, err := parsePositions(s)
+	if err != nil {
+		return p, fmt.Errorf("event id %q: %w", s, err)
+	}
 	want := partitions
 	if ordered {
 		want = 1
 	}
-	if len(words) != want {
-		return p, fmt.Errorf("event id %q: want %d numbers", s, want)
+	if len(next) != want {
+		return p, fmt.Errorf("event id %q: want %d numbers: %w", s, want, errPartitions)
 	}
 	for i := range p.next {
-		word := words[min(i, len(words)-1)]
+		p.next[i] = next[min(i, len(next)-1)]
+	}
+	return p, nil
+}
+
+// parsePositions returns the positions after those in s.
+func parsePositions(s string) ([]int64, error) {
+	var next []int64
+	for word := range strings.SplitSeq(s, ".") {
 		if word == "-" {
+			next = append(next, 0)
 			continue
 		}
 		n, err := strconv.ParseInt(word, 10, 62)
 		if err != nil || n < -1 {
-			return p, fmt.Errorf("event id %q: %q is no position", s, word)
+			return nil, fmt.Errorf("%q is no position", word)
 		}
-		p.next[i] = n + 1
+		next = append(next, n+1)
 	}
-	return p, nil
+	return next, nil
 }
 
 // beyond reports whether p names positions that the topic has not reached: it was made for another topic.

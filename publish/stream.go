@@ -22,6 +22,8 @@ type stream struct {
 	control *http.ResponseController
 	reader  topic.Reader
 	at      place
+	begun   bool   // the client has its header
+	told    string // the last position sent
 
 	batches chan fetched
 	target  chan settled
@@ -55,7 +57,6 @@ func (s *stream) stop(cancel func()) {
 func (s *stream) run(ctx context.Context) {
 	s.metrics.client(1)
 	defer s.metrics.client(-1)
-	s.header()
 	s.running.Go(func() { s.fetch(ctx) })
 	if s.until {
 		s.running.Go(func() { s.target <- s.settle(ctx) })
@@ -67,6 +68,23 @@ func (s *stream) run(ctx context.Context) {
 	if errors.Is(err, errAbort) {
 		panic(http.ErrAbortHandler) // net/http closes the connection without the final chunk
 	}
+}
+
+// reconnectAfter is how long a client waits before it comes back.
+const reconnectAfter = time.Second
+
+// begin answers, once: the client learns that it is connected, and where.
+func (s *stream) begin() error {
+	if s.begun {
+		return nil
+	}
+	s.begun = true
+	s.header()
+	if !s.ndjson {
+		fmt.Fprintf(&s.out, "retry: %d\n", reconnectAfter.Milliseconds())
+	}
+	s.position()
+	return s.flush()
 }
 
 func (s *stream) header() {
@@ -114,8 +132,10 @@ func (s *stream) settle(ctx context.Context) settled {
 func (s *stream) serve(ctx context.Context) error {
 	heartbeat := time.NewTicker(s.cfg.Heartbeat)
 	defer heartbeat.Stop()
-	if err := s.flush(); err != nil { // the client learns at once that it is connected
-		return err
+	if !s.mayBeWhole() {
+		if err := s.begin(); err != nil {
+			return err
+		}
 	}
 	var ends []int64 // nil until known
 	for ends == nil || !s.at.reached(ends) {
@@ -136,7 +156,24 @@ func (s *stream) serve(ctx context.Context) error {
 			return err
 		}
 	}
-	return nil
+	return s.end()
+}
+
+// mayBeWhole reports whether the client may have everything up to now already: it asked for that, and comes back. It is
+// answered when that is known.
+func (s *stream) mayBeWhole() bool { return s.until && s.last != "" && !s.ndjson }
+
+// end says where until=now has ended, so that a client that comes back does so behind it. One that had everything before
+// is told not to come back: EventSource does so after every end but a 204.
+func (s *stream) end() error {
+	if !s.begun {
+		s.w.WriteHeader(http.StatusNoContent)
+		return nil
+	}
+	if s.told != s.at.String() {
+		s.position()
+	}
+	return s.flush()
 }
 
 func (s *stream) unfinished() error {
@@ -150,12 +187,13 @@ func (s *stream) unfinished() error {
 func (s *stream) send(b fetched) error {
 	var gap *topic.ErrTruncated
 	if errors.As(b.err, &gap) {
-		s.at.skip(gap)
-		s.cfg.Logger.Warn("events: client reads behind retention", "error", gap)
-		return s.comment("some events before this are no longer kept")
+		return s.skip(gap)
 	}
 	if b.err != nil {
 		return fmt.Errorf("%w: %w", errAbort, b.err)
+	}
+	if err := s.begin(); err != nil {
+		return err
 	}
 	sent := 0
 	for i := range b.records {
@@ -166,6 +204,16 @@ func (s *stream) send(b fetched) error {
 	}
 	s.metrics.sent("http", sent)
 	return s.flush()
+}
+
+// skip steps over what is no longer kept, and says so.
+func (s *stream) skip(gap *topic.ErrTruncated) error {
+	s.at.skip(gap)
+	s.cfg.Logger.Warn("events: client reads behind retention", "error", gap)
+	if err := s.begin(); err != nil {
+		return err
+	}
+	return s.comment("some events before this are no longer kept")
 }
 
 // event writes one event to the buffer, unless it must not be shown.
@@ -179,13 +227,29 @@ func (s *stream) event(r *topic.Record) bool {
 		return false
 	}
 	if !s.ndjson {
-		fmt.Fprintf(&s.out, "id: %s\nevent: %s\ndata: ", s.at.String(), e.Type)
+		s.id()
+		fmt.Fprintf(&s.out, "event: %s\ndata: ", e.Type)
 	}
 	s.oneLine(e.Data)
 	if !s.ndjson {
 		s.out.WriteByte('\n')
 	}
 	return true
+}
+
+// position tells the client how far the stream has read the topic, which is what it comes back with. JSON lines have no
+// room for it.
+func (s *stream) position() {
+	if s.ndjson {
+		return
+	}
+	s.id()
+	fmt.Fprintf(&s.out, "event: position\ndata: {\"position\":%q}\n\n", s.told)
+}
+
+func (s *stream) id() {
+	s.told = s.at.String()
+	fmt.Fprintf(&s.out, "id: %s\n", s.told)
 }
 
 // oneLine writes JSON and a newline: line ends between its tokens go, inside strings there are none.
@@ -197,9 +261,13 @@ func (s *stream) oneLine(data []byte) {
 }
 
 // beat keeps a quiet connection alive, and sees whether the end that is waited for still exists: retention may
-// have dropped it.
+// have dropped it. The position is that of this stream, not the topic's end, which it may not have read.
 func (s *stream) beat(ctx context.Context, ends []int64) ([]int64, error) {
-	if err := s.comment("keep-alive"); err != nil || ends == nil {
+	if err := s.begin(); err != nil {
+		return ends, err
+	}
+	s.position()
+	if err := s.flush(); err != nil || ends == nil {
 		return ends, err
 	}
 	start, _, err := s.cfg.Topic.Bounds(ctx)

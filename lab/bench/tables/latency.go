@@ -292,8 +292,8 @@ func (l *load) hear(stream io.ReadCloser) error {
 	in := bufio.NewScanner(stream)
 	in.Buffer(nil, 16<<20)
 	for in.Scan() && in.Err() == nil { // with an error comes a part of a line
-		data, ok := bytes.CutPrefix(in.Bytes(), []byte("data:"))
-		if !ok {
+		data, ok := bytes.CutPrefix(in.Bytes(), []byte("data: "))
+		if !ok || bytes.HasPrefix(data, []byte(`{"position":`)) {
 			continue
 		}
 		now := time.Now()
