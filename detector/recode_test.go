@@ -88,18 +88,19 @@ func manySentences(n int) (all []feed.Sentence) {
 
 // TestRecodingInARebuiltWindow: after a flood has gone the window numbers its words anew, in the midst of a change.
 func TestRecodingInARebuiltWindow(t *testing.T) {
+	cfg := detector.Config{Threshold: text.Threshold{Num: 4, Den: 5}, Span: time.Second, Model: mustModel(t, 64, 1)}
+	all := manySentences(6000)
+	for i := range all[5000:] {
+		all[5000+i].Time += feed.Time(50 * i)
+	}
+	want := want(all, cfg)
 	for name, engine := range engines {
 		t.Run(name, func(t *testing.T) {
-			cfg := detector.Config{
-				Threshold: text.Threshold{Num: 4, Den: 5}, Span: time.Second, Model: mustModel(t, 64, 1), Engine: engine,
-			}
+			cfg := cfg
+			cfg.Engine = engine
 			d, err := detector.New(cfg)
 			if err != nil {
 				t.Fatal(err)
-			}
-			all := manySentences(6000)
-			for i := range all[5000:] {
-				all[5000+i].Time += feed.Time(50 * i)
 			}
 			to := mustModel(t, 32, 1)
 			var got []feed.Match
@@ -119,7 +120,7 @@ func TestRecodingInARebuiltWindow(t *testing.T) {
 			if d.Model() != to {
 				t.Errorf("codes of %s, want %s", d.Model().Name(), to.Name())
 			}
-			compare(t, ids(got), want(all, cfg))
+			compare(t, ids(got), want)
 		})
 	}
 }
