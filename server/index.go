@@ -44,7 +44,7 @@ func (s *Server) openIndexStore(ctx context.Context) (lookup.Store, error) {
 	}
 	switch s.cfg.Lookup.Store {
 	case "embedded":
-		return boltstore.Open(boltstore.Config{Path: filepath.Join(s.cfg.DataDir, "lookup.db"), Retention: retention})
+		return boltstore.Open(boltstore.Config{Path: filepath.Join(s.cfg.DataDir, "lookup.db"), Retention: retention, Logger: s.log})
 	case "redis":
 		return s.openRedis(ctx, retention)
 	}

@@ -4,6 +4,10 @@
 // slice that is over is not read any more, and emptied a little with every write. The file does not shrink: what is
 // freed is used again.
 //
+// All of it is derived, so a damaged file is no reason to stop: it is moved aside, a new one begun, and made again from
+// the event topic. bbolt keeps no checksums, and panics over damaged pages; so the pages of a file are walked before it is
+// opened (pages.go), panics are caught (file.go), and every entry carries a checksum (sum.go).
+//
 // Changes are taken in by transactions that are written through to the disk. A cursor waits for the next of them, or for
 // Close: so it costs no transaction of its own, and stands for no more than is there whenever the process or the power
 // ends. Then a last few hundred events are applied again.
@@ -11,14 +15,8 @@ package boltstore
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
+	"log/slog"
 	"time"
-
-	"go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
 
 	"refrain/lookup"
 	"refrain/lookup/record"
@@ -29,9 +27,13 @@ type Config struct {
 	Path      string           // of the file; its folder is made
 	Retention time.Duration    // 0 means 24 h
 	Now       func() time.Time // nil means time.Now
+	Logger    *slog.Logger     // is told of damage; nil means slog.Default()
 }
 
 // Store is the index in a file, which no other process may use meanwhile. It is safe for concurrent use.
+//
+// When the file proves damaged, what is asked answers lookup.ErrUnavailable, and what is told lookup.ErrRewound, until
+// the cursor is asked for: then the Store goes on, empty.
 type Store struct {
 	*record.Store
 	*backend
@@ -43,45 +45,27 @@ var _ lookup.Store = (*Store)(nil)
 // some that no other does: 28,000 events/s at 250 a transaction, 42,000 at 1,000, 49,000 at 4,000, 22,000 at 16,000.
 const atOnce = 4000
 
-// lockWait is how long a file is waited for that another process has open.
-const lockWait = time.Second
-
-// Open opens the file, or makes it.
+// Open opens the file, or makes it. One that is damaged, or no index, is moved aside, to PATH.damaged-TIME, and the log
+// says so. One that cannot be read, or is in use, is an error.
 func Open(c Config) (*Store, error) {
-	if err := os.MkdirAll(filepath.Dir(c.Path), 0o700); err != nil {
-		return nil, fmt.Errorf("open lookup: %w", err)
+	if c.Logger == nil {
+		c.Logger = slog.Default()
 	}
-	db, err := bbolt.Open(c.Path, 0o600, &bbolt.Options{Timeout: lockWait, NoFreelistSync: true, FreelistType: bbolt.FreelistMapType})
-	if errors.Is(err, bolterrors.ErrTimeout) {
-		return nil, fmt.Errorf("open lookup %s: another process has it open", c.Path)
-	}
+	file, err := openFile(c.Path, c.Logger)
 	if err != nil {
-		return nil, fmt.Errorf("open lookup %s: %w (the file may be removed: it is made again from the event topic)", c.Path, err)
+		return nil, err
 	}
-	b := &backend{db: db, cursors: map[string][]byte{}}
+	b := &backend{file: file, cursors: map[string][]byte{}}
 	return &Store{Store: record.New(b, record.Config{Retention: c.Retention, Now: c.Now, AtOnce: atOnce}), backend: b}, nil
 }
 
-// Check implements lookup.Store: no other process can change the file meanwhile.
-func (s *Store) Check(context.Context) error { return nil }
-
-func view(ctx context.Context, db *bbolt.DB, f func(*bbolt.Tx) error) error {
-	if err := ctx.Err(); err != nil {
+// Apply implements lookup.Store.
+func (s *Store) Apply(ctx context.Context, changes []lookup.Change) error {
+	if err := s.file.rewound(); err != nil {
 		return err
 	}
-	return wrap(db.View(f))
+	return s.Store.Apply(ctx, changes)
 }
 
-func update(ctx context.Context, db *bbolt.DB, f func(*bbolt.Tx) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return wrap(db.Update(f))
-}
-
-func wrap(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("bolt: %w: %w", lookup.ErrUnavailable, err)
-}
+// Check implements lookup.Store: no other process can change the file meanwhile, but it may have proved damaged.
+func (s *Store) Check(context.Context) error { return s.file.rewound() }

@@ -34,7 +34,7 @@ func TestConformance(t *testing.T) {
 	dir := t.TempDir()
 	storetest.Run(t, func(tb testing.TB, now func() time.Time, _ time.Duration) lookup.Store {
 		s := mustOpen(tb, filepath.Join(dir, fmt.Sprint(n.Add(1))), now)
-		s.db.NoSync = true // no power is cut here
+		s.file.db.NoSync = true // no power is cut here
 		return s
 	})
 }
@@ -82,7 +82,7 @@ func TestACopyGoesBackWithItsCursor(t *testing.T) {
 			t.Fatal(err)
 		}
 		path := filepath.Join(t.TempDir(), "copy.db")
-		if err := s.db.View(func(tx *bbolt.Tx) error { return tx.CopyFile(path, 0o600) }); err != nil {
+		if err := s.file.db.View(func(tx *bbolt.Tx) error { return tx.CopyFile(path, 0o600) }); err != nil {
 			t.Fatal(err)
 		}
 		older := mustOpen(t, path, nil)
@@ -105,7 +105,7 @@ func TestWhatIsOverIsSwept(t *testing.T) {
 	clock := storetest.NewClock()
 	s := mustOpen(t, filepath.Join(t.TempDir(), "lookup.db"), clock.Now)
 	defer s.Close()
-	s.db.NoSync = true // no power is cut here
+	s.file.db.NoSync = true // no power is cut here
 	sizes := make([]int, 0, 60)
 	for round := range 60 {
 		var batch []lookup.Change
@@ -125,7 +125,7 @@ func TestWhatIsOverIsSwept(t *testing.T) {
 
 func (s *Store) buckets(t *testing.T) (n int) {
 	t.Helper()
-	err := s.db.View(func(tx *bbolt.Tx) error {
+	err := s.file.db.View(func(tx *bbolt.Tx) error {
 		return tx.ForEach(func(name []byte, _ *bbolt.Bucket) error {
 			if _, ok := sliceOf(name); ok {
 				n++
