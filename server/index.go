@@ -46,7 +46,7 @@ func (s *Server) openIndexStore(ctx context.Context) (lookup.Store, error) {
 	switch s.cfg.Lookup.Store {
 	case "embedded":
 		cfg := boltstore.Default()
-		cfg.Path, cfg.Retention = filepath.Join(s.cfg.DataDir, "lookup.db"), retention
+		cfg.Path, cfg.Retention, cfg.Logger = filepath.Join(s.cfg.DataDir, "lookup.db"), retention, s.log
 		return boltstore.Open(cfg)
 	case "redis":
 		return s.openRedis(ctx, retention)

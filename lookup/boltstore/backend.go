@@ -15,9 +15,10 @@ import (
 )
 
 // backend keeps values as KEY -> DATA and members as SET TIME NAME -> nothing, in the bucket of their slice. Time is
-// 8 bytes, big endian, its sign bit turned, so that keys stand in the order of the members.
+// 8 bytes, big endian, its sign bit turned, so that keys stand in the order of the members. All values have their sum
+// behind them (sum.go).
 type backend struct {
-	db *bbolt.DB
+	file *file
 
 	mu      sync.Mutex
 	cursors map[string][]byte // as last put
@@ -55,12 +56,17 @@ func (b *backend) Load(ctx context.Context, keys []string) ([][]byte, error) {
 	if len(keys) == 0 {
 		return values, nil
 	}
-	err := view(ctx, b.db, func(tx *bbolt.Tx) error {
-		for _, bucket := range newestFirst(tx) {
+	err := b.file.view(ctx, func(tx *bbolt.Tx) error {
+		for _, from := range newestFirst(tx) {
 			for i, key := range keys {
-				if values[i] == nil {
-					values[i] = bytes.Clone(bucket.Get([]byte(key)))
+				if values[i] != nil {
+					continue
 				}
+				value, err := from.get([]byte(key))
+				if err != nil {
+					return err
+				}
+				values[i] = bytes.Clone(value)
 			}
 		}
 		return nil
@@ -69,19 +75,34 @@ func (b *backend) Load(ctx context.Context, keys []string) ([][]byte, error) {
 }
 
 // newestFirst returns the buckets of the newest slices, as many as may be alive.
-func newestFirst(tx *bbolt.Tx) (buckets []*bbolt.Bucket) {
+func newestFirst(tx *bbolt.Tx) (buckets []named) {
 	c := tx.Cursor()
 	for name, _ := c.Last(); name != nil && len(buckets) <= record.Slices; name, _ = c.Prev() {
 		if _, ok := sliceOf(name); ok {
-			buckets = append(buckets, tx.Bucket(name))
+			buckets = append(buckets, named{tx.Bucket(name), name})
 		}
 	}
 	return buckets
 }
 
+// named is a bucket with its name.
+type named struct {
+	*bbolt.Bucket
+	name []byte
+}
+
+// get returns a value without its sum, nil when there is none.
+func (b named) get(key []byte) ([]byte, error) {
+	stored := b.Get(key)
+	if stored == nil {
+		return nil, nil
+	}
+	return unseal(b.name, key, stored)
+}
+
 // Write implements record.Backend, in one transaction.
 func (b *backend) Write(ctx context.Context, w *record.Batch) error {
-	return update(ctx, b.db, func(tx *bbolt.Tx) error {
+	return b.file.update(ctx, func(tx *bbolt.Tx) error {
 		e := editor{tx: tx, buckets: map[record.Slice]*bbolt.Bucket{}, err: b.putCursors(tx)}
 		for i := range w.Values {
 			e.value(&w.Values[i])
@@ -116,7 +137,7 @@ func (e *editor) bucket(s record.Slice) *bbolt.Bucket {
 
 func (e *editor) put(s record.Slice, key, value []byte) {
 	if b := e.bucket(s); e.err == nil {
-		e.err = b.Put(key, value)
+		e.err = b.Put(key, seal(bucket(s), key, value))
 	}
 }
 
@@ -170,7 +191,7 @@ func (e *editor) cut(set string, slice record.Slice, n int) {
 		return
 	}
 	c := b.Cursor()
-	key := last(c, []byte(set), nil)
+	key, _ := last(c, []byte(set), nil)
 	for range n {
 		if key == nil || !bytes.HasPrefix(key, []byte(set)) {
 			return
@@ -187,17 +208,14 @@ func (e *editor) cut(set string, slice record.Slice, n int) {
 }
 
 // last moves to the last key that is below before, or that begins with set when before is nil.
-func last(c *bbolt.Cursor, set []byte, before []byte) []byte {
+func last(c *bbolt.Cursor, set []byte, before []byte) (key, stored []byte) {
 	if before == nil {
 		before = append(bytes.Clone(set), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff) // times have a lower bit
 	}
-	key, _ := c.Seek(before)
-	if key == nil {
-		key, _ = c.Last()
-		return key
+	if key, _ := c.Seek(before); key == nil {
+		return c.Last()
 	}
-	key, _ = c.Prev()
-	return key
+	return c.Prev()
 }
 
 // sweepAtOnce is the most keys that one write removes of slices that are over: more than it can add.
@@ -228,19 +246,23 @@ func sweep(tx *bbolt.Tx, now record.Slice) error {
 // Range implements record.Backend.
 func (b *backend) Range(ctx context.Context, spans []record.Span) ([][]record.Member, error) {
 	out := make([][]record.Member, len(spans))
-	err := view(ctx, b.db, func(tx *bbolt.Tx) error {
+	err := b.file.view(ctx, func(tx *bbolt.Tx) error {
 		for i := range spans {
-			out[i] = members(tx, &spans[i])
+			var err error
+			if out[i], err = members(tx, &spans[i]); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
 	return out, err
 }
 
-func members(tx *bbolt.Tx, s *record.Span) (out []record.Member) {
-	b := tx.Bucket(bucket(s.Slice))
+func members(tx *bbolt.Tx, s *record.Span) (out []record.Member, err error) {
+	name := bucket(s.Slice)
+	b := tx.Bucket(name)
 	if b == nil {
-		return nil
+		return nil, nil
 	}
 	var before []byte
 	if s.Before != nil {
@@ -248,10 +270,13 @@ func members(tx *bbolt.Tx, s *record.Span) (out []record.Member) {
 	}
 	c := b.Cursor()
 	after := memberKey(s.Set, s.After)
-	for key := last(c, []byte(s.Set), before); len(out) < s.Limit && within(key, after, s.Set); key, _ = c.Prev() {
+	for key, stored := last(c, []byte(s.Set), before); len(out) < s.Limit && within(key, after, s.Set); key, stored = c.Prev() {
+		if _, err := unseal(name, key, stored); err != nil {
+			return nil, err
+		}
 		out = append(out, memberOf(key, s.Set))
 	}
-	return out
+	return out, nil
 }
 
 // within reports whether a key belongs to a set and lies after another.
@@ -262,7 +287,7 @@ func within(key, after []byte, set string) bool {
 // Count implements record.Backend, by looking at every member.
 func (b *backend) Count(ctx context.Context, spans []record.Span) ([]int, error) {
 	out := make([]int, len(spans))
-	err := view(ctx, b.db, func(tx *bbolt.Tx) error {
+	err := b.file.view(ctx, func(tx *bbolt.Tx) error {
 		for i, s := range spans {
 			b := tx.Bucket(bucket(s.Slice))
 			if b == nil {

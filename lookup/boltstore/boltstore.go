@@ -4,6 +4,10 @@
 // slice that is over is not read any more, and emptied a little with every write. The file does not shrink: what is
 // freed is used again.
 //
+// All of it is derived, so a damaged file is no reason to stop: it is moved aside, a new one begun, and made again from
+// the event topic. bbolt keeps no checksums, and panics over damaged pages; so the pages of a file are walked before it is
+// opened (pages.go), panics are caught (file.go), and every entry carries a checksum (sum.go).
+//
 // Changes are taken in by transactions that are written through to the disk. A cursor waits for the next of them, or for
 // Close: so it costs no transaction of its own, and stands for no more than is there whenever the process or the power
 // ends. Then a last few hundred events are applied again.
@@ -13,13 +17,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
+	"log/slog"
 	"time"
 
-	"go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
-
+	"refrain/internal/check"
 	"refrain/lookup"
 	"refrain/lookup/record"
 )
@@ -29,15 +30,19 @@ type Config struct {
 	Path      string        // of the file; its folder is made
 	Retention time.Duration // of wall time; above 0
 	Now       func() time.Time
+	Logger    *slog.Logger // is told of damage
 }
 
 // Default keeps things as long as record's.
 func Default() Config {
 	d := record.Default()
-	return Config{Retention: d.Retention, Now: d.Now}
+	return Config{Retention: d.Retention, Now: d.Now, Logger: slog.Default()}
 }
 
 // Store is the index in a file, which no other process may use meanwhile. It is safe for concurrent use.
+//
+// When the file proves damaged, what is asked answers lookup.ErrUnavailable, and what is told lookup.ErrRewound, until
+// the cursor is asked for: then the Store goes on, empty.
 type Store struct {
 	*record.Store
 	*backend
@@ -49,59 +54,31 @@ var _ lookup.Store = (*Store)(nil)
 // some that no other does: 28,000 events/s at 250 a transaction, 42,000 at 1,000, 49,000 at 4,000, 22,000 at 16,000.
 const atOnce = 4000
 
-// lockWait is how long a file is waited for that another process has open.
-const lockWait = time.Second
-
-// Open opens the file, or makes it.
+// Open opens the file, or makes it. One that is damaged, or no index, is moved aside, to PATH.damaged-TIME, and the log
+// says so. One that cannot be read, or is in use, is an error.
 func Open(c Config) (*Store, error) {
-	if c.Path == "" {
-		return nil, errors.New("open lookup: path is not set")
-	}
-	b := &backend{cursors: map[string][]byte{}}
-	index, err := record.New(b, record.Config{Retention: c.Retention, Now: c.Now, AtOnce: atOnce})
-	if err != nil {
+	if err := errors.Join(check.Set("path", c.Path != ""), check.Set("logger", c.Logger != nil)); err != nil {
 		return nil, fmt.Errorf("open lookup: %w", err)
 	}
-	if b.db, err = openFile(c.Path); err != nil {
+	file, err := openFile(c.Path, c.Logger)
+	if err != nil {
 		return nil, err
+	}
+	b := &backend{file: file, cursors: map[string][]byte{}}
+	index, err := record.New(b, record.Config{Retention: c.Retention, Now: c.Now, AtOnce: atOnce})
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("open lookup: %w", err), file.close())
 	}
 	return &Store{Store: index, backend: b}, nil
 }
 
-func openFile(path string) (*bbolt.DB, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("open lookup: %w", err)
-	}
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait, NoFreelistSync: true, FreelistType: bbolt.FreelistMapType})
-	if errors.Is(err, bolterrors.ErrTimeout) {
-		return nil, fmt.Errorf("open lookup %s: another process has it open", path)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("open lookup %s: %w (the file may be removed: it is made again from the event topic)", path, err)
-	}
-	return db, nil
-}
-
-// Check implements lookup.Store: no other process can change the file meanwhile.
-func (s *Store) Check(context.Context) error { return nil }
-
-func view(ctx context.Context, db *bbolt.DB, f func(*bbolt.Tx) error) error {
-	if err := ctx.Err(); err != nil {
+// Apply implements lookup.Store.
+func (s *Store) Apply(ctx context.Context, changes []lookup.Change) error {
+	if err := s.file.rewound(); err != nil {
 		return err
 	}
-	return wrap(db.View(f))
+	return s.Store.Apply(ctx, changes)
 }
 
-func update(ctx context.Context, db *bbolt.DB, f func(*bbolt.Tx) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	return wrap(db.Update(f))
-}
-
-func wrap(err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("bolt: %w: %w", lookup.ErrUnavailable, err)
-}
+// Check implements lookup.Store: no other process can change the file meanwhile, but it may have proved damaged.
+func (s *Store) Check(context.Context) error { return s.file.rewound() }

@@ -3,6 +3,7 @@ package boltstore
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -22,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func mustOpen(tb testing.TB, path string, now func() time.Time) *Store {
 	tb.Helper()
-	s, err := Open(Config{Path: path, Retention: storetest.Retention, Now: now})
+	s, err := Open(Config{Path: path, Retention: storetest.Retention, Now: now, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -34,7 +35,7 @@ func TestConformance(t *testing.T) {
 	dir := t.TempDir()
 	storetest.Run(t, func(tb testing.TB, now func() time.Time, _ time.Duration) lookup.Store {
 		s := mustOpen(tb, filepath.Join(dir, fmt.Sprint(n.Add(1))), now)
-		s.db.NoSync = true // no power is cut here
+		s.file.db.NoSync = true // no power is cut here
 		return s
 	})
 }
@@ -47,7 +48,7 @@ func event(i int) lookup.Change {
 func TestTheFileKeepsDataAndCursor(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sub", "lookup.db")
 	s := mustOpen(t, path, time.Now)
-	if _, err := Open(Config{Path: path, Retention: storetest.Retention, Now: time.Now}); err == nil || !strings.Contains(err.Error(), "another process") {
+	if _, err := Open(Config{Path: path, Retention: storetest.Retention, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}); err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("a second one: %v", err)
 	}
 	if err := s.Apply(t.Context(), []lookup.Change{event(1)}); err != nil {
@@ -82,7 +83,7 @@ func TestACopyGoesBackWithItsCursor(t *testing.T) {
 			t.Fatal(err)
 		}
 		path := filepath.Join(t.TempDir(), "copy.db")
-		if err := s.db.View(func(tx *bbolt.Tx) error { return tx.CopyFile(path, 0o600) }); err != nil {
+		if err := s.file.db.View(func(tx *bbolt.Tx) error { return tx.CopyFile(path, 0o600) }); err != nil {
 			t.Fatal(err)
 		}
 		older := mustOpen(t, path, time.Now)
@@ -105,7 +106,7 @@ func TestWhatIsOverIsSwept(t *testing.T) {
 	clock := storetest.NewClock()
 	s := mustOpen(t, filepath.Join(t.TempDir(), "lookup.db"), clock.Now)
 	defer s.Close()
-	s.db.NoSync = true // no power is cut here
+	s.file.db.NoSync = true // no power is cut here
 	sizes := make([]int, 0, 60)
 	for round := range 60 {
 		var batch []lookup.Change
@@ -125,7 +126,7 @@ func TestWhatIsOverIsSwept(t *testing.T) {
 
 func (s *Store) buckets(t *testing.T) (n int) {
 	t.Helper()
-	err := s.db.View(func(tx *bbolt.Tx) error {
+	err := s.file.db.View(func(tx *bbolt.Tx) error {
 		return tx.ForEach(func(name []byte, _ *bbolt.Bucket) error {
 			if _, ok := sliceOf(name); ok {
 				n++

@@ -10,24 +10,29 @@ import (
 	"refrain/topic"
 )
 
-var cursorBucket = []byte("cursor")
+var cursorBucket = []byte("cursors")
+
+// unsummedBucket is what it was called as long as entries had no sums.
+const unsummedBucket = "cursor"
 
 // Get implements lookup.Store.
 func (s *Store) Get(ctx context.Context, key string) (value []byte, err error) {
 	if err := topic.CheckKey(key); err != nil {
 		return nil, fmt.Errorf("get: %w", err)
 	}
+	s.file.resume(s.forget)
 	s.mu.Lock()
 	waiting, ok := s.cursors[key]
 	s.mu.Unlock()
 	if ok {
 		return bytes.Clone(waiting), nil
 	}
-	err = view(ctx, s.db, func(tx *bbolt.Tx) error {
+	err = s.file.view(ctx, func(tx *bbolt.Tx) (err error) {
 		if b := tx.Bucket(cursorBucket); b != nil {
-			value = bytes.Clone(b.Get([]byte(key)))
+			value, err = named{b, cursorBucket}.get([]byte(key))
+			value = bytes.Clone(value)
 		}
-		return nil
+		return err
 	})
 	return value, err
 }
@@ -37,16 +42,26 @@ func (s *Store) Put(_ context.Context, key string, value []byte) error {
 	if err := topic.CheckKey(key); err != nil {
 		return fmt.Errorf("put: %w", err)
 	}
+	if err := s.file.rewound(); err != nil { // the cursor stands for what is gone
+		return err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.cursors[key] = append([]byte{}, value...) // never nil: nil means absent
 	return nil
 }
 
+// forget drops the cursors that wait: they stand for what is gone.
+func (b *backend) forget() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	clear(b.cursors)
+}
+
 // Close implements lookup.Store.
 func (s *Store) Close() error {
-	err := update(context.Background(), s.db, s.putCursors)
-	if closing := s.db.Close(); err == nil {
+	err := s.file.update(context.Background(), s.putCursors)
+	if closing := s.file.close(); err == nil {
 		err = closing
 	}
 	return err
@@ -61,7 +76,7 @@ func (b *backend) putCursors(tx *bbolt.Tx) error {
 		return err
 	}
 	for key, value := range b.cursors {
-		if err := bucket.Put([]byte(key), value); err != nil {
+		if err := bucket.Put([]byte(key), seal(cursorBucket, []byte(key), value)); err != nil {
 			return err
 		}
 	}
