@@ -38,7 +38,7 @@ func (c *FollowConfig) validate() error {
 const mostPeace = time.Second
 
 // Follow hands every event of the topic to a sink, at least once, until ctx ends; then it returns nil. Without a
-// stored cursor it begins with the oldest event kept.
+// stored cursor it begins with the oldest event kept, without a Store with what comes next.
 func Follow(ctx context.Context, cfg FollowConfig) error {
 	if err := cfg.validate(); err != nil {
 		return fmt.Errorf("follow events for %q: %w", cfg.Name, err)

@@ -37,7 +37,7 @@ func (r *route) once(ctx context.Context, b *ingest.Batch) error {
 }
 
 // retried carries a batch of a source that nobody waits at: it is tried again until it is durable, or ctx ends.
-func (r *route) retried(ctx context.Context, b *ingest.Batch) error {
+func (r *route) retried(ctx context.Context, source string, b *ingest.Batch) error {
 	r.note(b)
 	rejected := b.Rejected
 	write := func() (struct{}, error) {
@@ -48,7 +48,7 @@ func (r *route) retried(ctx context.Context, b *ingest.Batch) error {
 		return struct{}{}, r.write(ctx, b)
 	}
 	_, err := backoff.Retry(ctx, write, backoff.WithBackOff(retry.Steady()), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, pause time.Duration) {
-		r.log.Error("batch is not durable, to be tried again", "partition", b.Partition, "error", err, "pause", pause)
+		r.log.Error("batch is not durable, to be tried again", "source", source, "error", err, "pause", pause)
 	}))
 	return err
 }

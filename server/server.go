@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"net"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -27,15 +28,16 @@ import (
 	"refrain/internal/memory"
 	"refrain/lookup"
 	"refrain/publish"
+	"refrain/topic"
 )
 
-// Server is a node with its sources, its sinks and its HTTP API. What it answers, it answers over HTTP. Its methods may be
-// called from any goroutine, AddSource and Run once each but for AddSource before Run.
+// Server is a node with its sources, its sinks and its HTTP API. What it answers, it answers over HTTP. AddSource
+// comes before Run; the other methods may be called from any goroutine.
 type Server struct {
 	cfg Config
 	log *slog.Logger
 
-	*node
+	node     *node
 	listener net.Listener
 	route    route
 	http     *httpsource.Source
@@ -49,6 +51,7 @@ type Server struct {
 
 	deadEvents deadEvents
 
+	ran   atomic.Bool
 	ready chan struct{} // closed when the API answers
 	ended chan struct{} // closed when Run has returned err
 	err   error
@@ -80,35 +83,49 @@ func (s *Server) AddSource(name string, src ingest.Source) {
 // Ready waits until the API answers. It returns the error of Run, should that end before, or ctx's.
 func (s *Server) Ready(ctx context.Context) error {
 	select {
+	case <-s.ended: // also where it was ready once
+		return s.endError()
+	default:
+	}
+	select {
 	case <-s.ready:
 		return nil
 	case <-s.ended:
-		return errors.Join(errors.New("the server has ended"), s.err)
+		return s.endError()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
+func (s *Server) endError() error { return errors.Join(errors.New("the server has ended"), s.err) }
+
 // Addr is where the API answers, host and port, once it is Ready.
 func (s *Server) Addr() string { return s.listener.Addr().String() }
 
-// Follow hands the events to a sink, from the oldest that is kept, until ctx ends. Ready must have returned nil.
+// Follow hands the events to a sink, from the oldest that is kept, until ctx ends, and then returns nil; an error of the
+// sink ends it too, and is returned. Ready must have returned nil. name is what logs and metrics call the sink.
 func (s *Server) Follow(ctx context.Context, name string, to publish.Sink) error {
-	return publish.Follow(ctx, publish.FollowConfig{
-		ReaderConfig: publish.ReaderConfig{Topic: s.events, Name: name, Logger: s.log}, Sink: to,
-	})
+	// Where it has got to is kept for as long as it lasts.
+	reader := publish.ReaderConfig{Topic: s.node.events, Store: &topic.MemoryStore{}, Name: name, Deleted: s.node.isDeleted, Logger: s.log}
+	return publish.Follow(ctx, publish.FollowConfig{ReaderConfig: reader, Sink: to})
 }
 
 // Run opens the data directory and serves until ctx ends; then it finishes what was accepted. It returns nil, or what
-// ended it.
+// ended it. A Server runs once.
 func (s *Server) Run(ctx context.Context) (err error) {
+	if s.ran.Swap(true) {
+		return errors.New("the server has run already: make another")
+	}
 	defer close(s.ended)
 	defer func() { s.err = err }()
 	if err := s.open(ctx); err != nil {
+		if ctx.Err() != nil {
+			err = nil // told to stop before it was open
+		}
 		return errors.Join(err, s.closeSources(), s.close())
 	}
 	s.log.Info("serving", "http", "http://"+s.Addr(), "data", s.cfg.DataDir, "threshold", s.cfg.Window.Threshold, "span", s.cfg.Window.Span.String(),
-		"engine", s.cfg.Window.Engine, "model", s.models.Model().Name())
+		"engine", s.cfg.Window.Engine, "model", s.node.models.Model().Name())
 	close(s.ready)
 	defer context.AfterFunc(ctx, func() { s.log.Info("stopping: what was accepted is finished first") })()
 	err = s.serve(ctx)
@@ -124,12 +141,12 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if s.node, err = openNode(ctx, s.cfg); err != nil {
 		return err
 	}
-	dead, err := ingest.OpenDeadLetters(s.deadLetters())
+	dead, err := ingest.OpenDeadLetters(s.node.deadLetters())
 	if err != nil {
 		return err
 	}
 	s.closers = append(s.closers, dead)
-	s.route = route{split: s.split, dead: dead, log: s.log}
+	s.route = route{split: s.node.split, dead: dead, log: s.log}
 	if err := s.openSources(ctx); err != nil {
 		return err
 	}
@@ -148,7 +165,7 @@ func (s *Server) serve(ctx context.Context) error {
 	var match, rest errgroup.Group
 	failed, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	for _, w := range s.workers {
+	for _, w := range s.node.workers {
 		match.Go(func() error { return failing(fail, w.Run(workers)) })
 	}
 	for _, part := range s.parts() {
@@ -163,7 +180,7 @@ func (s *Server) serve(ctx context.Context) error {
 func (s *Server) parts() []func(context.Context) error {
 	parts := []func(context.Context) error{
 		func(ctx context.Context) error { return s.api.serve(ctx, s.listener) },
-		s.api.recent.Run, s.tick, s.models.Run, s.runHTTP,
+		s.followRecent, s.tick, s.node.models.Run, s.runHTTP,
 	}
 	for _, src := range s.sources {
 		parts = append(parts, func(ctx context.Context) error { return s.runSource(ctx, src) })
@@ -187,7 +204,8 @@ func (s *Server) runHTTP(ctx context.Context) error {
 // runSource carries what a source has until there is no more, or ctx ends.
 func (s *Server) runSource(ctx context.Context, src source) error {
 	defer src.close() // there is nothing left to lose
-	return s.ends(src.name, ingest.Run(ctx, src, s.route.retried))
+	handle := func(ctx context.Context, b *ingest.Batch) error { return s.route.retried(ctx, src.name, b) }
+	return s.ends(src.name, ingest.Run(ctx, src, handle))
 }
 
 // ends is nil: the service goes on without a source.
@@ -244,8 +262,8 @@ func (s *Server) tick(ctx context.Context) error {
 			return nil
 		case now := <-t.C:
 			s.keepWaiting(now)
-			s.split.Tick(context.WithoutCancel(ctx), now)
-			release.Holds(detector.Total(s.detectors).Bytes)
+			s.node.split.Tick(context.WithoutCancel(ctx), now)
+			release.Holds(detector.Total(s.node.detectors).Bytes)
 		}
 	}
 }

@@ -45,7 +45,7 @@ type Config struct {
 // Default is the configuration but for the topics and the window's lateness.
 func Default() Config {
 	return Config{
-		MinTokens: text.DefaultMinTokens, AppendTimeout: 10 * time.Second, Attempts: 3, Now: time.Now, Logger: slog.Default(),
+		MinTokens: text.DefaultMinTokens, AppendTimeout: 10 * time.Second, Attempts: 4, Now: time.Now, Logger: slog.Default(),
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 )
 
 // check names what is wrong in a file that the decoder does not see, or would cut short, and writes durations and sizes
-// as the decoder reads them.
+// as the decoder reads them: it changes the nodes, of which none may stand in two places (see expand).
 func check(file *yaml.Node, c *server.Config) []string {
 	var f checker
 	f.value(file, reflect.TypeOf(c).Elem(), "")
@@ -30,8 +30,6 @@ func (f *checker) complain(n *yaml.Node, format string, args ...any) {
 // value checks what stands for a setting of type t.
 func (f *checker) value(n *yaml.Node, t reflect.Type, path string) {
 	switch {
-	case n.Kind == yaml.AliasNode:
-		f.value(n.Alias, t, path)
 	case n.Kind == yaml.ScalarNode:
 		f.scalar(n, t)
 	case n.Kind == yaml.SequenceNode && t.Kind() == reflect.Slice:
@@ -47,7 +45,7 @@ func (f *checker) section(n *yaml.Node, t reflect.Type, path string) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
 		if key.ShortTag() == "!!merge" {
-			f.value(value, t, path)
+			f.merged(value, t, path)
 			continue
 		}
 		if field, ok := fieldOf(t, key.Value); ok {
@@ -58,8 +56,20 @@ func (f *checker) section(n *yaml.Node, t reflect.Type, path string) {
 	}
 }
 
+// merged checks what a section takes over from others: from one, or from a list of them.
+func (f *checker) merged(n *yaml.Node, t reflect.Type, path string) {
+	if n.Kind != yaml.SequenceNode {
+		f.value(n, t, path)
+		return
+	}
+	for _, section := range n.Content {
+		f.value(section, t, path)
+	}
+}
+
 func (f *checker) scalar(n *yaml.Node, t reflect.Type) {
 	switch {
+	case n.ShortTag() == "!!null": // nothing is said: the default stays
 	case t == reflect.TypeFor[time.Duration]():
 		d, err := units.ParseDuration(n.Value)
 		f.rewrite(n, "!!str", d.String(), err)
@@ -68,6 +78,7 @@ func (f *checker) scalar(n *yaml.Node, t reflect.Type) {
 		f.rewrite(n, "!!int", strconv.FormatInt(b, 10), err)
 	case t.Kind() == reflect.Int && n.ShortTag() == "!!float": // the decoder would cut 0.5 to 0, which may mean "no limit"
 		f.complain(n, "`%s`: want a whole number", n.Value)
+		n.Tag, n.Value = "!!int", "0" // or the decoder complains of some of them too
 	}
 }
 

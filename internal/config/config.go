@@ -38,8 +38,12 @@ func readFile(c *server.Config, path string) error {
 	if len(file.Content) == 0 {
 		return nil // an empty file is one without settings
 	}
-	mistakes := check(file.Content[0], c)
-	err = file.Decode(c)
+	settings, err := expand(file.Content[0])
+	if err != nil {
+		return fmt.Errorf("configuration %s: %w", path, err)
+	}
+	mistakes := check(settings, c)
+	err = settings.Decode(c)
 	if wrong := (*yaml.TypeError)(nil); errors.As(err, &wrong) {
 		mistakes = append(mistakes, plainly(wrong.Errors)...)
 	} else if err != nil {

@@ -3,12 +3,13 @@ package config
 import (
 	"os"
 	"path/filepath"
-	"refrain/server"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"refrain/server"
 )
 
 func mustWrite(t *testing.T, content string) string {
@@ -201,5 +202,41 @@ func TestModelHasASizeOfItsOwn(t *testing.T) {
 		} else if err != nil && !strings.Contains(err.Error(), "window.model: "+c.model+" has bits and ones of its own") {
 			t.Errorf("%+v: %v", c, err)
 		}
+	}
+}
+
+// TestAliases: what stands in two places is read for each, and checked in each.
+func TestAliases(t *testing.T) {
+	got, err := Load(mustWrite(t, `
+name: &s 24h
+window: {span: *s, lateness: ~, budget: }
+models: {every: *s}
+topics: {<<: [{event_age: 7d}, {sentence_bytes: 1.5GiB}], event_bytes: null}
+`), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := server.Default()
+	want.Name, want.Window.Span, want.Models.Every = "24h", 24*time.Hour, 24*time.Hour
+	want.Topics.EventAge, want.Topics.SentenceBytes = 7*24*time.Hour, 3<<29
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestBadAliases(t *testing.T) {
+	for content, what := range map[string]string{
+		"window: &w\n  <<: *w\n":                              "anchor 'w' value contains itself",
+		"window:\n  <<: [{spam: 7}]\n":                        "line 2: window.spam is no setting",
+		"ingest: {files: [{<<: [{path: a, fromat: csv}]}]}\n": "ingest.files.fromat is no setting",
+		"window: {<<: [{min_tokens: 4.5}]}\n":                 "`4.5`: want a whole number",
+		"window: {span: [1, 2]}\n":                            "want a time such as",
+		"window: {budget: [1]}\n":                             "want a size such as",
+		"name: &a [x,x,x,x,x,x,x,x,x,x]\nhttp: &b [*a,*a,*a,*a,*a,*a,*a,*a,*a,*a]\n" +
+			"log: &c [*b,*b,*b,*b,*b,*b,*b,*b,*b,*b]\nauth: &d [*c,*c,*c,*c,*c,*c,*c,*c,*c,*c]\n" +
+			"topics: [*d,*d,*d,*d,*d,*d,*d,*d,*d,*d]\n": "the aliases stand for more than",
+	} {
+		_, err := Load(mustWrite(t, content), nil)
+		wantParts(t, err, what)
 	}
 }

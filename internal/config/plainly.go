@@ -9,7 +9,8 @@ import (
 var wrongType = regexp.MustCompile("cannot unmarshal !!\\w+ (`[^`]*` )?into (\\S+)")
 
 // kinds says in words what a Go type wants. What is not here is a section.
-var kinds = map[string]string{"int": "a whole number", "float64": "a number", "bool": "true or false", "string": "a text", "server.Secret": "a text"}
+var kinds = map[string]string{"int": "a whole number", "float64": "a number", "bool": "true or false", "string": "a text", "server.Secret": "a text",
+	"time.Duration": "a time such as 90m, 24h or 7d", "server.Bytes": "a size such as 64MB or 1.5GiB"}
 
 func wants(goType string) string {
 	if strings.HasPrefix(goType, "[]") {

@@ -3,13 +3,14 @@ package config
 import (
 	"os"
 	"reflect"
-	"refrain/server"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"go.yaml.in/yaml/v3"
+
+	"refrain/server"
 )
 
 const sample = "../../deploy/refrain.yaml"
