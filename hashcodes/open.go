@@ -10,6 +10,8 @@ import (
 // is the path of a file. bits and ones are those of md5: other models have their own.
 func Open(name string, bits, ones int) (*Model, error) {
 	switch name {
+	case "-":
+		return nil, errors.New("model -: a model is read from a file, not from stdin")
 	case "default":
 		return Default(), nil
 	case "md5":
