@@ -291,7 +291,8 @@ func TestAppendIsTriedAgain(t *testing.T) {
 		}{
 			{[]error{lost}, nil},
 			{[]error{lost, lost}, nil},
-			{[]error{lost, lost, lost}, lost},
+			{[]error{lost, lost, lost}, nil},
+			{[]error{lost, lost, lost, lost}, lost},
 			{[]error{fmt.Errorf("append: %w", topic.ErrFull)}, topic.ErrFull},
 		} {
 			b := newBench(t, 1)
