@@ -203,7 +203,7 @@ func (s *Server) runHTTP(ctx context.Context) error {
 
 // runSource carries what a source has until there is no more, or ctx ends.
 func (s *Server) runSource(ctx context.Context, src source) error {
-	defer src.close() // there is nothing left to lose
+	defer func() { _ = src.close() }() // there is nothing left to lose
 	handle := func(ctx context.Context, b *ingest.Batch) error { return s.route.retried(ctx, src.name, b) }
 	return s.ends(src.name, ingest.Run(ctx, src, handle))
 }

@@ -55,7 +55,7 @@ func FreeAddress(tb testing.TB) string {
 	for {
 		address := fmt.Sprintf("127.0.0.1:%d", 20_000+rand.IntN(10_000))
 		if l, err := net.Listen("tcp", address); err == nil {
-			defer l.Close()
+			_ = l.Close() // it was only to see whether the port is free
 			return address
 		}
 		if tb.Context().Err() != nil {

@@ -40,8 +40,10 @@ type thing struct {
 	Part  *part     `json:"part,omitempty"`
 	Inner int       `json:"-"`
 
-	hidden int
+	hidden int // not in JSON
 }
+
+var _ = thing{hidden: 1} // a field that nobody uses would be complained of
 
 type part struct {
 	N  int64 `json:"n"`
