@@ -46,7 +46,7 @@ func newAPI(s *Server) (*httpServer, error) {
 
 func (a *httpServer) openEvents() (err error) {
 	cfg := publish.DefaultEvents()
-	cfg.Topic, cfg.Settle, cfg.Deleted, cfg.Logger = a.s.node.events, a.s.node.settle, a.s.node.isDeleted, a.s.log
+	cfg.Topic, cfg.Settle, cfg.Deleted, cfg.Logger = a.s.node.events, a.s.node.flush, a.s.node.isDeleted, a.s.log
 	a.events, err = publish.NewEvents(cfg)
 	return err
 }

@@ -117,8 +117,8 @@ func (n *node) workerConfig(owned []int) shard.Config {
 	return cfg
 }
 
-// settle waits until everything that the sentence topic holds now is through, its events in the event topic.
-func (n *node) settle(ctx context.Context) error {
+// flush waits until everything that the sentence topic holds now is through, its events in the event topic.
+func (n *node) flush(ctx context.Context) error {
 	_, ends, err := n.sentences.Bounds(ctx)
 	if err != nil {
 		return err

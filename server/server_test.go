@@ -80,7 +80,7 @@ func TestFollowBeginsWithTheOldest(t *testing.T) {
 	if err := <-src.durable; err != nil {
 		t.Fatal(err)
 	}
-	if err := s.node.settle(t.Context()); err != nil { // the event is in the topic
+	if err := s.node.flush(t.Context()); err != nil { // the event is in the topic
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -77,11 +77,11 @@ func (s *Server) openBluesky() error {
 	return nil
 }
 
-// keepWaiting keeps the clocks of partitions that wait from counting as idle.
-func (s *Server) keepWaiting(now time.Time) {
+// touchWaiting tells split of the partitions that wait: they are silent, and not idle.
+func (s *Server) touchWaiting(now time.Time) {
 	for _, src := range s.late {
 		for _, partition := range src.Waiting() {
-			s.node.split.Keep(partition, now)
+			s.node.split.Touch(partition, now)
 		}
 	}
 }

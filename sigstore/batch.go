@@ -82,8 +82,8 @@ func (b *batch) addFresh(s *Searcher, q *Query, x *feed.Sentence) {
 	}
 }
 
-// born notes that the row that comes next is of a group that the questions did not know.
-func (b *batch) born(s *Searcher, size int) {
+// rowAdded notes that the row that comes next is of a group that the questions did not know.
+func (b *batch) rowAdded(s *Searcher, size int) {
 	if b.next >= b.end || b.lost != s.groups.lost() {
 		return
 	}

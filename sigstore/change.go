@@ -2,8 +2,8 @@ package sigstore
 
 import "refrain/feed"
 
-// birth makes a group with its first occurrence, its token set being numbers.
-func (gs *Groups) birth(h *feed.Hash, o *occurrence, numbers []uint32) {
+// newGroup makes a group with its first occurrence, its token set being numbers.
+func (gs *Groups) newGroup(h *feed.Hash, o *occurrence, numbers []uint32) {
 	b := gs.blocks.current()
 	r := newRow(keyOfHash(h))
 	r.sequence, r.tokens = o.sequence, b.place(gs.blocks.writeSet(numbers))
@@ -27,8 +27,8 @@ func (gs *Groups) count(key uint64, o *occurrence) {
 // longestChain is the number of occurrences from which on a group has many: where thinning begins, as a rule.
 const longestChain = 15
 
-// say adds an occurrence to a group, and reports whether the group is to be thinned.
-func (gs *Groups) say(g Group, o *occurrence) (dense bool) {
+// addOccurrence adds an occurrence to a group, and reports whether the group is to be thinned.
+func (gs *Groups) addOccurrence(g Group, o *occurrence) (dense bool) {
 	gs.count(g.row().key(), o)
 	v := gs.view(g)
 	if v.many == nil && (v.len() >= min(longestChain, gs.cfg.thinFrom-1) || !g.block.reaches(&gs.blocks.current().arena)) {
@@ -79,8 +79,8 @@ func (gs *Groups) drop(g Group, gone func(*occurrence) bool) (dropped, left int)
 	return dropped, len(v.many.records)
 }
 
-// bury forgets a group whose row is gone.
-func (gs *Groups) bury(g Group) {
+// removeGroup forgets a group whose row is gone.
+func (gs *Groups) removeGroup(g Group) {
 	r := g.row()
 	gs.crowds.remove(r)
 	gs.tokens.release(gs.numbersOf(g))

@@ -62,7 +62,7 @@ func (w *Window) dropOldest(horizon feed.Time) (groups int) {
 	b.each(func(n uint32) {
 		g := Group{b, n}
 		if _, left := w.groups.drop(g, func(o *occurrence) bool { return o.time < horizon }); left == 0 {
-			w.groups.bury(g)
+			w.groups.removeGroup(g)
 			groups++
 			return
 		}

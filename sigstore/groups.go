@@ -14,7 +14,7 @@ import (
 //	Hash, Sets                            what the texts are
 //	Earlier, EachLater, EachNew, History  what a sentence and the occurrences of a group make of each other
 //
-// The window takes in (birth, say, thin), takes out (delete, drop, bury, dropBlock), moves to the newest block (numbersOf,
+// The window takes in (newGroup, addOccurrence, thin), takes out (delete, drop, removeGroup, dropBlock), moves to the newest block (numbersOf,
 // moveOn), and numbers the tokens anew (renumber, numberAgain, moveAgain, renumbered).
 type Groups struct {
 	cfg         groupsConfig

@@ -51,8 +51,8 @@ func (p *prepared) isOf(x *feed.Sentence, lost int) bool {
 	return p.query != nil && p.group == x.Group && p.lost == lost && len(p.query.Tokens)+len(p.unknown) == len(x.Tokens)
 }
 
-// takeTokens numbers the tokens of a new group.
-func (s *Searcher) takeTokens(dst []uint32, x *feed.Sentence) []uint32 {
+// internTokens numbers the tokens of a new group.
+func (s *Searcher) internTokens(dst []uint32, x *feed.Sentence) []uint32 {
 	p, ids := &s.prepared, x.Tokens
 	if p.isOf(x, s.groups.lost()) {
 		for _, n := range p.query.Tokens {

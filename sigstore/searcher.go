@@ -15,7 +15,7 @@ import (
 //	Distance           between a query's signature and a group's
 //	Model              what the codes are of
 //
-// The window tells it of blocks and rows, in their order: open, add, birth, drop, renew. To change the codes is recode,
+// The window tells it of blocks and rows, in their order: open, add, addGroup, drop, renew. To change the codes is recode,
 // recodeSome and abandon.
 type Searcher struct {
 	groups   *Groups
@@ -113,12 +113,12 @@ func (s *Searcher) add(numbers []uint32) {
 	s.index.Add(numbers, s.sig)
 }
 
-// birth takes in the row that comes next, of the new group of x, and returns the numbers of its tokens, to be read at
+// addGroup takes in the row that comes next, of the new group of x, and returns the numbers of its tokens, to be read at
 // once.
-func (s *Searcher) birth(x *feed.Sentence) []uint32 {
-	s.numbers = s.takeTokens(s.numbers[:0], x)
+func (s *Searcher) addGroup(x *feed.Sentence) []uint32 {
+	s.numbers = s.internTokens(s.numbers[:0], x)
 	s.add(s.numbers)
-	s.batch.born(s, len(s.numbers))
+	s.batch.rowAdded(s, len(s.numbers))
 	return s.numbers
 }
 

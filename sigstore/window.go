@@ -112,9 +112,9 @@ func (w *Window) Insert(x *feed.Sentence) bool {
 	w.makePlace(x.Time)
 	o := occurrenceOf(x)
 	if g.IsNone() {
-		w.birth(x, &o)
+		w.newGroup(x, &o)
 	} else {
-		w.say(g, &o)
+		w.addOccurrence(g, &o)
 	}
 	w.counts.Inserted++
 	w.makeRoom()
@@ -129,14 +129,14 @@ func (w *Window) makePlace(t feed.Time) {
 	}
 }
 
-// birth makes the group of x with its first occurrence.
-func (w *Window) birth(x *feed.Sentence, o *occurrence) {
-	w.groups.birth(&x.Group, o, w.searcher.birth(x))
+// newGroup makes the group of x with its first occurrence.
+func (w *Window) newGroup(x *feed.Sentence, o *occurrence) {
+	w.groups.newGroup(&x.Group, o, w.searcher.addGroup(x))
 }
 
-// say adds an occurrence to a group.
-func (w *Window) say(g Group, o *occurrence) {
-	if dense := w.groups.say(g, o); dense {
+// addOccurrence adds an occurrence to a group.
+func (w *Window) addOccurrence(g Group, o *occurrence) {
+	if dense := w.groups.addOccurrence(g, o); dense {
 		w.groups.thin(g, w.clock.horizon(), w.clock.lateBefore())
 	}
 }

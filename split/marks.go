@@ -149,9 +149,9 @@ func (s *Split) expect(ctx context.Context, src *source) error {
 	return nil
 }
 
-// Keep says that a source partition is silent at now only because its posts are on their way or out of reach: it is
+// Touch says that a source partition is silent at now only because its posts are on their way or out of reach: it is
 // not idle, and no longer idle if it was.
-func (s *Split) Keep(partition string, now time.Time) {
+func (s *Split) Touch(partition string, now time.Time) {
 	src := s.source(partition)
 	if src.mu.TryLock() { // else a batch of it is being written, which says as much
 		src.pending = src.pending || src.idle // a mark is to say so

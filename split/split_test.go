@@ -220,9 +220,9 @@ func TestExpectedBeforeTheFirstPost(t *testing.T) {
 	} {
 		from := b.end()
 		b.now = b.now.Add(30 * time.Second)
-		b.split.Keep("s", b.now)
+		b.split.Touch("s", b.now)
 		if step.keep {
-			b.split.Keep("quiet", b.now)
+			b.split.Touch("quiet", b.now)
 		}
 		b.split.Tick(context.Background(), b.now)
 		if diff := cmp.Diff(step.want, b.marks(from)); diff != "" {
