@@ -50,7 +50,7 @@ type First struct {
 //
 // Canonical bytes: scheme, source and post, each as an unsigned varint length and its bytes; the sentence
 // index as an unsigned varint; the 16 bytes of the later sentence's group; the 16 bytes of the matched group.
-// The id is their xxh3-128.
+// The id is their hash.
 func EventID(scheme, source, post string, index int, later, group Hash) Hash {
 	b := make([]byte, 0, 128)
 	for _, s := range []string{scheme, source, post} {

@@ -18,9 +18,10 @@ type Post struct {
 type Sentence struct {
 	Source, Post, Author, Lang string
 	Time                       Time
-	Index                      int // place among the sentences of the post, from 0, too short ones counted
-	Start, End                 int // byte range in the post's text
-	Text                       string
+	Index                      int    // place among the sentences of the post, from 0, too short ones counted
+	Start, End                 int    // byte range in the post's text
+	Text                       string // of this range, or the beginning of it: see TextCut
+	TextCut                    bool   // the range is longer than Text
 
 	Tokens   []uint64 // the token set: ids ascending, none twice
 	Group    Hash     // GroupHash(Tokens)

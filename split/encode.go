@@ -14,12 +14,14 @@ import (
 const maxRecord = 256 << 10
 
 // encode splits posts and returns their records and the number of their sentences, too short ones included.
-func (s *Split) encode(src *source, posts []feed.Post, traceparent string) ([]topic.Record, int) {
+func (s *Split) encode(posts []feed.Post, traceparent string) ([]topic.Record, int) {
 	e := encoder{parts: make([][]feed.Sentence, s.cfg.Sentences.Partitions()), trace: traceparent}
+	splitter := s.splitters.Get().(*text.Splitter)
+	defer s.splitters.Put(splitter)
 	var all []feed.Sentence
 	for i := range posts {
 		var short int
-		all, short = src.splitter.Sentences(all, &posts[i], s.cfg.MinTokens)
+		all, short = splitter.Sentences(all, &posts[i], s.cfg.MinTokens)
 		e.short += short
 	}
 	sentences := len(all) + e.short
