@@ -31,7 +31,7 @@ func (d *Detector) Has(x *feed.Sentence) bool { return d.groups.Has(x) }
 func (d *Detector) lookup(dst []feed.Match, x *feed.Sentence, once bool) []feed.Match {
 	d.counts.Lookups++
 	begin := len(dst)
-	l := look{d: d, x: x, once: once, own: d.groups.Get(x.Group)}
+	l := look{d: d, x: x, once: once, own: d.groups.Get(x)}
 	dst = l.report(dst, l.search())
 	if l.truncated {
 		d.counts.Truncated++
@@ -189,7 +189,7 @@ func (l *look) backward(dst []feed.Match, g sigstore.Group, y *sigstore.Later, o
 func (l *look) historyOfOwn(g sigstore.Group, y *sigstore.Later) sigstore.History {
 	gs, x := l.d.groups, l.x
 	if l.own.IsNone() {
-		return sigstore.Alone(x, y.Source, y.Author)
+		return gs.Alone(x, y.Source, y.Author)
 	}
 	h := gs.History(l.own, y.Source, y.Author, g == l.own)
 	if !gs.Has(x) {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"refrain/feed"
 	"refrain/models"
 	"refrain/shard"
+	"refrain/sigstore"
 	"refrain/split"
 	"refrain/text"
 	"refrain/topic"
@@ -56,6 +58,12 @@ func (n *node) open(ctx context.Context) (err error) {
 	if err := n.openTopics(ctx); err != nil {
 		return err
 	}
+	if n.store, err = n.server.OpenStore(ctx, "state"); err != nil {
+		return err
+	}
+	if n.window.AuthorKey, err = authorKey(ctx, n.store); err != nil {
+		return err
+	}
 	if n.split, err = n.openSplit(); err != nil {
 		return err
 	}
@@ -92,10 +100,6 @@ func (n *node) openDetectors() error {
 }
 
 func (n *node) openWorkers(ctx context.Context) error {
-	var err error
-	if n.store, err = n.server.OpenStore(ctx, "state"); err != nil {
-		return err
-	}
 	workers := min(n.cfg.Workers, n.cfg.Topics.Partitions)
 	for _, owned := range shard.Owners(n.cfg.Topics.Partitions, workers) {
 		w, err := shard.Open(ctx, n.workerConfig(owned))
@@ -105,6 +109,20 @@ func (n *node) openWorkers(ctx context.Context) error {
 		n.workers = append(n.workers, w)
 	}
 	return nil
+}
+
+// authorKey is the deployment's, made when it starts for the first time.
+func authorKey(ctx context.Context, store topic.Store) (key sigstore.AuthorKey, err error) {
+	const name = "authors/key"
+	kept, err := store.Get(ctx, name)
+	if err != nil {
+		return key, err
+	}
+	if len(kept) == len(key) {
+		return sigstore.AuthorKey(kept), nil
+	}
+	rand.Read(key[:])
+	return key, store.Put(ctx, name, key[:])
 }
 
 func (n *node) workerConfig(owned []int) shard.Config {

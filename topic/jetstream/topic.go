@@ -59,8 +59,8 @@ type FixedError struct {
 }
 
 func (e *FixedError) Error() string {
-	return fmt.Sprintf("topic %s was made with %s %s and cannot go on with %s: set %s back to %s, or start with an empty data directory",
-		e.Topic, e.Setting, e.Is, e.Want, e.Setting, e.Is)
+	return fmt.Sprintf("topic %s was made with %s %s and cannot go on with %s: start with an empty data directory, or go back to %s",
+		e.Topic, e.Setting, e.Is, e.Want, e.Is)
 }
 
 // maxInFlight bounds the bytes of a topic that are sent and not yet acknowledged, all appends together.
