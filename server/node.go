@@ -11,6 +11,7 @@ import (
 
 	"refrain/detector"
 	"refrain/feed"
+	"refrain/ingest"
 	"refrain/models"
 	"refrain/shard"
 	"refrain/sigstore"
@@ -28,6 +29,8 @@ type node struct {
 
 	sentences, events, control *jetstream.Topic
 	store                      topic.Store // states of the workers, cursors of the sinks
+
+	deadEvents deadEvents
 
 	window    detector.Config
 	detectors []*detector.Detector // by partition
@@ -56,6 +59,9 @@ func (n *node) open(ctx context.Context) (err error) {
 		return err
 	}
 	if err := n.openTopics(ctx); err != nil {
+		return err
+	}
+	if n.deadEvents.DeadLetters, err = ingest.OpenDeadLetters(filepath.Join(n.cfg.DataDir, "dead-events.jsonl")); err != nil {
 		return err
 	}
 	if n.store, err = n.server.OpenStore(ctx, "state"); err != nil {
@@ -128,6 +134,7 @@ func authorKey(ctx context.Context, store topic.Store) (key sigstore.AuthorKey, 
 func (n *node) workerConfig(owned []int) shard.Config {
 	cfg := shard.Default()
 	cfg.Sentences, cfg.Events, cfg.Control, cfg.Store = n.sentences, n.events, n.control, n.store
+	cfg.DeadLetters = n.deadEvents
 	cfg.Rows = func(q int) (shard.Rows, error) { return n.detectors[q], nil }
 	cfg.Owned, cfg.Deployment = owned, n.cfg.Name
 	cfg.Span, cfg.Lateness, cfg.Retention = n.window.Span, n.window.Lateness, max(n.ages())
@@ -159,6 +166,9 @@ func (n *node) close() error {
 	}
 	if n.server != nil {
 		errs = append(errs, n.server.Close())
+	}
+	if n.deadEvents.DeadLetters != nil {
+		errs = append(errs, n.deadEvents.Close())
 	}
 	return errors.Join(errs...)
 }

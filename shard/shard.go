@@ -40,6 +40,11 @@ type Rows interface {
 	Delete(source, post string)
 }
 
+// DeadLetters is publish.DeadLetters.
+type DeadLetters interface {
+	Write(place, reason string, event []byte) error
+}
+
 // Config says what a worker works on. Sentences, Events, Store, Rows, Owned, Span and Lateness are the caller's, Default
 // has the rest.
 type Config struct {
@@ -47,6 +52,9 @@ type Config struct {
 	Events    topic.Topic // partitioned by the later post
 	Control   topic.Topic // tombstones, in partition 0; nil: posts are never deleted
 	Store     topic.Store
+	// DeadLetters takes the events that are too large for the event topic. Nil: such an event is an error, and the worker
+	// goes no further.
+	DeadLetters DeadLetters
 	// Rows returns the empty window of an owned partition. Open calls it once for each, in the order of Owned, and
 	// nothing else does: after a turn that failed the worker goes on with the rows it has. So they may be made
 	// beforehand, one for each partition. An Open that fails leaves them empty, and they may be given again; a worker

@@ -59,7 +59,7 @@ func Open(ctx context.Context, cfg Config) (*Worker, error) {
 		home: make([]*partition, n), next: make([]int64, n), reading: make([]bool, n),
 		queue: newQueue(n), deleted: newDeletions(cfg.Control), progress: newProgress(n),
 	}
-	w.outbox = outbox{topic: cfg.Events, deployment: cfg.Deployment, now: cfg.Now}
+	w.outbox = outbox{topic: cfg.Events, deployment: cfg.Deployment, now: cfg.Now, dead: cfg.DeadLetters, logger: cfg.Logger, metrics: m}
 	if err := w.restore(ctx); err != nil {
 		return nil, fmt.Errorf("open worker: %w", err)
 	}
