@@ -1,12 +1,15 @@
 package text
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
+	"math/bits"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/zeebo/xxh3"
 
 	"refrain/feed"
 )
@@ -191,5 +194,26 @@ func TestLongTextsAreCut(t *testing.T) {
 		if n := strings.Count(tc.post, " ") + 1; len(x.Tokens) != n {
 			t.Errorf("%d tokens, want %d", len(x.Tokens), n)
 		}
+	}
+}
+
+// TestIDsAreNotForged makes a second preimage of a word under xxh3, which ids were once: where the first 8 of its 16
+// bytes cancel the secret, the last 8 choose the hash.
+func TestIDsAreNotForged(t *testing.T) {
+	const seed, word = 0x316e696172666572, "transfermarkt"
+	// XXH3_len_9to16_64b: the default secret from byte 24 and 40, with the seed.
+	first, last := uint64(0x1f67b3b7a4a44072)^0x78e5c0cc4ee679cb, uint64(0x2172ffcc7dd05a82)^0x8e2443f7744608b8
+	first, last = first+seed, last-seed
+	lo := binary.LittleEndian.Uint64([]byte(word)) ^ first
+	hi := binary.LittleEndian.Uint64([]byte(word)[len(word)-8:]) ^ last
+	high, low := bits.Mul64(lo, hi)
+	sum := uint64(len(word)) + bits.ReverseBytes64(lo) + hi + (high ^ low)
+	forged := binary.LittleEndian.AppendUint64(nil, first)
+	forged = binary.LittleEndian.AppendUint64(forged, (sum-16)^last)
+	if xxh3.HashSeed(forged, seed) != xxh3.HashStringSeed(word, seed) {
+		t.Fatal("the forged word has another xxh3")
+	}
+	if ID(string(forged)) == ID(word) {
+		t.Error("the forged word has the id of another")
 	}
 }
