@@ -10,8 +10,9 @@ type Post struct {
 	Time            Time
 	Timed, Adjusted bool
 
-	// Meta is the JSON object of the fields that Refrain does not know, as they came; nil without any.
-	Meta []byte
+	// Meta is the JSON object of the fields that the source keeps, and Link the address that its template makes, http or
+	// https: see Keep. "" without any. Both come out in the events of the post, at most MaxMeta and MaxLink bytes.
+	Meta, Link string
 }
 
 // Sentence is one sentence of a post as the detector sees it. It is known by (Source, Post, Index).
