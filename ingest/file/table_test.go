@@ -38,7 +38,7 @@ func TestTable(t *testing.T) {
 			[]string{"1: a", "3: c", `rejected a.csv:3: created_at: "soon": neither RFC 3339 (2018-10-10T20:19:24Z), ` +
 				`nor Unix seconds or milliseconds, nor Twitter's format`}},
 		{"invalid UTF-8", "id,text,k\n1,a\xff,\xfe\n\xff,b,\n",
-			[]string{"1: a\uFFFD", `note a.csv:2: text: invalid UTF-8 replaced by U+FFFD; "k": invalid UTF-8 replaced by U+FFFD`,
+			[]string{"1: a\uFFFD", `note a.csv:2: text: invalid UTF-8 replaced by U+FFFD`,
 				"rejected a.csv:3: id: not valid Unicode, and replacing it could make two names one"}},
 		{"NUL", "id,text\n1,a\x00b\n", []string{"1: a\x00b"}},
 		{"a text too long", "id,text\n1," + strings.Repeat("x", feed.MaxText+1) + "\n2,b\n",
