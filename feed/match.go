@@ -8,6 +8,11 @@ type Occurrence struct {
 	Time                       Time
 	Sentence, Start, End       int
 	Text                       string
+	TextCut                    bool // Text is only the beginning of the sentence
+
+	// Of the later sentence of a match, and of no other: its own group, and what its post brought along, as in Sentence.
+	Group      Hash
+	Link, Meta string
 }
 
 // Key is the place of o in the order of the feed.

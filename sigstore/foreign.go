@@ -34,6 +34,7 @@ func (f *foreign) remember(x *feed.Sentence) {
 		f.groups[x.Group] = m
 	}
 	o := occurrenceOf(x)
+	o.link, o.meta = "", "" // it is never shown
 	m.insert(&o)
 	f.kept++
 }

@@ -14,7 +14,7 @@ func (gs *Groups) Earlier(g Group, x *feed.Sentence) (shown feed.Occurrence, ide
 	return o.show(), o.sequence == uint32(x.Sequence), true
 }
 
-// Later is an occurrence in the window that comes after the searched sentence.
+// Later is an occurrence in the window that comes after the searched sentence. Its Group is left to whoever knows it.
 type Later struct {
 	feed.Occurrence
 	Identical            bool // its tokens stand in the same order
@@ -101,8 +101,10 @@ func (v *view) eachLater(k key, end int, span feed.Time, x *feed.Sentence, visit
 		if o.samePost(k) || o.key() == k {
 			continue
 		}
+		shown := o.show()
+		shown.Link, shown.Meta = o.link, o.meta
 		visit(&Later{
-			Occurrence: o.show(), Identical: o.sequence == uint32(x.Sequence), Coverage: o.coverage,
+			Occurrence: shown, Identical: o.sequence == uint32(x.Sequence), Coverage: o.coverage,
 			Repost: o.repost, TimeAdjusted: o.adjusted,
 		})
 	}

@@ -63,13 +63,17 @@ func (e *encoder) record(partition int, sentences []feed.Sentence) {
 func fits(sentences []feed.Sentence) int {
 	size := 0
 	for i := range sentences {
-		s := &sentences[i]
-		size += 64 + len(s.Text) + 8*len(s.Tokens) + len(s.Source) + len(s.Post) + len(s.Author)
+		size += sentenceSize(&sentences[i])
 		if size > maxRecord && i > 0 {
 			return i
 		}
 	}
 	return len(sentences)
+}
+
+// sentenceSize is about what a sentence takes in a record, and never less: numbers and hashes are below 128 bytes.
+func sentenceSize(s *feed.Sentence) int {
+	return 128 + len(s.Text) + 8*len(s.Tokens) + len(s.Source) + len(s.Post) + len(s.Author) + len(s.Lang) + len(s.Link) + len(s.Meta)
 }
 
 // traceparent is the W3C trace context of ctx, "" without one.
