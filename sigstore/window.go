@@ -102,7 +102,7 @@ func (w *Window) open() {
 }
 
 // Insert takes a sentence in. It is false for a redelivery, which changes nothing: the same sentence of the same
-// version of a post, or, if the post had no time of its own, of any time.
+// version of a post at the same time. Where times are no help, the caller leaves redeliveries out.
 func (w *Window) Insert(x *feed.Sentence) bool {
 	g := w.groups.Get(x.Group)
 	if w.groups.holds(g, x) {
