@@ -24,8 +24,9 @@ import (
 // Config says what a window keeps. Span, Model and Engine are required.
 type Config struct {
 	Span, Lateness time.Duration
-	Budget         int64 // bytes; 0: no limit
-	OmitTexts      bool  // keep no texts: events then show none for earlier occurrences
+	Budget         int64        // bytes; 0: no limit
+	Reserved       func() int64 // bytes of the budget that others hold; nil: none
+	OmitTexts      bool         // keep no texts: events then show none for earlier occurrences
 	Model          *hashcodes.Model
 	Bounds         *hashcodes.Bounds // of the threshold; needed where Expect is used
 	Engine         Engine
@@ -55,6 +56,7 @@ var usualCut = cut{parts: 16, minRows: 4096, thinFrom: 16}
 type Window struct {
 	asked    time.Duration // the span
 	budget   int64
+	reserved func() int64
 	onForced func(Forced)
 	cut      cut
 
@@ -78,7 +80,7 @@ func New(cfg Config) *Window { return newWindow(cfg, usualCut) }
 
 func newWindow(cfg Config, cut cut) *Window {
 	w := &Window{
-		asked: cfg.Span, budget: cfg.Budget, onForced: cfg.OnForced, cut: cut,
+		asked: cfg.Span, budget: cfg.Budget, reserved: cfg.Reserved, onForced: cfg.OnForced, cut: cut,
 		clock: newClock(cfg.Span, cfg.Lateness), blocks: newBlocks(!cfg.OmitTexts),
 	}
 	tokens := newDictionary(cfg.Model)
