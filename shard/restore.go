@@ -66,8 +66,8 @@ func (w *Worker) restorePartition(ctx context.Context, id int, start, end []int6
 	}
 	q := &partition{id: id, rows: rows, state: *state, insert: state.ReplayFrom, counted: state.Look[id], mostFound: w.cfg.MaxEvents}
 	w.lowerToEnd(q, end)
-	w.liftToStart(ctx, q, start)
 	w.liftHeard(q, start)
+	w.liftToStart(ctx, q, start)
 	if clock, known := state.Marks.Clock(); known {
 		rows.Advance(clock)
 	}
