@@ -28,6 +28,7 @@ type Config struct {
 	MaxMatches int                   // groups that one look-up reports at most, its own first; 0: no limit
 	Flood      int                   // groups that one reports that has more than MaxMatches: 1 to MaxMatches; without a limit nothing
 	Budget     int64                 // bytes of the window; 0: no limit
+	Reserved   func() int64          // bytes of the budget that others hold; nil: none
 	OmitTexts  bool                  // keep no texts in the window
 	Model      *hashcodes.Model      // codes of the tokens
 	Engine     Engine                // finds candidates
@@ -109,7 +110,7 @@ func New(cfg Config) (*Detector, error) {
 	}
 	codes := cfg.codes(cfg.Model)
 	w := sigstore.New(sigstore.Config{
-		Span: cfg.Span, Lateness: cfg.Lateness, Budget: cfg.Budget, OmitTexts: cfg.OmitTexts,
+		Span: cfg.Span, Lateness: cfg.Lateness, Budget: cfg.Budget, Reserved: cfg.Reserved, OmitTexts: cfg.OmitTexts,
 		Model: codes.Model, Bounds: codes.Bounds, Engine: codes.Engine, Enough: enough * cfg.MaxMatches,
 		AuthorKey: cfg.AuthorKey, OnForced: cfg.OnForced,
 	})

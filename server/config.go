@@ -11,6 +11,7 @@ import (
 	httpsource "refrain/ingest/http"
 	"refrain/lookup/redisstore"
 	"refrain/models"
+	"refrain/shard"
 	"refrain/text"
 )
 
@@ -47,6 +48,7 @@ type Window struct {
 	Threshold  string        `yaml:"threshold"`
 	Span       time.Duration `yaml:"span"`
 	Lateness   time.Duration `yaml:"lateness"`
+	Redelivery time.Duration `yaml:"redelivery"` // see shard.Redeliveries
 	MinTokens  int           `yaml:"min_tokens"`
 	MaxMatches int           `yaml:"max_matches"`   // texts that a look-up reports; 0: all
 	Flood      int           `yaml:"flood_matches"` // texts that one reports that finds more; 0: max_matches
@@ -130,7 +132,7 @@ func Default() Config {
 		DataDir: "./refrain-data", HTTP: "127.0.0.1:8080", Name: "refrain", Workers: min(2, runtime.GOMAXPROCS(0)),
 		Log: Log{Level: "info", Format: "auto"},
 		Window: Window{
-			Threshold: window.Threshold.Decimal(), Span: window.Span, Lateness: window.Lateness, MinTokens: text.DefaultMinTokens,
+			Threshold: window.Threshold.Decimal(), Span: window.Span, Lateness: window.Lateness, Redelivery: shard.Default().Redelivery, MinTokens: text.DefaultMinTokens,
 			MaxMatches: 1000, Flood: 10, Engine: detector.DefaultEngine, Bits: hashcodes.DefaultBits, Ones: hashcodes.DefaultOnes, Texts: true,
 		},
 		Models: defaultModels(),

@@ -34,6 +34,7 @@ type node struct {
 
 	window    detector.Config
 	detectors []*detector.Detector // by partition
+	again     *shard.Redeliveries
 	split     *split.Split
 	workers   []*shard.Worker
 	registry  *models.Registry
@@ -94,6 +95,9 @@ func (n *node) openSplit() (*split.Split, error) {
 
 // openDetectors makes an empty window for each partition.
 func (n *node) openDetectors() error {
+	if err := n.openRedeliveries(); err != nil {
+		return err
+	}
 	n.shareLimits()
 	for range n.cfg.Topics.Partitions {
 		d, err := detector.New(n.window)
@@ -103,6 +107,17 @@ func (n *node) openDetectors() error {
 		n.detectors = append(n.detectors, d)
 	}
 	return nil
+}
+
+// openRedeliveries makes what tells the workers which posts are sent again. It lives within the budget of the windows.
+func (n *node) openRedeliveries() (err error) {
+	const share = 4 // of the budget it has at most one in so many parts
+	p := n.cfg.Topics.Partitions
+	n.again, err = shard.NewRedeliveries(shard.RedeliveryConfig{
+		Partitions: p, Within: n.cfg.Window.Redelivery, Budget: n.window.Budget / share, Logger: n.log,
+	})
+	n.window.Reserved = func() int64 { return n.again.Bytes() / int64(p) }
+	return err
 }
 
 func (n *node) openWorkers(ctx context.Context) error {
@@ -136,7 +151,7 @@ func (n *node) workerConfig(owned []int) shard.Config {
 	cfg.Sentences, cfg.Events, cfg.Control, cfg.Store = n.sentences, n.events, n.control, n.store
 	cfg.DeadLetters = n.deadEvents
 	cfg.Rows = func(q int) (shard.Rows, error) { return n.detectors[q], nil }
-	cfg.Owned, cfg.Deployment = owned, n.cfg.Name
+	cfg.Owned, cfg.Redeliveries, cfg.Deployment = owned, n.again, n.cfg.Name
 	cfg.Span, cfg.Lateness, cfg.Retention = n.window.Span, n.window.Lateness, max(n.ages())
 	cfg.Commit, cfg.TextVersion, cfg.Logger = time.Second, text.Version, n.log
 	return cfg

@@ -26,13 +26,30 @@ func (w *Worker) restore(ctx context.Context) error {
 		w.home[id] = q
 		w.owned = append(w.owned, q)
 	}
+	w.listen()
 	for p := range w.next {
-		w.next[p] = w.looked(p)
+		w.next[p] = min(w.looked(p), w.redeliveries.next[p])
 		if q := w.home[p]; q != nil {
 			w.next[p] = min(w.next[p], q.insert)
 		}
 	}
 	return nil
+}
+
+// listen makes the worker hear every partition from where the first of its owned ones must.
+func (w *Worker) listen() {
+	from := slices.Clone(w.owned[0].state.Heard)
+	for _, q := range w.owned[1:] {
+		for p, at := range q.state.Heard {
+			if at.position < from[p].position {
+				from[p] = at
+			}
+		}
+	}
+	var ok bool
+	if w.redeliveries, ok = w.cfg.Redeliveries.listen(from); !ok {
+		w.redeliveries, _ = w.cfg.Redeliveries.another().listen(from)
+	}
 }
 
 func (w *Worker) restorePartition(ctx context.Context, id int, start, end []int64) (*partition, error) {
@@ -41,7 +58,7 @@ func (w *Worker) restorePartition(ctx context.Context, id int, start, end []int6
 		return nil, err
 	}
 	if state == nil {
-		state = &State{Partition: id, Look: slices.Clone(start), ReplayFrom: start[id], Marks: newMarks(len(start))}
+		state = newState(id, start)
 	}
 	rows, err := w.cfg.Rows(id)
 	if err != nil {
@@ -49,6 +66,7 @@ func (w *Worker) restorePartition(ctx context.Context, id int, start, end []int6
 	}
 	q := &partition{id: id, rows: rows, state: *state, insert: state.ReplayFrom, counted: state.Look[id], mostFound: w.cfg.MaxEvents}
 	w.lowerToEnd(q, end)
+	w.liftHeard(q, start)
 	w.liftToStart(ctx, q, start)
 	if clock, known := state.Marks.Clock(); known {
 		rows.Advance(clock)
@@ -92,6 +110,21 @@ func (w *Worker) liftToStart(ctx context.Context, q *partition, start []int64) {
 	}
 }
 
+// liftHeard hears from what the topic still has, and says what it has dropped.
+func (w *Worker) liftHeard(q *partition, start []int64) {
+	oldest := slices.Min(start)
+	for p, s := range start {
+		at := &q.state.Heard[p]
+		if s <= at.position {
+			continue
+		}
+		if at.position < q.needs(p) && (!w.cfg.Sentences.Ordered() || oldest > at.position) {
+			w.missHearing(&topic.ErrTruncated{Partition: p, From: at.position, Start: s})
+		}
+		at.position = s
+	}
+}
+
 // lowerToEnd goes back to what the topic has, where the stored state knows of more: the topic has lost its tail, as
 // after a power cut without sync, and what comes next takes the places of what is lost. Where partitions share their
 // positions, look-ups pass the end of a quiet one as others grow: only the end of all says that something is lost.
@@ -106,6 +139,7 @@ func (w *Worker) lowerToEnd(q *partition, end []int64) {
 		w.cfg.Logger.Error("the sentence topic has lost records that were acknowledged",
 			"partition", p, "end", e, "known", q.state.Look[p])
 		q.state.Look[p] = e
+		q.state.Heard[p].position = min(q.state.Heard[p].position, e)
 	}
 	q.insert = min(q.insert, end[q.id])
 	q.counted = min(q.counted, end[q.id])

@@ -21,8 +21,8 @@ import (
 //
 // Its encoding:
 //
-//	state  = magic:2 "RS"  format:1 =1  partition:u  control:v  replayFrom:v
-//	         hasClock:1 [clock:v]  #partitions:u (look:v newest:v)*  #sources:u source*  checksum:8
+//	state  = magic:2 "RS"  format:1 =2  partition:u  control:v  replayFrom:v
+//	         hasClock:1 [clock:v]  #partitions:u (look:v newest:v heard:v heardStamp:v)*  #sources:u source*  checksum:8
 //	source = length:u name  met*            one met for every partition
 //	met    = kind:1 (0 none, 1 active, 2 idle) [time:v stamp:v]   none has neither
 //
@@ -34,12 +34,24 @@ type State struct {
 	ReplayFrom int64   // q's lowest position that may hold a sentence of the window
 	Control    int64   // the first position of the control topic whose retractions may not be out yet
 	Marks      Marks
+	// Heard: per partition, from where it must be heard again to know redeliveries from Look on (q itself: from
+	// ReplayFrom on), and the greatest stamp before that.
+	Heard []heard
+}
+
+// newState is that of a partition of which nothing is stored: everything is to be read from a start.
+func newState(partition int, start []int64) *State {
+	s := &State{Partition: partition, Look: slices.Clone(start), ReplayFrom: start[partition], Marks: newMarks(len(start))}
+	for _, position := range start {
+		s.Heard = append(s.Heard, heard{position: position})
+	}
+	return s
 }
 
 // ErrState says that a stored state cannot be read.
 var ErrState = errors.New("not a stored state")
 
-const stateHead = "RS\x01"
+const stateHead = "RS\x02"
 
 // Append appends the encoding of s to dst.
 func (s *State) Append(dst []byte) []byte {
@@ -53,6 +65,8 @@ func (s *State) Append(dst []byte) []byte {
 	for p, look := range s.Look {
 		dst = binary.AppendVarint(dst, look)
 		dst = binary.AppendVarint(dst, s.Marks.newest[p])
+		dst = binary.AppendVarint(dst, s.Heard[p].position)
+		dst = binary.AppendVarint(dst, s.Heard[p].stamp)
 	}
 	names := s.Marks.names()
 	dst = binary.AppendUvarint(dst, uint64(len(names)))
@@ -84,6 +98,9 @@ func (m met) append(dst []byte) []byte {
 func DecodeState(data []byte) (*State, error) {
 	const checksum = 8
 	body := len(data) - checksum
+	if strings.HasPrefix(string(data), "RS\x01") {
+		return nil, fmt.Errorf("%w: it is of format 1, before the first release: start with an empty data directory", ErrState)
+	}
 	if body < len(stateHead) || string(data[:len(stateHead)]) != stateHead {
 		return nil, fmt.Errorf("%w: it does not begin with %q", ErrState, stateHead)
 	}
@@ -120,11 +137,12 @@ func (d *decoder) state() *State {
 	if known {
 		clock = feed.Time(d.varint("clock"))
 	}
-	partitions := d.count("partitions", len(d.rest)/2)
-	s.Look, s.Marks = make([]int64, partitions), newMarks(partitions)
+	partitions := d.count("partitions", len(d.rest)/4)
+	s.Look, s.Heard, s.Marks = make([]int64, partitions), make([]heard, partitions), newMarks(partitions)
 	s.Marks.clock, s.Marks.known = clock, known
 	for p := range partitions {
 		s.Look[p], s.Marks.newest[p] = d.varint("position"), d.varint("newest stamp")
+		s.Heard[p] = heard{d.varint("heard"), d.varint("stamp before heard")}
 	}
 	last := ""
 	for i := range d.count("sources", len(d.rest)) {

@@ -76,8 +76,7 @@ func (gs *Groups) isOf(g Group, ids []uint64) bool {
 	return true
 }
 
-// Has reports whether x has been inserted: the same sentence of the same version of a post, or, if the post had no time
-// of its own, of any time.
+// Has reports whether x has been inserted: the same sentence of the same version of a post, at the same time.
 func (gs *Groups) Has(x *feed.Sentence) bool { return gs.holds(gs.Get(x), x) }
 
 // holds is Has where x's group, or none, is known.

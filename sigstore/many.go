@@ -4,8 +4,6 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/zeebo/xxh3"
-
 	"refrain/feed"
 )
 
@@ -20,8 +18,7 @@ type many struct {
 	count   int // occurrences since the group's birth
 	authors authors
 
-	thinAt int                 // len(records) at which thin is tried again
-	seen   map[uint64]struct{} // (post, version, index), made when posts without a time need it
+	thinAt int // len(records) at which thin is tried again
 }
 
 // newMany takes over what a view shows; the first of it is the group's first.
@@ -51,9 +48,6 @@ func (m *many) insert(o *occurrence) {
 	m.records = slices.Insert(m.records, i, m.write(o, v))
 	m.count++
 	m.authors.add(m.cfg.authorKey.hash(o.source, o.author))
-	if m.seen != nil {
-		m.seen[o.identity()] = struct{}{}
-	}
 }
 
 // write appends the record of o, whose text may stand with one of the last few.
@@ -69,24 +63,6 @@ func (m *many) write(o *occurrence, v *view) (pos uint64) {
 
 func (m *many) firstKey() key {
 	return key{time: m.first.Time, source: m.first.Source, post: parsePostID(m.first.Post)}
-}
-
-// hasAtAnyTime finds an occurrence without its time: the redelivery of a post without one has got another.
-func (m *many) hasAtAnyTime(o *occurrence) bool {
-	if m.seen == nil {
-		m.seen = make(map[uint64]struct{}, len(m.records))
-		v := m.view()
-		for i := range v.len() {
-			m.seen[v.at(i).identity()] = struct{}{}
-		}
-	}
-	_, ok := m.seen[o.identity()]
-	return ok
-}
-
-func (o *occurrence) identity() uint64 {
-	h := xxh3.HashStringSeed(o.post.text, xxh3.HashStringSeed(o.source, uint64(o.version)^uint64(o.index)<<40))
-	return h ^ o.post.number*0x9E3779B97F4A7C15
 }
 
 // keep leaves only the occurrences for which stays holds, given their places.
@@ -107,7 +83,7 @@ func (m *many) keep(stays func(i int, o *occurrence) bool) (dropped int) {
 // pack writes the records that are kept anew.
 func (m *many) pack(kept []uint64) {
 	old := *m
-	m.buf, m.records, m.seen = make([]byte, 0, 1+len(kept)*(len(old.buf)/len(old.records)+1)), make([]uint64, 0, len(kept)), nil
+	m.buf, m.records = make([]byte, 0, 1+len(kept)*(len(old.buf)/len(old.records)+1)), make([]uint64, 0, len(kept))
 	v := m.view()
 	var o occurrence
 	for _, pos := range kept {
@@ -177,5 +153,5 @@ func floorDiv(a, b feed.Time) feed.Time {
 const manyBytes = int64(unsafe.Sizeof(many{})) + 32 // and the ids of the first
 
 func (m *many) bytes() int64 {
-	return manyBytes + int64(cap(m.buf)) + 8*int64(cap(m.records)) + m.authors.bytes() + 24*int64(len(m.seen))
+	return manyBytes + int64(cap(m.buf)) + 8*int64(cap(m.records)) + m.authors.bytes()
 }

@@ -67,19 +67,6 @@ func (v *view) has(x *feed.Sentence) bool {
 			return true
 		}
 	}
-	return x.Untimed && v.hasAtAnyTime(&o)
-}
-
-func (v *view) hasAtAnyTime(o *occurrence) bool {
-	if v.many != nil {
-		return v.many.hasAtAnyTime(o)
-	}
-	for i := range v.chain {
-		c := &v.chain[i]
-		if c.post == o.post && c.source == o.source && c.version == o.version && c.index == o.index {
-			return true
-		}
-	}
 	return false
 }
 

@@ -24,8 +24,9 @@ import (
 // Config says what a window keeps. Span, Model and Engine are required.
 type Config struct {
 	Span, Lateness time.Duration
-	Budget         int64 // bytes; 0: no limit
-	OmitTexts      bool  // keep no texts: events then show none for earlier occurrences
+	Budget         int64        // bytes; 0: no limit
+	Reserved       func() int64 // bytes of the budget that others hold; nil: none
+	OmitTexts      bool         // keep no texts: events then show none for earlier occurrences
 	Model          *hashcodes.Model
 	Bounds         *hashcodes.Bounds // of the threshold; needed where Expect is used
 	Engine         Engine
@@ -56,6 +57,7 @@ var usualCut = cut{parts: 16, minRows: 4096, thinFrom: 16}
 type Window struct {
 	asked    time.Duration // the span
 	budget   int64
+	reserved func() int64
 	onForced func(Forced)
 	cut      cut
 
@@ -79,7 +81,7 @@ func New(cfg Config) *Window { return newWindow(cfg, usualCut) }
 
 func newWindow(cfg Config, cut cut) *Window {
 	w := &Window{
-		asked: cfg.Span, budget: cfg.Budget, onForced: cfg.OnForced, cut: cut,
+		asked: cfg.Span, budget: cfg.Budget, reserved: cfg.Reserved, onForced: cfg.OnForced, cut: cut,
 		clock: newClock(cfg.Span, cfg.Lateness), blocks: newBlocks(!cfg.OmitTexts),
 	}
 	tokens := newDictionary(cfg.Model)
@@ -103,7 +105,7 @@ func (w *Window) open() {
 }
 
 // Insert takes a sentence in. It is false for a redelivery, which changes nothing: the same sentence of the same
-// version of a post, or, if the post had no time of its own, of any time.
+// version of a post at the same time. Where times are no help, the caller leaves redeliveries out.
 func (w *Window) Insert(x *feed.Sentence) bool {
 	g := w.groups.Get(x)
 	if w.groups.holds(g, x) {

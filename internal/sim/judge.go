@@ -8,6 +8,7 @@ import (
 
 	"refrain/feed"
 	"refrain/text"
+	"refrain/topic"
 )
 
 // judge compares the events with the definition.
@@ -67,37 +68,110 @@ func (w *world) isDeleted(s *feed.Sentence) bool {
 	return slices.Contains(w.deleted, feed.Tombstone{Source: s.Source, Post: s.Post})
 }
 
-// sentences are those of everything that was acknowledged, as it was stamped.
+// sentences are those of everything that was acknowledged: those with a usable time as they were stamped, the others as
+// the sentence topic has them.
 func (w *world) sentences() []feed.Sentence {
-	var splitter text.Splitter
-	var all []feed.Sentence
+	all, _ := w.written()
 	for i := range w.accepted {
-		all, _ = splitter.Sentences(all, &w.accepted[i], minTokens)
+		if p := &w.accepted[i]; isTimed(p) {
+			all = w.split(all, p)
+		}
 	}
 	return all
+}
+
+func isTimed(p *feed.Post) bool { return p.Timed && !p.Adjusted }
+
+func (w *world) split(dst []feed.Sentence, p *feed.Post) []feed.Sentence {
+	var splitter text.Splitter
+	dst, _ = splitter.Sentences(dst, p, minTokens)
+	return dst
+}
+
+// identity is a sentence of whatever time.
+type identity struct {
+	source, post string
+	version      uint64
+	index        int
+	group        feed.Hash
+}
+
+func identityOf(s *feed.Sentence) identity {
+	return identity{s.Source, s.Post, s.Version, s.Index, s.Group}
+}
+
+// isWritten reports what was acknowledged and is not in the sentence topic.
+func (w *world) isWritten() error {
+	_, seen := w.written()
+	for i := range w.accepted {
+		p := &w.accepted[i]
+		if isTimed(p) {
+			continue
+		}
+		for _, s := range w.split(nil, p) {
+			if _, ok := seen[identityOf(&s)]; !ok {
+				return fmt.Errorf("%s/%s[%d] was acknowledged and not written", s.Source, s.Post, s.Index)
+			}
+		}
+	}
+	return nil
+}
+
+// written are the sentences without a usable time that count, and where each stands last. In a partition, in the order
+// of positions, one that stands up to Redelivery after another of the same identity is a redelivery, and does not.
+// Time is the greatest append stamp so far, in twelfths of Redelivery.
+func (w *world) written() (counted []feed.Sentence, last map[identity]int64) {
+	slot := w.plan.Redelivery.Nanoseconds() / 12
+	stamps := make([]int64, w.plan.Partitions)
+	last = map[identity]int64{}
+	for _, r := range records(w.sentenceTopic) {
+		stamps[r.Partition] = max(stamps[r.Partition], r.Time.UnixNano())
+		now := stamps[r.Partition] / slot
+		b, err := topic.DecodeBatch(r.Data)
+		if err != nil {
+			panic(err)
+		}
+		for _, s := range b.Sentences {
+			if !s.Untimed && !s.TimeAdjusted {
+				continue
+			}
+			before, again := last[identityOf(&s)]
+			last[identityOf(&s)] = now
+			if !again || before < now-12 {
+				counted = append(counted, s)
+			}
+		}
+	}
+	return counted, last
+}
+
+// records are all that a topic holds, each partition's in order.
+func records(t *topic.Memory) (all []topic.Record) {
+	r, err := t.OpenMemory(context.Background(), make([]int64, t.Partitions()))
+	if err != nil {
+		panic(err)
+	}
+	for {
+		some, err := r.TryFetch(1000)
+		if err != nil {
+			panic(err)
+		}
+		if len(some) == 0 {
+			return all
+		}
+		all = append(all, some...)
+	}
 }
 
 // events are the ids in the event topic, retractions apart.
 func (w *world) events() map[feed.Hash]bool {
 	ids := map[feed.Hash]bool{}
-	r, err := w.eventTopic.OpenMemory(context.Background(), make([]int64, w.eventTopic.Partitions()))
-	if err != nil {
-		panic(err)
-	}
-	for {
-		records, err := r.TryFetch(1000)
-		if err != nil {
-			panic(err)
-		}
-		if len(records) == 0 {
-			return ids
-		}
-		for i := range records {
-			if id, ok := reuseID(records[i].Data); ok {
-				ids[id] = true
-			}
+	for _, r := range records(w.eventTopic) {
+		if id, ok := reuseID(r.Data); ok {
+			ids[id] = true
 		}
 	}
+	return ids
 }
 
 // reuseID is feed.DecodeEvent without the rest of the event.
