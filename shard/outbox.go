@@ -17,6 +17,7 @@ type outbox struct {
 	deployment string
 	now        func() time.Time
 	records    []topic.Record
+	known      []int64 // the end of the topic after the last append; nil: to be asked for
 }
 
 func (o *outbox) add(events []found) {
@@ -44,9 +45,23 @@ func (o *outbox) flush(ctx context.Context) error {
 	for i := range o.records {
 		o.records[i].Time = now
 	}
+	o.known = nil
 	if err := o.topic.Append(ctx, o.records); err != nil {
 		return fmt.Errorf("append %d events: %w", len(o.records), err)
 	}
 	o.records = nil
 	return nil
+}
+
+// end is where the topic ended when everything appended was durable, or further on.
+func (o *outbox) end(ctx context.Context) ([]int64, error) {
+	if o.known != nil {
+		return o.known, nil
+	}
+	_, end, err := o.topic.Bounds(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("ask for the end of the event topic: %w", err)
+	}
+	o.known = end
+	return end, nil
 }

@@ -18,13 +18,14 @@ func exampleState() State {
 	s.Marks.meet(1, 200, []topic.Mark{{Source: "a", Time: 7}})
 	s.Marks.meet(2, 300, []topic.Mark{{Source: "a", Time: 9, Idle: true}})
 	s.Marks.clock, s.Marks.known = 4, true
+	s.EventEnd, s.SentenceTopic, s.EventTopic, s.ControlTopic = []int64{1 << 33, 0}, "ABC", "DEF", "GHI"
 	return s
 }
 
 var stateDiff = cmp.AllowUnexported(Marks{}, met{})
 
 func TestStateRoundTrip(t *testing.T) {
-	for _, want := range []State{exampleState(), {Look: []int64{0}, Marks: newMarks(1)}} {
+	for _, want := range []State{exampleState(), {Look: []int64{0}, Marks: newMarks(1), EventEnd: []int64{}}} {
 		got, err := DecodeState(want.Append([]byte("head"))[4:])
 		if err != nil {
 			t.Fatal(err)

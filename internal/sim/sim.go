@@ -8,7 +8,7 @@
 // seed that fails fails again.
 //
 // Afterwards the ids of the events are compared with the definition of a match: nothing may be lost, nothing
-// invented. The feed keeps to what the promise asks for, as tightly as it can: a post may be up to lateness behind
+// invented; after a power cut that goes for the sentences that the sentence topic still has. The feed keeps to what the promise asks for, as tightly as it can: a post may be up to lateness behind
 // the newest that any clock can have seen.
 //
 // The package knows split and shard only as Writer and Worker, so that the tests of both can run it with a rule of
@@ -75,6 +75,7 @@ type Result struct {
 	Lost    []feed.Hash // of them, those that did not come
 	Made    []feed.Hash // events that no definition knows
 	Crashes int         // lives that ended early
+	Cuts    int         // power cuts
 	Explain func(feed.Hash) string
 }
 
@@ -110,6 +111,7 @@ type plan struct {
 	Fail, Crash, Interleave      float64 // how likely an append fails, a turn ends a life, another turn slips in
 	Deletions                    bool
 	MaxQueue, MaxEvents          int
+	PowerCuts                    bool
 }
 
 func drawPlan(r *rand.Rand) plan {
@@ -129,6 +131,7 @@ func drawPlan(r *rand.Rand) plan {
 	if r.IntN(2) == 0 {
 		p.MaxEvents = 1 + r.IntN(8)
 	}
+	p.PowerCuts = r.IntN(3) == 0
 	return p
 }
 

@@ -28,6 +28,8 @@ type world struct {
 
 	sentenceTopic, eventTopic, controlTopic *topic.Memory
 	store                                   *topic.MemoryStore
+	puts                                    []put // into the store, all of them
+	powerCuts                               int
 
 	feeder  feeder
 	sources []*source
@@ -80,6 +82,9 @@ func (w *world) run() error {
 	w.assign()
 	for range w.plan.Turns {
 		w.turn()
+		if w.plan.PowerCuts && w.IntN(30) == 0 {
+			w.powerCut()
+		}
 		if w.failure != nil {
 			return w.failure
 		}
