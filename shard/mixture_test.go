@@ -304,7 +304,7 @@ func TestMixtures(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	chains, generations := 5, 4
 	if *full {
-		chains, generations = 40, 5
+		chains, generations = 40, 5 // 200
 	}
 	t.Logf("seed %d (-mixtures.seed)", seed)
 	const first, more = 3000, 300
