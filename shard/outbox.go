@@ -22,6 +22,7 @@ type outbox struct {
 	dead       DeadLetters // nil: there are none
 	logger     *slog.Logger
 	metrics    *metrics
+	known      []int64 // the end of the topic after the last append; nil: to be asked for
 }
 
 func (o *outbox) add(events []found) {
@@ -49,6 +50,7 @@ func (o *outbox) flush(ctx context.Context) error {
 	for i := range o.records {
 		o.records[i].Time = now
 	}
+	o.known = nil
 	if err := o.append(ctx, o.records); err != nil {
 		return fmt.Errorf("append %d events: %w", len(o.records), err)
 	}
@@ -81,4 +83,17 @@ func (o *outbox) giveUp(r *topic.Record, cause error) error {
 	}
 	o.metrics.dead.Add(context.Background(), 1)
 	return nil
+}
+
+// end is where the topic ended when everything appended was durable, or further on.
+func (o *outbox) end(ctx context.Context) ([]int64, error) {
+	if o.known != nil {
+		return o.known, nil
+	}
+	_, end, err := o.topic.Bounds(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("ask for the end of the event topic: %w", err)
+	}
+	o.known = end
+	return end, nil
 }

@@ -26,10 +26,10 @@ func (s smallTopic) Append(ctx context.Context, records []topic.Record) error {
 	return s.Topic.Append(ctx, records)
 }
 
-// kept are dead letters.
-type kept []string
+// letters are dead letters.
+type letters []string
 
-func (k *kept) Write(place, reason string, event []byte) error {
+func (k *letters) Write(place, reason string, event []byte) error {
 	*k = append(*k, place+": "+reason+": "+string(event))
 	return nil
 }
@@ -37,9 +37,9 @@ func (k *kept) Write(place, reason string, event []byte) error {
 // TestEventsTooLargeForTheTopic: what the event topic refuses is a dead letter, all else goes on. Before, the worker
 // tried the same events for ever, after a restart too.
 func TestEventsTooLargeForTheTopic(t *testing.T) {
-	whole, small, letters := newRoute(t, 1, true), newRoute(t, 1, true), &kept{}
+	whole, small, dead := newRoute(t, 1, true), newRoute(t, 1, true), &letters{}
 	cfg := small.config(0)
-	cfg.Events, cfg.DeadLetters = smallTopic{small.events, 2000}, letters
+	cfg.Events, cfg.DeadLetters = smallTopic{small.events, 2000}, dead
 	for r, w := range map[*route]*Worker{whole: whole.mustOpen(whole.config(0)), small: small.mustOpen(cfg)} {
 		for i := range 9 {
 			text := words
@@ -50,11 +50,11 @@ func TestEventsTooLargeForTheTopic(t *testing.T) {
 		}
 		r.mustStep(w)
 	}
-	want, got := eventIDs(whole.out()), eventIDs(append(small.out(), *letters...))
-	if diff := cmp.Diff(want, got); diff != "" || len(*letters) == 0 || len(small.out()) == 0 {
-		t.Errorf("%d events and %d dead letters; (-want +got):\n%s", len(small.out()), len(*letters), diff)
+	want, got := eventIDs(whole.out()), eventIDs(append(small.out(), *dead...))
+	if diff := cmp.Diff(want, got); diff != "" || len(*dead) == 0 || len(small.out()) == 0 {
+		t.Errorf("%d events and %d dead letters; (-want +got):\n%s", len(small.out()), len(*dead), diff)
 	}
-	for _, letter := range *letters {
+	for _, letter := range *dead {
 		if !strings.HasPrefix(letter, "event topic, partition 0: append: record too large: ") || len(letter) <= 2000 {
 			t.Errorf("dead letter %.150q does not say why", letter)
 		}

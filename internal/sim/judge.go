@@ -16,7 +16,7 @@ func (w *world) judge() *Result {
 	sentences := w.sentences()
 	allowed, want := w.define(sentences)
 	got := w.events()
-	r := &Result{Plan: w.plan.String(), Pairs: len(want), Crashes: w.crashes}
+	r := &Result{Plan: w.plan.String(), Pairs: len(want), Crashes: w.crashes, Cuts: w.powerCuts}
 	for id := range want {
 		if !got[id] {
 			r.Lost = append(r.Lost, id)
@@ -44,10 +44,11 @@ func (w *world) judge() *Result {
 type pair struct{ a, b *feed.Sentence }
 
 // define returns every event of the feed by comparing every two sentences, and those that do not lean on a deleted
-// post. A deleted post may or may not have been reported before it went.
+// post, or on a sentence that the power has taken. A deleted post may or may not have been reported before it went.
 func (w *world) define(sentences []feed.Sentence) (allowed, want map[feed.Hash]pair) {
 	allowed, want = map[feed.Hash]pair{}, map[feed.Hash]pair{}
 	span := feed.Time(w.plan.Span.Milliseconds())
+	held := w.held()
 	for i := range sentences {
 		for j := range sentences {
 			a, b := &sentences[i], &sentences[j]
@@ -56,7 +57,7 @@ func (w *world) define(sentences []feed.Sentence) (allowed, want map[feed.Hash]p
 			}
 			id := feed.EventID("near", b.Source, b.Post, b.Index, b.Group, a.Group)
 			allowed[id] = pair{a, b}
-			if !w.isDeleted(a) && !w.isDeleted(b) {
+			if !w.isDeleted(a) && !w.isDeleted(b) && held(a) && held(b) {
 				want[id] = pair{a, b}
 			}
 		}
@@ -69,9 +70,10 @@ func (w *world) isDeleted(s *feed.Sentence) bool {
 }
 
 // sentences are those of everything that was acknowledged: those with a usable time as they were stamped, the others as
-// the sentence topic has them.
+// the sentence topic has them, or had them before the power took them.
 func (w *world) sentences() []feed.Sentence {
 	all, _ := w.written()
+	all = append(all, w.taken...)
 	for i := range w.accepted {
 		if p := &w.accepted[i]; isTimed(p) {
 			all = w.split(all, p)
@@ -102,6 +104,9 @@ func identityOf(s *feed.Sentence) identity {
 
 // isWritten reports what was acknowledged and is not in the sentence topic.
 func (w *world) isWritten() error {
+	if w.powerCuts > 0 {
+		return nil
+	}
 	_, seen := w.written()
 	for i := range w.accepted {
 		p := &w.accepted[i]
