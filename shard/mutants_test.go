@@ -43,6 +43,7 @@ func TestMutants(t *testing.T) {
 		{"state without the event topic's end", subject(openEndless, bruteRows)},
 		{"newest state whatever is left", subject(openNewest, bruteRows)},
 		{"positions without incarnations", subject(openAnyIncarnation, bruteRows)},
+		{"redeliveries have no usable time either", subject(openTimeComes, bruteRows)},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) { wantCaught(t, test.s) })
@@ -317,6 +318,20 @@ func openFirstHears(cfg Config) (sim.Worker, error) {
 			}
 			return again && began < now-slotsWithin
 		})
+	}}
+	return openWorker(cfg)
+}
+
+// openTimeComes opens a worker for which a post whose time has come is another than the one that had none.
+func openTimeComes(cfg Config) (sim.Worker, error) {
+	cfg.Redeliveries = nil
+	cfg.Sentences = &readTopic{cfg.Sentences, func(_ *topic.Record, b *topic.Batch) (changed bool) {
+		for i := range b.Sentences {
+			if s := &b.Sentences[i]; !isUntimed(s) {
+				s.Version, changed = ^s.Version, true
+			}
+		}
+		return changed
 	}}
 	return openWorker(cfg)
 }

@@ -19,7 +19,7 @@ type item struct {
 
 	// ends are the ends of all partitions as reported after the item was received; nil until then.
 	ends []int64
-	// redelivered marks the sentences that are redeliveries of posts without a usable time: for everybody; nil when none is.
+	// redelivered marks the sentences that are redeliveries for everybody: see Redeliveries; nil when none is.
 	redelivered []bool
 	// repeats marks the sentences that were redeliveries at their insertion; nil when none was, or it is not known.
 	repeats []bool

@@ -19,11 +19,12 @@ import (
 
 // Redeliveries tells which sentences are redeliveries of posts without a usable time: without any, or with one in the
 // future. Such a post gets another time whenever it is sent, so that its times say nothing. What counts is the sentence
-// topic: in one partition, in the order of positions, a sentence is a redelivery if one of the same source, post id,
-// version and index stands before it at most Within earlier. Redeliveries count as standing there too, so the last hour of a
-// partition decides, however long somebody goes on trying. All records of one text are in one partition, and time is
-// the running greatest of its append stamps: so everybody who reads the partition decides alike, owner or not, before
-// and after a restart.
+// topic: in one partition, in the order of positions, a sentence is a redelivery if one without a usable time of the same
+// source, post id, version and index stands before it at most Within earlier. It may have a time itself: what lay in
+// the future at the first try need not at the second. Redeliveries without one count as standing there too, so the last
+// hour of a partition decides, however long somebody goes on trying. All records of one text are in one partition, and
+// time is the running greatest of its append stamps: so everybody who reads the partition decides alike, owner or not,
+// before and after a restart.
 //
 // Time is cut into slots of a twelfth of Within, and each slot is a set of hashes (see slot). So a sentence counts as
 // a redelivery for at least Within, and for up to a twelfth longer.
@@ -124,12 +125,13 @@ func (r *Redeliveries) hear(p int, position, stamp int64, sentences []feed.Sente
 	r.advance(h, position, stamp)
 	var repeats []bool
 	for i := range sentences {
-		if s := &sentences[i]; isUntimed(s) && r.isRepeat(h, s) {
-			if repeats == nil {
-				repeats = make([]bool, len(sentences))
-			}
-			repeats[i] = true
+		if !r.isRepeat(h, &sentences[i]) {
+			continue
 		}
+		if repeats == nil {
+			repeats = make([]bool, len(sentences))
+		}
+		repeats[i] = true
 	}
 	if repeats != nil {
 		h.repeats[position] = repeats
@@ -160,19 +162,28 @@ func (r *Redeliveries) advance(h *hearing, position, stamp int64) {
 	})
 }
 
-// isRepeat reports whether a sentence stands in a slot that counts, and puts it into the last.
+// isRepeat reports whether a sentence stands in a slot, and puts it into the last if it has no usable time.
 func (r *Redeliveries) isRepeat(h *hearing, s *feed.Sentence) bool {
-	last := &h.trail[len(h.trail)-1]
-	last.untimed = true
+	if len(h.slots) == 0 && !isUntimed(s) {
+		return false // as in every feed of posts with times
+	}
 	hash := r.hash(s)
 	repeat := slices.ContainsFunc(h.slots, func(s slot) bool { return s.has(hash) })
+	if isUntimed(s) {
+		r.add(h, hash)
+	}
+	return repeat
+}
+
+func (r *Redeliveries) add(h *hearing, hash uint64) {
+	last := &h.trail[len(h.trail)-1]
+	last.untimed = true
 	r.resized(h, func() {
 		if n := len(h.slots); n == 0 || h.slots[n-1].number != last.number {
 			h.slots = append(h.slots, slot{number: last.number})
 		}
 		h.slots[len(h.slots)-1].add(hash)
 	})
-	return repeat
 }
 
 // resized counts the bytes that change, and lets the oldest slots go where they are too many.

@@ -61,11 +61,12 @@ func TestRedeliveryIsOfOneSentence(t *testing.T) {
 	r, _ := mustRedeliveries(t, time.Hour, 0)
 	mustListen(t, r, heard{})
 	others := []feed.Sentence{
-		{Post: "a", TimeAdjusted: true}, {Source: "a", TimeAdjusted: true}, {Post: "a", Version: 1, Untimed: true}, {Post: "a", Index: 1, Untimed: true}, {Post: "a"},
+		{Post: "a", TimeAdjusted: true}, {Source: "a", TimeAdjusted: true}, {Post: "a", Version: 1, Untimed: true}, {Post: "a", Index: 1, Untimed: true}, {Source: "b", Post: "a"},
 	}
 	if got := r.hear(0, 0, minute, others); got != nil {
 		t.Errorf("got %v, want none", got)
 	}
+	others[3].Untimed = false // its time has come
 	if got, want := fmt.Sprint(r.hear(0, 1, minute, others)), "[true true true true false]"; got != want {
 		t.Errorf("once more: got %s, want %s", got, want)
 	}

@@ -552,3 +552,26 @@ func TestHearingTruncated(t *testing.T) {
 		}
 	}
 }
+
+// TestRetryOfAFastClock: a post is dated 90 s ahead, and sent again when that is no longer the future.
+func TestRetryOfAFastClock(t *testing.T) {
+	r := newRoute(t, 4, true)
+	w := r.mustOpen(r.config(0, 1, 2, 3))
+	created := feed.FromTime(r.now.Add(90 * time.Second))
+	send := func(id, words string) {
+		t.Helper()
+		if err := r.split.Write(context.Background(), []feed.Post{{ID: id, Text: words, Time: created, Timed: true}}, "s"); err != nil {
+			t.Fatal(err)
+		}
+		r.now = r.now.Add(time.Second)
+		r.mustStep(w)
+	}
+	send("first", words)
+	send("second", words+" six")
+	r.now = r.now.Add(40 * time.Second)
+	send("first", words)
+	send("second", words+" six")
+	if out := r.out(); len(out) != 1 || !strings.Contains(out[0], `"post":"second"`) {
+		t.Errorf("got %s, want that second repeats first", out)
+	}
+}

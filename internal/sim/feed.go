@@ -98,7 +98,7 @@ func (f *feeder) special(w *world, s *source, d *delivery, p *feed.Post, limit f
 	case 1:
 		switch {
 		case w.plan.Live && now <= limit: // replaced: the wall clock is near
-			p.Time = now.Add(maxFutureSkew + time.Duration(1+f.IntN(600))*time.Minute)
+			p.Time = now.Add(maxFutureSkew + f.ahead())
 		case !w.plan.Live && s.future < 2: // two never move a clock that asks for three
 			s.future++
 			d.future = true
@@ -115,16 +115,29 @@ func (f *feeder) special(w *world, s *source, d *delivery, p *feed.Post, limit f
 // maxFutureSkew is how far ahead of the present a post keeps its time.
 const maxFutureSkew = time.Minute
 
+// ahead is how far in the future a post is dated that is replaced: by so little, now and then, that it is not when it
+// is sent again.
+func (f *feeder) ahead() time.Duration {
+	if f.IntN(2) == 0 {
+		return time.Duration(1+f.IntN(60)) * time.Second
+	}
+	return time.Duration(1+f.IntN(600)) * time.Minute
+}
+
 // sendAnew gives posts without a usable time back the one that they came with: they are sent once more by somebody who
 // has had no answer. It is false where that cannot be now.
 func (f *feeder) sendAnew(w *world, s *source, d *delivery) bool {
-	now := feed.FromTime(w.now)
-	if !w.plan.Live || now > w.limit(s) {
+	now, limit := feed.FromTime(w.now), w.limit(s)
+	if !w.plan.Live || now > limit {
 		return false
 	}
 	for i, p := range d.made {
-		if !p.Timed || p.Time > now.Add(maxFutureSkew) {
+		switch {
+		case !p.Timed || p.Time > now.Add(maxFutureSkew):
 			d.posts[i] = p
+		case d.posts[i].Adjusted && p.Time >= max(now, f.newest.Add(-w.plan.Lateness)) && p.Time <= limit: // its time has come
+			d.posts[i] = p
+			f.newest = max(f.newest, p.Time)
 		}
 	}
 	f.newest = max(f.newest, now)

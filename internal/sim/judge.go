@@ -13,7 +13,8 @@ import (
 
 // judge compares the events with the definition.
 func (w *world) judge() *Result {
-	sentences := w.sentences()
+	sentences, _ := w.sentences()
+	sentences = append(sentences, w.taken...)
 	allowed, want := w.define(sentences)
 	got := w.events()
 	r := &Result{Plan: w.plan.String(), Pairs: len(want), Crashes: w.crashes, Cuts: w.powerCuts}
@@ -69,27 +70,6 @@ func (w *world) isDeleted(s *feed.Sentence) bool {
 	return slices.Contains(w.deleted, feed.Tombstone{Source: s.Source, Post: s.Post})
 }
 
-// sentences are those of everything that was acknowledged: those with a usable time as they were stamped, the others as
-// the sentence topic has them, or had them before the power took them.
-func (w *world) sentences() []feed.Sentence {
-	all, _ := w.written()
-	all = append(all, w.taken...)
-	for i := range w.accepted {
-		if p := &w.accepted[i]; isTimed(p) {
-			all = w.split(all, p)
-		}
-	}
-	return all
-}
-
-func isTimed(p *feed.Post) bool { return p.Timed && !p.Adjusted }
-
-func (w *world) split(dst []feed.Sentence, p *feed.Post) []feed.Sentence {
-	var splitter text.Splitter
-	dst, _ = splitter.Sentences(dst, p, minTokens)
-	return dst
-}
-
 // identity is a sentence of whatever time.
 type identity struct {
 	source, post string
@@ -98,37 +78,29 @@ type identity struct {
 	group        feed.Hash
 }
 
-func identityOf(s *feed.Sentence) identity {
-	return identity{s.Source, s.Post, s.Version, s.Index, s.Group}
+// place is a sentence and its time, 0 without a usable one.
+type place struct {
+	identity
+	time feed.Time
 }
 
-// isWritten reports what was acknowledged and is not in the sentence topic.
-func (w *world) isWritten() error {
-	if w.powerCuts > 0 {
-		return nil
+func placeOf(s *feed.Sentence) place {
+	p := place{identity: identity{s.Source, s.Post, s.Version, s.Index, s.Group}}
+	if !s.Untimed && !s.TimeAdjusted {
+		p.time = s.Time
 	}
-	_, seen := w.written()
-	for i := range w.accepted {
-		p := &w.accepted[i]
-		if isTimed(p) {
-			continue
-		}
-		for _, s := range w.split(nil, p) {
-			if _, ok := seen[identityOf(&s)]; !ok {
-				return fmt.Errorf("%s/%s[%d] was acknowledged and not written", s.Source, s.Post, s.Index)
-			}
-		}
-	}
-	return nil
+	return p
 }
 
-// written are the sentences without a usable time that count, and where each stands last. In a partition, in the order
-// of positions, one that stands up to Redelivery after another of the same identity is a redelivery, and does not.
-// Time is the greatest append stamp so far, in twelfths of Redelivery.
-func (w *world) written() (counted []feed.Sentence, last map[identity]int64) {
+// sentences are those in the sentence topic that count. In a partition, in the order of positions, one is a redelivery
+// that stands up to Redelivery after another of the same identity without a usable time. Time is the greatest append
+// stamp so far, in twelfths of Redelivery. There is also everything that stands there.
+func (w *world) sentences() (counted []feed.Sentence, written map[place]bool) {
 	slot := w.plan.Redelivery.Nanoseconds() / 12
 	stamps := make([]int64, w.plan.Partitions)
-	last = map[identity]int64{}
+	last := map[identity]int64{} // without a usable time
+	timed := map[place]bool{}    // that count
+	written = map[place]bool{}
 	for _, r := range records(w.sentenceTopic) {
 		stamps[r.Partition] = max(stamps[r.Partition], r.Time.UnixNano())
 		now := stamps[r.Partition] / slot
@@ -137,17 +109,37 @@ func (w *world) written() (counted []feed.Sentence, last map[identity]int64) {
 			panic(err)
 		}
 		for _, s := range b.Sentences {
-			if !s.Untimed && !s.TimeAdjusted {
-				continue
-			}
-			before, again := last[identityOf(&s)]
-			last[identityOf(&s)] = now
-			if !again || before < now-12 {
+			at := placeOf(&s)
+			before, again := last[at.identity]
+			if again = again && before >= now-12; !again && !timed[at] {
 				counted = append(counted, s)
+				timed[at] = at.time != 0
+			}
+			if at.time == 0 {
+				last[at.identity] = now
+			}
+			written[at] = true
+		}
+	}
+	return counted, written
+}
+
+// isWritten reports what was acknowledged and is not in the sentence topic as it was stamped. A power cut may take that.
+func (w *world) isWritten() error {
+	if w.powerCuts > 0 {
+		return nil
+	}
+	_, written := w.sentences()
+	var splitter text.Splitter
+	for i := range w.accepted {
+		sentences, _ := splitter.Sentences(nil, &w.accepted[i], minTokens)
+		for _, s := range sentences {
+			if !written[placeOf(&s)] {
+				return fmt.Errorf("%s/%s[%d] at %s was acknowledged and not written", s.Source, s.Post, s.Index, s.Time)
 			}
 		}
 	}
-	return counted, last
+	return nil
 }
 
 // records are all that a topic holds, each partition's in order.

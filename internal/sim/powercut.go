@@ -36,8 +36,8 @@ func (w *world) powerCut() {
 		s.worker = nil
 	}
 	w.zombies = nil
-	untimed, _ := w.written()
-	w.taken = append(w.taken, untimed...)
+	counted, _ := w.sentences()
+	w.taken = append(w.taken, counted...)
 	for _, t := range []*topic.Memory{w.sentenceTopic, w.eventTopic, w.controlTopic} {
 		w.cut(t)
 	}
