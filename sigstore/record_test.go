@@ -17,7 +17,7 @@ func oddSentences(r *rand.Rand, n int) (xs []feed.Sentence) {
 	ids := []string{"0", "7", "007", "18446744073709551615", "9999999999999999999", "ira-0341030", "", "x", strings.Repeat("9", 30), strings.Repeat("i", 70_000)}
 	names := []string{"", "ann", "bob", strings.Repeat("n", 300), strings.Repeat("m", 66_000)}
 	for i := range n {
-		tokens := []uint64{1, 2, 3, uint64(4 + r.IntN(5))}
+		tokens := []uint64{1, 2, 3, uint64(4 + r.IntN([]int{5, 40}[i%2]))} // long chains and short ones
 		start := r.IntN(3) * 1000
 		x := feed.Sentence{
 			Source: []string{"", "s", "other"}[r.IntN(3)], Post: ids[r.IntN(len(ids))], Author: names[r.IntN(len(names))],
