@@ -68,7 +68,7 @@ func (n *node) open(ctx context.Context) (err error) {
 	if err := n.openWorkers(ctx); err != nil {
 		return err
 	}
-	return errors.Join(n.keepModels(), n.observe())
+	return errors.Join(n.keepModels(), n.observe(), n.observeLosses())
 }
 
 func (n *node) openSplit() (*split.Split, error) {

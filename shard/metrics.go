@@ -43,7 +43,7 @@ func newMetrics() (*metrics, error) {
 	m.truncated = counter("refrain/detector", "refrain_detector_truncated", "Look-ups cut short by max_matches")
 	m.lost = counter("refrain/shard", "refrain_shard_lost_window",
 		"Times that the sentence topic had dropped records which the window still needed")
-	m.corrupt = counter("refrain/shard", "refrain_shard_corrupt", "Sentence records left out because they cannot be read")
+	m.corrupt = counter("refrain/shard", "refrain_shard_corrupt", "Records of the sentence topic, or of the control topic, left out because they cannot be read")
 	m.lag = gauge("refrain_shard_lag", "Age of the oldest record that is not looked up everywhere")
 	m.clock = gauge("refrain_shard_clock", "The window's clock W, as Unix time")
 	return &m, errors.Join(errs...)
@@ -110,6 +110,11 @@ func (c *counts) add(o *counts) {
 
 func (m *metrics) lostWindow(ctx context.Context, p int) {
 	m.lost.Add(ctx, 1, metric.WithAttributes(attribute.Int("partition", p)))
+}
+
+// corruptControl counts a control record.
+func (m *metrics) corruptControl() {
+	m.corrupt.Add(context.Background(), 1, metric.WithAttributes(attribute.String("topic", "control")))
 }
 
 func (m *metrics) corruptRecord(p int) {

@@ -48,7 +48,7 @@ func (w *Worker) restorePartition(ctx context.Context, id int, start, end []int6
 		return nil, fmt.Errorf("make rows: %w", err)
 	}
 	q := &partition{id: id, rows: rows, state: *state, insert: state.ReplayFrom, counted: state.Look[id], mostFound: w.cfg.MaxEvents}
-	w.lowerToEnd(q, end)
+	w.lowerToEnd(ctx, q, end)
 	w.liftToStart(ctx, q, start)
 	if clock, known := state.Marks.Clock(); known {
 		rows.Advance(clock)
@@ -63,6 +63,11 @@ func (w *Worker) load(ctx context.Context, id int) (*State, error) {
 		return nil, err
 	}
 	state, err := DecodeState(data)
+	if err != nil && !intact(data) { // any older one would do, and so does none
+		w.cfg.Logger.Error("the stored state of a partition is damaged: everything that the sentence topic holds is looked up again, and events come again with the same ids",
+			"partition", id, "error", err)
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +100,7 @@ func (w *Worker) liftToStart(ctx context.Context, q *partition, start []int64) {
 // lowerToEnd goes back to what the topic has, where the stored state knows of more: the topic has lost its tail, as
 // after a power cut without sync, and what comes next takes the places of what is lost. Where partitions share their
 // positions, look-ups pass the end of a quiet one as others grow: only the end of all says that something is lost.
-func (w *Worker) lowerToEnd(q *partition, end []int64) {
+func (w *Worker) lowerToEnd(ctx context.Context, q *partition, end []int64) {
 	if w.cfg.Sentences.Ordered() {
 		end = slices.Repeat([]int64{slices.Max(end)}, len(end))
 	}
@@ -105,6 +110,7 @@ func (w *Worker) lowerToEnd(q *partition, end []int64) {
 		}
 		w.cfg.Logger.Error("the sentence topic has lost records that were acknowledged",
 			"partition", p, "end", e, "known", q.state.Look[p])
+		w.metrics.lostWindow(ctx, p)
 		q.state.Look[p] = e
 	}
 	q.insert = min(q.insert, end[q.id])

@@ -101,6 +101,12 @@ func DecodeState(data []byte) (*State, error) {
 	return s, nil
 }
 
+// intact reports whether a stored state is as it was written, be it of another version.
+func intact(data []byte) bool {
+	body := len(data) - 8
+	return body >= 0 && xxh3.Hash(data[:body]) == binary.LittleEndian.Uint64(data[body:])
+}
+
 // decoder keeps the first thing that was wrong; after that it yields zeros.
 type decoder struct {
 	rest  []byte

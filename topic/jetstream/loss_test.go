@@ -1,0 +1,155 @@
+package jetstream_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	js "github.com/nats-io/nats.go/jetstream"
+
+	"refrain/topic"
+	"refrain/topic/jetstream"
+	"refrain/topic/jetstream/blocks"
+)
+
+// in is the setting of a data directory.
+func in(dir string) func(*jetstream.Config) { return func(c *jetstream.Config) { c.Dir = dir } }
+
+// mustFlip flips a bit of the first block of a stream.
+func mustFlip(tb testing.TB, dir, stream string, at int) {
+	tb.Helper()
+	path := filepath.Join(blocks.Dir(dir), stream, "msgs", "1.blk")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	if at < 0 {
+		at += len(b)
+	}
+	b[at] ^= 1
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		tb.Fatal(err)
+	}
+}
+
+func mustAppend(tb testing.TB, x topic.Topic, batches ...int64) {
+	tb.Helper()
+	for _, n := range batches {
+		if err := x.Append(tb.Context(), batchNumber(n)); err != nil {
+			tb.Fatal(err)
+		}
+	}
+}
+
+// TestADamagedRecordIsLostAlone: it is counted and said, the rest of its block stays, and limits go on dropping old
+// records: left to itself the server would refuse the next one (by size), or drop none any more (by age).
+func TestADamagedRecordIsLostAlone(t *testing.T) {
+	for name, cfg := range map[string]func(*jetstream.TopicConfig){
+		"age":  func(c *jetstream.TopicConfig) { c.MaxAge = 3 * time.Second },
+		"size": func(c *jetstream.TopicConfig) { c.MaxBytes = 700_000 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir, log := t.TempDir(), new(bytes.Buffer)
+			s := MustStart(t, in(dir))
+			mustAppend(t, MustOpenTopic(t, s, cfg), 0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+			MustClose(t, s)
+			mustFlip(t, dir, "sentences", 100_000)
+			s = MustStart(t, in(dir), func(c *jetstream.Config) { c.Logger = slog.New(slog.NewTextHandler(log, nil)) })
+			x := MustOpenTopic(t, s, cfg)
+			if lost := x.Lost(); lost != 1 || !strings.Contains(log.String(), "checksum mismatch") {
+				t.Errorf("%d lost; logged %s", lost, log)
+			}
+			mustAppend(t, x, 10, 11, 12)
+			for begin := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+				if state := mustState(t, s); state.FirstSeq > 40 {
+					break
+				}
+				if time.Since(begin) > 20*time.Second {
+					t.Fatal("old records stay")
+				}
+				mustAppend(t, x, 13)
+			}
+			if copies, _ := filepath.Glob(filepath.Join(dir, "damaged", "*.sentences.1.blk")); len(copies) != 1 {
+				t.Errorf("%q", copies)
+			}
+		})
+	}
+}
+
+func mustState(tb testing.TB, s *jetstream.Server) js.StreamState {
+	tb.Helper()
+	stream, err := s.JetStream().Stream(tb.Context(), "sentences")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return stream.CachedInfo().State
+}
+
+// TestADamagedValue: the value before it is back, or none; left to itself the server would hang at the next one.
+func TestADamagedValue(t *testing.T) {
+	dir := t.TempDir()
+	s := MustStart(t, in(dir))
+	kv := mustOpenStore(t, s)
+	for i := range 5 {
+		if err := kv.Put(t.Context(), "k", fmt.Appendf(nil, "value %d", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	MustClose(t, s)
+	mustFlip(t, dir, "KV_positions", -12)
+	kv = mustOpenStore(t, MustStart(t, in(dir)))
+	got, err := kv.Get(t.Context(), "k")
+	if err != nil || string(got) == "value 4" {
+		t.Errorf("%q, %v", got, err)
+	}
+	t.Logf("%q", got)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if err := kv.Put(ctx, "k", []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := kv.Get(ctx, "k"); err != nil || string(got) != "new" {
+		t.Errorf("%q, %v", got, err)
+	}
+}
+
+func mustOpenStore(tb testing.TB, s *jetstream.Server) *jetstream.Store {
+	tb.Helper()
+	kv, err := s.OpenStore(tb.Context(), "positions")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return kv
+}
+
+// TestARecordThatCannotBeReadIsMissed: damage that comes while the server runs is met by whoever reads.
+func TestARecordThatCannotBeReadIsMissed(t *testing.T) {
+	dir := t.TempDir()
+	s := MustStart(t, in(dir))
+	mustAppend(t, MustOpenTopic(t, s), 0, 1, 2)
+	MustClose(t, s)
+	s = MustStart(t, in(dir)) // it has nothing in memory yet
+	mustFlip(t, dir, "sentences", 50_000)
+	x := MustOpenTopic(t, s)
+	r, err := x.Open(t.Context(), []int64{0, 0, 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for n := 0; n < 3*batchSize-1; {
+		records, err := r.Fetch(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += len(records)
+	}
+	if lost := x.Lost(); lost != 1 {
+		t.Errorf("%d lost", lost)
+	}
+}
