@@ -34,9 +34,9 @@ type Record struct {
 	Seq     uint64
 	Message bool // not erased, nor a note of a deletion
 	Subject string
+	Header  []byte // with its first line; nil: there is none
 	Data    []byte
-
-	size int
+	Size    int // of the whole record
 }
 
 // parser reads the records of a block.
@@ -56,41 +56,58 @@ func newHash(name string) *highwayhash.Digest64 {
 	return h
 }
 
-// record reads the one at an offset; why says why there is none. torn means that it goes on beyond the end.
-func (p *parser) record(at int) (r Record, torn bool, why string) {
+// frame is the bytes of a record, and what its lengths say.
+type frame struct {
+	bytes      []byte
+	subject    int // its length
+	withHeader bool
+}
+
+// frame finds where the record at an offset ends; why says why none begins there. torn means that it goes on beyond the
+// end of the file.
+func (p *parser) frame(at int) (f frame, torn bool, why string) {
 	b, le := p.block[at:], binary.LittleEndian
 	if len(b) < recordHead {
-		return r, true, "the file ends within a record"
+		return f, true, "the file ends within a record"
 	}
-	length, subject := le.Uint32(b), int(le.Uint16(b[20:]))
-	withHeader := length&hasHeader != 0
+	length := le.Uint32(b)
+	f.subject, f.withHeader = int(le.Uint16(b[20:])), length&hasHeader != 0
 	length &^= hasHeader
-	least := recordHead + subject + checksumSize
-	if withHeader {
+	least := recordHead + f.subject + checksumSize
+	if f.withHeader {
 		least += 4
 	}
 	switch {
 	case length > maxRecord || int(length) < least:
-		return r, false, fmt.Sprintf("no record begins here (its length would be %d)", length)
+		return f, false, fmt.Sprintf("no record begins here (its length would be %d)", length)
 	case int(length) > len(b):
-		return r, true, "the file ends within a record"
+		return f, true, "the file ends within a record"
 	}
-	b = b[:length]
-	data := b[recordHead+subject : len(b)-checksumSize]
-	header := -1
-	if withHeader {
+	f.bytes = b[:length]
+	return f, false, ""
+}
+
+// record reads the one at an offset; torn and why are those of frame.
+func (p *parser) record(at int) (r Record, torn bool, why string) {
+	f, torn, why := p.frame(at)
+	if why != "" {
+		return r, torn, why
+	}
+	b, le, header := f.bytes, binary.LittleEndian, 0
+	subject, data := b[recordHead:recordHead+f.subject], b[recordHead+f.subject:len(b)-checksumSize]
+	if f.withHeader {
 		header, data = int(le.Uint32(data)), data[4:]
 	}
-	if !p.matches(b[4:20], b[recordHead:recordHead+subject], data, b[len(b)-checksumSize:]) {
+	if !p.matches(b[4:20], subject, data, b[len(b)-checksumSize:]) {
 		return r, false, "checksum mismatch"
 	}
-	if withHeader && !isHeader(data, header) {
+	if f.withHeader && !isHeader(data, header) {
 		return r, false, fmt.Sprintf("its header does not end after %d bytes", header)
 	}
 	seq := le.Uint64(b[4:])
 	return Record{
 		Offset: int64(at), Seq: seq &^ (erased | deletion), Message: seq&(erased|deletion) == 0 && seq != 0,
-		Subject: string(b[recordHead : recordHead+subject]), Data: data[max(header, 0):], size: int(length),
+		Subject: string(subject), Header: data[:header:header], Data: data[header:], Size: len(b),
 	}, false, ""
 }
 

@@ -71,7 +71,7 @@ type Stream struct {
 	Indexed Index
 
 	dir   string
-	visit func(file string, r Record)
+	visit func(file string, r Record) error
 }
 
 // Index is what the head of index.db says of a stream; zero without any.
@@ -80,11 +80,12 @@ type Index struct {
 	Range
 }
 
-// Scan reads a stream. visit gets each record that is whole, and must not keep its bytes; nil: nobody wants them.
-func Scan(data, name string, visit func(file string, r Record)) (*Stream, error) {
+// Scan reads a stream. visit gets each record that is whole, and must not keep its bytes; an error of it ends the scan.
+// nil: nobody wants them.
+func Scan(data, name string, visit func(file string, r Record) error) (*Stream, error) {
 	s := &Stream{Name: name, Range: Range{First: 1}, dir: filepath.Join(Dir(data), name), visit: visit}
 	if s.visit == nil {
-		s.visit = func(string, Record) {}
+		s.visit = func(string, Record) error { return nil }
 	}
 	s.checkMeta()
 	s.checkIndex()
@@ -201,7 +202,7 @@ func (s *Stream) lastChecksum() []byte {
 // maxBlock is the size of a file that is read at once. The server's are of 8 MiB and a record, at most.
 const maxBlock = 64 << 20
 
-// block reads the records of one block.
+// block reads one block.
 func (s *Stream) block(number int, newest bool) error {
 	path := s.file(number)
 	if info, err := os.Stat(path); err != nil || info.Size() > maxBlock {
@@ -212,13 +213,24 @@ func (s *Stream) block(number int, newest bool) error {
 		return err
 	}
 	s.Bytes += int64(len(b))
-	before, damages := s.Range, len(s.Damage)
-	p := newParser(s.Name, number, b)
-	for at := 0; at < len(b); {
+	damages := len(s.Damage)
+	before, err := s.records(path, newParser(s.Name, number, b), newest)
+	if len(s.Damage) > damages {
+		s.Damage[damages].Drops = s.dropped(before)
+	}
+	return err
+}
+
+// records reads the records of a block; before is what there was before the first damage in it.
+func (s *Stream) records(path string, p parser, newest bool) (before Range, err error) {
+	damages := len(s.Damage)
+	for at := 0; at < len(p.block); {
 		r, torn, why := p.record(at)
 		if why == "" {
-			s.take(path, r)
-			at += r.size
+			if err := s.take(path, r); err != nil {
+				return before, err
+			}
+			at += r.Size
 			continue
 		}
 		if len(s.Damage) == damages {
@@ -227,19 +239,16 @@ func (s *Stream) block(number int, newest bool) error {
 		next, found := p.next(at+1, s.Last)
 		if torn && newest && !found && !s.Clean {
 			s.Torn = true
-			return nil
+			return before, nil
 		}
 		s.damaged(path, int64(at), "%s", why)
 		if !found {
-			break
+			return before, nil
 		}
 		at = int(next.Offset)
 		s.Damage[len(s.Damage)-1].Until = next.Offset
 	}
-	if len(s.Damage) > damages {
-		s.Damage[damages].Drops = s.dropped(before)
-	}
-	return nil
+	return before, nil
 }
 
 // dropped is what a server drops of the block just read, before whose first damage was what before says: at least the
@@ -288,7 +297,7 @@ func Sum(ranges []Range) (n int64) {
 }
 
 // take notes a record that is whole.
-func (s *Stream) take(file string, r Record) {
+func (s *Stream) take(file string, r Record) error {
 	if r.Message && r.Seq > s.Last {
 		if s.Messages == 0 {
 			s.First = r.Seq
@@ -298,7 +307,7 @@ func (s *Stream) take(file string, r Record) {
 		s.Messages++
 		s.Last = r.Seq
 	}
-	s.visit(file, r)
+	return s.visit(file, r)
 }
 
 // compare holds what is there to what the index says.
