@@ -6,14 +6,12 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
-
-	"refrain/topic/jetstream"
 )
 
-// lossy is a topic that may lose records to damage, and what that means.
+// lossy is a topic, or the store of positions, that may lose records to damage, and what that means.
 type lossy struct {
 	name  string
-	topic *jetstream.Topic
+	topic interface{ Lost() int64 }
 	means string
 }
 
@@ -22,6 +20,7 @@ func (n *node) lossy() []lossy {
 		{"sentences", n.sentences, "what was in them is not compared with what comes, and had it not been looked up yet, its events are missing: send those posts again, if they are still to be had"},
 		{"events", n.events, "sinks and clients that had not got them miss them, and so does an index that is made again; docs/operations.md says how to have the events of the window found again"},
 		{"control", n.control, "deletions are forgotten, and which is not known: deleted posts may be shown again. Delete again what was deleted lately"},
+		{"KV_state", n.store, "where it was a position, the one before counts, or none: what was looked up or sent since is looked up and sent again, with the same ids"},
 	}
 }
 

@@ -14,7 +14,6 @@ import (
 	"refrain/shard"
 	"refrain/split"
 	"refrain/text"
-	"refrain/topic"
 	"refrain/topic/jetstream"
 )
 
@@ -25,7 +24,7 @@ type node struct {
 	server *jetstream.Server
 
 	sentences, events, control *jetstream.Topic
-	store                      topic.Store // states of the workers, cursors of the sinks
+	store                      *jetstream.Store // states of the workers, cursors of the sinks
 
 	window    detector.Config
 	detectors []*detector.Detector // by partition

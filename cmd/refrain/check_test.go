@@ -16,11 +16,13 @@ import (
 
 func TestCheckExitStatus(t *testing.T) {
 	dir := t.TempDir()
-	s, err := jetstream.Start(jetstream.Config{Dir: dir, Logger: slog.New(slog.DiscardHandler)})
+	cfg, control := jetstream.Default(), jetstream.DefaultTopic()
+	cfg.Dir, cfg.Logger, control.Name = dir, slog.New(slog.DiscardHandler), "control"
+	s, err := jetstream.Start(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := s.OpenTopic(t.Context(), jetstream.TopicConfig{Name: "control"})
+	x, err := s.OpenTopic(t.Context(), control)
 	if err == nil {
 		err = x.Append(t.Context(), []topic.Record{{Data: topic.AppendTombstones(nil, []feed.Tombstone{{Post: "p1"}})}})
 	}

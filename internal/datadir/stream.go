@@ -2,11 +2,13 @@ package datadir
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
 
 	"refrain/feed"
+	"refrain/publish"
 	"refrain/shard"
 	"refrain/topic"
 	"refrain/topic/jetstream"
@@ -27,7 +29,7 @@ func (c *checker) stream(name string) error {
 	keys := map[string]bool{}
 	s, err := blocks.Scan(c.Dir, name, func(file string, r blocks.Record) error {
 		if r.Message {
-			keys[r.Subject] = true
+			keys[string(r.Subject)] = true
 		}
 		if r.Message && read != nil {
 			if err := read(r); err != nil {
@@ -36,6 +38,12 @@ func (c *checker) stream(name string) error {
 		}
 		return c.progress(int64(r.Size), name)
 	})
+	var other *blocks.LayoutError
+	if errors.As(err, &other) {
+		c.found(other.Path, -1, "not checked: %s", other.Reason)
+		c.endPart("%s", name)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -51,7 +59,7 @@ func (c *checker) stream(name string) error {
 func (c *checker) missing(s *blocks.Stream, keys int64) {
 	folder := filepath.Join(blocks.Dir(c.Dir), s.Name, "msgs")
 	if !strings.HasPrefix(s.Name, "KV_") {
-		for _, g := range s.Gaps {
+		for _, g := range s.Missing {
 			c.found(folder, -1, "messages %d to %d are missing", g.First, g.Last)
 		}
 		return
@@ -100,16 +108,19 @@ func event(data []byte) error {
 	return nil
 }
 
-// state reads a position of a partition; what else is kept is text, under keys that are known.
+// state reads a position: of a partition, a sink or a webhook. Others are any text.
 func state(r blocks.Record) error {
-	key := strings.TrimPrefix(r.Subject, "$KV.state.")
-	kind, _, _ := strings.Cut(key, "/")
+	kind, _, _ := strings.Cut(strings.TrimPrefix(string(r.Subject), "$KV.state."), "/")
 	switch kind {
 	case "shard":
 		_, err := shard.DecodeState(r.Data)
 		return err
-	case "publish", "webhook", "sources", "identity":
-		return nil
+	case "publish":
+		return publish.CheckCursor(r.Data)
+	case "webhook":
+		if !json.Valid(r.Data) {
+			return errors.New("not JSON")
+		}
 	}
-	return fmt.Errorf("nobody stores anything under %q", key)
+	return nil
 }

@@ -2,8 +2,11 @@ package jetstream
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	js "github.com/nats-io/nats.go/jetstream"
@@ -34,9 +37,13 @@ func (l *losses) count() int64 {
 }
 
 // Lost is how many messages of the topic are lost, as far as this process knows: those that the stream lacks between its
-// first and its last, those that the server dropped when it started, and those that could not be read. A message is a
-// record, or up to 32 of a packed topic.
+// first and its last, those that its files lacked when the server started, and those that could not be read. A message is
+// a record, or up to 32 of a packed topic.
 func (t *Topic) Lost() int64 { return t.lost.count() }
+
+// Lost is how many records of the store were damaged when the server started. Each was a value, or one that had been
+// replaced: nobody can tell.
+func (s *Store) Lost() int64 { return s.lost }
 
 // notice takes in what the stream lacks.
 func (t *Topic) notice(ctx context.Context) error {
@@ -65,40 +72,85 @@ func (t *Topic) missed(first, last int64) {
 	}
 }
 
-// inspect looks at all streams before the server does, makes good what it would stumble over, and returns what they lack.
-// What cannot be looked at is left to the server.
-func inspect(dir string, log *slog.Logger) map[string][]blocks.Range {
-	lost := map[string][]blocks.Range{}
-	names, err := blocks.Streams(dir)
+// inspect looks at all streams before the server does, makes good what it would stumble over, and returns what each has
+// lost: the sequences of a topic, a number for a store. Files of another layout are left to the server. What cannot be
+// read or written ends it: the server would lose what can still be saved.
+func inspect(dir string, log *slog.Logger) (map[string]damage, error) {
+	streams, err := scan(dir, log)
 	if err != nil {
-		log.Warn("streams are not looked at", "error", err)
+		return nil, err
 	}
-	for _, name := range names {
-		if lost[name], err = inspectStream(dir, name, log); err != nil {
-			log.Error("a stream is left as it is", "stream", name, "error", err)
+	var records, damaged int64
+	for _, s := range streams {
+		records += s.Records
+		damaged += inBlocks(s)
+	}
+	if records == 0 && damaged > 0 {
+		log.Warn("streams are not repaired: not one record can be read, so they may be of another version of the server")
+		return nil, nil
+	}
+	lost := map[string]damage{}
+	for _, s := range streams {
+		if err := repair(s, dir, log); err != nil {
+			return nil, err
 		}
+		lost[s.Name] = lossOf(s)
 	}
-	return lost
+	return lost, nil
 }
 
-func inspectStream(dir, name string, log *slog.Logger) ([]blocks.Range, error) {
-	s, err := blocks.Scan(dir, name, nil)
-	if err != nil || len(s.Damage) == 0 {
-		return nil, err // what is missing without damage the server knows
+// damage is what a stream has lost.
+type damage struct {
+	messages []blocks.Range
+	places   int64
+}
+
+// lossOf counts a topic's sequences where there is damage: without it the server knows them too.
+func lossOf(s *blocks.Stream) (d damage) {
+	if d.places = inBlocks(s); len(s.Damage) > 0 && !strings.HasPrefix(s.Name, bucketPrefix) {
+		d.messages = s.Missing
 	}
+	return d
+}
+
+// bucketPrefix begins the name of a stream that a store is in.
+const bucketPrefix = "KV_"
+
+func inBlocks(s *blocks.Stream) (n int64) {
 	for _, d := range s.Damage {
-		log.Error("a file of a stream is damaged", "stream", name, "file", d.File, "offset", d.Offset, "reason", d.Reason)
+		if d.Block() {
+			n++
+		}
 	}
-	lost := s.Lost()
-	if err := s.Repair(filepath.Join(dir, "damaged")); err != nil {
-		return lost, err
-	}
-	after, err := blocks.Scan(dir, name, nil)
+	return n
+}
+
+func scan(dir string, log *slog.Logger) (streams []*blocks.Stream, err error) {
+	names, err := blocks.Streams(dir)
 	if err != nil {
-		return lost, err
+		return nil, err
 	}
-	if first := s.Damage[0].Drops.First; s.First > 1 && first < s.First {
-		s.Gaps = append(s.Gaps, blocks.Range{First: first, Last: s.First - 1})
+	for _, name := range names {
+		s, err := blocks.Scan(dir, name, nil)
+		var other *blocks.LayoutError
+		if errors.As(err, &other) {
+			log.Warn("a stream is not looked at for damage", "stream", name, "reason", err)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		streams = append(streams, s)
 	}
-	return blocks.Union(append(s.Gaps, after.Lost()...)), nil
+	return streams, nil
+}
+
+func repair(s *blocks.Stream, dir string, log *slog.Logger) error {
+	for _, d := range s.Damage {
+		log.Error("a file of a stream is damaged", "stream", s.Name, "file", d.File, "offset", d.Offset, "reason", d.Reason)
+	}
+	if err := s.Repair(filepath.Join(dir, "damaged")); err != nil {
+		return fmt.Errorf("%w: give the directory room and rights and start again, nothing is lost that was not", err)
+	}
+	return nil
 }

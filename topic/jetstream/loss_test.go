@@ -75,7 +75,7 @@ func TestADamagedRecordIsLostAlone(t *testing.T) {
 				}
 				mustAppend(t, x, 13)
 			}
-			if copies, _ := filepath.Glob(filepath.Join(dir, "damaged", "*.sentences.1.blk")); len(copies) != 1 {
+			if copies, _ := filepath.Glob(filepath.Join(dir, "damaged", "*.sentences.1.blk.*")); len(copies) != 1 {
 				t.Errorf("%q", copies)
 			}
 		})
@@ -105,8 +105,8 @@ func TestADamagedValue(t *testing.T) {
 	mustFlip(t, dir, "KV_positions", -12)
 	kv = mustOpenStore(t, MustStart(t, in(dir)))
 	got, err := kv.Get(t.Context(), "k")
-	if err != nil || string(got) == "value 4" {
-		t.Errorf("%q, %v", got, err)
+	if err != nil || string(got) == "value 4" || kv.Lost() != 1 {
+		t.Errorf("%q, %v; %d lost", got, err, kv.Lost())
 	}
 	t.Logf("%q", got)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
@@ -151,5 +151,58 @@ func TestARecordThatCannotBeReadIsMissed(t *testing.T) {
 	}
 	if lost := x.Lost(); lost != 1 {
 		t.Errorf("%d lost", lost)
+	}
+}
+
+// TestNoRoomToRepair: nothing is written, and the server does not start: it would lose more.
+func TestNoRoomToRepair(t *testing.T) {
+	dir := t.TempDir()
+	s := MustStart(t, in(dir))
+	mustAppend(t, MustOpenTopic(t, s), 0, 1, 2)
+	MustClose(t, s)
+	mustFlip(t, dir, "sentences", 50_000)
+	path := filepath.Join(blocks.Dir(dir), "sentences", "msgs", "1.blk")
+	before, err := os.ReadFile(path)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "damaged"), nil, 0o600) // a file, where the folder of the copies would be
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := jetstream.Start(config(t, in(dir))); err == nil || !strings.Contains(err.Error(), "damaged: not a directory") {
+		t.Errorf("got %v", err)
+	}
+	if after, err := os.ReadFile(path); err != nil || !bytes.Equal(before, after) {
+		t.Errorf("the block is not as it was: %v", err)
+	}
+	if err := os.Remove(filepath.Join(dir, "damaged")); err != nil {
+		t.Fatal(err)
+	}
+	if lost := MustOpenTopic(t, MustStart(t, in(dir))).Lost(); lost != 1 {
+		t.Errorf("%d lost", lost)
+	}
+}
+
+// TestStreamsOfAnotherVersion: where not one record can be read nothing is taken for damaged, and that is said.
+func TestStreamsOfAnotherVersion(t *testing.T) {
+	dir, log := t.TempDir(), new(bytes.Buffer)
+	s := MustStart(t, in(dir))
+	mustAppend(t, MustOpenTopic(t, s), 0)
+	MustClose(t, s)
+	path := filepath.Join(blocks.Dir(dir), "sentences", "msgs", "1.blk")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := len(b) / batchSize
+	for end := size; end <= len(b); end += size {
+		b[end-1] ^= 1
+	}
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	MustStart(t, in(dir), func(c *jetstream.Config) { c.Logger = slog.New(slog.NewTextHandler(log, nil)) })
+	if _, err := os.Stat(filepath.Join(dir, "damaged")); err == nil || !strings.Contains(log.String(), "another version") {
+		t.Errorf("%v; logged %s", err, log)
 	}
 }

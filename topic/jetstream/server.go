@@ -18,7 +18,6 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 
 	"refrain/internal/check"
-	"refrain/topic/jetstream/blocks"
 )
 
 // Config says where and how the server inside the process keeps its data.
@@ -72,7 +71,7 @@ type Server struct {
 	log  *logger
 	conn *nats.Conn
 	js   js.JetStream
-	lost map[string][]blocks.Range // by stream, what its files lacked at the start
+	lost map[string]damage // by stream, what its files lacked at the start
 
 	once   sync.Once
 	closed error // what Close returned the first time
@@ -103,8 +102,11 @@ func start(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, lock: lock, log: newLogger(cfg.Logger), lost: inspect(cfg.Dir, cfg.Logger)}
-	if err := s.run(); err != nil {
+	s := &Server{cfg: cfg, lock: lock, log: newLogger(cfg.Logger)}
+	if s.lost, err = inspect(cfg.Dir, cfg.Logger); err == nil {
+		err = s.run()
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil

@@ -100,7 +100,7 @@ const ackWait = 10 * time.Second
 
 // OpenTopic opens a topic of this server, making it if need be. Appends to it are refused while the disk is full.
 func (s *Server) OpenTopic(ctx context.Context, cfg TopicConfig) (*Topic, error) {
-	return openTopic(ctx, s.js, cfg, health{s.Check, s.log.stopped, s.lost[cfg.Name]})
+	return openTopic(ctx, s.js, cfg, health{s.Check, s.log.stopped, s.lost[cfg.Name].messages})
 }
 
 // OpenTopic opens a topic, making it if need be, through a client made by NewJetStream. A *FixedError says that it

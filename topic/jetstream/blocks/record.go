@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"strings"
 
 	"github.com/minio/highwayhash"
 )
@@ -22,10 +23,11 @@ import (
 const (
 	recordHead   = 22
 	checksumSize = 8
+	minRecord    = recordHead + checksumSize
+	maxRecord    = 32 << 20
 	hasHeader    = 1 << 31 // in length
 	erased       = 1 << 63 // in sequence
 	deletion     = 1 << 62
-	maxRecord    = 32 << 20
 )
 
 // Record is a record of a block. Its bytes are those of the block, which is read anew for the next one.
@@ -33,20 +35,27 @@ type Record struct {
 	Offset  int64
 	Seq     uint64
 	Message bool // not erased, nor a note of a deletion
-	Subject string
+	Subject []byte
 	Header  []byte // with its first line; nil: there is none
 	Data    []byte
 	Size    int // of the whole record
+
+	erased bool
 }
 
 // parser reads the records of a block.
 type parser struct {
-	block []byte
-	hash  *highwayhash.Digest64
+	block    []byte
+	hash     *highwayhash.Digest64
+	subjects []byte // how those of messages begin
 }
 
 func newParser(stream string, number int, block []byte) parser {
-	return parser{block, newHash(fmt.Sprintf("%s-%d", stream, number))}
+	subjects := stream + "."
+	if bucket, ok := strings.CutPrefix(stream, "KV_"); ok {
+		subjects = "$KV." + bucket + "."
+	}
+	return parser{block, newHash(fmt.Sprintf("%s-%d", stream, number)), []byte(subjects)}
 }
 
 // newHash never fails: the key has the right length.
@@ -73,7 +82,7 @@ func (p *parser) frame(at int) (f frame, torn bool, why string) {
 	length := le.Uint32(b)
 	f.subject, f.withHeader = int(le.Uint16(b[20:])), length&hasHeader != 0
 	length &^= hasHeader
-	least := recordHead + f.subject + checksumSize
+	least := minRecord + f.subject
 	if f.withHeader {
 		least += 4
 	}
@@ -105,19 +114,22 @@ func (p *parser) record(at int) (r Record, torn bool, why string) {
 		return r, false, fmt.Sprintf("its header does not end after %d bytes", header)
 	}
 	seq := le.Uint64(b[4:])
-	return Record{
+	r = Record{
 		Offset: int64(at), Seq: seq &^ (erased | deletion), Message: seq&(erased|deletion) == 0 && seq != 0,
-		Subject: string(subject), Header: data[:header:header], Data: data[header:], Size: len(b),
-	}, false, ""
+		Subject: subject, Header: data[:header:header], Data: data[header:], Size: len(b), erased: seq&erased != 0,
+	}
+	if r.Message && !p.isSubject(subject) {
+		return r, false, fmt.Sprintf("its subject is not of the stream (it would have %d bytes)", f.subject)
+	}
+	return r, false, ""
 }
 
 func (p *parser) matches(head, subject, rest, sum []byte) bool {
 	p.hash.Reset()
-	for _, part := range [][]byte{head, subject, rest} {
-		p.hash.Write(part)
-	}
-	var out [highwayhash.Size64]byte
-	return bytes.Equal(p.hash.Sum(out[:0]), sum)
+	p.hash.Write(head)
+	p.hash.Write(subject)
+	p.hash.Write(rest)
+	return p.hash.Sum64() == binary.LittleEndian.Uint64(sum)
 }
 
 func isHeader(b []byte, n int) bool {
@@ -125,13 +137,47 @@ func isHeader(b []byte, n int) bool {
 		bytes.Index(b[:n], []byte("\r\n\r\n")) == n-4
 }
 
-// next finds the record after damage: the first place from there on where one begins whose sequence is plausible. It gives
-// up before data that was made to look like records can hold it up.
-func (p *parser) next(at int, last uint64) (r Record, found bool) {
-	for tried := 0; at+recordHead+checksumSize <= len(p.block) && tried < maxTried; at++ {
+// isSubject holds what the checksum does not: without a header, a subject of another length takes bytes from the data, or
+// leaves it some. A topic has the subjects NAME.PARTITION, a bucket $KV.BUCKET.KEY.
+func (p *parser) isSubject(subject []byte) bool {
+	last, ok := bytes.CutPrefix(subject, p.subjects)
+	least, greatest := byte('0'), byte('9')
+	if p.subjects[0] == '$' {
+		least, greatest = '!', '~'
+	}
+	for _, c := range last {
+		ok = ok && least <= c && c <= greatest
+	}
+	return ok && len(last) > 0
+}
+
+// next finds the record after the damaged one at an offset; last is the sequence before it. Where the damaged one's own
+// length leads to the record after the next it is believed. Otherwise it is the first place from which on a whole record
+// is: its sequence must be plausible, for data may have been made to look like records. exact means that none follows
+// because the damaged one ends with the file.
+func (p *parser) next(at int, last uint64) (r Record, found, exact bool) {
+	if f, _, why := p.frame(at); why == "" {
+		end, seq := at+len(f.bytes), binary.LittleEndian.Uint64(f.bytes[4:])
+		if end == len(p.block) && seq&^(erased|deletion) == last+1 {
+			return r, false, true
+		}
+		if r, _, why := p.record(end); end < len(p.block) && why == "" && r.Seq == last+2 {
+			return r, true, false
+		}
+		exact = end == len(p.block)
+	}
+	if r, found = p.search(at+1, last); found {
+		return r, true, false
+	}
+	return r, false, exact || p.fills(at)
+}
+
+// search gives up before data that was made to look like records can hold it up.
+func (p *parser) search(at int, last uint64) (r Record, found bool) {
+	for tried := 0; at+minRecord <= len(p.block) && tried < maxTried; at++ {
 		b := p.block[at:]
-		seq, length := binary.LittleEndian.Uint64(b[4:])&^(erased|deletion), binary.LittleEndian.Uint32(b)&^hasHeader
-		if seq > last && seq-last > maxSkip || length > maxRecord || int(length) > len(b) {
+		bits, length := binary.LittleEndian.Uint64(b[4:]), binary.LittleEndian.Uint32(b)&^hasHeader
+		if seq := bits &^ (erased | deletion); seq > last+maxSkip || bits == seq && seq <= last || int(length) > len(b) {
 			continue
 		}
 		if r, _, why := p.record(at); why == "" {
@@ -146,3 +192,19 @@ const (
 	maxSkip  = 1 << 20   // sequences that damage within a block can hide
 	maxTried = 256 << 20 // bytes
 )
+
+// fills reports whether the rest of the block is one record but for its length, which no checksum covers.
+func (p *parser) fills(at int) bool {
+	b := p.block[at:]
+	if len(b) < minRecord || len(b) > maxRecord {
+		return false
+	}
+	subject := int(binary.LittleEndian.Uint16(b[20:]))
+	for _, header := range []int{0, 4} {
+		if data := recordHead + subject; data+header+checksumSize <= len(b) &&
+			p.matches(b[4:20], b[recordHead:data], b[data+header:len(b)-checksumSize], b[len(b)-checksumSize:]) {
+			return true
+		}
+	}
+	return false
+}

@@ -4,90 +4,119 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"time"
 )
 
-// Repair writes a record that holds nothing over each damaged record that is followed by a whole one, as the server does
-// with a message that it erases: so the rest of the block stays. The block as it was goes to the folder copies first. Where
-// blocks were damaged the index is removed: the server makes it again, and cuts off what is still damaged.
+// Repair writes a record that holds nothing over each damaged one, as the server does with a message that it erases: so
+// what follows in the block stays, and a sequence is not given twice. What it writes over goes to the folder copies first.
+// It leaves alone what the server was writing when it was killed, and what it does not know the end of: the server cuts
+// that off.
 //
-// Scan again to know what the stream holds then. A crash in the midst of it leaves a record damaged that was.
+// A process that is killed in the midst of it leaves damage that was there, which the next one repairs: copies reach the
+// disk before the index is removed, and it is gone before a block is changed. The server makes it again from the blocks;
+// with the one from before it would go on looking for the damaged records.
 func (s *Stream) Repair(copies string) error {
-	files, harmed := map[string][]Damage{}, false
-	for _, d := range s.Damage {
-		harmed = harmed || filepath.Ext(d.File) == ".blk"
-		if d.Until-d.Offset >= recordHead+checksumSize {
-			files[d.File] = append(files[d.File], d)
-		}
-	}
-	var errs []error
-	for path, damage := range files {
-		errs = append(errs, s.blank(path, damage, copies))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("repair stream %s: %w", s.Name, err)
-	}
-	if !harmed {
+	damage := slices.DeleteFunc(slices.Clone(s.Damage), func(d Damage) bool { return d.until == 0 })
+	if len(damage) == 0 {
 		return nil
 	}
-	if err := os.Remove(filepath.Join(s.messages(), "index.db")); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return fmt.Errorf("repair stream %s: %w", s.Name, err)
+	for _, step := range []func() error{
+		func() error { return s.copyAll(damage, copies) },
+		s.removeIndex,
+		func() error { return s.blankAll(damage) },
+	} {
+		if err := step(); err != nil {
+			return fmt.Errorf("repair stream %s: %w", s.Name, err)
+		}
 	}
 	return nil
 }
 
-func (s *Stream) blank(path string, damage []Damage, copies string) error {
-	b, err := os.ReadFile(path)
+// maxCopies is how many damaged records are kept.
+const maxCopies = 100
+
+func (s *Stream) copyAll(damage []Damage, folder string) error {
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return err
+	}
+	now := time.Now().UTC().Format("20060102T150405.000")
+	for _, d := range damage[:min(len(damage), maxCopies)] {
+		name := fmt.Sprintf("%s.%s.%s.%d", now, s.Name, filepath.Base(d.File), d.Offset)
+		if err := copyPart(d, filepath.Join(folder, name)); err != nil {
+			return err
+		}
+	}
+	old, err := filepath.Glob(filepath.Join(folder, "*.blk.*"))
+	for _, path := range old[:max(0, len(old)-maxCopies)] {
+		err = errors.Join(err, os.Remove(path))
+	}
+	return errors.Join(err, syncDir(folder))
+}
+
+func copyPart(d Damage, to string) error {
+	in, err := os.Open(d.File)
 	if err != nil {
 		return err
 	}
-	if err := keep(copies, s.Name+"."+filepath.Base(path), b); err != nil {
-		return err
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	var number int
-	_, _ = fmt.Sscanf(filepath.Base(path), "%d.blk", &number) // Scan has done so
+	_, err = io.Copy(out, io.NewSectionReader(in, d.Offset, d.until-d.Offset))
+	return errors.Join(err, out.Sync(), out.Close())
+}
+
+func (s *Stream) removeIndex() error {
+	if err := os.Remove(s.index()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return syncDir(s.messages())
+}
+
+func syncDir(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+func (s *Stream) blankAll(damage []Damage) error {
 	for _, d := range damage {
-		_, errWrite := f.WriteAt(s.nothing(number, int(d.Until-d.Offset)), d.Offset)
-		err = errors.Join(err, errWrite)
+		if err := s.blank(d); err != nil {
+			return err
+		}
 	}
+	return nil
+}
+
+func (s *Stream) blank(d Damage) error {
+	var block int
+	if _, err := fmt.Sscanf(filepath.Base(d.File), "%d.blk", &block); err != nil {
+		return err
+	}
+	f, err := os.OpenFile(d.File, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteAt(s.nothing(block, int(d.until-d.Offset), d.leaves), d.Offset)
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// nothing is an erased record of a length, of no sequence: the server takes it for one that was compacted away.
-func (s *Stream) nothing(block, length int) []byte {
+// nothing is an erased record. Without a sequence the server takes it for one that was compacted away.
+func (s *Stream) nothing(block, length int, seq uint64) []byte {
 	b := make([]byte, length)
 	binary.LittleEndian.PutUint32(b, uint32(length))
-	binary.LittleEndian.PutUint64(b[4:], erased)
+	binary.LittleEndian.PutUint64(b[4:], seq|erased)
 	p := newParser(s.Name, block, nil)
-	p.hash.Reset()
 	p.hash.Write(b[4:20])
 	p.hash.Write(b[recordHead : length-checksumSize])
 	copy(b[length-checksumSize:], p.hash.Sum(nil))
 	return b
-}
-
-// maxCopies is how many damaged blocks are kept.
-const maxCopies = 4
-
-func keep(folder, name string, b []byte) error {
-	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return err
-	}
-	name = time.Now().UTC().Format("20060102T150405.000") + "." + name
-	if err := os.WriteFile(filepath.Join(folder, name), b, 0o600); err != nil {
-		return err
-	}
-	old, _ := filepath.Glob(filepath.Join(folder, "*.blk"))
-	slices.Sort(old)
-	for _, path := range old[:max(0, len(old)-maxCopies)] {
-		_ = os.Remove(path) // one that stays does no harm
-	}
-	return nil
 }

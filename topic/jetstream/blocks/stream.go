@@ -6,6 +6,9 @@
 // comes after it neither; the write that should make room for another by removing it fails, and with it all later ones;
 // and in a key-value bucket a further value of its key holds the server in a loop. So whoever wants to know has to look
 // here, before the server does; and Repair leaves it nothing to stumble over.
+//
+// Streams are those of topic/jetstream: a topic, in which only limits remove messages, the oldest first, or a bucket KV_*,
+// in which a value replaces the one before.
 package blocks
 
 import (
@@ -15,6 +18,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -51,17 +55,22 @@ type Damage struct {
 	File   string
 	Offset int64
 	Reason string
-	Until  int64 // where the next record begins that is whole; 0: there is none, or it is no record that is damaged
-	Drops  Range // what a server drops that was not stopped in order: the rest of the block. Last is below First: nothing
+
+	until  int64  // where Repair's blank ends: at the next whole record, or with the file; 0: there is none
+	leaves uint64 // the sequence that the stream must not give again, where nothing whole follows; 0: what follows tells
 }
+
+// Block reports whether it is messages that are damaged, not what is made from them.
+func (d *Damage) Block() bool { return filepath.Ext(d.File) == ".blk" }
 
 // Stream is what the files of a stream hold.
 type Stream struct {
 	Name     string
 	Bytes    int64
-	Messages int64
+	Records  int64   // that are whole
+	Messages int64   // among them
 	Range            // of the sequences of messages; Last is below First where there are none
-	Gaps     []Range // sequences between them that no message has
+	Missing  []Range // sequences that no message has, though one should: in order
 	Torn     bool    // the last record is not whole: the process was killed as it wrote it, before it was acknowledged
 	Damage   []Damage
 
@@ -71,7 +80,11 @@ type Stream struct {
 	Indexed Index
 
 	dir   string
+	buf   []byte
 	visit func(file string, r Record) error
+
+	begin uint64 // the sequence of a damaged record before all messages, as far as it can be read
+	end   uint64 // the last sequence of an erased record or a damaged one
 }
 
 // Index is what the head of index.db says of a stream; zero without any.
@@ -80,33 +93,48 @@ type Index struct {
 	Range
 }
 
-// Scan reads a stream. visit gets each record that is whole, and must not keep its bytes; an error of it ends the scan.
-// nil: nobody wants them.
+// Scan reads a stream, a block at a time. visit gets each record that is whole, and must not keep its bytes; an error of
+// it ends the scan. nil: nobody wants them. A *LayoutError says that the stream is not one that can be looked at.
 func Scan(data, name string, visit func(file string, r Record) error) (*Stream, error) {
 	s := &Stream{Name: name, Range: Range{First: 1}, dir: filepath.Join(Dir(data), name), visit: visit}
 	if s.visit == nil {
 		s.visit = func(string, Record) error { return nil }
 	}
-	s.checkMeta()
-	s.checkIndex()
-	numbers, err := s.blocks()
-	if err != nil {
+	if err := s.scan(); err != nil {
 		return nil, fmt.Errorf("stream %s: %w", name, err)
 	}
-	for i, n := range numbers {
-		if err := s.block(n, i == len(numbers)-1); err != nil {
-			return nil, fmt.Errorf("stream %s: %w", name, err)
-		}
-	}
-	s.compare()
+	s.buf = nil
 	return s, nil
 }
 
-func (s *Stream) damaged(file string, offset int64, format string, args ...any) {
-	s.Damage = append(s.Damage, Damage{File: file, Offset: offset, Reason: fmt.Sprintf(format, args...), Drops: Range{First: 1}})
+func (s *Stream) scan() error {
+	if err := s.checkLayout(); err != nil {
+		return err
+	}
+	numbers, err := s.blocks()
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(s.checkMeta(), s.checkIndex(numbers)); err != nil {
+		return err
+	}
+	for i, n := range numbers {
+		if err := s.block(n, i == len(numbers)-1); err != nil {
+			return err
+		}
+	}
+	s.miss()
+	return nil
+}
+
+func (s *Stream) damaged(file string, offset int64, format string, args ...any) *Damage {
+	s.Damage = append(s.Damage, Damage{File: file, Offset: offset, Reason: fmt.Sprintf(format, args...)})
+	return &s.Damage[len(s.Damage)-1]
 }
 
 func (s *Stream) messages() string { return filepath.Join(s.dir, "msgs") }
+
+func (s *Stream) index() string { return filepath.Join(s.messages(), "index.db") }
 
 func (s *Stream) file(block int) string {
 	return filepath.Join(s.messages(), fmt.Sprintf("%d.blk", block))
@@ -120,6 +148,9 @@ func (s *Stream) blocks() (numbers []int, err error) {
 		return nil, nil
 	}
 	for _, e := range entries {
+		if filepath.Ext(e.Name()) == ".key" {
+			return nil, &LayoutError{filepath.Join(s.messages(), e.Name()), "the stream is encrypted"}
+		}
 		number, isBlock := strings.CutSuffix(e.Name(), ".blk")
 		if n, err := strconv.Atoi(number); isBlock && err == nil {
 			numbers = append(numbers, n)
@@ -130,42 +161,53 @@ func (s *Stream) blocks() (numbers []int, err error) {
 }
 
 // checkMeta looks at the description of the stream.
-func (s *Stream) checkMeta() {
+func (s *Stream) checkMeta() error {
 	path := filepath.Join(s.dir, "meta.inf")
 	meta, err := os.ReadFile(path)
 	sum, errSum := os.ReadFile(filepath.Join(s.dir, "meta.sum"))
-	if err = errors.Join(err, errSum); err != nil {
-		s.damaged(path, 0, "%v", err)
-		return
+	if err = errors.Join(err, errSum); errors.Is(err, fs.ErrNotExist) {
+		s.damaged(path, 0, "it is missing, or its checksum")
+		return nil
+	}
+	if err != nil {
+		return err
 	}
 	h := newHash(s.Name)
 	h.Write(meta)
 	if hex.EncodeToString(h.Sum(nil)) != string(sum) {
 		s.damaged(path, 0, "checksum mismatch")
 	}
+	return nil
 }
 
 // checkIndex reads the index: magic:1 version:1 messages:u bytes:u first:u time:v last:u ... checksum of the last
 // record:8 checksum:8. Without one the server was not stopped in order, which is no damage.
-func (s *Stream) checkIndex() {
-	path := filepath.Join(s.messages(), "index.db")
-	b, err := os.ReadFile(path)
+func (s *Stream) checkIndex(blocks []int) error {
+	b, err := os.ReadFile(s.index())
 	if errors.Is(err, fs.ErrNotExist) {
-		return
+		return nil
+	}
+	if err != nil {
+		return err
 	}
 	body := len(b) - checksumSize
-	if err != nil || body < 24 {
-		s.damaged(path, 0, "%d bytes, %v", len(b), err)
-		return
+	if body < 24 {
+		s.damaged(s.index(), 0, "%d bytes; the server makes it again", len(b))
+		return nil
 	}
 	h := newHash(s.Name)
 	h.Write(b[:body])
 	if !bytes.Equal(h.Sum(nil), b[body:]) {
-		s.damaged(path, 0, "checksum mismatch; the server makes it again")
-		return
+		s.damaged(s.index(), 0, "checksum mismatch; the server makes it again")
+		return nil
+	}
+	if err := checkIndexVersion(s.index(), b); err != nil {
+		return err
 	}
 	s.Indexed = readIndex(b[2:body])
-	s.Clean = bytes.Equal(b[body-checksumSize:body], s.lastChecksum())
+	last, err := s.lastChecksum(blocks)
+	s.Clean = bytes.Equal(b[body-checksumSize:body], last)
+	return err
 }
 
 func readIndex(b []byte) Index {
@@ -177,102 +219,187 @@ func readIndex(b []byte) Index {
 	return Index{int64(numbers[0]), Range{numbers[2], numbers[4]}}
 }
 
-// lastChecksum is what the last block ends with.
-func (s *Stream) lastChecksum() []byte {
-	numbers, err := s.blocks()
-	if err != nil || len(numbers) == 0 {
-		return nil
+// lastChecksum is what the last block ends with: zeros, where it has no record.
+func (s *Stream) lastChecksum(blocks []int) ([]byte, error) {
+	if len(blocks) == 0 {
+		return nil, nil
 	}
-	f, err := os.Open(s.file(numbers[len(numbers)-1]))
+	f, err := os.Open(s.file(blocks[len(blocks)-1]))
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	defer f.Close()
 	sum := make([]byte, checksumSize)
 	info, err := f.Stat()
 	if err != nil || info.Size() < checksumSize {
-		return make([]byte, checksumSize) // that of a block without records
+		return sum, err
 	}
-	if _, err := f.ReadAt(sum, info.Size()-checksumSize); err != nil {
-		return nil
-	}
-	return sum
+	_, err = f.ReadAt(sum, info.Size()-checksumSize)
+	return sum, err
 }
 
-// maxBlock is the size of a file that is read at once. The server's are of 8 MiB and a record, at most.
-const maxBlock = 64 << 20
+// load reads a block into the buffer of the scan.
+func (s *Stream) load(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	size := info.Size()
+	if size > maxBlock || !info.Mode().IsRegular() {
+		return nil, &LayoutError{path, fmt.Sprintf("%d bytes: no block of a server", size)}
+	}
+	s.buf = slices.Grow(s.buf[:0], int(size))[:size]
+	if _, err := io.ReadFull(f, s.buf); err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	if bytes.HasPrefix(s.buf, []byte(compressed)) {
+		return nil, &LayoutError{path, "the block is compressed"}
+	}
+	return s.buf, nil
+}
 
-// block reads one block.
+// block reads the records of one block.
 func (s *Stream) block(number int, newest bool) error {
 	path := s.file(number)
-	if info, err := os.Stat(path); err != nil || info.Size() > maxBlock {
-		return errors.Join(err, fmt.Errorf("%s is larger than blocks are", path))
-	}
-	b, err := os.ReadFile(path)
+	b, err := s.load(path)
 	if err != nil {
 		return err
 	}
 	s.Bytes += int64(len(b))
-	damages := len(s.Damage)
-	before, err := s.records(path, newParser(s.Name, number, b), newest)
-	if len(s.Damage) > damages {
-		s.Damage[damages].Drops = s.dropped(before)
-	}
-	return err
-}
-
-// records reads the records of a block; before is what there was before the first damage in it.
-func (s *Stream) records(path string, p parser, newest bool) (before Range, err error) {
-	damages := len(s.Damage)
-	for at := 0; at < len(p.block); {
+	p, whole := newParser(s.Name, number, b), s.Records
+	for at := 0; at < len(b); {
 		r, torn, why := p.record(at)
 		if why == "" {
 			if err := s.take(path, r); err != nil {
-				return before, err
+				return err
 			}
 			at += r.Size
 			continue
 		}
-		if len(s.Damage) == damages {
-			before = s.Range
-		}
-		next, found := p.next(at+1, s.Last)
-		if torn && newest && !found && !s.Clean {
+		next, found, exact := p.next(at, s.Last)
+		switch {
+		case found:
+			s.damaged(path, int64(at), "%s", why).until = next.Offset
+			s.noteBegin(&p, at)
+			at = int(next.Offset)
+			continue
+		case torn && newest && !exact && !s.Clean:
 			s.Torn = true
-			return before, nil
+		default:
+			s.tail(&p, path, at, why, newest, exact, s.Records > whole)
 		}
-		s.damaged(path, int64(at), "%s", why)
-		if !found {
-			return before, nil
-		}
-		at = int(next.Offset)
-		s.Damage[len(s.Damage)-1].Until = next.Offset
+		break
 	}
-	return before, nil
+	return nil
 }
 
-// dropped is what a server drops of the block just read, before whose first damage was what before says: at least the
-// damaged record.
-func (s *Stream) dropped(before Range) Range {
-	first := before.Last + 1
+// tail notes damage after which no whole record follows in a block. The server would cut it off. It is blanked where
+// enough is known of it: that there was one record, or that there are others in a block that another one follows, or up
+// to which sequence the index goes. Without, it may be what a power cut has left, or of a kind that is not known.
+func (s *Stream) tail(p *parser, path string, at int, why string, newest, exact, others bool) {
+	d := s.damaged(path, int64(at), "%s", why)
+	s.noteBegin(p, at)
+	if size := len(p.block) - at; size < minRecord || size > maxRecord || !exact && !others || !exact && newest && !s.Clean {
+		if newest {
+			s.end = max(s.end, s.Last+1)
+		}
+		return
+	}
+	d.until = int64(len(p.block))
+	if newest {
+		d.leaves = s.lastSequence(p, at)
+		s.end = max(s.end, d.leaves)
+	}
+}
+
+// lastSequence is that of the last message of a stream which ends with a damaged record.
+func (s *Stream) lastSequence(p *parser, at int) uint64 {
 	switch {
-	case before.Last == 0 && s.Messages > 0:
-		first = max(s.First-1, 1)
-	case before.Last == 0:
-		first = max(s.Indexed.First, 1)
+	case s.Clean:
+		return max(s.Indexed.Last, s.Last)
+	case s.Last > 0:
+		return s.Last + 1
 	}
-	return Range{first, max(first, s.Last)}
+	return max(own(p, at), 1)
 }
 
-// Lost are the sequences that a server which was not stopped in order will not have, in order.
-func (s *Stream) Lost() []Range {
-	lost := slices.Clone(s.Gaps)
-	for _, d := range s.Damage {
-		if d.Drops.Last >= d.Drops.First {
-			lost = append(lost, d.Drops)
-		}
+// own is the sequence that a damaged record gives itself, 0 where that is implausible.
+func own(p *parser, at int) uint64 {
+	if at+recordHead > len(p.block) {
+		return 0
 	}
-	return Union(lost)
+	if seq := binary.LittleEndian.Uint64(p.block[at+4:]) &^ (erased | deletion); seq < 1<<50 {
+		return seq
+	}
+	return 0
+}
+
+// noteBegin notes damage before all messages. A note of a deletion is no message: it has neither subject nor data.
+func (s *Stream) noteBegin(p *parser, at int) {
+	isNote := at+minRecord <= len(p.block) && binary.LittleEndian.Uint32(p.block[at:]) == minRecord
+	if s.Messages == 0 && s.begin == 0 && !isNote {
+		s.begin = max(own(p, at), 1)
+	}
+}
+
+// take notes a record that is whole.
+func (s *Stream) take(file string, r Record) error {
+	s.Records++
+	if r.erased {
+		s.end = max(s.end, r.Seq)
+	}
+	if r.Message && r.Seq > s.Last {
+		if s.Messages == 0 {
+			s.First = r.Seq
+		} else if r.Seq > s.Last+1 {
+			s.Missing = append(s.Missing, Range{s.Last + 1, r.Seq - 1})
+		}
+		s.Messages++
+		s.Last = r.Seq
+	}
+	return s.visit(file, r)
+}
+
+// miss adds what is missing before the first message and after the last.
+func (s *Stream) miss() {
+	begin, end := s.expected()
+	if s.Messages == 0 {
+		if 0 < begin && begin <= end {
+			s.Missing = []Range{{begin, end}}
+		}
+		return
+	}
+	if 0 < begin && begin < s.First {
+		s.Missing = slices.Insert(s.Missing, 0, Range{begin, s.First - 1})
+	}
+	if end > s.Last {
+		s.Missing = append(s.Missing, Range{s.Last + 1, end})
+	}
+}
+
+// expected is the first and the last message that should be there, as far as damage and the index tell.
+func (s *Stream) expected() (begin, end uint64) {
+	begin, end = s.First, max(s.Last, s.end)
+	if s.begin > 0 && (s.begin >= s.First || s.First-s.begin > maxSkip) {
+		begin = s.First - 1 // what the damaged record says of itself is wrong
+	} else if s.begin > 0 {
+		begin = s.begin
+	}
+	if s.Messages == 0 {
+		begin, end = s.begin, max(s.begin, s.end)
+	}
+	if s.Indexed.Messages > 0 && (s.Clean || s.Messages > 0 || s.begin > 0) {
+		end = max(end, s.Indexed.Last)
+	}
+	if s.Indexed.Messages > 0 && s.Clean {
+		begin = s.Indexed.First
+	}
+	return begin, end
 }
 
 // Union puts ranges in order, each sequence once.
@@ -294,28 +421,4 @@ func Sum(ranges []Range) (n int64) {
 		n += r.Len()
 	}
 	return n
-}
-
-// take notes a record that is whole.
-func (s *Stream) take(file string, r Record) error {
-	if r.Message && r.Seq > s.Last {
-		if s.Messages == 0 {
-			s.First = r.Seq
-		} else if r.Seq > s.Last+1 {
-			s.Gaps = append(s.Gaps, Range{s.Last + 1, r.Seq - 1})
-		}
-		s.Messages++
-		s.Last = r.Seq
-	}
-	return s.visit(file, r)
-}
-
-// compare holds what is there to what the index says.
-func (s *Stream) compare() {
-	if s.Messages > 0 && s.Clean && s.Indexed.Messages > 0 && s.Indexed.First < s.First {
-		s.Gaps = slices.Insert(s.Gaps, 0, Range{s.Indexed.First, s.First - 1})
-	}
-	if s.Indexed.Messages > 0 && s.Indexed.Last > s.Last {
-		s.Gaps = append(s.Gaps, Range{max(s.Last+1, s.Indexed.First), s.Indexed.Last})
-	}
 }
