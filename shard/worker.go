@@ -59,7 +59,7 @@ func Open(ctx context.Context, cfg Config) (*Worker, error) {
 		home: make([]*partition, n), next: make([]int64, n), reading: make([]bool, n),
 		queue: newQueue(n), deleted: newDeletions(cfg.Control), progress: newProgress(n),
 	}
-	w.deleted.corrupt = w.leaveOut
+	w.deleted.corrupt = w.skipControl
 	w.outbox = outbox{topic: cfg.Events, deployment: cfg.Deployment, now: cfg.Now}
 	if err := w.restore(ctx); err != nil {
 		return nil, fmt.Errorf("open worker: %w", err)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	js "github.com/nats-io/nats.go/jetstream"
 
@@ -45,8 +46,8 @@ func (t *Topic) Lost() int64 { return t.lost.count() }
 // replaced: nobody can tell.
 func (s *Store) Lost() int64 { return s.lost }
 
-// notice takes in what the stream lacks.
-func (t *Topic) notice(ctx context.Context) error {
+// addDeleted adds what the stream lacks.
+func (t *Topic) addDeleted(ctx context.Context) error {
 	stream, err := t.js.Stream(ctx, t.cfg.Name)
 	if err != nil || stream.CachedInfo().State.NumDeleted == 0 {
 		return err
@@ -63,8 +64,8 @@ func (t *Topic) notice(ctx context.Context) error {
 	return nil
 }
 
-// missed notes messages that a reader of all partitions was not given. The server leaves out those that it cannot read.
-func (t *Topic) missed(first, last int64) {
+// addUnread adds messages that a reader of all partitions was not given. The server leaves out those that it cannot read.
+func (t *Topic) addUnread(first, last int64) {
 	r := blocks.Range{First: uint64(first), Last: uint64(last)}
 	if last >= first && t.lost.add(r) {
 		t.cfg.Logger.Error("records of a topic cannot be read and are lost: its file is damaged",
@@ -105,9 +106,8 @@ type damage struct {
 	places   int64
 }
 
-// lossOf counts a topic's sequences where there is damage: without it the server knows them too.
 func lossOf(s *blocks.Stream) (d damage) {
-	if d.places = inBlocks(s); len(s.Damage) > 0 && !strings.HasPrefix(s.Name, bucketPrefix) {
+	if d.places = inBlocks(s); !strings.HasPrefix(s.Name, bucketPrefix) {
 		d.messages = s.Missing
 	}
 	return d
@@ -130,6 +130,7 @@ func scan(dir string, log *slog.Logger) (streams []*blocks.Stream, err error) {
 	if err != nil {
 		return nil, err
 	}
+	begin, bytes := time.Now(), int64(0)
 	for _, name := range names {
 		s, err := blocks.Scan(dir, name, nil)
 		var other *blocks.LayoutError
@@ -140,7 +141,11 @@ func scan(dir string, log *slog.Logger) (streams []*blocks.Stream, err error) {
 		if err != nil {
 			return nil, err
 		}
+		bytes += s.Bytes
 		streams = append(streams, s)
+	}
+	if d := time.Since(begin); d > time.Second {
+		log.Info("streams looked at for damage", "bytes", bytes, "seconds", d.Seconds())
 	}
 	return streams, nil
 }

@@ -206,3 +206,31 @@ func TestStreamsOfAnotherVersion(t *testing.T) {
 		t.Errorf("%v; logged %s", err, log)
 	}
 }
+
+// TestADamagedDescription of a stream: it is made again, and its messages are there.
+func TestADamagedDescription(t *testing.T) {
+	for _, name := range []string{"meta.inf", "meta.sum"} {
+		dir, log := t.TempDir(), new(bytes.Buffer)
+		s := MustStart(t, in(dir))
+		mustAppend(t, MustOpenTopic(t, s), 0, 1, 2)
+		MustClose(t, s)
+		path := filepath.Join(blocks.Dir(dir), "sentences", name)
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b[12] ^= 1
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s = MustStart(t, in(dir), func(c *jetstream.Config) { c.Logger = slog.New(slog.NewTextHandler(log, nil)) })
+		x := MustOpenTopic(t, s)
+		if state := mustState(t, s); state.Msgs != 3*batchSize || !strings.Contains(log.String(), "meta.inf") {
+			t.Errorf("%s: %d messages; logged %s", name, state.Msgs, log)
+		}
+		mustAppend(t, x, 3)
+		if state := mustState(t, s); state.LastSeq != 4*batchSize {
+			t.Errorf("%s: the last is %d", name, state.LastSeq)
+		}
+	}
+}

@@ -125,7 +125,7 @@ func (r *reader) take(m js.Msg) error {
 			return err
 		}
 		if r.filtered == nil {
-			r.topic.missed(r.next, seq-1)
+			r.topic.addUnread(r.next, seq-1)
 		}
 	}
 	records, err := r.topic.records(m, meta)

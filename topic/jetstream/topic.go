@@ -118,7 +118,7 @@ func openTopic(ctx context.Context, client js.JetStream, cfg TopicConfig, h heal
 	}
 	t := &Topic{cfg: cfg, js: client, inFlight: semaphore.NewWeighted(maxInFlight), health: h}
 	t.lost.add(h.lost...)
-	if err := t.notice(ctx); err != nil {
+	if err := t.addDeleted(ctx); err != nil {
 		return nil, fmt.Errorf("open topic %s: %w", cfg.Name, err)
 	}
 	return t, nil

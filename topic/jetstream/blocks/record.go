@@ -169,7 +169,7 @@ func (p *parser) next(at int, last uint64) (r Record, found, exact bool) {
 	if r, found = p.search(at+1, last); found {
 		return r, true, false
 	}
-	return r, false, exact || p.fills(at)
+	return r, false, exact || p.fillsRest(at)
 }
 
 // search gives up before data that was made to look like records can hold it up.
@@ -193,8 +193,8 @@ const (
 	maxTried = 256 << 20 // bytes
 )
 
-// fills reports whether the rest of the block is one record but for its length, which no checksum covers.
-func (p *parser) fills(at int) bool {
+// fillsRest reports whether the rest of the block is one record but for its length, which no checksum covers.
+func (p *parser) fillsRest(at int) bool {
 	b := p.block[at:]
 	if len(b) < minRecord || len(b) > maxRecord {
 		return false

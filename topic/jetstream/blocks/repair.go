@@ -51,11 +51,16 @@ func (s *Stream) copyAll(damage []Damage, folder string) error {
 			return err
 		}
 	}
-	old, err := filepath.Glob(filepath.Join(folder, "*.blk.*"))
-	for _, path := range old[:max(0, len(old)-maxCopies)] {
-		err = errors.Join(err, os.Remove(path))
+	return errors.Join(removeOld(folder), syncDir(folder), syncDir(filepath.Dir(folder)))
+}
+
+// removeOld removes what is too much, the oldest first: names begin with the time.
+func removeOld(folder string) error {
+	copies, err := os.ReadDir(folder)
+	for _, e := range copies[:max(0, len(copies)-maxCopies)] {
+		err = errors.Join(err, os.Remove(filepath.Join(folder, e.Name())))
 	}
-	return errors.Join(err, syncDir(folder))
+	return err
 }
 
 func copyPart(d Damage, to string) error {
@@ -105,12 +110,12 @@ func (s *Stream) blank(d Damage) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteAt(s.nothing(block, int(d.until-d.Offset), d.leaves), d.Offset)
+	_, err = f.WriteAt(s.erasedRecord(block, int(d.until-d.Offset), d.last), d.Offset)
 	return errors.Join(err, f.Sync(), f.Close())
 }
 
-// nothing is an erased record. Without a sequence the server takes it for one that was compacted away.
-func (s *Stream) nothing(block, length int, seq uint64) []byte {
+// erasedRecord holds nothing. Without a sequence the server takes it for one that was compacted away.
+func (s *Stream) erasedRecord(block, length int, seq uint64) []byte {
 	b := make([]byte, length)
 	binary.LittleEndian.PutUint32(b, uint32(length))
 	binary.LittleEndian.PutUint64(b[4:], seq|erased)

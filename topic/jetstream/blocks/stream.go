@@ -57,7 +57,7 @@ type Damage struct {
 	Reason string
 
 	until  int64  // where Repair's blank ends: at the next whole record, or with the file; 0: there is none
-	leaves uint64 // the sequence that the stream must not give again, where nothing whole follows; 0: what follows tells
+	last   uint64 // the sequence that the stream must not give again, where nothing whole follows; 0: what follows tells
 }
 
 // Block reports whether it is messages that are damaged, not what is made from them.
@@ -123,7 +123,7 @@ func (s *Stream) scan() error {
 			return err
 		}
 	}
-	s.miss()
+	s.addMissing()
 	return nil
 }
 
@@ -152,7 +152,7 @@ func (s *Stream) blocks() (numbers []int, err error) {
 			return nil, &LayoutError{filepath.Join(s.messages(), e.Name()), "the stream is encrypted"}
 		}
 		number, isBlock := strings.CutSuffix(e.Name(), ".blk")
-		if n, err := strconv.Atoi(number); isBlock && err == nil {
+		if n, err := strconv.Atoi(number); isBlock && err == nil && strconv.Itoa(n) == number {
 			numbers = append(numbers, n)
 		}
 	}
@@ -275,7 +275,7 @@ func (s *Stream) block(number int, newest bool) error {
 	for at := 0; at < len(b); {
 		r, torn, why := p.record(at)
 		if why == "" {
-			if err := s.take(path, r); err != nil {
+			if err := s.add(path, r); err != nil {
 				return err
 			}
 			at += r.Size
@@ -285,25 +285,25 @@ func (s *Stream) block(number int, newest bool) error {
 		switch {
 		case found:
 			s.damaged(path, int64(at), "%s", why).until = next.Offset
-			s.noteBegin(&p, at)
+			s.observeBegin(&p, at)
 			at = int(next.Offset)
 			continue
 		case torn && newest && !exact && !s.Clean:
 			s.Torn = true
 		default:
-			s.tail(&p, path, at, why, newest, exact, s.Records > whole)
+			s.addTail(&p, path, at, why, newest, exact, s.Records > whole)
 		}
 		break
 	}
 	return nil
 }
 
-// tail notes damage after which no whole record follows in a block. The server would cut it off. It is blanked where
+// addTail adds damage after which no whole record follows in a block. The server would cut it off. It is blanked where
 // enough is known of it: that there was one record, or that there are others in a block that another one follows, or up
 // to which sequence the index goes. Without, it may be what a power cut has left, or of a kind that is not known.
-func (s *Stream) tail(p *parser, path string, at int, why string, newest, exact, others bool) {
+func (s *Stream) addTail(p *parser, path string, at int, why string, newest, exact, others bool) {
 	d := s.damaged(path, int64(at), "%s", why)
-	s.noteBegin(p, at)
+	s.observeBegin(p, at)
 	if size := len(p.block) - at; size < minRecord || size > maxRecord || !exact && !others || !exact && newest && !s.Clean {
 		if newest {
 			s.end = max(s.end, s.Last+1)
@@ -312,8 +312,8 @@ func (s *Stream) tail(p *parser, path string, at int, why string, newest, exact,
 	}
 	d.until = int64(len(p.block))
 	if newest {
-		d.leaves = s.lastSequence(p, at)
-		s.end = max(s.end, d.leaves)
+		d.last = s.lastSequence(p, at)
+		s.end = max(s.end, d.last)
 	}
 }
 
@@ -339,16 +339,16 @@ func own(p *parser, at int) uint64 {
 	return 0
 }
 
-// noteBegin notes damage before all messages. A note of a deletion is no message: it has neither subject nor data.
-func (s *Stream) noteBegin(p *parser, at int) {
+// observeBegin records damage before all messages. A note of a deletion is no message: it has neither subject nor data.
+func (s *Stream) observeBegin(p *parser, at int) {
 	isNote := at+minRecord <= len(p.block) && binary.LittleEndian.Uint32(p.block[at:]) == minRecord
 	if s.Messages == 0 && s.begin == 0 && !isNote {
 		s.begin = max(own(p, at), 1)
 	}
 }
 
-// take notes a record that is whole.
-func (s *Stream) take(file string, r Record) error {
+// add counts a record that is whole.
+func (s *Stream) add(file string, r Record) error {
 	s.Records++
 	if r.erased {
 		s.end = max(s.end, r.Seq)
@@ -365,8 +365,8 @@ func (s *Stream) take(file string, r Record) error {
 	return s.visit(file, r)
 }
 
-// miss adds what is missing before the first message and after the last.
-func (s *Stream) miss() {
+// addMissing adds what is missing before the first message and after the last.
+func (s *Stream) addMissing() {
 	begin, end := s.expected()
 	if s.Messages == 0 {
 		if 0 < begin && begin <= end {
@@ -393,10 +393,10 @@ func (s *Stream) expected() (begin, end uint64) {
 	if s.Messages == 0 {
 		begin, end = s.begin, max(s.begin, s.end)
 	}
-	if s.Indexed.Messages > 0 && (s.Clean || s.Messages > 0 || s.begin > 0) {
+	if s.Indexed.Messages > 0 && (s.Clean || s.Messages > 0 || s.begin > 0 || s.Records == 0) {
 		end = max(end, s.Indexed.Last)
 	}
-	if s.Indexed.Messages > 0 && s.Clean {
+	if s.Indexed.Messages > 0 && (s.Clean || s.Records == 0) {
 		begin = s.Indexed.First
 	}
 	return begin, end
