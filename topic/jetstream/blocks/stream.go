@@ -56,8 +56,8 @@ type Damage struct {
 	Offset int64
 	Reason string
 
-	until  int64  // where Repair's blank ends: at the next whole record, or with the file; 0: there is none
-	last   uint64 // the sequence that the stream must not give again, where nothing whole follows; 0: what follows tells
+	until int64  // where Repair's blank ends: at the next whole record, or with the file; 0: there is none
+	last  uint64 // the sequence that the stream must not give again, where nothing whole follows; 0: what follows tells
 }
 
 // Block reports whether it is messages that are damaged, not what is made from them.
