@@ -19,7 +19,7 @@ import (
 //
 // A process that is killed in the midst of it leaves damage that was there, which the next one repairs: copies reach the
 // disk before the index is removed, and it is gone before a block is changed. The server makes it again from the blocks;
-// with the one from before it would go on looking for the damaged records.
+// with the one from before it would take what is gone for there, and count it only when it is read.
 func (s *Stream) Repair(copies string) error {
 	damage := slices.DeleteFunc(slices.Clone(s.Damage), func(d Damage) bool { return d.until == 0 })
 	if len(damage) == 0 {
