@@ -166,7 +166,7 @@ func sequences(ranges []blocks.Range) (all []uint64) {
 
 // TestEveryBit of a small stream flipped, one at a time: the scan says that its record is lost, and no other.
 func TestEveryBit(t *testing.T) {
-	stopped, killed := mustFill(t, 9, 20)
+	stopped, killed := mustFill(t, 5, 12)
 	for _, dir := range []string{stopped, killed} {
 		spans := mustMap(t, dir, "sentences")
 		path := spans[0].file

@@ -193,18 +193,30 @@ const (
 	maxTried = 256 << 20 // bytes
 )
 
-// fillsRest reports whether the rest of the block is one record but for its length, which no checksum covers.
+// fillsRest reports whether the rest of the block is one record but for its lengths, which no checksum covers. Without a
+// header that of the subject does not matter.
 func (p *parser) fillsRest(at int) bool {
 	b := p.block[at:]
 	if len(b) < minRecord || len(b) > maxRecord {
 		return false
 	}
-	subject := int(binary.LittleEndian.Uint16(b[20:]))
-	for _, header := range []int{0, 4} {
-		if data := recordHead + subject; data+header+checksumSize <= len(b) &&
-			p.matches(b[4:20], b[recordHead:data], b[data+header:len(b)-checksumSize], b[len(b)-checksumSize:]) {
-			return true
-		}
+	body, sum, subject := b[recordHead:len(b)-checksumSize], b[len(b)-checksumSize:], int(binary.LittleEndian.Uint16(b[20:]))
+	return p.matches(b[4:20], nil, body, sum) ||
+		subject+4 <= len(body) && p.matches(b[4:20], body[:subject], body[subject+4:], sum)
+}
+
+// isNote reports whether a damaged record is a note of a deletion: without subject and data.
+func (p *parser) isNote(at int) bool {
+	return at+minRecord <= len(p.block) && binary.LittleEndian.Uint32(p.block[at:]) == minRecord
+}
+
+// ownSequence is the one that a damaged record gives itself, 0 where that is implausible.
+func (p *parser) ownSequence(at int) uint64 {
+	if at+recordHead > len(p.block) {
+		return 0
 	}
-	return false
+	if seq := binary.LittleEndian.Uint64(p.block[at+4:]) &^ (erased | deletion); seq < 1<<50 {
+		return seq
+	}
+	return 0
 }

@@ -281,7 +281,7 @@ func (s *Stream) block(number int, newest bool) error {
 			at += r.Size
 			continue
 		}
-		next, found, exact := p.next(at, s.Last)
+		next, found, exact := p.next(at, s.highest())
 		switch {
 		case found:
 			s.damaged(path, int64(at), "%s", why).until = next.Offset
@@ -305,45 +305,41 @@ func (s *Stream) addTail(p *parser, path string, at int, why string, newest, exa
 	d := s.damaged(path, int64(at), "%s", why)
 	s.observeBegin(p, at)
 	if size := len(p.block) - at; size < minRecord || size > maxRecord || !exact && !others || !exact && newest && !s.Clean {
-		if newest {
-			s.end = max(s.end, s.Last+1)
+		if newest && !p.isNote(at) {
+			s.end = s.highest() + 1
 		}
 		return
 	}
-	d.until = int64(len(p.block))
-	if newest {
+	if d.until = int64(len(p.block)); newest {
 		d.last = s.lastSequence(p, at)
 		s.end = max(s.end, d.last)
 	}
 }
 
-// lastSequence is that of the last message of a stream which ends with a damaged record.
-func (s *Stream) lastSequence(p *parser, at int) uint64 {
+// lastSequence is that of the damaged record which ends a stream. It is 0 where a message that is whole has it: an erased
+// record of the same sequence would erase that.
+func (s *Stream) lastSequence(p *parser, at int) (last uint64) {
 	switch {
 	case s.Clean:
-		return max(s.Indexed.Last, s.Last)
-	case s.Last > 0:
-		return s.Last + 1
+		last = s.Indexed.Last
+	case s.highest() == 0:
+		last = max(p.ownSequence(at), 1)
+	case !p.isNote(at):
+		last = s.highest() + 1
 	}
-	return max(own(p, at), 1)
-}
-
-// own is the sequence that a damaged record gives itself, 0 where that is implausible.
-func own(p *parser, at int) uint64 {
-	if at+recordHead > len(p.block) {
+	if last <= s.highest() {
 		return 0
 	}
-	if seq := binary.LittleEndian.Uint64(p.block[at+4:]) &^ (erased | deletion); seq < 1<<50 {
-		return seq
-	}
-	return 0
+	return last
 }
 
-// observeBegin records damage before all messages. A note of a deletion is no message: it has neither subject nor data.
+// highest is the last sequence of the records so far.
+func (s *Stream) highest() uint64 { return max(s.Last, s.end) }
+
+// observeBegin records damage before all messages.
 func (s *Stream) observeBegin(p *parser, at int) {
-	isNote := at+minRecord <= len(p.block) && binary.LittleEndian.Uint32(p.block[at:]) == minRecord
-	if s.Messages == 0 && s.begin == 0 && !isNote {
-		s.begin = max(own(p, at), 1)
+	if s.Messages == 0 && s.begin == 0 && !p.isNote(at) {
+		s.begin = max(p.ownSequence(at), 1)
 	}
 }
 
