@@ -28,7 +28,7 @@ type node struct {
 	server *jetstream.Server
 
 	sentences, events, control *jetstream.Topic
-	store                      topic.Store // states of the workers, cursors of the sinks
+	store                      *jetstream.Store // states of the workers, cursors of the sinks
 
 	deadEvents deadEvents
 
@@ -83,7 +83,7 @@ func (n *node) open(ctx context.Context) (err error) {
 	if err := n.openWorkers(ctx); err != nil {
 		return err
 	}
-	return errors.Join(n.keepModels(), n.observe())
+	return errors.Join(n.keepModels(), n.observe(), n.observeLosses())
 }
 
 func (n *node) openSplit() (*split.Split, error) {

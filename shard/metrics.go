@@ -44,7 +44,7 @@ func newMetrics() (*metrics, error) {
 	m.dead = counter("refrain/shard", "refrain_shard_dead_events", "Events that are too large for the event topic: dead letters")
 	m.lost = counter("refrain/shard", "refrain_shard_lost_window",
 		"Times that the sentence topic had dropped records which the window still needed")
-	m.corrupt = counter("refrain/shard", "refrain_shard_corrupt", "Sentence records left out because they cannot be read")
+	m.corrupt = counter("refrain/shard", "refrain_shard_corrupt", "Records of the sentence topic, or of the control topic, left out because they cannot be read")
 	m.lag = gauge("refrain_shard_lag", "Age of the oldest record that is not looked up everywhere")
 	m.clock = gauge("refrain_shard_clock", "The window's clock W, as Unix time")
 	return &m, errors.Join(errs...)
@@ -111,6 +111,11 @@ func (c *counts) add(o *counts) {
 
 func (m *metrics) lostWindow(ctx context.Context, p int) {
 	m.lost.Add(ctx, 1, metric.WithAttributes(attribute.Int("partition", p)))
+}
+
+// corruptControl counts a control record.
+func (m *metrics) corruptControl() {
+	m.corrupt.Add(context.Background(), 1, metric.WithAttributes(attribute.String("topic", "control")))
 }
 
 func (m *metrics) corruptRecord(p int) {

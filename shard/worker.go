@@ -71,6 +71,7 @@ func Open(ctx context.Context, cfg Config) (*Worker, error) {
 	if cfg.Control != nil {
 		w.topics[2] = cfg.Control.Lineage().Current()
 	}
+	w.deleted.corrupt = w.skipControl
 	if err := w.restore(ctx); err != nil {
 		return nil, fmt.Errorf("open worker: %w", err)
 	}
