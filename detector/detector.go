@@ -32,6 +32,7 @@ type Config struct {
 	OmitTexts  bool                  // keep no texts in the window
 	Model      *hashcodes.Model      // codes of the tokens
 	Engine     Engine                // finds candidates
+	AuthorKey  sigstore.AuthorKey    // of the count of authors: secret where they are not to be trusted
 	OnForced   func(sigstore.Forced) // told when the budget forces early expiry; nil: nobody is
 }
 
@@ -110,7 +111,8 @@ func New(cfg Config) (*Detector, error) {
 	codes := cfg.codes(cfg.Model)
 	w := sigstore.New(sigstore.Config{
 		Span: cfg.Span, Lateness: cfg.Lateness, Budget: cfg.Budget, Reserved: cfg.Reserved, OmitTexts: cfg.OmitTexts,
-		Model: codes.Model, Bounds: codes.Bounds, Engine: codes.Engine, Enough: enough * cfg.MaxMatches, OnForced: cfg.OnForced,
+		Model: codes.Model, Bounds: codes.Bounds, Engine: codes.Engine, Enough: enough * cfg.MaxMatches,
+		AuthorKey: cfg.AuthorKey, OnForced: cfg.OnForced,
 	})
 	d := &Detector{cfg: cfg, window: w, groups: w.Groups(), searcher: w.Searcher(), bounds: codes.Bounds}
 	d.publish()

@@ -95,18 +95,27 @@ type Topics struct {
 // Ingest says where posts come from.
 type Ingest struct {
 	Body    Bytes         `yaml:"body"` // of one HTTP request, at most
+	HTTP    HTTPSource    `yaml:"http"`
 	Kafka   []KafkaSource `yaml:"kafka"`
 	NATS    []NATSSource  `yaml:"nats"`
 	Files   []File        `yaml:"files"`
 	Bluesky Bluesky       `yaml:"bluesky"`
 }
 
+// HTTPSource is the posts sent to POST /v1/posts.
+type HTTPSource struct {
+	Keep []string `yaml:"keep"` // fields of the posts that go to later.meta of their events
+	Link string   `yaml:"link"` // template of the posts' addresses, later.link; "": none
+}
+
 // File is read once at start, from its beginning.
 type File struct {
-	Path   string `yaml:"path"`
-	Format string `yaml:"format"`
-	Map    string `yaml:"map"`
-	Source string `yaml:"source"`
+	Path   string   `yaml:"path"`
+	Format string   `yaml:"format"`
+	Map    string   `yaml:"map"`
+	Keep   []string `yaml:"keep"`
+	Link   string   `yaml:"link"`
+	Source string   `yaml:"source"`
 }
 
 // Bluesky is the Jetstream firehose.

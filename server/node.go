@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"path/filepath"
@@ -10,8 +11,10 @@ import (
 
 	"refrain/detector"
 	"refrain/feed"
+	"refrain/ingest"
 	"refrain/models"
 	"refrain/shard"
+	"refrain/sigstore"
 	"refrain/split"
 	"refrain/text"
 	"refrain/topic"
@@ -26,6 +29,8 @@ type node struct {
 
 	sentences, events, control *jetstream.Topic
 	store                      topic.Store // states of the workers, cursors of the sinks
+
+	deadEvents deadEvents
 
 	window    detector.Config
 	detectors []*detector.Detector // by partition
@@ -55,6 +60,15 @@ func (n *node) open(ctx context.Context) (err error) {
 		return err
 	}
 	if err := n.openTopics(ctx); err != nil {
+		return err
+	}
+	if n.deadEvents.DeadLetters, err = ingest.OpenDeadLetters(filepath.Join(n.cfg.DataDir, "dead-events.jsonl")); err != nil {
+		return err
+	}
+	if n.store, err = n.server.OpenStore(ctx, "state"); err != nil {
+		return err
+	}
+	if n.window.AuthorKey, err = authorKey(ctx, n.store); err != nil {
 		return err
 	}
 	if n.split, err = n.openSplit(); err != nil {
@@ -107,10 +121,6 @@ func (n *node) openRedeliveries() (err error) {
 }
 
 func (n *node) openWorkers(ctx context.Context) error {
-	var err error
-	if n.store, err = n.server.OpenStore(ctx, "state"); err != nil {
-		return err
-	}
 	workers := min(n.cfg.Workers, n.cfg.Topics.Partitions)
 	for _, owned := range shard.Owners(n.cfg.Topics.Partitions, workers) {
 		w, err := shard.Open(ctx, n.workerConfig(owned))
@@ -122,9 +132,24 @@ func (n *node) openWorkers(ctx context.Context) error {
 	return nil
 }
 
+// authorKey is the deployment's, made when it starts for the first time.
+func authorKey(ctx context.Context, store topic.Store) (key sigstore.AuthorKey, err error) {
+	const name = "authors/key"
+	kept, err := store.Get(ctx, name)
+	if err != nil {
+		return key, err
+	}
+	if len(kept) == len(key) {
+		return sigstore.AuthorKey(kept), nil
+	}
+	rand.Read(key[:])
+	return key, store.Put(ctx, name, key[:])
+}
+
 func (n *node) workerConfig(owned []int) shard.Config {
 	cfg := shard.Default()
 	cfg.Sentences, cfg.Events, cfg.Control, cfg.Store = n.sentences, n.events, n.control, n.store
+	cfg.DeadLetters = n.deadEvents
 	cfg.Rows = func(q int) (shard.Rows, error) { return n.detectors[q], nil }
 	cfg.Owned, cfg.Redeliveries, cfg.Deployment = owned, n.again, n.cfg.Name
 	cfg.Span, cfg.Lateness, cfg.Retention = n.window.Span, n.window.Lateness, max(n.ages())
@@ -156,6 +181,9 @@ func (n *node) close() error {
 	}
 	if n.server != nil {
 		errs = append(errs, n.server.Close())
+	}
+	if n.deadEvents.DeadLetters != nil {
+		errs = append(errs, n.deadEvents.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -41,6 +41,9 @@ func TestMutants(t *testing.T) {
 		{"redeliveries forgotten at a restart", subject(openDeaf, bruteRows)},
 		{"redeliveries measured from the first", subject(openFirstHears, bruteRows)},
 		{"redeliveries have no usable time either", subject(openTimeComes, bruteRows)},
+		{"state without the event topic's end", subject(openEndless, bruteRows)},
+		{"newest state whatever is left", subject(openNewest, bruteRows)},
+		{"positions without incarnations", subject(openAnyIncarnation, bruteRows)},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) { wantCaught(t, test.s) })
@@ -125,6 +128,49 @@ func openMerged(cfg Config) (sim.Worker, error) {
 func openReplayLate(cfg Config) (sim.Worker, error) {
 	cfg.Store = &alteredStore{cfg.Store, func(s *State) error {
 		s.ReplayFrom = s.Look[s.Partition]
+		return nil
+	}}
+	return openWorker(cfg)
+}
+
+// openEndless opens a worker whose states do not know where the event topic ended.
+func openEndless(cfg Config) (sim.Worker, error) {
+	cfg.Store = &alteredStore{cfg.Store, func(s *State) error {
+		clear(s.EventEnd)
+		return nil
+	}}
+	return openWorker(cfg)
+}
+
+// openNewest opens a worker that goes on from the newest state, from the end of the sentence topic where that lies
+// lower: as it was before there were older ones.
+func openNewest(cfg Config) (sim.Worker, error) {
+	cfg.Store = &alteredStore{cfg.Store, func(s *State) error {
+		clear(s.EventEnd)
+		s.Control = 0
+		return lowerToEnd(cfg.Sentences, s)
+	}}
+	return openWorker(cfg)
+}
+
+func lowerToEnd(sentences topic.Topic, s *State) error {
+	_, end, err := sentences.Bounds(context.Background())
+	if err != nil {
+		return err
+	}
+	s.SentenceTopic = sentences.Lineage().Current()
+	kept, _ := topic.Kept(sentences, s.SentenceTopic, end)
+	for p := range s.Look {
+		s.Look[p] = min(s.Look[p], kept[p])
+	}
+	return nil
+}
+
+// openAnyIncarnation opens a worker for which a position is a position, whatever its topic has lost and got since.
+func openAnyIncarnation(cfg Config) (sim.Worker, error) {
+	cfg.Store = &alteredStore{cfg.Store, func(s *State) error {
+		s.SentenceTopic, s.EventTopic = cfg.Sentences.Lineage().Current(), cfg.Events.Lineage().Current()
+		s.ControlTopic = cfg.Control.Lineage().Current()
 		return nil
 	}}
 	return openWorker(cfg)

@@ -94,17 +94,17 @@ func simulate(t *testing.T, s sim.Subject, first uint64, seeds int, see func(see
 // wantAll wants every simulation to give the events of the definition.
 func wantAll(t *testing.T, s sim.Subject, seeds int) {
 	t.Helper()
-	var pairs, crashes, runs int
+	var pairs, crashes, cuts, runs int
 	begin := time.Now()
 	simulate(t, s, *simFirst, seeds, func(seed uint64, r *sim.Result) bool {
-		runs, pairs, crashes = runs+1, pairs+r.Pairs, crashes+r.Crashes
+		runs, pairs, crashes, cuts = runs+1, pairs+r.Pairs, crashes+r.Crashes, cuts+r.Cuts
 		if !r.OK() {
 			t.Errorf("seed %d: %s", seed, r)
 		}
 		return r.OK()
 	})
-	t.Logf("%d interleavings, %d events, %d crashes, %.0f interleavings/s",
-		runs, pairs, crashes, float64(runs)/time.Since(begin).Seconds())
+	t.Logf("%d interleavings, %d events, %d crashes, %d power cuts, %.0f interleavings/s",
+		runs, pairs, crashes, cuts, float64(runs)/time.Since(begin).Seconds())
 }
 
 func TestSimulation(t *testing.T) {

@@ -22,9 +22,11 @@ import (
 // Its encoding:
 //
 //	state  = magic:2 "RS"  format:1 =2  partition:u  control:v  replayFrom:v
-//	         hasClock:1 [clock:v]  #partitions:u (look:v newest:v heard:v heardStamp:v)*  #sources:u source*  checksum:8
+//	         hasClock:1 [clock:v]  #partitions:u (look:v newest:v heard:v heardStamp:v)*
+//	         #sources:u source*  #ends:u end:v*  incarnation*3  checksum:8
 //	source = length:u name  met*            one met for every partition
 //	met    = kind:1 (0 none, 1 active, 2 idle) [time:v stamp:v]   none has neither
+//	incarnation = length:u id               of the sentence, the event and the control topic
 //
 // :u is an unsigned varint, :v a signed (zigzag) one; times are milliseconds, stamps nanoseconds since 1970;
 // sources are in ascending order of their names; checksum is the xxh3-64 of all bytes before it, little endian.
@@ -37,6 +39,10 @@ type State struct {
 	// Heard: per partition, from where it must be heard again to know redeliveries from Look on (q itself: from
 	// ReplayFrom on), and the greatest stamp before that.
 	Heard []heard
+	// EventEnd is, per partition of the event topic, its end when the events of these look-ups were durable, or later.
+	EventEnd []int64
+	// The incarnations of the topics that all these positions are of; Control's is "" without a control topic.
+	SentenceTopic, EventTopic, ControlTopic string
 }
 
 // newState is that of a partition of which nothing is stored: everything is to be read from a start.
@@ -52,6 +58,9 @@ func newState(partition int, start []int64) *State {
 var ErrState = errors.New("not a stored state")
 
 const stateHead = "RS\x02"
+
+// errStateFormat says that a state was stored by another version of the program.
+var errStateFormat = errors.New("stored by another version of refrain: start with an empty data directory")
 
 // Append appends the encoding of s to dst.
 func (s *State) Append(dst []byte) []byte {
@@ -76,6 +85,13 @@ func (s *State) Append(dst []byte) []byte {
 			dst = m.append(dst)
 		}
 	}
+	dst = binary.AppendUvarint(dst, uint64(len(s.EventEnd)))
+	for _, end := range s.EventEnd {
+		dst = binary.AppendVarint(dst, end)
+	}
+	for _, id := range []string{s.SentenceTopic, s.EventTopic, s.ControlTopic} {
+		dst = append(binary.AppendUvarint(dst, uint64(len(id))), id...)
+	}
 	return binary.LittleEndian.AppendUint64(dst, xxh3.Hash(dst[from:]))
 }
 
@@ -98,8 +114,8 @@ func (m met) append(dst []byte) []byte {
 func DecodeState(data []byte) (*State, error) {
 	const checksum = 8
 	body := len(data) - checksum
-	if strings.HasPrefix(string(data), "RS\x01") {
-		return nil, fmt.Errorf("%w: it is of format 1, before the first release: start with an empty data directory", ErrState)
+	if len(data) > 2 && string(data[:2]) == stateHead[:2] && data[2] < stateHead[2] {
+		return nil, fmt.Errorf("state of format %d: %w", data[2], errStateFormat)
 	}
 	if body < len(stateHead) || string(data[:len(stateHead)]) != stateHead {
 		return nil, fmt.Errorf("%w: it does not begin with %q", ErrState, stateHead)
@@ -151,6 +167,13 @@ func (d *decoder) state() *State {
 			d.fail("order of sources")
 		}
 		s.Marks.sources[name], last = d.mets(partitions), name
+	}
+	s.EventEnd = make([]int64, d.count("event partitions", len(d.rest)))
+	for p := range s.EventEnd {
+		s.EventEnd[p] = d.varint("event end")
+	}
+	for _, id := range []*string{&s.SentenceTopic, &s.EventTopic, &s.ControlTopic} {
+		*id = d.string("incarnation")
 	}
 	return s
 }

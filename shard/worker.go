@@ -39,6 +39,8 @@ type Worker struct {
 	spillFailed error      // in this turn
 	moved       bool       // since the last commit
 	committed   time.Time
+	kept        int64     // when the states were last kept beside the current ones, in turns of Config.Keep
+	topics      [3]string // the incarnations of the sentence, event and control topic
 	progress    progress
 	warned      bool         // of another version of the normalisation
 	behind      atomic.Int64 // nanoseconds since 1970, of the last turn that began so
@@ -64,7 +66,11 @@ func Open(ctx context.Context, cfg Config) (*Worker, error) {
 		home: make([]*partition, n), next: make([]int64, n), reading: make([]bool, n),
 		queue: newQueue(n), deleted: newDeletions(cfg.Control), progress: newProgress(n),
 	}
-	w.outbox = outbox{topic: cfg.Events, deployment: cfg.Deployment, now: cfg.Now}
+	w.outbox = outbox{topic: cfg.Events, deployment: cfg.Deployment, now: cfg.Now, dead: cfg.DeadLetters, logger: cfg.Logger, metrics: m}
+	w.topics[0], w.topics[1] = cfg.Sentences.Lineage().Current(), cfg.Events.Lineage().Current()
+	if cfg.Control != nil {
+		w.topics[2] = cfg.Control.Lineage().Current()
+	}
 	if err := w.restore(ctx); err != nil {
 		return nil, fmt.Errorf("open worker: %w", err)
 	}
@@ -299,15 +305,37 @@ func (w *Worker) commit(ctx context.Context, every time.Duration) error {
 	if !w.moved || now.Sub(w.committed) < every {
 		return nil
 	}
-	for _, q := range w.owned {
-		w.noteHeard(q)
-		if err := w.cfg.Store.Put(ctx, stateKey(q.id), q.state.Append(nil)); err != nil {
+	states, err := w.states(ctx)
+	if err != nil {
+		return err
+	}
+	for i, q := range w.owned {
+		if err := w.cfg.Store.Put(ctx, stateKey(q.id), states[i]); err != nil {
 			return fmt.Errorf("store the state of partition %d: %w", q.id, err)
 		}
+	}
+	if err := w.keep(ctx, states); err != nil {
+		return err
 	}
 	w.moved, w.committed = false, now
 	w.redeliveries.passed(w.next, w.allNeeds())
 	return nil
+}
+
+// states are those of the owned partitions, encoded.
+func (w *Worker) states(ctx context.Context) ([][]byte, error) {
+	end, err := w.outbox.end(ctx)
+	if err != nil {
+		return nil, err
+	}
+	states := make([][]byte, len(w.owned))
+	for i, q := range w.owned {
+		w.noteHeard(q)
+		s := &q.state
+		s.EventEnd, s.SentenceTopic, s.EventTopic, s.ControlTopic = end, w.topics[0], w.topics[1], w.topics[2]
+		states[i] = s.Append(nil)
+	}
+	return states, nil
 }
 
 // noteHeard notes from where every partition must be heard again to go on from q's state.

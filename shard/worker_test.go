@@ -147,13 +147,20 @@ func TestOpenWantsWhatItNeeds(t *testing.T) {
 	}
 }
 
-// brokenTopic takes no records.
+// fullTopic takes no records.
+type fullTopic struct{ topic.Topic }
+
+func (fullTopic) Append(context.Context, []topic.Record) error { return errors.New("broken") }
+
+// brokenTopic has a record and cannot be read.
 type brokenTopic struct{ topic.Topic }
 
-func (brokenTopic) Append(context.Context, []topic.Record) error { return errors.New("broken") }
-
 func (brokenTopic) Bounds(context.Context) (start, end []int64, err error) {
-	return nil, nil, errors.New("broken")
+	return []int64{0}, []int64{1}, nil
+}
+
+func (brokenTopic) Open(context.Context, []int64) (topic.Reader, error) {
+	return nil, errors.New("broken")
 }
 
 // TestRowsAreAskedForOnce: rows made beforehand outlive an Open and a turn that fail.
@@ -172,7 +179,7 @@ func TestRowsAreAskedForOnce(t *testing.T) {
 		t.Fatal("opened without its control topic")
 	}
 	broken = cfg
-	broken.Events = brokenTopic{r.events}
+	broken.Events = fullTopic{r.events}
 	w := r.mustOpen(broken)
 	r.post("a", words, 0)
 	r.post("b", words, time.Minute)
@@ -325,7 +332,7 @@ func TestUnreadableRecord(t *testing.T) {
 		}
 	}
 	r.post("a", words, 0)
-	mustAppend([]byte("RB\x01 nonsense"))
+	mustAppend([]byte("RB\x02 nonsense"))
 	r.post("b", words, time.Minute)
 	newer := (&topic.Batch{}).Append(nil)
 	newer[2] = 99

@@ -10,6 +10,7 @@ import (
 // many holds the occurrences of a group that has more of them than a chain may be long, or that has lost some:
 // records of its own, in order, and what can no longer be read from them.
 type many struct {
+	cfg     *groupsConfig
 	buf     []byte   // records, after a byte that keeps positions from being 0
 	records []uint64 // where each begins, in the order of the feed
 	frame   frame
@@ -21,8 +22,8 @@ type many struct {
 }
 
 // newMany takes over what a view shows; the first of it is the group's first.
-func newMany(v *view, f frame, thinAt int) *many {
-	m := &many{frame: frame{sequence: f.sequence, texts: f.texts}, thinAt: thinAt}
+func newMany(v *view, f frame, cfg *groupsConfig) *many {
+	m := &many{frame: frame{sequence: f.sequence, texts: f.texts}, cfg: cfg, thinAt: cfg.thinFrom}
 	for i := range v.len() {
 		m.insert(v.at(i))
 	}
@@ -46,7 +47,7 @@ func (m *many) insert(o *occurrence) {
 	}
 	m.records = slices.Insert(m.records, i, m.write(o, v))
 	m.count++
-	m.authors.add(authorHash(o.source, o.author))
+	m.authors.add(m.cfg.authorKey.hash(o.source, o.author))
 }
 
 // write appends the record of o, whose text may stand with one of the last few.

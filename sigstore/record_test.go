@@ -53,8 +53,8 @@ func TestOccurrencesComeBack(t *testing.T) {
 		w.rebuild()
 		for h, all := range want {
 			slices.SortStableFunc(all, func(a, b occurrence) int { return a.key().compare(b.key()) })
-			compareView(t, w.groups.view(w.groups.Get(h)), all)
-			if got := w.groups.Hash(w.groups.Get(h)); got != h {
+			compareView(t, w.groups.view(named(w, h)), all)
+			if got := w.groups.Hash(named(w, h)); got != h {
 				t.Errorf("the name of group %s is told as %s", h, got)
 			}
 		}
@@ -78,8 +78,13 @@ func TestWhatIsTooFarFromItsBlock(t *testing.T) {
 	}
 	for h, all := range want {
 		slices.SortStableFunc(all, func(a, b occurrence) int { return a.key().compare(b.key()) })
-		compareView(t, w.groups.view(w.groups.Get(h)), all)
+		compareView(t, w.groups.view(named(w, h)), all)
 	}
+}
+
+// named is the group of a name.
+func named(w *Window, h feed.Hash) Group {
+	return w.groups.keyed(keyOfHash(&h), func(Group) bool { return true })
 }
 
 func compareView(t *testing.T, v *view, want []occurrence) {

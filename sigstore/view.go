@@ -91,6 +91,16 @@ func (v *view) saysAlike(x *feed.Sentence) bool {
 	return o.time == k.time && o.samePost(k)
 }
 
+// hasPost reports whether an occurrence is of the post of k.
+func (v *view) hasPost(k key) bool {
+	for i := range v.len() {
+		if v.at(i).samePost(k) {
+			return true
+		}
+	}
+	return false
+}
+
 // textLike is the position of a text equal to s among the last few occurrences, 0 if there is none.
 func (v *view) textLike(s string, few int) uint64 {
 	for i := v.len() - 1; i >= max(0, v.len()-few) && s != ""; i-- {
@@ -118,13 +128,13 @@ func (v *view) count() int {
 }
 
 // authors counts the authors since the group's birth, and the one of hash.
-func (v *view) authors(hash uint64) (n int, estimated bool) {
+func (v *view) authors(key *AuthorKey, hash uint64) (n int, estimated bool) {
 	if v.many != nil {
 		return v.many.authors.count(hash)
 	}
 	var a authors
 	for i := range v.chain {
-		a.add(authorHash(v.chain[i].source, v.chain[i].author))
+		a.add(key.hash(v.chain[i].source, v.chain[i].author))
 	}
 	return a.count(hash)
 }

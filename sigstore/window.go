@@ -31,6 +31,7 @@ type Config struct {
 	Bounds         *hashcodes.Bounds // of the threshold; needed where Expect is used
 	Engine         Engine
 	Enough         int          // candidates from which on Search may leave out others; 0: it gives all
+	AuthorKey      AuthorKey    // secret where authors are not to be trusted
 	OnForced       func(Forced) // told when the budget forces early expiry; nil: nobody is
 }
 
@@ -85,7 +86,7 @@ func newWindow(cfg Config, cut cut) *Window {
 	}
 	tokens := newDictionary(cfg.Model)
 	w.slice = max(1, w.clock.span/feed.Time(w.cut.parts))
-	w.groups = newGroups(groupsConfig{w.clock.span, w.slice, w.cut.thinFrom}, w.blocks, tokens)
+	w.groups = newGroups(groupsConfig{w.clock.span, w.slice, w.cut.thinFrom, cfg.AuthorKey}, w.blocks, tokens)
 	w.searcher = newSearcher(Codes{cfg.Model, cfg.Bounds, cfg.Engine}, cfg.Enough, w.groups, w.blocks, tokens)
 	w.open()
 	return w
@@ -106,7 +107,7 @@ func (w *Window) open() {
 // Insert takes a sentence in. It is false for a redelivery, which changes nothing: the same sentence of the same
 // version of a post at the same time. Where times are no help, the caller leaves redeliveries out.
 func (w *Window) Insert(x *feed.Sentence) bool {
-	g := w.groups.Get(x.Group)
+	g := w.groups.Get(x)
 	if w.groups.holds(g, x) {
 		w.counts.Repeats++
 		return false

@@ -197,7 +197,7 @@ func (r *mortalRows) Lookup(dst []feed.Match, x *feed.Sentence) []feed.Match {
 func (w *world) env(a *agent, owned []int) Env {
 	e := Env{
 		Sentences: &faultyTopic{w.sentenceTopic, a, true}, Events: &faultyTopic{w.eventTopic, a, false},
-		Control: &faultyTopic{w.controlTopic, a, false}, Store: &faultyStore{w.store, a},
+		Control: &faultyTopic{w.controlTopic, a, false}, Store: &faultyStore{&loggedStore{w.store, w}, a},
 		Rows: func(int) (Rows, error) {
 			rows, err := w.subject.Rows(threshold, w.plan.Span, w.plan.Lateness)
 			return &mortalRows{rows, a}, err

@@ -11,7 +11,8 @@
 // a redelivery and beyond it, after an append that failed half-way too.
 //
 // Afterwards the ids of the events are compared with the definition of a match: nothing may be lost, nothing
-// invented. The feed keeps to what the promise asks for, as tightly as it can: a post may be up to lateness behind
+// invented; after a power cut that goes for the sentences that the sentence topic still has. The feed keeps to what the
+// promise asks for, as tightly as it can: a post may be up to lateness behind
 // the newest that any clock can have seen.
 //
 // The package knows split and shard only as Writer and Worker, so that the tests of both can run it with a rule of
@@ -81,6 +82,7 @@ type Result struct {
 	Lost    []feed.Hash // of them, those that did not come
 	Made    []feed.Hash // events that no definition knows
 	Crashes int         // lives that ended early
+	Cuts    int         // power cuts
 	Explain func(feed.Hash) string
 }
 
@@ -118,6 +120,7 @@ type plan struct {
 	Redelivery                   time.Duration
 	OneProcess                   bool
 	MaxQueue, MaxEvents          int
+	PowerCuts                    bool
 }
 
 func drawPlan(r *rand.Rand) plan {
@@ -138,6 +141,7 @@ func drawPlan(r *rand.Rand) plan {
 		p.MaxEvents = 1 + r.IntN(8)
 	}
 	p.Redelivery, p.OneProcess = time.Duration(2+r.IntN(120))*time.Second, r.IntN(2) == 0
+	p.PowerCuts = r.IntN(3) == 0
 	return p
 }
 

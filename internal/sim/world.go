@@ -28,6 +28,9 @@ type world struct {
 
 	sentenceTopic, eventTopic, controlTopic *topic.Memory
 	store                                   *topic.MemoryStore
+	puts                                    []put // into the store, all of them
+	powerCuts                               int
+	taken                                   []feed.Sentence // in the sentence topic before a power cut
 
 	feeder  feeder
 	sources []*source
@@ -81,6 +84,9 @@ func (w *world) run() error {
 	w.assign()
 	for range w.plan.Turns {
 		w.turn()
+		if w.plan.PowerCuts && w.IntN(30) == 0 {
+			w.powerCut()
+		}
 		if w.failure != nil {
 			return w.failure
 		}

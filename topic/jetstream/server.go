@@ -72,6 +72,9 @@ type Server struct {
 	conn *nats.Conn
 	js   js.JetStream
 
+	opening sync.Mutex
+	begun   map[string]bool // topics that have begun an incarnation since the start
+
 	once   sync.Once
 	closed error // what Close returned the first time
 }
@@ -101,7 +104,7 @@ func start(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, lock: lock, log: newLogger(cfg.Logger)}
+	s := &Server{cfg: cfg, lock: lock, log: newLogger(cfg.Logger), begun: map[string]bool{}}
 	if err := s.run(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
