@@ -40,10 +40,10 @@ func TestMutants(t *testing.T) {
 		{"redeliveries known to the owner alone", subject(openOwnerHears, bruteRows)},
 		{"redeliveries forgotten at a restart", subject(openDeaf, bruteRows)},
 		{"redeliveries measured from the first", subject(openFirstHears, bruteRows)},
-		{"redeliveries have no usable time either", subject(openTimeComes, bruteRows)},
 		{"state without the event topic's end", subject(openEndless, bruteRows)},
 		{"newest state whatever is left", subject(openNewest, bruteRows)},
 		{"positions without incarnations", subject(openAnyIncarnation, bruteRows)},
+		{"redeliveries have no usable time either", subject(openTimeComes, bruteRows)},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) { wantCaught(t, test.s) })

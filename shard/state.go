@@ -14,8 +14,9 @@ import (
 
 // State is what is stored of one partition q: where its look-ups have got to, whole.
 //
-// Every State that was ever stored is a right one to go on from, however old: going on from it repeats look-ups and
-// so events with ids that are already out, and loses nothing. That is why a worker that goes on after another has
+// Every State that was ever stored is a right one to go on from, however old, as long as the topics still hold what it
+// stands for (extent.check): going on from it repeats look-ups and so events with ids that are already out, and loses
+// nothing. That is why a worker that goes on after another has
 // taken over does no harm, and why two States must never be combined: L, the marks and replayFrom of one moment
 // belong together.
 //

@@ -30,7 +30,7 @@ type world struct {
 	store                                   *topic.MemoryStore
 	puts                                    []put // into the store, all of them
 	powerCuts                               int
-	taken                                   []feed.Sentence // in the sentence topic before a power cut
+	taken                                   []feed.Sentence // what there was before a power cut
 
 	feeder  feeder
 	sources []*source

@@ -104,13 +104,22 @@ func (t *Topic) endSequence(ctx context.Context) (uint64, error) {
 		return 0, err
 	}
 	last, err := stream.GetLastMsgForSubject(ctx, t.cfg.Name+".*")
-	if errors.Is(err, js.ErrMsgNotFound) { // retention has dropped all there was
-		return stream.CachedInfo().State.LastSeq + 1, nil
+	if errors.Is(err, js.ErrMsgNotFound) {
+		return t.endOfEmpty(&stream.CachedInfo().State), nil
 	}
 	if err != nil {
 		return 0, fmt.Errorf("newest message: %w", err)
 	}
 	return last.Sequence + 1, nil
+}
+
+// endOfEmpty is where a stream ends from which retention has dropped everything. One with a younger message, as far as the
+// server remembers, has lost it.
+func (t *Topic) endOfEmpty(state *js.StreamState) uint64 {
+	if t.cfg.MaxAge > 0 && t.cfg.Now().Sub(state.LastTime) >= t.cfg.MaxAge {
+		return state.LastSeq + 1
+	}
+	return 1
 }
 
 // syncMetadata makes the metadata of a stream reach the disk. The server has replaced the files by renaming others.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"refrain/topic"
 	"refrain/topic/conformance"
@@ -120,5 +121,33 @@ func cutShort(t *testing.T, path string, n int64) {
 	}
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestAllLost: an empty stream has lost what retention cannot have dropped yet.
+func TestAllLost(t *testing.T) {
+	for _, old := range []bool{false, true} {
+		dir := t.TempDir()
+		open := func(now time.Time) (*jetstream.Server, *jetstream.Topic) {
+			s := MustStart(t, func(c *jetstream.Config) { c.Dir = dir })
+			return s, MustOpenTopic(t, s, func(c *jetstream.TopicConfig) {
+				c.MaxAge, c.Now = time.Hour, func() time.Time { return now }
+			})
+		}
+		s, x := open(time.Now())
+		id := x.Lineage().Current()
+		conformance.MustAppend(t, x, numbered(9)...)
+		MustClose(t, s)
+		if err := os.Truncate(filepath.Join(dir, "jetstream", "$G", "streams", "sentences", "msgs", "1.blk"), 0); err != nil {
+			t.Fatal(err)
+		}
+		now, want := time.Now(), int64(1)
+		if old { // it looks the same, and is not
+			now, want = now.Add(2*time.Hour), 10
+		}
+		_, x = open(now)
+		if kept := MustKeep(t, x, id); kept != want {
+			t.Errorf("old %v: kept up to %d, want %d", old, kept, want)
+		}
 	}
 }
