@@ -105,7 +105,7 @@ func (w *Worker) load(ctx context.Context, id int, x *extent) (*State, error) {
 	var lost error
 	if current != nil {
 		if lost = x.check(current); lost == nil {
-			return current, nil
+			return x.lower(current), nil
 		}
 	}
 	older, err := w.loadKept(ctx, id, x)
@@ -120,7 +120,17 @@ func (w *Worker) load(ctx context.Context, id int, x *extent) (*State, error) {
 		w.cfg.Logger.Error("the topics have lost records that were acknowledged: looking everything up again that they hold",
 			"partition", id, "reason", lost)
 	}
-	return older, nil
+	return x.lower(older), nil
+}
+
+// lower takes back what s says of rows that the topic has lost: rows get ahead of look-ups, and so does replayFrom where
+// none of them has a sentence of the window. Other records may lie there now.
+func (x *extent) lower(s *State) *State {
+	if s != nil {
+		kept, _ := topic.Kept(x.sentences.topic, s.SentenceTopic, x.end)
+		s.ReplayFrom = min(s.ReplayFrom, kept[s.Partition])
+	}
+	return s
 }
 
 // loadKept returns the furthest of the older states that the topics bear out. Any of them would do.
