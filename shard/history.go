@@ -14,8 +14,8 @@ import (
 // are gone, or the records that its clock comes from. So the store keeps older ones too, one a minute for an hour, and
 // the newest counts that the topics bear out. Where none does, everything kept is looked up again.
 
-// kept is how many older states there are of a partition.
-const kept = 60
+// keptStates is how many older states there are of a partition.
+const keptStates = 60
 
 func keptKey(q, slot int) string { return fmt.Sprintf("%s/%d", stateKey(q), slot) }
 
@@ -25,7 +25,7 @@ func (w *Worker) keep(ctx context.Context, states [][]byte) error {
 	if due == w.kept {
 		return nil
 	}
-	slot := int(due % kept)
+	slot := int(due % keptStates)
 	for i, q := range w.owned {
 		if err := w.cfg.Store.Put(ctx, keptKey(q.id, slot), states[i]); err != nil {
 			return fmt.Errorf("keep the state of partition %d: %w", q.id, err)
@@ -37,34 +37,30 @@ func (w *Worker) keep(ctx context.Context, states [][]byte) error {
 
 // extent is what the topics hold at a restart.
 type extent struct {
-	start, end []int64 // of the sentence topic
-	sentences  reach
-	events     reach
-	control    reach
+	start, end                 []int64 // of the sentence topic
+	sentences, events, control reach
 }
 
 // reach is how far a topic reaches.
 type reach struct {
-	name  string
-	topic topic.Topic // nil: there is none
-	end   []int64
+	name       string
+	topic      topic.Topic // nil: there is none
+	start, end []int64
 }
 
 func (w *Worker) extent(ctx context.Context) (x extent, err error) {
-	x.sentences, x.events, x.control = reach{name: "sentence topic", topic: w.cfg.Sentences},
-		reach{name: "event topic", topic: w.cfg.Events}, reach{name: "control topic", topic: w.cfg.Control}
+	x.sentences = reach{name: "sentence topic", topic: w.cfg.Sentences}
+	x.events = reach{name: "event topic", topic: w.cfg.Events}
+	x.control = reach{name: "control topic", topic: w.cfg.Control}
 	for _, r := range []*reach{&x.sentences, &x.events, &x.control} {
 		if r.topic == nil {
 			continue
 		}
-		var start []int64
-		if start, r.end, err = r.topic.Bounds(ctx); err != nil {
+		if r.start, r.end, err = r.topic.Bounds(ctx); err != nil {
 			return x, fmt.Errorf("ask for the bounds of the %s: %w", r.name, err)
 		}
-		if r == &x.sentences {
-			x.start, x.end = start, r.end
-		}
 	}
+	x.start, x.end = x.sentences.start, x.sentences.end
 	return x, nil
 }
 
@@ -135,7 +131,7 @@ func (x *extent) lower(s *State) *State {
 
 // loadKept returns the furthest of the older states that the topics bear out. Any of them would do.
 func (w *Worker) loadKept(ctx context.Context, id int, x *extent) (best *State, err error) {
-	for slot := range kept {
+	for slot := range keptStates {
 		s, err := w.stored(ctx, id, keptKey(id, slot))
 		if err != nil {
 			return nil, err

@@ -147,7 +147,7 @@ func TestKeptStates(t *testing.T) {
 	r := newRoute(t, 1, true)
 	feedMinutes(r, r.mustOpen(r.config(0)), 0, 100)
 	var froms []int64
-	for slot := range kept {
+	for slot := range keptStates {
 		data, err := r.store.Get(context.Background(), keptKey(0, slot))
 		if err != nil {
 			t.Fatal(err)
@@ -160,7 +160,7 @@ func TestKeptStates(t *testing.T) {
 	}
 	slices.Sort(froms)
 	if n := len(slices.Compact(froms)); n < 55 {
-		t.Errorf("%d different states of %d", n, kept)
+		t.Errorf("%d different states of %d", n, keptStates)
 	}
 }
 
