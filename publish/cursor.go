@@ -82,3 +82,9 @@ func parseCursor(s string, partitions int, ordered bool) (cursor, error) {
 	}
 	return c, nil
 }
+
+// CheckCursor says why a stored cursor of the event topic, which has one partition, cannot be read.
+func CheckCursor(stored []byte) error {
+	_, err := parseCursor(string(stored), 1, true)
+	return err
+}

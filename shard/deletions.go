@@ -20,7 +20,8 @@ import (
 type deletions struct {
 	control topic.Topic // nil: there are none
 	reader  topic.Reader
-	next    int64 // position in the control topic
+	next    int64                      // position in the control topic
+	corrupt func(*topic.Record, error) // is told of a record that is left out
 
 	mu    sync.RWMutex // guards posts against Deleted; the worker's goroutine alone changes it
 	posts map[feed.Tombstone]time.Time
@@ -34,7 +35,7 @@ type deletion struct {
 }
 
 func newDeletions(control topic.Topic) *deletions {
-	return &deletions{control: control, posts: map[feed.Tombstone]time.Time{}}
+	return &deletions{control: control, corrupt: func(*topic.Record, error) {}, posts: map[feed.Tombstone]time.Time{}}
 }
 
 func (d *deletions) has(s *feed.Sentence) bool {
@@ -64,7 +65,10 @@ func (d *deletions) read(ctx context.Context) ([]deletion, error) {
 		}
 		for i := range records {
 			more, err := d.take(&records[i])
-			if err != nil {
+			if errors.Is(err, topic.ErrTombstonesCorrupt) { // it stays so however often it is read
+				d.corrupt(&records[i], err)
+				d.next = records[i].Position + 1
+			} else if err != nil {
 				return all, err
 			}
 			all = append(all, more...)
@@ -109,6 +113,13 @@ func (d *deletions) take(r *topic.Record) ([]deletion, error) {
 	}
 	d.next = r.Position + 1
 	return out, nil
+}
+
+// skipControl is loud about a control record that cannot be read: whatever it deleted is not.
+func (w *Worker) skipControl(r *topic.Record, err error) {
+	w.cfg.Logger.Error("unreadable control record left out: the posts that it deleted may be shown again; delete again what was deleted then",
+		"position", r.Position, "time", r.Time, "error", err)
+	w.metrics.corruptControl()
 }
 
 // forget drops tombstones of posts that no topic holds any more.

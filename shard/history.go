@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"refrain/topic"
 )
@@ -103,6 +102,7 @@ func (w *Worker) load(ctx context.Context, id int, x *extent) (*State, error) {
 		if lost = x.check(current); lost == nil {
 			return x.lower(current), nil
 		}
+		w.metrics.lostWindow(ctx, id)
 	}
 	older, err := w.loadKept(ctx, id, x)
 	if err != nil {
@@ -125,6 +125,9 @@ func (x *extent) lower(s *State) *State {
 	if s != nil {
 		kept, _ := topic.Kept(x.sentences.topic, s.SentenceTopic, x.end)
 		s.ReplayFrom = min(s.ReplayFrom, kept[s.Partition])
+		for p := range s.Heard {
+			s.Heard[p].position = min(s.Heard[p].position, kept[p])
+		}
 	}
 	return s
 }
@@ -170,9 +173,4 @@ func (w *Worker) stored(ctx context.Context, id int, key string) (*State, error)
 			"the number of partitions cannot change while a window is kept", state.Partition, len(state.Look), n)
 	}
 	return state, nil
-}
-
-// fresh is the state of a partition that looks everything up that the topic holds.
-func (x *extent) fresh(id int) *State {
-	return &State{Partition: id, Look: slices.Clone(x.start), ReplayFrom: x.start[id], Marks: newMarks(len(x.start))}
 }

@@ -96,7 +96,8 @@ func TestNoStateFits(t *testing.T) {
 // lost, and other records lie there: seed 1687 of the simulation.
 func TestReplayFromOfLostRecords(t *testing.T) {
 	r := newRoute(t, 1, false)
-	s := State{Look: []int64{3}, ReplayFrom: 9, Marks: newMarks(1), EventEnd: []int64{0}}
+	s := newState(0, []int64{3})
+	s.ReplayFrom, s.EventEnd = 9, []int64{0}
 	if err := r.store.Put(context.Background(), stateKey(0), s.Append(nil)); err != nil {
 		t.Fatal(err)
 	}

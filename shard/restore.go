@@ -26,13 +26,30 @@ func (w *Worker) restore(ctx context.Context) error {
 		w.home[id] = q
 		w.owned = append(w.owned, q)
 	}
+	w.listen()
 	for p := range w.next {
-		w.next[p] = w.looked(p)
+		w.next[p] = min(w.looked(p), w.redeliveries.next[p])
 		if q := w.home[p]; q != nil {
 			w.next[p] = min(w.next[p], q.insert)
 		}
 	}
 	return nil
+}
+
+// listen makes the worker hear every partition from where the first of its owned ones must.
+func (w *Worker) listen() {
+	from := slices.Clone(w.owned[0].state.Heard)
+	for _, q := range w.owned[1:] {
+		for p, at := range q.state.Heard {
+			if at.position < from[p].position {
+				from[p] = at
+			}
+		}
+	}
+	var ok bool
+	if w.redeliveries, ok = w.cfg.Redeliveries.listen(from); !ok {
+		w.redeliveries, _ = w.cfg.Redeliveries.another().listen(from)
+	}
 }
 
 func (w *Worker) restorePartition(ctx context.Context, id int, x *extent) (*partition, error) {
@@ -41,13 +58,14 @@ func (w *Worker) restorePartition(ctx context.Context, id int, x *extent) (*part
 		return nil, err
 	}
 	if state == nil {
-		state = x.fresh(id)
+		state = newState(id, x.start)
 	}
 	rows, err := w.cfg.Rows(id)
 	if err != nil {
 		return nil, fmt.Errorf("make rows: %w", err)
 	}
 	q := &partition{id: id, rows: rows, state: *state, insert: state.ReplayFrom, counted: state.Look[id], mostFound: w.cfg.MaxEvents}
+	w.liftHeard(q, x.start)
 	w.liftToStart(ctx, q, x.start)
 	if clock, known := state.Marks.Clock(); known {
 		rows.Advance(clock)
@@ -71,6 +89,21 @@ func (w *Worker) liftToStart(ctx context.Context, q *partition, start []int64) {
 			w.lose(ctx, &topic.ErrTruncated{Partition: p, From: from, Start: s})
 		}
 		q.skip(p, s)
+	}
+}
+
+// liftHeard hears from what the topic still has, and says what it has dropped.
+func (w *Worker) liftHeard(q *partition, start []int64) {
+	oldest := slices.Min(start)
+	for p, s := range start {
+		at := &q.state.Heard[p]
+		if s <= at.position {
+			continue
+		}
+		if at.position < q.needs(p) && (!w.cfg.Sentences.Ordered() || oldest > at.position) {
+			w.missHearing(&topic.ErrTruncated{Partition: p, From: at.position, Start: s})
+		}
+		at.position = s
 	}
 }
 

@@ -38,7 +38,13 @@ func subject(open func(Config) (sim.Worker, error), rows func(t text.Threshold, 
 			cfg.Sentences, cfg.Events, cfg.Control, cfg.Store, cfg.Owned = e.Sentences, e.Events, e.Control, e.Store, e.Owned
 			cfg.Rows = func(q int) (Rows, error) { return e.Rows(q) }
 			cfg.Span, cfg.Lateness, cfg.Delta, cfg.MaxQueue, cfg.MaxEvents = e.Span, e.Lateness, e.Delta, e.MaxQueue, e.MaxEvents
-			cfg.Now, cfg.Logger = e.Now, quiet
+			cfg.Redelivery, cfg.Now, cfg.Logger = e.Redelivery, e.Now, quiet
+			if e.Process != nil {
+				if *e.Process == nil {
+					*e.Process = must(NewRedeliveries(RedeliveryConfig{e.Sentences.Partitions(), e.Redelivery, 0, quiet}))
+				}
+				cfg.Redeliveries = (*e.Process).(*Redeliveries)
+			}
 			return open(cfg)
 		},
 	}

@@ -23,8 +23,8 @@ import (
 // Its encoding:
 //
 //	state  = magic:2 "RS"  format:1 =2  partition:u  control:v  replayFrom:v
-//	         hasClock:1 [clock:v]  #partitions:u (look:v newest:v)*  #sources:u source*
-//	         #ends:u end:v*  incarnation*3 checksum:8
+//	         hasClock:1 [clock:v]  #partitions:u (look:v newest:v heard:v heardStamp:v)*
+//	         #sources:u source*  #ends:u end:v*  incarnation*3  checksum:8
 //	source = length:u name  met*            one met for every partition
 //	met    = kind:1 (0 none, 1 active, 2 idle) [time:v stamp:v]   none has neither
 //	incarnation = length:u id               of the sentence, the event and the control topic
@@ -37,10 +37,22 @@ type State struct {
 	ReplayFrom int64   // q's lowest position that may hold a sentence of the window
 	Control    int64   // the first position of the control topic whose retractions may not be out yet
 	Marks      Marks
+	// Heard: per partition, from where it must be heard again to know redeliveries from Look on (q itself: from
+	// ReplayFrom on), and the greatest stamp before that.
+	Heard []heard
 	// EventEnd is, per partition of the event topic, its end when the events of these look-ups were durable, or later.
 	EventEnd []int64
 	// The incarnations of the topics that all these positions are of; Control's is "" without a control topic.
 	SentenceTopic, EventTopic, ControlTopic string
+}
+
+// newState is that of a partition of which nothing is stored: everything is to be read from a start.
+func newState(partition int, start []int64) *State {
+	s := &State{Partition: partition, Look: slices.Clone(start), ReplayFrom: start[partition], Marks: newMarks(len(start))}
+	for _, position := range start {
+		s.Heard = append(s.Heard, heard{position: position})
+	}
+	return s
 }
 
 // ErrState says that a stored state cannot be read.
@@ -63,6 +75,8 @@ func (s *State) Append(dst []byte) []byte {
 	for p, look := range s.Look {
 		dst = binary.AppendVarint(dst, look)
 		dst = binary.AppendVarint(dst, s.Marks.newest[p])
+		dst = binary.AppendVarint(dst, s.Heard[p].position)
+		dst = binary.AppendVarint(dst, s.Heard[p].stamp)
 	}
 	names := s.Marks.names()
 	dst = binary.AppendUvarint(dst, uint64(len(names)))
@@ -101,7 +115,7 @@ func (m met) append(dst []byte) []byte {
 func DecodeState(data []byte) (*State, error) {
 	const checksum = 8
 	body := len(data) - checksum
-	if len(data) > 2 && string(data[:2]) == stateHead[:2] && data[2] < stateHead[2] {
+	if len(data) > 2 && string(data[:2]) == stateHead[:2] && (data[2] < stateHead[2] || data[2] > stateHead[2] && intact(data)) {
 		return nil, fmt.Errorf("state of format %d: %w", data[2], errStateFormat)
 	}
 	if body < len(stateHead) || string(data[:len(stateHead)]) != stateHead {
@@ -119,6 +133,12 @@ func DecodeState(data []byte) (*State, error) {
 		return nil, fmt.Errorf("%w: %s", ErrState, d.wrong)
 	}
 	return s, nil
+}
+
+// intact reports whether a stored state is as it was written, be it of another version.
+func intact(data []byte) bool {
+	body := len(data) - 8
+	return body >= 0 && xxh3.Hash(data[:body]) == binary.LittleEndian.Uint64(data[body:])
 }
 
 // decoder keeps the first thing that was wrong; after that it yields zeros.
@@ -140,11 +160,12 @@ func (d *decoder) state() *State {
 	if known {
 		clock = feed.Time(d.varint("clock"))
 	}
-	partitions := d.count("partitions", len(d.rest)/2)
-	s.Look, s.Marks = make([]int64, partitions), newMarks(partitions)
+	partitions := d.count("partitions", len(d.rest)/4)
+	s.Look, s.Heard, s.Marks = make([]int64, partitions), make([]heard, partitions), newMarks(partitions)
 	s.Marks.clock, s.Marks.known = clock, known
 	for p := range partitions {
 		s.Look[p], s.Marks.newest[p] = d.varint("position"), d.varint("newest stamp")
+		s.Heard[p] = heard{d.varint("heard"), d.varint("stamp before heard")}
 	}
 	last := ""
 	for i := range d.count("sources", len(d.rest)) {

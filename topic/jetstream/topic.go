@@ -18,6 +18,7 @@ import (
 
 	"refrain/internal/check"
 	"refrain/topic"
+	"refrain/topic/jetstream/blocks"
 )
 
 // Discard says what a topic that has reached MaxBytes does with a further record.
@@ -59,8 +60,8 @@ type FixedError struct {
 }
 
 func (e *FixedError) Error() string {
-	return fmt.Sprintf("topic %s was made with %s %s and cannot go on with %s: set %s back to %s, or start with an empty data directory",
-		e.Topic, e.Setting, e.Is, e.Want, e.Setting, e.Is)
+	return fmt.Sprintf("topic %s was made with %s %s and cannot go on with %s: start with an empty data directory, or go back to %s",
+		e.Topic, e.Setting, e.Is, e.Want, e.Is)
 }
 
 // maxInFlight bounds the bytes of a topic that are sent and not yet acknowledged, all appends together.
@@ -74,12 +75,14 @@ type Topic struct {
 	inFlight *semaphore.Weighted
 	health   health
 	lineage  lineage
+	lost     losses
 }
 
 // health is what is known of the server that keeps a topic.
 type health struct {
 	check   func() error    // is asked before each append whether there is room
 	stopped <-chan struct{} // closed when the server will acknowledge nothing more
+	lost    []blocks.Range  // what the files of the topic lacked when the server started
 }
 
 var _ topic.Topic = (*Topic)(nil)
@@ -98,7 +101,7 @@ const ackWait = 10 * time.Second
 
 // OpenTopic opens a topic of this server, making it if need be. Appends to it are refused while the disk is full.
 func (s *Server) OpenTopic(ctx context.Context, cfg TopicConfig) (*Topic, error) {
-	t, err := openTopic(ctx, s.js, cfg, health{s.Check, s.log.stopped})
+	t, err := openTopic(ctx, s.js, cfg, health{s.Check, s.log.stopped, s.lost[cfg.Name].messages})
 	if err != nil {
 		return nil, err
 	}
@@ -122,7 +125,12 @@ func openTopic(ctx context.Context, client js.JetStream, cfg TopicConfig, h heal
 	if err != nil {
 		return nil, fmt.Errorf("open topic %s: %w", cfg.Name, err)
 	}
-	return &Topic{cfg: cfg, js: client, inFlight: semaphore.NewWeighted(maxInFlight), health: h, lineage: lineage}, nil
+	t := &Topic{cfg: cfg, js: client, inFlight: semaphore.NewWeighted(maxInFlight), health: h, lineage: lineage}
+	t.lost.add(h.lost...)
+	if err := t.addDeleted(ctx); err != nil {
+		return nil, fmt.Errorf("open topic %s: %w", cfg.Name, err)
+	}
+	return t, nil
 }
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
