@@ -13,8 +13,8 @@ import (
 // are gone, or the records that its clock comes from. So the store keeps older ones too, one a minute for an hour, and
 // the newest counts that the topics bear out. Where none does, everything kept is looked up again.
 
-// kept is how many older states there are of a partition.
-const kept = 60
+// keptStates is how many older states there are of a partition.
+const keptStates = 60
 
 func keptKey(q, slot int) string { return fmt.Sprintf("%s/%d", stateKey(q), slot) }
 
@@ -24,7 +24,7 @@ func (w *Worker) keep(ctx context.Context, states [][]byte) error {
 	if due == w.kept {
 		return nil
 	}
-	slot := int(due % kept)
+	slot := int(due % keptStates)
 	for i, q := range w.owned {
 		if err := w.cfg.Store.Put(ctx, keptKey(q.id, slot), states[i]); err != nil {
 			return fmt.Errorf("keep the state of partition %d: %w", q.id, err)
@@ -36,34 +36,30 @@ func (w *Worker) keep(ctx context.Context, states [][]byte) error {
 
 // extent is what the topics hold at a restart.
 type extent struct {
-	start, end []int64 // of the sentence topic
-	sentences  reach
-	events     reach
-	control    reach
+	start, end                 []int64 // of the sentence topic
+	sentences, events, control reach
 }
 
 // reach is how far a topic reaches.
 type reach struct {
-	name  string
-	topic topic.Topic // nil: there is none
-	end   []int64
+	name       string
+	topic      topic.Topic // nil: there is none
+	start, end []int64
 }
 
 func (w *Worker) extent(ctx context.Context) (x extent, err error) {
-	x.sentences, x.events, x.control = reach{name: "sentence topic", topic: w.cfg.Sentences},
-		reach{name: "event topic", topic: w.cfg.Events}, reach{name: "control topic", topic: w.cfg.Control}
+	x.sentences = reach{name: "sentence topic", topic: w.cfg.Sentences}
+	x.events = reach{name: "event topic", topic: w.cfg.Events}
+	x.control = reach{name: "control topic", topic: w.cfg.Control}
 	for _, r := range []*reach{&x.sentences, &x.events, &x.control} {
 		if r.topic == nil {
 			continue
 		}
-		var start []int64
-		if start, r.end, err = r.topic.Bounds(ctx); err != nil {
+		if r.start, r.end, err = r.topic.Bounds(ctx); err != nil {
 			return x, fmt.Errorf("ask for the bounds of the %s: %w", r.name, err)
 		}
-		if r == &x.sentences {
-			x.start, x.end = start, r.end
-		}
 	}
+	x.start, x.end = x.sentences.start, x.sentences.end
 	return x, nil
 }
 
@@ -104,7 +100,7 @@ func (w *Worker) load(ctx context.Context, id int, x *extent) (*State, error) {
 	var lost error
 	if current != nil {
 		if lost = x.check(current); lost == nil {
-			return current, nil
+			return x.lower(current), nil
 		}
 		w.metrics.lostWindow(ctx, id)
 	}
@@ -120,12 +116,25 @@ func (w *Worker) load(ctx context.Context, id int, x *extent) (*State, error) {
 		w.cfg.Logger.Error("the topics have lost records that were acknowledged: looking everything up again that they hold",
 			"partition", id, "reason", lost)
 	}
-	return older, nil
+	return x.lower(older), nil
+}
+
+// lower takes back what s says of rows that the topic has lost: rows get ahead of look-ups, and so does replayFrom where
+// none of them has a sentence of the window. Other records may lie there now.
+func (x *extent) lower(s *State) *State {
+	if s != nil {
+		kept, _ := topic.Kept(x.sentences.topic, s.SentenceTopic, x.end)
+		s.ReplayFrom = min(s.ReplayFrom, kept[s.Partition])
+		for p := range s.Heard {
+			s.Heard[p].position = min(s.Heard[p].position, kept[p])
+		}
+	}
+	return s
 }
 
 // loadKept returns the furthest of the older states that the topics bear out. Any of them would do.
 func (w *Worker) loadKept(ctx context.Context, id int, x *extent) (best *State, err error) {
-	for slot := range kept {
+	for slot := range keptStates {
 		s, err := w.stored(ctx, id, keptKey(id, slot))
 		if err != nil {
 			return nil, err

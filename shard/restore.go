@@ -65,10 +65,6 @@ func (w *Worker) restorePartition(ctx context.Context, id int, x *extent) (*part
 		return nil, fmt.Errorf("make rows: %w", err)
 	}
 	q := &partition{id: id, rows: rows, state: *state, insert: state.ReplayFrom, counted: state.Look[id], mostFound: w.cfg.MaxEvents}
-	// Rows get ahead of look-ups: what the topic has lost of them is in no look-up yet.
-	if !w.cfg.Sentences.Ordered() {
-		q.insert = min(q.insert, x.end[id])
-	}
 	w.liftHeard(q, x.start)
 	w.liftToStart(ctx, q, x.start)
 	if clock, known := state.Marks.Clock(); known {
