@@ -19,8 +19,8 @@ type counts struct {
 }
 
 type metrics struct {
-	sentences, lookups, events, truncated, lost, corrupt metric.Int64Counter
-	lag, clock                                           metric.Float64Gauge
+	sentences, lookups, events, truncated, dead, lost, corrupt metric.Int64Counter
+	lag, clock                                                 metric.Float64Gauge
 }
 
 func newMetrics() (*metrics, error) {
@@ -41,6 +41,7 @@ func newMetrics() (*metrics, error) {
 	m.lookups = counter("refrain/shard", "refrain_shard_lookups", "Look-ups of one sentence in the rows of one partition")
 	m.events = counter("refrain/detector", "refrain_detector_events", "Matches found, repeats of an id included")
 	m.truncated = counter("refrain/detector", "refrain_detector_truncated", "Look-ups cut short by max_matches")
+	m.dead = counter("refrain/shard", "refrain_shard_dead_events", "Events that are too large for the event topic: dead letters")
 	m.lost = counter("refrain/shard", "refrain_shard_lost_window",
 		"Times that the sentence topic had dropped records which the window still needed")
 	m.corrupt = counter("refrain/shard", "refrain_shard_corrupt", "Records of the sentence topic, or of the control topic, left out because they cannot be read")
@@ -61,7 +62,7 @@ func (m *metrics) appear(ctx context.Context, owned []int) {
 	for _, result := range results {
 		m.sentences.Add(ctx, 0, result)
 	}
-	for _, c := range []metric.Int64Counter{m.lookups, m.events, m.truncated} {
+	for _, c := range []metric.Int64Counter{m.lookups, m.events, m.truncated, m.dead} {
 		c.Add(ctx, 0)
 	}
 	for _, p := range owned {

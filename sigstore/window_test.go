@@ -226,7 +226,7 @@ func TestDeleteTakesAPostOut(t *testing.T) {
 	if n := w.Delete("", "a"); n != 1 {
 		t.Errorf("%d occurrences deleted, want 1", n)
 	}
-	g := w.groups.Get(feed.GroupHash(tokens))
+	g := w.groups.Get(x("c", 3))
 	if shown, _, ok := w.groups.Earlier(g, x("c", 3)); !ok || shown.Post != "b" {
 		t.Errorf("witness %q, want b", shown.Post)
 	}

@@ -28,6 +28,9 @@ type world struct {
 
 	sentenceTopic, eventTopic, controlTopic *topic.Memory
 	store                                   *topic.MemoryStore
+	puts                                    []put // into the store, all of them
+	powerCuts                               int
+	taken                                   []feed.Sentence // what there was before a power cut
 
 	feeder  feeder
 	sources []*source
@@ -35,6 +38,7 @@ type world struct {
 
 	slots   []*slot
 	zombies []*slot
+	process *any // of all slots
 	crashes int
 
 	accepted []feed.Post
@@ -80,16 +84,24 @@ func (w *world) run() error {
 	w.assign()
 	for range w.plan.Turns {
 		w.turn()
+		if w.plan.PowerCuts && w.IntN(30) == 0 {
+			w.powerCut()
+		}
 		if w.failure != nil {
 			return w.failure
 		}
 	}
-	return w.drain()
+	if err := w.drain(); err != nil {
+		return err
+	}
+	return w.isWritten()
 }
 
 // turn lets something happen.
 func (w *world) turn() {
 	switch n := w.IntN(40); {
+	case n < 4 && w.plan.Live:
+		w.redeliver(w.sources[w.IntN(len(w.sources))])
 	case n < 12:
 		w.write(w.sources[w.IntN(len(w.sources))])
 	case n < 30:
@@ -162,7 +174,7 @@ func (w *world) goBy(d time.Duration) {
 func (w *world) limit(s *source) feed.Time {
 	limit := feed.Time(1 << 50)
 	for _, o := range w.sources {
-		if o != s && o.pending != nil && !o.pending.again {
+		if o != s && o.pending != nil && (!o.pending.again || o.pending.anew) {
 			limit = min(limit, o.pending.least.Add(w.plan.Lateness))
 		}
 	}
@@ -194,6 +206,9 @@ func (w *world) deliver(s *source) {
 	defer func() { s.busy = false }()
 	d := s.pending
 	if w.writer.Write(context.Background(), d.posts, s.name) != nil {
+		if w.IntN(2) == 0 && w.feeder.sendAnew(w, s, d) {
+			d.anew = d.again
+		}
 		return
 	}
 	s.pending = nil
@@ -212,7 +227,13 @@ func (w *world) redeliver(s *source) {
 		return
 	}
 	d := *s.acked[w.IntN(len(s.acked))]
+	if w.IntN(2) == 0 {
+		d = *s.acked[len(s.acked)-1]
+	}
 	d.posts, d.again = slices.Clone(d.posts), true
+	if w.IntN(4) > 0 && w.feeder.sendAnew(w, s, &d) {
+		d.anew, d.least = true, feed.FromTime(w.now)
+	}
 	s.pending = &d
 	w.deliver(s)
 }
@@ -241,7 +262,7 @@ func (w *world) newWriter() {
 
 // assign deals the partitions out to new workers.
 func (w *world) assign() {
-	w.slots = nil
+	w.slots, w.process = nil, new(any)
 	for range w.plan.Workers {
 		w.slots = append(w.slots, &slot{lazy: 0.8 * w.Float64()})
 	}

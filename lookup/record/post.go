@@ -1,9 +1,11 @@
 package record
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 
 	"refrain/feed"
 	"refrain/lookup"
@@ -12,11 +14,12 @@ import (
 // post is the record of a post.
 //
 //	post     = slice:u kind:1 =0 deleted
-//	         | slice:u kind:1 =1 #authors:u author* #reuses:u reuse* member*
-//	reuse    = event:16 group:16 age:u sentence:u time:i jaccard flags:1 [[source] post sentence:u earlier:i]
+//	         | slice:u kind:1 =2 #authors:u author* #reuses:u reuse* member*
+//	reuse    = event:16 group:16 age:u author:u sentence:u time:i jaccard flags:1 [[source] post author sentence:u earlier:i]
 //	member   = group:16 age:u time:i
 //
-// slice is the newest of all that is in it, age how many slices older a part is. Strings are a length and bytes, :u and
+// slice is the newest of all that is in it, age how many slices older a part is. The author of a reuse is a number in the
+// list of the post's authors, from 1, or 0: none; nearly every post has one. Strings are a length and bytes, :u and
 // :i unsigned and signed varints; earlier is how many milliseconds the witness lies before time. The flags: identical,
 // there is a witness, it is of another source than the post.
 type post struct {
@@ -35,6 +38,7 @@ type post struct {
 type reuse struct {
 	event, group feed.Hash
 	slice        Slice
+	author       string // of the later post
 	sentence     int
 	time         feed.Time
 	jaccard      float64
@@ -57,8 +61,8 @@ const (
 )
 
 const (
-	postDeleted = iota
-	postKnown
+	postDeleted = 0
+	postKnown   = 2 // 1 had no authors of reuses, and was never released
 )
 
 func (p *post) encode() Value {
@@ -101,6 +105,7 @@ func (p *post) newest() Slice {
 func (p *post) appendReuse(b []byte, r *reuse, newest Slice) []byte {
 	b = append(append(b, r.event[:]...), r.group[:]...)
 	b = binary.AppendUvarint(b, uint64(newest-r.slice))
+	b = binary.AppendUvarint(b, uint64(1+slices.Index(p.authors, r.author)))
 	b = binary.AppendUvarint(b, uint64(r.sentence))
 	b = binary.AppendVarint(b, int64(r.time))
 	b = appendJaccard(b, r.jaccard)
@@ -118,7 +123,7 @@ func (p *post) appendReuse(b []byte, r *reuse, newest Slice) []byte {
 	} else {
 		b = append(b, flags)
 	}
-	b = binary.AppendUvarint(appendString(b, w.Post), uint64(w.Sentence))
+	b = binary.AppendUvarint(appendString(appendString(b, w.Post), w.Author), uint64(w.Sentence))
 	return binary.AppendVarint(b, int64(r.time-w.Time))
 }
 
@@ -167,7 +172,7 @@ func (p *post) decode(d *decoder, newest, now Slice) {
 
 func (p *post) decodeReuse(d *decoder, newest Slice) reuse {
 	r := reuse{
-		event: d.hash(), group: d.hash(), slice: newest - Slice(d.uint()), sentence: int(d.uint()),
+		event: d.hash(), group: d.hash(), slice: newest - Slice(d.uint()), author: p.decodeAuthor(d), sentence: int(d.uint()),
 		time: feed.Time(d.int()), jaccard: d.jaccard(),
 	}
 	flags := d.bytes(1)[0]
@@ -179,10 +184,21 @@ func (p *post) decodeReuse(d *decoder, newest Slice) reuse {
 	if flags&elsewhere != 0 {
 		w.Source = d.string()
 	}
-	w.Post, w.Sentence = d.string(), int(d.uint())
+	w.Post, w.Author, w.Sentence = d.string(), d.string(), int(d.uint())
 	w.Time = r.time - feed.Time(d.int())
 	r.witness = w
 	return r
+}
+
+func (p *post) decodeAuthor(d *decoder) string {
+	n := d.uint()
+	if n > uint64(len(p.authors)) {
+		d.bad = true
+	}
+	if n == 0 || d.bad {
+		return ""
+	}
+	return p.authors[n-1]
 }
 
 // tell takes in an event of which the post is the later one, and returns its reuse and what it was before (nil: new).
@@ -192,7 +208,7 @@ func (p *post) tell(m *feed.Match, now Slice) (r *reuse, before *reuse) {
 		p.authors = append(p.authors, a)
 	}
 	told := reuse{
-		event: m.ID, group: m.Group, slice: now, sentence: m.Later.Sentence, time: m.Later.Time, jaccard: m.Jaccard,
+		event: m.ID, group: m.Group, slice: now, author: m.Later.Author, sentence: m.Later.Sentence, time: m.Later.Time, jaccard: m.Jaccard,
 		identical: m.Identical, witness: placeOf(&m.Earlier),
 	}
 	i := slices.IndexFunc(p.reuses, func(r reuse) bool { return r.event == m.ID })
@@ -203,6 +219,7 @@ func (p *post) tell(m *feed.Match, now Slice) (r *reuse, before *reuse) {
 	old := p.reuses[i]
 	if old.slice == now { // one slice: the least; a newer slice: what is told now
 		told.time = min(told.time, old.time)
+		told.author = max(told.author, old.author) // rather one than none
 		told.identical = told.identical || old.identical
 		told.witness = lesser(told.witness, old.witness)
 	}
@@ -260,7 +277,7 @@ func (p *post) forget(group feed.Hash, source, id string) {
 func (p *post) repetition(r *reuse) *lookup.Repetition {
 	return &lookup.Repetition{
 		Event: r.event, Group: r.group, Jaccard: r.jaccard,
-		Later: lookup.Place{Source: p.source, Post: p.id, Sentence: r.sentence, Time: r.time},
+		Later: lookup.Place{Source: p.source, Post: p.id, Author: r.author, Sentence: r.sentence, Time: r.time},
 	}
 }
 
@@ -269,15 +286,15 @@ func placeOf(o *feed.Occurrence) *lookup.Place {
 	if o.Post == "" {
 		return nil
 	}
-	return &lookup.Place{Source: o.Source, Post: o.Post, Sentence: o.Sentence, Time: o.Time}
+	return &lookup.Place{Source: o.Source, Post: o.Post, Author: o.Author, Sentence: o.Sentence, Time: o.Time}
 }
 
-// lesser returns the one that is first in the order of the feed; nil is none.
+// lesser returns the one that is first in the order of the feed; nil is none. Of one place rather that with an author.
 func lesser(a, b *lookup.Place) *lookup.Place {
 	switch {
 	case a == nil:
 		return b
-	case b == nil || keyOf(a).Compare(keyOf(b)) <= 0:
+	case b == nil || cmp.Or(keyOf(a).Compare(keyOf(b)), strings.Compare(b.Author, a.Author)) <= 0:
 		return a
 	}
 	return b

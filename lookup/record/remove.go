@@ -29,10 +29,7 @@ func (s *Store) remove(ctx context.Context, source, id string) error {
 func (s *Store) forget(ctx context.Context, gone *post) error {
 	p := s.newPass()
 	for i := range gone.reuses {
-		p.remove = append(p.remove, gone.entries(&gone.reuses[i], "")...)
-		for _, author := range gone.authors {
-			p.remove = append(p.remove, gone.entries(&gone.reuses[i], author)[1:]...)
-		}
+		p.remove = append(p.remove, gone.entries(&gone.reuses[i])...)
 	}
 	since := gone.groups()
 	groups := slices.Collect(maps.Keys(since))

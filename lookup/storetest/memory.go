@@ -44,9 +44,8 @@ type told struct {
 }
 
 type reuse struct {
-	slice  int64
-	author string
-	later  lookup.Place
+	slice int64
+	later lookup.Place
 	lookup.Repeat
 }
 
@@ -132,7 +131,12 @@ func place(o *feed.Occurrence) *lookup.Place {
 	if o.Post == "" {
 		return nil
 	}
-	return &lookup.Place{Source: o.Source, Post: o.Post, Sentence: o.Sentence, Time: o.Time}
+	return &lookup.Place{Source: o.Source, Post: o.Post, Author: o.Author, Sentence: o.Sentence, Time: o.Time}
+}
+
+// comparePlaces orders as the feed does, and of one place that without an author last.
+func comparePlaces(a, b *lookup.Place) int {
+	return cmp.Or(placeKey(a).Compare(placeKey(b)), cmp.Compare(b.Author, a.Author))
 }
 
 func placeKey(p *lookup.Place) feed.Key {
@@ -141,7 +145,7 @@ func placeKey(p *lookup.Place) feed.Key {
 
 func (s *Memory) tellReuse(m *feed.Match) {
 	now := s.current()
-	r := &reuse{slice: now, author: m.Later.Author, later: *place(&m.Later), Repeat: lookup.Repeat{
+	r := &reuse{slice: now, later: *place(&m.Later), Repeat: lookup.Repeat{
 		Event: m.ID, Sentence: m.Later.Sentence, Time: m.Later.Time, Group: m.Group, Jaccard: m.Jaccard,
 		Identical: m.Identical, Earlier: place(&m.Earlier),
 	}}
@@ -151,9 +155,9 @@ func (s *Memory) tellReuse(m *feed.Match) {
 		return
 	}
 	r.Time = min(r.Time, old.Time)
-	r.later.Time = r.Time
+	r.later.Time, r.later.Author = r.Time, max(r.later.Author, old.later.Author)
 	r.Identical = r.Identical || old.Identical
-	if r.Earlier == nil || old.Earlier != nil && placeKey(old.Earlier).Compare(placeKey(r.Earlier)) < 0 {
+	if r.Earlier == nil || old.Earlier != nil && comparePlaces(old.Earlier, r.Earlier) < 0 {
 		r.Earlier = old.Earlier
 	}
 }
@@ -363,7 +367,7 @@ func (s *Memory) Author(_ context.Context, source, author string, n int) ([]look
 	defer s.mu.Unlock()
 	var all []lookup.Repetition
 	for _, r := range s.reuses {
-		if r.later.Source == source && r.author == author && author != "" && s.alive(r.slice) {
+		if r.later.Source == source && r.later.Author == author && author != "" && s.alive(r.slice) {
 			repetition := r.repetition()
 			repetition.Text = s.textOf(r.Group)
 			all = append(all, repetition)

@@ -73,6 +73,9 @@ type Server struct {
 	js   js.JetStream
 	lost map[string]damage // by stream, what its files lacked at the start
 
+	opening sync.Mutex
+	begun   map[string]bool // topics that have begun an incarnation since the start
+
 	once   sync.Once
 	closed error // what Close returned the first time
 }
@@ -102,7 +105,7 @@ func start(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, lock: lock, log: newLogger(cfg.Logger)}
+	s := &Server{cfg: cfg, lock: lock, log: newLogger(cfg.Logger), begun: map[string]bool{}}
 	if s.lost, err = inspect(cfg.Dir, cfg.Logger); err == nil {
 		err = s.run()
 	}
