@@ -29,7 +29,7 @@ func TestValidateReportsEverythingAtOnce(t *testing.T) {
 	c := Config{}
 	c.Window.Threshold = "1.5"
 	c.Window.Lateness, c.Window.MaxMatches, c.Topics.Partitions = -1, -1, 2000
-	wantParts(t, c.Validate(), "data_dir", "http", "name", "workers", "window.span", "window.lateness", "window.min_tokens",
+	wantParts(t, c.Validate(), "data_dir", "http", "name", "workers", "window.span", "window.lateness", "window.redelivery", "window.min_tokens",
 		"window.max_matches", "window.threshold", "1.5", "topics.partitions", "topics", "ingest.body")
 }
 

@@ -106,6 +106,7 @@ func (w *Worker) load(ctx context.Context, id int, x *extent) (*State, error) {
 		if lost = x.check(current); lost == nil {
 			return current, nil
 		}
+		w.metrics.lostWindow(ctx, id)
 	}
 	older, err := w.loadKept(ctx, id, x)
 	if err != nil {

@@ -115,7 +115,7 @@ func (m met) append(dst []byte) []byte {
 func DecodeState(data []byte) (*State, error) {
 	const checksum = 8
 	body := len(data) - checksum
-	if len(data) > 2 && string(data[:2]) == stateHead[:2] && data[2] < stateHead[2] {
+	if len(data) > 2 && string(data[:2]) == stateHead[:2] && (data[2] < stateHead[2] || data[2] > stateHead[2] && intact(data)) {
 		return nil, fmt.Errorf("state of format %d: %w", data[2], errStateFormat)
 	}
 	if body < len(stateHead) || string(data[:len(stateHead)]) != stateHead {
@@ -133,6 +133,12 @@ func DecodeState(data []byte) (*State, error) {
 		return nil, fmt.Errorf("%w: %s", ErrState, d.wrong)
 	}
 	return s, nil
+}
+
+// intact reports whether a stored state is as it was written, be it of another version.
+func intact(data []byte) bool {
+	body := len(data) - 8
+	return body >= 0 && xxh3.Hash(data[:body]) == binary.LittleEndian.Uint64(data[body:])
 }
 
 // decoder keeps the first thing that was wrong; after that it yields zeros.

@@ -66,12 +66,12 @@ func Open(ctx context.Context, cfg Config) (*Worker, error) {
 		home: make([]*partition, n), next: make([]int64, n), reading: make([]bool, n),
 		queue: newQueue(n), deleted: newDeletions(cfg.Control), progress: newProgress(n),
 	}
-	w.deleted.corrupt = w.skipControl
 	w.outbox = outbox{topic: cfg.Events, deployment: cfg.Deployment, now: cfg.Now, dead: cfg.DeadLetters, logger: cfg.Logger, metrics: m}
 	w.topics[0], w.topics[1] = cfg.Sentences.Lineage().Current(), cfg.Events.Lineage().Current()
 	if cfg.Control != nil {
 		w.topics[2] = cfg.Control.Lineage().Current()
 	}
+	w.deleted.corrupt = w.skipControl
 	if err := w.restore(ctx); err != nil {
 		return nil, fmt.Errorf("open worker: %w", err)
 	}

@@ -3,6 +3,7 @@ package shard
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/zeebo/xxh3"
 
 	"refrain/feed"
 	"refrain/internal/sim"
@@ -475,22 +477,6 @@ func TestReplayFromFollowsTheWindow(t *testing.T) {
 	}
 }
 
-// TestDamagedControlRecord: it is left out loudly, and the next ones count.
-func TestDamagedControlRecord(t *testing.T) {
-	r := newRoute(t, 1, true)
-	damaged := topic.AppendTombstones(nil, []feed.Tombstone{{Post: "a"}})
-	damaged[5] ^= 1
-	good := topic.AppendTombstones(nil, []feed.Tombstone{{Post: "b"}})
-	if err := r.tombstones.Append(t.Context(), []topic.Record{{Data: damaged}, {Data: good}}); err != nil {
-		t.Fatal(err)
-	}
-	w := r.mustOpen(r.config(0))
-	r.mustStep(w)
-	if !strings.Contains(r.log.String(), "unreadable control record") || w.Deleted("", "a") || !w.Deleted("", "b") {
-		t.Errorf("a deleted %v, b %v, logged %q", w.Deleted("", "a"), w.Deleted("", "b"), &r.log)
-	}
-}
-
 // send writes a post without a time, as one that has had no answer does again.
 func (r *route) send(id, words string) {
 	r.tb.Helper()
@@ -589,5 +575,56 @@ func TestRetryOfAFastClock(t *testing.T) {
 	send("second", words+" six")
 	if out := r.out(); len(out) != 1 || !strings.Contains(out[0], `"post":"second"`) {
 		t.Errorf("got %s, want that second repeats first", out)
+	}
+}
+
+// TestDamagedControlRecord: it is left out loudly, and the next ones count.
+func TestDamagedControlRecord(t *testing.T) {
+	r := newRoute(t, 1, true)
+	damaged := topic.AppendTombstones(nil, []feed.Tombstone{{Post: "a"}})
+	damaged[5] ^= 1
+	good := topic.AppendTombstones(nil, []feed.Tombstone{{Post: "b"}})
+	if err := r.tombstones.Append(t.Context(), []topic.Record{{Data: damaged}, {Data: good}}); err != nil {
+		t.Fatal(err)
+	}
+	w := r.mustOpen(r.config(0))
+	r.mustStep(w)
+	if !strings.Contains(r.log.String(), "unreadable control record") || w.Deleted("", "a") || !w.Deleted("", "b") {
+		t.Errorf("a deleted %v, b %v, logged %q", w.Deleted("", "a"), w.Deleted("", "b"), &r.log)
+	}
+}
+
+// TestDamagedState: a partition whose state is damaged begins with the oldest record, loudly; one of another version
+// stops the worker.
+func TestDamagedState(t *testing.T) {
+	r := newRoute(t, 1, true)
+	r.post("a", words, 0)
+	w := r.mustOpen(r.config(0))
+	r.now = r.now.Add(time.Minute)
+	r.mustStep(w)
+	state, err := r.store.Get(t.Context(), stateKey(0))
+	if err != nil || state == nil {
+		t.Fatal(state, err)
+	}
+	state[7] ^= 1
+	put := func(data []byte) {
+		if err := r.store.Put(t.Context(), stateKey(0), data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(state)
+	w = r.mustOpen(r.config(0))
+	if !strings.Contains(r.log.String(), "a stored state cannot be read") {
+		t.Errorf("logged %q", &r.log)
+	}
+	r.post("b", words, time.Minute)
+	r.mustStep(w)
+	if n := len(r.out()); n != 1 {
+		t.Errorf("%d events", n)
+	}
+	newer := []byte("RS\x03")
+	put(binary.LittleEndian.AppendUint64(newer, xxh3.Hash(newer)))
+	if _, err := Open(t.Context(), r.config(0)); !errors.Is(err, errStateFormat) {
+		t.Errorf("a newer state: %v", err)
 	}
 }

@@ -187,6 +187,25 @@ func TestBudgetHolds(t *testing.T) {
 	}
 }
 
+// TestReservedBudget: what others hold of the budget the window leaves to them, also what they begin to hold later.
+func TestReservedBudget(t *testing.T) {
+	const budget = 4 << 20
+	var reserved int64
+	w := newScan(t, Config{Span: 240 * time.Hour, Budget: budget, Reserved: func() int64 { return reserved }})
+	r := rand.New(rand.NewPCG(9, 10))
+	for i := range 20_000 {
+		reserved = int64(i/5000) << 19
+		x := longSentence(r, i, feed.Time(i))
+		w.Insert(&x)
+		if n := w.Bytes() + reserved; n > budget {
+			t.Fatalf("after %d sentences the window and others hold %d bytes", i, n)
+		}
+	}
+	if w.Bytes() < (budget-reserved)/2 {
+		t.Errorf("the window holds only %d bytes", w.Bytes())
+	}
+}
+
 // TestMemoryFollowsTheWindow: after a flood the window shrinks to what lives.
 func TestMemoryFollowsTheWindow(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))

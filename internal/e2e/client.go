@@ -67,7 +67,7 @@ func (p *Process) Events() []feed.Hash {
 	return oracle.Sorted(ids)
 }
 
-// Matches are all events, as Events.
+// Matches are the events themselves, in the order of the topic.
 func (p *Process) Matches() (all []feed.Match) {
 	p.TB.Helper()
 	resp, err := http.Get(p.URL("/v1/events?from=start&until=now"))

@@ -35,7 +35,7 @@ func (w *world) powerCut() {
 	for _, s := range w.slots {
 		s.worker = nil
 	}
-	w.zombies = nil
+	w.zombies, w.process = nil, new(any) // what a process knows is gone with it
 	counted, _ := w.sentences()
 	w.taken = append(w.taken, counted...)
 	for _, t := range []*topic.Memory{w.sentenceTopic, w.eventTopic, w.controlTopic} {

@@ -74,8 +74,8 @@ type Topic struct {
 	js       js.JetStream
 	inFlight *semaphore.Weighted
 	health   health
-	lost     losses
 	lineage  lineage
+	lost     losses
 }
 
 // health is what is known of the server that keeps a topic.
