@@ -40,11 +40,13 @@ type glancer struct {
 	ok   bool
 }
 
-// skipMeta goes to the last key of the earlier side: one before it would be part of a meta.
+// skipMeta goes to the key of the earlier side: the last one where there is a meta, which may hold others.
 func (s *glancer) skipMeta() {
-	if i := bytes.LastIndex(s.rest, []byte(earlierKey)); i >= 0 {
-		s.rest = s.rest[i:]
+	i := bytes.Index(s.rest, []byte(earlierKey))
+	if i >= 0 && bytes.Contains(s.rest[:i], []byte(`,"meta":`)) {
+		i = bytes.LastIndex(s.rest, []byte(earlierKey))
 	}
+	s.rest = s.rest[max(i, 0):]
 }
 
 // after is the string that follows a key.

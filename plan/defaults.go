@@ -10,7 +10,7 @@ func DefaultCosts() Costs {
 		InsertMicros: 3.5, // here, from 0.5 to 1 M texts, prefix engine, 3.2 to 3.7 over thresholds, scan 2.0 to 2.3
 		EventMicros:  5,   // not measured by itself: the order of a post's record
 
-		RecordBytes: 48,  // here, BenchmarkFeed: 47 to 55 in five of six streams, 21 in ira, where texts repeat within a record
+		RecordBytes: 64,  // here, BenchmarkFeed: 63 to 71 in five of six streams, 37 in ira, where texts repeat within a record
 		EventBytes:  880, // refrain detect, ira, pheme, crisislex, weibo: 1,017 to 1,117 bytes a line with two texts
 
 		BatchSeconds: 0.005, // the bound of the detector's batches

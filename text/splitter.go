@@ -141,8 +141,8 @@ func (s *Splitter) Sentences(dst []feed.Sentence, p *feed.Post, minTokens int) (
 				Index: index, Start: piece.start, End: piece.end, Text: shown, TextCut: len(shown) < piece.end-piece.start,
 				Tokens: set, Group: feed.GroupHash(set), Sequence: s.hashSequence(piece), Version: version,
 				Coverage: float32(piece.last-piece.first) / float32(len(s.units)),
-				Link: p.Link, Meta: p.Meta,
-				Untimed:  !p.Timed, TimeAdjusted: p.Adjusted, Repost: repost,
+				Link:     p.Link, Meta: p.Meta,
+				Untimed: !p.Timed, TimeAdjusted: p.Adjusted, Repost: repost,
 			})
 			index++
 		}

@@ -36,13 +36,13 @@ func (p *Printer) Event(m *feed.Match) error {
 	p.row(&b, "", []run{
 		{m.Later.Time.String(), dim}, {"  ", plain}, {name(&m.Later), bold}, {by(&m.Later), plain}, {notes(m), dim},
 	}, 1)
-	p.row(&b, "  ", marked(m.Later.Text, later, added), maxTextLines)
+	p.row(&b, "  ", quoted(&m.Later, later, added), maxTextLines)
 	p.row(&b, "  ", []run{
 		{"repeats ", dim}, {name(&m.Earlier), bold}, {by(&m.Earlier), plain},
 		{fmt.Sprintf(", %s earlier (%s); %s", since(m), likeness(m), count(m)), dim},
 	}, maxTextLines)
 	if m.Later.Text != m.Earlier.Text {
-		p.row(&b, "  ", marked(m.Earlier.Text, earlier, gone), maxTextLines)
+		p.row(&b, "  ", quoted(&m.Earlier, earlier, gone), maxTextLines)
 	}
 	return p.write(b.String())
 }
@@ -55,8 +55,17 @@ func (p *Printer) Line(m *feed.Match) error {
 		{m.Later.Time.String(), dim}, {fmt.Sprintf(" %.3f ×%d ", m.Jaccard, m.Occurrences), plain},
 		{name(&m.Later), bold}, {" ← " + name(&m.Earlier) + "  ", plain},
 	}
-	p.row(&b, "", append(runs, marked(m.Later.Text, later, added)...), 1)
+	p.row(&b, "", append(runs, quoted(&m.Later, later, added)...), 1)
 	return p.write(b.String())
+}
+
+// quoted is the text of o with ranges marked, and a sign behind it where it goes on.
+func quoted(o *feed.Occurrence, ranges []Range, s style) []run {
+	runs := marked(o.Text, ranges, s)
+	if o.TextCut {
+		runs = append(runs, run{" […]", dim})
+	}
+	return runs
 }
 
 // Texts writes the two texts of a comparison, the words marked that the other does not have.

@@ -60,7 +60,9 @@ func matches() []feed.Match {
 	hostile := match("\x1b[2J\x1b]0;owned\x07Click here now\u202egnp.exe \x9b31m \xff", "Click here now\nplease")
 	hostile.Later.Author, hostile.Earlier.Post = "mal\x1b[31mlory", "p\r2"
 	hostile.Truncated, hostile.TimeAdjusted = true, true
-	return []feed.Match{near, same, order, chinese, hostile}
+	cut := match("Roads between Talber and", "Roads between Talber and Dalhaven")
+	cut.Later.TextCut, cut.Earlier.TextCut = true, true
+	return []feed.Match{near, same, order, chinese, hostile, cut}
 }
 
 func TestEvents(t *testing.T) {
