@@ -261,7 +261,7 @@ func (s *Server) tick(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case now := <-t.C:
-			s.touchWaiting(now)
+			s.touchWaiting()
 			s.node.split.Tick(context.WithoutCancel(ctx), now)
 			release.Holds(detector.Total(s.node.detectors).Bytes)
 		}

@@ -173,7 +173,7 @@ func openMarksEarly(cfg Config) (sim.Worker, error) {
 	var w *Worker
 	cfg.Sentences = &readTopic{cfg.Sentences, func(r *topic.Record, b *topic.Batch) (changed bool) {
 		w.each(func(q *partition) {
-			q.state.Marks.meet(r.Partition, r.Time.UnixNano(), b.Marks)
+			q.state.Marks.meet(r.Partition, r.Time.UnixNano(), b.Mark)
 			q.settle(&w.cfg)
 		})
 		return false
@@ -189,10 +189,8 @@ const never = feed.Time(1 << 50)
 // openIdleAlone opens a worker for which a source partition that is idle here and active there counts there alone.
 func openIdleAlone(cfg Config) (sim.Worker, error) {
 	cfg.Sentences = &readTopic{cfg.Sentences, func(_ *topic.Record, b *topic.Batch) (changed bool) {
-		for i := range b.Marks {
-			if b.Marks[i].Idle {
-				b.Marks[i].Time, changed = never, true
-			}
+		if b.Mark != nil && b.Mark.Idle {
+			b.Mark.Time, changed = never, true
 		}
 		return changed
 	}}
@@ -209,7 +207,7 @@ type unheard struct{ *Worker }
 
 func (w unheard) Step(ctx context.Context) error {
 	for _, q := range w.owned {
-		for _, mets := range q.state.Marks.sources {
+		for _, mets := range q.state.Marks.writers {
 			for p := range mets {
 				if mets[p].kind == metNone {
 					mets[p] = met{kind: metIdle, time: never}

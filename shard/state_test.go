@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"flag"
+	"os"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,10 +17,11 @@ import (
 
 func exampleState() State {
 	s := State{Partition: 2, Look: []int64{0, 70, 1 << 40}, ReplayFrom: 12, Control: 3, Marks: newMarks(3)}
-	s.Marks.meet(0, 100, []topic.Mark{{Source: "a", Time: 5}, {Source: "b", Time: -6, Idle: true}})
-	s.Marks.meet(1, 200, []topic.Mark{{Source: "a", Time: 7}})
-	s.Marks.meet(2, 300, []topic.Mark{{Source: "a", Time: 9, Idle: true}})
-	s.Marks.clock, s.Marks.known = 4, true
+	s.Marks.meet(0, 100, &topic.Mark{Writer: 1, Source: "a", Time: 5, Newest: 50})
+	s.Marks.meet(0, 101, &topic.Mark{Writer: 1 << 60, Source: "b", Time: -6, Newest: -6, Idle: true})
+	s.Marks.meet(1, 200, &topic.Mark{Writer: 1, Source: "a", Time: 7, Newest: 60})
+	s.Marks.meet(2, 300, &topic.Mark{Writer: 1, Source: "a", Time: 9, Newest: 9, Idle: true})
+	s.Marks.clock, s.Marks.known, s.Marks.fresh = 4, true, false
 	return s
 }
 
@@ -47,6 +51,39 @@ func TestStateDamaged(t *testing.T) {
 		if _, err := DecodeState(data[:i]); !errors.Is(err, ErrState) {
 			t.Errorf("cut at %d: got %v", i, err)
 		}
+	}
+}
+
+// TestStateFixture: what a released program has stored stays readable. A new format gets a fixture of its own beside it.
+func TestStateFixture(t *testing.T) {
+	const file = "testdata/state-2"
+	want := exampleState()
+	if *update {
+		if err := os.WriteFile(file, want.Append(nil), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := DecodeState(data)
+	if diff := cmp.Diff(&want, got, stateDiff); err != nil || diff != "" {
+		t.Errorf("error %v, difference %s", err, diff)
+	}
+	if !bytes.Equal(want.Append(nil), data) {
+		t.Error("the same state is written otherwise: that is another format")
+	}
+}
+
+var update = flag.Bool("update", false, "write testdata anew")
+
+func TestStateOfFormat1(t *testing.T) {
+	s := exampleState()
+	data := s.Append(nil)
+	data[2] = 1
+	if _, err := DecodeState(data); !errors.Is(err, ErrState) || !strings.Contains(err.Error(), "empty data directory") {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/time/rate"
 
 	"refrain/internal/retry"
 	"refrain/topic"
@@ -38,8 +39,9 @@ type Worker struct {
 	moved       bool       // since the last commit
 	committed   time.Time
 	progress    progress
-	warned      bool         // of another version of the normalisation
-	behind      atomic.Int64 // nanoseconds since 1970, of the last turn that began so
+	passing     rate.Sometimes // says that max_hold lets a source partition go
+	warned      bool           // of another version of the normalisation
+	behind      atomic.Int64   // nanoseconds since 1970, of the last turn that began so
 }
 
 // Open makes a worker that goes on from what is stored of its partitions. It reads the control topic to its end,
@@ -58,6 +60,7 @@ func Open(ctx context.Context, cfg Config) (*Worker, error) {
 		cfg: cfg, tracer: otel.Tracer("refrain/shard"), metrics: m,
 		home: make([]*partition, n), next: make([]int64, n), reading: make([]bool, n),
 		queue: newQueue(n), deleted: newDeletions(cfg.Control), progress: newProgress(n),
+		passing: rate.Sometimes{Interval: time.Minute},
 	}
 	w.outbox = outbox{topic: cfg.Events, deployment: cfg.Deployment, now: cfg.Now}
 	if err := w.restore(ctx); err != nil {

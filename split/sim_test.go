@@ -68,8 +68,8 @@ func (t *newestClock) Append(ctx context.Context, records []topic.Record) error 
 			return err
 		}
 		sentences = append(sentences, b.Sentences...)
-		for m := range b.Marks {
-			b.Marks[m].Time = max(b.Marks[m].Time, t.newest[b.Marks[m].Source])
+		if b.Mark != nil {
+			b.Mark.Time = max(b.Mark.Time, t.newest[b.Mark.Source])
 		}
 		records[i].Data = b.Append(nil)
 	}
@@ -98,12 +98,12 @@ func (s markFirst) Write(ctx context.Context, posts []feed.Post, partition strin
 func (s markFirst) markEarly(ctx context.Context, src *source, posts []feed.Post) {
 	src.mu.Lock()
 	defer src.mu.Unlock()
-	now, before := s.cfg.Now(), src.clock
+	now, before, seen := s.cfg.Now(), src.clock, src.seen
 	before.ahead = slices.Clone(before.ahead)
 	stamp(posts, feed.FromTime(now))
-	s.vouch(src, posts, now)
-	s.mark(ctx, src, now, false)
-	src.clock = before
+	s.vouch(src, posts)
+	s.mark(ctx, now)
+	src.clock, src.seen = before, seen
 }
 
 // wantCaught wants a mutant to lose or invent something within some hundred seeds.

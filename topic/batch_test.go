@@ -21,16 +21,16 @@ import (
 
 func exampleBatch() topic.Batch {
 	s := feed.Sentence{
-		Source: "x", Post: "p1", Time: 5, End: 3, Text: "a b",
+		Source: "x", Post: "p1", Time: 6, End: 3, Text: "a b",
 		Tokens: []uint64{1, 2}, Group: feed.GroupHash([]uint64{1, 2}), Sequence: 7, Version: 9, Coverage: 1,
 	}
-	return topic.Batch{Sentences: []feed.Sentence{s}, Marks: []topic.Mark{{Source: "x", Time: 5}}, TextVersion: 1}
+	return topic.Batch{Sentences: []feed.Sentence{s}, Mark: &topic.Mark{Writer: 8, Source: "x", Time: 5, Newest: 6}, TextVersion: 1}
 }
 
 // TestBatchExample holds the code to the worked example in batch.go.
 func TestBatchExample(t *testing.T) {
 	b := exampleBatch()
-	want := "524201" + "0100" + "01" + "00" + "000178" + "0a" +
+	want := "524202" + "0100" + "01" + "0800000000000000" + "000178" + "0a02" +
 		"0100" + "01" + "00027031" + "0000" + "03" + "00" + "0900000000000000" +
 		"000003" + "0003612062" + "0000803f" + "0700000000000000" +
 		"02" + "0100000000000000" + "0200000000000000"
@@ -104,21 +104,20 @@ func TestBatchRefuses(t *testing.T) {
 		body       []byte
 	}{
 		{"magic", `begin with "RB"`, set(0, 'X')},
-		{"mark idle", "mark 0: idle at byte 4: 2 is neither", set(6, 2)},
-		{"too many marks", "marks at byte 3: 127 of them", set(5, 127)},
-		{"unknown flags", "sentence 0: flags at byte 10: unknown bits in 0x10", set(12, 0x10)},
-		{"first of same post", "cannot be of the post before", set(12, 8)},
-		{"reference ahead", "source at byte 11: string 9 of 1", set(13, 9)},
-		{"long string", "post at byte 13: 127 of them", set(15, 127)},
-		{"coverage above 1", "coverage at byte 39: 2 is not", set(38, 0, 0, 0, 0x40)},
-		{"coverage NaN", "NaN is not", set(38, nan...)},
-		{"too many tokens", "tokens at byte 48: 3 of them in 16 bytes", set(50, 3)},
-		{"too few tokens", "end at byte 56: 8 bytes too many", set(50, 1)},
-		{"equal tokens", "number 1 is not above", set(51, 2)},
+		{"mark kind", "mark at byte 3: unknown kind 3", set(5, 3)},
+		{"unknown flags", "sentence 0: flags at byte 18: unknown bits in 0x10", set(20, 0x10)},
+		{"first of same post", "cannot be of the post before", set(20, 8)},
+		{"reference ahead", "source at byte 19: string 9 of 1", set(21, 9)},
+		{"long string", "post at byte 21: 127 of them", set(23, 127)},
+		{"coverage above 1", "coverage at byte 47: 2 is not", set(46, 0, 0, 0, 0x40)},
+		{"coverage NaN", "NaN is not", set(46, nan...)},
+		{"too many tokens", "tokens at byte 56: 3 of them in 16 bytes", set(58, 3)},
+		{"too few tokens", "end at byte 64: 8 bytes too many", set(58, 1)},
+		{"equal tokens", "number 1 is not above", set(59, 2)},
 		{"bytes behind", "1 bytes too many", append(bytes.Clone(good), 0)},
-		{"endless varint", "no varint", append([]byte("RB\x01"), bytes.Repeat([]byte{0xff}, 30)...)},
-		{"too many sentences", "sentences at byte 8", append([]byte("RB\x01\x01\x00\x00"), 0xff, 0xff, 0xff, 0xff, 0x07)},
-		{"empty body", "text version at byte 0", []byte("RB\x01")},
+		{"endless varint", "no varint", append([]byte("RB\x02"), bytes.Repeat([]byte{0xff}, 30)...)},
+		{"too many sentences", "sentences at byte 8", append([]byte("RB\x02\x01\x00\x00"), 0xff, 0xff, 0xff, 0xff, 0x07)},
+		{"empty body", "text version at byte 0", []byte("RB\x02")},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -133,7 +132,7 @@ func TestBatchRefuses(t *testing.T) {
 func TestBatchOtherFormat(t *testing.T) {
 	b := exampleBatch()
 	data := b.Append(nil)
-	data[2] = 2
+	data[2] = 1
 	_, err := topic.DecodeBatch(data)
 	if !errors.Is(err, topic.ErrBatchFormat) || errors.Is(err, topic.ErrBatchCorrupt) {
 		t.Errorf("got %v, want ErrBatchFormat", err)
@@ -193,8 +192,11 @@ func seal(body []byte) []byte {
 func drawBatch(t *rapid.T) topic.Batch {
 	name := rapid.SampledFrom([]string{"", "x", "bluesky", "\xff\x00", "ü"})
 	b := topic.Batch{TextVersion: rapid.IntRange(0, math.MaxInt32).Draw(t, "version"), TooShort: rapid.IntRange(0, 300).Draw(t, "short")}
-	for range rapid.IntRange(0, 3).Draw(t, "marks") {
-		b.Marks = append(b.Marks, topic.Mark{Source: name.Draw(t, "source"), Time: feed.Time(rapid.Int64().Draw(t, "time")), Idle: rapid.Bool().Draw(t, "idle")})
+	if rapid.Bool().Draw(t, "mark") {
+		b.Mark = &topic.Mark{
+			Writer: rapid.Uint64().Draw(t, "writer"), Source: name.Draw(t, "source"), Idle: rapid.Bool().Draw(t, "idle"),
+			Time: feed.Time(rapid.Int64().Draw(t, "time")), Newest: feed.Time(rapid.Int64().Draw(t, "newest")),
+		}
 	}
 	for range rapid.IntRange(0, 5).Draw(t, "sentences") {
 		b.Sentences = append(b.Sentences, drawSentence(t, name))
@@ -221,7 +223,7 @@ func drawSentence(t *rapid.T, name *rapid.Generator[string]) feed.Sentence {
 
 // benchmarkBatch is n sentences of two in a post, 12 tokens each, as in a feed of short posts.
 func benchmarkBatch(n int) topic.Batch {
-	b := topic.Batch{TextVersion: 1, Marks: []topic.Mark{{Source: "feed/0", Time: 1_700_000_000_000}}}
+	b := topic.Batch{TextVersion: 1, Mark: &topic.Mark{Source: "feed/0", Time: 1_700_000_000_000, Newest: 1_700_000_000_000}}
 	for i := range n {
 		tokens := make([]uint64, 12)
 		for j := range tokens {
