@@ -312,7 +312,7 @@ func TestUnreadableRecord(t *testing.T) {
 		}
 	}
 	r.post("a", words, 0)
-	mustAppend([]byte("RB\x01 nonsense"))
+	mustAppend([]byte("RB\x02 nonsense"))
 	r.post("b", words, time.Minute)
 	newer := (&topic.Batch{}).Append(nil)
 	newer[2] = 99

@@ -135,6 +135,19 @@ func (m *Memory) Truncate(partition int, before int64) {
 	p.records = slices.Clone(p.records[n:])
 }
 
+// Expire drops the records stamped before t, as retention does: see Truncate.
+func (m *Memory) Expire(t time.Time) {
+	for p := range m.parts {
+		m.mu.Lock()
+		before := m.parts[p].next
+		if i := slices.IndexFunc(m.parts[p].records, func(r Record) bool { return !r.Time.Before(t) }); i >= 0 {
+			before = m.parts[p].records[i].Position
+		}
+		m.mu.Unlock()
+		m.Truncate(p, before)
+	}
+}
+
 // search returns the index of the first record at or above a position.
 func (p *memoryPartition) search(position int64) int {
 	return sort.Search(len(p.records), func(i int) bool { return p.records[i].Position >= position })

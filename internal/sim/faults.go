@@ -203,6 +203,6 @@ func (w *world) env(a *agent, owned []int) Env {
 			return &mortalRows{rows, a}, err
 		},
 		Owned: owned, Now: func() time.Time { return w.now },
-		Span: w.plan.Span, Lateness: w.plan.Lateness, Delta: w.plan.Delta, MinTokens: minTokens, MaxQueue: w.plan.MaxQueue, MaxEvents: w.plan.MaxEvents,
+		Span: w.plan.Span, Lateness: w.plan.Lateness, Delta: w.plan.Delta, MaxHold: w.plan.MaxHold, MinTokens: minTokens, MaxQueue: w.plan.MaxQueue, MaxEvents: w.plan.MaxEvents,
 	}
 }
