@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"testing"
@@ -36,6 +37,9 @@ func TestMutants(t *testing.T) {
 		{"idle here hides what is active there", subject(openIdleAlone, bruteRows)},
 		{"unheard of here hides what is active there", subject(openUnheard, bruteRows)},
 		{"rows not replayed", subject(openReplayLate, bruteRows)},
+		{"silence by the clock", subject(openClockSilence, bruteRows)},
+		{"max_hold from what one partition has met", subject(openHoldAlone, bruteRows)},
+		{"retention without max_hold", keepLess(subject(openWorker, bruteRows))},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) { wantCaught(t, test.s) })
@@ -216,6 +220,49 @@ func (w unheard) Step(ctx context.Context) error {
 		}
 	}
 	return w.Worker.Step(ctx)
+}
+
+// openClockSilence opens a worker for which a gap between records counts as silence, however long it is.
+func openClockSilence(cfg Config) (sim.Worker, error) {
+	var w *Worker
+	newest := make([]int64, cfg.Sentences.Partitions())
+	cfg.Sentences = &readTopic{cfg.Sentences, func(r *topic.Record, _ *topic.Batch) (changed bool) {
+		stamp, p := r.Time.UnixNano(), r.Partition
+		if gap := stamp - newest[p] - maxGap.Nanoseconds(); gap > 0 && newest[p] > 0 {
+			w.each(func(q *partition) { q.state.Marks.elapsed[p] += gap })
+		}
+		newest[p] = max(newest[p], stamp)
+		return false
+	}}
+	var err error
+	w, err = Open(context.Background(), cfg)
+	return w, err
+}
+
+// openHoldAlone opens a worker for which the greatest clock is that of any partition, whatever the others have met.
+func openHoldAlone(cfg Config) (sim.Worker, error) {
+	w, err := Open(context.Background(), cfg)
+	return holdAlone{w}, err
+}
+
+type holdAlone struct{ *Worker }
+
+func (w holdAlone) Step(ctx context.Context) error {
+	for _, q := range w.owned {
+		for _, mets := range q.state.Marks.writers {
+			newest := slices.MaxFunc(mets, func(a, b met) int { return cmp.Compare(a.newest, b.newest) }).newest
+			for p := range mets {
+				mets[p].newest = newest
+			}
+		}
+	}
+	return w.Worker.Step(ctx)
+}
+
+// keepLess has a topic that keeps its records as if no source partition ever held the window.
+func keepLess(s sim.Subject) sim.Subject {
+	s.Keep = func(span, lateness, _ time.Duration) time.Duration { return span + lateness }
+	return s
 }
 
 // readTopic shows see the records that its readers return, and the batch of each, which see may change.

@@ -44,6 +44,7 @@ func subject(open func(Config) (sim.Writer, error)) sim.Subject {
 func TestMutants(t *testing.T) {
 	t.Run("clock by newest time", func(t *testing.T) { wantCaught(t, subject(openNewestClock)) })
 	t.Run("marks before the batch is acknowledged", func(t *testing.T) { wantCaught(t, subject(openMarkFirst)) })
+	t.Run("idle by the clock", func(t *testing.T) { wantCaught(t, subject(openClockIdle)) })
 }
 
 // openNewestClock opens a Split that marks each source partition with the newest time of its posts.
@@ -104,6 +105,21 @@ func (s markFirst) markEarly(ctx context.Context, src *source, posts []feed.Post
 	s.vouch(src, posts)
 	s.mark(ctx, now)
 	src.clock, src.seen = before, seen
+}
+
+// openClockIdle opens a Split for which all time between two ticks counts, however long they are apart.
+func openClockIdle(cfg Config) (sim.Writer, error) {
+	s, err := New(cfg)
+	return clockIdle{s}, err
+}
+
+type clockIdle struct{ *Split }
+
+func (s clockIdle) Tick(ctx context.Context, now time.Time) {
+	for now.Sub(s.ticked) > maxGap {
+		s.Split.Tick(ctx, s.ticked.Add(maxGap))
+	}
+	s.Split.Tick(ctx, now)
 }
 
 // wantCaught wants a mutant to lose or invent something within some hundred seeds.

@@ -47,7 +47,6 @@ type world struct {
 type writer struct {
 	Writer
 	expects bool      // what it is to expect it has been told
-	busy    bool      // it is being told
 	ticked  time.Time // when it last was
 }
 
@@ -305,7 +304,7 @@ func (w *world) write(s *source) {
 		return
 	}
 	if s.pending == nil {
-		if w.plan.Apart && w.IntN(20) == 0 && !w.move(s) {
+		if w.plan.Apart && w.depth == 0 && w.IntN(20) == 0 && !w.move(s) {
 			return
 		}
 		s.pending = w.feeder.batch(w, s, w.limit(s))
@@ -369,11 +368,9 @@ func (w *world) start(of *writer) {
 
 // expected tells a writer which sources it has, before it gets any post of them.
 func (w *world) expected(of *writer) bool {
-	if of.expects || of.busy {
+	if of.expects || w.depth > 0 { // in the middle of a mark it would have to wait for that
 		return of.expects
 	}
-	of.busy = true
-	defer func() { of.busy = false }()
 	var names []string
 	for _, s := range w.sources {
 		if s.writer == of {
@@ -390,13 +387,12 @@ func (w *world) move(s *source) bool {
 	switch {
 	case to == s.writer:
 		return true
-	case !w.expected(to) || to.busy:
+	case !w.expected(to):
 		return false
 	}
-	s.busy, to.busy = true, true
-	defer func() { s.busy, to.busy = false, false }()
-	life := to.Writer
-	if to.Expect(context.Background(), []string{s.name}) != nil || to.Writer != life {
+	s.busy = true
+	defer func() { s.busy = false }()
+	if to.Expect(context.Background(), []string{s.name}) != nil {
 		return false
 	}
 	s.writer = to
