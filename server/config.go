@@ -11,6 +11,7 @@ import (
 	httpsource "refrain/ingest/http"
 	"refrain/lookup/redisstore"
 	"refrain/models"
+	"refrain/shard"
 	"refrain/text"
 )
 
@@ -47,6 +48,7 @@ type Window struct {
 	Threshold  string        `yaml:"threshold"`
 	Span       time.Duration `yaml:"span"`
 	Lateness   time.Duration `yaml:"lateness"`
+	MaxHold    time.Duration `yaml:"max_hold"` // how far behind the fastest source partition the slowest may hold the window
 	MinTokens  int           `yaml:"min_tokens"`
 	MaxMatches int           `yaml:"max_matches"`   // texts that a look-up reports; 0: all
 	Flood      int           `yaml:"flood_matches"` // texts that one reports that finds more; 0: max_matches
@@ -86,7 +88,7 @@ type Topics struct {
 	Partitions    int           `yaml:"partitions"`
 	SentenceBytes Bytes         `yaml:"sentence_bytes"` // full: posts are refused until records expire
 	EventBytes    Bytes         `yaml:"event_bytes"`    // full: the oldest events go
-	EventAge      time.Duration `yaml:"event_age"`      // 0: as long as sentences: span + lateness + 1 h
+	EventAge      time.Duration `yaml:"event_age"`      // 0: as long as sentences: span + lateness + max_hold + 1 h
 	Sync          bool          `yaml:"sync"`           // fsync every append: survives a power cut, at a price
 }
 
@@ -121,7 +123,7 @@ func Default() Config {
 		DataDir: "./refrain-data", HTTP: "127.0.0.1:8080", Name: "refrain", Workers: min(2, runtime.GOMAXPROCS(0)),
 		Log: Log{Level: "info", Format: "auto"},
 		Window: Window{
-			Threshold: window.Threshold.Decimal(), Span: window.Span, Lateness: window.Lateness, MinTokens: text.DefaultMinTokens,
+			Threshold: window.Threshold.Decimal(), Span: window.Span, Lateness: window.Lateness, MaxHold: shard.Default().MaxHold, MinTokens: text.DefaultMinTokens,
 			MaxMatches: 1000, Flood: 10, Engine: detector.DefaultEngine, Bits: hashcodes.DefaultBits, Ones: hashcodes.DefaultOnes, Texts: true,
 		},
 		Models: defaultModels(),

@@ -26,6 +26,7 @@ func (w *Worker) restore(ctx context.Context) error {
 		w.home[id] = q
 		w.owned = append(w.owned, q)
 	}
+	w.keepNeeded()
 	for p := range w.next {
 		w.next[p] = w.looked(p)
 		if q := w.home[p]; q != nil {

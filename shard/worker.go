@@ -39,6 +39,8 @@ type Worker struct {
 	moved       bool       // since the last commit
 	committed   time.Time
 	progress    progress
+	stored      sync.Mutex     // guards needed
+	needed      []int64        // see Needed
 	passing     rate.Sometimes // says that max_hold lets a source partition go
 	warned      bool           // of another version of the normalisation
 	behind      atomic.Int64   // nanoseconds since 1970, of the last turn that began so
@@ -303,6 +305,7 @@ func (w *Worker) commit(ctx context.Context, every time.Duration) error {
 		}
 	}
 	w.moved, w.committed = false, now
+	w.keepNeeded()
 	return nil
 }
 

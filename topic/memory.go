@@ -40,7 +40,10 @@ type Memory struct {
 	arrival chan struct{} // closed and replaced by every Append: wakes the readers
 }
 
-var _ Topic = (*Memory)(nil)
+var (
+	_ Topic  = (*Memory)(nil)
+	_ Purger = (*Memory)(nil)
+)
 
 // memoryPartition keeps the records at positions from removed on, in rising order.
 type memoryPartition struct {
@@ -133,6 +136,14 @@ func (m *Memory) Truncate(partition int, before int64) {
 	}
 	p.removed = p.records[n-1].Position + 1
 	p.records = slices.Clone(p.records[n:])
+}
+
+// Purge implements Purger.
+func (m *Memory) Purge(_ context.Context, before []int64) error {
+	for p, position := range before {
+		m.Truncate(p, position)
+	}
+	return nil
 }
 
 // Expire drops the records stamped before t, as retention does: see Truncate.
