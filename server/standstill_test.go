@@ -86,6 +86,10 @@ func TestSlowSourceSurvivesAStandstill(t *testing.T) {
 	}
 	slow := s.clock().Add(-10 * time.Hour)
 	src.MustPush(t, "slow", "a", words, slow)
+	for i := range 10 { // the window lets go in blocks: a's is complete
+		src.MustPush(t, "slow", fmt.Sprint("later", i), other, slow.Add(time.Duration(i)*time.Minute))
+		tick()
+	}
 	for range 3 {
 		src.MustPush(t, "fast", "x", other, s.clock())
 		tick()

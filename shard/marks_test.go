@@ -109,19 +109,34 @@ func TestMaxHold(t *testing.T) {
 	}
 }
 
-// BenchmarkMarks is a second of marks of a writer with 1,000 source partitions, in 32 partitions, as one partition's
-// rows meet them in 32 turns.
+// BenchmarkMarks is a second of marks of a writer in 32 partitions, as one partition's rows meet them in 32 turns. How
+// many source partitions the writer has is all one.
 func BenchmarkMarks(b *testing.B) {
 	const partitions = 32
 	m := newMarks(partitions)
 	stamp := int64(0)
+	mark := topic.Mark{Writer: 1, Source: "kafka/posts/17"}
 	b.ReportAllocs()
 	for b.Loop() {
 		stamp += time.Second.Nanoseconds()
 		for p := range partitions {
-			m.meet(p, stamp, &topic.Mark{Writer: 1, Source: "kafka/posts/17", Time: feed.Time(stamp / 1e6), Newest: feed.Time(stamp / 1e6)})
+			mark.Time, mark.Newest = feed.Time(stamp/1e6), feed.Time(stamp/1e6)
+			m.meet(p, stamp, &mark)
 			m.rise(2*time.Minute, time.Hour)
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/partitions, "ns/turn")
+	s := State{Look: make([]int64, partitions), Marks: m}
+	b.ReportMetric(float64(len(s.Append(nil))), "state-bytes")
+	record := topic.Batch{Mark: &mark, TextVersion: 1}
+	b.ReportMetric(float64(len(record.Append(nil))*partitions), "mark-bytes/s")
+}
+
+// BenchmarkTurnWithoutMarks is what most turns cost.
+func BenchmarkTurnWithoutMarks(b *testing.B) {
+	m := newMarks(32)
+	for b.Loop() {
+		m.meet(7, 1, nil)
+		m.rise(2*time.Minute, time.Hour)
+	}
 }
