@@ -72,7 +72,7 @@ func (f *feeder) batch(w *world, s *source, limit feed.Time) *delivery {
 		}
 		d.posts = append(d.posts, p)
 	}
-	f.newest, s.level = max(f.newest, to), max(level, to)
+	f.newest, s.level = max(f.newest, to), max(s.level, level, to)
 	s.posts = append(s.posts, d.posts...)
 	return d
 }
@@ -80,7 +80,7 @@ func (f *feeder) batch(w *world, s *source, limit feed.Time) *delivery {
 // live is the present, or, where sources may be apart, often no more than where the source is.
 func (f *feeder) live(w *world, level feed.Time) feed.Time {
 	now := max(level, feed.FromTime(w.now))
-	if !w.plan.Apart || f.IntN(2) == 0 {
+	if !w.plan.Apart || f.IntN(8) == 0 {
 		return now
 	}
 	return min(now, level.Add(f.advance(w)))

@@ -204,8 +204,8 @@ func (w *world) pass() {
 // standStill lets time go by without anything happening. In the present it may last long, and the topic then drops
 // what is older than it keeps.
 func (w *world) standStill(d time.Duration) {
-	if w.plan.Live && w.depth == 0 && w.IntN(2) == 0 && w.ready() {
-		d = time.Duration(20+w.IntN(30)) * time.Minute
+	if w.plan.Live && w.depth == 0 && (w.plan.Apart || w.IntN(2) == 0) && w.ready() {
+		d = time.Duration(30+w.IntN(25)) * time.Minute
 		defer w.drop()
 	}
 	w.goBy(d)
@@ -216,7 +216,7 @@ func (w *world) standStill(d time.Duration) {
 func (w *world) ready() bool {
 	w.draining, w.zombies = true, nil
 	defer func() { w.draining = false }()
-	if w.deliverAll(); !w.present(w.sources[w.IntN(len(w.sources))]) {
+	if w.deliverAll(); !w.present(w.sources[0]) {
 		return false
 	}
 	w.goBy(time.Second) // a mark is due
@@ -255,9 +255,7 @@ func (w *world) drop() {
 		keep = w.subject.Keep(w.plan.Span, w.plan.Lateness, w.plan.MaxHold)
 	}
 	w.sentenceTopic.Expire(w.now.Add(-keep - slack))
-	if w.IntN(2) == 0 {
-		w.handOver()
-	}
+	w.handOver() // rows come from the topic again
 }
 
 // goBy keeps the present where it makes no post on its way too late.
