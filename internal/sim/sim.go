@@ -40,6 +40,7 @@ type Writer interface {
 type Worker interface {
 	Step(ctx context.Context) error
 	WaitFor(ctx context.Context, ends []int64) error
+	Needed() []int64
 }
 
 // Rows is shard.Rows.

@@ -123,6 +123,7 @@ func (w *world) turn() {
 		w.redeliver(w.sources[w.IntN(len(w.sources))])
 	default:
 		w.delete()
+		w.purge()
 	}
 	if len(w.zombies) > 0 {
 		w.haunt()
@@ -190,7 +191,7 @@ func (w *world) pass() {
 	}
 	switch n {
 	case 0:
-		for range w.IntN(15) {
+		for range 8 + w.IntN(16) {
 			w.goBy(time.Duration(1+w.IntN(5)) * time.Second)
 			w.tick()
 		}
@@ -350,6 +351,25 @@ func (w *world) delete() {
 	t := feed.Tombstone{Source: p.Source, Post: p.ID}
 	w.deleted = append(w.deleted, t) // even if the writing fails half-way
 	if err := w.writers[0].Delete(context.Background(), []feed.Tombstone{t}); err != nil && !errors.Is(err, errInjected) {
+		w.failure = err
+	}
+}
+
+// purge drops what no worker needs any more, as the service does: some may have stored an older state again.
+func (w *world) purge() {
+	before := slices.Repeat([]int64{1 << 60}, w.plan.Partitions)
+	for _, s := range w.slots {
+		if s.worker == nil {
+			return // what it needs is not known
+		}
+		for p, n := range s.worker.Needed() {
+			before[p] = min(before[p], n)
+		}
+	}
+	if w.plan.Ordered { // one stream, cut at one place
+		before = slices.Repeat([]int64{slices.Min(before)}, len(before))
+	}
+	if err := w.sentenceTopic.Purge(context.Background(), before); err != nil {
 		w.failure = err
 	}
 }
