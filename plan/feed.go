@@ -17,6 +17,7 @@ type Feed struct {
 
 	Span      time.Duration `json:"span"`      // window.span
 	Lateness  time.Duration `json:"lateness"`  // window.lateness
+	MaxHold   time.Duration `json:"maxHold"`   // window.max_hold
 	Threshold float64       `json:"threshold"` // window.threshold, above 0 and at most 1
 	Bits      int           `json:"bits"`      // of a signature
 	Ones      int           `json:"ones"`      // of a token's code
@@ -38,7 +39,7 @@ type Feed struct {
 func DefaultFeed() Feed {
 	return Feed{
 		PeakFactor: 4,
-		Span:       24 * time.Hour, Lateness: 5 * time.Minute, Threshold: text.DefaultThreshold.Float(),
+		Span:       24 * time.Hour, Lateness: 5 * time.Minute, MaxHold: 24 * time.Hour, Threshold: text.DefaultThreshold.Float(),
 		Bits: hashcodes.DefaultBits, Ones: hashcodes.DefaultOnes, Model: "md5-64-1", Texts: true,
 		SentencesPerPost: 1.1, TokensPerSentence: 11, DistinctShare: 0.83, TextBytes: 90, PostBytes: 210, EventsPerSentence: 0.3,
 	}
@@ -51,6 +52,7 @@ func (f Feed) mistakes() (m Mistakes) {
 		"1 to 24: the busiest hour of a day against its mean hour; at 24 all posts of the day come in one hour")
 	m.want(f.Span > 0, "Span", f.Span, "more than 0")
 	m.want(f.Lateness >= 0, "Lateness", f.Lateness, "0 or more")
+	m.want(f.MaxHold >= 0, "MaxHold", f.MaxHold, "0 or more")
 	m.want(f.Threshold > 0 && f.Threshold <= 1, "Threshold", f.Threshold, "more than 0, at most 1")
 	m.want(slices.Contains([]int{32, 64, 128, 256}, f.Bits), "Bits", f.Bits, "32, 64, 128 or 256")
 	m.want(f.Ones >= 1 && f.Ones <= hashcodes.MaxOnes, "Ones", f.Ones, fmt.Sprintf("1 to %d", hashcodes.MaxOnes))
@@ -79,6 +81,11 @@ func (f Feed) sentences() float64 { return f.posts() * f.SentencesPerPost }
 // span/16 go as a whole.
 func (f Feed) kept() float64 {
 	return (float64(f.Span)*(1+1./16) + float64(f.Lateness)) / float64(day)
+}
+
+// topicKept is how long the sentence topic keeps a record at most, in days: see Feed.MaxHold.
+func (f Feed) topicKept() float64 {
+	return float64(f.Span+f.Lateness+f.MaxHold+time.Hour) / float64(day)
 }
 
 // windowSentences are the sentences in the window when it is fullest: N · sentences a post · fullest(kept).

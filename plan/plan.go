@@ -33,6 +33,8 @@ type Result struct {
 	MemoryAtBudget  float64 `json:"memoryAtBudget"`  // bytes of a worker whose window has grown to WindowBudget
 	Memory          float64 `json:"memory"`          // bytes, of all workers
 
+	TopicBytes float64 `json:"topicBytes"` // that the sentence topic may grow to: records of span + lateness + max_hold + 1 h
+
 	Sentences        float64 `json:"sentences"`        // compared a second, at the peak
 	LookupMicros     float64 `json:"lookupMicros"`     // µs of processor (or GPU) time for one sentence in all rows of a worker
 	NetworkPerWorker float64 `json:"networkPerWorker"` // bytes/s read and written by a worker, at the peak

@@ -49,6 +49,7 @@ type Window struct {
 	Span       time.Duration `yaml:"span"`
 	Lateness   time.Duration `yaml:"lateness"`
 	Redelivery time.Duration `yaml:"redelivery"` // see shard.Redeliveries
+	MaxHold    time.Duration `yaml:"max_hold"`   // how far behind the fastest source partition the slowest may hold the window
 	MinTokens  int           `yaml:"min_tokens"`
 	MaxMatches int           `yaml:"max_matches"`   // texts that a look-up reports; 0: all
 	Flood      int           `yaml:"flood_matches"` // texts that one reports that finds more; 0: max_matches
@@ -88,7 +89,7 @@ type Topics struct {
 	Partitions    int           `yaml:"partitions"`
 	SentenceBytes Bytes         `yaml:"sentence_bytes"` // full: posts are refused until records expire
 	EventBytes    Bytes         `yaml:"event_bytes"`    // full: the oldest events go
-	EventAge      time.Duration `yaml:"event_age"`      // 0: as long as sentences: span + lateness + 1 h
+	EventAge      time.Duration `yaml:"event_age"`      // 0: as long as sentences: span + lateness + max_hold + 1 h
 	Sync          bool          `yaml:"sync"`           // fsync every append: survives a power cut, at a price
 }
 
@@ -132,7 +133,8 @@ func Default() Config {
 		DataDir: "./refrain-data", HTTP: "127.0.0.1:8080", Name: "refrain", Workers: min(2, runtime.GOMAXPROCS(0)),
 		Log: Log{Level: "info", Format: "auto"},
 		Window: Window{
-			Threshold: window.Threshold.Decimal(), Span: window.Span, Lateness: window.Lateness, Redelivery: shard.Default().Redelivery, MinTokens: text.DefaultMinTokens,
+			Threshold: window.Threshold.Decimal(), Span: window.Span, Lateness: window.Lateness,
+			Redelivery: shard.Default().Redelivery, MaxHold: shard.Default().MaxHold, MinTokens: text.DefaultMinTokens,
 			MaxMatches: 1000, Flood: 10, Engine: detector.DefaultEngine, Bits: hashcodes.DefaultBits, Ones: hashcodes.DefaultOnes, Texts: true,
 		},
 		Models: defaultModels(),

@@ -25,6 +25,7 @@ import (
 type node struct {
 	cfg    Config
 	log    *slog.Logger
+	clock  func() time.Time
 	server *jetstream.Server
 
 	sentences, events, control *jetstream.Topic
@@ -42,8 +43,8 @@ type node struct {
 }
 
 // openNode opens the data directory and everything on it. What fails is closed again.
-func openNode(ctx context.Context, cfg Config) (*node, error) {
-	n := &node{cfg: cfg, log: cfg.Logger}
+func openNode(ctx context.Context, cfg Config, clock func() time.Time) (*node, error) {
+	n := &node{cfg: cfg, log: cfg.Logger, clock: clock}
 	if err := n.open(ctx); err != nil {
 		return nil, errors.Join(err, n.close())
 	}
@@ -89,7 +90,8 @@ func (n *node) open(ctx context.Context) (err error) {
 func (n *node) openSplit() (*split.Split, error) {
 	cfg := split.Default()
 	cfg.Sentences, cfg.Control, cfg.Logger = n.sentences, n.control, n.log
-	cfg.MinTokens, cfg.Lateness = n.cfg.Window.MinTokens, n.window.Lateness
+	cfg.MinTokens, cfg.Lateness, cfg.MaxHold = n.cfg.Window.MinTokens, n.window.Lateness, n.cfg.Window.MaxHold
+	cfg.Now = n.clock
 	return split.New(cfg)
 }
 
@@ -152,8 +154,8 @@ func (n *node) workerConfig(owned []int) shard.Config {
 	cfg.DeadLetters = n.deadEvents
 	cfg.Rows = func(q int) (shard.Rows, error) { return n.detectors[q], nil }
 	cfg.Owned, cfg.Redeliveries, cfg.Deployment = owned, n.again, n.cfg.Name
-	cfg.Span, cfg.Lateness, cfg.Retention = n.window.Span, n.window.Lateness, max(n.ages())
-	cfg.Commit, cfg.TextVersion, cfg.Logger = time.Second, text.Version, n.log
+	cfg.Span, cfg.Lateness, cfg.MaxHold, cfg.Retention = n.window.Span, n.window.Lateness, n.cfg.Window.MaxHold, max(n.ages())
+	cfg.Commit, cfg.TextVersion, cfg.Now, cfg.Logger = time.Second, text.Version, n.clock, n.log
 	return cfg
 }
 

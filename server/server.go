@@ -49,6 +49,8 @@ type Server struct {
 	webhooks webhooks
 	index    *lookup.Index // nil: there is none
 
+	clock func() time.Time // of the stamps and marks
+
 	ran   atomic.Bool
 	ready chan struct{} // closed when the API answers
 	ended chan struct{} // closed when Run has returned err
@@ -69,7 +71,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
-	return &Server{cfg: cfg, log: cfg.Logger, ready: make(chan struct{}), ended: make(chan struct{})}, nil
+	return &Server{cfg: cfg, log: cfg.Logger, clock: time.Now, ready: make(chan struct{}), ended: make(chan struct{})}, nil
 }
 
 // AddSource adds a source of posts to those of the configuration, before Run. Its batches are tried again until they are
@@ -136,7 +138,7 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if s.listener, err = net.Listen("tcp", s.cfg.HTTP); err != nil {
 		return fmt.Errorf("http %s: %w", s.cfg.HTTP, err)
 	}
-	if s.node, err = openNode(ctx, s.cfg); err != nil {
+	if s.node, err = openNode(ctx, s.cfg, s.clock); err != nil {
 		return err
 	}
 	dead, err := ingest.OpenDeadLetters(s.node.deadLetters())
@@ -178,7 +180,7 @@ func (s *Server) serve(ctx context.Context) error {
 func (s *Server) parts() []func(context.Context) error {
 	parts := []func(context.Context) error{
 		func(ctx context.Context) error { return s.api.serve(ctx, s.listener) },
-		s.followRecent, s.tick, s.node.models.Run, s.runHTTP,
+		s.followRecent, s.tick, s.node.purge, s.node.models.Run, s.runHTTP,
 	}
 	for _, src := range s.sources {
 		parts = append(parts, func(ctx context.Context) error { return s.runSource(ctx, src) })
@@ -258,9 +260,9 @@ func (s *Server) tick(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case now := <-t.C:
-			s.touchWaiting(now)
-			s.node.split.Tick(context.WithoutCancel(ctx), now)
+		case <-t.C:
+			s.touchWaiting()
+			s.node.split.Tick(context.WithoutCancel(ctx), s.clock())
 			release.Holds(detector.Total(s.node.detectors).Bytes)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"time"
 
 	"refrain/feed"
 	"refrain/ingest"
@@ -97,10 +96,10 @@ func (s *Server) openBluesky() error {
 }
 
 // touchWaiting tells split of the partitions that wait: they are silent, and not idle.
-func (s *Server) touchWaiting(now time.Time) {
+func (s *Server) touchWaiting() {
 	for _, src := range s.late {
 		for _, partition := range src.Waiting() {
-			s.node.split.Touch(partition, now)
+			s.node.split.Touch(partition)
 		}
 	}
 }

@@ -5,11 +5,12 @@ import (
 	"strconv"
 	"time"
 
+	"refrain/shard"
 	"refrain/text"
 	"refrain/topic/jetstream"
 )
 
-// slack is how much longer than span and lateness the topics keep their records.
+// slack is how much longer than the window may need them the topics keep their records.
 const slack = time.Hour
 
 func (n *node) openTopics(ctx context.Context) (err error) {
@@ -27,6 +28,7 @@ func (n *node) sentenceTopic() jetstream.TopicConfig {
 	c := n.topic("sentences")
 	c.Partitions, c.Discard, c.MaxBytes = n.cfg.Topics.Partitions, jetstream.DiscardNew, int64(n.cfg.Topics.SentenceBytes)
 	c.MaxAge, _ = n.ages()
+	c.Purged = true
 	c.Fixed = map[string]string{
 		"min_tokens":            strconv.Itoa(n.cfg.Window.MinTokens),
 		"normalisation version": strconv.Itoa(text.Version),
@@ -53,11 +55,39 @@ func (n *node) topic(name string) jetstream.TopicConfig {
 	return c
 }
 
-// ages are how long the topics keep sentences and events.
+// ages are how long the topics keep sentences and events. The window needs those of span and lateness behind its clock,
+// which may be maxHold behind the newest posts.
 func (n *node) ages() (sentences, events time.Duration) {
-	sentences = n.window.Span + n.window.Lateness + slack
+	sentences = n.window.Span + n.window.Lateness + n.cfg.Window.MaxHold + slack
 	if n.cfg.Topics.EventAge > 0 {
 		return sentences, n.cfg.Topics.EventAge
 	}
 	return sentences, sentences
+}
+
+// purgeEvery is how often sentences are purged: each time one file of the topic is rewritten.
+const purgeEvery = time.Minute
+
+// purge drops the sentences that no worker needs any more, now and then.
+func (n *node) purge(ctx context.Context) error {
+	t := time.NewTicker(purgeEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-t.C:
+			n.purgeNow(ctx)
+		}
+	}
+}
+
+func (n *node) purgeNow(ctx context.Context) {
+	needed := n.workers[0].Needed()
+	for _, w := range n.workers[1:] {
+		needed = shard.Least(needed, w.Needed())
+	}
+	if err := n.sentences.Purge(ctx, needed); err != nil && ctx.Err() == nil {
+		n.log.Warn("purge of sentences that no window needs fails, to be tried again", "error", err)
+	}
 }

@@ -16,14 +16,14 @@ import (
 // BenchmarkCommit stores the states of 32 partitions in a bucket on the disk, with an end of the event topic that is to be
 // asked for: the current ones alone, as 59 seconds of a minute do, and with those that are kept beside them.
 func BenchmarkCommit(b *testing.B) {
-	for _, sources := range []int{1, 100} {
+	for _, writers := range []int{1, 100} {
 		for _, keep := range []bool{false, true} {
-			b.Run(fmt.Sprintf("sources=%d/keep=%v", sources, keep), func(b *testing.B) { benchmarkCommit(b, sources, keep) })
+			b.Run(fmt.Sprintf("writers=%d/keep=%v", writers, keep), func(b *testing.B) { benchmarkCommit(b, writers, keep) })
 		}
 	}
 }
 
-func benchmarkCommit(b *testing.B, sources int, keep bool) {
+func benchmarkCommit(b *testing.B, writers int, keep bool) {
 	const partitions = 32
 	cfg := jetstream.Default()
 	cfg.Dir, cfg.Logger = b.TempDir(), slog.New(slog.DiscardHandler)
@@ -39,14 +39,12 @@ func benchmarkCommit(b *testing.B, sources int, keep bool) {
 	c.Now, c.Logger = func() time.Time { return now }, cfg.Logger
 	w := must(Open(b.Context(), c))
 	defer w.Close()
-	var marks []topic.Mark
-	for i := range sources {
-		marks = append(marks, topic.Mark{Source: fmt.Sprint("source ", i), Time: 1_700_000_000_000})
-	}
 	for _, q := range w.owned {
 		for p := range partitions {
 			q.state.Look[p] = 1 << 30
-			q.state.Marks.meet(p, now.UnixNano(), marks)
+			for i := range writers {
+				q.state.Marks.meet(p, now.UnixNano(), &topic.Mark{Writer: uint64(i), Source: "some partition", Time: 1_700_000_000_000})
+			}
 		}
 	}
 	w.kept = now.UnixNano() / c.Keep.Nanoseconds()

@@ -30,7 +30,25 @@ func (w *Worker) keep(ctx context.Context, states [][]byte) error {
 			return fmt.Errorf("keep the state of partition %d: %w", q.id, err)
 		}
 	}
-	w.kept = due
+	w.kept, w.olderNeeds[slot] = due, w.ownNeeds()
+	return nil
+}
+
+// readOlder takes note of what the older states of a partition need.
+func (w *Worker) readOlder(ctx context.Context, id int) error {
+	for slot := range keptStates {
+		s, err := w.storedState(ctx, id, keptKey(id, slot))
+		if err != nil {
+			return err
+		}
+		switch older := w.olderNeeds[slot]; {
+		case s == nil:
+		case older == nil:
+			w.olderNeeds[slot] = s.Needs()
+		default:
+			w.olderNeeds[slot] = Least(older, s.Needs())
+		}
+	}
 	return nil
 }
 
@@ -93,7 +111,7 @@ func (r *reach) holds(incarnation string, positions []int64) error {
 
 // load returns the newest state of a partition that the topics bear out, nil without any.
 func (w *Worker) load(ctx context.Context, id int, x *extent) (*State, error) {
-	current, err := w.stored(ctx, id, stateKey(id))
+	current, err := w.storedState(ctx, id, stateKey(id))
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +153,7 @@ func (x *extent) lower(s *State) *State {
 // loadKept returns the furthest of the older states that the topics bear out. Any of them would do.
 func (w *Worker) loadKept(ctx context.Context, id int, x *extent) (best *State, err error) {
 	for slot := range keptStates {
-		s, err := w.stored(ctx, id, keptKey(id, slot))
+		s, err := w.storedState(ctx, id, keptKey(id, slot))
 		if err != nil {
 			return nil, err
 		}
@@ -153,9 +171,9 @@ func sum(positions []int64) (n int64) {
 	return n
 }
 
-// stored returns what is stored of a partition under a key, nil where there is nothing. What a power cut has left
+// storedState returns what is stored of a partition under a key, nil where there is nothing. What a power cut has left
 // unreadable is nothing.
-func (w *Worker) stored(ctx context.Context, id int, key string) (*State, error) {
+func (w *Worker) storedState(ctx context.Context, id int, key string) (*State, error) {
 	data, err := w.cfg.Store.Get(ctx, key)
 	if err != nil || data == nil {
 		return nil, err

@@ -1,6 +1,9 @@
 package shard
 
 import (
+	"cmp"
+	"maps"
+	"slices"
 	"time"
 
 	"refrain/feed"
@@ -8,31 +11,39 @@ import (
 )
 
 // Marks are the clocks that the look-ups in the rows of one partition have met, and W, the window's clock, which
-// follows from them: the least of the last marks met, over all partitions and all source partitions that are not
-// idle. W never falls, and stays where no source partition is active.
+// follows from them: the least of the last marks met, over all partitions and all writers that are not idle. A
+// writer's mark is the least clock of its own source partitions that are not idle. W never falls, and stays where
+// nobody is active.
 //
 // A mark counts when the look-ups have passed it, not when it was read: what stands before it in its partition may
 // still need the rows that it would let go.
 //
-// A source partition is idle when the last mark says so in every partition where there is one. One that is idle here
-// and active there counts with both its times: it has woken up, and the partition with the idle mark may still hold
-// posts of it that were written before the mark that is missing. One without any mark in some partition holds W
-// where it is, for the same reason.
+// A writer is idle when its last mark says so in every partition where there is one. One that is idle here and active
+// there counts with both its times: it has woken up, and the partition with the idle mark may still hold posts of it
+// that were written before the mark that is missing. One without any mark in some partition holds W where it is, for
+// the same reason.
 //
-// A process that dies writes no idle mark. So a source partition also counts as idle where records have been met
-// that were stamped a good while (silence) after its last mark: it would have written some.
+// A writer that dies says nothing of it, and its source partitions go on with another, who speaks of them from then
+// on. So a writer also counts as idle after a good while of silence: the sum of the gaps between the records met in a
+// partition after its last mark there, each counting 5 s at most. Where nothing is appended there is nothing to hear,
+// so a pause of all, however long, makes nobody dead.
+//
+// maxHold bounds how long the slowest holds W: it is never further behind the greatest clock.
 type Marks struct {
 	clock   feed.Time
 	known   bool
 	newest  []int64          // per partition, the newest stamp met
-	sources map[string][]met // by source partition, then partition
+	elapsed []int64          // per partition, the sum of the gaps, in nanoseconds
+	writers map[uint64][]met // by writer, then partition
+	fresh   bool             // marks were met since W was last looked at
 }
 
-// met is the last mark of one source partition in one partition.
+// met is the last mark of one writer in one partition.
 type met struct {
-	kind  metKind
-	time  feed.Time
-	stamp int64 // of its record
+	kind         metKind
+	time, newest feed.Time
+	source       string // whose clock time is
+	at           int64  // what had elapsed then
 }
 
 type metKind uint8
@@ -43,57 +54,96 @@ const (
 	metIdle
 )
 
+// maxGap is how much the time between two records counts towards silence.
+const maxGap = 5 * time.Second
+
 func newMarks(partitions int) Marks {
-	return Marks{newest: make([]int64, partitions), sources: map[string][]met{}}
+	return Marks{newest: make([]int64, partitions), elapsed: make([]int64, partitions), writers: map[uint64][]met{}}
 }
 
-// Clock is W; false while no source partition has been heard of in every partition.
+// Clock is W; false while no writer has been heard of in every partition.
 func (m *Marks) Clock() (feed.Time, bool) { return m.clock, m.known }
 
-// meet takes note that the look-ups have passed a record of partition p.
-func (m *Marks) meet(p int, stamp int64, marks []topic.Mark) {
-	m.newest[p] = max(m.newest[p], stamp)
-	for i := range marks {
-		mets := m.sources[marks[i].Source]
-		if mets == nil {
-			mets = make([]met, len(m.newest))
-			m.sources[marks[i].Source] = mets
-		}
-		mets[p] = met{metActive, marks[i].Time, stamp}
-		if marks[i].Idle {
-			mets[p].kind = metIdle
-		}
+// meet takes note that the look-ups have passed a record of partition p, and its mark, if it has one.
+func (m *Marks) meet(p int, stamp int64, mark *topic.Mark) {
+	if gap := stamp - m.newest[p]; gap > 0 {
+		m.elapsed[p] += min(gap, maxGap.Nanoseconds())
+		m.newest[p] = stamp
 	}
+	if mark == nil {
+		return
+	}
+	mets := m.writers[mark.Writer]
+	if mets == nil {
+		mets = make([]met, len(m.newest))
+		m.writers[mark.Writer] = mets
+	}
+	mets[p] = met{metActive, mark.Time, mark.Newest, mark.Source, m.elapsed[p]}
+	if mark.Idle {
+		mets[p].kind = metIdle
+	}
+	m.fresh = true
 }
 
-// rise moves W, and reports whether it did.
-func (m *Marks) rise(silence time.Duration) bool {
-	var least feed.Time
-	active, everywhere := false, true
-	for name, mets := range m.sources {
-		if !m.isActive(mets, silence) {
-			delete(m.sources, name)
-			continue
+// rise moves W, and reports whether it did. passed is the source partition whose clock W had to pass for that, because
+// it is more than maxHold behind; "" for none.
+func (m *Marks) rise(silence, maxHold time.Duration) (moved bool, passed string) {
+	if !m.fresh { // W follows from marks alone
+		return false, ""
+	}
+	m.fresh = false
+	m.forget(silence)
+	least, everywhere := m.least()
+	newest, heard := m.greatest()
+	clock := least.time
+	if floor := newest.Add(-maxHold); heard && (!everywhere || least.time < floor) {
+		clock, passed, everywhere = floor, least.source, true
+	}
+	if !everywhere || m.known && clock <= m.clock {
+		return false, ""
+	}
+	m.clock, m.known = clock, true
+	return true, passed
+}
+
+// forget lets go the writers that are idle or silent.
+func (m *Marks) forget(silence time.Duration) {
+	maps.DeleteFunc(m.writers, func(_ uint64, mets []met) bool {
+		for p, one := range mets {
+			if one.kind == metActive && m.elapsed[p]-one.at <= silence.Nanoseconds() {
+				return false
+			}
 		}
+		return true
+	})
+}
+
+// least is the mark with the least clock; everywhere says that there is one of every writer in every partition, and
+// a writer at all.
+func (m *Marks) least() (least met, everywhere bool) {
+	any := false
+	everywhere = true
+	for _, mets := range m.writers {
 		for _, one := range mets {
 			everywhere = everywhere && one.kind != metNone
-			if !active || one.time < least {
-				least, active = one.time, true
+			if one.kind != metNone && (!any || one.time < least.time) {
+				least, any = one, true
 			}
 		}
 	}
-	if !active || !everywhere || m.known && least <= m.clock {
-		return false
-	}
-	m.clock, m.known = least, true
-	return true
+	return least, everywhere && any
 }
 
-func (m *Marks) isActive(mets []met, silence time.Duration) bool {
-	for p, one := range mets {
-		if one.kind == metActive && m.newest[p]-one.stamp <= silence.Nanoseconds() {
-			return true
+// greatest is the greatest clock that was met in every partition; false when there is none.
+func (m *Marks) greatest() (greatest feed.Time, heard bool) {
+	for _, mets := range m.writers {
+		if slices.ContainsFunc(mets, func(one met) bool { return one.kind == metNone }) {
+			continue
+		}
+		newest := slices.MinFunc(mets, func(a, b met) int { return cmp.Compare(a.newest, b.newest) }).newest
+		if !heard || newest > greatest {
+			greatest, heard = newest, true
 		}
 	}
-	return false
+	return greatest, heard
 }

@@ -16,11 +16,12 @@ import (
 type counts struct {
 	inserted, repeats, deleted, short int64
 	lookups, events, truncated        int64
+	passed                            int64
 }
 
 type metrics struct {
-	sentences, lookups, events, truncated, dead, lost, corrupt metric.Int64Counter
-	lag, clock                                                 metric.Float64Gauge
+	sentences, lookups, events, truncated, passed, dead, lost, corrupt metric.Int64Counter
+	lag, clock                                                         metric.Float64Gauge
 }
 
 func newMetrics() (*metrics, error) {
@@ -42,6 +43,8 @@ func newMetrics() (*metrics, error) {
 	m.events = counter("refrain/detector", "refrain_detector_events", "Matches found, repeats of an id included")
 	m.truncated = counter("refrain/detector", "refrain_detector_truncated", "Look-ups cut short by max_matches")
 	m.dead = counter("refrain/shard", "refrain_shard_dead_events", "Events that are too large for the event topic: dead letters")
+	m.passed = counter("refrain/shard", "refrain_shard_max_hold",
+		"Times that the clock of a partition's window moved past a source partition that was more than max_hold behind")
 	m.lost = counter("refrain/shard", "refrain_shard_lost_window",
 		"Times that the sentence topic had dropped records which the window still needed")
 	m.corrupt = counter("refrain/shard", "refrain_shard_corrupt", "Records of the sentence topic, or of the control topic, left out because they cannot be read")
@@ -62,7 +65,7 @@ func (m *metrics) appear(ctx context.Context, owned []int) {
 	for _, result := range results {
 		m.sentences.Add(ctx, 0, result)
 	}
-	for _, c := range []metric.Int64Counter{m.lookups, m.events, m.truncated, m.dead} {
+	for _, c := range []metric.Int64Counter{m.lookups, m.events, m.truncated, m.passed, m.dead} {
 		c.Add(ctx, 0)
 	}
 	for _, p := range owned {
@@ -74,6 +77,7 @@ func (m *metrics) appear(ctx context.Context, owned []int) {
 func (m *metrics) turn(ctx context.Context, w *Worker, items []*item) {
 	var sum counts
 	for _, q := range w.owned {
+		w.warnPassed(q)
 		sum.add(&q.counts)
 		q.counts = counts{}
 		if clock, known := q.state.Marks.Clock(); known {
@@ -82,6 +86,17 @@ func (m *metrics) turn(ctx context.Context, w *Worker, items []*item) {
 	}
 	m.count(ctx, &sum)
 	m.lag.Record(ctx, w.lag(items).Seconds(), metric.WithAttributes(attribute.Int("first", w.owned[0].id)))
+}
+
+// warnPassed says now and then that a source partition holds the window no longer: repeats of what it brings may be
+// missed.
+func (w *Worker) warnPassed(q *partition) {
+	if q.counts.passed > 0 {
+		w.passing.Do(func() {
+			w.cfg.Logger.Warn("a source partition is more than max_hold behind: the window goes on without it, and repeats of its posts may be missed",
+				"partition", q.passed, "max_hold", w.cfg.MaxHold.String(), "clock", q.state.Marks.clock.String())
+		})
+	}
 }
 
 func (m *metrics) count(ctx context.Context, c *counts) {
@@ -97,6 +112,7 @@ func (m *metrics) count(ctx context.Context, c *counts) {
 	add(m.lookups, c.lookups)
 	add(m.events, c.events)
 	add(m.truncated, c.truncated)
+	add(m.passed, c.passed)
 }
 
 func (c *counts) add(o *counts) {
@@ -107,6 +123,7 @@ func (c *counts) add(o *counts) {
 	c.lookups += o.lookups
 	c.events += o.events
 	c.truncated += o.truncated
+	c.passed += o.passed
 }
 
 func (m *metrics) lostWindow(ctx context.Context, p int) {

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -44,6 +45,9 @@ func TestMutants(t *testing.T) {
 		{"newest state whatever is left", subject(openNewest, bruteRows)},
 		{"positions without incarnations", subject(openAnyIncarnation, bruteRows)},
 		{"redeliveries have no usable time either", subject(openTimeComes, bruteRows)},
+		{"silence by the clock", subject(openClockSilence, bruteRows)},
+		{"max_hold from what one partition has met", subject(openHoldAlone, bruteRows)},
+		{"retention without max_hold", keepLess(subject(openWorker, bruteRows))},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) { wantCaught(t, test.s) })
@@ -224,7 +228,7 @@ func openMarksEarly(cfg Config) (sim.Worker, error) {
 	var w *Worker
 	cfg.Sentences = &readTopic{cfg.Sentences, func(r *topic.Record, b *topic.Batch) (changed bool) {
 		w.each(func(q *partition) {
-			q.state.Marks.meet(r.Partition, r.Time.UnixNano(), b.Marks)
+			q.state.Marks.meet(r.Partition, r.Time.UnixNano(), b.Mark)
 			q.settle(&w.cfg)
 		})
 		return false
@@ -240,10 +244,8 @@ const never = feed.Time(1 << 50)
 // openIdleAlone opens a worker for which a source partition that is idle here and active there counts there alone.
 func openIdleAlone(cfg Config) (sim.Worker, error) {
 	cfg.Sentences = &readTopic{cfg.Sentences, func(_ *topic.Record, b *topic.Batch) (changed bool) {
-		for i := range b.Marks {
-			if b.Marks[i].Idle {
-				b.Marks[i].Time, changed = never, true
-			}
+		if b.Mark != nil && b.Mark.Idle {
+			b.Mark.Time, changed = never, true
 		}
 		return changed
 	}}
@@ -260,7 +262,7 @@ type unheard struct{ *Worker }
 
 func (w unheard) Step(ctx context.Context) error {
 	for _, q := range w.owned {
-		for _, mets := range q.state.Marks.sources {
+		for _, mets := range q.state.Marks.writers {
 			for p := range mets {
 				if mets[p].kind == metNone {
 					mets[p] = met{kind: metIdle, time: never}
@@ -334,6 +336,49 @@ func openTimeComes(cfg Config) (sim.Worker, error) {
 		return changed
 	}}
 	return openWorker(cfg)
+}
+
+// openClockSilence opens a worker for which a gap between records counts as silence, however long it is.
+func openClockSilence(cfg Config) (sim.Worker, error) {
+	var w *Worker
+	newest := make([]int64, cfg.Sentences.Partitions())
+	cfg.Sentences = &readTopic{cfg.Sentences, func(r *topic.Record, _ *topic.Batch) (changed bool) {
+		stamp, p := r.Time.UnixNano(), r.Partition
+		if gap := stamp - newest[p] - maxGap.Nanoseconds(); gap > 0 && newest[p] > 0 {
+			w.each(func(q *partition) { q.state.Marks.elapsed[p] += gap })
+		}
+		newest[p] = max(newest[p], stamp)
+		return false
+	}}
+	var err error
+	w, err = Open(context.Background(), cfg)
+	return w, err
+}
+
+// openHoldAlone opens a worker for which the greatest clock is that of any partition, whatever the others have met.
+func openHoldAlone(cfg Config) (sim.Worker, error) {
+	w, err := Open(context.Background(), cfg)
+	return holdAlone{w}, err
+}
+
+type holdAlone struct{ *Worker }
+
+func (w holdAlone) Step(ctx context.Context) error {
+	for _, q := range w.owned {
+		for _, mets := range q.state.Marks.writers {
+			newest := slices.MaxFunc(mets, func(a, b met) int { return cmp.Compare(a.newest, b.newest) }).newest
+			for p := range mets {
+				mets[p].newest = newest
+			}
+		}
+	}
+	return w.Worker.Step(ctx)
+}
+
+// keepLess has a topic that keeps its records as if no source partition ever held the window.
+func keepLess(s sim.Subject) sim.Subject {
+	s.Keep = func(span, lateness, _ time.Duration) time.Duration { return span + lateness }
+	return s
 }
 
 // readTopic shows see the records that its readers return, and the batch of each, which see may change.

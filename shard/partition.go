@@ -39,6 +39,7 @@ type partition struct {
 	mostFound int
 	// counted is where counting begins: what lies before was counted before the last restart.
 	counted int64
+	passed  string // the source partition that W passed last because of MaxHold
 	scratch []feed.Match
 	ahead   []*feed.Sentence // scratch
 	spill   func()           // makes found durable before the turn ends, when it has grown long
@@ -159,7 +160,7 @@ func (q *partition) lookUpSentence(x *item, i int, deleted *deletions, look look
 
 func (q *partition) lookedUp(x *item) {
 	q.state.Look[x.partition] = x.position + 1
-	q.state.Marks.meet(x.partition, x.stamp, x.batch.Marks)
+	q.state.Marks.meet(x.partition, x.stamp, x.batch.Mark)
 }
 
 // pass is the turn of a record where all partitions share one order: each sentence is inserted if it is q's own,
@@ -197,8 +198,13 @@ func (q *partition) holds(x *item, delta time.Duration) bool {
 
 // settle moves the window's clock and lets go what it leaves behind.
 func (q *partition) settle(cfg *Config) {
-	if q.state.Marks.rise(cfg.Silence) {
+	moved, passed := q.state.Marks.rise(cfg.Silence, cfg.MaxHold)
+	if moved {
 		q.rows.Advance(q.state.Marks.clock)
+	}
+	if passed != "" {
+		q.counts.passed++
+		q.passed = passed
 	}
 	q.trim(cfg.Span + cfg.Lateness)
 }

@@ -20,6 +20,9 @@ func (w *Worker) restore(ctx context.Context) error {
 			return fmt.Errorf("partition %d of %d: not there, or owned twice", id, len(w.home))
 		}
 		q, err := w.restorePartition(ctx, id, &x)
+		if err == nil {
+			err = w.readOlder(ctx, id)
+		}
 		if err != nil {
 			return fmt.Errorf("partition %d: %w", id, err)
 		}
@@ -27,6 +30,7 @@ func (w *Worker) restore(ctx context.Context) error {
 		w.owned = append(w.owned, q)
 	}
 	w.listen()
+	w.keepNeeded()
 	for p := range w.next {
 		w.next[p] = min(w.looked(p), w.redeliveries.next[p])
 		if q := w.home[p]; q != nil {

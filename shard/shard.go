@@ -70,7 +70,8 @@ type Config struct {
 	Deployment     string // the CloudEvents source of the events
 
 	Delta      time.Duration // δ: how far writers' clocks and an append's flight may differ, 0 or more
-	Silence    time.Duration // a source partition without marks for so long is taken for dead
+	Silence    time.Duration // a writer without marks for so long is taken for dead: see Marks
+	MaxHold    time.Duration // how far behind the fastest source partition the slowest may hold the window, 0 or more
 	Poll       time.Duration // how long a turn waits for records
 	Commit     time.Duration // the state is stored this often; 0: at every turn that has moved
 	Keep       time.Duration // this often a state is kept beside the current one, 60 of them
@@ -89,8 +90,8 @@ type Config struct {
 // Default is the configuration but for what the worker works on.
 func Default() Config {
 	return Config{
-		Delta: 10 * time.Second, Silence: 2 * time.Minute, Poll: 100 * time.Millisecond, Keep: time.Minute, MaxQueue: 64 << 20, MaxEvents: 8192,
-		Redelivery: time.Hour, Now: time.Now, Logger: slog.Default(),
+		Delta: 10 * time.Second, Silence: 2 * time.Minute, MaxHold: 24 * time.Hour, Poll: 100 * time.Millisecond,
+		Keep: time.Minute, MaxQueue: 64 << 20, MaxEvents: 8192, Redelivery: time.Hour, Now: time.Now, Logger: slog.Default(),
 	}
 }
 
@@ -122,6 +123,7 @@ func (c *Config) outOfBounds() (errs []error) {
 	least(int64(c.Lateness), 0, "lateness")
 	least(int64(c.Delta), 0, "delta")
 	least(int64(c.Silence), 1, "silence")
+	least(int64(c.MaxHold), 0, "max hold")
 	least(int64(c.Poll), 1, "poll")
 	least(int64(c.Commit), 0, "commit")
 	least(int64(c.Keep), 1, "keep")

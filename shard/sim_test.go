@@ -30,7 +30,7 @@ func subject(open func(Config) (sim.Worker, error), rows func(t text.Threshold, 
 		Writer: func(e sim.Env) (sim.Writer, error) {
 			cfg := split.Default()
 			cfg.Sentences, cfg.Control, cfg.MinTokens, cfg.Lateness = e.Sentences, e.Control, e.MinTokens, e.Lateness
-			cfg.Attempts, cfg.Now, cfg.Logger = 1, e.Now, quiet
+			cfg.MaxHold, cfg.Attempts, cfg.Now, cfg.Logger = e.MaxHold, 1, e.Now, quiet
 			return split.New(cfg)
 		},
 		Worker: func(e sim.Env) (sim.Worker, error) {
@@ -38,7 +38,7 @@ func subject(open func(Config) (sim.Worker, error), rows func(t text.Threshold, 
 			cfg.Sentences, cfg.Events, cfg.Control, cfg.Store, cfg.Owned = e.Sentences, e.Events, e.Control, e.Store, e.Owned
 			cfg.Rows = func(q int) (Rows, error) { return e.Rows(q) }
 			cfg.Span, cfg.Lateness, cfg.Delta, cfg.MaxQueue, cfg.MaxEvents = e.Span, e.Lateness, e.Delta, e.MaxQueue, e.MaxEvents
-			cfg.Redelivery, cfg.Now, cfg.Logger = e.Redelivery, e.Now, quiet
+			cfg.Redelivery, cfg.MaxHold, cfg.Now, cfg.Logger = e.Redelivery, e.MaxHold, e.Now, quiet
 			if e.Process != nil {
 				if *e.Process == nil {
 					*e.Process = must(NewRedeliveries(RedeliveryConfig{e.Sentences.Partitions(), e.Redelivery, 0, quiet}))

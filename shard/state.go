@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 
 	"github.com/zeebo/xxh3"
 
@@ -23,14 +23,15 @@ import (
 // Its encoding:
 //
 //	state  = magic:2 "RS"  format:1 =2  partition:u  control:v  replayFrom:v
-//	         hasClock:1 [clock:v]  #partitions:u (look:v newest:v heard:v heardStamp:v)*
-//	         #sources:u source*  #ends:u end:v*  incarnation*3  checksum:8
-//	source = length:u name  met*            one met for every partition
-//	met    = kind:1 (0 none, 1 active, 2 idle) [time:v stamp:v]   none has neither
+//	         hasClock:1 [clock:v]  #partitions:u (look:v newest:v elapsed:v heard:v heardStamp:v)*
+//	         #writers:u writer*  #ends:u end:v*  incarnation*3  checksum:8
+//	writer = id:8 met*                      one met for every partition
+//	met    = kind:1 (0 none, 1 active, 2 idle) [time:v newest:v at:v length:u source]   none has no more
 //	incarnation = length:u id               of the sentence, the event and the control topic
 //
-// :u is an unsigned varint, :v a signed (zigzag) one; times are milliseconds, stamps nanoseconds since 1970;
-// sources are in ascending order of their names; checksum is the xxh3-64 of all bytes before it, little endian.
+// :n is n bytes, little endian, :u an unsigned varint, :v a signed (zigzag) one; times are milliseconds, stamps
+// (newest of a partition) nanoseconds since 1970, elapsed and at nanoseconds; writers are in ascending order of their
+// ids; checksum is the xxh3-64 of all bytes before it.
 type State struct {
 	Partition  int
 	Look       []int64 // L: per partition, the first position that has not been looked up in q's rows
@@ -58,15 +59,18 @@ func newState(partition int, start []int64) *State {
 // ErrState says that a stored state cannot be read.
 var ErrState = errors.New("not a stored state")
 
-const stateHead = "RS\x02"
+const (
+	stateMagic  = "RS"
+	stateFormat = 2
+)
 
-// errStateFormat says that a state was stored by another version of the program.
-var errStateFormat = errors.New("stored by another version of refrain: start with an empty data directory")
+// errStateFormat says that a state was stored by another version of the program. It is no ErrState: such a one is damaged.
+var errStateFormat = fmt.Errorf("this program reads format %d: start with an empty data directory, or with the program that wrote it", stateFormat)
 
 // Append appends the encoding of s to dst.
 func (s *State) Append(dst []byte) []byte {
 	from := len(dst)
-	dst = append(dst, stateHead...)
+	dst = append(append(dst, stateMagic...), stateFormat)
 	dst = binary.AppendUvarint(dst, uint64(s.Partition))
 	dst = binary.AppendVarint(dst, s.Control)
 	dst = binary.AppendVarint(dst, s.ReplayFrom)
@@ -75,14 +79,14 @@ func (s *State) Append(dst []byte) []byte {
 	for p, look := range s.Look {
 		dst = binary.AppendVarint(dst, look)
 		dst = binary.AppendVarint(dst, s.Marks.newest[p])
+		dst = binary.AppendVarint(dst, s.Marks.elapsed[p])
 		dst = binary.AppendVarint(dst, s.Heard[p].position)
 		dst = binary.AppendVarint(dst, s.Heard[p].stamp)
 	}
-	names := s.Marks.names()
-	dst = binary.AppendUvarint(dst, uint64(len(names)))
-	for _, name := range names {
-		dst = append(binary.AppendUvarint(dst, uint64(len(name))), name...)
-		for _, m := range s.Marks.sources[name] {
+	dst = binary.AppendUvarint(dst, uint64(len(s.Marks.writers)))
+	for _, id := range slices.Sorted(maps.Keys(s.Marks.writers)) {
+		dst = binary.LittleEndian.AppendUint64(dst, id)
+		for _, m := range s.Marks.writers[id] {
 			dst = m.append(dst)
 		}
 	}
@@ -108,23 +112,27 @@ func (m met) append(dst []byte) []byte {
 	if m.kind == metNone {
 		return dst
 	}
-	return binary.AppendVarint(binary.AppendVarint(dst, int64(m.time)), m.stamp)
+	for _, v := range []int64{int64(m.time), int64(m.newest), m.at} {
+		dst = binary.AppendVarint(dst, v)
+	}
+	return append(binary.AppendUvarint(dst, uint64(len(m.source))), m.source...)
 }
 
 // DecodeState reads what State.Append writes.
 func DecodeState(data []byte) (*State, error) {
-	const checksum = 8
+	const checksum, head = 8, len(stateMagic) + 1
 	body := len(data) - checksum
-	if len(data) > 2 && string(data[:2]) == stateHead[:2] && (data[2] < stateHead[2] || data[2] > stateHead[2] && intact(data)) {
-		return nil, fmt.Errorf("state of format %d: %w", data[2], errStateFormat)
+	if body < head || string(data[:len(stateMagic)]) != stateMagic {
+		return nil, fmt.Errorf("%w: it does not begin with %q", ErrState, stateMagic)
 	}
-	if body < len(stateHead) || string(data[:len(stateHead)]) != stateHead {
-		return nil, fmt.Errorf("%w: it does not begin with %q", ErrState, stateHead)
+	// A newer one has this checksum too; without it, it is damaged.
+	if f := data[len(stateMagic)]; f < stateFormat || f > stateFormat && intact(data) {
+		return nil, fmt.Errorf("state of format %d: %w", f, errStateFormat)
 	}
-	if xxh3.Hash(data[:body]) != binary.LittleEndian.Uint64(data[body:]) {
+	if !intact(data) {
 		return nil, fmt.Errorf("%w: checksum mismatch", ErrState)
 	}
-	d := decoder{rest: data[len(stateHead):body]}
+	d := decoder{rest: data[head:body]}
 	s := d.state()
 	if d.wrong == "" && len(d.rest) > 0 {
 		d.fail("end")
@@ -135,10 +143,10 @@ func DecodeState(data []byte) (*State, error) {
 	return s, nil
 }
 
-// intact reports whether a stored state is as it was written, be it of another version.
+// intact reports whether a stored state of 8 bytes or more is as it was written, be it of another version.
 func intact(data []byte) bool {
 	body := len(data) - 8
-	return body >= 0 && xxh3.Hash(data[:body]) == binary.LittleEndian.Uint64(data[body:])
+	return xxh3.Hash(data[:body]) == binary.LittleEndian.Uint64(data[body:])
 }
 
 // decoder keeps the first thing that was wrong; after that it yields zeros.
@@ -160,20 +168,20 @@ func (d *decoder) state() *State {
 	if known {
 		clock = feed.Time(d.varint("clock"))
 	}
-	partitions := d.count("partitions", len(d.rest)/4)
+	partitions := d.count("partitions", len(d.rest)/5)
 	s.Look, s.Heard, s.Marks = make([]int64, partitions), make([]heard, partitions), newMarks(partitions)
 	s.Marks.clock, s.Marks.known = clock, known
 	for p := range partitions {
-		s.Look[p], s.Marks.newest[p] = d.varint("position"), d.varint("newest stamp")
+		s.Look[p], s.Marks.newest[p], s.Marks.elapsed[p] = d.varint("position"), d.varint("newest stamp"), d.varint("elapsed")
 		s.Heard[p] = heard{d.varint("heard"), d.varint("stamp before heard")}
 	}
-	last := ""
-	for i := range d.count("sources", len(d.rest)) {
-		name := d.string("source")
-		if i > 0 && strings.Compare(name, last) <= 0 {
-			d.fail("order of sources")
+	last := uint64(0)
+	for i := range d.count("writers", len(d.rest)/8) {
+		id := d.fixed("writer")
+		if i > 0 && id <= last {
+			d.fail("order of writers")
 		}
-		s.Marks.sources[name], last = d.mets(partitions), name
+		s.Marks.writers[id], last = d.mets(partitions), id
 	}
 	s.EventEnd = make([]int64, d.count("event partitions", len(d.rest)))
 	for p := range s.EventEnd {
@@ -194,7 +202,8 @@ func (d *decoder) mets(partitions int) []met {
 			d.fail("mark")
 			return mets
 		case mets[p].kind != metNone:
-			mets[p].time, mets[p].stamp = feed.Time(d.varint("mark")), d.varint("mark")
+			mets[p].time, mets[p].newest = feed.Time(d.varint("mark")), feed.Time(d.varint("mark"))
+			mets[p].at, mets[p].source = d.varint("mark"), d.string("source")
 		}
 	}
 	return mets
@@ -208,6 +217,16 @@ func (d *decoder) byte(what string) byte {
 	b := d.rest[0]
 	d.rest = d.rest[1:]
 	return b
+}
+
+func (d *decoder) fixed(what string) uint64 {
+	if len(d.rest) < 8 {
+		d.fail(what)
+		return 0
+	}
+	v := binary.LittleEndian.Uint64(d.rest)
+	d.rest = d.rest[8:]
+	return v
 }
 
 func (d *decoder) count(what string, most int) int {
@@ -242,12 +261,3 @@ func (d *decoder) string(what string) string {
 }
 
 func stateKey(q int) string { return fmt.Sprintf("shard/%d", q) }
-
-func (m *Marks) names() []string {
-	names := make([]string, 0, len(m.sources))
-	for name := range m.sources {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}

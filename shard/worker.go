@@ -10,6 +10,7 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/time/rate"
 
 	"refrain/internal/retry"
 	"refrain/topic"
@@ -39,11 +40,15 @@ type Worker struct {
 	spillFailed error      // in this turn
 	moved       bool       // since the last commit
 	committed   time.Time
-	kept        int64     // when the states were last kept beside the current ones, in turns of Config.Keep
-	topics      [3]string // the incarnations of the sentence, event and control topic
+	kept        int64               // when the states were last kept beside the current ones, in turns of Config.Keep
+	olderNeeds  [keptStates][]int64 // by slot, what the states kept there need; nil: there is none
+	topics      [3]string           // the incarnations of the sentence, event and control topic
 	progress    progress
-	warned      bool         // of another version of the normalisation
-	behind      atomic.Int64 // nanoseconds since 1970, of the last turn that began so
+	stored      sync.Mutex     // guards needed
+	needed      []int64        // see Needed
+	passing     rate.Sometimes // says that max_hold lets a source partition go
+	warned      bool           // of another version of the normalisation
+	behind      atomic.Int64   // nanoseconds since 1970, of the last turn that began so
 }
 
 // Open makes a worker that goes on from what is stored of its partitions. It reads the control topic to its end,
@@ -65,6 +70,7 @@ func Open(ctx context.Context, cfg Config) (*Worker, error) {
 		cfg: cfg, tracer: otel.Tracer("refrain/shard"), metrics: m,
 		home: make([]*partition, n), next: make([]int64, n), reading: make([]bool, n),
 		queue: newQueue(n), deleted: newDeletions(cfg.Control), progress: newProgress(n),
+		passing: rate.Sometimes{Interval: time.Minute},
 	}
 	w.outbox = outbox{topic: cfg.Events, deployment: cfg.Deployment, now: cfg.Now, dead: cfg.DeadLetters, logger: cfg.Logger, metrics: m}
 	w.topics[0], w.topics[1] = cfg.Sentences.Lineage().Current(), cfg.Events.Lineage().Current()
@@ -320,6 +326,7 @@ func (w *Worker) commit(ctx context.Context, every time.Duration) error {
 	}
 	w.moved, w.committed = false, now
 	w.redeliveries.passed(w.next, w.allNeeds())
+	w.keepNeeded()
 	return nil
 }
 

@@ -47,13 +47,18 @@ func (f *foreign) forget(t feed.Time) {
 	if f.kept < f.next {
 		return
 	}
+	f.drop(func(o *occurrence) bool { return o.time < t })
+	f.next = 2*f.kept + 64
+}
+
+// drop forgets some.
+func (f *foreign) drop(which func(*occurrence) bool) {
 	for h, m := range f.groups {
-		f.kept -= m.keep(func(_ int, o *occurrence) bool { return o.time >= t })
+		f.kept -= m.keep(func(_ int, o *occurrence) bool { return !which(o) })
 		if len(m.records) == 0 {
 			delete(f.groups, h)
 		}
 	}
-	f.next = 2*f.kept + 64
 }
 
 func (f *foreign) bytes() int64 { return int64(f.kept)*48 + int64(len(f.groups))*(manyBytes+40) }

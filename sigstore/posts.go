@@ -59,6 +59,8 @@ func (gs *Groups) delete(source, id string) (occurrences int) {
 		}
 	}
 	delete(gs.posts, h)
+	// A deleted post is nobody's witness: what came after it was deleted, another has to report.
+	gs.foreign.drop(func(o *occurrence) bool { return o.samePost(k) })
 	return occurrences
 }
 

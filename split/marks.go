@@ -3,8 +3,6 @@ package split
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -13,21 +11,26 @@ import (
 	"refrain/topic"
 )
 
+const (
+	markEvery = time.Second      // marks are written at least this often while posts flow
+	idleAfter = 30 * time.Second // without posts, a source partition is idle
+	// maxGap is how much one pause between two ticks counts towards that. In a longer one this process stood still, or
+	// its clock was set: nobody could have brought posts.
+	maxGap = 5 * time.Second
+)
+
 // source is what Split knows of one source partition.
 type source struct {
 	name string
 
-	mu       sync.Mutex // held while a batch or mark of this source partition is on its way
-	clock    Clock
-	posted   time.Time // when posts were last made durable
-	marked   time.Time // when the last mark was
-	pending  bool      // the clock speaks of posts that no mark has spoken of
-	idle     bool      // the last mark says so
-	expected bool      // by Expect: it is marked also while its clock is not known
+	mu    sync.Mutex // held while a batch of this source partition is on its way
+	clock Clock
 
-	view sync.Mutex // guards what late looks at while a batch is on its way
-	seen feed.Time
-	live bool
+	view  sync.Mutex // guards what marks speak of
+	seen  feed.Time  // the clock, of posts that are durable
+	known bool       // there is one, or Expect has named it
+	idle  bool
+	quiet time.Duration // without posts
 }
 
 func (s *Split) source(name string) *source {
@@ -42,23 +45,42 @@ func (s *Split) source(name string) *source {
 }
 
 // vouch moves the clock by posts that are durable.
-func (s *Split) vouch(src *source, posts []feed.Post, now time.Time) {
+func (s *Split) vouch(src *source, posts []feed.Post) {
 	for i := range posts {
 		src.clock.Add(posts[i].Time)
 	}
-	src.posted, src.pending, src.idle = now, true, false
-	src.show()
+	t, known := src.clock.Time()
+	src.view.Lock()
+	src.seen, src.known = t, src.known || known
+	src.view.Unlock()
+	s.wake(src)
+	s.pending.Store(true)
 }
 
-func (src *source) show() {
+// wake says that a source partition has posts, or would if they were not on their way. It counts from now on, not from
+// when they are durable: else the clock might pass them meanwhile.
+func (s *Split) wake(src *source) {
 	src.view.Lock()
 	defer src.view.Unlock()
-	t, known := src.clock.Time()
-	src.seen, src.live = t, (known || src.expected) && !src.idle
+	if src.idle {
+		s.pending.Store(true)
+	}
+	src.idle, src.quiet = false, 0
+}
+
+// rest lets time without posts go by.
+func (s *Split) rest(src *source, gap time.Duration) {
+	src.view.Lock()
+	defer src.view.Unlock()
+	src.quiet += gap
+	if src.quiet >= idleAfter && !src.idle {
+		src.idle = true
+		s.pending.Store(true)
+	}
 }
 
 // late counts the posts that are more than lateness behind the window's clock, as far as this process can tell: the
-// greatest that the least clock of its active source partitions has been.
+// greatest that its own has been.
 func (s *Split) late(posts []feed.Post) int {
 	clock, known := s.reached()
 	if !known {
@@ -76,92 +98,105 @@ func (s *Split) late(posts []feed.Post) int {
 // reached never falls, as the window's clock does not: a source partition that wakes up far behind does not bring it
 // back.
 func (s *Split) reached() (feed.Time, bool) {
-	clock, known := s.least()
+	m, known := s.current()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if known && (!s.known || clock > s.clock) {
+	clock := max(m.Time, m.Newest.Add(-s.cfg.MaxHold))
+	if known && !m.Idle && (!s.known || clock > s.clock) {
 		s.clock, s.known = clock, true
 	}
 	return s.clock, s.known
 }
 
-func (s *Split) least() (clock feed.Time, known bool) {
-	for _, src := range s.all() {
-		src.view.Lock()
-		if src.live && (!known || src.seen < clock) {
-			clock, known = src.seen, true
-		}
-		src.view.Unlock()
-	}
-	return clock, known
-}
-
-// all returns the source partitions by name.
-func (s *Split) all() []*source {
+// current is what a mark would say now; false when no source partition has a clock. While none is active it speaks of
+// all: then its clock holds nobody back, but is one that nobody's next posts can be far behind.
+func (s *Split) current() (m topic.Mark, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make([]*source, 0, len(s.sources))
+	m = topic.Mark{Writer: s.writer, Idle: true}
 	for _, src := range s.sources {
-		all = append(all, src)
+		if add(&m, src, !known) {
+			known = true
+		}
 	}
-	slices.SortFunc(all, func(a, b *source) int { return strings.Compare(a.name, b.name) })
-	return all
+	return m, known
 }
 
-// mark writes the clock into every partition. It is called only when everything that the clock speaks of is
-// durable, with src locked. A mark that is not written is no loss: the next one says more.
-func (s *Split) mark(ctx context.Context, src *source, now time.Time, idle bool) {
-	t, known := src.clock.Time()
-	if !known && !src.expected {
+// add takes a source partition into a mark; first says that it is the first. False when it has no clock.
+func add(m *topic.Mark, src *source, first bool) bool {
+	src.view.Lock()
+	defer src.view.Unlock()
+	switch {
+	case !src.known:
+		return false
+	case first || m.Idle && !src.idle:
+		m.Time, m.Newest, m.Source, m.Idle = src.seen, src.seen, src.name, src.idle
+	case m.Idle == src.idle:
+		if src.seen < m.Time || src.seen == m.Time && src.name < m.Source {
+			m.Time, m.Source = src.seen, src.name
+		}
+		m.Newest = max(m.Newest, src.seen)
+	}
+	return true
+}
+
+// mark writes the clock into every partition when that is due: when there is something that no mark has said for a
+// second, and every 30 s while a source partition is active, for without marks the writer would be taken for dead.
+// Of several goroutines one does it; what it leaves out is said by the next.
+func (s *Split) mark(ctx context.Context, now time.Time) {
+	if !s.marking.TryLock() {
 		return
 	}
-	if err := s.append(ctx, s.markRecords(topic.Mark{Source: src.name, Time: t, Idle: idle})); err != nil {
-		s.cfg.Logger.Warn("write marks", "partition", src.name, "error", err)
-		return
+	defer s.marking.Unlock()
+	since := now.Sub(s.marked)
+	if s.pending.Load() && since >= markEvery || s.active && since >= idleAfter {
+		if err := s.writeMark(ctx, now); err != nil {
+			s.cfg.Logger.Warn("write marks", "error", err) // no loss: the next one says more
+		}
 	}
-	src.marked, src.pending, src.idle = now, false, idle
-	src.show()
+}
+
+// writeMark is called with marking locked, so that no mark overtakes another. What a mark says was durable, or
+// expected, before it is written.
+func (s *Split) writeMark(ctx context.Context, now time.Time) error {
+	s.pending.Store(false) // first: what comes from here on may be left out
+	m, known := s.current()
+	if !known {
+		return nil
+	}
+	if err := s.append(ctx, s.markRecords(&m)); err != nil {
+		s.pending.Store(true)
+		return err
+	}
+	s.marked, s.active = now, !m.Idle
+	return nil
 }
 
 // Expect says which source partitions posts are about to come from, before any do. From then on the window's clock
 // does not pass them: without that, the first partition of a topic to be read would carry it past all that the
-// others still hold. Each is marked with its clock, or with the beginning of time while that is not known.
+// others still hold. Each counts with its clock, or with the beginning of time while that is not known.
 func (s *Split) Expect(ctx context.Context, partitions []string) error {
 	for _, name := range partitions {
-		if err := s.expect(ctx, s.source(name)); err != nil {
-			return fmt.Errorf("expect posts of %q: %w", name, err)
-		}
+		src := s.source(name)
+		src.view.Lock()
+		src.known = true
+		src.view.Unlock()
+		s.wake(src)
+	}
+	s.marking.Lock()
+	defer s.marking.Unlock()
+	if err := s.writeMark(ctx, s.cfg.Now()); err != nil {
+		return fmt.Errorf("expect posts of %q: %w", partitions, err)
 	}
 	return nil
 }
 
-func (s *Split) expect(ctx context.Context, src *source) error {
-	src.mu.Lock()
-	defer src.mu.Unlock()
-	now := s.cfg.Now()
-	t, _ := src.clock.Time()
-	if err := s.append(ctx, s.markRecords(topic.Mark{Source: src.name, Time: t})); err != nil {
-		return err
-	}
-	src.expected, src.idle, src.posted, src.marked = true, false, now, now
-	src.show()
-	return nil
-}
+// Touch says that a source partition is silent only because its posts are on their way or out of reach: it is not
+// idle, and no longer idle if it was.
+func (s *Split) Touch(partition string) { s.wake(s.source(partition)) }
 
-// Touch says that a source partition is silent at now only because its posts are on their way or out of reach: it is
-// not idle, and no longer idle if it was.
-func (s *Split) Touch(partition string, now time.Time) {
-	src := s.source(partition)
-	if src.mu.TryLock() { // else a batch of it is being written, which says as much
-		src.pending = src.pending || src.idle // a mark is to say so
-		src.posted, src.idle = now, false
-		src.show()
-		src.mu.Unlock()
-	}
-}
-
-func (s *Split) markRecords(m topic.Mark) []topic.Record {
-	b := topic.Batch{Marks: []topic.Mark{m}, TextVersion: text.Version}
+func (s *Split) markRecords(m *topic.Mark) []topic.Record {
+	b := topic.Batch{Mark: m, TextVersion: text.Version}
 	data := b.Append(nil)
 	records := make([]topic.Record, s.cfg.Sentences.Partitions())
 	for p := range records {
@@ -170,25 +205,42 @@ func (s *Split) markRecords(m topic.Mark) []topic.Record {
 	return records
 }
 
-// Tick writes the marks that are due at now: of source partitions whose posts have not all been spoken of for a
-// second, and of those without posts for 30 s, which are idle. It is to be called about once a second. A source
-// partition with a batch on its way is left for the next time.
+// Tick lets the source partitions without posts for 30 s become idle, and writes the mark that is due at now. It is to
+// be called about once a second.
+//
+// Idle is who could have brought posts and did not. So a pause between two ticks counts 5 s at most, and whatever the
+// topic refuses begins the 30 s anew for all: who was told so may be waiting before he tries again.
 func (s *Split) Tick(ctx context.Context, now time.Time) {
+	s.mu.Lock()
+	gap := min(max(now.Sub(s.ticked), 0), maxGap)
+	s.ticked = now
+	s.mu.Unlock()
+	refused := s.refused.Swap(false)
 	for _, src := range s.all() {
-		if src.mu.TryLock() {
-			s.tick(ctx, src, now)
+		switch {
+		case refused || !src.mu.TryLock(): // else a batch of it is being written
+			s.wakeActive(src)
+		default:
+			s.rest(src, gap)
 			src.mu.Unlock()
 		}
 	}
+	s.mark(ctx, now)
 }
 
-func (s *Split) tick(ctx context.Context, src *source, now time.Time) {
-	switch {
-	case !src.idle && now.Sub(src.posted) >= idleAfter:
-		s.mark(ctx, src, now, true)
-	case src.pending && now.Sub(src.marked) >= markEvery:
-		s.mark(ctx, src, now, false)
-	case !src.idle && now.Sub(src.marked) >= idleAfter: // kept: without a mark it would be taken for dead
-		s.mark(ctx, src, now, false)
+// wakeActive begins the time without posts anew, unless it is over.
+func (s *Split) wakeActive(src *source) {
+	src.view.Lock()
+	defer src.view.Unlock()
+	src.quiet = 0
+}
+
+func (s *Split) all() []*source {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := make([]*source, 0, len(s.sources))
+	for _, src := range s.sources {
+		all = append(all, src)
 	}
+	return all
 }

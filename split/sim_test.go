@@ -25,7 +25,7 @@ func subject(open func(Config) (sim.Writer, error)) sim.Subject {
 		Writer: func(e sim.Env) (sim.Writer, error) {
 			cfg := Default()
 			cfg.Sentences, cfg.Control, cfg.MinTokens, cfg.Lateness = e.Sentences, e.Control, e.MinTokens, e.Lateness
-			cfg.Attempts, cfg.Now, cfg.Logger = 1, e.Now, quiet
+			cfg.MaxHold, cfg.Attempts, cfg.Now, cfg.Logger = e.MaxHold, 1, e.Now, quiet
 			return open(cfg)
 		},
 		Worker: func(e sim.Env) (sim.Worker, error) {
@@ -33,7 +33,7 @@ func subject(open func(Config) (sim.Writer, error)) sim.Subject {
 			cfg.Sentences, cfg.Events, cfg.Control, cfg.Store, cfg.Owned = e.Sentences, e.Events, e.Control, e.Store, e.Owned
 			cfg.Rows = func(q int) (shard.Rows, error) { return e.Rows(q) }
 			cfg.Span, cfg.Lateness, cfg.Delta, cfg.MaxQueue, cfg.MaxEvents = e.Span, e.Lateness, e.Delta, e.MaxQueue, e.MaxEvents
-			cfg.Redelivery, cfg.Now, cfg.Logger = e.Redelivery, e.Now, quiet
+			cfg.Redelivery, cfg.MaxHold, cfg.Now, cfg.Logger = e.Redelivery, e.MaxHold, e.Now, quiet
 			return shard.Open(context.Background(), cfg)
 		},
 	}
@@ -44,6 +44,7 @@ func subject(open func(Config) (sim.Writer, error)) sim.Subject {
 func TestMutants(t *testing.T) {
 	t.Run("clock by newest time", func(t *testing.T) { wantCaught(t, subject(openNewestClock)) })
 	t.Run("marks before the batch is acknowledged", func(t *testing.T) { wantCaught(t, subject(openMarkFirst)) })
+	t.Run("idle by the clock", func(t *testing.T) { wantCaught(t, subject(openClockIdle)) })
 }
 
 // openNewestClock opens a Split that marks each source partition with the newest time of its posts.
@@ -68,8 +69,8 @@ func (t *newestClock) Append(ctx context.Context, records []topic.Record) error 
 			return err
 		}
 		sentences = append(sentences, b.Sentences...)
-		for m := range b.Marks {
-			b.Marks[m].Time = max(b.Marks[m].Time, t.newest[b.Marks[m].Source])
+		if b.Mark != nil {
+			b.Mark.Time = max(b.Mark.Time, t.newest[b.Mark.Source])
 		}
 		records[i].Data = b.Append(nil)
 	}
@@ -98,12 +99,27 @@ func (s markFirst) Write(ctx context.Context, posts []feed.Post, partition strin
 func (s markFirst) markEarly(ctx context.Context, src *source, posts []feed.Post) {
 	src.mu.Lock()
 	defer src.mu.Unlock()
-	now, before := s.cfg.Now(), src.clock
+	now, before, seen := s.cfg.Now(), src.clock, src.seen
 	before.ahead = slices.Clone(before.ahead)
 	stamp(posts, feed.FromTime(now))
-	s.vouch(src, posts, now)
-	s.mark(ctx, src, now, false)
-	src.clock = before
+	s.vouch(src, posts)
+	s.mark(ctx, now)
+	src.clock, src.seen = before, seen
+}
+
+// openClockIdle opens a Split for which all time between two ticks counts, however long they are apart.
+func openClockIdle(cfg Config) (sim.Writer, error) {
+	s, err := New(cfg)
+	return clockIdle{s}, err
+}
+
+type clockIdle struct{ *Split }
+
+func (s clockIdle) Tick(ctx context.Context, now time.Time) {
+	for now.Sub(s.ticked) > maxGap {
+		s.Split.Tick(ctx, s.ticked.Add(maxGap))
+	}
+	s.Split.Tick(ctx, now)
 }
 
 // wantCaught wants a mutant to lose or invent something within some hundred seeds.

@@ -1,8 +1,8 @@
 // Package split turns posts into the sentence records that the match workers read.
 //
 // A post is stamped, cut into sentences and written to the partitions that the hashes of its token sets say, so
-// that all occurrences of one text meet in one partition. Behind the posts go marks: a mark says how far the clock
-// of a source partition has got, and stands in a partition behind everything that it speaks of. That is the one
+// that all occurrences of one text meet in one partition. Behind the posts go marks: a mark says how far the clocks
+// of the source partitions have got, and stands in a partition behind everything that it speaks of. That is the one
 // promise that the workers' window leans on, so a mark is written only when every sentence of the posts before it
 // is durable in every partition.
 package split
@@ -12,7 +12,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel"
@@ -31,8 +33,8 @@ type Config struct {
 	Control   topic.Topic // where tombstones go, to its partition 0; nil: Delete is an error
 	MinTokens int         // words of a sentence that is compared, 0 or more
 
-	// Lateness is what the window tolerates, 0 or more: posts further behind the least clock are counted late.
-	Lateness time.Duration
+	// Lateness and MaxHold are those of the window, 0 or more: posts further behind its clock are counted late.
+	Lateness, MaxHold time.Duration
 	// AppendTimeout is how long one append may take before it is made again with a new stamp, more than 0: the workers
 	// rely on stamps to be that close to the truth.
 	AppendTimeout time.Duration
@@ -45,15 +47,11 @@ type Config struct {
 // Default is the configuration but for the topics and the window's lateness.
 func Default() Config {
 	return Config{
-		MinTokens: text.DefaultMinTokens, AppendTimeout: 10 * time.Second, Attempts: 4, Now: time.Now, Logger: slog.Default(),
+		MinTokens: text.DefaultMinTokens, MaxHold: 24 * time.Hour, AppendTimeout: 10 * time.Second, Attempts: 4, Now: time.Now, Logger: slog.Default(),
 	}
 }
 
-const (
-	future    = time.Minute      // how far ahead of now a post may be
-	markEvery = time.Second      // marks are written at least this often while posts flow
-	idleAfter = 30 * time.Second // without posts, a source partition is idle
-)
+const future = time.Minute // how far ahead of now a post may be
 
 func (c *Config) validate() error {
 	var errs []error
@@ -65,6 +63,7 @@ func (c *Config) validate() error {
 	want(c.Sentences != nil, "no sentence topic")
 	want(c.MinTokens >= 0, "min tokens %d: want 0 or more", c.MinTokens)
 	want(c.Lateness >= 0, "lateness %v: want 0 or more", c.Lateness)
+	want(c.MaxHold >= 0, "max hold %v: want 0 or more", c.MaxHold)
 	want(c.AppendTimeout > 0, "append timeout %v: want more than 0", c.AppendTimeout)
 	want(c.Attempts >= 1, "attempts %d: want 1 or more", c.Attempts)
 	want(c.Now != nil, "no clock")
@@ -82,8 +81,17 @@ type Split struct {
 	lateness  rate.Sometimes // says that posts are late
 	splitters sync.Pool      // of *text.Splitter
 
+	writer  uint64      // names this Split in its marks
+	pending atomic.Bool // the clock has moved, or a source partition has woken or fallen asleep, and no mark has said so
+	refused atomic.Bool // the topic has refused something since the last tick
+
+	marking sync.Mutex // held while a mark is on its way
+	marked  time.Time  // when the last one was written
+	active  bool       // that one spoke of active source partitions
+
 	mu      sync.Mutex
 	sources map[string]*source
+	ticked  time.Time
 	clock   feed.Time // see reached
 	known   bool
 }
@@ -99,7 +107,7 @@ func New(cfg Config) (*Split, error) {
 	}
 	return &Split{
 		cfg: cfg, tracer: otel.Tracer("refrain/split"), metrics: m,
-		sources: map[string]*source{}, lateness: rate.Sometimes{Interval: time.Minute},
+		writer: rand.Uint64(), ticked: cfg.Now(), sources: map[string]*source{}, lateness: rate.Sometimes{Interval: time.Minute},
 		splitters: sync.Pool{New: func() any { return new(text.Splitter) }},
 	}, nil
 }
@@ -125,6 +133,7 @@ func (s *Split) Write(ctx context.Context, posts []feed.Post, partition string) 
 
 func (s *Split) write(ctx context.Context, src *source, posts []feed.Post) error {
 	now := s.cfg.Now()
+	s.wake(src)
 	stamp(posts, feed.FromTime(now))
 	late := s.late(posts)
 	records, sentences := s.encode(posts, traceparent(ctx))
@@ -133,10 +142,8 @@ func (s *Split) write(ctx context.Context, src *source, posts []feed.Post) error
 	}
 	s.metrics.wrote(ctx, sentences, late)
 	s.sayLate(src.name, late)
-	s.vouch(src, posts, now)
-	if now.Sub(src.marked) >= markEvery {
-		s.mark(ctx, src, now, false)
-	}
+	s.vouch(src, posts)
+	s.mark(ctx, now)
 	return nil
 }
 
@@ -172,6 +179,9 @@ func (s *Split) append(ctx context.Context, records []topic.Record) error {
 	pauses := retry.Quick()
 	for attempt := 1; ; attempt++ {
 		err := s.attempt(ctx, records)
+		if err != nil {
+			s.refused.Store(true)
+		}
 		if err == nil || attempt == s.cfg.Attempts || hopeless(err) || ctx.Err() != nil {
 			return err
 		}

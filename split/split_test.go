@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -94,17 +96,23 @@ func (b *bench) end() (end int64) {
 	return end
 }
 
-// marks are those from a position on, as "time" or "time idle", in milliseconds after the start of the bench.
+// marks are those from a position on, as "time" or "time idle", in milliseconds after the start of the bench, with the
+// source partition that holds it and the newest clock where that is not "s" alone.
 func (b *bench) marks(from int64) []string {
 	out := []string{}
 	for _, batch := range b.batches(from) {
-		for _, m := range batch.Marks {
-			s := fmt.Sprint(int64(m.Time) - 1_700_000_000_000)
-			if m.Idle {
-				s += " idle"
-			}
-			out = append(out, s)
+		m := batch.Mark
+		if m == nil {
+			continue
 		}
+		s := fmt.Sprint(int64(m.Time) - 1_700_000_000_000)
+		if m.Source != "s" || m.Newest != m.Time {
+			s += fmt.Sprintf(" %s to %d", m.Source, int64(m.Newest)-1_700_000_000_000)
+		}
+		if m.Idle {
+			s += " idle"
+		}
+		out = append(out, s)
 	}
 	return out
 }
@@ -155,7 +163,7 @@ func TestMarksComeAfterWhatTheySpeakOf(t *testing.T) {
 	from := b.end()
 	b.write(timed("c", 3*time.Second))
 	batches := b.batches(from)
-	if n := len(batches); n != 3 || len(batches[0].Sentences) != 1 || len(batches[1].Marks) != 1 || len(batches[2].Marks) != 1 {
+	if n := len(batches); n != 3 || len(batches[0].Sentences) != 1 || batches[1].Mark == nil || batches[2].Mark == nil {
 		t.Fatalf("got %+v, want a sentence and behind it a mark in each partition", batches)
 	}
 	if diff := cmp.Diff([]string{"1000", "1000"}, b.marks(from)); diff != "" {
@@ -166,68 +174,128 @@ func TestMarksComeAfterWhatTheySpeakOf(t *testing.T) {
 func TestTick(t *testing.T) {
 	b := newBench(t, 1)
 	b.write(timed("a", 0), timed("b", 0), timed("c", 0))
+	b.tick(500 * time.Millisecond)
 	steps := []struct {
 		after time.Duration
 		post  bool
 		want  []string
 	}{
-		{500 * time.Millisecond, true, []string{}},     // the last mark is young
-		{400 * time.Millisecond, false, []string{}},    // and still is
-		{100 * time.Millisecond, false, []string{"0"}}, // now it is a second old
-		{10 * time.Second, false, []string{}},          // nothing new to say
-		{20 * time.Second, false, []string{"0 idle"}},  // 30.5 s without posts
-		{40 * time.Second, false, []string{}},          // said already
-		{time.Second, true, []string{"0"}},             // active again, with the post itself
-		{29 * time.Second, false, []string{}},          // not idle yet
-		{1001 * time.Millisecond, false, []string{"0 idle"}},
+		{0, true, []string{}},                        // the last mark is young
+		{400 * time.Millisecond, false, []string{}},  // and still is
+		{time.Second, false, []string{"0"}},          // now it is old enough
+		{10 * time.Second, false, []string{}},        // nothing new to say
+		{18 * time.Second, false, []string{}},        // not idle yet
+		{time.Second, false, []string{"0 idle"}},     // 30 s without posts
+		{40 * time.Second, false, []string{}},        // said already
+		{time.Second, true, []string{"0"}},           // active again, with the post itself
+		{28 * time.Second, false, []string{}},        // not idle yet
+		{2 * time.Second, false, []string{"0 idle"}}, // now it is
 	}
 	for i, step := range steps {
 		from := b.end()
-		b.now = b.now.Add(step.after)
 		if step.post {
+			b.now = b.now.Add(step.after)
 			b.write(timed(fmt.Sprint("p", i), 0))
+		} else {
+			b.tick(step.after)
 		}
-		b.split.Tick(context.Background(), b.now)
 		if diff := cmp.Diff(step.want, b.marks(from)); diff != "" {
 			t.Errorf("step %d: %s", i, diff)
 		}
 	}
 }
 
+// tick lets time go by, with a tick every second.
+func (b *bench) tick(d time.Duration) {
+	for end := b.now.Add(d); b.now.Before(end); {
+		b.now = b.now.Add(min(time.Second, end.Sub(b.now)))
+		b.split.Tick(context.Background(), b.now)
+	}
+}
+
 // A source partition that is expected is marked before its first post, kept as long as it is said to be, and idle
 // 30 s after that, all without a single post.
 func TestExpectedBeforeTheFirstPost(t *testing.T) {
-	const unknown = "-1700000000000" // 1970, as the bench counts
+	const unknown = "-1700000000000 quiet to " // 1970, as the bench counts
 	b := newBench(t, 2)
 	if err := b.split.Expect(context.Background(), []string{"s", "quiet"}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{unknown, unknown, unknown, unknown}, b.marks(0)); diff != "" {
+	if diff := cmp.Diff([]string{unknown + "-1700000000000", unknown + "-1700000000000"}, b.marks(0)); diff != "" {
 		t.Fatalf("marks of two source partitions in two partitions (-want +got):\n%s", diff)
 	}
+	b.tick(time.Second)
 	b.write(timed("a", time.Second), timed("b", time.Second), timed("c", time.Second))
-	if late := b.split.late([]feed.Post{{Time: 1}}); late != 0 {
+	if late := b.split.late([]feed.Post{timed("x", -23*time.Hour)}); late != 0 {
 		t.Errorf("%d posts late before quiet has said anything, want none", late)
 	}
-	for _, step := range []struct {
+	for i, step := range []struct {
 		keep bool
 		want []string
 	}{
-		{true, []string{unknown, unknown, "1000", "1000"}}, // s by its posts, quiet so as not to be taken for dead
-		{true, []string{unknown, unknown, "1000", "1000"}},
-		{false, []string{unknown + " idle", unknown + " idle", "1000", "1000"}},
-		{true, []string{unknown, unknown, "1000", "1000"}}, // there is something after all
+		{true, []string{unknown + "1000", unknown + "1000"}},
+		{true, []string{unknown + "1000", unknown + "1000"}}, // so as not to be taken for dead
+		{false, []string{"1000", "1000"}},
+		{true, []string{unknown + "1000", unknown + "1000"}}, // there is something after all
 	} {
 		from := b.end()
-		b.now = b.now.Add(30 * time.Second)
-		b.split.Touch("s", b.now)
-		if step.keep {
-			b.split.Touch("quiet", b.now)
+		for range 30 {
+			b.split.Touch("s")
+			if step.keep {
+				b.split.Touch("quiet")
+			}
+			b.tick(time.Second)
 		}
-		b.split.Tick(context.Background(), b.now)
-		if diff := cmp.Diff(step.want, b.marks(from)); diff != "" {
-			t.Error(diff)
+		if got := b.marks(from); !slices.Equal(got[max(0, len(got)-2):], step.want) {
+			t.Errorf("step %d: got %v, want %v at the end", i, got, step.want)
 		}
+	}
+}
+
+// TestStandstillMakesNobodyIdle: a source partition is idle when it could have brought posts and did not. While this
+// process stood still, or the topic refused what it was given, nobody could.
+func TestStandstillMakesNobodyIdle(t *testing.T) {
+	for name, stand := range map[string]func(b *bench){
+		"process stands still": func(b *bench) { b.now = b.now.Add(2 * time.Minute) },
+		"topic full": func(b *bench) {
+			b.split.cfg.Sentences = &failing{b.topic, slices.Repeat([]error{topic.ErrFull}, 1000)}
+			for range 120 {
+				b.tick(time.Second)
+				if err := b.split.Write(context.Background(), []feed.Post{timed("x", 10*time.Hour)}, "ahead"); err == nil {
+					b.tb.Fatal("written to a full topic")
+				}
+			}
+			b.split.cfg.Sentences = b.topic
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, 1)
+			b.split.cfg.Logger = slog.New(slog.DiscardHandler)
+			b.now = b.now.Add(11 * time.Hour)
+			b.write(timed("a", 0), timed("b", 0), timed("c", 0))
+			ahead := func() {
+				if err := b.split.Write(context.Background(), []feed.Post{timed("d", 10*time.Hour), timed("e", 10*time.Hour), timed("f", 10*time.Hour)}, "ahead"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ahead()
+			b.tick(2 * time.Second)
+			from := b.end()
+			stand(b)
+			for range 10 {
+				ahead()
+				b.tick(time.Second)
+			}
+			marks := b.marks(from)
+			for _, got := range marks {
+				if want := "0 s to 36000000"; got != want {
+					t.Fatalf("marks %v, want %q: s is 10 h behind and has not had the time to be idle", marks, want)
+				}
+			}
+			if len(marks) == 0 {
+				t.Error("no marks")
+			}
+		})
 	}
 }
 
@@ -301,7 +369,7 @@ func TestAppendIsTriedAgain(t *testing.T) {
 			if !errors.Is(err, test.want) {
 				t.Errorf("after %v: got %v, want %v", test.errs, err, test.want)
 			}
-			if _, known := s.source("s").clock.Time(); known || s.source("s").pending != (err == nil) {
+			if added := s.source("s").clock.posts > 0; added != (err == nil) {
 				t.Errorf("after %v: the clock speaks of what is not durable", test.errs)
 			}
 		}
@@ -329,9 +397,10 @@ func TestLateIsBehindTheWindowsClock(t *testing.T) {
 	wantLate(-4*time.Minute-time.Millisecond, 1)
 	b.write(timed("g", 3*time.Minute), timed("h", 3*time.Minute), timed("i", 3*time.Minute))
 	wantLate(-4*time.Minute, 0) // but holds it
-	b.now = b.now.Add(time.Minute)
-	b.write(timed("j", 3*time.Minute))
-	b.split.Tick(context.Background(), b.now) // until it is idle
+	for range 31 {
+		b.write(timed("j", 3*time.Minute))
+		b.tick(time.Second) // until it is idle
+	}
 	wantLate(-2*time.Minute-time.Millisecond, 1)
 }
 

@@ -1,11 +1,11 @@
 package topic
 
 // The sentence record: what split writes into a partition of the sentence topic and workers read back. One record
-// holds a batch of sentences and the marks of the clocks, so that a broker's cost per message is paid once for many.
+// holds a batch of sentences or a mark of its writer's clock, so that a broker's cost per message is paid once for many.
 //
 //	record   = magic:2 "RB"  format:1 =2  body  checksum:8
-//	body     = textVersion:u  tooShort:u  #marks:u mark*  #sentences:u sentence*
-//	mark     = idle:1 (0 or 1)  source:ref  time:delta
+//	body     = textVersion:u  tooShort:u  mark  #sentences:u sentence*
+//	mark     = kind:1 (0 none, 1 active, 2 idle)  [writer:8  source:ref  time:delta  newest:delta]   none has no more
 //	sentence = flags:1  [post]  index:u start:u length:u  text:ref
 //	           coverage:4  sequence:8  group:16  #tokens:u token:8*
 //	post     = source:ref post:ref author:ref lang:ref time:delta version:8  [link:ref meta:ref]
@@ -26,15 +26,17 @@ package topic
 //
 // Format 1 had no group, no cut texts, no links and no meta. It was never released, and is refused.
 //
-// One mark (source "x", at 5 ms, not idle) and one sentence of it, tokens {1, 2}, text "a b":
+// A mark (writer 8, active, at 5 ms because of source partition "x", the newest clock at 6 ms) and one sentence of
+// source "x" at 6 ms, tokens {1, 2}, text "a b":
 //
 //	52 42 02                       "RB", format 2
 //	01 00                          text version 1, no sentence too short
-//	01  00  00 01 78  0a           one mark: not idle, new string 1 "x", 0 + 5 ms
+//	01  08 00 00 00 00 00 00 00    an active mark of writer 8:
+//	    00 01 78  0a  02           new string 1 "x", 0 + 5 ms, 5 + 1 ms
 //	01  00                         one sentence, no flags
 //	    01  00 02 70 31            source: string 1; post: new string 2 "p1"
 //	    00 00  03                  author: new string 3 ""; lang: string 3
-//	    00  09 00 00 00 00 00 00 00   5 + 0 ms; version 9
+//	    00  09 00 00 00 00 00 00 00   6 + 0 ms; version 9
 //	    00 00 03  00 03 61 20 62   sentence 0, bytes 0 to 3, new string 4 "a b"
 //	    00 00 80 3f                coverage 1
 //	    07 00 00 00 00 00 00 00    sequence 7
@@ -57,17 +59,20 @@ type Batch struct {
 	Sentences []feed.Sentence
 	// TooShort counts the sentences of the same posts that are not compared.
 	TooShort int
-	// Marks are the clocks of source partitions at the time of writing.
-	Marks []Mark
+	// Mark is the clock of the writer at the time of writing, nil in most records.
+	Mark *Mark
 	// TextVersion is the version of the normalisation that made the tokens (text.Version).
 	TextVersion int
 }
 
-// Mark is the clock of one source partition, as split saw it.
+// Mark is the clock of one writer: how far the source partitions that it writes for have got. What stands before it
+// in its partition is all that it speaks of.
 type Mark struct {
-	Source string // the source partition
-	Time   feed.Time
-	Idle   bool // no posts for a while: its clock does not hold the others back
+	Writer uint64    // whose it is: another number after each start
+	Time   feed.Time // the least clock of the writer's active source partitions
+	Newest feed.Time // the greatest of them
+	Source string    // the source partition whose clock Time is
+	Idle   bool      // none is active: the clock does not hold the others back
 }
 
 const (
@@ -88,6 +93,13 @@ const (
 	flagsKnown = flagUntimed | flagTimeAdjusted | flagRepost | flagSamePost | flagTextCut | flagFields
 )
 
+// The kinds of mark.
+const (
+	markNone = iota
+	markActive
+	markIdle
+)
+
 // Append appends the record to dst. It panics on what DecodeBatch would refuse (tokens out of order, a negative
 // number, a coverage outside 0 to 1): the caller's bug must not become a record that nobody can read.
 func (b *Batch) Append(dst []byte) []byte {
@@ -96,10 +108,7 @@ func (b *Batch) Append(dst []byte) []byte {
 	e.out = append(e.out, batchFormat)
 	e.uint("text version", b.TextVersion)
 	e.uint("too short", b.TooShort)
-	e.uint("marks", len(b.Marks))
-	for i := range b.Marks {
-		e.mark(&b.Marks[i])
-	}
+	e.mark(b.Mark)
 	e.uint("sentences", len(b.Sentences))
 	var previous *feed.Sentence
 	for i := range b.Sentences {
@@ -141,13 +150,19 @@ func (e *batchEncoder) delta(t feed.Time) {
 }
 
 func (e *batchEncoder) mark(m *Mark) {
-	var idle byte
-	if m.Idle {
-		idle = 1
+	switch {
+	case m == nil:
+		e.out = append(e.out, markNone)
+		return
+	case m.Idle:
+		e.out = append(e.out, markIdle)
+	default:
+		e.out = append(e.out, markActive)
 	}
-	e.out = append(e.out, idle)
+	e.fixed(m.Writer)
 	e.ref(m.Source)
 	e.delta(m.Time)
+	e.delta(m.Newest)
 }
 
 func (e *batchEncoder) sentence(s, previous *feed.Sentence) {

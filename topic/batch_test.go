@@ -24,19 +24,19 @@ import (
 
 func exampleBatch() topic.Batch {
 	s := feed.Sentence{
-		Source: "x", Post: "p1", Time: 5, End: 3, Text: "a b",
+		Source: "x", Post: "p1", Time: 6, End: 3, Text: "a b",
 		Tokens: []uint64{1, 2}, Sequence: 7, Version: 9, Coverage: 1,
 	}
 	for i := range s.Group {
 		s.Group[i] = byte(0xa1 + i)
 	}
-	return topic.Batch{Sentences: []feed.Sentence{s}, Marks: []topic.Mark{{Source: "x", Time: 5}}, TextVersion: 1}
+	return topic.Batch{Sentences: []feed.Sentence{s}, Mark: &topic.Mark{Writer: 8, Source: "x", Time: 5, Newest: 6}, TextVersion: 1}
 }
 
 // TestBatchExample holds the code to the worked example in batch.go.
 func TestBatchExample(t *testing.T) {
 	b := exampleBatch()
-	want := "524202" + "0100" + "01" + "00" + "000178" + "0a" +
+	want := "524202" + "0100" + "01" + "0800000000000000" + "000178" + "0a02" +
 		"0100" + "01" + "00027031" + "0000" + "03" + "00" + "0900000000000000" +
 		"000003" + "0003612062" + "0000803f" + "0700000000000000" +
 		"a1a2a3a4a5a6a7a8a9aaabacadaeafb0" + "02" + "0100000000000000" + "0200000000000000"
@@ -110,20 +110,19 @@ func TestBatchRefuses(t *testing.T) {
 		body       []byte
 	}{
 		{"magic", `begin with "RB"`, set(0, 'X')},
-		{"mark idle", "mark 0: idle at byte 4: 2 is neither", set(6, 2)},
-		{"too many marks", "marks at byte 3: 127 of them", set(5, 127)},
-		{"unknown flags", "sentence 0: flags at byte 10: unknown bits in 0x40", set(12, 0x40)},
-		{"fields of the same post", "has no link and meta of its own", set(12, 8|32)},
-		{"link ahead", "link at byte 28: string 5 of 3", slices.Insert(set(12, 32), 30, 5, 3)},
-		{"no meta", "meta at byte 29: string 5 of 3", slices.Insert(set(12, 32), 30, 3, 5)},
-		{"first of same post", "cannot be of the post before", set(12, 8)},
-		{"reference ahead", "source at byte 11: string 9 of 1", set(13, 9)},
-		{"long string", "post at byte 13: 127 of them", set(15, 127)},
-		{"coverage above 1", "coverage at byte 39: 2 is not", set(38, 0, 0, 0, 0x40)},
-		{"coverage NaN", "NaN is not", set(38, nan...)},
-		{"too many tokens", "tokens at byte 64: 3 of them in 16 bytes", set(66, 3)},
-		{"too few tokens", "end at byte 72: 8 bytes too many", set(66, 1)},
-		{"equal tokens", "number 1 is not above", set(67, 2)},
+		{"mark kind", "mark at byte 3: unknown kind 3", set(5, 3)},
+		{"unknown flags", "sentence 0: flags at byte 18: unknown bits in 0x40", set(20, 0x40)},
+		{"fields of the same post", "has no link and meta of its own", set(20, 8|32)},
+		{"link ahead", "link at byte 36: string 5 of 3", slices.Insert(set(20, 32), 38, 5, 3)},
+		{"no meta", "meta at byte 37: string 5 of 3", slices.Insert(set(20, 32), 38, 3, 5)},
+		{"first of same post", "cannot be of the post before", set(20, 8)},
+		{"reference ahead", "source at byte 19: string 9 of 1", set(21, 9)},
+		{"long string", "post at byte 21: 127 of them", set(23, 127)},
+		{"coverage above 1", "coverage at byte 47: 2 is not", set(46, 0, 0, 0, 0x40)},
+		{"coverage NaN", "NaN is not", set(46, nan...)},
+		{"too many tokens", "tokens at byte 72: 3 of them in 16 bytes", set(74, 3)},
+		{"too few tokens", "end at byte 80: 8 bytes too many", set(74, 1)},
+		{"equal tokens", "number 1 is not above", set(75, 2)},
 		{"bytes behind", "1 bytes too many", append(bytes.Clone(good), 0)},
 		{"endless varint", "no varint", append([]byte("RB\x02"), bytes.Repeat([]byte{0xff}, 30)...)},
 		{"too many sentences", "sentences at byte 8", append([]byte("RB\x02\x01\x00\x00"), 0xff, 0xff, 0xff, 0xff, 0x07)},
@@ -185,7 +184,7 @@ func fixtureBatch() topic.Batch {
 	noLink.Post, noLink.Link, noLink.Untimed = "p3", "", true
 	b := exampleBatch()
 	b.TooShort = 3
-	b.Marks = append(b.Marks, topic.Mark{Source: "y", Time: 7, Idle: true})
+	b.Mark = &topic.Mark{Writer: 1 << 63, Source: "y", Time: 7, Newest: 9, Idle: true}
 	b.Sentences = append(b.Sentences, cut, next, noLink)
 	return b
 }
@@ -264,8 +263,11 @@ func seal(body []byte) []byte {
 func drawBatch(t *rapid.T) topic.Batch {
 	name := rapid.SampledFrom([]string{"", "x", "bluesky", "\xff\x00", "ü"})
 	b := topic.Batch{TextVersion: rapid.IntRange(0, math.MaxInt32).Draw(t, "version"), TooShort: rapid.IntRange(0, 300).Draw(t, "short")}
-	for range rapid.IntRange(0, 3).Draw(t, "marks") {
-		b.Marks = append(b.Marks, topic.Mark{Source: name.Draw(t, "source"), Time: feed.Time(rapid.Int64().Draw(t, "time")), Idle: rapid.Bool().Draw(t, "idle")})
+	if rapid.Bool().Draw(t, "mark") {
+		b.Mark = &topic.Mark{
+			Writer: rapid.Uint64().Draw(t, "writer"), Source: name.Draw(t, "source"), Idle: rapid.Bool().Draw(t, "idle"),
+			Time: feed.Time(rapid.Int64().Draw(t, "time")), Newest: feed.Time(rapid.Int64().Draw(t, "newest")),
+		}
 	}
 	for range rapid.IntRange(0, 5).Draw(t, "sentences") {
 		b.Sentences = append(b.Sentences, drawSentence(t, name))
@@ -293,7 +295,7 @@ func drawSentence(t *rapid.T, name *rapid.Generator[string]) feed.Sentence {
 
 // benchmarkBatch is n sentences of two in a post, 12 tokens each, as in a feed of short posts.
 func benchmarkBatch(n int) topic.Batch {
-	b := topic.Batch{TextVersion: 1, Marks: []topic.Mark{{Source: "feed/0", Time: 1_700_000_000_000}}}
+	b := topic.Batch{TextVersion: 1, Mark: &topic.Mark{Source: "feed/0", Time: 1_700_000_000_000, Newest: 1_700_000_000_000}}
 	for i := range n {
 		tokens := make([]uint64, 12)
 		for j := range tokens {

@@ -22,9 +22,6 @@ var (
 // tokens.
 const minSentence = 1 + 1 + 1 + 1 + 1 + 4 + 8 + 16 + 1
 
-// minMark is the size of the smallest mark.
-const minMark = 1 + 1 + 1
-
 // DecodeBatch reads what Batch.Append wrote. It takes any bytes: whatever is not exactly a record gives an error
 // that names the place, wrapping ErrBatchFormat or ErrBatchCorrupt, after allocating at most some 16 times their length.
 //
@@ -94,16 +91,7 @@ func (d *batchDecoder) batch() Batch {
 	var b Batch
 	b.TextVersion = d.uint("text version")
 	b.TooShort = d.uint("too short")
-	if n := d.count("marks", minMark); n > 0 {
-		b.Marks = make([]Mark, n)
-	}
-	for i := range b.Marks {
-		d.mark(&b.Marks[i])
-		if d.err != nil {
-			d.err = fmt.Errorf("mark %d: %w", i, d.err)
-			return b
-		}
-	}
+	b.Mark = d.mark()
 	if n := d.count("sentences", minSentence); n > 0 {
 		b.Sentences = make([]feed.Sentence, n)
 	}
@@ -119,14 +107,17 @@ func (d *batchDecoder) batch() Batch {
 	return b
 }
 
-func (d *batchDecoder) mark(m *Mark) {
-	idle := d.byte("idle")
-	if idle > 1 {
-		d.fail("idle", fmt.Sprintf("%d is neither 0 nor 1", idle))
+func (d *batchDecoder) mark() *Mark {
+	kind := d.byte("mark")
+	if kind > markIdle {
+		d.fail("mark", fmt.Sprintf("unknown kind %d", kind))
 	}
-	m.Idle = idle == 1
-	m.Source = d.ref("source")
-	m.Time = d.delta("time")
+	if d.err != nil || kind == markNone {
+		return nil
+	}
+	return &Mark{
+		Idle: kind == markIdle, Writer: d.fixed("writer"), Source: d.ref("source"), Time: d.delta("time"), Newest: d.delta("newest"),
+	}
 }
 
 func (d *batchDecoder) sentence(s, previous *feed.Sentence) {

@@ -41,7 +41,10 @@ type Memory struct {
 	lineage Lineage
 }
 
-var _ Topic = (*Memory)(nil)
+var (
+	_ Topic  = (*Memory)(nil)
+	_ Purger = (*Memory)(nil)
+)
 
 // memoryPartition keeps the records at positions from removed on, in rising order.
 type memoryPartition struct {
@@ -165,6 +168,27 @@ func (m *Memory) Lineage() Lineage {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.lineage
+}
+
+// Purge implements Purger.
+func (m *Memory) Purge(_ context.Context, before []int64) error {
+	for p, position := range before {
+		m.Truncate(p, position)
+	}
+	return nil
+}
+
+// Expire drops the records stamped before t, as retention does: see Truncate.
+func (m *Memory) Expire(t time.Time) {
+	for p := range m.parts {
+		m.mu.Lock()
+		before := m.parts[p].next
+		if i := slices.IndexFunc(m.parts[p].records, func(r Record) bool { return !r.Time.Before(t) }); i >= 0 {
+			before = m.parts[p].records[i].Position
+		}
+		m.mu.Unlock()
+		m.Truncate(p, before)
+	}
 }
 
 // search returns the index of the first record at or above a position.

@@ -69,6 +69,13 @@ type Topic interface {
 	Open(ctx context.Context, from []int64) (Reader, error)
 }
 
+// Purger is a topic that can drop records sooner than retention does.
+type Purger interface {
+	// Purge drops records below the positions, one a partition, as far as that is cheap: some may stay. A reader that was
+	// still to be given one of them gets an *ErrTruncated.
+	Purge(ctx context.Context, before []int64) error
+}
+
 // Reader hands out the records of some partitions. It belongs to one goroutine; only Close may be called by another.
 type Reader interface {
 	// Fetch returns the next records, in order within each partition (and across them in an ordered topic). It

@@ -24,6 +24,7 @@ type planFlags struct {
 
 	repeats                    repeatFlags
 	model                      modelFlags
+	maxHold                    string
 	memory, network, gpuMemory string
 	json                       bool
 }
@@ -61,6 +62,7 @@ func (m *Main) plan() *cobra.Command {
 func (f *planFlags) add(to *pflag.FlagSet) {
 	to.Float64Var(&f.feed.PostsPerDay, "posts-per-day", f.feed.PostsPerDay, "posts of a mean day, as in 1e8")
 	f.repeats.add(to)
+	to.StringVar(&f.maxHold, "max-hold", units.FormatDuration(f.feed.MaxHold), "how far behind the fastest source the slowest may be (window.max_hold)")
 	to.BoolVar(&f.feed.Texts, "texts", f.feed.Texts, "the window keeps the texts")
 	f.model.add(to)
 
@@ -96,6 +98,9 @@ func (f *planFlags) parse(flags *pflag.FlagSet) error {
 	window, err := f.repeats.window()
 	if err != nil {
 		return err
+	}
+	if f.feed.MaxHold, err = units.ParseDuration(f.maxHold); err != nil {
+		return usage("--max-hold: %w", err)
 	}
 	f.feed.Threshold, f.feed.Span, f.feed.Lateness = window.Threshold.Float(), window.Span, window.Lateness
 	const kB, MB = 1000, 1_000_000
@@ -144,7 +149,7 @@ func (f *planFlags) agree(flags *pflag.FlagSet) error {
 
 // planFlagOf is the flag of each quantity that a plan starts from.
 var planFlagOf = map[string]string{
-	"PostsPerDay": "posts-per-day", "PeakFactor": "peak", "Span": "span", "Lateness": "lateness", "Threshold": "threshold",
+	"PostsPerDay": "posts-per-day", "PeakFactor": "peak", "Span": "span", "Lateness": "lateness", "MaxHold": "max-hold", "Threshold": "threshold",
 	"Bits": "bits", "Ones": "ones", "Model": "model", "SentencesPerPost": "sentences", "TokensPerSentence": "tokens", "DistinctShare": "distinct",
 	"TextBytes": "text-bytes", "PostBytes": "post-bytes", "EventsPerSentence": "events",
 	"Cores": "cores", "Memory": "memory", "Network": "network", "GPUs": "gpus", "GPUMemory": "gpu-memory",
@@ -201,7 +206,7 @@ func (f *planFlags) print(w io.Writer, flags *pflag.FlagSet, r *plan.Result) err
 func (f *planFlags) printInput(b *strings.Builder, flags *pflag.FlagSet) {
 	groups := []struct{ title, names string }{
 		{"Feed", "posts-per-day peak sentences tokens distinct text-bytes post-bytes events"},
-		{"Window", "span lateness threshold model bits ones texts"},
+		{"Window", "span lateness max-hold threshold model bits ones texts"},
 		{"Machine", "cores memory network gpus gpu-memory"},
 	}
 	for _, g := range groups {
@@ -253,6 +258,8 @@ func printPlan(b *strings.Builder, r *plan.Result) {
 	line("GPUs", "%s", units.Thousands(r.GPUs))
 	line("latency", "%s in the median, %s for 99 in 100, from a post to its event", units.Seconds(r.LatencyP50), units.Seconds(r.LatencyP99))
 	line("window", "%s sentences, %s distinct, %s", units.Count(r.WindowSentences), units.Count(r.WindowRows), units.Bytes(int64(r.WindowBytes)))
+	line("topic", "%s of sentences at most (topics.sentence_bytes): those of span, lateness, max-hold and 1 h; sooner purged in the embedded one",
+		units.Bytes(int64(r.TopicBytes)))
 	line("look-ups", "%s/s at the peak in every worker, %s each by %s", units.Count(r.Sentences/float64(r.Rows)), units.Seconds(r.LookupMicros/1e6), engineName(r))
 	line("network", "%s/s a worker; the brokers send %s/s", units.Bytes(int64(r.NetworkPerWorker)), units.Bytes(int64(r.NetworkOut)))
 	for _, a := range r.Alternatives[1:] {

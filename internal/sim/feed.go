@@ -19,6 +19,11 @@ type source struct {
 	future  int         // posts dated in the future so far
 	posts   []feed.Post // for further versions
 	silent  int         // turns without posts
+
+	writer  *writer
+	level   feed.Time     // the newest that its own clock can have got to
+	quiet   time.Duration // without posts, as its writer counts
+	dropped bool          // it may count as idle: the window may have gone on without it
 }
 
 // delivery is a batch that goes out as one.
@@ -38,14 +43,24 @@ type feeder struct {
 	made   int
 }
 
-// batch makes a batch of posts whose times lie between newest - lateness and limit; newest then moves to the last.
+// level is what the next posts of s may be lateness behind: the newest that any clock can have got to, or, while the
+// window waits for s, its own, but not more than maxHold behind the others.
+func (f *feeder) level(w *world, s *source) feed.Time {
+	if !w.plan.Apart || s.dropped {
+		return f.newest
+	}
+	return max(s.level, f.newest.Add(-w.plan.MaxHold))
+}
+
+// batch makes a batch of posts whose times lie between level - lateness and limit; level then moves to the last.
 // A batch may be longer than lateness: its own posts are all in the topic before its source's clock speaks of them.
 // While such a one is on its way the others may have nothing that they could write: then batch returns nil.
 func (f *feeder) batch(w *world, s *source, limit feed.Time) *delivery {
-	from := f.newest.Add(-w.plan.Lateness)
-	to := min(limit, f.newest.Add(f.advance()))
+	level := f.level(w, s)
+	from := level.Add(-w.plan.Lateness)
+	to := min(limit, level.Add(f.advance(w)))
 	if w.plan.Live {
-		to = min(limit, max(f.newest, feed.FromTime(w.now)))
+		to = min(limit, f.live(w, level))
 	}
 	if to < from {
 		return nil
@@ -60,13 +75,25 @@ func (f *feeder) batch(w *world, s *source, limit feed.Time) *delivery {
 		}
 		d.posts = append(d.posts, p)
 	}
-	f.newest = max(f.newest, to)
 	d.made = slices.Clone(d.posts)
+	f.newest, s.level = max(f.newest, to), max(s.level, level, to)
 	s.posts = append(s.posts, d.posts...)
 	return d
 }
 
-func (f *feeder) advance() time.Duration {
+// live is the present, or, where sources may be apart, often no more than where the source is.
+func (f *feeder) live(w *world, level feed.Time) feed.Time {
+	now := max(level, feed.FromTime(w.now))
+	if !w.plan.Apart || f.IntN(8) == 0 {
+		return now
+	}
+	return min(now, level.Add(f.advance(w)))
+}
+
+func (f *feeder) advance(w *world) time.Duration {
+	if w.plan.Apart && f.IntN(12) == 0 {
+		return time.Duration(f.Int64N(int64(w.plan.MaxHold)))
+	}
 	switch f.IntN(4) {
 	case 0:
 		return 0
@@ -107,7 +134,7 @@ func (f *feeder) special(w *world, s *source, d *delivery, p *feed.Post, limit f
 	case 2, 3, 4:
 		if w.plan.Live && now <= limit {
 			p.Time, p.Timed = 0, false
-			f.newest = max(f.newest, now)
+			f.newest, s.level = max(f.newest, now), max(s.level, now)
 		}
 	}
 }
@@ -137,10 +164,10 @@ func (f *feeder) sendAnew(w *world, s *source, d *delivery) bool {
 			d.posts[i] = p
 		case d.posts[i].Adjusted && p.Time >= max(now, f.newest.Add(-w.plan.Lateness)) && p.Time <= limit: // its time has come
 			d.posts[i] = p
-			f.newest = max(f.newest, p.Time)
+			f.newest, s.level = max(f.newest, p.Time), max(s.level, p.Time)
 		}
 	}
-	f.newest = max(f.newest, now)
+	f.newest, s.level = max(f.newest, now), max(s.level, now)
 	return true
 }
 

@@ -101,7 +101,7 @@ func (w *world) sentences() (counted []feed.Sentence, written map[place]bool) {
 	last := map[identity]int64{} // without a usable time
 	timed := map[place]bool{}    // that count
 	written = map[place]bool{}
-	for _, r := range records(w.sentenceTopic) {
+	for _, r := range w.written() {
 		stamps[r.Partition] = max(stamps[r.Partition], r.Time.UnixNano())
 		now := stamps[r.Partition] / slot
 		b, err := topic.DecodeBatch(r.Data)
@@ -142,9 +142,18 @@ func (w *world) isWritten() error {
 	return nil
 }
 
+// written are the records of the sentence topic, those too that it has dropped since the last power cut.
+func (w *world) written() []topic.Record {
+	return append(slices.Clone(w.gone), records(w.sentenceTopic)...)
+}
+
 // records are all that a topic holds, each partition's in order.
 func records(t *topic.Memory) (all []topic.Record) {
-	r, err := t.OpenMemory(context.Background(), make([]int64, t.Partitions()))
+	start, _, err := t.Bounds(context.Background())
+	if err != nil {
+		panic(err)
+	}
+	r, err := t.OpenMemory(context.Background(), start)
 	if err != nil {
 		panic(err)
 	}

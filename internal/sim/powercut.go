@@ -37,7 +37,7 @@ func (w *world) powerCut() {
 	}
 	w.zombies, w.process = nil, new(any) // what a process knows is gone with it
 	counted, _ := w.sentences()
-	w.taken = append(w.taken, counted...)
+	w.taken, w.gone = append(w.taken, counted...), nil
 	for _, t := range []*topic.Memory{w.sentenceTopic, w.eventTopic, w.controlTopic} {
 		w.cut(t)
 	}
@@ -48,7 +48,9 @@ func (w *world) powerCut() {
 			w.failure = err
 		}
 	}
-	w.newWriter()
+	for _, writer := range w.writers {
+		w.start(writer)
+	}
 	w.forget()
 }
 
@@ -105,26 +107,14 @@ func (w *world) held() func(*feed.Sentence) bool {
 
 func (w *world) record() map[string]bool {
 	held := map[string]bool{}
-	r, err := w.sentenceTopic.OpenMemory(context.Background(), make([]int64, w.plan.Partitions))
-	if err != nil {
-		panic(err)
-	}
-	for {
-		records, err := r.TryFetch(1000)
+	for _, r := range w.written() {
+		b, err := topic.DecodeBatch(r.Data)
 		if err != nil {
 			panic(err)
 		}
-		if len(records) == 0 {
-			return held
-		}
-		for i := range records {
-			b, err := topic.DecodeBatch(records[i].Data)
-			if err != nil {
-				panic(err)
-			}
-			for j := range b.Sentences {
-				held[sentenceKey(&b.Sentences[j])] = true
-			}
+		for j := range b.Sentences {
+			held[sentenceKey(&b.Sentences[j])] = true
 		}
 	}
+	return held
 }

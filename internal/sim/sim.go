@@ -12,8 +12,8 @@
 //
 // Afterwards the ids of the events are compared with the definition of a match: nothing may be lost, nothing
 // invented; after a power cut that goes for the sentences that the sentence topic still has. The feed keeps to what the
-// promise asks for, as tightly as it can: a post may be up to lateness behind
-// the newest that any clock can have seen.
+// promise asks for, as tightly as it can: a post may be up to lateness behind the newest that any clock can have seen. Where sources are far apart, each keeps to its own clock, as long as it is
+// not idle and not more than max_hold behind.
 //
 // The package knows split and shard only as Writer and Worker, so that the tests of both can run it with a rule of
 // theirs broken.
@@ -34,6 +34,8 @@ import (
 type Writer interface {
 	Write(ctx context.Context, posts []feed.Post, partition string) error
 	Tick(ctx context.Context, now time.Time)
+	Expect(ctx context.Context, partitions []string) error
+	Touch(partition string)
 	Delete(ctx context.Context, deleted []feed.Tombstone) error
 }
 
@@ -41,6 +43,7 @@ type Writer interface {
 type Worker interface {
 	Step(ctx context.Context) error
 	WaitFor(ctx context.Context, ends []int64) error
+	Needed() []int64
 }
 
 // Rows is shard.Rows.
@@ -64,6 +67,7 @@ type Env struct {
 	Redelivery                 time.Duration
 	// Process holds what the workers of a process share, nil at first; it is nil where each is a process.
 	Process             *any
+	MaxHold             time.Duration
 	MinTokens           int
 	MaxQueue, MaxEvents int
 }
@@ -73,7 +77,12 @@ type Subject struct {
 	Writer func(Env) (Writer, error)
 	Worker func(Env) (Worker, error)
 	Rows   func(t text.Threshold, span, lateness time.Duration) (Rows, error)
+	// Keep is how long the topic keeps a record; nil: as long as the window and its sources want, and slack.
+	Keep func(span, lateness, maxHold time.Duration) time.Duration
 }
+
+// slack is how much longer than the window wants the topic keeps its records.
+const slack = time.Hour
 
 // Result says what came out.
 type Result struct {
@@ -112,8 +121,11 @@ func Run(subject Subject, seed uint64) (*Result, error) {
 // plan is what a seed asks for.
 type plan struct {
 	Partitions, Sources, Workers int
+	Writers                      int // each has some of the sources
 	Ordered, Live                bool
+	Apart                        bool // sources may be hours apart: they are expected, and may move to another writer
 	Span, Lateness, Delta        time.Duration
+	MaxHold                      time.Duration
 	Turns                        int
 	Fail, Crash, Interleave      float64 // how likely an append fails, a turn ends a life, another turn slips in
 	Deletions                    bool
@@ -131,6 +143,7 @@ func drawPlan(r *rand.Rand) plan {
 		Turns: 30 + r.IntN(90), Deletions: r.IntN(6) == 0,
 		Fail: 0.3 * r.Float64(), Crash: 0.2 * r.Float64(), Interleave: 0.5 * r.Float64(), MaxQueue: 64 << 20, MaxEvents: 8192,
 	}
+	p.Writers, p.Apart, p.MaxHold = 1+r.IntN(2), p.Sources > 1 && r.IntN(2) == 0, time.Duration(1+r.IntN(8))*30*time.Minute
 	if r.IntN(3) == 0 {
 		p.Fail, p.Crash = 0, 0
 	}

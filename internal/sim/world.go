@@ -30,11 +30,13 @@ type world struct {
 	store                                   *topic.MemoryStore
 	puts                                    []put // into the store, all of them
 	powerCuts                               int
+	gone                                    []topic.Record  // of the sentence topic, dropped since the last power cut
 	taken                                   []feed.Sentence // what there was before a power cut
 
 	feeder  feeder
 	sources []*source
-	writer  Writer
+	writers []*writer
+	done    time.Time // when everything was last through
 
 	slots   []*slot
 	zombies []*slot
@@ -44,6 +46,13 @@ type world struct {
 	accepted []feed.Post
 	deleted  []feed.Tombstone
 	failure  error
+}
+
+// writer is the place of a Writer, and which of the sources are its own.
+type writer struct {
+	Writer
+	expects bool      // what it is to expect it has been told
+	ticked  time.Time // when it last was
 }
 
 // slot is the place of a worker: some partitions, and who serves them now.
@@ -58,6 +67,7 @@ type slot struct {
 
 func newWorld(subject Subject, r *rand.Rand) *world {
 	w := &world{Rand: r, subject: subject, plan: drawPlan(r), now: time.Unix(1_700_000_000, 0)}
+	w.done = w.now
 	n := w.plan.Partitions
 	w.sentenceTopic = w.newTopic(n, w.plan.Ordered)
 	w.eventTopic = w.newTopic(1+r.IntN(3), false)
@@ -67,8 +77,11 @@ func newWorld(subject Subject, r *rand.Rand) *world {
 	if !w.plan.Live { // an old feed: dates are years behind the wall clock
 		w.feeder.newest = w.feeder.newest.Add(-10_000 * time.Hour)
 	}
+	for range w.plan.Writers {
+		w.writers = append(w.writers, &writer{})
+	}
 	for i := range w.plan.Sources {
-		w.sources = append(w.sources, &source{name: fmt.Sprintf("s%d", i)})
+		w.sources = append(w.sources, &source{name: fmt.Sprintf("s%d", i), writer: w.writers[i%len(w.writers)], dropped: true})
 	}
 	return w
 }
@@ -80,9 +93,14 @@ func (w *world) newTopic(partitions int, ordered bool) *topic.Memory {
 }
 
 func (w *world) run() error {
-	w.newWriter()
+	for _, writer := range w.writers {
+		w.start(writer)
+	}
 	w.assign()
 	for range w.plan.Turns {
+		for _, writer := range w.writers {
+			w.expected(writer)
+		}
 		w.turn()
 		if w.plan.PowerCuts && w.IntN(30) == 0 {
 			w.powerCut()
@@ -113,11 +131,12 @@ func (w *world) turn() {
 	case n < 37:
 		w.handOver()
 	case n < 38 && w.depth == 0:
-		w.newWriter()
+		w.start(w.writers[w.IntN(len(w.writers))])
 	case n < 39:
 		w.redeliver(w.sources[w.IntN(len(w.sources))])
 	default:
 		w.delete()
+		w.purge()
 	}
 	if len(w.zombies) > 0 {
 		w.haunt()
@@ -137,7 +156,7 @@ func (w *world) interleave() {
 	}
 }
 
-// tick lets the writer write marks. Meanwhile no batch of a source can go out: the writer would make it wait.
+// tick lets the writers write marks. Meanwhile no batch of a source can go out: the writer would make it wait.
 func (w *world) tick() {
 	var free []*source
 	for _, s := range w.sources {
@@ -146,19 +165,111 @@ func (w *world) tick() {
 			free = append(free, s)
 		}
 	}
-	w.writer.Tick(context.Background(), w.now)
+	for _, writer := range w.writers {
+		w.rest(writer)
+		if w.failure != nil {
+			return
+		}
+		writer.Tick(context.Background(), w.now)
+	}
 	for _, s := range free {
 		s.busy = false
 	}
 }
 
-// pass lets time go by: now and then more than a source may be silent.
+// rest counts the time without posts as the writer is to: a source that has none for 30 s may be idle.
+func (w *world) rest(of *writer) {
+	gap := min(w.now.Sub(of.ticked), 5*time.Second)
+	of.ticked = w.now
+	for _, s := range w.sources {
+		if s.writer != of {
+			continue
+		}
+		if s.pending != nil { // its posts are on their way
+			s.quiet = 0
+			of.Touch(s.name)
+			continue
+		}
+		s.quiet += gap
+		s.dropped = s.dropped || s.quiet >= 30*time.Second
+	}
+}
+
+// pass lets time go by: now and then more than a source may be silent. Either all goes on meanwhile but the posts, or
+// nothing does, for minutes.
 func (w *world) pass() {
-	d := time.Duration(w.IntN(4000)) * time.Millisecond
-	if w.IntN(6) == 0 {
-		d = time.Duration(w.IntN(200)) * time.Second
+	n := w.IntN(6)
+	if w.plan.Apart && w.IntN(3) == 0 {
+		n = 1
+	}
+	switch n {
+	case 0:
+		for range 8 + w.IntN(16) {
+			w.goBy(time.Duration(1+w.IntN(5)) * time.Second)
+			w.tick()
+		}
+	case 1:
+		w.standStill(time.Duration(w.IntN(600)) * time.Second)
+	default:
+		w.goBy(time.Duration(w.IntN(4000)) * time.Millisecond)
+	}
+}
+
+// standStill lets time go by without anything happening. In the present it may last long, and the topic then drops
+// what is older than it keeps.
+func (w *world) standStill(d time.Duration) {
+	if w.plan.Live && w.depth == 0 && (w.plan.Apart || w.IntN(2) == 0) && w.ready() {
+		d = time.Duration(30+w.IntN(25)) * time.Minute
+		defer w.drop()
 	}
 	w.goBy(d)
+}
+
+// ready brings everything through, and one source into the present: retention asks that much of a service, or the
+// topic drops what is still needed.
+func (w *world) ready() bool {
+	w.draining, w.zombies = true, nil
+	defer func() { w.draining = false }()
+	if w.deliverAll(); !w.present(w.sources[0]) {
+		return false
+	}
+	w.goBy(time.Second) // a mark is due
+	w.tick()
+	if w.finish() != nil || w.failure != nil {
+		return false
+	}
+	w.done = w.now
+	return true
+}
+
+// present lets a source have posts of now.
+func (w *world) present(s *source) bool {
+	now := feed.FromTime(w.now)
+	if !w.expected(s.writer) || now > w.limit(s) {
+		return false
+	}
+	d := &delivery{least: now}
+	for range 3 {
+		p := w.feeder.post(s)
+		p.Time, p.Timed = now, true
+		d.posts = append(d.posts, p)
+	}
+	w.feeder.newest, s.level, s.pending = max(w.feeder.newest, now), max(s.level, now), d
+	w.deliver(s)
+	return s.pending == nil
+}
+
+// drop is retention: records go by their age.
+func (w *world) drop() {
+	if w.now.Sub(w.done) > slack-2*time.Minute { // posts may be a minute ahead
+		return
+	}
+	keep := w.plan.Span + w.plan.Lateness + w.plan.MaxHold
+	if w.subject.Keep != nil {
+		keep = w.subject.Keep(w.plan.Span, w.plan.Lateness, w.plan.MaxHold)
+	}
+	w.dropping(func() { w.sentenceTopic.Expire(w.now.Add(-keep - slack)) })
+	w.handOver() // rows come from the topic again
 }
 
 // goBy keeps the present where it makes no post on its way too late.
@@ -175,10 +286,18 @@ func (w *world) limit(s *source) feed.Time {
 	limit := feed.Time(1 << 50)
 	for _, o := range w.sources {
 		if o != s && o.pending != nil && (!o.pending.again || o.pending.anew) {
-			limit = min(limit, o.pending.least.Add(w.plan.Lateness))
+			limit = min(limit, o.pending.least.Add(w.plan.Lateness+w.ahead(o)))
 		}
 	}
 	return limit
+}
+
+// ahead is how far the others may get ahead of a source.
+func (w *world) ahead(of *source) time.Duration {
+	if !w.plan.Apart || of.dropped {
+		return 0
+	}
+	return w.plan.MaxHold
 }
 
 // write hands on the next batch of s, or once more the last one, if that failed.
@@ -193,7 +312,13 @@ func (w *world) write(s *source) {
 	if w.IntN(30) == 0 {
 		s.silent = 20
 	}
+	if !w.expected(s.writer) {
+		return
+	}
 	if s.pending == nil {
+		if w.plan.Apart && w.depth == 0 && w.IntN(20) == 0 && !w.move(s) {
+			return
+		}
 		s.pending = w.feeder.batch(w, s, w.limit(s))
 	}
 	if s.pending != nil {
@@ -205,7 +330,8 @@ func (w *world) deliver(s *source) {
 	s.busy = true
 	defer func() { s.busy = false }()
 	d := s.pending
-	if w.writer.Write(context.Background(), d.posts, s.name) != nil {
+	s.quiet = 0 // it has posts, whatever becomes of them
+	if s.writer.Write(context.Background(), d.posts, s.name) != nil {
 		if w.IntN(2) == 0 && w.feeder.sendAnew(w, s, d) {
 			d.anew = d.again
 		}
@@ -215,6 +341,7 @@ func (w *world) deliver(s *source) {
 	if d.again {
 		return
 	}
+	s.dropped = false
 	w.accepted = append(w.accepted, d.posts...)
 	if !d.future {
 		s.acked = append(s.acked, d)
@@ -223,7 +350,7 @@ func (w *world) deliver(s *source) {
 
 // redeliver hands on once more what was acknowledged long ago.
 func (w *world) redeliver(s *source) {
-	if s.busy || s.pending != nil || len(s.acked) == 0 {
+	if s.busy || s.pending != nil || len(s.acked) == 0 || !w.expected(s.writer) {
 		return
 	}
 	d := *s.acked[w.IntN(len(s.acked))]
@@ -245,19 +372,89 @@ func (w *world) delete() {
 	p := w.accepted[w.IntN(len(w.accepted))]
 	t := feed.Tombstone{Source: p.Source, Post: p.ID}
 	w.deleted = append(w.deleted, t) // even if the writing fails half-way
-	if err := w.writer.Delete(context.Background(), []feed.Tombstone{t}); err != nil && !errors.Is(err, errInjected) {
+	if err := w.writers[0].Delete(context.Background(), []feed.Tombstone{t}); err != nil && !errors.Is(err, errInjected) {
 		w.failure = err
 	}
 }
 
-// newWriter ends the life of the writer, clocks and all; batches on their way are delivered to the next one.
-func (w *world) newWriter() {
-	writer, err := w.subject.Writer(w.env(&agent{world: w}, nil))
+// purge drops what no worker needs any more, as the service does: some may have stored an older state again.
+func (w *world) purge() {
+	before := slices.Repeat([]int64{1 << 60}, w.plan.Partitions)
+	for _, s := range w.slots {
+		if s.worker == nil {
+			return // what it needs is not known
+		}
+		for p, n := range s.worker.Needed() {
+			before[p] = min(before[p], n)
+		}
+	}
+	if w.plan.Ordered { // one stream, cut at one place
+		before = slices.Repeat([]int64{slices.Min(before)}, len(before))
+	}
+	w.dropping(func() {
+		if err := w.sentenceTopic.Purge(context.Background(), before); err != nil {
+			w.failure = err
+		}
+	})
+}
+
+// dropping remembers what f makes the sentence topic drop: its events have to have come all the same.
+func (w *world) dropping(f func()) {
+	all := records(w.sentenceTopic)
+	f()
+	start, _, err := w.sentenceTopic.Bounds(context.Background())
 	if err != nil {
 		w.failure = err
 		return
 	}
-	w.writer = writer
+	for _, r := range all {
+		if r.Position < start[r.Partition] {
+			w.gone = append(w.gone, r)
+		}
+	}
+}
+
+// start ends the life of a writer, clocks and all; batches on their way are delivered to the next one.
+func (w *world) start(of *writer) {
+	next, err := w.subject.Writer(w.env(&agent{world: w}, nil))
+	if err != nil {
+		w.failure = err
+		return
+	}
+	of.Writer, of.expects, of.ticked = next, !w.plan.Apart, w.now
+}
+
+// expected tells a writer which sources it has, before it gets any post of them.
+func (w *world) expected(of *writer) bool {
+	if of.expects || w.depth > 0 { // in the middle of a mark it would have to wait for that
+		return of.expects
+	}
+	var names []string
+	for _, s := range w.sources {
+		if s.writer == of {
+			names = append(names, s.name)
+		}
+	}
+	of.expects = of.Expect(context.Background(), names) == nil
+	return of.expects
+}
+
+// move gives a source to another writer, which hears of it before it gets a post.
+func (w *world) move(s *source) bool {
+	to := w.writers[w.IntN(len(w.writers))]
+	switch {
+	case to == s.writer:
+		return true
+	case !w.expected(to):
+		return false
+	}
+	s.busy = true
+	defer func() { s.busy = false }()
+	if to.Expect(context.Background(), []string{s.name}) != nil {
+		return false
+	}
+	s.writer = to
+	return true
 }
 
 // assign deals the partitions out to new workers.
@@ -347,17 +544,27 @@ func (w *world) life() int {
 // drain brings what was accepted to its end, without faults.
 func (w *world) drain() error {
 	w.draining, w.zombies = true, nil
+	w.deliverAll()
+	return w.finish()
+}
+
+// deliverAll delivers what is pending.
+func (w *world) deliverAll() {
 	for _, s := range w.sources {
-		if s.pending != nil {
+		if s.pending != nil && w.expected(s.writer) {
 			w.deliver(s)
 		}
 	}
+}
+
+// finish lets the workers take turns until they are through.
+func (w *world) finish() error {
 	_, ends, err := w.sentenceTopic.Bounds(context.Background())
 	if err != nil {
 		return err
 	}
 	for range 10_000 {
-		if w.failure != nil || w.done(ends) {
+		if w.failure != nil || w.through(ends) {
 			return w.failure
 		}
 		for _, s := range w.slots {
@@ -367,7 +574,7 @@ func (w *world) drain() error {
 	return errors.New("the workers do not come to the end")
 }
 
-func (w *world) done(ends []int64) bool {
+func (w *world) through(ends []int64) bool {
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	for _, s := range w.slots {

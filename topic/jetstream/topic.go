@@ -41,6 +41,9 @@ type TopicConfig struct {
 	// packed topic are 32 times those of one that is not: readers' positions do not survive a change.
 	Packed bool
 
+	// Purged says that Purge will be called: the server refuses it for all others.
+	Purged bool
+
 	// Fixed holds further settings that the content depends on ("min_tokens": "4"). Like the number of
 	// partitions they are kept with the topic, and opening it with another value is refused.
 	Fixed map[string]string
@@ -212,8 +215,8 @@ func (c TopicConfig) stream(l lineage) js.StreamConfig {
 	return js.StreamConfig{
 		Name: c.Name, Subjects: []string{c.Name + ".*"}, Storage: js.FileStorage,
 		Retention: js.LimitsPolicy, MaxAge: c.MaxAge, MaxBytes: maxBytes, Discard: discard,
-		// Direct reads serve Bounds; records are deleted by the limits alone.
-		AllowDirect: true, DenyDelete: true, DenyPurge: true,
+		// Direct reads serve Bounds; records are deleted by the limits, and by Purge, alone.
+		AllowDirect: true, DenyDelete: true, DenyPurge: !c.Purged,
 		Metadata: metadata,
 	}
 }

@@ -1,0 +1,169 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"refrain/feed"
+	"refrain/ingest"
+	"refrain/publish"
+)
+
+// pushed is a source that a test pushes batches into.
+type pushed chan ingest.Batch
+
+func (p pushed) Next(ctx context.Context) (ingest.Batch, error) {
+	select {
+	case b := <-p:
+		return b, nil
+	case <-ctx.Done():
+		return ingest.Batch{}, ctx.Err()
+	}
+}
+
+// MustPush returns when three posts of the same words are durable.
+func (p pushed) MustPush(t *testing.T, partition, id, words string, at time.Time) {
+	t.Helper()
+	var posts []feed.Post
+	for i := range 3 {
+		posts = append(posts, feed.Post{ID: fmt.Sprint(id, i), Text: words, Time: feed.FromTime(at).Add(time.Duration(i)), Timed: true})
+	}
+	durable := make(chan error, 1)
+	p <- ingest.Batch{Partition: partition, Posts: posts, Ack: func(err error) { durable <- err }}
+	if err := <-durable; err != nil {
+		t.Fatal(err)
+	}
+}
+
+// untilPost is done when an event shows a post.
+type untilPost struct {
+	id   string
+	done context.CancelFunc
+	seen bool
+}
+
+func (u *untilPost) Publish(_ context.Context, events []publish.Event) error {
+	for i := range events {
+		m, err := feed.DecodeEvent(events[i].Data)
+		if err != nil {
+			return err
+		}
+		if m.Later.Post == u.id {
+			u.seen = true
+			u.done()
+		}
+	}
+	return nil
+}
+
+// TestSlowSourceSurvivesAStandstill: the machine stands still for two minutes. A source partition 10 h behind the
+// other one brings a repeat right after that.
+func TestSlowSourceSurvivesAStandstill(t *testing.T) {
+	const words, other = "The very same words stand here again", "What the others have to say is something else"
+	var ahead atomic.Int64 // of the clock
+	cfg := Default()
+	cfg.DataDir, cfg.HTTP, cfg.Logger, cfg.Window.Span = t.TempDir(), "127.0.0.1:0", slog.New(slog.DiscardHandler), time.Hour
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.clock = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	src := make(pushed)
+	s.AddSource("test", src)
+	mustServe(t, s)
+
+	tick := func() { // what a second is to the service
+		t.Helper()
+		ahead.Add(int64(time.Second))
+		s.node.split.Tick(t.Context(), s.clock())
+		if err := s.node.flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	slow := s.clock().Add(-10 * time.Hour)
+	src.MustPush(t, "slow", "a", words, slow)
+	for i := range 10 { // the window lets go in blocks: a's is complete
+		src.MustPush(t, "slow", fmt.Sprint("later", i), other, slow.Add(time.Duration(i)*time.Minute))
+		tick()
+	}
+	for range 3 {
+		src.MustPush(t, "fast", "x", other, s.clock())
+		tick()
+	}
+	ahead.Add(int64(2 * time.Minute))
+	for range 3 {
+		src.MustPush(t, "fast", "x", other, s.clock())
+		tick()
+	}
+	src.MustPush(t, "slow", "b", words, slow.Add(30*time.Minute))
+	tick()
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	until := untilPost{id: "b0", done: cancel}
+	if err := s.Follow(ctx, "test", &until); err != nil {
+		t.Fatal(err)
+	}
+	if !until.seen {
+		t.Error("the repeat of the slow source is lost")
+	}
+}
+
+// TestSentencesArePurged: the topic keeps no sentence that the windows have let go, long before its age.
+func TestSentencesArePurged(t *testing.T) {
+	cfg := Default()
+	cfg.DataDir, cfg.HTTP, cfg.Logger, cfg.Window.Span = t.TempDir(), "127.0.0.1:0", slog.New(slog.DiscardHandler), time.Hour
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	src := make(pushed)
+	s.AddSource("test", src)
+	mustServe(t, s)
+	begin := s.clock().Add(-100 * time.Hour)
+	for i := range 100 {
+		src.MustPush(t, "feed", fmt.Sprint("p", i), "The very same words stand here again", begin.Add(time.Duration(i)*time.Hour))
+		s.node.split.Tick(t.Context(), s.clock().Add(time.Duration(i)*time.Second))
+	}
+	if err := s.node.flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, end, err := s.node.sentences.Bounds(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(100 * time.Millisecond) { // states are stored once a second
+		s.node.split.Tick(t.Context(), s.clock().Add(time.Hour))
+		s.node.purgeNow(t.Context())
+		start, _, err := s.node.sentences.Bounds(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if least, last := min(start[0], start[1], start[2], start[3]), max(end[0], end[1], end[2], end[3]); least > last*3/4 {
+			t.Logf("of %d positions %d are purged", last, least)
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("starts at %v, ends at %v", start, end)
+		}
+	}
+}
+
+func mustServe(t *testing.T, s *Server) {
+	t.Helper()
+	ctx, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	if err := s.Ready(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}

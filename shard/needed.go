@@ -1,0 +1,55 @@
+package shard
+
+import "slices"
+
+// Needs are the lowest positions that a worker reads when it goes on from s: of q to have its rows again, of the others
+// from where they were looked up, and of all what tells redeliveries.
+func (s *State) Needs() []int64 {
+	needs := slices.Clone(s.Look)
+	needs[s.Partition] = min(needs[s.Partition], s.ReplayFrom)
+	for p := range needs {
+		needs[p] = min(needs[p], s.Heard[p].position)
+	}
+	return needs
+}
+
+// Needed are the lowest positions that are still needed to go on from what this worker has stored, one a partition.
+// What lies below them for every worker may be purged: its look-ups are done, their events durable, and no window has
+// it any more. A worker that lost its partitions and knows it not may store an older state again; what that asks for
+// in vain was done by the one that took over.
+func (w *Worker) Needed() []int64 {
+	w.stored.Lock()
+	defer w.stored.Unlock()
+	return slices.Clone(w.needed)
+}
+
+// keepNeeded takes note of what the states that are stored now need, the older ones too.
+func (w *Worker) keepNeeded() {
+	needed := w.ownNeeds()
+	for _, older := range w.olderNeeds {
+		if older != nil {
+			needed = Least(needed, older)
+		}
+	}
+	w.stored.Lock()
+	defer w.stored.Unlock()
+	w.needed = needed
+}
+
+// ownNeeds are what the states of the owned partitions need.
+func (w *Worker) ownNeeds() []int64 {
+	needs := w.owned[0].state.Needs()
+	for _, q := range w.owned[1:] {
+		needs = Least(needs, q.state.Needs())
+	}
+	return needs
+}
+
+// Least are the lower positions of two vectors. Only for what is needed: what was looked up is never merged.
+func Least(a, b []int64) []int64 {
+	least := slices.Clone(a)
+	for p := range least {
+		least[p] = min(least[p], b[p])
+	}
+	return least
+}

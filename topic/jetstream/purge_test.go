@@ -1,0 +1,57 @@
+package jetstream_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"refrain/topic/conformance"
+	"refrain/topic/jetstream"
+)
+
+// TestPurge drops what all partitions can spare, and nothing else.
+func TestPurge(t *testing.T) {
+	x := MustOpenTopic(t, MustStart(t), func(c *jetstream.TopicConfig) { c.Partitions, c.Purged = 8, true })
+	conformance.MustAppend(t, x, eight()...)
+	conformance.MustAppend(t, x, eight()...)
+	_, end, err := x.Bounds(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Purge(t.Context(), end); err != nil {
+		t.Fatal(err)
+	}
+	start, _, err := x.Bounds(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for p, s := range start {
+		if want := slices.Min(end); s < want {
+			t.Errorf("partition %d starts at %d, want nothing before %d", p, s, want)
+		}
+	}
+	r := conformance.MustOpen(t, x, end...)
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	for range 2 { // nothing more to purge, nothing at all
+		if err := x.Purge(t.Context(), make([]int64, 8)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// BenchmarkPurge drops 400 KB at a time of 400 MB: one file is rewritten each time.
+func BenchmarkPurge(b *testing.B) {
+	x := MustOpenTopic(b, MustStart(b), func(c *jetstream.TopicConfig) { c.Partitions, c.Purged = 8, true })
+	records := eight()
+	for range 1000 {
+		conformance.MustAppend(b, x, records...)
+	}
+	b.ResetTimer()
+	for i := range b.N {
+		if err := x.Purge(context.Background(), slices.Repeat([]int64{int64(8 * (i%1000 + 1))}, 8)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
