@@ -120,13 +120,16 @@ func TestSentencesArePurged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	var ahead atomic.Int64
+	s.clock = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	src := make(pushed)
 	s.AddSource("test", src)
 	mustServe(t, s)
 	begin := s.clock().Add(-100 * time.Hour)
 	for i := range 100 {
 		src.MustPush(t, "feed", fmt.Sprint("p", i), "The very same words stand here again", begin.Add(time.Duration(i)*time.Hour))
-		s.node.split.Tick(t.Context(), s.clock().Add(time.Duration(i)*time.Second))
+		ahead.Add(int64(time.Minute)) // what tells redeliveries begins at whole twelfths of an hour
+		s.node.split.Tick(t.Context(), s.clock())
 	}
 	if err := s.node.flush(t.Context()); err != nil {
 		t.Fatal(err)
@@ -135,8 +138,11 @@ func TestSentencesArePurged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(100 * time.Millisecond) { // states are stored once a second
-		s.node.split.Tick(t.Context(), s.clock().Add(time.Hour))
+	// The states of the last hour need more. Each minute of it has to be stored once.
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		ahead.Add(int64(time.Minute))
+		src.MustPush(t, "feed", "last", "The very same words stand here again", begin.Add(100*time.Hour))
+		s.node.split.Tick(t.Context(), s.clock())
 		s.node.purgeNow(t.Context())
 		start, _, err := s.node.sentences.Bounds(t.Context())
 		if err != nil {
