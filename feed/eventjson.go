@@ -13,7 +13,7 @@ import (
 // ReuseType is the CloudEvents type of a match.
 const ReuseType = "dev.refrain.reuse.v1"
 
-// RetractedType is the CloudEvents type that says that a post was deleted.
+// RetractedType is the CloudEvents type that says that a post was deleted, or an author.
 const RetractedType = "dev.refrain.retracted.v1"
 
 // head is what a match begins with.
@@ -82,6 +82,7 @@ func (o *Occurrence) append(dst []byte) []byte {
 func (f *First) append(dst []byte) []byte {
 	dst = appendString(append(dst, `{"source":`...), f.Source)
 	dst = appendString(append(dst, `,"post":`...), f.Post)
+	dst = appendString(append(dst, `,"author":`...), f.Author)
 	dst = appendTime(append(dst, `,"time":`...), f.Time)
 	return append(dst, '}')
 }
@@ -190,6 +191,7 @@ type occurrenceJSON struct {
 type firstJSON struct {
 	Source string `json:"source"`
 	Post   string `json:"post"`
+	Author string `json:"author"`
 	Time   Time   `json:"time"`
 }
 

@@ -42,8 +42,8 @@ type Match struct {
 
 // First is the first occurrence of a group that the reporter knew.
 type First struct {
-	Source, Post string
-	Time         Time
+	Source, Post, Author string
+	Time                 Time
 }
 
 // EventID names the match of a later sentence with a group, however often and by whomever it is found.

@@ -52,6 +52,7 @@ const AuthorCap = 100
 type Change struct {
 	Match   *feed.Match
 	Deleted feed.Tombstone
+	Time    feed.Time // when the match was found, or the author deleted
 }
 
 // Page is a part of a list: at most Limit entries (0: none) behind the one that After names. After is the Next of an

@@ -353,7 +353,7 @@ func TestDeletedPosts(t *testing.T) {
 		}
 	}
 	want("a", "c")
-	if !w.Deleted("", "a") || w.Deleted("", "b") {
+	if !w.Deleted(feed.Name{Post: "a"}, r.now) || w.Deleted(feed.Name{Post: "b"}, r.now) {
 		t.Error("the worker does not know what is deleted")
 	}
 	// After a restart the tombstones hold, and are not said again.

@@ -135,5 +135,5 @@ func Alone(x *feed.Sentence, source, author string) History {
 	var a authors
 	a.add(authorHash(x.Source, x.Author))
 	a.add(authorHash(source, author))
-	return History{First: feed.First{Source: x.Source, Post: x.Post, Time: x.Time}, Occurrences: 2, Authors: len(a.smallest)}
+	return History{First: feed.First{Source: x.Source, Post: x.Post, Author: x.Author, Time: x.Time}, Occurrences: 2, Authors: len(a.smallest)}
 }

@@ -21,6 +21,7 @@ type occurrence struct {
 	repost, adjusted  bool
 
 	textAt uint64 // position of the text; 0: there is none
+	at     uint64 // position of the record
 }
 
 func occurrenceOf(x *feed.Sentence) occurrence {
@@ -43,7 +44,7 @@ func (o *occurrence) show() feed.Occurrence {
 }
 
 func (o *occurrence) first() feed.First {
-	return feed.First{Source: o.source, Post: o.post.String(), Time: o.time}
+	return feed.First{Source: o.source, Post: o.post.String(), Author: o.author, Time: o.time}
 }
 
 // A record is, in this order: flags; the position of the record before it in the chain; time; who said it, or where
@@ -161,6 +162,7 @@ type memory interface{ at(pos uint64) []byte }
 // decode reads the record at pos, and returns the position of the one before it, 0 if there is none.
 func (f *frame) decode(o *occurrence, m memory, pos uint64) (before uint64) {
 	r := reader{m.at(pos)}
+	o.at = pos
 	flags := r.byte()
 	if flags&isChained != 0 {
 		before = f.position(&r)

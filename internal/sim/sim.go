@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"refrain/feed"
+	"refrain/sigstore"
 	"refrain/text"
 	"refrain/topic"
 )
@@ -47,6 +48,8 @@ type Rows interface {
 	Expect(xs []*feed.Sentence)
 	Advance(w feed.Time)
 	Delete(source, post string)
+	DeleteAuthor(source, author string, stays sigstore.Stays)
+	PurgeSome(rows int) (more bool)
 }
 
 // Env is what a Writer or Worker finds around it. Every call of anything in it may fail, or end the caller's life.
