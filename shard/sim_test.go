@@ -38,7 +38,7 @@ func subject(open func(Config) (sim.Worker, error), rows func(t text.Threshold, 
 			cfg.Sentences, cfg.Events, cfg.Control, cfg.Store, cfg.Owned = e.Sentences, e.Events, e.Control, e.Store, e.Owned
 			cfg.Rows = func(q int) (Rows, error) { return e.Rows(q) }
 			cfg.Span, cfg.Lateness, cfg.Delta, cfg.MaxQueue, cfg.MaxEvents = e.Span, e.Lateness, e.Delta, e.MaxQueue, e.MaxEvents
-			cfg.Now, cfg.Logger = e.Now, quiet
+			cfg.Now, cfg.Logger, cfg.Poll = e.Now, quiet, 2*time.Second // for tombstones: no reader waits
 			return open(cfg)
 		},
 	}

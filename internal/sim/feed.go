@@ -24,6 +24,7 @@ type source struct {
 type delivery struct {
 	posts  []feed.Post
 	least  feed.Time // of the posts in time
+	tried  time.Time // when first
 	again  bool      // acknowledged before
 	future bool
 }
@@ -112,7 +113,7 @@ func (f *feeder) post(s *source) feed.Post {
 	for range 1 + f.IntN(2) {
 		sentences = append(sentences, f.sentence())
 	}
-	return feed.Post{Source: s.name, ID: fmt.Sprintf("p%d", f.made), Author: s.name, Text: strings.Join(sentences, "\n")}
+	return feed.Post{Source: s.name, ID: fmt.Sprintf("p%d", f.made), Author: fmt.Sprintf("%s/%d", s.name, f.made%3), Text: strings.Join(sentences, "\n")}
 }
 
 // sentence is one of few, often with a word changed: 9 of 11 words are enough for 0.8, two changes are too many.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"refrain/feed"
 	"refrain/text"
@@ -12,8 +13,7 @@ import (
 
 // judge compares the events with the definition.
 func (w *world) judge() *Result {
-	sentences := w.sentences()
-	allowed, want := w.define(sentences)
+	allowed, want := w.define(w.sentences())
 	got := w.events()
 	r := &Result{Plan: w.plan.String(), Pairs: len(want), Crashes: w.crashes}
 	for id := range want {
@@ -44,35 +44,49 @@ type pair struct{ a, b *feed.Sentence }
 
 // define returns every event of the feed by comparing every two sentences, and those that do not lean on a deleted
 // post. A deleted post may or may not have been reported before it went.
-func (w *world) define(sentences []feed.Sentence) (allowed, want map[feed.Hash]pair) {
+func (w *world) define(sentences []sentence) (allowed, want map[feed.Hash]pair) {
 	allowed, want = map[feed.Hash]pair{}, map[feed.Hash]pair{}
 	span := feed.Time(w.plan.Span.Milliseconds())
 	for i := range sentences {
 		for j := range sentences {
 			a, b := &sentences[i], &sentences[j]
-			if !isMatch(a, b, threshold, span) {
+			if !isMatch(&a.Sentence, &b.Sentence, threshold, span) {
 				continue
 			}
 			id := feed.EventID("near", b.Source, b.Post, b.Index, b.Group, a.Group)
-			allowed[id] = pair{a, b}
+			allowed[id] = pair{&a.Sentence, &b.Sentence}
 			if !w.isDeleted(a) && !w.isDeleted(b) {
-				want[id] = pair{a, b}
+				want[id] = pair{&a.Sentence, &b.Sentence}
 			}
 		}
 	}
 	return allowed, want
 }
 
-func (w *world) isDeleted(s *feed.Sentence) bool {
-	return slices.Contains(w.deleted, feed.Tombstone{Source: s.Source, Post: s.Post})
+// isDeleted: a deleted post is, whenever it came; a deleted author's unless nobody had tried to write it before.
+func (w *world) isDeleted(s *sentence) bool {
+	return slices.ContainsFunc(w.deleted, func(d deletion) bool {
+		return d.Tombstone == feed.Tombstone{Source: s.Source, Post: s.Post} ||
+			d.Tombstone == feed.Tombstone{Source: s.Source, Author: s.Author} && !s.tried.After(d.by)
+	})
+}
+
+// sentence is one of an accepted post.
+type sentence struct {
+	feed.Sentence
+	tried time.Time
 }
 
 // sentences are those of everything that was acknowledged, as it was stamped.
-func (w *world) sentences() []feed.Sentence {
+func (w *world) sentences() (all []sentence) {
 	var splitter text.Splitter
-	var all []feed.Sentence
+	var some []feed.Sentence
 	for i := range w.accepted {
-		all, _ = splitter.Sentences(all, &w.accepted[i], minTokens)
+		p := &w.accepted[i]
+		some, _ = splitter.Sentences(some[:0], &p.Post, minTokens)
+		for _, s := range some {
+			all = append(all, sentence{s, p.tried})
+		}
 	}
 	return all
 }

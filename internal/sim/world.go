@@ -37,9 +37,21 @@ type world struct {
 	zombies []*slot
 	crashes int
 
-	accepted []feed.Post
-	deleted  []feed.Tombstone
+	accepted []accepted
+	deleted  []deletion
 	failure  error
+}
+
+// accepted is a post that was acknowledged, and when somebody first tried to write it.
+type accepted struct {
+	feed.Post
+	tried time.Time
+}
+
+// deletion is a tombstone, and a time that it was stamped no later than.
+type deletion struct {
+	feed.Tombstone
+	by time.Time
 }
 
 // slot is the place of a worker: some partitions, and who serves them now.
@@ -104,7 +116,8 @@ func (w *world) turn() {
 		w.newWriter()
 	case n < 39:
 		w.redeliver(w.sources[w.IntN(len(w.sources))])
-	default:
+	}
+	if w.plan.Deletions && w.IntN(6) == 0 {
 		w.delete()
 	}
 	if len(w.zombies) > 0 {
@@ -193,6 +206,9 @@ func (w *world) deliver(s *source) {
 	s.busy = true
 	defer func() { s.busy = false }()
 	d := s.pending
+	if d.tried.IsZero() {
+		d.tried = w.now
+	}
 	if w.writer.Write(context.Background(), d.posts, s.name) != nil {
 		return
 	}
@@ -200,7 +216,9 @@ func (w *world) deliver(s *source) {
 	if d.again {
 		return
 	}
-	w.accepted = append(w.accepted, d.posts...)
+	for _, p := range d.posts {
+		w.accepted = append(w.accepted, accepted{p, d.tried})
+	}
 	if !d.future {
 		s.acked = append(s.acked, d)
 	}
@@ -218,13 +236,17 @@ func (w *world) redeliver(s *source) {
 }
 
 func (w *world) delete() {
-	if !w.plan.Deletions || len(w.accepted) == 0 {
+	if len(w.accepted) == 0 {
 		return
 	}
 	p := w.accepted[w.IntN(len(w.accepted))]
 	t := feed.Tombstone{Source: p.Source, Post: p.ID}
-	w.deleted = append(w.deleted, t) // even if the writing fails half-way
-	if err := w.writer.Delete(context.Background(), []feed.Tombstone{t}); err != nil && !errors.Is(err, errInjected) {
+	if w.IntN(2) == 0 {
+		t = feed.Tombstone{Source: p.Source, Author: p.Author}
+	}
+	err := w.writer.Delete(context.Background(), []feed.Tombstone{t})
+	w.deleted = append(w.deleted, deletion{t, w.now}) // even if the writing failed half-way
+	if err != nil && !errors.Is(err, errInjected) {
 		w.failure = err
 	}
 }
