@@ -20,9 +20,9 @@ type Event struct {
 	// retraction. A retraction of an author has no Post.
 	Source, Post string
 	Made         time.Time // when it was found
-	Key          string // CloudEvents partitionkey
-	Trace        string // W3C traceparent of the post's way through, "" without one
-	Place        string // where it stands in the event topic, for logs and dead letters
+	Key          string    // CloudEvents partitionkey
+	Trace        string    // W3C traceparent of the post's way through, "" without one
+	Place        string    // where it stands in the event topic, for logs and dead letters
 	// Data is one CloudEvents JSON object without a newline. Nobody changes it.
 	Data []byte
 

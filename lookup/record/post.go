@@ -12,12 +12,14 @@ import (
 // post is the record of a post.
 //
 //	post     = slice:u kind:1 =0 deleted
-//	         | slice:u kind:1 =1 #authors:u author* #reuses:u reuse* member*
+//	         | slice:u kind:1 =3 deleted with its author
+//	         | slice:u kind:1 =2 born:i #authors:u author* #reuses:u reuse* member*
 //	reuse    = event:16 group:16 age:u sentence:u time:i jaccard flags:1 [[source] post sentence:u earlier:i]
 //	member   = group:16 age:u time:i
 //
 // slice is the newest of all that is in it, age how many slices older a part is. Strings are a length and bytes, :u and
-// :i unsigned and signed varints; earlier is how many milliseconds the witness lies before time. The flags: identical,
+// :i unsigned and signed varints; born is when the first event that
+// names the post was made; earlier is how many milliseconds the witness lies before time. The flags: identical,
 // there is a witness, it is of another source than the post.
 type post struct {
 	source, id string
@@ -25,8 +27,9 @@ type post struct {
 	was     Slice // in which it was read, 0: there was none
 	dirty   bool
 	slice   Slice // of the mark, when deleted
-	deleted bool
-	authors []string // as later
+	deleted removal
+	born    feed.Time // when the first event that names it was made; 0: none has been
+	authors []string
 	reuses  []reuse
 	members []membership
 }
@@ -56,18 +59,33 @@ const (
 	elsewhere
 )
 
+// removal is what became of a post that is no more.
+type removal byte
+
 const (
-	postDeleted = iota
-	postKnown
+	there    removal = iota
+	deleted          // for good
+	departed         // with its author: told again, it is there again
+)
+
+// Kinds of records. A 1 was the kind of what is there in an earlier format: it counts as not told.
+const (
+	postDeleted  = 0
+	postEarlier  = 1
+	postKnown    = 2
+	postDeparted = 3
 )
 
 func (p *post) encode() Value {
 	newest := p.newest()
 	b := binary.AppendUvarint(nil, uint64(newest))
-	if p.deleted {
+	switch p.deleted {
+	case deleted:
 		return p.value(append(b, postDeleted))
+	case departed:
+		return p.value(append(b, postDeparted))
 	}
-	b = append(b, postKnown)
+	b = binary.AppendVarint(append(b, postKnown), int64(p.born))
 	b = binary.AppendUvarint(b, uint64(len(p.authors)))
 	for _, a := range p.authors {
 		b = appendString(b, a)
@@ -136,9 +154,13 @@ func decodePost(source, id string, data []byte, now Slice) (*post, error) {
 	p.was = newest
 	switch kind := d.bytes(1)[0]; kind {
 	case postDeleted:
-		p.slice, p.deleted = newest, true
+		p.slice, p.deleted = newest, deleted
+	case postDeparted:
+		p.slice, p.deleted = newest, departed
 	case postKnown:
 		p.decode(&d, newest, now)
+	case postEarlier:
+		return p, nil
 	default:
 		d.bad = true
 	}
@@ -149,6 +171,7 @@ func decodePost(source, id string, data []byte, now Slice) (*post, error) {
 }
 
 func (p *post) decode(d *decoder, newest, now Slice) {
+	p.born = feed.Time(d.int())
 	for range d.count() {
 		p.authors = append(p.authors, d.string())
 	}
@@ -185,12 +208,23 @@ func (p *post) decodeReuse(d *decoder, newest Slice) reuse {
 	return r
 }
 
+// name takes in that an event made at a time names the post as an author's. One that had gone with its author is there
+// again.
+func (p *post) name(author string, made feed.Time) {
+	if p.deleted == departed {
+		*p = post{source: p.source, id: p.id, was: p.was, dirty: true}
+	}
+	if p.born == 0 || made < p.born {
+		p.born, p.dirty = made, true
+	}
+	if author != "" && !slices.Contains(p.authors, author) {
+		p.authors, p.dirty = append(p.authors, author), true
+	}
+}
+
 // tell takes in an event of which the post is the later one, and returns its reuse and what it was before (nil: new).
 func (p *post) tell(m *feed.Match, now Slice) (r *reuse, before *reuse) {
 	p.dirty = true
-	if a := m.Later.Author; a != "" && !slices.Contains(p.authors, a) {
-		p.authors = append(p.authors, a)
-	}
 	told := reuse{
 		event: m.ID, group: m.Group, slice: now, sentence: m.Later.Sentence, time: m.Later.Time, jaccard: m.Jaccard,
 		identical: m.Identical, witness: placeOf(&m.Earlier),
@@ -254,6 +288,16 @@ func (p *post) forget(group feed.Hash, source, id string) {
 			p.dirty = true
 		}
 	}
+}
+
+// witnesses are the posts that others show as the earlier ones.
+func (p *post) witnesses() (ids []postID) {
+	for i := range p.reuses {
+		if w := p.reuses[i].witness; w != nil {
+			ids = append(ids, postID{w.Source, w.Post})
+		}
+	}
+	return ids
 }
 
 // repetition is what others see of a reuse of p.

@@ -10,18 +10,18 @@ import (
 
 // remove takes a post out wherever it is shown, and leaves a mark in its place. The mark comes last: until it is there
 // the record says where to look, so that a removal that was cut short can be made again.
-func (s *Store) remove(ctx context.Context, source, id string) error {
+func (s *Store) remove(ctx context.Context, id postID, how removal) error {
 	p := s.newPass()
-	if err := s.read(ctx, p, []postID{{source, id}}, nil); err != nil {
+	if err := s.read(ctx, p, []postID{id}, nil); err != nil {
 		return err
 	}
-	gone := p.posts[postKey(source, id)]
-	if !gone.deleted {
+	gone := p.posts[postKey(id.source, id.id)]
+	if gone.deleted == there {
 		if err := s.forget(ctx, gone); err != nil {
 			return err
 		}
 	}
-	mark := &post{source: source, id: id, was: gone.was, slice: p.now, deleted: true}
+	mark := &post{source: id.source, id: id.id, was: gone.was, slice: p.now, deleted: how}
 	return s.backend.Write(ctx, &Batch{Now: p.now, TTL: p.ttl, Values: []Value{mark.encode()}})
 }
 
