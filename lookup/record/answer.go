@@ -121,12 +121,9 @@ func (s *Store) Text(ctx context.Context, hash feed.Hash, page lookup.Page) (loo
 	return answer, true, err
 }
 
-// hideFirst takes out of a group that is to be shown what is to be removed.
+// hideFirst takes out of a group what is to be removed.
 func (s *Store) hideFirst(ctx context.Context, p *pass, g *group) error {
-	ids := []postID{{g.owner.Source, g.owner.Post}}
-	for _, f := range g.firsts {
-		ids = append(ids, postID{f.Source, f.Post})
-	}
+	ids := g.posts()
 	hidden, err := s.hidden(ctx, p, ids)
 	if err != nil {
 		return err

@@ -59,15 +59,19 @@ func (a *deletedAuthors) clear(m *feed.Match, made feed.Time, now Slice) {
 	}
 }
 
+func (a *deletedAuthors) arePending() bool {
+	pending := a.pending.Load()
+	return pending != nil && len(*pending) > 0
+}
+
 // hides reports whether a record is to be removed.
 func (a *deletedAuthors) hides(p *post) bool {
-	pending := a.pending.Load()
-	return pending != nil && p.isOf(*pending)
+	return a.arePending() && p.isOf(*a.pending.Load())
 }
 
 // hidden reads some posts and says which of them are to be removed.
 func (s *Store) hidden(ctx context.Context, p *pass, ids []postID) (func(lookup.Place) bool, error) {
-	if pending := s.authors.pending.Load(); pending == nil || len(*pending) == 0 {
+	if !s.authors.arePending() {
 		return func(lookup.Place) bool { return false }, nil
 	}
 	err := s.read(ctx, p, ids, nil)
@@ -83,7 +87,9 @@ func (p *post) isOf(authors map[authorID]feed.Time) bool {
 }
 
 func (a *deletedAuthors) add(id authorID, m mark) {
-	m.until = max(m.until, a.marks[id].until)
+	if old := a.marks[id]; !old.slice.Dead(m.slice) {
+		m.until = max(m.until, old.until)
+	}
 	a.marks[id], a.waiting[id] = m, m.until
 	a.show()
 }
@@ -212,12 +218,24 @@ func (s *Store) endWalk() {
 	a.show()
 }
 
-// removeHidden removes what a walk has still to find of some posts, so that it is not taken for what is told now.
-func (s *Store) removeHidden(ctx context.Context, ids []postID) error {
-	if pending := *s.authors.pending.Load(); len(pending) > 0 {
-		return s.removeOf(ctx, ids, pending)
+// removeHidden removes what a walk has still to find of some posts, of those that they name and that some groups name:
+// what is told now is compared with what is left.
+func (s *Store) removeHidden(ctx context.Context, posts []postID, groups []feed.Hash) error {
+	if !s.authors.arePending() {
+		return nil
 	}
-	return nil
+	p := s.newPass()
+	if err := s.read(ctx, p, posts, groups); err != nil {
+		return err
+	}
+	ids := slices.Clone(posts)
+	for _, x := range p.posts {
+		ids = append(ids, x.witnesses()...)
+	}
+	for _, g := range p.groups {
+		ids = append(ids, g.posts()...)
+	}
+	return s.removeOf(ctx, ids, *s.authors.pending.Load())
 }
 
 // removeOf removes the posts of some authors among ids.

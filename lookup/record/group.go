@@ -156,6 +156,15 @@ func better(a *first, text string, b *first, than string) bool {
 	return c < 0 || c == 0 && text < than
 }
 
+// posts are those that the record names.
+func (g *group) posts() []postID {
+	ids := []postID{{g.owner.Source, g.owner.Post}}
+	for _, f := range g.firsts {
+		ids = append(ids, postID{f.Source, f.Post})
+	}
+	return ids
+}
+
 // forget takes a deleted post out.
 func (g *group) forget(source, id string) {
 	n := len(g.firsts)

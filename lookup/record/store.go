@@ -178,7 +178,7 @@ func (s *Store) tell(ctx context.Context, changes []lookup.Change) error {
 		posts = append(posts, postID{m.Later.Source, m.Later.Post}, postID{m.Earlier.Source, m.Earlier.Post}, postID{m.First.Source, m.First.Post})
 		groups = append(groups, m.Group)
 	}
-	if err := s.removeHidden(ctx, posts); err != nil {
+	if err := s.removeHidden(ctx, posts, groups); err != nil {
 		return err
 	}
 	if err := s.read(ctx, p, posts, groups); err != nil {

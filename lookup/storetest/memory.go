@@ -121,9 +121,12 @@ func (s *Memory) Apply(_ context.Context, changes []lookup.Change) error {
 
 func (s *Memory) removeAuthor(source, author string, until feed.Time) {
 	w := who{source, author}
-	s.authors[w] = told{s.current(), max(until, s.authors[w].time)}
+	if old, ok := s.authors[w]; ok && s.alive(old.slice) {
+		until = max(until, old.time)
+	}
+	s.authors[w] = told{s.current(), until}
 	for id, p := range s.posts {
-		if id.source == source && slices.Contains(p.authors, author) && s.alive(p.slice) && p.born <= s.authors[w].time {
+		if id.source == source && slices.Contains(p.authors, author) && s.alive(p.slice) && p.born <= until {
 			s.remove(id)
 			s.departed[id] = s.current()
 		}
@@ -163,6 +166,9 @@ func (s *Memory) gone(source, post string) bool {
 }
 
 func (s *Memory) tell(m feed.Match, made feed.Time) {
+	if s.goneWith(m.Later.Source, m.Later.Author, made) {
+		m.Later = feed.Occurrence{}
+	}
 	if s.goneWith(m.Earlier.Source, m.Earlier.Author, made) {
 		m.Earlier = feed.Occurrence{}
 	}
@@ -170,7 +176,7 @@ func (s *Memory) tell(m feed.Match, made feed.Time) {
 		m.First = feed.First{}
 	}
 	gone, goneEarlier, goneFirst := s.gone(m.Later.Source, m.Later.Post), s.gone(m.Earlier.Source, m.Earlier.Post), s.gone(m.First.Source, m.First.Post)
-	if gone || s.goneWith(m.Later.Source, m.Later.Author, made) {
+	if gone || m.Later.Post == "" {
 		return
 	}
 	if goneEarlier {
