@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"refrain/feed"
 	"refrain/publish"
 	"refrain/topic"
 )
