@@ -113,12 +113,10 @@ func (t *Tail) apply(data []byte) {
 
 // shows reports whether m shows anything of a post, or, where that is named instead, of an author.
 func shows(m *feed.Match, gone feed.Name) bool {
-	l, e, f := &m.Later, &m.Earlier, &m.First
-	return slices.ContainsFunc([]feed.Name{{l.Source, l.Post, l.Author}, {e.Source, e.Post, e.Author}, {f.Source, f.Post, f.Author}},
-		func(n feed.Name) bool {
-			if gone.Author != "" {
-				return n.Source == gone.Source && n.Author == gone.Author
-			}
-			return n.Source == gone.Source && n.Post == gone.Post
-		})
+	return slices.ContainsFunc([]feed.Name{m.Later.Name(), m.Earlier.Name(), m.First.Name()}, func(n feed.Name) bool {
+		if gone.Author != "" {
+			return n.Source == gone.Source && n.Author == gone.Author
+		}
+		return n.Source == gone.Source && n.Post == gone.Post
+	})
 }

@@ -122,13 +122,13 @@ func (x *Index) read(e *Event) (Change, int, error) {
 	if x.Deleted == nil {
 		return change, applied, nil
 	}
-	if x.Deleted(feed.Name{Source: m.Later.Source, Post: m.Later.Post, Author: m.Later.Author}, e.Made) {
+	if x.Deleted(m.Later.Name(), e.Made) {
 		return Change{}, deleted, nil
 	}
-	if x.Deleted(feed.Name{Source: m.Earlier.Source, Post: m.Earlier.Post, Author: m.Earlier.Author}, e.Made) {
+	if x.Deleted(m.Earlier.Name(), e.Made) {
 		m.Earlier = feed.Occurrence{}
 	}
-	if x.Deleted(feed.Name{Source: m.First.Source, Post: m.First.Post, Author: m.First.Author}, e.Made) {
+	if x.Deleted(m.First.Name(), e.Made) {
 		m.First = feed.First{}
 	}
 	return change, applied, nil

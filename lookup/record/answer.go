@@ -128,11 +128,11 @@ func (s *Store) hideFirst(ctx context.Context, p *pass, g *group) error {
 	if err != nil {
 		return err
 	}
+	gone := map[postID]bool{}
 	for _, id := range ids {
-		if hidden(lookup.Place{Source: id.source, Post: id.id}) {
-			g.forget(id.source, id.id)
-		}
+		gone[id] = hidden(lookup.Place{Source: id.source, Post: id.id})
 	}
+	g.forget(gone)
 	return nil
 }
 

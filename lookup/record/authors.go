@@ -244,14 +244,16 @@ func (s *Store) removeOf(ctx context.Context, ids []postID, authors map[authorID
 	if err := s.read(ctx, p, ids, nil); err != nil {
 		return err
 	}
-	for _, id := range ids {
-		if post := p.posts[postKey(id.source, id.id)]; post.isOf(authors) {
-			if err := s.remove(ctx, id, departed); err != nil {
-				return err
-			}
+	var gone []postID
+	for _, x := range p.posts {
+		if x.isOf(authors) {
+			gone = append(gone, postID{x.source, x.id})
 		}
 	}
-	return nil
+	if len(gone) == 0 {
+		return nil
+	}
+	return s.remove(ctx, gone, departed)
 }
 
 // postOf reads postKey.

@@ -279,11 +279,11 @@ func (p *post) groups() map[feed.Hash]feed.Time {
 	return since
 }
 
-// forget takes a deleted post's name out of what this one repeats of a group.
-func (p *post) forget(group feed.Hash, source, id string) {
+// forget takes the names of deleted posts out of what this one repeats of a group.
+func (p *post) forget(group feed.Hash, gone map[postID]bool) {
 	for i := range p.reuses {
 		r := &p.reuses[i]
-		if r.group == group && r.witness != nil && r.witness.Source == source && r.witness.Post == id {
+		if r.group == group && r.witness != nil && gone[postID{r.witness.Source, r.witness.Post}] {
 			r.witness = nil
 			p.dirty = true
 		}

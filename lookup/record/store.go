@@ -87,7 +87,7 @@ func (s *Store) delete(ctx context.Context, c *lookup.Change) error {
 	if c.Deleted.Author != "" {
 		return s.removeAuthor(ctx, c)
 	}
-	return s.remove(ctx, postID{c.Deleted.Source, c.Deleted.Post}, deleted)
+	return s.remove(ctx, []postID{{c.Deleted.Source, c.Deleted.Post}}, deleted)
 }
 
 // How long one call goes on with the removal of what deleted authors had posted: while events come, and while none do.

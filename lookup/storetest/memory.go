@@ -185,11 +185,7 @@ func (s *Memory) tell(m feed.Match, made feed.Time) {
 	if goneFirst {
 		m.First = feed.First{}
 	}
-	for _, n := range []feed.Name{
-		{Source: m.Later.Source, Post: m.Later.Post, Author: m.Later.Author},
-		{Source: m.Earlier.Source, Post: m.Earlier.Post, Author: m.Earlier.Author},
-		{Source: m.First.Source, Post: m.First.Post, Author: m.First.Author},
-	} {
+	for _, n := range []feed.Name{m.Later.Name(), m.Earlier.Name(), m.First.Name()} {
 		if n.Post != "" {
 			s.name(n.Source, n.Post, n.Author, made)
 		}
