@@ -54,12 +54,7 @@ func (s *Store) forget(ctx context.Context, gone []*post) error {
 	if err := s.backend.Write(ctx, p.batch()); err != nil {
 		return err
 	}
-	for g, ids := range members {
-		if err := s.forgetWitnesses(ctx, ids, g); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.forgetWitnesses(ctx, members)
 }
 
 // allEntries is where the reuses of p stand in sets.
@@ -73,32 +68,55 @@ func (p *post) allEntries() (all []Entry) {
 	return all
 }
 
-// forgetWitnesses takes posts out of what others repeat of a group, some of those at a time.
-func (s *Store) forgetWitnesses(ctx context.Context, gone map[postID]bool, group feed.Hash) error {
+// forgetWitnesses takes posts out of what others repeat of their groups.
+func (s *Store) forgetWitnesses(ctx context.Context, members map[feed.Hash]map[postID]bool) (err error) {
+	p := s.newPass()
+	for g, gone := range members {
+		if p, err = s.forgetWitnessesIn(ctx, p, g, gone); err != nil {
+			return err
+		}
+	}
+	return s.writePass(ctx, p)
+}
+
+// forgetWitnessesIn does so in one group, some of those who repeat it at a time. What has changed is written with that of
+// other groups: it returns the pass to go on with.
+func (s *Store) forgetWitnessesIn(ctx context.Context, p *pass, group feed.Hash, gone map[postID]bool) (*pass, error) {
 	var before *Member
 	for {
-		p := s.newPass()
 		found, err := s.latest(ctx, repeatsKey(group), p.now, beginning, before, s.atOnce)
 		if err != nil || len(found) == 0 {
-			return err
+			return p, err
 		}
 		ids := make([]postID, 0, len(found))
 		for _, m := range found {
 			r, err := repetition(m, &group)
 			if err != nil {
-				return err
+				return p, err
 			}
 			ids = append(ids, postID{r.Later.Source, r.Later.Post})
 		}
 		if err := s.read(ctx, p, ids, nil); err != nil {
-			return err
+			return p, err
 		}
-		for _, other := range p.posts {
-			other.forget(group, gone)
+		for _, id := range ids {
+			p.posts[postKey(id.source, id.id)].forget(group, gone)
 		}
-		if err := s.backend.Write(ctx, p.batch()); err != nil {
-			return err
+		if len(p.posts) >= s.atOnce {
+			if err := s.writePass(ctx, p); err != nil {
+				return p, err
+			}
+			p = s.newPass()
 		}
 		before = &found[len(found)-1]
 	}
+}
+
+// writePass writes what a pass has changed, if it has.
+func (s *Store) writePass(ctx context.Context, p *pass) error {
+	b := p.batch()
+	if len(b.Values)+len(b.Remove)+len(b.Add) == 0 {
+		return nil
+	}
+	return s.backend.Write(ctx, b)
 }
