@@ -10,6 +10,7 @@ import (
 type placeJSON struct {
 	Source   string    `json:"source"`
 	Post     string    `json:"post"`
+	Author   string    `json:"author"`
 	Sentence int       `json:"sentence"`
 	Time     feed.Time `json:"time"`
 }
@@ -84,7 +85,7 @@ func placed(p *lookup.Place) *placeJSON {
 	if p == nil {
 		return nil
 	}
-	return &placeJSON{p.Source, p.Post, p.Sentence, p.Time}
+	return &placeJSON{p.Source, p.Post, p.Author, p.Sentence, p.Time}
 }
 
 func repetitionsJSON(list []lookup.Repetition) []repetitionJSON {

@@ -59,20 +59,20 @@ func TestAnswers(t *testing.T) {
 	g := group.String()
 	for target, want := range map[string]string{
 		"/v1/posts/p1/reuse": `{"source":"","post":"p1","repeats":[],"repeatedBy":[
-			{"sentence":2,"group":"G","jaccard":0.8571428571428571,"later":{"source":"s","post":"at://p3","sentence":2,"time":"2026-01-02T03:04:07.5Z"}},
-			{"sentence":0,"group":"G","jaccard":1,"later":{"source":"","post":"p2","sentence":0,"time":"2026-01-02T03:04:06Z"}}],"repeatedByTotal":2}`,
+			{"sentence":2,"group":"G","jaccard":0.8571428571428571,"later":{"source":"s","post":"at://p3","author":"bob","sentence":2,"time":"2026-01-02T03:04:07.5Z"}},
+			{"sentence":0,"group":"G","jaccard":1,"later":{"source":"","post":"p2","author":"bob","sentence":0,"time":"2026-01-02T03:04:06Z"}}],"repeatedByTotal":2}`,
 		"/v1/posts/at:%2F%2Fp3/reuse?source=s": `{"source":"s","post":"at://p3","repeats":[
-			{"sentence":2,"group":"G","jaccard":0.8571428571428571,"identical":false,"earlier":{"source":"","post":"p1","sentence":1,"time":"2026-01-02T03:04:05Z"},"text":"the words"}],
+			{"sentence":2,"group":"G","jaccard":0.8571428571428571,"identical":false,"earlier":{"source":"","post":"p1","author":"ann","sentence":1,"time":"2026-01-02T03:04:05Z"},"text":"the words"}],
 			"repeatedBy":[],"repeatedByTotal":0}`,
 		"/v1/posts/unheard/reuse":    `{"source":"","post":"unheard","repeats":[],"repeatedBy":[],"repeatedByTotal":0}`,
 		"/v1/posts/p1/reuse?limit=0": `{"source":"","post":"p1","repeats":[],"repeatedBy":[],"repeatedByTotal":2}`,
 		"/v1/posts/p1/reuse?limit=1&after=1": `{"source":"","post":"p1","repeats":[],"repeatedBy":[
-			{"sentence":0,"group":"G","jaccard":1,"later":{"source":"","post":"p2","sentence":0,"time":"2026-01-02T03:04:06Z"}}],"repeatedByTotal":2}`,
+			{"sentence":0,"group":"G","jaccard":1,"later":{"source":"","post":"p2","author":"bob","sentence":0,"time":"2026-01-02T03:04:06Z"}}],"repeatedByTotal":2}`,
 		"/v1/texts/" + g + "?limit=1": `{"group":"G","text":"the words","first":{"source":"","post":"p1","time":"2026-01-02T03:04:05Z"},"last":"2026-01-02T03:04:07.5Z",
 			"occurrences":2,"authors":1,"authorsEstimated":false,"repeatedBy":[
-			{"sentence":2,"group":"G","jaccard":0.8571428571428571,"later":{"source":"s","post":"at://p3","sentence":2,"time":"2026-01-02T03:04:07.5Z"}}],"repeatedByTotal":2,"next":"1"}`,
+			{"sentence":2,"group":"G","jaccard":0.8571428571428571,"later":{"source":"s","post":"at://p3","author":"bob","sentence":2,"time":"2026-01-02T03:04:07.5Z"}}],"repeatedByTotal":2,"next":"1"}`,
 		"/v1/authors/bob/reuse": `{"source":"","author":"bob","reuse":[
-			{"sentence":0,"group":"G","jaccard":1,"later":{"source":"","post":"p2","sentence":0,"time":"2026-01-02T03:04:06Z"},"text":"the words"}]}`,
+			{"sentence":0,"group":"G","jaccard":1,"later":{"source":"","post":"p2","author":"bob","sentence":0,"time":"2026-01-02T03:04:06Z"},"text":"the words"}]}`,
 	} {
 		w := ask(h, "GET", target, "")
 		if w.Code != 200 || w.Header().Get("Content-Type") != "application/json" {

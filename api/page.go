@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"html/template"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	"refrain/feed"
@@ -17,7 +18,7 @@ const pageEvents = 50
 //go:embed page.html
 var pageHTML string
 
-var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{"percent": percent, "who": who, "posts": posts}).Parse(pageHTML))
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{"percent": percent, "who": who, "quote": quote, "web": web, "posts": posts}).Parse(pageHTML))
 
 // pagePolicy lets the page run its own script and talk to its own server, and nothing else.
 const pagePolicy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -54,6 +55,23 @@ func who(o feed.Occurrence) string {
 		name = o.Author + " · " + name
 	}
 	return name
+}
+
+// quote is the text of an occurrence, marked where it was cut.
+func quote(o feed.Occurrence) string {
+	if o.TextCut {
+		return o.Text + "…"
+	}
+	return o.Text
+}
+
+// web is link where a browser may be sent there, else "": whoever writes to the event topic may have put in anything.
+func web(link string) string {
+	u, err := url.Parse(link)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return ""
+	}
+	return link
 }
 
 // posts names the posts that an event shows, and their authors, for the page's script to take it away when one is retracted.

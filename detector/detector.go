@@ -28,9 +28,11 @@ type Config struct {
 	MaxMatches int                   // groups that one look-up reports at most, its own first; 0: no limit
 	Flood      int                   // groups that one reports that has more than MaxMatches: 1 to MaxMatches; without a limit nothing
 	Budget     int64                 // bytes of the window; 0: no limit
+	Reserved   func() int64          // bytes of the budget that others hold; nil: none
 	OmitTexts  bool                  // keep no texts in the window
 	Model      *hashcodes.Model      // codes of the tokens
 	Engine     Engine                // finds candidates
+	AuthorKey  sigstore.AuthorKey    // of the count of authors: secret where they are not to be trusted
 	OnForced   func(sigstore.Forced) // told when the budget forces early expiry; nil: nobody is
 }
 
@@ -108,8 +110,9 @@ func New(cfg Config) (*Detector, error) {
 	}
 	codes := cfg.codes(cfg.Model)
 	w := sigstore.New(sigstore.Config{
-		Span: cfg.Span, Lateness: cfg.Lateness, Budget: cfg.Budget, OmitTexts: cfg.OmitTexts,
-		Model: codes.Model, Bounds: codes.Bounds, Engine: codes.Engine, Enough: enough * cfg.MaxMatches, OnForced: cfg.OnForced,
+		Span: cfg.Span, Lateness: cfg.Lateness, Budget: cfg.Budget, Reserved: cfg.Reserved, OmitTexts: cfg.OmitTexts,
+		Model: codes.Model, Bounds: codes.Bounds, Engine: codes.Engine, Enough: enough * cfg.MaxMatches,
+		AuthorKey: cfg.AuthorKey, OnForced: cfg.OnForced,
 	})
 	d := &Detector{cfg: cfg, window: w, groups: w.Groups(), searcher: w.Searcher(), bounds: codes.Bounds}
 	d.publish()

@@ -212,21 +212,3 @@ func jitter(r *rapid.T, all []feed.Sentence, lateness time.Duration) []feed.Sent
 	}
 	return out
 }
-
-// TestTimedThenUntimed: a post delivered again without its time, in the same batch, is the same with any partitions.
-func TestTimedThenUntimed(t *testing.T) {
-	first, again, other := sentence(1000, "p", 0, 1, 1, 2, 3, 4), sentence(5000, "p", 0, 1, 1, 2, 3, 4), sentence(6000, "q", 0, 2, 1, 2, 3, 4)
-	again.Untimed = true
-	for _, partitions := range []int{1, 4} {
-		p, err := detector.NewPartitions(detector.Config{
-			Threshold: text.Threshold{Num: 4, Den: 5}, Span: time.Hour, Model: mustModel(t, 64, 1), Engine: detector.Scan,
-		}, partitions, 1)
-		if err != nil {
-			t.Fatal(err)
-		}
-		matches, repeats := p.Detect(nil, []feed.Sentence{first, again, other})
-		if len(matches) != 1 || repeats != 1 {
-			t.Errorf("%d partitions: %d matches, %d repeats, want one of each", partitions, len(matches), repeats)
-		}
-	}
-}

@@ -31,7 +31,7 @@ func (d *Detector) Has(x *feed.Sentence) bool { return d.groups.Has(x) }
 func (d *Detector) lookup(dst []feed.Match, x *feed.Sentence, once bool) []feed.Match {
 	d.counts.Lookups++
 	begin := len(dst)
-	l := look{d: d, x: x, once: once, own: d.groups.Get(x.Group)}
+	l := look{d: d, x: x, once: once, own: d.groups.Get(x)}
 	dst = l.report(dst, l.search())
 	if l.truncated {
 		d.counts.Truncated++
@@ -167,7 +167,7 @@ func (l *look) forward(dst []feed.Match, g sigstore.Group, overlap int) []feed.M
 	group := l.hash(g)
 	m.ID = feed.EventID(Scheme, x.Source, x.Post, x.Index, x.Group, group)
 	m.Group, m.Identical, m.Earlier = group, identical, earlier
-	m.Later = occurrenceOf(x)
+	m.Later = laterOf(x)
 	m.Coverage, m.Repost, m.TimeAdjusted = float64(x.Coverage), x.Repost, x.TimeAdjusted
 	counted := g == l.own && gs.Has(x)
 	finish(m, gs.History(g, x.Source, x.Author, counted))
@@ -178,8 +178,9 @@ func (l *look) forward(dst []feed.Match, g sigstore.Group, overlap int) []feed.M
 func (l *look) backward(dst []feed.Match, g sigstore.Group, y *sigstore.Later, overlap int) []feed.Match {
 	x := l.x
 	dst, m := l.appendMatch(dst, g, overlap)
-	m.ID = feed.EventID(Scheme, y.Source, y.Post, y.Sentence, l.hash(g), x.Group)
 	m.Group, m.Identical, m.Earlier, m.Later = x.Group, y.Identical, occurrenceOf(x), y.Occurrence
+	m.Later.Group = l.hash(g)
+	m.ID = feed.EventID(Scheme, y.Source, y.Post, y.Sentence, m.Later.Group, x.Group)
 	m.Coverage, m.Repost, m.TimeAdjusted = float64(y.Coverage), y.Repost, y.TimeAdjusted
 	finish(m, l.historyOfOwn(g, y))
 	return dst
@@ -189,7 +190,7 @@ func (l *look) backward(dst []feed.Match, g sigstore.Group, y *sigstore.Later, o
 func (l *look) historyOfOwn(g sigstore.Group, y *sigstore.Later) sigstore.History {
 	gs, x := l.d.groups, l.x
 	if l.own.IsNone() {
-		return sigstore.Alone(x, y.Source, y.Author)
+		return gs.Alone(x, y.Source, y.Author)
 	}
 	h := gs.History(l.own, y.Source, y.Author, g == l.own)
 	if !gs.Has(x) {
@@ -228,9 +229,16 @@ func finish(m *feed.Match, h sigstore.History) {
 	m.SameAuthor = l.Author != "" && l.Author == e.Author && l.Source == e.Source
 }
 
+// laterOf is x as the later sentence of a match.
+func laterOf(x *feed.Sentence) feed.Occurrence {
+	o := occurrenceOf(x)
+	o.Group, o.Link, o.Meta = x.Group, x.Link, x.Meta
+	return o
+}
+
 func occurrenceOf(x *feed.Sentence) feed.Occurrence {
 	return feed.Occurrence{
 		Source: x.Source, Post: x.Post, Author: x.Author, Lang: x.Lang, Time: x.Time,
-		Sentence: x.Index, Start: x.Start, End: x.End, Text: x.Text,
+		Sentence: x.Index, Start: x.Start, End: x.End, Text: x.Text, TextCut: x.TextCut,
 	}
 }

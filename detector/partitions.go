@@ -81,17 +81,11 @@ func (p *Partitions) fresh(batch []feed.Sentence) []*feed.Sentence {
 	fresh := make([]*feed.Sentence, 0, len(batch))
 	for i := range batch {
 		x := &batch[i]
-		timed := identity{feed.Key{Time: x.Time, Source: x.Source, Post: x.Post, Index: x.Index}, x.Version}
-		untimed := timed
-		untimed.key.Time = -1
-		id := timed
-		if x.Untimed {
-			id = untimed
-		}
+		id := identity{feed.Key{Time: x.Time, Source: x.Source, Post: x.Post, Index: x.Index}, x.Version}
 		if !seen[id] && !p.detectors[x.Group.Partition(len(p.detectors))].Has(x) {
 			fresh = append(fresh, x)
 		}
-		seen[timed], seen[untimed] = true, true
+		seen[id] = true
 	}
 	return fresh
 }

@@ -19,22 +19,33 @@ type Name struct {
 // DecodeEvent. It is false where a name is written with an escape, which DecodeEvent reads, and for what does not begin and
 // end as AppendEvent would have it; what else is wrong in an event that others wrote it may not notice.
 //
-// A key with the quotes around it stands for that key wherever it is found: within a string quotes are escaped.
+// A key with the quotes around it stands for that key wherever it is found: within a string quotes are escaped. Only the
+// meta of a post may hold any key; it stands behind the names of the later side, and before the earlier side.
 func GlanceEvent(b []byte) (g Glance, ok bool) {
 	s := glancer{rest: b, ok: bytes.HasPrefix(b, []byte(head)) && bytes.HasSuffix(b, []byte("}}"))}
 	g.Deployment = s.after(head)
 	g.ID = s.after(`,"id":`)
 	g.Key = s.after(`,"partitionkey":`)
 	g.Later = s.name(`,"later":{"source":`)
-	g.Earlier = s.name(`,"earlier":{"source":`)
+	s.skipMeta()
+	g.Earlier = s.name(earlierKey)
 	g.First = s.name(`,"first":{"source":`)
 	return g, s.ok
 }
+
+const earlierKey = `,"earlier":{"source":`
 
 // glancer walks through an event from key to key; ok is false once something was not as expected.
 type glancer struct {
 	rest []byte
 	ok   bool
+}
+
+// skipMeta goes to the last key of the earlier side: one before it would be part of a meta.
+func (s *glancer) skipMeta() {
+	if i := bytes.LastIndex(s.rest, []byte(earlierKey)); i >= 0 {
+		s.rest = s.rest[i:]
+	}
 }
 
 // after is the string that follows a key.

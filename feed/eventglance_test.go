@@ -13,6 +13,7 @@ func FuzzGlanceEvent(f *testing.F) {
 		m.Later.Source, m.Later.Text, m.Later.Author = source, text, text
 		m.Earlier.Post, m.Earlier.Text, m.Earlier.Lang = post, text, text
 		m.First.Source = source
+		m.Later.Meta = hostileMeta(text)
 		b := m.AppendEvent(nil, deployment)
 		want, err := DecodeEvent(b)
 		if err != nil {
@@ -31,6 +32,23 @@ func FuzzGlanceEvent(f *testing.F) {
 			t.Fatalf("%s: got %+v", b, got)
 		}
 	})
+}
+
+// hostileMeta has the keys of an event among its own: a post may hold any JSON that its source keeps.
+func hostileMeta(s string) string {
+	quoted := string(appendString(nil, s))
+	return `{"a":1,"earlier":{"source":` + quoted + `,"post":"forged"},"first":{"source":"x","post":` + quoted + `},` +
+		`"later":{"source":"x","post":"forged"},"id":"forged","partitionkey":"forged"}`
+}
+
+// TestGlanceForged: no meta takes the place of the names behind it.
+func TestGlanceForged(t *testing.T) {
+	m := sampleMatch()
+	m.Later.Meta = hostileMeta("a")
+	g, ok := GlanceEvent(m.AppendEvent(nil, "dep"))
+	if !ok || g.Earlier.Post != m.Earlier.Post || g.First.Post != m.First.Post || g.Later.Post != m.Later.Post {
+		t.Errorf("got %+v, %v", g, ok)
+	}
 }
 
 // unescaped reports whether strings are written as they are.

@@ -50,7 +50,9 @@ func (m *Match) appendData(dst []byte) []byte {
 	dst = strconv.AppendInt(dst, int64(m.Hamming), 10)
 	dst = appendBool(dst, `,"identical":`, m.Identical)
 	dst = m.Later.append(append(dst, `,"later":`...))
+	dst = append(m.Later.appendOwn(dst), '}')
 	dst = m.Earlier.append(append(dst, `,"earlier":`...))
+	dst = append(dst, '}')
 	dst = m.First.append(append(dst, `,"first":`...))
 	dst = append(dst, `,"occurrences":`...)
 	dst = strconv.AppendInt(dst, int64(m.Occurrences), 10)
@@ -66,6 +68,7 @@ func (m *Match) appendData(dst []byte) []byte {
 	return append(dst, '}')
 }
 
+// append appends what both sides of a match have, without the closing brace.
 func (o *Occurrence) append(dst []byte) []byte {
 	dst = appendString(append(dst, `{"source":`...), o.Source)
 	dst = appendString(append(dst, `,"post":`...), o.Post)
@@ -76,7 +79,22 @@ func (o *Occurrence) append(dst []byte) []byte {
 	dst = strconv.AppendInt(append(dst, `,"start":`...), int64(o.Start), 10)
 	dst = strconv.AppendInt(append(dst, `,"end":`...), int64(o.End), 10)
 	dst = appendString(append(dst, `,"text":`...), o.Text)
-	return append(dst, '}')
+	if o.TextCut {
+		dst = append(dst, `,"textCut":true`...)
+	}
+	return dst
+}
+
+// appendOwn appends what only the later side has: most events have neither link nor meta, and say nothing of them.
+func (o *Occurrence) appendOwn(dst []byte) []byte {
+	dst = append(appendHash(append(dst, `,"group":"`...), o.Group), '"')
+	if o.Link != "" {
+		dst = appendString(append(dst, `,"link":`...), o.Link)
+	}
+	if o.Meta != "" {
+		dst = append(append(dst, `,"meta":`...), o.Meta...)
+	}
+	return dst
 }
 
 func (f *First) append(dst []byte) []byte {
@@ -186,6 +204,29 @@ type occurrenceJSON struct {
 	Start    int    `json:"start"`
 	End      int    `json:"end"`
 	Text     string `json:"text"`
+	TextCut  bool   `json:"textCut"`
+
+	Group string         `json:"group"`
+	Link  string         `json:"link"`
+	Meta  jsontext.Value `json:"meta"`
+}
+
+func (o *occurrenceJSON) occurrence() Occurrence {
+	return Occurrence{
+		Source: o.Source, Post: o.Post, Author: o.Author, Lang: o.Lang, Time: o.Time,
+		Sentence: o.Sentence, Start: o.Start, End: o.End, Text: o.Text, TextCut: o.TextCut,
+	}
+}
+
+// later is o with what only the later side has.
+func (o *occurrenceJSON) later() (Occurrence, error) {
+	group, err := ParseHash(o.Group)
+	if err != nil {
+		return Occurrence{}, fmt.Errorf("later: group: %w", err)
+	}
+	l := o.occurrence()
+	l.Group, l.Link, l.Meta = group, o.Link, string(o.Meta)
+	return l, nil
 }
 
 type firstJSON struct {
@@ -217,9 +258,13 @@ func DecodeEvent(b []byte) (Match, error) {
 		return Match{}, fmt.Errorf("event %s: group: %w", id, err)
 	}
 	d := &e.Data
+	later, err := d.Later.later()
+	if err != nil {
+		return Match{}, fmt.Errorf("event %s: %w", id, err)
+	}
 	return Match{
 		ID: id, Scheme: d.Scheme, Group: group, Jaccard: d.Jaccard, Hamming: d.Hamming, Identical: d.Identical,
-		Later: Occurrence(d.Later), Earlier: Occurrence(d.Earlier), First: First(d.First),
+		Later: later, Earlier: d.Earlier.occurrence(), First: First(d.First),
 		Occurrences: d.Occurrences, Authors: d.Authors, AuthorsEstimated: d.Estimated, Coverage: d.Coverage,
 		SameAuthor: d.SameAuthor, Repost: d.Repost, TimeAdjusted: d.TimeAdjusted, Truncated: d.Truncated,
 	}, nil

@@ -5,12 +5,11 @@
 package feed
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"time"
-
-	"github.com/zeebo/xxh3"
 )
 
 // Time is milliseconds since 1970-01-01T00:00:00 UTC: the event time of a post.
@@ -31,7 +30,8 @@ const timeLayout = time.RFC3339Nano // the library writes this one without readi
 // String writes t as RFC 3339 in UTC, with milliseconds only where there are some.
 func (t Time) String() string { return t.Time().Format(timeLayout) }
 
-// Hash is 128 bits of xxh3: the name of a group (its token set) or of an event.
+// Hash is the first 128 bits of a SHA-256: the name of a group (its token set) or of an event. Nobody can make a text of
+// the hash of another's.
 type Hash [16]byte
 
 // String is the 32 lower-case hex digits of h.
@@ -54,9 +54,12 @@ func ParseHash(s string) (Hash, error) {
 // occurrences of a group meet in one partition by it.
 func (h Hash) Partition(n int) int { return int(binary.BigEndian.Uint64(h[:8]) % uint64(n)) }
 
-func hashOf(b []byte) Hash { return xxh3.Hash128(b).Bytes() }
+func hashOf(b []byte) Hash {
+	sum := sha256.Sum256(b)
+	return Hash(sum[:16])
+}
 
-// GroupHash names a token set: the xxh3-128 of its ids, ascending, each 8 bytes little endian.
+// GroupHash names a token set: the hash of its ids, ascending, each 8 bytes little endian.
 func GroupHash(set []uint64) Hash {
 	b := make([]byte, 0, 8*64)
 	for _, id := range set {

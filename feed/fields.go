@@ -25,22 +25,34 @@ var fieldNames = [fieldCount]string{"id", "source", "author", "created_at", "lan
 // String is our name of f: what JSON posts call it unless a map says otherwise.
 func (f Field) String() string { return fieldNames[f] }
 
-// Fields says under which names a feed keeps the fields of a post. A nil *Fields stands for our own names.
-// It does not change once made, and is safe to share.
+// Fields says under which names a feed keeps the fields of a post, and what of a post goes along into its events. A nil
+// *Fields stands for our own names, and nothing goes along. It does not change once made, and is safe to share.
 type Fields struct {
 	paths [fieldCount]string
 	root  node
+	kept  []keptField
+	link  linkTemplate
 }
 
-// node is one level of the feed's objects: the names that lead somewhere. Six at most, so a slice is the
+// node is one level of the feed's objects: the names that lead somewhere. They are few, so a slice is the
 // quickest map.
 type node []member
 
-// member leads to a field, or, if it has children, further down.
+// member leads to a field, to one that is kept, or, if it has children, further down. An object with children may be kept
+// whole too.
 type member struct {
 	name     string
 	field    Field
+	kept     int // its place among those that are kept, from 1; 0: it is not kept
 	children node
+}
+
+// isField reports whether m is a field of the post.
+func (m *member) isField() bool { return m.kept == 0 && m.children == nil }
+
+// hasField reports whether m leads to a field of the post, and not only to what is kept.
+func (m *member) hasField() bool {
+	return m.isField() || slices.ContainsFunc(m.children, func(c member) bool { return c.hasField() })
 }
 
 var ownNames = mustFields(fieldNames)
@@ -96,34 +108,50 @@ func parsePair(pair string) (Field, string, error) {
 }
 
 func newFields(paths [fieldCount]string) (*Fields, error) {
-	f := &Fields{paths: paths}
+	root, err := rootOf(paths)
+	if err != nil {
+		return nil, err
+	}
+	return &Fields{paths: paths, root: root}, nil
+}
+
+// rootOf is the top level of the objects that paths lead through.
+func rootOf(paths [fieldCount]string) (root node, err error) {
 	for i, path := range paths {
-		err := f.root.add(Field(i), strings.Split(path, "."))
-		if err != nil {
+		leaf := member{field: Field(i)}
+		if err := root.add(leaf, strings.Split(path, ".")); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
 		if strings.Contains(path, ".") {
-			f.root = append(f.root, member{name: path, field: Field(i)})
+			leaf.name = path
+			root = append(root, leaf)
 		}
 	}
-	return f, nil
+	return root, nil
 }
 
-func (n *node) add(f Field, path []string) error {
+// add puts a leaf at the end of a path.
+func (n *node) add(leaf member, path []string) error {
 	m := n.find([]byte(path[0]))
 	switch {
 	case m == nil && len(path) == 1:
-		*n = append(*n, member{name: path[0], field: f})
+		leaf.name = path[0]
+		*n = append(*n, leaf)
 		return nil
 	case m == nil:
 		*n = append(*n, member{name: path[0], children: node{}})
 		m = &(*n)[len(*n)-1]
-	case len(path) == 1 && m.children == nil:
-		return fmt.Errorf("is %s already, and cannot be %s too (name another for one of them)", m.field, f)
-	case len(path) == 1 || m.children == nil:
+	case len(path) == 1 && leaf.kept > 0 && m.children != nil:
+		m.kept = leaf.kept // the object as a whole
+		return nil
+	case len(path) == 1 && m.isField():
+		return fmt.Errorf("is %s already, and cannot be %s too (name another for one of them)", m.field, leaf.field)
+	case m.isField() || len(path) == 1 && m.kept == 0:
 		return fmt.Errorf("%s cannot be a value and an object", path[0])
+	case m.children == nil:
+		m.children = node{} // it is kept as a whole
 	}
-	return m.children.add(f, path[1:])
+	return m.children.add(leaf, path[1:])
 }
 
 // find returns the member called name, or nil.

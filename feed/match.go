@@ -8,6 +8,11 @@ type Occurrence struct {
 	Time                       Time
 	Sentence, Start, End       int
 	Text                       string
+	TextCut                    bool // Text is only the beginning of the sentence
+
+	// Of the later sentence of a match, and of no other: its own group, and what its post brought along, as in Sentence.
+	Group      Hash
+	Link, Meta string
 }
 
 // Key is the place of o in the order of the feed.
@@ -56,7 +61,7 @@ func (f *First) Name() Name { return Name{f.Source, f.Post, f.Author} }
 //
 // Canonical bytes: scheme, source and post, each as an unsigned varint length and its bytes; the sentence
 // index as an unsigned varint; the 16 bytes of the later sentence's group; the 16 bytes of the matched group.
-// The id is their xxh3-128.
+// The id is their hash.
 func EventID(scheme, source, post string, index int, later, group Hash) Hash {
 	b := make([]byte, 0, 128)
 	for _, s := range []string{scheme, source, post} {

@@ -12,8 +12,9 @@ type Post struct {
 	Time            Time
 	Timed, Adjusted bool
 
-	// Meta is the JSON object of the fields that Refrain does not know, as they came; nil without any.
-	Meta []byte
+	// Meta is the JSON object of the fields that the source keeps, and Link the address that its template makes, http or
+	// https: see Keep. "" without any. Both come out in the events of the post, at most MaxMeta and MaxLink bytes.
+	Meta, Link string
 }
 
 // Sentence is one sentence of a post as the detector sees it. It is known by (Source, Post, Index).
@@ -23,6 +24,9 @@ type Sentence struct {
 	Index                      int // place among the sentences of the post, from 0, too short ones counted
 	Start, End                 int // byte range in the post's text
 	Text                       string
+	// Link and Meta are the post's: an http or https address to go to, and the JSON object of the fields that its source
+	// keeps; "" without any.
+	Link, Meta string
 
 	Tokens   []uint64 // the token set: ids ascending, none twice
 	Group    Hash     // GroupHash(Tokens)
@@ -31,8 +35,9 @@ type Sentence struct {
 	Coverage float32  // share of the post's tokens that are in this sentence, 0 to 1
 
 	// Untimed: the post had no time of its own. TimeAdjusted: its own time lay in the future and was replaced.
-	// Repost: the post begins with a repost mark ("RT @name:").
-	Untimed, TimeAdjusted, Repost bool
+	// Repost: the post begins with a repost mark ("RT @name:"). TextCut: Text is only the beginning of the sentence;
+	// Start, End and everything that is computed from the text are of the whole.
+	Untimed, TimeAdjusted, Repost, TextCut bool
 }
 
 // Compare orders sentences by (time, source, post id, index), ids as bytes: what "earlier" means everywhere.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -21,8 +22,8 @@ const MaxDepth = 100
 //	{"id":"1","source":"x","author":"a","created_at":"2018-10-10T20:19:24Z","lang":"en","text":"..."}
 //
 // Only id and text are required; null stands for absent. A number as id or author keeps its literal. Fields
-// maps our names to the feed's, nil for our own. What Refrain does not know is kept in Meta as it came; so is
-// an object that a dotted path of fields led into, whole.
+// maps our names to the feed's, nil for our own. Of what Refrain does not know, the fields that are to be kept go to
+// Meta; nothing else of it is looked at, as long as it is JSON. Source and link are left to Fields.Finish.
 //
 // The note says what was changed ("text: invalid UTF-8 replaced by U+FFFD") and is empty if nothing was. The
 // error says which field is wrong and why; malformed JSON, a name given twice, and anything after the object
@@ -49,8 +50,9 @@ type PostDecoder struct {
 	json    jsontext.Decoder
 	in      bytes.Buffer
 	line    []byte
-	scratch []byte // an unquoted string
-	meta    []byte // the members of Meta so far, each with a comma before it
+	scratch []byte   // an unquoted string
+	meta    []byte   // room for kept
+	kept    [][]byte // the values of the fields that are kept, as JSON; nil: not there
 	given   [fieldCount]bool
 	notes   []string
 	names   [2048]string // authors, languages and sources met lately, by hash
@@ -72,7 +74,7 @@ func (d *PostDecoder) Decode(p *Post, line []byte) (note string, err error) {
 	*p = Post{}
 	d.reset(line)
 	if d.quick(p) {
-		return "", nil
+		return strings.Join(d.notes, "; "), nil
 	}
 	*p = Post{}
 	d.reset(line)
@@ -89,6 +91,8 @@ var postOptions = []jsontext.Options{jsontext.AllowInvalidUTF8(true)}
 func (d *PostDecoder) reset(line []byte) {
 	d.line = line
 	d.meta, d.notes, d.given = d.meta[:0], nil, [fieldCount]bool{}
+	clear(d.kept)
+	d.kept = slices.Grow(d.kept[:0], len(d.fields.kept))[:len(d.fields.kept)]
 	d.met, d.others = [fieldCount]bool{}, 0
 }
 
@@ -96,7 +100,7 @@ func (d *PostDecoder) reset(line []byte) {
 func (d *PostDecoder) release() {
 	d.line, d.in, d.notes, d.otherNames = nil, bytes.Buffer{}, nil, [len(d.otherNames)][]byte{}
 	if cap(d.scratch)+cap(d.meta) > 256<<10 {
-		d.scratch, d.meta = nil, nil
+		d.scratch, d.meta, d.kept = nil, nil, nil
 	}
 	postDecoders.Put(d)
 }
@@ -119,7 +123,7 @@ func (d *PostDecoder) decode(p *Post, root node) error {
 	if len(rest) > 0 {
 		return fmt.Errorf("%s after the end of the JSON object", quoteShort(string(rest[:min(len(rest), 64)])))
 	}
-	p.Meta = d.takeMeta()
+	d.makeMeta(p)
 	return p.Complete(d.given[FieldText])
 }
 
@@ -151,7 +155,7 @@ func (d *PostDecoder) member(p *Post, names node, prefix string, top bool) error
 		return err
 	}
 	m := names.find(d.name(quoted))
-	if m != nil && m.children == nil {
+	if m != nil && m.isField() {
 		value, err := d.json.ReadValue()
 		if err != nil {
 			return err
@@ -159,15 +163,21 @@ func (d *PostDecoder) member(p *Post, names node, prefix string, top bool) error
 		return d.field(p, m.field, value)
 	}
 	var value []byte
-	if m != nil {
+	if m != nil && m.children != nil {
 		value, err = d.inner(p, m, prefix)
 	} else {
 		value, err = d.json.ReadValue()
 	}
-	if err != nil || !top {
+	if err != nil {
 		return err
 	}
-	return d.keep(quoted, value)
+	if depth := depthOf(value); top && depth+1 > MaxDepth {
+		return fmt.Errorf("%s: nested %d deep, and the limit is %d", d.name(quoted), depth+1, MaxDepth)
+	}
+	if m != nil {
+		d.keep(m, value)
+	}
+	return nil
 }
 
 // name is the name of a member without its quotes.
@@ -190,6 +200,9 @@ func (d *PostDecoder) inner(p *Post, m *member, prefix string) ([]byte, error) {
 	case 'n', jsontext.KindInvalid:
 		return d.json.ReadValue()
 	default:
+		if !m.hasField() {
+			return d.json.ReadValue()
+		}
 		return nil, fmt.Errorf("%s: want an object, got %s", path, kindName(kind))
 	}
 }
@@ -258,29 +271,24 @@ func (d *PostDecoder) intern(value []byte) string {
 	return *slot
 }
 
-// keep adds a member to Meta.
-func (d *PostDecoder) keep(quoted, value []byte) error {
-	if depth := depthOf(value); depth+1 > MaxDepth {
-		return fmt.Errorf("%s: nested %d deep, and the limit is %d", d.name(quoted), depth+1, MaxDepth)
+// keep takes the value of a member that is to be kept. Of two, one by its path and one by its name, the first counts.
+func (d *PostDecoder) keep(m *member, value []byte) {
+	if m.kept == 0 || value[0] == 'n' || d.kept[m.kept-1] != nil {
+		return
 	}
-	d.meta = append(d.meta, ',')
-	d.meta = append(d.meta, quoted...)
-	d.meta = append(d.meta, ':')
+	begin := len(d.meta)
 	d.meta = append(d.meta, value...)
-	return nil
+	d.kept[m.kept-1] = d.meta[begin:]
 }
 
-// takeMeta returns a copy of the members kept, as an object.
-func (d *PostDecoder) takeMeta() []byte {
-	if len(d.meta) == 0 {
-		return nil
+// makeMeta makes Meta of what was kept.
+func (d *PostDecoder) makeMeta(p *Post) {
+	if len(d.kept) == 0 {
+		return
 	}
-	d.meta[0] = '{'
-	if !utf8.Valid(d.meta) {
-		d.meta = bytes.ToValidUTF8(d.meta, []byte(replacement))
-		d.notes = append(d.notes, "meta: invalid UTF-8 replaced by U+FFFD")
-	}
-	return d.blocks.bytes(append(d.meta, '}'))
+	meta, notes := d.fields.Meta(d.kept)
+	p.Meta = d.blocks.string(meta)
+	d.notes = append(d.notes, notes...)
 }
 
 // depthOf counts how deep a well-formed JSON value nests; 0 for a string or number.

@@ -3,6 +3,7 @@ package feed
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -13,9 +14,9 @@ import (
 func TestDecodePost(t *testing.T) {
 	noon := Time(1539202764000)
 	tests := []struct {
-		name, line, fields string
-		want               Post
-		note               string
+		name, line, fields, keep string
+		want                     Post
+		note                     string
 	}{
 		{name: "all fields",
 			line: `{"id":"1","source":"x","author":"a","created_at":"2018-10-10T20:19:24Z","lang":"en","text":"Hello"}`,
@@ -35,7 +36,33 @@ func TestDecodePost(t *testing.T) {
 		{name: "date in 1970", line: `{"id":"1","text":"Hello","created_at":"1970-01-01T00:00:00Z"}`,
 			want: Post{ID: "1", Text: "Hello", Timed: true}},
 		{name: "unknown fields", line: `{"id":"1","kind":"post","n": [1, {"a":null}],"text":"Hello","\u006b2":1.0}`,
-			want: Post{ID: "1", Text: "Hello", Meta: []byte(`{"kind":"post","n":[1, {"a":null}],"\u006b2":1.0}`)}},
+			want: Post{ID: "1", Text: "Hello"}},
+		{name: "fields that are kept, in the order asked for", keep: "n,k2,kind,none",
+			line: `{"id":"1","kind":"post","n": [1, {"a":null}],"text":"Hello","other":1,"\u006b2":1.0}`,
+			want: Post{ID: "1", Text: "Hello", Meta: `{"n":[1,{"a":null}],"k2":1.0,"kind":"post"}`}},
+		{name: "kept, and quick", keep: "followers,url,ok", line: `{"id":"1","url": "https://x/\u0061","text":"a","followers":12,"ok":true}`,
+			want: Post{ID: "1", Text: "a", Meta: `{"followers":12,"url":"https://x/a","ok":true}`}},
+		{name: "null is not kept", keep: "k", line: `{"id":"1","text":"a","k":null}`, want: Post{ID: "1", Text: "a"}},
+		{name: "kept by a path", keep: "user.followers,user.none.at.all", fields: "author=user.name",
+			line: `{"id":"1","text":"a","user":{"name":"ann","followers":3,"x":[{}]}}`,
+			want: Post{ID: "1", Text: "a", Author: "ann", Meta: `{"user.followers":3}`}},
+		{name: "kept by a dotted name", keep: "user.followers", line: `{"id":"1","text":"a","user.followers":3,"user":{"followers":4}}`,
+			want: Post{ID: "1", Text: "a", Meta: `{"user.followers":3}`}},
+		{name: "no object on the path to what is kept", keep: "user.followers", line: `{"id":"1","text":"a","user":"ann"}`,
+			want: Post{ID: "1", Text: "a"}},
+		{name: "an object and a part of it", keep: "user,user.followers", line: `{"id":"1","text":"a","user":{"followers":3,"b":[1, 2]}}`,
+			want: Post{ID: "1", Text: "a", Meta: `{"user":{"followers":3,"b":[1,2]},"user.followers":3}`}},
+		{name: "a part and its object", keep: "user.followers,user", line: `{"id":"1","text":"a","user":{"followers":3}}`,
+			want: Post{ID: "1", Text: "a", Meta: `{"user.followers":3,"user":{"followers":3}}`}},
+		{name: "meta stands in one line", keep: "k", line: `{"id":"1","text":"a","k":{"a" :` + "\n\t" + `[ 1 , "x\ny" ] }}`,
+			want: Post{ID: "1", Text: "a", Meta: `{"k":{"a":[1,"x\ny"]}}`}},
+		{name: "meta as long as allowed", keep: "k,l", line: `{"id":"1","text":"a","k":"` + strings.Repeat("k", MaxMeta-8) + `"}`,
+			want: Post{ID: "1", Text: "a", Meta: `{"k":"` + strings.Repeat("k", MaxMeta-8) + `"}`}},
+		{name: "meta too long", keep: "k,l", line: `{"id":"1","text":"a","k":"` + strings.Repeat("k", MaxMeta-7) + `","l":1}`,
+			want: Post{ID: "1", Text: "a", Meta: `{"l":1}`}, note: "meta: k left out: with its 1019 bytes meta had more than 1024"},
+		{name: "no Unicode in what is kept", keep: "k", line: `{"id":"1","text":"a","k":["\ud800", "` + "\xff" + `"]}`,
+			want: Post{ID: "1", Text: "a", Meta: `{"k":["` + "\uFFFD" + `","` + "\uFFFD" + `"]}`},
+			note: "meta: k: invalid Unicode replaced by U+FFFD"},
 		{name: "escapes", line: `{"\u0069d":"\u0031","text":"a\n\"\u4e2d\ud83d\ude00\/"}`,
 			want: Post{ID: "1", Text: "a\n\"中😀/"}},
 		{name: "NUL is kept", line: `{"id":"1","text":"a\u0000b"}`,
@@ -46,26 +73,26 @@ func TestDecodePost(t *testing.T) {
 		{name: "lone surrogate", line: `{"id":"1","text":"a\ud800b"}`,
 			want: Post{ID: "1", Text: "a\uFFFDb"}, note: "text: lone surrogate replaced by U+FFFD"},
 		{name: "invalid UTF-8 in unknown fields", line: "{\"id\":\"1\",\"text\":\"a\",\"k\":\"\xff\"}",
-			want: Post{ID: "1", Text: "a", Meta: []byte(`{"k":"` + "\uFFFD" + `"}`)},
-			note: "meta: invalid UTF-8 replaced by U+FFFD"},
+			want: Post{ID: "1", Text: "a"}},
 		{name: "field map", fields: "text=body,id=uri,author=user.screen_name",
 			line: `{"uri":"1","user":{"screen_name":"a","followers":3},"body":"Hello","id":9,"lang":"en"}`,
-			want: Post{ID: "1", Author: "a", Lang: "en", Text: "Hello",
-				Meta: []byte(`{"user":{"screen_name":"a","followers":3},"id":9}`)}},
+			want: Post{ID: "1", Author: "a", Lang: "en", Text: "Hello"}},
 		{name: "null on the path", fields: "author=user.name", line: `{"id":"1","user":null,"text":"Hello"}`,
-			want: Post{ID: "1", Text: "Hello", Meta: []byte(`{"user":null}`)}},
+			want: Post{ID: "1", Text: "Hello"}},
 		{name: "a dot in the name itself", fields: "author=user.name", line: `{"id":"1","user.name":"a","text":"Hello"}`,
 			want: Post{ID: "1", Text: "Hello", Author: "a"}},
 		{name: "nested as deep as allowed", line: `{"id":"1","text":"a","d":` + nested(MaxDepth-1) + `}`,
-			want: Post{ID: "1", Text: "a", Meta: []byte(`{"d":` + nested(MaxDepth-1) + `}`)}},
+			want: Post{ID: "1", Text: "a"}},
+		{name: "nested as deep as allowed, and kept", keep: "d", line: `{"id":"1","text":"a","d":` + nested(MaxDepth-1) + `}`,
+			want: Post{ID: "1", Text: "a", Meta: `{"d":` + nested(MaxDepth-1) + `}`}},
 		{name: "brackets in strings do not nest", line: `{"id":"1","text":"a","d":["` + strings.Repeat("[", 999) + `\""]}`,
-			want: Post{ID: "1", Text: "a", Meta: []byte(`{"d":["` + strings.Repeat("[", 999) + `\""]}`)}},
+			want: Post{ID: "1", Text: "a"}},
 		{name: "text as long as allowed", line: `{"id":"1","text":"` + strings.Repeat("a", MaxText) + `"}`,
 			want: Post{ID: "1", Text: strings.Repeat("a", MaxText)}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, note, err := DecodePost([]byte(test.line), mustParseFields(t, test.fields))
+			got, note, err := DecodePost([]byte(test.line), mustKeep(t, test.fields, test.keep))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -87,6 +114,19 @@ func mustParseFields(tb testing.TB, spec string) *Fields {
 		return nil
 	}
 	f, err := ParseFields(spec)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return f
+}
+
+func mustKeep(tb testing.TB, spec, keep string) *Fields {
+	tb.Helper()
+	f := mustParseFields(tb, spec)
+	if keep == "" {
+		return f
+	}
+	f, err := f.WithKeep(strings.Split(keep, ","))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -194,8 +234,11 @@ func FuzzDecodePost(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
+	kept := mustKeep(f, "author=user.name", "k,user.followers,user,url")
+	f.Add([]byte(`{"id":1,"text":"a","k":[ 1,"\ud800"],"user":{"name":"ann","followers":3},"url":"\u0061"}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		checkDecoded(t, line, nil)
+		checkDecoded(t, line, kept)
 		checkDecoded(t, line, fields)
 	})
 }
@@ -212,7 +255,7 @@ func checkDecoded(t *testing.T, line []byte, fields *Fields) {
 	if p.Time < 0 || p.Time >= endOfTime || !p.Timed && p.Time != 0 {
 		t.Fatalf("time %d, timed %v", p.Time, p.Timed)
 	}
-	if p.Meta != nil && (!json.Valid(p.Meta) || !utf8.Valid(p.Meta)) {
+	if p.Meta != "" && (!json.Valid([]byte(p.Meta)) || !utf8.ValidString(p.Meta) || len(p.Meta) > MaxMeta || strings.Contains(p.Meta, "\n")) {
 		t.Fatalf("meta is no JSON: %s", p.Meta)
 	}
 	var std map[string]any
@@ -225,7 +268,8 @@ func checkDecoded(t *testing.T, line []byte, fields *Fields) {
 	}
 }
 
-// checkQuick holds the quick way to the other one: what it takes, the other takes too, without a note, as the same post.
+// checkQuick holds the quick way to the other one: what it takes, the other takes too, with the same notes, as the same
+// post.
 func checkQuick(t *testing.T, line []byte, fields *Fields) {
 	t.Helper()
 	var quick, want Post
@@ -234,8 +278,9 @@ func checkQuick(t *testing.T, line []byte, fields *Fields) {
 	if !d.quick(&quick) {
 		return
 	}
+	notes := d.notes // on meta, if any
 	d.reset(line)
-	if err := d.decode(&want, d.fields.root); err != nil || d.notes != nil {
+	if err := d.decode(&want, d.fields.root); err != nil || !slices.Equal(d.notes, notes) {
 		t.Fatalf("taken quickly; the other way says %v, %q", err, d.notes)
 	}
 	if diff := cmp.Diff(want, quick); diff != "" {
@@ -246,7 +291,7 @@ func checkQuick(t *testing.T, line []byte, fields *Fields) {
 // TestQuick holds both ways to each other on every line of the tests, on all its beginnings, and on lines with
 // one byte put in anywhere: the quick way must not take what the other refuses.
 func TestQuick(t *testing.T) {
-	lines := []string{sampleLine, plainLine, quickLine}
+	lines, kept := []string{sampleLine, plainLine, quickLine}, mustKeep(t, "", "kind,a,b,c,d,e,u.v")
 	for _, test := range badPosts {
 		lines = append(lines, test.line)
 	}
@@ -256,8 +301,10 @@ func TestQuick(t *testing.T) {
 		}
 		for i := range len(line) + 1 {
 			checkQuick(t, []byte(line[:i]), nil)
+			checkQuick(t, []byte(line[:i]), kept)
 			for _, c := range "\x00\n \"\\{}[]:,-+.0e1nu\u00e9" {
 				checkQuick(t, []byte(line[:i]+string(c)+line[i:]), nil)
+				checkQuick(t, []byte(line[:i]+string(c)+line[i:]), kept)
 				checkQuick(t, []byte(line[:i]+string(c)+line[min(i+1, len(line)):]), nil)
 			}
 			checkQuick(t, []byte(line[:i]+"\xe2\x82"+line[i:]), nil)
@@ -278,7 +325,7 @@ func TestQuickTakesTheUsual(t *testing.T) {
 
 // TestPostDecoderKeepsPosts decodes more than a block holds: the posts stay as they were.
 func TestPostDecoderKeepsPosts(t *testing.T) {
-	d := NewPostDecoder(nil)
+	d := NewPostDecoder(mustKeep(t, "", "kind"))
 	line, got := make([]byte, 0, 500), make([]Post, 3000)
 	for i := range got {
 		line = fmt.Appendf(line[:0], `{"id":"%d","text":"text \u0026 %d","kind":"%d"}`, i, i, i)
@@ -290,7 +337,7 @@ func TestPostDecoderKeepsPosts(t *testing.T) {
 		}
 	}
 	for i, p := range got {
-		want := Post{ID: fmt.Sprint(i), Text: fmt.Sprintf("text & %d", i), Meta: fmt.Appendf(nil, `{"kind":"%d"}`, i)}
+		want := Post{ID: fmt.Sprint(i), Text: fmt.Sprintf("text & %d", i), Meta: fmt.Sprintf(`{"kind":"%d"}`, i)}
 		if diff := cmp.Diff(want, p); diff != "" {
 			t.Fatalf("post %d (-want +got):\n%s", i, diff)
 		}

@@ -38,8 +38,8 @@ func (d *PostDecoder) quickMember(p *Post, s *scanner, name []byte) bool {
 	begin := s.at
 	kind, value, form := s.value()
 	m := d.fields.root.find(name)
-	if m == nil {
-		return d.quickKeep(kind, name, s.in[begin:s.at], value, form)
+	if m == nil || m.kept > 0 && m.children == nil {
+		return d.quickOther(m, kind, name, s.in[begin:s.at], value, form)
 	}
 	if m.children != nil || d.met[m.field] {
 		return false
@@ -59,8 +59,8 @@ func (d *PostDecoder) quickMember(p *Post, s *scanner, name []byte) bool {
 	return false
 }
 
-// quickKeep adds a member that Refrain does not know to Meta, as it came.
-func (d *PostDecoder) quickKeep(kind byte, name, raw, value []byte, form form) bool {
+// quickOther judges a member that is no field of the post, and keeps it if m says so.
+func (d *PostDecoder) quickOther(m *member, kind byte, name, raw, value []byte, form form) bool {
 	if kind == 0 || d.others == len(d.otherNames) {
 		return false
 	}
@@ -76,10 +76,9 @@ func (d *PostDecoder) quickKeep(kind byte, name, raw, value []byte, form form) b
 			return false
 		}
 	}
-	d.meta = append(d.meta, ',', '"')
-	d.meta = append(d.meta, name...)
-	d.meta = append(d.meta, '"', ':')
-	d.meta = append(d.meta, bytes.TrimLeft(raw, " \t\r\n")...)
+	if m != nil {
+		d.keep(m, bytes.TrimLeft(raw, " \t\r\n"))
+	}
 	return true
 }
 
@@ -100,7 +99,7 @@ func (d *PostDecoder) quickEnd(p *Post) bool {
 	if p.ID == "" || !d.given[FieldText] {
 		return false
 	}
-	p.Meta = d.takeMeta()
+	d.makeMeta(p)
 	return true
 }
 

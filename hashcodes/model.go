@@ -22,8 +22,8 @@ type Entry struct {
 //
 // A token of the vocabulary has the code that was learned for it; every other token has a hashed one. Radius holds
 // for any codes of at most Ones ones, so a model decides only how many candidates a search has to look at, never
-// what it finds. That is true also of a model whose TextVersion differs from text.Version: its vocabulary is met
-// less often, and that is all.
+// what it finds. That is true also of a model whose TextVersion differs from text.Version, but its words have other ids
+// now: CheckVersion says so.
 type Model struct {
 	about      Description
 	words      int
@@ -45,6 +45,14 @@ const (
 	DefaultBits = 64
 	DefaultOnes = 1
 )
+
+// CheckVersion is an error if m's words are those of another version of the normalisation: none of them would be met.
+func (m *Model) CheckVersion() error {
+	if v := m.about.TextVersion; v != text.Version {
+		return fmt.Errorf("its words have the ids of text version %d, and this program's are of version %d: train it again, with `refrain train`", v, text.Version)
+	}
+	return nil
+}
 
 // NewMD5 returns the model that hashes every token: ones of bits bits, drawn as described at hashedPositions.
 func NewMD5(bits, ones int) (*Model, error) {

@@ -36,6 +36,9 @@ func openFile(path string) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("model %s: %w: it is damaged, or something else than a model", path, err)
 	}
+	if err := model.CheckVersion(); err != nil {
+		return nil, fmt.Errorf("model %s: %w", path, err)
+	}
 	return model, nil
 }
 

@@ -65,9 +65,10 @@ type Page struct {
 	After string
 }
 
-// Place is a sentence of a post.
+// Place is a sentence of a post, and the post's author where that is known.
 type Place struct {
 	Source, Post string
+	Author       string
 	Sentence     int
 	Time         feed.Time
 }

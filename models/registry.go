@@ -180,6 +180,9 @@ func (r *Registry) readModel(id int) (*hashcodes.Model, error) {
 		return nil, fmt.Errorf("model %d: %w", id, err)
 	}
 	m, err := hashcodes.Read(bytes.NewReader(stored))
+	if err == nil {
+		err = m.CheckVersion()
+	}
 	if err != nil {
 		return nil, &FileError{id, err}
 	}

@@ -2,9 +2,12 @@ package publish
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"refrain/topic"
 )
 
 // cursor is how far a Reader has read, and which of the records below that are open: read and not done.
@@ -21,7 +24,8 @@ const mostOpen = 5000
 
 // begin is the place to read from: below everything that is open.
 func (c *cursor) begin() place {
-	begin := place{next: slices.Clone(c.read.next), ordered: c.read.ordered}
+	begin := c.read
+	begin.next = slices.Clone(c.read.next)
 	for at := range c.open {
 		begin.back(at)
 	}
@@ -35,6 +39,15 @@ func (c *cursor) done(at spot) bool {
 	}
 	_, open := c.open[at]
 	return !open
+}
+
+// rebase makes c a cursor in the topic as it is now. What was open, and is lost, comes again elsewhere.
+func (c *cursor) rebase(t topic.Topic, end []int64) bool {
+	if !c.read.rebase(t, end) {
+		return false
+	}
+	maps.DeleteFunc(c.open, func(at spot, _ struct{}) bool { return at.position >= c.read.next[at.partition] })
+	return true
 }
 
 func (c *cursor) String() string {
@@ -68,4 +81,10 @@ func parseCursor(s string, partitions int, ordered bool) (cursor, error) {
 		c.open[spot{p, n}] = struct{}{}
 	}
 	return c, nil
+}
+
+// CheckCursor says why a stored cursor of the event topic, which has one partition, cannot be read.
+func CheckCursor(stored []byte) error {
+	_, err := parseCursor(string(stored), 1, true)
+	return err
 }

@@ -157,20 +157,19 @@ func (e *Events) locate(ctx context.Context, req request) (place, error) {
 	case req.last != "":
 		return e.resume(req.last, start, end)
 	case req.start:
-		return place{next: start, ordered: e.cfg.Topic.Ordered()}, nil
+		return placeIn(e.cfg.Topic, start), nil
 	}
-	return placeAt(end, e.cfg.Topic.Ordered()), nil
+	return placeAt(e.cfg.Topic, end), nil
 }
 
-// resume finds the place behind the last event of a client. One that lies beyond the end, or names other partitions than
-// there are, is of a topic that was since replaced: everything in this one is new to the client. One that lies before
-// the oldest event kept is taken as it is: the reader says what is missing.
+// resume finds the place behind the last event of a client. One that lies beyond the end, or names another incarnation or
+// other partitions than there are, is of a topic that was since replaced: everything in this one is new to the client. One
+// that lies before the oldest event kept is taken as it is: the reader says what is missing.
 func (e *Events) resume(last string, start, end []int64) (place, error) {
-	ordered := e.cfg.Topic.Ordered()
-	p, err := parsePlace(last, len(end), ordered)
-	if errors.Is(err, errPartitions) || err == nil && p.beyond(end) {
+	p, err := parsePlace(last, len(end), e.cfg.Topic.Ordered())
+	if errors.Is(err, errPartitions) || err == nil && !p.rebase(e.cfg.Topic, end) {
 		e.cfg.Logger.Warn("Last-Event-ID is not of this topic; sending all that is kept", "last", last[:min(len(last), 100)])
-		return place{next: start, ordered: ordered}, nil
+		return placeIn(e.cfg.Topic, start), nil
 	}
 	if err != nil {
 		return p, fmt.Errorf("%w: %w", errPlace, err)

@@ -13,17 +13,24 @@ import (
 // place is how far a reader of the topic has come: the next position of every partition.
 //
 // Written down it is the position of the last event read: one number where the partitions share one order,
-// otherwise a vector like "12.7.-", where the minus says that nothing of a partition has been read.
+// otherwise a vector like "12.7.-", where the minus says that nothing of a partition has been read. Behind an @ comes the
+// incarnation of the topic, if it has a name: after a power cut other events may have the same positions.
 type place struct {
-	next    []int64
-	ordered bool
+	next        []int64
+	ordered     bool
+	incarnation string
+}
+
+// placeIn is a place in a topic as it is now.
+func placeIn(t topic.Topic, next []int64) place {
+	return place{next: next, ordered: t.Ordered(), incarnation: t.Lineage().Current()}
 }
 
 // placeAt is the place at the ends of the partitions. Where these share one order it is the greatest end for all: the end
 // of a quiet partition lies far behind, and everything up to there has been read by whoever begins now.
-func placeAt(end []int64, ordered bool) place {
-	p := place{next: slices.Clone(end), ordered: ordered}
-	if ordered {
+func placeAt(t topic.Topic, end []int64) place {
+	p := placeIn(t, slices.Clone(end))
+	if p.ordered {
 		last := slices.Max(end)
 		for i := range p.next {
 			p.next[i] = last
@@ -73,6 +80,13 @@ func (p *place) skip(gap *topic.ErrTruncated) {
 }
 
 func (p *place) String() string {
+	if p.incarnation == "" {
+		return p.positions()
+	}
+	return p.positions() + "@" + p.incarnation
+}
+
+func (p *place) positions() string {
 	if p.ordered {
 		return strconv.FormatInt(slices.Min(p.next)-1, 10)
 	}
@@ -91,8 +105,9 @@ var errPartitions = errors.New("other partitions")
 
 // parsePlace reads what String writes, for a topic of so many partitions.
 func parsePlace(s string, partitions int, ordered bool) (place, error) {
-	p := place{next: make([]int64, partitions), ordered: ordered}
-	next, err := parsePositions(s)
+	positions, incarnation, _ := strings.Cut(s, "@")
+	p := place{next: make([]int64, partitions), ordered: ordered, incarnation: incarnation}
+	next, err := parsePositions(positions)
 	if err != nil {
 		return p, fmt.Errorf("event id %q: %w", s, err)
 	}
@@ -126,11 +141,25 @@ func parsePositions(s string) ([]int64, error) {
 	return next, nil
 }
 
-// beyond reports whether p names positions that the topic has not reached: it was made for another topic.
+// rebase makes p, which was written down some time ago, a place in the topic as it is now: what was read of an earlier
+// incarnation counts as far as that is still there. False says that p is of another topic: its incarnation is not known, or
+// it lies beyond the end of the present one.
+func (p *place) rebase(t topic.Topic, end []int64) bool {
+	current := t.Lineage().Current()
+	kept, known := topic.Kept(t, p.incarnation, end)
+	if !known || p.incarnation == current && p.beyond(kept) {
+		return false
+	}
+	for i := range p.next {
+		p.next[i] = min(p.next[i], kept[i])
+	}
+	p.incarnation = current
+	return true
+}
+
 func (p *place) beyond(end []int64) bool {
-	last := slices.Max(end)
 	for i, n := range p.next {
-		if p.ordered && n > last || !p.ordered && n > end[i] {
+		if n > end[i] {
 			return true
 		}
 	}

@@ -77,7 +77,7 @@ func (r *Reader) locate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.read = place{next: start, ordered: r.cfg.Topic.Ordered()}
+	r.read = placeIn(r.cfg.Topic, start)
 	if r.cfg.Store == nil {
 		r.read.next = end
 		return nil
@@ -90,8 +90,8 @@ func (r *Reader) locate(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("cursor: %w", err)
 	}
-	if c.read.beyond(end) {
-		r.cfg.Logger.Warn("publish: cursor beyond the end of the topic; starting with the oldest event", "sink", r.cfg.Name)
+	if !c.rebase(r.cfg.Topic, end) {
+		r.cfg.Logger.Warn("publish: the cursor is not of this topic; starting with the oldest event", "sink", r.cfg.Name)
 		return nil
 	}
 	r.resumed, r.read, r.open, r.written = c, c.read, maps.Clone(c.open), string(written)

@@ -11,6 +11,7 @@ import (
 	httpsource "refrain/ingest/http"
 	"refrain/lookup/redisstore"
 	"refrain/models"
+	"refrain/shard"
 	"refrain/text"
 )
 
@@ -47,6 +48,7 @@ type Window struct {
 	Threshold  string        `yaml:"threshold"`
 	Span       time.Duration `yaml:"span"`
 	Lateness   time.Duration `yaml:"lateness"`
+	Redelivery time.Duration `yaml:"redelivery"` // see shard.Redeliveries
 	MinTokens  int           `yaml:"min_tokens"`
 	MaxMatches int           `yaml:"max_matches"`   // texts that a look-up reports; 0: all
 	Flood      int           `yaml:"flood_matches"` // texts that one reports that finds more; 0: max_matches
@@ -93,18 +95,27 @@ type Topics struct {
 // Ingest says where posts come from.
 type Ingest struct {
 	Body    Bytes         `yaml:"body"` // of one HTTP request, at most
+	HTTP    HTTPSource    `yaml:"http"`
 	Kafka   []KafkaSource `yaml:"kafka"`
 	NATS    []NATSSource  `yaml:"nats"`
 	Files   []File        `yaml:"files"`
 	Bluesky Bluesky       `yaml:"bluesky"`
 }
 
+// HTTPSource is the posts sent to POST /v1/posts.
+type HTTPSource struct {
+	Keep []string `yaml:"keep"` // fields of the posts that go to later.meta of their events
+	Link string   `yaml:"link"` // template of the posts' addresses, later.link; "": none
+}
+
 // File is read once at start, from its beginning.
 type File struct {
-	Path   string `yaml:"path"`
-	Format string `yaml:"format"`
-	Map    string `yaml:"map"`
-	Source string `yaml:"source"`
+	Path   string   `yaml:"path"`
+	Format string   `yaml:"format"`
+	Map    string   `yaml:"map"`
+	Keep   []string `yaml:"keep"`
+	Link   string   `yaml:"link"`
+	Source string   `yaml:"source"`
 }
 
 // Bluesky is the Jetstream firehose.
@@ -121,7 +132,7 @@ func Default() Config {
 		DataDir: "./refrain-data", HTTP: "127.0.0.1:8080", Name: "refrain", Workers: min(2, runtime.GOMAXPROCS(0)),
 		Log: Log{Level: "info", Format: "auto"},
 		Window: Window{
-			Threshold: window.Threshold.Decimal(), Span: window.Span, Lateness: window.Lateness, MinTokens: text.DefaultMinTokens,
+			Threshold: window.Threshold.Decimal(), Span: window.Span, Lateness: window.Lateness, Redelivery: shard.Default().Redelivery, MinTokens: text.DefaultMinTokens,
 			MaxMatches: 1000, Flood: 10, Engine: detector.DefaultEngine, Bits: hashcodes.DefaultBits, Ones: hashcodes.DefaultOnes, Texts: true,
 		},
 		Models: defaultModels(),

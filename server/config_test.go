@@ -29,7 +29,7 @@ func TestValidateReportsEverythingAtOnce(t *testing.T) {
 	c := Config{}
 	c.Window.Threshold = "1.5"
 	c.Window.Lateness, c.Window.MaxMatches, c.Topics.Partitions = -1, -1, 2000
-	wantParts(t, c.Validate(), "data_dir", "http", "name", "workers", "window.span", "window.lateness", "window.min_tokens",
+	wantParts(t, c.Validate(), "data_dir", "http", "name", "workers", "window.span", "window.lateness", "window.redelivery", "window.min_tokens",
 		"window.max_matches", "window.threshold", "1.5", "topics.partitions", "topics", "ingest.body")
 }
 
@@ -72,12 +72,15 @@ func TestValidateTellsEverything(t *testing.T) {
 	c.Window.Engine, c.Window.Bits, c.Window.Ones, c.Log.Level, c.Log.Format = "gpu", 100, 0, "loud", "xml"
 	c.Window.Budget = -1
 	c.Window.Span, c.Ingest.Files = 1<<62, []File{{Format: "xls", Map: "txt=body"}}
+	c.Ingest.HTTP.Keep = []string{"text"}
+	c.Ingest.Kafka = []KafkaSource{{Link: "ftp://{id}"}}
+	c.Ingest.NATS = []NATSSource{{Link: "https://example.org/{followers}"}}
 	err := c.Validate()
 	if err == nil {
 		t.Fatal("accepted")
 	}
 	for _, key := range []string{"window.engine", "window.bits", "window.ones", "window.budget", "log.level", "log.format", "window.span",
-		"ingest.files[0].path", "ingest.files[0].format", "ingest.files[0].map"} {
+		"ingest.files[0].path", "ingest.files[0].format", "ingest.files[0].map", "ingest.http.keep", "ingest.kafka[0].link", "ingest.nats[0].link"} {
 		if !strings.Contains(err.Error(), key+":") {
 			t.Errorf("%q does not name %s", err, key)
 		}

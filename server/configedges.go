@@ -86,6 +86,8 @@ type KafkaSource struct {
 	Group        string   `yaml:"group"` // "": refrain
 	Start        string   `yaml:"start"` // earliest (also "") or latest: where a group begins that has no offsets
 	Map          string   `yaml:"map"`
+	Keep         []string `yaml:"keep"`
+	Link         string   `yaml:"link"`
 	Source       string   `yaml:"source"`
 	MaxRecord    Bytes    `yaml:"max_record"` // 0: that of the source
 }
@@ -106,13 +108,15 @@ type NATSServer struct {
 // NATSSource is a durable consumer of a JetStream stream: posts.
 type NATSSource struct {
 	NATSServer `yaml:",inline"`
-	Stream     string `yaml:"stream"`
-	Consumer   string `yaml:"consumer"` // "": refrain
-	Subject    string `yaml:"subject"`
-	Start      string `yaml:"start"` // earliest (also "") or latest
-	Map        string `yaml:"map"`
-	Source     string `yaml:"source"`
-	MaxRecord  Bytes  `yaml:"max_record"` // 0: that of the source
+	Stream     string   `yaml:"stream"`
+	Consumer   string   `yaml:"consumer"` // "": refrain
+	Subject    string   `yaml:"subject"`
+	Start      string   `yaml:"start"` // earliest (also "") or latest
+	Map        string   `yaml:"map"`
+	Keep       []string `yaml:"keep"`
+	Link       string   `yaml:"link"`
+	Source     string   `yaml:"source"`
+	MaxRecord  Bytes    `yaml:"max_record"` // 0: that of the source
 }
 
 // consumer is the name of the consumer: that of Refrain where none is given.

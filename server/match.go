@@ -25,6 +25,7 @@ func (a *httpServer) Match(ctx context.Context, q api.Query) ([]api.Sentence, er
 		out[i] = api.Sentence{Index: i, Start: piece.Start, End: piece.End}
 	}
 	for _, x := range compared {
+		x.Text, x.TextCut = q.Text[x.Start:x.End], false // nothing is stored of it
 		matches, err := a.s.node.match(ctx, x)
 		if err != nil {
 			return nil, err

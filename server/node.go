@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"path/filepath"
@@ -10,8 +11,10 @@ import (
 
 	"refrain/detector"
 	"refrain/feed"
+	"refrain/ingest"
 	"refrain/models"
 	"refrain/shard"
+	"refrain/sigstore"
 	"refrain/split"
 	"refrain/text"
 	"refrain/topic"
@@ -25,10 +28,13 @@ type node struct {
 	server *jetstream.Server
 
 	sentences, events, control *jetstream.Topic
-	store                      topic.Store // states of the workers, cursors of the sinks
+	store                      *jetstream.Store // states of the workers, cursors of the sinks
+
+	deadEvents deadEvents
 
 	window    detector.Config
 	detectors []*detector.Detector // by partition
+	again     *shard.Redeliveries
 	split     *split.Split
 	workers   []*shard.Worker
 	registry  *models.Registry
@@ -56,6 +62,15 @@ func (n *node) open(ctx context.Context) (err error) {
 	if err := n.openTopics(ctx); err != nil {
 		return err
 	}
+	if n.deadEvents.DeadLetters, err = ingest.OpenDeadLetters(filepath.Join(n.cfg.DataDir, "dead-events.jsonl")); err != nil {
+		return err
+	}
+	if n.store, err = n.server.OpenStore(ctx, "state"); err != nil {
+		return err
+	}
+	if n.window.AuthorKey, err = authorKey(ctx, n.store); err != nil {
+		return err
+	}
 	if n.split, err = n.openSplit(); err != nil {
 		return err
 	}
@@ -68,7 +83,7 @@ func (n *node) open(ctx context.Context) (err error) {
 	if err := n.openWorkers(ctx); err != nil {
 		return err
 	}
-	return errors.Join(n.keepModels(), n.observe())
+	return errors.Join(n.keepModels(), n.observe(), n.observeLosses())
 }
 
 func (n *node) openSplit() (*split.Split, error) {
@@ -80,6 +95,9 @@ func (n *node) openSplit() (*split.Split, error) {
 
 // openDetectors makes an empty window for each partition.
 func (n *node) openDetectors() error {
+	if err := n.openRedeliveries(); err != nil {
+		return err
+	}
 	n.shareLimits()
 	for range n.cfg.Topics.Partitions {
 		d, err := detector.New(n.window)
@@ -91,11 +109,18 @@ func (n *node) openDetectors() error {
 	return nil
 }
 
+// openRedeliveries makes what tells the workers which posts are sent again. It lives within the budget of the windows.
+func (n *node) openRedeliveries() (err error) {
+	const share = 4 // of the budget it has at most one in so many parts
+	p := n.cfg.Topics.Partitions
+	n.again, err = shard.NewRedeliveries(shard.RedeliveryConfig{
+		Partitions: p, Within: n.cfg.Window.Redelivery, Budget: n.window.Budget / share, Logger: n.log,
+	})
+	n.window.Reserved = func() int64 { return n.again.Bytes() / int64(p) }
+	return err
+}
+
 func (n *node) openWorkers(ctx context.Context) error {
-	var err error
-	if n.store, err = n.server.OpenStore(ctx, "state"); err != nil {
-		return err
-	}
 	workers := min(n.cfg.Workers, n.cfg.Topics.Partitions)
 	for _, owned := range shard.Owners(n.cfg.Topics.Partitions, workers) {
 		w, err := shard.Open(ctx, n.workerConfig(owned))
@@ -107,11 +132,26 @@ func (n *node) openWorkers(ctx context.Context) error {
 	return nil
 }
 
+// authorKey is the deployment's, made when it starts for the first time.
+func authorKey(ctx context.Context, store topic.Store) (key sigstore.AuthorKey, err error) {
+	const name = "authors/key"
+	kept, err := store.Get(ctx, name)
+	if err != nil {
+		return key, err
+	}
+	if len(kept) == len(key) {
+		return sigstore.AuthorKey(kept), nil
+	}
+	rand.Read(key[:])
+	return key, store.Put(ctx, name, key[:])
+}
+
 func (n *node) workerConfig(owned []int) shard.Config {
 	cfg := shard.Default()
 	cfg.Sentences, cfg.Events, cfg.Control, cfg.Store = n.sentences, n.events, n.control, n.store
+	cfg.DeadLetters = n.deadEvents
 	cfg.Rows = func(q int) (shard.Rows, error) { return n.detectors[q], nil }
-	cfg.Owned, cfg.Deployment = owned, n.cfg.Name
+	cfg.Owned, cfg.Redeliveries, cfg.Deployment = owned, n.again, n.cfg.Name
 	cfg.Span, cfg.Lateness, cfg.Retention = n.window.Span, n.window.Lateness, max(n.ages())
 	cfg.Commit, cfg.TextVersion, cfg.Logger = time.Second, text.Version, n.log
 	return cfg
@@ -141,6 +181,9 @@ func (n *node) close() error {
 	}
 	if n.server != nil {
 		errs = append(errs, n.server.Close())
+	}
+	if n.deadEvents.DeadLetters != nil {
+		errs = append(errs, n.deadEvents.Close())
 	}
 	return errors.Join(errs...)
 }

@@ -49,8 +49,6 @@ type Server struct {
 	webhooks webhooks
 	index    *lookup.Index // nil: there is none
 
-	deadEvents deadEvents
-
 	ran   atomic.Bool
 	ready chan struct{} // closed when the API answers
 	ended chan struct{} // closed when Run has returned err
@@ -119,7 +117,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	defer close(s.ended)
 	defer func() { s.err = err }()
 	if err := s.open(ctx); err != nil {
-		if ctx.Err() != nil {
+		if errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)) {
 			err = nil // told to stop before it was open
 		}
 		return errors.Join(err, s.closeSources(), s.close())

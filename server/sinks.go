@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path/filepath"
 
 	"refrain/ingest"
 	"refrain/publish"
@@ -14,11 +13,6 @@ import (
 
 // openSinks puts the readers of the event topic there that the configuration names.
 func (s *Server) openSinks(ctx context.Context) error {
-	letters, err := ingest.OpenDeadLetters(filepath.Join(s.cfg.DataDir, "dead-events.jsonl"))
-	if err != nil {
-		return err
-	}
-	s.deadEvents, s.closers = deadEvents{letters}, append(s.closers, letters)
 	p := &s.cfg.Publish
 	for i := range p.Kafka {
 		if err := s.publishKafka(ctx, &p.Kafka[i]); err != nil {
@@ -64,7 +58,7 @@ func (s *Server) publishKafka(ctx context.Context, k *KafkaSink) error {
 	if err != nil {
 		return err
 	}
-	cfg := kafkasink.Config{Conn: conn, Topic: k.Topic, Name: k.Name, DeadLetters: s.deadEvents, Logger: s.log}
+	cfg := kafkasink.Config{Conn: conn, Topic: k.Topic, Name: k.Name, DeadLetters: s.node.deadEvents, Logger: s.log}
 	return s.followLate(ctx, k.Name, func(ctx context.Context) (brokerSink, error) { return kafkasink.Open(ctx, cfg) })
 }
 
@@ -74,11 +68,11 @@ func (s *Server) publishNATS(ctx context.Context, n *NATSSink) error {
 		return err
 	}
 	cfg := natssink.Default()
-	cfg.Name, cfg.Conn, cfg.Subject, cfg.DeadLetters, cfg.Logger = n.Name, conn, n.Subject, s.deadEvents, s.log
+	cfg.Name, cfg.Conn, cfg.Subject, cfg.DeadLetters, cfg.Logger = n.Name, conn, n.Subject, s.node.deadEvents, s.log
 	return s.followLate(ctx, n.Name, func(ctx context.Context) (brokerSink, error) { return natssink.Open(ctx, cfg) })
 }
 
-// deadEvents keeps the events that no sink can deliver in a file like that of the rejected posts.
+// deadEvents keeps the events that the event topic or a sink can never take, in a file like that of the rejected posts.
 type deadEvents struct{ *ingest.DeadLetters }
 
 func (d deadEvents) Write(place, reason string, event []byte) error {

@@ -44,15 +44,34 @@ func (s *Server) openSources(ctx context.Context) error {
 
 func (s *Server) openHTTP() (err error) {
 	cfg := httpsource.Default()
+	h := &s.cfg.Ingest.HTTP
+	if cfg.Fields, err = parseFields("ingest.http", "", h.Keep, h.Link); err != nil {
+		return err
+	}
 	cfg.MaxBody, cfg.Logger = int64(s.cfg.Ingest.Body), s.log
 	s.http, err = httpsource.New(cfg)
 	return err
 }
 
-func (s *Server) openFile(f *File) error {
-	fields, err := feed.ParseFields(f.Map)
+// parseFields is what a source's configuration says of the fields of its posts; key names the place.
+func parseFields(key, mapping string, keep []string, link string) (*feed.Fields, error) {
+	fields, err := feed.ParseFields(mapping)
 	if err != nil {
-		return fmt.Errorf("configuration: ingest.files: %s: map: %w", f.Path, err)
+		return nil, fmt.Errorf("configuration: %s.map: %w", key, err)
+	}
+	if fields, err = fields.WithKeep(keep); err != nil {
+		return nil, fmt.Errorf("configuration: %s.keep: %w", key, err)
+	}
+	if fields, err = fields.WithLink(link); err != nil {
+		return nil, fmt.Errorf("configuration: %s.link: %w", key, err)
+	}
+	return fields, nil
+}
+
+func (s *Server) openFile(f *File) error {
+	fields, err := parseFields("ingest.files: "+f.Path, f.Map, f.Keep, f.Link)
+	if err != nil {
+		return err
 	}
 	cfg := file.Default(f.Path)
 	cfg.Format, cfg.Fields, cfg.SourceName = f.Format, fields, f.Source
@@ -105,9 +124,9 @@ func (s *Server) addLate(ctx context.Context, name string, open opener) error {
 }
 
 func (s *Server) openKafka(ctx context.Context, i int, k *KafkaSource) error {
-	fields, err := feed.ParseFields(k.Map)
+	fields, err := parseFields(fmt.Sprintf("ingest.kafka[%d]", i), k.Map, k.Keep, k.Link)
 	if err != nil {
-		return fmt.Errorf("configuration: ingest.kafka[%d].map: %w", i, err)
+		return err
 	}
 	conn, err := kafkaConn(&k.KafkaCluster)
 	if err != nil {
@@ -124,9 +143,9 @@ func (s *Server) openKafka(ctx context.Context, i int, k *KafkaSource) error {
 }
 
 func (s *Server) openNATS(ctx context.Context, i int, n *NATSSource) error {
-	fields, err := feed.ParseFields(n.Map)
+	fields, err := parseFields(fmt.Sprintf("ingest.nats[%d]", i), n.Map, n.Keep, n.Link)
 	if err != nil {
-		return fmt.Errorf("configuration: ingest.nats[%d].map: %w", i, err)
+		return err
 	}
 	conn, err := natsConn(&n.NATSServer)
 	if err != nil {

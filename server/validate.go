@@ -34,6 +34,7 @@ func (c *Config) Validate() error {
 	v.want(t.EventBytes > 0, "topics.event_bytes", "want more than 0")
 	v.want(t.EventAge >= 0 && t.EventAge <= longest, "topics.event_age", "want 0 to 100 years")
 	v.want(c.Ingest.Body > 0, "ingest.body", "want more than 0")
+	v.fields("ingest.http", "", c.Ingest.HTTP.Keep, c.Ingest.HTTP.Link)
 	for i, f := range c.Ingest.Files {
 		v.file(fmt.Sprintf("ingest.files[%d]", i), &f)
 	}
@@ -76,6 +77,7 @@ func (v *validation) window(w *Window) {
 	v.want(err == nil, "window.threshold", fmt.Sprint(err))
 	v.want(w.Span > 0 && w.Span <= longest, "window.span", "want more than 0 and at most 100 years")
 	v.want(w.Lateness >= 0 && w.Lateness <= longest, "window.lateness", "want 0 to 100 years")
+	v.want(w.Redelivery >= time.Second && w.Redelivery <= longest, "window.redelivery", "want 1s to 100 years")
 	v.want(w.MinTokens > 0, "window.min_tokens", "want 1 or more")
 	err = units.CheckBudget(int64(w.Budget))
 	v.want(err == nil, "window.budget", fmt.Sprintf("%v; 0 is half the memory", err))
@@ -91,5 +93,5 @@ func (v *validation) window(w *Window) {
 func (v *validation) file(key string, f *File) {
 	v.want(f.Path != "", key+".path", "want a path")
 	v.oneOf(key+".format", f.Format, "", "jsonl", "text", "csv")
-	v.mapping(key, f.Map)
+	v.fields(key, f.Map, f.Keep, f.Link)
 }

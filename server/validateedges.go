@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"refrain/feed"
 	"refrain/text"
 )
 
@@ -82,23 +81,24 @@ func (v *validation) server(key string, s *NATSServer) {
 	v.tls(key+".tls", &s.TLS)
 }
 
-func (v *validation) mapping(key, spec string) {
-	_, err := feed.ParseFields(spec)
-	v.want(err == nil, key+".map", fmt.Sprint(err))
+func (v *validation) fields(key, mapping string, keep []string, link string) {
+	if _, err := parseFields(key, mapping, keep, link); err != nil {
+		*v = append(*v, err)
+	}
 }
 
 func (v *validation) kafkaSource(key string, k *KafkaSource) {
 	v.cluster(key, &k.KafkaCluster)
 	v.want(len(k.Topics) > 0, key+".topics", "want at least one topic")
 	v.oneOf(key+".start", k.Start, "", "earliest", "latest")
-	v.mapping(key, k.Map)
+	v.fields(key, k.Map, k.Keep, k.Link)
 }
 
 func (v *validation) natsSource(key string, n *NATSSource) {
 	v.server(key, &n.NATSServer)
 	v.want(n.Stream != "", key+".stream", "want the name of a stream")
 	v.oneOf(key+".start", n.Start, "", "earliest", "latest")
-	v.mapping(key, n.Map)
+	v.fields(key, n.Map, n.Keep, n.Link)
 }
 
 // sources wants every topic of a group and every consumer once: it is the name of a clock.

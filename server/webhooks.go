@@ -28,7 +28,7 @@ func (s *Server) openWebhooks(endpoints []Webhook) error {
 		return err
 	}
 	deps := webhook.Deps{
-		Topic: s.node.events, Store: s.node.store, Deleted: s.node.isDeleted, DeadLetters: s.deadEvents, Log: log, Logger: s.log, Version: s.cfg.Version,
+		Topic: s.node.events, Store: s.node.store, Deleted: s.node.isDeleted, DeadLetters: s.node.deadEvents, Log: log, Logger: s.log, Version: s.cfg.Version,
 	}
 	s.closers = append(s.closers, log)
 	for i := range endpoints {

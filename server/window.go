@@ -53,10 +53,11 @@ func warnForced(log *slog.Logger) func(sigstore.Forced) {
 // shareLimits gives every partition its share of what the windows may hold and of what a look-up may report.
 func (n *node) shareLimits() {
 	p := n.cfg.Topics.Partitions
+	all := n.window.Flood == n.window.MaxMatches
 	n.window.Budget /= int64(p)
 	n.window.MaxMatches = shareOfMatches(n.window.MaxMatches, p)
 	n.window.Flood = (n.window.Flood + p - 1) / p
-	if n.cfg.Window.Flood == 0 {
+	if all {
 		n.window.Flood = n.window.MaxMatches
 	}
 }

@@ -23,7 +23,8 @@ import (
 type deletions struct {
 	control topic.Topic // nil: there are none
 	reader  topic.Reader
-	next    int64 // position in the control topic
+	next    int64                      // position in the control topic
+	corrupt func(*topic.Record, error) // is told of a record that is left out
 
 	mu     sync.RWMutex // guards stamps against Deleted; the worker's goroutine alone changes them
 	stamps map[feed.Tombstone]time.Time
@@ -37,7 +38,7 @@ type deletion struct {
 }
 
 func newDeletions(control topic.Topic) *deletions {
-	return &deletions{control: control, stamps: map[feed.Tombstone]time.Time{}}
+	return &deletions{control: control, corrupt: func(*topic.Record, error) {}, stamps: map[feed.Tombstone]time.Time{}}
 }
 
 // has reports whether a sentence of a record with this stamp is deleted.
@@ -71,7 +72,10 @@ func (d *deletions) read(ctx context.Context) ([]deletion, error) {
 		}
 		for i := range records {
 			more, err := d.take(&records[i])
-			if err != nil {
+			if errors.Is(err, topic.ErrTombstonesCorrupt) { // it stays so however often it is read
+				d.corrupt(&records[i], err)
+				d.next = records[i].Position + 1
+			} else if err != nil {
 				return all, err
 			}
 			all = append(all, more...)
@@ -118,6 +122,13 @@ func (d *deletions) take(r *topic.Record) ([]deletion, error) {
 	}
 	d.next = r.Position + 1
 	return out, nil
+}
+
+// skipControl is loud about a control record that cannot be read: whatever it deleted is not.
+func (w *Worker) skipControl(r *topic.Record, err error) {
+	w.cfg.Logger.Error("unreadable control record left out: the posts that it deleted may be shown again; delete again what was deleted then",
+		"position", r.Position, "time", r.Time, "error", err)
+	w.metrics.corruptControl()
 }
 
 // forget drops tombstones that no post in any topic is older than.

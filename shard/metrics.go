@@ -19,8 +19,8 @@ type counts struct {
 }
 
 type metrics struct {
-	sentences, lookups, events, truncated, lost, corrupt metric.Int64Counter
-	lag, clock                                           metric.Float64Gauge
+	sentences, lookups, events, truncated, dead, lost, corrupt metric.Int64Counter
+	lag, clock                                                 metric.Float64Gauge
 }
 
 func newMetrics() (*metrics, error) {
@@ -41,9 +41,10 @@ func newMetrics() (*metrics, error) {
 	m.lookups = counter("refrain/shard", "refrain_shard_lookups", "Look-ups of one sentence in the rows of one partition")
 	m.events = counter("refrain/detector", "refrain_detector_events", "Matches found, repeats of an id included")
 	m.truncated = counter("refrain/detector", "refrain_detector_truncated", "Look-ups cut short by max_matches")
+	m.dead = counter("refrain/shard", "refrain_shard_dead_events", "Events that are too large for the event topic: dead letters")
 	m.lost = counter("refrain/shard", "refrain_shard_lost_window",
 		"Times that the sentence topic had dropped records which the window still needed")
-	m.corrupt = counter("refrain/shard", "refrain_shard_corrupt", "Sentence records left out because they cannot be read")
+	m.corrupt = counter("refrain/shard", "refrain_shard_corrupt", "Records of the sentence topic, or of the control topic, left out because they cannot be read")
 	m.lag = gauge("refrain_shard_lag", "Age of the oldest record that is not looked up everywhere")
 	m.clock = gauge("refrain_shard_clock", "The window's clock W, as Unix time")
 	return &m, errors.Join(errs...)
@@ -61,7 +62,7 @@ func (m *metrics) appear(ctx context.Context, owned []int) {
 	for _, result := range results {
 		m.sentences.Add(ctx, 0, result)
 	}
-	for _, c := range []metric.Int64Counter{m.lookups, m.events, m.truncated} {
+	for _, c := range []metric.Int64Counter{m.lookups, m.events, m.truncated, m.dead} {
 		c.Add(ctx, 0)
 	}
 	for _, p := range owned {
@@ -110,6 +111,11 @@ func (c *counts) add(o *counts) {
 
 func (m *metrics) lostWindow(ctx context.Context, p int) {
 	m.lost.Add(ctx, 1, metric.WithAttributes(attribute.Int("partition", p)))
+}
+
+// corruptControl counts a control record.
+func (m *metrics) corruptControl() {
+	m.corrupt.Add(context.Background(), 1, metric.WithAttributes(attribute.String("topic", "control")))
 }
 
 func (m *metrics) corruptRecord(p int) {

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -41,6 +42,13 @@ func TestMutants(t *testing.T) {
 		{"unheard of here hides what is active there", subject(openUnheard, bruteRows)},
 		{"a deleted author loses what he posted since", subject(openWorker, hasty)},
 		{"rows not replayed", subject(openReplayLate, bruteRows)},
+		{"redeliveries known to the owner alone", subject(openOwnerHears, bruteRows)},
+		{"redeliveries forgotten at a restart", subject(openDeaf, bruteRows)},
+		{"redeliveries measured from the first", subject(openFirstHears, bruteRows)},
+		{"state without the event topic's end", subject(openEndless, bruteRows)},
+		{"newest state whatever is left", subject(openNewest, bruteRows)},
+		{"positions without incarnations", subject(openAnyIncarnation, bruteRows)},
+		{"redeliveries have no usable time either", subject(openTimeComes, bruteRows)},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) { wantCaught(t, test.s) })
@@ -132,6 +140,49 @@ func openMerged(cfg Config) (sim.Worker, error) {
 func openReplayLate(cfg Config) (sim.Worker, error) {
 	cfg.Store = &alteredStore{cfg.Store, func(s *State) error {
 		s.ReplayFrom = s.Look[s.Partition]
+		return nil
+	}}
+	return openWorker(cfg)
+}
+
+// openEndless opens a worker whose states do not know where the event topic ended.
+func openEndless(cfg Config) (sim.Worker, error) {
+	cfg.Store = &alteredStore{cfg.Store, func(s *State) error {
+		clear(s.EventEnd)
+		return nil
+	}}
+	return openWorker(cfg)
+}
+
+// openNewest opens a worker that goes on from the newest state, from the end of the sentence topic where that lies
+// lower: as it was before there were older ones.
+func openNewest(cfg Config) (sim.Worker, error) {
+	cfg.Store = &alteredStore{cfg.Store, func(s *State) error {
+		clear(s.EventEnd)
+		s.Control = 0
+		return lowerToEnd(cfg.Sentences, s)
+	}}
+	return openWorker(cfg)
+}
+
+func lowerToEnd(sentences topic.Topic, s *State) error {
+	_, end, err := sentences.Bounds(context.Background())
+	if err != nil {
+		return err
+	}
+	s.SentenceTopic = sentences.Lineage().Current()
+	kept, _ := topic.Kept(sentences, s.SentenceTopic, end)
+	for p := range s.Look {
+		s.Look[p] = min(s.Look[p], kept[p])
+	}
+	return nil
+}
+
+// openAnyIncarnation opens a worker for which a position is a position, whatever its topic has lost and got since.
+func openAnyIncarnation(cfg Config) (sim.Worker, error) {
+	cfg.Store = &alteredStore{cfg.Store, func(s *State) error {
+		s.SentenceTopic, s.EventTopic = cfg.Sentences.Lineage().Current(), cfg.Events.Lineage().Current()
+		s.ControlTopic = cfg.Control.Lineage().Current()
 		return nil
 	}}
 	return openWorker(cfg)
@@ -230,6 +281,71 @@ func (w unheard) Step(ctx context.Context) error {
 		}
 	}
 	return w.Worker.Step(ctx)
+}
+
+// openOwnerHears opens a worker that looks up redeliveries of partitions that it does not own.
+func openOwnerHears(cfg Config) (sim.Worker, error) {
+	cfg.Redeliveries = nil // those of a process would be told the same
+	cfg.Sentences = &readTopic{cfg.Sentences, func(r *topic.Record, b *topic.Batch) (changed bool) {
+		return !slices.Contains(cfg.Owned, r.Partition) && timed(b, func(*feed.Sentence) bool { return true })
+	}}
+	return openWorker(cfg)
+}
+
+// timed makes sentences without a usable time look as if they had one, those that are to.
+func timed(b *topic.Batch, is func(*feed.Sentence) bool) (changed bool) {
+	for i := range b.Sentences {
+		if s := &b.Sentences[i]; isUntimed(s) && is(s) {
+			s.Untimed, s.TimeAdjusted, changed = false, false, true
+		}
+	}
+	return changed
+}
+
+// openDeaf opens a worker that knows no redelivery of what came before it.
+func openDeaf(cfg Config) (sim.Worker, error) {
+	cfg.Redeliveries = nil
+	cfg.Store = &alteredStore{cfg.Store, func(s *State) error {
+		for p := range s.Heard {
+			s.Heard[p] = heard{position: s.Look[p]}
+		}
+		s.Heard[s.Partition].position = min(s.Look[s.Partition], s.ReplayFrom)
+		return nil
+	}}
+	return openWorker(cfg)
+}
+
+// openFirstHears opens a worker for which a redelivery does not prolong the time in which there may be others.
+func openFirstHears(cfg Config) (sim.Worker, error) {
+	cfg.Redeliveries = nil
+	first, stamps := map[string]int64{}, map[int]int64{}
+	cfg.Sentences = &readTopic{cfg.Sentences, func(r *topic.Record, b *topic.Batch) bool {
+		stamps[r.Partition] = max(stamps[r.Partition], r.Time.UnixNano())
+		now := stamps[r.Partition] / (cfg.Redelivery.Nanoseconds() / slotsWithin)
+		return timed(b, func(s *feed.Sentence) bool {
+			identity := fmt.Sprint(s.Source, s.Post, s.Version, s.Index)
+			began, again := first[identity]
+			if !again || began < now-slotsWithin {
+				first[identity] = now
+			}
+			return again && began < now-slotsWithin
+		})
+	}}
+	return openWorker(cfg)
+}
+
+// openTimeComes opens a worker for which a post whose time has come is another than the one that had none.
+func openTimeComes(cfg Config) (sim.Worker, error) {
+	cfg.Redeliveries = nil
+	cfg.Sentences = &readTopic{cfg.Sentences, func(_ *topic.Record, b *topic.Batch) (changed bool) {
+		for i := range b.Sentences {
+			if s := &b.Sentences[i]; !isUntimed(s) {
+				s.Version, changed = ^s.Version, true
+			}
+		}
+		return changed
+	}}
+	return openWorker(cfg)
 }
 
 // readTopic shows see the records that its readers return, and the batch of each, which see may change.

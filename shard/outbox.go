@@ -2,7 +2,9 @@ package shard
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/zeebo/xxh3"
@@ -17,6 +19,10 @@ type outbox struct {
 	deployment string
 	now        func() time.Time
 	records    []topic.Record
+	dead       DeadLetters // nil: there are none
+	logger     *slog.Logger
+	metrics    *metrics
+	known      []int64 // the end of the topic after the last append; nil: to be asked for
 }
 
 func (o *outbox) add(events []found) {
@@ -41,9 +47,50 @@ func (o *outbox) flush(ctx context.Context) error {
 	if len(o.records) == 0 {
 		return nil
 	}
-	if err := o.topic.Append(ctx, o.records); err != nil {
+	o.known = nil
+	if err := o.append(ctx, o.records); err != nil {
 		return fmt.Errorf("append %d events: %w", len(o.records), err)
 	}
 	o.records = nil
 	return nil
+}
+
+// append makes records durable. Where the topic finds one too large the half without it goes first, and so on, until the
+// one is left by itself, which is then a dead letter.
+func (o *outbox) append(ctx context.Context, records []topic.Record) error {
+	err := o.topic.Append(ctx, records)
+	switch half := len(records) / 2; {
+	case o.dead == nil || !errors.Is(err, topic.ErrTooLarge):
+		return err
+	case half == 0:
+		return o.giveUp(&records[0], err)
+	default:
+		if err := o.append(ctx, records[:half]); err != nil {
+			return err
+		}
+		return o.append(ctx, records[half:])
+	}
+}
+
+// giveUp gives an event that the topic will never take to the dead letters.
+func (o *outbox) giveUp(r *topic.Record, cause error) error {
+	o.logger.Error("event is too large for the event topic: a dead letter", "partition", r.Partition, "bytes", len(r.Data), "error", cause)
+	if err := o.dead.Write(fmt.Sprintf("event topic, partition %d", r.Partition), cause.Error(), r.Data); err != nil {
+		return fmt.Errorf("dead letter: %w", err)
+	}
+	o.metrics.dead.Add(context.Background(), 1)
+	return nil
+}
+
+// end is where the topic ended when everything appended was durable, or further on.
+func (o *outbox) end(ctx context.Context) ([]int64, error) {
+	if o.known != nil {
+		return o.known, nil
+	}
+	_, end, err := o.topic.Bounds(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("ask for the end of the event topic: %w", err)
+	}
+	o.known = end
+	return end, nil
 }

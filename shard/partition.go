@@ -19,6 +19,8 @@ type item struct {
 
 	// ends are the ends of all partitions as reported after the item was received; nil until then.
 	ends []int64
+	// redelivered marks the sentences that are redeliveries for everybody: see Redeliveries; nil when none is.
+	redelivered []bool
 	// repeats marks the sentences that were redeliveries at their insertion; nil when none was, or it is not known.
 	repeats []bool
 }
@@ -74,6 +76,8 @@ func (q *partition) insertSentence(x *item, i int, deleted *deletions) {
 	switch {
 	case deleted.has(s, x.stamp):
 		result = &q.counts.deleted
+	case x.redelivered != nil && x.redelivered[i]:
+		result = &q.counts.repeats
 	case q.rows.Insert(s):
 		if deleted.control != nil {
 			q.young.add(s, x.stamp)
@@ -137,10 +141,11 @@ func (q *partition) lookUpItem(x *item, deleted *deletions) {
 // lookUp is one of the two of Rows.
 type lookUp = func(dst []feed.Match, x *feed.Sentence) []feed.Match
 
-// lookUpSentence leaves out the redelivery of what q holds: it was looked up, or will be, where it stood first.
+// lookUpSentence leaves out what everybody knows for a redelivery, and that of what q holds: it was looked up, or will
+// be, where it stood first.
 func (q *partition) lookUpSentence(x *item, i int, deleted *deletions, look lookUp) {
 	s := &x.batch.Sentences[i]
-	if deleted.has(s, x.stamp) || x.partition == q.id && x.repeats != nil && x.repeats[i] {
+	if deleted.has(s, x.stamp) || x.redelivered != nil && x.redelivered[i] || x.partition == q.id && x.repeats != nil && x.repeats[i] {
 		return
 	}
 	q.scratch = look(q.scratch[:0], s)

@@ -28,8 +28,12 @@ func (w *Worker) receive(ctx context.Context) ([]*item, error) {
 			}
 			return nil, err
 		}
+		x.redelivered = w.redeliveries.of.hear(x.partition, x.position, x.stamp, x.batch.Sentences)
 		items = append(items, x)
 		w.next[x.partition] = x.position + 1
+	}
+	if n := len(items); n > 0 && w.cfg.Sentences.Ordered() {
+		w.redeliveries.of.reach(items[n-1].position + 1)
 	}
 	return items, nil
 }
@@ -46,6 +50,10 @@ func (w *Worker) fetch(ctx context.Context) ([]topic.Record, error) {
 	switch {
 	case err == nil:
 		return records, nil
+	case errors.As(err, &gone) && gone.Start <= w.needs(gone.Partition):
+		w.missHearing(gone)
+		w.next[gone.Partition] = max(w.next[gone.Partition], gone.Start)
+		return nil, nil
 	case errors.As(err, &gone):
 		w.lose(ctx, gone)
 		return nil, nil
@@ -69,6 +77,12 @@ func (w *Worker) lose(ctx context.Context, gone *topic.ErrTruncated) {
 		q.mu.Unlock()
 	}
 	w.moved = true
+}
+
+// missHearing says that records are gone that were to be heard alone, for what comes after them.
+func (w *Worker) missHearing(gone *topic.ErrTruncated) {
+	w.cfg.Logger.Warn("the sentence topic has dropped records that tell which posts without a usable time are sent again: some may be taken for further versions",
+		"partition", gone.Partition, "from", gone.From, "start", gone.Start)
 }
 
 func (w *Worker) decode(r *topic.Record) (*item, error) {
@@ -105,7 +119,7 @@ func (w *Worker) openReader(ctx context.Context) error {
 		return nil
 	}
 	w.dropReader()
-	from := slices.Clone(w.next)
+	from := w.redeliveries.start(w.next)
 	for p, read := range want {
 		if !read {
 			from[p] = -1

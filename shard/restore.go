@@ -11,23 +11,24 @@ import (
 
 // restore makes the owned partitions as they were stored, their rows empty: q is read again from replayFrom.
 func (w *Worker) restore(ctx context.Context) error {
-	start, end, err := w.cfg.Sentences.Bounds(ctx)
+	x, err := w.extent(ctx)
 	if err != nil {
-		return fmt.Errorf("ask for the bounds of the sentence topic: %w", err)
+		return err
 	}
 	for _, id := range w.cfg.Owned {
 		if id < 0 || id >= len(w.home) || w.home[id] != nil {
 			return fmt.Errorf("partition %d of %d: not there, or owned twice", id, len(w.home))
 		}
-		q, err := w.restorePartition(ctx, id, start, end)
+		q, err := w.restorePartition(ctx, id, &x)
 		if err != nil {
 			return fmt.Errorf("partition %d: %w", id, err)
 		}
 		w.home[id] = q
 		w.owned = append(w.owned, q)
 	}
+	w.listen()
 	for p := range w.next {
-		w.next[p] = w.looked(p)
+		w.next[p] = min(w.looked(p), w.redeliveries.next[p])
 		if q := w.home[p]; q != nil {
 			w.next[p] = min(w.next[p], q.insert)
 		}
@@ -35,42 +36,41 @@ func (w *Worker) restore(ctx context.Context) error {
 	return nil
 }
 
-func (w *Worker) restorePartition(ctx context.Context, id int, start, end []int64) (*partition, error) {
-	state, err := w.load(ctx, id)
+// listen makes the worker hear every partition from where the first of its owned ones must.
+func (w *Worker) listen() {
+	from := slices.Clone(w.owned[0].state.Heard)
+	for _, q := range w.owned[1:] {
+		for p, at := range q.state.Heard {
+			if at.position < from[p].position {
+				from[p] = at
+			}
+		}
+	}
+	var ok bool
+	if w.redeliveries, ok = w.cfg.Redeliveries.listen(from); !ok {
+		w.redeliveries, _ = w.cfg.Redeliveries.another().listen(from)
+	}
+}
+
+func (w *Worker) restorePartition(ctx context.Context, id int, x *extent) (*partition, error) {
+	state, err := w.load(ctx, id, x)
 	if err != nil {
 		return nil, err
 	}
 	if state == nil {
-		state = &State{Partition: id, Look: slices.Clone(start), ReplayFrom: start[id], Marks: newMarks(len(start))}
+		state = newState(id, x.start)
 	}
 	rows, err := w.cfg.Rows(id)
 	if err != nil {
 		return nil, fmt.Errorf("make rows: %w", err)
 	}
 	q := &partition{id: id, rows: rows, state: *state, insert: state.ReplayFrom, counted: state.Look[id], mostFound: w.cfg.MaxEvents}
-	w.lowerToEnd(q, end)
-	w.liftToStart(ctx, q, start)
+	w.liftHeard(q, x.start)
+	w.liftToStart(ctx, q, x.start)
 	if clock, known := state.Marks.Clock(); known {
 		rows.Advance(clock)
 	}
 	return q, nil
-}
-
-// load returns what is stored of a partition, nil without any.
-func (w *Worker) load(ctx context.Context, id int) (*State, error) {
-	data, err := w.cfg.Store.Get(ctx, stateKey(id))
-	if err != nil || data == nil {
-		return nil, err
-	}
-	state, err := DecodeState(data)
-	if err != nil {
-		return nil, err
-	}
-	if n := len(w.home); len(state.Look) != n || state.Partition != id {
-		return nil, fmt.Errorf("the stored state is of partition %d of %d, the topic has %d: "+
-			"the number of partitions cannot change while a window is kept", state.Partition, len(state.Look), n)
-	}
-	return state, nil
 }
 
 // liftToStart goes on from what the topic still has, and is loud about what it may have dropped too early. Where
@@ -92,23 +92,19 @@ func (w *Worker) liftToStart(ctx context.Context, q *partition, start []int64) {
 	}
 }
 
-// lowerToEnd goes back to what the topic has, where the stored state knows of more: the topic has lost its tail, as
-// after a power cut without sync, and what comes next takes the places of what is lost. Where partitions share their
-// positions, look-ups pass the end of a quiet one as others grow: only the end of all says that something is lost.
-func (w *Worker) lowerToEnd(q *partition, end []int64) {
-	if w.cfg.Sentences.Ordered() {
-		end = slices.Repeat([]int64{slices.Max(end)}, len(end))
-	}
-	for p, e := range end {
-		if q.state.Look[p] <= e {
+// liftHeard hears from what the topic still has, and says what it has dropped.
+func (w *Worker) liftHeard(q *partition, start []int64) {
+	oldest := slices.Min(start)
+	for p, s := range start {
+		at := &q.state.Heard[p]
+		if s <= at.position {
 			continue
 		}
-		w.cfg.Logger.Error("the sentence topic has lost records that were acknowledged",
-			"partition", p, "end", e, "known", q.state.Look[p])
-		q.state.Look[p] = e
+		if at.position < q.needs(p) && (!w.cfg.Sentences.Ordered() || oldest > at.position) {
+			w.missHearing(&topic.ErrTruncated{Partition: p, From: at.position, Start: s})
+		}
+		at.position = s
 	}
-	q.insert = min(q.insert, end[q.id])
-	q.counted = min(q.counted, end[q.id])
 }
 
 // readDeletions takes in new tombstones: the rows show no such post any more, and the owner of partition 0 says so in

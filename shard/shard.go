@@ -45,6 +45,11 @@ type Rows interface {
 	PurgeSome(rows int) (more bool)
 }
 
+// DeadLetters is publish.DeadLetters.
+type DeadLetters interface {
+	Write(place, reason string, event []byte) error
+}
+
 // Config says what a worker works on. Sentences, Events, Store, Rows, Owned, Span and Lateness are the caller's, Default
 // has the rest.
 type Config struct {
@@ -52,24 +57,33 @@ type Config struct {
 	Events    topic.Topic // partitioned by the later post
 	Control   topic.Topic // tombstones, in partition 0; nil: posts are never deleted
 	Store     topic.Store
+	// DeadLetters takes the events that are too large for the event topic. Nil: such an event is an error, and the worker
+	// goes no further.
+	DeadLetters DeadLetters
 	// Rows returns the empty window of an owned partition. Open calls it once for each, in the order of Owned, and
 	// nothing else does: after a turn that failed the worker goes on with the rows it has. So they may be made
 	// beforehand, one for each partition. An Open that fails leaves them empty, and they may be given again; a worker
 	// that has taken a turn does not. While there is a worker, others use them by Worker.Locked.
 	Rows func(partition int) (Rows, error)
 
+	// Redeliveries are shared by the workers of a process, all of which are opened before one takes a turn: a worker that
+	// comes later may need its own. nil: the worker has its own.
+	Redeliveries *Redeliveries
+
 	Owned          []int // the partitions of the sentence topic that this worker owns
 	Span, Lateness time.Duration
 	Deployment     string // the CloudEvents source of the events
 
-	Delta     time.Duration // δ: how far writers' clocks and an append's flight may differ, 0 or more
-	Silence   time.Duration // a source partition without marks for so long is taken for dead
-	Poll      time.Duration // how long a turn waits for records
-	Commit    time.Duration // the state is stored this often; 0: at every turn that has moved
-	MaxQueue  int           // bytes of records that wait for rows before reading is narrowed, 1 or more
-	MaxEvents int           // events of a partition that wait to be made durable together, 1 or more
-	Retention time.Duration // tombstones older than this are forgotten: what the topics keep; 0: never
-	Parallel  bool          // serve the owned partitions by a goroutine each
+	Delta      time.Duration // δ: how far writers' clocks and an append's flight may differ, 0 or more
+	Silence    time.Duration // a source partition without marks for so long is taken for dead
+	Poll       time.Duration // how long a turn waits for records
+	Commit     time.Duration // the state is stored this often; 0: at every turn that has moved
+	Keep       time.Duration // this often a state is kept beside the current one, 60 of them
+	MaxQueue   int           // bytes of records that wait for rows before reading is narrowed, 1 or more
+	MaxEvents  int           // events of a partition that wait to be made durable together, 1 or more
+	Redelivery time.Duration // see Redeliveries; unused where those are given
+	Retention  time.Duration // tombstones older than this are forgotten: what the topics keep; 0: never
+	Parallel   bool          // serve the owned partitions by a goroutine each
 
 	TextVersion int // of the normalisation; records of another are looked up all the same, and warned of; 0: any
 
@@ -80,8 +94,8 @@ type Config struct {
 // Default is the configuration but for what the worker works on.
 func Default() Config {
 	return Config{
-		Delta: 10 * time.Second, Silence: 2 * time.Minute, Poll: 100 * time.Millisecond, MaxQueue: 64 << 20, MaxEvents: 8192,
-		Now: time.Now, Logger: slog.Default(),
+		Delta: 10 * time.Second, Silence: 2 * time.Minute, Poll: 100 * time.Millisecond, Keep: time.Minute, MaxQueue: 64 << 20, MaxEvents: 8192,
+		Redelivery: time.Hour, Now: time.Now, Logger: slog.Default(),
 	}
 }
 
@@ -115,6 +129,7 @@ func (c *Config) outOfBounds() (errs []error) {
 	least(int64(c.Silence), 1, "silence")
 	least(int64(c.Poll), 1, "poll")
 	least(int64(c.Commit), 0, "commit")
+	least(int64(c.Keep), 1, "keep")
 	least(int64(c.MaxQueue), 1, "max queue")
 	least(int64(c.MaxEvents), 1, "max events")
 	least(int64(c.Retention), 0, "retention")

@@ -38,7 +38,14 @@ func subject(open func(Config) (sim.Worker, error), rows func(t text.Threshold, 
 			cfg.Sentences, cfg.Events, cfg.Control, cfg.Store, cfg.Owned = e.Sentences, e.Events, e.Control, e.Store, e.Owned
 			cfg.Rows = func(q int) (Rows, error) { return e.Rows(q) }
 			cfg.Span, cfg.Lateness, cfg.Delta, cfg.MaxQueue, cfg.MaxEvents = e.Span, e.Lateness, e.Delta, e.MaxQueue, e.MaxEvents
-			cfg.Now, cfg.Logger, cfg.Poll = e.Now, quiet, 2*time.Second // for tombstones: no reader waits
+			cfg.Redelivery, cfg.Now, cfg.Logger = e.Redelivery, e.Now, quiet
+			cfg.Poll = 10 * time.Second // for tombstones: no reader waits
+			if e.Process != nil {
+				if *e.Process == nil {
+					*e.Process = must(NewRedeliveries(RedeliveryConfig{e.Sentences.Partitions(), e.Redelivery, 0, quiet}))
+				}
+				cfg.Redeliveries = (*e.Process).(*Redeliveries)
+			}
 			return open(cfg)
 		},
 	}
@@ -88,17 +95,17 @@ func simulate(t *testing.T, s sim.Subject, first uint64, seeds int, see func(see
 // wantAll wants every simulation to give the events of the definition.
 func wantAll(t *testing.T, s sim.Subject, seeds int) {
 	t.Helper()
-	var pairs, crashes, runs int
+	var pairs, crashes, cuts, runs int
 	begin := time.Now()
 	simulate(t, s, *simFirst, seeds, func(seed uint64, r *sim.Result) bool {
-		runs, pairs, crashes = runs+1, pairs+r.Pairs, crashes+r.Crashes
+		runs, pairs, crashes, cuts = runs+1, pairs+r.Pairs, crashes+r.Crashes, cuts+r.Cuts
 		if !r.OK() {
 			t.Errorf("seed %d: %s", seed, r)
 		}
 		return r.OK()
 	})
-	t.Logf("%d interleavings, %d events, %d crashes, %.0f interleavings/s",
-		runs, pairs, crashes, float64(runs)/time.Since(begin).Seconds())
+	t.Logf("%d interleavings, %d events, %d crashes, %d power cuts, %.0f interleavings/s",
+		runs, pairs, crashes, cuts, float64(runs)/time.Since(begin).Seconds())
 }
 
 func TestSimulation(t *testing.T) {

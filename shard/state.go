@@ -14,17 +14,20 @@ import (
 
 // State is what is stored of one partition q: where its look-ups have got to, whole.
 //
-// Every State that was ever stored is a right one to go on from, however old: going on from it repeats look-ups and
-// so events with ids that are already out, and loses nothing. That is why a worker that goes on after another has
+// Every State that was ever stored is a right one to go on from, however old, as long as the topics still hold what it
+// stands for (extent.check): going on from it repeats look-ups and so events with ids that are already out, and loses
+// nothing. That is why a worker that goes on after another has
 // taken over does no harm, and why two States must never be combined: L, the marks and replayFrom of one moment
 // belong together.
 //
 // Its encoding:
 //
-//	state  = magic:2 "RS"  format:1 =1  partition:u  control:v  replayFrom:v
-//	         hasClock:1 [clock:v]  #partitions:u (look:v newest:v)*  #sources:u source*  checksum:8
+//	state  = magic:2 "RS"  format:1 =2  partition:u  control:v  replayFrom:v
+//	         hasClock:1 [clock:v]  #partitions:u (look:v newest:v heard:v heardStamp:v)*
+//	         #sources:u source*  #ends:u end:v*  incarnation*3  checksum:8
 //	source = length:u name  met*            one met for every partition
 //	met    = kind:1 (0 none, 1 active, 2 idle) [time:v stamp:v]   none has neither
+//	incarnation = length:u id               of the sentence, the event and the control topic
 //
 // :u is an unsigned varint, :v a signed (zigzag) one; times are milliseconds, stamps nanoseconds since 1970;
 // sources are in ascending order of their names; checksum is the xxh3-64 of all bytes before it, little endian.
@@ -34,12 +37,31 @@ type State struct {
 	ReplayFrom int64   // q's lowest position that may hold a sentence of the window
 	Control    int64   // the first position of the control topic whose retractions may not be out yet
 	Marks      Marks
+	// Heard: per partition, from where it must be heard again to know redeliveries from Look on (q itself: from
+	// ReplayFrom on), and the greatest stamp before that.
+	Heard []heard
+	// EventEnd is, per partition of the event topic, its end when the events of these look-ups were durable, or later.
+	EventEnd []int64
+	// The incarnations of the topics that all these positions are of; Control's is "" without a control topic.
+	SentenceTopic, EventTopic, ControlTopic string
+}
+
+// newState is that of a partition of which nothing is stored: everything is to be read from a start.
+func newState(partition int, start []int64) *State {
+	s := &State{Partition: partition, Look: slices.Clone(start), ReplayFrom: start[partition], Marks: newMarks(len(start))}
+	for _, position := range start {
+		s.Heard = append(s.Heard, heard{position: position})
+	}
+	return s
 }
 
 // ErrState says that a stored state cannot be read.
 var ErrState = errors.New("not a stored state")
 
-const stateHead = "RS\x01"
+const stateHead = "RS\x02"
+
+// errStateFormat says that a state was stored by another version of the program.
+var errStateFormat = errors.New("stored by another version of refrain: start with an empty data directory")
 
 // Append appends the encoding of s to dst.
 func (s *State) Append(dst []byte) []byte {
@@ -53,6 +75,8 @@ func (s *State) Append(dst []byte) []byte {
 	for p, look := range s.Look {
 		dst = binary.AppendVarint(dst, look)
 		dst = binary.AppendVarint(dst, s.Marks.newest[p])
+		dst = binary.AppendVarint(dst, s.Heard[p].position)
+		dst = binary.AppendVarint(dst, s.Heard[p].stamp)
 	}
 	names := s.Marks.names()
 	dst = binary.AppendUvarint(dst, uint64(len(names)))
@@ -61,6 +85,13 @@ func (s *State) Append(dst []byte) []byte {
 		for _, m := range s.Marks.sources[name] {
 			dst = m.append(dst)
 		}
+	}
+	dst = binary.AppendUvarint(dst, uint64(len(s.EventEnd)))
+	for _, end := range s.EventEnd {
+		dst = binary.AppendVarint(dst, end)
+	}
+	for _, id := range []string{s.SentenceTopic, s.EventTopic, s.ControlTopic} {
+		dst = append(binary.AppendUvarint(dst, uint64(len(id))), id...)
 	}
 	return binary.LittleEndian.AppendUint64(dst, xxh3.Hash(dst[from:]))
 }
@@ -84,6 +115,9 @@ func (m met) append(dst []byte) []byte {
 func DecodeState(data []byte) (*State, error) {
 	const checksum = 8
 	body := len(data) - checksum
+	if len(data) > 2 && string(data[:2]) == stateHead[:2] && (data[2] < stateHead[2] || data[2] > stateHead[2] && intact(data)) {
+		return nil, fmt.Errorf("state of format %d: %w", data[2], errStateFormat)
+	}
 	if body < len(stateHead) || string(data[:len(stateHead)]) != stateHead {
 		return nil, fmt.Errorf("%w: it does not begin with %q", ErrState, stateHead)
 	}
@@ -99,6 +133,12 @@ func DecodeState(data []byte) (*State, error) {
 		return nil, fmt.Errorf("%w: %s", ErrState, d.wrong)
 	}
 	return s, nil
+}
+
+// intact reports whether a stored state is as it was written, be it of another version.
+func intact(data []byte) bool {
+	body := len(data) - 8
+	return body >= 0 && xxh3.Hash(data[:body]) == binary.LittleEndian.Uint64(data[body:])
 }
 
 // decoder keeps the first thing that was wrong; after that it yields zeros.
@@ -120,11 +160,12 @@ func (d *decoder) state() *State {
 	if known {
 		clock = feed.Time(d.varint("clock"))
 	}
-	partitions := d.count("partitions", len(d.rest)/2)
-	s.Look, s.Marks = make([]int64, partitions), newMarks(partitions)
+	partitions := d.count("partitions", len(d.rest)/4)
+	s.Look, s.Heard, s.Marks = make([]int64, partitions), make([]heard, partitions), newMarks(partitions)
 	s.Marks.clock, s.Marks.known = clock, known
 	for p := range partitions {
 		s.Look[p], s.Marks.newest[p] = d.varint("position"), d.varint("newest stamp")
+		s.Heard[p] = heard{d.varint("heard"), d.varint("stamp before heard")}
 	}
 	last := ""
 	for i := range d.count("sources", len(d.rest)) {
@@ -133,6 +174,13 @@ func (d *decoder) state() *State {
 			d.fail("order of sources")
 		}
 		s.Marks.sources[name], last = d.mets(partitions), name
+	}
+	s.EventEnd = make([]int64, d.count("event partitions", len(d.rest)))
+	for p := range s.EventEnd {
+		s.EventEnd[p] = d.varint("event end")
+	}
+	for _, id := range []*string{&s.SentenceTopic, &s.EventTopic, &s.ControlTopic} {
+		*id = d.string("incarnation")
 	}
 	return s
 }

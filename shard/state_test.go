@@ -13,18 +13,25 @@ import (
 )
 
 func exampleState() State {
-	s := State{Partition: 2, Look: []int64{0, 70, 1 << 40}, ReplayFrom: 12, Control: 3, Marks: newMarks(3)}
+	s := State{Partition: 2, Look: []int64{0, 70, 1 << 40}, ReplayFrom: 12, Control: 3, Marks: newMarks(3), Heard: []heard{{}, {60, 123}, {1 << 39, 456}}}
 	s.Marks.meet(0, 100, []topic.Mark{{Source: "a", Time: 5}, {Source: "b", Time: -6, Idle: true}})
 	s.Marks.meet(1, 200, []topic.Mark{{Source: "a", Time: 7}})
 	s.Marks.meet(2, 300, []topic.Mark{{Source: "a", Time: 9, Idle: true}})
 	s.Marks.clock, s.Marks.known = 4, true
+	s.EventEnd, s.SentenceTopic, s.EventTopic, s.ControlTopic = []int64{1 << 33, 0}, "ABC", "DEF", "GHI"
 	return s
 }
 
-var stateDiff = cmp.AllowUnexported(Marks{}, met{})
+func emptyState() State {
+	s := newState(0, []int64{0})
+	s.EventEnd = []int64{}
+	return *s
+}
+
+var stateDiff = cmp.AllowUnexported(Marks{}, met{}, heard{})
 
 func TestStateRoundTrip(t *testing.T) {
-	for _, want := range []State{exampleState(), {Look: []int64{0}, Marks: newMarks(1)}} {
+	for _, want := range []State{exampleState(), emptyState()} {
 		got, err := DecodeState(want.Append([]byte("head"))[4:])
 		if err != nil {
 			t.Fatal(err)
@@ -51,7 +58,7 @@ func TestStateDamaged(t *testing.T) {
 }
 
 func FuzzDecodeState(f *testing.F) {
-	for _, s := range []State{exampleState(), {Look: []int64{0}, Marks: newMarks(1)}} {
+	for _, s := range []State{exampleState(), *newState(0, []int64{0})} {
 		data := s.Append(nil)
 		f.Add(data)
 		f.Add(data[:len(data)-8])

@@ -22,10 +22,12 @@ type Worker struct {
 	tracer  trace.Tracer
 	metrics *metrics
 
-	owned   []*partition
-	home    []*partition // by partition; nil where not owned
-	deleted *deletions
-	asked   time.Time // when the control topic was last read
+	owned []*partition
+	home  []*partition // by partition; nil where not owned
+	// redeliveries are those of the configuration, or of this worker's own.
+	redeliveries *listener
+	deleted      *deletions
+	asked        time.Time // when the control topic was last read
 
 	reader  topic.Reader // nil: to be opened
 	reading []bool       // the partitions it reads
@@ -37,6 +39,8 @@ type Worker struct {
 	spillFailed error      // in this turn
 	moved       bool       // since the last commit
 	committed   time.Time
+	kept        int64     // when the states were last kept beside the current ones, in turns of Config.Keep
+	topics      [3]string // the incarnations of the sentence, event and control topic
 	progress    progress
 	warned      bool         // of another version of the normalisation
 	behind      atomic.Int64 // nanoseconds since 1970, of the last turn that began so
@@ -54,12 +58,20 @@ func Open(ctx context.Context, cfg Config) (*Worker, error) {
 	}
 	m.appear(ctx, cfg.Owned)
 	n := cfg.Sentences.Partitions()
+	if cfg.Redeliveries, err = cfg.redeliveries(n); err != nil {
+		return nil, fmt.Errorf("open worker: %w", err)
+	}
 	w := &Worker{
 		cfg: cfg, tracer: otel.Tracer("refrain/shard"), metrics: m,
 		home: make([]*partition, n), next: make([]int64, n), reading: make([]bool, n),
 		queue: newQueue(n), deleted: newDeletions(cfg.Control), progress: newProgress(n),
 	}
-	w.outbox = outbox{topic: cfg.Events, deployment: cfg.Deployment, now: cfg.Now}
+	w.outbox = outbox{topic: cfg.Events, deployment: cfg.Deployment, now: cfg.Now, dead: cfg.DeadLetters, logger: cfg.Logger, metrics: m}
+	w.topics[0], w.topics[1] = cfg.Sentences.Lineage().Current(), cfg.Events.Lineage().Current()
+	if cfg.Control != nil {
+		w.topics[2] = cfg.Control.Lineage().Current()
+	}
+	w.deleted.corrupt = w.skipControl
 	if err := w.restore(ctx); err != nil {
 		return nil, fmt.Errorf("open worker: %w", err)
 	}
@@ -294,13 +306,69 @@ func (w *Worker) commit(ctx context.Context, every time.Duration) error {
 	if !w.moved || now.Sub(w.committed) < every {
 		return nil
 	}
-	for _, q := range w.owned {
-		if err := w.cfg.Store.Put(ctx, stateKey(q.id), q.state.Append(nil)); err != nil {
+	states, err := w.states(ctx)
+	if err != nil {
+		return err
+	}
+	for i, q := range w.owned {
+		if err := w.cfg.Store.Put(ctx, stateKey(q.id), states[i]); err != nil {
 			return fmt.Errorf("store the state of partition %d: %w", q.id, err)
 		}
 	}
+	if err := w.keep(ctx, states); err != nil {
+		return err
+	}
 	w.moved, w.committed = false, now
+	w.redeliveries.passed(w.next, w.allNeeds())
 	return nil
+}
+
+// states are those of the owned partitions, encoded.
+func (w *Worker) states(ctx context.Context) ([][]byte, error) {
+	end, err := w.outbox.end(ctx)
+	if err != nil {
+		return nil, err
+	}
+	states := make([][]byte, len(w.owned))
+	for i, q := range w.owned {
+		w.noteHeard(q)
+		s := &q.state
+		s.EventEnd, s.SentenceTopic, s.EventTopic, s.ControlTopic = end, w.topics[0], w.topics[1], w.topics[2]
+		states[i] = s.Append(nil)
+	}
+	return states, nil
+}
+
+// noteHeard notes from where every partition must be heard again to go on from q's state.
+func (w *Worker) noteHeard(q *partition) {
+	for p := range q.state.Heard {
+		q.state.Heard[p] = w.redeliveries.of.from(p, q.needs(p))
+	}
+}
+
+// needs is the first position of p that is passed again when q is restored from its state.
+func (q *partition) needs(p int) int64 {
+	if p == q.id {
+		return min(q.state.Look[p], q.state.ReplayFrom)
+	}
+	return q.state.Look[p]
+}
+
+// needs is the first position of p that some owned partition needs.
+func (w *Worker) needs(p int) int64 {
+	least := w.owned[0].needs(p)
+	for _, q := range w.owned[1:] {
+		least = min(least, q.needs(p))
+	}
+	return least
+}
+
+func (w *Worker) allNeeds() []int64 {
+	all := make([]int64, len(w.next))
+	for p := range all {
+		all[p] = w.needs(p)
+	}
+	return all
 }
 
 // Run takes turns until ctx ends; then it finishes the turn in hand and stores where it has got. An error of a topic
@@ -339,6 +407,7 @@ func (w *Worker) finish(ctx context.Context) error {
 // Close ends the reading. What was not stored is done again by the next worker.
 func (w *Worker) Close() error {
 	w.deleted.close()
+	w.redeliveries.leave()
 	if w.reader == nil {
 		return nil
 	}

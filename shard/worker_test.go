@@ -3,15 +3,16 @@ package shard
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/zeebo/xxh3"
 
 	"refrain/feed"
 	"refrain/internal/sim"
@@ -108,6 +109,20 @@ func (r *route) out() []string {
 	return all
 }
 
+// ids are those of the events, each once.
+func (r *route) ids() map[feed.Hash]bool {
+	r.tb.Helper()
+	ids := map[feed.Hash]bool{}
+	for _, e := range r.out() {
+		m, err := feed.DecodeEvent([]byte(e))
+		if err != nil {
+			r.tb.Fatal(err)
+		}
+		ids[m.ID] = true
+	}
+	return ids
+}
+
 const words = "one two three four five"
 
 func TestOwners(t *testing.T) {
@@ -134,13 +149,20 @@ func TestOpenWantsWhatItNeeds(t *testing.T) {
 	}
 }
 
-// brokenTopic takes no records.
+// fullTopic takes no records.
+type fullTopic struct{ topic.Topic }
+
+func (fullTopic) Append(context.Context, []topic.Record) error { return errors.New("broken") }
+
+// brokenTopic has a record and cannot be read.
 type brokenTopic struct{ topic.Topic }
 
-func (brokenTopic) Append(context.Context, []topic.Record) error { return errors.New("broken") }
-
 func (brokenTopic) Bounds(context.Context) (start, end []int64, err error) {
-	return nil, nil, errors.New("broken")
+	return []int64{0}, []int64{1}, nil
+}
+
+func (brokenTopic) Open(context.Context, []int64) (topic.Reader, error) {
+	return nil, errors.New("broken")
 }
 
 // TestRowsAreAskedForOnce: rows made beforehand outlive an Open and a turn that fail.
@@ -159,7 +181,7 @@ func TestRowsAreAskedForOnce(t *testing.T) {
 		t.Fatal("opened without its control topic")
 	}
 	broken = cfg
-	broken.Events = brokenTopic{r.events}
+	broken.Events = fullTopic{r.events}
 	w := r.mustOpen(broken)
 	r.post("a", words, 0)
 	r.post("b", words, time.Minute)
@@ -312,7 +334,7 @@ func TestUnreadableRecord(t *testing.T) {
 		}
 	}
 	r.post("a", words, 0)
-	mustAppend([]byte("RB\x01 nonsense"))
+	mustAppend([]byte("RB\x02 nonsense"))
 	r.post("b", words, time.Minute)
 	newer := (&topic.Batch{}).Append(nil)
 	newer[2] = 99
@@ -390,13 +412,14 @@ func TestRunGoesOnUntilTold(t *testing.T) {
 	for _, ordered := range []bool{true, false} {
 		r := newRoute(t, 4, ordered)
 		var logs [2]bytes.Buffer
+		again := must(NewRedeliveries(RedeliveryConfig{Partitions: 4, Within: time.Hour, Logger: slog.New(slog.DiscardHandler)}))
 		ctx, stop := context.WithCancel(context.Background())
 		var workers []*Worker
 		ended := make(chan error, 2)
 		for i, owned := range Owners(4, 2) {
 			cfg := r.config(owned...)
 			cfg.Now, cfg.Logger, cfg.Parallel = time.Now, slog.New(slog.NewTextHandler(&logs[i], nil)), true
-			cfg.Commit = time.Hour // only the end stores
+			cfg.Commit, cfg.Redeliveries = time.Hour, again // only the end stores
 			w := r.mustOpen(cfg)
 			workers = append(workers, w)
 			go func() { ended <- w.Run(ctx) }()
@@ -413,16 +436,7 @@ func TestRunGoesOnUntilTold(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		var ids []string
-		for _, e := range r.out() {
-			m, err := feed.DecodeEvent([]byte(e))
-			if err != nil {
-				t.Fatal(err)
-			}
-			ids = append(ids, m.ID.String())
-		}
-		slices.Sort(ids)
-		if n := len(slices.Compact(ids)); n != 49 {
+		if n := len(r.ids()); n != 49 {
 			t.Errorf("ordered %v: got %d events, want 49", ordered, n)
 		}
 		stop()
@@ -460,5 +474,158 @@ func TestReplayFromFollowsTheWindow(t *testing.T) {
 	}
 	if got, want := q.state.ReplayFrom, q.window[0].position; got != want || got == 0 {
 		t.Errorf("replay from %d, want %d", got, want)
+	}
+}
+
+// send writes a post without a time, as one that has had no answer does again.
+func (r *route) send(id, words string) {
+	r.tb.Helper()
+	r.now = r.now.Add(time.Second)
+	if err := r.split.Write(context.Background(), []feed.Post{{ID: id, Text: words}}, "s"); err != nil {
+		r.tb.Fatal(err)
+	}
+}
+
+// TestRetryAfterRestart: a post without a time that is sent again changes nothing, whoever has started anew in between;
+// beyond Redelivery it is a further version.
+func TestRetryAfterRestart(t *testing.T) {
+	for _, ordered := range []bool{true, false} {
+		r := newRoute(t, 4, ordered)
+		restart := func() {
+			t.Helper()
+			w := r.mustOpen(r.config(0, 1, 2, 3))
+			for range 3 {
+				r.mustStep(w)
+			}
+		}
+		want := func(events int) {
+			t.Helper()
+			if n := len(r.ids()); n != events {
+				t.Errorf("ordered %v: %d events, want %d: %s", ordered, n, events, r.out())
+			}
+		}
+		const near = words + " six"
+		r.send("first", words)
+		restart()
+		r.send("second", near)
+		for range 3 {
+			r.now = r.now.Add(40 * time.Minute)
+			r.send("first", words)
+			restart()
+			r.send("second", near)
+			restart()
+		}
+		want(1) // second repeats first
+		r.now = r.now.Add(70 * time.Minute)
+		r.send("second", near)
+		r.send("first", words)
+		restart()
+		want(2) // first repeats second
+		if r.log.Len() > 0 {
+			t.Errorf("logged %s", &r.log)
+		}
+	}
+}
+
+// TestHearingTruncated: the topic has dropped what only redeliveries are known by. That is said, and is no loss of the window.
+func TestHearingTruncated(t *testing.T) {
+	for _, ordered := range []bool{true, false} {
+		r := newRoute(t, 1, ordered)
+		w := r.mustOpen(r.config(0))
+		for i := range 100 { // the window is an hour, and redeliveries are known for another
+			r.now = r.now.Add(2 * time.Minute)
+			r.send(fmt.Sprint(i), words+fmt.Sprint(i%50))
+			r.mustStep(w)
+		}
+		state := w.owned[0].state
+		if h := state.Heard[0].position; h == 0 || h >= state.ReplayFrom {
+			t.Fatalf("hear from %d, replay from %d", h, state.ReplayFrom)
+		}
+		r.sentences.Truncate(0, state.ReplayFrom)
+		w = r.mustOpen(r.config(0))
+		if log := r.log.String(); !strings.Contains(log, "taken for further versions") || strings.Contains(log, "window are lost") {
+			t.Errorf("ordered %v: logged %q", ordered, log)
+		}
+		before := len(r.out())
+		r.send("100", words+"49")
+		r.mustStep(w)
+		if n := len(r.out()) - before; n == 0 {
+			t.Errorf("ordered %v: no event", ordered)
+		}
+	}
+}
+
+// TestRetryOfAFastClock: a post is dated 90 s ahead, and sent again when that is no longer the future.
+func TestRetryOfAFastClock(t *testing.T) {
+	r := newRoute(t, 4, true)
+	w := r.mustOpen(r.config(0, 1, 2, 3))
+	created := feed.FromTime(r.now.Add(90 * time.Second))
+	send := func(id, words string) {
+		t.Helper()
+		if err := r.split.Write(context.Background(), []feed.Post{{ID: id, Text: words, Time: created, Timed: true}}, "s"); err != nil {
+			t.Fatal(err)
+		}
+		r.now = r.now.Add(time.Second)
+		r.mustStep(w)
+	}
+	send("first", words)
+	send("second", words+" six")
+	r.now = r.now.Add(40 * time.Second)
+	send("first", words)
+	send("second", words+" six")
+	if out := r.out(); len(out) != 1 || !strings.Contains(out[0], `"post":"second"`) {
+		t.Errorf("got %s, want that second repeats first", out)
+	}
+}
+
+// TestDamagedControlRecord: it is left out loudly, and the next ones count.
+func TestDamagedControlRecord(t *testing.T) {
+	r := newRoute(t, 1, true)
+	damaged := topic.AppendTombstones(nil, []feed.Tombstone{{Post: "a"}})
+	damaged[5] ^= 1
+	good := topic.AppendTombstones(nil, []feed.Tombstone{{Post: "b"}})
+	if err := r.tombstones.Append(t.Context(), []topic.Record{{Data: damaged}, {Data: good}}); err != nil {
+		t.Fatal(err)
+	}
+	w := r.mustOpen(r.config(0))
+	r.mustStep(w)
+	a, b := w.Deleted(feed.Name{Post: "a"}, r.now), w.Deleted(feed.Name{Post: "b"}, r.now)
+	if !strings.Contains(r.log.String(), "unreadable control record") || a || !b {
+		t.Errorf("a deleted %v, b %v, logged %q", a, b, &r.log)
+	}
+}
+
+// TestDamagedState: a partition whose state is damaged begins with the oldest record, loudly; one of another version
+// stops the worker.
+func TestDamagedState(t *testing.T) {
+	r := newRoute(t, 1, true)
+	r.post("a", words, 0)
+	w := r.mustOpen(r.config(0))
+	r.now = r.now.Add(time.Minute)
+	r.mustStep(w)
+	state, err := r.store.Get(t.Context(), stateKey(0))
+	if err != nil || state == nil {
+		t.Fatal(state, err)
+	}
+	state[7] ^= 1
+	put := func(data []byte) {
+		if err := r.store.Put(t.Context(), stateKey(0), data); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put(state)
+	w = r.mustOpen(r.config(0))
+	if !strings.Contains(r.log.String(), "a stored state cannot be read") {
+		t.Errorf("logged %q", &r.log)
+	}
+	r.post("b", words, time.Minute)
+	r.mustStep(w)
+	if n := len(r.out()); n != 1 {
+		t.Errorf("%d events", n)
+	}
+	newer := []byte("RS\x03")
+	put(binary.LittleEndian.AppendUint64(newer, xxh3.Hash(newer)))
+	if _, err := Open(t.Context(), r.config(0)); !errors.Is(err, errStateFormat) {
+		t.Errorf("a newer state: %v", err)
 	}
 }

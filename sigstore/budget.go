@@ -14,11 +14,19 @@ type Forced struct {
 	Bytes  int64         // what it holds now
 }
 
-func (w *Window) overBudget() bool { return w.budget > 0 && w.Bytes() > w.budget }
+func (w *Window) overBudget() bool { return w.budget > 0 && w.Bytes() > w.limit() }
+
+// limit is what the window may hold of its budget, if it has one.
+func (w *Window) limit() int64 {
+	if w.reserved == nil {
+		return w.budget
+	}
+	return w.budget - w.reserved()
+}
 
 // isLarge reports whether a block holds too much of the budget.
 func (w *Window) isLarge(b *block) bool {
-	return w.budget > 0 && b.rows > 64 && w.Bytes()/int64(max(1, w.Len()))*int64(b.live) > w.budget/int64(w.cut.parts)
+	return w.budget > 0 && b.rows > 64 && w.Bytes()/int64(max(1, w.Len()))*int64(b.live) > w.limit()/int64(w.cut.parts)
 }
 
 // makeRoom drops the oldest blocks while the window holds more than its budget: first what was last seen
@@ -46,7 +54,7 @@ func (w *Window) makeRoom() {
 
 // force drops closed blocks, each once, until the window is within its budget.
 func (w *Window) force(horizon func(*block) feed.Time) (groups int) {
-	for n := w.blocks.len() - 1; n > 0 && w.Bytes() > w.budget; n-- {
+	for n := w.blocks.len() - 1; n > 0 && w.Bytes() > w.limit(); n-- {
 		b := w.blocks.oldest()
 		w.clock.drive(b.closed + 1)
 		groups += w.dropOldest(horizon(b))

@@ -47,7 +47,7 @@ func (gs *Groups) addOccurrence(g Group, o *occurrence) (dense bool) {
 // becomeMany gives a group with a chain records of its own.
 func (gs *Groups) becomeMany(g Group, v *view) {
 	r := g.row()
-	m := newMany(v, gs.blocks.frame(g.block, r.sequence), gs.cfg.thinFrom)
+	m := newMany(v, gs.blocks.frame(g.block, r.sequence), gs.cfg)
 	m.cleaned = gs.purge.number
 	r.records = gs.crowds.add(m)
 	v.many, v.chain = m, v.chain[:0]

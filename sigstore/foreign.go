@@ -6,6 +6,7 @@ import "refrain/feed"
 // window repeats. The next late sentence of the same group need not report those rows again; a text that arrives in
 // the wrong order would otherwise report every pair of its occurrences.
 type foreign struct {
+	cfg    *groupsConfig
 	groups map[feed.Hash]*many
 	kept   int // sentences
 	next   int // number of them at which to look for what is too old
@@ -29,10 +30,11 @@ func (f *foreign) remember(x *feed.Sentence) {
 		if f.groups == nil {
 			f.groups = map[feed.Hash]*many{}
 		}
-		m = &many{}
+		m = &many{cfg: f.cfg}
 		f.groups[x.Group] = m
 	}
 	o := occurrenceOf(x)
+	o.link, o.meta = "", "" // it is never shown
 	m.insert(&o)
 	f.kept++
 }

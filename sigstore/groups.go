@@ -17,7 +17,7 @@ import (
 // The window takes in (newGroup, addOccurrence, thin), takes out (delete, drop, removeGroup, dropBlock), moves to the newest block (numbersOf,
 // moveOn), and numbers the tokens anew (renumber, numberAgain, moveAgain, renumbered).
 type Groups struct {
-	cfg         groupsConfig
+	cfg         *groupsConfig
 	blocks      *blocks
 	tokens      *dictionary
 	names       table // numbers of groups, by half of the name
@@ -41,19 +41,23 @@ type Groups struct {
 type groupsConfig struct {
 	span, slice feed.Time
 	thinFrom    int
+	authorKey   AuthorKey
 }
 
 func newGroups(cfg groupsConfig, in *blocks, tokens *dictionary) *Groups {
-	return &Groups{cfg: cfg, blocks: in, tokens: tokens}
+	return &Groups{cfg: &cfg, blocks: in, tokens: tokens, foreign: foreign{cfg: &cfg}}
 }
 
-// Get returns the group of a token set, or none.
-func (gs *Groups) Get(h feed.Hash) Group { return gs.keyed(keyOfHash(&h)) }
+// Get returns the group of x's token set, or none.
+func (gs *Groups) Get(x *feed.Sentence) Group {
+	return gs.keyed(keyOfHash(&x.Group), func(g Group) bool { return gs.isOf(g, x.Tokens) })
+}
 
-func (gs *Groups) keyed(key uint64) (g Group) {
+// keyed is a group of a key for which is holds, or none. Several groups may have one key: see keyOfHash.
+func (gs *Groups) keyed(key uint64, is func(Group) bool) (g Group) {
 	_, ok := gs.names.find(key, func(number uint32) bool {
 		g = gs.blocks.numbered(number)
-		return g.row().key() == key
+		return g.row().key() == key && is(g)
 	})
 	if !ok || !gs.clean(g) {
 		return Group{}
@@ -61,9 +65,21 @@ func (gs *Groups) keyed(key uint64) (g Group) {
 	return g
 }
 
-// Has reports whether x has been inserted: the same sentence of the same version of a post, or, if the post had no time
-// of its own, of any time.
-func (gs *Groups) Has(x *feed.Sentence) bool { return gs.holds(gs.Get(x.Group), x) }
+// isOf reports whether g's token set is that of the ids, which are ascending.
+func (gs *Groups) isOf(g Group, ids []uint64) bool {
+	if g.Size() != len(ids) {
+		return false
+	}
+	for _, n := range gs.numbersOf(g) {
+		if _, ok := slices.BinarySearch(ids, gs.tokens.id(n)); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+// Has reports whether x has been inserted: the same sentence of the same version of a post, at the same time.
+func (gs *Groups) Has(x *feed.Sentence) bool { return gs.holds(gs.Get(x), x) }
 
 // holds is Has where x's group, or none, is known.
 func (gs *Groups) holds(g Group, x *feed.Sentence) bool { return !g.IsNone() && gs.view(g).has(x) }

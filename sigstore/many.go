@@ -4,14 +4,13 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/zeebo/xxh3"
-
 	"refrain/feed"
 )
 
 // many holds the occurrences of a group that has more of them than a chain may be long, or that has lost some:
 // records of its own, in order, and what can no longer be read from them.
 type many struct {
+	cfg     *groupsConfig
 	buf     []byte   // records, after a byte that keeps positions from being 0
 	records []uint64 // where each begins, in the order of the feed
 	frame   frame
@@ -21,13 +20,12 @@ type many struct {
 
 	cleaned uint32 // number of the last deletion of an author that it was cleaned of; see purge
 
-	thinAt int                 // len(records) at which thin is tried again
-	seen   map[uint64]struct{} // (post, version, index), made when posts without a time need it
+	thinAt int // len(records) at which thin is tried again
 }
 
 // newMany takes over what a view shows; the first of it is the group's first.
-func newMany(v *view, f frame, thinAt int) *many {
-	m := &many{frame: frame{sequence: f.sequence, texts: f.texts}, thinAt: thinAt}
+func newMany(v *view, f frame, cfg *groupsConfig) *many {
+	m := &many{frame: frame{sequence: f.sequence, texts: f.texts}, cfg: cfg, thinAt: cfg.thinFrom}
 	for i := range v.len() {
 		m.insert(v.at(i))
 	}
@@ -49,10 +47,7 @@ func (m *many) insert(o *occurrence) {
 	}
 	m.records = slices.Insert(m.records, i, m.write(o, v))
 	m.count++
-	m.authors.add(authorHash(o.source, o.author))
-	if m.seen != nil {
-		m.seen[o.identity()] = struct{}{}
-	}
+	m.authors.add(m.cfg.authorKey.hash(o.source, o.author))
 }
 
 // write appends the record of o, whose text may stand with one of the last few.
@@ -68,24 +63,6 @@ func (m *many) write(o *occurrence, v *view) (pos uint64) {
 
 func (m *many) firstKey() key {
 	return key{time: m.first.Time, source: m.first.Source, post: parsePostID(m.first.Post)}
-}
-
-// hasAtAnyTime finds an occurrence without its time: the redelivery of a post without one has got another.
-func (m *many) hasAtAnyTime(o *occurrence) bool {
-	if m.seen == nil {
-		m.seen = make(map[uint64]struct{}, len(m.records))
-		v := m.view()
-		for i := range v.len() {
-			m.seen[v.at(i).identity()] = struct{}{}
-		}
-	}
-	_, ok := m.seen[o.identity()]
-	return ok
-}
-
-func (o *occurrence) identity() uint64 {
-	h := xxh3.HashStringSeed(o.post.text, xxh3.HashStringSeed(o.source, uint64(o.version)^uint64(o.index)<<40))
-	return h ^ o.post.number*0x9E3779B97F4A7C15
 }
 
 // keep leaves only the occurrences for which stays holds, given their places.
@@ -106,7 +83,7 @@ func (m *many) keep(stays func(i int, o *occurrence) bool) (dropped int) {
 // pack writes the records that are kept anew.
 func (m *many) pack(kept []uint64) {
 	old := *m
-	m.buf, m.records, m.seen = make([]byte, 0, 1+len(kept)*(len(old.buf)/len(old.records)+1)), make([]uint64, 0, len(kept)), nil
+	m.buf, m.records = make([]byte, 0, 1+len(kept)*(len(old.buf)/len(old.records)+1)), make([]uint64, 0, len(kept))
 	v := m.view()
 	var o occurrence
 	for _, pos := range kept {
@@ -185,5 +162,5 @@ func floorDiv(a, b feed.Time) feed.Time {
 const manyBytes = int64(unsafe.Sizeof(many{})) + 64 // and the names of the first
 
 func (m *many) bytes() int64 {
-	return manyBytes + int64(cap(m.buf)) + 8*int64(cap(m.records)) + m.authors.bytes() + 24*int64(len(m.seen))
+	return manyBytes + int64(cap(m.buf)) + 8*int64(cap(m.records)) + m.authors.bytes()
 }

@@ -14,7 +14,7 @@ func (gs *Groups) Earlier(g Group, x *feed.Sentence) (shown feed.Occurrence, ide
 	return o.show(), o.sequence == uint32(x.Sequence), true
 }
 
-// Later is an occurrence in the window that comes after the searched sentence.
+// Later is an occurrence in the window that comes after the searched sentence. Its Group is left to whoever knows it.
 type Later struct {
 	feed.Occurrence
 	Identical            bool // its tokens stand in the same order
@@ -54,7 +54,7 @@ func (gs *Groups) EachNew(g Group, x *feed.Sentence, visit func(*Later)) {
 
 // viewOwn is x's group, or what is remembered of it where another partition owns it.
 func (gs *Groups) viewOwn(x *feed.Sentence) (own *view, foreign bool) {
-	if g := gs.Get(x.Group); !g.IsNone() {
+	if g := gs.Get(x); !g.IsNone() {
 		return gs.view(g), false
 	}
 	return gs.foreign.view(x.Group), true
@@ -101,8 +101,10 @@ func (v *view) eachLater(k key, end int, span feed.Time, x *feed.Sentence, visit
 		if o.samePost(k) || o.key() == k {
 			continue
 		}
+		shown := o.show()
+		shown.Link, shown.Meta = o.link, o.meta
 		visit(&Later{
-			Occurrence: o.show(), Identical: o.sequence == uint32(x.Sequence), Coverage: o.coverage,
+			Occurrence: shown, Identical: o.sequence == uint32(x.Sequence), Coverage: o.coverage,
 			Repost: o.repost, TimeAdjusted: o.adjusted,
 		})
 	}
@@ -120,20 +122,21 @@ type History struct {
 func (gs *Groups) History(g Group, source, author string, counted bool) History {
 	v := gs.view(g)
 	h := History{First: v.first(), Occurrences: v.count()}
-	hash := authorHash(source, author)
+	hash := gs.cfg.authorKey.hash(source, author)
 	if counted {
 		hash = 0
 	} else {
 		h.Occurrences++
 	}
-	h.Authors, h.AuthorsEstimated = v.authors(hash)
+	h.Authors, h.AuthorsEstimated = v.authors(&gs.cfg.authorKey, hash)
+	h.Authors = min(h.Authors, h.Occurrences) // an estimate may say more
 	return h
 }
 
 // Alone is the history of a group of which only x and one later sentence, of the author given, are known.
-func Alone(x *feed.Sentence, source, author string) History {
+func (gs *Groups) Alone(x *feed.Sentence, source, author string) History {
 	var a authors
-	a.add(authorHash(x.Source, x.Author))
-	a.add(authorHash(source, author))
+	a.add(gs.cfg.authorKey.hash(x.Source, x.Author))
+	a.add(gs.cfg.authorKey.hash(source, author))
 	return History{First: feed.First{Source: x.Source, Post: x.Post, Author: x.Author, Time: x.Time}, Occurrences: 2, Authors: len(a.smallest)}
 }

@@ -53,7 +53,8 @@ func (gs *Groups) delete(source, id string) (occurrences int) {
 	k := key{source: source, post: parsePostID(id)}
 	h := postHash(source, k.post)
 	for _, group := range gs.posts[h] {
-		if g := gs.keyed(group); !g.IsNone() {
+		has := func(g Group) bool { return gs.view(g).hasPost(k) }
+		for g := gs.keyed(group, has); !g.IsNone(); g = gs.keyed(group, has) {
 			occurrences += gs.deleteFrom(g, k)
 		}
 	}

@@ -99,7 +99,7 @@ func checkMatch(t *testing.T, w *Window, x *feed.Sentence, there []feed.Sentence
 	t.Helper()
 	want := slices.ContainsFunc(there, func(y feed.Sentence) bool { return y.Group == x.Group && x.Time-y.Time <= span && y.Post != x.Post })
 	got := false
-	if g := w.groups.Get(x.Group); !g.IsNone() {
+	if g := w.groups.Get(x); !g.IsNone() {
 		_, _, got = w.groups.Earlier(g, x)
 	}
 	if got != want {

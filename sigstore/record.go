@@ -11,6 +11,7 @@ import (
 // occurrence is one occurrence of a group, read from its record. Its strings lie where the record does.
 type occurrence struct {
 	source, author, lang, text string
+	link, meta                 string // the post's, as in feed.Sentence
 	post                       postID
 	time                       feed.Time
 	coverage                   float32 // share of the post's tokens that are in the sentence
@@ -19,6 +20,7 @@ type occurrence struct {
 	// token set, or two versions of one post, are taken for the same in one of 4·10⁹ cases.
 	sequence, version uint32
 	repost, adjusted  bool
+	textCut           bool
 
 	textAt uint64 // position of the text; 0: there is none
 	at     uint64 // position of the record
@@ -26,9 +28,10 @@ type occurrence struct {
 
 func occurrenceOf(x *feed.Sentence) occurrence {
 	return occurrence{
-		source: x.Source, author: x.Author, lang: x.Lang, text: x.Text, post: parsePostID(x.Post), time: x.Time,
+		source: x.Source, author: x.Author, lang: x.Lang, text: x.Text, link: x.Link, meta: x.Meta,
+		post: parsePostID(x.Post), time: x.Time,
 		coverage: x.Coverage, index: uint32(x.Index), start: uint32(x.Start), end: uint32(x.End),
-		sequence: uint32(x.Sequence), version: uint32(x.Version), repost: x.Repost, adjusted: x.TimeAdjusted,
+		sequence: uint32(x.Sequence), version: uint32(x.Version), repost: x.Repost, adjusted: x.TimeAdjusted, textCut: x.TextCut,
 	}
 }
 
@@ -36,10 +39,11 @@ func (o *occurrence) key() key { return key{o.time, o.source, o.post, o.index} }
 
 func (o *occurrence) samePost(k key) bool { return o.post == k.post && o.source == k.source }
 
+// show is o as an event shows the earlier one: without what only a later one has.
 func (o *occurrence) show() feed.Occurrence {
 	return feed.Occurrence{
 		Source: o.source, Post: o.post.String(), Author: o.author, Lang: o.lang, Time: o.time,
-		Sentence: int(o.index), Start: int(o.start), End: int(o.end), Text: o.text,
+		Sentence: int(o.index), Start: int(o.start), End: int(o.end), Text: o.text, TextCut: o.textCut,
 	}
 }
 
@@ -47,18 +51,26 @@ func (o *occurrence) first() feed.First {
 	return feed.First{Source: o.source, Post: o.post.String(), Author: o.author, Time: o.time}
 }
 
-// A record is, in this order: flags; the position of the record before it in the chain; time; who said it, or where
-// that stands; id of the post; version; sequence; coverage; index and start; length; text, or where it stands. What
-// the flags say is usual is left out. Numbers are varints, positions and times relative to a frame.
+// A record is, in this order: flags; rare flags; the position of the record before it in the chain; time; who said it,
+// or where that stands; id of the post; version; sequence; coverage; index and start; length; link; meta; text, or where
+// it stands. What the flags say is usual is left out. Numbers are varints, positions and times relative to a frame.
 const (
 	numberID      = 1 << iota // the id is a number
 	wholePost                 // coverage is 1
 	fromStart                 // index and start are 0
 	sharedText                // the text stands elsewhere
 	isRepost                  //
-	isAdjusted                //
+	isRare                    // rare flags follow
 	usualSequence             // the sequence is the group's
 	isChained                 // there is a record before it
+)
+
+// The rare flags.
+const (
+	isAdjusted = 1 << iota
+	isCut      // the text is
+	hasLink
+	hasMeta
 )
 
 // frame is what the numbers of a record are relative to.
@@ -76,6 +88,10 @@ type links struct{ before, who, text uint64 }
 func (f *frame) encode(b []byte, o *occurrence, l links) []byte {
 	flags := o.flags(f, l)
 	b = append(b, flags)
+	rare := o.rareFlags()
+	if flags&isRare != 0 {
+		b = append(b, rare)
+	}
 	if flags&isChained != 0 {
 		b = f.appendPosition(b, l.before)
 	}
@@ -91,6 +107,12 @@ func (f *frame) encode(b []byte, o *occurrence, l links) []byte {
 		b = binary.AppendUvarint(b, uint64(o.start))
 	}
 	b = binary.AppendUvarint(b, uint64(o.end-o.start))
+	if rare&hasLink != 0 {
+		b = appendString(b, o.link)
+	}
+	if rare&hasMeta != 0 {
+		b = appendString(b, o.meta)
+	}
 	switch {
 	case !f.texts:
 		return b
@@ -112,9 +134,25 @@ func (o *occurrence) flags(f *frame, l links) (flags byte) {
 	set(fromStart, o.index == 0 && o.start == 0)
 	set(sharedText, l.text != 0)
 	set(isRepost, o.repost)
-	set(isAdjusted, o.adjusted)
+	set(isRare, o.rareFlags() != 0)
 	set(usualSequence, o.sequence == f.sequence)
 	set(isChained, l.before != 0)
+	return flags
+}
+
+func (o *occurrence) rareFlags() (flags byte) {
+	if o.adjusted {
+		flags |= isAdjusted
+	}
+	if o.textCut {
+		flags |= isCut
+	}
+	if o.link != "" {
+		flags |= hasLink
+	}
+	if o.meta != "" {
+		flags |= hasMeta
+	}
 	return flags
 }
 
@@ -163,7 +201,10 @@ type memory interface{ at(pos uint64) []byte }
 func (f *frame) decode(o *occurrence, m memory, pos uint64) (before uint64) {
 	r := reader{m.at(pos)}
 	o.at = pos
-	flags := r.byte()
+	flags, rare := r.byte(), byte(0)
+	if flags&isRare != 0 {
+		rare = r.byte()
+	}
 	if flags&isChained != 0 {
 		before = f.position(&r)
 	}
@@ -180,7 +221,8 @@ func (f *frame) decode(o *occurrence, m memory, pos uint64) (before uint64) {
 		o.index, o.start = uint32(r.uvarint()), uint32(r.uvarint())
 	}
 	o.end = o.start + uint32(r.uvarint())
-	o.repost, o.adjusted = flags&isRepost != 0, flags&isAdjusted != 0
+	o.repost = flags&isRepost != 0
+	r.rare(o, rare)
 	if f.texts {
 		f.text(o, m, pos, &r, flags)
 	}
@@ -269,6 +311,17 @@ func (r *reader) post(o *occurrence, flags byte, usual uint32) {
 	}
 	if flags&wholePost == 0 {
 		o.coverage = math.Float32frombits(r.uint32())
+	}
+}
+
+// rare reads what few occurrences have.
+func (r *reader) rare(o *occurrence, flags byte) {
+	o.adjusted, o.textCut, o.link, o.meta = flags&isAdjusted != 0, flags&isCut != 0, "", ""
+	if flags&hasLink != 0 {
+		o.link = r.string()
+	}
+	if flags&hasMeta != 0 {
+		o.meta = r.string()
 	}
 }
 

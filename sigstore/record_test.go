@@ -17,7 +17,7 @@ func oddSentences(r *rand.Rand, n int) (xs []feed.Sentence) {
 	ids := []string{"0", "7", "007", "18446744073709551615", "9999999999999999999", "ira-0341030", "", "x", strings.Repeat("9", 30), strings.Repeat("i", 70_000)}
 	names := []string{"", "ann", "bob", strings.Repeat("n", 300), strings.Repeat("m", 66_000)}
 	for i := range n {
-		tokens := []uint64{1, 2, 3, uint64(4 + r.IntN(5))}
+		tokens := []uint64{1, 2, 3, uint64(4 + r.IntN([]int{5, 40}[i%2]))} // long chains and short ones
 		start := r.IntN(3) * 1000
 		x := feed.Sentence{
 			Source: []string{"", "s", "other"}[r.IntN(3)], Post: ids[r.IntN(len(ids))], Author: names[r.IntN(len(names))],
@@ -25,6 +25,8 @@ func oddSentences(r *rand.Rand, n int) (xs []feed.Sentence) {
 			Start: start, Text: strings.Repeat("text ", []int{0, 1, 20, 14_000}[r.IntN(4)]), Tokens: tokens,
 			Group: feed.GroupHash(tokens), Sequence: uint64(r.IntN(2)), Version: uint64(r.IntN(3)),
 			Coverage: []float32{1, 0.25, 1.0 / 3}[r.IntN(3)], Repost: i%2 == 0, TimeAdjusted: i%3 == 0,
+			TextCut: i%5 == 0, Link: []string{"", "", "https://example.org/1", strings.Repeat("l", 1024)}[r.IntN(4)],
+			Meta: []string{"", "", `{"followers":12}`}[r.IntN(3)],
 		}
 		x.End = x.Start + len(x.Text)
 		if i%7 == 0 {
@@ -53,8 +55,8 @@ func TestOccurrencesComeBack(t *testing.T) {
 		w.rebuild()
 		for h, all := range want {
 			slices.SortStableFunc(all, func(a, b occurrence) int { return a.key().compare(b.key()) })
-			compareView(t, w.groups.view(w.groups.Get(h)), all)
-			if got := w.groups.Hash(w.groups.Get(h)); got != h {
+			compareView(t, w.groups.view(named(w, h)), all)
+			if got := w.groups.Hash(named(w, h)); got != h {
 				t.Errorf("the name of group %s is told as %s", h, got)
 			}
 		}
@@ -78,7 +80,40 @@ func TestWhatIsTooFarFromItsBlock(t *testing.T) {
 	}
 	for h, all := range want {
 		slices.SortStableFunc(all, func(a, b occurrence) int { return a.key().compare(b.key()) })
-		compareView(t, w.groups.view(w.groups.Get(h)), all)
+		compareView(t, w.groups.view(named(w, h)), all)
+	}
+}
+
+// named is the group of a name.
+func named(w *Window, h feed.Hash) Group {
+	return w.groups.keyed(keyOfHash(&h), func(Group) bool { return true })
+}
+
+// TestFieldsCostWhatTheyAre: an occurrence without link and meta spends nothing on them, and with them the window counts
+// their bytes.
+func TestFieldsCostWhatTheyAre(t *testing.T) {
+	f := frame{texts: true}
+	o := occurrence{author: "ann", text: "some words", coverage: 1}
+	size := func(o occurrence) int { return len(f.encode(nil, &o, links{})) }
+	with := o
+	with.link, with.meta = strings.Repeat("l", 100), strings.Repeat("m", 100)
+	if got, want := size(with), size(o)+1+2*(1+100); got != want {
+		t.Errorf("%d bytes with link and meta, want %d", got, want)
+	}
+	if o.rareFlags() != 0 || o.flags(&f, links{})&isRare != 0 {
+		t.Error("an occurrence without any has rare flags")
+	}
+	bytes := func(meta string) int64 {
+		w := newScan(t, Config{Span: time.Hour})
+		for i := range 2000 {
+			x := randomSentence(rand.New(rand.NewPCG(1, uint64(i))), i, feed.Time(i))
+			x.Meta = meta
+			w.Insert(&x)
+		}
+		return w.Bytes()
+	}
+	if grown := bytes(strings.Repeat("m", 1000)) - bytes(""); grown < 2_000_000 || grown > 3_000_000 {
+		t.Errorf("2,000 occurrences with 1,000 bytes each: %d bytes more", grown)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 // randomGroup has occurrences of few posts at few times, in order.
 func randomGroup(r *rand.Rand, n int, length feed.Time) *many {
-	g := &many{frame: frame{texts: true}}
+	g := &many{cfg: &groupsConfig{}, frame: frame{texts: true}}
 	for range n {
 		x := &feed.Sentence{
 			Post: fmt.Sprint("p", r.IntN(1+n/2)), Time: feed.Time(r.Int64N(int64(length))),
@@ -36,7 +36,7 @@ func TestThinnedGroupsAnswerAlike(t *testing.T) {
 	thinned := 0
 	for i := range groups {
 		whole := randomGroup(r, 2+r.IntN(40), 100)
-		part := &many{frame: whole.frame, buf: whole.buf, records: slices.Clone(whole.records)}
+		part := &many{cfg: whole.cfg, frame: whole.frame, buf: whole.buf, records: slices.Clone(whole.records)}
 		clock, lateness := feed.Time(r.Int64N(120)), feed.Time(r.Int64N(20))
 		horizon, old := clock-span-lateness, clock-lateness
 		thinned += part.thin(horizon, old, slice)
@@ -81,10 +81,10 @@ func TestAuthorsAreExactTo32(t *testing.T) {
 		var a authors
 		for range 2 { // twice: repeats change nothing
 			for i := range n {
-				a.add(authorHash("s", fmt.Sprint("author ", i)))
+				a.add(new(AuthorKey).hash("s", fmt.Sprint("author ", i)))
 			}
 		}
-		a.add(authorHash("s", "")) // nobody
+		a.add(new(AuthorKey).hash("s", "")) // nobody
 		got, estimated := a.count(0)
 		if estimated != (n > maxAuthors) {
 			t.Errorf("%d authors: estimated %t", n, estimated)
@@ -92,7 +92,7 @@ func TestAuthorsAreExactTo32(t *testing.T) {
 		if !estimated && got != n || got < n/2 || got > n*3/2 {
 			t.Errorf("%d authors counted as %d", n, got)
 		}
-		next, _ := a.count(authorHash("s", "somebody new"))
+		next, _ := a.count(new(AuthorKey).hash("s", "somebody new"))
 		if n < maxAuthors && next != n+1 {
 			t.Errorf("%d authors and one more counted as %d", n, next)
 		}

@@ -67,19 +67,6 @@ func (v *view) has(x *feed.Sentence) bool {
 			return true
 		}
 	}
-	return x.Untimed && v.hasAtAnyTime(&o)
-}
-
-func (v *view) hasAtAnyTime(o *occurrence) bool {
-	if v.many != nil {
-		return v.many.hasAtAnyTime(o)
-	}
-	for i := range v.chain {
-		c := &v.chain[i]
-		if c.post == o.post && c.source == o.source && c.version == o.version && c.index == o.index {
-			return true
-		}
-	}
 	return false
 }
 
@@ -102,6 +89,16 @@ func (v *view) saysAlike(x *feed.Sentence) bool {
 	}
 	o := v.at(i)
 	return o.time == k.time && o.samePost(k)
+}
+
+// hasPost reports whether an occurrence is of the post of k.
+func (v *view) hasPost(k key) bool {
+	for i := range v.len() {
+		if v.at(i).samePost(k) {
+			return true
+		}
+	}
+	return false
 }
 
 // textLike is the position of a text equal to s among the last few occurrences, 0 if there is none.
@@ -131,13 +128,13 @@ func (v *view) count() int {
 }
 
 // authors counts the authors since the group's birth, and the one of hash.
-func (v *view) authors(hash uint64) (n int, estimated bool) {
+func (v *view) authors(key *AuthorKey, hash uint64) (n int, estimated bool) {
 	if v.many != nil {
 		return v.many.authors.count(hash)
 	}
 	var a authors
 	for i := range v.chain {
-		a.add(authorHash(v.chain[i].source, v.chain[i].author))
+		a.add(key.hash(v.chain[i].source, v.chain[i].author))
 	}
 	return a.count(hash)
 }

@@ -24,12 +24,14 @@ import (
 // Config says what a window keeps. Span, Model and Engine are required.
 type Config struct {
 	Span, Lateness time.Duration
-	Budget         int64 // bytes; 0: no limit
-	OmitTexts      bool  // keep no texts: events then show none for earlier occurrences
+	Budget         int64        // bytes; 0: no limit
+	Reserved       func() int64 // bytes of the budget that others hold; nil: none
+	OmitTexts      bool         // keep no texts: events then show none for earlier occurrences
 	Model          *hashcodes.Model
 	Bounds         *hashcodes.Bounds // of the threshold; needed where Expect is used
 	Engine         Engine
 	Enough         int          // candidates from which on Search may leave out others; 0: it gives all
+	AuthorKey      AuthorKey    // secret where authors are not to be trusted
 	OnForced       func(Forced) // told when the budget forces early expiry; nil: nobody is
 }
 
@@ -56,6 +58,7 @@ var usualCut = cut{parts: 16, minRows: 4096, thinFrom: 16}
 type Window struct {
 	asked    time.Duration // the span
 	budget   int64
+	reserved func() int64
 	onForced func(Forced)
 	cut      cut
 
@@ -79,12 +82,12 @@ func New(cfg Config) *Window { return newWindow(cfg, usualCut) }
 
 func newWindow(cfg Config, cut cut) *Window {
 	w := &Window{
-		asked: cfg.Span, budget: cfg.Budget, onForced: cfg.OnForced, cut: cut,
+		asked: cfg.Span, budget: cfg.Budget, reserved: cfg.Reserved, onForced: cfg.OnForced, cut: cut,
 		clock: newClock(cfg.Span, cfg.Lateness), blocks: newBlocks(!cfg.OmitTexts),
 	}
 	tokens := newDictionary(cfg.Model)
 	w.slice = max(1, w.clock.span/feed.Time(w.cut.parts))
-	w.groups = newGroups(groupsConfig{w.clock.span, w.slice, w.cut.thinFrom}, w.blocks, tokens)
+	w.groups = newGroups(groupsConfig{w.clock.span, w.slice, w.cut.thinFrom, cfg.AuthorKey}, w.blocks, tokens)
 	w.searcher = newSearcher(Codes{cfg.Model, cfg.Bounds, cfg.Engine}, cfg.Enough, w.groups, w.blocks, tokens)
 	w.open()
 	return w
@@ -103,9 +106,9 @@ func (w *Window) open() {
 }
 
 // Insert takes a sentence in. It is false for a redelivery, which changes nothing: the same sentence of the same
-// version of a post, or, if the post had no time of its own, of any time.
+// version of a post at the same time. Where times are no help, the caller leaves redeliveries out.
 func (w *Window) Insert(x *feed.Sentence) bool {
-	g := w.groups.Get(x.Group)
+	g := w.groups.Get(x)
 	if w.groups.holds(g, x) {
 		w.counts.Repeats++
 		return false

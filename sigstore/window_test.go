@@ -187,6 +187,25 @@ func TestBudgetHolds(t *testing.T) {
 	}
 }
 
+// TestReservedBudget: what others hold of the budget the window leaves to them, also what they begin to hold later.
+func TestReservedBudget(t *testing.T) {
+	const budget = 4 << 20
+	var reserved int64
+	w := newScan(t, Config{Span: 240 * time.Hour, Budget: budget, Reserved: func() int64 { return reserved }})
+	r := rand.New(rand.NewPCG(9, 10))
+	for i := range 20_000 {
+		reserved = int64(i/5000) << 19
+		x := longSentence(r, i, feed.Time(i))
+		w.Insert(&x)
+		if n := w.Bytes() + reserved; n > budget {
+			t.Fatalf("after %d sentences the window and others hold %d bytes", i, n)
+		}
+	}
+	if w.Bytes() < (budget-reserved)/2 {
+		t.Errorf("the window holds only %d bytes", w.Bytes())
+	}
+}
+
 // TestMemoryFollowsTheWindow: after a flood the window shrinks to what lives.
 func TestMemoryFollowsTheWindow(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
@@ -226,7 +245,7 @@ func TestDeleteTakesAPostOut(t *testing.T) {
 	if n := w.Delete("", "a"); n != 1 {
 		t.Errorf("%d occurrences deleted, want 1", n)
 	}
-	g := w.groups.Get(feed.GroupHash(tokens))
+	g := w.groups.Get(x("c", 3))
 	if shown, _, ok := w.groups.Earlier(g, x("c", 3)); !ok || shown.Post != "b" {
 		t.Errorf("witness %q, want b", shown.Post)
 	}

@@ -14,12 +14,14 @@ import (
 const maxRecord = 256 << 10
 
 // encode splits posts and returns their records and the number of their sentences, too short ones included.
-func (s *Split) encode(src *source, posts []feed.Post, traceparent string) ([]topic.Record, int) {
+func (s *Split) encode(posts []feed.Post, traceparent string) ([]topic.Record, int) {
 	e := encoder{parts: make([][]feed.Sentence, s.cfg.Sentences.Partitions()), trace: traceparent}
+	splitter := s.splitters.Get().(*text.Splitter)
+	defer s.splitters.Put(splitter)
 	var all []feed.Sentence
 	for i := range posts {
 		var short int
-		all, short = src.splitter.Sentences(all, &posts[i], s.cfg.MinTokens)
+		all, short = splitter.Sentences(all, &posts[i], s.cfg.MinTokens)
 		e.short += short
 	}
 	sentences := len(all) + e.short
@@ -61,13 +63,17 @@ func (e *encoder) record(partition int, sentences []feed.Sentence) {
 func fits(sentences []feed.Sentence) int {
 	size := 0
 	for i := range sentences {
-		s := &sentences[i]
-		size += 64 + len(s.Text) + 8*len(s.Tokens) + len(s.Source) + len(s.Post) + len(s.Author)
+		size += sentenceSize(&sentences[i])
 		if size > maxRecord && i > 0 {
 			return i
 		}
 	}
 	return len(sentences)
+}
+
+// sentenceSize is about what a sentence takes in a record, and never less: numbers and hashes are below 128 bytes.
+func sentenceSize(s *feed.Sentence) int {
+	return 128 + len(s.Text) + 8*len(s.Tokens) + len(s.Source) + len(s.Post) + len(s.Author) + len(s.Lang) + len(s.Link) + len(s.Meta)
 }
 
 // traceparent is the W3C trace context of ctx, "" without one.

@@ -18,7 +18,6 @@ type source struct {
 	name string
 
 	mu       sync.Mutex // held while a batch or mark of this source partition is on its way
-	splitter text.Splitter
 	clock    Clock
 	posted   time.Time // when posts were last made durable
 	marked   time.Time // when the last mark was

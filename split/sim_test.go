@@ -33,7 +33,7 @@ func subject(open func(Config) (sim.Writer, error)) sim.Subject {
 			cfg.Sentences, cfg.Events, cfg.Control, cfg.Store, cfg.Owned = e.Sentences, e.Events, e.Control, e.Store, e.Owned
 			cfg.Rows = func(q int) (shard.Rows, error) { return e.Rows(q) }
 			cfg.Span, cfg.Lateness, cfg.Delta, cfg.MaxQueue, cfg.MaxEvents = e.Span, e.Lateness, e.Delta, e.MaxQueue, e.MaxEvents
-			cfg.Now, cfg.Logger = e.Now, quiet
+			cfg.Redelivery, cfg.Now, cfg.Logger = e.Redelivery, e.Now, quiet
 			return shard.Open(context.Background(), cfg)
 		},
 	}

@@ -79,7 +79,8 @@ type Split struct {
 	tracer  trace.Tracer
 	metrics metrics
 
-	lateness rate.Sometimes // says that posts are late
+	lateness  rate.Sometimes // says that posts are late
+	splitters sync.Pool      // of *text.Splitter
 
 	mu      sync.Mutex
 	sources map[string]*source
@@ -99,6 +100,7 @@ func New(cfg Config) (*Split, error) {
 	return &Split{
 		cfg: cfg, tracer: otel.Tracer("refrain/split"), metrics: m,
 		sources: map[string]*source{}, lateness: rate.Sometimes{Interval: time.Minute},
+		splitters: sync.Pool{New: func() any { return new(text.Splitter) }},
 	}, nil
 }
 
@@ -125,7 +127,7 @@ func (s *Split) write(ctx context.Context, src *source, posts []feed.Post) error
 	now := s.cfg.Now()
 	stamp(posts, feed.FromTime(now))
 	late := s.late(posts)
-	records, sentences := s.encode(src, posts, traceparent(ctx))
+	records, sentences := s.encode(posts, traceparent(ctx))
 	if err := s.append(ctx, records); err != nil {
 		return err
 	}

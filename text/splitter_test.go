@@ -1,12 +1,15 @@
 package text
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
+	"math/bits"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/zeebo/xxh3"
 
 	"refrain/feed"
 )
@@ -15,15 +18,15 @@ import (
 // If one of these values changes, Version must change with it.
 func TestVectors(t *testing.T) {
 	for token, want := range map[string]uint64{
-		"hello":   0xfef75c3a49382273,
-		"don't":   0xa36864c89592cf61,
-		"1,000.5": 0x6f943d807b159c8e,
-		"#天气":     0xc2a51c8579d506f7,
-		"@bob":    0x73c973a823f2c847,
-		"转":       0x7f742763355274cf,
-		"strasse": 0x7f7e9df3724ee053,
-		"привет":  0xd05bb799ab024328,
-		"محمد":    0x7ae0a69d59ded788,
+		"transfermarkt": 0xcf1df978c8548d54, "hello": 0x97dde803c6f6d225,
+		"don't":   0x2d5f74e6339a2c4e,
+		"1,000.5": 0x9917983beec21144,
+		"#天气":     0xdfe7ccb5d16902b4,
+		"@bob":    0xfbe3fd7d934c639f,
+		"转":       0xa171763c715cc3f2,
+		"strasse": 0x4e17c6f347a7c6ad,
+		"привет":  0x5b10fa558c1e8fe5,
+		"محمد":    0x76937c0dbd7476f7,
 	} {
 		if got := ID(token); got != want {
 			t.Errorf("ID(%q): got %#x, want %#x", token, got, want)
@@ -33,13 +36,13 @@ func TestVectors(t *testing.T) {
 		post, group string
 		sequence    uint64
 	}{
-		{"Hello, hello World!", "89263022de9770b81fa6efb51ce516d9", 0x13a2db2a0863a05d},
-		{"转发微博", "150549df8412fde2357dc679d9c7ccfc", 0x9712c01bd704b8ab},
-		{"Straße UND Größe", "7b65c50b64551ff1f2d1bc7cf20c8e02", 0x3df4f983c7d0c53d},
-		{"Привет, мир. http://t.co/x", "e9a676ac29e21eb41a7ea41f5d10cc85", 0x454a39534bcd7e5e},
-		{"@bob #天气,真好!# يا مُحَمَّد", "29a7c303709ad00ba98c964cb37c1453", 0x9bab310e5b1196c4},
-		{"สวัสดีชาวโลก", "13055bab63a537d257155b6a4a6c875e", 0x6af82e478acb2efc},
-		{"カタカナとひらがな", "c8420973d1f74dbe0242b34e666c6771", 0x39109349e1504cc4},
+		{"Hello, hello World!", "61d4ea4313836b311b48ad0d00d2d316", 0x1d88caaae3313594},
+		{"转发微博", "f76b5bbbc8b70428deea6d8f50ef748e", 0xa0cc27e6eb45a812},
+		{"Straße UND Größe", "752d9e45dd3036327d4b5587be084035", 0x6a3468277cb6e804},
+		{"Привет, мир. http://t.co/x", "fcf7e08273ddc523e923da5358ab3623", 0x70274e2c16dda84a},
+		{"@bob #天气,真好!# يا مُحَمَّد", "61885f8e6156e3c4cb2be747893241ec", 0xcd04262e7a78d8c1},
+		{"สวัสดีชาวโลก", "c9c224ce1d916e24bb570367e8f334f2", 0xf5923e26b9a26174},
+		{"カタカナとひらがな", "a6bd6167a2bda50c75f3506608b1967e", 0x287e270193a7a56f},
 	} {
 		var s Splitter
 		got, _ := s.Sentences(nil, &feed.Post{Text: tc.post}, 1)
@@ -165,5 +168,52 @@ func TestReuse(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%q (-want +got):\n%s", post, diff)
 		}
+	}
+}
+
+// TestLongTextsAreCut: of a long sentence the beginning is kept, up to a whole rune, and all its tokens.
+func TestLongTextsAreCut(t *testing.T) {
+	for _, tc := range []struct {
+		post string
+		kept int
+	}{
+		{strings.Repeat("a", MaxText-4) + " b c", MaxText},
+		{strings.Repeat("a", MaxText-4) + " b c d", MaxText},
+		{strings.Repeat("a", MaxText-3) + " bé d e", MaxText - 1},
+		{strings.Repeat("\x01", 1<<20) + "a b c d", MaxText},
+	} {
+		var s Splitter
+		got, _ := s.Sentences(nil, &feed.Post{Text: tc.post}, 1)
+		if len(got) != 1 {
+			t.Fatalf("%d sentences", len(got))
+		}
+		x := &got[0]
+		if x.Text != tc.post[x.Start:x.Start+tc.kept] || x.End != len(tc.post) || x.TextCut != (x.End-x.Start > tc.kept) {
+			t.Errorf("kept %d of [%d, %d), cut %v; want %d", len(x.Text), x.Start, x.End, x.TextCut, tc.kept)
+		}
+		if n := strings.Count(tc.post, " ") + 1; len(x.Tokens) != n {
+			t.Errorf("%d tokens, want %d", len(x.Tokens), n)
+		}
+	}
+}
+
+// TestIDsAreNotForged makes a second preimage of a word under xxh3, which ids were once: where the first 8 of its 16
+// bytes cancel the secret, the last 8 choose the hash.
+func TestIDsAreNotForged(t *testing.T) {
+	const seed, word = 0x316e696172666572, "transfermarkt"
+	// XXH3_len_9to16_64b: the default secret from byte 24 and 40, with the seed.
+	first, last := uint64(0x1f67b3b7a4a44072)^0x78e5c0cc4ee679cb, uint64(0x2172ffcc7dd05a82)^0x8e2443f7744608b8
+	first, last = first+seed, last-seed
+	lo := binary.LittleEndian.Uint64([]byte(word)) ^ first
+	hi := binary.LittleEndian.Uint64([]byte(word)[len(word)-8:]) ^ last
+	high, low := bits.Mul64(lo, hi)
+	sum := uint64(len(word)) + bits.ReverseBytes64(lo) + hi + (high ^ low)
+	forged := binary.LittleEndian.AppendUint64(nil, first)
+	forged = binary.LittleEndian.AppendUint64(forged, (sum-16)^last)
+	if xxh3.HashSeed(forged, seed) != xxh3.HashStringSeed(word, seed) {
+		t.Fatal("the forged word has another xxh3")
+	}
+	if ID(string(forged)) == ID(word) {
+		t.Error("the forged word has the id of another")
 	}
 }

@@ -8,14 +8,9 @@
 // Everything here depends on the text alone: no language tag, no model, no locale.
 package text
 
-import "github.com/zeebo/xxh3"
-
 // Version of the normalisation. It changes whenever any token of any text could: ids, group hashes and event
 // ids of different versions must not be mixed.
-const Version = 1
-
-// idSeed is part of the public contract, like Version: the bytes "refrain1" read as a little-endian number.
-const idSeed = 0x316e696172666572
+const Version = 2
 
 // Kind says what a token is, and with it how much it counts towards the least length of a sentence.
 type Kind uint8
@@ -51,9 +46,6 @@ type Sentence struct {
 	Start, End int // byte range in the raw text of the post, without surrounding white space
 	Tokens     []Token
 }
-
-// ID is the 64-bit xxh3 of a normalised token, with a fixed seed.
-func ID(token string) uint64 { return xxh3.HashStringSeed(token, idSeed) }
 
 // Compared says whether a sentence of these tokens is long enough to be compared. Over the set of distinct
 // tokens a word or hashtag counts 1, a character ½ and a mention 0; the sum must be at least minTokens, and

@@ -3,14 +3,15 @@ package topic
 // The sentence record: what split writes into a partition of the sentence topic and workers read back. One record
 // holds a batch of sentences and the marks of the clocks, so that a broker's cost per message is paid once for many.
 //
-//	record   = magic:2 "RB"  format:1 =1  body  checksum:8
+//	record   = magic:2 "RB"  format:1 =2  body  checksum:8
 //	body     = textVersion:u  tooShort:u  #marks:u mark*  #sentences:u sentence*
 //	mark     = idle:1 (0 or 1)  source:ref  time:delta
 //	sentence = flags:1  [post]  index:u start:u length:u  text:ref
-//	           coverage:4  sequence:8  #tokens:u token:8*
-//	post     = source:ref post:ref author:ref lang:ref time:delta version:8
+//	           coverage:4  sequence:8  group:16  #tokens:u token:8*
+//	post     = source:ref post:ref author:ref lang:ref time:delta version:8  [link:ref meta:ref]
 //	           absent when flag 8 is set: the same as in the sentence before
-//	flags    = 1 untimed, 2 time adjusted, 4 repost, 8 same post; the others are 0
+//	flags    = 1 untimed, 2 time adjusted, 4 repost, 8 same post, 16 text cut, 32 the post has a link or meta, never
+//	           with 8; the others are 0
 //
 //	:n       n bytes, little endian; coverage is the bits of a float32
 //	:u       unsigned varint, below 2^31
@@ -18,13 +19,16 @@ package topic
 //	         from 1; k: string k again. So a source, an author or a text that repeats costs a byte or two.
 //	:delta   signed (zigzag) varint: milliseconds since the time written before, the first since 1970
 //
-// length is End - Start. Tokens are strictly ascending; ids are hashes, so their differences would need as many
-// bytes as they do. The group is the hash of the tokens and is not written: recomputing it costs less than reading
-// 16 more bytes of noise from a disk. checksum is the xxh3-64 of all bytes before it. Nothing follows it.
+// length is End - Start, also where the text is cut. Tokens are strictly ascending; ids are hashes, so their
+// differences would need as many bytes as they do. The group is the hash of the tokens: every worker reads every
+// sentence, and computing a hash that nobody can forge costs more than reading 16 bytes. A post without link and meta
+// spends nothing on them. checksum is the xxh3-64 of all bytes before it. Nothing follows it.
+//
+// Format 1 had no group, no cut texts, no links and no meta. It was never released, and is refused.
 //
 // One mark (source "x", at 5 ms, not idle) and one sentence of it, tokens {1, 2}, text "a b":
 //
-//	52 42 01                       "RB", format 1
+//	52 42 02                       "RB", format 2
 //	01 00                          text version 1, no sentence too short
 //	01  00  00 01 78  0a           one mark: not idle, new string 1 "x", 0 + 5 ms
 //	01  00                         one sentence, no flags
@@ -34,6 +38,7 @@ package topic
 //	    00 00 03  00 03 61 20 62   sentence 0, bytes 0 to 3, new string 4 "a b"
 //	    00 00 80 3f                coverage 1
 //	    07 00 00 00 00 00 00 00    sequence 7
+//	    a1 a2 a3 a4 a5 a6 a7 a8 a9 aa ab ac ad ae af b0    the group's hash
 //	    02  01 00 00 00 00 00 00 00  02 00 00 00 00 00 00 00
 //	xx xx xx xx xx xx xx xx        checksum
 
@@ -67,7 +72,7 @@ type Mark struct {
 
 const (
 	batchMagic   = "RB"
-	batchFormat  = 1
+	batchFormat  = 2
 	checksumSize = 8
 	// maxBatchInt bounds every number of the format, so that it fits an int everywhere.
 	maxBatchInt = math.MaxInt32
@@ -78,12 +83,13 @@ const (
 	flagTimeAdjusted
 	flagRepost
 	flagSamePost
-	flagsKnown = flagUntimed | flagTimeAdjusted | flagRepost | flagSamePost
+	flagTextCut
+	flagFields
+	flagsKnown = flagUntimed | flagTimeAdjusted | flagRepost | flagSamePost | flagTextCut | flagFields
 )
 
 // Append appends the record to dst. It panics on what DecodeBatch would refuse (tokens out of order, a negative
-// number, a coverage outside 0 to 1): the caller's bug must not become a record that nobody can read. Group is not
-// written.
+// number, a coverage outside 0 to 1): the caller's bug must not become a record that nobody can read.
 func (b *Batch) Append(dst []byte) []byte {
 	e := batchEncoder{out: dst, strings: make(map[string]uint64, 2*len(b.Sentences))}
 	e.out = append(e.out, batchMagic...)
@@ -159,6 +165,7 @@ func (e *batchEncoder) sentence(s, previous *feed.Sentence) {
 	}
 	e.out = binary.LittleEndian.AppendUint32(e.out, math.Float32bits(s.Coverage))
 	e.fixed(s.Sequence)
+	e.out = append(e.out, s.Group[:]...)
 	e.tokens(s.Tokens)
 }
 
@@ -169,6 +176,10 @@ func (e *batchEncoder) post(s *feed.Sentence) {
 	e.ref(s.Lang)
 	e.delta(s.Time)
 	e.fixed(s.Version)
+	if hasFields(s) {
+		e.ref(s.Link)
+		e.ref(s.Meta)
+	}
 }
 
 func (e *batchEncoder) tokens(set []uint64) {
@@ -183,8 +194,11 @@ func (e *batchEncoder) tokens(set []uint64) {
 
 func samePost(s, o *feed.Sentence) bool {
 	return s.Post == o.Post && s.Source == o.Source && s.Author == o.Author && s.Lang == o.Lang &&
-		s.Time == o.Time && s.Version == o.Version
+		s.Time == o.Time && s.Version == o.Version && s.Link == o.Link && s.Meta == o.Meta
 }
+
+// hasFields reports whether the post of s brought a link or meta along.
+func hasFields(s *feed.Sentence) bool { return s.Link != "" || s.Meta != "" }
 
 func sentenceFlags(s *feed.Sentence, same bool) byte {
 	var f byte
@@ -197,8 +211,14 @@ func sentenceFlags(s *feed.Sentence, same bool) byte {
 	if s.Repost {
 		f |= flagRepost
 	}
-	if same {
+	if s.TextCut {
+		f |= flagTextCut
+	}
+	switch {
+	case same:
 		f |= flagSamePost
+	case hasFields(s):
+		f |= flagFields
 	}
 	return f
 }

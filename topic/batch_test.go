@@ -5,8 +5,11 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"flag"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -22,7 +25,10 @@ import (
 func exampleBatch() topic.Batch {
 	s := feed.Sentence{
 		Source: "x", Post: "p1", Time: 5, End: 3, Text: "a b",
-		Tokens: []uint64{1, 2}, Group: feed.GroupHash([]uint64{1, 2}), Sequence: 7, Version: 9, Coverage: 1,
+		Tokens: []uint64{1, 2}, Sequence: 7, Version: 9, Coverage: 1,
+	}
+	for i := range s.Group {
+		s.Group[i] = byte(0xa1 + i)
 	}
 	return topic.Batch{Sentences: []feed.Sentence{s}, Marks: []topic.Mark{{Source: "x", Time: 5}}, TextVersion: 1}
 }
@@ -30,10 +36,10 @@ func exampleBatch() topic.Batch {
 // TestBatchExample holds the code to the worked example in batch.go.
 func TestBatchExample(t *testing.T) {
 	b := exampleBatch()
-	want := "524201" + "0100" + "01" + "00" + "000178" + "0a" +
+	want := "524202" + "0100" + "01" + "00" + "000178" + "0a" +
 		"0100" + "01" + "00027031" + "0000" + "03" + "00" + "0900000000000000" +
 		"000003" + "0003612062" + "0000803f" + "0700000000000000" +
-		"02" + "0100000000000000" + "0200000000000000"
+		"a1a2a3a4a5a6a7a8a9aaabacadaeafb0" + "02" + "0100000000000000" + "0200000000000000"
 	got := b.Append(nil)
 	if body := hex.EncodeToString(got[:len(got)-8]); body != want {
 		t.Errorf("got\n%s, want\n%s", body, want)
@@ -106,19 +112,22 @@ func TestBatchRefuses(t *testing.T) {
 		{"magic", `begin with "RB"`, set(0, 'X')},
 		{"mark idle", "mark 0: idle at byte 4: 2 is neither", set(6, 2)},
 		{"too many marks", "marks at byte 3: 127 of them", set(5, 127)},
-		{"unknown flags", "sentence 0: flags at byte 10: unknown bits in 0x10", set(12, 0x10)},
+		{"unknown flags", "sentence 0: flags at byte 10: unknown bits in 0x40", set(12, 0x40)},
+		{"fields of the same post", "has no link and meta of its own", set(12, 8|32)},
+		{"link ahead", "link at byte 28: string 5 of 3", slices.Insert(set(12, 32), 30, 5, 3)},
+		{"no meta", "meta at byte 29: string 5 of 3", slices.Insert(set(12, 32), 30, 3, 5)},
 		{"first of same post", "cannot be of the post before", set(12, 8)},
 		{"reference ahead", "source at byte 11: string 9 of 1", set(13, 9)},
 		{"long string", "post at byte 13: 127 of them", set(15, 127)},
 		{"coverage above 1", "coverage at byte 39: 2 is not", set(38, 0, 0, 0, 0x40)},
 		{"coverage NaN", "NaN is not", set(38, nan...)},
-		{"too many tokens", "tokens at byte 48: 3 of them in 16 bytes", set(50, 3)},
-		{"too few tokens", "end at byte 56: 8 bytes too many", set(50, 1)},
-		{"equal tokens", "number 1 is not above", set(51, 2)},
+		{"too many tokens", "tokens at byte 64: 3 of them in 16 bytes", set(66, 3)},
+		{"too few tokens", "end at byte 72: 8 bytes too many", set(66, 1)},
+		{"equal tokens", "number 1 is not above", set(67, 2)},
 		{"bytes behind", "1 bytes too many", append(bytes.Clone(good), 0)},
-		{"endless varint", "no varint", append([]byte("RB\x01"), bytes.Repeat([]byte{0xff}, 30)...)},
-		{"too many sentences", "sentences at byte 8", append([]byte("RB\x01\x01\x00\x00"), 0xff, 0xff, 0xff, 0xff, 0x07)},
-		{"empty body", "text version at byte 0", []byte("RB\x01")},
+		{"endless varint", "no varint", append([]byte("RB\x02"), bytes.Repeat([]byte{0xff}, 30)...)},
+		{"too many sentences", "sentences at byte 8", append([]byte("RB\x02\x01\x00\x00"), 0xff, 0xff, 0xff, 0xff, 0x07)},
+		{"empty body", "text version at byte 0", []byte("RB\x02")},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -130,13 +139,75 @@ func TestBatchRefuses(t *testing.T) {
 	}
 }
 
+// TestBatchOtherFormat: whoever meets a record of another format is told what to do.
 func TestBatchOtherFormat(t *testing.T) {
 	b := exampleBatch()
 	data := b.Append(nil)
-	data[2] = 2
-	_, err := topic.DecodeBatch(data)
-	if !errors.Is(err, topic.ErrBatchFormat) || errors.Is(err, topic.ErrBatchCorrupt) {
-		t.Errorf("got %v, want ErrBatchFormat", err)
+	for format, advice := range map[byte]string{1: "start with an empty data directory", 3: "start the version that wrote it"} {
+		data[2] = format
+		_, err := topic.DecodeBatch(data)
+		if !errors.Is(err, topic.ErrBatchFormat) || errors.Is(err, topic.ErrBatchCorrupt) || !strings.Contains(err.Error(), advice) {
+			t.Errorf("format %d: got %v, want ErrBatchFormat and %q", format, err, advice)
+		}
+	}
+}
+
+var update = flag.Bool("update", false, "write the fixtures in testdata: only while their format is not released")
+
+// TestBatchFixture: a record that was written once stays readable.
+func TestBatchFixture(t *testing.T) {
+	b, file := fixtureBatch(), filepath.Join("testdata", "batch-format2.bin")
+	if *update {
+		if err := os.WriteFile(file, b.Append(nil), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := topic.DecodeBatch(data)
+	if diff := cmp.Diff(b, got); err != nil || diff != "" {
+		t.Errorf("error %v, difference %s", err, diff)
+	}
+}
+
+// fixtureBatch has everything that a record can have.
+func fixtureBatch() topic.Batch {
+	cut := feed.Sentence{
+		Source: "x", Post: "p2", Author: "ann", Lang: "en", Time: 1_700_000_000_000, Index: 1, Start: 4, End: 9004,
+		Text: "the beginning", TextCut: true, TimeAdjusted: true, Link: "https://example.org/p2", Meta: `{"followers":12}`,
+		Tokens: []uint64{3, 1 << 63}, Group: feed.Hash{1, 2, 3}, Sequence: 8, Version: 10, Coverage: 0.5,
+	}
+	next := cut
+	next.Index, next.TextCut, next.Repost, next.Text = 2, false, true, "the next"
+	noLink := cut
+	noLink.Post, noLink.Link, noLink.Untimed = "p3", "", true
+	b := exampleBatch()
+	b.TooShort = 3
+	b.Marks = append(b.Marks, topic.Mark{Source: "y", Time: 7, Idle: true})
+	b.Sentences = append(b.Sentences, cut, next, noLink)
+	return b
+}
+
+// TestBatchFieldsCost: sentences whose posts have no link and no meta spend nothing on them, and those of one post
+// share them.
+func TestBatchFieldsCost(t *testing.T) {
+	size := func(change func(*feed.Sentence)) int {
+		b := benchmarkBatch(2)
+		for i := range b.Sentences {
+			change(&b.Sentences[i])
+		}
+		return len(b.Append(nil))
+	}
+	none := size(func(*feed.Sentence) {})
+	if got := size(func(s *feed.Sentence) { s.TextCut = true }); got != none {
+		t.Errorf("cut texts: %d bytes, without %d", got, none)
+	}
+	const link, meta = "https://example.org/1", `{"a":1}`
+	want := none + 2 + len(link) + 2 + len(meta)
+	if got := size(func(s *feed.Sentence) { s.Link, s.Meta = link, meta }); got != want {
+		t.Errorf("link and meta: %d bytes, want %d", got, want)
 	}
 }
 
@@ -163,7 +234,7 @@ func TestBatchAppendPanics(t *testing.T) {
 }
 
 func FuzzDecodeBatch(f *testing.F) {
-	for _, b := range []topic.Batch{{}, exampleBatch(), benchmarkBatch(3)} {
+	for _, b := range []topic.Batch{{}, exampleBatch(), benchmarkBatch(3), fixtureBatch()} {
 		data := b.Append(nil)
 		f.Add(data)
 		f.Add(data[:len(data)-8])
@@ -216,6 +287,7 @@ func drawSentence(t *rapid.T, name *rapid.Generator[string]) feed.Sentence {
 		Tokens: tokens, Group: feed.GroupHash(tokens), Sequence: rapid.Uint64().Draw(t, "sequence"),
 		Version: rapid.Uint64Range(0, 2).Draw(t, "text hash"), Coverage: rapid.Float32Range(0, 1).Draw(t, "coverage"),
 		Untimed: rapid.Bool().Draw(t, "untimed"), TimeAdjusted: rapid.Bool().Draw(t, "adjusted"), Repost: rapid.Bool().Draw(t, "repost"),
+		TextCut: rapid.Bool().Draw(t, "cut"), Link: name.Draw(t, "link"), Meta: name.Draw(t, "meta"),
 	}
 }
 

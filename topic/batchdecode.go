@@ -12,14 +12,15 @@ import (
 )
 
 var (
-	// ErrBatchFormat says that a sentence record is of a format this program does not know: a newer one wrote it.
+	// ErrBatchFormat says that a sentence record is of a format this program does not read.
 	ErrBatchFormat = errors.New("unknown format of sentence record")
 	// ErrBatchCorrupt says that bytes are not a whole and undamaged sentence record.
 	ErrBatchCorrupt = errors.New("damaged sentence record")
 )
 
-// minSentence is the size of the smallest sentence: flags, index, start, length, text, coverage, sequence, no tokens.
-const minSentence = 1 + 1 + 1 + 1 + 1 + 4 + 8 + 1
+// minSentence is the size of the smallest sentence: flags, index, start, length, text, coverage, sequence, group, no
+// tokens.
+const minSentence = 1 + 1 + 1 + 1 + 1 + 4 + 8 + 16 + 1
 
 // minMark is the size of the smallest mark.
 const minMark = 1 + 1 + 1
@@ -51,8 +52,8 @@ func openBatch(data []byte) ([]byte, error) {
 	if len(data) < head || string(data[:len(batchMagic)]) != batchMagic {
 		return nil, fmt.Errorf("%w: it does not begin with %q", ErrBatchCorrupt, batchMagic)
 	}
-	if f := data[len(batchMagic)]; f != batchFormat {
-		return nil, fmt.Errorf("%w: format %d, this program reads %d", ErrBatchFormat, f, batchFormat)
+	if err := checkFormat(data[len(batchMagic)]); err != nil {
+		return nil, err
 	}
 	if len(data) < head+checksumSize {
 		return nil, fmt.Errorf("%w: %d bytes are no record", ErrBatchCorrupt, len(data))
@@ -62,6 +63,19 @@ func openBatch(data []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: checksum mismatch over %d bytes", ErrBatchCorrupt, len(body))
 	}
 	return body[head:], nil
+}
+
+// checkFormat says what to do about a record of another format.
+func checkFormat(f byte) error {
+	switch {
+	case f < batchFormat:
+		return fmt.Errorf("%w: format %d is of a version before the first release, this program reads %d: "+
+			"start with an empty data directory, or with new topics", ErrBatchFormat, f, batchFormat)
+	case f > batchFormat:
+		return fmt.Errorf("%w: format %d is of a newer version, this program reads %d: "+
+			"start the version that wrote it", ErrBatchFormat, f, batchFormat)
+	}
+	return nil
 }
 
 // batchDecoder reads in from its beginning. After the first error every method returns zero values at once, so
@@ -122,7 +136,8 @@ func (d *batchDecoder) sentence(s, previous *feed.Sentence) {
 		return
 	}
 	s.Untimed, s.TimeAdjusted, s.Repost = flags&flagUntimed != 0, flags&flagTimeAdjusted != 0, flags&flagRepost != 0
-	d.post(s, previous, flags&flagSamePost != 0)
+	s.TextCut = flags&flagTextCut != 0
+	d.post(s, previous, flags)
 	s.Index = d.uint("index")
 	s.Start = d.uint("start")
 	s.End = s.Start + d.uint("length")
@@ -132,22 +147,34 @@ func (d *batchDecoder) sentence(s, previous *feed.Sentence) {
 	s.Text = d.ref("text")
 	s.Coverage = d.coverage()
 	s.Sequence = d.fixed("sequence")
+	copy(s.Group[:], d.take("group", len(s.Group)))
 	s.Tokens = d.set()
-	s.Group = feed.GroupHash(s.Tokens)
 }
 
-func (d *batchDecoder) post(s, previous *feed.Sentence, same bool) {
-	if !same {
-		s.Source, s.Post, s.Author, s.Lang = d.ref("source"), d.ref("post"), d.ref("author"), d.ref("lang")
-		s.Time, s.Version = d.delta("time"), d.fixed("version")
+func (d *batchDecoder) post(s, previous *feed.Sentence, flags byte) {
+	if flags&flagSamePost != 0 {
+		d.samePost(s, previous, flags)
 		return
 	}
-	if previous == nil {
+	s.Source, s.Post, s.Author, s.Lang = d.ref("source"), d.ref("post"), d.ref("author"), d.ref("lang")
+	s.Time, s.Version = d.delta("time"), d.fixed("version")
+	if flags&flagFields != 0 {
+		s.Link, s.Meta = d.ref("link"), d.ref("meta")
+	}
+}
+
+func (d *batchDecoder) samePost(s, previous *feed.Sentence, flags byte) {
+	switch {
+	case flags&flagFields != 0:
+		d.fail("flags", "a sentence of the post before has no link and meta of its own")
+		return
+	case previous == nil:
 		d.fail("flags", "the first sentence cannot be of the post before")
 		return
 	}
 	p := previous
 	s.Source, s.Post, s.Author, s.Lang, s.Time, s.Version = p.Source, p.Post, p.Author, p.Lang, p.Time, p.Version
+	s.Link, s.Meta = p.Link, p.Meta
 }
 
 func (d *batchDecoder) set() []uint64 {

@@ -38,6 +38,7 @@ type Memory struct {
 	next    int64 // the next shared position, when ordered
 	parts   []memoryPartition
 	arrival chan struct{} // closed and replaced by every Append: wakes the readers
+	lineage Lineage
 }
 
 var _ Topic = (*Memory)(nil)
@@ -54,7 +55,10 @@ func NewMemory(cfg MemoryConfig) *Memory {
 	if err := cfg.validate(); err != nil {
 		panic(fmt.Errorf("topic in memory: %w", err))
 	}
-	return &Memory{cfg: cfg, parts: make([]memoryPartition, cfg.Partitions), arrival: make(chan struct{})}
+	return &Memory{
+		cfg: cfg, parts: make([]memoryPartition, cfg.Partitions), arrival: make(chan struct{}),
+		lineage: Lineage{{From: make([]int64, cfg.Partitions)}},
+	}
 }
 
 // Partitions implements Topic.
@@ -133,6 +137,34 @@ func (m *Memory) Truncate(partition int, before int64) {
 	}
 	p.removed = p.records[n-1].Position + 1
 	p.records = slices.Clone(p.records[n:])
+}
+
+// Cut drops the records of each partition from a position on, as a power cut does, and begins another incarnation.
+// Nobody may be reading. Where all partitions share one order, the least position counts for all.
+func (m *Memory) Cut(ends []int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	from := slices.Clone(ends)
+	if m.cfg.Ordered {
+		m.next = min(m.next, slices.Min(ends))
+		from = slices.Repeat([]int64{m.next}, len(ends))
+	}
+	for i := range m.parts {
+		p := &m.parts[i]
+		p.next = min(p.next, from[i])
+		p.records = slices.Clone(p.records[:p.search(p.next)])
+		if !m.cfg.Ordered {
+			from[i] = p.next
+		}
+	}
+	m.lineage = append(slices.Clone(m.lineage), Incarnation{ID: fmt.Sprintf("m%d", len(m.lineage)), From: from})
+}
+
+// Lineage implements Topic. The first incarnation has no name.
+func (m *Memory) Lineage() Lineage {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.lineage
 }
 
 // search returns the index of the first record at or above a position.

@@ -102,3 +102,26 @@ func TestMemoryTryFetch(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// TestMemoryCut: below the cut positions mean what they meant, however often the topic is cut and grows.
+func TestMemoryCut(t *testing.T) {
+	for ordered, want := range map[bool][]int64{false: {1, 2}, true: {3, 3}} {
+		x := newMemory(2, ordered)
+		for i := range 8 {
+			conformance.MustAppend(t, x, topic.Record{Partition: i % 2, Data: []byte{byte(i)}})
+		}
+		first := x.Lineage().Current()
+		x.Cut([]int64{map[bool]int64{false: 1, true: 3}[ordered], map[bool]int64{false: 3, true: 5}[ordered]})
+		conformance.MustAppend(t, x, topic.Record{Partition: 1}, topic.Record{Partition: 0})
+		second := x.Lineage().Current()
+		x.Cut([]int64{100, map[bool]int64{false: 2, true: 4}[ordered]})
+		conformance.MustAppend(t, x, topic.Record{Partition: 1}, topic.Record{Partition: 0})
+		_, end := conformance.MustBounds(t, x)
+		if kept, _ := topic.Kept(x, first, end); !cmp.Equal(kept, want) {
+			t.Errorf("ordered %v: of the first incarnation %v is kept, want %v", ordered, kept, want)
+		}
+		if kept, known := topic.Kept(x, second, end); !known || kept[1] != map[bool]int64{false: 2, true: 4}[ordered] {
+			t.Errorf("ordered %v: of the second incarnation %v is kept", ordered, kept)
+		}
+	}
+}

@@ -18,8 +18,12 @@ import (
 // :u is an unsigned varint; checksum is the xxh3-64 of all bytes before it, little endian. Nothing follows it.
 // The strings are bytes as they came, for ids compare as bytes.
 
-// ErrTombstones says that a control record cannot be read.
-var ErrTombstones = errors.New("not a control record")
+var (
+	// ErrTombstones says that a control record cannot be read.
+	ErrTombstones = errors.New("not a control record")
+	// ErrTombstonesCorrupt says so of one that is not as it was written: it will never be readable. It is an ErrTombstones.
+	ErrTombstonesCorrupt = fmt.Errorf("%w: damaged", ErrTombstones)
+)
 
 const (
 	tombstoneHead = "RT\x02"
@@ -50,14 +54,14 @@ func appendShort(dst []byte, s string) []byte {
 // DecodeTombstones reads what AppendTombstones writes.
 func DecodeTombstones(data []byte) ([]feed.Tombstone, error) {
 	body := len(data) - checksumSize
-	if body >= len(tombstoneHead) && string(data[:3]) == "RT\x01" {
+	if body < 0 || xxh3.Hash(data[:body]) != binary.LittleEndian.Uint64(data[body:]) {
+		return nil, fmt.Errorf("%w: checksum mismatch", ErrTombstonesCorrupt)
+	}
+	if body >= len(tombstoneHead) && string(data[:len(tombstoneHead)]) == "RT\x01" {
 		return nil, fmt.Errorf("%w: format 1, of a version before the first release: start with an empty data directory", ErrTombstones)
 	}
 	if body < len(tombstoneHead) || string(data[:len(tombstoneHead)]) != tombstoneHead {
 		return nil, fmt.Errorf("%w: it does not begin with %q", ErrTombstones, tombstoneHead)
-	}
-	if xxh3.Hash(data[:body]) != binary.LittleEndian.Uint64(data[body:]) {
-		return nil, fmt.Errorf("%w: checksum mismatch", ErrTombstones)
 	}
 	rest := data[len(tombstoneHead):body]
 	count, n := binary.Uvarint(rest)

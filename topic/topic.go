@@ -59,6 +59,10 @@ type Topic interface {
 	// positions, and whatever is appended to it later lies there or above.
 	Bounds(ctx context.Context) (start, end []int64, err error)
 
+	// Lineage says since when the topic has lost nothing that was acknowledged, and where it may have before. A position
+	// that is kept for another process means something only together with the incarnation it comes from: see Kept.
+	Lineage() Lineage
+
 	// Open starts a reader. from holds one position per partition, inclusive; a negative one leaves the
 	// partition out. At least one partition must be read. A position beyond the end gives ErrBeyondEnd: the topic
 	// is not the one, or not all of the one, that the position came from. The ctx is for opening alone.

@@ -55,6 +55,7 @@ func (m *Main) demo() *cobra.Command {
 	to.BoolVar(&f.bluesky, "bluesky", false, "feed it with the Bluesky firehose")
 	to.DurationVar(&f.duration, "duration", 0, "end after so long; 0: at Ctrl-C")
 	f.in.add(to)
+	f.in.addKept(to)
 	return cmd
 }
 

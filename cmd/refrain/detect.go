@@ -28,6 +28,7 @@ func (m *Main) detect() *cobra.Command {
 		Example: "  refrain detect posts.jsonl\n" +
 			"  refrain detect --threshold 0.6 --span 7d --top 20 posts.jsonl.zst\n" +
 			"  refrain detect --map text=body,id=uri,created_at=date other.jsonl\n" +
+			"  refrain detect --keep followers --link 'https://x.com/{author}/status/{id}' posts.jsonl\n" +
 			"  zcat feed.gz | refrain detect --format text - > events.jsonl",
 		Args: atMost(1, "one file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -52,6 +53,7 @@ func (m *Main) detect() *cobra.Command {
 	}
 	window.add(cmd.Flags())
 	in.add(cmd.Flags())
+	in.addKept(cmd.Flags())
 	out.add(cmd.Flags())
 	return cmd
 }

@@ -74,6 +74,33 @@ func TestDetectTimesOfUntimedPosts(t *testing.T) {
 	}
 }
 
+// TestDetectKeepAndLink: events have the fields that are kept, and links; a template that cannot work is wrong usage.
+func TestDetectKeepAndLink(t *testing.T) {
+	const posts = `{"id":"1","text":"the very same words stand here again","followers":1}` + "\n" +
+		`{"id":"2","author":"a/b","text":"the very same words stand here again","followers":12,"other":1}` + "\n"
+	for args, want := range map[string]string{
+		"":                 `"text":"the very same words stand here again","group":"`,
+		"--keep followers": `,"meta":{"followers":12}},"earlier":`,
+		"--keep followers,no --link https://example.org/{author}/{id}?n={followers}": `,"link":"https://example.org/a%2Fb/2?n=12","meta":{"followers":12}},"earlier":`,
+	} {
+		var out bytes.Buffer
+		stderr, status := runDetect(t, strings.NewReader(posts), &out, strings.Fields(args)...)
+		if status != 0 || !strings.Contains(out.String(), want) || strings.Contains(out.String(), "other") {
+			t.Errorf("%q: status %d, %s, got %s, want %s", args, status, stderr, &out, want)
+		}
+	}
+	for args, want := range map[string]string{
+		"--keep text":                       "--keep: text is the post's text",
+		"--link https://example.org/{none}": "--link: {none} is neither",
+		"--link ftp://example.org/{id}":     "--link: ",
+	} {
+		stderr, status := runDetect(t, strings.NewReader(posts), io.Discard, strings.Fields(args)...)
+		if status != exitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("%q: status %d, %s, want %s", args, status, stderr, want)
+		}
+	}
+}
+
 // brokenPipe takes some bytes and then no more.
 type brokenPipe struct{ left int }
 

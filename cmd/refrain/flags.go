@@ -20,6 +20,8 @@ import (
 // inputFlags say which posts to read.
 type inputFlags struct {
 	format, fields, source string
+	keep                   []string
+	link                   string
 	strict                 bool
 	batch                  int
 }
@@ -32,10 +34,31 @@ func (f *inputFlags) add(to *pflag.FlagSet) {
 	to.IntVar(&f.batch, "batch", 500, "posts read and handed on at once")
 }
 
-func (m *Main) open(f *inputFlags, args []string) (*file.Source, error) {
+// addKept adds what only those need who write events.
+func (f *inputFlags) addKept(to *pflag.FlagSet) {
+	to.StringSliceVar(&f.keep, "keep", nil, "fields of a post that its events have too, in later.meta: as in url,user.followers")
+	to.StringVar(&f.link, "link", "", "template of a post's address, for later.link: as in https://x.com/{author}/status/{id}")
+}
+
+// postFields says which fields of the posts are ours, and which go along.
+func (f *inputFlags) postFields() (*feed.Fields, error) {
 	fields, err := feed.ParseFields(f.fields)
 	if err != nil {
 		return nil, usage("--map: %w", err)
+	}
+	if fields, err = fields.WithKeep(f.keep); err != nil {
+		return nil, usage("--keep: %w", err)
+	}
+	if fields, err = fields.WithLink(f.link); err != nil {
+		return nil, usage("--link: %w", err)
+	}
+	return fields, nil
+}
+
+func (m *Main) open(f *inputFlags, args []string) (*file.Source, error) {
+	fields, err := f.postFields()
+	if err != nil {
+		return nil, err
 	}
 	if f.format != "" && !slices.Contains(file.Formats, f.format) {
 		return nil, usage("--format %q: want %s", f.format, strings.Join(file.Formats, ", "))

@@ -153,11 +153,9 @@ func (f *Source) take(p *Part, r *record) {
 		rejection.Truncated = r.size > len(rejection.Raw)
 		b.Rejected = append(b.Rejected, rejection)
 		return
-	case r.note != "":
-		b.Notes = append(b.Notes, ingest.Note{Place: f.place(r.line), Text: r.note})
 	}
-	if r.post.Source == "" {
-		r.post.Source = f.cfg.SourceName
+	if note := feed.JoinNotes(r.note, f.cfg.Fields.Finish(&r.post, f.cfg.SourceName)); note != "" {
+		b.Notes = append(b.Notes, ingest.Note{Place: f.place(r.line), Text: note})
 	}
 	b.Posts = append(b.Posts, r.post)
 }

@@ -14,8 +14,8 @@ import (
 	"refrain/feed"
 )
 
-// tableReader reads a table with a header row: CSV as RFC 4180 has it. The columns that are no field of a post
-// become Meta, a JSON object of strings; empty cells are left out.
+// tableReader reads a table with a header row: CSV as RFC 4180 has it. The columns that are kept become Meta, a JSON
+// object of strings; empty cells are left out.
 //
 // Records are cut here and only their cells are left to encoding/csv. That bounds what a quote that nobody
 // closes can swallow, and keeps the line numbers; a record that is malformed ends where encoding/csv gives it up.
@@ -28,11 +28,11 @@ type tableReader struct {
 	whole  []byte // the current record
 }
 
-// column is what a cell becomes: a field of the post, or a member of Meta.
+// column is what a cell becomes: a field of the post, a member of Meta, or nothing.
 type column struct {
-	field   feed.Field
-	known   bool
-	encoded []byte // the name of an unknown column, as JSON
+	field       feed.Field
+	place       int // among the fields that are kept
+	known, kept bool
 }
 
 func newTableReader(lines *lineReader, fields *feed.Fields) *tableReader {
@@ -170,7 +170,7 @@ func (t *tableReader) readHeader() error {
 		}
 		seen[name] = true
 		header[i].field, header[i].known = t.fields.Find(name)
-		header[i].encoded, _ = jsontext.AppendQuote(nil, name) // what is no UTF-8 becomes U+FFFD
+		header[i].place, header[i].kept = t.fields.Kept(name)
 	}
 	for _, f := range []feed.Field{feed.FieldID, feed.FieldText} {
 		if !seen[t.fields.Path(f)] {
@@ -185,7 +185,7 @@ func (t *tableReader) readHeader() error {
 // fill makes a post of the cells of one record.
 func (t *tableReader) fill(p *feed.Post, cells []string) (note string, err error) {
 	var notes []string
-	var meta []byte
+	kept := make([][]byte, t.fields.KeptCount())
 	for i, c := range t.header {
 		value := cells[i]
 		switch {
@@ -193,8 +193,8 @@ func (t *tableReader) fill(p *feed.Post, cells []string) (note string, err error
 			note, err = p.Set(c.field, value)
 		case c.known:
 			note, err = p.Set(c.field, strings.Clone(value)) // or an id would keep the whole record
-		case value != "":
-			meta, note = appendMember(meta, c.encoded, value)
+		case c.kept && value != "":
+			kept[c.place], note = quote(value)
 		}
 		if err != nil {
 			return "", err
@@ -203,23 +203,18 @@ func (t *tableReader) fill(p *feed.Post, cells []string) (note string, err error
 			notes, note = append(notes, note), ""
 		}
 	}
-	if meta != nil {
-		p.Meta = append(meta, '}')
-	}
-	return strings.Join(notes, "; "), p.Complete(true)
+	meta, more := t.fields.Meta(kept)
+	p.Meta = string(meta)
+	return strings.Join(append(notes, more...), "; "), p.Complete(true)
 }
 
-func appendMember(meta, name []byte, value string) (grown []byte, note string) {
+// quote writes a cell as a JSON string.
+func quote(value string) (quoted []byte, note string) {
 	if !utf8.ValidString(value) {
-		note = string(name) + ": invalid UTF-8 replaced by U+FFFD"
+		note = "meta: invalid UTF-8 replaced by U+FFFD"
 	}
-	lead := byte(',')
-	if meta == nil {
-		lead = '{'
-	}
-	meta = append(append(meta, lead), name...)
-	meta, _ = jsontext.AppendQuote(append(meta, ':'), value)
-	return meta, note
+	quoted, _ = jsontext.AppendQuote(nil, value)
+	return quoted, note
 }
 
 // plainCSV keeps the reason of a parse error: its line numbers are those of one record.

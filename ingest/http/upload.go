@@ -103,9 +103,7 @@ func (h *Source) decode(rec record) (feed.Post, string, error) {
 	if len(p.Text) > h.cfg.MaxText {
 		return p, "", fmt.Errorf("text: %d bytes, the limit is %d", len(p.Text), h.cfg.MaxText)
 	}
-	if p.Source == "" {
-		p.Source = h.cfg.Source
-	}
+	note = feed.JoinNotes(note, h.cfg.Fields.Finish(&p, h.cfg.Source))
 	if !p.Timed {
 		p.Time = feed.FromTime(h.cfg.Now())
 	}

@@ -67,9 +67,7 @@ func (p *posts) decode(r *protocol.Record) (feed.Post, string, error) {
 	if err != nil {
 		return post, "", err
 	}
-	if post.Source == "" {
-		post.Source = p.cfg.SourceName
-	}
+	note = feed.JoinNotes(note, p.cfg.Fields.Finish(&post, p.cfg.SourceName))
 	if !post.Timed && r.Time.After(time.Unix(0, 0)) { // without one, split gives it the present
 		post.Time = feed.FromTime(r.Time)
 	}

@@ -165,6 +165,12 @@ func TestPosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if fields, err = fields.WithKeep([]string{"likes"}); err != nil {
+		t.Fatal(err)
+	}
+	if fields, err = fields.WithLink("https://example.org/{source}/{likes}/{id}"); err != nil {
+		t.Fatal(err)
+	}
 	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	m := &natsgo.Msg{Subject: "posts.en", Header: natsgo.Header{"Traceparent": {trace}},
 		Data: []byte(`{"uri":"a","body":"text one","created_at":"2026-01-02T15:04:05Z","source":"its own","author":"me","lang":"en","likes":7}`)}
@@ -203,7 +209,7 @@ func TestPosts(t *testing.T) {
 	}
 	at, _ := feed.ParseTime("2026-01-02T15:04:05Z")
 	want := []feed.Post{
-		{Source: "its own", ID: "a", Author: "me", Lang: "en", Text: "text one", Time: at, Timed: true, Meta: []byte(`{"likes":7}`)},
+		{Source: "its own", ID: "a", Author: "me", Lang: "en", Text: "text one", Time: at, Timed: true, Meta: `{"likes":7}`, Link: "https://example.org/its%20own/7/a"},
 		{Source: "wire", ID: "b", Text: "has no time, \ufffd", Time: feed.FromTime(raw.Time)},
 	}
 	if diff := cmp.Diff(want, b.Posts); diff != "" {

@@ -52,9 +52,7 @@ func decode(m js.Msg, meta *js.MsgMetadata, cfg *Config) (feed.Post, string, err
 	if err != nil {
 		return feed.Post{}, "", err
 	}
-	if post.Source == "" {
-		post.Source = cfg.SourceName
-	}
+	note = feed.JoinNotes(note, cfg.Fields.Finish(&post, cfg.SourceName))
 	if !post.Timed {
 		post.Time = feed.FromTime(meta.Timestamp)
 	}

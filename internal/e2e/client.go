@@ -60,12 +60,21 @@ func (p *Process) Feed(lines [][]byte, batch int, progress func(sent int)) {
 // Events are the ids of all events once everything accepted is through the route.
 func (p *Process) Events() []feed.Hash {
 	p.TB.Helper()
+	var ids []feed.Hash
+	for _, m := range p.Matches() {
+		ids = append(ids, m.ID)
+	}
+	return oracle.Sorted(ids)
+}
+
+// Matches are the events themselves, in the order of the topic.
+func (p *Process) Matches() (all []feed.Match) {
+	p.TB.Helper()
 	resp, err := http.Get(p.URL("/v1/events?from=start&until=now"))
 	if err != nil {
 		p.TB.Fatal(err)
 	}
 	defer resp.Body.Close()
-	var ids []feed.Hash
 	in := bufio.NewScanner(resp.Body)
 	in.Buffer(nil, 16<<20)
 	for in.Scan() {
@@ -77,12 +86,12 @@ func (p *Process) Events() []feed.Hash {
 		if err != nil {
 			p.TB.Fatal(err)
 		}
-		ids = append(ids, m.ID)
+		all = append(all, m)
 	}
 	if in.Err() != nil {
 		p.TB.Fatal(in.Err())
 	}
-	return oracle.Sorted(ids)
+	return all
 }
 
 // Retractions are the events that say that a post was deleted.

@@ -90,7 +90,7 @@ func fill(v reflect.Value) {
 			fill(v.Index(i))
 		}
 	case v.Kind() == reflect.String:
-		v.SetString("x")
+		v.SetString("{}") // JSON, for those that are written as they are
 	case v.Kind() == reflect.Bool:
 		v.SetBool(true)
 	case v.CanInt():

@@ -67,8 +67,7 @@ type version struct {
 	text         uint64
 }
 
-// Add splits p and adds its compared sentences. The order of the calls is the order of arrival; it matters
-// for nothing but deliveries without a time of their own.
+// Add splits p and adds its compared sentences. The order of the calls does not matter.
 func (f *Feed) Add(p *feed.Post) {
 	sentences, _ := f.splitter.Sentences(nil, p, f.MinTokens)
 	for i := range sentences {
@@ -76,15 +75,14 @@ func (f *Feed) Add(p *feed.Post) {
 	}
 }
 
-// AddSentence adds s unless it was delivered before: the same sentence of the same text, at the same time or
-// without a time of its own.
+// AddSentence adds s unless it was delivered before: the same sentence of the same text, at the same time.
 func (f *Feed) AddSentence(s *feed.Sentence) {
 	if f.seen == nil {
 		f.seen, f.groups = map[version][]feed.Time{}, map[feed.Hash][]uint64{}
 	}
 	v := version{s.Source, s.Post, s.Index, s.Version}
 	times := f.seen[v]
-	if len(times) > 0 && (s.Untimed || slices.Contains(times, s.Time)) {
+	if slices.Contains(times, s.Time) {
 		return
 	}
 	f.seen[v] = append(times, s.Time)

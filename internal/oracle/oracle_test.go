@@ -18,7 +18,6 @@ import (
 type delivery struct {
 	source, post, text string
 	at                 feed.Time
-	untimed            bool
 }
 
 func (d delivery) sentences() []feed.Sentence {
@@ -26,7 +25,7 @@ func (d delivery) sentences() []feed.Sentence {
 	for i, word := range strings.Fields(d.text) {
 		set := letters(word)
 		all = append(all, feed.Sentence{
-			Source: d.source, Post: d.post, Index: i, Time: d.at, Untimed: d.untimed, Text: word,
+			Source: d.source, Post: d.post, Index: i, Time: d.at, Text: word,
 			Tokens: set, Group: feed.GroupHash(set), Version: text.ID(d.text),
 		})
 	}
@@ -71,35 +70,31 @@ func TestDefinition(t *testing.T) {
 		posts []delivery
 		want  []string
 	}{
-		{"a repeat", []delivery{{"", "a", "abcd", 1, false}, {"", "b", "dcba", 2, false}},
+		{"a repeat", []delivery{{"", "a", "abcd", 1}, {"", "b", "dcba", 2}},
 			[]string{"b[0]>a[0] abcd"}},
-		{"order of arrival does not matter", []delivery{{"", "b", "abcd", 2, false}, {"", "a", "abcd", 1, false}},
+		{"order of arrival does not matter", []delivery{{"", "b", "abcd", 2}, {"", "a", "abcd", 1}},
 			[]string{"b[0]>a[0] abcd"}},
-		{"equal times: by source", []delivery{{"x", "a", "abcd", 1, false}, {"", "b", "abcd", 1, false}},
+		{"equal times: by source", []delivery{{"x", "a", "abcd", 1}, {"", "b", "abcd", 1}},
 			[]string{"a[0]>b[0] abcd"}},
-		{"equal times: by post id as bytes", []delivery{{"", "é", "abcd", 1, false}, {"", "z", "abcd", 1, false}},
+		{"equal times: by post id as bytes", []delivery{{"", "é", "abcd", 1}, {"", "z", "abcd", 1}},
 			[]string{"é[0]>z[0] abcd"}},
-		{"within a post nothing", []delivery{{"", "a", "abcd abcd", 1, false}}, nil},
-		{"the span is inclusive", []delivery{{"", "a", "abcd", 0, false}, {"", "b", "abcd", 10, false},
-			{"", "c", "abcd", 21, false}}, []string{"b[0]>a[0] abcd"}},
-		{"the witness is the oldest in the span", []delivery{{"", "a", "abcd", 0, false}, {"", "b", "abcd", 5, false},
-			{"", "c", "abcd", 12, false}}, []string{"b[0]>a[0] abcd", "c[0]>b[0] abcd"}},
-		{"one event a group", []delivery{{"", "a", "abcd", 0, false}, {"", "b", "abcde", 1, false},
-			{"", "c", "abcd", 2, false}}, []string{"b[0]>a[0] abcd", "c[0]>a[0] abcd", "c[0]>b[0] abcde"}},
-		{"J = 4/5 reaches 4/5, 3/4 does not", []delivery{{"", "a", "abcd", 0, false}, {"", "b", "abcde", 1, false},
-			{"", "c", "abc", 2, false}}, []string{"b[0]>a[0] abcd"}},
-		{"versions do not match each other", []delivery{{"", "a", "abcd", 0, false}, {"", "a", "abcd x", 1, false},
-			{"", "a", "abcd", 2, false}}, nil},
-		{"versions count", []delivery{{"", "a", "abcd", 0, false}, {"", "a", "wxyz", 1, false},
-			{"", "b", "abcd wxyz", 2, false}}, []string{"b[0]>a[0] abcd", "b[1]>a[0] wxyz"}},
-		{"one id in two sources is two posts", []delivery{{"x", "a", "abcd", 0, false}, {"y", "a", "abcd", 1, false}},
+		{"within a post nothing", []delivery{{"", "a", "abcd abcd", 1}}, nil},
+		{"the span is inclusive", []delivery{{"", "a", "abcd", 0}, {"", "b", "abcd", 10},
+			{"", "c", "abcd", 21}}, []string{"b[0]>a[0] abcd"}},
+		{"the witness is the oldest in the span", []delivery{{"", "a", "abcd", 0}, {"", "b", "abcd", 5},
+			{"", "c", "abcd", 12}}, []string{"b[0]>a[0] abcd", "c[0]>b[0] abcd"}},
+		{"one event a group", []delivery{{"", "a", "abcd", 0}, {"", "b", "abcde", 1},
+			{"", "c", "abcd", 2}}, []string{"b[0]>a[0] abcd", "c[0]>a[0] abcd", "c[0]>b[0] abcde"}},
+		{"J = 4/5 reaches 4/5, 3/4 does not", []delivery{{"", "a", "abcd", 0}, {"", "b", "abcde", 1},
+			{"", "c", "abc", 2}}, []string{"b[0]>a[0] abcd"}},
+		{"versions do not match each other", []delivery{{"", "a", "abcd", 0}, {"", "a", "abcd x", 1},
+			{"", "a", "abcd", 2}}, nil},
+		{"versions count", []delivery{{"", "a", "abcd", 0}, {"", "a", "wxyz", 1},
+			{"", "b", "abcd wxyz", 2}}, []string{"b[0]>a[0] abcd", "b[1]>a[0] wxyz"}},
+		{"one id in two sources is two posts", []delivery{{"x", "a", "abcd", 0}, {"y", "a", "abcd", 1}},
 			[]string{"a[0]>a[0] abcd"}},
-		{"a redelivery changes nothing", []delivery{{"", "a", "abcd", 0, false}, {"", "b", "abcd", 8, false},
-			{"", "b", "abcd", 8, false}}, []string{"b[0]>a[0] abcd"}},
-		{"nor one without a time of its own", []delivery{{"", "a", "abcd", 8, false}, {"", "b", "abcd", 2, true},
-			{"", "b", "abcd", 9, true}}, []string{"a[0]>b[0] abcd"}},
-		{"untimed with other text is a version", []delivery{{"", "a", "abcd", 1, false}, {"", "b", "wxyz", 2, true},
-			{"", "b", "abcd", 9, true}}, []string{"b[0]>a[0] abcd"}},
+		{"a redelivery changes nothing", []delivery{{"", "a", "abcd", 0}, {"", "b", "abcd", 8},
+			{"", "b", "abcd", 8}}, []string{"b[0]>a[0] abcd"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -134,11 +129,10 @@ func TestIndexAgreesWithBruteForce(t *testing.T) {
 	word := rapid.StringOfN(rapid.RuneFrom([]rune("abcdefg")), 1, 7, -1)
 	d := rapid.Custom(func(t *rapid.T) delivery {
 		return delivery{
-			source:  rapid.SampledFrom([]string{"", "x"}).Draw(t, "source"),
-			post:    rapid.SampledFrom([]string{"a", "b", "c", "d", "é"}).Draw(t, "post"),
-			text:    strings.Join(rapid.SliceOfN(word, 1, 3).Draw(t, "words"), " "),
-			at:      feed.Time(rapid.IntRange(0, 8).Draw(t, "at")),
-			untimed: rapid.IntRange(0, 9).Draw(t, "untimed") == 0,
+			source: rapid.SampledFrom([]string{"", "x"}).Draw(t, "source"),
+			post:   rapid.SampledFrom([]string{"a", "b", "c", "d", "é"}).Draw(t, "post"),
+			text:   strings.Join(rapid.SliceOfN(word, 1, 3).Draw(t, "words"), " "),
+			at:     feed.Time(rapid.IntRange(0, 8).Draw(t, "at")),
 		}
 	})
 	rapid.Check(t, func(t *rapid.T) {
@@ -171,7 +165,7 @@ func TestArrivalDoesNotMatter(t *testing.T) {
 }
 
 func TestDiffAndExplain(t *testing.T) {
-	f := feedOf(delivery{"", "a", "abcd", 1, false}, delivery{"", "b", "abcd", 2, false}, delivery{"", "c", "abcd", 3, false})
+	f := feedOf(delivery{"", "a", "abcd", 1}, delivery{"", "b", "abcd", 2}, delivery{"", "c", "abcd", 3})
 	all := IDs(f.Brute(fourFifths, time.Second))
 	if len(all) != 2 {
 		t.Fatalf("got %d events, want 2", len(all))

@@ -59,12 +59,14 @@ func (s stream) Close() error { return errors.Join(s.ReadCloser.Close(), s.file.
 
 // Posts yields the first n posts of JSON lines, or all when n is 0. A line that is no post gives an error
 // with its number and counts towards nothing. A post without a time gets the greatest time so far, 0 before
-// the first.
+// the first, or the one that it got when it came before.
 func Posts(r io.Reader, n int) iter.Seq2[feed.Post, error] {
 	return func(yield func(feed.Post, error) bool) {
 		lines := bufio.NewScanner(r)
 		lines.Buffer(make([]byte, 64<<10), maxLine)
+		type text struct{ source, id, text string }
 		var greatest feed.Time
+		given := map[text]feed.Time{}
 		for line, posts := 1, 0; (n == 0 || posts < n) && lines.Scan(); line++ {
 			if len(bytes.TrimSpace(lines.Bytes())) == 0 {
 				continue
@@ -78,7 +80,11 @@ func Posts(r io.Reader, n int) iter.Seq2[feed.Post, error] {
 			}
 			greatest = max(greatest, p.Time)
 			if !p.Timed {
-				p.Time = greatest
+				k := text{p.Source, p.ID, p.Text}
+				if _, ok := given[k]; !ok {
+					given[k] = greatest
+				}
+				p.Time = given[k]
 			}
 			posts++
 			if !yield(p, nil) {

@@ -195,14 +195,19 @@ func (r *mortalRows) Lookup(dst []feed.Match, x *feed.Sentence) []feed.Match {
 
 // env is the world as an agent sees it.
 func (w *world) env(a *agent, owned []int) Env {
-	return Env{
+	e := Env{
 		Sentences: &faultyTopic{w.sentenceTopic, a, true}, Events: &faultyTopic{w.eventTopic, a, false},
-		Control: &faultyTopic{w.controlTopic, a, false}, Store: &faultyStore{w.store, a},
+		Control: &faultyTopic{w.controlTopic, a, false}, Store: &faultyStore{&loggedStore{w.store, w}, a},
 		Rows: func(int) (Rows, error) {
 			rows, err := w.subject.Rows(threshold, w.plan.Span, w.plan.Lateness)
 			return &mortalRows{rows, a}, err
 		},
 		Owned: owned, Now: func() time.Time { return w.now },
 		Span: w.plan.Span, Lateness: w.plan.Lateness, Delta: w.plan.Delta, MinTokens: minTokens, MaxQueue: w.plan.MaxQueue, MaxEvents: w.plan.MaxEvents,
+		Redelivery: w.plan.Redelivery,
 	}
+	if w.plan.OneProcess {
+		e.Process = w.process
+	}
+	return e
 }

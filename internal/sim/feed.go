@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,10 +24,11 @@ type source struct {
 // delivery is a batch that goes out as one.
 type delivery struct {
 	posts  []feed.Post
-	least  feed.Time // of the posts in time
-	tried  time.Time // when first
-	again  bool      // acknowledged before
-	future bool
+	made   []feed.Post // as they were before they were stamped
+	least  feed.Time   // of the posts in time
+	again  bool        // acknowledged before
+	anew   bool        // and stamped once more since
+	future bool        // one is dated in the future, and keeps its time
 }
 
 // feeder makes the posts. newest is the newest time that any source's clock can have got to.
@@ -59,6 +61,7 @@ func (f *feeder) batch(w *world, s *source, limit feed.Time) *delivery {
 		d.posts = append(d.posts, p)
 	}
 	f.newest = max(f.newest, to)
+	d.made = slices.Clone(d.posts)
 	s.posts = append(s.posts, d.posts...)
 	return d
 }
@@ -93,18 +96,52 @@ func (f *feeder) special(w *world, s *source, d *delivery, p *feed.Post, limit f
 			p.ID = s.posts[f.IntN(len(s.posts))].ID
 		}
 	case 1:
-		// Two never move a clock that asks for three. Where the wall clock is near, they are replaced.
-		if s.future < 2 && (!w.plan.Live || now <= limit) {
+		switch {
+		case w.plan.Live && now <= limit: // replaced: the wall clock is near
+			p.Time = now.Add(maxFutureSkew + f.ahead())
+		case !w.plan.Live && s.future < 2: // two never move a clock that asks for three
 			s.future++
 			d.future = true
 			p.Time = f.newest.Add(time.Duration(f.IntN(600)) * time.Minute)
 		}
-	case 2:
+	case 2, 3, 4:
 		if w.plan.Live && now <= limit {
 			p.Time, p.Timed = 0, false
 			f.newest = max(f.newest, now)
 		}
 	}
+}
+
+// maxFutureSkew is how far ahead of the present a post keeps its time.
+const maxFutureSkew = time.Minute
+
+// ahead is how far in the future a post is dated that is replaced: by so little, now and then, that it is not when it
+// is sent again.
+func (f *feeder) ahead() time.Duration {
+	if f.IntN(2) == 0 {
+		return time.Duration(1+f.IntN(60)) * time.Second
+	}
+	return time.Duration(1+f.IntN(600)) * time.Minute
+}
+
+// sendAnew gives posts without a usable time back the one that they came with: they are sent once more by somebody who
+// has had no answer. It is false where that cannot be now.
+func (f *feeder) sendAnew(w *world, s *source, d *delivery) bool {
+	now, limit := feed.FromTime(w.now), w.limit(s)
+	if !w.plan.Live || now > limit {
+		return false
+	}
+	for i, p := range d.made {
+		switch {
+		case !p.Timed || p.Time > now.Add(maxFutureSkew):
+			d.posts[i] = p
+		case d.posts[i].Adjusted && p.Time >= max(now, f.newest.Add(-w.plan.Lateness)) && p.Time <= limit: // its time has come
+			d.posts[i] = p
+			f.newest = max(f.newest, p.Time)
+		}
+	}
+	f.newest = max(f.newest, now)
+	return true
 }
 
 func (f *feeder) post(s *source) feed.Post {

@@ -9,13 +9,16 @@ import (
 
 	"refrain/feed"
 	"refrain/text"
+	"refrain/topic"
 )
 
 // judge compares the events with the definition.
 func (w *world) judge() *Result {
-	allowed, want := w.define(w.sentences())
+	sentences, _ := w.sentences()
+	sentences = append(sentences, w.taken...)
+	allowed, want := w.define(sentences)
 	got := w.events()
-	r := &Result{Plan: w.plan.String(), Pairs: len(want), Crashes: w.crashes}
+	r := &Result{Plan: w.plan.String(), Pairs: len(want), Crashes: w.crashes, Cuts: w.powerCuts}
 	for id := range want {
 		if !got[id] {
 			r.Lost = append(r.Lost, id)
@@ -43,10 +46,11 @@ func (w *world) judge() *Result {
 type pair struct{ a, b *feed.Sentence }
 
 // define returns every event of the feed by comparing every two sentences, and those that do not lean on a deleted
-// post. A deleted post may or may not have been reported before it went.
+// post, or on a sentence that the power has taken. A deleted post may or may not have been reported before it went.
 func (w *world) define(sentences []sentence) (allowed, want map[feed.Hash]pair) {
 	allowed, want = map[feed.Hash]pair{}, map[feed.Hash]pair{}
 	span := feed.Time(w.plan.Span.Milliseconds())
+	held := w.held()
 	for i := range sentences {
 		for j := range sentences {
 			a, b := &sentences[i], &sentences[j]
@@ -55,7 +59,7 @@ func (w *world) define(sentences []sentence) (allowed, want map[feed.Hash]pair) 
 			}
 			id := feed.EventID("near", b.Source, b.Post, b.Index, b.Group, a.Group)
 			allowed[id] = pair{&a.Sentence, &b.Sentence}
-			if !w.isDeleted(a) && !w.isDeleted(b) {
+			if !w.isDeleted(a) && !w.isDeleted(b) && held(&a.Sentence) && held(&b.Sentence) {
 				want[id] = pair{&a.Sentence, &b.Sentence}
 			}
 		}
@@ -63,55 +67,119 @@ func (w *world) define(sentences []sentence) (allowed, want map[feed.Hash]pair) 
 	return allowed, want
 }
 
-// isDeleted: a deleted post is, whenever it came; a deleted author's unless nobody had tried to write it before.
+// isDeleted: a deleted post is, whenever it came; a deleted author's if its record is stamped no later than the tombstone.
 func (w *world) isDeleted(s *sentence) bool {
 	return slices.ContainsFunc(w.deleted, func(d deletion) bool {
 		return d.Tombstone == feed.Tombstone{Source: s.Source, Post: s.Post} ||
-			d.Tombstone == feed.Tombstone{Source: s.Source, Author: s.Author} && !s.tried.After(d.by)
+			d.Tombstone == feed.Tombstone{Source: s.Source, Author: s.Author} && !s.stamp.After(d.by)
 	})
 }
 
-// sentence is one of an accepted post.
+// sentence is one of the sentence topic, and the stamp of its record.
 type sentence struct {
 	feed.Sentence
-	tried time.Time
+	stamp time.Time
 }
 
-// sentences are those of everything that was acknowledged, as it was stamped.
-func (w *world) sentences() (all []sentence) {
-	var splitter text.Splitter
-	var some []feed.Sentence
-	for i := range w.accepted {
-		p := &w.accepted[i]
-		some, _ = splitter.Sentences(some[:0], &p.Post, minTokens)
-		for _, s := range some {
-			all = append(all, sentence{s, p.tried})
+// identity is a sentence of whatever time.
+type identity struct {
+	source, post string
+	version      uint64
+	index        int
+	group        feed.Hash
+}
+
+// place is a sentence and its time, 0 without a usable one.
+type place struct {
+	identity
+	time feed.Time
+}
+
+func placeOf(s *feed.Sentence) place {
+	p := place{identity: identity{s.Source, s.Post, s.Version, s.Index, s.Group}}
+	if !s.Untimed && !s.TimeAdjusted {
+		p.time = s.Time
+	}
+	return p
+}
+
+// sentences are those in the sentence topic that count. In a partition, in the order of positions, one is a redelivery
+// that stands up to Redelivery after another of the same identity without a usable time. Time is the greatest append
+// stamp so far, in twelfths of Redelivery. There is also everything that stands there.
+func (w *world) sentences() (counted []sentence, written map[place]bool) {
+	slot := w.plan.Redelivery.Nanoseconds() / 12
+	stamps := make([]int64, w.plan.Partitions)
+	last := map[identity]int64{} // without a usable time
+	timed := map[place]bool{}    // that count
+	written = map[place]bool{}
+	for _, r := range records(w.sentenceTopic) {
+		stamps[r.Partition] = max(stamps[r.Partition], r.Time.UnixNano())
+		now := stamps[r.Partition] / slot
+		b, err := topic.DecodeBatch(r.Data)
+		if err != nil {
+			panic(err)
+		}
+		for _, s := range b.Sentences {
+			at := placeOf(&s)
+			before, again := last[at.identity]
+			if again = again && before >= now-12; !again && !timed[at] {
+				counted = append(counted, sentence{s, r.Time})
+				timed[at] = at.time != 0
+			}
+			if at.time == 0 {
+				last[at.identity] = now
+			}
+			written[at] = true
 		}
 	}
-	return all
+	return counted, written
+}
+
+// isWritten reports what was acknowledged and is not in the sentence topic as it was stamped. A power cut may take that.
+func (w *world) isWritten() error {
+	if w.powerCuts > 0 {
+		return nil
+	}
+	_, written := w.sentences()
+	var splitter text.Splitter
+	for i := range w.accepted {
+		sentences, _ := splitter.Sentences(nil, &w.accepted[i], minTokens)
+		for _, s := range sentences {
+			if !written[placeOf(&s)] {
+				return fmt.Errorf("%s/%s[%d] at %s was acknowledged and not written", s.Source, s.Post, s.Index, s.Time)
+			}
+		}
+	}
+	return nil
+}
+
+// records are all that a topic holds, each partition's in order.
+func records(t *topic.Memory) (all []topic.Record) {
+	r, err := t.OpenMemory(context.Background(), make([]int64, t.Partitions()))
+	if err != nil {
+		panic(err)
+	}
+	for {
+		some, err := r.TryFetch(1000)
+		if err != nil {
+			panic(err)
+		}
+		if len(some) == 0 {
+			return all
+		}
+		all = append(all, some...)
+	}
 }
 
 // events are the ids in the event topic, retractions apart.
 func (w *world) events() map[feed.Hash]bool {
 	ids := map[feed.Hash]bool{}
-	r, err := w.eventTopic.OpenMemory(context.Background(), make([]int64, w.eventTopic.Partitions()))
-	if err != nil {
-		panic(err)
-	}
-	for {
-		records, err := r.TryFetch(1000)
-		if err != nil {
-			panic(err)
-		}
-		if len(records) == 0 {
-			return ids
-		}
-		for i := range records {
-			if id, ok := reuseID(records[i].Data); ok {
-				ids[id] = true
-			}
+	for _, r := range records(w.eventTopic) {
+		if id, ok := reuseID(r.Data); ok {
+			ids[id] = true
 		}
 	}
+	return ids
 }
 
 // reuseID is feed.DecodeEvent without the rest of the event.

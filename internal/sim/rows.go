@@ -31,8 +31,7 @@ type brute struct {
 }
 
 func same(a, b *feed.Sentence) bool {
-	return a.Source == b.Source && a.Post == b.Post && a.Index == b.Index && a.Version == b.Version &&
-		(a.Time == b.Time || a.Untimed)
+	return a.Source == b.Source && a.Post == b.Post && a.Index == b.Index && a.Version == b.Version && a.Time == b.Time
 }
 
 func (b *brute) Insert(x *feed.Sentence) bool {

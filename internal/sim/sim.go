@@ -7,8 +7,12 @@
 // partitions go to another while it goes on, what is delivered again. There are no goroutines and no clocks, so a
 // seed that fails fails again.
 //
+// A live feed has posts without a usable time, which the source sends again: stamped anew, within the time that makes it
+// a redelivery and beyond it, after an append that failed half-way too.
+//
 // Afterwards the ids of the events are compared with the definition of a match: nothing may be lost, nothing
-// invented. The feed keeps to what the promise asks for, as tightly as it can: a post may be up to lateness behind
+// invented; after a power cut that goes for the sentences that the sentence topic still has. The feed keeps to what the
+// promise asks for, as tightly as it can: a post may be up to lateness behind
 // the newest that any clock can have seen.
 //
 // The package knows split and shard only as Writer and Worker, so that the tests of both can run it with a rule of
@@ -60,8 +64,11 @@ type Env struct {
 	Owned                      []int
 	Now                        func() time.Time
 	Span, Lateness, Delta      time.Duration
-	MinTokens                  int
-	MaxQueue, MaxEvents        int
+	Redelivery                 time.Duration
+	// Process holds what the workers of a process share, nil at first; it is nil where each is a process.
+	Process             *any
+	MinTokens           int
+	MaxQueue, MaxEvents int
 }
 
 // Subject is what is simulated.
@@ -78,6 +85,7 @@ type Result struct {
 	Lost    []feed.Hash // of them, those that did not come
 	Made    []feed.Hash // events that no definition knows
 	Crashes int         // lives that ended early
+	Cuts    int         // power cuts
 	Explain func(feed.Hash) string
 }
 
@@ -112,7 +120,10 @@ type plan struct {
 	Turns                        int
 	Fail, Crash, Interleave      float64 // how likely an append fails, a turn ends a life, another turn slips in
 	Deletions                    bool
+	Redelivery                   time.Duration
+	OneProcess                   bool
 	MaxQueue, MaxEvents          int
+	PowerCuts                    bool
 }
 
 func drawPlan(r *rand.Rand) plan {
@@ -132,6 +143,8 @@ func drawPlan(r *rand.Rand) plan {
 	if r.IntN(2) == 0 {
 		p.MaxEvents = 1 + r.IntN(8)
 	}
+	p.Redelivery, p.OneProcess = time.Duration(2+r.IntN(120))*time.Second, r.IntN(2) == 0
+	p.PowerCuts = r.IntN(3) == 0
 	return p
 }
 

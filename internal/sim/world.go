@@ -28,6 +28,9 @@ type world struct {
 
 	sentenceTopic, eventTopic, controlTopic *topic.Memory
 	store                                   *topic.MemoryStore
+	puts                                    []put // into the store, all of them
+	powerCuts                               int
+	taken                                   []sentence // what there was before a power cut
 
 	feeder  feeder
 	sources []*source
@@ -35,17 +38,12 @@ type world struct {
 
 	slots   []*slot
 	zombies []*slot
+	process *any // of all slots
 	crashes int
 
-	accepted []accepted
+	accepted []feed.Post
 	deleted  []deletion
 	failure  error
-}
-
-// accepted is a post that was acknowledged, and when somebody first tried to write it.
-type accepted struct {
-	feed.Post
-	tried time.Time
 }
 
 // deletion is a tombstone, and a time that it was stamped no later than.
@@ -92,16 +90,24 @@ func (w *world) run() error {
 	w.assign()
 	for range w.plan.Turns {
 		w.turn()
+		if w.plan.PowerCuts && w.IntN(30) == 0 {
+			w.powerCut()
+		}
 		if w.failure != nil {
 			return w.failure
 		}
 	}
-	return w.drain()
+	if err := w.drain(); err != nil {
+		return err
+	}
+	return w.isWritten()
 }
 
 // turn lets something happen.
 func (w *world) turn() {
 	switch n := w.IntN(40); {
+	case n < 4 && w.plan.Live:
+		w.redeliver(w.sources[w.IntN(len(w.sources))])
 	case n < 12:
 		w.write(w.sources[w.IntN(len(w.sources))])
 	case n < 30:
@@ -117,7 +123,7 @@ func (w *world) turn() {
 	case n < 39:
 		w.redeliver(w.sources[w.IntN(len(w.sources))])
 	}
-	if w.plan.Deletions && w.IntN(6) == 0 {
+	if w.plan.Deletions && w.IntN(12) == 0 {
 		w.delete()
 	}
 	if len(w.zombies) > 0 {
@@ -175,7 +181,7 @@ func (w *world) goBy(d time.Duration) {
 func (w *world) limit(s *source) feed.Time {
 	limit := feed.Time(1 << 50)
 	for _, o := range w.sources {
-		if o != s && o.pending != nil && !o.pending.again {
+		if o != s && o.pending != nil && (!o.pending.again || o.pending.anew) {
 			limit = min(limit, o.pending.least.Add(w.plan.Lateness))
 		}
 	}
@@ -206,19 +212,17 @@ func (w *world) deliver(s *source) {
 	s.busy = true
 	defer func() { s.busy = false }()
 	d := s.pending
-	if d.tried.IsZero() {
-		d.tried = w.now
-	}
 	if w.writer.Write(context.Background(), d.posts, s.name) != nil {
+		if w.IntN(2) == 0 && w.feeder.sendAnew(w, s, d) {
+			d.anew = d.again
+		}
 		return
 	}
 	s.pending = nil
 	if d.again {
 		return
 	}
-	for _, p := range d.posts {
-		w.accepted = append(w.accepted, accepted{p, d.tried})
-	}
+	w.accepted = append(w.accepted, d.posts...)
 	if !d.future {
 		s.acked = append(s.acked, d)
 	}
@@ -230,7 +234,13 @@ func (w *world) redeliver(s *source) {
 		return
 	}
 	d := *s.acked[w.IntN(len(s.acked))]
+	if w.IntN(2) == 0 {
+		d = *s.acked[len(s.acked)-1]
+	}
 	d.posts, d.again = slices.Clone(d.posts), true
+	if w.IntN(4) > 0 && w.feeder.sendAnew(w, s, &d) {
+		d.anew, d.least = true, feed.FromTime(w.now)
+	}
 	s.pending = &d
 	w.deliver(s)
 }
@@ -263,7 +273,7 @@ func (w *world) newWriter() {
 
 // assign deals the partitions out to new workers.
 func (w *world) assign() {
-	w.slots = nil
+	w.slots, w.process = nil, new(any)
 	for range w.plan.Workers {
 		w.slots = append(w.slots, &slot{lazy: 0.8 * w.Float64()})
 	}

@@ -13,7 +13,6 @@ import (
 	"refrain/feed"
 	"refrain/hashcodes"
 	"refrain/internal/dataset"
-	"refrain/text"
 )
 
 func mustExclusions(t *testing.T) *exclusions {
@@ -51,7 +50,7 @@ func TestNothingExcludedIsInTheVocabulary(t *testing.T) {
 
 // TestExclusions: by the whole word and by any part of it that is a stem.
 func TestExclusions(t *testing.T) {
-	e := &exclusions{words: map[uint64]bool{text.ID("bad"): true}, stems: map[uint64]bool{text.ID("worse"): true}}
+	e := &exclusions{words: map[uint64]bool{hashOf("bad"): true}, stems: map[uint64]bool{hashOf("worse"): true}}
 	for word, want := range map[string]bool{
 		"bad": true, "badly": false, "worse": true, "unworsened": true, "worst": false, "": false,
 	} {
@@ -91,7 +90,7 @@ func TestAllowed(t *testing.T) {
 	tweets := posts(corpus{name: "tweets", language: "en"}, slices.Concat(many("and the man robin said that lol lol, i said so"),
 		many("A Title Has Capital Things In It"))...)
 	german := posts(corpus{name: "german", language: "de"}, many("und die rare Hand, the man")...)
-	got := allowed([]*reading{news, tweets, german}, &exclusions{words: map[uint64]bool{text.ID("said"): true}})
+	got := allowed([]*reading{news, tweets, german}, &exclusions{words: map[uint64]bool{hashOf("said"): true}})
 	want := []string{"and", "i", "man", "so", "that", "the", "things"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
@@ -119,7 +118,7 @@ func TestHashes(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := out.String()
-	if len(list) != 17 || !(&exclusions{words: map[uint64]bool{text.ID("word"): true}}).has("word") {
+	if len(list) != 17 || !(&exclusions{words: map[uint64]bool{hashOf("word"): true}}).has("word") {
 		t.Errorf("got %q", list)
 	}
 }

@@ -5,9 +5,14 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/zeebo/xxh3"
 )
 
-// Hashes of words (text.ID), ascending: slurs and obscenities of English, German, French, Spanish, Russian and Ukrainian
+// hashOf is how the lists name a word. An id of the program would give the short ones away.
+func hashOf(word string) uint64 { return xxh3.HashStringSeed(word, 0x316e696172666572) }
+
+// Hashes of words (hashOf), ascending: slurs and obscenities of English, German, French, Spanish, Russian and Ukrainian
 // with their forms; first names, and surnames that are common or are in the news; and stems of the first kind. Words
 // that are a name and something else too, such as months, are left to the rule of capital letters.
 var (

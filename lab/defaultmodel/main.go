@@ -67,7 +67,7 @@ func settle(path string, content []byte, check bool) error {
 	return nil
 }
 
-// printHashes writes the id of each word, as the lists in excluded have them.
+// printHashes writes the hash of each word, as the lists in excluded have them.
 func printHashes(in io.Reader, out io.Writer) error {
 	var s text.Splitter
 	words := bufio.NewScanner(in)
@@ -75,7 +75,7 @@ func printHashes(in io.Reader, out io.Writer) error {
 		pieces, _ := s.Pieces(strings.TrimSpace(words.Text()))
 		for _, p := range pieces {
 			for _, t := range p.Tokens {
-				if _, err := fmt.Fprintf(out, "%016x\n", text.ID(t.Text)); err != nil {
+				if _, err := fmt.Fprintf(out, "%016x\n", hashOf(t.Text)); err != nil {
 					return err
 				}
 			}

@@ -6,8 +6,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"refrain/text"
 )
 
 const (
@@ -105,13 +103,13 @@ type exclusions struct {
 const shortestStem, longestStem = 3, 12 // characters
 
 func (e *exclusions) has(word string) bool {
-	if e.words[text.ID(word)] {
+	if e.words[hashOf(word)] {
 		return true
 	}
 	characters := []rune(word)
 	for from := range characters {
 		for to := from + shortestStem; to <= min(len(characters), from+longestStem); to++ {
-			if e.stems[text.ID(string(characters[from:to]))] {
+			if e.stems[hashOf(string(characters[from:to]))] {
 				return true
 			}
 		}

@@ -9,8 +9,9 @@ type Checked struct {
 }
 
 // Check reads a file that nobody writes, and reports what is damaged in it: pages, the order of keys, entries. It changes
-// nothing. progress is told how many bytes of entries have been read; nil: nobody wants to know.
-func Check(path string, report func(Finding), progress func(bytes int64)) (Checked, error) {
+// nothing. After each entry progress is told how many bytes of entries have been read; when it is false Check ends. nil:
+// nobody wants to know.
+func Check(path string, report func(Finding), progress func(bytes int64) bool) (Checked, error) {
 	raw, err := os.Open(path)
 	if err != nil {
 		return Checked{}, err
@@ -25,8 +26,8 @@ func Check(path string, report func(Finding), progress func(bytes int64)) (Check
 	w := walker{file: raw, size: info.Size(), found: func(x Finding) bool { report(x); return true }}
 	w.entry = func(e entry) {
 		c.Entries++
-		if read += int64(len(e.key) + len(e.value)); progress != nil {
-			progress(read)
+		if read += int64(len(e.key) + len(e.value)); progress != nil && !progress(read) {
+			w.over = true
 		}
 	}
 	w.walk(true)

@@ -149,7 +149,7 @@ func (s *Store) Author(ctx context.Context, source, author string, n int) ([]loo
 		if out[i], err = repetition(m, nil); err != nil {
 			return nil, err
 		}
-		groups[i] = out[i].Group
+		out[i].Later.Author, groups[i] = author, out[i].Group
 	}
 	if err := s.read(ctx, p, nil, groups); err != nil {
 		return nil, err

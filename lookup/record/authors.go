@@ -80,9 +80,9 @@ func (s *Store) hidden(ctx context.Context, p *pass, ids []postID) (func(lookup.
 
 // isOf reports whether a post was there when one of some authors was deleted, and is his.
 func (p *post) isOf(authors map[authorID]feed.Time) bool {
-	return slices.ContainsFunc(p.authors, func(a string) bool {
-		until, ok := authors[authorID{p.source, a}]
-		return ok && p.born <= until
+	return slices.ContainsFunc(p.authors, func(a authorship) bool {
+		until, ok := authors[authorID{p.source, a.author}]
+		return ok && a.born <= until
 	})
 }
 

@@ -16,10 +16,11 @@ var errCorrupt = errors.New("unreadable bytes")
 
 // A member's name is ordered as the feed is among equal times:
 //
-//	ordered source  ordered post  sentence:4 big endian  event:16  jaccard  [group:16]
+//	ordered source  ordered post  sentence:4 big endian  event:16  jaccard  group:16 | author
 //
 // "ordered" is the string with 00 as 00 FF and 00 01 at its end, so that bytes compare as the strings do and the next
-// field is found. The group is there in author sets, whose key does not have it.
+// field is found. Each set's members have of group and author what its key does not: those of an author the group, those of
+// a group the author, which goes to the end.
 
 // appendOrdered appends s so that order is kept.
 func appendOrdered(dst []byte, s string) []byte {
@@ -68,19 +69,21 @@ func beyond(t feed.Time, source, post string) Member {
 	return Member{Time: t, Name: string(append(b, 0xff, 0xff, 0xff, 0xff, 0xff))}
 }
 
-// memberOf names a repetition. Group goes in where the set's key does not say it.
-func memberOf(r *lookup.Repetition, withGroup bool) Member {
+// memberOf names a repetition in the set of an author, or in that of a group.
+func memberOf(r *lookup.Repetition, ofAuthor bool) Member {
 	b := make([]byte, 0, 64)
 	b = appendOrdered(appendOrdered(b, r.Later.Source), r.Later.Post)
 	b = binary.BigEndian.AppendUint32(b, uint32(r.Later.Sentence))
 	b = appendJaccard(append(b, r.Event[:]...), r.Jaccard)
-	if withGroup {
+	if ofAuthor {
 		b = append(b, r.Group[:]...)
+	} else {
+		b = append(b, r.Later.Author...)
 	}
 	return Member{Time: r.Later.Time, Name: string(b)}
 }
 
-// repetition reads what memberOf writes; group is that of the set, nil when the name has it.
+// repetition reads what memberOf writes; group is that of the set, nil when the set is an author's.
 func repetition(m Member, group *feed.Hash) (r lookup.Repetition, err error) {
 	rest := m.Name
 	if r.Later.Source, rest, err = cutOrdered(rest); err != nil {
@@ -92,11 +95,11 @@ func repetition(m Member, group *feed.Hash) (r lookup.Repetition, err error) {
 	d := decoder{b: []byte(rest)}
 	r.Later.Sentence, r.Later.Time = int(binary.BigEndian.Uint32(d.bytes(4))), m.Time
 	r.Event, r.Jaccard = d.hash(), d.jaccard()
-	if group != nil {
-		r.Group = *group
-	} else {
+	if group == nil {
 		r.Group = d.hash()
+		return r, d.end()
 	}
+	r.Group, r.Later.Author, d.b = *group, string(d.b), nil
 	return r, d.end()
 }
 

@@ -1,9 +1,11 @@
 package record
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 
 	"refrain/feed"
 	"refrain/lookup"
@@ -13,13 +15,15 @@ import (
 //
 //	post     = slice:u kind:1 =0 deleted
 //	         | slice:u kind:1 =3 deleted with its author
-//	         | slice:u kind:1 =2 born:i #authors:u author* #reuses:u reuse* member*
-//	reuse    = event:16 group:16 age:u sentence:u time:i jaccard flags:1 [[source] post sentence:u earlier:i]
+//	         | slice:u kind:1 =4 #authors:u author* #reuses:u reuse* member*
+//	author   = name born:i
+//	reuse    = event:16 group:16 age:u author:u sentence:u time:i jaccard flags:1 [[source] post author sentence:u earlier:i]
 //	member   = group:16 age:u time:i
 //
-// slice is the newest of all that is in it, age how many slices older a part is. Strings are a length and bytes, :u and
-// :i unsigned and signed varints; born is when the first event that
-// names the post was made; earlier is how many milliseconds the witness lies before time. The flags: identical,
+// slice is the newest of all that is in it, age how many slices older a part is. born is when the first event that names
+// the post as the author's was made. The author of a reuse is a number in the list of the post's authors, from 1, or 0:
+// none; nearly every post has one. Strings are a length and bytes, :u and :i unsigned and signed varints; earlier is how
+// many milliseconds the witness lies before time. The flags: identical,
 // there is a witness, it is of another source than the post.
 type post struct {
 	source, id string
@@ -28,16 +32,22 @@ type post struct {
 	dirty   bool
 	slice   Slice // of the mark, when deleted
 	deleted removal
-	born    feed.Time // when the first event that names it was made; 0: none has been
-	authors []string
+	authors []authorship
 	reuses  []reuse
 	members []membership
+}
+
+// authorship says whose the post is, and when the first event was made that names it as his.
+type authorship struct {
+	author string
+	born   feed.Time
 }
 
 // reuse is one event of which the post is the later one.
 type reuse struct {
 	event, group feed.Hash
 	slice        Slice
+	author       string // of the later post
 	sentence     int
 	time         feed.Time
 	jaccard      float64
@@ -68,12 +78,11 @@ const (
 	departed         // with its author: told again, it is there again
 )
 
-// Kinds of records. A 1 was the kind of what is there in an earlier format: it counts as not told.
+// Kinds of records. 1 and 2 were kinds of what is there in earlier formats: they count as not told.
 const (
 	postDeleted  = 0
-	postEarlier  = 1
-	postKnown    = 2
 	postDeparted = 3
+	postKnown    = 4
 )
 
 func (p *post) encode() Value {
@@ -85,10 +94,9 @@ func (p *post) encode() Value {
 	case departed:
 		return p.value(append(b, postDeparted))
 	}
-	b = binary.AppendVarint(append(b, postKnown), int64(p.born))
-	b = binary.AppendUvarint(b, uint64(len(p.authors)))
+	b = binary.AppendUvarint(append(b, postKnown), uint64(len(p.authors)))
 	for _, a := range p.authors {
-		b = appendString(b, a)
+		b = binary.AppendVarint(appendString(b, a.author), int64(a.born))
 	}
 	b = binary.AppendUvarint(b, uint64(len(p.reuses)))
 	for i := range p.reuses {
@@ -119,6 +127,7 @@ func (p *post) newest() Slice {
 func (p *post) appendReuse(b []byte, r *reuse, newest Slice) []byte {
 	b = append(append(b, r.event[:]...), r.group[:]...)
 	b = binary.AppendUvarint(b, uint64(newest-r.slice))
+	b = binary.AppendUvarint(b, uint64(1+p.indexOf(r.author)))
 	b = binary.AppendUvarint(b, uint64(r.sentence))
 	b = binary.AppendVarint(b, int64(r.time))
 	b = appendJaccard(b, r.jaccard)
@@ -136,7 +145,7 @@ func (p *post) appendReuse(b []byte, r *reuse, newest Slice) []byte {
 	} else {
 		b = append(b, flags)
 	}
-	b = binary.AppendUvarint(appendString(b, w.Post), uint64(w.Sentence))
+	b = binary.AppendUvarint(appendString(appendString(b, w.Post), w.Author), uint64(w.Sentence))
 	return binary.AppendVarint(b, int64(r.time-w.Time))
 }
 
@@ -159,7 +168,7 @@ func decodePost(source, id string, data []byte, now Slice) (*post, error) {
 		p.slice, p.deleted = newest, departed
 	case postKnown:
 		p.decode(&d, newest, now)
-	case postEarlier:
+	case 1, 2:
 		return p, nil
 	default:
 		d.bad = true
@@ -171,9 +180,8 @@ func decodePost(source, id string, data []byte, now Slice) (*post, error) {
 }
 
 func (p *post) decode(d *decoder, newest, now Slice) {
-	p.born = feed.Time(d.int())
 	for range d.count() {
-		p.authors = append(p.authors, d.string())
+		p.authors = append(p.authors, authorship{d.string(), feed.Time(d.int())})
 	}
 	for range d.count() {
 		if r := p.decodeReuse(d, newest); !r.slice.Dead(now) {
@@ -190,7 +198,7 @@ func (p *post) decode(d *decoder, newest, now Slice) {
 
 func (p *post) decodeReuse(d *decoder, newest Slice) reuse {
 	r := reuse{
-		event: d.hash(), group: d.hash(), slice: newest - Slice(d.uint()), sentence: int(d.uint()),
+		event: d.hash(), group: d.hash(), slice: newest - Slice(d.uint()), author: p.decodeAuthor(d), sentence: int(d.uint()),
 		time: feed.Time(d.int()), jaccard: d.jaccard(),
 	}
 	flags := d.bytes(1)[0]
@@ -202,10 +210,26 @@ func (p *post) decodeReuse(d *decoder, newest Slice) reuse {
 	if flags&elsewhere != 0 {
 		w.Source = d.string()
 	}
-	w.Post, w.Sentence = d.string(), int(d.uint())
+	w.Post, w.Author, w.Sentence = d.string(), d.string(), int(d.uint())
 	w.Time = r.time - feed.Time(d.int())
 	r.witness = w
 	return r
+}
+
+func (p *post) decodeAuthor(d *decoder) string {
+	n := d.uint()
+	if n > uint64(len(p.authors)) {
+		d.bad = true
+	}
+	if n == 0 || d.bad {
+		return ""
+	}
+	return p.authors[n-1].author
+}
+
+// indexOf is the place of an author in the list, -1 where he is not in it.
+func (p *post) indexOf(author string) int {
+	return slices.IndexFunc(p.authors, func(a authorship) bool { return a.author == author })
 }
 
 // name takes in that an event made at a time names the post as an author's. One that had gone with its author is there
@@ -214,11 +238,12 @@ func (p *post) name(author string, made feed.Time) {
 	if p.deleted == departed {
 		*p = post{source: p.source, id: p.id, was: p.was, dirty: true}
 	}
-	if p.born == 0 || made < p.born {
-		p.born, p.dirty = made, true
-	}
-	if author != "" && !slices.Contains(p.authors, author) {
-		p.authors, p.dirty = append(p.authors, author), true
+	switch i := p.indexOf(author); {
+	case author == "":
+	case i < 0:
+		p.authors, p.dirty = append(p.authors, authorship{author, made}), true
+	case made < p.authors[i].born:
+		p.authors[i].born, p.dirty = made, true
 	}
 }
 
@@ -226,7 +251,7 @@ func (p *post) name(author string, made feed.Time) {
 func (p *post) tell(m *feed.Match, now Slice) (r *reuse, before *reuse) {
 	p.dirty = true
 	told := reuse{
-		event: m.ID, group: m.Group, slice: now, sentence: m.Later.Sentence, time: m.Later.Time, jaccard: m.Jaccard,
+		event: m.ID, group: m.Group, slice: now, author: m.Later.Author, sentence: m.Later.Sentence, time: m.Later.Time, jaccard: m.Jaccard,
 		identical: m.Identical, witness: placeOf(&m.Earlier),
 	}
 	i := slices.IndexFunc(p.reuses, func(r reuse) bool { return r.event == m.ID })
@@ -237,6 +262,7 @@ func (p *post) tell(m *feed.Match, now Slice) (r *reuse, before *reuse) {
 	old := p.reuses[i]
 	if old.slice == now { // one slice: the least; a newer slice: what is told now
 		told.time = min(told.time, old.time)
+		told.author = max(told.author, old.author) // rather one than none
 		told.identical = told.identical || old.identical
 		told.witness = lesser(told.witness, old.witness)
 	}
@@ -304,7 +330,7 @@ func (p *post) witnesses() (ids []postID) {
 func (p *post) repetition(r *reuse) *lookup.Repetition {
 	return &lookup.Repetition{
 		Event: r.event, Group: r.group, Jaccard: r.jaccard,
-		Later: lookup.Place{Source: p.source, Post: p.id, Sentence: r.sentence, Time: r.time},
+		Later: lookup.Place{Source: p.source, Post: p.id, Author: r.author, Sentence: r.sentence, Time: r.time},
 	}
 }
 
@@ -313,15 +339,15 @@ func placeOf(o *feed.Occurrence) *lookup.Place {
 	if o.Post == "" {
 		return nil
 	}
-	return &lookup.Place{Source: o.Source, Post: o.Post, Sentence: o.Sentence, Time: o.Time}
+	return &lookup.Place{Source: o.Source, Post: o.Post, Author: o.Author, Sentence: o.Sentence, Time: o.Time}
 }
 
-// lesser returns the one that is first in the order of the feed; nil is none.
+// lesser returns the one that is first in the order of the feed; nil is none. Of one place rather that with an author.
 func lesser(a, b *lookup.Place) *lookup.Place {
 	switch {
 	case a == nil:
 		return b
-	case b == nil || keyOf(a).Compare(keyOf(b)) <= 0:
+	case b == nil || cmp.Or(keyOf(a).Compare(keyOf(b)), strings.Compare(b.Author, a.Author)) <= 0:
 		return a
 	}
 	return b

@@ -60,10 +60,7 @@ func (s *Store) forget(ctx context.Context, gone []*post) error {
 // allEntries is where the reuses of p stand in sets.
 func (p *post) allEntries() (all []Entry) {
 	for i := range p.reuses {
-		all = append(all, p.entries(&p.reuses[i], "")...)
-		for _, author := range p.authors {
-			all = append(all, p.entries(&p.reuses[i], author)[1:]...)
-		}
+		all = append(all, p.entries(&p.reuses[i])...)
 	}
 	return all
 }

@@ -102,7 +102,7 @@ type pass struct {
 	ttl    time.Duration
 	posts  map[string]*post // by key
 	groups map[feed.Hash]*group
-	told   map[told]*change
+	told   map[told]*reuse // what was known before of each event that was told; nil: nothing
 	remove []Entry
 }
 
@@ -112,15 +112,9 @@ type told struct {
 	event feed.Hash
 }
 
-// change is what a pass knew before of an event that it was told, and by whom the post is.
-type change struct {
-	before *reuse // nil: nothing
-	author string
-}
-
 func (s *Store) newPass() *pass {
 	now, ttl := s.Now()
-	return &pass{now: now, ttl: ttl, posts: map[string]*post{}, groups: map[feed.Hash]*group{}, told: map[told]*change{}}
+	return &pass{now: now, ttl: ttl, posts: map[string]*post{}, groups: map[feed.Hash]*group{}, told: map[told]*reuse{}}
 }
 
 // postID is a post to read.
@@ -226,11 +220,9 @@ func (p *pass) tell(m feed.Match, made feed.Time) {
 func (p *pass) note(later *post, m *feed.Match) {
 	_, before := later.tell(m, p.now)
 	key := told{later, m.ID}
-	if c := p.told[key]; c != nil {
-		c.author = m.Later.Author
-		return
+	if _, known := p.told[key]; !known {
+		p.told[key] = before
 	}
-	p.told[key] = &change{before: before, author: m.Later.Author}
 }
 
 // batch is what has to be written.
@@ -247,27 +239,27 @@ func (p *pass) batch() *Batch {
 		}
 	}
 	slices.SortFunc(b.Values, func(v, w Value) int { return strings.Compare(v.Key, w.Key) }) // neighbours together
-	for t, c := range p.told {
+	for t, before := range p.told {
 		for i := range t.post.reuses {
 			r := &t.post.reuses[i]
 			if r.event != t.event {
 				continue
 			}
-			if c.before != nil && (c.before.slice != r.slice || c.before.time != r.time) {
-				b.Remove = append(b.Remove, t.post.entries(c.before, c.author)...)
+			if before != nil && (before.slice != r.slice || before.time != r.time || before.author != r.author) {
+				b.Remove = append(b.Remove, t.post.entries(before)...)
 			}
-			b.Add = append(b.Add, t.post.entries(r, c.author)...)
+			b.Add = append(b.Add, t.post.entries(r)...)
 		}
 	}
 	return b
 }
 
 // entries is where a reuse of p stands in sets.
-func (p *post) entries(r *reuse, author string) []Entry {
+func (p *post) entries(r *reuse) []Entry {
 	repetition := p.repetition(r)
 	e := []Entry{{Set: repeatsKey(r.group), Slice: r.slice, Member: memberOf(repetition, false)}}
-	if author != "" {
-		e = append(e, Entry{Set: authorKey(p.source, author), Slice: r.slice, Member: memberOf(repetition, true), Capped: true})
+	if r.author != "" {
+		e = append(e, Entry{Set: authorKey(p.source, r.author), Slice: r.slice, Member: memberOf(repetition, true), Capped: true})
 	}
 	return e
 }

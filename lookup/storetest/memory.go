@@ -37,8 +37,7 @@ type who struct{ source, author string }
 // post is what events have named.
 type post struct {
 	slice   int64
-	born    feed.Time // the first of them was made
-	authors []string
+	authors map[string]feed.Time // when the first of them was made that names it as his
 }
 
 var _ lookup.Store = (*Memory)(nil)
@@ -57,9 +56,8 @@ type told struct {
 }
 
 type reuse struct {
-	slice  int64
-	author string
-	later  lookup.Place
+	slice int64
+	later lookup.Place
 	lookup.Repeat
 }
 
@@ -126,7 +124,7 @@ func (s *Memory) removeAuthor(source, author string, until feed.Time) {
 	}
 	s.authors[w] = told{s.current(), until}
 	for id, p := range s.posts {
-		if id.source == source && slices.Contains(p.authors, author) && s.alive(p.slice) && p.born <= until {
+		if born, ok := p.authors[author]; ok && id.source == source && s.alive(p.slice) && born <= until {
 			s.remove(id)
 			s.departed[id] = s.current()
 		}
@@ -144,13 +142,13 @@ func (s *Memory) name(source, id, author string, made feed.Time) {
 	key := postID{source, id}
 	p := s.posts[key]
 	if p == nil || !s.alive(p.slice) {
-		p = &post{born: made}
+		p = &post{authors: map[string]feed.Time{}}
 		s.posts[key] = p
 	}
 	delete(s.departed, key)
-	p.slice, p.born = s.current(), min(p.born, made)
-	if author != "" {
-		p.authors = append(p.authors, author)
+	p.slice = s.current()
+	if born, ok := p.authors[author]; author != "" && (!ok || made < born) {
+		p.authors[author] = made
 	}
 }
 
@@ -200,7 +198,12 @@ func place(o *feed.Occurrence) *lookup.Place {
 	if o.Post == "" {
 		return nil
 	}
-	return &lookup.Place{Source: o.Source, Post: o.Post, Sentence: o.Sentence, Time: o.Time}
+	return &lookup.Place{Source: o.Source, Post: o.Post, Author: o.Author, Sentence: o.Sentence, Time: o.Time}
+}
+
+// comparePlaces orders as the feed does, and of one place that without an author last.
+func comparePlaces(a, b *lookup.Place) int {
+	return cmp.Or(placeKey(a).Compare(placeKey(b)), cmp.Compare(b.Author, a.Author))
 }
 
 func placeKey(p *lookup.Place) feed.Key {
@@ -209,7 +212,7 @@ func placeKey(p *lookup.Place) feed.Key {
 
 func (s *Memory) tellReuse(m *feed.Match) {
 	now := s.current()
-	r := &reuse{slice: now, author: m.Later.Author, later: *place(&m.Later), Repeat: lookup.Repeat{
+	r := &reuse{slice: now, later: *place(&m.Later), Repeat: lookup.Repeat{
 		Event: m.ID, Sentence: m.Later.Sentence, Time: m.Later.Time, Group: m.Group, Jaccard: m.Jaccard,
 		Identical: m.Identical, Earlier: place(&m.Earlier),
 	}}
@@ -219,9 +222,9 @@ func (s *Memory) tellReuse(m *feed.Match) {
 		return
 	}
 	r.Time = min(r.Time, old.Time)
-	r.later.Time = r.Time
+	r.later.Time, r.later.Author = r.Time, max(r.later.Author, old.later.Author)
 	r.Identical = r.Identical || old.Identical
-	if r.Earlier == nil || old.Earlier != nil && placeKey(old.Earlier).Compare(placeKey(r.Earlier)) < 0 {
+	if r.Earlier == nil || old.Earlier != nil && comparePlaces(old.Earlier, r.Earlier) < 0 {
 		r.Earlier = old.Earlier
 	}
 }
@@ -436,7 +439,7 @@ func (s *Memory) Author(_ context.Context, source, author string, n int) ([]look
 	defer s.mu.Unlock()
 	var all []lookup.Repetition
 	for _, r := range s.reuses {
-		if r.later.Source == source && r.author == author && author != "" && s.alive(r.slice) {
+		if r.later.Source == source && r.later.Author == author && author != "" && s.alive(r.slice) {
 			repetition := r.repetition()
 			repetition.Text = s.textOf(r.Group)
 			all = append(all, repetition)

@@ -76,7 +76,7 @@ func (world) occurrence(rt *rapid.T, label string) feed.Occurrence {
 	version := rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(rt, label+" version")
 	sentence := rapid.IntRange(0, 2).Draw(rt, label+" sentence")
 	return feed.Occurrence{
-		Source: []string{"", "x"}[post%2], Post: fmt.Sprintf("p%d", post/2*5), Author: fmt.Sprintf("a%d", post%3),
+		Source: []string{"", "x"}[post%2], Post: fmt.Sprintf("p%d", post/2*5), Author: fmt.Sprintf("a%d", (post+version)%3), // a version may name another author
 		Time: feed.Time(1000 + 10*(post/3) + 7*version), Sentence: sentence,
 		Text: fmt.Sprintf("text of %d in version %d of %d", sentence, version, post),
 	}

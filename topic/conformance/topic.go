@@ -41,6 +41,7 @@ func RunTopic(t *testing.T, open func(t *testing.T) topic.Topic) {
 		{"beyond the end", testBeyondEnd},
 		{"concurrent", testConcurrent},
 		{"large and empty data", testSizes},
+		{"lineage", testLineage},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -250,6 +251,22 @@ func testBounds(t *testing.T, x topic.Topic) {
 	got := MustFetch(t, r, 2)
 	if a, b := texts(got, 0), texts(got, 1); !slices.Equal(a, []string{"c"}) || !slices.Equal(b, []string{"d"}) {
 		t.Errorf("from the ends: got %v and %v", a, b)
+	}
+}
+
+// testLineage: while nothing is lost, every position of the present incarnation means what it meant.
+func testLineage(t *testing.T, x topic.Topic) {
+	before := x.Lineage()
+	MustAppend(t, x, inPartition(1, "a", "b")...)
+	_, end := MustBounds(t, x)
+	kept, known := topic.Kept(x, before.Current(), end)
+	for p := range end {
+		if !known || kept[p] < end[p] {
+			t.Errorf("partition %d ends at %d and is kept up to %d, known %v", p, end[p], kept[p], known)
+		}
+	}
+	if _, known := topic.Kept(x, "another", end); known {
+		t.Errorf("an incarnation that never was is known: %v", x.Lineage())
 	}
 }
 

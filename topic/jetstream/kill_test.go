@@ -3,15 +3,18 @@ package jetstream_test
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/exec"
+	"strconv"
 	"testing"
 
 	"refrain/topic"
 	"refrain/topic/conformance"
 	"refrain/topic/jetstream"
+	"refrain/topic/jetstream/blocks"
 )
 
 // childEnv names the data directory for this test binary run as the process that is to be killed.
@@ -33,7 +36,11 @@ func appendForEver(dir string) error {
 	if err != nil {
 		return err
 	}
-	x, err := s.OpenTopic(ctx, topicConfig())
+	x, err := s.OpenTopic(ctx, topicConfig(func(c *jetstream.TopicConfig) { c.MaxBytes = maxBytes() }))
+	if err != nil {
+		return err
+	}
+	kv, err := s.OpenStore(ctx, "positions")
 	if err != nil {
 		return err
 	}
@@ -42,11 +49,19 @@ func appendForEver(dir string) error {
 		return err
 	}
 	for n := max(end[0], end[1], end[2]); ; n++ {
-		if err := x.Append(ctx, batchNumber(n)); err != nil {
+		if err := errors.Join(x.Append(ctx, batchNumber(n)), kv.Put(ctx, fmt.Sprint("k", n%3), make([]byte, 20_000))); err != nil {
 			return err
 		}
 		fmt.Println(n)
 	}
+}
+
+// maxBytesEnv is the limit of the child's topic.
+const maxBytesEnv = "REFRAIN_TOPIC_TEST_MAX_BYTES"
+
+func maxBytes() int64 {
+	n, _ := strconv.ParseInt(os.Getenv(maxBytesEnv), 10, 64) // 0: none
+	return n
 }
 
 const batchSize = 20
@@ -75,10 +90,10 @@ func TestKill(t *testing.T) {
 }
 
 // killAfter returns the numbers that the child printed, more than batches of them.
-func killAfter(t *testing.T, dir string, batches int) []int64 {
+func killAfter(t *testing.T, dir string, batches int, env ...string) []int64 {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childEnv+"="+dir)
+	cmd.Env = append(append(os.Environ(), childEnv+"="+dir), env...)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -130,4 +145,27 @@ func checkAcknowledged(t *testing.T, x topic.Topic, acknowledged map[int64]bool)
 		}
 	}
 	t.Logf("%d batches acknowledged, %d found", len(acknowledged), len(found))
+}
+
+// TestAKillIsNoDamage: whatever a process that is killed leaves, in a topic that drops its oldest records all the while and
+// a store that replaces its values, nothing in it is taken for damaged or lost.
+func TestAKillIsNoDamage(t *testing.T) {
+	dir := t.TempDir()
+	for i := range 8 {
+		killAfter(t, dir, 20+50*i, maxBytesEnv+"=10000000")
+		for _, name := range []string{"sentences", "KV_positions"} {
+			s, err := blocks.Scan(dir, name, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(s.Damage) > 0 || name == "sentences" && len(s.Missing) > 0 {
+				t.Errorf("%s after kill %d: %+v", name, i, s)
+			}
+			t.Logf("%s: %d messages from %d on, torn: %v", name, s.Messages, s.First, s.Torn)
+		}
+	}
+	s := MustStart(t, func(c *jetstream.Config) { c.Dir = dir })
+	if lost := MustOpenTopic(t, s).Lost(); lost > 0 {
+		t.Errorf("%d lost", lost)
+	}
 }

@@ -124,6 +124,9 @@ func (r *reader) take(m js.Msg) error {
 		if err := r.passGap(seq); err != nil {
 			return err
 		}
+		if r.filtered == nil {
+			r.topic.addUnread(r.next, seq-1)
+		}
 	}
 	records, err := r.topic.records(m, meta)
 	records = slices.DeleteFunc(records, func(x topic.Record) bool { return !r.wants(&x) })

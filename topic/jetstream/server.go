@@ -71,6 +71,10 @@ type Server struct {
 	log  *logger
 	conn *nats.Conn
 	js   js.JetStream
+	lost map[string]damage // by stream, what its files lacked at the start
+
+	opening sync.Mutex
+	begun   map[string]bool // topics that have begun an incarnation since the start
 
 	once   sync.Once
 	closed error // what Close returned the first time
@@ -101,8 +105,11 @@ func start(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, lock: lock, log: newLogger(cfg.Logger)}
-	if err := s.run(); err != nil {
+	s := &Server{cfg: cfg, lock: lock, log: newLogger(cfg.Logger), begun: map[string]bool{}}
+	if s.lost, err = inspect(cfg.Dir, cfg.Logger); err == nil {
+		err = s.run()
+	}
+	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil

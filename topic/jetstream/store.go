@@ -12,14 +12,20 @@ import (
 
 // Store is a topic.Store in a JetStream key-value bucket that keeps the last value of each key.
 type Store struct {
-	kv js.KeyValue
+	kv   js.KeyValue
+	lost int64
 }
 
 var _ topic.Store = (*Store)(nil)
 
 // OpenStore opens a store of this server, making it if need be.
 func (s *Server) OpenStore(ctx context.Context, name string) (*Store, error) {
-	return OpenStore(ctx, s.js, name)
+	kv, err := OpenStore(ctx, s.js, name)
+	if err != nil {
+		return nil, err
+	}
+	kv.lost = s.lost[bucketPrefix+name].places
+	return kv, nil
 }
 
 // OpenStore opens a store, making it if need be.

@@ -18,6 +18,7 @@ import (
 
 	"refrain/internal/check"
 	"refrain/topic"
+	"refrain/topic/jetstream/blocks"
 )
 
 // Discard says what a topic that has reached MaxBytes does with a further record.
@@ -59,8 +60,8 @@ type FixedError struct {
 }
 
 func (e *FixedError) Error() string {
-	return fmt.Sprintf("topic %s was made with %s %s and cannot go on with %s: set %s back to %s, or start with an empty data directory",
-		e.Topic, e.Setting, e.Is, e.Want, e.Setting, e.Is)
+	return fmt.Sprintf("topic %s was made with %s %s and cannot go on with %s: start with an empty data directory, or go back to %s",
+		e.Topic, e.Setting, e.Is, e.Want, e.Is)
 }
 
 // maxInFlight bounds the bytes of a topic that are sent and not yet acknowledged, all appends together.
@@ -73,12 +74,15 @@ type Topic struct {
 	js       js.JetStream
 	inFlight *semaphore.Weighted
 	health   health
+	lineage  lineage
+	lost     losses
 }
 
 // health is what is known of the server that keeps a topic.
 type health struct {
 	check   func() error    // is asked before each append whether there is room
 	stopped <-chan struct{} // closed when the server will acknowledge nothing more
+	lost    []blocks.Range  // what the files of the topic lacked when the server started
 }
 
 var _ topic.Topic = (*Topic)(nil)
@@ -97,7 +101,14 @@ const ackWait = 10 * time.Second
 
 // OpenTopic opens a topic of this server, making it if need be. Appends to it are refused while the disk is full.
 func (s *Server) OpenTopic(ctx context.Context, cfg TopicConfig) (*Topic, error) {
-	return openTopic(ctx, s.js, cfg, health{s.Check, s.log.stopped})
+	t, err := openTopic(ctx, s.js, cfg, health{s.Check, s.log.stopped, s.lost[cfg.Name].messages})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.beginIncarnation(ctx, t); err != nil {
+		return nil, fmt.Errorf("open topic %s: %w", cfg.Name, err)
+	}
+	return t, nil
 }
 
 // OpenTopic opens a topic, making it if need be, through a client made by NewJetStream. A *FixedError says that it
@@ -110,10 +121,16 @@ func openTopic(ctx context.Context, client js.JetStream, cfg TopicConfig, h heal
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("open topic %q: %w", cfg.Name, err)
 	}
-	if err := ensureStream(ctx, client, cfg); err != nil {
+	lineage, err := ensureStream(ctx, client, cfg)
+	if err != nil {
 		return nil, fmt.Errorf("open topic %s: %w", cfg.Name, err)
 	}
-	return &Topic{cfg: cfg, js: client, inFlight: semaphore.NewWeighted(maxInFlight), health: h}, nil
+	t := &Topic{cfg: cfg, js: client, inFlight: semaphore.NewWeighted(maxInFlight), health: h, lineage: lineage}
+	t.lost.add(h.lost...)
+	if err := t.addDeleted(ctx); err != nil {
+		return nil, fmt.Errorf("open topic %s: %w", cfg.Name, err)
+	}
+	return t, nil
 }
 
 var validName = regexp.MustCompile(`^[A-Za-z0-9_-]+$`)
@@ -130,21 +147,27 @@ func (c TopicConfig) validate() error {
 		check.AtLeast(0, "max bytes", c.MaxBytes), check.Set("now", c.Now != nil), check.Set("logger", c.Logger != nil))...)
 }
 
-// ensureStream makes the stream or brings its limits up to date.
-func ensureStream(ctx context.Context, client js.JetStream, cfg TopicConfig) error {
+// ensureStream makes the stream or brings its limits up to date. It returns the stream's incarnations.
+func ensureStream(ctx context.Context, client js.JetStream, cfg TopicConfig) (lineage, error) {
 	stream, err := client.Stream(ctx, cfg.Name)
 	if errors.Is(err, js.ErrStreamNotFound) {
-		_, err = client.CreateStream(ctx, cfg.stream())
-		return err
+		born := lineage{newIncarnation(1)}
+		_, err = client.CreateStream(ctx, cfg.stream(born))
+		return born, err
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := cfg.checkFixed(stream.CachedInfo().Config.Metadata); err != nil {
-		return err
+	metadata := stream.CachedInfo().Config.Metadata
+	if err := cfg.checkFixed(metadata); err != nil {
+		return nil, err
 	}
-	_, err = client.UpdateStream(ctx, cfg.stream())
-	return err
+	l, err := parseLineage(metadata[metadataLineage])
+	if err != nil {
+		return nil, err
+	}
+	_, err = client.UpdateStream(ctx, cfg.stream(l))
+	return l, err
 }
 
 func (c TopicConfig) checkFixed(is map[string]string) error {
@@ -175,7 +198,7 @@ func (c TopicConfig) metadata() map[string]string {
 	return m
 }
 
-func (c TopicConfig) stream() js.StreamConfig {
+func (c TopicConfig) stream(l lineage) js.StreamConfig {
 	discard := js.DiscardOld
 	if c.Discard == DiscardNew {
 		discard = js.DiscardNew
@@ -184,12 +207,14 @@ func (c TopicConfig) stream() js.StreamConfig {
 	if c.MaxBytes > 0 {
 		maxBytes = c.MaxBytes
 	}
+	metadata := c.metadata()
+	metadata[metadataLineage] = l.String()
 	return js.StreamConfig{
 		Name: c.Name, Subjects: []string{c.Name + ".*"}, Storage: js.FileStorage,
 		Retention: js.LimitsPolicy, MaxAge: c.MaxAge, MaxBytes: maxBytes, Discard: discard,
 		// Direct reads serve Bounds; records are deleted by the limits alone.
 		AllowDirect: true, DenyDelete: true, DenyPurge: true,
-		Metadata: c.metadata(),
+		Metadata: metadata,
 	}
 }
 

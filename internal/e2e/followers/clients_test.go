@@ -30,14 +30,14 @@ func chromium(t *testing.T, page string) {
 		"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--remote-debugging-port=0", "--user-data-dir="+t.TempDir(), page))
 }
 
-// node runs the client of the npm registry, in the last version that Node 20 runs.
+// node runs the client of the npm registry, in the last version that Node 18, Debian's, runs.
 func node(t *testing.T, url string) {
 	program, err := exec.LookPath("node")
 	if err != nil {
 		t.Skip("there is no node (Debian: nodejs and npm)")
 	}
 	dir := t.TempDir()
-	install := exec.Command("npm", "install", "--prefix", dir, "--no-audit", "--no-fund", "--loglevel=error", "eventsource@4.1.1")
+	install := exec.Command("npm", "install", "--prefix", dir, "--no-audit", "--no-fund", "--loglevel=error", "eventsource@3.0.7")
 	if out, err := install.CombinedOutput(); err != nil {
 		t.Skipf("npm cannot install eventsource: %v: %s", err, out)
 	}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"refrain/feed"
+	"refrain/topic"
+	"refrain/topic/jetstream"
+)
+
+func TestCheckExitStatus(t *testing.T) {
+	dir := t.TempDir()
+	cfg, control := jetstream.Default(), jetstream.DefaultTopic()
+	cfg.Dir, cfg.Logger, control.Name = dir, slog.New(slog.DiscardHandler), "control"
+	s, err := jetstream.Start(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, err := s.OpenTopic(t.Context(), control)
+	if err == nil {
+		err = x.Append(t.Context(), []topic.Record{{Data: topic.AppendTombstones(nil, []feed.Tombstone{{Post: "p1"}})}})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	check := func(want int, out, on string, args ...string) {
+		t.Helper()
+		var stdout, stderr bytes.Buffer
+		m := Main{Stdout: &stdout, Stderr: &stderr}
+		if got := m.Run(context.Background(), append([]string{"check"}, args...)); got != want ||
+			!strings.Contains(stdout.String(), out) || !strings.Contains(stderr.String(), on) {
+			t.Errorf("%q: exit status %d, want %d; stdout %q, stderr %q", args, got, want, &stdout, &stderr)
+		}
+	}
+	check(exitFailure, "", "in use by process", dir)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	check(0, "", "control, 1 messages: sound", dir)
+	check(exitUsage, "", "want one")
+	check(exitUsage, "", "not a data directory", t.TempDir())
+	path := filepath.Join(dir, "jetstream", "$G", "streams", "control", "msgs", "1.blk")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)-1] ^= 1
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check(exitFailure, path+": 0: checksum mismatch\n", "damaged: ", dir)
+}

@@ -1,0 +1,130 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"refrain/feed"
+	"refrain/topic"
+)
+
+// A power cut ends everybody's life at once, and leaves of each topic and of the store what one moment had made of it,
+// of each another: they reach the disk apart. What a writer was told of as durable may be gone.
+
+// put is one change of the store.
+type put struct {
+	key   string
+	value []byte
+}
+
+// loggedStore remembers what was put.
+type loggedStore struct {
+	topic.Store
+	world *world
+}
+
+func (s *loggedStore) Put(ctx context.Context, key string, value []byte) error {
+	s.world.puts = append(s.world.puts, put{key, slices.Clone(value)})
+	return s.Store.Put(ctx, key, value)
+}
+
+// powerCut happens between turns, when nobody is in the middle of a call.
+func (w *world) powerCut() {
+	w.powerCuts++
+	for _, s := range w.slots {
+		s.worker = nil
+	}
+	w.zombies, w.process = nil, new(any) // what a process knows is gone with it
+	counted, _ := w.sentences()
+	w.taken = append(w.taken, counted...)
+	for _, t := range []*topic.Memory{w.sentenceTopic, w.eventTopic, w.controlTopic} {
+		w.cut(t)
+	}
+	w.puts = w.puts[:w.survive(len(w.puts))]
+	w.store = &topic.MemoryStore{}
+	for _, p := range w.puts {
+		if err := w.store.Put(context.Background(), p.key, p.value); err != nil {
+			w.failure = err
+		}
+	}
+	w.newWriter()
+	w.forget()
+}
+
+// survive is how many of n survive: all, or some of them, and mostly many.
+func (w *world) survive(n int) int {
+	switch w.IntN(4) {
+	case 0:
+		return n
+	case 1:
+		return w.IntN(n + 1)
+	}
+	return n - w.IntN(min(n, 12)+1)
+}
+
+// cut leaves of every partition a piece of its own, where they do not share one order.
+func (w *world) cut(t *topic.Memory) {
+	start, end, err := t.Bounds(context.Background())
+	if err != nil {
+		w.failure = err
+		return
+	}
+	for p := range end {
+		end[p] = start[p] + int64(w.survive(int(end[p]-start[p])))
+	}
+	if t.Ordered() { // one piece of all
+		end = slices.Repeat([]int64{slices.Max(end)}, len(end))
+	}
+	t.Cut(end)
+}
+
+// forget makes the sources deliver nothing once more that was acknowledged: what of it is lost would come too late.
+func (w *world) forget() {
+	for _, s := range w.sources {
+		s.acked = nil
+		if s.pending != nil && s.pending.again {
+			s.pending = nil
+		}
+	}
+}
+
+// sentenceKey is a sentence as a record has it.
+func sentenceKey(s *feed.Sentence) string {
+	return fmt.Sprintf("%s\x00%s\x00%d\x00%d\x00%x", s.Source, s.Post, s.Index, s.Time, s.Group)
+}
+
+// held tells the sentences that the sentence topic holds. Without a power cut it holds all.
+func (w *world) held() func(*feed.Sentence) bool {
+	if w.powerCuts == 0 {
+		return func(*feed.Sentence) bool { return true }
+	}
+	all := w.record()
+	return func(s *feed.Sentence) bool { return all[sentenceKey(s)] }
+}
+
+func (w *world) record() map[string]bool {
+	held := map[string]bool{}
+	r, err := w.sentenceTopic.OpenMemory(context.Background(), make([]int64, w.plan.Partitions))
+	if err != nil {
+		panic(err)
+	}
+	for {
+		records, err := r.TryFetch(1000)
+		if err != nil {
+			panic(err)
+		}
+		if len(records) == 0 {
+			return held
+		}
+		for i := range records {
+			b, err := topic.DecodeBatch(records[i].Data)
+			if err != nil {
+				panic(err)
+			}
+			for j := range b.Sentences {
+				held[sentenceKey(&b.Sentences[j])] = true
+			}
+		}
+	}
+}

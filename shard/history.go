@@ -1,0 +1,176 @@
+package shard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"refrain/topic"
+)
+
+// A power cut may take the end of the store, of the event topic and of the sentence topic, of each another piece: they
+// reach the disk apart. A state that says more than the topics hold must not be gone on from: the events of its look-ups
+// are gone, or the records that its clock comes from. So the store keeps older ones too, one a minute for an hour, and
+// the newest counts that the topics bear out. Where none does, everything kept is looked up again.
+
+// keptStates is how many older states there are of a partition.
+const keptStates = 60
+
+func keptKey(q, slot int) string { return fmt.Sprintf("%s/%d", stateKey(q), slot) }
+
+// keep stores the states of the owned partitions beside the current ones when that is due.
+func (w *Worker) keep(ctx context.Context, states [][]byte) error {
+	due := w.cfg.Now().UnixNano() / w.cfg.Keep.Nanoseconds()
+	if due == w.kept {
+		return nil
+	}
+	slot := int(due % keptStates)
+	for i, q := range w.owned {
+		if err := w.cfg.Store.Put(ctx, keptKey(q.id, slot), states[i]); err != nil {
+			return fmt.Errorf("keep the state of partition %d: %w", q.id, err)
+		}
+	}
+	w.kept = due
+	return nil
+}
+
+// extent is what the topics hold at a restart.
+type extent struct {
+	start, end                 []int64 // of the sentence topic
+	sentences, events, control reach
+}
+
+// reach is how far a topic reaches.
+type reach struct {
+	name       string
+	topic      topic.Topic // nil: there is none
+	start, end []int64
+}
+
+func (w *Worker) extent(ctx context.Context) (x extent, err error) {
+	x.sentences = reach{name: "sentence topic", topic: w.cfg.Sentences}
+	x.events = reach{name: "event topic", topic: w.cfg.Events}
+	x.control = reach{name: "control topic", topic: w.cfg.Control}
+	for _, r := range []*reach{&x.sentences, &x.events, &x.control} {
+		if r.topic == nil {
+			continue
+		}
+		if r.start, r.end, err = r.topic.Bounds(ctx); err != nil {
+			return x, fmt.Errorf("ask for the bounds of the %s: %w", r.name, err)
+		}
+	}
+	x.start, x.end = x.sentences.start, x.sentences.end
+	return x, nil
+}
+
+// check says which topic no longer holds what s stands for; nil: they bear it out.
+func (x *extent) check(s *State) error {
+	if err := x.sentences.holds(s.SentenceTopic, s.Look); err != nil {
+		return err
+	}
+	if err := x.events.holds(s.EventTopic, s.EventEnd); err != nil {
+		return err
+	}
+	if x.control.topic == nil {
+		return nil
+	}
+	return x.control.holds(s.ControlTopic, []int64{s.Control})
+}
+
+// holds says why r no longer holds what lay below positions of the first partitions in an incarnation.
+func (r *reach) holds(incarnation string, positions []int64) error {
+	kept, _ := topic.Kept(r.topic, incarnation, r.end)
+	if len(positions) > len(kept) {
+		return fmt.Errorf("the %s has %d partitions, it had %d", r.name, len(kept), len(positions))
+	}
+	for p, at := range positions {
+		if at > kept[p] {
+			return fmt.Errorf("partition %d of the %s is what it was up to position %d, and was known up to %d", p, r.name, kept[p], at)
+		}
+	}
+	return nil
+}
+
+// load returns the newest state of a partition that the topics bear out, nil without any.
+func (w *Worker) load(ctx context.Context, id int, x *extent) (*State, error) {
+	current, err := w.stored(ctx, id, stateKey(id))
+	if err != nil {
+		return nil, err
+	}
+	var lost error
+	if current != nil {
+		if lost = x.check(current); lost == nil {
+			return x.lower(current), nil
+		}
+		w.metrics.lostWindow(ctx, id)
+	}
+	older, err := w.loadKept(ctx, id, x)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case older != nil:
+		w.cfg.Logger.Error("the topics have lost records that were acknowledged: going on from an older state",
+			"partition", id, "reason", lost, "known", current != nil, "replayFrom", older.ReplayFrom)
+	case lost != nil:
+		w.cfg.Logger.Error("the topics have lost records that were acknowledged: looking everything up again that they hold",
+			"partition", id, "reason", lost)
+	}
+	return x.lower(older), nil
+}
+
+// lower takes back what s says of rows that the topic has lost: rows get ahead of look-ups, and so does replayFrom where
+// none of them has a sentence of the window. Other records may lie there now.
+func (x *extent) lower(s *State) *State {
+	if s != nil {
+		kept, _ := topic.Kept(x.sentences.topic, s.SentenceTopic, x.end)
+		s.ReplayFrom = min(s.ReplayFrom, kept[s.Partition])
+		for p := range s.Heard {
+			s.Heard[p].position = min(s.Heard[p].position, kept[p])
+		}
+	}
+	return s
+}
+
+// loadKept returns the furthest of the older states that the topics bear out. Any of them would do.
+func (w *Worker) loadKept(ctx context.Context, id int, x *extent) (best *State, err error) {
+	for slot := range keptStates {
+		s, err := w.stored(ctx, id, keptKey(id, slot))
+		if err != nil {
+			return nil, err
+		}
+		if s != nil && x.check(s) == nil && (best == nil || sum(s.Look) > sum(best.Look)) {
+			best = s
+		}
+	}
+	return best, nil
+}
+
+func sum(positions []int64) (n int64) {
+	for _, p := range positions {
+		n += p
+	}
+	return n
+}
+
+// stored returns what is stored of a partition under a key, nil where there is nothing. What a power cut has left
+// unreadable is nothing.
+func (w *Worker) stored(ctx context.Context, id int, key string) (*State, error) {
+	data, err := w.cfg.Store.Get(ctx, key)
+	if err != nil || data == nil {
+		return nil, err
+	}
+	state, err := DecodeState(data)
+	if errors.Is(err, ErrState) {
+		w.cfg.Logger.Error("a stored state cannot be read", "partition", id, "key", key, "error", err)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if n := len(w.home); len(state.Look) != n || state.Partition != id {
+		return nil, fmt.Errorf("the stored state is of partition %d of %d, the topic has %d: "+
+			"the number of partitions cannot change while a window is kept", state.Partition, len(state.Look), n)
+	}
+	return state, nil
+}

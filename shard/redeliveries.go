@@ -1,0 +1,372 @@
+package shard
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"refrain/feed"
+	"refrain/internal/check"
+)
+
+// Redeliveries tells which sentences are redeliveries of posts without a usable time: without any, or with one in the
+// future. Such a post gets another time whenever it is sent, so that its times say nothing. What counts is the sentence
+// topic: in one partition, in the order of positions, a sentence is a redelivery if one without a usable time of the same
+// source, post id, version and index stands before it at most Within earlier. It may have a time itself: what lay in
+// the future at the first try need not at the second. Redeliveries without one count as standing there too, so the last
+// hour of a partition decides, however long somebody goes on trying. All records of one text are in one partition, and
+// time is the running greatest of its append stamps: so everybody who reads the partition decides alike, owner or not,
+// before and after a restart.
+//
+// Time is cut into slots of a twelfth of Within, and each slot is a set of hashes (see slot). So a sentence counts as
+// a redelivery for at least Within, and for up to a twelfth longer.
+//
+// The workers of a process share one: who reads a record first decides, and the others are told the same. It may be
+// used by several goroutines.
+type Redeliveries struct {
+	cfg     RedeliveryConfig
+	slot    int64        // nanoseconds
+	limit   int64        // bytes of one partition's slots; 0: none
+	seed    maphash.Seed // nobody outside can make two posts one
+	parts   []hearing
+	size    atomic.Int64
+	warning rate.Sometimes
+
+	mu        sync.Mutex // guards what follows
+	listeners []*listener
+}
+
+// RedeliveryConfig says what Redeliveries keeps.
+type RedeliveryConfig struct {
+	Partitions int           // of the sentence topic, 1 or more
+	Within     time.Duration // 1 ms or more
+	Budget     int64         // bytes; 0: no limit
+	Logger     *slog.Logger
+}
+
+// slotsWithin is how many slots Within is cut into.
+const slotsWithin = 12
+
+// NewRedeliveries returns one that has heard nothing.
+func NewRedeliveries(cfg RedeliveryConfig) (*Redeliveries, error) {
+	if err := errors.Join(
+		check.AtLeast(1, "partitions", cfg.Partitions), check.AtLeast(1, "within in milliseconds", int(cfg.Within.Milliseconds())),
+		check.AtLeast(0, "budget", int(cfg.Budget)), check.Set("logger", cfg.Logger != nil),
+	); err != nil {
+		return nil, fmt.Errorf("redeliveries: %w", err)
+	}
+	return &Redeliveries{
+		cfg: cfg, slot: cfg.Within.Nanoseconds() / slotsWithin, limit: cfg.Budget / int64(cfg.Partitions), seed: maphash.MakeSeed(),
+		parts: make([]hearing, cfg.Partitions), warning: rate.Sometimes{Interval: time.Minute},
+	}, nil
+}
+
+// redeliveries are those of the configuration, or a worker's own.
+func (c *Config) redeliveries(partitions int) (*Redeliveries, error) {
+	if c.Redeliveries == nil {
+		return NewRedeliveries(RedeliveryConfig{Partitions: partitions, Within: c.Redelivery, Logger: c.Logger})
+	}
+	if n := len(c.Redeliveries.parts); n != partitions {
+		return nil, fmt.Errorf("redeliveries of %d partitions, the sentence topic has %d", n, partitions)
+	}
+	return c.Redeliveries, nil
+}
+
+// another is one like r that has heard nothing.
+func (r *Redeliveries) another() *Redeliveries {
+	o, _ := NewRedeliveries(r.cfg) // which has been checked
+	return o
+}
+
+// Bytes is what the sets hold.
+func (r *Redeliveries) Bytes() int64 { return r.size.Load() }
+
+// hearing is what has been heard of one partition.
+type hearing struct {
+	mu      sync.Mutex
+	joined  bool             // somebody is about to read it
+	begun   bool             // and has begun to
+	next    int64            // the first position that nobody has heard
+	stamp   int64            // the greatest stamp before it
+	slots   []slot           // that decide, ascending
+	trail   []step           // where slots began
+	repeats map[int64][]bool // by position, the records with redeliveries that somebody may still read
+	gone    int64            // of what lies before, repeats may be forgotten
+}
+
+// step is where a slot began.
+type step struct {
+	number   int64
+	position int64 // of its first record
+	before   int64 // the greatest stamp before that
+	untimed  bool  // some sentence in it has no usable time
+}
+
+// heard is a place in a partition to hear it from: a position, and the greatest stamp before it.
+type heard struct{ position, stamp int64 }
+
+// hear takes in a record, and returns which of its sentences are redeliveries, nil if none is. Every partition is heard
+// from its listener's beginning on without gaps; what was heard before is told again.
+func (r *Redeliveries) hear(p int, position, stamp int64, sentences []feed.Sentence) []bool {
+	h := &r.parts[p]
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if position < h.next {
+		return h.repeats[position]
+	}
+	r.advance(h, position, stamp)
+	var repeats []bool
+	for i := range sentences {
+		if !r.isRepeat(h, &sentences[i]) {
+			continue
+		}
+		if repeats == nil {
+			repeats = make([]bool, len(sentences))
+		}
+		repeats[i] = true
+	}
+	if repeats != nil {
+		h.repeats[position] = repeats
+	}
+	return repeats
+}
+
+// isUntimed reports whether a sentence's post had no usable time.
+func isUntimed(s *feed.Sentence) bool { return s.Untimed || s.TimeAdjusted }
+
+// advance moves on to a record.
+func (r *Redeliveries) advance(h *hearing, position, stamp int64) {
+	before := h.stamp
+	h.next, h.stamp = position+1, max(h.stamp, stamp)
+	if h.repeats == nil {
+		h.repeats = map[int64][]bool{}
+	}
+	number := h.stamp / r.slot
+	if n := len(h.trail); n > 0 && h.trail[n-1].number == number {
+		return
+	}
+	h.trail = append(h.trail, step{number: number, position: position, before: before})
+	r.resized(h, func() {
+		if n := len(h.slots); n > 0 {
+			h.slots[n-1].close()
+		}
+		h.slots = slices.DeleteFunc(h.slots, func(s slot) bool { return s.number < number-slotsWithin })
+	})
+}
+
+// isRepeat reports whether a sentence stands in a slot, and puts it into the last if it has no usable time.
+func (r *Redeliveries) isRepeat(h *hearing, s *feed.Sentence) bool {
+	if len(h.slots) == 0 && !isUntimed(s) {
+		return false // as in every feed of posts with times
+	}
+	hash := r.hash(s)
+	repeat := slices.ContainsFunc(h.slots, func(s slot) bool { return s.has(hash) })
+	if isUntimed(s) {
+		r.add(h, hash)
+	}
+	return repeat
+}
+
+func (r *Redeliveries) add(h *hearing, hash uint64) {
+	last := &h.trail[len(h.trail)-1]
+	last.untimed = true
+	r.resized(h, func() {
+		if n := len(h.slots); n == 0 || h.slots[n-1].number != last.number {
+			h.slots = append(h.slots, slot{number: last.number})
+		}
+		h.slots[len(h.slots)-1].add(hash)
+	})
+}
+
+// resized counts the bytes that change, and lets the oldest slots go where they are too many.
+func (r *Redeliveries) resized(h *hearing, change func()) {
+	before := h.bytes()
+	change()
+	for r.limit > 0 && len(h.slots) > 0 && h.bytes() > r.limit {
+		h.slots = slices.Delete(h.slots, 0, 1)
+		r.warning.Do(func() {
+			r.cfg.Logger.Warn("posts without a usable time fill their part of the window's budget: those sent again may be taken for further versions",
+				"bytes", r.Bytes(), "slots", len(h.slots))
+		})
+	}
+	r.size.Add(h.bytes() - before)
+}
+
+func (h *hearing) bytes() (n int64) {
+	for i := range h.slots {
+		n += h.slots[i].bytes()
+	}
+	return n
+}
+
+// hash is what stands for a sentence in a slot.
+func (r *Redeliveries) hash(s *feed.Sentence) uint64 {
+	type identity struct {
+		source, post string
+		version      uint64
+		index        int
+	}
+	return maphash.Comparable(r.seed, identity{s.Source, s.Post, s.Version, s.Index})
+}
+
+// reach notes that nothing lies below a position but what was heard.
+func (r *Redeliveries) reach(position int64) {
+	for p := range r.parts {
+		h := &r.parts[p]
+		h.mu.Lock()
+		h.next = max(h.next, position)
+		h.mu.Unlock()
+	}
+}
+
+// from says from where p must be heard to decide what lies at a position and behind it.
+func (r *Redeliveries) from(p int, position int64) heard {
+	h := &r.parts[p]
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.from(position)
+}
+
+func (h *hearing) from(position int64) heard {
+	end := h.place(position)
+	if end == 0 && len(h.trail) > 0 {
+		return h.trail[0].heard() // that is all that is known
+	}
+	if end == 0 {
+		return heard{min(position, h.next), h.stamp}
+	}
+	last := &h.trail[end-1]
+	first, _ := slices.BinarySearchFunc(h.trail, last.number-slotsWithin, func(s step, n int64) int { return cmp.Compare(s.number, n) })
+	for i := first; i < end; i++ {
+		if h.trail[i].untimed {
+			return h.trail[i].heard()
+		}
+	}
+	if position >= h.next {
+		return heard{h.next, h.stamp}
+	}
+	return last.heard()
+}
+
+// place is how many steps begin at or before a position.
+func (h *hearing) place(position int64) int {
+	n, found := slices.BinarySearchFunc(h.trail, position, func(s step, at int64) int { return cmp.Compare(s.position, at) })
+	if found {
+		n++
+	}
+	return n
+}
+
+func (s *step) heard() heard { return heard{s.position, s.before} }
+
+// listener is a worker that reads what others may have heard before it.
+type listener struct {
+	of   *Redeliveries
+	next []int64 // per partition, the first position that it may read again
+	need []int64 // likewise, the first that it may ask from for
+}
+
+// listen adds a worker that reads every partition from a place on. It is false where others have passed that place long
+// ago, so that nobody remembers what was decided there: then the worker needs Redeliveries of its own.
+func (r *Redeliveries) listen(from []heard) (*listener, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for p := range from {
+		if h := &r.parts[p]; h.isPast(from[p]) {
+			return nil, false
+		}
+	}
+	l := &listener{of: r}
+	for p, at := range from {
+		r.parts[p].begin(at)
+		l.next, l.need = append(l.next, at.position), append(l.need, at.position)
+	}
+	r.listeners = append(r.listeners, l)
+	return l, true
+}
+
+func (h *hearing) isPast(at heard) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.begun && at.position < h.gone
+}
+
+// begin makes a partition be heard from a place, unless others begin before it or have begun.
+func (h *hearing) begin(at heard) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.begun || h.joined && h.next <= at.position {
+		return
+	}
+	h.joined, h.next, h.stamp, h.gone = true, at.position, at.stamp, at.position
+}
+
+// start begins to read: from where every partition is to be read by one that wants to go on from next, so that nothing
+// is left out that nobody has heard.
+func (l *listener) start(next []int64) []int64 {
+	from := slices.Clone(next)
+	for p := range from {
+		h := &l.of.parts[p]
+		h.mu.Lock()
+		h.begun, from[p] = true, min(from[p], h.next)
+		h.mu.Unlock()
+	}
+	return from
+}
+
+// passed says how far a worker has got: what no worker can ask for again is forgotten.
+func (l *listener) passed(next, need []int64) {
+	r := l.of
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	copy(l.next, next)
+	copy(l.need, need)
+	r.forget()
+}
+
+// leave takes a worker away that reads no more.
+func (l *listener) leave() {
+	r := l.of
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.listeners = slices.DeleteFunc(r.listeners, func(o *listener) bool { return o == l })
+	r.forget()
+}
+
+func (r *Redeliveries) forget() {
+	if len(r.listeners) == 0 {
+		return
+	}
+	for p := range r.parts {
+		next, need := r.listeners[0].next[p], r.listeners[0].need[p]
+		for _, l := range r.listeners[1:] {
+			next, need = min(next, l.next[p]), min(need, l.need[p])
+		}
+		r.parts[p].forget(next, need)
+	}
+}
+
+func (h *hearing) forget(next, need int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if next > h.gone {
+		h.gone = next
+		for position := range h.repeats {
+			if position < next {
+				delete(h.repeats, position)
+			}
+		}
+	}
+	first := h.from(need).position
+	if n := h.place(first); n > 1 {
+		h.trail = slices.Delete(h.trail, 0, n-1)
+	}
+}
