@@ -35,7 +35,7 @@ func TestTokensAndScopes(t *testing.T) {
 		allowed        string // tokens, of those below
 	}{
 		{"GET", "/v1/events", "r rw a"}, {"POST", "/v1/match", "r rw a"}, {"GET", "/metrics", "r rw a"}, {"GET", "/", "r rw a"},
-		{"POST", "/v1/posts", "w rw a"}, {"DELETE", "/v1/posts/1", "w rw a"},
+		{"POST", "/v1/posts", "w rw a"}, {"DELETE", "/v1/posts/1", "w rw a"}, {"DELETE", "/v1/authors/1", "w rw a"},
 		{"GET", "/v1/posts/1/reuse", "r rw a"}, {"GET", "/v1/texts/0", "r rw a"}, {"GET", "/v1/authors/ann/reuse", "r rw a"},
 		{"GET", "/v1/webhooks", "a"}, {"GET", "/v1/models", "r rw a"},
 		{"GET", "/livez", "r w rw a x none"}, {"GET", "/readyz", "r w rw a x none"}, {"GET", "/openapi.yaml", "r w rw a x none"},

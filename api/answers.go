@@ -107,9 +107,16 @@ func reuseAnswer(r *lookup.Reuse) reuseJSON {
 	}
 }
 
+func firstAnswer(f *feed.First) *firstJSON {
+	if f == nil {
+		return nil
+	}
+	return &firstJSON{f.Source, f.Post, f.Time}
+}
+
 func textAnswer(t *lookup.Text) textJSON {
 	answer := textJSON{
-		Group: t.Group.String(), Text: t.Text, First: (*firstJSON)(t.First), Occurrences: t.Occurrences, Authors: t.Authors,
+		Group: t.Group.String(), Text: t.Text, First: firstAnswer(t.First), Occurrences: t.Occurrences, Authors: t.Authors,
 		AuthorsEstimated: t.AuthorsEstimated, RepeatedBy: repetitionsJSON(t.RepeatedBy), Total: t.Total, Next: t.Next,
 	}
 	if t.Total > 0 {

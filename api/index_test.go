@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -40,14 +41,14 @@ func memory() *storetest.Memory {
 var group = feed.GroupHash([]uint64{7})
 
 // reported is p2 repeating p1 whole, and at://p3 nearly.
-func reported() [][]byte {
+func reported() (events []lookup.Event) {
 	p1 := feed.Occurrence{Post: "p1", Time: 1767323045000, Author: "ann", Sentence: 1, Text: "the words"}
 	p2 := feed.Occurrence{Post: "p2", Time: 1767323046000, Author: "bob", Text: "The words!"}
 	p3 := feed.Occurrence{Source: "s", Post: "at://p3", Time: 1767323047500, Author: "bob", Sentence: 2, Text: "words"}
-	return [][]byte{
-		storetest.Match(p2, p1, group, 1).AppendEvent(nil, "d"),
-		storetest.Match(p3, p1, group, 6.0/7).AppendEvent(nil, "d"),
+	for _, m := range []*feed.Match{storetest.Match(p2, p1, group, 1), storetest.Match(p3, p1, group, 6.0/7)} {
+		events = append(events, lookup.Event{Data: m.AppendEvent(nil, "d"), Made: time.UnixMilli(1767323050000)})
 	}
+	return events
 }
 
 func TestAnswers(t *testing.T) {

@@ -74,8 +74,9 @@ func web(link string) string {
 	return link
 }
 
-// posts names the posts that an event shows, for the page's script to take it away when one is retracted.
+// posts names the posts that an event shows, and their authors, for the page's script to take it away when one is retracted.
 func posts(m feed.Match) (string, error) {
-	b, err := json.Marshal([][2]string{{m.Later.Source, m.Later.Post}, {m.Earlier.Source, m.Earlier.Post}, {m.First.Source, m.First.Post}})
+	l, e, f := &m.Later, &m.Earlier, &m.First
+	b, err := json.Marshal([][3]string{{l.Source, l.Post, l.Author}, {e.Source, e.Post, e.Author}, {f.Source, f.Post, f.Author}})
 	return string(b), err
 }

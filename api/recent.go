@@ -86,7 +86,8 @@ func (t *Tail) add(records []topic.Record) {
 	t.ring = slices.Clone(t.ring[max(0, len(t.ring)-t.size):])
 }
 
-// apply takes in one event: a match is kept, a retraction takes away what shows the post, others are not ours.
+// apply takes in one event: a match is kept, a retraction takes away what shows the post, or the author,
+// others are not ours.
 func (t *Tail) apply(data []byte) {
 	if feed.IsReuse(data) {
 		t.ring = append(t.ring, data)
@@ -94,7 +95,7 @@ func (t *Tail) apply(data []byte) {
 	}
 	var e struct {
 		Type string
-		Data struct{ Source, Post string }
+		Data feed.Name
 	}
 	err := json.Unmarshal(data, &e)
 	switch {
@@ -105,14 +106,17 @@ func (t *Tail) apply(data []byte) {
 	case e.Type == feed.RetractedType:
 		t.ring = slices.DeleteFunc(t.ring, func(b []byte) bool {
 			m, err := feed.DecodeEvent(b)
-			return err == nil && shows(&m, e.Data.Source, e.Data.Post)
+			return err == nil && shows(&m, e.Data)
 		})
 	}
 }
 
-// shows reports whether m shows anything of a post.
-func shows(m *feed.Match, source, post string) bool {
-	return m.Later.Source == source && m.Later.Post == post ||
-		m.Earlier.Source == source && m.Earlier.Post == post ||
-		m.First.Source == source && m.First.Post == post
+// shows reports whether m shows anything of a post, or, where that is named instead, of an author.
+func shows(m *feed.Match, gone feed.Name) bool {
+	return slices.ContainsFunc([]feed.Name{m.Later.Name(), m.Earlier.Name(), m.First.Name()}, func(n feed.Name) bool {
+		if gone.Author != "" {
+			return n.Source == gone.Source && n.Author == gone.Author
+		}
+		return n.Source == gone.Source && n.Post == gone.Post
+	})
 }

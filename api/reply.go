@@ -65,6 +65,8 @@ func (a *handlers) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, errNoText):
 		p = problem.Problem{Status: http.StatusNotFound,
 			Detail: "No repetition of this text is known: there was none, or it is longer ago than lookup.retention."}
+	case errors.Is(err, lookup.ErrDeleted):
+		p = problem.Problem{Status: http.StatusNotFound, Detail: "The post was deleted, or its author was."}
 	case errors.Is(err, lookup.ErrIncomplete):
 		p = problem.Problem{Status: http.StatusServiceUnavailable, RetryAfter: storeRetry,
 			Detail: "The lookup index has lost what it held, and is being made again from the events."}

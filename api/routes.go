@@ -30,6 +30,7 @@ func (a *handlers) routes() []route {
 	return []route{
 		{"POST", "/v1/posts", Write, []string{"results"}, a.Posts},
 		{"DELETE", "/v1/posts/{id}", Write, []string{"source"}, a.Posts},
+		{"DELETE", "/v1/authors/{author}", Write, []string{"source"}, a.Posts},
 		{"GET", "/v1/posts/{id}/reuse", Read, []string{"source", "limit", "after"}, answerFromIndex(a, a.reuse)},
 		{"GET", "/v1/texts/{group}", Read, []string{"limit", "after"}, answerFromIndex(a, a.text)},
 		{"GET", "/v1/authors/{author}/reuse", Read, []string{"source", "limit"}, answerFromIndex(a, a.author)},

@@ -178,6 +178,14 @@ func (d *Detector) Advance(w feed.Time) {
 // Delete removes a post of whatever version from the window.
 func (d *Detector) Delete(source, post string) { d.window.Delete(source, post) }
 
+// DeleteAuthor removes everything that an author has said so far but for what stays; see sigstore.Window.
+func (d *Detector) DeleteAuthor(source, author string, stays sigstore.Stays) {
+	d.window.DeleteAuthor(source, author, stays)
+}
+
+// PurgeSome goes on with what DeleteAuthor began; see sigstore.Window.
+func (d *Detector) PurgeSome(rows int) (more bool) { return d.window.PurgeSome(rows) }
+
 // Horizon is the time before which occurrences may have gone.
 func (d *Detector) Horizon() feed.Time { return d.window.Horizon() }
 

@@ -198,7 +198,7 @@ func (l *look) historyOfOwn(g sigstore.Group, y *sigstore.Later) sigstore.Histor
 	}
 	if (feed.Key{Time: x.Time, Source: x.Source, Post: x.Post}).Compare(
 		feed.Key{Time: h.First.Time, Source: h.First.Source, Post: h.First.Post}) < 0 {
-		h.First = feed.First{Source: x.Source, Post: x.Post, Time: x.Time}
+		h.First = feed.First{Source: x.Source, Post: x.Post, Author: x.Author, Time: x.Time}
 	}
 	return h
 }

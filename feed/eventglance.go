@@ -8,10 +8,11 @@ type Glance struct {
 	Later, Earlier, First Name
 }
 
-// Name is what a post is known by.
+// Name is what a post is known by, and who wrote it.
 type Name struct {
 	Source string `json:"source"`
 	Post   string `json:"post"`
+	Author string `json:"author"`
 }
 
 // GlanceEvent reads the names in an event as AppendEvent writes it, without reading the rest: a tenth of the work of
@@ -75,5 +76,6 @@ func (s *glancer) quoted(b []byte) string {
 
 func (s *glancer) name(key string) Name {
 	source := s.after(key)
-	return Name{source, s.after(`,"post":`)}
+	post := s.after(`,"post":`)
+	return Name{source, post, s.after(`,"author":`)}
 }

@@ -13,7 +13,7 @@ import (
 // ReuseType is the CloudEvents type of a match.
 const ReuseType = "dev.refrain.reuse.v1"
 
-// RetractedType is the CloudEvents type that says that a post was deleted.
+// RetractedType is the CloudEvents type that says that a post was deleted, or an author.
 const RetractedType = "dev.refrain.retracted.v1"
 
 // head is what a match begins with.
@@ -100,6 +100,7 @@ func (o *Occurrence) appendOwn(dst []byte) []byte {
 func (f *First) append(dst []byte) []byte {
 	dst = appendString(append(dst, `{"source":`...), f.Source)
 	dst = appendString(append(dst, `,"post":`...), f.Post)
+	dst = appendString(append(dst, `,"author":`...), f.Author)
 	dst = appendTime(append(dst, `,"time":`...), f.Time)
 	return append(dst, '}')
 }
@@ -231,6 +232,7 @@ func (o *occurrenceJSON) later() (Occurrence, error) {
 type firstJSON struct {
 	Source string `json:"source"`
 	Post   string `json:"post"`
+	Author string `json:"author"`
 	Time   Time   `json:"time"`
 }
 

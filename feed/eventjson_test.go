@@ -14,7 +14,7 @@ func TestEventGolden(t *testing.T) {
 		Later: Occurrence{Source: "x", Post: "p9", Author: "b", Lang: "en", Time: 1000, Sentence: 1, Start: 3, End: 9, Text: "later",
 			Group: Hash{3}},
 		Earlier: Occurrence{Source: "x", Post: "p2", Author: "a", Lang: "en", End: 57, Text: "earlier"},
-		First:   First{Source: "x", Post: "p1"}, Occurrences: 12, Authors: 9, Coverage: 0.82,
+		First:   First{Source: "x", Post: "p1", Author: "c"}, Occurrences: 12, Authors: 9, Coverage: 0.82,
 	}
 	const head = `{"specversion":"1.0","type":"dev.refrain.reuse.v1","source":"dep","id":"01000000000000000000000000000000",` +
 		`"time":"1970-01-01T00:00:01Z","subject":"p9","partitionkey":"p9","datacontenttype":"application/json","data":` +
@@ -22,7 +22,7 @@ func TestEventGolden(t *testing.T) {
 		`"later":{"source":"x","post":"p9","author":"b","lang":"en","time":"1970-01-01T00:00:01Z","sentence":1,"start":3,"end":9,"text":"later"`
 	const group = `,"group":"03000000000000000000000000000000"`
 	const earlier = `"earlier":{"source":"x","post":"p2","author":"a","lang":"en","time":"1970-01-01T00:00:00Z","sentence":0,"start":0,"end":57,"text":"earlier"`
-	const tail = `"first":{"source":"x","post":"p1","time":"1970-01-01T00:00:00Z"},"occurrences":12,"authors":9,"authorsEstimated":false,` +
+	const tail = `"first":{"source":"x","post":"p1","author":"c","time":"1970-01-01T00:00:00Z"},"occurrences":12,"authors":9,"authorsEstimated":false,` +
 		`"coverage":0.82,"sameAuthor":false,"repost":false,"timeAdjusted":false,"truncated":false}}`
 	check := func(name, want string) {
 		t.Helper()

@@ -18,6 +18,9 @@ type Occurrence struct {
 // Key is the place of o in the order of the feed.
 func (o *Occurrence) Key() Key { return Key{o.Time, o.Source, o.Post, o.Sentence} }
 
+// Name is the post of o.
+func (o *Occurrence) Name() Name { return Name{o.Source, o.Post, o.Author} }
+
 // Match says that a later sentence repeats, or nearly repeats, a group: the data of one reuse event.
 //
 // ID, Later, Group and Jaccard depend on the feed alone; Earlier is some occurrence that satisfies the match,
@@ -47,9 +50,12 @@ type Match struct {
 
 // First is the first occurrence of a group that the reporter knew.
 type First struct {
-	Source, Post string
-	Time         Time
+	Source, Post, Author string
+	Time                 Time
 }
+
+// Name is the post of f.
+func (f *First) Name() Name { return Name{f.Source, f.Post, f.Author} }
 
 // EventID names the match of a later sentence with a group, however often and by whomever it is found.
 //

@@ -1,5 +1,7 @@
 package feed
 
+import "time"
+
 // Post is one message of a feed. It is known by (Source, ID).
 type Post struct {
 	Source, ID, Author, Lang, Text string
@@ -43,5 +45,10 @@ func (s *Sentence) Compare(o *Sentence) int {
 	return Key{s.Time, s.Source, s.Post, s.Index}.Compare(Key{o.Time, o.Source, o.Post, o.Index})
 }
 
-// Tombstone is the deletion of a post, by its author, its platform or an operator.
-type Tombstone struct{ Source, Post string }
+// RetractionLag is how long after the tombstone of an author an event may still show what he had posted before: until
+// every worker has surely taken the tombstone in. What is made later shows only what he has posted since.
+const RetractionLag = time.Minute
+
+// Tombstone is the deletion of a post, by its author, its platform or an operator; or, where it names an Author instead,
+// of everything that the author has posted so far.
+type Tombstone struct{ Source, Post, Author string }

@@ -3,6 +3,7 @@ package lookup
 import (
 	"context"
 	"errors"
+	"time"
 
 	"refrain/feed"
 )
@@ -26,6 +27,9 @@ func (x *Index) Whole() error {
 func (x *Index) Reuse(ctx context.Context, source, post string, page Page) (Reuse, error) {
 	if err := x.Whole(); err != nil {
 		return Reuse{}, err
+	}
+	if x.Deleted != nil && x.Deleted(feed.Name{Source: source, Post: post}, time.Time{}) {
+		return Reuse{}, ErrDeleted
 	}
 	return x.Store.Reuse(ctx, source, post, page)
 }

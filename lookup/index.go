@@ -20,9 +20,10 @@ import (
 // IndexConfig holds what an Index is made of. Store and Logger are required.
 type IndexConfig struct {
 	Store Store
-	// Deleted reports posts that were deleted, so that what is read again after the Store has forgotten a deletion
-	// does not bring them back; nil: only the Store knows. It must be quick.
-	Deleted func(source, post string) bool
+	// Deleted reports posts that an event made at a time may not show any more, because they were deleted or their authors
+	// were, so that what is read again after the Store has forgotten a deletion does not bring them back; nil: only the
+	// Store knows. It must be quick.
+	Deleted func(n feed.Name, made time.Time) bool
 	Logger  *slog.Logger
 }
 
@@ -74,15 +75,21 @@ func (x *Index) count(ctx context.Context, c counts) {
 	}
 }
 
-// Publish takes in events, each one CloudEvents JSON object. After an error all of them are to be given again; one that
+// Event is one CloudEvents JSON object, and when it was made.
+type Event struct {
+	Data []byte
+	Made time.Time
+}
+
+// Publish takes in events. After an error all of them are to be given again; one that
 // wraps ErrRewound asks for reading again from the cursor that the Store holds now.
 //
 // An event that cannot be read is logged, counted and left out.
-func (x *Index) Publish(ctx context.Context, events [][]byte) error {
+func (x *Index) Publish(ctx context.Context, events []Event) error {
 	changes := make([]Change, 0, len(events))
 	var c counts
-	for _, data := range events {
-		change, result, err := x.read(data)
+	for i := range events {
+		change, result, err := x.read(&events[i])
 		if err != nil {
 			x.Logger.Error("lookup: event left out", "error", err)
 		}
@@ -102,34 +109,37 @@ func (x *Index) Publish(ctx context.Context, events [][]byte) error {
 }
 
 // read makes a change of an event, and says what became of it.
-func (x *Index) read(data []byte) (Change, int, error) {
-	m, err := feed.DecodeEvent(data)
+func (x *Index) read(e *Event) (Change, int, error) {
+	m, err := feed.DecodeEvent(e.Data)
 	if err != nil {
-		return readOther(data, err)
+		return readOther(e.Data, err)
 	}
-	if err := checkNames(m.Later.Source, m.Later.Post, m.Later.Author, m.Earlier.Source, m.Earlier.Post, m.First.Source, m.First.Post); err != nil {
+	if err := checkNames(m.Later.Source, m.Later.Post, m.Later.Author, m.Earlier.Source, m.Earlier.Post, m.Earlier.Author,
+		m.First.Source, m.First.Post, m.First.Author); err != nil {
 		return Change{}, rejected, fmt.Errorf("event %s: %w", m.ID, err)
 	}
+	change := Change{Match: &m, Time: feed.FromTime(e.Made)}
 	if x.Deleted == nil {
-		return Change{Match: &m}, applied, nil
+		return change, applied, nil
 	}
-	if x.Deleted(m.Later.Source, m.Later.Post) {
+	if x.Deleted(m.Later.Name(), e.Made) {
 		return Change{}, deleted, nil
 	}
-	if x.Deleted(m.Earlier.Source, m.Earlier.Post) {
+	if x.Deleted(m.Earlier.Name(), e.Made) {
 		m.Earlier = feed.Occurrence{}
 	}
-	if x.Deleted(m.First.Source, m.First.Post) {
+	if x.Deleted(m.First.Name(), e.Made) {
 		m.First = feed.First{}
 	}
-	return Change{Match: &m}, applied, nil
+	return change, applied, nil
 }
 
 // readOther reads an event that is no match; why says why not.
 func readOther(data []byte, why error) (Change, int, error) {
 	var e struct {
 		Type string
-		Data struct{ Source, Post string }
+		Time feed.Time
+		Data struct{ Source, Post, Author string }
 	}
 	err := json.Unmarshal(data, &e)
 	switch {
@@ -138,10 +148,10 @@ func readOther(data []byte, why error) (Change, int, error) {
 	case e.Type != feed.RetractedType:
 		return Change{}, ignored, nil
 	}
-	if err := checkNames(e.Data.Source, e.Data.Post); err != nil {
+	if err := checkNames(e.Data.Source, e.Data.Post, e.Data.Author); err != nil {
 		return Change{}, rejected, fmt.Errorf("retraction: %w", err)
 	}
-	return Change{Deleted: feed.Tombstone{Source: e.Data.Source, Post: e.Data.Post}}, retracted, nil
+	return Change{Deleted: feed.Tombstone{Source: e.Data.Source, Post: e.Data.Post, Author: e.Data.Author}, Time: e.Time}, retracted, nil
 }
 
 // MaxName is the most bytes of a source, post id or author that a Store takes: they are parts of keys.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel"
@@ -19,7 +20,7 @@ import (
 	"refrain/lookup/storetest"
 )
 
-func mustIndex(t *testing.T, s lookup.Store, deleted func(source, post string) bool) *lookup.Index {
+func mustIndex(t *testing.T, s lookup.Store, deleted func(feed.Name, time.Time) bool) *lookup.Index {
 	t.Helper()
 	x, err := lookup.NewIndex(lookup.IndexConfig{Store: s, Deleted: deleted, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -35,15 +36,23 @@ func memory() *storetest.Memory {
 var group = feed.GroupHash([]uint64{7})
 
 // reported is p2 repeating p1 whole, and at://p3 nearly.
-func reported() [][]byte {
+func reported() []lookup.Event {
 	p1 := feed.Occurrence{Post: "p1", Time: 1767323045000, Author: "ann", Sentence: 1, Text: "the words"}
 	p2 := feed.Occurrence{Post: "p2", Time: 1767323046000, Author: "bob", Text: "The words!"}
 	p3 := feed.Occurrence{Source: "s", Post: "at://p3", Time: 1767323047500, Author: "bob", Sentence: 2, Text: "words"}
-	return [][]byte{
+	return told(
 		storetest.Match(p2, p1, group, 1).AppendEvent(nil, "d"),
 		storetest.Match(p3, p1, group, 6.0/7).AppendEvent(nil, "d"),
 		[]byte(`{"type":"dev.refrain.other.v1"}`),
+	)
+}
+
+// told makes events of their bytes.
+func told(all ...[]byte) (events []lookup.Event) {
+	for _, data := range all {
+		events = append(events, lookup.Event{Data: data, Made: time.UnixMilli(1767323050000)})
 	}
+	return events
 }
 
 func retraction(post string) []byte {
@@ -86,7 +95,7 @@ func TestIncompleteIndex(t *testing.T) {
 // TestDeletedPosts: what the store no longer knows to be deleted, the index may.
 func TestDeletedPosts(t *testing.T) {
 	s := memory()
-	x := mustIndex(t, s, func(_, post string) bool { return post == "p1" })
+	x := mustIndex(t, s, func(n feed.Name, _ time.Time) bool { return n.Post == "p1" })
 	if err := x.Publish(t.Context(), reported()); err != nil {
 		t.Fatal(err)
 	}
@@ -94,11 +103,13 @@ func TestDeletedPosts(t *testing.T) {
 	if err != nil || len(r.Repeats) != 1 || r.Repeats[0].Earlier != nil || r.Repeats[0].Text != "The words!" {
 		t.Errorf("a copy of a deleted post: %+v, %v", r, err)
 	}
-	if err := x.Publish(t.Context(), [][]byte{retraction("p2")}); err != nil {
+	if err := x.Publish(t.Context(), told(retraction("p2"))); err != nil {
 		t.Fatal(err)
 	}
-	if r, err := s.Reuse(t.Context(), "", "p2", lookup.Page{Limit: 5}); err != nil || len(r.Repeats) > 0 {
-		t.Errorf("a retracted post: %+v, %v", r, err)
+	for _, post := range []string{"p1", "p2"} {
+		if _, err := x.Reuse(t.Context(), "", post, lookup.Page{Limit: 5}); !errors.Is(err, lookup.ErrDeleted) {
+			t.Errorf("deleted post %s: %v", post, err)
+		}
 	}
 }
 
@@ -106,13 +117,13 @@ func TestEventsAreCounted(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
 	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
 	defer otel.SetMeterProvider(noop.NewMeterProvider())
-	x := mustIndex(t, memory(), func(_, post string) bool { return post == "gone" })
+	x := mustIndex(t, memory(), func(n feed.Name, _ time.Time) bool { return n.Post == "gone" })
 	if diff := cmp.Diff(map[string]int64{"applied": 0, "retracted": 0, "deleted": 0, "ignored": 0, "rejected": 0}, collect(t, reader)); diff != "" {
 		t.Errorf("at the start (-want +got):\n%s", diff)
 	}
 	gone := storetest.Match(feed.Occurrence{Post: "gone"}, feed.Occurrence{Post: "a"}, group, 1).AppendEvent(nil, "d")
 	long := storetest.Match(feed.Occurrence{Post: strings.Repeat("x", lookup.MaxName+1)}, feed.Occurrence{Post: "a"}, group, 1).AppendEvent(nil, "d")
-	events := append(reported(), gone, long, retraction("p1"), retraction(strings.Repeat("x", 2000)), []byte("{"), []byte(`{"type":"dev.refrain.reuse.v1"}`))
+	events := append(reported(), told(gone, long, retraction("p1"), retraction(strings.Repeat("x", 2000)), []byte("{"), []byte(`{"type":"dev.refrain.reuse.v1"}`))...)
 	if err := x.Publish(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}

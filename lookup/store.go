@@ -22,7 +22,8 @@ type Store interface {
 	// wraps ErrRewound says that the store has gone back: the cursor it holds now is where to go on.
 	Apply(ctx context.Context, changes []Change) error
 
-	// Reuse answers what a post repeats, and who repeats it. A post of which nothing is known has empty lists.
+	// Reuse answers what a post repeats, and who repeats it. A post of which nothing is known has empty lists; one that is
+	// known to be deleted is ErrDeleted.
 	Reuse(ctx context.Context, source, post string, page Page) (Reuse, error)
 
 	// Text answers what is known of a group; false when that is nothing.
@@ -45,13 +46,16 @@ type Store interface {
 // AuthorCap is how many of an author's latest repetitions a Store keeps at most.
 const AuthorCap = 100
 
-// Change is one of two: a match, or the deletion of a post when Match is nil.
+// Change is one of two: a match, or a deletion when Match is nil: of a post; or of an author, with all that events have
+// shown of him that were made no later than feed.RetractionLag after Time.
 //
 // A Match may leave out the Earlier occurrence or First (an empty post id): it is taken in without. An Earlier or
-// First that was deleted before is left out by the Store, and a match whose Later was deleted changes nothing.
+// First that was deleted before is left out by the Store, and a match whose Later was deleted changes nothing; of a deleted
+// author, if the match was made no later than that.
 type Change struct {
 	Match   *feed.Match
 	Deleted feed.Tombstone
+	Time    feed.Time // when the match was found, or the author deleted
 }
 
 // Page is a part of a list: at most Limit entries (0: none) behind the one that After names. After is the Next of an
@@ -115,6 +119,8 @@ type Text struct {
 }
 
 var (
+	// ErrDeleted says that a post was deleted, or its author.
+	ErrDeleted = errors.New("the post was deleted")
 	// ErrInput says that a question is not understood: a page that no earlier answer named.
 	ErrInput = errors.New("not understood")
 	// ErrRewound says that the store does not hold what it was last given: it has come back empty or older.

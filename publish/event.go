@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/go-json-experiment/json"
 
@@ -16,11 +17,12 @@ type Event struct {
 	ID   string // deterministic: a consumer tells repetitions by it
 	Type string // CloudEvents type: feed.ReuseType, feed.RetractedType
 	// Source and Post name the post that the event is about: the later one of a match, the deleted one of a
-	// retraction.
+	// retraction. A retraction of an author has no Post.
 	Source, Post string
-	Key          string // CloudEvents partitionkey
-	Trace        string // W3C traceparent of the post's way through, "" without one
-	Place        string // where it stands in the event topic, for logs and dead letters
+	Made         time.Time // when it was found
+	Key          string    // CloudEvents partitionkey
+	Trace        string    // W3C traceparent of the post's way through, "" without one
+	Place        string    // where it stands in the event topic, for logs and dead letters
 	// Data is one CloudEvents JSON object without a newline. Nobody changes it.
 	Data []byte
 
@@ -58,7 +60,7 @@ func open(r *topic.Record) (Event, error) {
 	if err != nil {
 		return Event{}, fmt.Errorf("event: %w", err)
 	}
-	event.Trace, event.Data, event.at = r.Trace, r.Data, spot{r.Partition, r.Position}
+	event.Made, event.Trace, event.Data, event.at = r.Time, r.Trace, r.Data, spot{r.Partition, r.Position}
 	event.Place = "events/" + strconv.Itoa(r.Partition) + "@" + strconv.FormatInt(r.Position, 10)
 	return event, nil
 }
@@ -93,14 +95,14 @@ func (e *Event) Clear(deleted Deleted) bool {
 	if !e.mentions(deleted) {
 		return true
 	}
-	if deleted(e.Later.Source, e.Later.Post) || deleted(e.Earlier.Source, e.Earlier.Post) {
+	if deleted(e.Later, e.Made) || deleted(e.Earlier, e.Made) {
 		return false
 	}
 	m, err := feed.DecodeEvent(e.Data)
 	if err != nil {
 		return false
 	}
-	m.First = feed.First{Source: m.Earlier.Source, Post: m.Earlier.Post, Time: m.Earlier.Time}
+	m.First = feed.First{Source: m.Earlier.Source, Post: m.Earlier.Post, Author: m.Earlier.Author, Time: m.Earlier.Time}
 	e.First = e.Earlier
 	e.Data = m.AppendEvent(nil, e.deployment)
 	return true
@@ -110,5 +112,5 @@ func (e *Event) Clear(deleted Deleted) bool {
 // that it retracts.
 func (e *Event) mentions(deleted Deleted) bool {
 	return deleted != nil && e.Type == feed.ReuseType &&
-		(deleted(e.Later.Source, e.Later.Post) || deleted(e.Earlier.Source, e.Earlier.Post) || deleted(e.First.Source, e.First.Post))
+		(deleted(e.Later, e.Made) || deleted(e.Earlier, e.Made) || deleted(e.First, e.Made))
 }

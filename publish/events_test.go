@@ -313,8 +313,8 @@ func TestEventsLeavesDeletedPostsOut(t *testing.T) {
 	top := topic.NewMemory(topic.DefaultMemory())
 	appendPosts(t, top, names(0, 4)...)
 	_, url := serve(t, top, func(c *publish.EventsConfig) {
-		c.Deleted = func(source, post string) bool {
-			return post == "" || source == "x" && (post == "p1" || post == "witness of p2")
+		c.Deleted = func(n feed.Name, _ time.Time) bool {
+			return n.Post == "" || n.Source == "x" && (n.Post == "p1" || n.Post == "witness of p2")
 		}
 	})
 	if got, _ := connect(t, url+"?from=start&until=now").posts(t, -1); !cmp.Equal(got, []string{"p0", "p3"}) {

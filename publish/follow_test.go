@@ -89,7 +89,7 @@ func TestFollowGoesOnFromItsCursor(t *testing.T) {
 			s := &sink{got: make(chan struct{}, 100)}
 			cfg := publish.FollowConfig{ReaderConfig: publish.ReaderConfig{
 				Topic: top, Store: new(topic.MemoryStore), Name: "test", Logger: slog.New(slog.DiscardHandler),
-				Deleted: func(_, post string) bool { return post == "p1" },
+				Deleted: func(n feed.Name, _ time.Time) bool { return n.Post == "p1" },
 			}, Sink: s}
 			appendPosts(t, top, names(0, 5)...)
 			follow(t, cfg, s, "p0", "p2", "p3", "p4")

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"refrain/feed"
 	"refrain/publish"
 	"refrain/topic"
 )
@@ -104,7 +105,9 @@ func position(at string) string {
 func TestEventsHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		top := topic.NewMemory(topic.DefaultMemory())
-		got := open(t, top, func(c *publish.EventsConfig) { c.Deleted = func(_, post string) bool { return post == "gone" } }, "/")
+		got := open(t, top, func(c *publish.EventsConfig) {
+			c.Deleted = func(n feed.Name, _ time.Time) bool { return n.Post == "gone" }
+		}, "/")
 		if diff := cmp.Diff("retry: 1000\n"+position("-"), got()); diff != "" {
 			t.Errorf("at connect (-want +got):\n%s", diff)
 		}
@@ -173,7 +176,9 @@ func (r stuckReader) Fetch(ctx context.Context) ([]topic.Record, error) {
 func TestEventsUntilNowTellsEventSourceToStop(t *testing.T) {
 	for name, top := range topics() {
 		t.Run(name, func(t *testing.T) {
-			_, url := serve(t, top, func(c *publish.EventsConfig) { c.Deleted = func(_, post string) bool { return post == "gone" } })
+			_, url := serve(t, top, func(c *publish.EventsConfig) {
+				c.Deleted = func(n feed.Name, _ time.Time) bool { return n.Post == "gone" }
+			})
 			appendPosts(t, top, append(names(0, 5), "gone", "gone", "gone")...)
 			if last, answers := browse(t, url+"?from=start&until=now", ""); answers != 2 {
 				t.Errorf("from the start: %d answers, want the events and a 204; last id %s", answers, last)

@@ -7,6 +7,9 @@ package publish
 import (
 	"context"
 	"errors"
+	"time"
+
+	"refrain/feed"
 )
 
 // Sink is a place where events go.
@@ -29,6 +32,6 @@ type DeadLetters interface {
 	Write(place, reason string, event []byte) error
 }
 
-// Deleted reports whether a post has been deleted. It is asked for every post that an event mentions, so it must
-// be quick; it must be safe for concurrent use.
-type Deleted func(source, post string) bool
+// Deleted reports whether an event that was made at a time may not show a post any more, because it was deleted, or its
+// author was. It is asked for every post that an event mentions, so it must be quick; it must be safe for concurrent use.
+type Deleted func(n feed.Name, made time.Time) bool

@@ -170,7 +170,7 @@ func TestDeletedBetweenTwoTries(t *testing.T) {
 		go func() {
 			ended <- publish.Follow(ctx, publish.FollowConfig{Retry: true, Sink: sink, ReaderConfig: publish.ReaderConfig{
 				Topic: top, Store: new(topic.MemoryStore), Name: "test", Logger: slog.New(slog.DiscardHandler),
-				Deleted: func(_, post string) bool { return deleted && post == "p1" },
+				Deleted: func(n feed.Name, _ time.Time) bool { return deleted && n.Post == "p1" },
 			}})
 		}()
 		time.Sleep(time.Minute) // virtual
@@ -188,7 +188,7 @@ func TestDeletedFirst(t *testing.T) {
 	appendPosts(t, top, "p0")
 	r, err := publish.OpenReader(t.Context(), publish.ReaderConfig{
 		Topic: top, Store: new(topic.MemoryStore), Name: "test", Logger: slog.Default(),
-		Deleted: func(_, post string) bool { return post == "first" },
+		Deleted: func(n feed.Name, _ time.Time) bool { return n.Post == "first" },
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -99,11 +99,11 @@ type indexSink struct {
 }
 
 func (x *indexSink) Publish(ctx context.Context, events []publish.Event) error {
-	data := make([][]byte, len(events))
+	told := make([]lookup.Event, len(events))
 	for i := range events {
-		data[i] = events[i].Data
+		told[i] = lookup.Event{Data: events[i].Data, Made: events[i].Made}
 	}
-	if err := x.index.Publish(ctx, data); err != nil {
+	if err := x.index.Publish(ctx, told); err != nil {
 		return x.rewind(ctx, err)
 	}
 	for i := range events {

@@ -216,5 +216,5 @@ func (n *node) ready(ctx context.Context) error {
 	return err
 }
 
-// isDeleted reports whether a post was deleted: events that show it are not replayed.
-func (n *node) isDeleted(source, post string) bool { return n.workers[0].Deleted(source, post) }
+// isDeleted reports whether a post, or its author, was deleted: events made at that time that show it are not replayed.
+func (n *node) isDeleted(p feed.Name, made time.Time) bool { return n.workers[0].Deleted(p, made) }

@@ -15,16 +15,19 @@ import (
 	"refrain/topic"
 )
 
-// deletions are the posts that were deleted, read from the control topic: to its end before any row is rebuilt, and
-// then as it grows. They are kept as long as the topics can still hold the post.
+// deletions are the posts and authors that were deleted, read from the control topic: to its end before any row is
+// rebuilt, and then as it grows. They are kept as long as the topics can still hold such a post.
+//
+// A deleted post stays deleted, whenever it comes. Of a deleted author goes what stands in records stamped no later than
+// the tombstone: an account may come back, and what it posts then counts.
 type deletions struct {
 	control topic.Topic // nil: there are none
 	reader  topic.Reader
 	next    int64                      // position in the control topic
 	corrupt func(*topic.Record, error) // is told of a record that is left out
 
-	mu    sync.RWMutex // guards posts against Deleted; the worker's goroutine alone changes it
-	posts map[feed.Tombstone]time.Time
+	mu     sync.RWMutex // guards stamps against Deleted; the worker's goroutine alone changes them
+	stamps map[feed.Tombstone]time.Time
 }
 
 // deletion is one tombstone that was read.
@@ -35,15 +38,19 @@ type deletion struct {
 }
 
 func newDeletions(control topic.Topic) *deletions {
-	return &deletions{control: control, corrupt: func(*topic.Record, error) {}, posts: map[feed.Tombstone]time.Time{}}
+	return &deletions{control: control, corrupt: func(*topic.Record, error) {}, stamps: map[feed.Tombstone]time.Time{}}
 }
 
-func (d *deletions) has(s *feed.Sentence) bool {
-	if len(d.posts) == 0 {
+// has reports whether a sentence of a record with this stamp is deleted.
+func (d *deletions) has(s *feed.Sentence, stamp int64) bool {
+	if len(d.stamps) == 0 {
 		return false
 	}
-	_, ok := d.posts[feed.Tombstone{Source: s.Source, Post: s.Post}]
-	return ok
+	if _, ok := d.stamps[feed.Tombstone{Source: s.Source, Post: s.Post}]; ok {
+		return true
+	}
+	at, ok := d.stamps[feed.Tombstone{Source: s.Source, Author: s.Author}]
+	return ok && s.Author != "" && stamp <= at.UnixNano()
 }
 
 // read takes in what the control topic holds now and returns it.
@@ -108,7 +115,9 @@ func (d *deletions) take(r *topic.Record) ([]deletion, error) {
 	defer d.mu.Unlock()
 	out := make([]deletion, len(tombstones))
 	for i, t := range tombstones {
-		d.posts[t] = r.Time
+		if r.Time.After(d.stamps[t]) {
+			d.stamps[t] = r.Time
+		}
 		out[i] = deletion{t, r.Position, r.Time}
 	}
 	d.next = r.Position + 1
@@ -122,13 +131,13 @@ func (w *Worker) skipControl(r *topic.Record, err error) {
 	w.metrics.corruptControl()
 }
 
-// forget drops tombstones of posts that no topic holds any more.
+// forget drops tombstones that no post in any topic is older than.
 func (d *deletions) forget(before time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for t, at := range d.posts {
+	for t, at := range d.stamps {
 		if at.Before(before) {
-			delete(d.posts, t)
+			delete(d.stamps, t)
 		}
 	}
 }
@@ -140,24 +149,29 @@ func (d *deletions) close() {
 	}
 }
 
-// AppendRetraction appends the CloudEvent that says that a post was deleted at t. Its id is the xxh3-128 of the word
-// "retracted", the source and the post id, each as an unsigned varint length and its bytes: the same however often
-// it is said.
+// AppendRetraction appends the CloudEvent that says that a post, or an author, was deleted at t. Its id is the xxh3-128 of
+// some strings, each as an unsigned varint length and its bytes: the word "retracted", the source and the post id; or the
+// words "retracted author", the source, the author and the time as it is written. So it is the same however often it is
+// said of one deletion.
 func AppendRetraction(dst []byte, d feed.Tombstone, t feed.Time, deployment string) []byte {
+	kind, name := "post", d.Post
+	if d.Author != "" {
+		kind, name = "author", d.Author
+	}
 	dst = append(dst, `{"specversion":"1.0","type":"`+feed.RetractedType+`","source":`...)
 	dst = quote(dst, deployment)
 	dst = append(dst, `,"id":"`...)
-	dst = append(dst, retractionID(d).String()...)
+	dst = append(dst, retractionID(d, t).String()...)
 	dst = append(dst, `","time":"`...)
 	dst = append(dst, t.String()...)
 	dst = append(dst, `","subject":`...)
-	dst = quote(dst, d.Post)
+	dst = quote(dst, name)
 	dst = append(dst, `,"partitionkey":`...)
-	dst = quote(dst, d.Post)
+	dst = quote(dst, name)
 	dst = append(dst, `,"datacontenttype":"application/json","data":{"source":`...)
 	dst = quote(dst, d.Source)
-	dst = append(dst, `,"post":`...)
-	dst = quote(dst, d.Post)
+	dst = append(dst, `,"`+kind+`":`...)
+	dst = quote(dst, name)
 	return append(dst, `}}`...)
 }
 
@@ -167,19 +181,30 @@ func quote(dst []byte, s string) []byte {
 	return dst
 }
 
-func retractionID(d feed.Tombstone) feed.Hash {
+func retractionID(d feed.Tombstone, t feed.Time) feed.Hash {
+	named := []string{"retracted", d.Source, d.Post}
+	if d.Author != "" {
+		named = []string{"retracted author", d.Source, d.Author, t.String()}
+	}
 	var b []byte
-	for _, s := range []string{"retracted", d.Source, d.Post} {
+	for _, s := range named {
 		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
 	}
 	return xxh3.Hash128(b).Bytes()
 }
 
-// Deleted reports whether a post was deleted, as far as this worker has read the control topic. Any goroutine may
-// ask.
-func (w *Worker) Deleted(source, post string) bool {
+// Deleted reports whether an event that was made at a time may not show a post any more, as far as this worker has read
+// the control topic: because the post was deleted, or its author after he had posted it. Any goroutine may ask.
+func (w *Worker) Deleted(n feed.Name, made time.Time) bool {
 	w.deleted.mu.RLock()
 	defer w.deleted.mu.RUnlock()
-	_, ok := w.deleted.posts[feed.Tombstone{Source: source, Post: post}]
-	return ok
+	stamps := w.deleted.stamps
+	if len(stamps) == 0 {
+		return false
+	}
+	if _, ok := stamps[feed.Tombstone{Source: n.Source, Post: n.Post}]; ok {
+		return true
+	}
+	at, ok := stamps[feed.Tombstone{Source: n.Source, Author: n.Author}]
+	return ok && n.Author != "" && !made.After(at.Add(feed.RetractionLag))
 }

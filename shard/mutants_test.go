@@ -10,6 +10,7 @@ import (
 
 	"refrain/feed"
 	"refrain/internal/sim"
+	"refrain/sigstore"
 	"refrain/text"
 	"refrain/topic"
 )
@@ -25,6 +26,9 @@ func TestMutants(t *testing.T) {
 	ends := func(t text.Threshold, span, lateness time.Duration) (sim.Rows, error) {
 		return sim.NewBrute(t, span, lateness, sim.KeepEnds), nil
 	}
+	hasty := func(t text.Threshold, span, lateness time.Duration) (sim.Rows, error) {
+		return hastyRows{sim.NewBrute(t, span, lateness, sim.KeepAll)}, nil
+	}
 	tests := []struct {
 		name string
 		s    sim.Subject
@@ -37,6 +41,7 @@ func TestMutants(t *testing.T) {
 		{"marks count when received", subject(openMarksEarly, bruteRows)},
 		{"idle here hides what is active there", subject(openIdleAlone, bruteRows)},
 		{"unheard of here hides what is active there", subject(openUnheard, bruteRows)},
+		{"a deleted author loses what he posted since", subject(openWorker, hasty)},
 		{"rows not replayed", subject(openReplayLate, bruteRows)},
 		{"redeliveries known to the owner alone", subject(openOwnerHears, bruteRows)},
 		{"redeliveries forgotten at a restart", subject(openDeaf, bruteRows)},
@@ -52,6 +57,13 @@ func TestMutants(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) { wantCaught(t, test.s) })
 	}
+}
+
+// hastyRows take a tombstone for one of this moment.
+type hastyRows struct{ sim.Rows }
+
+func (r hastyRows) DeleteAuthor(source, author string, _ sigstore.Stays) {
+	r.Rows.DeleteAuthor(source, author, nil)
 }
 
 // wantCaught wants a mutant to lose or invent something within some hundred seeds.

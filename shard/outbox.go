@@ -33,22 +33,19 @@ func (o *outbox) add(events []found) {
 }
 
 func (o *outbox) retract(d feed.Tombstone, t feed.Time) {
-	o.put(d.Source, d.Post, "", AppendRetraction(nil, d, t, o.deployment))
+	o.put(d.Source, d.Post+d.Author, "", AppendRetraction(nil, d, t, o.deployment))
 }
 
-// put sends what concerns one post to one partition, so that its order is kept there.
+// put sends what concerns one post, or author, to one partition, so that its order is kept there. The time of a record is
+// when it was made, however late it gets through: Deleted leans on it.
 func (o *outbox) put(source, post, trace string, data []byte) {
 	p := int(xxh3.HashStringSeed(post, xxh3.HashString(source)) % uint64(o.topic.Partitions()))
-	o.records = append(o.records, topic.Record{Partition: p, Trace: trace, Data: data})
+	o.records = append(o.records, topic.Record{Partition: p, Time: o.now(), Trace: trace, Data: data})
 }
 
 func (o *outbox) flush(ctx context.Context) error {
 	if len(o.records) == 0 {
 		return nil
-	}
-	now := o.now()
-	for i := range o.records {
-		o.records[i].Time = now
 	}
 	o.known = nil
 	if err := o.append(ctx, o.records); err != nil {

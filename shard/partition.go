@@ -33,6 +33,7 @@ type partition struct {
 	state  State
 	stamp  int64 // the newest stamp among the inserted records
 	window []held
+	young  young
 	counts counts
 	found  []found
 	// mostFound is how many events found may hold.
@@ -74,11 +75,14 @@ func (q *partition) insertSentence(x *item, i int, deleted *deletions) {
 	s := &x.batch.Sentences[i]
 	var result *int64
 	switch {
-	case deleted.has(s):
+	case deleted.has(s, x.stamp):
 		result = &q.counts.deleted
 	case x.redelivered != nil && x.redelivered[i]:
 		result = &q.counts.repeats
 	case q.rows.Insert(s):
+		if deleted.control != nil {
+			q.young.add(s, x.stamp)
+		}
 		result = &q.counts.inserted
 	default:
 		result = &q.counts.repeats
@@ -96,6 +100,7 @@ func (q *partition) insertSentence(x *item, i int, deleted *deletions) {
 func (q *partition) inserted(x *item) {
 	q.insert = x.position + 1
 	q.stamp = max(q.stamp, x.stamp)
+	q.young.trim()
 	if x.position >= q.counted {
 		q.counts.short += int64(x.batch.TooShort)
 	}
@@ -141,7 +146,7 @@ type lookUp = func(dst []feed.Match, x *feed.Sentence) []feed.Match
 // be, where it stood first.
 func (q *partition) lookUpSentence(x *item, i int, deleted *deletions, look lookUp) {
 	s := &x.batch.Sentences[i]
-	if deleted.has(s) || x.redelivered != nil && x.redelivered[i] || x.partition == q.id && x.repeats != nil && x.repeats[i] {
+	if deleted.has(s, x.stamp) || x.redelivered != nil && x.redelivered[i] || x.partition == q.id && x.repeats != nil && x.repeats[i] {
 		return
 	}
 	q.scratch = look(q.scratch[:0], s)
@@ -207,6 +212,19 @@ func (q *partition) settle(cfg *Config) {
 		q.passed = passed
 	}
 	q.trim(cfg.Span + cfg.Lateness)
+	q.rows.PurgeSome(purgeRows)
+}
+
+// purgeRows is how many rows a turn looks through for what deleted authors have said: about 2 ms.
+const purgeRows = 8192
+
+// delete takes what a tombstone says out of the rows.
+func (q *partition) delete(d *deletion) {
+	if d.Author == "" {
+		q.rows.Delete(d.Source, d.Post)
+		return
+	}
+	q.rows.DeleteAuthor(d.Source, d.Author, q.young.since(d))
 }
 
 // trim moves replayFrom to the first record that may hold a sentence of the window.

@@ -111,7 +111,7 @@ func (w *Worker) liftHeard(q *partition, start []int64) {
 	}
 }
 
-// readDeletions takes in new tombstones: the rows lose the posts at once, and the owner of partition 0 says so in
+// readDeletions takes in new tombstones: the rows show no such post any more, and the owner of partition 0 says so in
 // the event topic. It asks once a poll.
 func (w *Worker) readDeletions(ctx context.Context) error {
 	now := w.cfg.Now()
@@ -120,8 +120,8 @@ func (w *Worker) readDeletions(ctx context.Context) error {
 	}
 	fresh, err := w.deleted.read(ctx)
 	w.each(func(q *partition) {
-		for _, d := range fresh {
-			q.rows.Delete(d.Source, d.Post)
+		for i := range fresh {
+			q.delete(&fresh[i])
 		}
 	})
 	w.retract(fresh)

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"refrain/feed"
+	"refrain/sigstore"
 	"refrain/topic"
 )
 
@@ -38,6 +39,10 @@ type Rows interface {
 	Expect(xs []*feed.Sentence)
 	Advance(w feed.Time) // may drop what is older than w - span - lateness
 	Delete(source, post string)
+	// DeleteAuthor removes what an author has said so far, but for what stays (nil: nothing does): nothing finds it any
+	// more from now on. Its memory comes free as PurgeSome looks through some rows at a time, until that is false.
+	DeleteAuthor(source, author string, stays sigstore.Stays)
+	PurgeSome(rows int) (more bool)
 }
 
 // DeadLetters is publish.DeadLetters.

@@ -375,7 +375,7 @@ func TestDeletedPosts(t *testing.T) {
 		}
 	}
 	want("a", "c")
-	if !w.Deleted("", "a") || w.Deleted("", "b") {
+	if !w.Deleted(feed.Name{Post: "a"}, r.now) || w.Deleted(feed.Name{Post: "b"}, r.now) {
 		t.Error("the worker does not know what is deleted")
 	}
 	// After a restart the tombstones hold, and are not said again.
@@ -589,8 +589,9 @@ func TestDamagedControlRecord(t *testing.T) {
 	}
 	w := r.mustOpen(r.config(0))
 	r.mustStep(w)
-	if !strings.Contains(r.log.String(), "unreadable control record") || w.Deleted("", "a") || !w.Deleted("", "b") {
-		t.Errorf("a deleted %v, b %v, logged %q", w.Deleted("", "a"), w.Deleted("", "b"), &r.log)
+	a, b := w.Deleted(feed.Name{Post: "a"}, r.now), w.Deleted(feed.Name{Post: "b"}, r.now)
+	if !strings.Contains(r.log.String(), "unreadable control record") || a || !b {
+		t.Errorf("a deleted %v, b %v, logged %q", a, b, &r.log)
 	}
 }
 

@@ -46,6 +46,15 @@ func (a *arena) at(pos uint64) []byte {
 // end is a position behind all of the arena.
 func (a *arena) end() uint64 { return a.base + uint64(len(a.pages))<<pageBits }
 
+// next is the position at which, or behind which, the next bytes will stand, and before which all others do.
+func (a *arena) next() uint64 {
+	if len(a.pages) == 0 {
+		return a.base
+	}
+	last := len(a.pages) - 1
+	return a.base + uint64(last)<<pageBits + uint64(min(len(a.pages[last]), mostPage))
+}
+
 func (a *arena) isFull() bool { return len(a.pages) >= maxArena }
 
 // maxArena is the number of pages at which a block is closed, so that places in it fit 31 bits.

@@ -48,6 +48,7 @@ func (gs *Groups) addOccurrence(g Group, o *occurrence) (dense bool) {
 func (gs *Groups) becomeMany(g Group, v *view) {
 	r := g.row()
 	m := newMany(v, gs.blocks.frame(g.block, r.sequence), gs.cfg)
+	m.cleaned = gs.purge.number
 	r.records = gs.crowds.add(m)
 	v.many, v.chain = m, v.chain[:0]
 }
@@ -63,20 +64,28 @@ func (gs *Groups) thin(g Group, horizon, old feed.Time) {
 func (gs *Groups) drop(g Group, gone func(*occurrence) bool) (dropped, left int) {
 	v := gs.view(g)
 	if v.many == nil {
-		for i := range v.chain {
-			dropped += toInt(gone(&v.chain[i]))
-		}
-		if dropped == 0 || dropped == len(v.chain) {
-			gs.occurrences -= dropped
-			return dropped, len(v.chain) - dropped
-		}
-		gs.becomeMany(g, v)
+		return gs.dropChained(g, v, gone)
 	}
 	gs.crowds.change(v.many, func(m *many) {
 		dropped = m.keep(func(_ int, o *occurrence) bool { return !gone(o) })
 	})
 	gs.occurrences -= dropped
 	return dropped, len(v.many.records)
+}
+
+func (gs *Groups) dropChained(g Group, v *view, gone func(*occurrence) bool) (dropped, left int) {
+	var stay [longestChain + 1]bool
+	for i := range v.chain {
+		stay[i] = !gone(&v.chain[i])
+		dropped += toInt(!stay[i])
+	}
+	gs.occurrences -= dropped
+	left = len(v.chain) - dropped
+	if dropped > 0 && left > 0 {
+		gs.becomeMany(g, v) // in the same order
+		gs.crowds.change(v.many, func(m *many) { m.keep(func(i int, _ *occurrence) bool { return stay[i] }) })
+	}
+	return dropped, left
 }
 
 // removeGroup forgets a group whose row is gone.

@@ -61,6 +61,9 @@ func (w *Window) dropOldest(horizon feed.Time) (groups int) {
 	w.searcher.drop()
 	b.each(func(n uint32) {
 		g := Group{b, n}
+		if !w.groups.clean(g) {
+			return
+		}
 		if _, left := w.groups.drop(g, func(o *occurrence) bool { return o.time < horizon }); left == 0 {
 			w.groups.removeGroup(g)
 			groups++

@@ -25,6 +25,8 @@ type Groups struct {
 	crowds      crowds
 	views       views
 	posts       posts // nil until a post is deleted
+	purge       purge
+	purged      int // occurrences that it has removed
 	foreign     foreign
 	occurrences int
 	losses      int // grows when a group goes: see lost
@@ -57,7 +59,7 @@ func (gs *Groups) keyed(key uint64, is func(Group) bool) (g Group) {
 		g = gs.blocks.numbered(number)
 		return g.row().key() == key && is(g)
 	})
-	if !ok {
+	if !ok || !gs.clean(g) {
 		return Group{}
 	}
 	return g

@@ -18,6 +18,8 @@ type many struct {
 	count   int // occurrences since the group's birth
 	authors authors
 
+	cleaned uint32 // number of the last deletion of an author that it was cleaned of; see purge
+
 	thinAt int // len(records) at which thin is tried again
 }
 
@@ -41,9 +43,7 @@ func (m *many) insert(o *occurrence) {
 	v := m.view()
 	i := v.placeOf(o)
 	if m.count == 0 || o.key().compare(m.firstKey()) < 0 {
-		m.first = o.first()
-		m.first.Source = cloned(m.first.Source)
-		m.first.Post = cloned(m.first.Post)
+		m.setFirst(o)
 	}
 	m.records = slices.Insert(m.records, i, m.write(o, v))
 	m.count++
@@ -95,11 +95,20 @@ func (m *many) pack(kept []uint64) {
 // forget puts the oldest occurrence left in the place of a first one that is deleted.
 func (m *many) forget(k key) {
 	if len(m.records) > 0 && m.firstKey().samePost(k) {
-		var o occurrence
-		m.occurrence(&o, 0)
-		m.first = o.first()
-		m.first.Source, m.first.Post = cloned(m.first.Source), cloned(m.first.Post)
+		m.replaceFirst()
 	}
+}
+
+// replaceFirst puts the oldest occurrence left in the place of the first.
+func (m *many) replaceFirst() {
+	var o occurrence
+	m.occurrence(&o, 0)
+	m.setFirst(&o)
+}
+
+func (m *many) setFirst(o *occurrence) {
+	m.first = o.first()
+	m.first.Source, m.first.Post, m.first.Author = cloned(m.first.Source), cloned(m.first.Post), cloned(m.first.Author)
 }
 
 func cloned(s string) string { return string([]byte(s)) }
@@ -150,7 +159,7 @@ func floorDiv(a, b feed.Time) feed.Time {
 	return q
 }
 
-const manyBytes = int64(unsafe.Sizeof(many{})) + 32 // and the ids of the first
+const manyBytes = int64(unsafe.Sizeof(many{})) + 64 // and the names of the first
 
 func (m *many) bytes() int64 {
 	return manyBytes + int64(cap(m.buf)) + 8*int64(cap(m.records)) + m.authors.bytes()

@@ -69,8 +69,7 @@ func (gs *Groups) deleteFrom(g Group, k key) (dropped int) {
 	switch {
 	case dropped == 0:
 	case left == 0:
-		gs.removeGroup(g)
-		g.block.kill(g.n)
+		gs.bury(g)
 	default:
 		gs.view(g).many.forget(k)
 	}

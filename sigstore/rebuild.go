@@ -9,6 +9,7 @@ func (w *Window) shrink() {
 
 // rebuild numbers the tokens anew and writes every block again.
 func (w *Window) rebuild() {
+	w.groups.purgeAll()
 	before, old := w.groups.renumber()
 	w.searcher.renew()
 	for _, b := range old {

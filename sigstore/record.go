@@ -23,6 +23,7 @@ type occurrence struct {
 	textCut           bool
 
 	textAt uint64 // position of the text; 0: there is none
+	at     uint64 // position of the record
 }
 
 func occurrenceOf(x *feed.Sentence) occurrence {
@@ -47,7 +48,7 @@ func (o *occurrence) show() feed.Occurrence {
 }
 
 func (o *occurrence) first() feed.First {
-	return feed.First{Source: o.source, Post: o.post.String(), Time: o.time}
+	return feed.First{Source: o.source, Post: o.post.String(), Author: o.author, Time: o.time}
 }
 
 // A record is, in this order: flags; rare flags; the position of the record before it in the chain; time; who said it,
@@ -199,6 +200,7 @@ type memory interface{ at(pos uint64) []byte }
 // decode reads the record at pos, and returns the position of the one before it, 0 if there is none.
 func (f *frame) decode(o *occurrence, m memory, pos uint64) (before uint64) {
 	r := reader{m.at(pos)}
+	o.at = pos
 	flags, rare := r.byte(), byte(0)
 	if flags&isRare != 0 {
 		rare = r.byte()

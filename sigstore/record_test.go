@@ -124,7 +124,7 @@ func compareView(t *testing.T, v *view, want []occurrence) {
 	}
 	for i := range want {
 		got := *v.at(i)
-		got.textAt = 0
+		got.textAt, got.at = 0, 0
 		if !slices.ContainsFunc(want, func(o occurrence) bool { return o == got }) || got.key() != want[i].key() {
 			t.Fatalf("occurrence %d: %.100s, want %.100s", i, fmt.Sprint(got), fmt.Sprint(want[i]))
 		}

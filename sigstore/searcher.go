@@ -90,7 +90,7 @@ func (s *Searcher) search(x *feed.Sentence, enough int) *Query {
 func (s *Searcher) living(q *Query) []Group {
 	s.found = s.found[:0]
 	for _, r := range q.Hits {
-		if g := s.blocks.group(r); g.isAlive() {
+		if g := s.blocks.group(r); g.isAlive() && s.groups.clean(g) {
 			s.found = append(s.found, g)
 		}
 	}

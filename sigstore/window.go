@@ -50,6 +50,7 @@ var usualCut = cut{parts: 16, minRows: 4096, thinFrom: 16}
 // concurrent use.
 //
 //	Insert, Delete            sentences in, posts out
+//	DeleteAuthor, PurgeSome   authors out
 //	Advance, Horizon, IsLate  the clock
 //	Recode, RecodeSome        a change of codes, as long as the budget allows it
 //	Stats, Len, Bytes         the state
@@ -151,6 +152,16 @@ func (w *Window) Delete(source, id string) (occurrences int) {
 	return occurrences
 }
 
+// DeleteAuthor removes everything that an author has said so far, but for what stays: nothing finds it any more from now
+// on, and its memory comes free as PurgeSome is called.
+func (w *Window) DeleteAuthor(source, author string, stays Stays) {
+	w.groups.deleteAuthor(source, author, stays)
+}
+
+// PurgeSome goes on with the removal of what deleted authors said by so many rows, for all of them at once, and reports
+// whether there is more of it.
+func (w *Window) PurgeSome(rows int) (more bool) { return w.groups.purgeSome(rows) }
+
 // Recode begins to change the codes, in place of a change under way. Nothing happens until RecodeSome is called.
 func (w *Window) Recode(to Codes) { w.searcher.recode(to) }
 
@@ -179,8 +190,14 @@ func (w *Window) Stats() Stats {
 	groups, occurrences := w.groups.size()
 	return Stats{
 		Groups: groups, Occurrences: occurrences, Blocks: w.blocks.len(), Bytes: w.Bytes(),
-		Clock: w.clock.now, Span: w.effectiveSpan(), Counts: w.counts,
+		Clock: w.clock.now, Span: w.effectiveSpan(), Counts: w.allCounts(),
 	}
+}
+
+func (w *Window) allCounts() Counts {
+	c := w.counts
+	c.Deleted += int64(w.groups.purged)
+	return c
 }
 
 // Len is the number of groups.

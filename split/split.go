@@ -171,35 +171,40 @@ func stamp(posts []feed.Post, now feed.Time) {
 	}
 }
 
-// append makes records durable. An attempt that takes too long is given up, and made again with a new stamp.
+// append makes sentence records durable.
 func (s *Split) append(ctx context.Context, records []topic.Record) error {
+	return s.appendTo(ctx, s.cfg.Sentences, records)
+}
+
+// appendTo makes records durable. An attempt that takes too long is given up, and made again with a new stamp.
+func (s *Split) appendTo(ctx context.Context, to topic.Topic, records []topic.Record) error {
 	if len(records) == 0 {
 		return nil
 	}
 	pauses := retry.Quick()
 	for attempt := 1; ; attempt++ {
-		err := s.attempt(ctx, records)
+		err := s.attempt(ctx, to, records)
 		if err != nil {
 			s.refused.Store(true)
 		}
 		if err == nil || attempt == s.cfg.Attempts || hopeless(err) || ctx.Err() != nil {
 			return err
 		}
-		s.cfg.Logger.Warn("append sentences again", "attempt", attempt, "error", err)
+		s.cfg.Logger.Warn("append again", "attempt", attempt, "error", err)
 		if err := retry.Sleep(ctx, pauses.NextBackOff()); err != nil {
 			return err
 		}
 	}
 }
 
-func (s *Split) attempt(ctx context.Context, records []topic.Record) error {
+func (s *Split) attempt(ctx context.Context, to topic.Topic, records []topic.Record) error {
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.AppendTimeout)
 	defer cancel()
 	now := s.cfg.Now()
 	for i := range records {
 		records[i].Time = now
 	}
-	return s.cfg.Sentences.Append(ctx, records)
+	return to.Append(ctx, records)
 }
 
 // hopeless: an error that trying again at once does not mend.
@@ -207,7 +212,8 @@ func hopeless(err error) bool {
 	return errors.Is(err, topic.ErrFull) || errors.Is(err, topic.ErrTooLarge) || errors.Is(err, topic.ErrClosed)
 }
 
-// Delete makes the deletion of posts durable; the workers take them out of their windows soon after.
+// Delete makes the deletion of posts, and of all that authors have posted so far, durable; the workers take them out of
+// their windows soon after.
 func (s *Split) Delete(ctx context.Context, deleted []feed.Tombstone) error {
 	if len(deleted) == 0 {
 		return nil
@@ -215,8 +221,8 @@ func (s *Split) Delete(ctx context.Context, deleted []feed.Tombstone) error {
 	if s.cfg.Control == nil {
 		return errors.New("delete posts: no control topic")
 	}
-	record := topic.Record{Time: s.cfg.Now(), Trace: traceparent(ctx), Data: topic.AppendTombstones(nil, deleted)}
-	if err := s.cfg.Control.Append(ctx, []topic.Record{record}); err != nil {
+	record := topic.Record{Trace: traceparent(ctx), Data: topic.AppendTombstones(nil, deleted)}
+	if err := s.appendTo(ctx, s.cfg.Control, []topic.Record{record}); err != nil {
 		return fmt.Errorf("delete posts: %w", err)
 	}
 	return nil

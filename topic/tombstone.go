@@ -10,10 +10,10 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// The control record: which posts were deleted.
+// The control record: which posts were deleted, and which authors with all that they had posted until then.
 //
-//	record    = magic:2 "RT"  format:1 =1  #tombstones:u tombstone*  checksum:8
-//	tombstone = length:u source  length:u post
+//	record    = magic:2 "RT"  format:1 =2  #tombstones:u tombstone*  checksum:8
+//	tombstone = kind:1 (0 a post, 1 an author)  length:u source  length:u post or author
 //
 // :u is an unsigned varint; checksum is the xxh3-64 of all bytes before it, little endian. Nothing follows it.
 // The strings are bytes as they came, for ids compare as bytes.
@@ -25,7 +25,12 @@ var (
 	ErrTombstonesCorrupt = fmt.Errorf("%w: damaged", ErrTombstones)
 )
 
-const tombstoneHead = "RT\x01"
+const (
+	tombstoneHead = "RT\x02"
+
+	postTombstone   = 0
+	authorTombstone = 1
+)
 
 // AppendTombstones appends a control record to dst.
 func AppendTombstones(dst []byte, deleted []feed.Tombstone) []byte {
@@ -33,7 +38,11 @@ func AppendTombstones(dst []byte, deleted []feed.Tombstone) []byte {
 	dst = append(dst, tombstoneHead...)
 	dst = binary.AppendUvarint(dst, uint64(len(deleted)))
 	for _, t := range deleted {
-		dst = appendShort(appendShort(dst, t.Source), t.Post)
+		kind, name := byte(postTombstone), t.Post
+		if t.Author != "" {
+			kind, name = authorTombstone, t.Author
+		}
+		dst = appendShort(appendShort(append(dst, kind), t.Source), name)
 	}
 	return binary.LittleEndian.AppendUint64(dst, xxh3.Hash(dst[from:]))
 }
@@ -48,6 +57,9 @@ func DecodeTombstones(data []byte) ([]feed.Tombstone, error) {
 	if body < 0 || xxh3.Hash(data[:body]) != binary.LittleEndian.Uint64(data[body:]) {
 		return nil, fmt.Errorf("%w: checksum mismatch", ErrTombstonesCorrupt)
 	}
+	if body >= len(tombstoneHead) && string(data[:len(tombstoneHead)]) == "RT\x01" {
+		return nil, fmt.Errorf("%w: format 1, of a version before the first release: start with an empty data directory", ErrTombstones)
+	}
 	if body < len(tombstoneHead) || string(data[:len(tombstoneHead)]) != tombstoneHead {
 		return nil, fmt.Errorf("%w: it does not begin with %q", ErrTombstones, tombstoneHead)
 	}
@@ -59,10 +71,8 @@ func DecodeTombstones(data []byte) ([]feed.Tombstone, error) {
 	rest = rest[n:]
 	deleted := make([]feed.Tombstone, count)
 	for i := range deleted {
-		var okSource, okPost bool
-		deleted[i].Source, rest, okSource = cutShort(rest)
-		deleted[i].Post, rest, okPost = cutShort(rest)
-		if !okSource || !okPost {
+		var ok bool
+		if deleted[i], rest, ok = cutTombstone(rest); !ok {
 			return nil, fmt.Errorf("%w: tombstone %d", ErrTombstones, i)
 		}
 	}
@@ -70,6 +80,19 @@ func DecodeTombstones(data []byte) ([]feed.Tombstone, error) {
 		return nil, fmt.Errorf("%w: %d bytes too many", ErrTombstones, len(rest))
 	}
 	return deleted, nil
+}
+
+func cutTombstone(b []byte) (t feed.Tombstone, rest []byte, ok bool) {
+	if len(b) == 0 || b[0] > authorTombstone {
+		return t, b, false
+	}
+	source, rest, okSource := cutShort(b[1:])
+	name, rest, okName := cutShort(rest)
+	t = feed.Tombstone{Source: source, Post: name}
+	if b[0] == authorTombstone {
+		t.Post, t.Author = "", name
+	}
+	return t, rest, okSource && okName && (b[0] == postTombstone || name != "")
 }
 
 func cutShort(b []byte) (s string, rest []byte, ok bool) {

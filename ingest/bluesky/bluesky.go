@@ -74,8 +74,8 @@ func (c *Config) validate() error {
 // for it is a redelivery and changes nothing. When batches are not acknowledged, reading stops, and the server
 // is left to buffer or to hang up.
 //
-// The deletion of a post becomes a tombstone, its editing a further version. The removal of a whole account does
-// not name its posts and is passed over.
+// The deletion of a post becomes a tombstone, its editing a further version. So does the deletion of an account, or its
+// takedown: a tombstone of the author. One that is suspended or deactivated keeps its posts.
 type Source struct {
 	cfg      Config
 	cursor   *cursor

@@ -134,6 +134,10 @@ func mustNext(t *testing.T, b ingest.Source) ingest.Batch {
 	return batch
 }
 
+func account(name, inner string) string {
+	return fmt.Sprintf(`{"did":"did:plc:%s","time_us":1725911163000000,"kind":"account","account":{%s}}`, name, inner)
+}
+
 func TestReadsEveryKindOfMessage(t *testing.T) {
 	commit := func(n int, inner string) string {
 		return fmt.Sprintf(`{"did":"did:plc:a","time_us":%d,"kind":"commit","commit":{"collection":"app.bsky.feed.post",%s}}`, base+n*1e6, inner)
@@ -142,7 +146,13 @@ func TestReadsEveryKindOfMessage(t *testing.T) {
 		for _, s := range []string{
 			created(1),
 			`{"did":"did:plc:a","time_us":1725911163000000,"kind":"identity","identity":{"did":"did:plc:a","seq":1}}`,
-			`{"did":"did:plc:a","time_us":1725911163000000,"kind":"account","account":{"active":false,"status":"deleted"}}`,
+			account("a", `"active":false,"status":"deleted"`),
+			account("b", `"active":false,"status":"suspended"`),
+			account("c", `"active":false,"status":"deactivated"`),
+			account("d", `"active":true`),
+			account("e", `"active":true,"status":"deleted"`),
+			account("f", `"active":false,"status":"takendown","did":"did:plc:f","seq":1,"time":"2024-09-09T19:46:02Z"`),
+			`{"did":"did:plc:g","time_us":1725911163000000,"kind":"account"}`,
 			strings.ReplaceAll(created(2), "feed.post", "feed.like"),
 			commit(3, `"operation":"update","rkey":"1","record":{"text":"edited","createdAt":"2024-09-09T19:46:02Z"}`),
 			commit(4, `"operation":"delete","rkey":"1"`),
@@ -189,7 +199,8 @@ func TestReadsEveryKindOfMessage(t *testing.T) {
 	if diff := cmp.Diff(want, all.Posts); diff != "" {
 		t.Errorf("posts (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]feed.Tombstone{{Source: "bluesky", Post: uri("1")}}, all.Deleted); diff != "" {
+	gone := []feed.Tombstone{{Source: "bluesky", Author: "did:plc:a"}, {Source: "bluesky", Author: "did:plc:f"}, {Source: "bluesky", Post: uri("1")}}
+	if diff := cmp.Diff(gone, all.Deleted); diff != "" {
 		t.Errorf("deleted (-want +got):\n%s", diff)
 	}
 	if len(all.Notes) != 2 || !strings.Contains(all.Notes[0].Text, "30000") || !strings.Contains(all.Notes[0].Text, "U+FFFD") {
@@ -341,8 +352,14 @@ func TestLeavesASilentConnection(t *testing.T) {
 }
 
 func TestKeepsDeletionBeforeCreation(t *testing.T) {
+	for _, gone := range []string{strings.Replace(created(1), "create", "delete", 1), account("a", `"active":false,"status":"deleted"`)} {
+		testKeepsDeletion(t, gone)
+	}
+}
+
+func testKeepsDeletion(t *testing.T, gone string) {
+	t.Helper()
 	f := mustFirehose(t, func(n int, _ int64, send func(string) error) {
-		gone := strings.Replace(created(1), "create", "delete", 1)
 		for _, s := range []string{created(0), gone, created(1), ""} {
 			if send(s) != nil {
 				return
@@ -370,6 +387,7 @@ func TestWithoutServerEndsOnClose(t *testing.T) {
 func FuzzMessage(f *testing.F) {
 	f.Add(created(1))
 	f.Add(strings.Replace(created(1), "create", "delete", 1))
+	f.Add(account("a", `"active":false,"status":"takendown"`))
 	f.Add(`{"time_us":1,"kind":"commit","did":"d","commit":{"collection":"app.bsky.feed.post","rkey":"r","operation":"create","record":{"text":null}}}`)
 	f.Fuzz(func(t *testing.T, data string) {
 		posts, deleted, rejected := bluesky.Decode([]byte(data))

@@ -38,13 +38,14 @@ func (m *message) put(b *ingest.Batch) {
 	}
 }
 
-// follows reports whether m writes a post that the batch deletes: a batch does not say which came first.
+// follows reports whether m writes a post that the batch deletes, or one of an author that it deletes: a batch does not
+// say which came first.
 func (m *message) follows(b *ingest.Batch) bool {
 	if m.post == nil {
 		return false
 	}
 	for _, d := range b.Deleted {
-		if d.Post == m.post.ID {
+		if d.Post == m.post.ID || d.Author != "" && d.Author == m.post.Author {
 			return true
 		}
 	}
@@ -54,12 +55,23 @@ func (m *message) follows(b *ingest.Batch) bool {
 // postCollection is the kind of record that is a post.
 const postCollection = "app.bsky.feed.post"
 
-// jetstreamEvent is a message of Jetstream. There are also kinds account and identity, which carry no posts.
+// jetstreamEvent is a message of Jetstream: of kind commit, account, or identity, which is not for us.
 type jetstreamEvent struct {
-	DID    string           `json:"did"`
-	TimeUS int64            `json:"time_us"`
-	Kind   string           `json:"kind"`
-	Commit *jetstreamCommit `json:"commit"`
+	DID     string            `json:"did"`
+	TimeUS  int64             `json:"time_us"`
+	Kind    string            `json:"kind"`
+	Commit  *jetstreamCommit  `json:"commit"`
+	Account *jetstreamAccount `json:"account"`
+}
+
+type jetstreamAccount struct {
+	Active bool   `json:"active"`
+	Status string `json:"status"` // why it is not active
+}
+
+// isGone reports whether the account and all it has posted is no more: not merely suspended or deactivated, which pass.
+func (a *jetstreamAccount) isGone() bool {
+	return a != nil && !a.Active && (a.Status == "deleted" || a.Status == "takendown")
 }
 
 type jetstreamCommit struct {
@@ -77,6 +89,9 @@ func (b *Source) decode(data []byte) message {
 	}
 	if e.TimeUS <= 0 {
 		return b.reject(0, data, errors.New("time_us: missing"))
+	}
+	if e.Kind == "account" && e.Account.isGone() && e.DID != "" {
+		return message{time: e.TimeUS, deleted: &feed.Tombstone{Source: b.cfg.Source, Author: e.DID}}
 	}
 	if e.Kind != "commit" || e.Commit != nil && e.Commit.Collection != postCollection {
 		return message{time: e.TimeUS}

@@ -1,6 +1,6 @@
 // Package http takes posts from clients over HTTP.
 //
-// POST /v1/posts sends posts, and DELETE /v1/posts/{id} takes one back. A request is answered when what it sent is
+// POST /v1/posts sends posts, DELETE /v1/posts/{id} takes one back, and DELETE /v1/authors/{author} all of an author. A request is answered when what it sent is
 // durable.
 package http
 
@@ -64,7 +64,8 @@ func (c *Config) validate() error {
 	)
 }
 
-// Source is the posts sent to POST /v1/posts and the deletions sent to DELETE /v1/posts/{id}.
+// Source is the posts sent to POST /v1/posts and the deletions sent to DELETE /v1/posts/{id} and DELETE
+// /v1/authors/{author}.
 //
 // A request's body is read in batches and never held whole. The request is answered when all its batches have
 // been acknowledged, so what an answer calls accepted is durable. At most Queue batches are unacknowledged at
@@ -107,6 +108,8 @@ func New(cfg Config) (*Source, error) {
 	h.mux.HandleFunc("/v1/posts", allowOnly("POST"))
 	h.mux.HandleFunc("DELETE /v1/posts/{id}", h.serveDelete)
 	h.mux.HandleFunc("/v1/posts/{id}", allowOnly("DELETE"))
+	h.mux.HandleFunc("DELETE /v1/authors/{author}", h.serveDeleteAuthor)
+	h.mux.HandleFunc("/v1/authors/{author}", allowOnly("DELETE"))
 	h.mux.HandleFunc("/", notFound)
 	return h, nil
 }

@@ -585,6 +585,23 @@ func TestDelete(t *testing.T) {
 	}
 }
 
+func TestDeleteAuthor(t *testing.T) {
+	s := mustServe(t, with(func(c *httpsource.Config) { c.Source = "web" }), durable)
+	base := strings.TrimSuffix(s.url, "posts") + "authors"
+	for _, path := range []string{"/ann", "/did:plc:abc?source=bluesky", "/a%2Fb?source="} {
+		if got := remove(t, base+path); got != 204 {
+			t.Errorf("DELETE %s: status %d", path, got)
+		}
+	}
+	want := []feed.Tombstone{{Source: "web", Author: "ann"}, {Source: "bluesky", Author: "did:plc:abc"}, {Author: "a/b"}}
+	if diff := cmp.Diff(want, s.all().Deleted); diff != "" {
+		t.Errorf("deleted (-want +got):\n%s", diff)
+	}
+	if got := remove(t, base+"/"); got != 404 {
+		t.Errorf("nobody: status %d", got)
+	}
+}
+
 func remove(t *testing.T, url string) int {
 	t.Helper()
 	req, err := http.NewRequest("DELETE", url, nil)
@@ -604,7 +621,7 @@ func TestWrongMethodAndPath(t *testing.T) {
 	for _, c := range []struct {
 		method, path, allow string
 		want                int
-	}{{"GET", "/v1/posts", "POST", 405}, {"POST", "/v1/posts/7", "DELETE", 405}, {"GET", "/v1/other", "", 404}} {
+	}{{"GET", "/v1/posts", "POST", 405}, {"POST", "/v1/posts/7", "DELETE", 405}, {"GET", "/v1/authors/7", "DELETE", 405}, {"GET", "/v1/other", "", 404}} {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(c.method, c.path, nil))
 		if w.Code != c.want || w.Header().Get("Allow") != c.allow || w.Header().Get("Content-Type") != "application/problem+json" {

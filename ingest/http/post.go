@@ -43,14 +43,26 @@ func (h *Source) servePosts(w http.ResponseWriter, r *http.Request) {
 // serveDelete is DELETE /v1/posts/{id}: it answers when the deletion is durable. Whether there is such a post is
 // not asked: it may be on its way still.
 func (h *Source) serveDelete(w http.ResponseWriter, r *http.Request) {
-	source := h.cfg.Source
+	h.delete(w, r, feed.Tombstone{Source: h.sourceOf(r), Post: r.PathValue("id")})
+}
+
+// serveDeleteAuthor is DELETE /v1/authors/{author}, in the same way.
+func (h *Source) serveDeleteAuthor(w http.ResponseWriter, r *http.Request) {
+	h.delete(w, r, feed.Tombstone{Source: h.sourceOf(r), Author: r.PathValue("author")})
+}
+
+func (h *Source) sourceOf(r *http.Request) string {
 	if q := r.URL.Query(); q.Has("source") {
-		source = q.Get("source")
+		return q.Get("source")
 	}
-	ctx, span := startSpan(r, "DELETE /v1/posts/{id}")
+	return h.cfg.Source
+}
+
+func (h *Source) delete(w http.ResponseWriter, r *http.Request, t feed.Tombstone) {
+	ctx, span := startSpan(r, r.Pattern)
 	defer span.End()
 	u := &upload{h: h, ctx: ctx, open: part{
-		batch:   ingest.Batch{Deleted: []feed.Tombstone{{Source: source, Post: r.PathValue("id")}}},
+		batch:   ingest.Batch{Deleted: []feed.Tombstone{t}},
 		results: make([]result, 1),
 	}}
 	err := errors.Join(u.flush(), u.settle())

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"refrain/feed"
 	"refrain/text"
@@ -46,28 +47,38 @@ type pair struct{ a, b *feed.Sentence }
 
 // define returns every event of the feed by comparing every two sentences, and those that do not lean on a deleted
 // post, or on a sentence that the power has taken. A deleted post may or may not have been reported before it went.
-func (w *world) define(sentences []feed.Sentence) (allowed, want map[feed.Hash]pair) {
+func (w *world) define(sentences []sentence) (allowed, want map[feed.Hash]pair) {
 	allowed, want = map[feed.Hash]pair{}, map[feed.Hash]pair{}
 	span := feed.Time(w.plan.Span.Milliseconds())
 	held := w.held()
 	for i := range sentences {
 		for j := range sentences {
 			a, b := &sentences[i], &sentences[j]
-			if !isMatch(a, b, threshold, span) {
+			if !isMatch(&a.Sentence, &b.Sentence, threshold, span) {
 				continue
 			}
 			id := feed.EventID("near", b.Source, b.Post, b.Index, b.Group, a.Group)
-			allowed[id] = pair{a, b}
-			if !w.isDeleted(a) && !w.isDeleted(b) && held(a) && held(b) {
-				want[id] = pair{a, b}
+			allowed[id] = pair{&a.Sentence, &b.Sentence}
+			if !w.isDeleted(a) && !w.isDeleted(b) && held(&a.Sentence) && held(&b.Sentence) {
+				want[id] = pair{&a.Sentence, &b.Sentence}
 			}
 		}
 	}
 	return allowed, want
 }
 
-func (w *world) isDeleted(s *feed.Sentence) bool {
-	return slices.Contains(w.deleted, feed.Tombstone{Source: s.Source, Post: s.Post})
+// isDeleted: a deleted post is, whenever it came; a deleted author's if its record is stamped no later than the tombstone.
+func (w *world) isDeleted(s *sentence) bool {
+	return slices.ContainsFunc(w.deleted, func(d deletion) bool {
+		return d.Tombstone == feed.Tombstone{Source: s.Source, Post: s.Post} ||
+			d.Tombstone == feed.Tombstone{Source: s.Source, Author: s.Author} && !s.stamp.After(d.by)
+	})
+}
+
+// sentence is one of the sentence topic, and the stamp of its record.
+type sentence struct {
+	feed.Sentence
+	stamp time.Time
 }
 
 // identity is a sentence of whatever time.
@@ -95,7 +106,7 @@ func placeOf(s *feed.Sentence) place {
 // sentences are those in the sentence topic that count. In a partition, in the order of positions, one is a redelivery
 // that stands up to Redelivery after another of the same identity without a usable time. Time is the greatest append
 // stamp so far, in twelfths of Redelivery. There is also everything that stands there.
-func (w *world) sentences() (counted []feed.Sentence, written map[place]bool) {
+func (w *world) sentences() (counted []sentence, written map[place]bool) {
 	slot := w.plan.Redelivery.Nanoseconds() / 12
 	stamps := make([]int64, w.plan.Partitions)
 	last := map[identity]int64{} // without a usable time
@@ -112,7 +123,7 @@ func (w *world) sentences() (counted []feed.Sentence, written map[place]bool) {
 			at := placeOf(&s)
 			before, again := last[at.identity]
 			if again = again && before >= now-12; !again && !timed[at] {
-				counted = append(counted, s)
+				counted = append(counted, sentence{s, r.Time})
 				timed[at] = at.time != 0
 			}
 			if at.time == 0 {

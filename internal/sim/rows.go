@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"refrain/feed"
+	"refrain/sigstore"
 	"refrain/text"
 )
 
@@ -94,6 +95,14 @@ func (b *brute) Advance(w feed.Time) {
 func (b *brute) Delete(source, post string) {
 	b.rows = slices.DeleteFunc(b.rows, func(r *feed.Sentence) bool { return r.Source == source && r.Post == post })
 }
+
+func (b *brute) DeleteAuthor(source, author string, stays sigstore.Stays) {
+	b.rows = slices.DeleteFunc(b.rows, func(r *feed.Sentence) bool {
+		return r.Source == source && r.Author == author && (stays == nil || !stays(r.Post, r.Index, uint32(r.Version)))
+	})
+}
+
+func (b *brute) PurgeSome(int) bool { return false }
 
 // isMatch is what a match is: a is earlier than b, of another post, within the span, and near enough.
 func isMatch(a, b *feed.Sentence, t text.Threshold, span feed.Time) bool {

@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"refrain/feed"
+	"refrain/sigstore"
 	"refrain/text"
 	"refrain/topic"
 )
@@ -54,6 +55,8 @@ type Rows interface {
 	Expect(xs []*feed.Sentence)
 	Advance(w feed.Time)
 	Delete(source, post string)
+	DeleteAuthor(source, author string, stays sigstore.Stays)
+	PurgeSome(rows int) (more bool)
 }
 
 // Env is what a Writer or Worker finds around it. Every call of anything in it may fail, or end the caller's life.

@@ -30,8 +30,8 @@ type world struct {
 	store                                   *topic.MemoryStore
 	puts                                    []put // into the store, all of them
 	powerCuts                               int
-	gone                                    []topic.Record  // of the sentence topic, dropped since the last power cut
-	taken                                   []feed.Sentence // what there was before a power cut
+	gone                                    []topic.Record // of the sentence topic, dropped since the last power cut
+	taken                                   []sentence     // what there was before a power cut
 
 	feeder  feeder
 	sources []*source
@@ -44,7 +44,7 @@ type world struct {
 	crashes int
 
 	accepted []feed.Post
-	deleted  []feed.Tombstone
+	deleted  []deletion
 	failure  error
 }
 
@@ -53,6 +53,12 @@ type writer struct {
 	Writer
 	expects bool      // what it is to expect it has been told
 	ticked  time.Time // when it last was
+}
+
+// deletion is a tombstone, and a time that it was stamped no later than.
+type deletion struct {
+	feed.Tombstone
+	by time.Time
 }
 
 // slot is the place of a worker: some partitions, and who serves them now.
@@ -135,8 +141,10 @@ func (w *world) turn() {
 	case n < 39:
 		w.redeliver(w.sources[w.IntN(len(w.sources))])
 	default:
-		w.delete()
 		w.purge()
+	}
+	if w.plan.Deletions && w.IntN(12) == 0 {
+		w.delete()
 	}
 	if len(w.zombies) > 0 {
 		w.haunt()
@@ -366,13 +374,17 @@ func (w *world) redeliver(s *source) {
 }
 
 func (w *world) delete() {
-	if !w.plan.Deletions || len(w.accepted) == 0 {
+	if len(w.accepted) == 0 {
 		return
 	}
 	p := w.accepted[w.IntN(len(w.accepted))]
 	t := feed.Tombstone{Source: p.Source, Post: p.ID}
-	w.deleted = append(w.deleted, t) // even if the writing fails half-way
-	if err := w.writers[0].Delete(context.Background(), []feed.Tombstone{t}); err != nil && !errors.Is(err, errInjected) {
+	if w.IntN(2) == 0 {
+		t = feed.Tombstone{Source: p.Source, Author: p.Author}
+	}
+	err := w.writers[0].Delete(context.Background(), []feed.Tombstone{t})
+	w.deleted = append(w.deleted, deletion{t, w.now}) // even if the writing failed half-way
+	if err != nil && !errors.Is(err, errInjected) {
 		w.failure = err
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"slices"
 	"sort"
+	"strings"
 	"sync"
 
 	"go.etcd.io/bbolt"
@@ -282,6 +283,33 @@ func members(tx *bbolt.Tx, s *record.Span) (out []record.Member, err error) {
 // within reports whether a key belongs to a set and lies after another.
 func within(key, after []byte, set string) bool {
 	return bytes.HasPrefix(key, []byte(set)) && bytes.Compare(key, after) > 0
+}
+
+// Scan implements record.Backend. A cursor is the name of a bucket and a key in it. A value moves to a newer bucket only,
+// and those come later.
+func (b *backend) Scan(ctx context.Context, prefix, cursor string, limit int) (keys []string, next string, err error) {
+	err = b.file.view(ctx, func(tx *bbolt.Tx) error {
+		buckets := tx.Cursor()
+		name, _ := buckets.Seek([]byte(cursor[:min(len(cursor), len(bucket(0)))]))
+		for ; name != nil; name, _ = buckets.Next() {
+			if _, ok := sliceOf(name); !ok {
+				continue
+			}
+			from := prefix
+			if rest, ok := strings.CutPrefix(cursor, string(name)); ok {
+				from = rest + "\x00" // behind it
+			}
+			c := tx.Bucket(name).Cursor()
+			for key, _ := c.Seek([]byte(from)); bytes.HasPrefix(key, []byte(prefix)); key, _ = c.Next() {
+				if keys = append(keys, string(key)); len(keys) == limit {
+					next = string(name) + string(key)
+					return nil
+				}
+			}
+		}
+		return nil
+	})
+	return keys, next, err
 }
 
 // Count implements record.Backend, by looking at every member.

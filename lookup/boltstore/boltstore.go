@@ -80,5 +80,11 @@ func (s *Store) Apply(ctx context.Context, changes []lookup.Change) error {
 	return s.Store.Apply(ctx, changes)
 }
 
-// Check implements lookup.Store: no other process can change the file meanwhile, but it may have proved damaged.
-func (s *Store) Check(context.Context) error { return s.file.rewound() }
+// Check implements lookup.Store: no other process can change the file meanwhile, but it may have proved damaged. There is
+// time for what can wait.
+func (s *Store) Check(ctx context.Context) error {
+	if err := s.file.rewound(); err != nil {
+		return err
+	}
+	return s.Purge(ctx, record.PurgeIdle)
+}

@@ -48,6 +48,9 @@ func (s *Store) Reuse(ctx context.Context, source, id string, page lookup.Page) 
 		return answer, err
 	}
 	asked := p.posts[postKey(source, id)]
+	if asked.deleted != there || s.authors.hides(asked) {
+		return answer, lookup.ErrDeleted
+	}
 	var err error
 	if answer.Repeats, err = s.repeats(ctx, p, asked); err != nil {
 		return answer, err
@@ -68,11 +71,18 @@ func (s *Store) repeats(ctx context.Context, p *pass, asked *post) ([]lookup.Rep
 	if err := s.read(ctx, p, nil, groups); err != nil {
 		return nil, err
 	}
+	hidden, err := s.hidden(ctx, p, asked.witnesses())
+	if err != nil {
+		return nil, err
+	}
 	out := make([]lookup.Repeat, len(asked.reuses))
 	for i, r := range asked.reuses {
 		out[i] = lookup.Repeat{
 			Event: r.event, Sentence: r.sentence, Time: r.time, Group: r.group, Jaccard: r.jaccard,
 			Identical: r.identical, Earlier: r.witness, Text: p.groups[r.group].text,
+		}
+		if r.witness != nil && hidden(*r.witness) {
+			out[i].Earlier = nil
 		}
 	}
 	slices.SortFunc(out, func(a, b lookup.Repeat) int {
@@ -93,6 +103,9 @@ func (s *Store) Text(ctx context.Context, hash feed.Hash, page lookup.Page) (loo
 	if g.was == 0 {
 		return answer, false, nil
 	}
+	if err := s.hideFirst(ctx, p, g); err != nil {
+		return answer, false, err
+	}
 	answer.Text, answer.First = g.text, g.first()
 	answer.Occurrences, answer.Authors, answer.AuthorsEstimated = g.occurrences, g.authors, g.estimated
 	last, err := s.latest(ctx, repeatsKey(hash), p.now, beginning, nil, 1)
@@ -106,6 +119,21 @@ func (s *Store) Text(ctx context.Context, hash feed.Hash, page lookup.Page) (loo
 	list.add(hash, beginning)
 	answer.RepeatedBy, answer.Total, answer.Next, err = s.list(ctx, &list)
 	return answer, true, err
+}
+
+// hideFirst takes out of a group what is to be removed.
+func (s *Store) hideFirst(ctx context.Context, p *pass, g *group) error {
+	ids := g.posts()
+	hidden, err := s.hidden(ctx, p, ids)
+	if err != nil {
+		return err
+	}
+	gone := map[postID]bool{}
+	for _, id := range ids {
+		gone[id] = hidden(lookup.Place{Source: id.source, Post: id.id})
+	}
+	g.forget(gone)
+	return nil
 }
 
 // Author implements lookup.Store.
@@ -129,7 +157,7 @@ func (s *Store) Author(ctx context.Context, source, author string, n int) ([]loo
 	for i := range out {
 		out[i].Text = p.groups[out[i].Group].text
 	}
-	return out, nil
+	return s.withoutHidden(ctx, out)
 }
 
 // listing asks for one page of the repetitions of some groups, each after a place, without those of one post.
@@ -186,8 +214,24 @@ func (s *Store) list(ctx context.Context, l *listing) (page []lookup.Repetition,
 	if err != nil {
 		return nil, 0, "", err
 	}
-	page, next, err = l.merge(parts, limit)
+	if page, next, err = l.merge(parts, limit); err != nil {
+		return nil, 0, "", err
+	}
+	page, err = s.withoutHidden(ctx, page)
 	return page, total, next, err
+}
+
+// withoutHidden leaves out what is to be removed. Then a page is shorter than it might be, and the total too large.
+func (s *Store) withoutHidden(ctx context.Context, page []lookup.Repetition) ([]lookup.Repetition, error) {
+	ids := make([]postID, len(page))
+	for i := range page {
+		ids[i] = postID{page[i].Later.Source, page[i].Later.Post}
+	}
+	hidden, err := s.hidden(ctx, s.newPass(), ids)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(page, func(r lookup.Repetition) bool { return hidden(r.Later) }), nil
 }
 
 // found is a member with the group that it repeats.

@@ -2,13 +2,14 @@
 //
 // # Layout
 //
-// There are two kinds of values and two kinds of sets; post.go and group.go have the bytes of the values, name.go those
+// There are two kinds of values and three kinds of sets; post.go and group.go have the bytes of the values, name.go those
 // of the members.
 //
 //	p SOURCE POST     what the post repeats, with witnesses; the groups that it belongs to; or that it was deleted
 //	g GROUP           the group's text, first, and counts
 //	r GROUP           one member for each event of the group: the later sentence, by its time
 //	a SOURCE AUTHOR   one member for each event of the author, by its time, at most 100 a slice
+//	d                 one member for each author that was deleted; see authors.go
 //
 // A value is one piece, read, changed here and written back, because the parts of a post are asked for together and a
 // key costs more than what is behind it. Sets are read in pages and may be large.
@@ -49,6 +50,9 @@ type Backend interface {
 	Write(ctx context.Context, b *Batch) error
 	// Range returns for each span its members, the latest first, at most s.Limit.
 	Range(ctx context.Context, spans []Span) ([][]Member, error)
+	// Scan returns keys of values that begin with a prefix, some at a time: about limit of them from cursor on, "" for the
+	// beginning, and the cursor to go on from, "" at the end. A key that has a value all the while comes once or more.
+	Scan(ctx context.Context, prefix, cursor string, limit int) (keys []string, next string, err error)
 	// Count returns how many members each span has, Before and Limit aside.
 	Count(ctx context.Context, spans []Span) ([]int, error)
 }

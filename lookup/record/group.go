@@ -37,8 +37,6 @@ func (f *first) compare(o *first) int {
 	return feed.Key{Time: f.Time, Source: f.Source, Post: f.Post}.Compare(feed.Key{Time: o.Time, Source: o.Source, Post: o.Post})
 }
 
-func (f *first) is(source, id string) bool { return f.Source == source && f.Post == id }
-
 func (g *group) encode() Value {
 	b := binary.AppendUvarint(nil, uint64(g.slice))
 	b = binary.AppendUvarint(b, uint64(g.occurrences))
@@ -156,12 +154,21 @@ func better(a *first, text string, b *first, than string) bool {
 	return c < 0 || c == 0 && text < than
 }
 
-// forget takes a deleted post out.
-func (g *group) forget(source, id string) {
+// posts are those that the record names.
+func (g *group) posts() []postID {
+	ids := []postID{{g.owner.Source, g.owner.Post}}
+	for _, f := range g.firsts {
+		ids = append(ids, postID{f.Source, f.Post})
+	}
+	return ids
+}
+
+// forget takes deleted posts out.
+func (g *group) forget(gone map[postID]bool) {
 	n := len(g.firsts)
-	g.firsts = slices.DeleteFunc(g.firsts, func(f first) bool { return f.is(source, id) })
+	g.firsts = slices.DeleteFunc(g.firsts, func(f first) bool { return gone[postID{f.Source, f.Post}] })
 	g.dirty = g.dirty || len(g.firsts) < n
-	if g.text != "" && g.owner.is(source, id) {
+	if g.text != "" && gone[postID{g.owner.Source, g.owner.Post}] {
 		g.text, g.owner, g.dirty = "", first{}, true
 	}
 }

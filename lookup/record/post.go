@@ -14,13 +14,16 @@ import (
 // post is the record of a post.
 //
 //	post     = slice:u kind:1 =0 deleted
-//	         | slice:u kind:1 =2 #authors:u author* #reuses:u reuse* member*
+//	         | slice:u kind:1 =3 deleted with its author
+//	         | slice:u kind:1 =4 #authors:u author* #reuses:u reuse* member*
+//	author   = name born:i
 //	reuse    = event:16 group:16 age:u author:u sentence:u time:i jaccard flags:1 [[source] post author sentence:u earlier:i]
 //	member   = group:16 age:u time:i
 //
-// slice is the newest of all that is in it, age how many slices older a part is. The author of a reuse is a number in the
-// list of the post's authors, from 1, or 0: none; nearly every post has one. Strings are a length and bytes, :u and
-// :i unsigned and signed varints; earlier is how many milliseconds the witness lies before time. The flags: identical,
+// slice is the newest of all that is in it, age how many slices older a part is. born is when the first event that names
+// the post as the author's was made. The author of a reuse is a number in the list of the post's authors, from 1, or 0:
+// none; nearly every post has one. Strings are a length and bytes, :u and :i unsigned and signed varints; earlier is how
+// many milliseconds the witness lies before time. The flags: identical,
 // there is a witness, it is of another source than the post.
 type post struct {
 	source, id string
@@ -28,10 +31,16 @@ type post struct {
 	was     Slice // in which it was read, 0: there was none
 	dirty   bool
 	slice   Slice // of the mark, when deleted
-	deleted bool
-	authors []string // as later
+	deleted removal
+	authors []authorship
 	reuses  []reuse
 	members []membership
+}
+
+// authorship says whose the post is, and when the first event was made that names it as his.
+type authorship struct {
+	author string
+	born   feed.Time
 }
 
 // reuse is one event of which the post is the later one.
@@ -60,21 +69,34 @@ const (
 	elsewhere
 )
 
+// removal is what became of a post that is no more.
+type removal byte
+
 const (
-	postDeleted = 0
-	postKnown   = 2 // 1 had no authors of reuses, and was never released
+	there    removal = iota
+	deleted          // for good
+	departed         // with its author: told again, it is there again
+)
+
+// Kinds of records. 1 and 2 were kinds of what is there in earlier formats: they count as not told.
+const (
+	postDeleted  = 0
+	postDeparted = 3
+	postKnown    = 4
 )
 
 func (p *post) encode() Value {
 	newest := p.newest()
 	b := binary.AppendUvarint(nil, uint64(newest))
-	if p.deleted {
+	switch p.deleted {
+	case deleted:
 		return p.value(append(b, postDeleted))
+	case departed:
+		return p.value(append(b, postDeparted))
 	}
-	b = append(b, postKnown)
-	b = binary.AppendUvarint(b, uint64(len(p.authors)))
+	b = binary.AppendUvarint(append(b, postKnown), uint64(len(p.authors)))
 	for _, a := range p.authors {
-		b = appendString(b, a)
+		b = binary.AppendVarint(appendString(b, a.author), int64(a.born))
 	}
 	b = binary.AppendUvarint(b, uint64(len(p.reuses)))
 	for i := range p.reuses {
@@ -105,7 +127,7 @@ func (p *post) newest() Slice {
 func (p *post) appendReuse(b []byte, r *reuse, newest Slice) []byte {
 	b = append(append(b, r.event[:]...), r.group[:]...)
 	b = binary.AppendUvarint(b, uint64(newest-r.slice))
-	b = binary.AppendUvarint(b, uint64(1+slices.Index(p.authors, r.author)))
+	b = binary.AppendUvarint(b, uint64(1+p.indexOf(r.author)))
 	b = binary.AppendUvarint(b, uint64(r.sentence))
 	b = binary.AppendVarint(b, int64(r.time))
 	b = appendJaccard(b, r.jaccard)
@@ -141,9 +163,13 @@ func decodePost(source, id string, data []byte, now Slice) (*post, error) {
 	p.was = newest
 	switch kind := d.bytes(1)[0]; kind {
 	case postDeleted:
-		p.slice, p.deleted = newest, true
+		p.slice, p.deleted = newest, deleted
+	case postDeparted:
+		p.slice, p.deleted = newest, departed
 	case postKnown:
 		p.decode(&d, newest, now)
+	case 1, 2:
+		return p, nil
 	default:
 		d.bad = true
 	}
@@ -155,7 +181,7 @@ func decodePost(source, id string, data []byte, now Slice) (*post, error) {
 
 func (p *post) decode(d *decoder, newest, now Slice) {
 	for range d.count() {
-		p.authors = append(p.authors, d.string())
+		p.authors = append(p.authors, authorship{d.string(), feed.Time(d.int())})
 	}
 	for range d.count() {
 		if r := p.decodeReuse(d, newest); !r.slice.Dead(now) {
@@ -198,15 +224,32 @@ func (p *post) decodeAuthor(d *decoder) string {
 	if n == 0 || d.bad {
 		return ""
 	}
-	return p.authors[n-1]
+	return p.authors[n-1].author
+}
+
+// indexOf is the place of an author in the list, -1 where he is not in it.
+func (p *post) indexOf(author string) int {
+	return slices.IndexFunc(p.authors, func(a authorship) bool { return a.author == author })
+}
+
+// name takes in that an event made at a time names the post as an author's. One that had gone with its author is there
+// again.
+func (p *post) name(author string, made feed.Time) {
+	if p.deleted == departed {
+		*p = post{source: p.source, id: p.id, was: p.was, dirty: true}
+	}
+	switch i := p.indexOf(author); {
+	case author == "":
+	case i < 0:
+		p.authors, p.dirty = append(p.authors, authorship{author, made}), true
+	case made < p.authors[i].born:
+		p.authors[i].born, p.dirty = made, true
+	}
 }
 
 // tell takes in an event of which the post is the later one, and returns its reuse and what it was before (nil: new).
 func (p *post) tell(m *feed.Match, now Slice) (r *reuse, before *reuse) {
 	p.dirty = true
-	if a := m.Later.Author; a != "" && !slices.Contains(p.authors, a) {
-		p.authors = append(p.authors, a)
-	}
 	told := reuse{
 		event: m.ID, group: m.Group, slice: now, author: m.Later.Author, sentence: m.Later.Sentence, time: m.Later.Time, jaccard: m.Jaccard,
 		identical: m.Identical, witness: placeOf(&m.Earlier),
@@ -262,15 +305,25 @@ func (p *post) groups() map[feed.Hash]feed.Time {
 	return since
 }
 
-// forget takes a deleted post's name out of what this one repeats of a group.
-func (p *post) forget(group feed.Hash, source, id string) {
+// forget takes the names of deleted posts out of what this one repeats of a group.
+func (p *post) forget(group feed.Hash, gone map[postID]bool) {
 	for i := range p.reuses {
 		r := &p.reuses[i]
-		if r.group == group && r.witness != nil && r.witness.Source == source && r.witness.Post == id {
+		if r.group == group && r.witness != nil && gone[postID{r.witness.Source, r.witness.Post}] {
 			r.witness = nil
 			p.dirty = true
 		}
 	}
+}
+
+// witnesses are the posts that others show as the earlier ones.
+func (p *post) witnesses() (ids []postID) {
+	for i := range p.reuses {
+		if w := p.reuses[i].witness; w != nil {
+			ids = append(ids, postID{w.Source, w.Post})
+		}
+	}
+	return ids
 }
 
 // repetition is what others see of a reuse of p.

@@ -2,80 +2,118 @@ package record
 
 import (
 	"context"
-	"maps"
-	"slices"
 
 	"refrain/feed"
 )
 
-// remove takes a post out wherever it is shown, and leaves a mark in its place. The mark comes last: until it is there
-// the record says where to look, so that a removal that was cut short can be made again.
-func (s *Store) remove(ctx context.Context, source, id string) error {
+// remove takes posts out wherever they are shown, and leaves marks in their places. The marks come last: until they are
+// there the records say where to look, so that a removal that was cut short can be made again.
+func (s *Store) remove(ctx context.Context, ids []postID, how removal) error {
 	p := s.newPass()
-	if err := s.read(ctx, p, []postID{{source, id}}, nil); err != nil {
+	if err := s.read(ctx, p, ids, nil); err != nil {
 		return err
 	}
-	gone := p.posts[postKey(source, id)]
-	if !gone.deleted {
-		if err := s.forget(ctx, gone); err != nil {
-			return err
+	var gone []*post
+	b := &Batch{Now: p.now, TTL: p.ttl}
+	for _, x := range p.posts {
+		if x.deleted == there {
+			gone = append(gone, x)
 		}
+		mark := &post{source: x.source, id: x.id, was: x.was, slice: p.now, deleted: how}
+		b.Values = append(b.Values, mark.encode())
 	}
-	mark := &post{source: source, id: id, was: gone.was, slice: p.now, deleted: true}
-	return s.backend.Write(ctx, &Batch{Now: p.now, TTL: p.ttl, Values: []Value{mark.encode()}})
+	if err := s.forget(ctx, gone); err != nil {
+		return err
+	}
+	return s.backend.Write(ctx, b)
 }
 
-// forget takes the traces of a post out of everything but its own record.
-func (s *Store) forget(ctx context.Context, gone *post) error {
+// forget takes the traces of posts out of everything but their own records.
+func (s *Store) forget(ctx context.Context, gone []*post) error {
 	p := s.newPass()
-	for i := range gone.reuses {
-		p.remove = append(p.remove, gone.entries(&gone.reuses[i])...)
+	members := map[feed.Hash]map[postID]bool{} // of the groups, those that are gone
+	for _, x := range gone {
+		p.remove = append(p.remove, x.allEntries()...)
+		for g := range x.groups() {
+			if members[g] == nil {
+				members[g] = map[postID]bool{}
+			}
+			members[g][postID{x.source, x.id}] = true
+		}
 	}
-	since := gone.groups()
-	groups := slices.Collect(maps.Keys(since))
+	groups := make([]feed.Hash, 0, len(members))
+	for g := range members {
+		groups = append(groups, g)
+	}
 	if err := s.read(ctx, p, nil, groups); err != nil {
 		return err
 	}
-	for _, g := range groups {
-		p.groups[g].forget(gone.source, gone.id)
+	for g, ids := range members {
+		p.groups[g].forget(ids)
 	}
 	if err := s.backend.Write(ctx, p.batch()); err != nil {
 		return err
 	}
-	for _, g := range groups {
-		if err := s.forgetWitness(ctx, gone, g); err != nil {
+	return s.forgetWitnesses(ctx, members)
+}
+
+// allEntries is where the reuses of p stand in sets.
+func (p *post) allEntries() (all []Entry) {
+	for i := range p.reuses {
+		all = append(all, p.entries(&p.reuses[i])...)
+	}
+	return all
+}
+
+// forgetWitnesses takes posts out of what others repeat of their groups.
+func (s *Store) forgetWitnesses(ctx context.Context, members map[feed.Hash]map[postID]bool) (err error) {
+	p := s.newPass()
+	for g, gone := range members {
+		if p, err = s.forgetWitnessesIn(ctx, p, g, gone); err != nil {
 			return err
 		}
 	}
-	return nil
+	return s.writePass(ctx, p)
 }
 
-// forgetWitness takes a post out of what others repeat of a group, some posts at a time.
-func (s *Store) forgetWitness(ctx context.Context, gone *post, group feed.Hash) error {
+// forgetWitnessesIn does so in one group, some of those who repeat it at a time. What has changed is written with that of
+// other groups: it returns the pass to go on with.
+func (s *Store) forgetWitnessesIn(ctx context.Context, p *pass, group feed.Hash, gone map[postID]bool) (*pass, error) {
 	var before *Member
 	for {
-		p := s.newPass()
 		found, err := s.latest(ctx, repeatsKey(group), p.now, beginning, before, s.atOnce)
 		if err != nil || len(found) == 0 {
-			return err
+			return p, err
 		}
 		ids := make([]postID, 0, len(found))
 		for _, m := range found {
 			r, err := repetition(m, &group)
 			if err != nil {
-				return err
+				return p, err
 			}
 			ids = append(ids, postID{r.Later.Source, r.Later.Post})
 		}
 		if err := s.read(ctx, p, ids, nil); err != nil {
-			return err
+			return p, err
 		}
-		for _, other := range p.posts {
-			other.forget(group, gone.source, gone.id)
+		for _, id := range ids {
+			p.posts[postKey(id.source, id.id)].forget(group, gone)
 		}
-		if err := s.backend.Write(ctx, p.batch()); err != nil {
-			return err
+		if len(p.posts) >= s.atOnce {
+			if err := s.writePass(ctx, p); err != nil {
+				return p, err
+			}
+			p = s.newPass()
 		}
 		before = &found[len(found)-1]
 	}
+}
+
+// writePass writes what a pass has changed, if it has.
+func (s *Store) writePass(ctx context.Context, p *pass) error {
+	b := p.batch()
+	if len(b.Values)+len(b.Remove)+len(b.Add) == 0 {
+		return nil
+	}
+	return s.backend.Write(ctx, b)
 }

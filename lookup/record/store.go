@@ -37,6 +37,7 @@ type Store struct {
 	atOnce  int
 
 	applying sync.Mutex
+	authors  deletedAuthors
 }
 
 // New returns the index that b holds.
@@ -59,6 +60,9 @@ func (s *Store) Now() (Slice, time.Duration) {
 func (s *Store) Apply(ctx context.Context, changes []lookup.Change) error {
 	s.applying.Lock()
 	defer s.applying.Unlock()
+	if err := s.loadMarks(ctx); err != nil {
+		return err
+	}
 	for len(changes) > 0 {
 		n := 0
 		for n < len(changes) && n < s.atOnce && changes[n].Match != nil {
@@ -68,15 +72,29 @@ func (s *Store) Apply(ctx context.Context, changes []lookup.Change) error {
 		if n > 0 {
 			err = s.tell(ctx, changes[:n])
 		} else {
-			n, err = 1, s.remove(ctx, changes[0].Deleted.Source, changes[0].Deleted.Post)
+			n, err = 1, s.delete(ctx, &changes[0])
 		}
 		if err != nil {
 			return err
 		}
 		changes = changes[n:]
 	}
-	return nil
+	return s.purge(ctx, purgeBusy)
 }
+
+// delete takes in a deletion.
+func (s *Store) delete(ctx context.Context, c *lookup.Change) error {
+	if c.Deleted.Author != "" {
+		return s.removeAuthor(ctx, c)
+	}
+	return s.remove(ctx, []postID{{c.Deleted.Source, c.Deleted.Post}}, deleted)
+}
+
+// How long one call goes on with the removal of what deleted authors had posted: while events come, and while none do.
+const (
+	purgeBusy = 250 * time.Millisecond
+	PurgeIdle = 2500 * time.Millisecond
+)
 
 // pass is the records that one reading brought and one writing takes back.
 type pass struct {
@@ -146,44 +164,53 @@ func (s *Store) tell(ctx context.Context, changes []lookup.Change) error {
 	p := s.newPass()
 	posts := make([]postID, 0, 3*len(changes))
 	groups := make([]feed.Hash, 0, len(changes))
+	matches := make([]feed.Match, len(changes))
 	for i := range changes {
-		m := changes[i].Match
+		m := &matches[i]
+		*m = *changes[i].Match
+		s.authors.clear(m, changes[i].Time, p.now)
 		posts = append(posts, postID{m.Later.Source, m.Later.Post}, postID{m.Earlier.Source, m.Earlier.Post}, postID{m.First.Source, m.First.Post})
 		groups = append(groups, m.Group)
+	}
+	if err := s.removeHidden(ctx, posts, groups); err != nil {
+		return err
 	}
 	if err := s.read(ctx, p, posts, groups); err != nil {
 		return err
 	}
-	for i := range changes {
-		p.tell(*changes[i].Match)
+	for i := range matches {
+		p.tell(matches[i], changes[i].Time)
 	}
 	return s.backend.Write(ctx, p.batch())
 }
 
-// tell takes in one match, without what was deleted.
-func (p *pass) tell(m feed.Match) {
+// tell takes in one match that was made at a time, without what was deleted.
+func (p *pass) tell(m feed.Match, made feed.Time) {
 	later := p.posts[postKey(m.Later.Source, m.Later.Post)]
 	earlier := p.posts[postKey(m.Earlier.Source, m.Earlier.Post)]
 	original := p.posts[postKey(m.First.Source, m.First.Post)]
-	for _, deleted := range []*post{later, earlier, original} {
-		if deleted.deleted && deleted.slice != p.now { // the mark lives as long as events come that need it
-			deleted.slice, deleted.dirty = p.now, true
+	for _, x := range []*post{later, earlier, original} {
+		if x.deleted == deleted && x.slice != p.now { // the mark lives as long as events come that need it
+			x.slice, x.dirty = p.now, true
 		}
 	}
-	if later.deleted {
+	if m.Later.Post == "" || later.deleted == deleted {
 		return
 	}
-	if earlier.deleted {
+	if earlier.deleted == deleted {
 		m.Earlier = feed.Occurrence{}
 	}
-	if original.deleted {
+	if original.deleted == deleted {
 		m.First = feed.First{}
 	}
+	later.name(m.Later.Author, made)
 	p.note(later, &m)
 	if m.Earlier.Post != "" {
+		earlier.name(m.Earlier.Author, made)
 		earlier.join(m.Group, m.Earlier.Time, p.now)
 	}
 	if m.First.Post != "" {
+		original.name(m.First.Author, made)
 		original.join(m.Group, m.First.Time, p.now)
 	}
 	p.groups[m.Group].tell(&m, p.now)

@@ -3,8 +3,12 @@ package redisstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
+	"sort"
 	"strconv"
+	"strings"
+	"sync"
 
 	"github.com/redis/go-redis/v9"
 
@@ -128,6 +132,61 @@ func (b *backend) Count(ctx context.Context, spans []record.Span) ([]int, error)
 		}
 	}
 	return counts, nil
+}
+
+// Scan implements record.Backend. A cursor is the address of a server and Redis's own cursor there.
+func (b *backend) Scan(ctx context.Context, prefix, cursor string, limit int) (keys []string, next string, err error) {
+	servers, err := b.servers(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	address, at, _ := strings.Cut(cursor, " ")
+	i := sort.Search(len(servers), func(i int) bool { return servers[i].Options().Addr >= address })
+	if i == len(servers) {
+		return nil, "", nil
+	}
+	var from uint64
+	if servers[i].Options().Addr == address {
+		from, _ = strconv.ParseUint(at, 10, 64) // written below
+	}
+	keys, from, err = servers[i].Scan(ctx, from, escape(b.prefix+prefix)+"*", int64(limit)).Result()
+	if err != nil {
+		return nil, "", unavailable(err)
+	}
+	for i := range keys {
+		keys[i] = keys[i][len(b.prefix):]
+	}
+	if from == 0 {
+		i++
+	}
+	if i == len(servers) {
+		return keys, "", nil
+	}
+	return keys, servers[i].Options().Addr + " " + strconv.FormatUint(from, 10), nil
+}
+
+// servers are those that hold keys, by address.
+func (b *backend) servers(ctx context.Context) (all []*redis.Client, err error) {
+	switch c := b.client.(type) {
+	case *redis.Client:
+		return []*redis.Client{c}, nil
+	case *redis.ClusterClient:
+		var mu sync.Mutex
+		err = c.ForEachMaster(ctx, func(_ context.Context, master *redis.Client) error {
+			mu.Lock()
+			defer mu.Unlock()
+			all = append(all, master)
+			return nil
+		})
+		slices.SortFunc(all, func(a, b *redis.Client) int { return strings.Compare(a.Options().Addr, b.Options().Addr) })
+		return all, unavailable(err)
+	}
+	return nil, fmt.Errorf("redis: cannot list the keys of a %T", b.client)
+}
+
+// escape makes a pattern of what is to be taken as it is.
+func escape(s string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(s)
 }
 
 // Range implements record.Backend.

@@ -165,8 +165,13 @@ func (s *Store) Put(ctx context.Context, key string, value []byte) error {
 	return s.place.put(ctx, key, value)
 }
 
-// Check implements lookup.Store.
-func (s *Store) Check(ctx context.Context) error { return s.place.check(ctx) }
+// Check implements lookup.Store. There is time for what can wait.
+func (s *Store) Check(ctx context.Context) error {
+	if err := s.place.check(ctx); err != nil {
+		return err
+	}
+	return s.Purge(ctx, record.PurgeIdle)
+}
 
 // Ping says why Redis does not let us in. That it cannot be reached now is no such reason.
 func (s *Store) Ping(ctx context.Context) error {

@@ -26,6 +26,18 @@ type Memory struct {
 	members map[membership]told
 	groups  map[feed.Hash]*group
 	deleted map[postID]int64 // the slice in which it was last needed
+
+	posts    map[postID]*post
+	departed map[postID]int64 // with their authors
+	authors  map[who]told     // deleted: until when events may show what they had posted
+}
+
+type who struct{ source, author string }
+
+// post is what events have named.
+type post struct {
+	slice   int64
+	authors map[string]feed.Time // when the first of them was made that names it as his
 }
 
 var _ lookup.Store = (*Memory)(nil)
@@ -72,6 +84,7 @@ func NewMemory(now func() time.Time, retention time.Duration) *Memory {
 	return &Memory{
 		slice: retention / slicesAlive, now: now, reuses: map[feed.Hash]*reuse{}, members: map[membership]told{},
 		groups: map[feed.Hash]*group{}, deleted: map[postID]int64{},
+		posts: map[postID]*post{}, departed: map[postID]int64{}, authors: map[who]told{},
 	}
 }
 
@@ -90,13 +103,53 @@ func (s *Memory) Apply(_ context.Context, changes []lookup.Change) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range changes {
-		if c.Match == nil {
-			s.remove(postID{c.Deleted.Source, c.Deleted.Post})
-		} else {
-			s.tell(*c.Match)
+		switch {
+		case c.Match != nil:
+			s.tell(*c.Match, c.Time)
+		case c.Deleted.Author != "":
+			s.removeAuthor(c.Deleted.Source, c.Deleted.Author, c.Time.Add(feed.RetractionLag))
+		default:
+			id := postID{c.Deleted.Source, c.Deleted.Post}
+			s.deleted[id] = s.current()
+			s.remove(id)
 		}
 	}
 	return nil
+}
+
+func (s *Memory) removeAuthor(source, author string, until feed.Time) {
+	w := who{source, author}
+	if old, ok := s.authors[w]; ok && s.alive(old.slice) {
+		until = max(until, old.time)
+	}
+	s.authors[w] = told{s.current(), until}
+	for id, p := range s.posts {
+		if born, ok := p.authors[author]; ok && id.source == source && s.alive(p.slice) && born <= until {
+			s.remove(id)
+			s.departed[id] = s.current()
+		}
+	}
+}
+
+// goneWith reports whether an event made at a time may not show what the author has posted.
+func (s *Memory) goneWith(source, author string, made feed.Time) bool {
+	t, ok := s.authors[who{source, author}]
+	return ok && s.alive(t.slice) && made <= t.time
+}
+
+// name notes that an event names a post.
+func (s *Memory) name(source, id, author string, made feed.Time) {
+	key := postID{source, id}
+	p := s.posts[key]
+	if p == nil || !s.alive(p.slice) {
+		p = &post{authors: map[string]feed.Time{}}
+		s.posts[key] = p
+	}
+	delete(s.departed, key)
+	p.slice = s.current()
+	if born, ok := p.authors[author]; author != "" && (!ok || made < born) {
+		p.authors[author] = made
+	}
 }
 
 // gone reports whether a post was deleted, and keeps that in mind.
@@ -110,9 +163,18 @@ func (s *Memory) gone(source, post string) bool {
 	return true
 }
 
-func (s *Memory) tell(m feed.Match) {
+func (s *Memory) tell(m feed.Match, made feed.Time) {
+	if s.goneWith(m.Later.Source, m.Later.Author, made) {
+		m.Later = feed.Occurrence{}
+	}
+	if s.goneWith(m.Earlier.Source, m.Earlier.Author, made) {
+		m.Earlier = feed.Occurrence{}
+	}
+	if s.goneWith(m.First.Source, m.First.Author, made) {
+		m.First = feed.First{}
+	}
 	gone, goneEarlier, goneFirst := s.gone(m.Later.Source, m.Later.Post), s.gone(m.Earlier.Source, m.Earlier.Post), s.gone(m.First.Source, m.First.Post)
-	if gone {
+	if gone || m.Later.Post == "" {
 		return
 	}
 	if goneEarlier {
@@ -120,6 +182,11 @@ func (s *Memory) tell(m feed.Match) {
 	}
 	if goneFirst {
 		m.First = feed.First{}
+	}
+	for _, n := range []feed.Name{m.Later.Name(), m.Earlier.Name(), m.First.Name()} {
+		if n.Post != "" {
+			s.name(n.Source, n.Post, n.Author, made)
+		}
 	}
 	s.tellReuse(&m)
 	s.join(m.Earlier.Source, m.Earlier.Post, m.Group, m.Earlier.Time)
@@ -225,7 +292,7 @@ func (s *Memory) quote(g *group, o *feed.Occurrence) {
 }
 
 func (s *Memory) remove(id postID) {
-	s.deleted[id] = s.current()
+	delete(s.posts, id)
 	for event, r := range s.reuses {
 		if r.later.Source == id.source && r.later.Post == id.post {
 			delete(s.reuses, event)
@@ -261,6 +328,11 @@ func (s *Memory) Reuse(_ context.Context, source, post string, page lookup.Page)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	answer := lookup.Reuse{Source: source, Post: post}
+	for _, gone := range []map[postID]int64{s.deleted, s.departed} {
+		if slice, ok := gone[postID{source, post}]; ok && s.alive(slice) {
+			return answer, lookup.ErrDeleted
+		}
+	}
 	since := s.since(postID{source, post})
 	var all []lookup.Repetition
 	for _, r := range s.reuses {

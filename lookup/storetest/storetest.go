@@ -3,9 +3,11 @@ package storetest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -49,6 +51,7 @@ func Run(t *testing.T, open Open) {
 	t.Run("author's cap", func(t *testing.T) { testCap(t, open) })
 	t.Run("retention", func(t *testing.T) { testRetention(t, open) })
 	t.Run("deletion", func(t *testing.T) { testDeletion(t, open) })
+	t.Run("deletion of an author", func(t *testing.T) { testAuthorDeletion(t, open) })
 	t.Run("cursor", func(t *testing.T) { testCursor(t, open) })
 }
 
@@ -61,7 +64,7 @@ func Match(later, earlier feed.Occurrence, group feed.Hash, jaccard float64) *fe
 	return &feed.Match{
 		ID: feed.EventID("near", later.Source, later.Post, later.Sentence, own, group), Scheme: "near", Group: group,
 		Jaccard: jaccard, Identical: jaccard == 1, Later: later, Earlier: earlier, Occurrences: 2, Authors: 1,
-		First: feed.First{Source: earlier.Source, Post: earlier.Post, Time: earlier.Time},
+		First: feed.First{Source: earlier.Source, Post: earlier.Post, Author: earlier.Author, Time: earlier.Time},
 	}
 }
 
@@ -88,10 +91,15 @@ func (w world) match(rt *rapid.T) lookup.Change {
 	}
 	j := rapid.SampledFrom([]float64{1, 1, 0.8, 6.0 / 7, 511.0 / 512, 0.3000000000000004}).Draw(rt, "jaccard")
 	m := Match(later, earlier, groupOf(rapid.IntRange(0, 2).Draw(rt, "group")), j)
-	m.First = feed.First{Source: first.Source, Post: first.Post, Time: first.Time}
+	m.First = feed.First{Source: first.Source, Post: first.Post, Author: first.Author, Time: first.Time}
 	m.Occurrences, m.Authors = rapid.IntRange(2, 5).Draw(rt, "occurrences"), rapid.IntRange(1, 3).Draw(rt, "authors")
 	m.AuthorsEstimated = m.Authors == 2
-	return lookup.Change{Match: m}
+	return lookup.Change{Match: m, Time: w.made(rt)}
+}
+
+// made is when an event was found: before and after deletions of authors, and what they reach.
+func (world) made(rt *rapid.T) feed.Time {
+	return feed.Time(rapid.IntRange(1, 5).Draw(rt, "minute")) * feed.Time(feed.RetractionLag.Milliseconds())
 }
 
 // testModel tells a store and the model the same, with redeliveries, deletions and time passing, and asks both.
@@ -123,6 +131,11 @@ func testModel(t *testing.T, open Open) {
 			"deletion": func(rt *rapid.T) {
 				o := w.occurrence(rt, "deleted")
 				deletion := lookup.Change{Deleted: feed.Tombstone{Source: o.Source, Post: o.Post}}
+				apply(rt, []lookup.Change{w.match(rt), deletion, w.match(rt)}, got, want)
+			},
+			"deletion of an author": func(rt *rapid.T) {
+				o := w.occurrence(rt, "deleted")
+				deletion := lookup.Change{Deleted: feed.Tombstone{Source: o.Source, Author: o.Author}, Time: w.made(rt)}
 				apply(rt, []lookup.Change{w.match(rt), deletion, w.match(rt)}, got, want)
 			},
 			"time": func(rt *rapid.T) {
@@ -173,6 +186,9 @@ func reuseOf(tb rapid.TB, s lookup.Store, source, id string, limit int) lookup.R
 	var whole lookup.Reuse
 	for after := ""; ; after = whole.Next {
 		r, err := s.Reuse(context.Background(), source, id, lookup.Page{Limit: limit, After: after})
+		if errors.Is(err, lookup.ErrDeleted) {
+			return lookup.Reuse{Source: source, Post: id, Next: "deleted"}
+		}
 		if err != nil {
 			tb.Fatal(err)
 		}
@@ -331,8 +347,8 @@ func testDeletion(t *testing.T, open Open) {
 	deletion := lookup.Change{Deleted: feed.Tombstone{Post: "gone"}}
 	apply(t, append(batch, deletion), s)
 	for range 2 {
-		if r := reuseOf(t, s, "", "gone", 1000); r.Total+len(r.Repeats) > 0 {
-			t.Errorf("a deleted post is shown: %+v", r)
+		if _, err := s.Reuse(t.Context(), "", "gone", lookup.Page{}); !errors.Is(err, lookup.ErrDeleted) {
+			t.Errorf("a deleted post: %v", err)
 		}
 		for i := 0; i < 1500; i += 49 {
 			r := reuseOf(t, s, "", fmt.Sprint(i), 2000)
@@ -355,6 +371,51 @@ func testDeletion(t *testing.T, open Open) {
 			t.Errorf("the group that it repeated: %+v", x)
 		}
 		apply(t, append(batch, deletion, batch[0]), s) // delivered again it stays away
+	}
+}
+
+// testAuthorDeletion deletes an author of more posts than his list holds, and whose posts stand in every role. What he
+// posts later stays, also where it is told again.
+func testAuthorDeletion(t *testing.T, open Open) {
+	s := open(t, NewClock().Now, Retention)
+	defer closed(t, s)
+	lag := feed.Time(feed.RetractionLag.Milliseconds())
+	var batch []lookup.Change
+	tell := func(made feed.Time, later, earlier string, author, other string, group int) {
+		l := feed.Occurrence{Source: "x", Post: later, Author: author, Time: feed.Time(1000 + len(batch)), Text: "words of " + author}
+		e := feed.Occurrence{Source: "x", Post: earlier, Author: other, Time: feed.Time(len(batch)), Text: "words of " + other}
+		batch = append(batch, lookup.Change{Match: Match(l, e, groupOf(group), 1), Time: made})
+	}
+	const posts = 3 * lookup.AuthorCap
+	for i := range posts {
+		tell(1000, fmt.Sprint("later", i), "origin", "ann", "bob", 1)
+		tell(1000, fmt.Sprint("bob's ", i), fmt.Sprint("earlier", i), "bob", "ann", 2+i)
+	}
+	tell(1000+lag+1, "back", "origin", "ann", "bob", 1)
+	deletion := lookup.Change{Deleted: feed.Tombstone{Source: "x", Author: "ann"}, Time: 1000}
+	elsewhere := lookup.Change{Deleted: feed.Tombstone{Source: "y", Author: "bob"}, Time: 1 << 40}
+	apply(t, append(slices.Clone(batch), deletion, elsewhere), s)
+	for range 2 {
+		for i := range posts {
+			for _, post := range []string{fmt.Sprint("later", i), fmt.Sprint("earlier", i)} {
+				if _, err := s.Reuse(t.Context(), "x", post, lookup.Page{}); !errors.Is(err, lookup.ErrDeleted) {
+					t.Fatalf("%s: %v", post, err)
+				}
+			}
+			if r := reuseOf(t, s, "x", fmt.Sprint("bob's ", i), 10); len(r.Repeats) != 1 || r.Repeats[0].Earlier != nil {
+				t.Fatalf("bob's post %d: %+v", i, r)
+			}
+			if x := textOf(t, s, groupOf(2+i), 10); x.First != nil || x.Text != "words of bob" && x.Text != "" {
+				t.Fatalf("text %d: %+v", i, x)
+			}
+		}
+		if r := reuseOf(t, s, "x", "origin", 1000); r.Total != 1 || r.RepeatedBy[0].Later.Post != "back" {
+			t.Errorf("origin: %+v", r)
+		}
+		if list := authorOf(t, s, "x", "ann"); len(list) != 1 || list[0].Later.Post != "back" {
+			t.Errorf("ann: %+v", list)
+		}
+		apply(t, batch, s) // delivered again it stays away
 	}
 }
 

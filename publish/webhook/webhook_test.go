@@ -428,7 +428,7 @@ func TestDeletedBeforeTheDeadLetter(t *testing.T) {
 		r := newRig(t)
 		r.cfg.Retries, r.cfg.Batch = []time.Duration{time.Second}, 3
 		var gone atomic.Pointer[string]
-		r.deps.Deleted = func(_, post string) bool { return gone.Load() != nil && post == *gone.Load() }
+		r.deps.Deleted = func(n feed.Name, _ time.Time) bool { return gone.Load() != nil && n.Post == *gone.Load() }
 		r.letters.fail = io.ErrShortWrite
 		r.recv.answer = func(*request) answer { return answer{status: 500} }
 		r.append(events("a", "b", "c")...)
@@ -651,7 +651,7 @@ func TestFirstDeletedWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
 		var gone atomic.Bool
-		r.deps.Deleted = func(_, post string) bool { return gone.Load() && post == "first" }
+		r.deps.Deleted = func(n feed.Name, _ time.Time) bool { return gone.Load() && n.Post == "first" }
 		r.recv.answer = func(*request) answer {
 			if gone.Swap(true) {
 				return answer{status: 200}
@@ -677,10 +677,10 @@ func TestDeletedWhileWaiting(t *testing.T) {
 				r.cfg.Batch = batch
 				var mu sync.Mutex
 				gone := ""
-				r.deps.Deleted = func(_, post string) bool {
+				r.deps.Deleted = func(n feed.Name, _ time.Time) bool {
 					mu.Lock()
 					defer mu.Unlock()
-					return post == gone
+					return n.Post == gone
 				}
 				r.recv.answer = func(*request) answer { return answer{status: 500} }
 				r.append(events("a", "b", "c")...)
