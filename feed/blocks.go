@@ -1,9 +1,6 @@
 package feed
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
 // blockBytes is the size of a block: some hundred posts.
 const blockBytes = 32 << 10
@@ -13,7 +10,6 @@ const blockBytes = 32 << 10
 // allocates each copy.
 type blocks struct {
 	text strings.Builder // writes only behind what it has handed out
-	raw  []byte
 }
 
 func (b *blocks) string(v []byte) string {
@@ -27,16 +23,4 @@ func (b *blocks) string(v []byte) string {
 	begin := b.text.Len()
 	b.text.Write(v)
 	return b.text.String()[begin:]
-}
-
-func (b *blocks) bytes(v []byte) []byte {
-	if b == nil || len(v) > blockBytes/8 {
-		return slices.Clone(v)
-	}
-	if cap(b.raw)-len(b.raw) < len(v) {
-		b.raw = make([]byte, 0, blockBytes)
-	}
-	begin := len(b.raw)
-	b.raw = append(b.raw, v...)
-	return b.raw[begin:len(b.raw):len(b.raw)]
 }

@@ -39,7 +39,7 @@ func subject(open func(Config) (sim.Worker, error), rows func(t text.Threshold, 
 			cfg.Rows = func(q int) (Rows, error) { return e.Rows(q) }
 			cfg.Span, cfg.Lateness, cfg.Delta, cfg.MaxQueue, cfg.MaxEvents = e.Span, e.Lateness, e.Delta, e.MaxQueue, e.MaxEvents
 			cfg.Redelivery, cfg.MaxHold, cfg.Now, cfg.Logger = e.Redelivery, e.MaxHold, e.Now, quiet
-			cfg.Poll = 10 * time.Second // for tombstones: no reader waits
+			cfg.Poll = 100 * time.Millisecond // for tombstones: no reader waits
 			if e.Process != nil {
 				if *e.Process == nil {
 					*e.Process = must(NewRedeliveries(RedeliveryConfig{e.Sentences.Partitions(), e.Redelivery, 0, quiet}))

@@ -38,6 +38,8 @@ func (gs *Groups) deleteAuthor(source, author string, stays Stays) {
 	}
 	p.number++
 	p.authors[who{source, author}] = deletion{p.number, gs.blocks.current().arena.next(), stays}
+	// What he said is no witness, as that of a deleted post. What stays is reported once more, under the same ids.
+	gs.foreign.drop(func(o *occurrence) bool { return o.source == source && o.author == author })
 }
 
 // isAfter reports whether an occurrence of a group is to go; m is the group's, nil where it has a chain.

@@ -373,6 +373,15 @@ func (w *world) redeliver(s *source) {
 	w.deliver(s)
 }
 
+// comeBack lets sources post, and workers read that, right after a deletion.
+func (w *world) comeBack() {
+	for range w.IntN(8) {
+		w.goBy(time.Millisecond)
+		w.write(w.sources[w.IntN(len(w.sources))])
+		w.work(w.slots[w.IntN(len(w.slots))])
+	}
+}
+
 func (w *world) delete() {
 	if len(w.accepted) == 0 {
 		return
@@ -384,6 +393,7 @@ func (w *world) delete() {
 	}
 	err := w.writers[0].Delete(context.Background(), []feed.Tombstone{t})
 	w.deleted = append(w.deleted, deletion{t, w.now}) // even if the writing failed half-way
+	w.comeBack()
 	if err != nil && !errors.Is(err, errInjected) {
 		w.failure = err
 	}
