@@ -13,6 +13,7 @@ import (
 	"refrain/ingest"
 	"refrain/publish"
 	"refrain/topic"
+	"refrain/topic/jetstream"
 )
 
 // mustRun runs a server on a port and a directory of its own until the test ends.
@@ -147,6 +148,20 @@ func TestATakenPortIsToldToWhoWaits(t *testing.T) {
 	go func() { _ = s.Run(t.Context()) }()
 	if err := s.Ready(t.Context()); err == nil || !strings.Contains(err.Error(), "address already in use") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestTextRulesOfAnotherBuild are no setting that one could go back to; others are.
+func TestTextRulesOfAnotherBuild(t *testing.T) {
+	n := &node{cfg: Config{DataDir: "old"}}
+	for setting, want := range map[string]string{
+		textVersion:  "data directory old has sentences by text rules of version 1, and this program's are of version 2: start with an empty data directory, or with the program that wrote it",
+		"min_tokens": "topic sentences was made with min_tokens 1 and cannot go on with 2",
+	} {
+		err := n.ofAnotherBuild(&jetstream.FixedError{Topic: "sentences", Setting: setting, Is: "1", Want: "2"})
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", setting, err, want)
+		}
 	}
 }
 

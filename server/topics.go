@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -15,7 +17,7 @@ const slack = time.Hour
 
 func (n *node) openTopics(ctx context.Context) (err error) {
 	if n.sentences, err = n.server.OpenTopic(ctx, n.sentenceTopic()); err != nil {
-		return err
+		return n.ofAnotherBuild(err)
 	}
 	if n.events, err = n.server.OpenTopic(ctx, n.eventTopic()); err != nil {
 		return err
@@ -24,14 +26,27 @@ func (n *node) openTopics(ctx context.Context) (err error) {
 	return err
 }
 
+// ofAnotherBuild says what to do about text rules of another version, which are the program's and no setting.
+func (n *node) ofAnotherBuild(err error) error {
+	var fixed *jetstream.FixedError
+	if !errors.As(err, &fixed) || fixed.Setting != textVersion {
+		return err
+	}
+	return fmt.Errorf("data directory %s has sentences by text rules of version %s, and this program's are of version %s: "+
+		"start with an empty data directory, or with the program that wrote it", n.cfg.DataDir, fixed.Is, fixed.Want)
+}
+
+// textVersion is the key of text.Version among what is fixed.
+const textVersion = "normalisation version"
+
 func (n *node) sentenceTopic() jetstream.TopicConfig {
 	c := n.topic("sentences")
 	c.Partitions, c.Discard, c.MaxBytes = n.cfg.Topics.Partitions, jetstream.DiscardNew, int64(n.cfg.Topics.SentenceBytes)
 	c.MaxAge, _ = n.ages()
 	c.Purged = true
 	c.Fixed = map[string]string{
-		"min_tokens":            strconv.Itoa(n.cfg.Window.MinTokens),
-		"normalisation version": strconv.Itoa(text.Version),
+		"min_tokens": strconv.Itoa(n.cfg.Window.MinTokens),
+		textVersion:  strconv.Itoa(text.Version),
 	}
 	return c
 }

@@ -36,6 +36,9 @@ func (m *Main) detect() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if out.top < 0 {
+				return usage("--top %d: want 0 or more", out.top)
+			}
 			src, err := m.open(&in, args)
 			if err != nil {
 				return err

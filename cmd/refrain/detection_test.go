@@ -101,6 +101,20 @@ func TestDetectKeepAndLink(t *testing.T) {
 	}
 }
 
+// TestWrongUsage: what cannot be meant is named, and not taken for the default.
+func TestWrongUsage(t *testing.T) {
+	for args, want := range map[string]string{
+		"detect --top -1":                     "--top -1: want 0 or more",
+		"match --server localhost:8080 words": `--server "localhost:8080": want http:// or https:// and a host`,
+	} {
+		var out, stderr bytes.Buffer
+		m := Main{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &stderr}
+		if status := m.Run(t.Context(), strings.Fields(args)); status != exitUsage || !strings.Contains(stderr.String(), want) {
+			t.Errorf("%s: status %d, got %q, want %q in it", args, status, &stderr, want)
+		}
+	}
+}
+
 // brokenPipe takes some bytes and then no more.
 type brokenPipe struct{ left int }
 

@@ -66,6 +66,9 @@ func ask(ctx context.Context, address, token, text string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	if !strings.HasPrefix(address, "http://") && !strings.HasPrefix(address, "https://") {
+		return nil, usage("--server %q: want http:// or https:// and a host, as in http://127.0.0.1:8080", address)
+	}
 	url := strings.TrimSuffix(address, "/") + "/v1/match"
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(question))
 	if err != nil {

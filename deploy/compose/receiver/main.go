@@ -3,6 +3,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -54,14 +55,31 @@ func handler(hook *webhooks.Webhook, out io.Writer) http.Handler {
 			http.Error(w, "the signature does not fit", http.StatusUnauthorized)
 			return
 		}
-		m, err := feed.DecodeEvent(body)
-		if err != nil { // signed, so ours: of a kind that is not shown here
-			fmt.Fprintf(out, "%s: %d bytes\n", r.Header.Get("webhook-id"), len(body))
-		} else {
+		if m, err := feed.DecodeEvent(body); err == nil {
 			fmt.Fprintln(out, line(&m))
+		} else if said := deletion(body); said != "" {
+			fmt.Fprintln(out, said)
+		} else { // signed, so ours: of a kind that is not shown here
+			fmt.Fprintf(out, "%s: %d bytes\n", r.Header.Get("webhook-id"), len(body))
 		}
 		w.WriteHeader(http.StatusNoContent)
 	})
+}
+
+// deletion is a retraction on one line, and empty for anything else.
+func deletion(body []byte) string {
+	var e struct {
+		Type, Time string
+		Data       struct{ Post, Author string }
+	}
+	switch err := json.Unmarshal(body, &e); {
+	case err != nil || e.Type != feed.RetractedType:
+		return ""
+	case e.Data.Author != "":
+		return fmt.Sprintf("%s  deleted: all that %s had posted", e.Time, terminal.Clean(e.Data.Author))
+	default:
+		return fmt.Sprintf("%s  deleted: post %s", e.Time, terminal.Clean(e.Data.Post))
+	}
 }
 
 // line is an event on one line. Texts are strangers', so nothing in them may steer a terminal.

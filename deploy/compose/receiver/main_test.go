@@ -45,3 +45,18 @@ func TestOnlySignedEventsArePrinted(t *testing.T) {
 		t.Errorf("a wrong signature: %d, %q", code, out)
 	}
 }
+
+func TestDeletions(t *testing.T) {
+	for data, want := range map[string]string{
+		`{"source":"","post":"7\u001b"}`: "T  deleted: post 7",
+		`{"source":"","author":"ann"}`:   "T  deleted: all that ann had posted",
+	} {
+		got := deletion([]byte(`{"type":"dev.refrain.retracted.v1","time":"T","data":` + data + `}`))
+		if !strings.HasPrefix(got, want) || strings.Contains(got, "\x1b") {
+			t.Errorf("%s: %q, want %q", data, got, want)
+		}
+	}
+	if got := deletion([]byte(`{"type":"another","data":{}}`)); got != "" {
+		t.Errorf("got %q of another type", got)
+	}
+}
