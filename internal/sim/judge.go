@@ -45,8 +45,9 @@ type pair struct{ a, b *feed.Sentence }
 
 // define returns every event that the feed allows, and those that have to come. Both may or may not have been reported
 // before they went: a deleted post, and a sentence whose record the power has taken, even where a redelivery of the same
-// time is left. The same holds for one whose forerunner was dropped before a power cut. It is a redelivery to a worker
-// that goes on from a state, and counts for one that looks everything up again.
+// time is left. The same holds for one whose forerunner was dropped before a power cut. Without a usable time it is a
+// redelivery to a worker that goes on from a state, and counts for one that looks everything up again; with one it may
+// come when the window has gone on.
 func (w *world) define() (allowed, want map[feed.Hash]pair) {
 	left := w.counted(nil)
 	sure := slices.DeleteFunc(w.counted(w.past), func(s sentence) bool { return w.isDeleted(&s) })
@@ -106,7 +107,7 @@ func placeOf(s *feed.Sentence) place {
 
 // counted are the sentences written that count. In a partition, in the order of positions, one is a redelivery that
 // stands up to Redelivery after another of the same identity without a usable time. Time is the greatest append stamp so
-// far, in twelfths of Redelivery. What stood there before tells redeliveries too.
+// far, in twelfths of Redelivery. What stood there before counts too, and is left out.
 func (w *world) counted(before []topic.Record) (counted []sentence) {
 	slot := w.plan.Redelivery.Nanoseconds() / 12
 	stamps := make([]int64, w.plan.Partitions)
@@ -118,9 +119,11 @@ func (w *world) counted(before []topic.Record) (counted []sentence) {
 		for _, s := range sentencesOf(r) {
 			at := placeOf(&s)
 			was, again := last[at.identity]
-			if again = again && was >= now-12; i >= len(before) && !again && !timed[at] {
-				counted = append(counted, sentence{s, r.Time})
+			if again = again && was >= now-12; !again && !timed[at] {
 				timed[at] = at.time != 0
+				if i >= len(before) {
+					counted = append(counted, sentence{s, r.Time})
+				}
 			}
 			if at.time == 0 {
 				last[at.identity] = now

@@ -32,9 +32,10 @@ func TestWantedAfterPowerCut(t *testing.T) {
 		// further version, that repeats c.
 		{"a redelivery of its time is left", []write{{"b", 1, 1, false}, {"b", 2, 3, false}, {"c", 2, 2, true}, {"b", 20, 3, false}}, 0, 3, 2, 1},
 		{"and it", []write{{"b", 1, 1, false}, {"b", 2, 3, false}, {"c", 2, 2, true}, {"b", 20, 3, false}}, 0, 4, 2, 2},
+		{"one with a time comes again", []write{{"b", 1, 1, true}, original, {"b", 200, 1, true}}, 0, 3, 1, 1},
 		{"what it repeats is dropped", []write{{"b", 1, 1, false}, original, {"b", 2, 2, false}}, 1, 3, 1, 0},
 		{"what it repeats is dropped and out of reach", []write{{"b", 1, 1, false}, original, {"b", 20, 20, false}}, 1, 3, 1, 1},
-		{"a post with a time is dropped and comes again", []write{{"b", 1, 1, true}, original, {"b", 2, 1, true}}, 1, 3, 1, 1},
+		{"a post with a time is dropped and comes again", []write{{"b", 1, 1, true}, original, {"b", 200, 1, true}}, 1, 3, 1, 0},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
