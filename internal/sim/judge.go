@@ -50,7 +50,7 @@ type pair struct{ a, b *feed.Sentence }
 // come when the window has gone on.
 func (w *world) define() (allowed, want map[feed.Hash]pair) {
 	left := w.counted(nil)
-	sure := slices.DeleteFunc(w.counted(w.past), func(s sentence) bool { return w.isDeleted(&s) })
+	sure := slices.DeleteFunc(w.counted(w.past), func(s sentence) bool { return s.late || w.isDeleted(&s) })
 	return w.pairs(append(left, w.taken...)), w.pairs(sure)
 }
 
@@ -81,6 +81,9 @@ func (w *world) isDeleted(s *sentence) bool {
 type sentence struct {
 	feed.Sentence
 	stamp time.Time
+	// late: it stood there before, of the same time, and comes again when that is further back than lateness. It need not
+	// be found: the window may have gone on.
+	late bool
 }
 
 // identity is a sentence of whatever time.
@@ -113,18 +116,21 @@ func (w *world) counted(before []topic.Record) (counted []sentence) {
 	stamps := make([]int64, w.plan.Partitions)
 	last := map[identity]int64{} // without a usable time
 	timed := map[place]bool{}    // that count
+	stood := map[place]bool{}    // with the time that they were given, too
 	for i, r := range slices.Concat(before, w.written()) {
 		stamps[r.Partition] = max(stamps[r.Partition], r.Time.UnixNano())
 		now := stamps[r.Partition] / slot
 		for _, s := range sentencesOf(r) {
 			at := placeOf(&s)
+			given := place{at.identity, s.Time}
 			was, again := last[at.identity]
 			if again = again && was >= now-12; !again && !timed[at] {
 				timed[at] = at.time != 0
 				if i >= len(before) {
-					counted = append(counted, sentence{s, r.Time})
+					counted = append(counted, sentence{s, r.Time, stood[given] && r.Time.Sub(s.Time.Time()) > w.plan.Lateness})
 				}
 			}
+			stood[given] = true
 			if at.time == 0 {
 				last[at.identity] = now
 			}
