@@ -14,9 +14,7 @@ import (
 
 // judge compares the events with the definition.
 func (w *world) judge() *Result {
-	sentences, _ := w.sentences()
-	sentences = append(sentences, w.taken...)
-	allowed, want := w.define(sentences)
+	allowed, want := w.define()
 	got := w.events()
 	r := &Result{Plan: w.plan.String(), Pairs: len(want), Crashes: w.crashes, Cuts: w.powerCuts}
 	for id := range want {
@@ -45,26 +43,30 @@ func (w *world) judge() *Result {
 
 type pair struct{ a, b *feed.Sentence }
 
-// define returns every event of the feed by comparing every two sentences, and those that do not lean on a deleted
-// post, or on a sentence that the power has taken. A deleted post may or may not have been reported before it went.
-func (w *world) define(sentences []sentence) (allowed, want map[feed.Hash]pair) {
-	allowed, want = map[feed.Hash]pair{}, map[feed.Hash]pair{}
+// define returns every event that the feed allows, and those that have to come. Both may or may not have been reported
+// before they went: a deleted post, and a sentence whose record the power has taken, even where a redelivery of the same
+// time is left. The same holds for one whose forerunner was dropped before a power cut. Without a usable time it is a
+// redelivery to a worker that goes on from a state, and counts for one that looks everything up again; with one it may
+// come when the window has gone on.
+func (w *world) define() (allowed, want map[feed.Hash]pair) {
+	left := w.counted(nil)
+	sure := slices.DeleteFunc(w.counted(w.past), func(s sentence) bool { return s.late || w.isDeleted(&s) })
+	return w.pairs(append(left, w.taken...)), w.pairs(sure)
+}
+
+// pairs compares every two sentences.
+func (w *world) pairs(sentences []sentence) map[feed.Hash]pair {
+	pairs := map[feed.Hash]pair{}
 	span := feed.Time(w.plan.Span.Milliseconds())
-	held := w.held()
 	for i := range sentences {
 		for j := range sentences {
-			a, b := &sentences[i], &sentences[j]
-			if !isMatch(&a.Sentence, &b.Sentence, threshold, span) {
-				continue
-			}
-			id := feed.EventID("near", b.Source, b.Post, b.Index, b.Group, a.Group)
-			allowed[id] = pair{&a.Sentence, &b.Sentence}
-			if !w.isDeleted(a) && !w.isDeleted(b) && held(&a.Sentence) && held(&b.Sentence) {
-				want[id] = pair{&a.Sentence, &b.Sentence}
+			a, b := &sentences[i].Sentence, &sentences[j].Sentence
+			if isMatch(a, b, threshold, span) {
+				pairs[feed.EventID("near", b.Source, b.Post, b.Index, b.Group, a.Group)] = pair{a, b}
 			}
 		}
 	}
-	return allowed, want
+	return pairs
 }
 
 // isDeleted: a deleted post is, whenever it came; a deleted author's if its record is stamped no later than the tombstone.
@@ -79,6 +81,9 @@ func (w *world) isDeleted(s *sentence) bool {
 type sentence struct {
 	feed.Sentence
 	stamp time.Time
+	// late: it stood there before, of the same time, and comes again when that is further back than lateness. It need not
+	// be found: the window may have gone on.
+	late bool
 }
 
 // identity is a sentence of whatever time.
@@ -103,36 +108,43 @@ func placeOf(s *feed.Sentence) place {
 	return p
 }
 
-// sentences are those in the sentence topic that count. In a partition, in the order of positions, one is a redelivery
-// that stands up to Redelivery after another of the same identity without a usable time. Time is the greatest append
-// stamp so far, in twelfths of Redelivery. There is also everything that stands there.
-func (w *world) sentences() (counted []sentence, written map[place]bool) {
+// counted are the sentences written that count. In a partition, in the order of positions, one is a redelivery that
+// stands up to Redelivery after another of the same identity without a usable time. Time is the greatest append stamp so
+// far, in twelfths of Redelivery. What stood there before counts too, and is left out.
+func (w *world) counted(before []topic.Record) (counted []sentence) {
 	slot := w.plan.Redelivery.Nanoseconds() / 12
 	stamps := make([]int64, w.plan.Partitions)
 	last := map[identity]int64{} // without a usable time
 	timed := map[place]bool{}    // that count
-	written = map[place]bool{}
-	for _, r := range w.written() {
+	stood := map[place]bool{}    // with the time that they were given, too
+	for i, r := range slices.Concat(before, w.written()) {
 		stamps[r.Partition] = max(stamps[r.Partition], r.Time.UnixNano())
 		now := stamps[r.Partition] / slot
-		b, err := topic.DecodeBatch(r.Data)
-		if err != nil {
-			panic(err)
-		}
-		for _, s := range b.Sentences {
+		for _, s := range sentencesOf(r) {
 			at := placeOf(&s)
-			before, again := last[at.identity]
-			if again = again && before >= now-12; !again && !timed[at] {
-				counted = append(counted, sentence{s, r.Time})
+			given := place{at.identity, s.Time}
+			was, again := last[at.identity]
+			if again = again && was >= now-12; !again && !timed[at] {
 				timed[at] = at.time != 0
+				if i >= len(before) {
+					counted = append(counted, sentence{s, r.Time, stood[given] && r.Time.Sub(s.Time.Time()) > w.plan.Lateness})
+				}
 			}
+			stood[given] = true
 			if at.time == 0 {
 				last[at.identity] = now
 			}
-			written[at] = true
 		}
 	}
-	return counted, written
+	return counted
+}
+
+func sentencesOf(r topic.Record) []feed.Sentence {
+	b, err := topic.DecodeBatch(r.Data)
+	if err != nil {
+		panic(err)
+	}
+	return b.Sentences
 }
 
 // isWritten reports what was acknowledged and is not in the sentence topic as it was stamped. A power cut may take that.
@@ -140,7 +152,12 @@ func (w *world) isWritten() error {
 	if w.powerCuts > 0 {
 		return nil
 	}
-	_, written := w.sentences()
+	written := map[place]bool{}
+	for _, r := range w.written() {
+		for _, s := range sentencesOf(r) {
+			written[placeOf(&s)] = true
+		}
+	}
 	var splitter text.Splitter
 	for i := range w.accepted {
 		sentences, _ := splitter.Sentences(nil, &w.accepted[i], minTokens)

@@ -2,10 +2,8 @@ package sim
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
-	"refrain/feed"
 	"refrain/topic"
 )
 
@@ -36,8 +34,7 @@ func (w *world) powerCut() {
 		s.worker = nil
 	}
 	w.zombies, w.process = nil, new(any) // what a process knows is gone with it
-	counted, _ := w.sentences()
-	w.taken, w.gone = append(w.taken, counted...), nil
+	w.remember()
 	for _, t := range []*topic.Memory{w.sentenceTopic, w.eventTopic, w.controlTopic} {
 		w.cut(t)
 	}
@@ -52,6 +49,12 @@ func (w *world) powerCut() {
 		w.start(writer)
 	}
 	w.forget()
+}
+
+// remember keeps what a power cut may take, for the judge.
+func (w *world) remember() {
+	w.taken = append(w.taken, w.counted(nil)...)
+	w.past, w.gone = append(w.past, w.gone...), nil
 }
 
 // survive is how many of n survive: all, or some of them, and mostly many.
@@ -89,32 +92,4 @@ func (w *world) forget() {
 			s.pending = nil
 		}
 	}
-}
-
-// sentenceKey is a sentence as a record has it.
-func sentenceKey(s *feed.Sentence) string {
-	return fmt.Sprintf("%s\x00%s\x00%d\x00%d\x00%x", s.Source, s.Post, s.Index, s.Time, s.Group)
-}
-
-// held tells the sentences that the sentence topic holds. Without a power cut it holds all.
-func (w *world) held() func(*feed.Sentence) bool {
-	if w.powerCuts == 0 {
-		return func(*feed.Sentence) bool { return true }
-	}
-	all := w.record()
-	return func(s *feed.Sentence) bool { return all[sentenceKey(s)] }
-}
-
-func (w *world) record() map[string]bool {
-	held := map[string]bool{}
-	for _, r := range w.written() {
-		b, err := topic.DecodeBatch(r.Data)
-		if err != nil {
-			panic(err)
-		}
-		for j := range b.Sentences {
-			held[sentenceKey(&b.Sentences[j])] = true
-		}
-	}
-	return held
 }

@@ -31,6 +31,7 @@ type world struct {
 	puts                                    []put // into the store, all of them
 	powerCuts                               int
 	gone                                    []topic.Record // of the sentence topic, dropped since the last power cut
+	past                                    []topic.Record // dropped before it
 	taken                                   []sentence     // what there was before a power cut
 
 	feeder  feeder
