@@ -18,7 +18,9 @@ const pageEvents = 50
 //go:embed page.html
 var pageHTML string
 
-var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{"percent": percent, "who": who, "quote": quote, "web": web, "posts": posts}).Parse(pageHTML))
+var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
+	"percent": percent, "who": who, "quote": quote, "web": web, "posts": posts,
+}).Parse(pageHTML))
 
 // pagePolicy lets the page run its own script and talk to its own server, and nothing else.
 const pagePolicy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

@@ -27,7 +27,8 @@ func FuzzGlanceEvent(f *testing.F) {
 			return
 		}
 		if got.ID != want.ID.String() || got.Key != want.Later.Post ||
-			got.Later != (Name{want.Later.Source, want.Later.Post, want.Later.Author}) || got.Earlier != (Name{want.Earlier.Source, want.Earlier.Post, want.Earlier.Author}) ||
+			got.Later != (Name{want.Later.Source, want.Later.Post, want.Later.Author}) ||
+			got.Earlier != (Name{want.Earlier.Source, want.Earlier.Post, want.Earlier.Author}) ||
 			got.First != (Name{want.First.Source, want.First.Post, want.First.Author}) {
 			t.Fatalf("%s: got %+v", b, got)
 		}

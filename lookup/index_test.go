@@ -123,7 +123,8 @@ func TestEventsAreCounted(t *testing.T) {
 	}
 	gone := storetest.Match(feed.Occurrence{Post: "gone"}, feed.Occurrence{Post: "a"}, group, 1).AppendEvent(nil, "d")
 	long := storetest.Match(feed.Occurrence{Post: strings.Repeat("x", lookup.MaxName+1)}, feed.Occurrence{Post: "a"}, group, 1).AppendEvent(nil, "d")
-	events := append(reported(), told(gone, long, retraction("p1"), retraction(strings.Repeat("x", 2000)), []byte("{"), []byte(`{"type":"dev.refrain.reuse.v1"}`))...)
+	events := append(reported(), told(gone, long, retraction("p1"), retraction(strings.Repeat("x", 2000)),
+		[]byte("{"), []byte(`{"type":"dev.refrain.reuse.v1"}`))...)
 	if err := x.Publish(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}

@@ -35,7 +35,8 @@ func (c *authorsClient) ask(method, path, body string) (status int, answer strin
 
 func (c *authorsClient) post(id, author string) {
 	c.t.Helper()
-	body := fmt.Sprintf(`{"id":%q,"source":"x","author":%q,"text":"The very same words stand here again","created_at":%q}`, id, author, time.Now().Format(time.RFC3339Nano))
+	body := fmt.Sprintf(`{"id":%q,"source":"x","author":%q,"text":"The very same words stand here again","created_at":%q}`,
+		id, author, time.Now().Format(time.RFC3339Nano))
 	if status, answer := c.ask("POST", "/v1/posts", body); status != 202 && status != 200 {
 		c.t.Fatalf("post %s: %d %s", id, status, answer)
 	}
@@ -73,7 +74,8 @@ func TestDeleteAuthor(t *testing.T) {
 	})
 	c.post("4", "ann") // the account is back
 	c.until("/v1/match", 405, any)
-	if _, answer := c.ask("POST", "/v1/match", `{"text":"The very same words stand here again"}`); strings.Contains(answer, `"1"`) || !strings.Contains(answer, `"post":"2"`) {
+	_, answer := c.ask("POST", "/v1/match", `{"text":"The very same words stand here again"}`)
+	if strings.Contains(answer, `"1"`) || !strings.Contains(answer, `"post":"2"`) {
 		t.Errorf("match: %s", answer)
 	}
 	c.post("5", "dan")

@@ -19,7 +19,8 @@ func (n *node) observe() error {
 	forced, err5 := meter.Int64ObservableCounter("refrain_sigstore_forced", metric.WithDescription("Texts that the budget dropped before their time."))
 	candidates, err6 := meter.Int64ObservableCounter("refrain_detector_candidates", metric.WithDescription("Texts that look-ups compared word by word."))
 	similar, err7 := meter.Int64ObservableCounter("refrain_detector_similar", metric.WithDescription("Those of them that were similar enough."))
-	again, err8 := meter.Int64ObservableGauge("refrain_shard_redeliveries_bytes", metric.WithDescription("Bytes of what tells which posts without a usable time are sent again."))
+	again, err8 := meter.Int64ObservableGauge("refrain_shard_redeliveries_bytes",
+		metric.WithDescription("Bytes of what tells which posts without a usable time are sent again."))
 	for _, err := range []error{err1, err2, err3, err4, err5, err6, err7, err8} {
 		if err != nil {
 			return err

@@ -17,10 +17,14 @@ type lossy struct {
 
 func (n *node) lossy() []lossy {
 	return []lossy{
-		{"sentences", n.sentences, "what was in them is not compared with what comes, and had it not been looked up yet, its events are missing: send those posts again, if they are still to be had"},
-		{"events", n.events, "sinks and clients that had not got them miss them, and so does an index that is made again; docs/operations.md says how to have the events of the window found again"},
-		{"control", n.control, "deletions are forgotten, and which is not known: deleted posts may be shown again. Delete again what was deleted lately"},
-		{"KV_state", n.store, "where it was a position, the one before counts, or none: what was looked up or sent since is looked up and sent again, with the same ids"},
+		{"sentences", n.sentences, "what was in them is not compared with what comes, and had it not been looked up yet, " +
+			"its events are missing: send those posts again, if they are still to be had"},
+		{"events", n.events, "sinks and clients that had not got them miss them, and so does an index that is made again; " +
+			"docs/operations.md says how to have the events of the window found again"},
+		{"control", n.control, "deletions are forgotten, and which is not known: deleted posts may be shown again. " +
+			"Delete again what was deleted lately"},
+		{"KV_state", n.store, "where it was a position, the one before counts, or none: " +
+			"what was looked up or sent since is looked up and sent again, with the same ids"},
 	}
 }
 

@@ -78,7 +78,7 @@ func (v *validation) window(w *Window) {
 	v.want(w.Span > 0 && w.Span <= longest, "window.span", "want more than 0 and at most 100 years")
 	v.want(w.Lateness >= 0 && w.Lateness <= longest, "window.lateness", "want 0 to 100 years")
 	v.want(w.Redelivery >= time.Second && w.Redelivery <= longest, "window.redelivery", "want 1s to 100 years")
-	v.want(w.MaxHold >= 0 && w.MaxHold <= longest, "window.max_hold", "want 0 to 100 years")
+	v.want(w.MaxHold >= 0 && w.MaxHold <= longest/2, "window.max_hold", "want 0 to 50 years") // topics keep the sum of all three
 	v.want(w.MinTokens > 0, "window.min_tokens", "want 1 or more")
 	err = units.CheckBudget(int64(w.Budget))
 	v.want(err == nil, "window.budget", fmt.Sprintf("%v; 0 is half the memory", err))

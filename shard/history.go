@@ -18,8 +18,8 @@ const keptStates = 60
 
 func keptKey(q, slot int) string { return fmt.Sprintf("%s/%d", stateKey(q), slot) }
 
-// keep stores the states of the owned partitions beside the current ones when that is due.
-func (w *Worker) keep(ctx context.Context, states [][]byte) error {
+// putOlder stores the states of the owned partitions beside the current ones when that is due.
+func (w *Worker) putOlder(ctx context.Context, states [][]byte) error {
 	due := w.cfg.Now().UnixNano() / w.cfg.Keep.Nanoseconds()
 	if due == w.kept {
 		return nil

@@ -177,6 +177,9 @@ func (d *decoder) state() *State {
 	}
 	last := uint64(0)
 	for i := range d.count("writers", len(d.rest)/8) {
+		if d.wrong != "" {
+			break
+		}
 		id := d.fixed("writer")
 		if i > 0 && id <= last {
 			d.fail("order of writers")

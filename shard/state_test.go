@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"runtime"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -58,6 +59,24 @@ func TestStateDamaged(t *testing.T) {
 	}
 }
 
+// TestDecodeStateStops: after the first thing that is wrong nothing is made room for any more.
+func TestDecodeStateStops(t *testing.T) {
+	const writers = 10_000
+	s := newState(0, make([]int64, 10_000))
+	data := s.Append(nil)
+	body := data[:len(data)-8-1-1-3] // without writers, ends and incarnations
+	body = append(binary.AppendUvarint(body, writers), make([]byte, 8*writers)...)
+	body[len(body)-8*writers+8] = 9 // no kind of mark
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := DecodeState(binary.LittleEndian.AppendUint64(body, xxh3.Hash(body))); !errors.Is(err, ErrState) {
+		t.Error(err)
+	}
+	if runtime.ReadMemStats(&after); after.TotalAlloc-before.TotalAlloc > 100*uint64(len(body)) {
+		t.Errorf("%d bytes allocated for %d", after.TotalAlloc-before.TotalAlloc, len(body))
+	}
+}
+
 func FuzzDecodeState(f *testing.F) {
 	for _, s := range []State{exampleState(), *newState(0, []int64{0})} {
 		data := s.Append(nil)
@@ -69,7 +88,7 @@ func FuzzDecodeState(f *testing.F) {
 		for _, b := range [][]byte{data, sealed} {
 			s, err := DecodeState(b)
 			if err != nil {
-				if !errors.Is(err, ErrState) {
+				if !errors.Is(err, ErrState) && !errors.Is(err, errStateFormat) {
 					t.Errorf("got %v", err)
 				}
 				continue

@@ -321,7 +321,7 @@ func (w *Worker) commit(ctx context.Context, every time.Duration) error {
 			return fmt.Errorf("store the state of partition %d: %w", q.id, err)
 		}
 	}
-	if err := w.keep(ctx, states); err != nil {
+	if err := w.putOlder(ctx, states); err != nil {
 		return err
 	}
 	w.moved, w.committed = false, now

@@ -69,7 +69,7 @@ func (gs *Groups) deleteFrom(g Group, k key) (dropped int) {
 	switch {
 	case dropped == 0:
 	case left == 0:
-		gs.bury(g)
+		gs.evict(g)
 	default:
 		gs.view(g).many.forget(k)
 	}

@@ -67,7 +67,7 @@ func (gs *Groups) clean(g Group) (alive bool) {
 	dropped, left := gs.drop(g, func(o *occurrence) bool { return p.isAfter(o, m) })
 	gs.purged += dropped
 	if left == 0 {
-		gs.bury(g)
+		gs.evict(g)
 		return false
 	}
 	if m = gs.view(g).many; m != nil {
@@ -77,8 +77,8 @@ func (gs *Groups) clean(g Group) (alive bool) {
 	return true
 }
 
-// bury lets a group go that has no occurrence left.
-func (gs *Groups) bury(g Group) {
+// evict lets a group go that has no occurrence left.
+func (gs *Groups) evict(g Group) {
 	gs.removeGroup(g)
 	g.block.kill(g.n)
 }

@@ -274,7 +274,8 @@ func TestStandstillMakesNobodyIdle(t *testing.T) {
 			b.now = b.now.Add(11 * time.Hour)
 			b.write(timed("a", 0), timed("b", 0), timed("c", 0))
 			ahead := func() {
-				if err := b.split.Write(context.Background(), []feed.Post{timed("d", 10*time.Hour), timed("e", 10*time.Hour), timed("f", 10*time.Hour)}, "ahead"); err != nil {
+				ahead := []feed.Post{timed("d", 10*time.Hour), timed("e", 10*time.Hour), timed("f", 10*time.Hour)}
+				if err := b.split.Write(context.Background(), ahead, "ahead"); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -9,7 +9,8 @@ import (
 
 // ID is the 64-bit id of a normalised token: mix of its bytes where there are up to 8 of them, the first 8 bytes of its
 // SHA-256 where there are more, both read little endian. So no two short tokens share an id, and whoever wants another
-// token of the id of a given one has to try 2⁶⁴ long ones. A fast hash with a public seed will not do: a second preimage
+// token of the id of a given one has to try 2⁶⁴ long ones, unless it is one of the long tokens, one in 150,000, whose id is
+// that of a short one too. A fast hash with a public seed will not do: a second preimage
 // of xxh3 takes seconds.
 func ID(token string) uint64 { return idOf([]byte(token)) }
 

@@ -28,6 +28,7 @@ var (
 const (
 	tombstoneHead = "RT\x02"
 
+	minTombstone    = 3 // kind, two lengths
 	postTombstone   = 0
 	authorTombstone = 1
 )
@@ -65,7 +66,7 @@ func DecodeTombstones(data []byte) ([]feed.Tombstone, error) {
 	}
 	rest := data[len(tombstoneHead):body]
 	count, n := binary.Uvarint(rest)
-	if n <= 0 || count > uint64(len(rest)) {
+	if n <= 0 || count > uint64(len(rest)/minTombstone) {
 		return nil, fmt.Errorf("%w: count", ErrTombstones)
 	}
 	rest = rest[n:]

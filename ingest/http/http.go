@@ -1,7 +1,7 @@
 // Package http takes posts from clients over HTTP.
 //
-// POST /v1/posts sends posts, DELETE /v1/posts/{id} takes one back, and DELETE /v1/authors/{author} all of an author. A request is answered when what it sent is
-// durable.
+// POST /v1/posts sends posts, DELETE /v1/posts/{id} takes one back, and DELETE /v1/authors/{author} all of an author. A
+// request is answered when what it sent is durable.
 package http
 
 import (

@@ -209,7 +209,8 @@ func TestPosts(t *testing.T) {
 	}
 	at, _ := feed.ParseTime("2026-01-02T15:04:05Z")
 	want := []feed.Post{
-		{Source: "its own", ID: "a", Author: "me", Lang: "en", Text: "text one", Time: at, Timed: true, Meta: `{"likes":7}`, Link: "https://example.org/its%20own/7/a"},
+		{Source: "its own", ID: "a", Author: "me", Lang: "en", Text: "text one", Time: at, Timed: true,
+			Meta: `{"likes":7}`, Link: "https://example.org/its%20own/7/a"},
 		{Source: "wire", ID: "b", Text: "has no time, \ufffd", Time: feed.FromTime(raw.Time)},
 	}
 	if diff := cmp.Diff(want, b.Posts); diff != "" {

@@ -12,8 +12,8 @@
 //
 // Afterwards the ids of the events are compared with the definition of a match: nothing may be lost, nothing
 // invented; after a power cut that goes for the sentences that the sentence topic still has. The feed keeps to what the
-// promise asks for, as tightly as it can: a post may be up to lateness behind the newest that any clock can have seen. Where sources are far apart, each keeps to its own clock, as long as it is
-// not idle and not more than max_hold behind.
+// promise asks for, as tightly as it can: a post may be up to lateness behind the newest that any clock can have seen.
+// Where sources are far apart, each keeps to its own clock, as long as it is not idle and not more than max_hold behind.
 //
 // The package knows split and shard only as Writer and Worker, so that the tests of both can run it with a rule of
 // theirs broken.

@@ -13,7 +13,8 @@ import (
 var _ topic.Purger = (*Topic)(nil)
 
 // Purge implements topic.Purger. All partitions share one stream, which is cut where all of them can spare what is
-// before: files that lie before that whole are removed, one is rewritten.
+// before: files that lie before that whole are removed, one is rewritten. The newest message stays: an empty stream looks as
+// if it had lost everything (endOfEmpty).
 func (t *Topic) Purge(ctx context.Context, before []int64) error {
 	sequence := t.sequence(slices.Min(before))
 	if sequence <= 1 { // the first
@@ -21,6 +22,7 @@ func (t *Topic) Purge(ctx context.Context, before []int64) error {
 	}
 	stream, err := t.js.Stream(ctx, t.cfg.Name)
 	if err == nil {
+		sequence = min(sequence, int64(stream.CachedInfo().State.LastSeq))
 		err = stream.Purge(ctx, js.WithPurgeSequence(uint64(sequence)))
 	}
 	if err != nil {

@@ -41,6 +41,28 @@ func TestPurge(t *testing.T) {
 	}
 }
 
+// TestPurgedWhole: a topic that was purged to its end has lost nothing.
+func TestPurgedWhole(t *testing.T) {
+	dir := t.TempDir()
+	open := func() (*jetstream.Server, *jetstream.Topic) {
+		s := MustStart(t, func(c *jetstream.Config) { c.Dir = dir })
+		return s, MustOpenTopic(t, s, func(c *jetstream.TopicConfig) { c.Purged = true })
+	}
+	s, x := open()
+	conformance.MustAppend(t, x, numbered(10)...)
+	_, end := conformance.MustBounds(t, x)
+	last := slices.Max(end)
+	if err := x.Purge(t.Context(), slices.Repeat([]int64{last}, len(end))); err != nil {
+		t.Fatal(err)
+	}
+	id := x.Lineage().Current()
+	MustClose(t, s)
+	_, x = open()
+	if kept := MustKeep(t, x, id); kept != last {
+		t.Errorf("kept up to %d, want %d", kept, last)
+	}
+}
+
 // BenchmarkPurge drops 400 KB at a time of 400 MB: one file is rewritten each time.
 func BenchmarkPurge(b *testing.B) {
 	x := MustOpenTopic(b, MustStart(b), func(c *jetstream.TopicConfig) { c.Partitions, c.Purged = 8, true })

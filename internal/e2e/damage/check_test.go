@@ -41,7 +41,9 @@ func TestSoundDirectories(t *testing.T) {
 		if len(found) > 0 {
 			t.Errorf("%v", found)
 		}
-		for _, want := range []string{"KV_state, ", "control, 5 messages", "events, ", "sentences, ", "lookup.db, ", "models, ", "dead-letters.jsonl, 60 lines", "dead-events.jsonl, "} {
+		for _, want := range []string{
+			"KV_state, ", "control, 5 messages", "events, ", "sentences, ", "lookup.db, ", "models, ", "dead-letters.jsonl, 60 lines", "dead-events.jsonl, ",
+		} {
 			if !slices.ContainsFunc(parts, func(s string) bool { return strings.HasPrefix(s, want) && strings.HasSuffix(s, ": sound") }) {
 				t.Errorf("%s: not among %q", want, parts)
 			}

@@ -395,3 +395,23 @@ func BenchmarkScan(b *testing.B) {
 		b.SetBytes(bytes)
 	}
 }
+
+// TestShiftedBlocks: bytes too many at the beginning, fewer than any record has, or anywhere. Repair leaves what it can.
+func TestShiftedBlocks(t *testing.T) {
+	stopped, _ := mustFill(t, 200, 200)
+	r := rand.New(rand.NewPCG(3, 3))
+	sound := mustRead(t, filepath.Join(blocks.Dir(stopped), "sentences", "msgs", "1.blk"))
+	for n := range 40 {
+		at := n % 2 * r.IntN(len(sound))
+		dir := t.TempDir()
+		mustCopy(t, dir, stopped)
+		mustWrite(t, filepath.Join(blocks.Dir(dir), "sentences", "msgs", "1.blk"), slices.Insert(slices.Clone(sound), at, noise(r, n)...))
+		s := mustScan(t, dir, "sentences")
+		if err := s.Repair(filepath.Join(dir, "damaged")); err != nil {
+			t.Error(err)
+		}
+		if again := mustScan(t, dir, "sentences"); len(again.Damage) > 1 || again.Messages < 190 { // the index is gone
+			t.Errorf("%d bytes at %d: %d messages left, damage %v", n, at, again.Messages, again.Damage)
+		}
+	}
+}

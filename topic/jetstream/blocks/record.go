@@ -166,7 +166,7 @@ func (p *parser) next(at int, last uint64) (r Record, found, exact bool) {
 		}
 		exact = end == len(p.block)
 	}
-	if r, found = p.search(at+1, last); found {
+	if r, found = p.search(at+minRecord, last); found { // Repair needs room for an erased one
 		return r, true, false
 	}
 	return r, false, exact || p.fillsRest(at)
