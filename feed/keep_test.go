@@ -70,6 +70,11 @@ func TestLink(t *testing.T) {
 		{"an id that is one", "{id}", Post{ID: "http://example.org/1"}, "http://example.org/1"},
 		{"no address of the web", "{bad}", Post{ID: "1", Meta: meta}, ""},
 		{"no address at all", "{id}", Post{ID: "1"}, ""},
+		{"a host that ends an attribute", "{id}", Post{ID: `https://a"><img/src=x/onerror=alert(1)>`}, ""},
+		{"a host with an apostrophe", "{id}", Post{ID: "https://a'b/"}, ""},
+		{"a zone with marks", "{id}", Post{ID: `https://[::1%25"><x>]/`}, ""},
+		{"a path and a query that end an attribute", "{id}", Post{ID: `https://a/'/?q="><script>&r='ü b#"<`},
+			"https://a/%27/?q=%22%3E%3Cscript%3E&r=%27%C3%BC%20b#%22%3C"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

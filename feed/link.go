@@ -112,13 +112,23 @@ func (t *linkTemplate) expand(p *Post) string {
 	return string(link)
 }
 
-// webAddress is s if it is an address of the web.
+// webAddress is s if it is an address of the web. Package url lets marks pass, in a query even all, that no address has
+// and that would end an attribute of a page: with them there is no host, and elsewhere they are escaped.
 func webAddress(s string) string {
+	const marks = "\"'<>\\^`{|} "
 	u, err := url.Parse(s)
-	if err != nil || !isWeb(u) {
+	if err != nil || !isWeb(u) || strings.ContainsAny(u.Host, marks) {
 		return ""
 	}
-	return u.String()
+	var b []byte
+	for _, c := range []byte(u.String()) {
+		if c > 0x7f || strings.IndexByte(marks, c) >= 0 {
+			b = append(b, '%', hexDigits[c>>4], hexDigits[c&15])
+		} else {
+			b = append(b, c)
+		}
+	}
+	return string(b)
 }
 
 // valueOf is a field of p, or one of those that it keeps: a string, number or boolean.
@@ -152,15 +162,16 @@ func metaValue(meta, name string) string {
 	return ""
 }
 
+const hexDigits = "0123456789ABCDEF"
+
 // appendEscaped appends a value so that it stays one segment of a path or one value of a query.
 func appendEscaped(dst []byte, s string) []byte {
-	const hex = "0123456789ABCDEF"
 	for _, c := range []byte(s) {
 		switch {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', strings.IndexByte("-._~:@", c) >= 0:
 			dst = append(dst, c)
 		default:
-			dst = append(dst, '%', hex[c>>4], hex[c&15])
+			dst = append(dst, '%', hexDigits[c>>4], hexDigits[c&15])
 		}
 	}
 	return dst

@@ -602,6 +602,20 @@ func TestDeleteAuthor(t *testing.T) {
 	}
 }
 
+// TestDeleteLongNames: a name that no post can have is refused, and does not go into the topic.
+func TestDeleteLongNames(t *testing.T) {
+	s := mustServe(t, httpsource.Default(), durable)
+	base, long := strings.TrimSuffix(s.url, "posts"), strings.Repeat("x", feed.MaxName+1)
+	for _, path := range []string{"posts/" + long, "authors/" + long, "posts/1?source=" + long, "authors/ann?source=" + long} {
+		if got := remove(t, base+path); got != 400 {
+			t.Errorf("DELETE %.30s...: status %d, want 400", path, got)
+		}
+	}
+	if got := s.all().Deleted; got != nil {
+		t.Errorf("%d were deleted", len(got))
+	}
+}
+
 func remove(t *testing.T, url string) int {
 	t.Helper()
 	req, err := http.NewRequest("DELETE", url, nil)

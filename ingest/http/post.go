@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 
@@ -58,7 +59,14 @@ func (h *Source) sourceOf(r *http.Request) string {
 	return h.cfg.Source
 }
 
+// delete refuses names that no post can have: nothing behind it takes them.
 func (h *Source) delete(w http.ResponseWriter, r *http.Request, t feed.Tombstone) {
+	for _, n := range []struct{ field, value string }{{"source", t.Source}, {"id", t.Post}, {"author", t.Author}} {
+		if len(n.value) > feed.MaxName {
+			writeBadQuery(w, r, fmt.Errorf("%s: %d bytes, and the limit is %d", n.field, len(n.value), feed.MaxName))
+			return
+		}
+	}
 	ctx, span := startSpan(r, r.Pattern)
 	defer span.End()
 	u := &upload{h: h, ctx: ctx, open: part{
