@@ -1,12 +1,14 @@
 package text
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"math"
 	"math/bits"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/zeebo/xxh3"
@@ -18,7 +20,7 @@ import (
 // If one of these values changes, Version must change with it.
 func TestVectors(t *testing.T) {
 	for token, want := range map[string]uint64{
-		"transfermarkt": 0xcf1df978c8548d54, "hello": 0x97dde803c6f6d225,
+		"transfermarkt": 0xcf1df978c8548d54, "discontinued": 0x47b81bf5eda5fe01, "hello": 0x97dde803c6f6d225,
 		"don't":   0x2d5f74e6339a2c4e,
 		"1,000.5": 0x9917983beec21144,
 		"#天气":     0xdfe7ccb5d16902b4,
@@ -215,5 +217,28 @@ func TestIDsAreNotForged(t *testing.T) {
 	}
 	if ID(string(forged)) == ID(word) {
 		t.Error("the forged word has the id of another")
+	}
+}
+
+// TestLongTokensHaveNoShortTwin: undoing mix gives no token of the id of a long one, for any of many.
+func TestLongTokensHaveNoShortTwin(t *testing.T) {
+	seen := 0
+	for i := range 100_000 {
+		token := fmt.Sprint("a long word ", i)
+		if sum := sha256.Sum256([]byte(token)); mayBeShort(binary.LittleEndian.Uint64(sum[:])) {
+			seen++ // its first 8 bytes would be
+		}
+		if twin := binary.LittleEndian.AppendUint64(nil, unmix(ID(token))); utf8.Valid(twin) {
+			t.Errorf("%q and %q have one id", token, twin)
+		}
+	}
+	if seen == 0 {
+		t.Error("none of them needs more than the first 8 bytes")
+	}
+	t.Logf("%d of 100,000 need more than the first 8 bytes", seen)
+	for _, short := range []string{"a", "hello", "転発", "12345678"} {
+		if !mayBeShort(ID(short)) {
+			t.Errorf("%q is not taken for a short token", short)
+		}
 	}
 }
