@@ -91,7 +91,8 @@ func TestDefaultDescribesItself(t *testing.T) {
 		t.Errorf("threshold %q, %d files, %d measurements", told.Threshold, len(told.Files), len(told.Measured))
 	}
 	for _, m := range told.Measured {
-		if m.After.Queries < 1000 || m.After.False >= m.Before.False {
+		few := m.Before.False < 10 // then a difference is chance
+		if m.After.Queries < 1000 || m.After.False > m.Before.False || !few && m.After.False == m.Before.False {
 			t.Errorf("at %s: %+v, no better than hashed codes: %+v", m.Threshold, m.After, m.Before)
 		}
 	}
