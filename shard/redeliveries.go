@@ -167,10 +167,13 @@ func (r *Redeliveries) isRepeat(h *hearing, s *feed.Sentence) bool {
 	if len(h.slots) == 0 && !isUntimed(s) {
 		return false // as in every feed of posts with times
 	}
-	hash := r.hash(s)
+	hash := r.hash(s, !isUntimed(s))
 	repeat := slices.ContainsFunc(h.slots, func(s slot) bool { return s.has(hash) })
 	if isUntimed(s) {
 		r.add(h, hash)
+	}
+	if s.TimeAdjusted {
+		r.add(h, r.hash(s, true))
 	}
 	return repeat
 }
@@ -207,14 +210,16 @@ func (h *hearing) bytes() (n int64) {
 	return n
 }
 
-// hash is what stands for a sentence in a slot.
-func (r *Redeliveries) hash(s *feed.Sentence) uint64 {
+// hash is what stands for a sentence in a slot; dated, for one whose post has a date: it lay in the future, if the slot has
+// it, and may have come since.
+func (r *Redeliveries) hash(s *feed.Sentence, dated bool) uint64 {
 	type identity struct {
 		source, post string
 		version      uint64
 		index        int
+		dated        bool
 	}
-	return maphash.Comparable(r.seed, identity{s.Source, s.Post, s.Version, s.Index})
+	return maphash.Comparable(r.seed, identity{s.Source, s.Post, s.Version, s.Index, dated})
 }
 
 // reach notes that nothing lies below a position but what was heard.

@@ -66,8 +66,9 @@ func TestRedeliveryIsOfOneSentence(t *testing.T) {
 	if got := r.hear(0, 0, minute, others); got != nil {
 		t.Errorf("got %v, want none", got)
 	}
-	others[3].Untimed = false // its time has come
-	if got, want := fmt.Sprint(r.hear(0, 1, minute, others)), "[true true true true false]"; got != want {
+	others[1].TimeAdjusted = false // its time has come
+	others[3].Untimed = false      // it has one now: a further version
+	if got, want := fmt.Sprint(r.hear(0, 1, minute, others)), "[true true true false false]"; got != want {
 		t.Errorf("once more: got %s, want %s", got, want)
 	}
 }

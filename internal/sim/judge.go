@@ -109,14 +109,16 @@ func placeOf(s *feed.Sentence) place {
 }
 
 // counted are the sentences written that count. In a partition, in the order of positions, one is a redelivery that
-// stands up to Redelivery after another of the same identity without a usable time. Time is the greatest append stamp so
+// stands up to Redelivery after another of the same identity without a usable time; if it has one itself, after one with a
+// date in the future. Time is the greatest append stamp so
 // far, in twelfths of Redelivery. What stood there before counts too, and is left out.
 func (w *world) counted(before []topic.Record) (counted []sentence) {
 	slot := w.plan.Redelivery.Nanoseconds() / 12
 	stamps := make([]int64, w.plan.Partitions)
-	last := map[identity]int64{} // without a usable time
-	timed := map[place]bool{}    // that count
-	stood := map[place]bool{}    // with the time that they were given, too
+	last := map[identity]int64{}  // without a usable time
+	dated := map[identity]int64{} // of them, those with one in the future
+	timed := map[place]bool{}     // that count
+	stood := map[place]bool{}     // with the time that they were given, too
 	for i, r := range slices.Concat(before, w.written()) {
 		stamps[r.Partition] = max(stamps[r.Partition], r.Time.UnixNano())
 		now := stamps[r.Partition] / slot
@@ -124,6 +126,9 @@ func (w *world) counted(before []topic.Record) (counted []sentence) {
 			at := placeOf(&s)
 			given := place{at.identity, s.Time}
 			was, again := last[at.identity]
+			if at.time != 0 {
+				was, again = dated[at.identity]
+			}
 			if again = again && was >= now-12; !again && !timed[at] {
 				timed[at] = at.time != 0
 				if i >= len(before) {
@@ -133,6 +138,9 @@ func (w *world) counted(before []topic.Record) (counted []sentence) {
 			stood[given] = true
 			if at.time == 0 {
 				last[at.identity] = now
+			}
+			if s.TimeAdjusted {
+				dated[at.identity] = now
 			}
 		}
 	}
