@@ -80,7 +80,9 @@ func TestDefaultModelIsKnown(t *testing.T) {
 	f, c := plan.DefaultFeed(), plan.DefaultCosts()
 	f.SetCodes(hashcodes.Default(), &c)
 	for i, at := range f.FalsePerMillion {
-		if md5 := c.MD5[2].PerMillion[i]; c.MD5[2].Bits != 64 || c.MD5[2].Ones != 1 || at.Threshold != md5.Threshold || at.Value >= md5.Value || at.Value <= 0 {
+		md5 := c.MD5[2].PerMillion[i]
+		few := md5.Value < 0.1 // at 0.9: then a difference is chance
+		if c.MD5[2].Bits != 64 || c.MD5[2].Ones != 1 || at.Threshold != md5.Threshold || at.Value > md5.Value || !few && at.Value == md5.Value || at.Value <= 0 {
 			t.Errorf("got %+v, md5 %+v", at, md5)
 		}
 	}

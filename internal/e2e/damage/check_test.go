@@ -80,7 +80,7 @@ func contents(t *testing.T, dir string) (all []string) {
 // tests what does). Text may become other text without anybody knowing: of dead letters, and of the list of models.
 func TestCheckFindsDamage(t *testing.T) {
 	killed, stopped := mustFill(t)
-	n := 200
+	n := 60
 	if *e2e.Full {
 		n = 10_000
 	}

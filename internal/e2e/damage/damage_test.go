@@ -251,7 +251,7 @@ func TestALostStateRepeatsEvents(t *testing.T) {
 // TestTheServerStartsOverRandomDamage, whatever file it is in, and answers.
 func TestTheServerStartsOverRandomDamage(t *testing.T) {
 	killed, stopped := mustFill(t)
-	n := 16
+	n := 8
 	if *e2e.Full {
 		n = 200
 	}
