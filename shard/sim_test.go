@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	simSeeds = flag.Int("sim.seeds", 2000, "interleavings to simulate, with each kind of rows")
+	simSeeds = flag.Int("sim.seeds", 1000, "interleavings to simulate, with each kind of rows; -full: ten times as many")
 	simFirst = flag.Uint64("sim.first", 1, "the first of their seeds")
 )
 
@@ -110,7 +110,10 @@ func wantAll(t *testing.T, s sim.Subject, seeds int) {
 
 func TestSimulation(t *testing.T) {
 	seeds := *simSeeds
-	if testing.Short() {
+	switch {
+	case *full:
+		seeds *= 10
+	case testing.Short():
 		seeds /= 20 // what the race detector sees, few show it
 	}
 	t.Run("brute", func(t *testing.T) { wantAll(t, subject(openWorker, bruteRows), seeds) })
