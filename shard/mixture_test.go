@@ -31,7 +31,6 @@ import (
 )
 
 var (
-	full     = flag.Bool("full", false, "the long versions of the tests")
 	mixtures = flag.Uint64("mixtures.seed", 0, "of the mixtures; 0: a new one")
 )
 
@@ -303,7 +302,7 @@ func TestMixtures(t *testing.T) {
 	seed := cmp.Or(*mixtures, uint64(time.Now().UnixNano()))
 	r := rand.New(rand.NewPCG(seed, 0))
 	chains, generations := 5, 4
-	if *full {
+	if *shard.Full {
 		chains, generations = 40, 5 // 200
 	}
 	t.Logf("seed %d (-mixtures.seed)", seed)

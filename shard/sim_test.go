@@ -19,6 +19,7 @@ import (
 
 var (
 	simSeeds = flag.Int("sim.seeds", 1000, "interleavings to simulate, with each kind of rows; -full: ten times as many")
+	Full     = flag.Bool("full", false, "the long versions of the tests")
 	simFirst = flag.Uint64("sim.first", 1, "the first of their seeds")
 )
 
@@ -111,7 +112,7 @@ func wantAll(t *testing.T, s sim.Subject, seeds int) {
 func TestSimulation(t *testing.T) {
 	seeds := *simSeeds
 	switch {
-	case *full:
+	case *Full:
 		seeds *= 10
 	case testing.Short():
 		seeds /= 20 // what the race detector sees, few show it
