@@ -4,12 +4,15 @@ package cuda
 
 import (
 	"fmt"
+	"runtime"
 
 	"github.com/ebitengine/purego"
 )
 
 // bind opens the driver's library and finds its functions, without cgo.
 func bind(library string) (*driver, error) {
+	runtime.LockOSThread() // what went wrong is told to the thread that asked
+	defer runtime.UnlockOSThread()
 	handle, err := purego.Dlopen(library, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
 		return nil, unavailable{fmt.Errorf("there is no NVIDIA driver: %w", err)}
