@@ -30,6 +30,7 @@ type Groups struct {
 	foreign     foreign
 	occurrences int
 	losses      int // grows when a group goes: see lost
+	got         got
 
 	// Scratch.
 	numbers []uint32
@@ -48,9 +49,22 @@ func newGroups(cfg groupsConfig, in *blocks, tokens *dictionary) *Groups {
 	return &Groups{cfg: &cfg, blocks: in, tokens: tokens, foreign: foreign{cfg: &cfg}}
 }
 
-// Get returns the group of x's token set, or none.
+// Get returns the group of x's token set, or none. A sentence is asked for several times in a row: its tokens are compared
+// once.
 func (gs *Groups) Get(x *feed.Sentence) Group {
-	return gs.keyed(keyOfHash(&x.Group), func(g Group) bool { return gs.isOf(g, x.Tokens) })
+	if gs.got.hash == x.Group && gs.got.lost == gs.losses && !gs.got.group.IsNone() {
+		return gs.got.group
+	}
+	g := gs.keyed(keyOfHash(&x.Group), func(g Group) bool { return gs.isOf(g, x.Tokens) })
+	gs.got = got{x.Group, g, gs.losses}
+	return g
+}
+
+// got is what Get has found, when so many groups were lost.
+type got struct {
+	hash  feed.Hash
+	group Group
+	lost  int
 }
 
 // keyed is a group of a key for which is holds, or none. Several groups may have one key: see keyOfHash.

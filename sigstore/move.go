@@ -16,6 +16,7 @@ func (gs *Groups) move(g Group, numbers []uint32) (to Group) {
 	}
 	r.tokens = b.place(gs.blocks.writeSet(numbers))
 	gs.views.forget()
+	gs.got = got{}
 	return Group{b, b.add(r)}
 }
 

@@ -18,9 +18,18 @@ func idOf(token []byte) uint64 {
 	if len(token) > 8 {
 		return hashOf(token)
 	}
-	var all [8]byte // a token has no byte 0, so its length needs no place
+	return mix(padded(token)) // a token has no byte 0, so its length needs no place
+}
+
+// padded reads up to 8 bytes: with what follows them in the buffer, where there is something, which is then shifted out.
+func padded(token []byte) uint64 {
+	if cap(token) >= 8 {
+		unused := 64 - 8*len(token)
+		return binary.LittleEndian.Uint64(token[:8]) << unused >> unused
+	}
+	var all [8]byte
 	copy(all[:], token)
-	return mix(binary.LittleEndian.Uint64(all[:]))
+	return binary.LittleEndian.Uint64(all[:])
 }
 
 // hashOf is the first 8 bytes of the token's SHA-256 that are no short token's id: one such could be found by inverting mix.
