@@ -19,6 +19,7 @@ type outbox struct {
 	deployment string
 	now        func() time.Time
 	records    []topic.Record
+	made       time.Time   // see put
 	dead       DeadLetters // nil: there are none
 	logger     *slog.Logger
 	metrics    *metrics
@@ -37,10 +38,14 @@ func (o *outbox) retract(d feed.Tombstone, t feed.Time) {
 }
 
 // put sends what concerns one post, or author, to one partition, so that its order is kept there. The time of a record is
-// when it was made, however late it gets through: Deleted leans on it.
+// when the first was made that waits with it, however late they get through: Deleted leans on it. They share it because
+// only records of one time share a message.
 func (o *outbox) put(source, post, trace string, data []byte) {
 	p := int(xxh3.HashStringSeed(post, xxh3.HashString(source)) % uint64(o.topic.Partitions()))
-	o.records = append(o.records, topic.Record{Partition: p, Time: o.now(), Trace: trace, Data: data})
+	if len(o.records) == 0 {
+		o.made = o.now()
+	}
+	o.records = append(o.records, topic.Record{Partition: p, Time: o.made, Trace: trace, Data: data})
 }
 
 func (o *outbox) flush(ctx context.Context) error {

@@ -37,6 +37,7 @@ func (gs *Groups) deleteAuthor(source, author string, stays Stays) {
 		p.authors = map[who]deletion{}
 	}
 	p.number++
+	gs.got = got{} // it is to be cleaned first
 	p.authors[who{source, author}] = deletion{p.number, gs.blocks.current().arena.next(), stays}
 	// What he said is no witness, as that of a deleted post. What stays is reported once more, under the same ids.
 	gs.foreign.drop(func(o *occurrence) bool { return o.source == source && o.author == author })
