@@ -49,7 +49,7 @@ func (f *Fields) keep(path string) error {
 		return fmt.Errorf("%q: want the name of a field, or a path as user.followers", path)
 	case !utf8.ValidString(path) || len(path) > 100:
 		return fmt.Errorf("%.100q: want a name of at most 100 bytes of UTF-8", path)
-	case f.keepIndex(path) >= 0:
+	case f.indexOf(path) >= 0:
 		return fmt.Errorf("%s is given twice", path)
 	}
 	if field, ok := f.Find(path); ok {
@@ -68,7 +68,7 @@ func (f *Fields) keep(path string) error {
 	return nil
 }
 
-func (f *Fields) keepIndex(path string) int {
+func (f *Fields) indexOf(path string) int {
 	return slices.IndexFunc(f.kept, func(k keptField) bool { return k.path == path })
 }
 
@@ -79,7 +79,7 @@ func JoinNotes(notes ...string) string {
 
 // Kept returns the place, among the fields that are kept, of the one that the feed calls path.
 func (f *Fields) Kept(path string) (i int, ok bool) {
-	i = f.orOwn().keepIndex(path)
+	i = f.orOwn().indexOf(path)
 	return i, i >= 0
 }
 

@@ -33,7 +33,7 @@ func (f *Fields) WithLink(template string) (*Fields, error) {
 		return nil, err
 	}
 	for _, name := range t.fields {
-		if !slices.Contains(linkNames, name) && linked.keepIndex(name) < 0 {
+		if !slices.Contains(linkNames, name) && linked.indexOf(name) < 0 {
 			return nil, fmt.Errorf("{%s} is neither %s nor a field that is kept (keep: %s)", name, strings.Join(linkNames, ", "), name)
 		}
 	}

@@ -43,7 +43,7 @@ func benchmarkCommit(b *testing.B, writers int, keep bool) {
 		for p := range partitions {
 			q.state.Look[p] = 1 << 30
 			for i := range writers {
-				q.state.Marks.meet(p, now.UnixNano(), &topic.Mark{Writer: uint64(i), Source: "some partition", Time: 1_700_000_000_000})
+				q.state.Marks.observe(p, now.UnixNano(), &topic.Mark{Writer: uint64(i), Source: "some partition", Time: 1_700_000_000_000})
 			}
 		}
 	}

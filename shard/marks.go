@@ -64,8 +64,8 @@ func newMarks(partitions int) Marks {
 // Clock is W; false while no writer has been heard of in every partition.
 func (m *Marks) Clock() (feed.Time, bool) { return m.clock, m.known }
 
-// meet takes note that the look-ups have passed a record of partition p, and its mark, if it has one.
-func (m *Marks) meet(p int, stamp int64, mark *topic.Mark) {
+// observe takes note that the look-ups have passed a record of partition p, and its mark, if it has one.
+func (m *Marks) observe(p int, stamp int64, mark *topic.Mark) {
 	if gap := stamp - m.newest[p]; gap > 0 {
 		m.elapsed[p] += min(gap, maxGap.Nanoseconds())
 		m.newest[p] = stamp

@@ -60,7 +60,7 @@ func TestWindowClock(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			m := newMarks(2)
 			for _, x := range test.meets {
-				m.meet(x.partition, x.second*time.Second.Nanoseconds(), x.mark)
+				m.observe(x.partition, x.second*time.Second.Nanoseconds(), x.mark)
 				m.rise(2*time.Minute, time.Hour)
 			}
 			if got, known := m.Clock(); got != test.want || known != (test.want != 0) {
@@ -74,7 +74,7 @@ func TestWindowClock(t *testing.T) {
 func TestMaxHold(t *testing.T) {
 	m := newMarks(2)
 	meet := func(p int, at, newest feed.Time) (moved bool, passed string) {
-		m.meet(p, 0, &topic.Mark{Writer: 1, Source: "slow", Time: at, Newest: newest})
+		m.observe(p, 0, &topic.Mark{Writer: 1, Source: "slow", Time: at, Newest: newest})
 		return m.rise(2*time.Minute, time.Second)
 	}
 	for i, step := range []struct {
@@ -100,7 +100,7 @@ func TestMaxHold(t *testing.T) {
 		}
 	}
 	// One that has not been heard of everywhere is no exception.
-	m.meet(0, 0, &topic.Mark{Writer: 2, Source: "new", Time: 1, Newest: 1})
+	m.observe(0, 0, &topic.Mark{Writer: 2, Source: "new", Time: 1, Newest: 1})
 	if moved, _ := meet(1, 7000, 8000); moved {
 		t.Error("moved without being heard of everywhere")
 	}
@@ -121,7 +121,7 @@ func BenchmarkMarks(b *testing.B) {
 		stamp += time.Second.Nanoseconds()
 		for p := range partitions {
 			mark.Time, mark.Newest = feed.Time(stamp/1e6), feed.Time(stamp/1e6)
-			m.meet(p, stamp, &mark)
+			m.observe(p, stamp, &mark)
 			m.rise(2*time.Minute, time.Hour)
 		}
 	}
@@ -136,7 +136,7 @@ func BenchmarkMarks(b *testing.B) {
 func BenchmarkTurnWithoutMarks(b *testing.B) {
 	m := newMarks(32)
 	for b.Loop() {
-		m.meet(7, 1, nil)
+		m.observe(7, 1, nil)
 		m.rise(2*time.Minute, time.Hour)
 	}
 }

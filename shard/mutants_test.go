@@ -52,7 +52,7 @@ func TestMutants(t *testing.T) {
 		{"redeliveries have no usable time either", subject(openTimeComes, bruteRows)},
 		{"silence by the clock", subject(openClockSilence, bruteRows)},
 		{"max_hold from what one partition has met", subject(openHoldAlone, bruteRows)},
-		{"retention without max_hold", keepLess(subject(openWorker, bruteRows))},
+		{"retention without max_hold", withShortRetention(subject(openWorker, bruteRows))},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) { wantCaught(t, test.s) })
@@ -240,7 +240,7 @@ func openMarksEarly(cfg Config) (sim.Worker, error) {
 	var w *Worker
 	cfg.Sentences = &readTopic{cfg.Sentences, func(r *topic.Record, b *topic.Batch) (changed bool) {
 		w.each(func(q *partition) {
-			q.state.Marks.meet(r.Partition, r.Time.UnixNano(), b.Mark)
+			q.state.Marks.observe(r.Partition, r.Time.UnixNano(), b.Mark)
 			q.settle(&w.cfg)
 		})
 		return false
@@ -387,8 +387,8 @@ func (w holdAlone) Step(ctx context.Context) error {
 	return w.Worker.Step(ctx)
 }
 
-// keepLess has a topic that keeps its records as if no source partition ever held the window.
-func keepLess(s sim.Subject) sim.Subject {
+// withShortRetention has a topic that keeps its records as if no source partition ever held the window.
+func withShortRetention(s sim.Subject) sim.Subject {
 	s.Keep = func(span, lateness, _ time.Duration) time.Duration { return span + lateness }
 	return s
 }

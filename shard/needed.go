@@ -23,8 +23,8 @@ func (w *Worker) Needed() []int64 {
 	return slices.Clone(w.needed)
 }
 
-// keepNeeded takes note of what the states that are stored now need, the older ones too.
-func (w *Worker) keepNeeded() {
+// updateNeeded takes note of what the states that are stored now need, the older ones too.
+func (w *Worker) updateNeeded() {
 	needed := w.ownNeeds()
 	for _, older := range w.olderNeeds {
 		if older != nil {

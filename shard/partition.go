@@ -165,7 +165,7 @@ func (q *partition) lookUpSentence(x *item, i int, deleted *deletions, look look
 
 func (q *partition) lookedUp(x *item) {
 	q.state.Look[x.partition] = x.position + 1
-	q.state.Marks.meet(x.partition, x.stamp, x.batch.Mark)
+	q.state.Marks.observe(x.partition, x.stamp, x.batch.Mark)
 }
 
 // pass is the turn of a record where all partitions share one order: each sentence is inserted if it is q's own,

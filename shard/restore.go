@@ -30,7 +30,7 @@ func (w *Worker) restore(ctx context.Context) error {
 		w.owned = append(w.owned, q)
 	}
 	w.listen()
-	w.keepNeeded()
+	w.updateNeeded()
 	for p := range w.next {
 		w.next[p] = min(w.looked(p), w.redeliveries.next[p])
 		if q := w.home[p]; q != nil {

@@ -15,10 +15,10 @@ import (
 
 func exampleState() State {
 	s := State{Partition: 2, Look: []int64{0, 70, 1 << 40}, ReplayFrom: 12, Control: 3, Marks: newMarks(3), Heard: []heard{{}, {60, 123}, {1 << 39, 456}}}
-	s.Marks.meet(0, 100, &topic.Mark{Writer: 1, Source: "a", Time: 5, Newest: 50})
-	s.Marks.meet(0, 101, &topic.Mark{Writer: 1 << 60, Source: "b", Time: -6, Newest: -6, Idle: true})
-	s.Marks.meet(1, 200, &topic.Mark{Writer: 1, Source: "a", Time: 7, Newest: 60})
-	s.Marks.meet(2, 300, &topic.Mark{Writer: 1, Source: "a", Time: 9, Newest: 9, Idle: true})
+	s.Marks.observe(0, 100, &topic.Mark{Writer: 1, Source: "a", Time: 5, Newest: 50})
+	s.Marks.observe(0, 101, &topic.Mark{Writer: 1 << 60, Source: "b", Time: -6, Newest: -6, Idle: true})
+	s.Marks.observe(1, 200, &topic.Mark{Writer: 1, Source: "a", Time: 7, Newest: 60})
+	s.Marks.observe(2, 300, &topic.Mark{Writer: 1, Source: "a", Time: 9, Newest: 9, Idle: true})
 	s.Marks.clock, s.Marks.known, s.Marks.fresh = 4, true, false
 	s.EventEnd, s.SentenceTopic, s.EventTopic, s.ControlTopic = []int64{1 << 33, 0}, "ABC", "DEF", "GHI"
 	return s

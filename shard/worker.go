@@ -326,7 +326,7 @@ func (w *Worker) commit(ctx context.Context, every time.Duration) error {
 	}
 	w.moved, w.committed = false, now
 	w.redeliveries.passed(w.next, w.allNeeds())
-	w.keepNeeded()
+	w.updateNeeded()
 	return nil
 }
 

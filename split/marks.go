@@ -44,8 +44,8 @@ func (s *Split) source(name string) *source {
 	return src
 }
 
-// vouch moves the clock by posts that are durable.
-func (s *Split) vouch(src *source, posts []feed.Post) {
+// advance moves the clock by posts that are durable.
+func (s *Split) advance(src *source, posts []feed.Post) {
 	for i := range posts {
 		src.clock.Add(posts[i].Time)
 	}

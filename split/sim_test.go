@@ -102,7 +102,7 @@ func (s markFirst) markEarly(ctx context.Context, src *source, posts []feed.Post
 	now, before, seen := s.cfg.Now(), src.clock, src.seen
 	before.ahead = slices.Clone(before.ahead)
 	stamp(posts, feed.FromTime(now))
-	s.vouch(src, posts)
+	s.advance(src, posts)
 	s.mark(ctx, now)
 	src.clock, src.seen = before, seen
 }

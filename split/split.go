@@ -142,7 +142,7 @@ func (s *Split) write(ctx context.Context, src *source, posts []feed.Post) error
 	}
 	s.metrics.wrote(ctx, sentences, late)
 	s.sayLate(src.name, late)
-	s.vouch(src, posts)
+	s.advance(src, posts)
 	s.mark(ctx, now)
 	return nil
 }
