@@ -1,9 +1,7 @@
 package server_test
 
 import (
-	"bufio"
 	"fmt"
-	"net/http"
 	"strings"
 	"syscall"
 	"testing"
@@ -37,7 +35,7 @@ func testRetry(t *testing.T, created string) {
 		}
 	}
 	told := map[feed.Hash]string{}
-	for _, m := range matches(p) {
+	for _, m := range p.Matches() {
 		content := fmt.Sprintf("%s repeats %s at %s, occurrences %d", m.Later.Post, m.Earlier.Post, m.Later.Time, m.Occurrences)
 		if before, ok := told[m.ID]; ok && before != content {
 			t.Errorf("one id, and %q and %q", before, content)
@@ -62,26 +60,4 @@ func postPair(p *e2e.Process, created string, n int) {
 			p.TB.Fatalf("post: %+v, %v", a, err)
 		}
 	}
-}
-
-// matches are all events once everything accepted is through the route.
-func matches(p *e2e.Process) (all []feed.Match) {
-	p.TB.Helper()
-	resp, err := http.Get(p.URL("/v1/events?from=start&until=now"))
-	if err != nil {
-		p.TB.Fatal(err)
-	}
-	defer resp.Body.Close()
-	for in := bufio.NewScanner(resp.Body); in.Scan(); {
-		data, ok := strings.CutPrefix(in.Text(), "data: ")
-		if !ok || !strings.Contains(data, feed.ReuseType) {
-			continue
-		}
-		m, err := feed.DecodeEvent([]byte(data))
-		if err != nil {
-			p.TB.Fatal(err)
-		}
-		all = append(all, m)
-	}
-	return all
 }

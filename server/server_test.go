@@ -28,6 +28,13 @@ func mustRun(t *testing.T, sources ...ingest.Source) *Server {
 	for _, src := range sources {
 		s.AddSource("test", src)
 	}
+	mustServe(t, s)
+	return s
+}
+
+// mustServe runs a server until the test ends.
+func mustServe(t *testing.T, s *Server) {
+	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(ctx) }()
@@ -40,7 +47,6 @@ func mustRun(t *testing.T, sources ...ingest.Source) *Server {
 	if err := s.Ready(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return s
 }
 
 // twoPosts is a source of two posts that say the same.

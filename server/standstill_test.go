@@ -157,19 +157,3 @@ func TestSentencesArePurged(t *testing.T) {
 		}
 	}
 }
-
-func mustServe(t *testing.T, s *Server) {
-	t.Helper()
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx) }()
-	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-	})
-	if err := s.Ready(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-}
