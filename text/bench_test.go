@@ -93,7 +93,7 @@ func benchmarkPosts(b *testing.B, posts []feed.Post) {
 func BenchmarkLong(b *testing.B) {
 	for name, unit := range map[string]string{
 		"words": "word ", "dots": ".", "spaced": ". ", "quotes": "\"a. ", "hashes": "#好", "slashes": "a/", "hosts": "a.co/", "marks": "\u0301",
-		"lines": "Some words on a line of this length, as mail has them, and\n", "numbers": "1. ", "letters": "a",
+		"lines": "Some words on a line of this length, as mail has them, and\n", "numbers": "1. ", "letters": "a", "katakana": "_ア", "hebrew": "א:", "www": "www. ", "returns": "a\r",
 	} {
 		for _, size := range []int{100_000, 1_000_000} {
 			post := []feed.Post{{Text: strings.Repeat(unit, size/len(unit))}}

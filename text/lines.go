@@ -48,7 +48,7 @@ func (c *cutter) wraps(i, next int) bool {
 	if markerAt(c.post, next).form != 0 || c.post[next] == '-' {
 		return false
 	}
-	if quoteDepth(c.post[next:]) != quoteDepth(c.post[strings.LastIndexByte(c.post[:i], '\n')+1:i]) {
+	if quoteDepth(c.post[next:]) != quoteDepth(c.post[c.lineStart(i):i]) {
 		return false
 	}
 	last, first := before(c.post, c.trimmedEnd(i)), c.followerAt(next)
@@ -63,6 +63,16 @@ func (c *cutter) wraps(i, next int) bool {
 		return upper(c.followerAt(c.start).letter) || c.wrapped(i, next)
 	}
 	return c.wrapped(i, next)
+}
+
+// lineStart is where the line of i begins, behind a line feed: other breaks are none to mail programs. Places are asked for
+// in rising order, so that nothing is looked at twice.
+func (c *cutter) lineStart(i int) int {
+	if n := strings.LastIndexByte(c.post[c.lineSeen:i], '\n'); n >= 0 {
+		c.line = c.lineSeen + n + 1
+	}
+	c.lineSeen = i
+	return c.line
 }
 
 func (c *cutter) trimmedEnd(i int) int { return len(strings.TrimRight(c.post[:i], " \t")) }
@@ -99,7 +109,7 @@ func (c *cutter) wrapped(i, next int) bool {
 	if c.lines.full < wrappedLines || c.lines.longest > longestLine {
 		return false
 	}
-	start := strings.LastIndexByte(c.post[:i], '\n') + 1
+	start := c.lineStart(i)
 	word := strings.IndexAny(c.post[next:min(len(c.post), next+longestLine)], " \n")
 	if word < 0 || leadingSpace(c.post, next) > 1 {
 		return false

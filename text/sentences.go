@@ -21,6 +21,11 @@ type cutter struct {
 	list    marker // of the line we are in; the zero marker: none
 	closing rune   // what closes the quotation or bracket we are in; 0: none
 	lines   lineLengths
+
+	line, lineSeen int // where the line of lineSeen begins
+
+	quoteEnd   int // behind the end of the quotation that inQuotation last looked at
+	afterQuote follower
 }
 
 // cutSentences appends the sentences of post[start:], trimmed of white space.

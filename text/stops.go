@@ -177,8 +177,16 @@ func (c *cutter) inQuotation(i int) bool {
 	if at < 0 || strings.IndexByte(rest[:at], '\n') >= 0 {
 		return false
 	}
-	f := c.followerAt(i + at + utf8.RuneLen(c.closing))
+	f := c.afterQuotation(i + at + utf8.RuneLen(c.closing))
 	return lower(f.letter) || f.r == ',' || f.r == '、' || f.r == '，' || f.r == 'と'
+}
+
+// afterQuotation is what follows a quotation that ends at i. Many full stops may stand in it, and much white space behind.
+func (c *cutter) afterQuotation(i int) *follower {
+	if c.quoteEnd != i {
+		c.quoteEnd, c.afterQuote = i, c.followerAt(i)
+	}
+	return &c.afterQuote
 }
 
 // spacedEllipsis handles ". . ." at i: end is behind it, 0 if there is none; cut is where a sentence ends, -1

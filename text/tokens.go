@@ -223,12 +223,34 @@ func joins(text []byte, j int, letters *letterSet) (joined, sure bool) {
 	return letter && (isLetter(before) || before >= utf8.RuneSelf) && (c == '\'' || c == '.'), true
 }
 
+// firstLook is how many bytes the library is shown at first: more than nearly all words have.
+const firstLook = 32
+
 // wideWord is plainWord for all of Unicode: the library's word, cut before the first character that is a token
-// of its own.
+// of its own. The library would read on to the end of its word, of which one character may be ours, and again from the
+// next; so it is shown a little, and twice as much as long as that does not decide.
 func wideWord(text []byte, i int) (end int, ok bool) {
-	size, word, err := words.SplitFunc(text[i:], true)
-	if err != nil || size <= 0 {
-		return i + 1, false // it never happens: the function has no errors at the end of its input
+	for size := firstLook; size < len(text)-i; size *= 2 {
+		to := i + size
+		for !utf8.RuneStart(text[to]) {
+			to--
+		}
+		if end, ok, sure := wordOf(text[i:to], false); sure {
+			return i + end, ok
+		}
+	}
+	end, ok, _ = wordOf(text[i:], true)
+	return i + end, ok
+}
+
+// wordOf is wideWord at the beginning of text, which is whole or goes on; sure says that it makes no difference how.
+func wordOf(text []byte, whole bool) (end int, ok, sure bool) {
+	end, word, err := words.SplitFunc(text, whole)
+	open := end == 0 && !whole // the word goes on up to the last character that counts, or further
+	if open {
+		word = text
+	} else if err != nil || end <= 0 {
+		return 1, false, true // it never happens: the function has no errors at the end of its input
 	}
 	seen := 0 // behind the last character that belongs to a word
 	letters := false
@@ -236,16 +258,29 @@ func wideWord(text []byte, i int) (end int, ok bool) {
 		r, w := utf8.DecodeRune(word[j:])
 		switch {
 		case r == keycap:
-			return i + j + w, false
+			return j + w, false, !open || anyCounts(word[j+w:])
 		case j > 0 && (r == ':' || characterScript(r) && unicode.IsLetter(r)):
-			return i + max(seen, 1), letters
+			return max(seen, 1), letters, !open || anyCounts(word[j+w:])
 		case nameRune(r):
 			seen = j + w
 			letters = letters || wordRune(r)
 		}
 		j += w
 	}
-	return i + size, letters
+	return end, letters, !open
+}
+
+// anyCounts says whether text has a character of which we know that UAX #29 does not pass over it (rule WB4). What stands
+// before it has been decided then. No word begins with one that we do not know this of, so none is looked at often.
+func anyCounts(text []byte) bool {
+	for j := 0; j < len(text); {
+		r, w := utf8.DecodeRune(text[j:])
+		if r < utf8.RuneSelf || wordRune(r) && r != 0xFF9E && r != 0xFF9F { // the voiced marks are letters to Unicode
+			return true
+		}
+		j += w
+	}
+	return false
 }
 
 func wordRune(r rune) bool { return unicode.IsLetter(r) || unicode.IsNumber(r) }

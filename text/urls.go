@@ -12,8 +12,9 @@ type span struct{ start, end int }
 // findURLs appends the URLs of post in order: with a scheme, with "www.", or a bare domain with a path, as
 // "t.co/xyz"; and one that is cut off at the end, as "http://t…".
 func findURLs(dst []span, post string) []span {
+	hints := urlHints{post: post, slash: -1}
 	for i := 0; i < len(post); {
-		j := nextURLHint(post, i)
+		j := hints.next(i)
 		if j < 0 {
 			break
 		}
@@ -31,27 +32,34 @@ func findURLs(dst []span, post string) []span {
 	return cutOffURL(dst, post)
 }
 
-// nextURLHint is the place of the next "/", or of a "." after "www", at or after i; -1 without any.
-func nextURLHint(post string, i int) int {
-	slash := strings.IndexByte(post[i:], '/')
-	end := i + slash
-	if slash < 0 {
-		end = len(post)
+// urlHints finds where in a post URLs may be. Places are asked for in rising order, so that each slash is looked for once.
+type urlHints struct {
+	post  string
+	slash int // the first at or after the place last asked for; len(post): none
+}
+
+// next is the place of the next "/", or of a "." after "www", at or after i; -1 without any.
+func (h *urlHints) next(i int) int {
+	if h.slash < i {
+		h.slash = len(h.post)
+		if n := strings.IndexByte(h.post[i:], '/'); n >= 0 {
+			h.slash = i + n
+		}
 	}
 	for from := i; ; {
-		w := strings.IndexByte(post[from:end], '.')
+		w := strings.IndexByte(h.post[from:h.slash], '.')
 		if w < 0 {
 			break
 		}
 		from += w + 1
-		if from > 3 && strings.EqualFold(post[from-4:from-1], "www") {
+		if from > 3 && strings.EqualFold(h.post[from-4:from-1], "www") {
 			return from - 1
 		}
 	}
-	if slash < 0 {
+	if h.slash == len(h.post) {
 		return -1
 	}
-	return end
+	return h.slash
 }
 
 // urlAt finds the URL around the hint at j that begins at least or later.
