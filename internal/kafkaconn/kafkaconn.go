@@ -5,10 +5,12 @@
 package kafkaconn
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"strings"
@@ -19,13 +21,16 @@ import (
 	"github.com/segmentio/kafka-go/sasl"
 	"github.com/segmentio/kafka-go/sasl/plain"
 	"github.com/segmentio/kafka-go/sasl/scram"
+
+	"refrain/internal/kafkaconn/frames"
 )
 
 // Config says where a cluster is and how to be let in.
 type Config struct {
-	Brokers []string // HOST:PORT of some; the cluster names the others
-	TLS     *TLS     // nil: no encryption
-	SASL    *SASL    // nil: no login
+	Brokers []string     // HOST:PORT of some; the cluster names the others
+	TLS     *TLS         // nil: no encryption
+	SASL    *SASL        // nil: no login
+	Logger  *slog.Logger // of what a broker sends that no broker would; nil: only who asked hears of it
 }
 
 // TLS is how to speak TLS to a broker. Its zero value trusts the system's authorities and shows no certificate.
@@ -51,8 +56,10 @@ type Conn struct {
 	brokers []string
 	tls     *tls.Config
 	sasl    sasl.Mechanism
+	logger  *slog.Logger
 
-	answered atomic.Bool // by a broker, once at least: TLS and login are right
+	garbage  atomic.Int64 // when it was last logged, in Unix nanoseconds
+	answered atomic.Bool  // by a broker, once at least: TLS and login are right
 }
 
 // New reads the files that cfg names. It talks to nobody.
@@ -73,7 +80,7 @@ func New(cfg Config) (*Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kafka: sasl: %w", err)
 	}
-	return &Conn{brokers: cfg.Brokers, tls: t, sasl: m}, nil
+	return &Conn{brokers: cfg.Brokers, tls: t, sasl: m, logger: cfg.Logger}, nil
 }
 
 func tlsConfig(t *TLS) (*tls.Config, error) {
@@ -124,7 +131,50 @@ func (c *Conn) Addr() net.Addr { return kafka.TCP(c.brokers...) }
 
 // Dialer is for consumer groups.
 func (c *Conn) Dialer() *kafka.Dialer {
-	return &kafka.Dialer{ClientID: clientID, Timeout: dialTimeout, DualStack: true, TLS: c.tls, SASLMechanism: c.sasl}
+	return &kafka.Dialer{ClientID: clientID, Timeout: dialTimeout, SASLMechanism: c.sasl, DialFunc: c.dial}
+}
+
+// dial connects and encrypts, which the library is not asked to do: what the broker says is checked within TLS.
+func (c *Conn) dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	if c.tls == nil {
+		return frames.Wrap(conn, c.report), nil
+	}
+	encrypted, err := c.encrypt(ctx, conn, addr)
+	if err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return frames.Wrap(encrypted, c.report), nil
+}
+
+// garbageEvery is how often garbage is logged: the library may try again many times a second.
+const garbageEvery = 10 * time.Second
+
+// report logs garbage that the library may hide.
+func (c *Conn) report(err error) {
+	now, last := time.Now().UnixNano(), c.garbage.Load()
+	if c.logger == nil || now-last < int64(garbageEvery) || !c.garbage.CompareAndSwap(last, now) {
+		return
+	}
+	c.logger.Warn("kafka: connection ended", "brokers", c.String(), "error", err)
+}
+
+func (c *Conn) encrypt(ctx context.Context, conn net.Conn, addr string) (net.Conn, error) {
+	cfg := c.tls.Clone()
+	if cfg.ServerName == "" {
+		host, _, err := net.SplitHostPort(addr)
+		if err != nil {
+			return nil, err
+		}
+		cfg.ServerName = host
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	encrypted := tls.Client(conn, cfg)
+	return encrypted, encrypted.HandshakeContext(ctx)
 }
 
 // Client sends requests over a transport.

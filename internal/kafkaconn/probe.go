@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/segmentio/kafka-go"
+
+	"refrain/internal/wirecheck"
 )
 
 // ErrUnreachable is wrapped by errors that may go away by themselves: no broker answers. Others want a change of the
@@ -100,7 +102,7 @@ func (c *Conn) Explain(err error) error {
 func (c *Conn) unreachable(err error) bool {
 	var op *net.OpError
 	var network net.Error
-	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &op) && op.Op == "dial" || errors.As(err, &network) && network.Timeout()
+	return wirecheck.Is(err) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, &op) && op.Op == "dial" || errors.As(err, &network) && network.Timeout()
 }
 
 func (c *Conn) hint(err error) string {
@@ -112,6 +114,8 @@ func (c *Conn) hint(err error) string {
 		return h
 	}
 	switch {
+	case wirecheck.Is(err):
+		return "no Kafka broker is there"
 	case c.unreachable(err):
 		return "is it running, and is the address right?"
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), strings.Contains(err.Error(), "connection reset"):

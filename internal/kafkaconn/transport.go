@@ -13,30 +13,31 @@ import (
 type Transport struct {
 	kafka.Transport
 
-	mu     sync.Mutex
-	open   map[net.Conn]bool
-	closed bool
+	mu      sync.Mutex
+	connect func(ctx context.Context, network, addr string) (net.Conn, error)
+	open    map[net.Conn]bool
+	closed  bool
 }
 
 // Transport is for requests. It keeps itself informed about the topics named and no others: without any it would ask
 // for all topics of the cluster, every few seconds. Close must be called.
 func (c *Conn) Transport(topics ...string) *Transport {
-	t := &Transport{open: map[net.Conn]bool{}}
-	t.ClientID, t.TLS, t.SASL = clientID, c.tls, c.sasl
+	t := &Transport{connect: c.dial, open: map[net.Conn]bool{}}
+	t.ClientID, t.SASL = clientID, c.sasl
 	t.DialTimeout, t.MetadataTTL, t.MetadataTopics = dialTimeout, 3*time.Second, topics
 	t.Dial = t.dial
 	return t
 }
 
 func (t *Transport) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, addr)
+	conn, err := t.connect(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.closed {
-		_ = conn.Close() // nothing has been said on it
+		_ = conn.Close() // nothing has been asked on it
 		return nil, net.ErrClosed
 	}
 	t.open[conn] = true

@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"net"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"refrain/internal/retry"
+	"refrain/internal/wirecheck"
 )
 
 // Config says where the servers are and how to be let in. At most one way to log in may be set.
@@ -39,6 +41,9 @@ type TLS struct {
 	ServerName string // that the certificate must bear; "": the server's host
 }
 
+// schemes are those that the client knows. Of any other it would look up the host for ever.
+var schemes = []string{"nats", "tls", "ws", "wss"}
+
 // oldest is the first version whose JetStream does what it is asked: an older one passes over settings of streams and
 // consumers without a word.
 var oldest = [2]int{2, 10}
@@ -56,9 +61,7 @@ func (c *Config) Validate() error {
 		errs = append(errs, errors.New("no servers"))
 	}
 	for _, s := range c.Servers {
-		if u, err := url.Parse(s); err != nil || u.Host == "" {
-			errs = append(errs, fmt.Errorf("server %q: want nats://HOST:PORT", redacted(s)))
-		}
+		errs = append(errs, CheckServer(s))
 	}
 	ways := 0
 	for _, way := range []string{c.User, c.Token, c.Credentials} {
@@ -76,6 +79,14 @@ func (c *Config) Validate() error {
 	return errors.Join(errs...)
 }
 
+// CheckServer reports what is wrong with the URL of a server.
+func CheckServer(s string) error {
+	if u, err := url.Parse(s); err != nil || u.Host == "" || !slices.Contains(schemes, u.Scheme) {
+		return fmt.Errorf("server %q: want nats://HOST:PORT, or tls://, ws:// or wss://", redacted(s))
+	}
+	return nil
+}
+
 // Connect makes a connection. While no server is to be reached it goes on trying until ctx ends; a server that
 // refuses us, or is too old, is an error at once.
 func Connect(ctx context.Context, c Config, log *slog.Logger) (*nats.Conn, error) {
@@ -91,6 +102,18 @@ func Connect(ctx context.Context, c Config, log *slog.Logger) (*nats.Conn, error
 		return nil, fmt.Errorf("nats %s: %w", c.String(), err)
 	}
 	return conn, nil
+}
+
+// dialer makes connections whose server is not believed everything.
+type dialer struct{}
+
+// Dial implements nats.CustomDialer.
+func (dialer) Dial(network, address string) (net.Conn, error) {
+	conn, err := net.DialTimeout(network, address, firstTry)
+	if err != nil {
+		return nil, err
+	}
+	return wirecheck.NATS(conn), nil
 }
 
 // connect tries once.
@@ -121,7 +144,7 @@ func hint(err error) error {
 		return backoff.Permanent(err)
 	case strings.Contains(err.Error(), "tls: "), strings.Contains(err.Error(), "x509: "):
 		return backoff.Permanent(err)
-	case errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout), errors.Is(err, io.EOF), errors.As(err, &network):
+	case wirecheck.Is(err), errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout), errors.Is(err, io.EOF), errors.As(err, &network):
 		return err
 	}
 	return backoff.Permanent(err)
@@ -129,7 +152,7 @@ func hint(err error) error {
 
 func (c *Config) options(log *slog.Logger) []nats.Option {
 	options := []nats.Option{
-		nats.Name("refrain"), nats.Timeout(firstTry),
+		nats.Name("refrain"), nats.Timeout(firstTry), nats.SetCustomDialer(dialer{}),
 		nats.MaxReconnects(-1), nats.ReconnectWait(reconnect), nats.PingInterval(ping),
 		nats.IgnoreAuthErrorAbort(), // a server that comes back may first not know its users
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
