@@ -31,7 +31,7 @@ func (f *checker) complain(n *yaml.Node, format string, args ...any) {
 func (f *checker) value(n *yaml.Node, t reflect.Type, path string) {
 	switch {
 	case n.Kind == yaml.ScalarNode:
-		f.scalar(n, t)
+		f.scalar(n, t, strings.TrimSuffix(path, "."))
 	case n.Kind == yaml.SequenceNode && t.Kind() == reflect.Slice:
 		for _, child := range n.Content {
 			f.value(child, t.Elem(), path)
@@ -67,24 +67,25 @@ func (f *checker) merged(n *yaml.Node, t reflect.Type, path string) {
 	}
 }
 
-func (f *checker) scalar(n *yaml.Node, t reflect.Type) {
+// scalar checks the value of the setting at path.
+func (f *checker) scalar(n *yaml.Node, t reflect.Type, path string) {
 	switch {
 	case n.ShortTag() == "!!null": // nothing is said: the default stays
 	case t == reflect.TypeFor[time.Duration]():
 		d, err := units.ParseDuration(n.Value)
-		f.rewrite(n, "!!str", d.String(), err)
+		f.rewrite(n, path, "!!str", d.String(), err)
 	case t == reflect.TypeFor[server.Bytes]():
 		b, err := units.ParseBytes(n.Value)
-		f.rewrite(n, "!!int", strconv.FormatInt(b, 10), err)
+		f.rewrite(n, path, "!!int", strconv.FormatInt(b, 10), err)
 	case t.Kind() == reflect.Int && n.ShortTag() == "!!float": // the decoder would cut 0.5 to 0, which may mean "no limit"
-		f.complain(n, "`%s`: want a whole number", n.Value)
+		f.complain(n, "%s: `%s`: want a whole number", path, n.Value)
 		n.Tag, n.Value = "!!int", "0" // or the decoder complains of some of them too
 	}
 }
 
-func (f *checker) rewrite(n *yaml.Node, tag, value string, err error) {
+func (f *checker) rewrite(n *yaml.Node, path, tag, value string, err error) {
 	if err != nil {
-		f.complain(n, "%v", err)
+		f.complain(n, "%s: %v", path, err)
 	}
 	n.Tag, n.Value, n.Style = tag, value, 0
 }

@@ -5,8 +5,10 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 
@@ -31,8 +33,8 @@ func readFile(c *server.Config, path string) error {
 	if err != nil {
 		return fmt.Errorf("configuration: %w", err)
 	}
-	var file yaml.Node
-	if err := yaml.Unmarshal(data, &file); err != nil {
+	file, err := parse(data)
+	if err != nil {
 		return fmt.Errorf("configuration %s: %w", path, err)
 	}
 	if len(file.Content) == 0 {
@@ -53,4 +55,20 @@ func readFile(c *server.Config, path string) error {
 		return fmt.Errorf("configuration %s: %s", path, strings.Join(mistakes, "; "))
 	}
 	return nil
+}
+
+// parse reads the one document of a file. A second one would be passed over without a word.
+func parse(data []byte) (file yaml.Node, err error) {
+	d := yaml.NewDecoder(bytes.NewReader(data))
+	if err := d.Decode(&file); err != nil && err != io.EOF {
+		return file, err
+	}
+	var second yaml.Node
+	switch err := d.Decode(&second); {
+	case err == io.EOF:
+		return file, nil
+	case err != nil:
+		return file, err
+	}
+	return file, fmt.Errorf("line %d: a second document begins behind `---`: write all settings into one", second.Line)
 }

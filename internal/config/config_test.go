@@ -103,8 +103,11 @@ func TestBadValuesInFile(t *testing.T) {
 		{"window: {budget: 64XB}", "64XB"},
 		{"window: {min_tokens: many}", "many"},
 		{"window: {texts: perhaps}", "perhaps"},
-		{"window: {max_matches: 0.5}", "line 1: `0.5`: want a whole number"},
-		{"workers: 2\ntopics:\n  partitions: 4.7\n", "line 3: `4.7`: want a whole number"},
+		{"window: {max_matches: 0.5}", "line 1: window.max_matches: `0.5`: want a whole number"},
+		{"window:\n  span: 7 weeks", "line 2: window.span: duration"},
+		{"workers: 2\n---\nworkers: 3\n", "line 2: a second document"},
+		{"window: {budget: 0.5}", "window.budget: size \"0.5\""},
+		{"workers: 2\ntopics:\n  partitions: 4.7\n", "line 3: topics.partitions: `4.7`: want a whole number"},
 		{"window: [1, 2]", "line 1"},
 		{"window: {span", "line 1"},
 		{"workers: 2\nworkers: 3", "line 2"},
@@ -175,7 +178,7 @@ func TestAFilesMistakesAreToldTogether(t *testing.T) {
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	for _, want := range []string{"line 1: dta_dir is no setting", "line 3: duration", "line 4: window.treshold is no setting", "line 5: size", "line 6: `many`: want a whole number", "line 7: `1`: want a section"} {
+	for _, want := range []string{"line 1: dta_dir is no setting", "line 3: window.span: duration", "line 4: window.treshold is no setting", "line 5: window.budget: size", "line 6: `many`: want a whole number", "line 7: `1`: want a section"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not say %q", err, want)
 		}

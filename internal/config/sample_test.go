@@ -78,14 +78,14 @@ func TestSampleShowsEntries(t *testing.T) {
 	if err := c.Validate(); err != nil && !strings.Contains(err.Error(), "is false: the other settings of TLS") || err == nil {
 		t.Errorf("got %v, want the one complaint about settings of a TLS that is not enabled", err)
 	}
-	for _, section := range []any{c.Auth, c.Ingest, c.Publish} {
+	for _, section := range []any{c.Auth, c.Ingest, c.Publish, c.Quotas} {
 		for i, v := 0, reflect.ValueOf(section); i < v.NumField(); i++ {
 			if f := v.Field(i); f.Kind() == reflect.Slice && f.Len() != 1 {
 				t.Errorf("%s: %d entries in the sample's comments, want 1", v.Type().Field(i).Name, f.Len())
 			}
 		}
 	}
-	for _, entry := range []any{c.Auth.Tokens[0], c.Ingest.Kafka[0], c.Ingest.NATS[0], c.Ingest.Files[0],
+	for _, entry := range []any{c.Auth.Tokens[0], c.Quotas.Sources[0], c.Ingest.Kafka[0], c.Ingest.NATS[0], c.Ingest.Files[0],
 		c.Publish.Kafka[0], c.Publish.NATS[0], c.Publish.Webhooks[0]} {
 		for _, key := range keysOfType("", reflect.TypeOf(entry)) {
 			key = key[strings.LastIndex(key, ".")+1:]

@@ -14,7 +14,7 @@ import (
 
 // logs are the files of JSON lines.
 func (c *checker) logs() error {
-	for _, pattern := range []string{"dead-letters.jsonl", "dead-events.jsonl", "webhooks.log*"} {
+	for _, pattern := range []string{"dead-letters.jsonl*", "dead-events.jsonl*", "webhooks.log*"} {
 		files, err := filepath.Glob(filepath.Join(c.Dir, pattern))
 		for _, path := range files {
 			err = errors.Join(err, c.log(path))

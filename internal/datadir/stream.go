@@ -73,23 +73,24 @@ func (c *checker) missing(s *blocks.Stream, keys int64) {
 }
 
 func sentences(r blocks.Record) error {
-	_, err := topic.DecodeBatch(r.Data)
-	return err
+	return each(r, "record", func(data []byte) error { _, err := topic.DecodeBatch(data); return err })
 }
 
 func control(r blocks.Record) error {
-	_, err := topic.DecodeTombstones(r.Data)
-	return err
+	return each(r, "record", func(data []byte) error { _, err := topic.DecodeTombstones(data); return err })
 }
 
-func events(r blocks.Record) error {
+func events(r blocks.Record) error { return each(r, "event", event) }
+
+// each reads the records of a message.
+func each(r blocks.Record, noun string, read func(data []byte) error) error {
 	records, err := jetstream.Unpack(r.Header, r.Data)
 	if err != nil {
 		return err
 	}
 	for i, data := range records {
-		if err := event(data); err != nil {
-			return fmt.Errorf("event %d of %d: %w", i+1, len(records), err)
+		if err := read(data); err != nil {
+			return fmt.Errorf("%s %d of %d: %w", noun, i+1, len(records), err)
 		}
 	}
 	return nil

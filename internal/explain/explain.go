@@ -14,7 +14,12 @@ type Settings struct {
 	Threshold text.Threshold
 	Model     *hashcodes.Model
 	MinTokens int
+	MaxPairs  int // of sentences; 0: no limit
 }
+
+// MaxPairs is how many pairs of sentences a server compares in one answer: those of two texts of 100 sentences each. Two
+// of half a megabyte have 10¹⁰.
+const MaxPairs = 10_000
 
 // Explanation is the comparison of two texts, sentence by sentence. GET /v1/explain answers with its JSON.
 type Explanation struct {
@@ -51,17 +56,21 @@ type Pair struct {
 	Why     string  `json:"why"`
 }
 
-// Texts compares every sentence of a with every one of b.
-func Texts(a, b string, s Settings) Explanation {
+// Texts compares every sentence of a with every one of b. It is an error if there are too many.
+func Texts(a, b string, s Settings) (Explanation, error) {
 	e := Explanation{
 		Threshold: s.Threshold.String(), Model: s.Model.Name(), A: s.sentences(a), B: s.sentences(b), Pairs: []Pair{},
+	}
+	if n := len(e.A) * len(e.B); s.MaxPairs > 0 && n > s.MaxPairs {
+		return Explanation{}, fmt.Errorf("explain: texts of %d and %d sentences have %d pairs, and the limit is %d: ask about a part of them, or use refrain explain",
+			len(e.A), len(e.B), n, s.MaxPairs)
 	}
 	for i := range e.A {
 		for j := range e.B {
 			e.Pairs = append(e.Pairs, s.pair(i, j, &e.A[i], &e.B[j]))
 		}
 	}
-	return e
+	return e, nil
 }
 
 func (s Settings) sentences(post string) []Sentence {

@@ -3,6 +3,7 @@ package memory
 
 import (
 	"os"
+	"path"
 	"strconv"
 	"strings"
 )
@@ -35,9 +36,40 @@ func machine() int64 {
 	return fallback
 }
 
-// group is the limit of version 2 control groups; 0 if there is none.
+// group is the limit of the process's version 2 control group, the least of its own and of those above it; 0 if there is none.
 func group() int64 {
-	data, err := os.ReadFile("/sys/fs/cgroup/memory.max")
+	data, err := os.ReadFile("/proc/self/cgroup")
+	if err != nil {
+		return 0
+	}
+	return leastLimit("/sys/fs/cgroup", groupPath(string(data)))
+}
+
+// groupPath is the place of the control group below root. In a container that is "/"; of a service of systemd it is
+// "/system.slice/refrain.service", and only there is what MemoryMax sets.
+func groupPath(groups string) string {
+	for line := range strings.Lines(groups) {
+		if place, ok := strings.CutPrefix(strings.TrimSpace(line), "0::"); ok {
+			return path.Clean("/" + place)
+		}
+	}
+	return "/"
+}
+
+func leastLimit(root, place string) int64 {
+	var least int64
+	for ; ; place = path.Dir(place) {
+		if limit := limitIn(path.Join(root, place, "memory.max")); limit > 0 && (least == 0 || limit < least) {
+			least = limit
+		}
+		if place == "/" {
+			return least
+		}
+	}
+}
+
+func limitIn(file string) int64 {
+	data, err := os.ReadFile(file)
 	if err != nil {
 		return 0
 	}

@@ -1,6 +1,8 @@
 package memory
 
 import (
+	"os"
+	"path/filepath"
 	"runtime"
 	"testing"
 )
@@ -29,5 +31,37 @@ func TestTotalIsTheLesser(t *testing.T) {
 func TestRSS(t *testing.T) {
 	if rss := RSS(); rss < 1<<20 || rss > 1<<34 {
 		t.Errorf("RSS of this test is %d bytes", rss)
+	}
+}
+
+// TestLimitOfAService: what systemd sets for a service or its slice stands in their folders, and not at the root.
+func TestLimitOfAService(t *testing.T) {
+	const place = "/system.slice/refrain.service"
+	if got := groupPath("9:memory:/other\n0::" + place + "\n"); got != place {
+		t.Fatalf("the group is %q, want %q", got, place)
+	}
+	for _, c := range []struct {
+		slice, service string
+		want           int64
+	}{{"max", "max", 0}, {"max", "1000", 1000}, {"500", "1000", 500}, {"2000", "max", 2000}} {
+		root := t.TempDir()
+		mustLimit(t, filepath.Join(root, "system.slice"), c.slice)
+		mustLimit(t, filepath.Join(root, place), c.service)
+		if got := leastLimit(root, place); got != c.want {
+			t.Errorf("slice %s, service %s: limit %d, want %d", c.slice, c.service, got, c.want)
+		}
+	}
+	if got := groupPath("4:memory:/only/version/1\n"); got != "/" {
+		t.Errorf("without a version 2 group: %q", got)
+	}
+}
+
+func mustLimit(t *testing.T, dir, limit string) {
+	t.Helper()
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "memory.max"), []byte(limit+"\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -31,13 +31,16 @@ const least = 8 << 20
 // than they do. The Go runtime gives memory back by itself, but over minutes. Not safe for concurrent use.
 type Keeper struct {
 	Garbage int64 // bytes that are enough between two collections, and never too many; 0: 6 MiB, and less at first
+	Budget  int64 // what the windows may hold; with room for all else it is the limit that the collector works for; 0: none
 
+	limited bool
 	peak    int64
 	percent int
 }
 
 // Holds is told how many bytes the windows hold now.
 func (k *Keeper) Holds(bytes int64) {
+	k.limit()
 	if p := k.garbage(bytes); p != k.percent {
 		collectAt(p)
 		k.percent = p
@@ -48,6 +51,22 @@ func (k *Keeper) Holds(bytes int64) {
 	}
 	debug.FreeOSMemory()
 	k.peak = bytes
+}
+
+// besides is what a program with a budget may hold besides its windows before garbage is collected however often that
+// takes: what is promised is 300 MB, and the runtime counts what it has not given back yet.
+const besides = 200 << 20
+
+// limit sets the limit of the collector, once. GOMEMLIMIT, if set, wins. What others hold beside the windows comes and
+// goes within a second, and a share of what the windows hold says nothing about it.
+func (k *Keeper) limit() {
+	if k.limited || k.Budget == 0 {
+		return
+	}
+	k.limited = true
+	if os.Getenv("GOMEMLIMIT") == "" {
+		debug.SetMemoryLimit(k.Budget + besides)
+	}
 }
 
 func (k *Keeper) garbage(bytes int64) (percent int) {

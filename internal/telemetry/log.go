@@ -14,7 +14,7 @@ func newLogger(c Config) (*slog.Logger, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &slog.HandlerOptions{Level: level, ReplaceAttr: readable}
+	o := &slog.HandlerOptions{Level: level, ReplaceAttr: bounded}
 	switch format := c.LogFormat; {
 	case format == "text", format == "auto" && isTerminal(c.LogOutput):
 		return slog.New(slog.NewTextHandler(c.LogOutput, o)), nil

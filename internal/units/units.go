@@ -58,10 +58,11 @@ func ParseBytes(s string) (int64, error) {
 			continue
 		}
 		n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
-		if err != nil || !(n >= 0 && n*size.bytes <= math.MaxInt64/2) { // not NaN either
+		n *= size.bytes
+		if err != nil || !(n == 0 || n >= 1 && n <= math.MaxInt64/2) { // not NaN either, nor half a byte, which would be 0: no limit
 			break
 		}
-		return int64(n * size.bytes), nil
+		return int64(n), nil
 	}
 	return 0, fmt.Errorf("size %q: want something like 65536, 64MB or 1.5GiB", s)
 }
