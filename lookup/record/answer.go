@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
+	"strings"
 
 	"refrain/feed"
 	"refrain/lookup"
@@ -51,7 +52,10 @@ func (s *Store) Reuse(ctx context.Context, source, id string, page lookup.Page) 
 	if asked.deleted != there || s.authors.hides(asked) {
 		return answer, lookup.ErrDeleted
 	}
-	var err error
+	err := s.readWhole(ctx, p.now, []*post{asked})
+	if err != nil {
+		return answer, err
+	}
 	if answer.Repeats, err = s.repeats(ctx, p, asked); err != nil {
 		return answer, err
 	}
@@ -64,9 +68,10 @@ func (s *Store) Reuse(ctx context.Context, source, id string, page lookup.Page) 
 }
 
 func (s *Store) repeats(ctx context.Context, p *pass, asked *post) ([]lookup.Repeat, error) {
-	groups := make([]feed.Hash, len(asked.reuses))
-	for i := range asked.reuses {
-		groups[i] = asked.reuses[i].group
+	reuses := slices.Collect(asked.reuses())
+	groups := make([]feed.Hash, len(reuses))
+	for i, r := range reuses {
+		groups[i] = r.group
 	}
 	if err := s.read(ctx, p, nil, groups); err != nil {
 		return nil, err
@@ -75,8 +80,8 @@ func (s *Store) repeats(ctx context.Context, p *pass, asked *post) ([]lookup.Rep
 	if err != nil {
 		return nil, err
 	}
-	out := make([]lookup.Repeat, len(asked.reuses))
-	for i, r := range asked.reuses {
+	out := make([]lookup.Repeat, len(reuses))
+	for i, r := range reuses {
 		out[i] = lookup.Repeat{
 			Event: r.event, Sentence: r.sentence, Time: r.time, Group: r.group, Jaccard: r.jaccard,
 			Identical: r.identical, Earlier: r.witness, Text: p.groups[r.group].text,
@@ -173,18 +178,22 @@ func (l *listing) add(g feed.Hash, after Member) {
 	l.groups, l.after = append(l.groups, g), append(l.after, after)
 }
 
-// own is how many of the asked post's sentences repeat a group after a place.
-func (l *listing) own(group feed.Hash, after Member) (n int) {
+// own counts, of each group, those of the asked post's sentences that repeat it after the group's place.
+func (l *listing) own() map[feed.Hash]int {
+	own := map[feed.Hash]int{}
 	if l.asked == nil {
-		return 0
+		return own
 	}
-	for i := range l.asked.reuses {
-		r := &l.asked.reuses[i]
-		if r.group == group && after.Less(memberOf(l.asked.repetition(r), false)) {
-			n++
+	after := make(map[feed.Hash]*Member, len(l.groups))
+	for i := range l.groups {
+		after[l.groups[i]] = &l.after[i]
+	}
+	for r := range l.asked.reuses() {
+		if a := after[r.group]; a != nil && a.Less(memberOf(l.asked.repetition(r), false)) {
+			own[r.group]++
 		}
 	}
-	return n
+	return own
 }
 
 // list returns one page, how many there are on all pages, and what the next page goes on after.
@@ -194,31 +203,59 @@ func (s *Store) list(ctx context.Context, l *listing) (page []lookup.Repetition,
 		return nil, 0, "", err
 	}
 	limit := max(l.page.Limit, 0)
-	var all []Span
-	for i, g := range l.groups {
-		own := l.own(g, l.after[i])
-		total -= own
-		all = append(all, spans(repeatsKey(g), l.now, l.after[i], before, limit+1+own)...)
+	own := l.own()
+	var all []found
+	for first := 0; first < len(l.groups); first += groupsAtOnce {
+		last := min(first+groupsAtOnce, len(l.groups))
+		n, some, err := s.listSome(ctx, l, own, first, last, before, limit)
+		if err != nil {
+			return nil, 0, "", err
+		}
+		total += n
+		if all = append(all, some...); limit > 0 && len(all) > 0 {
+			all = l.best(all, limit)
+		}
 	}
-	counts, err := s.backend.Count(ctx, all)
-	if err != nil {
+	if limit == 0 {
+		return nil, total, "", nil
+	}
+	if page, next, err = l.cut(all, limit); err != nil {
 		return nil, 0, "", err
+	}
+	page, err = s.withoutHidden(ctx, page)
+	return page, total, next, err
+}
+
+// groupsAtOnce is of how many groups the members are in memory at once.
+const groupsAtOnce = 256
+
+// listSome counts the repetitions of some of the groups, and returns those that may come onto the page.
+func (s *Store) listSome(ctx context.Context, l *listing, own map[feed.Hash]int, first, last int, before *Member, limit int) (total int, all []found, err error) {
+	var wanted []Span
+	for i, g := range l.groups[first:last] {
+		total -= own[g]
+		wanted = append(wanted, spans(repeatsKey(g), l.now, l.after[first+i], before, limit+1+own[g])...)
+	}
+	counts, err := s.backend.Count(ctx, wanted)
+	if err != nil {
+		return 0, nil, err
 	}
 	for _, n := range counts {
 		total += n
 	}
 	if limit == 0 {
-		return nil, total, "", nil
+		return total, nil, nil
 	}
-	parts, err := s.backend.Range(ctx, all)
+	parts, err := s.backend.Range(ctx, wanted)
 	if err != nil {
-		return nil, 0, "", err
+		return 0, nil, err
 	}
-	if page, next, err = l.merge(parts, limit); err != nil {
-		return nil, 0, "", err
+	for i, part := range parts {
+		for _, m := range part {
+			all = append(all, found{m, &l.groups[first+i/(Slices+1)]})
+		}
 	}
-	page, err = s.withoutHidden(ctx, page)
-	return page, total, next, err
+	return total, all, nil
 }
 
 // withoutHidden leaves out what is to be removed. Then a page is shorter than it might be, and the total too large.
@@ -240,29 +277,35 @@ type found struct {
 	group *feed.Hash
 }
 
-func (l *listing) merge(parts [][]Member, limit int) (page []lookup.Repetition, next string, err error) {
-	var all []found
-	for i, part := range parts {
-		for _, m := range part {
-			all = append(all, found{m, &l.groups[i/(Slices+1)]})
-		}
-	}
+// best sorts, and leaves out what is behind the page and the one after it.
+func (l *listing) best(all []found, limit int) []found {
 	slices.SortFunc(all, func(a, b found) int { return later(a.Member, b.Member) })
-	var last Member
-	for _, f := range all {
+	all = slices.DeleteFunc(all, func(f found) bool { return l.isOwn(&f) })
+	return all[:min(len(all), limit+1)]
+}
+
+// isOwn reports whether a member is of the post that was asked about.
+func (l *listing) isOwn(f *found) bool {
+	if l.asked == nil {
+		return false
+	}
+	name := string(appendOrdered(appendOrdered(nil, l.asked.source), l.asked.id))
+	return strings.HasPrefix(f.Name, name)
+}
+
+// cut makes a page of the best.
+func (l *listing) cut(best []found, limit int) (page []lookup.Repetition, next string, err error) {
+	for _, f := range best[:min(limit, len(best))] {
 		r, err := repetition(f.Member, f.group)
 		if err != nil {
 			return nil, "", err
 		}
-		if l.asked != nil && r.Later.Source == l.asked.source && r.Later.Post == l.asked.id {
-			continue
-		}
-		if len(page) == limit {
-			return page, nextPage(last), nil
-		}
-		page, last = append(page, r), f.Member
+		page = append(page, r)
 	}
-	return page, "", nil
+	if len(best) > limit {
+		next = nextPage(best[limit-1].Member)
+	}
+	return page, next, nil
 }
 
 // nextPage writes down a place in a list.

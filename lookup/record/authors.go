@@ -36,6 +36,7 @@ type deletedAuthors struct {
 	waiting map[authorID]feed.Time
 	walking map[authorID]feed.Time // nil: there is no walk
 	cursor  string
+	hasNew  bool // since pending was made
 	// pending are the waiting and the walking: their posts may still have records, and are not shown.
 	pending atomic.Pointer[map[authorID]feed.Time]
 }
@@ -90,8 +91,15 @@ func (a *deletedAuthors) add(id authorID, m mark) {
 	if old := a.marks[id]; !old.slice.Dead(m.slice) {
 		m.until = max(m.until, old.until)
 	}
-	a.marks[id], a.waiting[id] = m, m.until
-	a.show()
+	a.marks[id], a.waiting[id], a.hasNew = m, m.until, true
+}
+
+// showNew makes pending what it should be after deletions, once for all that came one behind the other.
+func (a *deletedAuthors) showNew() {
+	if a.hasNew {
+		a.hasNew = false
+		a.show()
+	}
 }
 
 // show makes pending what it should be.
@@ -220,12 +228,12 @@ func (s *Store) endWalk() {
 
 // removeHidden removes what a walk has still to find of some posts, of those that they name and that some groups name:
 // what is told now is compared with what is left.
-func (s *Store) removeHidden(ctx context.Context, posts []postID, groups []feed.Hash) error {
+func (s *Store) removeHidden(ctx context.Context, posts []postID, groups []feed.Hash, matches []feed.Match) error {
 	if !s.authors.arePending() {
 		return nil
 	}
 	p := s.newPass()
-	if err := s.read(ctx, p, posts, groups); err != nil {
+	if err := s.readFacts(ctx, p, posts, groups, matches); err != nil {
 		return err
 	}
 	ids := slices.Clone(posts)

@@ -2,17 +2,19 @@
 //
 // # Layout
 //
-// There are two kinds of values and three kinds of sets; post.go and group.go have the bytes of the values, name.go those
-// of the members.
+// There are three kinds of values and three kinds of sets; post.go, page.go and group.go draw the bytes of the values,
+// name.go those of the members.
 //
 //	p SOURCE POST     what the post repeats, with witnesses; the groups that it belongs to; or that it was deleted
+//	o SOURCE POST PATH  a page of that, where a post has much of it
 //	g GROUP           the group's text, first, and counts
 //	r GROUP           one member for each event of the group: the later sentence, by its time
 //	a SOURCE AUTHOR   one member for each event of the author, by its time, at most 100 a slice
 //	d                 one member for each author that was deleted; see authors.go
 //
 // A value is one piece, read, changed here and written back, because the parts of a post are asked for together and a
-// key costs more than what is behind it. Sets are read in pages and may be large.
+// key costs more than what is behind it. A post with many sentences has pages, so that no value grows with their number.
+// Sets are read in pages and may be large.
 //
 // # Life
 //
@@ -28,7 +30,8 @@
 //
 // # Order of writes
 //
-// Values before members. An event whose value is there and whose member is not (a crash between) is applied again, for
+// Pages that no other leads to yet come first, then the other values, then members. A post that is removed has its pages
+// emptied before its mark. An event whose value is there and whose member is not (a crash between) is applied again, for
 // the cursor is stored later; the value says in which slice a member may stand.
 //
 // One goroutine applies at a time. Two processes may for a while (one does not know yet that it was replaced): both

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 
@@ -16,25 +17,28 @@ import (
 //	post     = slice:u kind:1 =0 deleted
 //	         | slice:u kind:1 =3 deleted with its author
 //	         | slice:u kind:1 =4 #authors:u author* #reuses:u reuse* member*
+//	         | slice:u kind:1 =5 #authors:u author*                               its facts are in pages: see page.go
 //	author   = name born:i
 //	reuse    = event:16 group:16 age:u author:u sentence:u time:i jaccard flags:1 [[source] post author sentence:u earlier:i]
 //	member   = group:16 age:u time:i
 //
-// slice is the newest of all that is in it, age how many slices older a part is. born is when the first event that names
-// the post as the author's was made. The author of a reuse is a number in the list of the post's authors, from 1, or 0:
-// none; nearly every post has one. Strings are a length and bytes, :u and :i unsigned and signed varints; earlier is how
-// many milliseconds the witness lies before time. The flags: identical,
+// slice is the newest of all that is in it, or in its pages, age how many slices older a part is. born is when the first
+// event that names the post as the author's was made. The author of a reuse is a number in the list of the post's authors,
+// from 1, or 0: none; nearly every post has one. Strings are a length and bytes, :u and :i unsigned and signed varints;
+// earlier is how many milliseconds the witness lies before time. The flags: identical,
 // there is a witness, it is of another source than the post.
 type post struct {
 	source, id string
 
 	was     Slice // in which it was read, 0: there was none
 	dirty   bool
-	slice   Slice // of the mark, when deleted
 	deleted removal
 	authors []authorship
-	reuses  []reuse
-	members []membership
+	pages   map[string]*page // those that were read, by path; "" is in the record itself
+}
+
+func newPost(source, id string) *post {
+	return &post{source: source, id: id, pages: map[string]*page{"": {}}}
 }
 
 // authorship says whose the post is, and when the first event was made that names it as his.
@@ -63,12 +67,6 @@ type membership struct {
 	time  feed.Time
 }
 
-const (
-	identical = 1 << iota
-	witnessed
-	elsewhere
-)
-
 // removal is what became of a post that is no more.
 type removal byte
 
@@ -83,6 +81,7 @@ const (
 	postDeleted  = 0
 	postDeparted = 3
 	postKnown    = 4
+	postCut      = 5
 )
 
 func (p *post) encode() Value {
@@ -94,64 +93,34 @@ func (p *post) encode() Value {
 	case departed:
 		return p.value(append(b, postDeparted))
 	}
-	b = binary.AppendUvarint(append(b, postKnown), uint64(len(p.authors)))
+	root := p.pages[""]
+	if root.cut {
+		return p.value(p.appendAuthors(append(b, postCut)))
+	}
+	names := make([]string, len(p.authors))
+	for i, a := range p.authors {
+		names[i] = a.author
+	}
+	return p.value(root.append(p.appendAuthors(append(b, postKnown)), p.source, names))
+}
+
+func (p *post) appendAuthors(b []byte) []byte {
+	b = binary.AppendUvarint(b, uint64(len(p.authors)))
 	for _, a := range p.authors {
 		b = binary.AppendVarint(appendString(b, a.author), int64(a.born))
 	}
-	b = binary.AppendUvarint(b, uint64(len(p.reuses)))
-	for i := range p.reuses {
-		b = p.appendReuse(b, &p.reuses[i], newest)
-	}
-	for _, m := range p.members {
-		b = binary.AppendUvarint(append(b, m.group[:]...), uint64(newest-m.slice))
-		b = binary.AppendVarint(b, int64(m.time))
-	}
-	return p.value(b)
+	return b
 }
 
 func (p *post) value(data []byte) Value {
 	return Value{Key: postKey(p.source, p.id), Data: data, Slice: p.newest(), Was: p.was}
 }
 
-func (p *post) newest() Slice {
-	newest := p.slice
-	for i := range p.reuses {
-		newest = max(newest, p.reuses[i].slice)
-	}
-	for i := range p.members {
-		newest = max(newest, p.members[i].slice)
-	}
-	return newest
-}
-
-func (p *post) appendReuse(b []byte, r *reuse, newest Slice) []byte {
-	b = append(append(b, r.event[:]...), r.group[:]...)
-	b = binary.AppendUvarint(b, uint64(newest-r.slice))
-	b = binary.AppendUvarint(b, uint64(1+p.indexOf(r.author)))
-	b = binary.AppendUvarint(b, uint64(r.sentence))
-	b = binary.AppendVarint(b, int64(r.time))
-	b = appendJaccard(b, r.jaccard)
-	var flags byte
-	if r.identical {
-		flags |= identical
-	}
-	w := r.witness
-	if w == nil {
-		return append(b, flags)
-	}
-	flags |= witnessed
-	if w.Source != p.source {
-		b = appendString(append(b, flags|elsewhere), w.Source)
-	} else {
-		b = append(b, flags)
-	}
-	b = binary.AppendUvarint(appendString(appendString(b, w.Post), w.Author), uint64(w.Sentence))
-	return binary.AppendVarint(b, int64(r.time-w.Time))
-}
+func (p *post) newest() Slice { return p.pages[""].newest() }
 
 // decodePost reads a record and leaves out what is dead. Without data it is an empty one.
 func decodePost(source, id string, data []byte, now Slice) (*post, error) {
-	p := &post{source: source, id: id}
+	p := newPost(source, id)
 	if data == nil {
 		return p, nil
 	}
@@ -163,11 +132,11 @@ func decodePost(source, id string, data []byte, now Slice) (*post, error) {
 	p.was = newest
 	switch kind := d.bytes(1)[0]; kind {
 	case postDeleted:
-		p.slice, p.deleted = newest, deleted
+		p.mark(deleted, newest)
 	case postDeparted:
-		p.slice, p.deleted = newest, departed
-	case postKnown:
-		p.decode(&d, newest, now)
+		p.mark(departed, newest)
+	case postKnown, postCut:
+		p.decode(&d, kind == postCut, newest, now)
 	case 1, 2:
 		return p, nil
 	default:
@@ -179,52 +148,23 @@ func decodePost(source, id string, data []byte, now Slice) (*post, error) {
 	return p, nil
 }
 
-func (p *post) decode(d *decoder, newest, now Slice) {
+func (p *post) decode(d *decoder, cut bool, newest, now Slice) {
+	names := []string{}
 	for range d.count() {
-		p.authors = append(p.authors, authorship{d.string(), feed.Time(d.int())})
+		a := authorship{d.string(), feed.Time(d.int())}
+		p.authors, names = append(p.authors, a), append(names, a.author)
 	}
-	for range d.count() {
-		if r := p.decodeReuse(d, newest); !r.slice.Dead(now) {
-			p.reuses = append(p.reuses, r)
-		}
+	root := p.pages[""]
+	if root.cut = cut; cut {
+		root.slice = newest
+		return
 	}
-	for len(d.b) > 0 && !d.bad {
-		m := membership{group: d.hash(), slice: newest - Slice(d.uint()), time: feed.Time(d.int())}
-		if !m.slice.Dead(now) {
-			p.members = append(p.members, m)
-		}
-	}
+	root.decode(d, p.source, names, newest, now)
 }
 
-func (p *post) decodeReuse(d *decoder, newest Slice) reuse {
-	r := reuse{
-		event: d.hash(), group: d.hash(), slice: newest - Slice(d.uint()), author: p.decodeAuthor(d), sentence: int(d.uint()),
-		time: feed.Time(d.int()), jaccard: d.jaccard(),
-	}
-	flags := d.bytes(1)[0]
-	r.identical = flags&identical != 0
-	if flags&witnessed == 0 {
-		return r
-	}
-	w := &lookup.Place{Source: p.source}
-	if flags&elsewhere != 0 {
-		w.Source = d.string()
-	}
-	w.Post, w.Author, w.Sentence = d.string(), d.string(), int(d.uint())
-	w.Time = r.time - feed.Time(d.int())
-	r.witness = w
-	return r
-}
-
-func (p *post) decodeAuthor(d *decoder) string {
-	n := d.uint()
-	if n > uint64(len(p.authors)) {
-		d.bad = true
-	}
-	if n == 0 || d.bad {
-		return ""
-	}
-	return p.authors[n-1].author
+// mark makes of a post what says that it is no more.
+func (p *post) mark(how removal, now Slice) {
+	p.deleted, p.authors, p.pages = how, nil, map[string]*page{"": {slice: now}}
 }
 
 // indexOf is the place of an author in the list, -1 where he is not in it.
@@ -236,7 +176,9 @@ func (p *post) indexOf(author string) int {
 // again.
 func (p *post) name(author string, made feed.Time) {
 	if p.deleted == departed {
-		*p = post{source: p.source, id: p.id, was: p.was, dirty: true}
+		was := p.was
+		*p = *newPost(p.source, p.id)
+		p.was, p.dirty = was, true
 	}
 	switch i := p.indexOf(author); {
 	case author == "":
@@ -247,46 +189,63 @@ func (p *post) name(author string, made feed.Time) {
 	}
 }
 
-// tell takes in an event of which the post is the later one, and returns its reuse and what it was before (nil: new).
-func (p *post) tell(m *feed.Match, now Slice) (r *reuse, before *reuse) {
-	p.dirty = true
+// tell takes in an event of which the post is the later one, and returns what was known of it before (nil: nothing).
+func (p *post) tell(m *feed.Match, now Slice) (before *reuse) {
+	page := p.page(m.ID)
+	p.touch(page, now)
 	told := reuse{
 		event: m.ID, group: m.Group, slice: now, author: m.Later.Author, sentence: m.Later.Sentence, time: m.Later.Time, jaccard: m.Jaccard,
 		identical: m.Identical, witness: placeOf(&m.Earlier),
 	}
-	i := slices.IndexFunc(p.reuses, func(r reuse) bool { return r.event == m.ID })
-	if i < 0 {
-		p.reuses = append(p.reuses, told)
-		return &p.reuses[len(p.reuses)-1], nil
+	known := page.find(m.ID)
+	if known == nil {
+		page.reuses = append(page.reuses, told)
+		p.cutFull(page, now)
+		return nil
 	}
-	old := p.reuses[i]
+	old := *known
 	if old.slice == now { // one slice: the least; a newer slice: what is told now
 		told.time = min(told.time, old.time)
 		told.author = max(told.author, old.author) // rather one than none
 		told.identical = told.identical || old.identical
 		told.witness = lesser(told.witness, old.witness)
 	}
-	p.reuses[i] = told
-	return &p.reuses[i], &old
+	*known = told
+	return &old
 }
 
 // join notes that the post belongs to a group.
 func (p *post) join(group feed.Hash, t feed.Time, now Slice) {
-	i := slices.IndexFunc(p.members, func(m membership) bool { return m.group == group })
+	page := p.page(group)
+	i := slices.IndexFunc(page.members, func(m membership) bool { return m.group == group })
 	switch {
 	case i < 0:
-		p.members = append(p.members, membership{group, now, t})
-	case p.members[i].slice != now:
-		p.members[i] = membership{group, now, t}
-	case t < p.members[i].time:
-		p.members[i].time = t
+		page.members = append(page.members, membership{group, now, t})
+	case page.members[i].slice != now:
+		page.members[i] = membership{group, now, t}
+	case t < page.members[i].time:
+		page.members[i].time = t
 	default:
 		return
 	}
-	p.dirty = true
+	p.touch(page, now)
+	p.cutFull(page, now)
 }
 
-// groups returns the groups that the post belongs to, and since when.
+// reuses are those in the pages that were read.
+func (p *post) reuses() iter.Seq[*reuse] {
+	return func(yield func(*reuse) bool) {
+		for _, page := range p.pages {
+			for i := range page.reuses {
+				if !yield(&page.reuses[i]) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// groups returns the groups that the post belongs to, and since when. All pages are to have been read.
 func (p *post) groups() map[feed.Hash]feed.Time {
 	since := map[feed.Hash]feed.Time{}
 	note := func(g feed.Hash, t feed.Time) {
@@ -294,32 +253,33 @@ func (p *post) groups() map[feed.Hash]feed.Time {
 			since[g] = t
 		}
 	}
-	for _, m := range p.members {
-		note(m.group, m.time)
+	for _, page := range p.pages {
+		for _, m := range page.members {
+			note(m.group, m.time)
+		}
 	}
-	for i := range p.reuses {
-		if r := &p.reuses[i]; r.jaccard == 1 {
+	for r := range p.reuses() {
+		if r.jaccard == 1 {
 			note(r.group, r.time)
 		}
 	}
 	return since
 }
 
-// forget takes the names of deleted posts out of what this one repeats of a group.
-func (p *post) forget(group feed.Hash, gone map[postID]bool) {
-	for i := range p.reuses {
-		r := &p.reuses[i]
-		if r.group == group && r.witness != nil && gone[postID{r.witness.Source, r.witness.Post}] {
-			r.witness = nil
-			p.dirty = true
-		}
+// forget takes the names of deleted posts out of what an event says that this one repeats.
+func (p *post) forget(event feed.Hash, gone map[postID]bool) {
+	page := p.page(event)
+	r := page.find(event)
+	if r != nil && r.witness != nil && gone[postID{r.witness.Source, r.witness.Post}] {
+		r.witness = nil
+		p.change(page)
 	}
 }
 
-// witnesses are the posts that others show as the earlier ones.
+// witnesses are the posts that others show as the earlier ones, in the pages that were read.
 func (p *post) witnesses() (ids []postID) {
-	for i := range p.reuses {
-		if w := p.reuses[i].witness; w != nil {
+	for r := range p.reuses() {
+		if w := r.witness; w != nil {
 			ids = append(ids, postID{w.Source, w.Post})
 		}
 	}

@@ -14,16 +14,39 @@ func (s *Store) remove(ctx context.Context, ids []postID, how removal) error {
 		return err
 	}
 	var gone []*post
-	b := &Batch{Now: p.now, TTL: p.ttl}
+	marks := &Batch{Now: p.now, TTL: p.ttl}
 	for _, x := range p.posts {
 		if x.deleted == there {
 			gone = append(gone, x)
 		}
-		mark := &post{source: x.source, id: x.id, was: x.was, slice: p.now, deleted: how}
-		b.Values = append(b.Values, mark.encode())
+		mark := &post{source: x.source, id: x.id, was: x.was}
+		mark.mark(how, p.now)
+		marks.Values = append(marks.Values, mark.encode())
+	}
+	if err := s.readWhole(ctx, p.now, gone); err != nil {
+		return err
 	}
 	if err := s.forget(ctx, gone); err != nil {
 		return err
+	}
+	if err := s.empty(ctx, p, gone); err != nil {
+		return err
+	}
+	return s.backend.Write(ctx, marks)
+}
+
+// empty takes everything out of the pages of posts.
+func (s *Store) empty(ctx context.Context, p *pass, gone []*post) error {
+	b := &Batch{Now: p.now, TTL: p.ttl}
+	for _, x := range gone {
+		for path, g := range x.pages {
+			if path != "" && g.was != 0 {
+				b.Values = append(b.Values, x.encodePage(&page{path: path, was: g.was, slice: p.now}))
+			}
+		}
+	}
+	if len(b.Values) == 0 {
+		return nil
 	}
 	return s.backend.Write(ctx, b)
 }
@@ -59,8 +82,8 @@ func (s *Store) forget(ctx context.Context, gone []*post) error {
 
 // allEntries is where the reuses of p stand in sets.
 func (p *post) allEntries() (all []Entry) {
-	for i := range p.reuses {
-		all = append(all, p.entries(&p.reuses[i])...)
+	for r := range p.reuses() {
+		all = append(all, p.entries(r)...)
 	}
 	return all
 }
@@ -85,19 +108,12 @@ func (s *Store) forgetWitnessesIn(ctx context.Context, p *pass, group feed.Hash,
 		if err != nil || len(found) == 0 {
 			return p, err
 		}
-		ids := make([]postID, 0, len(found))
-		for _, m := range found {
-			r, err := repetition(m, &group)
-			if err != nil {
-				return p, err
-			}
-			ids = append(ids, postID{r.Later.Source, r.Later.Post})
-		}
-		if err := s.read(ctx, p, ids, nil); err != nil {
+		facts, err := s.repeating(ctx, p, group, found)
+		if err != nil {
 			return p, err
 		}
-		for _, id := range ids {
-			p.posts[postKey(id.source, id.id)].forget(group, gone)
+		for _, f := range facts {
+			f.post.forget(f.hash, gone)
 		}
 		if len(p.posts) >= s.atOnce {
 			if err := s.writePass(ctx, p); err != nil {
@@ -107,6 +123,26 @@ func (s *Store) forgetWitnessesIn(ctx context.Context, p *pass, group feed.Hash,
 		}
 		before = &found[len(found)-1]
 	}
+}
+
+// repeating reads what members of a group's set stand for: an event of a post each.
+func (s *Store) repeating(ctx context.Context, p *pass, group feed.Hash, found []Member) ([]fact, error) {
+	ids := make([]postID, len(found))
+	facts := make([]fact, len(found))
+	for i, m := range found {
+		r, err := repetition(m, &group)
+		if err != nil {
+			return nil, err
+		}
+		ids[i], facts[i].hash = postID{r.Later.Source, r.Later.Post}, r.Event
+	}
+	if err := s.read(ctx, p, ids, nil); err != nil {
+		return nil, err
+	}
+	for i, id := range ids {
+		facts[i].post = p.posts[postKey(id.source, id.id)]
+	}
+	return facts, s.readPages(ctx, p.now, facts)
 }
 
 // writePass writes what a pass has changed, if it has.

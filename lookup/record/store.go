@@ -45,7 +45,11 @@ func New(b Backend, c Config) (*Store, error) {
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	return &Store{backend: b, slice: max(c.Retention/Slices, time.Millisecond), now: c.Now, atOnce: c.AtOnce}, nil
+	m, err := newMetered(b)
+	if err != nil {
+		return nil, err
+	}
+	return &Store{backend: m, slice: max(c.Retention/Slices, time.Millisecond), now: c.Now, atOnce: c.AtOnce}, nil
 }
 
 // Now returns the slice of this moment, and how long what is written in it has to live.
@@ -63,6 +67,7 @@ func (s *Store) Apply(ctx context.Context, changes []lookup.Change) error {
 	if err := s.loadMarks(ctx); err != nil {
 		return err
 	}
+	defer s.authors.showNew() // whatever fails
 	for len(changes) > 0 {
 		n := 0
 		for n < len(changes) && n < s.atOnce && changes[n].Match != nil {
@@ -70,6 +75,7 @@ func (s *Store) Apply(ctx context.Context, changes []lookup.Change) error {
 		}
 		var err error
 		if n > 0 {
+			s.authors.showNew()
 			err = s.tell(ctx, changes[:n])
 		} else {
 			n, err = 1, s.delete(ctx, &changes[0])
@@ -79,6 +85,7 @@ func (s *Store) Apply(ctx context.Context, changes []lookup.Change) error {
 		}
 		changes = changes[n:]
 	}
+	s.authors.showNew()
 	return s.purge(ctx, purgeBusy)
 }
 
@@ -117,48 +124,6 @@ func (s *Store) newPass() *pass {
 	return &pass{now: now, ttl: ttl, posts: map[string]*post{}, groups: map[feed.Hash]*group{}, told: map[told]*reuse{}}
 }
 
-// postID is a post to read.
-type postID struct{ source, id string }
-
-// read loads the posts and groups that the pass does not have yet.
-func (s *Store) read(ctx context.Context, p *pass, posts []postID, groups []feed.Hash) error {
-	var keys []string
-	var decode []func(data []byte) error
-	for _, id := range posts {
-		key := postKey(id.source, id.id)
-		if _, ok := p.posts[key]; ok {
-			continue
-		}
-		p.posts[key] = nil
-		keys = append(keys, key)
-		decode = append(decode, func(data []byte) (err error) {
-			p.posts[key], err = decodePost(id.source, id.id, data, p.now)
-			return err
-		})
-	}
-	for _, hash := range groups {
-		if _, ok := p.groups[hash]; ok {
-			continue
-		}
-		p.groups[hash] = nil
-		keys = append(keys, groupKey(hash))
-		decode = append(decode, func(data []byte) (err error) {
-			p.groups[hash], err = decodeGroup(hash, data, p.now)
-			return err
-		})
-	}
-	values, err := s.backend.Load(ctx, keys)
-	if err != nil {
-		return err
-	}
-	for i := range values {
-		if err := decode[i](values[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // tell takes in matches.
 func (s *Store) tell(ctx context.Context, changes []lookup.Change) error {
 	p := s.newPass()
@@ -172,16 +137,16 @@ func (s *Store) tell(ctx context.Context, changes []lookup.Change) error {
 		posts = append(posts, postID{m.Later.Source, m.Later.Post}, postID{m.Earlier.Source, m.Earlier.Post}, postID{m.First.Source, m.First.Post})
 		groups = append(groups, m.Group)
 	}
-	if err := s.removeHidden(ctx, posts, groups); err != nil {
+	if err := s.removeHidden(ctx, posts, groups, matches); err != nil {
 		return err
 	}
-	if err := s.read(ctx, p, posts, groups); err != nil {
+	if err := s.readFacts(ctx, p, posts, groups, matches); err != nil {
 		return err
 	}
 	for i := range matches {
 		p.tell(matches[i], changes[i].Time)
 	}
-	return s.backend.Write(ctx, p.batch())
+	return s.write(ctx, p)
 }
 
 // tell takes in one match that was made at a time, without what was deleted.
@@ -190,8 +155,9 @@ func (p *pass) tell(m feed.Match, made feed.Time) {
 	earlier := p.posts[postKey(m.Earlier.Source, m.Earlier.Post)]
 	original := p.posts[postKey(m.First.Source, m.First.Post)]
 	for _, x := range []*post{later, earlier, original} {
-		if x.deleted == deleted && x.slice != p.now { // the mark lives as long as events come that need it
-			x.slice, x.dirty = p.now, true
+		if x.deleted == deleted && x.newest() != p.now { // the mark lives as long as events come that need it
+			x.mark(deleted, p.now)
+			x.dirty = true
 		}
 	}
 	if m.Later.Post == "" || later.deleted == deleted {
@@ -218,7 +184,7 @@ func (p *pass) tell(m feed.Match, made feed.Time) {
 
 // note puts the match into the record of its later post.
 func (p *pass) note(later *post, m *feed.Match) {
-	_, before := later.tell(m, p.now)
+	before := later.tell(m, p.now)
 	key := told{later, m.ID}
 	if _, known := p.told[key]; !known {
 		p.told[key] = before
@@ -229,9 +195,7 @@ func (p *pass) note(later *post, m *feed.Match) {
 func (p *pass) batch() *Batch {
 	b := &Batch{Now: p.now, TTL: p.ttl, Cap: lookup.AuthorCap, Remove: p.remove}
 	for _, post := range p.posts {
-		if post.dirty {
-			b.Values = append(b.Values, post.encode())
-		}
+		b.Values = post.appendChanged(b.Values)
 	}
 	for _, g := range p.groups {
 		if g.dirty {
@@ -240,18 +204,49 @@ func (p *pass) batch() *Batch {
 	}
 	slices.SortFunc(b.Values, func(v, w Value) int { return strings.Compare(v.Key, w.Key) }) // neighbours together
 	for t, before := range p.told {
-		for i := range t.post.reuses {
-			r := &t.post.reuses[i]
-			if r.event != t.event {
-				continue
-			}
-			if before != nil && (before.slice != r.slice || before.time != r.time || before.author != r.author) {
-				b.Remove = append(b.Remove, t.post.entries(before)...)
-			}
-			b.Add = append(b.Add, t.post.entries(r)...)
+		r := t.post.page(t.event).find(t.event)
+		if r == nil {
+			continue
 		}
+		if before != nil && (before.slice != r.slice || before.time != r.time || before.author != r.author) {
+			b.Remove = append(b.Remove, t.post.entries(before)...)
+		}
+		b.Add = append(b.Add, t.post.entries(r)...)
 	}
 	return b
+}
+
+// appendChanged appends the values of a post that have changed.
+func (p *post) appendChanged(values []Value) []Value {
+	if p.dirty {
+		values = append(values, p.encode())
+	}
+	for path, g := range p.pages {
+		if g.dirty && path != "" {
+			values = append(values, p.encodePage(g))
+		}
+	}
+	return values
+}
+
+// write writes what a pass has changed: pages that no other leads to yet before those that now do, whatever becomes of
+// the rest.
+func (s *Store) write(ctx context.Context, p *pass) error {
+	b := p.batch()
+	isNew := func(v Value) bool { return v.Key[0] == 'o' && v.Was == 0 }
+	if slices.ContainsFunc(b.Values, isNew) {
+		first := &Batch{Now: b.Now, TTL: b.TTL}
+		for _, v := range b.Values {
+			if isNew(v) {
+				first.Values = append(first.Values, v)
+			}
+		}
+		b.Values = slices.DeleteFunc(b.Values, isNew)
+		if err := s.backend.Write(ctx, first); err != nil {
+			return err
+		}
+	}
+	return s.backend.Write(ctx, b)
 }
 
 // entries is where a reuse of p stands in sets.

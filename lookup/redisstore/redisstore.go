@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/url"
 	"strings"
 	"sync"
@@ -20,6 +21,7 @@ import (
 
 	"refrain/feed"
 	"refrain/internal/check"
+	"refrain/internal/wirecheck"
 	"refrain/lookup"
 	"refrain/lookup/record"
 )
@@ -87,6 +89,10 @@ func connect(address string) (redis.UniversalClient, error) {
 			return nil, fmt.Errorf("url: %w", err)
 		}
 		o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.ContextTimeoutEnabled = dialTimeout, readTimeout, readTimeout, true
+		o.NewClient = func(node *redis.Options) *redis.Client {
+			node.Dialer = dialer(node)
+			return redis.NewClient(node)
+		}
 		return redis.NewClusterClient(o), nil
 	}
 	o, err := redis.ParseURL(address)
@@ -95,7 +101,20 @@ func connect(address string) (redis.UniversalClient, error) {
 	}
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.ContextTimeoutEnabled = dialTimeout, readTimeout, readTimeout, true
 	o.MaxRetries, o.DialerRetries, o.PoolTimeout = 1, 1, readTimeout
+	o.Dialer = dialer(o)
 	return redis.NewClient(o), nil
+}
+
+// dialer is the library's own, TLS included, whose server is not believed everything.
+func dialer(o *redis.Options) func(ctx context.Context, network, addr string) (net.Conn, error) {
+	dial := redis.NewDialer(o)
+	return func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		return wirecheck.Redis(conn), nil
+	}
 }
 
 // parse refuses what the libraries would quote a piece of a password from: an @ behind the host ends a password that has

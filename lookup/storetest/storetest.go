@@ -52,6 +52,7 @@ func Run(t *testing.T, open Open) {
 	t.Run("retention", func(t *testing.T) { testRetention(t, open) })
 	t.Run("deletion", func(t *testing.T) { testDeletion(t, open) })
 	t.Run("deletion of an author", func(t *testing.T) { testAuthorDeletion(t, open) })
+	t.Run("a long post", func(t *testing.T) { testLongPost(t, open) })
 	t.Run("cursor", func(t *testing.T) { testCursor(t, open) })
 }
 
