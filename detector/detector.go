@@ -27,6 +27,8 @@ type Config struct {
 	Lateness   time.Duration         // how far behind the newest posts one may come: 0 or more
 	MaxMatches int                   // groups that one look-up reports at most, its own first; 0: no limit
 	Flood      int                   // groups that one reports that has more than MaxMatches: 1 to MaxMatches; without a limit nothing
+	MaxLater   int                   // later occurrences, of all groups, that one look-up reports at most; 0: no limit
+	FloodLater int                   // as Flood
 	Budget     int64                 // bytes of the window; 0: no limit
 	Reserved   func() int64          // bytes of the budget that others hold; nil: none
 	OmitTexts  bool                  // keep no texts in the window
@@ -71,6 +73,9 @@ func (c *Config) checkNumbers() (errs []error) {
 	if c.MaxMatches > 0 && (c.Flood < 1 || c.Flood > c.MaxMatches) {
 		errs = append(errs, fmt.Errorf("flood %d: want 1 to the max matches, %d", c.Flood, c.MaxMatches))
 	}
+	if c.MaxLater < 0 || c.MaxLater > 0 && (c.FloodLater < 1 || c.FloodLater > c.MaxLater) {
+		errs = append(errs, fmt.Errorf("max later %d, flood later %d: want 0 (no limit) or more, and 1 to that", c.MaxLater, c.FloodLater))
+	}
 	return errs
 }
 
@@ -82,7 +87,11 @@ type Detector struct {
 	searcher *sigstore.Searcher // likewise
 	bounds   *hashcodes.Bounds
 	counts   Counts
-	ahead    []*feed.Sentence // scratch
+
+	// Scratch.
+	ahead []*feed.Sentence
+	near  []near
+	match feed.Match // the one that is being handed on
 
 	// What other goroutines may ask about: the newest time, and the statistics of a moment ago.
 	newest atomic.Int64
@@ -164,6 +173,9 @@ func (d *Detector) Sets(from sigstore.Row, n int, visit func(tokens []uint64)) (
 // View returns the state as of the last Advance, or some inserts later. Any goroutine may ask.
 func (d *Detector) View() View { return *d.view.Load() }
 
+// Publish makes the View that of now.
+func (d *Detector) Publish() { d.publish() }
+
 func (d *Detector) publish() { d.view.Store(&View{d.counts, d.window.Stats()}) }
 
 // Newest is the time of the newest sentence inserted so far, 0 before the first. Any goroutine may ask.
@@ -175,15 +187,15 @@ func (d *Detector) Advance(w feed.Time) {
 	d.publish()
 }
 
-// Delete removes a post of whatever version from the window.
-func (d *Detector) Delete(source, post string) { d.window.Delete(source, post) }
+// Delete removes the deleted posts, of whatever version; see sigstore.Window.
+func (d *Detector) Delete(gone sigstore.Gone) { d.window.Delete(gone) }
 
 // DeleteAuthor removes everything that an author has said so far but for what stays; see sigstore.Window.
 func (d *Detector) DeleteAuthor(source, author string, stays sigstore.Stays) {
 	d.window.DeleteAuthor(source, author, stays)
 }
 
-// PurgeSome goes on with what DeleteAuthor began; see sigstore.Window.
+// PurgeSome goes on with what Delete and DeleteAuthor began; see sigstore.Window.
 func (d *Detector) PurgeSome(rows int) (more bool) { return d.window.PurgeSome(rows) }
 
 // Horizon is the time before which occurrences may have gone.

@@ -38,8 +38,18 @@ func partners(x *feed.Sentence, matches []feed.Match) map[string]bool {
 	return texts
 }
 
-// TestLimits: a look-up that matches no more groups than it may report reports what one without limits does. One that
-// matches more reports as many of them as it may in a flood, its own first, and says so.
+// laterOnes is how many of the matches of x are occurrences that it makes repeats.
+func laterOnes(x *feed.Sentence, matches []feed.Match) (n int) {
+	for i := range matches {
+		if l := &matches[i].Later; l.Post != x.Post || l.Source != x.Source {
+			n++
+		}
+	}
+	return n
+}
+
+// TestLimits: a look-up that matches no more groups, and no more later occurrences, than it may report reports what one
+// without limits does. One that matches more reports as many of them as it may in a flood, its own first, and says so.
 func TestLimits(t *testing.T) {
 	for name, engine := range engines {
 		t.Run(name, func(t *testing.T) {
@@ -49,6 +59,7 @@ func TestLimits(t *testing.T) {
 				limited := cfg
 				limited.MaxMatches = rapid.IntRange(1, 20).Draw(r, "max matches")
 				limited.Flood = rapid.IntRange(1, limited.MaxMatches).Draw(r, "flood")
+				limited.MaxLater, limited.FloodLater = limited.MaxMatches, limited.Flood
 				d, err := detector.New(cfg)
 				if err != nil {
 					r.Fatal(err)
@@ -68,7 +79,7 @@ func TestLimits(t *testing.T) {
 					want, got := d.Lookup(nil, x), l.Lookup(nil, x)
 					d.Insert(x)
 					l.Insert(x)
-					if n := len(partners(x, want)); n <= limited.MaxMatches {
+					if max(len(partners(x, want)), laterOnes(x, want)) <= limited.MaxMatches {
 						compare(r, ids(got), oracle.Sorted(ids(want)))
 						continue
 					}
@@ -83,7 +94,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-func checkTruncated(r *rapid.T, x *feed.Sentence, got, want []feed.Match, most int) {
+func checkTruncated(r *rapid.T, x *feed.Sentence, got, want []feed.Match, flood int) {
 	may := map[feed.Hash]bool{}
 	own := false
 	for i := range want {
@@ -91,8 +102,12 @@ func checkTruncated(r *rapid.T, x *feed.Sentence, got, want []feed.Match, most i
 		own = own || want[i].Jaccard == 1
 	}
 	texts := partners(x, got)
-	if len(texts) != most {
-		r.Fatalf("%d groups reported, want %d of %d", len(texts), most, len(partners(x, want)))
+	if all := len(partners(x, want)); len(texts) != min(flood, all) {
+		r.Fatalf("%d groups reported, want %d of %d", len(texts), flood, all)
+	}
+	// One of each group, and others up to the limit.
+	if n := laterOnes(x, got); n > 2*flood {
+		r.Fatalf("%d later occurrences reported, want %d at most", n, 2*flood)
 	}
 	if own && got[0].Jaccard != 1 {
 		r.Fatalf("the first event is of another group: %+v", got[0])
@@ -125,6 +140,48 @@ func TestSearchStops(t *testing.T) {
 			}
 			if groups, q := w.Searcher().SearchAll(variant(variants)); len(groups) != variants || q.Cut {
 				t.Errorf("%d groups of all, cut %v: want %d", len(groups), q.Cut, variants)
+			}
+		})
+	}
+}
+
+// TestLaterOccurrencesAreLimited: a post dated before thousands of copies of it makes all of them repeats, and reports a
+// few. At the limit, all.
+func TestLaterOccurrencesAreLimited(t *testing.T) {
+	const limit, flood = 100, 10
+	for _, test := range []struct {
+		name         string
+		copies, want int
+		variant      bool
+	}{
+		{name: "as many as may be", copies: limit, want: limit},
+		{name: "too many", copies: limit + 1, want: flood},
+		{name: "far too many", copies: 20 * limit, want: flood},
+		{name: "too many of another text", copies: limit + 1, want: flood, variant: true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			cfg := detector.Default()
+			cfg.Span, cfg.MaxLater, cfg.FloodLater = time.Hour, limit, flood
+			d, err := detector.New(cfg)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for n := range test.copies {
+				x := sentence(feed.Time(1000+n), fmt.Sprint("copy", n), 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+				d.LookupNew(nil, &x)
+				d.Insert(&x)
+			}
+			x := sentence(0, "first", 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9)
+			if test.variant {
+				x = sentence(0, "first", 0, 0, 1, 2, 3, 4, 5, 6, 7, 8, 10)
+			}
+			got := d.Lookup(nil, &x)
+			truncated := int64(0)
+			if test.copies > limit {
+				truncated = 1
+			}
+			if n := d.Counts().Truncated; len(got) != test.want || n != truncated || got[0].Truncated != (truncated > 0) {
+				t.Errorf("%d events, %d look-ups truncated, the first event %v: want %d and %d", len(got), n, got[0].Truncated, test.want, truncated)
 			}
 		})
 	}

@@ -7,19 +7,34 @@ import (
 	"refrain/sigstore"
 )
 
-// Lookup appends a match for every pair that x makes with a row of the window: (x, group of the row) where the
-// row is earlier, (row, group of x) where it is later. Whether x itself is in the window makes no difference.
-// A pair may be reported again by the look-up of its other sentence: same id.
-func (d *Detector) Lookup(dst []feed.Match, x *feed.Sentence) []feed.Match {
-	return d.lookup(dst, x, false)
-}
+// EachMatch calls found for every pair that x makes with a row of the window: (x, group of the row) where the row is
+// earlier, (row, group of x) where it is later. Whether x itself is in the window makes no difference. A pair may be
+// reported again by the look-up of its other sentence: same id. The match is found's until it returns.
+func (d *Detector) EachMatch(x *feed.Sentence, found func(*feed.Match)) { d.lookup(x, false, found) }
 
-// LookupNew is Lookup without the matches that an earlier call has reported. That needs a feed in which every
+// EachNewMatch is EachMatch without the matches that an earlier call has reported. That needs a feed in which every
 // sentence is looked up and inserted in one order, before or after its look-up, and none is looked up without
 // those before it. Two versions of a post that share a sentence share its events too: those may come twice, and
 // so may the events of a redelivery so late that the window knows it no more.
+func (d *Detector) EachNewMatch(x *feed.Sentence, found func(*feed.Match)) { d.lookup(x, true, found) }
+
+// Lookup appends what EachMatch finds.
+func (d *Detector) Lookup(dst []feed.Match, x *feed.Sentence) []feed.Match {
+	d.EachMatch(x, func(m *feed.Match) { dst = append(dst, *m) })
+	return dst
+}
+
+// LookupNew appends what EachNewMatch finds.
 func (d *Detector) LookupNew(dst []feed.Match, x *feed.Sentence) []feed.Match {
-	return d.lookup(dst, x, true)
+	d.EachNewMatch(x, func(m *feed.Match) { dst = append(dst, *m) })
+	return dst
+}
+
+// Probe looks x up for its cost alone: what it finds is thrown away, and it counts nowhere.
+func (d *Detector) Probe(x *feed.Sentence) {
+	before := d.counts
+	d.lookup(x, false, func(*feed.Match) {})
+	d.counts = before
 }
 
 // Expect says which sentences will be looked up next; see sigstore.Searcher.Expect.
@@ -28,99 +43,139 @@ func (d *Detector) Expect(xs []*feed.Sentence) { d.searcher.Expect(xs) }
 // Has reports whether x is in the window: then it is a redelivery.
 func (d *Detector) Has(x *feed.Sentence) bool { return d.groups.Has(x) }
 
-func (d *Detector) lookup(dst []feed.Match, x *feed.Sentence, once bool) []feed.Match {
+func (d *Detector) lookup(x *feed.Sentence, once bool, found func(*feed.Match)) {
 	d.counts.Lookups++
-	begin := len(dst)
-	l := look{d: d, x: x, once: once, own: d.groups.Get(x)}
-	dst = l.report(dst, l.search())
+	l := look{d: d, x: x, once: once, own: d.groups.Get(x), near: d.near[:0], found: found}
+	l.search()
 	if l.truncated {
 		d.counts.Truncated++
-		for i := begin; i < len(dst); i++ {
-			dst[i].Truncated = true
-		}
 	}
-	d.counts.Matches += int64(len(dst) - begin)
-	return dst
+	l.report()
+	d.near = l.near
+}
+
+// look is one look-up under way.
+type look struct {
+	d     *Detector
+	x     *feed.Sentence
+	q     *sigstore.Query
+	once  bool
+	own   sigstore.Group // x's, if the window has it
+	near  []near         // the other groups that are similar enough
+	found func(*feed.Match)
+
+	groups, later int  // reported: groups, and later occurrences
+	truncated     bool // there are more matches than may be reported
+}
+
+// near is a group that is similar enough, and how many tokens it has in common with x.
+type near struct {
+	sigstore.Group
+	overlap int
 }
 
 // enough is how many candidates a look-up is given before the engine may stop, for each group that it may report: in a
 // flood of variants of one text nearly all of them match. Where they do not, the look-up asks for all.
 const enough = 2
 
-// search finds the candidates, and whether there are too many matches to report them all.
-func (l *look) search() []sigstore.Group {
+// search finds the groups that are near, and whether there are too many matches to report them all.
+func (l *look) search() {
 	s, limit := l.d.searcher, l.d.cfg.MaxMatches
 	var groups []sigstore.Group
 	groups, l.q = s.Search(l.x)
-	l.truncated = limit > 0 && len(groups) > limit && l.exceeds(groups, limit)
+	l.compare(groups, limit)
 	if !l.truncated && l.q.Cut {
 		groups, l.q = s.SearchAll(l.x)
-		l.truncated = len(groups) > limit && l.exceeds(groups, limit)
+		l.compare(groups, limit)
 	}
-	return groups
+	if most := l.d.cfg.MaxLater; most > 0 && !l.truncated {
+		l.truncated = l.exceedsLater(most)
+	}
 }
 
-// exceeds reports whether more than limit groups match.
-func (l *look) exceeds(groups []sigstore.Group, limit int) bool {
+// compare finds out which candidates are near, no further than needed to know that more than limit of them match.
+func (l *look) compare(groups []sigstore.Group, limit int) {
+	l.near = l.near[:0]
+	counts := limit > 0 && len(groups) > limit
 	n := 0
-	if !l.own.IsNone() && l.matches(l.own) {
+	if counts && !l.own.IsNone() && l.matches(l.own) {
 		n++
 	}
 	for _, g := range groups {
-		if n > limit {
-			break
-		}
 		if g == l.own {
 			continue
 		}
-		if _, near := l.overlap(g); near && l.matches(g) {
+		overlap, similar := l.overlap(g)
+		if !similar {
+			continue
+		}
+		l.near = append(l.near, near{g, overlap})
+		if counts && l.matches(g) {
 			n++
 		}
+		if l.truncated = counts && n > limit; l.truncated {
+			return
+		}
 	}
-	return n > limit
 }
 
 // matches reports whether visit would report anything.
-func (l *look) matches(g sigstore.Group) (any bool) {
+func (l *look) matches(g sigstore.Group) bool {
 	if _, _, ok := l.d.groups.Earlier(g, l.x); ok {
 		return true
 	}
-	l.eachLater(g, func(*sigstore.Later) { any = true })
-	return any
+	return l.d.groups.CountLater(g, l.x, l.once, 0) > 0
+}
+
+// exceedsLater reports whether x makes more than limit later occurrences repeats. In a feed that comes in the order of
+// its times there are none, and nothing is counted.
+func (l *look) exceedsLater(limit int) bool {
+	most := 0
+	l.each(func(g sigstore.Group, _ int) bool {
+		most += l.d.groups.MaxLater(g, l.x)
+		return most <= limit
+	})
+	if most <= limit {
+		return false
+	}
+	n := 0
+	l.each(func(g sigstore.Group, _ int) bool {
+		n += l.d.groups.CountLater(g, l.x, l.once, limit-n)
+		return n <= limit
+	})
+	return n > limit
+}
+
+// each visits the groups that are near, x's own first, until visit returns false.
+func (l *look) each(visit func(g sigstore.Group, overlap int) bool) {
+	if !l.own.IsNone() && !visit(l.own, len(l.x.Tokens)) {
+		return
+	}
+	for i := range l.near {
+		if n := &l.near[i]; !visit(n.Group, n.overlap) {
+			return
+		}
+	}
 }
 
 // report reports the groups that match: all, or the first few where there are too many.
-func (l *look) report(dst []feed.Match, groups []sigstore.Group) []feed.Match {
-	limit := math.MaxInt
-	if l.truncated {
-		limit = l.d.cfg.Flood
+func (l *look) report() {
+	groups, later := math.MaxInt, math.MaxInt
+	if cfg := &l.d.cfg; l.truncated {
+		groups, later = limit(cfg.Flood), limit(cfg.FloodLater)
 	}
-	if !l.own.IsNone() {
-		dst = l.visit(dst, l.own, len(l.x.Tokens))
-	}
-	for _, g := range groups {
-		if l.groups >= limit {
-			break
-		}
-		if g == l.own {
-			continue
-		}
-		if overlap, near := l.overlap(g); near {
-			dst = l.visit(dst, g, overlap)
-		}
-	}
-	return dst
+	l.each(func(g sigstore.Group, overlap int) bool {
+		l.visit(g, overlap, later)
+		return l.groups < groups
+	})
 }
 
-// look is one look-up under way.
-type look struct {
-	d         *Detector
-	x         *feed.Sentence
-	q         *sigstore.Query
-	once      bool
-	own       sigstore.Group // x's, if the window has it
-	groups    int            // reported
-	truncated bool           // there are more matches than may be reported
+// limit is n, where 0 is none.
+func limit(n int) int {
+	if n == 0 {
+		return math.MaxInt
+	}
+	return n
 }
 
 // overlap decides on the token sets.
@@ -136,19 +191,27 @@ func (l *look) overlap(g sigstore.Group) (tokens int, near bool) {
 	return tokens, near
 }
 
-// visit reports what x and the rows of g make of each other.
-func (l *look) visit(dst []feed.Match, g sigstore.Group, overlap int) []feed.Match {
-	before := len(dst)
-	dst = l.forward(dst, g, overlap)
-	l.eachLater(g, func(y *sigstore.Later) { dst = l.backward(dst, g, y, overlap) })
-	if len(dst) > before {
+// visit reports what x and the rows of g make of each other: of its later occurrences the first, and others as long as
+// fewer than most have been reported.
+func (l *look) visit(g sigstore.Group, overlap, most int) {
+	any := l.forward(g, overlap)
+	later := 0
+	l.eachLater(g, func(y *sigstore.Later) bool {
+		if later > 0 && l.later >= most {
+			return false
+		}
+		l.backward(g, y, overlap)
+		later++
+		l.later++
+		return true
+	})
+	if any || later > 0 {
 		l.groups++
 	}
-	return dst
 }
 
-// eachLater visits the rows of a group that x makes repeats.
-func (l *look) eachLater(g sigstore.Group, visit func(*sigstore.Later)) {
+// eachLater visits the rows of a group that x makes repeats, until visit returns false.
+func (l *look) eachLater(g sigstore.Group, visit func(*sigstore.Later) bool) {
 	if l.once {
 		l.d.groups.EachNew(g, l.x, visit)
 		return
@@ -156,34 +219,33 @@ func (l *look) eachLater(g sigstore.Group, visit func(*sigstore.Later)) {
 	l.d.groups.EachLater(g, l.x, visit)
 }
 
-// forward appends (x, g) if x repeats g.
-func (l *look) forward(dst []feed.Match, g sigstore.Group, overlap int) []feed.Match {
+// forward reports (x, g) if x repeats g.
+func (l *look) forward(g sigstore.Group, overlap int) bool {
 	gs, x := l.d.groups, l.x
 	earlier, identical, ok := gs.Earlier(g, x)
 	if !ok {
-		return dst
+		return false
 	}
-	dst, m := l.appendMatch(dst, g, overlap)
+	m := l.match(g, overlap)
 	group := l.hash(g)
 	m.ID = feed.EventID(Scheme, x.Source, x.Post, x.Index, x.Group, group)
 	m.Group, m.Identical, m.Earlier = group, identical, earlier
 	m.Later = laterOf(x)
 	m.Coverage, m.Repost, m.TimeAdjusted = float64(x.Coverage), x.Repost, x.TimeAdjusted
 	counted := g == l.own && gs.Has(x)
-	finish(m, gs.History(g, x.Source, x.Author, counted))
-	return dst
+	l.hand(m, gs.History(g, x.Source, x.Author, counted))
+	return true
 }
 
-// backward appends (y, group of x): y, an occurrence of g, is later than x and repeats it.
-func (l *look) backward(dst []feed.Match, g sigstore.Group, y *sigstore.Later, overlap int) []feed.Match {
+// backward reports (y, group of x): y, an occurrence of g, is later than x and repeats it.
+func (l *look) backward(g sigstore.Group, y *sigstore.Later, overlap int) {
 	x := l.x
-	dst, m := l.appendMatch(dst, g, overlap)
+	m := l.match(g, overlap)
 	m.Group, m.Identical, m.Earlier, m.Later = x.Group, y.Identical, occurrenceOf(x), y.Occurrence
 	m.Later.Group = l.hash(g)
 	m.ID = feed.EventID(Scheme, y.Source, y.Post, y.Sentence, m.Later.Group, x.Group)
 	m.Coverage, m.Repost, m.TimeAdjusted = float64(y.Coverage), y.Repost, y.TimeAdjusted
-	finish(m, l.historyOfOwn(g, y))
-	return dst
+	l.hand(m, l.historyOfOwn(g, y))
 }
 
 // historyOfOwn is what is known of x's group when y, of group g, is said to repeat it.
@@ -203,15 +265,15 @@ func (l *look) historyOfOwn(g sigstore.Group, y *sigstore.Later) sigstore.Histor
 	return h
 }
 
-// appendMatch begins a match.
-func (l *look) appendMatch(dst []feed.Match, g sigstore.Group, overlap int) ([]feed.Match, *feed.Match) {
+// match begins a match, in the place of the one before.
+func (l *look) match(g sigstore.Group, overlap int) *feed.Match {
 	union := len(l.x.Tokens) + g.Size() - overlap
-	dst = append(dst, feed.Match{Scheme: Scheme, Jaccard: float64(overlap) / float64(union)})
-	m := &dst[len(dst)-1]
+	m := &l.d.match
+	*m = feed.Match{Scheme: Scheme, Jaccard: float64(overlap) / float64(union), Truncated: l.truncated}
 	if g != l.own {
 		m.Hamming = l.d.searcher.Distance(l.q, g)
 	}
-	return dst, m
+	return m
 }
 
 // hash is the name of a group.
@@ -222,11 +284,13 @@ func (l *look) hash(g sigstore.Group) feed.Hash {
 	return l.d.groups.Hash(g)
 }
 
-// finish completes a match of which both sentences are known.
-func finish(m *feed.Match, h sigstore.History) {
+// hand completes a match of which both sentences are known, and hands it on.
+func (l *look) hand(m *feed.Match, h sigstore.History) {
 	m.First, m.Occurrences, m.Authors, m.AuthorsEstimated = h.First, h.Occurrences, h.Authors, h.AuthorsEstimated
-	l, e := &m.Later, &m.Earlier
-	m.SameAuthor = l.Author != "" && l.Author == e.Author && l.Source == e.Source
+	later, earlier := &m.Later, &m.Earlier
+	m.SameAuthor = later.Author != "" && later.Author == earlier.Author && later.Source == earlier.Source
+	l.d.counts.Matches++
+	l.found(m)
 }
 
 // laterOf is x as the later sentence of a match.

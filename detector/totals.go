@@ -10,6 +10,7 @@ type Totals struct {
 	Groups, Occurrences int
 	Bytes               int64
 	Forced              int64 // texts that the budget dropped before their time
+	ForcedOccurrences   int64 // and occurrences, of texts that stayed
 	Late, Truncated     int64 // see Counts
 	Candidates, Similar int64
 	Span                time.Duration // how far back all of them reach
@@ -24,6 +25,7 @@ func Total(detectors []*Detector) Totals {
 		t.Occurrences += v.Window.Occurrences
 		t.Bytes += v.Window.Bytes
 		t.Forced += v.Window.Counts.Forced
+		t.ForcedOccurrences += v.Window.Counts.ForcedOccurrences
 		t.Late += v.Counts.Late
 		t.Truncated += v.Counts.Truncated
 		t.Candidates += v.Counts.Candidates

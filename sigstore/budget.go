@@ -9,9 +9,10 @@ import (
 
 // Forced says what the budget drove out before its time.
 type Forced struct {
-	Groups int           // texts dropped
-	Span   time.Duration // what the window still holds of its span
-	Bytes  int64         // what it holds now
+	Groups      int           // texts dropped
+	Occurrences int           // of texts that stay, dropped
+	Span        time.Duration // what the window still holds of its span
+	Bytes       int64         // what it holds now
 }
 
 func (w *Window) overBudget() bool { return w.budget > 0 && w.Bytes() > w.limit() }
@@ -29,8 +30,9 @@ func (w *Window) isLarge(b *block) bool {
 	return w.budget > 0 && b.rows > 64 && w.Bytes()/int64(max(1, w.Len()))*int64(b.live) > w.limit()/int64(w.cut.parts)
 }
 
-// makeRoom drops the oldest blocks while the window holds more than its budget: first what was last seen
-// before the block ended, and if that is not enough whole blocks.
+// makeRoom drops something while the window holds more than its budget: first what few texts hold of it beyond their
+// share, since all the others would have to go for them; then the oldest blocks: what was last seen before a block ended,
+// and if that is not enough whole blocks.
 func (w *Window) makeRoom() {
 	if !w.overBudget() {
 		return
@@ -38,17 +40,31 @@ func (w *Window) makeRoom() {
 	if w.searcher.abandon(); !w.overBudget() {
 		return
 	}
-	if w.blocks.len() == 1 {
-		w.close()
+	f := Forced{Occurrences: w.groups.cutCrowds(w.limit() / int64(w.cut.parts))}
+	if w.overBudget() {
+		f.Groups = w.forceBlocks()
 	}
-	f := Forced{Groups: w.force(func(b *block) feed.Time { return b.closed + 1 })}
-	f.Groups += w.force(func(*block) feed.Time { return math.MaxInt64 })
 	w.forced = true
 	w.shrink()
 	w.counts.Forced += int64(f.Groups)
+	w.counts.ForcedOccurrences += int64(f.Occurrences)
 	f.Span, f.Bytes = w.effectiveSpan(), w.Bytes()
 	if w.onForced != nil {
 		w.onForced(f)
+	}
+}
+
+func (w *Window) forceBlocks() (groups int) {
+	w.closeOnly()
+	groups = w.force(func(b *block) feed.Time { return b.closed + 1 })
+	w.closeOnly() // what has moved on is in the open block
+	return groups + w.force(func(*block) feed.Time { return math.MaxInt64 })
+}
+
+// closeOnly closes the open block where it is the only one, if the window holds too much.
+func (w *Window) closeOnly() {
+	if w.overBudget() && w.blocks.len() == 1 {
+		w.close()
 	}
 }
 
@@ -58,7 +74,6 @@ func (w *Window) force(horizon func(*block) feed.Time) (groups int) {
 		b := w.blocks.oldest()
 		w.clock.drive(b.closed + 1)
 		groups += w.dropOldest(horizon(b))
-		w.groups.reindexPosts() // it is part of what the window holds
 	}
 	return groups
 }

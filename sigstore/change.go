@@ -10,26 +10,18 @@ func (gs *Groups) newGroup(h *feed.Hash, o *occurrence, numbers []uint32) {
 	r.records = b.place(gs.blocks.write(o, r.sequence, links{}))
 	gs.name(Group{b, b.add(r)})
 	gs.peak = max(gs.peak, gs.len())
-	gs.count(r.key(), o)
+	gs.occurrences++
 }
 
 // name makes a group known by its name.
 func (gs *Groups) name(g Group) { gs.names.add(g.row().key(), g.number(), gs.blocks.keyOf) }
-
-// count counts a new occurrence of the group of a key.
-func (gs *Groups) count(key uint64, o *occurrence) {
-	gs.occurrences++
-	if gs.posts != nil {
-		gs.posts.add(key, o.source, o.post)
-	}
-}
 
 // longestChain is the number of occurrences from which on a group has many: where thinning begins, as a rule.
 const longestChain = 15
 
 // addOccurrence adds an occurrence to a group, and reports whether the group is to be thinned.
 func (gs *Groups) addOccurrence(g Group, o *occurrence) (dense bool) {
-	gs.count(g.row().key(), o)
+	gs.occurrences++
 	v := gs.view(g)
 	if v.many == nil && (v.len() >= min(longestChain, gs.cfg.thinFrom-1) || !g.block.reaches(&gs.blocks.current().arena)) {
 		gs.becomeMany(g, v)

@@ -43,6 +43,31 @@ func (c *crowds) change(m *many, change func(*many)) {
 	c.held += m.bytes() - before
 }
 
+// cutCrowds drops the oldest occurrences of every group that holds more than its share, in bytes, until it holds half of
+// that, and returns how many they were. What is remembered of foreign groups goes whole if it is more: nothing is lost by
+// that, some matches are reported once more.
+func (gs *Groups) cutCrowds(share int64) (dropped int) {
+	if gs.foreign.bytes() > share {
+		gs.foreign.drop(func(*occurrence) bool { return true })
+	}
+	for _, m := range gs.crowds.all {
+		if m != nil && m.bytes() > share {
+			gs.crowds.change(m, func(m *many) { dropped += m.cut(share / 2) })
+			m.thinAt = max(gs.cfg.thinFrom, 2*len(m.records))
+		}
+	}
+	gs.occurrences -= dropped
+	gs.views.forget()
+	return dropped
+}
+
+// cut drops the oldest occurrences, all but the newest, until so many bytes are left, about.
+func (m *many) cut(bytes int64) (dropped int) {
+	stay := max(1, int(int64(len(m.records))*bytes/m.bytes()))
+	begin := len(m.records) - stay
+	return m.keep(func(i int, _ *occurrence) bool { return i >= begin })
+}
+
 // clip gives back what the lists hold beyond their lengths.
 func (c *crowds) clip() {
 	c.all, c.free = slices.Clip(c.all), nil

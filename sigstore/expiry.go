@@ -51,7 +51,6 @@ func (w *Window) expire() {
 	}
 	if dropped {
 		w.shrink()
-		w.groups.reindexPosts()
 	}
 }
 

@@ -8,8 +8,9 @@ import "refrain/feed"
 type foreign struct {
 	cfg    *groupsConfig
 	groups map[feed.Hash]*many
-	kept   int // sentences
-	next   int // number of them at which to look for what is too old
+	kept   int   // sentences
+	held   int64 // bytes of them
+	next   int   // number of them at which to look for what is too old
 }
 
 // view is what is remembered of a group.
@@ -32,15 +33,18 @@ func (f *foreign) remember(x *feed.Sentence) {
 		}
 		m = &many{cfg: f.cfg}
 		f.groups[x.Group] = m
+		f.held += m.bytes()
 	}
 	o := occurrenceOf(x)
 	o.link, o.meta = "", "" // it is never shown
+	before := m.bytes()
 	m.insert(&o)
 	f.kept++
+	f.held += m.bytes() - before
 }
 
 // forget drops what is remembered of foreign groups that is older than t.
-func (gs *Groups) forget(t feed.Time) { gs.foreign.forget(t) }
+func (gs *Groups) forget(t feed.Time) { gs.cleanForeign().forget(t) }
 
 // forget drops what is older than t: a sentence that is not late cannot be earlier.
 func (f *foreign) forget(t feed.Time) {
@@ -54,11 +58,14 @@ func (f *foreign) forget(t feed.Time) {
 // drop forgets some.
 func (f *foreign) drop(which func(*occurrence) bool) {
 	for h, m := range f.groups {
+		before := m.bytes()
 		f.kept -= m.keep(func(_ int, o *occurrence) bool { return !which(o) })
+		f.held += m.bytes() - before
 		if len(m.records) == 0 {
+			f.held -= m.bytes()
 			delete(f.groups, h)
 		}
 	}
 }
 
-func (f *foreign) bytes() int64 { return int64(f.kept)*48 + int64(len(f.groups))*(manyBytes+40) }
+func (f *foreign) bytes() int64 { return f.held + int64(len(f.groups))*40 }

@@ -11,7 +11,7 @@ import (
 // match that it alone has reported is taken as known, and is left out when the next sentence makes it again.
 func TestDeletedIsNoWitness(t *testing.T) {
 	for name, remove := range map[string]func(*Window){
-		"post":   func(w *Window) { w.Delete("s", "x") },
+		"post":   func(w *Window) { deletePost(w, "s", "x") },
 		"author": func(w *Window) { w.DeleteAuthor("s", "ann", nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -23,7 +23,7 @@ func TestDeletedIsNoWitness(t *testing.T) {
 			w.Insert(later)
 			g := w.groups.Get(later)
 			seen := func(x *feed.Sentence) (n int) {
-				w.groups.EachNew(g, x, func(*Later) { n++ })
+				w.groups.EachNew(g, x, func(*Later) bool { n++; return true })
 				return n
 			}
 			x, y := at("x", "ann", []uint64{1, 2, 3, 5}, 1), at("y", "bob", []uint64{1, 2, 3, 5}, 2) // of a foreign group

@@ -12,9 +12,9 @@ import (
 //
 //	Get, Has                              the group of a text; whether a sentence is there
 //	Hash, Sets                            what the texts are
-//	Earlier, EachLater, EachNew, History  what a sentence and the occurrences of a group make of each other
+//	Earlier, EachLater, EachNew, CountLater, MaxLater, History  what a sentence and the occurrences of a group make of each other
 //
-// The window takes in (newGroup, addOccurrence, thin), takes out (delete, drop, removeGroup, dropBlock), moves to the newest block (numbersOf,
+// The window takes in (newGroup, addOccurrence, thin), takes out (deletePosts, drop, removeGroup, dropBlock), moves to the newest block (numbersOf,
 // moveOn), and numbers the tokens anew (renumber, numberAgain, moveAgain, renumbered).
 type Groups struct {
 	cfg         *groupsConfig
@@ -24,7 +24,6 @@ type Groups struct {
 	peak        int   // most groups
 	crowds      crowds
 	views       views
-	posts       posts // nil until a post is deleted
 	purge       purge
 	purged      int // occurrences that it has removed
 	foreign     foreign
@@ -183,5 +182,5 @@ func (gs *Groups) readChain(dst []occurrence, g Group) []occurrence {
 }
 
 func (gs *Groups) bytes() int64 {
-	return gs.crowds.bytes() + gs.names.bytes() + gs.tokens.bytes() + gs.posts.bytes() + gs.foreign.bytes()
+	return gs.crowds.bytes() + gs.names.bytes() + gs.tokens.bytes() + gs.foreign.bytes()
 }

@@ -18,7 +18,7 @@ type many struct {
 	count   int // occurrences since the group's birth
 	authors authors
 
-	cleaned uint32 // number of the last deletion of an author that it was cleaned of; see purge
+	cleaned uint32 // number of the last deletion that it was cleaned of; see purge
 
 	thinAt int // len(records) at which thin is tried again
 }
@@ -89,13 +89,6 @@ func (m *many) pack(kept []uint64) {
 	for _, pos := range kept {
 		old.frame.decode(&o, &old, pos)
 		m.records = append(m.records, m.write(&o, v))
-	}
-}
-
-// forget puts the oldest occurrence left in the place of a first one that is deleted.
-func (m *many) forget(k key) {
-	if len(m.records) > 0 && m.firstKey().samePost(k) {
-		m.replaceFirst()
 	}
 }
 

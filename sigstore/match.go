@@ -23,33 +23,66 @@ type Later struct {
 }
 
 // EachLater calls visit for every occurrence of g that x makes a repeat: later than x, of another post, within
-// the span.
-func (gs *Groups) EachLater(g Group, x *feed.Sentence, visit func(*Later)) {
+// the span. It ends where visit returns false.
+func (gs *Groups) EachLater(g Group, x *feed.Sentence, visit func(*Later) bool) {
 	v, k := gs.view(g), keyOf(x)
 	v.eachLater(k, v.len(), gs.cfg.span, x, visit)
 }
 
 // EachNew is EachLater without the occurrences that another sentence of x's own group makes repeats anyway: those
-// have been reported. See reach and known.
-func (gs *Groups) EachNew(g Group, x *feed.Sentence, visit func(*Later)) {
+// have been reported. See reach and known. What it has visited counts as reported.
+func (gs *Groups) EachNew(g Group, x *feed.Sentence, visit func(*Later) bool) {
+	if foreign, visited := gs.eachNew(g, x, visit); foreign && visited {
+		gs.cleanForeign().remember(x)
+	}
+}
+
+func (gs *Groups) eachNew(g Group, x *feed.Sentence, visit func(*Later) bool) (foreign, visited bool) {
 	v, k := gs.view(g), keyOf(x)
-	if v.len() == 0 || v.at(v.len()-1).key().compare(k) <= 0 {
-		return // the usual case: x is the latest
+	if v.isLast(k) {
+		return false, false // the usual case
 	}
 	own, foreign := gs.viewOwn(x)
 	if own.saysAlike(x) {
-		return
+		return foreign, false
 	}
-	visited := false
-	v.eachLater(k, own.reach(v, k), gs.cfg.span, x, func(y *Later) {
-		if !own.known(keyOfOccurrence(&y.Occurrence), k, gs.cfg.span) {
-			visited = true
-			visit(y)
+	v.eachLater(k, own.reach(v, k), gs.cfg.span, x, func(y *Later) bool {
+		if own.known(keyOfOccurrence(&y.Occurrence), k, gs.cfg.span) {
+			return true
 		}
+		visited = true
+		return visit(y)
 	})
-	if visited && foreign {
-		gs.foreign.remember(x)
+	return foreign, visited
+}
+
+// MaxLater is at least how many occurrences of g x makes repeats.
+func (gs *Groups) MaxLater(g Group, x *feed.Sentence) int {
+	v, k := gs.view(g), keyOf(x)
+	if v.isLast(k) {
+		return 0
 	}
+	return v.len() - v.place(k)
+}
+
+// CountLater is how many occurrences EachLater would visit, or EachNew where once is set; more than most are not counted
+// on. None of them counts as reported.
+func (gs *Groups) CountLater(g Group, x *feed.Sentence, once bool, most int) (n int) {
+	count := func(*Later) bool {
+		n++
+		return n <= most
+	}
+	if once {
+		gs.eachNew(g, x, count)
+	} else {
+		gs.EachLater(g, x, count)
+	}
+	return n
+}
+
+// isLast reports whether nothing comes after k.
+func (v *view) isLast(k key) bool {
+	return v.len() == 0 || v.at(v.len()-1).key().compare(k) <= 0
 }
 
 // viewOwn is x's group, or what is remembered of it where another partition owns it.
@@ -57,7 +90,7 @@ func (gs *Groups) viewOwn(x *feed.Sentence) (own *view, foreign bool) {
 	if g := gs.Get(x); !g.IsNone() {
 		return gs.view(g), false
 	}
-	return gs.foreign.view(x.Group), true
+	return gs.cleanForeign().view(x.Group), true
 }
 
 func keyOfOccurrence(o *feed.Occurrence) key {
@@ -91,8 +124,8 @@ func (own *view) known(y, x key, span feed.Time) bool {
 	}
 }
 
-// eachLater visits the occurrences before a place that x, whose key is k, makes repeats.
-func (v *view) eachLater(k key, end int, span feed.Time, x *feed.Sentence, visit func(*Later)) {
+// eachLater visits the occurrences before a place that x, whose key is k, makes repeats, until visit returns false.
+func (v *view) eachLater(k key, end int, span feed.Time, x *feed.Sentence, visit func(*Later) bool) {
 	for i := v.place(k); i < end; i++ {
 		o := v.at(i)
 		if o.time-k.time > span {
@@ -103,10 +136,13 @@ func (v *view) eachLater(k key, end int, span feed.Time, x *feed.Sentence, visit
 		}
 		shown := o.show()
 		shown.Link, shown.Meta = o.link, o.meta
-		visit(&Later{
+		later := Later{
 			Occurrence: shown, Identical: o.sequence == uint32(x.Sequence), Coverage: o.coverage,
 			Repost: o.repost, TimeAdjusted: o.adjusted,
-		})
+		}
+		if !visit(&later) {
+			return
+		}
 	}
 }
 

@@ -1,17 +1,34 @@
 package sigstore
 
+import (
+	"strconv"
+	"unsafe"
+)
+
 // Stays says which sentences of a deleted author were said after all: after the deletion, and before the window was told.
 type Stays func(post string, sentence int, version uint32) bool
 
-// purge holds the authors that were deleted, until a walk over the rows has removed what they said before. The walk goes
-// on a little at a time; meanwhile a group is cleaned before anything looks at it, changes it or moves it. So nothing ever
-// sees what is deleted, and each group is either clean or as it was when the author was deleted: what the author says
-// later finds a clean group, and has to be told from what the walk is after. In an arena it stands behind the mark; a
-// group with records of its own knows the last deletion that it was cleaned of.
+// Gone says which posts are deleted. The names are only lent.
+type Gone func(source, post string) bool
+
+// purge holds what was deleted, until a walk over the rows has removed it. The walk goes on a little at a time; meanwhile a
+// group is cleaned before anything looks at it, changes it or moves it. So nothing ever sees what is deleted, and each
+// group is either clean or as it was at the deletion.
+//
+// There is no index of posts: it would take as much as the texts themselves, on the word of whoever deletes a post that
+// nobody has. One walk serves all deletions that there were when it began.
+//
+// A deleted post is so whenever it came. What a deleted author says later finds a clean group, and has to be told from
+// what the walk is after. In an arena it stands behind the mark; a group with records of its own knows the last deletion
+// that it was cleaned of.
 type purge struct {
+	gone    Gone             // nil: no post is to be removed
+	posts   uint32           // number of the last deletion of posts
 	authors map[who]deletion // nil: none
 	number  uint32           // of the last deletion
 	walk    *walk            // nil: none is under way
+	foreign bool             // what is remembered of foreign groups is not clean
+	id      []byte           // scratch
 }
 
 // who is an author of a source.
@@ -30,21 +47,39 @@ type walk struct {
 	next, end Row
 }
 
+// deletePosts hides everything that the deleted posts say at once.
+func (gs *Groups) deletePosts(gone Gone) {
+	p := &gs.purge
+	p.gone = gone
+	gs.begin()
+	p.posts = p.number
+}
+
 // deleteAuthor hides everything that an author has said so far at once.
 func (gs *Groups) deleteAuthor(source, author string, stays Stays) {
 	p := &gs.purge
 	if p.authors == nil {
 		p.authors = map[who]deletion{}
 	}
-	p.number++
-	gs.got = got{} // it is to be cleaned first
+	gs.begin()
 	p.authors[who{source, author}] = deletion{p.number, gs.blocks.current().arena.next(), stays}
-	// What he said is no witness, as that of a deleted post. What stays is reported once more, under the same ids.
-	gs.foreign.drop(func(o *occurrence) bool { return o.source == source && o.author == author })
 }
+
+// begin begins a deletion: no group is clean any more.
+func (gs *Groups) begin() {
+	p := &gs.purge
+	p.number++
+	p.foreign = true
+	gs.got = got{} // it is to be cleaned first
+}
+
+func (p *purge) isPending() bool { return p.gone != nil || p.authors != nil }
 
 // isAfter reports whether an occurrence of a group is to go; m is the group's, nil where it has a chain.
 func (p *purge) isAfter(o *occurrence, m *many) bool {
+	if p.isGone(o.source, o.post) {
+		return true
+	}
 	d, ok := p.authors[who{o.source, o.author}]
 	if !ok || m == nil && o.at >= d.mark || m != nil && m.cleaned >= d.number {
 		return false
@@ -52,10 +87,22 @@ func (p *purge) isAfter(o *occurrence, m *many) bool {
 	return d.stays == nil || !d.stays(o.post.String(), int(o.index), o.version)
 }
 
-// clean removes from a group what deleted authors said, and reports whether anything is left of it.
+// isGone asks for a post by a name that is made anew in place: half the posts have numbers.
+func (p *purge) isGone(source string, post postID) bool {
+	if p.gone == nil {
+		return false
+	}
+	if !post.isNumber() {
+		return p.gone(source, post.text)
+	}
+	p.id = strconv.AppendUint(p.id[:0], post.number-1, 10)
+	return p.gone(source, unsafe.String(&p.id[0], len(p.id)))
+}
+
+// clean removes from a group what was deleted, and reports whether anything is left of it.
 func (gs *Groups) clean(g Group) (alive bool) {
 	p := &gs.purge
-	if p.authors == nil {
+	if !p.isPending() {
 		return true
 	}
 	m, before := gs.view(g).many, uint32(0)
@@ -72,7 +119,7 @@ func (gs *Groups) clean(g Group) (alive bool) {
 		return false
 	}
 	if m = gs.view(g).many; m != nil {
-		m.forgetAuthors(p, before)
+		m.forgetFirst(p, before)
 		m.cleaned = p.number
 	}
 	return true
@@ -84,10 +131,25 @@ func (gs *Groups) evict(g Group) {
 	g.block.kill(g.n)
 }
 
+// cleanForeign is foreign without what was deleted: a deleted post is nobody's witness, and what came after it was deleted,
+// another has to report. What stays of an author is reported once more, under the same ids. It is cleaned for all deletions
+// at once, when it is next looked at.
+func (gs *Groups) cleanForeign() *foreign {
+	p := &gs.purge
+	if p.foreign {
+		p.foreign = false
+		gs.foreign.drop(func(o *occurrence) bool {
+			_, deleted := p.authors[who{o.source, o.author}]
+			return deleted || p.isGone(o.source, o.post)
+		})
+	}
+	return &gs.foreign
+}
+
 // purgeSome goes on with the removal by so many rows, and reports whether there is more of it.
 func (gs *Groups) purgeSome(rows int) (more bool) {
 	p, bs := &gs.purge, gs.blocks
-	if p.authors == nil {
+	if !p.isPending() {
 		return false
 	}
 	if p.walk == nil {
@@ -116,17 +178,21 @@ func (gs *Groups) purgeSome(rows int) (more bool) {
 
 // endWalk forgets the deletions whose rows are gone.
 func (gs *Groups) endWalk() (more bool) {
+	gs.cleanForeign()
 	p := &gs.purge
 	for who, d := range p.authors {
 		if d.number <= p.walk.number {
 			delete(p.authors, who)
 		}
 	}
-	p.walk = nil
 	if len(p.authors) == 0 {
 		p.authors = nil
 	}
-	return p.authors != nil
+	if p.posts <= p.walk.number {
+		p.gone = nil
+	}
+	p.walk = nil
+	return p.isPending()
 }
 
 // purgeAll removes at once what is to be removed.
@@ -135,11 +201,11 @@ func (gs *Groups) purgeAll() {
 	}
 }
 
-// forgetAuthors puts the oldest occurrence left in the place of a first one that a deleted author said. A group that was
-// cleaned of that deletion has a later one.
-func (m *many) forgetAuthors(p *purge, cleaned uint32) {
+// forgetFirst puts the oldest occurrence left in the place of a first one that is deleted. A group that was cleaned of the
+// deletion of its author has a later one.
+func (m *many) forgetFirst(p *purge, cleaned uint32) {
 	d, ok := p.authors[who{m.first.Source, m.first.Author}]
-	if ok && cleaned < d.number {
+	if ok && cleaned < d.number || p.gone != nil && p.gone(m.first.Source, m.first.Post) {
 		m.replaceFirst()
 	}
 }

@@ -27,7 +27,7 @@ func shown(w *Window, x *feed.Sentence) (posts []string) {
 			h := w.groups.History(g, "", "somebody", false)
 			posts = append(posts, h.First.Post)
 		}
-		w.groups.EachLater(g, x, func(y *Later) { posts = append(posts, y.Post) })
+		w.groups.EachLater(g, x, func(y *Later) bool { posts = append(posts, y.Post); return true })
 	}
 	return posts
 }

@@ -91,16 +91,6 @@ func (v *view) saysAlike(x *feed.Sentence) bool {
 	return o.time == k.time && o.samePost(k)
 }
 
-// hasPost reports whether an occurrence is of the post of k.
-func (v *view) hasPost(k key) bool {
-	for i := range v.len() {
-		if v.at(i).samePost(k) {
-			return true
-		}
-	}
-	return false
-}
-
 // textLike is the position of a text equal to s among the last few occurrences, 0 if there is none.
 func (v *view) textLike(s string, few int) uint64 {
 	for i := v.len() - 1; i >= max(0, v.len()-few) && s != ""; i-- {

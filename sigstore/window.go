@@ -49,8 +49,9 @@ var usualCut = cut{parts: 16, minRows: 4096, thinFrom: 16}
 // The texts are its Groups, and its Searcher finds them: it tells both what comes and goes. None of the three is safe for
 // concurrent use.
 //
-//	Insert, Delete            sentences in, posts out
-//	DeleteAuthor, PurgeSome   authors out
+//	Insert                    sentences in
+//	Delete, DeleteAuthor      posts and authors out of sight, and
+//	PurgeSome                 out of memory
 //	Advance, Horizon, IsLate  the clock
 //	Recode, RecodeSome        a change of codes, as long as the budget allows it
 //	Stats, Len, Bytes         the state
@@ -75,6 +76,7 @@ type Window struct {
 type Counts struct {
 	Inserted, Repeats, Deleted int64 // sentences
 	Forced                     int64 // groups that the budget dropped before their time
+	ForcedOccurrences          int64 // occurrences that it dropped of groups that stayed
 }
 
 // New makes an empty window.
@@ -145,12 +147,10 @@ func (w *Window) addOccurrence(g Group, o *occurrence) {
 	}
 }
 
-// Delete removes every occurrence of a post, of all its versions, and reports how many there were.
-func (w *Window) Delete(source, id string) (occurrences int) {
-	occurrences = w.groups.delete(source, id)
-	w.counts.Deleted += int64(occurrences)
-	return occurrences
-}
+// Delete removes every occurrence of the deleted posts, of all their versions: nothing finds them any more from now on,
+// and their memory comes free as PurgeSome is called. Until that is done gone is asked, of all the posts that were ever
+// deleted: what an earlier one said has to be said by the next. The names that it is given are only lent.
+func (w *Window) Delete(gone Gone) { w.groups.deletePosts(gone) }
 
 // DeleteAuthor removes everything that an author has said so far, but for what stays: nothing finds it any more from now
 // on, and its memory comes free as PurgeSome is called.
@@ -158,7 +158,7 @@ func (w *Window) DeleteAuthor(source, author string, stays Stays) {
 	w.groups.deleteAuthor(source, author, stays)
 }
 
-// PurgeSome goes on with the removal of what deleted authors said by so many rows, for all of them at once, and reports
+// PurgeSome goes on with the removal of what was deleted by so many rows, for all of it at once, and reports
 // whether there is more of it.
 func (w *Window) PurgeSome(rows int) (more bool) { return w.groups.purgeSome(rows) }
 

@@ -242,9 +242,7 @@ func TestDeleteTakesAPostOut(t *testing.T) {
 	}
 	w.Insert(x("a", 1))
 	w.Insert(x("b", 2))
-	if n := w.Delete("", "a"); n != 1 {
-		t.Errorf("%d occurrences deleted, want 1", n)
-	}
+	deletePost(w, "", "a")
 	g := w.groups.Get(x("c", 3))
 	if shown, _, ok := w.groups.Earlier(g, x("c", 3)); !ok || shown.Post != "b" {
 		t.Errorf("witness %q, want b", shown.Post)
@@ -252,9 +250,12 @@ func TestDeleteTakesAPostOut(t *testing.T) {
 	if first := w.groups.view(g).first(); first.Post != "b" {
 		t.Errorf("first is %q after a was deleted", first.Post)
 	}
-	w.Insert(x("d", 4)) // after the index of posts was made
-	w.Delete("", "d")
-	w.Delete("", "b")
+	if n := w.Stats().Counts.Deleted; n != 1 {
+		t.Errorf("%d occurrences deleted, want 1", n)
+	}
+	w.Insert(x("d", 4)) // while there is a deletion
+	deletePost(w, "", "d")
+	deletePost(w, "", "b")
 	if groups, _ := w.searcher.Search(x("c", 3)); len(groups) > 0 || w.Len() != 0 || w.Stats().Occurrences != 0 {
 		t.Errorf("%d groups found, %d left", len(groups), w.Len())
 	}
@@ -276,13 +277,26 @@ func TestDeleteWhileTheWindowRolls(t *testing.T) {
 		w.Insert(&x)
 		w.Advance(x.Time)
 		if victim := fmt.Sprintf("p%06d", i-r.IntN(300)); i%5 == 0 {
-			w.Delete("", victim)
 			deleted[victim] = true
+			w.Delete(func(_, post string) bool { return deleted[post] })
+		}
+		if r.IntN(3) == 0 {
+			w.PurgeSome(1 + r.IntN(100))
 		}
 	}
-	if n := w.Stats().Counts.Deleted; n < 500 || len(w.groups.posts) > 1500 {
-		t.Errorf("%d occurrences deleted, %d posts indexed of some 500 in the window", n, len(w.groups.posts))
+	for w.PurgeSome(10) {
 	}
+	if n := w.Stats().Counts.Deleted; n < 500 || w.groups.purge.isPending() {
+		t.Errorf("%d occurrences deleted; more to come: %v", n, w.groups.purge.isPending())
+	}
+	w.blocks.each(func(g Group) {
+		v := w.groups.view(g)
+		for i := range v.len() {
+			if post := v.at(i).post.String(); deleted[post] || deleted[v.first().Post] {
+				t.Errorf("post %s is there still, or %s as the first of its group", post, v.first().Post)
+			}
+		}
+	})
 }
 
 func boundsOf() *hashcodes.Bounds { return hashcodes.NewBounds(theta, 1) }
@@ -303,26 +317,58 @@ func TestBudgetAfterEverythingIsDeleted(t *testing.T) {
 		w.Insert(&x)
 	}
 	for i := range 100 {
-		w.Delete("", fmt.Sprint(i))
+		deletePost(w, "", fmt.Sprint(i))
 	}
+	w.groups.purgeAll()
 	x := said(1000, 1000, 0, 1, 2, 3)
 	if !w.Insert(&x) || w.Len() != 1 {
 		t.Errorf("%d groups, want the one inserted", w.Len())
 	}
 }
 
-// What the budget drives out leaves the index of posts too, which the first deletion makes: it counts as well.
-func TestBudgetAfterADeletion(t *testing.T) {
+// deletePost deletes a post beside those that are being deleted.
+func deletePost(w *Window, source, id string) {
+	before := w.groups.purge.gone
+	w.Delete(func(s, post string) bool { return s == source && post == id || before != nil && before(s, post) })
+}
+
+// TestDeletionOfNobodysPost: it drives nothing out of a window that is full, and takes no memory of it, neither at once nor
+// as the window goes on.
+func TestDeletionOfNobodysPost(t *testing.T) {
 	const budget = 1 << 20
-	w := newScan(t, Config{Span: 87600 * time.Hour, Budget: budget})
-	w.Delete("", "nobody")
-	for i := range 30_000 {
-		x := said(i, feed.Time(i), 0, uint64(i), uint64(i+1), uint64(i+2))
-		w.Insert(&x)
-		w.Advance(x.Time)
+	insert := func(w *Window, from, to int) {
+		for i := from; i < to; i++ {
+			x := said(i, feed.Time(i), 0, uint64(i), uint64(i+1), uint64(i+2))
+			w.Insert(&x)
+			w.Advance(x.Time)
+		}
 	}
-	if w.Len() < 1000 || w.Bytes() > budget || len(w.groups.posts) > 2*w.groups.occurrences {
-		t.Errorf("%d groups of %d occurrences, %d posts indexed, %d bytes", w.Len(), w.groups.occurrences, len(w.groups.posts), w.Bytes())
+	full := func() *Window {
+		w := newScan(t, Config{Span: 87600 * time.Hour, Budget: budget})
+		i := 0
+		for ; w.Bytes() < budget*97/100; i++ {
+			insert(w, i, i+1)
+		}
+		return w
+	}
+	a, b := full(), full()
+	bytes := b.Bytes()
+	deletePost(b, "", "nobody")
+	if b.Bytes() != bytes {
+		t.Errorf("%d bytes after the deletion, %d before", b.Bytes(), bytes)
+	}
+	n := a.Len()
+	for _, w := range []*Window{a, b} {
+		insert(w, n, n+10)
+	}
+	if a.Len() != b.Len() || b.Stats().Counts.Forced != 0 {
+		t.Errorf("%d texts beside %d without the deletion, %d driven out", b.Len(), a.Len(), b.Stats().Counts.Forced)
+	}
+	for _, w := range []*Window{a, b} {
+		insert(w, n+10, 30_000)
+	}
+	if a.Len() != b.Len() || b.Bytes() > budget {
+		t.Errorf("later %d texts beside %d, %d bytes", b.Len(), a.Len(), b.Bytes())
 	}
 }
 
