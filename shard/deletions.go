@@ -2,33 +2,21 @@ package shard
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
-
-	"github.com/go-json-experiment/json/jsontext"
-	"github.com/zeebo/xxh3"
 
 	"refrain/feed"
 	"refrain/topic"
 )
 
-// deletions are the posts and authors that were deleted, read from the control topic: to its end before any row is
-// rebuilt, and then as it grows. They are kept as long as the topics can still hold such a post.
-//
-// A deleted post stays deleted, whenever it comes. Of a deleted author goes what stands in records stamped no later than
-// the tombstone: an account may come back, and what it posts then counts.
+// deletions reads the control topic for one worker: to its end before any row is rebuilt, and then as it grows.
 type deletions struct {
 	control topic.Topic // nil: there are none
 	reader  topic.Reader
 	next    int64                      // position in the control topic
-	forgot  time.Time                  // up to where old ones have gone
+	known   *Tombstones                // hears of what is read
 	corrupt func(*topic.Record, error) // is told of a record that is left out
-
-	mu     sync.RWMutex // guards stamps against Deleted; the worker's goroutine alone changes them
-	stamps map[feed.Tombstone]time.Time
 }
 
 // deletion is one tombstone that was read.
@@ -38,51 +26,28 @@ type deletion struct {
 	time     time.Time
 }
 
-func newDeletions(control topic.Topic) *deletions {
-	return &deletions{control: control, corrupt: func(*topic.Record, error) {}, stamps: map[feed.Tombstone]time.Time{}}
-}
-
-// has reports whether a sentence of a record with this stamp is deleted.
-func (d *deletions) has(s *feed.Sentence, stamp int64) bool {
-	if len(d.stamps) == 0 {
-		return false
-	}
-	if _, ok := d.stamps[feed.Tombstone{Source: s.Source, Post: s.Post}]; ok {
-		return true
-	}
-	at, ok := d.stamps[feed.Tombstone{Source: s.Source, Author: s.Author}]
-	return ok && s.Author != "" && stamp <= at.UnixNano()
-}
-
-// read takes in what the control topic holds now and returns it.
-func (d *deletions) read(ctx context.Context) ([]deletion, error) {
+// read takes in what the control topic holds now, and gives it to take in parts: at a start there may be millions.
+func (d *deletions) read(ctx context.Context, take func([]deletion) error) error {
 	if d.control == nil {
-		return nil, nil
+		return nil
 	}
 	start, end, err := d.control.Bounds(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("control topic: %w", err)
+		return fmt.Errorf("control topic: %w", err)
 	}
 	d.next = max(d.next, start[0])
-	var all []deletion
 	for d.next < end[0] {
 		records, err := d.fetch(ctx)
 		if err != nil {
 			d.close()
-			return all, fmt.Errorf("control topic: %w", err)
+			return fmt.Errorf("control topic: %w", err)
 		}
-		for i := range records {
-			more, err := d.take(&records[i])
-			if errors.Is(err, topic.ErrTombstonesCorrupt) { // it stays so however often it is read
-				d.corrupt(&records[i], err)
-				d.next = records[i].Position + 1
-			} else if err != nil {
-				return all, err
-			}
-			all = append(all, more...)
+		fresh, err := d.decode(records)
+		if err := errors.Join(take(fresh), err); err != nil {
+			return err
 		}
 	}
-	return all, nil
+	return nil
 }
 
 func (d *deletions) fetch(ctx context.Context) ([]topic.Record, error) {
@@ -107,47 +72,24 @@ func (d *deletions) fetch(ctx context.Context) ([]topic.Record, error) {
 	return records, err
 }
 
-func (d *deletions) take(r *topic.Record) ([]deletion, error) {
-	tombstones, err := topic.DecodeTombstones(r.Data)
-	if err != nil {
-		return nil, fmt.Errorf("control topic: position %d: %w", r.Position, err)
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	out := make([]deletion, len(tombstones))
-	for i, t := range tombstones {
-		if r.Time.After(d.stamps[t]) {
-			d.stamps[t] = r.Time
+// decode reads records, and leaves out those that stay unreadable however often they are read.
+func (d *deletions) decode(records []topic.Record) (all []deletion, err error) {
+	for i := range records {
+		r := &records[i]
+		tombstones, err := topic.DecodeTombstones(r.Data)
+		switch {
+		case errors.Is(err, topic.ErrTombstonesCorrupt):
+			d.corrupt(r, err)
+		case err != nil:
+			return all, fmt.Errorf("control topic: position %d: %w", r.Position, err)
 		}
-		out[i] = deletion{t, r.Position, r.Time}
-	}
-	d.next = r.Position + 1
-	return out, nil
-}
-
-// skipControl is loud about a control record that cannot be read: whatever it deleted is not.
-func (w *Worker) skipControl(r *topic.Record, err error) {
-	w.cfg.Logger.Error("unreadable control record left out: the posts that it deleted may be shown again; delete again what was deleted then",
-		"position", r.Position, "time", r.Time, "error", err)
-	w.metrics.corruptControl()
-}
-
-// forgetEvery is how far apart two walks over all tombstones are: 70 ms for a million, in which nobody can ask.
-const forgetEvery = time.Hour
-
-// forget drops tombstones that no post in any topic is older than, or soon after that.
-func (d *deletions) forget(before time.Time) {
-	if before.Sub(d.forgot) < forgetEvery {
-		return
-	}
-	d.forgot = before
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for t, at := range d.stamps {
-		if at.Before(before) {
-			delete(d.stamps, t)
+		d.known.add(tombstones, r.Time)
+		for _, t := range tombstones {
+			all = append(all, deletion{t, r.Position, r.Time})
 		}
+		d.next = r.Position + 1
 	}
+	return all, nil
 }
 
 func (d *deletions) close() {
@@ -157,62 +99,75 @@ func (d *deletions) close() {
 	}
 }
 
-// AppendRetraction appends the CloudEvent that says that a post, or an author, was deleted at t. Its id is the xxh3-128 of
-// some strings, each as an unsigned varint length and its bytes: the word "retracted", the source and the post id; or the
-// words "retracted author", the source, the author and the time as it is written. So it is the same however often it is
-// said of one deletion.
-func AppendRetraction(dst []byte, d feed.Tombstone, t feed.Time, deployment string) []byte {
-	kind, name := "post", d.Post
-	if d.Author != "" {
-		kind, name = "author", d.Author
-	}
-	dst = append(dst, `{"specversion":"1.0","type":"`+feed.RetractedType+`","source":`...)
-	dst = quote(dst, deployment)
-	dst = append(dst, `,"id":"`...)
-	dst = append(dst, retractionID(d, t).String()...)
-	dst = append(dst, `","time":"`...)
-	dst = append(dst, t.String()...)
-	dst = append(dst, `","subject":`...)
-	dst = quote(dst, name)
-	dst = append(dst, `,"partitionkey":`...)
-	dst = quote(dst, name)
-	dst = append(dst, `,"datacontenttype":"application/json","data":{"source":`...)
-	dst = quote(dst, d.Source)
-	dst = append(dst, `,"`+kind+`":`...)
-	dst = quote(dst, name)
-	return append(dst, `}}`...)
+// skipControl is loud about a control record that cannot be read: whatever it deleted is not.
+func (w *Worker) skipControl(r *topic.Record, err error) {
+	w.cfg.Logger.Error("unreadable control record left out: the posts that it deleted may be shown again; delete again what was deleted then",
+		"position", r.Position, "time", r.Time, "error", err)
+	w.metrics.corruptControl()
 }
 
-// quote replaces bytes that are not UTF-8, which AppendQuote also reports as an error.
-func quote(dst []byte, s string) []byte {
-	dst, _ = jsontext.AppendQuote(dst, s)
-	return dst
+// readDeletions takes in new tombstones: the rows show no such post any more, and the owner of partition 0 says so in
+// the event topic. It asks once a poll.
+func (w *Worker) readDeletions(ctx context.Context) error {
+	now := w.cfg.Now()
+	if w.deleted.control == nil || !w.asked.IsZero() && now.Sub(w.asked) < w.cfg.Poll {
+		return nil
+	}
+	err := w.deleted.read(ctx, func(fresh []deletion) error {
+		w.each(func(q *partition) { q.delete(fresh, w.deleted.known) })
+		return w.retract(ctx, fresh)
+	})
+	if err != nil {
+		return err
+	}
+	w.asked = now
+	if w.cfg.Retention > 0 {
+		w.deleted.known.forget(now.Add(-w.cfg.Retention))
+	}
+	return nil
 }
 
-func retractionID(d feed.Tombstone, t feed.Time) feed.Hash {
-	named := []string{"retracted", d.Source, d.Post}
-	if d.Author != "" {
-		named = []string{"retracted author", d.Source, d.Author, t.String()}
+// retract says of deletions that they are, and makes that durable before there is too much of it.
+func (w *Worker) retract(ctx context.Context, fresh []deletion) error {
+	q := w.home[0]
+	if q == nil || len(fresh) == 0 {
+		return nil
 	}
-	var b []byte
-	for _, s := range named {
-		b = append(binary.AppendUvarint(b, uint64(len(s))), s...)
+	for _, d := range fresh {
+		if d.position >= q.state.Control {
+			w.outbox.retract(d.Tombstone, feed.FromTime(d.time))
+		}
 	}
-	return xxh3.Hash128(b).Bytes()
+	q.state.Control = max(q.state.Control, fresh[len(fresh)-1].position+1)
+	w.moved = true
+	if len(w.outbox.records) < w.cfg.MaxEvents {
+		return nil
+	}
+	return w.outbox.flush(ctx)
 }
 
-// Deleted reports whether an event that was made at a time may not show a post any more, as far as this worker has read
-// the control topic: because the post was deleted, or its author after he had posted it. Any goroutine may ask.
-func (w *Worker) Deleted(n feed.Name, made time.Time) bool {
-	w.deleted.mu.RLock()
-	defer w.deleted.mu.RUnlock()
-	stamps := w.deleted.stamps
-	if len(stamps) == 0 {
-		return false
+// delete takes what tombstones say out of the rows.
+func (q *partition) delete(fresh []deletion, known *Tombstones) {
+	posts, authors := false, 0
+	for i := range fresh {
+		posts = posts || fresh[i].Author == ""
+		if fresh[i].Author != "" {
+			authors++
+		}
 	}
-	if _, ok := stamps[feed.Tombstone{Source: n.Source, Post: n.Post}]; ok {
-		return true
+	if posts {
+		q.rows.Delete(known.HasPost)
 	}
-	at, ok := stamps[feed.Tombstone{Source: n.Source, Author: n.Author}]
-	return ok && n.Author != "" && !made.After(at.Add(feed.RetractionLag))
+	if authors == 0 {
+		return
+	}
+	since := q.young.byAuthor()
+	for i := range fresh {
+		if d := &fresh[i]; d.Author != "" {
+			q.rows.DeleteAuthor(d.Source, d.Author, since.stays(d))
+		}
+	}
 }
+
+// Deleted is that of the worker's Tombstones. Any goroutine may ask.
+func (w *Worker) Deleted(n feed.Name, made time.Time) bool { return w.deleted.known.Deleted(n, made) }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"refrain/internal/delays"
+
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -20,8 +22,9 @@ type counts struct {
 }
 
 type metrics struct {
-	sentences, lookups, events, truncated, passed, dead, lost, corrupt metric.Int64Counter
-	lag, clock                                                         metric.Float64Gauge
+	sentences, lookups, events, truncated, passed, dead, lost, corrupt, failures metric.Int64Counter
+	lag, clock                                                                   metric.Float64Gauge
+	delay                                                                        metric.Float64Histogram
 }
 
 func newMetrics() (*metrics, error) {
@@ -48,6 +51,10 @@ func newMetrics() (*metrics, error) {
 	m.lost = counter("refrain/shard", "refrain_shard_lost_window",
 		"Times that the sentence topic had dropped records which the window still needed")
 	m.corrupt = counter("refrain/shard", "refrain_shard_corrupt", "Records of the sentence topic, or of the control topic, left out because they cannot be read")
+	m.failures = counter("refrain/shard", "refrain_shard_turn_failures", "Turns of a worker that failed and are taken again, by the worker's first partition")
+	delay, err := otel.Meter("refrain/shard").Float64Histogram("refrain_shard_event_delay", metric.WithUnit("s"), delays.Buckets(),
+		metric.WithDescription("From accepted to its events durable, of every post that repeats something"))
+	m.delay, errs = delay, append(errs, err)
 	m.lag = gauge("refrain_shard_lag", "Age of the oldest record that is not looked up everywhere")
 	m.clock = gauge("refrain_shard_clock", "The window's clock W, as Unix time")
 	return &m, errors.Join(errs...)
@@ -68,9 +75,15 @@ func (m *metrics) appear(ctx context.Context, owned []int) {
 	for _, c := range []metric.Int64Counter{m.lookups, m.events, m.truncated, m.passed, m.dead} {
 		c.Add(ctx, 0)
 	}
+	m.failures.Add(ctx, 0, firstOf(owned))
 	for _, p := range owned {
 		m.lost.Add(ctx, 0, metric.WithAttributes(attribute.Int("partition", p)))
 	}
+}
+
+// firstOf names a worker by its first partition.
+func firstOf(owned []int) metric.MeasurementOption {
+	return metric.WithAttributes(attribute.Int("first", owned[0]))
 }
 
 // turn reports what a turn did; called by the worker's goroutine.

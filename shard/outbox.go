@@ -7,8 +7,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/zeebo/xxh3"
-
 	"refrain/feed"
 	"refrain/topic"
 )
@@ -19,36 +17,61 @@ type outbox struct {
 	deployment string
 	now        func() time.Time
 	records    []topic.Record
+	bytes      int         // of the records
 	made       time.Time   // see put
 	dead       DeadLetters // nil: there are none
 	logger     *slog.Logger
 	metrics    *metrics
+	accepted   []int64 // stamps of the posts whose events wait
 	known      []int64 // the end of the topic after the last append; nil: to be asked for
+	givenUp    bool    // see giveUpAll
 }
 
-func (o *outbox) add(events []found) {
-	for i := range events {
-		m := &events[i].match
-		o.put(m.Later.Source, m.Later.Post, events[i].trace, m.AppendEvent(nil, o.deployment))
+// add takes what look-ups have found.
+func (o *outbox) add(f *found) {
+	records, accepted := f.take()
+	if o.givenUp {
+		return
 	}
+	o.accepted = append(o.accepted, accepted...)
+	for _, r := range records {
+		o.put(r)
+	}
+}
+
+// recordDelays tells how long the posts took whose events are durable now.
+func (o *outbox) recordDelays() {
+	now := o.now().UnixNano()
+	for _, stamp := range o.accepted {
+		o.metrics.delay.Record(context.Background(), max(0, float64(now-stamp)/1e9))
+	}
+	o.accepted = o.accepted[:0]
 }
 
 func (o *outbox) retract(d feed.Tombstone, t feed.Time) {
-	o.put(d.Source, d.Post+d.Author, "", AppendRetraction(nil, d, t, o.deployment))
+	o.put(topic.Record{
+		Partition: partitionOf(o.topic.Partitions(), d.Source, d.Post+d.Author), Data: AppendRetraction(nil, d, t, o.deployment),
+	})
 }
 
-// put sends what concerns one post, or author, to one partition, so that its order is kept there. The time of a record is
-// when the first was made that waits with it, however late they get through: Deleted leans on it. They share it because
-// only records of one time share a message.
-func (o *outbox) put(source, post, trace string, data []byte) {
-	p := int(xxh3.HashStringSeed(post, xxh3.HashString(source)) % uint64(o.topic.Partitions()))
+// giveUpAll drops everything, and whatever comes: flush fails from now on, so that nobody commits what was looked up.
+func (o *outbox) giveUpAll() { o.records, o.bytes, o.accepted, o.givenUp = nil, 0, nil, true }
+
+// put takes a record without a time: that is when the first was made that waits with it, however late they get through:
+// Deleted leans on it. They share it because only records of one time share a message.
+func (o *outbox) put(r topic.Record) {
 	if len(o.records) == 0 {
 		o.made = o.now()
 	}
-	o.records = append(o.records, topic.Record{Partition: p, Time: o.made, Trace: trace, Data: data})
+	r.Time = o.made
+	o.records = append(o.records, r)
+	o.bytes += len(r.Data)
 }
 
 func (o *outbox) flush(ctx context.Context) error {
+	if o.givenUp {
+		return errGivenUp
+	}
 	if len(o.records) == 0 {
 		return nil
 	}
@@ -56,7 +79,8 @@ func (o *outbox) flush(ctx context.Context) error {
 	if err := o.append(ctx, o.records); err != nil {
 		return fmt.Errorf("append %d events: %w", len(o.records), err)
 	}
-	o.records = nil
+	o.records, o.bytes = nil, 0
+	o.recordDelays()
 	return nil
 }
 

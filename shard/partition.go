@@ -1,7 +1,6 @@
 package shard
 
 import (
-	"sync"
 	"time"
 
 	"refrain/feed"
@@ -14,15 +13,27 @@ type item struct {
 	position  int64
 	stamp     int64 // nanoseconds since 1970
 	trace     string
-	size      int
+	origin    string
+	size      int // bytes that it takes, about
 	batch     topic.Batch
 
 	// ends are the ends of all partitions as reported after the item was received; nil until then.
 	ends []int64
 	// redelivered marks the sentences that are redeliveries for everybody: see Redeliveries; nil when none is.
 	redelivered []bool
+	// deleted marks the sentences that are deleted by what was known at a version of the tombstones; nil when none is.
+	deleted []bool
+	marked  int64
 	// repeats marks the sentences that were redeliveries at their insertion; nil when none was, or it is not known.
 	repeats []bool
+}
+
+// posts are the sentences of posts: a canary has none.
+func (x *item) posts() []feed.Sentence {
+	if x.batch.Canary != nil {
+		return nil
+	}
+	return x.batch.Sentences
 }
 
 // partition is an owned partition q with its rows.
@@ -34,18 +45,19 @@ type partition struct {
 	stamp  int64 // the newest stamp among the inserted records
 	window []held
 	young  young
-	counts counts
-	found  []found
-	// mostFound is how many events found may hold.
-	mostFound int
+	// deletes says that there is a control topic.
+	deletes bool
+	counts  counts
+	found   found
 	// counted is where counting begins: what lies before was counted before the last restart.
 	counted int64
-	passed  string // the source partition that W passed last because of MaxHold
-	scratch []feed.Match
-	ahead   []*feed.Sentence // scratch
-	spill   func()           // makes found durable before the turn ends, when it has grown long
+	purged  time.Time
+	passed  string                                  // the source partition that W passed last because of MaxHold
+	ahead   []*feed.Sentence                        // scratch
+	caused  func(origin, source string, events int) // nil: nobody asks
+	canary  canaryWindow
 
-	mu sync.Mutex // held while the rows are in use
+	lock lock // held while the rows are in use
 }
 
 // held is a record of q with sentences in the window.
@@ -54,33 +66,27 @@ type held struct {
 	newest   feed.Time
 }
 
-// found is an event and the trace of the record it came from.
-type found struct {
-	match feed.Match
-	trace string
-}
-
-// insertItem inserts a record of q; deleted says which posts are deleted.
-func (q *partition) insertItem(x *item, deleted *deletions) {
+// insertItem inserts a record of q.
+func (q *partition) insertItem(x *item) {
 	if x.position < q.insert {
 		return
 	}
-	for i := range x.batch.Sentences {
-		q.insertSentence(x, i, deleted)
+	for i := range x.posts() {
+		q.insertSentence(x, i)
 	}
 	q.inserted(x)
 }
 
-func (q *partition) insertSentence(x *item, i int, deleted *deletions) {
+func (q *partition) insertSentence(x *item, i int) {
 	s := &x.batch.Sentences[i]
 	var result *int64
 	switch {
-	case deleted.has(s, x.stamp):
+	case x.deleted != nil && x.deleted[i]:
 		result = &q.counts.deleted
 	case x.redelivered != nil && x.redelivered[i]:
 		result = &q.counts.repeats
 	case q.rows.Insert(s):
-		if deleted.control != nil {
+		if q.deletes {
 			q.young.add(s, x.stamp)
 		}
 		result = &q.counts.inserted
@@ -104,7 +110,7 @@ func (q *partition) inserted(x *item) {
 	if x.position >= q.counted {
 		q.counts.short += int64(x.batch.TooShort)
 	}
-	if len(x.batch.Sentences) == 0 {
+	if len(x.posts()) == 0 {
 		return
 	}
 	h := held{x.position, x.batch.Sentences[0].Time}
@@ -129,42 +135,50 @@ func (q *partition) expect(items []*item) {
 }
 
 // lookUpItem looks a record up in q's rows, unless that has been done.
-func (q *partition) lookUpItem(x *item, deleted *deletions) {
+func (q *partition) lookUpItem(x *item) {
 	if x.position < q.state.Look[x.partition] {
 		return
 	}
-	for i := range x.batch.Sentences {
-		q.lookUpSentence(x, i, deleted, q.rows.Lookup)
+	for i := range x.posts() {
+		q.lookUpSentence(x, i, q.rows.EachMatch)
 	}
 	q.lookedUp(x)
 }
 
+// eventUnit is how many bytes of an event count as one more: names and texts of 6 KB make one of 66 KB.
+const eventUnit = 4 << 10
+
 // lookUp is one of the two of Rows.
-type lookUp = func(dst []feed.Match, x *feed.Sentence) []feed.Match
+type lookUp = func(x *feed.Sentence, found func(*feed.Match))
 
 // lookUpSentence leaves out what everybody knows for a redelivery, and that of what q holds: it was looked up, or will
 // be, where it stood first.
-func (q *partition) lookUpSentence(x *item, i int, deleted *deletions, look lookUp) {
+func (q *partition) lookUpSentence(x *item, i int, look lookUp) {
 	s := &x.batch.Sentences[i]
-	if deleted.has(s, x.stamp) || x.redelivered != nil && x.redelivered[i] || x.partition == q.id && x.repeats != nil && x.repeats[i] {
+	if x.deleted != nil && x.deleted[i] || x.redelivered != nil && x.redelivered[i] || x.partition == q.id && x.repeats != nil && x.repeats[i] {
 		return
 	}
-	q.scratch = look(q.scratch[:0], s)
 	q.counts.lookups++
-	q.counts.events += int64(len(q.scratch))
-	if len(q.scratch) > 0 && q.scratch[0].Truncated {
+	caused, truncated := 0, false
+	look(s, func(m *feed.Match) {
+		q.counts.events++
+		truncated = m.Truncated
+		caused += 1 + q.found.add(m, x.trace, x.stamp)/eventUnit
+	})
+	if q.caused != nil && caused > 0 {
+		q.caused(x.origin, s.Source, caused)
+	}
+	if truncated {
 		q.counts.truncated++
-	}
-	for _, m := range q.scratch {
-		q.found = append(q.found, found{m, x.trace})
-	}
-	if len(q.found) >= q.mostFound {
-		q.spill()
 	}
 }
 
 func (q *partition) lookedUp(x *item) {
 	q.state.Look[x.partition] = x.position + 1
+	if x.batch.Canary != nil { // nothing was said by it: not even that time has gone by
+		q.lookUpCanary(x)
+		return
+	}
 	q.state.Marks.observe(x.partition, x.stamp, x.batch.Mark)
 }
 
@@ -172,15 +186,15 @@ func (q *partition) lookedUp(x *item) {
 // and looked up among what came before it. What that reports has been reported of no row before, or is not durable yet
 // and will be found again: the rows are replayed to where the last durable look-up stood. Then every partition has been looked up to here, for there is nothing
 // else below.
-func (q *partition) pass(x *item, deleted *deletions) {
+func (q *partition) pass(x *item) {
 	own := x.partition == q.id && x.position >= q.insert
 	look := x.position >= q.state.Look[x.partition]
-	for i := range x.batch.Sentences {
+	for i := range x.posts() {
 		if own {
-			q.insertSentence(x, i, deleted)
+			q.insertSentence(x, i)
 		}
 		if look {
-			q.lookUpSentence(x, i, deleted, q.rows.LookupNew)
+			q.lookUpSentence(x, i, q.rows.EachNewMatch)
 		}
 	}
 	if own {
@@ -212,19 +226,22 @@ func (q *partition) settle(cfg *Config) {
 		q.passed = passed
 	}
 	q.trim(cfg.Span + cfg.Lateness)
-	q.rows.PurgeSome(purgeRows)
+	q.purge(cfg.Now())
 }
 
-// purgeRows is how many rows a turn looks through for what deleted authors have said: about 2 ms.
-const purgeRows = 8192
+// A feed with deletions has a few at any time, and so a walk over the rows for what was deleted that never ends: it
+// is given a few hundredths of a core.
+const (
+	maxPurgeRows  = 8192   // in one turn: about 2 ms
+	minPurgeRows  = 64     // in one turn, as far as there are any
+	purgeRowsRate = 80_000 // a second
+)
 
-// delete takes what a tombstone says out of the rows.
-func (q *partition) delete(d *deletion) {
-	if d.Author == "" {
-		q.rows.Delete(d.Source, d.Post)
-		return
-	}
-	q.rows.DeleteAuthor(d.Source, d.Author, q.young.since(d))
+// purge goes on with the removal of what was deleted, the further the longer the last turn was ago.
+func (q *partition) purge(now time.Time) {
+	since := now.Sub(q.purged)
+	q.purged = now
+	q.rows.PurgeSome(int(min(maxPurgeRows, max(minPurgeRows, purgeRowsRate*since.Seconds()))))
 }
 
 // trim moves replayFrom to the first record that may hold a sentence of the window.

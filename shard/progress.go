@@ -34,6 +34,12 @@ func (g *progress) reach(looked func(p int) int64) {
 	}
 }
 
+func (g *progress) positions() []int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.looked)
+}
+
 // passed reports whether everything below ends is done, and if not, what to wait for.
 func (g *progress) passed(ends []int64) (bool, <-chan struct{}) {
 	g.mu.Lock()
@@ -62,35 +68,34 @@ func (w *Worker) WaitFor(ctx context.Context, ends []int64) error {
 	}
 }
 
-// Match looks sentences up in the rows of this worker without storing anything.
-func (w *Worker) Match(ctx context.Context, sentences []feed.Sentence) ([]feed.Match, error) {
-	var matches []feed.Match
+// EachMatch looks a sentence up in the rows of this worker without storing anything. A match is found's until it returns.
+func (w *Worker) EachMatch(ctx context.Context, x *feed.Sentence, found func(*feed.Match)) error {
 	for _, q := range w.owned {
-		if err := ctx.Err(); err != nil {
-			return nil, err
+		if err := q.match(ctx, x, found); err != nil {
+			return err
 		}
-		matches = q.match(matches, sentences)
 	}
-	return matches, nil
+	return nil
 }
 
-func (q *partition) match(dst []feed.Match, sentences []feed.Sentence) []feed.Match {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for i := range sentences {
-		dst = q.rows.Lookup(dst, &sentences[i])
+// match waits for the rows no longer than ctx: a turn has them until the event topic takes what it found.
+func (q *partition) match(ctx context.Context, x *feed.Sentence, found func(*feed.Match)) error {
+	if err := q.lock.LockContext(ctx); err != nil {
+		return err
 	}
-	return dst
+	defer q.lock.Unlock()
+	q.rows.EachMatch(x, found)
+	return nil
 }
 
 // Owned are the partitions whose rows this worker has.
 func (w *Worker) Owned() []int { return slices.Clone(w.cfg.Owned) }
 
-// Locked calls f while neither a turn nor Match uses the rows of an owned partition: whoever has made the rows may
+// Locked calls f while neither a turn nor EachMatch uses the rows of an owned partition: whoever has made the rows may
 // then use them himself. f should be short: posts wait.
 func (w *Worker) Locked(partition int, f func()) {
 	q := w.home[partition]
-	q.mu.Lock()
-	defer q.mu.Unlock()
+	q.lock.Lock()
+	defer q.lock.Unlock()
 	f()
 }

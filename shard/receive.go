@@ -5,11 +5,18 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"unsafe"
 
+	"refrain/feed"
 	"refrain/topic"
 )
 
-// receive reads the next records and decodes each once, for all owned partitions.
+// receivedBytes bounds the records that one turn decodes, but for the last one: decoded, they take up to sixteen times as
+// much.
+const receivedBytes = 2 << 20
+
+// receive reads the next records and decodes each once, for all owned partitions. What is too much for one turn stays for
+// the next.
 func (w *Worker) receive(ctx context.Context) ([]*item, error) {
 	if err := w.openReader(context.WithoutCancel(ctx)); err != nil {
 		return nil, err
@@ -18,8 +25,12 @@ func (w *Worker) receive(ctx context.Context) ([]*item, error) {
 	if err != nil {
 		return nil, err
 	}
-	items := make([]*item, 0, len(records))
+	items, size, sentences := make([]*item, 0, len(records)), 0, 0
 	for i := range records {
+		if size += len(records[i].Data); i > 0 && (size > receivedBytes || sentences >= int(w.bound)) {
+			w.pending = records[i:]
+			break
+		}
 		x, err := w.decode(&records[i])
 		if err != nil {
 			w.dropReader()
@@ -28,8 +39,9 @@ func (w *Worker) receive(ctx context.Context) ([]*item, error) {
 			}
 			return nil, err
 		}
-		x.redelivered = w.redeliveries.of.hear(x.partition, x.position, x.stamp, x.batch.Sentences)
+		x.redelivered = w.redeliveries.of.hear(x.partition, x.position, x.stamp, x.posts())
 		items = append(items, x)
+		sentences += len(x.batch.Sentences)
 		w.next[x.partition] = x.position + 1
 	}
 	if n := len(items); n > 0 && w.cfg.Sentences.Ordered() {
@@ -42,6 +54,10 @@ func (w *Worker) receive(ctx context.Context) ([]*item, error) {
 func (w *Worker) fetch(ctx context.Context) ([]topic.Record, error) {
 	if ctx.Err() != nil {
 		return nil, nil
+	}
+	if records := w.pending; len(records) > 0 {
+		w.pending = nil
+		return records, nil
 	}
 	wait, cancel := context.WithTimeout(ctx, w.cfg.Poll)
 	defer cancel()
@@ -72,9 +88,9 @@ func (w *Worker) lose(ctx context.Context, gone *topic.ErrTruncated) {
 	w.metrics.lostWindow(ctx, p)
 	w.next[p] = max(w.next[p], gone.Start)
 	for _, q := range w.owned {
-		q.mu.Lock()
+		q.lock.Lock()
 		q.skip(p, gone.Start)
-		q.mu.Unlock()
+		q.lock.Unlock()
 	}
 	w.moved = true
 }
@@ -86,7 +102,7 @@ func (w *Worker) missHearing(gone *topic.ErrTruncated) {
 }
 
 func (w *Worker) decode(r *topic.Record) (*item, error) {
-	x := &item{partition: r.Partition, position: r.Position, stamp: r.Time.UnixNano(), trace: r.Trace, size: len(r.Data)}
+	x := &item{partition: r.Partition, position: r.Position, stamp: r.Time.UnixNano(), trace: r.Trace, origin: r.Origin, size: len(r.Data)}
 	b, err := topic.DecodeBatch(r.Data)
 	switch {
 	case errors.Is(err, topic.ErrBatchCorrupt):
@@ -98,6 +114,7 @@ func (w *Worker) decode(r *topic.Record) (*item, error) {
 		return nil, fmt.Errorf("read sentence topic: partition %d, position %d: %w", r.Partition, r.Position, err)
 	}
 	x.batch = b
+	x.size += len(b.Sentences) * int(unsafe.Sizeof(feed.Sentence{}))
 	w.checkVersion(x)
 	return x, nil
 }
@@ -164,6 +181,7 @@ func (w *Worker) awaited() []bool {
 }
 
 func (w *Worker) dropReader() {
+	w.pending = nil // they come again
 	if w.reader != nil {
 		w.reader.Close()
 		w.reader = nil

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"refrain/feed"
 	"refrain/topic"
 )
 
@@ -37,6 +36,7 @@ func (w *Worker) restore(ctx context.Context) error {
 			w.next[p] = min(w.next[p], q.insert)
 		}
 	}
+	w.progress.reach(w.looked) // what a state says is durable
 	return nil
 }
 
@@ -68,7 +68,9 @@ func (w *Worker) restorePartition(ctx context.Context, id int, x *extent) (*part
 	if err != nil {
 		return nil, fmt.Errorf("make rows: %w", err)
 	}
-	q := &partition{id: id, rows: rows, state: *state, insert: state.ReplayFrom, counted: state.Look[id], mostFound: w.cfg.MaxEvents}
+	q := &partition{id: id, rows: rows, state: *state, insert: state.ReplayFrom, counted: state.Look[id],
+		deletes: w.cfg.Control != nil, caused: w.cfg.Caused}
+	q.found, q.lock = newFound(w), newLock()
 	w.liftHeard(q, x.start)
 	w.liftToStart(ctx, q, x.start)
 	if clock, known := state.Marks.Clock(); known {
@@ -108,45 +110,5 @@ func (w *Worker) liftHeard(q *partition, start []int64) {
 			w.missHearing(&topic.ErrTruncated{Partition: p, From: at.position, Start: s})
 		}
 		at.position = s
-	}
-}
-
-// readDeletions takes in new tombstones: the rows show no such post any more, and the owner of partition 0 says so in
-// the event topic. It asks once a poll.
-func (w *Worker) readDeletions(ctx context.Context) error {
-	now := w.cfg.Now()
-	if w.deleted.control == nil || !w.asked.IsZero() && now.Sub(w.asked) < w.cfg.Poll {
-		return nil
-	}
-	fresh, err := w.deleted.read(ctx)
-	w.each(func(q *partition) {
-		for i := range fresh {
-			q.delete(&fresh[i])
-		}
-	})
-	w.retract(fresh)
-	if err != nil {
-		return err
-	}
-	w.asked = now
-	if w.cfg.Retention > 0 {
-		w.deleted.forget(now.Add(-w.cfg.Retention))
-	}
-	return nil
-}
-
-func (w *Worker) retract(fresh []deletion) {
-	q := w.home[0]
-	if q == nil {
-		return
-	}
-	for _, d := range fresh {
-		if d.position >= q.state.Control {
-			w.outbox.retract(d.Tombstone, feed.FromTime(d.time))
-		}
-	}
-	if n := len(fresh); n > 0 {
-		q.state.Control = max(q.state.Control, fresh[n-1].position+1)
-		w.moved = true
 	}
 }

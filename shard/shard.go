@@ -32,17 +32,23 @@ import (
 // has been inserted makes no difference to it.
 type Rows interface {
 	Insert(x *feed.Sentence) bool // false: a redelivery, nothing changed
-	Lookup(dst []feed.Match, x *feed.Sentence) []feed.Match
-	// LookupNew leaves out what an earlier look-up has reported, where sentences are inserted and looked up in one order.
-	LookupNew(dst []feed.Match, x *feed.Sentence) []feed.Match
+	// EachMatch hands on one match after the other, each for the time of the call: a look-up may find very many.
+	EachMatch(x *feed.Sentence, found func(*feed.Match))
+	// EachNewMatch leaves out what an earlier look-up has reported, where sentences are inserted and looked up in one order.
+	EachNewMatch(x *feed.Sentence, found func(*feed.Match))
 	// Expect says which sentences will be looked up next. Some may be left out.
 	Expect(xs []*feed.Sentence)
 	Advance(w feed.Time) // may drop what is older than w - span - lateness
-	Delete(source, post string)
-	// DeleteAuthor removes what an author has said so far, but for what stays (nil: nothing does): nothing finds it any
-	// more from now on. Its memory comes free as PurgeSome looks through some rows at a time, until that is false.
+	// Delete removes the posts that are gone, and DeleteAuthor what an author has said so far, but for what stays (nil:
+	// nothing does): nothing finds it any more from now on. Its memory comes free as PurgeSome looks through some rows at
+	// a time, until that is false, and asks gone meanwhile.
+	Delete(gone sigstore.Gone)
 	DeleteAuthor(source, author string, stays sigstore.Stays)
 	PurgeSome(rows int) (more bool)
+	// Probe looks x up as EachMatch does, for its cost alone: what it finds is thrown away, and it counts nowhere.
+	Probe(x *feed.Sentence)
+	// Publish brings up to date what others may ask about the rows meanwhile.
+	Publish()
 }
 
 // DeadLetters is publish.DeadLetters.
@@ -66,9 +72,15 @@ type Config struct {
 	// that has taken a turn does not. While there is a worker, others use them by Worker.Locked.
 	Rows func(partition int) (Rows, error)
 
+	// Tombstones are what the workers of a process know of deletions; nil: the worker has its own.
+	Tombstones *Tombstones
 	// Redeliveries are shared by the workers of a process, all of which are opened before one takes a turn: a worker that
 	// comes later may need its own. nil: the worker has its own.
 	Redeliveries *Redeliveries
+
+	// Caused hears of the events that are reported for a sentence of a source, with the origin of its record, one of more
+	// than 4 KiB as several; nil: nobody does. After a restart it may hear of some again. Several goroutines call it.
+	Caused func(origin, source string, events int)
 
 	Owned          []int // the partitions of the sentence topic that this worker owns
 	Span, Lateness time.Duration
@@ -82,9 +94,14 @@ type Config struct {
 	Keep       time.Duration // this often a state is kept beside the current one, 60 of them
 	MaxQueue   int           // bytes of records that wait for rows before reading is narrowed, 1 or more
 	MaxEvents  int           // events of a partition that wait to be made durable together, 1 or more
+	EventBytes int           // bytes of them, 1 or more; where the topic refuses them so many more wait at most: see spill
 	Redelivery time.Duration // see Redeliveries; unused where those are given
 	Retention  time.Duration // tombstones older than this are forgotten: what the topics keep; 0: never
 	Parallel   bool          // serve the owned partitions by a goroutine each
+
+	// Canary is told of a canary whose second post has found the first in the partition that both were written to, once the
+	// events found before it are durable. It must not block. Nil: nobody is told.
+	Canary func(Canary)
 
 	TextVersion int // of the normalisation; records of another are looked up all the same, and warned of; 0: any
 
@@ -96,7 +113,7 @@ type Config struct {
 func Default() Config {
 	return Config{
 		Delta: 10 * time.Second, Silence: 2 * time.Minute, MaxHold: 24 * time.Hour, Poll: 100 * time.Millisecond,
-		Keep: time.Minute, MaxQueue: 64 << 20, MaxEvents: 8192, Redelivery: time.Hour, Now: time.Now, Logger: slog.Default(),
+		Keep: time.Minute, MaxQueue: 64 << 20, MaxEvents: 8192, EventBytes: 1 << 20, Redelivery: time.Hour, Now: time.Now, Logger: slog.Default(),
 	}
 }
 
@@ -134,6 +151,7 @@ func (c *Config) outOfBounds() (errs []error) {
 	least(int64(c.Keep), 1, "keep")
 	least(int64(c.MaxQueue), 1, "max queue")
 	least(int64(c.MaxEvents), 1, "max events")
+	least(int64(c.EventBytes), 1, "event bytes")
 	least(int64(c.Retention), 0, "retention")
 	return errs
 }

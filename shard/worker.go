@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,7 @@ import (
 	"refrain/topic"
 )
 
-// Worker looks every sentence up in the rows of the partitions it owns. Step and Run belong to one goroutine; Match,
+// Worker looks every sentence up in the rows of the partitions it owns. Step and Run belong to one goroutine; EachMatch,
 // WaitFor and Locked may be called by others meanwhile.
 type Worker struct {
 	cfg     Config
@@ -30,10 +31,12 @@ type Worker struct {
 	deleted      *deletions
 	asked        time.Time // when the control topic was last read
 
-	reader  topic.Reader // nil: to be opened
-	reading []bool       // the partitions it reads
-	next    []int64      // per partition, the first position not received
-	queue   queue        // records whose rows are not there yet; unused in an ordered topic
+	reader  topic.Reader   // nil: to be opened
+	reading []bool         // the partitions it reads
+	next    []int64        // per partition, the first position not received
+	pending []topic.Record // fetched from the reader, and not received yet
+	bound   turnBound
+	queue   queue // records whose rows are not there yet; unused in an ordered topic
 
 	outbox      outbox
 	spilling    sync.Mutex // guards the outbox while partitions are served side by side
@@ -49,6 +52,7 @@ type Worker struct {
 	passing     rate.Sometimes // says that max_hold lets a source partition go
 	warned      bool           // of another version of the normalisation
 	behind      atomic.Int64   // nanoseconds since 1970, of the last turn that began so
+	health      health
 }
 
 // Open makes a worker that goes on from what is stored of its partitions. It reads the control topic to its end,
@@ -63,21 +67,22 @@ func Open(ctx context.Context, cfg Config) (*Worker, error) {
 	}
 	m.appear(ctx, cfg.Owned)
 	n := cfg.Sentences.Partitions()
+	cfg.Tombstones = cmp.Or(cfg.Tombstones, NewTombstones())
 	if cfg.Redeliveries, err = cfg.redeliveries(n); err != nil {
 		return nil, fmt.Errorf("open worker: %w", err)
 	}
 	w := &Worker{
 		cfg: cfg, tracer: otel.Tracer("refrain/shard"), metrics: m,
 		home: make([]*partition, n), next: make([]int64, n), reading: make([]bool, n),
-		queue: newQueue(n), deleted: newDeletions(cfg.Control), progress: newProgress(n),
+		bound: maxTurnSentences, queue: newQueue(n), deleted: &deletions{control: cfg.Control, known: cfg.Tombstones}, progress: newProgress(n),
 		passing: rate.Sometimes{Interval: time.Minute},
 	}
+	w.deleted.corrupt = w.skipControl
 	w.outbox = outbox{topic: cfg.Events, deployment: cfg.Deployment, now: cfg.Now, dead: cfg.DeadLetters, logger: cfg.Logger, metrics: m}
 	w.topics[0], w.topics[1] = cfg.Sentences.Lineage().Current(), cfg.Events.Lineage().Current()
 	if cfg.Control != nil {
 		w.topics[2] = cfg.Control.Lineage().Current()
 	}
-	w.deleted.corrupt = w.skipControl
 	if err := w.restore(ctx); err != nil {
 		return nil, fmt.Errorf("open worker: %w", err)
 	}
@@ -91,10 +96,16 @@ func Open(ctx context.Context, cfg Config) (*Worker, error) {
 // how far it has got. After an error the next Step goes on where this one stopped. When ctx ends Step stops
 // waiting for records, but finishes what it has in hand.
 func (w *Worker) Step(ctx context.Context) error {
+	err := w.turn(ctx)
+	w.noteTrouble(err)
+	return err
+}
+
+func (w *Worker) turn(ctx context.Context) error {
 	work := context.WithoutCancel(ctx)
 	w.spillFailed = nil
 	for _, q := range w.owned {
-		q.spill = func() { w.spill(work, q) }
+		q.found.spill = func() { w.spill(ctx, &q.found) }
 	}
 	if err := w.flush(work); err != nil { // left by a turn that failed
 		return err
@@ -106,9 +117,12 @@ func (w *Worker) Step(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.begins(items)
 	if w.lag(items) > usualWait {
 		w.behind.Store(w.cfg.Now().UnixNano())
 	}
+	begin := w.cfg.Now()
+	defer func() { w.bound.fit(sentencesOf(items), w.cfg.Now().Sub(begin)) }()
 	work, span := w.tracer.Start(work, "match", trace.WithLinks(links(items)...))
 	defer span.End()
 	if err := w.take(work, items); err != nil {
@@ -119,7 +133,9 @@ func (w *Worker) Step(ctx context.Context) error {
 		return err
 	}
 	w.each(func(q *partition) { q.settle(&w.cfg) })
+	w.ends()
 	w.metrics.turn(work, w, items)
+	w.publishView()
 	return w.commit(work, w.cfg.Commit)
 }
 
@@ -147,6 +163,7 @@ const turnSentences = 4096
 
 // takeOrdered passes records in the order that all partitions share.
 func (w *Worker) takeOrdered(ctx context.Context, items []*item) error {
+	w.markDeleted(items)
 	for len(items) > 0 {
 		n, sentences := 0, 0
 		for n < len(items) && (n == 0 || sentences < turnSentences) {
@@ -156,7 +173,7 @@ func (w *Worker) takeOrdered(ctx context.Context, items []*item) error {
 		w.each(func(q *partition) {
 			q.expect(items[:n])
 			for _, x := range items[:n] {
-				q.pass(x, w.deleted)
+				q.pass(x)
 			}
 		})
 		w.moved = true
@@ -170,13 +187,24 @@ func (w *Worker) takeOrdered(ctx context.Context, items []*item) error {
 	return nil
 }
 
+// markDeleted asks once a sentence what all the partitions want to know.
+func (w *Worker) markDeleted(items []*item) {
+	for _, x := range items {
+		w.deleted.known.mark(x)
+	}
+}
+
 // takeUnordered inserts first, then asks for the ends, then looks up what waits for no more rows.
 func (w *Worker) takeUnordered(ctx context.Context, items []*item) error {
+	w.markDeleted(items)
+	for _, waiting := range w.queue.parts {
+		w.markDeleted(waiting)
+	}
 	for _, x := range items {
 		if q := w.home[x.partition]; q != nil {
-			q.mu.Lock()
-			q.insertItem(x, w.deleted)
-			q.mu.Unlock()
+			q.lock.Lock()
+			q.insertItem(x)
+			q.lock.Unlock()
 		}
 		w.queue.push(x, w.looked(x.partition))
 		w.moved = true
@@ -231,7 +259,7 @@ func (w *Worker) lookUpPartition(q *partition, p, most int) int {
 	ready, n := w.ready(q, p, most)
 	q.expect(ready)
 	for _, x := range ready {
-		q.lookUpItem(x, w.deleted)
+		q.lookUpItem(x)
 	}
 	return n
 }
@@ -263,8 +291,8 @@ func (w *Worker) looked(p int) int64 {
 // each calls f for every owned partition, locked.
 func (w *Worker) each(f func(q *partition)) {
 	locked := func(q *partition) {
-		q.mu.Lock()
-		defer q.mu.Unlock()
+		q.lock.Lock()
+		defer q.lock.Unlock()
 		f(q)
 	}
 	if !w.cfg.Parallel {
@@ -280,28 +308,15 @@ func (w *Worker) each(f func(q *partition)) {
 	wg.Wait()
 }
 
-// spill makes the events that a partition has found so far durable, in the middle of a turn: one record may hold a
-// thousand sentences, each of which repeats a thousand texts. What cannot be made durable now is kept, and fails the
-// turn at its end.
-func (w *Worker) spill(ctx context.Context, q *partition) {
-	w.spilling.Lock()
-	defer w.spilling.Unlock()
-	w.outbox.add(q.found)
-	q.found = q.found[:0]
-	if w.spillFailed == nil {
-		w.spillFailed = w.outbox.flush(ctx)
-	}
-}
-
 // flush makes the events of the look-ups so far durable, and tells who waits for that.
 func (w *Worker) flush(ctx context.Context) error {
 	for _, q := range w.owned {
-		w.outbox.add(q.found)
-		q.found = q.found[:0]
+		w.outbox.add(&q.found)
 	}
 	if err := w.outbox.flush(ctx); err != nil {
 		return err
 	}
+	w.tellCanaries()
 	w.progress.reach(w.looked)
 	return nil
 }
@@ -309,7 +324,7 @@ func (w *Worker) flush(ctx context.Context) error {
 // commit stores the state of every owned partition, each whole, when that is due. It runs after flush.
 func (w *Worker) commit(ctx context.Context, every time.Duration) error {
 	now := w.cfg.Now()
-	if !w.moved || now.Sub(w.committed) < every {
+	if !w.commitIsDue(now, every) {
 		return nil
 	}
 	states, err := w.states(ctx)
@@ -328,6 +343,10 @@ func (w *Worker) commit(ctx context.Context, every time.Duration) error {
 	w.redeliveries.passed(w.next, w.allNeeds())
 	w.updateNeeded()
 	return nil
+}
+
+func (w *Worker) commitIsDue(now time.Time, every time.Duration) bool {
+	return w.moved && now.Sub(w.committed) >= every
 }
 
 // states are those of the owned partitions, encoded.
@@ -392,7 +411,7 @@ func (w *Worker) Run(ctx context.Context) error {
 			return fmt.Errorf("match worker: %w", err)
 		default:
 			pause := pauses.NextBackOff()
-			w.cfg.Logger.Error("match worker: turn fails, to be tried again", "error", err, "pause", pause)
+			w.logTrouble(err, pause)
 			_ = retry.Sleep(ctx, pause) // the loop sees that ctx has ended
 		}
 	}

@@ -206,8 +206,7 @@ func TestLocked(t *testing.T) {
 	w.Locked(0, func() {
 		w.Locked(1, func() {})
 		go func() {
-			_, err := w.Match(context.Background(), nil)
-			matched <- err
+			matched <- w.EachMatch(context.Background(), &feed.Sentence{}, func(*feed.Match) {})
 		}()
 		select {
 		case <-matched:
@@ -397,9 +396,9 @@ func TestMatchStoresNothing(t *testing.T) {
 	var s text.Splitter
 	asked, _ := s.Sentences(nil, &feed.Post{ID: "?", Text: words, Time: 1_690_000_000_000 + 60_000}, 4)
 	for range 2 {
-		got, err := w.Match(context.Background(), asked)
-		if err != nil || len(got) != 1 {
-			t.Errorf("got %d matches, error %v, want 1", len(got), err)
+		got := 0
+		if err := w.EachMatch(context.Background(), &asked[0], func(*feed.Match) { got++ }); err != nil || got != 1 {
+			t.Errorf("got %d matches, error %v, want 1", got, err)
 		}
 	}
 	if n := len(r.out()); n > 0 {

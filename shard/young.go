@@ -45,11 +45,22 @@ func (y *young) trim() {
 	y.sentences = y.sentences[n:]
 }
 
-// since says which sentences of an author bear stamps after that of his deletion; nil: none.
-func (y *young) since(d *deletion) sigstore.Stays {
-	author, stays := nameHash(d.Source, d.Author), map[youngSentence]bool{}
+// youngByAuthor are young sentences by a hash of their author: many authors may be deleted at once.
+type youngByAuthor map[uint64][]youngSentence
+
+func (y *young) byAuthor() youngByAuthor {
+	all := youngByAuthor{}
 	for _, s := range y.sentences {
-		if s.author == author && s.stamp > d.time.UnixNano() {
+		all[s.author] = append(all[s.author], s)
+	}
+	return all
+}
+
+// stays says which sentences of an author bear stamps after that of his deletion; nil: none.
+func (y youngByAuthor) stays(d *deletion) sigstore.Stays {
+	author, stays := nameHash(d.Source, d.Author), map[youngSentence]bool{}
+	for _, s := range y[author] {
+		if s.stamp > d.time.UnixNano() {
 			s.stamp = 0
 			stays[s] = true
 		}
