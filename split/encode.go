@@ -13,33 +13,37 @@ import (
 // maxRecord is about how large the data of one record gets: well below what brokers take by default (1 MiB).
 const maxRecord = 256 << 10
 
-// encode splits posts and returns their records and the number of their sentences, too short ones included.
-func (s *Split) encode(posts []feed.Post, traceparent string) ([]topic.Record, int) {
-	e := encoder{parts: make([][]feed.Sentence, s.cfg.Sentences.Partitions()), trace: traceparent}
+// encode splits posts and returns their records.
+func (s *Split) encode(posts []feed.Post, traceparent, origin string) *encoder {
+	e := &encoder{parts: make([][]feed.Sentence, s.cfg.Sentences.Partitions()), trace: traceparent, origin: origin, usage: usage{}}
 	splitter := s.splitters.Get().(*text.Splitter)
 	defer s.splitters.Put(splitter)
 	var all []feed.Sentence
 	for i := range posts {
-		var short int
+		before, short := len(all), 0
 		all, short = splitter.Sentences(all, &posts[i], s.cfg.MinTokens)
 		e.short += short
+		e.usage.add(posts[i].Source, all[before:], short)
 	}
-	sentences := len(all) + e.short
+	e.sentences = len(all) + e.short
 	for i := range all {
 		p := all[i].Group.Partition(len(e.parts))
 		e.parts[p] = append(e.parts[p], all[i])
 	}
-	return e.records(), sentences
+	e.records()
+	return e
 }
 
 type encoder struct {
-	parts [][]feed.Sentence // by partition
-	short int               // counted in the first record
-	trace string
-	out   []topic.Record
+	parts         [][]feed.Sentence // by partition
+	short         int               // counted in the first record
+	sentences     int               // of all posts, too short ones included
+	usage         usage
+	trace, origin string
+	out           []topic.Record
 }
 
-func (e *encoder) records() []topic.Record {
+func (e *encoder) records() {
 	for p, sentences := range e.parts {
 		for len(sentences) > 0 {
 			n := fits(sentences)
@@ -50,13 +54,12 @@ func (e *encoder) records() []topic.Record {
 	if e.short > 0 { // no sentence at all that is compared
 		e.record(0, nil)
 	}
-	return e.out
 }
 
 func (e *encoder) record(partition int, sentences []feed.Sentence) {
 	b := topic.Batch{Sentences: sentences, TooShort: e.short, TextVersion: text.Version}
 	e.short = 0
-	e.out = append(e.out, topic.Record{Partition: partition, Trace: e.trace, Data: b.Append(nil)})
+	e.out = append(e.out, topic.Record{Partition: partition, Trace: e.trace, Origin: e.origin, Data: b.Append(nil)})
 }
 
 // fits is how many of the first sentences one record takes; at least one.

@@ -151,7 +151,10 @@ func (s *Split) mark(ctx context.Context, now time.Time) {
 	since := now.Sub(s.marked)
 	if s.pending.Load() && since >= markEvery || s.active && since >= idleAfter {
 		if err := s.writeMark(ctx, now); err != nil {
-			s.cfg.Logger.Warn("write marks", "error", err) // no loss: the next one says more
+			// No loss: the next one says more. A full topic refuses one a second, for hours.
+			s.unmarked.Do(func() {
+				s.cfg.Logger.Warn("the window's clock cannot be written to the sentence topic; it is tried again every second", "error", err)
+			})
 		}
 	}
 }
@@ -164,7 +167,7 @@ func (s *Split) writeMark(ctx context.Context, now time.Time) error {
 	if !known {
 		return nil
 	}
-	if err := s.append(ctx, s.markRecords(&m)); err != nil {
+	if err := s.append(ctx, s.markRecords(&m), 0); err != nil {
 		s.pending.Store(true)
 		return err
 	}

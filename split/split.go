@@ -22,6 +22,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"refrain/feed"
+	"refrain/internal/quota"
 	"refrain/internal/retry"
 	"refrain/text"
 	"refrain/topic"
@@ -79,11 +80,13 @@ type Split struct {
 	metrics metrics
 
 	lateness  rate.Sometimes // says that posts are late
+	unmarked  rate.Sometimes // says that marks cannot be written
 	splitters sync.Pool      // of *text.Splitter
 
-	writer  uint64      // names this Split in its marks
-	pending atomic.Bool // the clock has moved, or a source partition has woken or fallen asleep, and no mark has said so
-	refused atomic.Bool // the topic has refused something since the last tick
+	writer  uint64       // names this Split in its marks
+	pending atomic.Bool  // the clock has moved, or a source partition has woken or fallen asleep, and no mark has said so
+	refused atomic.Bool  // the topic has refused something since the last tick
+	full    atomic.Int64 // nanoseconds since 1970: when the topic last had no room for posts; 0: it has since
 
 	marking sync.Mutex // held while a mark is on its way
 	marked  time.Time  // when the last one was written
@@ -107,7 +110,7 @@ func New(cfg Config) (*Split, error) {
 	}
 	return &Split{
 		cfg: cfg, tracer: otel.Tracer("refrain/split"), metrics: m,
-		writer: rand.Uint64(), ticked: cfg.Now(), sources: map[string]*source{}, lateness: rate.Sometimes{Interval: time.Minute},
+		writer: rand.Uint64(), ticked: cfg.Now(), sources: map[string]*source{}, lateness: rate.Sometimes{Interval: time.Minute}, unmarked: rate.Sometimes{Interval: time.Minute},
 		splitters: sync.Pool{New: func() any { return new(text.Splitter) }},
 	}, nil
 }
@@ -119,32 +122,74 @@ func New(cfg Config) (*Split, error) {
 // A post without a time of its own keeps the Time it has, its record's, or gets the present. One more than a
 // minute ahead gets the present too, and Adjusted.
 func (s *Split) Write(ctx context.Context, posts []feed.Post, partition string) error {
+	_, err := s.WriteFrom(ctx, "", posts, partition)
+	return err
+}
+
+// WriteFrom is Write for posts that somebody is to be held to account for: origin goes with their records. It returns
+// what was written of the posts of each source.
+func (s *Split) WriteFrom(ctx context.Context, origin string, posts []feed.Post, partition string) (map[string]quota.Usage, error) {
 	ctx, span := s.tracer.Start(ctx, "split")
 	defer span.End()
 	src := s.source(partition)
 	src.mu.Lock()
 	defer src.mu.Unlock()
-	if err := s.write(ctx, src, posts); err != nil {
+	written, err := s.write(ctx, src, posts, origin)
+	if err != nil {
 		span.RecordError(err)
-		return fmt.Errorf("split batch of %q: %w", partition, err)
+		return nil, fmt.Errorf("split batch of %q: %w", partition, err)
 	}
-	return nil
+	return written, nil
 }
 
-func (s *Split) write(ctx context.Context, src *source, posts []feed.Post) error {
+func (s *Split) write(ctx context.Context, src *source, posts []feed.Post, origin string) (map[string]quota.Usage, error) {
 	now := s.cfg.Now()
 	s.wake(src)
 	stamp(posts, feed.FromTime(now))
 	late := s.late(posts)
-	records, sentences := s.encode(posts, traceparent(ctx))
-	if err := s.append(ctx, records); err != nil {
-		return err
+	written, sentences, err := s.writePieces(ctx, posts, origin)
+	if err != nil {
+		return nil, err
 	}
 	s.metrics.wrote(ctx, sentences, late)
 	s.sayLate(src.name, late)
 	s.advance(src, posts)
 	s.mark(ctx, now)
-	return nil
+	return written, nil
+}
+
+// pieceText bounds the text that is made into sentences at a time, but for the last post of a piece: sentences take up to
+// forty times as much. Usual batches are one piece.
+const pieceText = 1 << 20
+
+// writePieces makes the sentences of posts durable, so many posts after the other that their sentences take little
+// memory. It returns what the posts of each source take, and how many sentences there were. Where a piece fails, those
+// before it are in the topic, and come again with the whole.
+func (s *Split) writePieces(ctx context.Context, posts []feed.Post, origin string) (written usage, sentences int, err error) {
+	trace := traceparent(ctx)
+	written = usage{}
+	for len(posts) > 0 {
+		n := piece(posts)
+		e := s.encode(posts[:n], trace, origin)
+		if err := s.append(ctx, e.out, e.sentences); err != nil {
+			s.metrics.unconfirmed.Add(ctx, int64(sentences)) // they are there, of posts that are not durable as a whole
+			return nil, 0, err
+		}
+		written.addAll(e.usage.of(e.out))
+		posts, sentences = posts[n:], sentences+e.sentences
+	}
+	return written, sentences, nil
+}
+
+// piece is how many of the first posts are one piece; at least one.
+func piece(posts []feed.Post) int {
+	size := 0
+	for i := range posts {
+		if size += len(posts[i].Text); size > pieceText && i > 0 {
+			return i
+		}
+	}
+	return len(posts)
 }
 
 // sayLate warns of late posts, now and then: their repeats may be missed.
@@ -171,21 +216,24 @@ func stamp(posts []feed.Post, now feed.Time) {
 	}
 }
 
-// append makes sentence records durable.
-func (s *Split) append(ctx context.Context, records []topic.Record) error {
-	return s.appendTo(ctx, s.cfg.Sentences, records)
+// append makes the records of so many sentences durable.
+func (s *Split) append(ctx context.Context, records []topic.Record, sentences int) error {
+	return s.appendTo(ctx, s.cfg.Sentences, records, sentences)
 }
 
-// appendTo makes records durable. An attempt that takes too long is given up, and made again with a new stamp.
-func (s *Split) appendTo(ctx context.Context, to topic.Topic, records []topic.Record) error {
+// appendTo makes records durable. An attempt that takes too long is given up, and made again with a new stamp; nobody
+// knows which of its sentences are in the topic all the same, so they are counted.
+func (s *Split) appendTo(ctx context.Context, to topic.Topic, records []topic.Record, sentences int) error {
 	if len(records) == 0 {
 		return nil
 	}
 	pauses := retry.Quick()
 	for attempt := 1; ; attempt++ {
 		err := s.attempt(ctx, to, records)
+		s.noteRoom(to, err)
 		if err != nil {
 			s.refused.Store(true)
+			s.metrics.unconfirmed.Add(ctx, int64(sentences))
 		}
 		if err == nil || attempt == s.cfg.Attempts || hopeless(err) || ctx.Err() != nil {
 			return err
@@ -221,8 +269,13 @@ func (s *Split) Delete(ctx context.Context, deleted []feed.Tombstone) error {
 	if s.cfg.Control == nil {
 		return errors.New("delete posts: no control topic")
 	}
+	for i := range deleted {
+		if err := deleted[i].Check(); err != nil {
+			return fmt.Errorf("delete posts: %w", err)
+		}
+	}
 	record := topic.Record{Trace: traceparent(ctx), Data: topic.AppendTombstones(nil, deleted)}
-	if err := s.appendTo(ctx, s.cfg.Control, []topic.Record{record}); err != nil {
+	if err := s.appendTo(ctx, s.cfg.Control, []topic.Record{record}, 0); err != nil {
 		return fmt.Errorf("delete posts: %w", err)
 	}
 	return nil

@@ -351,6 +351,26 @@ func (f *failing) Append(ctx context.Context, records []topic.Record) error {
 	return f.Topic.Append(ctx, records)
 }
 
+// TestFullTopicIsLoggedOnce: it refuses a mark every second, for hours, and the log does not say so each time.
+func TestFullTopicIsLoggedOnce(t *testing.T) {
+	b := newBench(t, 1)
+	var log strings.Builder
+	b.split.cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	b.write(timed("a", 0), timed("b", 0), timed("c", 0))
+	full := &failing{b.topic, slices.Repeat([]error{topic.ErrFull}, 1000)}
+	b.split.cfg.Sentences = full
+	for range 120 {
+		_ = b.split.Write(context.Background(), []feed.Post{timed("x", 10*time.Hour)}, "ahead") // wakes a source partition each time
+		b.tick(time.Second)
+	}
+	if tried := 1000 - len(full.errs) - 120; tried < 3 {
+		t.Fatalf("%d marks tried", tried)
+	}
+	if got := strings.Count(log.String(), "window's clock"); got != 1 {
+		t.Errorf("%d warnings in two minutes, want one:\n%s", got, log.String())
+	}
+}
+
 func TestAppendIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lost := errors.New("connection lost")
@@ -447,4 +467,49 @@ func BenchmarkWrite(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.N*len(posts))/b.Elapsed().Seconds(), "posts/s")
+}
+
+// countedTopic notes how many sentences each append has.
+type countedTopic struct {
+	topic.Topic
+	appends []int
+}
+
+func (c *countedTopic) Append(ctx context.Context, records []topic.Record) error {
+	n := 0
+	for i := range records {
+		b, err := topic.DecodeBatch(records[i].Data)
+		if err != nil {
+			return err
+		}
+		n += len(b.Sentences)
+	}
+	if n > 0 {
+		c.appends = append(c.appends, n)
+	}
+	return c.Topic.Append(ctx, records)
+}
+
+// TestLargePostsAreWrittenInPieces: a batch of large posts does not become sentences all at once, which take up to forty
+// times as much memory as the text. Of small posts a batch is one append.
+func TestLargePostsAreWrittenInPieces(t *testing.T) {
+	const posts, sentences = 6, 10_000
+	b := newBench(t, 4)
+	counted := &countedTopic{Topic: b.topic}
+	b.split = b.mustNew(counted)
+	var large, small []feed.Post
+	for i := range posts {
+		text := strings.Repeat("One two three four five six seven eight nine ten eleven twelve.\n", sentences)
+		large = append(large, feed.Post{ID: fmt.Sprint("large", i), Text: text})
+		small = append(small, feed.Post{ID: fmt.Sprint("small", i), Text: text[:64]})
+	}
+	b.write(large...)
+	if len(counted.appends) != posts {
+		t.Errorf("posts of %d bytes were written in %v sentences: want one after the other", len(large[0].Text), counted.appends)
+	}
+	counted.appends = nil
+	b.write(small...)
+	if diff := cmp.Diff([]int{posts}, counted.appends); diff != "" {
+		t.Errorf("small posts: %s", diff)
+	}
 }
