@@ -6,6 +6,7 @@ package topic
 //	record   = magic:2 "RB"  format:1 =2  body  checksum:8
 //	body     = textVersion:u  tooShort:u  mark  #sentences:u sentence*
 //	mark     = kind:1 (0 none, 1 active, 2 idle)  [writer:8  source:ref  time:delta  newest:delta]   none has no more
+//	         | kind:1 =3 (canary)  writer:8  pair:8  second:1   the sentences are a canary's
 //	sentence = flags:1  [post]  index:u start:u length:u  text:ref
 //	           coverage:4  sequence:8  group:16  #tokens:u token:8*
 //	post     = source:ref post:ref author:ref lang:ref time:delta version:8  [link:ref meta:ref]
@@ -61,6 +62,8 @@ type Batch struct {
 	TooShort int
 	// Mark is the clock of the writer at the time of writing, nil in most records.
 	Mark *Mark
+	// Canary says that the sentences are a canary's: nobody's post. Nil in nearly all records; one with a canary has no mark.
+	Canary *Canary
 	// TextVersion is the version of the normalisation that made the tokens (text.Version).
 	TextVersion int
 }
@@ -73,6 +76,14 @@ type Mark struct {
 	Newest feed.Time // the greatest of them
 	Source string    // the source partition whose clock Time is
 	Idle   bool      // none is active: the clock does not hold the others back
+}
+
+// Canary names one post of a pair that a server writes to see whether all is well. Workers look its sentences up and throw
+// away what they find; they are in no window and in no count.
+type Canary struct {
+	Writer uint64 // whose it is: another number after each start
+	Pair   uint64
+	Second bool // of the pair: it repeats the first
 }
 
 const (
@@ -98,6 +109,7 @@ const (
 	markNone = iota
 	markActive
 	markIdle
+	markCanary
 )
 
 // Append appends the record to dst. It panics on what DecodeBatch would refuse (tokens out of order, a negative
@@ -108,7 +120,7 @@ func (b *Batch) Append(dst []byte) []byte {
 	e.out = append(e.out, batchFormat)
 	e.uint("text version", b.TextVersion)
 	e.uint("too short", b.TooShort)
-	e.mark(b.Mark)
+	e.kind(b)
 	e.uint("sentences", len(b.Sentences))
 	var previous *feed.Sentence
 	for i := range b.Sentences {
@@ -147,6 +159,28 @@ func (e *batchEncoder) ref(s string) {
 func (e *batchEncoder) delta(t feed.Time) {
 	e.out = binary.AppendVarint(e.out, int64(t-e.time))
 	e.time = t
+}
+
+// kind writes what the record is besides its sentences: a mark, a canary, or neither.
+func (e *batchEncoder) kind(b *Batch) {
+	switch {
+	case b.Canary == nil:
+		e.mark(b.Mark)
+	case b.Mark != nil:
+		panic("topic: encode batch: a canary with a mark")
+	default:
+		e.out = append(e.out, markCanary)
+		e.fixed(b.Canary.Writer)
+		e.fixed(b.Canary.Pair)
+		e.out = append(e.out, flag(b.Canary.Second))
+	}
+}
+
+func flag(is bool) byte {
+	if is {
+		return 1
+	}
+	return 0
 }
 
 func (e *batchEncoder) mark(m *Mark) {

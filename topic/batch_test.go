@@ -110,7 +110,7 @@ func TestBatchRefuses(t *testing.T) {
 		body       []byte
 	}{
 		{"magic", `begin with "RB"`, set(0, 'X')},
-		{"mark kind", "mark at byte 3: unknown kind 3", set(5, 3)},
+		{"mark kind", "mark at byte 3: unknown kind 4", set(5, 4)},
 		{"unknown flags", "sentence 0: flags at byte 18: unknown bits in 0x40", set(20, 0x40)},
 		{"fields of the same post", "has no link and meta of its own", set(20, 8|32)},
 		{"link ahead", "link at byte 36: string 5 of 3", slices.Insert(set(20, 32), 38, 5, 3)},

@@ -91,7 +91,7 @@ func (d *batchDecoder) batch() Batch {
 	var b Batch
 	b.TextVersion = d.uint("text version")
 	b.TooShort = d.uint("too short")
-	b.Mark = d.mark()
+	b.Mark, b.Canary = d.kind()
 	if n := d.count("sentences", minSentence); n > 0 {
 		b.Sentences = make([]feed.Sentence, n)
 	}
@@ -107,14 +107,31 @@ func (d *batchDecoder) batch() Batch {
 	return b
 }
 
-func (d *batchDecoder) mark() *Mark {
+func (d *batchDecoder) kind() (*Mark, *Canary) {
 	kind := d.byte("mark")
-	if kind > markIdle {
+	if kind > markCanary {
 		d.fail("mark", fmt.Sprintf("unknown kind %d", kind))
 	}
-	if d.err != nil || kind == markNone {
-		return nil
+	switch {
+	case d.err != nil || kind == markNone:
+		return nil, nil
+	case kind == markCanary:
+		return nil, d.canary()
 	}
+	return d.mark(kind), nil
+}
+
+func (d *batchDecoder) canary() *Canary {
+	c := &Canary{Writer: d.fixed("writer"), Pair: d.fixed("pair")}
+	second := d.byte("second")
+	if second > 1 {
+		d.fail("second", fmt.Sprintf("%d: want 0 or 1", second))
+	}
+	c.Second = second == 1
+	return c
+}
+
+func (d *batchDecoder) mark(kind byte) *Mark {
 	return &Mark{
 		Idle: kind == markIdle, Writer: d.fixed("writer"), Source: d.ref("source"), Time: d.delta("time"), Newest: d.delta("newest"),
 	}

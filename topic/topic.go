@@ -23,6 +23,8 @@ type Record struct {
 	Time time.Time
 	// Trace is a W3C traceparent, "" without one.
 	Trace string
+	// Origin says whom what is inside is counted for, "" for nobody in particular: printable, without line ends.
+	Origin string
 	// Data belongs to the topic after Append, and to everybody who reads it: nobody changes it.
 	Data []byte
 }

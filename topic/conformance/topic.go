@@ -67,7 +67,7 @@ func testEmpty(t *testing.T, x topic.Topic) {
 
 func testWhole(t *testing.T, x topic.Topic) {
 	stamp := time.Date(2016, 2, 29, 23, 59, 59, 123456789, time.UTC)
-	want := topic.Record{Partition: 2, Time: stamp, Trace: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", Data: []byte("a\x00\xff\r\n")}
+	want := topic.Record{Partition: 2, Time: stamp, Trace: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", Origin: "token:Zürich, the newsroom", Data: []byte("a\x00\xff\r\n")}
 	before := time.Now()
 	MustAppend(t, x, want, topic.Record{Partition: 2, Data: []byte("b")})
 	got := MustFetch(t, MustOpen(t, x, 0, 0, 0), 2)
@@ -80,6 +80,9 @@ func testWhole(t *testing.T, x topic.Topic) {
 	}
 	if got[1].Trace != "" {
 		t.Errorf("trace %q", got[1].Trace)
+	}
+	if got[1].Origin != "" {
+		t.Errorf("origin %q", got[1].Origin)
 	}
 }
 

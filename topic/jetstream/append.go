@@ -47,11 +47,15 @@ type flight struct {
 }
 
 type sent struct {
-	ack  js.PubAckFuture
-	size int64
+	ack    js.PubAckFuture
+	size   int64 // in flight
+	stored int64 // on the disk
 }
 
 func (f *flight) send(ctx context.Context, m *nats.Msg) error {
+	if err := f.topic.await(ctx, storedSize(m)); err != nil {
+		return err
+	}
 	size := min(int64(len(m.Data))+1, maxInFlight)
 	if err := f.makeRoom(ctx, size); err != nil {
 		return err
@@ -61,7 +65,7 @@ func (f *flight) send(ctx context.Context, m *nats.Msg) error {
 		f.topic.inFlight.Release(size)
 		return f.topic.explain(err, len(m.Data))
 	}
-	f.sent = append(f.sent, sent{ack, size})
+	f.sent = append(f.sent, sent{ack, size, storedSize(m)})
 	return nil
 }
 
@@ -91,6 +95,7 @@ func (f *flight) land(ctx context.Context) error {
 func (f *flight) landFirst(ctx context.Context) error {
 	select {
 	case <-f.sent[0].ack.Ok():
+		f.topic.appended.Add(f.sent[0].stored)
 		f.topic.inFlight.Release(f.sent[0].size)
 		f.sent = f.sent[1:]
 		return nil

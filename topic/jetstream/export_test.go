@@ -22,3 +22,11 @@ func (s *Server) PublishPacked(subject, records, data string) error {
 	})
 	return err
 }
+
+// PublishCoded writes a message that claims to be compressed so.
+func (s *Server) PublishCoded(subject, coding, data string) error {
+	_, err := s.js.PublishMsg(context.Background(), &nats.Msg{
+		Subject: subject, Header: nats.Header{headerCoding: {coding}}, Data: []byte(data),
+	})
+	return err
+}

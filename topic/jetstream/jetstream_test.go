@@ -72,10 +72,13 @@ func MustOpenTopic(tb testing.TB, s *jetstream.Server, changes ...func(*jetstrea
 }
 
 func TestTopic(t *testing.T) {
-	for _, packed := range []bool{false, true} {
-		t.Run(fmt.Sprintf("packed=%v", packed), func(t *testing.T) {
+	for _, layout := range []struct {
+		packed bool
+		coding jetstream.Coding
+	}{{false, jetstream.Plain}, {true, jetstream.Plain}, {false, jetstream.S2}, {true, jetstream.Zstd}} {
+		t.Run(fmt.Sprintf("packed=%v,coding=%s", layout.packed, layout.coding), func(t *testing.T) {
 			conformance.RunTopic(t, func(t *testing.T) topic.Topic {
-				return MustOpenTopic(t, MustStart(t), func(c *jetstream.TopicConfig) { c.Packed = packed })
+				return MustOpenTopic(t, MustStart(t), func(c *jetstream.TopicConfig) { c.Packed, c.Coding = layout.packed, layout.coding })
 			})
 		})
 	}

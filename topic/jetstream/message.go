@@ -2,6 +2,7 @@ package jetstream
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -17,6 +18,7 @@ import (
 const (
 	headerTime   = "Refrain-Time"
 	headerTrace  = "Traceparent"
+	headerOrigin = "Refrain-Origin"
 	headerPacked = "Refrain-Packed"
 )
 
@@ -49,16 +51,17 @@ func (t *Topic) bits() int {
 	return 0
 }
 
-// together is how many of the first records go into one message: they share what is said once in it.
+// together is how many of the first records go into one message: they share what is said once in it. Who has an origin
+// goes alone: events have none.
 func (t *Topic) together(records []topic.Record) int {
-	if !t.cfg.Packed {
+	if !t.cfg.Packed || records[0].Origin != "" {
 		return 1
 	}
 	first, room := &records[0], min(packedBytes, int(t.js.Conn().MaxPayload())/2)
 	for i := range records {
 		r := &records[i]
 		room -= len(r.Data)
-		if i > 0 && (i == mostPacked || room < 0 || r.Partition != first.Partition || !r.Time.Equal(first.Time)) {
+		if i > 0 && (i == mostPacked || room < 0 || r.Partition != first.Partition || !r.Time.Equal(first.Time) || r.Origin != "") {
 			return i
 		}
 	}
@@ -75,12 +78,16 @@ func (t *Topic) message(records []topic.Record, now time.Time) *nats.Msg {
 	if len(records) > 1 {
 		m.Header[headerPacked] = []string{strconv.Itoa(len(records))}
 		m.Data = pack(records)
-		return m
+	} else {
+		if first.Trace != "" {
+			m.Header[headerTrace] = []string{first.Trace}
+		}
+		if first.Origin != "" {
+			m.Header[headerOrigin] = []string{first.Origin}
+		}
+		m.Data = first.Data
 	}
-	if first.Trace != "" {
-		m.Header[headerTrace] = []string{first.Trace}
-	}
-	m.Data = first.Data
+	encode(m, t.cfg.Coding)
 	return m
 }
 
@@ -132,9 +139,17 @@ func (t *Topic) records(m js.Msg, meta *js.MsgMetadata) ([]topic.Record, error) 
 		return nil, fmt.Errorf("read topic %s: message %d: subject %q names none of the %d partitions",
 			t.cfg.Name, seq, m.Subject(), t.cfg.Partitions)
 	}
-	records, ok := unpack(m.Data(), t.packed(m.Headers()))
+	data, err := decode(m.Headers(), m.Data())
+	switch {
+	case errors.Is(err, errNewerCoding):
+		return nil, fmt.Errorf("read topic %s: message %d: %w", t.cfg.Name, seq, err)
+	case err != nil:
+		t.cfg.Logger.Error("message cannot be decompressed, handed on as it is", "topic", t.cfg.Name, "position", t.begin(seq), "error", err)
+		data = m.Data()
+	}
+	records, ok := unpack(data, t.packed(m.Headers()))
 	if !ok { // one record: whoever reads it says that it is none, and goes on
-		records = []topic.Record{{Trace: m.Headers().Get(headerTrace), Data: m.Data()}}
+		records = []topic.Record{{Trace: m.Headers().Get(headerTrace), Origin: m.Headers().Get(headerOrigin), Data: data}}
 	}
 	at := stamp(m, meta)
 	for i := range records {

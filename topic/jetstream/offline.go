@@ -34,17 +34,12 @@ func Hold(dir string) (io.Closer, error) {
 
 // Unpack returns the data of the records of a stored message: what Topic.Append has put into it.
 func Unpack(header, data []byte) ([][]byte, error) {
-	n := 1
-	if len(header) > 0 {
-		h, err := nats.DecodeHeadersMsg(header)
-		if err != nil {
-			return nil, fmt.Errorf("header: %w", err)
-		}
-		if packed := nats.Header(h).Get(headerPacked); packed != "" {
-			if n, err = strconv.Atoi(packed); err != nil || n < 1 || n > mostPacked {
-				return nil, fmt.Errorf("header: %q records in a message", packed)
-			}
-		}
+	h, n, err := readHeader(header)
+	if err != nil {
+		return nil, fmt.Errorf("header: %w", err)
+	}
+	if data, err = decode(h, data); err != nil {
+		return nil, err
 	}
 	if n == 1 {
 		return [][]byte{data}, nil
@@ -58,4 +53,22 @@ func Unpack(header, data []byte) ([][]byte, error) {
 		all[i] = records[i].Data
 	}
 	return all, nil
+}
+
+// readHeader reads a stored header, and how many records it says there are.
+func readHeader(stored []byte) (h nats.Header, n int, err error) {
+	if len(stored) == 0 {
+		return nil, 1, nil
+	}
+	if h, err = nats.DecodeHeadersMsg(stored); err != nil {
+		return nil, 0, err
+	}
+	packed := h.Get(headerPacked)
+	if packed == "" {
+		return h, 1, nil
+	}
+	if n, err = strconv.Atoi(packed); err != nil || n < 1 || n > mostPacked {
+		return nil, 0, fmt.Errorf("%q records in a message", packed)
+	}
+	return h, n, nil
 }

@@ -60,7 +60,7 @@ func (r *reader) consume() error {
 	if err != nil {
 		return fmt.Errorf("make consumer: %w", err)
 	}
-	messages, err := consumer.Messages(js.PullMaxMessages(maxPull))
+	messages, err := consumer.Messages(js.PullMaxMessages(r.pull))
 	if err != nil {
 		return fmt.Errorf("start consumer: %w", err)
 	}
@@ -131,12 +131,22 @@ func (r *reader) take(m js.Msg) error {
 	records, err := r.topic.records(m, meta)
 	records = slices.DeleteFunc(records, func(x topic.Record) bool { return !r.wants(&x) })
 	if err != nil || len(records) > 0 {
-		if !r.put(item{records, min(int64(len(m.Data()))+1, maxAhead), err}) {
+		if !r.put(item{records, min(size(records, len(m.Data())), r.room), err}) {
 			return r.ctx.Err()
 		}
 	}
 	r.next = seq + 1
 	return nil
+}
+
+// size is what a message takes in the queue: its records, decompressed, or their share of its data.
+func size(records []topic.Record, data int) int64 {
+	n := int64(data) + 1
+	sum := int64(1)
+	for i := range records {
+		sum += int64(len(records[i].Data))
+	}
+	return max(n, sum)
 }
 
 func (r *reader) wants(x *topic.Record) bool {

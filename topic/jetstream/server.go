@@ -16,6 +16,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	js "github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/time/rate"
 
 	"refrain/internal/check"
 )
@@ -37,13 +38,17 @@ type Config struct {
 	// in it, and the server is spared a full disk, after which it takes nothing until it is restarted.
 	MinFree int64
 
+	// Pace is how many bytes a second are appended to all topics together, 1 or more; two seconds of it may come at once.
+	// Appends wait. The server keeps in memory what came within ten seconds.
+	Pace int
+
 	// Logger gets the server's log.
 	Logger *slog.Logger
 }
 
 // Default is a server that still wants its directory.
 func Default() Config {
-	return Config{MaxPayload: 8 << 20, MinFree: 64 << 20, Logger: slog.Default()}
+	return Config{MaxPayload: 8 << 20, MinFree: 64 << 20, Pace: defaultPace, Logger: slog.Default()}
 }
 
 func (c *Config) validate() error {
@@ -52,7 +57,8 @@ func (c *Config) validate() error {
 		large = fmt.Errorf("max payload: %d, want %d or less", c.MaxPayload, maxMaxPayload)
 	}
 	return errors.Join(check.Set("path", c.Dir != ""), check.AtLeast(1, "max payload", c.MaxPayload), large,
-		check.AtLeast(0, "min free", c.MinFree), check.Set("logger", c.Logger != nil))
+		check.AtLeast(0, "min free", c.MinFree), check.AtLeast(1, "pace", c.Pace),
+		check.Set("logger", c.Logger != nil))
 }
 
 const (
@@ -71,6 +77,7 @@ type Server struct {
 	log  *logger
 	conn *nats.Conn
 	js   js.JetStream
+	pace *rate.Limiter
 	lost map[string]damage // by stream, what its files lacked at the start
 
 	opening sync.Mutex
@@ -105,7 +112,7 @@ func start(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, lock: lock, log: newLogger(cfg.Logger), begun: map[string]bool{}}
+	s := &Server{cfg: cfg, lock: lock, log: newLogger(cfg.Logger), pace: newPace(cfg.Pace), begun: map[string]bool{}}
 	if s.lost, err = inspect(cfg.Dir, cfg.Logger); err == nil {
 		err = s.run()
 	}

@@ -10,11 +10,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	js "github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/sync/semaphore"
+	"golang.org/x/time/rate"
 
 	"refrain/internal/check"
 	"refrain/topic"
@@ -40,6 +42,9 @@ type TopicConfig struct {
 	// Packed says that records appended together may share a message, for topics of many small ones. Positions of a
 	// packed topic are 32 times those of one that is not: readers' positions do not survive a change.
 	Packed bool
+
+	// Coding compresses the data of messages, where that makes them smaller.
+	Coding Coding
 
 	// Purged says that Purge will be called: the server refuses it for all others.
 	Purged bool
@@ -78,7 +83,9 @@ type Topic struct {
 	inFlight *semaphore.Weighted
 	health   health
 	lineage  lineage
+	pace     *rate.Limiter // nil: none
 	lost     losses
+	appended atomic.Int64 // bytes, since it was opened
 }
 
 // health is what is known of the server that keeps a topic.
@@ -108,6 +115,7 @@ func (s *Server) OpenTopic(ctx context.Context, cfg TopicConfig) (*Topic, error)
 	if err != nil {
 		return nil, err
 	}
+	t.pace = s.pace
 	if err := s.beginIncarnation(ctx, t); err != nil {
 		return nil, fmt.Errorf("open topic %s: %w", cfg.Name, err)
 	}
@@ -145,6 +153,9 @@ func (c TopicConfig) validate() error {
 	}
 	if c.Discard != DiscardOld && c.Discard != DiscardNew {
 		errs = append(errs, fmt.Errorf("unknown discard policy %d", c.Discard))
+	}
+	if c.Coding != Plain && c.Coding != S2 && c.Coding != Zstd {
+		errs = append(errs, fmt.Errorf("unknown coding %q", string(c.Coding)))
 	}
 	return errors.Join(append(errs, check.AtLeast(1, "partitions", c.Partitions), check.AtLeast(0, "max age", c.MaxAge),
 		check.AtLeast(0, "max bytes", c.MaxBytes), check.Set("now", c.Now != nil), check.Set("logger", c.Logger != nil))...)
