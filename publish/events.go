@@ -11,6 +11,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"refrain/internal/check"
 	"refrain/internal/problem"
 	"refrain/topic"
@@ -27,31 +29,39 @@ type EventsConfig struct {
 	Heartbeat    time.Duration // between positions on a quiet stream; above 0
 	WriteTimeout time.Duration // for a client to take one batch of events; above 0
 	MaxClients   int           // at a time; 1 or more
+	MaxBytes     int64         // of events that wait for all clients; 4 MiB or more, for one may have 1 MiB
 	Logger       *slog.Logger
 }
 
 // DefaultEvents returns the limits of a service.
 func DefaultEvents() EventsConfig {
-	return EventsConfig{Heartbeat: 15 * time.Second, WriteTimeout: 30 * time.Second, MaxClients: 1000, Logger: slog.Default()}
+	return EventsConfig{Heartbeat: 15 * time.Second, WriteTimeout: 30 * time.Second, MaxClients: 1000, MaxBytes: 64 << 20, Logger: slog.Default()}
 }
 
 func (c *EventsConfig) validate() error {
 	return errors.Join(
 		check.Set("topic", c.Topic != nil), check.Positive("heartbeat", c.Heartbeat), check.Positive("write timeout", c.WriteTimeout),
-		check.AtLeast(1, "max clients", c.MaxClients), check.Set("logger", c.Logger != nil),
+		check.AtLeast(1, "max clients", c.MaxClients), check.AtLeast(4<<20, "max bytes", c.MaxBytes), check.Set("logger", c.Logger != nil),
 	)
 }
 
 // Events serves GET /v1/events: the event topic as server-sent events, or as JSON lines.
 //
-// Every client reads the topic with a reader of its own, so a slow one only slows itself; one that takes nothing
-// for WriteTimeout is cut off, and resumes where it was with Last-Event-ID. So that a client always has one, also before
+// All clients that have got to the end of the topic share one reader, the hub; those that are behind have one of their own
+// in turn (feeder.go). So a slow one slows only itself, and what waits for it is a few pieces of 16 KiB. One that takes
+// nothing for WriteTimeout is cut off, sooner where what waits for all of them exceeds MaxBytes, and resumes where it was
+// with Last-Event-ID. So that a client always has one, also before
 // its first event, a stream begins with an event that does nothing but tell the position, and sends it again with every
 // heartbeat: a browser remembers the id of events that have a name and data, and of nothing else.
 type Events struct {
 	cfg     EventsConfig
 	clients chan struct{}
 	metrics metrics
+	readers *semaphore.Weighted // of streams that are behind
+	writers *writers
+
+	mu  sync.Mutex
+	hub *hub // nil: there are no streams
 
 	once sync.Once
 	quit chan struct{}
@@ -64,6 +74,7 @@ func NewEvents(cfg EventsConfig) (*Events, error) {
 	}
 	return &Events{
 		cfg: cfg, clients: make(chan struct{}, cfg.MaxClients), metrics: newMetrics(), quit: make(chan struct{}),
+		readers: semaphore.NewWeighted(readersAtOnce), writers: newWriters(cfg.MaxBytes - cfg.MaxBytes/hubShare),
 	}, nil
 }
 
@@ -112,27 +123,64 @@ func (e *Events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		defer func() { <-e.clients }()
 	default:
 		problem.Write(w, r, problem.Problem{
-			Status: http.StatusServiceUnavailable, RetryAfter: 10 * time.Second, Detail: "Too many clients follow the events already.",
+			Type: typeStreams, Status: http.StatusServiceUnavailable, RetryAfter: 10 * time.Second,
+			Detail: "As many clients follow the events already as limits.streams allows.",
 		})
 		return
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	at, err := e.locate(ctx, req)
-	var reader topic.Reader
+	at, end, err := e.locate(ctx, req)
+	var shared *hub
 	if err == nil {
-		reader, err = e.cfg.Topic.Open(ctx, slices.Clone(at.next))
+		shared, err = e.join(ctx)
 	}
 	if err != nil {
 		e.refuse(w, r, err)
 		return
 	}
+	defer e.leave(shared)
 	s := &stream{
-		Events: e, request: req, w: w, control: http.NewResponseController(w), reader: reader, at: at,
+		Events: e, request: req, w: w, control: http.NewResponseController(w), hub: shared, at: at, live: end.next,
 		batches: make(chan fetched), target: make(chan settled, 1),
 	}
 	defer s.stop(cancel)
 	s.run(ctx)
+}
+
+// typeStreams is the type of the problem that there are too many streams.
+const typeStreams = "urn:refrain:problem:limits.streams"
+
+// hubShare is the part of MaxBytes that the hub holds: one in so many.
+const hubShare = 4
+
+// join returns the hub, and begins one if there is none that works.
+func (e *Events) join(ctx context.Context) (*hub, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.hub == nil || e.hub.failed() {
+		h, err := openHub(ctx, e.cfg.Topic, e.cfg.MaxBytes/hubShare)
+		if err != nil {
+			return nil, err
+		}
+		e.hub = h
+	}
+	e.hub.streams++
+	return e.hub, nil
+}
+
+// leave ends a hub that nobody uses any more.
+func (e *Events) leave(h *hub) {
+	e.mu.Lock()
+	h.streams--
+	last := h.streams == 0
+	if last && e.hub == h {
+		e.hub = nil
+	}
+	e.mu.Unlock()
+	if last {
+		h.close()
+	}
 }
 
 var errPlace = errors.New("Last-Event-ID")
@@ -147,19 +195,21 @@ func (e *Events) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	problem.Write(w, r, p)
 }
 
-// locate finds where to begin.
-func (e *Events) locate(ctx context.Context, req request) (place, error) {
+// locate finds where to begin, and where the topic ends now.
+func (e *Events) locate(ctx context.Context, req request) (at, now place, err error) {
 	start, end, err := e.cfg.Topic.Bounds(ctx)
 	if err != nil {
-		return place{}, err
+		return place{}, place{}, err
 	}
+	now = placeAt(e.cfg.Topic, end)
 	switch {
 	case req.last != "":
-		return e.resume(req.last, start, end)
+		at, err = e.resume(req.last, start, end)
+		return at, now, err
 	case req.start:
-		return placeIn(e.cfg.Topic, start), nil
+		return placeIn(e.cfg.Topic, start), now, nil
 	}
-	return placeAt(e.cfg.Topic, end), nil
+	return placeAt(e.cfg.Topic, end), now, nil
 }
 
 // resume finds the place behind the last event of a client. One that lies beyond the end, or names another incarnation or

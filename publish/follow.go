@@ -23,7 +23,8 @@ type FollowConfig struct {
 	// Retry: a sink that fails is tried again, with growing pauses, until ctx ends. Otherwise its error ends Follow.
 	Retry bool
 	// Gather is for a sink to which a batch costs more than its events: it is left in peace for four times as long as its
-	// last batch took, a second at most, unless so many events have come. 0: events are handed over as they come.
+	// last batch took, a second at most, unless so many events have come, or 8 MiB of them. 0: events are handed over as
+	// they come.
 	Gather int
 	// Busy reports whether there is more urgent work: then the sink is left in peace whatever has come, until it is far
 	// behind. nil: never.
@@ -117,7 +118,7 @@ func (f *follower) yields(ctx context.Context, r *Reader) bool {
 func (f *follower) gather(ctx context.Context, r *Reader, events []Event, until time.Time) ([]Event, error) {
 	wait, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
-	for len(events) < f.Gather {
+	for size := bytesOf(events); len(events) < f.Gather && size < maxGather; {
 		more, err := r.Next(wait)
 		if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
 			return events, nil
@@ -126,8 +127,19 @@ func (f *follower) gather(ctx context.Context, r *Reader, events []Event, until 
 			return nil, err
 		}
 		events = append(events, more...)
+		size += bytesOf(more)
 	}
 	return events, nil
+}
+
+// maxGather bounds the bytes of the events that are gathered for a sink: 4,000 usual ones are half of it.
+const maxGather = 8 << 20
+
+func bytesOf(events []Event) (n int) {
+	for i := range events {
+		n += len(events[i].Data)
+	}
+	return n
 }
 
 // checkEvery is how long a sink may have lost its state without being asked.
@@ -164,6 +176,7 @@ func (f *follower) publish(ctx context.Context, r *Reader, events []Event) error
 		return err
 	}
 	f.metrics.sent(f.Name, len(left))
+	f.metrics.took(f.Name, made(left)...)
 	r.Done(events...)
 	_, err = retrying(ctx, f, func() (struct{}, error) { return struct{}{}, r.Commit(ctx) })
 	return err

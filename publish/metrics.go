@@ -2,6 +2,9 @@ package publish
 
 import (
 	"context"
+	"time"
+
+	"refrain/internal/delays"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
@@ -13,6 +16,8 @@ type metrics struct {
 	failures metric.Int64Counter
 	gaps     metric.Int64Counter
 	clients  metric.Int64UpDownCounter
+	delay    metric.Float64Histogram
+	cut      metric.Int64Counter
 }
 
 func newMetrics() metrics {
@@ -37,11 +42,29 @@ func newMetrics() metrics {
 	if err != nil {
 		otel.Handle(err)
 	}
-	return metrics{events: events, failures: failures, gaps: gaps, clients: clients}
+	delay, err := meter.Float64Histogram("refrain_publish_delivery_delay", metric.WithUnit("s"), delays.Buckets(),
+		metric.WithDescription("From an event made, just before it is durable, to taken by a sink; over HTTP, by each client that follows live."))
+	if err != nil {
+		otel.Handle(err)
+	}
+	cut, err := meter.Int64Counter("refrain_publish_clients_cut",
+		metric.WithDescription("Clients that followed the events over HTTP and were cut off because they did not read."))
+	if err != nil {
+		otel.Handle(err)
+	}
+	return metrics{cut: cut, events: events, failures: failures, gaps: gaps, clients: clients, delay: delay}
 }
 
 func (m metrics) sent(sink string, n int) {
 	m.events.Add(context.Background(), int64(n), metric.WithAttributes(attribute.String("sink", sink)))
+}
+
+// took records how long events took to a sink that has them now.
+func (m metrics) took(sink string, made ...time.Time) {
+	now, to := time.Now(), metric.WithAttributeSet(attribute.NewSet(attribute.String("sink", sink)))
+	for _, t := range made {
+		m.delay.Record(context.Background(), max(0, now.Sub(t).Seconds()), to)
+	}
 }
 
 // gap counts a gap, or makes the counter appear at 0.
@@ -93,6 +116,17 @@ func NewMeter(sink string) Meter {
 
 // Sent counts events that the sink has taken.
 func (m Meter) Sent(n int) { m.metrics.sent(m.sink, n) }
+
+// Took records how long events took that the sink has taken.
+func (m Meter) Took(events []Event) { m.metrics.took(m.sink, made(events)...) }
+
+func made(events []Event) []time.Time {
+	times := make([]time.Time, len(events))
+	for i := range events {
+		times[i] = events[i].Made
+	}
+	return times
+}
 
 // Failed counts a try that failed and is made again.
 func (m Meter) Failed() { m.metrics.failed(m.sink) }

@@ -36,7 +36,8 @@ type Reader struct {
 	cfg     ReaderConfig
 	metrics metrics
 	reader  topic.Reader
-	resumed cursor // where reading began: what is below its place, and not open, was done before
+	pending []topic.Record // fetched, and not handed out yet
+	resumed cursor         // where reading began: what is below its place, and not open, was done before
 
 	mu      sync.Mutex
 	read    place // everything below it has been read
@@ -99,10 +100,15 @@ func (r *Reader) locate(ctx context.Context) error {
 	return nil
 }
 
-// Next returns the next events; it blocks until there are some. What cannot be shown is left out, and done.
+// maxNext bounds the bytes of the events that Next returns at a time, but for the last one: they go on to whoever makes
+// something larger of them, and there are many of those.
+const maxNext = 1 << 20
+
+// Next returns the next events, a megabyte of them at most; it blocks until there are some. What cannot be shown is left
+// out, and done.
 func (r *Reader) Next(ctx context.Context) ([]Event, error) {
 	for {
-		records, err := r.reader.Fetch(ctx)
+		records, err := r.fetch(ctx)
 		var gap *topic.ErrTruncated
 		if errors.As(err, &gap) {
 			r.cfg.Logger.Error("publish: events lost to retention: the sink was behind for too long", "sink", r.cfg.Name, "error", gap)
@@ -117,6 +123,22 @@ func (r *Reader) Next(ctx context.Context) ([]Event, error) {
 			return events, nil
 		}
 	}
+}
+
+// fetch returns the next records, those first that were too many the last time.
+func (r *Reader) fetch(ctx context.Context) (records []topic.Record, err error) {
+	records, r.pending = r.pending, nil
+	if len(records) == 0 {
+		records, err = r.reader.Fetch(ctx)
+	}
+	size := 0
+	for i := range records {
+		if size += len(records[i].Data); size > maxNext && i > 0 {
+			records, r.pending = records[:i], records[i:]
+			break
+		}
+	}
+	return records, err
 }
 
 // take makes events of records.

@@ -203,3 +203,38 @@ func TestDeletedFirst(t *testing.T) {
 		t.Errorf("event %s, %v", events[0].Data, err)
 	}
 }
+
+// TestNextIsBoundedByBytes: events of 100 kB come a megabyte at a time, all of them and in order; so does what is gathered
+// for a sink.
+func TestNextIsBoundedByBytes(t *testing.T) {
+	const events = 100
+	top := topic.NewMemory(topic.DefaultMemory())
+	for i := range events {
+		m := feed.Match{Later: feed.Occurrence{Post: fmt.Sprint(i), Text: strings.Repeat("\x01", 100_000/6)}}
+		if err := top.Append(t.Context(), []topic.Record{{Data: m.AppendEvent(nil, "d")}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := publish.OpenReader(t.Context(), publish.ReaderConfig{Topic: top, Store: new(topic.MemoryStore), Name: "test", Logger: slog.Default()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for n := 0; n < events; {
+		got, err := r.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		size := 0
+		for i := range got {
+			size += len(got[i].Data)
+			if want := fmt.Sprint(n + i); got[i].Post != want {
+				t.Fatalf("event %d is that of post %s", n+i, got[i].Post)
+			}
+		}
+		if size > 1<<20 {
+			t.Errorf("%d events of %d bytes at once", len(got), size)
+		}
+		n += len(got)
+	}
+}

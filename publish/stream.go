@@ -20,10 +20,12 @@ type stream struct {
 	request
 	w       http.ResponseWriter
 	control *http.ResponseController
-	reader  topic.Reader
+	hub     *hub
 	at      place
-	begun   bool   // the client has its header
-	told    string // the last position sent
+	live    []int64     // by partition: events from here on came while the client was there
+	made    []time.Time // of those of them that are in out
+	begun   bool        // the client has its header
+	told    string      // the last position sent
 
 	batches chan fetched
 	target  chan settled
@@ -49,7 +51,6 @@ var errAbort = errors.New("stream cut short")
 // stop ends the goroutines of s and waits for them.
 func (s *stream) stop(cancel func()) {
 	cancel()
-	_ = s.reader.Close()
 	s.running.Wait()
 }
 
@@ -57,12 +58,16 @@ func (s *stream) stop(cancel func()) {
 func (s *stream) run(ctx context.Context) {
 	s.metrics.client(1)
 	defer s.metrics.client(-1)
-	s.running.Go(func() { s.fetch(ctx) })
+	s.running.Go(func() { s.feed(ctx) })
 	if s.until {
 		s.running.Go(func() { s.target <- s.settle(ctx) })
 	}
 	err := s.serve(ctx)
-	if slow := errors.Is(err, os.ErrDeadlineExceeded); slow || err != nil && ctx.Err() == nil {
+	slow := errors.Is(err, os.ErrDeadlineExceeded)
+	if slow {
+		s.metrics.cut.Add(context.WithoutCancel(ctx), 1)
+	}
+	if slow || err != nil && ctx.Err() == nil {
 		s.cfg.Logger.Warn("events: client cut off", "position", s.at.String(), "error", err)
 	}
 	if errors.Is(err, errAbort) {
@@ -98,22 +103,6 @@ func (s *stream) header() {
 	s.w.WriteHeader(http.StatusOK)
 }
 
-// fetch reads ahead by one batch.
-func (s *stream) fetch(ctx context.Context) {
-	for {
-		records, err := s.reader.Fetch(ctx)
-		select {
-		case s.batches <- fetched{records, err}:
-		case <-ctx.Done():
-			return
-		}
-		var gap *topic.ErrTruncated
-		if err != nil && !errors.As(err, &gap) {
-			return
-		}
-	}
-}
-
 func (s *stream) settle(ctx context.Context) settled {
 	if s.cfg.Settle != nil {
 		if err := s.cfg.Settle(ctx); err != nil {
@@ -142,7 +131,7 @@ func (s *stream) serve(ctx context.Context) error {
 		var err error
 		select {
 		case b := <-s.batches:
-			err = s.send(b)
+			err = s.send(ctx, b)
 		case t := <-s.target:
 			ends, err = t.ends, t.err
 		case <-heartbeat.C:
@@ -184,7 +173,7 @@ func (s *stream) unfinished() error {
 }
 
 // send writes one batch.
-func (s *stream) send(b fetched) error {
+func (s *stream) send(ctx context.Context, b fetched) error {
 	var gap *topic.ErrTruncated
 	if errors.As(b.err, &gap) {
 		return s.skip(gap)
@@ -195,6 +184,11 @@ func (s *stream) send(b fetched) error {
 	if err := s.begin(); err != nil {
 		return err
 	}
+	done, err := s.writers.begin(ctx, s, b.bytes())
+	if err != nil {
+		return err
+	}
+	defer done()
 	sent := 0
 	for i := range b.records {
 		s.at.read(b.records[i].Partition, b.records[i].Position)
@@ -202,8 +196,17 @@ func (s *stream) send(b fetched) error {
 			sent++
 		}
 	}
+	b.records = nil // from here on they are in the buffer
+	err = s.flush()
+	if s.out.Cap() > 4*pieceBytes {
+		s.out = bytes.Buffer{}
+	}
 	s.metrics.sent("http", sent)
-	return s.flush()
+	if err == nil {
+		s.metrics.took("http", s.made...)
+	}
+	s.made = s.made[:0]
+	return err
 }
 
 // skip steps over what is no longer kept, and says so.
@@ -225,6 +228,9 @@ func (s *stream) event(r *topic.Record) bool {
 	}
 	if !e.Clear(s.cfg.Deleted) {
 		return false
+	}
+	if r.Position >= s.live[r.Partition] {
+		s.made = append(s.made, r.Time)
 	}
 	if !s.ndjson {
 		s.id()

@@ -51,6 +51,7 @@ func Open(ctx context.Context, cfg Config) (*Sink, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("kafka sink: %w", err)
 	}
+	cfg.Conn.Logger = cfg.Logger
 	conn, err := kafkaconn.New(cfg.Conn)
 	if err != nil {
 		return nil, err

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -113,54 +111,6 @@ func TestDeliveryLog(t *testing.T) {
 			t.Errorf("status %s", status)
 		}
 	})
-}
-
-func TestLogRotates(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "deliveries.jsonl")
-	open := func() *webhook.Log {
-		l, err := webhook.OpenLog(path, 100, 2)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return l
-	}
-	l := open()
-	for i := range 40 {
-		if i == 15 { // goes on with the file
-			if err := l.Close(); err != nil {
-				t.Fatal(err)
-			}
-			l = open()
-		}
-		if _, err := l.Write([]byte(strings.Repeat(string(rune('a'+i%26)), 29) + "\n")); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
-	files, err := filepath.Glob(path + "*")
-	if err != nil || len(files) != 3 {
-		t.Fatalf("files %v, %v", files, err)
-	}
-	all := ""
-	for _, f := range []string{path + ".2", path + ".1", path} {
-		b, err := os.ReadFile(f)
-		if err != nil || len(b) > 100 || len(b) == 0 {
-			t.Errorf("%s: %d bytes, %v", f, len(b), err)
-		}
-		all += string(b)
-	}
-	if want := "hijklmn"; len(all) != 7*30 || strings.Join(initials(all), "") != want {
-		t.Errorf("kept %v, want the last seven lines, %s", initials(all), want)
-	}
-}
-
-func initials(s string) (out []string) {
-	for line := range strings.Lines(s) {
-		out = append(out, line[:1])
-	}
-	return out
 }
 
 func TestStoreThatFails(t *testing.T) {

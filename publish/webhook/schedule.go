@@ -20,15 +20,22 @@ func (s *session) intake() <-chan []publish.Event {
 	return s.events
 }
 
-// count is how many events wait for a retry, or for a dead letter to be written.
-func (s *session) count() (n int) {
+// count is how many events, and bytes of them, wait for a retry, or for a dead letter to be written.
+func (s *session) count() (n, bytes int) {
 	for _, q := range []byDue{s.waiting, s.lost} {
 		for _, d := range q {
 			n += len(d.events)
+			for i := range d.events {
+				bytes += len(d.events[i].Data)
+			}
 		}
 	}
-	return n
+	return n, bytes
 }
+
+// maxPendingBytes is the bytes of events that may wait before reading stops, however few they are: 1,000 usual ones are a
+// sixteenth of it.
+const maxPendingBytes = 16 << 20
 
 // take makes deliveries of events. A retraction waits for no company.
 func (s *session) take(events []publish.Event, now time.Time) {

@@ -31,6 +31,7 @@ func (s *session) delivered(r result, now time.Time) {
 	s.reader.Done(r.events...)
 	s.metrics.count(delivered, len(r.events))
 	s.metrics.Sent(len(r.events))
+	s.metrics.Took(r.events)
 	s.attempted(r, attemptDelivered, time.Time{})
 	if s.outage.down {
 		s.logger.Info("webhook: endpoint is up again", "down", now.Sub(s.outage.since).Round(time.Millisecond))

@@ -111,8 +111,8 @@ func (e *Endpoint) buried(n int) {
 // note publishes how many events wait for a retry. It says so when they are too many, but not each time that they are
 // for a moment.
 func (s *session) note() {
-	n := s.count()
-	held := n >= s.Pending
+	n, bytes := s.count()
+	held := n >= s.Pending || bytes >= maxPendingBytes
 	e := s.Endpoint
 	e.mu.Lock()
 	changed := held != e.status.Held
@@ -121,7 +121,7 @@ func (s *session) note() {
 	s.held = held
 	if changed && held {
 		e.tooMany.Do(func() {
-			e.logger.Error("webhook: too many events wait for a retry; no more are read until some are delivered or given up", "waiting", n, "pending", e.Pending)
+			e.logger.Error("webhook: too many events wait for a retry; no more are read until some are delivered or given up", "waiting", n, "pending", e.Pending, "bytes", bytes, "max_bytes", maxPendingBytes)
 		})
 	}
 }
