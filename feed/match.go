@@ -45,7 +45,7 @@ type Match struct {
 	SameAuthor   bool    // Later and Earlier have one author, of one source
 	Repost       bool    // the later post begins with a repost mark
 	TimeAdjusted bool    // the later post's own time lay in the future and was replaced
-	Truncated    bool    // max_matches left out further groups of this look-up
+	Truncated    bool    // max_matches left out further groups, or later occurrences, of this look-up
 }
 
 // First is the first occurrence of a group that the reporter knew.

@@ -1,6 +1,11 @@
 package feed
 
-import "time"
+import (
+	"errors"
+	"fmt"
+	"time"
+	"unicode/utf8"
+)
 
 // Post is one message of a feed. It is known by (Source, ID).
 type Post struct {
@@ -52,3 +57,22 @@ const RetractionLag = time.Minute
 // Tombstone is the deletion of a post, by its author, its platform or an operator; or, where it names an Author instead,
 // of everything that the author has posted so far.
 type Tombstone struct{ Source, Post, Author string }
+
+// Check refuses names that no post can have: see Post.Set. Nothing behind it is to hold them.
+func (t *Tombstone) Check() error {
+	if t.Post == "" && t.Author == "" {
+		return errors.New("id: missing or empty")
+	}
+	for _, n := range []struct {
+		field Field
+		value string
+	}{{FieldSource, t.Source}, {FieldID, t.Post}, {FieldAuthor, t.Author}} {
+		if len(n.value) > MaxName {
+			return fmt.Errorf("%s: %d bytes, and the limit is %d", n.field, len(n.value), MaxName)
+		}
+		if !utf8.ValidString(n.value) {
+			return fmt.Errorf("%s: not valid Unicode: no post has such a name", n.field)
+		}
+	}
+	return nil
+}

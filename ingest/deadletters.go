@@ -1,14 +1,22 @@
 package ingest
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"os"
+	"log/slog"
+	"path/filepath"
 	"sync"
 	"time"
 	"unicode/utf8"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"refrain/internal/rotated"
 )
 
 // DeadLetters writes rejected records as JSON lines, so that they can be looked at, repaired and sent again:
@@ -22,22 +30,65 @@ type DeadLetters struct {
 	w      io.Writer
 	closer io.Closer
 	now    func() time.Time
+	counts letterCounts // of a file
+	piece  int          // bytes of lines that are written together
 }
+
+// maxPiece bounds the lines that are written together: a call of the system for each would make whoever sends many lines
+// that are no posts hold up all others.
+const maxPiece = 64 << 10
 
 // NewDeadLetters writes to w.
 func NewDeadLetters(w io.Writer) *DeadLetters {
-	return &DeadLetters{w: w, now: time.Now}
+	return &DeadLetters{w: w, now: time.Now, piece: maxPiece}
 }
 
-// OpenDeadLetters appends to the file at path, and makes it if there is none.
-func OpenDeadLetters(path string) (*DeadLetters, error) {
-	file, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+// DeadLetterConfig says where dead letters go, and how many of them are kept. Name is what the metrics call them.
+type DeadLetterConfig struct {
+	Name, Path string
+	MaxBytes   int64 // of a file
+	Old        int   // files besides the one that is written
+	Logger     *slog.Logger
+}
+
+// OpenDeadLetters appends to a file, and makes it if there is none. Before it becomes too large it is renamed, to PATH.1;
+// what the oldest of them held is dropped then, which is said and counted.
+func OpenDeadLetters(cfg DeadLetterConfig) (*DeadLetters, error) {
+	counts, err := newLetterCounts(cfg.Name)
+	if err != nil {
+		return nil, fmt.Errorf("open dead letters: %w", err)
+	}
+	file, err := rotated.Open(rotated.Config{Path: cfg.Path, MaxBytes: cfg.MaxBytes, Old: cfg.Old, Dropped: func(lines int) {
+		counts.dropped.Add(context.Background(), int64(lines), counts.of)
+		cfg.Logger.Error("the oldest dead letters are dropped to make room for others", "file", filepath.Base(cfg.Path), "letters", lines,
+			"hint", "fetch them in time, or raise dead_letters.bytes or dead_letters.files")
+	}})
 	if err != nil {
 		return nil, fmt.Errorf("open dead letters: %w", err)
 	}
 	d := NewDeadLetters(file)
-	d.closer = file
+	d.closer, d.counts, d.piece = file, counts, int(min(maxPiece, cfg.MaxBytes/16))
 	return d, nil
+}
+
+// letterCounts counts the lines of a file that were written, and those of them that are no more.
+type letterCounts struct {
+	written, dropped metric.Int64Counter
+	of               metric.MeasurementOption
+}
+
+func newLetterCounts(name string) (c letterCounts, err error) {
+	meter := otel.Meter("refrain/ingest")
+	var errDropped error
+	c.of = metric.WithAttributes(attribute.String("file", name))
+	c.written, err = meter.Int64Counter("refrain_ingest_dead_letters", metric.WithDescription("Dead letters written, of posts or of events."))
+	c.dropped, errDropped = meter.Int64Counter("refrain_ingest_dead_letters_dropped",
+		metric.WithDescription("Dead letters that were dropped to make room for others."))
+	if err = errors.Join(err, errDropped); err == nil {
+		c.written.Add(context.Background(), 0, c.of)
+		c.dropped.Add(context.Background(), 0, c.of)
+	}
+	return c, err
 }
 
 // deadLetter is one line.
@@ -50,23 +101,45 @@ type deadLetter struct {
 	Truncated bool   `json:"rawTruncated,omitempty"`
 }
 
-// Write appends the rejections, each line by one call of the writer. It goes on after an error and returns
+// Write appends the rejections, some whole lines by one call of the writer. It goes on after an error and returns
 // them all.
 func (d *DeadLetters) Write(rejected []Rejection) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var errs []error
+	var lines []byte
+	n := 0
 	for i := range rejected {
-		errs = append(errs, d.write(&rejected[i]))
+		line, err := d.line(&rejected[i])
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		if n > 0 && len(lines)+len(line) > d.piece {
+			errs = append(errs, d.write(lines, n))
+			lines, n = lines[:0], 0
+		}
+		lines, n = append(lines, line...), n+1
 	}
-	err := errors.Join(errs...)
-	if err != nil {
+	if n > 0 {
+		errs = append(errs, d.write(lines, n))
+	}
+	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("write dead letters: %w", err)
 	}
 	return nil
 }
 
-func (d *DeadLetters) write(r *Rejection) error {
+// write appends n lines.
+func (d *DeadLetters) write(lines []byte, n int) error {
+	_, err := d.w.Write(lines)
+	if err == nil && d.counts.written != nil {
+		d.counts.written.Add(context.Background(), int64(n), d.counts.of)
+	}
+	return err
+}
+
+func (d *DeadLetters) line(r *Rejection) ([]byte, error) {
 	raw := r.Raw[:min(len(r.Raw), MaxRaw)]
 	letter := deadLetter{
 		Place: r.Place, Reason: r.Reason,
@@ -82,11 +155,7 @@ func (d *DeadLetters) write(r *Rejection) error {
 		letter.RawBase64 = raw
 	}
 	line, err := json.Marshal(letter)
-	if err != nil {
-		return err
-	}
-	_, err = d.w.Write(append(line, '\n'))
-	return err
+	return append(line, '\n'), err
 }
 
 // wholeRunes drops the beginning of a character that a cut has left at the end.

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -46,7 +48,7 @@ func TestDeadLetters(t *testing.T) {
 func TestDeadLettersFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "dead-letters.jsonl")
 	for range 2 {
-		d, err := OpenDeadLetters(path)
+		d, err := OpenDeadLetters(lettersAt(path, 1<<20))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,13 +85,60 @@ func TestDeadLettersFile(t *testing.T) {
 	}
 }
 
+func lettersAt(path string, bytes int64) DeadLetterConfig {
+	return DeadLetterConfig{Name: "posts", Path: path, MaxBytes: bytes, Old: 2, Logger: slog.New(slog.DiscardHandler)}
+}
+
+// TestDeadLettersKeepTheirSize: a client that sends nothing but rejects fills no disk, and what goes is said: what is there
+// and what was dropped are what was written.
+func TestDeadLettersKeepTheirSize(t *testing.T) {
+	const letters, limit = 3000, 10_000
+	var log bytes.Buffer
+	cfg := lettersAt(filepath.Join(t.TempDir(), "dead-letters.jsonl"), limit)
+	cfg.Logger = slog.New(slog.NewJSONHandler(&log, nil))
+	d, err := OpenDeadLetters(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range letters {
+		if err := d.Write([]Rejection{NewRejection(fmt.Sprint("a:", i), "x", []byte("raw"))}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(cfg.Path + "*")
+	if err != nil || len(files) != cfg.Old+1 {
+		t.Errorf("files %v, %v", files, err)
+	}
+	there, dropped := 0, 0
+	for _, f := range files {
+		content, err := os.ReadFile(f)
+		if err != nil || len(content) > limit {
+			t.Errorf("%s: %d bytes, %v", f, len(content), err)
+		}
+		there += strings.Count(string(content), "\n")
+	}
+	for line := range strings.Lines(log.String()) {
+		var said struct{ Letters int }
+		if err := json.Unmarshal([]byte(line), &said); err != nil {
+			t.Fatal(err)
+		}
+		dropped += said.Letters
+	}
+	if there+dropped != letters || dropped == 0 {
+		t.Errorf("%d letters there and %d dropped of %d", there, dropped, letters)
+	}
+}
+
 func TestDeadLettersErrors(t *testing.T) {
 	d := NewDeadLetters(fullDisk{})
 	err := d.Write([]Rejection{{}, {}})
 	if !errors.Is(err, io.ErrShortWrite) || !strings.HasPrefix(err.Error(), "write dead letters: ") {
 		t.Errorf("got %v", err)
 	}
-	_, err = OpenDeadLetters(filepath.Join(t.TempDir(), "no", "such"))
+	_, err = OpenDeadLetters(lettersAt(filepath.Join(t.TempDir(), "no", "such"), 1<<20))
 	if err == nil || !strings.HasPrefix(err.Error(), "open dead letters: ") {
 		t.Errorf("got %v", err)
 	}

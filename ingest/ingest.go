@@ -9,7 +9,9 @@ package ingest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 
 	"refrain/feed"
 )
@@ -30,6 +32,9 @@ type Batch struct {
 	Rejected []Rejection
 	Notes    []Note
 	Deleted  []feed.Tombstone
+
+	// Sender is whom the batch is counted for: see internal/quota. The sources here leave it empty but for HTTP.
+	Sender string
 
 	// Trace is the W3C traceparent of the request that the batch came with, "" without one.
 	Trace string
@@ -54,6 +59,30 @@ func (b *Batch) Done(err error) {
 func (b *Batch) Empty() bool {
 	return len(b.Posts)+len(b.Rejected)+len(b.Notes)+len(b.Deleted) == 0
 }
+
+// Sources are the sources of the posts, and of the posts deleted, each once.
+func (b *Batch) Sources() []string {
+	var all []string
+	add := func(source string) {
+		if len(all) == 0 || all[len(all)-1] != source { // as a rule they are all the same
+			all = append(all, source)
+		}
+	}
+	for i := range b.Posts {
+		add(b.Posts[i].Source)
+	}
+	for i := range b.Deleted {
+		add(b.Deleted[i].Source)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// ErrBehind says that posts come faster than they are looked up, and from whom.
+var ErrBehind = errors.New("posts arrive faster than they are compared")
+
+// ErrDeletionsFull says that there is no room for further deletions until old ones may be forgotten.
+var ErrDeletionsFull = errors.New("no room for further deletions")
 
 // MaxRaw is how many bytes of a rejected record are kept.
 const MaxRaw = 64 << 10

@@ -41,8 +41,9 @@ type Config struct {
 	Silence              time.Duration // of the firehose, after which the connection counts as dead; above 0
 	MinBackoff, MaxPause time.Duration // first and longest wait before connecting again; above 0
 
-	Client *http.Client // for the handshake
+	Client *http.Client // for the handshake; its redirects are not followed
 	Now    func() time.Time
+	Status *ingest.Status // is told whether the server can be reached; nil: nobody is
 	Logger *slog.Logger
 }
 
@@ -52,8 +53,17 @@ func Default() Config {
 		URL: "wss://jetstream2.us-east.bsky.network/subscribe", Name: "bluesky", Source: "bluesky",
 		Rewind: 5 * time.Second, BatchPosts: 1000, BatchDelay: 200 * time.Millisecond, InFlight: 16, MaxMessage: 1 << 20,
 		Silence: time.Minute, MinBackoff: 500 * time.Millisecond, MaxPause: 30 * time.Second,
-		Client: http.DefaultClient, Now: time.Now, Logger: slog.Default(),
+		Client: client(), Now: time.Now, Logger: slog.Default(),
 	}
+}
+
+// maxHeader bounds what a server says before the first message.
+const maxHeader = 64 << 10
+
+func client() *http.Client {
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxResponseHeaderBytes = maxHeader
+	return &http.Client{Transport: t}
 }
 
 func (c *Config) validate() error {

@@ -27,8 +27,9 @@ import (
 // firehose is a local server that speaks Jetstream's format. For every connection it calls serve with the
 // cursor asked for, 0 without one.
 type firehose struct {
-	url string
-	mu  sync.Mutex
+	url     string
+	handler http.Handler
+	mu      sync.Mutex
 	// asked holds the cursor of every connection so far.
 	asked []int64
 }
@@ -36,7 +37,7 @@ type firehose struct {
 func mustFirehose(t *testing.T, serve func(n int, cursor int64, send func(string) error)) *firehose {
 	t.Helper()
 	f := &firehose{}
-	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	f.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if got := r.URL.Query()["wantedCollections"]; !cmp.Equal(got, []string{"app.bsky.feed.post"}) {
 			t.Errorf("wantedCollections %v", got)
 		}
@@ -63,7 +64,8 @@ func mustFirehose(t *testing.T, serve func(n int, cursor int64, send func(string
 			}
 			return c.Write(ctx, kind, []byte(s))
 		})
-	}))
+	})
+	web := httptest.NewServer(f.handler)
 	t.Cleanup(web.Close)
 	f.url = "ws" + strings.TrimPrefix(web.URL, "http") + "/subscribe"
 	return f

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"strconv"
 	"sync"
@@ -15,6 +16,9 @@ import (
 
 	"refrain/ingest"
 )
+
+// connection is the one part of a source's status.
+const connection = "connection"
 
 // run keeps a connection until Close.
 func (b *Source) run() {
@@ -46,6 +50,7 @@ func (b *Source) run() {
 }
 
 func (b *Source) pause(ctx context.Context, wait time.Duration, cause error) {
+	b.cfg.Status.Failed(connection, cause)
 	b.cfg.Logger.Warn("bluesky: connection lost", "url", b.cfg.URL, "again", wait, "error", cause)
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -87,6 +92,7 @@ func (b *Source) connect(ctx context.Context, pause *backoff.ExponentialBackOff)
 		if err != nil {
 			return causeOf(ctx, err)
 		}
+		b.cfg.Status.Fetched(connection)
 		if first {
 			pause.Reset()
 		}
@@ -109,8 +115,15 @@ func causeOf(ctx context.Context, err error) error {
 func (b *Source) dial(ctx context.Context, address string) (*websocket.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, b.cfg.Silence)
 	defer cancel()
-	conn, _, err := websocket.Dial(ctx, address, &websocket.DialOptions{HTTPClient: b.cfg.Client})
+	client := *b.cfg.Client
+	client.CheckRedirect = refuseRedirect
+	conn, _, err := websocket.Dial(ctx, address, &websocket.DialOptions{HTTPClient: &client, CompressionMode: websocket.CompressionDisabled})
 	return conn, err
+}
+
+// refuseRedirect keeps to the server that was named: who answers in its place could send us into a private network.
+func refuseRedirect(next *http.Request, _ []*http.Request) error {
+	return fmt.Errorf("the server sends us on to %.200q, which is not followed: if that is right, name it as the url", next.URL.Redacted())
 }
 
 // subscription asks for posts alone; account and identity messages come all the same.
@@ -138,7 +151,7 @@ func (b *Source) read(ctx context.Context, conn *websocket.Conn) (message, error
 	}
 	data, err := io.ReadAll(io.LimitReader(r, int64(b.cfg.MaxMessage)+1))
 	if err == nil {
-		_, err = io.Copy(io.Discard, r)
+		err = b.discard(r)
 	}
 	if err != nil {
 		return message{}, causeOf(ctx, err)
@@ -150,6 +163,18 @@ func (b *Source) read(ctx context.Context, conn *websocket.Conn) (message, error
 		return b.reject(0, data, errors.New("a binary message, want JSON")), nil
 	}
 	return b.decode(data), nil
+}
+
+// maxDiscard is how many times MaxMessage of one message is read to get at the next: of one that never ends there is none.
+const maxDiscard = 16
+
+func (b *Source) discard(r io.Reader) error {
+	limit := maxDiscard * int64(b.cfg.MaxMessage)
+	n, err := io.Copy(io.Discard, io.LimitReader(r, limit))
+	if err == nil && n == limit {
+		err = fmt.Errorf("a message of more than %d bytes", limit)
+	}
+	return err
 }
 
 // push queues a message for Next.

@@ -91,17 +91,28 @@ func (b *Source) decode(data []byte) message {
 		return b.reject(0, data, errors.New("time_us: missing"))
 	}
 	if e.Kind == "account" && e.Account.isGone() && e.DID != "" {
-		return message{time: e.TimeUS, deleted: &feed.Tombstone{Source: b.cfg.Source, Author: e.DID}}
+		return b.tombstone(e.TimeUS, data, feed.Tombstone{Source: b.cfg.Source, Author: e.DID})
 	}
 	if e.Kind != "commit" || e.Commit != nil && e.Commit.Collection != postCollection {
 		return message{time: e.TimeUS}
 	}
 	m, err := b.commit(&e)
+	if err == nil && m.deleted != nil {
+		return b.tombstone(e.TimeUS, data, *m.deleted)
+	}
 	if err != nil {
 		return b.reject(e.TimeUS, data, err)
 	}
 	m.time = e.TimeUS
 	return m
+}
+
+// tombstone refuses names that no post can have.
+func (b *Source) tombstone(time int64, data []byte, t feed.Tombstone) message {
+	if err := t.Check(); err != nil {
+		return b.reject(time, data, err)
+	}
+	return message{time: time, deleted: &t}
 }
 
 func (b *Source) reject(time int64, data []byte, err error) message {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -67,8 +68,10 @@ func (c *Config) validate() error {
 // calls the three steps of Next instead; see Part.
 type Source struct {
 	cfg     Config
-	name    string // as places show it
+	name    string    // as places show it
+	in      io.Reader // as it is stored
 	closer  io.Closer
+	pipe    *os.File // of a named pipe, to interrupt a read; nil: it is none
 	plain   *decompressed
 	lines   *lineReader
 	records recordReader // of tables; nil where a line is a post
@@ -91,7 +94,8 @@ type Source struct {
 
 var _ ingest.Source = (*Source)(nil)
 
-// Open opens a file for reading, and finds its format and compression.
+// Open opens a file for reading, and finds its format and compression. A named pipe is read until its last writer has
+// gone, whenever the first comes; devices and sockets are refused.
 func Open(cfg Config) (*Source, error) {
 	f := &Source{cfg: cfg, name: cfg.Path}
 	if cfg.Path == "-" {
@@ -104,40 +108,69 @@ func Open(cfg Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = f.start(in)
-	if err != nil {
+	f.cfg.Format = f.cfg.format()
+	f.decoder = f.NewDecoder()
+	f.in = in
+	if f.pipe != nil {
+		return f, nil // whose first bytes may be long in coming
+	}
+	if err := f.start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", f.name, err), f.Close())
 	}
 	return f, nil
 }
 
-// open returns the bytes of the file as they are stored.
+// open returns the bytes of the file as they are stored. It does not wait for anybody.
 func (f *Source) open() (io.Reader, error) {
 	if f.cfg.Path == "-" {
 		return f.cfg.Stdin, nil
+	}
+	info, err := os.Stat(f.cfg.Path)
+	if path := (*fs.PathError)(nil); errors.As(err, &path) {
+		path.Op = "open" // which is what it is for
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := readable(f.cfg.Path, info.Mode()); err != nil {
+		return nil, err
+	}
+	if info.Mode()&fs.ModeNamedPipe != 0 {
+		return f.openPipe()
 	}
 	file, err := os.Open(f.cfg.Path)
 	if err != nil {
 		return nil, err
 	}
-	f.closer = file
-	info, err := file.Stat()
-	if err == nil && info.IsDir() {
-		err = fmt.Errorf("%s: a directory, not a file", f.cfg.Path)
-	}
-	if err != nil {
-		return nil, errors.Join(err, file.Close())
-	}
-	if info.Mode().IsRegular() {
-		f.size = info.Size()
-	}
+	f.closer, f.size = file, info.Size()
 	return file, nil
 }
 
-func (f *Source) start(in io.Reader) error {
-	f.cfg.Format = f.cfg.format()
-	var err error
-	f.plain, err = decompress(bufio.NewReaderSize(countingReader{in, &f.bytesRead}, 64<<10), f.cfg.Path)
+func (f *Source) openPipe() (io.Reader, error) {
+	file, in, err := openFIFO(f.cfg.Path)
+	if err != nil {
+		return nil, err
+	}
+	f.closer, f.pipe, f.live = file, file, true
+	return in, nil
+}
+
+// readable refuses what has no end, or none that can be waited for.
+func readable(path string, mode fs.FileMode) error {
+	switch {
+	case mode.IsDir():
+		return fmt.Errorf("%s: a directory, not a file", path)
+	case mode&fs.ModeSocket != 0:
+		return fmt.Errorf("%s: a socket, not a file", path)
+	case mode&fs.ModeDevice != 0 && path != os.DevNull:
+		return fmt.Errorf("%s: a device, not a file (for what comes from a terminal or a pipe give - and stdin)", path)
+	}
+	return nil
+}
+
+// start reads the first bytes.
+func (f *Source) start() (err error) {
+	f.plain, err = decompress(bufio.NewReaderSize(countingReader{f.in, &f.bytesRead}, 64<<10), f.cfg.Path)
 	if err != nil {
 		return err
 	}
@@ -145,7 +178,6 @@ func (f *Source) start(in io.Reader) error {
 	if f.cfg.Format == "csv" {
 		f.records = newTableReader(f.lines, f.cfg.Fields)
 	}
-	f.decoder = f.NewDecoder()
 	return nil
 }
 
@@ -166,7 +198,8 @@ func (c *Config) format() string {
 
 // Next returns up to BatchPosts posts. What cannot be read further is an error that names the file and the line
 // reached; so is the first malformed record if the file is read strictly. Reading from a pipe, it waits for
-// one record and takes what else is there. It looks at ctx between records, but cannot interrupt a read.
+// one record and takes what else is there. It looks at ctx between records, and interrupts a read only of a named pipe,
+// which cannot be read further then.
 func (f *Source) Next(ctx context.Context) (ingest.Batch, error) {
 	if f.refused != nil {
 		return ingest.Batch{}, f.refused
@@ -195,7 +228,13 @@ func (f *Source) Size() int64 { return f.size }
 func (f *Source) Lines() int64 { return f.linesRead.Load() }
 
 // Memory is how many bytes decompressing the file holds: for zstd, above all the window that the file asks for.
-func (f *Source) Memory() int64 { return f.plain.memory }
+// That of a named pipe is known once something was read.
+func (f *Source) Memory() int64 {
+	if f.plain == nil {
+		return 0
+	}
+	return f.plain.memory
+}
 
 // Close gives back what reading holds. It may be called at any time, also before the end.
 func (f *Source) Close() error {

@@ -67,8 +67,11 @@ func (l *lineReader) long(part []byte) (line []byte, size int, err error) {
 	return l.buf, size, err
 }
 
-// waits reports whether the next read may have to wait for the other end.
-func (l *lineReader) waits() bool { return l.r.Buffered() == 0 }
+// waits reports whether the next line may have to be waited for: what is here has no end of one.
+func (l *lineReader) waits() bool {
+	here, _ := l.r.Peek(l.r.Buffered()) // as much as there is
+	return bytes.IndexByte(here, '\n') < 0
+}
 
 // trimEnd drops the line end, \n or \r\n.
 func trimEnd(line []byte) []byte {

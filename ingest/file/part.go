@@ -2,8 +2,11 @@ package file
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"time"
 
 	"refrain/feed"
 	"refrain/ingest"
@@ -42,6 +45,10 @@ type recordReader interface {
 // (io.EOF), where it cannot be read further, and when ctx is done.
 func (f *Source) Read(ctx context.Context, p *Part) error {
 	p.clear(f.name)
+	defer f.interruptible(ctx)()
+	if f.plain == nil && f.ended == nil {
+		f.ended = f.begin()
+	}
 	for f.ended == nil && ctx.Err() == nil && !f.full(p) {
 		f.ended = f.read(p)
 		f.linesRead.Store(f.lines.number)
@@ -49,10 +56,30 @@ func (f *Source) Read(ctx context.Context, p *Part) error {
 	switch {
 	case !p.empty():
 		return nil
-	case f.ended != nil:
-		return f.ended
+	case ctx.Err() != nil && (f.ended == nil || errors.Is(f.ended, os.ErrDeadlineExceeded)):
+		return ctx.Err()
 	}
-	return ctx.Err()
+	return f.ended
+}
+
+// interruptible lets the end of ctx end a read of a named pipe, until the function it returns is called.
+func (f *Source) interruptible(ctx context.Context) (release func()) {
+	if f.pipe == nil {
+		return func() {}
+	}
+	stop := context.AfterFunc(ctx, func() {
+		_ = f.pipe.SetReadDeadline(time.Unix(0, 1)) // where there are no deadlines, nothing interrupts
+	})
+	return func() { stop() }
+}
+
+// begin starts a named pipe.
+func (f *Source) begin() error {
+	err := f.start()
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", f.name, asCut(err))
 }
 
 func (p *Part) clear(partition string) {

@@ -8,8 +8,13 @@ import (
 	"os"
 	"time"
 
+	"refrain/ingest"
 	"refrain/internal/problem"
+	"refrain/internal/quota"
 )
+
+// typeUploads is the type of the problem that there are too many uploads.
+const typeUploads = "urn:refrain:problem:limits.uploads"
 
 // listAll is up to how many lines an answer lists each one of its own accord.
 const listAll = 1000
@@ -25,8 +30,10 @@ type answer struct {
 
 	all       bool // the client asked for all lines
 	limit     int
-	next      int  // the first line that was not taken, 0 when all were
-	malformed bool // the first line is not JSON at all
+	room      *room
+	held      int64 // of the room
+	next      int   // the first line that was not taken, 0 when all were
+	malformed bool  // the first line is not JSON at all
 }
 
 // result is the fate of one line.
@@ -53,8 +60,25 @@ func (a *answer) add(results []result, accepted int) {
 		a.Results = notable(a.Results, results)
 	}
 	a.Results = a.Results[:min(len(a.Results), a.limit)]
+	a.fit()
 	a.Omitted = a.lines() - len(a.Results)
 }
+
+// fit leaves out what there is no room for.
+func (a *answer) fit() {
+	var cost int64
+	for i := range a.Results {
+		cost += a.Results[i].cost()
+		if cost > a.held && !a.room.tryAdd(cost-a.held) {
+			a.Results = a.Results[:i]
+			return
+		}
+		a.held = max(a.held, cost)
+	}
+}
+
+// cost is what a line takes, in bytes, in the list and as JSON, where a character may become six.
+func (r *result) cost() int64 { return 200 + 7*int64(len(r.ID)+len(r.Note)+len(r.Reason)) }
 
 func (a *answer) lines() int { return a.Accepted + a.Rejected }
 
@@ -84,7 +108,7 @@ func writeBadQuery(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // writeAnswer answers a request whose body was read to its end.
-func (h *Source) writeAnswer(w http.ResponseWriter, r *http.Request, a *answer, b body) {
+func (h *Source) writeAnswer(w http.ResponseWriter, r *http.Request, a *answer, array bool) {
 	switch {
 	case a.lines() == 0:
 		problem.Write(w, r, problem.Problem{
@@ -93,7 +117,7 @@ func (h *Source) writeAnswer(w http.ResponseWriter, r *http.Request, a *answer, 
 		})
 	case a.Accepted == 0:
 		p := problem.Problem{Status: http.StatusUnprocessableEntity, Detail: "No post was accepted.", Extra: a.members()}
-		if a.Rejected == 1 && !b.array {
+		if a.Rejected == 1 && !array {
 			p.Detail = a.Results[0].Reason
 			if a.malformed {
 				p.Status = http.StatusBadRequest
@@ -109,23 +133,49 @@ func (h *Source) writeAnswer(w http.ResponseWriter, r *http.Request, a *answer, 
 	}
 }
 
+// deletionsProblem is the type of the problem that says that a deletion was refused because there is no room for more.
+const deletionsProblem = "urn:refrain:problem:deletions-full"
+
 // failure says what an error of the route or of the body means to the client.
-func failure(err error) problem.Problem {
-	const again = " Send again from the line that next names."
+func failure(err error, again string) problem.Problem {
 	is := func(target error) bool { return errors.Is(err, target) }
+	var over *quota.Exceeded
 	switch {
 	case is(errTooLarge):
 		return problem.Problem{Status: http.StatusRequestEntityTooLarge, Detail: err.Error()}
 	case is(errEncoding):
 		return problem.Problem{Status: http.StatusUnsupportedMediaType, Detail: err.Error()}
+	case is(errSlow):
+		return problem.Problem{
+			Type: typeUploads, Status: http.StatusRequestTimeout,
+			Detail: "There are as many uploads as limits.uploads allows, and this was the slowest." + again,
+		}
 	case is(os.ErrDeadlineExceeded):
 		return problem.Problem{Status: http.StatusRequestTimeout, Detail: "The body stood still for too long." + again}
 	case is(errStopping):
 		return stopping
+	case is(errCrowded):
+		return problem.Problem{
+			Type: typeUploads, Status: http.StatusTooManyRequests, RetryAfter: time.Second,
+			Detail: "There are as many uploads as limits.uploads and limits.upload_bytes allow." + again,
+		}
 	case is(errBusy):
 		return problem.Problem{
 			Status: http.StatusTooManyRequests, RetryAfter: time.Second,
 			Detail: "Posts arrive faster than they are processed; the queue stayed full." + again,
+		}
+	case is(ingest.ErrBehind):
+		return problem.Problem{
+			Type: paceProblem, Title: "Look-ups are behind", Status: http.StatusTooManyRequests, RetryAfter: 5 * time.Second,
+			Detail: "Posts arrive faster than they are compared with others, and this sender sends more than its quota gives on average." + again,
+		}
+	case errors.As(err, &over):
+		return overQuota(over, again)
+	case is(ingest.ErrDeletionsFull):
+		return problem.Problem{
+			Type: deletionsProblem, Title: "No room for deletions", Status: http.StatusInsufficientStorage, RetryAfter: 10 * time.Minute,
+			Detail: "The server keeps as many deletions as it has room for, and forgets none before its time: this one was not " +
+				"accepted. There is room again as old ones expire. Cause: " + err.Error(),
 		}
 	case is(errDurable), is(errSlowAck):
 		return problem.Problem{
@@ -139,7 +189,11 @@ func failure(err error) problem.Problem {
 // writeFailure answers a request that could not be taken whole: with what was accepted of it, and from where on
 // to send it again. a is nil where there are no lines.
 func (h *Source) writeFailure(w http.ResponseWriter, r *http.Request, a *answer, err error) {
-	p := failure(err)
+	again := " Send again from the line that next names."
+	if a == nil {
+		again = " Send it again later."
+	}
+	p := failure(err, again)
 	if p.Status == http.StatusServiceUnavailable && errors.Is(err, errDurable) {
 		h.cfg.Logger.Error("posts not durable", "path", r.URL.Path, "error", err)
 	}
@@ -148,6 +202,9 @@ func (h *Source) writeFailure(w http.ResponseWriter, r *http.Request, a *answer,
 	}
 	if a != nil {
 		p.Extra = a.members()
+	}
+	if over := (*quota.Exceeded)(nil); errors.As(err, &over) && p.Type == quotaProblem {
+		p.Extra = withQuota(p.Extra, over)
 	}
 	problem.Write(w, r, p)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"refrain/internal/openapi"
+	"refrain/internal/quota"
 )
 
 // TestAnswerEqualsOpenAPI holds the answer of POST /v1/posts to its schema.
@@ -23,12 +24,16 @@ func TestPartialAnswerEqualsOpenAPI(t *testing.T) {
 	full := answer{Omitted: 1, next: 1, Results: []result{
 		{Line: 1, Status: "s"}, {Line: 2, ID: "i", Status: "s", Note: "n", Reason: "r"},
 	}}
-	members, err := json.Marshal(full.members())
-	if err != nil {
-		t.Fatal(err)
+	var examples [][]byte
+	for _, e := range []quota.Exceeded{{Kind: quota.KindToken}, {Kind: quota.KindSource}} {
+		members, err := json.Marshal(withQuota(full.members(), &e))
+		if err != nil {
+			t.Fatal(err)
+		}
+		examples = append(examples, members)
 	}
 	described := d.Shape(d.Components.Responses["Partial"].Content["application/problem+json"].Schema.AllOf[1])
-	for _, line := range openapi.Diff(described, openapi.OfJSON(members, []byte("{}"))) {
+	for _, line := range openapi.Diff(described, openapi.OfJSON(append(examples, []byte("{}"))...)) {
 		t.Error(line)
 	}
 }

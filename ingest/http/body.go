@@ -27,8 +27,9 @@ var (
 // openBody undoes compression, sets the limits and finds the form: NDJSON when the content type says so or when
 // the first line holds one whole JSON value; an array when it begins with a bracket; otherwise objects one after
 // the other, of which a single one is the usual case.
-func (h *Source) openBody(w http.ResponseWriter, r *http.Request) (body, error) {
-	plain, err := h.decompress(w, r)
+func (u *upload) openBody(w http.ResponseWriter, r *http.Request) (body, error) {
+	h := u.h
+	plain, err := u.decompress(w, r)
 	if err != nil {
 		return body{}, err
 	}
@@ -37,20 +38,20 @@ func (h *Source) openBody(w http.ResponseWriter, r *http.Request) (body, error) 
 		_, _ = in.Discard(3)
 	}
 	if isNDJSON(r.Header.Get("Content-Type")) {
-		return body{scanner: &lineScanner{r: in, limit: h.cfg.MaxPost}}, nil
+		return body{scanner: &lineScanner{r: in, limit: h.cfg.MaxPost, grow: u.grow}}, nil
 	}
 	first, blank, err := skipBlank(in)
 	if err != nil && err != io.EOF {
 		return body{}, err
 	}
-	values := &valueScanner{r: in, limit: h.cfg.MaxPost}
+	values := &valueScanner{r: in, limit: h.cfg.MaxPost, grow: u.grow}
 	switch {
 	case first == '[':
 		_, err := in.Discard(1)
 		values.array = true
 		return body{scanner: values, array: true}, err
 	case first == '{' && wholeLine(in):
-		return body{scanner: &lineScanner{r: in, limit: h.cfg.MaxPost, line: blank}}, nil
+		return body{scanner: &lineScanner{r: in, limit: h.cfg.MaxPost, grow: u.grow, line: blank}}, nil
 	}
 	return body{scanner: values}, nil
 }
@@ -101,11 +102,12 @@ func wholeLine(in *bufio.Reader) bool {
 }
 
 // decompress returns the body as it was before transport, limited before and after.
-func (h *Source) decompress(w http.ResponseWriter, r *http.Request) (io.Reader, error) {
+func (u *upload) decompress(w http.ResponseWriter, r *http.Request) (io.Reader, error) {
+	h := u.h
 	if r.ContentLength > h.cfg.MaxBody {
-		return nil, fmt.Errorf("%w: %d bytes, the limit is %d", errTooLarge, r.ContentLength, h.cfg.MaxBody)
+		return nil, fmt.Errorf("%w: %d bytes, the limit (ingest.body) is %d", errTooLarge, r.ContentLength, h.cfg.MaxBody)
 	}
-	awaited := &awaitedReader{ReadCloser: r.Body, control: http.NewResponseController(w), patience: h.cfg.ReadTimeout}
+	awaited := &awaitedReader{ReadCloser: r.Body, control: http.NewResponseController(w), patience: h.cfg.ReadTimeout, place: u.place}
 	sent := http.MaxBytesReader(w, awaited, h.cfg.MaxBody)
 	switch e := r.Header.Get("Content-Encoding"); e {
 	case "", "identity":
@@ -136,7 +138,7 @@ func (c *cappedReader) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	var tooLarge *http.MaxBytesError
 	if c.left == 0 && n > 0 || errors.As(err, &tooLarge) {
-		return 0, fmt.Errorf("%w: the limit is %d bytes", errTooLarge, c.limit)
+		return 0, fmt.Errorf("%w: the limit (ingest.body) is %d bytes", errTooLarge, c.limit)
 	}
 	c.left -= int64(n)
 	return n, err
@@ -147,14 +149,19 @@ type awaitedReader struct {
 	io.ReadCloser
 	control  *http.ResponseController
 	patience time.Duration
+	place    *place
 }
 
 func (a *awaitedReader) Read(p []byte) (int, error) {
 	if err := a.deadline(time.Now().Add(a.patience)); err != nil {
 		return 0, err
 	}
+	a.place.begin(a.control)
 	n, err := a.ReadCloser.Read(p)
-	if err != nil { // what the connection is read for from here on is not the body
+	if a.place.end(n) {
+		err = errSlow
+	}
+	if err == io.EOF { // what the connection is read for from here on is not the body
 		_ = a.deadline(time.Time{}) // err says more
 	}
 	return n, err

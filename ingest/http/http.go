@@ -13,10 +13,14 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"refrain/feed"
 	"refrain/ingest"
 	"refrain/internal/check"
+	"refrain/internal/paths"
 	"refrain/internal/problem"
+	"refrain/internal/quota"
 )
 
 // Partition is the source partition of everything that comes over HTTP.
@@ -34,11 +38,26 @@ type Config struct {
 
 	BatchPosts int // most posts of one batch; 1 or more
 	BatchBytes int // bytes of JSON after which a batch is full; 1 or more
-	Queue      int // most batches on their way, handed on or not, and not yet acknowledged; 1 or more
+	// MaxUploads is how many requests send posts at a time, 1 or more, and UploadBytes what they all hold of bodies and
+	// answers beyond 128 KiB each; three times MaxPost or more, or a large post finds no room.
+	MaxUploads  int
+	UploadBytes int64
+
+	// Queue is how many batches may be on their way, handed on or not, and not yet acknowledged; 1 or more. A quarter of them is
+	// for senders that have less than an eighth.
+	Queue int
 	// Patience is how long a request waits for a place in a full queue before it is told to come back (429); above 0.
 	Patience    time.Duration
 	AckTimeout  time.Duration // for a request's last batches to become durable, else it is answered with 503; above 0
 	ReadTimeout time.Duration // for a client that sends nothing in the middle of a body, then 408; above 0
+
+	Sender func(*http.Request) string // whom the posts of a request are counted for: ingest.Batch.Sender
+	// Admit refuses a batch before anything is done with it, as a *quota.Exceeded or ingest.ErrBehind; it may wait first, no
+	// longer than its context lasts.
+	Admit func(context.Context, *ingest.Batch) error
+	// Owed says how long a batch that was refused has to wait when all that was sent before it is durable, and counted; nil: as
+	// long as was said.
+	Owed func(*ingest.Batch) *quota.Exceeded
 
 	Now    func() time.Time // the clock for posts without a time
 	Logger *slog.Logger
@@ -48,9 +67,12 @@ type Config struct {
 func Default() Config {
 	return Config{
 		MaxBody: 64 << 20, MaxPost: 8 << 20, MaxText: feed.MaxText, MaxResults: 100_000,
-		BatchPosts: 1000, BatchBytes: 4 << 20, Queue: 32,
+		BatchPosts: 1000, BatchBytes: 512 << 10, Queue: 32,
+		MaxUploads: 256, UploadBytes: 96 << 20,
 		Patience: 2 * time.Second, AckTimeout: 30 * time.Second, ReadTimeout: time.Minute,
-		Now: time.Now, Logger: slog.Default(),
+		Sender: func(*http.Request) string { return "" }, Admit: func(context.Context, *ingest.Batch) error { return nil },
+		Owed: func(*ingest.Batch) *quota.Exceeded { return nil },
+		Now:  time.Now, Logger: slog.Default(),
 	}
 }
 
@@ -59,7 +81,9 @@ func (c *Config) validate() error {
 		check.AtLeast(1, "max body", c.MaxBody), check.AtLeast(1, "max post", c.MaxPost),
 		check.AtLeast(1, "max text", c.MaxText), check.AtLeast(0, "max results", c.MaxResults),
 		check.AtLeast(1, "batch posts", c.BatchPosts), check.AtLeast(1, "batch bytes", c.BatchBytes), check.AtLeast(1, "queue", c.Queue),
+		check.AtLeast(1, "max uploads", c.MaxUploads), check.AtLeast(3*int64(c.MaxPost), "upload bytes", c.UploadBytes),
 		check.Positive("patience", c.Patience), check.Positive("ack timeout", c.AckTimeout), check.Positive("read timeout", c.ReadTimeout),
+		check.Set("sender", c.Sender != nil), check.Set("admit", c.Admit != nil), check.Set("owed", c.Owed != nil),
 		check.Set("now", c.Now != nil), check.Set("logger", c.Logger != nil),
 	)
 }
@@ -69,23 +93,30 @@ func (c *Config) validate() error {
 //
 // A request's body is read in batches and never held whole. The request is answered when all its batches have
 // been acknowledged, so what an answer calls accepted is durable. At most Queue batches are unacknowledged at
-// any time, over all requests; that bounds the memory. Posts leave Next in their order within a request, and
-// a request that began after another was answered comes after it.
+// any time, over all requests; that bounds the memory. Senders take turns, so nobody waits behind all that another
+// has sent. Posts leave Next in their order within a request, and a request that began after another of its sender was
+// answered comes after it.
 //
 // Any number of requests may be served at once, beside one caller of Next.
 type Source struct {
 	cfg Config
-	mux *http.ServeMux
+	mux *paths.Mux
 
-	queue chan ingest.Batch // has room for every slot, so that sending never blocks
-	slots chan struct{}     // one token for every batch that is not yet acknowledged
+	queue *queue
+
+	places  places              // of the uploads under way
+	bodies  *semaphore.Weighted // these two are Config.UploadBytes
+	answers *semaphore.Weighted
+	metrics metrics
 
 	mu      sync.Mutex
 	closing bool
-	active  sync.WaitGroup // requests being served; grows only under mu while not closing
-	hurry   chan struct{}  // closed when requests still running are to stop reading
-	quit    chan struct{}  // closed when they are given up
-	done    chan struct{}  // closed when no further batch can come
+	active  sync.WaitGroup  // requests being served; grows only under mu while not closing
+	hurry   chan struct{}   // closed when requests still running are to stop reading
+	life    context.Context // ends then
+	endLife func()
+	quit    chan struct{} // closed when they are given up
+	done    chan struct{} // closed when no further batch can come
 }
 
 var _ ingest.Source = (*Source)(nil)
@@ -96,14 +127,17 @@ func New(cfg Config) (*Source, error) {
 		return nil, fmt.Errorf("http source: %w", err)
 	}
 	h := &Source{
-		cfg:   cfg,
-		mux:   http.NewServeMux(),
-		queue: make(chan ingest.Batch, cfg.Queue),
-		slots: make(chan struct{}, cfg.Queue),
+		cfg:    cfg,
+		mux:    new(paths.Mux),
+		queue:  newQueue(cfg.Queue),
+		bodies: semaphore.NewWeighted(cfg.UploadBytes - cfg.UploadBytes/answersShare), answers: semaphore.NewWeighted(cfg.UploadBytes / answersShare),
 		hurry: make(chan struct{}),
 		quit:  make(chan struct{}),
 		done:  make(chan struct{}),
 	}
+	h.metrics = newMetrics()
+	h.places = newPlaces(cfg.MaxUploads, h.metrics)
+	h.life, h.endLife = context.WithCancel(context.Background())
 	h.mux.HandleFunc("POST /v1/posts", h.servePosts)
 	h.mux.HandleFunc("/v1/posts", allowOnly("POST"))
 	h.mux.HandleFunc("DELETE /v1/posts/{id}", h.serveDelete)
@@ -166,6 +200,7 @@ func (h *Source) Shutdown(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	close(h.hurry)
+	h.endLife()
 	select {
 	case <-idle:
 	case <-time.After(lastWord):

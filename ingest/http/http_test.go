@@ -606,7 +606,8 @@ func TestDeleteAuthor(t *testing.T) {
 func TestDeleteLongNames(t *testing.T) {
 	s := mustServe(t, httpsource.Default(), durable)
 	base, long := strings.TrimSuffix(s.url, "posts"), strings.Repeat("x", feed.MaxName+1)
-	for _, path := range []string{"posts/" + long, "authors/" + long, "posts/1?source=" + long, "authors/ann?source=" + long} {
+	for _, path := range []string{"posts/" + long, "authors/" + long, "posts/1?source=" + long, "authors/ann?source=" + long,
+		"posts/%FF", "posts/1?source=%C3", "authors/%FF"} {
 		if got := remove(t, base+path); got != 400 {
 			t.Errorf("DELETE %.30s...: status %d, want 400", path, got)
 		}

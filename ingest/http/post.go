@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"os"
 
@@ -19,26 +18,48 @@ func (h *Source) servePosts(w http.ResponseWriter, r *http.Request) {
 		writeBadQuery(w, r, err)
 		return
 	}
-	b, err := h.openBody(w, r)
-	if err != nil {
-		h.writeFailure(w, r, &answer{}, err)
+	u := h.newUpload(r)
+	u.answer.all = all
+	defer func() { u.answer.room.remove(u.answer.held) }()
+	if u.place = h.places.take(r.Context(), h.cfg.Patience); u.place == nil {
+		h.writeFailure(w, r, &answer{next: 1}, errCrowded)
 		return
+	}
+	array, err := h.upload(w, r, u)
+	if r.Context().Err() != nil && !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, errSlow) {
+		return // nobody is left to be answered
+	}
+	if err != nil {
+		h.writeFailure(w, r, &u.answer, err)
+		return
+	}
+	h.writeAnswer(w, r, &u.answer, array)
+}
+
+func (h *Source) newUpload(r *http.Request) *upload {
+	u := &upload{h: h, ctx: r.Context(), sender: h.cfg.Sender(r), room: newRoom(h.bodies, freeBytes)}
+	u.answer = answer{limit: h.cfg.MaxResults, room: newRoom(h.answers, answerBytes)}
+	return u
+}
+
+// upload reads a body to its end and waits until its posts are durable; then its place is free. array says that they are
+// one JSON array.
+func (h *Source) upload(w http.ResponseWriter, r *http.Request, u *upload) (array bool, err error) {
+	defer h.places.leave(u.place)
+	defer u.end()
+	b, err := u.openBody(w, r)
+	if err != nil {
+		return false, err
 	}
 	ctx, span := startSpan(r, "POST /v1/posts")
 	defer span.End()
 	// net/http cancels the request's context when reading the body fails; what was read before is finished even so.
-	ctx = context.WithoutCancel(ctx)
-	u := &upload{h: h, ctx: ctx, answer: answer{all: all, limit: h.cfg.MaxResults}}
-	err = errors.Join(u.read(b), u.settle())
-	if r.Context().Err() != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-		return // nobody is left to be answered
-	}
-	if err != nil {
+	u.ctx = context.WithoutCancel(ctx)
+	if err = errors.Join(u.read(b), u.settle()); err != nil {
 		u.answer.next = cmp.Or(u.answer.next, u.last+1)
-		h.writeFailure(w, r, &u.answer, err)
-		return
 	}
-	h.writeAnswer(w, r, &u.answer, b)
+	u.recount(err)
+	return b.array, err
 }
 
 // serveDelete is DELETE /v1/posts/{id}: it answers when the deletion is durable. Whether there is such a post is
@@ -61,18 +82,15 @@ func (h *Source) sourceOf(r *http.Request) string {
 
 // delete refuses names that no post can have: nothing behind it takes them.
 func (h *Source) delete(w http.ResponseWriter, r *http.Request, t feed.Tombstone) {
-	for _, n := range []struct{ field, value string }{{"source", t.Source}, {"id", t.Post}, {"author", t.Author}} {
-		if len(n.value) > feed.MaxName {
-			writeBadQuery(w, r, fmt.Errorf("%s: %d bytes, and the limit is %d", n.field, len(n.value), feed.MaxName))
-			return
-		}
+	if err := t.Check(); err != nil {
+		writeBadQuery(w, r, err)
+		return
 	}
 	ctx, span := startSpan(r, r.Pattern)
 	defer span.End()
-	u := &upload{h: h, ctx: ctx, open: part{
-		batch:   ingest.Batch{Deleted: []feed.Tombstone{t}},
-		results: make([]result, 1),
-	}}
+	u := h.newUpload(r)
+	u.ctx = ctx
+	u.open = part{batch: ingest.Batch{Deleted: []feed.Tombstone{t}}, results: make([]result, 1)}
 	err := errors.Join(u.flush(), u.settle())
 	switch {
 	case r.Context().Err() != nil:

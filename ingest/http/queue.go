@@ -1,9 +1,13 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
+	"maps"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,70 +19,183 @@ var (
 	errStopping = errors.New("shutting down")
 )
 
-// send queues one batch as soon as there is a slot for it. The channel it returns yields one value, the
-// acknowledgement, and may be dropped.
-func (h *Source) send(ctx context.Context, b *ingest.Batch, failed *atomic.Bool) (<-chan error, error) {
-	if err := h.acquire(ctx); err != nil {
+// queue holds the batches of all requests, and deals with their senders in turn, by bytes: whoever sends little waits for the
+// batch that is under way, and for as many bytes of each of the others as he sends himself, however large their batches and
+// however small his own. A quarter of its places is only for senders that have few, so that one who fills the queue does not
+// shut it for the next.
+type queue struct {
+	max int
+
+	mu      sync.Mutex
+	held    map[string]int // by sender, batches that are not yet acknowledged
+	total   int            // of them
+	waiting map[string][]ingest.Batch
+	turns   []string         // senders with a batch that waits, who came first before who came later
+	spent   map[string]int64 // by sender, bytes handed on, counted from clock: the least of those that wait is next
+	clock   int64            // of the batch handed on last: who has sent nothing meanwhile begins with it, and has saved up nothing
+	changed chan struct{}    // closed, and made anew, when a place comes free or a batch comes
+}
+
+func newQueue(places int) *queue {
+	return &queue{max: places, held: map[string]int{}, waiting: map[string][]ingest.Batch{}, spent: map[string]int64{}, changed: make(chan struct{})}
+}
+
+// reserve gets a place for a batch of a sender; false, and what to wait for, when there is none.
+func (q *queue) reserve(sender string) (bool, <-chan struct{}) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.fits(sender) {
+		return false, q.changed
+	}
+	q.held[sender]++
+	q.total++
+	return true, nil
+}
+
+func (q *queue) fits(sender string) bool {
+	if q.held[sender] < max(1, q.max/8) {
+		return q.total < q.max
+	}
+	return q.total < q.max-q.max/4
+}
+
+// release gives a place back.
+func (q *queue) release(sender string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.total--
+	if q.held[sender]--; q.held[sender] == 0 {
+		delete(q.held, sender)
+	}
+	if q.total == 0 { // nobody waited for what was sent
+		clear(q.spent)
+	}
+	q.announce()
+}
+
+// add puts a batch behind those of its sender, which has a place for it.
+func (q *queue) add(b ingest.Batch) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting[b.Sender]) == 0 {
+		q.turns = append(q.turns, b.Sender)
+		q.spent[b.Sender] = max(q.spent[b.Sender], q.clock)
+	}
+	q.waiting[b.Sender] = append(q.waiting[b.Sender], b)
+	q.announce()
+}
+
+// next removes the batch whose turn it is; false, and what to wait for, when there is none.
+func (q *queue) next() (ingest.Batch, bool, <-chan struct{}) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.turns) == 0 {
+		return ingest.Batch{}, false, q.changed
+	}
+	sender := slices.MinFunc(q.turns, func(a, b string) int { return cmp.Compare(q.spent[a], q.spent[b]) })
+	all := q.waiting[sender]
+	q.clock = q.spent[sender]
+	q.spent[sender] += cost(&all[0])
+	q.turns = slices.DeleteFunc(q.turns, func(s string) bool { return s == sender })
+	if q.waiting[sender] = all[1:]; len(all) > 1 {
+		q.turns = append(q.turns, sender)
+	} else {
+		delete(q.waiting, sender)
+	}
+	q.forget()
+	return all[0], true, nil
+}
+
+// forget removes the senders that have nothing waiting, and less behind them than the next one has.
+func (q *queue) forget() {
+	maps.DeleteFunc(q.spent, func(sender string, n int64) bool { return len(q.waiting[sender]) == 0 && n <= q.clock })
+}
+
+// cost is what a batch costs those behind it, about: bytes.
+func cost(b *ingest.Batch) int64 {
+	n := int64(postOverhead) * int64(1+len(b.Posts)+len(b.Rejected)+len(b.Deleted))
+	for i := range b.Posts {
+		n += int64(len(b.Posts[i].Text))
+	}
+	for i := range b.Rejected {
+		n += int64(len(b.Rejected[i].Raw))
+	}
+	return n
+}
+
+func (q *queue) announce() {
+	close(q.changed)
+	q.changed = make(chan struct{})
+}
+
+// send queues one batch as soon as there is a place for it. The channel it returns yields one value, the
+// acknowledgement, and may be dropped. done is called when the batch is acknowledged.
+func (h *Source) send(ctx context.Context, b *ingest.Batch, failed *atomic.Bool, done func()) (<-chan error, error) {
+	if err := h.acquire(ctx, b.Sender); err != nil {
 		return nil, err
 	}
-	acked := make(chan error, 1)
+	acked, sender := make(chan error, 1), b.Sender
 	b.Partition, b.Trace = Partition, traceparent(ctx)
 	b.OnAck(context.WithoutCancel(ctx), func(err error) {
-		<-h.slots
+		h.queue.release(sender)
+		done()
 		acked <- err
 		if err != nil {
 			failed.Store(true)
 		}
 	})
 	b.Void = failed.Load
-	h.queue <- *b // a slot is held: there is room
+	h.queue.add(*b)
 	return acked, nil
 }
 
-// acquire waits for a slot, no longer than the configured patience.
-func (h *Source) acquire(ctx context.Context) error {
+// acquire waits for a place in the queue, no longer than the configured patience.
+func (h *Source) acquire(ctx context.Context, sender string) error {
 	patience := time.NewTimer(h.cfg.Patience)
 	defer patience.Stop()
-	select {
-	case <-h.quit:
-		return errStopping
-	default:
-	}
-	select {
-	case h.slots <- struct{}{}:
-		return nil
-	case <-patience.C:
-		return errBusy
-	case <-h.quit:
-		return errStopping
-	case <-ctx.Done():
-		return ctx.Err()
+	for {
+		select {
+		case <-h.quit:
+			return errStopping
+		default:
+		}
+		ok, changed := h.queue.reserve(sender)
+		if ok {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-patience.C:
+			return errBusy
+		case <-h.quit:
+			return errStopping
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }
 
 // Next implements ingest.Source. It returns io.EOF once Shutdown has been called and everything accepted is handed on.
 func (h *Source) Next(ctx context.Context) (ingest.Batch, error) {
-	select {
-	case b := <-h.queue:
-		return b, nil
-	default:
-	}
-	select {
-	case b := <-h.queue:
-		return b, nil
-	case <-h.done:
-		return h.rest()
-	case <-ctx.Done():
-		return ingest.Batch{}, ctx.Err()
+	for {
+		b, ok, changed := h.queue.next()
+		if ok {
+			return b, nil
+		}
+		select {
+		case <-changed:
+		case <-h.done:
+			return h.rest()
+		case <-ctx.Done():
+			return ingest.Batch{}, ctx.Err()
+		}
 	}
 }
 
 // rest hands on what was queued before the last request ended.
 func (h *Source) rest() (ingest.Batch, error) {
-	select {
-	case b := <-h.queue:
+	if b, ok, _ := h.queue.next(); ok {
 		return b, nil
-	default:
-		return ingest.Batch{}, io.EOF
 	}
+	return ingest.Batch{}, io.EOF
 }

@@ -31,12 +31,13 @@ type lineScanner struct {
 	limit int // bytes of one line
 	line  int
 	buf   []byte
+	grow  func(n int) error // is asked before the record has more than n bytes
 }
 
 func (s *lineScanner) next() (record, error) {
 	for {
 		length, err := s.read()
-		if err != nil && (err != io.EOF || length == 0) {
+		if err != nil && (err != io.EOF || length == 0) { // also where there is no room for the line
 			return record{}, err
 		}
 		s.line++
@@ -52,13 +53,24 @@ func (s *lineScanner) next() (record, error) {
 
 // read fills buf with the next line, without what is beyond limit, and returns its whole length.
 func (s *lineScanner) read() (length int, err error) {
-	s.buf = s.buf[:0]
+	s.buf = emptied(s.buf)
 	for {
 		part, err := s.r.ReadSlice('\n')
 		length += len(part)
+		if err := s.grow(min(length, s.limit)); err != nil {
+			return length, err
+		}
 		s.buf = append(s.buf, part[:min(len(part), max(0, s.limit-len(s.buf)))]...)
 		if !errors.Is(err, bufio.ErrBufferFull) {
 			return length, err
 		}
 	}
+}
+
+// emptied is a buffer for the next record. That of a large one goes: room is held for it no longer.
+func emptied(b []byte) []byte {
+	if cap(b) > 2*smallRecord {
+		return nil
+	}
+	return b[:0]
 }

@@ -14,7 +14,9 @@ func readBody(t *testing.T, h *Source, contentType string, data []byte) (records
 	t.Helper()
 	r := httptest.NewRequest("POST", "/v1/posts", bytes.NewReader(data))
 	r.Header.Set("Content-Type", contentType)
-	b, err := h.openBody(httptest.NewRecorder(), r)
+	u := h.newUpload(r)
+	u.place = h.places.add()
+	b, err := u.openBody(httptest.NewRecorder(), r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +96,7 @@ func TestLineScannerAroundItsBuffer(t *testing.T) {
 	for n := 14; n < 36; n++ { // bufio's smallest buffer has 16 bytes
 		long := bytes.Repeat([]byte("x"), n)
 		in := append(append([]byte("ab\n"), long...), "\ncd"...)
-		s := &lineScanner{r: bufio.NewReaderSize(bytes.NewReader(in), 16), limit: 30}
+		s := &lineScanner{r: bufio.NewReaderSize(bytes.NewReader(in), 16), limit: 30, grow: func(int) error { return nil }}
 		var got []string
 		for {
 			rec, err := s.next()

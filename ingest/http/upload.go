@@ -17,16 +17,21 @@ import (
 var (
 	errSlowAck = errors.New("not confirmed durable in time")
 	errDurable = errors.New("not made durable")
+	errCrowded = errors.New("too many uploads")
 )
 
 // upload is one request on its way: records become batches, batches are sent, acknowledgements come back.
 type upload struct {
 	h      *Source
 	ctx    context.Context
+	sender string // see ingest.Batch
 	answer answer
-	open   part        // the batch being filled
-	sent   []part      // waiting for their acknowledgement, in order
-	last   int         // line of the last record read
+	open   part   // the batch being filled
+	sent   []part // waiting for their acknowledgement, in order
+	last   int    // line of the last record read
+	place  *place
+	room   *room       // what all of this holds
+	buffer int64       // held for the record being read
 	failed atomic.Bool // some batch of it is not durable: those behind are not to be written
 }
 
@@ -34,7 +39,8 @@ type upload struct {
 type part struct {
 	batch    ingest.Batch
 	bytes    int
-	first    int // line of its first record
+	held     int64 // of the upload's room, until it is acknowledged
+	first    int   // line of its first record
 	results  []result
 	accepted int
 	acked    <-chan error
@@ -49,6 +55,9 @@ func (u *upload) read(b body) error {
 		}
 		if err != nil {
 			return errors.Join(fmt.Errorf("read body: %w", err), u.flush())
+		}
+		if err := u.holdRecord(rec); err != nil {
+			return errors.Join(err, u.flush())
 		}
 		u.add(rec)
 		select {
@@ -76,6 +85,7 @@ func (u *upload) add(rec record) {
 		p.first = rec.line
 	}
 	p.bytes += len(rec.raw)
+	p.held += int64(len(rec.raw)) + postOverhead
 	post, note, err := u.h.decode(rec)
 	if err != nil {
 		u.answer.malformed = rec.line == 1 && (rec.err != nil || !json.Valid(rec.raw))
@@ -118,7 +128,12 @@ func (u *upload) flush() error {
 	if err := u.reap(); err != nil {
 		return err
 	}
-	acked, err := u.h.send(u.ctx, &u.open.batch, &u.failed)
+	u.open.batch.Sender = u.sender
+	if err := u.admit(); err != nil {
+		return err
+	}
+	held := u.open.held
+	acked, err := u.h.send(u.ctx, &u.open.batch, &u.failed, func() { u.room.remove(held) })
 	if err != nil {
 		return err
 	}
@@ -126,6 +141,14 @@ func (u *upload) flush() error {
 	u.sent = append(u.sent, u.open)
 	u.open = part{}
 	return nil
+}
+
+// admit asks whether the open batch may be sent. That may take a while, but not beyond the end of the server.
+func (u *upload) admit() error {
+	ctx, cancel := context.WithCancel(u.ctx)
+	defer cancel()
+	defer context.AfterFunc(u.h.life, cancel)()
+	return u.h.cfg.Admit(ctx, &u.open.batch)
 }
 
 // reap takes the acknowledgements that are there, without waiting.
@@ -165,6 +188,14 @@ func (u *upload) fail(err error) error {
 
 // settle waits for the acknowledgements of all that was sent.
 func (u *upload) settle() error {
+	err := u.drain()
+	if err == nil {
+		u.answer.next = cmp.Or(u.answer.next, u.open.first)
+	}
+	return err
+}
+
+func (u *upload) drain() error {
 	timeout := time.NewTimer(u.h.cfg.AckTimeout)
 	defer timeout.Stop()
 	for len(u.sent) > 0 {
@@ -172,9 +203,57 @@ func (u *upload) settle() error {
 			return err
 		}
 	}
-	u.answer.next = cmp.Or(u.answer.next, u.open.first)
 	return nil
 }
+
+// hold waits for room for n bytes. What was read before is made durable first, and so holds nothing any more.
+func (u *upload) hold(n int64) error {
+	if u.room.tryAdd(n) {
+		return nil
+	}
+	if err := errors.Join(u.flush(), u.drain()); err != nil {
+		return err
+	}
+	u.h.places.cutSlowest()
+	ctx, cancel := context.WithTimeout(u.ctx, u.h.cfg.Patience)
+	defer cancel()
+	if u.room.add(ctx, n) != nil {
+		u.h.metrics.refused.Add(u.ctx, 1)
+		return errCrowded
+	}
+	return nil
+}
+
+// grow is asked when a record has n bytes so far. One that is not small has room for the largest at once, and for the post
+// made of it: uploads that each held a part, and waited for more, would wait for each other.
+func (u *upload) grow(n int) error {
+	if n <= smallRecord || u.buffer > 0 {
+		return nil
+	}
+	most := 2*int64(u.h.cfg.MaxPost) + postOverhead
+	if err := u.hold(most); err != nil {
+		return err
+	}
+	u.buffer = most
+	return nil
+}
+
+// smallRecord is the size up to which a record counts as part of what every upload takes.
+const smallRecord = 64 << 10
+
+// holdRecord holds what a record takes until it is durable, and gives back what reading it took.
+func (u *upload) holdRecord(rec record) error {
+	n := int64(len(rec.raw)) + postOverhead
+	if u.buffer == 0 {
+		return u.hold(n)
+	}
+	u.room.remove(u.buffer - n)
+	u.buffer = 0
+	return nil
+}
+
+// end gives back what is held of the body.
+func (u *upload) end() { u.room.remove(u.buffer + u.open.held) }
 
 func (u *upload) await(timeout <-chan time.Time) error {
 	select {

@@ -22,6 +22,7 @@ type valueScanner struct {
 	ended bool
 	buf   []byte
 	long  bool
+	grow  func(n int) error // is asked before the record has more than n bytes
 }
 
 func (s *valueScanner) next() (record, error) {
@@ -29,7 +30,7 @@ func (s *valueScanner) next() (record, error) {
 		return record{}, io.EOF
 	}
 	s.n++
-	s.buf, s.long = s.buf[:0], false
+	s.buf, s.long = emptied(s.buf), false
 	c, err := s.skip()
 	switch {
 	case err == io.EOF && s.array:
@@ -75,7 +76,7 @@ func (s *valueScanner) cut(err error) (record, error) {
 }
 
 func (s *valueScanner) object(c byte) (record, error) {
-	s.keep(c)
+	_ = s.append(c) // one byte needs no room
 	if c != '{' {
 		return s.broken(fmt.Sprintf("want a JSON object, found %q", c))
 	}
@@ -83,7 +84,7 @@ func (s *valueScanner) object(c byte) (record, error) {
 }
 
 func (s *valueScanner) element(c byte) (record, error) {
-	s.keep(c)
+	_ = s.append(c) // one byte needs no room
 	switch c {
 	case '{', '[':
 		return s.value(s.container())
@@ -151,24 +152,32 @@ func (s *valueScanner) scalar() error {
 		if c == ',' || c == ']' || isSpace(c) {
 			return s.r.UnreadByte()
 		}
-		s.keep(c)
+		if err := s.append(c); err != nil {
+			return err
+		}
 	}
 }
 
 func (s *valueScanner) take() (byte, error) {
 	c, err := s.r.ReadByte()
 	if err == nil {
-		s.keep(c)
+		err = s.append(c)
 	}
 	return c, err
 }
 
-func (s *valueScanner) keep(c byte) {
+func (s *valueScanner) append(c byte) error {
 	if len(s.buf) == s.limit {
 		s.long = true
-		return
+		return nil
+	}
+	if len(s.buf) == cap(s.buf) {
+		if err := s.grow(len(s.buf)); err != nil {
+			return err
+		}
 	}
 	s.buf = append(s.buf, c)
+	return nil
 }
 
 // skip returns the next byte that is not white space.

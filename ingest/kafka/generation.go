@@ -18,6 +18,9 @@ import (
 // comes again.
 const lastAcks = time.Second
 
+// membership is the part of a source's status that is not a partition.
+const membership = "group"
+
 // run takes part in one generation after the other.
 func (s *Source) run() {
 	for {
@@ -27,6 +30,7 @@ func (s *Source) run() {
 			return
 		case errors.Is(err, kafka.RebalanceInProgress):
 		case err != nil:
+			s.cfg.Status.Failed(membership, s.conn.Explain(err))
 			s.warn("kafka: not in the group; trying again", "error", s.conn.Explain(err))
 		default:
 			s.active.Add(1) // a generation that has ended already starts what it is given, and does not wait for it
@@ -44,6 +48,7 @@ func (s *Source) serve(ctx context.Context, gen *kafka.Generation) {
 	s.mu.Lock()
 	s.assigned = parts
 	s.mu.Unlock()
+	s.cfg.Status.Reset()
 	if !s.announce(ctx, parts) {
 		return
 	}

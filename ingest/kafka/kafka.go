@@ -56,6 +56,7 @@ type Config struct {
 	CommitEvery time.Duration // above 0
 	Session     time.Duration // a member that is silent for so long loses its partitions; above 0
 
+	Status *ingest.Status // is told whether the brokers can be reached; nil: nobody is
 	Logger *slog.Logger
 }
 
@@ -113,6 +114,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 		return nil, fmt.Errorf("kafka source: %w", err)
 	}
 	cfg.Topics = slices.Compact(slices.Sorted(slices.Values(cfg.Topics)))
+	cfg.Conn.Logger = cfg.Logger
 	conn, err := kafkaconn.New(cfg.Conn)
 	if err != nil {
 		return nil, err

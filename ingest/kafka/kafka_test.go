@@ -149,6 +149,27 @@ func TestCompressedBatches(t *testing.T) {
 	}
 }
 
+// TestBomb: a batch that unpacks to more than is accepted is rejected as a whole, and what stands behind it goes on.
+func TestBomb(t *testing.T) {
+	t.Parallel()
+	c, topic := shared(t, 1)
+	c.write(topic, 0, post("before"))
+	zeros := strings.Repeat("\x00", 40<<20)
+	res, err := c.client.Produce(t.Context(), &kafka.ProduceRequest{Topic: topic, Compression: kafka.Gzip,
+		RequiredAcks: kafka.RequireAll, Records: kafka.NewRecordReader(value(zeros), value(zeros))})
+	if err != nil || res.Error != nil {
+		t.Fatal(err, res)
+	}
+	c.write(topic, 0, post("behind"))
+	got := take(t, mustOpen(t, c.config(topic)), 3)
+	if len(got.Posts) != 2 || got.Posts[0].ID != "before" || got.Posts[1].ID != "behind" {
+		t.Errorf("posts %+v", got.Posts)
+	}
+	if len(got.Rejected) != 1 || got.Rejected[0].Place != fmt.Sprintf("kafka %s/0@2", topic) || !strings.Contains(got.Rejected[0].Reason, "a whole batch of records, this offset its last: gzip: a batch that unpacks to more than 67108864 bytes") {
+		t.Errorf("rejected %+v", got.Rejected)
+	}
+}
+
 func TestUnknownTopic(t *testing.T) {
 	c, topic := shared(t, 1)
 	_, err := Open(t.Context(), c.config(topic, topic+"-2"))

@@ -53,6 +53,7 @@ func (p *partition) run(ctx context.Context) {
 		case ctx.Err() != nil:
 		case err != nil:
 			p.unreached()
+			p.src.cfg.Status.Failed(p.name, p.src.conn.Explain(err))
 			p.src.warn("kafka: partition cannot be read; trying again", "partition", p.name, "error", p.src.conn.Explain(err))
 			_ = retry.Sleep(ctx, pauses.NextBackOff()) // the loop sees that ctx has ended
 		default:
@@ -78,6 +79,7 @@ func (p *partition) read(ctx context.Context) error {
 	}
 	p.high.Store(f.high)
 	p.reached.Store(true)
+	p.src.cfg.Status.Fetched(p.name)
 	p.busy = len(f.sets) > 0
 	return p.take(ctx, f, at)
 }

@@ -10,6 +10,7 @@ import (
 
 	"refrain/feed"
 	"refrain/ingest"
+	"refrain/internal/kafkaconn/frames"
 )
 
 // posts makes batches of the records of one partition.
@@ -74,9 +75,20 @@ func (p *posts) decode(r *protocol.Record) (feed.Post, string, error) {
 	return post, note, nil
 }
 
+// refused is why a batch was left out whose place a record takes.
+func refused(r *protocol.Record) (reason []byte, ok bool) {
+	if len(r.Headers) == 1 && r.Headers[0].Key == frames.Refused {
+		return r.Headers[0].Value, true
+	}
+	return nil, false
+}
+
 // read copies the value of a record, as far as it is wanted.
 func (p *posts) read(r *protocol.Record) error {
 	p.value = p.value[:0]
+	if reason, ok := refused(r); ok {
+		return fmt.Errorf("a whole batch of records, this offset its last: %s", reason)
+	}
 	if r.Value == nil {
 		key, err := protocol.ReadAll(r.Key)
 		if err != nil {

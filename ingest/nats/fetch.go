@@ -22,6 +22,7 @@ func (r *reader) ask() {
 	}
 	if err != nil {
 		pause := r.pauses.NextBackOff()
+		r.cfg.Status.Failed(r.name, err)
 		r.due = time.Now().Add(pause)
 		r.cfg.Logger.Warn("ingest: interrupted, to be tried again", "source", r.name, "error", err, "pause", pause)
 	}
@@ -76,12 +77,14 @@ func (r *reader) fetched() {
 	r.stop()
 	r.fetch, r.single = nil, r.got == 0 && !r.single
 	if err == nil {
+		r.cfg.Status.Fetched(r.name)
 		r.pauses.Reset()
 		return
 	}
 	r.doubt()
 	if r.ctx.Err() == nil && !errors.Is(err, context.Canceled) { // else it was ended by the reader
 		r.due = time.Now().Add(r.pauses.NextBackOff())
+		r.cfg.Status.Failed(r.name, err)
 		r.cfg.Logger.Warn("ingest: interrupted", "source", r.name, "error", err)
 	}
 }
@@ -112,6 +115,7 @@ func (r *reader) sure() error {
 		return fmt.Errorf("ask for the state of the consumer: %w", err)
 	}
 	r.pending.Store(int64(info.NumPending))
+	r.cfg.Status.Fetched(r.name)
 	return r.compare(info)
 }
 

@@ -46,6 +46,7 @@ type Config struct {
 	BatchBytes int           // bytes of messages after which a batch is full; 1 or more
 	AckWait    time.Duration // of a consumer that is made: how long a silent reader keeps what it got; above 0
 
+	Status *ingest.Status // is told whether the server can be reached; nil: nobody is
 	Logger *slog.Logger
 }
 

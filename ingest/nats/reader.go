@@ -25,6 +25,8 @@ const (
 	gatherMost = 16                     // requests' worth of bytes gathered; what is lost on the way is three, at most
 )
 
+var errNoConnection = errors.New("there is no connection to the server")
+
 // reader is what the goroutine of a Source knows.
 type reader struct {
 	*Source
@@ -193,6 +195,7 @@ func (r *reader) take(m js.Msg) {
 // keep does what is due from time to time.
 func (r *reader) keep(now time.Time) {
 	if !r.conn.IsConnected() {
+		r.cfg.Status.Lost(r.name, errNoConnection)
 		return
 	}
 	if now.Sub(r.renewed) >= r.consumer.CachedInfo().Config.AckWait/3 {
@@ -203,9 +206,13 @@ func (r *reader) keep(now time.Time) {
 		r.asked = now
 		ctx, cancel := context.WithTimeout(r.ctx, askWait)
 		defer cancel()
-		if info, err := r.consumer.Info(ctx); err == nil {
-			r.pending.Store(int64(info.NumPending))
+		info, err := r.consumer.Info(ctx)
+		if err != nil {
+			r.cfg.Status.Failed(r.name, err)
+			return
 		}
+		r.pending.Store(int64(info.NumPending))
+		r.cfg.Status.Fetched(r.name)
 	}
 }
 
