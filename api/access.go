@@ -23,8 +23,15 @@ const (
 	Admin Scope = "admin"
 )
 
-// Access decides on a request that needs a scope: nil lets it pass, a problem is the answer.
-type Access func(r *http.Request, need Scope) *problem.Problem
+// Access decides on a request that needs a scope: nil lets it pass, a refusal is the answer. who is the name of the token
+// that the request bears, "" without one that is known.
+type Access func(r *http.Request, need Scope) (who string, refused *Refusal)
+
+// Refusal is why a request may not pass.
+type Refusal struct {
+	Reason string // a word for the metric and the log
+	problem.Problem
+}
 
 // Token is a secret that a client names, and what it is good for.
 type Token struct {
@@ -39,10 +46,10 @@ func Tokens(tokens []Token) Access {
 	for i := range tokens {
 		hashes[i] = sha256.Sum256([]byte(tokens[i].Token))
 	}
-	return func(r *http.Request, need Scope) *problem.Problem {
+	return func(r *http.Request, need Scope) (string, *Refusal) {
 		given, ok := presented(r)
 		if !ok {
-			return &problem.Problem{Status: http.StatusUnauthorized, Detail: "A token is needed: Authorization: Bearer TOKEN."}
+			return "", refusal("token", http.StatusUnauthorized, "A token is needed: Authorization: Bearer TOKEN.")
 		}
 		hash, known := sha256.Sum256([]byte(given)), -1
 		for i := range hashes { // all of them, whichever it is: the time taken tells nothing
@@ -51,13 +58,18 @@ func Tokens(tokens []Token) Access {
 			}
 		}
 		if known < 0 {
-			return &problem.Problem{Status: http.StatusUnauthorized, Detail: "The token is not known here."}
+			return "", refusal("token", http.StatusUnauthorized, "The token is not known here.")
 		}
-		if t := tokens[known]; !slices.Contains(t.Scopes, need) && !slices.Contains(t.Scopes, Admin) {
-			return &problem.Problem{Status: http.StatusForbidden, Detail: fmt.Sprintf("This needs the scope %s, which the token %s has not.", need, t.Name)}
+		t := &tokens[known]
+		if !slices.Contains(t.Scopes, need) && !slices.Contains(t.Scopes, Admin) {
+			return t.Name, refusal("scope", http.StatusForbidden, fmt.Sprintf("This needs the scope %s, which the token %s has not.", need, t.Name))
 		}
-		return nil
+		return t.Name, nil
 	}
+}
+
+func refusal(reason string, status int, detail string) *Refusal {
+	return &Refusal{reason, problem.Problem{Status: status, Detail: detail}}
 }
 
 // presented is the token of a request.
@@ -70,25 +82,48 @@ func presented(r *http.Request) (string, bool) {
 	return password, ok
 }
 
-// LoopbackOnly lets everybody on this machine do everything. It refuses what is not addressed to this machine: a web
-// page elsewhere may have its own name resolve to 127.0.0.1, and so have a browser ask here.
-func LoopbackOnly() Access {
-	return func(r *http.Request, _ Scope) *problem.Problem {
-		if addressedToLoopback(r.Host) {
-			return nil
+// LoopbackOnly lets everybody on this machine do everything. It refuses what is not addressed to this machine, by a
+// loopback address or one of the names: a web page elsewhere may have its own name resolve to 127.0.0.1, and so have a
+// browser ask here. And it refuses what a proxy passes on, for others than this machine may stand behind that.
+func LoopbackOnly(names ...string) Access {
+	return func(r *http.Request, _ Scope) (string, *Refusal) {
+		host := hostOf(r.Host)
+		if !isLoopback(host) && !slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, host) }) {
+			return "", refusal("host", http.StatusForbidden,
+				fmt.Sprintf("Without auth.tokens this server answers as localhost or one of auth.hosts only, not as %q.", cut(r.Host)))
 		}
-		return &problem.Problem{
-			Status: http.StatusForbidden,
-			Detail: fmt.Sprintf("Without auth.tokens this server answers as localhost only, not as %q.", r.Host),
+		if header := forwardedBy(r); header != "" {
+			return "", refusal("forwarded", http.StatusForbidden, fmt.Sprintf("A proxy passed this on (%s), and without auth.tokens this server "+
+				"answers nobody but this machine: name auth.tokens in the configuration, or have the proxy ask for a password and take the header out.", header))
 		}
+		return "", nil
 	}
 }
 
-func addressedToLoopback(host string) bool {
+// maxNamed bounds what an answer repeats of a client's own words.
+const maxNamed = 100
+
+func cut(s string) string { return s[:min(len(s), maxNamed)] }
+
+// forwardedBy is the header by which a proxy says that the request is another's, "" without one.
+func forwardedBy(r *http.Request) string {
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-Ip", "Via"} {
+		if len(r.Header.Values(name)) > 0 {
+			return name
+		}
+	}
+	return ""
+}
+
+// hostOf is the name or address of a Host header, without a port.
+func hostOf(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
 	}
-	host = strings.ToLower(strings.Trim(host, "[]"))
+	return strings.ToLower(strings.Trim(host, "[]"))
+}
+
+func isLoopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || err == nil && ip.Unmap().IsLoopback()
 }
@@ -99,24 +134,18 @@ func (a *handlers) guard(need Scope, next http.Handler) http.Handler {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p := a.Access(r, need)
-		if p == nil {
+		who, refused := a.Access(r, need)
+		if o := observedOf(r); o != nil {
+			o.who = who
+		}
+		if refused == nil {
 			next.ServeHTTP(w, r)
 			return
 		}
-		if p.Status == http.StatusUnauthorized {
+		if refused.Status == http.StatusUnauthorized {
 			w.Header().Add("WWW-Authenticate", `Bearer realm="refrain"`)
 			w.Header().Add("WWW-Authenticate", `Basic realm="refrain", charset="UTF-8"`)
 		}
-		problem.Write(w, r, *p)
+		a.refuse(w, r, who, refused.Reason, refused.Problem)
 	})
-}
-
-// sameOrigin refuses what a web page of another site makes a browser send here.
-func sameOrigin(next http.Handler) http.Handler {
-	protection := http.NewCrossOriginProtection()
-	protection.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		problem.Write(w, r, problem.Problem{Status: http.StatusForbidden, Detail: "A browser sent this for a page of another site."})
-	}))
-	return protection.Handler(next)
 }

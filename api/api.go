@@ -13,6 +13,7 @@ import (
 
 	"refrain/feed"
 	"refrain/internal/explain"
+	"refrain/internal/paths"
 	"refrain/internal/problem"
 	"refrain/lookup"
 )
@@ -21,6 +22,7 @@ import (
 type Query struct {
 	Text, Lang string
 	Threshold  string // a rational in (0, 1] as written, "0.8" or "4/5"; "" means the server's own
+	Limit      int    // matches in all; further ones are left out, and the sentence is Truncated
 }
 
 // Sentence is one sentence of a text that was looked up, with what it repeats.
@@ -28,6 +30,7 @@ type Sentence struct {
 	Index, Start, End int // place among the text's sentences; byte range in the text
 	Compared          bool
 	Matches           []feed.Match
+	Truncated         bool // there are more, which the answer has no room for
 }
 
 // Matcher looks a text up without storing it.
@@ -43,7 +46,7 @@ type Recent interface {
 // ErrInput marks an error as the client's: it is answered with 400 and its text.
 var ErrInput = errors.New("not understood")
 
-// Config holds what the API is made of. Everything must be set but Index and Access.
+// Config holds what the API is made of. Everything must be set but Index, Access and Crowded.
 type Config struct {
 	Posts    http.Handler // POST /v1/posts, DELETE /v1/posts/{id}
 	Events   http.Handler // GET /v1/events
@@ -56,13 +59,19 @@ type Config struct {
 	// Explain compares two texts.
 	Explain func(ctx context.Context, a, b string) (explain.Explanation, error)
 	Access  Access // nil: everybody may do everything
-	// Live and Ready say why the process is not; nil from them is yes.
-	Live, Ready func(context.Context) error
-	Logger      *slog.Logger
+	Limits  Limits
+	// Crowded says that a request came on a connection beyond the limit: only health is answered. nil: there is no limit.
+	Crowded func(*http.Request) bool
+	// Live says why the process cannot go on; nil: it can.
+	Live func(context.Context) error
+	// Ready tells what holds now. Without a condition that is more than a warning the service is ready. The answer is the
+	// caller's.
+	Ready  func(context.Context) []Condition
+	Logger *slog.Logger
 }
 
 func (c *Config) validate() error {
-	var errs []error
+	errs := []error{c.Limits.validate()}
 	for _, f := range []struct {
 		name string
 		ok   bool
@@ -80,18 +89,22 @@ func (c *Config) validate() error {
 }
 
 // handlers are what the routes lead to, as far as it is not handed in.
-type handlers struct{ Config }
+type handlers struct {
+	Config
+	refusals *refusals
+	turns    turns
+}
 
 // New returns the API. Its error names everything that Config lacks.
 func New(cfg Config) (http.Handler, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	a := &handlers{cfg}
-	mux := http.NewServeMux()
+	a := &handlers{cfg, newRefusals(cfg.Logger), newTurns(cfg.Limits)}
+	mux := new(paths.Mux)
 	methods := map[string][]string{}
 	for _, r := range a.routes() {
-		mux.Handle(r.method+" "+r.pattern(), a.guard(r.scope, checkQuery(r.query, r.handler)))
+		mux.Handle(r.method+" "+r.pattern(), a.crowded(r.health, a.guard(r.scope, a.checkQuery(r.query, r.handler))))
 		methods[r.path] = append(methods[r.path], r.method)
 		if r.method == http.MethodGet {
 			methods[r.path] = append(methods[r.path], http.MethodHead)
@@ -106,5 +119,5 @@ func New(cfg Config) (http.Handler, error) {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, r, problem.Problem{Status: http.StatusNotFound, Detail: "The API is described at /openapi.yaml."})
 	})
-	return a.observe(sameOrigin(mux)), nil
+	return a.observe(a.pace(a.sameOrigin(mux))), nil
 }

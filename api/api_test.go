@@ -3,7 +3,6 @@ package api_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -36,7 +35,8 @@ func config() api.Config {
 		Explain: func(_ context.Context, a, b string) (explain.Explanation, error) {
 			return explain.Explanation{Threshold: a, Model: b}, nil
 		},
-		Live: yes, Ready: yes, Logger: slog.New(slog.DiscardHandler),
+		Limits: api.DefaultLimits(),
+		Live:   yes, Ready: func(context.Context) []api.Condition { return nil }, Logger: slog.New(slog.DiscardHandler),
 	}
 }
 
@@ -109,14 +109,6 @@ func TestNewNamesWhatIsMissing(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("error %v does not name %s", err, name)
 		}
-	}
-}
-
-func TestHealthSaysWhyNot(t *testing.T) {
-	cfg := config()
-	cfg.Ready = func(context.Context) error { return errors.New("replaying partition 3") }
-	if got := detail(t, ask(mustNew(t, cfg), "GET", "/readyz", ""), 503); got != "replaying partition 3" {
-		t.Errorf("detail %q", got)
 	}
 }
 

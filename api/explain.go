@@ -15,5 +15,10 @@ func (a *handlers) explain(r *http.Request) (explain.Explanation, error) {
 			return explain.Explanation{}, fmt.Errorf("%w: query parameter %s is missing", ErrInput, name)
 		}
 	}
+	end, err := a.turns.begin(r.Context())
+	if err != nil {
+		return explain.Explanation{}, err
+	}
+	defer end()
 	return a.Explain(r.Context(), q.Get("a"), q.Get("b"))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
 
 	"refrain/feed"
 )
@@ -29,6 +30,8 @@ type matchSentence struct {
 	Text     string      `json:"text"`
 	Compared bool        `json:"compared"`
 	Matches  []matchData `json:"matches"`
+	// Truncated is left out where it is false, as in nearly all answers.
+	Truncated bool `json:"truncated,omitempty"`
 }
 
 func (a *handlers) match(r *http.Request) (matchAnswer, error) {
@@ -37,6 +40,12 @@ func (a *handlers) match(r *http.Request) (matchAnswer, error) {
 	if err != nil {
 		return answer, err
 	}
+	q.Limit = a.Limits.MatchResults
+	end, err := a.turns.begin(r.Context())
+	if err != nil {
+		return answer, err
+	}
+	defer end()
 	found, err := a.Matcher.Match(r.Context(), q)
 	if err != nil {
 		return answer, err
@@ -70,7 +79,7 @@ func readQuery(r *http.Request) (Query, error) {
 
 func bodyError(err error) error {
 	var large *http.MaxBytesError
-	if errors.As(err, &large) {
+	if errors.As(err, &large) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
 	}
 	return fmt.Errorf("%w: body: %w", ErrInput, err)
@@ -98,7 +107,7 @@ func sentenceJSON(s *Sentence, text string) (matchSentence, error) {
 	}
 	m := matchSentence{
 		Sentence: s.Index, Start: s.Start, End: s.End, Text: text[s.Start:s.End], Compared: s.Compared,
-		Matches: make([]matchData, len(s.Matches)),
+		Matches: make([]matchData, len(s.Matches)), Truncated: s.Truncated,
 	}
 	for i := range s.Matches {
 		m.Matches[i] = matchData(s.Matches[i])

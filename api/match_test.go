@@ -36,7 +36,7 @@ func TestMatch(t *testing.T) {
 	cfg.Matcher = m
 	h := mustNew(t, cfg)
 	w := ask(h, "POST", "/v1/match", `{"text":"Hi. <b>bold","lang":"en","threshold":0.8750}`)
-	if want := (api.Query{Text: "Hi. <b>bold", Lang: "en", Threshold: "0.8750"}); m.asked != want {
+	if want := (api.Query{Text: "Hi. <b>bold", Lang: "en", Threshold: "0.8750", Limit: 10_000}); m.asked != want {
 		t.Errorf("asked %+v, want %+v: a number keeps its digits", m.asked, want)
 	}
 	var got struct {

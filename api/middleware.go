@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -16,29 +16,42 @@ import (
 )
 
 // checkQuery refuses query parameters that next does not know, all of them by name: a misspelt one would
-// otherwise do nothing, silently.
-func checkQuery(known []string, next http.Handler) http.Handler {
+// otherwise do nothing, silently. So would one that is there twice, and what is behind a semicolon.
+func (a *handlers) checkQuery(known []string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if detail := badQuery(r, known); detail != "" {
-			problem.Write(w, r, problem.Problem{Status: http.StatusBadRequest, Detail: detail})
+			a.refuse(w, r, "", "query", problem.Problem{Status: http.StatusBadRequest, Detail: detail})
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
+// maxUnknown bounds the parameters that an answer names.
+const maxUnknown = 10
+
 func badQuery(r *http.Request, known []string) string {
 	if r.URL.RawQuery == "" {
 		return ""
 	}
-	var unknown []string
-	for name := range r.URL.Query() {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil { // url.URL.Query leaves out what it cannot read
+		return fmt.Sprintf("The query cannot be read: %s. Parameters are separated by &; a ; in a value is written %%3B.", cut(err.Error()))
+	}
+	var unknown, twice []string
+	for name, values := range query {
 		if !slices.Contains(known, name) {
-			unknown = append(unknown, name)
+			unknown = append(unknown, cut(name))
+		} else if len(values) > 1 {
+			twice = append(twice, name)
 		}
 	}
 	slices.Sort(unknown)
+	slices.Sort(twice)
+	unknown = unknown[:min(len(unknown), maxUnknown)]
 	switch {
+	case len(unknown) == 0 && len(twice) > 0:
+		return fmt.Sprintf("Query parameters that are there more than once: %s. Want each once.", strings.Join(twice, ", "))
 	case len(unknown) == 0:
 		return ""
 	case len(known) == 0:
@@ -53,17 +66,12 @@ func onlyMethods(allowed []string) http.Handler {
 	})
 }
 
-// check answers "ok", or 503 and why not.
-func check(f func(context.Context) error) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := f(r.Context()); err != nil {
-			problem.Write(w, r, problem.Problem{Status: http.StatusServiceUnavailable, Detail: err.Error(), RetryAfter: time.Second})
-			return
-		}
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		w.Header().Set("Cache-Control", "no-store")
-		_, _ = io.WriteString(w, "ok\n")
-	})
+type observedKey struct{}
+
+// observedOf is what is noted of a request on its way.
+func observedOf(r *http.Request) *observed {
+	o, _ := r.Context().Value(observedKey{}).(*observed)
+	return o
 }
 
 // observe logs every request at debug level, and turns a panic into a problem as long as nothing has been
@@ -78,9 +86,9 @@ func (a *handlers) observe(next http.Handler) http.Handler {
 			}
 			a.Logger.LogAttrs(r.Context(), slog.LevelDebug, "request",
 				slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", seen.status),
-				slog.Int64("bytes", seen.bytes), slog.Duration("took", time.Since(began)))
+				slog.String("token", seen.who), slog.Int64("bytes", seen.bytes), slog.Duration("took", time.Since(began)))
 		}()
-		next.ServeHTTP(seen, r)
+		next.ServeHTTP(seen, r.WithContext(context.WithValue(r.Context(), observedKey{}, seen)))
 	})
 }
 
@@ -98,6 +106,7 @@ func (a *handlers) recovered(w *observed, r *http.Request, cause any) {
 // observed remembers what was answered.
 type observed struct {
 	http.ResponseWriter
+	who    string // the name of the token
 	status int
 	bytes  int64
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,8 +19,18 @@ type Tail struct {
 	size  int
 
 	mu   sync.Mutex
-	ring [][]byte // the events as they are, oldest first, at most size: most are never looked at
+	ring []recent // oldest first, at most size and maxTail bytes
 }
+
+// recent is an event as it is: most are never looked at. What it shows is read once, at the first retraction that comes after
+// it, and not at each: whoever deletes a thousand posts a second would have all events read a thousand times.
+type recent struct {
+	data  []byte
+	shows *[3]feed.Name // later, earlier and first; nil: not read yet
+}
+
+// maxTail bounds the bytes of the events that a Tail keeps: 500 usual ones are a sixteenth of it.
+const maxTail = 8 << 20
 
 var _ Recent = (*Tail)(nil)
 
@@ -32,7 +43,7 @@ func (t *Tail) Latest(n int) []feed.Match {
 	defer t.mu.Unlock()
 	var out []feed.Match
 	for i := len(t.ring) - 1; i >= 0 && len(out) < n; i-- {
-		m, err := feed.DecodeEvent(t.ring[i])
+		m, err := feed.DecodeEvent(t.ring[i].data)
 		if err != nil {
 			slog.Warn("page of events: unreadable event left out", "error", err)
 			continue
@@ -83,14 +94,26 @@ func (t *Tail) add(records []topic.Record) {
 	for _, r := range records {
 		t.apply(r.Data)
 	}
-	t.ring = slices.Clone(t.ring[max(0, len(t.ring)-t.size):])
+	t.trim()
+}
+
+// trim lets the oldest events go, so that no more are left than may be.
+func (t *Tail) trim() {
+	n := max(0, len(t.ring)-t.size)
+	size := 0
+	for i := len(t.ring) - 1; i >= n; i-- {
+		if size += len(t.ring[i].data); size > maxTail {
+			n = i + 1
+		}
+	}
+	t.ring = slices.Clone(t.ring[n:])
 }
 
 // apply takes in one event: a match is kept, a retraction takes away what shows the post, or the author,
 // others are not ours.
 func (t *Tail) apply(data []byte) {
 	if feed.IsReuse(data) {
-		t.ring = append(t.ring, data)
+		t.push(data)
 		return
 	}
 	var e struct {
@@ -102,21 +125,37 @@ func (t *Tail) apply(data []byte) {
 	case err != nil:
 		slog.Warn("page of events: unreadable event left out", "error", err)
 	case e.Type == feed.ReuseType:
-		t.ring = append(t.ring, data)
+		t.push(data)
 	case e.Type == feed.RetractedType:
-		t.ring = slices.DeleteFunc(t.ring, func(b []byte) bool {
-			m, err := feed.DecodeEvent(b)
-			return err == nil && shows(&m, e.Data)
-		})
+		t.remove(e.Data)
 	}
 }
 
-// shows reports whether m shows anything of a post, or, where that is named instead, of an author.
-func shows(m *feed.Match, gone feed.Name) bool {
-	return slices.ContainsFunc([]feed.Name{m.Later.Name(), m.Earlier.Name(), m.First.Name()}, func(n feed.Name) bool {
-		if gone.Author != "" {
-			return n.Source == gone.Source && n.Author == gone.Author
-		}
-		return n.Source == gone.Source && n.Post == gone.Post
+// push adds an event; data may be a part of a larger message.
+func (t *Tail) push(data []byte) { t.ring = append(t.ring, recent{data: bytes.Clone(data)}) }
+
+// remove removes the events that show anything of a post, or, where that is named instead, of an author.
+func (t *Tail) remove(gone feed.Name) {
+	for i := range t.ring {
+		t.ring[i].read()
+	}
+	t.ring = slices.DeleteFunc(t.ring, func(r recent) bool {
+		return slices.ContainsFunc(r.shows[:], func(n feed.Name) bool {
+			if gone.Author != "" {
+				return n.Source == gone.Source && n.Author == gone.Author
+			}
+			return n.Source == gone.Source && n.Post == gone.Post
+		})
 	})
+}
+
+// read finds out what the event shows: nothing, if it cannot be read.
+func (r *recent) read() {
+	if r.shows != nil {
+		return
+	}
+	r.shows = &[3]feed.Name{}
+	if m, err := feed.DecodeEvent(r.data); err == nil {
+		*r.shows = [3]feed.Name{m.Later.Name(), m.Earlier.Name(), m.First.Name()}
+	}
 }

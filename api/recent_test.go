@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -128,5 +129,74 @@ func TestTailOfAPackedTopic(t *testing.T) {
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)
+	}
+}
+
+// TestTailIsBoundedByBytes: of events whose names take a hundred kilobytes in JSON it keeps as many as 8 MiB hold, the
+// newest.
+func TestTailIsBoundedByBytes(t *testing.T) {
+	const events, size = 200, 100_000
+	top := topic.NewMemory(topic.DefaultMemory())
+	var records []topic.Record
+	for i := range events {
+		m := feed.Match{Later: feed.Occurrence{Post: fmt.Sprintf("%03d", i), Text: strings.Repeat("\x01", size/6)}}
+		records = append(records, topic.Record{Data: m.AppendEvent(nil, "d")})
+	}
+	if err := top.Append(t.Context(), records); err != nil {
+		t.Fatal(err)
+	}
+	tail := api.NewTail(top, events)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- tail.Run(ctx) }()
+	deadline := time.Now().Add(10 * time.Second)
+	for len(tail.Latest(1)) == 0 && time.Now().Before(deadline) {
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	<-ended
+	got := tail.Latest(events)
+	if n := len(got); n == 0 || n > 8<<20/size || got[0].Later.Post != fmt.Sprintf("%03d", events-1) {
+		t.Errorf("%d events kept of %d of %d bytes: want the newest, 8 MiB of them at most", n, events, size)
+	}
+}
+
+// TestTailReadsAnEventOnceForAllDeletions: whoever deletes posts one after the other, which nobody has, does not have all the
+// events of the page read anew for each: 500 × 2,000 of them took 60 % of a server's time.
+func TestTailReadsAnEventOnceForAllDeletions(t *testing.T) {
+	const events, deletions = 500, 2000
+	var records []topic.Record
+	for i := range events {
+		m := feed.Match{Later: feed.Occurrence{Post: fmt.Sprint("later", i)}, Earlier: feed.Occurrence{Post: "e"}, First: feed.First{Post: "f"}}
+		records = append(records, topic.Record{Data: m.AppendEvent(nil, "d")})
+	}
+	for i := range deletions {
+		gone := fmt.Sprintf(`{"specversion":"1.0","type":"dev.refrain.retracted.v1","data":{"source":"","post":"nobody's %d"}}`, i)
+		records = append(records, topic.Record{Data: []byte(gone)})
+	}
+	last := `{"specversion":"1.0","type":"dev.refrain.retracted.v1","data":{"source":"","post":"later499"}}`
+	top := topic.NewMemory(topic.DefaultMemory())
+	if err := top.Append(t.Context(), append(records, topic.Record{Data: []byte(last)})); err != nil {
+		t.Fatal(err)
+	}
+	tail := api.NewTail(top, events)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	go func() { ended <- tail.Run(ctx) }()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if latest := tail.Latest(1); len(latest) == 1 && latest[0].Later.Post == "later498" {
+			break
+		}
+	}
+	runtime.ReadMemStats(&after)
+	cancel()
+	<-ended
+	if n := len(tail.Latest(events)); n != events-1 {
+		t.Errorf("%d events are left, want %d", n, events-1)
+	}
+	if n := after.Mallocs - before.Mallocs; n > events*deletions {
+		t.Errorf("%d allocations for %d deletions and %d events", n, deletions, events)
 	}
 }

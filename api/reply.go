@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"time"
 
 	"refrain/internal/problem"
@@ -54,12 +55,17 @@ func (a *handlers) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var large *http.MaxBytesError
 	p := problem.Problem{Status: http.StatusInternalServerError, Detail: "The cause is in the server's log."}
 	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		p = problem.Problem{Status: http.StatusRequestTimeout, Detail: fmt.Sprintf("The body did not arrive within %v (limits.read_timeout).", a.Limits.ReadTimeout)}
 	case r.Context().Err() != nil:
 		p = problem.Problem{Status: http.StatusServiceUnavailable, Detail: "The request was given up: " + r.Context().Err().Error()}
 	case errors.As(err, &large):
 		p = problem.Problem{Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("The limit is %d bytes.", large.Limit)}
 	case errors.Is(err, ErrInput), errors.Is(err, lookup.ErrInput):
 		p = problem.Problem{Status: http.StatusBadRequest, Detail: err.Error()}
+	case errors.Is(err, errBusy):
+		a.refuse(w, r, "", "busy", busy)
+		return
 	case errors.Is(err, errNoIndex):
 		p = problem.Problem{Status: http.StatusNotFound, Detail: "This server keeps no index: lookup.store is none."}
 	case errors.Is(err, errNoText):

@@ -1,0 +1,92 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"refrain/internal/check"
+	"refrain/internal/problem"
+)
+
+// Limits bound what requests may take, all together.
+type Limits struct {
+	ReadTimeout  time.Duration // for a client to send the body of a request that is no upload; above 0
+	WriteTimeout time.Duration // for a client to read each 64 KiB of an answer; above 0
+	Matches      int           // requests that look texts up or explain, at a time; 1 or more
+	MatchResults int           // matches in one answer, 1 or more; what is left out is marked
+	Patience     time.Duration // how long one of them waits for its turn; above 0
+}
+
+// DefaultLimits are those of a service.
+func DefaultLimits() Limits {
+	return Limits{ReadTimeout: time.Minute, WriteTimeout: 30 * time.Second, Matches: 8, MatchResults: 10_000, Patience: 2 * time.Second}
+}
+
+func (l *Limits) validate() error {
+	return errors.Join(
+		check.Positive("read timeout", l.ReadTimeout), check.Positive("write timeout", l.WriteTimeout),
+		check.AtLeast(1, "matches", l.Matches), check.AtLeast(1, "match results", l.MatchResults),
+		check.Positive("patience", l.Patience),
+	)
+}
+
+// Types of problems that a limit is the cause of. Each names the setting.
+const (
+	typeBusy    = "urn:refrain:problem:limits.matches"
+	typeCrowded = "urn:refrain:problem:limits.connections"
+)
+
+var errBusy = errors.New("too many look-ups at a time")
+
+var busy = problem.Problem{
+	Type: typeBusy, Status: http.StatusServiceUnavailable, RetryAfter: time.Second,
+	Detail: "As many texts are being looked up or explained as limits.matches allows. Ask again.",
+}
+
+// turns are for requests that cost processor time.
+type turns struct {
+	free     chan struct{}
+	patience time.Duration
+}
+
+func newTurns(l Limits) turns { return turns{make(chan struct{}, l.Matches), l.Patience} }
+
+// begin waits for a turn, which ends with the function that it returns.
+func (t turns) begin(ctx context.Context) (end func(), err error) {
+	select {
+	case t.free <- struct{}{}:
+		return func() { <-t.free }, nil
+	default:
+	}
+	timer := time.NewTimer(t.patience)
+	defer timer.Stop()
+	select {
+	case t.free <- struct{}{}:
+		return func() { <-t.free }, nil
+	case <-timer.C:
+		return nil, errBusy
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// crowded refuses requests on connections beyond the limit, all but those that tell how the server is.
+func (a *handlers) crowded(health bool, next http.Handler) http.Handler {
+	if a.Crowded == nil || health {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !a.Crowded(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Connection", "close")
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now()) // nobody waits for the rest of a body
+		a.refuse(w, r, "", "crowded", problem.Problem{
+			Type: typeCrowded, Status: http.StatusServiceUnavailable, RetryAfter: 5 * time.Second,
+			Detail: "There are as many connections as limits.connections allows. Come back, and close connections that are not needed.",
+		})
+	})
+}
