@@ -9,7 +9,7 @@ import (
 // access is who may use the API.
 func (s *Server) access() (api.Access, error) {
 	if len(s.cfg.Auth.Tokens) == 0 {
-		return api.LoopbackOnly(), nil
+		return api.LoopbackOnly(s.cfg.Auth.Hosts...), nil
 	}
 	tokens := make([]api.Token, len(s.cfg.Auth.Tokens))
 	for i, t := range s.cfg.Auth.Tokens {

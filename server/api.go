@@ -18,6 +18,8 @@ type httpServer struct {
 	server *http.Server
 	events *publish.Events
 	recent *api.Tail
+
+	connections *connections
 }
 
 // latest is how many events the page at / shows.
@@ -28,24 +30,27 @@ func newAPI(s *Server) (*httpServer, error) {
 	if err := a.openEvents(); err != nil {
 		return nil, err
 	}
+	a.connections = newConnections(s.cfg.Limits.Connections)
 	access, err := s.access()
 	if err != nil {
 		return nil, err
 	}
 	h, err := api.New(api.Config{
-		Access: access, Webhooks: s.webhooks, Models: modelsAPI{s.node.models}, Index: s.index,
+		Access: access, Limits: s.cfg.Limits.api(), Crowded: a.connections.crowded, Webhooks: s.webhooks, Models: modelsAPI{s.node.models}, Index: s.index,
 		Posts: s.http, Events: a.events, Metrics: s.metrics(), Matcher: a, Recent: a.recent, Explain: a.explain,
-		Live: s.node.live, Ready: s.node.ready, Logger: s.log,
+		Live: s.node.live, Ready: s.node.health.Holding, Logger: s.log,
 	})
 	if err != nil {
 		return nil, err
 	}
-	a.server = newServer(h)
+	a.server = a.newServer(h)
 	return a, nil
 }
 
 func (a *httpServer) openEvents() (err error) {
 	cfg := publish.DefaultEvents()
+	l := &a.s.cfg.Limits
+	cfg.MaxClients, cfg.MaxBytes, cfg.WriteTimeout = l.Streams, int64(l.StreamBytes), l.WriteTimeout
 	cfg.Topic, cfg.Settle, cfg.Deleted, cfg.Logger = a.s.node.events, a.s.node.flush, a.s.node.isDeleted, a.s.log
 	a.events, err = publish.NewEvents(cfg)
 	return err
@@ -63,7 +68,7 @@ func (a *httpServer) serve(ctx context.Context, l net.Listener) error {
 		defer cancel()
 		stopped <- a.stop(stop)
 	}()
-	if err := a.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+	if err := a.server.Serve(a.connections.limit(l)); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("http: %w", err)
 	}
 	if err := <-stopped; err != nil {
@@ -92,10 +97,13 @@ func (s *Server) metrics() http.Handler {
 	return http.NotFoundHandler()
 }
 
-// newServer sets the limits that keep strangers from holding connections for ever; streams of events have
-// deadlines of their own.
-func newServer(h http.Handler) *http.Server {
-	return &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute}
+// newServer sets the limits that keep strangers from holding connections for ever. What is read and written after the
+// header has deadlines of its own, which package api sets.
+func (a *httpServer) newServer(h http.Handler) *http.Server {
+	return &http.Server{
+		Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, WriteTimeout: a.s.cfg.Limits.WriteTimeout,
+		MaxHeaderBytes: int(a.s.cfg.Limits.HeaderBytes), ConnState: a.connections.observe, ConnContext: a.connections.remember,
+	}
 }
 
 // followRecent keeps the page's events; the service goes on without.

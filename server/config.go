@@ -24,12 +24,18 @@ type Config struct {
 
 	Log     Log     `yaml:"log"`
 	Auth    Auth    `yaml:"auth"`
+	Limits  Limits  `yaml:"limits"`
 	Window  Window  `yaml:"window"`
 	Models  Models  `yaml:"models"`
 	Topics  Topics  `yaml:"topics"`
 	Ingest  Ingest  `yaml:"ingest"`
+	Quotas  Quotas  `yaml:"quotas"`
 	Publish Publish `yaml:"publish"`
 	Lookup  Lookup  `yaml:"lookup"`
+	Health  Health  `yaml:"health"`
+	Canary  Canary  `yaml:"canary"`
+
+	DeadLetters DeadLetters `yaml:"dead_letters"`
 
 	// What no file says.
 	Logger  *slog.Logger `yaml:"-"` // hears of everything; nil: slog.Default()
@@ -87,10 +93,18 @@ type Bytes int64
 // Topics are the embedded ones.
 type Topics struct {
 	Partitions    int           `yaml:"partitions"`
-	SentenceBytes Bytes         `yaml:"sentence_bytes"` // full: posts are refused until records expire
-	EventBytes    Bytes         `yaml:"event_bytes"`    // full: the oldest events go
+	SentenceBytes Bytes         `yaml:"sentence_bytes"` // full: posts are refused until records expire; 0: by the disk, see limitTopics
+	EventBytes    Bytes         `yaml:"event_bytes"`    // full: the oldest events go; 0: by the disk
+	ControlBytes  Bytes         `yaml:"control_bytes"`  // full: deletions are refused until old ones expire
 	EventAge      time.Duration `yaml:"event_age"`      // 0: as long as sentences: span + lateness + max_hold + 1 h
 	Sync          bool          `yaml:"sync"`           // fsync every append: survives a power cut, at a price
+}
+
+// DeadLetters are the files of what was refused: of posts, and of events. Each is renamed before it exceeds Bytes, and Files
+// of those before it are kept.
+type DeadLetters struct {
+	Bytes Bytes `yaml:"bytes"`
+	Files int   `yaml:"files"`
 }
 
 // Ingest says where posts come from.
@@ -125,22 +139,37 @@ type Bluesky struct {
 	URL     string `yaml:"url"` // of a Jetstream server; "": a public one
 }
 
+// Health says when the service is not ready.
+type Health struct {
+	MaxLag time.Duration `yaml:"max_lag"` // how long a post may wait for its look-ups; 0: for ever
+}
+
+// Canary says how often the server sees for itself that posts come through.
+type Canary struct {
+	Every time.Duration `yaml:"every"` // 0: never
+	Late  time.Duration `yaml:"late"`  // how long a pair may take until the service is not ready
+}
+
 // Default returns the configuration without a file. What is an edge's or the models' own default is theirs.
 func Default() Config {
 	window := detector.Default()
 	redis := redisstore.Default()
 	return Config{
 		DataDir: "./refrain-data", HTTP: "127.0.0.1:8080", Name: "refrain", Workers: min(2, runtime.GOMAXPROCS(0)),
-		Log: Log{Level: "info", Format: "auto"},
+		Log:    Log{Level: "info", Format: "auto"},
+		Limits: defaultLimits(),
 		Window: Window{
 			Threshold: window.Threshold.Decimal(), Span: window.Span, Lateness: window.Lateness,
 			Redelivery: shard.Default().Redelivery, MaxHold: shard.Default().MaxHold, MinTokens: text.DefaultMinTokens,
 			MaxMatches: 1000, Flood: 10, Engine: detector.DefaultEngine, Bits: hashcodes.DefaultBits, Ones: hashcodes.DefaultOnes, Texts: true,
 		},
 		Models: defaultModels(),
-		Topics: Topics{Partitions: 4, SentenceBytes: 8 << 30, EventBytes: 8 << 30},
+		Topics: Topics{Partitions: 4, ControlBytes: 1 << 30},
 		Ingest: Ingest{Body: Bytes(httpsource.Default().MaxBody)},
-		Lookup: Lookup{Store: "embedded", Redis: Redis{URL: Secret(redis.URL), Prefix: redis.Prefix}},
+		Quotas: defaultQuotas(),
+		Health: Health{MaxLag: 5 * time.Minute}, Canary: Canary{Every: time.Minute, Late: time.Minute},
+		DeadLetters: DeadLetters{Bytes: 64 << 20, Files: 8},
+		Lookup:      Lookup{Store: "embedded", Redis: Redis{URL: Secret(redis.URL), Prefix: redis.Prefix}},
 	}
 }
 

@@ -42,7 +42,7 @@ func TestValidateNamesTheKey(t *testing.T) {
 		"window.span:":       func(c *Config) { c.Window.Span = 0 },
 		"window.max_hold:":   func(c *Config) { c.Window.MaxHold = longest },
 		"topics.partitions:": func(c *Config) { c.Topics.Partitions = 0 },
-		"topics.":            func(c *Config) { c.Topics.EventBytes = 0 },
+		"topics.":            func(c *Config) { c.Topics.EventBytes = -1 },
 		"ingest.body:":       func(c *Config) { c.Ingest.Body = 0 },
 	} {
 		c := Default()
@@ -75,15 +75,30 @@ func TestValidateTellsEverything(t *testing.T) {
 	c.Window.Span, c.Ingest.Files = 1<<62, []File{{Format: "xls", Map: "txt=body"}}
 	c.Ingest.HTTP.Keep = []string{"text"}
 	c.Ingest.Kafka = []KafkaSource{{Link: "ftp://{id}"}}
-	c.Ingest.NATS = []NATSSource{{Link: "https://example.org/{followers}"}}
+	c.Ingest.NATS = []NATSSource{{NATSServer: NATSServer{Servers: []string{"foo://127.0.0.1:4222"}}, Link: "https://example.org/{followers}"}}
 	err := c.Validate()
 	if err == nil {
 		t.Fatal("accepted")
 	}
 	for _, key := range []string{"window.engine", "window.bits", "window.ones", "window.budget", "log.level", "log.format", "window.span",
-		"ingest.files[0].path", "ingest.files[0].format", "ingest.files[0].map", "ingest.http.keep", "ingest.kafka[0].link", "ingest.nats[0].link"} {
+		"ingest.files[0].path", "ingest.files[0].format", "ingest.files[0].map", "ingest.http.keep", "ingest.kafka[0].link", "ingest.nats[0].servers", "ingest.nats[0].link"} {
 		if !strings.Contains(err.Error(), key+":") {
 			t.Errorf("%q does not name %s", err, key)
 		}
+	}
+}
+
+// TestTokensDiffer: two tokens with one secret are one, and nobody can tell who asks. The secret is not printed.
+func TestTokensDiffer(t *testing.T) {
+	const secret = "the-one-secret-of-both"
+	c := Default()
+	c.Auth.Tokens = []Token{
+		{Name: "a", Token: secret, Scopes: []string{"read"}}, {Name: "b", Token: "another-secret-of-its-own", Scopes: []string{"read"}},
+		{Name: "c", Token: secret, Scopes: []string{"admin"}},
+	}
+	err := c.Validate()
+	wantParts(t, err, "auth.tokens[2].token", "auth.tokens[0]")
+	if strings.Contains(err.Error(), secret) || strings.Contains(err.Error(), "tokens[1]") {
+		t.Errorf("the error has the secret, or blames another: %v", err)
 	}
 }

@@ -13,7 +13,8 @@ import (
 
 // Auth says who may use the API. Without tokens it is open to whoever reaches it, and listens on loopback only.
 type Auth struct {
-	Tokens []Token `yaml:"tokens"`
+	Tokens []Token  `yaml:"tokens"`
+	Hosts  []string `yaml:"hosts"` // names besides localhost that the server answers to without tokens
 }
 
 // Token is a bearer token and what it is good for.
@@ -21,6 +22,7 @@ type Token struct {
 	Name   string   `yaml:"name"` // of who uses it, for the log
 	Token  Secret   `yaml:"token"`
 	Scopes []string `yaml:"scopes"` // read, write, admin
+	Quota  Quota    `yaml:"quota"`  // what is 0 here is as in quotas.token
 }
 
 // Secret is a password or key, or where it stands: env:NAME or file:PATH. It prints as ***.

@@ -71,9 +71,15 @@ func TestValidateEdges(t *testing.T) {
 	}{
 		{"http: 0.0.0.0:8080 is open to the network", with(func(c *Config) { c.HTTP = "0.0.0.0:8080" })},
 		{"http: :8080 is open to the network", with(func(c *Config) { c.HTTP = ":8080" })},
-		{"auth.tokens[0].scopes: \"all\"", with(func(c *Config) { c.Auth.Tokens = []Token{{"a", "sixteen bytes at least", []string{"all"}}} })},
-		{"auth.tokens[0].token: is too short", with(func(c *Config) { c.Auth.Tokens = []Token{{"a", "fifteen bytes..", []string{"read"}}} })},
-		{"auth.tokens[0].token: environment variable NOT_THERE is empty", with(func(c *Config) { c.Auth.Tokens = []Token{{"a", "env:NOT_THERE", []string{"read"}}} })},
+		{"auth.tokens[0].scopes: \"all\"", with(func(c *Config) {
+			c.Auth.Tokens = []Token{{Name: "a", Token: "sixteen bytes at least", Scopes: []string{"all"}}}
+		})},
+		{"auth.tokens[0].token: is too short", with(func(c *Config) {
+			c.Auth.Tokens = []Token{{Name: "a", Token: "fifteen bytes..", Scopes: []string{"read"}}}
+		})},
+		{"auth.tokens[0].token: environment variable NOT_THERE is empty", with(func(c *Config) {
+			c.Auth.Tokens = []Token{{Name: "a", Token: "env:NOT_THERE", Scopes: []string{"read"}}}
+		})},
 		{"ingest.kafka[0].brokers: want addresses", kafka(KafkaCluster{})},
 		{"ingest.kafka[0].brokers: \"a\": want HOST:PORT", kafka(KafkaCluster{Brokers: []string{"a"}})},
 		{"ingest.kafka[0].sasl.mechanism: \"gssapi\"", kafka(KafkaCluster{Brokers: good.Brokers, SASL: SASL{Mechanism: "gssapi", User: "u", Password: "p"}})},
@@ -100,7 +106,7 @@ func TestValidateEdges(t *testing.T) {
 		}
 	}
 	open := with(func(c *Config) {
-		c.HTTP, c.Auth.Tokens = "0.0.0.0:8080", []Token{{"a", "sixteen bytes at least", []string{"read"}}}
+		c.HTTP, c.Auth.Tokens = "0.0.0.0:8080", []Token{{Name: "a", Token: "sixteen bytes at least", Scopes: []string{"read"}}}
 	})
 	if err := open.Validate(); err != nil {
 		t.Errorf("open, with a token: %v", err)

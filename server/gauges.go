@@ -2,11 +2,14 @@ package server
 
 import (
 	"context"
+	"errors"
 
 	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
 	"refrain/detector"
+	"refrain/shard"
 )
 
 // observe makes the windows' sizes metrics.
@@ -21,7 +24,9 @@ func (n *node) observe() error {
 	similar, err7 := meter.Int64ObservableCounter("refrain_detector_similar", metric.WithDescription("Those of them that were similar enough."))
 	again, err8 := meter.Int64ObservableGauge("refrain_shard_redeliveries_bytes",
 		metric.WithDescription("Bytes of what tells which posts without a usable time are sent again."))
-	for _, err := range []error{err1, err2, err3, err4, err5, err6, err7, err8} {
+	forcedOccurrences, err9 := meter.Int64ObservableCounter("refrain_sigstore_forced_occurrences",
+		metric.WithDescription("Occurrences that the budget dropped before their time, of texts that stayed."))
+	for _, err := range []error{err1, err2, err3, err4, err5, err6, err7, err8, err9} {
 		if err != nil {
 			return err
 		}
@@ -33,10 +38,57 @@ func (n *node) observe() error {
 		o.ObserveInt64(bytes, t.Bytes)
 		o.ObserveFloat64(span, t.Span.Seconds())
 		o.ObserveInt64(forced, t.Forced)
+		o.ObserveInt64(forcedOccurrences, t.ForcedOccurrences)
 		o.ObserveInt64(candidates, t.Candidates)
 		o.ObserveInt64(similar, t.Similar)
 		o.ObserveInt64(again, n.again.Bytes())
 		return nil
-	}, texts, occurrences, bytes, span, forced, candidates, similar, again)
+	}, texts, occurrences, bytes, span, forced, forcedOccurrences, candidates, similar, again)
 	return err
+}
+
+// observeWorkers makes metrics of what keeps workers from going on, and of who holds the window's clock.
+func (n *node) observeWorkers() error {
+	meter := otel.Meter("refrain/shard")
+	stuck, err1 := meter.Int64ObservableGauge("refrain_shard_stuck_position",
+		metric.WithDescription("While the turns of a worker fail: the record of the sentence topic that it does not get past."))
+	held, err2 := meter.Float64ObservableGauge("refrain_shard_held_by", metric.WithUnit("s"),
+		metric.WithDescription("How far the source partition that holds the window's clock is behind the fastest."))
+	if err := errors.Join(err1, err2); err != nil {
+		return err
+	}
+	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		for _, w := range n.workers {
+			if t := w.Trouble(); t != nil {
+				o.ObserveInt64(stuck, t.Position, metric.WithAttributes(attribute.Int("partition", t.Partition)))
+			}
+		}
+		if h := n.heldBy(); h != nil {
+			o.ObserveFloat64(held, h.Behind.Seconds(), metric.WithAttributes(attribute.String("source", h.Source)))
+		}
+		return nil
+	}, stuck, held)
+	return err
+}
+
+// heldBy is who holds the clock of the windows most; nil: nobody.
+func (n *node) heldBy() (most *shard.Held) {
+	for _, w := range n.workers {
+		if h := w.HeldBy(); h != nil && (most == nil || h.Behind > most.Behind) {
+			most = h
+		}
+	}
+	return most
+}
+
+// sayHeld says now and then who holds the window's clock, once that is by more than lateness: the window grows meanwhile.
+func (n *node) sayHeld() {
+	h := n.heldBy()
+	if h == nil || h.Behind <= n.window.Lateness {
+		return
+	}
+	n.holding.Do(func() {
+		n.log.Info("a source partition holds the window's clock: the windows keep what it may still repeat",
+			"source", h.Source, "behind", h.Behind.String(), "max_hold", n.cfg.Window.MaxHold.String())
+	})
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"io"
 	"log/slog"
 	"strings"
@@ -33,6 +34,8 @@ type lateSource struct {
 	store  topic.Store
 	expect func(ctx context.Context, partitions []string) error
 
+	status *ingest.Status
+
 	remembered []string
 	assigned   atomic.Bool
 }
@@ -61,15 +64,22 @@ func (s *lateSource) assign(ctx context.Context, partitions []string) error {
 	return nil
 }
 
+var errNotReached = errors.New("not reached since the start")
+
+// opening is the part of a source's status that it fails in before it is open.
+const opening = "opening"
+
 // Next waits until the source can be opened.
 func (s *lateSource) Next(ctx context.Context) (ingest.Batch, error) {
 	src, err := backoff.Retry(ctx, func() (brokerSource, error) { return s.get(ctx) }, backoff.WithBackOff(retry.Steady()), backoff.WithMaxElapsedTime(0),
 		backoff.WithNotify(func(err error, pause time.Duration) {
+			s.status.Failed(opening, err)
 			s.log.Warn("source not reached; to be tried again", "source", s.name, "error", err, "pause", pause)
 		}))
 	if err != nil {
 		return ingest.Batch{}, err
 	}
+	s.status.Reached(opening)
 	return src.Next(ctx)
 }
 

@@ -15,6 +15,9 @@ func (a *httpServer) Match(ctx context.Context, q api.Query) ([]api.Sentence, er
 	if q.Threshold != "" && q.Threshold != a.s.cfg.Window.Threshold {
 		return nil, fmt.Errorf("%w: threshold %s: this server's window answers for %s only", api.ErrInput, q.Threshold, a.s.cfg.Window.Threshold)
 	}
+	if len(q.Text) > feed.MaxText {
+		return nil, fmt.Errorf("%w: text: %d bytes, the limit is %d", api.ErrInput, len(q.Text), feed.MaxText)
+	}
 	// A post without an id, later than everything in the window.
 	p := feed.Post{Text: q.Text, Lang: q.Lang, Time: a.s.node.now(), Timed: true}
 	var s text.Splitter
@@ -24,32 +27,68 @@ func (a *httpServer) Match(ctx context.Context, q api.Query) ([]api.Sentence, er
 	for i, piece := range pieces {
 		out[i] = api.Sentence{Index: i, Start: piece.Start, End: piece.End}
 	}
+	left := room{maxMatched, q.Limit}
 	for _, x := range compared {
 		x.Text, x.TextCut = q.Text[x.Start:x.End], false // nothing is stored of it
-		matches, err := a.s.node.match(ctx, x)
-		if err != nil {
+		out[x.Index].Compared = true
+		if left.isUsedUp() {
+			out[x.Index].Truncated = true
+			continue
+		}
+		if err := a.s.node.match(ctx, x, &out[x.Index], &left); err != nil {
 			return nil, err
 		}
-		out[x.Index].Compared, out[x.Index].Matches = true, matches
 	}
 	return out, nil
 }
 
-func (a *httpServer) explain(_ context.Context, x, y string) (explain.Explanation, error) {
-	return explain.Texts(x, y, explain.Settings{
-		Threshold: a.s.node.window.Threshold, Model: a.s.node.models.Model(), MinTokens: a.s.cfg.Window.MinTokens,
-	}), nil
+// maxMatched bounds the names and texts in one answer, about: a text may have thousands of sentences that match a
+// thousand texts each. 4,000 usual matches are less.
+const maxMatched = 2 << 20
+
+// room is what is left for matches in an answer.
+type room struct{ bytes, matches int }
+
+func (r *room) isUsedUp() bool { return r.bytes <= 0 || r.matches <= 0 }
+
+func (r *room) use(m *feed.Match) {
+	r.bytes -= matchedSize(m)
+	r.matches--
 }
 
-// match looks a sentence up in the rows of all workers.
-func (n *node) match(ctx context.Context, x feed.Sentence) ([]feed.Match, error) {
-	var all []feed.Match
-	for _, w := range n.workers {
-		matches, err := w.Match(ctx, []feed.Sentence{x})
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, matches...)
+// matchedSize is what a match takes of maxMatched.
+func matchedSize(m *feed.Match) int {
+	size := 128
+	for _, o := range []*feed.Occurrence{&m.Later, &m.Earlier} {
+		size += len(o.Source) + len(o.Post) + len(o.Author) + len(o.Lang) + len(o.Text) + len(o.Link) + len(o.Meta)
 	}
-	return all, nil
+	return size + len(m.First.Source) + len(m.First.Post) + len(m.First.Author)
+}
+
+func (a *httpServer) explain(_ context.Context, x, y string) (explain.Explanation, error) {
+	e, err := explain.Texts(x, y, explain.Settings{
+		Threshold: a.s.node.window.Threshold, Model: a.s.node.models.Model(), MinTokens: a.s.cfg.Window.MinTokens, MaxPairs: explain.MaxPairs,
+	})
+	if err != nil {
+		return e, fmt.Errorf("%w: %w", api.ErrInput, err)
+	}
+	return e, nil
+}
+
+// match looks a sentence up in the rows of all workers, as far as there is room in the answer.
+func (n *node) match(ctx context.Context, x feed.Sentence, out *api.Sentence, left *room) error {
+	for _, w := range n.workers {
+		err := w.EachMatch(ctx, &x, func(m *feed.Match) {
+			if left.isUsedUp() {
+				out.Truncated = true
+				return
+			}
+			left.use(m)
+			out.Matches = append(out.Matches, *m)
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

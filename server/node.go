@@ -9,6 +9,9 @@ import (
 	"slices"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+	"golang.org/x/time/rate"
+
 	"refrain/detector"
 	"refrain/feed"
 	"refrain/ingest"
@@ -27,24 +30,47 @@ type node struct {
 	log    *slog.Logger
 	clock  func() time.Time
 	server *jetstream.Server
+	disk   disk
 
 	sentences, events, control *jetstream.Topic
 	store                      *jetstream.Store // states of the workers, cursors of the sinks
 
 	deadEvents deadEvents
+	space      space
+	caused     func(origin, source string, events int) // see shard.Config
 
 	window    detector.Config
+	budget    int64                // of all windows together
 	detectors []*detector.Detector // by partition
 	again     *shard.Redeliveries
-	split     *split.Split
-	workers   []*shard.Worker
-	registry  *models.Registry
-	models    *models.Keeper
+	// tombstones are what the workers know of deletions.
+	tombstones *shard.Tombstones
+	split      *split.Split
+	workers    []*shard.Worker
+	registry   *models.Registry
+	models     *models.Keeper
+	canaries   *canaries // nil: there are none
+
+	health        *health
+	healthMetrics metric.Registration
+	wasFull       bool           // what checkRoom said last
+	holding       rate.Sometimes // sayHeld says it so often
+}
+
+// disk is what a test puts between the route and its topics, as a disk that is slow.
+type disk func(topic.Topic) topic.Topic
+
+// on is the topic as the route sees it.
+func (d disk) on(t topic.Topic) topic.Topic {
+	if d == nil {
+		return t
+	}
+	return d(t)
 }
 
 // openNode opens the data directory and everything on it. What fails is closed again.
-func openNode(ctx context.Context, cfg Config, clock func() time.Time) (*node, error) {
-	n := &node{cfg: cfg, log: cfg.Logger, clock: clock}
+func openNode(ctx context.Context, cfg Config, clock func() time.Time, disk disk, caused func(origin, source string, events int)) (*node, error) {
+	n := &node{cfg: cfg, log: cfg.Logger, clock: clock, disk: disk, caused: caused, holding: rate.Sometimes{Interval: 10 * time.Minute}}
 	if err := n.open(ctx); err != nil {
 		return nil, errors.Join(err, n.close())
 	}
@@ -60,10 +86,13 @@ func (n *node) open(ctx context.Context) (err error) {
 	if n.server, err = jetstream.Start(storage); err != nil {
 		return err
 	}
+	if err := n.limitTopics(ctx); err != nil {
+		return err
+	}
 	if err := n.openTopics(ctx); err != nil {
 		return err
 	}
-	if n.deadEvents.DeadLetters, err = ingest.OpenDeadLetters(filepath.Join(n.cfg.DataDir, "dead-events.jsonl")); err != nil {
+	if n.deadEvents.DeadLetters, err = n.openDeadLetters("events", "dead-events.jsonl"); err != nil {
 		return err
 	}
 	if n.store, err = n.server.OpenStore(ctx, "state"); err != nil {
@@ -81,15 +110,18 @@ func (n *node) open(ctx context.Context) (err error) {
 	if err := n.openDetectors(); err != nil {
 		return err
 	}
+	if err := n.openCanaries(ctx); err != nil {
+		return err
+	}
 	if err := n.openWorkers(ctx); err != nil {
 		return err
 	}
-	return errors.Join(n.keepModels(), n.observe(), n.observeLosses())
+	return errors.Join(n.keepModels(), n.observe(), n.observeTombstones(), n.observeWorkers(), n.observeLosses(), n.openSpace(ctx))
 }
 
 func (n *node) openSplit() (*split.Split, error) {
 	cfg := split.Default()
-	cfg.Sentences, cfg.Control, cfg.Logger = n.sentences, n.control, n.log
+	cfg.Sentences, cfg.Control, cfg.Logger = n.disk.on(n.sentences), n.control, n.log
 	cfg.MinTokens, cfg.Lateness, cfg.MaxHold = n.cfg.Window.MinTokens, n.window.Lateness, n.cfg.Window.MaxHold
 	cfg.Now = n.clock
 	return split.New(cfg)
@@ -111,14 +143,16 @@ func (n *node) openDetectors() error {
 	return nil
 }
 
-// openRedeliveries makes what tells the workers which posts are sent again. It lives within the budget of the windows.
+// openRedeliveries makes what tells the workers which posts are sent again, and which are deleted. Both live within the
+// budget of the windows.
 func (n *node) openRedeliveries() (err error) {
 	const share = 4 // of the budget it has at most one in so many parts
 	p := n.cfg.Topics.Partitions
 	n.again, err = shard.NewRedeliveries(shard.RedeliveryConfig{
 		Partitions: p, Within: n.cfg.Window.Redelivery, Budget: n.window.Budget / share, Logger: n.log,
 	})
-	n.window.Reserved = func() int64 { return n.again.Bytes() / int64(p) }
+	n.tombstones = shard.NewTombstones()
+	n.window.Reserved = func() int64 { return (n.again.Bytes() + n.tombstones.Bytes()) / int64(p) }
 	return err
 }
 
@@ -150,11 +184,14 @@ func authorKey(ctx context.Context, store topic.Store) (key sigstore.AuthorKey, 
 
 func (n *node) workerConfig(owned []int) shard.Config {
 	cfg := shard.Default()
-	cfg.Sentences, cfg.Events, cfg.Control, cfg.Store = n.sentences, n.events, n.control, n.store
-	cfg.DeadLetters = n.deadEvents
+	cfg.Sentences, cfg.Events, cfg.Control, cfg.Store = n.sentences, n.disk.on(n.events), n.control, n.store
+	cfg.DeadLetters, cfg.Caused = n.deadEvents, n.caused
 	cfg.Rows = func(q int) (shard.Rows, error) { return n.detectors[q], nil }
-	cfg.Owned, cfg.Redeliveries, cfg.Deployment = owned, n.again, n.cfg.Name
+	cfg.Owned, cfg.Redeliveries, cfg.Tombstones, cfg.Deployment = owned, n.again, n.tombstones, n.cfg.Name
 	cfg.Span, cfg.Lateness, cfg.MaxHold, cfg.Retention = n.window.Span, n.window.Lateness, n.cfg.Window.MaxHold, max(n.ages())
+	if n.canaries != nil {
+		cfg.Canary = n.canaries.saw
+	}
 	cfg.Commit, cfg.TextVersion, cfg.Now, cfg.Logger = time.Second, text.Version, n.clock, n.log
 	return cfg
 }
@@ -173,13 +210,24 @@ func (n *node) flush(ctx context.Context) error {
 	return nil
 }
 
-// deadLetters is the file of rejected posts in the data directory.
-func (n *node) deadLetters() string { return filepath.Join(n.cfg.DataDir, "dead-letters.jsonl") }
+// openDeadLetters opens a file of dead letters in the data directory.
+func (n *node) openDeadLetters(name, file string) (*ingest.DeadLetters, error) {
+	return ingest.OpenDeadLetters(ingest.DeadLetterConfig{
+		Name: name, Path: filepath.Join(n.cfg.DataDir, file),
+		MaxBytes: int64(n.cfg.DeadLetters.Bytes), Old: n.cfg.DeadLetters.Files, Logger: n.log,
+	})
+}
 
 func (n *node) close() error {
 	var errs []error
 	for _, w := range n.workers {
 		errs = append(errs, w.Close())
+	}
+	if n.canaries != nil && n.canaries.metrics != nil {
+		n.canaries.metrics.close()
+	}
+	if n.healthMetrics != nil {
+		errs = append(errs, n.healthMetrics.Unregister())
 	}
 	if n.server != nil {
 		errs = append(errs, n.server.Close())
@@ -205,16 +253,8 @@ func (n *node) now() feed.Time {
 	return newest + 1
 }
 
-// live says why the process cannot go on, ready why it should get no posts now.
+// live says why the process cannot go on.
 func (n *node) live(context.Context) error { return n.server.Check() }
 
-func (n *node) ready(ctx context.Context) error {
-	if err := n.server.Check(); err != nil {
-		return err
-	}
-	_, _, err := n.sentences.Bounds(ctx)
-	return err
-}
-
 // isDeleted reports whether a post, or its author, was deleted: events made at that time that show it are not replayed.
-func (n *node) isDeleted(p feed.Name, made time.Time) bool { return n.workers[0].Deleted(p, made) }
+func (n *node) isDeleted(p feed.Name, made time.Time) bool { return n.tombstones.Deleted(p, made) }

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -10,23 +11,28 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 
 	"refrain/ingest"
+	"refrain/internal/quota"
 	"refrain/internal/retry"
 	"refrain/split"
+	"refrain/topic"
 )
 
 // route carries batches of posts to split, and what is no post to the dead letters. A batch that it returns nil for is
 // durable.
 type route struct {
 	split *split.Split
-	dead  *ingest.DeadLetters
-	log   *slog.Logger
+	deletions
+	dead   *ingest.DeadLetters
+	quotas *quotas
+	noting *noting
+	log    *slog.Logger
 }
 
 var errOvertaken = errors.New("an earlier batch of the request is not durable")
 
 // once carries a batch of a client that waits for the answer, and is told of a failure.
 func (r *route) once(ctx context.Context, b *ingest.Batch) error {
-	r.note(b)
+	r.noting.batch(b)
 	if err := r.dead.Write(b.Rejected); err != nil {
 		return err
 	}
@@ -38,7 +44,7 @@ func (r *route) once(ctx context.Context, b *ingest.Batch) error {
 
 // retried carries a batch of a source that nobody waits at: it is tried again until it is durable, or ctx ends.
 func (r *route) retried(ctx context.Context, source string, b *ingest.Batch) error {
-	r.note(b)
+	r.noting.batch(b)
 	rejected := b.Rejected
 	write := func() (struct{}, error) {
 		if err := r.dead.Write(rejected); err != nil {
@@ -56,19 +62,22 @@ func (r *route) retried(ctx context.Context, source string, b *ingest.Batch) err
 func (r *route) write(ctx context.Context, b *ingest.Batch) error {
 	// What was accepted is finished even when the process is told to stop.
 	ctx = propagation.TraceContext{}.Extract(context.WithoutCancel(ctx), propagation.MapCarrier{"traceparent": b.Trace})
+	used := map[string]quota.Usage{}
 	if len(b.Posts) > 0 {
-		if err := r.split.Write(ctx, b.Posts, b.Partition); err != nil {
+		written, err := r.split.WriteFrom(ctx, b.Sender, b.Posts, b.Partition)
+		if errors.Is(err, topic.ErrFull) {
+			return fmt.Errorf("no room by topics.sentence_bytes, or on the disk: %w", err)
+		}
+		if err != nil {
+			return err
+		}
+		used = written
+	}
+	if len(b.Deleted) > 0 {
+		if err := r.deletions.write(ctx, b.Deleted); err != nil {
 			return err
 		}
 	}
-	return r.split.Delete(ctx, b.Deleted)
-}
-
-func (r *route) note(b *ingest.Batch) {
-	for _, x := range b.Rejected {
-		r.log.Warn("post rejected", "place", x.Place, "reason", x.Reason)
-	}
-	for _, n := range b.Notes {
-		r.log.Info("post changed", "place", n.Place, "change", n.Text)
-	}
+	r.quotas.charge(b, used)
+	return nil
 }

@@ -21,11 +21,13 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 
 	"refrain/detector"
 	"refrain/ingest"
 	httpsource "refrain/ingest/http"
 	"refrain/internal/memory"
+	"refrain/internal/quota"
 	"refrain/lookup"
 	"refrain/publish"
 	"refrain/topic"
@@ -49,7 +51,9 @@ type Server struct {
 	webhooks webhooks
 	index    *lookup.Index // nil: there is none
 
-	clock func() time.Time // of the stamps and marks
+	clock  func() time.Time // of the stamps and marks
+	disk   disk             // nil: the topics are as they are
+	quotas quotas
 
 	ran   atomic.Bool
 	ready chan struct{} // closed when the API answers
@@ -61,6 +65,7 @@ type Server struct {
 type source struct {
 	name string
 	ingest.Source
+	status *ingest.Status
 }
 
 // New checks a configuration and makes a server of it, which begins with Run. The error names everything that is wrong.
@@ -71,13 +76,15 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
-	return &Server{cfg: cfg, log: cfg.Logger, clock: time.Now, ready: make(chan struct{}), ended: make(chan struct{})}, nil
+	s := &Server{cfg: cfg, log: cfg.Logger, clock: time.Now, ready: make(chan struct{}), ended: make(chan struct{})}
+	s.quotas = quotas{log: cfg.Logger, now: time.Now, said: rate.Sometimes{Interval: time.Minute}}
+	return s, nil
 }
 
 // AddSource adds a source of posts to those of the configuration, before Run. Its batches are tried again until they are
 // durable. It is closed, if it can be, when it has ended.
 func (s *Server) AddSource(name string, src ingest.Source) {
-	s.sources = append(s.sources, source{name, src})
+	s.sources = append(s.sources, source{name: name, Source: src})
 }
 
 // Ready waits until the API answers. It returns the error of Run, should that end before, or ctx's.
@@ -138,19 +145,34 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if s.listener, err = net.Listen("tcp", s.cfg.HTTP); err != nil {
 		return fmt.Errorf("http %s: %w", s.cfg.HTTP, err)
 	}
-	if s.node, err = openNode(ctx, s.cfg, s.clock); err != nil {
+	if err := s.quotas.openMetrics(); err != nil {
 		return err
 	}
-	dead, err := ingest.OpenDeadLetters(s.node.deadLetters())
+	if s.node, err = openNode(ctx, s.cfg, s.clock, s.disk, s.quotas.caused); err != nil {
+		return err
+	}
+	s.quotas.pace = pace{lag: s.node.lag, max: s.cfg.Quotas.Pace, patience: pacePatience}
+	s.quotas.counted = quota.New(s.quotaConfig(s.node.cfg.Topics.SentenceBytes)) // which may be by the disk
+	dead, err := s.node.openDeadLetters("posts", "dead-letters.jsonl")
 	if err != nil {
 		return err
 	}
 	s.closers = append(s.closers, dead)
-	s.route = route{split: s.node.split, dead: dead, log: s.log}
+	deletions, err := newDeletions(s.node)
+	if err != nil {
+		return err
+	}
+	s.route = route{split: s.node.split, deletions: deletions, dead: dead, quotas: &s.quotas, noting: newNoting(s.log), log: s.log}
 	if err := s.openSources(ctx); err != nil {
 		return err
 	}
+	if err := s.openStatuses(); err != nil {
+		return err
+	}
 	if err := s.openSinks(ctx); err != nil {
+		return err
+	}
+	if err := s.openHealth(); err != nil {
 		return err
 	}
 	s.api, err = newAPI(s)
@@ -180,7 +202,10 @@ func (s *Server) serve(ctx context.Context) error {
 func (s *Server) parts() []func(context.Context) error {
 	parts := []func(context.Context) error{
 		func(ctx context.Context) error { return s.api.serve(ctx, s.listener) },
-		s.followRecent, s.tick, s.node.purge, s.node.models.Run, s.runHTTP,
+		s.followRecent, s.tick, s.node.purge, s.node.watchSpace, s.node.models.Run, s.runHTTP, s.node.health.run,
+	}
+	if c := s.node.canaries; c != nil {
+		parts = append(parts, c.send, c.carry, c.listen)
 	}
 	for _, src := range s.sources {
 		parts = append(parts, func(ctx context.Context) error { return s.runSource(ctx, src) })
@@ -204,8 +229,18 @@ func (s *Server) runHTTP(ctx context.Context) error {
 // runSource carries what a source has until there is no more, or ctx ends.
 func (s *Server) runSource(ctx context.Context, src source) error {
 	defer func() { _ = src.close() }() // there is nothing left to lose
-	handle := func(ctx context.Context, b *ingest.Batch) error { return s.route.retried(ctx, src.name, b) }
-	return s.ends(src.name, ingest.Run(ctx, src, handle))
+	handle := func(ctx context.Context, b *ingest.Batch) error {
+		b.Sender = string(quota.Feed(src.name))
+		if err := s.quotas.await(ctx, b, s.node.split.Touch); err != nil {
+			return err
+		}
+		return s.route.retried(ctx, src.name, b)
+	}
+	err := ingest.Run(ctx, src, handle)
+	if err == nil { // it has ended; one that failed stays down
+		src.status.Close()
+	}
+	return s.ends(src.name, err)
 }
 
 // ends is nil: the service goes on without a source.
@@ -238,6 +273,9 @@ func (s *Server) close() error {
 	for _, c := range slices.Backward(s.closers) {
 		errs = append(errs, c.Close())
 	}
+	for _, src := range s.sources {
+		src.status.Close()
+	}
 	if s.node != nil {
 		errs = append(errs, s.node.close())
 	}
@@ -253,7 +291,7 @@ func (s *Server) close() error {
 func (s *Server) tick(ctx context.Context) error {
 	// A service makes more garbage than detect, and all its goroutines wait for each collection a little: with 6 MiB
 	// between two of them posts went through a fifth more slowly.
-	release := memory.Keeper{Garbage: 32 << 20}
+	release := memory.Keeper{Garbage: 32 << 20, Budget: s.node.budget}
 	t := time.NewTicker(time.Second)
 	defer t.Stop()
 	for {
@@ -262,6 +300,7 @@ func (s *Server) tick(ctx context.Context) error {
 			return nil
 		case <-t.C:
 			s.touchWaiting()
+			s.node.sayHeld()
 			s.node.split.Tick(context.WithoutCancel(ctx), s.clock())
 			release.Holds(detector.Total(s.node.detectors).Bytes)
 		}

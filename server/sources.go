@@ -47,7 +47,10 @@ func (s *Server) openHTTP() (err error) {
 	if cfg.Fields, err = parseFields("ingest.http", "", h.Keep, h.Link); err != nil {
 		return err
 	}
+	l := &s.cfg.Limits
+	cfg.MaxUploads, cfg.UploadBytes, cfg.ReadTimeout = l.Uploads, int64(l.UploadBytes), l.ReadTimeout
 	cfg.MaxBody, cfg.Logger = int64(s.cfg.Ingest.Body), s.log
+	cfg.Sender, cfg.Admit, cfg.Owed = senderOf, s.quotas.admit, s.quotas.exceeded
 	s.http, err = httpsource.New(cfg)
 	return err
 }
@@ -87,11 +90,16 @@ func (s *Server) openBluesky() error {
 	cfg := bluesky.Default()
 	cfg.URL = cmp.Or(s.cfg.Ingest.Bluesky.URL, cfg.URL)
 	cfg.Cursors, cfg.Logger = bluesky.CursorDir(s.cfg.DataDir), s.log
+	status, err := ingest.NewStatus("bluesky")
+	if err != nil {
+		return err
+	}
+	cfg.Status = status
 	src, err := bluesky.New(cfg)
 	if err != nil {
 		return err
 	}
-	s.AddSource("bluesky", src)
+	s.addSource("bluesky", src, status)
 	return nil
 }
 
@@ -108,8 +116,8 @@ func (s *Server) touchWaiting() {
 type opener func(ctx context.Context, assigned func(context.Context, []string) error) (brokerSource, error)
 
 // addLate puts a source on the route that is behind a network.
-func (s *Server) addLate(ctx context.Context, name string, open opener) error {
-	src := &lateSource{name: name, log: s.log, store: s.node.store, expect: s.node.split.Expect}
+func (s *Server) addLate(ctx context.Context, name string, status *ingest.Status, open opener) error {
+	src := &lateSource{name: name, log: s.log, store: s.node.store, expect: s.node.split.Expect, status: status}
 	src.open = func(ctx context.Context) (brokerSource, error) { return open(ctx, src.assign) }
 	if err := src.recall(ctx); err != nil {
 		return err
@@ -117,7 +125,10 @@ func (s *Server) addLate(ctx context.Context, name string, open opener) error {
 	if err := src.try(ctx, name, s.log); err != nil {
 		return err
 	}
-	s.AddSource(name, src)
+	if _, opened := src.peek(); !opened {
+		status.Failed(opening, errNotReached)
+	}
+	s.addSource(name, src, status)
 	s.late = append(s.late, src)
 	return nil
 }
@@ -135,7 +146,11 @@ func (s *Server) openKafka(ctx context.Context, i int, k *KafkaSource) error {
 	cfg.Conn, cfg.Topics, cfg.Group, cfg.Start = conn, k.Topics, k.group(), cmp.Or(k.Start, cfg.Start)
 	cfg.Fields, cfg.SourceName, cfg.MaxRecord = fields, k.Source, cmp.Or(int64(k.MaxRecord), cfg.MaxRecord)
 	cfg.Logger = s.log
-	return s.addLate(ctx, "kafka/"+cfg.Group, func(ctx context.Context, assigned func(context.Context, []string) error) (brokerSource, error) {
+	name := "kafka/" + cfg.Group
+	if cfg.Status, err = ingest.NewStatus(name); err != nil {
+		return err
+	}
+	return s.addLate(ctx, name, cfg.Status, func(ctx context.Context, assigned func(context.Context, []string) error) (brokerSource, error) {
 		cfg.Assigned = assigned
 		return kafkasource.Open(ctx, cfg)
 	})
@@ -154,7 +169,11 @@ func (s *Server) openNATS(ctx context.Context, i int, n *NATSSource) error {
 	cfg.Conn, cfg.Stream, cfg.Consumer, cfg.Subject, cfg.Start = conn, n.Stream, n.consumer(), n.Subject, cmp.Or(n.Start, cfg.Start)
 	cfg.Fields, cfg.SourceName, cfg.MaxRecord = fields, n.Source, cmp.Or(int(n.MaxRecord), cfg.MaxRecord)
 	cfg.Logger = s.log
-	return s.addLate(ctx, "nats/"+cfg.Stream+"/"+cfg.Consumer, func(ctx context.Context, assigned func(context.Context, []string) error) (brokerSource, error) {
+	name := "nats/" + cfg.Stream + "/" + cfg.Consumer
+	if cfg.Status, err = ingest.NewStatus(name); err != nil {
+		return err
+	}
+	return s.addLate(ctx, name, cfg.Status, func(ctx context.Context, assigned func(context.Context, []string) error) (brokerSource, error) {
 		cfg.Assigned = assigned
 		return natssource.Open(ctx, cfg)
 	})

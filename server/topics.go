@@ -43,7 +43,7 @@ func (n *node) sentenceTopic() jetstream.TopicConfig {
 	c := n.topic("sentences")
 	c.Partitions, c.Discard, c.MaxBytes = n.cfg.Topics.Partitions, jetstream.DiscardNew, int64(n.cfg.Topics.SentenceBytes)
 	c.MaxAge, _ = n.ages()
-	c.Purged = true
+	c.Purged, c.Coding = true, jetstream.S2
 	c.Fixed = map[string]string{
 		"min_tokens": strconv.Itoa(n.cfg.Window.MinTokens),
 		textVersion:  strconv.Itoa(text.Version),
@@ -54,12 +54,14 @@ func (n *node) sentenceTopic() jetstream.TopicConfig {
 func (n *node) eventTopic() jetstream.TopicConfig {
 	c := n.topic("events")
 	c.MaxBytes, c.Packed = int64(n.cfg.Topics.EventBytes), true
+	c.Coding = jetstream.Zstd
 	_, c.MaxAge = n.ages()
 	return c
 }
 
 func (n *node) controlTopic() jetstream.TopicConfig {
 	c := n.topic("control")
+	c.Discard, c.MaxBytes = jetstream.DiscardNew, int64(n.cfg.Topics.ControlBytes)
 	c.MaxAge = max(n.ages())
 	return c
 }
@@ -85,14 +87,19 @@ const purgeEvery = time.Minute
 
 // purge drops the sentences that no worker needs any more, now and then.
 func (n *node) purge(ctx context.Context) error {
-	t := time.NewTicker(purgeEvery)
+	return every(ctx, purgeEvery, n.purgeNow)
+}
+
+// every calls f so often until ctx ends.
+func every(ctx context.Context, pause time.Duration, f func(context.Context)) error {
+	t := time.NewTicker(pause)
 	defer t.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-t.C:
-			n.purgeNow(ctx)
+			f(ctx)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,11 +18,15 @@ import (
 // longest is the longest span, lateness or age: a hundred years.
 const longest = 100 * 365 * 24 * time.Hour
 
+// minCanaryEvery bounds what canaries cost.
+const minCanaryEvery = 100 * time.Millisecond
+
 // Validate reports everything that is wrong at once.
 func (c *Config) Validate() error {
 	var v validation
 	v.want(c.DataDir != "", "data_dir", "want a directory")
-	v.want(c.HTTP != "", "http", "want an address such as 127.0.0.1:8080")
+	_, _, err := net.SplitHostPort(c.HTTP)
+	v.want(err == nil, "http", fmt.Sprintf("%q: want HOST:PORT, such as 127.0.0.1:8080", c.HTTP))
 	v.want(c.Name != "", "name", "want a name: it is the source of the events")
 	v.want(c.Workers > 0, "workers", "want 1 or more")
 	v.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
@@ -30,8 +35,9 @@ func (c *Config) Validate() error {
 	v.models(&c.Models)
 	t := &c.Topics
 	v.want(t.Partitions > 0 && t.Partitions <= 1024, "topics.partitions", "want 1 to 1024")
-	v.want(t.SentenceBytes > 0, "topics.sentence_bytes", "want more than 0")
-	v.want(t.EventBytes > 0, "topics.event_bytes", "want more than 0")
+	v.want(t.SentenceBytes >= 0, "topics.sentence_bytes", "want 0 (by the disk) or more")
+	v.want(t.EventBytes >= 0, "topics.event_bytes", "want 0 (by the disk) or more")
+	v.want(t.ControlBytes > 0, "topics.control_bytes", "want more than 0")
 	v.want(t.EventAge >= 0 && t.EventAge <= longest, "topics.event_age", "want 0 to 100 years")
 	v.want(c.Ingest.Body > 0, "ingest.body", "want more than 0")
 	v.fields("ingest.http", "", c.Ingest.HTTP.Keep, c.Ingest.HTTP.Link)
@@ -44,10 +50,17 @@ func (c *Config) Validate() error {
 	for i := range c.Ingest.NATS {
 		v.natsSource(fmt.Sprintf("ingest.nats[%d]", i), &c.Ingest.NATS[i])
 	}
+	v.want(c.Health.MaxLag >= 0 && c.Health.MaxLag <= longest, "health.max_lag", "want 0 to 100 years")
+	v.want(c.Canary.Every == 0 || c.Canary.Every >= minCanaryEvery && c.Canary.Every <= longest, "canary.every", "want 0, or 100ms to 100 years")
+	v.want(c.Canary.Every == 0 || c.Canary.Late > 0 && c.Canary.Late <= longest, "canary.late", "want more than 0, and at most 100 years")
 	v.sources(&c.Ingest)
 	v.auth(c)
+	v.quotas(c)
+	v.limits(&c.Limits)
 	v.publish(&c.Publish)
 	v.lookup(&c.Lookup)
+	v.want(c.DeadLetters.Bytes > 0, "dead_letters.bytes", "want more than 0")
+	v.want(c.DeadLetters.Files >= 0, "dead_letters.files", "want 0 or more")
 	return errors.Join(v...)
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"refrain/internal/natsconn"
 	"refrain/text"
 )
 
@@ -16,12 +17,20 @@ import (
 func (v *validation) auth(c *Config) {
 	v.want(len(c.Auth.Tokens) > 0 || isLoopback(c.HTTP), "http",
 		fmt.Sprintf("%s is open to the network: name auth.tokens, or listen on 127.0.0.1", c.HTTP))
+	for i, h := range c.Auth.Hosts {
+		v.want(h != "" && !strings.ContainsAny(h, "/:* "), fmt.Sprintf("auth.hosts[%d]", i), fmt.Sprintf("%q: want a name without a port, as refrain.test", h))
+	}
+	owners := map[string]int{}
 	for i, t := range c.Auth.Tokens {
 		key := fmt.Sprintf("auth.tokens[%d]", i)
 		v.want(t.Name != "", key+".name", "want a name")
 		v.secret(key+".token", t.Token)
 		value, err := t.Token.Read()
 		v.want(err != nil || value == "" || len(value) >= minToken, key+".token", "is too short to be safe: want 16 bytes or more, as `openssl rand -hex 24` makes it")
+		if first, twice := owners[value]; twice && value != "" {
+			v.want(false, key+".token", fmt.Sprintf("is that of auth.tokens[%d]: give each a secret of its own, or nobody can tell who asks", first))
+		}
+		owners[value] = i
 		v.want(len(t.Scopes) > 0, key+".scopes", "want some of read, write, admin")
 		for _, s := range t.Scopes {
 			v.oneOf(key+".scopes", s, "read", "write", "admin")
@@ -76,6 +85,10 @@ func (v *validation) cluster(key string, c *KafkaCluster) {
 
 func (v *validation) server(key string, s *NATSServer) {
 	v.want(len(s.Servers) > 0, key+".servers", "want URLs, as [nats://127.0.0.1:4222]")
+	for _, url := range s.Servers {
+		err := natsconn.CheckServer(url)
+		v.want(err == nil, key+".servers", fmt.Sprint(err))
+	}
 	v.optionalSecret(key+".password", s.Password)
 	v.optionalSecret(key+".token", s.Token)
 	v.tls(key+".tls", &s.TLS)

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"refrain/api"
+	"refrain/internal/rotated"
 	"refrain/publish/webhook"
 	"refrain/text"
 )
@@ -23,7 +24,7 @@ func (s *Server) openWebhooks(endpoints []Webhook) error {
 	if len(endpoints) == 0 {
 		return nil
 	}
-	log, err := webhook.OpenLog(filepath.Join(s.cfg.DataDir, "webhooks.log"), deliveryLogBytes, deliveryLogs)
+	log, err := rotated.Open(rotated.Config{Path: filepath.Join(s.cfg.DataDir, "webhooks.log"), MaxBytes: deliveryLogBytes, Old: deliveryLogs})
 	if err != nil {
 		return err
 	}

@@ -35,6 +35,8 @@ func windowConfig(w Window, log *slog.Logger) (cfg detector.Config, err error) {
 	if w.Flood == 0 {
 		cfg.Flood = w.MaxMatches
 	}
+	// Later occurrences of one text are all in one partition: each has the whole limit.
+	cfg.MaxLater, cfg.FloodLater = cfg.MaxMatches, cfg.Flood
 	cfg.OnForced = warnForced(log)
 	return cfg, nil
 }
@@ -45,7 +47,7 @@ func warnForced(log *slog.Logger) func(sigstore.Forced) {
 	return func(f sigstore.Forced) {
 		sometimes.Do(func() {
 			log.Warn("the window's budget is full: texts are dropped before their time",
-				"texts", f.Groups, "effective_span", f.Span.String(), "bytes", f.Bytes)
+				"texts", f.Groups, "occurrences", f.Occurrences, "effective_span", f.Span.String(), "bytes", f.Bytes)
 		})
 	}
 }
@@ -54,6 +56,7 @@ func warnForced(log *slog.Logger) func(sigstore.Forced) {
 func (n *node) shareLimits() {
 	p := n.cfg.Topics.Partitions
 	all := n.window.Flood == n.window.MaxMatches
+	n.budget = n.window.Budget
 	n.window.Budget /= int64(p)
 	n.window.MaxMatches = shareOfMatches(n.window.MaxMatches, p)
 	n.window.Flood = (n.window.Flood + p - 1) / p

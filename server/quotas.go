@@ -1,0 +1,128 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"golang.org/x/time/rate"
+
+	"refrain/api"
+	"refrain/ingest"
+	"refrain/internal/quota"
+	"refrain/internal/retry"
+)
+
+// quotas ask before a batch is taken, and count what it has caused.
+type quotas struct {
+	log     *slog.Logger
+	counted *quota.Quotas
+	now     func() time.Time
+	said    rate.Sometimes
+	pace    pace
+
+	refused, waits metric.Int64Counter
+	waited         metric.Float64Counter
+}
+
+// senderOf is whom what comes over HTTP is counted for.
+func senderOf(r *http.Request) string { return string(quota.Token(api.TokenName(r.Context()))) }
+
+func (q *quotas) openMetrics() error {
+	var errs [3]error
+	meter := otel.Meter("refrain/quota")
+	q.refused, errs[0] = meter.Int64Counter("refrain_quota_refused", metric.WithDescription("Batches of posts, and deletions, refused with 429 because a quota was used up."))
+	q.waits, errs[1] = meter.Int64Counter("refrain_quota_waits", metric.WithDescription("Batches that had to wait: of feeds because a quota was used up, of all because look-ups were behind."))
+	q.waited, errs[2] = meter.Float64Counter("refrain_quota_wait_seconds", metric.WithDescription("How long they waited, all together."))
+	if err := errors.Join(errs[:]...); err != nil {
+		return err
+	}
+	q.refused.Add(context.Background(), 0) // there from the start: an alert needs a first value
+	q.waits.Add(context.Background(), 0)
+	q.waited.Add(context.Background(), 0)
+	return nil
+}
+
+func which(e *quota.Exceeded) metric.AddOption {
+	return metric.WithAttributes(attribute.String("kind", e.Kind), attribute.String("limit", e.Limit))
+}
+
+// admit refuses a client's batch whose quota is used up, and holds it back while look-ups are behind.
+func (q *quotas) admit(ctx context.Context, b *ingest.Batch) error {
+	e := q.exceeded(b)
+	if e == nil {
+		return q.keepPace(ctx, b)
+	}
+	q.refused.Add(context.Background(), 1, which(e))
+	q.warn("posts refused: a quota is used up", e)
+	return e
+}
+
+// await holds a feed's batch back until its quota lets it in. Meanwhile touch tells that its partition is silent, and not
+// idle. The broker or file keeps what is behind it.
+func (q *quotas) await(ctx context.Context, b *ingest.Batch, touch func(partition string)) error {
+	e := q.exceeded(b)
+	if e == nil {
+		return q.followPace(ctx, b, touch)
+	}
+	q.waits.Add(ctx, 1, which(e))
+	for ; e != nil; e = q.exceeded(b) {
+		q.warn("a feed waits: its quota is used up", e)
+		touch(b.Partition)
+		pause := min(e.Wait, time.Second)
+		if err := retry.Sleep(ctx, pause); err != nil {
+			return err
+		}
+		q.waited.Add(ctx, pause.Seconds(), which(e))
+	}
+	return q.followPace(ctx, b, touch)
+}
+
+func (q *quotas) exceeded(b *ingest.Batch) *quota.Exceeded {
+	return q.counted.Admit(quota.Sender(b.Sender), b.Sources())
+}
+
+// charge counts what a batch took, once it is durable. used is what its posts took. Lines that are no posts count as posts
+// that name no source, deletions as posts of theirs.
+func (q *quotas) charge(b *ingest.Batch, used map[string]quota.Usage) {
+	add := func(source string, posts int) {
+		u := used[source]
+		u.Posts += int64(posts)
+		used[source] = u
+	}
+	if n := len(b.Rejected); n > 0 {
+		add("", n)
+	}
+	for _, t := range b.Deleted {
+		add(t.Source, 1)
+	}
+	q.counted.Charge(quota.Sender(b.Sender), used)
+}
+
+// caused counts events for whoever sent the post that they were found for.
+func (q *quotas) caused(origin, source string, events int) {
+	q.counted.ChargeEvents(quota.Sender(origin), source, events)
+}
+
+// warn tells, now and then, who is held back: the metrics have no names.
+func (q *quotas) warn(what string, e *quota.Exceeded) {
+	q.said.Do(func() {
+		q.log.Warn(what, "kind", e.Kind, "limit", e.Limit, "sender", e.Sender.Name(), "source", e.Source, "wait", e.Wait)
+	})
+}
+
+// tightAbove is the part of the sentence topic above which nobody may use more than a share of it.
+const tightAbove = 0.5
+
+// tight reports whether room in the sentence topic is short. What cannot be asked is not: the append will tell.
+func (s *Server) tight() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	size, err := s.node.sentences.Size(ctx)
+	return err == nil && float64(size.Bytes) >= tightAbove*float64(size.MaxBytes)
+}

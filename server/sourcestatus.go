@@ -1,0 +1,53 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"refrain/ingest"
+)
+
+// told is a source that says nothing of its own status: its answers do.
+type told struct {
+	ingest.Source
+	status *ingest.Status
+}
+
+// wholeSource is the one part that such a source has.
+const wholeSource = ""
+
+// Next implements ingest.Source.
+func (t told) Next(ctx context.Context) (ingest.Batch, error) {
+	b, err := t.Source.Next(ctx)
+	switch {
+	case err == nil:
+		t.status.Fetched(wholeSource)
+	case !errors.Is(err, io.EOF) && ctx.Err() == nil:
+		t.status.Failed(wholeSource, err)
+	}
+	return b, err
+}
+
+// Close implements io.Closer for sources that do, and for those that do not.
+func (t told) Close() error { return source{Source: t.Source}.close() }
+
+// openStatuses gives the sources a status that have none of their own.
+func (s *Server) openStatuses() (err error) {
+	for i := range s.sources {
+		src := &s.sources[i]
+		if src.status != nil {
+			continue
+		}
+		if src.status, err = ingest.NewStatus(src.name); err != nil {
+			return err
+		}
+		src.Source = told{src.Source, src.status}
+	}
+	return nil
+}
+
+// addSource adds a source that tells its status itself.
+func (s *Server) addSource(name string, src ingest.Source, status *ingest.Status) {
+	s.sources = append(s.sources, source{name, src, status})
+}
