@@ -13,8 +13,10 @@ type Costs struct {
 	InsertMicros float64 `json:"insertMicros"` // a sentence: into the window and its index
 	EventMicros  float64 `json:"eventMicros"`  // an event: verified, made and written
 
-	RecordBytes float64 `json:"recordBytes"` // a sentence in the sentence topic, besides its tokens (8 bytes each) and its text
-	EventBytes  float64 `json:"eventBytes"`  // an event in the event topic, besides its two texts
+	RecordBytes float64 `json:"recordBytes"` // a sentence in its record, besides its tokens (8 bytes each) and its text
+	EventBytes  float64 `json:"eventBytes"`  // an event, besides its two texts
+	RecordShare float64 `json:"recordShare"` // of a record's bytes, that it takes in the topic: compressed, with the message around it
+	EventShare  float64 `json:"eventShare"`  // of an event's bytes, likewise
 
 	BatchSeconds float64 `json:"batchSeconds"` // that a sentence waits for others to be looked up with, at most
 	BatchMost    float64 `json:"batchMost"`    // sentences that are looked up at once, at most

@@ -70,7 +70,12 @@ func (w *workload) cardMicros(s shape) float64 {
 
 // recordBytes is a sentence in the sentence topic.
 func (w *workload) recordBytes() float64 {
-	return w.costs.RecordBytes + 8*w.feed.TokensPerSentence + w.feed.TextBytes
+	return w.costs.RecordShare * (w.costs.RecordBytes + 8*w.feed.TokensPerSentence + w.feed.TextBytes)
+}
+
+// eventBytes is an event in the event topic.
+func (w *workload) eventBytes() float64 {
+	return w.costs.EventShare * (w.costs.EventBytes + 2*w.feed.TextBytes)
 }
 
 // network is what a worker reads and writes, bytes/s: the sentences of its row and its column; and its part of the
@@ -78,7 +83,7 @@ func (w *workload) recordBytes() float64 {
 func (w *workload) network(s shape) float64 {
 	f := w.feed
 	shared := f.posts()*f.PostBytes + f.sentences()*w.recordBytes() +
-		f.sentences()*f.EventsPerSentence*(w.costs.EventBytes+2*f.TextBytes)
+		f.sentences()*f.EventsPerSentence*w.eventBytes()
 	return w.read(s)*w.recordBytes() + shared/s.workers()
 }
 

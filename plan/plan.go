@@ -33,7 +33,12 @@ type Result struct {
 	MemoryAtBudget  float64 `json:"memoryAtBudget"`  // bytes of a worker whose window has grown to WindowBudget
 	Memory          float64 `json:"memory"`          // bytes, of all workers
 
-	TopicBytes float64 `json:"topicBytes"` // that the sentence topic may grow to: records of span + lateness + max_hold + 1 h
+	TopicBytes    float64 `json:"topicBytes"`    // that the sentence topic may grow to: records of span + lateness + max_hold + 1 h
+	PurgedBytes   float64 `json:"purgedBytes"`   // that it takes while what no window needs is purged: no source is far behind the others
+	EventBytes    float64 `json:"eventBytes"`    // that the event topic may grow to: events of as long
+	SentenceLimit float64 `json:"sentenceLimit"` // bytes that topics.sentence_bytes should be: TopicBytes, and a tenth to spare
+	EventLimit    float64 `json:"eventLimit"`    // bytes that topics.event_bytes should be
+	DiskPerWorker float64 `json:"diskPerWorker"` // bytes of both topics, where each worker's machine keeps its part
 
 	Sentences        float64 `json:"sentences"`        // compared a second, at the peak
 	LookupMicros     float64 `json:"lookupMicros"`     // µs of processor (or GPU) time for one sentence in all rows of a worker

@@ -8,14 +8,16 @@ import (
 func (g *grid) result(all []Alternative) Result {
 	w, s := &g.work, g.shape
 	n := s.workers()
+	d := w.disk()
 	r := Result{
 		Engine: w.engine.name(), Workers: g.workers(), Rows: s.rows, Columns: s.columns,
 		Partitions: s.columns * s.partitions, WorkerPartitions: s.partitions, GPUs: g.gpus(),
 		WindowRows: w.feed.windowRows(), WindowSentences: w.feed.windowSentences(), WindowBytes: w.windowBytes(),
 		WindowBudget: w.budget(s.columns), MemoryAtBudget: w.held(w.budget(s.columns)),
 		MemoryPerWorker: w.workerBytes(s.columns), Memory: w.workerBytes(s.columns) * n,
-		TopicBytes: w.feed.PostsPerDay * w.feed.SentencesPerPost * w.feed.fullest(w.feed.topicKept()) * w.recordBytes(),
-		Sentences:  w.feed.sentences(), LookupMicros: g.lookupMicros(),
+		TopicBytes: d.sentences, PurgedBytes: d.purged, EventBytes: d.events,
+		SentenceLimit: topicMargin * d.sentences, EventLimit: topicMargin * d.events, DiskPerWorker: (d.sentences + d.events) / n,
+		Sentences: w.feed.sentences(), LookupMicros: g.lookupMicros(),
 		NetworkPerWorker: w.network(s), NetworkOut: w.read(s) * w.recordBytes() * n,
 		Utilisation: w.busy(s), Loads: descending(w.loads(s)),
 		Time: descending(times(w.coreSeconds(s), n)), MemoryBy: g.memoryBy(), Alternatives: all,

@@ -1,0 +1,21 @@
+package plan
+
+// disk is what the topics take, bytes.
+type disk struct {
+	sentences, events float64 // at most: records of span + lateness + max_hold + 1 h, of which nothing is purged
+	purged            float64 // of sentences, where what no window needs is purged: those of the window
+}
+
+func (w *workload) disk() disk {
+	f := w.feed
+	sentences := f.PostsPerDay * f.SentencesPerPost
+	kept := f.fullest(f.topicKept())
+	return disk{
+		sentences: sentences * kept * w.recordBytes(),
+		events:    sentences * kept * f.EventsPerSentence * w.eventBytes(),
+		purged:    sentences * f.fullest(f.kept()) * w.recordBytes(),
+	}
+}
+
+// topicMargin is what to allow a topic above what is expected, for the error of that.
+const topicMargin = 1.1
