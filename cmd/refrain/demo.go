@@ -17,6 +17,7 @@ import (
 	"refrain/internal/memory"
 	"refrain/internal/telemetry"
 	"refrain/internal/terminal"
+	"refrain/internal/units"
 	"refrain/publish"
 	"refrain/server"
 )
@@ -27,9 +28,15 @@ type demoFlags struct {
 	rate, speed     float64
 	seed            uint64
 	bluesky         bool
-	duration        time.Duration
+	duration        string
 	in              inputFlags
 }
+
+// maxRate is the highest rate of the made-up feed, in posts a second, and maxInvented how many are made at once.
+const (
+	maxRate     = 1_000_000
+	maxInvented = 1000
+)
 
 func (m *Main) demo() *cobra.Command {
 	var f demoFlags
@@ -53,19 +60,20 @@ func (m *Main) demo() *cobra.Command {
 	to.Float64Var(&f.speed, "speed", 3600, "how many times faster than life a FILE is replayed; 0: as fast as it goes")
 	to.Uint64Var(&f.seed, "seed", 0, "seed of the made-up feed: the same seed gives the same posts; 0: another each time")
 	to.BoolVar(&f.bluesky, "bluesky", false, "feed it with the Bluesky firehose")
-	to.DurationVar(&f.duration, "duration", 0, "end after so long; 0: at Ctrl-C")
+	to.StringVar(&f.duration, "duration", "0", "end after so long, as in 30s; 0: at Ctrl-C")
 	f.in.add(to)
 	f.in.addKept(to)
 	return cmd
 }
 
 func (m *Main) runDemo(ctx context.Context, f *demoFlags, args []string) error {
-	if f.rate <= 0 || f.speed < 0 {
-		return usage("--rate wants more than 0, --speed 0 or more")
+	duration, err := f.check()
+	if err != nil {
+		return err
 	}
-	if f.duration > 0 {
+	if duration > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, f.duration)
+		ctx, cancel = context.WithTimeout(ctx, duration)
 		defer cancel()
 	}
 	dir, err := os.MkdirTemp("", "refrain-demo-")
@@ -95,6 +103,18 @@ func (m *Main) runDemo(ctx context.Context, f *demoFlags, args []string) error {
 		s.AddSource("demo", src)
 	}
 	return m.showDemo(ctx, s, src)
+}
+
+// check returns how long to run; 0: without end.
+func (f *demoFlags) check() (time.Duration, error) {
+	if !(f.rate > 0 && f.rate <= maxRate && f.speed >= 0) { // not NaN either
+		return 0, usage("--rate wants more than 0 and at most %d, --speed 0 or more", maxRate)
+	}
+	d, err := units.ParseDuration(f.duration)
+	if err != nil || d < 0 {
+		return 0, usage("--duration %q: want something like 30s, 90m or 7d; 0: until Ctrl-C", f.duration)
+	}
+	return d, nil
 }
 
 // config is that of a service nobody depends on.
@@ -171,7 +191,7 @@ func (m *Main) demoSource(f *demoFlags, args []string) (*countedSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &countedSource{Source: &invented{g: g, pacer: demo.Pacer{Speed: 1}, batch: max(1, int(f.rate/20))}}, nil
+	return &countedSource{Source: &invented{g: g, pacer: demo.Pacer{Speed: 1}, batch: max(1, min(int(f.rate/20), maxInvented))}}, nil
 }
 
 // replay hands the posts of a file on when they are due.

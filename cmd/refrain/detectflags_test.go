@@ -44,6 +44,7 @@ func TestDetectFlags(t *testing.T) {
 		"--threshold 0.5 --engine prefix --max-matches 1": func(s *e2e.Settings) { // which are left out differs by engine
 			s.Window.Engine = detector.Prefix
 			s.Window.Threshold, s.Window.MaxMatches, s.Window.Flood = text.Threshold{Num: 1, Den: 2}, 1, 1
+			s.Window.MaxLater, s.Window.FloodLater = 1, 1
 		},
 	} {
 		settings := e2e.DefaultSettings()

@@ -65,6 +65,10 @@ func (d *detecting) summarise(c detection.Counts, took time.Duration) {
 		fmt.Fprintf(w, "the budget dropped %d %s before their time: %s, events may be missing\n", s.Forced,
 			terminal.Noun(int(s.Forced), "text"), reach(s.Span, d.span))
 	}
+	if s.ForcedOccurrences > 0 {
+		fmt.Fprintf(w, "the budget dropped %d %s of texts that stayed: events may be missing\n", s.ForcedOccurrences,
+			terminal.Noun(int(s.ForcedOccurrences), "occurrence"))
+	}
 	if s.Truncated > 0 {
 		fmt.Fprintf(w, "%d sentences repeat more than %s texts: their further events are left out\n", s.Truncated, "--max-matches")
 	}

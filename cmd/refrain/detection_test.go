@@ -105,6 +105,11 @@ func TestDetectKeepAndLink(t *testing.T) {
 func TestWrongUsage(t *testing.T) {
 	for args, want := range map[string]string{
 		"detect --top -1":                     "--top -1: want 0 or more",
+		"detect --budget 0.5":                 `size "0.5"`,
+		"demo --rate 1e9":                     "--rate wants more than 0 and at most 1000000",
+		"demo --rate NaN":                     "--rate wants more than 0",
+		"demo --duration -1s":                 `--duration "-1s": want something like 30s`,
+		"serve --http 8080":                   `"8080": want HOST:PORT, such as 127.0.0.1:8080`,
 		"match --server localhost:8080 words": `--server "localhost:8080": want http:// or https:// and a host`,
 	} {
 		var out, stderr bytes.Buffer

@@ -36,7 +36,11 @@ func (m *Main) explain() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return printExplanation(m.Stdout, explain.Texts(args[0], args[1], explain.Settings{Threshold: t, Model: codes, MinTokens: minTokens}))
+			e, err := explain.Texts(args[0], args[1], explain.Settings{Threshold: t, Model: codes, MinTokens: minTokens})
+			if err != nil {
+				return err
+			}
+			return printExplanation(m.Stdout, e)
 		},
 	}
 	addThreshold(cmd.Flags(), &threshold)

@@ -203,6 +203,7 @@ func (f *windowFlags) config() (cfg detector.Config, err error) {
 		return cfg, fmt.Errorf("--engine %w", err)
 	}
 	cfg.MaxMatches, cfg.Flood, cfg.OmitTexts = f.maxMatches, f.maxMatches, !f.texts
+	cfg.MaxLater, cfg.FloodLater = f.maxMatches, f.maxMatches
 	cfg.Model, err = f.model.model()
 	return cfg, err
 }

@@ -35,7 +35,7 @@ func (m *Main) match() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			text := args[0]
 			if text == "-" {
-				in, err := io.ReadAll(io.LimitReader(m.Stdin, maxMatchText))
+				in, err := io.ReadAll(io.LimitReader(m.Stdin, maxMatchText+1)) // the server refuses a longer one
 				if err != nil {
 					return err
 				}
@@ -87,6 +87,9 @@ func ask(ctx context.Context, address, token, text string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("POST %s: %w", url, err)
 	}
+	if resp.StatusCode == http.StatusUnauthorized {
+		return nil, fmt.Errorf("POST %s: %s: %s (give it with --token or REFRAIN_TOKEN)", url, resp.Status, bytes.TrimSpace(body))
+	}
 	if resp.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("POST %s: %s: %s", url, resp.Status, bytes.TrimSpace(body))
 	}
@@ -98,6 +101,7 @@ type answered struct {
 	Sentences []struct {
 		Text     string `json:"text"`
 		Compared bool   `json:"compared"`
+		Cut      bool   `json:"truncated"`
 		Matches  []struct {
 			Jaccard     float64 `json:"jaccard"`
 			Occurrences int     `json:"occurrences"`
@@ -126,6 +130,8 @@ func (m *Main) printMatches(body []byte) error {
 		switch {
 		case !s.Compared:
 			fmt.Fprintln(&b, "  too short to be compared")
+		case s.Cut:
+			fmt.Fprintf(&b, "  repeats more texts than one answer holds (limits.match_results); %d of them shown: ask for fewer sentences at a time\n", len(s.Matches))
 		case len(s.Matches) == 0:
 			fmt.Fprintln(&b, "  nothing like it in the window")
 		}

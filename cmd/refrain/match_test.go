@@ -1,0 +1,52 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// mustAsk runs match against a server that answers so, and returns what was asked and printed.
+func mustAsk(t *testing.T, in string, status int, answer string) (asked, out, errs string) {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var q struct{ Text string }
+		if err := json.NewDecoder(r.Body).Decode(&q); err != nil {
+			t.Error(err)
+		}
+		asked = q.Text
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, answer)
+	}))
+	defer s.Close()
+	var stdout, stderr bytes.Buffer
+	m := Main{Stdin: strings.NewReader(in), Stdout: &stdout, Stderr: &stderr}
+	m.Run(t.Context(), []string{"match", "--server", s.URL, "-"})
+	return asked, stdout.String(), stderr.String()
+}
+
+// TestMatchSaysWhatIsLeftOut: a sentence that the answer had no room for is not one that repeats nothing.
+func TestMatchSaysWhatIsLeftOut(t *testing.T) {
+	_, out, _ := mustAsk(t, "a", http.StatusOK, `{"sentences":[{"text":"a","compared":true,"matches":[],"truncated":true},{"text":"b","compared":true,"matches":[]}]}`)
+	if strings.Count(out, "nothing like it") != 1 || !strings.Contains(out, "a\n  repeats more texts than one answer holds") {
+		t.Errorf("printed:\n%s", out)
+	}
+}
+
+// TestMatchCutsNothing: a text beyond the limit is refused by the server, not cut by the client.
+func TestMatchCutsNothing(t *testing.T) {
+	asked, _, _ := mustAsk(t, strings.Repeat("a", maxMatchText+5), http.StatusOK, `{}`)
+	if len(asked) <= maxMatchText {
+		t.Errorf("%d bytes sent: as if it were all", len(asked))
+	}
+}
+
+func TestMatchWithoutToken(t *testing.T) {
+	if _, _, errs := mustAsk(t, "a", http.StatusUnauthorized, `{}`); !strings.Contains(errs, "REFRAIN_TOKEN") {
+		t.Errorf("error: %s", errs)
+	}
+}
