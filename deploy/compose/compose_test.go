@@ -6,6 +6,8 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -51,18 +53,52 @@ func mustRead(t *testing.T, path string) []byte {
 	return b
 }
 
-// plain is the value of a variable as Compose fills it in when nobody sets it.
-func plain(value string) string {
-	return regexp.MustCompile(`\$\{\w+:-(.*)\}`).ReplaceAllString(value, "$1")
+// secrets are what deploy/compose/secrets makes, here of its own.
+func secrets(t *testing.T) map[string]string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, d := range []string{"deploy", "deploy/compose"} {
+		if err := os.Mkdir(filepath.Join(dir, d), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	script := filepath.Join(dir, "deploy/compose/secrets")
+	if err := os.WriteFile(script, mustRead(t, "secrets"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(script).CombinedOutput(); err != nil {
+		t.Fatalf("secrets: %v: %s", err, out)
+	}
+	if err := exec.Command(script).Run(); err == nil {
+		t.Error("secrets writes over an .env that is there")
+	}
+	made := map[string]string{}
+	for line := range strings.Lines(string(mustRead(t, filepath.Join(dir, ".env")))) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		made[name] = value
+	}
+	return made
+}
+
+// wanted is a variable that Compose does not start without.
+var wanted = regexp.MustCompile(`^\$\{(\w+):\?.*\}$`)
+
+// filled is a value as Compose fills it in.
+func filled(value string, made map[string]string) string {
+	if m := wanted.FindStringSubmatch(value); m != nil {
+		return made[m[1]]
+	}
+	return value
 }
 
 // mustConfig loads the configuration in the environment that the container has: the image's and the service's.
 func mustConfig(t *testing.T, p project) server.Config {
 	t.Helper()
 	var environ []string
+	made := secrets(t)
 	for name, value := range p.Services["refrain"].Environment {
-		t.Setenv(name, plain(value))
-		environ = append(environ, name+"="+plain(value))
+		t.Setenv(name, filled(value, made))
+		environ = append(environ, name+"="+filled(value, made))
 	}
 	dockerfile := string(mustRead(t, "../../Dockerfile"))
 	environ = append(environ, regexp.MustCompile(`REFRAIN_\w+=\S+`).FindAllString(dockerfile, -1)...)
@@ -115,7 +151,7 @@ func TestNamesAgree(t *testing.T) {
 	}
 	if got := p.Services["receiver"].Environment["WEBHOOK_SECRET"]; got != p.Services["refrain"].Environment["WEBHOOK_SECRET"] {
 		t.Error("the receiver has another secret")
-	} else if _, err := webhooks.NewWebhook(plain(got)); err != nil {
+	} else if _, err := webhooks.NewWebhook(filled(got, secrets(t))); err != nil {
 		t.Errorf("WEBHOOK_SECRET: %v", err)
 	}
 }
@@ -142,6 +178,26 @@ func argument(t *testing.T, command []string, name string) string {
 	return command[i+1]
 }
 
+// TestNothingPublicIsASecret: no token or secret has a value in what is published, and the token is good for what the
+// example needs.
+func TestNothingPublicIsASecret(t *testing.T) {
+	p := mustProject(t)
+	for name, s := range p.Services {
+		for variable, value := range s.Environment {
+			if strings.Contains(variable, "TOKEN") || strings.Contains(variable, "SECRET") {
+				if !wanted.MatchString(value) {
+					t.Errorf("%s: %s has the value %q for all the world", name, variable, value)
+				}
+			}
+		}
+	}
+	for _, token := range mustConfig(t, p).Auth.Tokens {
+		if !slices.Equal(token.Scopes, []string{"read"}) {
+			t.Errorf("token %s: scopes %q, want read", token.Name, token.Scopes)
+		}
+	}
+}
+
 // TestImages: ports on this machine only, versions pinned, our own images locked up, and their targets there.
 func TestImages(t *testing.T) {
 	dockerfile := string(mustRead(t, "../../Dockerfile"))
@@ -164,8 +220,8 @@ func TestImages(t *testing.T) {
 			}
 		}
 		if s.Build.Target == "" {
-			if !strings.Contains(s.Image, ":") || strings.HasSuffix(s.Image, ":latest") {
-				t.Errorf("%s: image %s without a version", name, s.Image)
+			if !regexp.MustCompile(`:\d+\.\d+\.\d+$|@sha256:[0-9a-f]{64}$`).MatchString(s.Image) {
+				t.Errorf("%s: image %s without an exact version", name, s.Image)
 			}
 			continue
 		}
@@ -180,7 +236,7 @@ func TestImages(t *testing.T) {
 		}
 	}
 	goVersion := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindStringSubmatch(string(mustRead(t, "../../go.mod")))
-	if len(goVersion) < 2 || !strings.Contains(dockerfile, "golang:"+goVersion[1]+" ") {
+	if len(goVersion) < 2 || !regexp.MustCompile(`golang:`+regexp.QuoteMeta(goVersion[1])+`\.\d+ `).MatchString(dockerfile) {
 		t.Errorf("go.mod wants Go %q, and the Dockerfile builds with another", goVersion)
 	}
 }
