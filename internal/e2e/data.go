@@ -74,10 +74,16 @@ func DefaultSettings() Settings {
 
 // Detect returns the ids of the events of posts in the order in which they are found, and calls visit, if it is not nil,
 // with each event as it is written and read again.
-func Detect(tb testing.TB, posts []byte, s Settings, visit func(*feed.Match)) (ids []feed.Hash) {
+func Detect(tb testing.TB, posts []byte, s Settings, visit func(*feed.Match)) []feed.Hash {
+	tb.Helper()
+	return DetectFrom(tb, bytes.NewReader(posts), s, visit)
+}
+
+// DetectFrom is Detect of more posts than one has in memory.
+func DetectFrom(tb testing.TB, posts io.Reader, s Settings, visit func(*feed.Match)) (ids []feed.Hash) {
 	tb.Helper()
 	cfg := file.Default("-")
-	cfg.Stdin, cfg.BatchPosts = bytes.NewReader(posts), s.Batch
+	cfg.Stdin, cfg.BatchPosts = posts, s.Batch
 	src, err := file.Open(cfg)
 	if err != nil {
 		tb.Fatal(err)

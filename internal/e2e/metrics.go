@@ -24,7 +24,14 @@ var (
 
 // TryCounters is Counters of a server that may be away.
 func (p *Process) TryCounters() (map[string]float64, error) {
-	resp, err := http.Get(p.URL("/metrics"))
+	r, err := http.NewRequest(http.MethodGet, p.URL("/metrics"), nil)
+	if err != nil {
+		return nil, err
+	}
+	if p.Token != "" {
+		r.Header.Set("Authorization", "Bearer "+p.Token)
+	}
+	resp, err := http.DefaultClient.Do(r)
 	if err != nil {
 		return nil, err
 	}

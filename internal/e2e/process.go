@@ -21,6 +21,7 @@ type Process struct {
 	Address string
 	Args    []string // of the program; Main takes none
 	Env     []string // settings, as REFRAIN_WINDOW_SPAN=7d
+	Token   string   // that metrics are asked for with; "": the server wants none
 	Log     lockedBuffer
 	Cmd     *exec.Cmd // nil: it does not run
 }

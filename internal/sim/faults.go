@@ -188,9 +188,9 @@ func (r *mortalRows) Insert(x *feed.Sentence) bool {
 	return r.Rows.Insert(x)
 }
 
-func (r *mortalRows) Lookup(dst []feed.Match, x *feed.Sentence) []feed.Match {
+func (r *mortalRows) EachMatch(x *feed.Sentence, found func(*feed.Match)) {
 	r.agent.call()
-	return r.Rows.Lookup(dst, x)
+	r.Rows.EachMatch(x, found)
 }
 
 // env is the world as an agent sees it.

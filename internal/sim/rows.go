@@ -61,13 +61,13 @@ func (b *brute) dropMiddle(g feed.Hash) {
 	b.rows = slices.DeleteFunc(b.rows, func(r *feed.Sentence) bool { return r.Group == g && r != first && r != last })
 }
 
-// LookupNew reports everything: repeats are allowed.
-func (b *brute) LookupNew(dst []feed.Match, x *feed.Sentence) []feed.Match { return b.Lookup(dst, x) }
+// EachNewMatch reports everything: repeats are allowed.
+func (b *brute) EachNewMatch(x *feed.Sentence, found func(*feed.Match)) { b.EachMatch(x, found) }
 
 func (b *brute) Expect([]*feed.Sentence) {}
 
-func (b *brute) Lookup(dst []feed.Match, x *feed.Sentence) []feed.Match {
-	begin := len(dst)
+func (b *brute) EachMatch(x *feed.Sentence, found func(*feed.Match)) {
+	known := map[feed.Hash]bool{}
 	for _, r := range b.rows {
 		earlier, later := r, x
 		if x.Compare(r) < 0 {
@@ -77,11 +77,11 @@ func (b *brute) Lookup(dst []feed.Match, x *feed.Sentence) []feed.Match {
 			continue
 		}
 		id := feed.EventID("near", later.Source, later.Post, later.Index, later.Group, earlier.Group)
-		if !slices.ContainsFunc(dst[begin:], func(m feed.Match) bool { return m.ID == id }) {
-			dst = append(dst, feed.Match{ID: id, Scheme: "near", Group: earlier.Group, Later: occurrence(later), Earlier: occurrence(earlier)})
+		if !known[id] {
+			known[id] = true
+			found(&feed.Match{ID: id, Scheme: "near", Group: earlier.Group, Later: occurrence(later), Earlier: occurrence(earlier)})
 		}
 	}
-	return dst
 }
 
 func occurrence(s *feed.Sentence) feed.Occurrence {
@@ -92,8 +92,8 @@ func (b *brute) Advance(w feed.Time) {
 	b.rows = slices.DeleteFunc(b.rows, func(r *feed.Sentence) bool { return r.Time < w-b.span-b.lateness })
 }
 
-func (b *brute) Delete(source, post string) {
-	b.rows = slices.DeleteFunc(b.rows, func(r *feed.Sentence) bool { return r.Source == source && r.Post == post })
+func (b *brute) Delete(gone sigstore.Gone) {
+	b.rows = slices.DeleteFunc(b.rows, func(r *feed.Sentence) bool { return gone(r.Source, r.Post) })
 }
 
 func (b *brute) DeleteAuthor(source, author string, stays sigstore.Stays) {
@@ -103,6 +103,12 @@ func (b *brute) DeleteAuthor(source, author string, stays sigstore.Stays) {
 }
 
 func (b *brute) PurgeSome(int) bool { return false }
+
+// Probe looks x up for nothing.
+func (b *brute) Probe(x *feed.Sentence) { b.EachMatch(x, func(*feed.Match) {}) }
+
+// Publish does nothing: nobody asks.
+func (b *brute) Publish() {}
 
 // isMatch is what a match is: a is earlier than b, of another post, within the span, and near enough.
 func isMatch(a, b *feed.Sentence, t text.Threshold, span feed.Time) bool {

@@ -50,13 +50,15 @@ type Worker interface {
 // Rows is shard.Rows.
 type Rows interface {
 	Insert(x *feed.Sentence) bool
-	Lookup(dst []feed.Match, x *feed.Sentence) []feed.Match
-	LookupNew(dst []feed.Match, x *feed.Sentence) []feed.Match
+	EachMatch(x *feed.Sentence, found func(*feed.Match))
+	EachNewMatch(x *feed.Sentence, found func(*feed.Match))
 	Expect(xs []*feed.Sentence)
 	Advance(w feed.Time)
-	Delete(source, post string)
+	Delete(gone sigstore.Gone)
 	DeleteAuthor(source, author string, stays sigstore.Stays)
 	PurgeSome(rows int) (more bool)
+	Probe(x *feed.Sentence)
+	Publish()
 }
 
 // Env is what a Writer or Worker finds around it. Every call of anything in it may fail, or end the caller's life.

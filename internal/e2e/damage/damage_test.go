@@ -15,6 +15,7 @@ import (
 	"refrain/feed"
 	"refrain/internal/e2e"
 	"refrain/topic"
+	"refrain/topic/jetstream"
 	"refrain/topic/jetstream/blocks"
 )
 
@@ -105,11 +106,7 @@ func mustList(t *testing.T, dir, stream string) (all []message) {
 			return nil
 		}
 		m := message{path: file, begin: r.Offset, size: r.Size, seq: r.Seq}
-		if batch, err := topic.DecodeBatch(r.Data); err == nil {
-			for _, x := range batch.Sentences {
-				m.posts = append(m.posts, x.Post)
-			}
-		}
+		m.posts = postsOf(r)
 		all = append(all, m)
 		return nil
 	})
@@ -117,6 +114,24 @@ func mustList(t *testing.T, dir, stream string) (all []message) {
 		t.Fatal(err)
 	}
 	return all
+}
+
+// postsOf are the posts whose sentences a message holds; none where it is no sentence record.
+func postsOf(r blocks.Record) (posts []string) {
+	records, err := jetstream.Unpack(r.Header, r.Data)
+	if err != nil {
+		return nil
+	}
+	for _, data := range records {
+		batch, err := topic.DecodeBatch(data)
+		if err != nil {
+			return nil
+		}
+		for _, x := range batch.Sentences {
+			posts = append(posts, x.Post)
+		}
+	}
+	return posts
 }
 
 // TestDamagedRecordsAreCounted: bits flipped at random in each topic of a real server, killed or stopped in order. Those
