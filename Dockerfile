@@ -10,7 +10,7 @@
 #
 # .git is part of the context (see .dockerignore): `refrain version` and the traces name the revision from it.
 
-FROM --platform=$BUILDPLATFORM golang:1.26 AS build
+FROM --platform=$BUILDPLATFORM golang:1.26.8 AS build
 ARG TARGETOS TARGETARCH
 WORKDIR /src
 COPY go.mod go.sum ./

@@ -65,7 +65,7 @@ const kept = 4
 // a threshold. When one of them is configured anew, base is the model in use again. A list that cannot be read is begun
 // anew, and the log says so: which model is used changes no event.
 func OpenRegistry(dir string, base *hashcodes.Model, threshold string, log *slog.Logger) (*Registry, error) {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("models: %w", err)
 	}
 	r := &Registry{dir: dir, base: base, made: fmt.Sprintf("%d bits, %d a word, at %s", base.Bits(), base.Ones(), threshold)}
@@ -227,7 +227,7 @@ func (r *Registry) Add(m *hashcodes.Model, e Entry) (id int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e.ID, e.Name, e.For = r.list.Last+1, m.Name(), r.made
-	if err := atomicfile.Write(r.file(e.ID), 0o644, m.Write); err != nil {
+	if err := atomicfile.Write(r.file(e.ID), 0o600, m.Write); err != nil {
 		return 0, fmt.Errorf("keep model %d: %w", e.ID, err)
 	}
 	next := r.list
@@ -286,7 +286,7 @@ func (r *Registry) Tried() time.Time {
 
 // store makes next the list, in the folder first.
 func (r *Registry) store(next list) error {
-	err := atomicfile.Write(r.path("models.json"), 0o644, func(f io.Writer) error {
+	err := atomicfile.Write(r.path("models.json"), 0o600, func(f io.Writer) error {
 		e := json.NewEncoder(f)
 		e.SetIndent("", "  ")
 		return e.Encode(next)

@@ -240,8 +240,8 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// A flood of n variants without a cap is every pair once; a cap of most leaves each that has more that many, and costs one
-// verification more.
+// A flood of n variants without a cap is every pair once; with a cap of most a look-up that has more verifies one more than
+// that, and reports the first of them.
 func TestFloodCaps(t *testing.T) {
 	const n, most = 60, 20
 	caps, err := config(t, 10).floodCaps(t.Context(), FloodOptions{Alone: n, MaxMatches: []int{most}})
@@ -249,7 +249,7 @@ func TestFloodCaps(t *testing.T) {
 		t.Fatal(caps, err)
 	}
 	for i, want := range []CapFigure{
-		{MaxMatches: most, Lookups: n, Verifications: most*(most+1)/2 + (n-most-1)*(most+1+reported), Events: most*(most+1)/2 + (n-most-1)*reported, Truncated: n - most - 1},
+		{MaxMatches: most, Lookups: n, Verifications: most*(most+1)/2 + (n-most-1)*(most+1), Events: most*(most+1)/2 + (n-most-1)*reported, Truncated: n - most - 1},
 		{Lookups: n, Verifications: n * (n - 1) / 2, Events: n * (n - 1) / 2},
 	} {
 		got := caps[i]
