@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"refrain/detector"
 	"refrain/internal/quota"
 )
 
@@ -17,7 +18,8 @@ func TestQuotaConfig(t *testing.T) {
 	c.Quotas.Share, c.Quotas.Token = 0.5, Quota{Bytes: 100, Posts: 10}
 	c.Quotas.Source, c.Quotas.Sources = Quota{Events: 3}, []SourceQuota{{Name: "s", Quota: Quota{Events: 7, Posts: 2}}}
 	c.Auth.Tokens = []Token{{Name: "t", Quota: Quota{Posts: 1000}}}
-	got := (&Server{cfg: c}).quotaConfig(c.Topics.SentenceBytes)
+	window := detector.Config{Span: c.Window.Span}
+	got := (&Server{cfg: c, node: &node{cfg: c, window: window}}).quotaConfig(c.Topics.SentenceBytes)
 	for _, test := range []struct {
 		what      string
 		got, want quota.Limits

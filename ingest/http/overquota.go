@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"refrain/internal/problem"
 	"refrain/internal/quota"
@@ -28,11 +29,26 @@ func (u *upload) recount(err error) {
 // paceProblem is the type of the problem that a sender has to wait for look-ups (quotas.pace).
 const paceProblem = "urn:refrain:problem:pace"
 
+// maxQuotaRetry is the longest Retry-After of a quota. Many clients sleep for as long as they are told, and by then a topic
+// may have room again, or somebody may have given the client more.
+const maxQuotaRetry = time.Hour
+
 func overQuota(e *quota.Exceeded, again string) problem.Problem {
 	return problem.Problem{
-		Type: quotaProblem, Title: "Quota used up", Status: http.StatusTooManyRequests, RetryAfter: e.Wait,
-		Detail: fmt.Sprintf("Not taken: %v.%s", e, again),
+		Type: quotaProblem, Title: "Quota used up", Status: http.StatusTooManyRequests, RetryAfter: min(e.Wait, maxQuotaRetry),
+		Detail: fmt.Sprintf("Not taken: %v.%s%s", e, sooner(e), again),
 	}
+}
+
+// sooner says why to ask again before a long wait is over.
+func sooner(e *quota.Exceeded) string {
+	switch {
+	case e.Wait <= maxQuotaRetry:
+		return ""
+	case e.Limit == quota.LimitShare:
+		return " It counts only while more than half of the topic is used, so ask again every hour: there may be room before."
+	}
+	return " Ask again every hour: whoever runs the server may have given more by then."
 }
 
 // withQuota adds to the members of a problem which quota it is.
@@ -40,7 +56,7 @@ func withQuota(members map[string]any, e *quota.Exceeded) map[string]any {
 	if members == nil {
 		members = map[string]any{}
 	}
-	which := map[string]any{"kind": e.Kind, "limit": e.Limit}
+	which := map[string]any{"kind": e.Kind, "limit": e.Limit, "wait": int64(e.Wait.Seconds())}
 	if e.Kind == quota.KindSource {
 		which["source"] = e.Source
 	}

@@ -20,7 +20,10 @@ type refusal struct {
 	Type, Detail   string
 	Status         int
 	Accepted, Next int
-	Quota          map[string]string
+	Quota          struct {
+		Kind, Limit, Source string
+		Wait                int
+	}
 }
 
 // TestOverQuota: what was sent before has its answer, the batch that is refused is not handed on, not even in part, and
@@ -42,7 +45,7 @@ func TestOverQuota(t *testing.T) {
 	req, _ := http.NewRequestWithContext(t.Context(), "POST", s.url, strings.NewReader(body))
 	req.Header.Set("X-Who", "token:a")
 	got, retry := mustRefuse(t, req)
-	if retry != "90" || got.Type != "urn:refrain:problem:quota" || got.Accepted != 4 || got.Next != 5 || got.Quota["kind"] != "source" || got.Quota["limit"] != "posts" || got.Quota["source"] != "x" {
+	if retry != "90" || got.Type != "urn:refrain:problem:quota" || got.Accepted != 4 || got.Next != 5 || got.Quota.Kind != "source" || got.Quota.Limit != "posts" || got.Quota.Source != "x" || got.Quota.Wait != 90 {
 		t.Errorf("Retry-After %s, %+v", retry, got)
 	}
 	if !strings.Contains(got.Detail, `of posts of the source "x" is used up for 1m30s`) {
@@ -50,6 +53,27 @@ func TestOverQuota(t *testing.T) {
 	}
 	if len(s.batches) != 2 || s.batches[1].Sender != "token:a" {
 		t.Errorf("%d batches, want the two before", len(s.batches))
+	}
+}
+
+// TestLongWaits: a client that is told to come back in nine days is gone. It is told to ask every hour, why that is worth
+// while, and how long it takes if nothing changes.
+func TestLongWaits(t *testing.T) {
+	for limit, why := range map[string]string{
+		"share":  "It counts only while more than half of the topic is used, so ask again every hour",
+		"events": "Ask again every hour: whoever runs the server may have given more by then.",
+	} {
+		cfg := with(func(c *httpsource.Config) {
+			c.Admit = func(context.Context, *ingest.Batch) error {
+				return &quota.Exceeded{Kind: quota.KindToken, Limit: limit, Wait: 216 * time.Hour}
+			}
+		})
+		s := mustServe(t, cfg, durable)
+		req, _ := http.NewRequestWithContext(t.Context(), "POST", s.url, strings.NewReader(`{"id":"1","text":"a"}`))
+		got, retry := mustRefuse(t, req)
+		if retry != "3600" || got.Quota.Wait != 216*3600 || !strings.Contains(got.Detail, "for 216h0m0s. "+why) {
+			t.Errorf("Retry-After %s, %+v", retry, got)
+		}
 	}
 }
 

@@ -10,7 +10,7 @@ const (
 	limits
 )
 
-var limitNames = [limits]string{"bytes", "posts", "sentences", "events", "share"}
+var limitNames = [limits]string{"bytes", "posts", "sentences", "events", LimitShare}
 
 // bucket is one limit, as the moment at which the bucket is full again if nothing more is taken: in seconds since the
 // start. So an idle one is known by that moment being past, and says no more than one that was never used.

@@ -13,10 +13,13 @@ const (
 	KindSource = "source"
 )
 
+// LimitShare is the limit that counts only while the topic is tight.
+const LimitShare = "share"
+
 // Exceeded says which quota a batch has to wait for.
 type Exceeded struct {
 	Kind   string // KindToken, KindFeed or KindSource
-	Limit  string // bytes, posts, sentences, events or share
+	Limit  string // bytes, posts, sentences, events or LimitShare
 	Sender Sender
 	Source string        // of KindSource
 	Wait   time.Duration // after it the batch is let in, if nothing else is sent meanwhile
@@ -28,7 +31,7 @@ func (e *Exceeded) Error() string {
 }
 
 func (e *Exceeded) what() string {
-	if e.Limit == limitNames[share] {
+	if e.Limit == LimitShare {
 		return "the share of the sentence topic (quotas.share)"
 	}
 	return "the quota of " + e.Limit

@@ -48,6 +48,9 @@ type Config struct {
 	Tokens, Sources     map[string]Limits // by name
 	// Tight says that room in the topic is short. It is asked when a sender has used up its Share, and may take a moment.
 	Tight func() bool
+	// ShareAge, above 0, is how long a record stays in the topic. Who has sent nothing for so long has nothing in it, and owes
+	// nothing of its Share, however much has passed through before.
+	ShareAge time.Duration
 
 	MaxSources int // sources of one sender that are counted apart at a time, 1 or more; further ones are counted together
 	Now        func() time.Time
@@ -55,7 +58,7 @@ type Config struct {
 
 // Default limits nothing.
 func Default() Config {
-	return Config{Burst: time.Hour, EventBurst: 10 * time.Minute, Tight: func() bool { return true }, MaxSources: 10_000, Now: time.Now}
+	return Config{Burst: time.Hour, EventBurst: 10 * time.Minute, Tight: func() bool { return true }, ShareAge: 24 * time.Hour, MaxSources: 10_000, Now: time.Now}
 }
 
 // Quotas counts. It may be used by several goroutines.
@@ -128,6 +131,7 @@ func (q *Quotas) charge(from Sender, source string, u Usage) {
 		return
 	}
 	a.own.charge(q.of(from), now, u)
+	a.own[share] = min(a.own[share], bucket(now+q.bursts()[share]+q.cfg.ShareAge.Seconds()))
 	if limits := q.ofSource(source); limits != (Limits{}) {
 		a.add(q.hash(source), now, q.maxSources(source)).charge(limits, now, u)
 	}

@@ -234,3 +234,26 @@ func TestExceededSaysWhose(t *testing.T) {
 		}
 	}
 }
+
+// TestShareIsOfWhatTheTopicHolds: an archive goes through the topic while there is room, at a hundred times the rate. When room
+// gets short its sender waits until what it sent has gone, and not for all that was there once: nine days.
+func TestShareIsOfWhatTheTopicHolds(t *testing.T) {
+	tight := false
+	q, c := mustNew(func(cfg *Config) {
+		cfg.Token.Share, cfg.Tight, cfg.ShareAge = 1000, func() bool { return tight }, 26*time.Hour
+	})
+	q.Admit("", nil)
+	for range 216 {
+		charge(q, "", Usage{Bytes: 3_600_000})
+		c.pass(time.Second)
+	}
+	tight = true
+	e := q.Admit("", nil)
+	if want := 26*time.Hour - time.Second; e == nil || e.Wait != want {
+		t.Fatalf("got %v, want to wait %v", e, want)
+	}
+	c.pass(e.Wait)
+	if e := q.Admit("", nil); e != nil {
+		t.Error(e)
+	}
+}
