@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"refrain/feed"
 )
@@ -83,6 +84,19 @@ var ErrBehind = errors.New("posts arrive faster than they are compared")
 
 // ErrDeletionsFull says that there is no room for further deletions until old ones may be forgotten.
 var ErrDeletionsFull = errors.New("no room for further deletions")
+
+// NoRoomError says that the topic of sentences, or its disk, has no room for a batch.
+type NoRoomError struct {
+	In  time.Duration // until there may be, about
+	Err error
+}
+
+func (e *NoRoomError) Error() string {
+	return "no room by topics.sentence_bytes, or on the disk: " + e.Err.Error()
+}
+
+// Unwrap is the cause.
+func (e *NoRoomError) Unwrap() error { return e.Err }
 
 // MaxRaw is how many bytes of a rejected record are kept.
 const MaxRaw = 64 << 10

@@ -109,6 +109,28 @@ func (s *Server) post(t *testing.T, n int) (status int) {
 	return resp.StatusCode
 }
 
+// refusal is what one post that is refused is answered.
+type refusal struct {
+	Type, Detail   string
+	Accepted, Next int
+	retry          string
+}
+
+func (s *Server) mustRefuse(t *testing.T) (got refusal) {
+	t.Helper()
+	body := fmt.Sprintf(`{"id":"large","text":%q}`, strings.Repeat("many words of a post ", 20_000))
+	resp, err := http.Post("http://"+s.Addr()+"/v1/posts", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(&got); err != nil || resp.StatusCode != http.StatusServiceUnavailable {
+		t.Fatalf("%s, %v", resp.Status, err)
+	}
+	got.retry = resp.Header.Get("Retry-After")
+	return got
+}
+
 // TestReadyWithoutAFault: canaries go on, nothing holds.
 func TestReadyWithoutAFault(t *testing.T) {
 	s := mustHealth(t, nil, nil)
@@ -125,6 +147,10 @@ func TestFullTopicAndRoomAgain(t *testing.T) {
 		if n == 1000 {
 			t.Fatal("the topic takes all")
 		}
+	}
+	got := s.mustRefuse(t)
+	if got.Type != "urn:refrain:problem:topic-full" || got.retry != "3600" || got.Accepted != 0 || got.Next != 1 || !strings.Contains(got.Detail, "about 25h45m0s") {
+		t.Errorf("refused with Retry-After %s, %+v", got.retry, got)
 	}
 	s.mustBecome(t, "sentence_topic_full")
 	s.mustBecome(t, "sentence_topic_full", "canary_late") // it cannot be written

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -25,6 +24,7 @@ type route struct {
 	dead   *ingest.DeadLetters
 	quotas *quotas
 	noting *noting
+	roomIn func() time.Duration // until a full sentence topic may have room
 	log    *slog.Logger
 }
 
@@ -66,7 +66,7 @@ func (r *route) write(ctx context.Context, b *ingest.Batch) error {
 	if len(b.Posts) > 0 {
 		written, err := r.split.WriteFrom(ctx, b.Sender, b.Posts, b.Partition)
 		if errors.Is(err, topic.ErrFull) {
-			return fmt.Errorf("no room by topics.sentence_bytes, or on the disk: %w", err)
+			return &ingest.NoRoomError{In: r.roomIn(), Err: err}
 		}
 		if err != nil {
 			return err

@@ -162,7 +162,7 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.route = route{split: s.node.split, deletions: deletions, dead: dead, quotas: &s.quotas, noting: newNoting(s.log), log: s.log}
+	s.route = route{split: s.node.split, deletions: deletions, dead: dead, quotas: &s.quotas, noting: newNoting(s.log), roomIn: s.node.roomIn, log: s.log}
 	if err := s.openSources(ctx); err != nil {
 		return err
 	}

@@ -17,7 +17,7 @@ import (
 
 // space watches how full the topics get: their metrics, and a warning before one is full.
 type space struct {
-	topics []*topicSpace
+	topics []*topicSpace // that of sentences first
 }
 
 // topicSpace is one topic's. The mutex guards what metrics read.
@@ -155,6 +155,27 @@ func (s *space) observe() error {
 		return nil
 	}, bytes, limit, needed, hours)
 	return err
+}
+
+// roomIn is how long it takes until a sentence topic that has refused posts may have room, about.
+func (n *node) roomIn() time.Duration {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	size, err := n.sentences.Size(ctx)
+	if err != nil {
+		return purgeEvery
+	}
+	_, predicted := n.space.topics[0].read()
+	return predicted.roomIn(n.clock(), size)
+}
+
+// roomIn is until the oldest record may go, and goes. Where the topic has room the disk has none, or the records are large:
+// that may end at any time.
+func (f *forecast) roomIn(now time.Time, s jetstream.Size) time.Duration {
+	if s.Oldest.IsZero() || s.MaxBytes-s.Bytes > minRoom(s.MaxBytes) {
+		return purgeEvery
+	}
+	return max(f.Kept-now.Sub(s.Oldest), purgeEvery)
 }
 
 func (t *topicSpace) read() (jetstream.Size, forecast) {

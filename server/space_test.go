@@ -14,6 +14,7 @@ import (
 	"refrain/feed"
 	"refrain/ingest"
 	"refrain/plan"
+	"refrain/topic/jetstream"
 )
 
 // lockedLog is what a service logs, for one that runs.
@@ -186,6 +187,30 @@ func TestLimitsBeyondTheDisk(t *testing.T) {
 		mustServe(t, s)
 		if len(log.lines(c.want...)) != 1 {
 			t.Errorf("sentence_bytes %d: the log has not %q: %q", c.sentences, c.want, log.lines("topics"))
+		}
+	}
+}
+
+// TestRoomIn: a full topic has room when its oldest record may go; a full disk, or a topic that is purged all the time, soon.
+func TestRoomIn(t *testing.T) {
+	now := time.Unix(1e9, 0)
+	full := jetstream.Size{Bytes: 100 << 20, MaxBytes: 100 << 20, Oldest: now.Add(-10 * time.Hour)}
+	half := full
+	half.Bytes = 50 << 20
+	for _, test := range []struct {
+		what string
+		kept time.Duration
+		size jetstream.Size
+		want time.Duration
+	}{
+		{"full", 26 * time.Hour, full, 16 * time.Hour},
+		{"full, the oldest is due", 10 * time.Hour, full, purgeEvery},
+		{"half full: it is the disk", 26 * time.Hour, half, purgeEvery},
+		{"empty", 26 * time.Hour, jetstream.Size{MaxBytes: 1}, purgeEvery},
+	} {
+		f := forecast{Kept: test.kept}
+		if got := f.roomIn(now, test.size); got != test.want {
+			t.Errorf("%s: %v, want %v", test.what, got, test.want)
 		}
 	}
 }

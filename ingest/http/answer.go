@@ -136,10 +136,22 @@ func (h *Source) writeAnswer(w http.ResponseWriter, r *http.Request, a *answer, 
 // deletionsProblem is the type of the problem that says that a deletion was refused because there is no room for more.
 const deletionsProblem = "urn:refrain:problem:deletions-full"
 
+// fullProblem is the type of the problem that the topic of sentences, or the disk, has no room for posts.
+const fullProblem = "urn:refrain:problem:topic-full"
+
+func noRoom(e *ingest.NoRoomError, again string) problem.Problem {
+	return problem.Problem{
+		Type: fullProblem, Title: "No room for posts", Status: http.StatusServiceUnavailable, RetryAfter: min(e.In, maxRetryAfter),
+		Detail: fmt.Sprintf("The server keeps posts for as long as others may repeat them, and has no room for more: these were not accepted. "+
+			"The oldest go in about %v; ask again every hour, for there may be room before.%s", e.In.Round(time.Minute), again),
+	}
+}
+
 // failure says what an error of the route or of the body means to the client.
 func failure(err error, again string) problem.Problem {
 	is := func(target error) bool { return errors.Is(err, target) }
 	var over *quota.Exceeded
+	var full *ingest.NoRoomError
 	switch {
 	case is(errTooLarge):
 		return problem.Problem{Status: http.StatusRequestEntityTooLarge, Detail: err.Error()}
@@ -177,6 +189,8 @@ func failure(err error, again string) problem.Problem {
 			Detail: "The server keeps as many deletions as it has room for, and forgets none before its time: this one was not " +
 				"accepted. There is room again as old ones expire. Cause: " + err.Error(),
 		}
+	case errors.As(err, &full):
+		return noRoom(full, again)
 	case is(errDurable), is(errSlowAck):
 		return problem.Problem{
 			Status: http.StatusServiceUnavailable, RetryAfter: 5 * time.Second,
@@ -194,7 +208,7 @@ func (h *Source) writeFailure(w http.ResponseWriter, r *http.Request, a *answer,
 		again = " Send it again later."
 	}
 	p := failure(err, again)
-	if p.Status == http.StatusServiceUnavailable && errors.Is(err, errDurable) {
+	if p.Status == http.StatusServiceUnavailable && errors.Is(err, errDurable) && h.failures.MayLog() {
 		h.cfg.Logger.Error("posts not durable", "path", r.URL.Path, "error", err)
 	}
 	if p.Status == http.StatusUnsupportedMediaType {

@@ -14,10 +14,12 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+	"golang.org/x/time/rate"
 
 	"refrain/feed"
 	"refrain/ingest"
 	"refrain/internal/check"
+	"refrain/internal/loglimit"
 	"refrain/internal/paths"
 	"refrain/internal/problem"
 	"refrain/internal/quota"
@@ -109,6 +111,8 @@ type Source struct {
 	answers *semaphore.Weighted
 	metrics metrics
 
+	failures *loglimit.Limiter // that posts are not durable
+
 	mu      sync.Mutex
 	closing bool
 	active  sync.WaitGroup  // requests being served; grows only under mu while not closing
@@ -120,6 +124,12 @@ type Source struct {
 }
 
 var _ ingest.Source = (*Source)(nil)
+
+// Lines of the log about requests whose posts are not durable: while the topic is full, that is each one.
+const (
+	failurePause   = 10 * time.Second
+	failuresAtOnce = 10
+)
 
 // New returns a source that serves nothing until it is mounted in an HTTP server.
 func New(cfg Config) (*Source, error) {
@@ -135,6 +145,9 @@ func New(cfg Config) (*Source, error) {
 		quit:  make(chan struct{}),
 		done:  make(chan struct{}),
 	}
+	h.failures = loglimit.New(rate.Every(failurePause), failuresAtOnce, func(n int) {
+		cfg.Logger.Error("further requests with posts that are not durable", "requests", n)
+	})
 	h.metrics = newMetrics()
 	h.places = newPlaces(cfg.MaxUploads, h.metrics)
 	h.life, h.endLife = context.WithCancel(context.Background())

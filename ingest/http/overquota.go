@@ -29,13 +29,13 @@ func (u *upload) recount(err error) {
 // paceProblem is the type of the problem that a sender has to wait for look-ups (quotas.pace).
 const paceProblem = "urn:refrain:problem:pace"
 
-// maxQuotaRetry is the longest Retry-After of a quota. Many clients sleep for as long as they are told, and by then a topic
+// maxRetryAfter is the longest Retry-After of a quota or a full topic. Many clients sleep for as long as they are told, and by then a topic
 // may have room again, or somebody may have given the client more.
-const maxQuotaRetry = time.Hour
+const maxRetryAfter = time.Hour
 
 func overQuota(e *quota.Exceeded, again string) problem.Problem {
 	return problem.Problem{
-		Type: quotaProblem, Title: "Quota used up", Status: http.StatusTooManyRequests, RetryAfter: min(e.Wait, maxQuotaRetry),
+		Type: quotaProblem, Title: "Quota used up", Status: http.StatusTooManyRequests, RetryAfter: min(e.Wait, maxRetryAfter),
 		Detail: fmt.Sprintf("Not taken: %v.%s%s", e, sooner(e), again),
 	}
 }
@@ -43,7 +43,7 @@ func overQuota(e *quota.Exceeded, again string) problem.Problem {
 // sooner says why to ask again before a long wait is over.
 func sooner(e *quota.Exceeded) string {
 	switch {
-	case e.Wait <= maxQuotaRetry:
+	case e.Wait <= maxRetryAfter:
 		return ""
 	case e.Limit == quota.LimitShare:
 		return " It counts only while more than half of the topic is used, so ask again every hour: there may be room before."

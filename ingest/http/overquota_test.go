@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"refrain/ingest"
 	httpsource "refrain/ingest/http"
 	"refrain/internal/quota"
+	"refrain/topic"
 )
 
 // refusal is a problem document as far as quotas are in it.
@@ -74,6 +76,30 @@ func TestLongWaits(t *testing.T) {
 		if retry != "3600" || got.Quota.Wait != 216*3600 || !strings.Contains(got.Detail, "for 216h0m0s. "+why) {
 			t.Errorf("Retry-After %s, %+v", retry, got)
 		}
+	}
+}
+
+// TestFullTopicHasAType: a client can tell a full topic from a fault, is told when to come back, and the log has a bounded
+// number of lines about it.
+func TestFullTopicHasAType(t *testing.T) {
+	var log strings.Builder
+	cfg := with(func(c *httpsource.Config) { c.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	wait := 3 * time.Minute
+	s := mustServe(t, cfg, func(ingest.Batch) error { return &ingest.NoRoomError{In: wait, Err: topic.ErrFull} })
+	for i := range 200 {
+		resp, err := http.Post(s.url, "application/json", strings.NewReader(`{"id":"1","text":"a"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got refusal
+		err = json.NewDecoder(resp.Body).Decode(&got)
+		_ = resp.Body.Close()
+		if retry := resp.Header.Get("Retry-After"); err != nil || got.Status != 503 || got.Type != "urn:refrain:problem:topic-full" || retry != "180" || got.Next != 1 || !strings.Contains(got.Detail, "about 3m0s") {
+			t.Fatalf("request %d: %v, Retry-After %s, %+v", i, err, retry, got)
+		}
+	}
+	if lines := strings.Count(log.String(), "posts not durable"); lines < 1 || lines > 20 {
+		t.Errorf("%d lines in the log about 200 requests", lines)
 	}
 }
 
