@@ -81,14 +81,27 @@ func (v *validation) quotas(c *Config) {
 	v.want(q.Pace >= 0 && q.Pace <= longest, "quotas.pace", "want 0 (nobody waits) to 100 years")
 	v.quota("quotas.token", &q.Token)
 	v.quota("quotas.source", &q.Source)
-	for i := range q.Sources {
-		v.quota(fmt.Sprintf("quotas.sources[%d]", i), &q.Sources[i].Quota)
-	}
+	v.sourceQuotas(q.Sources)
 	for i := range c.Auth.Tokens {
 		t := &c.Auth.Tokens[i]
 		key := fmt.Sprintf("auth.tokens[%d]", i)
 		v.quota(key+".quota", &t.Quota)
 		v.want(printable(t.Name), key+".name", fmt.Sprintf("want at most %d bytes, and no control characters: it goes with every record", maxTokenName))
+	}
+}
+
+// sourceQuotas wants a name in each entry, and each name once: the last one would win without a word.
+func (v *validation) sourceQuotas(sources []SourceQuota) {
+	first := map[string]int{}
+	for i := range sources {
+		s, key := &sources[i], fmt.Sprintf("quotas.sources[%d]", i)
+		v.quota(key, &s.Quota)
+		v.want(s.Name != "", key+".name", "want the name of a source; the limits of those that have no entry, and of posts that name no source, are quotas.source")
+		if at, twice := first[s.Name]; twice && s.Name != "" {
+			v.want(false, key+".name", fmt.Sprintf("%q is that of quotas.sources[%d] too", s.Name, at))
+		} else {
+			first[s.Name] = i
+		}
 	}
 }
 
