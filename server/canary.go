@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -24,6 +25,7 @@ import (
 // reader of events, of this program or another, would have to know and hide it. docs/design/0013-doors.md has more.
 type canaries struct {
 	every, late time.Duration
+	start       time.Duration // instead of late, until the first has come through: the windows are read again meanwhile
 	split       *split.Split
 	partitions  int
 	topic       topic.Topic
@@ -35,6 +37,7 @@ type canaries struct {
 	pairs []*canaryPair // under way, oldest first
 	owed  time.Time     // since when none has come through whole; zero: none is owed
 	last  time.Time     // when one last did, or the process began
+	begun time.Time     // when the first did; zero: none has
 	cause error         // why the last one could not be written; nil: it was
 }
 
@@ -42,6 +45,7 @@ type canaries struct {
 type canaryPair struct {
 	number  uint64
 	began   time.Time
+	limit   time.Duration
 	missing map[int]bool // partitions that it has not come through
 	late    bool
 }
@@ -62,7 +66,7 @@ func (n *node) openCanaries(ctx context.Context) (err error) {
 		return nil
 	}
 	c := &canaries{
-		every: cfg.Every, late: cfg.Late, split: n.split, partitions: n.cfg.Topics.Partitions, log: n.log, last: time.Now(),
+		every: cfg.Every, late: cfg.Late, start: max(cfg.Late, cmp.Or(n.cfg.Health.MaxLag, Default().Health.MaxLag)), split: n.split, partitions: n.cfg.Topics.Partitions, log: n.log, last: time.Now(),
 		through: make(chan shard.Canary, maxPairs*n.cfg.Topics.Partitions),
 	}
 	to, err := n.server.OpenTopic(ctx, n.canaryTopic())
@@ -110,7 +114,7 @@ func (c *canaries) sendPair(ctx context.Context, number uint64) {
 func (c *canaries) begin(number uint64, now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	p := &canaryPair{number: number, began: now, missing: map[int]bool{}}
+	p := &canaryPair{number: number, began: now, limit: c.limit(), missing: map[int]bool{}}
 	for q := range c.partitions {
 		p.missing[q] = true
 	}
@@ -120,6 +124,14 @@ func (c *canaries) begin(number uint64, now time.Time) {
 	if c.pairs = append(c.pairs, p); len(c.pairs) > maxPairs {
 		c.pairs = c.pairs[1:]
 	}
+}
+
+// limit is what makes one late. Until the windows are read again all posts wait for that, as long as health.max_lag lets them.
+func (c *canaries) limit() time.Duration {
+	if c.begun.IsZero() {
+		return c.start
+	}
+	return c.late
 }
 
 // restart counts the delay of a pair from its second post.
@@ -151,7 +163,7 @@ func (c *canaries) noteLate(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range c.pairs {
-		if !p.late && now.Sub(p.began) > c.late {
+		if !p.late && now.Sub(p.began) > p.limit {
 			p.late = true
 			c.metrics.count(canaryLate, len(p.missing))
 		}
@@ -235,16 +247,26 @@ func (c *canaries) whole(i int, now time.Time) {
 		}
 	}
 	c.pairs, c.last, c.owed = c.pairs[i+1:], now, time.Time{}
-	if len(c.pairs) > 0 {
-		c.owed = c.pairs[0].began
+	if c.begun.IsZero() {
+		c.begun = now
 	}
+	if len(c.pairs) > 0 { // those of before the first have waited for the windows too
+		c.owed = later(c.pairs[0].began, c.begun)
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // check says that a pair is late; nil: none is.
 func (c *canaries) check(now time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.owed.IsZero() || now.Sub(c.owed) <= c.late {
+	if c.owed.IsZero() || now.Sub(c.owed) <= c.limit() {
 		return nil
 	}
 	waits := now.Sub(c.owed).Round(time.Second)

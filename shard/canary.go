@@ -1,6 +1,8 @@
 package shard
 
 import (
+	"slices"
+
 	"refrain/feed"
 	"refrain/topic"
 )
@@ -11,13 +13,20 @@ type Canary struct {
 	Partition    int
 }
 
-// canaryWindow is what a partition's own canaries are compared with: the first post of the last pair. The rows never hold
-// one, so nobody's post is ever found to repeat it.
+// canaryWindow is what a partition's own canaries are compared with: of each writer the first post of the last pair. The rows
+// never hold one, so nobody's post is ever found to repeat it.
 type canaryWindow struct {
-	first   topic.Canary
-	group   feed.Hash
-	through []Canary // and not told yet
+	firsts  []firstCanary // the oldest first
+	through []Canary      // and not told yet
 }
+
+type firstCanary struct {
+	topic.Canary
+	group feed.Hash
+}
+
+// maxCanaryWriters bounds the writers whose first post waits for the second: some never come, of processes that have ended.
+const maxCanaryWriters = 64
 
 // lookUpCanary looks the sentences of a canary up as it would those of a post, so that it takes as long.
 func (q *partition) lookUpCanary(x *item) {
@@ -32,14 +41,18 @@ func (q *partition) lookUpCanary(x *item) {
 
 // compare takes in a first post, and finds it again in the second.
 func (c *canaryWindow) compare(partition int, x *topic.Canary, s *feed.Sentence) {
+	at := slices.IndexFunc(c.firsts, func(f firstCanary) bool { return f.Writer == x.Writer })
+	if at >= 0 {
+		first := c.firsts[at]
+		c.firsts = slices.Delete(c.firsts, at, at+1)
+		if x.Second && first.Pair == x.Pair && first.group == s.Group {
+			c.through = append(c.through, Canary{*x, partition})
+		}
+	}
 	if !x.Second {
-		c.first, c.group = *x, s.Group
-		return
+		c.firsts = append(c.firsts, firstCanary{*x, s.Group})
+		c.firsts = c.firsts[max(0, len(c.firsts)-maxCanaryWriters):]
 	}
-	if c.first.Writer == x.Writer && c.first.Pair == x.Pair && c.group == s.Group {
-		c.through = append(c.through, Canary{*x, partition})
-	}
-	*c = canaryWindow{through: c.through}
 }
 
 // tellCanaries tells of those that have come through. All events found before them are durable.

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"refrain/feed"
+	"refrain/topic"
 )
 
 // mustFly writes a pair of canaries.
@@ -181,5 +182,33 @@ func TestCanaryWaitsForEventsBeforeIt(t *testing.T) {
 	r.mustStep(w)
 	if through != 1 || w.Trouble() != nil || w.Waits() != 0 {
 		t.Errorf("%d came through; trouble %+v; waits %v", through, w.Trouble(), w.Waits())
+	}
+}
+
+// TestCanariesOfSeveralWriters: their posts come between each other's, and each pair is found. Firsts without a second are
+// forgotten after a while.
+func TestCanariesOfSeveralWriters(t *testing.T) {
+	var w canaryWindow
+	post := func(writer uint64, second bool) {
+		w.compare(0, &topic.Canary{Writer: writer, Pair: 7, Second: second}, &feed.Sentence{Group: feed.Hash{byte(writer)}})
+	}
+	for _, second := range []bool{false, true} {
+		for writer := range uint64(3) {
+			post(writer, second)
+		}
+	}
+	if len(w.through) != 3 || len(w.firsts) != 0 {
+		t.Errorf("%d of 3 pairs came through, %d firsts are left", len(w.through), len(w.firsts))
+	}
+	for writer := range uint64(10 * maxCanaryWriters) {
+		post(writer, false)
+	}
+	if len(w.firsts) != maxCanaryWriters {
+		t.Errorf("%d firsts are held, want %d", len(w.firsts), maxCanaryWriters)
+	}
+	post(0, true)
+	post(10*maxCanaryWriters-1, true)
+	if len(w.through) != 4 {
+		t.Errorf("%d came through, want the newest too", len(w.through))
 	}
 }
