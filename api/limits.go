@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"time"
 
@@ -17,24 +18,26 @@ type Limits struct {
 	Matches      int           // requests that look texts up or explain, at a time; 1 or more
 	MatchResults int           // matches in one answer, 1 or more; what is left out is marked
 	Patience     time.Duration // how long one of them waits for its turn; above 0
+	MatchTimeout time.Duration // how long a text may be looked up; above 0
 }
 
 // DefaultLimits are those of a service.
 func DefaultLimits() Limits {
-	return Limits{ReadTimeout: time.Minute, WriteTimeout: 30 * time.Second, Matches: 8, MatchResults: 10_000, Patience: 2 * time.Second}
+	return Limits{ReadTimeout: time.Minute, WriteTimeout: 30 * time.Second, Matches: 8, MatchResults: 10_000, Patience: 2 * time.Second, MatchTimeout: 20 * time.Second}
 }
 
 func (l *Limits) validate() error {
 	return errors.Join(
 		check.Positive("read timeout", l.ReadTimeout), check.Positive("write timeout", l.WriteTimeout),
 		check.AtLeast(1, "matches", l.Matches), check.AtLeast(1, "match results", l.MatchResults),
-		check.Positive("patience", l.Patience),
+		check.Positive("patience", l.Patience), check.Positive("match timeout", l.MatchTimeout),
 	)
 }
 
 // Types of problems that a limit is the cause of. Each names the setting.
 const (
 	typeBusy    = "urn:refrain:problem:limits.matches"
+	typeHeld    = "urn:refrain:problem:match-held"
 	typeCrowded = "urn:refrain:problem:limits.connections"
 )
 
@@ -43,6 +46,17 @@ var errBusy = errors.New("too many look-ups at a time")
 var busy = problem.Problem{
 	Type: typeBusy, Status: http.StatusServiceUnavailable, RetryAfter: time.Second,
 	Detail: "As many texts are being looked up or explained as limits.matches allows. Ask again.",
+}
+
+// errHeld says that the windows were in use all the time: a look-up of posts has them while the event topic takes nothing.
+var errHeld = errors.New("the windows were not free in time")
+
+func held(after time.Duration) problem.Problem {
+	return problem.Problem{
+		Type: typeHeld, Title: "The window is held", Status: http.StatusServiceUnavailable, RetryAfter: 10 * time.Second,
+		Detail: fmt.Sprintf("The text could not be looked up within %v: posts are being compared, or wait because the event topic takes no events. "+
+			"/readyz says whether something is wrong. Ask again.", after),
+	}
 }
 
 // turns are for requests that cost processor time.

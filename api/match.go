@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -46,7 +47,12 @@ func (a *handlers) match(r *http.Request) (matchAnswer, error) {
 		return answer, err
 	}
 	defer end()
-	found, err := a.Matcher.Match(r.Context(), q)
+	ctx, cancel := context.WithTimeoutCause(r.Context(), a.Limits.MatchTimeout, errHeld)
+	defer cancel()
+	found, err := a.Matcher.Match(ctx, q)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = context.Cause(ctx)
+	}
 	if err != nil {
 		return answer, err
 	}

@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"refrain/api"
 	"refrain/feed"
@@ -78,5 +81,24 @@ func TestMatch(t *testing.T) {
 	m.err = errors.New("secret")
 	if got := detail(t, ask(h, "POST", "/v1/match", `{"text":"a"}`), 500); strings.Contains(got, "secret") {
 		t.Errorf("an inner error is shown: %q", got)
+	}
+}
+
+// waiting is a matcher whose windows are never free.
+type waiting struct{}
+
+func (waiting) Match(ctx context.Context, _ api.Query) ([]api.Sentence, error) {
+	<-ctx.Done()
+	return nil, fmt.Errorf("lock rows: %w", ctx.Err())
+}
+
+// TestMatchDoesNotWaitForEver: while the event topic takes nothing a turn has the windows. Who asks is told so, in time.
+func TestMatchDoesNotWaitForEver(t *testing.T) {
+	cfg := config()
+	cfg.Matcher, cfg.Limits.MatchTimeout = waiting{}, 10*time.Millisecond
+	w := httptest.NewRecorder()
+	mustNew(t, cfg).ServeHTTP(w, httptest.NewRequest("POST", "http://127.0.0.1/v1/match", strings.NewReader(`{"text":"a"}`)))
+	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "10" || !strings.Contains(w.Body.String(), "urn:refrain:problem:match-held") {
+		t.Errorf("got %d %s %s", w.Code, w.Header(), w.Body)
 	}
 }

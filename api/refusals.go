@@ -30,7 +30,7 @@ type refusals struct {
 
 func newRefusals(logger *slog.Logger) *refusals {
 	refused, err := otel.Meter("refrain/api").Int64Counter("refrain_api_refused",
-		metric.WithDescription("Requests refused, by reason: token (none, or an unknown one), scope, host, forwarded, browser, query, busy, crowded."))
+		metric.WithDescription("Requests refused, by reason: token (none, or an unknown one), scope, host, forwarded, browser, query, busy, held, crowded."))
 	if err != nil {
 		otel.Handle(err) // the instrument still works as a no-op
 	}

@@ -66,6 +66,9 @@ func (a *handlers) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, errBusy):
 		a.refuse(w, r, "", "busy", busy)
 		return
+	case errors.Is(err, errHeld):
+		a.refuse(w, r, "", "held", held(a.Limits.MatchTimeout))
+		return
 	case errors.Is(err, errNoIndex):
 		p = problem.Problem{Status: http.StatusNotFound, Detail: "This server keeps no index: lookup.store is none."}
 	case errors.Is(err, errNoText):
