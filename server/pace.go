@@ -4,9 +4,6 @@ import (
 	"context"
 	"time"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
-
 	"refrain/ingest"
 	"refrain/internal/quota"
 	"refrain/internal/retry"
@@ -22,6 +19,9 @@ type pace struct {
 
 // hurry is the time in which a sender may use up what its quota gives in it: more is hurrying.
 const hurry = 2 * time.Second
+
+// limitPace is what metrics call it.
+const limitPace = "pace"
 
 // pacePatience is less than the time for a request's last batches to become durable.
 const pacePatience = 20 * time.Second
@@ -70,7 +70,7 @@ func (q *quotas) mustWait(b *ingest.Batch) bool {
 }
 
 func (q *quotas) countWait(b *ingest.Batch, since time.Time) {
-	of := metric.WithAttributes(attribute.String("kind", quota.Sender(b.Sender).Kind()), attribute.String("limit", "pace"))
+	of := which(&quota.Exceeded{Kind: quota.Sender(b.Sender).Kind(), Limit: limitPace})
 	q.waits.Add(context.Background(), 1, of)
 	q.waited.Add(context.Background(), time.Since(since).Seconds(), of)
 }

@@ -372,3 +372,23 @@ func addPoints(counts map[string]int64, name string, points []metricdata.DataPoi
 		counts[key] += p.Value
 	}
 }
+
+// TestQuotaSeriesAreThere before the first refusal, those of the limits that there are: an alert on their increase would miss
+// the first otherwise.
+func TestQuotaSeriesAreThere(t *testing.T) {
+	counts := mustMeter(t)
+	mustLimit(t, func(c *Config) {
+		c.Quotas.Token, c.Auth.Tokens[0].Quota = Quota{Posts: 100}, Quota{Bytes: 1000}
+		c.Quotas.Sources = []SourceQuota{{Name: "s", Quota: Quota{Events: 7}}}
+	})
+	got := counts()
+	for _, name := range []string{"refused token posts", "refused token bytes", "refused token share", "refused source events",
+		"waits feed share", "waits source events", "waits feed pace", "waits token pace"} {
+		if n, there := got["refrain_quota_"+name]; !there || n != 0 {
+			t.Errorf("%s: %d, %t", name, n, there)
+		}
+	}
+	if _, there := got["refrain_quota_refused token events"]; there {
+		t.Error("there is a series of a limit that is not")
+	}
+}

@@ -152,7 +152,9 @@ func (s *Server) open(ctx context.Context) (err error) {
 		return err
 	}
 	s.quotas.pace = pace{lag: s.node.lag, max: s.cfg.Quotas.Pace, patience: pacePatience}
-	s.quotas.counted = quota.New(s.quotaConfig(s.node.cfg.Topics.SentenceBytes)) // which may be by the disk
+	limits := s.quotaConfig(s.node.cfg.Topics.SentenceBytes) // which may be by the disk
+	s.quotas.appear(&limits)
+	s.quotas.counted = quota.New(limits)
 	dead, err := s.node.openDeadLetters("posts", "dead-letters.jsonl")
 	if err != nil {
 		return err

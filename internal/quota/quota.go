@@ -38,6 +38,16 @@ type Limits struct {
 	Share float64
 }
 
+// Names are the limits that there are.
+func (l *Limits) Names() (names []string) {
+	for i, rate := range l.rates() {
+		if rate > 0 {
+			names = append(names, limitNames[i])
+		}
+	}
+	return names
+}
+
 // Config says who may cause how much.
 type Config struct {
 	// Burst is how much of each limit may come at once, above 0, and EventBurst how much of that of events, which cost far
