@@ -166,7 +166,7 @@ func allowOnly(method string) http.HandlerFunc {
 }
 
 func notFound(w http.ResponseWriter, r *http.Request) {
-	problem.Write(w, r, problem.Problem{Status: http.StatusNotFound})
+	problem.Write(w, r, problem.Problem{Status: http.StatusNotFound, Detail: paths.Hint(r.URL)})
 }
 
 // ServeHTTP implements http.Handler.

@@ -681,3 +681,20 @@ func TestNewReportsEverything(t *testing.T) {
 		}
 	}
 }
+
+// TestSlashInAPath: whoever writes a slash of a name as it is gets told how to write it.
+func TestSlashInAPath(t *testing.T) {
+	s := mustServe(t, httpsource.Default(), durable)
+	for path, want := range map[string]int{"//": 404, "/a//b": 404, "/": 404, "/%2F": 204} {
+		req, _ := http.NewRequestWithContext(t.Context(), "DELETE", s.url+path, nil)
+		resp, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(resp.Body)
+		_ = resp.Body.Close()
+		if resp.StatusCode != want || want == 404 && !strings.Contains(string(body), "written %2F: a post / is /v1/posts/%2F") {
+			t.Errorf("DELETE %s: %s %s", path, resp.Status, body)
+		}
+	}
+}

@@ -122,3 +122,12 @@ func (r *row) isBefore(o *row) bool {
 	}
 	return r.method != "" && o.method == ""
 }
+
+// Hint says what may be wrong with a path that fits nothing: a slash that was meant to be part of a name; "" where it has no
+// empty name.
+func Hint(u *url.URL) string {
+	if path := u.EscapedPath(); path != "/" && (strings.HasSuffix(path, "/") || strings.Contains(path, "//")) {
+		return "A name in the path is empty. A slash that is part of a name is written %2F: a post / is /v1/posts/%2F, and a//b is /v1/posts/a%2F%2Fb."
+	}
+	return ""
+}
