@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -18,23 +19,39 @@ func (m *Main) version() *cobra.Command {
 		Example: "  refrain version",
 		Args:    atMost(0, "none"),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(m.Stdout, "refrain %s, text normalisation %d, default model %s of %d words, %s %s/%s\n",
-				buildVersion(), text.Version, hashcodes.Default().Name(), hashcodes.Default().Len(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintln(m.Stdout, "refrain "+versionLine())
 			return err
 		},
 	}
 }
 
-// buildVersion is the module's version, or the revision it was built from.
+// versionLine is what `refrain version` and `refrain --version` say behind the name.
+func versionLine() string {
+	return fmt.Sprintf("%s, text normalisation %d, default model %s of %d words, %s %s/%s",
+		buildVersion(), text.Version, hashcodes.Default().Name(), hashcodes.Default().Len(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+// buildVersion is the module's version, and the revision it was built from.
 func buildVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"
 	}
+	return versionOf(info)
+}
+
+func versionOf(info *debug.BuildInfo) string {
+	settings := map[string]string{}
 	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return "devel " + s.Value[:min(12, len(s.Value))]
-		}
+		settings[s.Key] = s.Value
 	}
-	return info.Main.Version
+	version, revision := cmp.Or(info.Main.Version, "(devel)"), settings["vcs.revision"]
+	if revision == "" {
+		return version
+	}
+	revision = revision[:min(12, len(revision))]
+	if settings["vcs.modified"] == "true" {
+		revision += ", with changes"
+	}
+	return version + " (" + revision + ")"
 }
