@@ -88,12 +88,31 @@ func ask(ctx context.Context, address, token, text string) ([]byte, error) {
 		return nil, fmt.Errorf("POST %s: %w", url, err)
 	}
 	if resp.StatusCode == http.StatusUnauthorized {
-		return nil, fmt.Errorf("POST %s: %s: %s (give it with --token or REFRAIN_TOKEN)", url, resp.Status, bytes.TrimSpace(body))
+		return nil, fmt.Errorf("POST %s: %s (give it with --token or REFRAIN_TOKEN)", url, refusal(resp, body))
 	}
 	if resp.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("POST %s: %s: %s", url, resp.Status, bytes.TrimSpace(body))
+		return nil, fmt.Errorf("POST %s: %s", url, refusal(resp, body))
 	}
 	return body, nil
+}
+
+// refusal is what an answer says went wrong: title and detail of a problem document, else the answer as it is.
+func refusal(resp *http.Response, body []byte) string {
+	var p struct{ Title, Detail string }
+	if json.Unmarshal(body, &p) != nil || p.Title+p.Detail == "" {
+		return resp.Status + ": " + terminal.Clean(string(bytes.TrimSpace(body)))
+	}
+	said := resp.Status
+	if p.Title != "" && p.Title != http.StatusText(resp.StatusCode) {
+		said += ": " + terminal.Clean(p.Title)
+	}
+	if p.Detail != "" {
+		said += ": " + terminal.Clean(p.Detail)
+	}
+	if after := resp.Header.Get("Retry-After"); after != "" {
+		said += " (again after " + terminal.Clean(after) + " s)"
+	}
+	return said
 }
 
 // answered is what of the server's answer is shown.

@@ -50,3 +50,17 @@ func TestMatchWithoutToken(t *testing.T) {
 		t.Errorf("error: %s", errs)
 	}
 }
+
+// TestMatchTellsProblems: what a server refuses is told in words, not as JSON; what is no problem document as it is.
+func TestMatchTellsProblems(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"type":"urn:x","title":"The window is held","status":503,"detail":"Ask again."}`: "503 Service Unavailable: The window is held: Ask again.\n",
+		`{"title":"Service Unavailable","detail":"Ask \u001b[31mlater."}`:                  "503 Service Unavailable: Ask ",
+		"upstream away\n": "503 Service Unavailable: upstream away\n",
+	} {
+		_, _, errs := mustAsk(t, "a", http.StatusServiceUnavailable, body)
+		if !strings.Contains(errs, want) || strings.ContainsAny(errs, "{\x1b") {
+			t.Errorf("got %q, want %q in it", errs, want)
+		}
+	}
+}
