@@ -214,7 +214,23 @@ func TestKafkaToKafka(t *testing.T) {
 	e.check(t, posts)
 }
 
-// TestKafkaToKafkaThroughFaults: the same while refrain is killed three times, and Kafka and Redis go away.
+// TestPartitionsFarApart: one partition brings the first half of the posts while another brings the second, months ahead.
+func TestPartitionsFarApart(t *testing.T) {
+	posts, n := e2e.EdgePosts(t)
+	lines := e2e.SplitLines(posts)
+	e := newEdges(t, devservers.Kafka(t), devservers.Redis(t))
+	e.Start()
+	half, step := n/2, n/40
+	for at := 0; at < half; at += step {
+		e.kcat(t, bytes.NewReader(bytes.Join(lines[half+at:half+at+step], nil)), "-P", "-p", "0", "-t", e.posts)
+		e.kcat(t, bytes.NewReader(bytes.Join(lines[at:at+step], nil)), "-P", "-p", "1", "-t", e.posts)
+		e.Await(time.Minute, "both steps", func() bool { return e.committed() >= int64(2*(at+step)) })
+	}
+	e.settle(t, n)
+	e.check(t, posts)
+}
+
+// TestKafkaToKafkaThroughFaults: as TestKafkaToKafka, while refrain is killed three times, and Kafka and Redis go away.
 func TestKafkaToKafkaThroughFaults(t *testing.T) {
 	posts, n := e2e.EdgePosts(t)
 	kafka, redis := devservers.StartKafka(t), devservers.StartRedis(t)
