@@ -75,7 +75,7 @@ func TestADamagedIndexIsMadeAgain(t *testing.T) {
 	}
 	whole := knows("p199")
 	p.Await(20*time.Second, "index", whole)
-	for range 3 {
+	for range 2 {
 		if err := p.Kill(syscall.SIGKILL); err == nil {
 			t.Fatal("it ended by itself")
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -94,12 +95,17 @@ func (s *Server) mustSeeCanaries(t *testing.T) {
 	}
 }
 
-// post posts some posts of a kilobyte.
-func (s *Server) post(t *testing.T, n int) (status int) {
+// post posts some posts of a kilobyte, from a number on: those of the same number have the same words.
+func (s *Server) post(t *testing.T, from, n int) (status int) {
 	t.Helper()
 	var body bytes.Buffer
-	for i := range n {
-		fmt.Fprintf(&body, "{\"id\":\"%d/%d\",\"text\":\"post number %d says %s\"}\n", time.Now().UnixNano(), i, i, strings.Repeat("some words ", 90))
+	for i := from; i < from+n; i++ {
+		r := rand.New(rand.NewPCG(uint64(i), 0)) // words that do not compress
+		fmt.Fprintf(&body, "{\"id\":\"%d/%d\",\"text\":\"post number %d says", time.Now().UnixNano(), i, i)
+		for range 60 {
+			fmt.Fprintf(&body, " %x", r.Uint64())
+		}
+		body.WriteString("\"}\n")
 	}
 	resp, err := http.Post("http://"+s.Addr()+"/v1/posts", "application/x-ndjson", &body)
 	if err != nil {
@@ -143,8 +149,8 @@ func TestReadyWithoutAFault(t *testing.T) {
 // TestFullTopicAndRoomAgain: whoever asks is told before his posts are refused for a day.
 func TestFullTopicAndRoomAgain(t *testing.T) {
 	s := mustHealth(t, func(c *Config) { c.Topics.SentenceBytes, c.Quotas.Share = 2<<20, 0 }, nil)
-	for n := 0; s.post(t, 100) == http.StatusOK; n++ {
-		if n == 1000 {
+	for n := 0; s.post(t, n, 100) == http.StatusOK; n += 100 {
+		if n == 10_000 {
 			t.Fatal("the topic takes all")
 		}
 	}
@@ -163,7 +169,7 @@ func TestFullTopicAndRoomAgain(t *testing.T) {
 	}
 	s.mustBecome(t)
 	s.mustSeeCanaries(t)
-	if status := s.post(t, 1); status != http.StatusOK {
+	if status := s.post(t, 0, 1); status != http.StatusOK {
 		t.Errorf("status %d with room", status)
 	}
 }
@@ -171,7 +177,7 @@ func TestFullTopicAndRoomAgain(t *testing.T) {
 // TestRefusedPostsCountAsFull: the topic has room for small posts, and refuses those of somebody who has large ones.
 func TestRefusedPostsCountAsFull(t *testing.T) {
 	s := mustHealth(t, func(c *Config) { c.Canary.Every = 0 }, func(to topic.Topic) topic.Topic { return refusing{to} })
-	if status := s.post(t, 1); status != http.StatusServiceUnavailable {
+	if status := s.post(t, 0, 1); status != http.StatusServiceUnavailable {
 		t.Fatalf("status %d", status)
 	}
 	s.mustBecome(t, "sentence_topic_full")
@@ -202,7 +208,7 @@ func TestFailingWorker(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // the second repeats the first
-		if status := s.post(t, 20); status != http.StatusOK {
+		if status := s.post(t, 0, 20); status != http.StatusOK {
 			t.Fatalf("status %d", status)
 		}
 	}
@@ -226,7 +232,7 @@ func TestHungWorker(t *testing.T) {
 	<-held
 	free := sync.OnceFunc(func() { close(release) })
 	defer free()
-	if status := s.post(t, 1); status != http.StatusOK {
+	if status := s.post(t, 0, 1); status != http.StatusOK {
 		t.Fatalf("status %d", status)
 	}
 	s.mustBecome(t, "lag", "canary_late")

@@ -78,7 +78,10 @@ func (c *powerCut) cut() {
 // TestServeSurvivesPowerCuts: the server is killed, and its events, deletions and states are of other moments than its
 // sentences: the events equal those of detect.
 func TestServeSurvivesPowerCuts(t *testing.T) {
-	const n = 10_000
+	n := 5000
+	if *e2e.Full {
+		n = 10_000
+	}
 	posts := e2e.Lines(t, "stream/ira_2012-02_2016-08.jsonl.zst", n)
 	want := oracle.Sorted(e2e.Detect(t, posts, e2e.DefaultSettings(), nil))
 	seed := uint64(time.Now().UnixNano())

@@ -20,7 +20,11 @@ func TestServeRetry(t *testing.T) {
 }
 
 func testRetry(t *testing.T, created string) {
-	const pairs, tries = 8, 4
+	const tries = 4
+	pairs := 4
+	if *e2e.Full {
+		pairs = 16
+	}
 	p := e2e.New(t)
 	p.Start()
 	for n := range pairs {

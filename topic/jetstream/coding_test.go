@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -181,8 +182,8 @@ func TestCodedResumes(t *testing.T) {
 	for i := range all {
 		want[i].Position = all[i].Position
 		rest := conformance.MustFetch(t, conformance.MustOpen(t, x, -1, all[i].Position, -1), len(all)-i)
-		if diff := cmp.Diff(all[i:], rest); diff != "" {
-			t.Fatalf("from record %d on: %s", i, diff)
+		if !reflect.DeepEqual(all[i:], rest) { // cmp takes a hundred times as long
+			t.Fatalf("from record %d on: %s", i, cmp.Diff(all[i:], rest))
 		}
 	}
 	if diff := cmp.Diff(want, all); diff != "" {

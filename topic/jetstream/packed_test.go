@@ -3,6 +3,7 @@ package jetstream_test
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -44,8 +45,8 @@ func TestPackedResumes(t *testing.T) {
 			t.Fatalf("record %d at %d behind one at %d", i, all[i].Position, all[i-1].Position)
 		}
 		rest := conformance.MustFetch(t, conformance.MustOpen(t, x, -1, all[i].Position, -1), len(all)-i)
-		if diff := cmp.Diff(all[i:], rest); diff != "" {
-			t.Fatalf("from record %d on: %s", i, diff)
+		if !reflect.DeepEqual(all[i:], rest) { // cmp takes a hundred times as long
+			t.Fatalf("from record %d on: %s", i, cmp.Diff(all[i:], rest))
 		}
 	}
 	if diff := cmp.Diff(want, all); diff != "" {

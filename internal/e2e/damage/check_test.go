@@ -132,7 +132,7 @@ func TestCheckFindsMore(t *testing.T) {
 			return os.WriteFile(filepath.Join(dir, "models", "models.json"), []byte("{"), 0o600)
 		},
 	} {
-		dir := mustCopy(t, stopped)
+		dir := mustCopy(t, os.DirFS(stopped))
 		if err := harm(dir); err != nil {
 			t.Fatal(err)
 		}

@@ -3,13 +3,16 @@ package damage
 
 import (
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"refrain/feed"
@@ -24,8 +27,45 @@ func mayor(i int) []byte {
 	return fmt.Appendf(nil, `{"id":"p%d","text":"The mayor of town number %d opened a bridge."}`+"\n", i, i%10)
 }
 
-// mustFill makes data directories with a real server: as it leaves them when it is killed, and when it is stopped.
+// filled are data directories of a real server: as it leaves them when it is killed, and when it is stopped.
+var filled struct {
+	sync.Once
+	killed, stopped fstest.MapFS
+}
+
+// mustFill gives a test copies of filled, which the first one makes.
 func mustFill(t *testing.T) (killed, stopped string) {
+	t.Helper()
+	filled.Do(func() {
+		k, s := mustServe(t)
+		filled.killed, filled.stopped = mustLoad(t, k), mustLoad(t, s)
+	})
+	if filled.stopped == nil {
+		t.Fatal("no directories: see the first test that failed")
+	}
+	return mustCopy(t, filled.killed), mustCopy(t, filled.stopped)
+}
+
+// mustLoad is what a directory holds.
+func mustLoad(t *testing.T, dir string) fstest.MapFS {
+	t.Helper()
+	all := fstest.MapFS{}
+	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(filepath.Join(dir, path))
+		all[path] = &fstest.MapFile{Data: b}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// mustServe makes the directories.
+func mustServe(t *testing.T) (killed, stopped string) {
 	t.Helper()
 	p := e2e.New(t)
 	p.Start()
@@ -45,7 +85,7 @@ func mustFill(t *testing.T) (killed, stopped string) {
 	p.Await(10*time.Second, "retractions", func() bool { return p.Retractions() == 5 })
 	time.Sleep(1500 * time.Millisecond) // states and cursors are stored every second
 	_ = p.Kill(syscall.SIGKILL)
-	killed = mustCopy(t, p.Dir)
+	killed = mustCopy(t, os.DirFS(p.Dir))
 	p.Start()
 	p.Events()
 	if err := p.Kill(syscall.SIGTERM); err != nil {
@@ -54,10 +94,10 @@ func mustFill(t *testing.T) (killed, stopped string) {
 	return killed, p.Dir
 }
 
-func mustCopy(t *testing.T, from string) (to string) {
+func mustCopy(t *testing.T, from fs.FS) (to string) {
 	t.Helper()
 	to = t.TempDir()
-	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+	if err := os.CopyFS(to, from); err != nil {
 		t.Fatal(err)
 	}
 	return to
@@ -143,7 +183,7 @@ func TestDamagedRecordsAreCounted(t *testing.T) {
 	for from, name := range map[string]string{killed: "killed", stopped: "stopped"} {
 		for _, stream := range []string{"sentences", "events", "control"} {
 			t.Run(name+"/"+stream, func(t *testing.T) {
-				dir := mustCopy(t, from)
+				dir := mustCopy(t, os.DirFS(from))
 				all, hit := mustList(t, dir, stream), map[uint64]bool{}
 				for range 3 {
 					m := all[1+r.IntN(len(all)-1)] // what is lost before the first is known for one start only
@@ -209,12 +249,12 @@ func TestALostSentenceRecord(t *testing.T) {
 	all := mustList(t, killed, "sentences")
 	m := all[len(all)/2]
 	want := map[feed.Hash]bool{}
-	for _, e := range again(mustCopy(t, killed)) {
+	for _, e := range again(mustCopy(t, os.DirFS(killed))) {
 		if !slices.Contains(m.posts, e.Later.Post) {
 			want[e.ID] = true
 		}
 	}
-	dir := mustCopy(t, killed)
+	dir := mustCopy(t, os.DirFS(killed))
 	mustFlip(t, filepath.Join(blocks.Dir(dir), "sentences", "msgs", filepath.Base(m.path)), func(int) int { return int(m.begin) + m.size/2 }, 1)
 	got := again(dir)
 	for _, e := range got {
@@ -240,7 +280,7 @@ func mustStop(t *testing.T, p *e2e.Process) {
 func TestALostStateRepeatsEvents(t *testing.T) {
 	killed, stopped := mustFill(t)
 	for _, from := range []string{killed, stopped} {
-		p := on(t, mustCopy(t, from))
+		p := on(t, mustCopy(t, os.DirFS(from)))
 		want := p.Events()
 		mustStop(t, p)
 		for what, do := range map[string]func(dir string) error{
@@ -251,7 +291,7 @@ func TestALostStateRepeatsEvents(t *testing.T) {
 				return nil
 			},
 		} {
-			dir := mustCopy(t, from)
+			dir := mustCopy(t, os.DirFS(from))
 			if err := do(dir); err != nil {
 				t.Fatal(err)
 			}
@@ -272,7 +312,7 @@ func TestTheServerStartsOverRandomDamage(t *testing.T) {
 	}
 	r := rand.New(rand.NewPCG(1, 1))
 	for i := range n {
-		dir := mustCopy(t, []string{killed, stopped}[i%2])
+		dir := mustCopy(t, os.DirFS([]string{killed, stopped}[i%2]))
 		files := mustFiles(t, dir)
 		path := files[r.IntN(len(files))]
 		bit := byte(1) << r.IntN(8)

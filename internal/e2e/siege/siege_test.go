@@ -18,7 +18,7 @@ import (
 	"refrain/internal/e2e"
 )
 
-var lasts = flag.Duration("siege", 0, "how long the siege lasts; 0: 20 s, or with -full an hour")
+var lasts = flag.Duration("siege", 0, "how long the siege lasts; 0: 12 s, or with -full an hour")
 
 const (
 	honestToken  = "honest-token-of-32-characters-long"
@@ -51,7 +51,7 @@ func TestSiege(t *testing.T) {
 	case d == 0 && *e2e.Full:
 		d = time.Hour
 	case d == 0:
-		d = 20 * time.Second
+		d = 12 * time.Second
 	}
 	p := mustStart(t)
 	h, f, n := besiege(t, p, d)

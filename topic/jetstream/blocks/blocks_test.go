@@ -3,7 +3,9 @@ package blocks_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
+	"flag"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -73,11 +75,11 @@ func mustFill(tb testing.TB, messages, largest int) (stopped, killed string) {
 }
 
 func noise(r *rand.Rand, n int) []byte {
-	b := make([]byte, n)
-	for i := range b {
-		b[i] = byte(r.Uint32())
+	b := make([]byte, 0, n+7)
+	for len(b) < n {
+		b = binary.LittleEndian.AppendUint64(b, r.Uint64())
 	}
-	return b
+	return b[:n]
 }
 
 func mustCopy(tb testing.TB, to, from string) {
@@ -219,13 +221,18 @@ func has(t *testing.T, dir string) (all []uint64, lost int64) {
 	return all, x.Lost()
 }
 
+var full = flag.Bool("full", false, "the long versions of the tests")
+
 // TestRandomBits flips some in the topic of a real server, as it leaves it that is stopped, or killed. The next one has all
 // records but those that were hit, and counts these; after it nothing is damaged, and the one after says the same.
 func TestRandomBits(t *testing.T) {
 	stopped, killed := mustFill(t, 6000, 3000)
 	spans := mustMap(t, stopped, "sentences")
-	total := 0
-	for seed := range uint64(16) {
+	total, directories := 0, uint64(8)
+	if *full {
+		directories = 64
+	}
+	for seed := range directories {
 		r, from := rand.New(rand.NewPCG(seed, 2)), []string{stopped, killed}[seed%2]
 		dir := t.TempDir()
 		mustCopy(t, dir, from)
@@ -260,7 +267,7 @@ func TestRandomBits(t *testing.T) {
 			t.Errorf("seed %d, second start: %d messages, %d said to be lost", seed, len(got), again)
 		}
 	}
-	t.Logf("%d records hit in 16 directories", total)
+	t.Logf("%d records hit in %d directories", total, directories)
 }
 
 // TestATornEndIsLeftAlone: a server that is killed as it writes leaves a part of a record, which nobody was told to be kept.
