@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"refrain/hashcodes"
+	"refrain/internal/datadir"
 	"refrain/text"
 )
 
@@ -18,8 +19,8 @@ func (m *Main) version() *cobra.Command {
 		Example: "  refrain version",
 		Args:    atMost(0, "none"),
 		RunE: func(*cobra.Command, []string) error {
-			_, err := fmt.Fprintf(m.Stdout, "refrain %s, text normalisation %d, default model %s of %d words, %s %s/%s\n",
-				buildVersion(), text.Version, hashcodes.Default().Name(), hashcodes.Default().Len(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(m.Stdout, "refrain %s, data directories of format %d, text normalisation %d, default model %s of %d words, %s %s/%s\n",
+				buildVersion(), datadir.Format, text.Version, hashcodes.Default().Name(), hashcodes.Default().Len(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err
 		},
 	}
