@@ -49,7 +49,7 @@ func Tokens(tokens []Token) Access {
 	return func(r *http.Request, need Scope) (string, *Refusal) {
 		given, ok := presented(r)
 		if !ok {
-			return "", refusal("token", http.StatusUnauthorized, "A token is needed: Authorization: Bearer TOKEN.")
+			return "", refusal("token", http.StatusUnauthorized, "A token is needed, in one header: Authorization: Bearer TOKEN.")
 		}
 		hash, known := sha256.Sum256([]byte(given)), -1
 		for i := range hashes { // all of them, whichever it is: the time taken tells nothing
@@ -72,8 +72,11 @@ func refusal(reason string, status int, detail string) *Refusal {
 	return &Refusal{reason, problem.Problem{Status: status, Detail: detail}}
 }
 
-// presented is the token of a request.
+// presented is the token of a request. Of two headers a proxy in front may have looked at the other.
 func presented(r *http.Request) (string, bool) {
+	if len(r.Header.Values("Authorization")) > 1 {
+		return "", false
+	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	if strings.EqualFold(scheme, "Bearer") {
 		return strings.TrimSpace(token), true

@@ -5,9 +5,11 @@ import (
 	"context"
 	"encoding/base64"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -49,6 +51,7 @@ func presentations(secret string) (right, wrong []string) {
 	return []string{"Bearer " + secret, "bearer " + secret, "BEARER  " + secret, basic("anybody:" + secret), basic(":" + secret)},
 		[]string{
 			"", "Bearer", "Bearer ", secret, "Token " + secret, "Bearer " + secret + "x", "Bearer " + secret[1:], "Bearer " + strings.ToUpper(secret),
+			"Bearer " + strings.Repeat(secret, 50_000), "Bearer\t" + secret, "Bearer: " + secret, "Bearer \"" + secret + "\"", "Digest username=\"" + secret + "\"",
 			"Bearer " + secret + "," + secret, "Bearer " + secret + "\x00", basic(secret), basic(secret + ":"), "Basic " + secret, "Basic !", "Bearer null",
 		}
 }
@@ -57,6 +60,12 @@ func presentations(secret string) (right, wrong []string) {
 func TestWhoMayWhat(t *testing.T) {
 	d, _ := served(t)
 	h := mustNew(t, withTokens())
+	for route := range needs {
+		method, path, _ := strings.Cut(route, " ")
+		if _, ok := d.Paths[path][strings.ToLower(method)]; !ok {
+			t.Errorf("%s: not in the description", route)
+		}
+	}
 	for path, methods := range d.Paths {
 		for method := range methods {
 			route := strings.ToUpper(method) + " " + path
@@ -73,6 +82,35 @@ func TestWhoMayWhat(t *testing.T) {
 				for _, header := range wrong {
 					wantAccess(t, h, route, header, map[bool]int{true: 0, false: http.StatusUnauthorized}[need == ""])
 				}
+			}
+		}
+	}
+}
+
+// TestElsewhereIsNoToken: a secret that stands anywhere but in the one header is none, on every route.
+func TestElsewhereIsNoToken(t *testing.T) {
+	h, secret := mustNew(t, withTokens()), identities["admin"]
+	for route, need := range needs {
+		method, path, _ := strings.Cut(route, " ")
+		for where, put := range map[string]func(*http.Request){
+			"query":       func(r *http.Request) { r.URL.RawQuery = "access_token=" + secret },
+			"user of URL": func(r *http.Request) { r.URL.User = url.UserPassword("anybody", secret) },
+			"cookie":      func(r *http.Request) { r.AddCookie(&http.Cookie{Name: "Authorization", Value: secret}) },
+			"other headers": func(r *http.Request) {
+				r.Header.Set("X-Api-Key", secret)
+				r.Header.Set("Proxy-Authorization", "Bearer "+secret)
+			},
+			"body":           func(r *http.Request) { r.Body = io.NopCloser(strings.NewReader("access_token=" + secret)) },
+			"two headers":    func(r *http.Request) { r.Header["Authorization"] = []string{"Bearer " + secret, "Bearer wrong"} },
+			"two, the other": func(r *http.Request) { r.Header["Authorization"] = []string{"Bearer wrong", "Bearer " + secret} },
+			"two alike":      func(r *http.Request) { r.Header["Authorization"] = []string{"Bearer " + secret, "Bearer " + secret} },
+		} {
+			r := httptest.NewRequest(method, strings.NewReplacer("{", "", "}", "").Replace(path), strings.NewReader(`{"text":"a"}`))
+			put(r)
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			if (w.Code == http.StatusUnauthorized) != (need != "") || strings.Contains(w.Body.String(), secret) {
+				t.Errorf("%s, %s: status %d: %s", route, where, w.Code, w.Body)
 			}
 		}
 	}

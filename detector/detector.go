@@ -188,7 +188,7 @@ func (d *Detector) Advance(w feed.Time) {
 }
 
 // Delete removes the deleted posts, of whatever version; see sigstore.Window.
-func (d *Detector) Delete(gone sigstore.Gone) { d.window.Delete(gone) }
+func (d *Detector) Delete(gone sigstore.Gone, posts []feed.Name) { d.window.Delete(gone, posts) }
 
 // DeleteAuthor removes everything that an author has said so far but for what stays; see sigstore.Window.
 func (d *Detector) DeleteAuthor(source, author string, stays sigstore.Stays) {

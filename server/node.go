@@ -15,6 +15,7 @@ import (
 	"refrain/detector"
 	"refrain/feed"
 	"refrain/ingest"
+	"refrain/internal/datadir"
 	"refrain/models"
 	"refrain/shard"
 	"refrain/sigstore"
@@ -79,6 +80,9 @@ func openNode(ctx context.Context, cfg Config, clock func() time.Time, disk disk
 
 func (n *node) open(ctx context.Context) (err error) {
 	if n.window, err = windowConfig(n.cfg.Window, n.log); err != nil {
+		return err
+	}
+	if err := datadir.Claim(n.cfg.DataDir); err != nil {
 		return err
 	}
 	storage := jetstream.Default()

@@ -72,6 +72,10 @@ func (v *validation) tls(key string, t *TLS) {
 func (v *validation) cluster(key string, c *KafkaCluster) {
 	v.want(len(c.Brokers) > 0, key+".brokers", "want addresses, as [127.0.0.1:9092]")
 	for _, b := range c.Brokers {
+		if i := strings.LastIndexByte(b, '@'); i >= 0 { // what is before it may be a password
+			v.want(false, key+".brokers", fmt.Sprintf("\"***%s\": want HOST:PORT; who logs in is in sasl", b[i:]))
+			continue
+		}
 		_, _, err := net.SplitHostPort(b)
 		v.want(err == nil, key+".brokers", fmt.Sprintf("%q: want HOST:PORT", b))
 	}

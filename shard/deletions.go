@@ -148,17 +148,16 @@ func (w *Worker) retract(ctx context.Context, fresh []deletion) error {
 
 // delete takes what tombstones say out of the rows.
 func (q *partition) delete(fresh []deletion, known *Tombstones) {
-	posts, authors := false, 0
+	var posts []feed.Name
 	for i := range fresh {
-		posts = posts || fresh[i].Author == ""
-		if fresh[i].Author != "" {
-			authors++
+		if d := &fresh[i]; d.Author == "" {
+			posts = append(posts, feed.Name{Source: d.Source, Post: d.Post})
 		}
 	}
-	if posts {
-		q.rows.Delete(known.HasPost)
+	if len(posts) > 0 {
+		q.rows.Delete(known.HasPost, posts)
 	}
-	if authors == 0 {
+	if len(posts) == len(fresh) {
 		return
 	}
 	since := q.young.byAuthor()

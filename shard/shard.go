@@ -41,8 +41,8 @@ type Rows interface {
 	Advance(w feed.Time) // may drop what is older than w - span - lateness
 	// Delete removes the posts that are gone, and DeleteAuthor what an author has said so far, but for what stays (nil:
 	// nothing does): nothing finds it any more from now on. Its memory comes free as PurgeSome looks through some rows at
-	// a time, until that is false, and asks gone meanwhile.
-	Delete(gone sigstore.Gone)
+	// a time, until that is false, and asks gone meanwhile. posts are those that are gone and were in no Delete before.
+	Delete(gone sigstore.Gone, posts []feed.Name)
 	DeleteAuthor(source, author string, stays sigstore.Stays)
 	PurgeSome(rows int) (more bool)
 	// Probe looks x up as EachMatch does, for its cost alone: what it finds is thrown away, and it counts nowhere.

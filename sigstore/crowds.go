@@ -63,6 +63,7 @@ func (gs *Groups) cutCrowds(share int64) (dropped int) {
 
 // cut drops the oldest occurrences, all but the newest, until so many bytes are left, about.
 func (m *many) cut(bytes int64) (dropped int) {
+	m.names = nil
 	stay := max(1, int(int64(len(m.records))*bytes/m.bytes()))
 	begin := len(m.records) - stay
 	return m.keep(func(i int, _ *occurrence) bool { return i >= begin })

@@ -57,9 +57,14 @@ func (f *foreign) forget(t feed.Time) {
 
 // drop forgets some.
 func (f *foreign) drop(which func(*occurrence) bool) {
+	f.each(func(m *many) int { return m.keep(func(_ int, o *occurrence) bool { return !which(o) }) })
+}
+
+// each has every group drop some, and forgets those that are empty then.
+func (f *foreign) each(drop func(*many) int) {
 	for h, m := range f.groups {
 		before := m.bytes()
-		f.kept -= m.keep(func(_ int, o *occurrence) bool { return !which(o) })
+		f.kept -= drop(m)
 		f.held += m.bytes() - before
 		if len(m.records) == 0 {
 			f.held -= m.bytes()

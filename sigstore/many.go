@@ -19,6 +19,7 @@ type many struct {
 	authors authors
 
 	cleaned uint32 // number of the last deletion that it was cleaned of; see purge
+	names   *names // of the occurrences; nil: not noted
 
 	thinAt int // len(records) at which thin is tried again
 }
@@ -48,6 +49,12 @@ func (m *many) insert(o *occurrence) {
 	m.records = slices.Insert(m.records, i, m.write(o, v))
 	m.count++
 	m.authors.add(m.cfg.authorKey.hash(o.source, o.author))
+	if m.names != nil {
+		m.names.add(o)
+	}
+	if m.names != nil && m.names.room < 2 {
+		m.names = nil // they are noted anew when the group is next read for a deletion
+	}
 }
 
 // write appends the record of o, whose text may stand with one of the last few.
@@ -77,6 +84,26 @@ func (m *many) keep(stays func(i int, o *occurrence) bool) (dropped int) {
 	if dropped = len(m.records) - len(kept); dropped > 0 {
 		m.pack(kept)
 	}
+	return dropped
+}
+
+// dropNamed drops what is gone, and notes the names of what stays, if that is much.
+func (m *many) dropNamed(gone func(*occurrence) bool) (dropped int) {
+	m.names = nil
+	var left *names
+	if len(m.records) >= minNamed {
+		left = newNames(len(m.records))
+	}
+	dropped = m.keep(func(_ int, o *occurrence) bool {
+		if gone(o) {
+			return false
+		}
+		if left != nil {
+			left.add(o)
+		}
+		return true
+	})
+	m.names = left
 	return dropped
 }
 
@@ -155,5 +182,5 @@ func floorDiv(a, b feed.Time) feed.Time {
 const manyBytes = int64(unsafe.Sizeof(many{})) + 64 // and the names of the first
 
 func (m *many) bytes() int64 {
-	return manyBytes + int64(cap(m.buf)) + 8*int64(cap(m.records)) + m.authors.bytes()
+	return manyBytes + int64(cap(m.buf)) + 8*int64(cap(m.records)) + m.authors.bytes() + m.names.bytes()
 }

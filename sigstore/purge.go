@@ -3,6 +3,8 @@ package sigstore
 import (
 	"strconv"
 	"unsafe"
+
+	"refrain/feed"
 )
 
 // Stays says which sentences of a deleted author were said after all: after the deletion, and before the window was told.
@@ -26,6 +28,7 @@ type purge struct {
 	posts   uint32           // number of the last deletion of posts
 	authors map[who]deletion // nil: none
 	number  uint32           // of the last deletion
+	recent  recent           // what those of the last ones were of
 	walk    *walk            // nil: none is under way
 	foreign bool             // what is remembered of foreign groups is not clean
 	id      []byte           // scratch
@@ -48,11 +51,14 @@ type walk struct {
 }
 
 // deletePosts hides everything that the deleted posts say at once.
-func (gs *Groups) deletePosts(gone Gone) {
+func (gs *Groups) deletePosts(gone Gone, posts []feed.Name) {
 	p := &gs.purge
 	p.gone = gone
 	gs.begin()
 	p.posts = p.number
+	for i := range posts {
+		p.recent.add(hashPost(posts[i].Source, parsePostID(posts[i].Post)), p.number)
+	}
 }
 
 // deleteAuthor hides everything that an author has said so far at once.
@@ -63,6 +69,7 @@ func (gs *Groups) deleteAuthor(source, author string, stays Stays) {
 	}
 	gs.begin()
 	p.authors[who{source, author}] = deletion{p.number, gs.blocks.current().arena.next(), stays}
+	p.recent.add(hashAuthor(who{source, author}), p.number)
 }
 
 // begin begins a deletion: no group is clean any more.
@@ -112,7 +119,12 @@ func (gs *Groups) clean(g Group) (alive bool) {
 	if before == p.number {
 		return true
 	}
-	dropped, left := gs.drop(g, func(o *occurrence) bool { return p.isAfter(o, m) })
+	if m != nil && p.recent.misses(m.names, before) {
+		m.forgetFirst(p, before)
+		m.cleaned = p.number
+		return true
+	}
+	dropped, left := gs.dropDeleted(g, m)
 	gs.purged += dropped
 	if left == 0 {
 		gs.evict(g)
@@ -123,6 +135,17 @@ func (gs *Groups) clean(g Group) (alive bool) {
 		m.cleaned = p.number
 	}
 	return true
+}
+
+// dropDeleted removes from a group what was deleted; m is the group's, nil where it has a chain.
+func (gs *Groups) dropDeleted(g Group, m *many) (dropped, left int) {
+	after := func(o *occurrence) bool { return gs.purge.isAfter(o, m) }
+	if m == nil {
+		return gs.drop(g, after)
+	}
+	gs.crowds.change(m, func(m *many) { dropped = m.dropNamed(after) })
+	gs.occurrences -= dropped
+	return dropped, len(m.records)
 }
 
 // evict lets a group go that has no occurrence left.
@@ -138,12 +161,21 @@ func (gs *Groups) cleanForeign() *foreign {
 	p := &gs.purge
 	if p.foreign {
 		p.foreign = false
-		gs.foreign.drop(func(o *occurrence) bool {
+		gs.foreign.each(p.cleanForeign)
+	}
+	return &gs.foreign
+}
+
+// cleanForeign removes from a foreign group what was deleted.
+func (p *purge) cleanForeign(m *many) (dropped int) {
+	if !p.recent.misses(m.names, m.cleaned) {
+		dropped = m.dropNamed(func(o *occurrence) bool {
 			_, deleted := p.authors[who{o.source, o.author}]
 			return deleted || p.isGone(o.source, o.post)
 		})
 	}
-	return &gs.foreign
+	m.cleaned = p.number
+	return dropped
 }
 
 // purgeSome goes on with the removal by so many rows, and reports whether there is more of it.

@@ -149,8 +149,9 @@ func (w *Window) addOccurrence(g Group, o *occurrence) {
 
 // Delete removes every occurrence of the deleted posts, of all their versions: nothing finds them any more from now on,
 // and their memory comes free as PurgeSome is called. Until that is done gone is asked, of all the posts that were ever
-// deleted: what an earlier one said has to be said by the next. The names that it is given are only lent.
-func (w *Window) Delete(gone Gone) { w.groups.deletePosts(gone) }
+// deleted: what an earlier one said has to be said by the next. The names that it is given are only lent. posts are those
+// that this deletion is of: all that are gone and were in none before.
+func (w *Window) Delete(gone Gone, posts []feed.Name) { w.groups.deletePosts(gone, posts) }
 
 // DeleteAuthor removes everything that an author has said so far, but for what stays: nothing finds it any more from now
 // on, and its memory comes free as PurgeSome is called.

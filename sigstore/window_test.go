@@ -278,7 +278,7 @@ func TestDeleteWhileTheWindowRolls(t *testing.T) {
 		w.Advance(x.Time)
 		if victim := fmt.Sprintf("p%06d", i-r.IntN(300)); i%5 == 0 {
 			deleted[victim] = true
-			w.Delete(func(_, post string) bool { return deleted[post] })
+			w.Delete(func(_, post string) bool { return deleted[post] }, []feed.Name{{Post: victim}})
 		}
 		if r.IntN(3) == 0 {
 			w.PurgeSome(1 + r.IntN(100))
@@ -329,7 +329,8 @@ func TestBudgetAfterEverythingIsDeleted(t *testing.T) {
 // deletePost deletes a post beside those that are being deleted.
 func deletePost(w *Window, source, id string) {
 	before := w.groups.purge.gone
-	w.Delete(func(s, post string) bool { return s == source && post == id || before != nil && before(s, post) })
+	w.Delete(func(s, post string) bool { return s == source && post == id || before != nil && before(s, post) },
+		[]feed.Name{{Source: source, Post: id}})
 }
 
 // TestDeletionOfNobodysPost: it drives nothing out of a window that is full, and takes no memory of it, neither at once nor

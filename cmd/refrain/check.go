@@ -14,8 +14,8 @@ func (m *Main) check() *cobra.Command {
 	return &cobra.Command{
 		Use:   "check DIR",
 		Short: "Verify a data directory that no server uses",
-		Long: "Read everything in a data directory and say what is damaged: each record of the topics, the positions, the index,\n" +
-			"the models, the dead letters. Nothing is changed; a directory in use is refused. One line on stdout for each\n" +
+		Long: "Read everything in a data directory and say what is damaged: its format, each record of the topics, the positions,\n" +
+			"the index, the models, the dead letters. Nothing is changed; a directory in use is refused. One line on stdout for each\n" +
 			"finding, FILE: OFFSET: reason, and one on stderr for each part. Exit status 0: sound; 1: damaged; 2: wrong usage.\n" +
 			"All of it is read once, at some 100 to 300 MB a second. docs/operations.md says what damage means.",
 		Example: "  refrain check refrain-data\n" +

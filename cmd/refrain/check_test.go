@@ -43,6 +43,17 @@ func TestCheckExitStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	check(0, "", "control, 1 messages: sound", dir)
+	check(0, "", "FORMAT, 1: sound", dir) // of before there was the file
+	format := filepath.Join(dir, "FORMAT")
+	for text, want := range map[string][2]string{"1\n": {"", "FORMAT, 1: sound"}, "2\n": {"", "a newer program has written there"}, "x": {format + ": 0: no number", ""}} {
+		if err := os.WriteFile(format, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		check(map[bool]int{true: 0, false: exitFailure}[text == "1\n"], want[0], want[1], dir)
+	}
+	if err := os.Remove(format); err != nil {
+		t.Fatal(err)
+	}
 	check(exitUsage, "", "want one")
 	check(exitUsage, "", "not a data directory", t.TempDir())
 	path := filepath.Join(dir, "jetstream", "$G", "streams", "control", "msgs", "1.blk")

@@ -11,6 +11,8 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
+	"slices"
 	"sync"
 	"time"
 
@@ -68,12 +70,30 @@ func client() *http.Client {
 
 func (c *Config) validate() error {
 	return errors.Join(
-		check.Set("url", c.URL != ""), check.Set("name", c.Name != ""), check.Set("source", c.Source != ""),
+		checkURL(c.URL), check.Set("name", c.Name != ""), check.Set("source", c.Source != ""),
 		check.AtLeast(0, "rewind", c.Rewind), check.AtLeast(1, "batch posts", c.BatchPosts), check.Positive("batch delay", c.BatchDelay),
 		check.AtLeast(1, "in flight", c.InFlight), check.AtLeast(1, "max message", c.MaxMessage),
 		check.Positive("silence", c.Silence), check.Positive("min backoff", c.MinBackoff), check.AtLeast(c.MinBackoff, "max pause", c.MaxPause),
 		check.Set("client", c.Client != nil), check.Set("now", c.Now != nil), check.Set("logger", c.Logger != nil),
 	)
+}
+
+// checkURL shows nothing of the address, which may have a password in it.
+func checkURL(address string) error {
+	u, err := url.Parse(address)
+	if err != nil || u.Host == "" || !slices.Contains([]string{"ws", "wss", "http", "https"}, u.Scheme) {
+		return errors.New("url: want wss://HOST/PATH, or ws, https, http")
+	}
+	return nil
+}
+
+// redacted is an address that passes checkURL, as it may be shown.
+func redacted(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return ""
+	}
+	return u.Redacted()
 }
 
 // Source is the posts of the Bluesky network, read from a Jetstream server over a WebSocket.

@@ -51,7 +51,7 @@ func (b *Source) run() {
 
 func (b *Source) pause(ctx context.Context, wait time.Duration, cause error) {
 	b.cfg.Status.Failed(connection, cause)
-	b.cfg.Logger.Warn("bluesky: connection lost", "url", b.cfg.URL, "again", wait, "error", cause)
+	b.cfg.Logger.Warn("bluesky: connection lost", "url", redacted(b.cfg.URL), "again", wait, "error", cause)
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
@@ -86,7 +86,7 @@ func (b *Source) connect(ctx context.Context, pause *backoff.ExponentialBackOff)
 	}
 	defer conn.CloseNow()
 	conn.SetReadLimit(-1) // read keeps the limit: an overlong message is rejected, not the connection
-	b.cfg.Logger.Info("bluesky: connected", "url", address)
+	b.cfg.Logger.Info("bluesky: connected", "url", redacted(address))
 	for first := true; ; first = false {
 		m, err := b.read(ctx, conn)
 		if err != nil {

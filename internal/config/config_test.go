@@ -178,7 +178,7 @@ func TestAFilesMistakesAreToldTogether(t *testing.T) {
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	for _, want := range []string{"line 1: dta_dir is no setting", "line 3: window.span: duration", "line 4: window.treshold is no setting", "line 5: window.budget: size", "line 6: `many`: want a whole number", "line 7: `1`: want a section"} {
+	for _, want := range []string{"line 1: dta_dir is no setting", "line 3: window.span: duration", "line 4: window.treshold is no setting", "line 5: window.budget: size", "line 6: `many`: want a whole number", "line 7: want a section"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not say %q", err, want)
 		}

@@ -45,7 +45,7 @@ type Config struct {
 var ErrNoData = errors.New("not a data directory")
 
 // Check verifies a directory, and returns how many findings there were. The error says why it could not be checked; an
-// *jetstream.InUseError, that a server uses it.
+// *jetstream.InUseError, that a server uses it; a *FormatError, that a newer program has written there.
 func Check(ctx context.Context, cfg Config) (findings int, err error) {
 	if _, err := os.Stat(blocks.Dir(cfg.Dir)); err != nil {
 		return 0, fmt.Errorf("%s: %w: it has no topics (%w)", cfg.Dir, ErrNoData, errors.Unwrap(err))
@@ -56,6 +56,9 @@ func Check(ctx context.Context, cfg Config) (findings int, err error) {
 	}
 	defer held.Close()
 	c := checker{Config: cfg, ctx: ctx}
+	if err := c.format(); err != nil {
+		return 0, err
+	}
 	if err := c.measure(); err != nil {
 		return 0, err
 	}
@@ -69,6 +72,18 @@ type checker struct {
 	total, done int64
 	findings    int
 	inPart      int // findings
+}
+
+// format checks what format the directory is of. There is no use in reading one that is not known.
+func (c *checker) format() error {
+	format, err := readFormat(c.Dir)
+	if errors.Is(err, errFormatDamaged) {
+		c.found(filepath.Join(c.Dir, formatName), 0, "no number")
+	} else if err != nil {
+		return err
+	}
+	c.endPart("%s, %d", formatName, max(1, format))
+	return nil
 }
 
 // measure adds up what there is to read.

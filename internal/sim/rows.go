@@ -92,7 +92,7 @@ func (b *brute) Advance(w feed.Time) {
 	b.rows = slices.DeleteFunc(b.rows, func(r *feed.Sentence) bool { return r.Time < w-b.span-b.lateness })
 }
 
-func (b *brute) Delete(gone sigstore.Gone) {
+func (b *brute) Delete(gone sigstore.Gone, _ []feed.Name) {
 	b.rows = slices.DeleteFunc(b.rows, func(r *feed.Sentence) bool { return gone(r.Source, r.Post) })
 }
 

@@ -54,7 +54,7 @@ type Rows interface {
 	EachNewMatch(x *feed.Sentence, found func(*feed.Match))
 	Expect(xs []*feed.Sentence)
 	Advance(w feed.Time)
-	Delete(gone sigstore.Gone)
+	Delete(gone sigstore.Gone, posts []feed.Name)
 	DeleteAuthor(source, author string, stays sigstore.Stays)
 	PurgeSome(rows int) (more bool)
 	Probe(x *feed.Sentence)

@@ -260,7 +260,15 @@ func TestAddressesRefused(t *testing.T) {
 		"255.255.255.255": "", "192.0.2.1": "", "198.18.0.1": "", "240.0.0.1": "", "localhost": "",
 		// Spellings that some resolvers take for addresses and others for names that do not exist.
 		"2130706433": "lookup", "0x7f000001": "lookup", "0177.0.0.1": "lookup", "127.1": "lookup", "0x7f.1": "lookup",
-		"127.0.0.1.": "lookup",
+		"127.0.0.1.": "lookup", "0": "lookup", "0300.0250.0.1": "lookup", "017700000001": "lookup", "localhost.": "lookup",
+		// What is before an @ is no host, and large letters are small ones.
+		"user:hidden@127.0.0.1": "", "example.org@127.0.0.1": "", "example.org%2f@127.0.0.1": "", "LOCALHOST": "",
+		// IPv4 within IPv6, more of them, and metadata.
+		"[::ffff:7f00:1]": "", "[::ffff:169.254.169.254]": "", "[::ffff:0:127.0.0.1]": "", "[64:ff9b::a9fe:a9fe]": "", "[64:ff9b:1::a9fe:a9fe]": "",
+		"[2002:a9fe:a9fe::]": "", "[fec0::1]": "", "[2001:db8::1]": "", "[fd20:ce::254]": "", "100.100.100.200": "", "168.63.129.16": "",
+	}
+	if len(hosts) < 50 {
+		t.Errorf("%d hosts", len(hosts))
 	}
 	for host, other := range hosts {
 		t.Run(host, func(t *testing.T) {
@@ -408,6 +416,37 @@ func TestNameThatChangesItsMind(t *testing.T) {
 	r.end()
 	if last := r.Status().Last; !strings.Contains(last.Error, "is refused") || !strings.Contains(last.Error, "127.0.0.1") || reached.Load() != 0 {
 		t.Errorf("last attempt %+v, %d requests reached loopback", last, reached.Load())
+	}
+}
+
+// TestNamesOfPrivateAddresses: a name is as good as the address that it has.
+func TestNamesOfPrivateAddresses(t *testing.T) {
+	var reached atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
+	t.Cleanup(func() {
+		s.Close()
+		if reached.Load() != 0 {
+			t.Error("a request has reached loopback")
+		}
+	})
+	_, port, _ := net.SplitHostPort(s.Listener.Addr().String())
+	for _, address := range []string{"127.0.0.1", "127.1.2.3", "10.0.0.1", "192.168.1.1", "169.254.169.254", "168.63.129.16", "100.100.100.200", "0.0.0.0", "224.0.0.1"} {
+		t.Run(address, func(t *testing.T) {
+			t.Parallel()
+			r := overNet(t, "http://inside.test.:"+port+"/")
+			e, err := webhook.New(r.cfg, r.deps)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.SetResolver(newNames(t, netip.MustParseAddr(address)).resolver())
+			r.append(events("p")...)
+			r.run(e)
+			eventually(t, "an attempt", func() bool { return r.Status().Last != nil })
+			r.end()
+			if last := r.Status().Last; !strings.Contains(last.Error, "is refused; list it under allow") || !strings.Contains(last.Error, address) || last.Status != 0 {
+				t.Errorf("last attempt %+v", last)
+			}
+		})
 	}
 }
 

@@ -61,7 +61,7 @@ func TestChangingEnginesChangesNothing(t *testing.T) {
 			w.Advance(x.Time)
 			if i%7 == 0 {
 				victims[victim] = true
-				w.Delete(func(_, post string) bool { return victims[post] })
+				w.Delete(func(_, post string) bool { return victims[post] }, []feed.Name{{Post: victim}})
 			}
 		}
 	}

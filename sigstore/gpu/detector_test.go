@@ -80,7 +80,8 @@ func play(t *testing.T, engine detector.Engine, all []feed.Sentence, between fun
 		}
 		between(i / 200)
 		deleted = append(deleted, feed.Name{Source: all[i].Source, Post: all[i].Post})
-		d.Delete(func(source, post string) bool { return slices.Contains(deleted, feed.Name{Source: source, Post: post}) })
+		d.Delete(func(source, post string) bool { return slices.Contains(deleted, feed.Name{Source: source, Post: post}) },
+			deleted[len(deleted)-1:])
 		d.Advance(expected[len(expected)-1].Time)
 	}
 	for i := range found {
