@@ -38,7 +38,7 @@ func openHub(ctx context.Context, t topic.Topic, maxBytes int64) (*hub, error) {
 		return nil, err
 	}
 	h := &hub{maxBytes: maxBytes, from: placeIn(t, end), arrival: make(chan struct{})}
-	reader, err := openNarrow(ctx, t, slices.Clone(end))
+	reader, err := t.Open(ctx, slices.Clone(end)) // there is one, and all wait for it
 	if err != nil {
 		return nil, err
 	}

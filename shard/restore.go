@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"refrain/topic"
 )
@@ -69,7 +70,7 @@ func (w *Worker) restorePartition(ctx context.Context, id int, x *extent) (*part
 		return nil, fmt.Errorf("make rows: %w", err)
 	}
 	q := &partition{id: id, rows: rows, state: *state, insert: state.ReplayFrom, counted: state.Look[id],
-		deletes: w.cfg.Control != nil, caused: w.cfg.Caused}
+		deletes: w.cfg.Control != nil, caused: w.cfg.Caused, used: map[string]time.Duration{}}
 	q.found, q.lock = newFound(w), newLock()
 	w.liftHeard(q, x.start)
 	w.liftToStart(ctx, q, x.start)

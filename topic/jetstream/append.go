@@ -32,7 +32,11 @@ func (t *Topic) append(ctx context.Context, records []topic.Record) error {
 	now := t.cfg.Now()
 	for len(records) > 0 {
 		n := t.together(records)
-		if err := f.send(ctx, t.message(records[:n], now)); err != nil {
+		m := t.message(records[:n], now)
+		if err := t.await(ctx, pacedSize(m, records[:n])); err != nil {
+			return err
+		}
+		if err := f.send(ctx, m); err != nil {
 			return err
 		}
 		records = records[n:]
@@ -53,9 +57,6 @@ type sent struct {
 }
 
 func (f *flight) send(ctx context.Context, m *nats.Msg) error {
-	if err := f.topic.await(ctx, storedSize(m)); err != nil {
-		return err
-	}
 	size := min(int64(len(m.Data))+1, maxInFlight)
 	if err := f.makeRoom(ctx, size); err != nil {
 		return err

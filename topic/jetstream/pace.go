@@ -3,7 +3,10 @@ package jetstream
 import (
 	"context"
 
+	"github.com/nats-io/nats.go"
 	"golang.org/x/time/rate"
+
+	"refrain/topic"
 )
 
 // defaultPace bounds the bytes a second that are appended to all topics of a server, and paceBurst what may come at once, in
@@ -19,6 +22,19 @@ const (
 )
 
 func newPace(bytes int) *rate.Limiter { return rate.NewLimiter(rate.Limit(bytes), paceBurst*bytes) }
+
+// unpackedShare is the part of what a message unpacks to that counts as its size where it is stored in less: whoever reads
+// it carries all of that, and 38 KB of one character take a few hundred bytes here. Usual events are an eighth.
+const unpackedShare = 4
+
+// pacedSize is what the message of some records counts.
+func pacedSize(m *nats.Msg, records []topic.Record) int64 {
+	plain := 0
+	for i := range records {
+		plain += len(records[i].Data)
+	}
+	return max(storedSize(m), int64(plain)/unpackedShare)
+}
 
 // await waits until so many bytes may be appended. A topic of another process's server has no pace.
 func (t *Topic) await(ctx context.Context, bytes int64) error {

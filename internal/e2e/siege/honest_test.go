@@ -22,7 +22,10 @@ const (
 	honestEvery = 100 * time.Millisecond
 )
 
-const honestName = "honest"
+const (
+	honestName = "honest"
+	honestPost = "h-%08d"
+)
 
 // honest sends real posts at a steady rate, each batch again from the first line that was not accepted.
 type honest struct {
@@ -32,6 +35,7 @@ type honest struct {
 	url    string
 	sent   *os.File        // all posts, as detect reads them
 	delays []time.Duration // of the batches, from when they were due until all of them was accepted
+	times  []time.Time     // when they were
 	tries  map[int]int     // answers, by status; 0: none came
 }
 
@@ -49,9 +53,19 @@ func (h *honest) run(begin, end time.Time) int {
 		}
 		n += len(lines)
 		h.send(lines, end.Add(5*time.Minute))
-		h.delays = append(h.delays, time.Since(due))
+		h.delays, h.times = append(h.delays, time.Since(due)), append(h.times, time.Now())
 	}
 	return n
+}
+
+// acceptedAt is when the batch of a post was accepted.
+func (h *honest) acceptedAt(post string) time.Time {
+	var n int
+	if _, err := fmt.Sscanf(post, honestPost, &n); err != nil {
+		h.tb.Errorf("event of post %q, which nobody sent: %v", post, err)
+		return time.Now()
+	}
+	return h.times[(n-1)/honestBatch]
 }
 
 // send tries until all lines are accepted, and waits as long as it is told to between the tries.
@@ -171,7 +185,7 @@ func (p *realPosts) renew(line []byte, now time.Time) []byte {
 		p.tb.Fatal(err)
 	}
 	p.n++
-	post.ID, post.Source, post.Time = fmt.Sprintf("h-%08d", p.n), honestName, now.UnixMilli()
+	post.ID, post.Source, post.Time = fmt.Sprintf(honestPost, p.n), honestName, now.UnixMilli()
 	post.Author, post.Lang, post.Text = is.Author, is.Lang, p.shift(is.Text)
 	out, err := json.Marshal(post)
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -37,6 +38,7 @@ window:
   span: 1h
   budget: 1GiB
   max_matches: 1000
+canary: {every: 1s}
 log: {level: error}
 `
 
@@ -66,7 +68,22 @@ func TestSiege(t *testing.T) {
 	honest, others := f.counts()
 	t.Logf("%d honest posts, %d events of theirs, %d of others; answers %v", n, honest, others, h.tries)
 	t.Logf("batch of %d accepted after: %s", honestBatch, percentiles(h.delays))
-	t.Logf("event at the follower, after the post: %s", percentiles(f.delays))
+	due, accepted := f.delays(h)
+	t.Logf("event at the follower, after the post was due: %s", percentiles(due))
+	t.Logf("event at the follower, after it was accepted: %s", percentiles(accepted))
+	stages(t, p)
+}
+
+// stages says how long each part of the route took, of everybody's posts and events: the attackers' too, which are most of
+// them and wait for each other. What takes the least of them is a canary, which is nobody's.
+func stages(t *testing.T, p *e2e.Process) {
+	t.Helper()
+	all := p.Histograms()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if h := all[name]; strings.Contains(name, "delay") && h.Count() > 0 {
+			t.Logf("%-45s p50 up to %vs, p90 %vs, p99 %vs (%d)", name, h.Quantile(.5), h.Quantile(.9), h.Quantile(.99), h.Count())
+		}
+	}
 }
 
 func mustStart(t *testing.T) *e2e.Process {

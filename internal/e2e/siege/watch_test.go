@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -22,9 +21,26 @@ type follower struct {
 	url    string
 	mu     sync.Mutex
 	ids    map[feed.Hash]bool
-	delays []time.Duration // from the post's time until its event was here
+	came   []arrival // of the events of honest posts, each once
 	others int
 	last   string // position
+}
+
+// arrival is when the event of a post came that was due at a time.
+type arrival struct {
+	post    string
+	due, at time.Time
+}
+
+// delays are from when posts were due until their events were here, and from when they were accepted.
+func (f *follower) delays(h *honest) (due, accepted []time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, a := range f.came {
+		due = append(due, a.at.Sub(a.due))
+		accepted = append(accepted, max(0, a.at.Sub(h.acceptedAt(a.post)))) // its event may be here before the answer
+	}
+	return due, accepted
 }
 
 // run follows until ctx ends, over connections that may break.
@@ -57,32 +73,36 @@ func (f *follower) stream(ctx context.Context) error {
 	in := bufio.NewScanner(resp.Body)
 	in.Buffer(nil, 1<<20)
 	for in.Scan() {
-		f.line(in.Text())
+		f.line(in.Bytes())
 	}
 	return in.Err()
 }
 
-func (f *follower) line(line string) {
-	if id, ok := strings.CutPrefix(line, "id: "); ok {
-		f.last = id
+func (f *follower) line(line []byte) {
+	if id, ok := bytes.CutPrefix(line, []byte("id: ")); ok {
+		f.last = string(id)
 	}
-	data, ok := strings.CutPrefix(line, "data: ")
-	if !ok || !feed.IsReuse([]byte(data)) {
-		return
-	}
-	m, err := feed.DecodeEvent([]byte(data))
-	if err != nil {
-		f.tb.Errorf("event: %v", err)
+	data, ok := bytes.CutPrefix(line, []byte("data: "))
+	if !ok || !feed.IsReuse(data) {
 		return
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if !bytes.Contains(data, []byte(`"source":"`+honestName+`"`)) { // they are many and large: this client is to keep up
+		f.others++
+		return
+	}
+	m, err := feed.DecodeEvent(data)
+	if err != nil {
+		f.tb.Errorf("event: %v", err)
+		return
+	}
 	if m.Later.Source != honestName {
 		f.others++
 		return
 	}
 	if !f.ids[m.ID] {
-		f.delays = append(f.delays, time.Since(m.Later.Time.Time()))
+		f.came = append(f.came, arrival{m.Later.Post, m.Later.Time.Time(), time.Now()})
 	}
 	f.ids[m.ID] = true
 }
