@@ -25,16 +25,12 @@ func (m *Main) version() *cobra.Command {
 	}
 }
 
-// buildVersion is the module's version, or the revision it was built from.
+// buildVersion is what the build was stamped with: the tag of its commit, else a version made of the commit's time and
+// revision, with +dirty where files were changed; "(devel)" where there was no repository.
 func buildVersion() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return "unknown"
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" {
-			return "devel " + s.Value[:min(12, len(s.Value))]
-		}
 	}
 	return info.Main.Version
 }
