@@ -49,6 +49,23 @@ func TestBrokenLinks(t *testing.T) {
 	}
 }
 
+// TestPages: every page of docs says at once for whom it is, and the index has it.
+func TestPages(t *testing.T) {
+	docs := os.DirFS("../../docs")
+	pages := mustPages(t, docs)
+	for page, text := range pages {
+		if strings.HasPrefix(page, "design/") {
+			continue
+		}
+		if lines := strings.SplitN(text, "\n", 4); len(lines) < 4 || !strings.HasPrefix(lines[2], "For who") {
+			t.Errorf("%s: its third line does not begin with \"For whoever …\"", page)
+		}
+		if page != "README.md" && !strings.Contains(pages["README.md"], "]("+page+")") {
+			t.Errorf("%s is not in docs/README.md", page)
+		}
+	}
+}
+
 // TestGlossary wants every word once, and the files where the things live.
 func TestGlossary(t *testing.T) {
 	page := mustPages(t, os.DirFS("../.."))["docs/ARCHITECTURE.md"]
