@@ -4,8 +4,8 @@ package plan
 // EPYC, much other work beside, 2026-11-21; look-ups are by BenchmarkLookup of this package.
 func DefaultCosts() Costs {
 	return Costs{
-		DecodeMicros: 0.8, // BenchmarkDecodePost, plain ASCII 0.55, escaped Cyrillic 1.1 (docs/benchmarks.md, by stage)
-		SplitMicros:  29,  // 2 cores / 67,100 posts/s accepted over HTTP (docs/benchmarks.md, the edges), less DecodeMicros; the client's share is in it, so an upper bound
+		DecodeMicros: 0.8, // BenchmarkDecodePost, plain ASCII 0.55, escaped Cyrillic 1.1 (docs/measurements/benchmarks.md, by stage)
+		SplitMicros:  29,  // 2 cores / 67,100 posts/s accepted over HTTP (docs/measurements/benchmarks.md, the edges), less DecodeMicros; the client's share is in it, so an upper bound
 		ReadMicros:   1.5, // here, BenchmarkBatchDecode of topic 0.87; the rest is allowed for fetching: not measured by itself
 		InsertMicros: 3.5, // here, from 0.5 to 1 M texts, prefix engine, 3.2 to 3.7 over thresholds, scan 2.0 to 2.3
 		EventMicros:  5,   // not measured by itself: the order of a post's record
@@ -72,7 +72,7 @@ func DefaultCosts() Costs {
 		PrefixBytes: 14, // here: 139, 158, 174, 190, 207 bytes a text at 0.9 to 0.5: 16 to 19 a step, which is 1.2 tokens
 		ScanBytes:   4,
 
-		ProcessBytes: 70e6, // docs/benchmarks.md, the window: RSS less what the window holds, 68 and 72 MB
+		ProcessBytes: 70e6, // docs/measurements/benchmarks.md, the window: RSS less what the window holds, 68 and 72 MB
 		Garbage:      0.08, // the least that internal/memory lets grow
 	}
 }

@@ -15,18 +15,18 @@ import (
 
 func (m *Main) bench() *cobra.Command {
 	var f benchFlags
-	group := &tableGroup{main: m, markers: report.Bench, document: "docs/benchmarks.md", apart: true}
+	group := &tableGroup{main: m, markers: report.Bench, document: "docs/measurements/benchmarks.md", apart: true}
 	for _, t := range benchTables() {
 		group.all = append(group.all, t.table(&f))
 	}
 	cmd := group.command(&cobra.Command{
 		Use:   "bench",
-		Short: "Measure on real data, and write the tables of docs/benchmarks.md",
+		Short: "Measure on real data, and write the tables of docs/measurements/benchmarks.md",
 		Long: "Measure the program on the data set. Each table names its machine, data, command and date. It is printed as\n" +
 			"Markdown, or replaces what stands between its markers in a document. What is compared is run side by side.",
 		Example: "  refrain-lab bench kernels --quick                    see that it works\n" +
 			"  refrain-lab bench match --sentences 200000\n" +
-			"  refrain-lab bench all --write docs/benchmarks.md     everything that can be measured here",
+			"  refrain-lab bench all --write docs/measurements/benchmarks.md     everything that can be measured here",
 	})
 	cmd.PersistentFlags().IntVar(&f.runs, "runs", 3, "runs of a figure; the median counts")
 	cmd.PersistentFlags().StringVar(&f.refrain, "refrain", "", product.Flag)

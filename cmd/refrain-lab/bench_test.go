@@ -153,10 +153,10 @@ func TestBenchUsage(t *testing.T) {
 	}
 }
 
-// TestBenchDocument holds docs/benchmarks.md against the list of tables: each has its place.
+// TestBenchDocument holds docs/measurements/benchmarks.md against the list of tables: each has its place.
 func TestBenchDocument(t *testing.T) {
 	for _, b := range benchTables() {
-		if err := report.Bench.CanWrite(filepath.Join("..", "..", "docs", "benchmarks.md"), b.command.Name()); err != nil {
+		if err := report.Bench.CanWrite(filepath.Join("..", "..", "docs", "measurements", "benchmarks.md"), b.command.Name()); err != nil {
 			t.Error(err)
 		}
 	}

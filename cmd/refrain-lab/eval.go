@@ -16,20 +16,20 @@ import (
 
 func (m *Main) eval() *cobra.Command {
 	c := &eval.Config{}
-	group := &tableGroup{main: m, markers: report.Eval, document: "docs/evaluation.md"}
+	group := &tableGroup{main: m, markers: report.Eval, document: "docs/measurements/evaluation.md"}
 	for _, t := range evalTables() {
 		group.all = append(group.all, t.table(c))
 	}
 	group.all = append(group.all, losslessTables(c)...)
 	cmd := group.command(&cobra.Command{
 		Use:   "eval",
-		Short: "Measure how good codes are, and write the tables of docs/evaluation.md",
+		Short: "Measure how good codes are, and write the tables of docs/measurements/evaluation.md",
 		Long: "Measure on the data set how many candidates searches have with codes of several learners, and what they find.\n" +
 			"Each table names its machine, data, command and date, and has the figures of the papers beside ours. It is\n" +
 			"printed as Markdown, or replaces what stands between its markers in a document.",
 		Example: "  refrain-lab eval table1 --quick                    see that it works\n" +
 			"  refrain-lab eval table2 --seed 2\n" +
-			"  refrain-lab eval all --write docs/evaluation.md    everything",
+			"  refrain-lab eval all --write docs/measurements/evaluation.md    everything",
 	})
 	cmd.PersistentFlags().Uint64Var(&c.Seed, "seed", 1, "of the random choices: the same seed and data give the same figures")
 	cmd.PersistentFlags().StringVar(&c.Models, "models", "", "`folder` in which learned codes are kept, and taken from by the next run instead of learning them again")

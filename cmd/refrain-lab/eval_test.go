@@ -175,10 +175,10 @@ func TestEvalUsage(t *testing.T) {
 	}
 }
 
-// TestEvalDocument holds docs/evaluation.md against the list of tables: each has its place.
+// TestEvalDocument holds docs/measurements/evaluation.md against the list of tables: each has its place.
 func TestEvalDocument(t *testing.T) {
 	for _, e := range evalTables() {
-		if err := report.Eval.CanWrite(filepath.Join("..", "..", "docs", "evaluation.md"), e.name); err != nil {
+		if err := report.Eval.CanWrite(filepath.Join("..", "..", "docs", "measurements", "evaluation.md"), e.name); err != nil {
 			t.Error(err)
 		}
 	}

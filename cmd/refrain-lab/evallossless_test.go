@@ -13,13 +13,13 @@ import (
 )
 
 // TestEvalLossless runs every table on a few posts: the same figures again with the models that the first run has kept, and
-// a place in docs/evaluation.md.
+// a place in docs/measurements/evaluation.md.
 func TestEvalLossless(t *testing.T) {
 	data := evalPosts(t)
 	for _, e := range losslessTables(&eval.Config{}) {
 		name := e.command.Name()
 		t.Run(name, func(t *testing.T) {
-			if err := report.Eval.CanWrite(filepath.Join("..", "..", "docs", "evaluation.md"), name); err != nil {
+			if err := report.Eval.CanWrite(filepath.Join("..", "..", "docs", "measurements", "evaluation.md"), name); err != nil {
 				t.Error(err)
 			}
 			args := []string{name, "--quick", "--json", "--threshold", "0.6", "--data", data, "--models", t.TempDir()}

@@ -34,9 +34,9 @@ func (m *Main) command() *cobra.Command {
 		Use:   "refrain-lab",
 		Short: "Measure refrain, and write the tables of its documents",
 		Long: "Measure how fast refrain is on this machine, and how good the codes of its signatures are. The tables of\n" +
-			"docs/benchmarks.md and docs/evaluation.md are made by it.",
+			"docs/measurements/benchmarks.md and docs/measurements/evaluation.md are made by it.",
 		Example: "  refrain-lab bench match                             print one table\n" +
-			"  refrain-lab bench all --write docs/benchmarks.md    measure all, and put them into the document\n" +
+			"  refrain-lab bench all --write docs/measurements/benchmarks.md    measure all, and put them into the document\n" +
 			"  refrain-lab eval table2                             how good codes are, beside the figures of their paper",
 	}
 	root.AddCommand(m.bench(), m.eval())

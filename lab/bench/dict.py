@@ -5,7 +5,7 @@ usage: zstd -dc posts.jsonl.zst | lab/bench/dict.py [MIN_TOKENS]
 
 It reads posts as JSON lines, cuts them at line breaks and after . ! ?, takes the set of lower-case words of each
 sentence, and counts the sentences whose set was seen before. It finds no near repeats, knows no span, keeps
-everything, and prints posts/s: the yardstick of docs/benchmarks.md.
+everything, and prints posts/s: the yardstick of docs/measurements/benchmarks.md.
 """
 import json
 import re

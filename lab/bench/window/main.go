@@ -1,9 +1,9 @@
-// Command window plots how the memory of a window follows its content: docs/window.svg.
+// Command window plots how the memory of a window follows its content: docs/measurements/window.svg.
 //
 // It runs the posts of a file with their times compressed, so that a window of 24 hours fills, empties and rolls
 // over many times, and samples what the window holds against what the process takes.
 //
-//	go run ./lab/bench/window --compress 100 --svg docs/window.svg posts.jsonl.zst > window.csv
+//	go run ./lab/bench/window --compress 100 --svg docs/measurements/window.svg posts.jsonl.zst > window.csv
 package main
 
 import (

@@ -65,18 +65,6 @@ func equalEntries(a, b hashcodes.Entry) bool {
 	return a.Token == b.Token && a.Hashed == b.Hashed && slices.Equal(a.Positions, b.Positions)
 }
 
-// TestGoals are those that the project has set itself.
-func TestGoals(t *testing.T) {
-	for _, c := range []struct {
-		kind      string
-		md5, want float64
-	}{{"tweets", 5.1, 2}, {"posts", 100, 2}, {"headlines", 6, 2}, {"news", 5.3, 3}, {"news", 5, 1.4}, {"tweets", 1, 1.4}} {
-		if got := goalOf(c.kind, c.md5); got != c.want {
-			t.Errorf("%s, %v false candidates: goal %v, want %v", c.kind, c.md5, got, c.want)
-		}
-	}
-}
-
 // TestSpecNames: no two models share a file.
 func TestSpecNames(t *testing.T) {
 	c := &eval.Config{Seed: 1}
