@@ -12,9 +12,9 @@ func DefaultCosts() Costs {
 
 		RecordBytes: 64,  // here, BenchmarkFeed: 63 to 71 in five of six streams, 37 in ira, where texts repeat within a record
 		EventBytes:  880, // refrain detect, ira, pheme, crisislex, weibo: 1,017 to 1,117 bytes a line with two texts
-		// Here, BenchmarkTopicBytes of server, 100 posts a request: 0.80 to 0.93 in four streams, and 151 to 243 bytes an event of some
-		// 1,060. Of 1,000 posts a request 0.68 to 0.74 and 140 to 167; of one, 1.6 to 1.9 and 425 to 501.
-		RecordShare: 0.87, EventShare: 0.17,
+		// Here, BenchmarkTopicBytes of server, 100 posts a request: 0.80 to 0.93 in four streams, and 227 to 335 bytes an event of some
+		// 1,060. Of 1,000 posts a request 0.68 to 0.74 and 212 to 242; of one, 1.7 to 2.1 and 499 to 605.
+		RecordShare: 0.87, EventShare: 0.25,
 
 		BatchSeconds: 0.005, // the bound of the detector's batches
 		BatchMost:    64,    // sigstore/scan: more at once make none cheaper

@@ -12,7 +12,7 @@ import (
 // (docs/design/0013-doors.md has the sum), and no more than their part of the disk.
 const (
 	maxSentenceBytes = 48 << 30
-	maxEventBytes    = 16 << 30
+	maxEventBytes    = 24 << 30
 	sentenceShare    = 2 // one part in so many of what the disk has for them
 	eventShare       = 4
 )

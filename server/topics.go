@@ -54,7 +54,7 @@ func (n *node) sentenceTopic() jetstream.TopicConfig {
 func (n *node) eventTopic() jetstream.TopicConfig {
 	c := n.topic("events")
 	c.MaxBytes, c.Packed = int64(n.cfg.Topics.EventBytes), true
-	c.Coding = jetstream.Zstd
+	c.Coding = jetstream.S2
 	_, c.MaxAge = n.ages()
 	return c
 }

@@ -49,6 +49,8 @@ type partition struct {
 	deletes bool
 	counts  counts
 	found   found
+	under   underWay
+	report  func(*feed.Match) // add
 	// counted is where counting begins: what lies before was counted before the last restart.
 	counted int64
 	purged  time.Time
@@ -166,18 +168,30 @@ func (q *partition) lookUpSentence(x *item, i int, look lookUp) {
 		return
 	}
 	q.counts.lookups++
-	caused, truncated := 0, false
-	look(s, func(m *feed.Match) {
-		q.counts.events++
-		truncated = m.Truncated
-		caused += 1 + q.found.add(m, x.trace, x.stamp)/eventUnit
-	})
-	if q.caused != nil && caused > 0 {
-		q.caused(x.origin, s.Source, caused)
+	q.under = underWay{item: x}
+	look(s, q.report)
+	if q.caused != nil && q.under.caused > 0 {
+		q.caused(x.origin, s.Source, q.under.caused)
 	}
-	if truncated {
+	if q.under.truncated {
 		q.counts.truncated++
 	}
+}
+
+// underWay is the look-up of one sentence. It lies in its partition, since what a function made for each sentence used
+// would lie on the heap: two allocations a sentence, which was a fifth of all that a service made.
+type underWay struct {
+	item      *item
+	caused    int // events, large ones as several
+	truncated bool
+}
+
+// add takes in what the look-up under way finds.
+func (q *partition) add(m *feed.Match) {
+	u := &q.under
+	q.counts.events++
+	u.truncated = m.Truncated
+	u.caused += 1 + q.found.add(m, u.item.trace, u.item.stamp)/eventUnit
 }
 
 func (q *partition) lookedUp(x *item) {

@@ -71,7 +71,7 @@ func (w *Worker) restorePartition(ctx context.Context, id int, x *extent) (*part
 	}
 	q := &partition{id: id, rows: rows, state: *state, insert: state.ReplayFrom, counted: state.Look[id],
 		deletes: w.cfg.Control != nil, caused: w.cfg.Caused, used: map[string]time.Duration{}}
-	q.found, q.lock = newFound(w), newLock()
+	q.found, q.report, q.lock = newFound(w), q.add, newLock()
 	w.liftHeard(q, x.start)
 	w.liftToStart(ctx, q, x.start)
 	if clock, known := state.Marks.Clock(); known {

@@ -48,7 +48,7 @@ func (s *Store) Reuse(ctx context.Context, source, id string, page lookup.Page) 
 	if err := s.read(ctx, p, []postID{{source, id}}, nil); err != nil {
 		return answer, err
 	}
-	asked := p.posts[postKey(source, id)]
+	asked := p.posts[postID{source, id}]
 	if asked.deleted != there || s.authors.hides(asked) {
 		return answer, lookup.ErrDeleted
 	}

@@ -76,7 +76,7 @@ func (s *Store) hidden(ctx context.Context, p *pass, ids []postID) (func(lookup.
 		return func(lookup.Place) bool { return false }, nil
 	}
 	err := s.read(ctx, p, ids, nil)
-	return func(x lookup.Place) bool { return s.authors.hides(p.posts[postKey(x.Source, x.Post)]) }, err
+	return func(x lookup.Place) bool { return s.authors.hides(p.posts[postID{x.Source, x.Post}]) }, err
 }
 
 // isOf reports whether a post was there when one of some authors was deleted, and is his.

@@ -37,13 +37,12 @@ func (s *Store) load(ctx context.Context, r *reading) error {
 func (s *Store) read(ctx context.Context, p *pass, posts []postID, groups []feed.Hash) error {
 	var r reading
 	for _, id := range posts {
-		key := postKey(id.source, id.id)
-		if _, ok := p.posts[key]; ok {
+		if _, ok := p.posts[id]; ok {
 			continue
 		}
-		p.posts[key] = nil
-		r.add(key, func(data []byte) (err error) {
-			p.posts[key], err = decodePost(id.source, id.id, data, p.now)
+		p.posts[id] = nil
+		r.add(postKey(id.source, id.id), func(data []byte) (err error) {
+			p.posts[id], err = decodePost(id.source, id.id, data, p.now)
 			return err
 		})
 	}
@@ -74,9 +73,9 @@ func (s *Store) readFacts(ctx context.Context, p *pass, posts []postID, groups [
 	facts := make([]fact, 0, 3*len(matches))
 	for i := range matches {
 		m := &matches[i]
-		facts = append(facts, fact{p.posts[postKey(m.Later.Source, m.Later.Post)], m.ID},
-			fact{p.posts[postKey(m.Earlier.Source, m.Earlier.Post)], m.Group},
-			fact{p.posts[postKey(m.First.Source, m.First.Post)], m.Group})
+		facts = append(facts, fact{p.posts[postID{m.Later.Source, m.Later.Post}], m.ID},
+			fact{p.posts[postID{m.Earlier.Source, m.Earlier.Post}], m.Group},
+			fact{p.posts[postID{m.First.Source, m.First.Post}], m.Group})
 	}
 	return s.readPages(ctx, p.now, facts)
 }

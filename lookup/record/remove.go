@@ -140,7 +140,7 @@ func (s *Store) repeating(ctx context.Context, p *pass, group feed.Hash, found [
 		return nil, err
 	}
 	for i, id := range ids {
-		facts[i].post = p.posts[postKey(id.source, id.id)]
+		facts[i].post = p.posts[id]
 	}
 	return facts, s.readPages(ctx, p.now, facts)
 }

@@ -107,7 +107,7 @@ const (
 type pass struct {
 	now    Slice
 	ttl    time.Duration
-	posts  map[string]*post // by key
+	posts  map[postID]*post
 	groups map[feed.Hash]*group
 	told   map[told]*reuse // what was known before of each event that was told; nil: nothing
 	remove []Entry
@@ -121,7 +121,7 @@ type told struct {
 
 func (s *Store) newPass() *pass {
 	now, ttl := s.Now()
-	return &pass{now: now, ttl: ttl, posts: map[string]*post{}, groups: map[feed.Hash]*group{}, told: map[told]*reuse{}}
+	return &pass{now: now, ttl: ttl, posts: map[postID]*post{}, groups: map[feed.Hash]*group{}, told: map[told]*reuse{}}
 }
 
 // tell takes in matches.
@@ -151,9 +151,9 @@ func (s *Store) tell(ctx context.Context, changes []lookup.Change) error {
 
 // tell takes in one match that was made at a time, without what was deleted.
 func (p *pass) tell(m feed.Match, made feed.Time) {
-	later := p.posts[postKey(m.Later.Source, m.Later.Post)]
-	earlier := p.posts[postKey(m.Earlier.Source, m.Earlier.Post)]
-	original := p.posts[postKey(m.First.Source, m.First.Post)]
+	later := p.posts[postID{m.Later.Source, m.Later.Post}]
+	earlier := p.posts[postID{m.Earlier.Source, m.Earlier.Post}]
+	original := p.posts[postID{m.First.Source, m.First.Post}]
 	for _, x := range []*post{later, earlier, original} {
 		if x.deleted == deleted && x.newest() != p.now { // the mark lives as long as events come that need it
 			x.mark(deleted, p.now)

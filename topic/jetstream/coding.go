@@ -18,8 +18,8 @@ type Coding string
 
 const (
 	Plain Coding = ""     // not at all
-	S2    Coding = "s2"   // quick: for what is half hashes, as sentences are
-	Zstd  Coding = "zstd" // smaller, at three times the time: for JSON
+	S2    Coding = "s2"   // quick
+	Zstd  Coding = "zstd" // smaller, at three to five times the time
 )
 
 // headerCoding names the coding of a message whose data is compressed.
