@@ -100,12 +100,8 @@ func (s *Server) post(t *testing.T, from, n int) (status int) {
 	t.Helper()
 	var body bytes.Buffer
 	for i := from; i < from+n; i++ {
-		r := rand.New(rand.NewPCG(uint64(i), 0)) // words that do not compress
-		fmt.Fprintf(&body, "{\"id\":\"%d/%d\",\"text\":\"post number %d says", time.Now().UnixNano(), i, i)
-		for range 60 {
-			fmt.Fprintf(&body, " %x", r.Uint64())
-		}
-		body.WriteString("\"}\n")
+		r := rand.New(rand.NewPCG(uint64(i), 0))
+		fmt.Fprintf(&body, "{\"id\":\"%d/%d\",\"text\":\"post number %d says%s\"}\n", time.Now().UnixNano(), i, i, randomWords(r, 60))
 	}
 	resp, err := http.Post("http://"+s.Addr()+"/v1/posts", "application/x-ndjson", &body)
 	if err != nil {
@@ -113,6 +109,15 @@ func (s *Server) post(t *testing.T, from, n int) (status int) {
 	}
 	defer resp.Body.Close()
 	return resp.StatusCode
+}
+
+// randomWords do not compress.
+func randomWords(r *rand.Rand, n int) string {
+	var words strings.Builder
+	for range n {
+		fmt.Fprintf(&words, " %x", r.Uint64())
+	}
+	return words.String()
 }
 
 // refusal is what one post that is refused is answered.
@@ -124,7 +129,7 @@ type refusal struct {
 
 func (s *Server) mustRefuse(t *testing.T) (got refusal) {
 	t.Helper()
-	body := fmt.Sprintf(`{"id":"large","text":%q}`, strings.Repeat("many words of a post ", 20_000))
+	body := fmt.Sprintf(`{"id":"large","text":%q}`, randomWords(rand.New(rand.NewPCG(1, 1)), 20_000)) // more than there is room for
 	resp, err := http.Post("http://"+s.Addr()+"/v1/posts", "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
