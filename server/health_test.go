@@ -160,7 +160,7 @@ func TestFullTopicAndRoomAgain(t *testing.T) {
 		}
 	}
 	got := s.mustRefuse(t)
-	if got.Type != "urn:refrain:problem:topic-full" || got.retry != "3600" || got.Accepted != 0 || got.Next != 1 || !strings.Contains(got.Detail, "about 25h4") {
+	if got.Type != "urn:refrain:problem:topic-full" || got.retry != "3600" || got.Accepted != 0 || got.Next != 1 || !strings.Contains(got.Detail, "about 49h") {
 		t.Errorf("refused with Retry-After %s, %+v", got.retry, got)
 	}
 	s.mustBecome(t, "sentence_topic_full")

@@ -166,16 +166,17 @@ func (n *node) roomIn() time.Duration {
 		return purgeEvery
 	}
 	_, predicted := n.space.topics[0].read()
-	return predicted.roomIn(n.clock(), size)
+	age, _ := n.ages()
+	return predicted.roomIn(n.clock(), size, age)
 }
 
-// roomIn is until the oldest record may go, and goes. Where the topic has room the disk has none, or the records are large:
-// that may end at any time.
-func (f *forecast) roomIn(now time.Time, s jetstream.Size) time.Duration {
-	if s.Oldest.IsZero() || s.MaxBytes-s.Bytes > minRoom(s.MaxBytes) {
+// roomIn is until the oldest record goes. Posts move the window, and where all are refused nothing does: then records go by
+// their age. Where the topic has room the disk has none, or the records are large: that may end at any time.
+func (f *forecast) roomIn(now time.Time, s jetstream.Size, maxAge time.Duration) time.Duration {
+	if f.Purged || s.Oldest.IsZero() || s.MaxBytes-s.Bytes > minRoom(s.MaxBytes) {
 		return purgeEvery
 	}
-	return max(f.Kept-now.Sub(s.Oldest), purgeEvery)
+	return max(maxAge-now.Sub(s.Oldest), purgeEvery)
 }
 
 func (t *topicSpace) read() (jetstream.Size, forecast) {

@@ -191,25 +191,28 @@ func TestLimitsBeyondTheDisk(t *testing.T) {
 	}
 }
 
-// TestRoomIn: a full topic has room when its oldest record may go; a full disk, or a topic that is purged all the time, soon.
+// TestRoomIn: a full topic has room when its oldest record is too old, for nothing moves the window while all posts are
+// refused; a full disk, or a topic that is purged all the time, soon.
 func TestRoomIn(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	full := jetstream.Size{Bytes: 100 << 20, MaxBytes: 100 << 20, Oldest: now.Add(-10 * time.Hour)}
 	half := full
 	half.Bytes = 50 << 20
 	for _, test := range []struct {
-		what string
-		kept time.Duration
-		size jetstream.Size
-		want time.Duration
+		what   string
+		purged bool
+		maxAge time.Duration
+		size   jetstream.Size
+		want   time.Duration
 	}{
-		{"full", 26 * time.Hour, full, 16 * time.Hour},
-		{"full, the oldest is due", 10 * time.Hour, full, purgeEvery},
-		{"half full: it is the disk", 26 * time.Hour, half, purgeEvery},
-		{"empty", 26 * time.Hour, jetstream.Size{MaxBytes: 1}, purgeEvery},
+		{"full", false, 49 * time.Hour, full, 39 * time.Hour},
+		{"full, the oldest is due", false, 10 * time.Hour, full, purgeEvery},
+		{"full, and the window moves", true, 49 * time.Hour, full, purgeEvery},
+		{"half full: it is the disk", false, 49 * time.Hour, half, purgeEvery},
+		{"empty", false, 49 * time.Hour, jetstream.Size{MaxBytes: 1}, purgeEvery},
 	} {
-		f := forecast{Kept: test.kept}
-		if got := f.roomIn(now, test.size); got != test.want {
+		f := forecast{Kept: 26 * time.Hour, Purged: test.purged}
+		if got := f.roomIn(now, test.size, test.maxAge); got != test.want {
 			t.Errorf("%s: %v, want %v", test.what, got, test.want)
 		}
 	}

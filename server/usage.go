@@ -57,6 +57,7 @@ type forecast struct {
 	Kept   time.Duration // how long a record stays
 	Needed float64       // bytes that the topic comes to hold
 	Hours  float64       // until it is full; +Inf: it never is
+	Purged bool          // records went in the last hour because nothing needed them
 }
 
 // predict takes kept for how long a record stays. Of a topic that was purged in the last hour its oldest record tells:
@@ -66,12 +67,13 @@ func (u *usage) predict(now time.Time, s jetstream.Size, kept time.Duration, pur
 	if !s.Oldest.IsZero() {
 		age = max(0, now.Sub(s.Oldest))
 	}
-	if purges && u.purged() {
+	purged := purges && u.purged()
+	if purged {
 		kept = age
 	} else if purges {
 		kept = max(kept, age)
 	}
-	f := forecast{Rate: u.rate(), Kept: kept}
+	f := forecast{Rate: u.rate(), Kept: kept, Purged: purged}
 	f.Needed = f.Rate * kept.Seconds()
 	f.Hours = hoursToFull(float64(s.Bytes), float64(s.MaxBytes), f.Rate, age.Seconds(), kept.Seconds())
 	return f
