@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"refrain/internal/kafkaconn"
 	"refrain/publish"
 )
@@ -35,6 +37,15 @@ func (l *late[T]) try(ctx context.Context, name string, log *slog.Logger) error 
 		return nil
 	}
 	return err
+}
+
+// tryFirst tries to open all that is behind a network, at once: the start waits for the slowest, and not for each.
+func (s *Server) tryFirst(ctx context.Context) error {
+	var tries errgroup.Group
+	for _, try := range s.firstTries {
+		tries.Go(func() error { return try(ctx) })
+	}
+	return tries.Wait()
 }
 
 // get opens, unless that has been done.

@@ -39,17 +39,18 @@ type Server struct {
 	cfg Config
 	log *slog.Logger
 
-	node     *node
-	listener net.Listener
-	route    route
-	http     *httpsource.Source
-	sources  []source
-	late     []*lateSource                 // those of them that are behind a network
-	sinks    []func(context.Context) error // what follows the event topic
-	closers  []io.Closer                   // to be closed when all of that has ended
-	api      *httpServer
-	webhooks webhooks
-	index    *lookup.Index // nil: there is none
+	node       *node
+	listener   net.Listener
+	route      route
+	http       *httpsource.Source
+	sources    []source
+	late       []*lateSource                 // those of them that are behind a network
+	firstTries []func(context.Context) error // to open what is behind a network
+	sinks      []func(context.Context) error // what follows the event topic
+	closers    []io.Closer                   // to be closed when all of that has ended
+	api        *httpServer
+	webhooks   webhooks
+	index      *lookup.Index // nil: there is none
 
 	clock  func() time.Time // of the stamps and marks
 	disk   disk             // nil: the topics are as they are
@@ -172,6 +173,9 @@ func (s *Server) open(ctx context.Context) (err error) {
 		return err
 	}
 	if err := s.openSinks(ctx); err != nil {
+		return err
+	}
+	if err := s.tryFirst(ctx); err != nil {
 		return err
 	}
 	if err := s.openHealth(); err != nil {

@@ -15,13 +15,13 @@ import (
 func (s *Server) openSinks(ctx context.Context) error {
 	p := &s.cfg.Publish
 	for i := range p.Kafka {
-		if err := s.publishKafka(ctx, &p.Kafka[i]); err != nil {
-			return fmt.Errorf("publish.kafka[%d]: %w", i, err)
+		if err := s.publishKafka(fmt.Sprintf("publish.kafka[%d]", i), &p.Kafka[i]); err != nil {
+			return err
 		}
 	}
 	for i := range p.NATS {
-		if err := s.publishNATS(ctx, &p.NATS[i]); err != nil {
-			return fmt.Errorf("publish.nats[%d]: %w", i, err)
+		if err := s.publishNATS(fmt.Sprintf("publish.nats[%d]", i), &p.NATS[i]); err != nil {
+			return err
 		}
 	}
 	if err := s.openWebhooks(p.Webhooks); err != nil {
@@ -42,34 +42,38 @@ func (s *Server) follow(cfg publish.FollowConfig, closer io.Closer) {
 	s.sinks = append(s.sinks, func(ctx context.Context) error { return publish.Follow(ctx, cfg) })
 }
 
-// followLate adds a sink that is behind a network.
-func (s *Server) followLate(ctx context.Context, name string, open func(context.Context) (brokerSink, error)) error {
+// followLate adds a sink that is behind a network. key is its place in the configuration.
+func (s *Server) followLate(key, name string, open func(context.Context) (brokerSink, error)) {
 	to := new(lateSink)
 	to.open = open
-	if err := to.try(ctx, name, s.log); err != nil {
-		return err
-	}
 	s.follow(publish.FollowConfig{ReaderConfig: s.reader(name), Sink: to}, to)
+	s.firstTries = append(s.firstTries, func(ctx context.Context) error {
+		if err := to.try(ctx, name, s.log); err != nil {
+			return fmt.Errorf("%s: %w", key, err)
+		}
+		return nil
+	})
+}
+
+func (s *Server) publishKafka(key string, k *KafkaSink) error {
+	conn, err := kafkaConn(&k.KafkaCluster)
+	if err != nil {
+		return fmt.Errorf("%s: %w", key, err)
+	}
+	cfg := kafkasink.Config{Conn: conn, Topic: k.Topic, Name: k.Name, DeadLetters: s.node.deadEvents, Logger: s.log}
+	s.followLate(key, k.Name, func(ctx context.Context) (brokerSink, error) { return kafkasink.Open(ctx, cfg) })
 	return nil
 }
 
-func (s *Server) publishKafka(ctx context.Context, k *KafkaSink) error {
-	conn, err := kafkaConn(&k.KafkaCluster)
-	if err != nil {
-		return err
-	}
-	cfg := kafkasink.Config{Conn: conn, Topic: k.Topic, Name: k.Name, DeadLetters: s.node.deadEvents, Logger: s.log}
-	return s.followLate(ctx, k.Name, func(ctx context.Context) (brokerSink, error) { return kafkasink.Open(ctx, cfg) })
-}
-
-func (s *Server) publishNATS(ctx context.Context, n *NATSSink) error {
+func (s *Server) publishNATS(key string, n *NATSSink) error {
 	conn, err := natsConn(&n.NATSServer)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", key, err)
 	}
 	cfg := natssink.Default()
 	cfg.Name, cfg.Conn, cfg.Subject, cfg.DeadLetters, cfg.Logger = n.Name, conn, n.Subject, s.node.deadEvents, s.log
-	return s.followLate(ctx, n.Name, func(ctx context.Context) (brokerSink, error) { return natssink.Open(ctx, cfg) })
+	s.followLate(key, n.Name, func(ctx context.Context) (brokerSink, error) { return natssink.Open(ctx, cfg) })
+	return nil
 }
 
 // deadEvents keeps the events that the event topic or a sink can never take, in a file like that of the rejected posts.

@@ -122,14 +122,15 @@ func (s *Server) addLate(ctx context.Context, name string, status *ingest.Status
 	if err := src.recall(ctx); err != nil {
 		return err
 	}
-	if err := src.try(ctx, name, s.log); err != nil {
-		return err
-	}
-	if _, opened := src.peek(); !opened {
-		status.Failed(opening, errNotReached)
-	}
 	s.addSource(name, src, status)
 	s.late = append(s.late, src)
+	s.firstTries = append(s.firstTries, func(ctx context.Context) error {
+		err := src.try(ctx, name, s.log)
+		if _, opened := src.peek(); !opened {
+			status.Failed(opening, errNotReached)
+		}
+		return err
+	})
 	return nil
 }
 
