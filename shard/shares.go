@@ -85,6 +85,7 @@ func (q *partition) beginShares(s *shares) {
 
 // passSome passes the first records that are not passed yet, until the time of one who is alone is used up.
 func (q *partition) passSome(items []*item, s *shares) {
+	q.timed = s.now()
 	for _, x := range items {
 		if x.position >= q.taken && !q.pass(x, s) {
 			return
@@ -135,12 +136,14 @@ func (q *partition) shareIsOver(origin string, s *shares) bool {
 	return any && used >= s.each
 }
 
-// lookUpTimed looks the next sentence of a record up.
+// lookUpTimed looks the next sentence of a record up. The time since the look-up before it counts as its own: what is
+// between them is short, and so the clock is read once.
 func (q *partition) lookUpTimed(r *undone, look lookUp, s *shares) {
-	begin := s.now()
 	q.lookUpSentence(r.item, r.done, look)
 	r.done++
-	q.used[r.origin] += s.now().Sub(begin)
+	now := s.now()
+	q.used[r.origin] += now.Sub(q.timed)
+	q.timed = now
 }
 
 // notePassed takes note of a record that was passed. Everything before it has been looked up only where nobody is late.
@@ -186,6 +189,7 @@ func (w *Worker) lookUpLate(ctx context.Context, s *shares) error {
 	}
 	w.each(func(q *partition) {
 		q.rows.Expect(nil)
+		q.timed = s.now()
 		for _, o := range q.late.senders {
 			q.lookUpSome(o.records, s)
 		}
