@@ -11,6 +11,9 @@ import (
 
 // The .ptx files are what the .cu files give.
 func TestFresh(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs a compiler, and no goroutines")
+	}
 	if output, err := exec.Command("./nvcc", "-have").CombinedOutput(); err != nil {
 		t.Skipf("%s", bytes.TrimSpace(output))
 	}

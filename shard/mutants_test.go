@@ -97,6 +97,9 @@ func caughtBy(t *testing.T, s sim.Subject, first uint64, seeds int) (caught bool
 
 // TestWrappersAlone: what the simulation notices of a mutant is not how it is made.
 func TestWrappersAlone(t *testing.T) {
+	if testing.Short() {
+		t.Skip("is about TestMutants")
+	}
 	open := func(cfg Config) (sim.Worker, error) {
 		cfg.Sentences = &readTopic{cfg.Sentences, func(*topic.Record, *topic.Batch) bool { return true }}
 		cfg.Store = &alteredStore{cfg.Store, func(*State) error { return nil }}

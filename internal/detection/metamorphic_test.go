@@ -77,8 +77,11 @@ func settings() map[string]e2e.Settings {
 func TestVariantsGiveTheSameEvents(t *testing.T) {
 	for _, file := range realFiles {
 		n := file.size() / 3
-		if *e2e.Full {
+		switch {
+		case *e2e.Full:
 			n = 20_000
+		case testing.Short():
+			n /= 3 // the race detector sees the same goroutines
 		}
 		posts := e2e.Lines(t, file.name, n)
 		for name, s := range settings() {

@@ -47,6 +47,9 @@ func mustOpen(tb testing.TB, c Config) *Store {
 }
 
 func TestConformance(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one call at a time: nothing for the race detector")
+	}
 	servers := map[string]func(testing.TB) string{
 		"redis":     devservers.Redis,
 		"miniredis": func(tb testing.TB) string { return miniredis.RunT(tb).Addr() },

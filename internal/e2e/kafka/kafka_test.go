@@ -216,6 +216,9 @@ func TestKafkaToKafka(t *testing.T) {
 
 // TestPartitionsFarApart: one partition brings the first half of the posts while another brings the second, months ahead.
 func TestPartitionsFarApart(t *testing.T) {
+	if !*e2e.Full {
+		t.Skip("takes half a minute, for ./test all")
+	}
 	posts, n := e2e.EdgePosts(t)
 	lines := e2e.SplitLines(posts)
 	e := newEdges(t, devservers.Kafka(t), devservers.Redis(t))
