@@ -63,7 +63,6 @@ type partition struct {
 	taken int64 // the first position that pass has not passed
 	part  int   // sentences of the record there that it has
 	used  map[string]time.Duration
-	timed time.Time // up to where that is counted
 	late  late
 
 	lock lock // held while the rows are in use

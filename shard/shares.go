@@ -85,7 +85,6 @@ func (q *partition) beginShares(s *shares) {
 
 // passSome passes the first records that are not passed yet, until the time of one who is alone is used up.
 func (q *partition) passSome(items []*item, s *shares) {
-	q.timed = s.now()
 	for _, x := range items {
 		if x.position >= q.taken && !q.pass(x, s) {
 			return
@@ -136,14 +135,12 @@ func (q *partition) shareIsOver(origin string, s *shares) bool {
 	return any && used >= s.each
 }
 
-// lookUpTimed looks the next sentence of a record up. The time since the look-up before it counts as its own: what is
-// between them is short, and so the clock is read once.
+// lookUpTimed looks the next sentence of a record up.
 func (q *partition) lookUpTimed(r *undone, look lookUp, s *shares) {
+	begin := s.now()
 	q.lookUpSentence(r.item, r.done, look)
 	r.done++
-	now := s.now()
-	q.used[r.origin] += now.Sub(q.timed)
-	q.timed = now
+	q.used[r.origin] += s.now().Sub(begin)
 }
 
 // notePassed takes note of a record that was passed. Everything before it has been looked up only where nobody is late.
@@ -189,7 +186,6 @@ func (w *Worker) lookUpLate(ctx context.Context, s *shares) error {
 	}
 	w.each(func(q *partition) {
 		q.rows.Expect(nil)
-		q.timed = s.now()
 		for _, o := range q.late.senders {
 			q.lookUpSome(o.records, s)
 		}
