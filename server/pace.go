@@ -9,8 +9,8 @@ import (
 	"refrain/internal/retry"
 )
 
-// pace holds those back who send faster than look-ups go, or what they have sent would fill the memory, and everybody's events
-// wait behind it: see shard/shares.go. Who sends no more than its quota gives on average is not held back.
+// pace holds those back who send faster than look-ups go, or everybody's events would wait behind what they have sent: what
+// is accepted is looked up in its order. Who sends no more than its quota gives on average is not held back.
 type pace struct {
 	lag      func(quota.Sender) time.Duration // how far look-ups are behind for a sender
 	max      time.Duration                    // no one waits while they are less behind; 0: no one waits ever

@@ -2,6 +2,8 @@ package shard
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -37,26 +39,34 @@ func (w *Worker) Trouble() *Trouble { return w.health.trouble.Load() }
 // HeldBy is nil while no source partition is behind another.
 func (w *Worker) HeldBy() *Held { return w.health.held.Load() }
 
-// Waits is how long the oldest record has waited that was read and is not looked up everywhere, its events durable; not
-// those of senders that are late, who keep nobody. Unlike the metric of the lag it grows while a turn hangs.
-func (w *Worker) Waits() time.Duration { return w.since(w.health.oldest.Load()) }
-
-// since is how long a stamp is ago; 0 is none.
-func (w *Worker) since(stamp int64) time.Duration {
-	if stamp == 0 {
-		return 0
+// Waits is how long the oldest record has waited that was read and is not looked up everywhere, its events durable.
+// Unlike the metric of the lag it grows while a turn hangs.
+func (w *Worker) Waits() time.Duration {
+	stamps := []int64{w.health.oldest.Load()}
+	if late := w.health.late.Load(); late != nil {
+		stamps = slices.AppendSeq(stamps, maps.Values(*late))
 	}
-	return max(0, w.cfg.Now().Sub(time.Unix(0, stamp)))
+	return w.sinceOldest(stamps)
+}
+
+// sinceOldest is how long the oldest of some stamps is ago; 0 is none.
+func (w *Worker) sinceOldest(stamps []int64) (longest time.Duration) {
+	for _, stamp := range stamps {
+		if stamp != 0 {
+			longest = max(longest, w.cfg.Now().Sub(time.Unix(0, stamp)))
+		}
+	}
+	return longest
 }
 
 // Lag is how far the worker is behind for a sender: the age of the oldest record of its last turn when that began, or of
 // what waits longer by now, be it in the order of the topic or because the sender is late.
 func (w *Worker) Lag(origin string) time.Duration {
-	lag := max(w.Waits(), time.Duration(w.health.age.Load()))
+	stamps := []int64{w.health.oldest.Load(), 0}
 	if late := w.health.late.Load(); late != nil {
-		lag = max(lag, w.since((*late)[origin]))
+		stamps[1] = (*late)[origin]
 	}
-	return lag
+	return max(w.sinceOldest(stamps), time.Duration(w.health.age.Load()))
 }
 
 // begins notes that a turn has read records, or goes on with others. What a turn that failed has left waits still.

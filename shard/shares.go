@@ -2,7 +2,6 @@ package shard
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"time"
 )
@@ -40,9 +39,6 @@ type undone struct {
 	late bool // there are more
 }
 
-// undoneBytes is about what one takes without its sentences.
-const undoneBytes = 256
-
 // late is what the look-ups of a partition have passed and not done.
 type late struct {
 	line    []*undone // everything from the first on that is late, in the order of the topic
@@ -67,20 +63,10 @@ func (w *Worker) beginShares() *shares {
 		for _, o := range q.late.senders {
 			origins[o.origin] = true
 		}
+		clear(q.used)
 	}
 	s.contested = len(origins) > 1
-	for _, q := range w.owned {
-		q.beginShares(s)
-	}
 	return s
-}
-
-// beginShares takes a share off what everybody has used: a look-up that took as long as ten of them is nine more to wait for.
-func (q *partition) beginShares(s *shares) {
-	maps.DeleteFunc(q.used, func(_ string, used time.Duration) bool { return !s.contested || s.each == 0 || used < 2*s.each })
-	for origin := range q.used {
-		q.used[origin] -= s.each
-	}
 }
 
 // passSome passes the first records that are not passed yet, until the time of one who is alone is used up.
@@ -146,16 +132,13 @@ func (q *partition) lookUpTimed(r *undone, look lookUp, s *shares) {
 // notePassed takes note of a record that was passed. Everything before it has been looked up only where nobody is late.
 func (q *partition) notePassed(r *undone) {
 	q.lookUpCanary(r.item)
-	if !r.late && len(q.late.line) == 0 {
-		q.reach(r.item)
-		return
-	}
-	q.late.line = append(q.late.line, r)
-	q.late.bytes += undoneBytes
 	if r.late {
 		q.late.add(r)
-	} else {
+	} else if len(q.late.line) > 0 {
 		r.item = r.withoutPosts()
+		q.late.line = append(q.late.line, r)
+	} else {
+		q.reach(r.item)
 	}
 }
 
@@ -220,7 +203,6 @@ func (q *partition) settleLate() {
 		q.reach(l.line[n].item)
 	}
 	l.line = slices.Delete(l.line, 0, n)
-	l.bytes -= n * undoneBytes
 }
 
 // drop lets go the records of a sender that are done. They stay in line for their marks.
@@ -233,8 +215,8 @@ func (l *late) drop(o *sender) {
 	o.records = slices.Delete(o.records, 0, n)
 }
 
-// add makes a record the last of its sender's.
 func (l *late) add(r *undone) {
+	l.line = append(l.line, r)
 	l.bytes += r.size
 	i := l.of(r.origin)
 	if i < 0 {

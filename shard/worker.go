@@ -124,9 +124,7 @@ func (w *Worker) turn(ctx context.Context) error {
 		w.behind.Store(w.cfg.Now().UnixNano())
 	}
 	begin := w.cfg.Now()
-	if !w.cfg.Sentences.Ordered() { // else look-ups have shares of the turn
-		defer func() { w.bound.fit(sentencesOf(items), w.cfg.Now().Sub(begin)) }()
-	}
+	defer func() { w.bound.fit(sentencesOf(items), w.cfg.Now().Sub(begin)) }()
 	work, span := w.tracer.Start(work, "match", trace.WithLinks(links(items)...))
 	defer span.End()
 	if err := w.take(work, items); err != nil {
