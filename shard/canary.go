@@ -30,9 +30,6 @@ const maxCanaryWriters = 64
 
 // lookUpCanary looks the sentences of a canary up as it would those of a post, so that it takes as long.
 func (q *partition) lookUpCanary(x *item) {
-	if x.batch.Canary == nil {
-		return
-	}
 	for i := range x.batch.Sentences {
 		s := &x.batch.Sentences[i]
 		q.rows.Probe(s)

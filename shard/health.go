@@ -2,8 +2,6 @@ package shard
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -11,9 +9,8 @@ import (
 // health is what others may ask a worker about itself, from any goroutine.
 type health struct {
 	trouble atomic.Pointer[Trouble]
-	oldest  atomic.Int64                     // stamp of the oldest record that waits in its order; 0: none does
-	age     atomic.Int64                     // see Lag, nanoseconds
-	late    atomic.Pointer[map[string]int64] // by sender that is late, the stamp of the oldest record of his
+	oldest  atomic.Int64 // stamp of the oldest record that waits; 0: none does
+	age     atomic.Int64 // see Lag, nanoseconds
 	held    atomic.Pointer[Held]
 }
 
@@ -42,38 +39,19 @@ func (w *Worker) HeldBy() *Held { return w.health.held.Load() }
 // Waits is how long the oldest record has waited that was read and is not looked up everywhere, its events durable.
 // Unlike the metric of the lag it grows while a turn hangs.
 func (w *Worker) Waits() time.Duration {
-	stamps := []int64{w.health.oldest.Load()}
-	if late := w.health.late.Load(); late != nil {
-		stamps = slices.AppendSeq(stamps, maps.Values(*late))
+	stamp := w.health.oldest.Load()
+	if stamp == 0 {
+		return 0
 	}
-	return w.sinceOldest(stamps)
+	return max(0, w.cfg.Now().Sub(time.Unix(0, stamp)))
 }
 
-// sinceOldest is how long the oldest of some stamps is ago; 0 is none.
-func (w *Worker) sinceOldest(stamps []int64) (longest time.Duration) {
-	for _, stamp := range stamps {
-		if stamp != 0 {
-			longest = max(longest, w.cfg.Now().Sub(time.Unix(0, stamp)))
-		}
-	}
-	return longest
-}
+// Lag is how far the worker is behind: the age of the oldest record of its last turn when that began, or of what waits
+// longer by now.
+func (w *Worker) Lag() time.Duration { return max(w.Waits(), time.Duration(w.health.age.Load())) }
 
-// Lag is how far the worker is behind for a sender: the age of the oldest record of its last turn when that began, or of
-// what waits longer by now, be it in the order of the topic or because the sender is late.
-func (w *Worker) Lag(origin string) time.Duration {
-	stamps := []int64{w.health.oldest.Load(), 0}
-	if late := w.health.late.Load(); late != nil {
-		stamps[1] = (*late)[origin]
-	}
-	return max(w.sinceOldest(stamps), time.Duration(w.health.age.Load()))
-}
-
-// begins notes that a turn has read records, or goes on with others. What a turn that failed has left waits still.
+// begins notes that a turn has read records. What a turn that failed has left waits still.
 func (w *Worker) begins(items []*item) {
-	if len(w.held) > 0 {
-		items = w.held
-	}
 	if len(items) == 0 {
 		w.health.age.Store(0)
 		return
@@ -87,12 +65,7 @@ func (w *Worker) begins(items []*item) {
 // ends notes what a turn that did not fail has left.
 func (w *Worker) ends() {
 	stamp, _ := w.queue.oldest()
-	if len(w.held) > 0 {
-		stamp = w.held[0].stamp
-	}
 	w.health.oldest.Store(stamp)
-	late := w.lateSince()
-	w.health.late.Store(&late)
 }
 
 // noteTrouble takes note of how a turn has ended.

@@ -59,12 +59,6 @@ type partition struct {
 	caused  func(origin, source string, events int) // nil: nobody asks
 	canary  canaryWindow
 
-	// Where partitions share one order; see shares.go.
-	taken int64 // the first position that pass has not passed
-	part  int   // sentences of the record there that it has
-	used  map[string]time.Duration
-	late  late
-
 	lock lock // held while the rows are in use
 }
 
@@ -132,7 +126,7 @@ func (q *partition) inserted(x *item) {
 func (q *partition) expect(items []*item) {
 	q.ahead = q.ahead[:0]
 	for _, x := range items {
-		if x.position < max(q.taken, q.state.Look[x.partition]) {
+		if x.position < q.state.Look[x.partition] {
 			continue
 		}
 		for i := range x.batch.Sentences {
@@ -150,7 +144,6 @@ func (q *partition) lookUpItem(x *item) {
 	for i := range x.posts() {
 		q.lookUpSentence(x, i, q.rows.EachMatch)
 	}
-	q.lookUpCanary(x)
 	q.lookedUp(x)
 }
 
@@ -195,10 +188,40 @@ func (q *partition) add(m *feed.Match) {
 }
 
 func (q *partition) lookedUp(x *item) {
-	q.state.Look[x.partition] = max(q.state.Look[x.partition], x.position+1)
-	if x.batch.Canary == nil { // nothing was said by one: not even that time has gone by
-		q.state.Marks.observe(x.partition, x.stamp, x.batch.Mark)
+	q.state.Look[x.partition] = x.position + 1
+	if x.batch.Canary != nil { // nothing was said by it: not even that time has gone by
+		q.lookUpCanary(x)
+		return
 	}
+	q.state.Marks.observe(x.partition, x.stamp, x.batch.Mark)
+}
+
+// pass is the turn of a record where all partitions share one order: each sentence is inserted if it is q's own,
+// and looked up among what came before it. What that reports has been reported of no row before, or is not durable yet
+// and will be found again: the rows are replayed to where the last durable look-up stood. Then every partition has been looked up to here, for there is nothing
+// else below.
+func (q *partition) pass(x *item) {
+	own := x.partition == q.id && x.position >= q.insert
+	look := x.position >= q.state.Look[x.partition]
+	for i := range x.posts() {
+		if own {
+			q.insertSentence(x, i)
+		}
+		if look {
+			q.lookUpSentence(x, i, q.rows.EachNewMatch)
+		}
+	}
+	if own {
+		q.inserted(x)
+	}
+	if !look {
+		return
+	}
+	q.lookedUp(x)
+	for p := range q.state.Look {
+		q.state.Look[p] = max(q.state.Look[p], x.position+1)
+	}
+	q.insert = max(q.insert, x.position+1)
 }
 
 // holds reports whether q's rows hold everything that was appended before x.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"refrain/topic"
 )
@@ -70,7 +69,7 @@ func (w *Worker) restorePartition(ctx context.Context, id int, x *extent) (*part
 		return nil, fmt.Errorf("make rows: %w", err)
 	}
 	q := &partition{id: id, rows: rows, state: *state, insert: state.ReplayFrom, counted: state.Look[id],
-		deletes: w.cfg.Control != nil, caused: w.cfg.Caused, used: map[string]time.Duration{}}
+		deletes: w.cfg.Control != nil, caused: w.cfg.Caused}
 	q.found, q.report, q.lock = newFound(w), q.add, newLock()
 	w.liftHeard(q, x.start)
 	w.liftToStart(ctx, q, x.start)

@@ -97,7 +97,6 @@ type Config struct {
 	EventBytes int           // bytes of them, 1 or more; where the topic refuses them so many more wait at most: see spill
 	Redelivery time.Duration // see Redeliveries; unused where those are given
 	Retention  time.Duration // tombstones older than this are forgotten: what the topics keep; 0: never
-	Share      time.Duration // of a turn's look-ups that a sender has before others go first, 0 (one sentence) or more
 	Parallel   bool          // serve the owned partitions by a goroutine each
 
 	// Canary is told of a canary whose second post has found the first in the partition that both were written to, once the
@@ -114,7 +113,7 @@ type Config struct {
 func Default() Config {
 	return Config{
 		Delta: 10 * time.Second, Silence: 2 * time.Minute, MaxHold: 24 * time.Hour, Poll: 100 * time.Millisecond,
-		Keep: time.Minute, MaxQueue: 64 << 20, MaxEvents: 8192, EventBytes: 1 << 20, Share: 100 * time.Millisecond, Redelivery: time.Hour, Now: time.Now, Logger: slog.Default(),
+		Keep: time.Minute, MaxQueue: 64 << 20, MaxEvents: 8192, EventBytes: 1 << 20, Redelivery: time.Hour, Now: time.Now, Logger: slog.Default(),
 	}
 }
 
@@ -153,7 +152,6 @@ func (c *Config) outOfBounds() (errs []error) {
 	least(int64(c.MaxQueue), 1, "max queue")
 	least(int64(c.MaxEvents), 1, "max events")
 	least(int64(c.EventBytes), 1, "event bytes")
-	least(int64(c.Share), 0, "share")
 	least(int64(c.Retention), 0, "retention")
 	return errs
 }

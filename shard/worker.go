@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,8 +36,7 @@ type Worker struct {
 	next    []int64        // per partition, the first position not received
 	pending []topic.Record // fetched from the reader, and not received yet
 	bound   turnBound
-	queue   queue   // records whose rows are not there yet; unused in an ordered topic
-	held    []*item // received, and not passed by all owned partitions; unused in others
+	queue   queue // records whose rows are not there yet; unused in an ordered topic
 
 	outbox      outbox
 	spilling    sync.Mutex // guards the outbox while partitions are served side by side
@@ -163,44 +161,30 @@ func (w *Worker) take(ctx context.Context, items []*item) error {
 // turnSentences bounds what is looked up between two appends of events.
 const turnSentences = 4096
 
-// takeOrdered passes records in the order that all partitions share, those first that the last turn had no time for, and
-// then gives their shares to the senders whose look-ups wait. What has no time in this turn is held for the next.
+// takeOrdered passes records in the order that all partitions share.
 func (w *Worker) takeOrdered(ctx context.Context, items []*item) error {
-	w.held = append(w.held, items...)
-	w.markDeleted(w.held)
-	s := w.beginShares()
-	for n := chunkOf(w.held); n > 0; n = chunkOf(w.held) {
+	w.markDeleted(items)
+	for len(items) > 0 {
+		n, sentences := 0, 0
+		for n < len(items) && (n == 0 || sentences < turnSentences) {
+			sentences += len(items[n].batch.Sentences)
+			n++
+		}
 		w.each(func(q *partition) {
-			q.expect(w.held[:n])
-			q.passSome(w.held[:n], s)
+			q.expect(items[:n])
+			for _, x := range items[:n] {
+				q.pass(x)
+			}
 		})
 		w.moved = true
-		passed := w.release()
 		if err := w.flush(ctx); err != nil {
+			// What was looked up stays so; the rest is read again.
+			w.unread(items[n:])
 			return err
 		}
-		if passed < n {
-			break
-		}
+		items = items[n:]
 	}
-	return w.lookUpLate(ctx, s)
-}
-
-// chunkOf is how many of the records are looked up between two appends of events.
-func chunkOf(items []*item) (n int) {
-	for sentences := 0; n < len(items) && (n == 0 || sentences < turnSentences); n++ {
-		sentences += len(items[n].batch.Sentences)
-	}
-	return n
-}
-
-// release lets go the held records that all partitions have passed, and returns how many they were.
-func (w *Worker) release() (n int) {
-	for n < len(w.held) && !slices.ContainsFunc(w.owned, func(q *partition) bool { return q.taken <= w.held[n].position }) {
-		n++
-	}
-	w.held = slices.Delete(w.held, 0, n)
-	return n
+	return nil
 }
 
 // markDeleted asks once a sentence what all the partitions want to know.
