@@ -19,7 +19,7 @@ type launch struct {
 type paperLaunch struct {
 	planes, hits, found, room uint64
 	stride, row, from, to     uint32
-	words, radius, place      uint32
+	words, radius, queryIndex uint32
 	query                     [maxWords]uint32
 	_                         uint32
 }

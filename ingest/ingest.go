@@ -103,16 +103,16 @@ const MaxRaw = 64 << 10
 
 // Rejection says where a record stood that is no post, and why it is none.
 type Rejection struct {
-	Place  string // FILE:LINE, or the line of a request
-	Reason string
-	Raw    []byte // the record as it came, at most MaxRaw bytes of it
+	Location string // FILE:LINE, or the line of a request
+	Reason   string
+	Raw      []byte // the record as it came, at most MaxRaw bytes of it
 	// Truncated: the record was longer than Raw.
 	Truncated bool
 }
 
 // NewRejection copies raw, cut to MaxRaw bytes.
 func NewRejection(place, reason string, raw []byte) Rejection {
-	r := Rejection{Place: place, Reason: reason, Truncated: len(raw) > MaxRaw}
+	r := Rejection{Location: place, Reason: reason, Truncated: len(raw) > MaxRaw}
 	r.Raw = append(r.Raw, raw[:min(len(raw), MaxRaw)]...)
 	return r
 }
@@ -122,5 +122,5 @@ func TooLong(limit int) error { return fmt.Errorf("longer than %d bytes of JSON"
 
 // Note says that a record was accepted, but changed.
 type Note struct {
-	Place, Text string
+	Location, Text string
 }

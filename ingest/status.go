@@ -93,8 +93,8 @@ func (s *Status) Failed(part string, err error) {
 	s.failing[part] = err
 }
 
-// Lost is Failed for what is noticed again and again: it counts once.
-func (s *Status) Lost(part string, err error) {
+// FailedOnce is Failed for what is noticed again and again: it counts once.
+func (s *Status) FailedOnce(part string, err error) {
 	if s == nil || s.has(part) {
 		return
 	}

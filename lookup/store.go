@@ -30,7 +30,7 @@ type Store interface {
 	Text(ctx context.Context, group feed.Hash, page Page) (Text, bool, error)
 
 	// Author answers an author's latest reuse, the latest first: at most n and at most AuthorCap.
-	Author(ctx context.Context, source, author string, n int) ([]Repetition, error)
+	Author(ctx context.Context, source, author string, n int) ([]RepeatedBy, error)
 
 	// Check finds out whether the store still holds what it was last given, while there is nothing to apply. Its error
 	// is like one of Apply.
@@ -65,32 +65,32 @@ type Page struct {
 	After string
 }
 
-// Place is a sentence of a post, and the post's author where that is known.
-type Place struct {
+// Occurrence is a sentence of a post, and the post's author where that is known.
+type Occurrence struct {
 	Source, Post string
 	Author       string
 	Sentence     int
 	Time         feed.Time
 }
 
-// Repeat says that a sentence of the post asked about repeats a group.
-type Repeat struct {
+// RepeatOf says that a sentence of the post asked about repeats a group.
+type RepeatOf struct {
 	Event     feed.Hash
 	Sentence  int
 	Time      feed.Time // of this version of the post
 	Group     feed.Hash
 	Jaccard   float64
 	Identical bool
-	Earlier   *Place // an occurrence of the group; nil: it was deleted
-	Text      string // of the group, "" when it is not known
+	Earlier   *Occurrence // an occurrence of the group; nil: it was deleted
+	Text      string      // of the group, "" when it is not known
 }
 
-// Repetition says that a later sentence repeats a group.
-type Repetition struct {
+// RepeatedBy says that a later sentence repeats a group.
+type RepeatedBy struct {
 	Event   feed.Hash
 	Group   feed.Hash
 	Jaccard float64
-	Later   Place
+	Later   Occurrence
 	Text    string // of the group, in answers about authors only
 }
 
@@ -98,8 +98,8 @@ type Repetition struct {
 // the post belongs, after the post in the order of the feed.
 type Reuse struct {
 	Source, Post string
-	Repeats      []Repeat     // complete, by sentence
-	RepeatedBy   []Repetition // one page, the latest first
+	RepeatOf     []RepeatOf   // complete, by sentence
+	RepeatedBy   []RepeatedBy // one page, the latest first
 	Total        int          // of all pages
 	Next         string       // what the next page goes on after; "" at the end
 }
@@ -113,7 +113,7 @@ type Text struct {
 	Last                 feed.Time // of the latest repetition
 	Occurrences, Authors int
 	AuthorsEstimated     bool
-	RepeatedBy           []Repetition // one page, the latest first
+	RepeatedBy           []RepeatedBy // one page, the latest first
 	Total                int
 	Next                 string
 }

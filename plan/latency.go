@@ -12,7 +12,7 @@ import "math"
 // the parts, which is more than that of the sum.
 func (w *workload) latency(s shape) (p50, p99 float64) {
 	c := w.costs
-	most := c.BatchMost
+	most := c.MaxBatch
 	if w.engine.device(w) > 0 {
 		most = c.GPU.Batch
 	}

@@ -35,8 +35,8 @@ func (c *FollowConfig) validate() error {
 	return errors.Join(c.ReaderConfig.validate(), check.Set("sink", c.Sink != nil), check.AtLeast(0, "gather", c.Gather))
 }
 
-// mostPeace is the longest that a sink is left in peace.
-const mostPeace = time.Second
+// maxCooldown is the longest that a sink is left in peace.
+const maxCooldown = time.Second
 
 // Follow hands every event of the topic to a sink, at least once, until ctx ends; then it returns nil. Without a
 // stored cursor it begins with the oldest event kept, without a Store with what comes next.
@@ -56,14 +56,14 @@ func Follow(ctx context.Context, cfg FollowConfig) error {
 		}
 		f.metrics.failed(cfg.Name)
 		cfg.Logger.Warn("publish: reading again from the cursor", "sink", cfg.Name, "reason", err)
-		if retry.Sleep(ctx, againAfter) != nil {
+		if retry.Sleep(ctx, rereadDelay) != nil {
 			return nil
 		}
 	}
 }
 
-// againAfter is the pause before reading begins again.
-const againAfter = time.Second
+// rereadDelay is the pause before reading begins again.
+const rereadDelay = time.Second
 
 type follower struct {
 	FollowConfig
@@ -97,7 +97,7 @@ func (f *follower) run(ctx context.Context) error {
 		if err := f.publish(ctx, r, events); err != nil {
 			return err
 		}
-		peace = time.Now().Add(min(4*time.Since(began), mostPeace))
+		peace = time.Now().Add(min(4*time.Since(began), maxCooldown))
 	}
 }
 
@@ -176,7 +176,7 @@ func (f *follower) publish(ctx context.Context, r *Reader, events []Event) error
 		return err
 	}
 	f.metrics.sent(f.Name, len(left))
-	f.metrics.took(f.Name, made(left)...)
+	f.metrics.observeDelay(f.Name, foundTimes(left)...)
 	r.Done(events...)
 	_, err = retrying(ctx, f, func() (struct{}, error) { return struct{}{}, r.Commit(ctx) })
 	return err

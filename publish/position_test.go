@@ -256,7 +256,7 @@ func TestEventsUntilNowAnswersWhileTheRouteSettles(t *testing.T) {
 			appendPosts(t, top, "late")
 			return nil
 		}
-		got := open(t, top, func(c *publish.EventsConfig) { c.Settle = settle }, "/?until=now", "Last-Event-ID", "-")
+		got := open(t, top, func(c *publish.EventsConfig) { c.AwaitAccepted = settle }, "/?until=now", "Last-Event-ID", "-")
 		if got := got(); got != "" {
 			t.Errorf("answered %q before anything is known", got)
 		}

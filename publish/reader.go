@@ -40,13 +40,13 @@ type Reader struct {
 	resumed cursor         // where reading began: what is below its place, and not open, was done before
 
 	mu      sync.Mutex
-	read    place // everything below it has been read
-	open    map[spot]struct{}
+	read    offsets // everything below it has been read
+	open    map[offset]struct{}
 	written string // the cursor as last stored
 }
 
-// spot is where a record stands.
-type spot struct {
+// offset is where a record stands.
+type offset struct {
 	partition int
 	position  int64
 }
@@ -56,7 +56,7 @@ func OpenReader(ctx context.Context, cfg ReaderConfig) (*Reader, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("reader of events %q: %w", cfg.Name, err)
 	}
-	r := &Reader{cfg: cfg, metrics: newMetrics(), open: map[spot]struct{}{}}
+	r := &Reader{cfg: cfg, metrics: newMetrics(), open: map[offset]struct{}{}}
 	r.metrics.gap(cfg.Name, 0)
 	err := r.locate(ctx)
 	if err == nil {
@@ -78,7 +78,7 @@ func (r *Reader) locate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.read = placeIn(r.cfg.Topic, start)
+	r.read = offsetsIn(r.cfg.Topic, start)
 	if r.cfg.Store == nil {
 		r.read.next = end
 		return nil
@@ -119,7 +119,7 @@ func (r *Reader) Next(ctx context.Context) ([]Event, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read events for %s: %w", r.cfg.Name, err)
 		}
-		if events := r.take(records); len(events) > 0 {
+		if events := r.decode(records); len(events) > 0 {
 			return events, nil
 		}
 	}
@@ -141,12 +141,12 @@ func (r *Reader) fetch(ctx context.Context) (records []topic.Record, err error) 
 	return records, err
 }
 
-// take makes events of records.
-func (r *Reader) take(records []topic.Record) []Event {
+// decode makes events of records.
+func (r *Reader) decode(records []topic.Record) []Event {
 	events := make([]Event, 0, len(records))
 	r.expect(records)
 	for i := range records {
-		at := spot{records[i].Partition, records[i].Position}
+		at := offset{records[i].Partition, records[i].Position}
 		if r.resumed.done(at) {
 			continue
 		}
@@ -169,7 +169,7 @@ func (r *Reader) expect(records []topic.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range records {
-		at := spot{records[i].Partition, records[i].Position}
+		at := offset{records[i].Partition, records[i].Position}
 		r.read.read(at.partition, at.position)
 		if !r.resumed.done(at) {
 			r.open[at] = struct{}{}
@@ -182,7 +182,7 @@ func (r *Reader) skip(gap *topic.ErrTruncated) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.read.skip(gap)
-	maps.DeleteFunc(r.open, func(at spot, _ struct{}) bool { return at.partition == gap.Partition && at.position < gap.Start })
+	maps.DeleteFunc(r.open, func(at offset, _ struct{}) bool { return at.partition == gap.Partition && at.position < gap.Start })
 }
 
 // Done says that events need not be offered again.
@@ -192,7 +192,7 @@ func (r *Reader) Done(events ...Event) {
 	}
 }
 
-func (r *Reader) done(at spot) {
+func (r *Reader) done(at offset) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.open, at)

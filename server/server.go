@@ -39,18 +39,18 @@ type Server struct {
 	cfg Config
 	log *slog.Logger
 
-	node       *node
-	listener   net.Listener
-	route      route
-	http       *httpsource.Source
-	sources    []source
-	late       []*lateSource                 // those of them that are behind a network
-	firstTries []func(context.Context) error // to open what is behind a network
-	sinks      []func(context.Context) error // what follows the event topic
-	closers    []io.Closer                   // to be closed when all of that has ended
-	api        *httpServer
-	webhooks   webhooks
-	index      *lookup.Index // nil: there is none
+	node        *node
+	listener    net.Listener
+	route       route
+	http        *httpsource.Source
+	sources     []source
+	lazySources []*lazySource                 // those of them that are behind a network
+	firstTries  []func(context.Context) error // to open what is behind a network
+	sinks       []func(context.Context) error // what follows the event topic
+	closers     []io.Closer                   // to be closed when all of that has ended
+	api         *httpServer
+	webhooks    webhooks
+	index       *lookup.Index // nil: there is none
 
 	clock  func() time.Time // of the stamps and marks
 	disk   disk             // nil: the topics are as they are
@@ -78,7 +78,7 @@ func New(cfg Config) (*Server, error) {
 		cfg.Logger = slog.Default()
 	}
 	s := &Server{cfg: cfg, log: cfg.Logger, clock: time.Now, ready: make(chan struct{}), ended: make(chan struct{})}
-	s.quotas = quotas{log: cfg.Logger, now: time.Now, said: rate.Sometimes{Interval: time.Minute}}
+	s.quotas = quotas{log: cfg.Logger, now: time.Now, warning: rate.Sometimes{Interval: time.Minute}}
 	return s, nil
 }
 
@@ -152,7 +152,7 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if s.node, err = openNode(ctx, s.cfg, s.clock, s.disk, s.quotas.caused); err != nil {
 		return err
 	}
-	s.quotas.pace = pace{lag: s.node.lag, max: s.cfg.Quotas.Pace, patience: pacePatience}
+	s.quotas.pace = pace{lag: s.node.lag, max: s.cfg.Quotas.Pace, patience: maxPaceWait}
 	limits := s.quotaConfig(s.node.cfg.Topics.SentenceBytes) // which may be by the disk
 	s.quotas.appear(&limits)
 	s.quotas.counted = quota.New(limits)
@@ -306,7 +306,7 @@ func (s *Server) tick(ctx context.Context) error {
 			return nil
 		case <-t.C:
 			s.touchWaiting()
-			s.node.sayHeld()
+			s.node.logHeld()
 			s.node.split.Tick(context.WithoutCancel(ctx), s.clock())
 			release.Holds(detector.Total(s.node.detectors).Bytes)
 		}

@@ -211,7 +211,7 @@ func TestRoomIn(t *testing.T) {
 		{"half full: it is the disk", false, 49 * time.Hour, half, purgeEvery},
 		{"empty", false, 49 * time.Hour, jetstream.Size{MaxBytes: 1}, purgeEvery},
 	} {
-		f := forecast{Kept: 26 * time.Hour, Purged: test.purged}
+		f := forecast{Retention: 26 * time.Hour, Purged: test.purged}
 		if got := f.roomIn(now, test.size, test.maxAge); got != test.want {
 			t.Errorf("%s: %v, want %v", test.what, got, test.want)
 		}

@@ -98,9 +98,9 @@ func flown(t *testing.T, ordered, canaries bool) (s seen, probes, through int) {
 	for _, q := range w.owned {
 		of := q.rows.(*insertions)
 		s.Lookups, probes = s.Lookups+of.lookups, probes+of.probes
-		s.Clock, _ = q.state.Marks.Clock()
-		s.Elapsed, s.Newest = append(s.Elapsed, q.state.Marks.elapsed...), append(s.Newest, q.state.Marks.newest...)
-		s.Mets += len(q.state.Marks.writers)
+		s.Clock, _ = q.state.Watermarks.Clock()
+		s.Elapsed, s.Newest = append(s.Elapsed, q.state.Watermarks.elapsed...), append(s.Newest, q.state.Watermarks.newest...)
+		s.Mets += len(q.state.Watermarks.writers)
 	}
 	s.Events, s.Inserted = r.out(), rows.inserted
 	return s, probes, through

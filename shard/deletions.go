@@ -110,7 +110,7 @@ func (w *Worker) skipControl(r *topic.Record, err error) {
 // the event topic. It asks once a poll.
 func (w *Worker) readDeletions(ctx context.Context) error {
 	now := w.cfg.Now()
-	if w.deleted.control == nil || !w.asked.IsZero() && now.Sub(w.asked) < w.cfg.Poll {
+	if w.deleted.control == nil || !w.controlRead.IsZero() && now.Sub(w.controlRead) < w.cfg.Poll {
 		return nil
 	}
 	err := w.deleted.read(ctx, func(fresh []deletion) error {
@@ -120,7 +120,7 @@ func (w *Worker) readDeletions(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.asked = now
+	w.controlRead = now
 	if w.cfg.Retention > 0 {
 		w.deleted.known.forget(now.Add(-w.cfg.Retention))
 	}

@@ -128,13 +128,13 @@ func (w *Worker) publishView() {
 		return
 	}
 	w.each(func(q *partition) { q.rows.Publish() })
-	w.health.held.Store(w.owned[0].state.Marks.held())
+	w.health.held.Store(w.owned[0].state.Watermarks.held())
 }
 
 // held says who holds the clock back; nil: nobody.
-func (m *Marks) held() *Held {
-	least, _ := m.least()
-	newest, heard := m.greatest()
+func (m *Watermarks) held() *Held {
+	least, _ := m.minClock()
+	newest, heard := m.maxClock()
 	if !heard || newest <= least.time {
 		return nil
 	}

@@ -18,7 +18,7 @@ type outbox struct {
 	now        func() time.Time
 	records    []topic.Record
 	bytes      int         // of the records
-	made       time.Time   // see put
+	createdAt  time.Time   // see put
 	dead       DeadLetters // nil: there are none
 	logger     *slog.Logger
 	metrics    *metrics
@@ -29,7 +29,7 @@ type outbox struct {
 
 // add takes what look-ups have found.
 func (o *outbox) add(f *found) {
-	records, accepted := f.take()
+	records, accepted := f.drain()
 	if o.givenUp {
 		return
 	}
@@ -61,9 +61,9 @@ func (o *outbox) giveUpAll() { o.records, o.bytes, o.accepted, o.givenUp = nil, 
 // Deleted leans on it. They share it because only records of one time share a message.
 func (o *outbox) put(r topic.Record) {
 	if len(o.records) == 0 {
-		o.made = o.now()
+		o.createdAt = o.now()
 	}
-	r.Time = o.made
+	r.Time = o.createdAt
 	o.records = append(o.records, r)
 	o.bytes += len(r.Data)
 }

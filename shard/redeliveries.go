@@ -36,12 +36,12 @@ type Redeliveries struct {
 	slot    int64        // nanoseconds
 	limit   int64        // bytes of one partition's slots; 0: none
 	seed    maphash.Seed // nobody outside can make two posts one
-	parts   []hearing
+	parts   []observedPartition
 	size    atomic.Int64
 	warning rate.Sometimes
 
 	mu        sync.Mutex // guards what follows
-	listeners []*listener
+	listeners []*observer
 }
 
 // RedeliveryConfig says what Redeliveries keeps.
@@ -65,7 +65,7 @@ func NewRedeliveries(cfg RedeliveryConfig) (*Redeliveries, error) {
 	}
 	return &Redeliveries{
 		cfg: cfg, slot: cfg.Within.Nanoseconds() / slotsWithin, limit: cfg.Budget / int64(cfg.Partitions), seed: maphash.MakeSeed(),
-		parts: make([]hearing, cfg.Partitions), warning: rate.Sometimes{Interval: time.Minute},
+		parts: make([]observedPartition, cfg.Partitions), warning: rate.Sometimes{Interval: time.Minute},
 	}, nil
 }
 
@@ -89,17 +89,17 @@ func (r *Redeliveries) another() *Redeliveries {
 // Bytes is what the sets hold.
 func (r *Redeliveries) Bytes() int64 { return r.size.Load() }
 
-// hearing is what has been heard of one partition.
-type hearing struct {
-	mu      sync.Mutex
-	joined  bool             // somebody is about to read it
-	begun   bool             // and has begun to
-	next    int64            // the first position that nobody has heard
-	stamp   int64            // the greatest stamp before it
-	slots   []slot           // that decide, ascending
-	trail   []step           // where slots began
-	repeats map[int64][]bool // by position, the records with redeliveries that somebody may still read
-	gone    int64            // of what lies before, repeats may be forgotten
+// observedPartition is what has been heard of one partition.
+type observedPartition struct {
+	mu          sync.Mutex
+	joined      bool             // somebody is about to read it
+	begun       bool             // and has begun to
+	next        int64            // the first position that nobody has heard
+	stamp       int64            // the greatest stamp before it
+	slots       []slot           // that decide, ascending
+	trail       []step           // where slots began
+	redelivered map[int64][]bool // by position, the records with redeliveries that somebody may still read
+	gone        int64            // of what lies before, repeats may be forgotten
 }
 
 // step is where a slot began.
@@ -110,22 +110,22 @@ type step struct {
 	untimed  bool  // some sentence in it has no usable time
 }
 
-// heard is a place in a partition to hear it from: a position, and the greatest stamp before it.
-type heard struct{ position, stamp int64 }
+// observePoint is a place in a partition to hear it from: a position, and the greatest stamp before it.
+type observePoint struct{ position, stamp int64 }
 
-// hear takes in a record, and returns which of its sentences are redeliveries, nil if none is. Every partition is heard
+// observe takes in a record, and returns which of its sentences are redeliveries, nil if none is. Every partition is heard
 // from its listener's beginning on without gaps; what was heard before is told again.
-func (r *Redeliveries) hear(p int, position, stamp int64, sentences []feed.Sentence) []bool {
+func (r *Redeliveries) observe(p int, position, stamp int64, sentences []feed.Sentence) []bool {
 	h := &r.parts[p]
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if position < h.next {
-		return h.repeats[position]
+		return h.redelivered[position]
 	}
 	r.advance(h, position, stamp)
 	var repeats []bool
 	for i := range sentences {
-		if !r.isRepeat(h, &sentences[i]) {
+		if !r.isRedelivery(h, &sentences[i]) {
 			continue
 		}
 		if repeats == nil {
@@ -134,7 +134,7 @@ func (r *Redeliveries) hear(p int, position, stamp int64, sentences []feed.Sente
 		repeats[i] = true
 	}
 	if repeats != nil {
-		h.repeats[position] = repeats
+		h.redelivered[position] = repeats
 	}
 	return repeats
 }
@@ -143,11 +143,11 @@ func (r *Redeliveries) hear(p int, position, stamp int64, sentences []feed.Sente
 func isUntimed(s *feed.Sentence) bool { return s.Untimed || s.TimeAdjusted }
 
 // advance moves on to a record.
-func (r *Redeliveries) advance(h *hearing, position, stamp int64) {
+func (r *Redeliveries) advance(h *observedPartition, position, stamp int64) {
 	before := h.stamp
 	h.next, h.stamp = position+1, max(h.stamp, stamp)
-	if h.repeats == nil {
-		h.repeats = map[int64][]bool{}
+	if h.redelivered == nil {
+		h.redelivered = map[int64][]bool{}
 	}
 	number := h.stamp / r.slot
 	if n := len(h.trail); n > 0 && h.trail[n-1].number == number {
@@ -162,8 +162,8 @@ func (r *Redeliveries) advance(h *hearing, position, stamp int64) {
 	})
 }
 
-// isRepeat reports whether a sentence stands in a slot, and puts it into the last if it has no usable time.
-func (r *Redeliveries) isRepeat(h *hearing, s *feed.Sentence) bool {
+// isRedelivery reports whether a sentence stands in a slot, and puts it into the last if it has no usable time.
+func (r *Redeliveries) isRedelivery(h *observedPartition, s *feed.Sentence) bool {
 	if len(h.slots) == 0 && !isUntimed(s) {
 		return false // as in every feed of posts with times
 	}
@@ -178,7 +178,7 @@ func (r *Redeliveries) isRepeat(h *hearing, s *feed.Sentence) bool {
 	return repeat
 }
 
-func (r *Redeliveries) add(h *hearing, hash uint64) {
+func (r *Redeliveries) add(h *observedPartition, hash uint64) {
 	last := &h.trail[len(h.trail)-1]
 	last.untimed = true
 	r.resized(h, func() {
@@ -190,7 +190,7 @@ func (r *Redeliveries) add(h *hearing, hash uint64) {
 }
 
 // resized counts the bytes that change, and lets the oldest slots go where they are too many.
-func (r *Redeliveries) resized(h *hearing, change func()) {
+func (r *Redeliveries) resized(h *observedPartition, change func()) {
 	before := h.bytes()
 	change()
 	for r.limit > 0 && len(h.slots) > 0 && h.bytes() > r.limit {
@@ -203,7 +203,7 @@ func (r *Redeliveries) resized(h *hearing, change func()) {
 	r.size.Add(h.bytes() - before)
 }
 
-func (h *hearing) bytes() (n int64) {
+func (h *observedPartition) bytes() (n int64) {
 	for i := range h.slots {
 		n += h.slots[i].bytes()
 	}
@@ -233,36 +233,36 @@ func (r *Redeliveries) reach(position int64) {
 }
 
 // from says from where p must be heard to decide what lies at a position and behind it.
-func (r *Redeliveries) from(p int, position int64) heard {
+func (r *Redeliveries) from(p int, position int64) observePoint {
 	h := &r.parts[p]
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.from(position)
 }
 
-func (h *hearing) from(position int64) heard {
-	end := h.place(position)
+func (h *observedPartition) from(position int64) observePoint {
+	end := h.stepsUntil(position)
 	if end == 0 && len(h.trail) > 0 {
-		return h.trail[0].heard() // that is all that is known
+		return h.trail[0].point() // that is all that is known
 	}
 	if end == 0 {
-		return heard{min(position, h.next), h.stamp}
+		return observePoint{min(position, h.next), h.stamp}
 	}
 	last := &h.trail[end-1]
 	first, _ := slices.BinarySearchFunc(h.trail, last.number-slotsWithin, func(s step, n int64) int { return cmp.Compare(s.number, n) })
 	for i := first; i < end; i++ {
 		if h.trail[i].untimed {
-			return h.trail[i].heard()
+			return h.trail[i].point()
 		}
 	}
 	if position >= h.next {
-		return heard{h.next, h.stamp}
+		return observePoint{h.next, h.stamp}
 	}
-	return last.heard()
+	return last.point()
 }
 
-// place is how many steps begin at or before a position.
-func (h *hearing) place(position int64) int {
+// stepsUntil is how many steps begin at or before a position.
+func (h *observedPartition) stepsUntil(position int64) int {
 	n, found := slices.BinarySearchFunc(h.trail, position, func(s step, at int64) int { return cmp.Compare(s.position, at) })
 	if found {
 		n++
@@ -270,18 +270,18 @@ func (h *hearing) place(position int64) int {
 	return n
 }
 
-func (s *step) heard() heard { return heard{s.position, s.before} }
+func (s *step) point() observePoint { return observePoint{s.position, s.before} }
 
-// listener is a worker that reads what others may have heard before it.
-type listener struct {
+// observer is a worker that reads what others may have heard before it.
+type observer struct {
 	of   *Redeliveries
 	next []int64 // per partition, the first position that it may read again
 	need []int64 // likewise, the first that it may ask from for
 }
 
-// listen adds a worker that reads every partition from a place on. It is false where others have passed that place long
+// addObserver adds a worker that reads every partition from a place on. It is false where others have passed that place long
 // ago, so that nobody remembers what was decided there: then the worker needs Redeliveries of its own.
-func (r *Redeliveries) listen(from []heard) (*listener, bool) {
+func (r *Redeliveries) addObserver(from []observePoint) (*observer, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for p := range from {
@@ -289,7 +289,7 @@ func (r *Redeliveries) listen(from []heard) (*listener, bool) {
 			return nil, false
 		}
 	}
-	l := &listener{of: r}
+	l := &observer{of: r}
 	for p, at := range from {
 		r.parts[p].begin(at)
 		l.next, l.need = append(l.next, at.position), append(l.need, at.position)
@@ -298,14 +298,14 @@ func (r *Redeliveries) listen(from []heard) (*listener, bool) {
 	return l, true
 }
 
-func (h *hearing) isPast(at heard) bool {
+func (h *observedPartition) isPast(at observePoint) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.begun && at.position < h.gone
 }
 
 // begin makes a partition be heard from a place, unless others begin before it or have begun.
-func (h *hearing) begin(at heard) {
+func (h *observedPartition) begin(at observePoint) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.begun || h.joined && h.next <= at.position {
@@ -316,7 +316,7 @@ func (h *hearing) begin(at heard) {
 
 // start begins to read: from where every partition is to be read by one that wants to go on from next, so that nothing
 // is left out that nobody has heard.
-func (l *listener) start(next []int64) []int64 {
+func (l *observer) start(next []int64) []int64 {
 	from := slices.Clone(next)
 	for p := range from {
 		h := &l.of.parts[p]
@@ -328,7 +328,7 @@ func (l *listener) start(next []int64) []int64 {
 }
 
 // passed says how far a worker has got: what no worker can ask for again is forgotten.
-func (l *listener) passed(next, need []int64) {
+func (l *observer) passed(next, need []int64) {
 	r := l.of
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -338,11 +338,11 @@ func (l *listener) passed(next, need []int64) {
 }
 
 // leave takes a worker away that reads no more.
-func (l *listener) leave() {
+func (l *observer) leave() {
 	r := l.of
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.listeners = slices.DeleteFunc(r.listeners, func(o *listener) bool { return o == l })
+	r.listeners = slices.DeleteFunc(r.listeners, func(o *observer) bool { return o == l })
 	r.forget()
 }
 
@@ -359,19 +359,19 @@ func (r *Redeliveries) forget() {
 	}
 }
 
-func (h *hearing) forget(next, need int64) {
+func (h *observedPartition) forget(next, need int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if next > h.gone {
 		h.gone = next
-		for position := range h.repeats {
+		for position := range h.redelivered {
 			if position < next {
-				delete(h.repeats, position)
+				delete(h.redelivered, position)
 			}
 		}
 	}
 	first := h.from(need).position
-	if n := h.place(first); n > 1 {
+	if n := h.stepsUntil(first); n > 1 {
 		h.trail = slices.Delete(h.trail, 0, n-1)
 	}
 }

@@ -99,7 +99,7 @@ func (q *partition) passSome(items []*item, s *shares) {
 // the middle.
 func (q *partition) pass(x *item, s *shares) bool {
 	own := x.partition == q.id && x.position >= q.insert
-	look := x.position >= q.state.Look[x.partition]
+	look := x.position >= q.state.LookupFrom[x.partition]
 	r := &undone{item: x, done: q.part}
 	for i := q.part; i < len(x.posts()); i++ {
 		if look && !r.late && q.hasUsedUp(x.origin, s) {
@@ -138,8 +138,8 @@ func (q *partition) shareIsOver(origin string, s *shares) bool {
 
 // lookUpTimed looks the next sentence of a record up. The time since the look-up before it counts as its own: what is
 // between them is short, and so the clock is read once.
-func (q *partition) lookUpTimed(r *undone, look lookUp, s *shares) {
-	q.lookUpSentence(r.item, r.done, look)
+func (q *partition) lookUpTimed(r *undone, look lookupFunc, s *shares) {
+	q.lookupSentence(r.item, r.done, look)
 	r.done++
 	now := s.now()
 	q.used[r.origin] += now.Sub(q.timed)
@@ -148,7 +148,7 @@ func (q *partition) lookUpTimed(r *undone, look lookUp, s *shares) {
 
 // notePassed takes note of a record that was passed. Everything before it has been looked up only where nobody is late.
 func (q *partition) notePassed(r *undone) {
-	q.lookUpCanary(r.item)
+	q.lookupCanary(r.item)
 	if !r.late && len(q.late.line) == 0 {
 		q.reach(r.item)
 		return
@@ -172,8 +172,8 @@ func (x *item) withoutPosts() *item {
 // reach says that everything up to x has been looked up: of all partitions, for there is nothing else below.
 func (q *partition) reach(x *item) {
 	q.lookedUp(x)
-	for p := range q.state.Look {
-		q.state.Look[p] = max(q.state.Look[p], x.position+1)
+	for p := range q.state.LookupFrom {
+		q.state.LookupFrom[p] = max(q.state.LookupFrom[p], x.position+1)
 	}
 }
 
@@ -184,7 +184,7 @@ func (w *Worker) lookUpLate(ctx context.Context, s *shares) error {
 	}
 	for _, q := range w.owned {
 		for _, r := range q.late.line {
-			w.deleted.known.mark(r.item)
+			w.deleted.known.apply(r.item)
 		}
 	}
 	w.each(func(q *partition) {

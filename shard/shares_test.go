@@ -16,7 +16,7 @@ type dearRows struct {
 	r *route
 }
 
-func (d *dearRows) look(x *feed.Sentence, found func(*feed.Match), by lookUp) {
+func (d *dearRows) look(x *feed.Sentence, found func(*feed.Match), by lookupFunc) {
 	if x.Source == "mallory" {
 		d.r.now = d.r.now.Add(time.Second)
 	}

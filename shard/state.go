@@ -34,13 +34,13 @@ import (
 // ids; checksum is the xxh3-64 of all bytes before it.
 type State struct {
 	Partition  int
-	Look       []int64 // L: per partition, the first position that has not been looked up in q's rows
+	LookupFrom []int64 // L: per partition, the first position that has not been looked up in q's rows
 	ReplayFrom int64   // q's lowest position that may hold a sentence of the window
 	Control    int64   // the first position of the control topic whose retractions may not be out yet
-	Marks      Marks
+	Watermarks Watermarks
 	// Heard: per partition, from where it must be heard again to know redeliveries from Look on (q itself: from
 	// ReplayFrom on), and the greatest stamp before that.
-	Heard []heard
+	ObserveFrom []observePoint
 	// EventEnd is, per partition of the event topic, its end when the events of these look-ups were durable, or later.
 	EventEnd []int64
 	// The incarnations of the topics that all these positions are of; Control's is "" without a control topic.
@@ -49,9 +49,9 @@ type State struct {
 
 // newState is that of a partition of which nothing is stored: everything is to be read from a start.
 func newState(partition int, start []int64) *State {
-	s := &State{Partition: partition, Look: slices.Clone(start), ReplayFrom: start[partition], Marks: newMarks(len(start))}
+	s := &State{Partition: partition, LookupFrom: slices.Clone(start), ReplayFrom: start[partition], Watermarks: newWatermarks(len(start))}
 	for _, position := range start {
-		s.Heard = append(s.Heard, heard{position: position})
+		s.ObserveFrom = append(s.ObserveFrom, observePoint{position: position})
 	}
 	return s
 }
@@ -74,19 +74,19 @@ func (s *State) Append(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(s.Partition))
 	dst = binary.AppendVarint(dst, s.Control)
 	dst = binary.AppendVarint(dst, s.ReplayFrom)
-	dst = appendClock(dst, s.Marks.clock, s.Marks.known)
-	dst = binary.AppendUvarint(dst, uint64(len(s.Look)))
-	for p, look := range s.Look {
+	dst = appendClock(dst, s.Watermarks.clock, s.Watermarks.known)
+	dst = binary.AppendUvarint(dst, uint64(len(s.LookupFrom)))
+	for p, look := range s.LookupFrom {
 		dst = binary.AppendVarint(dst, look)
-		dst = binary.AppendVarint(dst, s.Marks.newest[p])
-		dst = binary.AppendVarint(dst, s.Marks.elapsed[p])
-		dst = binary.AppendVarint(dst, s.Heard[p].position)
-		dst = binary.AppendVarint(dst, s.Heard[p].stamp)
+		dst = binary.AppendVarint(dst, s.Watermarks.newest[p])
+		dst = binary.AppendVarint(dst, s.Watermarks.elapsed[p])
+		dst = binary.AppendVarint(dst, s.ObserveFrom[p].position)
+		dst = binary.AppendVarint(dst, s.ObserveFrom[p].stamp)
 	}
-	dst = binary.AppendUvarint(dst, uint64(len(s.Marks.writers)))
-	for _, id := range slices.Sorted(maps.Keys(s.Marks.writers)) {
+	dst = binary.AppendUvarint(dst, uint64(len(s.Watermarks.writers)))
+	for _, id := range slices.Sorted(maps.Keys(s.Watermarks.writers)) {
 		dst = binary.LittleEndian.AppendUint64(dst, id)
-		for _, m := range s.Marks.writers[id] {
+		for _, m := range s.Watermarks.writers[id] {
 			dst = m.append(dst)
 		}
 	}
@@ -107,9 +107,9 @@ func appendClock(dst []byte, clock feed.Time, known bool) []byte {
 	return binary.AppendVarint(append(dst, 1), int64(clock))
 }
 
-func (m met) append(dst []byte) []byte {
+func (m watermark) append(dst []byte) []byte {
 	dst = append(dst, byte(m.kind))
-	if m.kind == metNone {
+	if m.kind == watermarkNone {
 		return dst
 	}
 	for _, v := range []int64{int64(m.time), int64(m.newest), m.at} {
@@ -169,11 +169,11 @@ func (d *decoder) state() *State {
 		clock = feed.Time(d.varint("clock"))
 	}
 	partitions := d.count("partitions", len(d.rest)/5)
-	s.Look, s.Heard, s.Marks = make([]int64, partitions), make([]heard, partitions), newMarks(partitions)
-	s.Marks.clock, s.Marks.known = clock, known
+	s.LookupFrom, s.ObserveFrom, s.Watermarks = make([]int64, partitions), make([]observePoint, partitions), newWatermarks(partitions)
+	s.Watermarks.clock, s.Watermarks.known = clock, known
 	for p := range partitions {
-		s.Look[p], s.Marks.newest[p], s.Marks.elapsed[p] = d.varint("position"), d.varint("newest stamp"), d.varint("elapsed")
-		s.Heard[p] = heard{d.varint("heard"), d.varint("stamp before heard")}
+		s.LookupFrom[p], s.Watermarks.newest[p], s.Watermarks.elapsed[p] = d.varint("position"), d.varint("newest stamp"), d.varint("elapsed")
+		s.ObserveFrom[p] = observePoint{d.varint("heard"), d.varint("stamp before heard")}
 	}
 	last := uint64(0)
 	for i := range d.count("writers", len(d.rest)/8) {
@@ -184,7 +184,7 @@ func (d *decoder) state() *State {
 		if i > 0 && id <= last {
 			d.fail("order of writers")
 		}
-		s.Marks.writers[id], last = d.mets(partitions), id
+		s.Watermarks.writers[id], last = d.mets(partitions), id
 	}
 	s.EventEnd = make([]int64, d.count("event partitions", len(d.rest)))
 	for p := range s.EventEnd {
@@ -196,15 +196,15 @@ func (d *decoder) state() *State {
 	return s
 }
 
-func (d *decoder) mets(partitions int) []met {
-	mets := make([]met, partitions)
+func (d *decoder) mets(partitions int) []watermark {
+	mets := make([]watermark, partitions)
 	for p := range mets {
-		mets[p].kind = metKind(d.byte("mark"))
+		mets[p].kind = watermarkKind(d.byte("mark"))
 		switch {
-		case d.wrong != "" || mets[p].kind > metIdle:
+		case d.wrong != "" || mets[p].kind > watermarkIdle:
 			d.fail("mark")
 			return mets
-		case mets[p].kind != metNone:
+		case mets[p].kind != watermarkNone:
 			mets[p].time, mets[p].newest = feed.Time(d.varint("mark")), feed.Time(d.varint("mark"))
 			mets[p].at, mets[p].source = d.varint("mark"), d.string("source")
 		}

@@ -8,24 +8,24 @@ import (
 
 // view is the occurrences of a group in the order of the feed.
 type view struct {
-	chain []occurrence // of a group with a few
-	many  *many        // of one with many: read one by one
+	chain []occurrence    // of a group with a few
+	list  *occurrenceList // of one with many: read one by one
 	one   occurrence
 }
 
 func (v *view) len() int {
-	if v.many != nil {
-		return len(v.many.records)
+	if v.list != nil {
+		return len(v.list.records)
 	}
 	return len(v.chain)
 }
 
 // at is valid until the next call of at; the strings in it stay.
 func (v *view) at(i int) *occurrence {
-	if v.many == nil {
+	if v.list == nil {
 		return &v.chain[i]
 	}
-	v.many.occurrence(&v.one, i)
+	v.list.occurrence(&v.one, i)
 	return &v.one
 }
 
@@ -34,13 +34,13 @@ func (v *view) from(t feed.Time) int {
 	return sort.Search(v.len(), func(i int) bool { return v.at(i).time >= t })
 }
 
-// place is where an occurrence with a key is, or would be.
-func (v *view) place(k key) int {
+// indexOfKey is where an occurrence with a key is, or would be.
+func (v *view) indexOfKey(k key) int {
 	return sort.Search(v.len(), func(i int) bool { return v.at(i).key().compare(k) >= 0 })
 }
 
-// placeOf is where o is, or would be: versions of one sentence stand in the order of their hashes.
-func (v *view) placeOf(o *occurrence) int {
+// indexOf is where o is, or would be: versions of one sentence stand in the order of their hashes.
+func (v *view) indexOf(o *occurrence) int {
 	k := o.key()
 	return sort.Search(v.len(), func(i int) bool {
 		there := v.at(i)
@@ -62,7 +62,7 @@ func (v *view) other(i int, k key) int {
 // has reports whether x is there: the same sentence of the same version of a post.
 func (v *view) has(x *feed.Sentence) bool {
 	o := occurrenceOf(x)
-	if i := v.placeOf(&o); i < v.len() {
+	if i := v.indexOf(&o); i < v.len() {
 		if there := v.at(i); there.version == o.version && there.key() == o.key() {
 			return true
 		}
@@ -80,10 +80,10 @@ func (v *view) witness(k key, span feed.Time) int {
 	return i
 }
 
-// saysAlike reports whether the post says the same in a sentence before.
-func (v *view) saysAlike(x *feed.Sentence) bool {
+// repeatsInPost reports whether the post says the same in a sentence before.
+func (v *view) repeatsInPost(x *feed.Sentence) bool {
 	k := keyOf(x)
-	i := v.place(k) - 1
+	i := v.indexOfKey(k) - 1
 	if i < 0 {
 		return false
 	}
@@ -103,24 +103,24 @@ func (v *view) textLike(s string, few int) uint64 {
 
 // firstKey is the key of the group's first occurrence, as far as it is known.
 func (v *view) first() feed.First {
-	if v.many != nil {
-		return v.many.first
+	if v.list != nil {
+		return v.list.first
 	}
 	return v.chain[0].first()
 }
 
 // count is how many occurrences there were since the group's birth.
 func (v *view) count() int {
-	if v.many != nil {
-		return v.many.count
+	if v.list != nil {
+		return v.list.count
 	}
 	return len(v.chain)
 }
 
 // authors counts the authors since the group's birth, and the one of hash.
 func (v *view) authors(key *AuthorKey, hash uint64) (n int, estimated bool) {
-	if v.many != nil {
-		return v.many.authors.count(hash)
+	if v.list != nil {
+		return v.list.authors.count(hash)
 	}
 	var a authors
 	for i := range v.chain {

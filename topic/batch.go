@@ -61,16 +61,16 @@ type Batch struct {
 	// TooShort counts the sentences of the same posts that are not compared.
 	TooShort int
 	// Mark is the clock of the writer at the time of writing, nil in most records.
-	Mark *Mark
+	Watermark *Watermark
 	// Canary says that the sentences are a canary's: nobody's post. Nil in nearly all records; one with a canary has no mark.
 	Canary *Canary
 	// TextVersion is the version of the normalisation that made the tokens (text.Version).
 	TextVersion int
 }
 
-// Mark is the clock of one writer: how far the source partitions that it writes for have got. What stands before it
+// Watermark is the clock of one writer: how far the source partitions that it writes for have got. What stands before it
 // in its partition is all that it speaks of.
-type Mark struct {
+type Watermark struct {
 	Writer uint64    // whose it is: another number after each start
 	Time   feed.Time // the least clock of the writer's active source partitions
 	Newest feed.Time // the greatest of them
@@ -106,10 +106,10 @@ const (
 
 // The kinds of mark.
 const (
-	markNone = iota
-	markActive
-	markIdle
-	markCanary
+	watermarkNone = iota
+	watermarkActive
+	watermarkIdle
+	watermarkCanary
 )
 
 // Append appends the record to dst. It panics on what DecodeBatch would refuse (tokens out of order, a negative
@@ -165,11 +165,11 @@ func (e *batchEncoder) delta(t feed.Time) {
 func (e *batchEncoder) kind(b *Batch) {
 	switch {
 	case b.Canary == nil:
-		e.mark(b.Mark)
-	case b.Mark != nil:
+		e.watermark(b.Watermark)
+	case b.Watermark != nil:
 		panic("topic: encode batch: a canary with a mark")
 	default:
-		e.out = append(e.out, markCanary)
+		e.out = append(e.out, watermarkCanary)
 		e.fixed(b.Canary.Writer)
 		e.fixed(b.Canary.Pair)
 		e.out = append(e.out, flag(b.Canary.Second))
@@ -183,15 +183,15 @@ func flag(is bool) byte {
 	return 0
 }
 
-func (e *batchEncoder) mark(m *Mark) {
+func (e *batchEncoder) watermark(m *Watermark) {
 	switch {
 	case m == nil:
-		e.out = append(e.out, markNone)
+		e.out = append(e.out, watermarkNone)
 		return
 	case m.Idle:
-		e.out = append(e.out, markIdle)
+		e.out = append(e.out, watermarkIdle)
 	default:
-		e.out = append(e.out, markActive)
+		e.out = append(e.out, watermarkActive)
 	}
 	e.fixed(m.Writer)
 	e.ref(m.Source)

@@ -103,8 +103,8 @@ func (c *cursor) current(era int) bool {
 	return era == c.era
 }
 
-// settle takes the acknowledgement of a span.
-func (c *cursor) settle(s *span, err error) {
+// acknowledge takes the acknowledgement of a span.
+func (c *cursor) acknowledge(s *span, err error) {
 	if !c.move(s, err) {
 		return
 	}

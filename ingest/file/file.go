@@ -210,13 +210,13 @@ func (f *Source) Next(ctx context.Context) (ingest.Batch, error) {
 		return ingest.Batch{}, err
 	}
 	f.decoder.Decode(p)
-	if err := f.Settle(ctx, p); p.Batch.Empty() {
+	if err := f.Stamp(ctx, p); p.Batch.Empty() {
 		return ingest.Batch{}, err
 	}
 	return p.Batch, nil
 }
 
-func (f *Source) place(line int64) string { return f.name + ":" + strconv.FormatInt(line, 10) }
+func (f *Source) location(line int64) string { return f.name + ":" + strconv.FormatInt(line, 10) }
 
 // BytesRead counts the bytes of the file read so far, as they are stored.
 func (f *Source) BytesRead() int64 { return f.bytesRead.Load() }

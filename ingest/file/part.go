@@ -116,7 +116,7 @@ func (f *Source) read(p *Part) error {
 	case err != nil:
 		return fmt.Errorf("%s: after line %d: %w", f.name, f.lines.number, asCut(err))
 	case f.records != nil:
-		f.take(p, r)
+		f.addRecord(p, r)
 	default:
 		p.addLine(r)
 	}
@@ -152,7 +152,7 @@ func (d Decoder) Decode(p *Part) {
 		l := &p.lines[i]
 		r := record{line: l.number, raw: p.raw[l.start:l.end], size: l.size}
 		d.decode(&r)
-		d.f.take(p, &r)
+		d.f.addRecord(p, &r)
 	}
 }
 
@@ -168,28 +168,28 @@ func (d Decoder) decode(r *record) {
 	}
 }
 
-// take adds the post of a record to p, or says why there is none. It may run beside itself, for other parts.
-func (f *Source) take(p *Part, r *record) {
+// addRecord adds the post of a record to p, or says why there is none. It may run beside itself, for other parts.
+func (f *Source) addRecord(p *Part, r *record) {
 	b := &p.Batch
 	switch {
 	case r.reason != nil && f.cfg.Strict:
-		p.bad = fmt.Errorf("%s: %w", f.place(r.line), r.reason)
+		p.bad = fmt.Errorf("%s: %w", f.location(r.line), r.reason)
 		return
 	case r.reason != nil:
-		rejection := ingest.NewRejection(f.place(r.line), r.reason.Error(), r.raw)
+		rejection := ingest.NewRejection(f.location(r.line), r.reason.Error(), r.raw)
 		rejection.Truncated = r.size > len(rejection.Raw)
 		b.Rejected = append(b.Rejected, rejection)
 		return
 	}
 	if note := feed.JoinNotes(r.note, f.cfg.Fields.Finish(&r.post, f.cfg.SourceName)); note != "" {
-		b.Notes = append(b.Notes, ingest.Note{Place: f.place(r.line), Text: note})
+		b.Notes = append(b.Notes, ingest.Note{Location: f.location(r.line), Text: note})
 	}
 	b.Posts = append(b.Posts, r.post)
 }
 
-// Settle gives the posts of p that have no time theirs, and counts what is in p. Its error is the record at which a
+// Stamp gives the posts of p that have no time theirs, and counts what is in p. Its error is the record at which a
 // strict reading ends: the posts before it are in p, and of the parts behind p Settle leaves nothing.
-func (f *Source) Settle(ctx context.Context, p *Part) error {
+func (f *Source) Stamp(ctx context.Context, p *Part) error {
 	if f.refused != nil {
 		p.clear(f.name)
 		return f.refused

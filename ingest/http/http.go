@@ -106,7 +106,7 @@ type Source struct {
 
 	queue *queue
 
-	places  places              // of the uploads under way
+	slots   uploadSlots         // of the uploads under way
 	bodies  *semaphore.Weighted // these two are Config.UploadBytes
 	answers *semaphore.Weighted
 	metrics metrics
@@ -149,7 +149,7 @@ func New(cfg Config) (*Source, error) {
 		cfg.Logger.Error("further requests with posts that are not durable", "requests", n)
 	})
 	h.metrics = newMetrics()
-	h.places = newPlaces(cfg.MaxUploads, h.metrics)
+	h.slots = newUploadSlots(cfg.MaxUploads, h.metrics)
 	h.life, h.endLife = context.WithCancel(context.Background())
 	h.mux.HandleFunc("POST /v1/posts", h.servePosts)
 	h.mux.HandleFunc("/v1/posts", allowOnly("POST"))

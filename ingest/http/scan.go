@@ -18,7 +18,7 @@ type record struct {
 	err  error
 }
 
-func (rec *record) place() string { return fmt.Sprintf("POST /v1/posts:%d", rec.line) }
+func (rec *record) location() string { return fmt.Sprintf("POST /v1/posts:%d", rec.line) }
 
 // scanner cuts a body into records. Its error is io.EOF at the end, or why the body could not be read on.
 type scanner interface {

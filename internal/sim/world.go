@@ -32,7 +32,7 @@ type world struct {
 	powerCuts                               int
 	gone                                    []topic.Record // of the sentence topic, dropped since the last power cut
 	past                                    []topic.Record // dropped before it
-	taken                                   []sentence     // what there was before a power cut
+	beforeCut                               []sentence     // what there was before a power cut
 
 	feeder  feeder
 	sources []*source

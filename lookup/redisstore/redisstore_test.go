@@ -193,7 +193,7 @@ func replay(t *testing.T, s *Store, to int) {
 	}
 	for i := 1; i <= to; i++ {
 		r, err := s.Reuse(t.Context(), "", fmt.Sprint("post", i), lookup.Page{Limit: 10})
-		if err != nil || len(r.Repeats) != 1 || r.Total != to-i {
+		if err != nil || len(r.RepeatOf) != 1 || r.Total != to-i {
 			t.Errorf("post %d: %+v, %v", i, r, err)
 		}
 	}

@@ -102,7 +102,7 @@ func (e *Endpoint) attempted(r result, outcome string, next time.Time) {
 	e.record.write(e.Name, r, outcome, next)
 }
 
-func (e *Endpoint) buried(n int) {
+func (e *Endpoint) countDead(n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.status.Dead += int64(n)

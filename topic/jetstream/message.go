@@ -27,7 +27,7 @@ const (
 // is done for the event.
 const (
 	packedBits  = 5
-	mostPacked  = 1 << packedBits
+	maxPacked   = 1 << packedBits
 	packedBytes = 64 << 10
 )
 
@@ -61,7 +61,7 @@ func (t *Topic) together(records []topic.Record) int {
 	for i := range records {
 		r := &records[i]
 		room -= len(r.Data)
-		if i > 0 && (i == mostPacked || room < 0 || r.Partition != first.Partition || !r.Time.Equal(first.Time) || r.Origin != "") {
+		if i > 0 && (i == maxPacked || room < 0 || r.Partition != first.Partition || !r.Time.Equal(first.Time) || r.Origin != "") {
 			return i
 		}
 	}

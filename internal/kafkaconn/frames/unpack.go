@@ -37,7 +37,7 @@ func unpack(attributes uint16, b []byte, use func([]byte) error) error {
 
 // release keeps a buffer for the next one, but not that of an unusual batch.
 func release(out *bytes.Buffer) {
-	if out.Cap() <= maxKept {
+	if out.Cap() <= maxRetainedBuffer {
 		buffers.Put(out)
 	}
 }

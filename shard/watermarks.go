@@ -10,7 +10,7 @@ import (
 	"refrain/topic"
 )
 
-// Marks are the clocks that the look-ups in the rows of one partition have met, and W, the window's clock, which
+// Watermarks are the clocks that the look-ups in the rows of one partition have met, and W, the window's clock, which
 // follows from them: the least of the last marks met, over all partitions and all writers that are not idle. A
 // writer's mark is the least clock of its own source partitions that are not idle. W never falls, and stays where
 // nobody is active.
@@ -29,43 +29,43 @@ import (
 // so a pause of all, however long, makes nobody dead.
 //
 // maxHold bounds how long the slowest holds W: it is never further behind the greatest clock.
-type Marks struct {
+type Watermarks struct {
 	clock   feed.Time
 	known   bool
-	newest  []int64          // per partition, the newest stamp met
-	elapsed []int64          // per partition, the sum of the gaps, in nanoseconds
-	writers map[uint64][]met // by writer, then partition
-	fresh   bool             // marks were met since W was last looked at
+	newest  []int64                // per partition, the newest stamp met
+	elapsed []int64                // per partition, the sum of the gaps, in nanoseconds
+	writers map[uint64][]watermark // by writer, then partition
+	fresh   bool                   // marks were met since W was last looked at
 }
 
-// met is the last mark of one writer in one partition.
-type met struct {
-	kind         metKind
+// watermark is the last mark of one writer in one partition.
+type watermark struct {
+	kind         watermarkKind
 	time, newest feed.Time
 	source       string // whose clock time is
 	at           int64  // what had elapsed then
 }
 
-type metKind uint8
+type watermarkKind uint8
 
 const (
-	metNone metKind = iota
-	metActive
-	metIdle
+	watermarkNone watermarkKind = iota
+	watermarkActive
+	watermarkIdle
 )
 
 // maxGap is how much the time between two records counts towards silence.
 const maxGap = 5 * time.Second
 
-func newMarks(partitions int) Marks {
-	return Marks{newest: make([]int64, partitions), elapsed: make([]int64, partitions), writers: map[uint64][]met{}}
+func newWatermarks(partitions int) Watermarks {
+	return Watermarks{newest: make([]int64, partitions), elapsed: make([]int64, partitions), writers: map[uint64][]watermark{}}
 }
 
 // Clock is W; false while no writer has been heard of in every partition.
-func (m *Marks) Clock() (feed.Time, bool) { return m.clock, m.known }
+func (m *Watermarks) Clock() (feed.Time, bool) { return m.clock, m.known }
 
 // observe takes note that the look-ups have passed a record of partition p, and its mark, if it has one.
-func (m *Marks) observe(p int, stamp int64, mark *topic.Mark) {
+func (m *Watermarks) observe(p int, stamp int64, mark *topic.Watermark) {
 	if gap := stamp - m.newest[p]; gap > 0 {
 		m.elapsed[p] += min(gap, maxGap.Nanoseconds())
 		m.newest[p] = stamp
@@ -75,26 +75,26 @@ func (m *Marks) observe(p int, stamp int64, mark *topic.Mark) {
 	}
 	mets := m.writers[mark.Writer]
 	if mets == nil {
-		mets = make([]met, len(m.newest))
+		mets = make([]watermark, len(m.newest))
 		m.writers[mark.Writer] = mets
 	}
-	mets[p] = met{metActive, mark.Time, mark.Newest, mark.Source, m.elapsed[p]}
+	mets[p] = watermark{watermarkActive, mark.Time, mark.Newest, mark.Source, m.elapsed[p]}
 	if mark.Idle {
-		mets[p].kind = metIdle
+		mets[p].kind = watermarkIdle
 	}
 	m.fresh = true
 }
 
-// rise moves W, and reports whether it did. passed is the source partition whose clock W had to pass for that, because
+// advance moves W, and reports whether it did. passed is the source partition whose clock W had to pass for that, because
 // it is more than maxHold behind; "" for none.
-func (m *Marks) rise(silence, maxHold time.Duration) (moved bool, passed string) {
+func (m *Watermarks) advance(silence, maxHold time.Duration) (moved bool, passed string) {
 	if !m.fresh { // W follows from marks alone
 		return false, ""
 	}
 	m.fresh = false
 	m.forget(silence)
-	least, everywhere := m.least()
-	newest, heard := m.greatest()
+	least, everywhere := m.minClock()
+	newest, heard := m.maxClock()
 	clock := least.time
 	if floor := newest.Add(-maxHold); heard && (!everywhere || least.time < floor) {
 		clock, passed, everywhere = floor, least.source, true
@@ -107,10 +107,10 @@ func (m *Marks) rise(silence, maxHold time.Duration) (moved bool, passed string)
 }
 
 // forget lets go the writers that are idle or silent.
-func (m *Marks) forget(silence time.Duration) {
-	maps.DeleteFunc(m.writers, func(_ uint64, mets []met) bool {
+func (m *Watermarks) forget(silence time.Duration) {
+	maps.DeleteFunc(m.writers, func(_ uint64, mets []watermark) bool {
 		for p, one := range mets {
-			if one.kind == metActive && m.elapsed[p]-one.at <= silence.Nanoseconds() {
+			if one.kind == watermarkActive && m.elapsed[p]-one.at <= silence.Nanoseconds() {
 				return false
 			}
 		}
@@ -118,15 +118,15 @@ func (m *Marks) forget(silence time.Duration) {
 	})
 }
 
-// least is the mark with the least clock; everywhere says that there is one of every writer in every partition, and
+// minClock is the mark with the least clock; everywhere says that there is one of every writer in every partition, and
 // a writer at all.
-func (m *Marks) least() (least met, everywhere bool) {
+func (m *Watermarks) minClock() (least watermark, everywhere bool) {
 	any := false
 	everywhere = true
 	for _, mets := range m.writers {
 		for _, one := range mets {
-			everywhere = everywhere && one.kind != metNone
-			if one.kind != metNone && (!any || one.time < least.time) {
+			everywhere = everywhere && one.kind != watermarkNone
+			if one.kind != watermarkNone && (!any || one.time < least.time) {
 				least, any = one, true
 			}
 		}
@@ -134,13 +134,13 @@ func (m *Marks) least() (least met, everywhere bool) {
 	return least, everywhere && any
 }
 
-// greatest is the greatest clock that was met in every partition; false when there is none.
-func (m *Marks) greatest() (greatest feed.Time, heard bool) {
+// maxClock is the greatest clock that was met in every partition; false when there is none.
+func (m *Watermarks) maxClock() (greatest feed.Time, heard bool) {
 	for _, mets := range m.writers {
-		if slices.ContainsFunc(mets, func(one met) bool { return one.kind == metNone }) {
+		if slices.ContainsFunc(mets, func(one watermark) bool { return one.kind == watermarkNone }) {
 			continue
 		}
-		newest := slices.MinFunc(mets, func(a, b met) int { return cmp.Compare(a.newest, b.newest) }).newest
+		newest := slices.MinFunc(mets, func(a, b watermark) int { return cmp.Compare(a.newest, b.newest) }).newest
 		if !heard || newest > greatest {
 			greatest, heard = newest, true
 		}

@@ -13,13 +13,13 @@ func TestWindowClock(t *testing.T) {
 	type meeting struct {
 		partition int
 		second    int64 // of the record's stamp
-		mark      *topic.Mark
+		mark      *topic.Watermark
 	}
 	active := func(p int, second int64, writer string, at feed.Time) meeting {
-		return meeting{p, second, &topic.Mark{Writer: uint64(writer[0]), Source: writer, Time: at, Newest: at}}
+		return meeting{p, second, &topic.Watermark{Writer: uint64(writer[0]), Source: writer, Time: at, Newest: at}}
 	}
 	idle := func(p int, second int64, writer string, at feed.Time) meeting {
-		return meeting{p, second, &topic.Mark{Writer: uint64(writer[0]), Source: writer, Time: at, Newest: at, Idle: true}}
+		return meeting{p, second, &topic.Watermark{Writer: uint64(writer[0]), Source: writer, Time: at, Newest: at, Idle: true}}
 	}
 	// flow is records without marks in both partitions, one a second from a second to another.
 	flow := func(from, to int64) (all []meeting) {
@@ -58,10 +58,10 @@ func TestWindowClock(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			m := newMarks(2)
+			m := newWatermarks(2)
 			for _, x := range test.meets {
 				m.observe(x.partition, x.second*time.Second.Nanoseconds(), x.mark)
-				m.rise(2*time.Minute, time.Hour)
+				m.advance(2*time.Minute, time.Hour)
 			}
 			if got, known := m.Clock(); got != test.want || known != (test.want != 0) {
 				t.Errorf("got %d %v, want %d", got, known, test.want)
@@ -72,10 +72,10 @@ func TestWindowClock(t *testing.T) {
 
 // TestMaxHold: the slowest holds W, but not further than maxHold behind the fastest, and it is said whom W passes.
 func TestMaxHold(t *testing.T) {
-	m := newMarks(2)
+	m := newWatermarks(2)
 	meet := func(p int, at, newest feed.Time) (moved bool, passed string) {
-		m.observe(p, 0, &topic.Mark{Writer: 1, Source: "slow", Time: at, Newest: newest})
-		return m.rise(2*time.Minute, time.Second)
+		m.observe(p, 0, &topic.Watermark{Writer: 1, Source: "slow", Time: at, Newest: newest})
+		return m.advance(2*time.Minute, time.Second)
 	}
 	for i, step := range []struct {
 		partition  int
@@ -100,7 +100,7 @@ func TestMaxHold(t *testing.T) {
 		}
 	}
 	// One that has not been heard of everywhere is no exception.
-	m.observe(0, 0, &topic.Mark{Writer: 2, Source: "new", Time: 1, Newest: 1})
+	m.observe(0, 0, &topic.Watermark{Writer: 2, Source: "new", Time: 1, Newest: 1})
 	if moved, _ := meet(1, 7000, 8000); moved {
 		t.Error("moved without being heard of everywhere")
 	}
@@ -109,34 +109,34 @@ func TestMaxHold(t *testing.T) {
 	}
 }
 
-// BenchmarkMarks is a second of marks of a writer in 32 partitions, as one partition's rows meet them in 32 turns. How
+// BenchmarkWatermarks is a second of marks of a writer in 32 partitions, as one partition's rows meet them in 32 turns. How
 // many source partitions the writer has is all one.
-func BenchmarkMarks(b *testing.B) {
+func BenchmarkWatermarks(b *testing.B) {
 	const partitions = 32
-	m := newMarks(partitions)
+	m := newWatermarks(partitions)
 	stamp := int64(0)
-	mark := topic.Mark{Writer: 1, Source: "kafka/posts/17"}
+	mark := topic.Watermark{Writer: 1, Source: "kafka/posts/17"}
 	b.ReportAllocs()
 	for b.Loop() {
 		stamp += time.Second.Nanoseconds()
 		for p := range partitions {
 			mark.Time, mark.Newest = feed.Time(stamp/1e6), feed.Time(stamp/1e6)
 			m.observe(p, stamp, &mark)
-			m.rise(2*time.Minute, time.Hour)
+			m.advance(2*time.Minute, time.Hour)
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/partitions, "ns/turn")
-	s := State{Look: make([]int64, partitions), Marks: m}
+	s := State{LookupFrom: make([]int64, partitions), Watermarks: m}
 	b.ReportMetric(float64(len(s.Append(nil))), "state-bytes")
-	record := topic.Batch{Mark: &mark, TextVersion: 1}
+	record := topic.Batch{Watermark: &mark, TextVersion: 1}
 	b.ReportMetric(float64(len(record.Append(nil))*partitions), "mark-bytes/s")
 }
 
-// BenchmarkTurnWithoutMarks is what most turns cost.
-func BenchmarkTurnWithoutMarks(b *testing.B) {
-	m := newMarks(32)
+// BenchmarkTurnWithoutWatermarks is what most turns cost.
+func BenchmarkTurnWithoutWatermarks(b *testing.B) {
+	m := newWatermarks(32)
 	for b.Loop() {
 		m.observe(7, 1, nil)
-		m.rise(2*time.Minute, time.Hour)
+		m.advance(2*time.Minute, time.Hour)
 	}
 }

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	markEvery = time.Second      // marks are written at least this often while posts flow
-	idleAfter = 30 * time.Second // without posts, a source partition is idle
+	watermarkInterval = time.Second      // marks are written at least this often while posts flow
+	idleAfter         = 30 * time.Second // without posts, a source partition is idle
 	// maxGap is how much one pause between two ticks counts towards that. In a longer one this process stood still, or
 	// its clock was set: nobody could have brought posts.
 	maxGap = 5 * time.Second
@@ -79,9 +79,9 @@ func (s *Split) rest(src *source, gap time.Duration) {
 	}
 }
 
-// late counts the posts that are more than lateness behind the window's clock, as far as this process can tell: the
+// countLate counts the posts that are more than lateness behind the window's clock, as far as this process can tell: the
 // greatest that its own has been.
-func (s *Split) late(posts []feed.Post) int {
+func (s *Split) countLate(posts []feed.Post) int {
 	clock, known := s.reached()
 	if !known {
 		return 0
@@ -110,10 +110,10 @@ func (s *Split) reached() (feed.Time, bool) {
 
 // current is what a mark would say now; false when no source partition has a clock. While none is active it speaks of
 // all: then its clock holds nobody back, but is one that nobody's next posts can be far behind.
-func (s *Split) current() (m topic.Mark, known bool) {
+func (s *Split) current() (m topic.Watermark, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m = topic.Mark{Writer: s.writer, Idle: true}
+	m = topic.Watermark{Writer: s.writer, Idle: true}
 	for _, src := range s.sources {
 		if add(&m, src, !known) {
 			known = true
@@ -123,7 +123,7 @@ func (s *Split) current() (m topic.Mark, known bool) {
 }
 
 // add takes a source partition into a mark; first says that it is the first. False when it has no clock.
-func add(m *topic.Mark, src *source, first bool) bool {
+func add(m *topic.Watermark, src *source, first bool) bool {
 	src.view.Lock()
 	defer src.view.Unlock()
 	switch {
@@ -140,38 +140,38 @@ func add(m *topic.Mark, src *source, first bool) bool {
 	return true
 }
 
-// mark writes the clock into every partition when that is due: when there is something that no mark has said for a
+// writeDueWatermark writes the clock into every partition when that is due: when there is something that no mark has said for a
 // second, and every 30 s while a source partition is active, for without marks the writer would be taken for dead.
 // Of several goroutines one does it; what it leaves out is said by the next.
-func (s *Split) mark(ctx context.Context, now time.Time) {
-	if !s.marking.TryLock() {
+func (s *Split) writeDueWatermark(ctx context.Context, now time.Time) {
+	if !s.watermarkMu.TryLock() {
 		return
 	}
-	defer s.marking.Unlock()
-	since := now.Sub(s.marked)
-	if s.pending.Load() && since >= markEvery || s.active && since >= idleAfter {
-		if err := s.writeMark(ctx, now); err != nil {
+	defer s.watermarkMu.Unlock()
+	since := now.Sub(s.watermarkWritten)
+	if s.pending.Load() && since >= watermarkInterval || s.active && since >= idleAfter {
+		if err := s.writeWatermark(ctx, now); err != nil {
 			// No loss: the next one says more. A full topic refuses one a second, for hours.
-			s.unmarked.Do(func() {
+			s.watermarkWarning.Do(func() {
 				s.cfg.Logger.Warn("the window's clock cannot be written to the sentence topic; it is tried again every second", "error", err)
 			})
 		}
 	}
 }
 
-// writeMark is called with marking locked, so that no mark overtakes another. What a mark says was durable, or
+// writeWatermark is called with marking locked, so that no mark overtakes another. What a mark says was durable, or
 // expected, before it is written.
-func (s *Split) writeMark(ctx context.Context, now time.Time) error {
+func (s *Split) writeWatermark(ctx context.Context, now time.Time) error {
 	s.pending.Store(false) // first: what comes from here on may be left out
 	m, known := s.current()
 	if !known {
 		return nil
 	}
-	if err := s.append(ctx, s.markRecords(&m), 0); err != nil {
+	if err := s.append(ctx, s.watermarkRecords(&m), 0); err != nil {
 		s.pending.Store(true)
 		return err
 	}
-	s.marked, s.active = now, !m.Idle
+	s.watermarkWritten, s.active = now, !m.Idle
 	return nil
 }
 
@@ -186,9 +186,9 @@ func (s *Split) Expect(ctx context.Context, partitions []string) error {
 		src.view.Unlock()
 		s.wake(src)
 	}
-	s.marking.Lock()
-	defer s.marking.Unlock()
-	if err := s.writeMark(ctx, s.cfg.Now()); err != nil {
+	s.watermarkMu.Lock()
+	defer s.watermarkMu.Unlock()
+	if err := s.writeWatermark(ctx, s.cfg.Now()); err != nil {
 		return fmt.Errorf("expect posts of %q: %w", partitions, err)
 	}
 	return nil
@@ -198,8 +198,8 @@ func (s *Split) Expect(ctx context.Context, partitions []string) error {
 // idle, and no longer idle if it was.
 func (s *Split) Touch(partition string) { s.wake(s.source(partition)) }
 
-func (s *Split) markRecords(m *topic.Mark) []topic.Record {
-	b := topic.Batch{Mark: m, TextVersion: text.Version}
+func (s *Split) watermarkRecords(m *topic.Watermark) []topic.Record {
+	b := topic.Batch{Watermark: m, TextVersion: text.Version}
 	data := b.Append(nil)
 	records := make([]topic.Record, s.cfg.Sentences.Partitions())
 	for p := range records {
@@ -228,7 +228,7 @@ func (s *Split) Tick(ctx context.Context, now time.Time) {
 			src.mu.Unlock()
 		}
 	}
-	s.mark(ctx, now)
+	s.writeDueWatermark(ctx, now)
 }
 
 // wakeActive begins the time without posts anew, unless it is over.
