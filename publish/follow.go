@@ -55,7 +55,7 @@ func Follow(ctx context.Context, cfg FollowConfig) error {
 			return fmt.Errorf("publish to %s: %w", cfg.Name, err)
 		}
 		f.metrics.failed(cfg.Name)
-		cfg.Logger.Warn("publish: reading again from the cursor", "sink", cfg.Name, "reason", err)
+		cfg.Logger.Warn("publish: retrying from the cursor", "sink", cfg.Name, "reason", err)
 		if retry.Sleep(ctx, rereadDelay) != nil {
 			return nil
 		}
@@ -205,6 +205,6 @@ func retrying[T any](ctx context.Context, f *follower, call func() (T, error)) (
 	return backoff.Retry(ctx, attempt, backoff.WithBackOff(retry.Patient()), backoff.WithMaxElapsedTime(0),
 		backoff.WithNotify(func(err error, pause time.Duration) {
 			f.metrics.failed(f.Name)
-			f.Logger.Warn("publish: to be tried again", "sink", f.Name, "error", err, "pause", pause)
+			f.Logger.Warn("publish: retrying", "sink", f.Name, "error", err, "pause", pause)
 		}))
 }

@@ -190,7 +190,7 @@ func (c *canaries) listen(ctx context.Context) error {
 	pauses := retry.Steady()
 	for ctx.Err() == nil {
 		if err := c.read(ctx); err != nil && ctx.Err() == nil {
-			c.log.Warn("the canaries cannot be read; to be tried again", "error", err)
+			c.log.Warn("canary: retrying read", "error", err)
 			_ = retry.Sleep(ctx, pauses.NextBackOff()) // the loop sees that ctx has ended
 		}
 	}

@@ -33,7 +33,7 @@ func (l *lazy[T]) try(ctx context.Context, name string, log *slog.Logger) error 
 	defer cancel()
 	_, err := l.get(ctx)
 	if errors.Is(err, kafkaconn.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) {
-		log.Warn("not reached; to be tried again", "name", name, "error", err)
+		log.Warn("not reached: retrying connect", "name", name, "error", err)
 		return nil
 	}
 	return err

@@ -74,7 +74,7 @@ func (s *lazySource) Next(ctx context.Context) (ingest.Batch, error) {
 	src, err := backoff.Retry(ctx, func() (brokerSource, error) { return s.get(ctx) }, backoff.WithBackOff(retry.Steady()), backoff.WithMaxElapsedTime(0),
 		backoff.WithNotify(func(err error, pause time.Duration) {
 			s.status.Failed(opening, err)
-			s.log.Warn("source not reached; to be tried again", "source", s.name, "error", err, "pause", pause)
+			s.log.Warn("ingest: retrying connect", "source", s.name, "error", err, "pause", pause)
 		}))
 	if err != nil {
 		return ingest.Batch{}, err

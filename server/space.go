@@ -66,7 +66,7 @@ func (n *node) measureSpace(ctx context.Context) {
 		size, err := t.topic.Size(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
-				n.log.Warn("size of a topic is not known, to be asked for again", "topic", t.name, "error", err)
+				n.log.Warn("topic: retrying size", "topic", t.name, "error", err)
 			}
 			continue
 		}

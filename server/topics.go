@@ -110,6 +110,6 @@ func (n *node) purgeNow(ctx context.Context) {
 		needed = shard.MinPositions(needed, w.Needed())
 	}
 	if err := n.sentences.Purge(ctx, needed); err != nil && ctx.Err() == nil {
-		n.log.Warn("purge of sentences that no window needs fails, to be tried again", "error", err)
+		n.log.Warn("topic: retrying purge", "error", err)
 	}
 }

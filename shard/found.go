@@ -124,7 +124,7 @@ func (w *Worker) flushRetrying(ctx context.Context) error {
 			return err
 		}
 		pause := pauses.NextBackOff()
-		w.cfg.Logger.Error("match worker: events wait, and look-ups with them: the event topic does not take them", "error", err, "bytes", w.outbox.bytes, "pause", pause)
+		w.cfg.Logger.Error("match worker: retrying append of events; look-ups wait", "error", err, "bytes", w.outbox.bytes, "pause", pause)
 		_ = retry.Sleep(ctx, pause) // the loop sees that ctx has ended
 	}
 	w.outbox.giveUpAll()

@@ -117,7 +117,7 @@ func (w *Worker) stuckAt() (partition int, position int64) {
 // logTrouble says that a turn has failed.
 func (w *Worker) logTrouble(err error, pause time.Duration) {
 	t := w.Trouble()
-	w.cfg.Logger.Error("match worker: turn fails, to be tried again", "error", err, "pause", pause,
+	w.cfg.Logger.Error("match worker: retrying turn", "error", err, "pause", pause,
 		"partition", t.Partition, "position", t.Position, "failures", t.Failures)
 }
 

@@ -238,7 +238,7 @@ func (s *Split) appendTo(ctx context.Context, to topic.Topic, records []topic.Re
 		if err == nil || attempt == s.cfg.Attempts || isPermanent(err) || ctx.Err() != nil {
 			return err
 		}
-		s.cfg.Logger.Warn("append again", "attempt", attempt, "error", err)
+		s.cfg.Logger.Warn("split: retrying append", "attempt", attempt, "error", err)
 		if err := retry.Sleep(ctx, pauses.NextBackOff()); err != nil {
 			return err
 		}

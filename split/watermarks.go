@@ -153,7 +153,7 @@ func (s *Split) writeDueWatermark(ctx context.Context, now time.Time) {
 		if err := s.writeWatermark(ctx, now); err != nil {
 			// No loss: the next one says more. A full topic refuses one a second, for hours.
 			s.watermarkWarning.Do(func() {
-				s.cfg.Logger.Warn("the window's clock cannot be written to the sentence topic; it is tried again every second", "error", err)
+				s.cfg.Logger.Warn("split: retrying watermark", "error", err)
 			})
 		}
 	}

@@ -122,7 +122,7 @@ func (c *cursor) move(s *span, err error) bool {
 		return false
 	}
 	if err != nil {
-		c.cfg.Logger.Error("bluesky: batch not durable; reading it again", "error", err)
+		c.cfg.Logger.Error("bluesky: retrying batch", "error", err)
 		c.era++
 		c.spans = nil
 		select {

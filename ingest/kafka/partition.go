@@ -54,7 +54,7 @@ func (p *partition) run(ctx context.Context) {
 		case err != nil:
 			p.unreached()
 			p.src.cfg.Status.Failed(p.name, p.src.conn.Explain(err))
-			p.src.warn("kafka: partition cannot be read; trying again", "partition", p.name, "error", p.src.conn.Explain(err))
+			p.src.warn("kafka: retrying read", "partition", p.name, "error", p.src.conn.Explain(err))
 			_ = retry.Sleep(ctx, pauses.NextBackOff()) // the loop sees that ctx has ended
 		default:
 			step = p.read

@@ -24,7 +24,7 @@ func (r *reader) requestMore() {
 		pause := r.pauses.NextBackOff()
 		r.cfg.Status.Failed(r.name, err)
 		r.due = time.Now().Add(pause)
-		r.cfg.Logger.Warn("ingest: interrupted, to be tried again", "source", r.name, "error", err, "pause", pause)
+		r.cfg.Logger.Warn("ingest: retrying fetch", "source", r.name, "error", err, "pause", pause)
 	}
 }
 

@@ -255,7 +255,7 @@ func (f *file) reopen() {
 		return
 	}
 	if err := f.open(); err != nil {
-		f.log.Error("lookup: the index cannot be begun anew, to be tried again", "file", f.path, "error", err)
+		f.log.Error("lookup: retrying open", "file", f.path, "error", err)
 	}
 }
 

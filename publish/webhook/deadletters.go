@@ -19,7 +19,7 @@ func (s *session) deadLetter(now time.Time) {
 	for len(s.givenUp) > 0 && !s.givenUp[0].due.After(now) {
 		d := heap.Pop(&s.givenUp).(*delivery)
 		if err := s.letters(d); err != nil {
-			s.logger.Error("webhook: dead letters not written, to be tried again", "error", err)
+			s.logger.Error("webhook: retrying dead letter", "error", err)
 			d.due = now.Add(letterPause)
 			heap.Push(&s.givenUp, d)
 			return

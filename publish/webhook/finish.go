@@ -78,7 +78,7 @@ func (s *session) logFailure(r result, wasDown bool) {
 	}
 	if !s.outage.down {
 		s.failing.Do(func() {
-			s.logger.Warn("webhook: a delivery has failed; it is tried again, and others go on", "attempt", r.attempt, "error", r.err)
+			s.logger.Warn("webhook: retrying delivery", "attempt", r.attempt, "error", r.err)
 		})
 	}
 }

@@ -119,7 +119,7 @@ func (s *session) pick(events []publish.Event) []publish.Event {
 func (s *session) commit(ctx context.Context) {
 	for retry.Sleep(ctx, commitEvery) == nil {
 		if err := s.reader.Commit(ctx); err != nil && ctx.Err() == nil {
-			s.logger.Warn("webhook: cursor not stored, to be tried again", "error", err)
+			s.logger.Warn("webhook: retrying commit", "error", err)
 		}
 	}
 }

@@ -152,7 +152,7 @@ func (e *Endpoint) Run(ctx context.Context) error {
 			pauses.Reset()
 		}
 		pause := pauses.NextBackOff()
-		e.logger.Error("webhook: events cannot be read, to be tried again", "error", err, "pause", pause)
+		e.logger.Error("webhook: retrying read", "error", err, "pause", pause)
 		if retry.Sleep(ctx, pause) != nil {
 			return nil
 		}

@@ -76,7 +76,7 @@ func writeRetrying(ctx context.Context, out *kafka.Writer, batch []kafka.Message
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		log.Printf("to be tried again: %v", err)
+		log.Printf("retrying write: %v", err)
 		select {
 		case <-time.After(time.Second):
 		case <-ctx.Done():

@@ -45,7 +45,7 @@ func main() {
 func retryUntil(ctx context.Context, what string, try func() error) {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, try() },
 		backoff.WithMaxElapsedTime(2*time.Minute), backoff.WithNotify(func(err error, _ time.Duration) {
-			log.Printf("%s: not yet: %v", what, err)
+			log.Printf("retrying %s: %v", what, err)
 		}))
 	if err != nil {
 		log.Fatalf("%s: %v", what, err)
