@@ -24,7 +24,7 @@ type paperLaunch struct {
 	_                         uint32
 }
 
-// hit is a pair within the radius: the place of the query among those of the launch, and the row of its table.
+// hit is a pair within the radius: the index of the query among those of the launch, and the row of its table.
 type hit struct{ query, row uint32 }
 
 const (

@@ -74,8 +74,8 @@ type near struct {
 	overlap int
 }
 
-// candidatesPerGroup is how many candidates a look-up is given before the engine may stop, for each group that it may report: in a
-// flood of variants of one text nearly all of them match. Where they do not, the look-up asks for all.
+// candidatesPerGroup is how many candidates a look-up is given before the engine may stop, for each group that it may
+// report: in a flood of variants of one text nearly all of them match. Where they do not, the look-up asks for all.
 const candidatesPerGroup = 2
 
 // search finds the groups that are near, and whether there are too many matches to report them all.

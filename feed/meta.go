@@ -18,7 +18,7 @@ const (
 	MaxLink       = 1024 // bytes of Link
 )
 
-// metaField is a field that the source keeps for Meta.
+// metaField is a field that the source passes on in Meta.
 type metaField struct {
 	path   string
 	quoted []byte // as JSON, with the colon behind it
@@ -77,16 +77,16 @@ func JoinNotes(notes ...string) string {
 	return strings.Join(slices.DeleteFunc(notes, func(n string) bool { return n == "" }), "; ")
 }
 
-// MetaIndex returns the place, among the fields that are kept, of the one that the feed calls path.
+// MetaIndex returns the index, among the Meta fields, of the one that the feed calls path.
 func (f *Fields) MetaIndex(path string) (i int, ok bool) {
 	i = f.orOwn().indexOf(path)
 	return i, i >= 0
 }
 
-// MetaCount is how many fields are kept.
+// MetaCount is how many Meta fields there are.
 func (f *Fields) MetaCount() int { return len(f.orOwn().meta) }
 
-// Meta makes the Meta of a post of the JSON values of the fields that are kept, nil where the post lacks one. What does
+// Meta makes the Meta of a post of the JSON values of the Meta fields, nil where the post lacks one. What does
 // not fit MaxMeta is left out, and the notes say so.
 func (f *Fields) Meta(values [][]byte) (meta []byte, notes []string) {
 	for i, value := range values {

@@ -22,7 +22,7 @@ const MaxDepth = 100
 //	{"id":"1","source":"x","author":"a","created_at":"2018-10-10T20:19:24Z","lang":"en","text":"..."}
 //
 // Only id and text are required; null stands for absent. A number as id or author keeps its literal. Fields
-// maps our names to the feed's, nil for our own. Of what Refrain does not know, the fields that are to be kept go to
+// maps our names to the feed's, nil for our own. Of what Refrain does not know, the fields of WithMeta go to
 // Meta; nothing else of it is looked at, as long as it is JSON. Source and link are left to Fields.Finish.
 //
 // The note says what was changed ("text: invalid UTF-8 replaced by U+FFFD") and is empty if nothing was. The
@@ -51,8 +51,8 @@ type PostDecoder struct {
 	in         bytes.Buffer
 	line       []byte
 	scratch    []byte   // an unquoted string
-	meta       []byte   // room for kept
-	metaValues [][]byte // the values of the fields that are kept, as JSON; nil: not there
+	meta       []byte   // room for metaValues
+	metaValues [][]byte // the values of the Meta fields, as JSON; nil: not there
 	given      [fieldCount]bool
 	notes      []string
 	names      [2048]string // authors, languages and sources met lately, by hash
@@ -271,7 +271,7 @@ func (d *PostDecoder) intern(value []byte) string {
 	return *slot
 }
 
-// setMeta takes the value of a member that is to be kept. Of two, one by its path and one by its name, the first counts.
+// setMeta stores the value of a member that goes to Meta. Of two, one by its path and one by its name, the first counts.
 func (d *PostDecoder) setMeta(m *member, value []byte) {
 	if m.metaIndex == 0 || value[0] == 'n' || d.metaValues[m.metaIndex-1] != nil {
 		return
@@ -281,7 +281,7 @@ func (d *PostDecoder) setMeta(m *member, value []byte) {
 	d.metaValues[m.metaIndex-1] = d.meta[begin:]
 }
 
-// makeMeta makes Meta of what was kept.
+// makeMeta makes Meta of the values that setMeta stored.
 func (d *PostDecoder) makeMeta(p *Post) {
 	if len(d.metaValues) == 0 {
 		return

@@ -59,7 +59,7 @@ func (d *PostDecoder) quickMember(p *Post, s *scanner, name []byte) bool {
 	return false
 }
 
-// quickOther judges a member that is no field of the post, and keeps it if m says so.
+// quickOther judges a member that is no field of the post, and stores it for Meta if m says so.
 func (d *PostDecoder) quickOther(m *member, kind byte, name, raw, value []byte, form form) bool {
 	if kind == 0 || d.others == len(d.otherNames) {
 		return false

@@ -30,7 +30,7 @@ const (
 	minTrainingInterval = time.Hour       // between two trainings because of drift
 )
 
-// observe takes a measure, where it is time for one, from totals of all windows.
+// observe makes a measure, where it is time for one, from totals of all windows.
 func (d *drift) observe(now time.Time, s Searches) {
 	if d.began.IsZero() {
 		d.began, d.from = now, s

@@ -35,7 +35,7 @@ type Config struct {
 
 	Every        time.Duration // a model is learned this often; 0: never
 	Drift        float64       // and when false candidates have become so many times those just after the last change; 0: never
-	Sentences    int           // learned from, at most; not below Fewest
+	Sentences    int           // learned from, at most; not below MinSentences
 	MinSentences int           // with fewer nothing is learned; 1 or more
 	Vocabulary   int           // words that get codes of their own, at most; 1 or more
 	Workers      int           // goroutines that learn; 1 or more: 1 leaves the other cores to the posts

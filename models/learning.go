@@ -57,7 +57,7 @@ func (k *Keeper) finish(how string) {
 // errNotReplaced says that there is no better model to be had.
 var errNotReplaced = errors.New("the model in use stays")
 
-// learnOne learns a model from the windows and puts it into the registry; errKept says why not.
+// learnOne learns a model from the windows and puts it into the registry; errNotReplaced says why not.
 func (k *Keeper) learnOne(ctx context.Context, why string) (id int, m *hashcodes.Model, err error) {
 	began, used := k.cfg.Now(), k.Model()
 	if err := k.noteTried(began); err != nil {

@@ -39,7 +39,7 @@ type Registry struct {
 
 // list is the content of models.json.
 type list struct {
-	Base    string    `json:"base"` // what is configured: the fingerprint of the model, and what models are made for
+	Base    string    `json:"base"` // what is configured: the fingerprint of the model, and the purpose of models
 	Current int       `json:"current"`
 	Last    int       `json:"last"`  // number of the newest that there ever was
 	Tried   time.Time `json:"tried"` // when the last training began, or the list
@@ -50,7 +50,7 @@ type list struct {
 type Entry struct {
 	ID        int       `json:"id"`
 	Name      string    `json:"name"`
-	For       string    `json:"for"` // what it was made for: bits and ones of the codes, threshold
+	For       string    `json:"for"` // its purpose: bits and ones of the codes, threshold
 	Why       string    `json:"why"` // it was learned: schedule, drift or request
 	LearnedAt time.Time `json:"made,omitzero"`
 	Sentences int       `json:"sentences"` // distinct ones that it was learned from

@@ -88,7 +88,7 @@ func (f Feed) topicDays() float64 {
 	return float64(f.Span+f.Lateness+f.MaxHold+time.Hour) / float64(day)
 }
 
-// windowSentences are the sentences in the window when it is fullest: N · sentences a post · fullest(kept).
+// windowSentences are the sentences in the window when it is fullest: N · sentences a post · fullest(windowDays).
 func (f Feed) windowSentences() float64 {
 	return f.PostsPerDay * f.SentencesPerPost * f.fullest(f.windowDays())
 }

@@ -27,7 +27,7 @@ func (a *arena) put(b []byte) uint64 {
 	return a.base + uint64(n)<<pageBits + uint64(off)
 }
 
-// grow adds a page, twice as large as the one before up to mostPage; what is larger gets one of its own.
+// grow adds a page, twice as large as the one before up to maxPage; what is larger gets one of its own.
 func (a *arena) grow(least int) {
 	size := minPage
 	if n := len(a.pages); n > 0 {

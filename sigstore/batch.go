@@ -8,7 +8,7 @@ type batch struct {
 	expected []*feed.Sentence
 	next     int // the first that was not looked up
 
-	// The question: expected[begin:end], asked when so many groups were lost.
+	// The question: expected[begin:end], asked after so many removals of groups.
 	begin, end int
 	removals   int
 	queries    []Query

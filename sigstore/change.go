@@ -16,7 +16,7 @@ func (gs *Groups) newGroup(h *feed.Hash, o *occurrence, numbers []uint32) {
 // name makes a group known by its name.
 func (gs *Groups) name(g Group) { gs.names.add(g.row().key(), g.number(), gs.blocks.keyOf) }
 
-// maxChain is the number of occurrences from which on a group has many: where thinning begins, as a rule.
+// maxChain is the number of occurrences from which on a group has an occurrence list: where thinning begins, as a rule.
 const maxChain = 15
 
 // addOccurrence adds an occurrence to a group, and reports whether the group is to be thinned.
@@ -36,7 +36,7 @@ func (gs *Groups) addOccurrence(g Group, o *occurrence) (dense bool) {
 	return false
 }
 
-// makeList gives a group with a chain records of its own.
+// makeList gives a group with a chain an occurrence list.
 func (gs *Groups) makeList(g Group, v *view) {
 	r := g.row()
 	m := newOccurrenceList(v, gs.blocks.frame(g.block, r.sequence), gs.cfg)
@@ -45,7 +45,7 @@ func (gs *Groups) makeList(g Group, v *view) {
 	v.list, v.chain = m, v.chain[:0]
 }
 
-// thin drops what no later look-up needs of a group with many occurrences; see many.thin.
+// thin drops what no later look-up needs of a group with many occurrences; see occurrenceList.thin.
 func (gs *Groups) thin(g Group, horizon, old feed.Time) {
 	m := gs.view(g).list
 	gs.crowds.change(m, func(m *occurrenceList) { gs.occurrences -= m.thin(horizon, old, gs.cfg.slice) })
@@ -90,7 +90,7 @@ func (gs *Groups) removeGroup(g Group) {
 	gs.removed++
 }
 
-// dropBlock lets the oldest block go, whose groups are buried or have moved.
+// dropBlock lets the oldest block go, whose groups are gone or have moved.
 func (gs *Groups) dropBlock() {
 	gs.blocks.forget(1)
 	gs.removed++

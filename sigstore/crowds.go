@@ -2,7 +2,7 @@ package sigstore
 
 import "slices"
 
-// crowds are the records of the groups that have many occurrences, by a number that is in their rows.
+// crowds are the occurrence lists of the groups that have one, by a number that is in their rows.
 type crowds struct {
 	all  []*occurrenceList
 	free []int
@@ -44,7 +44,7 @@ func (c *crowds) change(m *occurrenceList, change func(*occurrenceList)) {
 }
 
 // cutCrowds drops the oldest occurrences of every group that holds more than its share, in bytes, until it holds half of
-// that, and returns how many they were. What is remembered of foreign groups goes whole if it is more: nothing is lost by
+// that, and returns how many they were. What is remembered of remote groups goes whole if it is more: nothing is lost by
 // that, some matches are reported once more.
 func (gs *Groups) cutCrowds(share int64) (dropped int) {
 	if gs.remote.bytes() > share {

@@ -91,7 +91,7 @@ func (d *dictionary) acquire(id uint64) uint32 {
 	return d.acquireNumber(n)
 }
 
-// acquireNumber is take for a token whose number is known.
+// acquireNumber is acquire for a token whose number is known.
 func (d *dictionary) acquireNumber(n uint32) uint32 {
 	d.tokens[n].rows++
 	return n
@@ -187,7 +187,7 @@ func (d *dictionary) newQuery() Query {
 	return Query{Signature: d.blank(), Counters: make(hashcodes.Counters, d.model.Bits())}
 }
 
-// release takes back what take counted for a row.
+// release takes back what acquire counted for a row.
 func (d *dictionary) release(numbers []uint32) {
 	for _, n := range numbers {
 		t := &d.tokens[n]

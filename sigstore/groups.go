@@ -12,10 +12,11 @@ import (
 //
 //	Get, Has                              the group of a text; whether a sentence is there
 //	Hash, Sets                            what the texts are
-//	Earlier, EachLater, EachNew, CountLater, MaxLater, History  what a sentence and the occurrences of a group make of each other
+//	Earlier, EachLater, EachNew,
+//	CountLater, MaxLater, History         what a sentence and the occurrences of a group make of each other
 //
-// The window takes in (newGroup, addOccurrence, thin), takes out (deletePosts, drop, removeGroup, dropBlock), moves to the newest block (numbersOf,
-// moveOn), and numbers the tokens anew (renumber, numberAgain, moveAgain, renumbered).
+// The window takes in (newGroup, addOccurrence, thin), takes out (deletePosts, drop, removeGroup, dropBlock), moves to the
+// newest block (numbersOf, moveOn), and numbers the tokens anew (renumber, numberAgain, moveAgain, renumbered).
 type Groups struct {
 	cfg         *groupsConfig
 	blocks      *blocks
@@ -28,7 +29,7 @@ type Groups struct {
 	purged      int // occurrences that it has removed
 	remote      remoteGroups
 	occurrences int
-	removed     int // grows when a group goes: see lost
+	removed     int // grows when a group goes: see removals
 	cached      cachedGroup
 
 	// Scratch.
@@ -59,7 +60,7 @@ func (gs *Groups) Get(x *feed.Sentence) Group {
 	return g
 }
 
-// cachedGroup is what Get has found, when so many groups were lost.
+// cachedGroup is what Get found last, after so many removals of groups.
 type cachedGroup struct {
 	hash     feed.Hash
 	group    Group

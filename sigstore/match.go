@@ -97,7 +97,7 @@ func keyOfOccurrence(o *feed.Occurrence) key {
 	return key{o.Time, o.Source, parsePostID(o.Post), uint32(o.Sentence)}
 }
 
-// reach is the place in g after which every occurrence has a witness in own besides x, which is at k: behind the
+// reach is the index in g after which every occurrence has a witness in own besides x, which is at k: behind the
 // second next post in own, since two posts follow x there and one is not the occurrence's own.
 func (own *view) reach(g *view, k key) int {
 	next := own.other(own.indexOfKey(k), k)
@@ -124,7 +124,7 @@ func (own *view) known(y, x key, span feed.Time) bool {
 	}
 }
 
-// eachLater visits the occurrences before a place that x, whose key is k, makes repeats, until visit returns false.
+// eachLater visits the occurrences before an index that x, whose key is k, makes repeats, until visit returns false.
 func (v *view) eachLater(k key, end int, span feed.Time, x *feed.Sentence, visit func(*Later) bool) {
 	for i := v.indexOfKey(k); i < end; i++ {
 		o := v.at(i)

@@ -24,7 +24,7 @@ type occurrenceList struct {
 	thinAt int // len(records) at which thin is tried again
 }
 
-// newOccurrenceList takes over what a view shows; the first of it is the group's first.
+// newOccurrenceList makes a list of what a view shows; the first of it is the group's first.
 func newOccurrenceList(v *view, f frame, cfg *groupsConfig) *occurrenceList {
 	m := &occurrenceList{frame: frame{sequence: f.sequence, texts: f.texts}, cfg: cfg, thinAt: cfg.thinFrom}
 	for i := range v.len() {
@@ -72,7 +72,7 @@ func (m *occurrenceList) firstKey() key {
 	return key{time: m.first.Time, source: m.first.Source, post: parsePostID(m.first.Post)}
 }
 
-// retain leaves only the occurrences for which stays holds, given their places.
+// retain retains only the occurrences for which stays holds, given their indices.
 func (m *occurrenceList) retain(stays func(i int, o *occurrence) bool) (dropped int) {
 	v := m.view()
 	var kept []uint64
@@ -107,7 +107,7 @@ func (m *occurrenceList) dropNamed(gone func(*occurrence) bool) (dropped int) {
 	return dropped
 }
 
-// pack writes the records that are kept anew.
+// pack writes the records that are retained anew.
 func (m *occurrenceList) pack(kept []uint64) {
 	old := *m
 	m.buf, m.records = make([]byte, 0, 1+len(kept)*(len(old.buf)/len(old.records)+1)), make([]uint64, 0, len(kept))
@@ -156,7 +156,7 @@ func (m *occurrenceList) thin(horizon, old, slice feed.Time) (dropped int) {
 	return m.retain(func(i int, _ *occurrence) bool { return stay[i] })
 }
 
-// retainEnds marks the first two and the last two occurrences, from i to j, of distinct posts.
+// retainEnds retains the first two and the last two occurrences, from i to j, of distinct posts.
 func (v *view) retainEnds(stay []bool, i, j int) {
 	last := j - 1
 	before := last

@@ -38,7 +38,7 @@ func (s *Searcher) addUnknown(q *Query, id uint64) {
 	}
 }
 
-// prepared is the query of a group as it was when so many were lost: a sentence is inserted right after it is looked up.
+// prepared is the query of a group as it was after so many removals: a sentence is inserted right after it is looked up.
 type prepared struct {
 	group    feed.Hash
 	removals int

@@ -21,8 +21,8 @@ type Gone func(source, post string) bool
 // nobody has. One walk serves all deletions that there were when it began.
 //
 // A deleted post is so whenever it came. What a deleted author says later finds a clean group, and has to be told from
-// what the walk is after. In an arena it stands behind the mark; a group with records of its own knows the last deletion
-// that it was cleaned of.
+// what the walk is after. In an arena it stands behind the position of the deletion; a group with an occurrence list
+// knows the last deletion that it was cleaned of.
 type purge struct {
 	gone        Gone             // nil: no post is to be removed
 	posts       uint32           // number of the last deletion of posts
@@ -30,7 +30,7 @@ type purge struct {
 	number      uint32           // of the last deletion
 	recent      recent           // what those of the last ones were of
 	walk        *walk            // nil: none is under way
-	remoteDirty bool             // what is remembered of foreign groups is not clean
+	remoteDirty bool             // what is remembered of remote groups is not clean
 	id          []byte           // scratch
 }
 
@@ -154,7 +154,7 @@ func (gs *Groups) evict(g Group) {
 	g.block.kill(g.n)
 }
 
-// cleanRemote is foreign without what was deleted: a deleted post is nobody's witness, and what came after it was deleted,
+// cleanRemote is remote without what was deleted: a deleted post is nobody's witness, and what came after it was deleted,
 // another has to report. What stays of an author is reported once more, under the same ids. It is cleaned for all deletions
 // at once, when it is next looked at.
 func (gs *Groups) cleanRemote() *remoteGroups {
@@ -166,7 +166,7 @@ func (gs *Groups) cleanRemote() *remoteGroups {
 	return &gs.remote
 }
 
-// cleanForeign removes from a foreign group what was deleted.
+// cleanForeign removes from a remote group what was deleted.
 func (p *purge) cleanForeign(m *occurrenceList) (dropped int) {
 	if !p.recent.misses(m.names, m.cleaned) {
 		dropped = m.dropNamed(func(o *occurrence) bool {

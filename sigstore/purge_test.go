@@ -10,7 +10,7 @@ import (
 	"refrain/feed"
 )
 
-// said by an author, one of few texts: some groups have many occurrences, some a chain.
+// sentenceBy is a sentence by an author, of one of few texts: some groups have many occurrences, some a chain.
 func sentenceBy(author string, i int, at feed.Time, text int) feed.Sentence {
 	n := uint64(text) * 10
 	x := sentenceOf(i, at, 0, n+1, n+2, n+3, n+4)
@@ -33,7 +33,7 @@ func shown(w *Window, x *feed.Sentence) (posts []string) {
 }
 
 // TestDeletedAuthors compares the window with a list, through every state that a walk may be in: expiry, rebuilding,
-// groups with chains and with records of their own, and authors that come back.
+// groups with chains and with occurrence lists, and authors that come back.
 func TestDeletedAuthors(t *testing.T) {
 	for _, c := range []cut{usualCut, {4, 3, 2}, {4, 64, 5}} {
 		for seed := range uint64(10) {

@@ -9,7 +9,7 @@ type Query struct {
 	Signature hashcodes.Signature
 	Counters  hashcodes.Counters // of the same tokens; nil: what lies within the radius is a hit
 	Hits      []Row
-	// Enough is the number of hits from which on the index may stop, 0: never; Cut says that it has.
+	// StopAfter is the number of hits from which on the index may stop, 0: never; Cut says that it has.
 	StopAfter int
 	Cut       bool
 }

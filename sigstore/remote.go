@@ -8,7 +8,7 @@ import "refrain/feed"
 type remoteGroups struct {
 	cfg       *groupsConfig
 	groups    map[feed.Hash]*occurrenceList
-	sentences int   // sentences
+	sentences int   // of all groups
 	held      int64 // bytes of them
 	next      int   // number of them at which to look for what is too old
 }
@@ -43,7 +43,7 @@ func (f *remoteGroups) remember(x *feed.Sentence) {
 	f.held += m.bytes() - before
 }
 
-// forget drops what is remembered of foreign groups that is older than t.
+// forget drops what is remembered of remote groups that is older than t.
 func (gs *Groups) forget(t feed.Time) { gs.cleanRemote().forget(t) }
 
 // forget drops what is older than t: a sentence that is not late cannot be earlier.

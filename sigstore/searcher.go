@@ -62,8 +62,8 @@ func (s *Searcher) rows() *rows {
 func (s *Searcher) Model() *hashcodes.Model { return s.codes.Model }
 
 // Search returns the groups that may reach the threshold with x, x's own among them if it is there, and the
-// query that found them. Both are valid until the next call. Where more than enough are found there may be others: then
-// the query is Cut.
+// query that found them. Both are valid until the next call. Where the search stopped after enough of them there may be
+// others: then the query is Cut.
 func (s *Searcher) Search(x *feed.Sentence) ([]Group, *Query) {
 	q := s.batch.answer(s, x)
 	if q == nil {

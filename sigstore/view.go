@@ -9,7 +9,7 @@ import (
 // view is the occurrences of a group in the order of the feed.
 type view struct {
 	chain []occurrence    // of a group with a few
-	list  *occurrenceList // of one with many: read one by one
+	list  *occurrenceList // of one with an occurrence list: read one by one
 	one   occurrence
 }
 
@@ -29,17 +29,17 @@ func (v *view) at(i int) *occurrence {
 	return &v.one
 }
 
-// from is the place of the first occurrence at t or later.
+// from is the index of the first occurrence at t or later.
 func (v *view) from(t feed.Time) int {
 	return sort.Search(v.len(), func(i int) bool { return v.at(i).time >= t })
 }
 
-// indexOfKey is where an occurrence with a key is, or would be.
+// indexOfKey is the index at which an occurrence with a key is, or would be.
 func (v *view) indexOfKey(k key) int {
 	return sort.Search(v.len(), func(i int) bool { return v.at(i).key().compare(k) >= 0 })
 }
 
-// indexOf is where o is, or would be: versions of one sentence stand in the order of their hashes.
+// indexOf is the index at which o is, or would be: versions of one sentence stand in the order of their hashes.
 func (v *view) indexOf(o *occurrence) int {
 	k := o.key()
 	return sort.Search(v.len(), func(i int) bool {
@@ -49,7 +49,7 @@ func (v *view) indexOf(o *occurrence) int {
 	})
 }
 
-// other is the first place from i on whose occurrence belongs to another post than k. Sentences of one post stand
+// other is the first index from i on whose occurrence belongs to another post than k. Sentences of one post stand
 // together, except that versions of it may have other times, and one post may hold very many.
 func (v *view) other(i int, k key) int {
 	for i < v.len() && v.at(i).samePost(k) {
@@ -70,7 +70,7 @@ func (v *view) has(x *feed.Sentence) bool {
 	return false
 }
 
-// witness is the place of the oldest occurrence that is earlier than k, of another post, and within the span; -1 if
+// witness is the index of the oldest occurrence that is earlier than k, of another post, and within the span; -1 if
 // there is none.
 func (v *view) witness(k key, span feed.Time) int {
 	i := v.other(v.from(k.time-span), k)
@@ -80,7 +80,7 @@ func (v *view) witness(k key, span feed.Time) int {
 	return i
 }
 
-// repeatsInPost reports whether the post says the same in a sentence before.
+// repeatsInPost reports whether x repeats a sentence before it in its own post.
 func (v *view) repeatsInPost(x *feed.Sentence) bool {
 	k := keyOf(x)
 	i := v.indexOfKey(k) - 1
@@ -101,7 +101,7 @@ func (v *view) textLike(s string, few int) uint64 {
 	return 0
 }
 
-// firstKey is the key of the group's first occurrence, as far as it is known.
+// first is the key of the group's first occurrence, as far as it is known.
 func (v *view) first() feed.First {
 	if v.list != nil {
 		return v.list.first

@@ -76,7 +76,7 @@ func (c *cutter) step(i int) int {
 	return c.applyRule(i, r, size)
 }
 
-// mayHaveRule says of a byte whether a character that mark has a rule for may begin with it. Most letters do not: Latin,
+// mayHaveRule says of a byte whether a character that applyRule knows may begin with it. Most letters do not: Latin,
 // Greek (U+00C0 to U+033F, U+0380 to U+03FF), Cyrillic (U+0400 to U+04FF), Han (U+4000 to U+9FFF), Hangul (U+B000 to
 // U+D7FF); nor do bytes inside a character.
 var mayHaveRule = func() (t [256]bool) {

@@ -138,7 +138,7 @@ func TestGains(t *testing.T) {
 	}
 }
 
-// gainOf is the change of the loss between the code that the slot keeps and that code with bit b.
+// gainOf is the change of the loss between the slot's base and that code with bit b.
 func gainOf(s *state, m *mover, slot *slot, b int) (sum int64) {
 	code := s.code(slot.number)
 	old := slices.Clone(code)

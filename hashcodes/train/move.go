@@ -20,7 +20,7 @@ type mover struct {
 	workers int
 	slots   [turn]slot
 	jobs    []job
-	now     uint32 // number of the turn: marks of earlier ones do not count
+	now     uint32 // number of the turn: the holders of earlier ones do not count
 }
 
 // turn is how many tokens are looked at side by side, as if none of the others moved. They are rare ones: see fill.
@@ -31,9 +31,9 @@ type slot struct {
 	number     int      // the token
 	out        int      // the bit that it gives up for another, or -1
 	base       []uint64 // its code without that
-	gains      []int64  // by bit: change of the loss with the bit, against kept alone
-	holderTurn []uint32 // by row: the turn in which it was marked as a holder of the token
-	without    []uint64 // by marked row: its signature with kept in place of the code
+	gains      []int64  // by bit: change of the loss with the bit, against base alone
+	holderTurn []uint32 // by row: the last turn in which it was a holder of the token
+	without    []uint64 // by row of a holder: its signature with base in place of the code
 }
 
 // job is some of the rows that hold the token of a slot.

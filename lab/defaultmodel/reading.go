@@ -148,7 +148,7 @@ func (u *uses) write(raw string) {
 	}
 }
 
-// continuesAt says whether the sentence goes on at a place: no quotation, list or second part begins there.
+// continuesAt says whether the sentence goes on at an index: no quotation, list or second part begins there.
 func continuesAt(s string, at int) bool {
 	before := strings.TrimRight(s[:at], " ")
 	r, _ := utf8.DecodeLastRuneInString(before)

@@ -32,7 +32,7 @@ type task struct {
 	band     *band
 	block    uint32
 	size     int
-	from, to int // in asked
+	from, to int // in queries
 }
 
 // Search asks the device for half as many at once where its memory is short. What it has answered stays answered.

@@ -28,7 +28,7 @@ type boundedQuery struct {
 type job struct {
 	*band
 	block    uint32
-	from, to int // in asked
+	from, to int // in queries
 }
 
 // comparisons is how much work a job is, before weights.

@@ -6,11 +6,11 @@ import (
 	"refrain/hashcodes"
 )
 
-// full is the number of rows at which an open band is sealed at once. Places in full + enough rows fit 16 bits.
+// full is the number of rows at which an open band is sealed at once. Places in full + minRows rows fit 16 bits.
 const full = 8192
 
 // merging says which open bands become one when they are sealed: adjacent sizes, at most spread of them, until there
-// are enough rows.
+// are minRows rows.
 type merging struct{ spread, minRows int }
 
 // mergingFor is where a pass saved is worth more than the hits of it that are dropped again. Over more than the spread

@@ -267,7 +267,7 @@ func (l *load) await(ctx context.Context, events int, patience time.Duration) er
 	return nil
 }
 
-// steady reads what a run at the fixed rate has heard. An event that did not come counts as the greatest of all.
+// steady reads what a run at the fixed rate has observed. An event that did not come counts as the greatest of all.
 func (f *FloodFigure) steady(l *load, expected int, _ time.Duration) {
 	slices.Sort(l.events)
 	f.Others, f.Expected, f.Events = len(l.posts), expected, min(expected, len(l.events))
@@ -288,7 +288,7 @@ func (f *FloodFigure) steady(l *load, expected int, _ time.Duration) {
 // neverCame stands for an event that did not come while it was waited for.
 const neverCame = 1000 * time.Hour
 
-// fast reads what a run without pauses has heard.
+// fast reads what a run without pauses has observed.
 func (f *FloodFigure) fast(l *load, expected int, took time.Duration) {
 	f.Accepted = float64(len(l.posts)+len(l.flood)) / took.Seconds()
 	if len(l.events) == 0 {

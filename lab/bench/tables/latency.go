@@ -207,7 +207,7 @@ type load struct {
 	watch    func(event []byte, due time.Time, took time.Duration) // told of each of the others; may be nil
 }
 
-// flooded is what was heard of a flood.
+// flooded is what was observed of a flood.
 type flooded struct {
 	events    int
 	posts     map[string]bool // that have events, and whether one says that there are more

@@ -46,7 +46,7 @@ type SwapPhase struct {
 	Name   string  `json:"name"`
 	Lasted float64 `json:"lasted"` // seconds
 	Events int     `json:"events"` // of posts that were due then
-	P50    float64 `json:"p50"`    // ms from due to heard
+	P50    float64 `json:"p50"`    // ms from due to observed
 	P99    float64 `json:"p99"`
 	Max    float64 `json:"max"`
 	Peak   int64   `json:"peak"` // of the memory, as looked at every 50 ms
@@ -235,7 +235,7 @@ func (s *swap) post(ctx context.Context, what string) error {
 	return nil
 }
 
-// figure sorts what was heard by what the service was doing when a post was due, and compares the ids with those of the
+// figure sorts what was observed by what the service was doing when a post was due, and compares the ids with those of the
 // run before.
 func (s *swap) figure(before map[string]bool) SwapFigure {
 	f := SwapFigure{Changes: s.changes, Posts: len(s.load.posts)}

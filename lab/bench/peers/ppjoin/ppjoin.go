@@ -67,7 +67,7 @@ func (j *Join) Next(hits []uint32, ids []uint64) []uint32 {
 }
 
 // probe collects the candidates of x (Algorithm 1): those that the positional filter leaves. A row that cannot reach the
-// threshold even if every token before this one were common is passed over before its mark is fetched, which is what
+// threshold even if every token before this one were common is passed over before its state is fetched, which is what
 // costs time; should it be a candidate already, verification turns it away.
 func (j *Join) probe(x []uint32) {
 	b := j.sizes.of(len(x))
@@ -88,7 +88,7 @@ func (j *Join) probe(x []uint32) {
 }
 
 // observe notes one more common token of a row, of which so many can still be common, this one included, where so many
-// are needed. A row that fails at its first common token needs no mark: it fails at every further one.
+// are needed. A row that fails at its first common token needs no state: it fails at every further one.
 func (j *Join) observe(row uint32, left, need int) {
 	k := &j.states[row]
 	switch {
@@ -104,7 +104,7 @@ func (j *Join) observe(row uint32, left, need int) {
 	}
 }
 
-// nextSearch numbers the search. When the numbers wrap, the marks of long ago must not count as new.
+// nextSearch numbers the search. When the numbers wrap, the states of long ago must not count as new.
 func (j *Join) nextSearch() {
 	j.candidates = j.candidates[:0]
 	j.search++
