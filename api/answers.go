@@ -34,7 +34,7 @@ type repeatOfJSON struct {
 	Text      string          `json:"text,omitempty"`
 }
 
-// repeatedByJSON has the sentence twice: where the list is read for its own, and in the place it is of.
+// repeatedByJSON has the sentence twice: where the list is read for its own, and in the occurrence it is of.
 type repeatedByJSON struct {
 	Event    string         `json:"event"`
 	Sentence int            `json:"sentence"`

@@ -14,8 +14,8 @@ import (
 // per author the latest reuse. lookup/redisstore and lookup/boltstore implement it; lookup/storetest is the suite
 // that both pass. All methods may be called by several goroutines.
 //
-// A Store knows posts through events only. What it is told lives for the retention of wall time after it was last
-// told, and goes at most a quarter of the retention later.
+// A Store knows posts through events only. What it has observed lives for the retention of wall time after it was last
+// observed, and goes at most a quarter of the retention later.
 type Store interface {
 	// Apply takes changes in. The same ones again, in any order and grouping, change nothing more than how long
 	// things live. After an error any of them may be in, and the caller applies all of them again. An error that
@@ -43,7 +43,7 @@ type Store interface {
 	Close() error
 }
 
-// AuthorCap is how many of an author's latest repetitions a Store keeps at most.
+// AuthorCap is how many of an author's latest reuses a Store retains at most.
 const AuthorCap = 100
 
 // Change is one of two: a match, or a deletion when Match is nil: of a post; or of an author, with all that events have
@@ -94,7 +94,7 @@ type RepeatedBy struct {
 	Text    string // of the group, in answers about authors only
 }
 
-// Reuse is what is known of a post. Its repetitions are all later sentences of other posts that match a group to which
+// Reuse is what is known of a post. It is repeated by all later sentences of other posts that match a group to which
 // the post belongs, after the post in the order of the feed.
 type Reuse struct {
 	Source, Post string
@@ -110,7 +110,7 @@ type Text struct {
 	Group                feed.Hash
 	Text                 string
 	First                *feed.First
-	Last                 feed.Time // of the latest repetition
+	Last                 feed.Time // when it was last repeated
 	Occurrences, Authors int
 	AuthorsEstimated     bool
 	RepeatedBy           []RepeatedBy // one page, the latest first

@@ -85,7 +85,7 @@ func TestStreamsShareAReader(t *testing.T) {
 
 var full = flag.Bool("full", false, "the long versions of the tests")
 
-// TestDeafClientsDoNotHoldReaders: many clients that do not read want all that is kept. Another one gets it beside them,
+// TestDeafClientsDoNotHoldReaders: many clients that do not read want all that is retained. Another one gets it beside them,
 // and never were more readers open than a few.
 func TestDeafClientsDoNotHoldReaders(t *testing.T) {
 	top := &counted{Topic: newMemory(1, true, 256)}

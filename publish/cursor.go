@@ -12,8 +12,8 @@ import (
 
 // cursor is how far a Reader has read, and which of the records below that are open: read and not done.
 //
-// Written down it is the place, and behind a space the open records as PARTITION:POSITION, by commas. Where there are
-// too many it is the place below all of them, and what was done above that comes again.
+// Written down it is the offsets, and behind a space the open records as PARTITION:POSITION, by commas. Where there are
+// too many it is the offsets below all of them, and what was done above those comes again.
 type cursor struct {
 	read offsets
 	open map[offset]struct{}
@@ -22,7 +22,7 @@ type cursor struct {
 // maxOpenRecords is how many open records a cursor names: 64 KiB of them, about.
 const maxOpenRecords = 5000
 
-// begin is the place to read from: below everything that is open.
+// begin is where to read from: the offsets below everything that is open.
 func (c *cursor) begin() offsets {
 	begin := c.read
 	begin.next = slices.Clone(c.read.next)

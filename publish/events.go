@@ -21,7 +21,7 @@ import (
 // EventsConfig says where the events come from, and to how many clients they go. DefaultEvents has all but Topic.
 type EventsConfig struct {
 	Topic topic.Topic
-	// Settle returns when everything accepted before the call is through the route and its events are in the
+	// AwaitAccepted returns when everything accepted before the call is through the route and its events are in the
 	// topic. until=now waits for it; nil: there is nothing to wait for.
 	AwaitAccepted func(context.Context) error
 	Deleted       Deleted // nil: nothing is deleted
@@ -85,7 +85,7 @@ func (e *Events) Close() { e.once.Do(func() { close(e.quit) }) }
 // request is what a client asked for.
 type request struct {
 	ndjson bool
-	start  bool   // from the oldest event kept, not from now
+	start  bool   // from the oldest event retained, not from now
 	until  bool   // end with what is there now
 	last   string // resume behind this event; "" without
 }
@@ -212,9 +212,9 @@ func (e *Events) locate(ctx context.Context, req request) (at, now offsets, err 
 	return offsetsAt(e.cfg.Topic, end), now, nil
 }
 
-// resume finds the place behind the last event of a client. One that lies beyond the end, or names another incarnation or
+// resume finds the offsets behind the last event of a client. One that lies beyond the end, or names another incarnation or
 // other partitions than there are, is of a topic that was since replaced: everything in this one is new to the client. One
-// that lies before the oldest event kept is taken as it is: the reader says what is missing.
+// that lies before the oldest event retained is used as it is: the reader reports what is missing.
 func (e *Events) resume(last string, start, end []int64) (offsets, error) {
 	p, err := parseOffsets(last, len(end), e.cfg.Topic.Ordered())
 	if errors.Is(err, errPartitions) || err == nil && !p.rebase(e.cfg.Topic, end) {

@@ -41,14 +41,14 @@ func (s *stream) feed(ctx context.Context) {
 	}
 }
 
-// feeder is how far feed has got: what is at the sending loop, or late, has been read.
+// feeder is how far feed has got: what is at the sending loop, or pending, has been read.
 type feeder struct {
 	*stream
 	at      offsets
-	pending *fetched // not taken by the sending loop yet
+	pending *fetched // not handed to the sending loop yet
 }
 
-// offerPending waits until the loop that sends takes what is late; it is false when nothing is to follow.
+// offerPending waits until the sending loop accepts what is pending; it is false when nothing is to follow.
 func (f *feeder) offerPending(ctx context.Context) bool {
 	if f.pending == nil {
 		return ctx.Err() == nil
@@ -102,7 +102,7 @@ func (f *feeder) catchUp(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// offer offers records piece by piece, until the client takes one too slowly: that is late then, and those behind it are
+// offer offers records piece by piece, until the client reads one too slowly: that is pending then, and those behind it are
 // read again.
 func (f *feeder) offer(ctx context.Context, records []topic.Record, err error) {
 	timer := time.NewTimer(maxReaderWait)

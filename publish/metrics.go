@@ -59,7 +59,7 @@ func (m metrics) sent(sink string, n int) {
 	m.events.Add(context.Background(), int64(n), metric.WithAttributes(attribute.String("sink", sink)))
 }
 
-// observeDelay records how long events took to a sink that has them now.
+// observeDelay records how long events took to reach a sink that has them now.
 func (m metrics) observeDelay(sink string, made ...time.Time) {
 	now, to := time.Now(), metric.WithAttributeSet(attribute.NewSet(attribute.String("sink", sink)))
 	for _, t := range made {
@@ -114,10 +114,10 @@ func NewMeter(sink string) Meter {
 	return m
 }
 
-// Sent counts events that the sink has taken.
+// Sent counts events that the sink has accepted.
 func (m Meter) Sent(n int) { m.metrics.sent(m.sink, n) }
 
-// ObserveDelay records how long events took that the sink has taken.
+// ObserveDelay records how long events took that the sink has accepted.
 func (m Meter) ObserveDelay(events []Event) { m.metrics.observeDelay(m.sink, foundTimes(events)...) }
 
 func foundTimes(events []Event) []time.Time {

@@ -13,7 +13,7 @@ import (
 // offsets is how far a reader of the topic has come: the next position of every partition.
 //
 // Written down it is the position of the last event read: one number where the partitions share one order,
-// otherwise a vector like "12.7.-", where the minus says that nothing of a partition has been read. Behind an @ comes the
+// otherwise a vector like "12.7.-", where the minus means that nothing of a partition has been read. Behind an @ comes the
 // incarnation of the topic, if it has a name: after a power cut other events may have the same positions.
 type offsets struct {
 	next        []int64
@@ -21,13 +21,13 @@ type offsets struct {
 	incarnation string
 }
 
-// offsetsIn is a place in a topic as it is now.
+// offsetsIn are offsets in a topic as it is now.
 func offsetsIn(t topic.Topic, next []int64) offsets {
 	return offsets{next: next, ordered: t.Ordered(), incarnation: t.Lineage().Current()}
 }
 
-// offsetsAt is the place at the ends of the partitions. Where these share one order it is the greatest end for all: the end
-// of a quiet partition lies far behind, and everything up to there has been read by whoever begins now.
+// offsetsAt are the offsets at the ends of the partitions. Where these share one order it is the highest end for all: the
+// end of a quiet partition lies far behind, and everything up to there has been read by whoever begins now.
 func offsetsAt(t topic.Topic, end []int64) offsets {
 	p := offsetsIn(t, slices.Clone(end))
 	if p.ordered {
@@ -39,7 +39,7 @@ func offsetsAt(t topic.Topic, end []int64) offsets {
 	return p
 }
 
-// read takes note of a record.
+// read notes a record.
 func (p *offsets) read(partition int, position int64) {
 	if !p.ordered {
 		p.next[partition] = max(p.next[partition], position+1)
@@ -74,7 +74,7 @@ func (p *offsets) behind(end []int64) (n int64) {
 	return n
 }
 
-// skip steps over records that the topic no longer keeps.
+// skip steps over records that the topic no longer retains.
 func (p *offsets) skip(gap *topic.ErrTruncated) {
 	p.next[gap.Partition] = max(p.next[gap.Partition], gap.Start)
 }
@@ -100,7 +100,7 @@ func (p *offsets) positions() string {
 	return strings.Join(words, ".")
 }
 
-// errPartitions says that a place is of a topic with other partitions.
+// errPartitions: the offsets are of a topic with other partitions.
 var errPartitions = errors.New("other partitions")
 
 // parseOffsets reads what String writes, for a topic of so many partitions.
@@ -141,8 +141,8 @@ func parsePositions(s string) ([]int64, error) {
 	return next, nil
 }
 
-// rebase makes p, which was written down some time ago, a place in the topic as it is now: what was read of an earlier
-// incarnation counts as far as that is still there. False says that p is of another topic: its incarnation is not known, or
+// rebase makes p, which was written down some time ago, fit the topic as it is now: what was read of an earlier
+// incarnation counts as far as that is still there. False: p is of another topic: its incarnation is not known, or
 // it lies beyond the end of the present one.
 func (p *offsets) rebase(t topic.Topic, end []int64) bool {
 	current := t.Lineage().Current()

@@ -219,7 +219,7 @@ func browse(t *testing.T, url, last string) (id string, answers int) {
 	return last, answers
 }
 
-// TestEventsUntilNowAfterAGapIsNotWhole: who comes back for events that are no longer kept is told so, not 204.
+// TestEventsUntilNowAfterAGapIsNotWhole: who comes back for events that are no longer retained is told so, not 204.
 func TestEventsUntilNowAfterAGapIsNotWhole(t *testing.T) {
 	top := topic.NewMemory(topic.DefaultMemory())
 	appendPosts(t, top, names(0, 5)...)

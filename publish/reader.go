@@ -17,7 +17,7 @@ import (
 // and Name where there is a Store.
 type ReaderConfig struct {
 	Topic   topic.Topic
-	Store   topic.Store // keeps the cursor; nil: there is none, and every start begins with what comes then
+	Store   topic.Store // stores the cursor; nil: there is none, and every start begins with what comes then
 	Name    string      // of the sink: its cursor's key and what the log says
 	Deleted Deleted     // events that show such a post are left out; nil: nothing is deleted
 	Logger  *slog.Logger
@@ -37,7 +37,7 @@ type Reader struct {
 	metrics metrics
 	reader  topic.Reader
 	pending []topic.Record // fetched, and not handed out yet
-	resumed cursor         // where reading began: what is below its place, and not open, was done before
+	resumed cursor         // where reading began: what is below its offsets, and not open, was done before
 
 	mu      sync.Mutex
 	read    offsets // everything below it has been read
@@ -51,7 +51,7 @@ type offset struct {
 	position  int64
 }
 
-// OpenReader goes on from the cursor; without one it begins with the oldest event kept.
+// OpenReader goes on from the cursor; without one it begins with the oldest event retained.
 func OpenReader(ctx context.Context, cfg ReaderConfig) (*Reader, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("reader of events %q: %w", cfg.Name, err)
@@ -72,7 +72,7 @@ func OpenReader(ctx context.Context, cfg ReaderConfig) (*Reader, error) {
 // Key is the name of a sink's cursor in a store.
 func Key(name string) string { return "publish/" + name }
 
-// locate finds the place to begin at.
+// locate finds the offsets to begin at.
 func (r *Reader) locate(ctx context.Context) error {
 	start, end, err := r.cfg.Topic.Bounds(ctx)
 	if err != nil {

@@ -45,7 +45,7 @@ type streamEnd struct {
 	err  error
 }
 
-// errAbort ends a response so that the client sees that it is not whole.
+// errAbort ends a response so that the client sees that it is not complete.
 var errAbort = errors.New("stream cut short")
 
 // stop ends the goroutines of s and waits for them.
@@ -152,7 +152,7 @@ func (s *stream) serve(ctx context.Context) error {
 // answered when that is known.
 func (s *stream) mayBeComplete() bool { return s.until && s.last != "" && !s.ndjson }
 
-// end says where until=now has ended, so that a client that comes back does so behind it. One that had everything before
+// end sends where until=now has ended, so that a client that comes back does so behind it. One that had everything before
 // is told not to come back: EventSource does so after every end but a 204.
 func (s *stream) end() error {
 	if !s.begun {
@@ -209,7 +209,7 @@ func (s *stream) send(ctx context.Context, b fetched) error {
 	return err
 }
 
-// skip steps over what is no longer kept, and says so.
+// skip steps over what is no longer retained, and reports it.
 func (s *stream) skip(gap *topic.ErrTruncated) error {
 	s.at.skip(gap)
 	s.cfg.Logger.Warn("events: client reads behind retention", "error", gap)

@@ -25,7 +25,7 @@ import (
 // reader of events, of this program or another, would have to know and hide it. docs/design/0013-doors.md has more.
 type canaries struct {
 	every, maxDelay time.Duration
-	start           time.Duration // instead of late, until the first has come through: the windows are read again meanwhile
+	start           time.Duration // instead of maxDelay, until the first has come through: the windows are read again meanwhile
 	split           *split.Split
 	partitions      int
 	topic           topic.Topic
@@ -35,7 +35,7 @@ type canaries struct {
 
 	mu           sync.Mutex
 	pairs        []*canaryPair // under way, oldest first
-	overdueSince time.Time     // since when none has come through whole; zero: none is owed
+	overdueSince time.Time     // since when no pair has completed; zero: none is overdue
 	last         time.Time     // when one last did, or the process began
 	begun        time.Time     // when the first did; zero: none has
 	cause        error         // why the last one could not be written; nil: it was
@@ -50,7 +50,7 @@ type canaryPair struct {
 	overdue bool
 }
 
-// maxPairs bounds the pairs under way: the oldest of more are given up. That they are owed stays known.
+// maxPairs bounds the pairs under way: the oldest of more are given up. That they are overdue stays known.
 const maxPairs = 64
 
 // canaryTopic is of a few minutes: only this process reads what it has written.
@@ -81,7 +81,7 @@ func (n *node) openCanaries(ctx context.Context) (err error) {
 	return nil
 }
 
-// enqueue is told by the workers. Where they are ahead of the disk by so many, one more is left out: it is late.
+// enqueue is called by the workers. Where they are ahead of the disk by so many, one more is left out: it is late.
 func (c *canaries) enqueue(x shard.Canary) {
 	select {
 	case c.through <- x:
@@ -126,7 +126,8 @@ func (c *canaries) begin(number uint64, now time.Time) {
 	}
 }
 
-// limit is what makes one late. Until the windows are read again all posts wait for that, as long as health.max_lag lets them.
+// limit is the delay from which a pair is overdue. Until the windows are read again all posts wait for that, as long as
+// health.max_lag lets them.
 func (c *canaries) limit() time.Duration {
 	if c.begun.IsZero() {
 		return c.start
@@ -143,7 +144,7 @@ func (c *canaries) restart(number uint64, now time.Time) {
 	}
 }
 
-// written takes note of how the writing of a pair has ended. One that was not written is owed all the same.
+// written takes note of how the writing of a pair has ended. One that was not written is awaited all the same.
 func (c *canaries) written(ctx context.Context, number uint64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -158,7 +159,7 @@ func (c *canaries) written(ctx context.Context, number uint64, err error) {
 	}
 }
 
-// countLate counts the partitions that pairs are late in, each once.
+// countLate counts the partitions in which pairs are overdue, each once.
 func (c *canaries) countLate(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -218,7 +219,7 @@ func (c *canaries) read(ctx context.Context) error {
 	}
 }
 
-// observe takes in what was read. What another process has written, or was written before, is nothing.
+// observe notes a canary that was read. What another process has written, or was written before, is nothing.
 func (c *canaries) observe(data []byte, now time.Time) {
 	var x shard.Canary
 	if err := json.Unmarshal(data, &x); err != nil || x.Writer != c.split.Writer() {
@@ -236,7 +237,7 @@ func (c *canaries) observe(data []byte, now time.Time) {
 	}
 }
 
-// complete drops a pair that has come through everywhere, and those before it: what they lack will not come any more.
+// complete removes a pair that has come through everywhere, and those before it: what they lack will not come any more.
 func (c *canaries) complete(i int, now time.Time) {
 	if len(c.pairs[i].missing) > 0 {
 		return
@@ -262,7 +263,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// check says that a pair is late; nil: none is.
+// check fails while a pair is overdue; nil: none is.
 func (c *canaries) check(now time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

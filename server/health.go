@@ -48,7 +48,7 @@ const (
 	checkTimeout    = 2 * time.Second
 )
 
-// run looks every second, so that metrics and the log tell what nobody asks.
+// run checks every second, so that metrics and the log show what nobody asks for.
 func (h *health) run(ctx context.Context) error {
 	t := time.NewTicker(checkInterval)
 	defer t.Stop()

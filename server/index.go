@@ -126,7 +126,7 @@ func (x *indexSink) check(ctx context.Context) error {
 	return nil
 }
 
-// rewind makes the store's word for having lost something that of publish, and the index incomplete.
+// rewind turns the store's error for having lost something into that of publish, and marks the index incomplete.
 func (x *indexSink) rewind(ctx context.Context, err error) error {
 	if !errors.Is(err, lookup.ErrRewound) {
 		return err

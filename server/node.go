@@ -55,7 +55,7 @@ type node struct {
 	health        *health
 	healthMetrics metric.Registration
 	wasFull       bool           // what checkRoom said last
-	holding       rate.Sometimes // sayHeld says it so often
+	holding       rate.Sometimes // how often logHeld logs
 }
 
 // disk is what a test puts between the route and its topics, as a disk that is slow.
@@ -147,7 +147,7 @@ func (n *node) openDetectors() error {
 	return nil
 }
 
-// openRedeliveries makes what tells the workers which posts are sent again, and which are deleted. Both live within the
+// openRedeliveries opens what the workers learn from which posts were redelivered, and which are deleted. Both live within the
 // budget of the windows.
 func (n *node) openRedeliveries() (err error) {
 	const share = 4 // of the budget it has at most one in so many parts

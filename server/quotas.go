@@ -138,7 +138,7 @@ func (q *quotas) caused(origin, source string, events int) {
 	q.counted.ChargeEvents(quota.Sender(origin), source, events)
 }
 
-// warn tells, now and then, who is held back: the metrics have no names.
+// warn logs, now and then, who is held back: the metrics have no names.
 func (q *quotas) warn(what string, e *quota.Exceeded) {
 	q.warning.Do(func() {
 		q.log.Warn(what, "kind", e.Kind, "limit", e.Limit, "sender", e.Sender.Name(), "source", e.Source, "wait", e.Wait)

@@ -52,7 +52,7 @@ type Server struct {
 	webhooks    webhooks
 	index       *lookup.Index // nil: there is none
 
-	clock  func() time.Time // of the stamps and marks
+	clock  func() time.Time // of the stamps and watermarks
 	disk   disk             // nil: the topics are as they are
 	quotas quotas
 
@@ -113,7 +113,7 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 // Follow hands the events to a sink, from the oldest that is kept, until ctx ends, and then returns nil; an error of the
 // sink ends it too, and is returned. Ready must have returned nil. name is what logs and metrics call the sink.
 func (s *Server) Follow(ctx context.Context, name string, to publish.Sink) error {
-	// Where it has got to is kept for as long as it lasts.
+	// Its position is kept for as long as it lasts.
 	reader := publish.ReaderConfig{Topic: s.node.events, Store: &topic.MemoryStore{}, Name: name, Deleted: s.node.isDeleted, Logger: s.log}
 	return publish.Follow(ctx, publish.FollowConfig{ReaderConfig: reader, Sink: to})
 }
@@ -293,7 +293,7 @@ func (s *Server) close() error {
 	return errors.Join(errs...)
 }
 
-// tick does what is due every second: marks, and memory back to the system.
+// tick does what is due every second: watermarks, and memory back to the system.
 func (s *Server) tick(ctx context.Context) error {
 	// A service makes more garbage than detect, and all its goroutines wait for each collection a little: with 6 MiB
 	// between two of them posts went through a fifth more slowly.

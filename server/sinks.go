@@ -42,7 +42,7 @@ func (s *Server) follow(cfg publish.FollowConfig, closer io.Closer) {
 	s.sinks = append(s.sinks, func(ctx context.Context) error { return publish.Follow(ctx, cfg) })
 }
 
-// followLazy adds a sink that is behind a network. key is its place in the configuration.
+// followLazy adds a sink that is behind a network. key is its path in the configuration.
 func (s *Server) followLazy(key, name string, open func(context.Context) (brokerSink, error)) {
 	to := new(lazySink)
 	to.open = open

@@ -55,7 +55,7 @@ func (s *Server) openHTTP() (err error) {
 	return err
 }
 
-// parseFields is what a source's configuration says of the fields of its posts; key names the place.
+// parseFields is what a source's configuration says of the fields of its posts; key is its path there.
 func parseFields(key, mapping string, keep []string, link string) (*feed.Fields, error) {
 	fields, err := feed.ParseFields(mapping)
 	if err != nil {

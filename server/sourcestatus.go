@@ -8,7 +8,7 @@ import (
 	"refrain/ingest"
 )
 
-// observedSource is a source that says nothing of its own status: its answers do.
+// observedSource is a source that does not report its own status: it is observed from its answers.
 type observedSource struct {
 	ingest.Source
 	status *ingest.Status
@@ -47,7 +47,7 @@ func (s *Server) openStatuses() (err error) {
 	return nil
 }
 
-// addSource adds a source that tells its status itself.
+// addSource adds a source that reports its status itself.
 func (s *Server) addSource(name string, src ingest.Source, status *ingest.Status) {
 	s.sources = append(s.sources, source{name, src, status})
 }

@@ -59,7 +59,7 @@ func (p pushed) push(t *testing.T, at time.Time, from, n int) error {
 }
 
 // TestSpaceWarnsBeforeATopicIsFull: a feed that comes in faster than the topic can hold it for the window is told of within
-// minutes, with the hours left and what to set; once, not every minute; and what is said comes true.
+// minutes, with the hours left and what to set; once, not every minute; and the forecast comes true.
 func TestSpaceWarnsBeforeATopicIsFull(t *testing.T) {
 	var log lockedLog
 	var ahead atomic.Int64

@@ -12,7 +12,7 @@ import (
 	"refrain/topic/jetstream"
 )
 
-// retentionMargin is how much longer than the window may need them the topics keep their records.
+// retentionMargin is how much longer than the window may need them the topics retain their records.
 const retentionMargin = time.Hour
 
 func (n *node) openTopics(ctx context.Context) (err error) {

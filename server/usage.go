@@ -60,7 +60,7 @@ type forecast struct {
 	Purged    bool          // records went in the last hour because nothing needed them
 }
 
-// predict takes kept for how long a record stays. Of a topic that was purged in the last hour its oldest record tells:
+// predict assumes that a record stays for kept. In a topic that was purged in the last hour its oldest record decides:
 // a replay of years in an hour needs its records for seconds, and a source that holds the window back needs them longer.
 func (u *usage) predict(now time.Time, s jetstream.Size, kept time.Duration, purges bool) forecast {
 	age := time.Duration(0)

@@ -12,12 +12,12 @@ import (
 	"refrain/text"
 )
 
-// authored is a feed of authors that are deleted and come back, and what may still be said of their posts.
+// authored is a feed of authors that are deleted and come back, and what events may still show of their posts.
 type authored struct {
 	*route
 	*rand.Rand
 	posts   []authoredPost
-	pending []feed.Tombstone        // no worker has taken them in
+	pending []feed.Tombstone        // no worker has read them
 	hidden  map[string]bool         // posts that no further event may show
 	deleted map[string]bool         // posts that are deleted in the end
 	gone    map[feed.Tombstone]bool // deleted posts, whenever they come
@@ -29,7 +29,7 @@ type authoredPost struct {
 	text       int
 }
 
-// TestDeletedAuthors: once a tombstone has been taken in no event shows what it deletes, and every other match is
+// TestDeletedAuthors: once a tombstone has been read no event shows what it deletes, and every other match is
 // reported, through restarts, whatever was posted since and inserted before.
 func TestDeletedAuthors(t *testing.T) {
 	for seed := range uint64(60) {

@@ -17,7 +17,7 @@ type Canary struct {
 // never hold one, so nobody's post is ever found to repeat it.
 type canaryWindow struct {
 	firsts  []firstCanary // the oldest first
-	through []Canary      // and not told yet
+	through []Canary      // and not reported yet
 }
 
 type firstCanary struct {
@@ -42,7 +42,7 @@ func (q *partition) lookupCanary(x *item) {
 	}
 }
 
-// compare takes in a first post, and finds it again in the second.
+// compare remembers a first post, and finds it again in the second.
 func (c *canaryWindow) compare(partition int, x *topic.Canary, s *feed.Sentence) {
 	at := slices.IndexFunc(c.firsts, func(f firstCanary) bool { return f.Writer == x.Writer })
 	if at >= 0 {
@@ -58,7 +58,7 @@ func (c *canaryWindow) compare(partition int, x *topic.Canary, s *feed.Sentence)
 	}
 }
 
-// reportCanaries tells of those that have come through. All events found before them are durable.
+// reportCanaries reports those that have come through. All events found before them are durable.
 func (w *Worker) reportCanaries() {
 	for _, q := range w.owned {
 		for _, c := range q.canary.through {

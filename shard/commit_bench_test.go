@@ -14,7 +14,7 @@ import (
 )
 
 // BenchmarkCommit stores the states of 32 partitions in a bucket on the disk, with an end of the event topic that is to be
-// asked for: the current ones alone, as 59 seconds of a minute do, and with those that are kept beside them.
+// asked for: the current ones alone, as 59 seconds of a minute do, and with the older ones beside them.
 func BenchmarkCommit(b *testing.B) {
 	for _, writers := range []int{1, 100} {
 		for _, keep := range []bool{false, true} {

@@ -85,7 +85,7 @@ func (w *Worker) ends() {
 	w.health.late.Store(&late)
 }
 
-// noteTrouble takes note of how a turn has ended.
+// noteTrouble notes how a turn has ended.
 func (w *Worker) noteTrouble(err error) {
 	last := w.health.trouble.Load()
 	if err == nil {
@@ -114,7 +114,7 @@ func (w *Worker) stuckAt() (partition int, position int64) {
 	return partition, done[partition]
 }
 
-// logTrouble says that a turn has failed.
+// logTrouble logs that a turn has failed.
 func (w *Worker) logTrouble(err error, pause time.Duration) {
 	t := w.Trouble()
 	w.cfg.Logger.Error("match worker: retrying turn", "error", err, "pause", pause,

@@ -10,8 +10,8 @@ import (
 
 // A power cut may take the end of the store, of the event topic and of the sentence topic, of each another piece: they
 // reach the disk apart. A state that says more than the topics hold must not be gone on from: the events of its look-ups
-// are gone, or the records that its clock comes from. So the store keeps older ones too, one a minute for an hour, and
-// the newest counts that the topics bear out. Where none does, everything kept is looked up again.
+// are gone, or the records that its clock comes from. So the store retains older ones too, one a minute for an hour, and
+// the newest counts that the topics bear out. Where none does, everything retained is looked up again.
 
 // maxOlderStates is how many older states there are of a partition.
 const maxOlderStates = 60
@@ -34,7 +34,7 @@ func (w *Worker) putOlder(ctx context.Context, states [][]byte) error {
 	return nil
 }
 
-// readOlder takes note of what the older states of a partition need.
+// readOlder notes what the older states of a partition need.
 func (w *Worker) readOlder(ctx context.Context, id int) error {
 	for slot := range maxOlderStates {
 		s, err := w.storedState(ctx, id, olderKey(id, slot))

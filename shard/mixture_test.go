@@ -90,7 +90,7 @@ func (m *machine) open(name string, partitions int) *jetstream.Topic {
 	return must(m.server.OpenTopic(m.tb.Context(), cfg))(m.tb)
 }
 
-// config has states stored and kept so often that a short run has an hour of them.
+// config has states stored, and older ones too, so often that a short run has an hour of them.
 func (m *machine) config(store topic.Store, owned []int) shard.Config {
 	cfg := shard.Default()
 	cfg.Sentences, cfg.Events, cfg.Control, cfg.Store, cfg.Owned = m.sentences, m.events, m.control, store, owned

@@ -132,7 +132,7 @@ func (t *endlessTopic) Bounds(ctx context.Context) (start, end []int64, err erro
 	return start, end, err
 }
 
-// openMerged opens a worker that has one vector for all its partitions, the greatest of each element.
+// openMerged opens a worker that has one vector for all its partitions, the maximum of each element.
 func openMerged(cfg Config) (sim.Worker, error) {
 	store := cfg.Store
 	cfg.Store = &alteredStore{store, func(s *State) error {
@@ -249,7 +249,7 @@ func (t *hookedTopic) Append(ctx context.Context, records []topic.Record) error 
 	return t.Topic.Append(ctx, records)
 }
 
-// openWatermarksEarly opens a worker whose marks count when they are received.
+// openWatermarksEarly opens a worker whose watermarks count when they are received.
 func openWatermarksEarly(cfg Config) (sim.Worker, error) {
 	var w *Worker
 	cfg.Sentences = &readTopic{cfg.Sentences, func(r *topic.Record, b *topic.Batch) (changed bool) {
@@ -278,7 +278,7 @@ func openIdleAlone(cfg Config) (sim.Worker, error) {
 	return openWorker(cfg)
 }
 
-// openUnheard opens a worker for which a source partition that has no mark here counts where it has one.
+// openUnheard opens a worker for which a source partition that has no watermark here counts where it has one.
 func openUnheard(cfg Config) (sim.Worker, error) {
 	w, err := Open(context.Background(), cfg)
 	return unheard{w}, err
@@ -301,7 +301,7 @@ func (w unheard) Step(ctx context.Context) error {
 
 // openOwnerObserves opens a worker that looks up redeliveries of partitions that it does not own.
 func openOwnerObserves(cfg Config) (sim.Worker, error) {
-	cfg.Redeliveries = nil // those of a process would be told the same
+	cfg.Redeliveries = nil // those of a process would get the same answer
 	cfg.Sentences = &readTopic{cfg.Sentences, func(r *topic.Record, b *topic.Batch) (changed bool) {
 		return !slices.Contains(cfg.Owned, r.Partition) && timed(b, func(*feed.Sentence) bool { return true })
 	}}
@@ -381,7 +381,7 @@ func openClockSilence(cfg Config) (sim.Worker, error) {
 	return w, err
 }
 
-// openHoldAlone opens a worker for which the greatest clock is that of any partition, whatever the others have met.
+// openHoldAlone opens a worker for which the highest clock is that of any partition, whatever the others have observed.
 func openHoldAlone(cfg Config) (sim.Worker, error) {
 	w, err := Open(context.Background(), cfg)
 	return holdAlone{w}, err

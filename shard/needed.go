@@ -23,7 +23,7 @@ func (w *Worker) Needed() []int64 {
 	return slices.Clone(w.needed)
 }
 
-// updateNeeded takes note of what the states that are stored now need, the older ones too.
+// updateNeeded notes what the states that are stored now need, the older ones too.
 func (w *Worker) updateNeeded() {
 	needed := w.ownNeeds()
 	for _, older := range w.olderNeeds {

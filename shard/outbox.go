@@ -27,7 +27,7 @@ type outbox struct {
 	givenUp    bool    // see giveUpAll
 }
 
-// add takes what look-ups have found.
+// add adds what look-ups have found.
 func (o *outbox) add(f *found) {
 	records, accepted := f.drain()
 	if o.givenUp {
@@ -57,7 +57,7 @@ func (o *outbox) retract(d feed.Tombstone, t feed.Time) {
 // giveUpAll drops everything, and whatever comes: flush fails from now on, so that nobody commits what was looked up.
 func (o *outbox) giveUpAll() { o.records, o.bytes, o.accepted, o.givenUp = nil, 0, nil, true }
 
-// put takes a record without a time: that is when the first was made that waits with it, however late they get through:
+// put adds a record without a time: that is when the first was created that waits with it, however late they get through:
 // Deleted leans on it. They share it because only records of one time share a message.
 func (o *outbox) put(r topic.Record) {
 	if len(o.records) == 0 {
@@ -101,7 +101,7 @@ func (o *outbox) append(ctx context.Context, records []topic.Record) error {
 	}
 }
 
-// giveUp gives an event that the topic will never take to the dead letters.
+// giveUp writes an event that the topic will never accept to the dead letters.
 func (o *outbox) giveUp(r *topic.Record, cause error) error {
 	o.logger.Error("event is too large for the event topic: a dead letter", "partition", r.Partition, "bytes", len(r.Data), "error", cause)
 	if err := o.dead.Write(fmt.Sprintf("event topic, partition %d", r.Partition), cause.Error(), r.Data); err != nil {

@@ -24,7 +24,7 @@ type item struct {
 	// deleted marks the sentences that are deleted by what was known at a version of the tombstones; nil when none is.
 	deleted        []bool
 	deletedVersion int64
-	// repeats marks the sentences that were redeliveries at their insertion; nil when none was, or it is not known.
+	// ownRedelivered marks the sentences that were redeliveries at their insertion; nil when none was, or it is not known.
 	ownRedelivered []bool
 }
 

@@ -107,7 +107,7 @@ func (w *Worker) skipTruncated(ctx context.Context, gone *topic.ErrTruncated) {
 	w.moved = true
 }
 
-// logUnobserved says that records are gone that were to be heard alone, for what comes after them.
+// logUnobserved warns that records are gone that were only to be observed, for what comes after them.
 func (w *Worker) logUnobserved(gone *topic.ErrTruncated) {
 	w.cfg.Logger.Warn("the sentence topic has dropped records that tell which posts without a usable time are sent again: some may be taken for further versions",
 		"partition", gone.Partition, "from", gone.From, "start", gone.Start)

@@ -18,18 +18,18 @@ import (
 )
 
 // Redeliveries tells which sentences are redeliveries of posts without a usable time: without any, or with one in the
-// future. Such a post gets another time whenever it is sent, so that its times say nothing. What counts is the sentence
+// future. Such a post gets another time whenever it is sent, so that its times mean nothing. What counts is the sentence
 // topic: in one partition, in the order of positions, a sentence is a redelivery if one without a usable time of the same
 // source, post id, version and index stands before it at most Within earlier. It may have a time itself: what lay in
 // the future at the first try need not at the second. Redeliveries without one count as standing there too, so the last
 // hour of a partition decides, however long somebody goes on trying. All records of one text are in one partition, and
-// time is the running greatest of its append stamps: so everybody who reads the partition decides alike, owner or not,
+// time is the running maximum of its append stamps: so everybody who reads the partition decides alike, owner or not,
 // before and after a restart.
 //
 // Time is cut into slots of a twelfth of Within, and each slot is a set of hashes (see slot). So a sentence counts as
 // a redelivery for at least Within, and for up to a twelfth longer.
 //
-// The workers of a process share one: who reads a record first decides, and the others are told the same. It may be
+// The workers of a process share one: who reads a record first decides, and the others get the same answer. It may be
 // used by several goroutines.
 type Redeliveries struct {
 	cfg     RedeliveryConfig
@@ -44,7 +44,7 @@ type Redeliveries struct {
 	listeners []*observer
 }
 
-// RedeliveryConfig says what Redeliveries keeps.
+// RedeliveryConfig is what Redeliveries retains.
 type RedeliveryConfig struct {
 	Partitions int           // of the sentence topic, 1 or more
 	Within     time.Duration // 1 ms or more
@@ -55,7 +55,7 @@ type RedeliveryConfig struct {
 // slotsWithin is how many slots Within is cut into.
 const slotsWithin = 12
 
-// NewRedeliveries returns one that has heard nothing.
+// NewRedeliveries returns one that has observed nothing.
 func NewRedeliveries(cfg RedeliveryConfig) (*Redeliveries, error) {
 	if err := errors.Join(
 		check.AtLeast(1, "partitions", cfg.Partitions), check.AtLeast(1, "within in milliseconds", int(cfg.Within.Milliseconds())),
@@ -80,7 +80,7 @@ func (c *Config) redeliveries(partitions int) (*Redeliveries, error) {
 	return c.Redeliveries, nil
 }
 
-// another is one like r that has heard nothing.
+// another is one like r that has observed nothing.
 func (r *Redeliveries) another() *Redeliveries {
 	o, _ := NewRedeliveries(r.cfg) // which has been checked
 	return o
@@ -89,32 +89,32 @@ func (r *Redeliveries) another() *Redeliveries {
 // Bytes is what the sets hold.
 func (r *Redeliveries) Bytes() int64 { return r.size.Load() }
 
-// observedPartition is what has been heard of one partition.
+// observedPartition is what has been observed of one partition.
 type observedPartition struct {
 	mu          sync.Mutex
 	joined      bool             // somebody is about to read it
 	begun       bool             // and has begun to
-	next        int64            // the first position that nobody has heard
-	stamp       int64            // the greatest stamp before it
+	next        int64            // the first position that nobody has observed
+	stamp       int64            // the highest stamp before it
 	slots       []slot           // that decide, ascending
 	trail       []step           // where slots began
 	redelivered map[int64][]bool // by position, the records with redeliveries that somebody may still read
-	gone        int64            // of what lies before, repeats may be forgotten
+	gone        int64            // of what lies before, redeliveries may be forgotten
 }
 
 // step is where a slot began.
 type step struct {
 	number   int64
 	position int64 // of its first record
-	before   int64 // the greatest stamp before that
+	before   int64 // the highest stamp before that
 	untimed  bool  // some sentence in it has no usable time
 }
 
-// observePoint is a place in a partition to hear it from: a position, and the greatest stamp before it.
+// observePoint is where to observe a partition from: a position, and the highest stamp before it.
 type observePoint struct{ position, stamp int64 }
 
-// observe takes in a record, and returns which of its sentences are redeliveries, nil if none is. Every partition is heard
-// from its listener's beginning on without gaps; what was heard before is told again.
+// observe adds a record, and returns which of its sentences are redeliveries, nil if none is. Every partition is observed
+// from its observer's beginning on without gaps; for what was observed before, the answer is the same again.
 func (r *Redeliveries) observe(p int, position, stamp int64, sentences []feed.Sentence) []bool {
 	h := &r.parts[p]
 	h.mu.Lock()
@@ -222,7 +222,7 @@ func (r *Redeliveries) hash(s *feed.Sentence, dated bool) uint64 {
 	return maphash.Comparable(r.seed, identity{s.Source, s.Post, s.Version, s.Index, dated})
 }
 
-// reach notes that nothing lies below a position but what was heard.
+// reach notes that nothing lies below a position but what was observed.
 func (r *Redeliveries) reach(position int64) {
 	for p := range r.parts {
 		h := &r.parts[p]
@@ -232,7 +232,7 @@ func (r *Redeliveries) reach(position int64) {
 	}
 }
 
-// from says from where p must be heard to decide what lies at a position and behind it.
+// from is where p must be observed from to decide what lies at a position and behind it.
 func (r *Redeliveries) from(p int, position int64) observePoint {
 	h := &r.parts[p]
 	h.mu.Lock()
@@ -272,15 +272,15 @@ func (h *observedPartition) stepsUntil(position int64) int {
 
 func (s *step) point() observePoint { return observePoint{s.position, s.before} }
 
-// observer is a worker that reads what others may have heard before it.
+// observer is a worker that reads what others may have observed before it.
 type observer struct {
 	of   *Redeliveries
 	next []int64 // per partition, the first position that it may read again
 	need []int64 // likewise, the first that it may ask from for
 }
 
-// addObserver adds a worker that reads every partition from a place on. It is false where others have passed that place long
-// ago, so that nobody remembers what was decided there: then the worker needs Redeliveries of its own.
+// addObserver adds a worker that reads every partition from a position on. It is false where others have passed that
+// position long ago, so that nobody remembers what was decided there: then the worker needs Redeliveries of its own.
 func (r *Redeliveries) addObserver(from []observePoint) (*observer, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -304,7 +304,7 @@ func (h *observedPartition) isPast(at observePoint) bool {
 	return h.begun && at.position < h.gone
 }
 
-// begin makes a partition be heard from a place, unless others begin before it or have begun.
+// begin makes a partition be observed from a point, unless others begin before it or have begun.
 func (h *observedPartition) begin(at observePoint) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -315,7 +315,7 @@ func (h *observedPartition) begin(at observePoint) {
 }
 
 // start begins to read: from where every partition is to be read by one that wants to go on from next, so that nothing
-// is left out that nobody has heard.
+// is left out that nobody has observed.
 func (l *observer) start(next []int64) []int64 {
 	from := slices.Clone(next)
 	for p := range from {
@@ -327,7 +327,7 @@ func (l *observer) start(next []int64) []int64 {
 	return from
 }
 
-// passed says how far a worker has got: what no worker can ask for again is forgotten.
+// passed notes how far a worker has got: what no worker can ask for again is forgotten.
 func (l *observer) passed(next, need []int64) {
 	r := l.of
 	r.mu.Lock()
@@ -337,7 +337,7 @@ func (l *observer) passed(next, need []int64) {
 	r.forget()
 }
 
-// leave takes a worker away that reads no more.
+// leave removes a worker that reads no more.
 func (l *observer) leave() {
 	r := l.of
 	r.mu.Lock()

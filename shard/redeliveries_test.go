@@ -37,7 +37,7 @@ func untimedPost(id string) []feed.Sentence { return []feed.Sentence{{Post: id, 
 
 const minute = int64(time.Minute)
 
-// TestRedelivered: what counts is the greatest stamp so far, and the last record before, not the first.
+// TestRedelivered: what counts is the highest stamp so far, and the last record before, not the first.
 func TestRedelivered(t *testing.T) {
 	r, _ := mustRedeliveries(t, 12*time.Minute, 0)
 	mustListen(t, r, observePoint{})
@@ -56,7 +56,7 @@ func TestRedelivered(t *testing.T) {
 	}
 }
 
-// TestRedeliveryIsOfOneSentence: of one source, post, version and place.
+// TestRedeliveryIsOfOneSentence: of one source, post, version and index.
 func TestRedeliveryIsOfOneSentence(t *testing.T) {
 	r, _ := mustRedeliveries(t, time.Hour, 0)
 	mustListen(t, r, observePoint{})
@@ -73,7 +73,7 @@ func TestRedeliveryIsOfOneSentence(t *testing.T) {
 	}
 }
 
-// TestHeardAgain compares what a worker decides that begins where a state says with what is decided by one that has heard
+// TestHeardAgain compares what a worker decides that begins where a state starts with what is decided by one that has observed
 // all, for every state and every record after it.
 func TestHeardAgain(t *testing.T) {
 	const records = 400
@@ -121,7 +121,7 @@ func TestHeardAgain(t *testing.T) {
 	}
 }
 
-// TestNothingToHear: where no post is without a time, a state says to go on where the look-ups stand.
+// TestNothingToHear: where no post is without a time, a state goes on where the look-ups stand.
 func TestNothingToHear(t *testing.T) {
 	r, _ := mustRedeliveries(t, time.Hour, 0)
 	mustListen(t, r, observePoint{})
@@ -136,7 +136,7 @@ func TestNothingToHear(t *testing.T) {
 	}
 }
 
-// TestWorkersShareRedeliveries: whoever reads a record first decides, and the other is told the same as long as it may ask.
+// TestWorkersShareRedeliveries: whoever reads a record first decides, and the other gets the same answer as long as it may ask.
 func TestWorkersShareRedeliveries(t *testing.T) {
 	r, _ := mustRedeliveries(t, time.Hour, 0)
 	quick, slow := mustListen(t, r, observePoint{}), mustListen(t, r, observePoint{})
@@ -159,7 +159,7 @@ func TestWorkersShareRedeliveries(t *testing.T) {
 	slow.leave()
 }
 
-// TestRedeliveriesWithinBudget: what has no room is forgotten, the oldest first, and that is said.
+// TestRedeliveriesWithinBudget: what has no room is forgotten, the oldest first, and that is logged.
 func TestRedeliveriesWithinBudget(t *testing.T) {
 	const budget = 16 << 10
 	r, log := mustRedeliveries(t, time.Hour, budget)
@@ -178,7 +178,7 @@ func TestRedeliveriesWithinBudget(t *testing.T) {
 	}
 }
 
-// BenchmarkRedeliveries hears 1,000 sentences without a time a second, for two hours, in one partition.
+// BenchmarkRedeliveries observes 1,000 sentences without a time a second, for two hours, in one partition.
 func BenchmarkRedeliveries(b *testing.B) {
 	const perSecond, seconds = 1000, 2 * 3600
 	for b.Loop() {

@@ -12,7 +12,7 @@
 // to its end as reported after x was received, or up to a record stamped more than δ after x.
 //
 // What a worker must remember is, for every q, the position L[p] up to which each partition p has been looked up in
-// q's rows, the marks that those look-ups have met, and the position from which q must be replayed to have its rows
+// q's rows, the watermarks that those look-ups have observed, and the position from which q must be replayed to have its rows
 // again. The three are stored together, after the events they stand for are durable, and are never mixed with those
 // of another moment: see State. docs/design/0002-who-reports-a-pair.md has the argument.
 package shard
@@ -63,7 +63,7 @@ type Config struct {
 	Events    topic.Topic // partitioned by the later post
 	Control   topic.Topic // tombstones, in partition 0; nil: posts are never deleted
 	Store     topic.Store
-	// DeadLetters takes the events that are too large for the event topic. Nil: such an event is an error, and the worker
+	// DeadLetters stores the events that are too large for the event topic. Nil: such an event is an error, and the worker
 	// goes no further.
 	DeadLetters DeadLetters
 	// Rows returns the empty window of an owned partition. Open calls it once for each, in the order of Owned, and
@@ -78,8 +78,8 @@ type Config struct {
 	// comes later may need its own. nil: the worker has its own.
 	Redeliveries *Redeliveries
 
-	// Caused hears of the events that are reported for a sentence of a source, with the origin of its record, one of more
-	// than 4 KiB as several; nil: nobody does. After a restart it may hear of some again. Several goroutines call it.
+	// Caused gets the number of events that are reported for a sentence of a source, with the origin of its record, one of more
+	// than 4 KiB as several; nil: nobody counts them. After a restart it may get some again. Several goroutines call it.
 	Caused func(origin, source string, events int)
 
 	Owned          []int // the partitions of the sentence topic that this worker owns
@@ -87,11 +87,11 @@ type Config struct {
 	Deployment     string // the CloudEvents source of the events
 
 	Delta         time.Duration // δ: how far writers' clocks and an append's flight may differ, 0 or more
-	Silence       time.Duration // a writer without marks for so long is taken for dead: see Marks
+	Silence       time.Duration // a writer without watermarks for so long is considered dead: see Watermarks
 	MaxHold       time.Duration // how far behind the fastest source partition the slowest may hold the window, 0 or more
 	Poll          time.Duration // how long a turn waits for records
 	Commit        time.Duration // the state is stored this often; 0: at every turn that has moved
-	OlderInterval time.Duration // this often a state is kept beside the current one, 60 of them
+	OlderInterval time.Duration // this often an older state is stored beside the current one, 60 of them
 	MaxQueue      int           // bytes of records that wait for rows before reading is narrowed, 1 or more
 	MaxEvents     int           // events of a partition that wait to be made durable together, 1 or more
 	EventBytes    int           // bytes of them, 1 or more; where the topic refuses them so many more wait at most: see spill
@@ -100,8 +100,8 @@ type Config struct {
 	Share         time.Duration // of a turn's look-ups that a sender has before others go first, 0 (one sentence) or more
 	Parallel      bool          // serve the owned partitions by a goroutine each
 
-	// Canary is told of a canary whose second post has found the first in the partition that both were written to, once the
-	// events found before it are durable. It must not block. Nil: nobody is told.
+	// Canary gets each canary whose second post has found the first in the partition that both were written to, once the
+	// events found before it are durable. It must not block. Nil: none is reported.
 	Canary func(Canary)
 
 	TextVersion int // of the normalisation; records of another are looked up all the same, and warned of; 0: any

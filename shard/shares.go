@@ -17,7 +17,8 @@ import (
 //
 // No pair is lost by it: of any two sentences the one appended later is looked up in rows that hold the one appended
 // earlier, since insertions keep their order, and a look-up that comes later meets more rows and not fewer. For that the
-// window's clock, too, waits: Look and Marks move on only when everything before is looked up, and so does what is stored.
+// window's clock, too, waits: LookupFrom and Watermarks move on only when everything before is looked up, and so does what
+// is stored.
 // What is late is looked up by EachMatch, since what it meets may have met it already; such an event comes twice.
 //
 // A sentence is not interrupted, so an honest post waits for a share of each sender that is late, and one look-up of theirs.
@@ -146,7 +147,7 @@ func (q *partition) lookUpTimed(r *undone, look lookupFunc, s *shares) {
 	q.timed = now
 }
 
-// notePassed takes note of a record that was passed. Everything before it has been looked up only where nobody is late.
+// notePassed notes a record that was passed. Everything before it has been looked up only where nobody is late.
 func (q *partition) notePassed(r *undone) {
 	q.lookupCanary(r.item)
 	if !r.late && len(q.late.line) == 0 {
@@ -169,7 +170,7 @@ func (x *item) withoutPosts() *item {
 	return &o
 }
 
-// reach says that everything up to x has been looked up: of all partitions, for there is nothing else below.
+// reach notes that everything up to x has been looked up: of all partitions, for there is nothing else below.
 func (q *partition) reach(x *item) {
 	q.lookedUp(x)
 	for p := range q.state.LookupFrom {
@@ -227,7 +228,7 @@ func (q *partition) settleLate() {
 	l.bytes -= n * undoneBytes
 }
 
-// drop lets go the records of a sender that are done. They stay in line for their marks.
+// drop lets go the records of a sender that are done. They stay in line for their watermarks.
 func (l *late) drop(o *sender) {
 	n := 0
 	for ; n < len(o.records) && !o.records[n].late; n++ {
@@ -247,7 +248,7 @@ func (l *late) add(r *undone) {
 	l.senders[i].records = append(l.senders[i].records, r)
 }
 
-// of is the place of a sender, -1 where he is not late.
+// of is the index of a sender, -1 where he is not late.
 func (l *late) of(origin string) int {
 	return slices.IndexFunc(l.senders, func(o sender) bool { return o.origin == origin })
 }

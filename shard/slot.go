@@ -13,7 +13,7 @@ type slot struct {
 // firstTable is the size of a table with its first hash.
 const firstTable = 16
 
-// index is where a hash is, or would be. Some place is free.
+// index is where a hash is, or would be. Some entry is free.
 func (s *slot) index(hash uint64) int {
 	hi, _ := bits.Mul64(hash, uint64(len(s.table)))
 	for i := int(hi); ; i++ {
@@ -26,7 +26,7 @@ func (s *slot) index(hash uint64) int {
 	}
 }
 
-// notFree stands for the one hash that would look like a free place.
+// notFree stands for the one hash that would look like a free entry.
 func notFree(hash uint64) uint64 { return max(1, hash) }
 
 func (s *slot) has(hash uint64) bool {

@@ -16,17 +16,16 @@ import (
 //
 // Every State that was ever stored is a right one to go on from, however old, as long as the topics still hold what it
 // stands for (extent.check): going on from it repeats look-ups and so events with ids that are already out, and loses
-// nothing. That is why a worker that goes on after another has
-// taken over does no harm, and why two States must never be combined: L, the marks and replayFrom of one moment
-// belong together.
+// nothing. That is why a worker that goes on after another has taken over does no harm, and why two States must never be
+// combined: L, the watermarks and replayFrom of one moment belong together.
 //
 // Its encoding:
 //
 //	state  = magic:2 "RS"  format:1 =2  partition:u  control:v  replayFrom:v
-//	         hasClock:1 [clock:v]  #partitions:u (look:v newest:v elapsed:v heard:v heardStamp:v)*
+//	         hasClock:1 [clock:v]  #partitions:u (lookupFrom:v newest:v elapsed:v observeFrom:v observeStamp:v)*
 //	         #writers:u writer*  #ends:u end:v*  incarnation*3  checksum:8
-//	writer = id:8 met*                      one met for every partition
-//	met    = kind:1 (0 none, 1 active, 2 idle) [time:v newest:v at:v length:u source]   none has no more
+//	writer = id:8 watermark*                one watermark for every partition
+//	watermark = kind:1 (0 none, 1 active, 2 idle) [time:v newest:v at:v length:u source]   none has no more
 //	incarnation = length:u id               of the sentence, the event and the control topic
 //
 // :n is n bytes, little endian, :u an unsigned varint, :v a signed (zigzag) one; times are milliseconds, stamps
@@ -38,8 +37,8 @@ type State struct {
 	ReplayFrom int64   // q's lowest position that may hold a sentence of the window
 	Control    int64   // the first position of the control topic whose retractions may not be out yet
 	Watermarks Watermarks
-	// Heard: per partition, from where it must be heard again to know redeliveries from Look on (q itself: from
-	// ReplayFrom on), and the greatest stamp before that.
+	// ObserveFrom: per partition, from where it must be observed again to know redeliveries from LookupFrom on (q itself:
+	// from ReplayFrom on), and the highest stamp before that.
 	ObserveFrom []observePoint
 	// EventEnd is, per partition of the event topic, its end when the events of these look-ups were durable, or later.
 	EventEnd []int64

@@ -66,7 +66,7 @@ func TestDecodeStateStops(t *testing.T) {
 	data := s.Append(nil)
 	body := data[:len(data)-8-1-1-3] // without writers, ends and incarnations
 	body = append(binary.AppendUvarint(body, writers), make([]byte, 8*writers)...)
-	body[len(body)-8*writers+8] = 9 // no kind of mark
+	body[len(body)-8*writers+8] = 9 // no kind of watermark
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	if _, err := DecodeState(binary.LittleEndian.AppendUint64(body, xxh3.Hash(body))); !errors.Is(err, ErrState) {

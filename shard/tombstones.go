@@ -68,7 +68,7 @@ func (t *Tombstones) Bytes() int64 {
 	return postTombstoneBytes*int64(len(t.posts)) + authorTombstoneBytes*int64(len(t.authors))
 }
 
-// add takes in the tombstones of a record of the control topic.
+// add adds the tombstones of a record of the control topic.
 func (t *Tombstones) add(tombstones []feed.Tombstone, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

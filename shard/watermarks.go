@@ -10,35 +10,35 @@ import (
 	"refrain/topic"
 )
 
-// Watermarks are the clocks that the look-ups in the rows of one partition have met, and W, the window's clock, which
-// follows from them: the least of the last marks met, over all partitions and all writers that are not idle. A
-// writer's mark is the least clock of its own source partitions that are not idle. W never falls, and stays where
-// nobody is active.
+// Watermarks are the clocks that the look-ups in the rows of one partition have observed, and W, the window's clock,
+// which follows from them: the lowest of the last watermarks observed, over all partitions and all writers that are not
+// idle. A writer's watermark is the lowest clock of its own source partitions that are not idle. W never falls, and does
+// not move while nobody is active.
 //
-// A mark counts when the look-ups have passed it, not when it was read: what stands before it in its partition may
-// still need the rows that it would let go.
+// A watermark counts when the look-ups have passed it, not when it was read: what stands before it in its partition may
+// still need the rows that it would release.
 //
-// A writer is idle when its last mark says so in every partition where there is one. One that is idle here and active
-// there counts with both its times: it has woken up, and the partition with the idle mark may still hold posts of it
-// that were written before the mark that is missing. One without any mark in some partition holds W where it is, for
-// the same reason.
+// A writer is idle when its last watermark is idle in every partition where there is one. One that is idle here and
+// active there counts with both its times: it has woken up, and the partition with the idle watermark may still hold
+// posts of it that were written before the watermark that is missing. One without any watermark in some partition holds
+// W where it is, for the same reason.
 //
-// A writer that dies says nothing of it, and its source partitions go on with another, who speaks of them from then
-// on. So a writer also counts as idle after a good while of silence: the sum of the gaps between the records met in a
-// partition after its last mark there, each counting 5 s at most. Where nothing is appended there is nothing to hear,
-// so a pause of all, however long, makes nobody dead.
+// A writer that dies does not announce it, and its source partitions go on with another, whose watermarks cover them
+// from then on. So a writer also counts as idle after a good while of silence: the sum of the gaps between the records
+// observed in a partition after its last watermark there, each counting 5 s at most. Where nothing is appended there is
+// nothing to observe, so a pause of all, however long, makes nobody dead.
 //
-// maxHold bounds how long the slowest holds W: it is never further behind the greatest clock.
+// maxHold bounds how long the slowest holds W: it is never further behind the highest clock.
 type Watermarks struct {
 	clock   feed.Time
 	known   bool
-	newest  []int64                // per partition, the newest stamp met
+	newest  []int64                // per partition, the newest stamp observed
 	elapsed []int64                // per partition, the sum of the gaps, in nanoseconds
 	writers map[uint64][]watermark // by writer, then partition
-	fresh   bool                   // marks were met since W was last looked at
+	fresh   bool                   // watermarks were observed since W was last advanced
 }
 
-// watermark is the last mark of one writer in one partition.
+// watermark is the last of one writer in one partition.
 type watermark struct {
 	kind         watermarkKind
 	time, newest feed.Time
@@ -61,10 +61,10 @@ func newWatermarks(partitions int) Watermarks {
 	return Watermarks{newest: make([]int64, partitions), elapsed: make([]int64, partitions), writers: map[uint64][]watermark{}}
 }
 
-// Clock is W; false while no writer has been heard of in every partition.
+// Clock is W; false while no writer has a watermark in every partition.
 func (m *Watermarks) Clock() (feed.Time, bool) { return m.clock, m.known }
 
-// observe takes note that the look-ups have passed a record of partition p, and its mark, if it has one.
+// observe notes that the look-ups have passed a record of partition p, and its watermark, if it has one.
 func (m *Watermarks) observe(p int, stamp int64, mark *topic.Watermark) {
 	if gap := stamp - m.newest[p]; gap > 0 {
 		m.elapsed[p] += min(gap, maxGap.Nanoseconds())
@@ -88,7 +88,7 @@ func (m *Watermarks) observe(p int, stamp int64, mark *topic.Watermark) {
 // advance moves W, and reports whether it did. passed is the source partition whose clock W had to pass for that, because
 // it is more than maxHold behind; "" for none.
 func (m *Watermarks) advance(silence, maxHold time.Duration) (moved bool, passed string) {
-	if !m.fresh { // W follows from marks alone
+	if !m.fresh { // W follows from watermarks alone
 		return false, ""
 	}
 	m.fresh = false
@@ -118,8 +118,8 @@ func (m *Watermarks) forget(silence time.Duration) {
 	})
 }
 
-// minClock is the mark with the least clock; everywhere says that there is one of every writer in every partition, and
-// a writer at all.
+// minClock is the watermark with the lowest clock; everywhere: there is one of every writer in every partition, and a
+// writer at all.
 func (m *Watermarks) minClock() (least watermark, everywhere bool) {
 	any := false
 	everywhere = true
@@ -134,7 +134,7 @@ func (m *Watermarks) minClock() (least watermark, everywhere bool) {
 	return least, everywhere && any
 }
 
-// maxClock is the greatest clock that was met in every partition; false when there is none.
+// maxClock is the highest clock that was observed in every partition; false when there is none.
 func (m *Watermarks) maxClock() (greatest feed.Time, heard bool) {
 	for _, mets := range m.writers {
 		if slices.ContainsFunc(mets, func(one watermark) bool { return one.kind == watermarkNone }) {

@@ -21,7 +21,7 @@ func TestWindowClock(t *testing.T) {
 	idle := func(p int, second int64, writer string, at feed.Time) meeting {
 		return meeting{p, second, &topic.Watermark{Writer: uint64(writer[0]), Source: writer, Time: at, Newest: at, Idle: true}}
 	}
-	// flow is records without marks in both partitions, one a second from a second to another.
+	// flow is records without watermarks in both partitions, one a second from a second to another.
 	flow := func(from, to int64) (all []meeting) {
 		for ; from <= to; from++ {
 			all = append(all, meeting{0, from, nil}, meeting{1, from, nil})
@@ -70,7 +70,7 @@ func TestWindowClock(t *testing.T) {
 	}
 }
 
-// TestMaxHold: the slowest holds W, but not further than maxHold behind the fastest, and it is said whom W passes.
+// TestMaxHold: the slowest holds W, but not further than maxHold behind the fastest, and W reports whom it passes.
 func TestMaxHold(t *testing.T) {
 	m := newWatermarks(2)
 	meet := func(p int, at, newest feed.Time) (moved bool, passed string) {
@@ -86,7 +86,7 @@ func TestMaxHold(t *testing.T) {
 	}{
 		{0, 100, 500, false, "", 0},
 		{1, 100, 500, true, "", 100},
-		{0, 100, 5000, false, "", 100}, // not met everywhere
+		{0, 100, 5000, false, "", 100}, // not observed everywhere
 		{1, 100, 1100, false, "", 100}, // just as far as it may be
 		{1, 101, 1200, true, "slow", 200},
 		{1, 199, 1200, false, "", 200}, // already passed
@@ -99,7 +99,7 @@ func TestMaxHold(t *testing.T) {
 			t.Errorf("step %d: moved %v past %q to %d, want %v, %q, %d", i, moved, passed, got, step.moved, step.passed, step.want)
 		}
 	}
-	// One that has not been heard of everywhere is no exception.
+	// One that has not been observed everywhere is no exception.
 	m.observe(0, 0, &topic.Watermark{Writer: 2, Source: "new", Time: 1, Newest: 1})
 	if moved, _ := meet(1, 7000, 8000); moved {
 		t.Error("moved without being heard of everywhere")
@@ -109,8 +109,8 @@ func TestMaxHold(t *testing.T) {
 	}
 }
 
-// BenchmarkWatermarks is a second of marks of a writer in 32 partitions, as one partition's rows meet them in 32 turns. How
-// many source partitions the writer has is all one.
+// BenchmarkWatermarks is a second of watermarks of a writer in 32 partitions, as one partition's look-ups observe them in
+// 32 turns. How many source partitions the writer has makes no difference.
 func BenchmarkWatermarks(b *testing.B) {
 	const partitions = 32
 	m := newWatermarks(partitions)

@@ -45,8 +45,8 @@ type Worker struct {
 	spillFailed error      // in this turn
 	moved       bool       // since the last commit
 	committed   time.Time
-	olderTurn   int64                   // when the states were last kept beside the current ones, in turns of Config.Keep
-	olderNeeds  [maxOlderStates][]int64 // by slot, what the states kept there need; nil: there is none
+	olderTurn   int64                   // when older states were last stored beside the current ones, in turns of OlderInterval
+	olderNeeds  [maxOlderStates][]int64 // by slot, what the older states there need; nil: there is none
 	topics      [3]string               // the incarnations of the sentence, event and control topic
 	progress    progress
 	stored      sync.Mutex     // guards needed
@@ -239,7 +239,7 @@ func (w *Worker) processUnordered(ctx context.Context, items []*item) error {
 	return nil
 }
 
-// fetchEnds asks how far the partitions reach, for the records that came since it asked last.
+// fetchEnds fetches how far the partitions reach, for the records that came since the last time.
 func (w *Worker) fetchEnds(ctx context.Context) error {
 	if len(w.queue.fresh) == 0 {
 		return nil
@@ -383,7 +383,7 @@ func (w *Worker) states(ctx context.Context) ([][]byte, error) {
 	return states, nil
 }
 
-// updateObserveFrom notes from where every partition must be heard again to go on from q's state.
+// updateObserveFrom notes from where every partition must be observed again to go on from q's state.
 func (w *Worker) updateObserveFrom(q *partition) {
 	for p := range q.state.ObserveFrom {
 		q.state.ObserveFrom[p] = w.redeliveries.of.from(p, q.needs(p))

@@ -255,7 +255,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// TestLostWindow: retention has dropped records that the window needs. The worker says so and goes on.
+// TestLostWindow: retention has dropped records that the window needs. The worker warns and goes on.
 func TestLostWindow(t *testing.T) {
 	for _, ordered := range []bool{true, false} {
 		r := newRoute(t, 1, ordered)
@@ -282,7 +282,7 @@ func TestLostWindow(t *testing.T) {
 }
 
 // TestQuietPartitionIsNotLost: where partitions share one order, look-ups stand beyond the end of a quiet one. After
-// a restart that is no loss, and one that is has to be said.
+// a restart that is no loss, and one that is has to be logged.
 func TestQuietPartitionIsNotLost(t *testing.T) {
 	r := newRoute(t, 4, true)
 	for i := range 8 { // of one text, so in one partition
@@ -377,7 +377,7 @@ func TestDeletedPosts(t *testing.T) {
 	if !w.Deleted(feed.Name{Post: "a"}, r.now) || w.Deleted(feed.Name{Post: "b"}, r.now) {
 		t.Error("the worker does not know what is deleted")
 	}
-	// After a restart the tombstones hold, and are not said again.
+	// After a restart the tombstones hold, and are not retracted again.
 	w = r.mustOpen(r.config(0, 1))
 	r.mustStep(w)
 	want("a", "c")
@@ -526,7 +526,7 @@ func TestRetryAfterRestart(t *testing.T) {
 	}
 }
 
-// TestHearingTruncated: the topic has dropped what only redeliveries are known by. That is said, and is no loss of the window.
+// TestHearingTruncated: the topic has dropped what only redeliveries are known by. That is logged, and is no loss of the window.
 func TestHearingTruncated(t *testing.T) {
 	for _, ordered := range []bool{true, false} {
 		r := newRoute(t, 1, ordered)

@@ -31,7 +31,7 @@ type ahead struct {
 	post int64 // number of the post, from 1
 }
 
-// Add takes note of the time of one more post.
+// Add notes the time of one more post.
 func (c *Clock) Add(t feed.Time) {
 	c.posts++
 	if c.known && t <= c.time {

@@ -50,13 +50,13 @@ func TestMutants(t *testing.T) {
 	t.Run("idle by the clock", func(t *testing.T) { wantCaught(t, 15, subject(openClockIdle)) })
 }
 
-// openNewestClock opens a Split that marks each source partition with the newest time of its posts.
+// openNewestClock opens a Split whose watermarks give each source partition the newest time of its posts.
 func openNewestClock(cfg Config) (sim.Writer, error) {
 	cfg.Sentences = &newestClock{cfg.Sentences, map[string]feed.Time{}}
 	return New(cfg)
 }
 
-// newestClock is a topic that changes the marks written to it. It knows the sentences that it holds; the feed of the
+// newestClock is a topic that changes the watermarks written to it. It knows the sentences that it holds; the feed of the
 // simulation names sources after their partitions.
 type newestClock struct {
 	topic.Topic
@@ -86,7 +86,7 @@ func (t *newestClock) Append(ctx context.Context, records []topic.Record) error 
 	return nil
 }
 
-// openWatermarkFirst opens a Split that marks a source partition with the clock of a batch before it writes the batch.
+// openWatermarkFirst opens a Split that writes the watermark of a source partition, with the clock of a batch, before the batch.
 func openWatermarkFirst(cfg Config) (sim.Writer, error) {
 	s, err := New(cfg)
 	return watermarkFirst{s}, err

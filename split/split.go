@@ -1,9 +1,9 @@
 // Package split turns posts into the sentence records that the match workers read.
 //
 // A post is stamped, cut into sentences and written to the partitions that the hashes of its token sets say, so
-// that all occurrences of one text meet in one partition. Behind the posts go marks: a mark says how far the clocks
-// of the source partitions have got, and stands in a partition behind everything that it speaks of. That is the one
-// promise that the workers' window leans on, so a mark is written only when every sentence of the posts before it
+// that all occurrences of one text meet in one partition. Behind the posts go watermarks: a watermark is how far the
+// clocks of the source partitions have got, and stands in a partition behind everything that it covers. That is the one
+// promise that the workers' window relies on, so a watermark is written only when every sentence of the posts before it
 // is durable in every partition.
 package split
 
@@ -79,18 +79,18 @@ type Split struct {
 	tracer  trace.Tracer
 	metrics metrics
 
-	lateness         rate.Sometimes // says that posts are late
-	watermarkWarning rate.Sometimes // says that marks cannot be written
+	lateness         rate.Sometimes // of the warning of late posts
+	watermarkWarning rate.Sometimes // of the warning that watermarks cannot be written
 	splitters        sync.Pool      // of *text.Splitter
 
-	writer  uint64       // names this Split in its marks
-	pending atomic.Bool  // the clock has moved, or a source partition has woken or fallen asleep, and no mark has said so
+	writer  uint64       // names this Split in its watermarks
+	pending atomic.Bool  // the clock has moved, or a source partition has woken or fallen asleep, and no watermark covers it yet
 	refused atomic.Bool  // the topic has refused something since the last tick
 	full    atomic.Int64 // nanoseconds since 1970: when the topic last had no room for posts; 0: it has since
 
-	watermarkMu      sync.Mutex // held while a mark is on its way
+	watermarkMu      sync.Mutex // held while a watermark is on its way
 	watermarkWritten time.Time  // when the last one was written
-	active           bool       // that one spoke of active source partitions
+	active           bool       // that one covered active source partitions
 
 	mu      sync.Mutex
 	sources map[string]*source

@@ -180,13 +180,13 @@ func TestTick(t *testing.T) {
 		post  bool
 		want  []string
 	}{
-		{0, true, []string{}},                        // the last mark is young
+		{0, true, []string{}},                        // the last watermark is young
 		{400 * time.Millisecond, false, []string{}},  // and still is
 		{time.Second, false, []string{"0"}},          // now it is old enough
-		{10 * time.Second, false, []string{}},        // nothing new to say
+		{10 * time.Second, false, []string{}},        // nothing new to write
 		{18 * time.Second, false, []string{}},        // not idle yet
 		{time.Second, false, []string{"0 idle"}},     // 30 s without posts
-		{40 * time.Second, false, []string{}},        // said already
+		{40 * time.Second, false, []string{}},        // written already
 		{time.Second, true, []string{"0"}},           // active again, with the post itself
 		{28 * time.Second, false, []string{}},        // not idle yet
 		{2 * time.Second, false, []string{"0 idle"}}, // now it is
@@ -213,8 +213,8 @@ func (b *bench) tick(d time.Duration) {
 	}
 }
 
-// A source partition that is expected is marked before its first post, kept as long as it is said to be, and idle
-// 30 s after that, all without a single post.
+// A source partition that is expected has a watermark before its first post, is active as long as it is touched, and
+// idle 30 s after that, all without a single post.
 func TestExpectedBeforeTheFirstPost(t *testing.T) {
 	const unknown = "-1700000000000 quiet to " // 1970, as the bench counts
 	b := newBench(t, 2)
@@ -234,7 +234,7 @@ func TestExpectedBeforeTheFirstPost(t *testing.T) {
 		want []string
 	}{
 		{true, []string{unknown + "1000", unknown + "1000"}},
-		{true, []string{unknown + "1000", unknown + "1000"}}, // so as not to be taken for dead
+		{true, []string{unknown + "1000", unknown + "1000"}}, // so as not to be considered dead
 		{false, []string{"1000", "1000"}},
 		{true, []string{unknown + "1000", unknown + "1000"}}, // there is something after all
 	} {
@@ -351,7 +351,7 @@ func (f *failing) Append(ctx context.Context, records []topic.Record) error {
 	return f.Topic.Append(ctx, records)
 }
 
-// TestFullTopicIsLoggedOnce: it refuses a mark every second, for hours, and the log does not say so each time.
+// TestFullTopicIsLoggedOnce: it refuses a watermark every second, for hours, and the log does not say so each time.
 func TestFullTopicIsLoggedOnce(t *testing.T) {
 	b := newBench(t, 1)
 	var log strings.Builder

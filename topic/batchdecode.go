@@ -23,7 +23,7 @@ var (
 const minSentence = 1 + 1 + 1 + 1 + 1 + 4 + 8 + 16 + 1
 
 // DecodeBatch reads what Batch.Append wrote. It takes any bytes: whatever is not exactly a record gives an error
-// that names the place, wrapping ErrBatchFormat or ErrBatchCorrupt, after allocating at most some 16 times their length.
+// that names the offset, wrapping ErrBatchFormat or ErrBatchCorrupt, after allocating at most some 16 times their length.
 //
 // The batch does not refer to data, but its strings share one copy of it, and its token sets one array: what is kept
 // of a sentence for longer than the batch is to be cloned, or it keeps them all alive.

@@ -77,7 +77,7 @@ func (m *Main) limitMemory(budget, input int64) int64 {
 	return window
 }
 
-// reportForced tells once that the budget forces texts out, and then each time the span has halved.
+// reportForced reports once that the budget forces texts out, and then each time the span has halved.
 func (m *Main) reportForced() func(sigstore.Forced) {
 	var mu sync.Mutex // windows are served side by side
 	span := time.Duration(math.MaxInt64)

@@ -112,7 +112,7 @@ type Source struct {
 	messages chan message
 	slots    chan struct{}
 
-	held *message // taken and belonging to the next batch
+	held *message // received, and belonging to the next batch
 
 	begin  sync.Once
 	quit   chan struct{}

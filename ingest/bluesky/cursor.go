@@ -103,7 +103,7 @@ func (c *cursor) current(era int) bool {
 	return era == c.era
 }
 
-// acknowledge takes the acknowledgement of a span.
+// acknowledge marks a span as done, or, after an error, as to be read again.
 func (c *cursor) acknowledge(s *span, err error) {
 	if !c.move(s, err) {
 		return

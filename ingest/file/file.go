@@ -63,12 +63,13 @@ func (c *Config) validate() error {
 // Source reads posts from a file or stdin: JSON lines, text with one post a line, or a table (CSV).
 //
 // A post without a time gets the greatest time of the posts before it, the year 1970 before there is one, and
-// stays untimed (feed.Post.Timed); delivered again, it keeps the time it got first. Places are FILE:LINE; a post that covers several lines is named by its first.
+// stays untimed (feed.Post.Timed); redelivered, it keeps the time it got first. Locations are FILE:LINE; a post that covers
+// several lines is named by its first.
 // Next belongs to one goroutine; BytesRead and Lines may be asked from any. Who wants to decode with several goroutines
 // calls the three steps of Next instead; see Part.
 type Source struct {
 	cfg     Config
-	name    string    // as places show it
+	name    string    // as locations show it
 	in      io.Reader // as it is stored
 	closer  io.Closer
 	pipe    *os.File // of a named pipe, to interrupt a read; nil: it is none

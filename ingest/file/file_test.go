@@ -29,7 +29,7 @@ func writeFile(tb testing.TB, name, content string) string {
 	return path
 }
 
-// readAll reads a source to its end or its first error, as one batch. Places lose their directory.
+// readAll reads a source to its end or its first error, as one batch. Locations lose their directory.
 // with is the default configuration for a path, changed.
 func with(path string, change func(*Config)) Config {
 	cfg := Default(path)

@@ -16,10 +16,10 @@ import (
 //
 //   - Source.Read takes its records from the file, in order, by one goroutine.
 //   - Decoder.Decode makes posts of them: beside other parts, with a Decoder for each goroutine.
-//   - Source.Settle gives posts without a time theirs, which takes the parts before it: in order again, by one goroutine
+//   - Source.Stamp gives posts without a time theirs, which takes the parts before it: in order again, by one goroutine
 //     at a time.
 //
-// Batch is complete after Settle. A Part may be read into again: its slices are used again then, the strings stay.
+// Batch is complete after Stamp. A Part may be read into again: its slices are used again then, the strings stay.
 type Part struct {
 	Batch ingest.Batch
 
@@ -143,7 +143,7 @@ func (f *Source) NewDecoder() Decoder {
 	return Decoder{f: f, json: feed.NewPostDecoder(f.cfg.Fields)}
 }
 
-// Decode makes posts of the records of p. Its error, if a strict reading has one, is told by Settle.
+// Decode makes posts of the records of p. Its error, if a strict reading has one, is returned by Stamp.
 func (d Decoder) Decode(p *Part) {
 	for i := range p.lines {
 		if p.bad != nil {
@@ -168,7 +168,7 @@ func (d Decoder) decode(r *record) {
 	}
 }
 
-// addRecord adds the post of a record to p, or says why there is none. It may run beside itself, for other parts.
+// addRecord adds the post of a record to p, or the reason why there is none. It may run beside itself, for other parts.
 func (f *Source) addRecord(p *Part, r *record) {
 	b := &p.Batch
 	switch {

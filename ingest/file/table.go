@@ -14,7 +14,7 @@ import (
 	"refrain/feed"
 )
 
-// tableReader reads a table with a header row: CSV as RFC 4180 has it. The columns that are kept become Meta, a JSON
+// tableReader reads a table with a header row: CSV as RFC 4180 has it. The columns that are passed on become Meta, a JSON
 // object of strings; empty cells are left out.
 //
 // Records are cut here and only their cells are left to encoding/csv. That bounds what a quote that nobody
@@ -31,7 +31,7 @@ type tableReader struct {
 // column is what a cell becomes: a field of the post, a member of Meta, or nothing.
 type column struct {
 	field         feed.Field
-	metaIndex     int // among the fields that are kept
+	metaIndex     int // among the Meta fields
 	known, isMeta bool
 }
 

@@ -48,7 +48,7 @@ type Config struct {
 	// Queue is how many batches may be on their way, handed on or not, and not yet acknowledged; 1 or more. A quarter of them is
 	// for senders that have less than an eighth.
 	Queue int
-	// Patience is how long a request waits for a place in a full queue before it is told to come back (429); above 0.
+	// Patience is how long a request waits for a slot in a full queue before it is told to come back (429); above 0.
 	Patience    time.Duration
 	AckTimeout  time.Duration // for a request's last batches to become durable, else it is answered with 503; above 0
 	ReadTimeout time.Duration // for a client that sends nothing in the middle of a body, then 408; above 0

@@ -448,7 +448,7 @@ func TestFullQueueAnswers429(t *testing.T) {
 			return nil
 		})
 	t.Cleanup(func() { close(release) })
-	// The first batch is acknowledged; the second and third keep both slots, so there is no place for the fourth.
+	// The first batch is acknowledged; the second and third keep both slots, so there is none for the fourth.
 	r := send(t, s.url, strings.NewReader(posts(100)), ndjson...)
 	if r.Status != 429 || r.retry == "" || r.Accepted != 2 || r.Next != 3 || len(r.Results) != 2 {
 		t.Errorf("answer %+v, want 429, two accepted, the third next", r)

@@ -42,7 +42,7 @@ func (h *Source) newUpload(r *http.Request) *upload {
 	return u
 }
 
-// upload reads a body to its end and waits until its posts are durable; then its place is free. array says that they are
+// upload reads a body to its end and waits until its posts are durable; then its slot is free. array says that they are
 // one JSON array.
 func (h *Source) upload(w http.ResponseWriter, r *http.Request, u *upload) (array bool, err error) {
 	defer h.slots.release(u.slot)

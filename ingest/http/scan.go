@@ -13,7 +13,7 @@ import (
 // record is one would-be post of a body: its bytes, valid until the next call of the scanner, or what is wrong
 // with them before anybody looks inside.
 type record struct {
-	line int // the line in NDJSON, the place among the values otherwise; from 1
+	line int // the line in NDJSON, the number among the values otherwise; from 1
 	raw  []byte
 	err  error
 }

@@ -11,19 +11,19 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// errEvicted ends an upload whose place another needs.
+// errEvicted ends an upload whose slot another needs.
 var errEvicted = errors.New("upload cut off: slow, and another waits for its place")
 
-// An upload may be slow as long as there are places. When there are none, the slowest gives its own up, if it was waited
+// An upload may be slow as long as there are free slots. When there are none, the slowest is evicted, if it was waited
 // for longer than slowAfter, and has sent less than slowRate in that time: so nobody holds them all by sending next to
 // nothing. What an upload itself waits for, while the service is busy, is not held against it.
 const (
 	slowRate      = 16 << 10 // bytes a second
 	slowAfter     = 5 * time.Second
-	evictInterval = 500 * time.Millisecond // is looked for a slow one while somebody waits
+	evictInterval = 500 * time.Millisecond // how often a slow one is looked for while somebody waits
 )
 
-// uploadSlots are for uploads that are read. All methods may be called by several goroutines.
+// uploadSlots are the slots of uploads under way. All methods may be called by several goroutines.
 type uploadSlots struct {
 	free    chan struct{}
 	metrics metrics
@@ -37,7 +37,7 @@ func newUploadSlots(n int, m metrics) uploadSlots {
 	return uploadSlots{free: make(chan struct{}, n), metrics: m, now: time.Now, mu: new(sync.Mutex), inUse: map[*uploadSlot]bool{}}
 }
 
-// uploadSlot is that of one upload.
+// uploadSlot is the slot of one upload.
 type uploadSlot struct {
 	now func() time.Time
 
@@ -49,7 +49,7 @@ type uploadSlot struct {
 	evicted bool
 }
 
-// acquire waits for a place, and has the slowest upload give up its own. It is nil if there is none within patience.
+// acquire waits for a slot, and evicts the slowest upload for it. It returns nil if there is none within patience.
 func (p *uploadSlots) acquire(ctx context.Context, patience time.Duration) *uploadSlot {
 	select {
 	case p.free <- struct{}{}:
@@ -88,7 +88,7 @@ func (p *uploadSlots) release(at *uploadSlot) {
 	<-p.free
 }
 
-// evictSlowest ends the slowest upload, if it is slow at all.
+// evictSlowest evicts the slowest upload, if it is slow at all.
 func (p *uploadSlots) evictSlowest() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -133,7 +133,7 @@ func (at *uploadSlot) begin(control *http.ResponseController) {
 	at.control, at.since = control, at.now()
 }
 
-// end says that n bytes have come; it is true if the place is lost.
+// end says that n bytes have come; it is true if the upload was evicted.
 func (at *uploadSlot) end(n int) (lost bool) {
 	at.mu.Lock()
 	defer at.mu.Unlock()

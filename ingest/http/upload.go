@@ -120,7 +120,7 @@ func (h *Source) decode(rec record) (feed.Post, string, error) {
 	return p, note, nil
 }
 
-// flush sends the open batch, after taking in what has been acknowledged meanwhile.
+// flush sends the open batch, after collecting what has been acknowledged meanwhile.
 func (u *upload) flush() error {
 	if len(u.open.results) == 0 {
 		return nil
@@ -151,7 +151,7 @@ func (u *upload) admit() error {
 	return u.h.cfg.Admit(ctx, &u.open.batch)
 }
 
-// reap takes the acknowledgements that are there, without waiting.
+// reap collects the acknowledgements that are there, without waiting.
 func (u *upload) reap() error {
 	for len(u.sent) > 0 {
 		select {

@@ -120,7 +120,7 @@ func next(tb testing.TB, s *Source) ingest.Batch {
 	return b
 }
 
-// consume takes batches until they hold n posts and rejections, and acknowledges them.
+// consume reads batches until they hold n posts and rejections, and acknowledges them.
 func consume(tb testing.TB, s *Source, n int) (all ingest.Batch) {
 	tb.Helper()
 	for len(all.Posts)+len(all.Rejected) < n {

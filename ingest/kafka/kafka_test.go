@@ -79,7 +79,7 @@ func TestFieldsSourceAndTime(t *testing.T) {
 	}
 }
 
-// TestPoison: what is no post is rejected with its place and the reason, and what stands behind it goes on.
+// TestPoison: what is no post is rejected with its location and the reason, and what stands behind it goes on.
 func TestPoison(t *testing.T) {
 	t.Parallel()
 	c, topic := shared(t, 1)

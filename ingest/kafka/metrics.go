@@ -49,7 +49,7 @@ func counter(name, description string) metric.Int64Counter {
 	return c
 }
 
-// observe tells the lag of the partitions that have been read.
+// observe reports the lag of the partitions that have been read.
 func (s *Source) observe(o metric.Observer, lag metric.Int64Observable) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

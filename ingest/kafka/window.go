@@ -2,7 +2,7 @@ package kafka
 
 import "sync"
 
-// window is how far one partition is done. Batches are opened in the order of their offsets and settled in any; done
+// window is how far one partition is done. Batches are opened in the order of their offsets and acknowledged in any; done
 // moves over the oldest ones without a gap, and only done is ever committed. It is safe for concurrent use.
 type window struct {
 	mu     sync.Mutex
@@ -45,7 +45,7 @@ func (w *window) skip(next int64) bool {
 	return s != nil
 }
 
-// acknowledge takes an acknowledgement. One that fails voids all batches behind it: the posts are to be read again.
+// acknowledge marks a batch as done. One that failed voids all batches behind it: the posts are to be read again.
 func (w *window) acknowledge(s *span, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -13,12 +13,12 @@ import (
 )
 
 const (
-	pollInterval      = 250 * time.Millisecond // how often the reader looks whether something is due
+	pollInterval      = 250 * time.Millisecond // how often the reader checks whether something is due
 	fetchWait         = 30 * time.Second       // for messages, at one request
 	heartbeat         = 5 * time.Second        // of the server while a request waits; after two without one it is lost
 	infoTimeout       = 2 * time.Second        // for an answer about the consumer or the stream
 	gatherWait        = 2 * time.Second        // for messages that come again, at one request
-	pendingInterval   = 10 * time.Second       // at what is waiting on the server
+	pendingInterval   = 10 * time.Second       // how often the messages that wait on the server are counted
 	redeliverDelay    = time.Second            // pause before a batch that was not made durable is handed on again
 	overheadOf        = 64 << 10               // bytes of a message that are not its payload, at most
 	perMessage        = 1 << 10                // such bytes of an ordinary message here in memory, about
@@ -33,26 +33,26 @@ type reader struct {
 	out         *part               // handed on, and not acknowledged yet
 	retry       *part               // to be handed on again
 	open        *part               // being filled by the fetch in progress, or full
-	redelivered []delivery          // came while gathering; goes into open when all have come
+	redelivered []delivery          // came again while gathering; go into open when all have come
 	mine        map[uint64]struct{} // sequences of all of them
 
 	fetch        js.MessageBatch    // in progress, nil without one
 	stop         context.CancelFunc // ends it
 	got          int                // messages of it
 	single       bool               // the next one asks for one message of any size
-	lostReported bool               // for lost messages, during it
+	lostReported bool               // lost messages were reported during it
 
 	next       uint64    // stream sequence expected, once it is known
 	since      time.Time // when deliveries may last have been lost
-	lostChecks int       // for them, since
+	lostChecks int       // for lost deliveries, since then
 	due        time.Time // when the next request may be made
 
 	gathering     bool // what was lost on the way, and comes again
-	sawRedelivery bool // something again, in the last request
+	sawRedelivery bool // in the last request
 
 	redo           time.Time // when retry may be handed on
 	renewed        time.Time // when the server was last told that the messages are still being worked on
-	pendingChecked time.Time // when it was last asked what is waiting
+	pendingChecked time.Time // when the server was last asked how much is pending
 	pauses         *backoff.ExponentialBackOff
 }
 

@@ -60,8 +60,8 @@ type passage struct {
 	Part
 	extra bool // only matches: it does not go round
 
-	before, stamped chan struct{} // closed when the part before this one, and this one, is settled
-	err             error         // of settling
+	before, stamped chan struct{} // closed when the part before this one, and this one, is stamped
+	err             error         // of stamping
 	split           chan struct{} // filled when a worker is done with it
 }
 

@@ -46,7 +46,7 @@ func (w *world) ready() bool {
 	if w.deliverAll(); !w.present(w.sources[0]) {
 		return false
 	}
-	w.goBy(time.Second) // a mark is due
+	w.goBy(time.Second) // a watermark is due
 	w.tick()
 	if w.finish() != nil || w.failure != nil {
 		return false

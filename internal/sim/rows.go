@@ -9,7 +9,7 @@ import (
 	"refrain/text"
 )
 
-// Retention says which occurrences of a group Brute rows keep.
+// Retention says which occurrences of a group Brute rows retain.
 type Retention int
 
 // All of them, or, as a mutant, the first and the last.

@@ -82,11 +82,11 @@ type Subject struct {
 	Writer func(Env) (Writer, error)
 	Worker func(Env) (Worker, error)
 	Rows   func(t text.Threshold, span, lateness time.Duration) (Rows, error)
-	// Keep is how long the topic keeps a record; nil: as long as the window and its sources want, and slack.
+	// TopicRetention is how long the topic retains a record; nil: as long as the window and its sources want, and retentionMargin.
 	TopicRetention func(span, lateness, maxHold time.Duration) time.Duration
 }
 
-// retentionMargin is how much longer than the window wants the topic keeps its records.
+// retentionMargin is how much longer than the window wants the topic retains its records.
 const retentionMargin = time.Hour
 
 // Result says what came out.
@@ -100,7 +100,7 @@ type Result struct {
 	Explain  func(feed.Hash) string
 }
 
-// OK reports whether nothing was lost or invented.
+// OK reports whether no event is missing or invented.
 func (r *Result) OK() bool { return len(r.Missing)+len(r.Invented) == 0 }
 
 // String tells what went wrong.

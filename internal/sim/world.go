@@ -49,7 +49,7 @@ type world struct {
 	failure  error
 }
 
-// slot is the place of a worker: some partitions, and who serves them now.
+// slot is that of a worker: some partitions, and who serves them now.
 type slot struct {
 	owned  []int
 	worker Worker // nil: dead

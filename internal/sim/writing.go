@@ -9,7 +9,7 @@ import (
 	"refrain/feed"
 )
 
-// writer is the place of a Writer, and which of the sources are its own.
+// writer is the slot of a Writer, and which of the sources are its own.
 type writer struct {
 	Writer
 	expects bool      // what it is to expect it has been told
@@ -22,7 +22,7 @@ type deletion struct {
 	by time.Time
 }
 
-// tick lets the writers write marks. Meanwhile no batch of a source can go out: the writer would make it wait.
+// tick lets the writers write watermarks. Meanwhile no batch of a source can go out: the writer would make it wait.
 func (w *world) tick() {
 	var free []*source
 	for _, s := range w.sources {
@@ -184,7 +184,7 @@ func (w *world) start(of *writer) {
 
 // expected tells a writer which sources it has, before it gets any post of them.
 func (w *world) expected(of *writer) bool {
-	if of.expects || w.depth > 0 { // in the middle of a mark it would have to wait for that
+	if of.expects || w.depth > 0 { // in the middle of a watermark it would have to wait for that
 		return of.expects
 	}
 	var names []string
@@ -197,7 +197,7 @@ func (w *world) expected(of *writer) bool {
 	return of.expects
 }
 
-// move gives a source to another writer, which hears of it before it gets a post.
+// move gives a source to another writer, which learns of it before it gets a post.
 func (w *world) move(s *source) bool {
 	to := w.writers[w.IntN(len(w.writers))]
 	switch {

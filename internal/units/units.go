@@ -67,7 +67,7 @@ func ParseBytes(s string) (int64, error) {
 	return 0, fmt.Errorf("size %q: want something like 65536, 64MB or 1.5GiB", s)
 }
 
-// MinBudget is the least that a window can do with, in bytes. Less is a unit that was forgotten.
+// MinBudget is the smallest budget that a window can do with, in bytes. Less is a unit that was forgotten.
 const MinBudget = 1_000_000
 
 // MinBytes says how many bytes a size was read as, and how megabytes are written, where it is less than makes sense.

@@ -41,7 +41,7 @@ func Default() Config {
 
 // Store is the index in a file, which no other process may use meanwhile. It is safe for concurrent use.
 //
-// When the file proves damaged, what is asked answers lookup.ErrUnavailable, and what is told lookup.ErrRewound, until
+// When the file proves damaged, queries return lookup.ErrUnavailable, and changes lookup.ErrRewound, until
 // the cursor is asked for: then the Store goes on, empty.
 type Store struct {
 	*record.Store

@@ -44,7 +44,7 @@ type fileState int
 const (
 	fileIntact   fileState = iota
 	fileLost               // what was stored is gone, and nobody knows
-	fileReported           // whoever applies has been told
+	fileReported           // to whoever applies
 )
 
 // lockWait is how long a file is waited for that another process has open.

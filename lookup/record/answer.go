@@ -165,7 +165,7 @@ func (s *Store) Author(ctx context.Context, source, author string, n int) ([]loo
 	return s.withoutHidden(ctx, out)
 }
 
-// listing asks for one page of the repetitions of some groups, each after a place, without those of one post.
+// listing asks for one page of what repeats some groups, each after a position, without the sentences of one post.
 type listing struct {
 	page   lookup.Page
 	now    Slice
@@ -178,7 +178,7 @@ func (l *listing) add(g feed.Hash, after Member) {
 	l.groups, l.after = append(l.groups, g), append(l.after, after)
 }
 
-// own counts, of each group, those of the asked post's sentences that repeat it after the group's place.
+// own counts, of each group, those of the asked post's sentences that repeat it after the group's position.
 func (l *listing) own() map[feed.Hash]int {
 	own := map[feed.Hash]int{}
 	if l.post == nil {
@@ -229,7 +229,7 @@ func (s *Store) list(ctx context.Context, l *listing) (page []lookup.RepeatedBy,
 // maxGroupsInMemory is of how many groups the members are in memory at once.
 const maxGroupsInMemory = 256
 
-// listSome counts the repetitions of some of the groups, and returns those that may come onto the page.
+// listSome counts what repeats some of the groups, and returns those that may come onto the page.
 func (s *Store) listSome(ctx context.Context, l *listing, own map[feed.Hash]int, first, last int, before *Member, limit int) (total int, all []found, err error) {
 	var wanted []Span
 	for i, g := range l.groups[first:last] {
@@ -308,7 +308,7 @@ func (l *listing) cut(best []found, limit int) (page []lookup.RepeatedBy, next s
 	return page, next, nil
 }
 
-// nextPage writes down a place in a list.
+// nextPage writes down a position in a list.
 func nextPage(m Member) string {
 	b := binary.BigEndian.AppendUint64(nil, uint64(m.Time))
 	return base64.RawURLEncoding.EncodeToString(append(b, m.Name...))

@@ -13,13 +13,13 @@ import (
 
 // Deleted authors.
 //
-// A mark says that an author was deleted, and until when events may be made that show what he had posted before. Marks
-// are members of one set, and all in memory. An event that was made by then is taken in without the author's posts.
+// An authorDeletion says that an author was deleted, and until when events may be made that show what he had posted before.
+// They are members of one set, and all in memory. An event that was made by then is taken in without the author's posts.
 //
 // What is in the index already is found by a walk over all records of posts, since no list of an author's posts is kept
 // that would be complete: one walk for all authors who were deleted by its begin, some records at a time, so that events
-// are taken in meanwhile. A record of his that an event made by then has told of is removed as that of a deleted post.
-// After a restart the walk is made once more for every mark.
+// are taken in meanwhile. A record of his that such an event has named is removed as that of a deleted post.
+// After a restart the walk is made once more for every deletion.
 const authorDeletionsKey = "d"
 
 type authorID struct{ source, author string }
@@ -112,7 +112,7 @@ func (a *deletedAuthors) show() {
 	a.pending.Store(&pending)
 }
 
-// loadAuthorDeletions reads the marks, if that has not been done.
+// loadAuthorDeletions reads the deletions, if that has not been done.
 func (s *Store) loadAuthorDeletions(ctx context.Context) error {
 	a := &s.authors
 	if a.deletions != nil {
@@ -147,7 +147,7 @@ func (s *Store) loadAuthorDeletions(ctx context.Context) error {
 	return nil
 }
 
-// authorOf reads the name of a mark.
+// authorOf reads the name of a deletion.
 func authorOf(name string) (id authorID, err error) {
 	if id.source, name, err = cutOrdered(name); err != nil {
 		return id, err
@@ -156,7 +156,7 @@ func authorOf(name string) (id authorID, err error) {
 	return id, err
 }
 
-// removeAuthor marks an author. The walk follows.
+// removeAuthor notes the deletion of an author. The walk follows.
 func (s *Store) removeAuthor(ctx context.Context, c *lookup.Change) error {
 	now, ttl := s.Now()
 	until := c.Time.Add(feed.RetractionLag)
@@ -227,7 +227,7 @@ func (s *Store) endWalk() {
 }
 
 // removeHidden removes what a walk has still to find of some posts, of those that they name and that some groups name:
-// what is told now is compared with what is left.
+// what is observed now is compared with what is left.
 func (s *Store) removeHidden(ctx context.Context, posts []postID, groups []feed.Hash, matches []feed.Match) error {
 	if !s.authors.arePending() {
 		return nil

@@ -63,13 +63,13 @@ func authorKey(source, author string) string {
 func groupKey(g feed.Hash) string      { return "g" + string(g[:]) }
 func repeatedByKey(g feed.Hash) string { return "r" + string(g[:]) }
 
-// beyond is the place after all sentences of a post at time t.
+// beyond is the position after all sentences of a post at time t.
 func beyond(t feed.Time, source, post string) Member {
 	b := appendOrdered(appendOrdered(nil, source), post)
 	return Member{Time: t, Name: string(append(b, 0xff, 0xff, 0xff, 0xff, 0xff))}
 }
 
-// memberOf names a repetition in the set of an author, or in that of a group.
+// memberOf names a RepeatedBy in the set of an author, or in that of a group.
 func memberOf(r *lookup.RepeatedBy, ofAuthor bool) Member {
 	b := make([]byte, 0, 64)
 	b = appendOrdered(appendOrdered(b, r.Later.Source), r.Later.Post)

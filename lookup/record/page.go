@@ -54,7 +54,7 @@ func (p *post) page(fact feed.Hash) *page {
 	return found
 }
 
-// find returns the reuse that an event told of, nil when there is none.
+// find returns the reuse that an event reported, nil when there is none.
 func (g *page) find(event feed.Hash) *reuse {
 	for i := range g.reuses {
 		if g.reuses[i].event == event {

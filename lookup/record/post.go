@@ -18,13 +18,13 @@ import (
 //	         | slice:u kind:1 =3 deleted with its author
 //	         | slice:u kind:1 =4 #authors:u author* #reuses:u reuse* member*
 //	         | slice:u kind:1 =5 #authors:u author*                               its facts are in pages: see page.go
-//	author   = name born:i
+//	author   = name firstNamed:i
 //	reuse    = event:16 group:16 age:u author:u sentence:u time:i jaccard flags:1 [[source] post author sentence:u earlier:i]
 //	member   = group:16 age:u time:i
 //
-// slice is the newest of all that is in it, or in its pages, age how many slices older a part is. born is when the first
-// event that names the post as the author's was made. The author of a reuse is a number in the list of the post's authors,
-// from 1, or 0: none; nearly every post has one. Strings are a length and bytes, :u and :i unsigned and signed varints;
+// slice is the newest of all that is in it, or in its pages, age how many slices older a part is. firstNamed is when the
+// first event that names the post as the author's was made. The author of a reuse is a number in the list of the post's
+// authors, from 1, or 0: none; nearly every post has one. Strings are a length and bytes, :u and :i unsigned and signed varints;
 // earlier is how many milliseconds the witness lies before time. The flags: identical,
 // there is a witness, it is of another source than the post.
 type post struct {
@@ -73,10 +73,10 @@ type removal byte
 const (
 	there    removal = iota
 	deleted          // for good
-	departed         // with its author: told again, it is there again
+	departed         // with its author: observed again, it is there again
 )
 
-// Kinds of records. 1 and 2 were kinds of what is there in earlier formats: they count as not told.
+// Kinds of records. 1 and 2 were kinds of what is there in earlier formats: they count as not observed.
 const (
 	postDeleted  = 0
 	postDeparted = 3
@@ -162,12 +162,12 @@ func (p *post) decode(d *decoder, cut bool, newest, now Slice) {
 	root.decode(d, p.source, names, newest, now)
 }
 
-// setDeleted makes of a post what says that it is no more.
+// setDeleted makes a post a tombstone.
 func (p *post) setDeleted(how removal, now Slice) {
 	p.deleted, p.authors, p.pages = how, nil, map[string]*page{"": {slice: now}}
 }
 
-// indexOf is the place of an author in the list, -1 where he is not in it.
+// indexOf is the index of an author in the list, -1 where he is not in it.
 func (p *post) indexOf(author string) int {
 	return slices.IndexFunc(p.authors, func(a authorship) bool { return a.author == author })
 }
@@ -189,7 +189,7 @@ func (p *post) name(author string, made feed.Time) {
 	}
 }
 
-// addReuse takes in an event of which the post is the later one, and returns what was known of it before (nil: nothing).
+// addReuse adds the reuse of an event of which the post is the later one, and returns what was known of it before (nil: nothing).
 func (p *post) addReuse(m *feed.Match, now Slice) (before *reuse) {
 	page := p.page(m.ID)
 	p.touch(page, now)
@@ -204,7 +204,7 @@ func (p *post) addReuse(m *feed.Match, now Slice) (before *reuse) {
 		return nil
 	}
 	old := *known
-	if old.slice == now { // one slice: the least; a newer slice: what is told now
+	if old.slice == now { // one slice: the least; a newer slice: what is observed now
 		told.time = min(told.time, old.time)
 		told.author = max(told.author, old.author) // rather one than none
 		told.identical = told.identical || old.identical
@@ -302,7 +302,7 @@ func occurrenceOf(o *feed.Occurrence) *lookup.Occurrence {
 	return &lookup.Occurrence{Source: o.Source, Post: o.Post, Author: o.Author, Sentence: o.Sentence, Time: o.Time}
 }
 
-// lesser returns the one that is first in the order of the feed; nil is none. Of one place rather that with an author.
+// lesser returns the one that is first in the order of the feed; nil is none. Of two of one sentence the one with an author.
 func lesser(a, b *lookup.Occurrence) *lookup.Occurrence {
 	switch {
 	case a == nil:

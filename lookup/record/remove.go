@@ -6,7 +6,7 @@ import (
 	"refrain/feed"
 )
 
-// remove takes posts out wherever they are shown, and leaves marks in their places. The marks come last: until they are
+// remove takes posts out wherever they are shown, and leaves tombstones instead. These come last: until they are
 // there the records say where to look, so that a removal that was cut short can be made again.
 func (s *Store) remove(ctx context.Context, ids []postID, how removal) error {
 	p := s.newPass()

@@ -109,7 +109,7 @@ type pass struct {
 	ttl    time.Duration
 	posts  map[postID]*post
 	groups map[feed.Hash]*group
-	before map[eventKey]*reuse // what was known before of each event that was told; nil: nothing
+	before map[eventKey]*reuse // what was known before of each event that was applied; nil: nothing
 	remove []Entry
 }
 
@@ -124,7 +124,7 @@ func (s *Store) newPass() *pass {
 	return &pass{now: now, ttl: ttl, posts: map[postID]*post{}, groups: map[feed.Hash]*group{}, before: map[eventKey]*reuse{}}
 }
 
-// applyMatches takes in matches.
+// applyMatches applies matches.
 func (s *Store) applyMatches(ctx context.Context, changes []lookup.Change) error {
 	p := s.newPass()
 	posts := make([]postID, 0, 3*len(changes))
@@ -149,13 +149,13 @@ func (s *Store) applyMatches(ctx context.Context, changes []lookup.Change) error
 	return s.write(ctx, p)
 }
 
-// applyMatch takes in one match that was made at a time, without what was deleted.
+// applyMatch applies one match that was found at a time, without what was deleted.
 func (p *pass) applyMatch(m feed.Match, made feed.Time) {
 	later := p.posts[postID{m.Later.Source, m.Later.Post}]
 	earlier := p.posts[postID{m.Earlier.Source, m.Earlier.Post}]
 	original := p.posts[postID{m.First.Source, m.First.Post}]
 	for _, x := range []*post{later, earlier, original} {
-		if x.deleted == deleted && x.newest() != p.now { // the mark lives as long as events come that need it
+		if x.deleted == deleted && x.newest() != p.now { // the tombstone lives as long as events come that need it
 			x.setDeleted(deleted, p.now)
 			x.dirty = true
 		}

@@ -279,7 +279,7 @@ func (c *cut) copy(out io.Writer, in io.Reader) {
 	}
 }
 
-// TestCutAnywhere cuts the connection after every so many bytes. What was done is told again, and nothing is missing,
+// TestCutAnywhere cuts the connection after every so many bytes. What was done is applied again, and nothing is missing,
 // doubled, or taken for a Redis that has gone back.
 func TestCutAnywhere(t *testing.T) {
 	server := devservers.StartRedis(t)

@@ -38,7 +38,7 @@ func isModel(t *testing.T, open Open) bool {
 	return is
 }
 
-// longPostBytes tells a store of a post of n sentences, asks about it, deletes it, and returns the bytes of records that
+// longPostBytes applies the events of a post of n sentences, asks about it, deletes it, and returns the bytes of records that
 // this took.
 func longPostBytes(t *testing.T, open Open, n, batch int) int64 {
 	t.Helper()

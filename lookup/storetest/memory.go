@@ -49,7 +49,7 @@ type membership struct {
 	group feed.Hash
 }
 
-// observedTime is a time, and the slice in which it was told.
+// observedTime is a time, and the slice in which it was observed.
 type observedTime struct {
 	slice int64
 	time  feed.Time
@@ -201,7 +201,7 @@ func occurrenceOf(o *feed.Occurrence) *lookup.Occurrence {
 	return &lookup.Occurrence{Source: o.Source, Post: o.Post, Author: o.Author, Sentence: o.Sentence, Time: o.Time}
 }
 
-// compareOccurrences orders as the feed does, and of one place that without an author last.
+// compareOccurrences orders as the feed does, and of two of one sentence the one without an author last.
 func compareOccurrences(a, b *lookup.Occurrence) int {
 	return cmp.Or(occurrenceKey(a).Compare(occurrenceKey(b)), cmp.Compare(b.Author, a.Author))
 }
@@ -266,7 +266,7 @@ func (s *Memory) applyGroup(m *feed.Match) {
 	}
 }
 
-// nominate keeps candidates of which none is both later and older told than another.
+// nominate retains candidates of which none is both later and observed longer ago than another.
 func (g *group) nominate(c owner) {
 	g.firsts = append(g.firsts, c)
 	all := slices.Clone(g.firsts)

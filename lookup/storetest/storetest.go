@@ -103,7 +103,7 @@ func (world) foundAt(rt *rapid.T) feed.Time {
 	return feed.Time(rapid.IntRange(1, 5).Draw(rt, "minute")) * feed.Time(feed.RetractionLag.Milliseconds())
 }
 
-// testModel tells a store and the model the same, with redeliveries, deletions and time passing, and asks both.
+// testModel gives a store and the model the same events, with redeliveries, deletions and time passing, and asks both.
 func testModel(t *testing.T, open Open) {
 	rapid.Check(t, func(rt *rapid.T) {
 		clock := NewClock()
@@ -302,7 +302,7 @@ func testCap(t *testing.T, open Open) {
 	}
 }
 
-// testRetention keeps what is told again, and lets go the rest between one and one and a quarter retentions.
+// testRetention retains what is observed again, and lets go the rest between one and one and a quarter retentions.
 func testRetention(t *testing.T, open Open) {
 	clock := NewClock()
 	s := open(t, clock.Now, Retention)
@@ -376,7 +376,7 @@ func testDeletion(t *testing.T, open Open) {
 }
 
 // testAuthorDeletion deletes an author of more posts than his list holds, and whose posts stand in every role. What he
-// posts later stays, also where it is told again.
+// posts later stays, also where it is observed again.
 func testAuthorDeletion(t *testing.T, open Open) {
 	s := open(t, NewClock().Now, Retention)
 	defer closed(t, s)

@@ -29,7 +29,7 @@ type Config struct {
 	Subject string // without wildcards, of a stream that exists
 	Name    string // of the sink, for dead letters and the log
 
-	// DeadLetters takes the events that are too large for the server or the stream. Nil: such an event is an error, and
+	// DeadLetters stores the events that are too large for the server or the stream. Nil: such an event is an error, and
 	// those behind it wait.
 	DeadLetters publish.DeadLetters
 	AckTimeout  time.Duration // for the acknowledgement of one event; above 0

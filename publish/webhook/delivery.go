@@ -147,7 +147,7 @@ func (q byDue) makeDue(since, now time.Time) {
 type batch struct {
 	events []publish.Event
 	bytes  int
-	due    time.Time // of the first event's patience
+	due    time.Time // when the first event has waited long enough
 }
 
 func (b *batch) add(e publish.Event, now time.Time, wait time.Duration) {

@@ -33,7 +33,7 @@ type attempt struct {
 type recorder struct {
 	w      io.Writer
 	logger *slog.Logger
-	broken bool // and said so
+	broken bool // and logged it
 }
 
 func (l *recorder) write(endpoint string, r result, outcome string, next time.Time) {

@@ -108,8 +108,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// next takes the delivery whose turn it is, or nil. Fresh ones and failed ones take turns, or some that the endpoint
-// will never take could hold up all others. A probe of an endpoint that is down need not be due.
+// next returns the delivery whose turn it is, or nil. Fresh ones and failed ones take turns, or some that the endpoint
+// will never accept could hold up all others. A probe of an endpoint that is down need not be due.
 func (s *session) next(now time.Time) *delivery {
 	again := len(s.waiting) > 0 && (s.outage.down || !s.waiting[0].due.After(now))
 	if again && len(s.fresh) > 0 {

@@ -151,7 +151,7 @@ func (s *session) run(ctx, sending context.Context) error {
 	}
 }
 
-// drain gives the requests under way their grace.
+// drain gives the requests under way the shutdown timeout.
 func (s *session) drain(abort func()) {
 	timer := time.AfterFunc(shutdownTimeout, abort)
 	defer timer.Stop()

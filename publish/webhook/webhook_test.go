@@ -164,7 +164,7 @@ func (r *receiver) count() map[string]int {
 // letters are dead letters in memory.
 type letters struct {
 	mu      sync.Mutex
-	reasons map[string]string // by place
+	reasons map[string]string // by offset
 	at      []time.Time
 	fail    error
 }

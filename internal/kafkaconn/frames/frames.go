@@ -23,7 +23,7 @@ const (
 	maxAnswer = 16 << 20
 	// maxFetch bounds one with records: a batch comes whole, however large the broker lets producers make it.
 	maxFetch = 64 << 20
-	// maxRetainedBuffer is how much room for answers a connection keeps.
+	// maxRetainedBuffer is how much room for answers a connection retains.
 	maxRetainedBuffer = 4 << 20
 	// maxOutstanding bounds the requests that wait for an answer.
 	maxOutstanding = 1000
