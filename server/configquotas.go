@@ -16,7 +16,7 @@ type Quotas struct {
 	Burst time.Duration `yaml:"burst"` // of every limit may come at once
 	// EventBurst is the burst of events.
 	EventBurst time.Duration `yaml:"event_burst"`
-	// Pace is how far the look-ups of a sender may be behind before it waits, if it sends more than its quota gives on average.
+	// Pace is how far look-ups may be behind before those wait who send more than their quota gives on average.
 	Pace    time.Duration `yaml:"pace"` // 0: nobody waits
 	Token   Quota         `yaml:"token"`
 	Source  Quota         `yaml:"source"`

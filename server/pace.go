@@ -9,12 +9,12 @@ import (
 	"refrain/internal/retry"
 )
 
-// pace holds those back who send faster than look-ups go, or what they have sent would fill the memory, and everybody's events
-// wait behind it: see shard/shares.go. Who sends no more than its quota gives on average is not held back.
+// pace holds those back who send faster than look-ups go, or everybody's events would wait behind what they have sent: what
+// is accepted is looked up in its order. Who sends no more than its quota gives on average is not held back.
 type pace struct {
-	lag      func(quota.Sender) time.Duration // how far look-ups are behind for a sender
-	max      time.Duration                    // no one waits while they are less behind; 0: no one waits ever
-	patience time.Duration                    // how long a client waits before it is told to come back
+	lag      func() time.Duration // how far look-ups are behind
+	max      time.Duration        // no one waits while they are less behind; 0: no one waits ever
+	patience time.Duration        // how long a client waits before it is told to come back
 }
 
 // hurryWindow is the time in which a sender may use up what its quota gives in it: more is hurrying.
@@ -29,7 +29,7 @@ const maxPaceWait = 20 * time.Second
 // pacePause is between two looks at the lag.
 const pacePause = 50 * time.Millisecond
 
-func (p *pace) isBehind(s quota.Sender) bool { return p.max > 0 && p.lag(s) > p.max }
+func (p *pace) isBehind() bool { return p.max > 0 && p.lag() > p.max }
 
 // awaitPace holds a client's batch back as long as its sender hurries and look-ups are behind. After patience it is refused,
 // with ingest.ErrBehind.
@@ -66,8 +66,7 @@ func (q *quotas) followPace(ctx context.Context, b *ingest.Batch, touch func(par
 
 // mustWait is false for deletions: they cost no look-up.
 func (q *quotas) mustWait(b *ingest.Batch) bool {
-	s := quota.Sender(b.Sender)
-	return len(b.Posts) > 0 && q.pace.isBehind(s) && q.counted.Hurries(s, hurryWindow)
+	return len(b.Posts) > 0 && q.pace.isBehind() && q.counted.Hurries(quota.Sender(b.Sender), hurryWindow)
 }
 
 func (q *quotas) countWait(b *ingest.Batch, since time.Time) {
@@ -76,10 +75,10 @@ func (q *quotas) countWait(b *ingest.Batch, since time.Time) {
 	q.waited.Add(context.Background(), time.Since(since).Seconds(), of)
 }
 
-// lag is how far the worker is behind for a sender that is furthest.
-func (n *node) lag(s quota.Sender) (most time.Duration) {
+// lag is how far the worker is behind that is furthest.
+func (n *node) lag() (most time.Duration) {
 	for _, w := range n.workers {
-		most = max(most, w.Lag(string(s)))
+		most = max(most, w.Lag())
 	}
 	return most
 }

@@ -20,7 +20,7 @@ func paced(t *testing.T) (*quotas, func(lag time.Duration)) {
 	t.Helper()
 	var mu sync.Mutex
 	var lag time.Duration
-	q := &quotas{now: time.Now, pace: pace{max: 2 * time.Second, patience: 20 * time.Second, lag: func(quota.Sender) time.Duration {
+	q := &quotas{now: time.Now, pace: pace{max: 2 * time.Second, patience: 20 * time.Second, lag: func() time.Duration {
 		mu.Lock()
 		defer mu.Unlock()
 		return lag

@@ -17,7 +17,7 @@ type Canary struct {
 // never hold one, so nobody's post is ever found to repeat it.
 type canaryWindow struct {
 	firsts  []firstCanary // the oldest first
-	through []Canary      // and not reported yet
+	through []Canary      // and not told yet
 }
 
 type firstCanary struct {
@@ -30,9 +30,6 @@ const maxCanaryWriters = 64
 
 // lookupCanary looks the sentences of a canary up as it would those of a post, so that it takes as long.
 func (q *partition) lookupCanary(x *item) {
-	if x.batch.Canary == nil {
-		return
-	}
 	for i := range x.batch.Sentences {
 		s := &x.batch.Sentences[i]
 		q.rows.Probe(s)
@@ -42,7 +39,7 @@ func (q *partition) lookupCanary(x *item) {
 	}
 }
 
-// compare remembers a first post, and finds it again in the second.
+// compare takes in a first post, and finds it again in the second.
 func (c *canaryWindow) compare(partition int, x *topic.Canary, s *feed.Sentence) {
 	at := slices.IndexFunc(c.firsts, func(f firstCanary) bool { return f.Writer == x.Writer })
 	if at >= 0 {
@@ -58,7 +55,7 @@ func (c *canaryWindow) compare(partition int, x *topic.Canary, s *feed.Sentence)
 	}
 }
 
-// reportCanaries reports those that have come through. All events found before them are durable.
+// reportCanaries tells of those that have come through. All events found before them are durable.
 func (w *Worker) reportCanaries() {
 	for _, q := range w.owned {
 		for _, c := range q.canary.through {

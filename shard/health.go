@@ -9,9 +9,8 @@ import (
 // health is what others may ask a worker about itself, from any goroutine.
 type health struct {
 	trouble atomic.Pointer[Trouble]
-	oldest  atomic.Int64                     // stamp of the oldest record that waits in its order; 0: none does
-	age     atomic.Int64                     // see Lag, nanoseconds
-	late    atomic.Pointer[map[string]int64] // by sender that is late, the stamp of the oldest record of his
+	oldest  atomic.Int64 // stamp of the oldest record that waits; 0: none does
+	age     atomic.Int64 // see Lag, nanoseconds
 	held    atomic.Pointer[Held]
 }
 
@@ -37,33 +36,22 @@ func (w *Worker) Trouble() *Trouble { return w.health.trouble.Load() }
 // HeldBy is nil while no source partition is behind another.
 func (w *Worker) HeldBy() *Held { return w.health.held.Load() }
 
-// Waits is how long the oldest record has waited that was read and is not looked up everywhere, its events durable; not
-// those of senders that are late, who keep nobody. Unlike the metric of the lag it grows while a turn hangs.
-func (w *Worker) Waits() time.Duration { return w.since(w.health.oldest.Load()) }
-
-// since is how long a stamp is ago; 0 is none.
-func (w *Worker) since(stamp int64) time.Duration {
+// Waits is how long the oldest record has waited that was read and is not looked up everywhere, its events durable.
+// Unlike the metric of the lag it grows while a turn hangs.
+func (w *Worker) Waits() time.Duration {
+	stamp := w.health.oldest.Load()
 	if stamp == 0 {
 		return 0
 	}
 	return max(0, w.cfg.Now().Sub(time.Unix(0, stamp)))
 }
 
-// Lag is how far the worker is behind for a sender: the age of the oldest record of its last turn when that began, or of
-// what waits longer by now, be it in the order of the topic or because the sender is late.
-func (w *Worker) Lag(origin string) time.Duration {
-	lag := max(w.Waits(), time.Duration(w.health.age.Load()))
-	if late := w.health.late.Load(); late != nil {
-		lag = max(lag, w.since((*late)[origin]))
-	}
-	return lag
-}
+// Lag is how far the worker is behind: the age of the oldest record of its last turn when that began, or of what waits
+// longer by now.
+func (w *Worker) Lag() time.Duration { return max(w.Waits(), time.Duration(w.health.age.Load())) }
 
-// begins notes that a turn has read records, or goes on with others. What a turn that failed has left waits still.
+// begins notes that a turn has read records. What a turn that failed has left waits still.
 func (w *Worker) begins(items []*item) {
-	if len(w.held) > 0 {
-		items = w.held
-	}
 	if len(items) == 0 {
 		w.health.age.Store(0)
 		return
@@ -77,12 +65,7 @@ func (w *Worker) begins(items []*item) {
 // ends notes what a turn that did not fail has left.
 func (w *Worker) ends() {
 	stamp, _ := w.queue.oldest()
-	if len(w.held) > 0 {
-		stamp = w.held[0].stamp
-	}
 	w.health.oldest.Store(stamp)
-	late := w.lateSince()
-	w.health.late.Store(&late)
 }
 
 // noteTrouble notes how a turn has ended.

@@ -154,7 +154,7 @@ func (m *metrics) corruptRecord(p int) {
 
 // lag is the age of the oldest record that waits, or of the last one of this turn; 0 when all is done.
 func (w *Worker) lag(items []*item) time.Duration {
-	stamp, waits := w.oldest()
+	stamp, waits := w.queue.oldest()
 	if !waits && len(items) > 0 {
 		stamp, waits = items[len(items)-1].stamp, true
 	}

@@ -24,7 +24,7 @@ type item struct {
 	// deleted marks the sentences that are deleted by what was known at a version of the tombstones; nil when none is.
 	deleted        []bool
 	deletedVersion int64
-	// ownRedelivered marks the sentences that were redeliveries at their insertion; nil when none was, or it is not known.
+	// repeats marks the sentences that were redeliveries at their insertion; nil when none was, or it is not known.
 	ownRedelivered []bool
 }
 
@@ -58,13 +58,6 @@ type partition struct {
 	ahead   []*feed.Sentence                        // scratch
 	caused  func(origin, source string, events int) // nil: nobody asks
 	canary  canaryWindow
-
-	// Where partitions share one order; see shares.go.
-	taken int64 // the first position that pass has not passed
-	part  int   // sentences of the record there that it has
-	used  map[string]time.Duration
-	timed time.Time // up to where that is counted
-	late  late
 
 	lock lock // held while the rows are in use
 }
@@ -133,7 +126,7 @@ func (q *partition) inserted(x *item) {
 func (q *partition) expect(items []*item) {
 	q.ahead = q.ahead[:0]
 	for _, x := range items {
-		if x.position < max(q.taken, q.state.LookupFrom[x.partition]) {
+		if x.position < q.state.LookupFrom[x.partition] {
 			continue
 		}
 		for i := range x.batch.Sentences {
@@ -151,7 +144,6 @@ func (q *partition) lookupItem(x *item) {
 	for i := range x.posts() {
 		q.lookupSentence(x, i, q.rows.EachMatch)
 	}
-	q.lookupCanary(x)
 	q.lookedUp(x)
 }
 
@@ -196,10 +188,40 @@ func (q *partition) add(m *feed.Match) {
 }
 
 func (q *partition) lookedUp(x *item) {
-	q.state.LookupFrom[x.partition] = max(q.state.LookupFrom[x.partition], x.position+1)
-	if x.batch.Canary == nil { // nothing was said by one: not even that time has gone by
-		q.state.Watermarks.observe(x.partition, x.stamp, x.batch.Watermark)
+	q.state.LookupFrom[x.partition] = x.position + 1
+	if x.batch.Canary != nil { // nothing was said by it: not even that time has gone by
+		q.lookupCanary(x)
+		return
 	}
+	q.state.Watermarks.observe(x.partition, x.stamp, x.batch.Watermark)
+}
+
+// pass is the turn of a record where all partitions share one order: each sentence is inserted if it is q's own,
+// and looked up among what came before it. What that reports has been reported of no row before, or is not durable yet
+// and will be found again: the rows are replayed to where the last durable look-up stood. Then every partition has been looked up to here, for there is nothing
+// else below.
+func (q *partition) pass(x *item) {
+	own := x.partition == q.id && x.position >= q.insert
+	look := x.position >= q.state.LookupFrom[x.partition]
+	for i := range x.posts() {
+		if own {
+			q.insertSentence(x, i)
+		}
+		if look {
+			q.lookupSentence(x, i, q.rows.EachNewMatch)
+		}
+	}
+	if own {
+		q.inserted(x)
+	}
+	if !look {
+		return
+	}
+	q.lookedUp(x)
+	for p := range q.state.LookupFrom {
+		q.state.LookupFrom[p] = max(q.state.LookupFrom[p], x.position+1)
+	}
+	q.insert = max(q.insert, x.position+1)
 }
 
 // holds reports whether q's rows hold everything that was appended before x.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 	"unsafe"
 
 	"refrain/feed"
@@ -19,14 +18,10 @@ const receivedBytes = 2 << 20
 // receive reads the next records and decodes each once, for all owned partitions. What is too much for one turn stays for
 // the next.
 func (w *Worker) receive(ctx context.Context) ([]*item, error) {
-	waits, full := w.waits()
-	if full {
-		return nil, nil
-	}
 	if err := w.openReader(context.WithoutCancel(ctx)); err != nil {
 		return nil, err
 	}
-	records, err := w.fetch(ctx, waits)
+	records, err := w.fetch(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -55,11 +50,8 @@ func (w *Worker) receive(ctx context.Context) ([]*item, error) {
 	return items, nil
 }
 
-// glance is how long a turn waits for records where there are others to go on with.
-const glance = time.Millisecond
-
 // fetch waits a little for records. Having none is no error; records that the topic has dropped are a loud loss.
-func (w *Worker) fetch(ctx context.Context, busy bool) ([]topic.Record, error) {
+func (w *Worker) fetch(ctx context.Context) ([]topic.Record, error) {
 	if ctx.Err() != nil {
 		return nil, nil
 	}
@@ -67,11 +59,7 @@ func (w *Worker) fetch(ctx context.Context, busy bool) ([]topic.Record, error) {
 		w.pending = nil
 		return records, nil
 	}
-	poll := w.cfg.Poll
-	if busy {
-		poll = min(poll, glance)
-	}
-	wait, cancel := context.WithTimeout(ctx, poll)
+	wait, cancel := context.WithTimeout(ctx, w.cfg.Poll)
 	defer cancel()
 	records, err := w.reader.Fetch(wait)
 	var gone *topic.ErrTruncated
@@ -198,4 +186,15 @@ func (w *Worker) dropReader() {
 		w.reader.Close()
 		w.reader = nil
 	}
+}
+
+// unread gives records back: they will be received once more.
+func (w *Worker) unread(items []*item) {
+	if len(items) == 0 {
+		return
+	}
+	for i := len(items) - 1; i >= 0; i-- {
+		w.next[items[i].partition] = items[i].position
+	}
+	w.dropReader()
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	"refrain/topic"
 )
@@ -41,7 +40,7 @@ func (w *Worker) restore(ctx context.Context) error {
 	return nil
 }
 
-// startObserving makes the worker observe every partition from where the first of its owned ones must.
+// startObserving makes the worker hear every partition from where the first of its owned ones must.
 func (w *Worker) startObserving() {
 	from := slices.Clone(w.owned[0].state.ObserveFrom)
 	for _, q := range w.owned[1:] {
@@ -70,7 +69,7 @@ func (w *Worker) restorePartition(ctx context.Context, id int, x *extent) (*part
 		return nil, fmt.Errorf("make rows: %w", err)
 	}
 	q := &partition{id: id, rows: rows, state: *state, insert: state.ReplayFrom, counted: state.LookupFrom[id],
-		deletes: w.cfg.Control != nil, caused: w.cfg.Caused, used: map[string]time.Duration{}}
+		deletes: w.cfg.Control != nil, caused: w.cfg.Caused}
 	q.found, q.report, q.lock = newFound(w), q.add, newLock()
 	w.raiseObserveFrom(q, x.start)
 	w.liftToStart(ctx, q, x.start)
@@ -99,7 +98,7 @@ func (w *Worker) liftToStart(ctx context.Context, q *partition, start []int64) {
 	}
 }
 
-// raiseObserveFrom observes from what the topic still has, and logs what it has dropped.
+// raiseObserveFrom hears from what the topic still has, and says what it has dropped.
 func (w *Worker) raiseObserveFrom(q *partition, start []int64) {
 	oldest := slices.Min(start)
 	for p, s := range start {

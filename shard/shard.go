@@ -12,7 +12,7 @@
 // to its end as reported after x was received, or up to a record stamped more than δ after x.
 //
 // What a worker must remember is, for every q, the position L[p] up to which each partition p has been looked up in
-// q's rows, the watermarks that those look-ups have observed, and the position from which q must be replayed to have its rows
+// q's rows, the marks that those look-ups have met, and the position from which q must be replayed to have its rows
 // again. The three are stored together, after the events they stand for are durable, and are never mixed with those
 // of another moment: see State. docs/design/0002-who-reports-a-pair.md has the argument.
 package shard
@@ -63,7 +63,7 @@ type Config struct {
 	Events    topic.Topic // partitioned by the later post
 	Control   topic.Topic // tombstones, in partition 0; nil: posts are never deleted
 	Store     topic.Store
-	// DeadLetters stores the events that are too large for the event topic. Nil: such an event is an error, and the worker
+	// DeadLetters takes the events that are too large for the event topic. Nil: such an event is an error, and the worker
 	// goes no further.
 	DeadLetters DeadLetters
 	// Rows returns the empty window of an owned partition. Open calls it once for each, in the order of Owned, and
@@ -78,8 +78,8 @@ type Config struct {
 	// comes later may need its own. nil: the worker has its own.
 	Redeliveries *Redeliveries
 
-	// Caused gets the number of events that are reported for a sentence of a source, with the origin of its record, one of more
-	// than 4 KiB as several; nil: nobody counts them. After a restart it may get some again. Several goroutines call it.
+	// Caused hears of the events that are reported for a sentence of a source, with the origin of its record, one of more
+	// than 4 KiB as several; nil: nobody does. After a restart it may hear of some again. Several goroutines call it.
 	Caused func(origin, source string, events int)
 
 	Owned          []int // the partitions of the sentence topic that this worker owns
@@ -87,21 +87,20 @@ type Config struct {
 	Deployment     string // the CloudEvents source of the events
 
 	Delta         time.Duration // δ: how far writers' clocks and an append's flight may differ, 0 or more
-	Silence       time.Duration // a writer without watermarks for so long is considered dead: see Watermarks
+	Silence       time.Duration // a writer without marks for so long is taken for dead: see Marks
 	MaxHold       time.Duration // how far behind the fastest source partition the slowest may hold the window, 0 or more
 	Poll          time.Duration // how long a turn waits for records
 	Commit        time.Duration // the state is stored this often; 0: at every turn that has moved
-	OlderInterval time.Duration // this often an older state is stored beside the current one, 60 of them
+	OlderInterval time.Duration // this often a state is kept beside the current one, 60 of them
 	MaxQueue      int           // bytes of records that wait for rows before reading is narrowed, 1 or more
 	MaxEvents     int           // events of a partition that wait to be made durable together, 1 or more
 	EventBytes    int           // bytes of them, 1 or more; where the topic refuses them so many more wait at most: see spill
 	Redelivery    time.Duration // see Redeliveries; unused where those are given
 	Retention     time.Duration // tombstones older than this are forgotten: what the topics keep; 0: never
-	Share         time.Duration // of a turn's look-ups that a sender has before others go first, 0 (one sentence) or more
 	Parallel      bool          // serve the owned partitions by a goroutine each
 
-	// Canary gets each canary whose second post has found the first in the partition that both were written to, once the
-	// events found before it are durable. It must not block. Nil: none is reported.
+	// Canary is told of a canary whose second post has found the first in the partition that both were written to, once the
+	// events found before it are durable. It must not block. Nil: nobody is told.
 	Canary func(Canary)
 
 	TextVersion int // of the normalisation; records of another are looked up all the same, and warned of; 0: any
@@ -114,7 +113,7 @@ type Config struct {
 func Default() Config {
 	return Config{
 		Delta: 10 * time.Second, Silence: 2 * time.Minute, MaxHold: 24 * time.Hour, Poll: 100 * time.Millisecond,
-		OlderInterval: time.Minute, MaxQueue: 64 << 20, MaxEvents: 8192, EventBytes: 1 << 20, Share: 100 * time.Millisecond, Redelivery: time.Hour, Now: time.Now, Logger: slog.Default(),
+		OlderInterval: time.Minute, MaxQueue: 64 << 20, MaxEvents: 8192, EventBytes: 1 << 20, Redelivery: time.Hour, Now: time.Now, Logger: slog.Default(),
 	}
 }
 
@@ -153,7 +152,6 @@ func (c *Config) outOfBounds() (errs []error) {
 	least(int64(c.MaxQueue), 1, "max queue")
 	least(int64(c.MaxEvents), 1, "max events")
 	least(int64(c.EventBytes), 1, "event bytes")
-	least(int64(c.Share), 0, "share")
 	least(int64(c.Retention), 0, "retention")
 	return errs
 }

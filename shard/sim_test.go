@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"refrain/detector"
-	"refrain/feed"
 	"refrain/hashcodes"
 	"refrain/internal/sim"
 	"refrain/split"
@@ -121,25 +120,4 @@ func TestSimulation(t *testing.T) {
 	}
 	t.Run("brute", func(t *testing.T) { wantAll(t, subject(openWorker, bruteRows), brute) })
 	t.Run("detector", func(t *testing.T) { wantAll(t, subject(openWorker, detectorRows(t)), detector) })
-	t.Run("late", func(t *testing.T) { wantAll(t, lateSubject(openWorker, bruteRows), brute/2) })
-	t.Run("late detector", func(t *testing.T) { wantAll(t, lateSubject(openWorker, detectorRows(t)), detector) })
-}
-
-// lateSubject is a route in which every source partition is a sender of its own, and a sender's share one sentence a turn.
-func lateSubject(open func(Config) (sim.Worker, error), rows func(t text.Threshold, span, lateness time.Duration) (sim.Rows, error)) sim.Subject {
-	s := subject(func(c Config) (sim.Worker, error) { c.Share = 0; return open(c) }, rows)
-	writer := s.Writer
-	s.Writer = func(e sim.Env) (sim.Writer, error) {
-		w, err := writer(e)
-		return originWriter{w.(*split.Split)}, err
-	}
-	return s
-}
-
-// originWriter writes with each source partition as the origin.
-type originWriter struct{ *split.Split }
-
-func (w originWriter) Write(ctx context.Context, posts []feed.Post, partition string) error {
-	_, err := w.WriteFrom(ctx, partition, posts, partition)
-	return err
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,16 +36,15 @@ type Worker struct {
 	next    []int64        // per partition, the first position not received
 	pending []topic.Record // fetched from the reader, and not received yet
 	bound   turnBound
-	queue   queue   // records whose rows are not there yet; unused in an ordered topic
-	held    []*item // received, and not passed by all owned partitions; unused in others
+	queue   queue // records whose rows are not there yet; unused in an ordered topic
 
 	outbox      outbox
 	spilling    sync.Mutex // guards the outbox while partitions are served side by side
 	spillFailed error      // in this turn
 	moved       bool       // since the last commit
 	committed   time.Time
-	olderTurn   int64                   // when older states were last stored beside the current ones, in turns of OlderInterval
-	olderNeeds  [maxOlderStates][]int64 // by slot, what the older states there need; nil: there is none
+	olderTurn   int64                   // when the states were last kept beside the current ones, in turns of Config.Keep
+	olderNeeds  [maxOlderStates][]int64 // by slot, what the states kept there need; nil: there is none
 	topics      [3]string               // the incarnations of the sentence, event and control topic
 	progress    progress
 	stored      sync.Mutex     // guards needed
@@ -124,9 +122,7 @@ func (w *Worker) turn(ctx context.Context) error {
 		w.behind.Store(w.cfg.Now().UnixNano())
 	}
 	begin := w.cfg.Now()
-	if !w.cfg.Sentences.Ordered() { // else look-ups have shares of the turn
-		defer func() { w.bound.fit(sentencesOf(items), w.cfg.Now().Sub(begin)) }()
-	}
+	defer func() { w.bound.fit(sentencesOf(items), w.cfg.Now().Sub(begin)) }()
 	work, span := w.tracer.Start(work, "match", trace.WithLinks(links(items)...))
 	defer span.End()
 	if err := w.process(work, items); err != nil {
@@ -165,44 +161,30 @@ func (w *Worker) process(ctx context.Context, items []*item) error {
 // turnSentences bounds what is looked up between two appends of events.
 const turnSentences = 4096
 
-// processOrdered passes records in the order that all partitions share, those first that the last turn had no time for, and
-// then gives their shares to the senders whose look-ups wait. What has no time in this turn is held for the next.
+// processOrdered passes records in the order that all partitions share.
 func (w *Worker) processOrdered(ctx context.Context, items []*item) error {
-	w.held = append(w.held, items...)
-	w.applyTombstones(w.held)
-	s := w.beginShares()
-	for n := chunkOf(w.held); n > 0; n = chunkOf(w.held) {
+	w.applyTombstones(items)
+	for len(items) > 0 {
+		n, sentences := 0, 0
+		for n < len(items) && (n == 0 || sentences < turnSentences) {
+			sentences += len(items[n].batch.Sentences)
+			n++
+		}
 		w.each(func(q *partition) {
-			q.expect(w.held[:n])
-			q.passSome(w.held[:n], s)
+			q.expect(items[:n])
+			for _, x := range items[:n] {
+				q.pass(x)
+			}
 		})
 		w.moved = true
-		passed := w.release()
 		if err := w.flush(ctx); err != nil {
+			// What was looked up stays so; the rest is read again.
+			w.unread(items[n:])
 			return err
 		}
-		if passed < n {
-			break
-		}
+		items = items[n:]
 	}
-	return w.lookUpLate(ctx, s)
-}
-
-// chunkOf is how many of the records are looked up between two appends of events.
-func chunkOf(items []*item) (n int) {
-	for sentences := 0; n < len(items) && (n == 0 || sentences < turnSentences); n++ {
-		sentences += len(items[n].batch.Sentences)
-	}
-	return n
-}
-
-// release lets go the held records that all partitions have passed, and returns how many they were.
-func (w *Worker) release() (n int) {
-	for n < len(w.held) && !slices.ContainsFunc(w.owned, func(q *partition) bool { return q.taken <= w.held[n].position }) {
-		n++
-	}
-	w.held = slices.Delete(w.held, 0, n)
-	return n
+	return nil
 }
 
 // applyTombstones asks once a sentence what all the partitions want to know.
@@ -239,7 +221,7 @@ func (w *Worker) processUnordered(ctx context.Context, items []*item) error {
 	return nil
 }
 
-// fetchEnds fetches how far the partitions reach, for the records that came since the last time.
+// fetchEnds asks how far the partitions reach, for the records that came since it asked last.
 func (w *Worker) fetchEnds(ctx context.Context) error {
 	if len(w.queue.fresh) == 0 {
 		return nil
@@ -383,7 +365,7 @@ func (w *Worker) states(ctx context.Context) ([][]byte, error) {
 	return states, nil
 }
 
-// updateObserveFrom notes from where every partition must be observed again to go on from q's state.
+// updateObserveFrom notes from where every partition must be heard again to go on from q's state.
 func (w *Worker) updateObserveFrom(q *partition) {
 	for p := range q.state.ObserveFrom {
 		q.state.ObserveFrom[p] = w.redeliveries.of.from(p, q.needs(p))
