@@ -366,7 +366,7 @@ func TestFullTopicIsLoggedOnce(t *testing.T) {
 	if tried := 1000 - len(full.errs) - 120; tried < 3 {
 		t.Fatalf("%d marks tried", tried)
 	}
-	if got := strings.Count(log.String(), "window's clock"); got != 1 {
+	if got := strings.Count(log.String(), "retrying watermark"); got != 1 {
 		t.Errorf("%d warnings in two minutes, want one:\n%s", got, log.String())
 	}
 }
