@@ -9,8 +9,8 @@ import (
 	"refrain/api"
 )
 
-// asked sends a request with a header, and returns the status.
-func asked(h http.Handler, method, target, host, header, value string) *httptest.ResponseRecorder {
+// statusOf sends a request with a header, and returns the status.
+func statusOf(h http.Handler, method, target, host, header, value string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, target, strings.NewReader(`{"text":"a"}`))
 	r.Host = host
 	if header != "" {
@@ -45,7 +45,7 @@ func TestTokensAndScopes(t *testing.T) {
 			if token == "none" {
 				header = ""
 			}
-			w := asked(h, test.method, test.target, "refrain.example", "Authorization", header)
+			w := statusOf(h, test.method, test.target, "refrain.example", "Authorization", header)
 			allowed := strings.Contains(" "+test.allowed+" ", " "+token+" ")
 			refused := w.Code == http.StatusForbidden || w.Code == http.StatusUnauthorized
 			if known := token != "x" && token != "none"; allowed == refused || !allowed && known != (w.Code == http.StatusForbidden) {
@@ -81,7 +81,7 @@ func TestLoopbackOnly(t *testing.T) {
 		"127.0.0.1:8080": 200, "localhost:8080": 200, "LOCALHOST": 200, "[::1]:8080": 200, "127.1.2.3": 200, "app.localhost": 200,
 		"evil.example:8080": 403, "192.168.1.7:8080": 403, "": 403, "localhost.evil.example": 403,
 	} {
-		if w := asked(h, "GET", "/metrics", host, "", ""); w.Code != want {
+		if w := statusOf(h, "GET", "/metrics", host, "", ""); w.Code != want {
 			t.Errorf("host %q: status %d, want %d", host, w.Code, want)
 		}
 	}
@@ -91,7 +91,7 @@ func TestLoopbackOnly(t *testing.T) {
 func TestOtherSitesAreRefused(t *testing.T) {
 	h := mustNew(t, config())
 	for origin, want := range map[string]int{"https://evil.example": 403, "http://127.0.0.1:8080": 200, "": 200} {
-		if w := asked(h, "POST", "/v1/match", "127.0.0.1:8080", "Origin", origin); w.Code != want {
+		if w := statusOf(h, "POST", "/v1/match", "127.0.0.1:8080", "Origin", origin); w.Code != want {
 			t.Errorf("origin %q: status %d, want %d: %s", origin, w.Code, want, w.Body)
 		}
 	}

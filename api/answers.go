@@ -7,7 +7,7 @@ import (
 
 // The JSON of the index's answers.
 
-type placeJSON struct {
+type occurrenceJSON struct {
 	Source   string    `json:"source"`
 	Post     string    `json:"post"`
 	Author   string    `json:"author"`
@@ -18,30 +18,30 @@ type placeJSON struct {
 type reuseJSON struct {
 	Source     string           `json:"source"`
 	Post       string           `json:"post"`
-	Repeats    []repeatJSON     `json:"repeats"`
-	RepeatedBy []repetitionJSON `json:"repeatedBy"`
+	Repeats    []repeatOfJSON   `json:"repeats"`
+	RepeatedBy []repeatedByJSON `json:"repeatedBy"`
 	Total      int              `json:"repeatedByTotal"`
 	Next       string           `json:"next,omitempty"`
 }
 
-type repeatJSON struct {
-	Event     string     `json:"event"`
-	Sentence  int        `json:"sentence"`
-	Group     string     `json:"group"`
-	Jaccard   float64    `json:"jaccard"`
-	Identical bool       `json:"identical"`
-	Earlier   *placeJSON `json:"earlier,omitempty"`
-	Text      string     `json:"text,omitempty"`
+type repeatOfJSON struct {
+	Event     string          `json:"event"`
+	Sentence  int             `json:"sentence"`
+	Group     string          `json:"group"`
+	Jaccard   float64         `json:"jaccard"`
+	Identical bool            `json:"identical"`
+	Earlier   *occurrenceJSON `json:"earlier,omitempty"`
+	Text      string          `json:"text,omitempty"`
 }
 
-// repetitionJSON has the sentence twice: where the list is read for its own, and in the place it is of.
-type repetitionJSON struct {
-	Event    string    `json:"event"`
-	Sentence int       `json:"sentence"`
-	Group    string    `json:"group"`
-	Jaccard  float64   `json:"jaccard"`
-	Later    placeJSON `json:"later"`
-	Text     string    `json:"text,omitempty"`
+// repeatedByJSON has the sentence twice: where the list is read for its own, and in the occurrence it is of.
+type repeatedByJSON struct {
+	Event    string         `json:"event"`
+	Sentence int            `json:"sentence"`
+	Group    string         `json:"group"`
+	Jaccard  float64        `json:"jaccard"`
+	Later    occurrenceJSON `json:"later"`
+	Text     string         `json:"text,omitempty"`
 }
 
 type textJSON struct {
@@ -52,7 +52,7 @@ type textJSON struct {
 	Occurrences      int              `json:"occurrences"`
 	Authors          int              `json:"authors"`
 	AuthorsEstimated bool             `json:"authorsEstimated"`
-	RepeatedBy       []repetitionJSON `json:"repeatedBy"`
+	RepeatedBy       []repeatedByJSON `json:"repeatedBy"`
 	Total            int              `json:"repeatedByTotal"`
 	Next             string           `json:"next,omitempty"`
 }
@@ -66,35 +66,35 @@ type firstJSON struct {
 type authorJSON struct {
 	Source string           `json:"source"`
 	Author string           `json:"author"`
-	Reuse  []repetitionJSON `json:"reuse"`
+	Reuse  []repeatedByJSON `json:"reuse"`
 }
 
-func repeatsJSON(list []lookup.Repeat) []repeatJSON {
-	out := make([]repeatJSON, len(list))
+func repeatOfList(list []lookup.RepeatOf) []repeatOfJSON {
+	out := make([]repeatOfJSON, len(list))
 	for i := range list {
 		r := &list[i]
-		out[i] = repeatJSON{
+		out[i] = repeatOfJSON{
 			Event: r.Event.String(), Sentence: r.Sentence, Group: r.Group.String(), Jaccard: r.Jaccard,
-			Identical: r.Identical, Earlier: placed(r.Earlier), Text: r.Text,
+			Identical: r.Identical, Earlier: occurrenceOf(r.Earlier), Text: r.Text,
 		}
 	}
 	return out
 }
 
-func placed(p *lookup.Place) *placeJSON {
+func occurrenceOf(p *lookup.Occurrence) *occurrenceJSON {
 	if p == nil {
 		return nil
 	}
-	return &placeJSON{p.Source, p.Post, p.Author, p.Sentence, p.Time}
+	return &occurrenceJSON{p.Source, p.Post, p.Author, p.Sentence, p.Time}
 }
 
-func repetitionsJSON(list []lookup.Repetition) []repetitionJSON {
-	out := make([]repetitionJSON, len(list))
+func repeatedByList(list []lookup.RepeatedBy) []repeatedByJSON {
+	out := make([]repeatedByJSON, len(list))
 	for i := range list {
 		r := &list[i]
-		out[i] = repetitionJSON{
+		out[i] = repeatedByJSON{
 			Event: r.Event.String(), Sentence: r.Later.Sentence, Group: r.Group.String(), Jaccard: r.Jaccard,
-			Later: *placed(&r.Later), Text: r.Text,
+			Later: *occurrenceOf(&r.Later), Text: r.Text,
 		}
 	}
 	return out
@@ -102,8 +102,8 @@ func repetitionsJSON(list []lookup.Repetition) []repetitionJSON {
 
 func reuseAnswer(r *lookup.Reuse) reuseJSON {
 	return reuseJSON{
-		Source: r.Source, Post: r.Post, Repeats: repeatsJSON(r.Repeats),
-		RepeatedBy: repetitionsJSON(r.RepeatedBy), Total: r.Total, Next: r.Next,
+		Source: r.Source, Post: r.Post, Repeats: repeatOfList(r.RepeatOf),
+		RepeatedBy: repeatedByList(r.RepeatedBy), Total: r.Total, Next: r.Next,
 	}
 }
 
@@ -117,7 +117,7 @@ func firstAnswer(f *feed.First) *firstJSON {
 func textAnswer(t *lookup.Text) textJSON {
 	answer := textJSON{
 		Group: t.Group.String(), Text: t.Text, First: firstAnswer(t.First), Occurrences: t.Occurrences, Authors: t.Authors,
-		AuthorsEstimated: t.AuthorsEstimated, RepeatedBy: repetitionsJSON(t.RepeatedBy), Total: t.Total, Next: t.Next,
+		AuthorsEstimated: t.AuthorsEstimated, RepeatedBy: repeatedByList(t.RepeatedBy), Total: t.Total, Next: t.Next,
 	}
 	if t.Total > 0 {
 		answer.Last = &t.Last

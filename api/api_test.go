@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func said(what string) http.Handler {
+func echo(what string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, what, " ", r.Method, " ", r.URL.RequestURI())
 	})
@@ -29,7 +29,7 @@ func said(what string) http.Handler {
 func config() api.Config {
 	yes := func(context.Context) error { return nil }
 	return api.Config{
-		Posts: said("posts"), Events: said("events"), Metrics: said("metrics"), Matcher: &matcher{},
+		Posts: echo("posts"), Events: echo("events"), Metrics: echo("metrics"), Matcher: &matcher{},
 		Recent: api.NewTail(topic.NewMemory(topic.DefaultMemory()), 5),
 		Index:  newIndex(memory()), Webhooks: new(hooks), Models: new(learners),
 		Explain: func(_ context.Context, a, b string) (explain.Explanation, error) {
@@ -49,7 +49,7 @@ func mustNew(t *testing.T, cfg api.Config) http.Handler {
 	return h
 }
 
-func ask(h http.Handler, method, target, body string) *httptest.ResponseRecorder {
+func serve(h http.Handler, method, target, body string) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest(method, target, strings.NewReader(body)))
 	return w
@@ -70,18 +70,18 @@ func detail(t *testing.T, w *httptest.ResponseRecorder, status int) string {
 
 func TestUnknownPathMethodAndParameter(t *testing.T) {
 	h := mustNew(t, config())
-	detail(t, ask(h, "GET", "/v2/posts", ""), 404)
-	detail(t, ask(h, "GET", "/index.html", ""), 404)
-	w := ask(h, "PUT", "/v1/events", "")
+	detail(t, serve(h, "GET", "/v2/posts", ""), 404)
+	detail(t, serve(h, "GET", "/index.html", ""), 404)
+	w := serve(h, "PUT", "/v1/events", "")
 	detail(t, w, 405)
 	if got := w.Header().Get("Allow"); got != "GET, HEAD" {
 		t.Errorf("Allow %q", got)
 	}
-	got := detail(t, ask(h, "GET", "/v1/events?form=start&untill=now&from=start", ""), 400)
+	got := detail(t, serve(h, "GET", "/v1/events?form=start&untill=now&from=start", ""), 400)
 	if want := "Unknown query parameters: form, untill. Known here: from, until, format."; got != want {
 		t.Errorf("detail %q, want %q", got, want)
 	}
-	if got := detail(t, ask(h, "GET", "/livez?x", ""), 400); !strings.Contains(got, "x") {
+	if got := detail(t, serve(h, "GET", "/livez?x", ""), 400); !strings.Contains(got, "x") {
 		t.Errorf("detail %q", got)
 	}
 }
@@ -97,14 +97,14 @@ func TestHandlersAreMounted(t *testing.T) {
 		"GET /readyz":                          "ok\n",
 	} {
 		method, path, _ := strings.Cut(target, " ")
-		if w := ask(h, method, path, ""); w.Code != 200 || w.Body.String() != want {
+		if w := serve(h, method, path, ""); w.Code != 200 || w.Body.String() != want {
 			t.Errorf("%s: %d %q, want %q", target, w.Code, w.Body, want)
 		}
 	}
 }
 
 func TestNewNamesWhatIsMissing(t *testing.T) {
-	_, err := api.New(api.Config{Posts: said("")})
+	_, err := api.New(api.Config{Posts: echo("")})
 	for _, name := range []string{"Events", "Metrics", "Matcher", "Recent", "Explain", "Live", "Ready", "Logger"} {
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("error %v does not name %s", err, name)
@@ -120,11 +120,11 @@ func TestPanicBecomesAProblem(t *testing.T) {
 		panic("oh")
 	})
 	h := mustNew(t, cfg)
-	detail(t, ask(h, "GET", "/v1/events", ""), 500)
+	detail(t, serve(h, "GET", "/v1/events", ""), 500)
 	defer func() {
 		if cause := recover(); cause != http.ErrAbortHandler {
 			t.Errorf("half an answer ends with %v, want the connection to be cut", cause)
 		}
 	}()
-	ask(h, "GET", "/metrics", "")
+	serve(h, "GET", "/metrics", "")
 }

@@ -150,7 +150,7 @@ func TestEveryAnswerIsForThisSite(t *testing.T) {
 	for _, request := range requests {
 		method, target, _ := strings.Cut(request, " ")
 		for _, h := range []http.Handler{mustNew(t, config()), mustNew(t, withTokens())} {
-			header := ask(h, method, target, `{"text":"a"}`).Header()
+			header := serve(h, method, target, `{"text":"a"}`).Header()
 			if header.Get("X-Content-Type-Options") != "nosniff" || header.Get("Cross-Origin-Resource-Policy") != "same-origin" ||
 				!strings.Contains(header.Get("Content-Security-Policy"), "default-src 'none'") ||
 				!strings.Contains(header.Get("Content-Security-Policy"), "frame-ancestors 'none'") {
@@ -200,11 +200,11 @@ func TestForwardedWithoutTokens(t *testing.T) {
 	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Real-IP", "Via"} {
 		cfg := config()
 		cfg.Access = api.LoopbackOnly()
-		w := asked(mustNew(t, cfg), "GET", "/metrics", "127.0.0.1:8080", name, "1.2.3.4")
+		w := statusOf(mustNew(t, cfg), "GET", "/metrics", "127.0.0.1:8080", name, "1.2.3.4")
 		if got := detail(t, w, http.StatusForbidden); !strings.Contains(got, "auth.tokens") {
 			t.Errorf("%s: %q does not say what to do", name, got)
 		}
-		if w := asked(mustNew(t, config()), "GET", "/metrics", "127.0.0.1:8080", name, "1.2.3.4"); w.Code != 200 {
+		if w := statusOf(mustNew(t, config()), "GET", "/metrics", "127.0.0.1:8080", name, "1.2.3.4"); w.Code != 200 {
 			t.Errorf("%s where access is not by address: status %d", name, w.Code)
 		}
 	}
@@ -215,7 +215,7 @@ func TestNamesBesideLocalhost(t *testing.T) {
 	cfg.Access = api.LoopbackOnly("refrain.test")
 	h := mustNew(t, cfg)
 	for host, want := range map[string]int{"refrain.test:8080": 200, "Refrain.Test": 200, "evil.refrain.test": 403, "localhost": 200, "evil.example": 403} {
-		if w := asked(h, "GET", "/metrics", host, "", ""); w.Code != want {
+		if w := statusOf(h, "GET", "/metrics", host, "", ""); w.Code != want {
 			t.Errorf("host %q: status %d, want %d", host, w.Code, want)
 		}
 	}
@@ -227,11 +227,11 @@ func TestQueriesAreReadWhole(t *testing.T) {
 	for query, part := range map[string]string{
 		"from=start;until=now": "semicolon", "from=%zz": "%zz", "from=start&from=now": "more than once: from", "a=1&a=2": "Unknown query parameters: a",
 	} {
-		if got := detail(t, ask(h, "GET", "/v1/events?"+query, ""), 400); !strings.Contains(got, part) {
+		if got := detail(t, serve(h, "GET", "/v1/events?"+query, ""), 400); !strings.Contains(got, part) {
 			t.Errorf("%s: %q does not say %q", query, got, part)
 		}
 	}
-	long := ask(h, "GET", "/v1/events?"+strings.Repeat("a", 20_000)+"=1", "")
+	long := serve(h, "GET", "/v1/events?"+strings.Repeat("a", 20_000)+"=1", "")
 	if got := detail(t, long, 400); len(got) > 1000 {
 		t.Errorf("the answer repeats %d bytes of the request", len(got))
 	}
@@ -243,9 +243,9 @@ func TestRefusalsAreLogged(t *testing.T) {
 	cfg := withTokens()
 	cfg.Logger = slog.New(slog.NewJSONHandler(&out, nil)) // info and above
 	h := mustNew(t, cfg)
-	asked(h, "POST", "/v1/posts", "h", "Authorization", "Bearer "+identities["read"])
+	statusOf(h, "POST", "/v1/posts", "h", "Authorization", "Bearer "+identities["read"])
 	for i := range 500 {
-		asked(h, "GET", "/metrics", "h", "Authorization", fmt.Sprint("Bearer guess-number-", i))
+		statusOf(h, "GET", "/metrics", "h", "Authorization", fmt.Sprint("Bearer guess-number-", i))
 	}
 	lines := strings.Count(out.String(), "\n")
 	if lines < 1 || lines > 100 || !strings.Contains(out.String(), `"token":"the read one"`) || !strings.Contains(out.String(), `"status":403`) {
@@ -264,11 +264,11 @@ func TestMatchesTakeTurns(t *testing.T) {
 	h := mustNew(t, cfg)
 	answers := make(chan int)
 	for range 3 {
-		go func() { answers <- ask(h, "POST", "/v1/match", `{"text":"a"}`).Code }()
+		go func() { answers <- serve(h, "POST", "/v1/match", `{"text":"a"}`).Code }()
 		<-m.began
 	}
 	for method, target := range map[string]string{"POST": "/v1/match", "GET": "/v1/explain?a=x&b=y"} {
-		w := ask(h, method, target, `{"text":"a"}`)
+		w := serve(h, method, target, `{"text":"a"}`)
 		detail(t, w, http.StatusServiceUnavailable)
 		if w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), "limits.matches") {
 			t.Errorf("%s: %v %s", target, w.Header(), w.Body)
@@ -280,7 +280,7 @@ func TestMatchesTakeTurns(t *testing.T) {
 			t.Errorf("status %d", code)
 		}
 	}
-	if w := ask(h, "GET", "/v1/explain?a=x&b=y", ""); w.Code != 200 {
+	if w := serve(h, "GET", "/v1/explain?a=x&b=y", ""); w.Code != 200 {
 		t.Errorf("afterwards: status %d", w.Code)
 	}
 }
@@ -301,7 +301,7 @@ func TestSpareConnections(t *testing.T) {
 	d, _ := served(t)
 	for path, methods := range d.Paths {
 		for method := range methods {
-			w := ask(h, strings.ToUpper(method), strings.NewReplacer("{", "", "}", "").Replace(path), `{"text":"a"}`)
+			w := serve(h, strings.ToUpper(method), strings.NewReplacer("{", "", "}", "").Replace(path), `{"text":"a"}`)
 			health := slices.Contains([]string{"/livez", "/readyz", "/metrics"}, path)
 			if (w.Code == http.StatusOK) != health || !health && (w.Header().Get("Connection") != "close" || w.Header().Get("Retry-After") == "") {
 				t.Errorf("%s %s: status %d, %v", method, path, w.Code, w.Header())

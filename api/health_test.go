@@ -23,7 +23,7 @@ func TestHealthTellsPathsToAdminsOnly(t *testing.T) {
 	cfg.Live = func(context.Context) error { return errors.New("/var/secret is full") }
 	h := mustNew(t, cfg)
 	get := func(path, token string) *httptest.ResponseRecorder {
-		return asked(h, "GET", path, "refrain.example", "Authorization", "Bearer "+token)
+		return statusOf(h, "GET", path, "refrain.example", "Authorization", "Bearer "+token)
 	}
 	for token, want := range map[string]string{
 		"": "ok\nwarning: source_down: A source is away.\n", "r": "ok\nwarning: source_down: A source is away.\n",

@@ -15,7 +15,7 @@ func answerFromIndex[T any](a *handlers, ask func(*http.Request) (T, error)) htt
 		if a.Index == nil {
 			return v, errNoIndex
 		}
-		if err := a.Index.Whole(); err != nil { // whatever is asked, were it understood or not
+		if err := a.Index.CheckComplete(); err != nil { // whatever is asked, were it understood or not
 			return v, err
 		}
 		return ask(r)
@@ -58,7 +58,7 @@ func (a *handlers) author(r *http.Request) (authorJSON, error) {
 	}
 	source, author := r.URL.Query().Get("source"), r.PathValue("author")
 	reuse, err := a.Index.Author(r.Context(), source, author, n)
-	return authorJSON{Source: source, Author: author, Reuse: repetitionsJSON(reuse)}, err
+	return authorJSON{Source: source, Author: author, Reuse: repeatedByList(reuse)}, err
 }
 
 const (

@@ -46,7 +46,7 @@ func reported() (events []lookup.Event) {
 	p2 := feed.Occurrence{Post: "p2", Time: 1767323046000, Author: "bob", Text: "The words!"}
 	p3 := feed.Occurrence{Source: "s", Post: "at://p3", Time: 1767323047500, Author: "bob", Sentence: 2, Text: "words"}
 	for _, m := range []*feed.Match{storetest.Match(p2, p1, group, 1), storetest.Match(p3, p1, group, 6.0/7)} {
-		events = append(events, lookup.Event{Data: m.AppendEvent(nil, "d"), Made: time.UnixMilli(1767323050000)})
+		events = append(events, lookup.Event{Data: m.AppendEvent(nil, "d"), FoundAt: time.UnixMilli(1767323050000)})
 	}
 	return events
 }
@@ -74,7 +74,7 @@ func TestAnswers(t *testing.T) {
 		"/v1/authors/bob/reuse": `{"source":"","author":"bob","reuse":[
 			{"sentence":0,"group":"G","jaccard":1,"later":{"source":"","post":"p2","author":"bob","sentence":0,"time":"2026-01-02T03:04:06Z"},"text":"the words"}]}`,
 	} {
-		w := ask(h, "GET", target, "")
+		w := serve(h, "GET", target, "")
 		if w.Code != 200 || w.Header().Get("Content-Type") != "application/json" {
 			t.Errorf("%s: %d %s", target, w.Code, w.Body)
 			continue
@@ -114,7 +114,7 @@ func TestQuestionsThatAreNotUnderstood(t *testing.T) {
 		"/v1/texts/xyz": 400, "/v1/texts/" + group.String() + "?limit=1e3": 400, "/v1/texts/" + group.String(): 404,
 		"/v1/authors/a/reuse?limit=101": 400,
 	} {
-		if detail(t, ask(h, "GET", target, ""), status) == "" {
+		if detail(t, serve(h, "GET", target, ""), status) == "" {
 			t.Errorf("%s: no detail", target)
 		}
 	}
@@ -132,20 +132,20 @@ func (a away) Reuse(context.Context, string, string, lookup.Page) (lookup.Reuse,
 func (a away) Text(context.Context, feed.Hash, lookup.Page) (lookup.Text, bool, error) {
 	return lookup.Text{}, false, a.err
 }
-func (a away) Author(context.Context, string, string, int) ([]lookup.Repetition, error) {
+func (a away) Author(context.Context, string, string, int) ([]lookup.RepeatedBy, error) {
 	return nil, a.err
 }
 
 func TestStoreAway(t *testing.T) {
 	_, h := mustIndex(t, away{memory(), fmt.Errorf("redis: %w: secret", lookup.ErrUnavailable)})
 	for _, target := range []string{"/v1/posts/p/reuse", "/v1/texts/" + group.String(), "/v1/authors/a/reuse"} {
-		w := ask(h, "GET", target, "")
+		w := serve(h, "GET", target, "")
 		if got := detail(t, w, 503); strings.Contains(got, "secret") || w.Header().Get("Retry-After") == "" {
 			t.Errorf("%s: %q, Retry-After %q", target, got, w.Header().Get("Retry-After"))
 		}
 	}
 	_, h = mustIndex(t, away{memory(), fmt.Errorf("read: %w", lookup.ErrRewound)})
-	detail(t, ask(h, "GET", "/v1/posts/p/reuse", ""), 500)
+	detail(t, serve(h, "GET", "/v1/posts/p/reuse", ""), 500)
 }
 
 // TestIncompleteIndex: whatever is asked, were it understood or not.
@@ -153,13 +153,13 @@ func TestIncompleteIndex(t *testing.T) {
 	x, h := mustIndex(t, memory())
 	x.Incomplete(true)
 	for _, target := range []string{"/v1/posts/p/reuse", "/v1/posts/p/reuse?limit=x", "/v1/texts/xyz", "/v1/authors/a/reuse"} {
-		w := ask(h, "GET", target, "")
+		w := serve(h, "GET", target, "")
 		if got := detail(t, w, 503); !strings.Contains(got, "made again") || w.Header().Get("Retry-After") != "5" {
 			t.Errorf("%s: %q, Retry-After %q", target, got, w.Header().Get("Retry-After"))
 		}
 	}
 	x.Incomplete(false)
-	if w := ask(h, "GET", "/v1/posts/p/reuse", ""); w.Code != 200 {
+	if w := serve(h, "GET", "/v1/posts/p/reuse", ""); w.Code != 200 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
@@ -169,7 +169,7 @@ func TestNoIndex(t *testing.T) {
 	cfg.Index = nil
 	h := mustNew(t, cfg)
 	for _, target := range []string{"/v1/posts/p/reuse?limit=x", "/v1/texts/xyz", "/v1/authors/a/reuse"} {
-		if got := detail(t, ask(h, "GET", target, ""), 404); got != "This server keeps no index: lookup.store is none." {
+		if got := detail(t, serve(h, "GET", target, ""), 404); got != "This server keeps no index: lookup.store is none." {
 			t.Errorf("%s: %q", target, got)
 		}
 	}

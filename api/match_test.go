@@ -17,13 +17,13 @@ import (
 
 // matcher answers with what it was made with, and remembers the question.
 type matcher struct {
-	asked api.Query
+	query api.Query
 	found []api.Sentence
 	err   error
 }
 
 func (m *matcher) Match(_ context.Context, q api.Query) ([]api.Sentence, error) {
-	m.asked = q
+	m.query = q
 	return m.found, m.err
 }
 
@@ -38,9 +38,9 @@ func TestMatch(t *testing.T) {
 	cfg := config()
 	cfg.Matcher = m
 	h := mustNew(t, cfg)
-	w := ask(h, "POST", "/v1/match", `{"text":"Hi. <b>bold","lang":"en","threshold":0.8750}`)
-	if want := (api.Query{Text: "Hi. <b>bold", Lang: "en", Threshold: "0.8750", Limit: 10_000}); m.asked != want {
-		t.Errorf("asked %+v, want %+v: a number keeps its digits", m.asked, want)
+	w := serve(h, "POST", "/v1/match", `{"text":"Hi. <b>bold","lang":"en","threshold":0.8750}`)
+	if want := (api.Query{Text: "Hi. <b>bold", Lang: "en", Threshold: "0.8750", Limit: 10_000}); m.query != want {
+		t.Errorf("asked %+v, want %+v: a number keeps its digits", m.query, want)
 	}
 	var got struct {
 		Sentences []struct {
@@ -63,23 +63,23 @@ func TestMatch(t *testing.T) {
 		t.Errorf("match %+v", found)
 	}
 
-	ask(h, "POST", "/v1/match", `{"text":"x","threshold":"4/5"}`)
-	if m.asked.Threshold != "4/5" {
-		t.Errorf("threshold %q", m.asked.Threshold)
+	serve(h, "POST", "/v1/match", `{"text":"x","threshold":"4/5"}`)
+	if m.query.Threshold != "4/5" {
+		t.Errorf("threshold %q", m.query.Threshold)
 	}
 	for body, word := range map[string]string{
 		``: "body", `{`: "body", `[]`: "body", `{}`: "text", `{"text":"a"} x`: "follows", `{"text":"a","treshold":1}`: "treshold",
 		`{"text":"a","threshold":[1]}`: "threshold", `{"text":7}`: "text",
 	} {
-		if got := detail(t, ask(h, "POST", "/v1/match", body), 400); !strings.Contains(got, word) {
+		if got := detail(t, serve(h, "POST", "/v1/match", body), 400); !strings.Contains(got, word) {
 			t.Errorf("%s: detail %q does not say %q", body, got, word)
 		}
 	}
-	detail(t, ask(h, "POST", "/v1/match", `{"text":"`+strings.Repeat("x", 3<<20)+`"}`), 413)
+	detail(t, serve(h, "POST", "/v1/match", `{"text":"`+strings.Repeat("x", 3<<20)+`"}`), 413)
 	m.err = fmt.Errorf("threshold %q: %w", "2", api.ErrInput)
-	detail(t, ask(h, "POST", "/v1/match", `{"text":"a"}`), 400)
+	detail(t, serve(h, "POST", "/v1/match", `{"text":"a"}`), 400)
 	m.err = errors.New("secret")
-	if got := detail(t, ask(h, "POST", "/v1/match", `{"text":"a"}`), 500); strings.Contains(got, "secret") {
+	if got := detail(t, serve(h, "POST", "/v1/match", `{"text":"a"}`), 500); strings.Contains(got, "secret") {
 		t.Errorf("an inner error is shown: %q", got)
 	}
 }

@@ -22,7 +22,7 @@ type description struct {
 
 func served(t *testing.T) (d description, raw string) {
 	t.Helper()
-	w := ask(mustNew(t, config()), "GET", "/openapi.yaml", "")
+	w := serve(mustNew(t, config()), "GET", "/openapi.yaml", "")
 	if err := yaml.Unmarshal(w.Body.Bytes(), &d); err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestOpenAPIDescribesWhatIsServed(t *testing.T) {
 	for path, methods := range d.Paths {
 		target := strings.ReplaceAll(path, "{id}", "7")
 		for method, op := range methods {
-			w := ask(h, strings.ToUpper(method), target, `{"text":""}`)
+			w := serve(h, strings.ToUpper(method), target, `{"text":""}`)
 			if w.Code == 404 || w.Code == 405 {
 				t.Errorf("%s %s is described and not served: %d", method, path, w.Code)
 			}
@@ -48,13 +48,13 @@ func TestOpenAPIDescribesWhatIsServed(t *testing.T) {
 				if p.In != "query" {
 					continue
 				}
-				w := ask(h, strings.ToUpper(method), target+"?"+p.Name+"=x", `{"text":""}`)
+				w := serve(h, strings.ToUpper(method), target+"?"+p.Name+"=x", `{"text":""}`)
 				if strings.Contains(w.Body.String(), "Unknown query") {
 					t.Errorf("%s %s: parameter %s is described and unknown", method, path, p.Name)
 				}
 			}
 		}
-		w := ask(h, "PATCH", target, "")
+		w := serve(h, "PATCH", target, "")
 		detail(t, w, 405)
 		for _, m := range strings.Split(w.Header().Get("Allow"), ", ") {
 			if _, ok := methods[strings.ToLower(m)]; !ok && m != "HEAD" {

@@ -30,7 +30,7 @@ func (a *handlers) page(w http.ResponseWriter, r *http.Request) {
 	var out bytes.Buffer
 	err := pageTemplate.Execute(&out, struct {
 		Events           []feed.Match
-		Most             int
+		Max              int
 		Reuse, Retracted string
 	}{a.Recent.Latest(pageEvents), pageEvents, feed.ReuseType, feed.RetractedType})
 	if err != nil {

@@ -76,7 +76,7 @@ func pageOf(t *testing.T, m feed.Match) string {
 	for len(tail.Latest(1)) == 0 && time.Now().Before(deadline) {
 		time.Sleep(time.Millisecond)
 	}
-	w := ask(h, "GET", "/", "")
+	w := serve(h, "GET", "/", "")
 	cancel()
 	if err := <-ended; err != nil {
 		t.Error(err)

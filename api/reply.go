@@ -18,7 +18,7 @@ const maxBody = 2 << 20
 // answering answers with the JSON of what ask returns. T is what a client gets: openapi.yaml describes the same.
 type answering[T any] struct {
 	*handlers
-	ask func(*http.Request) (T, error)
+	query func(*http.Request) (T, error)
 }
 
 // answerWith returns a handler that answers with what ask returns.
@@ -29,7 +29,7 @@ func answerWith[T any](a *handlers, ask func(*http.Request) (T, error)) http.Han
 // ServeHTTP implements http.Handler. It sends nothing before it is sure that the answer is JSON.
 func (h answering[T]) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	v, err := h.ask(r)
+	v, err := h.query(r)
 	var b []byte
 	if err == nil {
 		b, err = json.Marshal(v)

@@ -21,7 +21,7 @@ import (
 func TestStreamThroughTheAPI(t *testing.T) {
 	top := topic.NewMemory(topic.DefaultMemory())
 	stuck := publish.DefaultEvents()
-	stuck.Topic, stuck.Settle = top, func(context.Context) error { return errors.New("stuck") }
+	stuck.Topic, stuck.AwaitAccepted = top, func(context.Context) error { return errors.New("stuck") }
 	stuck.Logger = slog.New(slog.DiscardHandler)
 	events, err := publish.NewEvents(stuck)
 	if err != nil {

@@ -32,14 +32,14 @@ func TestWebhooks(t *testing.T) {
 	cfg, h := config(), new(hooks)
 	cfg.Webhooks = h
 	web := mustNew(t, cfg)
-	if w := ask(web, "GET", "/v1/webhooks", ""); w.Code != 200 || !strings.Contains(w.Body.String(), `{"webhooks":[{"name":"desk",`) {
+	if w := serve(web, "GET", "/v1/webhooks", ""); w.Code != 200 || !strings.Contains(w.Body.String(), `{"webhooks":[{"name":"desk",`) {
 		t.Errorf("status %d: %s", w.Code, w.Body)
 	}
-	if w := ask(web, "POST", "/v1/webhooks/desk/enable", ""); w.Code != 204 || !slices.Equal(h.enabled, []string{"desk"}) {
+	if w := serve(web, "POST", "/v1/webhooks/desk/enable", ""); w.Code != 204 || !slices.Equal(h.enabled, []string{"desk"}) {
 		t.Errorf("status %d, enabled %q", w.Code, h.enabled)
 	}
-	if got := detail(t, ask(web, "POST", "/v1/webhooks/other/enable", ""), 404); !strings.Contains(got, `"other"`) {
+	if got := detail(t, serve(web, "POST", "/v1/webhooks/other/enable", ""), 404); !strings.Contains(got, `"other"`) {
 		t.Errorf("detail %q", got)
 	}
-	detail(t, ask(web, "POST", "/v1/webhooks/broken/enable", ""), 500)
+	detail(t, serve(web, "POST", "/v1/webhooks/broken/enable", ""), 500)
 }

@@ -36,7 +36,7 @@ func (s *scanner) Scan(hits []uint32, planes [][]uint32, query []uint32, radius 
 }
 
 func (s *scanner) ScanBlock(planes [][]uint32, queries []hamming.Query) {
-	s.take(planes)
+	s.upload(planes)
 	s.turn++
 	k := s.kernels[s.turn%len(s.kernels)]
 	if err := s.device.scan([]Job{{Rows: s.rows, To: s.rows.Len(), Queries: queries}}, k); err != nil {
@@ -44,8 +44,8 @@ func (s *scanner) ScanBlock(planes [][]uint32, queries []hamming.Query) {
 	}
 }
 
-// take brings planes to the device, unless they are there.
-func (s *scanner) take(planes [][]uint32) {
+// upload brings planes to the device, unless they are there.
+func (s *scanner) upload(planes [][]uint32) {
 	if s.rows != nil && slices.EqualFunc(planes, s.planes, slices.Equal[[]uint32]) {
 		return
 	}

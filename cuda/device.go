@@ -25,7 +25,7 @@ type Config struct {
 func Default() Config {
 	return Config{
 		Scans: 2, Logger: slog.New(slog.DiscardHandler), Library: "libcuda.so.1",
-		sizes: sizes{staging: 1 << 20, hits: 1 << 17, most: 1 << 27, queries: 1 << 24, chunk: 1 << 22, trial: 1 << 18},
+		sizes: sizes{staging: 1 << 20, hits: 1 << 17, maxHits: 1 << 27, queries: 1 << 24, chunk: 1 << 22, trial: 1 << 18},
 	}
 }
 
@@ -47,7 +47,7 @@ func (c *Config) validate() error {
 type sizes struct {
 	staging int // words of each of the two buffers through which data go to the device
 	hits    int // room for hits that a scan begins with, and that are read back at once
-	most    int // room for hits at most
+	maxHits int // room for hits at most
 	queries int // words of queries a launch, at most
 	chunk   int // rows of a chunk at most, beyond what is asked for at once
 	trial   int // rows to time the kernels on
@@ -250,11 +250,11 @@ func (d *Device) call(name string, code result) error {
 	case outOfMemory:
 		return fmt.Errorf("%w: %w", ErrMemory, err)
 	}
-	return d.lose(err)
+	return d.setLost(err)
 }
 
-// lose counts the device as lost from now on.
-func (d *Device) lose(err error) error {
+// setLost counts the device as lost from now on.
+func (d *Device) setLost(err error) error {
 	err = fmt.Errorf("%w: %w", ErrDeviceLost, err)
 	if d.lost.CompareAndSwap(nil, &err) {
 		d.log.Error("cuda device lost", "device", d.name, "err", err)

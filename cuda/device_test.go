@@ -168,7 +168,7 @@ func TestDeviceLost(t *testing.T) {
 			f.Reset(1<<30, 1, 90, 2)
 			var log bytes.Buffer
 			d := f.open(t, func(c *Config) {
-				c.Kernel, c.Logger, c.sizes.hits, c.sizes.most, c.sizes.staging = "popcount", slog.New(slog.NewTextHandler(&log, nil)), 1<<12, 1<<12, 1000
+				c.Kernel, c.Logger, c.sizes.hits, c.sizes.maxHits, c.sizes.staging = "popcount", slog.New(slog.NewTextHandler(&log, nil)), 1<<12, 1<<12, 1000
 			})
 			random := rand.New(rand.NewPCG(8, 8))
 			table := MustTable(t, d, random, 1, 10_000)

@@ -177,7 +177,7 @@ func (l *lane) compare(k *kernel, segments []segment) error {
 		return err
 	}
 	if found <= uint64(l.room) {
-		return l.take(int(found))
+		return l.distribute(int(found))
 	}
 	grown, err := l.moreRoom(found)
 	if err != nil {
@@ -191,7 +191,7 @@ func (l *lane) compare(k *kernel, segments []segment) error {
 
 // moreRoom makes room for so many hits where the budget has it.
 func (l *lane) moreRoom(found uint64) (bool, error) {
-	if found > uint64(l.device.sizes.most) {
+	if found > uint64(l.device.sizes.maxHits) {
 		return false, nil
 	}
 	err := l.makeRoom(int(found))
@@ -252,7 +252,7 @@ func (l *lane) prepare() error {
 	if err := d.upload(l.segments.at, data); err != nil {
 		return err
 	}
-	if err := d.settle(l.stream); err != nil {
+	if err := d.awaitUploads(l.stream); err != nil {
 		return err
 	}
 	return d.call("cuMemsetD32Async", d.driver.memsetD32(l.found.at, 0, 2, l.stream))
@@ -274,7 +274,7 @@ func (l *lane) launchPaper(f *function) error {
 			place := s.query + i
 			query := l.plan.queries[int(place)*(l.plan.words+1):][:l.plan.words+1]
 			argument := &paperLaunch{planes: s.planes, hits: l.hits.at, found: l.found.at, room: uint64(l.room),
-				stride: s.stride, row: s.row, from: s.from, to: s.to, words: uint32(l.plan.words), radius: query[l.plan.words], place: place}
+				stride: s.stride, row: s.row, from: s.from, to: s.to, words: uint32(l.plan.words), radius: query[l.plan.words], queryIndex: place}
 			copy(argument.query[:], query[:l.plan.words])
 			blocks := (s.to - s.from + threads - 1) / threads
 			if err := l.device.enqueue(l.stream, f.handle, blocks, 0, unsafe.Pointer(argument)); err != nil {
@@ -315,14 +315,14 @@ func (l *lane) fetch(first, n int) error {
 	return d.call("cuStreamSynchronize", d.driver.streamSynchronize(l.stream))
 }
 
-// take gives the hits to their queries.
-func (l *lane) take(found int) error {
+// distribute gives the hits to their queries.
+func (l *lane) distribute(found int) error {
 	here := min(peek, l.room, len(l.back.slice)) // as counted has fetched
 	for done := 0; ; {
 		n := min(here, found-done)
 		for _, h := range l.back.slice[:n] {
 			if int(h.query) >= len(l.plan.owners) {
-				return l.device.lose(errors.New("a hit of a query that there is not"))
+				return l.device.setLost(errors.New("a hit of a query that there is not"))
 			}
 			q := l.plan.owners[h.query]
 			q.Hits = append(q.Hits, h.row)

@@ -19,12 +19,12 @@ type launch struct {
 type paperLaunch struct {
 	planes, hits, found, room uint64
 	stride, row, from, to     uint32
-	words, radius, place      uint32
+	words, radius, queryIndex uint32
 	query                     [maxWords]uint32
 	_                         uint32
 }
 
-// hit is a pair within the radius: the place of the query among those of the launch, and the row of its table.
+// hit is a pair within the radius: the index of the query among those of the launch, and the row of its table.
 type hit struct{ query, row uint32 }
 
 const (

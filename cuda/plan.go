@@ -11,7 +11,7 @@ type plan struct {
 	words    int
 	segments []segment
 	queries  []uint32         // words + 1 each: signature, radius
-	owners   []*hamming.Query // by place
+	owners   []*hamming.Query // by query index
 }
 
 func (p *plan) reset() { p.segments, p.queries, p.owners = p.segments[:0], p.queries[:0], p.owners[:0] }

@@ -152,7 +152,7 @@ func TestOverflow(t *testing.T) {
 	f := newFake(t)
 	for _, most := range []int{1 << 20, 300, 200} {
 		t.Run(fmt.Sprint(most), func(t *testing.T) {
-			d := f.open(t, func(c *Config) { c.sizes.hits, c.sizes.most, c.sizes.staging, c.sizes.trial = 200, most, 1000, 64 })
+			d := f.open(t, func(c *Config) { c.sizes.hits, c.sizes.maxHits, c.sizes.staging, c.sizes.trial = 200, most, 1000, 64 })
 			random := rand.New(rand.NewPCG(2, 2))
 			table := MustTable(t, d, random, 1, 2500)
 			for _, k := range d.kernels {

@@ -81,8 +81,8 @@ func (d *Device) room() (*stagingBuffer, error) {
 	return next, d.call("cuEventSynchronize", d.driver.eventSynchronize(next.read))
 }
 
-// settle makes a stream wait for all that was uploaded. The caller holds mu.
-func (d *Device) settle(stream uintptr) error {
+// awaitUploads makes a stream wait for all that was uploaded. The caller holds mu.
+func (d *Device) awaitUploads(stream uintptr) error {
 	if err := d.call("cuEventRecord", d.driver.eventRecord(d.staging.copied, d.staging.stream)); err != nil {
 		return err
 	}

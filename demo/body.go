@@ -9,7 +9,7 @@ import (
 // body is the content of a post: every line is one sentence.
 type body struct {
 	language *language
-	before   string // repost mark
+	before   string // repost prefix
 	lines    []line
 }
 
@@ -32,7 +32,7 @@ func (b body) text() string {
 	return s.String()
 }
 
-// clone returns a copy whose lines and words may be changed, without the repost mark.
+// clone returns a copy whose lines and words may be changed, without the repost prefix.
 func (b body) clone() body {
 	c := body{language: b.language, lines: slices.Clone(b.lines)}
 	for i := range c.lines {

@@ -81,13 +81,13 @@ func (c *Config) validate() error {
 
 // Generator makes one feed. It is not safe for concurrent use.
 type Generator struct {
-	config   Config
-	rng      *rand.Rand
-	accounts []string
-	recent   []*record // ring of the last posts
-	made     int
-	clock    float64 // feed time of the last post, ms
-	campaign *campaign
+	config    Config
+	rng       *rand.Rand
+	accounts  []string
+	recent    []*record // ring of the last posts
+	generated int
+	clock     float64 // feed time of the last post, ms
+	campaign  *campaign
 }
 
 // record is what the generator remembers of a post.
@@ -112,8 +112,8 @@ func New(c Config) (*Generator, error) {
 // Next makes the next post. Times never fall.
 func (g *Generator) Next() (feed.Post, Truth) {
 	b, truth, author := g.compose()
-	g.made++
-	r := &record{id: fmt.Sprintf("p%07d", g.made), author: author, body: b}
+	g.generated++
+	r := &record{id: fmt.Sprintf("p%07d", g.generated), author: author, body: b}
 	g.remember(r)
 	return feed.Post{
 		Source: g.config.Source, ID: r.id, Author: author, Lang: b.language.code,
@@ -176,13 +176,13 @@ func (g *Generator) remember(r *record) {
 		g.recent = append(g.recent, r)
 		return
 	}
-	g.recent[(g.made-1)%len(g.recent)] = r
+	g.recent[(g.generated-1)%len(g.recent)] = r
 }
 
 // pick returns one of the last posts, rather one of the newest.
 func (g *Generator) pick() *record {
 	age := int(g.rng.Float64() * g.rng.Float64() * float64(len(g.recent)))
-	newest := g.made - 1
+	newest := g.generated - 1
 	return g.recent[(newest-age)%len(g.recent)]
 }
 

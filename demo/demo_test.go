@@ -11,7 +11,7 @@ import (
 	"refrain/text"
 )
 
-type made struct {
+type labelled struct {
 	post  feed.Post
 	truth Truth
 }
@@ -31,8 +31,8 @@ func mustNew(tb testing.TB, seed uint64, changes ...func(*Config)) *Generator {
 	return g
 }
 
-func posts(g *Generator, n int) []made {
-	all := make([]made, n)
+func posts(g *Generator, n int) []labelled {
+	all := make([]labelled, n)
 	for i := range all {
 		all[i].post, all[i].truth = g.Next()
 	}
@@ -40,7 +40,7 @@ func posts(g *Generator, n int) []made {
 }
 
 func TestSeedFixesTheFeed(t *testing.T) {
-	opt := cmp.AllowUnexported(made{})
+	opt := cmp.AllowUnexported(labelled{})
 	if diff := cmp.Diff(posts(mustNew(t, 1), 500), posts(mustNew(t, 1), 500), opt); diff != "" {
 		t.Errorf("one seed, two feeds:\n%s", diff)
 	}
@@ -55,7 +55,7 @@ func TestLinesAreSentences(t *testing.T) {
 	var splitter text.Splitter
 	for range 10_000 {
 		p, truth := g.Next()
-		b := g.recent[(g.made-1)%len(g.recent)].body
+		b := g.recent[(g.generated-1)%len(g.recent)].body
 		sentences, repost := splitter.Split(p.Text)
 		if len(sentences) != len(b.lines) {
 			t.Fatalf("%s: %d sentences, want %d: %q", truth.Operation, len(sentences), len(b.lines), p.Text)

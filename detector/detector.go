@@ -120,7 +120,7 @@ func New(cfg Config) (*Detector, error) {
 	codes := cfg.codes(cfg.Model)
 	w := sigstore.New(sigstore.Config{
 		Span: cfg.Span, Lateness: cfg.Lateness, Budget: cfg.Budget, Reserved: cfg.Reserved, OmitTexts: cfg.OmitTexts,
-		Model: codes.Model, Bounds: codes.Bounds, Engine: codes.Engine, Enough: enough * cfg.MaxMatches,
+		Model: codes.Model, Bounds: codes.Bounds, Engine: codes.Engine, StopAfter: candidatesPerGroup * cfg.MaxMatches,
 		AuthorKey: cfg.AuthorKey, OnForced: cfg.OnForced,
 	})
 	d := &Detector{cfg: cfg, window: w, groups: w.Groups(), searcher: w.Searcher(), bounds: codes.Bounds}

@@ -29,11 +29,11 @@ func dress(all []feed.Sentence) {
 	}
 }
 
-// said are the sentences of a feed by what an event calls them; versions may share a name.
-type said map[feed.Key][]*feed.Sentence
+// sentencesByKey are the sentences of a feed by what an event calls them; versions may share a name.
+type sentencesByKey map[feed.Key][]*feed.Sentence
 
-func saidBy(all []feed.Sentence) said {
-	s := said{}
+func newSentencesByKey(all []feed.Sentence) sentencesByKey {
+	s := sentencesByKey{}
 	for i := range all {
 		x := &all[i]
 		k := feed.Key{Time: x.Time, Source: x.Source, Post: x.Post, Index: x.Index}
@@ -43,7 +43,7 @@ func saidBy(all []feed.Sentence) said {
 }
 
 // check holds both sides of a match to the sentences that they are of.
-func (s said) check(m *feed.Match) error {
+func (s sentencesByKey) check(m *feed.Match) error {
 	later := func(x *feed.Sentence) bool {
 		l := &m.Later
 		return l.Link == x.Link && l.Meta == x.Meta && l.Group == x.Group && l.TextCut == x.TextCut && m.TimeAdjusted == x.TimeAdjusted
@@ -72,7 +72,7 @@ func TestEventsHaveTheLaterPostsFields(t *testing.T) {
 		if err != nil {
 			r.Fatal(err)
 		}
-		want, got := saidBy(all), []feed.Match(nil)
+		want, got := newSentencesByKey(all), []feed.Match(nil)
 		for batch := range slices.Chunk(rapid.Permutation(all).Draw(r, "arrival"), rapid.IntRange(1, 20).Draw(r, "batch")) {
 			got, _ = p.Detect(got[:0], batch)
 			for i := range got {
@@ -92,7 +92,7 @@ func TestFieldsSurviveTime(t *testing.T) {
 			cfg := detector.Default()
 			cfg.Span, cfg.Lateness, cfg.Engine = 1000*time.Second, 100*time.Second, engine
 			all := longFeed()
-			want := saidBy(all)
+			want := newSentencesByKey(all)
 			d, err := detector.New(cfg)
 			if err != nil {
 				t.Fatal(err)

@@ -45,7 +45,7 @@ func (d *Detector) Has(x *feed.Sentence) bool { return d.groups.Has(x) }
 
 func (d *Detector) lookup(x *feed.Sentence, once bool, found func(*feed.Match)) {
 	d.counts.Lookups++
-	l := look{d: d, x: x, once: once, own: d.groups.Get(x), near: d.near[:0], found: found}
+	l := lookup{d: d, x: x, once: once, own: d.groups.Get(x), near: d.near[:0], found: found}
 	l.search()
 	if l.truncated {
 		d.counts.Truncated++
@@ -54,8 +54,8 @@ func (d *Detector) lookup(x *feed.Sentence, once bool, found func(*feed.Match)) 
 	d.near = l.near
 }
 
-// look is one look-up under way.
-type look struct {
+// lookup is one look-up under way.
+type lookup struct {
 	d     *Detector
 	x     *feed.Sentence
 	q     *sigstore.Query
@@ -74,12 +74,12 @@ type near struct {
 	overlap int
 }
 
-// enough is how many candidates a look-up is given before the engine may stop, for each group that it may report: in a
-// flood of variants of one text nearly all of them match. Where they do not, the look-up asks for all.
-const enough = 2
+// candidatesPerGroup is how many candidates a look-up is given before the engine may stop, for each group that it may
+// report: in a flood of variants of one text nearly all of them match. Where they do not, the look-up asks for all.
+const candidatesPerGroup = 2
 
 // search finds the groups that are near, and whether there are too many matches to report them all.
-func (l *look) search() {
+func (l *lookup) search() {
 	s, limit := l.d.searcher, l.d.cfg.MaxMatches
 	var groups []sigstore.Group
 	groups, l.q = s.Search(l.x)
@@ -94,7 +94,7 @@ func (l *look) search() {
 }
 
 // compare finds out which candidates are near, no further than needed to know that more than limit of them match.
-func (l *look) compare(groups []sigstore.Group, limit int) {
+func (l *lookup) compare(groups []sigstore.Group, limit int) {
 	l.near = l.near[:0]
 	counts := limit > 0 && len(groups) > limit
 	n := 0
@@ -120,7 +120,7 @@ func (l *look) compare(groups []sigstore.Group, limit int) {
 }
 
 // matches reports whether visit would report anything.
-func (l *look) matches(g sigstore.Group) bool {
+func (l *lookup) matches(g sigstore.Group) bool {
 	if _, _, ok := l.d.groups.Earlier(g, l.x); ok {
 		return true
 	}
@@ -129,7 +129,7 @@ func (l *look) matches(g sigstore.Group) bool {
 
 // exceedsLater reports whether x makes more than limit later occurrences repeats. In a feed that comes in the order of
 // its times there are none, and nothing is counted.
-func (l *look) exceedsLater(limit int) bool {
+func (l *lookup) exceedsLater(limit int) bool {
 	most := 0
 	l.each(func(g sigstore.Group, _ int) bool {
 		most += l.d.groups.MaxLater(g, l.x)
@@ -147,7 +147,7 @@ func (l *look) exceedsLater(limit int) bool {
 }
 
 // each visits the groups that are near, x's own first, until visit returns false.
-func (l *look) each(visit func(g sigstore.Group, overlap int) bool) {
+func (l *lookup) each(visit func(g sigstore.Group, overlap int) bool) {
 	if !l.own.IsNone() && !visit(l.own, len(l.x.Tokens)) {
 		return
 	}
@@ -159,7 +159,7 @@ func (l *look) each(visit func(g sigstore.Group, overlap int) bool) {
 }
 
 // report reports the groups that match: all, or the first few where there are too many.
-func (l *look) report() {
+func (l *lookup) report() {
 	groups, later := math.MaxInt, math.MaxInt
 	if cfg := &l.d.cfg; l.truncated {
 		groups, later = limit(cfg.Flood), limit(cfg.FloodLater)
@@ -179,7 +179,7 @@ func limit(n int) int {
 }
 
 // overlap decides on the token sets.
-func (l *look) overlap(g sigstore.Group) (tokens int, near bool) {
+func (l *lookup) overlap(g sigstore.Group) (tokens int, near bool) {
 	l.d.counts.Candidates++
 	tokens = l.q.Overlap(g)
 	b := l.d.bounds.For(len(l.x.Tokens))
@@ -193,7 +193,7 @@ func (l *look) overlap(g sigstore.Group) (tokens int, near bool) {
 
 // visit reports what x and the rows of g make of each other: of its later occurrences the first, and others as long as
 // fewer than most have been reported.
-func (l *look) visit(g sigstore.Group, overlap, most int) {
+func (l *lookup) visit(g sigstore.Group, overlap, most int) {
 	any := l.forward(g, overlap)
 	later := 0
 	l.eachLater(g, func(y *sigstore.Later) bool {
@@ -211,7 +211,7 @@ func (l *look) visit(g sigstore.Group, overlap, most int) {
 }
 
 // eachLater visits the rows of a group that x makes repeats, until visit returns false.
-func (l *look) eachLater(g sigstore.Group, visit func(*sigstore.Later) bool) {
+func (l *lookup) eachLater(g sigstore.Group, visit func(*sigstore.Later) bool) {
 	if l.once {
 		l.d.groups.EachNew(g, l.x, visit)
 		return
@@ -220,7 +220,7 @@ func (l *look) eachLater(g sigstore.Group, visit func(*sigstore.Later) bool) {
 }
 
 // forward reports (x, g) if x repeats g.
-func (l *look) forward(g sigstore.Group, overlap int) bool {
+func (l *lookup) forward(g sigstore.Group, overlap int) bool {
 	gs, x := l.d.groups, l.x
 	earlier, identical, ok := gs.Earlier(g, x)
 	if !ok {
@@ -238,7 +238,7 @@ func (l *look) forward(g sigstore.Group, overlap int) bool {
 }
 
 // backward reports (y, group of x): y, an occurrence of g, is later than x and repeats it.
-func (l *look) backward(g sigstore.Group, y *sigstore.Later, overlap int) {
+func (l *lookup) backward(g sigstore.Group, y *sigstore.Later, overlap int) {
 	x := l.x
 	m := l.match(g, overlap)
 	m.Group, m.Identical, m.Earlier, m.Later = x.Group, y.Identical, occurrenceOf(x), y.Occurrence
@@ -249,7 +249,7 @@ func (l *look) backward(g sigstore.Group, y *sigstore.Later, overlap int) {
 }
 
 // historyOfOwn is what is known of x's group when y, of group g, is said to repeat it.
-func (l *look) historyOfOwn(g sigstore.Group, y *sigstore.Later) sigstore.History {
+func (l *lookup) historyOfOwn(g sigstore.Group, y *sigstore.Later) sigstore.History {
 	gs, x := l.d.groups, l.x
 	if l.own.IsNone() {
 		return gs.Alone(x, y.Source, y.Author)
@@ -266,7 +266,7 @@ func (l *look) historyOfOwn(g sigstore.Group, y *sigstore.Later) sigstore.Histor
 }
 
 // match begins a match, in the place of the one before.
-func (l *look) match(g sigstore.Group, overlap int) *feed.Match {
+func (l *lookup) match(g sigstore.Group, overlap int) *feed.Match {
 	union := len(l.x.Tokens) + g.Size() - overlap
 	m := &l.d.match
 	*m = feed.Match{Scheme: Scheme, Jaccard: float64(overlap) / float64(union), Truncated: l.truncated}
@@ -277,7 +277,7 @@ func (l *look) match(g sigstore.Group, overlap int) *feed.Match {
 }
 
 // hash is the name of a group.
-func (l *look) hash(g sigstore.Group) feed.Hash {
+func (l *lookup) hash(g sigstore.Group) feed.Hash {
 	if g == l.own {
 		return l.x.Group
 	}
@@ -285,7 +285,7 @@ func (l *look) hash(g sigstore.Group) feed.Hash {
 }
 
 // hand completes a match of which both sentences are known, and hands it on.
-func (l *look) hand(m *feed.Match, h sigstore.History) {
+func (l *lookup) hand(m *feed.Match, h sigstore.History) {
 	m.First, m.Occurrences, m.Authors, m.AuthorsEstimated = h.First, h.Occurrences, h.Authors, h.AuthorsEstimated
 	later, earlier := &m.Later, &m.Earlier
 	m.SameAuthor = later.Author != "" && later.Author == earlier.Author && later.Source == earlier.Source

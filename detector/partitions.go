@@ -132,8 +132,8 @@ func (p *Partitions) Advance(w feed.Time) {
 	p.reported.forget(w - p.lateness)
 }
 
-// Settle brings the views of the windows up to date.
-func (p *Partitions) Settle() {
+// UpdateViews brings the views of the windows up to date.
+func (p *Partitions) UpdateViews() {
 	for _, d := range p.detectors {
 		d.publish()
 	}

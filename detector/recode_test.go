@@ -77,8 +77,8 @@ func detectRecoding(r *rapid.T, d *detector.Detector, all []feed.Sentence, model
 	return got
 }
 
-// manySentences are of distinct words, but for every tenth, which repeats the one before it.
-func manySentences(n int) (all []feed.Sentence) {
+// distinctSentences are of distinct words, but for every tenth, which repeats the one before it.
+func distinctSentences(n int) (all []feed.Sentence) {
 	for i := range n {
 		seed := uint64(i-i%10/9) * 8
 		all = append(all, sentence(feed.Time(i), "p"+string(rune('a'+i%26))+time.Duration(i).String(), 0, uint64(i), seed+1, seed+2, seed+3, seed+4, seed+5))
@@ -89,7 +89,7 @@ func manySentences(n int) (all []feed.Sentence) {
 // TestRecodingInARebuiltWindow: after a flood has gone the window numbers its words anew, in the midst of a change.
 func TestRecodingInARebuiltWindow(t *testing.T) {
 	cfg := detector.Config{Threshold: text.Threshold{Num: 4, Den: 5}, Span: time.Second, Model: mustModel(t, 64, 1)}
-	all := manySentences(6000)
+	all := distinctSentences(6000)
 	for i := range all[5000:] {
 		all[5000+i].Time += feed.Time(50 * i)
 	}
@@ -128,7 +128,7 @@ func TestRecodingInARebuiltWindow(t *testing.T) {
 // TestNoRecodingBeyondTheBudget: two indexes need more than one. Where the budget does not allow that the change is given
 // up, and no text is dropped for it.
 func TestNoRecodingBeyondTheBudget(t *testing.T) {
-	all := manySentences(5000)
+	all := distinctSentences(5000)
 	cfg := detector.Config{Threshold: text.Threshold{Num: 4, Den: 5}, Span: time.Hour, Model: mustModel(t, 64, 1), Engine: engines["prefix"]}
 	fill := func(budget int64) *detector.Detector {
 		cfg.Budget = budget

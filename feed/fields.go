@@ -30,7 +30,7 @@ func (f Field) String() string { return fieldNames[f] }
 type Fields struct {
 	paths [fieldCount]string
 	root  node
-	kept  []keptField
+	meta  []metaField
 	link  linkTemplate
 }
 
@@ -38,19 +38,19 @@ type Fields struct {
 // quickest map.
 type node []member
 
-// member leads to a field, to one that is kept, or, if it has children, further down. An object with children may be kept
-// whole too.
+// member leads to a field, to one that goes to Meta, or, if it has children, further down. An object with children may go
+// to Meta whole too.
 type member struct {
-	name     string
-	field    Field
-	kept     int // its place among those that are kept, from 1; 0: it is not kept
-	children node
+	name      string
+	field     Field
+	metaIndex int // its number among the Meta fields, from 1; 0: it is none
+	children  node
 }
 
 // isField reports whether m is a field of the post.
-func (m *member) isField() bool { return m.kept == 0 && m.children == nil }
+func (m *member) isField() bool { return m.metaIndex == 0 && m.children == nil }
 
-// hasField reports whether m leads to a field of the post, and not only to what is kept.
+// hasField reports whether m leads to a field of the post, and not only to Meta fields.
 func (m *member) hasField() bool {
 	return m.isField() || slices.ContainsFunc(m.children, func(c member) bool { return c.hasField() })
 }
@@ -141,15 +141,15 @@ func (n *node) add(leaf member, path []string) error {
 	case m == nil:
 		*n = append(*n, member{name: path[0], children: node{}})
 		m = &(*n)[len(*n)-1]
-	case len(path) == 1 && leaf.kept > 0 && m.children != nil:
-		m.kept = leaf.kept // the object as a whole
+	case len(path) == 1 && leaf.metaIndex > 0 && m.children != nil:
+		m.metaIndex = leaf.metaIndex // the object as a whole
 		return nil
 	case len(path) == 1 && m.isField():
 		return fmt.Errorf("is %s already, and cannot be %s too (name another for one of them)", m.field, leaf.field)
-	case m.isField() || len(path) == 1 && m.kept == 0:
+	case m.isField() || len(path) == 1 && m.metaIndex == 0:
 		return fmt.Errorf("%s cannot be a value and an object", path[0])
 	case m.children == nil:
-		m.children = node{} // it is kept as a whole
+		m.children = node{} // it goes to Meta as a whole
 	}
 	return m.children.add(leaf, path[1:])
 }

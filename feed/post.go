@@ -17,8 +17,9 @@ type Post struct {
 	Time            Time
 	Timed, Adjusted bool
 
-	// Meta is the JSON object of the fields that the source keeps, and Link the address that its template makes, http or
-	// https: see Keep. "" without any. Both come out in the events of the post, at most MaxMeta and MaxLink bytes.
+	// Meta is the JSON object of the fields that the source passes on, and Link the address that its template makes, http
+	// or https: see WithMeta and WithLink. "" without any. Both come out in the events of the post, at most MaxMeta and
+	// MaxLink bytes.
 	Meta, Link string
 }
 

@@ -22,7 +22,7 @@ const MaxDepth = 100
 //	{"id":"1","source":"x","author":"a","created_at":"2018-10-10T20:19:24Z","lang":"en","text":"..."}
 //
 // Only id and text are required; null stands for absent. A number as id or author keeps its literal. Fields
-// maps our names to the feed's, nil for our own. Of what Refrain does not know, the fields that are to be kept go to
+// maps our names to the feed's, nil for our own. Of what Refrain does not know, the fields of WithMeta go to
 // Meta; nothing else of it is looked at, as long as it is JSON. Source and link are left to Fields.Finish.
 //
 // The note says what was changed ("text: invalid UTF-8 replaced by U+FFFD") and is empty if nothing was. The
@@ -47,17 +47,17 @@ type PostDecoder struct {
 	fields *Fields
 	blocks *blocks // where the strings of the posts go; nil: each has memory of its own
 
-	json    jsontext.Decoder
-	in      bytes.Buffer
-	line    []byte
-	scratch []byte   // an unquoted string
-	meta    []byte   // room for kept
-	kept    [][]byte // the values of the fields that are kept, as JSON; nil: not there
-	given   [fieldCount]bool
-	notes   []string
-	names   [2048]string // authors, languages and sources met lately, by hash
+	json       jsontext.Decoder
+	in         bytes.Buffer
+	line       []byte
+	scratch    []byte   // an unquoted string
+	meta       []byte   // room for metaValues
+	metaValues [][]byte // the values of the Meta fields, as JSON; nil: not there
+	given      [fieldCount]bool
+	notes      []string
+	names      [2048]string // authors, languages and sources met lately, by hash
 
-	met        [fieldCount]bool // in quick: also those that are null
+	seen       [fieldCount]bool // in quick: also those that are null
 	otherNames [8][]byte        // in quick: members that are no field
 	others     int
 }
@@ -91,16 +91,16 @@ var postOptions = []jsontext.Options{jsontext.AllowInvalidUTF8(true)}
 func (d *PostDecoder) reset(line []byte) {
 	d.line = line
 	d.meta, d.notes, d.given = d.meta[:0], nil, [fieldCount]bool{}
-	clear(d.kept)
-	d.kept = slices.Grow(d.kept[:0], len(d.fields.kept))[:len(d.fields.kept)]
-	d.met, d.others = [fieldCount]bool{}, 0
+	clear(d.metaValues)
+	d.metaValues = slices.Grow(d.metaValues[:0], len(d.fields.meta))[:len(d.fields.meta)]
+	d.seen, d.others = [fieldCount]bool{}, 0
 }
 
 // release gives d back, without what it borrowed and without buffers that one long post has blown up.
 func (d *PostDecoder) release() {
 	d.line, d.in, d.notes, d.otherNames = nil, bytes.Buffer{}, nil, [len(d.otherNames)][]byte{}
 	if cap(d.scratch)+cap(d.meta) > 256<<10 {
-		d.scratch, d.meta, d.kept = nil, nil, nil
+		d.scratch, d.meta, d.metaValues = nil, nil, nil
 	}
 	postDecoders.Put(d)
 }
@@ -175,7 +175,7 @@ func (d *PostDecoder) member(p *Post, names node, prefix string, top bool) error
 		return fmt.Errorf("%s: nested %d deep, and the limit is %d", d.name(quoted), depth+1, MaxDepth)
 	}
 	if m != nil {
-		d.keep(m, value)
+		d.setMeta(m, value)
 	}
 	return nil
 }
@@ -271,22 +271,22 @@ func (d *PostDecoder) intern(value []byte) string {
 	return *slot
 }
 
-// keep takes the value of a member that is to be kept. Of two, one by its path and one by its name, the first counts.
-func (d *PostDecoder) keep(m *member, value []byte) {
-	if m.kept == 0 || value[0] == 'n' || d.kept[m.kept-1] != nil {
+// setMeta stores the value of a member that goes to Meta. Of two, one by its path and one by its name, the first counts.
+func (d *PostDecoder) setMeta(m *member, value []byte) {
+	if m.metaIndex == 0 || value[0] == 'n' || d.metaValues[m.metaIndex-1] != nil {
 		return
 	}
 	begin := len(d.meta)
 	d.meta = append(d.meta, value...)
-	d.kept[m.kept-1] = d.meta[begin:]
+	d.metaValues[m.metaIndex-1] = d.meta[begin:]
 }
 
-// makeMeta makes Meta of what was kept.
+// makeMeta makes Meta of the values that setMeta stored.
 func (d *PostDecoder) makeMeta(p *Post) {
-	if len(d.kept) == 0 {
+	if len(d.metaValues) == 0 {
 		return
 	}
-	meta, notes := d.fields.Meta(d.kept)
+	meta, notes := d.fields.Meta(d.metaValues)
 	p.Meta = d.blocks.string(meta)
 	d.notes = append(d.notes, notes...)
 }

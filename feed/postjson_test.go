@@ -92,7 +92,7 @@ func TestDecodePost(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got, note, err := DecodePost([]byte(test.line), mustKeep(t, test.fields, test.keep))
+			got, note, err := DecodePost([]byte(test.line), mustWithMeta(t, test.fields, test.keep))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -120,13 +120,13 @@ func mustParseFields(tb testing.TB, spec string) *Fields {
 	return f
 }
 
-func mustKeep(tb testing.TB, spec, keep string) *Fields {
+func mustWithMeta(tb testing.TB, spec, keep string) *Fields {
 	tb.Helper()
 	f := mustParseFields(tb, spec)
 	if keep == "" {
 		return f
 	}
-	f, err := f.WithKeep(strings.Split(keep, ","))
+	f, err := f.WithMeta(strings.Split(keep, ","))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func FuzzDecodePost(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	kept := mustKeep(f, "author=user.name", "k,user.followers,user,url")
+	kept := mustWithMeta(f, "author=user.name", "k,user.followers,user,url")
 	f.Add([]byte(`{"id":1,"text":"a","k":[ 1,"\ud800"],"user":{"name":"ann","followers":3},"url":"\u0061"}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		checkDecoded(t, line, nil)
@@ -291,7 +291,7 @@ func checkQuick(t *testing.T, line []byte, fields *Fields) {
 // TestQuick holds both ways to each other on every line of the tests, on all its beginnings, and on lines with
 // one byte put in anywhere: the quick way must not take what the other refuses.
 func TestQuick(t *testing.T) {
-	lines, kept := []string{sampleLine, plainLine, quickLine}, mustKeep(t, "", "kind,a,b,c,d,e,u.v")
+	lines, kept := []string{sampleLine, plainLine, quickLine}, mustWithMeta(t, "", "kind,a,b,c,d,e,u.v")
 	for _, test := range badPosts {
 		lines = append(lines, test.line)
 	}
@@ -325,7 +325,7 @@ func TestQuickTakesTheUsual(t *testing.T) {
 
 // TestPostDecoderKeepsPosts decodes more than a block holds: the posts stay as they were.
 func TestPostDecoderKeepsPosts(t *testing.T) {
-	d := NewPostDecoder(mustKeep(t, "", "kind"))
+	d := NewPostDecoder(mustWithMeta(t, "", "kind"))
 	line, got := make([]byte, 0, 500), make([]Post, 3000)
 	for i := range got {
 		line = fmt.Appendf(line[:0], `{"id":"%d","text":"text \u0026 %d","kind":"%d"}`, i, i, i)

@@ -38,13 +38,13 @@ func (d *PostDecoder) quickMember(p *Post, s *scanner, name []byte) bool {
 	begin := s.at
 	kind, value, form := s.value()
 	m := d.fields.root.find(name)
-	if m == nil || m.kept > 0 && m.children == nil {
+	if m == nil || m.metaIndex > 0 && m.children == nil {
 		return d.quickOther(m, kind, name, s.in[begin:s.at], value, form)
 	}
-	if m.children != nil || d.met[m.field] {
+	if m.children != nil || d.seen[m.field] {
 		return false
 	}
-	d.met[m.field] = true
+	d.seen[m.field] = true
 	switch {
 	case kind == 'n':
 		return true
@@ -59,7 +59,7 @@ func (d *PostDecoder) quickMember(p *Post, s *scanner, name []byte) bool {
 	return false
 }
 
-// quickOther judges a member that is no field of the post, and keeps it if m says so.
+// quickOther judges a member that is no field of the post, and stores it for Meta if m says so.
 func (d *PostDecoder) quickOther(m *member, kind byte, name, raw, value []byte, form form) bool {
 	if kind == 0 || d.others == len(d.otherNames) {
 		return false
@@ -77,7 +77,7 @@ func (d *PostDecoder) quickOther(m *member, kind byte, name, raw, value []byte, 
 		}
 	}
 	if m != nil {
-		d.keep(m, bytes.TrimLeft(raw, " \t\r\n"))
+		d.setMeta(m, bytes.TrimLeft(raw, " \t\r\n"))
 	}
 	return true
 }
@@ -172,23 +172,23 @@ func (s *scanner) literal(kind byte, rest string) (byte, []byte, form) {
 
 // number takes a number as RFC 8259 has it.
 func (s *scanner) number() bool {
-	s.take('-')
-	if !s.take('0') && s.digits() == 0 {
+	s.consume('-')
+	if !s.consume('0') && s.digits() == 0 {
 		return false
 	}
-	if s.take('.') && s.digits() == 0 {
+	if s.consume('.') && s.digits() == 0 {
 		return false
 	}
-	if s.take('e') || s.take('E') {
-		if !s.take('+') {
-			s.take('-')
+	if s.consume('e') || s.consume('E') {
+		if !s.consume('+') {
+			s.consume('-')
 		}
 		return s.digits() > 0
 	}
 	return true
 }
 
-func (s *scanner) take(c byte) bool {
+func (s *scanner) consume(c byte) bool {
 	if s.at < len(s.in) && s.in[s.at] == c {
 		s.at++
 		return true
@@ -241,7 +241,7 @@ func clear8[T ~string | ~[]byte](b T) (n int, high bool) {
 	var seen uint64
 	for ; n+8 <= len(b); n += 8 {
 		w := load8(b, n)
-		if m := marks(w); m != 0 {
+		if m := firstSpecial(w); m != 0 {
 			k := bits.TrailingZeros64(m)
 			seen |= w & (1<<k - 1)
 			return n + k/8, seen&eachHigh != 0
@@ -255,9 +255,9 @@ func clear8[T ~string | ~[]byte](b T) (n int, high bool) {
 	return n, high
 }
 
-// marks has the high bit set in the first byte of w that is a quote, a backslash or a control character, and in no
+// firstSpecial has the high bit set in the first byte of w that is a quote, a backslash or a control character, and in no
 // byte before it. (The subtractions may borrow, but only from bytes behind a hit.)
-func marks(w uint64) uint64 {
+func firstSpecial(w uint64) uint64 {
 	quote, slash := w^eachOne*'"', w^eachOne*'\\'
 	return ((quote-eachOne)&^quote | (slash-eachOne)&^slash | (w-eachOne*' ')&^w) & eachHigh
 }

@@ -44,7 +44,7 @@ func TestCountersLoseNothing(t *testing.T) {
 			similar := threshold.Den*common >= threshold.Num*union
 			b := NewBounds(threshold, model.Ones())
 			for _, pair := range [][2][]uint64{{x, y}, {y, x}} {
-				passes, within := ask(model, b, pair[0], pair[1])
+				passes, within := compare(model, b, pair[0], pair[1])
 				if similar && !passes {
 					t.Fatalf("J = %d/%d reaches %v, sizes %d and %d: left out", common, union, threshold, len(pair[0]), len(pair[1]))
 				}
@@ -56,8 +56,8 @@ func TestCountersLoseNothing(t *testing.T) {
 	})
 }
 
-// ask says whether y passes the counters of x, and lies within the radius.
-func ask(m *Model, b *Bounds, x, y []uint64) (passes, within bool) {
+// compare says whether y passes the counters of x, and lies within the radius.
+func compare(m *Model, b *Bounds, x, y []uint64) (passes, within bool) {
 	s := b.For(len(x))
 	if len(y) < s.Min || len(y) > s.Max {
 		return false, false
@@ -90,7 +90,7 @@ func TestCounters(t *testing.T) {
 		{[]uint64{1, 4, 5, 7, 8}, []uint64{6, 7, 8, 9, 1}, true, true},  // bit 5 for bit 6
 		{[]uint64{1, 5, 6, 7, 8}, []uint64{7, 8, 9, 1, 2}, false, false},
 	} {
-		passes, within := ask(m, b, c.x, c.y)
+		passes, within := compare(m, b, c.x, c.y)
 		if passes != c.passes || within != c.within {
 			t.Errorf("%v asks for %v: passes %t, within the radius %t; want %t, %t", c.x, c.y, passes, within, c.passes, c.within)
 		}

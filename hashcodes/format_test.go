@@ -233,7 +233,7 @@ func (d *fullDisk) Write(b []byte) (int, error) {
 func FuzzReadModel(f *testing.F) {
 	f.Add(mustWrite(f, worked(f)))
 	f.Add(mustWrite(f, mustMD5(f, 32, 1)))
-	f.Add(mustWrite(f, mustNew(f, Description{Bits: 256, Ones: 8, Learner: "hand", TrainedOn: "[]"}, manyEntries(50, 8))))
+	f.Add(mustWrite(f, mustNew(f, Description{Bits: 256, Ones: 8, Learner: "hand", TrainedOn: "[]"}, newEntries(50, 8))))
 	f.Add([]byte(magic))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		checkReadIsExact(t, file)
@@ -259,7 +259,7 @@ func checkReadIsExact(t *testing.T, file []byte) {
 }
 
 func BenchmarkRead(b *testing.B) {
-	file := mustWrite(b, mustNew(b, Description{Bits: 64, Ones: 2, Learner: "hand"}, manyEntries(100_000, 2)))
+	file := mustWrite(b, mustNew(b, Description{Bits: 64, Ones: 2, Learner: "hand"}, newEntries(100_000, 2)))
 	b.SetBytes(int64(len(file)))
 	for b.Loop() {
 		_, err := Read(bytes.NewReader(file))

@@ -78,13 +78,13 @@ func New(about Description, entries []Entry) (*Model, error) {
 }
 
 func newModel(about Description) *Model {
-	return &Model{about: about, words: about.Bits / 32, rows: map[uint64]uint32{}, maybe: make([]uint64, marks/64)}
+	return &Model{about: about, words: about.Bits / 32, rows: map[uint64]uint32{}, maybe: make([]uint64, maybeBits/64)}
 }
 
-// marks is the length of maybe in bits: 8 KiB, which stay in the processor's cache. Ids are hashes, so any bits of them do.
-const marks = 1 << 16
+// maybeBits is the length of maybe in bits: 8 KiB, which stay in the processor's cache. Ids are hashes, so any bits of them do.
+const maybeBits = 1 << 16
 
-func mark(token uint64) (word int, bit uint64) {
+func maybeBit(token uint64) (word int, bit uint64) {
 	i := token >> 48
 	return int(i / 64), 1 << (i % 64)
 }
@@ -109,7 +109,7 @@ func (m *Model) add(e Entry) error {
 		code.set(p)
 	}
 	m.rows[e.Token] = uint32(len(m.vocabulary))
-	word, bit := mark(e.Token)
+	word, bit := maybeBit(e.Token)
 	m.maybe[word] |= bit
 	m.vocabulary = append(m.vocabulary, token{e.Token, e.Frequency, e.Hashed})
 	m.codes = append(m.codes, code...)
@@ -199,7 +199,7 @@ func (m *Model) Sign(dst Signature, tokens []uint64) Signature {
 
 // or adds the code of a token to dst.
 func (m *Model) or(dst Signature, token uint64) {
-	word, bit := mark(token)
+	word, bit := maybeBit(token)
 	if m.maybe[word]&bit == 0 {
 		m.orHashed(dst, token)
 		return

@@ -139,7 +139,7 @@ func TestCodeAndSignDoNotAllocate(t *testing.T) {
 func BenchmarkCode(b *testing.B) {
 	md5 := mustMD5(b, 64, 1)
 	md5wide := mustMD5(b, 256, 8)
-	learned := mustNew(b, Description{Bits: 64, Ones: 1, Learner: "hand"}, manyEntries(100_000, 1))
+	learned := mustNew(b, Description{Bits: 64, Ones: 1, Learner: "hand"}, newEntries(100_000, 1))
 	for _, c := range []struct {
 		name string
 		m    *Model
@@ -168,8 +168,8 @@ func BenchmarkSign(b *testing.B) {
 	}
 }
 
-// manyEntries are n tokens with codes of the given ones.
-func manyEntries(n, ones int) []Entry {
+// newEntries are n tokens with codes of the given ones.
+func newEntries(n, ones int) []Entry {
 	entries := make([]Entry, n)
 	for i := range entries {
 		entries[i] = Entry{Token: uint64(i) * 7919, Frequency: uint32(i)}

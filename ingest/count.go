@@ -34,7 +34,7 @@ func Count(ctx context.Context, b *Batch) {
 	changed.Add(ctx, int64(len(b.Notes)))
 }
 
-// OnAck gives b its Ack. The first call counts b, if it is durable, and then settles it; further calls do nothing.
+// OnAck gives b its Ack. The first call counts b, if it is durable, and then acknowledges it; further calls do nothing.
 // What is not durable comes again, and counts then.
 func (b *Batch) OnAck(ctx context.Context, settle func(error)) {
 	counted := Batch{Posts: b.Posts, Rejected: b.Rejected, Notes: b.Notes} // as it was handed on

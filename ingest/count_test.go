@@ -34,7 +34,7 @@ func TestCount(t *testing.T) {
 	}
 }
 
-// TestOnAck: a batch is settled once, whatever is said later, and counted if it is durable.
+// TestOnAck: a batch is acknowledged once, whatever Ack is called with later, and counted if it is durable.
 func TestOnAck(t *testing.T) {
 	reader := mustMeter(t)
 	for _, first := range []error{nil, errors.New("disk full")} {

@@ -93,7 +93,7 @@ func newLetterCounts(name string) (c letterCounts, err error) {
 
 // deadLetter is one line.
 type deadLetter struct {
-	Place     string `json:"place"`
+	Location  string `json:"place"`
 	Reason    string `json:"reason"`
 	Time      string `json:"time"`
 	Raw       string `json:"raw"`
@@ -142,12 +142,12 @@ func (d *DeadLetters) write(lines []byte, n int) error {
 func (d *DeadLetters) line(r *Rejection) ([]byte, error) {
 	raw := r.Raw[:min(len(r.Raw), MaxRaw)]
 	letter := deadLetter{
-		Place: r.Place, Reason: r.Reason,
+		Location: r.Location, Reason: r.Reason,
 		Time:      d.now().UTC().Format(time.RFC3339Nano),
 		Truncated: r.Truncated || len(raw) < len(r.Raw),
 	}
 	if letter.Truncated {
-		raw = wholeRunes(raw)
+		raw = trimPartialRune(raw)
 	}
 	if utf8.Valid(raw) {
 		letter.Raw = string(raw)
@@ -158,8 +158,8 @@ func (d *DeadLetters) line(r *Rejection) ([]byte, error) {
 	return append(line, '\n'), err
 }
 
-// wholeRunes drops the beginning of a character that a cut has left at the end.
-func wholeRunes(b []byte) []byte {
+// trimPartialRune drops the beginning of a character that a cut has left at the end.
+func trimPartialRune(b []byte) []byte {
 	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
 		tail := b[len(b)-n:]
 		if utf8.RuneStart(tail[0]) && !utf8.FullRune(tail) {

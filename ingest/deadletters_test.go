@@ -25,7 +25,7 @@ func TestDeadLetters(t *testing.T) {
 		NewRejection("a.jsonl:17", "id: missing or empty", []byte(`{"text":"中"}`)),
 		NewRejection("a.jsonl:18", "not JSON", []byte("\xff\x00")),
 		NewRejection("a.jsonl:19", "too long", []byte("x"+strings.Repeat("中", MaxRaw/3+1))),
-		{Place: "request line 2", Reason: "cut before it came here", Raw: []byte("ab"), Truncated: true},
+		{Location: "request line 2", Reason: "cut before it came here", Raw: []byte("ab"), Truncated: true},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,7 @@
 // Package ingest is the contract of a source of posts: batches with an acknowledgement.
 //
 // A Source yields batches; who takes a batch calls its Ack once it is durable, and only then may the source
-// forget it. A record that is no post does not stop a source: it becomes a Rejection, with its place and the
+// forget it. A record that is no post does not stop a source: it becomes a Rejection, with its location and the
 // reason, and the posts around it go on. A record that was accepted with a change becomes a Note besides.
 //
 // The sources are packages of their own below this one, which know nothing of each other.
@@ -101,18 +101,18 @@ func (e *NoRoomError) Unwrap() error { return e.Err }
 // MaxRaw is how many bytes of a rejected record are kept.
 const MaxRaw = 64 << 10
 
-// Rejection says where a record stood that is no post, and why it is none.
+// Rejection is a record that is no post, with its location and the reason.
 type Rejection struct {
-	Place  string // FILE:LINE, or the line of a request
-	Reason string
-	Raw    []byte // the record as it came, at most MaxRaw bytes of it
+	Location string // FILE:LINE, or the line of a request
+	Reason   string
+	Raw      []byte // the record as it came, at most MaxRaw bytes of it
 	// Truncated: the record was longer than Raw.
 	Truncated bool
 }
 
 // NewRejection copies raw, cut to MaxRaw bytes.
 func NewRejection(place, reason string, raw []byte) Rejection {
-	r := Rejection{Place: place, Reason: reason, Truncated: len(raw) > MaxRaw}
+	r := Rejection{Location: place, Reason: reason, Truncated: len(raw) > MaxRaw}
 	r.Raw = append(r.Raw, raw[:min(len(raw), MaxRaw)]...)
 	return r
 }
@@ -122,5 +122,5 @@ func TooLong(limit int) error { return fmt.Errorf("longer than %d bytes of JSON"
 
 // Note says that a record was accepted, but changed.
 type Note struct {
-	Place, Text string
+	Location, Text string
 }

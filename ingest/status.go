@@ -13,7 +13,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// Status is whether a source gets at its posts, told by the source and asked by others. A source has parts (partitions, a
+// Status is whether a source gets at its posts, reported by the source and read by others. A source has parts (partitions, a
 // connection), by names of its own; it is up while none of them fails. All methods do nothing on a nil Status.
 type Status struct {
 	attributes metric.MeasurementOption
@@ -93,8 +93,8 @@ func (s *Status) Failed(part string, err error) {
 	s.failing[part] = err
 }
 
-// Lost is Failed for what is noticed again and again: it counts once.
-func (s *Status) Lost(part string, err error) {
+// FailedOnce is Failed for what is noticed again and again: it counts once.
+func (s *Status) FailedOnce(part string, err error) {
 	if s == nil || s.has(part) {
 		return
 	}

@@ -15,8 +15,8 @@ var ErrIncomplete = errors.New("the index is incomplete")
 // as it does, it answers with ErrIncomplete: empty lists would be wrong.
 func (x *Index) Incomplete(is bool) { x.incomplete.Store(is) }
 
-// Whole returns ErrIncomplete while that is what the index is.
-func (x *Index) Whole() error {
+// CheckComplete returns ErrIncomplete while that is what the index is.
+func (x *Index) CheckComplete() error {
 	if x.incomplete.Load() {
 		return ErrIncomplete
 	}
@@ -25,7 +25,7 @@ func (x *Index) Whole() error {
 
 // Reuse answers what a post repeats, and who repeats it: see Store.
 func (x *Index) Reuse(ctx context.Context, source, post string, page Page) (Reuse, error) {
-	if err := x.Whole(); err != nil {
+	if err := x.CheckComplete(); err != nil {
 		return Reuse{}, err
 	}
 	if x.Deleted != nil && x.Deleted(feed.Name{Source: source, Post: post}, time.Time{}) {
@@ -36,15 +36,15 @@ func (x *Index) Reuse(ctx context.Context, source, post string, page Page) (Reus
 
 // Text answers what is known of a group; false when that is nothing.
 func (x *Index) Text(ctx context.Context, group feed.Hash, page Page) (Text, bool, error) {
-	if err := x.Whole(); err != nil {
+	if err := x.CheckComplete(); err != nil {
 		return Text{}, false, err
 	}
 	return x.Store.Text(ctx, group, page)
 }
 
 // Author answers an author's latest reuse, the latest first: at most n and at most AuthorCap.
-func (x *Index) Author(ctx context.Context, source, author string, n int) ([]Repetition, error) {
-	if err := x.Whole(); err != nil {
+func (x *Index) Author(ctx context.Context, source, author string, n int) ([]RepeatedBy, error) {
+	if err := x.CheckComplete(); err != nil {
 		return nil, err
 	}
 	return x.Store.Author(ctx, source, author, n)

@@ -77,8 +77,8 @@ func (x *Index) count(ctx context.Context, c counts) {
 
 // Event is one CloudEvents JSON object, and when it was made.
 type Event struct {
-	Data []byte
-	Made time.Time
+	Data    []byte
+	FoundAt time.Time
 }
 
 // Publish takes in events. After an error all of them are to be given again; one that
@@ -118,17 +118,17 @@ func (x *Index) read(e *Event) (Change, int, error) {
 		m.First.Source, m.First.Post, m.First.Author); err != nil {
 		return Change{}, rejected, fmt.Errorf("event %s: %w", m.ID, err)
 	}
-	change := Change{Match: &m, Time: feed.FromTime(e.Made)}
+	change := Change{Match: &m, Time: feed.FromTime(e.FoundAt)}
 	if x.Deleted == nil {
 		return change, applied, nil
 	}
-	if x.Deleted(m.Later.Name(), e.Made) {
+	if x.Deleted(m.Later.Name(), e.FoundAt) {
 		return Change{}, deleted, nil
 	}
-	if x.Deleted(m.Earlier.Name(), e.Made) {
+	if x.Deleted(m.Earlier.Name(), e.FoundAt) {
 		m.Earlier = feed.Occurrence{}
 	}
-	if x.Deleted(m.First.Name(), e.Made) {
+	if x.Deleted(m.First.Name(), e.FoundAt) {
 		m.First = feed.First{}
 	}
 	return change, applied, nil

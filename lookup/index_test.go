@@ -40,17 +40,17 @@ func reported() []lookup.Event {
 	p1 := feed.Occurrence{Post: "p1", Time: 1767323045000, Author: "ann", Sentence: 1, Text: "the words"}
 	p2 := feed.Occurrence{Post: "p2", Time: 1767323046000, Author: "bob", Text: "The words!"}
 	p3 := feed.Occurrence{Source: "s", Post: "at://p3", Time: 1767323047500, Author: "bob", Sentence: 2, Text: "words"}
-	return told(
+	return eventsOf(
 		storetest.Match(p2, p1, group, 1).AppendEvent(nil, "d"),
 		storetest.Match(p3, p1, group, 6.0/7).AppendEvent(nil, "d"),
 		[]byte(`{"type":"dev.refrain.other.v1"}`),
 	)
 }
 
-// told makes events of their bytes.
-func told(all ...[]byte) (events []lookup.Event) {
+// eventsOf makes events of their bytes.
+func eventsOf(all ...[]byte) (events []lookup.Event) {
 	for _, data := range all {
-		events = append(events, lookup.Event{Data: data, Made: time.UnixMilli(1767323050000)})
+		events = append(events, lookup.Event{Data: data, FoundAt: time.UnixMilli(1767323050000)})
 	}
 	return events
 }
@@ -84,7 +84,7 @@ func TestIncompleteIndex(t *testing.T) {
 		_, reuse := x.Reuse(t.Context(), "", "p1", lookup.Page{})
 		_, _, text := x.Text(t.Context(), group, lookup.Page{})
 		_, author := x.Author(t.Context(), "", "bob", 1)
-		for _, got := range []error{x.Whole(), reuse, text, author} {
+		for _, got := range []error{x.CheckComplete(), reuse, text, author} {
 			if !errors.Is(got, want) {
 				t.Errorf("%v, want %v", got, want)
 			}
@@ -100,10 +100,10 @@ func TestDeletedPosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, err := s.Reuse(t.Context(), "", "p2", lookup.Page{Limit: 5})
-	if err != nil || len(r.Repeats) != 1 || r.Repeats[0].Earlier != nil || r.Repeats[0].Text != "The words!" {
+	if err != nil || len(r.RepeatOf) != 1 || r.RepeatOf[0].Earlier != nil || r.RepeatOf[0].Text != "The words!" {
 		t.Errorf("a copy of a deleted post: %+v, %v", r, err)
 	}
-	if err := x.Publish(t.Context(), told(retraction("p2"))); err != nil {
+	if err := x.Publish(t.Context(), eventsOf(retraction("p2"))); err != nil {
 		t.Fatal(err)
 	}
 	for _, post := range []string{"p1", "p2"} {
@@ -123,7 +123,7 @@ func TestEventsAreCounted(t *testing.T) {
 	}
 	gone := storetest.Match(feed.Occurrence{Post: "gone"}, feed.Occurrence{Post: "a"}, group, 1).AppendEvent(nil, "d")
 	long := storetest.Match(feed.Occurrence{Post: strings.Repeat("x", lookup.MaxName+1)}, feed.Occurrence{Post: "a"}, group, 1).AppendEvent(nil, "d")
-	events := append(reported(), told(gone, long, retraction("p1"), retraction(strings.Repeat("x", 2000)),
+	events := append(reported(), eventsOf(gone, long, retraction("p1"), retraction(strings.Repeat("x", 2000)),
 		[]byte("{"), []byte(`{"type":"dev.refrain.reuse.v1"}`))...)
 	if err := x.Publish(t.Context(), events); err != nil {
 		t.Fatal(err)

@@ -14,8 +14,8 @@ import (
 // per author the latest reuse. lookup/redisstore and lookup/boltstore implement it; lookup/storetest is the suite
 // that both pass. All methods may be called by several goroutines.
 //
-// A Store knows posts through events only. What it is told lives for the retention of wall time after it was last
-// told, and goes at most a quarter of the retention later.
+// A Store knows posts through events only. What it has observed lives for the retention of wall time after it was last
+// observed, and goes at most a quarter of the retention later.
 type Store interface {
 	// Apply takes changes in. The same ones again, in any order and grouping, change nothing more than how long
 	// things live. After an error any of them may be in, and the caller applies all of them again. An error that
@@ -30,7 +30,7 @@ type Store interface {
 	Text(ctx context.Context, group feed.Hash, page Page) (Text, bool, error)
 
 	// Author answers an author's latest reuse, the latest first: at most n and at most AuthorCap.
-	Author(ctx context.Context, source, author string, n int) ([]Repetition, error)
+	Author(ctx context.Context, source, author string, n int) ([]RepeatedBy, error)
 
 	// Check finds out whether the store still holds what it was last given, while there is nothing to apply. Its error
 	// is like one of Apply.
@@ -43,7 +43,7 @@ type Store interface {
 	Close() error
 }
 
-// AuthorCap is how many of an author's latest repetitions a Store keeps at most.
+// AuthorCap is how many of an author's latest reuses a Store retains at most.
 const AuthorCap = 100
 
 // Change is one of two: a match, or a deletion when Match is nil: of a post; or of an author, with all that events have
@@ -65,41 +65,41 @@ type Page struct {
 	After string
 }
 
-// Place is a sentence of a post, and the post's author where that is known.
-type Place struct {
+// Occurrence is a sentence of a post, and the post's author where that is known.
+type Occurrence struct {
 	Source, Post string
 	Author       string
 	Sentence     int
 	Time         feed.Time
 }
 
-// Repeat says that a sentence of the post asked about repeats a group.
-type Repeat struct {
+// RepeatOf says that a sentence of the post asked about repeats a group.
+type RepeatOf struct {
 	Event     feed.Hash
 	Sentence  int
 	Time      feed.Time // of this version of the post
 	Group     feed.Hash
 	Jaccard   float64
 	Identical bool
-	Earlier   *Place // an occurrence of the group; nil: it was deleted
-	Text      string // of the group, "" when it is not known
+	Earlier   *Occurrence // an occurrence of the group; nil: it was deleted
+	Text      string      // of the group, "" when it is not known
 }
 
-// Repetition says that a later sentence repeats a group.
-type Repetition struct {
+// RepeatedBy says that a later sentence repeats a group.
+type RepeatedBy struct {
 	Event   feed.Hash
 	Group   feed.Hash
 	Jaccard float64
-	Later   Place
+	Later   Occurrence
 	Text    string // of the group, in answers about authors only
 }
 
-// Reuse is what is known of a post. Its repetitions are all later sentences of other posts that match a group to which
+// Reuse is what is known of a post. It is repeated by all later sentences of other posts that match a group to which
 // the post belongs, after the post in the order of the feed.
 type Reuse struct {
 	Source, Post string
-	Repeats      []Repeat     // complete, by sentence
-	RepeatedBy   []Repetition // one page, the latest first
+	RepeatOf     []RepeatOf   // complete, by sentence
+	RepeatedBy   []RepeatedBy // one page, the latest first
 	Total        int          // of all pages
 	Next         string       // what the next page goes on after; "" at the end
 }
@@ -110,10 +110,10 @@ type Text struct {
 	Group                feed.Hash
 	Text                 string
 	First                *feed.First
-	Last                 feed.Time // of the latest repetition
+	Last                 feed.Time // when it was last repeated
 	Occurrences, Authors int
 	AuthorsEstimated     bool
-	RepeatedBy           []Repetition // one page, the latest first
+	RepeatedBy           []RepeatedBy // one page, the latest first
 	Total                int
 	Next                 string
 }

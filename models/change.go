@@ -25,7 +25,7 @@ func (k *Keeper) use(ctx context.Context, id int, m *hashcodes.Model) {
 		how := fmt.Sprintf("model %d, %s, is to be used, but %d of %d windows have no room to change their codes within window.budget: they will have it after a restart",
 			id, m.Name(), refused, len(k.cfg.Windows))
 		k.cfg.Logger.Warn("models: " + how)
-		k.say(nothing, "%s", how)
+		k.setStatus(nothing, "%s", how)
 		return
 	}
 	k.forget(id)
@@ -48,7 +48,7 @@ func (k *Keeper) change(ctx context.Context, m *hashcodes.Model) (done, refused 
 			continue
 		}
 		k.changed(i - refused)
-		k.say(changing, "window %d of %d takes %s on", i+1, len(k.cfg.Windows), m.Name())
+		k.setStatus(changing, "window %d of %d takes %s on", i+1, len(k.cfg.Windows), m.Name())
 		w.Recode(m)
 		for more := true; more && ctx.Err() == nil; {
 			more = recodeSome(ctx, w)

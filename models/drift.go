@@ -25,19 +25,19 @@ type drift struct {
 }
 
 const (
-	measure = 5 * time.Minute // that one measure lasts, at least
-	enough  = 1000            // false candidates in a measure, at least: where there are few, codes are good enough
-	rest    = time.Hour       // between two trainings because of drift
+	measureInterval     = 5 * time.Minute // that one measure lasts, at least
+	minFalseCandidates  = 1000            // false candidates in a measure, at least: where there are few, codes are good enough
+	minTrainingInterval = time.Hour       // between two trainings because of drift
 )
 
-// look takes a measure, where it is time for one, from totals of all windows.
-func (d *drift) look(now time.Time, s Searches) {
+// observe makes a measure, where it is time for one, from totals of all windows.
+func (d *drift) observe(now time.Time, s Searches) {
 	if d.began.IsZero() {
 		d.began, d.from = now, s
 		return
 	}
 	inVain := (s.Candidates - d.from.Candidates) - (s.Similar - d.from.Similar)
-	if now.Sub(d.began) < measure || inVain < enough {
+	if now.Sub(d.began) < measureInterval || inVain < minFalseCandidates {
 		return
 	}
 	d.last = 1e6 * float64(inVain) / float64(max(1, s.Lookups-d.from.Lookups)) / float64(max(1, s.Texts))

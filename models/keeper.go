@@ -33,12 +33,12 @@ type Config struct {
 	Windows   []Window // one or more
 	Threshold text.Threshold
 
-	Every      time.Duration // a model is learned this often; 0: never
-	Drift      float64       // and when false candidates have become so many times those just after the last change; 0: never
-	Sentences  int           // learned from, at most; not below Fewest
-	Fewest     int           // with fewer nothing is learned; 1 or more
-	Vocabulary int           // words that get codes of their own, at most; 1 or more
-	Workers    int           // goroutines that learn; 1 or more: 1 leaves the other cores to the posts
+	Every        time.Duration // a model is learned this often; 0: never
+	Drift        float64       // and when false candidates have become so many times those just after the last change; 0: never
+	Sentences    int           // learned from, at most; not below MinSentences
+	MinSentences int           // with fewer nothing is learned; 1 or more
+	Vocabulary   int           // words that get codes of their own, at most; 1 or more
+	Workers      int           // goroutines that learn; 1 or more: 1 leaves the other cores to the posts
 
 	Now    func() time.Time
 	Logger *slog.Logger
@@ -47,7 +47,7 @@ type Config struct {
 // Default learns once a day, and when the feed has drifted.
 func Default() Config {
 	return Config{
-		Every: 24 * time.Hour, Drift: 2, Sentences: 100_000, Fewest: 5000, Vocabulary: 10_000, Workers: 1,
+		Every: 24 * time.Hour, Drift: 2, Sentences: 100_000, MinSentences: 5000, Vocabulary: 10_000, Workers: 1,
 		Now: time.Now, Logger: slog.Default(),
 	}
 }
@@ -56,7 +56,7 @@ func (c *Config) validate() error {
 	return errors.Join(
 		check.Set("registry", c.Registry != nil), check.Set("windows", len(c.Windows) > 0), check.Set("threshold", c.Threshold.Den > 0),
 		check.AtLeast(0, "every", c.Every), check.AtLeast(0, "drift", c.Drift),
-		check.AtLeast(1, "fewest", c.Fewest), check.AtLeast(c.Fewest, "sentences", c.Sentences),
+		check.AtLeast(1, "fewest", c.MinSentences), check.AtLeast(c.MinSentences, "sentences", c.Sentences),
 		check.AtLeast(1, "vocabulary", c.Vocabulary), check.AtLeast(1, "workers", c.Workers),
 		check.Set("now", c.Now != nil), check.Set("logger", c.Logger != nil),
 	)
@@ -107,7 +107,7 @@ func New(cfg Config) (*Keeper, error) {
 		return nil, fmt.Errorf("models: %w", err)
 	}
 	k := &Keeper{cfg: cfg, orders: make(chan order, 1)}
-	k.status.Doing, k.status.Detail, k.status.Changed = nothing, cfg.Registry.whyLost(), len(cfg.Windows)
+	k.status.Doing, k.status.Detail, k.status.Changed = nothing, cfg.Registry.fallbackReason(), len(cfg.Windows)
 	_, current := cfg.Registry.List()
 	k.model, k.learns = cfg.Windows[0].Model(), k.lastLearned()
 	k.loaded = map[int]*hashcodes.Model{current: k.model}
@@ -118,13 +118,13 @@ func New(cfg Config) (*Keeper, error) {
 	return k, nil
 }
 
-// soon is how long after a start the first training by the schedule comes, at the earliest: windows are being filled.
-const soon = 10 * time.Minute
+// minFirstDelay is how long after a start the first training by the schedule comes, at the earliest: windows are being filled.
+const minFirstDelay = 10 * time.Minute
 
 // lastLearned is when a training last began, as if in this run: a service that is started every day learns too.
 func (k *Keeper) lastLearned() time.Time {
 	now, last := k.cfg.Now(), k.cfg.Registry.Tried()
-	earliest := now.Add(min(soon, k.cfg.Every) - k.cfg.Every)
+	earliest := now.Add(min(minFirstDelay, k.cfg.Every) - k.cfg.Every)
 	switch {
 	case last.After(now):
 		return now
@@ -148,7 +148,7 @@ func (k *Keeper) Use(id int) error {
 		err = k.cfg.Registry.SetCurrent(id)
 	}
 	if err != nil {
-		k.say(nothing, "%v", err)
+		k.setStatus(nothing, "%v", err)
 		return err
 	}
 	k.orders <- order{id, m} // there is room: only one is under way
@@ -190,7 +190,7 @@ func (k *Keeper) begin(doing string) bool {
 	return true
 }
 
-func (k *Keeper) say(doing, format string, args ...any) {
+func (k *Keeper) setStatus(doing, format string, args ...any) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.status.Doing, k.status.Detail = doing, fmt.Sprintf(format, args...)
@@ -252,12 +252,12 @@ func (k *Keeper) due(now time.Time) string {
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.drift.look(now, all)
+	k.drift.observe(now, all)
 	since := now.Sub(k.learns)
 	switch {
 	case k.cfg.Every > 0 && since >= k.cfg.Every:
 		return schedule
-	case k.cfg.Drift > 0 && since >= rest && k.drift.level() >= k.cfg.Drift:
+	case k.cfg.Drift > 0 && since >= minTrainingInterval && k.drift.level() >= k.cfg.Drift:
 		return drifted
 	}
 	return ""

@@ -135,7 +135,7 @@ func TestAModelIsLearnedTakenOnAndTakenBack(t *testing.T) {
 func aModelIsLearnedTakenOnAndTakenBack(t *testing.T) {
 	base := mustModel(t, "base")
 	list := shelves(base, 600)
-	k := mustKeeper(t, with(func(c *Config) { c.Fewest, c.Vocabulary = 500, 100 }), list)
+	k := mustKeeper(t, with(func(c *Config) { c.MinSentences, c.Vocabulary = 500, 100 }), list)
 	run(t, k)
 	if err := k.Learn(); err != nil {
 		t.Fatal(err)
@@ -168,7 +168,7 @@ func TestWhatIsNoBetterIsNotTakenOn(t *testing.T) { synctest.Test(t, whatIsNoBet
 
 func whatIsNoBetterIsNotTakenOn(t *testing.T) {
 	list := shelves(mustModel(t, "base"), 600)
-	k := mustKeeper(t, with(func(c *Config) { c.Fewest, c.Vocabulary = 100_000, 100 }), list)
+	k := mustKeeper(t, with(func(c *Config) { c.MinSentences, c.Vocabulary = 100_000, 100 }), list)
 	run(t, k)
 	learn := func() Status {
 		if err := k.Learn(); err != nil {
@@ -179,7 +179,7 @@ func whatIsNoBetterIsNotTakenOn(t *testing.T) {
 	if s := learn(); s.Current != 0 || !strings.Contains(s.Detail, "too few") {
 		t.Errorf("of too few texts: %+v", s)
 	}
-	k.cfg.Fewest = 500
+	k.cfg.MinSentences = 500
 	learn()
 	if s := learn(); s.Current != 1 || !strings.Contains(s.Detail, "stays") {
 		t.Errorf("learned twice: %+v", s)
@@ -282,7 +282,7 @@ func TestAWindowThatHadNoRoomGetsTheModelLater(t *testing.T) {
 func aWindowThatHadNoRoomGetsTheModelLater(t *testing.T) {
 	list := shelves(mustModel(t, "base"), 600)
 	list[0].full, list[1].full = true, true
-	k := mustKeeper(t, with(func(c *Config) { c.Fewest, c.Vocabulary = 500, 100 }), list)
+	k := mustKeeper(t, with(func(c *Config) { c.MinSentences, c.Vocabulary = 500, 100 }), list)
 	run(t, k)
 	learn := func() Status {
 		if err := k.Learn(); err != nil {
@@ -314,7 +314,7 @@ func nothingToGain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := mustKeeper(t, with(func(c *Config) { c.Registry, c.Every, c.Fewest = registry, time.Hour, 500 }), shelves(wide, 600))
+	k := mustKeeper(t, with(func(c *Config) { c.Registry, c.Every, c.MinSentences = registry, time.Hour, 500 }), shelves(wide, 600))
 	run(t, k)
 	time.Sleep(90 * time.Minute)
 	if s := await(k); s.Current != 0 || !strings.Contains(s.Detail, "too few to gain anything") {
@@ -324,7 +324,7 @@ func nothingToGain(t *testing.T) {
 
 // TestStopsInTheMidst: a training under way holds nobody up who wants to stop.
 func TestStopsInTheMidst(t *testing.T) {
-	k := mustKeeper(t, with(func(c *Config) { c.Fewest = 500 }), shelves(mustModel(t, "base"), 6000))
+	k := mustKeeper(t, with(func(c *Config) { c.MinSentences = 500 }), shelves(mustModel(t, "base"), 6000))
 	ctx, stop := context.WithCancel(t.Context())
 	stopped := make(chan error)
 	go func() { stopped <- k.Run(ctx) }()
@@ -379,7 +379,7 @@ func TestTheScheduleOutlivesRestarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ now, next time.Duration }{
-		{0, 24 * time.Hour}, {23 * time.Hour, 24 * time.Hour}, {100 * time.Hour, 100*time.Hour + soon}, {-time.Hour, 23 * time.Hour},
+		{0, 24 * time.Hour}, {23 * time.Hour, 24 * time.Hour}, {100 * time.Hour, 100*time.Hour + minFirstDelay}, {-time.Hour, 23 * time.Hour},
 	} {
 		now := start.Add(c.now)
 		k := mustKeeper(t, with(func(c *Config) {

@@ -29,14 +29,14 @@ func (k *Keeper) learn(ctx context.Context, why string) {
 	}
 	switch {
 	case ctx.Err() != nil:
-	case errors.Is(err, errKept):
+	case errors.Is(err, errNotReplaced):
 		k.metrics.learned(ctx, "kept")
 		k.resetDrift() // as it is now is how it should be
 		k.finish(err.Error())
 	case err != nil:
 		k.metrics.learned(ctx, "failed")
 		k.cfg.Logger.Error("models: learning fails; the model in use stays", "error", err)
-		k.say(nothing, "%v", err)
+		k.setStatus(nothing, "%v", err)
 	default:
 		k.metrics.learned(ctx, "taken_on")
 		k.use(ctx, id, m)
@@ -51,13 +51,13 @@ func (k *Keeper) resetDrift() {
 
 func (k *Keeper) finish(how string) {
 	k.cfg.Logger.Info("models: " + how)
-	k.say(nothing, "%s", how)
+	k.setStatus(nothing, "%s", how)
 }
 
-// errKept says that there is no better model to be had.
-var errKept = errors.New("the model in use stays")
+// errNotReplaced says that there is no better model to be had.
+var errNotReplaced = errors.New("the model in use stays")
 
-// learnOne learns a model from the windows and puts it into the registry; errKept says why not.
+// learnOne learns a model from the windows and puts it into the registry; errNotReplaced says why not.
 func (k *Keeper) learnOne(ctx context.Context, why string) (id int, m *hashcodes.Model, err error) {
 	began, used := k.cfg.Now(), k.Model()
 	if err := k.noteTried(began); err != nil {
@@ -68,10 +68,10 @@ func (k *Keeper) learnOne(ctx context.Context, why string) (id int, m *hashcodes
 		return 0, nil, err
 	}
 	before := k.cost(ctx, used, sample)
-	if why != request && before.PerQuery() < little {
-		return 0, nil, fmt.Errorf("%w: %.3g false candidates a query are too few to gain anything", errKept, before.PerQuery())
+	if why != request && before.PerQuery() < minFalsePerQuery {
+		return 0, nil, fmt.Errorf("%w: %.3g false candidates a query are too few to gain anything", errNotReplaced, before.PerQuery())
 	}
-	k.say(learning, "from %d texts", len(sample.Learning))
+	k.setStatus(learning, "from %d texts", len(sample.Learning))
 	if m, _, err = k.learner().Learn(ctx, sample); err != nil {
 		return 0, nil, err
 	}
@@ -80,12 +80,12 @@ func (k *Keeper) learnOne(ctx context.Context, why string) (id int, m *hashcodes
 		return 0, nil, err
 	}
 	if !after.Beats(before) && (why != request || after.False >= before.False) {
-		return 0, nil, fmt.Errorf("%w: %.3g false candidates a query, %.3g with codes learned anew", errKept, before.PerQuery(), after.PerQuery())
+		return 0, nil, fmt.Errorf("%w: %.3g false candidates a query, %.3g with codes learned anew", errNotReplaced, before.PerQuery(), after.PerQuery())
 	}
 	now := k.cfg.Now()
 	k.cfg.Logger.Info("models: learned", "false_candidates_before", before.PerQuery(), "after", after.PerQuery(), "took", now.Sub(began).Round(time.Millisecond))
 	id, err = k.cfg.Registry.Add(m, Entry{
-		Why: why, Made: now.UTC(), Sentences: len(sample.Learning), Before: before.PerQuery(), After: after.PerQuery(),
+		Why: why, LearnedAt: now.UTC(), Sentences: len(sample.Learning), Before: before.PerQuery(), After: after.PerQuery(),
 	})
 	return id, m, err
 }
@@ -101,18 +101,18 @@ func (k *Keeper) noteTried(now time.Time) error {
 // none now would have none for the next model.
 func (k *Keeper) sample(ctx context.Context, used *hashcodes.Model) (*train.Sample, error) {
 	if _, refused := k.change(ctx, used); refused > 0 {
-		return nil, fmt.Errorf("%w: %d of %d windows have no room to change their codes within window.budget", errKept, refused, len(k.cfg.Windows))
+		return nil, fmt.Errorf("%w: %d of %d windows have no room to change their codes within window.budget", errNotReplaced, refused, len(k.cfg.Windows))
 	}
-	k.say(learning, "reading the texts of the windows")
+	k.setStatus(learning, "reading the texts of the windows")
 	s := train.Collect(k.sets(ctx), k.cfg.Sentences, seed)
-	if n := len(s.Learning) + len(s.Validation); n < k.cfg.Fewest {
-		return nil, fmt.Errorf("%w: the windows hold %d texts, too few to learn from; %d would do", errKept, n, k.cfg.Fewest)
+	if n := len(s.Learning) + len(s.Validation); n < k.cfg.MinSentences {
+		return nil, fmt.Errorf("%w: the windows hold %d texts, too few to learn from; %d would do", errNotReplaced, n, k.cfg.MinSentences)
 	}
 	return s, ctx.Err()
 }
 
-// little: with fewer false candidates a query there is nothing to gain.
-const little = 0.05
+// minFalsePerQuery: with fewer false candidates a query there is nothing to gain.
+const minFalsePerQuery = 0.05
 
 // seed is of the trainings: what a window holds is random enough.
 const seed = 1
@@ -123,7 +123,7 @@ func (k *Keeper) learner() train.Config {
 	return train.Config{
 		Learner: "direct", Bits: base.Bits(), Ones: base.Ones(), Threshold: k.cfg.Threshold, Vocabulary: k.cfg.Vocabulary,
 		Seed: seed, Sources: []string{"the window"}, Workers: k.cfg.Workers,
-		Say: func(s string) { k.say(learning, "%s", s) },
+		Progress: func(s string) { k.setStatus(learning, "%s", s) },
 	}
 }
 

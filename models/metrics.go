@@ -12,7 +12,7 @@ import (
 
 type metrics struct {
 	learnings, changes metric.Int64Counter
-	took               metric.Float64Gauge
+	duration           metric.Float64Gauge
 }
 
 func newMetrics(k *Keeper) (*metrics, error) {
@@ -21,7 +21,7 @@ func newMetrics(k *Keeper) (*metrics, error) {
 	var errs [7]error
 	m.learnings, errs[0] = meter.Int64Counter("refrain_models_learned", metric.WithDescription("Trainings by what became of the model: taken_on, kept (the one in use is as good) or failed"))
 	m.changes, errs[1] = meter.Int64Counter("refrain_models_changes", metric.WithDescription("Changes of a window's codes: done, or refused for want of room in the budget"))
-	m.took, errs[2] = meter.Float64Gauge("refrain_models_change", metric.WithUnit("s"), metric.WithDescription("How long the last change of all windows took"))
+	m.duration, errs[2] = meter.Float64Gauge("refrain_models_change", metric.WithUnit("s"), metric.WithDescription("How long the last change of all windows took"))
 	current, err := meter.Int64ObservableGauge("refrain_models_current", metric.WithDescription("Number of the model in use; 0: that of the configuration"))
 	errs[3] = err
 	level, err := meter.Float64ObservableGauge("refrain_models_drift", metric.WithDescription("False candidates, in times those after the last change of codes; 0: not known yet"))
@@ -59,5 +59,5 @@ func (m *metrics) learned(ctx context.Context, result string) {
 func (m *metrics) changed(ctx context.Context, done, refused int, took time.Duration) {
 	m.changes.Add(ctx, int64(done), metric.WithAttributes(attribute.String("result", "done")))
 	m.changes.Add(ctx, int64(refused), metric.WithAttributes(attribute.String("result", "refused")))
-	m.took.Record(ctx, took.Seconds())
+	m.duration.Record(ctx, took.Seconds())
 }

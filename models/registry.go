@@ -28,18 +28,18 @@ import (
 // Files are written beside their place and renamed, so that a crash leaves the old or the new one. Model 0 is that of
 // the configuration; it has no file. Any goroutine may use a Registry.
 type Registry struct {
-	dir  string
-	base *hashcodes.Model
-	made string // what models are made for
+	dir     string
+	base    *hashcodes.Model
+	purpose string // what models are made for
 
-	mu   sync.Mutex
-	list list
-	lost string // why the model that was in use is not; "": it is
+	mu       sync.Mutex
+	list     list
+	fallback string // why the model that was in use is not; "": it is
 }
 
 // list is the content of models.json.
 type list struct {
-	Base    string    `json:"base"` // what is configured: the fingerprint of the model, and what models are made for
+	Base    string    `json:"base"` // what is configured: the fingerprint of the model, and the purpose of models
 	Current int       `json:"current"`
 	Last    int       `json:"last"`  // number of the newest that there ever was
 	Tried   time.Time `json:"tried"` // when the last training began, or the list
@@ -50,16 +50,16 @@ type list struct {
 type Entry struct {
 	ID        int       `json:"id"`
 	Name      string    `json:"name"`
-	For       string    `json:"for"` // what it was made for: bits and ones of the codes, threshold
+	For       string    `json:"for"` // its purpose: bits and ones of the codes, threshold
 	Why       string    `json:"why"` // it was learned: schedule, drift or request
-	Made      time.Time `json:"made,omitzero"`
+	LearnedAt time.Time `json:"made,omitzero"`
 	Sentences int       `json:"sentences"` // distinct ones that it was learned from
 	Before    float64   `json:"before"`    // false candidates a query with the codes in use then,
 	After     float64   `json:"after"`     // and with these
 }
 
-// kept is how many models stay besides the one in use.
-const kept = 4
+// maxStoredModels is how many models stay besides the one in use.
+const maxStoredModels = 4
 
 // OpenRegistry opens the folder, which is made where it is missing. base is the model of the configuration, for so high
 // a threshold. When one of them is configured anew, base is the model in use again. A list that cannot be read is begun
@@ -68,7 +68,7 @@ func OpenRegistry(dir string, base *hashcodes.Model, threshold string, log *slog
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("models: %w", err)
 	}
-	r := &Registry{dir: dir, base: base, made: fmt.Sprintf("%d bits, %d a word, at %s", base.Bits(), base.Ones(), threshold)}
+	r := &Registry{dir: dir, base: base, purpose: fmt.Sprintf("%d bits, %d a word, at %s", base.Bits(), base.Ones(), threshold)}
 	if err := r.read(log); err != nil {
 		return nil, fmt.Errorf("models: %w", err)
 	}
@@ -76,7 +76,7 @@ func OpenRegistry(dir string, base *hashcodes.Model, threshold string, log *slog
 	if err != nil {
 		return nil, fmt.Errorf("models: %w", err)
 	}
-	configured := print + ", " + r.made
+	configured := print + ", " + r.purpose
 	if r.list.Current != 0 && r.list.Base != configured {
 		log.Warn("models: the configuration has changed: its model is used, not the one that was in use before", "model", r.list.Current)
 		r.list.Current = 0
@@ -147,7 +147,7 @@ func (r *Registry) entry(id int) *Entry {
 func (r *Registry) List() (models []Entry, current int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	base := Entry{Name: r.base.Name(), For: r.made, Why: "configuration"}
+	base := Entry{Name: r.base.Name(), For: r.purpose, Why: "configuration"}
 	return append([]Entry{base}, r.list.Models...), r.list.Current
 }
 
@@ -209,24 +209,24 @@ func (r *Registry) InUse(log *slog.Logger) *hashcodes.Model {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.list.Current = 0
-		r.lost = fmt.Sprintf("the model in use cannot be read: %v; that of the configuration is used", err)
+		r.fallback = fmt.Sprintf("the model in use cannot be read: %v; that of the configuration is used", err)
 		return r.base
 	}
 	return m
 }
 
-// whyLost says why the model that was in use is not; "": it is.
-func (r *Registry) whyLost() string {
+// fallbackReason says why the model that was in use is not; "": it is.
+func (r *Registry) fallbackReason() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.lost
+	return r.fallback
 }
 
 // Add keeps a model that was learned and returns its number. Old ones go, but never the one in use.
 func (r *Registry) Add(m *hashcodes.Model, e Entry) (id int, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e.ID, e.Name, e.For = r.list.Last+1, m.Name(), r.made
+	e.ID, e.Name, e.For = r.list.Last+1, m.Name(), r.purpose
 	if err := atomicfile.Write(r.file(e.ID), 0o600, m.Write); err != nil {
 		return 0, fmt.Errorf("keep model %d: %w", e.ID, err)
 	}
@@ -244,7 +244,7 @@ func (r *Registry) Add(m *hashcodes.Model, e Entry) (id int, err error) {
 
 // prune takes the oldest models out of the list and returns their numbers.
 func (l *list) prune() (gone []int) {
-	extra := len(l.Models) - kept - 1
+	extra := len(l.Models) - maxStoredModels - 1
 	l.Models = slices.DeleteFunc(l.Models, func(e Entry) bool {
 		if extra <= 0 || e.ID == l.Current {
 			return false

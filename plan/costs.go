@@ -19,7 +19,7 @@ type Costs struct {
 	EventShare  float64 `json:"eventShare"`  // of an event's bytes, likewise
 
 	BatchSeconds float64 `json:"batchSeconds"` // that a sentence waits for others to be looked up with, at most
-	BatchMost    float64 `json:"batchMost"`    // sentences that are looked up at once, at most
+	MaxBatch     float64 `json:"batchMost"`    // sentences that are looked up at once, at most
 	HopSeconds   float64 `json:"hopSeconds"`   // the way around the window (request, two topics, two readers), the median
 	HopTail      float64 `json:"hopTail"`      // the same, of which 99 in 100 are quicker
 

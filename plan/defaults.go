@@ -17,7 +17,7 @@ func DefaultCosts() Costs {
 		RecordShare: 0.87, EventShare: 0.25,
 
 		BatchSeconds: 0.005, // the bound of the detector's batches
-		BatchMost:    64,    // sigstore/scan: more at once make none cheaper
+		MaxBatch:     64,    // sigstore/scan: more at once make none cheaper
 		HopSeconds:   0.005, // not measured: assumed
 		HopTail:      0.025, // not measured: assumed
 

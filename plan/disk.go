@@ -9,11 +9,11 @@ type disk struct {
 func (w *workload) disk() disk {
 	f := w.feed
 	sentences := f.PostsPerDay * f.SentencesPerPost
-	kept := f.fullest(f.topicKept())
+	kept := f.fullest(f.topicDays())
 	return disk{
 		sentences: sentences * kept * w.recordBytes(),
 		events:    sentences * kept * f.EventsPerSentence * w.eventBytes(),
-		purged:    sentences * f.fullest(f.kept()) * w.recordBytes(),
+		purged:    sentences * f.fullest(f.windowDays()) * w.recordBytes(),
 	}
 }
 

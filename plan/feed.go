@@ -56,18 +56,18 @@ func (f Feed) mistakes() (m Mistakes) {
 	m.want(f.Threshold > 0 && f.Threshold <= 1, "Threshold", f.Threshold, "more than 0, at most 1")
 	m.want(slices.Contains([]int{32, 64, 128, 256}, f.Bits), "Bits", f.Bits, "32, 64, 128 or 256")
 	m.want(f.Ones >= 1 && f.Ones <= hashcodes.MaxOnes, "Ones", f.Ones, fmt.Sprintf("1 to %d", hashcodes.MaxOnes))
-	m.want(f.SentencesPerPost > 0 && f.SentencesPerPost <= most, "SentencesPerPost", f.SentencesPerPost, "more than 0, at most 10^6")
+	m.want(f.SentencesPerPost > 0 && f.SentencesPerPost <= maxRate, "SentencesPerPost", f.SentencesPerPost, "more than 0, at most 10^6")
 	m.want(f.TokensPerSentence >= 1 && f.TokensPerSentence <= hashcodes.MaxSize, "TokensPerSentence", f.TokensPerSentence,
 		fmt.Sprintf("1 to %d: longer sentences are cut", hashcodes.MaxSize))
 	m.want(f.DistinctShare > 0 && f.DistinctShare <= 1, "DistinctShare", f.DistinctShare, "more than 0, at most 1: a share of all")
-	m.want(f.TextBytes >= 0 && f.TextBytes <= most, "TextBytes", f.TextBytes, "0 to 10^6")
-	m.want(f.PostBytes >= 0 && f.PostBytes <= 1000*most, "PostBytes", f.PostBytes, "0 to 10^9")
-	m.want(f.EventsPerSentence >= 0 && f.EventsPerSentence <= most, "EventsPerSentence", f.EventsPerSentence, "0 to 10^6")
+	m.want(f.TextBytes >= 0 && f.TextBytes <= maxRate, "TextBytes", f.TextBytes, "0 to 10^6")
+	m.want(f.PostBytes >= 0 && f.PostBytes <= 1000*maxRate, "PostBytes", f.PostBytes, "0 to 10^9")
+	m.want(f.EventsPerSentence >= 0 && f.EventsPerSentence <= maxRate, "EventsPerSentence", f.EventsPerSentence, "0 to 10^6")
 	return m
 }
 
-// most is far above what a mean of posts or sentences is anywhere.
-const most = 1e6
+// maxRate is far above what a mean of posts or sentences is anywhere.
+const maxRate = 1e6
 
 const day = 24 * time.Hour
 
@@ -77,20 +77,20 @@ func (f Feed) posts() float64 { return f.PostsPerDay / day.Seconds() * f.PeakFac
 // sentences compared a second at the peak.
 func (f Feed) sentences() float64 { return f.posts() * f.SentencesPerPost }
 
-// kept is how long a sentence stays in the window, in days: the span, the lateness, and one block, since blocks of
+// windowDays is how long a sentence stays in the window, in days: the span, the lateness, and one block, since blocks of
 // span/16 go as a whole.
-func (f Feed) kept() float64 {
+func (f Feed) windowDays() float64 {
 	return (float64(f.Span)*(1+1./16) + float64(f.Lateness)) / float64(day)
 }
 
-// topicKept is how long the sentence topic keeps a record at most, in days: see Feed.MaxHold.
-func (f Feed) topicKept() float64 {
+// topicDays is how long the sentence topic keeps a record at most, in days: see Feed.MaxHold.
+func (f Feed) topicDays() float64 {
 	return float64(f.Span+f.Lateness+f.MaxHold+time.Hour) / float64(day)
 }
 
-// windowSentences are the sentences in the window when it is fullest: N · sentences a post · fullest(kept).
+// windowSentences are the sentences in the window when it is fullest: N · sentences a post · fullest(windowDays).
 func (f Feed) windowSentences() float64 {
-	return f.PostsPerDay * f.SentencesPerPost * f.fullest(f.kept())
+	return f.PostsPerDay * f.SentencesPerPost * f.fullest(f.windowDays())
 }
 
 // fullest is the part of a mean day's posts that come in the busiest stretch of so many days: up to an hour at the

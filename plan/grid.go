@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	mostRows    = 256     // of a grid
-	mostWorkers = 1 << 20 // of a grid
+	maxRows    = 256     // of a grid
+	maxWorkers = 1 << 20 // of a grid
 )
 
 // grid is a shape that does the work.
@@ -16,11 +16,11 @@ type grid struct {
 	shape shape
 }
 
-// smallest finds the grid: plain columns where they do, and a row more, which is a copy of the window more, only while
+// minGrid finds the grid: plain columns where they do, and a row more, which is a copy of the window more, only while
 // it saves a quarter of the workers: about where half of what each does is reading. nil when no grid does.
-func smallest(w workload) *grid {
+func minGrid(w workload) *grid {
 	var best *grid
-	for rows := 1; rows <= mostRows; rows++ {
+	for rows := 1; rows <= maxRows; rows++ {
 		g := w.withRows(rows)
 		if best != nil && (g == nil || float64(g.workers()) > 0.75*float64(best.workers())) {
 			break
@@ -32,7 +32,7 @@ func smallest(w workload) *grid {
 
 // withRows finds the least number of columns. A column more never makes a worker busier, hence by bisection.
 func (w *workload) withRows(rows int) *grid {
-	most := mostWorkers / rows
+	most := maxWorkers / rows
 	columns := 1 + sort.Search(most, func(i int) bool { return w.partitions(rows, i+1) > 0 })
 	if columns > most {
 		return nil
@@ -56,7 +56,7 @@ func (g *grid) workers() int { return g.shape.rows * g.shape.columns }
 // cores are the cores that are busy at the peak, in all workers.
 func (g *grid) cores() float64 { return sum(g.work.coreSeconds(g.shape)) * g.shape.workers() }
 
-// better prefers fewer workers, then fewer cards, then fewer busy cores.
-func (g *grid) better(o *grid) bool {
+// isCheaperThan prefers fewer workers, then fewer cards, then fewer busy cores.
+func (g *grid) isCheaperThan(o *grid) bool {
 	return cmp.Or(cmp.Compare(g.workers(), o.workers()), cmp.Compare(g.gpus(), o.gpus()), cmp.Compare(g.cores(), o.cores())) < 0
 }

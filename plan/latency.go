@@ -6,13 +6,13 @@ import "math"
 //
 //	way around the window + waiting for the batch to fill + waiting for earlier batches + the batch itself
 //
-// A batch fills for T = min(BatchSeconds, BatchMost / look-ups a second): half of it in the median, all of it at
+// A batch fills for T = min(BatchSeconds, MaxBatch / look-ups a second): half of it in the median, all of it at
 // worst. It takes S, the sentences in it times the time of the busiest thread for each (and of the card). Batches wait
 // for each other as in an M/D/1 queue that is busy for the share ρ of its time. The share 0.99 adds the shares 0.99 of
 // the parts, which is more than that of the sum.
 func (w *workload) latency(s shape) (p50, p99 float64) {
 	c := w.costs
-	most := c.BatchMost
+	most := c.MaxBatch
 	if w.engine.device(w) > 0 {
 		most = c.GPU.Batch
 	}

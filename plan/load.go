@@ -96,7 +96,7 @@ const (
 	Cards     = "GPU"             // the time of each card
 	CardBytes = "memory of a GPU" // of each card
 	cardShare = 0.9               // of a card's memory may be used
-	mostLoad  = 1                 // of a limit
+	maxLoad   = 1                 // of a limit
 )
 
 // loads are the shares of its limits that a worker takes: feasible is all of them at 1 or below.
@@ -116,9 +116,9 @@ func (w *workload) loads(s shape) []Share {
 	return loads
 }
 
-func (w *workload) feasible(s shape) bool { return !(greatest(w.loads(s)).Value > mostLoad) }
+func (w *workload) feasible(s shape) bool { return !(maxShare(w.loads(s)).Value > maxLoad) }
 
-func greatest(shares []Share) Share {
+func maxShare(shares []Share) Share {
 	most := Share{Value: math.Inf(-1)}
 	for _, s := range shares {
 		if s.Value > most.Value {

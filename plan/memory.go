@@ -38,7 +38,7 @@ func (w *workload) held(window float64) float64 {
 
 // budget is what to allow the window of such a worker: what it is expected to hold, and a tenth for the error of that.
 func (w *workload) budget(columns int) float64 {
-	return max(units.LeastBudget, 1.1*w.windowBytes()/float64(columns))
+	return max(units.MinBudget, 1.1*w.windowBytes()/float64(columns))
 }
 
 func sum(shares []Share) (total float64) {

@@ -82,9 +82,9 @@ func Plan(f Feed, m Machine, c Costs) (Result, error) {
 	var best *grid
 	var all []Alternative
 	for _, e := range engines(m) {
-		g := smallest(workload{f, m, c, e})
+		g := minGrid(workload{f, m, c, e})
 		all = append(all, g.alternative(e))
-		if g != nil && (best == nil || g.better(best)) {
+		if g != nil && (best == nil || g.isCheaperThan(best)) {
 			best = g
 		}
 	}

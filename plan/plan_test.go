@@ -39,7 +39,7 @@ func simple() (plan.Feed, plan.Machine, plan.Costs) {
 	m := plan.Machine{Cores: 4, Memory: 10e9, MemoryShare: 0.5, Network: 1e6}
 	c := plan.Costs{
 		DecodeMicros: 10, SplitMicros: 90, ReadMicros: 50, InsertMicros: 100,
-		RecordBytes: 100, RecordShare: 1, EventShare: 1, BatchSeconds: 0.01, BatchMost: 64, HopSeconds: 0.001, HopTail: 0.002,
+		RecordBytes: 100, RecordShare: 1, EventShare: 1, BatchSeconds: 0.01, MaxBatch: 64, HopSeconds: 0.001, HopTail: 0.002,
 		Prefix:   []plan.LookupCost{{Threshold: 0.8, Million: 1000, Exponent: 1}},
 		Scan:     []plan.LookupCost{{Threshold: 0.8, Million: 3000, Exponent: 1}},
 		RowBytes: 50, OccurrenceBytes: 25, PrefixBytes: 10, ProcessBytes: 1e8,

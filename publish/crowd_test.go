@@ -18,7 +18,7 @@ import (
 // counted counts how many readers of a topic there are, have been, and were at once.
 type counted struct {
 	topic.Topic
-	open, opened, most atomic.Int64
+	open, opened, maxOpen atomic.Int64
 }
 
 func (c *counted) Open(ctx context.Context, from []int64) (topic.Reader, error) {
@@ -26,7 +26,7 @@ func (c *counted) Open(ctx context.Context, from []int64) (topic.Reader, error) 
 	if err == nil {
 		c.opened.Add(1)
 		n := c.open.Add(1)
-		for most := c.most.Load(); n > most && !c.most.CompareAndSwap(most, n); most = c.most.Load() {
+		for most := c.maxOpen.Load(); n > most && !c.maxOpen.CompareAndSwap(most, n); most = c.maxOpen.Load() {
 		}
 	}
 	return &countedReader{r, c}, err
@@ -85,7 +85,7 @@ func TestStreamsShareAReader(t *testing.T) {
 
 var full = flag.Bool("full", false, "the long versions of the tests")
 
-// TestDeafClientsDoNotHoldReaders: many clients that do not read want all that is kept. Another one gets it beside them,
+// TestDeafClientsDoNotHoldReaders: many clients that do not read want all that is retained. Another one gets it beside them,
 // and never were more readers open than a few.
 func TestDeafClientsDoNotHoldReaders(t *testing.T) {
 	top := &counted{Topic: newMemory(1, true, 256)}
@@ -106,7 +106,7 @@ func TestDeafClientsDoNotHoldReaders(t *testing.T) {
 	if got, _ := c.posts(t, 200); !strings.HasPrefix(got[199], "199x") {
 		t.Errorf("the last is %.10q", got[199])
 	}
-	if most := top.most.Load(); most > 9 { // 8, and that of the hub
+	if most := top.maxOpen.Load(); most > 9 { // 8, and that of the hub
 		t.Errorf("%d readers at once", most)
 	}
 }

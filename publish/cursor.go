@@ -12,18 +12,18 @@ import (
 
 // cursor is how far a Reader has read, and which of the records below that are open: read and not done.
 //
-// Written down it is the place, and behind a space the open records as PARTITION:POSITION, by commas. Where there are
-// too many it is the place below all of them, and what was done above that comes again.
+// Written down it is the offsets, and behind a space the open records as PARTITION:POSITION, by commas. Where there are
+// too many it is the offsets below all of them, and what was done above those comes again.
 type cursor struct {
-	read place
-	open map[spot]struct{}
+	read offsets
+	open map[offset]struct{}
 }
 
-// mostOpen is how many open records a cursor names: 64 KiB of them, about.
-const mostOpen = 5000
+// maxOpenRecords is how many open records a cursor names: 64 KiB of them, about.
+const maxOpenRecords = 5000
 
-// begin is the place to read from: below everything that is open.
-func (c *cursor) begin() place {
+// begin is where to read from: the offsets below everything that is open.
+func (c *cursor) begin() offsets {
 	begin := c.read
 	begin.next = slices.Clone(c.read.next)
 	for at := range c.open {
@@ -33,7 +33,7 @@ func (c *cursor) begin() place {
 }
 
 // done reports whether a record had been done when the cursor was written.
-func (c *cursor) done(at spot) bool {
+func (c *cursor) done(at offset) bool {
 	if c.read.next == nil || at.position >= c.read.next[at.partition] {
 		return false
 	}
@@ -46,12 +46,12 @@ func (c *cursor) rebase(t topic.Topic, end []int64) bool {
 	if !c.read.rebase(t, end) {
 		return false
 	}
-	maps.DeleteFunc(c.open, func(at spot, _ struct{}) bool { return at.position >= c.read.next[at.partition] })
+	maps.DeleteFunc(c.open, func(at offset, _ struct{}) bool { return at.position >= c.read.next[at.partition] })
 	return true
 }
 
 func (c *cursor) String() string {
-	if len(c.open) > mostOpen {
+	if len(c.open) > maxOpenRecords {
 		begin := c.begin()
 		return begin.String()
 	}
@@ -66,8 +66,8 @@ func (c *cursor) String() string {
 // parseCursor reads what String writes.
 func parseCursor(s string, partitions int, ordered bool) (cursor, error) {
 	first, open, _ := strings.Cut(s, " ")
-	read, err := parsePlace(first, partitions, ordered)
-	c := cursor{read: read, open: map[spot]struct{}{}}
+	read, err := parseOffsets(first, partitions, ordered)
+	c := cursor{read: read, open: map[offset]struct{}{}}
 	if err != nil || open == "" {
 		return c, err
 	}
@@ -78,7 +78,7 @@ func parseCursor(s string, partitions int, ordered bool) (cursor, error) {
 		if err1 != nil || err2 != nil || p < 0 || p >= partitions || n < 0 {
 			return c, fmt.Errorf("open record %q: want PARTITION:POSITION", word)
 		}
-		c.open[spot{p, n}] = struct{}{}
+		c.open[offset{p, n}] = struct{}{}
 	}
 	return c, nil
 }

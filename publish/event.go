@@ -19,16 +19,16 @@ type Event struct {
 	// Source and Post name the post that the event is about: the later one of a match, the deleted one of a
 	// retraction. A retraction of an author has no Post.
 	Source, Post string
-	Made         time.Time // when it was found
+	FoundAt      time.Time // when it was found
 	Key          string    // CloudEvents partitionkey
 	Trace        string    // W3C traceparent of the post's way through, "" without one
-	Place        string    // where it stands in the event topic, for logs and dead letters
+	Offset       string    // where it stands in the event topic, for logs and dead letters
 	// Data is one CloudEvents JSON object without a newline. Nobody changes it.
 	Data []byte
 
 	names
 	deployment string // CloudEvents source
-	at         spot
+	at         offset
 }
 
 // Position is where the event stands in the event topic.
@@ -60,8 +60,8 @@ func open(r *topic.Record) (Event, error) {
 	if err != nil {
 		return Event{}, fmt.Errorf("event: %w", err)
 	}
-	event.Made, event.Trace, event.Data, event.at = r.Time, r.Trace, r.Data, spot{r.Partition, r.Position}
-	event.Place = "events/" + strconv.Itoa(r.Partition) + "@" + strconv.FormatInt(r.Position, 10)
+	event.FoundAt, event.Trace, event.Data, event.at = r.Time, r.Trace, r.Data, offset{r.Partition, r.Position}
+	event.Offset = "events/" + strconv.Itoa(r.Partition) + "@" + strconv.FormatInt(r.Position, 10)
 	return event, nil
 }
 
@@ -95,7 +95,7 @@ func (e *Event) Clear(deleted Deleted) bool {
 	if !e.mentions(deleted) {
 		return true
 	}
-	if deleted(e.Later, e.Made) || deleted(e.Earlier, e.Made) {
+	if deleted(e.Later, e.FoundAt) || deleted(e.Earlier, e.FoundAt) {
 		return false
 	}
 	m, err := feed.DecodeEvent(e.Data)
@@ -112,5 +112,5 @@ func (e *Event) Clear(deleted Deleted) bool {
 // that it retracts.
 func (e *Event) mentions(deleted Deleted) bool {
 	return deleted != nil && e.Type == feed.ReuseType &&
-		(deleted(e.Later, e.Made) || deleted(e.Earlier, e.Made) || deleted(e.First, e.Made))
+		(deleted(e.Later, e.FoundAt) || deleted(e.Earlier, e.FoundAt) || deleted(e.First, e.FoundAt))
 }

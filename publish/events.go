@@ -21,10 +21,10 @@ import (
 // EventsConfig says where the events come from, and to how many clients they go. DefaultEvents has all but Topic.
 type EventsConfig struct {
 	Topic topic.Topic
-	// Settle returns when everything accepted before the call is through the route and its events are in the
+	// AwaitAccepted returns when everything accepted before the call is through the route and its events are in the
 	// topic. until=now waits for it; nil: there is nothing to wait for.
-	Settle  func(context.Context) error
-	Deleted Deleted // nil: nothing is deleted
+	AwaitAccepted func(context.Context) error
+	Deleted       Deleted // nil: nothing is deleted
 
 	Heartbeat    time.Duration // between positions on a quiet stream; above 0
 	WriteTimeout time.Duration // for a client to take one batch of events; above 0
@@ -85,7 +85,7 @@ func (e *Events) Close() { e.once.Do(func() { close(e.quit) }) }
 // request is what a client asked for.
 type request struct {
 	ndjson bool
-	start  bool   // from the oldest event kept, not from now
+	start  bool   // from the oldest event retained, not from now
 	until  bool   // end with what is there now
 	last   string // resume behind this event; "" without
 }
@@ -142,7 +142,7 @@ func (e *Events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer e.leave(shared)
 	s := &stream{
 		Events: e, request: req, w: w, control: http.NewResponseController(w), hub: shared, at: at, live: end.next,
-		batches: make(chan fetched), target: make(chan settled, 1),
+		batches: make(chan fetched), target: make(chan streamEnd, 1),
 	}
 	defer s.stop(cancel)
 	s.run(ctx)
@@ -183,11 +183,11 @@ func (e *Events) leave(h *hub) {
 	}
 }
 
-var errPlace = errors.New("Last-Event-ID")
+var errOffset = errors.New("Last-Event-ID")
 
 func (e *Events) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := problem.Problem{Status: http.StatusServiceUnavailable, Detail: "The event topic cannot be read.", RetryAfter: 5 * time.Second}
-	if errors.Is(err, errPlace) {
+	if errors.Is(err, errOffset) {
 		p = problem.Problem{Status: http.StatusBadRequest, Detail: err.Error()}
 	} else if r.Context().Err() == nil {
 		e.cfg.Logger.Error("events", "error", err)
@@ -196,33 +196,33 @@ func (e *Events) refuse(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 // locate finds where to begin, and where the topic ends now.
-func (e *Events) locate(ctx context.Context, req request) (at, now place, err error) {
+func (e *Events) locate(ctx context.Context, req request) (at, now offsets, err error) {
 	start, end, err := e.cfg.Topic.Bounds(ctx)
 	if err != nil {
-		return place{}, place{}, err
+		return offsets{}, offsets{}, err
 	}
-	now = placeAt(e.cfg.Topic, end)
+	now = offsetsAt(e.cfg.Topic, end)
 	switch {
 	case req.last != "":
 		at, err = e.resume(req.last, start, end)
 		return at, now, err
 	case req.start:
-		return placeIn(e.cfg.Topic, start), now, nil
+		return offsetsIn(e.cfg.Topic, start), now, nil
 	}
-	return placeAt(e.cfg.Topic, end), now, nil
+	return offsetsAt(e.cfg.Topic, end), now, nil
 }
 
-// resume finds the place behind the last event of a client. One that lies beyond the end, or names another incarnation or
+// resume finds the offsets behind the last event of a client. One that lies beyond the end, or names another incarnation or
 // other partitions than there are, is of a topic that was since replaced: everything in this one is new to the client. One
-// that lies before the oldest event kept is taken as it is: the reader says what is missing.
-func (e *Events) resume(last string, start, end []int64) (place, error) {
-	p, err := parsePlace(last, len(end), e.cfg.Topic.Ordered())
+// that lies before the oldest event retained is used as it is: the reader reports what is missing.
+func (e *Events) resume(last string, start, end []int64) (offsets, error) {
+	p, err := parseOffsets(last, len(end), e.cfg.Topic.Ordered())
 	if errors.Is(err, errPartitions) || err == nil && !p.rebase(e.cfg.Topic, end) {
 		e.cfg.Logger.Warn("Last-Event-ID is not of this topic; sending all that is kept", "last", last[:min(len(last), 100)])
-		return placeIn(e.cfg.Topic, start), nil
+		return offsetsIn(e.cfg.Topic, start), nil
 	}
 	if err != nil {
-		return p, fmt.Errorf("%w: %w", errPlace, err)
+		return p, fmt.Errorf("%w: %w", errOffset, err)
 	}
 	return p, nil
 }

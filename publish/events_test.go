@@ -213,7 +213,7 @@ func TestEventsFromNow(t *testing.T) {
 func TestEventsUntilNowWaitsForTheRoute(t *testing.T) {
 	top := newMemory(2, false, 256)
 	_, url := serve(t, top, func(c *publish.EventsConfig) {
-		c.Settle = func(context.Context) error {
+		c.AwaitAccepted = func(context.Context) error {
 			appendPosts(t, top, "b", "c") // what was accepted comes out of the route only now
 			return nil
 		}
@@ -229,7 +229,9 @@ func TestEventsUntilNowWaitsForTheRoute(t *testing.T) {
 func TestEventsUntilNowNeverLooksWholeWhenItIsNot(t *testing.T) {
 	top := topic.NewMemory(topic.DefaultMemory())
 	appendPosts(t, top, "a")
-	_, url := serve(t, top, func(c *publish.EventsConfig) { c.Settle = func(context.Context) error { return errors.New("stuck") } })
+	_, url := serve(t, top, func(c *publish.EventsConfig) {
+		c.AwaitAccepted = func(context.Context) error { return errors.New("stuck") }
+	})
 	c := connect(t, url+"?from=start&until=now")
 	for {
 		_, err := c.next()
@@ -243,7 +245,7 @@ func TestEventsUntilNowNeverLooksWholeWhenItIsNot(t *testing.T) {
 
 	waiting := make(chan struct{})
 	events, url := serve(t, top, func(c *publish.EventsConfig) {
-		c.Settle = func(ctx context.Context) error {
+		c.AwaitAccepted = func(ctx context.Context) error {
 			close(waiting)
 			<-ctx.Done()
 			return ctx.Err()

@@ -16,8 +16,8 @@ const (
 	pieceBytes = 16 << 10
 	// readersAtOnce bounds the readers of streams that are behind what the hub holds, each with some MB read ahead.
 	readersAtOnce = 8
-	// readerPatience is how long a reader waits for a client that does not read, before another stream has its turn.
-	readerPatience = 250 * time.Millisecond
+	// maxReaderWait is how long a reader waits for a client that does not read, before another stream has its turn.
+	maxReaderWait = 250 * time.Millisecond
 )
 
 // readerTurn is how long a stream has a reader, and how long that waits for records. It is a variable for tests.
@@ -26,42 +26,42 @@ var readerTurn = 2 * time.Second
 // feed brings what a stream is to send, a piece at a time: from a reader of its own as long as it is behind, then from
 // the hub, which all streams share.
 func (s *stream) feed(ctx context.Context) {
-	f := &feeder{stream: s, at: place{slices.Clone(s.at.next), s.at.ordered, s.at.incarnation}}
+	f := &feeder{stream: s, at: offsets{slices.Clone(s.at.next), s.at.ordered, s.at.incarnation}}
 	for number := int64(-1); ; {
 		records, next, err := s.hub.next(ctx, &f.at, number)
 		number = next
 		if !errors.Is(err, errBehind) {
-			f.late = &fetched{records, err}
+			f.pending = &fetched{records, err}
 		} else if err := f.catchUp(ctx); err != nil {
-			f.late = &fetched{err: err}
+			f.pending = &fetched{err: err}
 		}
-		if !f.offerLate(ctx) {
+		if !f.offerPending(ctx) {
 			return
 		}
 	}
 }
 
-// feeder is how far feed has got: what is at the sending loop, or late, has been read.
+// feeder is how far feed has got: what is at the sending loop, or pending, has been read.
 type feeder struct {
 	*stream
-	at   place
-	late *fetched // not taken by the sending loop yet
+	at      offsets
+	pending *fetched // not handed to the sending loop yet
 }
 
-// offerLate waits until the loop that sends takes what is late; it is false when nothing is to follow.
-func (f *feeder) offerLate(ctx context.Context) bool {
-	if f.late == nil {
+// offerPending waits until the sending loop accepts what is pending; it is false when nothing is to follow.
+func (f *feeder) offerPending(ctx context.Context) bool {
+	if f.pending == nil {
 		return ctx.Err() == nil
 	}
 	select {
-	case f.batches <- *f.late:
+	case f.batches <- *f.pending:
 	case <-ctx.Done():
 		return false
 	}
 	var gap *topic.ErrTruncated
-	more := f.late.err == nil || errors.As(f.late.err, &gap)
-	f.read(f.late.records)
-	f.late = nil
+	more := f.pending.err == nil || errors.As(f.pending.err, &gap)
+	f.read(f.pending.records)
+	f.pending = nil
 	return more
 }
 
@@ -83,7 +83,7 @@ func (f *feeder) catchUp(ctx context.Context) error {
 		return err
 	}
 	defer reader.Close()
-	for end := time.Now().Add(readerTurn); !f.hub.covers(&f.at) && f.late == nil && time.Now().Before(end); {
+	for end := time.Now().Add(readerTurn); !f.hub.covers(&f.at) && f.pending == nil && time.Now().Before(end); {
 		turn, cancel := context.WithTimeout(ctx, readerTurn)
 		records, err := reader.Fetch(turn)
 		cancel()
@@ -102,20 +102,20 @@ func (f *feeder) catchUp(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// offer offers records piece by piece, until the client takes one too slowly: that is late then, and those behind it are
+// offer offers records piece by piece, until the client reads one too slowly: that is pending then, and those behind it are
 // read again.
 func (f *feeder) offer(ctx context.Context, records []topic.Record, err error) {
-	timer := time.NewTimer(readerPatience)
+	timer := time.NewTimer(maxReaderWait)
 	defer timer.Stop()
 	for first := true; first || len(records) > 0; first = false {
 		n := pieceOf(records)
-		timer.Reset(readerPatience)
+		timer.Reset(maxReaderWait)
 		select {
 		case f.batches <- fetched{records[:n], err}:
 			f.read(records[:n])
 			records = records[n:]
 		case <-timer.C:
-			f.late = cloned(records[:n], err)
+			f.pending = cloned(records[:n], err)
 			return
 		case <-ctx.Done():
 			return

@@ -17,16 +17,16 @@ import (
 type FollowConfig struct {
 	ReaderConfig
 	Sink Sink
-	// Check is for a sink that may lose what it has taken, and can tell before it is given more. It is called now and then
+	// Check is for a sink that may lose what it has accepted, and can tell before it is given more. It is called now and then
 	// while there are no events; its error is like one of Publish. Nil: the sink loses nothing.
 	Check func(context.Context) error
 	// Retry: a sink that fails is tried again, with growing pauses, until ctx ends. Otherwise its error ends Follow.
 	Retry bool
-	// Gather is for a sink to which a batch costs more than its events: it is left in peace for four times as long as its
-	// last batch took, a second at most, unless so many events have come, or 8 MiB of them. 0: events are handed over as
-	// they come.
+	// Gather is for a sink to which a batch costs more than its events: after each it has a cooldown of four times
+	// what the batch took, a second at most, unless so many events have come, or 8 MiB of them. 0: events are handed over
+	// as they come.
 	Gather int
-	// Busy reports whether there is more urgent work: then the sink is left in peace whatever has come, until it is far
+	// Busy reports whether there is more urgent work: then the sink gets nothing, whatever has come, until it is far
 	// behind. nil: never.
 	Busy func() bool
 }
@@ -35,11 +35,11 @@ func (c *FollowConfig) validate() error {
 	return errors.Join(c.ReaderConfig.validate(), check.Set("sink", c.Sink != nil), check.AtLeast(0, "gather", c.Gather))
 }
 
-// mostPeace is the longest that a sink is left in peace.
-const mostPeace = time.Second
+// maxCooldown is the longest cooldown of a sink.
+const maxCooldown = time.Second
 
 // Follow hands every event of the topic to a sink, at least once, until ctx ends; then it returns nil. Without a
-// stored cursor it begins with the oldest event kept, without a Store with what comes next.
+// stored cursor it begins with the oldest event retained, without a Store with what comes next.
 func Follow(ctx context.Context, cfg FollowConfig) error {
 	if err := cfg.validate(); err != nil {
 		return fmt.Errorf("follow events for %q: %w", cfg.Name, err)
@@ -55,15 +55,15 @@ func Follow(ctx context.Context, cfg FollowConfig) error {
 			return fmt.Errorf("publish to %s: %w", cfg.Name, err)
 		}
 		f.metrics.failed(cfg.Name)
-		cfg.Logger.Warn("publish: reading again from the cursor", "sink", cfg.Name, "reason", err)
-		if retry.Sleep(ctx, againAfter) != nil {
+		cfg.Logger.Warn("publish: retrying from the cursor", "sink", cfg.Name, "reason", err)
+		if retry.Sleep(ctx, rereadDelay) != nil {
 			return nil
 		}
 	}
 }
 
-// againAfter is the pause before reading begins again.
-const againAfter = time.Second
+// rereadDelay is the pause before reading begins again.
+const rereadDelay = time.Second
 
 type follower struct {
 	FollowConfig
@@ -97,7 +97,7 @@ func (f *follower) run(ctx context.Context) error {
 		if err := f.publish(ctx, r, events); err != nil {
 			return err
 		}
-		peace = time.Now().Add(min(4*time.Since(began), mostPeace))
+		peace = time.Now().Add(min(4*time.Since(began), maxCooldown))
 	}
 }
 
@@ -105,7 +105,7 @@ func (f *follower) run(ctx context.Context) error {
 // events for ever.
 const farBehind = 1 << 20
 
-// yields reports whether the sink is to be left in peace for something else.
+// yields reports whether the sink has to wait for something more urgent.
 func (f *follower) yields(ctx context.Context, r *Reader) bool {
 	if f.Busy == nil || !f.Busy() {
 		return false
@@ -176,7 +176,7 @@ func (f *follower) publish(ctx context.Context, r *Reader, events []Event) error
 		return err
 	}
 	f.metrics.sent(f.Name, len(left))
-	f.metrics.took(f.Name, made(left)...)
+	f.metrics.observeDelay(f.Name, foundTimes(left)...)
 	r.Done(events...)
 	_, err = retrying(ctx, f, func() (struct{}, error) { return struct{}{}, r.Commit(ctx) })
 	return err
@@ -205,6 +205,6 @@ func retrying[T any](ctx context.Context, f *follower, call func() (T, error)) (
 	return backoff.Retry(ctx, attempt, backoff.WithBackOff(retry.Patient()), backoff.WithMaxElapsedTime(0),
 		backoff.WithNotify(func(err error, pause time.Duration) {
 			f.metrics.failed(f.Name)
-			f.Logger.Warn("publish: to be tried again", "sink", f.Name, "error", err, "pause", pause)
+			f.Logger.Warn("publish: retrying", "sink", f.Name, "error", err, "pause", pause)
 		}))
 }

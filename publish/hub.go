@@ -20,7 +20,7 @@ type hub struct {
 	cancel   func()
 
 	mu      sync.Mutex
-	from    place // everything from here on is in records, or will be
+	from    offsets // everything from here on is in records, or will be
 	records []topic.Record
 	first   int64 // number of the first of them, counted since the hub began
 	bytes   int64
@@ -37,7 +37,7 @@ func openHub(ctx context.Context, t topic.Topic, maxBytes int64) (*hub, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &hub{maxBytes: maxBytes, from: placeIn(t, end), arrival: make(chan struct{})}
+	h := &hub{maxBytes: maxBytes, from: offsetsIn(t, end), arrival: make(chan struct{})}
 	reader, err := t.Open(ctx, slices.Clone(end)) // there is one, and all wait for it
 	if err != nil {
 		return nil, err
@@ -119,13 +119,13 @@ func (h *hub) failed() bool {
 }
 
 // covers reports whether a stream at p gets everything that is behind p from here.
-func (h *hub) covers(p *place) bool {
+func (h *hub) covers(p *offsets) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.holds(p)
 }
 
-func (h *hub) holds(p *place) bool {
+func (h *hub) holds(p *offsets) bool {
 	for i, from := range h.from.next {
 		if p.next[i] < from {
 			return false
@@ -136,7 +136,7 @@ func (h *hub) holds(p *place) bool {
 
 // next waits for records behind p and returns some, pieceBytes or a single larger one, and the number to ask for then;
 // the first is -1.
-func (h *hub) next(ctx context.Context, p *place, number int64) ([]topic.Record, int64, error) {
+func (h *hub) next(ctx context.Context, p *offsets, number int64) ([]topic.Record, int64, error) {
 	for {
 		records, behind, arrival, err := h.piece(p, number)
 		number = behind
@@ -152,7 +152,7 @@ func (h *hub) next(ctx context.Context, p *place, number int64) ([]topic.Record,
 }
 
 // piece is next without waiting; arrival is closed when there may be more.
-func (h *hub) piece(p *place, number int64) (records []topic.Record, next int64, arrival <-chan struct{}, err error) {
+func (h *hub) piece(p *offsets, number int64) (records []topic.Record, next int64, arrival <-chan struct{}, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if number < h.first {

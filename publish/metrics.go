@@ -59,8 +59,8 @@ func (m metrics) sent(sink string, n int) {
 	m.events.Add(context.Background(), int64(n), metric.WithAttributes(attribute.String("sink", sink)))
 }
 
-// took records how long events took to a sink that has them now.
-func (m metrics) took(sink string, made ...time.Time) {
+// observeDelay records how long events took to reach a sink that has them now.
+func (m metrics) observeDelay(sink string, made ...time.Time) {
 	now, to := time.Now(), metric.WithAttributeSet(attribute.NewSet(attribute.String("sink", sink)))
 	for _, t := range made {
 		m.delay.Record(context.Background(), max(0, now.Sub(t).Seconds()), to)
@@ -114,16 +114,16 @@ func NewMeter(sink string) Meter {
 	return m
 }
 
-// Sent counts events that the sink has taken.
+// Sent counts events that the sink has accepted.
 func (m Meter) Sent(n int) { m.metrics.sent(m.sink, n) }
 
-// Took records how long events took that the sink has taken.
-func (m Meter) Took(events []Event) { m.metrics.took(m.sink, made(events)...) }
+// ObserveDelay records how long events took that the sink has accepted.
+func (m Meter) ObserveDelay(events []Event) { m.metrics.observeDelay(m.sink, foundTimes(events)...) }
 
-func made(events []Event) []time.Time {
+func foundTimes(events []Event) []time.Time {
 	times := make([]time.Time, len(events))
 	for i := range events {
-		times[i] = events[i].Made
+		times[i] = events[i].FoundAt
 	}
 	return times
 }

@@ -219,7 +219,7 @@ func browse(t *testing.T, url, last string) (id string, answers int) {
 	return last, answers
 }
 
-// TestEventsUntilNowAfterAGapIsNotWhole: who comes back for events that are no longer kept is told so, not 204.
+// TestEventsUntilNowAfterAGapIsNotWhole: who comes back for events that are no longer retained is told so, not 204.
 func TestEventsUntilNowAfterAGapIsNotWhole(t *testing.T) {
 	top := topic.NewMemory(topic.DefaultMemory())
 	appendPosts(t, top, names(0, 5)...)
@@ -256,7 +256,7 @@ func TestEventsUntilNowAnswersWhileTheRouteSettles(t *testing.T) {
 			appendPosts(t, top, "late")
 			return nil
 		}
-		got := open(t, top, func(c *publish.EventsConfig) { c.Settle = settle }, "/?until=now", "Last-Event-ID", "-")
+		got := open(t, top, func(c *publish.EventsConfig) { c.AwaitAccepted = settle }, "/?until=now", "Last-Event-ID", "-")
 		if got := got(); got != "" {
 			t.Errorf("answered %q before anything is known", got)
 		}

@@ -22,7 +22,7 @@ type outage struct {
 	memory  *topic.Memory
 	topic   topic.Topic // the same, or a mutant
 	cursors [][]byte    // as they were stored
-	made    int
+	created int
 	given   map[string]bool // to the sink, which forgets nothing
 }
 
@@ -89,8 +89,8 @@ func (o *outage) lag(ctx context.Context, r *publish.Reader) int64 {
 
 func (o *outage) append() {
 	for range o.IntN(9) {
-		o.made++
-		r := topic.Record{Partition: o.IntN(o.memory.Partitions()), Data: event(fmt.Sprint("p", o.made))}
+		o.created++
+		r := topic.Record{Partition: o.IntN(o.memory.Partitions()), Data: event(fmt.Sprint("p", o.created))}
 		if err := o.memory.Append(context.Background(), []topic.Record{r}); err != nil {
 			o.tb.Fatal(err)
 		}

@@ -12,23 +12,23 @@ import (
 	"refrain/feed"
 )
 
-// Sink is a place where events go.
+// Sink is where events go.
 type Sink interface {
 	// Publish hands over events. On a nil error they are the sink's: they will not be offered again, except after
 	// a crash. After an error all of them are offered again.
 	//
-	// An event that the sink can never take (too large, refused for good) is the sink's to write to DeadLetters,
+	// An event that the sink can never accept (too large, refused for good) is the sink's to write to DeadLetters,
 	// and no error.
 	Publish(ctx context.Context, events []Event) error
 }
 
-// ErrRewind is wrapped by the error of a sink that has lost what it had taken, as a store restored from an old copy
+// ErrRewind is wrapped by the error of a sink that has lost what it had accepted, as a store restored from an old copy
 // has: reading begins again at the cursor that is stored now.
 var ErrRewind = errors.New("the sink has gone back to an earlier state")
 
-// DeadLetters takes what a sink can never deliver. It is safe for concurrent use.
+// DeadLetters stores what a sink can never deliver. It is safe for concurrent use.
 type DeadLetters interface {
-	// Write keeps an event, named by sink and place, with the reason why it was not delivered.
+	// Write stores an event, named by sink and offset, with the reason why it was not delivered.
 	Write(place, reason string, event []byte) error
 }
 

@@ -17,7 +17,7 @@ import (
 // and Name where there is a Store.
 type ReaderConfig struct {
 	Topic   topic.Topic
-	Store   topic.Store // keeps the cursor; nil: there is none, and every start begins with what comes then
+	Store   topic.Store // stores the cursor; nil: there is none, and every start begins with what comes then
 	Name    string      // of the sink: its cursor's key and what the log says
 	Deleted Deleted     // events that show such a post are left out; nil: nothing is deleted
 	Logger  *slog.Logger
@@ -37,26 +37,26 @@ type Reader struct {
 	metrics metrics
 	reader  topic.Reader
 	pending []topic.Record // fetched, and not handed out yet
-	resumed cursor         // where reading began: what is below its place, and not open, was done before
+	resumed cursor         // where reading began: what is below its offsets, and not open, was done before
 
 	mu      sync.Mutex
-	read    place // everything below it has been read
-	open    map[spot]struct{}
+	read    offsets // everything below it has been read
+	open    map[offset]struct{}
 	written string // the cursor as last stored
 }
 
-// spot is where a record stands.
-type spot struct {
+// offset is where a record stands.
+type offset struct {
 	partition int
 	position  int64
 }
 
-// OpenReader goes on from the cursor; without one it begins with the oldest event kept.
+// OpenReader goes on from the cursor; without one it begins with the oldest event retained.
 func OpenReader(ctx context.Context, cfg ReaderConfig) (*Reader, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("reader of events %q: %w", cfg.Name, err)
 	}
-	r := &Reader{cfg: cfg, metrics: newMetrics(), open: map[spot]struct{}{}}
+	r := &Reader{cfg: cfg, metrics: newMetrics(), open: map[offset]struct{}{}}
 	r.metrics.gap(cfg.Name, 0)
 	err := r.locate(ctx)
 	if err == nil {
@@ -72,13 +72,13 @@ func OpenReader(ctx context.Context, cfg ReaderConfig) (*Reader, error) {
 // Key is the name of a sink's cursor in a store.
 func Key(name string) string { return "publish/" + name }
 
-// locate finds the place to begin at.
+// locate finds the offsets to begin at.
 func (r *Reader) locate(ctx context.Context) error {
 	start, end, err := r.cfg.Topic.Bounds(ctx)
 	if err != nil {
 		return err
 	}
-	r.read = placeIn(r.cfg.Topic, start)
+	r.read = offsetsIn(r.cfg.Topic, start)
 	if r.cfg.Store == nil {
 		r.read.next = end
 		return nil
@@ -119,7 +119,7 @@ func (r *Reader) Next(ctx context.Context) ([]Event, error) {
 		if err != nil {
 			return nil, fmt.Errorf("read events for %s: %w", r.cfg.Name, err)
 		}
-		if events := r.take(records); len(events) > 0 {
+		if events := r.decode(records); len(events) > 0 {
 			return events, nil
 		}
 	}
@@ -141,12 +141,12 @@ func (r *Reader) fetch(ctx context.Context) (records []topic.Record, err error) 
 	return records, err
 }
 
-// take makes events of records.
-func (r *Reader) take(records []topic.Record) []Event {
+// decode makes events of records.
+func (r *Reader) decode(records []topic.Record) []Event {
 	events := make([]Event, 0, len(records))
 	r.expect(records)
 	for i := range records {
-		at := spot{records[i].Partition, records[i].Position}
+		at := offset{records[i].Partition, records[i].Position}
 		if r.resumed.done(at) {
 			continue
 		}
@@ -169,7 +169,7 @@ func (r *Reader) expect(records []topic.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range records {
-		at := spot{records[i].Partition, records[i].Position}
+		at := offset{records[i].Partition, records[i].Position}
 		r.read.read(at.partition, at.position)
 		if !r.resumed.done(at) {
 			r.open[at] = struct{}{}
@@ -182,7 +182,7 @@ func (r *Reader) skip(gap *topic.ErrTruncated) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.read.skip(gap)
-	maps.DeleteFunc(r.open, func(at spot, _ struct{}) bool { return at.partition == gap.Partition && at.position < gap.Start })
+	maps.DeleteFunc(r.open, func(at offset, _ struct{}) bool { return at.partition == gap.Partition && at.position < gap.Start })
 }
 
 // Done says that events need not be offered again.
@@ -192,7 +192,7 @@ func (r *Reader) Done(events ...Event) {
 	}
 }
 
-func (r *Reader) done(at spot) {
+func (r *Reader) done(at offset) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.open, at)

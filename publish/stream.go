@@ -18,17 +18,17 @@ import (
 type stream struct {
 	*Events
 	request
-	w       http.ResponseWriter
-	control *http.ResponseController
-	hub     *hub
-	at      place
-	live    []int64     // by partition: events from here on came while the client was there
-	made    []time.Time // of those of them that are in out
-	begun   bool        // the client has its header
-	told    string      // the last position sent
+	w            http.ResponseWriter
+	control      *http.ResponseController
+	hub          *hub
+	at           offsets
+	live         []int64     // by partition: events from here on came while the client was there
+	foundTimes   []time.Time // of those of them that are in out
+	begun        bool        // the client has its header
+	sentPosition string      // the last position sent
 
 	batches chan fetched
-	target  chan settled
+	target  chan streamEnd
 	running sync.WaitGroup
 	out     bytes.Buffer
 }
@@ -39,13 +39,13 @@ type fetched struct {
 	err     error
 }
 
-// settled is where until=now ends.
-type settled struct {
+// streamEnd is where until=now ends.
+type streamEnd struct {
 	ends []int64
 	err  error
 }
 
-// errAbort ends a response so that the client sees that it is not whole.
+// errAbort ends a response so that the client sees that it is not complete.
 var errAbort = errors.New("stream cut short")
 
 // stop ends the goroutines of s and waits for them.
@@ -60,7 +60,7 @@ func (s *stream) run(ctx context.Context) {
 	defer s.metrics.client(-1)
 	s.running.Go(func() { s.feed(ctx) })
 	if s.until {
-		s.running.Go(func() { s.target <- s.settle(ctx) })
+		s.running.Go(func() { s.target <- s.findEnd(ctx) })
 	}
 	err := s.serve(ctx)
 	slow := errors.Is(err, os.ErrDeadlineExceeded)
@@ -103,17 +103,17 @@ func (s *stream) header() {
 	s.w.WriteHeader(http.StatusOK)
 }
 
-func (s *stream) settle(ctx context.Context) settled {
-	if s.cfg.Settle != nil {
-		if err := s.cfg.Settle(ctx); err != nil {
-			return settled{err: fmt.Errorf("%w: settle: %w", errAbort, err)}
+func (s *stream) findEnd(ctx context.Context) streamEnd {
+	if s.cfg.AwaitAccepted != nil {
+		if err := s.cfg.AwaitAccepted(ctx); err != nil {
+			return streamEnd{err: fmt.Errorf("%w: settle: %w", errAbort, err)}
 		}
 	}
 	start, end, err := s.cfg.Topic.Bounds(ctx)
 	if err != nil {
-		return settled{err: fmt.Errorf("%w: %w", errAbort, err)}
+		return streamEnd{err: fmt.Errorf("%w: %w", errAbort, err)}
 	}
-	return settled{ends: targets(start, end)}
+	return streamEnd{ends: targets(start, end)}
 }
 
 // serve is the loop of one client. Its error is nil at the asked-for end, and when client or server go away in
@@ -121,7 +121,7 @@ func (s *stream) settle(ctx context.Context) settled {
 func (s *stream) serve(ctx context.Context) error {
 	heartbeat := time.NewTicker(s.cfg.Heartbeat)
 	defer heartbeat.Stop()
-	if !s.mayBeWhole() {
+	if !s.mayBeComplete() {
 		if err := s.begin(); err != nil {
 			return err
 		}
@@ -148,18 +148,18 @@ func (s *stream) serve(ctx context.Context) error {
 	return s.end()
 }
 
-// mayBeWhole reports whether the client may have everything up to now already: it asked for that, and comes back. It is
+// mayBeComplete reports whether the client may have everything up to now already: it asked for that, and comes back. It is
 // answered when that is known.
-func (s *stream) mayBeWhole() bool { return s.until && s.last != "" && !s.ndjson }
+func (s *stream) mayBeComplete() bool { return s.until && s.last != "" && !s.ndjson }
 
-// end says where until=now has ended, so that a client that comes back does so behind it. One that had everything before
+// end sends where until=now has ended, so that a client that comes back does so behind it. One that had everything before
 // is told not to come back: EventSource does so after every end but a 204.
 func (s *stream) end() error {
 	if !s.begun {
 		s.w.WriteHeader(http.StatusNoContent)
 		return nil
 	}
-	if s.told != s.at.String() {
+	if s.sentPosition != s.at.String() {
 		s.position()
 	}
 	return s.flush()
@@ -203,13 +203,13 @@ func (s *stream) send(ctx context.Context, b fetched) error {
 	}
 	s.metrics.sent("http", sent)
 	if err == nil {
-		s.metrics.took("http", s.made...)
+		s.metrics.observeDelay("http", s.foundTimes...)
 	}
-	s.made = s.made[:0]
+	s.foundTimes = s.foundTimes[:0]
 	return err
 }
 
-// skip steps over what is no longer kept, and says so.
+// skip steps over what is no longer retained, and reports it.
 func (s *stream) skip(gap *topic.ErrTruncated) error {
 	s.at.skip(gap)
 	s.cfg.Logger.Warn("events: client reads behind retention", "error", gap)
@@ -230,7 +230,7 @@ func (s *stream) event(r *topic.Record) bool {
 		return false
 	}
 	if r.Position >= s.live[r.Partition] {
-		s.made = append(s.made, r.Time)
+		s.foundTimes = append(s.foundTimes, r.Time)
 	}
 	if !s.ndjson {
 		s.id()
@@ -250,12 +250,12 @@ func (s *stream) position() {
 		return
 	}
 	s.id()
-	fmt.Fprintf(&s.out, "event: position\ndata: {\"position\":%q}\n\n", s.told)
+	fmt.Fprintf(&s.out, "event: position\ndata: {\"position\":%q}\n\n", s.sentPosition)
 }
 
 func (s *stream) id() {
-	s.told = s.at.String()
-	fmt.Fprintf(&s.out, "id: %s\n", s.told)
+	s.sentPosition = s.at.String()
+	fmt.Fprintf(&s.out, "id: %s\n", s.sentPosition)
 }
 
 // oneLine writes JSON and a newline: line ends between its tokens go, inside strings there are none.

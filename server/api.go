@@ -51,20 +51,20 @@ func (a *httpServer) openEvents() (err error) {
 	cfg := publish.DefaultEvents()
 	l := &a.s.cfg.Limits
 	cfg.MaxClients, cfg.MaxBytes, cfg.WriteTimeout = l.Streams, int64(l.StreamBytes), l.WriteTimeout
-	cfg.Topic, cfg.Settle, cfg.Deleted, cfg.Logger = a.s.node.events, a.s.node.flush, a.s.node.isDeleted, a.s.log
+	cfg.Topic, cfg.AwaitAccepted, cfg.Deleted, cfg.Logger = a.s.node.events, a.s.node.flush, a.s.node.isDeleted, a.s.log
 	a.events, err = publish.NewEvents(cfg)
 	return err
 }
 
-// grace is how long requests under way may take once the service is told to stop.
-const grace = 4 * time.Second
+// shutdownTimeout is how long requests under way may take once the service is told to stop.
+const shutdownTimeout = 4 * time.Second
 
 // serve answers requests until ctx ends; then it finishes those under way.
 func (a *httpServer) serve(ctx context.Context, l net.Listener) error {
 	stopped := make(chan error, 1)
 	go func() {
 		<-ctx.Done()
-		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+		stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 		defer cancel()
 		stopped <- a.stop(stop)
 	}()
@@ -81,7 +81,7 @@ func (a *httpServer) serve(ctx context.Context, l net.Listener) error {
 // up a little earlier, so that their clients can still be told how far they got.
 func (a *httpServer) stop(ctx context.Context) error {
 	a.events.Close()
-	early, cancel := context.WithTimeout(ctx, grace*3/4)
+	early, cancel := context.WithTimeout(ctx, shutdownTimeout*3/4)
 	defer cancel()
 	uploads := make(chan error, 1)
 	go func() { uploads <- a.s.http.Shutdown(early) }()

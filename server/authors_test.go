@@ -15,7 +15,7 @@ type authorsClient struct {
 	url string
 }
 
-func (c *authorsClient) ask(method, path, body string) (status int, answer string) {
+func (c *authorsClient) request(method, path, body string) (status int, answer string) {
 	c.t.Helper()
 	req, err := http.NewRequestWithContext(c.t.Context(), method, c.url+path, strings.NewReader(body))
 	if err != nil {
@@ -37,7 +37,7 @@ func (c *authorsClient) post(id, author string) {
 	c.t.Helper()
 	body := fmt.Sprintf(`{"id":%q,"source":"x","author":%q,"text":"The very same words stand here again","created_at":%q}`,
 		id, author, time.Now().Format(time.RFC3339Nano))
-	if status, answer := c.ask("POST", "/v1/posts", body); status != 202 && status != 200 {
+	if status, answer := c.request("POST", "/v1/posts", body); status != 202 && status != 200 {
 		c.t.Fatalf("post %s: %d %s", id, status, answer)
 	}
 }
@@ -48,7 +48,7 @@ func (c *authorsClient) until(path string, want int, ok func(answer string) bool
 	var status int
 	var answer string
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		if status, answer = c.ask("GET", path, ""); status == want && ok(answer) {
+		if status, answer = c.request("GET", path, ""); status == want && ok(answer) {
 			return
 		}
 	}
@@ -64,7 +64,7 @@ func TestDeleteAuthor(t *testing.T) {
 	c.post("2", "bob")
 	c.post("3", "cid")
 	c.until("/v1/posts/3/reuse?source=x", 200, func(a string) bool { return strings.Contains(a, `"post":"1"`) })
-	if status, answer := c.ask("DELETE", "/v1/authors/ann?source=x", ""); status != 204 {
+	if status, answer := c.request("DELETE", "/v1/authors/ann?source=x", ""); status != 204 {
 		t.Fatalf("%d %s", status, answer)
 	}
 	c.until("/v1/posts/1/reuse?source=x", 404, func(a string) bool { return strings.Contains(a, "was deleted") })
@@ -74,14 +74,14 @@ func TestDeleteAuthor(t *testing.T) {
 	})
 	c.post("4", "ann") // the account is back
 	c.until("/v1/match", 405, any)
-	_, answer := c.ask("POST", "/v1/match", `{"text":"The very same words stand here again"}`)
+	_, answer := c.request("POST", "/v1/match", `{"text":"The very same words stand here again"}`)
 	if strings.Contains(answer, `"1"`) || !strings.Contains(answer, `"post":"2"`) {
 		t.Errorf("match: %s", answer)
 	}
 	c.post("5", "dan")
 	c.until("/v1/posts/5/reuse?source=x", 200, func(a string) bool { return strings.Contains(a, `"post":"2"`) })
 	c.until("/v1/events?from=start&until=now&format=ndjson", 200, func(a string) bool { return strings.Contains(a, `"post":"5"`) })
-	if status, answer := c.ask("DELETE", "/v1/posts/5?source=x", ""); status != 204 {
+	if status, answer := c.request("DELETE", "/v1/posts/5?source=x", ""); status != 204 {
 		t.Fatalf("%d %s", status, answer)
 	}
 	c.until("/v1/posts/5/reuse?source=x", 404, any)

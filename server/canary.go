@@ -24,21 +24,21 @@ import (
 // listen reads it back. A topic of its own, since an event among the others would give theirs other positions, and every
 // reader of events, of this program or another, would have to know and hide it. docs/design/0013-doors.md has more.
 type canaries struct {
-	every, late time.Duration
-	start       time.Duration // instead of late, until the first has come through: the windows are read again meanwhile
-	split       *split.Split
-	partitions  int
-	topic       topic.Topic
-	log         *slog.Logger
-	metrics     *canaryMetrics
-	through     chan shard.Canary // from the workers, which do not wait
+	every, maxDelay time.Duration
+	start           time.Duration // instead of maxDelay, until the first has come through: the windows are read again meanwhile
+	split           *split.Split
+	partitions      int
+	topic           topic.Topic
+	log             *slog.Logger
+	metrics         *canaryMetrics
+	through         chan shard.Canary // from the workers, which do not wait
 
-	mu    sync.Mutex
-	pairs []*canaryPair // under way, oldest first
-	owed  time.Time     // since when none has come through whole; zero: none is owed
-	last  time.Time     // when one last did, or the process began
-	begun time.Time     // when the first did; zero: none has
-	cause error         // why the last one could not be written; nil: it was
+	mu           sync.Mutex
+	pairs        []*canaryPair // under way, oldest first
+	overdueSince time.Time     // since when no pair has completed; zero: none is overdue
+	last         time.Time     // when one last did, or the process began
+	begun        time.Time     // when the first did; zero: none has
+	cause        error         // why the last one could not be written; nil: it was
 }
 
 // canaryPair is one under way.
@@ -47,10 +47,10 @@ type canaryPair struct {
 	began   time.Time
 	limit   time.Duration
 	missing map[int]bool // partitions that it has not come through
-	late    bool
+	overdue bool
 }
 
-// maxPairs bounds the pairs under way: the oldest of more are given up. That they are owed stays known.
+// maxPairs bounds the pairs under way: the oldest of more are given up. That they are overdue stays known.
 const maxPairs = 64
 
 // canaryTopic is of a few minutes: only this process reads what it has written.
@@ -66,7 +66,7 @@ func (n *node) openCanaries(ctx context.Context) (err error) {
 		return nil
 	}
 	c := &canaries{
-		every: cfg.Every, late: cfg.Late, start: max(cfg.Late, cmp.Or(n.cfg.Health.MaxLag, Default().Health.MaxLag)), split: n.split, partitions: n.cfg.Topics.Partitions, log: n.log, last: time.Now(),
+		every: cfg.Every, maxDelay: cfg.Late, start: max(cfg.Late, cmp.Or(n.cfg.Health.MaxLag, Default().Health.MaxLag)), split: n.split, partitions: n.cfg.Topics.Partitions, log: n.log, last: time.Now(),
 		through: make(chan shard.Canary, maxPairs*n.cfg.Topics.Partitions),
 	}
 	to, err := n.server.OpenTopic(ctx, n.canaryTopic())
@@ -81,8 +81,8 @@ func (n *node) openCanaries(ctx context.Context) (err error) {
 	return nil
 }
 
-// saw is told by the workers. Where they are ahead of the disk by so many, one more is left out: it is late.
-func (c *canaries) saw(x shard.Canary) {
+// enqueue is called by the workers. Where they are ahead of the disk by so many, one more is left out: it is late.
+func (c *canaries) enqueue(x shard.Canary) {
 	select {
 	case c.through <- x:
 	default:
@@ -99,7 +99,7 @@ func (c *canaries) send(ctx context.Context) error {
 }
 
 func (c *canaries) sendPair(ctx context.Context, number uint64) {
-	c.noteLate(time.Now())
+	c.countLate(time.Now())
 	first := c.split.NewCanary(number)
 	c.begin(number, time.Now())
 	err := c.split.WriteCanary(ctx, first)
@@ -118,20 +118,21 @@ func (c *canaries) begin(number uint64, now time.Time) {
 	for q := range c.partitions {
 		p.missing[q] = true
 	}
-	if c.owed.IsZero() {
-		c.owed = now
+	if c.overdueSince.IsZero() {
+		c.overdueSince = now
 	}
 	if c.pairs = append(c.pairs, p); len(c.pairs) > maxPairs {
 		c.pairs = c.pairs[1:]
 	}
 }
 
-// limit is what makes one late. Until the windows are read again all posts wait for that, as long as health.max_lag lets them.
+// limit is the delay from which a pair is overdue. Until the windows are read again all posts wait for that, as long as
+// health.max_lag lets them.
 func (c *canaries) limit() time.Duration {
 	if c.begun.IsZero() {
 		return c.start
 	}
-	return c.late
+	return c.maxDelay
 }
 
 // restart counts the delay of a pair from its second post.
@@ -143,7 +144,7 @@ func (c *canaries) restart(number uint64, now time.Time) {
 	}
 }
 
-// written takes note of how the writing of a pair has ended. One that was not written is owed all the same.
+// written takes note of how the writing of a pair has ended. One that was not written is awaited all the same.
 func (c *canaries) written(ctx context.Context, number uint64, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -158,13 +159,13 @@ func (c *canaries) written(ctx context.Context, number uint64, err error) {
 	}
 }
 
-// noteLate counts the partitions that pairs are late in, each once.
-func (c *canaries) noteLate(now time.Time) {
+// countLate counts the partitions in which pairs are overdue, each once.
+func (c *canaries) countLate(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range c.pairs {
-		if !p.late && now.Sub(p.began) > p.limit {
-			p.late = true
+		if !p.overdue && now.Sub(p.began) > p.limit {
+			p.overdue = true
 			c.metrics.count(canaryLate, len(p.missing))
 		}
 	}
@@ -190,7 +191,7 @@ func (c *canaries) listen(ctx context.Context) error {
 	pauses := retry.Steady()
 	for ctx.Err() == nil {
 		if err := c.read(ctx); err != nil && ctx.Err() == nil {
-			c.log.Warn("the canaries cannot be read; to be tried again", "error", err)
+			c.log.Warn("canary: retrying read", "error", err)
 			_ = retry.Sleep(ctx, pauses.NextBackOff()) // the loop sees that ctx has ended
 		}
 	}
@@ -213,13 +214,13 @@ func (c *canaries) read(ctx context.Context) error {
 			return fmt.Errorf("read canaries: %w", err)
 		}
 		for i := range records {
-			c.came(records[i].Data, time.Now())
+			c.observe(records[i].Data, time.Now())
 		}
 	}
 }
 
-// came takes in what was read. What another process has written, or was written before, is nothing.
-func (c *canaries) came(data []byte, now time.Time) {
+// observe notes a canary that was read. What another process has written, or was written before, is nothing.
+func (c *canaries) observe(data []byte, now time.Time) {
 	var x shard.Canary
 	if err := json.Unmarshal(data, &x); err != nil || x.Writer != c.split.Writer() {
 		return
@@ -230,28 +231,28 @@ func (c *canaries) came(data []byte, now time.Time) {
 		if p.number == x.Pair && p.missing[x.Partition] {
 			delete(p.missing, x.Partition)
 			c.metrics.seen(now.Sub(p.began))
-			c.whole(i, now)
+			c.complete(i, now)
 			return
 		}
 	}
 }
 
-// whole drops a pair that has come through everywhere, and those before it: what they lack will not come any more.
-func (c *canaries) whole(i int, now time.Time) {
+// complete removes a pair that has come through everywhere, and those before it: what they lack will not come any more.
+func (c *canaries) complete(i int, now time.Time) {
 	if len(c.pairs[i].missing) > 0 {
 		return
 	}
 	for _, p := range c.pairs[:i] {
-		if !p.late {
+		if !p.overdue {
 			c.metrics.count(canaryLate, len(p.missing))
 		}
 	}
-	c.pairs, c.last, c.owed = c.pairs[i+1:], now, time.Time{}
+	c.pairs, c.last, c.overdueSince = c.pairs[i+1:], now, time.Time{}
 	if c.begun.IsZero() {
 		c.begun = now
 	}
 	if len(c.pairs) > 0 { // those of before the first have waited for the windows too
-		c.owed = later(c.pairs[0].began, c.begun)
+		c.overdueSince = later(c.pairs[0].began, c.begun)
 	}
 }
 
@@ -262,14 +263,14 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// check says that a pair is late; nil: none is.
+// check fails while a pair is overdue; nil: none is.
 func (c *canaries) check(now time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.owed.IsZero() || now.Sub(c.owed) <= c.limit() {
+	if c.overdueSince.IsZero() || now.Sub(c.overdueSince) <= c.limit() {
 		return nil
 	}
-	waits := now.Sub(c.owed).Round(time.Second)
+	waits := now.Sub(c.overdueSince).Round(time.Second)
 	if c.cause != nil {
 		return fmt.Errorf("none has come through for %v: %w", waits, c.cause)
 	}

@@ -8,7 +8,7 @@ import (
 // mustFlock makes canaries of one partition that nobody sends.
 func mustFlock(t *testing.T) *canaries {
 	t.Helper()
-	c := &canaries{late: time.Minute, start: 5 * time.Minute, partitions: 1}
+	c := &canaries{maxDelay: time.Minute, start: 5 * time.Minute, partitions: 1}
 	var err error
 	if c.metrics, err = newCanaryMetrics(c); err != nil {
 		t.Fatal(err)
@@ -20,7 +20,7 @@ func mustFlock(t *testing.T) *canaries {
 // wholeAt lets the oldest pair come through whole.
 func (c *canaries) wholeAt(now time.Time) {
 	clear(c.pairs[0].missing)
-	c.whole(0, now)
+	c.complete(0, now)
 }
 
 // TestCanariesOfTheStart: a window that takes three minutes to be read again makes no canary late, neither the first nor those
@@ -30,7 +30,7 @@ func TestCanariesOfTheStart(t *testing.T) {
 	c, start := mustFlock(t), time.Unix(1e9, 0)
 	for i := range 4 {
 		c.begin(uint64(i), start.Add(time.Duration(i)*time.Minute))
-		c.noteLate(start.Add(time.Duration(i) * time.Minute))
+		c.countLate(start.Add(time.Duration(i) * time.Minute))
 		if err := c.check(start.Add(time.Duration(i) * time.Minute)); err != nil {
 			t.Errorf("after %d minutes: %v", i, err)
 		}
@@ -38,7 +38,7 @@ func TestCanariesOfTheStart(t *testing.T) {
 	now := start.Add(3*time.Minute + time.Second)
 	for range 4 {
 		c.wholeAt(now)
-		c.noteLate(now)
+		c.countLate(now)
 		if err := c.check(now); err != nil {
 			t.Error(err)
 		}

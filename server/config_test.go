@@ -40,7 +40,7 @@ func TestValidateNamesTheKey(t *testing.T) {
 		"workers:":           func(c *Config) { c.Workers = 0 },
 		"window.threshold:":  func(c *Config) { c.Window.Threshold = "high" },
 		"window.span:":       func(c *Config) { c.Window.Span = 0 },
-		"window.max_hold:":   func(c *Config) { c.Window.MaxHold = longest },
+		"window.max_hold:":   func(c *Config) { c.Window.MaxHold = maxDuration },
 		"topics.partitions:": func(c *Config) { c.Topics.Partitions = 0 },
 		"topics.":            func(c *Config) { c.Topics.EventBytes = -1 },
 		"ingest.body:":       func(c *Config) { c.Ingest.Body = 0 },

@@ -76,9 +76,9 @@ func (s *Server) quotaConfig(sentenceBytes Bytes) quota.Config {
 func (v *validation) quotas(c *Config) {
 	q := &c.Quotas
 	v.want(q.Share >= 0 && q.Share <= 1, "quotas.share", "want 0 (no limit) to 1")
-	v.want(q.Burst >= time.Second && q.Burst <= longest, "quotas.burst", "want 1s to 100 years")
-	v.want(q.EventBurst >= time.Second && q.EventBurst <= longest, "quotas.event_burst", "want 1s to 100 years")
-	v.want(q.Pace >= 0 && q.Pace <= longest, "quotas.pace", "want 0 (nobody waits) to 100 years")
+	v.want(q.Burst >= time.Second && q.Burst <= maxDuration, "quotas.burst", "want 1s to 100 years")
+	v.want(q.EventBurst >= time.Second && q.EventBurst <= maxDuration, "quotas.event_burst", "want 1s to 100 years")
+	v.want(q.Pace >= 0 && q.Pace <= maxDuration, "quotas.pace", "want 0 (nobody waits) to 100 years")
 	v.quota("quotas.token", &q.Token)
 	v.quota("quotas.source", &q.Source)
 	v.sourceQuotas(q.Sources)

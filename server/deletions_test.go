@@ -16,8 +16,8 @@ import (
 	"refrain/internal/e2e"
 )
 
-// ask sends a request with a path as it stands.
-func ask(p *e2e.Process, method, path, body string) (status int, answer string, header http.Header) {
+// requestPath sends a request with a path as it stands.
+func requestPath(p *e2e.Process, method, path, body string) (status int, answer string, header http.Header) {
 	p.TB.Helper()
 	r, err := http.NewRequestWithContext(p.TB.Context(), method, p.URL(path), strings.NewReader(body))
 	if err != nil {
@@ -55,14 +55,14 @@ func TestNamesInPaths(t *testing.T) {
 		}
 		reuse := "/v1/posts/" + escaped(name) + "/reuse"
 		p.Await(20*time.Second, fmt.Sprintf("repeat of %q", name), func() bool {
-			status, answer, _ := ask(p, "GET", reuse, "")
+			status, answer, _ := requestPath(p, "GET", reuse, "")
 			return status == 200 && strings.Contains(answer, fmt.Sprint("later", i))
 		})
-		if status, answer, _ := ask(p, "DELETE", "/v1/posts/"+escaped(name), ""); status != 204 {
+		if status, answer, _ := requestPath(p, "DELETE", "/v1/posts/"+escaped(name), ""); status != 204 {
 			t.Errorf("DELETE %q: %d %s", name, status, answer)
 		}
 		p.Await(20*time.Second, fmt.Sprintf("deletion of %q", name), func() bool {
-			status, _, _ := ask(p, "GET", reuse, "")
+			status, _, _ := requestPath(p, "GET", reuse, "")
 			return status == 404
 		})
 	}
@@ -75,7 +75,7 @@ func deleteAll(p *e2e.Process, n int, path func(i int) string) (accepted, refuse
 	for range 16 {
 		clients.Go(func() {
 			for i := next.Add(1) - 1; i < int64(n); i = next.Add(1) - 1 {
-				switch status, answer, header := ask(p, "DELETE", path(int(i)), ""); {
+				switch status, answer, header := requestPath(p, "DELETE", path(int(i)), ""); {
 				case status == 204:
 					yes.Add(1)
 				case status == 507 && header.Get("Retry-After") != "" && strings.Contains(answer, "urn:refrain:problem:deletions-full"):
@@ -106,7 +106,7 @@ func TestDeletionsWithinTheirShare(t *testing.T) {
 	if held, limit := c["refrain_shard_tombstones_bytes"], c["refrain_shard_tombstones_limit_bytes"]; held < limit || held > limit*9/8 {
 		t.Errorf("%v bytes held, the limit is %v", held, limit)
 	}
-	if status, answer, _ := ask(p, "DELETE", "/v1/posts/gone0", ""); status != 204 {
+	if status, answer, _ := requestPath(p, "DELETE", "/v1/posts/gone0", ""); status != 204 {
 		t.Errorf("one that is deleted already: %d %s", status, answer)
 	}
 	_ = p.Kill(syscall.SIGKILL)
@@ -127,12 +127,12 @@ func TestFullControlTopic(t *testing.T) {
 	if accepted < 100 || refused < 100 {
 		t.Errorf("%d accepted and %d refused", accepted, refused)
 	}
-	if _, answer, _ := ask(p, "DELETE", "/v1/posts/another", ""); !strings.Contains(answer, "topics.control_bytes") {
+	if _, answer, _ := requestPath(p, "DELETE", "/v1/posts/another", ""); !strings.Contains(answer, "topics.control_bytes") {
 		t.Errorf("refused with %s", answer)
 	}
 	p.Await(20*time.Second, "tombstones", func() bool { return p.Counters()["refrain_shard_tombstones"] == float64(accepted) })
 	for range 1000 { // says nothing new, and takes no room
-		if status, answer, _ := ask(p, "DELETE", "/v1/posts/gone0", ""); status != 204 && status != 507 {
+		if status, answer, _ := requestPath(p, "DELETE", "/v1/posts/gone0", ""); status != 204 && status != 507 {
 			t.Fatalf("again: %d %s", status, answer)
 		}
 	}

@@ -41,7 +41,7 @@ func (n *node) observe() error {
 		o.ObserveInt64(forcedOccurrences, t.ForcedOccurrences)
 		o.ObserveInt64(candidates, t.Candidates)
 		o.ObserveInt64(similar, t.Similar)
-		o.ObserveInt64(again, n.again.Bytes())
+		o.ObserveInt64(again, n.redeliveries.Bytes())
 		return nil
 	}, texts, occurrences, bytes, span, forced, forcedOccurrences, candidates, similar, again)
 	return err
@@ -81,8 +81,8 @@ func (n *node) heldBy() (most *shard.Held) {
 	return most
 }
 
-// sayHeld says now and then who holds the window's clock, once that is by more than lateness: the window grows meanwhile.
-func (n *node) sayHeld() {
+// logHeld says now and then who holds the window's clock, once that is by more than lateness: the window grows meanwhile.
+func (n *node) logHeld() {
 	h := n.heldBy()
 	if h == nil || h.Behind <= n.window.Lateness {
 		return

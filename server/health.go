@@ -27,7 +27,7 @@ type health struct {
 
 	mu         sync.Mutex
 	conditions []*condition
-	looked     time.Time
+	checkedAt  time.Time
 }
 
 // condition is one line of docs/operations.md, Health.
@@ -43,14 +43,14 @@ type condition struct {
 }
 
 const (
-	lookEvery    = time.Second
-	lookAgain    = 500 * time.Millisecond
-	checkTimeout = 2 * time.Second
+	checkInterval   = time.Second
+	recheckInterval = 500 * time.Millisecond
+	checkTimeout    = 2 * time.Second
 )
 
-// run looks every second, so that metrics and the log tell what nobody asks.
+// run checks every second, so that metrics and the log show what nobody asks for.
 func (h *health) run(ctx context.Context) error {
-	t := time.NewTicker(lookEvery)
+	t := time.NewTicker(checkInterval)
 	defer t.Stop()
 	for {
 		h.Holding(ctx)
@@ -66,9 +66,9 @@ func (h *health) run(ctx context.Context) error {
 func (h *health) Holding(ctx context.Context) []api.Condition {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if now := time.Now(); now.Sub(h.looked) >= lookAgain {
-		h.look(ctx)
-		h.looked = time.Now()
+	if now := time.Now(); now.Sub(h.checkedAt) >= recheckInterval {
+		h.checkAll(ctx)
+		h.checkedAt = time.Now()
 	}
 	holding := []api.Condition{}
 	for _, c := range h.conditions {
@@ -79,8 +79,8 @@ func (h *health) Holding(ctx context.Context) []api.Condition {
 	return holding
 }
 
-// look goes through all conditions. Who asks may go away meanwhile: what he began to look at is looked at all the same.
-func (h *health) look(ctx context.Context) {
+// checkAll goes through all conditions. Who asks may go away meanwhile: what he began to look at is looked at all the same.
+func (h *health) checkAll(ctx context.Context) {
 	ctx = context.WithoutCancel(ctx)
 	for _, c := range h.conditions {
 		limited, cancel := context.WithTimeout(ctx, checkTimeout)
@@ -88,7 +88,7 @@ func (h *health) look(ctx context.Context) {
 		c.update(c.check(limited), h.clock())
 		cancel()
 		if before != c.holds {
-			h.tell(c)
+			h.logChange(c)
 		}
 	}
 }
@@ -114,7 +114,7 @@ func (c *condition) update(err error, now time.Time) {
 	}
 }
 
-func (h *health) tell(c *condition) {
+func (h *health) logChange(c *condition) {
 	if !c.holds {
 		h.log.Info("condition is over", "condition", c.name)
 		return
@@ -226,7 +226,7 @@ func (n *node) checkCanary(context.Context) error {
 	if n.canaries == nil {
 		return nil
 	}
-	n.canaries.noteLate(time.Now())
+	n.canaries.countLate(time.Now())
 	return n.canaries.check(time.Now())
 }
 

@@ -28,7 +28,7 @@ func (s *Server) openIndex(ctx context.Context) error {
 	}
 	to := &indexSink{index: s.index, store: store, events: s.node.events}
 	if cursor, err := store.Get(ctx, publish.Key("lookup")); err == nil && cursor == nil { // new, or emptied meanwhile
-		if err := to.lose(ctx); err != nil {
+		if err := to.setMissing(ctx); err != nil {
 			return errors.Join(err, store.Close())
 		}
 	}
@@ -101,7 +101,7 @@ type indexSink struct {
 func (x *indexSink) Publish(ctx context.Context, events []publish.Event) error {
 	told := make([]lookup.Event, len(events))
 	for i := range events {
-		told[i] = lookup.Event{Data: events[i].Data, Made: events[i].Made}
+		told[i] = lookup.Event{Data: events[i].Data, FoundAt: events[i].FoundAt}
 	}
 	if err := x.index.Publish(ctx, told); err != nil {
 		return x.rewind(ctx, err)
@@ -126,15 +126,15 @@ func (x *indexSink) check(ctx context.Context) error {
 	return nil
 }
 
-// rewind makes the store's word for having lost something that of publish, and the index incomplete.
+// rewind turns the store's error for having lost something into that of publish, and marks the index incomplete.
 func (x *indexSink) rewind(ctx context.Context, err error) error {
 	if !errors.Is(err, lookup.ErrRewound) {
 		return err
 	}
-	return errors.Join(fmt.Errorf("%w: %w", publish.ErrRewind, err), x.lose(ctx))
+	return errors.Join(fmt.Errorf("%w: %w", publish.ErrRewind, err), x.setMissing(ctx))
 }
 
-func (x *indexSink) lose(ctx context.Context) error {
+func (x *indexSink) setMissing(ctx context.Context) error {
 	start, end, err := x.events.Bounds(ctx)
 	if err != nil {
 		return err

@@ -41,8 +41,8 @@ func (l *Limits) api() api.Limits {
 func (v *validation) limits(l *Limits) {
 	v.want(l.Connections > 0, "limits.connections", "want 1 or more")
 	v.want(l.HeaderBytes >= 4<<10, "limits.header_bytes", "want 4KiB or more")
-	v.want(l.ReadTimeout > 0 && l.ReadTimeout <= longest, "limits.read_timeout", "want more than 0")
-	v.want(l.WriteTimeout > 0 && l.WriteTimeout <= longest, "limits.write_timeout", "want more than 0")
+	v.want(l.ReadTimeout > 0 && l.ReadTimeout <= maxDuration, "limits.read_timeout", "want more than 0")
+	v.want(l.WriteTimeout > 0 && l.WriteTimeout <= maxDuration, "limits.write_timeout", "want more than 0")
 	v.want(l.Streams > 0, "limits.streams", "want 1 or more")
 	v.want(l.StreamBytes >= 4<<20, "limits.stream_bytes", "want 4MiB or more: a record may have 1 MiB")
 	v.want(l.Uploads > 0, "limits.uploads", "want 1 or more")

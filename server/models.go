@@ -23,8 +23,8 @@ func (n *node) openModels() (err error) {
 	return nil
 }
 
-// keepModels makes the keeper of the windows' codes.
-func (n *node) keepModels() (err error) {
+// openKeeper makes the keeper of the windows' codes.
+func (n *node) openKeeper() (err error) {
 	c, cfg := n.cfg.Models, models.Default()
 	cfg.Registry, cfg.Threshold, cfg.Logger = n.registry, n.window.Threshold, n.log
 	cfg.Every, cfg.Drift, cfg.Sentences, cfg.Vocabulary, cfg.Workers = c.Every, c.Drift, c.Sentences, c.Vocabulary, c.Workers

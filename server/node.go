@@ -40,10 +40,10 @@ type node struct {
 	space      space
 	caused     func(origin, source string, events int) // see shard.Config
 
-	window    detector.Config
-	budget    int64                // of all windows together
-	detectors []*detector.Detector // by partition
-	again     *shard.Redeliveries
+	window       detector.Config
+	budget       int64                // of all windows together
+	detectors    []*detector.Detector // by partition
+	redeliveries *shard.Redeliveries
 	// tombstones are what the workers know of deletions.
 	tombstones *shard.Tombstones
 	split      *split.Split
@@ -55,7 +55,7 @@ type node struct {
 	health        *health
 	healthMetrics metric.Registration
 	wasFull       bool           // what checkRoom said last
-	holding       rate.Sometimes // sayHeld says it so often
+	holding       rate.Sometimes // how often logHeld logs
 }
 
 // disk is what a test puts between the route and its topics, as a disk that is slow.
@@ -120,7 +120,7 @@ func (n *node) open(ctx context.Context) (err error) {
 	if err := n.openWorkers(ctx); err != nil {
 		return err
 	}
-	return errors.Join(n.keepModels(), n.observe(), n.observeTombstones(), n.observeWorkers(), n.observeLosses(), n.openSpace(ctx))
+	return errors.Join(n.openKeeper(), n.observe(), n.observeTombstones(), n.observeWorkers(), n.observeLosses(), n.openSpace(ctx))
 }
 
 func (n *node) openSplit() (*split.Split, error) {
@@ -147,16 +147,16 @@ func (n *node) openDetectors() error {
 	return nil
 }
 
-// openRedeliveries makes what tells the workers which posts are sent again, and which are deleted. Both live within the
+// openRedeliveries opens what the workers learn from which posts were redelivered, and which are deleted. Both live within the
 // budget of the windows.
 func (n *node) openRedeliveries() (err error) {
 	const share = 4 // of the budget it has at most one in so many parts
 	p := n.cfg.Topics.Partitions
-	n.again, err = shard.NewRedeliveries(shard.RedeliveryConfig{
+	n.redeliveries, err = shard.NewRedeliveries(shard.RedeliveryConfig{
 		Partitions: p, Within: n.cfg.Window.Redelivery, Budget: n.window.Budget / share, Logger: n.log,
 	})
 	n.tombstones = shard.NewTombstones()
-	n.window.Reserved = func() int64 { return (n.again.Bytes() + n.tombstones.Bytes()) / int64(p) }
+	n.window.Reserved = func() int64 { return (n.redeliveries.Bytes() + n.tombstones.Bytes()) / int64(p) }
 	return err
 }
 
@@ -191,10 +191,10 @@ func (n *node) workerConfig(owned []int) shard.Config {
 	cfg.Sentences, cfg.Events, cfg.Control, cfg.Store = n.sentences, n.disk.on(n.events), n.control, n.store
 	cfg.DeadLetters, cfg.Caused = n.deadEvents, n.caused
 	cfg.Rows = func(q int) (shard.Rows, error) { return n.detectors[q], nil }
-	cfg.Owned, cfg.Redeliveries, cfg.Tombstones, cfg.Deployment = owned, n.again, n.tombstones, n.cfg.Name
+	cfg.Owned, cfg.Redeliveries, cfg.Tombstones, cfg.Deployment = owned, n.redeliveries, n.tombstones, n.cfg.Name
 	cfg.Span, cfg.Lateness, cfg.MaxHold, cfg.Retention = n.window.Span, n.window.Lateness, n.cfg.Window.MaxHold, max(n.ages())
 	if n.canaries != nil {
-		cfg.Canary = n.canaries.saw
+		cfg.Canary = n.canaries.enqueue
 	}
 	cfg.Commit, cfg.TextVersion, cfg.Now, cfg.Logger = time.Second, text.Version, n.clock, n.log
 	return cfg

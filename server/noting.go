@@ -29,12 +29,12 @@ func newNoting(log *slog.Logger) *noting {
 func (n *noting) batch(b *ingest.Batch) {
 	for _, x := range b.Rejected {
 		if n.lines.MayLog() {
-			n.log.Warn("post rejected", "place", x.Place, "reason", x.Reason)
+			n.log.Warn("post rejected", "place", x.Location, "reason", x.Reason)
 		}
 	}
 	for _, x := range b.Notes {
 		if n.lines.MayLog() {
-			n.log.Info("post changed", "place", x.Place, "change", x.Text)
+			n.log.Info("post changed", "place", x.Location, "change", x.Text)
 		}
 	}
 }

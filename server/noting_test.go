@@ -16,7 +16,7 @@ func TestRejectionsDoNotFloodTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
 		n := newNoting(slog.New(slog.NewTextHandler(&log, nil)))
-		one := &ingest.Batch{Rejected: []ingest.Rejection{{Place: "line 1", Reason: "no post"}}}
+		one := &ingest.Batch{Rejected: []ingest.Rejection{{Location: "line 1", Reason: "no post"}}}
 		many := &ingest.Batch{Rejected: make([]ingest.Rejection, 1000), Notes: make([]ingest.Note, 1000)}
 		for range 5000 {
 			n.batch(one)

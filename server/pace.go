@@ -17,23 +17,23 @@ type pace struct {
 	patience time.Duration        // how long a client waits before it is told to come back
 }
 
-// hurry is the time in which a sender may use up what its quota gives in it: more is hurrying.
-const hurry = 2 * time.Second
+// hurryWindow is the time in which a sender may use up what its quota gives in it: more is hurrying.
+const hurryWindow = 2 * time.Second
 
 // limitPace is what metrics call it.
 const limitPace = "pace"
 
-// pacePatience is less than the time for a request's last batches to become durable.
-const pacePatience = 20 * time.Second
+// maxPaceWait is less than the time for a request's last batches to become durable.
+const maxPaceWait = 20 * time.Second
 
 // pacePause is between two looks at the lag.
 const pacePause = 50 * time.Millisecond
 
 func (p *pace) isBehind() bool { return p.max > 0 && p.lag() > p.max }
 
-// keepPace holds a client's batch back as long as its sender hurries and look-ups are behind. After patience it is refused,
+// awaitPace holds a client's batch back as long as its sender hurries and look-ups are behind. After patience it is refused,
 // with ingest.ErrBehind.
-func (q *quotas) keepPace(ctx context.Context, b *ingest.Batch) error {
+func (q *quotas) awaitPace(ctx context.Context, b *ingest.Batch) error {
 	if !q.mustWait(b) {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (q *quotas) followPace(ctx context.Context, b *ingest.Batch, touch func(par
 
 // mustWait is false for deletions: they cost no look-up.
 func (q *quotas) mustWait(b *ingest.Batch) bool {
-	return len(b.Posts) > 0 && q.pace.isBehind() && q.counted.Hurries(quota.Sender(b.Sender), hurry)
+	return len(b.Posts) > 0 && q.pace.isBehind() && q.counted.Hurries(quota.Sender(b.Sender), hurryWindow)
 }
 
 func (q *quotas) countWait(b *ingest.Batch, since time.Time) {

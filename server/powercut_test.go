@@ -17,10 +17,10 @@ import (
 // powerCut gives streams of a killed server back what they were at some moment before.
 type powerCut struct {
 	*rand.Rand
-	p    *e2e.Process
-	to   string
-	made map[string][]string // copies by stream, oldest first
-	n    int
+	p      *e2e.Process
+	to     string
+	copies map[string][]string // copies by stream, oldest first
+	n      int
 }
 
 // lagging are the streams that reach the disk later than the sentences.
@@ -53,7 +53,7 @@ func (c *powerCut) copy(name string) {
 			}
 		}
 	}
-	c.made[name] = append(c.made[name], to)
+	c.copies[name] = append(c.copies[name], to)
 }
 
 // cut kills the server, and starts it on what is left.
@@ -61,7 +61,7 @@ func (c *powerCut) cut() {
 	c.p.TB.Helper()
 	_ = c.p.Kill(syscall.SIGKILL)
 	for _, name := range lagging {
-		made := c.made[name]
+		made := c.copies[name]
 		moment := c.IntN(len(made))
 		if err := os.RemoveAll(c.stream(name)); err != nil {
 			c.p.TB.Fatal(err)
@@ -69,7 +69,7 @@ func (c *powerCut) cut() {
 		if err := os.CopyFS(c.stream(name), os.DirFS(made[moment])); err != nil {
 			c.p.TB.Fatal(err)
 		}
-		c.made[name] = made[:moment+1] // what came after never was
+		c.copies[name] = made[:moment+1] // what came after never was
 		c.p.TB.Logf("%s: moment %d of %d", name, moment, len(made))
 	}
 	c.p.Start()
@@ -86,7 +86,7 @@ func TestServeSurvivesPowerCuts(t *testing.T) {
 	want := oracle.Sorted(e2e.Detect(t, posts, e2e.DefaultSettings(), nil))
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
-	c := &powerCut{Rand: rand.New(rand.NewPCG(seed, 0)), p: e2e.New(t), to: t.TempDir(), made: map[string][]string{}}
+	c := &powerCut{Rand: rand.New(rand.NewPCG(seed, 0)), p: e2e.New(t), to: t.TempDir(), copies: map[string][]string{}}
 	c.p.Start()
 	for _, name := range lagging {
 		c.copy(name)

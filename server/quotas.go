@@ -25,7 +25,7 @@ type quotas struct {
 	log     *slog.Logger
 	counted *quota.Quotas
 	now     func() time.Time
-	said    rate.Sometimes
+	warning rate.Sometimes
 	pace    pace
 
 	refused, waits metric.Int64Counter
@@ -85,7 +85,7 @@ func which(e *quota.Exceeded) metric.AddOption {
 func (q *quotas) admit(ctx context.Context, b *ingest.Batch) error {
 	e := q.exceeded(b)
 	if e == nil {
-		return q.keepPace(ctx, b)
+		return q.awaitPace(ctx, b)
 	}
 	q.refused.Add(context.Background(), 1, which(e))
 	q.warn("posts refused: a quota is used up", e)
@@ -138,9 +138,9 @@ func (q *quotas) caused(origin, source string, events int) {
 	q.counted.ChargeEvents(quota.Sender(origin), source, events)
 }
 
-// warn tells, now and then, who is held back: the metrics have no names.
+// warn logs, now and then, who is held back: the metrics have no names.
 func (q *quotas) warn(what string, e *quota.Exceeded) {
-	q.said.Do(func() {
+	q.warning.Do(func() {
 		q.log.Warn(what, "kind", e.Kind, "limit", e.Limit, "sender", e.Sender.Name(), "source", e.Source, "wait", e.Wait)
 	})
 }

@@ -269,7 +269,7 @@ func TestAFeedWaits(t *testing.T) {
 	src := make(pushed)
 	_, clock := mustLimit(t, func(c *Config) {
 		c.Quotas.Source, c.Quotas.Burst = Quota{Posts: 1}, time.Second
-		c.Logger = slog.New(heard{slog.DiscardHandler, "a feed waits: its quota is used up", said})
+		c.Logger = slog.New(messageWatcher{slog.DiscardHandler, "a feed waits: its quota is used up", said})
 	}, src)
 	src.MustPush(t, "test", "a", "these words are said three times", time.Now())
 	select {
@@ -288,20 +288,20 @@ func TestAFeedWaits(t *testing.T) {
 	}
 }
 
-// heard passes on that a message was logged.
-type heard struct {
+// messageWatcher passes on that a message was logged.
+type messageWatcher struct {
 	slog.Handler
 	message string
-	said    chan struct{}
+	logged  chan struct{}
 }
 
-func (h heard) Enabled(context.Context, slog.Level) bool { return true }
+func (h messageWatcher) Enabled(context.Context, slog.Level) bool { return true }
 
-func (h heard) WithAttrs([]slog.Attr) slog.Handler { return h }
+func (h messageWatcher) WithAttrs([]slog.Attr) slog.Handler { return h }
 
-func (h heard) Handle(_ context.Context, r slog.Record) error {
+func (h messageWatcher) Handle(_ context.Context, r slog.Record) error {
 	if r.Message == h.message {
-		h.said <- struct{}{}
+		h.logged <- struct{}{}
 	}
 	return nil
 }
@@ -312,7 +312,7 @@ func TestAwait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := quota.Default()
 		cfg.Burst, cfg.Source = time.Second, quota.Limits{Posts: 1}
-		q := quotas{log: slog.New(slog.DiscardHandler), counted: quota.New(cfg), said: rate.Sometimes{Interval: time.Minute}}
+		q := quotas{log: slog.New(slog.DiscardHandler), counted: quota.New(cfg), warning: rate.Sometimes{Interval: time.Minute}}
 		if err := q.openMetrics(); err != nil {
 			t.Fatal(err)
 		}

@@ -54,7 +54,7 @@ func (r *route) retried(ctx context.Context, source string, b *ingest.Batch) err
 		return struct{}{}, r.write(ctx, b)
 	}
 	_, err := backoff.Retry(ctx, write, backoff.WithBackOff(retry.Steady()), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, pause time.Duration) {
-		r.log.Error("batch is not durable, to be tried again", "source", source, "error", err, "pause", pause)
+		r.log.Error("ingest: retrying append", "source", source, "error", err, "pause", pause)
 	}))
 	return err
 }

@@ -39,20 +39,20 @@ type Server struct {
 	cfg Config
 	log *slog.Logger
 
-	node       *node
-	listener   net.Listener
-	route      route
-	http       *httpsource.Source
-	sources    []source
-	late       []*lateSource                 // those of them that are behind a network
-	firstTries []func(context.Context) error // to open what is behind a network
-	sinks      []func(context.Context) error // what follows the event topic
-	closers    []io.Closer                   // to be closed when all of that has ended
-	api        *httpServer
-	webhooks   webhooks
-	index      *lookup.Index // nil: there is none
+	node        *node
+	listener    net.Listener
+	route       route
+	http        *httpsource.Source
+	sources     []source
+	lazySources []*lazySource                 // those of them that are behind a network
+	firstTries  []func(context.Context) error // to open what is behind a network
+	sinks       []func(context.Context) error // what follows the event topic
+	closers     []io.Closer                   // to be closed when all of that has ended
+	api         *httpServer
+	webhooks    webhooks
+	index       *lookup.Index // nil: there is none
 
-	clock  func() time.Time // of the stamps and marks
+	clock  func() time.Time // of the stamps and watermarks
 	disk   disk             // nil: the topics are as they are
 	quotas quotas
 
@@ -78,7 +78,7 @@ func New(cfg Config) (*Server, error) {
 		cfg.Logger = slog.Default()
 	}
 	s := &Server{cfg: cfg, log: cfg.Logger, clock: time.Now, ready: make(chan struct{}), ended: make(chan struct{})}
-	s.quotas = quotas{log: cfg.Logger, now: time.Now, said: rate.Sometimes{Interval: time.Minute}}
+	s.quotas = quotas{log: cfg.Logger, now: time.Now, warning: rate.Sometimes{Interval: time.Minute}}
 	return s, nil
 }
 
@@ -113,7 +113,7 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 // Follow hands the events to a sink, from the oldest that is kept, until ctx ends, and then returns nil; an error of the
 // sink ends it too, and is returned. Ready must have returned nil. name is what logs and metrics call the sink.
 func (s *Server) Follow(ctx context.Context, name string, to publish.Sink) error {
-	// Where it has got to is kept for as long as it lasts.
+	// Its position is kept for as long as it lasts.
 	reader := publish.ReaderConfig{Topic: s.node.events, Store: &topic.MemoryStore{}, Name: name, Deleted: s.node.isDeleted, Logger: s.log}
 	return publish.Follow(ctx, publish.FollowConfig{ReaderConfig: reader, Sink: to})
 }
@@ -152,7 +152,7 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if s.node, err = openNode(ctx, s.cfg, s.clock, s.disk, s.quotas.caused); err != nil {
 		return err
 	}
-	s.quotas.pace = pace{lag: s.node.lag, max: s.cfg.Quotas.Pace, patience: pacePatience}
+	s.quotas.pace = pace{lag: s.node.lag, max: s.cfg.Quotas.Pace, patience: maxPaceWait}
 	limits := s.quotaConfig(s.node.cfg.Topics.SentenceBytes) // which may be by the disk
 	s.quotas.appear(&limits)
 	s.quotas.counted = quota.New(limits)
@@ -293,7 +293,7 @@ func (s *Server) close() error {
 	return errors.Join(errs...)
 }
 
-// tick does what is due every second: marks, and memory back to the system.
+// tick does what is due every second: watermarks, and memory back to the system.
 func (s *Server) tick(ctx context.Context) error {
 	// A service makes more garbage than detect, and all its goroutines wait for each collection a little: with 6 MiB
 	// between two of them posts went through a fifth more slowly.
@@ -306,7 +306,7 @@ func (s *Server) tick(ctx context.Context) error {
 			return nil
 		case <-t.C:
 			s.touchWaiting()
-			s.node.sayHeld()
+			s.node.logHeld()
 			s.node.split.Tick(context.WithoutCancel(ctx), s.clock())
 			release.Holds(detector.Total(s.node.detectors).Bytes)
 		}

@@ -42,9 +42,9 @@ func (s *Server) follow(cfg publish.FollowConfig, closer io.Closer) {
 	s.sinks = append(s.sinks, func(ctx context.Context) error { return publish.Follow(ctx, cfg) })
 }
 
-// followLate adds a sink that is behind a network. key is its place in the configuration.
-func (s *Server) followLate(key, name string, open func(context.Context) (brokerSink, error)) {
-	to := new(lateSink)
+// followLazy adds a sink that is behind a network. key is its path in the configuration.
+func (s *Server) followLazy(key, name string, open func(context.Context) (brokerSink, error)) {
+	to := new(lazySink)
 	to.open = open
 	s.follow(publish.FollowConfig{ReaderConfig: s.reader(name), Sink: to}, to)
 	s.firstTries = append(s.firstTries, func(ctx context.Context) error {
@@ -61,7 +61,7 @@ func (s *Server) publishKafka(key string, k *KafkaSink) error {
 		return fmt.Errorf("%s: %w", key, err)
 	}
 	cfg := kafkasink.Config{Conn: conn, Topic: k.Topic, Name: k.Name, DeadLetters: s.node.deadEvents, Logger: s.log}
-	s.followLate(key, k.Name, func(ctx context.Context) (brokerSink, error) { return kafkasink.Open(ctx, cfg) })
+	s.followLazy(key, k.Name, func(ctx context.Context) (brokerSink, error) { return kafkasink.Open(ctx, cfg) })
 	return nil
 }
 
@@ -72,7 +72,7 @@ func (s *Server) publishNATS(key string, n *NATSSink) error {
 	}
 	cfg := natssink.Default()
 	cfg.Name, cfg.Conn, cfg.Subject, cfg.DeadLetters, cfg.Logger = n.Name, conn, n.Subject, s.node.deadEvents, s.log
-	s.followLate(key, n.Name, func(ctx context.Context) (brokerSink, error) { return natssink.Open(ctx, cfg) })
+	s.followLazy(key, n.Name, func(ctx context.Context) (brokerSink, error) { return natssink.Open(ctx, cfg) })
 	return nil
 }
 

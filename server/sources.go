@@ -55,13 +55,13 @@ func (s *Server) openHTTP() (err error) {
 	return err
 }
 
-// parseFields is what a source's configuration says of the fields of its posts; key names the place.
+// parseFields is what a source's configuration says of the fields of its posts; key is its path there.
 func parseFields(key, mapping string, keep []string, link string) (*feed.Fields, error) {
 	fields, err := feed.ParseFields(mapping)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %s.map: %w", key, err)
 	}
-	if fields, err = fields.WithKeep(keep); err != nil {
+	if fields, err = fields.WithMeta(keep); err != nil {
 		return nil, fmt.Errorf("configuration: %s.keep: %w", key, err)
 	}
 	if fields, err = fields.WithLink(link); err != nil {
@@ -105,7 +105,7 @@ func (s *Server) openBluesky() error {
 
 // touchWaiting tells split of the partitions that wait: they are silent, and not idle.
 func (s *Server) touchWaiting() {
-	for _, src := range s.late {
+	for _, src := range s.lazySources {
 		for _, partition := range src.Waiting() {
 			s.node.split.Touch(partition)
 		}
@@ -115,15 +115,15 @@ func (s *Server) touchWaiting() {
 // opener opens a source, which says by assigned what it will read before it does.
 type opener func(ctx context.Context, assigned func(context.Context, []string) error) (brokerSource, error)
 
-// addLate puts a source on the route that is behind a network.
-func (s *Server) addLate(ctx context.Context, name string, status *ingest.Status, open opener) error {
-	src := &lateSource{name: name, log: s.log, store: s.node.store, expect: s.node.split.Expect, status: status}
+// addLazySource puts a source on the route that is behind a network.
+func (s *Server) addLazySource(ctx context.Context, name string, status *ingest.Status, open opener) error {
+	src := &lazySource{name: name, log: s.log, store: s.node.store, expect: s.node.split.Expect, status: status}
 	src.open = func(ctx context.Context) (brokerSource, error) { return open(ctx, src.assign) }
 	if err := src.recall(ctx); err != nil {
 		return err
 	}
 	s.addSource(name, src, status)
-	s.late = append(s.late, src)
+	s.lazySources = append(s.lazySources, src)
 	s.firstTries = append(s.firstTries, func(ctx context.Context) error {
 		err := src.try(ctx, name, s.log)
 		if _, opened := src.peek(); !opened {
@@ -151,7 +151,7 @@ func (s *Server) openKafka(ctx context.Context, i int, k *KafkaSource) error {
 	if cfg.Status, err = ingest.NewStatus(name); err != nil {
 		return err
 	}
-	return s.addLate(ctx, name, cfg.Status, func(ctx context.Context, assigned func(context.Context, []string) error) (brokerSource, error) {
+	return s.addLazySource(ctx, name, cfg.Status, func(ctx context.Context, assigned func(context.Context, []string) error) (brokerSource, error) {
 		cfg.Assigned = assigned
 		return kafkasource.Open(ctx, cfg)
 	})
@@ -174,7 +174,7 @@ func (s *Server) openNATS(ctx context.Context, i int, n *NATSSource) error {
 	if cfg.Status, err = ingest.NewStatus(name); err != nil {
 		return err
 	}
-	return s.addLate(ctx, name, cfg.Status, func(ctx context.Context, assigned func(context.Context, []string) error) (brokerSource, error) {
+	return s.addLazySource(ctx, name, cfg.Status, func(ctx context.Context, assigned func(context.Context, []string) error) (brokerSource, error) {
 		cfg.Assigned = assigned
 		return natssource.Open(ctx, cfg)
 	})

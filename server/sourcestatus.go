@@ -8,29 +8,29 @@ import (
 	"refrain/ingest"
 )
 
-// told is a source that says nothing of its own status: its answers do.
-type told struct {
+// observedSource is a source that does not report its own status: it is observed from its answers.
+type observedSource struct {
 	ingest.Source
 	status *ingest.Status
 }
 
-// wholeSource is the one part that such a source has.
-const wholeSource = ""
+// onlyPart is the one part that such a source has.
+const onlyPart = ""
 
 // Next implements ingest.Source.
-func (t told) Next(ctx context.Context) (ingest.Batch, error) {
+func (t observedSource) Next(ctx context.Context) (ingest.Batch, error) {
 	b, err := t.Source.Next(ctx)
 	switch {
 	case err == nil:
-		t.status.Fetched(wholeSource)
+		t.status.Fetched(onlyPart)
 	case !errors.Is(err, io.EOF) && ctx.Err() == nil:
-		t.status.Failed(wholeSource, err)
+		t.status.Failed(onlyPart, err)
 	}
 	return b, err
 }
 
 // Close implements io.Closer for sources that do, and for those that do not.
-func (t told) Close() error { return source{Source: t.Source}.close() }
+func (t observedSource) Close() error { return source{Source: t.Source}.close() }
 
 // openStatuses gives the sources a status that have none of their own.
 func (s *Server) openStatuses() (err error) {
@@ -42,12 +42,12 @@ func (s *Server) openStatuses() (err error) {
 		if src.status, err = ingest.NewStatus(src.name); err != nil {
 			return err
 		}
-		src.Source = told{src.Source, src.status}
+		src.Source = observedSource{src.Source, src.status}
 	}
 	return nil
 }
 
-// addSource adds a source that tells its status itself.
+// addSource adds a source that reports its status itself.
 func (s *Server) addSource(name string, src ingest.Source, status *ingest.Status) {
 	s.sources = append(s.sources, source{name, src, status})
 }

@@ -24,7 +24,7 @@ type space struct {
 type topicSpace struct {
 	name, key, outcome string // of the topic, of its limit, and of what happens at it
 	topic              *jetstream.Topic
-	kept               time.Duration // how long a record is needed
+	retention          time.Duration // how long a record is needed
 	purges             bool          // what no window needs goes sooner than by age
 
 	mu     sync.Mutex
@@ -41,8 +41,8 @@ const spaceEvery = time.Minute
 func (n *node) openSpace(ctx context.Context) error {
 	_, eventAge := n.ages()
 	n.space.topics = []*topicSpace{
-		{name: "sentences", key: "topics.sentence_bytes", outcome: "posts are then refused", topic: n.sentences, kept: n.sentencesNeeded(), purges: true},
-		{name: "events", key: "topics.event_bytes", outcome: "the oldest events then go before their age", topic: n.events, kept: eventAge},
+		{name: "sentences", key: "topics.sentence_bytes", outcome: "posts are then refused", topic: n.sentences, retention: n.sentencesNeeded(), purges: true},
+		{name: "events", key: "topics.event_bytes", outcome: "the oldest events then go before their age", topic: n.events, retention: eventAge},
 	}
 	n.measureSpace(ctx)
 	return n.space.observe()
@@ -66,7 +66,7 @@ func (n *node) measureSpace(ctx context.Context) {
 		size, err := t.topic.Size(ctx)
 		if err != nil {
 			if ctx.Err() == nil {
-				n.log.Warn("size of a topic is not known, to be asked for again", "topic", t.name, "error", err)
+				n.log.Warn("topic: retrying size", "topic", t.name, "error", err)
 			}
 			continue
 		}
@@ -78,7 +78,7 @@ func (n *node) measureSpace(ctx context.Context) {
 
 func (n *node) logSpace(t *topicSpace, text string, worse bool) {
 	args := []any{"topic", t.name, "hours_to_full", math.Round(100*t.now.Hours) / 100, "bytes", t.size.Bytes, "max_bytes", t.size.MaxBytes,
-		"bytes_per_second", int64(t.now.Rate), "needed_bytes", int64(t.now.Needed), "needed_for", t.now.Kept.Round(time.Minute).String()}
+		"bytes_per_second", int64(t.now.Rate), "needed_bytes", int64(t.now.Needed), "needed_for", t.now.Retention.Round(time.Minute).String()}
 	if !worse {
 		n.log.Info(text, args...)
 		return
@@ -91,7 +91,7 @@ func (t *topicSpace) update(now time.Time, s jetstream.Size) (text string, worse
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.usage.observe(now, s)
-	t.size, t.now = s, t.usage.predict(now, s, t.kept, t.purges)
+	t.size, t.now = s, t.usage.predict(now, s, t.retention, t.purges)
 	if !t.warned.due(now, t.now.Hours) {
 		return "", false
 	}

@@ -59,7 +59,7 @@ func (p pushed) push(t *testing.T, at time.Time, from, n int) error {
 }
 
 // TestSpaceWarnsBeforeATopicIsFull: a feed that comes in faster than the topic can hold it for the window is told of within
-// minutes, with the hours left and what to set; once, not every minute; and what is said comes true.
+// minutes, with the hours left and what to set; once, not every minute; and the forecast comes true.
 func TestSpaceWarnsBeforeATopicIsFull(t *testing.T) {
 	var log lockedLog
 	var ahead atomic.Int64
@@ -211,7 +211,7 @@ func TestRoomIn(t *testing.T) {
 		{"half full: it is the disk", false, 49 * time.Hour, half, purgeEvery},
 		{"empty", false, 49 * time.Hour, jetstream.Size{MaxBytes: 1}, purgeEvery},
 	} {
-		f := forecast{Kept: 26 * time.Hour, Purged: test.purged}
+		f := forecast{Retention: 26 * time.Hour, Purged: test.purged}
 		if got := f.roomIn(now, test.size, test.maxAge); got != test.want {
 			t.Errorf("%s: %v, want %v", test.what, got, test.want)
 		}

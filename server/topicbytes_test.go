@@ -16,7 +16,7 @@ import (
 	"refrain/topic"
 )
 
-// ofStream is one of the streams of the data set, of which so many posts are read.
+// ofStreams are the streams of the data set, and how many posts are read of each.
 var ofStreams = []struct {
 	name, file string
 }{

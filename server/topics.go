@@ -12,8 +12,8 @@ import (
 	"refrain/topic/jetstream"
 )
 
-// slack is how much longer than the window may need them the topics keep their records.
-const slack = time.Hour
+// retentionMargin is how much longer than the window may need them the topics retain their records.
+const retentionMargin = time.Hour
 
 func (n *node) openTopics(ctx context.Context) (err error) {
 	if n.sentences, err = n.server.OpenTopic(ctx, n.sentenceTopic()); err != nil {
@@ -75,7 +75,7 @@ func (n *node) topic(name string) jetstream.TopicConfig {
 // ages are how long the topics keep sentences and events. The window needs those of span and lateness behind its clock,
 // which may be maxHold behind the newest posts.
 func (n *node) ages() (sentences, events time.Duration) {
-	sentences = n.window.Span + n.window.Lateness + n.cfg.Window.MaxHold + slack
+	sentences = n.window.Span + n.window.Lateness + n.cfg.Window.MaxHold + retentionMargin
 	if n.cfg.Topics.EventAge > 0 {
 		return sentences, n.cfg.Topics.EventAge
 	}
@@ -107,9 +107,9 @@ func every(ctx context.Context, pause time.Duration, f func(context.Context)) er
 func (n *node) purgeNow(ctx context.Context) {
 	needed := n.workers[0].Needed()
 	for _, w := range n.workers[1:] {
-		needed = shard.Least(needed, w.Needed())
+		needed = shard.MinPositions(needed, w.Needed())
 	}
 	if err := n.sentences.Purge(ctx, needed); err != nil && ctx.Err() == nil {
-		n.log.Warn("purge of sentences that no window needs fails, to be tried again", "error", err)
+		n.log.Warn("topic: retrying purge", "error", err)
 	}
 }

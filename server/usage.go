@@ -53,14 +53,14 @@ func (u *usage) purged() bool {
 // forecast is what becomes of a topic if as much goes on to be appended as in the last hour, and each record stays for as
 // long as it is needed.
 type forecast struct {
-	Rate   float64       // bytes/s
-	Kept   time.Duration // how long a record stays
-	Needed float64       // bytes that the topic comes to hold
-	Hours  float64       // until it is full; +Inf: it never is
-	Purged bool          // records went in the last hour because nothing needed them
+	Rate      float64       // bytes/s
+	Retention time.Duration // how long a record stays
+	Needed    float64       // bytes that the topic comes to hold
+	Hours     float64       // until it is full; +Inf: it never is
+	Purged    bool          // records went in the last hour because nothing needed them
 }
 
-// predict takes kept for how long a record stays. Of a topic that was purged in the last hour its oldest record tells:
+// predict assumes that a record stays for kept. In a topic that was purged in the last hour its oldest record decides:
 // a replay of years in an hour needs its records for seconds, and a source that holds the window back needs them longer.
 func (u *usage) predict(now time.Time, s jetstream.Size, kept time.Duration, purges bool) forecast {
 	age := time.Duration(0)
@@ -73,7 +73,7 @@ func (u *usage) predict(now time.Time, s jetstream.Size, kept time.Duration, pur
 	} else if purges {
 		kept = max(kept, age)
 	}
-	f := forecast{Rate: u.rate(), Kept: kept, Purged: purged}
+	f := forecast{Rate: u.rate(), Retention: kept, Purged: purged}
 	f.Needed = f.Rate * kept.Seconds()
 	f.Hours = hoursToFull(float64(s.Bytes), float64(s.MaxBytes), f.Rate, age.Seconds(), kept.Seconds())
 	return f

@@ -119,10 +119,10 @@ func TestPredictGoesByWhatIsPurged(t *testing.T) {
 		return u.predict(now, s, day, true)
 	}
 	for name, c := range map[string]struct{ got, want time.Duration }{
-		"filling":            {at(time.Hour, 5, 5, 5).Kept, day},
-		"a replay of years":  {at(time.Minute, 5, 6, 7).Kept, time.Minute},
-		"a source holds it":  {at(2*day, 5, 5, 5).Kept, 2 * day},
-		"held, purged again": {at(2*day, 5, 5, 6).Kept, 2 * day},
+		"filling":            {at(time.Hour, 5, 5, 5).Retention, day},
+		"a replay of years":  {at(time.Minute, 5, 6, 7).Retention, time.Minute},
+		"a source holds it":  {at(2*day, 5, 5, 5).Retention, 2 * day},
+		"held, purged again": {at(2*day, 5, 5, 6).Retention, 2 * day},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: records are kept for %v, want %v", name, c.got, c.want)

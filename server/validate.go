@@ -15,8 +15,8 @@ import (
 	"refrain/text"
 )
 
-// longest is the longest span, lateness or age: a hundred years.
-const longest = 100 * 365 * 24 * time.Hour
+// maxDuration is the longest span, lateness or age: a hundred years.
+const maxDuration = 100 * 365 * 24 * time.Hour
 
 // minCanaryEvery bounds what canaries cost.
 const minCanaryEvery = 100 * time.Millisecond
@@ -38,7 +38,7 @@ func (c *Config) Validate() error {
 	v.want(t.SentenceBytes >= 0, "topics.sentence_bytes", "want 0 (by the disk) or more")
 	v.want(t.EventBytes >= 0, "topics.event_bytes", "want 0 (by the disk) or more")
 	v.want(t.ControlBytes > 0, "topics.control_bytes", "want more than 0")
-	v.want(t.EventAge >= 0 && t.EventAge <= longest, "topics.event_age", "want 0 to 100 years")
+	v.want(t.EventAge >= 0 && t.EventAge <= maxDuration, "topics.event_age", "want 0 to 100 years")
 	v.want(c.Ingest.Body > 0, "ingest.body", "want more than 0")
 	v.fields("ingest.http", "", c.Ingest.HTTP.Keep, c.Ingest.HTTP.Link)
 	for i, f := range c.Ingest.Files {
@@ -50,9 +50,9 @@ func (c *Config) Validate() error {
 	for i := range c.Ingest.NATS {
 		v.natsSource(fmt.Sprintf("ingest.nats[%d]", i), &c.Ingest.NATS[i])
 	}
-	v.want(c.Health.MaxLag >= 0 && c.Health.MaxLag <= longest, "health.max_lag", "want 0 to 100 years")
-	v.want(c.Canary.Every == 0 || c.Canary.Every >= minCanaryEvery && c.Canary.Every <= longest, "canary.every", "want 0, or 100ms to 100 years")
-	v.want(c.Canary.Every == 0 || c.Canary.Late > 0 && c.Canary.Late <= longest, "canary.late", "want more than 0, and at most 100 years")
+	v.want(c.Health.MaxLag >= 0 && c.Health.MaxLag <= maxDuration, "health.max_lag", "want 0 to 100 years")
+	v.want(c.Canary.Every == 0 || c.Canary.Every >= minCanaryEvery && c.Canary.Every <= maxDuration, "canary.every", "want 0, or 100ms to 100 years")
+	v.want(c.Canary.Every == 0 || c.Canary.Late > 0 && c.Canary.Late <= maxDuration, "canary.late", "want more than 0, and at most 100 years")
 	v.sources(&c.Ingest)
 	v.auth(c)
 	v.quotas(c)
@@ -77,9 +77,9 @@ func (v *validation) oneOf(key, value string, values ...string) {
 }
 
 func (v *validation) models(m *Models) {
-	v.want(m.Every == 0 || m.Every >= time.Second && m.Every <= longest, "models.every", "want 0 (never), or 1 s to 100 years")
+	v.want(m.Every == 0 || m.Every >= time.Second && m.Every <= maxDuration, "models.every", "want 0 (never), or 1 s to 100 years")
 	v.want(m.Drift == 0 || m.Drift > 1, "models.drift", "want 0 (never) or more than 1: times as many false candidates")
-	fewest := models.Default().Fewest
+	fewest := models.Default().MinSentences
 	v.want(m.Sentences >= fewest, "models.sentences", fmt.Sprintf("want %d or more: fewer teach nothing", fewest))
 	v.want(m.Vocabulary > 0, "models.vocabulary", "want 1 or more")
 	v.want(m.Workers > 0, "models.workers", "want 1 or more")
@@ -88,10 +88,10 @@ func (v *validation) models(m *Models) {
 func (v *validation) window(w *Window) {
 	_, err := text.ParseThreshold(w.Threshold)
 	v.want(err == nil, "window.threshold", fmt.Sprint(err))
-	v.want(w.Span > 0 && w.Span <= longest, "window.span", "want more than 0 and at most 100 years")
-	v.want(w.Lateness >= 0 && w.Lateness <= longest, "window.lateness", "want 0 to 100 years")
-	v.want(w.Redelivery >= time.Second && w.Redelivery <= longest, "window.redelivery", "want 1s to 100 years")
-	v.want(w.MaxHold >= 0 && w.MaxHold <= longest/2, "window.max_hold", "want 0 to 50 years") // topics keep the sum of all three
+	v.want(w.Span > 0 && w.Span <= maxDuration, "window.span", "want more than 0 and at most 100 years")
+	v.want(w.Lateness >= 0 && w.Lateness <= maxDuration, "window.lateness", "want 0 to 100 years")
+	v.want(w.Redelivery >= time.Second && w.Redelivery <= maxDuration, "window.redelivery", "want 1s to 100 years")
+	v.want(w.MaxHold >= 0 && w.MaxHold <= maxDuration/2, "window.max_hold", "want 0 to 50 years") // topics keep the sum of all three
 	v.want(w.MinTokens > 0, "window.min_tokens", "want 1 or more")
 	err = units.CheckBudget(int64(w.Budget))
 	v.want(err == nil, "window.budget", fmt.Sprintf("%v; 0 is half the memory", err))

@@ -189,7 +189,7 @@ func (v *validation) webhook(key string, w *Webhook) {
 
 func (v *validation) lookup(l *Lookup) {
 	v.oneOf("lookup.store", l.Store, "embedded", "redis", "none")
-	v.want(l.Retention >= 0 && l.Retention <= longest, "lookup.retention", "want 0 (the span) to 100 years")
+	v.want(l.Retention >= 0 && l.Retention <= maxDuration, "lookup.retention", "want 0 (the span) to 100 years")
 	if l.Store == "redis" {
 		v.secret("lookup.redis.url", l.Redis.URL)
 	}

@@ -12,12 +12,12 @@ import (
 	"refrain/text"
 )
 
-// authored is a feed of authors that are deleted and come back, and what may still be said of their posts.
+// authored is a feed of authors that are deleted and come back, and what events may still show of their posts.
 type authored struct {
 	*route
 	*rand.Rand
 	posts   []authoredPost
-	pending []feed.Tombstone        // no worker has taken them in
+	pending []feed.Tombstone        // no worker has read them
 	hidden  map[string]bool         // posts that no further event may show
 	deleted map[string]bool         // posts that are deleted in the end
 	gone    map[feed.Tombstone]bool // deleted posts, whenever they come
@@ -29,7 +29,7 @@ type authoredPost struct {
 	text       int
 }
 
-// TestDeletedAuthors: once a tombstone has been taken in no event shows what it deletes, and every other match is
+// TestDeletedAuthors: once a tombstone has been read no event shows what it deletes, and every other match is
 // reported, through restarts, whatever was posted since and inserted before.
 func TestDeletedAuthors(t *testing.T) {
 	for seed := range uint64(60) {
@@ -53,13 +53,13 @@ func (a *authored) run(cfg Config) {
 		a.now = a.now.Add(time.Duration(1+a.IntN(100)) * time.Microsecond)
 		switch n := a.IntN(20); {
 		case n < 10:
-			a.say()
+			a.postOne()
 		case n < 12:
 			a.forget()
 		case n < 13:
 			w.Close()
 			w = a.mustOpen(cfg)
-			a.takenIn()
+			a.deletionsRead()
 		default:
 			a.step(w)
 		}
@@ -71,7 +71,7 @@ func (a *authored) run(cfg Config) {
 	a.judge()
 }
 
-func (a *authored) say() {
+func (a *authored) postOne() {
 	p := authoredPost{fmt.Sprint("p", len(a.posts)), fmt.Sprint("a", a.IntN(3)), a.IntN(3)}
 	post := feed.Post{ID: p.id, Author: p.author, Text: fmt.Sprintf("%s t%d", words, p.text), Time: feed.Time(1_690_000_000_000 + len(a.posts)), Timed: true}
 	if err := a.split.Write(context.Background(), []feed.Post{post}, "s"); err != nil {
@@ -99,9 +99,9 @@ func (a *authored) forget() {
 	}
 }
 
-// takenIn: a worker has read the control topic. What was posted after a pending tombstone is not deleted, or is so by a
+// deletionsRead: a worker has read the control topic. What was posted after a pending tombstone is not deleted, or is so by a
 // later one that is pending too.
-func (a *authored) takenIn() {
+func (a *authored) deletionsRead() {
 	if len(a.pending) > 0 {
 		for id, is := range a.deleted {
 			a.hidden[id] = a.hidden[id] || is
@@ -116,10 +116,10 @@ func (a *authored) takenIn() {
 }
 
 func (a *authored) step(w *Worker) {
-	asked := w.asked
+	asked := w.controlRead
 	a.mustStep(w)
-	if w.asked != asked {
-		a.takenIn()
+	if w.controlRead != asked {
+		a.deletionsRead()
 	}
 	out := a.out()
 	for _, e := range out[a.seen:] {

@@ -28,8 +28,8 @@ type firstCanary struct {
 // maxCanaryWriters bounds the writers whose first post waits for the second: some never come, of processes that have ended.
 const maxCanaryWriters = 64
 
-// lookUpCanary looks the sentences of a canary up as it would those of a post, so that it takes as long.
-func (q *partition) lookUpCanary(x *item) {
+// lookupCanary looks the sentences of a canary up as it would those of a post, so that it takes as long.
+func (q *partition) lookupCanary(x *item) {
 	for i := range x.batch.Sentences {
 		s := &x.batch.Sentences[i]
 		q.rows.Probe(s)
@@ -55,8 +55,8 @@ func (c *canaryWindow) compare(partition int, x *topic.Canary, s *feed.Sentence)
 	}
 }
 
-// tellCanaries tells of those that have come through. All events found before them are durable.
-func (w *Worker) tellCanaries() {
+// reportCanaries tells of those that have come through. All events found before them are durable.
+func (w *Worker) reportCanaries() {
 	for _, q := range w.owned {
 		for _, c := range q.canary.through {
 			if w.cfg.Canary != nil {

@@ -50,7 +50,7 @@ func (i *insertions) Probe(x *feed.Sentence) {
 	i.Rows.Probe(x)
 }
 
-// seen is all that a feed leaves behind: events, rows, look-ups, clocks and what was heard of their writers.
+// seen is all that a feed leaves behind: events, rows, look-ups, clocks and what was observed of their writers.
 type seen struct {
 	Events   []string
 	Inserted map[string]int
@@ -85,7 +85,7 @@ func flown(t *testing.T, ordered, canaries bool) (s seen, probes, through int) {
 			r.mustFly(uint64(2*i + 1))
 		}
 		r.mustStep(w)
-		if i == 10 { // nobody posts; canaries go on, and nobody is taken for dead
+		if i == 10 { // nobody posts; canaries go on, and nobody is considered dead
 			for range 40 {
 				r.now = r.now.Add(time.Minute)
 				if canaries {
@@ -98,9 +98,9 @@ func flown(t *testing.T, ordered, canaries bool) (s seen, probes, through int) {
 	for _, q := range w.owned {
 		of := q.rows.(*insertions)
 		s.Lookups, probes = s.Lookups+of.lookups, probes+of.probes
-		s.Clock, _ = q.state.Marks.Clock()
-		s.Elapsed, s.Newest = append(s.Elapsed, q.state.Marks.elapsed...), append(s.Newest, q.state.Marks.newest...)
-		s.Mets += len(q.state.Marks.writers)
+		s.Clock, _ = q.state.Watermarks.Clock()
+		s.Elapsed, s.Newest = append(s.Elapsed, q.state.Watermarks.elapsed...), append(s.Newest, q.state.Watermarks.newest...)
+		s.Mets += len(q.state.Watermarks.writers)
 	}
 	s.Events, s.Inserted = r.out(), rows.inserted
 	return s, probes, through
@@ -125,7 +125,7 @@ func TestCanariesChangeNothing(t *testing.T) {
 	}
 }
 
-// TestCanaryOfAnEarlierStart: what was passed before is told no more, and a second post whose first one is unknown finds
+// TestCanaryOfAnEarlierStart: what was passed before is not reported again, and a second post whose first one is unknown finds
 // nothing.
 func TestCanaryOfAnEarlierStart(t *testing.T) {
 	r := newRoute(t, 1, true)

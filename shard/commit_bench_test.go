@@ -14,7 +14,7 @@ import (
 )
 
 // BenchmarkCommit stores the states of 32 partitions in a bucket on the disk, with an end of the event topic that is to be
-// asked for: the current ones alone, as 59 seconds of a minute do, and with those that are kept beside them.
+// asked for: the current ones alone, as 59 seconds of a minute do, and with the older ones beside them.
 func BenchmarkCommit(b *testing.B) {
 	for _, writers := range []int{1, 100} {
 		for _, keep := range []bool{false, true} {
@@ -34,23 +34,23 @@ func benchmarkCommit(b *testing.B, writers int, keep bool) {
 	c := Default()
 	c.Sentences, c.Events = newMemory(partitions, true), must(s.OpenTopic(b.Context(), events))
 	c.Store, c.Span, c.Owned = must(s.OpenStore(b.Context(), "state")), time.Hour, Owners(partitions, 1)[0]
-	c.Rows = func(int) (Rows, error) { return sim.NewBrute(text.DefaultThreshold, time.Hour, 0, sim.KeepAll), nil }
+	c.Rows = func(int) (Rows, error) { return sim.NewBrute(text.DefaultThreshold, time.Hour, 0, sim.RetainAll), nil }
 	now := time.Now()
 	c.Now, c.Logger = func() time.Time { return now }, cfg.Logger
 	w := must(Open(b.Context(), c))
 	defer w.Close()
 	for _, q := range w.owned {
 		for p := range partitions {
-			q.state.Look[p] = 1 << 30
+			q.state.LookupFrom[p] = 1 << 30
 			for i := range writers {
-				q.state.Marks.observe(p, now.UnixNano(), &topic.Mark{Writer: uint64(i), Source: "some partition", Time: 1_700_000_000_000})
+				q.state.Watermarks.observe(p, now.UnixNano(), &topic.Watermark{Writer: uint64(i), Source: "some partition", Time: 1_700_000_000_000})
 			}
 		}
 	}
-	w.kept = now.UnixNano() / c.Keep.Nanoseconds()
+	w.olderTurn = now.UnixNano() / c.OlderInterval.Nanoseconds()
 	for b.Loop() {
 		if w.moved, w.outbox.known = true, nil; keep {
-			w.kept--
+			w.olderTurn--
 		}
 		if err := w.commit(context.Background(), 0); err != nil {
 			b.Fatal(err)

@@ -15,8 +15,8 @@ type deletions struct {
 	control topic.Topic // nil: there are none
 	reader  topic.Reader
 	next    int64                      // position in the control topic
-	known   *Tombstones                // hears of what is read
-	corrupt func(*topic.Record, error) // is told of a record that is left out
+	known   *Tombstones                // gets what is read
+	corrupt func(*topic.Record, error) // gets a record that is left out
 }
 
 // deletion is one tombstone that was read.
@@ -26,7 +26,7 @@ type deletion struct {
 	time     time.Time
 }
 
-// read takes in what the control topic holds now, and gives it to take in parts: at a start there may be millions.
+// read reads what the control topic holds now, and hands it on in parts: at a start there may be millions.
 func (d *deletions) read(ctx context.Context, take func([]deletion) error) error {
 	if d.control == nil {
 		return nil
@@ -106,11 +106,11 @@ func (w *Worker) skipControl(r *topic.Record, err error) {
 	w.metrics.corruptControl()
 }
 
-// readDeletions takes in new tombstones: the rows show no such post any more, and the owner of partition 0 says so in
-// the event topic. It asks once a poll.
+// readDeletions reads new tombstones: the rows show no such post any more, and the owner of partition 0 reports it in
+// the event topic. It reads once a poll.
 func (w *Worker) readDeletions(ctx context.Context) error {
 	now := w.cfg.Now()
-	if w.deleted.control == nil || !w.asked.IsZero() && now.Sub(w.asked) < w.cfg.Poll {
+	if w.deleted.control == nil || !w.controlRead.IsZero() && now.Sub(w.controlRead) < w.cfg.Poll {
 		return nil
 	}
 	err := w.deleted.read(ctx, func(fresh []deletion) error {
@@ -120,14 +120,14 @@ func (w *Worker) readDeletions(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	w.asked = now
+	w.controlRead = now
 	if w.cfg.Retention > 0 {
 		w.deleted.known.forget(now.Add(-w.cfg.Retention))
 	}
 	return nil
 }
 
-// retract says of deletions that they are, and makes that durable before there is too much of it.
+// retract adds the retractions of deletions to the outbox, and makes them durable before there is too much of it.
 func (w *Worker) retract(ctx context.Context, fresh []deletion) error {
 	q := w.home[0]
 	if q == nil || len(fresh) == 0 {

@@ -82,8 +82,8 @@ func (f *found) note(p postOf) {
 	}
 }
 
-// take hands out what there is, and when the posts were accepted that it is about.
-func (f *found) take() (records []topic.Record, accepted []int64) {
+// drain hands out what there is, and when the posts were accepted that it is about.
+func (f *found) drain() (records []topic.Record, accepted []int64) {
 	records, accepted = f.records, f.accepted
 	f.records, f.bytes, f.accepted, f.last = nil, 0, nil, postOf{}
 	return records, accepted
@@ -111,12 +111,12 @@ func (w *Worker) spill(ctx context.Context, f *found) {
 		w.spillFailed = w.outbox.flush(context.WithoutCancel(ctx))
 	}
 	if w.outbox.bytes >= heldSpills*w.cfg.EventBytes {
-		w.spillFailed = w.insist(ctx)
+		w.spillFailed = w.flushRetrying(ctx)
 	}
 }
 
-// insist tries to make the outbox durable until that works, or ctx ends.
-func (w *Worker) insist(ctx context.Context) error {
+// flushRetrying tries to make the outbox durable until that works, or ctx ends.
+func (w *Worker) flushRetrying(ctx context.Context) error {
 	pauses := retry.Steady()
 	for ctx.Err() == nil {
 		err := w.outbox.flush(context.WithoutCancel(ctx))
@@ -124,7 +124,7 @@ func (w *Worker) insist(ctx context.Context) error {
 			return err
 		}
 		pause := pauses.NextBackOff()
-		w.cfg.Logger.Error("match worker: events wait, and look-ups with them: the event topic does not take them", "error", err, "bytes", w.outbox.bytes, "pause", pause)
+		w.cfg.Logger.Error("match worker: retrying append of events; look-ups wait", "error", err, "bytes", w.outbox.bytes, "pause", pause)
 		_ = retry.Sleep(ctx, pause) // the loop sees that ctx has ended
 	}
 	w.outbox.giveUpAll()

@@ -68,7 +68,7 @@ func (w *Worker) ends() {
 	w.health.oldest.Store(stamp)
 }
 
-// noteTrouble takes note of how a turn has ended.
+// noteTrouble notes how a turn has ended.
 func (w *Worker) noteTrouble(err error) {
 	last := w.health.trouble.Load()
 	if err == nil {
@@ -97,10 +97,10 @@ func (w *Worker) stuckAt() (partition int, position int64) {
 	return partition, done[partition]
 }
 
-// logTrouble says that a turn has failed.
+// logTrouble logs that a turn has failed.
 func (w *Worker) logTrouble(err error, pause time.Duration) {
 	t := w.Trouble()
-	w.cfg.Logger.Error("match worker: turn fails, to be tried again", "error", err, "pause", pause,
+	w.cfg.Logger.Error("match worker: retrying turn", "error", err, "pause", pause,
 		"partition", t.Partition, "position", t.Position, "failures", t.Failures)
 }
 
@@ -111,13 +111,13 @@ func (w *Worker) publishView() {
 		return
 	}
 	w.each(func(q *partition) { q.rows.Publish() })
-	w.health.held.Store(w.owned[0].state.Marks.held())
+	w.health.held.Store(w.owned[0].state.Watermarks.held())
 }
 
 // held says who holds the clock back; nil: nobody.
-func (m *Marks) held() *Held {
-	least, _ := m.least()
-	newest, heard := m.greatest()
+func (m *Watermarks) held() *Held {
+	least, _ := m.minClock()
+	newest, heard := m.maxClock()
 	if !heard || newest <= least.time {
 		return nil
 	}

@@ -10,34 +10,34 @@ import (
 
 // A power cut may take the end of the store, of the event topic and of the sentence topic, of each another piece: they
 // reach the disk apart. A state that says more than the topics hold must not be gone on from: the events of its look-ups
-// are gone, or the records that its clock comes from. So the store keeps older ones too, one a minute for an hour, and
-// the newest counts that the topics bear out. Where none does, everything kept is looked up again.
+// are gone, or the records that its clock comes from. So the store retains older ones too, one a minute for an hour, and
+// the newest counts that the topics bear out. Where none does, everything retained is looked up again.
 
-// keptStates is how many older states there are of a partition.
-const keptStates = 60
+// maxOlderStates is how many older states there are of a partition.
+const maxOlderStates = 60
 
-func keptKey(q, slot int) string { return fmt.Sprintf("%s/%d", stateKey(q), slot) }
+func olderKey(q, slot int) string { return fmt.Sprintf("%s/%d", stateKey(q), slot) }
 
 // putOlder stores the states of the owned partitions beside the current ones when that is due.
 func (w *Worker) putOlder(ctx context.Context, states [][]byte) error {
-	due := w.cfg.Now().UnixNano() / w.cfg.Keep.Nanoseconds()
-	if due == w.kept {
+	due := w.cfg.Now().UnixNano() / w.cfg.OlderInterval.Nanoseconds()
+	if due == w.olderTurn {
 		return nil
 	}
-	slot := int(due % keptStates)
+	slot := int(due % maxOlderStates)
 	for i, q := range w.owned {
-		if err := w.cfg.Store.Put(ctx, keptKey(q.id, slot), states[i]); err != nil {
+		if err := w.cfg.Store.Put(ctx, olderKey(q.id, slot), states[i]); err != nil {
 			return fmt.Errorf("keep the state of partition %d: %w", q.id, err)
 		}
 	}
-	w.kept, w.olderNeeds[slot] = due, w.ownNeeds()
+	w.olderTurn, w.olderNeeds[slot] = due, w.ownNeeds()
 	return nil
 }
 
-// readOlder takes note of what the older states of a partition need.
+// readOlder notes what the older states of a partition need.
 func (w *Worker) readOlder(ctx context.Context, id int) error {
-	for slot := range keptStates {
-		s, err := w.storedState(ctx, id, keptKey(id, slot))
+	for slot := range maxOlderStates {
+		s, err := w.storedState(ctx, id, olderKey(id, slot))
 		if err != nil {
 			return err
 		}
@@ -46,7 +46,7 @@ func (w *Worker) readOlder(ctx context.Context, id int) error {
 		case older == nil:
 			w.olderNeeds[slot] = s.Needs()
 		default:
-			w.olderNeeds[slot] = Least(older, s.Needs())
+			w.olderNeeds[slot] = MinPositions(older, s.Needs())
 		}
 	}
 	return nil
@@ -83,7 +83,7 @@ func (w *Worker) extent(ctx context.Context) (x extent, err error) {
 
 // check says which topic no longer holds what s stands for; nil: they bear it out.
 func (x *extent) check(s *State) error {
-	if err := x.sentences.holds(s.SentenceTopic, s.Look); err != nil {
+	if err := x.sentences.holds(s.SentenceTopic, s.LookupFrom); err != nil {
 		return err
 	}
 	if err := x.events.holds(s.EventTopic, s.EventEnd); err != nil {
@@ -97,7 +97,7 @@ func (x *extent) check(s *State) error {
 
 // holds says why r no longer holds what lay below positions of the first partitions in an incarnation.
 func (r *reach) holds(incarnation string, positions []int64) error {
-	kept, _ := topic.Kept(r.topic, incarnation, r.end)
+	kept, _ := topic.ValidEnds(r.topic, incarnation, r.end)
 	if len(positions) > len(kept) {
 		return fmt.Errorf("the %s has %d partitions, it had %d", r.name, len(kept), len(positions))
 	}
@@ -120,9 +120,9 @@ func (w *Worker) load(ctx context.Context, id int, x *extent) (*State, error) {
 		if lost = x.check(current); lost == nil {
 			return x.lower(current), nil
 		}
-		w.metrics.lostWindow(ctx, id)
+		w.metrics.countLost(ctx, id)
 	}
-	older, err := w.loadKept(ctx, id, x)
+	older, err := w.loadOlder(ctx, id, x)
 	if err != nil {
 		return nil, err
 	}
@@ -141,23 +141,23 @@ func (w *Worker) load(ctx context.Context, id int, x *extent) (*State, error) {
 // none of them has a sentence of the window. Other records may lie there now.
 func (x *extent) lower(s *State) *State {
 	if s != nil {
-		kept, _ := topic.Kept(x.sentences.topic, s.SentenceTopic, x.end)
+		kept, _ := topic.ValidEnds(x.sentences.topic, s.SentenceTopic, x.end)
 		s.ReplayFrom = min(s.ReplayFrom, kept[s.Partition])
-		for p := range s.Heard {
-			s.Heard[p].position = min(s.Heard[p].position, kept[p])
+		for p := range s.ObserveFrom {
+			s.ObserveFrom[p].position = min(s.ObserveFrom[p].position, kept[p])
 		}
 	}
 	return s
 }
 
-// loadKept returns the furthest of the older states that the topics bear out. Any of them would do.
-func (w *Worker) loadKept(ctx context.Context, id int, x *extent) (best *State, err error) {
-	for slot := range keptStates {
-		s, err := w.storedState(ctx, id, keptKey(id, slot))
+// loadOlder returns the furthest of the older states that the topics bear out. Any of them would do.
+func (w *Worker) loadOlder(ctx context.Context, id int, x *extent) (best *State, err error) {
+	for slot := range maxOlderStates {
+		s, err := w.storedState(ctx, id, olderKey(id, slot))
 		if err != nil {
 			return nil, err
 		}
-		if s != nil && x.check(s) == nil && (best == nil || sum(s.Look) > sum(best.Look)) {
+		if s != nil && x.check(s) == nil && (best == nil || sum(s.LookupFrom) > sum(best.LookupFrom)) {
 			best = s
 		}
 	}
@@ -186,9 +186,9 @@ func (w *Worker) storedState(ctx context.Context, id int, key string) (*State, e
 	if err != nil {
 		return nil, err
 	}
-	if n := len(w.home); len(state.Look) != n || state.Partition != id {
+	if n := len(w.home); len(state.LookupFrom) != n || state.Partition != id {
 		return nil, fmt.Errorf("the stored state is of partition %d of %d, the topic has %d: "+
-			"the number of partitions cannot change while a window is kept", state.Partition, len(state.Look), n)
+			"the number of partitions cannot change while a window is kept", state.Partition, len(state.LookupFrom), n)
 	}
 	return state, nil
 }

@@ -46,8 +46,8 @@ func TestOlderStateAfterLostEvents(t *testing.T) {
 			t.Errorf("logged %q", &r.log)
 		}
 		for _, q := range w.owned {
-			if look := slices.Max(q.state.Look); look < slices.Max(r.ends(r.sentences))-40 {
-				t.Errorf("ordered %v, partition %d: looks up from %v", ordered, q.id, q.state.Look)
+			if look := slices.Max(q.state.LookupFrom); look < slices.Max(r.ends(r.sentences))-40 {
+				t.Errorf("ordered %v, partition %d: looks up from %v", ordered, q.id, q.state.LookupFrom)
 			}
 		}
 		feedMinutes(r, w, 40, 50)
@@ -114,8 +114,8 @@ func TestReplayFromOfLostRecords(t *testing.T) {
 	if err := r.sentences.Append(context.Background(), records); err != nil {
 		t.Fatal(err)
 	}
-	if q := r.mustOpen(r.config(0)).owned[0]; q.insert != 5 || q.state.Look[0] != 3 {
-		t.Errorf("rows from %d, look-ups from %v; want 5 and 3", q.insert, q.state.Look)
+	if q := r.mustOpen(r.config(0)).owned[0]; q.insert != 5 || q.state.LookupFrom[0] != 3 {
+		t.Errorf("rows from %d, look-ups from %v; want 5 and 3", q.insert, q.state.LookupFrom)
 	}
 }
 
@@ -138,7 +138,7 @@ func TestUnreadableState(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := r.mustOpen(r.config(0))
-	if look := w.owned[0].state.Look[0]; look == 0 {
+	if look := w.owned[0].state.LookupFrom[0]; look == 0 {
 		t.Errorf("looks up from %d; log %q", look, &r.log)
 	}
 }
@@ -148,8 +148,8 @@ func TestKeptStates(t *testing.T) {
 	r := newRoute(t, 1, true)
 	feedMinutes(r, r.mustOpen(r.config(0)), 0, 100)
 	var froms []int64
-	for slot := range keptStates {
-		data, err := r.store.Get(context.Background(), keptKey(0, slot))
+	for slot := range maxOlderStates {
+		data, err := r.store.Get(context.Background(), olderKey(0, slot))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,11 +157,11 @@ func TestKeptStates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		froms = append(froms, s.Look[0])
+		froms = append(froms, s.LookupFrom[0])
 	}
 	slices.Sort(froms)
 	if n := len(slices.Compact(froms)); n < 55 {
-		t.Errorf("%d different states of %d", n, keptStates)
+		t.Errorf("%d different states of %d", n, maxOlderStates)
 	}
 }
 

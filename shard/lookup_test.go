@@ -13,7 +13,7 @@ func TestLookUpAllocatesNothing(t *testing.T) {
 	q.report = q.add
 	x := &item{batch: topic.Batch{Sentences: make([]feed.Sentence, 1)}}
 	nothing := func(*feed.Sentence, func(*feed.Match)) {}
-	if n := testing.AllocsPerRun(100, func() { q.lookUpSentence(x, 0, nothing) }); n > 0 {
+	if n := testing.AllocsPerRun(100, func() { q.lookupSentence(x, 0, nothing) }); n > 0 {
 		t.Errorf("%v allocations a look-up", n)
 	}
 }

@@ -16,9 +16,9 @@ import (
 
 // counts are what one partition did since they were last reported.
 type counts struct {
-	inserted, repeats, deleted, short int64
-	lookups, events, truncated        int64
-	passed                            int64
+	inserted, redelivered, deleted, short int64
+	lookups, events, truncated            int64
+	passed                                int64
 }
 
 type metrics struct {
@@ -93,7 +93,7 @@ func (m *metrics) turn(ctx context.Context, w *Worker, items []*item) {
 		w.warnPassed(q)
 		sum.add(&q.counts)
 		q.counts = counts{}
-		if clock, known := q.state.Marks.Clock(); known {
+		if clock, known := q.state.Watermarks.Clock(); known {
 			m.clock.Record(ctx, float64(clock)/1000, metric.WithAttributes(attribute.Int("partition", q.id)))
 		}
 	}
@@ -107,7 +107,7 @@ func (w *Worker) warnPassed(q *partition) {
 	if q.counts.passed > 0 {
 		w.passing.Do(func() {
 			w.cfg.Logger.Warn("a source partition is more than max_hold behind: the window goes on without it, and repeats of its posts may be missed",
-				"partition", q.passed, "max_hold", w.cfg.MaxHold.String(), "clock", q.state.Marks.clock.String())
+				"partition", q.passed, "max_hold", w.cfg.MaxHold.String(), "clock", q.state.Watermarks.clock.String())
 		})
 	}
 }
@@ -119,7 +119,7 @@ func (m *metrics) count(ctx context.Context, c *counts) {
 		}
 	}
 	add(m.sentences, c.inserted, results["inserted"])
-	add(m.sentences, c.repeats, results["repeat"])
+	add(m.sentences, c.redelivered, results["repeat"])
 	add(m.sentences, c.short, results["too_short"])
 	add(m.sentences, c.deleted, results["deleted"])
 	add(m.lookups, c.lookups)
@@ -130,7 +130,7 @@ func (m *metrics) count(ctx context.Context, c *counts) {
 
 func (c *counts) add(o *counts) {
 	c.inserted += o.inserted
-	c.repeats += o.repeats
+	c.redelivered += o.redelivered
 	c.deleted += o.deleted
 	c.short += o.short
 	c.lookups += o.lookups
@@ -139,7 +139,7 @@ func (c *counts) add(o *counts) {
 	c.passed += o.passed
 }
 
-func (m *metrics) lostWindow(ctx context.Context, p int) {
+func (m *metrics) countLost(ctx context.Context, p int) {
 	m.lost.Add(ctx, 1, metric.WithAttributes(attribute.Int("partition", p)))
 }
 

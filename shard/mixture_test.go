@@ -90,11 +90,11 @@ func (m *machine) open(name string, partitions int) *jetstream.Topic {
 	return must(m.server.OpenTopic(m.tb.Context(), cfg))(m.tb)
 }
 
-// config has states stored and kept so often that a short run has an hour of them.
+// config has states stored, and older ones too, so often that a short run has an hour of them.
 func (m *machine) config(store topic.Store, owned []int) shard.Config {
 	cfg := shard.Default()
 	cfg.Sentences, cfg.Events, cfg.Control, cfg.Store, cfg.Owned = m.sentences, m.events, m.control, store, owned
-	cfg.Span, cfg.Lateness, cfg.Poll, cfg.Commit, cfg.Keep = span, lateness, 5*time.Millisecond, 5*time.Millisecond, 20*time.Millisecond
+	cfg.Span, cfg.Lateness, cfg.Poll, cfg.Commit, cfg.OlderInterval = span, lateness, 5*time.Millisecond, 5*time.Millisecond, 20*time.Millisecond
 	cfg.Logger = slog.New(slog.DiscardHandler)
 	cfg.Rows = func(int) (shard.Rows, error) {
 		return detector.New(detector.Config{
@@ -187,11 +187,11 @@ type copies map[string][]string
 
 // copier copies streams while they are written.
 type copier struct {
-	tb   testing.TB
-	from string
-	to   string
-	made copies
-	n    int
+	tb     testing.TB
+	from   string
+	to     string
+	copies copies
+	n      int
 }
 
 func (c *copier) copy(stream string) {
@@ -201,7 +201,7 @@ func (c *copier) copy(stream string) {
 	if err := copyStream(filepath.Join(c.from, "jetstream", "$G", "streams", stream), to); err != nil {
 		c.tb.Fatal(err)
 	}
-	c.made[stream] = append(c.made[stream], to)
+	c.copies[stream] = append(c.copies[stream], to)
 }
 
 // copyStream copies the files of a stream that is being written, the newest block first: so the copy holds everything up
@@ -264,7 +264,7 @@ func mix(tb testing.TB, r *rand.Rand, made copies) (dir, moments string) {
 
 // run feeds posts to a machine and copies its streams at random moments, the first before and the last after all.
 func (m *machine) run(r *rand.Rand, posts []feed.Post) copies {
-	c := &copier{tb: m.tb, from: m.dir, to: m.tb.TempDir(), made: copies{}}
+	c := &copier{tb: m.tb, from: m.dir, to: m.tb.TempDir(), copies: copies{}}
 	for _, stream := range streams {
 		c.copy(stream)
 	}
@@ -277,7 +277,7 @@ func (m *machine) run(r *rand.Rand, posts []feed.Post) copies {
 	for _, stream := range streams {
 		c.copy(stream)
 	}
-	return c.made
+	return c.copies
 }
 
 func posts(tb testing.TB, n int) (posts []feed.Post) {

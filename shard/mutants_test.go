@@ -24,13 +24,13 @@ func TestMutants(t *testing.T) {
 		t.Skip("broken rules lose events, not races")
 	}
 	early := func(t text.Threshold, span, _ time.Duration) (sim.Rows, error) {
-		return sim.NewBrute(t, span, 0, sim.KeepAll), nil
+		return sim.NewBrute(t, span, 0, sim.RetainAll), nil
 	}
 	ends := func(t text.Threshold, span, lateness time.Duration) (sim.Rows, error) {
-		return sim.NewBrute(t, span, lateness, sim.KeepEnds), nil
+		return sim.NewBrute(t, span, lateness, sim.RetainEnds), nil
 	}
 	hasty := func(t text.Threshold, span, lateness time.Duration) (sim.Rows, error) {
-		return hastyRows{sim.NewBrute(t, span, lateness, sim.KeepAll)}, nil
+		return hastyRows{sim.NewBrute(t, span, lateness, sim.RetainAll)}, nil
 	}
 	tests := []struct {
 		name string
@@ -42,14 +42,14 @@ func TestMutants(t *testing.T) {
 		{"expiry at span", 7, subject(openWorker, early)},
 		{"first and last occurrence only", 3, subject(openWorker, ends)},
 		{"state stored before the events are durable", 3, subject(openCommitFirst, bruteRows)},
-		{"marks count when received", 24, subject(openMarksEarly, bruteRows)},
+		{"marks count when received", 24, subject(openWatermarksEarly, bruteRows)},
 		{"idle here hides what is active there", 327, subject(openIdleAlone, bruteRows)},
 		{"unheard of here hides what is active there", 24, subject(openUnheard, bruteRows)},
 		{"a deleted author loses what he posted since", 323, subject(openWorker, hasty)},
 		{"rows not replayed", 3, subject(openReplayLate, bruteRows)},
-		{"redeliveries known to the owner alone", 23, subject(openOwnerHears, bruteRows)},
+		{"redeliveries known to the owner alone", 23, subject(openOwnerObserves, bruteRows)},
 		{"redeliveries forgotten at a restart", 143, subject(openDeaf, bruteRows)},
-		{"redeliveries measured from the first", 10, subject(openFirstHears, bruteRows)},
+		{"redeliveries measured from the first", 10, subject(openFirstObserves, bruteRows)},
 		{"state without the event topic's end", 38, subject(openEndless, bruteRows)},
 		{"newest state whatever is left", 4, subject(openNewest, bruteRows)},
 		{"positions without incarnations", 186, subject(openAnyIncarnation, bruteRows)},
@@ -132,7 +132,7 @@ func (t *endlessTopic) Bounds(ctx context.Context) (start, end []int64, err erro
 	return start, end, err
 }
 
-// openMerged opens a worker that has one vector for all its partitions, the greatest of each element.
+// openMerged opens a worker that has one vector for all its partitions, the maximum of each element.
 func openMerged(cfg Config) (sim.Worker, error) {
 	store := cfg.Store
 	cfg.Store = &alteredStore{store, func(s *State) error {
@@ -145,8 +145,8 @@ func openMerged(cfg Config) (sim.Worker, error) {
 			if err != nil {
 				return err
 			}
-			for p, look := range other.Look {
-				s.Look[p] = max(s.Look[p], look)
+			for p, look := range other.LookupFrom {
+				s.LookupFrom[p] = max(s.LookupFrom[p], look)
 			}
 		}
 		return nil
@@ -157,7 +157,7 @@ func openMerged(cfg Config) (sim.Worker, error) {
 // openReplayLate opens a worker that has its rows read from where the look-ups stand, as if there were none.
 func openReplayLate(cfg Config) (sim.Worker, error) {
 	cfg.Store = &alteredStore{cfg.Store, func(s *State) error {
-		s.ReplayFrom = s.Look[s.Partition]
+		s.ReplayFrom = s.LookupFrom[s.Partition]
 		return nil
 	}}
 	return openWorker(cfg)
@@ -189,9 +189,9 @@ func lowerToEnd(sentences topic.Topic, s *State) error {
 		return err
 	}
 	s.SentenceTopic = sentences.Lineage().Current()
-	kept, _ := topic.Kept(sentences, s.SentenceTopic, end)
-	for p := range s.Look {
-		s.Look[p] = min(s.Look[p], kept[p])
+	kept, _ := topic.ValidEnds(sentences, s.SentenceTopic, end)
+	for p := range s.LookupFrom {
+		s.LookupFrom[p] = min(s.LookupFrom[p], kept[p])
 	}
 	return nil
 }
@@ -229,33 +229,33 @@ func (a *alteredStore) Get(ctx context.Context, key string) ([]byte, error) {
 
 // openCommitFirst opens a worker that stores its state before the events are durable.
 func openCommitFirst(cfg Config) (sim.Worker, error) {
-	events := &lateTopic{Topic: cfg.Events, before: func(context.Context) error { return nil }} // until it is open
+	events := &hookedTopic{Topic: cfg.Events, before: func(context.Context) error { return nil }} // until it is open
 	cfg.Events = events
 	w, err := Open(context.Background(), cfg)
 	events.before = func(ctx context.Context) error { return w.commit(ctx, 0) }
 	return w, err
 }
 
-// lateTopic does something else before it appends.
-type lateTopic struct {
+// hookedTopic does something else before it appends.
+type hookedTopic struct {
 	topic.Topic
 	before func(context.Context) error
 }
 
-func (t *lateTopic) Append(ctx context.Context, records []topic.Record) error {
+func (t *hookedTopic) Append(ctx context.Context, records []topic.Record) error {
 	if err := t.before(ctx); err != nil {
 		return err
 	}
 	return t.Topic.Append(ctx, records)
 }
 
-// openMarksEarly opens a worker whose marks count when they are received.
-func openMarksEarly(cfg Config) (sim.Worker, error) {
+// openWatermarksEarly opens a worker whose watermarks count when they are received.
+func openWatermarksEarly(cfg Config) (sim.Worker, error) {
 	var w *Worker
 	cfg.Sentences = &readTopic{cfg.Sentences, func(r *topic.Record, b *topic.Batch) (changed bool) {
 		w.each(func(q *partition) {
-			q.state.Marks.observe(r.Partition, r.Time.UnixNano(), b.Mark)
-			q.settle(&w.cfg)
+			q.state.Watermarks.observe(r.Partition, r.Time.UnixNano(), b.Watermark)
+			q.advance(&w.cfg)
 		})
 		return false
 	}}
@@ -270,15 +270,15 @@ const never = feed.Time(1 << 50)
 // openIdleAlone opens a worker for which a source partition that is idle here and active there counts there alone.
 func openIdleAlone(cfg Config) (sim.Worker, error) {
 	cfg.Sentences = &readTopic{cfg.Sentences, func(_ *topic.Record, b *topic.Batch) (changed bool) {
-		if b.Mark != nil && b.Mark.Idle {
-			b.Mark.Time, changed = never, true
+		if b.Watermark != nil && b.Watermark.Idle {
+			b.Watermark.Time, changed = never, true
 		}
 		return changed
 	}}
 	return openWorker(cfg)
 }
 
-// openUnheard opens a worker for which a source partition that has no mark here counts where it has one.
+// openUnheard opens a worker for which a source partition that has no watermark here counts where it has one.
 func openUnheard(cfg Config) (sim.Worker, error) {
 	w, err := Open(context.Background(), cfg)
 	return unheard{w}, err
@@ -288,10 +288,10 @@ type unheard struct{ *Worker }
 
 func (w unheard) Step(ctx context.Context) error {
 	for _, q := range w.owned {
-		for _, mets := range q.state.Marks.writers {
+		for _, mets := range q.state.Watermarks.writers {
 			for p := range mets {
-				if mets[p].kind == metNone {
-					mets[p] = met{kind: metIdle, time: never}
+				if mets[p].kind == watermarkNone {
+					mets[p] = watermark{kind: watermarkIdle, time: never}
 				}
 			}
 		}
@@ -299,9 +299,9 @@ func (w unheard) Step(ctx context.Context) error {
 	return w.Worker.Step(ctx)
 }
 
-// openOwnerHears opens a worker that looks up redeliveries of partitions that it does not own.
-func openOwnerHears(cfg Config) (sim.Worker, error) {
-	cfg.Redeliveries = nil // those of a process would be told the same
+// openOwnerObserves opens a worker that looks up redeliveries of partitions that it does not own.
+func openOwnerObserves(cfg Config) (sim.Worker, error) {
+	cfg.Redeliveries = nil // those of a process would get the same answer
 	cfg.Sentences = &readTopic{cfg.Sentences, func(r *topic.Record, b *topic.Batch) (changed bool) {
 		return !slices.Contains(cfg.Owned, r.Partition) && timed(b, func(*feed.Sentence) bool { return true })
 	}}
@@ -322,17 +322,17 @@ func timed(b *topic.Batch, is func(*feed.Sentence) bool) (changed bool) {
 func openDeaf(cfg Config) (sim.Worker, error) {
 	cfg.Redeliveries = nil
 	cfg.Store = &alteredStore{cfg.Store, func(s *State) error {
-		for p := range s.Heard {
-			s.Heard[p] = heard{position: s.Look[p]}
+		for p := range s.ObserveFrom {
+			s.ObserveFrom[p] = observePoint{position: s.LookupFrom[p]}
 		}
-		s.Heard[s.Partition].position = min(s.Look[s.Partition], s.ReplayFrom)
+		s.ObserveFrom[s.Partition].position = min(s.LookupFrom[s.Partition], s.ReplayFrom)
 		return nil
 	}}
 	return openWorker(cfg)
 }
 
-// openFirstHears opens a worker for which a redelivery does not prolong the time in which there may be others.
-func openFirstHears(cfg Config) (sim.Worker, error) {
+// openFirstObserves opens a worker for which a redelivery does not prolong the time in which there may be others.
+func openFirstObserves(cfg Config) (sim.Worker, error) {
 	cfg.Redeliveries = nil
 	first, stamps := map[string]int64{}, map[int]int64{}
 	cfg.Sentences = &readTopic{cfg.Sentences, func(r *topic.Record, b *topic.Batch) bool {
@@ -371,7 +371,7 @@ func openClockSilence(cfg Config) (sim.Worker, error) {
 	cfg.Sentences = &readTopic{cfg.Sentences, func(r *topic.Record, _ *topic.Batch) (changed bool) {
 		stamp, p := r.Time.UnixNano(), r.Partition
 		if gap := stamp - newest[p] - maxGap.Nanoseconds(); gap > 0 && newest[p] > 0 {
-			w.each(func(q *partition) { q.state.Marks.elapsed[p] += gap })
+			w.each(func(q *partition) { q.state.Watermarks.elapsed[p] += gap })
 		}
 		newest[p] = max(newest[p], stamp)
 		return false
@@ -381,7 +381,7 @@ func openClockSilence(cfg Config) (sim.Worker, error) {
 	return w, err
 }
 
-// openHoldAlone opens a worker for which the greatest clock is that of any partition, whatever the others have met.
+// openHoldAlone opens a worker for which the highest clock is that of any partition, whatever the others have observed.
 func openHoldAlone(cfg Config) (sim.Worker, error) {
 	w, err := Open(context.Background(), cfg)
 	return holdAlone{w}, err
@@ -391,8 +391,8 @@ type holdAlone struct{ *Worker }
 
 func (w holdAlone) Step(ctx context.Context) error {
 	for _, q := range w.owned {
-		for _, mets := range q.state.Marks.writers {
-			newest := slices.MaxFunc(mets, func(a, b met) int { return cmp.Compare(a.newest, b.newest) }).newest
+		for _, mets := range q.state.Watermarks.writers {
+			newest := slices.MaxFunc(mets, func(a, b watermark) int { return cmp.Compare(a.newest, b.newest) }).newest
 			for p := range mets {
 				mets[p].newest = newest
 			}
@@ -403,7 +403,7 @@ func (w holdAlone) Step(ctx context.Context) error {
 
 // withShortRetention has a topic that keeps its records as if no source partition ever held the window.
 func withShortRetention(s sim.Subject) sim.Subject {
-	s.Keep = func(span, lateness, _ time.Duration) time.Duration { return span + lateness }
+	s.TopicRetention = func(span, lateness, _ time.Duration) time.Duration { return span + lateness }
 	return s
 }
 

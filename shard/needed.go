@@ -5,10 +5,10 @@ import "slices"
 // Needs are the lowest positions that a worker reads when it goes on from s: of q to have its rows again, of the others
 // from where they were looked up, and of all what tells redeliveries.
 func (s *State) Needs() []int64 {
-	needs := slices.Clone(s.Look)
+	needs := slices.Clone(s.LookupFrom)
 	needs[s.Partition] = min(needs[s.Partition], s.ReplayFrom)
 	for p := range needs {
-		needs[p] = min(needs[p], s.Heard[p].position)
+		needs[p] = min(needs[p], s.ObserveFrom[p].position)
 	}
 	return needs
 }
@@ -23,12 +23,12 @@ func (w *Worker) Needed() []int64 {
 	return slices.Clone(w.needed)
 }
 
-// updateNeeded takes note of what the states that are stored now need, the older ones too.
+// updateNeeded notes what the states that are stored now need, the older ones too.
 func (w *Worker) updateNeeded() {
 	needed := w.ownNeeds()
 	for _, older := range w.olderNeeds {
 		if older != nil {
-			needed = Least(needed, older)
+			needed = MinPositions(needed, older)
 		}
 	}
 	w.stored.Lock()
@@ -40,13 +40,13 @@ func (w *Worker) updateNeeded() {
 func (w *Worker) ownNeeds() []int64 {
 	needs := w.owned[0].state.Needs()
 	for _, q := range w.owned[1:] {
-		needs = Least(needs, q.state.Needs())
+		needs = MinPositions(needs, q.state.Needs())
 	}
 	return needs
 }
 
-// Least are the lower positions of two vectors. Only for what is needed: what was looked up is never merged.
-func Least(a, b []int64) []int64 {
+// MinPositions are the lower positions of two vectors. Only for what is needed: what was looked up is never merged.
+func MinPositions(a, b []int64) []int64 {
 	least := slices.Clone(a)
 	for p := range least {
 		least[p] = min(least[p], b[p])

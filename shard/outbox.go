@@ -18,7 +18,7 @@ type outbox struct {
 	now        func() time.Time
 	records    []topic.Record
 	bytes      int         // of the records
-	made       time.Time   // see put
+	createdAt  time.Time   // see put
 	dead       DeadLetters // nil: there are none
 	logger     *slog.Logger
 	metrics    *metrics
@@ -27,9 +27,9 @@ type outbox struct {
 	givenUp    bool    // see giveUpAll
 }
 
-// add takes what look-ups have found.
+// add adds what look-ups have found.
 func (o *outbox) add(f *found) {
-	records, accepted := f.take()
+	records, accepted := f.drain()
 	if o.givenUp {
 		return
 	}
@@ -57,13 +57,13 @@ func (o *outbox) retract(d feed.Tombstone, t feed.Time) {
 // giveUpAll drops everything, and whatever comes: flush fails from now on, so that nobody commits what was looked up.
 func (o *outbox) giveUpAll() { o.records, o.bytes, o.accepted, o.givenUp = nil, 0, nil, true }
 
-// put takes a record without a time: that is when the first was made that waits with it, however late they get through:
+// put adds a record without a time: that is when the first was created that waits with it, however late they get through:
 // Deleted leans on it. They share it because only records of one time share a message.
 func (o *outbox) put(r topic.Record) {
 	if len(o.records) == 0 {
-		o.made = o.now()
+		o.createdAt = o.now()
 	}
-	r.Time = o.made
+	r.Time = o.createdAt
 	o.records = append(o.records, r)
 	o.bytes += len(r.Data)
 }
@@ -101,7 +101,7 @@ func (o *outbox) append(ctx context.Context, records []topic.Record) error {
 	}
 }
 
-// giveUp gives an event that the topic will never take to the dead letters.
+// giveUp writes an event that the topic will never accept to the dead letters.
 func (o *outbox) giveUp(r *topic.Record, cause error) error {
 	o.logger.Error("event is too large for the event topic: a dead letter", "partition", r.Partition, "bytes", len(r.Data), "error", cause)
 	if err := o.dead.Write(fmt.Sprintf("event topic, partition %d", r.Partition), cause.Error(), r.Data); err != nil {

@@ -22,10 +22,10 @@ type item struct {
 	// redelivered marks the sentences that are redeliveries for everybody: see Redeliveries; nil when none is.
 	redelivered []bool
 	// deleted marks the sentences that are deleted by what was known at a version of the tombstones; nil when none is.
-	deleted []bool
-	marked  int64
+	deleted        []bool
+	deletedVersion int64
 	// repeats marks the sentences that were redeliveries at their insertion; nil when none was, or it is not known.
-	repeats []bool
+	ownRedelivered []bool
 }
 
 // posts are the sentences of posts: a canary has none.
@@ -86,18 +86,18 @@ func (q *partition) insertSentence(x *item, i int) {
 	case x.deleted != nil && x.deleted[i]:
 		result = &q.counts.deleted
 	case x.redelivered != nil && x.redelivered[i]:
-		result = &q.counts.repeats
+		result = &q.counts.redelivered
 	case q.rows.Insert(s):
 		if q.deletes {
 			q.young.add(s, x.stamp)
 		}
 		result = &q.counts.inserted
 	default:
-		result = &q.counts.repeats
-		if x.repeats == nil {
-			x.repeats = make([]bool, len(x.batch.Sentences))
+		result = &q.counts.redelivered
+		if x.ownRedelivered == nil {
+			x.ownRedelivered = make([]bool, len(x.batch.Sentences))
 		}
-		x.repeats[i] = true
+		x.ownRedelivered[i] = true
 	}
 	if x.position >= q.counted {
 		*result++
@@ -126,7 +126,7 @@ func (q *partition) inserted(x *item) {
 func (q *partition) expect(items []*item) {
 	q.ahead = q.ahead[:0]
 	for _, x := range items {
-		if x.position < q.state.Look[x.partition] {
+		if x.position < q.state.LookupFrom[x.partition] {
 			continue
 		}
 		for i := range x.batch.Sentences {
@@ -136,13 +136,13 @@ func (q *partition) expect(items []*item) {
 	q.rows.Expect(q.ahead)
 }
 
-// lookUpItem looks a record up in q's rows, unless that has been done.
-func (q *partition) lookUpItem(x *item) {
-	if x.position < q.state.Look[x.partition] {
+// lookupItem looks a record up in q's rows, unless that has been done.
+func (q *partition) lookupItem(x *item) {
+	if x.position < q.state.LookupFrom[x.partition] {
 		return
 	}
 	for i := range x.posts() {
-		q.lookUpSentence(x, i, q.rows.EachMatch)
+		q.lookupSentence(x, i, q.rows.EachMatch)
 	}
 	q.lookedUp(x)
 }
@@ -150,14 +150,14 @@ func (q *partition) lookUpItem(x *item) {
 // eventUnit is how many bytes of an event count as one more: names and texts of 6 KB make one of 66 KB.
 const eventUnit = 4 << 10
 
-// lookUp is one of the two of Rows.
-type lookUp = func(x *feed.Sentence, found func(*feed.Match))
+// lookupFunc is one of the two of Rows.
+type lookupFunc = func(x *feed.Sentence, found func(*feed.Match))
 
-// lookUpSentence leaves out what everybody knows for a redelivery, and that of what q holds: it was looked up, or will
+// lookupSentence leaves out what everybody knows for a redelivery, and that of what q holds: it was looked up, or will
 // be, where it stood first.
-func (q *partition) lookUpSentence(x *item, i int, look lookUp) {
+func (q *partition) lookupSentence(x *item, i int, look lookupFunc) {
 	s := &x.batch.Sentences[i]
-	if x.deleted != nil && x.deleted[i] || x.redelivered != nil && x.redelivered[i] || x.partition == q.id && x.repeats != nil && x.repeats[i] {
+	if x.deleted != nil && x.deleted[i] || x.redelivered != nil && x.redelivered[i] || x.partition == q.id && x.ownRedelivered != nil && x.ownRedelivered[i] {
 		return
 	}
 	q.counts.lookups++
@@ -188,12 +188,12 @@ func (q *partition) add(m *feed.Match) {
 }
 
 func (q *partition) lookedUp(x *item) {
-	q.state.Look[x.partition] = x.position + 1
+	q.state.LookupFrom[x.partition] = x.position + 1
 	if x.batch.Canary != nil { // nothing was said by it: not even that time has gone by
-		q.lookUpCanary(x)
+		q.lookupCanary(x)
 		return
 	}
-	q.state.Marks.observe(x.partition, x.stamp, x.batch.Mark)
+	q.state.Watermarks.observe(x.partition, x.stamp, x.batch.Watermark)
 }
 
 // pass is the turn of a record where all partitions share one order: each sentence is inserted if it is q's own,
@@ -202,13 +202,13 @@ func (q *partition) lookedUp(x *item) {
 // else below.
 func (q *partition) pass(x *item) {
 	own := x.partition == q.id && x.position >= q.insert
-	look := x.position >= q.state.Look[x.partition]
+	look := x.position >= q.state.LookupFrom[x.partition]
 	for i := range x.posts() {
 		if own {
 			q.insertSentence(x, i)
 		}
 		if look {
-			q.lookUpSentence(x, i, q.rows.EachNewMatch)
+			q.lookupSentence(x, i, q.rows.EachNewMatch)
 		}
 	}
 	if own {
@@ -218,8 +218,8 @@ func (q *partition) pass(x *item) {
 		return
 	}
 	q.lookedUp(x)
-	for p := range q.state.Look {
-		q.state.Look[p] = max(q.state.Look[p], x.position+1)
+	for p := range q.state.LookupFrom {
+		q.state.LookupFrom[p] = max(q.state.LookupFrom[p], x.position+1)
 	}
 	q.insert = max(q.insert, x.position+1)
 }
@@ -229,11 +229,11 @@ func (q *partition) holds(x *item, delta time.Duration) bool {
 	return q.insert >= x.ends[q.id] || q.stamp > x.stamp+delta.Nanoseconds()
 }
 
-// settle moves the window's clock and lets go what it leaves behind.
-func (q *partition) settle(cfg *Config) {
-	moved, passed := q.state.Marks.rise(cfg.Silence, cfg.MaxHold)
+// advance moves the window's clock and lets go what it leaves behind.
+func (q *partition) advance(cfg *Config) {
+	moved, passed := q.state.Watermarks.advance(cfg.Silence, cfg.MaxHold)
 	if moved {
-		q.rows.Advance(q.state.Marks.clock)
+		q.rows.Advance(q.state.Watermarks.clock)
 	}
 	if passed != "" {
 		q.counts.passed++
@@ -260,7 +260,7 @@ func (q *partition) purge(now time.Time) {
 
 // trim moves replayFrom to the first record that may hold a sentence of the window.
 func (q *partition) trim(reach time.Duration) {
-	if clock, known := q.state.Marks.Clock(); known {
+	if clock, known := q.state.Watermarks.Clock(); known {
 		horizon := clock.Add(-reach)
 		n := 0
 		for n < len(q.window) && q.window[n].newest < horizon {
@@ -276,7 +276,7 @@ func (q *partition) trim(reach time.Duration) {
 
 // skip goes on behind records of partition p that the topic no longer has.
 func (q *partition) skip(p int, start int64) {
-	q.state.Look[p] = max(q.state.Look[p], start)
+	q.state.LookupFrom[p] = max(q.state.LookupFrom[p], start)
 	if p == q.id {
 		q.insert = max(q.insert, start)
 	}

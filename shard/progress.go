@@ -10,22 +10,22 @@ import (
 
 // progress is how far everything has been looked up in all owned rows, with its events durable.
 type progress struct {
-	mu      sync.Mutex
-	looked  []int64
-	changed chan struct{} // closed and replaced when looked changes
+	mu       sync.Mutex
+	lookedUp []int64
+	changed  chan struct{} // closed and replaced when looked changes
 }
 
 func newProgress(partitions int) progress {
-	return progress{looked: make([]int64, partitions), changed: make(chan struct{})}
+	return progress{lookedUp: make([]int64, partitions), changed: make(chan struct{})}
 }
 
 func (g *progress) reach(looked func(p int) int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	moved := false
-	for p := range g.looked {
-		if n := looked(p); n > g.looked[p] {
-			g.looked[p], moved = n, true
+	for p := range g.lookedUp {
+		if n := looked(p); n > g.lookedUp[p] {
+			g.lookedUp[p], moved = n, true
 		}
 	}
 	if moved {
@@ -37,7 +37,7 @@ func (g *progress) reach(looked func(p int) int64) {
 func (g *progress) positions() []int64 {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return slices.Clone(g.looked)
+	return slices.Clone(g.lookedUp)
 }
 
 // passed reports whether everything below ends is done, and if not, what to wait for.
@@ -45,7 +45,7 @@ func (g *progress) passed(ends []int64) (bool, <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for p, end := range ends {
-		if g.looked[p] < end {
+		if g.lookedUp[p] < end {
 			return false, g.changed
 		}
 	}

@@ -39,7 +39,7 @@ func (w *Worker) receive(ctx context.Context) ([]*item, error) {
 			}
 			return nil, err
 		}
-		x.redelivered = w.redeliveries.of.hear(x.partition, x.position, x.stamp, x.posts())
+		x.redelivered = w.redeliveries.of.observe(x.partition, x.position, x.stamp, x.posts())
 		items = append(items, x)
 		sentences += len(x.batch.Sentences)
 		w.next[x.partition] = x.position + 1
@@ -67,11 +67,11 @@ func (w *Worker) fetch(ctx context.Context) ([]topic.Record, error) {
 	case err == nil:
 		return records, nil
 	case errors.As(err, &gone) && gone.Start <= w.needs(gone.Partition):
-		w.missHearing(gone)
+		w.logUnobserved(gone)
 		w.next[gone.Partition] = max(w.next[gone.Partition], gone.Start)
 		return nil, nil
 	case errors.As(err, &gone):
-		w.lose(ctx, gone)
+		w.skipTruncated(ctx, gone)
 		return nil, nil
 	case ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded):
 		return nil, nil
@@ -80,12 +80,12 @@ func (w *Worker) fetch(ctx context.Context) ([]topic.Record, error) {
 	return nil, fmt.Errorf("read sentence topic: %w", err)
 }
 
-// lose goes on behind records that retention has dropped before they were read.
-func (w *Worker) lose(ctx context.Context, gone *topic.ErrTruncated) {
+// skipTruncated goes on behind records that retention has dropped before they were read.
+func (w *Worker) skipTruncated(ctx context.Context, gone *topic.ErrTruncated) {
 	p := gone.Partition
 	w.cfg.Logger.Error("records of the window are lost: the sentence topic has dropped them before they were read",
 		"partition", p, "from", gone.From, "start", gone.Start)
-	w.metrics.lostWindow(ctx, p)
+	w.metrics.countLost(ctx, p)
 	w.next[p] = max(w.next[p], gone.Start)
 	for _, q := range w.owned {
 		q.lock.Lock()
@@ -95,8 +95,8 @@ func (w *Worker) lose(ctx context.Context, gone *topic.ErrTruncated) {
 	w.moved = true
 }
 
-// missHearing says that records are gone that were to be heard alone, for what comes after them.
-func (w *Worker) missHearing(gone *topic.ErrTruncated) {
+// logUnobserved warns that records are gone that were only to be observed, for what comes after them.
+func (w *Worker) logUnobserved(gone *topic.ErrTruncated) {
 	w.cfg.Logger.Warn("the sentence topic has dropped records that tell which posts without a usable time are sent again: some may be taken for further versions",
 		"partition", gone.Partition, "from", gone.From, "start", gone.Start)
 }
@@ -173,7 +173,7 @@ func (w *Worker) awaited() []bool {
 	late := make([]bool, len(w.next))
 	for _, q := range w.owned {
 		for p, items := range w.queue.parts {
-			i := slices.IndexFunc(items, func(x *item) bool { return x.position >= q.state.Look[p] })
+			i := slices.IndexFunc(items, func(x *item) bool { return x.position >= q.state.LookupFrom[p] })
 			late[q.id] = late[q.id] || i >= 0 && items[i].ends != nil && !q.holds(items[i], w.cfg.Delta)
 		}
 	}

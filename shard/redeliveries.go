@@ -18,33 +18,33 @@ import (
 )
 
 // Redeliveries tells which sentences are redeliveries of posts without a usable time: without any, or with one in the
-// future. Such a post gets another time whenever it is sent, so that its times say nothing. What counts is the sentence
+// future. Such a post gets another time whenever it is sent, so that its times mean nothing. What counts is the sentence
 // topic: in one partition, in the order of positions, a sentence is a redelivery if one without a usable time of the same
 // source, post id, version and index stands before it at most Within earlier. It may have a time itself: what lay in
 // the future at the first try need not at the second. Redeliveries without one count as standing there too, so the last
 // hour of a partition decides, however long somebody goes on trying. All records of one text are in one partition, and
-// time is the running greatest of its append stamps: so everybody who reads the partition decides alike, owner or not,
+// time is the running maximum of its append stamps: so everybody who reads the partition decides alike, owner or not,
 // before and after a restart.
 //
 // Time is cut into slots of a twelfth of Within, and each slot is a set of hashes (see slot). So a sentence counts as
 // a redelivery for at least Within, and for up to a twelfth longer.
 //
-// The workers of a process share one: who reads a record first decides, and the others are told the same. It may be
+// The workers of a process share one: who reads a record first decides, and the others get the same answer. It may be
 // used by several goroutines.
 type Redeliveries struct {
 	cfg     RedeliveryConfig
 	slot    int64        // nanoseconds
 	limit   int64        // bytes of one partition's slots; 0: none
 	seed    maphash.Seed // nobody outside can make two posts one
-	parts   []hearing
+	parts   []observedPartition
 	size    atomic.Int64
 	warning rate.Sometimes
 
 	mu        sync.Mutex // guards what follows
-	listeners []*listener
+	listeners []*observer
 }
 
-// RedeliveryConfig says what Redeliveries keeps.
+// RedeliveryConfig is what Redeliveries retains.
 type RedeliveryConfig struct {
 	Partitions int           // of the sentence topic, 1 or more
 	Within     time.Duration // 1 ms or more
@@ -55,7 +55,7 @@ type RedeliveryConfig struct {
 // slotsWithin is how many slots Within is cut into.
 const slotsWithin = 12
 
-// NewRedeliveries returns one that has heard nothing.
+// NewRedeliveries returns one that has observed nothing.
 func NewRedeliveries(cfg RedeliveryConfig) (*Redeliveries, error) {
 	if err := errors.Join(
 		check.AtLeast(1, "partitions", cfg.Partitions), check.AtLeast(1, "within in milliseconds", int(cfg.Within.Milliseconds())),
@@ -65,7 +65,7 @@ func NewRedeliveries(cfg RedeliveryConfig) (*Redeliveries, error) {
 	}
 	return &Redeliveries{
 		cfg: cfg, slot: cfg.Within.Nanoseconds() / slotsWithin, limit: cfg.Budget / int64(cfg.Partitions), seed: maphash.MakeSeed(),
-		parts: make([]hearing, cfg.Partitions), warning: rate.Sometimes{Interval: time.Minute},
+		parts: make([]observedPartition, cfg.Partitions), warning: rate.Sometimes{Interval: time.Minute},
 	}, nil
 }
 
@@ -80,7 +80,7 @@ func (c *Config) redeliveries(partitions int) (*Redeliveries, error) {
 	return c.Redeliveries, nil
 }
 
-// another is one like r that has heard nothing.
+// another is one like r that has observed nothing.
 func (r *Redeliveries) another() *Redeliveries {
 	o, _ := NewRedeliveries(r.cfg) // which has been checked
 	return o
@@ -89,43 +89,43 @@ func (r *Redeliveries) another() *Redeliveries {
 // Bytes is what the sets hold.
 func (r *Redeliveries) Bytes() int64 { return r.size.Load() }
 
-// hearing is what has been heard of one partition.
-type hearing struct {
-	mu      sync.Mutex
-	joined  bool             // somebody is about to read it
-	begun   bool             // and has begun to
-	next    int64            // the first position that nobody has heard
-	stamp   int64            // the greatest stamp before it
-	slots   []slot           // that decide, ascending
-	trail   []step           // where slots began
-	repeats map[int64][]bool // by position, the records with redeliveries that somebody may still read
-	gone    int64            // of what lies before, repeats may be forgotten
+// observedPartition is what has been observed of one partition.
+type observedPartition struct {
+	mu          sync.Mutex
+	joined      bool             // somebody is about to read it
+	begun       bool             // and has begun to
+	next        int64            // the first position that nobody has observed
+	stamp       int64            // the highest stamp before it
+	slots       []slot           // that decide, ascending
+	trail       []step           // where slots began
+	redelivered map[int64][]bool // by position, the records with redeliveries that somebody may still read
+	gone        int64            // of what lies before, redeliveries may be forgotten
 }
 
 // step is where a slot began.
 type step struct {
 	number   int64
 	position int64 // of its first record
-	before   int64 // the greatest stamp before that
+	before   int64 // the highest stamp before that
 	untimed  bool  // some sentence in it has no usable time
 }
 
-// heard is a place in a partition to hear it from: a position, and the greatest stamp before it.
-type heard struct{ position, stamp int64 }
+// observePoint is where to observe a partition from: a position, and the highest stamp before it.
+type observePoint struct{ position, stamp int64 }
 
-// hear takes in a record, and returns which of its sentences are redeliveries, nil if none is. Every partition is heard
-// from its listener's beginning on without gaps; what was heard before is told again.
-func (r *Redeliveries) hear(p int, position, stamp int64, sentences []feed.Sentence) []bool {
+// observe adds a record, and returns which of its sentences are redeliveries, nil if none is. Every partition is observed
+// from its observer's beginning on without gaps; for what was observed before, the answer is the same again.
+func (r *Redeliveries) observe(p int, position, stamp int64, sentences []feed.Sentence) []bool {
 	h := &r.parts[p]
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if position < h.next {
-		return h.repeats[position]
+		return h.redelivered[position]
 	}
 	r.advance(h, position, stamp)
 	var repeats []bool
 	for i := range sentences {
-		if !r.isRepeat(h, &sentences[i]) {
+		if !r.isRedelivery(h, &sentences[i]) {
 			continue
 		}
 		if repeats == nil {
@@ -134,7 +134,7 @@ func (r *Redeliveries) hear(p int, position, stamp int64, sentences []feed.Sente
 		repeats[i] = true
 	}
 	if repeats != nil {
-		h.repeats[position] = repeats
+		h.redelivered[position] = repeats
 	}
 	return repeats
 }
@@ -143,11 +143,11 @@ func (r *Redeliveries) hear(p int, position, stamp int64, sentences []feed.Sente
 func isUntimed(s *feed.Sentence) bool { return s.Untimed || s.TimeAdjusted }
 
 // advance moves on to a record.
-func (r *Redeliveries) advance(h *hearing, position, stamp int64) {
+func (r *Redeliveries) advance(h *observedPartition, position, stamp int64) {
 	before := h.stamp
 	h.next, h.stamp = position+1, max(h.stamp, stamp)
-	if h.repeats == nil {
-		h.repeats = map[int64][]bool{}
+	if h.redelivered == nil {
+		h.redelivered = map[int64][]bool{}
 	}
 	number := h.stamp / r.slot
 	if n := len(h.trail); n > 0 && h.trail[n-1].number == number {
@@ -162,8 +162,8 @@ func (r *Redeliveries) advance(h *hearing, position, stamp int64) {
 	})
 }
 
-// isRepeat reports whether a sentence stands in a slot, and puts it into the last if it has no usable time.
-func (r *Redeliveries) isRepeat(h *hearing, s *feed.Sentence) bool {
+// isRedelivery reports whether a sentence stands in a slot, and puts it into the last if it has no usable time.
+func (r *Redeliveries) isRedelivery(h *observedPartition, s *feed.Sentence) bool {
 	if len(h.slots) == 0 && !isUntimed(s) {
 		return false // as in every feed of posts with times
 	}
@@ -178,7 +178,7 @@ func (r *Redeliveries) isRepeat(h *hearing, s *feed.Sentence) bool {
 	return repeat
 }
 
-func (r *Redeliveries) add(h *hearing, hash uint64) {
+func (r *Redeliveries) add(h *observedPartition, hash uint64) {
 	last := &h.trail[len(h.trail)-1]
 	last.untimed = true
 	r.resized(h, func() {
@@ -190,7 +190,7 @@ func (r *Redeliveries) add(h *hearing, hash uint64) {
 }
 
 // resized counts the bytes that change, and lets the oldest slots go where they are too many.
-func (r *Redeliveries) resized(h *hearing, change func()) {
+func (r *Redeliveries) resized(h *observedPartition, change func()) {
 	before := h.bytes()
 	change()
 	for r.limit > 0 && len(h.slots) > 0 && h.bytes() > r.limit {
@@ -203,7 +203,7 @@ func (r *Redeliveries) resized(h *hearing, change func()) {
 	r.size.Add(h.bytes() - before)
 }
 
-func (h *hearing) bytes() (n int64) {
+func (h *observedPartition) bytes() (n int64) {
 	for i := range h.slots {
 		n += h.slots[i].bytes()
 	}
@@ -222,7 +222,7 @@ func (r *Redeliveries) hash(s *feed.Sentence, dated bool) uint64 {
 	return maphash.Comparable(r.seed, identity{s.Source, s.Post, s.Version, s.Index, dated})
 }
 
-// reach notes that nothing lies below a position but what was heard.
+// reach notes that nothing lies below a position but what was observed.
 func (r *Redeliveries) reach(position int64) {
 	for p := range r.parts {
 		h := &r.parts[p]
@@ -232,37 +232,37 @@ func (r *Redeliveries) reach(position int64) {
 	}
 }
 
-// from says from where p must be heard to decide what lies at a position and behind it.
-func (r *Redeliveries) from(p int, position int64) heard {
+// from is where p must be observed from to decide what lies at a position and behind it.
+func (r *Redeliveries) from(p int, position int64) observePoint {
 	h := &r.parts[p]
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.from(position)
 }
 
-func (h *hearing) from(position int64) heard {
-	end := h.place(position)
+func (h *observedPartition) from(position int64) observePoint {
+	end := h.stepsUntil(position)
 	if end == 0 && len(h.trail) > 0 {
-		return h.trail[0].heard() // that is all that is known
+		return h.trail[0].point() // that is all that is known
 	}
 	if end == 0 {
-		return heard{min(position, h.next), h.stamp}
+		return observePoint{min(position, h.next), h.stamp}
 	}
 	last := &h.trail[end-1]
 	first, _ := slices.BinarySearchFunc(h.trail, last.number-slotsWithin, func(s step, n int64) int { return cmp.Compare(s.number, n) })
 	for i := first; i < end; i++ {
 		if h.trail[i].untimed {
-			return h.trail[i].heard()
+			return h.trail[i].point()
 		}
 	}
 	if position >= h.next {
-		return heard{h.next, h.stamp}
+		return observePoint{h.next, h.stamp}
 	}
-	return last.heard()
+	return last.point()
 }
 
-// place is how many steps begin at or before a position.
-func (h *hearing) place(position int64) int {
+// stepsUntil is how many steps begin at or before a position.
+func (h *observedPartition) stepsUntil(position int64) int {
 	n, found := slices.BinarySearchFunc(h.trail, position, func(s step, at int64) int { return cmp.Compare(s.position, at) })
 	if found {
 		n++
@@ -270,18 +270,18 @@ func (h *hearing) place(position int64) int {
 	return n
 }
 
-func (s *step) heard() heard { return heard{s.position, s.before} }
+func (s *step) point() observePoint { return observePoint{s.position, s.before} }
 
-// listener is a worker that reads what others may have heard before it.
-type listener struct {
+// observer is a worker that reads what others may have observed before it.
+type observer struct {
 	of   *Redeliveries
 	next []int64 // per partition, the first position that it may read again
 	need []int64 // likewise, the first that it may ask from for
 }
 
-// listen adds a worker that reads every partition from a place on. It is false where others have passed that place long
-// ago, so that nobody remembers what was decided there: then the worker needs Redeliveries of its own.
-func (r *Redeliveries) listen(from []heard) (*listener, bool) {
+// addObserver adds a worker that reads every partition from a position on. It is false where others have passed that
+// position long ago, so that nobody remembers what was decided there: then the worker needs Redeliveries of its own.
+func (r *Redeliveries) addObserver(from []observePoint) (*observer, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for p := range from {
@@ -289,7 +289,7 @@ func (r *Redeliveries) listen(from []heard) (*listener, bool) {
 			return nil, false
 		}
 	}
-	l := &listener{of: r}
+	l := &observer{of: r}
 	for p, at := range from {
 		r.parts[p].begin(at)
 		l.next, l.need = append(l.next, at.position), append(l.need, at.position)
@@ -298,14 +298,14 @@ func (r *Redeliveries) listen(from []heard) (*listener, bool) {
 	return l, true
 }
 
-func (h *hearing) isPast(at heard) bool {
+func (h *observedPartition) isPast(at observePoint) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.begun && at.position < h.gone
 }
 
-// begin makes a partition be heard from a place, unless others begin before it or have begun.
-func (h *hearing) begin(at heard) {
+// begin makes a partition be observed from a point, unless others begin before it or have begun.
+func (h *observedPartition) begin(at observePoint) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.begun || h.joined && h.next <= at.position {
@@ -315,8 +315,8 @@ func (h *hearing) begin(at heard) {
 }
 
 // start begins to read: from where every partition is to be read by one that wants to go on from next, so that nothing
-// is left out that nobody has heard.
-func (l *listener) start(next []int64) []int64 {
+// is left out that nobody has observed.
+func (l *observer) start(next []int64) []int64 {
 	from := slices.Clone(next)
 	for p := range from {
 		h := &l.of.parts[p]
@@ -327,8 +327,8 @@ func (l *listener) start(next []int64) []int64 {
 	return from
 }
 
-// passed says how far a worker has got: what no worker can ask for again is forgotten.
-func (l *listener) passed(next, need []int64) {
+// passed notes how far a worker has got: what no worker can ask for again is forgotten.
+func (l *observer) passed(next, need []int64) {
 	r := l.of
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -337,12 +337,12 @@ func (l *listener) passed(next, need []int64) {
 	r.forget()
 }
 
-// leave takes a worker away that reads no more.
-func (l *listener) leave() {
+// leave removes a worker that reads no more.
+func (l *observer) leave() {
 	r := l.of
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.listeners = slices.DeleteFunc(r.listeners, func(o *listener) bool { return o == l })
+	r.listeners = slices.DeleteFunc(r.listeners, func(o *observer) bool { return o == l })
 	r.forget()
 }
 
@@ -359,19 +359,19 @@ func (r *Redeliveries) forget() {
 	}
 }
 
-func (h *hearing) forget(next, need int64) {
+func (h *observedPartition) forget(next, need int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if next > h.gone {
 		h.gone = next
-		for position := range h.repeats {
+		for position := range h.redelivered {
 			if position < next {
-				delete(h.repeats, position)
+				delete(h.redelivered, position)
 			}
 		}
 	}
 	first := h.from(need).position
-	if n := h.place(first); n > 1 {
+	if n := h.stepsUntil(first); n > 1 {
 		h.trail = slices.Delete(h.trail, 0, n-1)
 	}
 }

@@ -22,9 +22,9 @@ func mustRedeliveries(tb testing.TB, within time.Duration, budget int64) (*Redel
 	return r, &log
 }
 
-func mustListen(tb testing.TB, r *Redeliveries, from heard) *listener {
+func mustListen(tb testing.TB, r *Redeliveries, from observePoint) *observer {
 	tb.Helper()
-	l, ok := r.listen([]heard{from})
+	l, ok := r.addObserver([]observePoint{from})
 	if !ok {
 		tb.Fatalf("%+v is past", from)
 	}
@@ -37,10 +37,10 @@ func untimedPost(id string) []feed.Sentence { return []feed.Sentence{{Post: id, 
 
 const minute = int64(time.Minute)
 
-// TestRedelivered: what counts is the greatest stamp so far, and the last record before, not the first.
+// TestRedelivered: what counts is the highest stamp so far, and the last record before, not the first.
 func TestRedelivered(t *testing.T) {
 	r, _ := mustRedeliveries(t, 12*time.Minute, 0)
-	mustListen(t, r, heard{})
+	mustListen(t, r, observePoint{})
 	for position, record := range []struct {
 		post   string
 		minute int64
@@ -49,31 +49,31 @@ func TestRedelivered(t *testing.T) {
 		{"a", 100, false}, {"a", 100, true}, {"b", 101, false}, {"a", 112, true}, {"a", 124, true}, {"b", 124, false},
 		{"c", 50, false}, {"c", 136, true}, {"a", 137, false},
 	} {
-		got := r.hear(0, int64(position), record.minute*minute, untimedPost(record.post)) != nil
+		got := r.observe(0, int64(position), record.minute*minute, untimedPost(record.post)) != nil
 		if got != record.want {
 			t.Errorf("%d: %q at minute %d: redelivered %v, want %v", position, record.post, record.minute, got, record.want)
 		}
 	}
 }
 
-// TestRedeliveryIsOfOneSentence: of one source, post, version and place.
+// TestRedeliveryIsOfOneSentence: of one source, post, version and index.
 func TestRedeliveryIsOfOneSentence(t *testing.T) {
 	r, _ := mustRedeliveries(t, time.Hour, 0)
-	mustListen(t, r, heard{})
+	mustListen(t, r, observePoint{})
 	others := []feed.Sentence{
 		{Post: "a", TimeAdjusted: true}, {Source: "a", TimeAdjusted: true}, {Post: "a", Version: 1, Untimed: true}, {Post: "a", Index: 1, Untimed: true}, {Source: "b", Post: "a"},
 	}
-	if got := r.hear(0, 0, minute, others); got != nil {
+	if got := r.observe(0, 0, minute, others); got != nil {
 		t.Errorf("got %v, want none", got)
 	}
 	others[1].TimeAdjusted = false // its time has come
 	others[3].Untimed = false      // it has one now: a further version
-	if got, want := fmt.Sprint(r.hear(0, 1, minute, others)), "[true true true false false]"; got != want {
+	if got, want := fmt.Sprint(r.observe(0, 1, minute, others)), "[true true true false false]"; got != want {
 		t.Errorf("once more: got %s, want %s", got, want)
 	}
 }
 
-// TestHeardAgain compares what a worker decides that begins where a state says with what is decided by one that has heard
+// TestHeardAgain compares what a worker decides that begins where a state starts with what is decided by one that has observed
 // all, for every state and every record after it.
 func TestHeardAgain(t *testing.T) {
 	const records = 400
@@ -90,12 +90,12 @@ func TestHeardAgain(t *testing.T) {
 		hear := func(r *Redeliveries, i int) bool {
 			s := untimedPost(ids[i])
 			s[0].Untimed = i%100 < 60 // there are times without any
-			return r.hear(0, int64(i), stamps[i], s) != nil
+			return r.observe(0, int64(i), stamps[i], s) != nil
 		}
 		all, _ := mustRedeliveries(t, 6*time.Minute, 0)
-		l := mustListen(t, all, heard{})
+		l := mustListen(t, all, observePoint{})
 		var want []bool
-		var states []heard // to decide what lies at need[i] and behind it
+		var states []observePoint // to decide what lies at need[i] and behind it
 		var need []int
 		for i := range records {
 			need = append(need, max(0, i-rnd.IntN(60)))
@@ -121,14 +121,14 @@ func TestHeardAgain(t *testing.T) {
 	}
 }
 
-// TestNothingToHear: where no post is without a time, a state says to go on where the look-ups stand.
+// TestNothingToHear: where no post is without a time, a state goes on where the look-ups stand.
 func TestNothingToHear(t *testing.T) {
 	r, _ := mustRedeliveries(t, time.Hour, 0)
-	mustListen(t, r, heard{})
+	mustListen(t, r, observePoint{})
 	for i := range int64(100) {
-		r.hear(0, i, i*minute, []feed.Sentence{{Post: "a"}})
+		r.observe(0, i, i*minute, []feed.Sentence{{Post: "a"}})
 	}
-	if got, want := r.from(0, 100), (heard{100, 99 * minute}); got != want {
+	if got, want := r.from(0, 100), (observePoint{100, 99 * minute}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	if n := r.Bytes(); n != 0 {
@@ -136,41 +136,41 @@ func TestNothingToHear(t *testing.T) {
 	}
 }
 
-// TestWorkersShareRedeliveries: whoever reads a record first decides, and the other is told the same as long as it may ask.
+// TestWorkersShareRedeliveries: whoever reads a record first decides, and the other gets the same answer as long as it may ask.
 func TestWorkersShareRedeliveries(t *testing.T) {
 	r, _ := mustRedeliveries(t, time.Hour, 0)
-	quick, slow := mustListen(t, r, heard{}), mustListen(t, r, heard{})
+	quick, slow := mustListen(t, r, observePoint{}), mustListen(t, r, observePoint{})
 	for i := range int64(6) {
-		r.hear(0, i, i*minute, untimedPost("a"))
+		r.observe(0, i, i*minute, untimedPost("a"))
 	}
 	quick.passed([]int64{6}, []int64{6})
 	slow.passed([]int64{3}, []int64{3})
 	for i := range int64(6) {
-		if got, want := r.hear(0, i, i*minute, untimedPost("a")) != nil, i >= 3; got != want {
+		if got, want := r.observe(0, i, i*minute, untimedPost("a")) != nil, i >= 3; got != want {
 			t.Errorf("record %d: %v, want %v", i, got, want)
 		}
 	}
-	if _, ok := r.listen([]heard{{position: 2}}); ok {
+	if _, ok := r.addObserver([]observePoint{{position: 2}}); ok {
 		t.Error("a worker comes back to what is forgotten")
 	}
-	if _, ok := r.listen([]heard{{position: 4}}); !ok {
+	if _, ok := r.addObserver([]observePoint{{position: 4}}); !ok {
 		t.Error("a worker that comes later is not let in")
 	}
 	slow.leave()
 }
 
-// TestRedeliveriesWithinBudget: what has no room is forgotten, the oldest first, and that is said.
+// TestRedeliveriesWithinBudget: what has no room is forgotten, the oldest first, and that is logged.
 func TestRedeliveriesWithinBudget(t *testing.T) {
 	const budget = 16 << 10
 	r, log := mustRedeliveries(t, time.Hour, budget)
-	mustListen(t, r, heard{})
+	mustListen(t, r, observePoint{})
 	for i := range int64(20_000) {
-		r.hear(0, i, i*int64(time.Second), untimedPost(fmt.Sprint(i)))
+		r.observe(0, i, i*int64(time.Second), untimedPost(fmt.Sprint(i)))
 		if n := r.Bytes(); n > budget {
 			t.Fatalf("%d bytes", n)
 		}
 	}
-	if r.hear(0, 20_000, 20_000*int64(time.Second), untimedPost("19999")) == nil {
+	if r.observe(0, 20_000, 20_000*int64(time.Second), untimedPost("19999")) == nil {
 		t.Error("the last is forgotten")
 	}
 	if !strings.Contains(log.String(), "taken for further versions") {
@@ -178,12 +178,12 @@ func TestRedeliveriesWithinBudget(t *testing.T) {
 	}
 }
 
-// BenchmarkRedeliveries hears 1,000 sentences without a time a second, for two hours, in one partition.
+// BenchmarkRedeliveries observes 1,000 sentences without a time a second, for two hours, in one partition.
 func BenchmarkRedeliveries(b *testing.B) {
 	const perSecond, seconds = 1000, 2 * 3600
 	for b.Loop() {
 		r, _ := mustRedeliveries(b, time.Hour, 0)
-		mustListen(b, r, heard{})
+		mustListen(b, r, observePoint{})
 		var most int64
 		var hearing time.Duration
 		batch := make([]feed.Sentence, perSecond)
@@ -192,7 +192,7 @@ func BenchmarkRedeliveries(b *testing.B) {
 				batch[n] = feed.Sentence{Source: "x", Post: fmt.Sprint(i*perSecond + int64(n)), Untimed: true}
 			}
 			begin := time.Now()
-			r.hear(0, i, i*int64(time.Second), batch)
+			r.observe(0, i, i*int64(time.Second), batch)
 			hearing += time.Since(begin)
 			most = max(most, r.Bytes())
 		}

@@ -28,31 +28,31 @@ func (w *Worker) restore(ctx context.Context) error {
 		w.home[id] = q
 		w.owned = append(w.owned, q)
 	}
-	w.listen()
+	w.startObserving()
 	w.updateNeeded()
 	for p := range w.next {
-		w.next[p] = min(w.looked(p), w.redeliveries.next[p])
+		w.next[p] = min(w.lookedUpTo(p), w.redeliveries.next[p])
 		if q := w.home[p]; q != nil {
 			w.next[p] = min(w.next[p], q.insert)
 		}
 	}
-	w.progress.reach(w.looked) // what a state says is durable
+	w.progress.reach(w.lookedUpTo) // what a state says is durable
 	return nil
 }
 
-// listen makes the worker hear every partition from where the first of its owned ones must.
-func (w *Worker) listen() {
-	from := slices.Clone(w.owned[0].state.Heard)
+// startObserving makes the worker hear every partition from where the first of its owned ones must.
+func (w *Worker) startObserving() {
+	from := slices.Clone(w.owned[0].state.ObserveFrom)
 	for _, q := range w.owned[1:] {
-		for p, at := range q.state.Heard {
+		for p, at := range q.state.ObserveFrom {
 			if at.position < from[p].position {
 				from[p] = at
 			}
 		}
 	}
 	var ok bool
-	if w.redeliveries, ok = w.cfg.Redeliveries.listen(from); !ok {
-		w.redeliveries, _ = w.cfg.Redeliveries.another().listen(from)
+	if w.redeliveries, ok = w.cfg.Redeliveries.addObserver(from); !ok {
+		w.redeliveries, _ = w.cfg.Redeliveries.another().addObserver(from)
 	}
 }
 
@@ -68,12 +68,12 @@ func (w *Worker) restorePartition(ctx context.Context, id int, x *extent) (*part
 	if err != nil {
 		return nil, fmt.Errorf("make rows: %w", err)
 	}
-	q := &partition{id: id, rows: rows, state: *state, insert: state.ReplayFrom, counted: state.Look[id],
+	q := &partition{id: id, rows: rows, state: *state, insert: state.ReplayFrom, counted: state.LookupFrom[id],
 		deletes: w.cfg.Control != nil, caused: w.cfg.Caused}
 	q.found, q.report, q.lock = newFound(w), q.add, newLock()
-	w.liftHeard(q, x.start)
+	w.raiseObserveFrom(q, x.start)
 	w.liftToStart(ctx, q, x.start)
-	if clock, known := state.Marks.Clock(); known {
+	if clock, known := state.Watermarks.Clock(); known {
 		rows.Advance(clock)
 	}
 	return q, nil
@@ -84,7 +84,7 @@ func (w *Worker) restorePartition(ctx context.Context, id int, x *extent) (*part
 func (w *Worker) liftToStart(ctx context.Context, q *partition, start []int64) {
 	oldest := slices.Min(start)
 	for p, s := range start {
-		from := q.state.Look[p]
+		from := q.state.LookupFrom[p]
 		if p == q.id {
 			from = min(from, q.insert)
 		}
@@ -92,22 +92,22 @@ func (w *Worker) liftToStart(ctx context.Context, q *partition, start []int64) {
 			continue
 		}
 		if !w.cfg.Sentences.Ordered() || oldest > from {
-			w.lose(ctx, &topic.ErrTruncated{Partition: p, From: from, Start: s})
+			w.skipTruncated(ctx, &topic.ErrTruncated{Partition: p, From: from, Start: s})
 		}
 		q.skip(p, s)
 	}
 }
 
-// liftHeard hears from what the topic still has, and says what it has dropped.
-func (w *Worker) liftHeard(q *partition, start []int64) {
+// raiseObserveFrom hears from what the topic still has, and says what it has dropped.
+func (w *Worker) raiseObserveFrom(q *partition, start []int64) {
 	oldest := slices.Min(start)
 	for p, s := range start {
-		at := &q.state.Heard[p]
+		at := &q.state.ObserveFrom[p]
 		if s <= at.position {
 			continue
 		}
 		if at.position < q.needs(p) && (!w.cfg.Sentences.Ordered() || oldest > at.position) {
-			w.missHearing(&topic.ErrTruncated{Partition: p, From: at.position, Start: s})
+			w.logUnobserved(&topic.ErrTruncated{Partition: p, From: at.position, Start: s})
 		}
 		at.position = s
 	}

@@ -86,18 +86,18 @@ type Config struct {
 	Span, Lateness time.Duration
 	Deployment     string // the CloudEvents source of the events
 
-	Delta      time.Duration // δ: how far writers' clocks and an append's flight may differ, 0 or more
-	Silence    time.Duration // a writer without marks for so long is taken for dead: see Marks
-	MaxHold    time.Duration // how far behind the fastest source partition the slowest may hold the window, 0 or more
-	Poll       time.Duration // how long a turn waits for records
-	Commit     time.Duration // the state is stored this often; 0: at every turn that has moved
-	Keep       time.Duration // this often a state is kept beside the current one, 60 of them
-	MaxQueue   int           // bytes of records that wait for rows before reading is narrowed, 1 or more
-	MaxEvents  int           // events of a partition that wait to be made durable together, 1 or more
-	EventBytes int           // bytes of them, 1 or more; where the topic refuses them so many more wait at most: see spill
-	Redelivery time.Duration // see Redeliveries; unused where those are given
-	Retention  time.Duration // tombstones older than this are forgotten: what the topics keep; 0: never
-	Parallel   bool          // serve the owned partitions by a goroutine each
+	Delta         time.Duration // δ: how far writers' clocks and an append's flight may differ, 0 or more
+	Silence       time.Duration // a writer without marks for so long is taken for dead: see Marks
+	MaxHold       time.Duration // how far behind the fastest source partition the slowest may hold the window, 0 or more
+	Poll          time.Duration // how long a turn waits for records
+	Commit        time.Duration // the state is stored this often; 0: at every turn that has moved
+	OlderInterval time.Duration // this often a state is kept beside the current one, 60 of them
+	MaxQueue      int           // bytes of records that wait for rows before reading is narrowed, 1 or more
+	MaxEvents     int           // events of a partition that wait to be made durable together, 1 or more
+	EventBytes    int           // bytes of them, 1 or more; where the topic refuses them so many more wait at most: see spill
+	Redelivery    time.Duration // see Redeliveries; unused where those are given
+	Retention     time.Duration // tombstones older than this are forgotten: what the topics keep; 0: never
+	Parallel      bool          // serve the owned partitions by a goroutine each
 
 	// Canary is told of a canary whose second post has found the first in the partition that both were written to, once the
 	// events found before it are durable. It must not block. Nil: nobody is told.
@@ -113,7 +113,7 @@ type Config struct {
 func Default() Config {
 	return Config{
 		Delta: 10 * time.Second, Silence: 2 * time.Minute, MaxHold: 24 * time.Hour, Poll: 100 * time.Millisecond,
-		Keep: time.Minute, MaxQueue: 64 << 20, MaxEvents: 8192, EventBytes: 1 << 20, Redelivery: time.Hour, Now: time.Now, Logger: slog.Default(),
+		OlderInterval: time.Minute, MaxQueue: 64 << 20, MaxEvents: 8192, EventBytes: 1 << 20, Redelivery: time.Hour, Now: time.Now, Logger: slog.Default(),
 	}
 }
 
@@ -148,7 +148,7 @@ func (c *Config) outOfBounds() (errs []error) {
 	least(int64(c.MaxHold), 0, "max hold")
 	least(int64(c.Poll), 1, "poll")
 	least(int64(c.Commit), 0, "commit")
-	least(int64(c.Keep), 1, "keep")
+	least(int64(c.OlderInterval), 1, "keep")
 	least(int64(c.MaxQueue), 1, "max queue")
 	least(int64(c.MaxEvents), 1, "max events")
 	least(int64(c.EventBytes), 1, "event bytes")

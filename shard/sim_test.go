@@ -55,7 +55,7 @@ func subject(open func(Config) (sim.Worker, error), rows func(t text.Threshold, 
 func openWorker(cfg Config) (sim.Worker, error) { return Open(context.Background(), cfg) }
 
 func bruteRows(t text.Threshold, span, lateness time.Duration) (sim.Rows, error) {
-	return sim.NewBrute(t, span, lateness, sim.KeepAll), nil
+	return sim.NewBrute(t, span, lateness, sim.RetainAll), nil
 }
 
 // detectorRows are the real ones.

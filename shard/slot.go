@@ -13,8 +13,8 @@ type slot struct {
 // firstTable is the size of a table with its first hash.
 const firstTable = 16
 
-// place is where a hash is, or would be. Some place is free.
-func (s *slot) place(hash uint64) int {
+// index is where a hash is, or would be. Some entry is free.
+func (s *slot) index(hash uint64) int {
 	hi, _ := bits.Mul64(hash, uint64(len(s.table)))
 	for i := int(hi); ; i++ {
 		if i == len(s.table) {
@@ -26,11 +26,11 @@ func (s *slot) place(hash uint64) int {
 	}
 }
 
-// notFree stands for the one hash that would look like a free place.
+// notFree stands for the one hash that would look like a free entry.
 func notFree(hash uint64) uint64 { return max(1, hash) }
 
 func (s *slot) has(hash uint64) bool {
-	return s.used > 0 && s.table[s.place(notFree(hash))] != 0
+	return s.used > 0 && s.table[s.index(notFree(hash))] != 0
 }
 
 func (s *slot) add(hash uint64) {
@@ -38,7 +38,7 @@ func (s *slot) add(hash uint64) {
 		s.resize(max(firstTable, len(s.table)*3/2))
 	}
 	hash = notFree(hash)
-	if i := s.place(hash); s.table[i] == 0 {
+	if i := s.index(hash); s.table[i] == 0 {
 		s.table[i] = hash
 		s.used++
 	}
@@ -52,7 +52,7 @@ func (s *slot) resize(size int) {
 	s.table = make([]uint64, size)
 	for _, hash := range old {
 		if hash != 0 {
-			s.table[s.place(hash)] = hash
+			s.table[s.index(hash)] = hash
 		}
 	}
 }

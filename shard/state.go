@@ -16,17 +16,16 @@ import (
 //
 // Every State that was ever stored is a right one to go on from, however old, as long as the topics still hold what it
 // stands for (extent.check): going on from it repeats look-ups and so events with ids that are already out, and loses
-// nothing. That is why a worker that goes on after another has
-// taken over does no harm, and why two States must never be combined: L, the marks and replayFrom of one moment
-// belong together.
+// nothing. That is why a worker that goes on after another has taken over does no harm, and why two States must never be
+// combined: L, the watermarks and replayFrom of one moment belong together.
 //
 // Its encoding:
 //
 //	state  = magic:2 "RS"  format:1 =2  partition:u  control:v  replayFrom:v
-//	         hasClock:1 [clock:v]  #partitions:u (look:v newest:v elapsed:v heard:v heardStamp:v)*
+//	         hasClock:1 [clock:v]  #partitions:u (lookupFrom:v newest:v elapsed:v observeFrom:v observeStamp:v)*
 //	         #writers:u writer*  #ends:u end:v*  incarnation*3  checksum:8
-//	writer = id:8 met*                      one met for every partition
-//	met    = kind:1 (0 none, 1 active, 2 idle) [time:v newest:v at:v length:u source]   none has no more
+//	writer = id:8 watermark*                one watermark for every partition
+//	watermark = kind:1 (0 none, 1 active, 2 idle) [time:v newest:v at:v length:u source]   none has no more
 //	incarnation = length:u id               of the sentence, the event and the control topic
 //
 // :n is n bytes, little endian, :u an unsigned varint, :v a signed (zigzag) one; times are milliseconds, stamps
@@ -34,13 +33,13 @@ import (
 // ids; checksum is the xxh3-64 of all bytes before it.
 type State struct {
 	Partition  int
-	Look       []int64 // L: per partition, the first position that has not been looked up in q's rows
+	LookupFrom []int64 // L: per partition, the first position that has not been looked up in q's rows
 	ReplayFrom int64   // q's lowest position that may hold a sentence of the window
 	Control    int64   // the first position of the control topic whose retractions may not be out yet
-	Marks      Marks
-	// Heard: per partition, from where it must be heard again to know redeliveries from Look on (q itself: from
-	// ReplayFrom on), and the greatest stamp before that.
-	Heard []heard
+	Watermarks Watermarks
+	// ObserveFrom: per partition, from where it must be observed again to know redeliveries from LookupFrom on (q itself:
+	// from ReplayFrom on), and the highest stamp before that.
+	ObserveFrom []observePoint
 	// EventEnd is, per partition of the event topic, its end when the events of these look-ups were durable, or later.
 	EventEnd []int64
 	// The incarnations of the topics that all these positions are of; Control's is "" without a control topic.
@@ -49,9 +48,9 @@ type State struct {
 
 // newState is that of a partition of which nothing is stored: everything is to be read from a start.
 func newState(partition int, start []int64) *State {
-	s := &State{Partition: partition, Look: slices.Clone(start), ReplayFrom: start[partition], Marks: newMarks(len(start))}
+	s := &State{Partition: partition, LookupFrom: slices.Clone(start), ReplayFrom: start[partition], Watermarks: newWatermarks(len(start))}
 	for _, position := range start {
-		s.Heard = append(s.Heard, heard{position: position})
+		s.ObserveFrom = append(s.ObserveFrom, observePoint{position: position})
 	}
 	return s
 }
@@ -74,19 +73,19 @@ func (s *State) Append(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(s.Partition))
 	dst = binary.AppendVarint(dst, s.Control)
 	dst = binary.AppendVarint(dst, s.ReplayFrom)
-	dst = appendClock(dst, s.Marks.clock, s.Marks.known)
-	dst = binary.AppendUvarint(dst, uint64(len(s.Look)))
-	for p, look := range s.Look {
+	dst = appendClock(dst, s.Watermarks.clock, s.Watermarks.known)
+	dst = binary.AppendUvarint(dst, uint64(len(s.LookupFrom)))
+	for p, look := range s.LookupFrom {
 		dst = binary.AppendVarint(dst, look)
-		dst = binary.AppendVarint(dst, s.Marks.newest[p])
-		dst = binary.AppendVarint(dst, s.Marks.elapsed[p])
-		dst = binary.AppendVarint(dst, s.Heard[p].position)
-		dst = binary.AppendVarint(dst, s.Heard[p].stamp)
+		dst = binary.AppendVarint(dst, s.Watermarks.newest[p])
+		dst = binary.AppendVarint(dst, s.Watermarks.elapsed[p])
+		dst = binary.AppendVarint(dst, s.ObserveFrom[p].position)
+		dst = binary.AppendVarint(dst, s.ObserveFrom[p].stamp)
 	}
-	dst = binary.AppendUvarint(dst, uint64(len(s.Marks.writers)))
-	for _, id := range slices.Sorted(maps.Keys(s.Marks.writers)) {
+	dst = binary.AppendUvarint(dst, uint64(len(s.Watermarks.writers)))
+	for _, id := range slices.Sorted(maps.Keys(s.Watermarks.writers)) {
 		dst = binary.LittleEndian.AppendUint64(dst, id)
-		for _, m := range s.Marks.writers[id] {
+		for _, m := range s.Watermarks.writers[id] {
 			dst = m.append(dst)
 		}
 	}
@@ -107,9 +106,9 @@ func appendClock(dst []byte, clock feed.Time, known bool) []byte {
 	return binary.AppendVarint(append(dst, 1), int64(clock))
 }
 
-func (m met) append(dst []byte) []byte {
+func (m watermark) append(dst []byte) []byte {
 	dst = append(dst, byte(m.kind))
-	if m.kind == metNone {
+	if m.kind == watermarkNone {
 		return dst
 	}
 	for _, v := range []int64{int64(m.time), int64(m.newest), m.at} {
@@ -169,11 +168,11 @@ func (d *decoder) state() *State {
 		clock = feed.Time(d.varint("clock"))
 	}
 	partitions := d.count("partitions", len(d.rest)/5)
-	s.Look, s.Heard, s.Marks = make([]int64, partitions), make([]heard, partitions), newMarks(partitions)
-	s.Marks.clock, s.Marks.known = clock, known
+	s.LookupFrom, s.ObserveFrom, s.Watermarks = make([]int64, partitions), make([]observePoint, partitions), newWatermarks(partitions)
+	s.Watermarks.clock, s.Watermarks.known = clock, known
 	for p := range partitions {
-		s.Look[p], s.Marks.newest[p], s.Marks.elapsed[p] = d.varint("position"), d.varint("newest stamp"), d.varint("elapsed")
-		s.Heard[p] = heard{d.varint("heard"), d.varint("stamp before heard")}
+		s.LookupFrom[p], s.Watermarks.newest[p], s.Watermarks.elapsed[p] = d.varint("position"), d.varint("newest stamp"), d.varint("elapsed")
+		s.ObserveFrom[p] = observePoint{d.varint("heard"), d.varint("stamp before heard")}
 	}
 	last := uint64(0)
 	for i := range d.count("writers", len(d.rest)/8) {
@@ -184,7 +183,7 @@ func (d *decoder) state() *State {
 		if i > 0 && id <= last {
 			d.fail("order of writers")
 		}
-		s.Marks.writers[id], last = d.mets(partitions), id
+		s.Watermarks.writers[id], last = d.mets(partitions), id
 	}
 	s.EventEnd = make([]int64, d.count("event partitions", len(d.rest)))
 	for p := range s.EventEnd {
@@ -196,15 +195,15 @@ func (d *decoder) state() *State {
 	return s
 }
 
-func (d *decoder) mets(partitions int) []met {
-	mets := make([]met, partitions)
+func (d *decoder) mets(partitions int) []watermark {
+	mets := make([]watermark, partitions)
 	for p := range mets {
-		mets[p].kind = metKind(d.byte("mark"))
+		mets[p].kind = watermarkKind(d.byte("mark"))
 		switch {
-		case d.wrong != "" || mets[p].kind > metIdle:
+		case d.wrong != "" || mets[p].kind > watermarkIdle:
 			d.fail("mark")
 			return mets
-		case mets[p].kind != metNone:
+		case mets[p].kind != watermarkNone:
 			mets[p].time, mets[p].newest = feed.Time(d.varint("mark")), feed.Time(d.varint("mark"))
 			mets[p].at, mets[p].source = d.varint("mark"), d.string("source")
 		}

@@ -14,12 +14,12 @@ import (
 )
 
 func exampleState() State {
-	s := State{Partition: 2, Look: []int64{0, 70, 1 << 40}, ReplayFrom: 12, Control: 3, Marks: newMarks(3), Heard: []heard{{}, {60, 123}, {1 << 39, 456}}}
-	s.Marks.observe(0, 100, &topic.Mark{Writer: 1, Source: "a", Time: 5, Newest: 50})
-	s.Marks.observe(0, 101, &topic.Mark{Writer: 1 << 60, Source: "b", Time: -6, Newest: -6, Idle: true})
-	s.Marks.observe(1, 200, &topic.Mark{Writer: 1, Source: "a", Time: 7, Newest: 60})
-	s.Marks.observe(2, 300, &topic.Mark{Writer: 1, Source: "a", Time: 9, Newest: 9, Idle: true})
-	s.Marks.clock, s.Marks.known, s.Marks.fresh = 4, true, false
+	s := State{Partition: 2, LookupFrom: []int64{0, 70, 1 << 40}, ReplayFrom: 12, Control: 3, Watermarks: newWatermarks(3), ObserveFrom: []observePoint{{}, {60, 123}, {1 << 39, 456}}}
+	s.Watermarks.observe(0, 100, &topic.Watermark{Writer: 1, Source: "a", Time: 5, Newest: 50})
+	s.Watermarks.observe(0, 101, &topic.Watermark{Writer: 1 << 60, Source: "b", Time: -6, Newest: -6, Idle: true})
+	s.Watermarks.observe(1, 200, &topic.Watermark{Writer: 1, Source: "a", Time: 7, Newest: 60})
+	s.Watermarks.observe(2, 300, &topic.Watermark{Writer: 1, Source: "a", Time: 9, Newest: 9, Idle: true})
+	s.Watermarks.clock, s.Watermarks.known, s.Watermarks.fresh = 4, true, false
 	s.EventEnd, s.SentenceTopic, s.EventTopic, s.ControlTopic = []int64{1 << 33, 0}, "ABC", "DEF", "GHI"
 	return s
 }
@@ -30,7 +30,7 @@ func emptyState() State {
 	return *s
 }
 
-var stateDiff = cmp.AllowUnexported(Marks{}, met{}, heard{})
+var stateDiff = cmp.AllowUnexported(Watermarks{}, watermark{}, observePoint{})
 
 func TestStateRoundTrip(t *testing.T) {
 	for _, want := range []State{exampleState(), emptyState()} {
@@ -66,7 +66,7 @@ func TestDecodeStateStops(t *testing.T) {
 	data := s.Append(nil)
 	body := data[:len(data)-8-1-1-3] // without writers, ends and incarnations
 	body = append(binary.AppendUvarint(body, writers), make([]byte, 8*writers)...)
-	body[len(body)-8*writers+8] = 9 // no kind of mark
+	body[len(body)-8*writers+8] = 9 // no kind of watermark
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	if _, err := DecodeState(binary.LittleEndian.AppendUint64(body, xxh3.Hash(body))); !errors.Is(err, ErrState) {

@@ -68,7 +68,7 @@ func (t *Tombstones) Bytes() int64 {
 	return postTombstoneBytes*int64(len(t.posts)) + authorTombstoneBytes*int64(len(t.authors))
 }
 
-// add takes in the tombstones of a record of the control topic.
+// add adds the tombstones of a record of the control topic.
 func (t *Tombstones) add(tombstones []feed.Tombstone, at time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -143,14 +143,14 @@ func (t *Tombstones) has(s *feed.Sentence, stamp int64) bool {
 	return ok && stamp <= at
 }
 
-// mark notes which sentences of an item are deleted, once for all the partitions that look at it. It does nothing where it
+// apply notes which sentences of an item are deleted, once for all the partitions that look at it. It does nothing where it
 // has been done and there are no more tombstones since.
-func (t *Tombstones) mark(x *item) {
+func (t *Tombstones) apply(x *item) {
 	version := t.version.Load()
-	if x.marked == version {
+	if x.deletedVersion == version {
 		return
 	}
-	x.marked, x.deleted = version, nil
+	x.deletedVersion, x.deleted = version, nil
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	for i := range x.batch.Sentences {

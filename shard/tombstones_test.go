@@ -33,7 +33,7 @@ func TestTombstonesAreTold(t *testing.T) {
 	d.add([]feed.Tombstone{{Source: "ab", Post: "c"}, {Source: "s", Author: "ann"}}, at)
 	has := func(source, post, author string, stamp int64) bool {
 		x := item{stamp: stamp, batch: topic.Batch{Sentences: []feed.Sentence{{Post: "other"}, {Source: source, Post: post, Author: author}}}}
-		d.mark(&x)
+		d.apply(&x)
 		return x.deleted != nil && x.deleted[1] && !x.deleted[0]
 	}
 	for _, test := range []struct {
@@ -59,7 +59,7 @@ func TestMarkedAgain(t *testing.T) {
 	x := item{batch: topic.Batch{Sentences: []feed.Sentence{{Post: "a"}, {Post: "b"}}}}
 	for i, post := range []string{"x", "b", "a"} {
 		d.add([]feed.Tombstone{{Post: post}}, time.Unix(1e9, 0))
-		if d.mark(&x); fmt.Sprint(x.deleted) != []string{"[]", "[false true]", "[true true]"}[i] {
+		if d.apply(&x); fmt.Sprint(x.deleted) != []string{"[]", "[false true]", "[true true]"}[i] {
 			t.Errorf("after %q: %v", post, x.deleted)
 		}
 	}
@@ -86,7 +86,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-func BenchmarkMark(b *testing.B) {
+func BenchmarkApply(b *testing.B) {
 	for _, n := range []int{0, 1, 1_000_000} {
 		b.Run(fmt.Sprint(n, " tombstones"), func(b *testing.B) {
 			d := NewTombstones()
@@ -101,8 +101,8 @@ func BenchmarkMark(b *testing.B) {
 				for i := range x.batch.Sentences { // so that each finds another place in the memory
 					x.batch.Sentences[i].Index++
 				}
-				x.marked = -1
-				d.mark(&x)
+				x.deletedVersion = -1
+				d.apply(&x)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(x.batch.Sentences)), "ns/sentence")
 		})

@@ -27,9 +27,9 @@ type Worker struct {
 	owned []*partition
 	home  []*partition // by partition; nil where not owned
 	// redeliveries are those of the configuration, or of this worker's own.
-	redeliveries *listener
+	redeliveries *observer
 	deleted      *deletions
-	asked        time.Time // when the control topic was last read
+	controlRead  time.Time // when the control topic was last read
 
 	reader  topic.Reader   // nil: to be opened
 	reading []bool         // the partitions it reads
@@ -43,9 +43,9 @@ type Worker struct {
 	spillFailed error      // in this turn
 	moved       bool       // since the last commit
 	committed   time.Time
-	kept        int64               // when the states were last kept beside the current ones, in turns of Config.Keep
-	olderNeeds  [keptStates][]int64 // by slot, what the states kept there need; nil: there is none
-	topics      [3]string           // the incarnations of the sentence, event and control topic
+	olderTurn   int64                   // when the states were last kept beside the current ones, in turns of Config.Keep
+	olderNeeds  [maxOlderStates][]int64 // by slot, what the states kept there need; nil: there is none
+	topics      [3]string               // the incarnations of the sentence, event and control topic
 	progress    progress
 	stored      sync.Mutex     // guards needed
 	needed      []int64        // see Needed
@@ -125,14 +125,14 @@ func (w *Worker) turn(ctx context.Context) error {
 	defer func() { w.bound.fit(sentencesOf(items), w.cfg.Now().Sub(begin)) }()
 	work, span := w.tracer.Start(work, "match", trace.WithLinks(links(items)...))
 	defer span.End()
-	if err := w.take(work, items); err != nil {
+	if err := w.process(work, items); err != nil {
 		span.RecordError(err)
 		return err
 	}
 	if err := w.flush(work); err != nil {
 		return err
 	}
-	w.each(func(q *partition) { q.settle(&w.cfg) })
+	w.each(func(q *partition) { q.advance(&w.cfg) })
 	w.ends()
 	w.metrics.turn(work, w, items)
 	w.publishView()
@@ -151,19 +151,19 @@ func (w *Worker) Behind() bool {
 	return w.cfg.Now().Sub(time.Unix(0, w.behind.Load())) < aWhile
 }
 
-func (w *Worker) take(ctx context.Context, items []*item) error {
+func (w *Worker) process(ctx context.Context, items []*item) error {
 	if w.cfg.Sentences.Ordered() {
-		return w.takeOrdered(ctx, items)
+		return w.processOrdered(ctx, items)
 	}
-	return w.takeUnordered(ctx, items)
+	return w.processUnordered(ctx, items)
 }
 
 // turnSentences bounds what is looked up between two appends of events.
 const turnSentences = 4096
 
-// takeOrdered passes records in the order that all partitions share.
-func (w *Worker) takeOrdered(ctx context.Context, items []*item) error {
-	w.markDeleted(items)
+// processOrdered passes records in the order that all partitions share.
+func (w *Worker) processOrdered(ctx context.Context, items []*item) error {
+	w.applyTombstones(items)
 	for len(items) > 0 {
 		n, sentences := 0, 0
 		for n < len(items) && (n == 0 || sentences < turnSentences) {
@@ -187,18 +187,18 @@ func (w *Worker) takeOrdered(ctx context.Context, items []*item) error {
 	return nil
 }
 
-// markDeleted asks once a sentence what all the partitions want to know.
-func (w *Worker) markDeleted(items []*item) {
+// applyTombstones asks once a sentence what all the partitions want to know.
+func (w *Worker) applyTombstones(items []*item) {
 	for _, x := range items {
-		w.deleted.known.mark(x)
+		w.deleted.known.apply(x)
 	}
 }
 
-// takeUnordered inserts first, then asks for the ends, then looks up what waits for no more rows.
-func (w *Worker) takeUnordered(ctx context.Context, items []*item) error {
-	w.markDeleted(items)
+// processUnordered inserts first, then asks for the ends, then looks up what waits for no more rows.
+func (w *Worker) processUnordered(ctx context.Context, items []*item) error {
+	w.applyTombstones(items)
 	for _, waiting := range w.queue.parts {
-		w.markDeleted(waiting)
+		w.applyTombstones(waiting)
 	}
 	for _, x := range items {
 		if q := w.home[x.partition]; q != nil {
@@ -206,13 +206,13 @@ func (w *Worker) takeUnordered(ctx context.Context, items []*item) error {
 			q.insertItem(x)
 			q.lock.Unlock()
 		}
-		w.queue.push(x, w.looked(x.partition))
+		w.queue.push(x, w.lookedUpTo(x.partition))
 		w.moved = true
 	}
-	if err := w.askEnds(ctx); err != nil {
+	if err := w.fetchEnds(ctx); err != nil {
 		return err
 	}
-	for w.lookUpQueue() {
+	for w.lookupQueue() {
 		w.moved = true
 		if err := w.flush(ctx); err != nil {
 			return err
@@ -221,8 +221,8 @@ func (w *Worker) takeUnordered(ctx context.Context, items []*item) error {
 	return nil
 }
 
-// askEnds asks how far the partitions reach, for the records that came since it asked last.
-func (w *Worker) askEnds(ctx context.Context) error {
+// fetchEnds asks how far the partitions reach, for the records that came since it asked last.
+func (w *Worker) fetchEnds(ctx context.Context) error {
 	if len(w.queue.fresh) == 0 {
 		return nil
 	}
@@ -234,32 +234,32 @@ func (w *Worker) askEnds(ctx context.Context) error {
 	return nil
 }
 
-// lookUpQueue looks up what it can, within bounds; false when there was nothing.
-func (w *Worker) lookUpQueue() bool {
+// lookupQueue looks up what it can, within bounds; false when there was nothing.
+func (w *Worker) lookupQueue() bool {
 	var mu sync.Mutex
 	any := false
 	w.each(func(q *partition) {
 		n := 0
 		for p := range w.queue.parts {
-			n += w.lookUpPartition(q, p, turnSentences-n)
+			n += w.lookupPartition(q, p, turnSentences-n)
 		}
 		mu.Lock()
 		defer mu.Unlock()
 		any = any || n > 0
 	})
 	for p := range w.queue.parts {
-		w.queue.drop(p, w.looked(p))
+		w.queue.drop(p, w.lookedUpTo(p))
 	}
 	return any
 }
 
-// lookUpPartition looks the first records of p up in q's rows, those that the rows are ready for; most bounds the
+// lookupPartition looks the first records of p up in q's rows, those that the rows are ready for; most bounds the
 // sentences. It returns a measure of what it did, zero for nothing.
-func (w *Worker) lookUpPartition(q *partition, p, most int) int {
+func (w *Worker) lookupPartition(q *partition, p, most int) int {
 	ready, n := w.ready(q, p, most)
 	q.expect(ready)
 	for _, x := range ready {
-		q.lookUpItem(x)
+		q.lookupItem(x)
 	}
 	return n
 }
@@ -267,7 +267,7 @@ func (w *Worker) lookUpPartition(q *partition, p, most int) int {
 // ready are the first records of p that q's rows are ready for, and a measure of them.
 func (w *Worker) ready(q *partition, p, most int) (items []*item, n int) {
 	for _, x := range w.queue.parts[p] {
-		if x.position < q.state.Look[p] {
+		if x.position < q.state.LookupFrom[p] {
 			continue
 		}
 		if n >= most || !q.holds(x, w.cfg.Delta) {
@@ -279,11 +279,11 @@ func (w *Worker) ready(q *partition, p, most int) (items []*item, n int) {
 	return items, n
 }
 
-// looked is the position of p up to which all owned partitions have looked it up.
-func (w *Worker) looked(p int) int64 {
-	least := w.owned[0].state.Look[p]
+// lookedUpTo is the position of p up to which all owned partitions have looked it up.
+func (w *Worker) lookedUpTo(p int) int64 {
+	least := w.owned[0].state.LookupFrom[p]
 	for _, q := range w.owned[1:] {
-		least = min(least, q.state.Look[p])
+		least = min(least, q.state.LookupFrom[p])
 	}
 	return least
 }
@@ -316,8 +316,8 @@ func (w *Worker) flush(ctx context.Context) error {
 	if err := w.outbox.flush(ctx); err != nil {
 		return err
 	}
-	w.tellCanaries()
-	w.progress.reach(w.looked)
+	w.reportCanaries()
+	w.progress.reach(w.lookedUpTo)
 	return nil
 }
 
@@ -357,7 +357,7 @@ func (w *Worker) states(ctx context.Context) ([][]byte, error) {
 	}
 	states := make([][]byte, len(w.owned))
 	for i, q := range w.owned {
-		w.noteHeard(q)
+		w.updateObserveFrom(q)
 		s := &q.state
 		s.EventEnd, s.SentenceTopic, s.EventTopic, s.ControlTopic = end, w.topics[0], w.topics[1], w.topics[2]
 		states[i] = s.Append(nil)
@@ -365,19 +365,19 @@ func (w *Worker) states(ctx context.Context) ([][]byte, error) {
 	return states, nil
 }
 
-// noteHeard notes from where every partition must be heard again to go on from q's state.
-func (w *Worker) noteHeard(q *partition) {
-	for p := range q.state.Heard {
-		q.state.Heard[p] = w.redeliveries.of.from(p, q.needs(p))
+// updateObserveFrom notes from where every partition must be heard again to go on from q's state.
+func (w *Worker) updateObserveFrom(q *partition) {
+	for p := range q.state.ObserveFrom {
+		q.state.ObserveFrom[p] = w.redeliveries.of.from(p, q.needs(p))
 	}
 }
 
 // needs is the first position of p that is passed again when q is restored from its state.
 func (q *partition) needs(p int) int64 {
 	if p == q.id {
-		return min(q.state.Look[p], q.state.ReplayFrom)
+		return min(q.state.LookupFrom[p], q.state.ReplayFrom)
 	}
-	return q.state.Look[p]
+	return q.state.LookupFrom[p]
 }
 
 // needs is the first position of p that some owned partition needs.

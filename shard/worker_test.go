@@ -58,7 +58,7 @@ func (r *route) config(owned ...int) Config {
 	cfg.Sentences, cfg.Events, cfg.Control, cfg.Store, cfg.Owned = r.sentences, r.events, r.tombstones, r.store, owned
 	cfg.Span, cfg.Lateness, cfg.Deployment, cfg.Poll = time.Hour, 5*time.Minute, "test", time.Millisecond
 	cfg.Rows = func(int) (Rows, error) {
-		return sim.NewBrute(text.DefaultThreshold, cfg.Span, cfg.Lateness, sim.KeepAll), nil
+		return sim.NewBrute(text.DefaultThreshold, cfg.Span, cfg.Lateness, sim.RetainAll), nil
 	}
 	cfg.Now, cfg.Logger = func() time.Time { return r.now }, slog.New(slog.NewTextHandler(&r.log, nil))
 	return cfg
@@ -255,7 +255,7 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// TestLostWindow: retention has dropped records that the window needs. The worker says so and goes on.
+// TestLostWindow: retention has dropped records that the window needs. The worker warns and goes on.
 func TestLostWindow(t *testing.T) {
 	for _, ordered := range []bool{true, false} {
 		r := newRoute(t, 1, ordered)
@@ -282,7 +282,7 @@ func TestLostWindow(t *testing.T) {
 }
 
 // TestQuietPartitionIsNotLost: where partitions share one order, look-ups stand beyond the end of a quiet one. After
-// a restart that is no loss, and one that is has to be said.
+// a restart that is no loss, and one that is has to be logged.
 func TestQuietPartitionIsNotLost(t *testing.T) {
 	r := newRoute(t, 4, true)
 	for i := range 8 { // of one text, so in one partition
@@ -377,7 +377,7 @@ func TestDeletedPosts(t *testing.T) {
 	if !w.Deleted(feed.Name{Post: "a"}, r.now) || w.Deleted(feed.Name{Post: "b"}, r.now) {
 		t.Error("the worker does not know what is deleted")
 	}
-	// After a restart the tombstones hold, and are not said again.
+	// After a restart the tombstones hold, and are not retracted again.
 	w = r.mustOpen(r.config(0, 1))
 	r.mustStep(w)
 	want("a", "c")
@@ -451,7 +451,7 @@ func TestRunGoesOnUntilTold(t *testing.T) {
 		if err != nil || data == nil {
 			t.Fatalf("no state stored: %v", err)
 		}
-		if s, err := DecodeState(data); err != nil || s.Look[3] != ends[3] && !ordered {
+		if s, err := DecodeState(data); err != nil || s.LookupFrom[3] != ends[3] && !ordered {
 			t.Errorf("got %+v, %v, want everything looked up: %v", s, err, ends)
 		}
 	}
@@ -466,7 +466,7 @@ func TestReplayFromFollowsTheWindow(t *testing.T) {
 		r.mustStep(w)
 	}
 	q := w.owned[0]
-	clock, _ := q.state.Marks.Clock()
+	clock, _ := q.state.Watermarks.Clock()
 	horizon := clock.Add(-65 * time.Minute)
 	if n := len(q.window); n < 65 || n > 70 || q.window[0].newest < horizon {
 		t.Errorf("%d records in the window, the first at %v, want those from %v on", n, q.window[0].newest, horizon)
@@ -526,7 +526,7 @@ func TestRetryAfterRestart(t *testing.T) {
 	}
 }
 
-// TestHearingTruncated: the topic has dropped what only redeliveries are known by. That is said, and is no loss of the window.
+// TestHearingTruncated: the topic has dropped what only redeliveries are known by. That is logged, and is no loss of the window.
 func TestHearingTruncated(t *testing.T) {
 	for _, ordered := range []bool{true, false} {
 		r := newRoute(t, 1, ordered)
@@ -537,7 +537,7 @@ func TestHearingTruncated(t *testing.T) {
 			r.mustStep(w)
 		}
 		state := w.owned[0].state
-		if h := state.Heard[0].position; h == 0 || h >= state.ReplayFrom {
+		if h := state.ObserveFrom[0].position; h == 0 || h >= state.ReplayFrom {
 			t.Fatalf("hear from %d, replay from %d", h, state.ReplayFrom)
 		}
 		r.sentences.Truncate(0, state.ReplayFrom)

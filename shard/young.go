@@ -24,7 +24,7 @@ type youngSentence struct {
 	index        int
 }
 
-// youngFor is how long after its stamp a tombstone is surely taken in: an append takes δ at most (10 s, as for
+// youngFor is how long after its stamp a tombstone is surely read: an append takes δ at most (10 s, as for
 // sentences), a turn of a worker some seconds.
 const youngFor = 30 * time.Second
 

@@ -10,9 +10,9 @@ type arena struct {
 }
 
 const (
-	pageBits  = 16
-	leastPage = 1 << 11 // a window with few texts holds many small blocks
-	mostPage  = 1 << pageBits
+	pageBits = 16
+	minPage  = 1 << 11 // a window with few texts holds many small blocks
+	maxPage  = 1 << pageBits
 )
 
 // put copies b to where it stays, in one piece, and returns its position.
@@ -27,11 +27,11 @@ func (a *arena) put(b []byte) uint64 {
 	return a.base + uint64(n)<<pageBits + uint64(off)
 }
 
-// grow adds a page, twice as large as the one before up to mostPage; what is larger gets one of its own.
+// grow adds a page, twice as large as the one before up to maxPage; what is larger gets one of its own.
 func (a *arena) grow(least int) {
-	size := leastPage
+	size := minPage
 	if n := len(a.pages); n > 0 {
-		size = min(mostPage, 2*cap(a.pages[n-1]))
+		size = min(maxPage, 2*cap(a.pages[n-1]))
 	}
 	a.pages = append(a.pages, make([]byte, 0, max(size, least)))
 	a.held += int64(max(size, least))
@@ -40,7 +40,7 @@ func (a *arena) grow(least int) {
 // at is what lies from a position on.
 func (a *arena) at(pos uint64) []byte {
 	rel := pos - a.base
-	return a.pages[rel>>pageBits][rel&(mostPage-1):]
+	return a.pages[rel>>pageBits][rel&(maxPage-1):]
 }
 
 // end is a position behind all of the arena.
@@ -52,7 +52,7 @@ func (a *arena) next() uint64 {
 		return a.base
 	}
 	last := len(a.pages) - 1
-	return a.base + uint64(last)<<pageBits + uint64(min(len(a.pages[last]), mostPage))
+	return a.base + uint64(last)<<pageBits + uint64(min(len(a.pages[last]), maxPage))
 }
 
 func (a *arena) isFull() bool { return len(a.pages) >= maxArena }

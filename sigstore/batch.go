@@ -8,9 +8,9 @@ type batch struct {
 	expected []*feed.Sentence
 	next     int // the first that was not looked up
 
-	// The question: expected[begin:end], asked when so many groups were lost.
+	// The question: expected[begin:end], asked after so many removals of groups.
 	begin, end int
-	lost       int
+	removals   int
 	queries    []Query
 	groups     []feed.Hash // of the sentences
 	fresh      []fresh     // born since
@@ -32,9 +32,9 @@ func (s *Searcher) Expect(xs []*feed.Sentence) {
 	}
 }
 
-// ask searches for the expected sentences from i on.
-func (b *batch) ask(s *Searcher, i int) {
-	b.begin, b.end, b.lost = i, min(len(b.expected), i+s.index.Batch()), s.groups.lost()
+// search searches for the expected sentences from i on.
+func (b *batch) search(s *Searcher, i int) {
+	b.begin, b.end, b.removals = i, min(len(b.expected), i+s.index.Batch()), s.groups.removals()
 	b.groups, b.fresh, b.sigs = b.groups[:0], b.fresh[:0], b.sigs[:0]
 	for len(b.queries) < b.end-b.begin {
 		b.queries = append(b.queries, s.tokens.newQuery())
@@ -55,8 +55,8 @@ func (b *batch) answer(s *Searcher, x *feed.Sentence) *Query {
 	if i == len(b.expected) {
 		return nil
 	}
-	if i >= b.end || b.lost != s.groups.lost() {
-		b.ask(s, i)
+	if i >= b.end || b.removals != s.groups.removals() {
+		b.search(s, i)
 	}
 	b.next = i + 1
 	q := &b.queries[i-b.begin]
@@ -84,7 +84,7 @@ func (b *batch) addFresh(s *Searcher, q *Query, x *feed.Sentence) {
 
 // rowAdded notes that the row that comes next is of a group that the questions did not know.
 func (b *batch) rowAdded(s *Searcher, size int) {
-	if b.next >= b.end || b.lost != s.groups.lost() {
+	if b.next >= b.end || b.removals != s.groups.removals() {
 		return
 	}
 	b.fresh = append(b.fresh, fresh{s.blocks.next(), size})

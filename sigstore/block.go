@@ -6,17 +6,17 @@ import (
 	"refrain/feed"
 )
 
-// row is what a block knows of a group besides the bytes in its arena. 20 bytes: places are counted from the begin of
-// the block's arena.
+// row is what a block knows of a group besides the bytes in its arena. 20 bytes: offsets are counted from the begin
+// of the block's arena.
 type row struct {
 	half     [2]uint32 // of the group's name
-	records  uint32    // place of the newest record of a chain; or manyFlag and a number of many
-	tokens   uint32    // place of its token set
+	records  uint32    // offset of the newest record of a chain; or listFlag and the number of an occurrence list
+	tokens   uint32    // offset of its token set
 	sequence uint32    // of its first occurrence
 }
 
 const (
-	manyFlag = 1 << 31
+	listFlag = 1 << 31
 	pageRows = 256 // Go's allocator takes 5,376 bytes for them
 )
 
@@ -25,13 +25,13 @@ func newRow(key uint64) row { return row{half: [2]uint32{uint32(key), uint32(key
 // key is the half of the group's name.
 func (r *row) key() uint64 { return uint64(r.half[0]) | uint64(r.half[1])<<32 }
 
-func (r *row) isMany() bool { return r.records&manyFlag != 0 }
+func (r *row) hasList() bool { return r.records&listFlag != 0 }
 
-// place is what a row says of a position in the block's arena, or in that of a later one.
-func (b *block) place(pos uint64) uint32 { return uint32(pos - b.arena.base) }
+// offset is how a row names a position in the block's arena, or in that of a later one.
+func (b *block) offset(pos uint64) uint32 { return uint32(pos - b.arena.base) }
 
 // reaches reports whether a row can name all positions that come within the next records of an arena.
-func (b *block) reaches(a *arena) bool { return a.end()+4*mostPage-b.arena.base < manyFlag }
+func (b *block) reaches(a *arena) bool { return a.end()+4*maxPage-b.arena.base < listFlag }
 
 // block holds the groups that were born, or moved on, in one slice of time. It goes as a whole.
 //
@@ -114,7 +114,7 @@ func (b *block) whoOf(o *occurrence, scratch []byte) (pos uint64, _ []byte) {
 	return pos, scratch
 }
 
-// hashWho is the hash under which what stands at a place is found.
+// hashWho is the hash under which what stands at an offset is found.
 func (b *block) hashWho(at uint32) uint64 {
 	from := b.arena.at(b.arena.base + uint64(at))
 	r := reader{from}

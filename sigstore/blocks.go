@@ -22,7 +22,7 @@ func newBlocks(texts bool) *blocks { return &blocks{texts: texts, epoch: minTime
 
 // open begins a block behind the others.
 func (bs *blocks) open(at feed.Time) {
-	b := &block{opened: at, epoch: bs.epoch, arena: arena{base: mostPage}}
+	b := &block{opened: at, epoch: bs.epoch, arena: arena{base: maxPage}}
 	if len(bs.all) > 0 {
 		last := bs.current()
 		last.who = table{}

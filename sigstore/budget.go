@@ -81,7 +81,7 @@ func (w *Window) force(horizon func(*block) feed.Time) (groups int) {
 // effectiveSpan is how far back the window reaches for certain.
 func (w *Window) effectiveSpan() time.Duration {
 	if !w.forced {
-		return w.asked
+		return w.configuredSpan
 	}
-	return max(0, min(w.asked, w.clock.reach()))
+	return max(0, min(w.configuredSpan, w.clock.reach()))
 }

@@ -6,8 +6,8 @@ import "refrain/feed"
 func (gs *Groups) newGroup(h *feed.Hash, o *occurrence, numbers []uint32) {
 	b := gs.blocks.current()
 	r := newRow(keyOfHash(h))
-	r.sequence, r.tokens = o.sequence, b.place(gs.blocks.writeSet(numbers))
-	r.records = b.place(gs.blocks.write(o, r.sequence, links{}))
+	r.sequence, r.tokens = o.sequence, b.offset(gs.blocks.writeSet(numbers))
+	r.records = b.offset(gs.blocks.write(o, r.sequence, links{}))
 	gs.name(Group{b, b.add(r)})
 	gs.peak = max(gs.peak, gs.len())
 	gs.occurrences++
@@ -16,57 +16,57 @@ func (gs *Groups) newGroup(h *feed.Hash, o *occurrence, numbers []uint32) {
 // name makes a group known by its name.
 func (gs *Groups) name(g Group) { gs.names.add(g.row().key(), g.number(), gs.blocks.keyOf) }
 
-// longestChain is the number of occurrences from which on a group has many: where thinning begins, as a rule.
-const longestChain = 15
+// maxChain is the number of occurrences from which on a group has an occurrence list: where thinning begins, as a rule.
+const maxChain = 15
 
 // addOccurrence adds an occurrence to a group, and reports whether the group is to be thinned.
 func (gs *Groups) addOccurrence(g Group, o *occurrence) (dense bool) {
 	gs.occurrences++
 	v := gs.view(g)
-	if v.many == nil && (v.len() >= min(longestChain, gs.cfg.thinFrom-1) || !g.block.reaches(&gs.blocks.current().arena)) {
-		gs.becomeMany(g, v)
+	if v.list == nil && (v.len() >= min(maxChain, gs.cfg.thinFrom-1) || !g.block.reaches(&gs.blocks.current().arena)) {
+		gs.makeList(g, v)
 	}
-	if v.many != nil {
-		gs.crowds.change(v.many, func(m *many) { m.insert(o) })
-		return v.many.isDense()
+	if v.list != nil {
+		gs.crowds.change(v.list, func(m *occurrenceList) { m.insert(o) })
+		return v.list.isDense()
 	}
 	r := g.row()
-	r.records = g.block.place(gs.blocks.write(o, r.sequence, links{before: g.newest(), text: v.textLike(o.text, v.len())}))
+	r.records = g.block.offset(gs.blocks.write(o, r.sequence, links{before: g.newest(), text: v.textLike(o.text, v.len())}))
 	gs.views.forget()
 	return false
 }
 
-// becomeMany gives a group with a chain records of its own.
-func (gs *Groups) becomeMany(g Group, v *view) {
+// makeList gives a group with a chain an occurrence list.
+func (gs *Groups) makeList(g Group, v *view) {
 	r := g.row()
-	m := newMany(v, gs.blocks.frame(g.block, r.sequence), gs.cfg)
+	m := newOccurrenceList(v, gs.blocks.frame(g.block, r.sequence), gs.cfg)
 	m.cleaned = gs.purge.number
 	r.records = gs.crowds.add(m)
-	v.many, v.chain = m, v.chain[:0]
+	v.list, v.chain = m, v.chain[:0]
 }
 
-// thin drops what no later look-up needs of a group with many occurrences; see many.thin.
+// thin drops what no later look-up needs of a group with many occurrences; see occurrenceList.thin.
 func (gs *Groups) thin(g Group, horizon, old feed.Time) {
-	m := gs.view(g).many
-	gs.crowds.change(m, func(m *many) { gs.occurrences -= m.thin(horizon, old, gs.cfg.slice) })
+	m := gs.view(g).list
+	gs.crowds.change(m, func(m *occurrenceList) { gs.occurrences -= m.thin(horizon, old, gs.cfg.slice) })
 	m.thinAt = max(gs.cfg.thinFrom, 2*len(m.records))
 }
 
 // drop removes the occurrences for which gone holds, and returns how many they were and how many are left.
 func (gs *Groups) drop(g Group, gone func(*occurrence) bool) (dropped, left int) {
 	v := gs.view(g)
-	if v.many == nil {
+	if v.list == nil {
 		return gs.dropChained(g, v, gone)
 	}
-	gs.crowds.change(v.many, func(m *many) {
-		dropped = m.keep(func(_ int, o *occurrence) bool { return !gone(o) })
+	gs.crowds.change(v.list, func(m *occurrenceList) {
+		dropped = m.retain(func(_ int, o *occurrence) bool { return !gone(o) })
 	})
 	gs.occurrences -= dropped
-	return dropped, len(v.many.records)
+	return dropped, len(v.list.records)
 }
 
 func (gs *Groups) dropChained(g Group, v *view, gone func(*occurrence) bool) (dropped, left int) {
-	var stay [longestChain + 1]bool
+	var stay [maxChain + 1]bool
 	for i := range v.chain {
 		stay[i] = !gone(&v.chain[i])
 		dropped += toInt(!stay[i])
@@ -74,8 +74,8 @@ func (gs *Groups) dropChained(g Group, v *view, gone func(*occurrence) bool) (dr
 	gs.occurrences -= dropped
 	left = len(v.chain) - dropped
 	if dropped > 0 && left > 0 {
-		gs.becomeMany(g, v) // in the same order
-		gs.crowds.change(v.many, func(m *many) { m.keep(func(i int, _ *occurrence) bool { return stay[i] }) })
+		gs.makeList(g, v) // in the same order
+		gs.crowds.change(v.list, func(m *occurrenceList) { m.retain(func(i int, _ *occurrence) bool { return stay[i] }) })
 	}
 	return dropped, left
 }
@@ -87,12 +87,12 @@ func (gs *Groups) removeGroup(g Group) {
 	gs.tokens.release(gs.numbersOf(g))
 	gs.names.remove(r.key(), g.number())
 	gs.views.forget()
-	gs.losses++
+	gs.removed++
 }
 
-// dropBlock lets the oldest block go, whose groups are buried or have moved.
+// dropBlock lets the oldest block go, whose groups are gone or have moved.
 func (gs *Groups) dropBlock() {
 	gs.blocks.forget(1)
-	gs.losses++
+	gs.removed++
 	gs.views.forget()
 }

@@ -52,9 +52,9 @@ func (d *dictionary) number(id uint64) (uint32, bool) {
 	return d.numbers.find(id, func(n uint32) bool { return d.tokens[n].id == id })
 }
 
-// lookUp overwrites dst with the numbers of tokens, noNumber for those that no row holds. It goes through the tokens
+// lookup overwrites dst with the numbers of tokens, noNumber for those that no row holds. It goes through the tokens
 // several times, so that the memory of all of them is on its way at once: in a large window each is a cache miss or two.
-func (d *dictionary) lookUp(dst []uint32, ids []uint64) []uint32 {
+func (d *dictionary) lookup(dst []uint32, ids []uint64) []uint32 {
 	dst = dst[:0]
 	for _, id := range ids {
 		n, ok := d.numbers.first(id)
@@ -80,19 +80,19 @@ func (d *dictionary) numberOr(id uint64, none uint32) uint32 {
 	return none
 }
 
-// take gives the token's number to one more row.
-func (d *dictionary) take(id uint64) uint32 {
+// acquire gives the token's number to one more row.
+func (d *dictionary) acquire(id uint64) uint32 {
 	n, ok := d.number(id)
 	if !ok {
 		n = d.newNumber(id)
 		d.numbers.add(id, n, d.id)
 		d.peak = max(d.peak, d.numbers.live)
 	}
-	return d.takeNumber(n)
+	return d.acquireNumber(n)
 }
 
-// takeNumber is take for a token whose number is known.
-func (d *dictionary) takeNumber(n uint32) uint32 {
+// acquireNumber is acquire for a token whose number is known.
+func (d *dictionary) acquireNumber(n uint32) uint32 {
 	d.tokens[n].rows++
 	return n
 }
@@ -187,7 +187,7 @@ func (d *dictionary) newQuery() Query {
 	return Query{Signature: d.blank(), Counters: make(hashcodes.Counters, d.model.Bits())}
 }
 
-// release takes back what take counted for a row.
+// release takes back what acquire counted for a row.
 func (d *dictionary) release(numbers []uint32) {
 	for _, n := range numbers {
 		t := &d.tokens[n]

@@ -12,10 +12,11 @@ import (
 //
 //	Get, Has                              the group of a text; whether a sentence is there
 //	Hash, Sets                            what the texts are
-//	Earlier, EachLater, EachNew, CountLater, MaxLater, History  what a sentence and the occurrences of a group make of each other
+//	Earlier, EachLater, EachNew,
+//	CountLater, MaxLater, History         what a sentence and the occurrences of a group make of each other
 //
-// The window takes in (newGroup, addOccurrence, thin), takes out (deletePosts, drop, removeGroup, dropBlock), moves to the newest block (numbersOf,
-// moveOn), and numbers the tokens anew (renumber, numberAgain, moveAgain, renumbered).
+// The window takes in (newGroup, addOccurrence, thin), takes out (deletePosts, drop, removeGroup, dropBlock), moves to the
+// newest block (numbersOf, moveOn), and numbers the tokens anew (renumber, numberAgain, moveAgain, renumbered).
 type Groups struct {
 	cfg         *groupsConfig
 	blocks      *blocks
@@ -26,10 +27,10 @@ type Groups struct {
 	views       views
 	purge       purge
 	purged      int // occurrences that it has removed
-	foreign     foreign
+	remote      remoteGroups
 	occurrences int
-	losses      int // grows when a group goes: see lost
-	got         got
+	removed     int // grows when a group goes: see removals
+	cached      cachedGroup
 
 	// Scratch.
 	numbers []uint32
@@ -45,25 +46,25 @@ type groupsConfig struct {
 }
 
 func newGroups(cfg groupsConfig, in *blocks, tokens *dictionary) *Groups {
-	return &Groups{cfg: &cfg, blocks: in, tokens: tokens, foreign: foreign{cfg: &cfg}}
+	return &Groups{cfg: &cfg, blocks: in, tokens: tokens, remote: remoteGroups{cfg: &cfg}}
 }
 
 // Get returns the group of x's token set, or none. A sentence is asked for several times in a row: its tokens are compared
 // once.
 func (gs *Groups) Get(x *feed.Sentence) Group {
-	if gs.got.hash == x.Group && gs.got.lost == gs.losses && !gs.got.group.IsNone() {
-		return gs.got.group
+	if gs.cached.hash == x.Group && gs.cached.removals == gs.removed && !gs.cached.group.IsNone() {
+		return gs.cached.group
 	}
 	g := gs.keyed(keyOfHash(&x.Group), func(g Group) bool { return gs.isOf(g, x.Tokens) })
-	gs.got = got{x.Group, g, gs.losses}
+	gs.cached = cachedGroup{x.Group, g, gs.removed}
 	return g
 }
 
-// got is what Get has found, when so many groups were lost.
-type got struct {
-	hash  feed.Hash
-	group Group
-	lost  int
+// cachedGroup is what Get found last, after so many removals of groups.
+type cachedGroup struct {
+	hash     feed.Hash
+	group    Group
+	removals int
 }
 
 // keyed is a group of a key for which is holds, or none. Several groups may have one key: see keyOfHash.
@@ -97,8 +98,8 @@ func (gs *Groups) Has(x *feed.Sentence) bool { return gs.holds(gs.Get(x), x) }
 // holds is Has where x's group, or none, is known.
 func (gs *Groups) holds(g Group, x *feed.Sentence) bool { return !g.IsNone() && gs.view(g).has(x) }
 
-// lost grows when a group goes: what was found before may be no more.
-func (gs *Groups) lost() int { return gs.losses }
+// removals grows when a group goes: what was found before may be no more.
+func (gs *Groups) removals() int { return gs.removed }
 
 // len is the number of groups.
 func (gs *Groups) len() int { return gs.names.live }
@@ -160,11 +161,11 @@ func (gs *Groups) view(g Group) *view {
 // read fills a view.
 func (gs *Groups) read(v *view, g Group) {
 	r := g.row()
-	if r.isMany() {
-		v.many = gs.crowds.of(r)
+	if r.hasList() {
+		v.list = gs.crowds.of(r)
 		return
 	}
-	v.many, v.chain = nil, gs.readChain(v.chain, g)
+	v.list, v.chain = nil, gs.readChain(v.chain, g)
 	slices.SortFunc(v.chain, func(a, b occurrence) int {
 		return cmp.Or(a.key().compare(b.key()), cmp.Compare(a.version, b.version))
 	})
@@ -182,5 +183,5 @@ func (gs *Groups) readChain(dst []occurrence, g Group) []occurrence {
 }
 
 func (gs *Groups) bytes() int64 {
-	return gs.crowds.bytes() + gs.names.bytes() + gs.tokens.bytes() + gs.foreign.bytes()
+	return gs.crowds.bytes() + gs.names.bytes() + gs.tokens.bytes() + gs.remote.bytes()
 }

@@ -17,7 +17,7 @@ type Index interface {
 	// Drop forgets the oldest block.
 	Drop()
 	// Search appends to every query's hits its candidates, each at most once, dead rows included or not: all of them
-	// unless the query says how many are enough.
+	// unless the query says after how many it may stop.
 	Search(queries []Query)
 	// Batch is the number of queries from which on more at once make none of them cheaper.
 	Batch() int

@@ -33,7 +33,7 @@ func (gs *Groups) EachLater(g Group, x *feed.Sentence, visit func(*Later) bool) 
 // have been reported. See reach and known. What it has visited counts as reported.
 func (gs *Groups) EachNew(g Group, x *feed.Sentence, visit func(*Later) bool) {
 	if foreign, visited := gs.eachNew(g, x, visit); foreign && visited {
-		gs.cleanForeign().remember(x)
+		gs.cleanRemote().remember(x)
 	}
 }
 
@@ -43,7 +43,7 @@ func (gs *Groups) eachNew(g Group, x *feed.Sentence, visit func(*Later) bool) (f
 		return false, false // the usual case
 	}
 	own, foreign := gs.viewOwn(x)
-	if own.saysAlike(x) {
+	if own.repeatsInPost(x) {
 		return foreign, false
 	}
 	v.eachLater(k, own.reach(v, k), gs.cfg.span, x, func(y *Later) bool {
@@ -62,7 +62,7 @@ func (gs *Groups) MaxLater(g Group, x *feed.Sentence) int {
 	if v.isLast(k) {
 		return 0
 	}
-	return v.len() - v.place(k)
+	return v.len() - v.indexOfKey(k)
 }
 
 // CountLater is how many occurrences EachLater would visit, or EachNew where once is set; more than most are not counted
@@ -90,17 +90,17 @@ func (gs *Groups) viewOwn(x *feed.Sentence) (own *view, foreign bool) {
 	if g := gs.Get(x); !g.IsNone() {
 		return gs.view(g), false
 	}
-	return gs.cleanForeign().view(x.Group), true
+	return gs.cleanRemote().view(x.Group), true
 }
 
 func keyOfOccurrence(o *feed.Occurrence) key {
 	return key{o.Time, o.Source, parsePostID(o.Post), uint32(o.Sentence)}
 }
 
-// reach is the place in g after which every occurrence has a witness in own besides x, which is at k: behind the
+// reach is the index in g after which every occurrence has a witness in own besides x, which is at k: behind the
 // second next post in own, since two posts follow x there and one is not the occurrence's own.
 func (own *view) reach(g *view, k key) int {
-	next := own.other(own.place(k), k)
+	next := own.other(own.indexOfKey(k), k)
 	if next == own.len() {
 		return g.len()
 	}
@@ -108,7 +108,7 @@ func (own *view) reach(g *view, k key) int {
 	if second == own.len() {
 		return g.len()
 	}
-	return min(g.len(), g.place(own.at(second).key())+1)
+	return min(g.len(), g.indexOfKey(own.at(second).key())+1)
 }
 
 // known reports whether own holds a witness for y besides x: then (y, own) was reported before x came.
@@ -124,9 +124,9 @@ func (own *view) known(y, x key, span feed.Time) bool {
 	}
 }
 
-// eachLater visits the occurrences before a place that x, whose key is k, makes repeats, until visit returns false.
+// eachLater visits the occurrences before an index that x, whose key is k, makes repeats, until visit returns false.
 func (v *view) eachLater(k key, end int, span feed.Time, x *feed.Sentence, visit func(*Later) bool) {
-	for i := v.place(k); i < end; i++ {
+	for i := v.indexOfKey(k); i < end; i++ {
 		o := v.at(i)
 		if o.time-k.time > span {
 			return

@@ -11,12 +11,12 @@ func (gs *Groups) moveOn(g Group, numbers []uint32) {
 // move writes a group anew into the newest block, its token set being numbers.
 func (gs *Groups) move(g Group, numbers []uint32) (to Group) {
 	r, b := *g.row(), gs.blocks.current()
-	if !r.isMany() {
-		r.records = b.place(gs.moveChain(g))
+	if !r.hasList() {
+		r.records = b.offset(gs.moveChain(g))
 	}
-	r.tokens = b.place(gs.blocks.writeSet(numbers))
+	r.tokens = b.offset(gs.blocks.writeSet(numbers))
 	gs.views.forget()
-	gs.got = got{}
+	gs.cached = cachedGroup{}
 	return Group{b, b.add(r)}
 }
 
@@ -44,7 +44,7 @@ func (gs *Groups) renumber() (before dictionary, old []*block) {
 func (gs *Groups) numberAgain(g Group, before *dictionary) []uint32 {
 	numbers := gs.numbersOf(g)
 	for i, n := range numbers {
-		numbers[i] = gs.tokens.take(before.id(n))
+		numbers[i] = gs.tokens.acquire(before.id(n))
 	}
 	slices.Sort(numbers)
 	return numbers
@@ -58,7 +58,7 @@ func (gs *Groups) renumbered(old int) {
 	gs.blocks.forget(old)
 	gs.crowds.clip()
 	gs.peak = gs.len()
-	gs.losses++
+	gs.removed++
 }
 
 // isSparse reports whether most of the tables is unused.

@@ -10,12 +10,12 @@ import (
 // prepare makes the query for a token set, and keeps it for its insertion.
 func (s *Searcher) prepare(q *Query, x *feed.Sentence) {
 	q.Size, q.Tokens, q.Hits = len(x.Tokens), q.Tokens[:0], q.Hits[:0]
-	q.Enough, q.Cut = s.enough, false
+	q.StopAfter, q.Cut = s.stopAfter, false
 	clear(q.Signature)
 	clear(q.Counters)
 	p := &s.prepared
-	*p = prepared{group: x.Group, lost: s.groups.lost(), query: q, unknown: p.unknown[:0]}
-	s.numbers = s.tokens.lookUp(s.numbers, x.Tokens)
+	*p = prepared{group: x.Group, removals: s.groups.removals(), query: q, unknown: p.unknown[:0]}
+	s.numbers = s.tokens.lookup(s.numbers, x.Tokens)
 	for i, n := range s.numbers {
 		if n == noNumber {
 			p.unknown = append(p.unknown, x.Tokens[i])
@@ -38,30 +38,30 @@ func (s *Searcher) addUnknown(q *Query, id uint64) {
 	}
 }
 
-// prepared is the query of a group as it was when so many were lost: a sentence is inserted right after it is looked up.
+// prepared is the query of a group as it was after so many removals: a sentence is inserted right after it is looked up.
 type prepared struct {
-	group   feed.Hash
-	lost    int
-	query   *Query
-	unknown []uint64 // tokens that no row held
+	group    feed.Hash
+	removals int
+	query    *Query
+	unknown  []uint64 // tokens that no row held
 }
 
 // isOf reports whether the query is that of x, as things are now.
 func (p *prepared) isOf(x *feed.Sentence, lost int) bool {
-	return p.query != nil && p.group == x.Group && p.lost == lost && len(p.query.Tokens)+len(p.unknown) == len(x.Tokens)
+	return p.query != nil && p.group == x.Group && p.removals == lost && len(p.query.Tokens)+len(p.unknown) == len(x.Tokens)
 }
 
 // internTokens numbers the tokens of a new group.
 func (s *Searcher) internTokens(dst []uint32, x *feed.Sentence) []uint32 {
 	p, ids := &s.prepared, x.Tokens
-	if p.isOf(x, s.groups.lost()) {
+	if p.isOf(x, s.groups.removals()) {
 		for _, n := range p.query.Tokens {
-			dst = append(dst, s.tokens.takeNumber(n))
+			dst = append(dst, s.tokens.acquireNumber(n))
 		}
 		ids = p.unknown
 	}
 	for _, id := range ids {
-		dst = append(dst, s.tokens.take(id))
+		dst = append(dst, s.tokens.acquire(id))
 	}
 	if !slices.IsSorted(dst) {
 		slices.Sort(dst)

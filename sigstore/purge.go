@@ -21,17 +21,17 @@ type Gone func(source, post string) bool
 // nobody has. One walk serves all deletions that there were when it began.
 //
 // A deleted post is so whenever it came. What a deleted author says later finds a clean group, and has to be told from
-// what the walk is after. In an arena it stands behind the mark; a group with records of its own knows the last deletion
-// that it was cleaned of.
+// what the walk is after. In an arena it stands behind the position of the deletion; a group with an occurrence list
+// knows the last deletion that it was cleaned of.
 type purge struct {
-	gone    Gone             // nil: no post is to be removed
-	posts   uint32           // number of the last deletion of posts
-	authors map[who]deletion // nil: none
-	number  uint32           // of the last deletion
-	recent  recent           // what those of the last ones were of
-	walk    *walk            // nil: none is under way
-	foreign bool             // what is remembered of foreign groups is not clean
-	id      []byte           // scratch
+	gone        Gone             // nil: no post is to be removed
+	posts       uint32           // number of the last deletion of posts
+	authors     map[who]deletion // nil: none
+	number      uint32           // of the last deletion
+	recent      recent           // what those of the last ones were of
+	walk        *walk            // nil: none is under way
+	remoteDirty bool             // what is remembered of remote groups is not clean
+	id          []byte           // scratch
 }
 
 // who is an author of a source.
@@ -39,9 +39,9 @@ type who struct{ source, author string }
 
 // deletion is when an author was deleted, as the rows see it.
 type deletion struct {
-	number uint32
-	mark   uint64 // position in the arenas
-	stays  Stays  // nil: nothing does
+	number   uint32
+	position uint64 // position in the arenas
+	stays    Stays  // nil: nothing does
 }
 
 // walk removes what the deletions up to a number are after.
@@ -76,19 +76,19 @@ func (gs *Groups) deleteAuthor(source, author string, stays Stays) {
 func (gs *Groups) begin() {
 	p := &gs.purge
 	p.number++
-	p.foreign = true
-	gs.got = got{} // it is to be cleaned first
+	p.remoteDirty = true
+	gs.cached = cachedGroup{} // it is to be cleaned first
 }
 
 func (p *purge) isPending() bool { return p.gone != nil || p.authors != nil }
 
 // isAfter reports whether an occurrence of a group is to go; m is the group's, nil where it has a chain.
-func (p *purge) isAfter(o *occurrence, m *many) bool {
+func (p *purge) isAfter(o *occurrence, m *occurrenceList) bool {
 	if p.isGone(o.source, o.post) {
 		return true
 	}
 	d, ok := p.authors[who{o.source, o.author}]
-	if !ok || m == nil && o.at >= d.mark || m != nil && m.cleaned >= d.number {
+	if !ok || m == nil && o.at >= d.position || m != nil && m.cleaned >= d.number {
 		return false
 	}
 	return d.stays == nil || !d.stays(o.post.String(), int(o.index), o.version)
@@ -112,7 +112,7 @@ func (gs *Groups) clean(g Group) (alive bool) {
 	if !p.isPending() {
 		return true
 	}
-	m, before := gs.view(g).many, uint32(0)
+	m, before := gs.view(g).list, uint32(0)
 	if m != nil {
 		before = m.cleaned
 	}
@@ -130,7 +130,7 @@ func (gs *Groups) clean(g Group) (alive bool) {
 		gs.evict(g)
 		return false
 	}
-	if m = gs.view(g).many; m != nil {
+	if m = gs.view(g).list; m != nil {
 		m.forgetFirst(p, before)
 		m.cleaned = p.number
 	}
@@ -138,12 +138,12 @@ func (gs *Groups) clean(g Group) (alive bool) {
 }
 
 // dropDeleted removes from a group what was deleted; m is the group's, nil where it has a chain.
-func (gs *Groups) dropDeleted(g Group, m *many) (dropped, left int) {
+func (gs *Groups) dropDeleted(g Group, m *occurrenceList) (dropped, left int) {
 	after := func(o *occurrence) bool { return gs.purge.isAfter(o, m) }
 	if m == nil {
 		return gs.drop(g, after)
 	}
-	gs.crowds.change(m, func(m *many) { dropped = m.dropNamed(after) })
+	gs.crowds.change(m, func(m *occurrenceList) { dropped = m.dropNamed(after) })
 	gs.occurrences -= dropped
 	return dropped, len(m.records)
 }
@@ -154,20 +154,20 @@ func (gs *Groups) evict(g Group) {
 	g.block.kill(g.n)
 }
 
-// cleanForeign is foreign without what was deleted: a deleted post is nobody's witness, and what came after it was deleted,
+// cleanRemote is remote without what was deleted: a deleted post is nobody's witness, and what came after it was deleted,
 // another has to report. What stays of an author is reported once more, under the same ids. It is cleaned for all deletions
 // at once, when it is next looked at.
-func (gs *Groups) cleanForeign() *foreign {
+func (gs *Groups) cleanRemote() *remoteGroups {
 	p := &gs.purge
-	if p.foreign {
-		p.foreign = false
-		gs.foreign.each(p.cleanForeign)
+	if p.remoteDirty {
+		p.remoteDirty = false
+		gs.remote.each(p.cleanForeign)
 	}
-	return &gs.foreign
+	return &gs.remote
 }
 
-// cleanForeign removes from a foreign group what was deleted.
-func (p *purge) cleanForeign(m *many) (dropped int) {
+// cleanForeign removes from a remote group what was deleted.
+func (p *purge) cleanForeign(m *occurrenceList) (dropped int) {
 	if !p.recent.misses(m.names, m.cleaned) {
 		dropped = m.dropNamed(func(o *occurrence) bool {
 			_, deleted := p.authors[who{o.source, o.author}]
@@ -210,7 +210,7 @@ func (gs *Groups) purgeSome(rows int) (more bool) {
 
 // endWalk forgets the deletions whose rows are gone.
 func (gs *Groups) endWalk() (more bool) {
-	gs.cleanForeign()
+	gs.cleanRemote()
 	p := &gs.purge
 	for who, d := range p.authors {
 		if d.number <= p.walk.number {
@@ -235,7 +235,7 @@ func (gs *Groups) purgeAll() {
 
 // forgetFirst puts the oldest occurrence left in the place of a first one that is deleted. A group that was cleaned of the
 // deletion of its author has a later one.
-func (m *many) forgetFirst(p *purge, cleaned uint32) {
+func (m *occurrenceList) forgetFirst(p *purge, cleaned uint32) {
 	d, ok := p.authors[who{m.first.Source, m.first.Author}]
 	if ok && cleaned < d.number || p.gone != nil && p.gone(m.first.Source, m.first.Post) {
 		m.replaceFirst()

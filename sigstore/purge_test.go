@@ -10,10 +10,10 @@ import (
 	"refrain/feed"
 )
 
-// said by an author, one of few texts: some groups have many occurrences, some a chain.
-func saidBy(author string, i int, at feed.Time, text int) feed.Sentence {
+// sentenceBy is a sentence by an author, of one of few texts: some groups have many occurrences, some a chain.
+func sentenceBy(author string, i int, at feed.Time, text int) feed.Sentence {
 	n := uint64(text) * 10
-	x := said(i, at, 0, n+1, n+2, n+3, n+4)
+	x := sentenceOf(i, at, 0, n+1, n+2, n+3, n+4)
 	x.Author = author
 	return x
 }
@@ -33,7 +33,7 @@ func shown(w *Window, x *feed.Sentence) (posts []string) {
 }
 
 // TestDeletedAuthors compares the window with a list, through every state that a walk may be in: expiry, rebuilding,
-// groups with chains and with records of their own, and authors that come back.
+// groups with chains and with occurrence lists, and authors that come back.
 func TestDeletedAuthors(t *testing.T) {
 	for _, c := range []cut{usualCut, {4, 3, 2}, {4, 64, 5}} {
 		for seed := range uint64(10) {
@@ -51,7 +51,7 @@ func testDeletedAuthors(t *testing.T, c cut, seed uint64) {
 	var there []feed.Sentence
 	gone := map[string]bool{}
 	for i := range 1500 {
-		x := saidBy(fmt.Sprint("a", r.IntN(12)), i, feed.Time(i*4), r.IntN(texts))
+		x := sentenceBy(fmt.Sprint("a", r.IntN(12)), i, feed.Time(i*4), r.IntN(texts))
 		for _, post := range shown(w, &x) {
 			if gone[post] {
 				t.Fatalf("cut %v, seed %d, sentence %d: shows post %s of a deleted author", c, seed, i, post)
@@ -112,7 +112,7 @@ func TestPurgeIsPiecemeal(t *testing.T) {
 	const rows = 50_000
 	w := newScan(t, Config{Span: time.Hour})
 	for i := range rows {
-		x := saidBy(fmt.Sprint("a", i%2000), i, feed.Time(i), i)
+		x := sentenceBy(fmt.Sprint("a", i%2000), i, feed.Time(i), i)
 		w.Insert(&x)
 	}
 	for i := range 1000 {

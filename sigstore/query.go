@@ -9,9 +9,9 @@ type Query struct {
 	Signature hashcodes.Signature
 	Counters  hashcodes.Counters // of the same tokens; nil: what lies within the radius is a hit
 	Hits      []Row
-	// Enough is the number of hits from which on the index may stop, 0: never; Cut says that it has.
-	Enough int
-	Cut    bool
+	// StopAfter is the number of hits from which on the index may stop, 0: never; Cut says that it has.
+	StopAfter int
+	Cut       bool
 }
 
 // MayMatch reports whether a row of m tokens with this signature may match: whether it passes the counters or, without
@@ -29,7 +29,7 @@ func (q *Query) MayMatch(b *hashcodes.SizeBounds, m int, sig hashcodes.Signature
 
 // Full reports whether the index may stop, and notes that it has.
 func (q *Query) Full() bool {
-	q.Cut = q.Cut || q.Enough > 0 && len(q.Hits) >= q.Enough
+	q.Cut = q.Cut || q.StopAfter > 0 && len(q.Hits) >= q.StopAfter
 	return q.Cut
 }
 

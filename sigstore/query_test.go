@@ -33,7 +33,7 @@ func TestCountersAreOfTheTokens(t *testing.T) {
 			tokens = append(tokens, id)
 		}
 		slices.Sort(tokens)
-		x := said(i, feed.Time(i), 0, tokens...)
+		x := sentenceOf(i, feed.Time(i), 0, tokens...)
 		_, q := w.searcher.Search(&x)
 		m := w.searcher.Model()
 		if want := m.Count(make(hashcodes.Counters, m.Bits()), tokens); !slices.Equal(q.Counters, want) {
@@ -82,7 +82,7 @@ func TestMayMatch(t *testing.T) {
 // TestWhatIsBornMeanwhileIsAsked: of the groups born since the question only those are hits that may match.
 func TestWhatIsBornMeanwhileIsAsked(t *testing.T) {
 	w := newScan(t, Config{Span: time.Hour, Bounds: boundsOf()})
-	first, like, other, last := said(0, 0, 0, 1, 2, 3, 4, 5), said(1, 1, 0, 1, 2, 3, 4, 5, 6), said(2, 2, 0, 11, 12, 13, 14, 15), said(3, 3, 0, 1, 2, 3, 4, 5, 7)
+	first, like, other, last := sentenceOf(0, 0, 0, 1, 2, 3, 4, 5), sentenceOf(1, 1, 0, 1, 2, 3, 4, 5, 6), sentenceOf(2, 2, 0, 11, 12, 13, 14, 15), sentenceOf(3, 3, 0, 1, 2, 3, 4, 5, 7)
 	w.searcher.Expect([]*feed.Sentence{&first, &like, &other, &last})
 	for _, x := range []*feed.Sentence{&first, &like, &other} {
 		w.searcher.Search(x)

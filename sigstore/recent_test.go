@@ -15,9 +15,9 @@ import (
 func TestDeletionsBesideACrowd(t *testing.T) {
 	const crowd, deletions = 20_000, 500
 	w := newScan(t, Config{Span: time.Hour})
-	x := saidBy("a", 0, 0, 1)
+	x := sentenceBy("a", 0, 0, 1)
 	for i := range crowd {
-		x = saidBy(fmt.Sprint("a", i%1000), i, feed.Time(i), 1)
+		x = sentenceBy(fmt.Sprint("a", i%1000), i, feed.Time(i), 1)
 		w.Insert(&x)
 	}
 	asked, deleted := 0, map[string]bool{}
@@ -58,7 +58,7 @@ func TestCrowdsForgetWhatIsDeleted(t *testing.T) {
 		var there []feed.Sentence
 		gone := map[string]bool{}
 		for i := range 3000 {
-			x := saidBy(fmt.Sprint("a", r.IntN(200)), i, feed.Time(i), r.IntN(2))
+			x := sentenceBy(fmt.Sprint("a", r.IntN(200)), i, feed.Time(i), r.IntN(2))
 			w.Insert(&x)
 			there = append(there, x)
 			if r.IntN(10) > 0 {
@@ -92,7 +92,7 @@ func TestCrowdsForgetWhatIsDeleted(t *testing.T) {
 func checkCrowds(t *testing.T, w *Window, there []feed.Sentence) {
 	t.Helper()
 	for text := range 2 {
-		x, want, got := saidBy("", 0, 0, text), 0, 0
+		x, want, got := sentenceBy("", 0, 0, text), 0, 0
 		for i := range there {
 			want += toInt(there[i].Group == x.Group)
 		}

@@ -21,7 +21,7 @@ func TestRecodedTokensHaveTheModelsCodes(t *testing.T) {
 	w := newScan(t, Config{Span: span * time.Millisecond})
 	insert := func(i int) {
 		first := uint64(i) * 5
-		x := said(i, feed.Time(i), 0, first, first+1, first+2, r.Uint64N(10))
+		x := sentenceOf(i, feed.Time(i), 0, first, first+1, first+2, r.Uint64N(10))
 		w.Insert(&x)
 		w.Advance(feed.Time(i))
 	}

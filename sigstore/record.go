@@ -56,7 +56,7 @@ func (o *occurrence) first() feed.First {
 // it stands. What the flags say is usual is left out. Numbers are varints, positions and times relative to a frame.
 const (
 	numberID      = 1 << iota // the id is a number
-	wholePost                 // coverage is 1
+	fullCoverage              // coverage is 1
 	fromStart                 // index and start are 0
 	sharedText                // the text stands elsewhere
 	isRepost                  //
@@ -130,7 +130,7 @@ func (o *occurrence) flags(f *frame, l links) (flags byte) {
 		}
 	}
 	set(numberID, o.post.isNumber())
-	set(wholePost, o.coverage == 1)
+	set(fullCoverage, o.coverage == 1)
 	set(fromStart, o.index == 0 && o.start == 0)
 	set(sharedText, l.text != 0)
 	set(isRepost, o.repost)
@@ -166,7 +166,7 @@ func (o *occurrence) appendPost(b []byte, flags byte) []byte {
 	if flags&usualSequence == 0 {
 		b = binary.LittleEndian.AppendUint32(b, o.sequence)
 	}
-	if flags&wholePost == 0 {
+	if flags&fullCoverage == 0 {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(o.coverage))
 	}
 	return b
@@ -309,7 +309,7 @@ func (r *reader) post(o *occurrence, flags byte, usual uint32) {
 	if flags&usualSequence == 0 {
 		o.sequence = r.uint32()
 	}
-	if flags&wholePost == 0 {
+	if flags&fullCoverage == 0 {
 		o.coverage = math.Float32frombits(r.uint32())
 	}
 }

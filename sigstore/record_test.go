@@ -72,7 +72,7 @@ func TestWhatIsTooFarFromItsBlock(t *testing.T) {
 	for i, x := range oddSentences(r, 60) {
 		if i%20 == 19 {
 			w.close()
-			w.blocks.current().arena.base += manyFlag
+			w.blocks.current().arena.base += listFlag
 		}
 		if w.Insert(&x) {
 			want[x.Group] = append(want[x.Group], occurrenceOf(&x))
@@ -197,7 +197,7 @@ func TestExpectedOrNot(t *testing.T) {
 			if r.IntN(5) == 0 {
 				continue
 			}
-			if got, want := repeats(told, x), repeats(silent, x); !sameSet(got, want) {
+			if got, want := lookupPairs(told, x), lookupPairs(silent, x); !sameSet(got, want) {
 				t.Fatalf("sentence %s: %d repeats when told before, %d when not", x.Post, len(got), len(want))
 			} else {
 				repeated += len(got)

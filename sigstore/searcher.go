@@ -18,13 +18,13 @@ import (
 // The window tells it of blocks and rows, in their order: open, add, addGroup, drop, renew. To change the codes is recode,
 // recodeSome and abandon.
 type Searcher struct {
-	groups   *Groups
-	blocks   *blocks
-	tokens   *dictionary
-	codes    Codes
-	enough   int // candidates from which on Search may leave out others; 0: it gives all
-	index    Index
-	recoding *recoding // nil: none is under way
+	groups    *Groups
+	blocks    *blocks
+	tokens    *dictionary
+	codes     Codes
+	stopAfter int // candidates from which on Search may leave out others; 0: it gives all
+	index     Index
+	recoding  *recoding // nil: none is under way
 
 	batch    batch
 	query    [1]Query
@@ -44,7 +44,7 @@ type Codes struct {
 }
 
 func newSearcher(codes Codes, enough int, groups *Groups, in *blocks, tokens *dictionary) *Searcher {
-	s := &Searcher{codes: codes, enough: enough, groups: groups, blocks: in, tokens: tokens}
+	s := &Searcher{codes: codes, stopAfter: enough, groups: groups, blocks: in, tokens: tokens}
 	s.makeScratch()
 	s.index = codes.Engine(s.rows())
 	return s
@@ -62,12 +62,12 @@ func (s *Searcher) rows() *rows {
 func (s *Searcher) Model() *hashcodes.Model { return s.codes.Model }
 
 // Search returns the groups that may reach the threshold with x, x's own among them if it is there, and the
-// query that found them. Both are valid until the next call. Where more than enough are found there may be others: then
-// the query is Cut.
+// query that found them. Both are valid until the next call. Where the search stopped after enough of them there may be
+// others: then the query is Cut.
 func (s *Searcher) Search(x *feed.Sentence) ([]Group, *Query) {
 	q := s.batch.answer(s, x)
 	if q == nil {
-		q = s.search(x, s.enough)
+		q = s.search(x, s.stopAfter)
 	}
 	return s.living(q), q
 }
@@ -81,7 +81,7 @@ func (s *Searcher) SearchAll(x *feed.Sentence) ([]Group, *Query) {
 func (s *Searcher) search(x *feed.Sentence, enough int) *Query {
 	q := &s.query[0]
 	s.prepare(q, x)
-	q.Enough = enough
+	q.StopAfter = enough
 	s.index.Search(s.query[:])
 	return q
 }

@@ -118,10 +118,10 @@ func (t *table) add(hash uint64, number uint32, hashOf func(uint32) uint64) {
 	if 8*(t.used+1) > 7*lanes*len(t.buckets) {
 		t.resize(hashOf)
 	}
-	t.place(hash, number)
+	t.put(hash, number)
 }
 
-func (t *table) place(hash uint64, number uint32) {
+func (t *table) put(hash uint64, number uint32) {
 	for i := t.home(hash); ; i = t.next(i) {
 		b := &t.buckets[i]
 		slot := b.free()
@@ -143,7 +143,7 @@ func (t *table) resize(hashOf func(uint32) uint64) {
 	for i := range old {
 		for slot, number := range old[i].numbers {
 			if old[i].tag(slot) >= firstTag {
-				t.place(hashOf(number), number)
+				t.put(hashOf(number), number)
 			}
 		}
 	}

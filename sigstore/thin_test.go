@@ -10,8 +10,8 @@ import (
 )
 
 // randomGroup has occurrences of few posts at few times, in order.
-func randomGroup(r *rand.Rand, n int, length feed.Time) *many {
-	g := &many{cfg: &groupsConfig{}, frame: frame{texts: true}}
+func randomGroup(r *rand.Rand, n int, length feed.Time) *occurrenceList {
+	g := &occurrenceList{cfg: &groupsConfig{}, frame: frame{texts: true}}
 	for range n {
 		x := &feed.Sentence{
 			Post: fmt.Sprint("p", r.IntN(1+n/2)), Time: feed.Time(r.Int64N(int64(length))),
@@ -36,7 +36,7 @@ func TestThinnedGroupsAnswerAlike(t *testing.T) {
 	thinned := 0
 	for i := range groups {
 		whole := randomGroup(r, 2+r.IntN(40), 100)
-		part := &many{cfg: whole.cfg, frame: whole.frame, buf: whole.buf, records: slices.Clone(whole.records)}
+		part := &occurrenceList{cfg: whole.cfg, frame: whole.frame, buf: whole.buf, records: slices.Clone(whole.records)}
 		clock, lateness := feed.Time(r.Int64N(120)), feed.Time(r.Int64N(20))
 		horizon, old := clock-span-lateness, clock-lateness
 		thinned += part.thin(horizon, old, slice)
@@ -53,7 +53,7 @@ func TestThinnedGroupsAnswerAlike(t *testing.T) {
 	}
 }
 
-func keys(g *many) (keys []key) {
+func keys(g *occurrenceList) (keys []key) {
 	v := g.view()
 	for i := range v.len() {
 		keys = append(keys, v.at(i).key())

@@ -8,39 +8,39 @@ import (
 
 // view is the occurrences of a group in the order of the feed.
 type view struct {
-	chain []occurrence // of a group with a few
-	many  *many        // of one with many: read one by one
+	chain []occurrence    // of a group with a few
+	list  *occurrenceList // of one with an occurrence list: read one by one
 	one   occurrence
 }
 
 func (v *view) len() int {
-	if v.many != nil {
-		return len(v.many.records)
+	if v.list != nil {
+		return len(v.list.records)
 	}
 	return len(v.chain)
 }
 
 // at is valid until the next call of at; the strings in it stay.
 func (v *view) at(i int) *occurrence {
-	if v.many == nil {
+	if v.list == nil {
 		return &v.chain[i]
 	}
-	v.many.occurrence(&v.one, i)
+	v.list.occurrence(&v.one, i)
 	return &v.one
 }
 
-// from is the place of the first occurrence at t or later.
+// from is the index of the first occurrence at t or later.
 func (v *view) from(t feed.Time) int {
 	return sort.Search(v.len(), func(i int) bool { return v.at(i).time >= t })
 }
 
-// place is where an occurrence with a key is, or would be.
-func (v *view) place(k key) int {
+// indexOfKey is the index at which an occurrence with a key is, or would be.
+func (v *view) indexOfKey(k key) int {
 	return sort.Search(v.len(), func(i int) bool { return v.at(i).key().compare(k) >= 0 })
 }
 
-// placeOf is where o is, or would be: versions of one sentence stand in the order of their hashes.
-func (v *view) placeOf(o *occurrence) int {
+// indexOf is the index at which o is, or would be: versions of one sentence stand in the order of their hashes.
+func (v *view) indexOf(o *occurrence) int {
 	k := o.key()
 	return sort.Search(v.len(), func(i int) bool {
 		there := v.at(i)
@@ -49,7 +49,7 @@ func (v *view) placeOf(o *occurrence) int {
 	})
 }
 
-// other is the first place from i on whose occurrence belongs to another post than k. Sentences of one post stand
+// other is the first index from i on whose occurrence belongs to another post than k. Sentences of one post stand
 // together, except that versions of it may have other times, and one post may hold very many.
 func (v *view) other(i int, k key) int {
 	for i < v.len() && v.at(i).samePost(k) {
@@ -62,7 +62,7 @@ func (v *view) other(i int, k key) int {
 // has reports whether x is there: the same sentence of the same version of a post.
 func (v *view) has(x *feed.Sentence) bool {
 	o := occurrenceOf(x)
-	if i := v.placeOf(&o); i < v.len() {
+	if i := v.indexOf(&o); i < v.len() {
 		if there := v.at(i); there.version == o.version && there.key() == o.key() {
 			return true
 		}
@@ -70,7 +70,7 @@ func (v *view) has(x *feed.Sentence) bool {
 	return false
 }
 
-// witness is the place of the oldest occurrence that is earlier than k, of another post, and within the span; -1 if
+// witness is the index of the oldest occurrence that is earlier than k, of another post, and within the span; -1 if
 // there is none.
 func (v *view) witness(k key, span feed.Time) int {
 	i := v.other(v.from(k.time-span), k)
@@ -80,10 +80,10 @@ func (v *view) witness(k key, span feed.Time) int {
 	return i
 }
 
-// saysAlike reports whether the post says the same in a sentence before.
-func (v *view) saysAlike(x *feed.Sentence) bool {
+// repeatsInPost reports whether x repeats a sentence before it in its own post.
+func (v *view) repeatsInPost(x *feed.Sentence) bool {
 	k := keyOf(x)
-	i := v.place(k) - 1
+	i := v.indexOfKey(k) - 1
 	if i < 0 {
 		return false
 	}
@@ -101,26 +101,26 @@ func (v *view) textLike(s string, few int) uint64 {
 	return 0
 }
 
-// firstKey is the key of the group's first occurrence, as far as it is known.
+// first is the key of the group's first occurrence, as far as it is known.
 func (v *view) first() feed.First {
-	if v.many != nil {
-		return v.many.first
+	if v.list != nil {
+		return v.list.first
 	}
 	return v.chain[0].first()
 }
 
 // count is how many occurrences there were since the group's birth.
 func (v *view) count() int {
-	if v.many != nil {
-		return v.many.count
+	if v.list != nil {
+		return v.list.count
 	}
 	return len(v.chain)
 }
 
 // authors counts the authors since the group's birth, and the one of hash.
 func (v *view) authors(key *AuthorKey, hash uint64) (n int, estimated bool) {
-	if v.many != nil {
-		return v.many.authors.count(hash)
+	if v.list != nil {
+		return v.list.authors.count(hash)
 	}
 	var a authors
 	for i := range v.chain {

@@ -11,7 +11,7 @@
 //
 // Memory is what users meet first, so a block is a few large pieces without pointers: a table of rows (20 bytes a
 // group) and an arena of bytes with the groups' token sets, the records of their occurrences (some 25 bytes and the
-// text) and who said them. A group with many occurrences, or one that has lost some, holds records of its own.
+// text) and who said them. A group with many occurrences, or one that has lost some, has an occurrence list.
 package sigstore
 
 import (
@@ -30,7 +30,7 @@ type Config struct {
 	Model          *hashcodes.Model
 	Bounds         *hashcodes.Bounds // of the threshold; needed where Expect is used
 	Engine         Engine
-	Enough         int          // candidates from which on Search may leave out others; 0: it gives all
+	StopAfter      int          // candidates from which on Search may leave out others; 0: it gives all
 	AuthorKey      AuthorKey    // secret where authors are not to be trusted
 	OnForced       func(Forced) // told when the budget forces early expiry; nil: nobody is
 }
@@ -57,11 +57,11 @@ var usualCut = cut{parts: 16, minRows: 4096, thinFrom: 16}
 //	Stats, Len, Bytes         the state
 //	Groups, Searcher          the two others, for the life of the window
 type Window struct {
-	asked    time.Duration // the span
-	budget   int64
-	reserved func() int64
-	onForced func(Forced)
-	cut      cut
+	configuredSpan time.Duration // the span
+	budget         int64
+	reserved       func() int64
+	onForced       func(Forced)
+	cut            cut
 
 	clock    clock
 	slice    feed.Time
@@ -74,9 +74,9 @@ type Window struct {
 
 // Counts are what has happened to a window since it was made.
 type Counts struct {
-	Inserted, Repeats, Deleted int64 // sentences
-	Forced                     int64 // groups that the budget dropped before their time
-	ForcedOccurrences          int64 // occurrences that it dropped of groups that stayed
+	Inserted, Redelivered, Deleted int64 // sentences
+	Forced                         int64 // groups that the budget dropped before their time
+	ForcedOccurrences              int64 // occurrences that it dropped of groups that stayed
 }
 
 // New makes an empty window.
@@ -84,13 +84,13 @@ func New(cfg Config) *Window { return newWindow(cfg, usualCut) }
 
 func newWindow(cfg Config, cut cut) *Window {
 	w := &Window{
-		asked: cfg.Span, budget: cfg.Budget, reserved: cfg.Reserved, onForced: cfg.OnForced, cut: cut,
+		configuredSpan: cfg.Span, budget: cfg.Budget, reserved: cfg.Reserved, onForced: cfg.OnForced, cut: cut,
 		clock: newClock(cfg.Span, cfg.Lateness), blocks: newBlocks(!cfg.OmitTexts),
 	}
 	tokens := newDictionary(cfg.Model)
 	w.slice = max(1, w.clock.span/feed.Time(w.cut.parts))
 	w.groups = newGroups(groupsConfig{w.clock.span, w.slice, w.cut.thinFrom, cfg.AuthorKey}, w.blocks, tokens)
-	w.searcher = newSearcher(Codes{cfg.Model, cfg.Bounds, cfg.Engine}, cfg.Enough, w.groups, w.blocks, tokens)
+	w.searcher = newSearcher(Codes{cfg.Model, cfg.Bounds, cfg.Engine}, cfg.StopAfter, w.groups, w.blocks, tokens)
 	w.open()
 	return w
 }
@@ -112,10 +112,10 @@ func (w *Window) open() {
 func (w *Window) Insert(x *feed.Sentence) bool {
 	g := w.groups.Get(x)
 	if w.groups.holds(g, x) {
-		w.counts.Repeats++
+		w.counts.Redelivered++
 		return false
 	}
-	w.makePlace(x.Time)
+	w.prepareBlock(x.Time)
 	o := occurrenceOf(x)
 	if g.IsNone() {
 		w.newGroup(x, &o)
@@ -127,8 +127,8 @@ func (w *Window) Insert(x *feed.Sentence) bool {
 	return true
 }
 
-// makePlace sees to it that the open block can take in a sentence of this time.
-func (w *Window) makePlace(t feed.Time) {
+// prepareBlock sees to it that the open block can take in a sentence of this time.
+func (w *Window) prepareBlock(t feed.Time) {
 	w.blocks.expect(t)
 	if w.isFull(w.blocks.current()) {
 		w.close()

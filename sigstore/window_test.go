@@ -51,8 +51,8 @@ type pair struct {
 	group feed.Hash
 }
 
-// repeats looks x up in w the way the detector does, forwards only.
-func repeats(w *Window, x *feed.Sentence) (pairs []pair) {
+// lookupPairs looks x up in w the way the detector does, forwards only.
+func lookupPairs(w *Window, x *feed.Sentence) (pairs []pair) {
 	groups, q := w.searcher.Search(x)
 	for _, g := range groups {
 		if !theta.Reaches(q.Overlap(g), len(x.Tokens), g.Size()) {
@@ -65,8 +65,8 @@ func repeats(w *Window, x *feed.Sentence) (pairs []pair) {
 	return pairs
 }
 
-// bruteRepeats is what the definition says of x among the sentences before it.
-func bruteRepeats(before []feed.Sentence, x *feed.Sentence, span feed.Time) (pairs []pair) {
+// brutePairs is what the definition says of x among the sentences before it.
+func brutePairs(before []feed.Sentence, x *feed.Sentence, span feed.Time) (pairs []pair) {
 	for i := range before {
 		a := &before[i]
 		p := pair{x.Post, a.Group}
@@ -87,7 +87,7 @@ func TestHowTheWindowIsCutChangesNothing(t *testing.T) {
 		found := 0
 		for i := range 3000 {
 			x := randomSentence(r, i, feed.Time(i*4))
-			got, want := repeats(w, &x), bruteRepeats(all[max(0, i-600):], &x, 2000)
+			got, want := lookupPairs(w, &x), brutePairs(all[max(0, i-600):], &x, 2000)
 			if !sameSet(got, want) {
 				t.Fatalf("cut %+v, sentence %d: %d groups repeated, want %d", c, i, len(got), len(want))
 			}
@@ -301,7 +301,7 @@ func TestDeleteWhileTheWindowRolls(t *testing.T) {
 
 func boundsOf() *hashcodes.Bounds { return hashcodes.NewBounds(theta, 1) }
 
-func said(post int, at feed.Time, version uint64, tokens ...uint64) feed.Sentence {
+func sentenceOf(post int, at feed.Time, version uint64, tokens ...uint64) feed.Sentence {
 	tokens = text.Set(tokens)
 	return feed.Sentence{
 		Post: fmt.Sprint(post), Time: at, Tokens: tokens, Group: feed.GroupHash(tokens), Version: version,
@@ -313,14 +313,14 @@ func said(post int, at feed.Time, version uint64, tokens ...uint64) feed.Sentenc
 func TestBudgetAfterEverythingIsDeleted(t *testing.T) {
 	w := newScan(t, Config{Span: time.Hour, Budget: 1 << 20})
 	for i := range 100 {
-		x := said(i, feed.Time(i), 0, uint64(i), uint64(i+1), uint64(i+2))
+		x := sentenceOf(i, feed.Time(i), 0, uint64(i), uint64(i+1), uint64(i+2))
 		w.Insert(&x)
 	}
 	for i := range 100 {
 		deletePost(w, "", fmt.Sprint(i))
 	}
 	w.groups.purgeAll()
-	x := said(1000, 1000, 0, 1, 2, 3)
+	x := sentenceOf(1000, 1000, 0, 1, 2, 3)
 	if !w.Insert(&x) || w.Len() != 1 {
 		t.Errorf("%d groups, want the one inserted", w.Len())
 	}
@@ -339,7 +339,7 @@ func TestDeletionOfNobodysPost(t *testing.T) {
 	const budget = 1 << 20
 	insert := func(w *Window, from, to int) {
 		for i := from; i < to; i++ {
-			x := said(i, feed.Time(i), 0, uint64(i), uint64(i+1), uint64(i+2))
+			x := sentenceOf(i, feed.Time(i), 0, uint64(i), uint64(i+1), uint64(i+2))
 			w.Insert(&x)
 			w.Advance(x.Time)
 		}
@@ -379,7 +379,7 @@ func TestManyVersionsOfAPost(t *testing.T) {
 	const versions = 20_000
 	for round := range 2 {
 		for i := range uint64(versions) {
-			x := said(1, 1, i*2654435761%(1<<32), 1, 2, 3)
+			x := sentenceOf(1, 1, i*2654435761%(1<<32), 1, 2, 3)
 			if w.Insert(&x) != (round == 0) {
 				t.Fatalf("version %d, round %d: taken for the other", i, round)
 			}

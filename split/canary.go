@@ -31,7 +31,7 @@ func (s *Split) NewCanary(pair uint64) *Canary {
 	return &Canary{strings.Join(words, " "), topic.Canary{Writer: s.writer, Pair: pair}}
 }
 
-// Writer is whose canaries are this Split's, and its marks.
+// Writer is whose canaries are this Split's, and its watermarks.
 func (s *Split) Writer() uint64 { return s.writer }
 
 // WriteCanary writes the next post of a pair into every partition, tried once. It is no post of anybody's: no source
@@ -69,7 +69,7 @@ func (s *Split) Full() bool {
 	return at != 0 && s.cfg.Now().Sub(time.Unix(0, at)) < refusalCounts
 }
 
-// noteRoom takes note of how an append of posts has ended.
+// noteRoom notes how an append of posts has ended.
 func (s *Split) noteRoom(to topic.Topic, err error) {
 	switch {
 	case to != s.cfg.Sentences:

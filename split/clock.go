@@ -7,9 +7,9 @@ import (
 )
 
 const (
-	clockWindow = 4096 // posts that the clock looks back
-	clockShare  = 100  // one in so many of them has to have got so far
-	clockLeast  = 3    // and never fewer than these
+	clockWindow   = 4096 // posts that the clock looks back
+	clockShare    = 100  // one in so many of them has to have got so far
+	minClockPosts = 3    // and never fewer than these
 )
 
 // Clock is the watermark of one source partition: the time that 1 % of the last 4,096 posts, and at least three,
@@ -31,7 +31,7 @@ type ahead struct {
 	post int64 // number of the post, from 1
 }
 
-// Add takes note of the time of one more post.
+// Add notes the time of one more post.
 func (c *Clock) Add(t feed.Time) {
 	c.posts++
 	if c.known && t <= c.time {
@@ -46,13 +46,13 @@ func (c *Clock) Add(t feed.Time) {
 		return 1
 	})
 	c.ahead = slices.Insert(c.ahead, i, ahead{t, c.posts})
-	c.rise()
+	c.advance()
 }
 
-// rise moves the clock when enough posts are ahead of it.
-func (c *Clock) rise() {
+// advance moves the clock when enough posts are ahead of it.
+func (c *Clock) advance() {
 	share := int((min(c.posts, clockWindow) + clockShare - 1) / clockShare)
-	over := len(c.ahead) - max(share, clockLeast)
+	over := len(c.ahead) - max(share, minClockPosts)
 	if over < 0 {
 		return
 	}

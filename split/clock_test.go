@@ -11,10 +11,10 @@ import (
 
 // clockByDefinition sorts the window anew for every post.
 func clockByDefinition(times []feed.Time) (clock feed.Time, known bool) {
-	for n := clockLeast; n <= len(times); n++ {
+	for n := minClockPosts; n <= len(times); n++ {
 		window := slices.Clone(times[max(0, n-clockWindow):n])
 		slices.Sort(window)
-		rank := max(clockLeast, (len(window)+clockShare-1)/clockShare)
+		rank := max(minClockPosts, (len(window)+clockShare-1)/clockShare)
 		if t := window[len(window)-rank]; !known || t > clock {
 			clock, known = t, true
 		}

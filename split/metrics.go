@@ -29,7 +29,7 @@ func newMetrics() (m metrics, err error) {
 	return m, err
 }
 
-func (m *metrics) wrote(ctx context.Context, sentences, late int) {
+func (m *metrics) countWritten(ctx context.Context, sentences, late int) {
 	m.sentences.Add(ctx, int64(sentences))
 	if late > 0 {
 		m.late.Add(ctx, int64(late))

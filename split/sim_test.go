@@ -23,7 +23,7 @@ func subject(open func(Config) (sim.Writer, error)) sim.Subject {
 	quiet := slog.New(slog.DiscardHandler)
 	return sim.Subject{
 		Rows: func(t text.Threshold, span, lateness time.Duration) (sim.Rows, error) {
-			return sim.NewBrute(t, span, lateness, sim.KeepAll), nil
+			return sim.NewBrute(t, span, lateness, sim.RetainAll), nil
 		},
 		Writer: func(e sim.Env) (sim.Writer, error) {
 			cfg := Default()
@@ -46,17 +46,17 @@ func subject(open func(Config) (sim.Writer, error)) sim.Subject {
 // mutants are made around it.
 func TestMutants(t *testing.T) {
 	t.Run("clock by newest time", func(t *testing.T) { wantCaught(t, 1, subject(openNewestClock)) })
-	t.Run("marks before the batch is acknowledged", func(t *testing.T) { wantCaught(t, 94, subject(openMarkFirst)) })
+	t.Run("marks before the batch is acknowledged", func(t *testing.T) { wantCaught(t, 94, subject(openWatermarkFirst)) })
 	t.Run("idle by the clock", func(t *testing.T) { wantCaught(t, 15, subject(openClockIdle)) })
 }
 
-// openNewestClock opens a Split that marks each source partition with the newest time of its posts.
+// openNewestClock opens a Split whose watermarks give each source partition the newest time of its posts.
 func openNewestClock(cfg Config) (sim.Writer, error) {
 	cfg.Sentences = &newestClock{cfg.Sentences, map[string]feed.Time{}}
 	return New(cfg)
 }
 
-// newestClock is a topic that changes the marks written to it. It knows the sentences that it holds; the feed of the
+// newestClock is a topic that changes the watermarks written to it. It knows the sentences that it holds; the feed of the
 // simulation names sources after their partitions.
 type newestClock struct {
 	topic.Topic
@@ -72,8 +72,8 @@ func (t *newestClock) Append(ctx context.Context, records []topic.Record) error 
 			return err
 		}
 		sentences = append(sentences, b.Sentences...)
-		if b.Mark != nil {
-			b.Mark.Time = max(b.Mark.Time, t.newest[b.Mark.Source])
+		if b.Watermark != nil {
+			b.Watermark.Time = max(b.Watermark.Time, t.newest[b.Watermark.Source])
 		}
 		records[i].Data = b.Append(nil)
 	}
@@ -86,27 +86,27 @@ func (t *newestClock) Append(ctx context.Context, records []topic.Record) error 
 	return nil
 }
 
-// openMarkFirst opens a Split that marks a source partition with the clock of a batch before it writes the batch.
-func openMarkFirst(cfg Config) (sim.Writer, error) {
+// openWatermarkFirst opens a Split that writes the watermark of a source partition, with the clock of a batch, before the batch.
+func openWatermarkFirst(cfg Config) (sim.Writer, error) {
 	s, err := New(cfg)
-	return markFirst{s}, err
+	return watermarkFirst{s}, err
 }
 
-type markFirst struct{ *Split }
+type watermarkFirst struct{ *Split }
 
-func (s markFirst) Write(ctx context.Context, posts []feed.Post, partition string) error {
-	s.markEarly(ctx, s.source(partition), posts)
+func (s watermarkFirst) Write(ctx context.Context, posts []feed.Post, partition string) error {
+	s.writeEarly(ctx, s.source(partition), posts)
 	return s.Split.Write(ctx, posts, partition)
 }
 
-func (s markFirst) markEarly(ctx context.Context, src *source, posts []feed.Post) {
+func (s watermarkFirst) writeEarly(ctx context.Context, src *source, posts []feed.Post) {
 	src.mu.Lock()
 	defer src.mu.Unlock()
 	now, before, seen := s.cfg.Now(), src.clock, src.seen
 	before.ahead = slices.Clone(before.ahead)
 	stamp(posts, feed.FromTime(now))
 	s.advance(src, posts)
-	s.mark(ctx, now)
+	s.writeDueWatermark(ctx, now)
 	src.clock, src.seen = before, seen
 }
 

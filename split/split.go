@@ -1,9 +1,9 @@
 // Package split turns posts into the sentence records that the match workers read.
 //
 // A post is stamped, cut into sentences and written to the partitions that the hashes of its token sets say, so
-// that all occurrences of one text meet in one partition. Behind the posts go marks: a mark says how far the clocks
-// of the source partitions have got, and stands in a partition behind everything that it speaks of. That is the one
-// promise that the workers' window leans on, so a mark is written only when every sentence of the posts before it
+// that all occurrences of one text meet in one partition. Behind the posts go watermarks: a watermark is how far the
+// clocks of the source partitions have got, and stands in a partition behind everything that it covers. That is the one
+// promise that the workers' window relies on, so a watermark is written only when every sentence of the posts before it
 // is durable in every partition.
 package split
 
@@ -52,7 +52,7 @@ func Default() Config {
 	}
 }
 
-const future = time.Minute // how far ahead of now a post may be
+const maxFutureSkew = time.Minute // how far ahead of now a post may be
 
 func (c *Config) validate() error {
 	var errs []error
@@ -79,18 +79,18 @@ type Split struct {
 	tracer  trace.Tracer
 	metrics metrics
 
-	lateness  rate.Sometimes // says that posts are late
-	unmarked  rate.Sometimes // says that marks cannot be written
-	splitters sync.Pool      // of *text.Splitter
+	lateness         rate.Sometimes // of the warning of late posts
+	watermarkWarning rate.Sometimes // of the warning that watermarks cannot be written
+	splitters        sync.Pool      // of *text.Splitter
 
-	writer  uint64       // names this Split in its marks
-	pending atomic.Bool  // the clock has moved, or a source partition has woken or fallen asleep, and no mark has said so
+	writer  uint64       // names this Split in its watermarks
+	pending atomic.Bool  // the clock has moved, or a source partition has woken or fallen asleep, and no watermark covers it yet
 	refused atomic.Bool  // the topic has refused something since the last tick
 	full    atomic.Int64 // nanoseconds since 1970: when the topic last had no room for posts; 0: it has since
 
-	marking sync.Mutex // held while a mark is on its way
-	marked  time.Time  // when the last one was written
-	active  bool       // that one spoke of active source partitions
+	watermarkMu      sync.Mutex // held while a watermark is on its way
+	watermarkWritten time.Time  // when the last one was written
+	active           bool       // that one covered active source partitions
 
 	mu      sync.Mutex
 	sources map[string]*source
@@ -110,7 +110,7 @@ func New(cfg Config) (*Split, error) {
 	}
 	return &Split{
 		cfg: cfg, tracer: otel.Tracer("refrain/split"), metrics: m,
-		writer: rand.Uint64(), ticked: cfg.Now(), sources: map[string]*source{}, lateness: rate.Sometimes{Interval: time.Minute}, unmarked: rate.Sometimes{Interval: time.Minute},
+		writer: rand.Uint64(), ticked: cfg.Now(), sources: map[string]*source{}, lateness: rate.Sometimes{Interval: time.Minute}, watermarkWarning: rate.Sometimes{Interval: time.Minute},
 		splitters: sync.Pool{New: func() any { return new(text.Splitter) }},
 	}, nil
 }
@@ -146,15 +146,15 @@ func (s *Split) write(ctx context.Context, src *source, posts []feed.Post, origi
 	now := s.cfg.Now()
 	s.wake(src)
 	stamp(posts, feed.FromTime(now))
-	late := s.late(posts)
+	late := s.countLate(posts)
 	written, sentences, err := s.writePieces(ctx, posts, origin)
 	if err != nil {
 		return nil, err
 	}
-	s.metrics.wrote(ctx, sentences, late)
-	s.sayLate(src.name, late)
+	s.metrics.countWritten(ctx, sentences, late)
+	s.warnLate(src.name, late)
 	s.advance(src, posts)
-	s.mark(ctx, now)
+	s.writeDueWatermark(ctx, now)
 	return written, nil
 }
 
@@ -192,8 +192,8 @@ func piece(posts []feed.Post) int {
 	return len(posts)
 }
 
-// sayLate warns of late posts, now and then: their repeats may be missed.
-func (s *Split) sayLate(partition string, late int) {
+// warnLate warns of late posts, now and then: their repeats may be missed.
+func (s *Split) warnLate(partition string, late int) {
 	if late > 0 {
 		s.lateness.Do(func() {
 			s.cfg.Logger.Warn("posts are further behind the feed's clock than lateness allows: repeats of them may be missed",
@@ -204,7 +204,7 @@ func (s *Split) sayLate(partition string, late int) {
 
 // stamp gives every post its time.
 func stamp(posts []feed.Post, now feed.Time) {
-	limit := now.Add(future)
+	limit := now.Add(maxFutureSkew)
 	for i := range posts {
 		p := &posts[i]
 		switch {
@@ -235,10 +235,10 @@ func (s *Split) appendTo(ctx context.Context, to topic.Topic, records []topic.Re
 			s.refused.Store(true)
 			s.metrics.unconfirmed.Add(ctx, int64(sentences))
 		}
-		if err == nil || attempt == s.cfg.Attempts || hopeless(err) || ctx.Err() != nil {
+		if err == nil || attempt == s.cfg.Attempts || isPermanent(err) || ctx.Err() != nil {
 			return err
 		}
-		s.cfg.Logger.Warn("append again", "attempt", attempt, "error", err)
+		s.cfg.Logger.Warn("split: retrying append", "attempt", attempt, "error", err)
 		if err := retry.Sleep(ctx, pauses.NextBackOff()); err != nil {
 			return err
 		}
@@ -255,8 +255,8 @@ func (s *Split) attempt(ctx context.Context, to topic.Topic, records []topic.Rec
 	return to.Append(ctx, records)
 }
 
-// hopeless: an error that trying again at once does not mend.
-func hopeless(err error) bool {
+// isPermanent: an error that trying again at once does not mend.
+func isPermanent(err error) bool {
 	return errors.Is(err, topic.ErrFull) || errors.Is(err, topic.ErrTooLarge) || errors.Is(err, topic.ErrClosed)
 }
 

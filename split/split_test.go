@@ -96,12 +96,12 @@ func (b *bench) end() (end int64) {
 	return end
 }
 
-// marks are those from a position on, as "time" or "time idle", in milliseconds after the start of the bench, with the
+// watermarks are those from a position on, as "time" or "time idle", in milliseconds after the start of the bench, with the
 // source partition that holds it and the newest clock where that is not "s" alone.
-func (b *bench) marks(from int64) []string {
+func (b *bench) watermarks(from int64) []string {
 	out := []string{}
 	for _, batch := range b.batches(from) {
-		m := batch.Mark
+		m := batch.Watermark
 		if m == nil {
 			continue
 		}
@@ -156,17 +156,17 @@ func TestStamps(t *testing.T) {
 func TestMarksComeAfterWhatTheySpeakOf(t *testing.T) {
 	b := newBench(t, 2)
 	b.write(timed("a", 1*time.Second), timed("b", 2*time.Second))
-	if got := b.marks(0); len(got) > 0 {
+	if got := b.watermarks(0); len(got) > 0 {
 		t.Errorf("marks %v after two posts, want none", got)
 	}
 	b.now = b.now.Add(time.Minute)
 	from := b.end()
 	b.write(timed("c", 3*time.Second))
 	batches := b.batches(from)
-	if n := len(batches); n != 3 || len(batches[0].Sentences) != 1 || batches[1].Mark == nil || batches[2].Mark == nil {
+	if n := len(batches); n != 3 || len(batches[0].Sentences) != 1 || batches[1].Watermark == nil || batches[2].Watermark == nil {
 		t.Fatalf("got %+v, want a sentence and behind it a mark in each partition", batches)
 	}
-	if diff := cmp.Diff([]string{"1000", "1000"}, b.marks(from)); diff != "" {
+	if diff := cmp.Diff([]string{"1000", "1000"}, b.watermarks(from)); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -180,13 +180,13 @@ func TestTick(t *testing.T) {
 		post  bool
 		want  []string
 	}{
-		{0, true, []string{}},                        // the last mark is young
+		{0, true, []string{}},                        // the last watermark is young
 		{400 * time.Millisecond, false, []string{}},  // and still is
 		{time.Second, false, []string{"0"}},          // now it is old enough
-		{10 * time.Second, false, []string{}},        // nothing new to say
+		{10 * time.Second, false, []string{}},        // nothing new to write
 		{18 * time.Second, false, []string{}},        // not idle yet
 		{time.Second, false, []string{"0 idle"}},     // 30 s without posts
-		{40 * time.Second, false, []string{}},        // said already
+		{40 * time.Second, false, []string{}},        // written already
 		{time.Second, true, []string{"0"}},           // active again, with the post itself
 		{28 * time.Second, false, []string{}},        // not idle yet
 		{2 * time.Second, false, []string{"0 idle"}}, // now it is
@@ -199,7 +199,7 @@ func TestTick(t *testing.T) {
 		} else {
 			b.tick(step.after)
 		}
-		if diff := cmp.Diff(step.want, b.marks(from)); diff != "" {
+		if diff := cmp.Diff(step.want, b.watermarks(from)); diff != "" {
 			t.Errorf("step %d: %s", i, diff)
 		}
 	}
@@ -213,20 +213,20 @@ func (b *bench) tick(d time.Duration) {
 	}
 }
 
-// A source partition that is expected is marked before its first post, kept as long as it is said to be, and idle
-// 30 s after that, all without a single post.
+// A source partition that is expected has a watermark before its first post, is active as long as it is touched, and
+// idle 30 s after that, all without a single post.
 func TestExpectedBeforeTheFirstPost(t *testing.T) {
 	const unknown = "-1700000000000 quiet to " // 1970, as the bench counts
 	b := newBench(t, 2)
 	if err := b.split.Expect(context.Background(), []string{"s", "quiet"}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{unknown + "-1700000000000", unknown + "-1700000000000"}, b.marks(0)); diff != "" {
+	if diff := cmp.Diff([]string{unknown + "-1700000000000", unknown + "-1700000000000"}, b.watermarks(0)); diff != "" {
 		t.Fatalf("marks of two source partitions in two partitions (-want +got):\n%s", diff)
 	}
 	b.tick(time.Second)
 	b.write(timed("a", time.Second), timed("b", time.Second), timed("c", time.Second))
-	if late := b.split.late([]feed.Post{timed("x", -23*time.Hour)}); late != 0 {
+	if late := b.split.countLate([]feed.Post{timed("x", -23*time.Hour)}); late != 0 {
 		t.Errorf("%d posts late before quiet has said anything, want none", late)
 	}
 	for i, step := range []struct {
@@ -234,7 +234,7 @@ func TestExpectedBeforeTheFirstPost(t *testing.T) {
 		want []string
 	}{
 		{true, []string{unknown + "1000", unknown + "1000"}},
-		{true, []string{unknown + "1000", unknown + "1000"}}, // so as not to be taken for dead
+		{true, []string{unknown + "1000", unknown + "1000"}}, // so as not to be considered dead
 		{false, []string{"1000", "1000"}},
 		{true, []string{unknown + "1000", unknown + "1000"}}, // there is something after all
 	} {
@@ -246,7 +246,7 @@ func TestExpectedBeforeTheFirstPost(t *testing.T) {
 			}
 			b.tick(time.Second)
 		}
-		if got := b.marks(from); !slices.Equal(got[max(0, len(got)-2):], step.want) {
+		if got := b.watermarks(from); !slices.Equal(got[max(0, len(got)-2):], step.want) {
 			t.Errorf("step %d: got %v, want %v at the end", i, got, step.want)
 		}
 	}
@@ -287,7 +287,7 @@ func TestStandstillMakesNobodyIdle(t *testing.T) {
 				ahead()
 				b.tick(time.Second)
 			}
-			marks := b.marks(from)
+			marks := b.watermarks(from)
 			for _, got := range marks {
 				if want := "0 s to 36000000"; got != want {
 					t.Fatalf("marks %v, want %q: s is 10 h behind and has not had the time to be idle", marks, want)
@@ -351,7 +351,7 @@ func (f *failing) Append(ctx context.Context, records []topic.Record) error {
 	return f.Topic.Append(ctx, records)
 }
 
-// TestFullTopicIsLoggedOnce: it refuses a mark every second, for hours, and the log does not say so each time.
+// TestFullTopicIsLoggedOnce: it refuses a watermark every second, for hours, and the log does not say so each time.
 func TestFullTopicIsLoggedOnce(t *testing.T) {
 	b := newBench(t, 1)
 	var log strings.Builder
@@ -366,7 +366,7 @@ func TestFullTopicIsLoggedOnce(t *testing.T) {
 	if tried := 1000 - len(full.errs) - 120; tried < 3 {
 		t.Fatalf("%d marks tried", tried)
 	}
-	if got := strings.Count(log.String(), "window's clock"); got != 1 {
+	if got := strings.Count(log.String(), "retrying watermark"); got != 1 {
 		t.Errorf("%d warnings in two minutes, want one:\n%s", got, log.String())
 	}
 }
@@ -402,7 +402,7 @@ func TestLateIsBehindTheWindowsClock(t *testing.T) {
 	b.now = b.now.Add(10 * time.Minute) // none of the posts is ahead of it
 	wantLate := func(at time.Duration, want int) {
 		t.Helper()
-		if got := b.split.late([]feed.Post{timed("x", at)}); got != want {
+		if got := b.split.countLate([]feed.Post{timed("x", at)}); got != want {
 			t.Errorf("a post at %v: got %d late, want %d", at, got, want)
 		}
 	}

@@ -35,7 +35,7 @@ func TestUsage(t *testing.T) {
 	}
 	var size int64
 	for _, r := range records {
-		if r.Origin == "token:a" { // marks are nobody's
+		if r.Origin == "token:a" { // watermarks are nobody's
 			size += int64(len(r.Data)) + recordOverhead
 		}
 	}

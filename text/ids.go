@@ -75,7 +75,7 @@ type remembered struct {
 	token [31]byte
 }
 
-const idsKept = 4096
+const idCacheSize = 4096
 
 // of is idOf.
 func (m *ids) of(token []byte) uint64 {
@@ -83,10 +83,10 @@ func (m *ids) of(token []byte) uint64 {
 		return idOf(token)
 	}
 	if *m == nil {
-		*m = make(ids, idsKept)
+		*m = make(ids, idCacheSize)
 	}
 	first, last := binary.LittleEndian.Uint64(token), binary.LittleEndian.Uint64(token[len(token)-8:])
-	r := &(*m)[mix(first^bits.RotateLeft64(last, 29))%idsKept]
+	r := &(*m)[mix(first^bits.RotateLeft64(last, 29))%idCacheSize]
 	if !bytes.Equal(r.token[:r.size], token) {
 		r.id, r.size = idOf(token), uint8(copy(r.token[:], token))
 	}

@@ -73,9 +73,9 @@ func nameRune(r rune) bool {
 	return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r) && r != keycap
 }
 
-// skipRepostMarks returns where the text begins after any number of "RT @name:" at its start. The colon may be
+// skipRepostPrefixes returns where the text begins after any number of "RT @name:" at its start. The colon may be
 // missing, as old clients left it out.
-func skipRepostMarks(post string) int {
+func skipRepostPrefixes(post string) int {
 	body := 0
 	for {
 		i := skipSpace(post, body)

@@ -108,8 +108,8 @@ func opener(r rune) bool {
 	return r >= 0x80 && unicode.In(r, unicode.Ps, unicode.Pi)
 }
 
-// goesOn says whether r continues a sentence whatever stands before it.
-func goesOn(r rune) bool {
+// continuesSentence says whether r continues a sentence whatever stands before it.
+func continuesSentence(r rune) bool {
 	switch r {
 	case ',', ';', ':', ')', ']', '}', '%', '、', '，', '；', '：', '،', '؛', '/', '=', '&', '+':
 		return true

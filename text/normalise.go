@@ -7,9 +7,9 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// maxMarks is how many combining marks one letter keeps. Real text has at most a few; heaps of them ("zalgo")
+// maxCombiningMarks is how many combining marks one letter keeps. Real text has at most a few; heaps of them ("zalgo")
 // are cut off here, so that the composition of a letter is bounded work.
-const maxMarks = 30
+const maxCombiningMarks = 30
 
 // normaliser rewrites raw text to the form in which tokens are compared: NFKC with case folding, without
 // invisible characters, Arabic vowel signs, Hebrew points and emoji written with a variation selector.
@@ -85,7 +85,7 @@ walk:
 		i -= size
 	}
 	n.out = n.out[:from+i-start]
-	n.mark(from, span{start, i}, true)
+	n.addStretch(from, span{start, i}, true)
 	if combines {
 		return n.addSegment(post, i, end)
 	}
@@ -120,7 +120,7 @@ func (n *normaliser) addRunes(post string, i, end int) int {
 		}
 		from := len(n.out)
 		n.out = utf8.AppendRune(n.out, f)
-		n.mark(from, span{i, next}, len(n.out)-from == size)
+		n.addStretch(from, span{i, next}, len(n.out)-from == size)
 		if !wide {
 			return next
 		}
@@ -139,7 +139,7 @@ func (n *normaliser) addSegment(post string, i, end int) int {
 			if len(n.segment) > 0 && startsSegment(post[i:end], r) {
 				break
 			}
-			if marks <= maxMarks {
+			if marks <= maxCombiningMarks {
 				n.segment = appendMapped(n.segment, r)
 			}
 			marks++
@@ -149,7 +149,7 @@ func (n *normaliser) addSegment(post string, i, end int) int {
 		i += size
 	}
 	n.out = append(n.out, n.compose()...)
-	n.mark(from, span{start, i}, false)
+	n.addStretch(from, span{start, i}, false)
 	return i
 }
 
@@ -190,8 +190,8 @@ func (n *normaliser) normalForm() []byte {
 	return n.composed
 }
 
-// mark notes that out[from:] stands for raw, joining stretches of the same form.
-func (n *normaliser) mark(from int, raw span, sameForm bool) {
+// addStretch notes that out[from:] stands for raw, joining stretches of the same form.
+func (n *normaliser) addStretch(from int, raw span, sameForm bool) {
 	if raw.start == raw.end {
 		return
 	}

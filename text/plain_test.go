@@ -79,7 +79,7 @@ func TestPlainFold(t *testing.T) {
 func TestMayMark(t *testing.T) {
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		s := string(r)
-		if s == string(utf8.RuneError) || mayMark[s[0]] {
+		if s == string(utf8.RuneError) || mayHaveRule[s[0]] {
 			continue
 		}
 		c := cutter{post: s}
@@ -105,7 +105,7 @@ func TestHanEnd(t *testing.T) {
 
 func TestSortIDs(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		ids := rapid.SliceOfN(rapid.Uint64Range(0, 30), 0, 2*few).Draw(t, "ids")
+		ids := rapid.SliceOfN(rapid.Uint64Range(0, 30), 0, 2*maxInsertionSort).Draw(t, "ids")
 		want := slices.Sorted(slices.Values(ids))
 		if sortIDs(ids); !slices.Equal(ids, want) {
 			t.Fatalf("got %v, want %v", ids, want)

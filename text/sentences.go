@@ -51,7 +51,7 @@ func (c *cutter) skip(i int) int {
 	if len(c.urls) > 0 {
 		end = c.urls[0].start
 	}
-	for i < end && !mayMark[c.post[i]] {
+	for i < end && !mayHaveRule[c.post[i]] {
 		i++
 	}
 	return i
@@ -67,19 +67,19 @@ func (c *cutter) step(i int) int {
 	}
 	b := c.post[i]
 	if b < utf8.RuneSelf {
-		if !mayMark[b] {
+		if !mayHaveRule[b] {
 			return i + 1
 		}
-		return c.mark(i, rune(b), 1)
+		return c.applyRule(i, rune(b), 1)
 	}
 	r, size := utf8.DecodeRuneInString(c.post[i:])
-	return c.mark(i, r, size)
+	return c.applyRule(i, r, size)
 }
 
-// mayMark says of a byte whether a character that mark has a rule for may begin with it. Most letters do not: Latin,
+// mayHaveRule says of a byte whether a character that applyRule knows may begin with it. Most letters do not: Latin,
 // Greek (U+00C0 to U+033F, U+0380 to U+03FF), Cyrillic (U+0400 to U+04FF), Han (U+4000 to U+9FFF), Hangul (U+B000 to
 // U+D7FF); nor do bytes inside a character.
-var mayMark = func() (t [256]bool) {
+var mayHaveRule = func() (t [256]bool) {
 	for _, b := range []byte(".!?:;\n\r\v\f/#\"()") {
 		t[b] = true
 	}
@@ -90,8 +90,8 @@ var mayMark = func() (t [256]bool) {
 	return t
 }()
 
-// mark applies the rule for the character r at i, if it has one, and returns where to go on.
-func (c *cutter) mark(i int, r rune, size int) int {
+// applyRule applies the rule for the character r at i, if it has one, and returns where to go on.
+func (c *cutter) applyRule(i int, r rune, size int) int {
 	switch {
 	case lineBreak(r):
 		return c.atLineBreak(i)

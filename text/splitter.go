@@ -71,7 +71,7 @@ func (s *Splitter) split(post string) (repost bool) {
 	s.norm.reset()
 	s.units, s.parts, s.cuts, s.ids = s.units[:0], s.parts[:0], s.cuts[:0], s.ids[:0]
 	s.urls = findURLs(s.urls[:0], post)
-	body := skipRepostMarks(post)
+	body := skipRepostPrefixes(post)
 	s.cuts = cutSentences(s.cuts, post, body, s.urls)
 	s.tokenise()
 	for _, u := range s.units {
@@ -130,7 +130,7 @@ func (s *Splitter) Sentences(dst []feed.Sentence, p *feed.Post, minTokens int) (
 	for _, sentence := range s.parts {
 		for first := sentence.first; first < sentence.last || index == 0 && sentence.empty(); first += MaxTokens {
 			piece := s.piece(sentence, first)
-			if !longEnough(s.distinctHalves(piece, minTokens), minTokens) {
+			if !reachesMinTokens(s.distinctHalves(piece, minTokens), minTokens) {
 				short++
 				index++
 				continue
@@ -185,12 +185,12 @@ func (s *Splitter) set(p part) []uint64 {
 	return set[:len(set):len(set)]
 }
 
-// few is the length up to which sortIDs does better than the library.
-const few = 24
+// maxInsertionSort is the length up to which sortIDs does better than the library.
+const maxInsertionSort = 24
 
 // sortIDs sorts hashes: by insertion without branches, which no predictor could guess.
 func sortIDs(ids []uint64) {
-	if len(ids) > few {
+	if len(ids) > maxInsertionSort {
 		slices.Sort(ids)
 		return
 	}
@@ -214,7 +214,7 @@ func (s *Splitter) hashSequence(p part) uint64 {
 // distinctHalves weighs the distinct tokens of p, in units of ½, until they are long enough.
 func (s *Splitter) distinctHalves(p part, minTokens int) int {
 	sum := 0
-	for i := p.first; i < p.last && !longEnough(sum, minTokens); i++ {
+	for i := p.first; i < p.last && !reachesMinTokens(sum, minTokens); i++ {
 		if !slices.Contains(s.ids[p.first:i], s.ids[i]) {
 			sum += halves[s.units[i].kind]
 		}

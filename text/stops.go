@@ -14,7 +14,7 @@ func (c *cutter) atTerminator(i int) int {
 		return end
 	}
 	e := c.endingAt(i)
-	c.takeFaces(&e)
+	c.skipFaces(&e)
 	f := c.followerAt(e.end)
 	if f.r != 0 && !lineBreak(f.r) && c.endsSentence(&e, &f) && !c.inQuotation(e.end) {
 		c.cut(e.end)
@@ -27,7 +27,7 @@ func (c *cutter) endsSentence(e *ending, f *follower) bool {
 	switch {
 	case e.faced:
 		return true
-	case goesOn(f.r), f.dash && lower(f.letter):
+	case continuesSentence(f.r), f.dash && lower(f.letter):
 		return false
 	case e.wide:
 		return c.wideEnds(e, f)

@@ -136,8 +136,8 @@ func invisible(r rune) bool {
 	return 0x200B <= r && r <= 0x200F || 0x202A <= r && r <= 0x202E || 0x2060 <= r && r <= 0x206F || r == 0xFEFF
 }
 
-// takeFaces moves the end behind emoticons and emoji that follow the ending: they belong to what was said.
-func (c *cutter) takeFaces(e *ending) {
+// skipFaces moves the end behind emoticons and emoji that follow the ending: they belong to what was said.
+func (c *cutter) skipFaces(e *ending) {
 	for {
 		i := skipSpace(c.post, e.end)
 		n := faceLength(c.post[i:])

@@ -59,7 +59,7 @@ func Compared(tokens []Token, minTokens int) bool {
 			sum += halves[t.Kind]
 		}
 	}
-	return longEnough(sum, minTokens)
+	return reachesMinTokens(sum, minTokens)
 }
 
-func longEnough(halves, minTokens int) bool { return halves > 0 && halves >= 2*minTokens }
+func reachesMinTokens(halves, minTokens int) bool { return halves > 0 && halves >= 2*minTokens }

@@ -79,7 +79,7 @@ func nextWide(text []byte, i int) (from, to int, kind Kind, ok bool) {
 	}
 	r, size := utf8.DecodeRune(text[i:])
 	if characterScript(r) && (unicode.IsLetter(r) || unicode.Is(unicode.Nl, r)) {
-		return i, marksEnd(text, i+size), Character, true
+		return i, combiningMarksEnd(text, i+size), Character, true
 	}
 	if !wordRune(r) {
 		return i, i + size, Word, false
@@ -98,8 +98,8 @@ func hanEnd(text []byte, i int) int {
 	return i + 3
 }
 
-// marksEnd skips the combining marks at i.
-func marksEnd(text []byte, i int) int {
+// combiningMarksEnd skips the combining marks at i.
+func combiningMarksEnd(text []byte, i int) int {
 	for i < len(text) && text[i] >= utf8.RuneSelf {
 		r, size := utf8.DecodeRune(text[i:])
 		if !unicode.IsMark(r) {
@@ -121,7 +121,7 @@ func nextWord(text []byte, i int) (from, to int, kind Kind, ok bool) {
 	}
 	from, end := i, to
 	for from < end && text[from] == '_' {
-		from = marksEnd(text[:end], from+1)
+		from = combiningMarksEnd(text[:end], from+1)
 	}
 	for from < end && text[end-1] == '_' {
 		end--
@@ -223,14 +223,14 @@ func joins(text []byte, j int, letters *letterSet) (joined, sure bool) {
 	return letter && (isLetter(before) || before >= utf8.RuneSelf) && (c == '\'' || c == '.'), true
 }
 
-// firstLook is how many bytes the library is shown at first: more than nearly all words have.
-const firstLook = 32
+// firstChunk is how many bytes the library is shown at first: more than nearly all words have.
+const firstChunk = 32
 
 // wideWord is plainWord for all of Unicode: the library's word, cut before the first character that is a token
 // of its own. The library would read on to the end of its word, of which one character may be ours, and again from the
 // next; so it is shown a little, and twice as much as long as that does not decide.
 func wideWord(text []byte, i int) (end int, ok bool) {
-	for size := firstLook; size < len(text)-i; size *= 2 {
+	for size := firstChunk; size < len(text)-i; size *= 2 {
 		to := i + size
 		for !utf8.RuneStart(text[to]) {
 			to--

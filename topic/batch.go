@@ -1,18 +1,19 @@
 package topic
 
 // The sentence record: what split writes into a partition of the sentence topic and workers read back. One record
-// holds a batch of sentences or a mark of its writer's clock, so that a broker's cost per message is paid once for many.
+// holds a batch of sentences or a watermark of its writer's clock, so that a broker's cost per message is paid once for
+// many.
 //
-//	record   = magic:2 "RB"  format:1 =2  body  checksum:8
-//	body     = textVersion:u  tooShort:u  mark  #sentences:u sentence*
-//	mark     = kind:1 (0 none, 1 active, 2 idle)  [writer:8  source:ref  time:delta  newest:delta]   none has no more
-//	         | kind:1 =3 (canary)  writer:8  pair:8  second:1   the sentences are a canary's
-//	sentence = flags:1  [post]  index:u start:u length:u  text:ref
-//	           coverage:4  sequence:8  group:16  #tokens:u token:8*
-//	post     = source:ref post:ref author:ref lang:ref time:delta version:8  [link:ref meta:ref]
-//	           absent when flag 8 is set: the same as in the sentence before
-//	flags    = 1 untimed, 2 time adjusted, 4 repost, 8 same post, 16 text cut, 32 the post has a link or meta, never
-//	           with 8; the others are 0
+//	record    = magic:2 "RB"  format:1 =2  body  checksum:8
+//	body      = textVersion:u  tooShort:u  watermark  #sentences:u sentence*
+//	watermark = kind:1 (0 none, 1 active, 2 idle)  [writer:8  source:ref  time:delta  newest:delta]   none has no more
+//	          | kind:1 =3 (canary)  writer:8  pair:8  second:1   the sentences are a canary's
+//	sentence  = flags:1  [post]  index:u start:u length:u  text:ref
+//	            coverage:4  sequence:8  group:16  #tokens:u token:8*
+//	post      = source:ref post:ref author:ref lang:ref time:delta version:8  [link:ref meta:ref]
+//	            absent when flag 8 is set: the same as in the sentence before
+//	flags     = 1 untimed, 2 time adjusted, 4 repost, 8 same post, 16 text cut, 32 the post has a link or meta, never
+//	            with 8; the others are 0
 //
 //	:n       n bytes, little endian; coverage is the bits of a float32
 //	:u       unsigned varint, below 2^31
@@ -27,12 +28,12 @@ package topic
 //
 // Format 1 had no group, no cut texts, no links and no meta. It was never released, and is refused.
 //
-// A mark (writer 8, active, at 5 ms because of source partition "x", the newest clock at 6 ms) and one sentence of
-// source "x" at 6 ms, tokens {1, 2}, text "a b":
+// A watermark (writer 8, active, at 5 ms because of source partition "x", the newest clock at 6 ms) and one sentence
+// of source "x" at 6 ms, tokens {1, 2}, text "a b":
 //
 //	52 42 02                       "RB", format 2
 //	01 00                          text version 1, no sentence too short
-//	01  08 00 00 00 00 00 00 00    an active mark of writer 8:
+//	01  08 00 00 00 00 00 00 00    an active watermark of writer 8:
 //	    00 01 78  0a  02           new string 1 "x", 0 + 5 ms, 5 + 1 ms
 //	01  00                         one sentence, no flags
 //	    01  00 02 70 31            source: string 1; post: new string 2 "p1"
@@ -60,20 +61,21 @@ type Batch struct {
 	Sentences []feed.Sentence
 	// TooShort counts the sentences of the same posts that are not compared.
 	TooShort int
-	// Mark is the clock of the writer at the time of writing, nil in most records.
-	Mark *Mark
-	// Canary says that the sentences are a canary's: nobody's post. Nil in nearly all records; one with a canary has no mark.
+	// Watermark is the clock of the writer at the time of writing, nil in most records.
+	Watermark *Watermark
+	// Canary says that the sentences are a canary's: nobody's post. Nil in nearly all records; one with a canary has no
+	// watermark.
 	Canary *Canary
 	// TextVersion is the version of the normalisation that made the tokens (text.Version).
 	TextVersion int
 }
 
-// Mark is the clock of one writer: how far the source partitions that it writes for have got. What stands before it
-// in its partition is all that it speaks of.
-type Mark struct {
+// Watermark is the clock of one writer: how far the source partitions that it writes for have got. What stands before it
+// in its partition is all that it covers.
+type Watermark struct {
 	Writer uint64    // whose it is: another number after each start
-	Time   feed.Time // the least clock of the writer's active source partitions
-	Newest feed.Time // the greatest of them
+	Time   feed.Time // the lowest clock of the writer's active source partitions
+	Newest feed.Time // the highest of them
 	Source string    // the source partition whose clock Time is
 	Idle   bool      // none is active: the clock does not hold the others back
 }
@@ -104,12 +106,12 @@ const (
 	flagsKnown = flagUntimed | flagTimeAdjusted | flagRepost | flagSamePost | flagTextCut | flagFields
 )
 
-// The kinds of mark.
+// The kinds of watermark.
 const (
-	markNone = iota
-	markActive
-	markIdle
-	markCanary
+	watermarkNone = iota
+	watermarkActive
+	watermarkIdle
+	watermarkCanary
 )
 
 // Append appends the record to dst. It panics on what DecodeBatch would refuse (tokens out of order, a negative
@@ -161,15 +163,15 @@ func (e *batchEncoder) delta(t feed.Time) {
 	e.time = t
 }
 
-// kind writes what the record is besides its sentences: a mark, a canary, or neither.
+// kind writes what the record is besides its sentences: a watermark, a canary, or neither.
 func (e *batchEncoder) kind(b *Batch) {
 	switch {
 	case b.Canary == nil:
-		e.mark(b.Mark)
-	case b.Mark != nil:
+		e.watermark(b.Watermark)
+	case b.Watermark != nil:
 		panic("topic: encode batch: a canary with a mark")
 	default:
-		e.out = append(e.out, markCanary)
+		e.out = append(e.out, watermarkCanary)
 		e.fixed(b.Canary.Writer)
 		e.fixed(b.Canary.Pair)
 		e.out = append(e.out, flag(b.Canary.Second))
@@ -183,15 +185,15 @@ func flag(is bool) byte {
 	return 0
 }
 
-func (e *batchEncoder) mark(m *Mark) {
+func (e *batchEncoder) watermark(m *Watermark) {
 	switch {
 	case m == nil:
-		e.out = append(e.out, markNone)
+		e.out = append(e.out, watermarkNone)
 		return
 	case m.Idle:
-		e.out = append(e.out, markIdle)
+		e.out = append(e.out, watermarkIdle)
 	default:
-		e.out = append(e.out, markActive)
+		e.out = append(e.out, watermarkActive)
 	}
 	e.fixed(m.Writer)
 	e.ref(m.Source)

@@ -30,7 +30,7 @@ func exampleBatch() topic.Batch {
 	for i := range s.Group {
 		s.Group[i] = byte(0xa1 + i)
 	}
-	return topic.Batch{Sentences: []feed.Sentence{s}, Mark: &topic.Mark{Writer: 8, Source: "x", Time: 5, Newest: 6}, TextVersion: 1}
+	return topic.Batch{Sentences: []feed.Sentence{s}, Watermark: &topic.Watermark{Writer: 8, Source: "x", Time: 5, Newest: 6}, TextVersion: 1}
 }
 
 // TestBatchExample holds the code to the worked example in batch.go.
@@ -184,7 +184,7 @@ func fixtureBatch() topic.Batch {
 	noLink.Post, noLink.Link, noLink.Untimed = "p3", "", true
 	b := exampleBatch()
 	b.TooShort = 3
-	b.Mark = &topic.Mark{Writer: 1 << 63, Source: "y", Time: 7, Newest: 9, Idle: true}
+	b.Watermark = &topic.Watermark{Writer: 1 << 63, Source: "y", Time: 7, Newest: 9, Idle: true}
 	b.Sentences = append(b.Sentences, cut, next, noLink)
 	return b
 }
@@ -264,7 +264,7 @@ func drawBatch(t *rapid.T) topic.Batch {
 	name := rapid.SampledFrom([]string{"", "x", "bluesky", "\xff\x00", "ü"})
 	b := topic.Batch{TextVersion: rapid.IntRange(0, math.MaxInt32).Draw(t, "version"), TooShort: rapid.IntRange(0, 300).Draw(t, "short")}
 	if rapid.Bool().Draw(t, "mark") {
-		b.Mark = &topic.Mark{
+		b.Watermark = &topic.Watermark{
 			Writer: rapid.Uint64().Draw(t, "writer"), Source: name.Draw(t, "source"), Idle: rapid.Bool().Draw(t, "idle"),
 			Time: feed.Time(rapid.Int64().Draw(t, "time")), Newest: feed.Time(rapid.Int64().Draw(t, "newest")),
 		}
@@ -295,7 +295,7 @@ func drawSentence(t *rapid.T, name *rapid.Generator[string]) feed.Sentence {
 
 // benchmarkBatch is n sentences of two in a post, 12 tokens each, as in a feed of short posts.
 func benchmarkBatch(n int) topic.Batch {
-	b := topic.Batch{TextVersion: 1, Mark: &topic.Mark{Source: "feed/0", Time: 1_700_000_000_000, Newest: 1_700_000_000_000}}
+	b := topic.Batch{TextVersion: 1, Watermark: &topic.Watermark{Source: "feed/0", Time: 1_700_000_000_000, Newest: 1_700_000_000_000}}
 	for i := range n {
 		tokens := make([]uint64, 12)
 		for j := range tokens {

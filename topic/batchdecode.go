@@ -23,7 +23,7 @@ var (
 const minSentence = 1 + 1 + 1 + 1 + 1 + 4 + 8 + 16 + 1
 
 // DecodeBatch reads what Batch.Append wrote. It takes any bytes: whatever is not exactly a record gives an error
-// that names the place, wrapping ErrBatchFormat or ErrBatchCorrupt, after allocating at most some 16 times their length.
+// that names the offset, wrapping ErrBatchFormat or ErrBatchCorrupt, after allocating at most some 16 times their length.
 //
 // The batch does not refer to data, but its strings share one copy of it, and its token sets one array: what is kept
 // of a sentence for longer than the batch is to be cloned, or it keeps them all alive.
@@ -91,7 +91,7 @@ func (d *batchDecoder) batch() Batch {
 	var b Batch
 	b.TextVersion = d.uint("text version")
 	b.TooShort = d.uint("too short")
-	b.Mark, b.Canary = d.kind()
+	b.Watermark, b.Canary = d.kind()
 	if n := d.count("sentences", minSentence); n > 0 {
 		b.Sentences = make([]feed.Sentence, n)
 	}
@@ -107,18 +107,18 @@ func (d *batchDecoder) batch() Batch {
 	return b
 }
 
-func (d *batchDecoder) kind() (*Mark, *Canary) {
+func (d *batchDecoder) kind() (*Watermark, *Canary) {
 	kind := d.byte("mark")
-	if kind > markCanary {
+	if kind > watermarkCanary {
 		d.fail("mark", fmt.Sprintf("unknown kind %d", kind))
 	}
 	switch {
-	case d.err != nil || kind == markNone:
+	case d.err != nil || kind == watermarkNone:
 		return nil, nil
-	case kind == markCanary:
+	case kind == watermarkCanary:
 		return nil, d.canary()
 	}
-	return d.mark(kind), nil
+	return d.watermark(kind), nil
 }
 
 func (d *batchDecoder) canary() *Canary {
@@ -131,9 +131,9 @@ func (d *batchDecoder) canary() *Canary {
 	return c
 }
 
-func (d *batchDecoder) mark(kind byte) *Mark {
-	return &Mark{
-		Idle: kind == markIdle, Writer: d.fixed("writer"), Source: d.ref("source"), Time: d.delta("time"), Newest: d.delta("newest"),
+func (d *batchDecoder) watermark(kind byte) *Watermark {
+	return &Watermark{
+		Idle: kind == watermarkIdle, Writer: d.fixed("writer"), Source: d.ref("source"), Time: d.delta("time"), Newest: d.delta("newest"),
 	}
 }
 
@@ -155,7 +155,7 @@ func (d *batchDecoder) sentence(s, previous *feed.Sentence) {
 	s.Text = d.ref("text")
 	s.Coverage = d.coverage()
 	s.Sequence = d.fixed("sequence")
-	copy(s.Group[:], d.take("group", len(s.Group)))
+	copy(s.Group[:], d.consume("group", len(s.Group)))
 	s.Tokens = d.set()
 }
 
@@ -208,7 +208,7 @@ func (d *batchDecoder) set() []uint64 {
 }
 
 func (d *batchDecoder) coverage() float32 {
-	b := d.take("coverage", 4)
+	b := d.consume("coverage", 4)
 	if d.err != nil {
 		return 0
 	}
@@ -247,7 +247,7 @@ func (d *batchDecoder) ref(what string) string {
 	}
 	n := d.count(what, 1)
 	begin := d.size - len(d.in)
-	d.take(what, n)
+	d.consume(what, n)
 	s := d.text[begin : begin+n]
 	d.strings = append(d.strings, s)
 	return s
@@ -278,7 +278,7 @@ func (d *batchDecoder) uint(what string) int {
 }
 
 func (d *batchDecoder) fixed(what string) uint64 {
-	b := d.take(what, 8)
+	b := d.consume(what, 8)
 	if d.err != nil {
 		return 0
 	}
@@ -286,14 +286,14 @@ func (d *batchDecoder) fixed(what string) uint64 {
 }
 
 func (d *batchDecoder) byte(what string) byte {
-	b := d.take(what, 1)
+	b := d.consume(what, 1)
 	if d.err != nil {
 		return 0
 	}
 	return b[0]
 }
 
-func (d *batchDecoder) take(what string, n int) []byte {
+func (d *batchDecoder) consume(what string, n int) []byte {
 	if d.err == nil && n > len(d.in) {
 		d.fail(what, fmt.Sprintf("%d bytes wanted, %d left", n, len(d.in)))
 	}

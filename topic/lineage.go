@@ -22,10 +22,10 @@ func (l Lineage) Current() string {
 	return l[len(l)-1].ID
 }
 
-// Kept returns, per partition, up to where t, which now ends at end, still is what it was in an incarnation: a greater
+// ValidEnds returns, per partition, up to where t, which now ends at end, still is what it was in an incarnation: a greater
 // position from there may have another record now. known is false for an incarnation that is not remembered, as in a
 // topic that was made anew: then no position from there means anything.
-func Kept(t Topic, incarnation string, end []int64) (kept []int64, known bool) {
+func ValidEnds(t Topic, incarnation string, end []int64) (kept []int64, known bool) {
 	kept = slices.Clone(end)
 	if t.Ordered() { // positions of a quiet partition pass its end
 		kept = slices.Repeat([]int64{slices.Max(end)}, len(end))

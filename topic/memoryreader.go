@@ -122,7 +122,7 @@ func (r *MemoryReader) inTurn(limit int) []Record {
 	var out []Record
 	for i := range r.from {
 		q := (r.turn + i) % len(r.from)
-		out = append(out, r.take(q, limit-len(out))...)
+		out = append(out, r.read(q, limit-len(out))...)
 	}
 	if len(out) > 0 {
 		r.turn = (r.turn + 1) % len(r.from)
@@ -130,7 +130,7 @@ func (r *MemoryReader) inTurn(limit int) []Record {
 	return out
 }
 
-func (r *MemoryReader) take(partition, limit int) []Record {
+func (r *MemoryReader) read(partition, limit int) []Record {
 	if r.from[partition] < 0 || limit <= 0 {
 		return nil
 	}

@@ -62,7 +62,7 @@ type Topic interface {
 	Bounds(ctx context.Context) (start, end []int64, err error)
 
 	// Lineage says since when the topic has lost nothing that was acknowledged, and where it may have before. A position
-	// that is kept for another process means something only together with the incarnation it comes from: see Kept.
+	// that is stored for another process means something only together with the incarnation it comes from: see ValidEnds.
 	Lineage() Lineage
 
 	// Open starts a reader. from holds one position per partition, inclusive; a negative one leaves the

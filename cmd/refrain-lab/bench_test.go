@@ -111,7 +111,7 @@ func TestBenchFlood(t *testing.T) {
 // TestBenchWrites replaces one table of a document and nothing else.
 func TestBenchWrites(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "doc.md")
-	before := "a\n" + report.Bench.Marked("kernels", "old\n") + "b\n" + report.Bench.Marked("match", "old\n")
+	before := "a\n" + report.Bench.Wrap("kernels", "old\n") + "b\n" + report.Bench.Wrap("match", "old\n")
 	if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -122,7 +122,7 @@ func TestBenchWrites(t *testing.T) {
 	}
 	head, rest, _ := strings.Cut(string(got), "Hamming kernels")
 	_, tail, ok := strings.Cut(rest, "<!-- /bench -->\n")
-	if head != "a\n<!-- bench:kernels -->\n" || !ok || tail != "b\n"+report.Bench.Marked("match", "old\n") {
+	if head != "a\n<!-- bench:kernels -->\n" || !ok || tail != "b\n"+report.Bench.Wrap("match", "old\n") {
 		t.Errorf("got\n%s", got)
 	}
 	if status, _, errs = runBenchCommand(t, "engines", "--quick", "--write", path); status != cli.ExitFailure || !strings.Contains(errs, "bench:engines") {

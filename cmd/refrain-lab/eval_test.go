@@ -30,7 +30,7 @@ func runEvalCommand(t *testing.T, args ...string) (status int, stdout, stderr st
 func TestEvalWrites(t *testing.T) {
 	data, folder := evalPosts(t), t.TempDir()
 	path := filepath.Join(folder, "doc.md")
-	before := "a\n" + report.Eval.Marked("fig5", "old\n") + "b\n" + report.Eval.Marked("table1", "old\n")
+	before := "a\n" + report.Eval.Wrap("fig5", "old\n") + "b\n" + report.Eval.Wrap("table1", "old\n")
 	if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestEvalWrites(t *testing.T) {
 	}
 	head, rest, _ := strings.Cut(string(got), "Of the n most frequent words")
 	_, tail, ok := strings.Cut(rest, "<!-- /eval -->\n")
-	if head != "a\n<!-- eval:fig5 -->\n" || !ok || tail != "b\n"+report.Eval.Marked("table1", "old\n") ||
+	if head != "a\n<!-- eval:fig5 -->\n" || !ok || tail != "b\n"+report.Eval.Wrap("table1", "old\n") ||
 		!strings.Contains(rest, "`refrain-lab eval fig5 --quick --seed 3`") || !strings.Contains(rest, "(eval-fig5.svg)") {
 		t.Errorf("got\n%s", got)
 	}
@@ -65,7 +65,7 @@ func mustReadFile(t *testing.T, path string) []byte {
 // TestQuickReplacesNoWholeTable: what took minutes to measure stays, and who types --quick hears what to do.
 func TestQuickReplacesNoWholeTable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "doc.md")
-	before := report.Eval.Marked("fig5", report.New("fig5", "Overlap.", "posts", "refrain-lab eval fig5 --seed 3").Markdown())
+	before := report.Eval.Wrap("fig5", report.New("fig5", "Overlap.", "posts", "refrain-lab eval fig5 --seed 3").Markdown())
 	if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestNarrowReplacesNoWholeTable(t *testing.T) {
 		{"refrain-lab eval later --quick --threshold 0.8", "--quick --threshold 0.6 --learner md5 --bits 32", "--bits"},
 		{"refrain-lab eval later --quick --threshold 0.8 --learner md5", "--quick --threshold 0.6 --learner md5", ""},
 	} {
-		before := report.Eval.Marked("later", report.New("later", "Later.", "posts", c.measured).Markdown())
+		before := report.Eval.Wrap("later", report.New("later", "Later.", "posts", c.measured).Markdown())
 		if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -53,7 +53,7 @@ func mustEval(t *testing.T, args ...string) *report.Report {
 // TestEvalDriftPlots: the plot lies beside the document.
 func TestEvalDriftPlots(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "doc.md")
-	if err := os.WriteFile(path, []byte(report.Eval.Marked("drift", "")), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(report.Eval.Wrap("drift", "")), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	status, _, errs := runEvalCommand(t, "drift", "--quick", "--threshold", "0.6", "--data", evalPosts(t), "--write", path)

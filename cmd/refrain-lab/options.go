@@ -27,7 +27,7 @@ func (o *options[T]) chosen(quick bool) (T, error) {
 	var err error
 	o.again.VisitAll(func(f *pflag.Flag) {
 		if given := o.flags.Lookup(f.Name); given.Changed && err == nil {
-			err = repeat(f, given)
+			err = copyFlag(f, given)
 		}
 	})
 	if quick {
@@ -36,8 +36,8 @@ func (o *options[T]) chosen(quick bool) (T, error) {
 	return o.usual, err
 }
 
-// repeat gives a flag the value of another of its kind. A list has to have something in it.
-func repeat(f, given *pflag.Flag) error {
+// copyFlag gives a flag the value of another of its kind. A list has to have something in it.
+func copyFlag(f, given *pflag.Flag) error {
 	list, ok := given.Value.(pflag.SliceValue)
 	if !ok {
 		return f.Value.Set(given.Value.String())

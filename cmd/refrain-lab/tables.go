@@ -180,7 +180,7 @@ func (g *tableGroup) print(r *report.Report) error {
 	if g.write != "" {
 		return nil
 	}
-	_, err := fmt.Fprint(g.main.Stdout, g.markers.Marked(r.Name, r.Markdown()))
+	_, err := fmt.Fprint(g.main.Stdout, g.markers.Wrap(r.Name, r.Markdown()))
 	return err
 }
 

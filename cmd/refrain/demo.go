@@ -62,7 +62,7 @@ func (m *Main) demo() *cobra.Command {
 	to.BoolVar(&f.bluesky, "bluesky", false, "feed it with the Bluesky firehose")
 	to.StringVar(&f.duration, "duration", "0", "end after so long, as in 30s; 0: at Ctrl-C")
 	f.in.add(to)
-	f.in.addKept(to)
+	f.in.addMeta(to)
 	return cmd
 }
 

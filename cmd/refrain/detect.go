@@ -44,7 +44,7 @@ func (m *Main) detect() *cobra.Command {
 				return err
 			}
 			defer src.Close()
-			cfg.OnForced = m.sayForced()
+			cfg.OnForced = m.reportForced()
 			cfg.Budget = m.limitMemory(cfg.Budget, src.Memory())
 			windows, err := detector.NewPartitions(cfg, window.partitions, window.workers)
 			if err != nil {
@@ -56,7 +56,7 @@ func (m *Main) detect() *cobra.Command {
 	}
 	window.add(cmd.Flags())
 	in.add(cmd.Flags())
-	in.addKept(cmd.Flags())
+	in.addMeta(cmd.Flags())
 	out.add(cmd.Flags())
 	return cmd
 }
@@ -77,8 +77,8 @@ func (m *Main) limitMemory(budget, input int64) int64 {
 	return window
 }
 
-// sayForced tells once that the budget forces texts out, and then each time the span has halved.
-func (m *Main) sayForced() func(sigstore.Forced) {
+// reportForced reports once that the budget forces texts out, and then each time the span has halved.
+func (m *Main) reportForced() func(sigstore.Forced) {
 	var mu sync.Mutex // windows are served side by side
 	span := time.Duration(math.MaxInt64)
 	return func(f sigstore.Forced) {

@@ -58,7 +58,7 @@ func (d *detecting) summarise(c detection.Counts, took time.Duration) {
 	fmt.Fprintf(w, "%d %s in %v (%.0f posts/s), %d rejected, %d changed\n", c.Posts, terminal.Noun(c.Posts, "post"),
 		took.Round(time.Millisecond), float64(c.Posts)/took.Seconds(), c.Rejected, c.Changed)
 	fmt.Fprintf(w, "%d %s compared, %d too short, %d delivered again, %d late\n", c.Sentences,
-		terminal.Noun(c.Sentences, "sentence"), c.TooShort, c.Repeats, s.Late)
+		terminal.Noun(c.Sentences, "sentence"), c.TooShort, c.Redelivered, s.Late)
 	fmt.Fprintf(w, "%d %s; the window holds %d %s, %d %s, %s\n", c.Events, terminal.Noun(c.Events, "event"), s.Groups,
 		terminal.Noun(s.Groups, "text"), s.Occurrences, terminal.Noun(s.Occurrences, "occurrence"), units.FormatBytes(s.Bytes))
 	if s.Forced > 0 {

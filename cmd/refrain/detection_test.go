@@ -74,7 +74,7 @@ func TestDetectTimesOfUntimedPosts(t *testing.T) {
 	}
 }
 
-// TestDetectKeepAndLink: events have the fields that are kept, and links; a template that cannot work is wrong usage.
+// TestDetectKeepAndLink: events have the Meta fields, and links; a template that cannot work is wrong usage.
 func TestDetectKeepAndLink(t *testing.T) {
 	const posts = `{"id":"1","text":"the very same words stand here again","followers":1}` + "\n" +
 		`{"id":"2","author":"a/b","text":"the very same words stand here again","followers":12,"other":1}` + "\n"

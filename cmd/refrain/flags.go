@@ -34,8 +34,8 @@ func (f *inputFlags) add(to *pflag.FlagSet) {
 	to.IntVar(&f.batch, "batch", 500, "posts read and handed on at once")
 }
 
-// addKept adds what only those need who write events.
-func (f *inputFlags) addKept(to *pflag.FlagSet) {
+// addMeta adds what only those need who write events.
+func (f *inputFlags) addMeta(to *pflag.FlagSet) {
 	to.StringSliceVar(&f.keep, "keep", nil, "fields of a post that its events have too, in later.meta: as in url,user.followers")
 	to.StringVar(&f.link, "link", "", "template of a post's address, for later.link: as in https://x.com/{author}/status/{id}")
 }
@@ -46,7 +46,7 @@ func (f *inputFlags) postFields() (*feed.Fields, error) {
 	if err != nil {
 		return nil, usage("--map: %w", err)
 	}
-	if fields, err = fields.WithKeep(f.keep); err != nil {
+	if fields, err = fields.WithMeta(f.keep); err != nil {
 		return nil, usage("--keep: %w", err)
 	}
 	if fields, err = fields.WithLink(f.link); err != nil {

@@ -41,7 +41,7 @@ func (m *Main) match() *cobra.Command {
 				}
 				text = string(in)
 			}
-			body, err := ask(cmd.Context(), address, cmp.Or(token, os.Getenv("REFRAIN_TOKEN")), text)
+			body, err := requestMatch(cmd.Context(), address, cmp.Or(token, os.Getenv("REFRAIN_TOKEN")), text)
 			if err != nil {
 				return err
 			}
@@ -61,7 +61,7 @@ func (m *Main) match() *cobra.Command {
 // maxMatchText is what the server takes of one text.
 const maxMatchText = 1 << 20
 
-func ask(ctx context.Context, address, token, text string) ([]byte, error) {
+func requestMatch(ctx context.Context, address, token, text string) ([]byte, error) {
 	question, err := json.Marshal(map[string]string{"text": text})
 	if err != nil {
 		return nil, err

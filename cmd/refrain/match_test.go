@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// mustAsk runs match against a server that answers so, and returns what was asked and printed.
-func mustAsk(t *testing.T, in string, status int, answer string) (asked, out, errs string) {
+// mustMatch runs match against a server that answers so, and returns what was asked and printed.
+func mustMatch(t *testing.T, in string, status int, answer string) (asked, out, errs string) {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var q struct{ Text string }
@@ -31,7 +31,7 @@ func mustAsk(t *testing.T, in string, status int, answer string) (asked, out, er
 
 // TestMatchSaysWhatIsLeftOut: a sentence that the answer had no room for is not one that repeats nothing.
 func TestMatchSaysWhatIsLeftOut(t *testing.T) {
-	_, out, _ := mustAsk(t, "a", http.StatusOK, `{"sentences":[{"text":"a","compared":true,"matches":[],"truncated":true},{"text":"b","compared":true,"matches":[]}]}`)
+	_, out, _ := mustMatch(t, "a", http.StatusOK, `{"sentences":[{"text":"a","compared":true,"matches":[],"truncated":true},{"text":"b","compared":true,"matches":[]}]}`)
 	if strings.Count(out, "nothing like it") != 1 || !strings.Contains(out, "a\n  repeats more texts than one answer holds") {
 		t.Errorf("printed:\n%s", out)
 	}
@@ -39,14 +39,14 @@ func TestMatchSaysWhatIsLeftOut(t *testing.T) {
 
 // TestMatchCutsNothing: a text beyond the limit is refused by the server, not cut by the client.
 func TestMatchCutsNothing(t *testing.T) {
-	asked, _, _ := mustAsk(t, strings.Repeat("a", maxMatchText+5), http.StatusOK, `{}`)
+	asked, _, _ := mustMatch(t, strings.Repeat("a", maxMatchText+5), http.StatusOK, `{}`)
 	if len(asked) <= maxMatchText {
 		t.Errorf("%d bytes sent: as if it were all", len(asked))
 	}
 }
 
 func TestMatchWithoutToken(t *testing.T) {
-	if _, _, errs := mustAsk(t, "a", http.StatusUnauthorized, `{}`); !strings.Contains(errs, "REFRAIN_TOKEN") {
+	if _, _, errs := mustMatch(t, "a", http.StatusUnauthorized, `{}`); !strings.Contains(errs, "REFRAIN_TOKEN") {
 		t.Errorf("error: %s", errs)
 	}
 }
@@ -58,7 +58,7 @@ func TestMatchTellsProblems(t *testing.T) {
 		`{"title":"Service Unavailable","detail":"Ask \u001b[31mlater."}`:                  "503 Service Unavailable: Ask ",
 		"upstream away\n": "503 Service Unavailable: upstream away\n",
 	} {
-		_, _, errs := mustAsk(t, "a", http.StatusServiceUnavailable, body)
+		_, _, errs := mustMatch(t, "a", http.StatusServiceUnavailable, body)
 		if !strings.Contains(errs, want) || strings.ContainsAny(errs, "{\x1b") {
 			t.Errorf("got %q, want %q in it", errs, want)
 		}

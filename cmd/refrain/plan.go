@@ -116,7 +116,7 @@ func (f *planFlags) parse(flags *pflag.FlagSet) error {
 		if err != nil {
 			return usage("--%s: %w", b.name, err)
 		}
-		if err := units.AtLeast(n, b.least); err != nil {
+		if err := units.MinBytes(n, b.least); err != nil {
 			return usage("--%s %q is %w", b.name, b.value, err)
 		}
 		*b.to = float64(n)

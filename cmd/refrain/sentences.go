@@ -79,10 +79,10 @@ func (m *Main) eachPost(ctx context.Context, src ingest.Source, visit func(*feed
 // complain prints what was rejected or changed.
 func (m *Main) complain(b *ingest.Batch) {
 	for _, r := range b.Rejected {
-		fmt.Fprintf(m.Stderr, "%s: %s\n", r.Place, r.Reason)
+		fmt.Fprintf(m.Stderr, "%s: %s\n", r.Location, r.Reason)
 	}
 	for _, n := range b.Notes {
-		fmt.Fprintf(m.Stderr, "%s: accepted: %s\n", n.Place, n.Text)
+		fmt.Fprintf(m.Stderr, "%s: accepted: %s\n", n.Location, n.Text)
 	}
 }
 

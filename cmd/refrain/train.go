@@ -69,8 +69,8 @@ type training struct {
 	out                  string
 }
 
-// mostSentences is more than any machine holds.
-const mostSentences = 1 << 32
+// maxSentences is more than any machine holds.
+const maxSentences = 1 << 32
 
 // check says what is wrong with the flags before anything is read.
 func (t *training) check() error {
@@ -80,8 +80,8 @@ func (t *training) check() error {
 		return usage("--out is missing: say which file to write the model to")
 	case reserved(t.out):
 		return usage("--out %s: --model %s would not mean this file: choose another name, or ./%s", t.out, t.out, t.out)
-	case t.sentences < 1 || t.sentences > mostSentences:
-		return usage("--sentences %d: want 1 to %d", t.sentences, mostSentences)
+	case t.sentences < 1 || t.sentences > maxSentences:
+		return usage("--sentences %d: want 1 to %d", t.sentences, maxSentences)
 	case c.Vocabulary < 1:
 		return usage("--vocab %d: want 1 or more", c.Vocabulary)
 	case t.minTokens < 0:
@@ -155,12 +155,12 @@ func (t *training) learn(ctx context.Context, files []string) (*hashcodes.Model,
 	for _, file := range files {
 		t.config.Sources = append(t.config.Sources, filepath.Base(file))
 	}
-	t.config.Say = func(line string) { t.say(status, line) }
+	t.config.Progress = func(line string) { t.report(status, line) }
 	return t.config.Learn(ctx, sample)
 }
 
-// say shows how far the learner is: where no line can be redrawn, by a line for every round.
-func (t *training) say(status *terminal.Status, line string) {
+// report shows how far the learner is: where no line can be redrawn, by a line for every round.
+func (t *training) report(status *terminal.Status, line string) {
 	if status.Active() {
 		status.Set(line)
 		return

@@ -35,7 +35,7 @@ func stockPosts(n int) string {
 	return b.String()
 }
 
-// mustTrain trains on posts from stdin and returns the model's path and what was said.
+// mustTrain trains on posts from stdin and returns the model's path and what was reported.
 func mustTrain(t *testing.T, posts string, args ...string) (path, said string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "posts.model")

@@ -81,7 +81,7 @@ func TestMineAgainstAllPairs(t *testing.T) {
 			for j, b := range s.tab.sets[:i] {
 				radius := hashcodes.Radius(fourFifths, ones, len(a), len(b))
 				e := distance(s.sig(i), s.sig(j)) - radius
-				if radius < 0 || e > slack || fourFifths.Reaches(text.Intersection(a, b), len(a), len(b)) {
+				if radius < 0 || e > maxExcessBits || fourFifths.Reaches(text.Intersection(a, b), len(a), len(b)) {
 					continue
 				}
 				want++
@@ -138,12 +138,12 @@ func TestGains(t *testing.T) {
 	}
 }
 
-// gainOf is the change of the loss between the code that the slot keeps and that code with bit b.
+// gainOf is the change of the loss between the slot's base and that code with bit b.
 func gainOf(s *state, m *mover, slot *slot, b int) (sum int64) {
 	code := s.code(slot.number)
 	old := slices.Clone(code)
 	defer func() { copy(code, old); resign(s) }()
-	copy(code, slot.kept)
+	copy(code, slot.base)
 	resign(s)
 	before := slices.Clone(s.sigs)
 	code[b/64] |= 1 << (b % 64)
@@ -157,7 +157,7 @@ func gainOf(s *state, m *mover, slot *slot, b int) (sum int64) {
 			was := distance(before[row*s.words:(row+1)*s.words], before[other*s.words:(other+1)*s.words])
 			is := distance(s.sig(row), s.sig(other))
 			e := was - int(l.radius)
-			if e > slack+1 {
+			if e > maxExcessBits+1 {
 				continue
 			}
 			switch level := max(e, -deepest) + deepest; is - was {
@@ -257,7 +257,7 @@ func TestLearnStops(t *testing.T) {
 	for _, said := range []int{1, 2, 4} {
 		ctx, cancel := context.WithCancel(t.Context())
 		heard := 0
-		c := Config{Learner: "direct", Bits: 32, Ones: 2, Threshold: fourFifths, Vocabulary: 300, Workers: 2, Say: func(string) {
+		c := Config{Learner: "direct", Bits: 32, Ones: 2, Threshold: fourFifths, Vocabulary: 300, Workers: 2, Progress: func(string) {
 			if heard++; heard == said {
 				cancel()
 			}

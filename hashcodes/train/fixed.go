@@ -16,11 +16,11 @@ var recalls = []float64{0.9, 0.95, 0.99}
 // radius or, with Config.Fixed, within fixed distances.
 type choice struct {
 	*learning
-	fixed  *fixed // nil without Config.Fixed
-	model  *hashcodes.Model
-	least  float64
-	place  int // in the order of offers
-	offers int
+	fixed   *fixed // nil without Config.Fixed
+	model   *hashcodes.Model
+	minCost float64
+	order   int // in the order of offers
+	offers  int
 }
 
 func (l *learning) newChoice() (*choice, error) {
@@ -39,8 +39,8 @@ func (l *learning) newChoice() (*choice, error) {
 // offer returns the cost by which models are compared.
 func (c *choice) offer(m *hashcodes.Model) float64 {
 	cost := c.cost(m)
-	if c.model == nil || cost < c.least {
-		c.model, c.least, c.place = m, cost, c.offers
+	if c.model == nil || cost < c.minCost {
+		c.model, c.minCost, c.order = m, cost, c.offers
 	}
 	c.offers++
 	return cost

@@ -7,15 +7,15 @@ import "math"
 // brings a pair closer to the edge; as T falls from round to round, the loss goes from "far apart" to "outside".
 
 const (
-	deepest = 8                   // further inside the radius costs as much as this
-	levels  = deepest + slack + 2 // from so deep inside to one bit beyond the slack
-	scale   = 1 << 16             // costs are integers, so that their sums do not depend on the order
+	deepest = 8                           // further inside the radius costs as much as this
+	levels  = deepest + maxExcessBits + 2 // from so deep inside to one bit beyond the slack
+	scale   = 1 << 16                     // costs are integers, so that their sums do not depend on the order
 )
 
 // loss holds, for the stratum of a pair and its level, how its weighted cost changes.
 type loss struct {
-	more [slack + 1][levels]int64 // with one bit more of distance
-	less [slack + 1][levels]int64 // with one bit less
+	more [maxExcessBits + 1][levels]int64 // with one bit more of distance
+	less [maxExcessBits + 1][levels]int64 // with one bit less
 }
 
 func newLoss(p *pairs, temperature float64) *loss {
@@ -32,7 +32,7 @@ func newLoss(p *pairs, temperature float64) *loss {
 }
 
 func cost(e, temperature float64) float64 {
-	if e > slack {
+	if e > maxExcessBits {
 		return 0 // pairs that begin there are not in the sample
 	}
 	return 1 / (1 + math.Exp((e-0.5)/temperature))

@@ -20,7 +20,7 @@ type mover struct {
 	workers int
 	slots   [turn]slot
 	jobs    []job
-	now     uint32 // number of the turn: marks of earlier ones do not count
+	now     uint32 // number of the turn: the holders of earlier ones do not count
 }
 
 // turn is how many tokens are looked at side by side, as if none of the others moved. They are rare ones: see fill.
@@ -28,12 +28,12 @@ const turn = 8
 
 // slot is one token of a turn.
 type slot struct {
-	number  int      // the token
-	out     int      // the bit that it gives up for another, or -1
-	kept    []uint64 // its code without that
-	gains   []int64  // by bit: change of the loss with the bit, against kept alone
-	mark    []uint32 // by row: the turn in which it was marked as a holder of the token
-	without []uint64 // by marked row: its signature with kept in place of the code
+	number     int      // the token
+	out        int      // the bit that it gives up for another, or -1
+	base       []uint64 // its code without that
+	gains      []int64  // by bit: change of the loss with the bit, against base alone
+	holderTurn []uint32 // by row: the last turn in which it was a holder of the token
+	without    []uint64 // by row of a holder: its signature with base in place of the code
 }
 
 // job is some of the rows that hold the token of a slot.
@@ -47,8 +47,8 @@ func newMover(s *state, workers int) *mover {
 	m := &mover{state: s, workers: workers}
 	for i := range m.slots {
 		m.slots[i] = slot{
-			kept: make([]uint64, s.words), gains: make([]int64, s.bits),
-			mark: make([]uint32, len(s.tab.sets)), without: make([]uint64, len(s.sigs)),
+			base: make([]uint64, s.words), gains: make([]int64, s.bits),
+			holderTurn: make([]uint32, len(s.tab.sets)), without: make([]uint64, len(s.sigs)),
 		}
 	}
 	return m
@@ -73,10 +73,10 @@ func (m *mover) fill(number, k int) []slot {
 
 func (s *slot) choose(number int, code []uint64, k int) {
 	s.number, s.out = number, -1
-	copy(s.kept, code)
+	copy(s.base, code)
 	if list := positions(code); k < len(list) {
 		s.out = int(list[k])
-		s.kept[s.out/64] &^= 1 << (s.out % 64)
+		s.base[s.out/64] &^= 1 << (s.out % 64)
 	}
 }
 
@@ -92,7 +92,7 @@ func (m *mover) measure(slots []slot) {
 			rows = rows[n:]
 		}
 	}
-	parallel(m.workers, len(m.jobs), func(i int) { m.mark(&m.jobs[i]) })
+	parallel(m.workers, len(m.jobs), func(i int) { m.prepareRows(&m.jobs[i]) })
 	parallel(m.workers, len(m.jobs), func(i int) { m.sum(&m.jobs[i]) })
 	for i := range slots {
 		clear(slots[i].gains)
@@ -104,16 +104,16 @@ func (m *mover) measure(slots []slot) {
 	}
 }
 
-// mark signs the rows of a job without what may move.
-func (m *mover) mark(j *job) {
+// prepareRows signs the rows of a job without what may move.
+func (m *mover) prepareRows(j *job) {
 	s := m.state
 	for _, row := range j.rows {
 		dst := j.slot.without[int(row)*s.words : (int(row)+1)*s.words]
 		s.without(dst, int(row), j.slot.number)
 		for w := range dst {
-			dst[w] |= j.slot.kept[w]
+			dst[w] |= j.slot.base[w]
 		}
-		j.slot.mark[row] = m.now
+		j.slot.holderTurn[row] = m.now
 	}
 }
 
@@ -134,12 +134,12 @@ func (m *mover) sum(j *job) {
 // add adds the gains of one pair, except what any bit that own lacks gains, which it returns.
 func (m *mover) add(j *job, row uint32, own []uint64, l link) int64 {
 	words := m.state.words
-	other, both := m.state.sig(int(l.other)), j.slot.mark[l.other] == m.now
+	other, both := m.state.sig(int(l.other)), j.slot.holderTurn[l.other] == m.now
 	if both {
 		other = j.slot.without[int(l.other)*words : (int(l.other)+1)*words]
 	}
 	e := distance(own, other) - int(l.radius)
-	if e > slack+1 || both && l.other < row { // a pair of two holders is added once
+	if e > maxExcessBits+1 || both && l.other < row { // a pair of two holders is added once
 		return 0
 	}
 	level := max(e, -deepest) + deepest
@@ -171,7 +171,7 @@ func (s *slot) apply(st *state, gains []int64) bool {
 		best, least = s.out, gains[s.out] // of equals, what is there stays
 	}
 	for b, g := range gains {
-		if g < least && s.kept[b/64]>>(b%64)&1 == 0 {
+		if g < least && s.base[b/64]>>(b%64)&1 == 0 {
 			best, least = b, g
 		}
 	}
@@ -179,7 +179,7 @@ func (s *slot) apply(st *state, gains []int64) bool {
 		return false
 	}
 	code := st.code(s.number)
-	copy(code, s.kept)
+	copy(code, s.base)
 	if best >= 0 {
 		code[best/64] |= 1 << (best % 64)
 	}

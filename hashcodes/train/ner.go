@@ -36,8 +36,8 @@ func (s *state) affinity(i, j int, both uint32) float64 {
 	return float64(both) / math.Sqrt(float64(s.vocab[i].frequency)*float64(s.vocab[j].frequency))
 }
 
-// leastAffinities are what the learner ner tries: tokens with at least that affinity share one code.
-var leastAffinities = []float64{0.3, 0.5, 0.7, 0.9}
+// minAffinities are what the learner ner tries: tokens with at least that affinity share one code.
+var minAffinities = []float64{0.3, 0.5, 0.7, 0.9}
 
 // Merged says what one least affinity of the learner ner led to.
 type Merged struct {
@@ -62,7 +62,7 @@ func (l *learning) ner() (*hashcodes.Model, Cost, error) {
 	if err != nil {
 		return nil, Cost{}, err
 	}
-	for _, c := range leastAffinities {
+	for _, c := range minAffinities {
 		if err := l.ctx.Err(); err != nil {
 			return nil, Cost{}, err
 		}
@@ -74,9 +74,9 @@ func (l *learning) ner() (*hashcodes.Model, Cost, error) {
 		merged := describeClasses(class)
 		merged.Affinity, merged.Cost = c, best.offer(m)
 		l.report.Merged = append(l.report.Merged, merged)
-		l.say("ner, least affinity %.1f: %d tokens in %d classes, %s candidates a query", c, merged.Tokens, merged.Classes, units.Three(merged.Cost))
+		l.logf("ner, least affinity %.1f: %d tokens in %d classes, %s candidates a query", c, merged.Tokens, merged.Classes, units.Three(merged.Cost))
 	}
-	l.report.Merged[best.place].Chosen = true
+	l.report.Merged[best.order].Chosen = true
 	return best.chosen()
 }
 

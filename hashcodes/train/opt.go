@@ -39,10 +39,10 @@ func (l *learning) opt() (*hashcodes.Model, Cost, error) {
 			return nil, Cost{}, err
 		}
 		solved.Cost = c.offer(m)
-		l.say("opt, λ = %g: %d steps to a residual of %.1e, %s candidates a query", lambda, solved.Iterations, solved.Residual, units.Three(solved.Cost))
+		l.logf("opt, λ = %g: %d steps to a residual of %.1e, %s candidates a query", lambda, solved.Iterations, solved.Residual, units.Three(solved.Cost))
 		l.report.Solved = append(l.report.Solved, solved)
 	}
-	l.report.Solved[c.place].Chosen = true
+	l.report.Solved[c.order].Chosen = true
 	return c.chosen()
 }
 

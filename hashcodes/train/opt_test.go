@@ -126,7 +126,7 @@ func TestBaselines(t *testing.T) {
 				t.Fatalf("%s: code %v", learner, e)
 			}
 		}
-		if learner == "ner" && len(r.Merged) != len(leastAffinities) || learner == "opt" && len(r.Solved) != len(c.Lambdas) {
+		if learner == "ner" && len(r.Merged) != len(minAffinities) || learner == "opt" && len(r.Solved) != len(c.Lambdas) {
 			t.Errorf("%s: report %+v", learner, r)
 		}
 		_, judges := halve(s.Validation, c.Seed)

@@ -10,8 +10,8 @@ import (
 	"refrain/text"
 )
 
-// slack is how many bits outside the radius a pair may lie to be looked at: further out, moves do not bring it in.
-const slack = 7
+// maxExcessBits is how many bits outside the radius a pair may lie to be looked at: further out, moves do not bring it in.
+const maxExcessBits = 7
 
 // pairs is a sample of pairs of unlike sets whose signatures are near.
 //
@@ -21,7 +21,7 @@ const slack = 7
 type pairs struct {
 	starts []uint32 // by row, into links
 	links  []link   // each pair twice, under both of its rows
-	weight [slack + 1]int64
+	weight [maxExcessBits + 1]int64
 }
 
 // link is one end of a pair.
@@ -44,9 +44,9 @@ type miner struct {
 // perStratum is about how many pairs are drawn of each stratum.
 const perStratum = 375_000
 
-// negligible: a stratum is left out when moves of one bit can change the loss by less than this share through it, and
+// minStratumShare: a stratum is left out when moves of one bit can change the loss by less than this share through it, and
 // through all those further out.
-const negligible = 0.001
+const minStratumShare = 0.001
 
 // mine draws a sample of the pairs that are near under the codes of the moment; another one for another seed. It is cut
 // short when the context ends.
@@ -58,9 +58,9 @@ func (m *miner) mine(ctx context.Context, seed uint64, temperature float64) *pai
 	p := &pairs{}
 	var all [][]found
 	segments := m.plan(ctx, seed, temperature)
-	for e := 0; e <= slack; {
+	for e := 0; e <= maxExcessBits; {
 		s := query{e, e, segments[e]}
-		for s.segments == 1 && s.last < slack && segments[s.last+1] == 1 {
+		for s.segments == 1 && s.last < maxExcessBits && segments[s.last+1] == 1 {
 			s.last++ // strata that are searched whole are searched at once
 		}
 		if s.segments > 0 {
@@ -75,21 +75,21 @@ func (m *miner) mine(ctx context.Context, seed uint64, temperature float64) *pai
 }
 
 // plan returns in how many segments each stratum is cut; 0: it is left out.
-func (m *miner) plan(ctx context.Context, seed uint64, temperature float64) (segments [slack + 1]int) {
+func (m *miner) plan(ctx context.Context, seed uint64, temperature float64) (segments [maxExcessBits + 1]int) {
 	const pilots = 512
 	rows := rand.New(rand.NewPCG(seed, 0)).Perm(len(m.state.tab.sets))
 	pilot := rows[:min(len(rows), pilots)]
 	counts := m.census(ctx, pilot)
-	var effect [slack + 1]float64 // of the stratum and of those further out
-	for e := slack; e >= 0; e-- {
+	var effect [maxExcessBits + 1]float64 // of the stratum and of those further out
+	for e := maxExcessBits; e >= 0; e-- {
 		inner := float64(max(e, 1) - 1)
 		effect[e] = float64(counts[e]) * (cost(inner, temperature) - cost(inner+1, temperature))
-		if e < slack {
+		if e < maxExcessBits {
 			effect[e] += effect[e+1]
 		}
 	}
 	for e := range segments {
-		if len(pilot) == len(rows) || effect[e] >= negligible*effect[0] {
+		if len(pilot) == len(rows) || effect[e] >= minStratumShare*effect[0] {
 			segments[e] = 1 + counts[e]*(len(rows)/len(pilot))/perStratum
 		}
 	}
@@ -97,14 +97,14 @@ func (m *miner) plan(ctx context.Context, seed uint64, temperature float64) (seg
 }
 
 // census counts the pairs of each stratum that the rows have, similar ones among them.
-func (m *miner) census(ctx context.Context, rows []int) (counts [slack + 1]int) {
-	of := make([][slack + 1]int, len(rows))
+func (m *miner) census(ctx context.Context, rows []int) (counts [maxExcessBits + 1]int) {
+	of := make([][maxExcessBits + 1]int, len(rows))
 	parallelUntil(ctx, m.workers, len(rows), func(i int) {
 		s, row := m.state, rows[i]
 		b := hashcodes.NewBounds(m.t, m.ones).For(len(s.tab.sets[row]))
 		for other := row + 1; other < s.tab.band[b.Max+1]; other++ {
 			radius := int(b.Radius[len(s.tab.sets[other])-b.Min])
-			if e := distance(s.sig(row), s.sig(other)) - radius; e <= slack {
+			if e := distance(s.sig(row), s.sig(other)) - radius; e <= maxExcessBits {
 				of[i][max(e, 0)]++
 			}
 		}
@@ -160,7 +160,7 @@ func (m *miner) search(from, to int, q query, r *rand.Rand) (list []found) {
 			}
 			radius := int(b.Radius[size-b.Min])
 			hits = hamming.Scan(hits[:0], band, sig, radius+q.last)
-			list = m.keep(list, row, low, radius, q, hits)
+			list = m.appendFound(list, row, low, radius, q, hits)
 		}
 	}
 	return list
@@ -172,9 +172,9 @@ func cut(from, to, segment, segments int) (int, int) {
 	return from + n*segment/segments, from + n*(segment+1)/segments
 }
 
-// keep appends the hits, counted from row from on, of the strata asked for. Pairs that are similar enough are
+// appendFound appends the hits, counted from row from on, of the strata asked for. Pairs that are similar enough are
 // candidates whatever the codes: left out.
-func (m *miner) keep(list []found, row, from, radius int, q query, hits []uint32) []found {
+func (m *miner) appendFound(list []found, row, from, radius int, q query, hits []uint32) []found {
 	s := m.state
 	for _, hit := range hits {
 		other := from + int(hit)

@@ -43,11 +43,11 @@ type program struct {
 const (
 	tolerance    = 1e-4
 	firstMu      = 0.1
-	mostSteps    = 150
+	maxSteps     = 150
 	regularise   = 1e-8 // δ
 	inside       = 0.05 // how far the start is from the hashed codes towards the middle
 	sufficient   = 1e-4 // of Armijo's test
-	mostCG       = 100
+	maxCGSteps   = 100
 	cgReduction  = 1e-2
 	stepBoundary = 0.99
 )
@@ -151,7 +151,7 @@ func (p *program) value(alpha float64) float64 {
 // solve runs until the KKT residual is small, and says how it ended.
 func (p *program) solve(ctx context.Context) (Solved, error) {
 	s := Solved{Lambda: p.lambda}
-	for p.slope(); s.Iterations < mostSteps; s.Iterations++ {
+	for p.slope(); s.Iterations < maxSteps; s.Iterations++ {
 		if err := ctx.Err(); err != nil {
 			return s, err
 		}
@@ -214,7 +214,7 @@ func (p *program) newton() {
 		p.p[i] = -p.z[i]
 	}
 	rz := dot(p.r, p.z)
-	for enough, n := rz*cgReduction*cgReduction*min(1, p.mu), 0; n < mostCG && rz > enough && rz > 0; n++ {
+	for enough, n := rz*cgReduction*cgReduction*min(1, p.mu), 0; n < maxCGSteps && rz > enough && rz > 0; n++ {
 		p.multiply()
 		alpha := rz / dot(p.p, p.image)
 		for i := range p.step {

@@ -11,8 +11,8 @@ import (
 func TestProgressFitsALine(t *testing.T) {
 	var line string
 	p := progress{
-		say:   func(format string, args ...any) { line = fmt.Sprintf(format, args...) },
-		start: time.Now().Add(-time.Hour), rounds: 21, done: 10, least: 0.0296,
+		logf:  func(format string, args ...any) { line = fmt.Sprintf(format, args...) },
+		start: time.Now().Add(-time.Hour), rounds: 21, done: 10, minCost: 0.0296,
 	}
 	p.round(Cost{Queries: 2000, False: 77})
 	want := regexp.MustCompile(`^round 11 of 21, about 54m\d\ds left: 0\.0385 false candidates a query, best 0\.0296$`)

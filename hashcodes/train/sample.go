@@ -34,10 +34,10 @@ func Collect(sentences iter.Seq[[]uint64], n int, seed uint64) *Sample {
 		r.add(set)
 	}
 	r.prune()
-	slices.SortFunc(r.kept, func(a, b kept) int { return cmp.Compare(a.arrival, b.arrival) })
-	sets := make([][]uint64, len(r.kept))
-	for i := range r.kept {
-		sets[i] = r.kept[i].set
+	slices.SortFunc(r.sampled, func(a, b sampledSet) int { return cmp.Compare(a.arrival, b.arrival) })
+	sets := make([][]uint64, len(r.sampled))
+	for i := range r.sampled {
+		sets[i] = r.sampled[i].set
 	}
 	cut := len(sets) - len(sets)/(validationShare+1)
 	return &Sample{Learning: sets[:cut:cut], Validation: sets[cut:], Seen: r.seen}
@@ -45,16 +45,16 @@ func Collect(sentences iter.Seq[[]uint64], n int, seed uint64) *Sample {
 
 // reservoir keeps the sets with the least hashes: up to twice as many as wanted, then it throws the greater half away.
 type reservoir struct {
-	size  int
-	seed  uint64
-	bound uint64 // sets with greater hashes are not among the least
-	has   map[uint64]bool
-	kept  []kept
-	seen  int
-	buf   []byte
+	size    int
+	seed    uint64
+	bound   uint64 // sets with greater hashes are not among the least
+	has     map[uint64]bool
+	sampled []sampledSet
+	seen    int
+	buf     []byte
 }
 
-type kept struct {
+type sampledSet struct {
 	hash    uint64
 	arrival int
 	set     []uint64
@@ -70,8 +70,8 @@ func (r *reservoir) add(set []uint64) {
 		return
 	}
 	r.has[h] = true
-	r.kept = append(r.kept, kept{h, r.seen, slices.Clone(set)})
-	if len(r.kept) >= 2*r.size {
+	r.sampled = append(r.sampled, sampledSet{h, r.seen, slices.Clone(set)})
+	if len(r.sampled) >= 2*r.size {
 		r.prune()
 	}
 }
@@ -85,18 +85,18 @@ func (r *reservoir) hash(set []uint64) uint64 {
 }
 
 func (r *reservoir) prune() {
-	if len(r.kept) <= r.size {
+	if len(r.sampled) <= r.size {
 		return
 	}
-	slices.SortFunc(r.kept, func(a, b kept) int { return cmp.Compare(a.hash, b.hash) })
-	for _, k := range r.kept[r.size:] {
+	slices.SortFunc(r.sampled, func(a, b sampledSet) int { return cmp.Compare(a.hash, b.hash) })
+	for _, k := range r.sampled[r.size:] {
 		delete(r.has, k.hash)
 	}
-	clear(r.kept[r.size:])
-	r.kept = r.kept[:r.size]
+	clear(r.sampled[r.size:])
+	r.sampled = r.sampled[:r.size]
 	r.bound = 0
 	if r.size > 0 {
-		r.bound = r.kept[r.size-1].hash
+		r.bound = r.sampled[r.size-1].hash
 	}
 }
 
@@ -106,8 +106,8 @@ type word struct {
 	frequency uint32
 }
 
-// leastFrequency is how many sets must hold a token for its code to be learned: from fewer it would be guessed.
-const leastFrequency = 5
+// minFrequency is how many sets must hold a token for its code to be learned: from fewer it would be guessed.
+const minFrequency = 5
 
 // frequent returns the n tokens that most sets hold, the most frequent first.
 func frequent(sets [][]uint64, n int) []word {
@@ -119,7 +119,7 @@ func frequent(sets [][]uint64, n int) []word {
 	}
 	words := make([]word, 0, len(counts))
 	for token, count := range counts {
-		if count >= leastFrequency {
+		if count >= minFrequency {
 			words = append(words, word{token, count})
 		}
 	}

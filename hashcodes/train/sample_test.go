@@ -40,18 +40,18 @@ func TestCollectKeepsSomeOfAll(t *testing.T) {
 // TestCollectIgnoresRepeats: which sets are kept depends neither on how often they come nor on the order.
 func TestCollectIgnoresRepeats(t *testing.T) {
 	sets := numbered(5000)
-	want := keptOf(Collect(slices.Values(sets), 300, 7))
+	want := sampledOf(Collect(slices.Values(sets), 300, 7))
 	repeated := slices.Concat(sets, sets[:100], sets, [][]uint64{{}}, sets[4000:])
 	rand.New(rand.NewPCG(1, 1)).Shuffle(len(repeated), func(i, j int) { repeated[i], repeated[j] = repeated[j], repeated[i] })
-	if diff := cmp.Diff(want, keptOf(Collect(slices.Values(repeated), 300, 7))); diff != "" {
+	if diff := cmp.Diff(want, sampledOf(Collect(slices.Values(repeated), 300, 7))); diff != "" {
 		t.Errorf("(-once +repeated):\n%s", diff)
 	}
-	if cmp.Equal(want, keptOf(Collect(slices.Values(sets), 300, 8))) {
+	if cmp.Equal(want, sampledOf(Collect(slices.Values(sets), 300, 8))) {
 		t.Error("another seed keeps the same sets")
 	}
 }
 
-func keptOf(s *Sample) [][]uint64 {
+func sampledOf(s *Sample) [][]uint64 {
 	all := slices.Concat(s.Learning, s.Validation)
 	slices.SortFunc(all, slices.Compare[[]uint64])
 	return all
@@ -85,6 +85,6 @@ func TestFrequent(t *testing.T) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	if n := len(frequent(sets, 100)); n != 6 {
-		t.Errorf("%d tokens are in %d sets or more, want 6", n, leastFrequency)
+		t.Errorf("%d tokens are in %d sets or more, want 6", n, minFrequency)
 	}
 }

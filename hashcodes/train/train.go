@@ -34,7 +34,7 @@ type Config struct {
 	Words      func(token uint64) bool // tokens whose codes may be learned; nil: of no token is it asked
 	Sources    []string                // what the sentences come from, for the report
 	Workers    int                     // goroutines, 1 or more
-	Say        func(string)            // hears of progress; nil: nobody does
+	Progress   func(string)            // hears of progress; nil: nobody does
 }
 
 // DefaultSentences is how many distinct sentences a sample has, where nobody says another number: 300,000.
@@ -155,7 +155,7 @@ func newLearning(ctx context.Context, c Config, s *Sample) *learning {
 	l := &learning{Config: c, ctx: ctx, sample: s, vocab: c.vocabulary(s)}
 	l.all = newTable(slices.Concat(s.Learning, s.Validation), c.Bits/32)
 	l.queries, l.judges = halve(s.Validation, c.Seed)
-	l.progress = progress{say: l.say, start: time.Now()}
+	l.progress = progress{logf: l.logf, start: time.Now()}
 	l.report = Report{
 		Sources: c.Sources, Seen: s.Seen, Learning: len(s.Learning), Validation: len(s.Validation), Vocabulary: len(l.vocab),
 		Threshold: c.Threshold.String(), Ones: c.Ones,
@@ -195,12 +195,12 @@ func (l *learning) learn(md5 *hashcodes.Model) (m *hashcodes.Model, err error) {
 	return m, err
 }
 
-// hopeless: with so many times the false candidates of the best, the hashed codes of a number of ones are not tried.
-const hopeless = 4
+// maxHashedRatio: with so many times the false candidates of the best, the hashed codes of a number of ones are not tried.
+const maxHashedRatio = 4
 
 // best learns for every number of ones up to the one asked for, and returns the best on the validation sets.
 func (l *learning) best() (best *hashcodes.Model, err error) {
-	numbers, err := l.hopeful()
+	numbers, err := l.onesToTry()
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +209,7 @@ func (l *learning) best() (best *hashcodes.Model, err error) {
 	}
 	var least Cost
 	for _, ones := range numbers {
-		l.say("learning codes of %d %s a token", ones, plural(ones, "bit"))
+		l.logf("learning codes of %d %s a token", ones, plural(ones, "bit"))
 		m, cost, err := l.direct(ones)
 		if err != nil {
 			return nil, err
@@ -221,9 +221,9 @@ func (l *learning) best() (best *hashcodes.Model, err error) {
 	return best, nil
 }
 
-// hopeful lists the numbers of ones that are worth a try by their hashed codes, and has the report compare with the best of
+// onesToTry lists the numbers of ones that are worth a try by their hashed codes, and has the report compare with the best of
 // these.
-func (l *learning) hopeful() (numbers []int, err error) {
+func (l *learning) onesToTry() (numbers []int, err error) {
 	hashed, best := make([]Cost, l.Ones+1), 1
 	for ones := 1; ones <= l.Ones; ones++ {
 		md5, err := l.model(ones, nil)
@@ -231,7 +231,7 @@ func (l *learning) hopeful() (numbers []int, err error) {
 			return nil, err
 		}
 		hashed[ones] = l.validate(md5)
-		l.say("%d %s a token, hashed: %s false candidates a query", ones, plural(ones, "bit"), units.Three(hashed[ones].PerQuery()))
+		l.logf("%d %s a token, hashed: %s false candidates a query", ones, plural(ones, "bit"), units.Three(hashed[ones].PerQuery()))
 		if hashed[ones].False < hashed[best].False {
 			best = ones
 		}
@@ -240,7 +240,7 @@ func (l *learning) hopeful() (numbers []int, err error) {
 		l.report.BeforeOnes = best
 	}
 	for ones := 1; ones <= l.Ones; ones++ {
-		if hashed[ones].False <= hopeless*hashed[best].False {
+		if hashed[ones].False <= maxHashedRatio*hashed[best].False {
 			numbers = append(numbers, ones)
 		}
 	}
@@ -278,9 +278,9 @@ func (l *learning) count(m *hashcodes.Model, queries [][]uint64) Cost {
 	return s.tab.count(l.ctx, m, l.Threshold, queries, l.Workers)
 }
 
-func (l *learning) say(format string, args ...any) {
-	if l.Say != nil {
-		l.Say(fmt.Sprintf(format, args...))
+func (l *learning) logf(format string, args ...any) {
+	if l.Progress != nil {
+		l.Progress(fmt.Sprintf(format, args...))
 	}
 }
 

@@ -112,7 +112,7 @@ type Source struct {
 	messages chan message
 	slots    chan struct{}
 
-	held *message // taken and belonging to the next batch
+	held *message // received, and belonging to the next batch
 
 	begin  sync.Once
 	quit   chan struct{}
@@ -164,7 +164,7 @@ func (b *Source) Next(ctx context.Context) (ingest.Batch, error) {
 			b.arm(&batch, part)
 			return batch, nil
 		}
-		b.cursor.settle(part, nil) // nothing to hand on, and that much is known for good
+		b.cursor.acknowledge(part, nil) // nothing to hand on, and that much is known for good
 	}
 }
 
@@ -220,7 +220,7 @@ func (b *Source) fill(m message) (ingest.Batch, *span) {
 // arm gives the batch its acknowledgement.
 func (b *Source) arm(batch *ingest.Batch, part *span) {
 	batch.OnAck(context.Background(), func(err error) {
-		b.cursor.settle(part, err)
+		b.cursor.acknowledge(part, err)
 		<-b.slots
 	})
 }

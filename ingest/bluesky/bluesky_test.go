@@ -31,7 +31,7 @@ type firehose struct {
 	handler http.Handler
 	mu      sync.Mutex
 	// asked holds the cursor of every connection so far.
-	asked []int64
+	requested []int64
 }
 
 func mustFirehose(t *testing.T, serve func(n int, cursor int64, send func(string) error)) *firehose {
@@ -49,8 +49,8 @@ func mustFirehose(t *testing.T, serve func(n int, cursor int64, send func(string
 		}
 		defer c.CloseNow()
 		f.mu.Lock()
-		f.asked = append(f.asked, cursor)
-		n := len(f.asked)
+		f.requested = append(f.requested, cursor)
+		n := len(f.requested)
 		f.mu.Unlock()
 		ctx := c.CloseRead(r.Context())
 		serve(n, cursor, func(s string) error {
@@ -74,7 +74,7 @@ func mustFirehose(t *testing.T, serve func(n int, cursor int64, send func(string
 func (f *firehose) cursors() []int64 {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.Clone(f.asked)
+	return slices.Clone(f.requested)
 }
 
 // base is a server time in microseconds; events lie a second apart.
@@ -213,8 +213,8 @@ func TestReadsEveryKindOfMessage(t *testing.T) {
 		t.Fatalf("rejected %+v", all.Rejected)
 	}
 	for i, r := range all.Rejected {
-		if !strings.Contains(r.Reason, words[i]) || !strings.HasPrefix(r.Place, "bluesky:") || len(r.Raw) == 0 {
-			t.Errorf("rejection %d: %s: %s; want %q in it", i, r.Place, r.Reason, words[i])
+		if !strings.Contains(r.Reason, words[i]) || !strings.HasPrefix(r.Location, "bluesky:") || len(r.Raw) == 0 {
+			t.Errorf("rejection %d: %s: %s; want %q in it", i, r.Location, r.Reason, words[i])
 		}
 	}
 }
@@ -355,11 +355,11 @@ func TestLeavesASilentConnection(t *testing.T) {
 
 func TestKeepsDeletionBeforeCreation(t *testing.T) {
 	for _, gone := range []string{strings.Replace(created(1), "create", "delete", 1), account("a", `"active":false,"status":"deleted"`)} {
-		testKeepsDeletion(t, gone)
+		testDeletion(t, gone)
 	}
 }
 
-func testKeepsDeletion(t *testing.T, gone string) {
+func testDeletion(t *testing.T, gone string) {
 	t.Helper()
 	f := mustFirehose(t, func(n int, _ int64, send func(string) error) {
 		for _, s := range []string{created(0), gone, created(1), ""} {

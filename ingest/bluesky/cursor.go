@@ -103,8 +103,8 @@ func (c *cursor) current(era int) bool {
 	return era == c.era
 }
 
-// settle takes the acknowledgement of a span.
-func (c *cursor) settle(s *span, err error) {
+// acknowledge marks a span as done, or, after an error, as to be read again.
+func (c *cursor) acknowledge(s *span, err error) {
 	if !c.move(s, err) {
 		return
 	}
@@ -122,7 +122,7 @@ func (c *cursor) move(s *span, err error) bool {
 		return false
 	}
 	if err != nil {
-		c.cfg.Logger.Error("bluesky: batch not durable; reading it again", "error", err)
+		c.cfg.Logger.Error("bluesky: retrying batch", "error", err)
 		c.era++
 		c.spans = nil
 		select {

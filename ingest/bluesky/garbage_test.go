@@ -61,8 +61,8 @@ var garbage = []struct {
 	{name: "zeros", endless: zeros},
 }
 
-// maxTaken is how much of an endless answer a client may read. What a socket holds comes to it.
-const maxTaken = 64 << 20
+// maxRead is how much of an endless answer a client may read. What a socket holds comes to it.
+const maxRead = 64 << 20
 
 // liar is a server that speaks garbage on its first connections, one kind each, and hands on to a firehose afterwards.
 type liar struct {
@@ -88,8 +88,8 @@ func (l *liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if first == "" {
 		first = handshake(r) + g.begin
 	}
-	sent := l.say(c, first, g.endless)
-	if sent > maxTaken {
+	sent := l.write(c, first, g.endless)
+	if sent > maxRead {
 		l.t.Errorf("%s: the client has read %d bytes of it", g.name, sent)
 	}
 	_, _ = io.Copy(io.Discard, bufio.NewReader(rw)) // until the client ends it
@@ -101,9 +101,9 @@ func handshake(r *http.Request) string {
 		base64.StdEncoding.EncodeToString(sum[:]) + "\r\n\r\n"
 }
 
-func (l *liar) say(c net.Conn, first, endless string) (sent int) {
+func (l *liar) write(c net.Conn, first, endless string) (sent int) {
 	n, err := io.WriteString(c, first)
-	for block := strings.Repeat(endless, 4096); endless != "" && err == nil && sent <= maxTaken; {
+	for block := strings.Repeat(endless, 4096); endless != "" && err == nil && sent <= maxRead; {
 		sent += n
 		n, err = io.WriteString(c, block)
 	}

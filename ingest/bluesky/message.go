@@ -116,12 +116,12 @@ func (b *Source) tombstone(time int64, data []byte, t feed.Tombstone) message {
 }
 
 func (b *Source) reject(time int64, data []byte, err error) message {
-	r := ingest.NewRejection(b.place(time), err.Error(), data)
+	r := ingest.NewRejection(b.location(time), err.Error(), data)
 	return message{time: time, rejected: &r}
 }
 
-// place names a message by the server's time, which a cursor can go back to.
-func (b *Source) place(time int64) string { return b.cfg.Name + ":" + strconv.FormatInt(time, 10) }
+// location names a message by the server's time, which a cursor can go back to.
+func (b *Source) location(time int64) string { return b.cfg.Name + ":" + strconv.FormatInt(time, 10) }
 
 func (b *Source) commit(e *jetstreamEvent) (message, error) {
 	c := e.Commit
@@ -167,7 +167,7 @@ func (b *Source) post(e *jetstreamEvent, id string) (message, error) {
 	note = join(note, stamp(&p, r.CreatedAt, e.TimeUS))
 	m := message{post: &p}
 	if note != "" {
-		m.note = &ingest.Note{Place: b.place(e.TimeUS), Text: note}
+		m.note = &ingest.Note{Location: b.location(e.TimeUS), Text: note}
 	}
 	return m, nil
 }

@@ -35,7 +35,7 @@ func countPosts(tb testing.TB, path string) (posts int) {
 			tb.Fatal(err)
 		}
 		for _, r := range b.Rejected {
-			tb.Fatalf("%s: %s", r.Place, r.Reason)
+			tb.Fatalf("%s: %s", r.Location, r.Reason)
 		}
 		posts += len(b.Posts) + len(b.Rejected)
 	}

@@ -63,12 +63,13 @@ func (c *Config) validate() error {
 // Source reads posts from a file or stdin: JSON lines, text with one post a line, or a table (CSV).
 //
 // A post without a time gets the greatest time of the posts before it, the year 1970 before there is one, and
-// stays untimed (feed.Post.Timed); delivered again, it keeps the time it got first. Places are FILE:LINE; a post that covers several lines is named by its first.
+// stays untimed (feed.Post.Timed); redelivered, it keeps the time it got first. Locations are FILE:LINE; a post that covers
+// several lines is named by its first.
 // Next belongs to one goroutine; BytesRead and Lines may be asked from any. Who wants to decode with several goroutines
 // calls the three steps of Next instead; see Part.
 type Source struct {
 	cfg     Config
-	name    string    // as places show it
+	name    string    // as locations show it
 	in      io.Reader // as it is stored
 	closer  io.Closer
 	pipe    *os.File // of a named pipe, to interrupt a read; nil: it is none
@@ -210,13 +211,13 @@ func (f *Source) Next(ctx context.Context) (ingest.Batch, error) {
 		return ingest.Batch{}, err
 	}
 	f.decoder.Decode(p)
-	if err := f.Settle(ctx, p); p.Batch.Empty() {
+	if err := f.Stamp(ctx, p); p.Batch.Empty() {
 		return ingest.Batch{}, err
 	}
 	return p.Batch, nil
 }
 
-func (f *Source) place(line int64) string { return f.name + ":" + strconv.FormatInt(line, 10) }
+func (f *Source) location(line int64) string { return f.name + ":" + strconv.FormatInt(line, 10) }
 
 // BytesRead counts the bytes of the file read so far, as they are stored.
 func (f *Source) BytesRead() int64 { return f.bytesRead.Load() }

@@ -29,7 +29,7 @@ func writeFile(tb testing.TB, name, content string) string {
 	return path
 }
 
-// readAll reads a source to its end or its first error, as one batch. Places lose their directory.
+// readAll reads a source to its end or its first error, as one batch. Locations lose their directory.
 // with is the default configuration for a path, changed.
 func with(path string, change func(*Config)) Config {
 	cfg := Default(path)
@@ -69,10 +69,10 @@ func show(b ingest.Batch) (lines []string) {
 		lines = append(lines, p.ID+": "+p.Text)
 	}
 	for _, n := range b.Notes {
-		lines = append(lines, "note "+filepath.Base(n.Place)+": "+n.Text)
+		lines = append(lines, "note "+filepath.Base(n.Location)+": "+n.Text)
 	}
 	for _, r := range b.Rejected {
-		lines = append(lines, "rejected "+filepath.Base(r.Place)+": "+r.Reason)
+		lines = append(lines, "rejected "+filepath.Base(r.Location)+": "+r.Reason)
 	}
 	return lines
 }
@@ -228,8 +228,8 @@ func mustWrite(tb testing.TB, w io.WriteCloser, s string) {
 	}
 }
 
-// manyPosts is some 200 KB that do not compress to nothing.
-func manyPosts(n int) (content string, want []string) {
+// generatePosts is some 200 KB that do not compress to nothing.
+func generatePosts(n int) (content string, want []string) {
 	var b strings.Builder
 	for i := range n {
 		fmt.Fprintf(&b, "{\"id\":%d,\"text\":\"post %d says %x\"}\n", i, i, i*i*i*7919)
@@ -239,7 +239,7 @@ func manyPosts(n int) (content string, want []string) {
 }
 
 func TestCompressed(t *testing.T) {
-	plain, want := manyPosts(5000)
+	plain, want := generatePosts(5000)
 	half := len(plain) / 2
 	contents := map[string]string{
 		"a.jsonl":          plain,
@@ -271,7 +271,7 @@ func TestCompressed(t *testing.T) {
 
 // TestCut cuts compressed files short: what came before is delivered, and the error says where it ended.
 func TestCut(t *testing.T) {
-	plain, want := manyPosts(20000)
+	plain, want := generatePosts(20000)
 	for name, content := range map[string]string{"a.gz": gzipped(t, plain), "a.zst": zstded(t, plain)} {
 		for _, size := range []int{3, len(content) / 2, len(content) - 2} {
 			path := writeFile(t, name, content[:size])
@@ -328,7 +328,7 @@ func TestOpenRejects(t *testing.T) {
 
 // TestProgress: what progress shows is known while the file is read.
 func TestProgress(t *testing.T) {
-	plain, _ := manyPosts(5000)
+	plain, _ := generatePosts(5000)
 	content := gzipped(t, plain)
 	f, err := Open(with(writeFile(t, "a.gz", content), func(c *Config) { c.BatchPosts = 7 }))
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 //
 //   - Source.Read takes its records from the file, in order, by one goroutine.
 //   - Decoder.Decode makes posts of them: beside other parts, with a Decoder for each goroutine.
-//   - Source.Settle gives posts without a time theirs, which takes the parts before it: in order again, by one goroutine
+//   - Source.Stamp gives posts without a time theirs, which takes the parts before it: in order again, by one goroutine
 //     at a time.
 //
-// Batch is complete after Settle. A Part may be read into again: its slices are used again then, the strings stay.
+// Batch is complete after Stamp. A Part may be read into again: its slices are used again then, the strings stay.
 type Part struct {
 	Batch ingest.Batch
 
@@ -116,7 +116,7 @@ func (f *Source) read(p *Part) error {
 	case err != nil:
 		return fmt.Errorf("%s: after line %d: %w", f.name, f.lines.number, asCut(err))
 	case f.records != nil:
-		f.take(p, r)
+		f.addRecord(p, r)
 	default:
 		p.addLine(r)
 	}
@@ -143,7 +143,7 @@ func (f *Source) NewDecoder() Decoder {
 	return Decoder{f: f, json: feed.NewPostDecoder(f.cfg.Fields)}
 }
 
-// Decode makes posts of the records of p. Its error, if a strict reading has one, is told by Settle.
+// Decode makes posts of the records of p. Its error, if a strict reading has one, is returned by Stamp.
 func (d Decoder) Decode(p *Part) {
 	for i := range p.lines {
 		if p.bad != nil {
@@ -152,7 +152,7 @@ func (d Decoder) Decode(p *Part) {
 		l := &p.lines[i]
 		r := record{line: l.number, raw: p.raw[l.start:l.end], size: l.size}
 		d.decode(&r)
-		d.f.take(p, &r)
+		d.f.addRecord(p, &r)
 	}
 }
 
@@ -168,28 +168,28 @@ func (d Decoder) decode(r *record) {
 	}
 }
 
-// take adds the post of a record to p, or says why there is none. It may run beside itself, for other parts.
-func (f *Source) take(p *Part, r *record) {
+// addRecord adds the post of a record to p, or the reason why there is none. It may run beside itself, for other parts.
+func (f *Source) addRecord(p *Part, r *record) {
 	b := &p.Batch
 	switch {
 	case r.reason != nil && f.cfg.Strict:
-		p.bad = fmt.Errorf("%s: %w", f.place(r.line), r.reason)
+		p.bad = fmt.Errorf("%s: %w", f.location(r.line), r.reason)
 		return
 	case r.reason != nil:
-		rejection := ingest.NewRejection(f.place(r.line), r.reason.Error(), r.raw)
+		rejection := ingest.NewRejection(f.location(r.line), r.reason.Error(), r.raw)
 		rejection.Truncated = r.size > len(rejection.Raw)
 		b.Rejected = append(b.Rejected, rejection)
 		return
 	}
 	if note := feed.JoinNotes(r.note, f.cfg.Fields.Finish(&r.post, f.cfg.SourceName)); note != "" {
-		b.Notes = append(b.Notes, ingest.Note{Place: f.place(r.line), Text: note})
+		b.Notes = append(b.Notes, ingest.Note{Location: f.location(r.line), Text: note})
 	}
 	b.Posts = append(b.Posts, r.post)
 }
 
-// Settle gives the posts of p that have no time theirs, and counts what is in p. Its error is the record at which a
+// Stamp gives the posts of p that have no time theirs, and counts what is in p. Its error is the record at which a
 // strict reading ends: the posts before it are in p, and of the parts behind p Settle leaves nothing.
-func (f *Source) Settle(ctx context.Context, p *Part) error {
+func (f *Source) Stamp(ctx context.Context, p *Part) error {
 	if f.refused != nil {
 		p.clear(f.name)
 		return f.refused

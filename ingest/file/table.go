@@ -14,25 +14,25 @@ import (
 	"refrain/feed"
 )
 
-// tableReader reads a table with a header row: CSV as RFC 4180 has it. The columns that are kept become Meta, a JSON
+// tableReader reads a table with a header row: CSV as RFC 4180 has it. The columns that are passed on become Meta, a JSON
 // object of strings; empty cells are left out.
 //
 // Records are cut here and only their cells are left to encoding/csv. That bounds what a quote that nobody
 // closes can swallow, and keeps the line numbers; a record that is malformed ends where encoding/csv gives it up.
 type tableReader struct {
-	lines  *lineReader
-	fields *feed.Fields
-	header []column // nil before the header is read
-	cells  *csv.Reader
-	record []byte // of the current record, what has not been handed to cells
-	whole  []byte // the current record
+	lines       *lineReader
+	fields      *feed.Fields
+	header      []column // nil before the header is read
+	cells       *csv.Reader
+	record      []byte // of the current record, what has not been handed to cells
+	recordBytes []byte // the current record
 }
 
 // column is what a cell becomes: a field of the post, a member of Meta, or nothing.
 type column struct {
-	field       feed.Field
-	place       int // among the fields that are kept
-	known, kept bool
+	field         feed.Field
+	metaIndex     int // among the Meta fields
+	known, isMeta bool
 }
 
 func newTableReader(lines *lineReader, fields *feed.Fields) *tableReader {
@@ -86,7 +86,7 @@ func (t *tableReader) next(r *record) ([]string, error) {
 	if err != nil || r.reason != nil {
 		return nil, err
 	}
-	t.record = t.whole
+	t.record = t.recordBytes
 	cells, err := t.cells.Read()
 	if err != nil {
 		t.resetCells()
@@ -101,7 +101,7 @@ func (t *tableReader) cut(r *record) error {
 	if err != nil || line == nil {
 		return err
 	}
-	t.whole = append(t.whole[:0], line...)
+	t.recordBytes = append(t.recordBytes[:0], line...)
 	for open := inQuotes(r.raw, false); open; open = inQuotes(trimEnd(line), true) {
 		var size int
 		line, size, err = t.lines.next()
@@ -110,15 +110,15 @@ func (t *tableReader) cut(r *record) error {
 			r.reason = errors.New("a quote opened here is never closed")
 		case err != nil:
 			return err
-		case len(t.whole)+size > t.lines.limit:
+		case len(t.recordBytes)+size > t.lines.limit:
 			r.reason = fmt.Errorf("a record of more than %d bytes: is a quote not closed?", t.lines.limit)
 		default:
-			t.whole = append(t.whole, line...)
+			t.recordBytes = append(t.recordBytes, line...)
 			continue
 		}
 		break
 	}
-	r.raw = trimEnd(t.whole)
+	r.raw = trimEnd(t.recordBytes)
 	r.size = len(r.raw)
 	return nil
 }
@@ -170,7 +170,7 @@ func (t *tableReader) readHeader() error {
 		}
 		seen[name] = true
 		header[i].field, header[i].known = t.fields.Find(name)
-		header[i].place, header[i].kept = t.fields.Kept(name)
+		header[i].metaIndex, header[i].isMeta = t.fields.MetaIndex(name)
 	}
 	for _, f := range []feed.Field{feed.FieldID, feed.FieldText} {
 		if !seen[t.fields.Path(f)] {
@@ -185,7 +185,7 @@ func (t *tableReader) readHeader() error {
 // fill makes a post of the cells of one record.
 func (t *tableReader) fill(p *feed.Post, cells []string) (note string, err error) {
 	var notes []string
-	kept := make([][]byte, t.fields.KeptCount())
+	kept := make([][]byte, t.fields.MetaCount())
 	for i, c := range t.header {
 		value := cells[i]
 		switch {
@@ -193,8 +193,8 @@ func (t *tableReader) fill(p *feed.Post, cells []string) (note string, err error
 			note, err = p.Set(c.field, value)
 		case c.known:
 			note, err = p.Set(c.field, strings.Clone(value)) // or an id would keep the whole record
-		case c.kept && value != "":
-			kept[c.place], note = quote(value)
+		case c.isMeta && value != "":
+			kept[c.metaIndex], note = quote(value)
 		}
 		if err != nil {
 			return "", err

@@ -58,7 +58,7 @@ func TestTable(t *testing.T) {
 			if test.name == "a record too long" {
 				for _, r := range got.Rejected[1:] {
 					if r.Reason != "1 fields, and the header has 2" {
-						t.Errorf("%s: %s", r.Place, r.Reason)
+						t.Errorf("%s: %s", r.Location, r.Reason)
 					}
 				}
 				got.Rejected = got.Rejected[:1]
@@ -73,7 +73,7 @@ func TestTableFields(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if fields, err = fields.WithKeep([]string{`a "b"`, "text"}); err != nil {
+	if fields, err = fields.WithMeta([]string{`a "b"`, "text"}); err != nil {
 		t.Fatal(err)
 	}
 	path := writeFile(t, "a.csv", "id,body,user.name,text,likes,\"a \"\"b\"\"\"\n1,hello,ann,own,,\"<1>\"\n")

@@ -157,7 +157,7 @@ func failure(err error, again string) problem.Problem {
 		return problem.Problem{Status: http.StatusRequestEntityTooLarge, Detail: err.Error()}
 	case is(errEncoding):
 		return problem.Problem{Status: http.StatusUnsupportedMediaType, Detail: err.Error()}
-	case is(errSlow):
+	case is(errEvicted):
 		return problem.Problem{
 			Type: typeUploads, Status: http.StatusRequestTimeout,
 			Detail: "There are as many uploads as limits.uploads allows, and this was the slowest." + again,

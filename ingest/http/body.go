@@ -50,7 +50,7 @@ func (u *upload) openBody(w http.ResponseWriter, r *http.Request) (body, error) 
 		_, err := in.Discard(1)
 		values.array = true
 		return body{scanner: values, array: true}, err
-	case first == '{' && wholeLine(in):
+	case first == '{' && isCompleteLine(in):
 		return body{scanner: &lineScanner{r: in, limit: h.cfg.MaxPost, grow: u.grow, line: blank}}, nil
 	}
 	return body{scanner: values}, nil
@@ -83,10 +83,10 @@ func head(b []byte) byte {
 	return b[0]
 }
 
-// wholeLine reports whether the first line, as far as it is in the buffer, reads as NDJSON: one JSON value and
+// isCompleteLine reports whether the first line, as far as it is in the buffer, reads as NDJSON: one JSON value and
 // nothing after it, or something that is not JSON at all and will be rejected by itself. A value that goes on in
 // the next line, or two values in one line, are read by brackets instead.
-func wholeLine(in *bufio.Reader) bool {
+func isCompleteLine(in *bufio.Reader) bool {
 	line, _ := in.Peek(in.Size())
 	end := bytes.IndexByte(line, '\n')
 	if end < 0 {
@@ -107,7 +107,7 @@ func (u *upload) decompress(w http.ResponseWriter, r *http.Request) (io.Reader, 
 	if r.ContentLength > h.cfg.MaxBody {
 		return nil, fmt.Errorf("%w: %d bytes, the limit (ingest.body) is %d", errTooLarge, r.ContentLength, h.cfg.MaxBody)
 	}
-	awaited := &awaitedReader{ReadCloser: r.Body, control: http.NewResponseController(w), patience: h.cfg.ReadTimeout, place: u.place}
+	awaited := &awaitedReader{ReadCloser: r.Body, control: http.NewResponseController(w), patience: h.cfg.ReadTimeout, slot: u.slot}
 	sent := http.MaxBytesReader(w, awaited, h.cfg.MaxBody)
 	switch e := r.Header.Get("Content-Encoding"); e {
 	case "", "identity":
@@ -149,17 +149,17 @@ type awaitedReader struct {
 	io.ReadCloser
 	control  *http.ResponseController
 	patience time.Duration
-	place    *place
+	slot     *uploadSlot
 }
 
 func (a *awaitedReader) Read(p []byte) (int, error) {
 	if err := a.deadline(time.Now().Add(a.patience)); err != nil {
 		return 0, err
 	}
-	a.place.begin(a.control)
+	a.slot.begin(a.control)
 	n, err := a.ReadCloser.Read(p)
-	if a.place.end(n) {
-		err = errSlow
+	if a.slot.end(n) {
+		err = errEvicted
 	}
 	if err == io.EOF { // what the connection is read for from here on is not the body
 		_ = a.deadline(time.Time{}) // err says more

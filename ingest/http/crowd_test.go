@@ -47,7 +47,7 @@ func TestAnswersShareTheirBytes(t *testing.T) {
 	wg.Wait()
 }
 
-// TestSlowUploadsGiveWay: uploads that send next to nothing hold all places, until another comes.
+// TestSlowUploadsGiveWay: uploads that send next to nothing hold all slots, until another comes.
 func TestSlowUploadsGiveWay(t *testing.T) {
 	s := mustServe(t, with(func(c *httpsource.Config) {
 		c.MaxUploads, c.ReadTimeout, c.Patience = 4, time.Hour, 20*time.Second
@@ -72,7 +72,7 @@ func TestSlowUploadsGiveWay(t *testing.T) {
 		resp.Body.Close()
 		statuses <- resp.StatusCode
 	}
-	// Who comes before the slow ones are known to be slow waits; who comes later takes the place of one.
+	// Who comes before the slow ones are known to be slow waits; who comes later gets the slot of one.
 	for range 3 {
 		go send()
 	}
@@ -93,7 +93,7 @@ func TestNoPlace(t *testing.T) {
 	}
 	defer c.Close()
 	fmt.Fprintf(c, "POST /v1/posts HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n")
-	if _, err := c.Read(make([]byte, 1)); err != nil { // the body is asked for: it has a place
+	if _, err := c.Read(make([]byte, 1)); err != nil { // the body is asked for: it has a slot
 		t.Fatal(err)
 	}
 	resp, err := http.Post(s.url, "application/json", strings.NewReader(`{"id":"1","text":"x"}`))

@@ -48,7 +48,7 @@ type Config struct {
 	// Queue is how many batches may be on their way, handed on or not, and not yet acknowledged; 1 or more. A quarter of them is
 	// for senders that have less than an eighth.
 	Queue int
-	// Patience is how long a request waits for a place in a full queue before it is told to come back (429); above 0.
+	// Patience is how long a request waits for a slot in a full queue before it is told to come back (429); above 0.
 	Patience    time.Duration
 	AckTimeout  time.Duration // for a request's last batches to become durable, else it is answered with 503; above 0
 	ReadTimeout time.Duration // for a client that sends nothing in the middle of a body, then 408; above 0
@@ -106,7 +106,7 @@ type Source struct {
 
 	queue *queue
 
-	places  places              // of the uploads under way
+	slots   uploadSlots         // of the uploads under way
 	bodies  *semaphore.Weighted // these two are Config.UploadBytes
 	answers *semaphore.Weighted
 	metrics metrics
@@ -149,7 +149,7 @@ func New(cfg Config) (*Source, error) {
 		cfg.Logger.Error("further requests with posts that are not durable", "requests", n)
 	})
 	h.metrics = newMetrics()
-	h.places = newPlaces(cfg.MaxUploads, h.metrics)
+	h.slots = newUploadSlots(cfg.MaxUploads, h.metrics)
 	h.life, h.endLife = context.WithCancel(context.Background())
 	h.mux.HandleFunc("POST /v1/posts", h.servePosts)
 	h.mux.HandleFunc("/v1/posts", allowOnly("POST"))

@@ -54,7 +54,7 @@ func mustServe(t testing.TB, cfg httpsource.Config, ack func(ingest.Batch) error
 	s := &server{Source: mustNew(t, cfg), ended: make(chan error, 1)}
 	web := httptest.NewServer(s.Source)
 	s.url = web.URL + "/v1/posts"
-	go s.take(ack)
+	go s.consume(ack)
 	t.Cleanup(func() {
 		web.Close()
 		s.stop(t)
@@ -62,7 +62,7 @@ func mustServe(t testing.TB, cfg httpsource.Config, ack func(ingest.Batch) error
 	return s
 }
 
-func (s *server) take(ack func(ingest.Batch) error) {
+func (s *server) consume(ack func(ingest.Batch) error) {
 	for {
 		b, err := s.Next(context.Background())
 		if err != nil {
@@ -297,7 +297,7 @@ func TestRejectsLinesAndGoesOn(t *testing.T) {
 	if r.Results[5].Note == "" || len(all.Notes) != 1 {
 		t.Errorf("the change to line 7 is not told: %+v, notes %v", r.Results[5], all.Notes)
 	}
-	if len(all.Rejected) != 4 || all.Rejected[0].Place != "POST /v1/posts:2" || string(all.Rejected[0].Raw) != "{broken" {
+	if len(all.Rejected) != 4 || all.Rejected[0].Location != "POST /v1/posts:2" || string(all.Rejected[0].Raw) != "{broken" {
 		t.Errorf("dead letters %+v", all.Rejected)
 	}
 }
@@ -448,7 +448,7 @@ func TestFullQueueAnswers429(t *testing.T) {
 			return nil
 		})
 	t.Cleanup(func() { close(release) })
-	// The first batch is acknowledged; the second and third keep both slots, so there is no place for the fourth.
+	// The first batch is acknowledged; the second and third keep both slots, so there is none for the fourth.
 	r := send(t, s.url, strings.NewReader(posts(100)), ndjson...)
 	if r.Status != 429 || r.retry == "" || r.Accepted != 2 || r.Next != 3 || len(r.Results) != 2 {
 		t.Errorf("answer %+v, want 429, two accepted, the third next", r)

@@ -21,12 +21,12 @@ func (h *Source) servePosts(w http.ResponseWriter, r *http.Request) {
 	u := h.newUpload(r)
 	u.answer.all = all
 	defer func() { u.answer.room.remove(u.answer.held) }()
-	if u.place = h.places.take(r.Context(), h.cfg.Patience); u.place == nil {
+	if u.slot = h.slots.acquire(r.Context(), h.cfg.Patience); u.slot == nil {
 		h.writeFailure(w, r, &answer{next: 1}, errCrowded)
 		return
 	}
 	array, err := h.upload(w, r, u)
-	if r.Context().Err() != nil && !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, errSlow) {
+	if r.Context().Err() != nil && !errors.Is(err, os.ErrDeadlineExceeded) && !errors.Is(err, errEvicted) {
 		return // nobody is left to be answered
 	}
 	if err != nil {
@@ -42,10 +42,10 @@ func (h *Source) newUpload(r *http.Request) *upload {
 	return u
 }
 
-// upload reads a body to its end and waits until its posts are durable; then its place is free. array says that they are
+// upload reads a body to its end and waits until its posts are durable; then its slot is free. array says that they are
 // one JSON array.
 func (h *Source) upload(w http.ResponseWriter, r *http.Request, u *upload) (array bool, err error) {
-	defer h.places.leave(u.place)
+	defer h.slots.release(u.slot)
 	defer u.end()
 	b, err := u.openBody(w, r)
 	if err != nil {
@@ -55,7 +55,7 @@ func (h *Source) upload(w http.ResponseWriter, r *http.Request, u *upload) (arra
 	defer span.End()
 	// net/http cancels the request's context when reading the body fails; what was read before is finished even so.
 	u.ctx = context.WithoutCancel(ctx)
-	if err = errors.Join(u.read(b), u.settle()); err != nil {
+	if err = errors.Join(u.read(b), u.finish()); err != nil {
 		u.answer.next = cmp.Or(u.answer.next, u.last+1)
 	}
 	u.recount(err)
@@ -91,7 +91,7 @@ func (h *Source) delete(w http.ResponseWriter, r *http.Request, t feed.Tombstone
 	u := h.newUpload(r)
 	u.ctx = ctx
 	u.open = part{batch: ingest.Batch{Deleted: []feed.Tombstone{t}}, results: make([]result, 1)}
-	err := errors.Join(u.flush(), u.settle())
+	err := errors.Join(u.flush(), u.finish())
 	switch {
 	case r.Context().Err() != nil:
 	case err != nil:

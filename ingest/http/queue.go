@@ -21,7 +21,7 @@ var (
 
 // queue holds the batches of all requests, and deals with their senders in turn, by bytes: whoever sends little waits for the
 // batch that is under way, and for as many bytes of each of the others as he sends himself, however large their batches and
-// however small his own. A quarter of its places is only for senders that have few, so that one who fills the queue does not
+// however small his own. A quarter of its slots is only for senders that have few, so that one who fills the queue does not
 // shut it for the next.
 type queue struct {
 	max int
@@ -33,14 +33,14 @@ type queue struct {
 	turns   []string         // senders with a batch that waits, who came first before who came later
 	spent   map[string]int64 // by sender, bytes handed on, counted from clock: the least of those that wait is next
 	clock   int64            // of the batch handed on last: who has sent nothing meanwhile begins with it, and has saved up nothing
-	changed chan struct{}    // closed, and made anew, when a place comes free or a batch comes
+	changed chan struct{}    // closed, and made anew, when a slot comes free or a batch comes
 }
 
 func newQueue(places int) *queue {
 	return &queue{max: places, held: map[string]int{}, waiting: map[string][]ingest.Batch{}, spent: map[string]int64{}, changed: make(chan struct{})}
 }
 
-// reserve gets a place for a batch of a sender; false, and what to wait for, when there is none.
+// reserve gets a slot for a batch of a sender; false, and what to wait for, when there is none.
 func (q *queue) reserve(sender string) (bool, <-chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -59,7 +59,7 @@ func (q *queue) fits(sender string) bool {
 	return q.total < q.max-q.max/4
 }
 
-// release gives a place back.
+// release gives a slot back.
 func (q *queue) release(sender string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -73,7 +73,7 @@ func (q *queue) release(sender string) {
 	q.announce()
 }
 
-// add puts a batch behind those of its sender, which has a place for it.
+// add puts a batch behind those of its sender, which has a slot for it.
 func (q *queue) add(b ingest.Batch) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -128,7 +128,7 @@ func (q *queue) announce() {
 	q.changed = make(chan struct{})
 }
 
-// send queues one batch as soon as there is a place for it. The channel it returns yields one value, the
+// send queues one batch as soon as there is a slot for it. The channel it returns yields one value, the
 // acknowledgement, and may be dropped. done is called when the batch is acknowledged.
 func (h *Source) send(ctx context.Context, b *ingest.Batch, failed *atomic.Bool, done func()) (<-chan error, error) {
 	if err := h.acquire(ctx, b.Sender); err != nil {
@@ -149,7 +149,7 @@ func (h *Source) send(ctx context.Context, b *ingest.Batch, failed *atomic.Bool,
 	return acked, nil
 }
 
-// acquire waits for a place in the queue, no longer than the configured patience.
+// acquire waits for a slot in the queue, no longer than the configured patience.
 func (h *Source) acquire(ctx context.Context, sender string) error {
 	patience := time.NewTimer(h.cfg.Patience)
 	defer patience.Stop()

@@ -52,7 +52,7 @@ func TestSendersTakeTurns(t *testing.T) {
 	}
 }
 
-// TestNobodyFillsTheQueue: who has all the places that one may have leaves some for those who have none.
+// TestNobodyFillsTheQueue: who has all the slots that one may have leaves some for those who have none.
 func TestNobodyFillsTheQueue(t *testing.T) {
 	q, n := newQueue(8), 0
 	for ; ; n++ {

@@ -13,12 +13,12 @@ import (
 // record is one would-be post of a body: its bytes, valid until the next call of the scanner, or what is wrong
 // with them before anybody looks inside.
 type record struct {
-	line int // the line in NDJSON, the place among the values otherwise; from 1
+	line int // the line in NDJSON, the number among the values otherwise; from 1
 	raw  []byte
 	err  error
 }
 
-func (rec *record) place() string { return fmt.Sprintf("POST /v1/posts:%d", rec.line) }
+func (rec *record) location() string { return fmt.Sprintf("POST /v1/posts:%d", rec.line) }
 
 // scanner cuts a body into records. Its error is io.EOF at the end, or why the body could not be read on.
 type scanner interface {

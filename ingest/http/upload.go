@@ -29,7 +29,7 @@ type upload struct {
 	open   part   // the batch being filled
 	sent   []part // waiting for their acknowledgement, in order
 	last   int    // line of the last record read
-	place  *place
+	slot   *uploadSlot
 	room   *room       // what all of this holds
 	buffer int64       // held for the record being read
 	failed atomic.Bool // some batch of it is not durable: those behind are not to be written
@@ -89,12 +89,12 @@ func (u *upload) add(rec record) {
 	post, note, err := u.h.decode(rec)
 	if err != nil {
 		u.answer.malformed = rec.line == 1 && (rec.err != nil || !json.Valid(rec.raw))
-		p.batch.Rejected = append(p.batch.Rejected, ingest.NewRejection(rec.place(), err.Error(), rec.raw))
+		p.batch.Rejected = append(p.batch.Rejected, ingest.NewRejection(rec.location(), err.Error(), rec.raw))
 		p.results = append(p.results, result{Line: rec.line, ID: post.ID, Status: "rejected", Reason: err.Error()})
 		return
 	}
 	if note != "" {
-		p.batch.Notes = append(p.batch.Notes, ingest.Note{Place: rec.place(), Text: note})
+		p.batch.Notes = append(p.batch.Notes, ingest.Note{Location: rec.location(), Text: note})
 	}
 	p.batch.Posts = append(p.batch.Posts, post)
 	p.results = append(p.results, result{Line: rec.line, ID: post.ID, Status: "accepted", Note: note})
@@ -120,7 +120,7 @@ func (h *Source) decode(rec record) (feed.Post, string, error) {
 	return p, note, nil
 }
 
-// flush sends the open batch, after taking in what has been acknowledged meanwhile.
+// flush sends the open batch, after collecting what has been acknowledged meanwhile.
 func (u *upload) flush() error {
 	if len(u.open.results) == 0 {
 		return nil
@@ -151,12 +151,12 @@ func (u *upload) admit() error {
 	return u.h.cfg.Admit(ctx, &u.open.batch)
 }
 
-// reap takes the acknowledgements that are there, without waiting.
+// reap collects the acknowledgements that are there, without waiting.
 func (u *upload) reap() error {
 	for len(u.sent) > 0 {
 		select {
 		case err := <-u.sent[0].acked:
-			if err := u.take(err); err != nil {
+			if err := u.acknowledge(err); err != nil {
 				return err
 			}
 		default:
@@ -166,10 +166,10 @@ func (u *upload) reap() error {
 	return nil
 }
 
-// take moves the oldest sent part into the answer, if it is durable. The first part that is not ends the
+// acknowledge moves the oldest sent part into the answer, if it is durable. The first part that is not ends the
 // request: what was sent after it may become durable too, but the client sends again from there, which changes
 // nothing.
-func (u *upload) take(err error) error {
+func (u *upload) acknowledge(err error) error {
 	p := u.sent[0]
 	if err != nil {
 		return u.fail(fmt.Errorf("%w: %w", errDurable, err))
@@ -186,8 +186,8 @@ func (u *upload) fail(err error) error {
 	return err
 }
 
-// settle waits for the acknowledgements of all that was sent.
-func (u *upload) settle() error {
+// finish waits for the acknowledgements of all that was sent.
+func (u *upload) finish() error {
 	err := u.drain()
 	if err == nil {
 		u.answer.next = cmp.Or(u.answer.next, u.open.first)
@@ -214,7 +214,7 @@ func (u *upload) hold(n int64) error {
 	if err := errors.Join(u.flush(), u.drain()); err != nil {
 		return err
 	}
-	u.h.places.cutSlowest()
+	u.h.slots.evictSlowest()
 	ctx, cancel := context.WithTimeout(u.ctx, u.h.cfg.Patience)
 	defer cancel()
 	if u.room.add(ctx, n) != nil {
@@ -258,7 +258,7 @@ func (u *upload) end() { u.room.remove(u.buffer + u.open.held) }
 func (u *upload) await(timeout <-chan time.Time) error {
 	select {
 	case err := <-u.sent[0].acked:
-		return u.take(err)
+		return u.acknowledge(err)
 	case <-timeout:
 		return u.fail(errSlowAck)
 	case <-u.h.quit:

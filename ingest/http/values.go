@@ -111,7 +111,7 @@ func (s *valueScanner) value(err error) (record, error) {
 // container reads to the bracket that closes the one just read.
 func (s *valueScanner) container() error {
 	for depth := 1; depth > 0; {
-		c, err := s.take()
+		c, err := s.readByte()
 		if err != nil {
 			return err
 		}
@@ -132,9 +132,9 @@ func (s *valueScanner) container() error {
 // text reads to the quote that closes the one just read.
 func (s *valueScanner) text() error {
 	for {
-		c, err := s.take()
+		c, err := s.readByte()
 		if err == nil && c == '\\' {
-			_, err = s.take()
+			_, err = s.readByte()
 		}
 		if err != nil || c == '"' {
 			return err
@@ -158,7 +158,7 @@ func (s *valueScanner) scalar() error {
 	}
 }
 
-func (s *valueScanner) take() (byte, error) {
+func (s *valueScanner) readByte() (byte, error) {
 	c, err := s.r.ReadByte()
 	if err == nil {
 		err = s.append(c)

@@ -31,7 +31,7 @@ func (s *Source) run() {
 		case errors.Is(err, kafka.RebalanceInProgress):
 		case err != nil:
 			s.cfg.Status.Failed(membership, s.conn.Explain(err))
-			s.warn("kafka: not in the group; trying again", "error", s.conn.Explain(err))
+			s.warn("kafka: retrying join", "error", s.conn.Explain(err))
 		default:
 			s.active.Add(1) // a generation that has ended already starts what it is given, and does not wait for it
 			gen.Start(func(ctx context.Context) {
@@ -92,7 +92,7 @@ func (s *Source) announce(ctx context.Context, parts []*partition) bool {
 	call := func() (struct{}, error) { return struct{}{}, s.cfg.Assigned(ctx, names) }
 	_, err := backoff.Retry(ctx, call, backoff.WithBackOff(retry.Steady()), backoff.WithMaxElapsedTime(0),
 		backoff.WithNotify(func(err error, pause time.Duration) {
-			s.warn("kafka: partitions not announced; trying again", "error", err)
+			s.warn("kafka: retrying announcement of partitions", "error", err)
 		}))
 	return err == nil && ctx.Err() == nil
 }

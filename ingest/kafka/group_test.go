@@ -30,7 +30,7 @@ func TestNothingIsLostWithoutACommit(t *testing.T) {
 	cfg := c.config(topic)
 	cfg.BatchPosts = 10
 	s := mustOpen(t, cfg)
-	take(t, s, 20)
+	consume(t, s, 20)
 	until(t, "20 are committed", func() bool { return c.committed(cfg.Group, topic, 0) == 20 })
 	_ = next(t, s) // and never acknowledged
 	unread := next(t, s)
@@ -40,7 +40,7 @@ func TestNothingIsLostWithoutACommit(t *testing.T) {
 		t.Fatalf("committed %d, want 20: the third batch is not acknowledged", at)
 	}
 	got := ids{}
-	got.add(take(t, mustOpen(t, cfg), 80))
+	got.add(consume(t, mustOpen(t, cfg), 80))
 	for i := 20; i < 100; i++ {
 		if got[fmt.Sprint(i)] != 1 {
 			t.Errorf("post %d came %d times", i, got[fmt.Sprint(i)])
@@ -60,7 +60,7 @@ func TestAFailedBatchComesAgain(t *testing.T) {
 	first.Done(errors.New("disk full"))
 	second.Done(nil)
 	got := ids{}
-	got.add(take(t, s, 30))
+	got.add(consume(t, s, 30))
 	for i := range 30 {
 		if got[fmt.Sprint(i)] != 1 {
 			t.Errorf("post %d came %d times after the failure, want once", i, got[fmt.Sprint(i)])
@@ -84,7 +84,7 @@ func TestTwoMembers(t *testing.T) {
 	a := join(t, cfg)
 	got := ids{}
 	write(0, 200)
-	got.add(take(t, a.Source, 400)) // half of them, and some are on their way
+	got.add(consume(t, a.Source, 400)) // half of them, and some are on their way
 
 	b := join(t, cfg)
 	write(200, 400)
@@ -170,7 +170,7 @@ func TestStandby(t *testing.T) {
 	}
 	holder.Close()
 	c.write(topic, 0, post("1"))
-	take(t, other.Source, 1)
+	consume(t, other.Source, 1)
 }
 
 // member is a source, and how many generations it has been in.

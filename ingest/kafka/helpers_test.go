@@ -120,8 +120,8 @@ func next(tb testing.TB, s *Source) ingest.Batch {
 	return b
 }
 
-// take takes batches until they hold n posts and rejections, and acknowledges them.
-func take(tb testing.TB, s *Source, n int) (all ingest.Batch) {
+// consume reads batches until they hold n posts and rejections, and acknowledges them.
+func consume(tb testing.TB, s *Source, n int) (all ingest.Batch) {
 	tb.Helper()
 	for len(all.Posts)+len(all.Rejected) < n {
 		b := next(tb, s)

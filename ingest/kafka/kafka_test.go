@@ -70,7 +70,7 @@ func TestFieldsSourceAndTime(t *testing.T) {
 	cfg := c.config(topic)
 	cfg.SourceName = "ours"
 	cfg.Fields, _ = feed.ParseFields("text=body,id=uri")
-	got := take(t, mustOpen(t, cfg), 2).Posts
+	got := consume(t, mustOpen(t, cfg), 2).Posts
 	if p := got[0]; p.ID != "1" || p.Source != "ours" || p.Timed || p.Time != feed.FromTime(at) {
 		t.Errorf("got %+v, want the time of the record and the source of the configuration", p)
 	}
@@ -79,7 +79,7 @@ func TestFieldsSourceAndTime(t *testing.T) {
 	}
 }
 
-// TestPoison: what is no post is rejected with its place and the reason, and what stands behind it goes on.
+// TestPoison: what is no post is rejected with its location and the reason, and what stands behind it goes on.
 func TestPoison(t *testing.T) {
 	t.Parallel()
 	c, topic := shared(t, 1)
@@ -98,15 +98,15 @@ func TestPoison(t *testing.T) {
 	c.write(topic, 0, value(`{"id":"no text"}`))
 	c.write(topic, 0, post("last"))
 
-	got := take(t, mustOpen(t, c.config(topic)), 9)
+	got := consume(t, mustOpen(t, c.config(topic)), 9)
 	if len(got.Posts) != 2 || got.Posts[0].ID != "first" || got.Posts[1].ID != "last" {
 		t.Errorf("posts %+v", got.Posts)
 	}
 	want := []string{"want a JSON object", "UTF-16", "id: not valid Unicode", "20000023 bytes, and the limit is 8388608",
 		`tombstone: no value (key "k")`, "empty", "text: missing"}
 	for i, r := range got.Rejected {
-		if place := fmt.Sprintf("kafka %s/0@%d", topic, i+1); r.Place != place || !strings.Contains(r.Reason, want[i]) {
-			t.Errorf("rejected %q at %s, want %q at %s", r.Reason, r.Place, want[i], place)
+		if place := fmt.Sprintf("kafka %s/0@%d", topic, i+1); r.Location != place || !strings.Contains(r.Reason, want[i]) {
+			t.Errorf("rejected %q at %s, want %q at %s", r.Reason, r.Location, want[i], place)
 		}
 	}
 	if big := got.Rejected[3]; len(big.Raw) != ingest.MaxRaw || !big.Truncated || !strings.HasPrefix(string(big.Raw), `{"id":"huge"`) {
@@ -123,7 +123,7 @@ func TestLargeRecord(t *testing.T) {
 	cfg := c.config(topic)
 	cfg.MaxRecord = 32 << 20
 	cfg.Memory = 1 << 20 // more than it may hold: it comes alone
-	got := take(t, mustOpen(t, cfg), 2).Posts
+	got := consume(t, mustOpen(t, cfg), 2).Posts
 	if got[0].ID != "huge" || got[0].Text != "short" || got[1].ID != "behind" {
 		t.Errorf("got %+v", got)
 	}
@@ -141,7 +141,7 @@ func TestCompressedBatches(t *testing.T) {
 			cfg := c.config(topic)
 			cfg.BatchPosts = 100 // a batch ends in the middle of the producer's
 			got := ids{}
-			got.add(take(t, mustOpen(t, cfg), 700))
+			got.add(consume(t, mustOpen(t, cfg), 700))
 			if len(got) != 700 {
 				t.Errorf("got %d posts", len(got))
 			}
@@ -161,11 +161,11 @@ func TestBomb(t *testing.T) {
 		t.Fatal(err, res)
 	}
 	c.write(topic, 0, post("behind"))
-	got := take(t, mustOpen(t, c.config(topic)), 3)
+	got := consume(t, mustOpen(t, c.config(topic)), 3)
 	if len(got.Posts) != 2 || got.Posts[0].ID != "before" || got.Posts[1].ID != "behind" {
 		t.Errorf("posts %+v", got.Posts)
 	}
-	if len(got.Rejected) != 1 || got.Rejected[0].Place != fmt.Sprintf("kafka %s/0@2", topic) || !strings.Contains(got.Rejected[0].Reason, "a whole batch of records, this offset its last: gzip: a batch that unpacks to more than 67108864 bytes") {
+	if len(got.Rejected) != 1 || got.Rejected[0].Location != fmt.Sprintf("kafka %s/0@2", topic) || !strings.Contains(got.Rejected[0].Reason, "a whole batch of records, this offset its last: gzip: a batch that unpacks to more than 67108864 bytes") {
 		t.Errorf("rejected %+v", got.Rejected)
 	}
 }
@@ -197,13 +197,13 @@ func TestLatest(t *testing.T) {
 	cfg.Start = Latest
 	s := mustOpen(t, cfg)
 	c.write(topic, 0, post("new")) // perhaps before the first generation
-	if got := take(t, s, 1); got.Posts[0].ID != "new" {
+	if got := consume(t, s, 1); got.Posts[0].ID != "new" {
 		t.Errorf("began with %s", got.Posts[0].ID)
 	}
 	until(t, "begun in the other partition too", func() bool { return c.committed(cfg.Group, topic, 1) == 0 })
 	s.Close()
 	c.write(topic, 1, post("meanwhile"))
-	if got := take(t, mustOpen(t, cfg), 1); got.Posts[0].ID != "meanwhile" {
+	if got := consume(t, mustOpen(t, cfg), 1); got.Posts[0].ID != "meanwhile" {
 		t.Errorf("went on with %s", got.Posts[0].ID)
 	}
 }
@@ -216,14 +216,14 @@ func TestNewPartition(t *testing.T) {
 	cfg.Start = Latest
 	s := mustOpen(t, cfg)
 	c.write(topic, 0, post("begun"))
-	take(t, s, 1)
+	consume(t, s, 1)
 	_, err := c.client.CreatePartitions(t.Context(), &kafka.CreatePartitionsRequest{Topics: []kafka.TopicPartitionsConfig{{Name: topic, Count: 2}}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	c.client.Transport.(*kafka.Transport).CloseIdleConnections() // forget the old metadata
 	c.write(topic, 1, post("new"))
-	if got := take(t, s, 1); got.Posts[0].ID != "new" {
+	if got := consume(t, s, 1); got.Posts[0].ID != "new" {
 		t.Errorf("got %s", got.Posts[0].ID)
 	}
 }
@@ -235,7 +235,7 @@ func TestTrace(t *testing.T) {
 	r := post("1")
 	r.Headers = []kafka.Header{{Key: "other"}, {Key: "traceparent", Value: []byte(parent)}}
 	c.write(topic, 0, r)
-	if got := take(t, mustOpen(t, c.config(topic)), 1); got.Trace != parent {
+	if got := consume(t, mustOpen(t, c.config(topic)), 1); got.Trace != parent {
 		t.Errorf("trace %q, want %q", got.Trace, parent) // no tracer is set up here, so no span of its own
 	}
 }
@@ -253,7 +253,7 @@ func TestAssigned(t *testing.T) {
 		return nil
 	}
 	s := mustOpen(t, cfg)
-	take(t, s, 1)
+	consume(t, s, 1)
 	want := []string{"kafka/" + cfg.Group + "/" + topic + "/0", "kafka/" + cfg.Group + "/" + topic + "/1"}
 	if len(calls) != 2 || !slices.Equal(calls[1], want) {
 		t.Errorf("announced %v, want twice %v", calls, want)
@@ -278,7 +278,7 @@ func TestInFlight(t *testing.T) {
 	silent(t, s)
 	first.Done(nil)
 	third.Done(nil)
-	take(t, s, 70)
+	consume(t, s, 70)
 	until(t, "all committed", func() bool { return c.committed(cfg.Group, topic, 0) == 100 })
 }
 
@@ -297,7 +297,7 @@ func TestSASL(t *testing.T) {
 	}
 	for _, m := range []string{"plain", "scram-sha-256", "scram-sha-512"} {
 		t.Run(m, func(t *testing.T) {
-			if got := take(t, mustOpen(t, with(func(c *kafkaconn.Config) { c.SASL.Mechanism = m })), 1); got.Posts[0].ID != "1" {
+			if got := consume(t, mustOpen(t, with(func(c *kafkaconn.Config) { c.SASL.Mechanism = m })), 1); got.Posts[0].ID != "1" {
 				t.Errorf("got %v", got)
 			}
 		})

@@ -33,12 +33,12 @@ func TestBrokerRestart(t *testing.T) {
 		c.write(topic, p, posts_(fmt.Sprintf("%d-", p), 0, 2000)...)
 	}
 	got := ids{}
-	got.add(take(t, s, 900)) // and more is on its way
+	got.add(consume(t, s, 900)) // and more is on its way
 	broker.Kill()
 	until(t, "both partitions wait", func() bool { return len(s.Waiting()) == 2 })
 	broker.Start()
 	for len(got) < 4000 {
-		got.add(take(t, s, 1))
+		got.add(consume(t, s, 1))
 	}
 	until(t, "no partition waits", func() bool { return len(s.Waiting()) == 0 })
 	for p := range 2 {
@@ -57,7 +57,7 @@ func TestRetentionOvertakesUs(t *testing.T) {
 	log := &logged{}
 	cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
 	s := mustOpen(t, cfg)
-	take(t, s, 10)
+	consume(t, s, 10)
 	s.Close()
 	c.deleteBefore(topic, 60)
 
@@ -82,7 +82,7 @@ func TestTopicMadeAnew(t *testing.T) {
 	c.write(topic, 0, posts_("old", 0, 100)...)
 	cfg := c.config(topic)
 	s := mustOpen(t, cfg)
-	take(t, s, 100)
+	consume(t, s, 100)
 	s.Close()
 	if _, err := c.client.DeleteTopics(t.Context(), &kafka.DeleteTopicsRequest{Topics: []string{topic}}); err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func TestTopicMadeAnew(t *testing.T) {
 		Topics: map[string][]kafka.OffsetCommit{topic: {{Partition: 0, Offset: 100}}}}); err != nil {
 		t.Fatal(err)
 	}
-	got := take(t, mustOpen(t, cfg), 5)
+	got := consume(t, mustOpen(t, cfg), 5)
 	if got.Posts[0].ID != "new0" {
 		t.Errorf("began with %s", got.Posts[0].ID)
 	}
@@ -126,7 +126,7 @@ func TestTransactions(t *testing.T) {
 	cfg := c.config(topic)
 	s := mustOpen(t, cfg)
 	var got []string
-	for _, p := range take(t, s, 7).Posts {
+	for _, p := range consume(t, s, 7).Posts {
 		got = append(got, p.ID)
 	}
 	if want := "kept0 kept1 kept2 other0 other1 plain kept again"; strings.Join(got, " ") != want {
@@ -176,7 +176,7 @@ func TestCompaction(t *testing.T) {
 	cfg := c.config(topic)
 	cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
 	s := mustOpen(t, cfg)
-	if got := take(t, s, 51).Posts; got[0].ID != "new0" || got[50].ID != "last" {
+	if got := consume(t, s, 51).Posts; got[0].ID != "new0" || got[50].ID != "last" {
 		t.Errorf("got %s to %s", got[0].ID, got[50].ID)
 	}
 	if strings.Contains(log.String(), "lost") {

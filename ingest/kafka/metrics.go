@@ -22,7 +22,7 @@ func newMetrics(s *Source) *metrics {
 	}
 	m.dropped(0, 0)
 	for _, topic := range s.cfg.Topics {
-		m.lost(topic, 0)
+		m.countLost(topic, 0)
 	}
 	meter := otel.Meter("refrain/ingest")
 	lag, err := meter.Int64ObservableGauge("refrain_ingest_kafka_lag",
@@ -49,7 +49,7 @@ func counter(name, description string) metric.Int64Counter {
 	return c
 }
 
-// observe tells the lag of the partitions that have been read.
+// observe reports the lag of the partitions that have been read.
 func (s *Source) observe(o metric.Observer, lag metric.Int64Observable) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,7 +66,7 @@ func (m *metrics) dropped(control, aborted int64) {
 	m.undone.Add(context.Background(), aborted)
 }
 
-func (m *metrics) lost(topic string, n int64) {
+func (m *metrics) countLost(topic string, n int64) {
 	m.losses.Add(context.Background(), n, metric.WithAttributes(attribute.String("topic", topic)))
 }
 

@@ -33,7 +33,7 @@ func newPartition(s *Source, topic string, number int, committed int64) *partiti
 		window: newWindow(max(committed, -1)), slots: make(chan struct{}, s.cfg.InFlight),
 	}
 	p.high.Store(-1) // not known
-	p.posts = posts{cfg: &s.cfg, place: fmt.Sprintf("kafka %s/%d@", topic, number)}
+	p.posts = posts{cfg: &s.cfg, location: fmt.Sprintf("kafka %s/%d@", topic, number)}
 	return p
 }
 
@@ -54,7 +54,7 @@ func (p *partition) run(ctx context.Context) {
 		case err != nil:
 			p.unreached()
 			p.src.cfg.Status.Failed(p.name, p.src.conn.Explain(err))
-			p.src.warn("kafka: partition cannot be read; trying again", "partition", p.name, "error", p.src.conn.Explain(err))
+			p.src.warn("kafka: retrying read", "partition", p.name, "error", p.src.conn.Explain(err))
 			_ = retry.Sleep(ctx, pauses.NextBackOff()) // the loop sees that ctx has ended
 		default:
 			step = p.read
@@ -81,7 +81,7 @@ func (p *partition) read(ctx context.Context) error {
 	p.reached.Store(true)
 	p.src.cfg.Status.Fetched(p.name)
 	p.busy = len(f.sets) > 0
-	return p.take(ctx, f, at)
+	return p.forward(ctx, f, at)
 }
 
 // advance goes on where there is nothing to hand on below next.
@@ -91,8 +91,8 @@ func (p *partition) advance(next int64) {
 	}
 }
 
-// take hands on what a fetch has brought.
-func (p *partition) take(ctx context.Context, f *fetched, at int64) error {
+// forward hands on what a fetch has brought.
+func (p *partition) forward(ctx context.Context, f *fetched, at int64) error {
 	defer f.close()
 	defer p.posts.drop() // what was not handed on is read again
 	defer func() { p.src.metrics.dropped(f.control, f.aborted) }()
@@ -122,7 +122,7 @@ func (p *partition) hand(ctx context.Context, next int64) error {
 		p.advance(next)
 		return nil
 	}
-	b, bytes := p.posts.take()
+	b, bytes := p.posts.flush()
 	b.Partition = p.name
 	b.Trace = p.posts.traces.start(p.topic, p.number, &b)
 	free, err := p.room(ctx, min(bytes, p.src.cfg.Memory))
@@ -135,7 +135,7 @@ func (p *partition) hand(ctx context.Context, next int64) error {
 		return nil
 	}
 	b.OnAck(context.Background(), func(err error) {
-		p.window.settle(s, err)
+		p.window.acknowledge(s, err)
 		free()
 	})
 	select {

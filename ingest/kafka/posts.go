@@ -15,12 +15,12 @@ import (
 
 // posts makes batches of the records of one partition.
 type posts struct {
-	cfg    *Config
-	place  string // of a record, but for its offset
-	batch  ingest.Batch
-	bytes  int64
-	traces traces
-	value  []byte // reused from record to record
+	cfg      *Config
+	location string // of a record, but for its offset
+	batch    ingest.Batch
+	bytes    int64
+	traces   traces
+	value    []byte // reused from record to record
 }
 
 func (p *posts) empty() bool { return p.batch.Empty() }
@@ -29,14 +29,14 @@ func (p *posts) full() bool {
 	return len(p.batch.Posts)+len(p.batch.Rejected) >= p.cfg.BatchPosts || p.bytes >= p.cfg.BatchBytes
 }
 
-// take returns the batch and how large it is, and begins another. The traces stay until the next record.
-func (p *posts) take() (ingest.Batch, int64) {
+// flush returns the batch and how large it is, and begins another. The traces stay until the next record.
+func (p *posts) flush() (ingest.Batch, int64) {
 	b, bytes := p.batch, p.bytes
 	p.batch, p.bytes = ingest.Batch{}, 0
 	return b, bytes
 }
 
-func (p *posts) drop() { _, _ = p.take() }
+func (p *posts) drop() { _, _ = p.flush() }
 
 // add takes one record in, as a post or as a rejection, and releases it.
 func (p *posts) add(r *protocol.Record) {
@@ -45,7 +45,7 @@ func (p *posts) add(r *protocol.Record) {
 		p.traces.reset()
 	}
 	p.traces.add(r.Headers)
-	place := p.place + strconv.FormatInt(r.Offset, 10)
+	place := p.location + strconv.FormatInt(r.Offset, 10)
 	post, note, err := p.decode(r)
 	if err != nil {
 		p.batch.Rejected = append(p.batch.Rejected, ingest.NewRejection(place, err.Error(), p.value))
@@ -54,7 +54,7 @@ func (p *posts) add(r *protocol.Record) {
 	}
 	p.bytes += int64(len(p.value))
 	if note != "" {
-		p.batch.Notes = append(p.batch.Notes, ingest.Note{Place: place, Text: note})
+		p.batch.Notes = append(p.batch.Notes, ingest.Note{Location: place, Text: note})
 	}
 	p.batch.Posts = append(p.batch.Posts, post)
 }

@@ -101,7 +101,7 @@ func (p *partition) relocate(ctx context.Context, at int64) error {
 	case at < first:
 		p.src.cfg.Logger.Error("kafka: records lost: retention deleted them before they were read",
 			"topic", p.topic, "partition", p.number, "from", at, "to", first-1, "records", first-at)
-		p.src.metrics.lost(p.topic, first-at)
+		p.src.metrics.countLost(p.topic, first-at)
 		p.advance(first)
 	case at > end:
 		p.src.cfg.Logger.Error("kafka: the partition ends before the offset that was reached: the topic was made anew, or the log was cut; reading from its beginning",

@@ -2,7 +2,7 @@ package kafka
 
 import "sync"
 
-// window is how far one partition is done. Batches are opened in the order of their offsets and settled in any; done
+// window is how far one partition is done. Batches are opened in the order of their offsets and acknowledged in any; done
 // moves over the oldest ones without a gap, and only done is ever committed. It is safe for concurrent use.
 type window struct {
 	mu     sync.Mutex
@@ -15,9 +15,9 @@ type window struct {
 
 // span is one batch on its way: the offsets up to next.
 type span struct {
-	era     int
-	next    int64
-	settled bool
+	era   int
+	next  int64
+	acked bool
 }
 
 // newWindow begins at the committed offset, or at a negative one: there is none.
@@ -40,13 +40,13 @@ func (w *window) hand(next int64) *span {
 func (w *window) skip(next int64) bool {
 	s := w.hand(next)
 	if s != nil {
-		w.settle(s, nil)
+		w.acknowledge(s, nil)
 	}
 	return s != nil
 }
 
-// settle takes an acknowledgement. One that fails voids all batches behind it: the posts are to be read again.
-func (w *window) settle(s *span, err error) {
+// acknowledge marks a batch as done. One that failed voids all batches behind it: the posts are to be read again.
+func (w *window) acknowledge(s *span, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if s.era != w.era {
@@ -57,8 +57,8 @@ func (w *window) settle(s *span, err error) {
 		w.failed = true
 		return
 	}
-	s.settled = true
-	for len(w.open) > 0 && w.open[0].settled {
+	s.acked = true
+	for len(w.open) > 0 && w.open[0].acked {
 		w.done, w.open = w.open[0].next, w.open[1:]
 	}
 }

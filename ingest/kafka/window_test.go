@@ -37,7 +37,7 @@ func TestWindowNeverPassesOverWhatIsNotAcknowledged(t *testing.T) {
 					acked[i] = true
 				}
 			}
-			w.settle(b.span, err)
+			w.acknowledge(b.span, err)
 			check()
 		}
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
@@ -86,7 +86,7 @@ func TestWindowAfterAReset(t *testing.T) {
 	w := newWindow(100)
 	old := w.hand(110)
 	w.reset(0) // the topic was made anew
-	w.settle(old, nil)
+	w.acknowledge(old, nil)
 	if at, changed := w.uncommitted(); at != 0 || !changed {
 		t.Errorf("may commit %d (%v), want 0: what was acknowledged is of another log", at, changed)
 	}
@@ -102,13 +102,13 @@ func TestWindowWithoutAnOffset(t *testing.T) {
 func TestAStaleFailure(t *testing.T) {
 	w := newWindow(0)
 	first, second := w.hand(1), w.hand(2)
-	w.settle(first, errors.New("disk full"))
+	w.acknowledge(first, errors.New("disk full"))
 	if at, failed := w.again(); at != 0 || !failed {
 		t.Fatalf("read again from %d (%v)", at, failed)
 	}
 	again := w.hand(1)
-	w.settle(second, errors.New("disk full"))
-	w.settle(again, nil)
+	w.acknowledge(second, errors.New("disk full"))
+	w.acknowledge(again, nil)
 	if at, _ := w.uncommitted(); at != 1 || w.broken() {
 		t.Errorf("may commit %d, failed %v", at, w.broken())
 	}

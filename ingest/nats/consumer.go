@@ -31,7 +31,7 @@ func (s *Source) subscribe(ctx context.Context) error {
 	if err := s.check(&have); err != nil {
 		return fmt.Errorf("consumer %s exists and %w: change it with `nats consumer edit`, or name another", s.cfg.Consumer, err)
 	}
-	s.consumer, s.whole = consumer, coversAll(&have, stream.CachedInfo().Config.Subjects)
+	s.consumer, s.unfiltered = consumer, coversAll(&have, stream.CachedInfo().Config.Subjects)
 	return nil
 }
 

@@ -11,8 +11,8 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 )
 
-// ask requests messages if there is room for them, once it is sure that what was lost on the way has come.
-func (r *reader) ask() {
+// requestMore requests messages if there is room for them, once it is sure that what was lost on the way has come.
+func (r *reader) requestMore() {
 	if r.fetch != nil || !r.open.empty() || r.refill() || time.Now().Before(r.due) || !r.conn.IsConnected() {
 		return
 	}
@@ -24,20 +24,20 @@ func (r *reader) ask() {
 		pause := r.pauses.NextBackOff()
 		r.cfg.Status.Failed(r.name, err)
 		r.due = time.Now().Add(pause)
-		r.cfg.Logger.Warn("ingest: interrupted, to be tried again", "source", r.name, "error", err, "pause", pause)
+		r.cfg.Logger.Warn("ingest: retrying fetch", "source", r.name, "error", err, "pause", pause)
 	}
 }
 
 // refill fills the open batch with what was gathered, once all of it is here and in order.
 func (r *reader) refill() bool {
-	if r.gathering || len(r.again) == 0 {
+	if r.gathering || len(r.redelivered) == 0 {
 		return false
 	}
 	n := 0
-	for ; n < len(r.again) && !r.open.full(&r.cfg); n++ {
-		r.open.add(r.again[n].Msg, r.again[n].meta, &r.cfg)
+	for ; n < len(r.redelivered) && !r.open.full(&r.cfg); n++ {
+		r.open.add(r.redelivered[n].Msg, r.redelivered[n].meta, &r.cfg)
 	}
-	r.again = slices.Delete(r.again, 0, n)
+	r.redelivered = slices.Delete(r.redelivered, 0, n)
 	return true
 }
 
@@ -63,7 +63,7 @@ func (r *reader) request(n int, wait time.Duration) error {
 		cancel()
 		return fmt.Errorf("ask for messages: %w", err)
 	}
-	r.fetch, r.stop, r.got, r.looked = fetch, cancel, 0, false
+	r.fetch, r.stop, r.got, r.lostReported = fetch, cancel, 0, false
 	return nil
 }
 
@@ -91,7 +91,7 @@ func (r *reader) fetched() {
 
 // doubt notes that messages may have been delivered that never arrived.
 func (r *reader) doubt() {
-	r.since, r.looks = time.Now(), 0
+	r.since, r.lostChecks = time.Now(), 0
 	r.unsure.Store(true)
 }
 
@@ -104,7 +104,7 @@ func (r *reader) sure() error {
 	if !r.unsure.Load() {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(r.ctx, askWait)
+	ctx, cancel := context.WithTimeout(r.ctx, infoTimeout)
 	defer cancel()
 	info, err := r.consumer.Info(ctx)
 	if errors.Is(err, js.ErrConsumerNotFound) || errors.Is(err, js.ErrStreamNotFound) {
@@ -122,7 +122,7 @@ func (r *reader) sure() error {
 // compare does what is next, now that the server has told what it takes for delivered.
 func (r *reader) compare(info *js.ConsumerInfo) error {
 	lost := info.NumAckPending - len(r.mine)
-	wait := info.Config.AckWait + beat - time.Since(r.since)
+	wait := info.Config.AckWait + pollInterval - time.Since(r.since)
 	if lost > 0 && wait > 0 {
 		r.await(lost, wait)
 		return nil
@@ -133,28 +133,28 @@ func (r *reader) compare(info *js.ConsumerInfo) error {
 	if lost > 0 && r.patient(lost, -wait, info.Config.AckWait) {
 		return r.gather(lost)
 	}
-	if r.whole {
-		r.lookForLost(^uint64(0))
+	if r.unfiltered {
+		r.reportLost(^uint64(0))
 	}
 	r.gathered()
 	return nil
 }
 
 func (r *reader) await(lost int, wait time.Duration) {
-	if r.looks++; r.looks == 2 { // at the first look the last acknowledgements may still be on their way
+	if r.lostChecks++; r.lostChecks == 2 { // at the first look the last acknowledgements may still be on their way
 		r.cfg.Logger.Info("ingest: posts were delivered and not acknowledged; waiting until they come again",
 			"source", r.name, "posts", lost, "wait", wait)
 	}
-	r.due = time.Now().Add(min(beat, wait))
+	r.due = time.Now().Add(min(pollInterval, wait))
 }
 
 // patient reports whether to go on gathering. Not for ever: somebody may have bounded the deliveries of the consumer.
 func (r *reader) patient(lost int, late, ackWait time.Duration) bool {
 	bytes := 0
-	for _, d := range r.again {
+	for _, d := range r.redelivered {
 		bytes += len(d.Data()) + perMessage
 	}
-	if late < ackWait+askWait && bytes < gatherMost*r.requestBytes() {
+	if late < ackWait+infoTimeout && bytes < maxGatherRequests*r.requestBytes() {
 		return true
 	}
 	r.cfg.Logger.Warn("ingest: posts that were delivered and not acknowledged have not come again; going on, they may come late",
@@ -164,24 +164,24 @@ func (r *reader) patient(lost int, late, ackWait time.Duration) bool {
 
 // gather asks for what comes again. While only new messages come it asks for one now and then: they have to wait here.
 func (r *reader) gather(lost int) error {
-	if r.gathering && !r.came {
-		lost, r.due = 1, time.Now().Add(beat)
+	if r.gathering && !r.sawRedelivery {
+		lost, r.due = 1, time.Now().Add(pollInterval)
 	}
-	r.gathering, r.came = true, false
+	r.gathering, r.sawRedelivery = true, false
 	return r.request(lost, gatherWait)
 }
 
 // gathered puts what has come again in its order.
 func (r *reader) gathered() {
-	slices.SortFunc(r.again, func(a, b delivery) int { return cmp.Compare(a.meta.Sequence.Stream, b.meta.Sequence.Stream) })
+	slices.SortFunc(r.redelivered, func(a, b delivery) int { return cmp.Compare(a.meta.Sequence.Stream, b.meta.Sequence.Stream) })
 	r.gathering = false
 	r.unsure.Store(false)
 }
 
-// lookForLost reports the messages from the expected one up to before the given one that the stream's limits have
+// reportLost reports the messages from the expected one up to before the given one that the stream's limits have
 // dropped. Holes behind the stream's beginning were made by somebody, and are none of them.
-func (r *reader) lookForLost(before uint64) {
-	ctx, cancel := context.WithTimeout(r.ctx, askWait)
+func (r *reader) reportLost(before uint64) {
+	ctx, cancel := context.WithTimeout(r.ctx, infoTimeout)
 	defer cancel()
 	stream, err := r.js.Stream(ctx, r.cfg.Stream)
 	if err != nil {
@@ -192,7 +192,7 @@ func (r *reader) lookForLost(before uint64) {
 	if first <= r.next {
 		return
 	}
-	r.metrics.lose(first - r.next)
+	r.metrics.countLost(first - r.next)
 	r.cfg.Logger.Error("ingest: posts lost: the stream's limits dropped them before they were read",
 		"source", r.name, "posts", first-r.next, "from", r.next, "to", first-1)
 	r.next = first

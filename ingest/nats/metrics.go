@@ -24,7 +24,7 @@ func newMetrics(s *Source) *metrics {
 	if err != nil {
 		otel.Handle(err) // the instrument still works as a no-op
 	}
-	m.lose(0)
+	m.countLost(0)
 	lag, err := meter.Int64ObservableGauge("refrain_ingest_nats_lag",
 		metric.WithDescription("Messages that were not acknowledged yet, on the server and here."))
 	if err != nil {
@@ -41,7 +41,7 @@ func newMetrics(s *Source) *metrics {
 	return m
 }
 
-func (m *metrics) lose(n uint64) { m.lost.Add(context.Background(), int64(n), m.source) }
+func (m *metrics) countLost(n uint64) { m.lost.Add(context.Background(), int64(n), m.source) }
 
 func (m *metrics) close() {
 	if m.registered != nil {

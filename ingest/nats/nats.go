@@ -76,18 +76,18 @@ const (
 // A goroutine, started by Open, fetches messages into the batch that is next while the last one is out. Next blocks
 // until the last batch has been acknowledged, so it belongs to one goroutine; everything else may be called by any.
 type Source struct {
-	cfg      Config
-	name     string // of the source partition
-	conn     *nats.Conn
-	js       js.JetStream
-	metrics  *metrics
-	consumer js.Consumer // the reader's, once it runs
-	whole    bool        // the consumer gets every message of the stream
+	cfg        Config
+	name       string // of the source partition
+	conn       *nats.Conn
+	js         js.JetStream
+	metrics    *metrics
+	consumer   js.Consumer // the reader's, once it runs
+	unfiltered bool        // the consumer gets every message of the stream
 
 	connected <-chan nats.Status // a connection was made again
 
-	batches chan *part   // from the reader to Next
-	settled chan settled // from Ack to the reader; has room for the one batch that is out
+	batches chan *part       // from the reader to Next
+	results chan batchResult // from Ack to the reader; has room for the one batch that is out
 	ctx     context.Context
 	cancel  context.CancelFunc
 	done    chan struct{} // closed when the reader has ended
@@ -100,8 +100,8 @@ type Source struct {
 
 var _ ingest.Source = (*Source)(nil)
 
-// settled is the end of a batch.
-type settled struct {
+// batchResult is the end of a batch.
+type batchResult struct {
 	part *part
 	err  error
 }
@@ -111,7 +111,7 @@ type settled struct {
 func Open(ctx context.Context, cfg Config) (*Source, error) {
 	s := &Source{
 		cfg:     cfg,
-		batches: make(chan *part), settled: make(chan settled, 1), done: make(chan struct{}),
+		batches: make(chan *part), results: make(chan batchResult, 1), done: make(chan struct{}),
 	}
 	s.name = fmt.Sprintf("nats/%s/%s", s.cfg.Stream, s.cfg.Consumer)
 	if err := s.open(ctx); err != nil {
@@ -163,7 +163,7 @@ func (s *Source) batch(p *part) ingest.Batch {
 	b.Ack = func(err error) {
 		once.Do(func() {
 			select {
-			case s.settled <- settled{p, err}:
+			case s.results <- batchResult{p, err}:
 			case <-s.done: // too late: the messages have gone back to the server
 			}
 		})

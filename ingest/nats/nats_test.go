@@ -165,7 +165,7 @@ func TestPosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if fields, err = fields.WithKeep([]string{"likes"}); err != nil {
+	if fields, err = fields.WithMeta([]string{"likes"}); err != nil {
 		t.Fatal(err)
 	}
 	if fields, err = fields.WithLink("https://example.org/{source}/{likes}/{id}"); err != nil {
@@ -216,7 +216,7 @@ func TestPosts(t *testing.T) {
 	if diff := cmp.Diff(want, b.Posts); diff != "" {
 		t.Errorf("posts (-want +got):\n%s", diff)
 	}
-	if len(b.Notes) != 1 || b.Notes[0].Place != "nats POSTS@2" || b.Partition != "nats/POSTS/refrain" || b.Trace != trace {
+	if len(b.Notes) != 1 || b.Notes[0].Location != "nats POSTS@2" || b.Partition != "nats/POSTS/refrain" || b.Trace != trace {
 		t.Errorf("batch %+v", b)
 	}
 	b.Done(nil)
@@ -241,7 +241,7 @@ func TestPoisonIsRejectedAndPassed(t *testing.T) {
 	}
 	var got []string
 	for i, r := range rejected {
-		got = append(got, r.Place)
+		got = append(got, r.Location)
 		if r.Reason == "" || i == 5 && (string(r.Raw) != long || !strings.Contains(r.Reason, "the limit is 1000")) {
 			t.Errorf("rejection %+v", r)
 		}
@@ -311,8 +311,8 @@ func TestAfterACrashNothingIsOvertaken(t *testing.T) {
 	}
 }
 
-// lose makes the consumer, and takes n messages as a reader does that is gone before it has them.
-func (w *world) lose(t *testing.T, n int) (lost []js.Msg) {
+// dropMessages makes the consumer, and takes n messages as a reader does that is gone before it has them.
+func (w *world) dropMessages(t *testing.T, n int) (lost []js.Msg) {
 	t.Helper()
 	c, err := w.stream.CreateConsumer(t.Context(), js.ConsumerConfig{Durable: "refrain", AckPolicy: js.AckExplicitPolicy, AckWait: time.Second})
 	if err != nil {
@@ -334,7 +334,7 @@ func (w *world) lose(t *testing.T, n int) (lost []js.Msg) {
 func TestWhatWasLostComesInOrder(t *testing.T) {
 	w := mustWorld(t)
 	w.publish(t, posts(0, 30)...)
-	for i, m := range slices.Backward(w.lose(t, 30)) {
+	for i, m := range slices.Backward(w.dropMessages(t, 30)) {
 		if i%5 == 0 {
 			continue // its time has to be over
 		}
@@ -363,7 +363,7 @@ func TestWhatWasLostComesInOrder(t *testing.T) {
 func TestWhatWasLostComesLate(t *testing.T) {
 	w := mustWorld(t)
 	w.publish(t, posts(0, 10)...)
-	lost := w.lose(t, 10)
+	lost := w.dropMessages(t, 10)
 	w.publish(t, posts(10, 40)...)
 	s := w.open(t, with(func(c *nats.Config) { c.BatchPosts = 10 }))
 	eventually(t, "new messages are asked for", func() bool {
@@ -631,7 +631,7 @@ func TestAMessageLargerThanAFetch(t *testing.T) {
 		b := mustNext(t, src)
 		got = append(got, names(b)...)
 		for _, r := range b.Rejected { // the text is too long for a post, which is not the point
-			got = append(got, strings.TrimPrefix(r.Place, "nats POSTS@"))
+			got = append(got, strings.TrimPrefix(r.Location, "nats POSTS@"))
 		}
 		b.Done(nil)
 	}

@@ -38,7 +38,7 @@ func (p *part) add(m js.Msg, meta *js.MsgMetadata, cfg *Config) {
 	}
 	p.batch.Posts = append(p.batch.Posts, post)
 	if note != "" {
-		p.batch.Notes = append(p.batch.Notes, ingest.Note{Place: place, Text: note})
+		p.batch.Notes = append(p.batch.Notes, ingest.Note{Location: place, Text: note})
 	}
 }
 

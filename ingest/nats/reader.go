@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	beat       = 250 * time.Millisecond // how often the reader looks whether something is due
-	fetchWait  = 30 * time.Second       // for messages, at one request
-	heartbeat  = 5 * time.Second        // of the server while a request waits; after two without one it is lost
-	askWait    = 2 * time.Second        // for an answer about the consumer or the stream
-	gatherWait = 2 * time.Second        // for messages that come again, at one request
-	lookEvery  = 10 * time.Second       // at what is waiting on the server
-	handAgain  = time.Second            // pause before a batch that was not made durable is handed on again
-	overheadOf = 64 << 10               // bytes of a message that are not its payload, at most
-	perMessage = 1 << 10                // such bytes of an ordinary message here in memory, about
-	gatherMost = 16                     // requests' worth of bytes gathered; what is lost on the way is three, at most
+	pollInterval      = 250 * time.Millisecond // how often the reader checks whether something is due
+	fetchWait         = 30 * time.Second       // for messages, at one request
+	heartbeat         = 5 * time.Second        // of the server while a request waits; after two without one it is lost
+	infoTimeout       = 2 * time.Second        // for an answer about the consumer or the stream
+	gatherWait        = 2 * time.Second        // for messages that come again, at one request
+	pendingInterval   = 10 * time.Second       // how often the messages that wait on the server are counted
+	redeliverDelay    = time.Second            // pause before a batch that was not made durable is handed on again
+	overheadOf        = 64 << 10               // bytes of a message that are not its payload, at most
+	perMessage        = 1 << 10                // such bytes of an ordinary message here in memory, about
+	maxGatherRequests = 16                     // requests' worth of bytes gathered; what is lost on the way is three, at most
 )
 
 var errNoConnection = errors.New("there is no connection to the server")
@@ -30,30 +30,30 @@ var errNoConnection = errors.New("there is no connection to the server")
 // reader is what the goroutine of a Source knows.
 type reader struct {
 	*Source
-	out   *part               // handed on, and not acknowledged yet
-	retry *part               // to be handed on again
-	open  *part               // being filled by the fetch in progress, or full
-	again []delivery          // came while gathering; goes into open when all have come
-	mine  map[uint64]struct{} // sequences of all of them
+	out         *part               // handed on, and not acknowledged yet
+	retry       *part               // to be handed on again
+	open        *part               // being filled by the fetch in progress, or full
+	redelivered []delivery          // came again while gathering; go into open when all have come
+	mine        map[uint64]struct{} // sequences of all of them
 
-	fetch  js.MessageBatch    // in progress, nil without one
-	stop   context.CancelFunc // ends it
-	got    int                // messages of it
-	single bool               // the next one asks for one message of any size
-	looked bool               // for lost messages, during it
+	fetch        js.MessageBatch    // in progress, nil without one
+	stop         context.CancelFunc // ends it
+	got          int                // messages of it
+	single       bool               // the next one asks for one message of any size
+	lostReported bool               // lost messages were reported during it
 
-	next  uint64    // stream sequence expected, once it is known
-	since time.Time // when deliveries may last have been lost
-	looks int       // for them, since
-	due   time.Time // when the next request may be made
+	next       uint64    // stream sequence expected, once it is known
+	since      time.Time // when deliveries may last have been lost
+	lostChecks int       // for lost deliveries, since then
+	due        time.Time // when the next request may be made
 
-	gathering bool // what was lost on the way, and comes again
-	came      bool // something again, in the last request
+	gathering     bool // what was lost on the way, and comes again
+	sawRedelivery bool // in the last request
 
-	redo    time.Time // when retry may be handed on
-	renewed time.Time // when the server was last told that the messages are still being worked on
-	asked   time.Time // when it was last asked what is waiting
-	pauses  *backoff.ExponentialBackOff
+	redo           time.Time // when retry may be handed on
+	renewed        time.Time // when the server was last told that the messages are still being worked on
+	pendingChecked time.Time // when the server was last asked how much is pending
+	pauses         *backoff.ExponentialBackOff
 }
 
 // delivery is a message, and what the server says of it.
@@ -70,10 +70,10 @@ func (s *Source) run() {
 	if !r.assign() {
 		return
 	}
-	tick := time.NewTicker(beat)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for r.ctx.Err() == nil {
-		r.ask()
+		r.requestMore()
 		r.turn(tick.C)
 	}
 }
@@ -101,11 +101,11 @@ func (r *reader) turn(tick <-chan time.Time) {
 	case <-r.ctx.Done():
 	case to <- ready:
 		r.hand(ready)
-	case x := <-r.Source.settled:
-		r.settle(x)
+	case x := <-r.Source.results:
+		r.finish(x)
 	case m, ok := <-messages:
 		if ok {
-			r.take(m)
+			r.add(m)
 		} else {
 			r.fetched()
 		}
@@ -115,7 +115,7 @@ func (r *reader) turn(tick <-chan time.Time) {
 			r.stop()
 		}
 	case now := <-tick:
-		r.keep(now)
+		r.tick(now)
 	}
 }
 
@@ -141,12 +141,12 @@ func (r *reader) hand(p *part) {
 	}
 }
 
-// settle ends a batch: it is acknowledged, or handed on again before any other.
-func (r *reader) settle(x settled) {
+// finish ends a batch: it is acknowledged, or handed on again before any other.
+func (r *reader) finish(x batchResult) {
 	r.out = nil
 	if x.err != nil {
 		r.cfg.Logger.Warn("ingest: a batch was not made durable and comes again", "source", r.name, "error", x.err)
-		r.retry, r.redo = x.part, time.Now().Add(handAgain)
+		r.retry, r.redo = x.part, time.Now().Add(redeliverDelay)
 		return
 	}
 	ingest.Count(context.Background(), &x.part.batch)
@@ -165,8 +165,8 @@ func (r *reader) forget(m js.Msg) {
 	r.held.Store(int64(len(r.mine)))
 }
 
-// take puts a message into the open batch.
-func (r *reader) take(m js.Msg) {
+// add puts a message into the open batch.
+func (r *reader) add(m js.Msg) {
 	r.got++
 	meta, err := m.Metadata()
 	if err != nil {
@@ -174,37 +174,37 @@ func (r *reader) take(m js.Msg) {
 		return
 	}
 	r.pending.Store(int64(meta.NumPending))
-	r.came = r.came || meta.NumDelivered > 1
+	r.sawRedelivery = r.sawRedelivery || meta.NumDelivered > 1
 	if _, here := r.mine[meta.Sequence.Stream]; here {
 		return // it was too long on its way through, and is acknowledged with the first delivery
 	}
 	r.mine[meta.Sequence.Stream] = struct{}{}
 	r.held.Store(int64(len(r.mine)))
-	if meta.Sequence.Stream > r.next && r.whole && !r.looked {
-		r.looked = true // once a fetch: a stream may have many holes that somebody made
-		r.lookForLost(meta.Sequence.Stream)
+	if meta.Sequence.Stream > r.next && r.unfiltered && !r.lostReported {
+		r.lostReported = true // once a fetch: a stream may have many holes that somebody made
+		r.reportLost(meta.Sequence.Stream)
 	}
 	r.next = max(r.next, meta.Sequence.Stream+1)
 	if r.gathering {
-		r.again = append(r.again, delivery{m, meta})
+		r.redelivered = append(r.redelivered, delivery{m, meta})
 	} else {
 		r.open.add(m, meta, &r.cfg)
 	}
 }
 
-// keep does what is due from time to time.
-func (r *reader) keep(now time.Time) {
+// tick does what is due from time to time.
+func (r *reader) tick(now time.Time) {
 	if !r.conn.IsConnected() {
-		r.cfg.Status.Lost(r.name, errNoConnection)
+		r.cfg.Status.FailedOnce(r.name, errNoConnection)
 		return
 	}
 	if now.Sub(r.renewed) >= r.consumer.CachedInfo().Config.AckWait/3 {
 		r.renewed = now
 		r.each(func(m js.Msg) error { return m.InProgress() })
 	}
-	if now.Sub(r.asked) >= lookEvery && !r.unsure.Load() {
-		r.asked = now
-		ctx, cancel := context.WithTimeout(r.ctx, askWait)
+	if now.Sub(r.pendingChecked) >= pendingInterval && !r.unsure.Load() {
+		r.pendingChecked = now
+		ctx, cancel := context.WithTimeout(r.ctx, infoTimeout)
 		defer cancel()
 		info, err := r.consumer.Info(ctx)
 		if err != nil {
@@ -219,8 +219,8 @@ func (r *reader) keep(now time.Time) {
 // giveBack lets the server deliver at once what is left, to whoever reads next.
 func (r *reader) giveBack() {
 	select {
-	case x := <-r.Source.settled:
-		r.settle(x)
+	case x := <-r.Source.results:
+		r.finish(x)
 	default:
 	}
 	if r.fetch != nil {
@@ -243,7 +243,7 @@ func (r *reader) each(do func(js.Msg) error) {
 			errs = append(errs, do(m))
 		}
 	}
-	for _, d := range r.again {
+	for _, d := range r.redelivered {
 		errs = append(errs, do(d.Msg))
 	}
 	if err := errors.Join(errs...); err != nil {

@@ -19,7 +19,7 @@ import (
 	"refrain/topic/jetstream/blocks"
 )
 
-// Finding is a place that is not as it was written.
+// Finding is a location that is not as it was written.
 type Finding struct {
 	File   string
 	Offset int64 // below 0: the file as a whole

@@ -40,9 +40,9 @@ type Config struct {
 
 // Counts are what a route has done.
 type Counts struct {
-	Posts, Rejected, Changed     int
-	Sentences, TooShort, Repeats int // Repeats: sentences delivered again
-	Events                       int
+	Posts, Rejected, Changed         int
+	Sentences, TooShort, Redelivered int // Repeats: sentences delivered again
+	Events                           int
 }
 
 // route is one run.
@@ -60,8 +60,8 @@ type passage struct {
 	Part
 	extra bool // only matches: it does not go round
 
-	before, settled chan struct{} // closed when the part before this one, and this one, is settled
-	err             error         // of settling
+	before, stamped chan struct{} // closed when the part before this one, and this one, is stamped
+	err             error         // of stamping
 	split           chan struct{} // filled when a worker is done with it
 }
 
@@ -86,7 +86,7 @@ func Run(ctx context.Context, cfg Config) (Counts, error) {
 	g.Go(func() error { return r.detect(working) })
 	g.Go(r.write)
 	err := errors.Join(g.Wait(), cmp.Or(r.refused, ended))
-	cfg.Windows.Settle()
+	cfg.Windows.UpdateViews()
 	return r.counts, err
 }
 
@@ -111,8 +111,8 @@ func (r *route) read(ctx, working context.Context) error {
 			if err := r.cfg.Source.Read(ctx, &p.Part.Part); err != nil {
 				return ignoreEOF(err)
 			}
-			p.before, p.settled = before, make(chan struct{})
-			before = p.settled
+			p.before, p.stamped = before, make(chan struct{})
+			before = p.stamped
 			r.work <- p
 			r.order <- p
 		case <-working.Done():
@@ -134,8 +134,8 @@ func (r *route) split(ctx context.Context) {
 	for p := range r.work {
 		s.Decode(&p.Part)
 		<-p.before
-		p.err = s.Settle(ctx, &p.Part)
-		close(p.settled)
+		p.err = s.Stamp(ctx, &p.Part)
+		close(p.stamped)
 		s.Split(&p.Part)
 		p.split <- struct{}{}
 	}
@@ -184,7 +184,7 @@ func (r *route) count(p *Part) {
 	c.Changed += len(p.Batch.Notes)
 	c.Sentences += len(p.Sentences)
 	c.TooShort += p.TooShort
-	c.Repeats += p.Repeats
+	c.Redelivered += p.Redelivered
 	c.Events += p.Events
 }
 

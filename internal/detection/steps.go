@@ -14,10 +14,10 @@ import (
 // Part is one batch of posts with what becomes of them.
 type Part struct {
 	file.Part
-	Sentences         []feed.Sentence
-	TooShort, Repeats int          // sentences not compared, and delivered again
-	Matches           []feed.Match // those that were not handed on before
-	Events            int          // all matches
+	Sentences             []feed.Sentence
+	TooShort, Redelivered int          // sentences not compared, and delivered again
+	Matches               []feed.Match // those that were not handed on before
+	Events                int          // all matches
 }
 
 // Splitter makes posts and sentences of what was read. It is for one goroutine.
@@ -36,8 +36,8 @@ func NewSplitter(source *file.Source, minTokens int) *Splitter {
 // Decode makes posts of the records of a part.
 func (s *Splitter) Decode(p *Part) { s.decoder.Decode(&p.Part) }
 
-// Settle gives posts without a time one: parts come in the order in which they were read. Its error ends a strict reading.
-func (s *Splitter) Settle(ctx context.Context, p *Part) error { return s.source.Settle(ctx, &p.Part) }
+// Stamp gives posts without a time one: parts come in the order in which they were read. Its error ends a strict reading.
+func (s *Splitter) Stamp(ctx context.Context, p *Part) error { return s.source.Stamp(ctx, &p.Part) }
 
 // Split cuts the posts of a part into sentences.
 func (s *Splitter) Split(p *Part) {
@@ -57,20 +57,20 @@ type Detector struct {
 
 // Sentences looked up at once, and matches handed on at once: one sentence may repeat very many texts.
 const (
-	fewSentences = 64
-	manyMatches  = 1024
+	minBatchSentences = 64
+	maxBatchMatches   = 1024
 )
 
 // Detect looks the sentences of a part up. Where the matches are many, most of them are handed on by full.
 func (d *Detector) Detect(p *Part, full func([]feed.Match) error) error {
-	p.Matches, p.Repeats, p.Events = p.Matches[:0], 0, 0
-	for some := range slices.Chunk(p.Sentences, fewSentences) {
+	p.Matches, p.Redelivered, p.Events = p.Matches[:0], 0, 0
+	for some := range slices.Chunk(p.Sentences, minBatchSentences) {
 		var repeats int
 		before := len(p.Matches)
 		p.Matches, repeats = d.Windows.Detect(p.Matches, some)
-		p.Repeats += repeats
+		p.Redelivered += repeats
 		p.Events += len(p.Matches) - before
-		if len(p.Matches) < manyMatches {
+		if len(p.Matches) < maxBatchMatches {
 			continue
 		}
 		if err := full(p.Matches); err != nil {

@@ -42,7 +42,7 @@ func group() int64 {
 	if err != nil {
 		return 0
 	}
-	return leastLimit("/sys/fs/cgroup", groupPath(string(data)))
+	return minLimit("/sys/fs/cgroup", groupPath(string(data)))
 }
 
 // groupPath is the place of the control group below root. In a container that is "/"; of a service of systemd it is
@@ -56,7 +56,7 @@ func groupPath(groups string) string {
 	return "/"
 }
 
-func leastLimit(root, place string) int64 {
+func minLimit(root, place string) int64 {
 	var least int64
 	for ; ; place = path.Dir(place) {
 		if limit := limitIn(path.Join(root, place, "memory.max")); limit > 0 && (least == 0 || limit < least) {

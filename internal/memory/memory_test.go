@@ -47,7 +47,7 @@ func TestLimitOfAService(t *testing.T) {
 		root := t.TempDir()
 		mustLimit(t, filepath.Join(root, "system.slice"), c.slice)
 		mustLimit(t, filepath.Join(root, place), c.service)
-		if got := leastLimit(root, place); got != c.want {
+		if got := minLimit(root, place); got != c.want {
 			t.Errorf("slice %s, service %s: limit %d, want %d", c.slice, c.service, got, c.want)
 		}
 	}

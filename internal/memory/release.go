@@ -8,10 +8,10 @@ import (
 // Garbage may grow to a share of what is alive before it is collected: half, and less where much is alive, since
 // collecting is cheap there: nearly all of it is the windows', which have no pointers to follow.
 const (
-	usualGarbage = 50       // percent
-	leastGarbage = 2        // percent
-	muchGarbage  = 6 << 20  // bytes that are enough between two collections, where Keeper says nothing else
-	otherAlive   = 10 << 20 // bytes alive that no window holds, about
+	usualGarbage      = 50       // percent
+	minGarbagePercent = 2        // percent
+	defaultGarbage    = 6 << 20  // bytes that are enough between two collections, where Keeper says nothing else
+	otherAlive        = 10 << 20 // bytes alive that no window holds, about
 )
 
 // Frugal lets garbage grow to half of what is alive instead of as much again. It costs some 3 % of the speed;
@@ -24,8 +24,8 @@ func collectAt(percent int) {
 	}
 }
 
-// least is how much less the program must hold before it is worth a collection to give memory back: 8 MiB.
-const least = 8 << 20
+// minReduction is how much less the program must hold before it is worth a collection to give memory back: 8 MiB.
+const minReduction = 8 << 20
 
 // Keeper keeps the process small: its garbage in proportion to what the windows hold, and what they held no longer
 // than they do. The Go runtime gives memory back by itself, but over minutes. Not safe for concurrent use.
@@ -46,18 +46,18 @@ func (k *Keeper) Holds(bytes int64) {
 		k.percent = p
 	}
 	k.peak = max(k.peak, bytes)
-	if k.peak-bytes < max(least, k.peak/8) {
+	if k.peak-bytes < max(minReduction, k.peak/8) {
 		return
 	}
 	debug.FreeOSMemory()
 	k.peak = bytes
 }
 
-// besides is what a program with a budget may hold besides its windows before garbage is collected however often that
+// budgetHeadroom is what a program with a budget may hold besides its windows before garbage is collected however often that
 // takes: what is promised is 300 MB, and the runtime counts what it has not given back yet.
-const besides = 200 << 20
+const budgetHeadroom = 200 << 20
 
-// limit sets the limit of the collector, once. GOMEMLIMIT, if set, wins. What others hold beside the windows comes and
+// limit sets the memory limit of the collector, once. GOMEMLIMIT, if set, wins. What others hold beside the windows comes and
 // goes within a second, and a share of what the windows hold says nothing about it.
 func (k *Keeper) limit() {
 	if k.limited || k.Budget == 0 {
@@ -65,14 +65,14 @@ func (k *Keeper) limit() {
 	}
 	k.limited = true
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(k.Budget + besides)
+		debug.SetMemoryLimit(k.Budget + budgetHeadroom)
 	}
 }
 
 func (k *Keeper) garbage(bytes int64) (percent int) {
 	alive := bytes + otherAlive
 	if k.Garbage > 0 {
-		return int(max(leastGarbage, 100*k.Garbage/alive))
+		return int(max(minGarbagePercent, 100*k.Garbage/alive))
 	}
-	return int(min(usualGarbage, max(leastGarbage, 100*muchGarbage/alive)))
+	return int(min(usualGarbage, max(minGarbagePercent, 100*defaultGarbage/alive)))
 }

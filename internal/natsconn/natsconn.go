@@ -96,7 +96,7 @@ func Connect(ctx context.Context, c Config, log *slog.Logger) (*nats.Conn, error
 	options := c.options(log)
 	conn, err := backoff.Retry(ctx, func() (*nats.Conn, error) { return c.connect(options) },
 		backoff.WithBackOff(retry.Steady()), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, pause time.Duration) {
-			log.Warn("nats: not reached, to be tried again", "servers", c.String(), "error", err, "pause", pause)
+			log.Warn("nats: retrying connect", "servers", c.String(), "error", err, "pause", pause)
 		}))
 	if err != nil {
 		return nil, fmt.Errorf("nats %s: %w", c.String(), err)
@@ -161,7 +161,7 @@ func (c *Config) options(log *slog.Logger) []nats.Option {
 			}
 		}),
 		nats.ReconnectHandler(func(conn *nats.Conn) {
-			log.Info("nats: connected again", "server", conn.ConnectedUrlRedacted())
+			log.Info("nats: reconnected", "server", conn.ConnectedUrlRedacted())
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 			log.Error("nats: refused by the server", "servers", c.String(), "error", err)

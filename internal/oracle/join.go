@@ -22,7 +22,7 @@ type pair struct {
 func (x *Index) similar(t text.Threshold) iter.Seq[pair] {
 	return func(yield func(pair) bool) {
 		j := join{groups: x.groups, threshold: t,
-			lists: map[int32][]int32{}, met: make([]int32, len(x.groups))}
+			lists: map[int32][]int32{}, lastCompared: make([]int32, len(x.groups))}
 		for g := range x.groups {
 			if !j.step(int32(g), yield) {
 				return
@@ -33,10 +33,10 @@ func (x *Index) similar(t text.Threshold) iter.Seq[pair] {
 
 // join is the state of similar.
 type join struct {
-	groups    []group // from small to large
-	threshold text.Threshold
-	lists     map[int32][]int32 // token -> groups that have it in front, from small to large
-	met       []int32           // by group: the last group + 1 it was compared with
+	groups       []group // from small to large
+	threshold    text.Threshold
+	lists        map[int32][]int32 // token -> groups that have it in front, from small to large
+	lastCompared []int32           // by group: the last group + 1 it was compared with
 }
 
 // step yields the pairs of g with the groups before it and with itself, then adds g to the lists.
@@ -75,10 +75,10 @@ func (j *join) live(token int32, n int) []int32 {
 func (j *join) compare(g int32, list []int32, yield func(pair) bool) bool {
 	n := len(j.groups[g].tokens)
 	for _, other := range list {
-		if j.met[other] == g+1 {
+		if j.lastCompared[other] == g+1 {
 			continue
 		}
-		j.met[other] = g + 1
+		j.lastCompared[other] = g + 1
 		m := len(j.groups[other].tokens)
 		need := ceil(j.threshold.Num*(n+m), j.threshold.Num+j.threshold.Den)
 		common := commonTokens(j.groups[g].tokens, j.groups[other].tokens, need)

@@ -12,13 +12,13 @@ import (
 
 // source is one source partition: it hands on batches, one after the other, and an unacknowledged one again.
 type source struct {
-	name    string
-	busy    bool        // a Write of it is under way
-	pending *delivery   // to be written, or written again
-	acked   []*delivery // that may be delivered once more
-	future  int         // posts dated in the future so far
-	posts   []feed.Post // for further versions
-	silent  int         // turns without posts
+	name        string
+	busy        bool        // a Write of it is under way
+	pending     *delivery   // to be written, or written again
+	acked       []*delivery // that may be delivered once more
+	futurePosts int         // posts dated in the future so far
+	posts       []feed.Post // for further versions
+	silent      int         // turns without posts
 
 	writer  *writer
 	level   feed.Time     // the newest that its own clock can have got to
@@ -28,19 +28,19 @@ type source struct {
 
 // delivery is a batch that goes out as one.
 type delivery struct {
-	posts  []feed.Post
-	made   []feed.Post // as they were before they were stamped
-	least  feed.Time   // of the posts in time
-	again  bool        // acknowledged before
-	anew   bool        // and stamped once more since
-	future bool        // one is dated in the future, and keeps its time
+	posts     []feed.Post
+	original  []feed.Post // as they were before they were stamped
+	oldest    feed.Time   // of the posts in time
+	again     bool        // acknowledged before
+	anew      bool        // and stamped once more since
+	hasFuture bool        // one is dated in the future, and keeps its time
 }
 
 // feeder makes the posts. newest is the newest time that any source's clock can have got to.
 type feeder struct {
 	*rand.Rand
-	newest feed.Time
-	made   int
+	newest  feed.Time
+	created int
 }
 
 // level is what the next posts of s may be lateness behind: the newest that any clock can have got to, or, while the
@@ -65,17 +65,17 @@ func (f *feeder) batch(w *world, s *source, limit feed.Time) *delivery {
 	if to < from {
 		return nil
 	}
-	d := &delivery{least: to}
+	d := &delivery{oldest: to}
 	for range 1 + f.IntN(5) {
 		p := f.post(s)
 		p.Time, p.Timed = f.time(from, to), true
 		f.special(w, s, d, &p, limit)
 		if p.Timed && p.Time <= to {
-			d.least = min(d.least, p.Time)
+			d.oldest = min(d.oldest, p.Time)
 		}
 		d.posts = append(d.posts, p)
 	}
-	d.made = slices.Clone(d.posts)
+	d.original = slices.Clone(d.posts)
 	f.newest, s.level = max(f.newest, to), max(s.level, level, to)
 	s.posts = append(s.posts, d.posts...)
 	return d
@@ -126,9 +126,9 @@ func (f *feeder) special(w *world, s *source, d *delivery, p *feed.Post, limit f
 		switch {
 		case w.plan.Live && now <= limit: // replaced: the wall clock is near
 			p.Time = now.Add(maxFutureSkew + f.ahead())
-		case !w.plan.Live && s.future < 2: // two never move a clock that asks for three
-			s.future++
-			d.future = true
+		case !w.plan.Live && s.futurePosts < 2: // two never move a clock that asks for three
+			s.futurePosts++
+			d.hasFuture = true
 			p.Time = f.newest.Add(time.Duration(f.IntN(600)) * time.Minute)
 		}
 	case 2, 3, 4:
@@ -158,7 +158,7 @@ func (f *feeder) sendAnew(w *world, s *source, d *delivery) bool {
 	if !w.plan.Live || now > limit {
 		return false
 	}
-	for i, p := range d.made {
+	for i, p := range d.original {
 		switch {
 		case !p.Timed || p.Time > now.Add(maxFutureSkew):
 			d.posts[i] = p
@@ -172,12 +172,12 @@ func (f *feeder) sendAnew(w *world, s *source, d *delivery) bool {
 }
 
 func (f *feeder) post(s *source) feed.Post {
-	f.made++
+	f.created++
 	var sentences []string
 	for range 1 + f.IntN(2) {
 		sentences = append(sentences, f.sentence())
 	}
-	return feed.Post{Source: s.name, ID: fmt.Sprintf("p%d", f.made), Author: fmt.Sprintf("%s/%d", s.name, f.made%3), Text: strings.Join(sentences, "\n")}
+	return feed.Post{Source: s.name, ID: fmt.Sprintf("p%d", f.created), Author: fmt.Sprintf("%s/%d", s.name, f.created%3), Text: strings.Join(sentences, "\n")}
 }
 
 // sentence is one of few, often with a word changed: 9 of 11 words are enough for 0.8, two changes are too many.

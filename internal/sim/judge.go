@@ -19,15 +19,15 @@ func (w *world) judge() *Result {
 	r := &Result{Plan: w.plan.String(), Pairs: len(want), Crashes: w.crashes, Cuts: w.powerCuts}
 	for id := range want {
 		if !got[id] {
-			r.Lost = append(r.Lost, id)
+			r.Missing = append(r.Missing, id)
 		}
 	}
 	for id := range got {
 		if _, ok := allowed[id]; !ok {
-			r.Made = append(r.Made, id)
+			r.Invented = append(r.Invented, id)
 		}
 	}
-	for _, ids := range [][]feed.Hash{r.Lost, r.Made} {
+	for _, ids := range [][]feed.Hash{r.Missing, r.Invented} {
 		slices.SortFunc(ids, func(a, b feed.Hash) int { return bytes.Compare(a[:], b[:]) })
 	}
 	r.Explain = func(id feed.Hash) string {
@@ -51,7 +51,7 @@ type pair struct{ a, b *feed.Sentence }
 func (w *world) define() (allowed, want map[feed.Hash]pair) {
 	left := w.counted(nil)
 	sure := slices.DeleteFunc(w.counted(w.past), func(s sentence) bool { return s.late || w.isDeleted(&s) })
-	return w.pairs(append(left, w.taken...)), w.pairs(sure)
+	return w.pairs(append(left, w.beforeCut...)), w.pairs(sure)
 }
 
 // pairs compares every two sentences.
@@ -94,14 +94,14 @@ type identity struct {
 	group        feed.Hash
 }
 
-// place is a sentence and its time, 0 without a usable one.
-type place struct {
+// timedIdentity is a sentence and its time, 0 without a usable one.
+type timedIdentity struct {
 	identity
 	time feed.Time
 }
 
-func placeOf(s *feed.Sentence) place {
-	p := place{identity: identity{s.Source, s.Post, s.Version, s.Index, s.Group}}
+func timedIdentityOf(s *feed.Sentence) timedIdentity {
+	p := timedIdentity{identity: identity{s.Source, s.Post, s.Version, s.Index, s.Group}}
 	if !s.Untimed && !s.TimeAdjusted {
 		p.time = s.Time
 	}
@@ -115,16 +115,16 @@ func placeOf(s *feed.Sentence) place {
 func (w *world) counted(before []topic.Record) (counted []sentence) {
 	slot := w.plan.Redelivery.Nanoseconds() / 12
 	stamps := make([]int64, w.plan.Partitions)
-	last := map[identity]int64{}  // without a usable time
-	dated := map[identity]int64{} // of them, those with one in the future
-	timed := map[place]bool{}     // that count
-	stood := map[place]bool{}     // with the time that they were given, too
+	last := map[identity]int64{}      // without a usable time
+	dated := map[identity]int64{}     // of them, those with one in the future
+	timed := map[timedIdentity]bool{} // that count
+	stood := map[timedIdentity]bool{} // with the time that they were given, too
 	for i, r := range slices.Concat(before, w.written()) {
 		stamps[r.Partition] = max(stamps[r.Partition], r.Time.UnixNano())
 		now := stamps[r.Partition] / slot
 		for _, s := range sentencesOf(r) {
-			at := placeOf(&s)
-			given := place{at.identity, s.Time}
+			at := timedIdentityOf(&s)
+			given := timedIdentity{at.identity, s.Time}
 			was, again := last[at.identity]
 			if at.time != 0 {
 				was, again = dated[at.identity]
@@ -160,17 +160,17 @@ func (w *world) isWritten() error {
 	if w.powerCuts > 0 {
 		return nil
 	}
-	written := map[place]bool{}
+	written := map[timedIdentity]bool{}
 	for _, r := range w.written() {
 		for _, s := range sentencesOf(r) {
-			written[placeOf(&s)] = true
+			written[timedIdentityOf(&s)] = true
 		}
 	}
 	var splitter text.Splitter
 	for i := range w.accepted {
 		sentences, _ := splitter.Sentences(nil, &w.accepted[i], minTokens)
 		for _, s := range sentences {
-			if !written[placeOf(&s)] {
+			if !written[timedIdentityOf(&s)] {
 				return fmt.Errorf("%s/%s[%d] at %s was acknowledged and not written", s.Source, s.Post, s.Index, s.Time)
 			}
 		}

@@ -46,7 +46,7 @@ func (w *world) ready() bool {
 	if w.deliverAll(); !w.present(w.sources[0]) {
 		return false
 	}
-	w.goBy(time.Second) // a mark is due
+	w.goBy(time.Second) // a watermark is due
 	w.tick()
 	if w.finish() != nil || w.failure != nil {
 		return false
@@ -61,7 +61,7 @@ func (w *world) present(s *source) bool {
 	if !w.expected(s.writer) || now > w.limit(s) {
 		return false
 	}
-	d := &delivery{least: now}
+	d := &delivery{oldest: now}
 	for range 3 {
 		p := w.feeder.post(s)
 		p.Time, p.Timed = now, true
@@ -74,14 +74,14 @@ func (w *world) present(s *source) bool {
 
 // drop is retention: records go by their age.
 func (w *world) drop() {
-	if w.now.Sub(w.done) > slack-2*time.Minute { // posts may be a minute ahead
+	if w.now.Sub(w.done) > retentionMargin-2*time.Minute { // posts may be a minute ahead
 		return
 	}
 	keep := w.plan.Span + w.plan.Lateness + w.plan.MaxHold
-	if w.subject.Keep != nil {
-		keep = w.subject.Keep(w.plan.Span, w.plan.Lateness, w.plan.MaxHold)
+	if w.subject.TopicRetention != nil {
+		keep = w.subject.TopicRetention(w.plan.Span, w.plan.Lateness, w.plan.MaxHold)
 	}
-	w.dropping(func() { w.sentenceTopic.Expire(w.now.Add(-keep - slack)) })
+	w.dropping(func() { w.sentenceTopic.Expire(w.now.Add(-keep - retentionMargin)) })
 	w.handOver() // rows come from the topic again
 }
 

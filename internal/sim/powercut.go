@@ -53,7 +53,7 @@ func (w *world) powerCut() {
 
 // remember keeps what a power cut may take, for the judge.
 func (w *world) remember() {
-	w.taken = append(w.taken, w.counted(nil)...)
+	w.beforeCut = append(w.beforeCut, w.counted(nil)...)
 	w.past, w.gone = append(w.past, w.gone...), nil
 }
 

@@ -9,24 +9,24 @@ import (
 	"refrain/text"
 )
 
-// Keep says which occurrences of a group Brute rows keep.
-type Keep int
+// Retention says which occurrences of a group Brute rows retain.
+type Retention int
 
 // All of them, or, as a mutant, the first and the last.
 const (
-	KeepAll Keep = iota
-	KeepEnds
+	RetainAll Retention = iota
+	RetainEnds
 )
 
 // NewBrute returns rows that are a list, compared one by one: the window by its definition.
-func NewBrute(t text.Threshold, span, lateness time.Duration, keep Keep) Rows {
-	return &brute{threshold: t, span: feed.Time(span.Milliseconds()), lateness: feed.Time(lateness.Milliseconds()), keep: keep}
+func NewBrute(t text.Threshold, span, lateness time.Duration, keep Retention) Rows {
+	return &brute{threshold: t, span: feed.Time(span.Milliseconds()), lateness: feed.Time(lateness.Milliseconds()), retention: keep}
 }
 
 type brute struct {
 	threshold      text.Threshold
 	span, lateness feed.Time
-	keep           Keep
+	retention      Retention
 	rows           []*feed.Sentence
 }
 
@@ -39,7 +39,7 @@ func (b *brute) Insert(x *feed.Sentence) bool {
 		return false
 	}
 	b.rows = append(b.rows, x)
-	if b.keep == KeepEnds {
+	if b.retention == RetainEnds {
 		b.dropMiddle(x.Group)
 	}
 	return true

@@ -82,31 +82,31 @@ type Subject struct {
 	Writer func(Env) (Writer, error)
 	Worker func(Env) (Worker, error)
 	Rows   func(t text.Threshold, span, lateness time.Duration) (Rows, error)
-	// Keep is how long the topic keeps a record; nil: as long as the window and its sources want, and slack.
-	Keep func(span, lateness, maxHold time.Duration) time.Duration
+	// TopicRetention is how long the topic retains a record; nil: as long as the window and its sources want, and retentionMargin.
+	TopicRetention func(span, lateness, maxHold time.Duration) time.Duration
 }
 
-// slack is how much longer than the window wants the topic keeps its records.
-const slack = time.Hour
+// retentionMargin is how much longer than the window wants the topic retains its records.
+const retentionMargin = time.Hour
 
 // Result says what came out.
 type Result struct {
-	Plan    string      // what the seed asked for
-	Pairs   int         // events that the definition wants
-	Lost    []feed.Hash // of them, those that did not come
-	Made    []feed.Hash // events that no definition knows
-	Crashes int         // lives that ended early
-	Cuts    int         // power cuts
-	Explain func(feed.Hash) string
+	Plan     string      // what the seed asked for
+	Pairs    int         // events that the definition wants
+	Missing  []feed.Hash // of them, those that did not come
+	Invented []feed.Hash // events that no definition knows
+	Crashes  int         // lives that ended early
+	Cuts     int         // power cuts
+	Explain  func(feed.Hash) string
 }
 
-// OK reports whether nothing was lost or invented.
-func (r *Result) OK() bool { return len(r.Lost)+len(r.Made) == 0 }
+// OK reports whether no event is missing or invented.
+func (r *Result) OK() bool { return len(r.Missing)+len(r.Invented) == 0 }
 
 // String tells what went wrong.
 func (r *Result) String() string {
-	s := fmt.Sprintf("%s: of %d events %d lost, %d invented", r.Plan, r.Pairs, len(r.Lost), len(r.Made))
-	for _, ids := range [][]feed.Hash{r.Lost, r.Made} {
+	s := fmt.Sprintf("%s: of %d events %d lost, %d invented", r.Plan, r.Pairs, len(r.Missing), len(r.Invented))
+	for _, ids := range [][]feed.Hash{r.Missing, r.Invented} {
 		for _, id := range ids[:min(2, len(ids))] {
 			s += "\n\t" + r.Explain(id)
 		}

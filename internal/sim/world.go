@@ -32,7 +32,7 @@ type world struct {
 	powerCuts                               int
 	gone                                    []topic.Record // of the sentence topic, dropped since the last power cut
 	past                                    []topic.Record // dropped before it
-	taken                                   []sentence     // what there was before a power cut
+	beforeCut                               []sentence     // what there was before a power cut
 
 	feeder  feeder
 	sources []*source
@@ -49,7 +49,7 @@ type world struct {
 	failure  error
 }
 
-// slot is the place of a worker: some partitions, and who serves them now.
+// slot is that of a worker: some partitions, and who serves them now.
 type slot struct {
 	owned  []int
 	worker Worker // nil: dead

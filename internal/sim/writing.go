@@ -9,7 +9,7 @@ import (
 	"refrain/feed"
 )
 
-// writer is the place of a Writer, and which of the sources are its own.
+// writer is the slot of a Writer, and which of the sources are its own.
 type writer struct {
 	Writer
 	expects bool      // what it is to expect it has been told
@@ -22,7 +22,7 @@ type deletion struct {
 	by time.Time
 }
 
-// tick lets the writers write marks. Meanwhile no batch of a source can go out: the writer would make it wait.
+// tick lets the writers write watermarks. Meanwhile no batch of a source can go out: the writer would make it wait.
 func (w *world) tick() {
 	var free []*source
 	for _, s := range w.sources {
@@ -67,7 +67,7 @@ func (w *world) limit(s *source) feed.Time {
 	limit := feed.Time(1 << 50)
 	for _, o := range w.sources {
 		if o != s && o.pending != nil && (!o.pending.again || o.pending.anew) {
-			limit = min(limit, o.pending.least.Add(w.plan.Lateness+w.ahead(o)))
+			limit = min(limit, o.pending.oldest.Add(w.plan.Lateness+w.ahead(o)))
 		}
 	}
 	return limit
@@ -124,7 +124,7 @@ func (w *world) deliver(s *source) {
 	}
 	s.dropped = false
 	w.accepted = append(w.accepted, d.posts...)
-	if !d.future {
+	if !d.hasFuture {
 		s.acked = append(s.acked, d)
 	}
 }
@@ -140,14 +140,14 @@ func (w *world) redeliver(s *source) {
 	}
 	d.posts, d.again = slices.Clone(d.posts), true
 	if w.IntN(4) > 0 && w.feeder.sendAnew(w, s, &d) {
-		d.anew, d.least = true, feed.FromTime(w.now)
+		d.anew, d.oldest = true, feed.FromTime(w.now)
 	}
 	s.pending = &d
 	w.deliver(s)
 }
 
-// comeBack lets sources post, and workers read that, right after a deletion.
-func (w *world) comeBack() {
+// postAfterDeletion lets sources post, and workers read that, right after a deletion.
+func (w *world) postAfterDeletion() {
 	for range w.IntN(8) {
 		w.goBy(time.Millisecond)
 		w.write(w.sources[w.IntN(len(w.sources))])
@@ -166,7 +166,7 @@ func (w *world) delete() {
 	}
 	err := w.writers[0].Delete(context.Background(), []feed.Tombstone{t})
 	w.deleted = append(w.deleted, deletion{t, w.now}) // even if the writing failed half-way
-	w.comeBack()
+	w.postAfterDeletion()
 	if err != nil && !errors.Is(err, errInjected) {
 		w.failure = err
 	}
@@ -184,7 +184,7 @@ func (w *world) start(of *writer) {
 
 // expected tells a writer which sources it has, before it gets any post of them.
 func (w *world) expected(of *writer) bool {
-	if of.expects || w.depth > 0 { // in the middle of a mark it would have to wait for that
+	if of.expects || w.depth > 0 { // in the middle of a watermark it would have to wait for that
 		return of.expects
 	}
 	var names []string
@@ -197,7 +197,7 @@ func (w *world) expected(of *writer) bool {
 	return of.expects
 }
 
-// move gives a source to another writer, which hears of it before it gets a post.
+// move gives a source to another writer, which learns of it before it gets a post.
 func (w *world) move(s *source) bool {
 	to := w.writers[w.IntN(len(w.writers))]
 	switch {

@@ -29,8 +29,8 @@ type run struct {
 	style style
 }
 
-// marked cuts raw into runs: what is in the ranges gets the given style.
-func marked(raw string, ranges []Range, s style) []run {
+// highlight cuts raw into runs: what is in the ranges gets the given style.
+func highlight(raw string, ranges []Range, s style) []run {
 	var runs []run
 	at := 0
 	for _, r := range ranges {

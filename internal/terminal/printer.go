@@ -61,7 +61,7 @@ func (p *Printer) Line(m *feed.Match) error {
 
 // quoted is the text of o with ranges marked, and a sign behind it where it goes on.
 func quoted(o *feed.Occurrence, ranges []Range, s style) []run {
-	runs := marked(o.Text, ranges, s)
+	runs := highlight(o.Text, ranges, s)
 	if o.TextCut {
 		runs = append(runs, run{" […]", dim})
 	}
@@ -72,8 +72,8 @@ func quoted(o *feed.Occurrence, ranges []Range, s style) []run {
 func (p *Printer) Texts(later, earlier string) error {
 	var b strings.Builder
 	inLater, inEarlier := Diff(later, earlier)
-	p.row(&b, "", marked(earlier, inEarlier, gone), 0)
-	p.row(&b, "", marked(later, inLater, added), 0)
+	p.row(&b, "", highlight(earlier, inEarlier, gone), 0)
+	p.row(&b, "", highlight(later, inLater, added), 0)
 	return p.write(b.String())
 }
 

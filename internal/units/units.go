@@ -67,11 +67,11 @@ func ParseBytes(s string) (int64, error) {
 	return 0, fmt.Errorf("size %q: want something like 65536, 64MB or 1.5GiB", s)
 }
 
-// LeastBudget is the least that a window can do with, in bytes. Less is a unit that was forgotten.
-const LeastBudget = 1_000_000
+// MinBudget is the smallest budget that a window can do with, in bytes. Less is a unit that was forgotten.
+const MinBudget = 1_000_000
 
-// AtLeast says how many bytes a size was read as, and how megabytes are written, where it is less than makes sense.
-func AtLeast(n, least int64) error {
+// MinBytes says how many bytes a size was read as, and how megabytes are written, where it is less than makes sense.
+func MinBytes(n, least int64) error {
 	if n >= least {
 		return nil
 	}
@@ -83,7 +83,7 @@ func CheckBudget(n int64) error {
 	if n == 0 {
 		return nil
 	}
-	return AtLeast(n, LeastBudget)
+	return MinBytes(n, MinBudget)
 }
 
 func cutSuffixFold(s, suffix string) (string, bool) {

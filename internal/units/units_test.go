@@ -103,7 +103,7 @@ func TestFormatBytes(t *testing.T) {
 
 func TestCheckBudget(t *testing.T) {
 	for n, want := range map[int64]string{
-		0: "", LeastBudget: "", 32_000_000: "",
+		0: "", MinBudget: "", 32_000_000: "",
 		1: "1 bytes: want 1.0 MB or more, and megabytes are written 32MB", 32: "32 bytes: ", 999_999: "999999 bytes: ",
 	} {
 		if err := CheckBudget(n); (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {

@@ -100,15 +100,15 @@ func TestAllowed(t *testing.T) {
 // TestManyAuthors stand for a second corpus where there is none.
 func TestManyAuthors(t *testing.T) {
 	var texts []string
-	for i := range leastAuthors {
+	for i := range minAuthors {
 		texts = append(texts, strings.Repeat("ага ", i+1)+"и слово")
 	}
 	c := corpus{name: "posts", language: "ru", authors: true}
 	if got := allowed([]*reading{posts(c, texts...)}, &exclusions{}); !slices.Equal(got, []string{"ага", "и", "слово"}) {
-		t.Errorf("%d authors: got %q", leastAuthors, got)
+		t.Errorf("%d authors: got %q", minAuthors, got)
 	}
 	if got := allowed([]*reading{posts(c, texts[1:]...)}, &exclusions{}); len(got) > 0 {
-		t.Errorf("%d authors: got %q", leastAuthors-1, got)
+		t.Errorf("%d authors: got %q", minAuthors-1, got)
 	}
 }
 
@@ -132,7 +132,7 @@ func TestMadeFromThisData(t *testing.T) {
 		t.Fatal(err)
 	}
 	if about.Learner != learner || about.Bits != bits || about.Ones != ones || about.Seed != seed || r.Threshold != threshold.String() ||
-		r.Vocabulary > mostWords || len(r.Corpora) != len(corpora) || len(r.Files) != len(paths()) {
+		r.Vocabulary > maxWords || len(r.Corpora) != len(corpora) || len(r.Files) != len(paths()) {
 		t.Errorf("the recipe has changed since the model was made: %+v", about)
 	}
 	for i, c := range corpora {
@@ -167,16 +167,16 @@ func manifest(t *testing.T) map[string]string {
 // TestSettle: -check writes nothing, and says what differs.
 func TestSettle(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
-	if err := settle(path, []byte("a"), true); err == nil {
+	if err := writeOrCompare(path, []byte("a"), true); err == nil {
 		t.Error("a file that is not there is what was made")
 	}
-	if err := settle(path, []byte("a"), false); err != nil {
+	if err := writeOrCompare(path, []byte("a"), false); err != nil {
 		t.Fatal(err)
 	}
-	if err := settle(path, []byte("a"), true); err != nil {
+	if err := writeOrCompare(path, []byte("a"), true); err != nil {
 		t.Error(err)
 	}
-	if err := settle(path, []byte("b"), true); err == nil || !strings.Contains(err.Error(), "is not what the data give") {
+	if err := writeOrCompare(path, []byte("b"), true); err == nil || !strings.Contains(err.Error(), "is not what the data give") {
 		t.Errorf("got %v", err)
 	}
 }

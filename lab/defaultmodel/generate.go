@@ -17,22 +17,22 @@ import (
 
 // What the model is.
 const (
-	learner   = "direct"
-	bits      = 64
-	ones      = 1
-	seed      = 1
-	mostWords = 10_000
+	learner  = "direct"
+	bits     = 64
+	ones     = 1
+	seed     = 1
+	maxWords = 10_000
 )
 
 // threshold is lower than what most searches ask for: at 0.8 hashed codes of 64 bits have next to no false candidates, so
 // there is nothing to learn from. Codes learned at 0.7 were no better at 0.7, and worse below (docs/models.md).
 var threshold = text.Threshold{Num: 3, Den: 5}
 
-// made are the two files.
-type made struct{ model, list []byte }
+// generated are the two files.
+type generated struct{ model, list []byte }
 
 // generate makes the model and its list of words.
-func generate(ctx context.Context, data string, say func(string)) (*made, error) {
+func generate(ctx context.Context, data string, say func(string)) (*generated, error) {
 	out, err := readExclusions()
 	if err != nil {
 		return nil, err
@@ -48,8 +48,8 @@ func generate(ctx context.Context, data string, say func(string)) (*made, error)
 	say(fmt.Sprintf("%d words may be in the vocabulary", len(names)))
 	sample := mix(readings)
 	c := train.Default()
-	c.Learner, c.Bits, c.Ones, c.Threshold, c.Vocabulary, c.Seed = learner, bits, ones, threshold, mostWords, seed
-	c.Words, c.Say = func(id uint64) bool { return names[id] != "" }, say
+	c.Learner, c.Bits, c.Ones, c.Threshold, c.Vocabulary, c.Seed = learner, bits, ones, threshold, maxWords, seed
+	c.Words, c.Progress = func(id uint64) bool { return names[id] != "" }, say
 	model, report, err := c.Learn(ctx, sample)
 	if err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func generate(ctx context.Context, data string, say func(string)) (*made, error)
 }
 
 // files writes the model, and its words in the order of the alphabet.
-func files(model *hashcodes.Model, names map[uint64]string) (*made, error) {
+func files(model *hashcodes.Model, names map[uint64]string) (*generated, error) {
 	var b bytes.Buffer
 	err := model.Write(&b)
 	if err != nil {
@@ -73,7 +73,7 @@ func files(model *hashcodes.Model, names map[uint64]string) (*made, error) {
 		list = append(list, names[e.Token])
 	}
 	slices.Sort(list)
-	return &made{b.Bytes(), []byte(strings.Join(list, "\n") + "\n")}, nil
+	return &generated{b.Bytes(), []byte(strings.Join(list, "\n") + "\n")}, nil
 }
 
 // readAll reads the corpora side by side.

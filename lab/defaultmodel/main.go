@@ -48,12 +48,12 @@ func run(data, out string, check, hash bool) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(settle(filepath.Join(out, "default.model"), made.model, check),
-		settle(filepath.Join(out, "default_vocabulary.txt"), made.list, check))
+	return errors.Join(writeOrCompare(filepath.Join(out, "default.model"), made.model, check),
+		writeOrCompare(filepath.Join(out, "default_vocabulary.txt"), made.list, check))
 }
 
-// settle writes a file, or compares it.
-func settle(path string, content []byte, check bool) error {
+// writeOrCompare writes a file, or compares it.
+func writeOrCompare(path string, content []byte, check bool) error {
 	if !check {
 		return os.WriteFile(path, content, 0o644)
 	}

@@ -120,10 +120,10 @@ func (r *reading) count(p *feed.Post) {
 				r.words[strings.Clone(t.Text)] = u
 			}
 			u.all++
-			if r.corpus.authors && len(u.authors) < leastAuthors {
+			if r.corpus.authors && len(u.authors) < minAuthors {
 				u.add(p.Author)
 			}
-			if i > 0 && !title && goesOn(p.Text, t.Start) {
+			if i > 0 && !title && continuesAt(p.Text, t.Start) {
 				u.write(p.Text[t.Start:t.End])
 			}
 		}
@@ -148,8 +148,8 @@ func (u *uses) write(raw string) {
 	}
 }
 
-// goesOn says whether the sentence goes on at a place: no quotation, list or second part begins there.
-func goesOn(s string, at int) bool {
+// continuesAt says whether the sentence goes on at an index: no quotation, list or second part begins there.
+func continuesAt(s string, at int) bool {
 	before := strings.TrimRight(s[:at], " ")
 	r, _ := utf8.DecodeLastRuneInString(before)
 	return len(before) < at && (unicode.IsLetter(r) || unicode.IsNumber(r) || r == ',')

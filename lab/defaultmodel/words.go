@@ -9,15 +9,15 @@ import (
 )
 
 const (
-	leastAuthors = 100 // of a word whose language has one corpus
-	leastCorpora = 2   // of a word of any other
-	leastUses    = 3   // in each of them
-	leastDecided = 5   // occurrences inside sentences from which a corpus has a say on capital letters
-	mostCapital  = 1.0 / 3
+	minAuthors      = 100 // of a word whose language has one corpus
+	minCorpora      = 2   // of a word of any other
+	minUses         = 3   // in each of them
+	minDecided      = 5   // occurrences inside sentences from which a corpus has a say on capital letters
+	maxCapitalShare = 1.0 / 3
 )
 
-// always are English words with a capital letter that are no names.
-var always = []string{"i", "i'm", "i'll", "i've", "i'd"}
+// capitalised are English words with a capital letter that are no names.
+var capitalised = []string{"i", "i'm", "i'll", "i've", "i'd"}
 
 // allowed are the words that may stand in the vocabulary. Each must be the common word of at least one language: met in
 // several corpora of it or with many authors, and not written like a name in any of them.
@@ -42,18 +42,18 @@ func common(readings []*reading) map[string]bool {
 	corpora, names := map[string]int{}, map[string]bool{}
 	for _, r := range readings {
 		for word, u := range r.words {
-			if u.all >= leastUses {
+			if u.all >= minUses {
 				corpora[word]++
 			}
-			if len(u.authors) >= leastAuthors {
-				corpora[word] += leastCorpora
+			if len(u.authors) >= minAuthors {
+				corpora[word] += minCorpora
 			}
-			if u.isName() && !slices.Contains(always, word) {
+			if u.isName() && !slices.Contains(capitalised, word) {
 				names[word] = true
 			}
 		}
 	}
-	maps.DeleteFunc(corpora, func(word string, n int) bool { return n < leastCorpora || names[word] })
+	maps.DeleteFunc(corpora, func(word string, n int) bool { return n < minCorpora || names[word] })
 	words := map[string]bool{}
 	for word := range corpora {
 		if slices.ContainsFunc(readings, func(r *reading) bool { return r.words[word].isCommon(word) }) {
@@ -64,12 +64,12 @@ func common(readings []*reading) map[string]bool {
 }
 
 func (u *uses) isName() bool {
-	return u.lower+u.capital >= leastDecided && float64(u.capital) > mostCapital*float64(u.lower+u.capital)
+	return u.lower+u.capital >= minDecided && float64(u.capital) > maxCapitalShare*float64(u.lower+u.capital)
 }
 
 // isCommon: a word of a script with small letters must be seen with them inside a sentence.
 func (u *uses) isCommon(word string) bool {
-	return u != nil && (u.lower >= leastUses || isHan(word) || slices.Contains(always, word))
+	return u != nil && (u.lower >= minUses || isHan(word) || slices.Contains(capitalised, word))
 }
 
 func isHan(word string) bool {

@@ -26,28 +26,28 @@ type Config struct {
 	Step   func(format string, args ...any) // told when something is done; may be nil
 	Status func(line string)                // what is being done now; may be nil
 
-	kept map[string]any // by Once
+	cache map[string]any // by Once
 }
 
 // Once makes something for the first table that asks for it under a key, and keeps it for the next: codes that took minutes
 // to learn are in several tables.
 func Once[T any](c *Config, key string, make func() (T, error)) (T, error) {
-	if v, ok := c.kept[key]; ok {
+	if v, ok := c.cache[key]; ok {
 		return v.(T), nil
 	}
 	v, err := make()
 	if err != nil {
 		return v, err
 	}
-	if c.kept == nil {
-		c.kept = map[string]any{}
+	if c.cache == nil {
+		c.cache = map[string]any{}
 	}
-	c.kept[key] = v
+	c.cache[key] = v
 	return v, nil
 }
 
-// Say tells that something is done.
-func (c *Config) Say(format string, args ...any) {
+// Logf tells that something is done.
+func (c *Config) Logf(format string, args ...any) {
 	if c.Step != nil {
 		c.Step(format, args...)
 	}

@@ -12,10 +12,10 @@ import (
 
 // Plot is a line plot.
 type Plot struct {
-	Title  string
-	X, Y   Axis
-	Curves []Curve
-	Marks  []Mark
+	Title       string
+	X, Y        Axis
+	Curves      []Curve
+	Annotations []Annotation
 }
 
 // Axis of a plot. Its range is that of the curves, and From to To where that is more.
@@ -34,8 +34,8 @@ type Curve struct {
 	Dots   bool   // show the points
 }
 
-// Mark is a circle with words beside it.
-type Mark struct {
+// Annotation is a circle with words beside it.
+type Annotation struct {
 	X, Y float64
 	Text string
 }
@@ -62,7 +62,7 @@ func (p *Plot) SVG() []byte {
 	for i := range p.Curves {
 		drawCurve(&b, &x, &y, &p.Curves[i], i)
 	}
-	for _, m := range p.Marks {
+	for _, m := range p.Annotations {
 		fmt.Fprintf(&b, `<circle cx="%.1f" cy="%.1f" r="5" fill="none" stroke="black"/><text x="%.1f" y="%.1f">%s</text>`+"\n",
 			x.at(m.X), y.at(m.Y), x.at(m.X)+8, y.at(m.Y)+16, html.EscapeString(m.Text))
 	}
@@ -72,17 +72,17 @@ func (p *Plot) SVG() []byte {
 
 // scale puts the values of an axis on pixels.
 type scale struct {
-	axis        Axis
-	least, most float64
-	from, to    float64
+	axis     Axis
+	min, max float64
+	from, to float64
 }
 
 // fit makes the range that of the curves, never empty.
 func (s *scale) fit(curves []Curve, values func(*Curve) []float64) {
-	s.least, s.most = math.Inf(1), math.Inf(-1)
+	s.min, s.max = math.Inf(1), math.Inf(-1)
 	include := func(v float64) {
 		if s.shows(v) {
-			s.least, s.most = min(s.least, v), max(s.most, v)
+			s.min, s.max = min(s.min, v), max(s.max, v)
 		}
 	}
 	if s.axis.From < s.axis.To {
@@ -95,12 +95,12 @@ func (s *scale) fit(curves []Curve, values func(*Curve) []float64) {
 		}
 	}
 	switch {
-	case s.least > s.most:
-		s.least, s.most = 1, 2
-	case s.least == s.most && s.axis.Log:
-		s.most *= 2
-	case s.least == s.most:
-		s.most++
+	case s.min > s.max:
+		s.min, s.max = 1, 2
+	case s.min == s.max && s.axis.Log:
+		s.max *= 2
+	case s.min == s.max:
+		s.max++
 	}
 }
 
@@ -110,7 +110,7 @@ func (s *scale) shows(v float64) bool {
 }
 
 func (s *scale) at(v float64) float64 {
-	least, most := s.least, s.most
+	least, most := s.min, s.max
 	if s.axis.Log {
 		v, least, most = math.Log(v), math.Log(least), math.Log(most)
 	}
@@ -122,21 +122,21 @@ func (s *scale) at(v float64) float64 {
 func (s *scale) ticks() (list []float64) {
 	if s.axis.Log {
 		factors := []float64{1, 2, 5}
-		if s.most/s.least > 1e4 {
+		if s.max/s.min > 1e4 {
 			factors = factors[:1]
 		}
-		for e := math.Floor(math.Log10(s.least)); math.Pow(10, e) <= s.most; e++ {
+		for e := math.Floor(math.Log10(s.min)); math.Pow(10, e) <= s.max; e++ {
 			for _, f := range factors {
 				list = append(list, f*math.Pow(10, e))
 			}
 		}
 	} else {
-		step := roundStep((s.most - s.least) / 8)
-		for v := math.Ceil(s.least/step) * step; v <= s.most+step/1e6; v += step {
+		step := roundStep((s.max - s.min) / 8)
+		for v := math.Ceil(s.min/step) * step; v <= s.max+step/1e6; v += step {
 			list = append(list, math.Round(v/step)*step)
 		}
 	}
-	return slices.DeleteFunc(list, func(v float64) bool { return v < s.least*(1-1e-9) || v > s.most*(1+1e-9) })
+	return slices.DeleteFunc(list, func(v float64) bool { return v < s.min*(1-1e-9) || v > s.max*(1+1e-9) })
 }
 
 // roundStep is the least of 1, 2 and 5 times a power of ten that is not less.

@@ -28,7 +28,7 @@ func TestReplace(t *testing.T) {
 
 func TestWrite(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "doc.md")
-	if err := os.WriteFile(path, []byte("x\n"+Bench.Marked("a", "")+"y\n"), 0o640); err != nil {
+	if err := os.WriteFile(path, []byte("x\n"+Bench.Wrap("a", "")+"y\n"), 0o640); err != nil {
 		t.Fatal(err)
 	}
 	if err := Bench.Write(path, "b", "new\n"); err == nil {
@@ -38,7 +38,7 @@ func TestWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(path)
-	if want := "x\n" + Bench.Marked("a", "new\n") + "y\n"; err != nil || string(got) != want {
+	if want := "x\n" + Bench.Wrap("a", "new\n") + "y\n"; err != nil || string(got) != want {
 		t.Errorf("got %q, %v; want %q", got, err, want)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o640 {
@@ -59,7 +59,7 @@ func TestHasWithout(t *testing.T) {
 		made("a", "refrain-lab eval a --quick --seed 2"): false,
 		made("a", "refrain-lab eval a --quick"):          false,
 	} {
-		document := Eval.Marked("a", table) + Eval.Marked("b", made("b", "refrain-lab eval b"))
+		document := Eval.Wrap("a", table) + Eval.Wrap("b", made("b", "refrain-lab eval b"))
 		if err := WriteFile(path, []byte(document)); err != nil {
 			t.Fatal(err)
 		}
@@ -82,9 +82,9 @@ func TestMarkdown(t *testing.T) {
 
 // Markers of one command are nothing to the other.
 func TestMarkersApart(t *testing.T) {
-	document := []byte(Bench.Marked("a", "x\n") + Eval.Marked("a", "y\n"))
+	document := []byte(Bench.Wrap("a", "x\n") + Eval.Wrap("a", "y\n"))
 	got, err := Eval.Replace(document, "a", "z\n")
-	if want := Bench.Marked("a", "x\n") + Eval.Marked("a", "z\n"); err != nil || string(got) != want {
+	if want := Bench.Wrap("a", "x\n") + Eval.Wrap("a", "z\n"); err != nil || string(got) != want {
 		t.Errorf("got %q, %v; want %q", got, err, want)
 	}
 }
@@ -93,8 +93,8 @@ func TestMarkersApart(t *testing.T) {
 func TestPlot(t *testing.T) {
 	p := Plot{
 		Title: "a < b", X: Axis{Title: "x", Log: true}, Y: Axis{Title: "y", From: 0, To: 1},
-		Curves: []Curve{{Name: "k", X: []float64{0, 1, 10, 100}, Y: []float64{1, 0, 0.5, 1}, Dots: true}, {Name: "none"}},
-		Marks:  []Mark{{X: 10, Y: 0.5, Text: "here"}},
+		Curves:      []Curve{{Name: "k", X: []float64{0, 1, 10, 100}, Y: []float64{1, 0, 0.5, 1}, Dots: true}, {Name: "none"}},
+		Annotations: []Annotation{{X: 10, Y: 0.5, Text: "here"}},
 	}
 	got := p.SVG()
 	for _, want := range []string{"a &lt; b", `points="70.0,410.0 365.0,225.0 660.0,40.0 "`, `<circle cx="365.0" cy="225.0" r="5"`, ">100<", ">0.2<"} {

@@ -79,8 +79,8 @@ func WriteFile(path string, content []byte) error {
 	})
 }
 
-// Marked is a table with its markers.
-func (m Markers) Marked(name, markdown string) string {
+// Wrap is a table with its markers.
+func (m Markers) Wrap(name, markdown string) string {
 	return m.begin(name) + "\n" + markdown + m.end() + "\n"
 }
 

@@ -219,8 +219,8 @@ func last(c *bbolt.Cursor, set []byte, before []byte) (key, stored []byte) {
 	return c.Prev()
 }
 
-// sweepAtOnce is the most keys that one write removes of slices that are over: more than it can add.
-const sweepAtOnce = 20_000
+// maxSweepKeys is the most keys that one write removes of slices that are over: more than it can add.
+const maxSweepKeys = 20_000
 
 // sweep removes some of what is over, and a bucket once it is empty.
 func sweep(tx *bbolt.Tx, now record.Slice) error {
@@ -232,13 +232,13 @@ func sweep(tx *bbolt.Tx, now record.Slice) error {
 	b := tx.Bucket(name)
 	c := b.Cursor()
 	n := 0
-	for key, _ := c.First(); key != nil && n < sweepAtOnce; key, _ = c.First() {
+	for key, _ := c.First(); key != nil && n < maxSweepKeys; key, _ = c.First() {
 		if err := c.Delete(); err != nil {
 			return err
 		}
 		n++
 	}
-	if n < sweepAtOnce {
+	if n < maxSweepKeys {
 		return tx.DeleteBucket(bytes.Clone(name))
 	}
 	return nil

@@ -41,7 +41,7 @@ func Default() Config {
 
 // Store is the index in a file, which no other process may use meanwhile. It is safe for concurrent use.
 //
-// When the file proves damaged, what is asked answers lookup.ErrUnavailable, and what is told lookup.ErrRewound, until
+// When the file proves damaged, queries return lookup.ErrUnavailable, and changes lookup.ErrRewound, until
 // the cursor is asked for: then the Store goes on, empty.
 type Store struct {
 	*record.Store
@@ -50,9 +50,9 @@ type Store struct {
 
 var _ lookup.Store = (*Store)(nil)
 
-// atOnce is the most matches of a transaction. A transaction writes every page that it changes, and most events change
+// maxTxMatches is the most matches of a transaction. A transaction writes every page that it changes, and most events change
 // some that no other does: 28,000 events/s at 250 a transaction, 42,000 at 1,000, 49,000 at 4,000, 22,000 at 16,000.
-const atOnce = 4000
+const maxTxMatches = 4000
 
 // Open opens the file, or makes it. One that is damaged, or no index, is moved aside, to PATH.damaged-TIME, and the log
 // says so. One that cannot be read, or is in use, is an error.
@@ -65,7 +65,7 @@ func Open(c Config) (*Store, error) {
 		return nil, err
 	}
 	b := &backend{file: file, cursors: map[string][]byte{}}
-	index, err := record.New(b, record.Config{Retention: c.Retention, Now: c.Now, AtOnce: atOnce})
+	index, err := record.New(b, record.Config{Retention: c.Retention, Now: c.Now, AtOnce: maxTxMatches})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open lookup: %w", err), file.close())
 	}

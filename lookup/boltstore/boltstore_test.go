@@ -66,7 +66,7 @@ func TestTheFileKeepsDataAndCursor(t *testing.T) {
 	s = mustOpen(t, path, time.Now)
 	defer s.Close()
 	r, err := s.Reuse(t.Context(), "", "1", lookup.Page{})
-	if v, errGet := s.Get(t.Context(), "c"); err != nil || errGet != nil || len(r.Repeats) != 1 || string(v) != "7" {
+	if v, errGet := s.Get(t.Context(), "c"); err != nil || errGet != nil || len(r.RepeatOf) != 1 || string(v) != "7" {
 		t.Errorf("%+v, %v; cursor %q, %v", r, err, v, errGet)
 	}
 }
@@ -93,7 +93,7 @@ func TestACopyGoesBackWithItsCursor(t *testing.T) {
 		}
 		for j := range i + 1 {
 			r, err := older.Reuse(t.Context(), "", fmt.Sprint(j), lookup.Page{})
-			if err != nil || len(r.Repeats) != 1 {
+			if err != nil || len(r.RepeatOf) != 1 {
 				t.Errorf("copy %d lacks event %d: %v", i, j, err)
 			}
 		}

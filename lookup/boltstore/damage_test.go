@@ -75,7 +75,7 @@ func usable(t *testing.T, s *Store) {
 		_, errGet := s.Get(t.Context(), "c")
 		err = errors.Join(errGet, s.Check(t.Context()), s.Apply(t.Context(), []lookup.Change{event(1)}))
 		r, errAsk := s.Reuse(t.Context(), "", "1", lookup.Page{})
-		if err = errors.Join(err, errAsk); err == nil && len(r.Repeats) == 1 {
+		if err = errors.Join(err, errAsk); err == nil && len(r.RepeatOf) == 1 {
 			return
 		}
 	}
@@ -225,7 +225,7 @@ func TestWhoAppliesIsTold(t *testing.T) {
 	if v, err := s.Get(ctx, "c"); v != nil || err != nil {
 		t.Errorf("cursor %q, %v", v, err)
 	}
-	if r, err := s.Reuse(ctx, "", "1", lookup.Page{}); err != nil || len(r.Repeats) > 0 {
+	if r, err := s.Reuse(ctx, "", "1", lookup.Page{}); err != nil || len(r.RepeatOf) > 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	usable(t, s)
@@ -265,7 +265,7 @@ func TestTheLastDamagedFilesAreKept(t *testing.T) {
 		usable(t, s)
 		time.Sleep(2 * time.Millisecond) // the names have milliseconds
 	}
-	if aside, _ := filepath.Glob(path + ".damaged-*"); len(aside) != keptDamaged {
+	if aside, _ := filepath.Glob(path + ".damaged-*"); len(aside) != maxDamagedFiles {
 		t.Errorf("%q", aside)
 	}
 	s.file.replace(errDamaged)

@@ -42,9 +42,9 @@ type file struct {
 type fileState int
 
 const (
-	whole fileState = iota
-	lost            // what was stored is gone, and nobody knows
-	told            // whoever applies has been told
+	fileIntact   fileState = iota
+	fileLost               // what was stored is gone, and nobody knows
+	fileReported           // to whoever applies
 )
 
 // lockWait is how long a file is waited for that another process has open.
@@ -223,7 +223,7 @@ func (f *file) try(do func(*bbolt.DB) error) error {
 	switch {
 	case f.closed:
 		return errors.New("closed")
-	case f.db == nil || f.state != whole:
+	case f.db == nil || f.state != fileIntact:
 		return errors.New("its file was damaged")
 	}
 	return guarded(func() error { return do(f.db) })
@@ -233,10 +233,10 @@ func (f *file) try(do func(*bbolt.DB) error) error {
 func (f *file) replace(why error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.closed || f.state != whole {
+	if f.closed || f.state != fileIntact {
 		return
 	}
-	f.state = lost
+	f.state = fileLost
 	f.drop()
 	f.setAside(why)
 	f.reopen()
@@ -255,7 +255,7 @@ func (f *file) reopen() {
 		return
 	}
 	if err := f.open(); err != nil {
-		f.log.Error("lookup: the index cannot be begun anew, to be tried again", "file", f.path, "error", err)
+		f.log.Error("lookup: retrying open", "file", f.path, "error", err)
 	}
 }
 
@@ -263,7 +263,7 @@ func (f *file) reopen() {
 func (f *file) rewound() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.closed || f.state == whole {
+	if f.closed || f.state == fileIntact {
 		return nil
 	}
 	if f.db == nil && f.times < maxDamages {
@@ -272,7 +272,7 @@ func (f *file) rewound() error {
 	if f.db == nil {
 		return fmt.Errorf("bolt: %w: its file was damaged", lookup.ErrUnavailable)
 	}
-	f.state = told
+	f.state = fileReported
 	return fmt.Errorf("bolt: %w: the file was damaged and is begun anew", lookup.ErrRewound)
 }
 
@@ -280,9 +280,9 @@ func (f *file) rewound() error {
 func (f *file) resume(forget func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.state == told {
+	if f.state == fileReported {
 		forget()
-		f.state = whole
+		f.state = fileIntact
 	}
 }
 
@@ -297,8 +297,8 @@ func (f *file) close() error {
 	return f.db.Close()
 }
 
-// keptDamaged is how many damaged files are kept.
-const keptDamaged = 2
+// maxDamagedFiles is how many damaged files are kept.
+const maxDamagedFiles = 2
 
 // setAside renames the damaged file, for whoever wants to know what happened to it.
 func (f *file) setAside(why error) {
@@ -310,7 +310,7 @@ func (f *file) setAside(why error) {
 		"hint", "nothing to do; if it happens again, check the disk and the memory. The file that was moved aside may be removed")
 	old, _ := filepath.Glob(f.path + ".damaged-*")
 	slices.Sort(old)
-	for _, path := range old[:max(0, len(old)-keptDamaged)] {
+	for _, path := range old[:max(0, len(old)-maxDamagedFiles)] {
 		_ = os.Remove(path) // one that stays does no harm
 	}
 }

@@ -49,7 +49,7 @@ type meta struct {
 	root, list, pages, txid uint64
 }
 
-// Finding is a place of a file that is not as it was written.
+// Finding is a location in a file that is not as it was written.
 type Finding struct {
 	Offset int64
 	Reason string

@@ -52,14 +52,14 @@ func (s *Store) Reuse(ctx context.Context, source, id string, page lookup.Page) 
 	if asked.deleted != there || s.authors.hides(asked) {
 		return answer, lookup.ErrDeleted
 	}
-	err := s.readWhole(ctx, p.now, []*post{asked})
+	err := s.readAllPages(ctx, p.now, []*post{asked})
 	if err != nil {
 		return answer, err
 	}
-	if answer.Repeats, err = s.repeats(ctx, p, asked); err != nil {
+	if answer.RepeatOf, err = s.repeatOf(ctx, p, asked); err != nil {
 		return answer, err
 	}
-	list := listing{page: page, now: p.now, asked: asked}
+	list := listing{page: page, now: p.now, post: asked}
 	for g, t := range asked.groups() {
 		list.add(g, beyond(t, source, id))
 	}
@@ -67,7 +67,7 @@ func (s *Store) Reuse(ctx context.Context, source, id string, page lookup.Page) 
 	return answer, err
 }
 
-func (s *Store) repeats(ctx context.Context, p *pass, asked *post) ([]lookup.Repeat, error) {
+func (s *Store) repeatOf(ctx context.Context, p *pass, asked *post) ([]lookup.RepeatOf, error) {
 	reuses := slices.Collect(asked.reuses())
 	groups := make([]feed.Hash, len(reuses))
 	for i, r := range reuses {
@@ -80,9 +80,9 @@ func (s *Store) repeats(ctx context.Context, p *pass, asked *post) ([]lookup.Rep
 	if err != nil {
 		return nil, err
 	}
-	out := make([]lookup.Repeat, len(reuses))
+	out := make([]lookup.RepeatOf, len(reuses))
 	for i, r := range reuses {
-		out[i] = lookup.Repeat{
+		out[i] = lookup.RepeatOf{
 			Event: r.event, Sentence: r.sentence, Time: r.time, Group: r.group, Jaccard: r.jaccard,
 			Identical: r.identical, Earlier: r.witness, Text: p.groups[r.group].text,
 		}
@@ -90,7 +90,7 @@ func (s *Store) repeats(ctx context.Context, p *pass, asked *post) ([]lookup.Rep
 			out[i].Earlier = nil
 		}
 	}
-	slices.SortFunc(out, func(a, b lookup.Repeat) int {
+	slices.SortFunc(out, func(a, b lookup.RepeatOf) int {
 		return cmp.Or(cmp.Compare(a.Sentence, b.Sentence), cmp.Compare(a.Time, b.Time), cmp.Compare(b.Jaccard, a.Jaccard),
 			slices.Compare(a.Group[:], b.Group[:]), slices.Compare(a.Event[:], b.Event[:]))
 	})
@@ -113,7 +113,7 @@ func (s *Store) Text(ctx context.Context, hash feed.Hash, page lookup.Page) (loo
 	}
 	answer.Text, answer.First = g.text, g.first()
 	answer.Occurrences, answer.Authors, answer.AuthorsEstimated = g.occurrences, g.authors, g.estimated
-	last, err := s.latest(ctx, repeatsKey(hash), p.now, beginning, nil, 1)
+	last, err := s.latest(ctx, repeatedByKey(hash), p.now, beginning, nil, 1)
 	if err != nil {
 		return answer, false, err
 	}
@@ -135,23 +135,23 @@ func (s *Store) hideFirst(ctx context.Context, p *pass, g *group) error {
 	}
 	gone := map[postID]bool{}
 	for _, id := range ids {
-		gone[id] = hidden(lookup.Place{Source: id.source, Post: id.id})
+		gone[id] = hidden(lookup.Occurrence{Source: id.source, Post: id.id})
 	}
 	g.forget(gone)
 	return nil
 }
 
 // Author implements lookup.Store.
-func (s *Store) Author(ctx context.Context, source, author string, n int) ([]lookup.Repetition, error) {
+func (s *Store) Author(ctx context.Context, source, author string, n int) ([]lookup.RepeatedBy, error) {
 	p := s.newPass()
 	found, err := s.latest(ctx, authorKey(source, author), p.now, beginning, nil, max(0, min(n, lookup.AuthorCap)))
 	if err != nil {
 		return nil, err
 	}
-	out := make([]lookup.Repetition, len(found))
+	out := make([]lookup.RepeatedBy, len(found))
 	groups := make([]feed.Hash, len(found))
 	for i, m := range found {
-		if out[i], err = repetition(m, nil); err != nil {
+		if out[i], err = parseRepeatedBy(m, nil); err != nil {
 			return nil, err
 		}
 		out[i].Later.Author, groups[i] = author, out[i].Group
@@ -165,11 +165,11 @@ func (s *Store) Author(ctx context.Context, source, author string, n int) ([]loo
 	return s.withoutHidden(ctx, out)
 }
 
-// listing asks for one page of the repetitions of some groups, each after a place, without those of one post.
+// listing asks for one page of what repeats some groups, each after a position, without the sentences of one post.
 type listing struct {
 	page   lookup.Page
 	now    Slice
-	asked  *post // nil: all posts
+	post   *post // nil: all posts
 	groups []feed.Hash
 	after  []Member
 }
@@ -178,18 +178,18 @@ func (l *listing) add(g feed.Hash, after Member) {
 	l.groups, l.after = append(l.groups, g), append(l.after, after)
 }
 
-// own counts, of each group, those of the asked post's sentences that repeat it after the group's place.
+// own counts, of each group, those of the asked post's sentences that repeat it after the group's position.
 func (l *listing) own() map[feed.Hash]int {
 	own := map[feed.Hash]int{}
-	if l.asked == nil {
+	if l.post == nil {
 		return own
 	}
 	after := make(map[feed.Hash]*Member, len(l.groups))
 	for i := range l.groups {
 		after[l.groups[i]] = &l.after[i]
 	}
-	for r := range l.asked.reuses() {
-		if a := after[r.group]; a != nil && a.Less(memberOf(l.asked.repetition(r), false)) {
+	for r := range l.post.reuses() {
+		if a := after[r.group]; a != nil && a.Less(memberOf(l.post.repeatedBy(r), false)) {
 			own[r.group]++
 		}
 	}
@@ -197,7 +197,7 @@ func (l *listing) own() map[feed.Hash]int {
 }
 
 // list returns one page, how many there are on all pages, and what the next page goes on after.
-func (s *Store) list(ctx context.Context, l *listing) (page []lookup.Repetition, total int, next string, err error) {
+func (s *Store) list(ctx context.Context, l *listing) (page []lookup.RepeatedBy, total int, next string, err error) {
 	before, err := parsePage(l.page.After)
 	if err != nil || len(l.groups) == 0 {
 		return nil, 0, "", err
@@ -205,8 +205,8 @@ func (s *Store) list(ctx context.Context, l *listing) (page []lookup.Repetition,
 	limit := max(l.page.Limit, 0)
 	own := l.own()
 	var all []found
-	for first := 0; first < len(l.groups); first += groupsAtOnce {
-		last := min(first+groupsAtOnce, len(l.groups))
+	for first := 0; first < len(l.groups); first += maxGroupsInMemory {
+		last := min(first+maxGroupsInMemory, len(l.groups))
 		n, some, err := s.listSome(ctx, l, own, first, last, before, limit)
 		if err != nil {
 			return nil, 0, "", err
@@ -226,15 +226,15 @@ func (s *Store) list(ctx context.Context, l *listing) (page []lookup.Repetition,
 	return page, total, next, err
 }
 
-// groupsAtOnce is of how many groups the members are in memory at once.
-const groupsAtOnce = 256
+// maxGroupsInMemory is of how many groups the members are in memory at once.
+const maxGroupsInMemory = 256
 
-// listSome counts the repetitions of some of the groups, and returns those that may come onto the page.
+// listSome counts what repeats some of the groups, and returns those that may come onto the page.
 func (s *Store) listSome(ctx context.Context, l *listing, own map[feed.Hash]int, first, last int, before *Member, limit int) (total int, all []found, err error) {
 	var wanted []Span
 	for i, g := range l.groups[first:last] {
 		total -= own[g]
-		wanted = append(wanted, spans(repeatsKey(g), l.now, l.after[first+i], before, limit+1+own[g])...)
+		wanted = append(wanted, spans(repeatedByKey(g), l.now, l.after[first+i], before, limit+1+own[g])...)
 	}
 	counts, err := s.backend.Count(ctx, wanted)
 	if err != nil {
@@ -259,7 +259,7 @@ func (s *Store) listSome(ctx context.Context, l *listing, own map[feed.Hash]int,
 }
 
 // withoutHidden leaves out what is to be removed. Then a page is shorter than it might be, and the total too large.
-func (s *Store) withoutHidden(ctx context.Context, page []lookup.Repetition) ([]lookup.Repetition, error) {
+func (s *Store) withoutHidden(ctx context.Context, page []lookup.RepeatedBy) ([]lookup.RepeatedBy, error) {
 	ids := make([]postID, len(page))
 	for i := range page {
 		ids[i] = postID{page[i].Later.Source, page[i].Later.Post}
@@ -268,7 +268,7 @@ func (s *Store) withoutHidden(ctx context.Context, page []lookup.Repetition) ([]
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(page, func(r lookup.Repetition) bool { return hidden(r.Later) }), nil
+	return slices.DeleteFunc(page, func(r lookup.RepeatedBy) bool { return hidden(r.Later) }), nil
 }
 
 // found is a member with the group that it repeats.
@@ -286,17 +286,17 @@ func (l *listing) best(all []found, limit int) []found {
 
 // isOwn reports whether a member is of the post that was asked about.
 func (l *listing) isOwn(f *found) bool {
-	if l.asked == nil {
+	if l.post == nil {
 		return false
 	}
-	name := string(appendOrdered(appendOrdered(nil, l.asked.source), l.asked.id))
+	name := string(appendOrdered(appendOrdered(nil, l.post.source), l.post.id))
 	return strings.HasPrefix(f.Name, name)
 }
 
 // cut makes a page of the best.
-func (l *listing) cut(best []found, limit int) (page []lookup.Repetition, next string, err error) {
+func (l *listing) cut(best []found, limit int) (page []lookup.RepeatedBy, next string, err error) {
 	for _, f := range best[:min(limit, len(best))] {
-		r, err := repetition(f.Member, f.group)
+		r, err := parseRepeatedBy(f.Member, f.group)
 		if err != nil {
 			return nil, "", err
 		}
@@ -308,7 +308,7 @@ func (l *listing) cut(best []found, limit int) (page []lookup.Repetition, next s
 	return page, next, nil
 }
 
-// nextPage writes down a place in a list.
+// nextPage writes down a position in a list.
 func nextPage(m Member) string {
 	b := binary.BigEndian.AppendUint64(nil, uint64(m.Time))
 	return base64.RawURLEncoding.EncodeToString(append(b, m.Name...))

@@ -13,37 +13,37 @@ import (
 
 // Deleted authors.
 //
-// A mark says that an author was deleted, and until when events may be made that show what he had posted before. Marks
-// are members of one set, and all in memory. An event that was made by then is taken in without the author's posts.
+// An authorDeletion says that an author was deleted, and until when events may be made that show what he had posted before.
+// They are members of one set, and all in memory. An event that was made by then is taken in without the author's posts.
 //
 // What is in the index already is found by a walk over all records of posts, since no list of an author's posts is kept
 // that would be complete: one walk for all authors who were deleted by its begin, some records at a time, so that events
-// are taken in meanwhile. A record of his that an event made by then has told of is removed as that of a deleted post.
-// After a restart the walk is made once more for every mark.
-const marksKey = "d"
+// are taken in meanwhile. A record of his that such an event has named is removed as that of a deleted post.
+// After a restart the walk is made once more for every deletion.
+const authorDeletionsKey = "d"
 
 type authorID struct{ source, author string }
 
-// mark is the deletion of an author.
-type mark struct {
+// authorDeletion is the deletion of an author.
+type authorDeletion struct {
 	until feed.Time // when events may last be made that show what he had posted before
 	slice Slice
 }
 
 // deletedAuthors is under the lock of Apply, but for pending.
 type deletedAuthors struct {
-	marks   map[authorID]mark // nil: to be loaded
-	waiting map[authorID]feed.Time
-	walking map[authorID]feed.Time // nil: there is no walk
-	cursor  string
-	hasNew  bool // since pending was made
+	deletions map[authorID]authorDeletion // nil: to be loaded
+	waiting   map[authorID]feed.Time
+	walking   map[authorID]feed.Time // nil: there is no walk
+	cursor    string
+	hasNew    bool // since pending was made
 	// pending are the waiting and the walking: their posts may still have records, and are not shown.
 	pending atomic.Pointer[map[authorID]feed.Time]
 }
 
 // has reports whether an event made at a time may not show what the author has posted.
 func (a *deletedAuthors) has(source, author string, made feed.Time, now Slice) bool {
-	m, ok := a.marks[authorID{source, author}]
+	m, ok := a.deletions[authorID{source, author}]
 	return ok && made <= m.until && !m.slice.Dead(now)
 }
 
@@ -71,27 +71,27 @@ func (a *deletedAuthors) hides(p *post) bool {
 }
 
 // hidden reads some posts and says which of them are to be removed.
-func (s *Store) hidden(ctx context.Context, p *pass, ids []postID) (func(lookup.Place) bool, error) {
+func (s *Store) hidden(ctx context.Context, p *pass, ids []postID) (func(lookup.Occurrence) bool, error) {
 	if !s.authors.arePending() {
-		return func(lookup.Place) bool { return false }, nil
+		return func(lookup.Occurrence) bool { return false }, nil
 	}
 	err := s.read(ctx, p, ids, nil)
-	return func(x lookup.Place) bool { return s.authors.hides(p.posts[postID{x.Source, x.Post}]) }, err
+	return func(x lookup.Occurrence) bool { return s.authors.hides(p.posts[postID{x.Source, x.Post}]) }, err
 }
 
 // isOf reports whether a post was there when one of some authors was deleted, and is his.
 func (p *post) isOf(authors map[authorID]feed.Time) bool {
 	return slices.ContainsFunc(p.authors, func(a authorship) bool {
 		until, ok := authors[authorID{p.source, a.author}]
-		return ok && a.born <= until
+		return ok && a.firstNamed <= until
 	})
 }
 
-func (a *deletedAuthors) add(id authorID, m mark) {
-	if old := a.marks[id]; !old.slice.Dead(m.slice) {
+func (a *deletedAuthors) add(id authorID, m authorDeletion) {
+	if old := a.deletions[id]; !old.slice.Dead(m.slice) {
 		m.until = max(m.until, old.until)
 	}
-	a.marks[id], a.waiting[id], a.hasNew = m, m.until, true
+	a.deletions[id], a.waiting[id], a.hasNew = m, m.until, true
 }
 
 // showNew makes pending what it should be after deletions, once for all that came one behind the other.
@@ -112,15 +112,15 @@ func (a *deletedAuthors) show() {
 	a.pending.Store(&pending)
 }
 
-// loadMarks reads the marks, if that has not been done.
-func (s *Store) loadMarks(ctx context.Context) error {
+// loadAuthorDeletions reads the deletions, if that has not been done.
+func (s *Store) loadAuthorDeletions(ctx context.Context) error {
 	a := &s.authors
-	if a.marks != nil {
+	if a.deletions != nil {
 		return nil
 	}
 	now, _ := s.Now()
-	loaded := map[authorID]mark{}
-	for _, span := range spans(marksKey, now, beginning, nil, s.atOnce) {
+	loaded := map[authorID]authorDeletion{}
+	for _, span := range spans(authorDeletionsKey, now, beginning, nil, s.atOnce) {
 		for {
 			parts, err := s.backend.Range(ctx, []Span{span})
 			if err != nil {
@@ -131,7 +131,7 @@ func (s *Store) loadMarks(ctx context.Context) error {
 				if err != nil {
 					return err
 				}
-				loaded[id] = mark{max(m.Time, loaded[id].until), span.Slice}
+				loaded[id] = authorDeletion{max(m.Time, loaded[id].until), span.Slice}
 			}
 			if len(parts[0]) < s.atOnce {
 				break
@@ -139,7 +139,7 @@ func (s *Store) loadMarks(ctx context.Context) error {
 			span.Before = &parts[0][s.atOnce-1]
 		}
 	}
-	a.marks, a.waiting = loaded, map[authorID]feed.Time{}
+	a.deletions, a.waiting = loaded, map[authorID]feed.Time{}
 	for id, m := range loaded {
 		a.waiting[id] = m.until
 	}
@@ -147,7 +147,7 @@ func (s *Store) loadMarks(ctx context.Context) error {
 	return nil
 }
 
-// authorOf reads the name of a mark.
+// authorOf reads the name of a deletion.
 func authorOf(name string) (id authorID, err error) {
 	if id.source, name, err = cutOrdered(name); err != nil {
 		return id, err
@@ -156,16 +156,16 @@ func authorOf(name string) (id authorID, err error) {
 	return id, err
 }
 
-// removeAuthor marks an author. The walk follows.
+// removeAuthor notes the deletion of an author. The walk follows.
 func (s *Store) removeAuthor(ctx context.Context, c *lookup.Change) error {
 	now, ttl := s.Now()
 	until := c.Time.Add(feed.RetractionLag)
 	name := string(appendOrdered(appendOrdered(nil, c.Deleted.Source), c.Deleted.Author))
-	b := &Batch{Now: now, TTL: ttl, Add: []Entry{{Set: marksKey, Slice: now, Member: Member{Time: until, Name: name}}}}
+	b := &Batch{Now: now, TTL: ttl, Add: []Entry{{Set: authorDeletionsKey, Slice: now, Member: Member{Time: until, Name: name}}}}
 	if err := s.backend.Write(ctx, b); err != nil {
 		return err
 	}
-	s.authors.add(authorID{c.Deleted.Source, c.Deleted.Author}, mark{until, now})
+	s.authors.add(authorID{c.Deleted.Source, c.Deleted.Author}, authorDeletion{until, now})
 	return nil
 }
 
@@ -173,7 +173,7 @@ func (s *Store) removeAuthor(ctx context.Context, c *lookup.Change) error {
 func (s *Store) Purge(ctx context.Context, long time.Duration) error {
 	s.applying.Lock()
 	defer s.applying.Unlock()
-	if err := s.loadMarks(ctx); err != nil {
+	if err := s.loadAuthorDeletions(ctx); err != nil {
 		return err
 	}
 	return s.purge(ctx, long)
@@ -222,12 +222,12 @@ func (s *Store) endWalk() {
 	a := &s.authors
 	a.walking = nil
 	now, _ := s.Now()
-	maps.DeleteFunc(a.marks, func(_ authorID, m mark) bool { return m.slice.Dead(now) })
+	maps.DeleteFunc(a.deletions, func(_ authorID, m authorDeletion) bool { return m.slice.Dead(now) })
 	a.show()
 }
 
 // removeHidden removes what a walk has still to find of some posts, of those that they name and that some groups name:
-// what is told now is compared with what is left.
+// what is observed now is compared with what is left.
 func (s *Store) removeHidden(ctx context.Context, posts []postID, groups []feed.Hash, matches []feed.Match) error {
 	if !s.authors.arePending() {
 		return nil

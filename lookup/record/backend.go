@@ -18,24 +18,24 @@
 //
 // # Life
 //
-// Wall time is cut into slices of a quarter of the retention. What is told is stamped with the slice it was last told
+// Wall time is cut into slices of a quarter of the retention. What is observed is stamped with the slice it was last observed
 // in, and is alive during that slice and the four after it: for the retention at least, for 1.25 times the retention
 // at most. Nothing is looked for one by one to be expired: a set has a part for each slice, which goes whole, and what
 // is dead in a value is left out when it is read.
 //
-// Two facts told in different slices are never merged: of two witnesses, texts or times the one told in the newer slice
-// stays, and the lesser in the order of the feed within a slice. So whatever an answer shows was named, in the slice
+// Two facts observed in different slices are never merged: of two witnesses, texts or times the one observed in the newer
+// slice stays, and the lesser in the order of the feed within a slice. So whatever an answer shows was named, in the slice
 // that it is stamped with, by an event that also stamped the record of the post it came from; which is therefore alive,
 // and a deletion that begins at it finds everything.
 //
 // # Order of writes
 //
 // Pages that no other leads to yet come first, then the other values, then members. A post that is removed has its pages
-// emptied before its mark. An event whose value is there and whose member is not (a crash between) is applied again, for
+// emptied before its tombstone. An event whose value is there and whose member is not (a crash between) is applied again, for
 // the cursor is stored later; the value says in which slice a member may stand.
 //
 // One goroutine applies at a time. Two processes may for a while (one does not know yet that it was replaced): both
-// tell the same events, so the worst is a witness that is not the oldest.
+// apply the same events, so the worst is a witness that is not the oldest.
 package record
 
 import (
@@ -66,20 +66,20 @@ const Slices = 4
 // Slice is a number of a slice of wall time.
 type Slice int64
 
-// Dead reports whether what was last told in slice s is over in slice now.
+// Dead reports whether what was last observed in slice s is over in slice now.
 func (s Slice) Dead(now Slice) bool { return s+Slices < now }
 
 // Batch is a number of changes.
 type Batch struct {
 	Now    Slice         // no slice in it is newer
-	TTL    time.Duration // from now to the end of what was last told in Now
+	TTL    time.Duration // from now to the end of what was last observed in Now
 	Values []Value
 	Remove []Entry
 	Add    []Entry
 	Cap    int // of the parts of author sets
 }
 
-// Value is a value to write, last told in Slice. The one that it replaces was last told in Was, 0 when there is none.
+// Value is a value to write, last observed in Slice. The one that it replaces was last observed in Was, 0 when there is none.
 type Value struct {
 	Key   string
 	Data  []byte
@@ -106,7 +106,7 @@ func (m Member) Less(o Member) bool {
 	return m.Time < o.Time || m.Time == o.Time && m.Name < o.Name
 }
 
-// Span is the members of a part of a set between two places, both exclusive.
+// Span is the members of a part of a set between two positions, both exclusive.
 type Span struct {
 	Set    string
 	Slice  Slice

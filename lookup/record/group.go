@@ -14,7 +14,7 @@ import (
 //	first = age:u time:i source post
 //	text  = nothing | age:u time:i source post text
 //
-// The marks are those of post. text and firsts each name the post that they came from.
+// The notation is that of post. text and firsts each name the post that they came from.
 type group struct {
 	hash feed.Hash
 
@@ -98,8 +98,8 @@ func (g *group) decodeFirst(d *decoder) (f first) {
 	return f
 }
 
-// tell takes in what an event says of the group.
-func (g *group) tell(m *feed.Match, now Slice) {
+// observe adds what an event says of the group.
+func (g *group) observe(m *feed.Match, now Slice) {
 	if g.slice != now || m.Occurrences > g.occurrences || m.Authors > g.authors {
 		g.dirty = true
 	}
@@ -139,17 +139,17 @@ func (g *group) first() *feed.First {
 	return &f.First
 }
 
-// quote takes the text of an occurrence when it is told newer, or is less, than that which it has.
+// quote takes the text of an occurrence when it is observed later, or is less, than that which it has.
 func (g *group) quote(o *feed.Occurrence, now Slice) {
 	c := first{now, feed.First{Source: o.Source, Post: o.Post, Time: o.Time}}
-	if o.Post == "" || o.Text == "" || g.text != "" && g.owner.slice == now && !better(&c, o.Text, &g.owner, g.text) {
+	if o.Post == "" || o.Text == "" || g.text != "" && g.owner.slice == now && !precedes(&c, o.Text, &g.owner, g.text) {
 		return
 	}
 	g.text, g.owner, g.dirty = o.Text, c, true
 }
 
-// better orders texts told in one slice: by post, and of one post by their bytes.
-func better(a *first, text string, b *first, than string) bool {
+// precedes orders texts observed in one slice: by post, and of one post by their bytes.
+func precedes(a *first, text string, b *first, than string) bool {
 	c := a.compare(b)
 	return c < 0 || c == 0 && text < than
 }

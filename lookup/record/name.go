@@ -60,17 +60,17 @@ func authorKey(source, author string) string {
 	return string(appendOrdered(appendOrdered([]byte{'a'}, source), author))
 }
 
-func groupKey(g feed.Hash) string   { return "g" + string(g[:]) }
-func repeatsKey(g feed.Hash) string { return "r" + string(g[:]) }
+func groupKey(g feed.Hash) string      { return "g" + string(g[:]) }
+func repeatedByKey(g feed.Hash) string { return "r" + string(g[:]) }
 
-// beyond is the place after all sentences of a post at time t.
+// beyond is the position after all sentences of a post at time t.
 func beyond(t feed.Time, source, post string) Member {
 	b := appendOrdered(appendOrdered(nil, source), post)
 	return Member{Time: t, Name: string(append(b, 0xff, 0xff, 0xff, 0xff, 0xff))}
 }
 
-// memberOf names a repetition in the set of an author, or in that of a group.
-func memberOf(r *lookup.Repetition, ofAuthor bool) Member {
+// memberOf names a RepeatedBy in the set of an author, or in that of a group.
+func memberOf(r *lookup.RepeatedBy, ofAuthor bool) Member {
 	b := make([]byte, 0, 64)
 	b = appendOrdered(appendOrdered(b, r.Later.Source), r.Later.Post)
 	b = binary.BigEndian.AppendUint32(b, uint32(r.Later.Sentence))
@@ -83,8 +83,8 @@ func memberOf(r *lookup.Repetition, ofAuthor bool) Member {
 	return Member{Time: r.Later.Time, Name: string(b)}
 }
 
-// repetition reads what memberOf writes; group is that of the set, nil when the set is an author's.
-func repetition(m Member, group *feed.Hash) (r lookup.Repetition, err error) {
+// parseRepeatedBy reads what memberOf writes; group is that of the set, nil when the set is an author's.
+func parseRepeatedBy(m Member, group *feed.Hash) (r lookup.RepeatedBy, err error) {
 	rest := m.Name
 	if r.Later.Source, rest, err = cutOrdered(rest); err != nil {
 		return r, err

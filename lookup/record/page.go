@@ -37,8 +37,8 @@ func below(path string, fact feed.Hash) string {
 	return path + string([]byte{fact[len(path)] % fan})
 }
 
-// lookFor walks down to the page that has a fact: nil where that was not read. The path is its own.
-func (p *post) lookFor(fact feed.Hash) (found *page, path string) {
+// findPage walks down to the page that has a fact: nil where that was not read. The path is its own.
+func (p *post) findPage(fact feed.Hash) (found *page, path string) {
 	for {
 		found = p.pages[path]
 		if found == nil || !found.cut {
@@ -50,11 +50,11 @@ func (p *post) lookFor(fact feed.Hash) (found *page, path string) {
 
 // page is the one that has a fact. It is to have been read.
 func (p *post) page(fact feed.Hash) *page {
-	found, _ := p.lookFor(fact)
+	found, _ := p.findPage(fact)
 	return found
 }
 
-// find returns the reuse that an event told of, nil when there is none.
+// find returns the reuse that an event reported, nil when there is none.
 func (g *page) find(event feed.Hash) *reuse {
 	for i := range g.reuses {
 		if g.reuses[i].event == event {

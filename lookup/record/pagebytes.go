@@ -142,7 +142,7 @@ func decodeReuse(d *decoder, newest Slice, source string, names []string) reuse 
 	if flags&witnessed == 0 {
 		return r
 	}
-	w := &lookup.Place{Source: source}
+	w := &lookup.Occurrence{Source: source}
 	if flags&elsewhere != 0 {
 		w.Source = d.string()
 	}

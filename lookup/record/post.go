@@ -18,13 +18,13 @@ import (
 //	         | slice:u kind:1 =3 deleted with its author
 //	         | slice:u kind:1 =4 #authors:u author* #reuses:u reuse* member*
 //	         | slice:u kind:1 =5 #authors:u author*                               its facts are in pages: see page.go
-//	author   = name born:i
+//	author   = name firstNamed:i
 //	reuse    = event:16 group:16 age:u author:u sentence:u time:i jaccard flags:1 [[source] post author sentence:u earlier:i]
 //	member   = group:16 age:u time:i
 //
-// slice is the newest of all that is in it, or in its pages, age how many slices older a part is. born is when the first
-// event that names the post as the author's was made. The author of a reuse is a number in the list of the post's authors,
-// from 1, or 0: none; nearly every post has one. Strings are a length and bytes, :u and :i unsigned and signed varints;
+// slice is the newest of all that is in it, or in its pages, age how many slices older a part is. firstNamed is when the
+// first event that names the post as the author's was made. The author of a reuse is a number in the list of the post's
+// authors, from 1, or 0: none; nearly every post has one. Strings are a length and bytes, :u and :i unsigned and signed varints;
 // earlier is how many milliseconds the witness lies before time. The flags: identical,
 // there is a witness, it is of another source than the post.
 type post struct {
@@ -43,8 +43,8 @@ func newPost(source, id string) *post {
 
 // authorship says whose the post is, and when the first event was made that names it as his.
 type authorship struct {
-	author string
-	born   feed.Time
+	author     string
+	firstNamed feed.Time
 }
 
 // reuse is one event of which the post is the later one.
@@ -56,7 +56,7 @@ type reuse struct {
 	time         feed.Time
 	jaccard      float64
 	identical    bool
-	witness      *lookup.Place
+	witness      *lookup.Occurrence
 }
 
 // membership says that a sentence of the post at time has a group's token set. The sentences with a reuse of Jaccard 1
@@ -73,10 +73,10 @@ type removal byte
 const (
 	there    removal = iota
 	deleted          // for good
-	departed         // with its author: told again, it is there again
+	departed         // with its author: observed again, it is there again
 )
 
-// Kinds of records. 1 and 2 were kinds of what is there in earlier formats: they count as not told.
+// Kinds of records. 1 and 2 were kinds of what is there in earlier formats: they count as not observed.
 const (
 	postDeleted  = 0
 	postDeparted = 3
@@ -107,7 +107,7 @@ func (p *post) encode() Value {
 func (p *post) appendAuthors(b []byte) []byte {
 	b = binary.AppendUvarint(b, uint64(len(p.authors)))
 	for _, a := range p.authors {
-		b = binary.AppendVarint(appendString(b, a.author), int64(a.born))
+		b = binary.AppendVarint(appendString(b, a.author), int64(a.firstNamed))
 	}
 	return b
 }
@@ -132,9 +132,9 @@ func decodePost(source, id string, data []byte, now Slice) (*post, error) {
 	p.was = newest
 	switch kind := d.bytes(1)[0]; kind {
 	case postDeleted:
-		p.mark(deleted, newest)
+		p.setDeleted(deleted, newest)
 	case postDeparted:
-		p.mark(departed, newest)
+		p.setDeleted(departed, newest)
 	case postKnown, postCut:
 		p.decode(&d, kind == postCut, newest, now)
 	case 1, 2:
@@ -162,12 +162,12 @@ func (p *post) decode(d *decoder, cut bool, newest, now Slice) {
 	root.decode(d, p.source, names, newest, now)
 }
 
-// mark makes of a post what says that it is no more.
-func (p *post) mark(how removal, now Slice) {
+// setDeleted makes a post a tombstone.
+func (p *post) setDeleted(how removal, now Slice) {
 	p.deleted, p.authors, p.pages = how, nil, map[string]*page{"": {slice: now}}
 }
 
-// indexOf is the place of an author in the list, -1 where he is not in it.
+// indexOf is the index of an author in the list, -1 where he is not in it.
 func (p *post) indexOf(author string) int {
 	return slices.IndexFunc(p.authors, func(a authorship) bool { return a.author == author })
 }
@@ -184,18 +184,18 @@ func (p *post) name(author string, made feed.Time) {
 	case author == "":
 	case i < 0:
 		p.authors, p.dirty = append(p.authors, authorship{author, made}), true
-	case made < p.authors[i].born:
-		p.authors[i].born, p.dirty = made, true
+	case made < p.authors[i].firstNamed:
+		p.authors[i].firstNamed, p.dirty = made, true
 	}
 }
 
-// tell takes in an event of which the post is the later one, and returns what was known of it before (nil: nothing).
-func (p *post) tell(m *feed.Match, now Slice) (before *reuse) {
+// addReuse adds the reuse of an event of which the post is the later one, and returns what was known of it before (nil: nothing).
+func (p *post) addReuse(m *feed.Match, now Slice) (before *reuse) {
 	page := p.page(m.ID)
 	p.touch(page, now)
 	told := reuse{
 		event: m.ID, group: m.Group, slice: now, author: m.Later.Author, sentence: m.Later.Sentence, time: m.Later.Time, jaccard: m.Jaccard,
-		identical: m.Identical, witness: placeOf(&m.Earlier),
+		identical: m.Identical, witness: occurrenceOf(&m.Earlier),
 	}
 	known := page.find(m.ID)
 	if known == nil {
@@ -204,7 +204,7 @@ func (p *post) tell(m *feed.Match, now Slice) (before *reuse) {
 		return nil
 	}
 	old := *known
-	if old.slice == now { // one slice: the least; a newer slice: what is told now
+	if old.slice == now { // one slice: the least; a newer slice: what is observed now
 		told.time = min(told.time, old.time)
 		told.author = max(told.author, old.author) // rather one than none
 		told.identical = told.identical || old.identical
@@ -286,24 +286,24 @@ func (p *post) witnesses() (ids []postID) {
 	return ids
 }
 
-// repetition is what others see of a reuse of p.
-func (p *post) repetition(r *reuse) *lookup.Repetition {
-	return &lookup.Repetition{
+// repeatedBy is what others see of a reuse of p.
+func (p *post) repeatedBy(r *reuse) *lookup.RepeatedBy {
+	return &lookup.RepeatedBy{
 		Event: r.event, Group: r.group, Jaccard: r.jaccard,
-		Later: lookup.Place{Source: p.source, Post: p.id, Author: r.author, Sentence: r.sentence, Time: r.time},
+		Later: lookup.Occurrence{Source: p.source, Post: p.id, Author: r.author, Sentence: r.sentence, Time: r.time},
 	}
 }
 
-// placeOf returns nil for an occurrence that was left out.
-func placeOf(o *feed.Occurrence) *lookup.Place {
+// occurrenceOf returns nil for an occurrence that was left out.
+func occurrenceOf(o *feed.Occurrence) *lookup.Occurrence {
 	if o.Post == "" {
 		return nil
 	}
-	return &lookup.Place{Source: o.Source, Post: o.Post, Author: o.Author, Sentence: o.Sentence, Time: o.Time}
+	return &lookup.Occurrence{Source: o.Source, Post: o.Post, Author: o.Author, Sentence: o.Sentence, Time: o.Time}
 }
 
-// lesser returns the one that is first in the order of the feed; nil is none. Of one place rather that with an author.
-func lesser(a, b *lookup.Place) *lookup.Place {
+// lesser returns the one that is first in the order of the feed; nil is none. Of two of one sentence the one with an author.
+func lesser(a, b *lookup.Occurrence) *lookup.Occurrence {
 	switch {
 	case a == nil:
 		return b
@@ -313,6 +313,6 @@ func lesser(a, b *lookup.Place) *lookup.Place {
 	return b
 }
 
-func keyOf(p *lookup.Place) feed.Key {
+func keyOf(p *lookup.Occurrence) feed.Key {
 	return feed.Key{Time: p.Time, Source: p.Source, Post: p.Post, Index: p.Sentence}
 }

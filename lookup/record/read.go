@@ -85,7 +85,7 @@ func (s *Store) readPages(ctx context.Context, now Slice, facts []fact) error {
 	for {
 		var r reading
 		for _, f := range facts {
-			if found, path := f.post.lookFor(f.hash); found == nil {
+			if found, path := f.post.findPage(f.hash); found == nil {
 				f.post.addPage(&r, path, now)
 			}
 		}
@@ -98,8 +98,8 @@ func (s *Store) readPages(ctx context.Context, now Slice, facts []fact) error {
 	}
 }
 
-// readWhole loads all pages of some posts.
-func (s *Store) readWhole(ctx context.Context, now Slice, posts []*post) error {
+// readAllPages loads all pages of some posts.
+func (s *Store) readAllPages(ctx context.Context, now Slice, posts []*post) error {
 	for _, x := range posts {
 		for level := []string{""}; len(level) > 0; {
 			var r reading

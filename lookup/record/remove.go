@@ -6,7 +6,7 @@ import (
 	"refrain/feed"
 )
 
-// remove takes posts out wherever they are shown, and leaves marks in their places. The marks come last: until they are
+// remove takes posts out wherever they are shown, and leaves tombstones instead. These come last: until they are
 // there the records say where to look, so that a removal that was cut short can be made again.
 func (s *Store) remove(ctx context.Context, ids []postID, how removal) error {
 	p := s.newPass()
@@ -20,10 +20,10 @@ func (s *Store) remove(ctx context.Context, ids []postID, how removal) error {
 			gone = append(gone, x)
 		}
 		mark := &post{source: x.source, id: x.id, was: x.was}
-		mark.mark(how, p.now)
+		mark.setDeleted(how, p.now)
 		marks.Values = append(marks.Values, mark.encode())
 	}
-	if err := s.readWhole(ctx, p.now, gone); err != nil {
+	if err := s.readAllPages(ctx, p.now, gone); err != nil {
 		return err
 	}
 	if err := s.forget(ctx, gone); err != nil {
@@ -104,7 +104,7 @@ func (s *Store) forgetWitnesses(ctx context.Context, members map[feed.Hash]map[p
 func (s *Store) forgetWitnessesIn(ctx context.Context, p *pass, group feed.Hash, gone map[postID]bool) (*pass, error) {
 	var before *Member
 	for {
-		found, err := s.latest(ctx, repeatsKey(group), p.now, beginning, before, s.atOnce)
+		found, err := s.latest(ctx, repeatedByKey(group), p.now, beginning, before, s.atOnce)
 		if err != nil || len(found) == 0 {
 			return p, err
 		}
@@ -130,7 +130,7 @@ func (s *Store) repeating(ctx context.Context, p *pass, group feed.Hash, found [
 	ids := make([]postID, len(found))
 	facts := make([]fact, len(found))
 	for i, m := range found {
-		r, err := repetition(m, &group)
+		r, err := parseRepeatedBy(m, &group)
 		if err != nil {
 			return nil, err
 		}

@@ -64,7 +64,7 @@ func (s *Store) Now() (Slice, time.Duration) {
 func (s *Store) Apply(ctx context.Context, changes []lookup.Change) error {
 	s.applying.Lock()
 	defer s.applying.Unlock()
-	if err := s.loadMarks(ctx); err != nil {
+	if err := s.loadAuthorDeletions(ctx); err != nil {
 		return err
 	}
 	defer s.authors.showNew() // whatever fails
@@ -76,7 +76,7 @@ func (s *Store) Apply(ctx context.Context, changes []lookup.Change) error {
 		var err error
 		if n > 0 {
 			s.authors.showNew()
-			err = s.tell(ctx, changes[:n])
+			err = s.applyMatches(ctx, changes[:n])
 		} else {
 			n, err = 1, s.delete(ctx, &changes[0])
 		}
@@ -109,23 +109,23 @@ type pass struct {
 	ttl    time.Duration
 	posts  map[postID]*post
 	groups map[feed.Hash]*group
-	told   map[told]*reuse // what was known before of each event that was told; nil: nothing
+	before map[eventKey]*reuse // what was known before of each event that was applied; nil: nothing
 	remove []Entry
 }
 
-// told is an event of a post.
-type told struct {
+// eventKey is an event of a post.
+type eventKey struct {
 	post  *post
 	event feed.Hash
 }
 
 func (s *Store) newPass() *pass {
 	now, ttl := s.Now()
-	return &pass{now: now, ttl: ttl, posts: map[postID]*post{}, groups: map[feed.Hash]*group{}, told: map[told]*reuse{}}
+	return &pass{now: now, ttl: ttl, posts: map[postID]*post{}, groups: map[feed.Hash]*group{}, before: map[eventKey]*reuse{}}
 }
 
-// tell takes in matches.
-func (s *Store) tell(ctx context.Context, changes []lookup.Change) error {
+// applyMatches applies matches.
+func (s *Store) applyMatches(ctx context.Context, changes []lookup.Change) error {
 	p := s.newPass()
 	posts := make([]postID, 0, 3*len(changes))
 	groups := make([]feed.Hash, 0, len(changes))
@@ -144,19 +144,19 @@ func (s *Store) tell(ctx context.Context, changes []lookup.Change) error {
 		return err
 	}
 	for i := range matches {
-		p.tell(matches[i], changes[i].Time)
+		p.applyMatch(matches[i], changes[i].Time)
 	}
 	return s.write(ctx, p)
 }
 
-// tell takes in one match that was made at a time, without what was deleted.
-func (p *pass) tell(m feed.Match, made feed.Time) {
+// applyMatch applies one match that was found at a time, without what was deleted.
+func (p *pass) applyMatch(m feed.Match, made feed.Time) {
 	later := p.posts[postID{m.Later.Source, m.Later.Post}]
 	earlier := p.posts[postID{m.Earlier.Source, m.Earlier.Post}]
 	original := p.posts[postID{m.First.Source, m.First.Post}]
 	for _, x := range []*post{later, earlier, original} {
-		if x.deleted == deleted && x.newest() != p.now { // the mark lives as long as events come that need it
-			x.mark(deleted, p.now)
+		if x.deleted == deleted && x.newest() != p.now { // the tombstone lives as long as events come that need it
+			x.setDeleted(deleted, p.now)
 			x.dirty = true
 		}
 	}
@@ -179,15 +179,15 @@ func (p *pass) tell(m feed.Match, made feed.Time) {
 		original.name(m.First.Author, made)
 		original.join(m.Group, m.First.Time, p.now)
 	}
-	p.groups[m.Group].tell(&m, p.now)
+	p.groups[m.Group].observe(&m, p.now)
 }
 
 // note puts the match into the record of its later post.
 func (p *pass) note(later *post, m *feed.Match) {
-	before := later.tell(m, p.now)
-	key := told{later, m.ID}
-	if _, known := p.told[key]; !known {
-		p.told[key] = before
+	before := later.addReuse(m, p.now)
+	key := eventKey{later, m.ID}
+	if _, known := p.before[key]; !known {
+		p.before[key] = before
 	}
 }
 
@@ -203,7 +203,7 @@ func (p *pass) batch() *Batch {
 		}
 	}
 	slices.SortFunc(b.Values, func(v, w Value) int { return strings.Compare(v.Key, w.Key) }) // neighbours together
-	for t, before := range p.told {
+	for t, before := range p.before {
 		r := t.post.page(t.event).find(t.event)
 		if r == nil {
 			continue
@@ -251,8 +251,8 @@ func (s *Store) write(ctx context.Context, p *pass) error {
 
 // entries is where a reuse of p stands in sets.
 func (p *post) entries(r *reuse) []Entry {
-	repetition := p.repetition(r)
-	e := []Entry{{Set: repeatsKey(r.group), Slice: r.slice, Member: memberOf(repetition, false)}}
+	repetition := p.repeatedBy(r)
+	e := []Entry{{Set: repeatedByKey(r.group), Slice: r.slice, Member: memberOf(repetition, false)}}
 	if r.author != "" {
 		e = append(e, Entry{Set: authorKey(p.source, r.author), Slice: r.slice, Member: memberOf(repetition, true), Capped: true})
 	}

@@ -11,7 +11,7 @@ import (
 	"refrain/lookup/storetest"
 )
 
-// TestDeletedAuthorsAfterARestart: the marks are kept, and the walk is made again.
+// TestDeletedAuthorsAfterARestart: the deletions are kept, and the walk is made again.
 func TestDeletedAuthorsAfterARestart(t *testing.T) {
 	url, prefix := "redis://"+devservers.Redis(t), devservers.Name(t)+"*[x]:" // a prefix is no pattern
 	open := func() *Store { return mustOpen(t, with(url, func(c *Config) { c.Prefix = prefix })) }
@@ -43,7 +43,7 @@ func TestDeletedAuthorsAfterARestart(t *testing.T) {
 	s.Close()
 	s = open()
 	defer s.Close()
-	if err := s.Apply(t.Context(), events); err != nil { // told once more, and 100 that were on their way
+	if err := s.Apply(t.Context(), events); err != nil { // applied once more, and 100 that were on their way
 		t.Fatal(err)
 	}
 	if n := gone(s); n != 200 {

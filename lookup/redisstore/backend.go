@@ -24,12 +24,12 @@ type backend struct {
 
 var _ record.Backend = (*backend)(nil)
 
-// atOnce is the most commands sent before their answers are read.
-const atOnce = 2000
+// maxPipelined is the most commands sent before their answers are read.
+const maxPipelined = 2000
 
-// send runs commands in pipelines of at most atOnce, in order.
+// send runs commands in pipelines of at most maxPipelined, in order.
 func send[C redis.Cmder](ctx context.Context, b *backend, commands []C) error {
-	for chunk := range slices.Chunk(commands, atOnce) {
+	for chunk := range slices.Chunk(commands, maxPipelined) {
 		pipe := b.client.Pipeline()
 		for _, cmd := range chunk {
 			if err := pipe.Process(ctx, cmd); err != nil {

@@ -68,15 +68,15 @@ func (c *cursors) get(ctx context.Context, key string) ([]byte, error) {
 	}
 	cursor := text(now[0])
 	c.known[full], c.known[c.batchKey()] = states{cursor}, states{text(now[1])}
-	value, ours := strings.CutPrefix(cursor, c.mark())
+	value, ours := strings.CutPrefix(cursor, c.ownPrefix())
 	if cursor == none || cursor == "" || !ours {
 		return nil, nil
 	}
 	return []byte(value), nil
 }
 
-// mark is what our cursors begin with.
-func (c *cursors) mark() string {
+// ownPrefix is what our cursors begin with.
+func (c *cursors) ownPrefix() string {
 	if c.owner == "" {
 		return ""
 	}
@@ -88,8 +88,8 @@ const (
 	leaseRenew = 5 * time.Second
 )
 
-// takeLease sets KEYS[1] to ARGV[1] for ARGV[2] milliseconds, unless it is somebody else's: then it says whose.
-var takeLease = redis.NewScript(`
+// acquireLease sets KEYS[1] to ARGV[1] for ARGV[2] milliseconds, unless it is somebody else's: then it says whose.
+var acquireLease = redis.NewScript(`
 local now = redis.call('GET', KEYS[1])
 if now and now ~= ARGV[1] then return now end
 redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
@@ -105,7 +105,7 @@ func (c *cursors) lease(ctx context.Context) error {
 	if c.owner == "" || time.Since(c.leased) < leaseRenew {
 		return nil
 	}
-	other, err := takeLease.Run(ctx, c.client, []string{c.leaseKey()}, c.owner, leaseTime.Milliseconds()).Text()
+	other, err := acquireLease.Run(ctx, c.client, []string{c.leaseKey()}, c.owner, leaseTime.Milliseconds()).Text()
 	if err != nil {
 		return unavailable(err)
 	}
@@ -247,7 +247,7 @@ func (c *cursors) put(ctx context.Context, key string, value []byte) error {
 		return errUnsettled
 	}
 	before := c.known[full]
-	stored := c.mark() + string(value)
+	stored := c.ownPrefix() + string(value)
 	if !slices.Contains(before, stored) {
 		c.known[full] = append(slices.Clone(before), stored)
 	}

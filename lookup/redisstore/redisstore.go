@@ -50,8 +50,8 @@ func Default() Config {
 // Store is the index in Redis. It is safe for concurrent use; two processes should not apply at the same time.
 type Store struct {
 	*record.Store
-	client redis.UniversalClient
-	place  cursors
+	client  redis.UniversalClient
+	cursors cursors
 }
 
 var _ lookup.Store = (*Store)(nil)
@@ -70,7 +70,7 @@ func Open(c Config) (*Store, error) {
 		return nil, fmt.Errorf("redis: %w", err)
 	}
 	s := &Store{Store: index, client: b.client}
-	s.place = cursors{client: b.client, prefix: c.Prefix, owner: c.Owner, logger: c.Logger, known: map[string]states{}}
+	s.cursors = cursors{client: b.client, prefix: c.Prefix, owner: c.Owner, logger: c.Logger, known: map[string]states{}}
 	return s, nil
 }
 
@@ -134,18 +134,18 @@ const (
 
 // Apply implements lookup.Store. It first makes sure that Redis still holds what it was last given.
 func (s *Store) Apply(ctx context.Context, changes []lookup.Change) error {
-	if err := s.place.check(ctx); err != nil {
+	if err := s.cursors.check(ctx); err != nil {
 		return err
 	}
 	if err := s.Store.Apply(ctx, changes); err != nil {
 		return err
 	}
-	return s.place.applied(ctx)
+	return s.cursors.applied(ctx)
 }
 
 // Reuse implements lookup.Store.
 func (s *Store) Reuse(ctx context.Context, source, post string, page lookup.Page) (lookup.Reuse, error) {
-	if err := s.whole(ctx); err != nil {
+	if err := s.checkComplete(ctx); err != nil {
 		return lookup.Reuse{}, err
 	}
 	return s.Store.Reuse(ctx, source, post, page)
@@ -153,23 +153,23 @@ func (s *Store) Reuse(ctx context.Context, source, post string, page lookup.Page
 
 // Text implements lookup.Store.
 func (s *Store) Text(ctx context.Context, group feed.Hash, page lookup.Page) (lookup.Text, bool, error) {
-	if err := s.whole(ctx); err != nil {
+	if err := s.checkComplete(ctx); err != nil {
 		return lookup.Text{}, false, err
 	}
 	return s.Store.Text(ctx, group, page)
 }
 
 // Author implements lookup.Store.
-func (s *Store) Author(ctx context.Context, source, author string, n int) ([]lookup.Repetition, error) {
-	if err := s.whole(ctx); err != nil {
+func (s *Store) Author(ctx context.Context, source, author string, n int) ([]lookup.RepeatedBy, error) {
+	if err := s.checkComplete(ctx); err != nil {
 		return nil, err
 	}
 	return s.Store.Author(ctx, source, author, n)
 }
 
-// whole fails when Redis has lost something: what is not there then is not known, and not absent.
-func (s *Store) whole(ctx context.Context) error {
-	err := s.place.holds(ctx)
+// checkComplete fails when Redis has lost something: what is not there then is not known, and not absent.
+func (s *Store) checkComplete(ctx context.Context) error {
+	err := s.cursors.holds(ctx)
 	if errors.Is(err, lookup.ErrRewound) {
 		return fmt.Errorf("%w: %w", lookup.ErrUnavailable, err)
 	}
@@ -177,16 +177,16 @@ func (s *Store) whole(ctx context.Context) error {
 }
 
 // Get implements lookup.Store.
-func (s *Store) Get(ctx context.Context, key string) ([]byte, error) { return s.place.get(ctx, key) }
+func (s *Store) Get(ctx context.Context, key string) ([]byte, error) { return s.cursors.get(ctx, key) }
 
 // Put implements lookup.Store. It stores the cursor only where Redis still holds what it was last given.
 func (s *Store) Put(ctx context.Context, key string, value []byte) error {
-	return s.place.put(ctx, key, value)
+	return s.cursors.put(ctx, key, value)
 }
 
 // Check implements lookup.Store. There is time for what can wait.
 func (s *Store) Check(ctx context.Context) error {
-	if err := s.place.check(ctx); err != nil {
+	if err := s.cursors.check(ctx); err != nil {
 		return err
 	}
 	return s.Purge(ctx, record.PurgeIdle)
@@ -204,7 +204,7 @@ func (s *Store) Ping(ctx context.Context) error {
 
 // Close implements lookup.Store.
 func (s *Store) Close() error {
-	s.place.release()
+	s.cursors.release()
 	return s.client.Close()
 }
 

@@ -193,7 +193,7 @@ func replay(t *testing.T, s *Store, to int) {
 	}
 	for i := 1; i <= to; i++ {
 		r, err := s.Reuse(t.Context(), "", fmt.Sprint("post", i), lookup.Page{Limit: 10})
-		if err != nil || len(r.Repeats) != 1 || r.Total != to-i {
+		if err != nil || len(r.RepeatOf) != 1 || r.Total != to-i {
 			t.Errorf("post %d: %+v, %v", i, r, err)
 		}
 	}
@@ -279,7 +279,7 @@ func (c *cut) copy(out io.Writer, in io.Reader) {
 	}
 }
 
-// TestCutAnywhere cuts the connection after every so many bytes. What was done is told again, and nothing is missing,
+// TestCutAnywhere cuts the connection after every so many bytes. What was done is applied again, and nothing is missing,
 // doubled, or taken for a Redis that has gone back.
 func TestCutAnywhere(t *testing.T) {
 	server := devservers.StartRedis(t)

@@ -38,7 +38,7 @@ func isModel(t *testing.T, open Open) bool {
 	return is
 }
 
-// longPostBytes tells a store of a post of n sentences, asks about it, deletes it, and returns the bytes of records that
+// longPostBytes applies the events of a post of n sentences, asks about it, deletes it, and returns the bytes of records that
 // this took.
 func longPostBytes(t *testing.T, open Open, n, batch int) int64 {
 	t.Helper()
@@ -60,8 +60,8 @@ func longPostBytes(t *testing.T, open Open, n, batch int) int64 {
 		changes = changes[batch:]
 	}
 	r, err := s.Reuse(context.Background(), "", "long", lookup.Page{Limit: 20})
-	if err != nil || len(r.Repeats) != n || r.Total != n || len(r.RepeatedBy) != 20 || r.Repeats[n-1].Sentence != n-1 {
-		t.Errorf("%d sentences: %d repeats, %d repeated by, a page of %d, %v", n, len(r.Repeats), r.Total, len(r.RepeatedBy), err)
+	if err != nil || len(r.RepeatOf) != n || r.Total != n || len(r.RepeatedBy) != 20 || r.RepeatOf[n-1].Sentence != n-1 {
+		t.Errorf("%d sentences: %d repeats, %d repeated by, a page of %d, %v", n, len(r.RepeatOf), r.Total, len(r.RepeatedBy), err)
 	}
 	apply(t, []lookup.Change{{Deleted: feed.Tombstone{Post: "long"}}}, s)
 	x, _, err := s.Text(context.Background(), groupOf(1000), lookup.Page{Limit: 5})

@@ -23,13 +23,13 @@ type Memory struct {
 
 	mu      sync.Mutex
 	reuses  map[feed.Hash]*reuse // by event
-	members map[membership]told
+	members map[membership]observedTime
 	groups  map[feed.Hash]*group
 	deleted map[postID]int64 // the slice in which it was last needed
 
 	posts    map[postID]*post
-	departed map[postID]int64 // with their authors
-	authors  map[who]told     // deleted: until when events may show what they had posted
+	departed map[postID]int64     // with their authors
+	authors  map[who]observedTime // deleted: until when events may show what they had posted
 }
 
 type who struct{ source, author string }
@@ -49,16 +49,16 @@ type membership struct {
 	group feed.Hash
 }
 
-// told is a time, and the slice in which it was told.
-type told struct {
+// observedTime is a time, and the slice in which it was observed.
+type observedTime struct {
 	slice int64
 	time  feed.Time
 }
 
 type reuse struct {
 	slice int64
-	later lookup.Place
-	lookup.Repeat
+	later lookup.Occurrence
+	lookup.RepeatOf
 }
 
 type group struct {
@@ -71,7 +71,7 @@ type group struct {
 
 type owner struct {
 	postID
-	told
+	observedTime
 }
 
 func (o owner) key() feed.Key { return feed.Key{Time: o.time, Source: o.source, Post: o.post} }
@@ -82,9 +82,9 @@ const slicesAlive = 4
 // NewMemory returns an empty store.
 func NewMemory(now func() time.Time, retention time.Duration) *Memory {
 	return &Memory{
-		slice: retention / slicesAlive, now: now, reuses: map[feed.Hash]*reuse{}, members: map[membership]told{},
+		slice: retention / slicesAlive, now: now, reuses: map[feed.Hash]*reuse{}, members: map[membership]observedTime{},
 		groups: map[feed.Hash]*group{}, deleted: map[postID]int64{},
-		posts: map[postID]*post{}, departed: map[postID]int64{}, authors: map[who]told{},
+		posts: map[postID]*post{}, departed: map[postID]int64{}, authors: map[who]observedTime{},
 	}
 }
 
@@ -105,7 +105,7 @@ func (s *Memory) Apply(_ context.Context, changes []lookup.Change) error {
 	for _, c := range changes {
 		switch {
 		case c.Match != nil:
-			s.tell(*c.Match, c.Time)
+			s.applyMatch(*c.Match, c.Time)
 		case c.Deleted.Author != "":
 			s.removeAuthor(c.Deleted.Source, c.Deleted.Author, c.Time.Add(feed.RetractionLag))
 		default:
@@ -122,7 +122,7 @@ func (s *Memory) removeAuthor(source, author string, until feed.Time) {
 	if old, ok := s.authors[w]; ok && s.alive(old.slice) {
 		until = max(until, old.time)
 	}
-	s.authors[w] = told{s.current(), until}
+	s.authors[w] = observedTime{s.current(), until}
 	for id, p := range s.posts {
 		if born, ok := p.authors[author]; ok && id.source == source && s.alive(p.slice) && born <= until {
 			s.remove(id)
@@ -163,7 +163,7 @@ func (s *Memory) gone(source, post string) bool {
 	return true
 }
 
-func (s *Memory) tell(m feed.Match, made feed.Time) {
+func (s *Memory) applyMatch(m feed.Match, made feed.Time) {
 	if s.goneWith(m.Later.Source, m.Later.Author, made) {
 		m.Later = feed.Occurrence{}
 	}
@@ -188,33 +188,33 @@ func (s *Memory) tell(m feed.Match, made feed.Time) {
 			s.name(n.Source, n.Post, n.Author, made)
 		}
 	}
-	s.tellReuse(&m)
+	s.applyReuse(&m)
 	s.join(m.Earlier.Source, m.Earlier.Post, m.Group, m.Earlier.Time)
 	s.join(m.First.Source, m.First.Post, m.Group, m.First.Time)
-	s.tellGroup(&m)
+	s.applyGroup(&m)
 }
 
-func place(o *feed.Occurrence) *lookup.Place {
+func occurrenceOf(o *feed.Occurrence) *lookup.Occurrence {
 	if o.Post == "" {
 		return nil
 	}
-	return &lookup.Place{Source: o.Source, Post: o.Post, Author: o.Author, Sentence: o.Sentence, Time: o.Time}
+	return &lookup.Occurrence{Source: o.Source, Post: o.Post, Author: o.Author, Sentence: o.Sentence, Time: o.Time}
 }
 
-// comparePlaces orders as the feed does, and of one place that without an author last.
-func comparePlaces(a, b *lookup.Place) int {
-	return cmp.Or(placeKey(a).Compare(placeKey(b)), cmp.Compare(b.Author, a.Author))
+// compareOccurrences orders as the feed does, and of two of one sentence the one without an author last.
+func compareOccurrences(a, b *lookup.Occurrence) int {
+	return cmp.Or(occurrenceKey(a).Compare(occurrenceKey(b)), cmp.Compare(b.Author, a.Author))
 }
 
-func placeKey(p *lookup.Place) feed.Key {
+func occurrenceKey(p *lookup.Occurrence) feed.Key {
 	return feed.Key{Time: p.Time, Source: p.Source, Post: p.Post, Index: p.Sentence}
 }
 
-func (s *Memory) tellReuse(m *feed.Match) {
+func (s *Memory) applyReuse(m *feed.Match) {
 	now := s.current()
-	r := &reuse{slice: now, later: *place(&m.Later), Repeat: lookup.Repeat{
+	r := &reuse{slice: now, later: *occurrenceOf(&m.Later), RepeatOf: lookup.RepeatOf{
 		Event: m.ID, Sentence: m.Later.Sentence, Time: m.Later.Time, Group: m.Group, Jaccard: m.Jaccard,
-		Identical: m.Identical, Earlier: place(&m.Earlier),
+		Identical: m.Identical, Earlier: occurrenceOf(&m.Earlier),
 	}}
 	old := s.reuses[m.ID]
 	s.reuses[m.ID] = r
@@ -224,7 +224,7 @@ func (s *Memory) tellReuse(m *feed.Match) {
 	r.Time = min(r.Time, old.Time)
 	r.later.Time, r.later.Author = r.Time, max(r.later.Author, old.later.Author)
 	r.Identical = r.Identical || old.Identical
-	if r.Earlier == nil || old.Earlier != nil && comparePlaces(old.Earlier, r.Earlier) < 0 {
+	if r.Earlier == nil || old.Earlier != nil && compareOccurrences(old.Earlier, r.Earlier) < 0 {
 		r.Earlier = old.Earlier
 	}
 }
@@ -237,10 +237,10 @@ func (s *Memory) join(source, post string, g feed.Hash, t feed.Time) {
 	if old, ok := s.members[key]; ok && old.slice == s.current() {
 		t = min(t, old.time)
 	}
-	s.members[key] = told{s.current(), t}
+	s.members[key] = observedTime{s.current(), t}
 }
 
-func (s *Memory) tellGroup(m *feed.Match) {
+func (s *Memory) applyGroup(m *feed.Match) {
 	now := s.current()
 	g := s.groups[m.Group]
 	if g == nil || !s.alive(g.slice) {
@@ -258,7 +258,7 @@ func (s *Memory) tellGroup(m *feed.Match) {
 	}
 	g.firsts = slices.DeleteFunc(g.firsts, func(o owner) bool { return !s.alive(o.slice) })
 	if m.First.Post != "" {
-		g.nominate(owner{postID{m.First.Source, m.First.Post}, told{now, m.First.Time}})
+		g.nominate(owner{postID{m.First.Source, m.First.Post}, observedTime{now, m.First.Time}})
 	}
 	s.quote(g, &m.Earlier)
 	if m.Jaccard == 1 {
@@ -266,7 +266,7 @@ func (s *Memory) tellGroup(m *feed.Match) {
 	}
 }
 
-// nominate keeps candidates of which none is both later and older told than another.
+// nominate retains candidates of which none is both later and observed longer ago than another.
 func (g *group) nominate(c owner) {
 	g.firsts = append(g.firsts, c)
 	all := slices.Clone(g.firsts)
@@ -279,7 +279,7 @@ func (g *group) nominate(c owner) {
 }
 
 func (s *Memory) quote(g *group, o *feed.Occurrence) {
-	c := owner{postID{o.Source, o.Post}, told{s.current(), o.Time}}
+	c := owner{postID{o.Source, o.Post}, observedTime{s.current(), o.Time}}
 	if o.Post == "" || o.Text == "" {
 		return
 	}
@@ -334,40 +334,40 @@ func (s *Memory) Reuse(_ context.Context, source, post string, page lookup.Page)
 		}
 	}
 	since := s.since(postID{source, post})
-	var all []lookup.Repetition
+	var all []lookup.RepeatedBy
 	for _, r := range s.reuses {
 		own := r.later.Source == source && r.later.Post == post
 		if own && s.alive(r.slice) {
-			repeat := r.Repeat
+			repeat := r.RepeatOf
 			repeat.Text = s.textOf(r.Group)
-			answer.Repeats = append(answer.Repeats, repeat)
+			answer.RepeatOf = append(answer.RepeatOf, repeat)
 		}
 		t, member := since[r.Group]
 		asked := feed.Key{Time: t, Source: source, Post: post}
-		if member && !own && s.alive(r.slice) && placeKey(&r.later).Compare(asked) > 0 {
-			all = append(all, r.repetition())
+		if member && !own && s.alive(r.slice) && occurrenceKey(&r.later).Compare(asked) > 0 {
+			all = append(all, r.repeatedBy())
 		}
 	}
-	slices.SortFunc(answer.Repeats, compareRepeats)
+	slices.SortFunc(answer.RepeatOf, compareRepeatOf)
 	var err error
 	answer.RepeatedBy, answer.Next, err = cut(all, page)
 	answer.Total = len(all)
 	return answer, err
 }
 
-func compareRepeats(a, b lookup.Repeat) int {
+func compareRepeatOf(a, b lookup.RepeatOf) int {
 	return cmp.Or(cmp.Compare(a.Sentence, b.Sentence), cmp.Compare(a.Time, b.Time), cmp.Compare(b.Jaccard, a.Jaccard),
 		slices.Compare(a.Group[:], b.Group[:]), slices.Compare(a.Event[:], b.Event[:]))
 }
 
-func (r *reuse) repetition() lookup.Repetition {
-	return lookup.Repetition{Event: r.Event, Group: r.Group, Jaccard: r.Jaccard, Later: r.later}
+func (r *reuse) repeatedBy() lookup.RepeatedBy {
+	return lookup.RepeatedBy{Event: r.Event, Group: r.Group, Jaccard: r.Jaccard, Later: r.later}
 }
 
 // since returns the groups that a post belongs to, and from when on.
 func (s *Memory) since(id postID) map[feed.Hash]feed.Time {
 	since := map[feed.Hash]feed.Time{}
-	note := func(g feed.Hash, t told) {
+	note := func(g feed.Hash, t observedTime) {
 		if at, ok := since[g]; s.alive(t.slice) && (!ok || t.time < at) {
 			since[g] = t.time
 		}
@@ -379,20 +379,20 @@ func (s *Memory) since(id postID) map[feed.Hash]feed.Time {
 	}
 	for _, r := range s.reuses {
 		if r.Jaccard == 1 && r.later.Source == id.source && r.later.Post == id.post {
-			note(r.Group, told{r.slice, r.Time})
+			note(r.Group, observedTime{r.slice, r.Time})
 		}
 	}
 	return since
 }
 
 // cut sorts and returns one page. The next page is named by the number of its first entry.
-func cut(all []lookup.Repetition, page lookup.Page) (list []lookup.Repetition, next string, err error) {
+func cut(all []lookup.RepeatedBy, page lookup.Page) (list []lookup.RepeatedBy, next string, err error) {
 	from, err := strconv.Atoi(cmp.Or(page.After, "0"))
 	if err != nil || from > len(all) {
 		return nil, "", fmt.Errorf("%w: after %q", lookup.ErrInput, page.After)
 	}
-	slices.SortFunc(all, func(a, b lookup.Repetition) int {
-		return cmp.Or(placeKey(&b.Later).Compare(placeKey(&a.Later)), slices.Compare(b.Event[:], a.Event[:]))
+	slices.SortFunc(all, func(a, b lookup.RepeatedBy) int {
+		return cmp.Or(occurrenceKey(&b.Later).Compare(occurrenceKey(&a.Later)), slices.Compare(b.Event[:], a.Event[:]))
 	})
 	to := min(from+page.Limit, len(all))
 	if to < len(all) && page.Limit > 0 {
@@ -420,10 +420,10 @@ func (s *Memory) Text(_ context.Context, hash feed.Hash, page lookup.Page) (look
 	if least != nil {
 		answer.First = &feed.First{Source: least.source, Post: least.post, Time: least.time}
 	}
-	var all []lookup.Repetition
+	var all []lookup.RepeatedBy
 	for _, r := range s.reuses {
 		if r.Group == hash && s.alive(r.slice) {
-			all = append(all, r.repetition())
+			all = append(all, r.repeatedBy())
 			answer.Last = max(answer.Last, r.Time)
 		}
 	}
@@ -434,13 +434,13 @@ func (s *Memory) Text(_ context.Context, hash feed.Hash, page lookup.Page) (look
 }
 
 // Author implements lookup.Store.
-func (s *Memory) Author(_ context.Context, source, author string, n int) ([]lookup.Repetition, error) {
+func (s *Memory) Author(_ context.Context, source, author string, n int) ([]lookup.RepeatedBy, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var all []lookup.Repetition
+	var all []lookup.RepeatedBy
 	for _, r := range s.reuses {
 		if r.later.Source == source && r.later.Author == author && author != "" && s.alive(r.slice) {
-			repetition := r.repetition()
+			repetition := r.repeatedBy()
 			repetition.Text = s.textOf(r.Group)
 			all = append(all, repetition)
 		}

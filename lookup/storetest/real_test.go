@@ -171,8 +171,8 @@ func TestRealPosts(t *testing.T) {
 
 // lines says what of an answer depends on the feed alone.
 func lines(r *lookup.Reuse) (out []string) {
-	for _, x := range r.Repeats {
-		out = append(out, repeats(x.Sentence, x.Group, x.Jaccard))
+	for _, x := range r.RepeatOf {
+		out = append(out, formatRepeat(x.Sentence, x.Group, x.Jaccard))
 	}
 	for _, x := range r.RepeatedBy {
 		out = append(out, repeatedBy(x.Group, x.Jaccard, feed.Key{Time: x.Later.Time, Source: x.Later.Source, Post: x.Later.Post, Index: x.Later.Sentence}))
@@ -181,7 +181,7 @@ func lines(r *lookup.Reuse) (out []string) {
 	return append(out, fmt.Sprint("total ", r.Total))
 }
 
-func repeats(sentence int, group feed.Hash, jaccard float64) string {
+func formatRepeat(sentence int, group feed.Hash, jaccard float64) string {
 	return fmt.Sprint("repeats ", sentence, group, jaccard)
 }
 
@@ -206,7 +206,7 @@ func recompute(matches []feed.Match) map[postID][]string {
 	for i := range matches {
 		m := &matches[i]
 		id := postID{m.Later.Source, m.Later.Post}
-		out[id] = append(out[id], repeats(m.Later.Sentence, m.Group, m.Jaccard))
+		out[id] = append(out[id], formatRepeat(m.Later.Sentence, m.Group, m.Jaccard))
 		byGroup[m.Group] = append(byGroup[m.Group], m)
 		join(m.Earlier.Source, m.Earlier.Post, m.Group, m.Earlier.Time)
 		join(m.First.Source, m.First.Post, m.Group, m.First.Time)

@@ -95,15 +95,15 @@ func (w world) match(rt *rapid.T) lookup.Change {
 	m.First = feed.First{Source: first.Source, Post: first.Post, Author: first.Author, Time: first.Time}
 	m.Occurrences, m.Authors = rapid.IntRange(2, 5).Draw(rt, "occurrences"), rapid.IntRange(1, 3).Draw(rt, "authors")
 	m.AuthorsEstimated = m.Authors == 2
-	return lookup.Change{Match: m, Time: w.made(rt)}
+	return lookup.Change{Match: m, Time: w.foundAt(rt)}
 }
 
-// made is when an event was found: before and after deletions of authors, and what they reach.
-func (world) made(rt *rapid.T) feed.Time {
+// foundAt is when an event was found: before and after deletions of authors, and what they reach.
+func (world) foundAt(rt *rapid.T) feed.Time {
 	return feed.Time(rapid.IntRange(1, 5).Draw(rt, "minute")) * feed.Time(feed.RetractionLag.Milliseconds())
 }
 
-// testModel tells a store and the model the same, with redeliveries, deletions and time passing, and asks both.
+// testModel gives a store and the model the same events, with redeliveries, deletions and time passing, and asks both.
 func testModel(t *testing.T, open Open) {
 	rapid.Check(t, func(rt *rapid.T) {
 		clock := NewClock()
@@ -136,7 +136,7 @@ func testModel(t *testing.T, open Open) {
 			},
 			"deletion of an author": func(rt *rapid.T) {
 				o := w.occurrence(rt, "deleted")
-				deletion := lookup.Change{Deleted: feed.Tombstone{Source: o.Source, Author: o.Author}, Time: w.made(rt)}
+				deletion := lookup.Change{Deleted: feed.Tombstone{Source: o.Source, Author: o.Author}, Time: w.foundAt(rt)}
 				apply(rt, []lookup.Change{w.match(rt), deletion, w.match(rt)}, got, want)
 			},
 			"time": func(rt *rapid.T) {
@@ -225,7 +225,7 @@ func textOf(tb rapid.TB, s lookup.Store, group feed.Hash, limit int) lookup.Text
 	}
 }
 
-func authorOf(tb rapid.TB, s lookup.Store, source, author string) []lookup.Repetition {
+func authorOf(tb rapid.TB, s lookup.Store, source, author string) []lookup.RepeatedBy {
 	tb.Helper()
 	list, err := s.Author(context.Background(), source, author, lookup.AuthorCap)
 	if err != nil {
@@ -302,7 +302,7 @@ func testCap(t *testing.T, open Open) {
 	}
 }
 
-// testRetention keeps what is told again, and lets go the rest between one and one and a quarter retentions.
+// testRetention retains what is observed again, and lets go the rest between one and one and a quarter retentions.
 func testRetention(t *testing.T, open Open) {
 	clock := NewClock()
 	s := open(t, clock.Now, Retention)
@@ -318,7 +318,7 @@ func testRetention(t *testing.T, open Open) {
 		if n := reuseOf(t, s, "", "origin", 10).Total; n == 1 && gone == 0 {
 			gone = passed
 		}
-		if len(reuseOf(t, s, "", "often", 1).Repeats) != 1 {
+		if len(reuseOf(t, s, "", "often", 1).RepeatOf) != 1 {
 			t.Fatalf("after %s: what is told again is gone", passed)
 		}
 	}
@@ -329,7 +329,7 @@ func testRetention(t *testing.T, open Open) {
 	if _, ok, err := s.Text(t.Context(), groupOf(1), lookup.Page{}); ok || err != nil {
 		t.Errorf("a group lives for ever: %v", err)
 	}
-	if r := reuseOf(t, s, "", "often", 1); len(r.Repeats) > 0 {
+	if r := reuseOf(t, s, "", "often", 1); len(r.RepeatOf) > 0 {
 		t.Errorf("a post lives for ever: %+v", r)
 	}
 }
@@ -353,7 +353,7 @@ func testDeletion(t *testing.T, open Open) {
 		}
 		for i := 0; i < 1500; i += 49 {
 			r := reuseOf(t, s, "", fmt.Sprint(i), 2000)
-			if len(r.Repeats) != 1 || r.Repeats[0].Earlier != nil || r.Repeats[0].Text != "" || r.Total != 1499-i {
+			if len(r.RepeatOf) != 1 || r.RepeatOf[0].Earlier != nil || r.RepeatOf[0].Text != "" || r.Total != 1499-i {
 				t.Fatalf("post %d: %+v", i, r)
 			}
 			for _, b := range r.RepeatedBy {
@@ -376,7 +376,7 @@ func testDeletion(t *testing.T, open Open) {
 }
 
 // testAuthorDeletion deletes an author of more posts than his list holds, and whose posts stand in every role. What he
-// posts later stays, also where it is told again.
+// posts later stays, also where it is observed again.
 func testAuthorDeletion(t *testing.T, open Open) {
 	s := open(t, NewClock().Now, Retention)
 	defer closed(t, s)
@@ -403,7 +403,7 @@ func testAuthorDeletion(t *testing.T, open Open) {
 					t.Fatalf("%s: %v", post, err)
 				}
 			}
-			if r := reuseOf(t, s, "x", fmt.Sprint("bob's ", i), 10); len(r.Repeats) != 1 || r.Repeats[0].Earlier != nil {
+			if r := reuseOf(t, s, "x", fmt.Sprint("bob's ", i), 10); len(r.RepeatOf) != 1 || r.RepeatOf[0].Earlier != nil {
 				t.Fatalf("bob's post %d: %+v", i, r)
 			}
 			if x := textOf(t, s, groupOf(2+i), 10); x.First != nil || x.Text != "words of bob" && x.Text != "" {

@@ -24,7 +24,7 @@ type Config struct {
 	Topic string
 	Name  string // of the sink, for dead letters and the log
 
-	DeadLetters publish.DeadLetters // takes events that the brokers refuse for their size; nil: they are logged
+	DeadLetters publish.DeadLetters // stores events that the brokers refuse for their size; nil: they are logged
 	Logger      *slog.Logger
 }
 

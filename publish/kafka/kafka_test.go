@@ -24,7 +24,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func event(n int) publish.Event {
 	post := fmt.Sprint("p", n)
 	return publish.Event{
-		ID: fmt.Sprintf("e%d", n), Type: feed.ReuseType, Key: post, Place: fmt.Sprintf("events/0@%d", n),
+		ID: fmt.Sprintf("e%d", n), Type: feed.ReuseType, Key: post, Offset: fmt.Sprintf("events/0@%d", n),
 		Data: fmt.Appendf(nil, `{"specversion":"1.0","id":"e%d","data":{"later":{"post":%q}}}`, n, post),
 	}
 }

@@ -21,8 +21,8 @@ const (
 	requestBytes = 900 << 10
 	// answerTimeout is how long the brokers may take for one request, all replicas included.
 	answerTimeout = 15 * time.Second
-	// patience is how long Publish tries again by itself, which repeats what failed and no more.
-	patience = 10 * time.Second
+	// retryTimeout is how long Publish tries again by itself, which repeats what failed and no more.
+	retryTimeout = 10 * time.Second
 )
 
 // Publish implements publish.Sink. It returns nil when all in-sync replicas have everything; what is in doubt is
@@ -39,7 +39,7 @@ func (s *Sink) Publish(ctx context.Context, events []publish.Event) (err error) 
 		}
 		return struct{}{}, err
 	}
-	_, err = backoff.Retry(ctx, attempt, backoff.WithBackOff(retry.Quick()), backoff.WithMaxElapsedTime(patience))
+	_, err = backoff.Retry(ctx, attempt, backoff.WithBackOff(retry.Quick()), backoff.WithMaxElapsedTime(retryTimeout))
 	if err != nil {
 		return fmt.Errorf("write %d of %d events to topic %s: %w", len(todo), len(events), s.cfg.Topic, s.conn.Explain(err))
 	}
@@ -132,7 +132,7 @@ func (s *Sink) produce(ctx context.Context, partition int, events []publish.Even
 		return err
 	}
 	if len(events) == 1 {
-		return s.bury(&events[0], err)
+		return s.deadLetter(&events[0], err)
 	}
 	half := len(events) / 2
 	if err := s.produce(ctx, partition, events[:half]); err != nil {
@@ -171,14 +171,14 @@ func records(ctx context.Context, events []publish.Event) kafka.RecordReader {
 	return kafka.NewRecordReader(out...)
 }
 
-// bury gives an event up.
-func (s *Sink) bury(e *publish.Event, cause error) error {
+// deadLetter gives an event up.
+func (s *Sink) deadLetter(e *publish.Event, cause error) error {
 	reason := fmt.Sprintf("%d bytes: %v (max.message.bytes of topic %s)", len(e.Data), cause, s.cfg.Topic)
-	s.cfg.Logger.Error("kafka: event is too large for the topic", "sink", s.cfg.Name, "id", e.ID, "place", e.Place, "error", cause)
+	s.cfg.Logger.Error("kafka: event is too large for the topic", "sink", s.cfg.Name, "id", e.ID, "place", e.Offset, "error", cause)
 	if s.cfg.DeadLetters == nil {
 		return nil
 	}
-	if err := s.cfg.DeadLetters.Write("kafka "+s.cfg.Name+" "+e.Place, reason, e.Data); err != nil {
+	if err := s.cfg.DeadLetters.Write("kafka "+s.cfg.Name+" "+e.Offset, reason, e.Data); err != nil {
 		return fmt.Errorf("dead letter of %s: %w", e.ID, err)
 	}
 	return nil

@@ -29,7 +29,7 @@ type Config struct {
 	Subject string // without wildcards, of a stream that exists
 	Name    string // of the sink, for dead letters and the log
 
-	// DeadLetters takes the events that are too large for the server or the stream. Nil: such an event is an error, and
+	// DeadLetters stores the events that are too large for the server or the stream. Nil: such an event is an error, and
 	// those behind it wait.
 	DeadLetters publish.DeadLetters
 	AckTimeout  time.Duration // for the acknowledgement of one event; above 0
@@ -134,7 +134,7 @@ func (s *Sink) publish(ctx context.Context, events []publish.Event) error {
 			return fmt.Errorf("event %s: %w", events[i].ID, err)
 		}
 		if err != nil {
-			if err := s.bury(&events[i], err); err != nil {
+			if err := s.deadLetter(&events[i], err); err != nil {
 				return err
 			}
 		}
@@ -184,7 +184,7 @@ func (s *Sink) explain(e *publish.Event, err error) error {
 	var api *js.APIError
 	switch {
 	case errors.As(err, &api) && api.ErrorCode == codeTooLarge:
-		return s.bury(e, err)
+		return s.deadLetter(e, err)
 	case errors.As(err, &api) && api.ErrorCode == codeOtherStream:
 		return fmt.Errorf("event %s: the subject is no longer that of stream %s: %w", e.ID, s.stream, err)
 	case errors.Is(err, js.ErrNoStreamResponse):
@@ -193,14 +193,14 @@ func (s *Sink) explain(e *publish.Event, err error) error {
 	return fmt.Errorf("event %s: %w", e.ID, err)
 }
 
-// bury gives an event that can never be published to the dead letters.
-func (s *Sink) bury(e *publish.Event, cause error) error {
+// deadLetter gives an event that can never be published to the dead letters.
+func (s *Sink) deadLetter(e *publish.Event, cause error) error {
 	reason := fmt.Sprintf("event of %d bytes for stream %s: %v", len(e.Data), s.stream, cause)
 	if s.cfg.DeadLetters == nil {
 		return errors.New(reason)
 	}
 	s.cfg.Logger.Warn("publish: too large, a dead letter", "sink", s.cfg.Name, "subject", s.cfg.Subject, "id", e.ID, "bytes", len(e.Data))
-	if err := s.cfg.DeadLetters.Write("nats "+s.cfg.Name+" "+e.Place, reason, e.Data); err != nil {
+	if err := s.cfg.DeadLetters.Write("nats "+s.cfg.Name+" "+e.Offset, reason, e.Data); err != nil {
 		return fmt.Errorf("dead letter: %w", err)
 	}
 	return nil

@@ -30,7 +30,7 @@ const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 func event(n int) publish.Event {
 	id := fmt.Sprintf("e%d", n)
 	data := fmt.Sprintf(`{"specversion":"1.0","id":%q,"source":"refrain","type":"dev.refrain.reuse.v1","partitionkey":"x/p1","data":{"n":%d}}`, id, n)
-	return publish.Event{ID: id, Type: "dev.refrain.reuse.v1", Place: "events/0@" + id, Data: []byte(data), Trace: trace}
+	return publish.Event{ID: id, Type: "dev.refrain.reuse.v1", Offset: "events/0@" + id, Data: []byte(data), Trace: trace}
 }
 
 func events(from, to int) (out []publish.Event) {
@@ -42,14 +42,14 @@ func events(from, to int) (out []publish.Event) {
 
 // letters keeps dead letters.
 type letters struct {
-	mu   sync.Mutex
-	said []string
+	mu      sync.Mutex
+	reasons []string
 }
 
 func (l *letters) Write(place, reason string, _ []byte) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.said = append(l.said, place+": "+reason)
+	l.reasons = append(l.reasons, place+": "+reason)
 	return nil
 }
 
@@ -150,8 +150,8 @@ func TestTooLargeIsADeadLetter(t *testing.T) {
 	if diff := cmp.Diff([]string{"e0", "e3"}, ids(t, stored(t, stream))); diff != "" {
 		t.Errorf("stored (-want +got):\n%s", diff)
 	}
-	if len(dead.said) != 2 || !strings.HasPrefix(dead.said[0], "nats stream events/0@e2: event of 9") || !strings.HasPrefix(dead.said[1], "nats stream events/0@e1: event of 5") {
-		t.Errorf("dead letters %q", dead.said)
+	if len(dead.reasons) != 2 || !strings.HasPrefix(dead.reasons[0], "nats stream events/0@e2: event of 9") || !strings.HasPrefix(dead.reasons[1], "nats stream events/0@e1: event of 5") {
+		t.Errorf("dead letters %q", dead.reasons)
 	}
 	if err := mustOpen(t, config(s.Config(), "reuse")).Publish(t.Context(), batch); err == nil {
 		t.Error("published without an error, and there is nowhere to put what is too large")
@@ -163,8 +163,8 @@ func TestAFullStreamIsAnErrorAndNoDeadLetter(t *testing.T) {
 	s.Stream(s.Conn(), js.StreamConfig{Name: "REUSE", Subjects: []string{"reuse"}, MaxMsgs: 2, Discard: js.DiscardNew})
 	var dead letters
 	err := mustOpen(t, config(s.Config(), "reuse", func(c *nats.Config) { c.DeadLetters = &dead })).Publish(t.Context(), events(0, 3))
-	if err == nil || !strings.Contains(err.Error(), "event e2: ") || len(dead.said) > 0 {
-		t.Errorf("error %v, dead letters %q", err, dead.said)
+	if err == nil || !strings.Contains(err.Error(), "event e2: ") || len(dead.reasons) > 0 {
+		t.Errorf("error %v, dead letters %q", err, dead.reasons)
 	}
 }
 

@@ -133,8 +133,8 @@ func (q *byDue) Pop() any {
 	return d
 }
 
-// hurry makes everything due at once that has failed since a time.
-func (q byDue) hurry(since, now time.Time) {
+// makeDue makes everything due at once that has failed since a time.
+func (q byDue) makeDue(since, now time.Time) {
 	for _, d := range q {
 		if !d.failed.Before(since) {
 			d.due = now
@@ -147,7 +147,7 @@ func (q byDue) hurry(since, now time.Time) {
 type batch struct {
 	events []publish.Event
 	bytes  int
-	due    time.Time // of the first event's patience
+	due    time.Time // when the first event has waited long enough
 }
 
 func (b *batch) add(e publish.Event, now time.Time, wait time.Duration) {
@@ -158,8 +158,8 @@ func (b *batch) add(e publish.Event, now time.Time, wait time.Duration) {
 	b.bytes += len(e.Data)
 }
 
-// take empties b into a delivery.
-func (b *batch) take() *delivery {
+// flush empties b into a delivery.
+func (b *batch) flush() *delivery {
 	d := &delivery{events: b.events, batch: true}
 	*b = batch{}
 	return d

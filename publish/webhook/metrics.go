@@ -68,7 +68,7 @@ func (m *metrics) attempt(r result) {
 		outcome = attemptFailed
 	}
 	m.deliveries.Add(context.Background(), 1, m.result(outcome))
-	m.duration.Record(context.Background(), r.took.Seconds(), metric.WithAttributes(m.endpoint))
+	m.duration.Record(context.Background(), r.elapsed.Seconds(), metric.WithAttributes(m.endpoint))
 }
 
 // watch observes the state of an endpoint, until the function it returns is called.

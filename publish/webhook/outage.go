@@ -24,7 +24,7 @@ type outage struct {
 	pause  time.Duration
 }
 
-// failed takes note of a failure. refused: the endpoint's address is not allowed, which no other delivery will change.
+// failed notes a failure. refused: the endpoint's address is not allowed, which no other delivery will change.
 func (o *outage) failed(d *delivery, now time.Time, refused bool) {
 	if len(o.streak) == 0 {
 		o.streak, o.since = make(map[*delivery]bool), now

@@ -20,7 +20,7 @@ type attempt struct {
 	Endpoint string    `json:"endpoint"`
 	ID       string    `json:"webhookId"`
 	Events   int       `json:"events"`
-	Place    string    `json:"place"` // of the first event in the topic
+	Offset   string    `json:"place"` // of the first event in the topic
 	Attempt  int       `json:"attempt"`
 	Outcome  string    `json:"outcome"`
 	Status   int       `json:"status,omitempty"`
@@ -33,7 +33,7 @@ type attempt struct {
 type recorder struct {
 	w      io.Writer
 	logger *slog.Logger
-	broken bool // and said so
+	broken bool // and logged it
 }
 
 func (l *recorder) write(endpoint string, r result, outcome string, next time.Time) {
@@ -41,8 +41,8 @@ func (l *recorder) write(endpoint string, r result, outcome string, next time.Ti
 		return
 	}
 	a := attempt{
-		Time: r.began.UTC(), Endpoint: endpoint, ID: r.id, Events: len(r.events), Place: r.events[0].Place,
-		Attempt: r.attempt, Outcome: outcome, Status: r.status, Duration: float64(r.took.Microseconds()) / 1000,
+		Time: r.began.UTC(), Endpoint: endpoint, ID: r.id, Events: len(r.events), Offset: r.events[0].Offset,
+		Attempt: r.attempt, Outcome: outcome, Status: r.status, Duration: float64(r.elapsed.Microseconds()) / 1000,
 	}
 	if !next.IsZero() {
 		a.Next = next.UTC()

@@ -23,7 +23,7 @@ type result struct {
 	*delivery
 	id         string
 	began      time.Time
-	took       time.Duration
+	elapsed    time.Duration
 	status     int           // 0: there was no answer
 	err        error         // nil: delivered
 	retryAfter time.Duration // asked for by the endpoint
@@ -41,7 +41,7 @@ func (e *Endpoint) send(ctx context.Context, d *delivery) result {
 	if r.err != nil {
 		span.SetStatus(codes.Error, r.err.Error())
 	}
-	r.took = time.Since(r.began)
+	r.elapsed = time.Since(r.began)
 	return r
 }
 

@@ -22,7 +22,7 @@ func (s *session) intake() <-chan []publish.Event {
 
 // count is how many events, and bytes of them, wait for a retry, or for a dead letter to be written.
 func (s *session) count() (n, bytes int) {
-	for _, q := range []byDue{s.waiting, s.lost} {
+	for _, q := range []byDue{s.waiting, s.givenUp} {
 		for _, d := range q {
 			n += len(d.events)
 			for i := range d.events {
@@ -37,19 +37,19 @@ func (s *session) count() (n, bytes int) {
 // sixteenth of it.
 const maxPendingBytes = 16 << 20
 
-// take makes deliveries of events. A retraction waits for no company.
-func (s *session) take(events []publish.Event, now time.Time) {
+// enqueue makes deliveries of events. A retraction waits for no company.
+func (s *session) enqueue(events []publish.Event, now time.Time) {
 	for _, e := range events {
 		if s.Batch == 1 || e.Type == feed.RetractedType {
 			s.fresh = append(s.fresh, &delivery{events: []publish.Event{e}})
 			continue
 		}
 		if n := len(s.batch.events); n > 0 && s.batch.bytes+len(e.Data) > maxBatchBytes {
-			s.fresh = append(s.fresh, s.batch.take())
+			s.fresh = append(s.fresh, s.batch.flush())
 		}
 		s.batch.add(e, now, s.BatchWait)
 		if len(s.batch.events) == s.Batch {
-			s.fresh = append(s.fresh, s.batch.take())
+			s.fresh = append(s.fresh, s.batch.flush())
 		}
 	}
 }
@@ -57,13 +57,13 @@ func (s *session) take(events []publish.Event, now time.Time) {
 // closeBatch ends the batch whose time is up.
 func (s *session) closeBatch(now time.Time) {
 	if len(s.batch.events) > 0 && !s.batch.due.After(now) {
-		s.fresh = append(s.fresh, s.batch.take())
+		s.fresh = append(s.fresh, s.batch.flush())
 	}
 }
 
 // start begins as many deliveries as may be under way.
 func (s *session) start(ctx context.Context, now time.Time) {
-	for s.flying < s.most() && !s.opens().After(now) {
+	for s.inFlight < s.maxInFlight() && !s.opens().After(now) {
 		d := s.next(now)
 		if d == nil {
 			return
@@ -71,7 +71,7 @@ func (s *session) start(ctx context.Context, now time.Time) {
 		if s.prune(d); len(d.events) == 0 {
 			continue
 		}
-		s.flying++
+		s.inFlight++
 		d.attempt++
 		s.running.Go(func() { s.results <- s.send(ctx, d) })
 	}
@@ -85,8 +85,8 @@ func (s *session) prune(d *delivery) {
 	}
 }
 
-// most is how many deliveries may be under way: one, as a probe, when the endpoint is down.
-func (s *session) most() int {
+// maxInFlight is how many deliveries may be under way: one, as a probe, when the endpoint is down.
+func (s *session) maxInFlight() int {
 	if s.outage.down {
 		return 1
 	}
@@ -108,8 +108,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// next takes the delivery whose turn it is, or nil. Fresh ones and failed ones take turns, or some that the endpoint
-// will never take could hold up all others. A probe of an endpoint that is down need not be due.
+// next returns the delivery whose turn it is, or nil. Fresh ones and failed ones take turns, or some that the endpoint
+// will never accept could hold up all others. A probe of an endpoint that is down need not be due.
 func (s *session) next(now time.Time) *delivery {
 	again := len(s.waiting) > 0 && (s.outage.down || !s.waiting[0].due.After(now))
 	if again && len(s.fresh) > 0 {
@@ -127,8 +127,8 @@ func (s *session) next(now time.Time) *delivery {
 	return d
 }
 
-// again is when a delivery may be tried again.
-func (s *session) again(d *delivery) time.Time {
+// retryAt is when a delivery may be tried again.
+func (s *session) retryAt(d *delivery) time.Time {
 	if s.outage.down {
 		return s.opens()
 	}
@@ -146,10 +146,10 @@ func (s *session) idle(now time.Time) time.Duration {
 	if len(s.batch.events) > 0 {
 		sooner(s.batch.due)
 	}
-	if len(s.lost) > 0 {
-		sooner(s.lost[0].due)
+	if len(s.givenUp) > 0 {
+		sooner(s.givenUp[0].due)
 	}
-	if s.flying < s.most() && len(s.fresh)+len(s.waiting) > 0 {
+	if s.inFlight < s.maxInFlight() && len(s.fresh)+len(s.waiting) > 0 {
 		sooner(s.startable())
 	}
 	return max(next.Sub(now), 0)

@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	grace       = 2 * time.Second // for requests under way when the program stops
-	commitEvery = time.Second
-	storeWithin = 5 * time.Second // the last commit
+	shutdownTimeout = 2 * time.Second // for requests under way when the program stops
+	commitEvery     = time.Second
+	storeWithin     = 5 * time.Second // the last commit
 )
 
 // errGone ends a session whose endpoint has answered 410.
 var errGone = errors.New("the endpoint is gone")
 
-// session delivers from the cursor on, until something ends it: schedule.go says what may start when, settle.go what
+// session delivers from the cursor on, until something ends it: schedule.go says what may start when, finish.go what
 // comes of it. Its fields belong to the goroutine of run.
 type session struct {
 	*Endpoint
@@ -28,9 +28,9 @@ type session struct {
 	batch     batch
 	fresh     []*delivery // never tried, in the order read
 	waiting   byDue       // failed, to be tried again
-	lost      byDue       // failed for good, and not yet among the dead letters
+	givenUp   byDue       // failed for good, and not yet among the dead letters
 	held      bool        // so many wait that no more are read
-	flying    int
+	inFlight  int
 	outage    outage
 	hold      time.Time // the endpoint has asked not to be sent anything before
 	turnFresh bool      // the last delivery begun was a fresh one
@@ -103,7 +103,7 @@ func (s *session) pick(events []publish.Event) []publish.Event {
 	for _, e := range events {
 		ok, err := s.Filter.wants(&e)
 		if err != nil {
-			s.logger.Error("webhook: unreadable event left out", "place", e.Place, "error", err)
+			s.logger.Error("webhook: unreadable event left out", "place", e.Offset, "error", err)
 		}
 		if ok {
 			wanted = append(wanted, e)
@@ -119,7 +119,7 @@ func (s *session) pick(events []publish.Event) []publish.Event {
 func (s *session) commit(ctx context.Context) {
 	for retry.Sleep(ctx, commitEvery) == nil {
 		if err := s.reader.Commit(ctx); err != nil && ctx.Err() == nil {
-			s.logger.Warn("webhook: cursor not stored, to be tried again", "error", err)
+			s.logger.Warn("webhook: retrying commit", "error", err)
 		}
 	}
 }
@@ -130,16 +130,16 @@ func (s *session) run(ctx, sending context.Context) error {
 	defer wake.Stop()
 	for {
 		now := time.Now()
-		s.bury(now)
+		s.deadLetter(now)
 		s.closeBatch(now)
 		s.start(sending, now)
 		s.note()
 		wake.Reset(s.idle(now))
 		select {
 		case events := <-s.intake():
-			s.take(events, time.Now())
+			s.enqueue(events, time.Now())
 		case r := <-s.results:
-			if err := s.settle(r); err != nil {
+			if err := s.finish(r); err != nil {
 				return err
 			}
 		case err := <-s.stopped:
@@ -151,12 +151,12 @@ func (s *session) run(ctx, sending context.Context) error {
 	}
 }
 
-// drain gives the requests under way their grace.
+// drain gives the requests under way the shutdown timeout.
 func (s *session) drain(abort func()) {
-	timer := time.AfterFunc(grace, abort)
+	timer := time.AfterFunc(shutdownTimeout, abort)
 	defer timer.Stop()
 	defer abort()
-	for s.flying > 0 {
-		_ = s.settle(<-s.results) // a second 410 changes nothing
+	for s.inFlight > 0 {
+		_ = s.finish(<-s.results) // a second 410 changes nothing
 	}
 }

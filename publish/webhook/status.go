@@ -102,7 +102,7 @@ func (e *Endpoint) attempted(r result, outcome string, next time.Time) {
 	e.record.write(e.Name, r, outcome, next)
 }
 
-func (e *Endpoint) buried(n int) {
+func (e *Endpoint) countDead(n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.status.Dead += int64(n)
@@ -155,7 +155,7 @@ func (e *Endpoint) recall(ctx context.Context) bool {
 			return false
 		}
 		pause := pauses.NextBackOff()
-		e.logger.Error("webhook: state cannot be read, to be tried again", "error", err, "pause", pause)
+		e.logger.Error("webhook: retrying state read", "error", err, "pause", pause)
 		if retry.Sleep(ctx, pause) != nil {
 			return false
 		}
@@ -253,7 +253,7 @@ func (e *Endpoint) remember(ctx context.Context, enable <-chan struct{}, since t
 		if err == nil {
 			return
 		}
-		e.logger.Error("webhook: that the endpoint is disabled would not survive a restart, to be tried again", "error", err)
+		e.logger.Error("webhook: retrying state write; until then a restart enables the endpoint", "error", err)
 		select {
 		case <-time.After(storeWithin):
 		case <-enable:

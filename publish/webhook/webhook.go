@@ -1,7 +1,7 @@
 // Package webhook delivers events to an HTTP endpoint, signed as the Standard Webhooks specification says.
 //
 // An Endpoint reads the event topic with a cursor of its own. One goroutine, session.run, decides what happens next;
-// others read, send requests and store the cursor for it. An event is in one of four places:
+// others read, send requests and store the cursor for it. An event is in one of four states:
 //
 //	reader ──filter──▶ batch ──▶ fresh ──▶ under way ──2xx──▶ done
 //	                                ▲          │
@@ -12,7 +12,7 @@
 // in a row do, the endpoint is down (outage.go): sending it everything that comes would use up the retries of every
 // event. So then it gets one delivery at a time, with growing pauses, until one succeeds.
 //
-// The cursor is the place below which everything is done, so after a crash what was still waiting comes again, and
+// The cursor is the offset below which everything is done, so after a crash what was still waiting comes again, and
 // with it some of what had passed it: at least once, told apart by webhook-id.
 package webhook
 
@@ -104,7 +104,7 @@ type Endpoint struct {
 	record  *recorder
 	metrics *metrics
 
-	tooMany, failing, dying rate.Sometimes // what is said once a minute
+	tooMany, failing, dying rate.Sometimes // what is logged once a minute
 
 	storing sync.Mutex // while the store is told whether the endpoint is disabled
 
@@ -152,7 +152,7 @@ func (e *Endpoint) Run(ctx context.Context) error {
 			pauses.Reset()
 		}
 		pause := pauses.NextBackOff()
-		e.logger.Error("webhook: events cannot be read, to be tried again", "error", err, "pause", pause)
+		e.logger.Error("webhook: retrying read", "error", err, "pause", pause)
 		if retry.Sleep(ctx, pause) != nil {
 			return nil
 		}

@@ -109,7 +109,7 @@ type answer struct {
 // receiver is an endpoint inside the process. It keeps all requests in the order they came.
 type receiver struct {
 	answer func(*request) answer // nil: 204
-	takes  time.Duration
+	delay  time.Duration
 
 	mu       sync.Mutex
 	requests []request
@@ -124,9 +124,9 @@ func (r *receiver) RoundTrip(req *http.Request) (*http.Response, error) {
 	if err := got.read(); err != nil {
 		return nil, err
 	}
-	if r.takes > 0 {
+	if r.delay > 0 {
 		select {
-		case <-time.After(r.takes):
+		case <-time.After(r.delay):
 		case <-req.Context().Done():
 			return nil, req.Context().Err()
 		}
@@ -164,7 +164,7 @@ func (r *receiver) count() map[string]int {
 // letters are dead letters in memory.
 type letters struct {
 	mu      sync.Mutex
-	reasons map[string]string // by place
+	reasons map[string]string // by offset
 	at      []time.Time
 	fail    error
 }
@@ -472,7 +472,7 @@ func TestWhatCountsAsSuccess(t *testing.T) {
 func TestTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t)
-		r.recv.takes = time.Hour
+		r.recv.delay = time.Hour
 		r.append(events("p")...)
 		r.start()
 		wait(16 * time.Second)
@@ -839,7 +839,7 @@ func TestShutdown(t *testing.T) {
 	for _, test := range tests {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRig(t)
-			r.recv.takes = test.takes
+			r.recv.delay = test.takes
 			r.append(events(names("p", 4)...)...)
 			r.start()
 			wait(time.Second / 2)
@@ -848,7 +848,7 @@ func TestShutdown(t *testing.T) {
 			if took := time.Since(began); took != test.end || r.stored() != test.cursor {
 				t.Errorf("ended after %v with the cursor at %q; want %v, %q", took, r.stored(), test.end, test.cursor)
 			}
-			r.recv.takes = 0
+			r.recv.delay = 0
 			r.start()
 			wait(2 * time.Second)
 			r.end()

@@ -31,8 +31,8 @@ type Config struct {
 // Default is the configuration but for the choices and their bounds.
 func Default() Config { return Config{Few: 4096} }
 
-// better is how many times cheaper another engine must be.
-const better = 1.2
+// minGain is how many times cheaper another engine must be.
+const minGain = 1.2
 
 // New makes the engine.
 func New(cfg Config) sigstore.Engine {
@@ -79,13 +79,13 @@ func (x *index) Search(queries []sigstore.Query) {
 	x.Index.Search(queries)
 }
 
-// most new rows are a reason to look at them again, in however large a window. A look takes one or two milliseconds.
-const most = 1 << 16
+// maxNewRows new rows are a reason to look at them again, in however large a window. A look takes one or two milliseconds.
+const maxNewRows = 1 << 16
 
 // choose changes the engine when another is better by enough. It looks when half of the rows are new.
 func (x *index) choose() {
 	rows := x.count()
-	if rows < x.cfg.Few || x.added < min(rows/2, most) {
+	if rows < x.cfg.Few || x.added < min(rows/2, maxNewRows) {
 		return
 	}
 	x.added = 0
@@ -101,7 +101,7 @@ func (x *index) choose() {
 			best, least = c, cost
 		}
 	}
-	if better*least > now {
+	if minGain*least > now {
 		return
 	}
 	if x.cfg.Logger != nil {

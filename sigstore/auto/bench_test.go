@@ -80,7 +80,7 @@ func BenchmarkCosts(b *testing.B) {
 					b.Run(fmt.Sprintf("rows=%d/theta=%s/batch=%d/%s", n, theta, batch, c.Name), func(b *testing.B) {
 						l := x.load()
 						l.Batch = float64(batch)
-						look(b, w, ask, batch)
+						benchmarkLookup(b, w, ask, batch)
 						b.ReportMetric(c.Cost(l), "model-ns")
 						for name, v := range map[string]float64{"probes": l.Probes, "postings": l.Postings, "compared": l.Compared, "bands": l.Bands, "blocks": l.Blocks} {
 							b.ReportMetric(v, name)
@@ -101,8 +101,8 @@ func (x *index) of(c Choice) sigstore.Engine {
 	}
 }
 
-// look looks sentences up, so many at once.
-func look(b *testing.B, w *sigstore.Window, ask []*feed.Sentence, batch int) {
+// benchmarkLookup looks sentences up, so many at once.
+func benchmarkLookup(b *testing.B, w *sigstore.Window, ask []*feed.Sentence, batch int) {
 	for i := 0; b.Loop(); i++ {
 		at := i % len(ask)
 		if at%batch == 0 && batch > 1 {

@@ -2,6 +2,6 @@ package gpu
 
 // WithFare sends rows when they have cost so many comparisons: 1 is at once.
 func (c Config) WithFare(comparisons int) Config {
-	c.fare = comparisons
+	c.minDeviceCost = comparisons
 	return c
 }

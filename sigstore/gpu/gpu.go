@@ -27,22 +27,22 @@ type Config struct {
 	CPU    sigstore.Engine // takes over when the device is lost
 	Logger *slog.Logger    // hears of a device that is full or lost
 
-	fare int // see fare
+	minDeviceCost int // see fare
 }
 
 // Default is the configuration but for the device and what is kept on it.
-func Default() Config { return Config{Logger: slog.Default(), fare: fare} }
+func Default() Config { return Config{Logger: slog.Default(), minDeviceCost: minDeviceCost} }
 
 // Batch is the number of queries that a launch is worth. A launch takes some forty microseconds, and reads the rows once
 // for all of them. But a window compares its queries one by one with what was born since they were asked, half a batch
 // on the average: 0.3 µs a query at 512, 0.6 at 1,024.
 const Batch = 512
 
-// fare is what it costs to send rows, in comparisons by the CPU: some ten microseconds. A pass through rows costs as
+// minDeviceCost is what it costs to send rows, in comparisons by the CPU: some ten microseconds. A pass through rows costs as
 // much as so many comparisons before the first.
 const (
-	fare = 1 << 17
-	pass = 128
+	minDeviceCost = 1 << 17
+	pass          = 128
 )
 
 // New makes the engine. Once the device has failed one window of it, no other tries it again.
@@ -146,18 +146,18 @@ func (x *index) send(b *band) error {
 		return nil
 	}
 	if !b.fits(x.cfg.Device) {
-		x.tellFull()
+		x.logFull()
 		return nil
 	}
 	err := b.send(x.cfg.Device)
 	if errors.Is(err, cuda.ErrMemory) {
-		x.tellFull()
+		x.logFull()
 		return nil
 	}
 	return err
 }
 
-func (x *index) tellFull() {
+func (x *index) logFull() {
 	x.full = true
 	x.state.full.Do(func() {
 		used, budget := x.cfg.Device.Memory()

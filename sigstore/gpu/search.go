@@ -13,16 +13,16 @@ import (
 
 // search is the memory of searches, which the next one uses again.
 type search struct {
-	asked []asked
-	tasks []task
-	jobs  []cuda.Job
-	slots []hamming.Query // those of the jobs, one job after the other
-	here  []hamming.Query // those of a pass on the CPU
+	queries []boundedQuery
+	tasks   []task
+	jobs    []cuda.Job
+	slots   []hamming.Query // those of the jobs, one job after the other
+	here    []hamming.Query // those of a pass on the CPU
 }
 
-// asked is a query and its bounds. They are in order of size: since greater sets have greater partners, those whose
+// boundedQuery is a query and its bounds. They are in order of size: since greater sets have greater partners, those whose
 // partners may have a size are then neighbours.
-type asked struct {
+type boundedQuery struct {
 	*sigstore.Query
 	bounds *hashcodes.SizeBounds
 }
@@ -32,19 +32,19 @@ type task struct {
 	band     *band
 	block    uint32
 	size     int
-	from, to int // in asked
+	from, to int // in queries
 }
 
 // Search asks the device for half as many at once where its memory is short. What it has answered stays answered.
 func (x *index) Search(queries []sigstore.Query) {
 	for n := len(queries); x.cpu == nil && len(queries) > 0; {
 		n = min(n, len(queries))
-		err := x.ask(queries[:n])
+		err := x.run(queries[:n])
 		switch {
 		case err == nil:
 			queries = queries[n:]
 		case errors.Is(err, cuda.ErrMemory) && n > 1:
-			x.tellFull()
+			x.logFull()
 			n /= 2
 		default:
 			x.fallBack(err)
@@ -55,18 +55,18 @@ func (x *index) Search(queries []sigstore.Query) {
 	}
 }
 
-// ask appends hits only when all of it has gone well.
-func (x *index) ask(queries []sigstore.Query) error {
+// run appends hits only when all of it has gone well.
+func (x *index) run(queries []sigstore.Query) error {
 	s := &x.search
 	defer s.forget()
-	s.take(queries, x.cfg.Bounds)
+	s.begin(queries, x.cfg.Bounds)
 	x.plan()
 	for i := range s.tasks {
 		t := &s.tasks[i]
 		if n := t.band.here(); n > 0 {
 			t.band.cost += (n + pass) * (t.to - t.from)
 		}
-		if t.band.cost >= x.cfg.fare {
+		if t.band.cost >= x.cfg.minDeviceCost {
 			if err := x.send(t.band); err != nil {
 				return err
 			}
@@ -81,22 +81,22 @@ func (x *index) ask(queries []sigstore.Query) error {
 	return nil
 }
 
-func (s *search) take(queries []sigstore.Query, bounds *hashcodes.Bounds) {
+func (s *search) begin(queries []sigstore.Query, bounds *hashcodes.Bounds) {
 	for i := range queries {
-		s.asked = append(s.asked, asked{&queries[i], bounds.For(queries[i].Size)})
+		s.queries = append(s.queries, boundedQuery{&queries[i], bounds.For(queries[i].Size)})
 	}
-	slices.SortFunc(s.asked, func(a, b asked) int { return cmp.Compare(a.Size, b.Size) })
+	slices.SortFunc(s.queries, func(a, b boundedQuery) int { return cmp.Compare(a.Size, b.Size) })
 }
 
 // plan lists the tasks: for each size the queries, and with these the bands of all blocks.
 func (x *index) plan() {
 	s := &x.search
 	t := task{}
-	for t.size = s.asked[0].bounds.Min; t.size <= s.asked[len(s.asked)-1].bounds.Max; t.size++ {
-		for t.from < len(s.asked) && s.asked[t.from].bounds.Max < t.size {
+	for t.size = s.queries[0].bounds.Min; t.size <= s.queries[len(s.queries)-1].bounds.Max; t.size++ {
+		for t.from < len(s.queries) && s.queries[t.from].bounds.Max < t.size {
 			t.from++
 		}
-		for t.to < len(s.asked) && s.asked[t.to].bounds.Min <= t.size {
+		for t.to < len(s.queries) && s.queries[t.to].bounds.Min <= t.size {
 			t.to++
 		}
 		if t.from >= t.to {
@@ -132,7 +132,7 @@ func (s *search) load() {
 
 // fill makes the queries of a task, without hits.
 func (s *search) fill(slots []hamming.Query, t *task) {
-	for i, a := range s.asked[t.from:t.to] {
+	for i, a := range s.queries[t.from:t.to] {
 		slots[i] = hamming.Query{Signature: a.Signature, Radius: int(a.bounds.Radius[t.size-a.bounds.Min]), Hits: slots[i].Hits[:0]}
 	}
 }
@@ -158,7 +158,7 @@ func (s *search) answer() {
 // collect names the rows that were hit.
 func (s *search) collect(t *task, slots []hamming.Query, numbers []uint32) {
 	for i := range slots {
-		q := s.asked[t.from+i]
+		q := s.queries[t.from+i]
 		for _, row := range slots[i].Hits {
 			q.Hits = append(q.Hits, sigstore.Row{Block: t.block, Row: numbers[row]})
 		}
@@ -176,10 +176,10 @@ func (s *search) forget() {
 			}
 		}
 	}
-	clear(s.asked)
+	clear(s.queries)
 	clear(s.tasks)
 	clear(s.jobs)
-	s.asked, s.tasks, s.jobs = s.asked[:0], s.tasks[:0], s.jobs[:0]
+	s.queries, s.tasks, s.jobs = s.queries[:0], s.tasks[:0], s.jobs[:0]
 }
 
 // resized is a slice of n slots that keeps what the slots of before hold.

@@ -9,11 +9,11 @@ const (
 	pageWords = 2048
 	pageUnits = pageWords / unitWords
 
-	classBits = 4
-	whole     = 8  // class of the largest chunk that is a whole list
-	tail      = 8  // class with which a chain of chunks goes on
-	largest   = 12 // class of the largest chunk of a chain
-	directory = 15 // class of directories
+	classBits    = 4
+	maxListClass = 8  // class of the largest chunk that is a whole list
+	tail         = 8  // class with which a chain of chunks goes on
+	largest      = 12 // class of the largest chunk of a chain
+	directory    = 15 // class of directories
 
 	directoryUnits = 8
 	directoryLinks = directoryUnits * unitWords * 2
@@ -49,11 +49,11 @@ func (c chunk) free(n int) int {
 	return n - int(c[0]>>8)
 }
 
-func (c chunk) at(n, i int) posting { return posting{meta(c[i]), place(half(c[n+i/2], i%2))} }
+func (c chunk) at(n, i int) posting { return posting{meta(c[i]), rowPosition(half(c[n+i/2], i%2))} }
 
 func (c chunk) set(n, i int, p posting) {
 	c[i] = uint64(p.meta)
-	setHalf(&c[n+i/2], i%2, uint32(p.place))
+	setHalf(&c[n+i/2], i%2, uint32(p.at))
 }
 
 // add puts a posting into a chunk that has room for so many.

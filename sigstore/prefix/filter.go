@@ -4,10 +4,10 @@ import "refrain/hashcodes"
 
 // filters are what the threshold allows, by sizes.
 type filters struct {
-	bounds  *hashcodes.Bounds
-	buckets buckets
-	bySize  [hashcodes.MaxSize + 1]*filter
-	made    int // of bySize
+	bounds   *hashcodes.Bounds
+	buckets  buckets
+	bySize   [hashcodes.MaxSize + 1]*filter
+	computed int // of bySize
 }
 
 // buckets cut the sizes so that those that go with any one size are in few of them: the largest size that goes with
@@ -37,7 +37,7 @@ func newFilters(bounds *hashcodes.Bounds) *filters {
 func (f *filters) of(n int) *filter {
 	if f.bySize[n] == nil {
 		f.bySize[n] = f.compute(n)
-		f.made++
+		f.computed++
 	}
 	return f.bySize[n]
 }
@@ -61,4 +61,4 @@ func (f *filters) compute(n int) *filter {
 }
 
 // bytes: 896 is what Go's allocator gives for a filter, 2,688 for this.
-func (f *filters) bytes() int64 { return 2688 + 896*int64(f.made) }
+func (f *filters) bytes() int64 { return 2688 + 896*int64(f.computed) }

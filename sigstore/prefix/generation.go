@@ -16,14 +16,14 @@ type generation struct {
 }
 
 const (
-	minRows  = 1024      // for which a generation is begun
-	maxAgain = 64 * 1024 // rows that are posted again at once: some 40 ms
-	growth   = 63        // a window that grows gets a new order at 1 + growth times its size,
-	turnover = 1         // one that rolls when so many times its older rows have come,
-	waste    = 1024      // and either when a search reads so many postings for nothing, twice what a generation costs,
-	searches = 4096      // on the average of at most so many searches,
-	few      = 4         // if there are not yet so many, or else if it has doubled
-	seldom   = 16        // rows are posted again only when one in so many is new
+	minRows             = 1024      // for which a generation is begun
+	maxReposted         = 64 * 1024 // rows that are posted again at once: some 40 ms
+	growth              = 63        // a window that grows gets a new order at 1 + growth times its size,
+	turnover            = 1         // one that rolls when so many times its older rows have come,
+	waste               = 1024      // and either when a search reads so many postings for nothing, twice what a generation costs,
+	searches            = 4096      // on the average of at most so many searches,
+	maxEagerGenerations = 4         // if there are not yet so many, or else if it has doubled
+	repostRatio         = 16        // rows are posted again only when one in so many is new
 )
 
 // isStale reports whether the next row wants a new generation: there is none, it is full, or its order no longer says
@@ -39,10 +39,10 @@ func (x *index) isStale() bool {
 	}
 	newer, older := x.next-min(g.began, x.next), max(g.began, x.oldest())-x.oldest()
 	switch {
-	case newer < minRows, x.areFew() && newer < older/seldom:
+	case newer < minRows, x.areFew() && newer < older/repostRatio:
 		return false
 	case g.wasted > waste*searches:
-		return len(x.generations) < few || newer >= older
+		return len(x.generations) < maxEagerGenerations || newer >= older
 	case x.rolls:
 		return newer >= turnover*older
 	default:
@@ -63,21 +63,21 @@ func (x *index) begin() {
 	frequencies := x.source.Frequencies()
 	g := &generation{first: x.next, began: x.next, order: newOrder(frequencies), lists: lists{buckets: &x.filters.buckets}}
 	if len(x.generations) == 0 {
-		g.began += atLeast(frequencies)
+		g.began += orderedRows(frequencies)
 	}
 	if x.areFew() {
 		g.first = x.oldest()
 		x.postAgain(g)
-		x.keep(nil)
+		x.retain(nil)
 	}
 	x.generations = append(x.generations, g)
 	x.rolls = false
 }
 
-// atLeast is how many rows the frequencies speak of, or fewer, without the next one, which is counted already. An index
+// orderedRows is how many rows the frequencies speak of, or fewer, without the next one, which is counted already. An index
 // that is filled from a window begins when it has had none of them yet, but its order is as good as it will be when it has
 // all: rows need not be posted again on the way.
-func atLeast(frequencies []uint32) uint64 {
+func orderedRows(frequencies []uint32) uint64 {
 	if len(frequencies) == 0 {
 		return 0
 	}
@@ -92,7 +92,7 @@ func (x *index) areFew() bool {
 			return false
 		}
 	}
-	return x.next-x.oldest() <= maxAgain
+	return x.next-x.oldest() <= maxReposted
 }
 
 func (x *index) postAgain(to *generation) {
@@ -109,7 +109,7 @@ func (x *index) postAgain(to *generation) {
 
 // remember keeps the meta of the generation's next row as long as it may be posted again.
 func (g *generation) remember(row uint64, m meta) {
-	if row-g.first >= maxAgain {
+	if row-g.first >= maxReposted {
 		g.metas = nil
 		return
 	}

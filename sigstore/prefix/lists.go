@@ -52,7 +52,7 @@ func (l *lists) memory(unit, n int) chunk {
 func (l *lists) add(token uint32, p posting) {
 	h := l.headOf(token)
 	if h.class() != directory {
-		if l.put(h, p, whole) {
+		if l.put(h, p, maxListClass) {
 			return
 		}
 		l.cut(h)
@@ -98,7 +98,7 @@ func (l *lists) enlarge(small link) link {
 func (l *lists) cut(h *link) {
 	c := l.chunk(*h)
 	d := newLink(l.fresh(directoryUnits), directory)
-	n := capacity[whole]
+	n := capacity[maxListClass]
 	for i := range n {
 		l.addTo(d, c.at(n, i))
 	}

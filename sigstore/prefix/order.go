@@ -27,8 +27,8 @@ func (o *order) bytes() int64 { return int64(cap(o.class)) }
 // key is what one of a set's tokens is sorted by: its class, and its place in the set, counted from the end.
 type key uint16
 
-// place is the token's place in the set. Sets are in order of the numbers.
-func (k key) place() int { return 255 - int(k&255) }
+// position is the token's place in the set. Sets are in order of the numbers.
+func (k key) position() int { return 255 - int(k&255) }
 
 // isRare reports whether the order knows of fewer than 32 rows with the token.
 func (k key) isRare() bool { return k < 6<<3<<8 }

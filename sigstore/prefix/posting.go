@@ -4,16 +4,16 @@ import "refrain/hashcodes"
 
 // posting says that a row has a token of its prefix. 12 bytes in a chunk.
 type posting struct {
-	meta  meta
-	place place
+	meta meta
+	at   rowPosition
 }
 
 // meta is what is known of a posting's row: 8 bits of size at the low end, 56 of signature. 0 is no row's.
 type meta uint64
 
-// place is where a posting belongs: the token's position in the row's order in 4 bits, above them the row, from the
+// rowPosition is where a posting belongs: the token's position in the row's order in 4 bits, above them the row, from the
 // generation's first on.
-type place uint32
+type rowPosition uint32
 
 const (
 	lastSize      = 255 // stands for 256 as well
@@ -56,9 +56,9 @@ func (m meta) only(dst, mask hashcodes.Signature) {
 
 func (m meta) size() uint8 { return uint8(m) }
 
-func newPlace(row uint64, position int) place {
-	return place(row)<<4 | place(min(position, lastPosition))
+func newRowPosition(row uint64, position int) rowPosition {
+	return rowPosition(row)<<4 | rowPosition(min(position, lastPosition))
 }
 
-func (p place) row() uint32   { return uint32(p >> 4) }
-func (p place) position() int { return int(p & lastPosition) }
+func (p rowPosition) row() uint32   { return uint32(p >> 4) }
+func (p rowPosition) position() int { return int(p & lastPosition) }

@@ -76,11 +76,11 @@ func (x *index) Drop() {
 	for gone < len(x.generations) && x.end(gone) <= x.oldest() {
 		gone++
 	}
-	x.keep(x.generations[gone:])
+	x.retain(x.generations[gone:])
 }
 
-// keep forgets all generations but the last ones.
-func (x *index) keep(last []*generation) {
+// retain forgets all generations but the last ones.
+func (x *index) retain(last []*generation) {
 	n := copy(x.generations, last)
 	clear(x.generations[n:])
 	x.generations = x.generations[:n]
@@ -122,7 +122,7 @@ func (x *index) Add(tokens []uint32, sig hashcodes.Signature) {
 func (x *index) post(g *generation, row uint64, tokens []uint32, m meta) {
 	x.keys = g.order.rarest(x.keys, tokens, x.filters.bounds.For(len(tokens)).Prefix)
 	for position, k := range x.keys {
-		g.lists.add(tokens[k.place()], posting{m, newPlace(row-g.first, position)})
+		g.lists.add(tokens[k.position()], posting{m, newRowPosition(row-g.first, position)})
 	}
 }
 

@@ -116,9 +116,9 @@ func (w *world) add(tokens []uint32) {
 func (w *world) search(tokens []uint32, unknown int) {
 	w.tb.Helper()
 	q := sigstore.Query{Tokens: tokens, Size: len(tokens) + unknown, Signature: w.sign(tokens, unknown)}
-	all := w.ask(q)
+	all := w.foundRows(q)
 	q.Counters = w.count(tokens, unknown)
-	passing := w.ask(q)
+	passing := w.foundRows(q)
 	w.hits += len(passing)
 	for b, rows := range w.blocks {
 		for i, row := range rows {
@@ -138,8 +138,8 @@ func (w *world) search(tokens []uint32, unknown int) {
 	}
 }
 
-// ask returns the rows that a query finds, each once.
-func (w *world) ask(q sigstore.Query) map[sigstore.Row]bool {
+// foundRows returns the rows that a query finds, each once.
+func (w *world) foundRows(q sigstore.Query) map[sigstore.Row]bool {
 	w.tb.Helper()
 	queries, found := []sigstore.Query{q}, map[sigstore.Row]bool{}
 	w.index.Search(queries)
@@ -375,7 +375,7 @@ func TestFilledFromAWindow(t *testing.T) {
 		w.token()
 	}
 	grown := 0
-	for i := range maxAgain + 2*minRows {
+	for i := range maxReposted + 2*minRows {
 		if i%(16*minRows) == 0 {
 			w.open()
 		}

@@ -71,7 +71,7 @@ func (x *index) find(q *sigstore.Query) {
 func (s *search) probe(g *generation, prefix []key, unknown int) {
 	s.heads, s.probes = s.heads[:0], s.probes[:0]
 	for _, k := range prefix {
-		s.heads = append(s.heads, g.lists.head(s.query.Tokens[k.place()]))
+		s.heads = append(s.heads, g.lists.head(s.query.Tokens[k.position()]))
 	}
 	for i, h := range s.heads {
 		switch {
@@ -112,7 +112,7 @@ func (x *index) read(g *generation, p *probe) (postings int) {
 		postings += n - i
 		for k, m := range c[i:n] {
 			if bits.OnesCount64((m^want)>>(64-signatureBits)) < int(limit[uint8(m)]) {
-				x.take(g, p.position, c.at(n, i+k))
+				x.addHit(g, p.position, c.at(n, i+k))
 			}
 		}
 		if next == nil || x.search.query.Full() {
@@ -158,14 +158,14 @@ func (s *search) mayMatch(m meta) bool {
 	return s.query.Counters.Within(s.own, s.row, own, other)
 }
 
-// take adds the row of a posting to the hits unless it is dropped, met before, has too few tokens left, those before the
+// addHit adds the row of a posting to the hits unless it is dropped, met before, has too few tokens left, those before the
 // first common one not being common, or the counters leave it out.
-func (x *index) take(g *generation, position int, p posting) {
+func (x *index) addHit(g *generation, position int, p posting) {
 	s := &x.search
 	m := p.meta.size()
-	row := g.first + uint64(p.place.row())
-	left := min(s.query.Size-position, int(m)-p.place.position())
-	if left < int(s.filter.overlap[m]) || row < x.oldest() || !s.seen.add(p.place.row()) || !s.mayMatch(p.meta) {
+	row := g.first + uint64(p.at.row())
+	left := min(s.query.Size-position, int(m)-p.at.position())
+	if left < int(s.filter.overlap[m]) || row < x.oldest() || !s.seen.add(p.at.row()) || !s.mayMatch(p.meta) {
 		return
 	}
 	s.query.Hits = append(s.query.Hits, x.at(row))

@@ -11,48 +11,48 @@ import (
 // batch is the queries of one search, by number of tokens: those whose partners may be of the sizes of a band are then
 // neighbours, since greater sets have partners of greater sizes.
 type batch struct {
-	asked []asked
-	jobs  []job
+	queries []boundedQuery
+	jobs    []job
 }
 
-// asked is a query and what is the same for every band.
-type asked struct {
+// boundedQuery is a query and what is the same for every band.
+type boundedQuery struct {
 	*hashcodes.SizeBounds
 	*sigstore.Query
 	weight int // ones
 	half   int // of its first half
-	place  int // in the batch
+	index  int // in the batch
 }
 
 // job is a band and the queries to be asked of it.
 type job struct {
 	*band
 	block    uint32
-	from, to int // in asked
+	from, to int // in queries
 }
 
 // comparisons is how much work a job is, before weights.
 func (j *job) comparisons() int { return len(j.rows) * (j.to - j.from) }
 
-func (b *batch) take(queries []sigstore.Query, bounds *hashcodes.Bounds) {
-	b.asked, b.jobs = b.asked[:0], b.jobs[:0]
+func (b *batch) begin(queries []sigstore.Query, bounds *hashcodes.Bounds) {
+	b.queries, b.jobs = b.queries[:0], b.jobs[:0]
 	for i := range queries {
 		q := &queries[i]
 		all, half := weightsOf(q.Signature)
-		b.asked = append(b.asked, asked{bounds.For(q.Size), q, all, half, i})
+		b.queries = append(b.queries, boundedQuery{bounds.For(q.Size), q, all, half, i})
 	}
 	if len(queries) > 1 {
-		slices.SortFunc(b.asked, func(x, y asked) int { return cmp.Compare(x.Size, y.Size) })
+		slices.SortFunc(b.queries, func(x, y boundedQuery) int { return cmp.Compare(x.Size, y.Size) })
 	}
 }
 
 // plan lists the jobs of a block. Bands follow each other by size as a rule, so that the queries of the one before are
 // a good guess.
 func (b *batch) plan(from *block, number uint32) {
-	if len(b.asked) == 0 {
+	if len(b.queries) == 0 {
 		return
 	}
-	j, least, most := job{block: number}, b.asked[0].Min, b.asked[len(b.asked)-1].Max
+	j, least, most := job{block: number}, b.queries[0].Min, b.queries[len(b.queries)-1].Max
 	for i, s := range from.sizes {
 		if int(s.high) >= least && int(s.low) <= most {
 			b.addJob(&j, from.sealed[i])
@@ -76,33 +76,33 @@ func (b *batch) addJob(j *job, s *band) {
 // find sets the queries of a job: the first whose partners may be as large as the band's smallest rows, and all
 // behind it up to the first whose partners must be larger than its largest.
 func (b *batch) find(j *job) {
-	for j.from < len(b.asked) && b.asked[j.from].Max < j.low {
+	for j.from < len(b.queries) && b.queries[j.from].Max < j.low {
 		j.from++
 	}
-	for j.from > 0 && b.asked[j.from-1].Max >= j.low {
+	for j.from > 0 && b.queries[j.from-1].Max >= j.low {
 		j.from--
 	}
-	for j.to < len(b.asked) && b.asked[j.to].Min <= j.high {
+	for j.to < len(b.queries) && b.queries[j.to].Min <= j.high {
 		j.to++
 	}
-	for j.to > 0 && b.asked[j.to-1].Min > j.high {
+	for j.to > 0 && b.queries[j.to-1].Min > j.high {
 		j.to--
 	}
 }
 
 // runs appends the places of a band that are to be read.
-func (a *asked) runs(dst []run, b *band, radius, gap int) []run {
+func (a *boundedQuery) runs(dst []run, b *band, radius, gap int) []run {
 	switch {
 	case b.order.starts == nil:
 		return append(dst, run{0, len(b.rows)})
 	case len(b.rows) < 4*gap:
-		return append(dst, b.order.whole(a, radius))
+		return append(dst, b.order.fullRun(a, radius))
 	}
 	return b.order.runs(dst, a, radius, gap)
 }
 
 // radius is the greatest that loses nothing among the rows of a band: -1 where the query can match none.
-func (a *asked) radius(b *band) int {
+func (a *boundedQuery) radius(b *band) int {
 	radius := int16(-1)
 	for _, r := range a.Radius[max(b.low-a.Min, 0) : min(b.high, a.Max)-a.Min+1] {
 		radius = max(radius, r)

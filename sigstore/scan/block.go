@@ -6,24 +6,24 @@ import (
 	"refrain/hashcodes"
 )
 
-// full is the number of rows at which an open band is sealed at once. Places in full + enough rows fit 16 bits.
+// full is the number of rows at which an open band is sealed at once. Places in full + minRows rows fit 16 bits.
 const full = 8192
 
 // merging says which open bands become one when they are sealed: adjacent sizes, at most spread of them, until there
-// are enough rows.
-type merging struct{ spread, enough int }
+// are minRows rows.
+type merging struct{ spread, minRows int }
 
 // mergingFor is where a pass saved is worth more than the hits of it that are dropped again. Over more than the spread
 // the radius would grow by more than two bits, and the rows inside it several times. Where the radius of a usual size
 // is wide for the signature, many rows are inside it anyway, and only few rows are worth a pass.
 func mergingFor(b *hashcodes.Bounds, words int) merging {
 	const usual, large = 16, 64
-	m := merging{spread: hashcodes.MaxSize, enough: 1024}
+	m := merging{spread: hashcodes.MaxSize, minRows: 1024}
 	if r := radiusAt(b, large); r > 0 {
 		m.spread = max(1, 2*2*large/r)
 	}
 	if 6*radiusAt(b, usual) > 32*words {
-		m.enough = 64
+		m.minRows = 64
 	}
 	return m
 }
@@ -68,12 +68,12 @@ func (b *block) add(size int, sig hashcodes.Signature) {
 	b.bytes += to.bytes() - before
 	b.rows++
 	if len(to.rows) == full {
-		b.keep(seal(b.open[size : size+1]))
+		b.addSealed(seal(b.open[size : size+1]))
 		to.clear()
 	}
 }
 
-func (b *block) keep(s *band) {
+func (b *block) addSealed(s *band) {
 	b.sealed = append(b.sealed, s)
 	b.sizes = append(b.sizes, sizes{uint16(s.low), uint16(s.high)})
 	b.bytes += s.bytes() + int64(unsafe.Sizeof(band{})) + b.headers()
@@ -95,11 +95,11 @@ func (b *block) sealSome(m merging) bool {
 		return false
 	}
 	from, rows := b.next, 0
-	for b.next < len(b.open) && b.next-from < m.spread && rows < m.enough {
+	for b.next < len(b.open) && b.next-from < m.spread && rows < m.minRows {
 		rows += len(b.open[b.next].rows)
 		b.next++
 	}
-	b.keep(seal(b.open[from:b.next]))
+	b.addSealed(seal(b.open[from:b.next]))
 	for i := range b.open[from:b.next] {
 		b.release(&b.open[from+i])
 	}

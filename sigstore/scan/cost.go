@@ -40,14 +40,14 @@ func Calibrate(k hamming.Kernel, words int) Cost {
 	for w := range planes {
 		planes[w] = memory[w*rows : (w+1)*rows]
 	}
-	long := least(k, planes, query, rows, 8)
-	short := least(k, planes, query, 64, 256)
+	long := minTime(k, planes, query, rows, 8)
+	short := minTime(k, planes, query, 64, 256)
 	perRow := max(0, (long-short)/(rows-64))
 	return Cost{PerPass: max(0, short-64*perRow), PerRow: perRow}
 }
 
-// least is the least time of a pass, in nanoseconds.
-func least(k hamming.Kernel, planes [][]uint32, query []uint32, rows, passes int) float64 {
+// minTime is the least time of a pass, in nanoseconds.
+func minTime(k hamming.Kernel, planes [][]uint32, query []uint32, rows, passes int) float64 {
 	parts := make([]hamming.Part, passes)
 	for i := range parts {
 		from := i * 7 % (len(planes[0]) - rows + 1)

@@ -15,9 +15,9 @@ import (
 // differs in at least |E| + |D−E| bits, and that is at most r iff (D−r)/2 <= E <= (D+r)/2. So for each of the 2r+1
 // weights within the radius the classes to be read are one run of places.
 type order struct {
-	lightest, least int      // weight and half weight of the first class
-	width           int      // classes of a weight, and 1
-	starts          []uint16 // of the classes, by weight and half weight; then the place behind the last of the weight
+	lightest, lightestHalf int      // weight and half weight of the first class
+	width                  int      // classes of a weight, and 1
+	starts                 []uint16 // of the classes, by weight and half weight; then the place behind the last of the weight
 }
 
 // run is the places from From to To, To not among them.
@@ -48,17 +48,17 @@ func weightsAt(planes [][]uint32, place int) (all, half int) {
 // class is the number of a row's class.
 func (o *order) class(planes [][]uint32, place int) int {
 	all, half := weightsAt(planes, place)
-	return (all-o.lightest)*o.width + half - o.least
+	return (all-o.lightest)*o.width + half - o.lightestHalf
 }
 
 // measure finds the weights that the rows of open bands have.
 func (o *order) measure(open []band) (heaviest, most int) {
-	o.lightest, o.least = math.MaxInt, math.MaxInt
+	o.lightest, o.lightestHalf = math.MaxInt, math.MaxInt
 	for i := range open {
 		for k := range open[i].rows {
 			all, half := weightsAt(open[i].planes, k)
 			o.lightest, heaviest = min(o.lightest, all), max(heaviest, all)
-			o.least, most = min(o.least, half), max(most, half)
+			o.lightestHalf, most = min(o.lightestHalf, half), max(most, half)
 		}
 	}
 	return heaviest, most
@@ -67,7 +67,7 @@ func (o *order) measure(open []band) (heaviest, most int) {
 // count sets where the classes of the rows of open bands start, and returns a copy of that.
 func (o *order) count(open []band) []uint16 {
 	heaviest, most := o.measure(open)
-	o.width = most - o.least + 2
+	o.width = most - o.lightestHalf + 2
 	o.starts = make([]uint16, (heaviest-o.lightest+1)*o.width)
 	for i := range open {
 		for k := range open[i].rows {
@@ -82,7 +82,7 @@ func (o *order) count(open []band) []uint16 {
 
 // runs appends the runs of places that rows within the radius of a query may have. It reads on over a gap that is
 // shorter than what another pass costs.
-func (o *order) runs(dst []run, q *asked, radius, gap int) []run {
+func (o *order) runs(dst []run, q *boundedQuery, radius, gap int) []run {
 	first := len(dst)
 	heaviest := o.lightest + len(o.starts)/o.width - 1
 	for w := max(q.weight-radius, o.lightest); w <= min(q.weight+radius, heaviest); w++ {
@@ -99,8 +99,8 @@ func (o *order) runs(dst []run, q *asked, radius, gap int) []run {
 	return dst
 }
 
-// whole is the run of all weights within the radius.
-func (o *order) whole(q *asked, radius int) run {
+// fullRun is the run of all weights within the radius.
+func (o *order) fullRun(q *boundedQuery, radius int) run {
 	end := len(o.starts) / o.width
 	from, to := min(max(q.weight-radius-o.lightest, 0), end), min(max(q.weight+radius+1-o.lightest, 0), end)
 	if from >= to {
@@ -111,5 +111,5 @@ func (o *order) whole(q *asked, radius int) run {
 
 // start is the first place of a weight whose half weight is at least what is given.
 func (o *order) start(weight, half int) int {
-	return int(o.starts[(weight-o.lightest)*o.width+min(max(half-o.least, 0), o.width-1)])
+	return int(o.starts[(weight-o.lightest)*o.width+min(max(half-o.lightestHalf, 0), o.width-1)])
 }

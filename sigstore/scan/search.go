@@ -9,13 +9,13 @@ import (
 	"refrain/sigstore"
 )
 
-// worth is the number of comparisons from which on a further goroutine pays: it costs a few microseconds, which is
+// minComparisons is the number of comparisons from which on a further goroutine pays: it costs a few microseconds, which is
 // what so many comparisons cost.
-const worth = 1 << 20
+const minComparisons = 1 << 20
 
 // Search lists the jobs of all blocks and does them.
 func (x *index) Search(queries []sigstore.Query) {
-	x.batch.take(queries, x.cfg.Bounds)
+	x.batch.begin(queries, x.cfg.Bounds)
 	for n, b := range x.blocks {
 		x.batch.plan(b, x.first+uint32(n))
 	}
@@ -40,7 +40,7 @@ func (x *index) share() [][]job {
 			all += jobs[i].comparisons()
 		}
 	}
-	n := min(len(x.workers), 1+all/worth)
+	n := min(len(x.workers), 1+all/minComparisons)
 	if n == 1 {
 		return [][]job{jobs}
 	}
@@ -65,9 +65,9 @@ func (x *index) do(shares [][]job, queries int) {
 	for i, jobs := range shares[1:] {
 		w := x.workers[i+1]
 		w.begin(queries)
-		others.Go(func() { w.run(jobs, x.batch.asked) })
+		others.Go(func() { w.run(jobs, x.batch.queries) })
 	}
-	x.workers[0].run(shares[0], x.batch.asked)
+	x.workers[0].run(shares[0], x.batch.queries)
 	others.Wait()
 }
 
@@ -82,20 +82,20 @@ func (x *index) gather(shares, query int) []sigstore.Row {
 
 // forget lets go of what is the caller's, and of bands, which may be dropped.
 func (x *index) forget() {
-	clear(x.batch.asked)
+	clear(x.batch.queries)
 	clear(x.batch.jobs)
 	clear(x.workers[0].hits)
 }
 
 // worker does jobs, in one goroutine.
 type worker struct {
-	kernel hamming.Kernel
-	gap    int              // rows that are sooner read than passed over
-	hits   [][]sigstore.Row // by query
-	runs   []run            // scratch of do
-	parts  []hamming.Part   // of a job
-	askers []*asked         // by part
-	row    hashcodes.Signature
+	kernel      hamming.Kernel
+	gap         int              // rows that are sooner read than passed over
+	hits        [][]sigstore.Row // by query
+	runs        []run            // scratch of do
+	parts       []hamming.Part   // of a job
+	partQueries []*boundedQuery  // by part
+	row         hashcodes.Signature
 }
 
 // begin makes room for the hits of so many queries, none yet.
@@ -106,40 +106,42 @@ func (w *worker) begin(queries int) {
 	}
 }
 
-func (w *worker) run(jobs []job, all []asked) {
+func (w *worker) run(jobs []job, all []boundedQuery) {
 	for i := range jobs {
 		w.do(&jobs[i], all[jobs[i].from:jobs[i].to])
 	}
 }
 
 // do asks a band.
-func (w *worker) do(j *job, queries []asked) {
-	w.askers = w.askers[:0]
+func (w *worker) do(j *job, queries []boundedQuery) {
+	w.partQueries = w.partQueries[:0]
 	for i := range queries {
-		w.ask(j, &queries[i])
+		w.addParts(j, &queries[i])
 	}
-	parts := w.parts[:len(w.askers)]
+	parts := w.parts[:len(w.partQueries)]
 	w.kernel.ScanParts(j.planes, parts)
 	for i := range parts {
 		if len(parts[i].Hits) > 0 {
-			w.collect(j, w.askers[i], &parts[i])
+			w.collect(j, w.partQueries[i], &parts[i])
 		}
 	}
 }
 
 // full reports whether a query has enough hits from this worker alone.
-func (w *worker) full(q *asked) bool { return q.Enough > 0 && len(w.hits[q.place]) >= q.Enough }
+func (w *worker) full(q *boundedQuery) bool {
+	return q.StopAfter > 0 && len(w.hits[q.index]) >= q.StopAfter
+}
 
-// ask adds the parts of a query to those of the job.
-func (w *worker) ask(j *job, q *asked) {
+// addParts adds the parts of a query to those of the job.
+func (w *worker) addParts(j *job, q *boundedQuery) {
 	if w.full(q) {
 		return
 	}
 	radius := q.radius(j.band)
 	w.runs = q.runs(w.runs[:0], j.band, radius, w.gap)
 	for _, r := range w.runs {
-		n := len(w.askers)
-		w.askers = append(w.askers, q)
+		n := len(w.partQueries)
+		w.partQueries = append(w.partQueries, q)
 		if n == len(w.parts) {
 			w.parts = append(w.parts, hamming.Part{})
 		}
@@ -149,22 +151,22 @@ func (w *worker) ask(j *job, q *asked) {
 }
 
 // collect names the rows that were hit and may match.
-func (w *worker) collect(j *job, q *asked, p *hamming.Part) {
-	hits := w.hits[q.place]
+func (w *worker) collect(j *job, q *boundedQuery, p *hamming.Part) {
+	hits := w.hits[q.index]
 	for _, place := range p.Hits {
 		if !w.mayMatch(j, q, place) {
 			continue
 		}
 		hits = append(hits, sigstore.Row{Block: j.block, Row: j.rows[place]})
-		if q.Enough > 0 && len(hits) >= q.Enough {
+		if q.StopAfter > 0 && len(hits) >= q.StopAfter {
 			break
 		}
 	}
-	w.hits[q.place] = hits
+	w.hits[q.index] = hits
 }
 
 // mayMatch looks closer at a row within a radius: that of its own size may be less, and the counters may leave it out.
-func (w *worker) mayMatch(j *job, q *asked, place uint32) bool {
+func (w *worker) mayMatch(j *job, q *boundedQuery, place uint32) bool {
 	w.row = j.signature(w.row[:0], place)
 	return q.MayMatch(q.SizeBounds, j.size(place), w.row)
 }

@@ -56,7 +56,7 @@ func MustFetch(tb testing.TB, r topic.Reader, n int) []topic.Record {
 // fetchAll fetches until there are n records or the deadline has passed; it may run in any goroutine.
 func fetchAll(tb testing.TB, r topic.Reader, n int) []topic.Record {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), patience)
+	ctx, cancel := context.WithTimeout(tb.Context(), stepTimeout)
 	defer cancel()
 	var got []topic.Record
 	for len(got) < n {

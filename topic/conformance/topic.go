@@ -15,8 +15,8 @@ import (
 	"refrain/topic"
 )
 
-// patience is the deadline of whatever should happen at once.
-const patience = 20 * time.Second
+// stepTimeout is the deadline of whatever should happen at once.
+const stepTimeout = 20 * time.Second
 
 // RunTopic tests an implementation. open returns an empty topic of three partitions; closing it is its business
 // (t.Cleanup).
@@ -26,7 +26,7 @@ func RunTopic(t *testing.T, open func(t *testing.T) topic.Topic) {
 		run  func(*testing.T, topic.Topic)
 	}{
 		{"empty", testEmpty},
-		{"records come back whole", testWhole},
+		{"records come back whole", testComplete},
 		{"order", testOrder},
 		{"one order", testOneOrder},
 		{"positions are inclusive", testInclusive},
@@ -65,7 +65,7 @@ func testEmpty(t *testing.T, x topic.Topic) {
 	}
 }
 
-func testWhole(t *testing.T, x topic.Topic) {
+func testComplete(t *testing.T, x topic.Topic) {
 	stamp := time.Date(2016, 2, 29, 23, 59, 59, 123456789, time.UTC)
 	want := topic.Record{Partition: 2, Time: stamp, Trace: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", Origin: "token:Zürich, the newsroom", Data: []byte("a\x00\xff\r\n")}
 	before := time.Now()
@@ -190,7 +190,7 @@ func testWakes(t *testing.T, x topic.Topic) {
 			if len(records) != 1 || string(records[0].Data) != fmt.Sprint(i) {
 				t.Fatalf("append %d: got %v", i, records)
 			}
-		case <-time.After(patience):
+		case <-time.After(stepTimeout):
 			t.Fatalf("fetch slept through append %d", i)
 		}
 	}
@@ -230,7 +230,7 @@ func testClose(t *testing.T, x topic.Topic) {
 		if !errors.Is(e, topic.ErrClosed) {
 			t.Errorf("got %v, want ErrClosed", e)
 		}
-	case <-time.After(patience):
+	case <-time.After(stepTimeout):
 		t.Fatal("close did not end fetch")
 	}
 	MustAppend(t, x, numbered(0, 1)...)
@@ -262,13 +262,13 @@ func testLineage(t *testing.T, x topic.Topic) {
 	before := x.Lineage()
 	MustAppend(t, x, inPartition(1, "a", "b")...)
 	_, end := MustBounds(t, x)
-	kept, known := topic.Kept(x, before.Current(), end)
+	kept, known := topic.ValidEnds(x, before.Current(), end)
 	for p := range end {
 		if !known || kept[p] < end[p] {
 			t.Errorf("partition %d ends at %d and is kept up to %d, known %v", p, end[p], kept[p], known)
 		}
 	}
-	if _, known := topic.Kept(x, "another", end); known {
+	if _, known := topic.ValidEnds(x, "another", end); known {
 		t.Errorf("an incarnation that never was is known: %v", x.Lineage())
 	}
 }

@@ -41,7 +41,7 @@ func (t *Topic) append(ctx context.Context, records []topic.Record) error {
 		}
 		records = records[n:]
 	}
-	return f.land(ctx)
+	return f.await(ctx)
 }
 
 // flight is what one Append has sent and nobody has acknowledged yet, oldest first.
@@ -77,23 +77,23 @@ func (f *flight) makeRoom(ctx context.Context, size int64) error {
 		if len(f.sent) == 0 {
 			return f.topic.inFlight.Acquire(ctx, size)
 		}
-		if err := f.landFirst(ctx); err != nil {
+		if err := f.awaitFirst(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *flight) land(ctx context.Context) error {
+func (f *flight) await(ctx context.Context) error {
 	for len(f.sent) > 0 {
-		if err := f.landFirst(ctx); err != nil {
+		if err := f.awaitFirst(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (f *flight) landFirst(ctx context.Context) error {
+func (f *flight) awaitFirst(ctx context.Context) error {
 	select {
 	case <-f.sent[0].ack.Ok():
 		f.topic.appended.Add(f.sent[0].stored)

@@ -13,11 +13,11 @@ import (
 	"refrain/topic/jetstream"
 )
 
-// MustKeep returns up to where x still is what it was in an incarnation.
-func MustKeep(tb testing.TB, x topic.Topic, incarnation string) int64 {
+// MustValidEnd returns up to where x still is what it was in an incarnation.
+func MustValidEnd(tb testing.TB, x topic.Topic, incarnation string) int64 {
 	tb.Helper()
 	_, end := conformance.MustBounds(tb, x)
-	kept, known := topic.Kept(x, incarnation, end)
+	kept, known := topic.ValidEnds(x, incarnation, end)
 	if !known || slices.Max(kept) != slices.Min(kept) {
 		tb.Fatalf("incarnation %s of %v: kept %v, known %v", incarnation, x.Lineage(), kept, known)
 	}
@@ -47,11 +47,11 @@ func TestIncarnations(t *testing.T) {
 			t.Errorf("opened again: %s, was %s", again, id)
 		}
 		for i := range ids {
-			if kept := MustKeep(t, x, ids[i]); kept != ends[i] {
+			if kept := MustValidEnd(t, x, ids[i]); kept != ends[i] {
 				t.Errorf("incarnation %d kept up to %d, want %d", i, kept, ends[i])
 			}
 		}
-		if _, known := topic.Kept(x, "another", make([]int64, 3)); known {
+		if _, known := topic.ValidEnds(x, "another", make([]int64, 3)); known {
 			t.Error("an unknown incarnation is known")
 		}
 		conformance.MustAppend(t, x, numbered(10)...)
@@ -92,7 +92,7 @@ func testLostTail(t *testing.T, summary, packed bool) {
 		}
 	}
 	s, x = open()
-	kept := MustKeep(t, x, id)
+	kept := MustValidEnd(t, x, id)
 	left := 0
 	for left < len(all) && all[left].Position < kept {
 		left++
@@ -108,7 +108,7 @@ func testLostTail(t *testing.T, summary, packed bool) {
 	conformance.MustAppend(t, x, numbered(90)...)
 	MustClose(t, s)
 	_, x = open()
-	if again := MustKeep(t, x, id); again != kept {
+	if again := MustValidEnd(t, x, id); again != kept {
 		t.Errorf("when it has grown again: kept up to %d, was %d", again, kept)
 	}
 }
@@ -146,7 +146,7 @@ func TestAllLost(t *testing.T) {
 			now, want = now.Add(2*time.Hour), 10
 		}
 		_, x = open(now)
-		if kept := MustKeep(t, x, id); kept != want {
+		if kept := MustValidEnd(t, x, id); kept != want {
 			t.Errorf("old %v: kept up to %d, want %d", old, kept, want)
 		}
 	}

@@ -103,11 +103,11 @@ func inspect(dir string, log *slog.Logger) (map[string]damage, error) {
 // damage is what a stream has lost.
 type damage struct {
 	messages []blocks.Range
-	places   int64
+	blocks   int64
 }
 
 func lossOf(s *blocks.Stream) (d damage) {
-	if d.places = inBlocks(s); !strings.HasPrefix(s.Name, bucketPrefix) {
+	if d.blocks = inBlocks(s); !strings.HasPrefix(s.Name, bucketPrefix) {
 		d.messages = s.Missing
 	}
 	return d

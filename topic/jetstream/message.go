@@ -22,16 +22,16 @@ const (
 	headerPacked = "Refrain-Packed"
 )
 
-// A packed topic puts up to mostPacked records that are appended one behind the other into a message of up to
+// A packed topic puts up to maxPacked records that are appended one behind the other into a message of up to
 // packedBytes: a message of its own for an event of a kilobyte costs the server and the client more than all else that
 // is done for the event.
 const (
 	packedBits  = 5
-	mostPacked  = 1 << packedBits
+	maxPacked   = 1 << packedBits
 	packedBytes = 64 << 10
 )
 
-// A message of a packed topic has mostPacked positions, of which its records take the last ones: so the position after
+// A message of a packed topic has maxPacked positions, of which its records take the last ones: so the position after
 // a message's last record is the first of the next message, however many records there are, and a topic that was
 // written without packing can be read with it.
 
@@ -61,7 +61,7 @@ func (t *Topic) together(records []topic.Record) int {
 	for i := range records {
 		r := &records[i]
 		room -= len(r.Data)
-		if i > 0 && (i == mostPacked || room < 0 || r.Partition != first.Partition || !r.Time.Equal(first.Time) || r.Origin != "") {
+		if i > 0 && (i == maxPacked || room < 0 || r.Partition != first.Partition || !r.Time.Equal(first.Time) || r.Origin != "") {
 			return i
 		}
 	}

@@ -67,7 +67,7 @@ func readHeader(stored []byte) (h nats.Header, n int, err error) {
 	if packed == "" {
 		return h, 1, nil
 	}
-	if n, err = strconv.Atoi(packed); err != nil || n < 1 || n > mostPacked {
+	if n, err = strconv.Atoi(packed); err != nil || n < 1 || n > maxPacked {
 		return nil, 0, fmt.Errorf("%q records in a message", packed)
 	}
 	return h, n, nil

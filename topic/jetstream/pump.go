@@ -36,7 +36,7 @@ func (r *reader) pump() {
 			since = time.Now()
 		}
 		r.topic.cfg.Logger.Warn("reader interrupted, going on", "topic", r.topic.cfg.Name, "position", r.topic.begin(uint64(r.next)), "error", err)
-		if gone := errors.Is(err, js.ErrStreamNotFound); gone || time.Since(since) >= patience {
+		if gone := errors.Is(err, js.ErrStreamNotFound); gone || time.Since(since) >= retryTimeout {
 			r.put(item{err: r.explain(err)})
 			since = time.Now()
 		}
@@ -71,7 +71,7 @@ func (r *reader) consume() error {
 		if err != nil {
 			return fmt.Errorf("next message: %w", err)
 		}
-		if err := r.take(m); err != nil {
+		if err := r.enqueue(m); err != nil {
 			return err
 		}
 	}
@@ -112,9 +112,9 @@ func (r *reader) remove(consumer js.Consumer) {
 	_ = r.topic.js.DeleteConsumer(ctx, r.topic.cfg.Name, info.Name)
 }
 
-// take puts one message into the queue, without the records of partitions that are not read yet at their position. One
+// enqueue puts one message into the queue, without the records of partitions that are not read yet at their position. One
 // that is none of ours becomes an error, and is stepped over.
-func (r *reader) take(m js.Msg) error {
+func (r *reader) enqueue(m js.Msg) error {
 	meta, err := m.Metadata()
 	if err != nil {
 		return fmt.Errorf("message without metadata: %w", err)

@@ -58,7 +58,7 @@ func TestPurgedWhole(t *testing.T) {
 	id := x.Lineage().Current()
 	MustClose(t, s)
 	_, x = open()
-	if kept := MustKeep(t, x, id); kept != last {
+	if kept := MustValidEnd(t, x, id); kept != last {
 		t.Errorf("kept up to %d, want %d", kept, last)
 	}
 }

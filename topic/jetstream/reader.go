@@ -23,8 +23,8 @@ const (
 	// narrowAhead and narrowPull are those of a narrow reader.
 	narrowAhead = 1 << 20
 	narrowPull  = 8
-	// patience is how long a reader tries to go on by itself before Fetch says that it cannot.
-	patience = 30 * time.Second
+	// retryTimeout is how long a reader tries to go on by itself before Fetch says that it cannot.
+	retryTimeout = 30 * time.Second
 	// inactive is after how long the server forgets a reader that asks for nothing; it is made anew where it was.
 	inactive = time.Minute
 )

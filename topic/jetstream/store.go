@@ -24,7 +24,7 @@ func (s *Server) OpenStore(ctx context.Context, name string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	kv.lost = s.lost[bucketPrefix+name].places
+	kv.lost = s.lost[bucketPrefix+name].blocks
 	return kv, nil
 }
 

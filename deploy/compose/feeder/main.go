@@ -61,7 +61,7 @@ func write(ctx context.Context, out *kafka.Writer, cfg demo.Config, posts int) e
 		if err := pace.Wait(ctx, p.Time); err != nil {
 			return err
 		}
-		if err := insist(ctx, out, batch); err != nil {
+		if err := writeRetrying(ctx, out, batch); err != nil {
 			return err
 		}
 		batch = batch[:0]
@@ -69,14 +69,14 @@ func write(ctx context.Context, out *kafka.Writer, cfg demo.Config, posts int) e
 	return nil
 }
 
-// insist writes until all is written: in an outage posts wait, and then come late, as those of a real feed do.
-func insist(ctx context.Context, out *kafka.Writer, batch []kafka.Message) error {
+// writeRetrying writes until all is written: in an outage posts wait, and then come late, as those of a real feed do.
+func writeRetrying(ctx context.Context, out *kafka.Writer, batch []kafka.Message) error {
 	for {
 		err := out.WriteMessages(ctx, batch...)
 		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		log.Printf("to be tried again: %v", err)
+		log.Printf("retrying write: %v", err)
 		select {
 		case <-time.After(time.Second):
 		case <-ctx.Done():

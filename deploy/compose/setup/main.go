@@ -33,19 +33,19 @@ func main() {
 	defer stop()
 	if *brokers != "" {
 		for topic := range strings.SplitSeq(*topics, ",") {
-			insist(ctx, "topic "+topic, func() error { return makeTopic(ctx, *brokers, topic, *partitions) })
+			retryUntil(ctx, "topic "+topic, func() error { return makeTopic(ctx, *brokers, topic, *partitions) })
 		}
 	}
 	if *server != "" {
-		insist(ctx, "stream "+*stream, func() error { return makeStream(ctx, *server, *stream, *subject) })
+		retryUntil(ctx, "stream "+*stream, func() error { return makeStream(ctx, *server, *stream, *subject) })
 	}
 }
 
-// insist tries for two minutes: the servers may still be starting.
-func insist(ctx context.Context, what string, try func() error) {
+// retryUntil tries for two minutes: the servers may still be starting.
+func retryUntil(ctx context.Context, what string, try func() error) {
 	_, err := backoff.Retry(ctx, func() (struct{}, error) { return struct{}{}, try() },
 		backoff.WithMaxElapsedTime(2*time.Minute), backoff.WithNotify(func(err error, _ time.Duration) {
-			log.Printf("%s: not yet: %v", what, err)
+			log.Printf("retrying %s: %v", what, err)
 		}))
 	if err != nil {
 		log.Fatalf("%s: %v", what, err)

@@ -116,7 +116,7 @@ func TestCutAtAnyTime(t *testing.T) {
 	each(t, all, func(t *testing.T, s *server, f *front) {
 		f.next("")
 		s.Await(time.Minute, "streams", func() bool { return f.all(opened(1)) })
-		f.breakSoon(true)
+		f.setBreaking(true)
 		f.cut() // before the first event
 		for i := range 200 {
 			s.pair()
@@ -126,7 +126,7 @@ func TestCutAtAnyTime(t *testing.T) {
 				s.Start()
 			}
 		}
-		f.breakSoon(false)
+		f.setBreaking(false)
 		if gone := f.latest(); slices.ContainsFunc(gone, isGone) {
 			t.Fatalf("a client has given up: %+v", gone)
 		}

@@ -100,7 +100,7 @@ func (f *front) events(w http.ResponseWriter, r *http.Request) {
 	f.mu.Lock()
 	f.streams[l] = true
 	if f.rough {
-		l.breakSoon()
+		l.scheduleBreak()
 	}
 	f.mu.Unlock()
 	defer func() {
@@ -142,14 +142,14 @@ func (f *front) cut() {
 	}
 }
 
-// breakSoon breaks all streams of events, and those that come, until it is switched off.
-func (f *front) breakSoon(on bool) {
+// setBreaking breaks all streams of events, and those that come, until it is switched off.
+func (f *front) setBreaking(on bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.rough = on
 	for l := range f.streams {
 		if on {
-			l.breakSoon()
+			l.scheduleBreak()
 		}
 	}
 }
@@ -193,9 +193,9 @@ func (l listener) Accept() (net.Conn, error) {
 	return &line{Conn: c}, nil
 }
 
-// breakSoon breaks the connection after some bytes or some time, politely or not. The header comes whole or not at all:
+// scheduleBreak breaks the connection after some bytes or some time, politely or not. The header comes whole or not at all:
 // half of one is an answer of another type to Chromium, after which it does not come back.
-func (l *line) breakSoon() {
+func (l *line) scheduleBreak() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.rough, l.left = true, 400+rand.IntN(8000)

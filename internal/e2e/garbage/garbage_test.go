@@ -45,7 +45,7 @@ func TestPeersThatAnswerGarbage(t *testing.T) {
 	}
 	for name, p := range peers {
 		r.Await(3*time.Minute, fmt.Sprint("end of all garbage of ", name), func() bool {
-			r.askIndex()
+			r.queryIndex()
 			return p.spoken.Load() >= int64(len(p.kinds))
 		})
 	}
@@ -57,7 +57,7 @@ func TestPeersThatAnswerGarbage(t *testing.T) {
 	}
 	r.post(t, "after")
 	r.awaitPosts(t, 4)
-	r.Await(time.Minute, "answer of the index", r.askIndex)
+	r.Await(time.Minute, "answer of the index", r.queryIndex)
 	r.wantLog(t, peers)
 }
 
@@ -149,8 +149,8 @@ func (r *rig) awaitPosts(t *testing.T, n float64) {
 	})
 }
 
-// askIndex has the server ask Redis, and reports whether that answered.
-func (r *rig) askIndex() bool {
+// queryIndex has the server ask Redis, and reports whether that answered.
+func (r *rig) queryIndex() bool {
 	resp, err := http.Get(r.URL("/v1/posts/nats-before/reuse"))
 	if err != nil {
 		r.TB.Fatalf("the server does not answer: %v; log:\n%.20000s", err, r.Log.String())

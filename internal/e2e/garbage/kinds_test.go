@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// says answers the first that the client says, or speaks first where the server does.
+// answering answers the first that the client says, or speaks first where the server does.
 func answering(clientFirst bool, name, answer string) kind {
 	return kind{name, func(c net.Conn) {
 		if clientFirst {

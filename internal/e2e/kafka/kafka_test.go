@@ -106,8 +106,8 @@ func (e *edges) published(t *testing.T) (ids []feed.Hash, records int) {
 	return oracle.Sorted(ids), records
 }
 
-// settle waits until n posts are in, and everything that follows from them is out.
-func (e *edges) settle(t *testing.T, n int) {
+// awaitPosts waits until n posts are in, and everything that follows from them is out.
+func (e *edges) awaitPosts(t *testing.T, n int) {
 	t.Helper()
 	e.Await(3*time.Minute, fmt.Sprint(n, " posts taken from Kafka"), func() bool { return e.committed() >= int64(n) })
 	e.Events() // the route is through
@@ -210,7 +210,7 @@ func TestKafkaToKafka(t *testing.T) {
 	e := newEdges(t, devservers.Kafka(t), devservers.Redis(t))
 	e.produce(t, posts)
 	e.Start()
-	e.settle(t, n)
+	e.awaitPosts(t, n)
 	e.check(t, posts)
 }
 
@@ -229,7 +229,7 @@ func TestPartitionsFarApart(t *testing.T) {
 		e.kcat(t, bytes.NewReader(bytes.Join(lines[at:at+step], nil)), "-P", "-p", "1", "-t", e.posts)
 		e.Await(time.Minute, "both steps", func() bool { return e.committed() >= int64(2*(at+step)) })
 	}
-	e.settle(t, n)
+	e.awaitPosts(t, n)
 	e.check(t, posts)
 }
 
@@ -261,7 +261,7 @@ func TestKafkaToKafkaThroughFaults(t *testing.T) {
 		t.Logf("%v: fault over", time.Since(begin))
 	}
 	written.Wait()
-	e.settle(t, n)
+	e.awaitPosts(t, n)
 	e.check(t, posts)
 }
 

@@ -33,8 +33,8 @@ func (p server) modelStatus() (s models.Status) {
 	return s
 }
 
-// askModels asks for something and returns the status of the answer.
-func (p server) askModels(what string) int {
+// postModels asks for something and returns the status of the answer.
+func (p server) postModels(what string) int {
 	p.TB.Helper()
 	resp, err := http.Post(p.URL("/v1/models/"+what), "", nil)
 	if err != nil {
@@ -68,7 +68,7 @@ func TestModelsChangeUnderLoad(t *testing.T) {
 	all := e2e.SplitLines(posts)
 	p.Feed(all[:n*2/3], 500, func(int) {})
 	p.Events()
-	if status := p.askModels("learn"); status != http.StatusAccepted {
+	if status := p.postModels("learn"); status != http.StatusAccepted {
 		t.Fatalf("learn: status %d", status)
 	}
 	learned := p.awaitModels()
@@ -80,7 +80,7 @@ func TestModelsChangeUnderLoad(t *testing.T) {
 	}
 	asked := 0
 	p.Feed(all[n*2/3:n*5/6], 100, func(sent int) {
-		if p.askModels(fmt.Sprintf("%d/use", asked%2)) == http.StatusAccepted {
+		if p.postModels(fmt.Sprintf("%d/use", asked%2)) == http.StatusAccepted {
 			asked++
 		}
 	})
@@ -88,7 +88,7 @@ func TestModelsChangeUnderLoad(t *testing.T) {
 	if done := p.Counters()["refrain_models_changes_total/done"]; asked < 3 || done != 4*float64(asked+1) {
 		t.Errorf("%d changes asked for, %v windows have changed, also to the model learned", asked, done)
 	}
-	p.askModels("1/use")
+	p.postModels("1/use")
 	p.Kill(syscall.SIGKILL)
 	p.Start()
 	if s := p.modelStatus(); s.Current != 1 || s.Doing != "nothing" {
@@ -98,15 +98,15 @@ func TestModelsChangeUnderLoad(t *testing.T) {
 	if missing, extra := oracle.Diff(p.Events(), want); len(missing)+len(extra) > 0 {
 		t.Errorf("%d events missing, %d false, of %d", len(missing), len(extra), len(want))
 	}
-	if status := p.askModels("9/use"); status != http.StatusNotFound {
+	if status := p.postModels("9/use"); status != http.StatusNotFound {
 		t.Errorf("an unknown model: status %d", status)
 	}
-	p.askModels("0/use")
+	p.postModels("0/use")
 	p.awaitModels()
 	if err := os.Truncate(filepath.Join(p.Dir, "models", "1.model"), 30); err != nil {
 		t.Fatal(err)
 	}
-	if status := p.askModels("1/use"); status != http.StatusUnprocessableEntity {
+	if status := p.postModels("1/use"); status != http.StatusUnprocessableEntity {
 		t.Errorf("a damaged model: status %d", status)
 	}
 }

@@ -23,8 +23,8 @@ const (
 	maxAnswer = 16 << 20
 	// maxFetch bounds one with records: a batch comes whole, however large the broker lets producers make it.
 	maxFetch = 64 << 20
-	// maxKept is how much room for answers a connection keeps.
-	maxKept = 4 << 20
+	// maxRetainedBuffer is how much room for answers a connection retains.
+	maxRetainedBuffer = 4 << 20
 	// maxOutstanding bounds the requests that wait for an answer.
 	maxOutstanding = 1000
 )
@@ -66,7 +66,7 @@ func (c *Conn) Read(p []byte) (int, error) {
 }
 
 func (c *Conn) reset() {
-	if cap(c.frame) > maxKept {
+	if cap(c.frame) > maxRetainedBuffer {
 		c.frame = nil
 	}
 	c.frame, c.filled, c.out, c.ready = c.frame[:0], 0, 0, false

@@ -84,8 +84,8 @@ func (w wire) Read(p []byte) (int, error)  { return w.Reader.Read(p) }
 func (w wire) Write(p []byte) (int, error) { return len(p), nil }
 func (w wire) RemoteAddr() net.Addr        { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 9092} }
 
-// ask makes the request, and returns the connection with the answer on it.
-func ask(tb testing.TB, r request, frame []byte) *Conn {
+// send makes the request, and returns the connection with the answer on it.
+func send(tb testing.TB, r request, frame []byte) *Conn {
 	tb.Helper()
 	c := Wrap(wire{Reader: bytes.NewReader(frame)}, func(error) {})
 	head := binary.BigEndian.AppendUint32(nil, 8+100)
@@ -103,7 +103,7 @@ func ask(tb testing.TB, r request, frame []byte) *Conn {
 func TestProperAnswersPass(t *testing.T) {
 	for _, a := range properAnswers() {
 		frame := a.frame(t)
-		got, err := io.ReadAll(ask(t, a.request, frame))
+		got, err := io.ReadAll(send(t, a.request, frame))
 		if err != nil || !bytes.Equal(got, frame) {
 			t.Errorf("%s v%d: %d of %d bytes pass, %v", a.api, a.version, len(got), len(frame), err)
 		}
@@ -134,7 +134,7 @@ func TestImproperAnswersAreRefused(t *testing.T) {
 	} {
 		frame := test.frame(t)
 		binary.BigEndian.PutUint32(frame[test.at:], uint32(test.value))
-		_, err := io.ReadAll(ask(t, test.request, frame))
+		_, err := io.ReadAll(send(t, test.request, frame))
 		if !wirecheck.Is(err) || !strings.Contains(err.Error(), test.reason) || len(err.Error()) > 300 {
 			t.Errorf("%s: %v, want %q in it", name, err, test.reason)
 		}
@@ -206,7 +206,7 @@ func FuzzAnswers(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, kind uint8, frame []byte) {
 		r := proper[int(kind)%len(proper)].request
-		passed, err := io.ReadAll(ask(t, r, frame))
+		passed, err := io.ReadAll(send(t, r, frame))
 		if err != nil || len(passed) == 0 {
 			return
 		}

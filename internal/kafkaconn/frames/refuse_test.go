@@ -25,7 +25,7 @@ func bombs(t *testing.T) (answer, []byte) {
 // TestABombIsSteppedOver: of a batch that cannot be handed on there is one record, at its end, that says why.
 func TestABombIsSteppedOver(t *testing.T) {
 	a, frame := bombs(t)
-	_, res, err := protocol.ReadResponse(ask(t, a.request, frame), a.api, a.version)
+	_, res, err := protocol.ReadResponse(send(t, a.request, frame), a.api, a.version)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestABombIsSteppedOver(t *testing.T) {
 func TestADamagedBatchIsAskedForAgain(t *testing.T) {
 	a, frame := bombs(t)
 	frame[len(frame)-20] ^= 1
-	if got, err := io.ReadAll(ask(t, a.request, frame)); err == nil {
+	if got, err := io.ReadAll(send(t, a.request, frame)); err == nil {
 		t.Errorf("%d bytes are handed on", len(got))
 	}
 }

@@ -35,9 +35,9 @@ func unpack(attributes uint16, b []byte, use func([]byte) error) error {
 	return use(out.Bytes())
 }
 
-// release keeps a buffer for the next one, but not that of an unusual batch.
+// release retains a buffer for the next one, but not that of an unusual batch.
 func release(out *bytes.Buffer) {
-	if out.Cap() <= maxKept {
+	if out.Cap() <= maxRetainedBuffer {
 		buffers.Put(out)
 	}
 }

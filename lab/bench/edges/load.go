@@ -50,7 +50,7 @@ func (b *bench) load(ctx context.Context) error {
 			return http.NewRequestWithContext(ctx, http.MethodPost, s.url("/v1/match"), bytes.NewReader(body))
 		}},
 	} {
-		times, err := b.ask(ctx, client, what.request)
+		times, err := b.request(ctx, client, what.request)
 		if err != nil {
 			return fmt.Errorf("%s: %w", what.name, err)
 		}
@@ -102,8 +102,8 @@ func decode(lines [][]byte) ([]post, error) {
 	return posts, nil
 }
 
-// ask makes requests at the rate, and returns how long each took, sorted.
-func (b *bench) ask(ctx context.Context, client *http.Client, request func() (*http.Request, error)) ([]time.Duration, error) {
+// request makes requests at the rate, and returns how long each took, sorted.
+func (b *bench) request(ctx context.Context, client *http.Client, request func() (*http.Request, error)) ([]time.Duration, error) {
 	n := int(b.lasting.Seconds() * float64(b.rate))
 	times, errs := make([]time.Duration, n), make([]error, n)
 	var all sync.WaitGroup

@@ -64,7 +64,7 @@ type options struct {
 	minTokens        int
 	bits, ones       int
 	json, keep       string
-	runs, atMost     int // table5: runs of a figure, rows
+	runs, maxRows    int // table5: runs of a figure, rows
 
 	thresholds, only string
 	radius           int
@@ -113,8 +113,8 @@ func (o *options) step(format string, args ...any) {
 	fmt.Fprintf(o.stderr, format+"\n", args...)
 }
 
-// say is progress, drawn at most ten times a second.
-func (o *options) say() progress {
+// progress is progress, drawn at most ten times a second.
+func (o *options) progress() progress {
 	var last atomic.Int64
 	return func(format string, args ...any) {
 		now := time.Now().UnixMilli()
@@ -131,7 +131,7 @@ func (o *options) collect(ctx context.Context, folder string) (*collection, erro
 	if err != nil {
 		return nil, err
 	}
-	c := mix(streams, o.distinct, o.copies, o.atMost)
+	c := mix(streams, o.distinct, o.copies, o.maxRows)
 	if c.rows() == 0 {
 		return nil, errors.New("there is no sentence to compare")
 	}
@@ -141,7 +141,7 @@ func (o *options) collect(ctx context.Context, folder string) (*collection, erro
 	}
 	o.rows, o.usual = c.rows(), c.quantile(0.9)
 	o.step("collected %d rows of %d distinct sets in %.0f s", c.rows(), c.distinct, time.Since(began).Seconds())
-	if c.distinct < o.distinct && o.atMost == 0 {
+	if c.distinct < o.distinct && o.maxRows == 0 {
 		o.step("there are no more: %d distinct were asked for", o.distinct)
 	}
 	return c, c.write(folder)
@@ -149,7 +149,7 @@ func (o *options) collect(ctx context.Context, folder string) (*collection, erro
 
 func (o *options) read(ctx context.Context) ([]*stream, error) {
 	if o.sentences == "" {
-		return readFolder(ctx, o.folder(), o.minTokens, o.say())
+		return readFolder(ctx, o.folder(), o.minTokens, o.progress())
 	}
 	in, name := io.Reader(os.Stdin), "stdin"
 	if o.sentences != "-" {
@@ -160,7 +160,7 @@ func (o *options) read(ctx context.Context) ([]*stream, error) {
 		defer f.Close()
 		in, name = f, filepath.Base(o.sentences)
 	}
-	s, err := readSentences(in, name, o.say())
+	s, err := readSentences(in, name, o.progress())
 	return []*stream{s}, err
 }
 
@@ -283,7 +283,7 @@ func (o *options) chosen() (chosen []peer, err error) {
 
 // compare runs all peers at all thresholds, one after the other.
 func (o *options) compare(ctx context.Context, c *collection, folder string, thresholds []text.Threshold, chosen []peer) (results []result, err error) {
-	p, err := newPlace(folder)
+	p, err := newPeerDirs(folder)
 	if err != nil {
 		return nil, err
 	}
@@ -297,20 +297,20 @@ func (o *options) compare(ctx context.Context, c *collection, folder string, thr
 				return nil, fmt.Errorf("%s: %w", w.name, err)
 			}
 			if w.name == yardstick {
-				if truth, err = o.settle(c, t, r, pairs); err != nil {
+				if truth, err = o.acceptTruth(c, t, r, pairs); err != nil {
 					return nil, err
 				}
 			}
 			r.score = c.scored(truth, pairs, r.Rows, r.Every)
-			o.told(&r)
+			o.logResult(&r)
 			results = append(results, r)
 		}
 	}
 	return results, nil
 }
 
-// settle makes what the yardstick found the truth, once it is checked.
-func (o *options) settle(c *collection, t text.Threshold, r result, pairs []pair) ([]pair, error) {
+// acceptTruth makes what the yardstick found the truth, once it is checked.
+func (o *options) acceptTruth(c *collection, t text.Threshold, r result, pairs []pair) ([]pair, error) {
 	if r.Skipped != "" || r.Rows != c.rows() {
 		return nil, fmt.Errorf("%s: %d of %d rows, no truth: %s", yardstick, r.Rows, c.rows(), r.Skipped)
 	}
@@ -318,7 +318,7 @@ func (o *options) settle(c *collection, t text.Threshold, r result, pairs []pair
 	return pairs, c.check(t, pairs, o.sample)
 }
 
-func (o *options) told(r *result) {
+func (o *options) logResult(r *result) {
 	if r.Skipped != "" {
 		o.step("threshold %s: %s: skipped: %s", r.Threshold, r.What, r.Skipped)
 		return

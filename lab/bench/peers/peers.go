@@ -59,12 +59,12 @@ func peers() (all []peer) {
 		peer{name: "datasketch", what: "datasketch MinHashLSH", program: python,
 			args: []string{"minhash_datasketch.py"}},
 		peer{name: "minhash-lsh", what: "ekzhu/minhash-lsh (Go)", program: goPeer,
-			args: []string{"minhashlsh"}, rows: (*options).few},
+			args: []string{"minhashlsh"}, rows: (*options).maxSlowRows},
 	)
 }
 
-// few is how many rows a peer gets that takes all before it looks the first one up, and is slow at that.
-func (o *options) few() int { return o.slowRows }
+// maxSlowRows is how many rows a peer gets that takes all before it looks the first one up, and is slow at that.
+func (o *options) maxSlowRows() int { return o.slowRows }
 
 // sparsely lets a scan of everything look up 80,000 rows, evenly spread, while it takes in all.
 func (o *options) sparsely() int { return max(1, o.rows/80_000) }
@@ -102,22 +102,22 @@ func (r *result) atRows(rows int) float64 {
 	return 0
 }
 
-// place is where the peers are and what they are given.
-type place struct {
+// peerDirs is where the peers are and what they are given.
+type peerDirs struct {
 	cache  string // of install
 	folder string // of the collection, with the scripts below it
 }
 
-func newPlace(folder string) (place, error) {
+func newPeerDirs(folder string) (peerDirs, error) {
 	cache := os.Getenv("REFRAIN_PEERS")
 	if cache == "" {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return place{}, err
+			return peerDirs{}, err
 		}
 		cache = filepath.Join(home, ".cache", "refrain-peers")
 	}
-	return place{cache, folder}, writeScripts(filepath.Join(folder, "python"))
+	return peerDirs{cache, folder}, writeScripts(filepath.Join(folder, "python"))
 }
 
 func writeScripts(folder string) error {
@@ -141,7 +141,7 @@ func writeScripts(folder string) error {
 }
 
 // command is the program of a peer with its own arguments. An error says why the peer cannot run.
-func (p place) command(ctx context.Context, of program, args []string) (*exec.Cmd, error) {
+func (p peerDirs) command(ctx context.Context, of program, args []string) (*exec.Cmd, error) {
 	switch of {
 	case python:
 		interpreter := filepath.Join(p.cache, "venv", "bin", "python")
@@ -163,7 +163,7 @@ func (p place) command(ctx context.Context, of program, args []string) (*exec.Cm
 }
 
 // imports asks a script for its help, so that what it imports must be there.
-func (p place) imports(ctx context.Context, interpreter, script string) error {
+func (p peerDirs) imports(ctx context.Context, interpreter, script string) error {
 	if _, err := os.Stat(interpreter); err != nil {
 		return errors.New("no Python environment: run lab/bench/peers/install")
 	}
@@ -183,7 +183,7 @@ func oneThread() []string {
 }
 
 // run runs a peer at a threshold, and reads what it reports. A peer that cannot run is skipped, with the reason.
-func (p place) run(ctx context.Context, w peer, o *options, t text.Threshold) (r result, pairs []pair, err error) {
+func (p peerDirs) run(ctx context.Context, w peer, o *options, t text.Threshold) (r result, pairs []pair, err error) {
 	r = result{Peer: w.name, What: w.what, Threshold: fraction(t), Every: 1}
 	out := filepath.Join(p.folder, "pairs")
 	args := append(w.args[:len(w.args):len(w.args)], "--data", p.folder, "--threshold", fraction(t), "--out", out, "--rows", strconv.Itoa(w.given(o)))

@@ -295,12 +295,12 @@ func TestReadSentences(t *testing.T) {
 {"tokens":["d"],"compared":true}
 `
 	var o options
-	s, err := readSentences(strings.NewReader(lines), "f", o.say())
+	s, err := readSentences(strings.NewReader(lines), "f", o.progress())
 	must(t, err)
 	if s.len() != 2 || !slices.Equal(s.set(0), text.Set([]uint64{text.ID("a"), text.ID("b")})) || !slices.Equal(s.set(1), []uint64{text.ID("d")}) {
 		t.Errorf("%d sets, the first %v", s.len(), s.set(0))
 	}
-	if _, err := readSentences(strings.NewReader(lines+"{"), "f", o.say()); err == nil || !strings.Contains(err.Error(), "f: sentence 4") {
+	if _, err := readSentences(strings.NewReader(lines+"{"), "f", o.progress()); err == nil || !strings.Contains(err.Error(), "f: sentence 4") {
 		t.Errorf("error %v, want one that names the place", err)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"refrain/text"
 )
 
-// foreign are the columns of FAISS.
-var foreign = []struct{ name, index string }{
+// faissColumns are the columns of FAISS.
+var faissColumns = []struct{ name, index string }{
 	{"FAISS Flat", "flat"},
 	{"FAISS MultiHash", "multihash"},
 }
@@ -67,7 +67,7 @@ func runTable5(ctx context.Context, args []string, stdout, stderr io.Writer) err
 	if *rows < 10 || *queries < 1 || *queries > *rows/10 || o.runs < 1 {
 		return errors.New("want --rows of at least 10, and at least one of --runs and --queries, of these at most a tenth of the rows")
 	}
-	o.atMost = *rows
+	o.maxRows = *rows
 	folder, leave, err := o.scratch()
 	if err != nil {
 		return err
@@ -117,21 +117,21 @@ func (o *options) table5(ctx context.Context, c *collection, folder string, quer
 			c.Note += ", " + n.Note()
 		}
 		t.Columns = append(t.Columns, c)
-		o.toldColumn(t.Columns)
+		o.logColumn(t.Columns)
 	}
-	p, err := newPlace(folder)
+	p, err := newPeerDirs(folder)
 	if err != nil {
 		return nil, err
 	}
-	for _, f := range foreign {
+	for _, f := range faissColumns {
 		o.status.Set(f.name + " …")
-		t.Columns = append(t.Columns, o.foreign(ctx, p, f.name, f.index, sizes))
-		o.toldColumn(t.Columns)
+		t.Columns = append(t.Columns, o.faissColumn(ctx, p, f.name, f.index, sizes))
+		o.logColumn(t.Columns)
 	}
 	return t, errors.Join(ctx.Err(), t.agree())
 }
 
-func (o *options) foreign(ctx context.Context, p place, name, index string, sizes []int) column {
+func (o *options) faissColumn(ctx context.Context, p peerDirs, name, index string, sizes []int) column {
 	c := column{Name: name}
 	var list []string
 	for _, s := range sizes {
@@ -148,7 +148,7 @@ func (o *options) foreign(ctx context.Context, p place, name, index string, size
 	return c
 }
 
-func (o *options) toldColumn(columns []column) {
+func (o *options) logColumn(columns []column) {
 	c := &columns[len(columns)-1]
 	if c.Skipped != "" {
 		o.step("%s: skipped: %s", c.Name, c.Skipped)

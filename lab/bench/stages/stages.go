@@ -119,7 +119,7 @@ func (r *route) part(ctx context.Context) (err error) {
 	var refused error
 	r.stage(decode, func() {
 		r.splitter.Decode(&r.p)
-		refused = r.splitter.Settle(ctx, &r.p)
+		refused = r.splitter.Stamp(ctx, &r.p)
 	})
 	r.stage(cut, func() { r.splitter.Split(&r.p) })
 	if err := r.detect(); err != nil {

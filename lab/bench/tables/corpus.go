@@ -102,7 +102,7 @@ func (c *Config) corpus(ctx context.Context, sentences int) (*corpus, error) {
 		return nil, err
 	}
 	all := mix(files, sentences)
-	for i, n := range all.taken {
+	for i, n := range all.used {
 		all.sources = append(all.sources, fmt.Sprintf("%s (%s)", filepath.Base(paths[i]), units.Thousands(n)))
 	}
 	return &all.corpus, nil
@@ -158,12 +158,12 @@ func eachBatch(ctx context.Context, path string, visit func(sentences []feed.Sen
 // mixture is a corpus in the making.
 type mixture struct {
 	corpus
-	taken []int // of each file
+	used []int // of each file
 }
 
 // mix takes from the files in proportion to their lengths, each sentence once, until there are enough.
 func mix(files []*corpus, sentences int) *mixture {
-	m := &mixture{taken: make([]int, len(files))}
+	m := &mixture{used: make([]int, len(files))}
 	at, seen := make([]int, len(files)), map[feed.Hash]bool{}
 	for m.len() < sentences {
 		best := -1
@@ -180,7 +180,7 @@ func mix(files []*corpus, sentences int) *mixture {
 		if !seen[f.groups[i]] {
 			seen[f.groups[i]] = true
 			m.add(f.set(i), f.groups[i], string(f.text(i)))
-			m.taken[best]++
+			m.used[best]++
 		}
 	}
 	return m

@@ -49,7 +49,7 @@ func EngineGrid(ctx context.Context, c *Config) (*report.Report, error) {
 	for _, window := range windows {
 		window = min(window, sentences.len()-asked)
 		for _, t := range list {
-			g := grid{config: c, sentences: sentences, window: window, asked: asked, threshold: t}
+			g := grid{config: c, sentences: sentences, window: window, lookups: asked, threshold: t}
 			figures, err := g.measure(ctx)
 			if err != nil {
 				return nil, err
@@ -89,11 +89,11 @@ func (c *Config) engineGrid(all []EngineFigure) report.Grid {
 
 // grid is one window and threshold: the engines side by side.
 type grid struct {
-	config        *Config
-	sentences     *corpus
-	window, asked int
-	threshold     text.Threshold
-	queries       []feed.Sentence
+	config          *Config
+	sentences       *corpus
+	window, lookups int
+	threshold       text.Threshold
+	queries         []feed.Sentence
 }
 
 func (g *grid) measure(ctx context.Context) (figures []EngineFigure, err error) {
@@ -107,7 +107,7 @@ func (g *grid) measure(ctx context.Context) (figures []EngineFigure, err error) 
 		}
 	}
 	// Those behind the largest window are in none.
-	g.queries = g.sentences.sentences(nil, g.sentences.len()-g.asked, g.sentences.len())
+	g.queries = g.sentences.sentences(nil, g.sentences.len()-g.lookups, g.sentences.len())
 	for _, batch := range []int{1, 64} {
 		f := EngineFigure{Window: g.window, Threshold: decimal(g.threshold), Batch: batch, Lookup: map[string]float64{}}
 		if err := g.rounds(ctx, detectors, &f); err != nil {
@@ -124,10 +124,10 @@ func (g *grid) measure(ctx context.Context) (figures []EngineFigure, err error) 
 func (g *grid) rounds(ctx context.Context, detectors []*detector.Detector, f *EngineFigure) error {
 	c := g.config
 	times := make([][]float64, len(detectors))
-	n := g.asked
+	n := g.lookups
 	for _, d := range detectors { // so many that it takes a fraction of a second
 		begin := cpu.Time()
-		look(d, g.queries[:min(512, n)], f.Batch)
+		lookupAll(d, g.queries[:min(512, n)], f.Batch)
 		n = min(n, max(512, int(512*c.roundTime()/(cpu.Time()-begin+1))))
 	}
 	for round := range c.rounds() + 1 {
@@ -138,7 +138,7 @@ func (g *grid) rounds(ctx context.Context, detectors []*detector.Detector, f *En
 			}
 			c.status("engines: window %s, θ %v, batch %d, %s, round %d", units.Thousands(g.window), g.threshold, f.Batch, c.Engines[i].Name, round)
 			begin := cpu.Time()
-			found := look(d, g.queries[:min(n, len(g.queries))], f.Batch)
+			found := lookupAll(d, g.queries[:min(n, len(g.queries))], f.Batch)
 			took := cpu.Time() - begin
 			if round > 0 {
 				times[i] = append(times[i], float64(took)/1e3/float64(n))
@@ -182,8 +182,8 @@ func (g *grid) fill(ctx context.Context, e detector.Engine) (*detector.Detector,
 	return d, nil
 }
 
-// look looks sentences up, so many at once, and counts the matches.
-func look(d *detector.Detector, queries []feed.Sentence, batch int) (n int64) {
+// lookupAll looks sentences up, so many at once, and counts the matches.
+func lookupAll(d *detector.Detector, queries []feed.Sentence, batch int) (n int64) {
 	var matches []feed.Match
 	expected := make([]*feed.Sentence, 0, batch)
 	for some := range slices.Chunk(queries, batch) {

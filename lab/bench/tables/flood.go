@@ -205,14 +205,14 @@ func (l *load) floodRun(ctx context.Context, p *child, events *int, send func(*l
 	}
 	heard := make(chan error, 1)
 	l.begin = time.Now().Add(every)
-	go func() { heard <- l.hear(stream) }()
+	go func() { heard <- l.observeEvents(stream) }()
 	err = send(l, ctx)
 	took = time.Since(l.begin)
 	switch {
 	case err != nil:
 	case *events == 0:
-		err = l.settle(ctx)
-		*events = int(l.heard.Load())
+		err = l.awaitEvents(ctx)
+		*events = int(l.observed.Load())
 	default:
 		err = l.await(ctx, *events, patience)
 	}
@@ -257,7 +257,7 @@ func (l *load) countTruncated(ctx context.Context) error {
 
 // await waits for so many events of the others, but not for ever.
 func (l *load) await(ctx context.Context, events int, patience time.Duration) error {
-	for begin := time.Now(); int(l.heard.Load()) < events && time.Since(begin) < patience; {
+	for begin := time.Now(); int(l.observed.Load()) < events && time.Since(begin) < patience; {
 		select {
 		case <-ctx.Done():
 			return interrupted(ctx)
@@ -267,13 +267,13 @@ func (l *load) await(ctx context.Context, events int, patience time.Duration) er
 	return nil
 }
 
-// steady reads what a run at the fixed rate has heard. An event that did not come counts as the greatest of all.
+// steady reads what a run at the fixed rate has observed. An event that did not come counts as the greatest of all.
 func (f *FloodFigure) steady(l *load, expected int, _ time.Duration) {
 	slices.Sort(l.events)
 	f.Others, f.Expected, f.Events = len(l.posts), expected, min(expected, len(l.events))
 	missing := make([]time.Duration, expected-f.Events)
 	for i := range missing {
-		missing[i] = forever
+		missing[i] = neverCame
 	}
 	waits := append(slices.Clone(l.events[:f.Events]), missing...)
 	f.P50, f.P99 = quantile(waits, 0.5), quantile(waits, 0.99)
@@ -285,10 +285,10 @@ func (f *FloodFigure) steady(l *load, expected int, _ time.Duration) {
 	}
 }
 
-// forever stands for an event that did not come while it was waited for.
-const forever = 1000 * time.Hour
+// neverCame stands for an event that did not come while it was waited for.
+const neverCame = 1000 * time.Hour
 
-// fast reads what a run without pauses has heard.
+// fast reads what a run without pauses has observed.
 func (f *FloodFigure) fast(l *load, expected int, took time.Duration) {
 	f.Accepted = float64(len(l.posts)+len(l.flood)) / took.Seconds()
 	if len(l.events) == 0 {
@@ -393,7 +393,7 @@ func floodGrids(all []FloodFigure, o FloodOptions) []report.Grid {
 }
 
 func wait(ms float64) string {
-	if ms >= float64(forever)/1e6 {
+	if ms >= float64(neverCame)/1e6 {
 		return "did not come"
 	}
 	return units.Three(ms)

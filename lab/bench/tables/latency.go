@@ -196,18 +196,18 @@ type load struct {
 	rate    int
 	flood   [][]byte // texts of posts that are sent with these, evenly
 
-	begin   time.Time
-	client  http.Client
-	answers []time.Duration // of the requests, each counted from when it was due
-	errs    []error
-	events  []time.Duration                                       // from when the request of the later post was due
-	heard   atomic.Int64                                          // posts whose events are in, at least
-	last    time.Time                                             // when the last of these came
-	flooded flooded                                               // events of the flood
-	watch   func(event []byte, due time.Time, took time.Duration) // told of each of the others; may be nil
+	begin    time.Time
+	client   http.Client
+	answers  []time.Duration // of the requests, each counted from when it was due
+	errs     []error
+	events   []time.Duration                                       // from when the request of the later post was due
+	observed atomic.Int64                                          // posts whose events are in, at least
+	last     time.Time                                             // when the last of these came
+	flooded  flooded                                               // events of the flood
+	watch    func(event []byte, due time.Time, took time.Duration) // told of each of the others; may be nil
 }
 
-// flooded is what was heard of a flood.
+// flooded is what was observed of a flood.
 type flooded struct {
 	events    int
 	posts     map[string]bool // that have events, and whether one says that there are more
@@ -230,11 +230,11 @@ func (l *load) run(ctx context.Context, p *child) (*LatencyFigure, error) {
 	}
 	heard := make(chan error, 1)
 	l.begin = time.Now().Add(every)
-	go func() { heard <- l.hear(stream) }()
+	go func() { heard <- l.observeEvents(stream) }()
 	sent := l.send(ctx)
 	took := time.Since(l.begin)
 	if sent == nil {
-		sent = l.settle(ctx)
+		sent = l.awaitEvents(ctx)
 	}
 	done()
 	if err := <-heard; sent == nil && ctx.Err() == nil && !errors.Is(err, context.Canceled) {
@@ -286,8 +286,8 @@ func (l *load) listen(ctx context.Context) (io.ReadCloser, error) {
 	return resp.Body, nil
 }
 
-// hear notes when events come. The post of an event is its subject, and its number tells when it was due.
-func (l *load) hear(stream io.ReadCloser) error {
+// observeEvents notes when events come. The post of an event is its subject, and its number tells when it was due.
+func (l *load) observeEvents(stream io.ReadCloser) error {
 	defer stream.Close()
 	in := bufio.NewScanner(stream)
 	in.Buffer(nil, 16<<20)
@@ -311,7 +311,7 @@ func (l *load) hear(stream io.ReadCloser) error {
 		if l.watch != nil {
 			l.watch(data, l.due(n), now.Sub(l.due(n)))
 		}
-		l.heard.Add(1)
+		l.observed.Add(1)
 	}
 	return in.Err()
 }
@@ -402,8 +402,8 @@ func (l *load) get(ctx context.Context, path string) (io.ReadCloser, error) {
 	return resp.Body, nil
 }
 
-// settle waits until all events are out: as many as a reader from the start gets to the end of what there is.
-func (l *load) settle(ctx context.Context) error {
+// awaitEvents waits until all events are out: as many as a reader from the start gets to the end of what there is.
+func (l *load) awaitEvents(ctx context.Context) error {
 	body, err := l.get(ctx, "/v1/events?from=start&until=now&format=ndjson")
 	if err != nil {
 		return err
@@ -415,9 +415,9 @@ func (l *load) settle(ctx context.Context) error {
 	for in.Scan() {
 		n++
 	}
-	for begin := time.Now(); in.Err() == nil && l.heard.Load() < n; {
+	for begin := time.Now(); in.Err() == nil && l.observed.Load() < n; {
 		if time.Since(begin) > 10*time.Second {
-			return fmt.Errorf("%d events of %d have come", l.heard.Load(), n)
+			return fmt.Errorf("%d events of %d have come", l.observed.Load(), n)
 		}
 		select {
 		case <-ctx.Done():

@@ -81,7 +81,7 @@ func nextBatch(from, all int) int {
 // the first, and one whenever the window has grown by a tenth, or by a fiftieth of all. Without all it takes every one.
 type sample struct{ all, last int }
 
-func (s *sample) takes(from, to int) bool {
+func (s *sample) includes(from, to int) bool {
 	if from > 0 && to-s.last < min(to/10, s.all/50) {
 		return false
 	}
@@ -89,8 +89,8 @@ func (s *sample) takes(from, to int) bool {
 	return true
 }
 
-// enough is how long the runs of an engine take when there are no more of them.
-const enough = 20 * time.Second
+// minEngineTime is how long the runs of an engine take when there are no more of them.
+const minEngineTime = 20 * time.Second
 
 // long is a span that lets nothing go.
 const long = 87600 * time.Hour
@@ -134,10 +134,10 @@ func Match(ctx context.Context, c *Config, o MatchOptions) (*report.Report, erro
 
 // contest is one way to match, in its runs.
 type contest struct {
-	figure MatchFigure
-	runs   [][]Point
-	took   time.Duration // by all runs
-	run    func(ctx context.Context, f *MatchFigure) ([]Point, error)
+	figure  MatchFigure
+	runs    [][]Point
+	elapsed time.Duration // by all runs
+	run     func(ctx context.Context, f *MatchFigure) ([]Point, error)
 }
 
 // matchAll runs all engines in turns. The plain PPJoin is the last: what the others are compared with, where it takes less
@@ -153,7 +153,7 @@ func (c *Config) matchAll(ctx context.Context, s *corpus, t text.Threshold, engi
 			return matchEngine(ctx, s, t, e, f)
 		}, figure: MatchFigure{Engine: name}})
 	}
-	if t.Float() >= leastPlain {
+	if t.Float() >= minPlainThreshold {
 		all = append(all, contest{run: func(ctx context.Context, f *MatchFigure) ([]Point, error) {
 			return matchPPJoin(ctx, s, t, f)
 		}, figure: MatchFigure{Engine: yardstick}})
@@ -161,7 +161,7 @@ func (c *Config) matchAll(ctx context.Context, s *corpus, t text.Threshold, engi
 	for run := range c.Runs {
 		for i := range all {
 			k := &all[i]
-			if k.took > enough {
+			if k.elapsed > minEngineTime {
 				continue
 			}
 			c.status("match: θ %s, %s, run %d of %d", decimal(t), k.figure.Engine, run+1, c.Runs)
@@ -170,7 +170,7 @@ func (c *Config) matchAll(ctx context.Context, s *corpus, t text.Threshold, engi
 			if err != nil {
 				return nil, err
 			}
-			k.took += time.Since(begin)
+			k.elapsed += time.Since(begin)
 			k.runs = append(k.runs, points)
 		}
 	}
@@ -185,8 +185,8 @@ func (c *Config) matchAll(ctx context.Context, s *corpus, t text.Threshold, engi
 
 // yardstick is the name of the plain PPJoin, which is not run below a threshold.
 const (
-	yardstick  = "PPJoin"
-	leastPlain = 0.6
+	yardstick         = "PPJoin"
+	minPlainThreshold = 0.6
 )
 
 // agree wants all to have found as many matches in the batches that they looked up, and adds where the time of the prefix
@@ -318,31 +318,31 @@ func matchEngine(ctx context.Context, s *corpus, t text.Threshold, e detector.En
 		}
 		to = nextBatch(from, s.len())
 		run.batch = s.sentences(run.batch[:0], from, to)
-		run.take(from, to, some.takes(from, to))
+		run.process(from, to, some.includes(from, to))
 	}
 	f.Candidates, f.Bytes = d.Detectors()[0].Counts().Candidates, d.Detectors()[0].Stats().Bytes
-	f.sum(run.points, run.looked)
+	f.sum(run.points, run.lookedUp)
 	return run.points, nil
 }
 
 // engineRun is a run of a detector.
 type engineRun struct {
 	stopwatch
-	d       *detector.Partitions
-	batch   []feed.Sentence
-	matches []feed.Match
-	looked  int
-	release memory.Keeper
+	d        *detector.Partitions
+	batch    []feed.Sentence
+	matches  []feed.Match
+	lookedUp int
+	release  memory.Keeper
 }
 
-// take looks a batch up and inserts it, or only inserts it.
-func (r *engineRun) take(from, to int, look bool) {
+// process looks a batch up and inserts it, or only inserts it.
+func (r *engineRun) process(from, to int, look bool) {
 	one := r.d.Detectors()[0]
 	if look {
 		r.start()
 		r.matches, _ = r.d.Detect(r.matches[:0], r.batch)
 		r.stop(from, to, int64(len(r.matches)))
-		r.looked += len(r.batch)
+		r.lookedUp += len(r.batch)
 	} else {
 		for i := range r.batch {
 			one.Insert(&r.batch[i])
@@ -469,8 +469,8 @@ func crossingGrid(all []crossing) report.Grid {
 }
 
 func (c *Config) matchNotes(r *report.Report, all []MatchFigure) {
-	r.Note("%s, fewer where they take more than %v together, the engines in turns; token ids in, batches of %s, span %.0f h; collection of garbage included", c.medians(), enough, units.Thousands(matchBatch), long.Hours())
-	r.Note("an engine's figure is the whole detector: dictionary, look-up, verification, insertion with text and post id, match; PPJoin keeps token numbers only and is given the order of the tokens up front; it is left out below θ %g, where it takes many minutes", leastPlain)
+	r.Note("%s, fewer where they take more than %v together, the engines in turns; token ids in, batches of %s, span %.0f h; collection of garbage included", c.medians(), minEngineTime, units.Thousands(matchBatch), long.Hours())
+	r.Note("an engine's figure is the whole detector: dictionary, look-up, verification, insertion with text and post id, match; PPJoin keeps token numbers only and is given the order of the tokens up front; it is left out below θ %g, where it takes many minutes", minPlainThreshold)
 	r.Note("scan looks up a sample: all of a batch whenever the window has grown by a tenth, or by a fiftieth of all; sentences between are only inserted and not timed, and the batch stands for them")
 	r.Note("all found the same number of matches in every batch that they looked up")
 	for _, f := range all {

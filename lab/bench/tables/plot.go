@@ -117,7 +117,7 @@ func crossingPlot(all []MatchFigure, command string) []byte {
 	}
 	for _, c := range crossings(all) {
 		if c.at > 0 {
-			p.Marks = append(p.Marks, report.Mark{X: c.at, Y: c.value, Text: units.Thousands(int(c.at))})
+			p.Annotations = append(p.Annotations, report.Annotation{X: c.at, Y: c.value, Text: units.Thousands(int(c.at))})
 		}
 	}
 	return p.SVG()

@@ -34,11 +34,11 @@ func QuickSwap() SwapOptions { return SwapOptions{Rate: 4000, Lasting: 6 * time.
 
 // SwapFigure is one run of a service.
 type SwapFigure struct {
-	Changes bool        `json:"changes"` // of the codes, while posts came
-	Posts   int         `json:"posts"`
-	Phases  []SwapPhase `json:"phases"`
-	Lost    int         `json:"lost"`     // events that only the run without changes had
-	Made    int         `json:"invented"` // and only this one
+	Changes  bool        `json:"changes"` // of the codes, while posts came
+	Posts    int         `json:"posts"`
+	Phases   []SwapPhase `json:"phases"`
+	Lost     int         `json:"lost"`     // events that only the run without changes had
+	Invented int         `json:"invented"` // and only this one
 }
 
 // SwapPhase is one kind of moments of a run.
@@ -46,7 +46,7 @@ type SwapPhase struct {
 	Name   string  `json:"name"`
 	Lasted float64 `json:"lasted"` // seconds
 	Events int     `json:"events"` // of posts that were due then
-	P50    float64 `json:"p50"`    // ms from due to heard
+	P50    float64 `json:"p50"`    // ms from due to observed
 	P99    float64 `json:"p99"`
 	Max    float64 `json:"max"`
 	Peak   int64   `json:"peak"` // of the memory, as looked at every 50 ms
@@ -87,12 +87,12 @@ func Swap(ctx context.Context, c *Config, o SwapOptions) (*report.Report, error)
 			return nil, err
 		}
 		f := s.figure(ids)
-		c.step("swap: codes change: %v: %d events lost, %d invented", changes, f.Lost, f.Made)
+		c.step("swap: codes change: %v: %d events lost, %d invented", changes, f.Lost, f.Invented)
 		ids, figures = s.ids, append(figures, f)
 	}
 	r.Grids, r.Figures = []report.Grid{swapGrid(figures)}, figures
 	r.Note("%s posts each; codes of %d bits, hashed at first; the model is learned after a third of the time (one core learns, the posts have both), then taken on, back and on again", units.Thousands(len(posts)), o.Bits)
-	r.Note("events that the run without changes has and the other one has not: %d; the other way round: %d; ids compared", figures[1].Lost, figures[1].Made)
+	r.Note("events that the run without changes has and the other one has not: %d; the other way round: %d; ids compared", figures[1].Lost, figures[1].Invented)
 	r.Note("latency counts from the moment the request was due to the event at a client of `GET /v1/events`; client and service share the machine; one run of each")
 	return r, nil
 }
@@ -116,7 +116,7 @@ type swap struct {
 	load    load
 	moments []moment
 	ids     map[string]bool // of the events
-	heard   []heard
+	events  []observedEvent
 }
 
 // moment is when the service was seen doing something, and how much memory it had.
@@ -126,15 +126,15 @@ type moment struct {
 	rss   int64
 }
 
-// heard is an event: when its post was due, and how long it took.
-type heard struct {
-	due  time.Time
-	took time.Duration
+// observedEvent is an event: when its post was due, and how long it took.
+type observedEvent struct {
+	due     time.Time
+	elapsed time.Duration
 }
 
 func (s *swap) run(ctx context.Context, address string, p *child) error {
 	s.load.address, s.ids = address, map[string]bool{}
-	s.load.watch = s.hear
+	s.load.watch = s.observeEvent
 	sent, watched := make(chan struct{}), make(chan error, 1)
 	go func() { watched <- s.follow(ctx, p, sent) }()
 	_, err := s.load.run(ctx, p)
@@ -142,12 +142,12 @@ func (s *swap) run(ctx context.Context, address string, p *child) error {
 	return errors.Join(err, <-watched)
 }
 
-// hear notes an event.
-func (s *swap) hear(event []byte, due time.Time, took time.Duration) {
+// observeEvent notes an event.
+func (s *swap) observeEvent(event []byte, due time.Time, took time.Duration) {
 	_, rest, _ := bytes.Cut(event, []byte(`"id":"`))
 	id, _, _ := bytes.Cut(rest, []byte(`"`))
 	s.ids[string(id)] = true
-	s.heard = append(s.heard, heard{due, took})
+	s.events = append(s.events, observedEvent{due, took})
 }
 
 // orders are what the service is asked for while posts come.
@@ -182,7 +182,7 @@ func (s *swap) follow(ctx context.Context, p *child, sent <-chan struct{}) error
 		case len(left) == len(orders)-1 && status.Current == 0:
 			return fmt.Errorf("swap: no model was taken on: %s", status.Detail)
 		case len(left) > 0 && time.Since(begin) > s.options.Lasting/3:
-			if err := s.ask(ctx, left[0]); err != nil {
+			if err := s.post(ctx, left[0]); err != nil {
 				return err
 			}
 			left = left[1:]
@@ -218,7 +218,7 @@ func (s *swap) status(ctx context.Context) (status models.Status, err error) {
 	return status, json.NewDecoder(body).Decode(&status)
 }
 
-func (s *swap) ask(ctx context.Context, what string) error {
+func (s *swap) post(ctx context.Context, what string) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, s.load.url("/v1/models/"+what), strings.NewReader(""))
 	if err != nil {
 		return err
@@ -235,14 +235,14 @@ func (s *swap) ask(ctx context.Context, what string) error {
 	return nil
 }
 
-// figure sorts what was heard by what the service was doing when a post was due, and compares the ids with those of the
+// figure sorts what was observed by what the service was doing when a post was due, and compares the ids with those of the
 // run before.
 func (s *swap) figure(before map[string]bool) SwapFigure {
 	f := SwapFigure{Changes: s.changes, Posts: len(s.load.posts)}
 	took := map[string][]time.Duration{}
-	for _, h := range s.heard {
+	for _, h := range s.events {
 		phase := s.phaseAt(h.due)
-		took[phase] = append(took[phase], h.took)
+		took[phase] = append(took[phase], h.elapsed)
 	}
 	for _, name := range phases {
 		if p := s.phase(name, took[name]); p.Lasted > 0 {
@@ -257,7 +257,7 @@ func (s *swap) figure(before map[string]bool) SwapFigure {
 			f.Lost++
 		}
 	}
-	f.Made = len(s.ids) - (len(before) - f.Lost)
+	f.Invented = len(s.ids) - (len(before) - f.Lost)
 	return f
 }
 

@@ -97,7 +97,7 @@ func TestSample(t *testing.T) {
 		to = nextBatch(from, all)
 		p := Point{Sentences: to, CPU: 1, Wall: 1}
 		full.Growth = append(full.Growth, p)
-		if some.takes(from, to) {
+		if some.includes(from, to) {
 			f.Growth = append(f.Growth, p)
 		}
 	}

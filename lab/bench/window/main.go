@@ -55,7 +55,7 @@ func run(path string, compress float64, span time.Duration, svg string) error {
 	m := meter{d: d, compress: compress}
 	for {
 		b, err := src.Next(context.Background())
-		m.take(b.Posts)
+		m.add(b.Posts)
 		if errors.Is(err, io.EOF) {
 			break
 		}
@@ -99,7 +99,7 @@ type meter struct {
 
 const every = 10_000 // posts between samples
 
-func (m *meter) take(posts []feed.Post) {
+func (m *meter) add(posts []feed.Post) {
 	m.batch = m.batch[:0]
 	for i := range posts {
 		p := &posts[i]

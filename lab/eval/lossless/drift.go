@@ -43,11 +43,11 @@ var kindsOfCodes = []string{"md5", "fixed", "retrained"}
 
 // schedule says what the fixed model is learned from, and which weeks follow.
 type schedule struct {
-	name             string
-	begin, from, end feed.Time // learned from begin to from; weeks from there to the end
-	step, back       feed.Time // a week, and how far back the retrained models look
-	least, queries   int       // new sentences in a week that counts; queries in a week
-	sentences, words int
+	name                  string
+	begin, from, end      feed.Time // learned from begin to from; weeks from there to the end
+	step, back            feed.Time // a week, and how far back the retrained models look
+	minSentences, queries int       // new sentences in a week that counts; queries in a week
+	sentences, words      int
 }
 
 func (s *schedule) weeks() (all []feed.Time) {
@@ -68,13 +68,13 @@ func scheduleOf(c *eval.Config, s *corpus.Sentences) schedule {
 	if !c.Quick {
 		return schedule{
 			name: "ira", begin: date(2015, time.January), from: date(2015, time.July), end: date(2016, time.September), step: 7 * day, back: 26 * 7 * day,
-			least: 500, queries: 5000, sentences: 20_000, words: 2000,
+			minSentences: 500, queries: 5000, sentences: 20_000, words: 2000,
 		}
 	}
 	first, middle, last := s.Times[0], s.Times[s.Len()/2], s.Times[s.Len()-1]
 	return schedule{
 		name: "ira", begin: first, from: middle, end: last + 1, step: max(1, (last-middle)/4), back: middle - first,
-		least: 10, queries: 200, sentences: 1000, words: 100,
+		minSentences: 10, queries: 200, sentences: 1000, words: 100,
 	}
 }
 
@@ -107,7 +107,7 @@ func Drift(ctx context.Context, c *eval.Config, o Options) (*report.Report, erro
 	}
 	r.Figures = d.figures
 	r.Note("false candidates a query among the sentences of its week that were not there before, scaled to %s sentences, since weeks differ in length; up to %s queries a week, weeks with fewer than %d such sentences left out",
-		units.Thousands(driftRows), units.Thousands(d.queries), d.least)
+		units.Thousands(driftRows), units.Thousands(d.queries), d.minSentences)
 	r.Note("all models: direct, up to %s distinct sentences of 26 weeks, %s words, smaller than in table `later` so that %d models are learned in minutes; fixed: January to June 2015; retrained: the 26 weeks before the week",
 		units.Thousands(d.sentences), units.Thousands(d.words), len(d.weeks()))
 	return r, c.Plot(r, "eval-drift.svg", d.plot(list))
@@ -134,7 +134,7 @@ func (d *drift) threshold(ctx context.Context, t text.Threshold) error {
 	for i, week := range d.weeks() {
 		from, to := d.Since(week), d.Since(week+d.step)
 		rows := d.New(from, to, from)
-		if len(rows) < d.least {
+		if len(rows) < d.minSentences {
 			continue
 		}
 		d.Now("θ %s, week %d of %d", decimal(t), i+1, len(d.weeks()))
@@ -147,9 +147,9 @@ func (d *drift) threshold(ctx context.Context, t text.Threshold) error {
 		}
 	}
 	if len(d.figures) == 0 {
-		return fmt.Errorf("%s: no week has %d new sentences", d.name, d.least)
+		return fmt.Errorf("%s: no week has %d new sentences", d.name, d.minSentences)
 	}
-	d.Say("θ %s: done", decimal(t))
+	d.Logf("θ %s: done", decimal(t))
 	return nil
 }
 

@@ -52,8 +52,8 @@ var effectCodes = []struct {
 	bits, ones int
 }{{"md5", 32, 2}, {"md5", 32, 1}, {"direct", 32, 1}, {"md5", 64, 1}, {"direct", 64, 1}}
 
-// enough is how long the runs of one detector take, in processor time, when there are no more of them.
-const enough = 20 * time.Second
+// minDetectorTime is how long the runs of one detector take, in processor time, when there are no more of them.
+const minDetectorTime = 20 * time.Second
 
 const effectRuns = 3
 
@@ -86,7 +86,7 @@ func Effect(ctx context.Context, c *eval.Config, o Options) (*report.Report, err
 		r.Grids, all = append(r.Grids, effectGrid(t, figures)), append(all, figures...)
 	}
 	r.Figures = all
-	r.Note("one goroutine; look-ups and verification, without insertion; µs: processor time, the median of %d runs in turns, fewer where they take more than %v together; texts are not kept", effectRuns, enough)
+	r.Note("one goroutine; look-ups and verification, without insertion; µs: processor time, the median of %d runs in turns, fewer where they take more than %v together; texts are not kept", effectRuns, minDetectorTime)
 	r.Note("the sum of the event ids is equal in all rows of a threshold, or this is an error")
 	r.Note("candidates: sentences whose tokens were compared. prefix meets only sentences that share a rare token with the one looked up, and the signature filters those")
 	return r, nil
@@ -106,7 +106,7 @@ type contender struct {
 	EffectFigure
 	d           *detector.Detector
 	cpus, walls []float64 // µs a look-up, by run
-	took        time.Duration
+	elapsed     time.Duration
 }
 
 func (e *effect) threshold(ctx context.Context, t text.Threshold) ([]EffectFigure, error) {
@@ -118,7 +118,7 @@ func (e *effect) threshold(ctx context.Context, t text.Threshold) ([]EffectFigur
 	for run := range effectRuns {
 		for i := range all {
 			k := &all[i]
-			if k.took > enough {
+			if k.elapsed > minDetectorTime {
 				continue
 			}
 			e.Now("θ %s, %s with %s: run %d of %d", decimal(t), k.Engine, k.Codes, run+1, effectRuns)
@@ -223,7 +223,7 @@ func (k *contender) run(ctx context.Context, xs []feed.Sentence) error {
 		}
 	}
 	took := cpu.Time() - used
-	k.took += took
+	k.elapsed += took
 	k.cpus = append(k.cpus, took.Seconds()*1e6/float64(len(xs)))
 	k.walls = append(k.walls, time.Since(begin).Seconds()*1e6/float64(len(xs)))
 	k.Candidates, k.Events, k.IDs = k.d.Counts().Candidates-before, events, fmt.Sprintf("%016x", sum)

@@ -93,7 +93,7 @@ func (g *grid) run(ctx context.Context) (grids []report.Grid, err error) {
 			return nil, err
 		}
 		grids = append(grids, out)
-		g.Say("%s, %s: done", g.name, first.Name())
+		g.Logf("%s, %s: done", g.name, first.Name())
 	}
 	return grids, nil
 }

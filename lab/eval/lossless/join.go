@@ -113,9 +113,9 @@ func (x *index) row(i uint32) []uint32 {
 // searcher is the memory of one goroutine's searches.
 type searcher struct {
 	*index
-	met  []uint32 // by row: the search that met it last
-	now  uint32
-	rows []candidate
+	lastSearch []uint32 // by row: the search that met it last
+	now        uint32
+	rows       []candidate
 }
 
 type candidate struct {
@@ -123,7 +123,9 @@ type candidate struct {
 	need int
 }
 
-func (x *index) searcher() *searcher { return &searcher{index: x, met: make([]uint32, len(x.ends))} }
+func (x *index) searcher() *searcher {
+	return &searcher{index: x, lastSearch: make([]uint32, len(x.ends))}
+}
 
 // search visits the rows before limit that are similar enough to a set of ranked tokens, with the size of the intersection.
 func (s *searcher) search(set []uint32, limit uint32, visit func(row uint32, common int)) {
@@ -144,13 +146,13 @@ func (s *searcher) search(set []uint32, limit uint32, visit func(row uint32, com
 			if p.row >= limit || int(p.size) > b.max {
 				break
 			}
-			if s.met[p.row] == s.now {
+			if s.lastSearch[p.row] == s.now {
 				continue
 			}
 			// What is common before the first token in common is nothing; a row that fails here fails at every later token.
 			need := b.at(int(p.size))
 			if 1+min(len(set)-i-1, int(p.size-p.position)-1) >= need {
-				s.met[p.row] = s.now
+				s.lastSearch[p.row] = s.now
 				s.rows = append(s.rows, candidate{p.row, need})
 			}
 		}

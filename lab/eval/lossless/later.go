@@ -119,7 +119,7 @@ func (l *later) threshold(ctx context.Context, t text.Threshold) error {
 					return fmt.Errorf("%s, θ %s, %s: %d candidates, but %d sets are similar: the radius or the counters lose some", l.name, decimal(t), m.Name(), n.passing, similar+equal)
 				}
 				l.figures = append(l.figures, f)
-				l.Say("%s: %s, m %d, l %d, θ %s: %s false candidates a query", l.name, learner, bits, f.Ones, f.Threshold, units.Three(f.PerQuery()))
+				l.Logf("%s: %s, m %d, l %d, θ %s: %s false candidates a query", l.name, learner, bits, f.Ones, f.Threshold, units.Three(f.PerQuery()))
 			}
 		}
 	}

@@ -56,7 +56,7 @@ type trainer struct {
 	dir     string // "": none
 	suffix  string // of the files' names
 	earlier [][]uint64
-	say     func(format string, args ...any)
+	logf    func(format string, args ...any)
 	sample  map[int]*train.Sample // by sentences
 	known   map[spec]trained
 }
@@ -120,7 +120,7 @@ func (t *trainer) learn(ctx context.Context, s spec) (m trained, err error) {
 	wall, used := time.Now(), cpu.Time()
 	c := train.Default()
 	c.Learner, c.Bits, c.Ones, c.Threshold, c.Vocabulary, c.Seed = s.learner, s.bits, s.ones, s.threshold, s.vocabulary, s.seed
-	c.Sources, c.Say = []string{s.corpus}, func(line string) { t.say("%v: %s", s, line) }
+	c.Sources, c.Progress = []string{s.corpus}, func(line string) { t.logf("%v: %s", s, line) }
 	m.Model, _, err = c.Learn(ctx, t.sample[s.sentences])
 	m.Wall, m.CPU = time.Since(wall).Seconds(), (cpu.Time() - used).Seconds()
 	return m, err

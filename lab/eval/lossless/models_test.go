@@ -14,13 +14,13 @@ import (
 func TestModelsAreKept(t *testing.T) {
 	s := smallSpec("ner")
 	dir := t.TempDir()
-	first := mustModel(t, &trainer{dir: dir, earlier: earlierSets(), say: t.Logf}, s)
-	again := mustModel(t, &trainer{dir: dir, say: t.Logf}, s) // which has nothing to learn from
+	first := mustModel(t, &trainer{dir: dir, earlier: earlierSets(), logf: t.Logf}, s)
+	again := mustModel(t, &trainer{dir: dir, logf: t.Logf}, s) // which has nothing to learn from
 	if !slices.EqualFunc(slices.Collect(first.Entries()), slices.Collect(again.Entries()), equalEntries) || again.CPU != first.CPU {
 		t.Errorf("%v after %v s, read again %v after %v s", first.Name(), first.CPU, again.Name(), again.CPU)
 	}
 	s.seed++
-	if _, err := (&trainer{dir: dir, say: t.Logf}).model(t.Context(), s); err == nil {
+	if _, err := (&trainer{dir: dir, logf: t.Logf}).model(t.Context(), s); err == nil {
 		t.Error("a model of another seed was taken")
 	}
 }
@@ -29,7 +29,7 @@ func TestModelsAreKept(t *testing.T) {
 // is right only as long as direct learns for each number by itself.
 func TestFewerOnesAreTheSameModel(t *testing.T) {
 	s := smallSpec("direct")
-	tr := &trainer{earlier: earlierSets(), say: t.Logf}
+	tr := &trainer{earlier: earlierSets(), logf: t.Logf}
 	both, err := tr.models(t.Context(), s, []int{1, 2})
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestFewerOnesAreTheSameModel(t *testing.T) {
 		t.Fatalf("states %d ones: the test needs a text where one is better", both[1].Ones())
 	}
 	s.ones = 1
-	alone := mustModel(t, &trainer{earlier: earlierSets(), say: t.Logf}, s)
+	alone := mustModel(t, &trainer{earlier: earlierSets(), logf: t.Logf}, s)
 	if !slices.EqualFunc(slices.Collect(alone.Entries()), slices.Collect(both[0].Entries()), equalEntries) {
 		t.Error("learned for one bit alone, the codes are others")
 	}

@@ -121,7 +121,7 @@ func (h *halves) trainer(c *eval.Config) *trainer { return newTrainer(c, h.earli
 
 func newTrainer(c *eval.Config, earlier [][]uint64) *trainer {
 	// Models of a quick run are of the first sentences only: not those of the tables.
-	return &trainer{dir: c.Models, suffix: eval.Size(c, "", "-quick"), earlier: earlier, say: c.Now}
+	return &trainer{dir: c.Models, suffix: eval.Size(c, "", "-quick"), earlier: earlier, logf: c.Now}
 }
 
 // kind is what a corpus consists of.

@@ -126,7 +126,7 @@ type property struct {
 	models     []checkedModel
 	radii      []radii    // by threshold, of one bit a token
 	sets       [][]uint64 // by rising size
-	repeats    []int      // of each set, beyond the first
+	duplicates []int      // of each set, beyond the first
 	signatures [][]uint32 // by model: of all sets, one after the other
 	tallies    []tally    // by worker
 	narrower   int        // bits taken off every radius: a test makes exceptions with it
@@ -150,7 +150,7 @@ type cell struct {
 
 const (
 	ratioUnit = 1 << 20
-	mostBits  = 256 // of a model
+	maxBits   = 256 // of a model
 )
 
 func newProperty(thresholds []text.Threshold, models []checkedModel, s *corpus.Sentences) *property {
@@ -164,7 +164,7 @@ func newProperty(thresholds []text.Threshold, models []checkedModel, s *corpus.S
 	}
 	p.sort(s)
 	for i := range p.tallies {
-		p.tallies[i].pairs, p.tallies[i].counters = make([]int, len(thresholds)), make(hashcodes.Counters, mostBits)
+		p.tallies[i].pairs, p.tallies[i].counters = make([]int, len(thresholds)), make(hashcodes.Counters, maxBits)
 		for range models {
 			p.tallies[i].cells = append(p.tallies[i].cells, make([]cell, len(thresholds)))
 		}
@@ -184,14 +184,14 @@ func (p *property) sort(s *corpus.Sentences) {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(len(s.Sets[a]), len(s.Sets[b])) })
 	for _, i := range order {
-		p.sets, p.repeats = append(p.sets, s.Sets[i]), append(p.repeats, counts[i]-1)
+		p.sets, p.duplicates = append(p.sets, s.Sets[i]), append(p.duplicates, counts[i]-1)
 	}
 }
 
 func (p *property) run(ctx context.Context, c *eval.Config, name string) error {
 	c.Now("%s: signatures of %d models", name, len(p.models))
 	p.sign()
-	p.again()
+	p.checkDuplicates()
 	say := func(rows int) {
 		c.Now("%s: partners of %s of %s sentences", name, units.Thousands(rows), units.Thousands(len(p.sets)))
 	}
@@ -237,15 +237,15 @@ func (t *tally) passes(m *hashcodes.Model, x, y []uint64, sx, sy hashcodes.Signa
 	return m.Count(t.counters, x).Within(sx, sy, m.Ones()*(len(x)-common), m.Ones()*(len(y)-common))
 }
 
-// again checks the repeats of each set: of the one threshold that no two distinct sets reach.
-func (p *property) again() {
+// checkDuplicates checks the repeats of each set: of the one threshold that no two distinct sets reach.
+func (p *property) checkDuplicates() {
 	last := len(p.thresholds) - 1
 	if p.thresholds[last].Num < p.thresholds[last].Den {
 		return
 	}
 	t := &p.tallies[0]
 	var mirrored []uint64
-	for row, repeats := range p.repeats {
+	for row, repeats := range p.duplicates {
 		if repeats == 0 {
 			continue
 		}

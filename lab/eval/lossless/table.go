@@ -67,7 +67,7 @@ func (t *table) within(ctx context.Context, m Measure, model *hashcodes.Model, q
 			if ctx.Err() != nil {
 				return
 			}
-			s.ask(q)
+			s.run(q)
 		}
 		within.Add(int64(s.found.within))
 		passing.Add(int64(s.found.passing))
@@ -86,7 +86,7 @@ type search struct {
 	found    hits
 }
 
-func (s *search) ask(q []uint64) {
+func (s *search) run(q []uint64) {
 	s.model.Sign(s.sig, q)
 	s.model.Count(s.counters, q)
 	s.scans = s.parts(s.scans[:0], &s.bounds[len(q)], len(q), s.model.Ones(), s.sig)

@@ -61,8 +61,8 @@ func (p *collection) withoutQueries() iter.Seq[[]uint64] {
 // reaches says whether c common tokens of sets of n and m are a cosine of at least t: c >= t sqrt(n m).
 func reaches(t text.Threshold, c, n, m int) bool { return t.Den*t.Den*c*c >= t.Num*t.Num*n*m }
 
-// leastCommon is the least number of common tokens that reaches a cosine of t.
-func leastCommon(t text.Threshold, n, m int) int {
+// minCommon is the least number of common tokens that reaches a cosine of t.
+func minCommon(t text.Threshold, n, m int) int {
 	c := 0
 	for !reaches(t, c, n, m) {
 		c++
@@ -101,7 +101,7 @@ func (p *collection) similarTo(query uint32, codes *hashcodes.Model, order []uin
 	var parts []hamming.Part
 	for m := 1; m <= hashcodes.MaxSize; m++ {
 		if from, to := first[m], first[m+1]; from < to && reaches(similar, min(n, m), n, m) {
-			parts = append(parts, hamming.Part{Query: hamming.Query{Signature: sig, Radius: n + m - 2*leastCommon(similar, n, m)}, From: from, To: to})
+			parts = append(parts, hamming.Part{Query: hamming.Query{Signature: sig, Radius: n + m - 2*minCommon(similar, n, m)}, From: from, To: to})
 		}
 	}
 	hamming.ScanParts(planes, parts)

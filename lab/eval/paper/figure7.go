@@ -23,7 +23,7 @@ func Figure7(ctx context.Context, c *eval.Config) (*report.Report, error) {
 		return nil, err
 	}
 	r.Grids, r.Figures = []report.Grid{g}, all
-	r.Note("Looking at a candidate is intersecting two sorted sets of tokens. Where 2,000 queries have more than %s candidates, as many queries as have that many are measured. The quickest of %d passes counts.", units.Thousands(enough), passes)
+	r.Note("Looking at a candidate is intersecting two sorted sets of tokens. Where 2,000 queries have more than %s candidates, as many queries as have that many are measured. The quickest of %d passes counts.", units.Thousands(maxVerified), passes)
 	return r, c.Plot(r, "eval-fig7.svg", &plot)
 }
 
@@ -52,7 +52,7 @@ func timings(ctx context.Context, c *eval.Config, r *report.Report, plot *report
 			return nil, err
 		}
 		data = append(data, p.describe())
-		c.Say("%s: %s is done", r.Name, name)
+		c.Logf("%s: %s is done", r.Name, name)
 	}
 	r.Data = strings.Join(data, "; ")
 	return all, nil

@@ -23,12 +23,12 @@ import (
 
 // The settings of the paper.
 const (
-	mostSentences = 1_000_000
-	mostQueries   = 2000
-	codeBits      = 32
-	codeOnes      = 2
-	learnFrom     = 300_000 // distinct sentences
-	learnWords    = 3000    // whose codes are learned
+	maxSentences = 1_000_000
+	maxQueries   = 2000
+	codeBits     = 32
+	codeOnes     = 2
+	learnFrom    = 300_000 // distinct sentences
+	learnWords   = 3000    // whose codes are learned
 )
 
 // quick are the sizes of quick runs; tests have smaller ones.
@@ -47,8 +47,8 @@ const oneBit = "md5, l = 1"
 // corpora of the tables: two of tweets, two of news, two Chinese, as the paper has them.
 var corpora = []string{"ira-en", "crisislex", "reuters", "20ng", "weibo", "hot"}
 
-// foreign is the corpus of the same language whose codes are tried on another, for Table 4.
-var foreign = map[string]string{
+// otherCorpus is the corpus of the same language whose codes are tried on another, for Table 4.
+var otherCorpus = map[string]string{
 	"ira-en": "20ng", "crisislex": "20ng", "reuters": "20ng", "20ng": "reuters", "weibo": "hot", "hot": "weibo",
 }
 
@@ -75,7 +75,7 @@ func model(ctx context.Context, c *eval.Config, name, learner string) (learned, 
 // learn learns codes of a corpus without its queries; what the configuration leaves open is as in the paper.
 func learn(ctx context.Context, c *eval.Config, name, key string, t train.Config) (l learned, err error) {
 	t.Bits, t.Ones, t.Threshold, t.Vocabulary, t.Seed, t.Fixed = codeBits, codeOnes, similar, eval.Size(c, learnWords, quick.words), c.Seed, true
-	t.Say = func(line string) { c.Now("%s, learning %s: %s", name, t.Learner, line) }
+	t.Progress = func(line string) { c.Now("%s, learning %s: %s", name, t.Learner, line) }
 	l.model, err = c.Model(key, func() (*hashcodes.Model, error) {
 		p, err := open(ctx, c, name)
 		if err != nil {
@@ -114,7 +114,7 @@ func open(ctx context.Context, c *eval.Config, name string) (*collection, error)
 		if err != nil {
 			return nil, err
 		}
-		p := newCollection(name, s.Sample(mostSentences, c.Seed), eval.Size(c, mostQueries, quick.queries), c.Seed)
+		p := newCollection(name, s.Sample(maxSentences, c.Seed), eval.Size(c, maxQueries, quick.queries), c.Seed)
 		c.Now("%s: looking for what is similar", name)
 		return p, p.search(ctx)
 	})

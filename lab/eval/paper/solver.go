@@ -34,7 +34,7 @@ func Solver(ctx context.Context, c *eval.Config) (*report.Report, error) {
 	r := c.Report("solver", "The learner opt by λ: the interior-point method on the paper's problem, and candidates a sentence by d, self-matches counted (recall in brackets). m = 32, l = 2.", p.describe())
 	solved := report.Grid{Head: []string{"λ", "Newton steps", "greatest KKT residual", "greatest \\|y − l/m\\|", "objective, relaxed", "rounded", "bits of a signature"}}
 	by := report.Grid{Head: []string{"λ"}}
-	for d := range greatest + 1 {
+	for d := range maxDistance + 1 {
 		by.Head = append(by.Head, fmt.Sprintf("d = %d", d))
 	}
 	by.Head = append(by.Head, "at recall 1.00 (d)")
@@ -57,7 +57,7 @@ func Solver(ctx context.Context, c *eval.Config) (*report.Report, error) {
 			row = append(row, fmt.Sprintf("%s (%.3f)", units.Three(float64(x.Candidates)/float64(x.Queries)), x.Truth[0].Recall))
 		}
 		by.Add(append(row, fmt.Sprintf("%s (%d)", units.Three(f.Level.Candidates), f.Level.Distance))...)
-		c.Say("solver: λ = %s is done", label)
+		c.Logf("solver: λ = %s is done", label)
 	}
 	r.Grids, r.Figures = []report.Grid{solved, by}, all
 	return r, nil
@@ -89,7 +89,7 @@ func (p *collection) solverFigure(ctx context.Context, c *eval.Config, lambda fl
 	if len(l.report.Solved) > 0 {
 		f.Solved = l.report.Solved[0]
 	}
-	for d := range greatest + 1 {
+	for d := range maxDistance + 1 {
 		f.Found = append(f.Found, n.figure(p.name, p.name, t.Learner, d))
 	}
 	f.Set, f.Level = p.bitsSet(l.model), n.level(p.name, p.name, t.Learner, 0.995, true)

@@ -40,8 +40,8 @@ func (c *counts) figure(name, from, learner string, d int) Found {
 	return f
 }
 
-// greatest is the last d of the table.
-const greatest = 5
+// maxDistance is the last d of the table.
+const maxDistance = 5
 
 // Table2 counts candidates and gives precision and recall by d.
 func Table2(ctx context.Context, c *eval.Config) (*report.Report, error) {
@@ -58,14 +58,14 @@ func Table2(ctx context.Context, c *eval.Config) (*report.Report, error) {
 			if by[k], err = counted(ctx, c, name, name, learner); err != nil {
 				return nil, err
 			}
-			for d := range greatest + 1 {
+			for d := range maxDistance + 1 {
 				all = append(all, by[k].figure(name, name, learner, d))
 			}
 		}
 		theirs := []published2{tipster, sogou}[i]
 		r.Grids = append(r.Grids, candidateGrid(p, by, &theirs), truthGrid(name, by, false, true, &theirs), truthGrid(name, by, false, false, nil), truthGrid(name, by, true, false, nil))
 		data = append(data, p.describe())
-		c.Say("table2: %s is done", name)
+		c.Logf("table2: %s is done", name)
 	}
 	r.Data, r.Figures = strings.Join(data, "; "), all
 	if err := learningNotes(ctx, c, r, detailed); err != nil {
@@ -81,7 +81,7 @@ func candidateGrid(p *collection, by []*counts, theirs *published2) report.Grid 
 		g.Head = append(g.Head, theirs.corpus+" "+learner)
 	}
 	g.Head = append(g.Head, "md5 / opt, ours", "theirs")
-	for d := range greatest + 1 {
+	for d := range maxDistance + 1 {
 		row := []any{d}
 		for _, c := range by {
 			row = append(row, units.Thousands(c.candidates[d]))
@@ -112,7 +112,7 @@ func truthGrid(name string, by []*counts, jaccard, self bool, theirs *published2
 	if theirs != nil {
 		g.Head = append(g.Head, theirs.corpus+" opt")
 	}
-	for d := range greatest + 1 {
+	for d := range maxDistance + 1 {
 		row := []any{d}
 		for _, c := range by {
 			f := c.within(d, jaccard, self)

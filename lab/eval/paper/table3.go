@@ -60,7 +60,7 @@ func Table3(ctx context.Context, c *eval.Config) (*report.Report, error) {
 				addLevels(&without, rows)
 			}
 		}
-		c.Say("table3: %s is done", name)
+		c.Logf("table3: %s is done", name)
 	}
 	r.Grids, r.Figures, r.Data = []report.Grid{with, without, publishedGrid()}, all, strings.Join(data, "; ")
 	r.Note("\"1.00\" is a recall of 0.995 and more, as the paper rounds; \"all\" is every similar sentence of all queries.")

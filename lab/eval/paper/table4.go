@@ -18,7 +18,7 @@ func Table4(ctx context.Context, c *eval.Config) (*report.Report, error) {
 	for _, name := range corpora {
 		var by []Level
 		for _, learner := range []string{"md5", "opt", "direct"} {
-			for _, from := range []string{name, foreign[name]} {
+			for _, from := range []string{name, otherCorpus[name]} {
 				if learner == "md5" && from != name {
 					continue
 				}
@@ -34,22 +34,22 @@ func Table4(ctx context.Context, c *eval.Config) (*report.Report, error) {
 		for _, l := range by {
 			row = append(row, fmt.Sprintf("%s (%d)", units.Three(l.Candidates), l.Distance))
 		}
-		g.Add(append(row, foreign[name], kept(by[0], by[1], by[2]), kept(by[0], by[3], by[4]))...)
-		c.Say("table4: %s is done", name)
+		g.Add(append(row, otherCorpus[name], savedShare(by[0], by[1], by[2]), savedShare(by[0], by[3], by[4]))...)
+		c.Logf("table4: %s is done", name)
 	}
 	theirs := report.Grid{Caption: "**The paper's**, the other corpus being Web n-grams", Head: []string{"corpus", "md5", "opt", "opt of another", "gain kept"}}
 	for _, p := range table3 {
 		by := p.candidates[1]
 		theirs.Add(p.corpus, units.Three(by[0]), units.Three(by[2]), units.Three(p.outOfDomain),
-			kept(Level{Candidates: by[0]}, Level{Candidates: by[2]}, Level{Candidates: p.outOfDomain}))
+			savedShare(Level{Candidates: by[0]}, Level{Candidates: by[2]}, Level{Candidates: p.outOfDomain}))
 	}
 	r.Grids, r.Figures = []report.Grid{g, theirs}, all
 	r.Note("Gain kept: of the candidates that codes of the corpus itself save, the share that the other's save too.")
 	return r, nil
 }
 
-// kept is the share of what own codes save that foreign ones save too.
-func kept(md5, own, foreign Level) string {
+// savedShare is the share of what own codes save that foreign ones save too.
+func savedShare(md5, own, foreign Level) string {
 	saved := md5.Candidates - own.Candidates
 	if saved <= 0.02*md5.Candidates {
 		return "nothing to keep"

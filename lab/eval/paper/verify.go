@@ -23,8 +23,8 @@ type Verified struct {
 	Seconds    float64 `json:"seconds"`    // for 2,000 queries, by the clock, one thread, the quickest of some passes
 }
 
-// enough is how many candidates are verified for one figure: where queries have more, some queries, not all.
-const enough = 2_000_000
+// maxVerified is how many candidates are verified for one figure: where queries have more, some queries, not all.
+const maxVerified = 2_000_000
 
 // table is signatures of sentences, repeats included, in random order: the first n are a smaller collection.
 type table struct {
@@ -77,7 +77,7 @@ func (t *table) verifyOnce(ctx context.Context, d int) (Verified, error) {
 		if err := eval.Interrupted(ctx); err != nil {
 			return v, err
 		}
-		if candidates >= enough {
+		if candidates >= maxVerified {
 			break
 		}
 		hits = hamming.Scan(hits[:0], t.planes, t.codes.Sign(sig, t.sentences.Sets[query]), d)
@@ -88,7 +88,7 @@ func (t *table) verifyOnce(ctx context.Context, d int) (Verified, error) {
 		v.Queries++
 	}
 	n := float64(max(1, v.Queries))
-	v.Candidates, v.Seconds = float64(candidates)/n, took.Seconds()/n*mostQueries
+	v.Candidates, v.Seconds = float64(candidates)/n, took.Seconds()/n*maxQueries
 	return v, nil
 }
 

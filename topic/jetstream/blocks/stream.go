@@ -50,7 +50,7 @@ type Range struct{ First, Last uint64 }
 // Len is how many there are.
 func (r Range) Len() int64 { return int64(r.Last - r.First + 1) }
 
-// Damage is a place of a file that is not as it was written.
+// Damage is a part of a file that is not as it was written.
 type Damage struct {
 	File   string
 	Offset int64

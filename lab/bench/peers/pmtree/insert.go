@@ -24,7 +24,7 @@ func (t *Tree) insert(n *node, r row, parent *ball) (left, right ball, split boo
 		return left, right, true
 	}
 	b := n.choose(r.signature)
-	b.take(&r)
+	b.extend(&r)
 	one, other, split := t.insert(b.child, r, b)
 	if !split {
 		return left, right, false
@@ -58,13 +58,13 @@ func (n *node) choose(signature uint32) *ball {
 	return &n.balls[at]
 }
 
-// take widens a ball so that it holds a row.
-func (b *ball) take(r *row) {
+// extend widens a ball so that it holds a row.
+func (b *ball) extend(r *row) {
 	b.radius = max(b.radius, distance(r.signature, b.centre))
-	b.rings.take(&r.toPivots, &r.toPivots)
+	b.rings.extend(&r.toPivots, &r.toPivots)
 }
 
-func (r *rings) take(low, high *toPivots) {
+func (r *rings) extend(low, high *toPivots) {
 	for p := range r.low {
 		r.low[p] = min(r.low[p], low[p])
 		r.high[p] = max(r.high[p], high[p])

@@ -22,7 +22,7 @@ func (s *splitter) rows(rows []row) (left, right ball) {
 			b = &right
 		}
 		r.toParent = distance(r.signature, b.centre)
-		b.take(&r)
+		b.extend(&r)
 		b.child.add(r)
 	}
 	return left, right
@@ -42,7 +42,7 @@ func (s *splitter) balls(balls []ball) (left, right ball) {
 		}
 		inner.toParent = distance(inner.centre, b.centre)
 		b.radius = max(b.radius, inner.toParent+inner.radius)
-		b.rings.take(&inner.rings.low, &inner.rings.high)
+		b.rings.extend(&inner.rings.low, &inner.rings.high)
 		b.child.balls = append(b.child.balls, inner)
 	}
 	return left, right

@@ -24,16 +24,16 @@ type Join struct {
 	lists   lists
 	tokens  []uint32 // of all records, one after the other, each rarest first
 	ends    []uint32 // record -> where its tokens end
-	marks   []mark
+	states  []candidateState
 
 	search     uint32
 	record     []uint32 // the tokens of the record at hand
 	candidates []uint32
-	met        int
+	verified   int
 }
 
-// mark is what the search at hand knows of an earlier record.
-type mark struct {
+// candidateState is what the search at hand knows of an earlier record.
+type candidateState struct {
 	search uint32 // that met it last
 	common uint32 // tokens both prefixes share so far; 0: it cannot reach the threshold any more
 }
@@ -48,7 +48,7 @@ func New(t text.Threshold, order []uint64) *Join {
 func (j *Join) Len() int { return len(j.ends) }
 
 // Candidates counts the records that all searches so far had to verify.
-func (j *Join) Candidates() int { return j.met }
+func (j *Join) Candidates() int { return j.verified }
 
 // Next appends to hits the earlier records, numbered from 0, whose Jaccard with the set of ids is at least the
 // threshold, in no particular order, and adds the record. Ids holds none twice, and at most 65,535.
@@ -67,7 +67,7 @@ func (j *Join) Next(hits []uint32, ids []uint64) []uint32 {
 }
 
 // probe collects the candidates of x (Algorithm 1): those that the positional filter leaves. A row that cannot reach the
-// threshold even if every token before this one were common is passed over before its mark is fetched, which is what
+// threshold even if every token before this one were common is passed over before its state is fetched, which is what
 // costs time; should it be a candidate already, verification turns it away.
 func (j *Join) probe(x []uint32) {
 	b := j.sizes.of(len(x))
@@ -80,21 +80,21 @@ func (j *Join) probe(x []uint32) {
 			}
 			need, left := int(b.overlap[m]), min(len(x)-i, int(p.size)-int(p.position))
 			if min(i, int(p.position))+left >= need {
-				j.meet(p.row, left, need)
+				j.observe(p.row, left, need)
 			}
 		}
 	}
-	j.met += len(j.candidates)
+	j.verified += len(j.candidates)
 }
 
-// meet notes one more common token of a row, of which so many can still be common, this one included, where so many
-// are needed. A row that fails at its first common token needs no mark: it fails at every further one.
-func (j *Join) meet(row uint32, left, need int) {
-	k := &j.marks[row]
+// observe notes one more common token of a row, of which so many can still be common, this one included, where so many
+// are needed. A row that fails at its first common token needs no state: it fails at every further one.
+func (j *Join) observe(row uint32, left, need int) {
+	k := &j.states[row]
 	switch {
 	case k.search != j.search:
 		if left >= need {
-			*k = mark{j.search, 1}
+			*k = candidateState{j.search, 1}
 			j.candidates = append(j.candidates, row)
 		}
 	case int(k.common)+left < need:
@@ -104,12 +104,12 @@ func (j *Join) meet(row uint32, left, need int) {
 	}
 }
 
-// nextSearch numbers the search. When the numbers wrap, the marks of long ago must not count as new.
+// nextSearch numbers the search. When the numbers wrap, the states of long ago must not count as new.
 func (j *Join) nextSearch() {
 	j.candidates = j.candidates[:0]
 	j.search++
 	if j.search == 0 {
-		clear(j.marks)
+		clear(j.states)
 		j.search = 1
 	}
 }
@@ -119,7 +119,7 @@ func (j *Join) nextSearch() {
 func (j *Join) verify(hits, x []uint32) []uint32 {
 	b := j.sizes.of(len(x))
 	for _, row := range j.candidates {
-		common := int(j.marks[row].common)
+		common := int(j.states[row].common)
 		if common == 0 {
 			continue
 		}
@@ -174,7 +174,7 @@ func (j *Join) add(x []uint32) {
 	}
 	j.tokens = append(roomFor(j.tokens, len(x)), x...)
 	j.ends = append(roomFor(j.ends, 1), uint32(len(j.tokens)))
-	j.marks = append(roomFor(j.marks, 1), mark{})
+	j.states = append(roomFor(j.states, 1), candidateState{})
 }
 
 // roomFor doubles a full slice. Append alone grows long ones by a quarter, and copies them four times as often.

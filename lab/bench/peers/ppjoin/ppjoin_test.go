@@ -37,7 +37,7 @@ func TestSmall(t *testing.T) {
 	}
 }
 
-// TestWrap lets the number of the search wrap: marks of its first use must not count.
+// TestWrap lets the number of the search wrap: states of its first use must not count.
 func TestWrap(t *testing.T) {
 	sets := randomSets(rand.New(rand.NewPCG(5, 6)), 300, 100)
 	threshold := text.Threshold{Num: 1, Den: 2}

@@ -34,7 +34,7 @@ func Windows(t text.Threshold, set func(row int) []uint64, asked []int) (all []N
 		}
 		w := &window{Detector: d, set: set}
 		for _, row := range asked {
-			w.asked = append(w.asked, w.sentence(row))
+			w.expected = append(w.expected, w.sentence(row))
 		}
 		all = append(all, Named{e.name, "another question: all rows that reach the threshold, none lost, each verified; 64-bit signatures, 64 queries at once",
 			func([]uint32) Searcher { return w }})
@@ -48,10 +48,10 @@ const long = 87600 * time.Hour
 // window looks up the sentences of rows. Of signatures it takes only how many there are: it makes its own.
 type window struct {
 	*detector.Detector
-	set     func(row int) []uint64
-	asked   []*feed.Sentence
-	rows    int
-	matches []feed.Match
+	set      func(row int) []uint64
+	expected []*feed.Sentence
+	rows     int
+	matches  []feed.Match
 }
 
 // sentence makes a row one of a post of its own, a millisecond after the row before.
@@ -74,7 +74,7 @@ func (w *window) Add(signatures []uint32) {
 
 // Search counts the matches; a sentence does not match itself.
 func (w *window) Search([]uint32, int) (hits int) {
-	for batch := range slices.Chunk(w.asked, 64) {
+	for batch := range slices.Chunk(w.expected, 64) {
 		w.Expect(batch)
 		for _, x := range batch {
 			w.matches = w.Lookup(w.matches[:0], x)

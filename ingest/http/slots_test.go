@@ -11,18 +11,18 @@ import (
 // for is.
 func TestOnlyWaitingForTheClientIsSlow(t *testing.T) {
 	now := time.Unix(0, 0)
-	p := newPlaces(2, newMetrics())
+	p := newUploadSlots(2, newMetrics())
 	p.now = func() time.Time { return now }
 	control := http.NewResponseController(httptest.NewRecorder())
-	held, slow := p.take(t.Context(), 0), p.take(t.Context(), 0)
+	held, slow := p.acquire(t.Context(), 0), p.acquire(t.Context(), 0)
 	held.begin(control)
 	held.end(64 << 10)
 	slow.begin(control)
 	now = now.Add(10 * slowAfter) // the service has had no room for the first one's posts
 	held.begin(control)
 	now = now.Add(time.Millisecond)
-	p.cutSlowest()
-	p.cutSlowest() // another one, if there is one
+	p.evictSlowest()
+	p.evictSlowest() // another one, if there is one
 	if held.end(0) {
 		t.Error("an upload is cut off that the service was busy with")
 	}

@@ -25,10 +25,10 @@ type brokerSource interface {
 	Waiting() []string
 }
 
-// lateSource is a source that may be opened later. It remembers in the store which partitions it was given last: until
+// lazySource is a source that may be opened later. It remembers in the store which partitions it was given last: until
 // it is given some again, those hold the window's clock, for what they hold is still to come.
-type lateSource struct {
-	late[brokerSource]
+type lazySource struct {
+	lazy[brokerSource]
 	name   string
 	log    *slog.Logger
 	store  topic.Store
@@ -40,10 +40,10 @@ type lateSource struct {
 	assigned   atomic.Bool
 }
 
-func (s *lateSource) key() string { return "sources/" + hex.EncodeToString([]byte(s.name)) }
+func (s *lazySource) key() string { return "sources/" + hex.EncodeToString([]byte(s.name)) }
 
 // recall expects the partitions of the last time.
-func (s *lateSource) recall(ctx context.Context) error {
+func (s *lazySource) recall(ctx context.Context) error {
 	names, err := s.store.Get(ctx, s.key())
 	if err != nil || len(names) == 0 {
 		return err
@@ -53,7 +53,7 @@ func (s *lateSource) recall(ctx context.Context) error {
 }
 
 // assign expects the partitions that the source is given.
-func (s *lateSource) assign(ctx context.Context, partitions []string) error {
+func (s *lazySource) assign(ctx context.Context, partitions []string) error {
 	if err := s.expect(ctx, partitions); err != nil {
 		return err
 	}
@@ -70,11 +70,11 @@ var errNotReached = errors.New("not reached since the start")
 const opening = "opening"
 
 // Next waits until the source can be opened.
-func (s *lateSource) Next(ctx context.Context) (ingest.Batch, error) {
+func (s *lazySource) Next(ctx context.Context) (ingest.Batch, error) {
 	src, err := backoff.Retry(ctx, func() (brokerSource, error) { return s.get(ctx) }, backoff.WithBackOff(retry.Steady()), backoff.WithMaxElapsedTime(0),
 		backoff.WithNotify(func(err error, pause time.Duration) {
 			s.status.Failed(opening, err)
-			s.log.Warn("source not reached; to be tried again", "source", s.name, "error", err, "pause", pause)
+			s.log.Warn("ingest: retrying connect", "source", s.name, "error", err, "pause", pause)
 		}))
 	if err != nil {
 		return ingest.Batch{}, err
@@ -84,7 +84,7 @@ func (s *lateSource) Next(ctx context.Context) (ingest.Batch, error) {
 }
 
 // Waiting are the partitions of the last time until it is given some.
-func (s *lateSource) Waiting() []string {
+func (s *lazySource) Waiting() []string {
 	if !s.assigned.Load() {
 		return s.remembered
 	}

@@ -11,34 +11,34 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// errSlow ends an upload whose place another needs.
-var errSlow = errors.New("upload cut off: slow, and another waits for its place")
+// errEvicted ends an upload whose slot another needs.
+var errEvicted = errors.New("upload cut off: slow, and another waits for its place")
 
-// An upload may be slow as long as there are places. When there are none, the slowest gives its own up, if it was waited
+// An upload may be slow as long as there are free slots. When there are none, the slowest is evicted, if it was waited
 // for longer than slowAfter, and has sent less than slowRate in that time: so nobody holds them all by sending next to
 // nothing. What an upload itself waits for, while the service is busy, is not held against it.
 const (
-	slowRate  = 16 << 10 // bytes a second
-	slowAfter = 5 * time.Second
-	slowAgain = 500 * time.Millisecond // is looked for a slow one while somebody waits
+	slowRate      = 16 << 10 // bytes a second
+	slowAfter     = 5 * time.Second
+	evictInterval = 500 * time.Millisecond // how often a slow one is looked for while somebody waits
 )
 
-// places are for uploads that are read. All methods may be called by several goroutines.
-type places struct {
+// uploadSlots are the slots of uploads under way. All methods may be called by several goroutines.
+type uploadSlots struct {
 	free    chan struct{}
 	metrics metrics
 	now     func() time.Time
 
 	mu    *sync.Mutex
-	taken map[*place]bool
+	inUse map[*uploadSlot]bool
 }
 
-func newPlaces(n int, m metrics) places {
-	return places{free: make(chan struct{}, n), metrics: m, now: time.Now, mu: new(sync.Mutex), taken: map[*place]bool{}}
+func newUploadSlots(n int, m metrics) uploadSlots {
+	return uploadSlots{free: make(chan struct{}, n), metrics: m, now: time.Now, mu: new(sync.Mutex), inUse: map[*uploadSlot]bool{}}
 }
 
-// place is that of one upload.
-type place struct {
+// uploadSlot is the slot of one upload.
+type uploadSlot struct {
 	now func() time.Time
 
 	mu      sync.Mutex
@@ -46,11 +46,11 @@ type place struct {
 	since   time.Time                // it is, since then
 	waited  time.Duration            // for the client before that, all together
 	bytes   int64
-	lost    bool
+	evicted bool
 }
 
-// take waits for a place, and has the slowest upload give up its own. It is nil if there is none within patience.
-func (p *places) take(ctx context.Context, patience time.Duration) *place {
+// acquire waits for a slot, and evicts the slowest upload for it. It returns nil if there is none within patience.
+func (p *uploadSlots) acquire(ctx context.Context, patience time.Duration) *uploadSlot {
 	select {
 	case p.free <- struct{}{}:
 		return p.add()
@@ -58,10 +58,10 @@ func (p *places) take(ctx context.Context, patience time.Duration) *place {
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	again := time.NewTicker(slowAgain)
+	again := time.NewTicker(evictInterval)
 	defer again.Stop()
 	for {
-		p.cutSlowest()
+		p.evictSlowest()
 		select {
 		case p.free <- struct{}{}:
 			return p.add()
@@ -73,72 +73,72 @@ func (p *places) take(ctx context.Context, patience time.Duration) *place {
 	}
 }
 
-func (p *places) add() *place {
+func (p *uploadSlots) add() *uploadSlot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	at := &place{now: p.now}
-	p.taken[at] = true
+	at := &uploadSlot{now: p.now}
+	p.inUse[at] = true
 	return at
 }
 
-func (p *places) leave(at *place) {
+func (p *uploadSlots) release(at *uploadSlot) {
 	p.mu.Lock()
-	delete(p.taken, at)
+	delete(p.inUse, at)
 	p.mu.Unlock()
 	<-p.free
 }
 
-// cutSlowest ends the slowest upload, if it is slow at all.
-func (p *places) cutSlowest() {
+// evictSlowest evicts the slowest upload, if it is slow at all.
+func (p *uploadSlots) evictSlowest() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var slowest *place
+	var slowest *uploadSlot
 	var least float64 = slowRate
-	for at := range p.taken {
+	for at := range p.inUse {
 		if rate, ok := at.rate(p.now()); ok && rate < least {
 			slowest, least = at, rate
 		}
 	}
-	if slowest != nil && slowest.cut() {
+	if slowest != nil && slowest.evict() {
 		p.metrics.cut.Add(context.Background(), 1)
 	}
 }
 
 // rate is that of an upload which is old enough to have one, and which waits for its client.
-func (at *place) rate(now time.Time) (bytes float64, ok bool) {
+func (at *uploadSlot) rate(now time.Time) (bytes float64, ok bool) {
 	at.mu.Lock()
 	defer at.mu.Unlock()
-	if at.control == nil || at.lost {
+	if at.control == nil || at.evicted {
 		return 0, false
 	}
 	waited := at.waited + now.Sub(at.since)
 	return float64(at.bytes) / waited.Seconds(), waited >= slowAfter
 }
 
-// cut ends the read under way, if there is one.
-func (at *place) cut() bool {
+// evict ends the read under way, if there is one.
+func (at *uploadSlot) evict() bool {
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	if at.control == nil {
 		return false
 	}
-	at.lost = true
+	at.evicted = true
 	return at.control.SetReadDeadline(time.Now()) == nil
 }
 
 // begin says that the client is waited for.
-func (at *place) begin(control *http.ResponseController) {
+func (at *uploadSlot) begin(control *http.ResponseController) {
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	at.control, at.since = control, at.now()
 }
 
-// end says that n bytes have come; it is true if the place is lost.
-func (at *place) end(n int) (lost bool) {
+// end says that n bytes have come; it is true if the upload was evicted.
+func (at *uploadSlot) end(n int) (lost bool) {
 	at.mu.Lock()
 	defer at.mu.Unlock()
 	at.control, at.bytes, at.waited = nil, at.bytes+int64(n), at.waited+at.now().Sub(at.since)
-	return at.lost
+	return at.evicted
 }
 
 // metrics count the uploads that were refused and cut off.

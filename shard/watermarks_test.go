@@ -13,15 +13,15 @@ func TestWindowClock(t *testing.T) {
 	type meeting struct {
 		partition int
 		second    int64 // of the record's stamp
-		mark      *topic.Mark
+		mark      *topic.Watermark
 	}
 	active := func(p int, second int64, writer string, at feed.Time) meeting {
-		return meeting{p, second, &topic.Mark{Writer: uint64(writer[0]), Source: writer, Time: at, Newest: at}}
+		return meeting{p, second, &topic.Watermark{Writer: uint64(writer[0]), Source: writer, Time: at, Newest: at}}
 	}
 	idle := func(p int, second int64, writer string, at feed.Time) meeting {
-		return meeting{p, second, &topic.Mark{Writer: uint64(writer[0]), Source: writer, Time: at, Newest: at, Idle: true}}
+		return meeting{p, second, &topic.Watermark{Writer: uint64(writer[0]), Source: writer, Time: at, Newest: at, Idle: true}}
 	}
-	// flow is records without marks in both partitions, one a second from a second to another.
+	// flow is records without watermarks in both partitions, one a second from a second to another.
 	flow := func(from, to int64) (all []meeting) {
 		for ; from <= to; from++ {
 			all = append(all, meeting{0, from, nil}, meeting{1, from, nil})
@@ -58,10 +58,10 @@ func TestWindowClock(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			m := newMarks(2)
+			m := newWatermarks(2)
 			for _, x := range test.meets {
 				m.observe(x.partition, x.second*time.Second.Nanoseconds(), x.mark)
-				m.rise(2*time.Minute, time.Hour)
+				m.advance(2*time.Minute, time.Hour)
 			}
 			if got, known := m.Clock(); got != test.want || known != (test.want != 0) {
 				t.Errorf("got %d %v, want %d", got, known, test.want)
@@ -70,12 +70,12 @@ func TestWindowClock(t *testing.T) {
 	}
 }
 
-// TestMaxHold: the slowest holds W, but not further than maxHold behind the fastest, and it is said whom W passes.
+// TestMaxHold: the slowest holds W, but not further than maxHold behind the fastest, and W reports whom it passes.
 func TestMaxHold(t *testing.T) {
-	m := newMarks(2)
+	m := newWatermarks(2)
 	meet := func(p int, at, newest feed.Time) (moved bool, passed string) {
-		m.observe(p, 0, &topic.Mark{Writer: 1, Source: "slow", Time: at, Newest: newest})
-		return m.rise(2*time.Minute, time.Second)
+		m.observe(p, 0, &topic.Watermark{Writer: 1, Source: "slow", Time: at, Newest: newest})
+		return m.advance(2*time.Minute, time.Second)
 	}
 	for i, step := range []struct {
 		partition  int
@@ -86,7 +86,7 @@ func TestMaxHold(t *testing.T) {
 	}{
 		{0, 100, 500, false, "", 0},
 		{1, 100, 500, true, "", 100},
-		{0, 100, 5000, false, "", 100}, // not met everywhere
+		{0, 100, 5000, false, "", 100}, // not observed everywhere
 		{1, 100, 1100, false, "", 100}, // just as far as it may be
 		{1, 101, 1200, true, "slow", 200},
 		{1, 199, 1200, false, "", 200}, // already passed
@@ -99,8 +99,8 @@ func TestMaxHold(t *testing.T) {
 			t.Errorf("step %d: moved %v past %q to %d, want %v, %q, %d", i, moved, passed, got, step.moved, step.passed, step.want)
 		}
 	}
-	// One that has not been heard of everywhere is no exception.
-	m.observe(0, 0, &topic.Mark{Writer: 2, Source: "new", Time: 1, Newest: 1})
+	// One that has not been observed everywhere is no exception.
+	m.observe(0, 0, &topic.Watermark{Writer: 2, Source: "new", Time: 1, Newest: 1})
 	if moved, _ := meet(1, 7000, 8000); moved {
 		t.Error("moved without being heard of everywhere")
 	}
@@ -109,34 +109,34 @@ func TestMaxHold(t *testing.T) {
 	}
 }
 
-// BenchmarkMarks is a second of marks of a writer in 32 partitions, as one partition's rows meet them in 32 turns. How
-// many source partitions the writer has is all one.
-func BenchmarkMarks(b *testing.B) {
+// BenchmarkWatermarks is a second of watermarks of a writer in 32 partitions, as one partition's look-ups observe them in
+// 32 turns. How many source partitions the writer has makes no difference.
+func BenchmarkWatermarks(b *testing.B) {
 	const partitions = 32
-	m := newMarks(partitions)
+	m := newWatermarks(partitions)
 	stamp := int64(0)
-	mark := topic.Mark{Writer: 1, Source: "kafka/posts/17"}
+	mark := topic.Watermark{Writer: 1, Source: "kafka/posts/17"}
 	b.ReportAllocs()
 	for b.Loop() {
 		stamp += time.Second.Nanoseconds()
 		for p := range partitions {
 			mark.Time, mark.Newest = feed.Time(stamp/1e6), feed.Time(stamp/1e6)
 			m.observe(p, stamp, &mark)
-			m.rise(2*time.Minute, time.Hour)
+			m.advance(2*time.Minute, time.Hour)
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/partitions, "ns/turn")
-	s := State{Look: make([]int64, partitions), Marks: m}
+	s := State{LookupFrom: make([]int64, partitions), Watermarks: m}
 	b.ReportMetric(float64(len(s.Append(nil))), "state-bytes")
-	record := topic.Batch{Mark: &mark, TextVersion: 1}
+	record := topic.Batch{Watermark: &mark, TextVersion: 1}
 	b.ReportMetric(float64(len(record.Append(nil))*partitions), "mark-bytes/s")
 }
 
-// BenchmarkTurnWithoutMarks is what most turns cost.
-func BenchmarkTurnWithoutMarks(b *testing.B) {
-	m := newMarks(32)
+// BenchmarkTurnWithoutWatermarks is what most turns cost.
+func BenchmarkTurnWithoutWatermarks(b *testing.B) {
+	m := newWatermarks(32)
 	for b.Loop() {
 		m.observe(7, 1, nil)
-		m.rise(2*time.Minute, time.Hour)
+		m.advance(2*time.Minute, time.Hour)
 	}
 }

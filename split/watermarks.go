@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	markEvery = time.Second      // marks are written at least this often while posts flow
-	idleAfter = 30 * time.Second // without posts, a source partition is idle
+	watermarkInterval = time.Second      // watermarks are written at least this often while posts flow
+	idleAfter         = 30 * time.Second // without posts, a source partition is idle
 	// maxGap is how much one pause between two ticks counts towards that. In a longer one this process stood still, or
 	// its clock was set: nobody could have brought posts.
 	maxGap = 5 * time.Second
@@ -26,7 +26,7 @@ type source struct {
 	mu    sync.Mutex // held while a batch of this source partition is on its way
 	clock Clock
 
-	view  sync.Mutex // guards what marks speak of
+	view  sync.Mutex // guards what watermarks cover
 	seen  feed.Time  // the clock, of posts that are durable
 	known bool       // there is one, or Expect has named it
 	idle  bool
@@ -57,7 +57,7 @@ func (s *Split) advance(src *source, posts []feed.Post) {
 	s.pending.Store(true)
 }
 
-// wake says that a source partition has posts, or would if they were not on their way. It counts from now on, not from
+// wake notes that a source partition has posts, or would if they were not on their way. It counts from now on, not from
 // when they are durable: else the clock might pass them meanwhile.
 func (s *Split) wake(src *source) {
 	src.view.Lock()
@@ -79,9 +79,9 @@ func (s *Split) rest(src *source, gap time.Duration) {
 	}
 }
 
-// late counts the posts that are more than lateness behind the window's clock, as far as this process can tell: the
-// greatest that its own has been.
-func (s *Split) late(posts []feed.Post) int {
+// countLate counts the posts that are more than lateness behind the window's clock, as far as this process knows it: the
+// highest that its own has been.
+func (s *Split) countLate(posts []feed.Post) int {
 	clock, known := s.reached()
 	if !known {
 		return 0
@@ -108,12 +108,12 @@ func (s *Split) reached() (feed.Time, bool) {
 	return s.clock, s.known
 }
 
-// current is what a mark would say now; false when no source partition has a clock. While none is active it speaks of
-// all: then its clock holds nobody back, but is one that nobody's next posts can be far behind.
-func (s *Split) current() (m topic.Mark, known bool) {
+// current is the watermark as it would be now; false when no source partition has a clock. While none is active it
+// covers all: then its clock holds nobody back, but is one that nobody's next posts can be far behind.
+func (s *Split) current() (m topic.Watermark, known bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	m = topic.Mark{Writer: s.writer, Idle: true}
+	m = topic.Watermark{Writer: s.writer, Idle: true}
 	for _, src := range s.sources {
 		if add(&m, src, !known) {
 			known = true
@@ -122,8 +122,8 @@ func (s *Split) current() (m topic.Mark, known bool) {
 	return m, known
 }
 
-// add takes a source partition into a mark; first says that it is the first. False when it has no clock.
-func add(m *topic.Mark, src *source, first bool) bool {
+// add includes a source partition in a watermark; first: it is the first one. False when it has no clock.
+func add(m *topic.Watermark, src *source, first bool) bool {
 	src.view.Lock()
 	defer src.view.Unlock()
 	switch {
@@ -140,42 +140,42 @@ func add(m *topic.Mark, src *source, first bool) bool {
 	return true
 }
 
-// mark writes the clock into every partition when that is due: when there is something that no mark has said for a
-// second, and every 30 s while a source partition is active, for without marks the writer would be taken for dead.
-// Of several goroutines one does it; what it leaves out is said by the next.
-func (s *Split) mark(ctx context.Context, now time.Time) {
-	if !s.marking.TryLock() {
+// writeDueWatermark writes the clock into every partition when that is due: a second after the last one if anything has
+// changed since, and every 30 s while a source partition is active, for a writer without watermarks is considered dead.
+// Of several goroutines one does it; what it leaves out is in the next watermark.
+func (s *Split) writeDueWatermark(ctx context.Context, now time.Time) {
+	if !s.watermarkMu.TryLock() {
 		return
 	}
-	defer s.marking.Unlock()
-	since := now.Sub(s.marked)
-	if s.pending.Load() && since >= markEvery || s.active && since >= idleAfter {
-		if err := s.writeMark(ctx, now); err != nil {
-			// No loss: the next one says more. A full topic refuses one a second, for hours.
-			s.unmarked.Do(func() {
-				s.cfg.Logger.Warn("the window's clock cannot be written to the sentence topic; it is tried again every second", "error", err)
+	defer s.watermarkMu.Unlock()
+	since := now.Sub(s.watermarkWritten)
+	if s.pending.Load() && since >= watermarkInterval || s.active && since >= idleAfter {
+		if err := s.writeWatermark(ctx, now); err != nil {
+			// No loss: the next one has it all. A full topic refuses one a second, for hours.
+			s.watermarkWarning.Do(func() {
+				s.cfg.Logger.Warn("split: retrying watermark", "error", err)
 			})
 		}
 	}
 }
 
-// writeMark is called with marking locked, so that no mark overtakes another. What a mark says was durable, or
-// expected, before it is written.
-func (s *Split) writeMark(ctx context.Context, now time.Time) error {
+// writeWatermark is called with watermarkMu locked, so that no watermark overtakes another. What a watermark covers was
+// durable, or expected, before it is written.
+func (s *Split) writeWatermark(ctx context.Context, now time.Time) error {
 	s.pending.Store(false) // first: what comes from here on may be left out
 	m, known := s.current()
 	if !known {
 		return nil
 	}
-	if err := s.append(ctx, s.markRecords(&m), 0); err != nil {
+	if err := s.append(ctx, s.watermarkRecords(&m), 0); err != nil {
 		s.pending.Store(true)
 		return err
 	}
-	s.marked, s.active = now, !m.Idle
+	s.watermarkWritten, s.active = now, !m.Idle
 	return nil
 }
 
-// Expect says which source partitions posts are about to come from, before any do. From then on the window's clock
+// Expect names the source partitions that posts are about to come from, before any do. From then on the window's clock
 // does not pass them: without that, the first partition of a topic to be read would carry it past all that the
 // others still hold. Each counts with its clock, or with the beginning of time while that is not known.
 func (s *Split) Expect(ctx context.Context, partitions []string) error {
@@ -186,20 +186,20 @@ func (s *Split) Expect(ctx context.Context, partitions []string) error {
 		src.view.Unlock()
 		s.wake(src)
 	}
-	s.marking.Lock()
-	defer s.marking.Unlock()
-	if err := s.writeMark(ctx, s.cfg.Now()); err != nil {
+	s.watermarkMu.Lock()
+	defer s.watermarkMu.Unlock()
+	if err := s.writeWatermark(ctx, s.cfg.Now()); err != nil {
 		return fmt.Errorf("expect posts of %q: %w", partitions, err)
 	}
 	return nil
 }
 
-// Touch says that a source partition is silent only because its posts are on their way or out of reach: it is not
+// Touch notes that a source partition is silent only because its posts are on their way or out of reach: it is not
 // idle, and no longer idle if it was.
 func (s *Split) Touch(partition string) { s.wake(s.source(partition)) }
 
-func (s *Split) markRecords(m *topic.Mark) []topic.Record {
-	b := topic.Batch{Mark: m, TextVersion: text.Version}
+func (s *Split) watermarkRecords(m *topic.Watermark) []topic.Record {
+	b := topic.Batch{Watermark: m, TextVersion: text.Version}
 	data := b.Append(nil)
 	records := make([]topic.Record, s.cfg.Sentences.Partitions())
 	for p := range records {
@@ -208,8 +208,8 @@ func (s *Split) markRecords(m *topic.Mark) []topic.Record {
 	return records
 }
 
-// Tick lets the source partitions without posts for 30 s become idle, and writes the mark that is due at now. It is to
-// be called about once a second.
+// Tick lets the source partitions without posts for 30 s become idle, and writes the watermark that is due at now. It
+// is to be called about once a second.
 //
 // Idle is who could have brought posts and did not. So a pause between two ticks counts 5 s at most, and whatever the
 // topic refuses begins the 30 s anew for all: who was told so may be waiting before he tries again.
@@ -228,7 +228,7 @@ func (s *Split) Tick(ctx context.Context, now time.Time) {
 			src.mu.Unlock()
 		}
 	}
-	s.mark(ctx, now)
+	s.writeDueWatermark(ctx, now)
 }
 
 // wakeActive begins the time without posts anew, unless it is over.

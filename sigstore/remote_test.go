@@ -26,7 +26,7 @@ func TestDeletedIsNoWitness(t *testing.T) {
 				w.groups.EachNew(g, x, func(*Later) bool { n++; return true })
 				return n
 			}
-			x, y := at("x", "ann", []uint64{1, 2, 3, 5}, 1), at("y", "bob", []uint64{1, 2, 3, 5}, 2) // of a foreign group
+			x, y := at("x", "ann", []uint64{1, 2, 3, 5}, 1), at("y", "bob", []uint64{1, 2, 3, 5}, 2) // of a remote group
 			if n := seen(x); n != 1 {
 				t.Fatalf("%d events of x, want 1", n)
 			}

@@ -10,26 +10,26 @@ import (
 	"refrain/topic"
 )
 
-// place is how far a reader of the topic has come: the next position of every partition.
+// offsets is how far a reader of the topic has come: the next position of every partition.
 //
 // Written down it is the position of the last event read: one number where the partitions share one order,
-// otherwise a vector like "12.7.-", where the minus says that nothing of a partition has been read. Behind an @ comes the
+// otherwise a vector like "12.7.-", where the minus means that nothing of a partition has been read. Behind an @ comes the
 // incarnation of the topic, if it has a name: after a power cut other events may have the same positions.
-type place struct {
+type offsets struct {
 	next        []int64
 	ordered     bool
 	incarnation string
 }
 
-// placeIn is a place in a topic as it is now.
-func placeIn(t topic.Topic, next []int64) place {
-	return place{next: next, ordered: t.Ordered(), incarnation: t.Lineage().Current()}
+// offsetsIn are offsets in a topic as it is now.
+func offsetsIn(t topic.Topic, next []int64) offsets {
+	return offsets{next: next, ordered: t.Ordered(), incarnation: t.Lineage().Current()}
 }
 
-// placeAt is the place at the ends of the partitions. Where these share one order it is the greatest end for all: the end
-// of a quiet partition lies far behind, and everything up to there has been read by whoever begins now.
-func placeAt(t topic.Topic, end []int64) place {
-	p := placeIn(t, slices.Clone(end))
+// offsetsAt are the offsets at the ends of the partitions. Where these share one order it is the highest end for all: the
+// end of a quiet partition lies far behind, and everything up to there has been read by whoever begins now.
+func offsetsAt(t topic.Topic, end []int64) offsets {
+	p := offsetsIn(t, slices.Clone(end))
 	if p.ordered {
 		last := slices.Max(end)
 		for i := range p.next {
@@ -39,8 +39,8 @@ func placeAt(t topic.Topic, end []int64) place {
 	return p
 }
 
-// read takes note of a record.
-func (p *place) read(partition int, position int64) {
+// read notes a record.
+func (p *offsets) read(partition int, position int64) {
 	if !p.ordered {
 		p.next[partition] = max(p.next[partition], position+1)
 		return
@@ -51,7 +51,7 @@ func (p *place) read(partition int, position int64) {
 }
 
 // back goes back to a record.
-func (p *place) back(at spot) {
+func (p *offsets) back(at offset) {
 	if !p.ordered {
 		p.next[at.partition] = min(p.next[at.partition], at.position)
 		return
@@ -62,7 +62,7 @@ func (p *place) back(at spot) {
 }
 
 // behind is how many positions lie between p and end.
-func (p *place) behind(end []int64) (n int64) {
+func (p *offsets) behind(end []int64) (n int64) {
 	for i := range end {
 		behind := max(0, end[i]-p.next[i])
 		if p.ordered {
@@ -74,19 +74,19 @@ func (p *place) behind(end []int64) (n int64) {
 	return n
 }
 
-// skip steps over records that the topic no longer keeps.
-func (p *place) skip(gap *topic.ErrTruncated) {
+// skip steps over records that the topic no longer retains.
+func (p *offsets) skip(gap *topic.ErrTruncated) {
 	p.next[gap.Partition] = max(p.next[gap.Partition], gap.Start)
 }
 
-func (p *place) String() string {
+func (p *offsets) String() string {
 	if p.incarnation == "" {
 		return p.positions()
 	}
 	return p.positions() + "@" + p.incarnation
 }
 
-func (p *place) positions() string {
+func (p *offsets) positions() string {
 	if p.ordered {
 		return strconv.FormatInt(slices.Min(p.next)-1, 10)
 	}
@@ -100,13 +100,13 @@ func (p *place) positions() string {
 	return strings.Join(words, ".")
 }
 
-// errPartitions says that a place is of a topic with other partitions.
+// errPartitions: the offsets are of a topic with other partitions.
 var errPartitions = errors.New("other partitions")
 
-// parsePlace reads what String writes, for a topic of so many partitions.
-func parsePlace(s string, partitions int, ordered bool) (place, error) {
+// parseOffsets reads what String writes, for a topic of so many partitions.
+func parseOffsets(s string, partitions int, ordered bool) (offsets, error) {
 	positions, incarnation, _ := strings.Cut(s, "@")
-	p := place{next: make([]int64, partitions), ordered: ordered, incarnation: incarnation}
+	p := offsets{next: make([]int64, partitions), ordered: ordered, incarnation: incarnation}
 	next, err := parsePositions(positions)
 	if err != nil {
 		return p, fmt.Errorf("event id %q: %w", s, err)
@@ -141,12 +141,12 @@ func parsePositions(s string) ([]int64, error) {
 	return next, nil
 }
 
-// rebase makes p, which was written down some time ago, a place in the topic as it is now: what was read of an earlier
-// incarnation counts as far as that is still there. False says that p is of another topic: its incarnation is not known, or
+// rebase makes p, which was written down some time ago, fit the topic as it is now: what was read of an earlier
+// incarnation counts as far as that is still there. False: p is of another topic: its incarnation is not known, or
 // it lies beyond the end of the present one.
-func (p *place) rebase(t topic.Topic, end []int64) bool {
+func (p *offsets) rebase(t topic.Topic, end []int64) bool {
 	current := t.Lineage().Current()
-	kept, known := topic.Kept(t, p.incarnation, end)
+	kept, known := topic.ValidEnds(t, p.incarnation, end)
 	if !known || p.incarnation == current && p.beyond(kept) {
 		return false
 	}
@@ -157,7 +157,7 @@ func (p *place) rebase(t topic.Topic, end []int64) bool {
 	return true
 }
 
-func (p *place) beyond(end []int64) bool {
+func (p *offsets) beyond(end []int64) bool {
 	for i, n := range p.next {
 		if n > end[i] {
 			return true
@@ -167,7 +167,7 @@ func (p *place) beyond(end []int64) bool {
 }
 
 // reached reports whether everything below target has been read. A partition without a target, -1, always has.
-func (p *place) reached(target []int64) bool {
+func (p *offsets) reached(target []int64) bool {
 	for i, n := range p.next {
 		if n < target[i] {
 			return false

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// settle acts on what came of an attempt.
-func (s *session) settle(r result) error {
-	s.flying--
+// finish acts on what came of an attempt.
+func (s *session) finish(r result) error {
+	s.inFlight--
 	now := time.Now()
 	switch {
 	case r.err == nil:
@@ -31,11 +31,11 @@ func (s *session) delivered(r result, now time.Time) {
 	s.reader.Done(r.events...)
 	s.metrics.count(delivered, len(r.events))
 	s.metrics.Sent(len(r.events))
-	s.metrics.Took(r.events)
+	s.metrics.ObserveDelay(r.events)
 	s.attempted(r, attemptDelivered, time.Time{})
 	if s.outage.down {
 		s.logger.Info("webhook: endpoint is up again", "down", now.Sub(s.outage.since).Round(time.Millisecond))
-		s.waiting.hurry(s.outage.since, now)
+		s.waiting.makeDue(s.outage.since, now)
 	}
 	s.outage = outage{}
 	s.turn(Active, now)
@@ -51,7 +51,7 @@ func (s *session) failed(r result, now time.Time) {
 	wasDown := s.outage.down
 	s.outage.failed(d, now, refused(r.err))
 	s.turn(Failing, s.outage.since)
-	s.tell(r, wasDown)
+	s.logFailure(r, wasDown)
 	if r.status == http.StatusTooManyRequests || r.status == http.StatusServiceUnavailable {
 		s.hold = later(s.hold, now.Add(r.retryAfter))
 	}
@@ -60,7 +60,7 @@ func (s *session) failed(r result, now time.Time) {
 	}
 	if d.counted > len(s.Retries) || wasDown && now.Sub(d.first) >= s.schedule() {
 		s.attempted(r, attemptDead, time.Time{})
-		s.lose(d, now, fmt.Sprintf("not delivered to %s in %d attempts since %s: %v",
+		s.giveUp(d, now, fmt.Sprintf("not delivered to %s in %d attempts since %s: %v",
 			s.Name, d.attempt, d.first.UTC().Format(time.RFC3339), r.err))
 		return
 	}
@@ -68,17 +68,17 @@ func (s *session) failed(r result, now time.Time) {
 	pause := jitter(s.Retries[min(max(d.counted, 1), len(s.Retries))-1])
 	d.due = now.Add(max(pause, r.retryAfter))
 	heap.Push(&s.waiting, d)
-	s.attempted(r, attemptFailed, s.again(d))
+	s.attempted(r, attemptFailed, s.retryAt(d))
 }
 
-// tell logs a failure.
-func (s *session) tell(r result, wasDown bool) {
+// logFailure logs a failure.
+func (s *session) logFailure(r result, wasDown bool) {
 	if s.outage.down && !wasDown {
 		s.logger.Error("webhook: endpoint is down; it is tried with one delivery at a time", "error", r.err)
 	}
 	if !s.outage.down {
 		s.failing.Do(func() {
-			s.logger.Warn("webhook: a delivery has failed; it is tried again, and others go on", "attempt", r.attempt, "error", r.err)
+			s.logger.Warn("webhook: retrying delivery", "attempt", r.attempt, "error", r.err)
 		})
 	}
 }

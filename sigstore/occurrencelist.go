@@ -7,9 +7,9 @@ import (
 	"refrain/feed"
 )
 
-// many holds the occurrences of a group that has more of them than a chain may be long, or that has lost some:
+// occurrenceList holds the occurrences of a group that has more of them than a chain may be long, or that has lost some:
 // records of its own, in order, and what can no longer be read from them.
-type many struct {
+type occurrenceList struct {
 	cfg     *groupsConfig
 	buf     []byte   // records, after a byte that keeps positions from being 0
 	records []uint64 // where each begins, in the order of the feed
@@ -24,25 +24,25 @@ type many struct {
 	thinAt int // len(records) at which thin is tried again
 }
 
-// newMany takes over what a view shows; the first of it is the group's first.
-func newMany(v *view, f frame, cfg *groupsConfig) *many {
-	m := &many{frame: frame{sequence: f.sequence, texts: f.texts}, cfg: cfg, thinAt: cfg.thinFrom}
+// newOccurrenceList makes a list of what a view shows; the first of it is the group's first.
+func newOccurrenceList(v *view, f frame, cfg *groupsConfig) *occurrenceList {
+	m := &occurrenceList{frame: frame{sequence: f.sequence, texts: f.texts}, cfg: cfg, thinAt: cfg.thinFrom}
 	for i := range v.len() {
 		m.insert(v.at(i))
 	}
 	return m
 }
 
-func (m *many) at(pos uint64) []byte { return m.buf[pos:] }
+func (m *occurrenceList) at(pos uint64) []byte { return m.buf[pos:] }
 
-func (m *many) occurrence(o *occurrence, i int) { m.frame.decode(o, m, m.records[i]) }
+func (m *occurrenceList) occurrence(o *occurrence, i int) { m.frame.decode(o, m, m.records[i]) }
 
-func (m *many) view() *view { return &view{many: m} }
+func (m *occurrenceList) view() *view { return &view{list: m} }
 
 // insert takes an occurrence in.
-func (m *many) insert(o *occurrence) {
+func (m *occurrenceList) insert(o *occurrence) {
 	v := m.view()
-	i := v.placeOf(o)
+	i := v.indexOf(o)
 	if m.count == 0 || o.key().compare(m.firstKey()) < 0 {
 		m.setFirst(o)
 	}
@@ -58,7 +58,7 @@ func (m *many) insert(o *occurrence) {
 }
 
 // write appends the record of o, whose text may stand with one of the last few.
-func (m *many) write(o *occurrence, v *view) (pos uint64) {
+func (m *occurrenceList) write(o *occurrence, v *view) (pos uint64) {
 	const recent = 4
 	if len(m.buf) == 0 {
 		m.buf = append(m.buf, 0)
@@ -68,12 +68,12 @@ func (m *many) write(o *occurrence, v *view) (pos uint64) {
 	return pos
 }
 
-func (m *many) firstKey() key {
+func (m *occurrenceList) firstKey() key {
 	return key{time: m.first.Time, source: m.first.Source, post: parsePostID(m.first.Post)}
 }
 
-// keep leaves only the occurrences for which stays holds, given their places.
-func (m *many) keep(stays func(i int, o *occurrence) bool) (dropped int) {
+// retain retains only the occurrences for which stays holds, given their indices.
+func (m *occurrenceList) retain(stays func(i int, o *occurrence) bool) (dropped int) {
 	v := m.view()
 	var kept []uint64
 	for i := range m.records {
@@ -88,13 +88,13 @@ func (m *many) keep(stays func(i int, o *occurrence) bool) (dropped int) {
 }
 
 // dropNamed drops what is gone, and notes the names of what stays, if that is much.
-func (m *many) dropNamed(gone func(*occurrence) bool) (dropped int) {
+func (m *occurrenceList) dropNamed(gone func(*occurrence) bool) (dropped int) {
 	m.names = nil
 	var left *names
 	if len(m.records) >= minNamed {
 		left = newNames(len(m.records))
 	}
-	dropped = m.keep(func(_ int, o *occurrence) bool {
+	dropped = m.retain(func(_ int, o *occurrence) bool {
 		if gone(o) {
 			return false
 		}
@@ -107,8 +107,8 @@ func (m *many) dropNamed(gone func(*occurrence) bool) (dropped int) {
 	return dropped
 }
 
-// pack writes the records that are kept anew.
-func (m *many) pack(kept []uint64) {
+// pack writes the records that are retained anew.
+func (m *occurrenceList) pack(kept []uint64) {
 	old := *m
 	m.buf, m.records = make([]byte, 0, 1+len(kept)*(len(old.buf)/len(old.records)+1)), make([]uint64, 0, len(kept))
 	v := m.view()
@@ -120,13 +120,13 @@ func (m *many) pack(kept []uint64) {
 }
 
 // replaceFirst puts the oldest occurrence left in the place of the first.
-func (m *many) replaceFirst() {
+func (m *occurrenceList) replaceFirst() {
 	var o occurrence
 	m.occurrence(&o, 0)
 	m.setFirst(&o)
 }
 
-func (m *many) setFirst(o *occurrence) {
+func (m *occurrenceList) setFirst(o *occurrence) {
 	m.first = o.first()
 	m.first.Source, m.first.Post, m.first.Author = cloned(m.first.Source), cloned(m.first.Post), cloned(m.first.Author)
 }
@@ -134,30 +134,30 @@ func (m *many) setFirst(o *occurrence) {
 func cloned(s string) string { return string([]byte(s)) }
 
 // isDense reports whether m has grown enough since it was last thinned to be thinned again.
-func (m *many) isDense() bool { return len(m.records) >= m.thinAt }
+func (m *occurrenceList) isDense() bool { return len(m.records) >= m.thinAt }
 
 // thin drops what no later look-up needs: occurrences before the horizon, and, of every slice of time that lies
 // wholly before old, all but the first two and the last two of distinct posts. That loses no match: a slice wholly
 // inside the span of a later sentence needs any two, the one that holds the sentence its first two, the one that
 // holds the span's begin its last two.
-func (m *many) thin(horizon, old, slice feed.Time) (dropped int) {
+func (m *occurrenceList) thin(horizon, old, slice feed.Time) (dropped int) {
 	v := m.view()
 	begin, limit := v.from(horizon), v.from(old)
 	stay := make([]bool, v.len())
 	for i := begin; i < limit; {
 		n := floorDiv(v.at(i).time, slice)
 		j := min(limit, v.from((n+1)*slice))
-		v.markEnds(stay, i, j)
+		v.retainEnds(stay, i, j)
 		i = j
 	}
 	for i := max(limit, begin); i < len(stay); i++ {
 		stay[i] = true
 	}
-	return m.keep(func(i int, _ *occurrence) bool { return stay[i] })
+	return m.retain(func(i int, _ *occurrence) bool { return stay[i] })
 }
 
-// markEnds marks the first two and the last two occurrences, from i to j, of distinct posts.
-func (v *view) markEnds(stay []bool, i, j int) {
+// retainEnds retains the first two and the last two occurrences, from i to j, of distinct posts.
+func (v *view) retainEnds(stay []bool, i, j int) {
 	last := j - 1
 	before := last
 	for k := v.at(last).key(); before >= i && v.at(before).samePost(k); {
@@ -179,8 +179,8 @@ func floorDiv(a, b feed.Time) feed.Time {
 	return q
 }
 
-const manyBytes = int64(unsafe.Sizeof(many{})) + 64 // and the names of the first
+const listBytes = int64(unsafe.Sizeof(occurrenceList{})) + 64 // and the names of the first
 
-func (m *many) bytes() int64 {
-	return manyBytes + int64(cap(m.buf)) + 8*int64(cap(m.records)) + m.authors.bytes() + m.names.bytes()
+func (m *occurrenceList) bytes() int64 {
+	return listBytes + int64(cap(m.buf)) + 8*int64(cap(m.records)) + m.authors.bytes() + m.names.bytes()
 }

@@ -13,37 +13,37 @@ import (
 
 // What of a post goes along into its events, at most.
 const (
-	MaxKeep = 32   // fields
-	MaxMeta = 1024 // bytes of Meta
-	MaxLink = 1024 // bytes of Link
+	MaxMetaFields = 32   // fields
+	MaxMeta       = 1024 // bytes of Meta
+	MaxLink       = 1024 // bytes of Link
 )
 
-// keptField is a field that the source keeps for Meta.
-type keptField struct {
+// metaField is a field that the source passes on in Meta.
+type metaField struct {
 	path   string
 	quoted []byte // as JSON, with the colon behind it
 }
 
-// WithKeep is f with fields that Refrain does not know but passes on in Meta, under the names given: paths as in a field
+// WithMeta is f with fields that Refrain does not know but passes on in Meta, under the names given: paths as in a field
 // map. The first of them come first where Meta has no room for all. It has no link: WithLink comes after it.
-func (f *Fields) WithKeep(paths []string) (*Fields, error) {
+func (f *Fields) WithMeta(paths []string) (*Fields, error) {
 	kept := &Fields{paths: f.orOwn().paths}
 	var err error
 	if kept.root, err = rootOf(kept.paths); err != nil {
 		return nil, err
 	}
-	if len(paths) > MaxKeep {
-		return nil, fmt.Errorf("%d fields, and the limit is %d", len(paths), MaxKeep)
+	if len(paths) > MaxMetaFields {
+		return nil, fmt.Errorf("%d fields, and the limit is %d", len(paths), MaxMetaFields)
 	}
 	for _, path := range paths {
-		if err := kept.keep(strings.TrimSpace(path)); err != nil {
+		if err := kept.addMeta(strings.TrimSpace(path)); err != nil {
 			return nil, err
 		}
 	}
 	return kept, nil
 }
 
-func (f *Fields) keep(path string) error {
+func (f *Fields) addMeta(path string) error {
 	switch {
 	case path == "" || slices.Contains(strings.Split(path, "."), ""):
 		return fmt.Errorf("%q: want the name of a field, or a path as user.followers", path)
@@ -56,8 +56,8 @@ func (f *Fields) keep(path string) error {
 		return fmt.Errorf("%s is the post's %s, which events have anyway", path, field)
 	}
 	quoted, _ := jsontext.AppendQuote(nil, path)
-	f.kept = append(f.kept, keptField{path, append(quoted, ':')})
-	leaf := member{kept: len(f.kept)}
+	f.meta = append(f.meta, metaField{path, append(quoted, ':')})
+	leaf := member{metaIndex: len(f.meta)}
 	if err := f.root.add(leaf, strings.Split(path, ".")); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -69,7 +69,7 @@ func (f *Fields) keep(path string) error {
 }
 
 func (f *Fields) indexOf(path string) int {
-	return slices.IndexFunc(f.kept, func(k keptField) bool { return k.path == path })
+	return slices.IndexFunc(f.meta, func(k metaField) bool { return k.path == path })
 }
 
 // JoinNotes puts notes on a post together; empty ones are none.
@@ -77,20 +77,20 @@ func JoinNotes(notes ...string) string {
 	return strings.Join(slices.DeleteFunc(notes, func(n string) bool { return n == "" }), "; ")
 }
 
-// Kept returns the place, among the fields that are kept, of the one that the feed calls path.
-func (f *Fields) Kept(path string) (i int, ok bool) {
+// MetaIndex returns the index, among the Meta fields, of the one that the feed calls path.
+func (f *Fields) MetaIndex(path string) (i int, ok bool) {
 	i = f.orOwn().indexOf(path)
 	return i, i >= 0
 }
 
-// KeptCount is how many fields are kept.
-func (f *Fields) KeptCount() int { return len(f.orOwn().kept) }
+// MetaCount is how many Meta fields there are.
+func (f *Fields) MetaCount() int { return len(f.orOwn().meta) }
 
-// Meta makes the Meta of a post of the JSON values of the fields that are kept, nil where the post lacks one. What does
+// Meta makes the Meta of a post of the JSON values of the Meta fields, nil where the post lacks one. What does
 // not fit MaxMeta is left out, and the notes say so.
 func (f *Fields) Meta(values [][]byte) (meta []byte, notes []string) {
 	for i, value := range values {
-		k := &f.kept[i]
+		k := &f.meta[i]
 		if value == nil {
 			continue
 		}

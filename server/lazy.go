@@ -14,9 +14,9 @@ import (
 	"refrain/publish"
 )
 
-// late is something behind a network that is opened as soon as it can be reached: whoever starts a service and its
+// lazy is something behind a network that is opened as soon as it can be reached: whoever starts a service and its
 // brokers together need not care for the order.
-type late[T io.Closer] struct {
+type lazy[T io.Closer] struct {
 	open func(context.Context) (T, error)
 
 	mu     sync.Mutex
@@ -28,12 +28,12 @@ type late[T io.Closer] struct {
 const firstTry = 3 * time.Second
 
 // try opens at the start. What cannot be reached now is left for later; that it lets us in when it answers is wanted.
-func (l *late[T]) try(ctx context.Context, name string, log *slog.Logger) error {
+func (l *lazy[T]) try(ctx context.Context, name string, log *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(ctx, firstTry)
 	defer cancel()
 	_, err := l.get(ctx)
 	if errors.Is(err, kafkaconn.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) {
-		log.Warn("not reached; to be tried again", "name", name, "error", err)
+		log.Warn("not reached: retrying connect", "name", name, "error", err)
 		return nil
 	}
 	return err
@@ -49,7 +49,7 @@ func (s *Server) tryFirst(ctx context.Context) error {
 }
 
 // get opens, unless that has been done.
-func (l *late[T]) get(ctx context.Context) (T, error) {
+func (l *lazy[T]) get(ctx context.Context) (T, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.opened {
@@ -63,7 +63,7 @@ func (l *late[T]) get(ctx context.Context) (T, error) {
 }
 
 // peek returns what is open.
-func (l *late[T]) peek() (it T, opened bool) {
+func (l *lazy[T]) peek() (it T, opened bool) {
 	if !l.mu.TryLock() { // it is being opened
 		return it, false
 	}
@@ -71,7 +71,7 @@ func (l *late[T]) peek() (it T, opened bool) {
 	return l.it, l.opened
 }
 
-func (l *late[T]) Close() error {
+func (l *lazy[T]) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.opened {
@@ -86,10 +86,10 @@ type brokerSink interface {
 	io.Closer
 }
 
-// lateSink is a sink that may be opened later: whoever publishes tries again anyway.
-type lateSink struct{ late[brokerSink] }
+// lazySink is a sink that may be opened later: whoever publishes tries again anyway.
+type lazySink struct{ lazy[brokerSink] }
 
-func (s *lateSink) Publish(ctx context.Context, events []publish.Event) error {
+func (s *lazySink) Publish(ctx context.Context, events []publish.Event) error {
 	to, err := s.get(ctx)
 	if err != nil {
 		return err

@@ -15,10 +15,10 @@ func TestWithKeepRejects(t *testing.T) {
 		{"author=user.name", "user.name", "user.name is the post's author, which events have anyway"},
 		{"", "lang.code", "lang.code: lang cannot be a value and an object"},
 		{"", strings.Repeat("x", 101), `"` + strings.Repeat("x", 100) + `": want a name of at most 100 bytes of UTF-8`},
-		{"", "a" + strings.Repeat(",a", MaxKeep), fmt.Sprintf("%d fields, and the limit is %d", MaxKeep+1, MaxKeep)},
+		{"", "a" + strings.Repeat(",a", MaxMetaFields), fmt.Sprintf("%d fields, and the limit is %d", MaxMetaFields+1, MaxMetaFields)},
 	}
 	for _, test := range tests {
-		_, err := mustParseFields(t, test.fields).WithKeep(strings.Split(test.keep, ","))
+		_, err := mustParseFields(t, test.fields).WithMeta(strings.Split(test.keep, ","))
 		if err == nil || err.Error() != test.want {
 			t.Errorf("%s: got\n%v, want\n%s", test.keep, err, test.want)
 		}
@@ -38,7 +38,7 @@ func TestWithLinkRejects(t *testing.T) {
 		{"https://x.com{id}", `"https://x.com{id}": {id} would be part of the host: want a / before it`},
 	}
 	for _, test := range tests {
-		_, err := mustKeep(t, "", "url").WithLink(test.template)
+		_, err := mustWithMeta(t, "", "url").WithLink(test.template)
 		if err == nil || err.Error() != test.want {
 			t.Errorf("%s: got\n%v, want\n%s", test.template, err, test.want)
 		}
@@ -78,7 +78,7 @@ func TestLink(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			f, err := mustKeep(t, "", "url,n,ok,list,bad,user.name,none").WithLink(test.template)
+			f, err := mustWithMeta(t, "", "url,n,ok,list,bad,user.name,none").WithLink(test.template)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -91,7 +91,7 @@ func TestLink(t *testing.T) {
 }
 
 func TestLinkTooLong(t *testing.T) {
-	f, err := mustKeep(t, "", "").WithLink("https://x.com/{id}")
+	f, err := mustWithMeta(t, "", "").WithLink("https://x.com/{id}")
 	if err != nil {
 		t.Fatal(err)
 	}
