@@ -48,18 +48,11 @@ const (
 	checkTimeout    = 2 * time.Second
 )
 
-// run checks every second, so that metrics and the log show what nobody asks for.
+// run checks at once and then every second, so that metrics and the log show what nobody asks for.
 func (h *health) run(ctx context.Context) error {
-	t := time.NewTicker(checkInterval)
-	defer t.Stop()
-	for {
-		h.Holding(ctx)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-t.C:
-		}
-	}
+	check := func(ctx context.Context) { h.Holding(ctx) }
+	check(ctx)
+	return every(ctx, checkInterval, check)
 }
 
 // Holding are the conditions that hold.

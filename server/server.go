@@ -298,19 +298,12 @@ func (s *Server) tick(ctx context.Context) error {
 	// A service makes more garbage than detect, and all its goroutines wait for each collection a little: with 6 MiB
 	// between two of them posts went through a fifth more slowly.
 	release := memory.Keeper{Garbage: 32 << 20, Budget: s.node.budget}
-	t := time.NewTicker(time.Second)
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-t.C:
-			s.touchWaiting()
-			s.node.logHeld()
-			s.node.split.Tick(context.WithoutCancel(ctx), s.clock())
-			release.Holds(detector.Total(s.node.detectors).Bytes)
-		}
-	}
+	return every(ctx, time.Second, func(ctx context.Context) {
+		s.touchWaiting()
+		s.node.logHeld()
+		s.node.split.Tick(context.WithoutCancel(ctx), s.clock())
+		release.Holds(detector.Total(s.node.detectors).Bytes)
+	})
 }
 
 // Texts is the number of texts in the windows, once the server is Ready.
