@@ -28,22 +28,12 @@ func bounded(groups []string, a slog.Attr) slog.Attr {
 func boundedAny(v slog.Value) slog.Value {
 	var s string
 	switch x := v.Any().(type) {
-	case error:
-		s = x.Error()
-	case fmt.Stringer:
-		s = x.String()
-	case []byte:
-		s = string(x[:min(len(x), maxValue+utf8.UTFMax)])
-		if len(x) <= maxValue {
-			return v
-		}
-		return slog.StringValue(cutTo(s, len(x)))
 	case *slog.Source:
 		return v
+	case []byte:
+		s = string(x)
 	default:
-		if s = fmt.Sprint(x); len(s) <= maxValue {
-			return v
-		}
+		s = fmt.Sprint(x) // of an error or a Stringer what it says of itself, also if it panics
 	}
 	if len(s) <= maxValue {
 		return v
@@ -55,14 +45,9 @@ func cut(s string) string {
 	if len(s) <= maxValue {
 		return s
 	}
-	return cutTo(s, len(s))
-}
-
-// cutTo is the beginning of s, which stands for a value of so many bytes.
-func cutTo(s string, length int) string {
 	end := maxValue
 	for end > 0 && !utf8.RuneStart(s[end]) {
 		end--
 	}
-	return fmt.Sprintf("%s… (cut: %d bytes)", s[:end], length)
+	return fmt.Sprintf("%s… (cut: %d bytes)", s[:end], len(s))
 }

@@ -49,3 +49,24 @@ func TestShortValuesStay(t *testing.T) {
 		}
 	}
 }
+
+type nilError struct{ text string }
+
+func (e *nilError) Error() string { return e.text }
+
+// TestAValueThatPanics: a mistake in what is logged does not end the program.
+func TestAValueThatPanics(t *testing.T) {
+	for _, format := range []string{"text", "json"} {
+		var out bytes.Buffer
+		c := Default()
+		c.LogFormat, c.LogOutput = format, &out
+		logger, err := newLogger(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		logger.Info("event", "error", (*nilError)(nil))
+		if !strings.Contains(out.String(), "event") {
+			t.Errorf("%s: logged %q", format, out.String())
+		}
+	}
+}
