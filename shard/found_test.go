@@ -114,18 +114,25 @@ func checkAppends(t *testing.T, events *weighed, limit int) {
 	}
 }
 
+// newShutRoute is a route with two hostile posts of so many sentences, whose events the event topic does not take.
+func newShutRoute(tb testing.TB, sentences int) (*route, Config, *weighed) {
+	tb.Helper()
+	r := newRoute(tb, 1, true)
+	cfg, events := r.config(0), &weighed{Topic: r.events}
+	realRows(&cfg)
+	cfg.Events, cfg.EventBytes = events, 1<<20
+	r.hostile("a", sentences, 0)
+	r.hostile("b", sentences, time.Minute)
+	events.shut.Store(true)
+	return r, cfg, events
+}
+
 // TestFullOutboxWaits: where the event topic takes nothing, look-ups wait before too much waits with them. Stopped
 // then, the worker commits nothing, and the next one finds all events.
 func TestFullOutboxWaits(t *testing.T) {
 	const sentences = 400
-	r := newRoute(t, 1, true)
-	cfg, events := r.config(0), &weighed{Topic: r.events}
-	realRows(&cfg)
-	cfg.Events, cfg.EventBytes = events, 1<<20
+	r, cfg, events := newShutRoute(t, sentences)
 	w := r.mustOpen(cfg)
-	r.hostile("a", sentences, 0)
-	r.hostile("b", sentences, time.Minute)
-	events.shut.Store(true)
 	ctx, stop := context.WithCancel(context.Background())
 	stepped := make(chan error)
 	go func() { stepped <- w.Step(ctx) }()
@@ -154,14 +161,8 @@ func TestFullOutboxWaits(t *testing.T) {
 // waited as long as the turn.
 func TestMatchDoesNotWaitForTheEventTopic(t *testing.T) {
 	const sentences = 400
-	r := newRoute(t, 1, true)
-	cfg, events := r.config(0), &weighed{Topic: r.events}
-	realRows(&cfg)
-	cfg.Events, cfg.EventBytes = events, 1<<20
+	r, cfg, events := newShutRoute(t, sentences)
 	w := r.mustOpen(cfg)
-	r.hostile("a", sentences, 0)
-	r.hostile("b", sentences, time.Minute)
-	events.shut.Store(true)
 	stepped := make(chan error)
 	go func() { stepped <- w.Step(context.Background()) }()
 	for events.refused.Load() < 3 { // it tries again

@@ -288,10 +288,10 @@ type unheard struct{ *Worker }
 
 func (w unheard) Step(ctx context.Context) error {
 	for _, q := range w.owned {
-		for _, mets := range q.state.Watermarks.writers {
-			for p := range mets {
-				if mets[p].kind == watermarkNone {
-					mets[p] = watermark{kind: watermarkIdle, time: never}
+		for _, marks := range q.state.Watermarks.writers {
+			for p := range marks {
+				if marks[p].kind == watermarkNone {
+					marks[p] = watermark{kind: watermarkIdle, time: never}
 				}
 			}
 		}
@@ -391,10 +391,10 @@ type holdAlone struct{ *Worker }
 
 func (w holdAlone) Step(ctx context.Context) error {
 	for _, q := range w.owned {
-		for _, mets := range q.state.Watermarks.writers {
-			newest := slices.MaxFunc(mets, func(a, b watermark) int { return cmp.Compare(a.newest, b.newest) }).newest
-			for p := range mets {
-				mets[p].newest = newest
+		for _, marks := range q.state.Watermarks.writers {
+			newest := slices.MaxFunc(marks, func(a, b watermark) int { return cmp.Compare(a.newest, b.newest) }).newest
+			for p := range marks {
+				marks[p].newest = newest
 			}
 		}
 	}

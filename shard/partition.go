@@ -24,7 +24,7 @@ type item struct {
 	// deleted marks the sentences that are deleted by what was known at a version of the tombstones; nil when none is.
 	deleted        []bool
 	deletedVersion int64
-	// repeats marks the sentences that were redeliveries at their insertion; nil when none was, or it is not known.
+	// ownRedelivered marks the sentences that were redeliveries at their insertion; nil when none was, or it is not known.
 	ownRedelivered []bool
 }
 
@@ -43,7 +43,7 @@ type partition struct {
 	insert int64 // I: the first position of q that has not been inserted
 	state  State
 	stamp  int64 // the newest stamp among the inserted records
-	window []held
+	window []windowRecord
 	young  young
 	// deletes says that there is a control topic.
 	deletes bool
@@ -62,8 +62,8 @@ type partition struct {
 	lock lock // held while the rows are in use
 }
 
-// held is a record of q with sentences in the window.
-type held struct {
+// windowRecord is a record of q with sentences in the window.
+type windowRecord struct {
 	position int64
 	newest   feed.Time
 }
@@ -115,7 +115,7 @@ func (q *partition) inserted(x *item) {
 	if len(x.posts()) == 0 {
 		return
 	}
-	h := held{x.position, x.batch.Sentences[0].Time}
+	h := windowRecord{x.position, x.batch.Sentences[0].Time}
 	for i := range x.batch.Sentences {
 		h.newest = max(h.newest, x.batch.Sentences[i].Time)
 	}
@@ -196,10 +196,10 @@ func (q *partition) lookedUp(x *item) {
 	q.state.Watermarks.observe(x.partition, x.stamp, x.batch.Watermark)
 }
 
-// pass is the turn of a record where all partitions share one order: each sentence is inserted if it is q's own,
-// and looked up among what came before it. What that reports has been reported of no row before, or is not durable yet
-// and will be found again: the rows are replayed to where the last durable look-up stood. Then every partition has been looked up to here, for there is nothing
-// else below.
+// pass is the turn of a record where all partitions share one order: each sentence is inserted if it is q's own, and
+// looked up among what came before it. What an earlier look-up has reported is left out: it is durable, or will be found
+// again after a restart, since the rows are replayed to where the last durable look-up stood. Then every partition has
+// been looked up to here, for there is nothing else below.
 func (q *partition) pass(x *item) {
 	own := x.partition == q.id && x.position >= q.insert
 	look := x.position >= q.state.LookupFrom[x.partition]

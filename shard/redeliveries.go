@@ -41,7 +41,7 @@ type Redeliveries struct {
 	warning rate.Sometimes
 
 	mu        sync.Mutex // guards what follows
-	listeners []*observer
+	observers []*observer
 }
 
 // RedeliveryConfig is what Redeliveries retains.
@@ -289,13 +289,13 @@ func (r *Redeliveries) addObserver(from []observePoint) (*observer, bool) {
 			return nil, false
 		}
 	}
-	l := &observer{of: r}
+	o := &observer{of: r}
 	for p, at := range from {
 		r.parts[p].begin(at)
-		l.next, l.need = append(l.next, at.position), append(l.need, at.position)
+		o.next, o.need = append(o.next, at.position), append(o.need, at.position)
 	}
-	r.listeners = append(r.listeners, l)
-	return l, true
+	r.observers = append(r.observers, o)
+	return o, true
 }
 
 func (h *observedPartition) isPast(at observePoint) bool {
@@ -316,10 +316,10 @@ func (h *observedPartition) begin(at observePoint) {
 
 // start begins to read: from where every partition is to be read by one that wants to go on from next, so that nothing
 // is left out that nobody has observed.
-func (l *observer) start(next []int64) []int64 {
+func (o *observer) start(next []int64) []int64 {
 	from := slices.Clone(next)
 	for p := range from {
-		h := &l.of.parts[p]
+		h := &o.of.parts[p]
 		h.mu.Lock()
 		h.begun, from[p] = true, min(from[p], h.next)
 		h.mu.Unlock()
@@ -328,32 +328,32 @@ func (l *observer) start(next []int64) []int64 {
 }
 
 // passed notes how far a worker has got: what no worker can ask for again is forgotten.
-func (l *observer) passed(next, need []int64) {
-	r := l.of
+func (o *observer) passed(next, need []int64) {
+	r := o.of
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	copy(l.next, next)
-	copy(l.need, need)
+	copy(o.next, next)
+	copy(o.need, need)
 	r.forget()
 }
 
 // leave removes a worker that reads no more.
-func (l *observer) leave() {
-	r := l.of
+func (o *observer) leave() {
+	r := o.of
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.listeners = slices.DeleteFunc(r.listeners, func(o *observer) bool { return o == l })
+	r.observers = slices.DeleteFunc(r.observers, func(other *observer) bool { return other == o })
 	r.forget()
 }
 
 func (r *Redeliveries) forget() {
-	if len(r.listeners) == 0 {
+	if len(r.observers) == 0 {
 		return
 	}
 	for p := range r.parts {
-		next, need := r.listeners[0].next[p], r.listeners[0].need[p]
-		for _, l := range r.listeners[1:] {
-			next, need = min(next, l.next[p]), min(need, l.need[p])
+		next, need := r.observers[0].next[p], r.observers[0].need[p]
+		for _, o := range r.observers[1:] {
+			next, need = min(next, o.next[p]), min(need, o.need[p])
 		}
 		r.parts[p].forget(next, need)
 	}

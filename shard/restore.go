@@ -40,7 +40,7 @@ func (w *Worker) restore(ctx context.Context) error {
 	return nil
 }
 
-// startObserving makes the worker hear every partition from where the first of its owned ones must.
+// startObserving makes the worker observe every partition from where the first of its owned ones must.
 func (w *Worker) startObserving() {
 	from := slices.Clone(w.owned[0].state.ObserveFrom)
 	for _, q := range w.owned[1:] {
@@ -98,7 +98,7 @@ func (w *Worker) liftToStart(ctx context.Context, q *partition, start []int64) {
 	}
 }
 
-// raiseObserveFrom hears from what the topic still has, and says what it has dropped.
+// raiseObserveFrom observes from what the topic still has, and says what it has dropped.
 func (w *Worker) raiseObserveFrom(q *partition, start []int64) {
 	oldest := slices.Min(start)
 	for p, s := range start {

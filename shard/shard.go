@@ -12,9 +12,9 @@
 // to its end as reported after x was received, or up to a record stamped more than δ after x.
 //
 // What a worker must remember is, for every q, the position L[p] up to which each partition p has been looked up in
-// q's rows, the marks that those look-ups have met, and the position from which q must be replayed to have its rows
-// again. The three are stored together, after the events they stand for are durable, and are never mixed with those
-// of another moment: see State. docs/design/0002-who-reports-a-pair.md has the argument.
+// q's rows, the watermarks that those look-ups have observed, and the position from which q must be replayed to have
+// its rows again. The three are stored together, after the events they stand for are durable, and are never mixed with
+// those of another moment: see State. docs/design/0002-who-reports-a-pair.md has the argument.
 package shard
 
 import (
@@ -87,7 +87,7 @@ type Config struct {
 	Deployment     string // the CloudEvents source of the events
 
 	Delta         time.Duration // δ: how far writers' clocks and an append's flight may differ, 0 or more
-	Silence       time.Duration // a writer without marks for so long is taken for dead: see Marks
+	Silence       time.Duration // a writer without watermarks for so long counts as dead: see Watermarks
 	MaxHold       time.Duration // how far behind the fastest source partition the slowest may hold the window, 0 or more
 	Poll          time.Duration // how long a turn waits for records
 	Commit        time.Duration // the state is stored this often; 0: at every turn that has moved
@@ -148,7 +148,7 @@ func (c *Config) outOfBounds() (errs []error) {
 	least(int64(c.MaxHold), 0, "max hold")
 	least(int64(c.Poll), 1, "poll")
 	least(int64(c.Commit), 0, "commit")
-	least(int64(c.OlderInterval), 1, "keep")
+	least(int64(c.OlderInterval), 1, "older interval")
 	least(int64(c.MaxQueue), 1, "max queue")
 	least(int64(c.MaxEvents), 1, "max events")
 	least(int64(c.EventBytes), 1, "event bytes")

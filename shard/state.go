@@ -172,7 +172,7 @@ func (d *decoder) state() *State {
 	s.Watermarks.clock, s.Watermarks.known = clock, known
 	for p := range partitions {
 		s.LookupFrom[p], s.Watermarks.newest[p], s.Watermarks.elapsed[p] = d.varint("position"), d.varint("newest stamp"), d.varint("elapsed")
-		s.ObserveFrom[p] = observePoint{d.varint("heard"), d.varint("stamp before heard")}
+		s.ObserveFrom[p] = observePoint{d.varint("observe from"), d.varint("stamp before that")}
 	}
 	last := uint64(0)
 	for i := range d.count("writers", len(d.rest)/8) {
@@ -183,7 +183,7 @@ func (d *decoder) state() *State {
 		if i > 0 && id <= last {
 			d.fail("order of writers")
 		}
-		s.Watermarks.writers[id], last = d.mets(partitions), id
+		s.Watermarks.writers[id], last = d.marks(partitions), id
 	}
 	s.EventEnd = make([]int64, d.count("event partitions", len(d.rest)))
 	for p := range s.EventEnd {
@@ -195,20 +195,20 @@ func (d *decoder) state() *State {
 	return s
 }
 
-func (d *decoder) mets(partitions int) []watermark {
-	mets := make([]watermark, partitions)
-	for p := range mets {
-		mets[p].kind = watermarkKind(d.byte("mark"))
+func (d *decoder) marks(partitions int) []watermark {
+	marks := make([]watermark, partitions)
+	for p := range marks {
+		marks[p].kind = watermarkKind(d.byte("watermark"))
 		switch {
-		case d.wrong != "" || mets[p].kind > watermarkIdle:
-			d.fail("mark")
-			return mets
-		case mets[p].kind != watermarkNone:
-			mets[p].time, mets[p].newest = feed.Time(d.varint("mark")), feed.Time(d.varint("mark"))
-			mets[p].at, mets[p].source = d.varint("mark"), d.string("source")
+		case d.wrong != "" || marks[p].kind > watermarkIdle:
+			d.fail("watermark")
+			return marks
+		case marks[p].kind != watermarkNone:
+			marks[p].time, marks[p].newest = feed.Time(d.varint("watermark")), feed.Time(d.varint("watermark"))
+			marks[p].at, marks[p].source = d.varint("watermark"), d.string("source")
 		}
 	}
-	return mets
+	return marks
 }
 
 func (d *decoder) byte(what string) byte {

@@ -73,14 +73,14 @@ func (m *Watermarks) observe(p int, stamp int64, mark *topic.Watermark) {
 	if mark == nil {
 		return
 	}
-	mets := m.writers[mark.Writer]
-	if mets == nil {
-		mets = make([]watermark, len(m.newest))
-		m.writers[mark.Writer] = mets
+	marks := m.writers[mark.Writer]
+	if marks == nil {
+		marks = make([]watermark, len(m.newest))
+		m.writers[mark.Writer] = marks
 	}
-	mets[p] = watermark{watermarkActive, mark.Time, mark.Newest, mark.Source, m.elapsed[p]}
+	marks[p] = watermark{watermarkActive, mark.Time, mark.Newest, mark.Source, m.elapsed[p]}
 	if mark.Idle {
-		mets[p].kind = watermarkIdle
+		marks[p].kind = watermarkIdle
 	}
 	m.fresh = true
 }
@@ -108,8 +108,8 @@ func (m *Watermarks) advance(silence, maxHold time.Duration) (moved bool, passed
 
 // forget lets go the writers that are idle or silent.
 func (m *Watermarks) forget(silence time.Duration) {
-	maps.DeleteFunc(m.writers, func(_ uint64, mets []watermark) bool {
-		for p, one := range mets {
+	maps.DeleteFunc(m.writers, func(_ uint64, marks []watermark) bool {
+		for p, one := range marks {
 			if one.kind == watermarkActive && m.elapsed[p]-one.at <= silence.Nanoseconds() {
 				return false
 			}
@@ -123,8 +123,8 @@ func (m *Watermarks) forget(silence time.Duration) {
 func (m *Watermarks) minClock() (least watermark, everywhere bool) {
 	any := false
 	everywhere = true
-	for _, mets := range m.writers {
-		for _, one := range mets {
+	for _, marks := range m.writers {
+		for _, one := range marks {
 			everywhere = everywhere && one.kind != watermarkNone
 			if one.kind != watermarkNone && (!any || one.time < least.time) {
 				least, any = one, true
@@ -136,11 +136,11 @@ func (m *Watermarks) minClock() (least watermark, everywhere bool) {
 
 // maxClock is the highest clock that was observed in every partition; false when there is none.
 func (m *Watermarks) maxClock() (greatest feed.Time, heard bool) {
-	for _, mets := range m.writers {
-		if slices.ContainsFunc(mets, func(one watermark) bool { return one.kind == watermarkNone }) {
+	for _, marks := range m.writers {
+		if slices.ContainsFunc(marks, func(one watermark) bool { return one.kind == watermarkNone }) {
 			continue
 		}
-		newest := slices.MinFunc(mets, func(a, b watermark) int { return cmp.Compare(a.newest, b.newest) }).newest
+		newest := slices.MinFunc(marks, func(a, b watermark) int { return cmp.Compare(a.newest, b.newest) }).newest
 		if !heard || newest > greatest {
 			greatest, heard = newest, true
 		}

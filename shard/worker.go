@@ -43,7 +43,7 @@ type Worker struct {
 	spillFailed error      // in this turn
 	moved       bool       // since the last commit
 	committed   time.Time
-	olderTurn   int64                   // when the states were last kept beside the current ones, in turns of Config.Keep
+	olderTurn   int64                   // when the states were last stored beside the current ones, in units of Config.OlderInterval
 	olderNeeds  [maxOlderStates][]int64 // by slot, what the states kept there need; nil: there is none
 	topics      [3]string               // the incarnations of the sentence, event and control topic
 	progress    progress
@@ -143,12 +143,12 @@ func (w *Worker) turn(ctx context.Context) error {
 // for a while, since a busy feed has pauses.
 const (
 	usualWait = 5 * time.Millisecond
-	aWhile    = 200 * time.Millisecond
+	behindFor = 200 * time.Millisecond
 )
 
 // Behind reports whether records wait longer than they do when all goes as it should. Any goroutine may ask.
 func (w *Worker) Behind() bool {
-	return w.cfg.Now().Sub(time.Unix(0, w.behind.Load())) < aWhile
+	return w.cfg.Now().Sub(time.Unix(0, w.behind.Load())) < behindFor
 }
 
 func (w *Worker) process(ctx context.Context, items []*item) error {
@@ -365,7 +365,7 @@ func (w *Worker) states(ctx context.Context) ([][]byte, error) {
 	return states, nil
 }
 
-// updateObserveFrom notes from where every partition must be heard again to go on from q's state.
+// updateObserveFrom notes from where every partition must be observed again to go on from q's state.
 func (w *Worker) updateObserveFrom(q *partition) {
 	for p := range q.state.ObserveFrom {
 		q.state.ObserveFrom[p] = w.redeliveries.of.from(p, q.needs(p))

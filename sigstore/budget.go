@@ -40,7 +40,7 @@ func (w *Window) makeRoom() {
 	if w.searcher.abandon(); !w.overBudget() {
 		return
 	}
-	f := Forced{Occurrences: w.groups.cutCrowds(w.limit() / int64(w.cut.parts))}
+	f := Forced{Occurrences: w.groups.cutLists(w.limit() / int64(w.cut.parts))}
 	if w.overBudget() {
 		f.Groups = w.forceBlocks()
 	}

@@ -27,7 +27,7 @@ func (gs *Groups) addOccurrence(g Group, o *occurrence) (dense bool) {
 		gs.makeList(g, v)
 	}
 	if v.list != nil {
-		gs.crowds.change(v.list, func(m *occurrenceList) { m.insert(o) })
+		gs.lists.change(v.list, func(m *occurrenceList) { m.insert(o) })
 		return v.list.isDense()
 	}
 	r := g.row()
@@ -41,14 +41,14 @@ func (gs *Groups) makeList(g Group, v *view) {
 	r := g.row()
 	m := newOccurrenceList(v, gs.blocks.frame(g.block, r.sequence), gs.cfg)
 	m.cleaned = gs.purge.number
-	r.records = gs.crowds.add(m)
+	r.records = gs.lists.add(m)
 	v.list, v.chain = m, v.chain[:0]
 }
 
 // thin drops what no later look-up needs of a group with many occurrences; see occurrenceList.thin.
 func (gs *Groups) thin(g Group, horizon, old feed.Time) {
 	m := gs.view(g).list
-	gs.crowds.change(m, func(m *occurrenceList) { gs.occurrences -= m.thin(horizon, old, gs.cfg.slice) })
+	gs.lists.change(m, func(m *occurrenceList) { gs.occurrences -= m.thin(horizon, old, gs.cfg.slice) })
 	m.thinAt = max(gs.cfg.thinFrom, 2*len(m.records))
 }
 
@@ -58,7 +58,7 @@ func (gs *Groups) drop(g Group, gone func(*occurrence) bool) (dropped, left int)
 	if v.list == nil {
 		return gs.dropChained(g, v, gone)
 	}
-	gs.crowds.change(v.list, func(m *occurrenceList) {
+	gs.lists.change(v.list, func(m *occurrenceList) {
 		dropped = m.retain(func(_ int, o *occurrence) bool { return !gone(o) })
 	})
 	gs.occurrences -= dropped
@@ -75,7 +75,7 @@ func (gs *Groups) dropChained(g Group, v *view, gone func(*occurrence) bool) (dr
 	left = len(v.chain) - dropped
 	if dropped > 0 && left > 0 {
 		gs.makeList(g, v) // in the same order
-		gs.crowds.change(v.list, func(m *occurrenceList) { m.retain(func(i int, _ *occurrence) bool { return stay[i] }) })
+		gs.lists.change(v.list, func(m *occurrenceList) { m.retain(func(i int, _ *occurrence) bool { return stay[i] }) })
 	}
 	return dropped, left
 }
@@ -83,7 +83,7 @@ func (gs *Groups) dropChained(g Group, v *view, gone func(*occurrence) bool) (dr
 // removeGroup forgets a group whose row is gone.
 func (gs *Groups) removeGroup(g Group) {
 	r := g.row()
-	gs.crowds.remove(r)
+	gs.lists.remove(r)
 	gs.tokens.release(gs.numbersOf(g))
 	gs.names.remove(r.key(), g.number())
 	gs.views.forget()

@@ -23,7 +23,7 @@ type Groups struct {
 	tokens      *dictionary
 	names       table // numbers of groups, by half of the name
 	peak        int   // most groups
-	crowds      crowds
+	lists       occurrenceLists
 	views       views
 	purge       purge
 	purged      int // occurrences that it has removed
@@ -162,7 +162,7 @@ func (gs *Groups) view(g Group) *view {
 func (gs *Groups) read(v *view, g Group) {
 	r := g.row()
 	if r.hasList() {
-		v.list = gs.crowds.of(r)
+		v.list = gs.lists.of(r)
 		return
 	}
 	v.list, v.chain = nil, gs.readChain(v.chain, g)
@@ -183,5 +183,5 @@ func (gs *Groups) readChain(dst []occurrence, g Group) []occurrence {
 }
 
 func (gs *Groups) bytes() int64 {
-	return gs.crowds.bytes() + gs.names.bytes() + gs.tokens.bytes() + gs.remote.bytes()
+	return gs.lists.bytes() + gs.names.bytes() + gs.tokens.bytes() + gs.remote.bytes()
 }

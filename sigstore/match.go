@@ -32,19 +32,19 @@ func (gs *Groups) EachLater(g Group, x *feed.Sentence, visit func(*Later) bool) 
 // EachNew is EachLater without the occurrences that another sentence of x's own group makes repeats anyway: those
 // have been reported. See reach and known. What it has visited counts as reported.
 func (gs *Groups) EachNew(g Group, x *feed.Sentence, visit func(*Later) bool) {
-	if foreign, visited := gs.eachNew(g, x, visit); foreign && visited {
+	if remote, visited := gs.eachNew(g, x, visit); remote && visited {
 		gs.cleanRemote().remember(x)
 	}
 }
 
-func (gs *Groups) eachNew(g Group, x *feed.Sentence, visit func(*Later) bool) (foreign, visited bool) {
+func (gs *Groups) eachNew(g Group, x *feed.Sentence, visit func(*Later) bool) (remote, visited bool) {
 	v, k := gs.view(g), keyOf(x)
 	if v.isLast(k) {
 		return false, false // the usual case
 	}
-	own, foreign := gs.viewOwn(x)
+	own, remote := gs.viewOwn(x)
 	if own.repeatsInPost(x) {
-		return foreign, false
+		return remote, false
 	}
 	v.eachLater(k, own.reach(v, k), gs.cfg.span, x, func(y *Later) bool {
 		if own.known(keyOfOccurrence(&y.Occurrence), k, gs.cfg.span) {
@@ -53,10 +53,10 @@ func (gs *Groups) eachNew(g Group, x *feed.Sentence, visit func(*Later) bool) (f
 		visited = true
 		return visit(y)
 	})
-	return foreign, visited
+	return remote, visited
 }
 
-// MaxLater is at least how many occurrences of g x makes repeats.
+// MaxLater is an upper bound of what CountLater counts.
 func (gs *Groups) MaxLater(g Group, x *feed.Sentence) int {
 	v, k := gs.view(g), keyOf(x)
 	if v.isLast(k) {
@@ -65,8 +65,8 @@ func (gs *Groups) MaxLater(g Group, x *feed.Sentence) int {
 	return v.len() - v.indexOfKey(k)
 }
 
-// CountLater is how many occurrences EachLater would visit, or EachNew where once is set; more than most are not counted
-// on. None of them counts as reported.
+// CountLater is how many occurrences EachLater would visit, or EachNew where once is set. It stops counting at most + 1.
+// None of them counts as reported.
 func (gs *Groups) CountLater(g Group, x *feed.Sentence, once bool, most int) (n int) {
 	count := func(*Later) bool {
 		n++
@@ -86,7 +86,7 @@ func (v *view) isLast(k key) bool {
 }
 
 // viewOwn is x's group, or what is remembered of it where another partition owns it.
-func (gs *Groups) viewOwn(x *feed.Sentence) (own *view, foreign bool) {
+func (gs *Groups) viewOwn(x *feed.Sentence) (own *view, remote bool) {
 	if g := gs.Get(x); !g.IsNone() {
 		return gs.view(g), false
 	}

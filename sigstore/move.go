@@ -56,7 +56,7 @@ func (gs *Groups) moveAgain(g Group, numbers []uint32) { gs.name(gs.move(g, numb
 // renumbered ends what renumber began: the old blocks go.
 func (gs *Groups) renumbered(old int) {
 	gs.blocks.forget(old)
-	gs.crowds.clip()
+	gs.lists.clip()
 	gs.peak = gs.len()
 	gs.removed++
 }

@@ -49,11 +49,17 @@ func (m *occurrenceList) insert(o *occurrence) {
 	m.records = slices.Insert(m.records, i, m.write(o, v))
 	m.count++
 	m.authors.add(m.cfg.authorKey.hash(o.source, o.author))
-	if m.names != nil {
-		m.names.add(o)
+	m.noteNames(o)
+}
+
+// noteNames notes the names of o where names are noted. A filter without room goes: the next deletion that reads the
+// group makes another.
+func (m *occurrenceList) noteNames(o *occurrence) {
+	if m.names == nil {
+		return
 	}
-	if m.names != nil && m.names.room < 2 {
-		m.names = nil // they are noted anew when the group is next read for a deletion
+	if m.names.add(o); m.names.room < 2 {
+		m.names = nil
 	}
 }
 

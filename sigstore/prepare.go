@@ -47,8 +47,8 @@ type prepared struct {
 }
 
 // isOf reports whether the query is that of x, as things are now.
-func (p *prepared) isOf(x *feed.Sentence, lost int) bool {
-	return p.query != nil && p.group == x.Group && p.removals == lost && len(p.query.Tokens)+len(p.unknown) == len(x.Tokens)
+func (p *prepared) isOf(x *feed.Sentence, removals int) bool {
+	return p.query != nil && p.group == x.Group && p.removals == removals && len(p.query.Tokens)+len(p.unknown) == len(x.Tokens)
 }
 
 // internTokens numbers the tokens of a new group.

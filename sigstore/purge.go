@@ -119,18 +119,15 @@ func (gs *Groups) clean(g Group) (alive bool) {
 	if before == p.number {
 		return true
 	}
-	if m != nil && p.recent.misses(m.names, before) {
-		m.forgetFirst(p, before)
-		m.cleaned = p.number
-		return true
+	if m == nil || !p.recent.misses(m.names, before) {
+		dropped, left := gs.dropDeleted(g, m)
+		gs.purged += dropped
+		if left == 0 {
+			gs.evict(g)
+			return false
+		}
 	}
-	dropped, left := gs.dropDeleted(g, m)
-	gs.purged += dropped
-	if left == 0 {
-		gs.evict(g)
-		return false
-	}
-	if m = gs.view(g).list; m != nil {
+	if m = gs.view(g).list; m != nil { // a chain that has lost some is a list now
 		m.forgetFirst(p, before)
 		m.cleaned = p.number
 	}
@@ -143,7 +140,7 @@ func (gs *Groups) dropDeleted(g Group, m *occurrenceList) (dropped, left int) {
 	if m == nil {
 		return gs.drop(g, after)
 	}
-	gs.crowds.change(m, func(m *occurrenceList) { dropped = m.dropNamed(after) })
+	gs.lists.change(m, func(m *occurrenceList) { dropped = m.dropNamed(after) })
 	gs.occurrences -= dropped
 	return dropped, len(m.records)
 }
@@ -161,13 +158,13 @@ func (gs *Groups) cleanRemote() *remoteGroups {
 	p := &gs.purge
 	if p.remoteDirty {
 		p.remoteDirty = false
-		gs.remote.each(p.cleanForeign)
+		gs.remote.each(p.cleanRemoteGroup)
 	}
 	return &gs.remote
 }
 
-// cleanForeign removes from a remote group what was deleted.
-func (p *purge) cleanForeign(m *occurrenceList) (dropped int) {
+// cleanRemoteGroup removes from a remote group what was deleted.
+func (p *purge) cleanRemoteGroup(m *occurrenceList) (dropped int) {
 	if !p.recent.misses(m.names, m.cleaned) {
 		dropped = m.dropNamed(func(o *occurrence) bool {
 			_, deleted := p.authors[who{o.source, o.author}]

@@ -43,8 +43,8 @@ type Codes struct {
 	Engine Engine
 }
 
-func newSearcher(codes Codes, enough int, groups *Groups, in *blocks, tokens *dictionary) *Searcher {
-	s := &Searcher{codes: codes, stopAfter: enough, groups: groups, blocks: in, tokens: tokens}
+func newSearcher(codes Codes, stopAfter int, groups *Groups, in *blocks, tokens *dictionary) *Searcher {
+	s := &Searcher{codes: codes, stopAfter: stopAfter, groups: groups, blocks: in, tokens: tokens}
 	s.makeScratch()
 	s.index = codes.Engine(s.rows())
 	return s
@@ -78,10 +78,10 @@ func (s *Searcher) SearchAll(x *feed.Sentence) ([]Group, *Query) {
 	return s.living(q), q
 }
 
-func (s *Searcher) search(x *feed.Sentence, enough int) *Query {
+func (s *Searcher) search(x *feed.Sentence, stopAfter int) *Query {
 	q := &s.query[0]
 	s.prepare(q, x)
-	q.StopAfter = enough
+	q.StopAfter = stopAfter
 	s.index.Search(s.query[:])
 	return q
 }

@@ -169,7 +169,7 @@ func (e *batchEncoder) kind(b *Batch) {
 	case b.Canary == nil:
 		e.watermark(b.Watermark)
 	case b.Watermark != nil:
-		panic("topic: encode batch: a canary with a mark")
+		panic("topic: encode batch: a canary with a watermark")
 	default:
 		e.out = append(e.out, watermarkCanary)
 		e.fixed(b.Canary.Writer)

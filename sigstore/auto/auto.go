@@ -79,7 +79,8 @@ func (x *index) Search(queries []sigstore.Query) {
 	x.Index.Search(queries)
 }
 
-// maxNewRows new rows are a reason to look at them again, in however large a window. A look takes one or two milliseconds.
+// maxNewRows is after how many new rows they are looked at again, in however large a window. A look takes one or two
+// milliseconds.
 const maxNewRows = 1 << 16
 
 // choose changes the engine when another is better by enough. It looks when half of the rows are new.

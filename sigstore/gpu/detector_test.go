@@ -105,16 +105,16 @@ func TestEvents(t *testing.T) {
 	}
 	for _, c := range []struct {
 		name, cpu string
-		fare      int
+		minCost   int
 		lost      int // before this batch
 		budget    int64
 		want      string // in the log
 	}{
-		{name: "device", cpu: "prefix", fare: 1},
-		{name: "both", cpu: "prefix", fare: 200_000},
-		{name: "full", cpu: "prefix", fare: 1, budget: 2 << 20, want: fullLine},
-		{name: "lost to prefix", cpu: "prefix", fare: 20_000, lost: 18, want: lostLine},
-		{name: "lost to scan", cpu: "scan", fare: 20_000, lost: 12, want: lostLine},
+		{name: "device", cpu: "prefix", minCost: 1},
+		{name: "both", cpu: "prefix", minCost: 200_000},
+		{name: "full", cpu: "prefix", minCost: 1, budget: 2 << 20, want: fullLine},
+		{name: "lost to prefix", cpu: "prefix", minCost: 20_000, lost: 18, want: lostLine},
+		{name: "lost to scan", cpu: "scan", minCost: 20_000, lost: 12, want: lostLine},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := cudatest.New(t)
@@ -122,7 +122,7 @@ func TestEvents(t *testing.T) {
 			var log bytes.Buffer
 			made := 0
 			got := play(t, func(b *hashcodes.Bounds, m *hashcodes.Model) sigstore.Engine {
-				engine := gpu.New(configOf(d, b, m.Words(), cpus[c.cpu](b), &log).WithFare(c.fare))
+				engine := gpu.New(configOf(d, b, m.Words(), cpus[c.cpu](b), &log).WithMinDeviceCost(c.minCost))
 				return func(rows sigstore.Rows) sigstore.Index {
 					made++
 					return engine(rows)

@@ -1,7 +1,7 @@
 package gpu
 
-// WithFare sends rows when they have cost so many comparisons: 1 is at once.
-func (c Config) WithFare(comparisons int) Config {
+// WithMinDeviceCost sends rows when they have cost so many comparisons: 1 is at once.
+func (c Config) WithMinDeviceCost(comparisons int) Config {
 	c.minDeviceCost = comparisons
 	return c
 }

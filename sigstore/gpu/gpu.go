@@ -2,7 +2,7 @@
 // jobs of sigstore/scan, all blocks and bands of a batch of queries in one launch.
 //
 // A row begins on the host, where the CPU compares it. When the rows of a band that are still here have cost as much as
-// it costs to send them, they are sent (fare): whatever comes after, that is at most twice what the best choice would have
+// it costs to send them, they are sent (minDeviceCost): whatever comes after, that is at most twice what the best choice would have
 // cost. Rows that the device's memory has no room for stay here. When the device is lost, the window's rows are given to an
 // engine on the CPU, and all goes on. The candidates are the same in every case.
 package gpu
@@ -27,7 +27,7 @@ type Config struct {
 	CPU    sigstore.Engine // takes over when the device is lost
 	Logger *slog.Logger    // hears of a device that is full or lost
 
-	minDeviceCost int // see fare
+	minDeviceCost int // see the constant
 }
 
 // Default is the configuration but for the device and what is kept on it.

@@ -26,7 +26,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(cudatest.Main(m)) }
 
-const never = 1 << 60 // a fare
+const never = 1 << 60 // a cost that no rows reach
 
 // open opens the device of a fake driver.
 func open(tb testing.TB, f *cudatest.Driver, budget ...int64) *cuda.Device {
@@ -69,7 +69,7 @@ func configOf(d *cuda.Device, bounds *hashcodes.Bounds, words int, cpu sigstore.
 	return c
 }
 
-func newWindow(tb testing.TB, d *cuda.Device, words, fare int, threshold text.Threshold, seed uint64) *window {
+func newWindow(tb testing.TB, d *cuda.Device, words, minCost int, threshold text.Threshold, seed uint64) *window {
 	tb.Helper()
 	model, err := hashcodes.NewMD5(32*words, 1)
 	if err != nil {
@@ -77,7 +77,7 @@ func newWindow(tb testing.TB, d *cuda.Device, words, fare int, threshold text.Th
 	}
 	w := &window{Rand: rand.New(rand.NewPCG(seed, uint64(words))), tb: tb, model: model}
 	bounds := hashcodes.NewBounds(threshold, 1)
-	w.index = gpu.New(configOf(d, bounds, words, scan.New(bounds, words), &w.log).WithFare(fare))(w)
+	w.index = gpu.New(configOf(d, bounds, words, scan.New(bounds, words), &w.log).WithMinDeviceCost(minCost))(w)
 	w.reference = scan.New(bounds, words)(w)
 	return w
 }
@@ -230,8 +230,8 @@ func TestCandidates(t *testing.T) {
 	before, _ := d.Memory()
 	for _, words := range []int{1, 2, 4, 8} {
 		for i, threshold := range []text.Threshold{{Num: 1, Den: 2}, {Num: 4, Den: 5}, {Num: 1, Den: 1}} {
-			for _, fare := range []int{1, 4000, never} {
-				w := newWindow(t, d, words, fare, threshold, uint64(i))
+			for _, minCost := range []int{1, 4000, never} {
+				w := newWindow(t, d, words, minCost, threshold, uint64(i))
 				w.run(12)
 				used, _ := d.Memory()
 				if w.hits == 0 || w.log.Len() > 0 {
@@ -239,8 +239,8 @@ func TestCandidates(t *testing.T) {
 				}
 				w.close()
 				after, _ := d.Memory()
-				if fare == 1 && used == after {
-					t.Errorf("%d words, fare %d: no row was on the device", words, fare)
+				if minCost == 1 && used == after {
+					t.Errorf("%d words, minCost %d: no row was on the device", words, minCost)
 				}
 			}
 		}
@@ -257,7 +257,7 @@ func TestLostToPrefix(t *testing.T) {
 	f := cudatest.New(t)
 	d, threshold := open(t, f), text.Threshold{Num: 4, Den: 5}
 	w, bounds := newWindow(t, d, 2, 1, threshold, 5), hashcodes.NewBounds(threshold, 1)
-	w.index = gpu.New(configOf(d, bounds, 2, prefix.New(bounds), &w.log).WithFare(1))(w)
+	w.index = gpu.New(configOf(d, bounds, 2, prefix.New(bounds), &w.log).WithMinDeviceCost(1))(w)
 	w.open()
 	w.add(6000)
 	for row := range w.blocks[0] {
@@ -459,7 +459,7 @@ func TestLostForTheNext(t *testing.T) {
 	d := open(t, f)
 	var log bytes.Buffer
 	bounds := hashcodes.NewBounds(text.Threshold{Num: 4, Den: 5}, 1)
-	engine := gpu.New(configOf(d, bounds, 1, scan.New(bounds, 1), &log).WithFare(1))
+	engine := gpu.New(configOf(d, bounds, 1, scan.New(bounds, 1), &log).WithMinDeviceCost(1))
 	f.Forget = true
 	f.Fail("cuLaunchKernel", 1, cudatest.LaunchFailed)
 	for range 3 {
@@ -511,9 +511,9 @@ func TestForgotten(t *testing.T) {
 // TestBytes compares what the index says it holds with what it does.
 func TestBytes(t *testing.T) {
 	d := open(t, cudatest.New(t))
-	for _, fare := range []int{1, never} {
-		t.Run(fmt.Sprint(fare), func(t *testing.T) {
-			w := newWindow(t, d, 2, fare, text.Threshold{Num: 4, Den: 5}, 10)
+	for _, minCost := range []int{1, never} {
+		t.Run(fmt.Sprint(minCost), func(t *testing.T) {
+			w := newWindow(t, d, 2, minCost, text.Threshold{Num: 4, Den: 5}, 10)
 			signature, tokens := w.Signature([]uint32{1}), make([]uint32, 40)
 			q := []sigstore.Query{{Size: 20, Signature: make(hashcodes.Signature, 2)}}
 			for i := range signature {

@@ -33,7 +33,7 @@ func (t *Topic) append(ctx context.Context, records []topic.Record) error {
 	for len(records) > 0 {
 		n := t.together(records)
 		m := t.message(records[:n], now)
-		if err := t.await(ctx, pacedSize(m, records[:n])); err != nil {
+		if err := t.awaitPace(ctx, pacedSize(m, records[:n])); err != nil {
 			return err
 		}
 		if err := f.send(ctx, m); err != nil {

@@ -36,8 +36,8 @@ func pacedSize(m *nats.Msg, records []topic.Record) int64 {
 	return max(storedSize(m), int64(plain)/unpackedShare)
 }
 
-// await waits until so many bytes may be appended. A topic of another process's server has no pace.
-func (t *Topic) await(ctx context.Context, bytes int64) error {
+// awaitPace waits until so many bytes may be appended. A topic of another process's server has no pace.
+func (t *Topic) awaitPace(ctx context.Context, bytes int64) error {
 	if t.pace == nil {
 		return nil
 	}

@@ -3,7 +3,6 @@ package jetstream_test
 import (
 	"context"
 	"crypto/rand"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -18,35 +17,25 @@ const pacedRecord = 32 << 10
 func TestAppendsKeepThePace(t *testing.T) {
 	data := make([]byte, pacedRecord)
 	rand.Read(data)
-	keepsPace(t, data, pacedRecord)
+	checkPace(t, data, pacedRecord)
 }
 
 // TestAppendsKeepThePaceOfReaders: what is stored in next to nothing counts by what readers have to carry.
 func TestAppendsKeepThePaceOfReaders(t *testing.T) {
-	keepsPace(t, make([]byte, pacedRecord), pacedRecord/4)
+	checkPace(t, make([]byte, pacedRecord), pacedRecord/4)
 }
 
-// keepsPace wants records that count so much to wait for each other.
-func keepsPace(t *testing.T, data []byte, counts int) {
+// checkPace appends records until the context ends, and wants no more of them than the pace allows, each counting so much.
+func checkPace(t *testing.T, data []byte, counts int) {
+	t.Helper()
 	const pace = 64 << 10
-	cfg := jetstream.Default()
-	cfg.Dir, cfg.Logger, cfg.Pace = t.TempDir(), slog.New(slog.DiscardHandler), pace
-	server, err := jetstream.Start(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer server.Close()
-	named := jetstream.DefaultTopic()
-	named.Name, named.Coding = "events", jetstream.Zstd
-	top, err := server.OpenTopic(t.Context(), named)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := MustStart(t, func(c *jetstream.Config) { c.Pace = pace })
+	to := MustOpenTopic(t, server, func(c *jetstream.TopicConfig) { c.Coding = jetstream.Zstd })
 	began := time.Now()
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 	defer cancel()
 	n := 0
-	for top.Append(ctx, []topic.Record{{Data: data}}) == nil {
+	for to.Append(ctx, []topic.Record{{Data: data}}) == nil {
 		n++
 	}
 	if most := int((2+time.Since(began).Seconds())*pace/float64(counts)) + 1; n < 2 || n > most {

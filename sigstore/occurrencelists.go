@@ -2,57 +2,57 @@ package sigstore
 
 import "slices"
 
-// crowds are the occurrence lists of the groups that have one, by a number that is in their rows.
-type crowds struct {
+// occurrenceLists are the occurrence lists of the groups that have one, by a number that is in their rows.
+type occurrenceLists struct {
 	all  []*occurrenceList
 	free []int
 	held int64 // bytes of all
 }
 
 // of is a group's; its row says that it has one.
-func (c *crowds) of(r *row) *occurrenceList { return c.all[r.records&^listFlag] }
+func (l *occurrenceLists) of(r *row) *occurrenceList { return l.all[r.records&^listFlag] }
 
 // add takes m in, and returns what its row has to say.
-func (c *crowds) add(m *occurrenceList) (records uint32) {
-	c.held += m.bytes()
-	if len(c.free) == 0 {
-		c.all = append(c.all, nil)
-		c.free = append(c.free, len(c.all)-1)
+func (l *occurrenceLists) add(m *occurrenceList) (records uint32) {
+	l.held += m.bytes()
+	if len(l.free) == 0 {
+		l.all = append(l.all, nil)
+		l.free = append(l.free, len(l.all)-1)
 	}
-	n := c.free[len(c.free)-1]
-	c.free = c.free[:len(c.free)-1]
-	c.all[n] = m
+	n := l.free[len(l.free)-1]
+	l.free = l.free[:len(l.free)-1]
+	l.all[n] = m
 	return listFlag | uint32(n)
 }
 
 // remove gives back what a group has here, if it has something.
-func (c *crowds) remove(r *row) {
+func (l *occurrenceLists) remove(r *row) {
 	if !r.hasList() {
 		return
 	}
 	n := int(r.records &^ listFlag)
-	c.held -= c.all[n].bytes()
-	c.all[n] = nil
-	c.free = append(c.free, n)
+	l.held -= l.all[n].bytes()
+	l.all[n] = nil
+	l.free = append(l.free, n)
 }
 
 // change changes m and counts what it holds then.
-func (c *crowds) change(m *occurrenceList, change func(*occurrenceList)) {
+func (l *occurrenceLists) change(m *occurrenceList, change func(*occurrenceList)) {
 	before := m.bytes()
 	change(m)
-	c.held += m.bytes() - before
+	l.held += m.bytes() - before
 }
 
-// cutCrowds drops the oldest occurrences of every group that holds more than its share, in bytes, until it holds half of
+// cutLists drops the oldest occurrences of every group that holds more than its share, in bytes, until it holds half of
 // that, and returns how many they were. What is remembered of remote groups goes whole if it is more: nothing is lost by
 // that, some matches are reported once more.
-func (gs *Groups) cutCrowds(share int64) (dropped int) {
+func (gs *Groups) cutLists(share int64) (dropped int) {
 	if gs.remote.bytes() > share {
 		gs.remote.drop(func(*occurrence) bool { return true })
 	}
-	for _, m := range gs.crowds.all {
+	for _, m := range gs.lists.all {
 		if m != nil && m.bytes() > share {
-			gs.crowds.change(m, func(m *occurrenceList) { dropped += m.cut(share / 2) })
+			gs.lists.change(m, func(m *occurrenceList) { dropped += m.cut(share / 2) })
 			m.thinAt = max(gs.cfg.thinFrom, 2*len(m.records))
 		}
 	}
@@ -70,13 +70,13 @@ func (m *occurrenceList) cut(bytes int64) (dropped int) {
 }
 
 // clip gives back what the lists hold beyond their lengths.
-func (c *crowds) clip() {
-	c.all, c.free = slices.Clip(c.all), nil
-	for n, m := range c.all {
+func (l *occurrenceLists) clip() {
+	l.all, l.free = slices.Clip(l.all), nil
+	for n, m := range l.all {
 		if m == nil {
-			c.free = append(c.free, n)
+			l.free = append(l.free, n)
 		}
 	}
 }
 
-func (c *crowds) bytes() int64 { return c.held + 8*int64(len(c.all)) }
+func (l *occurrenceLists) bytes() int64 { return l.held + 8*int64(len(l.all)) }
