@@ -116,9 +116,8 @@ type Source struct {
 	mu      sync.Mutex
 	closing bool
 	active  sync.WaitGroup  // requests being served; grows only under mu while not closing
-	hurry   chan struct{}   // closed when requests still running are to stop reading
-	life    context.Context // ends then
-	endLife func()
+	reading context.Context // ends when requests still running are to stop reading
+	endRead func()
 	quit    chan struct{} // closed when they are given up
 	done    chan struct{} // closed when no further batch can come
 }
@@ -141,16 +140,15 @@ func New(cfg Config) (*Source, error) {
 		mux:    new(paths.Mux),
 		queue:  newQueue(cfg.Queue),
 		bodies: semaphore.NewWeighted(cfg.UploadBytes - cfg.UploadBytes/answersShare), answers: semaphore.NewWeighted(cfg.UploadBytes / answersShare),
-		hurry: make(chan struct{}),
-		quit:  make(chan struct{}),
-		done:  make(chan struct{}),
+		quit: make(chan struct{}),
+		done: make(chan struct{}),
 	}
 	h.failures = loglimit.New(rate.Every(failurePause), failuresAtOnce, func(n int) {
 		cfg.Logger.Error("further requests with posts that are not durable", "requests", n)
 	})
 	h.metrics = newMetrics()
 	h.slots = newUploadSlots(cfg.MaxUploads, h.metrics)
-	h.life, h.endLife = context.WithCancel(context.Background())
+	h.reading, h.endRead = context.WithCancel(context.Background())
 	h.mux.HandleFunc("POST /v1/posts", h.servePosts)
 	h.mux.HandleFunc("/v1/posts", allowOnly("POST"))
 	h.mux.HandleFunc("DELETE /v1/posts/{id}", h.serveDelete)
@@ -212,8 +210,7 @@ func (h *Source) Shutdown(ctx context.Context) error {
 		return nil
 	case <-ctx.Done():
 	}
-	close(h.hurry)
-	h.endLife()
+	h.endRead()
 	select {
 	case <-idle:
 	case <-time.After(lastWord):

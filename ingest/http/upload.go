@@ -61,7 +61,7 @@ func (u *upload) read(b body) error {
 		}
 		u.add(rec)
 		select {
-		case <-u.h.hurry:
+		case <-u.h.reading.Done():
 			return errors.Join(errStopping, u.flush())
 		default:
 		}
@@ -147,7 +147,7 @@ func (u *upload) flush() error {
 func (u *upload) admit() error {
 	ctx, cancel := context.WithCancel(u.ctx)
 	defer cancel()
-	defer context.AfterFunc(u.h.life, cancel)()
+	defer context.AfterFunc(u.h.reading, cancel)()
 	return u.h.cfg.Admit(ctx, &u.open.batch)
 }
 

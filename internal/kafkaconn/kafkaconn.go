@@ -21,6 +21,7 @@ import (
 	"github.com/segmentio/kafka-go/sasl"
 	"github.com/segmentio/kafka-go/sasl/plain"
 	"github.com/segmentio/kafka-go/sasl/scram"
+	"golang.org/x/time/rate"
 
 	"refrain/internal/kafkaconn/frames"
 )
@@ -58,8 +59,8 @@ type Conn struct {
 	sasl    sasl.Mechanism
 	logger  *slog.Logger
 
-	garbage  atomic.Int64 // when it was last logged, in Unix nanoseconds
-	answered atomic.Bool  // by a broker, once at least: TLS and login are right
+	garbage  rate.Sometimes // how often report logs
+	answered atomic.Bool    // by a broker, once at least: TLS and login are right
 }
 
 // New reads the files that cfg names. It talks to nobody.
@@ -80,7 +81,7 @@ func New(cfg Config) (*Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kafka: sasl: %w", err)
 	}
-	return &Conn{brokers: cfg.Brokers, tls: t, sasl: m, logger: cfg.Logger}, nil
+	return &Conn{brokers: cfg.Brokers, tls: t, sasl: m, logger: cfg.Logger, garbage: rate.Sometimes{Interval: garbageEvery}}, nil
 }
 
 func tlsConfig(t *TLS) (*tls.Config, error) {
@@ -136,18 +137,16 @@ func (c *Conn) Dialer() *kafka.Dialer {
 
 // dial connects and encrypts, which the library is not asked to do: what the broker says is checked within TLS.
 func (c *Conn) dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, addr)
+	dialer := &net.Dialer{Timeout: dialTimeout}
+	dial := dialer.DialContext
+	if c.tls != nil {
+		dial = (&tls.Dialer{NetDialer: dialer, Config: c.tls}).DialContext
+	}
+	conn, err := dial(ctx, network, addr)
 	if err != nil {
 		return nil, err
 	}
-	if c.tls == nil {
-		return frames.Wrap(conn, c.report), nil
-	}
-	encrypted, err := c.encrypt(ctx, conn, addr)
-	if err != nil {
-		return nil, errors.Join(err, conn.Close())
-	}
-	return frames.Wrap(encrypted, c.report), nil
+	return frames.Wrap(conn, c.report), nil
 }
 
 // garbageEvery is how often garbage is logged: the library may try again many times a second.
@@ -155,26 +154,9 @@ const garbageEvery = 10 * time.Second
 
 // report logs garbage that the library may hide.
 func (c *Conn) report(err error) {
-	now, last := time.Now().UnixNano(), c.garbage.Load()
-	if c.logger == nil || now-last < int64(garbageEvery) || !c.garbage.CompareAndSwap(last, now) {
-		return
+	if c.logger != nil {
+		c.garbage.Do(func() { c.logger.Warn("kafka: connection ended", "brokers", c.String(), "error", err) })
 	}
-	c.logger.Warn("kafka: connection ended", "brokers", c.String(), "error", err)
-}
-
-func (c *Conn) encrypt(ctx context.Context, conn net.Conn, addr string) (net.Conn, error) {
-	cfg := c.tls.Clone()
-	if cfg.ServerName == "" {
-		host, _, err := net.SplitHostPort(addr)
-		if err != nil {
-			return nil, err
-		}
-		cfg.ServerName = host
-	}
-	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
-	defer cancel()
-	encrypted := tls.Client(conn, cfg)
-	return encrypted, encrypted.HandshakeContext(ctx)
 }
 
 // Client sends requests over a transport.
