@@ -100,12 +100,9 @@ func has(series []string, name, matchers string) bool {
 // metricsOfAServer are the series of one whose broker and endpoint are away, without their values.
 func metricsOfAServer(t *testing.T) []string {
 	t.Helper()
-	path, away := filepath.Join(t.TempDir(), "refrain.yaml"), e2e.FreeAddress(t)
-	config := fmt.Sprintf("ingest: {kafka: [{brokers: [%q], topics: [posts], group: refrain}]}\npublish: {kafka: [{name: alerts, brokers: [%[1]q], topic: reuse}]}\n", away)
-	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p := e2e.New(t, e2e.WithConfig(path))
+	config := fmt.Sprintf("ingest: {kafka: [{brokers: [%q], topics: [posts], group: refrain}]}\n"+
+		"publish: {kafka: [{name: alerts, brokers: [%[1]q], topic: reuse}]}\n", e2e.FreeAddress(t))
+	p := e2e.New(t, e2e.WithYAML(t, config))
 	p.Start()
 	var series []string
 	p.Await(30*time.Second, "source at /metrics", func() bool {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -91,13 +90,12 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = js.DeleteStream(context.Background(), r.stream) })
-	r.Process = e2e.New(t, e2e.WithConfig(r.config(t)))
+	r.Process = e2e.New(t, e2e.WithYAML(t, r.config()))
 	return r
 }
 
-func (r *rig) config(t *testing.T) string {
-	path := filepath.Join(t.TempDir(), "refrain.yaml")
-	config := fmt.Sprintf(`
+func (r *rig) config() string {
+	return fmt.Sprintf(`
 ingest:
   kafka: [{brokers: [%q], topics: [%q], group: %[2]q}]
   nats: [{servers: ["nats://%[3]s"], stream: %[4]q}]
@@ -106,10 +104,6 @@ lookup:
   retention: 1000h
   redis: {url: "redis://%[5]s/0", prefix: "%[2]s:"}
 `, r.kafka.addr(), r.topic, r.nats.addr(), r.stream, r.redis.addr())
-	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 func (r *rig) jetStream(t *testing.T) jetstream.JetStream {

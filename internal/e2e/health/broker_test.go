@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -87,11 +85,7 @@ func TestBrokerAwayAndBack(t *testing.T) {
 	for name, start := range map[string]func(*testing.T) broker{"kafka": newKafka, "nats": newNATS} {
 		t.Run(name, func(t *testing.T) {
 			b := start(t)
-			config := filepath.Join(t.TempDir(), "refrain.yaml")
-			if err := os.WriteFile(config, []byte(b.config), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			p := e2e.New(t, e2e.WithConfig(config), "REFRAIN_CANARY_EVERY=100ms")
+			p := e2e.New(t, e2e.WithYAML(t, b.config), "REFRAIN_CANARY_EVERY=100ms")
 			p.Start()
 			b.mustBring(p, 1)
 			b.Kill()
