@@ -27,10 +27,10 @@ func TestMemoryOfDeletions(t *testing.T) {
 	deleteAll(p, n, func(i int) string { return fmt.Sprintf("/v1/posts/%s%d?source=%s%d", long, i, long, i) })
 	p.Await(time.Minute, "tombstones", func() bool { return p.Counters()["refrain_shard_tombstones"] == n })
 	p.Events()
-	wrote := rssAnon(p.Cmd.Process.Pid)
+	wrote := e2e.RSSAnon(p.Cmd.Process.Pid)
 	_ = p.Kill(syscall.SIGKILL)
 	p.Start()
-	held := rssAnon(p.Cmd.Process.Pid)
+	held := e2e.RSSAnon(p.Cmd.Process.Pid)
 	t.Logf("RssAnon %d MiB when they were written, %d MiB after a restart", wrote/mib, held/mib)
 	if held == 0 || held > 100*mib {
 		t.Errorf("%d bytes held: %d names are %d bytes", held, n, 2*n*len(long))
