@@ -3,8 +3,6 @@ package deploy_test
 
 import (
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -106,25 +104,15 @@ func metricsOfAServer(t *testing.T) []string {
 	p.Start()
 	var series []string
 	p.Await(30*time.Second, "source at /metrics", func() bool {
-		series = mustSeries(t, p.URL("/metrics"))
+		series = seriesOf(p)
 		return has(series, "refrain_ingest_up", "")
 	})
 	return series
 }
 
-func mustSeries(t *testing.T, url string) []string {
-	t.Helper()
-	resp, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var series []string
-	for line := range strings.Lines(string(data)) {
+func seriesOf(p *e2e.Process) (series []string) {
+	_, metrics := p.Get("/metrics")
+	for line := range strings.Lines(metrics) {
 		if strings.HasPrefix(line, "refrain_") {
 			series = append(series, line[:strings.LastIndex(line, " ")])
 		}

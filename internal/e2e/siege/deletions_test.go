@@ -2,7 +2,6 @@ package siege
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -45,7 +44,7 @@ func deleteAll(p *e2e.Process, n int, path func(i int) string) {
 	for range 16 {
 		clients.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				if err := deleteOne(p, path(i)); err != nil {
+				if err := p.TryDelete(path(i)); err != nil {
 					p.TB.Error(err)
 					return
 				}
@@ -53,19 +52,4 @@ func deleteAll(p *e2e.Process, n int, path func(i int) string) {
 		})
 	}
 	clients.Wait()
-}
-
-func deleteOne(p *e2e.Process, path string) error {
-	r, err := http.NewRequestWithContext(p.TB.Context(), "DELETE", p.URL(path), nil)
-	if err != nil {
-		return err
-	}
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return err
-	}
-	if err := resp.Body.Close(); err != nil || resp.StatusCode != http.StatusNoContent {
-		return fmt.Errorf("DELETE %.40s: %s (%v)", path, resp.Status, err)
-	}
-	return nil
 }
