@@ -3,8 +3,6 @@ package deploy_test
 
 import (
 	"fmt"
-	"io"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -100,34 +98,21 @@ func has(series []string, name, matchers string) bool {
 // metricsOfAServer are the series of one whose broker and endpoint are away, without their values.
 func metricsOfAServer(t *testing.T) []string {
 	t.Helper()
-	path, away := filepath.Join(t.TempDir(), "refrain.yaml"), e2e.FreeAddress(t)
-	config := fmt.Sprintf("ingest: {kafka: [{brokers: [%q], topics: [posts], group: refrain}]}\npublish: {kafka: [{name: alerts, brokers: [%[1]q], topic: reuse}]}\n", away)
-	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p := e2e.New(t, e2e.WithConfig(path))
+	config := fmt.Sprintf("ingest: {kafka: [{brokers: [%q], topics: [posts], group: refrain}]}\n"+
+		"publish: {kafka: [{name: alerts, brokers: [%[1]q], topic: reuse}]}\n", e2e.FreeAddress(t))
+	p := e2e.New(t, e2e.WithYAML(t, config))
 	p.Start()
 	var series []string
 	p.Await(30*time.Second, "source at /metrics", func() bool {
-		series = mustSeries(t, p.URL("/metrics"))
+		series = seriesOf(p)
 		return has(series, "refrain_ingest_up", "")
 	})
 	return series
 }
 
-func mustSeries(t *testing.T, url string) []string {
-	t.Helper()
-	resp, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var series []string
-	for line := range strings.Lines(string(data)) {
+func seriesOf(p *e2e.Process) (series []string) {
+	_, metrics := p.Get("/metrics")
+	for line := range strings.Lines(metrics) {
 		if strings.HasPrefix(line, "refrain_") {
 			series = append(series, line[:strings.LastIndex(line, " ")])
 		}

@@ -33,10 +33,7 @@ func TestService(t *testing.T) {
 // mustUnit is the unit with a program that is there.
 func mustUnit(t *testing.T) string {
 	t.Helper()
-	data, err := os.ReadFile("refrain.service")
-	if err != nil {
-		t.Fatal(err)
-	}
+	data := mustRead(t, "refrain.service")
 	const program = "ExecStart=/usr/local/bin/refrain "
 	if !bytes.Contains(data, []byte(program)) {
 		t.Fatalf("no %q in the unit", program)

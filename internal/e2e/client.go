@@ -94,10 +94,10 @@ func (p *Process) Matches() (all []feed.Match) {
 	return all
 }
 
-// Retractions are the events that say that a post was deleted.
-func (p *Process) Retractions() int {
+// Get is the whole answer to a request for a path.
+func (p *Process) Get(path string) (status int, body string) {
 	p.TB.Helper()
-	resp, err := http.Get(p.URL("/v1/events?from=start&until=now"))
+	resp, err := http.Get(p.URL(path))
 	if err != nil {
 		p.TB.Fatal(err)
 	}
@@ -106,24 +106,39 @@ func (p *Process) Retractions() int {
 	if err != nil {
 		p.TB.Fatal(err)
 	}
-	return bytes.Count(all, []byte("event: dev.refrain.retracted.v1"))
+	return resp.StatusCode, string(all)
+}
+
+// Retractions are the events that say that a post was deleted.
+func (p *Process) Retractions() int {
+	p.TB.Helper()
+	_, events := p.Get("/v1/events?from=start&until=now")
+	return strings.Count(events, "event: dev.refrain.retracted.v1")
 }
 
 // Delete deletes posts.
 func (p *Process) Delete(ids ...string) {
 	p.TB.Helper()
 	for _, id := range ids {
-		r, err := http.NewRequestWithContext(context.Background(), http.MethodDelete, p.URL("/v1/posts/"+id), nil)
-		if err != nil {
+		if err := p.TryDelete("/v1/posts/" + id); err != nil {
 			p.TB.Fatal(err)
-		}
-		resp, err := http.DefaultClient.Do(r)
-		if err != nil {
-			p.TB.Fatal(err)
-		}
-		resp.Body.Close()
-		if resp.StatusCode != http.StatusNoContent {
-			p.TB.Fatalf("DELETE %s: %s", id, resp.Status)
 		}
 	}
+}
+
+// TryDelete deletes what is at a path.
+func (p *Process) TryDelete(path string) error {
+	r, err := http.NewRequestWithContext(context.Background(), http.MethodDelete, p.URL(path), nil)
+	if err != nil {
+		return err
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return err
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusNoContent {
+		return fmt.Errorf("DELETE %.40s: %s", path, resp.Status)
+	}
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"testing"
 
@@ -22,6 +23,16 @@ const (
 
 // WithConfig is the setting that names a configuration file.
 func WithConfig(path string) string { return configFile + "=" + path }
+
+// WithYAML writes a configuration file, and is the setting that names it.
+func WithYAML(tb testing.TB, config string) string {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), "refrain.yaml")
+	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	return WithConfig(path)
+}
 
 // Main runs the tests of a package, or a server where Start has asked for it.
 func Main(m *testing.M) {

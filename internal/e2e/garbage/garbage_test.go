@@ -5,9 +5,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -38,7 +35,10 @@ func TestPeersThatAnswerGarbage(t *testing.T) {
 	r.Start()
 	r.post(t, "before")
 	r.awaitPosts(t, 2)
-	before := r.anonymous(t)
+	before := e2e.RSSAnon(r.Cmd.Process.Pid)
+	if before == 0 {
+		t.Skip("no /proc here")
+	}
 	peers := map[string]*peer{"Redis": r.redis, "NATS": r.nats, "Kafka": r.kafka}
 	for _, p := range peers {
 		p.turn(true)
@@ -49,7 +49,7 @@ func TestPeersThatAnswerGarbage(t *testing.T) {
 			return p.spoken.Load() >= int64(len(p.kinds))
 		})
 	}
-	if after := r.anonymous(t); after > before+maxGrowth {
+	if after := e2e.RSSAnon(r.Cmd.Process.Pid); after == 0 || after > before+maxGrowth {
 		t.Errorf("the memory grew from %d to %d bytes", before, after)
 	}
 	for _, p := range peers {
@@ -91,13 +91,12 @@ func newRig(t *testing.T) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = js.DeleteStream(context.Background(), r.stream) })
-	r.Process = e2e.New(t, e2e.WithConfig(r.config(t)))
+	r.Process = e2e.New(t, e2e.WithYAML(t, r.config()))
 	return r
 }
 
-func (r *rig) config(t *testing.T) string {
-	path := filepath.Join(t.TempDir(), "refrain.yaml")
-	config := fmt.Sprintf(`
+func (r *rig) config() string {
+	return fmt.Sprintf(`
 ingest:
   kafka: [{brokers: [%q], topics: [%q], group: %[2]q}]
   nats: [{servers: ["nats://%[3]s"], stream: %[4]q}]
@@ -106,10 +105,6 @@ lookup:
   retention: 1000h
   redis: {url: "redis://%[5]s/0", prefix: "%[2]s:"}
 `, r.kafka.addr(), r.topic, r.nats.addr(), r.stream, r.redis.addr())
-	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 func (r *rig) jetStream(t *testing.T) jetstream.JetStream {
@@ -157,24 +152,4 @@ func (r *rig) queryIndex() bool {
 	}
 	defer resp.Body.Close()
 	return resp.StatusCode < http.StatusInternalServerError
-}
-
-// anonymous is the server's own memory: RssAnon.
-func (r *rig) anonymous(t *testing.T) (bytes int64) {
-	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", r.Cmd.Process.Pid))
-	if err != nil {
-		t.Skip("no /proc here: ", err)
-	}
-	for line := range strings.Lines(string(status)) {
-		if f := strings.Fields(line); len(f) == 3 && f[0] == "RssAnon:" {
-			kb, err := strconv.ParseInt(f[1], 10, 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return kb << 10
-		}
-	}
-	t.Fatal("no RssAnon in /proc")
-	return 0
 }

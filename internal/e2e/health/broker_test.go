@@ -2,10 +2,7 @@ package health
 
 import (
 	"fmt"
-	"io"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -66,32 +63,13 @@ func newNATS(t *testing.T) broker {
 	}}
 }
 
-// readyz is what everybody who asks is told.
-func readyz(p *e2e.Process) (status int, body string) {
-	p.TB.Helper()
-	resp, err := http.Get(p.URL("/readyz"))
-	if err != nil {
-		p.TB.Fatal(err)
-	}
-	defer resp.Body.Close()
-	all, err := io.ReadAll(resp.Body)
-	if err != nil {
-		p.TB.Fatal(err)
-	}
-	return resp.StatusCode, string(all)
-}
-
 // TestBrokerAwayAndBack: a source that is away is a warning and a metric, and the server stays ready, for all others; when it
 // is back so are its posts, and nothing is left of the warning.
 func TestBrokerAwayAndBack(t *testing.T) {
 	for name, start := range map[string]func(*testing.T) broker{"kafka": newKafka, "nats": newNATS} {
 		t.Run(name, func(t *testing.T) {
 			b := start(t)
-			config := filepath.Join(t.TempDir(), "refrain.yaml")
-			if err := os.WriteFile(config, []byte(b.config), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			p := e2e.New(t, e2e.WithConfig(config), "REFRAIN_CANARY_EVERY=100ms")
+			p := e2e.New(t, e2e.WithYAML(t, b.config), "REFRAIN_CANARY_EVERY=100ms")
 			p.Start()
 			b.mustBring(p, 1)
 			b.Kill()
@@ -109,8 +87,8 @@ func (b *broker) mustBring(p *e2e.Process, n float64) {
 	b.post(fmt.Sprintf(`{"id":"%v","text":"These are the words of a post that a broker has"}`, n))
 	p.Await(2*time.Minute, "post of a source that is up", func() bool {
 		c := p.Counters()
-		_, body := readyz(p)
-		return c["refrain_ingest_posts_total/accepted"] >= n && c["refrain_ingest_up"] == 1 && c["refrain_ingest_up#"] == 1 && body == "ok\n"
+		_, ready := p.Get("/readyz")
+		return c["refrain_ingest_posts_total/accepted"] >= n && c["refrain_ingest_up"] == 1 && c["refrain_ingest_up#"] == 1 && ready == "ok\n"
 	})
 	if age := p.Counters()["refrain_ingest_last_fetch_age_seconds#"]; age != 1 {
 		p.TB.Errorf("%v ages of the last fetch, want 1", age)
@@ -123,11 +101,12 @@ func (b *broker) mustMiss(p *e2e.Process) {
 	before := p.Counters()
 	p.Await(2*time.Minute, "source that is down", func() bool {
 		c := p.Counters()
-		status, body := readyz(p)
+		status, body := p.Get("/readyz")
 		if status != http.StatusOK {
 			p.TB.Fatalf("not ready: %s", body)
 		}
-		return c["refrain_ingest_up"] == 0 && c["refrain_ingest_up#"] == 1 && c["refrain_ingest_failures_total"] > before["refrain_ingest_failures_total"] &&
+		return c["refrain_ingest_up"] == 0 && c["refrain_ingest_up#"] == 1 &&
+			c["refrain_ingest_failures_total"] > before["refrain_ingest_failures_total"] &&
 			c["refrain_ingest_last_fetch_age_seconds"] > 1 && strings.Contains(body, "warning: source_down:")
 	})
 }

@@ -4,8 +4,6 @@ package health
 import (
 	"bytes"
 	"fmt"
-	"io"
-	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -35,16 +33,8 @@ var incarnation = regexp.MustCompile(`@[0-9A-Za-z_-]+`)
 // stream is what a client reads that asks for all events, with their positions.
 func stream(p *e2e.Process) string {
 	p.TB.Helper()
-	resp, err := http.Get(p.URL("/v1/events?from=start&until=now"))
-	if err != nil {
-		p.TB.Fatal(err)
-	}
-	defer resp.Body.Close()
-	all, err := io.ReadAll(resp.Body)
-	if err != nil {
-		p.TB.Fatal(err)
-	}
-	return incarnation.ReplaceAllString(string(all), "")
+	_, events := p.Get("/v1/events?from=start&until=now")
+	return incarnation.ReplaceAllString(events, "")
 }
 
 // counted are all counters, and how much the window holds, but for what is the canaries' own.
@@ -73,8 +63,9 @@ func leftBehind(t *testing.T, canaries string) (events string, counters map[stri
 		}
 		// One by one, and each in the index before the next: else how many events share a message is chance, and how many the
 		// index takes in at once, which decides how often it reads and writes a record.
-		line := fmt.Sprintf(`{"id":"p%d","created_at":"2024-05-06T07:08:%02dZ","text":"Sentence number %d is here again and says the same. Other words that nobody repeats %d."}`, i, i, i%7, i)
-		if _, err := p.Post([][]byte{[]byte(line + "\n")}); err != nil {
+		line := fmt.Appendf(nil, `{"id":"p%d","created_at":"2024-05-06T07:08:%02dZ",`+
+			`"text":"Sentence number %d is here again and says the same. Other words that nobody repeats %d."}`+"\n", i, i, i%7, i)
+		if _, err := p.Post([][]byte{line}); err != nil {
 			t.Fatal(err)
 		}
 		p.Events()
@@ -133,7 +124,8 @@ func TestGaugesAfterARestart(t *testing.T) {
 	p.Start()
 	var lines [][]byte
 	for i := range posts {
-		lines = append(lines, fmt.Appendf(nil, `{"id":"p%d","created_at":"2024-05-06T07:%02d:%02dZ","text":"these%[1]d words%[1]d are%[1]d only%[1]d here%[1]d"}`+"\n", i, i/60, i%60))
+		lines = append(lines, fmt.Appendf(nil, `{"id":"p%d","created_at":"2024-05-06T07:%02d:%02dZ",`+
+			`"text":"these%[1]d words%[1]d are%[1]d only%[1]d here%[1]d"}`+"\n", i, i/60, i%60))
 	}
 	p.Feed(lines, 250, func(int) {})
 	_ = p.Kill(syscall.SIGKILL)

@@ -10,9 +10,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -45,13 +43,12 @@ func newEdges(t *testing.T, kafka, redis string) *edges {
 	e := &edges{kafka: kafka, redis: redis, posts: devservers.Name(t), reuse: devservers.Name(t)}
 	devservers.CreateTopic(t, kafka, e.posts, 4)
 	devservers.CreateTopic(t, kafka, e.reuse, 3)
-	e.Process = e2e.New(t, e2e.WithConfig(e.write(t)))
+	e.Process = e2e.New(t, e2e.WithYAML(t, e.config()))
 	return e
 }
 
-func (e *edges) write(t *testing.T) string {
-	path := filepath.Join(t.TempDir(), "refrain.yaml")
-	config := fmt.Sprintf(`
+func (e *edges) config() string {
+	return fmt.Sprintf(`
 window: {max_hold: %[5]s}
 ingest:
   kafka:
@@ -64,10 +61,6 @@ lookup:
   retention: 1000h
   redis: {url: "redis://%[4]s/0", prefix: "%[3]s:"}
 `, e.kafka, e.posts, e.reuse, e.redis, maxHold)
-	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 // kcat runs the command-line client, which is not ours, on the broker.
@@ -278,11 +271,8 @@ func (e *edges) inWindow() float64 {
 // without a new event.
 func TestRedisComesBackEmpty(t *testing.T) {
 	redis := devservers.StartRedis(t, "--appendonly", "no", "--save", "''")
-	config := filepath.Join(t.TempDir(), "refrain.yaml")
-	if err := os.WriteFile(config, fmt.Appendf(nil, "lookup: {store: redis, redis: {url: \"redis://%s/0\"}}\n", redis.Addr()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	e := &edges{Process: e2e.New(t, e2e.WithConfig(config))}
+	config := fmt.Sprintf("lookup: {store: redis, redis: {url: \"redis://%s/0\"}}\n", redis.Addr())
+	e := &edges{Process: e2e.New(t, e2e.WithYAML(t, config))}
 	e.Start()
 	text := `"text":"The quick brown fox jumps over the lazy dog."}` + "\n"
 	if _, err := e.Post([][]byte{[]byte(`{"id":"1",` + text), []byte(`{"id":"2",` + text)}); err != nil {

@@ -4,8 +4,6 @@ package nats
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -44,7 +42,7 @@ func TestNATSToNATS(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Fatal("posts are not acknowledged")
 	}
-	p := e2e.New(t, e2e.WithConfig(natsConfig(t, url, in, out)))
+	p := e2e.New(t, e2e.WithYAML(t, natsConfig(url, in, out)))
 	p.Start()
 	p.Await(2*time.Minute, "all posts", func() bool {
 		c, err := p.TryCounters()
@@ -70,14 +68,9 @@ func mustStream(t *testing.T, js jetstream.JetStream) (name string) {
 	return name
 }
 
-func natsConfig(t *testing.T, url, in, out string) string {
-	path := filepath.Join(t.TempDir(), "refrain.yaml")
-	config := fmt.Sprintf("ingest: {nats: [{servers: [%q], stream: %s}]}\npublish: {nats: [{name: reuse, servers: [%[1]q], subject: %[3]s.events}]}\n",
+func natsConfig(url, in, out string) string {
+	return fmt.Sprintf("ingest: {nats: [{servers: [%q], stream: %s}]}\npublish: {nats: [{name: reuse, servers: [%[1]q], subject: %[3]s.events}]}\n",
 		url, in, out)
-	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path
 }
 
 // streamIDs are the ids of all events in a stream.

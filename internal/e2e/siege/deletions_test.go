@@ -2,7 +2,6 @@ package siege
 
 import (
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -27,10 +26,10 @@ func TestMemoryOfDeletions(t *testing.T) {
 	deleteAll(p, n, func(i int) string { return fmt.Sprintf("/v1/posts/%s%d?source=%s%d", long, i, long, i) })
 	p.Await(time.Minute, "tombstones", func() bool { return p.Counters()["refrain_shard_tombstones"] == n })
 	p.Events()
-	wrote := rssAnon(p.Cmd.Process.Pid)
+	wrote := e2e.RSSAnon(p.Cmd.Process.Pid)
 	_ = p.Kill(syscall.SIGKILL)
 	p.Start()
-	held := rssAnon(p.Cmd.Process.Pid)
+	held := e2e.RSSAnon(p.Cmd.Process.Pid)
 	t.Logf("RssAnon %d MiB when they were written, %d MiB after a restart", wrote/mib, held/mib)
 	if held == 0 || held > 100*mib {
 		t.Errorf("%d bytes held: %d names are %d bytes", held, n, 2*n*len(long))
@@ -45,7 +44,7 @@ func deleteAll(p *e2e.Process, n int, path func(i int) string) {
 	for range 16 {
 		clients.Go(func() {
 			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
-				if err := deleteOne(p, path(i)); err != nil {
+				if err := p.TryDelete(path(i)); err != nil {
 					p.TB.Error(err)
 					return
 				}
@@ -53,19 +52,4 @@ func deleteAll(p *e2e.Process, n int, path func(i int) string) {
 		})
 	}
 	clients.Wait()
-}
-
-func deleteOne(p *e2e.Process, path string) error {
-	r, err := http.NewRequestWithContext(p.TB.Context(), "DELETE", p.URL(path), nil)
-	if err != nil {
-		return err
-	}
-	resp, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return err
-	}
-	if err := resp.Body.Close(); err != nil || resp.StatusCode != http.StatusNoContent {
-		return fmt.Errorf("DELETE %.40s: %s (%v)", path, resp.Status, err)
-	}
-	return nil
 }

@@ -88,11 +88,7 @@ func stages(t *testing.T, p *e2e.Process) {
 
 func mustStart(t *testing.T) *e2e.Process {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "refrain.yaml")
-	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p := e2e.New(t, e2e.WithConfig(path), "GODEBUG=madvdontneed=1")
+	p := e2e.New(t, e2e.WithYAML(t, config), "GODEBUG=madvdontneed=1")
 	p.Token = honestToken
 	p.Start()
 	return p

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"strconv"
 	"sync"
 	"testing"
 	"time"
 
 	"refrain/feed"
+	"refrain/internal/e2e"
 )
 
 // follower follows the events and notes those about honest posts, and when they came.
@@ -132,7 +132,7 @@ func watch(ctx context.Context, pid int, url, dir string) (all []sample) {
 			return all
 		case <-t.C:
 		}
-		s := sample{at: time.Since(begin), anonymous: rssAnon(pid)}
+		s := sample{at: time.Since(begin), anonymous: e2e.RSSAnon(pid)}
 		if i%25 == 0 {
 			s.disk, s.ready = diskUse(dir), status(url+"/readyz")
 		} else if len(all) > 0 {
@@ -140,21 +140,6 @@ func watch(ctx context.Context, pid int, url, dir string) (all []sample) {
 		}
 		all = append(all, s)
 	}
-}
-
-// rssAnon is the memory of a process that no file backs; 0 if it has ended.
-func rssAnon(pid int) int64 {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		return 0
-	}
-	for line := range bytes.Lines(data) {
-		if rest, ok := bytes.CutPrefix(line, []byte("RssAnon:")); ok {
-			kb, _ := strconv.ParseInt(string(bytes.Fields(rest)[0]), 10, 64)
-			return kb << 10
-		}
-	}
-	return 0
 }
 
 func diskUse(dir string) (sum int64) {
