@@ -39,13 +39,14 @@ type block struct {
 // signature is that of row i of the block.
 func (b *block) signature(i int) []uint32 { return b.codes[i*b.words : (i+1)*b.words] }
 
-// engines are the list of what exists. Our own engines join it with a line each: a window of the product behind this
-// interface, and what it is called in the table. Blocks are large, so that an engine may take a batch at a time.
+// engines are all that there are. Blocks are large, so that an engine may take a batch at a time.
 var engines = []struct {
 	name, what string
 	open       func(t text.Threshold, order []uint64, words int) (engine, error)
 }{
 	{yardstick, "plain streaming PPJoin, Go, exact", openPPJoin},
+	{"prefix", "Refrain, prefix, exact", openPrefix},
+	{"scan", "Refrain, scan, exact", openScan},
 }
 
 // yardstick is the engine that the others are compared with; it also gives the truth.

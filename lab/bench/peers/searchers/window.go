@@ -28,13 +28,13 @@ func Windows(t text.Threshold, set func(row int) []uint64, asked []int) (all []N
 		{"window, scan engine", detector.Scan},
 		{"window, prefix engine", func(b *hashcodes.Bounds, _ *hashcodes.Model) sigstore.Engine { return prefix.New(b) }},
 	} {
-		d, err := detector.New(detector.Config{Threshold: t, Span: long, Model: model, Engine: e.engine, OmitTexts: true})
+		d, err := detector.New(detector.Config{Threshold: t, Span: Forever, Model: model, Engine: e.engine, OmitTexts: true})
 		if err != nil {
 			return nil, err
 		}
 		w := &window{Detector: d, set: set}
 		for _, row := range asked {
-			w.expected = append(w.expected, w.sentence(row))
+			w.expected = append(w.expected, RowSentence(row, set(row)))
 		}
 		all = append(all, Named{e.name, "another question: all rows that reach the threshold, none lost, each verified; 64-bit signatures, 64 queries at once",
 			func([]uint32) Searcher { return w }})
@@ -42,8 +42,8 @@ func Windows(t text.Threshold, set func(row int) []uint64, asked []int) (all []N
 	return all, nil
 }
 
-// long is a span that lets nothing go.
-const long = 87600 * time.Hour
+// Forever is a span that lets nothing go.
+const Forever = 87600 * time.Hour
 
 // window looks up the sentences of rows. Of signatures it takes only how many there are: it makes its own.
 type window struct {
@@ -54,9 +54,8 @@ type window struct {
 	matches  []feed.Match
 }
 
-// sentence makes a row one of a post of its own, a millisecond after the row before.
-func (w *window) sentence(row int) *feed.Sentence {
-	set := w.set(row)
+// RowSentence makes a row the sentence of a post of its own, a millisecond after the row before.
+func RowSentence(row int, set []uint64) *feed.Sentence {
 	return &feed.Sentence{
 		Source: "bench", Post: strconv.Itoa(row), Time: firstTime + feed.Time(row), Tokens: set, Group: feed.GroupHash(set), Coverage: 1,
 	}
@@ -67,7 +66,7 @@ const firstTime = 1_767_225_600_000
 
 func (w *window) Add(signatures []uint32) {
 	for range signatures {
-		w.Insert(w.sentence(w.rows))
+		w.Insert(RowSentence(w.rows, w.set(w.rows)))
 		w.rows++
 	}
 }
