@@ -220,7 +220,7 @@ func (d *PostDecoder) field(p *Post, f Field, value jsontext.Value) error {
 	case kind == '0' && (f == FieldID || f == FieldAuthor || f == FieldCreatedAt):
 		return d.store(p, f, value)
 	case kind != '"':
-		return fmt.Errorf("%s: want %s, got %s", f, wanted(f), kindName(kind))
+		return fmt.Errorf("%s: want %s, got %s", f, wantedKind(f), kindName(kind))
 	case bytes.IndexByte(value, '\\') < 0 && utf8.Valid(value):
 		return d.store(p, f, value[1:len(value)-1])
 	}
@@ -321,7 +321,7 @@ func whatIsReplaced(quoted []byte) string {
 	return "invalid UTF-8"
 }
 
-func wanted(f Field) string {
+func wantedKind(f Field) string {
 	switch f {
 	case FieldID, FieldAuthor, FieldCreatedAt:
 		return "a string or a number"
