@@ -102,7 +102,7 @@ func TestCut(t *testing.T) {
 	for _, segments := range []int{1, 3, 7, 50} {
 		next := 10
 		for segment := range segments {
-			from, to := cut(10, 41, segment, segments)
+			from, to := segmentRows(10, 41, segment, segments)
 			if from != next {
 				t.Fatalf("segment %d of %d begins at %d, the one before ends at %d", segment, segments, from, next)
 			}

@@ -43,9 +43,9 @@ func TestFixedNear(t *testing.T) {
 				want = append(want, uint32(row))
 			}
 		}
-		slices.Sort(f.near[q])
-		if !slices.Equal(f.near[q], want) {
-			t.Fatalf("query %d: rows %v, want %v", q, f.near[q], want)
+		slices.Sort(f.similar[q])
+		if !slices.Equal(f.similar[q], want) {
+			t.Fatalf("query %d: rows %v, want %v", q, f.similar[q], want)
 		}
 		all += len(want)
 	}
@@ -70,8 +70,8 @@ func TestFixedDistances(t *testing.T) {
 		for _, n := range near {
 			sum += n
 		}
-		if !slices.Equal(got, want) || sum != len(f.near[q]) {
-			t.Errorf("got %v and %d similar, want %v and %d", got, sum, want, len(f.near[q]))
+		if !slices.Equal(got, want) || sum != len(f.similar[q]) {
+			t.Errorf("got %v and %d similar, want %v and %d", got, sum, want, len(f.similar[q]))
 		}
 	}
 }

@@ -40,9 +40,9 @@ func TestLaplace(t *testing.T) {
 	p := newTestProgram(t, 1, 3)
 	var want float64
 	for i := range p.tokens {
-		for at := p.near.starts[i]; at < p.near.starts[i+1]; at++ {
+		for at := p.neighbours.starts[i]; at < p.neighbours.starts[i+1]; at++ {
 			for k := range p.bits {
-				d := p.y[i*p.bits+k] - p.y[int(p.near.items[at])*p.bits+k]
+				d := p.y[i*p.bits+k] - p.y[int(p.neighbours.items[at])*p.bits+k]
 				want += p.weights[at] * d * d
 			}
 		}

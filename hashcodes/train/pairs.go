@@ -149,7 +149,7 @@ func (m *miner) search(from, to int, q query, r *rand.Rand) (list []found) {
 		}
 		n := len(tab.sets[row])
 		b := bounds.For(n)
-		first, last := cut(row+1, tab.band[b.Max+1], r.IntN(q.segments), q.segments)
+		first, last := segmentRows(row+1, tab.band[b.Max+1], r.IntN(q.segments), q.segments)
 		for size := n; size <= b.Max; size++ {
 			low, high := max(first, tab.band[size]), min(last, tab.band[size+1])
 			if low >= high {
@@ -166,8 +166,8 @@ func (m *miner) search(from, to int, q query, r *rand.Rand) (list []found) {
 	return list
 }
 
-// cut is one segment of the rows from-to.
-func cut(from, to, segment, segments int) (int, int) {
+// segmentRows is one segment of the rows from-to.
+func segmentRows(from, to, segment, segments int) (int, int) {
 	n := to - from
 	return from + n*segment/segments, from + n*(segment+1)/segments
 }

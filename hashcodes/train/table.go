@@ -40,8 +40,8 @@ func (t *table) sign(m *hashcodes.Model) {
 }
 
 // parts appends the scans for the partners of a set of n tokens: one for each size that they may have, with the
-// lossless radius and slack bits more.
-func (t *table) parts(dst []hamming.Part, b *hashcodes.SizeBounds, sig hashcodes.Signature, slack int) []hamming.Part {
+// lossless radius and some extra bits.
+func (t *table) parts(dst []hamming.Part, b *hashcodes.SizeBounds, sig hashcodes.Signature, extra int) []hamming.Part {
 	for size := b.Min; size <= b.Max; size++ {
 		from, to := t.band[size], t.band[size+1]
 		if from == to {
@@ -54,7 +54,7 @@ func (t *table) parts(dst []hamming.Part, b *hashcodes.SizeBounds, sig hashcodes
 			dst = append(dst, hamming.Part{})
 		}
 		dst[i] = hamming.Part{
-			Query: hamming.Query{Signature: sig, Radius: int(b.Radius[size-b.Min]) + slack, Hits: dst[i].Hits[:0]},
+			Query: hamming.Query{Signature: sig, Radius: int(b.Radius[size-b.Min]) + extra, Hits: dst[i].Hits[:0]},
 			From:  from, To: to,
 		}
 	}

@@ -184,7 +184,7 @@ func halve(sets [][]uint64, seed uint64) (some, others [][]uint64) {
 func (l *learning) learn(md5 *hashcodes.Model) (m *hashcodes.Model, err error) {
 	switch l.Learner {
 	case "direct":
-		return l.best()
+		return l.learnDirect()
 	case "opt":
 		m, _, err = l.opt()
 	case "ner":
@@ -198,8 +198,8 @@ func (l *learning) learn(md5 *hashcodes.Model) (m *hashcodes.Model, err error) {
 // maxHashedRatio: with so many times the false candidates of the best, the hashed codes of a number of ones are not tried.
 const maxHashedRatio = 4
 
-// best learns for every number of ones up to the one asked for, and returns the best on the validation sets.
-func (l *learning) best() (best *hashcodes.Model, err error) {
+// learnDirect learns for every number of ones up to the one asked for, and returns the model that is best on the validation sets.
+func (l *learning) learnDirect() (learnDirect *hashcodes.Model, err error) {
 	numbers, err := l.onesToTry()
 	if err != nil {
 		return nil, err
@@ -207,18 +207,18 @@ func (l *learning) best() (best *hashcodes.Model, err error) {
 	for _, s := range schedules {
 		l.progress.rounds += s.rounds * len(numbers)
 	}
-	var least Cost
+	var minCost Cost
 	for _, ones := range numbers {
 		l.logf("learning codes of %d %s a token", ones, plural(ones, "bit"))
 		m, cost, err := l.direct(ones)
 		if err != nil {
 			return nil, err
 		}
-		if best == nil || cost.False < least.False {
-			best, least = m, cost
+		if learnDirect == nil || cost.False < minCost.False {
+			learnDirect, minCost = m, cost
 		}
 	}
-	return best, nil
+	return learnDirect, nil
 }
 
 // onesToTry lists the numbers of ones that are worth a try by their hashed codes, and has the report compare with the best of
