@@ -125,7 +125,7 @@ func (f *feeder) special(w *world, s *source, d *delivery, p *feed.Post, limit f
 	case 1:
 		switch {
 		case w.plan.Live && now <= limit: // replaced: the wall clock is near
-			p.Time = now.Add(maxFutureSkew + f.ahead())
+			p.Time = now.Add(maxFutureSkew + f.futureSkew())
 		case !w.plan.Live && s.futurePosts < 2: // two never move a clock that asks for three
 			s.futurePosts++
 			d.hasFuture = true
@@ -142,9 +142,9 @@ func (f *feeder) special(w *world, s *source, d *delivery, p *feed.Post, limit f
 // maxFutureSkew is how far ahead of the present a post keeps its time.
 const maxFutureSkew = time.Minute
 
-// ahead is how far in the future a post is dated that is replaced: by so little, now and then, that it is not when it
+// futureSkew is how far in the future a post is dated that is replaced: by so little, now and then, that it is not when it
 // is sent again.
-func (f *feeder) ahead() time.Duration {
+func (f *feeder) futureSkew() time.Duration {
 	if f.IntN(2) == 0 {
 		return time.Duration(1+f.IntN(60)) * time.Second
 	}
