@@ -37,7 +37,7 @@ func mustWords(t *testing.T) []string {
 func TestNothingExcludedIsInTheVocabulary(t *testing.T) {
 	e := mustExclusions(t)
 	for _, w := range mustWords(t) {
-		if e.has(w) || !plain(w) {
+		if e.contains(w) || !plain(w) {
 			t.Errorf("%q is in the vocabulary", w)
 		}
 	}
@@ -54,7 +54,7 @@ func TestExclusions(t *testing.T) {
 	for word, want := range map[string]bool{
 		"bad": true, "badly": false, "worse": true, "unworsened": true, "worst": false, "": false,
 	} {
-		if e.has(word) != want {
+		if e.contains(word) != want {
 			t.Errorf("%q: got %t", word, !want)
 		}
 	}
@@ -118,7 +118,7 @@ func TestHashes(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := out.String()
-	if len(list) != 17 || !(&exclusions{words: map[uint64]bool{hashOf("word"): true}}).has("word") {
+	if len(list) != 17 || !(&exclusions{words: map[uint64]bool{hashOf("word"): true}}).contains("word") {
 		t.Errorf("got %q", list)
 	}
 }

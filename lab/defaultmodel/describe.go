@@ -56,9 +56,9 @@ func describe(ctx context.Context, data string, readings []*reading, s *train.Sa
 		return nil, err
 	}
 	r := recipe{Report: *report}
-	all, asked := slices.Concat(s.Learning, s.Validation), s.Validation[:min(queries, len(s.Validation))]
+	all, sample := slices.Concat(s.Learning, s.Validation), s.Validation[:min(queries, len(s.Validation))]
 	for _, t := range thresholds {
-		r.Measured = append(r.Measured, measured{t.String(), train.Count(ctx, md5, t, asked, all), train.Count(ctx, m, t, asked, all)})
+		r.Measured = append(r.Measured, measured{t.String(), train.Count(ctx, md5, t, sample, all), train.Count(ctx, m, t, sample, all)})
 	}
 	for _, x := range readings {
 		r.Corpora = append(r.Corpora, share{x.corpus.name, x.corpus.language, x.sample.Seen, len(x.sample.Learning) + len(x.sample.Validation)})
@@ -66,12 +66,12 @@ func describe(ctx context.Context, data string, readings []*reading, s *train.Sa
 	if r.Files, err = inputs(data); err != nil {
 		return nil, err
 	}
-	told, err := json.Marshal(r)
+	recipeJSON, err := json.Marshal(r)
 	if err != nil {
 		return nil, err
 	}
 	about := m.Description()
-	about.TrainedOn = string(told)
+	about.TrainedOn = string(recipeJSON)
 	return hashcodes.New(about, slices.Collect(m.Entries()))
 }
 

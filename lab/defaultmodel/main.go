@@ -57,12 +57,12 @@ func writeOrCompare(path string, content []byte, check bool) error {
 	if !check {
 		return os.WriteFile(path, content, 0o644)
 	}
-	there, err := os.ReadFile(path)
+	existing, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	if !bytes.Equal(there, content) {
-		return fmt.Errorf("%s is not what the data give: %d bytes, and %d are made of them", path, len(there), len(content))
+	if !bytes.Equal(existing, content) {
+		return fmt.Errorf("%s is not what the data give: %d bytes, and %d are made of them", path, len(existing), len(content))
 	}
 	return nil
 }

@@ -29,7 +29,7 @@ func allowed(readings []*reading, out *exclusions) []string {
 	words := map[string]bool{}
 	for _, some := range byLanguage {
 		for word := range common(some) {
-			if plain(word) && !out.has(word) {
+			if plain(word) && !out.contains(word) {
 				words[word] = true
 			}
 		}
@@ -102,7 +102,7 @@ type exclusions struct {
 
 const shortestStem, longestStem = 3, 12 // characters
 
-func (e *exclusions) has(word string) bool {
+func (e *exclusions) contains(word string) bool {
 	if e.words[hashOf(word)] {
 		return true
 	}

@@ -110,11 +110,11 @@ func (s *scale) shows(v float64) bool {
 }
 
 func (s *scale) at(v float64) float64 {
-	least, most := s.min, s.max
+	low, high := s.min, s.max
 	if s.axis.Log {
-		v, least, most = math.Log(v), math.Log(least), math.Log(most)
+		v, low, high = math.Log(v), math.Log(low), math.Log(high)
 	}
-	return s.from + (v-least)/(most-least)*(s.to-s.from)
+	return s.from + (v-low)/(high-low)*(s.to-s.from)
 }
 
 // ticks are round values on the axis: of a logarithmic one 1, 2 and 5 times the powers of ten, or only those where the
@@ -139,11 +139,11 @@ func (s *scale) ticks() (list []float64) {
 	return slices.DeleteFunc(list, func(v float64) bool { return v < s.min*(1-1e-9) || v > s.max*(1+1e-9) })
 }
 
-// roundStep is the least of 1, 2 and 5 times a power of ten that is not less.
-func roundStep(least float64) float64 {
-	p := math.Pow(10, math.Floor(math.Log10(least)))
+// roundStep is the smallest of 1, 2 and 5 times a power of ten that is minStep or more.
+func roundStep(minStep float64) float64 {
+	p := math.Pow(10, math.Floor(math.Log10(minStep)))
 	for _, f := range []float64{1, 2, 5} {
-		if f*p >= least {
+		if f*p >= minStep {
 			return f * p
 		}
 	}
@@ -171,10 +171,10 @@ func drawAxes(b *bytes.Buffer, x, y *scale) {
 	fmt.Fprintf(b, `<text x="14" y="%d" text-anchor="middle" transform="rotate(-90 14 %d)">%s</text>`+"\n", middle, middle, html.EscapeString(y.axis.Title))
 }
 
-func drawCurve(b *bytes.Buffer, x, y *scale, c *Curve, place int) {
+func drawCurve(b *bytes.Buffer, x, y *scale, c *Curve, index int) {
 	colour, dashes := c.Colour, c.Dashes
 	if colour == "" {
-		colour = Colours[place%len(Colours)]
+		colour = Colours[index%len(Colours)]
 	}
 	if dashes == "" {
 		dashes = "none"
@@ -190,7 +190,7 @@ func drawCurve(b *bytes.Buffer, x, y *scale, c *Curve, place int) {
 		}
 	}
 	fmt.Fprintf(b, `<polyline fill="none" stroke="%s" stroke-width="1.5" stroke-dasharray="%s" points="%s"/>%s`, colour, dashes, points.Bytes(), dots.Bytes())
-	left, legend := plotWidth-plotRight+10, plotTop+14+16*place
+	left, legend := plotWidth-plotRight+10, plotTop+14+16*index
 	fmt.Fprintf(b, `<path d="M%d %dh26" stroke="%s" stroke-width="1.5" stroke-dasharray="%s"/><text x="%d" y="%d">%s</text>`+"\n",
 		left, legend-4, colour, dashes, left+32, legend, html.EscapeString(c.Name))
 }

@@ -86,7 +86,7 @@ func (b *bench) fill(ctx context.Context, s *service) (held float64, err error) 
 			return 0, err
 		}
 	}
-	_, err = s.until(ctx, "refrain_publish_lag", func(v float64) bool { return v == 0 })
+	_, err = s.awaitMetric(ctx, "refrain_publish_lag", func(v float64) bool { return v == 0 })
 	return held, err
 }
 

@@ -136,8 +136,8 @@ func (s *service) events(ctx context.Context) (n int, err error) {
 	return n, in.Err()
 }
 
-// until polls a metric, summed over its labels.
-func (s *service) until(ctx context.Context, metric string, ok func(float64) bool) (time.Time, error) {
+// awaitMetric polls a metric, summed over its labels, until ok.
+func (s *service) awaitMetric(ctx context.Context, metric string, ok func(float64) bool) (time.Time, error) {
 	for {
 		v, known, err := s.metric(metric)
 		if err != nil {

@@ -186,7 +186,7 @@ func oneThread() []string {
 func (p peerDirs) run(ctx context.Context, w peer, o *options, t text.Threshold) (r result, pairs []pair, err error) {
 	r = result{Peer: w.name, What: w.what, Threshold: fraction(t), Every: 1}
 	out := filepath.Join(p.folder, "pairs")
-	args := append(w.args[:len(w.args):len(w.args)], "--data", p.folder, "--threshold", fraction(t), "--out", out, "--rows", strconv.Itoa(w.given(o)))
+	args := append(w.args[:len(w.args):len(w.args)], "--data", p.folder, "--threshold", fraction(t), "--out", out, "--rows", strconv.Itoa(w.rowCount(o)))
 	if w.every != nil {
 		r.Every = w.every(o)
 		args = append(args, "--every", strconv.Itoa(r.Every))
@@ -215,7 +215,7 @@ func (p peerDirs) run(ctx context.Context, w peer, o *options, t text.Threshold)
 	return r, pairs, err
 }
 
-func (w peer) given(o *options) int {
+func (w peer) rowCount(o *options) int {
 	if w.rows == nil {
 		return o.rows
 	}

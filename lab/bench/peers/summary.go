@@ -116,14 +116,14 @@ func (s *summary) row(r *result) string {
 }
 
 // share is a part of a whole: 1 only when it is all of it.
-func share(part, whole int) string {
+func share(part, total int) string {
 	switch {
-	case whole == 0:
+	case total == 0:
 		return "-"
-	case part == whole:
+	case part == total:
 		return "1"
 	}
-	return fmt.Sprintf("%.4f", min(float64(part)/float64(whole), 0.9999))
+	return fmt.Sprintf("%.4f", min(float64(part)/float64(total), 0.9999))
 }
 
 func (s *summary) notes(w *writer) {

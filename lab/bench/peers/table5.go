@@ -95,8 +95,8 @@ func (o *options) table5(ctx context.Context, c *collection, folder string, quer
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	t := &table5{Bits: o.bits, Ones: o.ones, Radius: o.radius, Queries: queries, Runs: o.runs, conditions: c.conditions()}
 	codes, sizes := c.codes, searchers.Tenths(c.rows())
-	asked := searchers.Evenly(codes[:sizes[0]], queries)
-	if err := writeArray(filepath.Join(folder, "queries.u32"), asked); err != nil {
+	queryCodes := searchers.Evenly(codes[:sizes[0]], queries)
+	if err := writeArray(filepath.Join(folder, "queries.u32"), queryCodes); err != nil {
 		return nil, err
 	}
 	windows, err := searchers.Windows(table5Threshold, c.set, searchers.EvenRows(sizes[0], queries))
@@ -108,7 +108,7 @@ func (o *options) table5(ctx context.Context, c *collection, folder string, quer
 	for i, s := range append(ours, windows...) {
 		o.status.Set(s.Name + " …")
 		engine := s.Open(codes[:sizes[0]/10])
-		cells, err := searchers.Measure(ctx, engine, codes, asked, sizes, o.radius, o.runs)
+		cells, err := searchers.Measure(ctx, engine, codes, queryCodes, sizes, o.radius, o.runs)
 		if err != nil {
 			return nil, err
 		}

@@ -36,20 +36,20 @@ func EngineGrid(ctx context.Context, c *Config) (*report.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	asked := size(c, 20_000, 1000)
-	sentences, err := c.corpus(ctx, slices.Max(windows)+asked)
+	lookups := size(c, 20_000, 1000)
+	sentences, err := c.corpus(ctx, slices.Max(windows)+lookups)
 	if err != nil {
 		return nil, err
 	}
-	if sentences.len() <= asked {
-		return nil, fmt.Errorf("there are %d distinct sentences only: want more than %d", sentences.len(), asked)
+	if sentences.len() <= lookups {
+		return nil, fmt.Errorf("there are %d distinct sentences only: want more than %d", sentences.len(), lookups)
 	}
 	r := c.report("engines", "Look-ups by engine: µs of processor time each, in windows of so many distinct sentences.", sentences.String())
 	var all []EngineFigure
 	for _, window := range windows {
-		window = min(window, sentences.len()-asked)
+		window = min(window, sentences.len()-lookups)
 		for _, t := range list {
-			g := grid{config: c, sentences: sentences, window: window, lookups: asked, threshold: t}
+			g := grid{config: c, sentences: sentences, window: window, lookups: lookups, threshold: t}
 			figures, err := g.measure(ctx)
 			if err != nil {
 				return nil, err
@@ -63,7 +63,7 @@ func EngineGrid(ctx context.Context, c *Config) (*report.Report, error) {
 	if worst.Ratio > 0 {
 		r.Note("auto is at most %s of the best: window %s, θ %s, batches of %d", units.Times(worst.Ratio), units.Thousands(worst.Window), worst.Threshold, worst.Batch)
 	}
-	r.Note("look-ups only, of sentences that the window does not hold, verification included, after a round to warm up; medians of %d rounds of up to %s look-ups, the engines in turns", c.rounds(), units.Thousands(asked))
+	r.Note("look-ups only, of sentences that the window does not hold, verification included, after a round to warm up; medians of %d rounds of up to %s look-ups, the engines in turns", c.rounds(), units.Thousands(lookups))
 	r.Note("all engines found the same number of matches")
 	return r, nil
 }

@@ -134,8 +134,8 @@ func (x *floods) all(ctx context.Context) (all []FloodFigure, err error) {
 		return nil, err
 	}
 	all = append(all, alone)
-	for _, most := range x.options.MaxMatches {
-		f := FloodFigure{Flood: x.options.Flood, MaxMatches: most}
+	for _, maxMatches := range x.options.MaxMatches {
+		f := FloodFigure{Flood: x.options.Flood, MaxMatches: maxMatches}
 		if err := x.measure(ctx, &f, &events); err != nil {
 			return nil, err
 		}
@@ -203,9 +203,9 @@ func (l *load) floodRun(ctx context.Context, p *child, events *int, send func(*l
 	if err != nil {
 		return 0, err
 	}
-	heard := make(chan error, 1)
+	streamDone := make(chan error, 1)
 	l.begin = time.Now().Add(every)
-	go func() { heard <- l.observeEvents(stream) }()
+	go func() { streamDone <- l.observeEvents(stream) }()
 	err = send(l, ctx)
 	took = time.Since(l.begin)
 	switch {
@@ -217,7 +217,7 @@ func (l *load) floodRun(ctx context.Context, p *child, events *int, send func(*l
 		err = l.await(ctx, *events, patience)
 	}
 	done()
-	if broken := <-heard; err == nil && ctx.Err() == nil && !errors.Is(broken, context.Canceled) {
+	if broken := <-streamDone; err == nil && ctx.Err() == nil && !errors.Is(broken, context.Canceled) {
 		err = broken
 	}
 	if len(l.events) < *events {
@@ -326,25 +326,25 @@ func (c *Config) floodCaps(ctx context.Context, o FloodOptions) (all []CapFigure
 	if err != nil {
 		return nil, err
 	}
-	for _, most := range append(slices.Clone(o.MaxMatches), 0) {
-		c.status("flood: %s variants alone, max_matches %d", units.Thousands(o.Alone), most)
-		f, err := floodCap(ctx, sentences, e, most)
+	for _, maxMatches := range append(slices.Clone(o.MaxMatches), 0) {
+		c.status("flood: %s variants alone, max_matches %d", units.Thousands(o.Alone), maxMatches)
+		f, err := floodCap(ctx, sentences, e, maxMatches)
 		if err != nil {
 			return nil, err
 		}
-		c.step("flood: %s variants alone, max_matches %d: %d verifications, %s µs a look-up", units.Thousands(o.Alone), most, f.Verifications, units.Three(f.CPU))
+		c.step("flood: %s variants alone, max_matches %d: %d verifications, %s µs a look-up", units.Thousands(o.Alone), maxMatches, f.Verifications, units.Three(f.CPU))
 		all = append(all, *f)
 	}
 	return all, nil
 }
 
-func floodCap(ctx context.Context, sentences []feed.Sentence, e detector.Engine, most int) (*CapFigure, error) {
+func floodCap(ctx context.Context, sentences []feed.Sentence, e detector.Engine, maxMatches int) (*CapFigure, error) {
 	m, err := model()
 	if err != nil {
 		return nil, err
 	}
 	cfg := detector.Default()
-	cfg.Span, cfg.Lateness, cfg.MaxMatches, cfg.Flood, cfg.Model, cfg.Engine = long, time.Minute, most, min(most, reported), m, e
+	cfg.Span, cfg.Lateness, cfg.MaxMatches, cfg.Flood, cfg.Model, cfg.Engine = long, time.Minute, maxMatches, min(maxMatches, reported), m, e
 	d, err := detector.New(cfg)
 	if err != nil {
 		return nil, err
@@ -359,7 +359,7 @@ func floodCap(ctx context.Context, sentences []feed.Sentence, e detector.Engine,
 		d.Insert(&sentences[i])
 	}
 	took, n := cpu.Time()-begin, d.Counts()
-	return &CapFigure{most, n.Lookups, n.Candidates, n.Matches, n.Truncated, float64(took) / 1e3 / float64(max(1, n.Lookups))}, nil
+	return &CapFigure{maxMatches, n.Lookups, n.Candidates, n.Matches, n.Truncated, float64(took) / 1e3 / float64(max(1, n.Lookups))}, nil
 }
 
 // floodSentences are a flood within a minute.

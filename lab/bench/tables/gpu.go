@@ -32,7 +32,7 @@ func GPU(ctx context.Context, c *Config, o GPUOptions) (*report.Report, error) {
 	cfg.Device = o.Device
 	d, err := cuda.Open(cfg)
 	if err != nil {
-		return nil, wanted(err)
+		return nil, withGPUHint(err)
 	}
 	r, err := c.gpu(ctx, d, o)
 	return r, errors.Join(err, d.Close())
@@ -42,13 +42,13 @@ func GPU(ctx context.Context, c *Config, o GPUOptions) (*report.Report, error) {
 func NoGPU() error {
 	d, err := cuda.Open(cuda.Default())
 	if err != nil {
-		return wanted(err)
+		return withGPUHint(err)
 	}
 	return d.Close()
 }
 
-// wanted says what a machine without a GPU lacks.
-func wanted(err error) error {
+// withGPUHint adds to the error what a machine without a GPU lacks.
+func withGPUHint(err error) error {
 	if !errors.Is(err, cuda.ErrUnavailable) {
 		return err
 	}

@@ -111,7 +111,7 @@ func hitsOf(block []hamming.Query) (n int) {
 }
 
 // scanRate is comparisons a second of a kernel, over at least so long, after a pass to warm up.
-func scanRate(k *hamming.Kernel, planes [][]uint32, block []hamming.Query, atLeast time.Duration) float64 {
+func scanRate(k *hamming.Kernel, planes [][]uint32, block []hamming.Query, minTime time.Duration) float64 {
 	pass := func() {
 		for i := range block {
 			block[i].Hits = block[i].Hits[:0]
@@ -120,7 +120,7 @@ func scanRate(k *hamming.Kernel, planes [][]uint32, block []hamming.Query, atLea
 	}
 	pass()
 	begin, passes := cpu.Time(), 0
-	for passes == 0 || cpu.Time()-begin < atLeast {
+	for passes == 0 || cpu.Time()-begin < minTime {
 		pass()
 		passes++
 	}

@@ -228,16 +228,16 @@ func (l *load) run(ctx context.Context, p *child) (*LatencyFigure, error) {
 	if err != nil {
 		return nil, err
 	}
-	heard := make(chan error, 1)
+	streamDone := make(chan error, 1)
 	l.begin = time.Now().Add(every)
-	go func() { heard <- l.observeEvents(stream) }()
+	go func() { streamDone <- l.observeEvents(stream) }()
 	sent := l.send(ctx)
 	took := time.Since(l.begin)
 	if sent == nil {
 		sent = l.awaitEvents(ctx)
 	}
 	done()
-	if err := <-heard; sent == nil && ctx.Err() == nil && !errors.Is(err, context.Canceled) {
+	if err := <-streamDone; sent == nil && ctx.Err() == nil && !errors.Is(err, context.Canceled) {
 		sent = err
 	}
 	if err := interrupted(ctx); err != nil {

@@ -287,8 +287,8 @@ func (w *stopwatch) stop(from, to int, matches int64) {
 }
 
 // sum adds up what was looked up.
-func (f *MatchFigure) sum(points []Point, looked int) {
-	f.Looked, f.Matches = looked, 0
+func (f *MatchFigure) sum(points []Point, lookups int) {
+	f.Looked, f.Matches = lookups, 0
 	for _, p := range points {
 		f.Matches += p.Matches
 	}
@@ -411,11 +411,11 @@ func matchGrid(figures []MatchFigure, t text.Threshold) report.Grid {
 		if last.Engine == yardstick {
 			against = units.Times(last.CPU / f.CPU)
 		}
-		looked := "all"
+		lookedUp := "all"
 		if f.Looked < f.Sentences {
-			looked = "a sample of " + units.Thousands(f.Looked)
+			lookedUp = "a sample of " + units.Thousands(f.Looked)
 		}
-		g.Add(f.Engine, units.Three(f.CPU), units.Three(f.Wall), against, units.Three(float64(f.Candidates)/float64(max(1, f.Looked))), looked, units.Thousands(int(f.Matches)), bytes)
+		g.Add(f.Engine, units.Three(f.CPU), units.Three(f.Wall), against, units.Three(float64(f.Candidates)/float64(max(1, f.Looked))), lookedUp, units.Thousands(int(f.Matches)), bytes)
 	}
 	return g
 }

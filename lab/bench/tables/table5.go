@@ -63,7 +63,7 @@ func Table5(ctx context.Context, c *Config, o Table5Options) (*report.Report, er
 	data := sentences.String()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	sizes := searchers.Tenths(sentences.len())
-	asked := searchers.Evenly(codes[:sizes[0]], o.Queries)
+	queryCodes := searchers.Evenly(codes[:sizes[0]], o.Queries)
 	windows, err := searchers.Windows(table5Threshold, sentences.set, searchers.EvenRows(sizes[0], o.Queries))
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func Table5(ctx context.Context, c *Config, o Table5Options) (*report.Report, er
 	radius := len(columns)
 	for i, s := range append(columns, windows...) {
 		c.status("table5: %s", s.Name)
-		cells, err := searchers.Measure(ctx, s.Open(codes[:sizes[0]/10]), codes, asked, sizes, paperRadius, c.Runs)
+		cells, err := searchers.Measure(ctx, s.Open(codes[:sizes[0]/10]), codes, queryCodes, sizes, paperRadius, c.Runs)
 		if err := interrupted(ctx); err != nil {
 			return nil, err
 		}

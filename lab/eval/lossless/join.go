@@ -135,13 +135,13 @@ func (s *searcher) search(set []uint32, limit uint32, visit func(row uint32, com
 	s.now++
 	s.rows = s.rows[:0]
 	b := &s.bounds[len(set)]
-	least := uint32(s.band[b.min])
+	minRow := uint32(s.band[b.min])
 	for i, token := range set[:s.prefix(len(set), false)] {
 		if token == unknown {
 			break
 		}
 		list := s.lists[token]
-		from, _ := slices.BinarySearchFunc(list, least, func(p posting, row uint32) int { return cmp.Compare(p.row, row) })
+		from, _ := slices.BinarySearchFunc(list, minRow, func(p posting, row uint32) int { return cmp.Compare(p.row, row) })
 		for _, p := range list[from:] {
 			if p.row >= limit || int(p.size) > b.max {
 				break

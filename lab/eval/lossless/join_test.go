@@ -186,8 +186,8 @@ func TestCosineByHand(t *testing.T) {
 		}
 	}
 	for n, want := range map[int][2]int{1: {1, 1}, 4: {3, 6}, 16: {11, 25}, 25: {16, 39}} {
-		if least, most := m.Sizes(n); least != want[0] || most != want[1] {
-			t.Errorf("sizes for %d: %d to %d, want %v", n, least, most, want)
+		if minSize, maxSize := m.Sizes(n); minSize != want[0] || maxSize != want[1] {
+			t.Errorf("sizes for %d: %d to %d, want %v", n, minSize, maxSize, want)
 		}
 	}
 }

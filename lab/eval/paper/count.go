@@ -44,7 +44,7 @@ func (p *collection) countOne(query int, sigs [][]uint32) counts {
 	for g, d := range distances {
 		c.candidates[d] += p.weights[g]
 	}
-	for _, n := range p.near[query] {
+	for _, n := range p.neighbours[query] {
 		d := distances[n.group]
 		c.cosine[d] += p.weights[n.group]
 		if n.jaccard {

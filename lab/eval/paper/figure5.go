@@ -58,26 +58,26 @@ func Figure5(ctx context.Context, c *eval.Config) (*report.Report, error) {
 
 func overlap(ctx context.Context, c *eval.Config, target, training string) (Overlap, error) {
 	o := Overlap{Target: target, Training: training, Words: wordSteps}
-	mine, err := frequent(ctx, c, target)
+	targetWords, err := frequent(ctx, c, target)
 	if err != nil {
 		return o, err
 	}
-	theirs, err := frequent(ctx, c, training)
+	trainingWords, err := frequent(ctx, c, training)
 	if err != nil {
 		return o, err
 	}
 	for _, n := range o.Words {
 		common := map[uint64]bool{}
-		for _, w := range theirs[:min(n, len(theirs))] {
+		for _, w := range trainingWords[:min(n, len(trainingWords))] {
 			common[w] = true
 		}
 		both := 0
-		for _, w := range mine[:min(n, len(mine))] {
+		for _, w := range targetWords[:min(n, len(targetWords))] {
 			if common[w] {
 				both++
 			}
 		}
-		o.Share = append(o.Share, share(both, min(n, len(mine))))
+		o.Share = append(o.Share, share(both, min(n, len(targetWords))))
 	}
 	return o, nil
 }

@@ -172,13 +172,13 @@ func TestSearchIsComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, byJaccard := 0, 0
-	for q, list := range p.near {
-		want := map[near]bool{}
+	for q, list := range p.neighbours {
+		want := map[neighbour]bool{}
 		x := s.Sets[p.queries[q]]
 		for g, y := range s.Sets {
 			n := text.Intersection(x, y)
 			if 25*n*n >= 16*len(x)*len(y) {
-				want[near{uint32(g), 5*n >= 4*(len(x)+len(y)-n)}] = true
+				want[neighbour{uint32(g), 5*n >= 4*(len(x)+len(y)-n)}] = true
 			}
 		}
 		for _, n := range list {

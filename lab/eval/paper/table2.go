@@ -136,15 +136,15 @@ func (t *published2) truth(d int) string {
 // learningNotes say what the codes of some corpora are.
 func learningNotes(ctx context.Context, c *eval.Config, r *report.Report, names []string) error {
 	for _, name := range names {
-		said := []string{}
+		notes := []string{}
 		for _, learner := range learners[1:4] {
 			l, err := model(ctx, c, name, learner)
 			if err != nil {
 				return err
 			}
-			said = append(said, l.describe())
+			notes = append(notes, l.describe())
 		}
-		r.Note("%s: %s.", name, strings.Join(said, "; "))
+		r.Note("%s: %s.", name, strings.Join(notes, "; "))
 	}
 	r.Note("direct learns to have few candidates within the lossless radius at Jaccard 0.8, for which it states as few ones as do best: one here, so \"md5, l = 1\" stands beside it. Nothing in it aims at a fixed d.")
 	return nil

@@ -29,10 +29,10 @@ type Level struct {
 	Truth      float64 `json:"truth"`      // similar sentences a query
 }
 
-func (c *counts) level(name, from, learner string, wanted float64, self bool) Level {
-	d := c.reaching(wanted, false, self)
+func (c *counts) level(name, from, learner string, recall float64, self bool) Level {
+	d := c.reaching(recall, false, self)
 	f, n := c.within(d, false, self), float64(max(1, c.queries))
-	return Level{name, learner, from, wanted, self, d, f.recall(), float64(f.candidates) / n, float64(f.all) / n}
+	return Level{name, learner, from, recall, self, d, f.recall(), float64(f.candidates) / n, float64(f.all) / n}
 }
 
 // Table3 gives the candidates of a sentence by recall.

@@ -48,11 +48,11 @@ func Table4(ctx context.Context, c *eval.Config) (*report.Report, error) {
 	return r, nil
 }
 
-// savedShare is the share of what own codes save that foreign ones save too.
-func savedShare(md5, own, foreign Level) string {
+// savedShare is the share of what own codes save that the other corpus's save too.
+func savedShare(md5, own, other Level) string {
 	saved := md5.Candidates - own.Candidates
 	if saved <= 0.02*md5.Candidates {
 		return "nothing to keep"
 	}
-	return fmt.Sprintf("%.0f %%", 100*(md5.Candidates-foreign.Candidates)/saved)
+	return fmt.Sprintf("%.0f %%", 100*(md5.Candidates-other.Candidates)/saved)
 }

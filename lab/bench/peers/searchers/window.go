@@ -15,8 +15,8 @@ import (
 
 // Windows are the engines of the window. They answer another question than the columns above, which all rows within a
 // radius are: which rows reach a threshold of Jaccard, none left out, each verified. set gives the token ids of a row,
-// ascending; asked are the rows that are looked up.
-func Windows(t text.Threshold, set func(row int) []uint64, asked []int) (all []Named, err error) {
+// ascending; queries are the rows that are looked up.
+func Windows(t text.Threshold, set func(row int) []uint64, queries []int) (all []Named, err error) {
 	model, err := hashcodes.NewMD5(64, 1)
 	if err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func Windows(t text.Threshold, set func(row int) []uint64, asked []int) (all []N
 			return nil, err
 		}
 		w := &window{Detector: d, set: set}
-		for _, row := range asked {
+		for _, row := range queries {
 			w.expected = append(w.expected, w.sentence(row))
 		}
 		all = append(all, Named{e.name, "another question: all rows that reach the threshold, none lost, each verified; 64-bit signatures, 64 queries at once",
