@@ -237,13 +237,13 @@ func (f *file) replace(why error) {
 		return
 	}
 	f.state = fileLost
-	f.drop()
+	f.abandon()
 	f.setAside(why)
 	f.reopen()
 }
 
-// drop lets go of a damaged file, but not of the memory that it is mapped to: bbolt may hold a lock for ever.
-func (f *file) drop() {
+// abandon lets go of a damaged file, but not of the memory that it is mapped to: bbolt may hold a lock for ever.
+func (f *file) abandon() {
 	f.raw.Close()
 	f.db, f.raw = nil, nil
 	f.times++
@@ -277,11 +277,11 @@ func (f *file) rewound() error {
 }
 
 // resume goes on with the new file, once whoever applies knows that it is empty.
-func (f *file) resume(forget func()) {
+func (f *file) resume(reset func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.state == fileReported {
-		forget()
+		reset()
 		f.state = fileIntact
 	}
 }

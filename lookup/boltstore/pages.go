@@ -199,8 +199,8 @@ func (w *walker) readPage(id uint64, at int64, to *level) ([]byte, error) {
 		return nil, err
 	}
 	le := binary.LittleEndian
-	if is := le.Uint64(b); is != id {
-		return nil, fmt.Errorf("it says that it is page %d", is)
+	if got := le.Uint64(b); got != id {
+		return nil, fmt.Errorf("it says that it is page %d", got)
 	}
 	n := uint64(le.Uint32(b[12:])) + 1
 	if id+n > w.meta.pages || int64(n)*w.meta.pageSize > maxPageBytes {
@@ -239,11 +239,11 @@ func (w *walker) page(b []byte, at int64, low, high []byte, depth int) {
 		return
 	}
 	for i, e := range elements {
-		until := high
+		upper := high
 		if i+1 < len(elements) {
-			until = elements[i+1].key
+			upper = elements[i+1].key
 		}
-		w.tree(e.page, e.key, until, depth+1)
+		w.tree(e.page, e.key, upper, depth+1)
 	}
 }
 

@@ -163,12 +163,12 @@ func (g *group) posts() []postID {
 	return ids
 }
 
-// forget takes deleted posts out.
-func (g *group) forget(gone map[postID]bool) {
+// removePosts takes deleted posts out.
+func (g *group) removePosts(removed map[postID]bool) {
 	n := len(g.firsts)
-	g.firsts = slices.DeleteFunc(g.firsts, func(f first) bool { return gone[postID{f.Source, f.Post}] })
+	g.firsts = slices.DeleteFunc(g.firsts, func(f first) bool { return removed[postID{f.Source, f.Post}] })
 	g.dirty = g.dirty || len(g.firsts) < n
-	if g.text != "" && gone[postID{g.owner.Source, g.owner.Post}] {
+	if g.text != "" && removed[postID{g.owner.Source, g.owner.Post}] {
 		g.text, g.owner, g.dirty = "", first{}, true
 	}
 }

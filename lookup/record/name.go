@@ -63,8 +63,8 @@ func authorKey(source, author string) string {
 func groupKey(g feed.Hash) string      { return "g" + string(g[:]) }
 func repeatedByKey(g feed.Hash) string { return "r" + string(g[:]) }
 
-// beyond is the position after all sentences of a post at time t.
-func beyond(t feed.Time, source, post string) Member {
+// positionAfter is the position after all sentences of a post at time t.
+func positionAfter(t feed.Time, source, post string) Member {
 	b := appendOrdered(appendOrdered(nil, source), post)
 	return Member{Time: t, Name: string(append(b, 0xff, 0xff, 0xff, 0xff, 0xff))}
 }

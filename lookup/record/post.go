@@ -71,9 +71,9 @@ type membership struct {
 type removal byte
 
 const (
-	there    removal = iota
+	present    removal = iota
 	deleted          // for good
-	departed         // with its author: observed again, it is there again
+	departed         // with its author: observed again, it is present again
 )
 
 // Kinds of records. 1 and 2 were kinds of what is there in earlier formats: they count as not observed.
@@ -172,8 +172,8 @@ func (p *post) indexOf(author string) int {
 	return slices.IndexFunc(p.authors, func(a authorship) bool { return a.author == author })
 }
 
-// name takes in that an event made at a time names the post as an author's. One that had gone with its author is there
-// again.
+// name takes in that an event made at a time names the post as an author's. One that was removed with its author is
+// present again.
 func (p *post) name(author string, made feed.Time) {
 	if p.deleted == departed {
 		was := p.was
@@ -193,24 +193,24 @@ func (p *post) name(author string, made feed.Time) {
 func (p *post) addReuse(m *feed.Match, now Slice) (before *reuse) {
 	page := p.page(m.ID)
 	p.touch(page, now)
-	told := reuse{
+	observed := reuse{
 		event: m.ID, group: m.Group, slice: now, author: m.Later.Author, sentence: m.Later.Sentence, time: m.Later.Time, jaccard: m.Jaccard,
 		identical: m.Identical, witness: occurrenceOf(&m.Earlier),
 	}
 	known := page.find(m.ID)
 	if known == nil {
-		page.reuses = append(page.reuses, told)
+		page.reuses = append(page.reuses, observed)
 		p.cutFull(page, now)
 		return nil
 	}
 	old := *known
 	if old.slice == now { // one slice: the least; a newer slice: what is observed now
-		told.time = min(told.time, old.time)
-		told.author = max(told.author, old.author) // rather one than none
-		told.identical = told.identical || old.identical
-		told.witness = lesser(told.witness, old.witness)
+		observed.time = min(observed.time, old.time)
+		observed.author = max(observed.author, old.author) // rather one than none
+		observed.identical = observed.identical || old.identical
+		observed.witness = lesser(observed.witness, old.witness)
 	}
-	*known = told
+	*known = observed
 	return &old
 }
 
@@ -266,11 +266,11 @@ func (p *post) groups() map[feed.Hash]feed.Time {
 	return since
 }
 
-// forget takes the names of deleted posts out of what an event says that this one repeats.
-func (p *post) forget(event feed.Hash, gone map[postID]bool) {
+// removeWitness takes a deleted post out of what an event says that this one repeats.
+func (p *post) removeWitness(event feed.Hash, removed map[postID]bool) {
 	page := p.page(event)
 	r := page.find(event)
-	if r != nil && r.witness != nil && gone[postID{r.witness.Source, r.witness.Post}] {
+	if r != nil && r.witness != nil && removed[postID{r.witness.Source, r.witness.Post}] {
 		r.witness = nil
 		p.change(page)
 	}
