@@ -89,11 +89,11 @@ type AtThreshold struct {
 // fits far from where they were measured may say so.
 func lookupMicros(table []LookupCost, threshold, rows float64) float64 {
 	return math.Exp(between(len(table), threshold, func(i int) (float64, float64) {
-		most := 1e-9
+		highest := 1e-9
 		for _, c := range table[i:] {
-			most = max(most, c.micros(rows))
+			highest = max(highest, c.micros(rows))
 		}
-		return table[i].Threshold, math.Log(most)
+		return table[i].Threshold, math.Log(highest)
 	}))
 }
 

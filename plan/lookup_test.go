@@ -48,7 +48,7 @@ func BenchmarkLookup(b *testing.B) {
 
 // grow fills a window and looks other sentences up in it on the way.
 func grow(b *testing.B, all []feed.Sentence, engine detector.Engine, threshold text.Threshold) {
-	const asked = 4096
+	const queryCount = 4096
 	model, err := hashcodes.NewMD5(64, 1)
 	if err != nil {
 		b.Fatal(err)
@@ -57,7 +57,7 @@ func grow(b *testing.B, all []feed.Sentence, engine detector.Engine, threshold t
 	if err != nil {
 		b.Fatal(err)
 	}
-	rows, queries := all[:len(all)-asked], all[len(all)-asked:]
+	rows, queries := all[:len(all)-queryCount], all[len(all)-queryCount:]
 	inserted, insertion := 0, time.Duration(0)
 	for _, level := range []int{62_500, 125_000, 250_000, 500_000, 1_000_000} {
 		began, first := busy(), inserted
@@ -72,11 +72,11 @@ func grow(b *testing.B, all []feed.Sentence, engine detector.Engine, threshold t
 		insertion = (busy() - began) / time.Duration(max(1, inserted-first))
 		s, before := d.Stats(), d.Counts()
 		search, rest, matches := lookups(d, queries)
-		looked := d.Counts()
+		counts := d.Counts()
 		b.ReportMetric(micros(search), fmt.Sprintf("µs/search@%dk", s.Groups/1000))
 		b.ReportMetric(micros(rest), fmt.Sprintf("µs/verify@%dk", s.Groups/1000))
 		b.ReportMetric(matches, fmt.Sprintf("matches@%dk", s.Groups/1000))
-		b.ReportMetric(float64(looked.Candidates-before.Candidates)/float64(len(queries)), fmt.Sprintf("candidates@%dk", s.Groups/1000))
+		b.ReportMetric(float64(counts.Candidates-before.Candidates)/float64(len(queries)), fmt.Sprintf("candidates@%dk", s.Groups/1000))
 		if level == 1_000_000 {
 			b.ReportMetric(micros(insertion), "µs/insert")
 			b.ReportMetric(float64(s.Bytes)/float64(s.Groups), "bytes/text")

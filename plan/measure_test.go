@@ -76,7 +76,7 @@ func (m *measured) recordBytes() float64       { return float64(m.records) / flo
 // peak is the busiest hour of a day against the mean hour of that day, over the days of at least 1,000 posts.
 func (m *measured) peak() float64 { return 24 * m.busiest / max(m.ofBusy, 1) }
 
-func measure(tb testing.TB, path string, atMost int) measured {
+func measure(tb testing.TB, path string, maxPosts int) measured {
 	tb.Helper()
 	f, err := file.Open(file.Default(path))
 	if err != nil {
@@ -85,7 +85,7 @@ func measure(tb testing.TB, path string, atMost int) measured {
 	defer f.Close()
 	m := measured{day: -1, today: map[feed.Hash]bool{}, ever: map[feed.Hash]bool{}}
 	var s text.Splitter
-	for m.posts < atMost {
+	for m.posts < maxPosts {
 		batch, err := f.Next(context.Background())
 		for i := range batch.Posts {
 			m.add(&s, &batch.Posts[i])
