@@ -107,9 +107,9 @@ func (d *PostDecoder) quickEnd(p *Post) bool {
 type form uint8
 
 const (
-	plain   form = 0
-	escaped form = 1 << iota // backslashes
-	nonASCII                     // bytes beyond ASCII
+	plain    form = 0
+	escaped  form = 1 << iota // backslashes
+	nonASCII                  // bytes beyond ASCII
 )
 
 // scanner walks through JSON. Behind the end of its input, and where it finds a mistake, it gives 0.
