@@ -63,7 +63,7 @@ func (c *choice) chosen() (*hashcodes.Model, Cost, error) {
 type fixed struct {
 	all     *table
 	queries [][]uint64
-	similar    [][]uint32 // by query: rows of the sets that are similar, but not equal
+	similar [][]uint32 // by query: rows of the sets that are similar, but not equal
 	workers int
 }
 

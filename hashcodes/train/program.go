@@ -27,9 +27,9 @@ type program struct {
 	lambda       float64
 	workers      int
 
-	neighbours    lists     // token -> tokens it is in a sentence with
-	weights []float64 // s_ij, beside neighbours.items
-	degree  []float64 // Σ_j s_ij
+	neighbours lists     // token -> tokens it is in a sentence with
+	weights    []float64 // s_ij, beside neighbours.items
+	degree     []float64 // Σ_j s_ij
 
 	c, y   []float64 // Y row by row: token i has y[i*bits : (i+1)*bits]
 	zl, zu []float64

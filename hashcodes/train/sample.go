@@ -48,7 +48,7 @@ type reservoir struct {
 	size    int
 	seed    uint64
 	bound   uint64 // sets with greater hashes are not among the least
-	hashes     map[uint64]bool
+	hashes  map[uint64]bool
 	sampled []sampledSet
 	seen    int
 	buf     []byte
