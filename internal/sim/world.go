@@ -30,7 +30,7 @@ type world struct {
 	store                                   *topic.MemoryStore
 	puts                                    []put // into the store, all of them
 	powerCuts                               int
-	dropped                                    []topic.Record // of the sentence topic, dropped since the last power cut
+	dropped                                 []topic.Record // of the sentence topic, dropped since the last power cut
 	past                                    []topic.Record // dropped before it
 	beforeCut                               []sentence     // what there was before a power cut
 
