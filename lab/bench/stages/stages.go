@@ -63,7 +63,7 @@ func newTable() Table {
 	return Table{Stages: []Stage{
 		read:   {Name: "read", WhatItDoes: "decompress, cut into lines"},
 		decode: {Name: "decode", WhatItDoes: "JSON to posts"},
-		split:    {Name: "split", WhatItDoes: "normalise, sentences, tokens, hashes, sets"},
+		split:  {Name: "split", WhatItDoes: "normalise, sentences, tokens, hashes, sets"},
 		detect: {Name: "detect", WhatItDoes: "look up, verify, insert, expire"},
 		encode: {Name: "encode", WhatItDoes: "events to JSON"},
 		write:  {Name: "write", WhatItDoes: "to the output"},

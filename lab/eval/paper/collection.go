@@ -18,11 +18,11 @@ import (
 
 // collection is the sentences that are searched, with queries among them.
 type collection struct {
-	name      string
-	sentences *corpus.Sentences
-	weights   []int    // group -> sentences with its token set
-	queries   []uint32 // groups of the queries; the query is one of the group's sentences
-	neighbours      [][]neighbour // by query: all groups that are similar, its own among them
+	name       string
+	sentences  *corpus.Sentences
+	weights    []int         // group -> sentences with its token set
+	queries    []uint32      // groups of the queries; the query is one of the group's sentences
+	neighbours [][]neighbour // by query: all groups that are similar, its own among them
 }
 
 // neighbour is a group similar to a query.
