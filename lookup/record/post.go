@@ -71,7 +71,7 @@ type membership struct {
 type removal byte
 
 const (
-	present    removal = iota
+	present  removal = iota
 	deleted          // for good
 	departed         // with its author: observed again, it is present again
 )
