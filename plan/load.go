@@ -17,7 +17,7 @@ func (s shape) workers() float64 { return float64(s.rows) * float64(s.columns) }
 
 // lookups, inserted and read are the sentences a second, at the peak, that a worker looks up (its row's share),
 // inserts (its column's) and must read for both.
-func (w *workload) lookups(s shape) float64   { return w.feed.sentences() / float64(s.rows) }
+func (w *workload) lookups(s shape) float64  { return w.feed.sentences() / float64(s.rows) }
 func (w *workload) inserted(s shape) float64 { return w.feed.sentences() / float64(s.columns) }
 func (w *workload) read(s shape) float64 {
 	r, c := 1/float64(s.rows), 1/float64(s.columns)
