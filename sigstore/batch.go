@@ -76,9 +76,9 @@ func (b *batch) addFresh(s *Searcher, q *Query, x *feed.Sentence) {
 		}
 	}
 	if len(q.Hits) > before {
-		hits, cut := q.Hits, q.Cut
+		hits, incomplete := q.Hits, q.Cut
 		s.prepare(q, x)
-		q.Hits, q.Cut = hits, cut
+		q.Hits, q.Cut = hits, incomplete
 	}
 }
 

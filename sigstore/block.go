@@ -103,8 +103,8 @@ func (b *block) whoOf(o *occurrence, scratch []byte) (pos uint64, _ []byte) {
 	scratch = appendWho(scratch[:0], o)
 	h := hashBytes(scratch)
 	same := func(at uint32) bool {
-		there := b.arena.at(b.arena.base + uint64(at))
-		return len(there) >= len(scratch) && string(there[:len(scratch)]) == string(scratch)
+		data := b.arena.at(b.arena.base + uint64(at))
+		return len(data) >= len(scratch) && string(data[:len(scratch)]) == string(scratch)
 	}
 	if at, ok := b.who.find(h, same); ok {
 		return b.arena.base + uint64(at), scratch

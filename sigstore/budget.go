@@ -27,7 +27,7 @@ func (w *Window) limit() int64 {
 
 // isLarge reports whether a block holds too much of the budget.
 func (w *Window) isLarge(b *block) bool {
-	return w.budget > 0 && b.rows > 64 && w.Bytes()/int64(max(1, w.Len()))*int64(b.live) > w.limit()/int64(w.cut.parts)
+	return w.budget > 0 && b.rows > 64 && w.Bytes()/int64(max(1, w.Len()))*int64(b.live) > w.limit()/int64(w.granularity.parts)
 }
 
 // makeRoom drops something while the window holds more than its budget: first what few texts hold of it beyond their
@@ -40,7 +40,7 @@ func (w *Window) makeRoom() {
 	if w.searcher.abandon(); !w.overBudget() {
 		return
 	}
-	f := Forced{Occurrences: w.groups.cutLists(w.limit() / int64(w.cut.parts))}
+	f := Forced{Occurrences: w.groups.truncateLists(w.limit() / int64(w.granularity.parts))}
 	if w.overBudget() {
 		f.Groups = w.forceBlocks()
 	}

@@ -68,10 +68,10 @@ type cachedGroup struct {
 }
 
 // keyed is a group of a key for which is holds, or none. Several groups may have one key: see keyOfHash.
-func (gs *Groups) keyed(key uint64, is func(Group) bool) (g Group) {
+func (gs *Groups) keyed(key uint64, matches func(Group) bool) (g Group) {
 	_, ok := gs.names.find(key, func(number uint32) bool {
 		g = gs.blocks.numbered(number)
-		return g.row().key() == key && is(g)
+		return g.row().key() == key && matches(g)
 	})
 	if !ok || !gs.clean(g) {
 		return Group{}
@@ -133,7 +133,7 @@ func (gs *Groups) Sets(from Row, n int, visit func(ids []uint64)) (next Row, mor
 	if from.Block < bs.first() {
 		from = Row{Block: bs.first()}
 	}
-	for ; n > 0 && bs.has(from.Block); n-- {
+	for ; n > 0 && bs.contains(from.Block); n-- {
 		g := bs.group(from)
 		if int(from.Row) >= g.block.rows {
 			from = Row{Block: from.Block + 1}
@@ -144,7 +144,7 @@ func (gs *Groups) Sets(from Row, n int, visit func(ids []uint64)) (next Row, mor
 		}
 		from.Row++
 	}
-	return from, bs.has(from.Block)
+	return from, bs.contains(from.Block)
 }
 
 // view is the occurrences of a group. It is valid until the group changes, and until the view of the second other

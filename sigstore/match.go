@@ -67,10 +67,10 @@ func (gs *Groups) MaxLater(g Group, x *feed.Sentence) int {
 
 // CountLater is how many occurrences EachLater would visit, or EachNew where once is set. It stops counting at most + 1.
 // None of them counts as reported.
-func (gs *Groups) CountLater(g Group, x *feed.Sentence, once bool, most int) (n int) {
+func (gs *Groups) CountLater(g Group, x *feed.Sentence, once bool, limit int) (n int) {
 	count := func(*Later) bool {
 		n++
-		return n <= most
+		return n <= limit
 	}
 	if once {
 		gs.eachNew(g, x, count)

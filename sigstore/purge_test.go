@@ -35,18 +35,18 @@ func shown(w *Window, x *feed.Sentence) (posts []string) {
 // TestDeletedAuthors compares the window with a list, through every state that a walk may be in: expiry, rebuilding,
 // groups with chains and with occurrence lists, and authors that come back.
 func TestDeletedAuthors(t *testing.T) {
-	for _, c := range []cut{usualCut, {4, 3, 2}, {4, 64, 5}} {
+	for _, c := range []granularity{defaultGranularity, {4, 3, 2}, {4, 64, 5}} {
 		for seed := range uint64(10) {
 			testDeletedAuthors(t, c, seed)
 		}
 	}
 }
 
-func testDeletedAuthors(t *testing.T, c cut, seed uint64) {
+func testDeletedAuthors(t *testing.T, c granularity, seed uint64) {
 	t.Helper()
 	const span = 2000
 	r := rand.New(rand.NewPCG(seed, 17))
-	w := newScanCut(t, Config{Span: span * time.Millisecond}, c)
+	w := newScanGranular(t, Config{Span: span * time.Millisecond}, c)
 	texts := 3 + r.IntN(200)
 	var there []feed.Sentence
 	gone := map[string]bool{}

@@ -51,7 +51,7 @@ func (r *recoding) next() bool {
 	return true
 }
 
-// drop forgets the oldest block, before the window does.
+// drop drops the oldest block, before the window does.
 func (r *recoding) drop() {
 	if !r.opened && r.block == 0 {
 		r.index.Open()

@@ -35,15 +35,15 @@ type Config struct {
 	OnForced       func(Forced) // told when the budget forces early expiry; nil: nobody is
 }
 
-// cut says how finely the window is cut. It changes no answer; tests set it to odd values.
-type cut struct {
+// granularity says how finely the window is divided. It changes no answer; tests set it to odd values.
+type granularity struct {
 	parts    int // of a span, in time: blocks, and the slices in which occurrences are thinned
 	minRows  int // least size of a block that closes because the window has grown; see isFull
 	thinFrom int // least number of occurrences of a group that are thinned
 }
 
-// usualCut is what all windows but those of tests have.
-var usualCut = cut{parts: 16, minRows: 4096, thinFrom: 16}
+// defaultGranularity is what all windows but those of tests have.
+var defaultGranularity = granularity{parts: 16, minRows: 4096, thinFrom: 16}
 
 // Window is what was seen within the span. It keeps the time, closes blocks and lets them go, and stays within the budget.
 // The texts are its Groups, and its Searcher finds them: it tells both what comes and goes. None of the three is safe for
@@ -61,7 +61,7 @@ type Window struct {
 	budget         int64
 	reserved       func() int64
 	onForced       func(Forced)
-	cut            cut
+	granularity    granularity
 
 	clock    clock
 	slice    feed.Time
@@ -80,16 +80,16 @@ type Counts struct {
 }
 
 // New makes an empty window.
-func New(cfg Config) *Window { return newWindow(cfg, usualCut) }
+func New(cfg Config) *Window { return newWindow(cfg, defaultGranularity) }
 
-func newWindow(cfg Config, cut cut) *Window {
+func newWindow(cfg Config, granularity granularity) *Window {
 	w := &Window{
-		configuredSpan: cfg.Span, budget: cfg.Budget, reserved: cfg.Reserved, onForced: cfg.OnForced, cut: cut,
+		configuredSpan: cfg.Span, budget: cfg.Budget, reserved: cfg.Reserved, onForced: cfg.OnForced, granularity: granularity,
 		clock: newClock(cfg.Span, cfg.Lateness), blocks: newBlocks(!cfg.OmitTexts),
 	}
 	tokens := newDictionary(cfg.Model)
-	w.slice = max(1, w.clock.span/feed.Time(w.cut.parts))
-	w.groups = newGroups(groupsConfig{w.clock.span, w.slice, w.cut.thinFrom, cfg.AuthorKey}, w.blocks, tokens)
+	w.slice = max(1, w.clock.span/feed.Time(w.granularity.parts))
+	w.groups = newGroups(groupsConfig{w.clock.span, w.slice, w.granularity.thinFrom, cfg.AuthorKey}, w.blocks, tokens)
 	w.searcher = newSearcher(Codes{cfg.Model, cfg.Bounds, cfg.Engine}, cfg.StopAfter, w.groups, w.blocks, tokens)
 	w.open()
 	return w

@@ -91,23 +91,23 @@ func (x *index) choose() {
 	}
 	x.added = 0
 	load := x.load()
-	now, best, least := math.Inf(1), x.choice, math.Inf(1)
+	now, best, bestCost := math.Inf(1), x.choice, math.Inf(1)
 	for i := range x.cfg.Choices {
 		c := &x.cfg.Choices[i]
 		cost := c.Cost(load)
 		if c == x.choice {
 			now = cost
 		}
-		if cost < least {
-			best, least = c, cost
+		if cost < bestCost {
+			best, bestCost = c, cost
 		}
 	}
-	if minGain*least > now {
+	if minGain*bestCost > now {
 		return
 	}
 	if x.cfg.Logger != nil {
 		x.cfg.Logger.Info("engine: changed", "from", x.choice.Name, "to", best.Name, "rows", int(load.Rows),
-			"ns", int(now), "to_ns", int(least))
+			"ns", int(now), "to_ns", int(bestCost))
 	}
 	x.change(best)
 }

@@ -297,7 +297,7 @@ func TestSideBySide(t *testing.T) {
 					t.Parallel()
 					w := newWindow(t, d, 1<<seed, 1, text.Threshold{Num: 3, Den: 5}, 20+seed)
 					w.run(40)
-					if told := w.lines(lostLine) == 1; told != lost {
+					if logged := w.lines(lostLine) == 1; logged != lost {
 						t.Errorf("log:\n%s", &w.log)
 					}
 					w.close()

@@ -5,11 +5,11 @@ import "slices"
 // generation is a run of rows that are posted under one order of the tokens. It goes as a whole, when the last of
 // its rows has gone.
 type generation struct {
-	first uint64 // row
-	began uint64 // the order was made of the rows before it; while an index is filled from a window, some of them are still to come
-	order order
-	lists lists
-	metas []meta // of its rows, while they are few enough to be posted again
+	first       uint64 // row
+	orderedUpTo uint64 // the order was made of the rows before it; while an index is filled from a window, some of them are still to come
+	order       order
+	lists       lists
+	metas       []meta // of its rows, while they are few enough to be posted again
 
 	searches int // of the last few
 	wasted   int // postings that they read of tokens that the order takes for rare
@@ -37,7 +37,7 @@ func (x *index) isStale() bool {
 	if x.next-g.first > lastRow || g.lists.full() {
 		return true
 	}
-	newer, older := x.next-min(g.began, x.next), max(g.began, x.oldest())-x.oldest()
+	newer, older := x.next-min(g.orderedUpTo, x.next), max(g.orderedUpTo, x.oldest())-x.oldest()
 	switch {
 	case newer < minRows, x.areFew() && newer < older/repostRatio:
 		return false
@@ -61,9 +61,9 @@ func (g *generation) searched(wasted int) {
 // begin begins a generation. Rows that are few are posted again, under its order.
 func (x *index) begin() {
 	frequencies := x.source.Frequencies()
-	g := &generation{first: x.next, began: x.next, order: newOrder(frequencies), lists: lists{buckets: &x.filters.buckets}}
+	g := &generation{first: x.next, orderedUpTo: x.next, order: newOrder(frequencies), lists: lists{buckets: &x.filters.buckets}}
 	if len(x.generations) == 0 {
-		g.began += orderedRows(frequencies)
+		g.orderedUpTo += orderedRows(frequencies)
 	}
 	if x.areFew() {
 		g.first = x.oldest()
@@ -81,8 +81,8 @@ func orderedRows(frequencies []uint32) uint64 {
 	if len(frequencies) == 0 {
 		return 0
 	}
-	most := slices.Max(frequencies)
-	return uint64(most - min(most, 1))
+	highest := slices.Max(frequencies)
+	return uint64(highest - min(highest, 1))
 }
 
 // areFew reports whether all rows can be posted again.

@@ -67,19 +67,19 @@ type index struct {
 
 func (x *index) Open() { x.blocks = append(x.blocks, x.next) }
 
-// Drop forgets the oldest block, and the generations of which nothing is left.
+// Drop drops the oldest block, and the generations of which nothing is left.
 func (x *index) Drop() {
 	x.dropped++
 	x.blocks = append(x.blocks[:0], x.blocks[1:]...)
 	x.rolls = true
-	gone := 0
-	for gone < len(x.generations) && x.end(gone) <= x.oldest() {
-		gone++
+	dropped := 0
+	for dropped < len(x.generations) && x.end(dropped) <= x.oldest() {
+		dropped++
 	}
-	x.retain(x.generations[gone:])
+	x.retain(x.generations[dropped:])
 }
 
-// retain forgets all generations but the last ones.
+// retain drops all generations but the last ones.
 func (x *index) retain(last []*generation) {
 	n := copy(x.generations, last)
 	clear(x.generations[n:])

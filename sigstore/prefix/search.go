@@ -104,7 +104,7 @@ func (x *index) read(g *generation, p *probe) (postings int) {
 	want := uint64(x.search.meta)
 	c, n, first := p.chunk, p.capacity, p.first
 	for {
-		next, room, ahead := g.lists.after(c, n)
+		next, room, nextFirst := g.lists.after(c, n)
 		i := 0
 		if uint8(first) == 0 {
 			i = n - int(first>>8)
@@ -118,7 +118,7 @@ func (x *index) read(g *generation, p *probe) (postings int) {
 		if next == nil || x.search.query.Full() {
 			return postings
 		}
-		c, n, first = next, room, ahead
+		c, n, first = next, room, nextFirst
 	}
 }
 
@@ -164,8 +164,8 @@ func (x *index) addHit(g *generation, position int, p posting) {
 	s := &x.search
 	m := p.meta.size()
 	row := g.first + uint64(p.at.row())
-	left := min(s.query.Size-position, int(m)-p.at.position())
-	if left < int(s.filter.overlap[m]) || row < x.oldest() || !s.seen.add(p.at.row()) || !s.mayMatch(p.meta) {
+	remaining := min(s.query.Size-position, int(m)-p.at.position())
+	if remaining < int(s.filter.overlap[m]) || row < x.oldest() || !s.seen.add(p.at.row()) || !s.mayMatch(p.meta) {
 		return
 	}
 	s.query.Hits = append(s.query.Hits, x.at(row))
