@@ -55,7 +55,7 @@ func (a *authored) run(cfg Config) {
 		case n < 10:
 			a.postOne()
 		case n < 12:
-			a.forget()
+			a.deleteOne()
 		case n < 13:
 			w.Close()
 			w = a.mustOpen(cfg)
@@ -81,8 +81,8 @@ func (a *authored) postOne() {
 	a.deleted[p.id] = a.gone[feed.Tombstone{Post: p.id}]
 }
 
-// forget deletes an author, or a post, which may not have come yet.
-func (a *authored) forget() {
+// deleteOne deletes an author, or a post, which may not have come yet.
+func (a *authored) deleteOne() {
 	d := feed.Tombstone{Author: fmt.Sprint("a", a.IntN(3))}
 	if a.IntN(3) == 0 {
 		d = feed.Tombstone{Post: fmt.Sprint("p", a.IntN(len(a.posts)+10))}
@@ -116,9 +116,9 @@ func (a *authored) deletionsRead() {
 }
 
 func (a *authored) step(w *Worker) {
-	asked := w.controlRead
+	controlPosition := w.controlRead
 	a.mustStep(w)
-	if w.controlRead != asked {
+	if w.controlRead != controlPosition {
 		a.deletionsRead()
 	}
 	out := a.out()
@@ -144,15 +144,15 @@ func (a *authored) judge() {
 			got[m.Later.Post] = true
 		}
 	}
-	said := map[int]bool{}
+	posted := map[int]bool{}
 	for _, p := range a.posts {
 		if a.deleted[p.id] {
 			continue
 		}
-		if said[p.text] && !got[p.id] {
+		if posted[p.text] && !got[p.id] {
 			a.tb.Errorf("post %s repeats another, and no event says so", p.id)
 		}
-		said[p.text] = true
+		posted[p.text] = true
 	}
 }
 

@@ -17,13 +17,13 @@ import (
 // asked for: the current ones alone, as 59 seconds of a minute do, and with the older ones beside them.
 func BenchmarkCommit(b *testing.B) {
 	for _, writers := range []int{1, 100} {
-		for _, keep := range []bool{false, true} {
-			b.Run(fmt.Sprintf("writers=%d/keep=%v", writers, keep), func(b *testing.B) { benchmarkCommit(b, writers, keep) })
+		for _, older := range []bool{false, true} {
+			b.Run(fmt.Sprintf("writers=%d/keep=%v", writers, older), func(b *testing.B) { benchmarkCommit(b, writers, older) })
 		}
 	}
 }
 
-func benchmarkCommit(b *testing.B, writers int, keep bool) {
+func benchmarkCommit(b *testing.B, writers int, older bool) {
 	const partitions = 32
 	cfg := jetstream.Default()
 	cfg.Dir, cfg.Logger = b.TempDir(), slog.New(slog.DiscardHandler)
@@ -49,7 +49,7 @@ func benchmarkCommit(b *testing.B, writers int, keep bool) {
 	}
 	w.olderTurn = now.UnixNano() / c.OlderInterval.Nanoseconds()
 	for b.Loop() {
-		if w.moved, w.outbox.known = true, nil; keep {
+		if w.moved, w.outbox.known = true, nil; older {
 			w.olderTurn--
 		}
 		if err := w.commit(context.Background(), 0); err != nil {

@@ -46,7 +46,7 @@ func TestOlderStateAfterLostEvents(t *testing.T) {
 			t.Errorf("logged %q", &r.log)
 		}
 		for _, q := range w.owned {
-			if look := slices.Max(q.state.LookupFrom); look < slices.Max(r.ends(r.sentences))-40 {
+			if position := slices.Max(q.state.LookupFrom); position < slices.Max(r.ends(r.sentences))-40 {
 				t.Errorf("ordered %v, partition %d: looks up from %v", ordered, q.id, q.state.LookupFrom)
 			}
 		}
@@ -138,8 +138,8 @@ func TestUnreadableState(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := r.mustOpen(r.config(0))
-	if look := w.owned[0].state.LookupFrom[0]; look == 0 {
-		t.Errorf("looks up from %d; log %q", look, &r.log)
+	if position := w.owned[0].state.LookupFrom[0]; position == 0 {
+		t.Errorf("looks up from %d; log %q", position, &r.log)
 	}
 }
 

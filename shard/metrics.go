@@ -166,11 +166,11 @@ func (w *Worker) lag(items []*item) time.Duration {
 
 // links connects a turn to the traces of some of the batches in it.
 func links(items []*item) []trace.Link {
-	const most = 16
+	const maxLinks = 16
 	var out []trace.Link
 	last := ""
 	for _, x := range items {
-		if x.trace == "" || x.trace == last || len(out) == most {
+		if x.trace == "" || x.trace == last || len(out) == maxLinks {
 			continue
 		}
 		last = x.trace

@@ -164,11 +164,11 @@ func (m *machine) records(t *jetstream.Topic, see func(*topic.Record)) {
 
 // missing are the events that the sentences of the sentence topic want and the event topic lacks.
 func (m *machine) missing() (missing []feed.Hash, want int) {
-	var kept oracle.Feed
+	var retained oracle.Feed
 	m.records(m.sentences, func(r *topic.Record) {
 		b := must(topic.DecodeBatch(r.Data))(m.tb)
 		for i := range b.Sentences {
-			kept.AddSentence(&b.Sentences[i])
+			retained.AddSentence(&b.Sentences[i])
 		}
 	})
 	var got []feed.Hash
@@ -177,7 +177,7 @@ func (m *machine) missing() (missing []feed.Hash, want int) {
 			got = append(got, e.ID)
 		}
 	})
-	wanted := oracle.IDs(kept.Index().Matches(text.DefaultThreshold, span))
+	wanted := oracle.IDs(retained.Index().Matches(text.DefaultThreshold, span))
 	missing, _ = oracle.Diff(oracle.Sorted(got), wanted)
 	return missing, len(wanted)
 }
@@ -311,7 +311,7 @@ func TestMixtures(t *testing.T) {
 	m := start(t, t.TempDir())
 	base := m.run(r, all[:first])
 	m.close()
-	lost, wanted := 0, 0
+	missed, wanted := 0, 0
 	for chain := range chains {
 		made := base
 		for g := range generations {
@@ -320,11 +320,11 @@ func TestMixtures(t *testing.T) {
 			made = m.run(r, all[first+g*more:][:more])
 			missing, want := m.missing()
 			m.close()
-			lost, wanted = lost+len(missing), wanted+want
+			missed, wanted = missed+len(missing), wanted+want
 			if len(missing) > 0 {
 				t.Errorf("chain %d, generation %d: %d of %d events are missing; %s", chain, g, len(missing), want, moments)
 			}
 		}
 	}
-	t.Logf("%d mixtures: %d of %d events lost", chains*generations, lost, wanted)
+	t.Logf("%d mixtures: %d of %d events lost", chains*generations, missed, wanted)
 }

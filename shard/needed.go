@@ -47,9 +47,9 @@ func (w *Worker) ownNeeds() []int64 {
 
 // MinPositions are the lower positions of two vectors. Only for what is needed: what was looked up is never merged.
 func MinPositions(a, b []int64) []int64 {
-	least := slices.Clone(a)
-	for p := range least {
-		least[p] = min(least[p], b[p])
+	lowest := slices.Clone(a)
+	for p := range lowest {
+		lowest[p] = min(lowest[p], b[p])
 	}
-	return least
+	return lowest
 }

@@ -118,7 +118,7 @@ func (o *outbox) end(ctx context.Context) ([]int64, error) {
 	}
 	_, end, err := o.topic.Bounds(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("ask for the end of the event topic: %w", err)
+		return nil, fmt.Errorf("get the end of the event topic: %w", err)
 	}
 	o.known = end
 	return end, nil

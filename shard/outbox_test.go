@@ -29,8 +29,8 @@ func (s smallTopic) Append(ctx context.Context, records []topic.Record) error {
 // letters are dead letters.
 type letters []string
 
-func (k *letters) Write(place, reason string, event []byte) error {
-	*k = append(*k, place+": "+reason+": "+string(event))
+func (k *letters) Write(origin, reason string, event []byte) error {
+	*k = append(*k, origin+": "+reason+": "+string(event))
 	return nil
 }
 

@@ -99,7 +99,7 @@ type observedPartition struct {
 	slots       []slot           // that decide, ascending
 	trail       []step           // where slots began
 	redelivered map[int64][]bool // by position, the records with redeliveries that somebody may still read
-	gone        int64            // of what lies before, redeliveries may be forgotten
+	prunedBelow int64            // of what lies before, redeliveries may be forgotten
 }
 
 // step is where a slot began.
@@ -301,7 +301,7 @@ func (r *Redeliveries) addObserver(from []observePoint) (*observer, bool) {
 func (h *observedPartition) isPast(at observePoint) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.begun && at.position < h.gone
+	return h.begun && at.position < h.prunedBelow
 }
 
 // begin makes a partition be observed from a point, unless others begin before it or have begun.
@@ -311,7 +311,7 @@ func (h *observedPartition) begin(at observePoint) {
 	if h.begun || h.joined && h.next <= at.position {
 		return
 	}
-	h.joined, h.next, h.stamp, h.gone = true, at.position, at.stamp, at.position
+	h.joined, h.next, h.stamp, h.prunedBelow = true, at.position, at.stamp, at.position
 }
 
 // start begins to read: from where every partition is to be read by one that wants to go on from next, so that nothing
@@ -327,14 +327,14 @@ func (o *observer) start(next []int64) []int64 {
 	return from
 }
 
-// passed notes how far a worker has got: what no worker can ask for again is forgotten.
+// passed notes how far a worker has got: what no worker can ask for again is pruned.
 func (o *observer) passed(next, need []int64) {
 	r := o.of
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	copy(o.next, next)
 	copy(o.need, need)
-	r.forget()
+	r.prune()
 }
 
 // leave removes a worker that reads no more.
@@ -343,10 +343,11 @@ func (o *observer) leave() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.observers = slices.DeleteFunc(r.observers, func(other *observer) bool { return other == o })
-	r.forget()
+	r.prune()
 }
 
-func (r *Redeliveries) forget() {
+// prune drops what no observer can ask for again.
+func (r *Redeliveries) prune() {
 	if len(r.observers) == 0 {
 		return
 	}
@@ -355,15 +356,15 @@ func (r *Redeliveries) forget() {
 		for _, o := range r.observers[1:] {
 			next, need = min(next, o.next[p]), min(need, o.need[p])
 		}
-		r.parts[p].forget(next, need)
+		r.parts[p].prune(next, need)
 	}
 }
 
-func (h *observedPartition) forget(next, need int64) {
+func (h *observedPartition) prune(next, need int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if next > h.gone {
-		h.gone = next
+	if next > h.prunedBelow {
+		h.prunedBelow = next
 		for position := range h.redelivered {
 			if position < next {
 				delete(h.redelivered, position)

@@ -184,7 +184,7 @@ func BenchmarkRedeliveries(b *testing.B) {
 	for b.Loop() {
 		r, _ := mustRedeliveries(b, time.Hour, 0)
 		mustListen(b, r, observePoint{})
-		var most int64
+		var peak int64
 		var hearing time.Duration
 		batch := make([]feed.Sentence, perSecond)
 		for i := range int64(seconds) {
@@ -194,9 +194,9 @@ func BenchmarkRedeliveries(b *testing.B) {
 			begin := time.Now()
 			r.observe(0, i, i*int64(time.Second), batch)
 			hearing += time.Since(begin)
-			most = max(most, r.Bytes())
+			peak = max(peak, r.Bytes())
 		}
-		b.ReportMetric(float64(most), "bytes")
+		b.ReportMetric(float64(peak), "bytes")
 		b.ReportMetric(float64(hearing.Nanoseconds())/(perSecond*seconds), "ns/sentence")
 	}
 }

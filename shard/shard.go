@@ -53,7 +53,7 @@ type Rows interface {
 
 // DeadLetters is publish.DeadLetters.
 type DeadLetters interface {
-	Write(place, reason string, event []byte) error
+	Write(origin, reason string, event []byte) error
 }
 
 // Config says what a worker works on. Sentences, Events, Store, Rows, Owned, Span and Lateness are the caller's, Default
@@ -120,8 +120,8 @@ func Default() Config {
 func (c *Config) validate() error { return errors.Join(append(c.missing(), c.outOfBounds()...)...) }
 
 func (c *Config) missing() (errs []error) {
-	missing := func(is bool, what string) {
-		if is {
+	missing := func(absent bool, what string) {
+		if absent {
 			errs = append(errs, errors.New("no "+what))
 		}
 	}
@@ -137,22 +137,22 @@ func (c *Config) missing() (errs []error) {
 }
 
 func (c *Config) outOfBounds() (errs []error) {
-	least := func(value, least int64, what string) {
-		if value < least {
-			errs = append(errs, fmt.Errorf("%s is %d: want %d or more", what, value, least))
+	atLeast := func(value, atLeast int64, what string) {
+		if value < atLeast {
+			errs = append(errs, fmt.Errorf("%s is %d: want %d or more", what, value, atLeast))
 		}
 	}
-	least(int64(c.Lateness), 0, "lateness")
-	least(int64(c.Delta), 0, "delta")
-	least(int64(c.Silence), 1, "silence")
-	least(int64(c.MaxHold), 0, "max hold")
-	least(int64(c.Poll), 1, "poll")
-	least(int64(c.Commit), 0, "commit")
-	least(int64(c.OlderInterval), 1, "older interval")
-	least(int64(c.MaxQueue), 1, "max queue")
-	least(int64(c.MaxEvents), 1, "max events")
-	least(int64(c.EventBytes), 1, "event bytes")
-	least(int64(c.Retention), 0, "retention")
+	atLeast(int64(c.Lateness), 0, "lateness")
+	atLeast(int64(c.Delta), 0, "delta")
+	atLeast(int64(c.Silence), 1, "silence")
+	atLeast(int64(c.MaxHold), 0, "max hold")
+	atLeast(int64(c.Poll), 1, "poll")
+	atLeast(int64(c.Commit), 0, "commit")
+	atLeast(int64(c.OlderInterval), 1, "older interval")
+	atLeast(int64(c.MaxQueue), 1, "max queue")
+	atLeast(int64(c.MaxEvents), 1, "max events")
+	atLeast(int64(c.EventBytes), 1, "event bytes")
+	atLeast(int64(c.Retention), 0, "retention")
 	return errs
 }
 

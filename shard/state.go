@@ -75,8 +75,8 @@ func (s *State) Append(dst []byte) []byte {
 	dst = binary.AppendVarint(dst, s.ReplayFrom)
 	dst = appendClock(dst, s.Watermarks.clock, s.Watermarks.known)
 	dst = binary.AppendUvarint(dst, uint64(len(s.LookupFrom)))
-	for p, look := range s.LookupFrom {
-		dst = binary.AppendVarint(dst, look)
+	for p, position := range s.LookupFrom {
+		dst = binary.AppendVarint(dst, position)
 		dst = binary.AppendVarint(dst, s.Watermarks.newest[p])
 		dst = binary.AppendVarint(dst, s.Watermarks.elapsed[p])
 		dst = binary.AppendVarint(dst, s.ObserveFrom[p].position)
@@ -183,7 +183,7 @@ func (d *decoder) state() *State {
 		if i > 0 && id <= last {
 			d.fail("order of writers")
 		}
-		s.Watermarks.writers[id], last = d.marks(partitions), id
+		s.Watermarks.writers[id], last = d.watermarks(partitions), id
 	}
 	s.EventEnd = make([]int64, d.count("event partitions", len(d.rest)))
 	for p := range s.EventEnd {
@@ -195,20 +195,20 @@ func (d *decoder) state() *State {
 	return s
 }
 
-func (d *decoder) marks(partitions int) []watermark {
-	marks := make([]watermark, partitions)
-	for p := range marks {
-		marks[p].kind = watermarkKind(d.byte("watermark"))
+func (d *decoder) watermarks(partitions int) []watermark {
+	list := make([]watermark, partitions)
+	for p := range list {
+		list[p].kind = watermarkKind(d.byte("watermark"))
 		switch {
-		case d.wrong != "" || marks[p].kind > watermarkIdle:
+		case d.wrong != "" || list[p].kind > watermarkIdle:
 			d.fail("watermark")
-			return marks
-		case marks[p].kind != watermarkNone:
-			marks[p].time, marks[p].newest = feed.Time(d.varint("watermark")), feed.Time(d.varint("watermark"))
-			marks[p].at, marks[p].source = d.varint("watermark"), d.string("source")
+			return list
+		case list[p].kind != watermarkNone:
+			list[p].time, list[p].newest = feed.Time(d.varint("watermark")), feed.Time(d.varint("watermark"))
+			list[p].at, list[p].source = d.varint("watermark"), d.string("source")
 		}
 	}
-	return marks
+	return list
 }
 
 func (d *decoder) byte(what string) byte {
@@ -231,9 +231,9 @@ func (d *decoder) fixed(what string) uint64 {
 	return v
 }
 
-func (d *decoder) count(what string, most int) int {
+func (d *decoder) count(what string, limit int) int {
 	v, n := binary.Uvarint(d.rest)
-	if n <= 0 || v > uint64(most) {
+	if n <= 0 || v > uint64(limit) {
 		d.fail(what)
 		return 0
 	}

@@ -15,13 +15,13 @@ import (
 func TestForgetTombstones(t *testing.T) {
 	d, start := NewTombstones(), time.Unix(1e9, 0)
 	for i := range 3 {
-		d.add([]feed.Tombstone{{Post: fmt.Sprint(i)}, {Author: fmt.Sprint(i)}}, start.Add(time.Duration(i)*forgetEvery))
+		d.add([]feed.Tombstone{{Post: fmt.Sprint(i)}, {Author: fmt.Sprint(i)}}, start.Add(time.Duration(i)*expireInterval))
 	}
 	for _, step := range []struct {
 		after time.Duration
 		left  int
-	}{{0, 6}, {1, 6}, {forgetEvery - 1, 6}, {forgetEvery + time.Second, 2}, {2*forgetEvery - 1, 2}, {2*forgetEvery + 2*time.Second, 0}} {
-		if d.forget(start.Add(step.after)); d.Len() != step.left {
+	}{{0, 6}, {1, 6}, {expireInterval - 1, 6}, {expireInterval + time.Second, 2}, {2*expireInterval - 1, 2}, {2*expireInterval + 2*time.Second, 0}} {
+		if d.expire(start.Add(step.after)); d.Len() != step.left {
 			t.Errorf("after %v: %d tombstones, want %d", step.after, d.Len(), step.left)
 		}
 	}

@@ -13,7 +13,7 @@ func TestWindowClock(t *testing.T) {
 	type meeting struct {
 		partition int
 		second    int64 // of the record's stamp
-		mark      *topic.Watermark
+		watermark *topic.Watermark
 	}
 	active := func(p int, second int64, writer string, at feed.Time) meeting {
 		return meeting{p, second, &topic.Watermark{Writer: uint64(writer[0]), Source: writer, Time: at, Newest: at}}
@@ -60,7 +60,7 @@ func TestWindowClock(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			m := newWatermarks(2)
 			for _, x := range test.meets {
-				m.observe(x.partition, x.second*time.Second.Nanoseconds(), x.mark)
+				m.observe(x.partition, x.second*time.Second.Nanoseconds(), x.watermark)
 				m.advance(2*time.Minute, time.Hour)
 			}
 			if got, known := m.Clock(); got != test.want || known != (test.want != 0) {
@@ -115,20 +115,20 @@ func BenchmarkWatermarks(b *testing.B) {
 	const partitions = 32
 	m := newWatermarks(partitions)
 	stamp := int64(0)
-	mark := topic.Watermark{Writer: 1, Source: "kafka/posts/17"}
+	watermark := topic.Watermark{Writer: 1, Source: "kafka/posts/17"}
 	b.ReportAllocs()
 	for b.Loop() {
 		stamp += time.Second.Nanoseconds()
 		for p := range partitions {
-			mark.Time, mark.Newest = feed.Time(stamp/1e6), feed.Time(stamp/1e6)
-			m.observe(p, stamp, &mark)
+			watermark.Time, watermark.Newest = feed.Time(stamp/1e6), feed.Time(stamp/1e6)
+			m.observe(p, stamp, &watermark)
 			m.advance(2*time.Minute, time.Hour)
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/partitions, "ns/turn")
 	s := State{LookupFrom: make([]int64, partitions), Watermarks: m}
 	b.ReportMetric(float64(len(s.Append(nil))), "state-bytes")
-	record := topic.Batch{Watermark: &mark, TextVersion: 1}
+	record := topic.Batch{Watermark: &watermark, TextVersion: 1}
 	b.ReportMetric(float64(len(record.Append(nil))*partitions), "mark-bytes/s")
 }
 

@@ -168,11 +168,11 @@ func (brokenTopic) Open(context.Context, []int64) (topic.Reader, error) {
 // TestRowsAreAskedForOnce: rows made beforehand outlive an Open and a turn that fail.
 func TestRowsAreAskedForOnce(t *testing.T) {
 	r := newRoute(t, 2, true)
-	var asked []int
+	var requested []int
 	cfg := r.config(1, 0)
 	rows := []Rows{must(cfg.Rows(0)), must(cfg.Rows(1))}
 	cfg.Rows = func(q int) (Rows, error) {
-		asked = append(asked, q)
+		requested = append(requested, q)
 		return rows[q], nil
 	}
 	broken := cfg
@@ -193,7 +193,7 @@ func TestRowsAreAskedForOnce(t *testing.T) {
 	if n := len(r.out()); n != 1 {
 		t.Errorf("got %d events, want that of b", n)
 	}
-	if diff := cmp.Diff([]int{1, 0, 1, 0}, asked); diff != "" {
+	if diff := cmp.Diff([]int{1, 0, 1, 0}, requested); diff != "" {
 		t.Errorf("rows asked for: %s", diff)
 	}
 }
