@@ -132,13 +132,13 @@ func wantCaught(t *testing.T, known uint64, s sim.Subject) {
 	if !*everySeed && caughtBy(t, s, known) {
 		return
 	}
-	const most = 1000
-	for seed := range uint64(most) {
+	const maxSeeds = 1000
+	for seed := range uint64(maxSeeds) {
 		if caughtBy(t, s, seed+1) {
 			return
 		}
 	}
-	t.Errorf("survived %d interleavings", most)
+	t.Errorf("survived %d interleavings", maxSeeds)
 }
 
 func caughtBy(t *testing.T, s sim.Subject, seed uint64) bool {

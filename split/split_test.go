@@ -287,13 +287,13 @@ func TestStandstillMakesNobodyIdle(t *testing.T) {
 				ahead()
 				b.tick(time.Second)
 			}
-			marks := b.watermarks(from)
-			for _, got := range marks {
+			watermarks := b.watermarks(from)
+			for _, got := range watermarks {
 				if want := "0 s to 36000000"; got != want {
-					t.Fatalf("marks %v, want %q: s is 10 h behind and has not had the time to be idle", marks, want)
+					t.Fatalf("marks %v, want %q: s is 10 h behind and has not had the time to be idle", watermarks, want)
 				}
 			}
-			if len(marks) == 0 {
+			if len(watermarks) == 0 {
 				t.Error("no marks")
 			}
 		})
