@@ -110,18 +110,18 @@ func (n *normaliser) addRunes(post string, i, end int) int {
 	for ok := stable(r); ok; {
 		f, simple := foldRune(r)
 		next, nextRune, nextSize, after := i+size, rune(0), 0, false
-		wide := next < end && post[next] >= utf8.RuneSelf
-		if wide {
+		nonASCII := next < end && post[next] >= utf8.RuneSelf
+		if nonASCII {
 			nextRune, nextSize = utf8.DecodeRuneInString(post[next:end])
 			after = stable(nextRune)
 		}
-		if !simple || wide && !after && (dropped(nextRune) || !startsSegment(post[next:end], nextRune)) {
+		if !simple || nonASCII && !after && (dropped(nextRune) || !startsSegment(post[next:end], nextRune)) {
 			break
 		}
 		from := len(n.out)
 		n.out = utf8.AppendRune(n.out, f)
 		n.addStretch(from, span{i, next}, len(n.out)-from == size)
-		if !wide {
+		if !nonASCII {
 			return next
 		}
 		i, r, size, ok = next, nextRune, nextSize, after

@@ -72,11 +72,11 @@ func checkOverlap(t *testing.T, th Threshold, n, m int) {
 // checkSizes: m is a possible size if a set of m can reach t by containing or being contained.
 func checkSizes(t *testing.T, th Threshold, rat *big.Rat, n, largest int) {
 	t.Helper()
-	least, most := th.Sizes(n)
+	minSize, maxSize := th.Sizes(n)
 	for m := 1; m <= largest; m++ {
 		best := big.NewRat(int64(min(n, m)), int64(max(n, m)))
-		if want, got := best.Cmp(rat) >= 0, least <= m && m <= most; got != want {
-			t.Fatalf("%v: Sizes(%d) = %d, %d; size %d: got %v, want %v", th, n, least, most, m, got, want)
+		if want, got := best.Cmp(rat) >= 0, minSize <= m && m <= maxSize; got != want {
+			t.Fatalf("%v: Sizes(%d) = %d, %d; size %d: got %v, want %v", th, n, minSize, maxSize, m, got, want)
 		}
 	}
 }

@@ -163,10 +163,10 @@ func plainWord(text []byte, i int) (end int, plain bool) {
 type byteClass uint8
 
 const (
-	parts   byteClass = iota // ASCII that ends a word, or begins Han, which does too
-	inWord                   // letters, digits, underscores
-	mayJoin                  // punctuation that may stand inside
-	beyond                   // it takes the whole character
+	parts    byteClass = iota // ASCII that ends a word, or begins Han, which does too
+	inWord                    // letters, digits, underscores
+	mayJoin                   // punctuation that may stand inside
+	nonASCII                  // it takes the whole character
 )
 
 // wordBytes: of the marks that UAX #29 has inside words, a colon ends ours.
@@ -178,7 +178,7 @@ var wordBytes = func() (t [256]byteClass) {
 		case b == '\'' || b == '.' || b == ',' || b == ';':
 			t[b] = mayJoin
 		case b >= utf8.RuneSelf && !(0xE4 <= b && b <= 0xE9):
-			t[b] = beyond
+			t[b] = nonASCII
 		}
 	}
 	return t
