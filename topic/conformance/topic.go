@@ -262,10 +262,10 @@ func testLineage(t *testing.T, x topic.Topic) {
 	before := x.Lineage()
 	MustAppend(t, x, inPartition(1, "a", "b")...)
 	_, end := MustBounds(t, x)
-	kept, known := topic.ValidEnds(x, before.Current(), end)
+	valid, known := topic.ValidEnds(x, before.Current(), end)
 	for p := range end {
-		if !known || kept[p] < end[p] {
-			t.Errorf("partition %d ends at %d and is kept up to %d, known %v", p, end[p], kept[p], known)
+		if !known || valid[p] < end[p] {
+			t.Errorf("partition %d ends at %d and is kept up to %d, known %v", p, end[p], valid[p], known)
 		}
 	}
 	if _, known := topic.ValidEnds(x, "another", end); known {

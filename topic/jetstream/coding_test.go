@@ -70,7 +70,7 @@ func bombs(tb testing.TB) map[string][2]string {
 	}
 	large := make([]byte, 1<<20+1)
 	claims := binary.AppendUvarint(nil, 1<<31)
-	good := string(s2.Encode(nil, make([]byte, 1000)))
+	valid := string(s2.Encode(nil, make([]byte, 1000)))
 	streamed := &bytes.Buffer{} // a frame that does not say its size
 	w, err := zstd.NewWriter(streamed)
 	if err != nil {
@@ -88,7 +88,7 @@ func bombs(tb testing.TB) map[string][2]string {
 		"s2, a byte too many":     {"s2", string(s2.Encode(nil, large))},
 		"s2, claims 2 GiB":        {"s2", string(claims) + "\x00"},
 		"s2, claims 2^70":         {"s2", strings.Repeat("\xff", 10) + "\x01"},
-		"s2, cut":                 {"s2", good[:len(good)-1]},
+		"s2, cut":                 {"s2", valid[:len(valid)-1]},
 		"s2, empty":               {"s2", ""},
 		"zstd, a byte too many":   {"zstd", string(e.EncodeAll(large, nil))},
 		"zstd, 64 MiB in a frame": {"zstd", streamed.String()},

@@ -194,14 +194,14 @@ func TestFullOfLimit(t *testing.T) {
 	r := conformance.MustOpen(t, x, 0, 0, 0)
 	record := topic.Record{Data: make([]byte, 10_000)}
 	var err error
-	kept := 0
-	for ; err == nil && kept < 100; kept++ {
+	stored := 0
+	for ; err == nil && stored < 100; stored++ {
 		err = x.Append(t.Context(), []topic.Record{record})
 	}
 	if !errors.Is(err, topic.ErrFull) || !strings.Contains(err.Error(), "limit of 100000 bytes") {
-		t.Fatalf("after %d records: got %v, want ErrFull", kept, err)
+		t.Fatalf("after %d records: got %v, want ErrFull", stored, err)
 	}
-	conformance.MustFetch(t, r, kept-1)
+	conformance.MustFetch(t, r, stored-1)
 }
 
 func TestFullDisk(t *testing.T) {

@@ -108,11 +108,11 @@ func pack(records []topic.Record) []byte {
 // unpack reads what pack wrote, of n records; it is false for anything else, and where n is 1.
 func unpack(b []byte, n int) (records []topic.Record, ok bool) {
 	for range n {
-		trace, rest, ok := cut(b)
+		trace, rest, ok := nextPiece(b)
 		if !ok {
 			return nil, false
 		}
-		data, rest, ok := cut(rest)
+		data, rest, ok := nextPiece(rest)
 		if !ok {
 			return nil, false
 		}
@@ -121,8 +121,8 @@ func unpack(b []byte, n int) (records []topic.Record, ok bool) {
 	return records, n > 1 && len(b) == 0
 }
 
-// cut takes one piece behind its length from b.
-func cut(b []byte) (piece, rest []byte, ok bool) {
+// nextPiece reads one piece of b, which stands behind its length.
+func nextPiece(b []byte) (piece, rest []byte, ok bool) {
 	n, size := binary.Uvarint(b)
 	if size <= 0 || n > uint64(len(b)-size) {
 		return nil, nil, false

@@ -36,7 +36,7 @@ func (r *reader) pump() {
 			since = time.Now()
 		}
 		r.topic.cfg.Logger.Warn("reader interrupted, going on", "topic", r.topic.cfg.Name, "position", r.topic.begin(uint64(r.next)), "error", err)
-		if gone := errors.Is(err, js.ErrStreamNotFound); gone || time.Since(since) >= retryTimeout {
+		if deleted := errors.Is(err, js.ErrStreamNotFound); deleted || time.Since(since) >= retryTimeout {
 			r.put(item{err: r.explain(err)})
 			since = time.Now()
 		}

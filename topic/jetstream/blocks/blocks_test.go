@@ -189,8 +189,8 @@ func TestEveryBit(t *testing.T) {
 	}
 }
 
-// has are the sequences that a server gives out, and how many it says are lost.
-func has(t *testing.T, dir string) (all []uint64, lost int64) {
+// scanAll returns the sequences that a server gives out, and how many it says are lost.
+func scanAll(t *testing.T, dir string) (all []uint64, lost int64) {
 	t.Helper()
 	s, x := mustStart(t, dir)
 	defer mustClose(t, s)
@@ -255,14 +255,14 @@ func TestRandomBits(t *testing.T) {
 			}
 		}
 		total += len(hit)
-		got, lost := has(t, dir)
+		got, lost := scanAll(t, dir)
 		if !slices.Equal(got, want) || lost != int64(len(hit)) {
 			t.Errorf("seed %d: %d of %d messages are there, %d said to be lost, %d were hit (%v)", seed, len(got), len(spans), lost, len(hit), hit)
 		}
 		if s := mustScan(t, dir, "sentences"); len(s.Damage) > 0 {
 			t.Errorf("seed %d: still damaged: %+v", seed, s.Damage)
 		}
-		got, again := has(t, dir)
+		got, again := scanAll(t, dir)
 		if !slices.Equal(got, want) || again > lost || !hit[1] && !hit[6000] && again != lost {
 			t.Errorf("seed %d, second start: %d messages, %d said to be lost", seed, len(got), again)
 		}
@@ -316,7 +316,7 @@ func TestKilledInRepair(t *testing.T) {
 			half := slices.Clone(b)
 			copy(half[x.begin:x.begin+int64(written)], after[x.begin:])
 			mustWrite(t, path, half)
-			if got, lost := has(t, dir); len(got) != len(spans)-1 || slices.Contains(got, x.seq) || lost != 1 {
+			if got, lost := scanAll(t, dir); len(got) != len(spans)-1 || slices.Contains(got, x.seq) || lost != 1 {
 				t.Errorf("%d bytes written: %d messages, %d lost", written, len(got), lost)
 			}
 		}
