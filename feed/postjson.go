@@ -115,7 +115,7 @@ func (d *PostDecoder) decode(p *Post, root node) error {
 	if line := bytes.TrimLeft(d.line, " \t\r\n"); len(line) > 0 && line[0] != '{' {
 		return fmt.Errorf("want a JSON object, got %s", quoteShort(string(line[:min(len(line), 64)])))
 	}
-	err := d.object(p, root, "", true)
+	err := d.object(p, root, "")
 	if err != nil {
 		return err
 	}
@@ -137,11 +137,11 @@ func isUTF16(line []byte) bool {
 	return false
 }
 
-// object reads one object, the post itself or one on the path to a field. Prefix is that path.
-func (d *PostDecoder) object(p *Post, names node, prefix string, top bool) error {
+// object reads one object: the post itself, or one on the path to a field, which is prefix then.
+func (d *PostDecoder) object(p *Post, names node, prefix string) error {
 	_, err := d.json.ReadToken()
 	for err == nil && d.json.PeekKind() != '}' {
-		err = d.member(p, names, prefix, top)
+		err = d.member(p, names, prefix)
 	}
 	if err == nil {
 		_, err = d.json.ReadToken()
@@ -149,7 +149,7 @@ func (d *PostDecoder) object(p *Post, names node, prefix string, top bool) error
 	return plainError(err)
 }
 
-func (d *PostDecoder) member(p *Post, names node, prefix string, top bool) error {
+func (d *PostDecoder) member(p *Post, names node, prefix string) error {
 	quoted, err := d.json.ReadValue()
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func (d *PostDecoder) member(p *Post, names node, prefix string, top bool) error
 	if err != nil {
 		return err
 	}
-	if depth := depthOf(value); top && depth+1 > MaxDepth {
+	if depth := depthOf(value); prefix == "" && depth+1 > MaxDepth {
 		return fmt.Errorf("%s: nested %d deep, and the limit is %d", d.name(quoted), depth+1, MaxDepth)
 	}
 	if m != nil {
@@ -195,7 +195,7 @@ func (d *PostDecoder) inner(p *Post, m *member, prefix string) ([]byte, error) {
 	switch kind := d.json.PeekKind(); kind {
 	case '{':
 		start := bytes.IndexByte(d.line[d.json.InputOffset():], '{') + int(d.json.InputOffset())
-		err := d.object(p, m.children, path+".", false)
+		err := d.object(p, m.children, path+".")
 		return d.line[start:d.json.InputOffset()], err
 	case 'n', jsontext.KindInvalid:
 		return d.json.ReadValue()
