@@ -77,25 +77,27 @@ func (s *search) probe(g *generation, prefix []key, unknown int) {
 		switch {
 		case h == 0:
 		case h.class() == directory:
-			s.open(g, g.lists.directory(h), i+unknown, prefix[i].isRare())
+			s.open(g, g.lists.directory(h), probe{position: i + unknown, rare: prefix[i].isRare()})
 		default:
-			s.add(g, h, i+unknown, false)
+			s.add(g, h, probe{position: i + unknown})
 		}
 	}
 }
 
 // open adds the lists of a directory that are of the sizes sought.
-func (s *search) open(g *generation, directory chunk, position int, rare bool) {
-	for b := s.filter.low; b <= s.filter.high[position]; b++ {
+func (s *search) open(g *generation, directory chunk, p probe) {
+	for b := s.filter.low; b <= s.filter.high[p.position]; b++ {
 		if h := link(half(directory[b/2], int(b%2))); h != 0 {
-			s.add(g, h, position, rare)
+			s.add(g, h, p)
 		}
 	}
 }
 
-func (s *search) add(g *generation, k link, position int, rare bool) {
-	c := g.lists.chunk(k)
-	s.probes = append(s.probes, probe{c, c[0], capacity[k.class()], position, rare})
+// add completes p with the list at k, and adds it.
+func (s *search) add(g *generation, k link, p probe) {
+	p.chunk, p.capacity = g.lists.chunk(k), capacity[k.class()]
+	p.first = p.chunk[0]
+	s.probes = append(s.probes, p)
 }
 
 // read goes through a list. The next chunk of a chain is asked for before one is read.
