@@ -43,7 +43,7 @@ func TestWantedAfterPowerCut(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(Subject{}, rand.New(rand.NewPCG(0, 0)))
 			w.plan.Partitions, w.plan.Span, w.plan.Redelivery, w.plan.Lateness = 1, time.Hour, 2*time.Minute, lateness
-			w.sentenceTopic = w.newTopic(1, false)
+			w.sentenceTopic = topic.NewMemory(w.topicConfig(1))
 			begin := w.now
 			for _, x := range test.writes {
 				w.now = begin.Add(time.Duration(x.minute) * time.Minute)
