@@ -126,7 +126,7 @@ func verify(raw *os.File) error {
 	}
 	var first *Finding
 	w := walker{file: raw, size: info.Size(), found: func(x Finding) bool { first = &x; return false }}
-	w.walk(false)
+	w.walk()
 	if first != nil {
 		return fmt.Errorf("%w at offset %d: %s", errDamaged, first.Offset, first.Reason)
 	}

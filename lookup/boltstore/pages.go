@@ -79,7 +79,8 @@ type walker struct {
 	over   bool
 	bucket []byte
 
-	unsummed bool // the file is of the format whose entries have no sums
+	bothMetas bool // a damaged meta page is a finding, even if the other one is whole
+	unsummed  bool // the file is of the format whose entries have no sums
 }
 
 func (w *walker) report(offset int64, format string, args ...any) {
@@ -90,8 +91,8 @@ func (w *walker) report(offset int64, format string, args ...any) {
 
 // walk visits all that can be reached. A meta page that is damaged is found only where both are wanted: bbolt goes by
 // the other one, which stands for the state one transaction earlier.
-func (w *walker) walk(bothMetas bool) {
-	if !w.findMeta(bothMetas) {
+func (w *walker) walk() {
+	if !w.findMeta() {
 		return
 	}
 	w.seen = make([]uint64, w.meta.pages/64+1)
@@ -111,13 +112,13 @@ func (w *walker) freeList() {
 	}
 }
 
-func (w *walker) findMeta(both bool) bool {
+func (w *walker) findMeta() bool {
 	var metas []meta
 	for page, at := range w.metaOffsets() {
 		m, why := w.readMeta(page, at)
 		if why == "" {
 			metas = append(metas, m)
-		} else if both {
+		} else if w.bothMetas {
 			w.report(at, "meta page %d: %s", page, why)
 		}
 	}

@@ -189,7 +189,7 @@ func (l *listing) ownCounts() map[feed.Hash]int {
 		after[l.groups[i]] = &l.after[i]
 	}
 	for r := range l.post.reuses() {
-		if a := after[r.group]; a != nil && a.Less(memberOf(l.post.repeatedBy(r), false)) {
+		if a := after[r.group]; a != nil && a.Less(groupMember(l.post.repeatedBy(r))) {
 			counts[r.group]++
 		}
 	}

@@ -130,13 +130,17 @@ func decodePost(source, id string, data []byte, now Slice) (*post, error) {
 		return p, nil
 	}
 	p.was = newest
-	switch kind := d.bytes(1)[0]; kind {
+	switch d.bytes(1)[0] {
 	case postDeleted:
 		p.setDeleted(deleted, newest)
 	case postDeparted:
 		p.setDeleted(departed, newest)
-	case postKnown, postCut:
-		p.decode(&d, kind == postCut, newest, now)
+	case postKnown:
+		names := p.decodeAuthors(&d)
+		p.pages[""].decode(&d, p.source, names, newest, now)
+	case postCut:
+		p.decodeAuthors(&d)
+		p.pages[""].cut, p.pages[""].slice = true, newest
 	case 1, 2:
 		return p, nil
 	default:
@@ -148,18 +152,14 @@ func decodePost(source, id string, data []byte, now Slice) (*post, error) {
 	return p, nil
 }
 
-func (p *post) decode(d *decoder, cut bool, newest, now Slice) {
-	names := []string{}
+// decodeAuthors reads the authors, and returns their names.
+func (p *post) decodeAuthors(d *decoder) (names []string) {
+	names = []string{}
 	for range d.count() {
 		a := authorship{d.string(), feed.Time(d.int())}
 		p.authors, names = append(p.authors, a), append(names, a.author)
 	}
-	root := p.pages[""]
-	if root.cut = cut; cut {
-		root.slice = newest
-		return
-	}
-	root.decode(d, p.source, names, newest, now)
+	return names
 }
 
 // setDeleted makes a post a tombstone.

@@ -252,9 +252,9 @@ func (s *Store) write(ctx context.Context, p *pass) error {
 // entries is where a reuse of p stands in sets.
 func (p *post) entries(r *reuse) []Entry {
 	repetition := p.repeatedBy(r)
-	e := []Entry{{Set: repeatedByKey(r.group), Slice: r.slice, Member: memberOf(repetition, false)}}
+	e := []Entry{{Set: repeatedByKey(r.group), Slice: r.slice, Member: groupMember(repetition)}}
 	if r.author != "" {
-		e = append(e, Entry{Set: authorKey(p.source, r.author), Slice: r.slice, Member: memberOf(repetition, true), Capped: true})
+		e = append(e, Entry{Set: authorKey(p.source, r.author), Slice: r.slice, Member: authorMember(repetition), Capped: true})
 	}
 	return e
 }
