@@ -164,19 +164,19 @@ func manifest(t *testing.T) map[string]string {
 	return sums
 }
 
-// TestSettle: -check writes nothing, and says what differs.
-func TestSettle(t *testing.T) {
+// TestCompareFile: -check writes nothing, and says what differs.
+func TestCompareFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
-	if err := writeOrCompare(path, []byte("a"), true); err == nil {
+	if err := compareFile(path, []byte("a")); err == nil {
 		t.Error("a file that is not there is what was made")
 	}
-	if err := writeOrCompare(path, []byte("a"), false); err != nil {
+	if err := writeFile(path, []byte("a")); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeOrCompare(path, []byte("a"), true); err != nil {
+	if err := compareFile(path, []byte("a")); err != nil {
 		t.Error(err)
 	}
-	if err := writeOrCompare(path, []byte("b"), true); err == nil || !strings.Contains(err.Error(), "is not what the data give") {
+	if err := compareFile(path, []byte("b")); err == nil || !strings.Contains(err.Error(), "is not what the data give") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -318,7 +318,14 @@ func matchEngine(ctx context.Context, s *corpus, t text.Threshold, e detector.En
 		}
 		to = nextBatch(from, s.len())
 		run.batch = s.sentences(run.batch[:0], from, to)
-		run.process(from, to, some.includes(from, to))
+		if some.includes(from, to) {
+			run.detect(from, to)
+		} else {
+			run.insert()
+		}
+		if from%(16*matchBatch) == 0 {
+			run.release.Holds(d.Detectors()[0].Stats().Bytes)
+		}
 	}
 	f.Candidates, f.Bytes = d.Detectors()[0].Counts().Candidates, d.Detectors()[0].Stats().Bytes
 	f.sum(run.points, run.lookedUp)
@@ -335,21 +342,18 @@ type engineRun struct {
 	release  memory.Keeper
 }
 
-// process looks a batch up and inserts it, or only inserts it.
-func (r *engineRun) process(from, to int, look bool) {
-	one := r.d.Detectors()[0]
-	if look {
-		r.start()
-		r.matches, _ = r.d.Detect(r.matches[:0], r.batch)
-		r.stop(from, to, int64(len(r.matches)))
-		r.lookedUp += len(r.batch)
-	} else {
-		for i := range r.batch {
-			one.Insert(&r.batch[i])
-		}
-	}
-	if from%(16*matchBatch) == 0 {
-		r.release.Holds(one.Stats().Bytes)
+// detect looks the batch up and inserts it.
+func (r *engineRun) detect(from, to int) {
+	r.start()
+	r.matches, _ = r.d.Detect(r.matches[:0], r.batch)
+	r.stop(from, to, int64(len(r.matches)))
+	r.lookedUp += len(r.batch)
+}
+
+// insert only inserts the batch.
+func (r *engineRun) insert() {
+	for i := range r.batch {
+		r.d.Detectors()[0].Insert(&r.batch[i])
 	}
 }
 

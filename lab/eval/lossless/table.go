@@ -136,7 +136,7 @@ func (t *table) parts(dst []hamming.Part, b *sizeBounds, n, ones int, sig hashco
 // matches is how many rows are similar enough to the queries, found without signatures; a row that equals a query
 // counts in equal instead.
 func (t *table) matches(ctx context.Context, m Measure, queries [][]uint64) (similar, equal int, err error) {
-	x := newIndex(m, t.sets, false)
+	x := newIndex(m, t.sets)
 	var same, all atomic.Int64
 	const chunk = 50
 	var pool = sync.Pool{New: func() any { return x.searcher() }}

@@ -42,8 +42,8 @@ func Figure4(ctx context.Context, c *eval.Config) (*report.Report, error) {
 // curve is precision by recall, up to the d at which nothing is missing.
 func (c *counts) curve() report.Curve {
 	k := report.Curve{Dots: true}
-	for d := range c.reaching(1, false, false) + 1 {
-		f := c.within(d, false, false)
+	for d := range c.reaching(1, truth{}) + 1 {
+		f := c.within(d, truth{})
 		k.X, k.Y = append(k.X, f.recall()), append(k.Y, f.precision())
 	}
 	return k
@@ -54,7 +54,7 @@ func addPrecisions(g *report.Grid, name string, by []*counts) {
 	for _, level := range levels {
 		row := []any{name, level.name}
 		for _, c := range by {
-			row = append(row, units.Three(c.within(c.reaching(level.recall, false, false), false, false).precision()))
+			row = append(row, units.Three(c.within(c.reaching(level.recall, truth{}), truth{}).precision()))
 		}
 		g.Add(row...)
 	}

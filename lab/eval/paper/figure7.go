@@ -68,12 +68,12 @@ func verifiedByRecall(ctx context.Context, c *eval.Config, name, learner string)
 	if err != nil {
 		return nil, err
 	}
-	for d := range n.reaching(0.995, false, false) + 1 {
+	for d := range n.reaching(0.995, truth{}) + 1 {
 		v, err := t.verify(ctx, d)
 		if err != nil {
 			return nil, err
 		}
-		v.Learner, v.Recall = learner, n.within(d, false, false).recall()
+		v.Learner, v.Recall = learner, n.within(d, truth{}).recall()
 		list = append(list, v)
 	}
 	return list, nil

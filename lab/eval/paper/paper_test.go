@@ -73,38 +73,38 @@ func TestByHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []struct {
-		d             int
-		jaccard, self bool
+		d int
+		truth
 		found
 	}{
 		// By cosine 7 sentences are similar to the query, itself counted; by Jaccard 5.
-		{0, false, true, found{4, 4, 7}},
-		{0, false, false, found{3, 3, 6}},
-		{1, false, true, found{5, 5, 7}},
-		{2, false, true, found{9, 7, 7}},
-		{2, false, false, found{8, 6, 6}},
-		{5, false, true, found{9, 7, 7}},
-		{6, false, true, found{10, 7, 7}},
-		{0, true, true, found{4, 4, 5}},
-		{1, true, false, found{4, 4, 4}},
-		{2, true, true, found{9, 5, 5}},
+		{0, truth{self: true}, found{4, 4, 7}},
+		{0, truth{}, found{3, 3, 6}},
+		{1, truth{self: true}, found{5, 5, 7}},
+		{2, truth{self: true}, found{9, 7, 7}},
+		{2, truth{}, found{8, 6, 6}},
+		{5, truth{self: true}, found{9, 7, 7}},
+		{6, truth{self: true}, found{10, 7, 7}},
+		{0, truth{jaccard: true, self: true}, found{4, 4, 5}},
+		{1, truth{jaccard: true}, found{4, 4, 4}},
+		{2, truth{jaccard: true, self: true}, found{9, 5, 5}},
 	} {
-		if got := c.within(want.d, want.jaccard, want.self); got != want.found {
+		if got := c.within(want.d, want.truth); got != want.found {
 			t.Errorf("d = %d, Jaccard %v, self %v: %+v, want %+v", want.d, want.jaccard, want.self, got, want.found)
 		}
 	}
-	if f := c.within(2, false, false); f.precision() != 0.75 || f.recall() != 1 {
+	if f := c.within(2, truth{}); f.precision() != 0.75 || f.recall() != 1 {
 		t.Errorf("precision %g, recall %g", f.precision(), f.recall())
 	}
-	if f := c.within(0, true, false); f.precision() != 1 || f.recall() != 0.75 {
+	if f := c.within(0, truth{jaccard: true}); f.precision() != 1 || f.recall() != 0.75 {
 		t.Errorf("precision %g, recall %g", f.precision(), f.recall())
 	}
 	for recall, want := range map[float64]int{0.5: 0, 0.7: 1, 1: 2} {
-		if got := c.reaching(recall, false, true); got != want {
+		if got := c.reaching(recall, truth{self: true}); got != want {
 			t.Errorf("recall %g is reached at %d, want %d", recall, got, want)
 		}
 	}
-	if l := c.level("hand", "hand", "hand", 0.7, true); l.Candidates != 5 || l.Truth != 7 || l.Distance != 1 {
+	if l := c.level("hand", "hand", "hand", 0.7, truth{self: true}); l.Candidates != 5 || l.Truth != 7 || l.Distance != 1 {
 		t.Errorf("%+v", l)
 	}
 }
@@ -116,12 +116,12 @@ func TestQueries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := c.within(0, false, true), (found{9, 9, 15}); got != want {
+	if got, want := c.within(0, truth{self: true}), (found{9, 9, 15}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	p, m = byHand(t, 4)
-	if c, err = p.count(t.Context(), m); err != nil || c.within(0, false, false).recall() != 1 || c.within(0, false, false).precision() != 1 {
-		t.Errorf("%+v, %v", c.within(0, false, false), err)
+	if c, err = p.count(t.Context(), m); err != nil || c.within(0, truth{}).recall() != 1 || c.within(0, truth{}).precision() != 1 {
+		t.Errorf("%+v, %v", c.within(0, truth{}), err)
 	}
 }
 

@@ -92,7 +92,7 @@ func (p *collection) solverFigure(ctx context.Context, c *eval.Config, lambda fl
 	for d := range maxDistance + 1 {
 		f.Found = append(f.Found, n.figure(p.name, p.name, t.Learner, d))
 	}
-	f.Set, f.Level = p.bitsSet(l.model), n.level(p.name, p.name, t.Learner, 0.995, true)
+	f.Set, f.Level = p.bitsSet(l.model), n.level(p.name, p.name, t.Learner, 0.995, truth{self: true})
 	return f, nil
 }
 

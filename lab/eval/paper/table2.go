@@ -33,7 +33,7 @@ func (c *counts) figure(name, from, learner string, d int) Found {
 	f := Found{Corpus: name, Learner: learner, From: from, Distance: d, Queries: c.queries, Candidates: c.candidates[d]}
 	for _, jaccard := range []bool{false, true} {
 		for _, self := range []bool{true, false} {
-			w := c.within(d, jaccard, self)
+			w := c.within(d, truth{jaccard, self})
 			f.Truth = append(f.Truth, OfTruth{jaccard, self, w.precision(), w.recall()})
 		}
 	}
@@ -63,7 +63,8 @@ func Table2(ctx context.Context, c *eval.Config) (*report.Report, error) {
 			}
 		}
 		theirs := []published2{tipster, sogou}[i]
-		r.Grids = append(r.Grids, candidateGrid(p, by, &theirs), truthGrid(name, by, false, true, &theirs), truthGrid(name, by, false, false, nil), truthGrid(name, by, true, false, nil))
+		r.Grids = append(r.Grids, candidateGrid(p, by, &theirs), truthGrid(name, by, truth{self: true}, &theirs),
+			truthGrid(name, by, truth{}, nil), truthGrid(name, by, truth{jaccard: true}, nil))
 		data = append(data, p.describe())
 		c.Logf("table2: %s is done", name)
 	}
@@ -98,15 +99,15 @@ func candidateGrid(p *collection, by []*counts, theirs *published2) report.Grid 
 func ratio(a, b int) string { return units.Times(float64(a) / float64(max(1, b))) }
 
 // truthGrid has precision and recall by one kind of truth.
-func truthGrid(name string, by []*counts, jaccard, self bool, theirs *published2) report.Grid {
+func truthGrid(name string, by []*counts, t truth, theirs *published2) report.Grid {
 	kind, matches := "cosine", "without self-matches"
-	if jaccard {
+	if t.jaccard {
 		kind = "Jaccard"
 	}
-	if self {
+	if t.self {
 		matches = "self-matches counted"
 	}
-	first := by[0].within(0, jaccard, self)
+	first := by[0].within(0, t)
 	g := report.Grid{Caption: fmt.Sprintf("**%s**, %s >= 0.8, %s: precision / recall; %s similar sentences", name, kind, matches, units.Thousands(first.all)),
 		Head: append([]string{"d"}, learners...)}
 	if theirs != nil {
@@ -115,7 +116,7 @@ func truthGrid(name string, by []*counts, jaccard, self bool, theirs *published2
 	for d := range maxDistance + 1 {
 		row := []any{d}
 		for _, c := range by {
-			f := c.within(d, jaccard, self)
+			f := c.within(d, t)
 			row = append(row, fmt.Sprintf("%s / %.3f", units.Three(f.precision()), f.recall()))
 		}
 		if theirs != nil {

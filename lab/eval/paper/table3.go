@@ -29,10 +29,10 @@ type Level struct {
 	Truth      float64 `json:"truth"`      // similar sentences a query
 }
 
-func (c *counts) level(name, from, learner string, recall float64, self bool) Level {
-	d := c.reaching(recall, false, self)
-	f, n := c.within(d, false, self), float64(max(1, c.queries))
-	return Level{name, learner, from, recall, self, d, f.recall(), float64(f.candidates) / n, float64(f.all) / n}
+func (c *counts) level(name, from, learner string, recall float64, t truth) Level {
+	d := c.reaching(recall, t)
+	f, n := c.within(d, t), float64(max(1, c.queries))
+	return Level{name, learner, from, recall, t.self, d, f.recall(), float64(f.candidates) / n, float64(f.all) / n}
 }
 
 // Table3 gives the candidates of a sentence by recall.
@@ -49,7 +49,7 @@ func Table3(ctx context.Context, c *eval.Config) (*report.Report, error) {
 		}
 		data = append(data, p.describe())
 		for _, self := range []bool{true, false} {
-			rows, err := c3rows(ctx, c, name, self)
+			rows, err := c3rows(ctx, c, name, truth{self: self})
 			if err != nil {
 				return nil, err
 			}
@@ -71,14 +71,14 @@ func Table3(ctx context.Context, c *eval.Config) (*report.Report, error) {
 }
 
 // c3rows are the levels of a corpus, those of one level by learner side by side.
-func c3rows(ctx context.Context, c *eval.Config, name string, self bool) (rows []Level, err error) {
+func c3rows(ctx context.Context, c *eval.Config, name string, t truth) (rows []Level, err error) {
 	for _, level := range levels {
 		for _, learner := range learners {
 			n, err := counted(ctx, c, name, name, learner)
 			if err != nil {
 				return nil, err
 			}
-			rows = append(rows, n.level(name, name, learner, level.recall, self))
+			rows = append(rows, n.level(name, name, learner, level.recall, t))
 		}
 	}
 	return rows, nil

@@ -26,7 +26,7 @@ func Table4(ctx context.Context, c *eval.Config) (*report.Report, error) {
 				if err != nil {
 					return nil, err
 				}
-				by = append(by, n.level(name, from, learner, 0.995, true))
+				by = append(by, n.level(name, from, learner, 0.995, truth{self: true}))
 			}
 		}
 		all = append(all, by...)
