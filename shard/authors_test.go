@@ -33,7 +33,7 @@ type authoredPost struct {
 // reported, through restarts, whatever was posted since and inserted before.
 func TestDeletedAuthors(t *testing.T) {
 	for seed := range uint64(60) {
-		a := &authored{route: newRoute(t, 1+int(seed%3), seed%2 == 0), Rand: rand.New(rand.NewPCG(seed, 3)),
+		a := &authored{route: newRouteOver(t, memoryOf(1+int(seed%3), seed%2 == 0)), Rand: rand.New(rand.NewPCG(seed, 3)),
 			hidden: map[string]bool{}, deleted: map[string]bool{}, gone: map[feed.Tombstone]bool{}}
 		cfg := a.config([]int{0, 1, 2}[:1+seed%3]...)
 		if seed%4 > 0 {
@@ -157,7 +157,7 @@ func (a *authored) judge() {
 }
 
 func TestRetractedAuthor(t *testing.T) {
-	r := newRoute(t, 1, true)
+	r := newRoute(t, 1)
 	if err := r.split.Delete(context.Background(), []feed.Tombstone{{Source: "x", Author: "ann"}}); err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func benchmarkCommit(b *testing.B, writers int, older bool) {
 	events := jetstream.DefaultTopic()
 	events.Name, events.Packed, events.Logger = "events", true, cfg.Logger
 	c := Default()
-	c.Sentences, c.Events = newMemory(partitions, true), must(s.OpenTopic(b.Context(), events))
+	c.Sentences, c.Events = newOrdered(partitions), must(s.OpenTopic(b.Context(), events))
 	c.Store, c.Span, c.Owned = must(s.OpenStore(b.Context(), "state")), time.Hour, Owners(partitions, 1)[0]
 	c.Rows = func(int) (Rows, error) { return sim.NewBrute(text.DefaultThreshold, time.Hour, 0, sim.RetainAll), nil }
 	now := time.Now()

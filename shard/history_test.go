@@ -36,7 +36,7 @@ func (r *route) ends(t topic.Topic) []int64 {
 // beginning, and the events are there again.
 func TestOlderStateAfterLostEvents(t *testing.T) {
 	for _, ordered := range []bool{true, false} {
-		r := newRoute(t, 2, ordered)
+		r := newRouteOver(t, memoryOf(2, ordered))
 		w := r.mustOpen(r.config(0, 1))
 		feedMinutes(r, w, 0, 40)
 		end := r.ends(r.events)
@@ -60,7 +60,7 @@ func TestOlderStateAfterLostEvents(t *testing.T) {
 // TestStateOfAnotherIncarnation: the event topic has lost its end and has grown past it. That it is as long as before
 // says nothing.
 func TestStateOfAnotherIncarnation(t *testing.T) {
-	r := newRoute(t, 1, true)
+	r := newRoute(t, 1)
 	w := r.mustOpen(r.config(0))
 	feedMinutes(r, w, 0, 20)
 	end := r.ends(r.events)
@@ -79,7 +79,7 @@ func TestStateOfAnotherIncarnation(t *testing.T) {
 
 // TestNoStateFits: everything that the sentence topic holds is looked up again.
 func TestNoStateFits(t *testing.T) {
-	r := newRoute(t, 1, true)
+	r := newRoute(t, 1)
 	feedMinutes(r, r.mustOpen(r.config(0)), 0, 70) // more than an hour
 	r.events.Cut([]int64{0})
 	w := r.mustOpen(r.config(0))
@@ -95,7 +95,7 @@ func TestNoStateFits(t *testing.T) {
 // TestReplayFromOfLostRecords: rows were ahead of look-ups, and without a sentence of the window. What they were made of is
 // lost, and other records lie there: seed 1687 of the simulation.
 func TestReplayFromOfLostRecords(t *testing.T) {
-	r := newRoute(t, 1, false)
+	r := newRouteOver(t, newMemory(1))
 	s := newState(0, []int64{3})
 	s.ReplayFrom, s.EventEnd = 9, []int64{0}
 	if err := r.store.Put(context.Background(), stateKey(0), s.Append(nil)); err != nil {
@@ -121,7 +121,7 @@ func TestReplayFromOfLostRecords(t *testing.T) {
 
 // TestRetentionIsNoLoss: retention takes the beginning of the event topic, or all of it.
 func TestRetentionIsNoLoss(t *testing.T) {
-	r := newRoute(t, 1, true)
+	r := newRoute(t, 1)
 	feedMinutes(r, r.mustOpen(r.config(0)), 0, 20)
 	r.events.Truncate(0, r.ends(r.events)[0])
 	r.mustOpen(r.config(0))
@@ -132,7 +132,7 @@ func TestRetentionIsNoLoss(t *testing.T) {
 
 // TestUnreadableState: the power went while the state was written.
 func TestUnreadableState(t *testing.T) {
-	r := newRoute(t, 1, true)
+	r := newRoute(t, 1)
 	feedMinutes(r, r.mustOpen(r.config(0)), 0, 20)
 	if err := r.store.Put(context.Background(), stateKey(0), []byte("RS\x02 torn")); err != nil {
 		t.Fatal(err)
@@ -145,7 +145,7 @@ func TestUnreadableState(t *testing.T) {
 
 // TestKeptStates: one a minute, at most 60.
 func TestKeptStates(t *testing.T) {
-	r := newRoute(t, 1, true)
+	r := newRoute(t, 1)
 	feedMinutes(r, r.mustOpen(r.config(0)), 0, 100)
 	var froms []int64
 	for slot := range maxOlderStates {

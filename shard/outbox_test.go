@@ -37,7 +37,7 @@ func (k *letters) Write(origin, reason string, event []byte) error {
 // TestEventsTooLargeForTheTopic: what the event topic refuses is a dead letter, all else goes on. Before, the worker
 // tried the same events for ever, after a restart too.
 func TestEventsTooLargeForTheTopic(t *testing.T) {
-	whole, small, dead := newRoute(t, 1, true), newRoute(t, 1, true), &letters{}
+	whole, small, dead := newRoute(t, 1), newRoute(t, 1), &letters{}
 	cfg := small.config(0)
 	cfg.Events, cfg.DeadLetters = smallTopic{small.events, 2000}, dead
 	for r, w := range map[*route]*Worker{whole: whole.mustOpen(whole.config(0)), small: small.mustOpen(cfg)} {

@@ -167,13 +167,15 @@ func (r *Redeliveries) isRedelivery(h *observedPartition, s *feed.Sentence) bool
 	if len(h.slots) == 0 && !isUntimed(s) {
 		return false // as in every feed of posts with times
 	}
-	hash := r.hash(s, !isUntimed(s))
+	id := identityOf(s)
+	hash := r.hash(id)
 	repeat := slices.ContainsFunc(h.slots, func(s slot) bool { return s.has(hash) })
 	if isUntimed(s) {
 		r.add(h, hash)
 	}
 	if s.TimeAdjusted {
-		r.add(h, r.hash(s, true))
+		id.dated = true
+		r.add(h, r.hash(id))
 	}
 	return repeat
 }
@@ -210,17 +212,19 @@ func (h *observedPartition) bytes() (n int64) {
 	return n
 }
 
-// hash is what stands for a sentence in a slot; dated, for one whose post has a date: it lay in the future, if the slot has
-// it, and may have come since.
-func (r *Redeliveries) hash(s *feed.Sentence, dated bool) uint64 {
-	type identity struct {
-		source, post string
-		version      uint64
-		index        int
-		dated        bool
-	}
-	return maphash.Comparable(r.seed, identity{s.Source, s.Post, s.Version, s.Index, dated})
+// identity is what stands for a sentence in a slot, by its hash.
+type identity struct {
+	source, post string
+	version      uint64
+	index        int
+	dated        bool // the post has a date: if it is in a slot, it lay in the future, and may have come since
 }
+
+func identityOf(s *feed.Sentence) identity {
+	return identity{s.Source, s.Post, s.Version, s.Index, !isUntimed(s)}
+}
+
+func (r *Redeliveries) hash(id identity) uint64 { return maphash.Comparable(r.seed, id) }
 
 // reach notes that nothing lies below a position but what was observed.
 func (r *Redeliveries) reach(position int64) {

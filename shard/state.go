@@ -73,7 +73,7 @@ func (s *State) Append(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(s.Partition))
 	dst = binary.AppendVarint(dst, s.Control)
 	dst = binary.AppendVarint(dst, s.ReplayFrom)
-	dst = appendClock(dst, s.Watermarks.clock, s.Watermarks.known)
+	dst = s.Watermarks.appendClock(dst)
 	dst = binary.AppendUvarint(dst, uint64(len(s.LookupFrom)))
 	for p, position := range s.LookupFrom {
 		dst = binary.AppendVarint(dst, position)
@@ -99,11 +99,11 @@ func (s *State) Append(dst []byte) []byte {
 	return binary.LittleEndian.AppendUint64(dst, xxh3.Hash(dst[from:]))
 }
 
-func appendClock(dst []byte, clock feed.Time, known bool) []byte {
-	if !known {
+func (m *Watermarks) appendClock(dst []byte) []byte {
+	if !m.known {
 		return append(dst, 0)
 	}
-	return binary.AppendVarint(append(dst, 1), int64(clock))
+	return binary.AppendVarint(append(dst, 1), int64(m.clock))
 }
 
 func (m watermark) append(dst []byte) []byte {

@@ -31,16 +31,26 @@ type route struct {
 	log                           bytes.Buffer
 }
 
-func newMemory(partitions int, ordered bool) *topic.Memory {
+func memoryOf(partitions int, ordered bool) *topic.Memory {
 	cfg := topic.DefaultMemory()
 	cfg.Partitions, cfg.Ordered = partitions, ordered
 	return topic.NewMemory(cfg)
 }
 
-func newRoute(tb testing.TB, partitions int, ordered bool) *route {
+// newMemory is a topic whose partitions have an order each, newOrdered one in which they share one.
+func newMemory(partitions int) *topic.Memory  { return memoryOf(partitions, false) }
+func newOrdered(partitions int) *topic.Memory { return memoryOf(partitions, true) }
+
+// newRoute is a route whose partitions share one order.
+func newRoute(tb testing.TB, partitions int) *route {
+	tb.Helper()
+	return newRouteOver(tb, newOrdered(partitions))
+}
+
+func newRouteOver(tb testing.TB, sentences *topic.Memory) *route {
 	tb.Helper()
 	r := &route{tb: tb, now: time.UnixMilli(1_700_000_000_000).UTC(), store: &topic.MemoryStore{}}
-	r.sentences = newMemory(partitions, ordered)
+	r.sentences = sentences
 	r.events = topic.NewMemory(topic.DefaultMemory())
 	r.tombstones = topic.NewMemory(topic.DefaultMemory())
 	cfg := split.Default()
@@ -141,7 +151,7 @@ func TestOpenWantsWhatItNeeds(t *testing.T) {
 			t.Errorf("%v does not mention %q", err, want)
 		}
 	}
-	r := newRoute(t, 2, true)
+	r := newRoute(t, 2)
 	for _, owned := range [][]int{{2}, {-1}, {1, 1}} {
 		if _, err := Open(context.Background(), r.config(owned...)); err == nil {
 			t.Errorf("partitions %v owned: no error", owned)
@@ -167,7 +177,7 @@ func (brokenTopic) Open(context.Context, []int64) (topic.Reader, error) {
 
 // TestRowsAreAskedForOnce: rows made beforehand outlive an Open and a turn that fail.
 func TestRowsAreAskedForOnce(t *testing.T) {
-	r := newRoute(t, 2, true)
+	r := newRoute(t, 2)
 	var requested []int
 	cfg := r.config(1, 0)
 	rows := []Rows{must(cfg.Rows(0)), must(cfg.Rows(1))}
@@ -200,7 +210,7 @@ func TestRowsAreAskedForOnce(t *testing.T) {
 
 // TestLocked: a look-up waits for whoever has the rows, and only for those of his partition.
 func TestLocked(t *testing.T) {
-	r := newRoute(t, 2, true)
+	r := newRoute(t, 2)
 	w := r.mustOpen(r.config(0, 1))
 	matched := make(chan error)
 	w.Locked(0, func() {
@@ -228,10 +238,10 @@ func must[T any](v T, err error) T {
 
 // TestPartitionsCannotChange: rows of four partitions are not those of two.
 func TestPartitionsCannotChange(t *testing.T) {
-	r := newRoute(t, 4, true)
+	r := newRoute(t, 4)
 	r.post("a", words, 0)
 	r.mustStep(r.mustOpen(r.config(0, 1, 2, 3)))
-	fewer := newRoute(t, 2, true)
+	fewer := newRoute(t, 2)
 	fewer.store = r.store
 	_, err := Open(context.Background(), fewer.config(0))
 	if err == nil || !strings.Contains(err.Error(), "number of partitions") {
@@ -258,7 +268,7 @@ func TestHolds(t *testing.T) {
 // TestLostWindow: retention has dropped records that the window needs. The worker warns and goes on.
 func TestLostWindow(t *testing.T) {
 	for _, ordered := range []bool{true, false} {
-		r := newRoute(t, 1, ordered)
+		r := newRouteOver(t, memoryOf(1, ordered))
 		r.post("a", words, 0)
 		w := r.mustOpen(r.config(0))
 		r.mustStep(w)
@@ -284,7 +294,7 @@ func TestLostWindow(t *testing.T) {
 // TestQuietPartitionIsNotLost: where partitions share one order, look-ups stand beyond the end of a quiet one. After
 // a restart that is no loss, and one that is has to be logged.
 func TestQuietPartitionIsNotLost(t *testing.T) {
-	r := newRoute(t, 4, true)
+	r := newRoute(t, 4)
 	for i := range 8 { // of one text, so in one partition
 		r.post(fmt.Sprint(i), words, time.Duration(i)*time.Minute)
 	}
@@ -297,7 +307,7 @@ func TestQuietPartitionIsNotLost(t *testing.T) {
 	if r.log.Len() > 0 {
 		t.Errorf("nothing is lost, and yet: %s", &r.log)
 	}
-	r.sentences = newMemory(4, true)
+	r.sentences = newOrdered(4)
 	r.mustOpen(r.config(0, 1, 2, 3))
 	if !strings.Contains(r.log.String(), "lost records that were acknowledged") {
 		t.Errorf("everything is lost, and all that is said is %q", &r.log)
@@ -306,7 +316,7 @@ func TestQuietPartitionIsNotLost(t *testing.T) {
 
 // TestLostWhileReading: the same, seen by a reader that was overtaken.
 func TestLostWhileReading(t *testing.T) {
-	r := newRoute(t, 1, false)
+	r := newRouteOver(t, newMemory(1))
 	w := r.mustOpen(r.config(0))
 	r.mustStep(w)
 	r.post("a", words, 0)
@@ -326,7 +336,7 @@ func TestLostWhileReading(t *testing.T) {
 
 // TestUnreadableRecord: one that no reading mends is left out loudly; one of a newer program stops the worker.
 func TestUnreadableRecord(t *testing.T) {
-	r := newRoute(t, 1, true)
+	r := newRoute(t, 1)
 	mustAppend := func(data []byte) {
 		if err := r.sentences.Append(context.Background(), []topic.Record{{Data: data}}); err != nil {
 			t.Fatal(err)
@@ -349,7 +359,7 @@ func TestUnreadableRecord(t *testing.T) {
 }
 
 func TestDeletedPosts(t *testing.T) {
-	r := newRoute(t, 2, true)
+	r := newRoute(t, 2)
 	w := r.mustOpen(r.config(0, 1))
 	r.post("a", words, 0)
 	r.mustStep(w)
@@ -389,7 +399,7 @@ func TestDeletedPosts(t *testing.T) {
 }
 
 func TestMatchStoresNothing(t *testing.T) {
-	r := newRoute(t, 3, true)
+	r := newRoute(t, 3)
 	w := r.mustOpen(r.config(0, 1, 2))
 	r.post("a", words, 0)
 	r.mustStep(w)
@@ -409,7 +419,7 @@ func TestMatchStoresNothing(t *testing.T) {
 // TestRunGoesOnUntilTold lets workers run as a process does, and waits for what they were given.
 func TestRunGoesOnUntilTold(t *testing.T) {
 	for _, ordered := range []bool{true, false} {
-		r := newRoute(t, 4, ordered)
+		r := newRouteOver(t, memoryOf(4, ordered))
 		var logs [2]bytes.Buffer
 		again := must(NewRedeliveries(RedeliveryConfig{Partitions: 4, Within: time.Hour, Logger: slog.New(slog.DiscardHandler)}))
 		ctx, stop := context.WithCancel(context.Background())
@@ -459,7 +469,7 @@ func TestRunGoesOnUntilTold(t *testing.T) {
 
 // TestReplayFromFollowsTheWindow: what has left the window is not replayed.
 func TestReplayFromFollowsTheWindow(t *testing.T) {
-	r := newRoute(t, 1, true)
+	r := newRoute(t, 1)
 	w := r.mustOpen(r.config(0))
 	for i := range 200 {
 		r.post(fmt.Sprint("p", i), words, time.Duration(i)*time.Minute)
@@ -489,7 +499,7 @@ func (r *route) send(id, words string) {
 // beyond Redelivery it is a further version.
 func TestRetryAfterRestart(t *testing.T) {
 	for _, ordered := range []bool{true, false} {
-		r := newRoute(t, 4, ordered)
+		r := newRouteOver(t, memoryOf(4, ordered))
 		restart := func() {
 			t.Helper()
 			w := r.mustOpen(r.config(0, 1, 2, 3))
@@ -529,7 +539,7 @@ func TestRetryAfterRestart(t *testing.T) {
 // TestHearingTruncated: the topic has dropped what only redeliveries are known by. That is logged, and is no loss of the window.
 func TestHearingTruncated(t *testing.T) {
 	for _, ordered := range []bool{true, false} {
-		r := newRoute(t, 1, ordered)
+		r := newRouteOver(t, memoryOf(1, ordered))
 		w := r.mustOpen(r.config(0))
 		for i := range 100 { // the window is an hour, and redeliveries are known for another
 			r.now = r.now.Add(2 * time.Minute)
@@ -556,7 +566,7 @@ func TestHearingTruncated(t *testing.T) {
 
 // TestRetryOfAFastClock: a post is dated 90 s ahead, and sent again when that is no longer the future.
 func TestRetryOfAFastClock(t *testing.T) {
-	r := newRoute(t, 4, true)
+	r := newRoute(t, 4)
 	w := r.mustOpen(r.config(0, 1, 2, 3))
 	created := feed.FromTime(r.now.Add(90 * time.Second))
 	send := func(id, words string) {
@@ -579,7 +589,7 @@ func TestRetryOfAFastClock(t *testing.T) {
 
 // TestDamagedControlRecord: it is left out loudly, and the next ones count.
 func TestDamagedControlRecord(t *testing.T) {
-	r := newRoute(t, 1, true)
+	r := newRoute(t, 1)
 	damaged := topic.AppendTombstones(nil, []feed.Tombstone{{Post: "a"}})
 	damaged[5] ^= 1
 	good := topic.AppendTombstones(nil, []feed.Tombstone{{Post: "b"}})
@@ -597,7 +607,7 @@ func TestDamagedControlRecord(t *testing.T) {
 // TestDamagedState: a partition whose state is damaged begins with the oldest record, loudly; one of another version
 // stops the worker.
 func TestDamagedState(t *testing.T) {
-	r := newRoute(t, 1, true)
+	r := newRoute(t, 1)
 	r.post("a", words, 0)
 	w := r.mustOpen(r.config(0))
 	r.now = r.now.Add(time.Minute)
