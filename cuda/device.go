@@ -32,7 +32,8 @@ func Default() Config {
 func (c *Config) validate() error {
 	var errs []error
 	if c.Device < 0 || c.Budget < 0 || c.Scans < 1 {
-		errs = append(errs, fmt.Errorf("device %d, budget %d, scans %d: want 0 or more, 0 (no limit) or more, 1 or more", c.Device, c.Budget, c.Scans))
+		errs = append(errs, fmt.Errorf("device %d, budget %d, scans %d: want 0 or more, 0 (no limit) or more, 1 or more",
+			c.Device, c.Budget, c.Scans))
 	}
 	if c.Logger == nil {
 		errs = append(errs, errors.New("no logger"))

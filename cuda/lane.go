@@ -262,7 +262,8 @@ func (l *lane) launchOn(k *kernel, f *function, blocks, piece int) error {
 	if k.name == paper {
 		return l.launchPaper(f)
 	}
-	argument := &launch{segments: l.segments.at, queries: l.queries.at, hits: l.hits.at, found: l.found.at, room: uint64(l.room),
+	argument := &launch{segments: l.segments.at, queries: l.queries.at, hits: l.hits.at, found: l.found.at,
+		room:  uint64(l.room),
 		count: uint32(len(l.numbered)), words: uint32(l.plan.words), piece: uint32(piece)}
 	return l.device.enqueue(l.stream, f.handle, uint32(blocks), uint32(f.shared(l.plan.words)), unsafe.Pointer(argument))
 }
@@ -274,7 +275,8 @@ func (l *lane) launchPaper(f *function) error {
 			queryIndex := s.query + i
 			query := l.plan.queries[int(queryIndex)*(l.plan.words+1):][:l.plan.words+1]
 			argument := &paperLaunch{planes: s.planes, hits: l.hits.at, found: l.found.at, room: uint64(l.room),
-				stride: s.stride, row: s.row, from: s.from, to: s.to, words: uint32(l.plan.words), radius: query[l.plan.words], queryIndex: queryIndex}
+				stride: s.stride, row: s.row, from: s.from, to: s.to, words: uint32(l.plan.words), radius: query[l.plan.words],
+				queryIndex: queryIndex}
 			copy(argument.query[:], query[:l.plan.words])
 			blocks := (s.to - s.from + threads - 1) / threads
 			if err := l.device.enqueue(l.stream, f.handle, blocks, 0, unsafe.Pointer(argument)); err != nil {
@@ -309,7 +311,8 @@ func (l *lane) counted() (uint64, error) {
 func (l *lane) fetch(first, n int) error {
 	d := l.device
 	from := l.hits.at + uint64(first)*uint64(hitBytes)
-	if err := d.call("cuMemcpyDtoHAsync", d.driver.memcpyDtoH(l.back.at, from, uintptr(int64(n)*hitBytes), l.stream)); err != nil {
+	if err := d.call("cuMemcpyDtoHAsync", d.driver.memcpyDtoH(l.back.at, from, uintptr(int64(n)*hitBytes),
+		l.stream)); err != nil {
 		return err
 	}
 	return d.call("cuStreamSynchronize", d.driver.streamSynchronize(l.stream))
