@@ -34,7 +34,8 @@ func (f *Fields) WithLink(template string) (*Fields, error) {
 	}
 	for _, name := range t.fields {
 		if !slices.Contains(linkNames, name) && linked.indexOf(name) < 0 {
-			return nil, fmt.Errorf("{%s} is neither %s nor a field that is kept (keep: %s)", name, strings.Join(linkNames, ", "), name)
+			return nil, fmt.Errorf("{%s} is neither %s nor a field that is kept (keep: %s)", name,
+				strings.Join(linkNames, ", "), name)
 		}
 	}
 	linked.link = t

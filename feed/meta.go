@@ -96,7 +96,8 @@ func (f *Fields) Meta(values [][]byte) (meta []byte, notes []string) {
 		}
 		value, replaced := compact(value)
 		if len(meta)+len(k.quoted)+len(value)+2 > MaxMeta {
-			notes = append(notes, fmt.Sprintf("meta: %s left out: with its %d bytes meta had more than %d", k.path, len(value), MaxMeta))
+			notes = append(notes, fmt.Sprintf("meta: %s left out: with its %d bytes meta had more than %d", k.path,
+				len(value), MaxMeta))
 			continue
 		}
 		if replaced {
