@@ -49,7 +49,8 @@ const (
 // CheckVersion is an error if m's words are those of another version of the normalisation: none of them would be met.
 func (m *Model) CheckVersion() error {
 	if v := m.about.TextVersion; v != text.Version {
-		return fmt.Errorf("its words have the ids of text version %d, and this program's are of version %d: train it again, with `refrain train`", v, text.Version)
+		return fmt.Errorf("its words have the ids of text version %d, and this program's are of version %d: train it "+
+			"again, with `refrain train`", v, text.Version)
 	}
 	return nil
 }
@@ -81,7 +82,8 @@ func newModel(about Description) *Model {
 	return &Model{about: about, words: about.Bits / 32, rows: map[uint64]uint32{}, maybe: make([]uint64, maybeBits/64)}
 }
 
-// maybeBits is the length of maybe in bits: 8 KiB, which stay in the processor's cache. Ids are hashes, so any bits of them do.
+// maybeBits is the length of maybe in bits: 8 KiB, which stay in the processor's cache. Ids are hashes, so any bits of
+// them do.
 const maybeBits = 1 << 16
 
 func maybeBit(token uint64) (word int, bit uint64) {

@@ -136,8 +136,8 @@ func (f *fixed) distances(m *hashcodes.Model, query int) (all, similar []int) {
 	return all, similar
 }
 
-// costAt is cost for counts by distance. Between two distances it is on the line that joins them, since on one side of a step
-// codes would seem many times better than on the other.
+// costAt is cost for counts by distance. Between two distances it is on the line that joins them, since on one side of
+// a step codes would seem many times better than on the other.
 func costAt(candidates, similar []int, queries int) float64 {
 	total := 0
 	for _, n := range similar {

@@ -74,7 +74,8 @@ func (l *learning) ner() (*hashcodes.Model, Cost, error) {
 		merged := describeClasses(class)
 		merged.Affinity, merged.Cost = c, best.offer(m)
 		l.report.Merged = append(l.report.Merged, merged)
-		l.logf("ner, least affinity %.1f: %d tokens in %d classes, %s candidates a query", c, merged.Tokens, merged.Classes, units.Three(merged.Cost))
+		l.logf("ner, least affinity %.1f: %d tokens in %d classes, %s candidates a query", c, merged.Tokens, merged.Classes,
+			units.Three(merged.Cost))
 	}
 	l.report.Merged[best.order].Chosen = true
 	return best.chosen()

@@ -119,7 +119,8 @@ func TestRound(t *testing.T) {
 func TestBaselines(t *testing.T) {
 	s := Collect(slices.Values(phrases(1500, 1)), 1500, 1)
 	for _, learner := range []string{"md5", "ner", "opt"} {
-		c := Config{Learner: learner, Bits: 32, Ones: 2, Threshold: text.DefaultThreshold, Vocabulary: 200, Seed: 1, Workers: 2, Lambdas: Default().Lambdas}
+		c := Config{Learner: learner, Bits: 32, Ones: 2, Threshold: text.DefaultThreshold, Vocabulary: 200, Seed: 1,
+			Workers: 2, Lambdas: Default().Lambdas}
 		m, r := mustLearn(t, c, s)
 		for e := range m.Entries() {
 			if len(e.Positions) != 2 {

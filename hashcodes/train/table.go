@@ -21,7 +21,8 @@ func newTable(sets [][]uint64, words int) *table {
 	t := &table{sets: slices.Clone(sets), planes: make([][]uint32, words)}
 	slices.SortStableFunc(t.sets, func(a, b []uint64) int { return cmp.Compare(len(a), len(b)) })
 	for size := range t.band {
-		t.band[size], _ = slices.BinarySearchFunc(t.sets, size, func(set []uint64, size int) int { return cmp.Compare(len(set), size) })
+		t.band[size], _ = slices.BinarySearchFunc(t.sets, size,
+			func(set []uint64, size int) int { return cmp.Compare(len(set), size) })
 	}
 	for w := range t.planes {
 		t.planes[w] = make([]uint32, len(sets))
