@@ -85,10 +85,12 @@ func posts(c corpus, texts ...string) *reading {
 // small; what only one corpus knows goes out.
 func TestAllowed(t *testing.T) {
 	many := func(s string) []string { return slices.Repeat([]string{s}, 5) }
-	news := posts(corpus{name: "news", language: "en"}, slices.Concat(many("today the man Robin said that rare things happen, and I said so"),
-		many("THE CROWN WAS THE MAN'S"))...)
-	tweets := posts(corpus{name: "tweets", language: "en"}, slices.Concat(many("and the man robin said that lol lol, i said so"),
-		many("A Title Has Capital Things In It"))...)
+	news := posts(corpus{name: "news", language: "en"},
+		slices.Concat(many("today the man Robin said that rare things happen, and I said so"),
+			many("THE CROWN WAS THE MAN'S"))...)
+	tweets := posts(corpus{name: "tweets", language: "en"},
+		slices.Concat(many("and the man robin said that lol lol, i said so"),
+			many("A Title Has Capital Things In It"))...)
 	german := posts(corpus{name: "german", language: "de"}, many("und die rare Hand, the man")...)
 	got := allowed([]*reading{news, tweets, german}, &exclusions{words: map[uint64]bool{hashOf("said"): true}})
 	want := []string{"and", "i", "man", "so", "that", "the", "things"}
@@ -131,7 +133,8 @@ func TestMadeFromThisData(t *testing.T) {
 	if err := json.Unmarshal([]byte(about.TrainedOn), &r); err != nil {
 		t.Fatal(err)
 	}
-	if about.Learner != learner || about.Bits != bits || about.Ones != ones || about.Seed != seed || r.Threshold != threshold.String() ||
+	if about.Learner != learner || about.Bits != bits || about.Ones != ones || about.Seed != seed ||
+		r.Threshold != threshold.String() ||
 		r.Vocabulary > maxWords || len(r.Corpora) != len(corpora) || len(r.Files) != len(paths()) {
 		t.Errorf("the recipe has changed since the model was made: %+v", about)
 	}

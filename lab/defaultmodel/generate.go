@@ -100,7 +100,8 @@ func readAll(data string, progress func(string)) ([]*reading, error) {
 	return readings, nil
 }
 
-// mix makes one sample of those of the corpora. What each keeps aside is shuffled, since learners measure with the first of it.
+// mix makes one sample of those of the corpora. What each keeps aside is shuffled, since learners measure with the
+// first of it.
 func mix(readings []*reading) *train.Sample {
 	var s train.Sample
 	for _, r := range readings {

@@ -58,7 +58,8 @@ func (o *options) run() error {
 	if o.check {
 		put = compareFile
 	}
-	return errors.Join(put(filepath.Join(o.out, "default.model"), made.model), put(filepath.Join(o.out, "default_vocabulary.txt"), made.list))
+	return errors.Join(put(filepath.Join(o.out, "default.model"), made.model),
+		put(filepath.Join(o.out, "default_vocabulary.txt"), made.list))
 }
 
 func writeFile(path string, content []byte) error { return os.WriteFile(path, content, 0o644) }

@@ -45,7 +45,8 @@ func Find(ctx context.Context, named string) (*Binary, error) {
 	}
 	b, err := Build(ctx)
 	if err != nil && ctx.Err() == nil {
-		return nil, fmt.Errorf("no refrain to measure: none beside %s, none on PATH, none built: %w; name one with --refrain FILE", self, err)
+		return nil, fmt.Errorf("no refrain to measure: none beside %s, none on PATH, none built: %w; name one with "+
+			"--refrain FILE", self, err)
 	}
 	return b, err
 }

@@ -52,12 +52,15 @@ const (
 
 // SVG draws the plot.
 func (p *Plot) SVG() []byte {
-	x, y := scale{axis: p.X, from: plotLeft, to: plotWidth - plotRight}, scale{axis: p.Y, from: plotHeight - plotBottom, to: plotTop}
+	x, y := scale{axis: p.X, from: plotLeft, to: plotWidth - plotRight},
+		scale{axis: p.Y, from: plotHeight - plotBottom, to: plotTop}
 	x.fit(p.Curves, func(c *Curve) []float64 { return c.X })
 	y.fit(p.Curves, func(c *Curve) []float64 { return c.Y })
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+"\n", plotWidth, plotHeight)
-	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="white"/><text x="%d" y="20" font-size="14">%s</text>`+"\n", plotLeft, html.EscapeString(p.Title))
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+"\n",
+		plotWidth, plotHeight)
+	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="white"/><text x="%d" y="20" font-size="14">%s</text>`+"\n",
+		plotLeft, html.EscapeString(p.Title))
 	drawAxes(&b, &x, &y)
 	for i := range p.Curves {
 		drawCurve(&b, &x, &y, &p.Curves[i], i)
@@ -161,14 +164,18 @@ func drawAxes(b *bytes.Buffer, x, y *scale) {
 	fmt.Fprintf(b, `<rect x="%d" y="%d" width="%d" height="%d" fill="none" stroke="#999"/>`+"\n", plotLeft, plotTop,
 		plotWidth-plotLeft-plotRight, plotHeight-plotTop-plotBottom)
 	for _, v := range x.ticks() {
-		fmt.Fprintf(b, `<path d="M%.1f %dv4" stroke="#999"/><text x="%.0f" y="%d" text-anchor="middle">%s</text>`+"\n", x.at(v), plotHeight-plotBottom, x.at(v), plotHeight-plotBottom+18, tickText(v))
+		fmt.Fprintf(b, `<path d="M%.1f %dv4" stroke="#999"/><text x="%.0f" y="%d" text-anchor="middle">%s</text>`+"\n",
+			x.at(v), plotHeight-plotBottom, x.at(v), plotHeight-plotBottom+18, tickText(v))
 	}
 	for _, v := range y.ticks() {
-		fmt.Fprintf(b, `<path d="M%d %.1fh-4" stroke="#999"/><text x="%d" y="%.0f" text-anchor="end">%s</text>`+"\n", plotLeft, y.at(v), plotLeft-6, y.at(v)+4, tickText(v))
+		fmt.Fprintf(b, `<path d="M%d %.1fh-4" stroke="#999"/><text x="%d" y="%.0f" text-anchor="end">%s</text>`+"\n",
+			plotLeft, y.at(v), plotLeft-6, y.at(v)+4, tickText(v))
 	}
-	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="middle">%s</text>`+"\n", (plotLeft+plotWidth-plotRight)/2, plotHeight-10, html.EscapeString(x.axis.Title))
+	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="middle">%s</text>`+"\n", (plotLeft+plotWidth-plotRight)/2,
+		plotHeight-10, html.EscapeString(x.axis.Title))
 	middle := (plotTop + plotHeight - plotBottom) / 2
-	fmt.Fprintf(b, `<text x="14" y="%d" text-anchor="middle" transform="rotate(-90 14 %d)">%s</text>`+"\n", middle, middle, html.EscapeString(y.axis.Title))
+	fmt.Fprintf(b, `<text x="14" y="%d" text-anchor="middle" transform="rotate(-90 14 %d)">%s</text>`+"\n", middle, middle,
+		html.EscapeString(y.axis.Title))
 }
 
 func drawCurve(b *bytes.Buffer, x, y *scale, c *Curve, index int) {
@@ -189,8 +196,10 @@ func drawCurve(b *bytes.Buffer, x, y *scale, c *Curve, index int) {
 			fmt.Fprintf(&dots, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s"/>`, x.at(c.X[i]), y.at(c.Y[i]), colour)
 		}
 	}
-	fmt.Fprintf(b, `<polyline fill="none" stroke="%s" stroke-width="1.5" stroke-dasharray="%s" points="%s"/>%s`, colour, dashes, points.Bytes(), dots.Bytes())
+	fmt.Fprintf(b, `<polyline fill="none" stroke="%s" stroke-width="1.5" stroke-dasharray="%s" points="%s"/>%s`, colour,
+		dashes, points.Bytes(), dots.Bytes())
 	left, legend := plotWidth-plotRight+10, plotTop+14+16*index
-	fmt.Fprintf(b, `<path d="M%d %dh26" stroke="%s" stroke-width="1.5" stroke-dasharray="%s"/><text x="%d" y="%d">%s</text>`+"\n",
+	fmt.Fprintf(b, `<path d="M%d %dh26" stroke="%s" stroke-width="1.5" stroke-dasharray="%s"/>`+
+		`<text x="%d" y="%d">%s</text>`+"\n",
 		left, legend-4, colour, dashes, left+32, legend, html.EscapeString(c.Name))
 }

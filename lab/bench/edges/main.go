@@ -207,7 +207,8 @@ func (b *bench) intoRedis(ctx context.Context, events int) error {
 	if err != nil {
 		return err
 	}
-	s, err := b.start(ctx, "kafka", fmt.Sprintf("lookup: {store: redis, redis: {url: \"redis://%s/0\", prefix: %q}}\n", b.redis, b.scratch))
+	s, err := b.start(ctx, "kafka", fmt.Sprintf("lookup: {store: redis, redis: {url: \"redis://%s/0\", prefix: %q}}\n",
+		b.redis, b.scratch))
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,8 @@ func (b *bench) start(ctx context.Context, name, config string) (*service, error
 		return nil, err
 	}
 	s := &service{address: address, started: time.Now()}
-	s.cmd = exec.CommandContext(ctx, b.binary, "serve", "--config", path, "--data", filepath.Join(b.scratch, name), "--http", address)
+	s.cmd = exec.CommandContext(ctx, b.binary, "serve", "--config", path, "--data", filepath.Join(b.scratch, name),
+		"--http", address)
 	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
 	if err := s.cmd.Start(); err != nil {
 		return nil, err

@@ -197,7 +197,8 @@ func (r *route) allocated() (objects, bytes uint64) {
 
 // Write writes t as a table: CPU microseconds, allocations and bytes allocated, each per post.
 func (t *Table) Write(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "%d posts, %d sentences compared, %d events of %d bytes\n\n| stage | µs/post | allocs/post | B/post | what |\n|---|---|---|---|---|\n",
+	_, err := fmt.Fprintf(w, "%d posts, %d sentences compared, %d events of %d bytes\n\n| stage | µs/post | "+
+		"allocs/post | B/post | what |\n|---|---|---|---|---|\n",
 		t.Posts, t.Sentences, t.Events, t.EventBytes/int64(max(t.Events, 1)))
 	var all Stage
 	for _, s := range t.Stages {
@@ -210,6 +211,7 @@ func (t *Table) Write(w io.Writer) error {
 
 func (t *Table) row(w io.Writer, s *Stage) error {
 	n := float64(max(t.Posts, 1))
-	_, err := fmt.Fprintf(w, "| %s | %.3f | %.2f | %.0f | %s |\n", s.Name, float64(s.CPU)/1e3/n, float64(s.Allocs)/n, float64(s.Bytes)/n, s.WhatItDoes)
+	_, err := fmt.Fprintf(w, "| %s | %.3f | %.2f | %.0f | %s |\n", s.Name, float64(s.CPU)/1e3/n, float64(s.Allocs)/n,
+		float64(s.Bytes)/n, s.WhatItDoes)
 	return err
 }

@@ -199,7 +199,8 @@ func intersection(a, b []uint32, need int) int {
 
 // joinPairs visits every pair of sets that are similar enough, by their places, the smaller or earlier one second. The sets
 // come by rising size. Visits are made by so many goroutines at once, each told which it is.
-func joinPairs(ctx context.Context, m Measure, sets [][]uint64, workers int, done func(rows int), visit func(worker int, a, b uint32, common int)) error {
+func joinPairs(ctx context.Context, m Measure, sets [][]uint64, workers int, done func(rows int),
+	visit func(worker int, a, b uint32, common int)) error {
 	x := newJoinIndex(m, sets)
 	const chunk = 256
 	var next, finished atomic.Int64

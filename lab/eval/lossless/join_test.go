@@ -17,7 +17,8 @@ import (
 	"refrain/text"
 )
 
-var thresholds = []text.Threshold{{Num: 1, Den: 3}, {Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 7, Den: 10}, {Num: 4, Den: 5}, {Num: 9, Den: 10}, {Num: 1, Den: 1}}
+var thresholds = []text.Threshold{{Num: 1, Den: 3}, {Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 7, Den: 10},
+	{Num: 4, Den: 5}, {Num: 9, Den: 10}, {Num: 1, Den: 1}}
 
 // measures are all thresholds under both similarities.
 func measures() (all []Measure) {
@@ -145,7 +146,8 @@ func bruteCandidates(m Measure, model *hashcodes.Model, queries, sets [][]uint64
 				continue
 			}
 			n.within++
-			if overlap := m.Overlap(len(q), len(set)); counted(model, q, sq&^ss) <= model.Ones()*(len(q)-overlap) && bits.OnesCount32(ss&^sq) <= model.Ones()*(len(set)-overlap) {
+			if overlap := m.Overlap(len(q), len(set)); counted(model, q, sq&^ss) <= model.Ones()*(len(q)-overlap) &&
+				bits.OnesCount32(ss&^sq) <= model.Ones()*(len(set)-overlap) {
 				n.passing++
 			}
 		}

@@ -70,8 +70,8 @@ func minCommon(t text.Threshold, n, m int) int {
 	return c
 }
 
-// search fills neighbours, exactly: it looks at all pairs within the lossless radius of signatures with 128 bits, one a token.
-// Two sets differ in n + m − 2c tokens, so in no more bits.
+// search fills neighbours, exactly: it looks at all pairs within the lossless radius of signatures with 128 bits, one a
+// token. Two sets differ in n + m − 2c tokens, so in no more bits.
 func (p *collection) search(ctx context.Context) error {
 	codes, err := hashcodes.NewMD5(128, 1)
 	if err != nil {
@@ -94,14 +94,16 @@ func (p *collection) search(ctx context.Context) error {
 	})
 }
 
-func (p *collection) similarTo(query uint32, codes *hashcodes.Model, order []uint32, first []int, planes [][]uint32) (list []neighbour) {
+func (p *collection) similarTo(query uint32, codes *hashcodes.Model, order []uint32, first []int,
+	planes [][]uint32) (list []neighbour) {
 	x := p.sentences.Sets[query]
 	n := len(x)
 	sig := codes.Sign(make(hashcodes.Signature, codes.Words()), x)
 	var parts []hamming.Part
 	for m := 1; m <= hashcodes.MaxSize; m++ {
 		if from, to := first[m], first[m+1]; from < to && reaches(similar, min(n, m), n, m) {
-			parts = append(parts, hamming.Part{Query: hamming.Query{Signature: sig, Radius: n + m - 2*minCommon(similar, n, m)}, From: from, To: to})
+			parts = append(parts, hamming.Part{Query: hamming.Query{Signature: sig, Radius: n + m - 2*minCommon(similar, n, m)},
+				From: from, To: to})
 		}
 	}
 	hamming.ScanParts(planes, parts)

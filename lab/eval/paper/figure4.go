@@ -14,9 +14,11 @@ var dashes = []string{"none", "6 3"}
 
 // Figure4 draws precision by recall as d grows.
 func Figure4(ctx context.Context, c *eval.Config) (*report.Report, error) {
-	r := c.Report("fig4", "Precision by recall, a point for each d from 0 on: the paper's Figure 4. m = 32, l = 2, cosine >= 0.8, without self-matches.", "")
+	r := c.Report("fig4", "Precision by recall, a point for each d from 0 on: the paper's Figure 4. m = 32, l = 2, "+
+		"cosine >= 0.8, without self-matches.", "")
 	g := report.Grid{Head: append([]string{"corpus", "recall"}, learners...)}
-	plot := report.Plot{Title: "precision by recall, d = 0, 1, …", X: report.Axis{Title: "recall", From: 0, To: 1}, Y: report.Axis{Title: "precision", Log: true}}
+	plot := report.Plot{Title: "precision by recall, d = 0, 1, …", X: report.Axis{Title: "recall", From: 0, To: 1},
+		Y: report.Axis{Title: "precision", Log: true}}
 	var data []string
 	for i, name := range detailed {
 		p, err := open(ctx, c, name)

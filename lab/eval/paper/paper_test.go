@@ -40,7 +40,8 @@ func TestMain(m *testing.M) {
 func byHand(t *testing.T, queries ...uint32) (*collection, *hashcodes.Model) {
 	t.Helper()
 	s := &corpus.Sentences{
-		Sets:   [][]uint64{{1, 2, 3, 4, 5}, {1, 2, 3, 4, 5, 11}, {1, 2, 3, 4, 6}, {1, 2, 3, 4}, {1, 2, 7, 8, 9}, {1, 2, 3, 4, 11, 12}},
+		Sets: [][]uint64{{1, 2, 3, 4, 5}, {1, 2, 3, 4, 5, 11}, {1, 2, 3, 4, 6}, {1, 2, 3, 4}, {1, 2, 7, 8, 9},
+			{1, 2, 3, 4, 11, 12}},
 		Groups: []uint32{0, 1, 0, 2, 3, 4, 5, 2, 0, 5},
 	}
 	var entries []hashcodes.Entry
@@ -120,7 +121,8 @@ func TestQueries(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	p, m = byHand(t, 4)
-	if c, err = p.count(t.Context(), m); err != nil || c.within(0, truth{}).recall() != 1 || c.within(0, truth{}).precision() != 1 {
+	if c, err = p.count(t.Context(), m); err != nil || c.within(0, truth{}).recall() != 1 ||
+		c.within(0, truth{}).precision() != 1 {
 		t.Errorf("%+v, %v", c.within(0, truth{}), err)
 	}
 }
@@ -226,7 +228,8 @@ func writeData(t *testing.T, names ...string) string {
 			for range 8 {
 				post = append(post, words[min(r.IntN(20), r.IntN(20))]+words[r.IntN(20)])
 			}
-			line, err := json.Marshal(map[string]any{"id": "1", "lang": "en", "created_at": 1_700_000_000, "text": strings.Join(post, " ")})
+			line, err := json.Marshal(map[string]any{"id": "1", "lang": "en", "created_at": 1_700_000_000,
+				"text": strings.Join(post, " ")})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -261,8 +264,8 @@ func compressor(t *testing.T, to io.Writer, name string) io.WriteCloser {
 	return w
 }
 
-// Every table comes out of small files, is written between its markers with its plot beside it, and is the same again from the models that
-// were kept.
+// Every table comes out of small files, is written between its markers with its plot beside it, and is the same again
+// from the models that were kept.
 func TestTables(t *testing.T) {
 	data := writeData(t, append(corpora, "pheme", "ag_news", "xwlb", "zhihu")...)
 	folder := t.TempDir()
@@ -270,7 +273,8 @@ func TestTables(t *testing.T) {
 		c := &eval.Config{Data: data, Quick: true, Seed: 1, Command: "refrain-lab eval", Folder: folder, Models: models}
 		got := map[string]string{}
 		for name, measure := range map[string]func(context.Context, *eval.Config) (*report.Report, error){
-			"table1": Table1, "table2": Table2, "table3": Table3, "table4": Table4, "fig4": Figure4, "fig5": Figure5, "fig7": Figure7, "fig8": Figure8, "solver": Solver,
+			"table1": Table1, "table2": Table2, "table3": Table3, "table4": Table4, "fig4": Figure4, "fig5": Figure5,
+			"fig7": Figure7, "fig8": Figure8, "solver": Solver,
 		} {
 			r, err := measure(t.Context(), c)
 			if err != nil {
@@ -288,7 +292,8 @@ func TestTables(t *testing.T) {
 			}
 			if strings.HasPrefix(name, "fig") {
 				svg, err := os.ReadFile(filepath.Join(folder, "eval-"+name+".svg"))
-				if err != nil || r.Plot != "eval-"+name+".svg" || strings.Count(string(svg), "<polyline") < 6 || strings.Contains(string(svg), "NaN") {
+				if err != nil || r.Plot != "eval-"+name+".svg" || strings.Count(string(svg), "<polyline") < 6 ||
+					strings.Contains(string(svg), "NaN") {
 					t.Errorf("%s: %v, %d bytes", name, err, len(svg))
 				}
 			}
@@ -334,7 +339,8 @@ func TestQuickOnRealData(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range r.Figures.([]Found) {
-		if f.Candidates < f.Queries || f.Truth[0].Recall < f.Truth[1].Recall || f.Truth[0].Recall <= 0 || f.Truth[0].Precision <= 0 {
+		if f.Candidates < f.Queries || f.Truth[0].Recall < f.Truth[1].Recall || f.Truth[0].Recall <= 0 ||
+			f.Truth[0].Precision <= 0 {
 			t.Errorf("%+v", f)
 		}
 	}

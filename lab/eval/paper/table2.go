@@ -76,8 +76,10 @@ func Table2(ctx context.Context, c *eval.Config) (*report.Report, error) {
 }
 
 func candidateGrid(p *collection, by []*counts, theirs *published2) report.Grid {
-	g := report.Grid{Caption: fmt.Sprintf("**%s**: candidates of %s queries among %s sentences, self-matches counted; right, %s: of 2,000 among 1,000,000",
-		p.name, units.Thousands(len(p.queries)), units.Thousands(p.sentences.Len()), theirs.corpus), Head: append([]string{"d"}, learners...)}
+	g := report.Grid{Caption: fmt.Sprintf("**%s**: candidates of %s queries among %s sentences, self-matches "+
+		"counted; right, %s: of 2,000 among 1,000,000",
+		p.name, units.Thousands(len(p.queries)), units.Thousands(p.sentences.Len()), theirs.corpus),
+		Head: append([]string{"d"}, learners...)}
 	for _, learner := range learners[:3] {
 		g.Head = append(g.Head, theirs.corpus+" "+learner)
 	}
@@ -108,7 +110,8 @@ func truthGrid(name string, by []*counts, t truth, theirs *published2) report.Gr
 		matches = "self-matches counted"
 	}
 	first := by[0].within(0, t)
-	g := report.Grid{Caption: fmt.Sprintf("**%s**, %s >= 0.8, %s: precision / recall; %s similar sentences", name, kind, matches, units.Thousands(first.all)),
+	g := report.Grid{Caption: fmt.Sprintf("**%s**, %s >= 0.8, %s: precision / recall; %s similar sentences", name, kind,
+		matches, units.Thousands(first.all)),
 		Head: append([]string{"d"}, learners...)}
 	if theirs != nil {
 		g.Head = append(g.Head, theirs.corpus+" opt")
@@ -147,13 +150,15 @@ func learningNotes(ctx context.Context, c *eval.Config, r *report.Report, names 
 		}
 		r.Note("%s: %s.", name, strings.Join(notes, "; "))
 	}
-	r.Note("direct learns to have few candidates within the lossless radius at Jaccard 0.8, for which it states as few ones as do best: one here, so \"md5, l = 1\" stands beside it. Nothing in it aims at a fixed d.")
+	r.Note("direct learns to have few candidates within the lossless radius at Jaccard 0.8, for which it states as " +
+		"few ones as do best: one here, so \"md5, l = 1\" stands beside it. Nothing in it aims at a fixed d.")
 	return nil
 }
 
 // describe says what was learned.
 func (l *learned) describe() string {
-	s := fmt.Sprintf("%s-%d-%d, %s words from %s distinct sentences", l.model.Description().Learner, l.model.Bits(), l.model.Ones(),
+	s := fmt.Sprintf("%s-%d-%d, %s words from %s distinct sentences", l.model.Description().Learner,
+		l.model.Bits(), l.model.Ones(),
 		units.Thousands(l.report.Vocabulary), units.Thousands(l.report.Learning))
 	for _, m := range l.report.Merged {
 		if m.Chosen {

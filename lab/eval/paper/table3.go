@@ -37,7 +37,8 @@ func (c *counts) level(name, from, learner string, recall float64, t truth) Leve
 
 // Table3 gives the candidates of a sentence by recall.
 func Table3(ctx context.Context, c *eval.Config) (*report.Report, error) {
-	r := c.Report("table3", "Candidates a sentence at a recall, and (in brackets) the least d that reaches it: the paper's Table 3. m = 32, l = 2, cosine >= 0.8.", "")
+	r := c.Report("table3", "Candidates a sentence at a recall, and (in brackets) the least d that reaches it: the "+
+		"paper's Table 3. m = 32, l = 2, cosine >= 0.8.", "")
 	with := levelGrid("self-matches counted, as in the paper, it seems")
 	without := levelGrid("without self-matches")
 	var all []Level
@@ -85,7 +86,8 @@ func c3rows(ctx context.Context, c *eval.Config, name string, t truth) (rows []L
 }
 
 func levelGrid(caption string) report.Grid {
-	return report.Grid{Caption: "**Ours**, " + caption, Head: append(append([]string{"corpus", "recall", "similar"}, learners...), "md5 / opt", "md5 / direct")}
+	return report.Grid{Caption: "**Ours**, " + caption,
+		Head: append(append([]string{"corpus", "recall", "similar"}, learners...), "md5 / opt", "md5 / direct")}
 }
 
 func addLevels(g *report.Grid, rows []Level) {
@@ -101,10 +103,12 @@ func addLevels(g *report.Grid, rows []Level) {
 
 // publishedGrid is the paper's own Table 3.
 func publishedGrid() report.Grid {
-	g := report.Grid{Caption: "**The paper's**, 1,000,000 sentences each", Head: []string{"corpus", "recall (d)", "similar", "md5", "ner", "opt", "md5 / opt"}}
+	g := report.Grid{Caption: "**The paper's**, 1,000,000 sentences each",
+		Head: []string{"corpus", "recall (d)", "similar", "md5", "ner", "opt", "md5 / opt"}}
 	for _, p := range table3 {
 		for i, by := range p.candidates {
-			g.Add(p.corpus, p.recall[i], units.Three(p.truth), units.Three(by[0]), units.Three(by[1]), units.Three(by[2]), units.Times(by[0]/by[2]))
+			g.Add(p.corpus, p.recall[i], units.Three(p.truth), units.Three(by[0]), units.Three(by[1]), units.Three(by[2]),
+				units.Times(by[0]/by[2]))
 		}
 	}
 	return g

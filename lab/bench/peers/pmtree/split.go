@@ -60,7 +60,8 @@ func (s *splitter) chooseCentres() (left, right ball) {
 		}
 	}
 	s.assign(first, second)
-	return ball{centre: s.centres[first], rings: empty(), child: &node{}}, ball{centre: s.centres[second], rings: empty(), child: &node{}}
+	return ball{centre: s.centres[first], rings: empty(), child: &node{}},
+		ball{centre: s.centres[second], rings: empty(), child: &node{}}
 }
 
 func (s *splitter) measure() {

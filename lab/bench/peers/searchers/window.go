@@ -36,7 +36,8 @@ func Windows(t text.Threshold, set func(row int) []uint64, queries []int) (all [
 		for _, row := range queries {
 			w.expected = append(w.expected, w.sentence(row))
 		}
-		all = append(all, Named{e.name, "another question: all rows that reach the threshold, none lost, each verified; 64-bit signatures, 64 queries at once",
+		all = append(all, Named{e.name, "another question: all rows that reach the threshold, none lost, each " +
+			"verified; 64-bit signatures, 64 queries at once",
 			func([]uint32) Searcher { return w }})
 	}
 	return all, nil
@@ -58,7 +59,8 @@ type window struct {
 func (w *window) sentence(row int) *feed.Sentence {
 	set := w.set(row)
 	return &feed.Sentence{
-		Source: "bench", Post: strconv.Itoa(row), Time: firstTime + feed.Time(row), Tokens: set, Group: feed.GroupHash(set), Coverage: 1,
+		Source: "bench", Post: strconv.Itoa(row), Time: firstTime + feed.Time(row), Tokens: set,
+		Group: feed.GroupHash(set), Coverage: 1,
 	}
 }
 
