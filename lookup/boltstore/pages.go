@@ -107,7 +107,8 @@ func (w *walker) freeList() {
 	b, at := make([]byte, headerSize), int64(w.meta.list)*w.meta.pageSize
 	_, err := w.file.ReadAt(b, at)
 	le := binary.LittleEndian
-	if err != nil || le.Uint64(b) != w.meta.list || le.Uint16(b[8:]) != flagList || le.Uint16(b[10:]) != 0 || le.Uint32(b[12:]) != 0 {
+	if err != nil || le.Uint64(b) != w.meta.list || le.Uint16(b[8:]) != flagList || le.Uint16(b[10:]) != 0 ||
+		le.Uint32(b[12:]) != 0 {
 		w.report(at, "page %d: not an empty list of free pages", w.meta.list)
 	}
 }
@@ -169,7 +170,8 @@ func (w *walker) readMeta(page int, at int64) (m meta, why string) {
 	case size < minPageSize || size > maxPageSize || size&(size-1) != 0:
 		return m, fmt.Sprintf("pages of %d bytes", size)
 	}
-	return meta{page: page, pageSize: size, root: le.Uint64(body[16:]), list: le.Uint64(body[32:]), pages: le.Uint64(body[40:]), txid: le.Uint64(body[48:])}, ""
+	return meta{page: page, pageSize: size, root: le.Uint64(body[16:]), list: le.Uint64(body[32:]),
+		pages: le.Uint64(body[40:]), txid: le.Uint64(body[48:])}, ""
 }
 
 // tree visits the pages below one, whose keys are to be from low on and below high; nil is no bound.

@@ -26,7 +26,8 @@ func spans(set string, now Slice, after Member, before *Member, limit int) []Spa
 }
 
 // latest returns the members of a set over all its parts, the latest first.
-func (s *Store) latest(ctx context.Context, set string, now Slice, after Member, before *Member, limit int) ([]Member, error) {
+func (s *Store) latest(ctx context.Context, set string, now Slice, after Member, before *Member,
+	limit int) ([]Member, error) {
 	parts, err := s.backend.Range(ctx, spans(set, now, after, before, limit))
 	if err != nil {
 		return nil, err
@@ -230,7 +231,8 @@ func (s *Store) list(ctx context.Context, l *listing) (page []lookup.RepeatedBy,
 const maxGroupsInMemory = 256
 
 // listSome counts what repeats some of the groups, and returns those that may come onto the page.
-func (s *Store) listSome(ctx context.Context, l *listing, ownCounts map[feed.Hash]int, first, last int, before *Member, limit int) (total int, all []found, err error) {
+func (s *Store) listSome(ctx context.Context, l *listing, ownCounts map[feed.Hash]int, first, last int, before *Member,
+	limit int) (total int, all []found, err error) {
 	var ranges []Span
 	for i, g := range l.groups[first:last] {
 		total -= ownCounts[g]

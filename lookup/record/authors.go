@@ -161,7 +161,8 @@ func (s *Store) removeAuthor(ctx context.Context, c *lookup.Change) error {
 	now, ttl := s.Now()
 	until := c.Time.Add(feed.RetractionLag)
 	name := string(appendOrdered(appendOrdered(nil, c.Deleted.Source), c.Deleted.Author))
-	b := &Batch{Now: now, TTL: ttl, Add: []Entry{{Set: authorDeletionsKey, Slice: now, Member: Member{Time: until, Name: name}}}}
+	b := &Batch{Now: now, TTL: ttl, Add: []Entry{{Set: authorDeletionsKey, Slice: now,
+		Member: Member{Time: until, Name: name}}}}
 	if err := s.backend.Write(ctx, b); err != nil {
 		return err
 	}

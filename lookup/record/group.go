@@ -34,7 +34,8 @@ type first struct {
 }
 
 func (f *first) compare(o *first) int {
-	return feed.Key{Time: f.Time, Source: f.Source, Post: f.Post}.Compare(feed.Key{Time: o.Time, Source: o.Source, Post: o.Post})
+	return feed.Key{Time: f.Time, Source: f.Source,
+		Post: f.Post}.Compare(feed.Key{Time: o.Time, Source: o.Source, Post: o.Post})
 }
 
 func (g *group) encode() Value {

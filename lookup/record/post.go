@@ -24,9 +24,9 @@ import (
 //
 // slice is the newest of all that is in it, or in its pages, age how many slices older a part is. firstNamed is when the
 // first event that names the post as the author's was made. The author of a reuse is a number in the list of the post's
-// authors, from 1, or 0: none; nearly every post has one. Strings are a length and bytes, :u and :i unsigned and signed varints;
-// earlier is how many milliseconds the witness lies before time. The flags: identical,
-// there is a witness, it is of another source than the post.
+// authors, from 1, or 0: none; nearly every post has one. Strings are a length and bytes, :u and :i unsigned and signed
+// varints; earlier is how many milliseconds the witness lies before time. The flags: identical, there is a witness, it
+// is of another source than the post.
 type post struct {
 	source, id string
 
@@ -189,12 +189,14 @@ func (p *post) name(author string, made feed.Time) {
 	}
 }
 
-// addReuse adds the reuse of an event of which the post is the later one, and returns what was known of it before (nil: nothing).
+// addReuse adds the reuse of an event of which the post is the later one, and returns what was known of it before (nil:
+// nothing).
 func (p *post) addReuse(m *feed.Match, now Slice) (before *reuse) {
 	page := p.page(m.ID)
 	p.touch(page, now)
 	observed := reuse{
-		event: m.ID, group: m.Group, slice: now, author: m.Later.Author, sentence: m.Later.Sentence, time: m.Later.Time, jaccard: m.Jaccard,
+		event: m.ID, group: m.Group, slice: now, author: m.Later.Author, sentence: m.Later.Sentence, time: m.Later.Time,
+		jaccard:   m.Jaccard,
 		identical: m.Identical, witness: occurrenceOf(&m.Earlier),
 	}
 	known := page.find(m.ID)

@@ -24,7 +24,8 @@ func testLongPost(t *testing.T, open Open) {
 		return // it keeps no records
 	}
 	if small == 0 || large > 3*growth*small { // the small one fits into fewer pages; quadratic growth would be 64 times
-		t.Errorf("%d sentences take %d bytes of records, %d take %d: more than in proportion", sentences, small, growth*sentences, large)
+		t.Errorf("%d sentences take %d bytes of records, %d take %d: more than in proportion", sentences, small,
+			growth*sentences, large)
 	}
 	if per := large / (2 * growth * sentences); per > 64<<10 {
 		t.Errorf("%d bytes of records for each event", per)
@@ -38,8 +39,8 @@ func isModel(t *testing.T, open Open) bool {
 	return ok
 }
 
-// longPostBytes applies the events of a post of n sentences, asks about it, deletes it, and returns the bytes of records that
-// this took.
+// longPostBytes applies the events of a post of n sentences, asks about it, deletes it, and returns the bytes of
+// records that this took.
 func longPostBytes(t *testing.T, open Open, n, batch int) int64 {
 	t.Helper()
 	reader := sdkmetric.NewManualReader()
@@ -53,7 +54,8 @@ func longPostBytes(t *testing.T, open Open, n, batch int) int64 {
 		older := feed.Occurrence{Post: fmt.Sprint("old", i), Time: 1000, Text: "words"}
 		long := feed.Occurrence{Post: "long", Time: 2000, Sentence: i, Text: "words"}
 		later := feed.Occurrence{Post: fmt.Sprint("new", i), Time: 3000, Text: "words"}
-		changes = append(changes, lookup.Change{Match: Match(long, older, group, 1)}, lookup.Change{Match: Match(later, long, group, 0.8)})
+		changes = append(changes, lookup.Change{Match: Match(long, older, group, 1)},
+			lookup.Change{Match: Match(later, long, group, 0.8)})
 	}
 	for len(changes) > 0 {
 		apply(t, changes[:batch], s)

@@ -173,7 +173,8 @@ func (s *Memory) applyMatch(m feed.Match, made feed.Time) {
 	if s.hidesAuthor(m.First.Source, m.First.Author, made) {
 		m.First = feed.First{}
 	}
-	gone, goneEarlier, goneFirst := s.isDeleted(m.Later.Source, m.Later.Post), s.isDeleted(m.Earlier.Source, m.Earlier.Post), s.isDeleted(m.First.Source, m.First.Post)
+	gone, goneEarlier, goneFirst := s.isDeleted(m.Later.Source, m.Later.Post),
+		s.isDeleted(m.Earlier.Source, m.Earlier.Post), s.isDeleted(m.First.Source, m.First.Post)
 	if gone || m.Later.Post == "" {
 		return
 	}

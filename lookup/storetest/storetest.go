@@ -77,8 +77,9 @@ func (world) occurrence(rt *rapid.T, label string) feed.Occurrence {
 	version := rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(rt, label+" version")
 	sentence := rapid.IntRange(0, 2).Draw(rt, label+" sentence")
 	return feed.Occurrence{
-		Source: []string{"", "x"}[post%2], Post: fmt.Sprintf("p%d", post/2*5), Author: fmt.Sprintf("a%d", (post+version)%3), // a version may name another author
-		Time: feed.Time(1000 + 10*(post/3) + 7*version), Sentence: sentence,
+		Source: []string{"", "x"}[post%2], Post: fmt.Sprintf("p%d", post/2*5),
+		Author: fmt.Sprintf("a%d", (post+version)%3), // a version may name another author
+		Time:   feed.Time(1000 + 10*(post/3) + 7*version), Sentence: sentence,
 		Text: fmt.Sprintf("text of %d in version %d of %d", sentence, version, post),
 	}
 }
@@ -267,7 +268,8 @@ func testNames(t *testing.T, open Open) {
 	clock := NewClock()
 	s, want := open(t, clock.Now, Retention), NewMemory(clock.Now, Retention)
 	defer closed(t, s)
-	names := []string{"", "a", "a\x00", "a\x00\x01", "a\x00\xff", "a\x01", "\x00", "\xff\xfe", "é", strings.Repeat("\x00", lookup.MaxName), strings.Repeat("n", lookup.MaxName)}
+	names := []string{"", "a", "a\x00", "a\x00\x01", "a\x00\xff", "a\x01", "\x00", "\xff\xfe", "é",
+		strings.Repeat("\x00", lookup.MaxName), strings.Repeat("n", lookup.MaxName)}
 	var batch []lookup.Change
 	for i, source := range names {
 		for j, id := range names[1:] {
@@ -341,10 +343,12 @@ func testDeletion(t *testing.T, open Open) {
 	origin := feed.Occurrence{Post: "gone", Time: 1, Author: "a", Text: "gone's words"}
 	var batch []lookup.Change
 	for i := range 1500 { // more than one reading
-		batch = append(batch, lookup.Change{Match: Match(feed.Occurrence{Post: fmt.Sprint(i), Time: feed.Time(2 + i), Author: "b"}, origin, groupOf(1), 1)})
+		batch = append(batch, lookup.Change{Match: Match(feed.Occurrence{Post: fmt.Sprint(i), Time: feed.Time(2 + i),
+			Author: "b"}, origin, groupOf(1), 1)})
 	}
 	origin.Author = "a"
-	batch = append(batch, lookup.Change{Match: Match(origin, feed.Occurrence{Post: "older", Time: 0, Text: "older words"}, groupOf(2), 0.9)})
+	batch = append(batch, lookup.Change{Match: Match(origin, feed.Occurrence{Post: "older", Time: 0, Text: "older words"},
+		groupOf(2), 0.9)})
 	deletion := lookup.Change{Deleted: feed.Tombstone{Post: "gone"}}
 	apply(t, append(batch, deletion), s)
 	for range 2 {
@@ -383,7 +387,8 @@ func testAuthorDeletion(t *testing.T, open Open) {
 	lag := feed.Time(feed.RetractionLag.Milliseconds())
 	var batch []lookup.Change
 	addMatch := func(made feed.Time, later, earlier string, author, other string, group int) {
-		l := feed.Occurrence{Source: "x", Post: later, Author: author, Time: feed.Time(1000 + len(batch)), Text: "words of " + author}
+		l := feed.Occurrence{Source: "x", Post: later, Author: author, Time: feed.Time(1000 + len(batch)),
+			Text: "words of " + author}
 		e := feed.Occurrence{Source: "x", Post: earlier, Author: other, Time: feed.Time(len(batch)), Text: "words of " + other}
 		batch = append(batch, lookup.Change{Match: Match(l, e, groupOf(group), 1), Time: made})
 	}
