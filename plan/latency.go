@@ -33,7 +33,8 @@ func (w *workload) utilisation(s shape) float64 {
 
 // wait is the time that the share q of the customers of an M/D/1 queue do not exceed: it is busy for the share ρ of its
 // time, and serves each for s. The mean is ρs / 2(1−ρ); the tail is taken to be exponential with the mean that it has
-// among those who wait, P(wait > t) = ρ exp(−2(1−ρ)t/s), which errs on the long side: by a fifth at ρ = 0.6, by nothing near 1.
+// among those who wait, P(wait > t) = ρ exp(−2(1−ρ)t/s), which errs on the long side: by a fifth at ρ = 0.6, by nothing
+// near 1.
 func wait(q, rho, s float64) float64 {
 	if rho <= 1-q {
 		return 0

@@ -35,7 +35,8 @@ func BenchmarkLookup(b *testing.B) {
 		{"prefix", func(bounds *hashcodes.Bounds, _ *hashcodes.Model) sigstore.Engine { return prefix.New(bounds) }},
 		{"scan", detector.Scan},
 	} {
-		for _, threshold := range []text.Threshold{{Num: 9, Den: 10}, {Num: 4, Den: 5}, {Num: 7, Den: 10}, {Num: 3, Den: 5}, {Num: 1, Den: 2}} {
+		for _, threshold := range []text.Threshold{{Num: 9, Den: 10}, {Num: 4, Den: 5}, {Num: 7, Den: 10}, {Num: 3, Den: 5},
+			{Num: 1, Den: 2}} {
 			b.Run(fmt.Sprintf("%s/%s", engine.name, threshold), func(b *testing.B) {
 				for b.Loop() {
 					grow(b, all, engine.make, threshold)
@@ -53,7 +54,8 @@ func grow(b *testing.B, all []feed.Sentence, engine detector.Engine, threshold t
 	if err != nil {
 		b.Fatal(err)
 	}
-	d, err := detector.New(detector.Config{Threshold: threshold, Span: 87600 * time.Hour, MaxMatches: 1000, Flood: 1000, OmitTexts: true, Model: model, Engine: engine})
+	d, err := detector.New(detector.Config{Threshold: threshold, Span: 87600 * time.Hour, MaxMatches: 1000, Flood: 1000,
+		OmitTexts: true, Model: model, Engine: engine})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -76,7 +78,8 @@ func grow(b *testing.B, all []feed.Sentence, engine detector.Engine, threshold t
 		b.ReportMetric(micros(search), fmt.Sprintf("µs/search@%dk", s.Groups/1000))
 		b.ReportMetric(micros(rest), fmt.Sprintf("µs/verify@%dk", s.Groups/1000))
 		b.ReportMetric(matches, fmt.Sprintf("matches@%dk", s.Groups/1000))
-		b.ReportMetric(float64(counts.Candidates-before.Candidates)/float64(len(queries)), fmt.Sprintf("candidates@%dk", s.Groups/1000))
+		b.ReportMetric(float64(counts.Candidates-before.Candidates)/float64(len(queries)),
+			fmt.Sprintf("candidates@%dk", s.Groups/1000))
 		if level == 1_000_000 {
 			b.ReportMetric(micros(insertion), "µs/insert")
 			b.ReportMetric(float64(s.Bytes)/float64(s.Groups), "bytes/text")
@@ -171,7 +174,8 @@ func BenchmarkFalse(b *testing.B) {
 					b.Fatal(err)
 				}
 				for b.Loop() {
-					for _, t := range []text.Threshold{{Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 7, Den: 10}, {Num: 4, Den: 5}, {Num: 9, Den: 10}} {
+					for _, t := range []text.Threshold{{Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 7, Den: 10}, {Num: 4, Den: 5},
+						{Num: 9, Den: 10}} {
 						cost := train.Count(b.Context(), m, t, queries, sets)
 						b.ReportMetric(cost.PerQuery()*1e6/float64(len(sets)), "false/M@"+t.String())
 					}

@@ -166,7 +166,8 @@ func BenchmarkBands(b *testing.B) {
 				rows++
 			}
 		}
-		for _, t := range []text.Threshold{{Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 7, Den: 10}, {Num: 4, Den: 5}, {Num: 9, Den: 10}} {
+		for _, t := range []text.Threshold{{Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 7, Den: 10}, {Num: 4, Den: 5},
+			{Num: 9, Den: 10}} {
 			pairs := 0.0
 			for n := 1; n < len(sizes); n++ {
 				low, high := t.Sizes(n)

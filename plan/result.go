@@ -86,16 +86,19 @@ func descending(shares []Share) []Share {
 // warnings say what the figures leave out.
 func (w *workload) warnings(r *Result) (warnings []string) {
 	if r.Workers > 1 {
-		warnings = append(warnings, "more than one worker process is not there yet: refrain serve is one process (docs/operations.md)")
+		warnings = append(warnings, "more than one worker process is not there yet: refrain serve is one process "+
+			"(docs/operations.md)")
 	}
 	if r.Rows > 1 {
-		warnings = append(warnings, fmt.Sprintf("a grid is not there yet: %d rows of %d columns, every row with a copy of the window", r.Rows, r.Columns))
+		warnings = append(warnings, fmt.Sprintf("a grid is not there yet: %d rows of %d columns, every row with a "+
+			"copy of the window", r.Rows, r.Columns))
 	}
 	if r.Partitions > 1024 {
 		warnings = append(warnings, "topics.partitions is at most 1,024 today")
 	}
 	if rows := w.part(shape{r.Rows, r.Columns, r.WorkerPartitions}); rows > 1e6 && r.Engine != "cuda" {
-		warnings = append(warnings, fmt.Sprintf("look-ups were measured to 1 M rows in a partition; here are %.3g M, taken in proportion, so the time is an upper bound", rows/1e6))
+		warnings = append(warnings, fmt.Sprintf("look-ups were measured to 1 M rows in a partition; here are %.3g M, "+
+			"taken in proportion, so the time is an upper bound", rows/1e6))
 	}
 	if f := w.feed.Threshold; f < 0.5 {
 		warnings = append(warnings, "look-ups were not measured at thresholds below 0.5: their times are extrapolated")
