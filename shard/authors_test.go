@@ -73,7 +73,8 @@ func (a *authored) run(cfg Config) {
 
 func (a *authored) postOne() {
 	p := authoredPost{fmt.Sprint("p", len(a.posts)), fmt.Sprint("a", a.IntN(3)), a.IntN(3)}
-	post := feed.Post{ID: p.id, Author: p.author, Text: fmt.Sprintf("%s t%d", words, p.text), Time: feed.Time(1_690_000_000_000 + len(a.posts)), Timed: true}
+	post := feed.Post{ID: p.id, Author: p.author, Text: fmt.Sprintf("%s t%d", words, p.text),
+		Time: feed.Time(1_690_000_000_000 + len(a.posts)), Timed: true}
 	if err := a.split.Write(context.Background(), []feed.Post{post}, "s"); err != nil {
 		a.tb.Fatal(err)
 	}
@@ -99,8 +100,8 @@ func (a *authored) deleteOne() {
 	}
 }
 
-// deletionsRead: a worker has read the control topic. What was posted after a pending tombstone is not deleted, or is so by a
-// later one that is pending too.
+// deletionsRead: a worker has read the control topic. What was posted after a pending tombstone is not deleted, or is
+// so by a later one that is pending too.
 func (a *authored) deletionsRead() {
 	if len(a.pending) > 0 {
 		for id, is := range a.deleted {
@@ -165,11 +166,13 @@ func TestRetractedAuthor(t *testing.T) {
 	w := r.mustOpen(r.config(0))
 	r.mustStep(w)
 	want := `{"specversion":"1.0","type":"dev.refrain.retracted.v1","source":"test","id":"`
-	rest := `","time":"2023-11-14T22:13:20Z","subject":"ann","partitionkey":"ann","datacontenttype":"application/json","data":{"source":"x","author":"ann"}}`
+	rest := `","time":"2023-11-14T22:13:20Z","subject":"ann","partitionkey":"ann",` +
+		`"datacontenttype":"application/json","data":{"source":"x","author":"ann"}}`
 	if out := r.out(); len(out) != 1 || !strings.HasPrefix(out[0], want) || !strings.HasSuffix(out[0], rest) {
 		t.Fatalf("got %s", out)
 	}
-	for at, want := range map[time.Duration]bool{-time.Hour: true, 0: true, feed.RetractionLag: true, feed.RetractionLag + 1: false} {
+	for at, want := range map[time.Duration]bool{-time.Hour: true, 0: true, feed.RetractionLag: true,
+		feed.RetractionLag + 1: false} {
 		if got := w.Deleted(feed.Name{Source: "x", Post: "p", Author: "ann"}, deleted.Add(at)); got != want {
 			t.Errorf("an event made %v after: hidden %v, want %v", at, got, want)
 		}

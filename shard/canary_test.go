@@ -128,8 +128,8 @@ func TestCanariesChangeNothing(t *testing.T) {
 	}
 }
 
-// TestCanaryOfAnEarlierStart: what was passed before is not reported again, and a second post whose first one is unknown finds
-// nothing.
+// TestCanaryOfAnEarlierStart: what was passed before is not reported again, and a second post whose first one is
+// unknown finds nothing.
 func TestCanaryOfAnEarlierStart(t *testing.T) {
 	r := newRoute(t, 1)
 	cfg := r.config(0)

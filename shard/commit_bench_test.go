@@ -43,7 +43,8 @@ func benchmarkCommit(b *testing.B, writers int, older bool) {
 		for p := range partitions {
 			q.state.LookupFrom[p] = 1 << 30
 			for i := range writers {
-				q.state.Watermarks.observe(p, now.UnixNano(), &topic.Watermark{Writer: uint64(i), Source: "some partition", Time: 1_700_000_000_000})
+				q.state.Watermarks.observe(p, now.UnixNano(),
+					&topic.Watermark{Writer: uint64(i), Source: "some partition", Time: 1_700_000_000_000})
 			}
 		}
 	}

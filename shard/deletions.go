@@ -101,7 +101,8 @@ func (d *deletions) close() {
 
 // skipControl is loud about a control record that cannot be read: whatever it deleted is not.
 func (w *Worker) skipControl(r *topic.Record, err error) {
-	w.cfg.Logger.Error("unreadable control record left out: the posts that it deleted may be shown again; delete again what was deleted then",
+	w.cfg.Logger.Error("unreadable control record left out: the posts that it deleted may be shown again; delete "+
+		"again what was deleted then",
 		"position", r.Position, "time", r.Time, "error", err)
 	w.metrics.corruptControl()
 }

@@ -103,7 +103,8 @@ func (r *reach) holds(incarnation string, positions []int64) error {
 	}
 	for p, at := range positions {
 		if at > valid[p] {
-			return fmt.Errorf("partition %d of the %s is what it was up to position %d, and was known up to %d", p, r.name, valid[p], at)
+			return fmt.Errorf("partition %d of the %s is what it was up to position %d, and was known up to %d", p,
+				r.name, valid[p], at)
 		}
 	}
 	return nil

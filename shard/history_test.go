@@ -192,7 +192,8 @@ func TestStateFixture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := DecodeState(data); err != nil || string(got.Append(nil)) != string(data) || string(s.Append(nil)) != string(data) {
+	if got, err := DecodeState(data); err != nil || string(got.Append(nil)) != string(data) ||
+		string(s.Append(nil)) != string(data) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	data[2] = 1

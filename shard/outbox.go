@@ -103,7 +103,8 @@ func (o *outbox) append(ctx context.Context, records []topic.Record) error {
 
 // giveUp writes an event that the topic will never accept to the dead letters.
 func (o *outbox) giveUp(r *topic.Record, cause error) error {
-	o.logger.Error("event is too large for the event topic: a dead letter", "partition", r.Partition, "bytes", len(r.Data), "error", cause)
+	o.logger.Error("event is too large for the event topic: a dead letter", "partition", r.Partition, "bytes",
+		len(r.Data), "error", cause)
 	if err := o.dead.Write(fmt.Sprintf("event topic, partition %d", r.Partition), cause.Error(), r.Data); err != nil {
 		return fmt.Errorf("dead letter: %w", err)
 	}

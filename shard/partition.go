@@ -157,7 +157,8 @@ type lookupFunc = func(x *feed.Sentence, found func(*feed.Match))
 // be, where it stood first.
 func (q *partition) lookupSentence(x *item, i int, lookup lookupFunc) {
 	s := &x.batch.Sentences[i]
-	if x.deleted != nil && x.deleted[i] || x.redelivered != nil && x.redelivered[i] || x.partition == q.id && x.ownRedelivered != nil && x.ownRedelivered[i] {
+	if x.deleted != nil && x.deleted[i] || x.redelivered != nil && x.redelivered[i] ||
+		x.partition == q.id && x.ownRedelivered != nil && x.ownRedelivered[i] {
 		return
 	}
 	q.counts.lookups++

@@ -97,12 +97,14 @@ func (w *Worker) skipTruncated(ctx context.Context, truncated *topic.ErrTruncate
 
 // logUnobserved warns that records are gone that were only to be observed, for what comes after them.
 func (w *Worker) logUnobserved(truncated *topic.ErrTruncated) {
-	w.cfg.Logger.Warn("the sentence topic has dropped records that tell which posts without a usable time are sent again: some may be taken for further versions",
+	w.cfg.Logger.Warn("the sentence topic has dropped records that tell which posts without a usable time are sent "+
+		"again: some may be taken for further versions",
 		"partition", truncated.Partition, "from", truncated.From, "start", truncated.Start)
 }
 
 func (w *Worker) decode(r *topic.Record) (*item, error) {
-	x := &item{partition: r.Partition, position: r.Position, stamp: r.Time.UnixNano(), trace: r.Trace, origin: r.Origin, size: len(r.Data)}
+	x := &item{partition: r.Partition, position: r.Position, stamp: r.Time.UnixNano(), trace: r.Trace, origin: r.Origin,
+		size: len(r.Data)}
 	b, err := topic.DecodeBatch(r.Data)
 	switch {
 	case errors.Is(err, topic.ErrBatchCorrupt):

@@ -64,7 +64,8 @@ func NewRedeliveries(cfg RedeliveryConfig) (*Redeliveries, error) {
 		return nil, fmt.Errorf("redeliveries: %w", err)
 	}
 	return &Redeliveries{
-		cfg: cfg, slot: cfg.Within.Nanoseconds() / slotsWithin, limit: cfg.Budget / int64(cfg.Partitions), seed: maphash.MakeSeed(),
+		cfg: cfg, slot: cfg.Within.Nanoseconds() / slotsWithin, limit: cfg.Budget / int64(cfg.Partitions),
+		seed:  maphash.MakeSeed(),
 		parts: make([]observedPartition, cfg.Partitions), warning: rate.Sometimes{Interval: time.Minute},
 	}, nil
 }
@@ -198,7 +199,8 @@ func (r *Redeliveries) resized(h *observedPartition, change func()) {
 	for r.limit > 0 && len(h.slots) > 0 && h.bytes() > r.limit {
 		h.slots = slices.Delete(h.slots, 0, 1)
 		r.warning.Do(func() {
-			r.cfg.Logger.Warn("posts without a usable time fill their part of the window's budget: those sent again may be taken for further versions",
+			r.cfg.Logger.Warn("posts without a usable time fill their part of the window's budget: those sent again may "+
+				"be taken for further versions",
 				"bytes", r.Bytes(), "slots", len(h.slots))
 		})
 	}
@@ -253,7 +255,8 @@ func (h *observedPartition) from(position int64) observePoint {
 		return observePoint{min(position, h.next), h.stamp}
 	}
 	last := &h.trail[end-1]
-	first, _ := slices.BinarySearchFunc(h.trail, last.number-slotsWithin, func(s step, n int64) int { return cmp.Compare(s.number, n) })
+	first, _ := slices.BinarySearchFunc(h.trail, last.number-slotsWithin,
+		func(s step, n int64) int { return cmp.Compare(s.number, n) })
 	for i := first; i < end; i++ {
 		if h.trail[i].untimed {
 			return h.trail[i].point()

@@ -113,7 +113,8 @@ type Config struct {
 func Default() Config {
 	return Config{
 		Delta: 10 * time.Second, Silence: 2 * time.Minute, MaxHold: 24 * time.Hour, Poll: 100 * time.Millisecond,
-		OlderInterval: time.Minute, MaxQueue: 64 << 20, MaxEvents: 8192, EventBytes: 1 << 20, Redelivery: time.Hour, Now: time.Now, Logger: slog.Default(),
+		OlderInterval: time.Minute, MaxQueue: 64 << 20, MaxEvents: 8192, EventBytes: 1 << 20, Redelivery: time.Hour,
+		Now: time.Now, Logger: slog.Default(),
 	}
 }
 

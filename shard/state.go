@@ -48,7 +48,8 @@ type State struct {
 
 // newState is that of a partition of which nothing is stored: everything is to be read from a start.
 func newState(partition int, start []int64) *State {
-	s := &State{Partition: partition, LookupFrom: slices.Clone(start), ReplayFrom: start[partition], Watermarks: newWatermarks(len(start))}
+	s := &State{Partition: partition, LookupFrom: slices.Clone(start), ReplayFrom: start[partition],
+		Watermarks: newWatermarks(len(start))}
 	for _, position := range start {
 		s.ObserveFrom = append(s.ObserveFrom, observePoint{position: position})
 	}
@@ -64,7 +65,8 @@ const (
 )
 
 // errStateFormat says that a state was stored by another version of the program. It is no ErrState: such a one is damaged.
-var errStateFormat = fmt.Errorf("this program reads format %d: start with an empty data directory, or with the program that wrote it", stateFormat)
+var errStateFormat = fmt.Errorf("this program reads format %d: start with an empty data directory, or with the "+
+	"program that wrote it", stateFormat)
 
 // Append appends the encoding of s to dst.
 func (s *State) Append(dst []byte) []byte {
@@ -168,10 +170,12 @@ func (d *decoder) state() *State {
 		clock = feed.Time(d.varint("clock"))
 	}
 	partitions := d.count("partitions", len(d.rest)/5)
-	s.LookupFrom, s.ObserveFrom, s.Watermarks = make([]int64, partitions), make([]observePoint, partitions), newWatermarks(partitions)
+	s.LookupFrom, s.ObserveFrom, s.Watermarks = make([]int64, partitions), make([]observePoint, partitions),
+		newWatermarks(partitions)
 	s.Watermarks.clock, s.Watermarks.known = clock, known
 	for p := range partitions {
-		s.LookupFrom[p], s.Watermarks.newest[p], s.Watermarks.elapsed[p] = d.varint("position"), d.varint("newest stamp"), d.varint("elapsed")
+		s.LookupFrom[p], s.Watermarks.newest[p], s.Watermarks.elapsed[p] = d.varint("position"), d.varint("newest stamp"),
+			d.varint("elapsed")
 		s.ObserveFrom[p] = observePoint{d.varint("observe from"), d.varint("stamp before that")}
 	}
 	last := uint64(0)

@@ -43,7 +43,7 @@ type Worker struct {
 	spillFailed error      // in this turn
 	moved       bool       // since the last commit
 	committed   time.Time
-	olderTurn   int64                   // when the states were last stored beside the current ones, in units of Config.OlderInterval
+	olderTurn   int64                   // when older states were last stored, in units of Config.OlderInterval
 	olderNeeds  [maxOlderStates][]int64 // by slot, what the states kept there need; nil: there is none
 	topics      [3]string               // the incarnations of the sentence, event and control topic
 	progress    progress
@@ -74,11 +74,13 @@ func Open(ctx context.Context, cfg Config) (*Worker, error) {
 	w := &Worker{
 		cfg: cfg, tracer: otel.Tracer("refrain/shard"), metrics: m,
 		home: make([]*partition, n), next: make([]int64, n), reading: make([]bool, n),
-		bound: maxTurnSentences, queue: newQueue(n), deleted: &deletions{control: cfg.Control, known: cfg.Tombstones}, progress: newProgress(n),
-		passing: rate.Sometimes{Interval: time.Minute},
+		bound: maxTurnSentences, queue: newQueue(n), deleted: &deletions{control: cfg.Control, known: cfg.Tombstones},
+		progress: newProgress(n),
+		passing:  rate.Sometimes{Interval: time.Minute},
 	}
 	w.deleted.corrupt = w.skipControl
-	w.outbox = outbox{topic: cfg.Events, deployment: cfg.Deployment, now: cfg.Now, dead: cfg.DeadLetters, logger: cfg.Logger, metrics: m}
+	w.outbox = outbox{topic: cfg.Events, deployment: cfg.Deployment, now: cfg.Now, dead: cfg.DeadLetters,
+		logger: cfg.Logger, metrics: m}
 	w.topics[0], w.topics[1] = cfg.Sentences.Lineage().Current(), cfg.Events.Lineage().Current()
 	if cfg.Control != nil {
 		w.topics[2] = cfg.Control.Lineage().Current()

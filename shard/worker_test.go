@@ -54,7 +54,8 @@ func newRouteOver(tb testing.TB, sentences *topic.Memory) *route {
 	r.events = topic.NewMemory(topic.DefaultMemory())
 	r.tombstones = topic.NewMemory(topic.DefaultMemory())
 	cfg := split.Default()
-	cfg.Sentences, cfg.Control, cfg.Lateness, cfg.Now = r.sentences, r.tombstones, 5*time.Minute, func() time.Time { return r.now }
+	cfg.Sentences, cfg.Control, cfg.Lateness, cfg.Now = r.sentences, r.tombstones, 5*time.Minute,
+		func() time.Time { return r.now }
 	s, err := split.New(cfg)
 	if err != nil {
 		tb.Fatal(err)
@@ -536,7 +537,8 @@ func TestRetryAfterRestart(t *testing.T) {
 	}
 }
 
-// TestHearingTruncated: the topic has dropped what only redeliveries are known by. That is logged, and is no loss of the window.
+// TestHearingTruncated: the topic has dropped what only redeliveries are known by. That is logged, and is no loss of
+// the window.
 func TestHearingTruncated(t *testing.T) {
 	for _, ordered := range []bool{true, false} {
 		r := newRouteOver(t, memoryOf(1, ordered))
@@ -552,7 +554,8 @@ func TestHearingTruncated(t *testing.T) {
 		}
 		r.sentences.Truncate(0, state.ReplayFrom)
 		w = r.mustOpen(r.config(0))
-		if log := r.log.String(); !strings.Contains(log, "taken for further versions") || strings.Contains(log, "window are lost") {
+		if log := r.log.String(); !strings.Contains(log, "taken for further versions") ||
+			strings.Contains(log, "window are lost") {
 			t.Errorf("ordered %v: logged %q", ordered, log)
 		}
 		before := len(r.out())
@@ -571,7 +574,8 @@ func TestRetryOfAFastClock(t *testing.T) {
 	created := feed.FromTime(r.now.Add(90 * time.Second))
 	send := func(id, words string) {
 		t.Helper()
-		if err := r.split.Write(context.Background(), []feed.Post{{ID: id, Text: words, Time: created, Timed: true}}, "s"); err != nil {
+		if err := r.split.Write(context.Background(), []feed.Post{{ID: id, Text: words, Time: created, Timed: true}},
+			"s"); err != nil {
 			t.Fatal(err)
 		}
 		r.now = r.now.Add(time.Second)

@@ -32,7 +32,8 @@ func (y *young) add(s *feed.Sentence, stamp int64) {
 	if s.Author == "" {
 		return
 	}
-	y.sentences = append(y.sentences, youngSentence{stamp, nameHash(s.Source, s.Author), nameHash(s.Source, s.Post), uint32(s.Version), s.Index})
+	y.sentences = append(y.sentences, youngSentence{stamp, nameHash(s.Source, s.Author), nameHash(s.Source, s.Post),
+		uint32(s.Version), s.Index})
 	y.newest = max(y.newest, stamp)
 }
 
