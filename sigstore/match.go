@@ -174,5 +174,6 @@ func (gs *Groups) Alone(x *feed.Sentence, source, author string) History {
 	var a authors
 	a.add(gs.cfg.authorKey.hash(x.Source, x.Author))
 	a.add(gs.cfg.authorKey.hash(source, author))
-	return History{First: feed.First{Source: x.Source, Post: x.Post, Author: x.Author, Time: x.Time}, Occurrences: 2, Authors: len(a.smallest)}
+	return History{First: feed.First{Source: x.Source, Post: x.Post, Author: x.Author, Time: x.Time}, Occurrences: 2,
+		Authors: len(a.smallest)}
 }

@@ -43,9 +43,9 @@ func (l *occurrenceLists) change(m *occurrenceList, change func(*occurrenceList)
 	l.held += m.bytes() - before
 }
 
-// truncateLists removes the oldest occurrences of every group that holds more than its share, in bytes, until it holds half of
-// that, and returns how many they were. What is remembered of remote groups goes whole if it is more: nothing is lost by
-// that, some matches are reported once more.
+// truncateLists removes the oldest occurrences of every group that holds more than its share, in bytes, until it holds
+// half of that, and returns how many they were. What is remembered of remote groups goes whole if it is more: nothing
+// is lost by that, some matches are reported once more.
 func (gs *Groups) truncateLists(share int64) (removed int) {
 	if gs.remote.bytes() > share {
 		gs.remote.removeIf(func(*occurrence) bool { return true })

@@ -230,8 +230,8 @@ func (gs *Groups) purgeAll() {
 	}
 }
 
-// replaceDeletedFirst puts the oldest occurrence left in the place of a first one that is deleted. A group that was cleaned of the
-// deletion of its author has a later one.
+// replaceDeletedFirst puts the oldest occurrence left in the place of a first one that is deleted. A group that was
+// cleaned of the deletion of its author has a later one.
 func (m *occurrenceList) replaceDeletedFirst(p *purge, cleaned uint32) {
 	d, ok := p.authors[who{m.first.Source, m.first.Author}]
 	if ok && cleaned < d.number || p.gone != nil && p.gone(m.first.Source, m.first.Post) {

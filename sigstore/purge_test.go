@@ -97,7 +97,9 @@ func deleteAuthor(w *Window, r *rand.Rand, there []feed.Sentence, gone map[strin
 // checkMatch wants x to repeat its text if somebody said it who is there.
 func checkMatch(t *testing.T, w *Window, x *feed.Sentence, there []feed.Sentence, span feed.Time) {
 	t.Helper()
-	want := slices.ContainsFunc(there, func(y feed.Sentence) bool { return y.Group == x.Group && x.Time-y.Time <= span && y.Post != x.Post })
+	want := slices.ContainsFunc(there, func(y feed.Sentence) bool {
+		return y.Group == x.Group && x.Time-y.Time <= span && y.Post != x.Post
+	})
 	got := false
 	if g := w.groups.Get(x); !g.IsNone() {
 		_, _, got = w.groups.Earlier(g, x)
@@ -128,7 +130,8 @@ func TestPurgeIsPiecemeal(t *testing.T) {
 		}
 		steps++
 	}
-	if n, occurrences := w.Len(), w.Stats().Occurrences; n != rows/2 || occurrences != rows/2 || steps > rows/1000+w.blocks.len()+1 {
+	if n, occurrences := w.Len(), w.Stats().Occurrences; n != rows/2 || occurrences != rows/2 ||
+		steps > rows/1000+w.blocks.len()+1 {
 		t.Errorf("%d groups and %d occurrences after %d steps, want %d", n, occurrences, steps, rows/2)
 	}
 }

@@ -44,8 +44,8 @@ func (r *recoding) next() bool {
 		}
 		r.block, r.row, r.opened = r.block+1, 0, false
 	}
-	// A dead row has no tokens: nothing is near it.
-	r.tokens = append(r.tokens[:0], r.rows.Tokens(Row{bs.first() + uint32(r.block), r.row})...) // the index may ask for others meanwhile
+	// A dead row has no tokens: nothing is near it. They are copied, since the index may read those of other rows meanwhile.
+	r.tokens = append(r.tokens[:0], r.rows.Tokens(Row{bs.first() + uint32(r.block), r.row})...)
 	r.index.Add(r.tokens, r.rows.Signature(r.tokens))
 	r.row++
 	return true

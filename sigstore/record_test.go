@@ -14,7 +14,8 @@ import (
 
 // oddSentences are of few texts and posts, with ids, names and texts of all kinds and lengths.
 func oddSentences(r *rand.Rand, n int) (xs []feed.Sentence) {
-	ids := []string{"0", "7", "007", "18446744073709551615", "9999999999999999999", "ira-0341030", "", "x", strings.Repeat("9", 30), strings.Repeat("i", 70_000)}
+	ids := []string{"0", "7", "007", "18446744073709551615", "9999999999999999999", "ira-0341030", "", "x",
+		strings.Repeat("9", 30), strings.Repeat("i", 70_000)}
 	names := []string{"", "ann", "bob", strings.Repeat("n", 300), strings.Repeat("m", 66_000)}
 	for i := range n {
 		tokens := []uint64{1, 2, 3, uint64(4 + r.IntN([]int{5, 40}[i%2]))} // long chains and short ones
@@ -44,7 +45,8 @@ func oddSentences(r *rand.Rand, n int) (xs []feed.Sentence) {
 // records of a group's own, after moves from block to block too.
 func TestOccurrencesComeBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, c := range []granularity{defaultGranularity, {parts: 2, minRows: 1, thinFrom: 1 << 20}, {parts: 16, minRows: 3, thinFrom: 2}} {
+	for _, c := range []granularity{defaultGranularity, {parts: 2, minRows: 1, thinFrom: 1 << 20},
+		{parts: 16, minRows: 3, thinFrom: 2}} {
 		w := newScanGranular(t, Config{Span: 87600 * time.Hour, Lateness: 0}, c)
 		want := map[feed.Hash][]occurrence{}
 		for _, x := range oddSentences(r, 400) {

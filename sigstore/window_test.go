@@ -70,7 +70,8 @@ func brutePairs(before []feed.Sentence, x *feed.Sentence, span feed.Time) (pairs
 	for i := range before {
 		a := &before[i]
 		p := pair{x.Post, a.Group}
-		if x.Time-a.Time <= span && theta.Reaches(text.Intersection(a.Tokens, x.Tokens), len(a.Tokens), len(x.Tokens)) && !slices.Contains(pairs, p) {
+		if x.Time-a.Time <= span && theta.Reaches(text.Intersection(a.Tokens, x.Tokens), len(a.Tokens), len(x.Tokens)) &&
+			!slices.Contains(pairs, p) {
 			pairs = append(pairs, p)
 		}
 	}

@@ -1,10 +1,10 @@
 // Package gpu is the engine that keeps the signatures of a window in the memory of a GPU and compares them there: the
 // jobs of sigstore/scan, all blocks and bands of a batch of queries in one launch.
 //
-// A row begins on the host, where the CPU compares it. When the rows of a band that are still on the host have cost as much as
-// it costs to send them, they are sent (minDeviceCost): whatever comes after, that is at most twice what the best choice would have
-// cost. Rows that the device's memory has no room for stay on the host. When the device is lost, the window's rows are given to an
-// engine on the CPU, and all goes on. The candidates are the same in every case.
+// A row begins on the host, where the CPU compares it. When the rows of a band that are still on the host have cost as
+// much as it costs to send them, they are sent (minDeviceCost): whatever comes after, that is at most twice what the
+// best choice would have cost. Rows that the device's memory has no room for stay on the host. When the device is lost,
+// the window's rows are given to an engine on the CPU, and all goes on. The candidates are the same in every case.
 package gpu
 
 import (
@@ -38,8 +38,8 @@ func Default() Config { return Config{Logger: slog.Default(), minDeviceCost: min
 // on the average: 0.3 µs a query at 512, 0.6 at 1,024.
 const Batch = 512
 
-// minDeviceCost is what it costs to send rows, in comparisons by the CPU: some ten microseconds. A pass through rows costs as
-// much as so many comparisons before the first.
+// minDeviceCost is what it costs to send rows, in comparisons by the CPU: some ten microseconds. A pass through rows
+// costs as much as so many comparisons before the first.
 const (
 	minDeviceCost = 1 << 17
 	pass          = 128

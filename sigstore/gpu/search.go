@@ -133,7 +133,8 @@ func (s *search) load() {
 // fill makes the queries of a task, without hits.
 func (s *search) fill(slots []hamming.Query, t *task) {
 	for i, a := range s.queries[t.from:t.to] {
-		slots[i] = hamming.Query{Signature: a.Signature, Radius: int(a.bounds.Radius[t.size-a.bounds.Min]), Hits: slots[i].Hits[:0]}
+		slots[i] = hamming.Query{Signature: a.Signature, Radius: int(a.bounds.Radius[t.size-a.bounds.Min]),
+			Hits: slots[i].Hits[:0]}
 	}
 }
 

@@ -5,8 +5,10 @@ import "slices"
 // generation is a run of rows that are posted under one order of the tokens. It goes as a whole, when the last of
 // its rows has gone.
 type generation struct {
-	first       uint64 // row
-	orderedUpTo uint64 // the order was made of the rows before it; while an index is filled from a window, some of them are still to come
+	first uint64 // row
+	// orderedUpTo is the row before which all rows were counted for the order. While an index is filled from a window, some
+	// of them are still to come.
+	orderedUpTo uint64
 	order       order
 	lists       lists
 	metas       []meta // of its rows, while they are few enough to be posted again
@@ -20,7 +22,7 @@ const (
 	maxReposted         = 64 * 1024 // rows that are posted again at once: some 40 ms
 	growth              = 63        // a window that grows gets a new order at 1 + growth times its size,
 	turnover            = 1         // one that rolls when so many times its older rows have come,
-	waste               = 1024      // and either when a search reads so many postings for nothing, twice what a generation costs,
+	waste               = 1024      // and either when a search reads so many postings in vain, twice what a generation costs,
 	searches            = 4096      // on the average of at most so many searches,
 	maxEagerGenerations = 4         // if there are not yet so many, or else if it has doubled
 	repostRatio         = 16        // rows are posted again only when one in so many is new
@@ -61,7 +63,8 @@ func (g *generation) searched(wasted int) {
 // begin begins a generation. Rows that are few are posted again, under its order.
 func (x *index) begin() {
 	frequencies := x.source.Frequencies()
-	g := &generation{first: x.next, orderedUpTo: x.next, order: newOrder(frequencies), lists: lists{buckets: &x.filters.buckets}}
+	g := &generation{first: x.next, orderedUpTo: x.next, order: newOrder(frequencies),
+		lists: lists{buckets: &x.filters.buckets}}
 	if len(x.generations) == 0 {
 		g.orderedUpTo += orderedRows(frequencies)
 	}

@@ -137,7 +137,8 @@ func BenchmarkSearch(b *testing.B) {
 		for _, bits := range []int{32, 64, 128} {
 			s := sign(b, all, bits)
 			for _, t := range []text.Threshold{{Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 4, Den: 5}, {Num: 9, Den: 10}} {
-				b.Run(fmt.Sprintf("rows=%d/bits=%d/threshold=%.1f", rows, bits, float64(t.Num)/float64(t.Den)), func(b *testing.B) { compareEngines(b, &s, t, bits/32) })
+				b.Run(fmt.Sprintf("rows=%d/bits=%d/threshold=%.1f", rows, bits, float64(t.Num)/float64(t.Den)),
+					func(b *testing.B) { compareEngines(b, &s, t, bits/32) })
 			}
 		}
 	}

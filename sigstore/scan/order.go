@@ -17,7 +17,7 @@ import (
 type order struct {
 	lightest, lightestHalf int      // weight and half weight of the first class
 	width                  int      // classes of a weight, and 1
-	starts                 []uint16 // of the classes, by weight and half weight; then the position behind the last of the weight
+	starts                 []uint16 // of the classes, by weight and half weight; then the end of the weight
 }
 
 // run is the places from From to To, To not among them.
