@@ -84,7 +84,8 @@ func TestPiecesBeforeOneThatFailsAreCounted(t *testing.T) {
 	}
 	durable, unconfirmed := sum(t, reader, "refrain_split_sentences"), sum(t, reader, "refrain_split_unconfirmed_sentences")
 	if there == 0 || durable != 0 || unconfirmed != 2*there {
-		t.Errorf("%d sentences in the topic, %d durable, %d unconfirmed: want those of both posts to be unconfirmed", there, durable, unconfirmed)
+		t.Errorf("%d sentences in the topic, %d durable, %d unconfirmed: want those of both posts to be unconfirmed", there,
+			durable, unconfirmed)
 	}
 }
 

@@ -86,7 +86,8 @@ func (t *newestClock) Append(ctx context.Context, records []topic.Record) error 
 	return nil
 }
 
-// openWatermarkFirst opens a Split that writes the watermark of a source partition, with the clock of a batch, before the batch.
+// openWatermarkFirst opens a Split that writes the watermark of a source partition, with the clock of a batch, before
+// the batch.
 func openWatermarkFirst(cfg Config) (sim.Writer, error) {
 	s, err := New(cfg)
 	return watermarkFirst{s}, err
