@@ -22,7 +22,8 @@ func TestParseThreshold(t *testing.T) {
 
 func TestParseThresholdRejects(t *testing.T) {
 	for _, s := range []string{
-		"", "0", "0.0", "-0.5", "+0.5", "1.1", "5/4", "0/5", "4/0", "/5", "4/", ".", "/", "1e-1", "0x1", "0.8 ", "a", "NaN", "Inf", "4/5/6",
+		"", "0", "0.0", "-0.5", "+0.5", "1.1", "5/4", "0/5", "4/0", "/5", "4/", ".", "/", "1e-1", "0x1", "0.8 ", "a",
+		"NaN", "Inf", "4/5/6",
 		"0.5/2", "1/1000001", "0.0000001", "1_0", "٠.٨", "0.11111111111111111111111111111111111111111",
 	} {
 		if got, err := ParseThreshold(s); err == nil {
@@ -35,7 +36,8 @@ func TestParseThresholdRejects(t *testing.T) {
 // all pairs of sizes up to 300.
 func TestThresholdDefinition(t *testing.T) {
 	const largest = 300
-	for _, s := range []string{"0.5", "0.55", "0.6", "2/3", "0.7", "0.75", "0.8", "0.85", "0.9", "0.95", "0.99", "1", "1/3", "0.123456"} {
+	for _, s := range []string{"0.5", "0.55", "0.6", "2/3", "0.7", "0.75", "0.8", "0.85", "0.9", "0.95", "0.99", "1",
+		"1/3", "0.123456"} {
 		th := mustThreshold(t, s)
 		rat := big.NewRat(int64(th.Num), int64(th.Den))
 		for n := 1; n <= largest; n++ {
