@@ -124,7 +124,8 @@ type ErrTruncated struct {
 }
 
 func (e *ErrTruncated) Error() string {
-	return fmt.Sprintf("partition %d: records from position %d are gone, the oldest kept is at %d: retention is shorter than the reader's lag",
+	return fmt.Sprintf("partition %d: records from position %d are gone, the oldest kept is at %d: retention is "+
+		"shorter than the reader's lag",
 		e.Partition, e.From, e.Start)
 }
 

@@ -47,7 +47,8 @@ func TestCodings(t *testing.T) {
 				got := conformance.MustFetch(t, conformance.MustOpen(t, y, 0, -1, -1), len(want))
 				for i := range want {
 					if !bytes.Equal(want[i].Data, got[i].Data) {
-						t.Errorf("packed %v, written with %q, read with %q: record %d of %d bytes has %d", packed, wrote, reads, i, len(want[i].Data), len(got[i].Data))
+						t.Errorf("packed %v, written with %q, read with %q: record %d of %d bytes has %d", packed, wrote, reads, i,
+							len(want[i].Data), len(got[i].Data))
 					}
 				}
 			}
@@ -133,7 +134,8 @@ func TestNewerCoding(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := conformance.MustOpen(t, x, 0, 0, 0).Fetch(t.Context())
-	if err == nil || !strings.Contains(err.Error(), `message 1: unknown coding "s9": it is of a newer version: start the version that wrote it`) {
+	if err == nil || !strings.Contains(err.Error(),
+		`message 1: unknown coding "s9": it is of a newer version: start the version that wrote it`) {
 		t.Errorf("got %v", err)
 	}
 }

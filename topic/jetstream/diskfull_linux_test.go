@@ -36,7 +36,8 @@ func TestDiskReallyFull(t *testing.T) {
 		if !errors.Is(err, topic.ErrFull) || !strings.Contains(err.Error(), "no space left") {
 			t.Errorf("after %d records: got %v, want ErrFull and the words", stored, err)
 		}
-		if err := x.Append(t.Context(), []topic.Record{{}}); !errors.Is(err, topic.ErrFull) || !strings.Contains(err.Error(), "restart") {
+		if err := x.Append(t.Context(), []topic.Record{{}}); !errors.Is(err, topic.ErrFull) ||
+			!strings.Contains(err.Error(), "restart") {
 			t.Errorf("next: got %v, want ErrFull and what to do", err)
 		}
 	}()

@@ -74,7 +74,8 @@ func (t *Topic) message(records []topic.Record, now time.Time) *nats.Msg {
 	if !first.Time.IsZero() {
 		now = first.Time
 	}
-	m := &nats.Msg{Subject: t.subject(first.Partition), Header: nats.Header{headerTime: {strconv.FormatInt(now.UnixNano(), 10)}}}
+	m := &nats.Msg{Subject: t.subject(first.Partition),
+		Header: nats.Header{headerTime: {strconv.FormatInt(now.UnixNano(), 10)}}}
 	if len(records) > 1 {
 		m.Header[headerPacked] = []string{strconv.Itoa(len(records))}
 		m.Data = pack(records)
@@ -144,7 +145,8 @@ func (t *Topic) records(m js.Msg, meta *js.MsgMetadata) ([]topic.Record, error) 
 	case errors.Is(err, errNewerCoding):
 		return nil, fmt.Errorf("read topic %s: message %d: %w", t.cfg.Name, seq, err)
 	case err != nil:
-		t.cfg.Logger.Error("message cannot be decompressed, handed on as it is", "topic", t.cfg.Name, "position", t.begin(seq), "error", err)
+		t.cfg.Logger.Error("message cannot be decompressed, handed on as it is", "topic", t.cfg.Name, "position",
+			t.begin(seq), "error", err)
 		data = m.Data()
 	}
 	records, ok := unpack(data, t.packed(m.Headers()))

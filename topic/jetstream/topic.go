@@ -68,7 +68,8 @@ type FixedError struct {
 }
 
 func (e *FixedError) Error() string {
-	return fmt.Sprintf("topic %s was made with %s %s and cannot go on with %s: start with an empty data directory, or go back to %s",
+	return fmt.Sprintf("topic %s was made with %s %s and cannot go on with %s: start with an empty data directory, "+
+		"or go back to %s",
 		e.Topic, e.Setting, e.Is, e.Want, e.Is)
 }
 
