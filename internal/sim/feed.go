@@ -177,7 +177,8 @@ func (f *feeder) post(s *source) feed.Post {
 	for range 1 + f.IntN(2) {
 		sentences = append(sentences, f.sentence())
 	}
-	return feed.Post{Source: s.name, ID: fmt.Sprintf("p%d", f.created), Author: fmt.Sprintf("%s/%d", s.name, f.created%3), Text: strings.Join(sentences, "\n")}
+	return feed.Post{Source: s.name, ID: fmt.Sprintf("p%d", f.created), Author: fmt.Sprintf("%s/%d", s.name, f.created%3),
+		Text: strings.Join(sentences, "\n")}
 }
 
 // sentence is one of few, often with a word changed: 9 of 11 words are enough for 0.8, two changes are too many.

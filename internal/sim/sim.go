@@ -82,7 +82,8 @@ type Subject struct {
 	Writer func(Env) (Writer, error)
 	Worker func(Env) (Worker, error)
 	Rows   func(t text.Threshold, span, lateness time.Duration) (Rows, error)
-	// TopicRetention is how long the topic retains a record; nil: as long as the window and its sources want, and retentionMargin.
+	// TopicRetention is how long the topic retains a record; nil: as long as the window and its sources want, and
+	// retentionMargin.
 	TopicRetention func(span, lateness, maxHold time.Duration) time.Duration
 }
 
