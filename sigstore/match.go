@@ -65,7 +65,7 @@ func (gs *Groups) MaxLater(g Group, x *feed.Sentence) int {
 	return v.len() - v.indexOfKey(k)
 }
 
-// CountLater is how many occurrences EachLater would visit, or EachNew where once is set. It stops counting at most + 1.
+// CountLater is how many occurrences EachLater would visit, or EachNew where once is set. It stops counting at limit + 1.
 // None of them counts as reported.
 func (gs *Groups) CountLater(g Group, x *feed.Sentence, once bool, limit int) (n int) {
 	count := func(*Later) bool {
@@ -146,7 +146,7 @@ func (v *view) eachLater(k key, end int, span feed.Time, x *feed.Sentence, visit
 	}
 }
 
-// History is what is known of a group since its birth.
+// History is what is known of a group since it was made.
 type History struct {
 	First            feed.First
 	Occurrences      int

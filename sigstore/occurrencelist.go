@@ -15,7 +15,7 @@ type occurrenceList struct {
 	records []uint64 // where each begins, in the order of the feed
 	frame   frame
 	first   feed.First
-	count   int // occurrences since the group's birth
+	count   int // occurrences since the group was made
 	authors authors
 
 	cleaned uint32 // number of the last deletion that it was cleaned of; see purge

@@ -1,7 +1,7 @@
 package sigstore
 
 // recoding is a change of codes under way. A second index is given the window's rows, block by block in their order,
-// while the first goes on answering; rows that are born meanwhile stand behind them, so their turn comes too. When it
+// while the first goes on answering; rows that are added meanwhile stand behind them, so their turn comes too. When it
 // has all rows it takes the place of the first, at once. No search ever sees signatures of two models.
 type recoding struct {
 	to     Codes

@@ -60,7 +60,7 @@ func (b *bucket) free() int {
 	return lanes
 }
 
-// slot finds the slot of a number under hash for which is holds.
+// slot finds the slot of a number under hash for which matches holds.
 func (t *table) slot(hash uint64, matches func(uint32) bool) (b *bucket, slot int, ok bool) {
 	if t.live == 0 {
 		return nil, 0, false
@@ -89,7 +89,7 @@ func (t *table) next(i int) int {
 	return 0
 }
 
-// find returns the number under hash for which is holds.
+// find returns the number under hash for which matches holds.
 func (t *table) find(hash uint64, matches func(uint32) bool) (number uint32, ok bool) {
 	b, slot, ok := t.slot(hash, matches)
 	if !ok {

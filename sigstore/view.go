@@ -109,7 +109,7 @@ func (v *view) first() feed.First {
 	return v.chain[0].first()
 }
 
-// count is how many occurrences there were since the group's birth.
+// count is how many occurrences there were since the group was made.
 func (v *view) count() int {
 	if v.list != nil {
 		return v.list.count
@@ -117,7 +117,7 @@ func (v *view) count() int {
 	return len(v.chain)
 }
 
-// authors counts the authors since the group's birth, and the one of hash.
+// authors counts the authors since the group was made, and the one of hash.
 func (v *view) authors(key *AuthorKey, hash uint64) (n int, estimated bool) {
 	if v.list != nil {
 		return v.list.authors.count(hash)

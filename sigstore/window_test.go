@@ -334,7 +334,7 @@ func deletePost(w *Window, source, id string) {
 		[]feed.Name{{Source: source, Post: id}})
 }
 
-// TestDeletionOfNobodysPost: it drives nothing out of a window that is full, and takes no memory of it, neither at once nor
+// TestDeletionOfNobodysPost: it evicts nothing from a window that is full, and takes no memory of it, neither at once nor
 // as the window goes on.
 func TestDeletionOfNobodysPost(t *testing.T) {
 	const budget = 1 << 20
@@ -364,7 +364,7 @@ func TestDeletionOfNobodysPost(t *testing.T) {
 		insert(w, n, n+10)
 	}
 	if a.Len() != b.Len() || b.Stats().Counts.Forced != 0 {
-		t.Errorf("%d texts beside %d without the deletion, %d driven out", b.Len(), a.Len(), b.Stats().Counts.Forced)
+		t.Errorf("%d texts beside %d without the deletion, %d evicted", b.Len(), a.Len(), b.Stats().Counts.Forced)
 	}
 	for _, w := range []*Window{a, b} {
 		insert(w, n+10, 30_000)

@@ -24,7 +24,7 @@ type Choice struct {
 type Config struct {
 	Choices []Choice // the first is the one for an empty window
 	Bounds  *hashcodes.Bounds
-	Logger  *slog.Logger // hears of changes; nil: nobody does
+	Logger  *slog.Logger // told of changes; nil: none
 	Few     int          // rows up to which the first engine stays
 }
 
@@ -83,7 +83,7 @@ func (x *index) Search(queries []sigstore.Query) {
 // milliseconds.
 const maxNewRows = 1 << 16
 
-// choose changes the engine when another is better by enough. It looks when half of the rows are new.
+// choose changes the engine when another is minGain times cheaper. It looks when half of the rows are new.
 func (x *index) choose() {
 	rows := x.count()
 	if rows < x.cfg.Few || x.added < min(rows/2, maxNewRows) {

@@ -25,7 +25,7 @@ type Config struct {
 	Bounds *hashcodes.Bounds
 	Words  int             // of 32 bits a signature
 	CPU    sigstore.Engine // takes over when the device is lost
-	Logger *slog.Logger    // hears of a device that is full or lost
+	Logger *slog.Logger    // told of a device that is full or lost
 
 	minDeviceCost int // see the constant
 }
@@ -34,7 +34,7 @@ type Config struct {
 func Default() Config { return Config{Logger: slog.Default(), minDeviceCost: minDeviceCost} }
 
 // Batch is the number of queries that a launch is worth. A launch takes some forty microseconds, and reads the rows once
-// for all of them. But a window compares its queries one by one with what was born since they were asked, half a batch
+// for all of them. But a window compares its queries one by one with what was added since they were asked, half a batch
 // on the average: 0.3 µs a query at 512, 0.6 at 1,024.
 const Batch = 512
 
@@ -161,7 +161,8 @@ func (x *index) logFull() {
 	x.full = true
 	x.state.full.Do(func() {
 		used, budget := x.cfg.Device.Memory()
-		x.cfg.Logger.Warn("gpu: the device has no room for more rows; the CPU compares the rest", "used", used, "budget", budget)
+		x.cfg.Logger.Warn("gpu: the device has no room for more rows; the CPU compares the rest", "used", used,
+			"budget", budget)
 	})
 }
 

@@ -52,7 +52,7 @@ func (x *index) isStale() bool {
 	}
 }
 
-// searched notes what a search has read for nothing.
+// searched notes what a search has read in vain.
 func (g *generation) searched(wasted int) {
 	if g.searches++; g.searches > searches {
 		g.searches, g.wasted = 1, 0
@@ -77,9 +77,9 @@ func (x *index) begin() {
 	x.rolls = false
 }
 
-// orderedRows is how many rows the frequencies speak of, or fewer, without the next one, which is counted already. An index
-// that is filled from a window begins when it has had none of them yet, but its order is as good as it will be when it has
-// all: rows need not be posted again on the way.
+// orderedRows is how many rows the frequencies count, or fewer, without the next one, which is counted already. An index
+// that is filled from a window begins when it has had none of them yet, but its order is as good as it will be when it
+// has all: rows need not be posted again on the way.
 func orderedRows(frequencies []uint32) uint64 {
 	if len(frequencies) == 0 {
 		return 0

@@ -18,7 +18,7 @@
 // posts its rows again instead, and so has one generation. A search goes through all generations, which are one to
 // three. A generation goes as a whole when the last of its rows has been dropped: nothing walks its postings, and
 // no link leads from one generation to another. Dropping a block costs nothing else: a candidate of a dropped row
-// is left out when it is met.
+// is left out when it is found.
 //
 // A number that the window gives to another token goes on to lead to the postings of the former, in generations that
 // have them. No live row is among those, since a number is given out again only when no live row holds it; they are

@@ -137,7 +137,7 @@ func (l *lists) after(c chunk, n int) (next chunk, room int, first uint64) {
 	return next, capacity[k.class()], next[0]
 }
 
-// count readies the query's counters.
+// count prepares the query's counters.
 func (s *search) count() {
 	words := len(s.query.Signature)
 	if s.alone = nil; s.query.Counters == nil || words >= len(alone) {
@@ -160,8 +160,8 @@ func (s *search) mayMatch(m meta) bool {
 	return s.query.Counters.Within(s.own, s.row, own, other)
 }
 
-// addHit adds the row of a posting to the hits unless it is dropped, met before, has too few tokens left, those before the
-// first common one not being common, or the counters leave it out.
+// addHit adds the row of a posting to the hits unless it is dropped, seen before, has too few tokens left, those before
+// the first common one not being common, or the counters leave it out.
 func (x *index) addHit(g *generation, position int, p posting) {
 	s := &x.search
 	m := p.meta.size()

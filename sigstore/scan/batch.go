@@ -90,7 +90,7 @@ func (b *batch) find(j *job) {
 	}
 }
 
-// runs appends the places of a band that are to be read.
+// runs appends the positions of a band that are to be read.
 func (a *boundedQuery) runs(dst []run, b *band, radius, gap int) []run {
 	switch {
 	case b.order.starts == nil:

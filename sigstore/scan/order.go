@@ -13,14 +13,14 @@ import (
 //
 // Let a signature have D ones more than the query, and E more in its first half, thus D−E more in the second. It
 // differs in at least |E| + |D−E| bits, and that is at most r iff (D−r)/2 <= E <= (D+r)/2. So for each of the 2r+1
-// weights within the radius the classes to be read are one run of places.
+// weights within the radius the classes to be read are one run of positions.
 type order struct {
 	lightest, lightestHalf int      // weight and half weight of the first class
 	width                  int      // classes of a weight, and 1
 	starts                 []uint16 // of the classes, by weight and half weight; then the end of the weight
 }
 
-// run is the places from From to To, To not among them.
+// run is the positions from from on and below to.
 type run struct{ from, to int }
 
 // weights counts the ones of a signature, and of its first half: of the words, or of the bits of a single word.
