@@ -65,7 +65,7 @@ func (d *deletions) fetch(ctx context.Context) ([]topic.Record, error) {
 	}
 	records, err := d.reader.Fetch(ctx)
 	var truncated *topic.ErrTruncated
-	if errors.As(err, &truncated) { // tombstones go only after the posts they speak of
+	if errors.As(err, &truncated) { // tombstones go only after the posts that they delete
 		d.next = max(d.next, truncated.Start)
 		return nil, nil
 	}
@@ -99,7 +99,7 @@ func (d *deletions) close() {
 	}
 }
 
-// skipControl is loud about a control record that cannot be read: whatever it deleted is not.
+// skipControl logs and counts a control record that cannot be read: what it deleted is not deleted.
 func (w *Worker) skipControl(r *topic.Record, err error) {
 	w.cfg.Logger.Error("unreadable control record left out: the posts that it deleted may be shown again; delete "+
 		"again what was deleted then",

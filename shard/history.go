@@ -9,9 +9,9 @@ import (
 )
 
 // A power cut may take the end of the store, of the event topic and of the sentence topic, of each another piece: they
-// reach the disk apart. A state that says more than the topics hold must not be gone on from: the events of its look-ups
+// reach the disk apart. A state that says more than the topics hold must not be resumed: the events of its look-ups
 // are gone, or the records that its clock comes from. So the store retains older ones too, one a minute for an hour, and
-// the newest counts that the topics bear out. Where none does, everything retained is looked up again.
+// the newest counts that the topics confirm. Where they confirm none, everything retained is looked up again.
 
 // maxOlderStates is how many older states there are of a partition.
 const maxOlderStates = 60
@@ -81,7 +81,7 @@ func (w *Worker) extent(ctx context.Context) (x extent, err error) {
 	return x, nil
 }
 
-// check says which topic no longer holds what s stands for; nil: they bear it out.
+// check says which topic no longer holds what s stands for; nil: all do.
 func (x *extent) check(s *State) error {
 	if err := x.sentences.holds(s.SentenceTopic, s.LookupFrom); err != nil {
 		return err
@@ -110,7 +110,7 @@ func (r *reach) holds(incarnation string, positions []int64) error {
 	return nil
 }
 
-// load returns the newest state of a partition that the topics bear out, nil without any.
+// load returns the newest state of a partition that the topics confirm, nil without any.
 func (w *Worker) load(ctx context.Context, id int, x *extent) (*State, error) {
 	current, err := w.storedState(ctx, id, stateKey(id))
 	if err != nil {
@@ -151,7 +151,7 @@ func (x *extent) lower(s *State) *State {
 	return s
 }
 
-// loadOlder returns the furthest of the older states that the topics bear out. Any of them would do.
+// loadOlder returns the furthest of the older states that the topics confirm. Any of them would do.
 func (w *Worker) loadOlder(ctx context.Context, id int, x *extent) (furthest *State, err error) {
 	for slot := range maxOlderStates {
 		s, err := w.storedState(ctx, id, olderKey(id, slot))

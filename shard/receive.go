@@ -34,7 +34,7 @@ func (w *Worker) receive(ctx context.Context) ([]*item, error) {
 		x, err := w.decode(&records[i])
 		if err != nil {
 			w.dropReader()
-			if len(items) > 0 { // these first; then it is met again
+			if len(items) > 0 { // these first; then it is received again
 				return items, nil
 			}
 			return nil, err
@@ -50,7 +50,7 @@ func (w *Worker) receive(ctx context.Context) ([]*item, error) {
 	return items, nil
 }
 
-// fetch waits a little for records. Having none is no error; records that the topic has dropped are a loud loss.
+// fetch waits a little for records. Having none is no error; records that the topic has dropped are lost, and logged.
 func (w *Worker) fetch(ctx context.Context) ([]topic.Record, error) {
 	if ctx.Err() != nil {
 		return nil, nil
@@ -109,7 +109,8 @@ func (w *Worker) decode(r *topic.Record) (*item, error) {
 	switch {
 	case errors.Is(err, topic.ErrBatchCorrupt):
 		// It stays unreadable however often it is read, and the rest of the topic must go on.
-		w.cfg.Logger.Error("unreadable sentence record left out", "partition", r.Partition, "position", r.Position, "error", err)
+		w.cfg.Logger.Error("unreadable sentence record left out", "partition", r.Partition, "position",
+			r.Position, "error", err)
 		w.metrics.corruptRecord(r.Partition)
 		return x, nil
 	case err != nil:

@@ -58,7 +58,8 @@ const slotsWithin = 12
 // NewRedeliveries returns one that has observed nothing.
 func NewRedeliveries(cfg RedeliveryConfig) (*Redeliveries, error) {
 	if err := errors.Join(
-		check.AtLeast(1, "partitions", cfg.Partitions), check.AtLeast(1, "within in milliseconds", int(cfg.Within.Milliseconds())),
+		check.AtLeast(1, "partitions", cfg.Partitions),
+		check.AtLeast(1, "within in milliseconds", int(cfg.Within.Milliseconds())),
 		check.AtLeast(0, "budget", int(cfg.Budget)), check.Set("logger", cfg.Logger != nil),
 	); err != nil {
 		return nil, fmt.Errorf("redeliveries: %w", err)
@@ -100,7 +101,7 @@ type observedPartition struct {
 	slots       []slot           // that decide, ascending
 	trail       []step           // where slots began
 	redelivered map[int64][]bool // by position, the records with redeliveries that somebody may still read
-	prunedBelow int64            // of what lies before, redeliveries may be forgotten
+	prunedBelow int64            // of what lies before, redeliveries may have been pruned
 }
 
 // step is where a slot began.

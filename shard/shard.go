@@ -78,8 +78,8 @@ type Config struct {
 	// comes later may need its own. nil: the worker has its own.
 	Redeliveries *Redeliveries
 
-	// Caused hears of the events that are reported for a sentence of a source, with the origin of its record, one of more
-	// than 4 KiB as several; nil: nobody does. After a restart it may hear of some again. Several goroutines call it.
+	// Caused is told of the events that are reported for a sentence of a source, with the origin of its record, one of more
+	// than 4 KiB as several; nil: nobody is. After a restart it may be told of some again. Several goroutines call it.
 	Caused func(origin, source string, events int)
 
 	Owned          []int // the partitions of the sentence topic that this worker owns

@@ -141,8 +141,8 @@ func (w *Worker) turn(ctx context.Context) error {
 	return w.commit(work, w.cfg.Commit)
 }
 
-// A record of a quiet feed waits for two or three milliseconds; a worker that has met older ones is behind, and stays so
-// for a while, since a busy feed has pauses.
+// A record of a quiet feed waits for two or three milliseconds; a worker that has received older ones is behind, and
+// stays so for a while, since a busy feed has pauses.
 const (
 	usualWait = 5 * time.Millisecond
 	behindFor = 200 * time.Millisecond
