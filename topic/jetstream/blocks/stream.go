@@ -5,10 +5,10 @@
 // order trusts its index. Then such a record is left out when it is read, without a word too; it never expires, and what
 // comes after it neither; the write that should make room for another by removing it fails, and with it all later ones;
 // and in a key-value bucket a further value of its key holds the server in a loop. So whoever wants to know has to look
-// here, before the server does; and Repair leaves it nothing to stumble over.
+// here, before the server does; and Repair leaves it nothing that it would fail on.
 //
-// Streams are those of topic/jetstream: a topic, in which only limits remove messages, the oldest first, or a bucket KV_*,
-// in which a value replaces the one before.
+// Streams are those of topic/jetstream: a topic, in which only limits remove messages, the oldest first, or a bucket
+// KV_*, in which a value replaces the one before.
 package blocks
 
 import (
@@ -309,8 +309,8 @@ type tail struct {
 }
 
 // addTail adds a tail. The server would cut it off. It is blanked where enough is known of it: that there was one record,
-// or that there are others in a block that another one follows, or up to which sequence the index goes. Without, it may be
-// what a power cut has left, or of a kind that is not known.
+// or that there are others in a block that another one follows, or up to which sequence the index goes. Without, it may
+// be what a power cut has left, or of a kind that is not known.
 func (s *Stream) addTail(p *parser, t tail) {
 	d := s.damaged(t.path, int64(t.at), "%s", t.why)
 	s.observeBegin(p, t.at)
