@@ -46,7 +46,7 @@ const (
 	DefaultOnes = 1
 )
 
-// CheckVersion is an error if m's words are those of another version of the normalisation: none of them would be met.
+// CheckVersion is an error if m's words are those of another version of the normalisation: none of them would be found.
 func (m *Model) CheckVersion() error {
 	if v := m.about.TextVersion; v != text.Version {
 		return fmt.Errorf("its words have the ids of text version %d, and this program's are of version %d: train it "+
@@ -189,7 +189,7 @@ func (m *Model) Code(dst Signature, token uint64) Signature {
 }
 
 // Sign overwrites dst[:Words()] with the OR of the codes of the tokens and returns it. It does not allocate.
-// A hashed code costs one MD5, some 100 ns: a caller that meets a token again and again keeps its code.
+// A hashed code costs one MD5, some 100 ns: a caller that sees a token again and again keeps its code.
 func (m *Model) Sign(dst Signature, tokens []uint64) Signature {
 	dst = dst[:m.words]
 	clear(dst)

@@ -34,7 +34,7 @@ type Config struct {
 	Words      func(token uint64) bool // tokens whose codes may be learned; nil: of no token is it asked
 	Sources    []string                // what the sentences come from, for the report
 	Workers    int                     // goroutines, 1 or more
-	Progress   func(string)            // hears of progress; nil: nobody does
+	Progress   func(string)            // told of progress; nil: none
 }
 
 // DefaultSentences is how many distinct sentences a sample has, where nobody says another number: 300,000.
@@ -195,7 +195,8 @@ func (l *learning) learn(md5 *hashcodes.Model) (m *hashcodes.Model, err error) {
 	return m, err
 }
 
-// maxHashedRatio: with so many times the false candidates of the best, the hashed codes of a number of ones are not tried.
+// maxHashedRatio: with so many times the false candidates of the best, the hashed codes of a number of ones are not
+// tried.
 const maxHashedRatio = 4
 
 // learnDirect learns for every number of ones up to the one asked for, and returns the model that is best on the
