@@ -231,7 +231,7 @@ func (f *file) try(do func(*bbolt.DB) error) error {
 	return guarded(func() error { return do(f.db) })
 }
 
-// replace begins the file anew. Of several that have met the same damage the first one does.
+// replace begins the file anew. Of several that have found the same damage the first one does.
 func (f *file) replace(why error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
