@@ -27,7 +27,7 @@ const MaxDepth = 100
 //
 // The note says what was changed ("text: invalid UTF-8 replaced by U+FFFD") and is empty if nothing was. The
 // error says which field is wrong and why; malformed JSON, a name given twice, and anything after the object
-// are errors too. With an error the post holds nothing but its id, if that was met before.
+// are errors too. With an error the post holds nothing but its id, if that came before.
 //
 // A byte order mark before the object is passed over. DecodePost keeps nothing of line, and is safe for concurrent use.
 func DecodePost(line []byte, fields *Fields) (p Post, note string, err error) {
@@ -55,7 +55,7 @@ type PostDecoder struct {
 	metaValues [][]byte // the values of the Meta fields, as JSON; nil: not there
 	given      [fieldCount]bool
 	notes      []string
-	names      [2048]string // authors, languages and sources met lately, by hash
+	names      [2048]string // authors, languages and sources seen lately, by hash
 
 	seen       [fieldCount]bool // in quick: also those that are null
 	otherNames [8][]byte        // in quick: members that are no field
