@@ -15,7 +15,7 @@ type Config struct {
 	Budget  int64        // bytes of device memory at most; 0: no limit but 90 % of what is free now
 	Kernel  string       // name of the kernel to scan with; "": any, the fastest by a short trial
 	Scans   int          // that run at once, 1 or more; others wait
-	Logger  *slog.Logger // hears of kernels that are not offered, and of a lost device
+	Logger  *slog.Logger // told of kernels that are not offered, and of a lost device
 	Library string       // path of the driver's library, or its name, which the loader finds
 
 	sizes sizes
