@@ -19,7 +19,7 @@ const (
 // capitalised are English words with a capital letter that are no names.
 var capitalised = []string{"i", "i'm", "i'll", "i've", "i'd"}
 
-// allowed are the words that may stand in the vocabulary. Each must be the common word of at least one language: met in
+// allowed are the words that may stand in the vocabulary. Each must be the common word of at least one language: seen in
 // several corpora of it or with many authors, and not written like a name in any of them.
 func allowed(readings []*reading, out *exclusions) []string {
 	byLanguage := map[string][]*reading{}

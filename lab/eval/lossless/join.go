@@ -96,8 +96,8 @@ func (x *index) rank(dst []uint32, set []uint64) []uint32 {
 	return dst
 }
 
-// prefix is how many of the rarest tokens of a set of n hold one of every partner's: n - o + 1 where the least overlap with
-// any partner is o.
+// prefix is how many of the rarest tokens of a set of n hold one of every partner's: n - o + 1 where the least overlap
+// with any partner is o.
 func (b *sizeBounds) prefix(n int) int {
 	if n == 0 {
 		return 0
@@ -124,7 +124,7 @@ func (x *index) row(i uint32) []uint32 {
 // searcher is the memory of one goroutine's searches.
 type searcher struct {
 	*index
-	lastSearch []uint32 // by row: the search that met it last
+	lastSearch []uint32 // by row: the search that saw it last
 	now        uint32
 	rows       []candidate
 }
@@ -138,7 +138,8 @@ func (x *index) searcher() *searcher {
 	return &searcher{index: x, lastSearch: make([]uint32, len(x.ends))}
 }
 
-// search visits the rows before limit that are similar enough to a set of ranked tokens, with the size of the intersection.
+// search visits the rows before limit that are similar enough to a set of ranked tokens, with the size of the
+// intersection.
 func (s *searcher) search(set []uint32, limit uint32, visit func(row uint32, common int)) {
 	if len(set) == 0 {
 		return
@@ -197,8 +198,8 @@ func intersection(a, b []uint32, need int) int {
 	return n
 }
 
-// joinPairs visits every pair of sets that are similar enough, by their places, the smaller or earlier one second. The sets
-// come by rising size. Visits are made by so many goroutines at once, each told which it is.
+// joinPairs visits every pair of sets that are similar enough, by their places, the smaller or earlier one second. The
+// sets come by rising size. Visits are made by so many goroutines at once, each told which it is.
 func joinPairs(ctx context.Context, m Measure, sets [][]uint64, workers int, done func(rows int),
 	visit func(worker int, a, b uint32, common int)) error {
 	x := newJoinIndex(m, sets)
