@@ -63,7 +63,7 @@ func mustReadFile(t *testing.T, path string) []byte {
 	return b
 }
 
-// TestQuickReplacesNoWholeTable: what took minutes to measure stays, and who types --quick hears what to do.
+// TestQuickReplacesNoWholeTable: what took minutes to measure stays, and who types --quick is told what to do.
 func TestQuickReplacesNoWholeTable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "doc.md")
 	before := report.Eval.Wrap("fig5", report.New("fig5", "Overlap.", "posts", "refrain-lab eval fig5 --seed 3").Markdown())
@@ -116,8 +116,10 @@ func evalPosts(t *testing.T) string {
 			"\n", i, 1_700_000_000+i, i/2, i/2*7, i/2*11)
 	}
 	for _, file := range []string{
-		"stream/ira_2012-02_2016-08.jsonl.zst", "stream/crisislex_t26_22events.jsonl.gz", "stream/weibo_ced_2010-2012.jsonl.zst",
-		"news/reuters21578_to_1987-03-31.jsonl.gz", "news/20ng_10groups_A.jsonl.gz", "stream/weibo_hot_2020-11_2023-12.jsonl.gz",
+		"stream/ira_2012-02_2016-08.jsonl.zst", "stream/crisislex_t26_22events.jsonl.gz",
+		"stream/weibo_ced_2010-2012.jsonl.zst",
+		"news/reuters21578_to_1987-03-31.jsonl.gz", "news/20ng_10groups_A.jsonl.gz",
+		"stream/weibo_hot_2020-11_2023-12.jsonl.gz",
 		"news/xwlb_2022-09_2024-12.jsonl.gz",
 	} {
 		path := filepath.Join(data, filepath.FromSlash(file))
