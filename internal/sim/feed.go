@@ -53,7 +53,7 @@ func (f *feeder) level(w *world, s *source) feed.Time {
 }
 
 // batch makes a batch of posts whose times lie between level - lateness and limit; level then moves to the last.
-// A batch may be longer than lateness: its own posts are all in the topic before its source's clock speaks of them.
+// A batch may be longer than lateness: its own posts are all in the topic before its source's clock covers them.
 // While such a one is on its way the others may have nothing that they could write: then batch returns nil.
 func (f *feeder) batch(w *world, s *source, limit feed.Time) *delivery {
 	level := f.level(w, s)
@@ -142,8 +142,8 @@ func (f *feeder) special(w *world, s *source, d *delivery, p *feed.Post, limit f
 // maxFutureSkew is how far ahead of the present a post keeps its time.
 const maxFutureSkew = time.Minute
 
-// futureSkew is how far in the future a post is dated that is replaced: by so little, now and then, that it is not when it
-// is sent again.
+// futureSkew is how far in the future a post is dated that is replaced: by so little, now and then, that it is not when
+// it is sent again.
 func (f *feeder) futureSkew() time.Duration {
 	if f.IntN(2) == 0 {
 		return time.Duration(1+f.IntN(60)) * time.Second

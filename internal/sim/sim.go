@@ -1,4 +1,4 @@
-// Package sim runs split and shard through interleavings that a real cluster would take years to meet.
+// Package sim runs split and shard through interleavings that a real cluster would take years to show.
 //
 // A simulation is one feed, made from a seed, on its way through the real code of both packages over an in-process
 // topic. Everything that may happen at any moment is decided by the same seed: who takes the next turn, which

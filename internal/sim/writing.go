@@ -12,7 +12,7 @@ import (
 // writer is the slot of a Writer, and which of the sources are its own.
 type writer struct {
 	Writer
-	expects bool      // what it is to expect it has been told
+	expects bool      // it has been told what to expect
 	ticked  time.Time // when it last was
 }
 
