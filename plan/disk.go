@@ -9,10 +9,10 @@ type disk struct {
 func (w *workload) disk() disk {
 	f := w.feed
 	sentences := f.PostsPerDay * f.SentencesPerPost
-	kept := f.fullest(f.topicDays())
+	retainedDays := f.fullest(f.topicDays())
 	return disk{
-		sentences: sentences * kept * w.recordBytes(),
-		events:    sentences * kept * f.EventsPerSentence * w.eventBytes(),
+		sentences: sentences * retainedDays * w.recordBytes(),
+		events:    sentences * retainedDays * f.EventsPerSentence * w.eventBytes(),
 		purged:    sentences * f.fullest(f.windowDays()) * w.recordBytes(),
 	}
 }

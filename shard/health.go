@@ -116,10 +116,10 @@ func (w *Worker) publishView() {
 
 // held says who holds the clock back; nil: nobody.
 func (m *Watermarks) held() *Held {
-	least, _ := m.minClock()
-	newest, heard := m.maxClock()
-	if !heard || newest <= least.time {
+	slowest, _ := m.minClock()
+	newest, known := m.maxClock()
+	if !known || newest <= slowest.time {
 		return nil
 	}
-	return &Held{Source: least.source, Behind: time.Duration(newest-least.time) * time.Millisecond}
+	return &Held{Source: slowest.source, Behind: time.Duration(newest-slowest.time) * time.Millisecond}
 }

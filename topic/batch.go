@@ -174,12 +174,12 @@ func (e *batchEncoder) kind(b *Batch) {
 		e.out = append(e.out, watermarkCanary)
 		e.fixed(b.Canary.Writer)
 		e.fixed(b.Canary.Pair)
-		e.out = append(e.out, flag(b.Canary.Second))
+		e.out = append(e.out, oneIf(b.Canary.Second))
 	}
 }
 
-func flag(is bool) byte {
-	if is {
+func oneIf(b bool) byte {
+	if b {
 		return 1
 	}
 	return 0

@@ -165,7 +165,7 @@ func (s *Server) Connect(name string) (*nats.Conn, error) {
 	return conn, nil
 }
 
-// asyncError logs what the client met outside of any call and has dealt with.
+// asyncError logs an error that the client had outside of any call, and has dealt with.
 func (s *Server) asyncError(_ *nats.Conn, _ *nats.Subscription, err error) {
 	s.cfg.Logger.Warn("connection to the server in this process", "component", "nats", "error", err)
 }
