@@ -93,7 +93,7 @@ func LoopbackOnly(names ...string) Access {
 		host := hostOf(r.Host)
 		if !isLoopback(host) && !slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, host) }) {
 			return "", refusal("host", http.StatusForbidden,
-				fmt.Sprintf("Without auth.tokens this server answers as localhost or one of auth.hosts only, not as %q.", cut(r.Host)))
+				fmt.Sprintf("Without auth.tokens this server answers as localhost or one of auth.hosts only, not as %q.", truncate(r.Host)))
 		}
 		if header := forwardedBy(r); header != "" {
 			return "", refusal("forwarded", http.StatusForbidden, fmt.Sprintf("A proxy passed this on (%s), and without auth.tokens this server "+
@@ -103,10 +103,10 @@ func LoopbackOnly(names ...string) Access {
 	}
 }
 
-// maxNamed bounds what an answer repeats of a client's own words.
-const maxNamed = 100
+// maxQuoted bounds what an answer repeats of a client's own words.
+const maxQuoted = 100
 
-func cut(s string) string { return s[:min(len(s), maxNamed)] }
+func truncate(s string) string { return s[:min(len(s), maxQuoted)] }
 
 // forwardedBy is the header by which a proxy says that the request is another's, "" without one.
 func forwardedBy(r *http.Request) string {

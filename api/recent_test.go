@@ -58,7 +58,7 @@ func TestTailTakesRetractedPostsAway(t *testing.T) {
 		m := feed.Match{Later: feed.Occurrence{Post: later}, Earlier: feed.Occurrence{Post: earlier}, First: feed.First{Post: first}}
 		return topic.Record{Data: m.AppendEvent(nil, "d")}
 	}
-	said := func(later, earlier, first string) topic.Record {
+	byAuthors := func(later, earlier, first string) topic.Record {
 		m := feed.Match{Later: feed.Occurrence{Post: "of " + later, Author: later}, Earlier: feed.Occurrence{Post: "e", Author: earlier},
 			First: feed.First{Post: "f", Author: first}}
 		return topic.Record{Data: m.AppendEvent(nil, "d")}
@@ -67,7 +67,7 @@ func TestTailTakesRetractedPostsAway(t *testing.T) {
 	retracted := `{"specversion":"1.0","type":"dev.refrain.retracted.v1","data":{"source":"","post":"gone"}}`
 	err := top.Append(t.Context(), []topic.Record{
 		event("gone", "a", "a"), event("b", "gone", "a"), event("c", "a", "gone"), event("d", "a", "a"),
-		said("ann", "bob", "cid"), said("bob", "ann", "cid"), said("bob", "cid", "ann"), said("bob", "cid", "dan"), {Data: []byte(author)},
+		byAuthors("ann", "bob", "cid"), byAuthors("bob", "ann", "cid"), byAuthors("bob", "cid", "ann"), byAuthors("bob", "cid", "dan"), {Data: []byte(author)},
 		{Data: []byte(retracted)}, {Data: []byte(`{"type":"dev.refrain.other.v1"}`)}, event("last", "a", "a"),
 	})
 	if err != nil {

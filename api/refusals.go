@@ -23,9 +23,9 @@ type refusals struct {
 	now     func() time.Time
 	refused metric.Int64Counter
 
-	mu    sync.Mutex
-	next  time.Time // before it nothing is logged
-	quiet int       // refused since the last line
+	mu         sync.Mutex
+	next       time.Time // before it nothing is logged
+	suppressed int       // refused since the last line
 }
 
 func newRefusals(logger *slog.Logger) *refusals {
@@ -55,10 +55,10 @@ func (f *refusals) due() (others int, due bool) {
 	defer f.mu.Unlock()
 	now := f.now()
 	if now.Before(f.next) {
-		f.quiet++
+		f.suppressed++
 		return 0, false
 	}
-	others, f.quiet, f.next = f.quiet, 0, now.Add(refusalPause)
+	others, f.suppressed, f.next = f.suppressed, 0, now.Add(refusalPause)
 	return others, true
 }
 

@@ -52,15 +52,15 @@ const storeRetry = 5 * time.Second
 
 // fail answers with what an error means to the client; what it means to the operator is logged.
 func (a *handlers) fail(w http.ResponseWriter, r *http.Request, err error) {
-	var large *http.MaxBytesError
+	var tooLarge *http.MaxBytesError
 	p := problem.Problem{Status: http.StatusInternalServerError, Detail: "The cause is in the server's log."}
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		p = problem.Problem{Status: http.StatusRequestTimeout, Detail: fmt.Sprintf("The body did not arrive within %v (limits.read_timeout).", a.Limits.ReadTimeout)}
 	case r.Context().Err() != nil:
 		p = problem.Problem{Status: http.StatusServiceUnavailable, Detail: "The request was given up: " + r.Context().Err().Error()}
-	case errors.As(err, &large):
-		p = problem.Problem{Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("The limit is %d bytes.", large.Limit)}
+	case errors.As(err, &tooLarge):
+		p = problem.Problem{Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("The limit is %d bytes.", tooLarge.Limit)}
 	case errors.Is(err, ErrInput), errors.Is(err, lookup.ErrInput):
 		p = problem.Problem{Status: http.StatusBadRequest, Detail: err.Error()}
 	case errors.Is(err, errBusy):
