@@ -26,7 +26,7 @@ func (c *counted) Open(ctx context.Context, from []int64) (topic.Reader, error) 
 	if err == nil {
 		c.opened.Add(1)
 		n := c.open.Add(1)
-		for most := c.maxOpen.Load(); n > most && !c.maxOpen.CompareAndSwap(most, n); most = c.maxOpen.Load() {
+		for seen := c.maxOpen.Load(); n > seen && !c.maxOpen.CompareAndSwap(seen, n); seen = c.maxOpen.Load() {
 		}
 	}
 	return &countedReader{r, c}, err
@@ -106,8 +106,8 @@ func TestDeafClientsDoNotHoldReaders(t *testing.T) {
 	if got, _ := c.posts(t, 200); !strings.HasPrefix(got[199], "199x") {
 		t.Errorf("the last is %.10q", got[199])
 	}
-	if most := top.maxOpen.Load(); most > 9 { // 8, and that of the hub
-		t.Errorf("%d readers at once", most)
+	if readers := top.maxOpen.Load(); readers > 9 { // 8, and that of the hub
+		t.Errorf("%d readers at once", readers)
 	}
 }
 

@@ -74,7 +74,7 @@ func NewEvents(cfg EventsConfig) (*Events, error) {
 	}
 	return &Events{
 		cfg: cfg, clients: make(chan struct{}, cfg.MaxClients), metrics: newMetrics(), quit: make(chan struct{}),
-		readers: semaphore.NewWeighted(readersAtOnce), writers: newWriters(cfg.MaxBytes - cfg.MaxBytes/hubShare),
+		readers: semaphore.NewWeighted(maxReaders), writers: newWriters(cfg.MaxBytes - cfg.MaxBytes/hubShare),
 	}, nil
 }
 

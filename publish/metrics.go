@@ -17,7 +17,7 @@ type metrics struct {
 	gaps     metric.Int64Counter
 	clients  metric.Int64UpDownCounter
 	delay    metric.Float64Histogram
-	cut      metric.Int64Counter
+	cutOff   metric.Int64Counter
 }
 
 func newMetrics() metrics {
@@ -47,12 +47,12 @@ func newMetrics() metrics {
 	if err != nil {
 		otel.Handle(err)
 	}
-	cut, err := meter.Int64Counter("refrain_publish_clients_cut",
+	cutOff, err := meter.Int64Counter("refrain_publish_clients_cut",
 		metric.WithDescription("Clients that followed the events over HTTP and were cut off because they did not read."))
 	if err != nil {
 		otel.Handle(err)
 	}
-	return metrics{cut: cut, events: events, failures: failures, gaps: gaps, clients: clients, delay: delay}
+	return metrics{cutOff: cutOff, events: events, failures: failures, gaps: gaps, clients: clients, delay: delay}
 }
 
 func (m metrics) sent(sink string, n int) {

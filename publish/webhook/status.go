@@ -146,7 +146,7 @@ func (e *Endpoint) recall(ctx context.Context) bool {
 		d, err := e.stored(ctx)
 		if err == nil {
 			if d.URL == e.urlHash() {
-				e.park(d.Time)
+				e.setDisabled(d.Time)
 				e.logger.Warn("webhook: disabled: the endpoint has answered 410 Gone", "since", d.Time, "enable", "POST /v1/webhooks/"+e.Name+"/enable")
 			}
 			return true
@@ -194,10 +194,10 @@ func (e *Endpoint) store(ctx context.Context, d disabledRecord) error {
 // disable stops deliveries, after a 410.
 func (e *Endpoint) disable(now time.Time) {
 	e.logger.Error("webhook: the endpoint has answered 410 Gone and is disabled until it is enabled again", "url", e.target.String())
-	e.park(now)
+	e.setDisabled(now)
 }
 
-func (e *Endpoint) park(since time.Time) {
+func (e *Endpoint) setDisabled(since time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.enable == nil {
@@ -229,8 +229,8 @@ func (e *Endpoint) Enable(ctx context.Context) error {
 	return nil
 }
 
-// parked waits while the endpoint is disabled. It is false when ctx has ended.
-func (e *Endpoint) parked(ctx context.Context) bool {
+// awaitEnabled waits while the endpoint is disabled. It is false when ctx has ended.
+func (e *Endpoint) awaitEnabled(ctx context.Context) bool {
 	e.mu.Lock()
 	enable, since := e.enable, e.status.Since
 	e.mu.Unlock()

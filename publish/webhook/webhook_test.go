@@ -485,10 +485,10 @@ func TestTimeout(t *testing.T) {
 
 func TestRetryAfter(t *testing.T) {
 	tests := map[string]struct {
-		header string
-		least  time.Duration
-		others bool // go on meanwhile
-		status int
+		header  string
+		minWait time.Duration
+		others  bool // go on meanwhile
+		status  int
 	}{
 		"seconds":     {"120", 2 * time.Minute, true, 500},
 		"shorter":     {"1", 4 * time.Second, true, 500},
@@ -526,8 +526,8 @@ func TestRetryAfter(t *testing.T) {
 				for _, q := range got[1:] {
 					times[q.posts[0]] = q.at.Sub(got[0].at)
 				}
-				if times["p"] < test.least || times["p"] > test.least*13/10+10*time.Second {
-					t.Errorf("again after %v, want at least %v", times["p"], test.least)
+				if times["p"] < test.minWait || times["p"] > test.minWait*13/10+10*time.Second {
+					t.Errorf("again after %v, want at least %v", times["p"], test.minWait)
 				}
 				if test.others != (times["q"] < time.Second) {
 					t.Errorf("another event %v after, want it to go on: %v", times["q"], test.others)
