@@ -36,7 +36,7 @@ func Count(ctx context.Context, b *Batch) {
 
 // OnAck gives b its Ack. The first call counts b, if it is durable, and then acknowledges it; further calls do nothing.
 // What is not durable comes again, and counts then.
-func (b *Batch) OnAck(ctx context.Context, settle func(error)) {
+func (b *Batch) OnAck(ctx context.Context, ack func(error)) {
 	counted := Batch{Posts: b.Posts, Rejected: b.Rejected, Notes: b.Notes} // as it was handed on
 	var once sync.Once
 	b.Ack = func(err error) {
@@ -44,7 +44,7 @@ func (b *Batch) OnAck(ctx context.Context, settle func(error)) {
 			if err == nil {
 				Count(ctx, &counted)
 			}
-			settle(err)
+			ack(err)
 		})
 	}
 }

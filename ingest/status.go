@@ -95,13 +95,13 @@ func (s *Status) Failed(part string, err error) {
 
 // FailedOnce is Failed for what is noticed again and again: it counts once.
 func (s *Status) FailedOnce(part string, err error) {
-	if s == nil || s.has(part) {
+	if s == nil || s.isFailing(part) {
 		return
 	}
 	s.Failed(part, err)
 }
 
-func (s *Status) has(part string) bool {
+func (s *Status) isFailing(part string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failing[part] != nil

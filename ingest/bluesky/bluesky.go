@@ -112,7 +112,7 @@ type Source struct {
 	messages chan message
 	slots    chan struct{}
 
-	held *message // received, and belonging to the next batch
+	pending *message // received, and belonging to the next batch
 
 	begin  sync.Once
 	quit   chan struct{}
@@ -161,7 +161,7 @@ func (b *Source) Next(ctx context.Context) (ingest.Batch, error) {
 		}
 		batch, part := b.fill(first)
 		if !batch.Empty() {
-			b.arm(&batch, part)
+			b.setAck(&batch, part)
 			return batch, nil
 		}
 		b.cursor.acknowledge(part, nil) // nothing to hand on, and that much is known for good
@@ -170,8 +170,8 @@ func (b *Source) Next(ctx context.Context) (ingest.Batch, error) {
 
 // wait takes the next message that still counts.
 func (b *Source) wait(ctx context.Context) (message, error) {
-	if m := b.held; m != nil {
-		b.held = nil
+	if m := b.pending; m != nil {
+		b.pending = nil
 		if b.cursor.current(m.era) {
 			return *m, nil
 		}
@@ -198,7 +198,7 @@ func (b *Source) fill(m message) (ingest.Batch, *span) {
 	delay := time.NewTimer(b.cfg.BatchDelay)
 	defer delay.Stop()
 	for n := 1; ; n++ {
-		part.reach(m.time)
+		part.extend(m.time)
 		m.put(&batch)
 		if n == b.cfg.BatchPosts {
 			return batch, part
@@ -211,14 +211,14 @@ func (b *Source) fill(m message) (ingest.Batch, *span) {
 			return batch, part
 		}
 		if m.era != part.era || m.follows(&batch) {
-			b.held = &m
+			b.pending = &m
 			return batch, part
 		}
 	}
 }
 
-// arm gives the batch its acknowledgement.
-func (b *Source) arm(batch *ingest.Batch, part *span) {
+// setAck gives the batch its acknowledgement.
+func (b *Source) setAck(batch *ingest.Batch, part *span) {
 	batch.OnAck(context.Background(), func(err error) {
 		b.cursor.acknowledge(part, err)
 		<-b.slots

@@ -126,8 +126,8 @@ var _ ingest.Source = (*Source)(nil)
 
 // Lines of the log about requests whose posts are not durable: while the topic is full, that is each one.
 const (
-	failurePause   = 10 * time.Second
-	failuresAtOnce = 10
+	failureInterval = 10 * time.Second
+	failureBurst    = 10
 )
 
 // New returns a source that serves nothing until it is mounted in an HTTP server.
@@ -143,7 +143,7 @@ func New(cfg Config) (*Source, error) {
 		quit: make(chan struct{}),
 		done: make(chan struct{}),
 	}
-	h.failures = loglimit.New(rate.Every(failurePause), failuresAtOnce, func(n int) {
+	h.failures = loglimit.New(rate.Every(failureInterval), failureBurst, func(n int) {
 		cfg.Logger.Error("further requests with posts that are not durable", "requests", n)
 	})
 	h.metrics = newMetrics()
@@ -213,14 +213,14 @@ func (h *Source) Shutdown(ctx context.Context) error {
 	h.endRead()
 	select {
 	case <-idle:
-	case <-time.After(lastWord):
+	case <-time.After(finalAnswerTimeout):
 	}
 	close(h.quit)
 	return ctx.Err()
 }
 
-// lastWord is how long requests that have been told to stop reading may take to say what was accepted.
-const lastWord = 500 * time.Millisecond
+// finalAnswerTimeout is how long requests that have been told to stop reading may take to say what was accepted.
+const finalAnswerTimeout = 500 * time.Millisecond
 
 var stopping = problem.Problem{
 	Status:     http.StatusServiceUnavailable,

@@ -47,7 +47,7 @@ func TestSendersTakeTurns(t *testing.T) {
 	if got, want := order(q), "a0 b0 c0 a1 c1 a2 a3 a4 a5"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if len(q.held)+len(q.waiting)+q.total != 0 {
+	if len(q.unacked)+len(q.waiting)+q.total != 0 {
 		t.Errorf("left in an empty queue: %+v", q)
 	}
 }

@@ -14,9 +14,9 @@ import (
 	"refrain/internal/retry"
 )
 
-// lastAcks is how long the end of a generation waits for batches that are under way. What is not acknowledged by then
+// lastAckTimeout is how long the end of a generation waits for batches that are under way. What is not acknowledged by then
 // comes again.
-const lastAcks = time.Second
+const lastAckTimeout = time.Second
 
 // membership is the part of a source's status that is not a partition.
 const membership = "group"
@@ -141,14 +141,14 @@ func (s *Source) commit(gen *kafka.Generation, parts []*partition) {
 
 // drain waits for batches that are under way, though not for long.
 func drain(parts []*partition) {
-	late := time.NewTimer(lastAcks)
-	defer late.Stop()
+	timeout := time.NewTimer(lastAckTimeout)
+	defer timeout.Stop()
 	for _, p := range parts {
 		p.unreached() // until a generation reads it again, nobody knows what is in it
 		for range cap(p.slots) {
 			select {
 			case p.slots <- struct{}{}:
-			case <-late.C:
+			case <-timeout.C:
 				return
 			}
 		}

@@ -162,13 +162,13 @@ func TestCompaction(t *testing.T) {
 		old = append(old, keyed(fmt.Sprint("k", i), post(fmt.Sprintf("old%d", i))))
 	}
 	p.write(old...)
-	c.rest()
+	c.awaitSegmentEnd()
 	var newer []kafka.Record
 	for i := range 50 {
 		newer = append(newer, keyed(fmt.Sprint("k", i), post(fmt.Sprintf("new%d", i))))
 	}
 	c.write(topic, 0, newer...) // by another producer
-	c.rest()
+	c.awaitSegmentEnd()
 	c.write(topic, 0, keyed("last", post("last"))) // the active segment is never compacted
 	until(t, "compacted, to an empty batch and what follows", func() bool { return c.first(topic) == "" })
 
@@ -195,8 +195,8 @@ func (c *cluster) alter(kind kafka.ResourceType, name, key, value string) {
 	}
 }
 
-// rest lets the clock pass the length of a segment: brokers take the time of records for it.
-func (c *cluster) rest() { <-time.After(150 * time.Millisecond) }
+// awaitSegmentEnd lets the clock pass the length of a segment: brokers take the time of records for it.
+func (c *cluster) awaitSegmentEnd() { <-time.After(150 * time.Millisecond) }
 
 // first is the value of the first record in the first batch of a partition, "" when that batch is empty.
 func (c *cluster) first(topic string) string {

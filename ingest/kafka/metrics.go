@@ -9,15 +9,15 @@ import (
 )
 
 type metrics struct {
-	controls, undone, losses metric.Int64Counter
-	lag                      metric.Registration
+	controls, aborted, losses metric.Int64Counter
+	lag                       metric.Registration
 }
 
 // newMetrics makes the counters of a source appear, at 0, and watches its lag.
 func newMetrics(s *Source) *metrics {
 	m := &metrics{
 		controls: counter("refrain_ingest_kafka_control_records", "Control records of transactions dropped from topics of posts."),
-		undone:   counter("refrain_ingest_kafka_aborted_records", "Records of aborted transactions dropped from topics of posts."),
+		aborted:  counter("refrain_ingest_kafka_aborted_records", "Records of aborted transactions dropped from topics of posts."),
 		losses:   counter("refrain_ingest_kafka_lost_records", "Records of topics of posts that retention deleted before they were read, at most."),
 	}
 	m.dropped(0, 0)
@@ -54,8 +54,8 @@ func (s *Source) observe(o metric.Observer, lag metric.Int64Observable) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.assigned {
-		if done, _ := p.window.uncommitted(); done >= 0 && p.high.Load() >= 0 {
-			o.ObserveInt64(lag, max(p.high.Load()-done, 0),
+		if done, _ := p.window.uncommitted(); done >= 0 && p.highWatermark.Load() >= 0 {
+			o.ObserveInt64(lag, max(p.highWatermark.Load()-done, 0),
 				metric.WithAttributes(attribute.String("topic", p.topic), attribute.Int("partition", p.number)))
 		}
 	}
@@ -63,7 +63,7 @@ func (s *Source) observe(o metric.Observer, lag metric.Int64Observable) {
 
 func (m *metrics) dropped(control, aborted int64) {
 	m.controls.Add(context.Background(), control)
-	m.undone.Add(context.Background(), aborted)
+	m.aborted.Add(context.Background(), aborted)
 }
 
 func (m *metrics) countLost(topic string, n int64) {

@@ -6,7 +6,7 @@ import (
 )
 
 func (s *Source) warn(message string, args ...any) {
-	if s.trouble.pass(message, time.Now()) {
+	if s.warnings.pass(message, time.Now()) {
 		s.cfg.Logger.Warn(message, append([]any{"group", s.cfg.Group, "brokers", s.conn.String()}, args...)...)
 	}
 }

@@ -32,7 +32,7 @@ func newMetrics(s *Source) *metrics {
 		return m
 	}
 	m.registered, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		o.ObserveInt64(lag, s.pending.Load()+s.held.Load(), m.source)
+		o.ObserveInt64(lag, s.pending.Load()+s.unacked.Load(), m.source)
 		return nil
 	}, lag)
 	if err != nil {

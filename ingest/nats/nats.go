@@ -94,7 +94,7 @@ type Source struct {
 	once    sync.Once
 
 	pending atomic.Int64 // messages on the server that were not delivered, as far as is known
-	held    atomic.Int64 // messages here that were not acknowledged
+	unacked atomic.Int64 // messages here that were not acknowledged
 	unsure  atomic.Bool  // what the server holds is not known
 }
 
@@ -173,7 +173,7 @@ func (s *Source) batch(p *part) ingest.Batch {
 
 // Waiting names the source partition if it has posts that were not made durable yet, or may have.
 func (s *Source) Waiting() []string {
-	if s.unsure.Load() || !s.conn.IsConnected() || s.pending.Load()+s.held.Load() > 0 {
+	if s.unsure.Load() || !s.conn.IsConnected() || s.pending.Load()+s.unacked.Load() > 0 {
 		return []string{s.name}
 	}
 	return nil
