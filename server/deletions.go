@@ -53,26 +53,26 @@ func (n *node) tombstoneLimit() int64 {
 // write makes deletions durable, those that say something new.
 func (d *deletions) write(ctx context.Context, deleted []feed.Tombstone) error {
 	since := d.clock().Add(-sameDeletion)
-	fresh := slices.DeleteFunc(slices.Clone(deleted), func(t feed.Tombstone) bool { return d.known.Has(t, since) })
-	d.count(ctx, "known", len(deleted)-len(fresh))
-	if len(fresh) == 0 {
+	unknown := slices.DeleteFunc(slices.Clone(deleted), func(t feed.Tombstone) bool { return d.known.Has(t, since) })
+	d.count(ctx, "known", len(deleted)-len(unknown))
+	if len(unknown) == 0 {
 		return nil
 	}
-	err := d.append(ctx, fresh)
+	err := d.append(ctx, unknown)
 	switch {
 	case err == nil:
-		d.count(ctx, "accepted", len(fresh))
+		d.count(ctx, "accepted", len(unknown))
 	case errors.Is(err, ingest.ErrDeletionsFull):
-		d.count(ctx, "refused", len(fresh))
+		d.count(ctx, "refused", len(unknown))
 	}
 	return err
 }
 
-func (d *deletions) append(ctx context.Context, fresh []feed.Tombstone) error {
-	if held := d.known.Bytes(); d.limit > 0 && held >= d.limit {
-		return fmt.Errorf("%w: %d of them hold %d bytes, a quarter of window.budget", ingest.ErrDeletionsFull, d.known.Len(), held)
+func (d *deletions) append(ctx context.Context, unknown []feed.Tombstone) error {
+	if used := d.known.Bytes(); d.limit > 0 && used >= d.limit {
+		return fmt.Errorf("%w: %d of them hold %d bytes, a quarter of window.budget", ingest.ErrDeletionsFull, d.known.Len(), used)
 	}
-	err := d.split.Delete(ctx, fresh)
+	err := d.split.Delete(ctx, unknown)
 	if errors.Is(err, topic.ErrFull) {
 		return fmt.Errorf("%w: topics.control_bytes is reached: %w", ingest.ErrDeletionsFull, err)
 	}

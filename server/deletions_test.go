@@ -93,12 +93,12 @@ func deleteAll(p *e2e.Process, n int, path func(i int) string) (accepted, refuse
 // TestDeletionsWithinTheirShare: what deletions hold is a quarter of the budget, at most. Those that come then are refused,
 // and none is forgotten: not by a restart either.
 func TestDeletionsWithinTheirShare(t *testing.T) {
-	const room = 1_000_000 / 4 / 48
+	const limit = 1_000_000 / 4 / 48
 	p := e2e.New(t, "REFRAIN_WINDOW_BUDGET=1MB")
 	p.Start()
-	accepted, refused := deleteAll(p, room*5/4, func(i int) string { return fmt.Sprint("/v1/posts/gone", i) })
-	if accepted < room || accepted > room*9/8 || refused == 0 { // some were on their way
-		t.Errorf("%d accepted and %d refused, there is room for %d", accepted, refused, room)
+	accepted, refused := deleteAll(p, limit*5/4, func(i int) string { return fmt.Sprint("/v1/posts/gone", i) })
+	if accepted < limit || accepted > limit*9/8 || refused == 0 { // some were on their way
+		t.Errorf("%d accepted and %d refused, there is room for %d", accepted, refused, limit)
 	}
 	c := p.Counters()
 	equal(t, "tombstones", c["refrain_shard_tombstones"], float64(accepted))

@@ -71,14 +71,14 @@ func (n *node) observeWorkers() error {
 	return err
 }
 
-// heldBy is who holds the clock of the windows most; nil: nobody.
-func (n *node) heldBy() (most *shard.Held) {
+// heldBy is the source partition furthest behind of those that hold the clock of a window; nil: none does.
+func (n *node) heldBy() (furthest *shard.Held) {
 	for _, w := range n.workers {
-		if h := w.HeldBy(); h != nil && (most == nil || h.Behind > most.Behind) {
-			most = h
+		if h := w.HeldBy(); h != nil && (furthest == nil || h.Behind > furthest.Behind) {
+			furthest = h
 		}
 	}
-	return most
+	return furthest
 }
 
 // logHeld says now and then who holds the window's clock, once that is by more than lateness: the window grows meanwhile.

@@ -119,7 +119,7 @@ func (h *health) logChange(c *condition) {
 func (h *health) observe() (metric.Registration, error) {
 	meter := otel.Meter("refrain/server")
 	ready, err1 := meter.Int64ObservableGauge("refrain_server_ready", metric.WithDescription("1 while /readyz answers 200, else 0."))
-	holds, err2 := meter.Int64ObservableGauge("refrain_server_condition", metric.WithDescription("1 while a condition holds, else 0."))
+	holding, err2 := meter.Int64ObservableGauge("refrain_server_condition", metric.WithDescription("1 while a condition holds, else 0."))
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
@@ -128,14 +128,14 @@ func (h *health) observe() (metric.Registration, error) {
 		defer h.mu.Unlock()
 		isReady := int64(1)
 		for _, c := range h.conditions {
-			o.ObserveInt64(holds, oneIf(c.holds), metric.WithAttributes(attribute.String("condition", c.name)))
+			o.ObserveInt64(holding, oneIf(c.holds), metric.WithAttributes(attribute.String("condition", c.name)))
 			if c.holds && !c.warning {
 				isReady = 0
 			}
 		}
 		o.ObserveInt64(ready, isReady)
 		return nil
-	}, ready, holds)
+	}, ready, holding)
 }
 
 func oneIf(is bool) int64 {
@@ -205,12 +205,12 @@ func (n *node) checkWorkers(context.Context) error {
 }
 
 func (n *node) checkLag(context.Context) error {
-	var most time.Duration
+	var longest time.Duration
 	for _, w := range n.workers {
-		most = max(most, w.Waits())
+		longest = max(longest, w.Waits())
 	}
-	if limit := n.cfg.Health.MaxLag; limit > 0 && most > limit {
-		return fmt.Errorf("the oldest has waited for %v, health.max_lag is %v", most.Round(time.Second), limit)
+	if limit := n.cfg.Health.MaxLag; limit > 0 && longest > limit {
+		return fmt.Errorf("the oldest has waited for %v, health.max_lag is %v", longest.Round(time.Second), limit)
 	}
 	return nil
 }

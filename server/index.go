@@ -99,11 +99,11 @@ type indexSink struct {
 }
 
 func (x *indexSink) Publish(ctx context.Context, events []publish.Event) error {
-	told := make([]lookup.Event, len(events))
+	converted := make([]lookup.Event, len(events))
 	for i := range events {
-		told[i] = lookup.Event{Data: events[i].Data, FoundAt: events[i].FoundAt}
+		converted[i] = lookup.Event{Data: events[i].Data, FoundAt: events[i].FoundAt}
 	}
-	if err := x.index.Publish(ctx, told); err != nil {
+	if err := x.index.Publish(ctx, converted); err != nil {
 		return x.rewind(ctx, err)
 	}
 	for i := range events {

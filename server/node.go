@@ -175,12 +175,12 @@ func (n *node) openWorkers(ctx context.Context) error {
 // authorKey is the deployment's, made when it starts for the first time.
 func authorKey(ctx context.Context, store topic.Store) (key sigstore.AuthorKey, err error) {
 	const name = "authors/key"
-	kept, err := store.Get(ctx, name)
+	stored, err := store.Get(ctx, name)
 	if err != nil {
 		return key, err
 	}
-	if len(kept) == len(key) {
-		return sigstore.AuthorKey(kept), nil
+	if len(stored) == len(key) {
+		return sigstore.AuthorKey(stored), nil
 	}
 	rand.Read(key[:])
 	return key, store.Put(ctx, name, key[:])

@@ -44,8 +44,8 @@ func (q *quotas) openMetrics() error {
 	return errors.Join(errs[:]...)
 }
 
-// appear makes every series that there can be, as 0: the increase of one that begins with 1 is 0, and no alert would fire.
-func (q *quotas) appear(c *quota.Config) {
+// initSeries makes every series that there can be, as 0: the increase of one that begins with 1 is 0, and no alert would fire.
+func (q *quotas) initSeries(c *quota.Config) {
 	ctx := context.Background()
 	tokens, sources := append(slices.Collect(maps.Values(c.Tokens)), c.Token), append(slices.Collect(maps.Values(c.Sources)), c.Source)
 	for _, of := range series(quota.KindToken, tokens) {
@@ -53,17 +53,17 @@ func (q *quotas) appear(c *quota.Config) {
 	}
 	for _, of := range series(quota.KindSource, sources) {
 		q.refused.Add(ctx, 0, of)
-		q.appearWaits(of)
+		q.initWaits(of)
 	}
 	for _, of := range series(quota.KindFeed, []quota.Limits{c.Feed}) {
-		q.appearWaits(of)
+		q.initWaits(of)
 	}
 	for _, kind := range []string{quota.KindToken, quota.KindFeed} {
-		q.appearWaits(which(&quota.Exceeded{Kind: kind, Limit: limitPace}))
+		q.initWaits(which(&quota.Exceeded{Kind: kind, Limit: limitPace}))
 	}
 }
 
-func (q *quotas) appearWaits(of metric.AddOption) {
+func (q *quotas) initWaits(of metric.AddOption) {
 	q.waits.Add(context.Background(), 0, of)
 	q.waited.Add(context.Background(), 0, of)
 }

@@ -265,21 +265,21 @@ func mustCountEvents(t *testing.T, s *Server) (n int) {
 
 // TestAFeedWaits: a feed over its quota is not refused; its next batch waits, and goes on then.
 func TestAFeedWaits(t *testing.T) {
-	said := make(chan struct{}, 1)
+	logged := make(chan struct{}, 1)
 	src := make(pushed)
 	_, clock := mustLimit(t, func(c *Config) {
 		c.Quotas.Source, c.Quotas.Burst = Quota{Posts: 1}, time.Second
-		c.Logger = slog.New(messageWatcher{slog.DiscardHandler, "a feed waits: its quota is used up", said})
+		c.Logger = slog.New(messageWatcher{slog.DiscardHandler, "a feed waits: its quota is used up", logged})
 	}, src)
 	src.MustPush(t, "test", "a", "these words are said three times", time.Now())
 	select {
-	case <-said:
+	case <-logged:
 		t.Fatal("the first batch waits")
 	default:
 	}
 	before := clock.read()
 	go func() {
-		<-said
+		<-logged
 		clock.pass(2 * time.Second)
 	}()
 	src.MustPush(t, "test", "b", "these words are said three times", time.Now())

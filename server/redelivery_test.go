@@ -14,9 +14,9 @@ import (
 // TestServeRetry sends posts without a usable time again, as a client does that has had no answer, with kills of the
 // server in between. That must change nothing: no event of a post with what came after it, and none told anew.
 func TestServeRetry(t *testing.T) {
-	future := time.Now().Add(48 * time.Hour).UTC().Format(time.RFC3339)
+	dayAfterNext := time.Now().Add(48 * time.Hour).UTC().Format(time.RFC3339)
 	t.Run("without a time", func(t *testing.T) { testRetry(t, "") })
-	t.Run("dated in the future", func(t *testing.T) { testRetry(t, fmt.Sprintf(`"created_at":%q,`, future)) })
+	t.Run("dated in the future", func(t *testing.T) { testRetry(t, fmt.Sprintf(`"created_at":%q,`, dayAfterNext)) })
 }
 
 func testRetry(t *testing.T, created string) {
@@ -38,19 +38,19 @@ func testRetry(t *testing.T, created string) {
 			postPair(p, created, n)
 		}
 	}
-	told := map[feed.Hash]string{}
+	contents := map[feed.Hash]string{}
 	for _, m := range p.Matches() {
 		content := fmt.Sprintf("%s repeats %s at %s, occurrences %d", m.Later.Post, m.Earlier.Post, m.Later.Time, m.Occurrences)
-		if before, ok := told[m.ID]; ok && before != content {
+		if before, ok := contents[m.ID]; ok && before != content {
 			t.Errorf("one id, and %q and %q", before, content)
 		}
-		told[m.ID] = content
+		contents[m.ID] = content
 		if !strings.HasPrefix(m.Later.Post, "second") {
 			t.Errorf("false: %s", content)
 		}
 	}
-	if len(told) != pairs {
-		t.Errorf("%d events, want %d", len(told), pairs)
+	if len(contents) != pairs {
+		t.Errorf("%d events, want %d", len(contents), pairs)
 	}
 }
 

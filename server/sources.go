@@ -56,12 +56,12 @@ func (s *Server) openHTTP() (err error) {
 }
 
 // parseFields is what a source's configuration says of the fields of its posts; key is its path there.
-func parseFields(key, mapping string, keep []string, link string) (*feed.Fields, error) {
+func parseFields(key, mapping string, meta []string, link string) (*feed.Fields, error) {
 	fields, err := feed.ParseFields(mapping)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %s.map: %w", key, err)
 	}
-	if fields, err = fields.WithMeta(keep); err != nil {
+	if fields, err = fields.WithMeta(meta); err != nil {
 		return nil, fmt.Errorf("configuration: %s.keep: %w", key, err)
 	}
 	if fields, err = fields.WithLink(link); err != nil {

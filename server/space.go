@@ -51,9 +51,9 @@ func (n *node) openSpace(ctx context.Context) error {
 // sentencesNeeded is how long a window needs its sentences, as a rule: for span and lateness, and a block more, since
 // blocks of span/16 go as a whole; and what tells redeliveries. A purge follows within minutes.
 func (n *node) sentencesNeeded() time.Duration {
-	const untilPurged = 10 * time.Minute
+	const purgeDelay = 10 * time.Minute
 	w := n.window
-	return max(w.Span+w.Span/16+w.Lateness, n.cfg.Window.Redelivery) + untilPurged
+	return max(w.Span+w.Span/16+w.Lateness, n.cfg.Window.Redelivery) + purgeDelay
 }
 
 // watchSpace measures the topics until ctx ends.
@@ -70,16 +70,16 @@ func (n *node) measureSpace(ctx context.Context) {
 			}
 			continue
 		}
-		if text, worse := t.update(n.clock(), size); text != "" {
-			n.logSpace(t, text, worse)
+		if text, isWarning := t.update(n.clock(), size); text != "" {
+			n.logSpace(t, text, isWarning)
 		}
 	}
 }
 
-func (n *node) logSpace(t *topicSpace, text string, worse bool) {
+func (n *node) logSpace(t *topicSpace, text string, isWarning bool) {
 	args := []any{"topic", t.name, "hours_to_full", math.Round(100*t.now.Hours) / 100, "bytes", t.size.Bytes, "max_bytes", t.size.MaxBytes,
 		"bytes_per_second", int64(t.now.Rate), "needed_bytes", int64(t.now.Needed), "needed_for", t.now.Retention.Round(time.Minute).String()}
-	if !worse {
+	if !isWarning {
 		n.log.Info(text, args...)
 		return
 	}
@@ -87,7 +87,7 @@ func (n *node) logSpace(t *topicSpace, text string, worse bool) {
 }
 
 // update takes a measurement. text is what to log of it.
-func (t *topicSpace) update(now time.Time, s jetstream.Size) (text string, worse bool) {
+func (t *topicSpace) update(now time.Time, s jetstream.Size) (text string, isWarning bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.usage.observe(now, s)
@@ -114,15 +114,15 @@ type spaceWarning struct {
 
 const minWarningPause = 10 * time.Minute
 
-// due reports whether there is news: a topic that would never be full will be, in half the time that was logged, is, or
+// due reports whether that is to be logged: a topic that would never be full will be, in half the time that was logged, is, or
 // will not be after all.
 func (w *spaceWarning) due(now time.Time, hours float64) bool {
 	known := w.hours
 	if !w.any {
 		known = math.Inf(1)
 	}
-	news := math.IsInf(hours, 1) != math.IsInf(known, 1) || hours < known/2
-	if !news || w.any && hours > 0 && now.Sub(w.at) < minWarningPause {
+	changed := math.IsInf(hours, 1) != math.IsInf(known, 1) || hours < known/2
+	if !changed || w.any && hours > 0 && now.Sub(w.at) < minWarningPause {
 		return false
 	}
 	*w = spaceWarning{hours, now, true}

@@ -111,7 +111,7 @@ func TestSpaceWarnsBeforeATopicIsFull(t *testing.T) {
 	for i := range post {
 		post[i] = feed.Post{ID: fmt.Sprint("last", i), Text: fmt.Sprintf("the last%d of all%d the posts%d has no%d room", i, i, i*3, i*5), Time: feed.FromTime(s.clock()), Timed: true}
 	}
-	if err := s.route.once(t.Context(), &ingest.Batch{Partition: "feed", Posts: post}); err == nil {
+	if err := s.route.handle(t.Context(), &ingest.Batch{Partition: "feed", Posts: post}); err == nil {
 		t.Errorf("%.0f minutes were left, and more than their posts were appended", left)
 	}
 	s.node.measureSpace(t.Context())

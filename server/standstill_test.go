@@ -148,8 +148,8 @@ func TestSentencesArePurged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if least, last := min(start[0], start[1], start[2], start[3]), max(end[0], end[1], end[2], end[3]); least > last*3/4 {
-			t.Logf("of %d positions %d are purged", last, least)
+		if purged, last := min(start[0], start[1], start[2], start[3]), max(end[0], end[1], end[2], end[3]); purged > last*3/4 {
+			t.Logf("of %d positions %d are purged", last, purged)
 			return
 		}
 		if time.Now().After(deadline) {

@@ -79,8 +79,8 @@ func (v *validation) oneOf(key, value string, values ...string) {
 func (v *validation) models(m *Models) {
 	v.want(m.Every == 0 || m.Every >= time.Second && m.Every <= maxDuration, "models.every", "want 0 (never), or 1 s to 100 years")
 	v.want(m.Drift == 0 || m.Drift > 1, "models.drift", "want 0 (never) or more than 1: times as many false candidates")
-	fewest := models.Default().MinSentences
-	v.want(m.Sentences >= fewest, "models.sentences", fmt.Sprintf("want %d or more: fewer teach nothing", fewest))
+	minSentences := models.Default().MinSentences
+	v.want(m.Sentences >= minSentences, "models.sentences", fmt.Sprintf("want %d or more: fewer teach nothing", minSentences))
 	v.want(m.Vocabulary > 0, "models.vocabulary", "want 1 or more")
 	v.want(m.Workers > 0, "models.workers", "want 1 or more")
 }

@@ -121,17 +121,17 @@ func (v *validation) natsSource(key string, n *NATSSource) {
 // sources wants every topic of a group and every consumer once: it is the name of a clock.
 func (v *validation) sources(in *Ingest) {
 	seen := map[string]bool{}
-	once := func(key, name string) {
+	wantOnce := func(key, name string) {
 		v.want(!seen[name], key, "is read twice under one name; "+name+": another group or consumer tells two clusters apart")
 		seen[name] = true
 	}
 	for i := range in.Kafka {
 		for _, topic := range in.Kafka[i].Topics {
-			once(fmt.Sprintf("ingest.kafka[%d].topics", i), in.Kafka[i].group()+"/"+topic)
+			wantOnce(fmt.Sprintf("ingest.kafka[%d].topics", i), in.Kafka[i].group()+"/"+topic)
 		}
 	}
 	for i := range in.NATS {
-		once(fmt.Sprintf("ingest.nats[%d].stream", i), in.NATS[i].Stream+"/"+in.NATS[i].consumer())
+		wantOnce(fmt.Sprintf("ingest.nats[%d].stream", i), in.NATS[i].Stream+"/"+in.NATS[i].consumer())
 	}
 }
 

@@ -7,26 +7,26 @@ import (
 	"refrain/internal/loglimit"
 )
 
-// noting logs what became of single posts, a bounded number of lines a second: a line of two bytes that is no post would
+// postLog logs what became of single posts, a bounded number of lines a second: a line of two bytes that is no post would
 // cost a hundred there. The dead letters have all that were rejected, and the answer to an upload says what was changed.
-type noting struct {
+type postLog struct {
 	log   *slog.Logger
 	lines *loglimit.Limiter
 }
 
 // Lines a second of the log that are about single posts, and how many of them may come at once.
 const (
-	notedPerSecond = 10
-	notedAtOnce    = 100
+	postLinesPerSecond = 10
+	postLineBurst      = 100
 )
 
-func newNoting(log *slog.Logger) *noting {
-	return &noting{log: log, lines: loglimit.New(notedPerSecond, notedAtOnce, func(n int) {
+func newPostLog(log *slog.Logger) *postLog {
+	return &postLog{log: log, lines: loglimit.New(postLinesPerSecond, postLineBurst, func(n int) {
 		log.Warn("further posts rejected or changed", "posts", n)
 	})}
 }
 
-func (n *noting) batch(b *ingest.Batch) {
+func (n *postLog) batch(b *ingest.Batch) {
 	for _, x := range b.Rejected {
 		if n.lines.MayLog() {
 			n.log.Warn("post rejected", "place", x.Location, "reason", x.Reason)
