@@ -350,9 +350,9 @@ func TestWhenAModelIsDue(t *testing.T) {
 	list := shelves(mustModel(t, "base"), 10)
 	k := mustKeeper(t, with(func(c *Config) { c.Every, c.Drift, c.Now = 24*time.Hour, 2, func() time.Time { return now } }), list)
 	var whys []string
-	at := func(after time.Duration, inVain, lookups int64) {
+	at := func(after time.Duration, falseCandidates, lookups int64) {
 		now = start.Add(after)
-		list[0].searches = Searches{Candidates: inVain + 7, Similar: 7, Texts: 1000}
+		list[0].searches = Searches{Candidates: falseCandidates + 7, Similar: 7, Texts: 1000}
 		list[1].searches = Searches{Lookups: lookups, Texts: 1000}
 		whys = append(whys, k.due(now))
 	}

@@ -132,10 +132,10 @@ func (k *Keeper) cost(ctx context.Context, m *hashcodes.Model, s *train.Sample) 
 	return train.Count(ctx, m, k.cfg.Threshold, s.Validation, slices.Concat(s.Learning, s.Validation))
 }
 
-// sets yields the token sets of all windows, from each some in turn, so that they come in about the order of time. It
-// holds a window for some hundred texts at a time.
+// sets yields the token sets of all windows, setsPerTurn from each in turn, so that they come in about the order of time:
+// a window is not held for long.
 func (k *Keeper) sets(ctx context.Context) iter.Seq[[]uint64] {
-	const some = 512
+	const setsPerTurn = 512
 	return func(yield func([]uint64) bool) {
 		var chunk flat
 		next := make([]sigstore.Row, len(k.cfg.Windows))
@@ -144,9 +144,9 @@ func (k *Keeper) sets(ctx context.Context) iter.Seq[[]uint64] {
 			more = false
 			for i, w := range k.cfg.Windows {
 				chunk.clear()
-				var rest bool
-				next[i], rest = w.Sets(next[i], some, chunk.add)
-				more = more || rest
+				var unread bool
+				next[i], unread = w.Sets(next[i], setsPerTurn, chunk.add)
+				more = more || unread
 				if !chunk.each(yield) {
 					return
 				}

@@ -38,12 +38,12 @@ func newMetrics(k *Keeper) (*metrics, error) {
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
-	m.appear()
+	m.initCounters()
 	return &m, nil
 }
 
-// appear makes the counters exist, at 0: an alert needs a first value.
-func (m *metrics) appear() {
+// initCounters makes the counters exist, at 0: an alert needs a first value.
+func (m *metrics) initCounters() {
 	ctx := context.Background()
 	for _, result := range []string{"taken_on", "kept", "failed"} {
 		m.learnings.Add(ctx, 0, metric.WithAttributes(attribute.String("result", result)))
@@ -56,8 +56,8 @@ func (m *metrics) learned(ctx context.Context, result string) {
 	m.learnings.Add(ctx, 1, metric.WithAttributes(attribute.String("result", result)))
 }
 
-func (m *metrics) changed(ctx context.Context, done, refused int, took time.Duration) {
+func (m *metrics) changed(ctx context.Context, done, refused int, elapsed time.Duration) {
 	m.changes.Add(ctx, int64(done), metric.WithAttributes(attribute.String("result", "done")))
 	m.changes.Add(ctx, int64(refused), metric.WithAttributes(attribute.String("result", "refused")))
-	m.duration.Record(ctx, took.Seconds())
+	m.duration.Record(ctx, elapsed.Seconds())
 }
