@@ -67,13 +67,13 @@ func (m *Main) limitMemory(budget, input int64) int64 {
 	if budget == 0 {
 		return 0
 	}
-	const rest = 16 << 20 // batches on their way, buffers, and room for garbage
+	const headroom = 16 << 20 // batches on their way, buffers, and room for garbage
 	window := max(budget-input, budget/8)
 	if input > budget/2 {
 		fmt.Fprintf(m.Stderr, "refrain: unpacking the file takes %s, the budget is %s: the window may hold %s\n",
 			units.FormatBytes(input), units.FormatBytes(budget), units.FormatBytes(window))
 	}
-	debug.SetMemoryLimit(window + input + max(window/4, rest))
+	debug.SetMemoryLimit(window + input + max(window/4, headroom))
 	return window
 }
 

@@ -226,7 +226,7 @@ func TestUnpackingCounts(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	for _, c := range []struct {
 		budget, input, want int64
-		told                string
+		warning             string
 	}{
 		{0, 64 << 20, 0, ""},
 		{100e6, 9e6, 91e6, ""},
@@ -236,8 +236,8 @@ func TestUnpackingCounts(t *testing.T) {
 		var stderr bytes.Buffer
 		m := Main{Stderr: &stderr}
 		got := m.limitMemory(c.budget, c.input)
-		if got != c.want || !strings.Contains(stderr.String(), c.told) || (stderr.Len() > 0) != (c.told != "") {
-			t.Errorf("budget %d, input %d: got %d, want %d; told %q, want %q", c.budget, c.input, got, c.want, &stderr, c.told)
+		if got != c.want || !strings.Contains(stderr.String(), c.warning) || (stderr.Len() > 0) != (c.warning != "") {
+			t.Errorf("budget %d, input %d: got %d, want %d; told %q, want %q", c.budget, c.input, got, c.want, &stderr, c.warning)
 		}
 	}
 }

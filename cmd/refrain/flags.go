@@ -187,12 +187,12 @@ func (f *windowFlags) config() (cfg detector.Config, err error) {
 	if cfg.Span < time.Millisecond || cfg.Lateness < 0 {
 		return cfg, usage("--span wants 1ms or more, --lateness 0 or more")
 	}
-	const mostPartitions = 1024 // as in serve; each is a window of its own
+	const maxPartitions = 1024 // as in serve; each is a window of its own
 	switch {
 	case f.minTokens < 0 || f.maxMatches < 0:
 		return cfg, usage("--min-tokens %d, --max-matches %d: want 0 or more", f.minTokens, f.maxMatches)
-	case f.partitions < 1 || f.partitions > mostPartitions:
-		return cfg, usage("--partitions %d: want 1 to %d", f.partitions, mostPartitions)
+	case f.partitions < 1 || f.partitions > maxPartitions:
+		return cfg, usage("--partitions %d: want 1 to %d", f.partitions, maxPartitions)
 	case f.workers < 1:
 		return cfg, usage("--workers %d: want 1 or more", f.workers)
 	}

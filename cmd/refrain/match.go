@@ -102,17 +102,17 @@ func refusal(resp *http.Response, body []byte) string {
 	if json.Unmarshal(body, &p) != nil || p.Title+p.Detail == "" {
 		return resp.Status + ": " + terminal.Clean(string(bytes.TrimSpace(body)))
 	}
-	said := resp.Status
+	message := resp.Status
 	if p.Title != "" && p.Title != http.StatusText(resp.StatusCode) {
-		said += ": " + terminal.Clean(p.Title)
+		message += ": " + terminal.Clean(p.Title)
 	}
 	if p.Detail != "" {
-		said += ": " + terminal.Clean(p.Detail)
+		message += ": " + terminal.Clean(p.Detail)
 	}
 	if after := resp.Header.Get("Retry-After"); after != "" {
-		said += " (again after " + terminal.Clean(after) + " s)"
+		message += " (again after " + terminal.Clean(after) + " s)"
 	}
-	return said
+	return message
 }
 
 // answered is what of the server's answer is shown.

@@ -106,7 +106,7 @@ func (f *planFlags) parse(flags *pflag.FlagSet) error {
 	const kB, MB = 1000, 1_000_000
 	for _, b := range []struct {
 		name, value string
-		least       int64
+		min         int64
 		to          *float64
 	}{
 		{"memory", f.memory, MB, &f.machine.Memory}, {"network", f.network, kB, &f.machine.Network},
@@ -116,7 +116,7 @@ func (f *planFlags) parse(flags *pflag.FlagSet) error {
 		if err != nil {
 			return usage("--%s: %w", b.name, err)
 		}
-		if err := units.MinBytes(n, b.least); err != nil {
+		if err := units.MinBytes(n, b.min); err != nil {
 			return usage("--%s %q is %w", b.name, b.value, err)
 		}
 		*b.to = float64(n)
@@ -192,11 +192,11 @@ func (f *planFlags) print(w io.Writer, flags *pflag.FlagSet, r *plan.Result) err
 	printShares(&b, "Memory, all workers", r.MemoryBy, func(v float64) string { return units.Bytes(int64(v)) })
 	fmt.Fprintf(&b, "\nNearest to its limit: %s, at %.0f %% of what it may take.\n", r.Bottleneck, 100*r.Loads[0].Value)
 	f.printChanges(&b, r)
-	for i, say := range r.Warnings {
+	for i, warning := range r.Warnings {
 		if i == 0 {
 			fmt.Fprintln(&b, "\nMind:")
 		}
-		fmt.Fprintf(&b, "  - %s\n", say)
+		fmt.Fprintf(&b, "  - %s\n", warning)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -212,16 +212,16 @@ func (f *planFlags) printInput(b *strings.Builder, flags *pflag.FlagSet) {
 	for _, g := range groups {
 		var given, assumed []string
 		for _, name := range strings.Fields(g.names) {
-			said := name + " " + plainNumber(flags.Lookup(name).Value.String())
+			setting := name + " " + plainNumber(flags.Lookup(name).Value.String())
 			if name == "model" {
-				said = "model " + f.feed.Model
+				setting = "model " + f.feed.Model
 			}
 			switch {
 			case flags.Changed(name), name == "model" && f.model.sized():
-				given = append(given, said)
+				given = append(given, setting)
 			case name == "gpu-memory" && f.machine.GPUs == 0, name == "bits", name == "ones":
 			default:
-				assumed = append(assumed, said)
+				assumed = append(assumed, setting)
 			}
 		}
 		if len(assumed) > 0 {

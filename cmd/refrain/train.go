@@ -104,7 +104,7 @@ func (t *training) run(ctx context.Context, files []string) error {
 	if err != nil {
 		return fmt.Errorf("--out %s: %w", t.out, err)
 	}
-	model, made, err := t.learn(ctx, files)
+	model, report, err := t.learn(ctx, files)
 	if ctx.Err() != nil {
 		return errors.New("interrupted: no model was written")
 	}
@@ -114,7 +114,7 @@ func (t *training) run(ctx context.Context, files []string) error {
 	if err := atomicfile.Write(t.out, mode, model.Write); err != nil {
 		return fmt.Errorf("--out %s: %w", t.out, err)
 	}
-	return t.summarise(model, made)
+	return t.summarise(model, report)
 }
 
 // replaceable makes sure that the model takes no other file's place than a model's: a link is followed, and what is no
@@ -220,12 +220,12 @@ func (t *training) summarise(model *hashcodes.Model, r *train.Report) error {
 	}
 	fmt.Fprintf(w, "%s: %d %s with codes of their own, %s\n", model.Name(), model.Len(), terminal.Noun(model.Len(), "word"),
 		units.FormatBytes(info.Size()))
-	t.worth(hashed, r)
+	t.summariseGain(hashed, r)
 	return nil
 }
 
-// worth says what the codes gain over hashed ones, and when that is nothing to rely on.
-func (t *training) worth(hashed string, r *train.Report) {
+// summariseGain says what the codes gain over hashed ones, and when that is nothing to rely on.
+func (t *training) summariseGain(hashed string, r *train.Report) {
 	w := t.main.Stderr
 	if r.After.Queries == 0 {
 		fmt.Fprintln(w, "too few sentences to measure the codes")

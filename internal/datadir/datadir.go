@@ -50,11 +50,11 @@ func Check(ctx context.Context, cfg Config) (findings int, err error) {
 	if _, err := os.Stat(blocks.Dir(cfg.Dir)); err != nil {
 		return 0, fmt.Errorf("%s: %w: it has no topics (%w)", cfg.Dir, ErrNoData, errors.Unwrap(err))
 	}
-	held, err := jetstream.Hold(cfg.Dir)
+	lock, err := jetstream.Hold(cfg.Dir)
 	if err != nil {
 		return 0, err
 	}
-	defer held.Close()
+	defer lock.Close()
 	c := checker{Config: cfg, ctx: ctx}
 	if err := c.format(); err != nil {
 		return 0, err

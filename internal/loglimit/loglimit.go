@@ -9,16 +9,16 @@ import (
 
 // Limiter says whether there is room for a line. It may be used by several goroutines.
 type Limiter struct {
-	lines *rate.Limiter
-	rest  func(n int)
+	lines      *rate.Limiter
+	logSkipped func(n int)
 
-	mu     sync.Mutex
-	unsaid int // lines that were left out and that rest has not told of
+	mu      sync.Mutex
+	skipped int // lines left out since logSkipped was last called
 }
 
-// New allows so many lines a second, and burst of them at once. rest logs how many were left out before the next one.
-func New(limit rate.Limit, burst int, rest func(n int)) *Limiter {
-	return &Limiter{lines: rate.NewLimiter(limit, burst), rest: rest}
+// New allows limit lines a second, and burst of them at once. logSkipped logs, before the next line, how many were left out.
+func New(limit rate.Limit, burst int, logSkipped func(n int)) *Limiter {
+	return &Limiter{lines: rate.NewLimiter(limit, burst), logSkipped: logSkipped}
 }
 
 // MayLog reports whether there is room for a line, and tells before it how many were left out.
@@ -26,12 +26,12 @@ func (l *Limiter) MayLog() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.lines.Allow() {
-		l.unsaid++
+		l.skipped++
 		return false
 	}
-	if l.unsaid > 0 {
-		l.rest(l.unsaid)
-		l.unsaid = 0
+	if l.skipped > 0 {
+		l.logSkipped(l.skipped)
+		l.skipped = 0
 	}
 	return true
 }

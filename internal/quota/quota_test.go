@@ -109,20 +109,20 @@ func TestManySources(t *testing.T) {
 	q, c := mustNew(func(cfg *Config) {
 		cfg.Token, cfg.Source, cfg.MaxSources = Limits{Posts: 1000}, Limits{Posts: 1000}, 500
 	})
-	sent, most := 0, 0
+	sent, maxKnown := 0, 0
 	for i := range 500_000 {
 		if source := fmt.Sprint("made up ", i); q.Admit("", []string{source}) == nil {
 			q.Charge("", map[string]Usage{source: {Posts: 1}})
 			sent++
 		}
-		most = max(most, len(q.senders[""].sources))
+		maxKnown = max(maxKnown, len(q.senders[""].sources))
 		c.pass(100 * time.Microsecond) // 10,000 names a second
 	}
 	if max := 1000*(60+50) + 1; sent > max {
 		t.Errorf("%d posts under made-up names, want %d at most", sent, max)
 	}
-	if most > 2*minSweep { // at 10,000 posts a second each is forgotten after a thousandth
-		t.Errorf("%d sources were remembered at once", most)
+	if maxKnown > 2*minSweep { // at 10,000 posts a second each is forgotten after a thousandth
+		t.Errorf("%d sources were remembered at once", maxKnown)
 	}
 }
 

@@ -14,12 +14,12 @@ const (
 	plain style = iota
 	dim
 	bold
-	added // only the later text has it
-	gone  // only the earlier text has it
+	added   // only the later text has it
+	removed // only the earlier text has it
 )
 
 // codes are the ANSI sequences that turn a style on.
-var codes = [...]string{plain: "", dim: "\x1b[2m", bold: "\x1b[1m", added: "\x1b[1;32m", gone: "\x1b[31m"}
+var codes = [...]string{plain: "", dim: "\x1b[2m", bold: "\x1b[1m", added: "\x1b[1;32m", removed: "\x1b[31m"}
 
 const reset = "\x1b[0m"
 
@@ -59,7 +59,7 @@ func cells(runs []run, colour bool) []cell {
 	for at, rest := 0, text; rest != ""; {
 		cluster, tail, boundaries, next := uniseg.StepString(rest, state)
 		row = append(row, cell{
-			text:  cut(cluster, maxCluster),
+			text:  firstRunes(cluster, maxCluster),
 			width: boundaries >> uniseg.ShiftWidth,
 			style: styles[at],
 			stop:  boundaries&uniseg.MaskLine != uniseg.LineDontBreak,
@@ -90,13 +90,13 @@ func brackets(s string, st style) string {
 	switch st {
 	case added:
 		return "{+" + s + "+}"
-	case gone:
+	case removed:
 		return "[-" + s + "-]"
 	}
 	return s
 }
 
-func cut(s string, runes int) string {
+func firstRunes(s string, runes int) string {
 	if len(s) <= runes || utf8.RuneCountInString(s) <= runes {
 		return s
 	}

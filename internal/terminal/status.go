@@ -36,8 +36,8 @@ func (s *Status) Set(line string) {
 // Clear takes the line off the screen.
 func (s *Status) Clear() { s.Set("") }
 
-// aside takes the line off the screen while print writes to it.
-func (s *Status) aside(print func()) {
+// withoutLine takes the line off the screen while print writes to it.
+func (s *Status) withoutLine(print func()) {
 	if !s.Active() {
 		print()
 		return

@@ -57,8 +57,8 @@ func handler(hook *webhooks.Webhook, out io.Writer) http.Handler {
 		}
 		if m, err := feed.DecodeEvent(body); err == nil {
 			fmt.Fprintln(out, line(&m))
-		} else if said := deletion(body); said != "" {
-			fmt.Fprintln(out, said)
+		} else if retraction := deletion(body); retraction != "" {
+			fmt.Fprintln(out, retraction)
 		} else { // signed, so ours: of a kind that is not shown here
 			fmt.Fprintf(out, "%s: %d bytes\n", r.Header.Get("webhook-id"), len(body))
 		}

@@ -71,13 +71,13 @@ const natsInfo = `INFO {"server_id":"A","version":"2.15.2","proto":1,"headers":t
 func natsAfter(k kind) kind {
 	return kind{"greeting, then " + k.name, func(c net.Conn) {
 		_, _ = io.WriteString(c, natsInfo)
-		var said []byte
-		for b := make([]byte, 4096); !bytes.Contains(said, []byte("PING\r\n")); {
+		var received []byte
+		for b := make([]byte, 4096); !bytes.Contains(received, []byte("PING\r\n")); {
 			n, err := c.Read(b)
 			if err != nil {
 				return
 			}
-			said = append(said, b[:n]...)
+			received = append(received, b[:n]...)
 		}
 		_, _ = io.WriteString(c, "PONG\r\n")
 		k.speak(c)

@@ -248,8 +248,8 @@ func TestKafkaToKafkaThroughFaults(t *testing.T) {
 	r.Shuffle(len(faults), func(i, j int) { faults[i], faults[j] = faults[j], faults[i] })
 	begin := time.Now()
 	for _, fault := range faults {
-		enough := e.inWindow() + float64(n)/8*r.Float64()
-		e.Await(3*time.Minute, "progress", func() bool { return e.inWindow() >= enough || e.committed() >= int64(n) })
+		reached := e.inWindow() + float64(n)/8*r.Float64()
+		e.Await(3*time.Minute, "progress", func() bool { return e.inWindow() >= reached || e.committed() >= int64(n) })
 		fault()
 		t.Logf("%v: fault over", time.Since(begin))
 	}

@@ -48,12 +48,12 @@ func (w *walker) recordSet() {
 // is 0 unless the batch is whole and of today's form.
 func batch(set []byte) (int, error) {
 	length := int(int32(binary.BigEndian.Uint32(set[atLength:])))
-	least := atRecords - lengthEnd
+	minLength := atRecords - lengthEnd
 	if set[atMagic] < 2 {
-		least = minMessage
+		minLength = minMessage
 	}
 	switch n := lengthEnd + length; {
-	case length < least:
+	case length < minLength:
 		return 0, fmt.Errorf("a batch of records of %d bytes", length)
 	case n > len(set):
 		return n, nil // the library drops it
