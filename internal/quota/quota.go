@@ -89,15 +89,18 @@ func New(cfg Config) *Quotas {
 // Admit is nil where a sender may send a batch with posts of these sources now, else it says what is exceeded, and for how
 // long: of several, what takes longest.
 func (q *Quotas) Admit(from Sender, sources []string) *Exceeded {
-	tight := q.shareUsed(from) && q.cfg.Tight()
+	own := q.of(from)
+	if !q.shareUsed(from) || !q.cfg.Tight() {
+		own.Share = 0
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.now()
 	a := q.account(from)
-	limit, wait := a.own.owed(q.of(from), now, q.bursts(), tight)
+	limit, wait := a.own.owed(own, now, q.bursts())
 	longest := exceeded(from, "", limit, wait)
 	for _, source := range sources {
-		limit, wait := a.source(q.hash(source)).owed(q.ofSource(source), now, q.bursts(), tight)
+		limit, wait := a.source(q.hash(source)).owed(q.ofSource(source), now, q.bursts())
 		if longest == nil || seconds(wait) > longest.Wait {
 			if e := exceeded(from, source, limit, wait); e != nil {
 				e.Kind = KindSource
@@ -113,8 +116,9 @@ func (q *Quotas) Admit(from Sender, sources []string) *Exceeded {
 func (q *Quotas) Hurries(from Sender, pace time.Duration) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	p := pace.Seconds()
-	_, wait := q.account(from).own.owed(q.of(from), q.now(), [limits]float64{p, p, p, p, p}, false)
+	p, own := pace.Seconds(), q.of(from)
+	own.Share = 0
+	_, wait := q.account(from).own.owed(own, q.now(), [limits]float64{p, p, p, p, p})
 	return wait > 0 || from.Kind() == KindFeed
 }
 

@@ -52,9 +52,9 @@ type cell struct {
 const maxCluster = 16
 
 // cells lays runs out in one row. Without colour, marks in text take the place of the colours.
-func cells(runs []run, colour bool) []cell {
+func (o Options) cells(runs []run) []cell {
 	var row []cell
-	text, styles := flatten(runs, colour)
+	text, styles := o.flatten(runs)
 	state := -1
 	for at, rest := 0, text; rest != ""; {
 		cluster, tail, boundaries, next := uniseg.StepString(rest, state)
@@ -70,12 +70,12 @@ func cells(runs []run, colour bool) []cell {
 }
 
 // flatten joins runs into one text, with the style of every byte.
-func flatten(runs []run, colour bool) (string, []style) {
+func (o Options) flatten(runs []run) (string, []style) {
 	var text strings.Builder
 	var styles []style
 	for _, r := range runs {
 		s := r.text
-		if !colour && s != "" {
+		if !o.Colour && s != "" {
 			s = brackets(s, r.style)
 		}
 		text.WriteString(s)
@@ -167,10 +167,10 @@ func trimRight(row []cell) []cell {
 }
 
 // render writes cells with as few changes of colour as possible.
-func render(b *strings.Builder, row []cell, colour bool) {
+func (o Options) render(b *strings.Builder, row []cell) {
 	current := plain
 	for _, c := range row {
-		if colour && c.style != current {
+		if o.Colour && c.style != current {
 			if current != plain {
 				b.WriteString(reset)
 			}

@@ -83,9 +83,9 @@ func (p *Printer) row(b *strings.Builder, indent string, runs []run, maxLines in
 	if width > 0 {
 		width = max(width-len(indent), 1)
 	}
-	for _, line := range wrap(cells(runs, p.options.Colour), width, maxLines) {
+	for _, line := range wrap(p.options.cells(runs), width, maxLines) {
 		b.WriteString(indent)
-		render(b, line, p.options.Colour)
+		p.options.render(b, line)
 		b.WriteByte('\n')
 	}
 }

@@ -116,7 +116,7 @@ func TestCutAtAnyTime(t *testing.T) {
 	each(t, all, func(t *testing.T, s *server, f *front) {
 		f.next("")
 		s.Await(time.Minute, "streams", func() bool { return f.all(opened(1)) })
-		f.setBreaking(true)
+		f.startBreaking()
 		f.cut() // before the first event
 		for i := range 200 {
 			s.pair()
@@ -126,7 +126,7 @@ func TestCutAtAnyTime(t *testing.T) {
 				s.Start()
 			}
 		}
-		f.setBreaking(false)
+		f.stopBreaking()
 		if gone := f.latest(); slices.ContainsFunc(gone, isGone) {
 			t.Fatalf("a client has given up: %+v", gone)
 		}

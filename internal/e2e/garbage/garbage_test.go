@@ -41,7 +41,7 @@ func TestPeersThatAnswerGarbage(t *testing.T) {
 	}
 	peers := map[string]*peer{"Redis": r.redis, "NATS": r.nats, "Kafka": r.kafka}
 	for _, p := range peers {
-		p.turn(true)
+		p.turnBad()
 	}
 	for name, p := range peers {
 		r.Await(3*time.Minute, fmt.Sprint("end of all garbage of ", name), func() bool {
@@ -53,7 +53,7 @@ func TestPeersThatAnswerGarbage(t *testing.T) {
 		t.Errorf("the memory grew from %d to %d bytes", before, after)
 	}
 	for _, p := range peers {
-		p.turn(false)
+		p.turnGood()
 	}
 	r.post(t, "after")
 	r.awaitPosts(t, 4)

@@ -144,7 +144,7 @@ func oldValue(b []byte) (value []byte, attributes byte, err error) {
 	if b[atMagic] != 0 {
 		w.next(8)
 	}
-	w.bytes(false)
-	value = w.bytes(false)
+	w.bytes()
+	value = w.bytes()
 	return value, b[atMagic+1], w.err
 }
