@@ -230,5 +230,5 @@ func (b *Source) Close() error {
 	b.closed.Do(func() { close(b.quit) })
 	b.begin.Do(func() { close(b.ended) }) // never begun
 	<-b.ended
-	return b.cursor.save(true)
+	return b.cursor.save(0)
 }

@@ -108,7 +108,7 @@ func (c *cursor) acknowledge(s *span, err error) {
 	if !c.advance(s, err) {
 		return
 	}
-	if err := c.save(false); err != nil {
+	if err := c.save(saveInterval); err != nil {
 		c.cfg.Logger.Warn("bluesky: cursor not saved", "error", err)
 	}
 }
@@ -140,15 +140,18 @@ func (c *cursor) advance(s *span, err error) bool {
 	return c.at > before
 }
 
-// save writes the cursor down, at most once a second unless it must.
-func (c *cursor) save(must bool) error {
+// saveInterval is between two times that the cursor is written down while batches are acknowledged.
+const saveInterval = time.Second
+
+// save writes the cursor down, if it has moved and was last written so long ago.
+func (c *cursor) save(ago time.Duration) error {
 	if c.cfg.Cursors == nil {
 		return nil
 	}
 	c.writer.Lock()
 	defer c.writer.Unlock()
 	c.mu.Lock()
-	at, due := c.at, c.at > c.saved && (must || time.Since(c.savedAt) >= time.Second)
+	at, due := c.at, c.at > c.saved && time.Since(c.savedAt) >= ago
 	c.mu.Unlock()
 	if !due {
 		return nil

@@ -113,15 +113,15 @@ func TestTransactions(t *testing.T) {
 	c, topic := shared(t, 1)
 	a, b := c.transactional(topic, "a"), c.transactional(topic, "b")
 	a.write(posts_("kept", 0, 3)...)
-	a.end(true)
+	a.commit()
 	a.write(posts_("taken back", 0, 3)...)
 	b.write(posts_("other", 0, 2)...) // between the records of an aborted one
 	c.write(topic, 0, post("plain"))
 	a.write(posts_("taken back too", 0, 1)...)
-	a.end(false)
+	a.abort()
 	a.write(post("kept again"))
-	a.end(true)
-	b.end(true)
+	a.commit()
+	b.commit()
 
 	cfg := c.config(topic)
 	s := mustOpen(t, cfg)
@@ -294,6 +294,10 @@ func (p *transactional) begin() {
 	})
 	p.open = true
 }
+
+func (p *transactional) commit() { p.end(true) }
+
+func (p *transactional) abort() { p.end(false) }
 
 func (p *transactional) end(commit bool) {
 	p.tb.Helper()
