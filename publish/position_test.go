@@ -46,7 +46,7 @@ func TestEventsBeginWithThePosition(t *testing.T) {
 // TestEventsPositionPassesQuietPartitions: where partitions share one order, a partition without events for long does not
 // hold the position back.
 func TestEventsPositionPassesQuietPartitions(t *testing.T) {
-	top := newMemory(3, true, topic.DefaultMemory().MaxFetch)
+	top := newMemory(topic.MemoryConfig{Partitions: 3, Ordered: true, MaxFetch: topic.DefaultMemory().MaxFetch})
 	appendPosts(t, top, names(0, 3)...)
 	for range 4 {
 		appendPosts(t, top, "in the first partition")

@@ -119,19 +119,19 @@ func TestStoreThatFails(t *testing.T) {
 		store := &unsteady{Store: r.deps.Store}
 		r.deps.Store = store
 		r.append(events("p")...)
-		store.set(true)
+		store.away.Store(true)
 		r.start()
 		wait(time.Minute)
 		if len(r.recv.got()) != 0 {
 			t.Error("deliveries although the store cannot tell whether the endpoint is disabled")
 		}
-		store.set(false)
+		store.away.Store(false)
 		wait(time.Minute)
 		r.wantOnce("p")
-		store.set(true)
+		store.away.Store(true)
 		r.append(events("q")...)
 		wait(time.Minute)
-		store.set(false)
+		store.away.Store(false)
 		wait(5 * time.Second)
 		r.end()
 		r.wantOnce("p", "q")
@@ -148,8 +148,6 @@ type unsteady struct {
 	topic.Store
 	away atomic.Bool
 }
-
-func (u *unsteady) set(away bool) { u.away.Store(away) }
 
 func (u *unsteady) Get(ctx context.Context, key string) ([]byte, error) {
 	if u.away.Load() {

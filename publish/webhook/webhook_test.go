@@ -876,10 +876,10 @@ func TestEveryEventArrives(t *testing.T) {
 				return answer{status: 200}
 			}
 			posts := names("p", 3000)
-			toggle := func(v bool) {
+			toggle := func() {
 				r.recv.mu.Lock()
 				defer r.recv.mu.Unlock()
-				down = v
+				down = !down
 			}
 			r.start()
 			for i, p := range posts {
@@ -887,10 +887,8 @@ func TestEveryEventArrives(t *testing.T) {
 				switch {
 				case i%10 == 0:
 					wait(time.Second)
-				case i == 905:
-					toggle(true)
-				case i == 1505:
-					toggle(false)
+				case i == 905, i == 1505:
+					toggle()
 				case i == 1205 || i == 2105:
 					r.end()
 					r.start()
