@@ -98,7 +98,7 @@ func (v *validation) sourceQuotas(sources []SourceQuota) {
 		v.quota(key, &s.Quota)
 		v.want(s.Name != "", key+".name", "want the name of a source; the limits of those that have no entry, and of posts that name no source, are quotas.source")
 		if at, twice := first[s.Name]; twice && s.Name != "" {
-			v.want(false, key+".name", fmt.Sprintf("%q is that of quotas.sources[%d] too", s.Name, at))
+			v.refuse(key+".name", fmt.Sprintf("%q is that of quotas.sources[%d] too", s.Name, at))
 		} else {
 			first[s.Name] = i
 		}

@@ -68,8 +68,12 @@ type validation []error
 
 func (v *validation) want(ok bool, key, what string) {
 	if !ok {
-		*v = append(*v, fmt.Errorf("configuration: %s: %s", key, what))
+		v.refuse(key, what)
 	}
+}
+
+func (v *validation) refuse(key, what string) {
+	*v = append(*v, fmt.Errorf("configuration: %s: %s", key, what))
 }
 
 func (v *validation) oneOf(key, value string, values ...string) {

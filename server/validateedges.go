@@ -28,7 +28,7 @@ func (v *validation) auth(c *Config) {
 		value, err := t.Token.Read()
 		v.want(err != nil || value == "" || len(value) >= minToken, key+".token", "is too short to be safe: want 16 bytes or more, as `openssl rand -hex 24` makes it")
 		if first, twice := owners[value]; twice && value != "" {
-			v.want(false, key+".token", fmt.Sprintf("is that of auth.tokens[%d]: give each a secret of its own, or nobody can tell who asks", first))
+			v.refuse(key+".token", fmt.Sprintf("is that of auth.tokens[%d]: give each a secret of its own, or nobody can tell who asks", first))
 		}
 		owners[value] = i
 		v.want(len(t.Scopes) > 0, key+".scopes", "want some of read, write, admin")
@@ -73,7 +73,7 @@ func (v *validation) cluster(key string, c *KafkaCluster) {
 	v.want(len(c.Brokers) > 0, key+".brokers", "want addresses, as [127.0.0.1:9092]")
 	for _, b := range c.Brokers {
 		if i := strings.LastIndexByte(b, '@'); i >= 0 { // what is before it may be a password
-			v.want(false, key+".brokers", fmt.Sprintf("\"***%s\": want HOST:PORT; who logs in is in sasl", b[i:]))
+			v.refuse(key+".brokers", fmt.Sprintf("\"***%s\": want HOST:PORT; who logs in is in sasl", b[i:]))
 			continue
 		}
 		_, _, err := net.SplitHostPort(b)
