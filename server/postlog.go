@@ -21,20 +21,27 @@ const (
 )
 
 func newPostLog(log *slog.Logger) *postLog {
-	return &postLog{log: log, lines: loglimit.New(postLinesPerSecond, postLineBurst, func(n int) {
-		log.Warn("further posts rejected or changed", "posts", n)
-	})}
+	return &postLog{log: log, lines: loglimit.New(postLinesPerSecond, postLineBurst)}
 }
 
-func (n *postLog) batch(b *ingest.Batch) {
+// allow reports whether there is room for a line, and logs before it how many posts were left out.
+func (l *postLog) allow() bool {
+	skipped, ok := l.lines.Allow()
+	if skipped > 0 {
+		l.log.Warn("further posts rejected or changed", "posts", skipped)
+	}
+	return ok
+}
+
+func (l *postLog) batch(b *ingest.Batch) {
 	for _, x := range b.Rejected {
-		if n.lines.MayLog() {
-			n.log.Warn("post rejected", "place", x.Location, "reason", x.Reason)
+		if l.allow() {
+			l.log.Warn("post rejected", "place", x.Location, "reason", x.Reason)
 		}
 	}
 	for _, x := range b.Notes {
-		if n.lines.MayLog() {
-			n.log.Info("post changed", "place", x.Location, "change", x.Text)
+		if l.allow() {
+			l.log.Info("post changed", "place", x.Location, "change", x.Text)
 		}
 	}
 }

@@ -208,8 +208,8 @@ func (h *Source) writeFailure(w http.ResponseWriter, r *http.Request, a *answer,
 		retryHint = " Send it again later."
 	}
 	p := failure(err, retryHint)
-	if p.Status == http.StatusServiceUnavailable && errors.Is(err, errDurable) && h.failures.MayLog() {
-		h.cfg.Logger.Error("posts not durable", "path", r.URL.Path, "error", err)
+	if p.Status == http.StatusServiceUnavailable && errors.Is(err, errDurable) {
+		h.logFailure(r, err)
 	}
 	if p.Status == http.StatusUnsupportedMediaType {
 		w.Header().Set("Accept-Encoding", "gzip")
@@ -221,6 +221,17 @@ func (h *Source) writeFailure(w http.ResponseWriter, r *http.Request, a *answer,
 		p.Extra = withQuota(p.Extra, exceeded)
 	}
 	problem.Write(w, r, p)
+}
+
+// logFailure logs that posts are not durable, a bounded number of times.
+func (h *Source) logFailure(r *http.Request, err error) {
+	skipped, ok := h.failures.Allow()
+	if skipped > 0 {
+		h.cfg.Logger.Error("further requests with posts that are not durable", "requests", skipped)
+	}
+	if ok {
+		h.cfg.Logger.Error("posts not durable", "path", r.URL.Path, "error", err)
+	}
 }
 
 func (a *answer) members() map[string]any {

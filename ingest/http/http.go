@@ -140,12 +140,10 @@ func New(cfg Config) (*Source, error) {
 		mux:    new(paths.Mux),
 		queue:  newQueue(cfg.Queue),
 		bodies: semaphore.NewWeighted(cfg.UploadBytes - cfg.UploadBytes/answersShare), answers: semaphore.NewWeighted(cfg.UploadBytes / answersShare),
-		quit: make(chan struct{}),
-		done: make(chan struct{}),
+		failures: loglimit.New(rate.Every(failureInterval), failureBurst),
+		quit:     make(chan struct{}),
+		done:     make(chan struct{}),
 	}
-	h.failures = loglimit.New(rate.Every(failureInterval), failureBurst, func(n int) {
-		cfg.Logger.Error("further requests with posts that are not durable", "requests", n)
-	})
 	h.metrics = newMetrics()
 	h.slots = newUploadSlots(cfg.MaxUploads, h.metrics)
 	h.reading, h.endRead = context.WithCancel(context.Background())
