@@ -7,8 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
+
+	"refrain/internal/meters"
 )
 
 // errEvicted ends an upload whose slot another needs.
@@ -145,16 +146,10 @@ func (slot *uploadSlot) end(n int) (evicted bool) {
 type metrics struct{ refused, evicted metric.Int64Counter }
 
 func newMetrics() metrics {
-	meter := otel.Meter("refrain/ingest/http")
-	refused, err := meter.Int64Counter("refrain_ingest_http_refused",
-		metric.WithDescription("Uploads refused because there were as many as limits.uploads, or held as much as limits.upload_bytes."))
-	if err != nil {
-		otel.Handle(err) // the instrument still works as a no-op
+	const scope = "refrain/ingest/http"
+	return metrics{
+		refused: meters.Counter(scope, "refrain_ingest_http_refused",
+			"Uploads refused because there were as many as limits.uploads, or held as much as limits.upload_bytes."),
+		evicted: meters.Counter(scope, "refrain_ingest_http_cut", "Uploads cut off because they were slow and another waited for a place."),
 	}
-	evicted, err := meter.Int64Counter("refrain_ingest_http_cut",
-		metric.WithDescription("Uploads cut off because they were slow and another waited for a place."))
-	if err != nil {
-		otel.Handle(err)
-	}
-	return metrics{refused, evicted}
 }

@@ -17,9 +17,10 @@ import (
 	"sync"
 	"syscall"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"refrain/internal/meters"
 )
 
 // Error says that a peer has sent what its protocol does not allow, or more than is accepted.
@@ -61,12 +62,8 @@ func name(peer net.Addr) string {
 }
 
 var faults = sync.OnceValue(func() metric.Int64Counter {
-	c, err := otel.Meter("refrain/internal/wirecheck").Int64Counter("refrain_wirecheck_faults",
-		metric.WithDescription("Connections ended because the peer sent what its protocol does not allow, by protocol."))
-	if err != nil {
-		otel.Handle(err) // the instrument still works as a no-op
-	}
-	return c
+	return meters.Counter("refrain/internal/wirecheck", "refrain_wirecheck_faults",
+		"Connections ended because the peer sent what its protocol does not allow, by protocol.")
 })
 
 // checker follows one direction of a connection.
