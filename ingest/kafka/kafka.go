@@ -89,7 +89,7 @@ type Source struct {
 	total    int                      // partitions of all topics, when they were looked up
 	starts   map[string]map[int]int64 // where partitions without an offset begin, if not at their oldest record
 	metrics  *metrics
-	warnings throttle
+	warnings sync.Map // message to *rate.Sometimes
 
 	batches chan ingest.Batch // unbuffered: what is handed on is current
 	memory  *semaphore.Weighted
@@ -128,7 +128,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 		total += len(t.Partitions)
 	}
 	s := &Source{
-		cfg: cfg, total: total, conn: conn, fetches: conn.Transport(cfg.Topics...), warnings: throttle{every: 30 * time.Second, last: map[string]time.Time{}},
+		cfg: cfg, total: total, conn: conn, fetches: conn.Transport(cfg.Topics...),
 		batches: make(chan ingest.Batch), memory: semaphore.NewWeighted(cfg.Memory), quit: make(chan struct{}),
 	}
 	s.client = conn.Client(s.fetches)
