@@ -26,10 +26,8 @@ func (n *node) observe() error {
 		metric.WithDescription("Bytes of what tells which posts without a usable time are sent again."))
 	forcedOccurrences, err9 := meter.Int64ObservableCounter("refrain_sigstore_forced_occurrences",
 		metric.WithDescription("Occurrences that the budget dropped before their time, of texts that stayed."))
-	for _, err := range []error{err1, err2, err3, err4, err5, err6, err7, err8, err9} {
-		if err != nil {
-			return err
-		}
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8, err9); err != nil {
+		return err
 	}
 	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		t := detector.Total(n.detectors)

@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"refrain/api"
+	"refrain/internal/meters"
 )
 
 // health is what is known to be wrong with the service: a list of conditions, looked at every second and whenever somebody
@@ -126,23 +127,16 @@ func (h *health) observe() (metric.Registration, error) {
 	return meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		isReady := int64(1)
+		isReady := true
 		for _, c := range h.conditions {
-			o.ObserveInt64(holding, oneIf(c.holds), metric.WithAttributes(attribute.String("condition", c.name)))
+			o.ObserveInt64(holding, meters.Bool(c.holds), metric.WithAttributes(attribute.String("condition", c.name)))
 			if c.holds && !c.warning {
-				isReady = 0
+				isReady = false
 			}
 		}
-		o.ObserveInt64(ready, isReady)
+		o.ObserveInt64(ready, meters.Bool(isReady))
 		return nil
 	}, ready, holding)
-}
-
-func oneIf(is bool) int64 {
-	if is {
-		return 1
-	}
-	return 0
 }
 
 // openHealth lists the conditions.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -138,10 +139,8 @@ func (s *space) observe() error {
 	hours, err4 := meter.Float64ObservableGauge("refrain_topic_hours_to_full",
 		metric.WithDescription("Hours until a topic reaches its limit, at the rate of the last hour, while what is no longer needed goes. "+
 			"0: it is full. +Inf: it never is, as where nothing is appended."))
-	for _, err := range []error{err1, err2, err3, err4} {
-		if err != nil {
-			return err
-		}
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return err
 	}
 	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for _, t := range s.topics {

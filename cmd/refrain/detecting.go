@@ -70,7 +70,7 @@ func (d *detecting) summarise(c detection.Counts, elapsed time.Duration) {
 			terminal.Noun(int(s.ForcedOccurrences), "occurrence"))
 	}
 	if s.Truncated > 0 {
-		fmt.Fprintf(w, "%d sentences repeat more than %s texts: their further events are left out\n", s.Truncated, "--max-matches")
+		fmt.Fprintf(w, "%d sentences repeat more than --max-matches texts: their further events are left out\n", s.Truncated)
 	}
 }
 

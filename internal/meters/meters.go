@@ -37,3 +37,11 @@ func Handle(err error) {
 		otel.Handle(err)
 	}
 }
+
+// Bool is what a gauge shows of b.
+func Bool(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -76,15 +76,8 @@ func (m *metrics) watch(e *Endpoint) (stop func()) {
 		defer e.mu.Unlock()
 		endpoint := metric.WithAttributes(m.endpoint)
 		o.ObserveInt64(pending, int64(e.status.Waiting), endpoint)
-		o.ObserveInt64(held, oneIf(e.status.Held), endpoint)
-		o.ObserveInt64(disabled, oneIf(e.enable != nil), endpoint)
+		o.ObserveInt64(held, meters.Bool(e.status.Held), endpoint)
+		o.ObserveInt64(disabled, meters.Bool(e.enable != nil), endpoint)
 		return nil
 	}, pending, held, disabled)
-}
-
-func oneIf(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
 }
