@@ -36,7 +36,8 @@ func badQuery(r *http.Request, known []string) string {
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil { // url.URL.Query leaves out what it cannot read
-		return fmt.Sprintf("The query cannot be read: %s. Parameters are separated by &; a ; in a value is written %%3B.", truncate(err.Error()))
+		return fmt.Sprintf("The query cannot be read: %s. Parameters are separated by &; a ; in a value is written %%3B.",
+			truncate(err.Error()))
 	}
 	var unknown, twice []string
 	for name, values := range query {

@@ -22,8 +22,8 @@ type Tail struct {
 	ring []recent // oldest first, at most size and maxTail bytes
 }
 
-// recent is an event as it is: most are never looked at. What it shows is read once, at the first retraction that comes after
-// it, and not at each: whoever deletes a thousand posts a second would have all events read a thousand times.
+// recent is an event as it is: most are never looked at. What it shows is read once, at the first retraction that
+// comes after it, and not at each: whoever deletes a thousand posts a second would have all events read a thousand times.
 type recent struct {
 	data  []byte
 	shows *[3]feed.Name // later, earlier and first; nil: not read yet
@@ -53,7 +53,8 @@ func (t *Tail) Latest(n int) []feed.Match {
 	return out
 }
 
-// maxRecordPositions is how many positions a record takes at most: in a packed topic whose records came one by one (topic/jetstream).
+// maxRecordPositions is how many positions a record takes at most: in a packed topic whose records came one by one
+// (topic/jetstream).
 const maxRecordPositions = 32
 
 // Run follows the topic, beginning with the last few events kept, until ctx ends; then it returns nil.

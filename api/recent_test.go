@@ -66,19 +66,23 @@ func TestTailKeepsTheLatest(t *testing.T) {
 func TestTailTakesRetractedPostsAway(t *testing.T) {
 	top := topic.NewMemory(topic.DefaultMemory())
 	event := func(later, earlier, first string) topic.Record {
-		m := feed.Match{Later: feed.Occurrence{Post: later}, Earlier: feed.Occurrence{Post: earlier}, First: feed.First{Post: first}}
+		m := feed.Match{
+			Later: feed.Occurrence{Post: later}, Earlier: feed.Occurrence{Post: earlier}, First: feed.First{Post: first},
+		}
 		return topic.Record{Data: m.AppendEvent(nil, "d")}
 	}
 	byAuthors := func(later, earlier, first string) topic.Record {
-		m := feed.Match{Later: feed.Occurrence{Post: "of " + later, Author: later}, Earlier: feed.Occurrence{Post: "e", Author: earlier},
-			First: feed.First{Post: "f", Author: first}}
+		m := feed.Match{Later: feed.Occurrence{Post: "of " + later, Author: later},
+			Earlier: feed.Occurrence{Post: "e", Author: earlier},
+			First:   feed.First{Post: "f", Author: first}}
 		return topic.Record{Data: m.AppendEvent(nil, "d")}
 	}
 	author := `{"specversion":"1.0","type":"dev.refrain.retracted.v1","data":{"source":"","author":"ann"}}`
 	retracted := `{"specversion":"1.0","type":"dev.refrain.retracted.v1","data":{"source":"","post":"gone"}}`
 	err := top.Append(t.Context(), []topic.Record{
 		event("gone", "a", "a"), event("b", "gone", "a"), event("c", "a", "gone"), event("d", "a", "a"),
-		byAuthors("ann", "bob", "cid"), byAuthors("bob", "ann", "cid"), byAuthors("bob", "cid", "ann"), byAuthors("bob", "cid", "dan"), {Data: []byte(author)},
+		byAuthors("ann", "bob", "cid"), byAuthors("bob", "ann", "cid"), byAuthors("bob", "cid", "ann"),
+		byAuthors("bob", "cid", "dan"), {Data: []byte(author)},
 		{Data: []byte(retracted)}, {Data: []byte(`{"type":"dev.refrain.other.v1"}`)}, event("last", "a", "a"),
 	})
 	if err != nil {
@@ -142,13 +146,15 @@ func TestTailIsBoundedByBytes(t *testing.T) {
 	}
 }
 
-// TestTailReadsAnEventOnceForAllDeletions: whoever deletes posts one after the other, which nobody has, does not have all the
-// events of the page read anew for each: 500 × 2,000 of them took 60 % of a server's time.
+// TestTailReadsAnEventOnceForAllDeletions: whoever deletes posts one after the other, which nobody has, does not have
+// all the events of the page read anew for each: 500 × 2,000 of them took 60 % of a server's time.
 func TestTailReadsAnEventOnceForAllDeletions(t *testing.T) {
 	const events, deletions = 500, 2000
 	var records []topic.Record
 	for i := range events {
-		m := feed.Match{Later: feed.Occurrence{Post: fmt.Sprint("later", i)}, Earlier: feed.Occurrence{Post: "e"}, First: feed.First{Post: "f"}}
+		m := feed.Match{
+			Later: feed.Occurrence{Post: fmt.Sprint("later", i)}, Earlier: feed.Occurrence{Post: "e"}, First: feed.First{Post: "f"},
+		}
 		records = append(records, topic.Record{Data: m.AppendEvent(nil, "d")})
 	}
 	for i := range deletions {

@@ -29,7 +29,8 @@ func newRefusals(logger *slog.Logger) *refusals {
 	return &refusals{
 		logger: logger, lines: loglimit.New(rate.Every(refusalPause), 1),
 		refused: meters.Counter("refrain/api", "refrain_api_refused",
-			"Requests refused, by reason: token (none, or an unknown one), scope, host, forwarded, browser, query, busy, held, crowded."),
+			"Requests refused, by reason: token (none, or an unknown one), scope, host, forwarded, browser, query, busy, "+
+				"held, crowded."),
 	}
 }
 
