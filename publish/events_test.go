@@ -335,7 +335,8 @@ func TestEventsLeavesDeletedPostsOut(t *testing.T) {
 func TestEventsAsLines(t *testing.T) {
 	top := topic.NewMemory(topic.DefaultMemory())
 	spaced := strings.ReplaceAll(string(event("p0")), `","`, "\",\n  \"")
-	if err := top.Append(t.Context(), []topic.Record{{Data: []byte(spaced)}, {Data: []byte("rubbish")}, {Data: event("p1")}}); err != nil {
+	if err := top.Append(t.Context(), []topic.Record{{Data: []byte(spaced)}, {Data: []byte("rubbish")},
+		{Data: event("p1")}}); err != nil {
 		t.Fatal(err)
 	}
 	_, url := serve(t, top)
@@ -358,8 +359,12 @@ func TestEventsAsLines(t *testing.T) {
 }
 
 func TestEventsRefuses(t *testing.T) {
-	_, url := serve(t, newMemory(topic.MemoryConfig{Partitions: 2, MaxFetch: 256}), func(c *publish.EventsConfig) { c.MaxClients = 1 })
-	for query, word := range map[string]string{"?from=noon": "from=noon", "?until=never": "until=never", "?format=xml": "format=xml"} {
+	_, url := serve(t, newMemory(topic.MemoryConfig{Partitions: 2, MaxFetch: 256}), func(c *publish.EventsConfig) {
+		c.MaxClients = 1
+	})
+	for query, word := range map[string]string{
+		"?from=noon": "from=noon", "?until=never": "until=never", "?format=xml": "format=xml",
+	} {
 		c := connect(t, url+query)
 		b, _ := io.ReadAll(c.Body)
 		if c.StatusCode != 400 || !strings.Contains(string(b), word) {

@@ -27,8 +27,10 @@ func newMetrics() metrics {
 	clients, err := otel.Meter(meterScope).Int64UpDownCounter("refrain_publish_clients",
 		metric.WithDescription("Clients that follow the events over HTTP."))
 	meters.Handle(err)
-	delay, err := otel.Meter(meterScope).Float64Histogram("refrain_publish_delivery_delay", metric.WithUnit("s"), delays.Buckets(),
-		metric.WithDescription("From an event made, just before it is durable, to taken by a sink; over HTTP, by each client that follows live."))
+	delay, err := otel.Meter(meterScope).Float64Histogram("refrain_publish_delivery_delay", metric.WithUnit("s"),
+		delays.Buckets(),
+		metric.WithDescription("From an event made, just before it is durable, to taken by a sink; over HTTP, by each "+
+			"client that follows live."))
 	meters.Handle(err)
 	return metrics{
 		clients: clients, delay: delay,
@@ -64,7 +66,8 @@ func (m metrics) failed(sink string) {
 
 // watchLag observes how far a sink is behind, until the function it returns is called.
 func (m metrics) watchLag(sink string, r *Reader) (stop func()) {
-	lag := meters.Gauge(meterScope, "refrain_publish_lag", "Events between a sink's cursor and the end of the event topic, at most.")
+	lag := meters.Gauge(meterScope, "refrain_publish_lag",
+		"Events between a sink's cursor and the end of the event topic, at most.")
 	return meters.Observe(meterScope, func(ctx context.Context, o metric.Observer) error {
 		n, err := r.Lag(ctx)
 		if err == nil {

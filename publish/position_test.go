@@ -35,7 +35,8 @@ func TestEventsBeginWithThePosition(t *testing.T) {
 					t.Errorf("data %s, want %s", first.position, want)
 				}
 				appendPosts(t, top, "meanwhile")
-				if got, _ := connect(t, url+"?until=now", "Last-Event-ID", first.id).posts(t, -1); !cmp.Equal(got, []string{"meanwhile"}) {
+				if got, _ := connect(t, url+"?until=now", "Last-Event-ID", first.id).posts(t, -1); !cmp.Equal(got,
+					[]string{"meanwhile"}) {
 					t.Errorf("resumed at %s: %v", first.id, got)
 				}
 			})
@@ -57,8 +58,10 @@ func TestEventsPositionPassesQuietPartitions(t *testing.T) {
 	}
 }
 
-// open answers one request in the bubble of a test, without a network. answered is what is new when all is quiet. The stream ends with the test.
-func open(t *testing.T, top topic.Topic, change func(*publish.EventsConfig), target string, header ...string) (answered func() string) {
+// open answers one request in the bubble of a test, without a network. answered is what is new when all is quiet. The
+// stream ends with the test.
+func open(t *testing.T, top topic.Topic, change func(*publish.EventsConfig), target string,
+	header ...string) (answered func() string) {
 	t.Helper()
 	cfg := publish.DefaultEvents()
 	cfg.Topic, cfg.Logger = top, slog.New(slog.DiscardHandler)

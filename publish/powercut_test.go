@@ -117,7 +117,10 @@ func (o *outage) cut() {
 // missed is how many of the events that the topic has in the end the sink was never given.
 func missed(tb testing.TB, seed uint64, as func(*topic.Memory) topic.Topic) (n int) {
 	r := rand.New(rand.NewPCG(seed, 0))
-	o := &outage{Rand: r, tb: tb, memory: newMemory(topic.MemoryConfig{Partitions: 1 + r.IntN(3), Ordered: r.IntN(2) == 0, MaxFetch: 3}), given: map[string]bool{}}
+	o := &outage{
+		Rand: r, tb: tb, memory: newMemory(topic.MemoryConfig{Partitions: 1 + r.IntN(3), Ordered: r.IntN(2) == 0,
+			MaxFetch: 3}), given: map[string]bool{},
+	}
 	o.topic = as(o.memory)
 	for range 8 {
 		o.append()

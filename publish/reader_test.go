@@ -217,7 +217,9 @@ func TestNextIsBoundedByBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r, err := publish.OpenReader(t.Context(), publish.ReaderConfig{Topic: top, Store: new(topic.MemoryStore), Name: "test", Logger: slog.Default()})
+	r, err := publish.OpenReader(t.Context(), publish.ReaderConfig{
+		Topic: top, Store: new(topic.MemoryStore), Name: "test", Logger: slog.Default(),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

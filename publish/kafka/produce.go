@@ -174,7 +174,8 @@ func records(ctx context.Context, events []publish.Event) kafka.RecordReader {
 // deadLetter gives an event up.
 func (s *Sink) deadLetter(e *publish.Event, cause error) error {
 	reason := fmt.Sprintf("%d bytes: %v (max.message.bytes of topic %s)", len(e.Data), cause, s.cfg.Topic)
-	s.cfg.Logger.Error("kafka: event is too large for the topic", "sink", s.cfg.Name, "id", e.ID, "place", e.Offset, "error", cause)
+	s.cfg.Logger.Error("kafka: event is too large for the topic", "sink", s.cfg.Name, "id", e.ID, "place", e.Offset,
+		"error", cause)
 	if s.cfg.DeadLetters == nil {
 		return nil
 	}

@@ -39,7 +39,8 @@ func (s *session) letters(d *delivery) error {
 			return err
 		}
 		s.givingUp.Do(func() {
-			s.logger.Error("webhook: an event is given up and goes to the dead letters", "id", e.ID, "place", e.Offset, "reason", d.reason)
+			s.logger.Error("webhook: an event is given up and goes to the dead letters", "id", e.ID, "place", e.Offset,
+				"reason", d.reason)
 		})
 		s.reader.Done(e)
 		s.metrics.count(dead, 1)

@@ -70,7 +70,8 @@ func (m *metrics) attempt(r result) {
 func (m *metrics) watch(e *Endpoint) (stop func()) {
 	pending := meters.Gauge(meterScope, "refrain_webhook_pending", "Events that wait for a retry.")
 	held := meters.Gauge(meterScope, "refrain_webhook_held", "1 while so many wait that no more are read.")
-	disabled := meters.Gauge(meterScope, "refrain_webhook_disabled", "1 while an endpoint that answered 410 is not sent anything.")
+	disabled := meters.Gauge(meterScope, "refrain_webhook_disabled",
+		"1 while an endpoint that answered 410 is not sent anything.")
 	return meters.Observe(meterScope, func(_ context.Context, o metric.Observer) error {
 		e.mu.Lock()
 		defer e.mu.Unlock()

@@ -45,7 +45,8 @@ func (e *Endpoint) send(ctx context.Context, d *delivery) result {
 	return r
 }
 
-func (e *Endpoint) post(ctx context.Context, id string, body []byte, now time.Time) (status int, retryAfter time.Duration, err error) {
+func (e *Endpoint) post(ctx context.Context, id string, body []byte, now time.Time) (status int,
+	retryAfter time.Duration, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.target.URL.String(), bytes.NewReader(body))
 	if err != nil {
 		return 0, 0, errors.New("not a URL") // err would show it

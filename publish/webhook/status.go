@@ -121,7 +121,8 @@ func (s *session) note() {
 	s.held = held
 	if changed && held {
 		e.tooMany.Do(func() {
-			e.logger.Error("webhook: too many events wait for a retry; no more are read until some are delivered or given up", "waiting", n, "pending", e.Pending, "bytes", bytes, "max_bytes", maxPendingBytes)
+			e.logger.Error("webhook: too many events wait for a retry; no more are read until some are delivered or given up",
+				"waiting", n, "pending", e.Pending, "bytes", bytes, "max_bytes", maxPendingBytes)
 		})
 	}
 }
@@ -147,7 +148,8 @@ func (e *Endpoint) recall(ctx context.Context) bool {
 		if err == nil {
 			if d.URL == e.urlHash() {
 				e.setDisabled(d.Time)
-				e.logger.Warn("webhook: disabled: the endpoint has answered 410 Gone", "since", d.Time, "enable", "POST /v1/webhooks/"+e.Name+"/enable")
+				e.logger.Warn("webhook: disabled: the endpoint has answered 410 Gone", "since", d.Time, "enable",
+					"POST /v1/webhooks/"+e.Name+"/enable")
 			}
 			return true
 		}
@@ -193,7 +195,8 @@ func (e *Endpoint) store(ctx context.Context, d disabledRecord) error {
 
 // disable stops deliveries, after a 410.
 func (e *Endpoint) disable(now time.Time) {
-	e.logger.Error("webhook: the endpoint has answered 410 Gone and is disabled until it is enabled again", "url", e.target.String())
+	e.logger.Error("webhook: the endpoint has answered 410 Gone and is disabled until it is enabled again", "url",
+		e.target.String())
 	e.setDisabled(now)
 }
 
