@@ -36,7 +36,8 @@ func NewStatus(source string) (*Status, error) {
 		metric.WithDescription("Tries at a source that failed, and are made again.")); err != nil {
 		return nil, err
 	}
-	up, err1 := meter.Int64ObservableGauge("refrain_ingest_up", metric.WithDescription("1 while a source gets at its posts, else 0."))
+	up, err1 := meter.Int64ObservableGauge("refrain_ingest_up",
+		metric.WithDescription("1 while a source gets at its posts, else 0."))
 	age, err2 := meter.Float64ObservableGauge("refrain_ingest_last_fetch_age", metric.WithUnit("s"),
 		metric.WithDescription("How long ago a source last answered, be it that there is nothing new."))
 	if err := errors.Join(err1, err2); err != nil {

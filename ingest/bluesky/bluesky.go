@@ -71,9 +71,11 @@ func client() *http.Client {
 func (c *Config) validate() error {
 	return errors.Join(
 		checkURL(c.URL), check.Set("name", c.Name != ""), check.Set("source", c.Source != ""),
-		check.AtLeast(0, "rewind", c.Rewind), check.AtLeast(1, "batch posts", c.BatchPosts), check.Positive("batch delay", c.BatchDelay),
+		check.AtLeast(0, "rewind", c.Rewind), check.AtLeast(1, "batch posts", c.BatchPosts),
+		check.Positive("batch delay", c.BatchDelay),
 		check.AtLeast(1, "in flight", c.InFlight), check.AtLeast(1, "max message", c.MaxMessage),
-		check.Positive("silence", c.Silence), check.Positive("min backoff", c.MinBackoff), check.AtLeast(c.MinBackoff, "max pause", c.MaxPause),
+		check.Positive("silence", c.Silence), check.Positive("min backoff", c.MinBackoff),
+		check.AtLeast(c.MinBackoff, "max pause", c.MaxPause),
 		check.Set("client", c.Client != nil), check.Set("now", c.Now != nil), check.Set("logger", c.Logger != nil),
 	)
 }

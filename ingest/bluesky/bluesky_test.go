@@ -201,7 +201,9 @@ func TestReadsEveryKindOfMessage(t *testing.T) {
 	if diff := cmp.Diff(want, all.Posts); diff != "" {
 		t.Errorf("posts (-want +got):\n%s", diff)
 	}
-	gone := []feed.Tombstone{{Source: "bluesky", Author: "did:plc:a"}, {Source: "bluesky", Author: "did:plc:f"}, {Source: "bluesky", Post: uri("1")}}
+	gone := []feed.Tombstone{
+		{Source: "bluesky", Author: "did:plc:a"}, {Source: "bluesky", Author: "did:plc:f"}, {Source: "bluesky", Post: uri("1")},
+	}
 	if diff := cmp.Diff(gone, all.Deleted); diff != "" {
 		t.Errorf("deleted (-want +got):\n%s", diff)
 	}
@@ -354,7 +356,9 @@ func TestLeavesASilentConnection(t *testing.T) {
 }
 
 func TestKeepsDeletionBeforeCreation(t *testing.T) {
-	for _, gone := range []string{strings.Replace(created(1), "create", "delete", 1), account("a", `"active":false,"status":"deleted"`)} {
+	for _, gone := range []string{
+		strings.Replace(created(1), "create", "delete", 1), account("a", `"active":false,"status":"deleted"`),
+	} {
 		testDeletion(t, gone)
 	}
 }

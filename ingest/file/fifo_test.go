@@ -119,7 +119,9 @@ func TestWhatIsNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	for path, want := range map[string]string{t.TempDir(): "a directory", socket: "a socket", "/dev/zero": "a device", "/dev/tty": "a device"} {
+	for path, want := range map[string]string{
+		t.TempDir(): "a directory", socket: "a socket", "/dev/zero": "a device", "/dev/tty": "a device",
+	} {
 		if _, err := os.Stat(path); err != nil {
 			continue // not here
 		}

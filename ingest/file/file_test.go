@@ -343,7 +343,8 @@ func TestProgress(t *testing.T) {
 		_, err = f.Next(t.Context())
 	}
 	if err != io.EOF || f.Lines() != 5000 || f.BytesRead() != int64(len(content)) || f.Size() != int64(len(content)) {
-		t.Errorf("at the end (%v): %d lines, %d bytes of %d; want 5000 and %d", err, f.Lines(), f.BytesRead(), f.Size(), len(content))
+		t.Errorf("at the end (%v): %d lines, %d bytes of %d; want 5000 and %d", err, f.Lines(), f.BytesRead(), f.Size(),
+			len(content))
 	}
 	if f.Memory() != gzipMemory {
 		t.Errorf("gzip holds %d", f.Memory())

@@ -142,7 +142,8 @@ const fullProblem = "urn:refrain:problem:topic-full"
 func noRoom(e *ingest.NoRoomError, retryHint string) problem.Problem {
 	return problem.Problem{
 		Type: fullProblem, Title: "No room for posts", Status: http.StatusServiceUnavailable, RetryAfter: min(e.In, maxRetryAfter),
-		Detail: fmt.Sprintf("The server keeps posts for as long as others may repeat them, and has no room for more: these were not accepted. "+
+		Detail: fmt.Sprintf("The server keeps posts for as long as others may repeat them, and has no room for more: "+
+			"these were not accepted. "+
 			"The oldest go in about %v; ask again every hour, for there may be room before.%s", e.In.Round(time.Minute), retryHint),
 	}
 }
@@ -179,13 +180,15 @@ func failure(err error, retryHint string) problem.Problem {
 	case is(ingest.ErrBehind):
 		return problem.Problem{
 			Type: paceProblem, Title: "Look-ups are behind", Status: http.StatusTooManyRequests, RetryAfter: 5 * time.Second,
-			Detail: "Posts arrive faster than they are compared with others, and this sender sends more than its quota gives on average." + retryHint,
+			Detail: "Posts arrive faster than they are compared with others, and this sender sends more than its quota " +
+				"gives on average." + retryHint,
 		}
 	case errors.As(err, &exceeded):
 		return overQuota(exceeded, retryHint)
 	case is(ingest.ErrDeletionsFull):
 		return problem.Problem{
-			Type: deletionsProblem, Title: "No room for deletions", Status: http.StatusInsufficientStorage, RetryAfter: 10 * time.Minute,
+			Type: deletionsProblem, Title: "No room for deletions", Status: http.StatusInsufficientStorage,
+			RetryAfter: 10 * time.Minute,
 			Detail: "The server keeps as many deletions as it has room for, and forgets none before its time: this one was not " +
 				"accepted. There is room again as old ones expire. Cause: " + err.Error(),
 		}

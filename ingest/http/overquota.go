@@ -29,8 +29,8 @@ func (u *upload) recount(err error) {
 // paceProblem is the type of the problem that a sender has to wait for look-ups (quotas.pace).
 const paceProblem = "urn:refrain:problem:pace"
 
-// maxRetryAfter is the longest Retry-After of a quota or a full topic. Many clients sleep for as long as they are told, and by then a topic
-// may have room again, or somebody may have given the client more.
+// maxRetryAfter is the longest Retry-After of a quota or a full topic. Many clients sleep for as long as they are
+// told, and by then a topic may have room again, or somebody may have given the client more.
 const maxRetryAfter = time.Hour
 
 func overQuota(e *quota.Exceeded, retryHint string) problem.Problem {

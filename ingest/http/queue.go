@@ -19,10 +19,10 @@ var (
 	errStopping = errors.New("shutting down")
 )
 
-// queue holds the batches of all requests, and deals with their senders in turn, by bytes: whoever sends little waits for the
-// batch that is under way, and for as many bytes of each of the others as he sends himself, however large their batches and
-// however small his own. A quarter of its slots is only for senders that have few, so that one who fills the queue does not
-// shut it for the next.
+// queue holds the batches of all requests, and deals with their senders in turn, by bytes: whoever sends little waits
+// for the batch that is under way, and for as many bytes of each of the others as he sends himself, however large
+// their batches and however small his own. A quarter of its slots is only for senders that have few, so that one who
+// fills the queue does not shut it for the next.
 type queue struct {
 	max int
 
@@ -32,12 +32,16 @@ type queue struct {
 	waiting map[string][]ingest.Batch
 	turns   []string         // senders with a batch that waits, who came first before who came later
 	spent   map[string]int64 // by sender, bytes handed on, counted from clock: the least of those that wait is next
-	clock   int64            // of the batch handed on last: who has sent nothing meanwhile begins with it, and has saved up nothing
-	changed chan struct{}    // closed, and made anew, when a slot comes free or a batch comes
+	// of the batch handed on last: who has sent nothing meanwhile begins with it, and has saved up nothing
+	clock   int64
+	changed chan struct{} // closed, and made anew, when a slot comes free or a batch comes
 }
 
 func newQueue(limit int) *queue {
-	return &queue{max: limit, unacked: map[string]int{}, waiting: map[string][]ingest.Batch{}, spent: map[string]int64{}, changed: make(chan struct{})}
+	return &queue{
+		max: limit, unacked: map[string]int{}, waiting: map[string][]ingest.Batch{}, spent: map[string]int64{},
+		changed: make(chan struct{}),
+	}
 }
 
 // reserve gets a slot for a batch of a sender; false, and what to wait for, when there is none.

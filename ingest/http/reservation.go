@@ -21,8 +21,8 @@ const postOverhead = 512
 // for bodies.
 const answersShare = 4
 
-// reservation is what one upload holds of Config.UploadBytes, which all uploads share: of its body what is not durable yet, or
-// of its answer. It may be used by several goroutines.
+// reservation is what one upload holds of Config.UploadBytes, which all uploads share: of its body what is not durable
+// yet, or of its answer. It may be used by several goroutines.
 type reservation struct {
 	shared *semaphore.Weighted
 	free   int64

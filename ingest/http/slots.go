@@ -35,7 +35,9 @@ type uploadSlots struct {
 }
 
 func newUploadSlots(n int, m metrics) uploadSlots {
-	return uploadSlots{free: make(chan struct{}, n), metrics: m, now: time.Now, mu: new(sync.Mutex), inUse: map[*uploadSlot]bool{}}
+	return uploadSlots{
+		free: make(chan struct{}, n), metrics: m, now: time.Now, mu: new(sync.Mutex), inUse: map[*uploadSlot]bool{},
+	}
 }
 
 // uploadSlot is the slot of one upload.
@@ -150,6 +152,7 @@ func newMetrics() metrics {
 	return metrics{
 		refused: meters.Counter(scope, "refrain_ingest_http_refused",
 			"Uploads refused because there were as many as limits.uploads, or held as much as limits.upload_bytes."),
-		evicted: meters.Counter(scope, "refrain_ingest_http_cut", "Uploads cut off because they were slow and another waited for a place."),
+		evicted: meters.Counter(scope, "refrain_ingest_http_cut",
+			"Uploads cut off because they were slow and another waited for a place."),
 	}
 }

@@ -66,15 +66,21 @@ type fetched struct {
 	sets          []protocol.RecordReader
 	next          int64 // behind what has been read
 
-	abortedTransactions []fetch.ResponseTransaction // aborted transactions that are still to begin, in the order of their first offset
-	abortingProducers   map[int64]bool              // producers in an aborted transaction
+	// aborted transactions that are still to begin, in the order of their first offset
+	abortedTransactions []fetch.ResponseTransaction
+	abortingProducers   map[int64]bool // producers in an aborted transaction
 
 	control, aborted int64 // records dropped
 }
 
 func newFetched(part *fetch.ResponsePartition, at int64) *fetched {
-	f := &fetched{highWatermark: part.HighWatermark, next: at, abortedTransactions: part.AbortedTransactions, abortingProducers: map[int64]bool{}}
-	slices.SortFunc(f.abortedTransactions, func(a, b fetch.ResponseTransaction) int { return int(min(max(a.FirstOffset-b.FirstOffset, -1), 1)) })
+	f := &fetched{
+		highWatermark: part.HighWatermark, next: at, abortedTransactions: part.AbortedTransactions,
+		abortingProducers: map[int64]bool{},
+	}
+	slices.SortFunc(f.abortedTransactions, func(a, b fetch.ResponseTransaction) int {
+		return int(min(max(a.FirstOffset-b.FirstOffset, -1), 1))
+	})
 	switch r := part.RecordSet.Records.(type) {
 	case nil:
 	case *protocol.RecordStream:

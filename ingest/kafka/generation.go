@@ -54,7 +54,8 @@ func (s *Source) serve(ctx context.Context, gen *kafka.Generation) {
 	}
 	s.cfg.Logger.Info("kafka: reading", "group", s.cfg.Group, "generation", gen.ID, "partitions", len(parts))
 	if len(parts) < s.total {
-		s.cfg.Logger.Warn("kafka: other members of the group read the other partitions, and their posts are compared there, not here; "+
+		s.cfg.Logger.Warn("kafka: other members of the group read the other partitions, and their posts are compared "+
+			"there, not here; "+
 			"a server that is to see all posts needs a group of its own", "group", s.cfg.Group, "here", len(parts), "all", s.total)
 	}
 	reading, stop := context.WithCancel(ctx)

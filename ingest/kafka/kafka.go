@@ -71,7 +71,8 @@ func Default() Config {
 
 func (c *Config) validate() error {
 	return errors.Join(
-		check.Set("topics", len(c.Topics) > 0), check.Set("the name of a topic", !slices.Contains(c.Topics, "")), check.Set("group", c.Group != ""),
+		check.Set("topics", len(c.Topics) > 0), check.Set("the name of a topic", !slices.Contains(c.Topics, "")),
+		check.Set("group", c.Group != ""),
 		check.OneOf("start", c.Start, Earliest, Latest), check.AtLeast(1, "max record", c.MaxRecord),
 		check.AtLeast(1, "batch posts", c.BatchPosts), check.AtLeast(1, "batch bytes", c.BatchBytes),
 		check.AtLeast(1, "in flight", c.InFlight), check.AtLeast(1, "memory", c.Memory),

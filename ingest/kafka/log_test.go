@@ -147,8 +147,9 @@ func TestCompaction(t *testing.T) {
 	c.alter(kafka.ResourceTypeBroker, "1", "log.cleaner.backoff.ms", "100")
 	topic := devservers.Name(t)
 	devservers.CreateTopic(t, c.addr, topic, 1)
-	for name, v := range map[string]string{"cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.dirty.ratio": "0.001",
-		"delete.retention.ms": "0", "min.compaction.lag.ms": "0"} {
+	for name, v := range map[string]string{"cleanup.policy": "compact", "segment.ms": "100",
+		"min.cleanable.dirty.ratio": "0.001",
+		"delete.retention.ms":       "0", "min.compaction.lag.ms": "0"} {
 		c.alter(kafka.ResourceTypeTopic, topic, name, v)
 	}
 	c = newCluster(t, c.addr)
@@ -189,7 +190,8 @@ func (c *cluster) alter(kind kafka.ResourceType, name, key, value string) {
 	c.tb.Helper()
 	res, err := c.client.IncrementalAlterConfigs(c.tb.Context(), &kafka.IncrementalAlterConfigsRequest{
 		Resources: []kafka.IncrementalAlterConfigsRequestResource{{ResourceType: kind, ResourceName: name,
-			Configs: []kafka.IncrementalAlterConfigsRequestConfig{{Name: key, Value: value, ConfigOperation: kafka.ConfigOperationSet}}}}})
+			Configs: []kafka.IncrementalAlterConfigsRequestConfig{{Name: key, Value: value,
+				ConfigOperation: kafka.ConfigOperationSet}}}}})
 	if err != nil || res.Resources[0].Error != nil {
 		c.tb.Fatalf("alter %s: %v %v", key, err, res)
 	}
@@ -201,7 +203,9 @@ func (c *cluster) awaitSegmentEnd() { <-time.After(150 * time.Millisecond) }
 // first is the value of the first record in the first batch of a partition, "" when that batch is empty.
 func (c *cluster) first(topic string) string {
 	c.tb.Helper()
-	res, err := c.client.Fetch(c.tb.Context(), &kafka.FetchRequest{Topic: topic, MinBytes: 1, MaxBytes: 1 << 20, MaxWait: time.Second})
+	res, err := c.client.Fetch(c.tb.Context(), &kafka.FetchRequest{
+		Topic: topic, MinBytes: 1, MaxBytes: 1 << 20, MaxWait: time.Second,
+	})
 	if err != nil || res.Error != nil {
 		c.tb.Fatal(err, res)
 	}
@@ -260,7 +264,9 @@ func (c *cluster) transactional(topic, name string) *transactional {
 	}
 	var session *kafka.ProducerSession
 	until(c.tb, "a producer id", func() bool {
-		res, err := c.client.InitProducerID(c.tb.Context(), &kafka.InitProducerIDRequest{TransactionalID: name, TransactionTimeoutMs: 60_000})
+		res, err := c.client.InitProducerID(c.tb.Context(), &kafka.InitProducerIDRequest{
+			TransactionalID: name, TransactionTimeoutMs: 60_000,
+		})
 		if err != nil || res.Error != nil {
 			return false
 		}

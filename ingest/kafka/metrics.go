@@ -18,8 +18,10 @@ type metrics struct {
 func newMetrics(s *Source) *metrics {
 	const scope = "refrain/ingest"
 	m := &metrics{
-		controls: meters.Counter(scope, "refrain_ingest_kafka_control_records", "Control records of transactions dropped from topics of posts."),
-		aborted:  meters.Counter(scope, "refrain_ingest_kafka_aborted_records", "Records of aborted transactions dropped from topics of posts."),
+		controls: meters.Counter(scope, "refrain_ingest_kafka_control_records",
+			"Control records of transactions dropped from topics of posts."),
+		aborted: meters.Counter(scope, "refrain_ingest_kafka_aborted_records",
+			"Records of aborted transactions dropped from topics of posts."),
 		losses: meters.Counter(scope, "refrain_ingest_kafka_lost_records",
 			"Records of topics of posts that retention deleted before they were read, at most."),
 	}

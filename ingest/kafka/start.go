@@ -49,7 +49,9 @@ func (s *Source) ends(ctx context.Context, topics []kafka.Topic) (map[string]map
 // groups takes a moment to come up.
 func (s *Source) hasOffsets(ctx context.Context, topic string, numbers []int) (bool, error) {
 	ask := func() (*kafka.OffsetFetchResponse, error) {
-		res, err := s.client.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: s.cfg.Group, Topics: map[string][]int{topic: numbers}})
+		res, err := s.client.OffsetFetch(ctx, &kafka.OffsetFetchRequest{
+			GroupID: s.cfg.Group, Topics: map[string][]int{topic: numbers},
+		})
 		if err == nil {
 			err = res.Error
 		}
@@ -104,7 +106,8 @@ func (p *partition) relocate(ctx context.Context, at int64) error {
 		p.src.metrics.countLost(p.topic, first-at)
 		p.advance(first)
 	case at > end:
-		p.src.cfg.Logger.Error("kafka: the partition ends before the offset that was reached: the topic was made anew, or the log was cut; reading from its beginning",
+		p.src.cfg.Logger.Error("kafka: the partition ends before the offset that was reached: the topic was made anew, "+
+			"or the log was cut; reading from its beginning",
 			"topic", p.topic, "partition", p.number, "offset", at, "start", first, "end", end)
 		p.window.reset(first)
 		p.next.Store(first)

@@ -157,7 +157,8 @@ func (r *reader) keepGathering(missing int, overdue, ackWait time.Duration) bool
 	if overdue < ackWait+infoTimeout && bytes < maxGatherRequests*r.requestBytes() {
 		return true
 	}
-	r.cfg.Logger.Warn("ingest: posts that were delivered and not acknowledged have not come again; going on, they may come late",
+	r.cfg.Logger.Warn("ingest: posts that were delivered and not acknowledged have not come again; going on, they "+
+		"may come late",
 		"source", r.name, "posts", missing)
 	return false
 }
@@ -173,7 +174,9 @@ func (r *reader) gather(missing int) error {
 
 // gathered puts what has come again in its order.
 func (r *reader) gathered() {
-	slices.SortFunc(r.redelivered, func(a, b delivery) int { return cmp.Compare(a.meta.Sequence.Stream, b.meta.Sequence.Stream) })
+	slices.SortFunc(r.redelivered, func(a, b delivery) int {
+		return cmp.Compare(a.meta.Sequence.Stream, b.meta.Sequence.Stream)
+	})
 	r.gathering = false
 	r.unsure.Store(false)
 }

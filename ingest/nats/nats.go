@@ -60,8 +60,10 @@ func Default() Config {
 
 func (c *Config) validate() error {
 	return errors.Join(
-		check.Set("stream", c.Stream != ""), check.Set("consumer", c.Consumer != ""), check.OneOf("start", c.Start, earliest, latest),
-		check.AtLeast(1, "max record", c.MaxRecord), check.AtLeast(1, "batch posts", c.BatchPosts), check.AtLeast(1, "batch bytes", c.BatchBytes),
+		check.Set("stream", c.Stream != ""), check.Set("consumer", c.Consumer != ""),
+		check.OneOf("start", c.Start, earliest, latest),
+		check.AtLeast(1, "max record", c.MaxRecord), check.AtLeast(1, "batch posts", c.BatchPosts),
+		check.AtLeast(1, "batch bytes", c.BatchBytes),
 		check.Positive("ack wait", c.AckWait), check.Set("logger", c.Logger != nil),
 	)
 }
@@ -190,7 +192,8 @@ func (s *Source) close() {
 	<-s.done
 	s.metrics.close()
 	if err := s.conn.FlushTimeout(time.Second); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
-		s.cfg.Logger.Warn("ingest: the last acknowledgements may not have arrived; those posts come again", "source", s.name, "error", err)
+		s.cfg.Logger.Warn("ingest: the last acknowledgements may not have arrived; those posts come again", "source",
+			s.name, "error", err)
 	}
 	s.conn.Close()
 }

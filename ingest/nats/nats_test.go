@@ -314,7 +314,9 @@ func TestAfterACrashNothingIsOvertaken(t *testing.T) {
 // dropMessages makes the consumer, and takes n messages as a reader does that is gone before it has them.
 func (w *world) dropMessages(t *testing.T, n int) (lost []js.Msg) {
 	t.Helper()
-	c, err := w.stream.CreateConsumer(t.Context(), js.ConsumerConfig{Durable: "refrain", AckPolicy: js.AckExplicitPolicy, AckWait: time.Second})
+	c, err := w.stream.CreateConsumer(t.Context(), js.ConsumerConfig{
+		Durable: "refrain", AckPolicy: js.AckExplicitPolicy, AckWait: time.Second,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -455,7 +457,8 @@ func TestServerKilled(t *testing.T) {
 	if w.client, err = js.New(conn); err != nil {
 		t.Fatal(err)
 	}
-	if w.stream, err = w.client.CreateStream(t.Context(), js.StreamConfig{Name: "POSTS", Subjects: []string{"posts.>"}}); err != nil {
+	if w.stream, err = w.client.CreateStream(t.Context(),
+		js.StreamConfig{Name: "POSTS", Subjects: []string{"posts.>"}}); err != nil {
 		t.Fatal(err)
 	}
 	restarts(t, w, real.Kill, real.Start)
@@ -478,13 +481,16 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		cfg  nats.Config
 		want string
 	}{
-		"no stream":   {with(func(c *nats.Config) { c.Stream = "NOPE" }), "nats stream add NOPE"},
-		"start":       {with(func(c *nats.Config) { c.Stream, c.Start = "POSTS", "new" }), "want earliest or latest"},
-		"filter":      {with(func(c *nats.Config) { c.Stream, c.Consumer, c.Subject = "POSTS", "filtered", "posts.en" }), `filters subjects ["posts.de"]`},
-		"no acks":     {with(func(c *nats.Config) { c.Stream, c.Consumer = "POSTS", "unacked" }), "acknowledgement policy"},
-		"no body":     {with(func(c *nats.Config) { c.Stream, c.Consumer = "POSTS", "headers" }), "headers only"},
-		"gives up":    {with(func(c *nats.Config) { c.Stream, c.Consumer = "POSTS", "impatient" }), "after 5 deliveries, which would lose its post (set --max-deliver=-1)"},
-		"bad subject": {with(func(c *nats.Config) { c.Stream, c.Consumer, c.Subject = "POSTS", "x", "other" }), "takes [\"posts.>\"]"},
+		"no stream": {with(func(c *nats.Config) { c.Stream = "NOPE" }), "nats stream add NOPE"},
+		"start":     {with(func(c *nats.Config) { c.Stream, c.Start = "POSTS", "new" }), "want earliest or latest"},
+		"filter": {with(func(c *nats.Config) { c.Stream, c.Consumer, c.Subject = "POSTS", "filtered", "posts.en" }),
+			`filters subjects ["posts.de"]`},
+		"no acks": {with(func(c *nats.Config) { c.Stream, c.Consumer = "POSTS", "unacked" }), "acknowledgement policy"},
+		"no body": {with(func(c *nats.Config) { c.Stream, c.Consumer = "POSTS", "headers" }), "headers only"},
+		"gives up": {with(func(c *nats.Config) { c.Stream, c.Consumer = "POSTS", "impatient" }),
+			"after 5 deliveries, which would lose its post (set --max-deliver=-1)"},
+		"bad subject": {with(func(c *nats.Config) { c.Stream, c.Consumer, c.Subject = "POSTS", "x", "other" }),
+			"takes [\"posts.>\"]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.cfg.Conn = w.Config()
@@ -499,7 +505,8 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	}
 	guarded := natstest.MustServer(t, func(o *server.Options) { o.Authorization = "sesame" })
 	wrong := natsconn.Config{Servers: guarded.Config().Servers, Token: "wrong"}
-	if _, err := nats.Open(t.Context(), with(func(c *nats.Config) { c.Conn, c.Stream = wrong, "POSTS" })); !errors.Is(err, natsgo.ErrAuthorization) {
+	if _, err := nats.Open(t.Context(),
+		with(func(c *nats.Config) { c.Conn, c.Stream = wrong, "POSTS" })); !errors.Is(err, natsgo.ErrAuthorization) {
 		t.Errorf("wrong token: %v", err)
 	}
 }
