@@ -66,7 +66,8 @@ func (n *node) openCanaries(ctx context.Context) (err error) {
 		return nil
 	}
 	c := &canaries{
-		every: cfg.Every, maxDelay: cfg.Late, start: max(cfg.Late, cmp.Or(n.cfg.Health.MaxLag, Default().Health.MaxLag)), split: n.split, partitions: n.cfg.Topics.Partitions, log: n.log, last: time.Now(),
+		every: cfg.Every, maxDelay: cfg.Late, start: max(cfg.Late, cmp.Or(n.cfg.Health.MaxLag, Default().Health.MaxLag)),
+		split: n.split, partitions: n.cfg.Topics.Partitions, log: n.log, last: time.Now(),
 		found: make(chan shard.Canary, maxPairs*n.cfg.Topics.Partitions),
 	}
 	to, err := n.server.OpenTopic(ctx, n.canaryTopic())

@@ -38,7 +38,8 @@ type deletions struct {
 func newDeletions(n *node) (d deletions, err error) {
 	d = deletions{split: n.split, known: n.tombstones, limit: n.tombstoneLimit(), clock: n.clock}
 	d.counter, err = otel.Meter("refrain/ingest").Int64Counter("refrain_ingest_deletions",
-		metric.WithDescription("Deletions of posts and authors by what became of them: accepted, known (of a post that is deleted already) or refused (there is no room for more)."))
+		metric.WithDescription("Deletions of posts and authors by what became of them: accepted, known (of a post that "+
+			"is deleted already) or refused (there is no room for more)."))
 	for _, result := range []string{"accepted", "known", "refused"} {
 		d.count(context.Background(), result, 0)
 	}
@@ -86,8 +87,10 @@ func (d *deletions) count(ctx context.Context, result string, n int) {
 // observeTombstones makes what is known of deletions metrics.
 func (n *node) observeTombstones() error {
 	meter := otel.Meter("refrain/shard")
-	known, err1 := meter.Int64ObservableGauge("refrain_shard_tombstones", metric.WithDescription("Deleted posts and authors that are known."))
-	bytes, err2 := meter.Int64ObservableGauge("refrain_shard_tombstones_bytes", metric.WithDescription("Bytes of the window's budget that they hold."))
+	known, err1 := meter.Int64ObservableGauge("refrain_shard_tombstones",
+		metric.WithDescription("Deleted posts and authors that are known."))
+	bytes, err2 := meter.Int64ObservableGauge("refrain_shard_tombstones_bytes",
+		metric.WithDescription("Bytes of the window's budget that they hold."))
 	limit, err3 := meter.Int64ObservableGauge("refrain_shard_tombstones_limit_bytes",
 		metric.WithDescription("Bytes at which further deletions are refused."))
 	if err := errors.Join(err1, err2, err3); err != nil {

@@ -16,12 +16,18 @@ import (
 func (n *node) observe() error {
 	meter := otel.Meter("refrain/sigstore")
 	texts, err1 := meter.Int64ObservableGauge("refrain_sigstore_texts", metric.WithDescription("Texts in the window."))
-	occurrences, err2 := meter.Int64ObservableGauge("refrain_sigstore_occurrences", metric.WithDescription("Occurrences of texts that the window keeps."))
+	occurrences, err2 := meter.Int64ObservableGauge("refrain_sigstore_occurrences",
+		metric.WithDescription("Occurrences of texts that the window keeps."))
 	bytes, err3 := meter.Int64ObservableGauge("refrain_sigstore_bytes", metric.WithDescription("Bytes that the window holds."))
-	span, err4 := meter.Float64ObservableGauge("refrain_sigstore_span_seconds", metric.WithDescription("How far back the window reaches for certain: less than the span when the budget forces texts out."))
-	forced, err5 := meter.Int64ObservableCounter("refrain_sigstore_forced", metric.WithDescription("Texts that the budget dropped before their time."))
-	candidates, err6 := meter.Int64ObservableCounter("refrain_detector_candidates", metric.WithDescription("Texts that look-ups compared word by word."))
-	similar, err7 := meter.Int64ObservableCounter("refrain_detector_similar", metric.WithDescription("Those of them that were similar enough."))
+	span, err4 := meter.Float64ObservableGauge("refrain_sigstore_span_seconds",
+		metric.WithDescription("How far back the window reaches for certain: less than the span when the budget forces "+
+			"texts out."))
+	forced, err5 := meter.Int64ObservableCounter("refrain_sigstore_forced",
+		metric.WithDescription("Texts that the budget dropped before their time."))
+	candidates, err6 := meter.Int64ObservableCounter("refrain_detector_candidates",
+		metric.WithDescription("Texts that look-ups compared word by word."))
+	similar, err7 := meter.Int64ObservableCounter("refrain_detector_similar",
+		metric.WithDescription("Those of them that were similar enough."))
 	again, err8 := meter.Int64ObservableGauge("refrain_shard_redeliveries_bytes",
 		metric.WithDescription("Bytes of what tells which posts without a usable time are sent again."))
 	forcedOccurrences, err9 := meter.Int64ObservableCounter("refrain_sigstore_forced_occurrences",

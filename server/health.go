@@ -119,8 +119,10 @@ func (h *health) logChange(c *condition) {
 // observe makes metrics of what was found last.
 func (h *health) observe() (metric.Registration, error) {
 	meter := otel.Meter("refrain/server")
-	ready, err1 := meter.Int64ObservableGauge("refrain_server_ready", metric.WithDescription("1 while /readyz answers 200, else 0."))
-	holding, err2 := meter.Int64ObservableGauge("refrain_server_condition", metric.WithDescription("1 while a condition holds, else 0."))
+	ready, err1 := meter.Int64ObservableGauge("refrain_server_ready",
+		metric.WithDescription("1 while /readyz answers 200, else 0."))
+	holding, err2 := meter.Int64ObservableGauge("refrain_server_condition",
+		metric.WithDescription("1 while a condition holds, else 0."))
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
@@ -146,11 +148,15 @@ func (s *Server) openHealth() (err error) {
 		{name: "storage", means: "The store of the topics takes nothing: the disk is full, or has failed.",
 			check: func(context.Context) error { return n.server.Check() }},
 		{name: "sentence_topic", means: "The sentence topic does not answer.", check: n.checkSentences},
-		{name: "sentence_topic_full", means: "The sentence topic is full: posts are refused until old ones expire.", check: n.checkRoom},
-		{name: "worker_failing", means: "A match worker fails at every turn: posts are accepted, and not compared.", check: n.checkWorkers},
-		{name: "lag", means: "Posts wait too long to be compared.", after: 3 * time.Second, clear: 3 * time.Second, check: n.checkLag},
+		{name: "sentence_topic_full", means: "The sentence topic is full: posts are refused until old ones expire.",
+			check: n.checkRoom},
+		{name: "worker_failing", means: "A match worker fails at every turn: posts are accepted, and not compared.",
+			check: n.checkWorkers},
+		{name: "lag", means: "Posts wait too long to be compared.", after: 3 * time.Second, clear: 3 * time.Second,
+			check: n.checkLag},
 		{name: "canary_late", means: "The server's own posts do not come through the route.", check: n.checkCanary},
-		{name: "source_down", means: "A source of posts is out of reach.", warning: true, after: 3 * time.Second, check: s.checkSources},
+		{name: "source_down", means: "A source of posts is out of reach.", warning: true, after: 3 * time.Second,
+			check: s.checkSources},
 	}}
 	n.healthMetrics, err = n.health.observe()
 	return err

@@ -33,7 +33,8 @@ func (s *Server) openIndex(ctx context.Context) error {
 		}
 	}
 	reader := s.reader("lookup")
-	reader.Store, reader.Deleted = indexCursor{store, to}, nil // the index itself leaves out what is deleted, and keeps the rest
+	// the index itself leaves out what is deleted, and keeps the rest
+	reader.Store, reader.Deleted = indexCursor{store, to}, nil
 	s.follow(publish.FollowConfig{ReaderConfig: reader, Sink: to, Check: to.check, Gather: 4000, Busy: s.node.behind}, store)
 	return nil
 }

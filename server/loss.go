@@ -32,7 +32,8 @@ func (n *node) lossy() []lossy {
 func (n *node) observeLosses() error {
 	for _, t := range n.lossy() {
 		if lost := t.topic.Lost(); lost > 0 {
-			n.log.Error("a topic lacks records that were acknowledged: its files are damaged", "topic", t.name, "records", lost, "hint", t.consequence)
+			n.log.Error("a topic lacks records that were acknowledged: its files are damaged", "topic", t.name, "records",
+				lost, "hint", t.consequence)
 		}
 	}
 	meter := otel.Meter("refrain/topic")

@@ -13,7 +13,8 @@ import (
 // Match looks a text up in the windows of this process.
 func (a *httpServer) Match(ctx context.Context, q api.Query) ([]api.Sentence, error) {
 	if q.Threshold != "" && q.Threshold != a.s.cfg.Window.Threshold {
-		return nil, fmt.Errorf("%w: threshold %s: this server's window answers for %s only", api.ErrInput, q.Threshold, a.s.cfg.Window.Threshold)
+		return nil, fmt.Errorf("%w: threshold %s: this server's window answers for %s only", api.ErrInput, q.Threshold,
+			a.s.cfg.Window.Threshold)
 	}
 	if len(q.Text) > feed.MaxText {
 		return nil, fmt.Errorf("%w: text: %d bytes, the limit is %d", api.ErrInput, len(q.Text), feed.MaxText)
@@ -67,7 +68,8 @@ func matchedSize(m *feed.Match) int {
 
 func (a *httpServer) explain(_ context.Context, x, y string) (explain.Explanation, error) {
 	e, err := explain.Texts(x, y, explain.Settings{
-		Threshold: a.s.node.window.Threshold, Model: a.s.node.models.Model(), MinTokens: a.s.cfg.Window.MinTokens, MaxPairs: explain.MaxPairs,
+		Threshold: a.s.node.window.Threshold, Model: a.s.node.models.Model(), MinTokens: a.s.cfg.Window.MinTokens,
+		MaxPairs: explain.MaxPairs,
 	})
 	if err != nil {
 		return e, fmt.Errorf("%w: %w", api.ErrInput, err)

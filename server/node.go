@@ -70,8 +70,11 @@ func (d disk) on(t topic.Topic) topic.Topic {
 }
 
 // openNode opens the data directory and everything on it. What fails is closed again.
-func openNode(ctx context.Context, cfg Config, clock func() time.Time, disk disk, caused func(origin, source string, events int)) (*node, error) {
-	n := &node{cfg: cfg, log: cfg.Logger, clock: clock, disk: disk, caused: caused, holding: rate.Sometimes{Interval: 10 * time.Minute}}
+func openNode(ctx context.Context, cfg Config, clock func() time.Time, disk disk,
+	caused func(origin, source string, events int)) (*node, error) {
+	n := &node{
+		cfg: cfg, log: cfg.Logger, clock: clock, disk: disk, caused: caused, holding: rate.Sometimes{Interval: 10 * time.Minute},
+	}
 	if err := n.open(ctx); err != nil {
 		return nil, errors.Join(err, n.close())
 	}
@@ -120,7 +123,8 @@ func (n *node) open(ctx context.Context) (err error) {
 	if err := n.openWorkers(ctx); err != nil {
 		return err
 	}
-	return errors.Join(n.openKeeper(), n.observe(), n.observeTombstones(), n.observeWorkers(), n.observeLosses(), n.openSpace(ctx))
+	return errors.Join(n.openKeeper(), n.observe(), n.observeTombstones(), n.observeWorkers(), n.observeLosses(),
+		n.openSpace(ctx))
 }
 
 func (n *node) openSplit() (*split.Split, error) {
@@ -147,8 +151,8 @@ func (n *node) openDetectors() error {
 	return nil
 }
 
-// openRedeliveries opens what the workers learn from which posts were redelivered, and which are deleted. Both live within the
-// budget of the windows.
+// openRedeliveries opens what the workers learn from which posts were redelivered, and which are deleted. Both live
+// within the budget of the windows.
 func (n *node) openRedeliveries() (err error) {
 	const share = 4 // of the budget it has at most one in so many parts
 	p := n.cfg.Topics.Partitions

@@ -58,7 +58,8 @@ func testRetry(t *testing.T, created string) {
 func postPair(p *e2e.Process, created string, n int) {
 	p.TB.Helper()
 	for i, id := range []string{"first", "second"} {
-		text := fmt.Sprintf("mayor%[1]d opens%[1]d bridge%[1]d over%[1]d river%[1]d in%[1]d town%[1]d of%[1]d old%[1]d and %[2]d", n, i)
+		text := fmt.Sprintf("mayor%[1]d opens%[1]d bridge%[1]d over%[1]d river%[1]d in%[1]d town%[1]d of%[1]d old%[1]d "+
+			"and %[2]d", n, i)
 		line := fmt.Appendf(nil, `{"id":"%s%d",%s"text":%q}`+"\n", id, n, created, text)
 		if a, err := p.Post([][]byte{line}); err != nil || a.Accepted != 1 {
 			p.TB.Fatalf("post: %+v, %v", a, err)

@@ -42,7 +42,8 @@ func (r *route) handle(ctx context.Context, b *ingest.Batch) error {
 	return r.write(ctx, b)
 }
 
-// handleRetrying writes a batch of a source where nobody waits for an answer: again and again until it is durable, or ctx ends.
+// handleRetrying writes a batch of a source where nobody waits for an answer: again and again until it is durable, or
+// ctx ends.
 func (r *route) handleRetrying(ctx context.Context, source string, b *ingest.Batch) error {
 	r.posts.batch(b)
 	rejected := b.Rejected
@@ -53,9 +54,10 @@ func (r *route) handleRetrying(ctx context.Context, source string, b *ingest.Bat
 		rejected = nil // once is enough
 		return struct{}{}, r.write(ctx, b)
 	}
-	_, err := backoff.Retry(ctx, write, backoff.WithBackOff(retry.Steady()), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, pause time.Duration) {
-		r.log.Error("ingest: retrying append", "source", source, "error", err, "pause", pause)
-	}))
+	_, err := backoff.Retry(ctx, write, backoff.WithBackOff(retry.Steady()), backoff.WithMaxElapsedTime(0),
+		backoff.WithNotify(func(err error, pause time.Duration) {
+			r.log.Error("ingest: retrying append", "source", source, "error", err, "pause", pause)
+		}))
 	return err
 }
 

@@ -114,7 +114,9 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 // sink ends it too, and is returned. Ready must have returned nil. name is what logs and metrics call the sink.
 func (s *Server) Follow(ctx context.Context, name string, to publish.Sink) error {
 	// Its position is kept for as long as it lasts.
-	reader := publish.ReaderConfig{Topic: s.node.events, Store: &topic.MemoryStore{}, Name: name, Deleted: s.node.isDeleted, Logger: s.log}
+	reader := publish.ReaderConfig{
+		Topic: s.node.events, Store: &topic.MemoryStore{}, Name: name, Deleted: s.node.isDeleted, Logger: s.log,
+	}
 	return publish.Follow(ctx, publish.FollowConfig{ReaderConfig: reader, Sink: to})
 }
 
@@ -132,7 +134,8 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		}
 		return errors.Join(err, s.closeSources(), s.close())
 	}
-	s.log.Info("serving", "http", "http://"+s.Addr(), "data", s.cfg.DataDir, "threshold", s.cfg.Window.Threshold, "span", s.cfg.Window.Span.String(),
+	s.log.Info("serving", "http", "http://"+s.Addr(), "data", s.cfg.DataDir, "threshold", s.cfg.Window.Threshold, "span",
+		s.cfg.Window.Span.String(),
 		"engine", s.cfg.Window.Engine, "model", s.node.models.Model().Name())
 	close(s.ready)
 	defer context.AfterFunc(ctx, func() { s.log.Info("stopping: what was accepted is finished first") })()
@@ -165,7 +168,10 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.route = route{split: s.node.split, deletions: deletions, dead: dead, quotas: &s.quotas, posts: newPostLog(s.log), roomIn: s.node.roomIn, log: s.log}
+	s.route = route{
+		split: s.node.split, deletions: deletions, dead: dead, quotas: &s.quotas, posts: newPostLog(s.log),
+		roomIn: s.node.roomIn, log: s.log,
+	}
 	if err := s.openSources(ctx); err != nil {
 		return err
 	}

@@ -30,7 +30,9 @@ func (p pushed) MustPush(t *testing.T, partition, id, words string, at time.Time
 	t.Helper()
 	var posts []feed.Post
 	for i := range 3 {
-		posts = append(posts, feed.Post{ID: fmt.Sprint(id, i), Text: words, Time: feed.FromTime(at).Add(time.Duration(i)), Timed: true})
+		posts = append(posts, feed.Post{
+			ID: fmt.Sprint(id, i), Text: words, Time: feed.FromTime(at).Add(time.Duration(i)), Timed: true,
+		})
 	}
 	durable := make(chan error, 1)
 	p <- ingest.Batch{Partition: partition, Posts: posts, Ack: func(err error) { durable <- err }}

@@ -51,11 +51,13 @@ func topicLimit(configured Bytes, disk, used, share, atMost int64) Bytes {
 
 func (n *node) logLimits(configured bool, free, used int64) {
 	t := &n.cfg.Topics
-	args := []any{"topics.sentence_bytes", units.FormatBytes(int64(t.SentenceBytes)), "topics.event_bytes", units.FormatBytes(int64(t.EventBytes)),
+	args := []any{"topics.sentence_bytes", units.FormatBytes(int64(t.SentenceBytes)), "topics.event_bytes",
+		units.FormatBytes(int64(t.EventBytes)),
 		"used", units.Bytes(used), "free", units.Bytes(free), "data", n.cfg.DataDir}
 	if more := int64(t.SentenceBytes) + int64(t.EventBytes) - used; more > free {
 		n.log.Warn(fmt.Sprintf("the disk is full before the topics are: they may take %s more and %s are free: "+
-			"lower topics.sentence_bytes and topics.event_bytes, or give them a larger disk", units.Bytes(more), units.Bytes(free)), args...)
+			"lower topics.sentence_bytes and topics.event_bytes, or give them a larger disk", units.Bytes(more),
+			units.Bytes(free)), args...)
 		return
 	}
 	if !configured {

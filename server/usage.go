@@ -28,7 +28,9 @@ type usageSample struct {
 func (u *usage) observe(now time.Time, s jetstream.Size) {
 	if age := now.Sub(s.Oldest); len(u.samples) == 0 && !s.Oldest.IsZero() && age > 0 {
 		before := min(age, usageSpan)
-		u.samples = append(u.samples, usageSample{now.Add(-before), float64(s.Appended) - float64(s.Bytes)*before.Seconds()/age.Seconds(), s.Dropped})
+		u.samples = append(u.samples, usageSample{
+			now.Add(-before), float64(s.Appended) - float64(s.Bytes)*before.Seconds()/age.Seconds(), s.Dropped,
+		})
 	}
 	u.samples = append(u.samples, usageSample{now, float64(s.Appended), s.Dropped})
 	for len(u.samples) > 2 && now.Sub(u.samples[1].at) >= usageSpan {

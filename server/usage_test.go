@@ -44,7 +44,8 @@ func TestHoursToFull(t *testing.T) {
 			full++
 		}
 		if got != want && !(math.Abs(got-want) < 0.02+0.01*want) {
-			t.Fatalf("bytes %.3g of %.3g, %.3g/s, age %.0f, kept %.0f: %.2f h, want %.2f", bytes, limit, rate, age, retention, got, want)
+			t.Fatalf("bytes %.3g of %.3g, %.3g/s, age %.0f, kept %.0f: %.2f h, want %.2f", bytes, limit, rate, age, retention,
+				got, want)
 		}
 	}
 	if full < 200 || never < 200 {
