@@ -22,7 +22,8 @@ func (k *Keeper) use(ctx context.Context, id int, m *hashcodes.Model) {
 	}
 	k.metrics.changed(ctx, done, refused, k.cfg.Now().Sub(began))
 	if refused > 0 {
-		how := fmt.Sprintf("model %d, %s, is to be used, but %d of %d windows have no room to change their codes within window.budget: they will have it after a restart",
+		how := fmt.Sprintf("model %d, %s, is to be used, but %d of %d windows have no room to change their codes within "+
+			"window.budget: they will have it after a restart",
 			id, m.Name(), refused, len(k.cfg.Windows))
 		k.cfg.Logger.Warn("models: " + how)
 		k.setStatus(nothing, "%s", how)

@@ -69,7 +69,8 @@ func (k *Keeper) learnOne(ctx context.Context, why string) (id int, m *hashcodes
 	}
 	before := k.cost(ctx, used, sample)
 	if why != request && before.PerQuery() < minFalsePerQuery {
-		return 0, nil, fmt.Errorf("%w: %.3g false candidates a query are too few to gain anything", errNotReplaced, before.PerQuery())
+		return 0, nil, fmt.Errorf("%w: %.3g false candidates a query are too few to gain anything", errNotReplaced,
+			before.PerQuery())
 	}
 	k.setStatus(learning, "from %d texts", len(sample.Learning))
 	if m, _, err = k.learner().Learn(ctx, sample); err != nil {
@@ -80,10 +81,12 @@ func (k *Keeper) learnOne(ctx context.Context, why string) (id int, m *hashcodes
 		return 0, nil, err
 	}
 	if !after.Beats(before) && (why != request || after.False >= before.False) {
-		return 0, nil, fmt.Errorf("%w: %.3g false candidates a query, %.3g with codes learned anew", errNotReplaced, before.PerQuery(), after.PerQuery())
+		return 0, nil, fmt.Errorf("%w: %.3g false candidates a query, %.3g with codes learned anew", errNotReplaced,
+			before.PerQuery(), after.PerQuery())
 	}
 	now := k.cfg.Now()
-	k.cfg.Logger.Info("models: learned", "false_candidates_before", before.PerQuery(), "after", after.PerQuery(), "took", now.Sub(began).Round(time.Millisecond))
+	k.cfg.Logger.Info("models: learned", "false_candidates_before", before.PerQuery(), "after", after.PerQuery(), "took",
+		now.Sub(began).Round(time.Millisecond))
 	id, err = k.cfg.Registry.Add(m, Entry{
 		Why: why, LearnedAt: now.UTC(), Sentences: len(sample.Learning), Before: before.PerQuery(), After: after.PerQuery(),
 	})
@@ -101,12 +104,14 @@ func (k *Keeper) noteTried(now time.Time) error {
 // none now would have none for the next model.
 func (k *Keeper) sample(ctx context.Context, used *hashcodes.Model) (*train.Sample, error) {
 	if _, refused := k.change(ctx, used); refused > 0 {
-		return nil, fmt.Errorf("%w: %d of %d windows have no room to change their codes within window.budget", errNotReplaced, refused, len(k.cfg.Windows))
+		return nil, fmt.Errorf("%w: %d of %d windows have no room to change their codes within window.budget",
+			errNotReplaced, refused, len(k.cfg.Windows))
 	}
 	k.setStatus(learning, "reading the texts of the windows")
 	s := train.Collect(k.sets(ctx), k.cfg.Sentences, seed)
 	if n := len(s.Learning) + len(s.Validation); n < k.cfg.MinSentences {
-		return nil, fmt.Errorf("%w: the windows hold %d texts, too few to learn from; %d would do", errNotReplaced, n, k.cfg.MinSentences)
+		return nil, fmt.Errorf("%w: the windows hold %d texts, too few to learn from; %d would do", errNotReplaced, n,
+			k.cfg.MinSentences)
 	}
 	return s, ctx.Err()
 }

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMutatedRegistries: whatever has become of the list and of the file of the model in use, the registry opens, begins with
-// a model that somebody made, and takes another.
+// TestMutatedRegistries: whatever has become of the list and of the file of the model in use, the registry opens,
+// begins with a model that somebody made, and takes another.
 func TestMutatedRegistries(t *testing.T) {
 	dir := t.TempDir()
 	r := mustRegistry(t, dir, "4/5")

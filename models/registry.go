@@ -78,7 +78,8 @@ func OpenRegistry(dir string, base *hashcodes.Model, threshold string, log *slog
 	}
 	configured := print + ", " + r.purpose
 	if r.list.Current != 0 && r.list.Base != configured {
-		log.Warn("models: the configuration has changed: its model is used, not the one that was in use before", "model", r.list.Current)
+		log.Warn("models: the configuration has changed: its model is used, not the one that was in use before", "model",
+			r.list.Current)
 		r.list.Current = 0
 	}
 	r.list.Base = configured
