@@ -138,7 +138,8 @@ func (m *Main) showDemo(ctx context.Context, s *server.Server, src *countedSourc
 	if err := s.Ready(ctx); err != nil {
 		return g.Wait()
 	}
-	fmt.Fprintf(m.Stderr, "Refrain is watching a feed. Events appear below; the page is http://%[1]s/, the events are at http://%[1]s/v1/events. Ctrl-C ends it.\n\n", s.Addr())
+	fmt.Fprintf(m.Stderr, "Refrain is watching a feed. Events appear below; the page is http://%[1]s/, the events "+
+		"are at http://%[1]s/v1/events. Ctrl-C ends it.\n\n", s.Addr())
 	g.Go(func() error { return s.Follow(ctx, "terminal", show) })
 	g.Go(func() error { stats.run(ctx, status); return nil })
 	err := g.Wait()
@@ -191,7 +192,8 @@ func (m *Main) demoSource(f *demoFlags, args []string) (*countedSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &countedSource{Source: &synthetic{g: g, pacer: demo.Pacer{Speed: 1}, batch: max(1, min(int(f.rate/20), maxSynthetic))}}, nil
+	return &countedSource{Source: &synthetic{g: g, pacer: demo.Pacer{Speed: 1},
+		batch: max(1, min(int(f.rate/20), maxSynthetic))}}, nil
 }
 
 // replay hands the posts of a file on when they are due.

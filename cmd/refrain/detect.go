@@ -50,7 +50,9 @@ func (m *Main) detect() *cobra.Command {
 			if err != nil {
 				return usage("%w", err)
 			}
-			d := detecting{main: m, src: src, windows: windows, minTokens: window.minTokens, out: out, threshold: cfg.Threshold, span: cfg.Span}
+			d := detecting{
+				main: m, src: src, windows: windows, minTokens: window.minTokens, out: out, threshold: cfg.Threshold, span: cfg.Span,
+			}
 			return d.run(cmd.Context())
 		},
 	}
@@ -88,6 +90,7 @@ func (m *Main) reportForced() func(sigstore.Forced) {
 			return
 		}
 		span = f.Span
-		fmt.Fprintf(m.Stderr, "refrain: the budget is full: texts are dropped before their time, the window now reaches back %v\n", f.Span)
+		fmt.Fprintf(m.Stderr,
+			"refrain: the budget is full: texts are dropped before their time, the window now reaches back %v\n", f.Span)
 	}
 }

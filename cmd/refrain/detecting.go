@@ -32,7 +32,8 @@ func (d *detecting) run(ctx context.Context) error {
 	out := d.newOutput()
 	progress := terminal.NewProgress(d.status, d.src.Size())
 	counts, err := detection.Run(ctx, detection.Config{
-		Source: d.src, Windows: d.windows, MinTokens: d.minTokens, Note: d.main.complain, Write: out.write, Progress: progress.Update,
+		Source: d.src, Windows: d.windows, MinTokens: d.minTokens, Note: d.main.complain, Write: out.write,
+		Progress: progress.Update,
 	})
 	if ctx.Err() != nil {
 		err = errInterrupted

@@ -47,5 +47,8 @@ func shownModel(m *hashcodes.Model) any {
 		TextVersion int             `json:"text_version"`
 		Words       int             `json:"words"`
 		TrainedOn   json.RawMessage `json:"trained_on,omitempty"`
-	}{m.Name(), description.Bits, description.Ones, description.Learner, description.Seed, description.TextVersion, m.Len(), json.RawMessage(description.TrainedOn)}
+	}{
+		m.Name(), description.Bits, description.Ones, description.Learner, description.Seed, description.TextVersion,
+		m.Len(), json.RawMessage(description.TrainedOn),
+	}
 }

@@ -106,7 +106,8 @@ func TestTrainedModelIsShown(t *testing.T) {
 func TestTrainSaysHowFarItIs(t *testing.T) {
 	_, report := mustTrain(t, stockPosts(500), "--vocab", "50")
 	rounds, summary, _ := strings.Cut(report, "learned from ")
-	if strings.Count(rounds, "\nround ") != 7 || !strings.Contains(rounds, "\nround 7 of 7, about 0s left: ") || strings.Contains(summary, "round ") {
+	if strings.Count(rounds, "\nround ") != 7 || !strings.Contains(rounds, "\nround 7 of 7, about 0s left: ") ||
+		strings.Contains(summary, "round ") {
 		t.Errorf("want a line for each of 7 rounds: %s", report)
 	}
 }
@@ -164,7 +165,8 @@ func TestTrainFromLittle(t *testing.T) {
 	}
 }
 
-// TestTrainSaysWhatItIsWorth: by figures that tell small ones apart, and a warning with the counts where chance makes as much.
+// TestTrainSaysWhatItIsWorth: by figures that tell small ones apart, and a warning with the counts where chance makes
+// as much.
 func TestTrainSaysWhatItIsWorth(t *testing.T) {
 	for _, c := range []struct {
 		learner       string
@@ -186,7 +188,8 @@ func TestTrainSaysWhatItIsWorth(t *testing.T) {
 			t.Errorf("%+v: %s", c, &stderr)
 		}
 		warning := fmt.Sprintf("\nwarning: %d false candidates in 2000 queries, with md5-32-2 %d: ", c.after, c.before)
-		if strings.Contains(stderr.String(), warning) != c.warns || c.warns && !strings.HasSuffix(stderr.String(), " a lower --threshold, fewer --bits or more text\n") {
+		if strings.Contains(stderr.String(), warning) != c.warns ||
+			c.warns && !strings.HasSuffix(stderr.String(), " a lower --threshold, fewer --bits or more text\n") {
 			t.Errorf("%+v: %s", c, &stderr)
 		}
 	}
@@ -268,7 +271,8 @@ func TestTrainMistakes(t *testing.T) {
 	} {
 		var stderr bytes.Buffer
 		m := Main{Stdin: strings.NewReader(stockPosts(10)), Stdout: &bytes.Buffer{}, Stderr: &stderr}
-		if status := m.Run(t.Context(), append([]string{"train"}, c.args...)); status != c.status || !strings.Contains(stderr.String(), c.want) {
+		if status := m.Run(t.Context(), append([]string{"train"}, c.args...)); status != c.status ||
+			!strings.Contains(stderr.String(), c.want) {
 			t.Errorf("%v: status %d, want %d; %s", c.args, status, c.status, &stderr)
 		}
 	}

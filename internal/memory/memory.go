@@ -36,7 +36,8 @@ func machine() int64 {
 	return fallback
 }
 
-// group is the limit of the process's version 2 control group, the lowest of its own and of those above it; 0 if there is none.
+// group is the limit of the process's version 2 control group, the lowest of its own and of those above it; 0 if there
+// is none.
 func group() int64 {
 	data, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {

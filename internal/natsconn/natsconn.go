@@ -124,7 +124,8 @@ func (c *Config) connect(options []nats.Option) (*nats.Conn, error) {
 	}
 	if v := conn.ConnectedServerVersion(); !isSupported(v) {
 		conn.Close()
-		return nil, backoff.Permanent(fmt.Errorf("the server is version %s: %d.%d is the oldest that will do", v, minVersion[0], minVersion[1]))
+		return nil, backoff.Permanent(fmt.Errorf("the server is version %s: %d.%d is the oldest that will do", v,
+			minVersion[0], minVersion[1]))
 	}
 	return conn, nil
 }
@@ -144,7 +145,8 @@ func hint(err error) error {
 		return backoff.Permanent(err)
 	case strings.Contains(err.Error(), "tls: "), strings.Contains(err.Error(), "x509: "):
 		return backoff.Permanent(err)
-	case wirecheck.Is(err), errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout), errors.Is(err, io.EOF), errors.As(err, &network):
+	case wirecheck.Is(err), errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout), errors.Is(err, io.EOF),
+		errors.As(err, &network):
 		return err
 	}
 	return backoff.Permanent(err)

@@ -13,8 +13,8 @@ import (
 )
 
 // Mux is a list of patterns and their handlers: "GET /v1/posts/{id}/reuse" for one method (GET is for HEAD too), the same
-// without a method for all others, "/{$}" for the path "/", and "/" for whatever matches no other. Names are not empty. Handle
-// is called before the first request.
+// without a method for all others, "/{$}" for the path "/", and "/" for whatever matches no other. Names are not
+// empty. Handle is called before the first request.
 type Mux struct{ rows []row }
 
 type row struct {
@@ -123,11 +123,12 @@ func (r *row) isBefore(o *row) bool {
 	return r.method != "" && o.method == ""
 }
 
-// Hint says what may be wrong with a path that matches nothing: a slash that was meant to be part of a name; "" where it has no
-// empty name.
+// Hint says what may be wrong with a path that matches nothing: a slash that was meant to be part of a name; "" where
+// it has no empty name.
 func Hint(u *url.URL) string {
 	if path := u.EscapedPath(); path != "/" && (strings.HasSuffix(path, "/") || strings.Contains(path, "//")) {
-		return "A name in the path is empty. A slash that is part of a name is written %2F: a post / is /v1/posts/%2F, and a//b is /v1/posts/a%2F%2Fb."
+		return "A name in the path is empty. A slash that is part of a name is written %2F: a post / is /v1/posts/%2F, " +
+			"and a//b is /v1/posts/a%2F%2Fb."
 	}
 	return ""
 }

@@ -1,10 +1,10 @@
 // Package quota says how much one sender, and one source of its posts, may cause.
 //
-// What is limited are bytes that posts take on the disk, posts, sentences, and events found for them, each a second. For every
-// limit there is a bucket that fills at that rate and holds a burst of it. What something costs is known only when it is
-// done: how many sentences a text has, how many events a post gives. So a bucket may go below empty, by whatever one
-// batch takes, and while any of a sender's is below empty its next batch is refused (HTTP) or waits (feeds). Nothing is
-// ever taken by half, and no batch is too large to be let in.
+// What is limited are bytes that posts take on the disk, posts, sentences, and events found for them, each a second.
+// For every limit there is a bucket that fills at that rate and holds a burst of it. What something costs is known
+// only when it is done: how many sentences a text has, how many events a post gives. So a bucket may go below empty,
+// by whatever one batch takes, and while any of a sender's is below empty its next batch is refused (HTTP) or waits
+// (feeds). Nothing is ever taken by half, and no batch is too large to be let in.
 //
 // A sender is who presents a token, everybody without one together, or a feed of the configuration (Kafka, NATS, files,
 // firehoses). A source is what the posts say of themselves, so it is counted for each sender apart: nobody uses up the
@@ -68,7 +68,10 @@ type Config struct {
 
 // Default limits nothing.
 func Default() Config {
-	return Config{Burst: time.Hour, EventBurst: 10 * time.Minute, Tight: func() bool { return true }, ShareAge: 24 * time.Hour, MaxSources: 10_000, Now: time.Now}
+	return Config{
+		Burst: time.Hour, EventBurst: 10 * time.Minute, Tight: func() bool { return true }, ShareAge: 24 * time.Hour,
+		MaxSources: 10_000, Now: time.Now,
+	}
 }
 
 // Quotas counts. It may be used by several goroutines.

@@ -148,7 +148,9 @@ func TestClean(t *testing.T) {
 
 // Whatever a text holds, an event keeps to its width, and only our own sequences reach the terminal.
 func TestNoTextEscapes(t *testing.T) {
-	piece := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"\x1b[2J", "\x9b", "\r", "\n", "\u202e", "文字", "é̂̃̄", "👨‍👩‍👧", " ", "\xff"}))
+	piece := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
+		"\x1b[2J", "\x9b", "\r", "\n", "\u202e", "文字", "é̂̃̄", "👨‍👩‍👧", " ", "\xff",
+	}))
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOf(piece).Draw(t, "later"), "")
 		earlier := strings.Join(rapid.SliceOf(piece).Draw(t, "earlier"), "")

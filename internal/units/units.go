@@ -59,7 +59,8 @@ func ParseBytes(s string) (int64, error) {
 		}
 		n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 		n *= size.bytes
-		if err != nil || !(n == 0 || n >= 1 && n <= math.MaxInt64/2) { // not NaN either, nor half a byte, which would be 0: no limit
+		// not NaN either, nor half a byte, which would be 0: no limit
+		if err != nil || !(n == 0 || n >= 1 && n <= math.MaxInt64/2) {
 			break
 		}
 		return int64(n), nil

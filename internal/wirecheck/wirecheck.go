@@ -31,7 +31,8 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("%s sends what is not %s: %s (is it the right port, and what stands between?)", e.Peer, e.Protocol, e.Reason)
+	return fmt.Sprintf("%s sends what is not %s: %s (is it the right port, and what stands between?)", e.Peer,
+		e.Protocol, e.Reason)
 }
 
 // Temporary is true: the peer may be right again at the next connection.

@@ -67,15 +67,21 @@ func TestProperPeersPass(t *testing.T) {
 // improper is what must not be read to its end, with a word of the reason.
 var improper = map[string]map[string]string{
 	"Redis": {
-		"$9223372036854775000\r\n": "limit", "$67108865\r\n": "limit", "$-5\r\n": "no number", "$-0\r\n": "no number", "$\r\n": "no number",
-		"*1048577\r\n": "limit", "%600000\r\n": "elements", "*1000000\r\n*1000000\r\n": "elements", strings.Repeat("*1\r\n", 17): "nested",
-		"|1\r\n+a\r\n+b\r\n+c\r\n": "it says", "+OK\n": "CR LF", "+a\rb\r\n": "CR LF", "HTTP/1.1 400\r\n": "it says", "\x15\x03\x01\x00\x02\x02\x46": `\x15`,
+		"$9223372036854775000\r\n": "limit", "$67108865\r\n": "limit", "$-5\r\n": "no number", "$-0\r\n": "no number",
+		"$\r\n":        "no number",
+		"*1048577\r\n": "limit", "%600000\r\n": "elements", "*1000000\r\n*1000000\r\n": "elements",
+		strings.Repeat("*1\r\n", 17): "nested",
+		"|1\r\n+a\r\n+b\r\n+c\r\n":   "it says", "+OK\n": "CR LF", "+a\rb\r\n": "CR LF", "HTTP/1.1 400\r\n": "it says",
+		"\x15\x03\x01\x00\x02\x02\x46":     `\x15`,
 		"+" + strings.Repeat("x", maxLine): "line of more",
 	},
 	"NATS": {
-		"MSG foo 1 9000000000000000000\r\n": "limit", "MSG foo 1 67108865\r\n": "limit", "MSG foo 1 -5\r\n": "no number", "MSG foo 1\r\n": "fields",
-		"MSG foo x 5\r\nhello\r\n": "subscription", "HMSG foo 1 6 5\r\nhello\r\n": "header", "HMSG foo 1 5\r\n": "fields", "MSG a b c d e\r\n": "fields",
-		"MSG foo 1 3\r\nabcd\r\n": "longer", "INFO {\r\n": "JSON", "msg foo 1 3\r\nabc\r\n": "it says", "MSX\r\n": "MSX", "PING\n": "CR LF", "HTTP/1.1\r\n": "it says",
+		"MSG foo 1 9000000000000000000\r\n": "limit", "MSG foo 1 67108865\r\n": "limit", "MSG foo 1 -5\r\n": "no number",
+		"MSG foo 1\r\n":            "fields",
+		"MSG foo x 5\r\nhello\r\n": "subscription", "HMSG foo 1 6 5\r\nhello\r\n": "header", "HMSG foo 1 5\r\n": "fields",
+		"MSG a b c d e\r\n":       "fields",
+		"MSG foo 1 3\r\nabcd\r\n": "longer", "INFO {\r\n": "JSON", "msg foo 1 3\r\nabc\r\n": "it says", "MSX\r\n": "MSX",
+		"PING\n": "CR LF", "HTTP/1.1\r\n": "it says",
 		"INFO " + strings.Repeat("x", maxLine): "line of more",
 	},
 }
@@ -86,7 +92,8 @@ func TestImproperPeersAreRefused(t *testing.T) {
 			for _, piece := range []int{1, 5, 4096} {
 				_, err := read(protocol, sent, piece)
 				var e *Error
-				if !errors.As(err, &e) || e.Protocol != protocol || !strings.Contains(e.Reason, reason) || !strings.Contains(err.Error(), "127.0.0.1:6379") {
+				if !errors.As(err, &e) || e.Protocol != protocol || !strings.Contains(e.Reason, reason) ||
+					!strings.Contains(err.Error(), "127.0.0.1:6379") {
 					t.Errorf("%s, %d bytes at a time: %.60q: %v, want %q in it", protocol, piece, sent, err, reason)
 				} else if len(err.Error()) > 300 {
 					t.Errorf("%s: an error of %d bytes", protocol, len(err.Error()))

@@ -85,5 +85,6 @@ func deletion(body []byte) string {
 // line is an event on one line. Texts are strangers', so nothing in them may steer a terminal.
 func line(m *feed.Match) string {
 	return fmt.Sprintf("%s  %.2f  %s repeats %s (seen %d times since %s): %s", m.Later.Time, m.Jaccard,
-		terminal.Clean(m.Later.Author), terminal.Clean(m.Earlier.Author), m.Occurrences, m.First.Time, terminal.Clean(m.Later.Text))
+		terminal.Clean(m.Later.Author), terminal.Clean(m.Earlier.Author), m.Occurrences, m.First.Time,
+		terminal.Clean(m.Later.Text))
 }

@@ -28,7 +28,8 @@ func (s *server) pair() string {
 	s.pairs++
 	var lines [][]byte
 	for i := range 2 {
-		lines = append(lines, fmt.Appendf(nil, `{"id":"%d-%d","text":"alpha%[1]d beta%[1]d gamma%[1]d delta%[1]d epsilon%[1]d"}`+"\n", n, i))
+		lines = append(lines,
+			fmt.Appendf(nil, `{"id":"%d-%d","text":"alpha%[1]d beta%[1]d gamma%[1]d delta%[1]d epsilon%[1]d"}`+"\n", n, i))
 	}
 	s.Feed(lines, len(lines), func(int) {})
 	return fmt.Sprint(n, "-1")

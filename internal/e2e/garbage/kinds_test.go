@@ -159,7 +159,8 @@ func kafkaKinds() []kind {
 		kafkaAnswer("half an answer", 5, int8(0)),
 		kafkaAfter("2·10⁹ brokers", 8, huge),
 		kafkaAfter("2·10⁹ topics", 16, int32(0), int32(0), huge),
-		kafkaAfter("2·10⁹ partitions", 4+4+4+4+2+2+1+1+4, int32(0), int32(0), int32(1), int16(0), int16(1), int8('t'), int8(0), huge),
+		kafkaAfter("2·10⁹ partitions", 4+4+4+4+2+2+1+1+4, int32(0), int32(0), int32(1), int16(0), int16(1), int8('t'),
+			int8(0), huge),
 		kafkaAfter("name longer than all", 14, int32(1), int32(1), int16(32000)),
 		kafkaAfter("frame of -5", -5),
 	}

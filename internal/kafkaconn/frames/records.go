@@ -44,8 +44,8 @@ func (w *walker) recordSet() {
 	}
 }
 
-// batch checks the first batch of a set, and returns how long it is; more than there is for one that is cut. With an error it
-// is 0 unless the batch is whole and of today's form.
+// batch checks the first batch of a set, and returns how long it is; more than there is for one that is cut. With an
+// error it is 0 unless the batch is whole and of today's form.
 func batch(set []byte) (int, error) {
 	length := int(int32(binary.BigEndian.Uint32(set[atLength:])))
 	minLength := atRecords - lengthEnd
