@@ -60,7 +60,8 @@ func OpenDeadLetters(cfg DeadLetterConfig) (*DeadLetters, error) {
 	}
 	file, err := rotated.Open(rotated.Config{Path: cfg.Path, MaxBytes: cfg.MaxBytes, Old: cfg.Old, Dropped: func(lines int) {
 		counts.dropped.Add(context.Background(), int64(lines), counts.of)
-		cfg.Logger.Error("the oldest dead letters are dropped to make room for others", "file", filepath.Base(cfg.Path), "letters", lines,
+		cfg.Logger.Error("the oldest dead letters are dropped to make room for others", "file", filepath.Base(cfg.Path),
+			"letters", lines,
 			"hint", "fetch them in time, or raise dead_letters.bytes or dead_letters.files")
 	}})
 	if err != nil {
@@ -81,7 +82,8 @@ func newLetterCounts(name string) (c letterCounts, err error) {
 	meter := otel.Meter("refrain/ingest")
 	var errDropped error
 	c.of = metric.WithAttributes(attribute.String("file", name))
-	c.written, err = meter.Int64Counter("refrain_ingest_dead_letters", metric.WithDescription("Dead letters written, of posts or of events."))
+	c.written, err = meter.Int64Counter("refrain_ingest_dead_letters",
+		metric.WithDescription("Dead letters written, of posts or of events."))
 	c.dropped, errDropped = meter.Int64Counter("refrain_ingest_dead_letters_dropped",
 		metric.WithDescription("Dead letters that were dropped to make room for others."))
 	if err = errors.Join(err, errDropped); err == nil {

@@ -112,23 +112,23 @@ func TestDeadLettersKeepTheirSize(t *testing.T) {
 	if err != nil || len(files) != cfg.Old+1 {
 		t.Errorf("files %v, %v", files, err)
 	}
-	there, dropped := 0, 0
+	present, dropped := 0, 0
 	for _, f := range files {
 		content, err := os.ReadFile(f)
 		if err != nil || len(content) > limit {
 			t.Errorf("%s: %d bytes, %v", f, len(content), err)
 		}
-		there += strings.Count(string(content), "\n")
+		present += strings.Count(string(content), "\n")
 	}
 	for line := range strings.Lines(log.String()) {
-		var said struct{ Letters int }
-		if err := json.Unmarshal([]byte(line), &said); err != nil {
+		var record struct{ Letters int }
+		if err := json.Unmarshal([]byte(line), &record); err != nil {
 			t.Fatal(err)
 		}
-		dropped += said.Letters
+		dropped += record.Letters
 	}
-	if there+dropped != letters || dropped == 0 {
-		t.Errorf("%d letters there and %d dropped of %d", there, dropped, letters)
+	if present+dropped != letters || dropped == 0 {
+		t.Errorf("%d letters there and %d dropped of %d", present, dropped, letters)
 	}
 }
 

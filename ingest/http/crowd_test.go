@@ -37,7 +37,8 @@ func TestAnswersShareTheirBytes(t *testing.T) {
 				Results           []json.RawMessage
 			}
 			if err := json.NewDecoder(resp.Body).Decode(&a); err != nil || a.Accepted != lines || len(a.Results)+a.Omitted != lines {
-				t.Errorf("status %d: accepted %d, %d listed, %d omitted: %v", resp.StatusCode, a.Accepted, len(a.Results), a.Omitted, err)
+				t.Errorf("status %d: accepted %d, %d listed, %d omitted: %v", resp.StatusCode, a.Accepted, len(a.Results),
+					a.Omitted, err)
 			}
 			if n := len(a.Results); n == 0 || n > 6<<20/(200+7*300)+100 {
 				t.Errorf("%d lines listed: none, or more than there is room for", n)
@@ -102,7 +103,8 @@ func TestNoPlace(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	var p struct{ Type string }
-	if err := json.NewDecoder(resp.Body).Decode(&p); err != nil || resp.StatusCode != 429 || !strings.Contains(p.Type, "limits.uploads") || resp.Header.Get("Retry-After") == "" {
+	if err := json.NewDecoder(resp.Body).Decode(&p); err != nil || resp.StatusCode != 429 ||
+		!strings.Contains(p.Type, "limits.uploads") || resp.Header.Get("Retry-After") == "" {
 		t.Errorf("status %d, type %q, %v: %v", resp.StatusCode, p.Type, resp.Header, err)
 	}
 }

@@ -7,8 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
+
+	"refrain/internal/meters"
 )
 
 // errEvicted ends an upload whose slot another needs.
@@ -34,7 +35,9 @@ type uploadSlots struct {
 }
 
 func newUploadSlots(n int, m metrics) uploadSlots {
-	return uploadSlots{free: make(chan struct{}, n), metrics: m, now: time.Now, mu: new(sync.Mutex), inUse: map[*uploadSlot]bool{}}
+	return uploadSlots{
+		free: make(chan struct{}, n), metrics: m, now: time.Now, mu: new(sync.Mutex), inUse: map[*uploadSlot]bool{},
+	}
 }
 
 // uploadSlot is the slot of one upload.
@@ -58,14 +61,14 @@ func (p *uploadSlots) acquire(ctx context.Context, patience time.Duration) *uplo
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	again := time.NewTicker(evictInterval)
-	defer again.Stop()
+	tick := time.NewTicker(evictInterval)
+	defer tick.Stop()
 	for {
 		p.evictSlowest()
 		select {
 		case p.free <- struct{}{}:
 			return p.add()
-		case <-again.C:
+		case <-tick.C:
 		case <-ctx.Done():
 			p.metrics.refused.Add(context.WithoutCancel(ctx), 1)
 			return nil
@@ -76,14 +79,14 @@ func (p *uploadSlots) acquire(ctx context.Context, patience time.Duration) *uplo
 func (p *uploadSlots) add() *uploadSlot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	at := &uploadSlot{now: p.now}
-	p.inUse[at] = true
-	return at
+	slot := &uploadSlot{now: p.now}
+	p.inUse[slot] = true
+	return slot
 }
 
-func (p *uploadSlots) release(at *uploadSlot) {
+func (p *uploadSlots) release(slot *uploadSlot) {
 	p.mu.Lock()
-	delete(p.inUse, at)
+	delete(p.inUse, slot)
 	p.mu.Unlock()
 	<-p.free
 }
@@ -93,68 +96,63 @@ func (p *uploadSlots) evictSlowest() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var slowest *uploadSlot
-	var least float64 = slowRate
-	for at := range p.inUse {
-		if rate, ok := at.rate(p.now()); ok && rate < least {
-			slowest, least = at, rate
+	var minRate float64 = slowRate
+	for slot := range p.inUse {
+		if rate, ok := slot.rate(p.now()); ok && rate < minRate {
+			slowest, minRate = slot, rate
 		}
 	}
 	if slowest != nil && slowest.evict() {
-		p.metrics.cut.Add(context.Background(), 1)
+		p.metrics.evicted.Add(context.Background(), 1)
 	}
 }
 
 // rate is that of an upload which is old enough to have one, and which waits for its client.
-func (at *uploadSlot) rate(now time.Time) (bytes float64, ok bool) {
-	at.mu.Lock()
-	defer at.mu.Unlock()
-	if at.control == nil || at.evicted {
+func (slot *uploadSlot) rate(now time.Time) (bytes float64, ok bool) {
+	slot.mu.Lock()
+	defer slot.mu.Unlock()
+	if slot.control == nil || slot.evicted {
 		return 0, false
 	}
-	waited := at.waited + now.Sub(at.since)
-	return float64(at.bytes) / waited.Seconds(), waited >= slowAfter
+	waited := slot.waited + now.Sub(slot.since)
+	return float64(slot.bytes) / waited.Seconds(), waited >= slowAfter
 }
 
 // evict ends the read under way, if there is one.
-func (at *uploadSlot) evict() bool {
-	at.mu.Lock()
-	defer at.mu.Unlock()
-	if at.control == nil {
+func (slot *uploadSlot) evict() bool {
+	slot.mu.Lock()
+	defer slot.mu.Unlock()
+	if slot.control == nil {
 		return false
 	}
-	at.evicted = true
-	return at.control.SetReadDeadline(time.Now()) == nil
+	slot.evicted = true
+	return slot.control.SetReadDeadline(time.Now()) == nil
 }
 
 // begin says that the client is waited for.
-func (at *uploadSlot) begin(control *http.ResponseController) {
-	at.mu.Lock()
-	defer at.mu.Unlock()
-	at.control, at.since = control, at.now()
+func (slot *uploadSlot) begin(control *http.ResponseController) {
+	slot.mu.Lock()
+	defer slot.mu.Unlock()
+	slot.control, slot.since = control, slot.now()
 }
 
 // end says that n bytes have come; it is true if the upload was evicted.
-func (at *uploadSlot) end(n int) (lost bool) {
-	at.mu.Lock()
-	defer at.mu.Unlock()
-	at.control, at.bytes, at.waited = nil, at.bytes+int64(n), at.waited+at.now().Sub(at.since)
-	return at.evicted
+func (slot *uploadSlot) end(n int) (evicted bool) {
+	slot.mu.Lock()
+	defer slot.mu.Unlock()
+	slot.control, slot.bytes, slot.waited = nil, slot.bytes+int64(n), slot.waited+slot.now().Sub(slot.since)
+	return slot.evicted
 }
 
 // metrics count the uploads that were refused and cut off.
-type metrics struct{ refused, cut metric.Int64Counter }
+type metrics struct{ refused, evicted metric.Int64Counter }
 
 func newMetrics() metrics {
-	meter := otel.Meter("refrain/ingest/http")
-	refused, err := meter.Int64Counter("refrain_ingest_http_refused",
-		metric.WithDescription("Uploads refused because there were as many as limits.uploads, or held as much as limits.upload_bytes."))
-	if err != nil {
-		otel.Handle(err) // the instrument still works as a no-op
+	const scope = "refrain/ingest/http"
+	return metrics{
+		refused: meters.Counter(scope, "refrain_ingest_http_refused",
+			"Uploads refused because there were as many as limits.uploads, or held as much as limits.upload_bytes."),
+		evicted: meters.Counter(scope, "refrain_ingest_http_cut",
+			"Uploads cut off because they were slow and another waited for a place."),
 	}
-	cut, err := meter.Int64Counter("refrain_ingest_http_cut",
-		metric.WithDescription("Uploads cut off because they were slow and another waited for a place."))
-	if err != nil {
-		otel.Handle(err)
-	}
-	return metrics{refused, cut}
 }

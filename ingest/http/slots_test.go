@@ -14,16 +14,16 @@ func TestOnlyWaitingForTheClientIsSlow(t *testing.T) {
 	p := newUploadSlots(2, newMetrics())
 	p.now = func() time.Time { return now }
 	control := http.NewResponseController(httptest.NewRecorder())
-	held, slow := p.acquire(t.Context(), 0), p.acquire(t.Context(), 0)
-	held.begin(control)
-	held.end(64 << 10)
+	slot, slow := p.acquire(t.Context(), 0), p.acquire(t.Context(), 0)
+	slot.begin(control)
+	slot.end(64 << 10)
 	slow.begin(control)
 	now = now.Add(10 * slowAfter) // the service has had no room for the first one's posts
-	held.begin(control)
+	slot.begin(control)
 	now = now.Add(time.Millisecond)
 	p.evictSlowest()
 	p.evictSlowest() // another one, if there is one
-	if held.end(0) {
+	if slot.end(0) {
 		t.Error("an upload is cut off that the service was busy with")
 	}
 	if !slow.end(1) {

@@ -28,7 +28,8 @@ type FormatError struct {
 }
 
 func (e *FormatError) Error() string {
-	return fmt.Sprintf("data directory %s is of format %d and this program reads formats up to %d: a newer program has written there; "+
+	return fmt.Sprintf("data directory %s is of format %d and this program reads formats up to %d: a newer program "+
+		"has written there; "+
 		"use that one, or put a copy of before the upgrade in its place (docs/running.md, Going back)", e.Dir, e.Format, Format)
 }
 
@@ -68,7 +69,8 @@ func readFormat(dir string) (int, error) {
 	}
 	format, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil || format < 1 {
-		return 0, fmt.Errorf("%s: %w: %.20q is no number; write into it what `refrain version` says of the program that last wrote in the directory",
+		return 0, fmt.Errorf("%s: %w: %.20q is no number; write into it what `refrain version` says of the program that "+
+			"last wrote in the directory",
 			path, errFormatDamaged, text)
 	}
 	if format > Format {
