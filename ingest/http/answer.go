@@ -169,7 +169,7 @@ func failure(err error, again string) problem.Problem {
 	case is(errCrowded):
 		return problem.Problem{
 			Type: typeUploads, Status: http.StatusTooManyRequests, RetryAfter: time.Second,
-			Detail: "There are as many uploads as limits.uploads and limits.upload_bytes allow." + again,
+			Detail: "There are as many uploads as limits.uploads and limits.upload_bytes allow, of all clients or of this one." + again,
 		}
 	case is(errBusy):
 		return problem.Problem{
