@@ -86,3 +86,18 @@ func TestOthersKeepTheirSlots(t *testing.T) {
 		t.Errorf("evicted of a's own: %v, %v, want one", first, second)
 	}
 }
+
+// TestClientOf: one client is who presents a token, from wherever, or else who comes from one address, by whatever connection.
+func TestClientOf(t *testing.T) {
+	from := func(address, sender string) string {
+		r := httptest.NewRequest("POST", "/v1/posts", nil)
+		r.RemoteAddr = address
+		return clientOf(r, sender)
+	}
+	if a, b := from("192.0.2.1:1", "token:a"), from("192.0.2.2:1", "token:a"); a != b || a == from("192.0.2.1:1", "token:b") {
+		t.Errorf("with tokens: %q, %q", a, b)
+	}
+	if a, b := from("[2001:db8::1]:1", ""), from("[2001:db8::1]:2", ""); a != b || a == from("[2001:db8::2]:1", "") {
+		t.Errorf("without: %q, %q", a, b)
+	}
+}

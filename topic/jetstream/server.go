@@ -51,8 +51,10 @@ type Config struct {
 
 // Default is a server that still wants its directory.
 func Default() Config {
-	any := func(string) error { return nil }
-	return Config{Claim: any, MaxPayload: 8 << 20, MinFree: 64 << 20, Pace: defaultPace, Logger: slog.Default()}
+	return Config{
+		Claim:      func(string) error { return nil },
+		MaxPayload: 8 << 20, MinFree: 64 << 20, Pace: defaultPace, Logger: slog.Default(),
+	}
 }
 
 func (c *Config) validate() error {
