@@ -17,6 +17,8 @@ type Costs struct {
 	EventBytes  float64 `json:"eventBytes"`  // an event, besides its two texts
 	RecordShare float64 `json:"recordShare"` // of a record's bytes, that it takes in the topic, compressed
 	EventShare  float64 `json:"eventShare"`  // of an event's bytes, likewise
+	IndexBytes  float64 `json:"indexBytes"`  // of an event in the embedded index of reuse
+	LetterBytes float64 `json:"letterBytes"` // of the files of dead letters of a worker, at most
 
 	BatchSeconds float64 `json:"batchSeconds"` // that a sentence waits for others to be looked up with, at most
 	MaxBatch     float64 `json:"batchMost"`    // sentences that are looked up at once, at most

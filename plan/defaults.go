@@ -17,6 +17,10 @@ func DefaultCosts() Costs {
 		// Here, BenchmarkTopicBytes of server, 100 posts a request: 0.80 to 0.93 in four streams, and 227 to 335 bytes an
 		// event of some 1,060. Of 1,000 posts a request 0.68 to 0.74 and 212 to 242; of one, 1.7 to 2.1 and 499 to 605.
 		RecordShare: 0.87, EventShare: 0.25,
+		// Here, refrain serve, ira, 100 posts a request: 1,457 of 1,917 events (20,000 posts), 1,094 of 10,089, 948 of 31,254, 868 of
+		// 56,418 (200,000): an event adds less the more is known of its texts. That is 127 to 239 bytes a sentence.
+		IndexBytes:  900,
+		LetterBytes: 2 * 9 * (64 << 20), // dead letters and dead events, each dead_letters.files + 1 of dead_letters.bytes
 
 		BatchSeconds: 0.005, // the bound of the detector's batches
 		MaxBatch:     64,    // sigstore/scan: more at once make none cheaper

@@ -90,6 +90,10 @@ func (f Feed) topicDays() float64 {
 	return float64(f.Span+f.Lateness+f.MaxHold+time.Hour) / float64(day)
 }
 
+// indexDays is how long the index keeps what an event has told at most, in days: lookup.retention, by default the span,
+// and a quarter more.
+func (f Feed) indexDays() float64 { return 1.25 * float64(f.Span) / float64(day) }
+
 // windowSentences are the sentences in the window when it is fullest: N · sentences a post · fullest(windowDays).
 func (f Feed) windowSentences() float64 {
 	return f.PostsPerDay * f.SentencesPerPost * f.fullest(f.windowDays())

@@ -38,7 +38,10 @@ type Result struct {
 	EventBytes    float64 `json:"eventBytes"`    // that the event topic may grow to: events of as long
 	SentenceLimit float64 `json:"sentenceLimit"` // bytes that topics.sentence_bytes should be: TopicBytes, and a tenth to spare
 	EventLimit    float64 `json:"eventLimit"`    // bytes that topics.event_bytes should be
-	DiskPerWorker float64 `json:"diskPerWorker"` // bytes of both topics, where each worker's machine keeps its part
+	IndexBytes    float64 `json:"indexBytes"`    // of the embedded index of reuse: what the events of 5/4 of the span have told
+	LetterBytes   float64 `json:"letterBytes"`   // that the dead letters of a worker may grow to
+	Disk          float64 `json:"disk"`          // bytes, of all workers: both topics, the index, and dead letters
+	DiskPerWorker float64 `json:"diskPerWorker"` // where each worker's machine keeps its part
 
 	Sentences        float64 `json:"sentences"`        // compared a second, at the peak
 	LookupMicros     float64 `json:"lookupMicros"`     // µs of processor (or GPU) time for one sentence in all rows of a worker

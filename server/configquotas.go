@@ -64,7 +64,7 @@ func (s *Server) quotaConfig(sentenceBytes Bytes) quota.Config {
 	c, q := quota.Default(), &s.cfg.Quotas
 	share := q.Share * float64(sentenceBytes) / s.cfg.Window.Span.Seconds()
 	c.Burst, c.EventBurst, c.Tight, c.Now = q.Burst, q.EventBurst, s.tight, s.quotas.now
-	c.ShareAge = s.node.sentencesNeeded()
+	c.ShareAge, _ = s.node.ages() // while all are refused nothing is purged
 	c.Token, c.Feed, c.Source = q.Token.limits(share), quota.Limits{Share: share}, q.Source.limits(0)
 	c.Tokens, c.Sources = map[string]quota.Limits{}, map[string]quota.Limits{}
 	for _, t := range s.cfg.Auth.Tokens {

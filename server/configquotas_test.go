@@ -19,7 +19,11 @@ func TestQuotaConfig(t *testing.T) {
 	c.Quotas.Source, c.Quotas.Sources = Quota{Events: 3}, []SourceQuota{{Name: "s", Quota: Quota{Events: 7, Posts: 2}}}
 	c.Auth.Tokens = []Token{{Name: "t", Quota: Quota{Posts: 1000}}}
 	window := detector.Config{Span: c.Window.Span}
-	got := (&Server{cfg: c, node: &node{cfg: c, window: window}}).quotaConfig(c.Topics.SentenceBytes)
+	n := &node{cfg: c, window: window}
+	got := (&Server{cfg: c, node: n}).quotaConfig(c.Topics.SentenceBytes)
+	if age := n.sentenceTopic().MaxAge; got.ShareAge != age {
+		t.Errorf("a share is owed for %v, and a full topic without posts keeps its records for %v", got.ShareAge, age)
+	}
 	for _, test := range []struct {
 		what      string
 		got, want quota.Limits

@@ -85,11 +85,8 @@ func (n *node) open(ctx context.Context) (err error) {
 	if n.window, err = windowConfig(n.cfg.Window, n.log); err != nil {
 		return err
 	}
-	if err := datadir.Claim(n.cfg.DataDir); err != nil {
-		return err
-	}
 	storage := jetstream.Default()
-	storage.Dir, storage.Sync, storage.Logger = n.cfg.DataDir, n.cfg.Topics.Sync, n.log
+	storage.Dir, storage.Claim, storage.Sync, storage.Logger = n.cfg.DataDir, datadir.Claim, n.cfg.Topics.Sync, n.log
 	if n.server, err = jetstream.Start(storage); err != nil {
 		return err
 	}

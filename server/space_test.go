@@ -168,6 +168,9 @@ func TestDefaultLimitsHoldTheSpan(t *testing.T) {
 			t.Errorf("%s: %.3g bytes of at most %.3g", name, c.needed, c.limit)
 		}
 	}
+	if d := Default().DeadLetters; costs.LetterBytes != 2*float64(d.Files+1)*float64(d.Bytes) {
+		t.Errorf("the plan has %v bytes of dead letters, of %+v", costs.LetterBytes, d)
+	}
 	if w := Default().Window; w.Span != f.Span || w.MaxHold != f.MaxHold || w.Lateness != f.Lateness {
 		t.Errorf("the plan is for another window: %v, %v, %v", f.Span, f.MaxHold, f.Lateness)
 	}

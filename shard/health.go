@@ -24,7 +24,8 @@ type Trouble struct {
 	Position  int64
 }
 
-// Held is the source partition that holds the window's clock, and how far it is behind the fastest one.
+// Held is the source partition that holds the window's clock, and how far it is behind the fastest one; where it has no
+// clock yet, how far the window's is.
 type Held struct {
 	Source string
 	Behind time.Duration
@@ -118,8 +119,12 @@ func (w *Worker) publishView() {
 func (m *Watermarks) held() *Held {
 	slowest, _ := m.minClock()
 	newest, known := m.maxClock()
-	if !known || newest <= slowest.time {
+	clock := slowest.time
+	if clock == noClock {
+		clock = m.clock
+	}
+	if !known || newest <= clock {
 		return nil
 	}
-	return &Held{Source: slowest.source, Behind: time.Duration(newest-slowest.time) * time.Millisecond}
+	return &Held{Source: slowest.source, Behind: time.Duration(newest-clock) * time.Millisecond}
 }

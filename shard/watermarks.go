@@ -46,6 +46,9 @@ type watermark struct {
 	at           int64  // what had elapsed then
 }
 
+// noClock is the time of a source partition that is expected and has brought no posts yet.
+const noClock feed.Time = 0
+
 type watermarkKind uint8
 
 const (
@@ -86,7 +89,8 @@ func (m *Watermarks) observe(p int, stamp int64, next *topic.Watermark) {
 }
 
 // advance moves W, and reports whether it did. passed is the source partition whose clock W had to pass for that, because
-// it is more than maxHold behind; "" for none.
+// it is more than maxHold behind; "" for none. One that has no clock yet holds W as if it were at the beginning of time, but
+// nothing of it is known to be behind: then W has passed nobody, and where nobody has a clock there is no W.
 func (m *Watermarks) advance(silence, maxHold time.Duration) (moved bool, passed string) {
 	if !m.fresh { // W follows from watermarks alone
 		return false, ""
@@ -97,13 +101,16 @@ func (m *Watermarks) advance(silence, maxHold time.Duration) (moved bool, passed
 	newest, known := m.maxClock()
 	clock := slowest.time
 	if floor := newest.Add(-maxHold); known && (!everywhere || slowest.time < floor) {
-		clock, passed, everywhere = floor, slowest.source, true
+		clock, everywhere = floor, true
 	}
-	if !everywhere || m.known && clock <= m.clock {
+	if !everywhere || clock <= m.clock {
 		return false, ""
 	}
 	m.clock, m.known = clock, true
-	return true, passed
+	if slowest.time == noClock || slowest.time >= clock {
+		return true, ""
+	}
+	return true, slowest.source
 }
 
 // expire drops the writers that are idle or silent.

@@ -114,6 +114,46 @@ func TestMaxHold(t *testing.T) {
 	}
 }
 
+// TestNoClockIsNotBehind: a source partition that is expected and has brought no posts yet holds W, but is not more than
+// maxHold behind: nobody knows of anything there.
+func TestNoClockIsNotBehind(t *testing.T) {
+	const now, hour = feed.Time(1_700_000_000_000), feed.Time(3_600_000)
+	m := newWatermarks(1)
+	for i, step := range []struct {
+		at, newest feed.Time
+		clock      feed.Time // 0: none
+		passed     string
+		held       time.Duration
+	}{
+		{0, 0, 0, "", 0}, // nobody has brought anything
+		{0, now, now - hour, "", time.Hour},
+		{0, now + hour, now, "", time.Hour},
+		{1, now + 2*hour, now + hour, "quiet", time.Duration(now+2*hour-1) * time.Millisecond}, // its posts are that old
+	} {
+		m.observe(0, 0, &topic.Watermark{Writer: 1, Source: "quiet", Time: step.at, Newest: step.newest})
+		_, passed := m.advance(2*time.Minute, time.Hour)
+		if clock, known := m.Clock(); clock != step.clock || known != (clock != 0) || passed != step.passed {
+			t.Errorf("step %d: W %d (%v), passed %q, want %d, %q", i, clock, known, passed, step.clock, step.passed)
+		}
+		held := time.Duration(0)
+		if h := m.held(); h != nil {
+			held = h.Behind
+		}
+		if held != step.held {
+			t.Errorf("step %d: held by %v, want %v", i, held, step.held)
+		}
+	}
+	// W stops where one that is not heard of everywhere may be. That one is not behind either.
+	m = newWatermarks(2)
+	for p := range 2 {
+		m.observe(p, 0, &topic.Watermark{Writer: 1, Source: "fast", Time: now, Newest: now})
+	}
+	m.observe(0, 0, &topic.Watermark{Writer: 2, Source: "new", Time: now, Newest: now})
+	if moved, passed := m.advance(2*time.Minute, time.Hour); !moved || passed != "" {
+		t.Errorf("moved %v past %q, want nobody to be passed", moved, passed)
+	}
+}
+
 // BenchmarkWatermarks is a second of watermarks of a writer in 32 partitions, as one partition's look-ups observe them in
 // 32 turns. How many source partitions the writer has makes no difference.
 func BenchmarkWatermarks(b *testing.B) {

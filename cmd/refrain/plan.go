@@ -273,10 +273,12 @@ func printPlan(b *strings.Builder, r *plan.Result) {
 	line("window", "%s sentences, %s distinct, %s", units.Count(r.WindowSentences), units.Count(r.WindowRows),
 		units.Bytes(int64(r.WindowBytes)))
 	line("disk", "%s a worker, %s in all: %s of sentences and %s of events, those of span, lateness, max-hold and 1 h",
-		units.Bytes(int64(r.DiskPerWorker)), units.Bytes(int64(r.TopicBytes+r.EventBytes)),
+		units.Bytes(int64(r.DiskPerWorker)), units.Bytes(int64(r.Disk)),
 		units.Bytes(int64(r.TopicBytes)), units.Bytes(int64(r.EventBytes)))
 	line("", "%s of sentences while what no window needs is purged, as the embedded topic does unless a source is "+
 		"far behind", units.Bytes(int64(r.PurgedBytes)))
+	line("", "%s of the index of reuse (lookup.db), and up to %s a worker of dead letters (dead_letters)",
+		units.Bytes(int64(r.IndexBytes)), units.Bytes(int64(r.LetterBytes)))
 	line("limits", "set topics.sentence_bytes to %s and topics.event_bytes to %s, a tenth more",
 		units.Bytes(int64(r.SentenceLimit)), units.Bytes(int64(r.EventLimit)))
 	line("look-ups", "%s/s at the peak in every worker, %s each by %s", units.Count(r.Sentences/float64(r.Rows)),

@@ -170,7 +170,7 @@ func failure(err error, retryHint string) problem.Problem {
 	case is(errCrowded):
 		return problem.Problem{
 			Type: typeUploads, Status: http.StatusTooManyRequests, RetryAfter: time.Second,
-			Detail: "There are as many uploads as limits.uploads and limits.upload_bytes allow." + retryHint,
+			Detail: "There are as many uploads as limits.uploads and limits.upload_bytes allow, of all clients or of this one." + retryHint,
 		}
 	case is(errBusy):
 		return problem.Problem{

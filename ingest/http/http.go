@@ -40,7 +40,8 @@ type Config struct {
 
 	BatchPosts int // most posts of one batch; 1 or more
 	BatchBytes int // bytes of JSON after which a batch is full; 1 or more
-	// MaxUploads is how many requests send posts at a time, 1 or more, and UploadBytes what they all hold of bodies and
+	// MaxUploads is how many requests send posts at a time, 1 or more; a quarter of them is for clients (Sender, or who has
+	// the same address) that have less than an eighth. UploadBytes is what they all hold of bodies and
 	// answers beyond 128 KiB each; three times MaxPost or more, or a large post finds no room.
 	MaxUploads  int
 	UploadBytes int64
@@ -108,7 +109,7 @@ type Source struct {
 
 	queue *queue
 
-	slots   uploadSlots         // of the uploads under way
+	slots   *uploadSlots        // of the uploads under way
 	bodies  *semaphore.Weighted // these two are Config.UploadBytes
 	answers *semaphore.Weighted
 	metrics metrics

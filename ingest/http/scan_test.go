@@ -15,7 +15,7 @@ func readBody(t *testing.T, h *Source, contentType string, data []byte) (records
 	r := httptest.NewRequest("POST", "/v1/posts", bytes.NewReader(data))
 	r.Header.Set("Content-Type", contentType)
 	u := h.newUpload(r)
-	u.slot = h.slots.add()
+	u.slot = h.slots.acquire(t.Context(), "", 0)
 	b, err := u.openBody(httptest.NewRecorder(), r)
 	if err != nil {
 		t.Fatal(err)

@@ -1,8 +1,10 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -24,25 +26,36 @@ const (
 	evictInterval = 500 * time.Millisecond // how often a slow one is looked for while somebody waits
 )
 
-// uploadSlots are the slots of uploads under way. All methods may be called by several goroutines.
+// uploadSlots are the slots of uploads under way. A quarter of them is reserved for clients that have less than an eighth, as
+// in the queue: so who fills the others does not shut the door. All methods may be called by several goroutines.
 type uploadSlots struct {
-	free    chan struct{}
-	metrics metrics
-	now     func() time.Time
+	shared, reserved chan struct{} // as full as there are slots in use
+	metrics          metrics
+	now              func() time.Time
 
-	mu    *sync.Mutex
+	mu    sync.Mutex
 	inUse map[*uploadSlot]bool
+	asks  map[string]int // by client, uploads that have a slot or wait for one
 }
 
-func newUploadSlots(n int, m metrics) uploadSlots {
-	return uploadSlots{
-		free: make(chan struct{}, n), metrics: m, now: time.Now, mu: new(sync.Mutex), inUse: map[*uploadSlot]bool{},
+func newUploadSlots(n int, m metrics) *uploadSlots {
+	return &uploadSlots{
+		shared: make(chan struct{}, n-n/4), reserved: make(chan struct{}, n/4), metrics: m, now: time.Now,
+		inUse: map[*uploadSlot]bool{}, asks: map[string]int{},
 	}
+}
+
+// clientOf is whose share of the slots an upload takes: that of its token, or without tokens of its address.
+func clientOf(r *http.Request, sender string) string {
+	host, _, _ := net.SplitHostPort(r.RemoteAddr)
+	return cmp.Or(sender, host)
 }
 
 // uploadSlot is the slot of one upload.
 type uploadSlot struct {
-	now func() time.Time
+	client string
+	of     chan struct{} // shared or reserved
+	now    func() time.Time
 
 	mu      sync.Mutex
 	control *http.ResponseController // nil: it is not being read
@@ -53,51 +66,88 @@ type uploadSlot struct {
 }
 
 // acquire waits for a slot, and evicts the slowest upload for it. It returns nil if there is none within patience.
-func (p *uploadSlots) acquire(ctx context.Context, patience time.Duration) *uploadSlot {
-	select {
-	case p.free <- struct{}{}:
-		return p.add()
-	default:
+func (p *uploadSlots) acquire(ctx context.Context, client string, patience time.Duration) *uploadSlot {
+	reserved := p.ask(client)
+	for _, of := range []chan struct{}{p.shared, reserved} {
+		select {
+		case of <- struct{}{}:
+			return p.add(client, of)
+		default:
+		}
 	}
+	return p.await(ctx, client, reserved, patience)
+}
+
+// ask counts an upload of a client in. It returns the slots that it may have besides the shared ones; nil: none.
+func (p *uploadSlots) ask(client string) (reserved chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asks[client]++
+	if all := cap(p.shared) + cap(p.reserved); p.asks[client] > max(1, all/8) {
+		return nil
+	}
+	return p.reserved
+}
+
+// await is acquire where no slot is free. Who has a share already evicts its own: those of others make no room for it.
+func (p *uploadSlots) await(ctx context.Context, client string, reserved chan struct{}, patience time.Duration) *uploadSlot {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	tick := time.NewTicker(evictInterval)
 	defer tick.Stop()
 	for {
-		p.evictSlowest()
+		p.evictSlowest(func(slot *uploadSlot) bool { return reserved != nil || slot.client == client })
 		select {
-		case p.free <- struct{}{}:
-			return p.add()
+		case p.shared <- struct{}{}:
+			return p.add(client, p.shared)
+		case reserved <- struct{}{}:
+			return p.add(client, reserved)
 		case <-tick.C:
 		case <-ctx.Done():
 			p.metrics.refused.Add(context.WithoutCancel(ctx), 1)
+			p.leave(client)
 			return nil
 		}
 	}
 }
 
-func (p *uploadSlots) add() *uploadSlot {
+func (p *uploadSlots) add(client string, of chan struct{}) *uploadSlot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	slot := &uploadSlot{now: p.now}
+	slot := &uploadSlot{client: client, of: of, now: p.now}
 	p.inUse[slot] = true
 	return slot
 }
 
+// leave counts an upload of a client out.
+func (p *uploadSlots) leave(client string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.asks[client]--; p.asks[client] == 0 {
+		delete(p.asks, client)
+	}
+}
+
 func (p *uploadSlots) release(slot *uploadSlot) {
+	p.leave(slot.client)
 	p.mu.Lock()
 	delete(p.inUse, slot)
 	p.mu.Unlock()
-	<-p.free
+	<-slot.of
 }
 
-// evictSlowest evicts the slowest upload, if it is slow at all.
-func (p *uploadSlots) evictSlowest() {
+func anyUpload(*uploadSlot) bool { return true }
+
+// evictSlowest evicts the slowest of some uploads, if it is slow at all.
+func (p *uploadSlots) evictSlowest(among func(*uploadSlot) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var slowest *uploadSlot
 	var minRate float64 = slowRate
 	for slot := range p.inUse {
+		if !among(slot) {
+			continue
+		}
 		if rate, ok := slot.rate(p.now()); ok && rate < minRate {
 			slowest, minRate = slot, rate
 		}
@@ -151,7 +201,8 @@ func newMetrics() metrics {
 	const scope = "refrain/ingest/http"
 	return metrics{
 		refused: meters.Counter(scope, "refrain_ingest_http_refused",
-			"Uploads refused because there were as many as limits.uploads, or held as much as limits.upload_bytes."),
+			"Uploads refused because there were as many as limits.uploads, or as one client may have of them, or held as "+
+				"much as limits.upload_bytes."),
 		evicted: meters.Counter(scope, "refrain_ingest_http_cut",
 			"Uploads cut off because they were slow and another waited for a place."),
 	}

@@ -214,7 +214,7 @@ func (u *upload) reserve(n int64) error {
 	if err := errors.Join(u.flush(), u.drain()); err != nil {
 		return err
 	}
-	u.h.slots.evictSlowest()
+	u.h.slots.evictSlowest(anyUpload)
 	ctx, cancel := context.WithTimeout(u.ctx, u.h.cfg.Patience)
 	defer cancel()
 	if u.memory.add(ctx, n) != nil {

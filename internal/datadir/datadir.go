@@ -57,7 +57,7 @@ func Check(ctx context.Context, cfg Config) (findings int, err error) {
 	defer lock.Close()
 	c := checker{Config: cfg, ctx: ctx}
 	if err := c.format(); err != nil {
-		return 0, err
+		return 0, fmt.Errorf("data directory %s: %w", cfg.Dir, err)
 	}
 	if err := c.measure(); err != nil {
 		return 0, err

@@ -17,8 +17,7 @@ func mustPut(t *testing.T, dir, format string) {
 
 // TestClaim: new directories and those of before the file get the number; what is not known is refused and left.
 func TestClaim(t *testing.T) {
-	made := filepath.Join(t.TempDir(), "new", "er")
-	old := t.TempDir()
+	made, old := t.TempDir(), t.TempDir()
 	if err := os.WriteFile(filepath.Join(old, "dead-letters.jsonl"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

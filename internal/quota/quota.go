@@ -58,8 +58,8 @@ type Config struct {
 	Tokens, Sources     map[string]Limits // by name
 	// Tight says that room in the topic is short. It is asked when a sender has used up its Share, and may take a moment.
 	Tight func() bool
-	// ShareAge, above 0, is how long a record stays in the topic. Who has sent nothing for so long has nothing in it, and owes
-	// nothing of its Share, however much has passed through before.
+	// ShareAge, above 0, is how long a record stays in the topic at most. Who has sent nothing for so long has nothing in it,
+	// and owes nothing of its Share, however much has passed through before.
 	ShareAge time.Duration
 
 	MaxSources int // sources of one sender that are counted apart at a time, 1 or more; further ones are counted together
