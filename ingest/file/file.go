@@ -21,6 +21,7 @@ import (
 	"refrain/feed"
 	"refrain/ingest"
 	"refrain/internal/check"
+	"refrain/internal/feedtime"
 )
 
 // Formats lists what Config.Format may be.
@@ -84,9 +85,8 @@ type Source struct {
 	record record
 	ended  error // what ended the file, told once the part before it is out
 
-	// Settle's
-	latest  feed.Time
-	untimed untimed
+	// Stamp's
+	stamper feedtime.Stamper
 	refused error // the record that a strict reading ends at
 
 	bytesRead, linesRead atomic.Int64

@@ -19,8 +19,8 @@ import (
 	"refrain/feed"
 	"refrain/hashcodes"
 	"refrain/ingest/file"
+	"refrain/internal/feedtime"
 	"refrain/internal/memory"
-	"refrain/split"
 	"refrain/text"
 )
 
@@ -88,7 +88,7 @@ type meter struct {
 	d        *detector.Detector
 	compress float64
 	begin    feed.Time
-	clock    split.Clock
+	clock    feedtime.Clock
 	splitter text.Splitter
 	batch    []feed.Sentence
 	matches  []feed.Match
