@@ -28,7 +28,7 @@ import (
 	"refrain/topic"
 )
 
-// Rows is the window of one partition: detector.Detector. A look-up goes both ways in event time; whether x itself
+// Rows is the window of one partition: detector.Partition. A look-up goes both ways in event time; whether x itself
 // has been inserted makes no difference to it.
 type Rows interface {
 	Insert(x *feed.Sentence) bool // false: a redelivery, nothing changed

@@ -320,7 +320,7 @@ func matchEngine(ctx context.Context, s *corpus, t text.Threshold, e detector.En
 		run.batch = s.sentences(run.batch[:0], from, to)
 		run.process(from, to, some.includes(from, to))
 	}
-	f.Candidates, f.Bytes = d.Detectors()[0].Counts().Candidates, d.Detectors()[0].Stats().Bytes
+	f.Candidates, f.Bytes = d.All()[0].Counts().Candidates, d.All()[0].Stats().Bytes
 	f.sum(run.points, run.lookedUp)
 	return run.points, nil
 }
@@ -337,7 +337,7 @@ type engineRun struct {
 
 // process looks a batch up and inserts it, or only inserts it.
 func (r *engineRun) process(from, to int, look bool) {
-	one := r.d.Detectors()[0]
+	one := r.d.All()[0]
 	if look {
 		r.start()
 		r.matches, _ = r.d.Detect(r.matches[:0], r.batch)

@@ -73,19 +73,19 @@ func run(path string, compress float64, span time.Duration, svg string) error {
 	return os.WriteFile(svg, plot(m.samples, span, compress), 0o644)
 }
 
-func newDetector(span time.Duration) (*detector.Detector, error) {
+func newDetector(span time.Duration) (*detector.Partition, error) {
 	model, err := hashcodes.NewMD5(64, 1)
 	if err != nil {
 		return nil, err
 	}
 	cfg := detector.Default()
 	cfg.Span, cfg.Model, cfg.Engine = span, model, detector.Prefix
-	return detector.New(cfg)
+	return detector.NewPartition(cfg)
 }
 
 // meter runs posts through a detector and samples it.
 type meter struct {
-	d        *detector.Detector
+	d        *detector.Partition
 	compress float64
 	begin    feed.Time
 	clock    feedtime.Clock

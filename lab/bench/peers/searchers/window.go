@@ -28,11 +28,11 @@ func Windows(t text.Threshold, set func(row int) []uint64, asked []int) (all []N
 		{"window, scan engine", detector.Scan},
 		{"window, prefix engine", func(b *hashcodes.Bounds, _ *hashcodes.Model) sigstore.Engine { return prefix.New(b) }},
 	} {
-		d, err := detector.New(detector.Config{Threshold: t, Span: long, Model: model, Engine: e.engine, OmitTexts: true})
+		d, err := detector.NewPartition(detector.Config{Threshold: t, Span: long, Model: model, Engine: e.engine, OmitTexts: true})
 		if err != nil {
 			return nil, err
 		}
-		w := &window{Detector: d, set: set}
+		w := &window{Partition: d, set: set}
 		for _, row := range asked {
 			w.expected = append(w.expected, w.sentence(row))
 		}
@@ -47,7 +47,7 @@ const long = 87600 * time.Hour
 
 // window looks up the sentences of rows. Of signatures it takes only how many there are: it makes its own.
 type window struct {
-	*detector.Detector
+	*detector.Partition
 	set      func(row int) []uint64
 	expected []*feed.Sentence
 	rows     int
