@@ -15,6 +15,8 @@
 // q's rows, the watermarks that those look-ups have observed, and the position from which q must be replayed to have
 // its rows again. The three are stored together, after the events they stand for are durable, and are never mixed with
 // those of another moment: see State. docs/design/0002-who-reports-a-pair.md has the argument.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package shard
 
 import (

@@ -2,6 +2,8 @@
 //
 // A file is JSON lines, text with one post a line, or a table (CSV), plain or compressed. Source.Next does everything in
 // one goroutine; Part tells how to do it with several.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package file
 
 import (
