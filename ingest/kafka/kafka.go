@@ -6,6 +6,8 @@
 // It fetches with requests of its own and not with the library's Reader, for the Reader cannot tell the records of
 // aborted transactions from others, steps over what retention has deleted without a word, and panics at a batch that
 // compaction has emptied.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package kafka
 
 import (
