@@ -119,6 +119,9 @@ func (q *quotas) await(ctx context.Context, b *ingest.Batch, touch func(partitio
 }
 
 func (q *quotas) exceeded(b *ingest.Batch) *quota.Exceeded {
+	if len(b.Posts)+len(b.Rejected) == 0 {
+		return q.counted.AdmitDeletions(quota.Sender(b.Sender), b.Sources())
+	}
 	return q.counted.Admit(quota.Sender(b.Sender), b.Sources())
 }
 

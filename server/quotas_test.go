@@ -177,6 +177,22 @@ func TestFloodBesideAnHonestClient(t *testing.T) {
 	}
 }
 
+// mustDelete deletes a post of the default source.
+func mustDelete(t *testing.T, s *Server, token, id string) (status int) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), "DELETE", "http://"+s.Addr()+"/v1/posts/"+id, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+string(secretOf(token)))
+	resp, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	return resp.StatusCode
+}
+
 // TestFloodOfTheTopic: before half of the sentence topic is used nobody is held back, and from then on only who used it.
 func TestFloodOfTheTopic(t *testing.T) {
 	s, clock := mustLimit(t, func(c *Config) { c.Topics.SentenceBytes = 2 << 20 })
@@ -192,6 +208,9 @@ func TestFloodOfTheTopic(t *testing.T) {
 	}
 	if got.limit != "share" || size.Bytes < 2<<19 || size.Bytes > 3<<19 {
 		t.Errorf("the flood ends with %+v, and %d bytes in the topic after %d posts", got, size.Bytes, posts)
+	}
+	if status := mustDelete(t, s, "flood", "f0x0"); status != http.StatusNoContent {
+		t.Errorf("the flood deletes a post of its own: %d", status)
 	}
 	for i := range 20 {
 		if got := mustSend(t, s, "honest", plainPosts(fmt.Sprintf("h%dx", i), 20)); got.status != http.StatusOK {

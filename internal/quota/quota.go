@@ -96,6 +96,18 @@ func (q *Quotas) Admit(from Sender, sources []string) *Exceeded {
 	if !q.shareUsed(from) || !q.cfg.Tight() {
 		own.Share = 0
 	}
+	return q.longest(from, own, sources, q.ofSource)
+}
+
+// AdmitDeletions is Admit for a batch that only deletes. A deletion counts as a post; whatever else its sender owes does
+// not keep a text where it is.
+func (q *Quotas) AdmitDeletions(from Sender, sources []string) *Exceeded {
+	ofSource := func(source string) Limits { return Limits{Posts: q.ofSource(source).Posts} }
+	return q.longest(from, Limits{Posts: q.of(from).Posts}, sources, ofSource)
+}
+
+// longest is what is exceeded for longest of a sender's own limits and those of its sources.
+func (q *Quotas) longest(from Sender, own Limits, sources []string, ofSource func(string) Limits) *Exceeded {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.now()
@@ -103,7 +115,7 @@ func (q *Quotas) Admit(from Sender, sources []string) *Exceeded {
 	limit, wait := a.own.owed(own, now, q.bursts())
 	longest := exceeded(from, "", limit, wait)
 	for _, source := range sources {
-		limit, wait := a.source(q.hash(source)).owed(q.ofSource(source), now, q.bursts())
+		limit, wait := a.source(q.hash(source)).owed(ofSource(source), now, q.bursts())
 		if longest == nil || seconds(wait) > longest.Wait {
 			if e := exceeded(from, source, limit, wait); e != nil {
 				e.Kind = KindSource

@@ -184,6 +184,24 @@ func TestShareWhileTight(t *testing.T) {
 	}
 }
 
+// TestDeletionsOweNoRoom: who has filled the topic, or caused too many events, may still delete, as many as posts.
+func TestDeletionsOweNoRoom(t *testing.T) {
+	all := Limits{Bytes: 1, Posts: 1, Sentences: 1, Events: 1, Share: 1}
+	q, _ := mustNew(func(cfg *Config) { cfg.Token, cfg.Source = all, all })
+	q.Admit("", nil)
+	charge(q, "", Usage{Bytes: 1e9, Sentences: 1e9, Events: 1e9})
+	if q.Admit("", []string{"s"}) == nil {
+		t.Error("posts are let in")
+	}
+	if e := q.AdmitDeletions("", []string{"s"}); e != nil {
+		t.Errorf("a deletion is refused: %v", e)
+	}
+	charge(q, "", Usage{Posts: 1e9})
+	if e := q.AdmitDeletions("", []string{"s"}); e == nil || e.Limit != "posts" {
+		t.Errorf("deletions without end: %v", e)
+	}
+}
+
 // TestNoLimits: 0 is none, and nothing is kept for it.
 func TestNoLimits(t *testing.T) {
 	q, _ := mustNew(func(*Config) {})
