@@ -1,7 +1,5 @@
 package feed
 
-import "encoding/binary"
-
 // Occurrence is one sentence of one post, as an event shows it.
 type Occurrence struct {
 	Source, Post, Author, Lang string
@@ -56,20 +54,3 @@ type First struct {
 
 // Name is the post of f.
 func (f *First) Name() Name { return Name{f.Source, f.Post, f.Author} }
-
-// EventID names the match of a later sentence with a group, however often and by whomever it is found.
-//
-// Canonical bytes: scheme, source and post, each as an unsigned varint length and its bytes; the sentence
-// index as an unsigned varint; the 16 bytes of the later sentence's group; the 16 bytes of the matched group.
-// The id is their hash.
-func EventID(scheme, source, post string, index int, later, group Hash) Hash {
-	b := make([]byte, 0, 128)
-	for _, s := range []string{scheme, source, post} {
-		b = binary.AppendUvarint(b, uint64(len(s)))
-		b = append(b, s...)
-	}
-	b = binary.AppendUvarint(b, uint64(index))
-	b = append(b, later[:]...)
-	b = append(b, group[:]...)
-	return hashOf(b)
-}

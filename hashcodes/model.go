@@ -189,7 +189,8 @@ func (m *Model) Code(dst Signature, token uint64) Signature {
 }
 
 // Sign overwrites dst[:Words()] with the OR of the codes of the tokens and returns it. It does not allocate.
-// A hashed code costs one MD5, some 100 ns: a caller that sees a token again and again keeps its code.
+// A hashed code costs one MD5, some 100 ns: a caller that sees a token again and again keeps its code. So the window
+// (sigstore, dictionary.sign) makes its signatures of the codes that it has.
 func (m *Model) Sign(dst Signature, tokens []uint64) Signature {
 	dst = dst[:m.words]
 	clear(dst)

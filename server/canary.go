@@ -100,7 +100,7 @@ func (c *canaries) send(ctx context.Context) error {
 }
 
 func (c *canaries) sendPair(ctx context.Context, number uint64) {
-	c.countLate(time.Now())
+	c.countOverdue(time.Now())
 	first := c.split.NewCanary(number)
 	c.begin(number, time.Now())
 	err := c.split.WriteCanary(ctx, first)
@@ -160,8 +160,8 @@ func (c *canaries) written(ctx context.Context, number uint64, err error) {
 	}
 }
 
-// countLate counts the partitions in which pairs are overdue, each once.
-func (c *canaries) countLate(now time.Time) {
+// countOverdue counts the partitions in which pairs are overdue, each once.
+func (c *canaries) countOverdue(now time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, p := range c.pairs {
@@ -253,11 +253,11 @@ func (c *canaries) complete(i int, now time.Time) {
 		c.firstSeen = now
 	}
 	if len(c.pairs) > 0 { // those of before the first have waited for the windows too
-		c.overdueSince = later(c.pairs[0].began, c.firstSeen)
+		c.overdueSince = laterTime(c.pairs[0].began, c.firstSeen)
 	}
 }
 
-func later(a, b time.Time) time.Time {
+func laterTime(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}

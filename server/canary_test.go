@@ -30,7 +30,7 @@ func TestCanariesOfTheStart(t *testing.T) {
 	c, start := mustFlock(t), time.Unix(1e9, 0)
 	for i := range 4 {
 		c.begin(uint64(i), start.Add(time.Duration(i)*time.Minute))
-		c.countLate(start.Add(time.Duration(i) * time.Minute))
+		c.countOverdue(start.Add(time.Duration(i) * time.Minute))
 		if err := c.check(start.Add(time.Duration(i) * time.Minute)); err != nil {
 			t.Errorf("after %d minutes: %v", i, err)
 		}
@@ -38,7 +38,7 @@ func TestCanariesOfTheStart(t *testing.T) {
 	now := start.Add(3*time.Minute + time.Second)
 	for range 4 {
 		c.wholeAt(now)
-		c.countLate(now)
+		c.countOverdue(now)
 		if err := c.check(now); err != nil {
 			t.Error(err)
 		}

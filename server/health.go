@@ -219,7 +219,7 @@ func (n *node) checkCanary(context.Context) error {
 	if n.canaries == nil {
 		return nil
 	}
-	n.canaries.countLate(time.Now())
+	n.canaries.countOverdue(time.Now())
 	return n.canaries.check(time.Now())
 }
 

@@ -74,7 +74,7 @@ func (w *Window) force(horizon func(*block) feed.Time) (groups int) {
 	for n := w.blocks.len() - 1; n > 0 && w.Bytes() > w.limit(); n-- {
 		b := w.blocks.oldest()
 		w.clock.evict(b.closed + 1)
-		groups += w.dropOldest(horizon(b))
+		groups += w.dropOldestBlock(horizon(b))
 	}
 	return groups
 }

@@ -80,7 +80,7 @@ func (gs *Groups) removeChained(g Group, v *view, deleted func(*occurrence) bool
 	return removed, remaining
 }
 
-// removeGroup removes a group whose row is gone.
+// removeGroup removes a group; its row goes with its block, or is gone.
 func (gs *Groups) removeGroup(g Group) {
 	r := g.row()
 	gs.lists.remove(r)

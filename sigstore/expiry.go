@@ -46,7 +46,7 @@ func (w *Window) close() {
 func (w *Window) expire() {
 	horizon, dropped := w.Horizon(), false
 	for w.blocks.oldest().endsBefore(horizon) {
-		w.dropOldest(horizon)
+		w.dropOldestBlock(horizon)
 		dropped = true
 	}
 	if dropped {
@@ -54,8 +54,8 @@ func (w *Window) expire() {
 	}
 }
 
-// dropOldest removes the oldest block. Its groups with an occurrence at the horizon or later move on.
-func (w *Window) dropOldest(horizon feed.Time) (groups int) {
+// dropOldestBlock removes the oldest block. Its groups with an occurrence at the horizon or later move on.
+func (w *Window) dropOldestBlock(horizon feed.Time) (groups int) {
 	b := w.blocks.oldest()
 	w.searcher.drop()
 	b.each(func(n uint32) {

@@ -82,7 +82,7 @@ type Split struct {
 	tracer  trace.Tracer
 	metrics metrics
 
-	lateness         rate.Sometimes // of the warning of late posts
+	lateWarning      rate.Sometimes // of the warning of late posts
 	watermarkWarning rate.Sometimes // of the warning that watermarks cannot be written
 	splitters        sync.Pool      // of *text.Splitter
 
@@ -114,7 +114,7 @@ func New(cfg Config) (*Split, error) {
 	return &Split{
 		cfg: cfg, tracer: otel.Tracer("refrain/split"), metrics: m,
 		writer: rand.Uint64(), ticked: cfg.Now(), sources: map[string]*source{},
-		lateness: rate.Sometimes{Interval: time.Minute}, watermarkWarning: rate.Sometimes{Interval: time.Minute},
+		lateWarning: rate.Sometimes{Interval: time.Minute}, watermarkWarning: rate.Sometimes{Interval: time.Minute},
 		splitters: sync.Pool{New: func() any { return new(text.Splitter) }},
 	}, nil
 }
@@ -201,7 +201,7 @@ func piece(posts []feed.Post) int {
 // warnLate warns of late posts, now and then: their repeats may be missed.
 func (s *Split) warnLate(partition string, late int) {
 	if late > 0 {
-		s.lateness.Do(func() {
+		s.lateWarning.Do(func() {
 			s.cfg.Logger.Warn("posts are further behind the feed's clock than lateness allows: repeats of them may be missed",
 				"partition", partition, "posts", late, "lateness", s.cfg.Lateness.String())
 		})

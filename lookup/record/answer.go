@@ -33,12 +33,12 @@ func (s *Store) latest(ctx context.Context, set string, now Slice, after Member,
 		return nil, err
 	}
 	all := slices.Concat(parts...)
-	slices.SortFunc(all, later)
+	slices.SortFunc(all, compareNewest)
 	return all[:min(limit, len(all))], nil
 }
 
-// later sorts the latest first.
-func later(a, b Member) int {
+// compareNewest sorts the latest first.
+func compareNewest(a, b Member) int {
 	return cmp.Or(cmp.Compare(b.Time, a.Time), cmp.Compare(b.Name, a.Name))
 }
 
@@ -281,7 +281,7 @@ type found struct {
 
 // sortPage sorts, and leaves out what is behind the page and the one after it.
 func (l *listing) sortPage(all []found, limit int) []found {
-	slices.SortFunc(all, func(a, b found) int { return later(a.Member, b.Member) })
+	slices.SortFunc(all, func(a, b found) int { return compareNewest(a.Member, b.Member) })
 	all = slices.DeleteFunc(all, func(f found) bool { return l.isOwn(&f) })
 	return all[:min(len(all), limit+1)]
 }

@@ -22,7 +22,7 @@ func (s *session) finish(r result) error {
 		return errGone
 	case errors.Is(r.err, context.Canceled): // the program stops; the delivery comes again after the next start
 	default:
-		s.failed(r, now)
+		s.retryOrGiveUp(r, now)
 	}
 	return nil
 }
@@ -41,8 +41,8 @@ func (s *session) delivered(r result, now time.Time) {
 	s.turn(Active, now)
 }
 
-// failed decides whether and when there is another attempt.
-func (s *session) failed(r result, now time.Time) {
+// retryOrGiveUp decides whether and when there is another attempt.
+func (s *session) retryOrGiveUp(r result, now time.Time) {
 	d := r.delivery
 	d.failed = now
 	if d.attempt == 1 {
@@ -53,7 +53,7 @@ func (s *session) failed(r result, now time.Time) {
 	s.turn(Failing, s.outage.since)
 	s.logFailure(r, wasDown)
 	if r.status == http.StatusTooManyRequests || r.status == http.StatusServiceUnavailable {
-		s.notBefore = later(s.notBefore, now.Add(r.retryAfter))
+		s.notBefore = latest(s.notBefore, now.Add(r.retryAfter))
 	}
 	if !wasDown {
 		d.counted++

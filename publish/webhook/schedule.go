@@ -96,12 +96,12 @@ func (s *session) maxInFlight() int {
 // opens is when the next delivery may begin, as far as the endpoint is concerned.
 func (s *session) opens() time.Time {
 	if s.outage.down {
-		return later(s.notBefore, s.outage.probe)
+		return latest(s.notBefore, s.outage.probe)
 	}
 	return s.notBefore
 }
 
-func later(a, b time.Time) time.Time {
+func latest(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}
@@ -132,7 +132,7 @@ func (s *session) retryAt(d *delivery) time.Time {
 	if s.outage.down {
 		return s.opens()
 	}
-	return later(s.opens(), d.due)
+	return latest(s.opens(), d.due)
 }
 
 // untilNext is how long nothing will have to be done, if nothing happens.
@@ -158,7 +158,7 @@ func (s *session) untilNext(now time.Time) time.Duration {
 // startable is when the next delivery can begin.
 func (s *session) startable() time.Time {
 	if len(s.fresh) == 0 && !s.outage.down {
-		return later(s.opens(), s.waiting[0].due)
+		return latest(s.opens(), s.waiting[0].due)
 	}
 	return s.opens()
 }
