@@ -39,7 +39,7 @@ type Copies struct {
 	Keep  float64 `json:"keep"`  // share of the tokens that they keep
 }
 
-// Topics are texts that sentences are made of for some time: the distances are as of copies.
+// Topics are texts that sentences are made of for some time: the newest most of all, one four times as far back half as often.
 type Topics struct {
 	Copies
 	Every float64 `json:"every"` // sentences after which there is a new one

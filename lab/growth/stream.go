@@ -181,7 +181,8 @@ func (p *part) sentence(dst []token, number uint64, copies int) []token {
 	}
 	if u -= p.Topics.Share; u < 0 {
 		newest := uint64(float64(number)/p.Topics.Every) + 1
-		base := keyed(p.key, 3, newest-lag(newest, &r))
+		back := r.float()
+		base := keyed(p.key, 3, newest-uint64(float64(newest)*back*back))
 		return p.change(p.fresh(dst, &base), &r, p.Topics.Keep)
 	}
 	if u -= p.Templates.Share; u < 0 {

@@ -12,8 +12,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-
-	"refrain/lab/growth"
 )
 
 func main() {
@@ -43,11 +41,11 @@ func run(ctx context.Context, data string, rounds int) error {
 			return err
 		}
 	}
+	if err := fitMixture(ctx, m, real, 4); err != nil {
+		return err
+	}
 	out := json.NewEncoder(os.Stdout)
-	out.SetIndent("", " ")
 	return out.Encode(m)
 }
 
 func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
-
-var _ = growth.New

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -50,6 +51,63 @@ func measure(rows [][]uint32) *pairStats {
 		s.entries(rows, df, t, i)
 	}
 	return s
+}
+
+// measureBoth is the geometric mean of what is measured of all rows and of the first eighth: what grows with the rows should do
+// so at the right pace.
+func measureBoth(rows [][]uint32) *pairStats {
+	s, few := measure(rows), measure(rows[:len(rows)/8])
+	both := func(a *float64, b float64) { *a = math.Sqrt(max(*a, 1e-4) * max(b, 1e-4)) }
+	both(&s.vocabulary, few.vocabulary)
+	for i := range s.near {
+		both(&s.near[i], few.near[i])
+		both(&s.close[i], few.close[i])
+	}
+	for i := range s.keys {
+		both(&s.keys[i], few.keys[i])
+		both(&s.lists[i], few.lists[i])
+	}
+	return s
+}
+
+// listsOf are the entries of a list that a sentence of each component meets among the first rows of all, at 0.6.
+func listsOf(c *collection, rows, parts int) []float64 {
+	t := text.Threshold{Num: 3, Den: 5}
+	df := make([]uint32, c.total)
+	for row := range rows {
+		for _, n := range c.set(row) {
+			df[n]++
+		}
+	}
+	posted := make([][257]uint32, c.total)
+	var prefix []uint32
+	rarest := func(set []uint32) []uint32 {
+		prefix = append(prefix[:0], set...)
+		slices.SortFunc(prefix, func(a, b uint32) int { return cmp.Or(cmp.Compare(df[a], df[b]), cmp.Compare(a, b)) })
+		least, _ := t.Sizes(len(set))
+		return prefix[:len(set)-least+1]
+	}
+	for row := range rows {
+		set := c.set(row)
+		for _, n := range rarest(set) {
+			posted[n][len(set)]++
+		}
+	}
+	sums, counts := make([]float64, parts), make([]float64, parts)
+	for row := 0; row < rows; row += 20 {
+		set, part := c.set(row), c.of[row]
+		counts[part]++
+		low, high := t.Sizes(len(set))
+		for _, n := range rarest(set) {
+			for m := low; m <= min(high, 256); m++ {
+				sums[part] += float64(posted[n][m])
+			}
+		}
+	}
+	for i := range sums {
+		sums[i] /= max(1, counts[i])
+	}
+	return sums
 }
 
 // similar counts pairs by their Jaccard.

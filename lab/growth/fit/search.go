@@ -8,14 +8,13 @@ import (
 	"refrain/lab/growth"
 )
 
-const maxRows = 200_000
+const maxRows = 300_000
 
 // fitPart makes sentences up, compares them with the real ones, and changes what makes them go together.
 func fitPart(ctx context.Context, m *growth.Model, real *collection, part, rounds int) error {
 	c := &m.Components[part]
 	rows := real.rowsOf(part)
-	from := max(0, len(rows)-maxRows) / 2
-	want := measure(rows[from:min(len(rows), from+maxRows)])
+	want := measureBoth(rows[:min(len(rows), maxRows)])
 	say("%s: %d rows\n  real    %s", c.Name, c.Rows, want)
 	factor, curve := 1.0, c.Curve
 	c.Curve.Shares = slices.Clone(curve.Shares)
@@ -24,7 +23,7 @@ func fitPart(ctx context.Context, m *growth.Model, real *collection, part, round
 			return ctx.Err()
 		}
 		made := makeUp(m, part, min(len(rows), maxRows))
-		got := measure(made)
+		got := measureBoth(made)
 		say("  made up %s\n    %.4g %+v %+v %+v %+v tail %.4g", got, c.Together, c.Copies, c.Echoes, c.Topics, c.Templates, c.Curve.Tail)
 		if n == rounds-1 {
 			break
@@ -127,6 +126,52 @@ func fitSpread(m *growth.Model, real *collection) {
 	}
 }
 
+// fitMixture lets components share more or fewer tokens until what a look-up meets in the lists of all is as real.
+func fitMixture(ctx context.Context, m *growth.Model, real *collection, rounds int) error {
+	rows := mixtureRows
+	want := listsOf(real, rows, len(m.Components))
+	for range rounds {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		got := listsOf(madeUp(m, rows), rows, len(m.Components))
+		for i := range m.Components {
+			c := &m.Components[i]
+			say("%s: lists of all %.1f (real %.1f), spread %.3g", c.Name, got[i], want[i], c.Spread)
+			if largest(m, c.Script) != i {
+				c.Spread = round(min(4, max(.05, c.Spread*ratio(got[i], want[i], 2))))
+			}
+		}
+	}
+	return nil
+}
+
+const mixtureRows = 400_000
+
+// madeUp is a collection of the model.
+func madeUp(m *growth.Model, rows int) *collection {
+	c, s := &collection{}, growth.New(m, 7)
+	numbers := map[uint64]uint32{}
+	var ids []uint64
+	for range rows {
+		var part int
+		ids, part = s.Next(ids[:0])
+		c.of = append(c.of, uint8(part))
+		for _, id := range ids {
+			n, ok := numbers[id]
+			if !ok {
+				n = uint32(len(numbers))
+				numbers[id] = n
+			}
+			c.tokens = append(c.tokens, n)
+		}
+		c.ends = append(c.ends, len(c.tokens))
+	}
+	c.total = len(numbers)
+	return c
+}
+
+// largest is the component of a script that has most rows.
 func largest(m *growth.Model, script string) int {
 	best := -1
 	for i := range m.Components {
