@@ -104,6 +104,7 @@ func benchGrowth() benchTable {
 	t := benchTable{
 		command: &cobra.Command{Use: "growth", Short: "Look-ups in a window that grows to 25 M made-up sentences; 8 GB", Args: cli.AtMost(0, "none")},
 		narrow:  []string{"rows", "thresholds", "engines"},
+		missing: tables.NoRoomToGrow,
 	}
 	t.measure = measureWith(t.command, tables.DefaultGrowth(), tables.QuickGrowth(), func(f *pflag.FlagSet, o *tables.GrowthOptions) {
 		f.IntSliceVar(&o.Rows, "rows", o.Rows, "sizes of the window, ascending")

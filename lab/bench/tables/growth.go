@@ -71,6 +71,15 @@ type GrowthFigure struct {
 	Process    int64   `json:"process"` // bytes of memory that the process has
 }
 
+// NoRoomToGrow says that this machine has too little memory for DefaultGrowth.
+func NoRoomToGrow() error {
+	const want = 12 << 30
+	if total := memory.Total(); total < want {
+		return fmt.Errorf("it takes %s of memory, and there are %s: give it fewer --rows", units.Bytes(want), units.Bytes(total))
+	}
+	return nil
+}
+
 // growing is what is measured as it grows.
 type growing interface {
 	add(row int, set []uint64)

@@ -16,7 +16,7 @@ import (
 
 func main() {
 	data := flag.String("data", os.Getenv("REFRAIN_DATA"), "folder of the data set")
-	rounds := flag.Int("rounds", 8, "times that sentences are made up and compared with real ones")
+	rounds := flag.Int("rounds", 14, "times that sentences are made up and compared with real ones")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

@@ -1,11 +1,11 @@
 package main
 
 import (
-	"cmp"
 	"fmt"
 	"math"
-	"slices"
 
+	"refrain/lab/bench/peers/searchers"
+	"refrain/lab/growth"
 	"refrain/text"
 )
 
@@ -20,6 +20,22 @@ type pairStats struct {
 func (s *pairStats) String() string {
 	return fmt.Sprintf("vocabulary %.0f near %.3f close %.3f keys %.2f lists %.1f", s.vocabulary, s.near, s.close, s.keys, s.lists)
 }
+
+// distance is how far made-up sentences are from the real ones: the sum of the squared logarithms of what is measured.
+func (s *pairStats) distance(made *pairStats) (sum float64) {
+	add := func(real, made float64) { sum += math.Pow(math.Log((made+.01)/(real+.01)), 2) }
+	for i := range s.near {
+		add(s.near[i], made.near[i])
+		add(s.close[i], made.close[i])
+	}
+	for i := range s.keys {
+		add(s.keys[i], made.keys[i])
+		add(s.lists[i], made.lists[i])
+	}
+	return sum
+}
+
+var thresholds = [2]text.Threshold{{Num: 4, Den: 5}, {Num: 3, Den: 5}}
 
 const (
 	asked  = 1000
@@ -47,8 +63,9 @@ func measure(rows [][]uint32) *pairStats {
 		}
 	}
 	s.similar(rows, df)
-	for i, t := range []text.Threshold{{Num: 4, Den: 5}, {Num: 3, Den: 5}} {
-		s.entries(rows, df, t, i)
+	askedRows := searchers.EvenRows(len(rows), min(asked, len(rows)))
+	for i, t := range thresholds {
+		s.lists[i], s.keys[i] = growth.Met(rows, askedRows, numbers, t, 1), growth.Met(rows, askedRows, numbers, t, 2)
 	}
 	return s
 }
@@ -71,43 +88,19 @@ func measureBoth(rows [][]uint32) *pairStats {
 }
 
 // listsOf are the entries of a list that a sentence of each component meets among the first rows of all, at 0.6.
-func listsOf(c *collection, rows, parts int) []float64 {
-	t := text.Threshold{Num: 3, Den: 5}
-	df := make([]uint32, c.total)
-	for row := range rows {
-		for _, n := range c.set(row) {
-			df[n]++
+func listsOf(c *collection, rows, parts int) (met []float64) {
+	sets := make([][]uint32, rows)
+	asked := make([][]int, parts)
+	for row := range sets {
+		sets[row] = c.set(row)
+		if row%20 == 0 {
+			asked[c.of[row]] = append(asked[c.of[row]], row)
 		}
 	}
-	posted := make([][257]uint32, c.total)
-	var prefix []uint32
-	rarest := func(set []uint32) []uint32 {
-		prefix = append(prefix[:0], set...)
-		slices.SortFunc(prefix, func(a, b uint32) int { return cmp.Or(cmp.Compare(df[a], df[b]), cmp.Compare(a, b)) })
-		least, _ := t.Sizes(len(set))
-		return prefix[:len(set)-least+1]
+	for part := range parts {
+		met = append(met, growth.Met(sets, asked[part], c.total, thresholds[1], 1))
 	}
-	for row := range rows {
-		set := c.set(row)
-		for _, n := range rarest(set) {
-			posted[n][len(set)]++
-		}
-	}
-	sums, counts := make([]float64, parts), make([]float64, parts)
-	for row := 0; row < rows; row += 20 {
-		set, part := c.set(row), c.of[row]
-		counts[part]++
-		low, high := t.Sizes(len(set))
-		for _, n := range rarest(set) {
-			for m := low; m <= min(high, 256); m++ {
-				sums[part] += float64(posted[n][m])
-			}
-		}
-	}
-	for i := range sums {
-		sums[i] /= max(1, counts[i])
-	}
-	return sums
+	return met
 }
 
 // similar counts pairs by their Jaccard.
@@ -152,61 +145,5 @@ func (s *pairStats) similar(rows [][]uint32, df []uint32) {
 				}
 			}
 		}
-	}
-}
-
-// entries counts what a look-up meets.
-func (s *pairStats) entries(rows [][]uint32, df []uint32, t text.Threshold, at int) {
-	type key struct{ a, b uint32 }
-	one, two := map[uint32]*[257]uint32{}, map[key]*[257]uint32{}
-	n := min(asked, len(rows))
-	var prefix []uint32
-	rarest := func(set []uint32, l int) []uint32 {
-		prefix = append(prefix[:0], set...)
-		slices.SortFunc(prefix, func(a, b uint32) int {
-			if df[a] != df[b] {
-				return int(df[a]) - int(df[b])
-			}
-			return int(a) - int(b)
-		})
-		least, _ := t.Sizes(len(set))
-		return prefix[:min(len(set), len(set)-least+l)]
-	}
-	each := func(set []uint32, single func(uint32), double func(key)) {
-		for _, x := range rarest(set, 1) {
-			single(x)
-		}
-		p := rarest(set, 2)
-		for i := range p {
-			for k := range i {
-				double(key{p[k], p[i]})
-			}
-		}
-	}
-	isAsked := func(q int) int { return (2*q + 1) * len(rows) / (2 * n) }
-	for q := range n {
-		each(rows[isAsked(q)], func(x uint32) { one[x] = new([257]uint32) }, func(k key) { two[k] = new([257]uint32) })
-	}
-	for _, set := range rows {
-		each(set, func(x uint32) {
-			if h := one[x]; h != nil {
-				h[len(set)]++
-			}
-		}, func(k key) {
-			if h := two[k]; h != nil {
-				h[len(set)]++
-			}
-		})
-	}
-	for q := range n {
-		set := rows[isAsked(q)]
-		low, high := t.Sizes(len(set))
-		sum := func(h *[257]uint32) (all float64) {
-			for m := low; m <= min(high, 256); m++ {
-				all += float64(h[m])
-			}
-			return all - 1 // itself
-		}
-		each(set, func(x uint32) { s.lists[at] += sum(one[x]) / float64(n) }, func(k key) { s.keys[at] += sum(two[k]) / float64(n) })
 	}
 }

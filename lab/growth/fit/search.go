@@ -17,6 +17,7 @@ func fitPart(ctx context.Context, m *growth.Model, real *collection, part, round
 	want := measureBoth(rows[:min(len(rows), maxRows)])
 	say("%s: %d rows\n  real    %s", c.Name, c.Rows, want)
 	factor, curve := 1.0, c.Curve
+	best, nearest := *c, math.Inf(1)
 	c.Curve.Shares = slices.Clone(curve.Shares)
 	for n := range rounds {
 		if ctx.Err() != nil {
@@ -25,6 +26,10 @@ func fitPart(ctx context.Context, m *growth.Model, real *collection, part, round
 		made := makeUp(m, part, min(len(rows), maxRows))
 		got := measureBoth(made)
 		say("  made up %s\n    %.4g %+v %+v %+v %+v tail %.4g", got, c.Together, c.Copies, c.Echoes, c.Topics, c.Templates, c.Curve.Tail)
+		if d := want.distance(got); d < nearest {
+			nearest, best = d, *c
+			best.Curve.Shares = slices.Clone(c.Curve.Shares)
+		}
 		if n == rounds-1 {
 			break
 		}
@@ -38,6 +43,8 @@ func fitPart(ctx context.Context, m *growth.Model, real *collection, part, round
 		factor *= ratio(want.vocabulary, got.vocabulary, .7)
 		adjust(c, curve, made, factor)
 	}
+	*c = best
+	say("  the best    %.4g %+v %+v %+v %+v", c.Together, c.Copies, c.Echoes, c.Topics, c.Templates)
 	return nil
 }
 
