@@ -10,6 +10,7 @@ import (
 
 	"refrain/detector"
 	"refrain/feed"
+	"refrain/hashcodes"
 	"refrain/internal/memory"
 	"refrain/internal/units"
 	"refrain/lab/bench/peers/ppjoin"
@@ -17,6 +18,7 @@ import (
 	"refrain/lab/cpu"
 	"refrain/lab/growth"
 	"refrain/lab/report"
+	"refrain/sigstore"
 	"refrain/text"
 )
 
@@ -254,15 +256,30 @@ type windowGrowth struct {
 	expected []*feed.Sentence
 	matches  []feed.Match
 	release  memory.Keeper
+	index    sigstore.Index
 }
 
-func newWindowGrowth(t text.Threshold, e detector.Engine) (*windowGrowth, error) {
+func newWindowGrowth(t text.Threshold, e detector.Engine) (w *windowGrowth, err error) {
 	m, err := model()
 	if err != nil {
 		return nil, err
 	}
-	d, err := detector.New(detector.Config{Threshold: t, Span: searchers.Forever, Lateness: time.Minute, Model: m, Engine: e, OmitTexts: true})
-	return &windowGrowth{Detector: d}, err
+	w = &windowGrowth{}
+	w.Detector, err = detector.New(detector.Config{
+		Threshold: t, Span: searchers.Forever, Lateness: time.Minute, Model: m, Engine: w.watched(e), OmitTexts: true,
+	})
+	return w, err
+}
+
+// watched is the engine, whose index is noted.
+func (w *windowGrowth) watched(e detector.Engine) detector.Engine {
+	return func(b *hashcodes.Bounds, m *hashcodes.Model) sigstore.Engine {
+		make := e(b, m)
+		return func(rows sigstore.Rows) sigstore.Index {
+			w.index = make(rows)
+			return w.index
+		}
+	}
 }
 
 func (w *windowGrowth) add(row int, set []uint64) {
@@ -289,8 +306,15 @@ func (w *windowGrowth) lookup(first int, sets [][]uint64) (matches int) {
 }
 
 func (w *windowGrowth) candidates() int64 { return w.Counts().Candidates }
-func (w *windowGrowth) met() int64        { return -1 }
 func (w *windowGrowth) bytes() int64      { return w.Stats().Bytes }
+
+// met is what the index tells, if it does.
+func (w *windowGrowth) met() int64 {
+	if m, ok := w.index.(interface{ Met() int64 }); ok {
+		return m.Met()
+	}
+	return -1
+}
 
 // plainGrowth is the yardstick.
 type plainGrowth struct {
