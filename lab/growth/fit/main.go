@@ -44,6 +44,9 @@ func run(ctx context.Context, data string, rounds int) error {
 	if err := fitMixture(ctx, m, real, 4); err != nil {
 		return err
 	}
+	if err := fitCopies(ctx, m, real); err != nil {
+		return err
+	}
 	out := json.NewEncoder(os.Stdout)
 	return out.Encode(m)
 }

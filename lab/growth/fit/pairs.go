@@ -62,7 +62,7 @@ func measure(rows [][]uint32) *pairStats {
 			s.vocabulary++
 		}
 	}
-	s.similar(rows, df)
+	s.similar(rows, df, asked)
 	askedRows := searchers.EvenRows(len(rows), min(asked, len(rows)))
 	for i, t := range thresholds {
 		s.lists[i], s.keys[i] = growth.Met(rows, askedRows, numbers, t, 1), growth.Met(rows, askedRows, numbers, t, 2)
@@ -103,8 +103,31 @@ func listsOf(c *collection, rows, parts int) (met []float64) {
 	return met
 }
 
+// alike is the number of pairs of 0.8 and more that a sentence makes among the first rows of all: the geometric mean of what it
+// is in small and in large windows, since it goes up and down in the course of a feed.
+func alike(c *collection) float64 {
+	product := 1.0
+	for _, rows := range alikeRows {
+		sets, df := make([][]uint32, rows), make([]uint32, c.total)
+		for row := range sets {
+			sets[row] = c.set(row)
+			for _, t := range sets[row] {
+				df[t]++
+			}
+		}
+		var s pairStats
+		s.similar(sets, df, alikeAsked)
+		product *= s.near[2] + s.close[2]
+	}
+	return math.Sqrt(product)
+}
+
+var alikeRows = [2]int{200_000, 800_000}
+
+const alikeAsked = 4000
+
 // similar counts pairs by their Jaccard.
-func (s *pairStats) similar(rows [][]uint32, df []uint32) {
+func (s *pairStats) similar(rows [][]uint32, df []uint32, asked int) {
 	lists := make([][]uint32, len(df))
 	for row, set := range rows {
 		for _, t := range set {

@@ -155,6 +155,25 @@ func fitMixture(ctx context.Context, m *growth.Model, real *collection, rounds i
 
 const mixtureRows = 400_000
 
+// fitCopies makes as many of all sentences copies as it takes to have as many pairs of 0.8 and more as there really are.
+func fitCopies(ctx context.Context, m *growth.Model, real *collection) error {
+	want := alike(real)
+	for range copiesRounds {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		got := alike(madeUp(m, alikeRows[1]))
+		say("pairs of 0.8 and more a sentence: %.4f (real %.4f)", got, want)
+		for i := range m.Components {
+			c := &m.Components[i].Copies
+			c.Share = round(min(.3, c.Share*ratio(want, got, 1)))
+		}
+	}
+	return nil
+}
+
+const copiesRounds = 2
+
 // madeUp is a collection of the model.
 func madeUp(m *growth.Model, rows int) *collection {
 	c, s := &collection{}, growth.New(m, 7)
