@@ -62,7 +62,8 @@ func Tokens(tokens []Token) Access {
 		}
 		t := &tokens[known]
 		if !slices.Contains(t.Scopes, need) && !slices.Contains(t.Scopes, Admin) {
-			return t.Name, refusal("scope", http.StatusForbidden, fmt.Sprintf("This needs the scope %s, which the token %s has not.", need, t.Name))
+			return t.Name, refusal("scope", http.StatusForbidden,
+				fmt.Sprintf("This needs the scope %s, which the token %s has not.", need, t.Name))
 		}
 		return t.Name, nil
 	}
@@ -93,20 +94,23 @@ func LoopbackOnly(names ...string) Access {
 		host := hostOf(r.Host)
 		if !isLoopback(host) && !slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, host) }) {
 			return "", refusal("host", http.StatusForbidden,
-				fmt.Sprintf("Without auth.tokens this server answers as localhost or one of auth.hosts only, not as %q.", cut(r.Host)))
+				fmt.Sprintf("Without auth.tokens this server answers as localhost or one of auth.hosts only, not as %q.",
+					truncate(r.Host)))
 		}
 		if header := forwardedBy(r); header != "" {
-			return "", refusal("forwarded", http.StatusForbidden, fmt.Sprintf("A proxy passed this on (%s), and without auth.tokens this server "+
-				"answers nobody but this machine: name auth.tokens in the configuration, or have the proxy ask for a password and take the header out.", header))
+			return "", refusal("forwarded", http.StatusForbidden,
+				fmt.Sprintf("A proxy passed this on (%s), and without auth.tokens this server "+
+					"answers nobody but this machine: name auth.tokens in the configuration, or have the proxy ask for a password "+
+					"and take the header out.", header))
 		}
 		return "", nil
 	}
 }
 
-// maxNamed bounds what an answer repeats of a client's own words.
-const maxNamed = 100
+// maxQuoted bounds what an answer repeats of a client's own words.
+const maxQuoted = 100
 
-func cut(s string) string { return s[:min(len(s), maxNamed)] }
+func truncate(s string) string { return s[:min(len(s), maxQuoted)] }
 
 // forwardedBy is the header by which a proxy says that the request is another's, "" without one.
 func forwardedBy(r *http.Request) string {

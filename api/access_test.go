@@ -52,7 +52,8 @@ func TestTokensAndScopes(t *testing.T) {
 				t.Errorf("%s %s with token %s: status %d", test.method, test.target, token, w.Code)
 			}
 			if (w.Code == http.StatusUnauthorized) != (len(w.Header().Values("WWW-Authenticate")) == 2) {
-				t.Errorf("%s %s with token %s: status %d, challenges %q", test.method, test.target, token, w.Code, w.Header()["Www-Authenticate"])
+				t.Errorf("%s %s with token %s: status %d, challenges %q", test.method, test.target, token, w.Code,
+					w.Header()["Www-Authenticate"])
 			}
 		}
 	}

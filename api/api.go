@@ -118,7 +118,9 @@ func New(cfg Config) (http.Handler, error) {
 		}
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
-		problem.Write(w, r, problem.Problem{Status: http.StatusNotFound, Detail: strings.TrimSpace(paths.Hint(r.URL) + " The API is described at /openapi.yaml.")})
+		problem.Write(w, r, problem.Problem{
+			Status: http.StatusNotFound, Detail: strings.TrimSpace(paths.Hint(r.URL) + " The API is described at /openapi.yaml."),
+		})
 	})
 	return a.observe(a.pace(a.sameOrigin(mux))), nil
 }

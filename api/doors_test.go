@@ -24,12 +24,15 @@ var needs = map[string]string{
 	"GET /v1/posts/{id}/reuse": "read", "GET /v1/texts/{group}": "read", "GET /v1/authors/{author}/reuse": "read",
 	"GET /v1/events": "read", "POST /v1/match": "read", "GET /v1/explain": "read", "GET /v1/models": "read",
 	"GET /metrics": "read", "GET /": "read",
-	"GET /v1/webhooks": "admin", "POST /v1/webhooks/{name}/enable": "admin", "POST /v1/models/learn": "admin", "POST /v1/models/{id}/use": "admin",
-	"GET /livez": "", "GET /readyz": "", "GET /openapi.yaml": "",
+	"GET /v1/webhooks": "admin", "POST /v1/webhooks/{name}/enable": "admin", "POST /v1/models/learn": "admin",
+	"POST /v1/models/{id}/use": "admin",
+	"GET /livez":               "", "GET /readyz": "", "GET /openapi.yaml": "",
 }
 
 // identities are the tokens that there are, by what they are good for.
-var identities = map[string]string{"read": "reader-secret-0123", "write": "writer-secret-0123", "admin": "admins-secret-0123", "all": "everyt-secret-0123"}
+var identities = map[string]string{
+	"read": "reader-secret-0123", "write": "writer-secret-0123", "admin": "admins-secret-0123", "all": "everyt-secret-0123",
+}
 
 func withTokens() api.Config {
 	cfg := config()
@@ -48,11 +51,15 @@ func withTokens() api.Config {
 // presentations are headers that a secret can be given in: the right ones first, then those that give none.
 func presentations(secret string) (right, wrong []string) {
 	basic := func(s string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(s)) }
-	return []string{"Bearer " + secret, "bearer " + secret, "BEARER  " + secret, basic("anybody:" + secret), basic(":" + secret)},
+	return []string{"Bearer " + secret, "bearer " + secret, "BEARER  " + secret, basic("anybody:" + secret),
+			basic(":" + secret)},
 		[]string{
-			"", "Bearer", "Bearer ", secret, "Token " + secret, "Bearer " + secret + "x", "Bearer " + secret[1:], "Bearer " + strings.ToUpper(secret),
-			"Bearer " + strings.Repeat(secret, 50_000), "Bearer\t" + secret, "Bearer: " + secret, "Bearer \"" + secret + "\"", "Digest username=\"" + secret + "\"",
-			"Bearer " + secret + "," + secret, "Bearer " + secret + "\x00", basic(secret), basic(secret + ":"), "Basic " + secret, "Basic !", "Bearer null",
+			"", "Bearer", "Bearer ", secret, "Token " + secret, "Bearer " + secret + "x", "Bearer " + secret[1:],
+			"Bearer " + strings.ToUpper(secret),
+			"Bearer " + strings.Repeat(secret, 50_000), "Bearer\t" + secret, "Bearer: " + secret, "Bearer \"" + secret + "\"",
+			"Digest username=\"" + secret + "\"",
+			"Bearer " + secret + "," + secret, "Bearer " + secret + "\x00", basic(secret), basic(secret + ":"),
+			"Basic " + secret, "Basic !", "Bearer null",
 		}
 }
 
@@ -169,11 +176,13 @@ func TestBrowsersOfOtherSites(t *testing.T) {
 	}{
 		{"GET", "", "", "", 200}, {"GET", "none", "document", "", 200}, {"GET", "same-origin", "empty", "", 200},
 		{"GET", "cross-site", "document", "", 200}, {"GET", "same-site", "document", "", 200},
-		{"GET", "cross-site", "object", "", 403}, {"GET", "cross-site", "image", "", 403}, {"GET", "cross-site", "iframe", "", 403},
+		{"GET", "cross-site", "object", "", 403}, {"GET", "cross-site", "image", "", 403},
+		{"GET", "cross-site", "iframe", "", 403},
 		{"GET", "cross-site", "empty", "", 403}, {"GET", "cross-site", "script", "", 403}, {"GET", "same-site", "object", "", 403},
 		{"GET", "cross-site", "", "", 403}, {"GET", "", "", "https://evil.example", 403}, {"GET", "", "", "null", 403},
 		{"GET", "", "", "http://127.0.0.1:8080", 200}, {"HEAD", "cross-site", "object", "", 403},
-		{"POST", "cross-site", "document", "", 403}, {"POST", "", "", "https://evil.example", 403}, {"POST", "same-origin", "empty", "", 200},
+		{"POST", "cross-site", "document", "", 403}, {"POST", "", "", "https://evil.example", 403},
+		{"POST", "same-origin", "empty", "", 200},
 	} {
 		for _, target := range []string{"/v1/explain?a=x&b=y", "/v1/match", "/livez"} {
 			if (test.method == "POST") != (target == "/v1/match") {
@@ -181,7 +190,9 @@ func TestBrowsersOfOtherSites(t *testing.T) {
 			}
 			r := httptest.NewRequest(test.method, target, strings.NewReader(`{"text":"a"}`))
 			r.Host = "127.0.0.1:8080"
-			for name, value := range map[string]string{"Sec-Fetch-Site": test.site, "Sec-Fetch-Dest": test.dest, "Origin": test.origin} {
+			for name, value := range map[string]string{
+				"Sec-Fetch-Site": test.site, "Sec-Fetch-Dest": test.dest, "Origin": test.origin,
+			} {
 				if value != "" {
 					r.Header.Set(name, value)
 				}
@@ -214,7 +225,9 @@ func TestNamesBesideLocalhost(t *testing.T) {
 	cfg := config()
 	cfg.Access = api.LoopbackOnly("refrain.test")
 	h := mustNew(t, cfg)
-	for host, want := range map[string]int{"refrain.test:8080": 200, "Refrain.Test": 200, "evil.refrain.test": 403, "localhost": 200, "evil.example": 403} {
+	for host, want := range map[string]int{
+		"refrain.test:8080": 200, "Refrain.Test": 200, "evil.refrain.test": 403, "localhost": 200, "evil.example": 403,
+	} {
 		if w := statusOf(h, "GET", "/metrics", host, "", ""); w.Code != want {
 			t.Errorf("host %q: status %d, want %d", host, w.Code, want)
 		}
@@ -225,7 +238,8 @@ func TestNamesBesideLocalhost(t *testing.T) {
 func TestQueriesAreReadWhole(t *testing.T) {
 	h := mustNew(t, config())
 	for query, part := range map[string]string{
-		"from=start;until=now": "semicolon", "from=%zz": "%zz", "from=start&from=now": "more than once: from", "a=1&a=2": "Unknown query parameters: a",
+		"from=start;until=now": "semicolon", "from=%zz": "%zz", "from=start&from=now": "more than once: from",
+		"a=1&a=2": "Unknown query parameters: a",
 	} {
 		if got := detail(t, serve(h, "GET", "/v1/events?"+query, ""), 400); !strings.Contains(got, part) {
 			t.Errorf("%s: %q does not say %q", query, got, part)
@@ -248,7 +262,8 @@ func TestRefusalsAreLogged(t *testing.T) {
 		statusOf(h, "GET", "/metrics", "h", "Authorization", fmt.Sprint("Bearer guess-number-", i))
 	}
 	lines := strings.Count(out.String(), "\n")
-	if lines < 1 || lines > 100 || !strings.Contains(out.String(), `"token":"the read one"`) || !strings.Contains(out.String(), `"status":403`) {
+	if lines < 1 || lines > 100 || !strings.Contains(out.String(), `"token":"the read one"`) ||
+		!strings.Contains(out.String(), `"status":403`) {
 		t.Errorf("%d lines: %.500s", lines, out.String())
 	}
 	if strings.Contains(out.String(), identities["read"]) || strings.Contains(out.String(), "guess-number") {
@@ -303,7 +318,8 @@ func TestSpareConnections(t *testing.T) {
 		for method := range methods {
 			w := serve(h, strings.ToUpper(method), strings.NewReplacer("{", "", "}", "").Replace(path), `{"text":"a"}`)
 			health := slices.Contains([]string{"/livez", "/readyz", "/metrics"}, path)
-			if (w.Code == http.StatusOK) != health || !health && (w.Header().Get("Connection") != "close" || w.Header().Get("Retry-After") == "") {
+			if (w.Code == http.StatusOK) != health || !health &&
+				(w.Header().Get("Connection") != "close" || w.Header().Get("Retry-After") == "") {
 				t.Errorf("%s %s: status %d, %v", method, path, w.Code, w.Header())
 			}
 		}

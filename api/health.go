@@ -34,25 +34,25 @@ func (a *handlers) live(w http.ResponseWriter, r *http.Request) {
 
 // ready answers "ok" with the warnings below it, or 503 with all that holds.
 func (a *handlers) ready(w http.ResponseWriter, r *http.Request) {
-	holds := a.Ready(r.Context())
+	conditions := a.Ready(r.Context())
 	if !a.mayAll(r) {
-		for i := range holds {
-			holds[i].Detail = ""
+		for i := range conditions {
+			conditions[i].Detail = ""
 		}
 	}
 	var reasons []string
-	for _, c := range holds {
+	for _, c := range conditions {
 		if !c.Warning {
 			reasons = append(reasons, c.Means)
 		}
 	}
 	if len(reasons) == 0 {
-		ok(w, holds)
+		ok(w, conditions)
 		return
 	}
 	problem.Write(w, r, problem.Problem{
 		Status: http.StatusServiceUnavailable, Title: "Not ready", Detail: strings.Join(reasons, " "), RetryAfter: time.Second,
-		Extra: map[string]any{"conditions": holds},
+		Extra: map[string]any{"conditions": conditions},
 	})
 }
 

@@ -15,7 +15,8 @@ import (
 func TestHealthTellsPathsToAdminsOnly(t *testing.T) {
 	cfg := config()
 	cfg.Access = api.Tokens([]api.Token{
-		{Name: "reader", Token: "r", Scopes: []api.Scope{api.Read, api.Write}}, {Name: "root", Token: "a", Scopes: []api.Scope{api.Admin}},
+		{Name: "reader", Token: "r", Scopes: []api.Scope{api.Read, api.Write}},
+		{Name: "root", Token: "a", Scopes: []api.Scope{api.Admin}},
 	})
 	warning := api.Condition{Name: "source_down", Means: "A source is away.", Detail: "kafka at\n10.1.2.3", Warning: true}
 	holds := []api.Condition{warning}

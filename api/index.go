@@ -71,14 +71,14 @@ func pageOf(r *http.Request) (lookup.Page, error) {
 	return lookup.Page{Limit: n, After: r.URL.Query().Get("after")}, err
 }
 
-func limitOf(r *http.Request, most int) (int, error) {
+func limitOf(r *http.Request, highest int) (int, error) {
 	written := r.URL.Query().Get("limit")
 	if written == "" {
 		return defaultLimit, nil
 	}
 	n, err := strconv.Atoi(written)
-	if err != nil || n < 0 || n > most {
-		return 0, fmt.Errorf("%w: limit %q: want a number from 0 to %d", ErrInput, written, most)
+	if err != nil || n < 0 || n > highest {
+		return 0, fmt.Errorf("%w: limit %q: want a number from 0 to %d", ErrInput, written, highest)
 	}
 	return n, nil
 }

@@ -23,7 +23,10 @@ type Limits struct {
 
 // DefaultLimits are those of a service.
 func DefaultLimits() Limits {
-	return Limits{ReadTimeout: time.Minute, WriteTimeout: 30 * time.Second, Matches: 8, MatchResults: 10_000, Patience: 2 * time.Second, MatchTimeout: 20 * time.Second}
+	return Limits{
+		ReadTimeout: time.Minute, WriteTimeout: 30 * time.Second, Matches: 8, MatchResults: 10_000,
+		Patience: 2 * time.Second, MatchTimeout: 20 * time.Second,
+	}
 }
 
 func (l *Limits) validate() error {
@@ -54,7 +57,8 @@ var errHeld = errors.New("the windows were not free in time")
 func held(after time.Duration) problem.Problem {
 	return problem.Problem{
 		Type: typeHeld, Title: "The window is held", Status: http.StatusServiceUnavailable, RetryAfter: 10 * time.Second,
-		Detail: fmt.Sprintf("The text could not be looked up within %v: posts are being compared, or wait because the event topic takes no events. "+
+		Detail: fmt.Sprintf("The text could not be looked up within %v: posts are being compared, or wait because the "+
+			"event topic takes no events. "+
 			"/readyz says whether something is wrong. Ask again.", after),
 	}
 }
@@ -100,7 +104,8 @@ func (a *handlers) crowded(health bool, next http.Handler) http.Handler {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now()) // nobody waits for the rest of a body
 		a.refuse(w, r, "", "crowded", problem.Problem{
 			Type: typeCrowded, Status: http.StatusServiceUnavailable, RetryAfter: 5 * time.Second,
-			Detail: "There are as many connections as limits.connections allows. Come back, and close connections that are not needed.",
+			Detail: "There are as many connections as limits.connections allows. Come back, and close connections that are " +
+				"not needed.",
 		})
 	})
 }

@@ -84,8 +84,8 @@ func readQuery(r *http.Request) (Query, error) {
 }
 
 func bodyError(err error) error {
-	var large *http.MaxBytesError
-	if errors.As(err, &large) || errors.Is(err, os.ErrDeadlineExceeded) {
+	var tooLarge *http.MaxBytesError
+	if errors.As(err, &tooLarge) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
 	}
 	return fmt.Errorf("%w: body: %w", ErrInput, err)

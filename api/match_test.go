@@ -59,7 +59,8 @@ func TestMatch(t *testing.T) {
 	if len(got.Sentences) != 2 || got.Sentences[0].Matches == nil || got.Sentences[1].Text != "<b>bol" {
 		t.Fatalf("answer %s", w.Body)
 	}
-	if found := got.Sentences[1].Matches[0]; found.Jaccard != 0.875 || found.Earlier.Post != "p1" || found.Earlier.Text != "<b>" {
+	if found := got.Sentences[1].Matches[0]; found.Jaccard != 0.875 || found.Earlier.Post != "p1" ||
+		found.Earlier.Text != "<b>" {
 		t.Errorf("match %+v", found)
 	}
 
@@ -98,7 +99,8 @@ func TestMatchDoesNotWaitForEver(t *testing.T) {
 	cfg.Matcher, cfg.Limits.MatchTimeout = waiting{}, 10*time.Millisecond
 	w := httptest.NewRecorder()
 	mustNew(t, cfg).ServeHTTP(w, httptest.NewRequest("POST", "http://127.0.0.1/v1/match", strings.NewReader(`{"text":"a"}`)))
-	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "10" || !strings.Contains(w.Body.String(), "urn:refrain:problem:match-held") {
+	if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "10" ||
+		!strings.Contains(w.Body.String(), "urn:refrain:problem:match-held") {
 		t.Errorf("got %d %s %s", w.Code, w.Header(), w.Body)
 	}
 }

@@ -36,12 +36,13 @@ func badQuery(r *http.Request, known []string) string {
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil { // url.URL.Query leaves out what it cannot read
-		return fmt.Sprintf("The query cannot be read: %s. Parameters are separated by &; a ; in a value is written %%3B.", cut(err.Error()))
+		return fmt.Sprintf("The query cannot be read: %s. Parameters are separated by &; a ; in a value is written %%3B.",
+			truncate(err.Error()))
 	}
 	var unknown, twice []string
 	for name, values := range query {
 		if !slices.Contains(known, name) {
-			unknown = append(unknown, cut(name))
+			unknown = append(unknown, truncate(name))
 		} else if len(values) > 1 {
 			twice = append(twice, name)
 		}

@@ -56,7 +56,8 @@ func TestModels(t *testing.T) {
 	if want := []string{"learn", "use 7"}; !slices.Equal(l.requests, want) {
 		t.Errorf("asked for %q, want %q", l.requests, want)
 	}
-	if got, want := detail(t, serve(web, "POST", "/v1/models/5/use", ""), 422), "it cannot be used: 5.model: checksum mismatch"; !strings.Contains(got, want) {
+	if got, want := detail(t, serve(web, "POST", "/v1/models/5/use", ""), 422),
+		"it cannot be used: 5.model: checksum mismatch"; !strings.Contains(got, want) {
 		t.Errorf("detail %q, want %q", got, want)
 	}
 	l.busy = true

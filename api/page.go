@@ -23,7 +23,8 @@ var pageTemplate = template.Must(template.New("page").Funcs(template.FuncMap{
 }).Parse(pageHTML))
 
 // pagePolicy lets the page run its own script and talk to its own server, and nothing else.
-const pagePolicy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const pagePolicy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; connect-src " +
+	"'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 // page is GET /: the latest events, and those that come while it is open.
 func (a *handlers) page(w http.ResponseWriter, r *http.Request) {
@@ -79,6 +80,8 @@ func web(link string) string {
 // posts names the posts that an event shows, and their authors, for the page's script to take it away when one is retracted.
 func posts(m feed.Match) (string, error) {
 	l, e, f := &m.Later, &m.Earlier, &m.First
-	b, err := json.Marshal([][3]string{{l.Source, l.Post, l.Author}, {e.Source, e.Post, e.Author}, {f.Source, f.Post, f.Author}})
+	b, err := json.Marshal([][3]string{
+		{l.Source, l.Post, l.Author}, {e.Source, e.Post, e.Author}, {f.Source, f.Post, f.Author},
+	})
 	return string(b), err
 }

@@ -13,7 +13,9 @@ import (
 
 func TestPageEscapesWhatPostsSay(t *testing.T) {
 	evil := `</script><script>alert(1)</script><img src=x onerror=alert(2)>`
-	m := feed.Match{Jaccard: 1, Later: feed.Occurrence{Text: evil, Author: evil, Post: evil}, Earlier: feed.Occurrence{Text: "earlier words"}}
+	m := feed.Match{
+		Jaccard: 1, Later: feed.Occurrence{Text: evil, Author: evil, Post: evil}, Earlier: feed.Occurrence{Text: "earlier words"},
+	}
 	page := pageOf(t, m)
 	if strings.Contains(page, "<script>alert") || strings.Contains(page, "<img") {
 		t.Error("the words of a post became part of the page")

@@ -22,8 +22,8 @@ type Tail struct {
 	ring []recent // oldest first, at most size and maxTail bytes
 }
 
-// recent is an event as it is: most are never looked at. What it shows is read once, at the first retraction that comes after
-// it, and not at each: whoever deletes a thousand posts a second would have all events read a thousand times.
+// recent is an event as it is: most are never looked at. What it shows is read once, at the first retraction that
+// comes after it, and not at each: whoever deletes a thousand posts a second would have all events read a thousand times.
 type recent struct {
 	data  []byte
 	shows *[3]feed.Name // later, earlier and first; nil: not read yet
@@ -53,8 +53,9 @@ func (t *Tail) Latest(n int) []feed.Match {
 	return out
 }
 
-// sparse is how many positions a record may take: 32 in a packed topic of single ones (topic/jetstream).
-const sparse = 32
+// maxRecordPositions is how many positions a record takes at most: in a packed topic whose records came one by one
+// (topic/jetstream).
+const maxRecordPositions = 32
 
 // Run follows the topic, beginning with the last few events kept, until ctx ends; then it returns nil.
 func (t *Tail) Run(ctx context.Context) error {
@@ -71,7 +72,7 @@ func (t *Tail) run(ctx context.Context) error {
 		return err
 	}
 	for p := range start {
-		start[p] = max(start[p], end[p]-sparse*int64(t.size))
+		start[p] = max(start[p], end[p]-maxRecordPositions*int64(t.size))
 	}
 	reader, err := t.topic.Open(ctx, start)
 	if err != nil {
@@ -97,7 +98,7 @@ func (t *Tail) add(records []topic.Record) {
 	t.trim()
 }
 
-// trim lets the oldest events go, so that no more are left than may be.
+// trim drops the oldest events beyond size and maxTail.
 func (t *Tail) trim() {
 	n := max(0, len(t.ring)-t.size)
 	size := 0
@@ -135,16 +136,16 @@ func (t *Tail) apply(data []byte) {
 func (t *Tail) push(data []byte) { t.ring = append(t.ring, recent{data: bytes.Clone(data)}) }
 
 // remove removes the events that show anything of a post, or, where that is named instead, of an author.
-func (t *Tail) remove(gone feed.Name) {
+func (t *Tail) remove(deleted feed.Name) {
 	for i := range t.ring {
 		t.ring[i].read()
 	}
 	t.ring = slices.DeleteFunc(t.ring, func(r recent) bool {
 		return slices.ContainsFunc(r.shows[:], func(n feed.Name) bool {
-			if gone.Author != "" {
-				return n.Source == gone.Source && n.Author == gone.Author
+			if deleted.Author != "" {
+				return n.Source == deleted.Source && n.Author == deleted.Author
 			}
-			return n.Source == gone.Source && n.Post == gone.Post
+			return n.Source == deleted.Source && n.Post == deleted.Post
 		})
 	})
 }

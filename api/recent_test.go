@@ -18,6 +18,26 @@ import (
 	"refrain/topic/jetstream"
 )
 
+// mustTail runs a tail of a topic until it has got somewhere.
+func mustTail(t *testing.T, top topic.Topic, size int, done func(*api.Tail) bool) *api.Tail {
+	t.Helper()
+	tail := api.NewTail(top, size)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- tail.Run(ctx) }()
+	for deadline := time.Now().Add(time.Minute); !done(tail); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Error("the tail has not got to the end of the topic")
+			break
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	return tail
+}
+
 func TestTailKeepsTheLatest(t *testing.T) {
 	for _, ordered := range []bool{false, true} {
 		cfg := topic.DefaultMemory()
@@ -31,16 +51,7 @@ func TestTailKeepsTheLatest(t *testing.T) {
 		if err := top.Append(t.Context(), records); err != nil {
 			t.Fatal(err)
 		}
-		tail := api.NewTail(top, 4)
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- tail.Run(ctx) }()
-		deadline := time.Now().Add(10 * time.Second)
-		for len(tail.Latest(9)) < 4 && time.Now().Before(deadline) {
-			time.Sleep(time.Millisecond)
-		}
-		cancel()
-		<-ended
+		tail := mustTail(t, top, 4, func(tail *api.Tail) bool { return len(tail.Latest(9)) >= 4 })
 		var got []string
 		for _, m := range tail.Latest(9) {
 			got = append(got, m.Later.Post)
@@ -55,34 +66,29 @@ func TestTailKeepsTheLatest(t *testing.T) {
 func TestTailTakesRetractedPostsAway(t *testing.T) {
 	top := topic.NewMemory(topic.DefaultMemory())
 	event := func(later, earlier, first string) topic.Record {
-		m := feed.Match{Later: feed.Occurrence{Post: later}, Earlier: feed.Occurrence{Post: earlier}, First: feed.First{Post: first}}
+		m := feed.Match{
+			Later: feed.Occurrence{Post: later}, Earlier: feed.Occurrence{Post: earlier}, First: feed.First{Post: first},
+		}
 		return topic.Record{Data: m.AppendEvent(nil, "d")}
 	}
-	said := func(later, earlier, first string) topic.Record {
-		m := feed.Match{Later: feed.Occurrence{Post: "of " + later, Author: later}, Earlier: feed.Occurrence{Post: "e", Author: earlier},
-			First: feed.First{Post: "f", Author: first}}
+	byAuthors := func(later, earlier, first string) topic.Record {
+		m := feed.Match{Later: feed.Occurrence{Post: "of " + later, Author: later},
+			Earlier: feed.Occurrence{Post: "e", Author: earlier},
+			First:   feed.First{Post: "f", Author: first}}
 		return topic.Record{Data: m.AppendEvent(nil, "d")}
 	}
 	author := `{"specversion":"1.0","type":"dev.refrain.retracted.v1","data":{"source":"","author":"ann"}}`
 	retracted := `{"specversion":"1.0","type":"dev.refrain.retracted.v1","data":{"source":"","post":"gone"}}`
 	err := top.Append(t.Context(), []topic.Record{
 		event("gone", "a", "a"), event("b", "gone", "a"), event("c", "a", "gone"), event("d", "a", "a"),
-		said("ann", "bob", "cid"), said("bob", "ann", "cid"), said("bob", "cid", "ann"), said("bob", "cid", "dan"), {Data: []byte(author)},
+		byAuthors("ann", "bob", "cid"), byAuthors("bob", "ann", "cid"), byAuthors("bob", "cid", "ann"),
+		byAuthors("bob", "cid", "dan"), {Data: []byte(author)},
 		{Data: []byte(retracted)}, {Data: []byte(`{"type":"dev.refrain.other.v1"}`)}, event("last", "a", "a"),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	tail := api.NewTail(top, 10)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- tail.Run(ctx) }()
-	deadline := time.Now().Add(10 * time.Second)
-	for len(tail.Latest(1)) == 0 && time.Now().Before(deadline) {
-		time.Sleep(time.Millisecond)
-	}
-	cancel()
-	<-ended
+	tail := mustTail(t, top, 10, func(tail *api.Tail) bool { return len(tail.Latest(1)) > 0 })
 	var got []string
 	for _, m := range tail.Latest(10) {
 		got = append(got, m.Later.Post)
@@ -114,21 +120,9 @@ func TestTailOfAPackedTopic(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	tail := api.NewTail(top, 20)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- tail.Run(ctx) }()
-	deadline := time.Now().Add(10 * time.Second)
-	for n := 0; n < 20; n = len(tail.Latest(100)) {
-		if time.Now().After(deadline) {
-			t.Errorf("%d events on the page, want 20", n)
-			break
-		}
-		runtime.Gosched()
-	}
-	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
+	tail := mustTail(t, top, 20, func(tail *api.Tail) bool { return len(tail.Latest(100)) >= 20 })
+	if n := len(tail.Latest(100)); n != 20 {
+		t.Errorf("%d events on the page, want 20", n)
 	}
 }
 
@@ -145,29 +139,22 @@ func TestTailIsBoundedByBytes(t *testing.T) {
 	if err := top.Append(t.Context(), records); err != nil {
 		t.Fatal(err)
 	}
-	tail := api.NewTail(top, events)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- tail.Run(ctx) }()
-	deadline := time.Now().Add(10 * time.Second)
-	for len(tail.Latest(1)) == 0 && time.Now().Before(deadline) {
-		time.Sleep(time.Millisecond)
-	}
-	cancel()
-	<-ended
+	tail := mustTail(t, top, events, func(tail *api.Tail) bool { return len(tail.Latest(1)) > 0 })
 	got := tail.Latest(events)
 	if n := len(got); n == 0 || n > 8<<20/size || got[0].Later.Post != fmt.Sprintf("%03d", events-1) {
 		t.Errorf("%d events kept of %d of %d bytes: want the newest, 8 MiB of them at most", n, events, size)
 	}
 }
 
-// TestTailReadsAnEventOnceForAllDeletions: whoever deletes posts one after the other, which nobody has, does not have all the
-// events of the page read anew for each: 500 × 2,000 of them took 60 % of a server's time.
+// TestTailReadsAnEventOnceForAllDeletions: whoever deletes posts one after the other, which nobody has, does not have
+// all the events of the page read anew for each: 500 × 2,000 of them took 60 % of a server's time.
 func TestTailReadsAnEventOnceForAllDeletions(t *testing.T) {
 	const events, deletions = 500, 2000
 	var records []topic.Record
 	for i := range events {
-		m := feed.Match{Later: feed.Occurrence{Post: fmt.Sprint("later", i)}, Earlier: feed.Occurrence{Post: "e"}, First: feed.First{Post: "f"}}
+		m := feed.Match{
+			Later: feed.Occurrence{Post: fmt.Sprint("later", i)}, Earlier: feed.Occurrence{Post: "e"}, First: feed.First{Post: "f"},
+		}
 		records = append(records, topic.Record{Data: m.AppendEvent(nil, "d")})
 	}
 	for i := range deletions {
@@ -179,20 +166,13 @@ func TestTailReadsAnEventOnceForAllDeletions(t *testing.T) {
 	if err := top.Append(t.Context(), append(records, topic.Record{Data: []byte(last)})); err != nil {
 		t.Fatal(err)
 	}
-	tail := api.NewTail(top, events)
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	go func() { ended <- tail.Run(ctx) }()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		if latest := tail.Latest(1); len(latest) == 1 && latest[0].Later.Post == "later498" {
-			break
-		}
-	}
+	tail := mustTail(t, top, events, func(tail *api.Tail) bool {
+		latest := tail.Latest(1)
+		return len(latest) == 1 && latest[0].Later.Post == "later498"
+	})
 	runtime.ReadMemStats(&after)
-	cancel()
-	<-ended
 	if n := len(tail.Latest(events)); n != events-1 {
 		t.Errorf("%d events are left, want %d", n, events-1)
 	}

@@ -52,15 +52,22 @@ const storeRetry = 5 * time.Second
 
 // fail answers with what an error means to the client; what it means to the operator is logged.
 func (a *handlers) fail(w http.ResponseWriter, r *http.Request, err error) {
-	var large *http.MaxBytesError
+	var tooLarge *http.MaxBytesError
 	p := problem.Problem{Status: http.StatusInternalServerError, Detail: "The cause is in the server's log."}
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		p = problem.Problem{Status: http.StatusRequestTimeout, Detail: fmt.Sprintf("The body did not arrive within %v (limits.read_timeout).", a.Limits.ReadTimeout)}
+		p = problem.Problem{
+			Status: http.StatusRequestTimeout, Detail: fmt.Sprintf("The body did not arrive within %v (limits.read_timeout).",
+				a.Limits.ReadTimeout),
+		}
 	case r.Context().Err() != nil:
-		p = problem.Problem{Status: http.StatusServiceUnavailable, Detail: "The request was given up: " + r.Context().Err().Error()}
-	case errors.As(err, &large):
-		p = problem.Problem{Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("The limit is %d bytes.", large.Limit)}
+		p = problem.Problem{
+			Status: http.StatusServiceUnavailable, Detail: "The request was given up: " + r.Context().Err().Error(),
+		}
+	case errors.As(err, &tooLarge):
+		p = problem.Problem{
+			Status: http.StatusRequestEntityTooLarge, Detail: fmt.Sprintf("The limit is %d bytes.", tooLarge.Limit),
+		}
 	case errors.Is(err, ErrInput), errors.Is(err, lookup.ErrInput):
 		p = problem.Problem{Status: http.StatusBadRequest, Detail: err.Error()}
 	case errors.Is(err, errBusy):
@@ -82,7 +89,8 @@ func (a *handlers) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, lookup.ErrUnavailable):
 		a.Logger.Warn("lookup: the store is unavailable", "path", r.URL.Path, "error", err)
 		p = problem.Problem{Status: http.StatusServiceUnavailable, RetryAfter: storeRetry,
-			Detail: "The store of the lookup index cannot be asked now. Nothing is lost: it goes on with the events from where it stopped."}
+			Detail: "The store of the lookup index cannot be asked now. Nothing is lost: it goes on with the events from " +
+				"where it stopped."}
 	default:
 		a.Logger.Error("request", "method", r.Method, "path", r.URL.Path, "error", err)
 	}

@@ -32,7 +32,8 @@ func TestWebhooks(t *testing.T) {
 	cfg, h := config(), new(hooks)
 	cfg.Webhooks = h
 	web := mustNew(t, cfg)
-	if w := serve(web, "GET", "/v1/webhooks", ""); w.Code != 200 || !strings.Contains(w.Body.String(), `{"webhooks":[{"name":"desk",`) {
+	if w := serve(web, "GET", "/v1/webhooks", ""); w.Code != 200 ||
+		!strings.Contains(w.Body.String(), `{"webhooks":[{"name":"desk",`) {
 		t.Errorf("status %d: %s", w.Code, w.Body)
 	}
 	if w := serve(web, "POST", "/v1/webhooks/desk/enable", ""); w.Code != 204 || !slices.Equal(h.enabled, []string{"desk"}) {

@@ -15,7 +15,7 @@ type Config struct {
 	Budget  int64        // bytes of device memory at most; 0: no limit but 90 % of what is free now
 	Kernel  string       // name of the kernel to scan with; "": any, the fastest by a short trial
 	Scans   int          // that run at once, 1 or more; others wait
-	Logger  *slog.Logger // hears of kernels that are not offered, and of a lost device
+	Logger  *slog.Logger // told of kernels that are not offered, and of a lost device
 	Library string       // path of the driver's library, or its name, which the loader finds
 
 	sizes sizes
@@ -32,7 +32,8 @@ func Default() Config {
 func (c *Config) validate() error {
 	var errs []error
 	if c.Device < 0 || c.Budget < 0 || c.Scans < 1 {
-		errs = append(errs, fmt.Errorf("device %d, budget %d, scans %d: want 0 or more, 0 (no limit) or more, 1 or more", c.Device, c.Budget, c.Scans))
+		errs = append(errs, fmt.Errorf("device %d, budget %d, scans %d: want 0 or more, 0 (no limit) or more, 1 or more",
+			c.Device, c.Budget, c.Scans))
 	}
 	if c.Logger == nil {
 		errs = append(errs, errors.New("no logger"))

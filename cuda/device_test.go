@@ -44,7 +44,8 @@ func TestUnavailable(t *testing.T) {
 		"not so many":    {device: 1, want: "there is no GPU 1: the NVIDIA driver finds 1"},
 		"initialisation": {prepare: func() { f.Fail("cuInit", 1, 100) }, want: "cuInit: CUDA_ERROR_100: by order (error 100)"},
 		"old device":     {prepare: func() { f.Reset(1<<30, 1, 61, 2) }, want: "the target is too new"},
-		"all wrong":      {prepare: func() { f.Break("p"); f.Reset(1<<30, 1, 75, 2); f.Break("p") }, want: "no kernel gives the results"},
+		"all wrong": {prepare: func() { f.Break("p"); f.Reset(1<<30, 1, 75, 2); f.Break("p") },
+			want: "no kernel gives the results"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f.Reset(1<<30, 1, 90, 2)
@@ -162,17 +163,20 @@ func TestDeviceFull(t *testing.T) {
 // Whatever call fails, a scan says that the device is lost, leaves the hits as they were, and so does all that follows.
 func TestDeviceLost(t *testing.T) {
 	f := newFake(t)
-	for call, after := range map[string]int32{"cuMemcpyHtoDAsync": 5, "cuLaunchKernel": 5, "cuStreamSynchronize": 5, "cuMemcpyDtoHAsync": 9,
-		"cuEventRecord": 12, "cuStreamWaitEvent": 5, "cuMemsetD32Async": 5, "cuEventElapsedTime": 5} {
+	for call, after := range map[string]int32{"cuMemcpyHtoDAsync": 5, "cuLaunchKernel": 5, "cuStreamSynchronize": 5,
+		"cuMemcpyDtoHAsync": 9,
+		"cuEventRecord":     12, "cuStreamWaitEvent": 5, "cuMemsetD32Async": 5, "cuEventElapsedTime": 5} {
 		t.Run(call, func(t *testing.T) {
 			f.Reset(1<<30, 1, 90, 2)
 			var log bytes.Buffer
 			d := f.open(t, func(c *Config) {
-				c.Kernel, c.Logger, c.sizes.hits, c.sizes.maxHits, c.sizes.staging = "popcount", slog.New(slog.NewTextHandler(&log, nil)), 1<<12, 1<<12, 1000
+				c.Kernel, c.Logger, c.sizes.hits, c.sizes.maxHits, c.sizes.staging = "popcount",
+					slog.New(slog.NewTextHandler(&log, nil)), 1<<12, 1<<12, 1000
 			})
 			random := rand.New(rand.NewPCG(8, 8))
 			table := MustTable(t, d, random, 1, 10_000)
-			job := Job{Rows: table.rows, To: 10_000, Queries: []hamming.Query{{Signature: []uint32{0}, Radius: 32, Hits: []uint32{5}}}}
+			job := Job{Rows: table.rows, To: 10_000, Queries: []hamming.Query{{Signature: []uint32{0}, Radius: 32,
+				Hits: []uint32{5}}}}
 			f.Fail(call, after, 719) // in the middle: the hits come in parts, and some are there already
 			err := d.Scan([]Job{job})
 			if !errors.Is(err, ErrDeviceLost) || !strings.Contains(err.Error(), call) {

@@ -52,7 +52,8 @@ func kernels() []*kernel {
 			{name: "bmma16", words: 16, tile: 256, shared: bytes(8<<10 + 128*8)},
 			{name: "bmma32", words: 32, tile: 128, shared: bytes(8<<10 + 64*8)},
 		}},
-		{name: "paper", file: "paper.ptx", functions: []function{{name: "paper", words: maxWords, tile: threads, shared: bytes(0)}}},
+		{name: "paper", file: "paper.ptx", functions: []function{{name: "paper", words: maxWords, tile: threads,
+			shared: bytes(0)}}},
 	}
 }
 

@@ -116,19 +116,19 @@ func (l *lane) scanWidth(words int, jobs []Job, chunks [][]chunk, k *kernel) err
 	p := &l.plan
 	p.reset()
 	p.words = words
-	most := max(l.device.sizes.queries/(words+1), 1) // queries a launch
+	maxQueries := max(l.device.sizes.queries/(words+1), 1) // queries a launch
 	for i, job := range jobs {
 		if job.Rows.words != words {
 			continue
 		}
 		for queries := job.Queries; len(queries) > 0; {
-			if len(p.owners) >= most {
+			if len(p.owners) >= maxQueries {
 				if err := l.run(k); err != nil {
 					return err
 				}
 				p.reset()
 			}
-			n := min(most-len(p.owners), len(queries))
+			n := min(maxQueries-len(p.owners), len(queries))
 			p.add(chunks[i], job.From, job.To, queries[:n])
 			queries = queries[n:]
 		}
@@ -262,7 +262,8 @@ func (l *lane) launchOn(k *kernel, f *function, blocks, piece int) error {
 	if k.name == paper {
 		return l.launchPaper(f)
 	}
-	argument := &launch{segments: l.segments.at, queries: l.queries.at, hits: l.hits.at, found: l.found.at, room: uint64(l.room),
+	argument := &launch{segments: l.segments.at, queries: l.queries.at, hits: l.hits.at, found: l.found.at,
+		room:  uint64(l.room),
 		count: uint32(len(l.numbered)), words: uint32(l.plan.words), piece: uint32(piece)}
 	return l.device.enqueue(l.stream, f.handle, uint32(blocks), uint32(f.shared(l.plan.words)), unsafe.Pointer(argument))
 }
@@ -271,10 +272,11 @@ func (l *lane) launchOn(k *kernel, f *function, blocks, piece int) error {
 func (l *lane) launchPaper(f *function) error {
 	for _, s := range l.numbered {
 		for i := range s.queries {
-			place := s.query + i
-			query := l.plan.queries[int(place)*(l.plan.words+1):][:l.plan.words+1]
+			queryIndex := s.query + i
+			query := l.plan.queries[int(queryIndex)*(l.plan.words+1):][:l.plan.words+1]
 			argument := &paperLaunch{planes: s.planes, hits: l.hits.at, found: l.found.at, room: uint64(l.room),
-				stride: s.stride, row: s.row, from: s.from, to: s.to, words: uint32(l.plan.words), radius: query[l.plan.words], queryIndex: place}
+				stride: s.stride, row: s.row, from: s.from, to: s.to, words: uint32(l.plan.words), radius: query[l.plan.words],
+				queryIndex: queryIndex}
 			copy(argument.query[:], query[:l.plan.words])
 			blocks := (s.to - s.from + threads - 1) / threads
 			if err := l.device.enqueue(l.stream, f.handle, blocks, 0, unsafe.Pointer(argument)); err != nil {
@@ -309,7 +311,8 @@ func (l *lane) counted() (uint64, error) {
 func (l *lane) fetch(first, n int) error {
 	d := l.device
 	from := l.hits.at + uint64(first)*uint64(hitBytes)
-	if err := d.call("cuMemcpyDtoHAsync", d.driver.memcpyDtoH(l.back.at, from, uintptr(int64(n)*hitBytes), l.stream)); err != nil {
+	if err := d.call("cuMemcpyDtoHAsync", d.driver.memcpyDtoH(l.back.at, from, uintptr(int64(n)*hitBytes),
+		l.stream)); err != nil {
 		return err
 	}
 	return d.call("cuStreamSynchronize", d.driver.streamSynchronize(l.stream))
@@ -317,9 +320,9 @@ func (l *lane) fetch(first, n int) error {
 
 // distribute gives the hits to their queries.
 func (l *lane) distribute(found int) error {
-	here := min(peek, l.room, len(l.back.slice)) // as counted has fetched
+	fetched := min(peek, l.room, len(l.back.slice)) // as counted has fetched
 	for done := 0; ; {
-		n := min(here, found-done)
+		n := min(fetched, found-done)
 		for _, h := range l.back.slice[:n] {
 			if int(h.query) >= len(l.plan.owners) {
 				return l.device.setLost(errors.New("a hit of a query that there is not"))
@@ -330,8 +333,8 @@ func (l *lane) distribute(found int) error {
 		if done += n; done == found {
 			return nil
 		}
-		here = min(found-done, len(l.back.slice))
-		if err := l.fetch(done, here); err != nil {
+		fetched = min(found-done, len(l.back.slice))
+		if err := l.fetch(done, fetched); err != nil {
 			return err
 		}
 	}

@@ -22,7 +22,8 @@ type MeasureConfig struct {
 
 // DefaultMeasure is the paper's number of queries, 2,000, on a million rows, with every kernel of a device.
 func DefaultMeasure(d *Device) MeasureConfig {
-	return MeasureConfig{Kernels: d.Kernels(), Words: []int{1, 2}, Rows: []int{1_000_000}, Queries: 2000, Radius: 3, Runs: 5, Check: 64}
+	return MeasureConfig{Kernels: d.Kernels(), Words: []int{1, 2}, Rows: []int{1_000_000}, Queries: 2000, Radius: 3,
+		Runs: 5, Check: 64}
 }
 
 func (c *MeasureConfig) validate() error {
@@ -31,7 +32,8 @@ func (c *MeasureConfig) validate() error {
 		errs = append(errs, errors.New("numbers of rows have to ascend"))
 	}
 	if c.Queries < 1 || c.Runs < 1 || c.Radius < 0 {
-		errs = append(errs, fmt.Errorf("%d queries, %d runs, radius %d: want 1 or more, 1 or more, 0 or more", c.Queries, c.Runs, c.Radius))
+		errs = append(errs, fmt.Errorf("%d queries, %d runs, radius %d: want 1 or more, 1 or more, 0 or more", c.Queries,
+			c.Runs, c.Radius))
 	}
 	if c.Check < 0 || c.Check > c.Queries {
 		errs = append(errs, fmt.Errorf("check %d: want 0 to the queries, %d", c.Check, c.Queries))

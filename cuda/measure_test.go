@@ -12,7 +12,8 @@ func TestMeasure(t *testing.T) {
 	d := f.open(t, func(c *Config) { c.Budget = 10 << 20 })
 	var progress []int
 	config := DefaultMeasure(d)
-	config.Words, config.Rows, config.Queries, config.Check, config.Runs = []int{1, 3}, []int{1000, 5000, 3 * measuredBlock}, 40, 40, 1
+	config.Words, config.Rows, config.Queries, config.Check, config.Runs = []int{1, 3},
+		[]int{1000, 5000, 3 * measuredBlock}, 40, 40, 1
 	config.Progress = func(done, total int, _ Measurement) { progress = append(progress, done, total) }
 	got, err := Measure(d, config)
 	if err != nil {

@@ -57,11 +57,11 @@ func (m *measuring) block(words, number, rows int) [][]uint32 {
 
 func blocksOf(rows int) int { return (rows + measuredBlock - 1) / measuredBlock }
 
-// fill appends whole blocks until there are rows enough.
+// fill appends whole blocks until there are at least so many rows.
 func (m *measuring) fill(rows int) error {
 	for n := m.rows.Len() / measuredBlock; n < blocksOf(rows); n++ {
-		whole := (n + 1) * measuredBlock
-		if err := m.rows.Append(m.block(m.rows.words, n, whole)); err != nil {
+		end := (n + 1) * measuredBlock
+		if err := m.rows.Append(m.block(m.rows.words, n, end)); err != nil {
 			return err
 		}
 	}

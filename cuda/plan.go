@@ -84,22 +84,22 @@ func halves(segments []segment) (a, b []segment, ok bool) {
 	return nil, nil, false
 }
 
-// cut is where a scan has to be undone to, or its hits put in order from.
-type cut struct {
+// checkpoint is the length that the hits of a query had before a scan: to undo the scan, or to sort what it has added.
+type checkpoint struct {
 	query *hamming.Query
 	from  int
 }
 
-func cutsOf(jobs []Job) (cuts []cut) {
+func checkpointsOf(jobs []Job) (cuts []checkpoint) {
 	for _, job := range jobs {
 		for i := range job.Queries {
 			q := &job.Queries[i]
-			cuts = append(cuts, cut{query: q, from: len(q.Hits)})
+			cuts = append(cuts, checkpoint{query: q, from: len(q.Hits)})
 		}
 	}
 	return cuts
 }
 
-func (c cut) undo() { c.query.Hits = c.query.Hits[:c.from] }
+func (c checkpoint) undo() { c.query.Hits = c.query.Hits[:c.from] }
 
-func (c cut) sort() { slices.Sort(c.query.Hits[c.from:]) }
+func (c checkpoint) sort() { slices.Sort(c.query.Hits[c.from:]) }

@@ -40,7 +40,7 @@ func (d *Device) timed(jobs []Job, k *kernel) (seconds float64, err error) {
 	l := <-d.lanes
 	defer func() { d.lanes <- l }()
 	l.busy = 0
-	cuts := cutsOf(jobs)
+	cuts := checkpointsOf(jobs)
 	err = d.within(func() error { return l.scan(jobs, chunks, k) })
 	for _, c := range cuts {
 		if err != nil {

@@ -78,7 +78,8 @@ func (t *table) check(tb testing.TB, j Job) {
 			want[2+n] += uint32(j.From)
 		}
 		if !slices.Equal(q.Hits, want) {
-			tb.Fatalf("%d words, rows %d to %d, query %d, radius %d: %d hits, want %d", len(part), j.From, j.To, i, q.Radius, len(q.Hits)-2, len(want)-2)
+			tb.Fatalf("%d words, rows %d to %d, query %d, radius %d: %d hits, want %d", len(part), j.From, j.To, i, q.Radius,
+				len(q.Hits)-2, len(want)-2)
 		}
 	}
 }
@@ -199,7 +200,9 @@ func TestOverflowWithoutMemory(t *testing.T) {
 
 // More queries than a launch takes.
 func TestManyQueries(t *testing.T) {
-	d := newFake(t).open(t, func(c *Config) { c.Kernel, c.sizes.queries, c.sizes.hits, c.sizes.staging = "popcount", 50, 1<<12, 500 })
+	d := newFake(t).open(t, func(c *Config) {
+		c.Kernel, c.sizes.queries, c.sizes.hits, c.sizes.staging = "popcount", 50, 1<<12, 500
+	})
 	random := rand.New(rand.NewPCG(4, 4))
 	a, b := MustTable(t, d, random, 2, 700), MustTable(t, d, random, 2, 90)
 	jobs := []Job{a.job(random, 70), b.job(random, 3), a.job(random, 16), b.job(random, 40)}

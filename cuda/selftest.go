@@ -11,7 +11,7 @@ import (
 
 // selfTest compares every kernel with plain Go and keeps those that are right.
 func (d *Device) selfTest() error {
-	var good []*kernel
+	var passed []*kernel
 	for _, k := range d.kernels {
 		err := d.test(k)
 		if errors.Is(err, ErrDeviceLost) || errors.Is(err, ErrMemory) {
@@ -21,9 +21,9 @@ func (d *Device) selfTest() error {
 			d.log.Error("cuda kernel not offered", "device", d.name, "kernel", k.name, "err", err)
 			continue
 		}
-		good = append(good, k)
+		passed = append(passed, k)
 	}
-	if d.kernels = good; len(good) == 0 {
+	if d.kernels = passed; len(passed) == 0 {
 		return unavailable{errors.New("no kernel gives the results of plain Go")}
 	}
 	return nil

@@ -105,7 +105,8 @@ func TestTimesRiseAtTheRate(t *testing.T) {
 // TestMistakes: all are told at once.
 func TestMistakes(t *testing.T) {
 	_, err := New(Config{Reuse: 2})
-	if got, want := fmt.Sprint(err), "made-up feed: rate 0: want more than 0\nreuse 2, campaigns 0: want shares, at most 1 together\nmemory 0: want 1 or more"; got != want {
+	if got, want := fmt.Sprint(err), "made-up feed: rate 0: want more than 0\nreuse 2, campaigns 0: want shares, at "+
+		"most 1 together\nmemory 0: want 1 or more"; got != want {
 		t.Errorf("got %s\nwant %s", got, want)
 	}
 }

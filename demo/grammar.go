@@ -73,11 +73,11 @@ func (l *language) add(row string) error {
 // of a sentence. (Symbols with a digit are parts of words.)
 func (l *language) isPlain(word string) bool {
 	last, _ := utf8.DecodeLastRuneInString(word)
-	least := 4
+	minRunes := 4
 	if l.joiner == "" {
-		least = 2
+		minRunes = 2
 	}
-	return !strings.ContainsAny(word, "{}") && !unicode.IsPunct(last) && utf8.RuneCountInString(word) >= least
+	return !strings.ContainsAny(word, "{}") && !unicode.IsPunct(last) && utf8.RuneCountInString(word) >= minRunes
 }
 
 // expand replaces every {symbol} of s by one of its alternatives.

@@ -40,11 +40,11 @@ func TestTruthIsFound(t *testing.T) {
 	for m := range f.Index().Matches(threshold, span) {
 		found[m.ID], matched[m.Later.Post] = true, true
 	}
-	kept, all := map[demo.Operation]int{}, map[demo.Operation]int{}
-	fresh, collisions := 0, 0
+	similar, all := map[demo.Operation]int{}, map[demo.Operation]int{}
+	newTexts, collisions := 0, 0
 	for id, truth := range truths {
 		if truth.Origins == nil {
-			fresh++
+			newTexts++
 			if matched[id] {
 				collisions++
 			}
@@ -59,7 +59,7 @@ func TestTruthIsFound(t *testing.T) {
 			if !stillCompared || text.Jaccard(a.Tokens, b.Tokens) < 0.8 {
 				continue
 			}
-			kept[truth.Operation]++
+			similar[truth.Operation]++
 			event := feed.EventID(oracle.Scheme, b.Source, id, o.Sentence, b.Group, a.Group)
 			if !found[event] {
 				t.Errorf("%s: sentence %d of %s has no event with %q", truth.Operation, o.Sentence, id, a.Text)
@@ -67,18 +67,18 @@ func TestTruthIsFound(t *testing.T) {
 		}
 	}
 	t.Logf("sentences that reach θ, of those reused: %v of %v; fresh posts that collide: %d of %d",
-		kept, all, collisions, fresh)
+		similar, all, collisions, newTexts)
 	for _, exact := range []demo.Operation{demo.Repost, demo.Copy, demo.Quote, demo.Merge} {
-		if kept[exact] != all[exact] {
-			t.Errorf("%s: %d of %d sentences reach θ, want all", exact, kept[exact], all[exact])
+		if similar[exact] != all[exact] {
+			t.Errorf("%s: %d of %d sentences reach θ, want all", exact, similar[exact], all[exact])
 		}
 	}
 	for _, near := range []demo.Operation{demo.Edit, demo.Typo, demo.Truncate} {
-		if kept[near] == 0 || kept[near] == all[near] {
-			t.Errorf("%s: %d of %d sentences reach θ, want some", near, kept[near], all[near])
+		if similar[near] == 0 || similar[near] == all[near] {
+			t.Errorf("%s: %d of %d sentences reach θ, want some", near, similar[near], all[near])
 		}
 	}
-	if collisions*50 > fresh {
-		t.Errorf("%d of %d fresh posts repeat something", collisions, fresh)
+	if collisions*50 > newTexts {
+		t.Errorf("%d of %d fresh posts repeat something", collisions, newTexts)
 	}
 }

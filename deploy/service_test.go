@@ -21,7 +21,8 @@ func TestService(t *testing.T) {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}
 	const maxExposure = "15" // tenths: 1.5, of 10
-	out, err := exec.Command(analyze, "security", "--offline=true", "--no-pager", "--threshold="+maxExposure, unit).CombinedOutput()
+	out, err := exec.Command(analyze, "security", "--offline=true", "--no-pager", "--threshold="+maxExposure,
+		unit).CombinedOutput()
 	if strings.Contains(string(out), "unrecognized option") {
 		t.Skip("systemd-analyze security reads no files here: it needs systemd 250")
 	}

@@ -9,10 +9,12 @@ import (
 
 // sampleMatch has the size of a usual event.
 func sampleMatch() Match {
-	later := Occurrence{Source: "", Post: "ira-0012345", Author: "someone", Lang: "ru", Time: 1328142900000, Sentence: 1, Start: 12, End: 130,
+	later := Occurrence{Source: "", Post: "ira-0012345", Author: "someone", Lang: "ru", Time: 1328142900000, Sentence: 1,
+		Start: 12, End: 130,
 		Text: `Двукратный чемпион страны оставил попытки купить полузащитника, сообщает пресс-служба`}
 	earlier := later
-	earlier.Post, earlier.Text = "ira-0012300", `The champion has "given up" trying to buy the midfielder, says the press service`
+	earlier.Post, earlier.Text = "ira-0012300",
+		`The champion has "given up" trying to buy the midfielder, says the press service`
 	return Match{Scheme: "near", Jaccard: 6.0 / 7, Hamming: 3, Later: later, Earlier: earlier,
 		First: First{Post: "ira-0012300", Time: 1328142900000}, Occurrences: 12, Authors: 9, Coverage: 0.8235}
 }
@@ -29,7 +31,8 @@ func BenchmarkAppendEvent(b *testing.B) {
 
 // FuzzAppendString holds the quick way to encoding/json: what it writes reads as what went in.
 func FuzzAppendString(f *testing.F) {
-	for _, s := range []string{"", "a", `a"b`, "12345678\\", "1234567\x1f", "éééé\n", "\xff2345678", "1234567\x7f", "\u2028<>&", "12345678é"} {
+	for _, s := range []string{"", "a", `a"b`, "12345678\\", "1234567\x1f", "éééé\n", "\xff2345678", "1234567\x7f",
+		"\u2028<>&", "12345678é"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

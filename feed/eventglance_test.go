@@ -4,7 +4,8 @@ import "testing"
 
 // FuzzGlanceEvent: a glance sees what reading all of the event sees, whatever is in its strings, or says that it cannot.
 func FuzzGlanceEvent(f *testing.F) {
-	for _, s := range []string{"", "a", `","post":"x`, `,"later":{"source":"`, `\`, "\xff", "\n", `"`, `,"first":{"source":"a","post":"b"`} {
+	for _, s := range []string{"", "a", `","post":"x`, `,"later":{"source":"`, `\`, "\xff", "\n", `"`,
+		`,"first":{"source":"a","post":"b"`} {
 		f.Add("dep", s, "p", s)
 		f.Add(s, "x", s, "text")
 	}

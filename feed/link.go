@@ -34,7 +34,8 @@ func (f *Fields) WithLink(template string) (*Fields, error) {
 	}
 	for _, name := range t.fields {
 		if !slices.Contains(linkNames, name) && linked.indexOf(name) < 0 {
-			return nil, fmt.Errorf("{%s} is neither %s nor a field that is kept (keep: %s)", name, strings.Join(linkNames, ", "), name)
+			return nil, fmt.Errorf("{%s} is neither %s nor a field that is kept (keep: %s)", name,
+				strings.Join(linkNames, ", "), name)
 		}
 	}
 	linked.link = t
@@ -112,17 +113,17 @@ func (t *linkTemplate) expand(p *Post) string {
 	return string(link)
 }
 
-// webAddress is s if it is an address of the web. Package url lets marks pass, in a query even all, that no address has
-// and that would end an attribute of a page: with them there is no host, and elsewhere they are escaped.
+// webAddress is s if it is an address of the web. Package url lets characters pass that no address has and that would end
+// an attribute of a page: a host with them is refused, elsewhere they are escaped.
 func webAddress(s string) string {
-	const marks = "\"'<>\\^`{|} "
+	const unsafeChars = "\"'<>\\^`{|} "
 	u, err := url.Parse(s)
-	if err != nil || !isWeb(u) || strings.ContainsAny(u.Host, marks) {
+	if err != nil || !isWeb(u) || strings.ContainsAny(u.Host, unsafeChars) {
 		return ""
 	}
 	var b []byte
 	for _, c := range []byte(u.String()) {
-		if c > 0x7f || strings.IndexByte(marks, c) >= 0 {
+		if c > 0x7f || strings.IndexByte(unsafeChars, c) >= 0 {
 			b = append(b, '%', hexDigits[c>>4], hexDigits[c&15])
 		} else {
 			b = append(b, c)

@@ -24,7 +24,7 @@ func (o *Occurrence) Name() Name { return Name{o.Source, o.Post, o.Author} }
 // Match says that a later sentence repeats, or nearly repeats, a group: the data of one reuse event.
 //
 // ID, Later, Group and Jaccard depend on the feed alone; Earlier is some occurrence that satisfies the match,
-// the oldest known by preference; First, Occurrences and Authors are what the reporter knew when it spoke.
+// the oldest known by preference; First, Occurrences and Authors are what the reporter knew when it reported.
 type Match struct {
 	ID      Hash
 	Scheme  string
@@ -37,7 +37,7 @@ type Match struct {
 	Later, Earlier Occurrence
 
 	First            First
-	Occurrences      int // of the group since its birth, Later included
+	Occurrences      int // of the group since it was made, Later included
 	Authors          int // distinct authors among them; exact to 32
 	AuthorsEstimated bool
 

@@ -27,20 +27,20 @@ type metaField struct {
 // WithMeta is f with fields that Refrain does not know but passes on in Meta, under the names given: paths as in a field
 // map. The first of them come first where Meta has no room for all. It has no link: WithLink comes after it.
 func (f *Fields) WithMeta(paths []string) (*Fields, error) {
-	kept := &Fields{paths: f.orOwn().paths}
+	extended := &Fields{paths: f.orOwn().paths}
 	var err error
-	if kept.root, err = rootOf(kept.paths); err != nil {
+	if extended.root, err = rootOf(extended.paths); err != nil {
 		return nil, err
 	}
 	if len(paths) > MaxMetaFields {
 		return nil, fmt.Errorf("%d fields, and the limit is %d", len(paths), MaxMetaFields)
 	}
 	for _, path := range paths {
-		if err := kept.addMeta(strings.TrimSpace(path)); err != nil {
+		if err := extended.addMeta(strings.TrimSpace(path)); err != nil {
 			return nil, err
 		}
 	}
-	return kept, nil
+	return extended, nil
 }
 
 func (f *Fields) addMeta(path string) error {
@@ -96,7 +96,8 @@ func (f *Fields) Meta(values [][]byte) (meta []byte, notes []string) {
 		}
 		value, replaced := compact(value)
 		if len(meta)+len(k.quoted)+len(value)+2 > MaxMeta {
-			notes = append(notes, fmt.Sprintf("meta: %s left out: with its %d bytes meta had more than %d", k.path, len(value), MaxMeta))
+			notes = append(notes, fmt.Sprintf("meta: %s left out: with its %d bytes meta had more than %d", k.path,
+				len(value), MaxMeta))
 			continue
 		}
 		if replaced {

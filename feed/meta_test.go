@@ -15,7 +15,8 @@ func TestWithKeepRejects(t *testing.T) {
 		{"author=user.name", "user.name", "user.name is the post's author, which events have anyway"},
 		{"", "lang.code", "lang.code: lang cannot be a value and an object"},
 		{"", strings.Repeat("x", 101), `"` + strings.Repeat("x", 100) + `": want a name of at most 100 bytes of UTF-8`},
-		{"", "a" + strings.Repeat(",a", MaxMetaFields), fmt.Sprintf("%d fields, and the limit is %d", MaxMetaFields+1, MaxMetaFields)},
+		{"", "a" + strings.Repeat(",a", MaxMetaFields),
+			fmt.Sprintf("%d fields, and the limit is %d", MaxMetaFields+1, MaxMetaFields)},
 	}
 	for _, test := range tests {
 		_, err := mustParseFields(t, test.fields).WithMeta(strings.Split(test.keep, ","))
@@ -27,14 +28,16 @@ func TestWithKeepRejects(t *testing.T) {
 
 func TestWithLinkRejects(t *testing.T) {
 	tests := []struct{ template, want string }{
-		{"https://x.com/{followers}", "{followers} is neither id, author, source, lang nor a field that is kept (keep: followers)"},
+		{"https://x.com/{followers}",
+			"{followers} is neither id, author, source, lang nor a field that is kept (keep: followers)"},
 		{"https://x.com/{text}", "{text} is neither id, author, source, lang nor a field that is kept (keep: text)"},
 		{"https://x.com/{id", `"https://x.com/{id": a { without its }`},
 		{"https://x.com/id}", `"https://x.com/id}": a } without its {`},
 		{"javascript:{id}", `"javascript:{id}": want it to begin with http:// or https:// and a host`},
 		{"//x.com/{id}", `"//x.com/{id}": want it to begin with http:// or https:// and a host`},
 		{"{url}/{id}", `"{url}/{id}": want it to begin with http:// or https:// and a host`},
-		{"https://{author}.example.org/{id}", `"https://{author}.example.org/{id}": want it to begin with http:// or https:// and a host`},
+		{"https://{author}.example.org/{id}",
+			`"https://{author}.example.org/{id}": want it to begin with http:// or https:// and a host`},
 		{"https://x.com{id}", `"https://x.com{id}": {id} would be part of the host: want a / before it`},
 	}
 	for _, test := range tests {

@@ -155,7 +155,8 @@ func FuzzParseTime(f *testing.F) {
 }
 
 func BenchmarkParseTime(b *testing.B) {
-	for _, s := range []string{"2018-10-10T20:19:24Z", "2018-10-10T20:19:24.123+02:00", "1539202764", "Wed Oct 10 20:19:24 +0000 2018"} {
+	for _, s := range []string{"2018-10-10T20:19:24Z", "2018-10-10T20:19:24.123+02:00", "1539202764",
+		"Wed Oct 10 20:19:24 +0000 2018"} {
 		b.Run(s, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

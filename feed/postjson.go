@@ -27,7 +27,7 @@ const MaxDepth = 100
 //
 // The note says what was changed ("text: invalid UTF-8 replaced by U+FFFD") and is empty if nothing was. The
 // error says which field is wrong and why; malformed JSON, a name given twice, and anything after the object
-// are errors too. With an error the post holds nothing but its id, if that was met before.
+// are errors too. With an error the post holds nothing but its id, if that came before.
 //
 // A byte order mark before the object is passed over. DecodePost keeps nothing of line, and is safe for concurrent use.
 func DecodePost(line []byte, fields *Fields) (p Post, note string, err error) {
@@ -55,7 +55,7 @@ type PostDecoder struct {
 	metaValues [][]byte // the values of the Meta fields, as JSON; nil: not there
 	given      [fieldCount]bool
 	notes      []string
-	names      [2048]string // authors, languages and sources met lately, by hash
+	names      [2048]string // authors, languages and sources seen lately, by hash
 
 	seen       [fieldCount]bool // in quick: also those that are null
 	otherNames [8][]byte        // in quick: members that are no field
@@ -115,7 +115,7 @@ func (d *PostDecoder) decode(p *Post, root node) error {
 	if line := bytes.TrimLeft(d.line, " \t\r\n"); len(line) > 0 && line[0] != '{' {
 		return fmt.Errorf("want a JSON object, got %s", quoteShort(string(line[:min(len(line), 64)])))
 	}
-	err := d.object(p, root, "", true)
+	err := d.object(p, root, "")
 	if err != nil {
 		return err
 	}
@@ -137,11 +137,11 @@ func isUTF16(line []byte) bool {
 	return false
 }
 
-// object reads one object, the post itself or one on the path to a field. Prefix is that path.
-func (d *PostDecoder) object(p *Post, names node, prefix string, top bool) error {
+// object reads one object: the post itself, or one on the path to a field, which is prefix then.
+func (d *PostDecoder) object(p *Post, names node, prefix string) error {
 	_, err := d.json.ReadToken()
 	for err == nil && d.json.PeekKind() != '}' {
-		err = d.member(p, names, prefix, top)
+		err = d.member(p, names, prefix)
 	}
 	if err == nil {
 		_, err = d.json.ReadToken()
@@ -149,7 +149,7 @@ func (d *PostDecoder) object(p *Post, names node, prefix string, top bool) error
 	return plainError(err)
 }
 
-func (d *PostDecoder) member(p *Post, names node, prefix string, top bool) error {
+func (d *PostDecoder) member(p *Post, names node, prefix string) error {
 	quoted, err := d.json.ReadValue()
 	if err != nil {
 		return err
@@ -171,7 +171,7 @@ func (d *PostDecoder) member(p *Post, names node, prefix string, top bool) error
 	if err != nil {
 		return err
 	}
-	if depth := depthOf(value); top && depth+1 > MaxDepth {
+	if depth := depthOf(value); prefix == "" && depth+1 > MaxDepth {
 		return fmt.Errorf("%s: nested %d deep, and the limit is %d", d.name(quoted), depth+1, MaxDepth)
 	}
 	if m != nil {
@@ -195,7 +195,7 @@ func (d *PostDecoder) inner(p *Post, m *member, prefix string) ([]byte, error) {
 	switch kind := d.json.PeekKind(); kind {
 	case '{':
 		start := bytes.IndexByte(d.line[d.json.InputOffset():], '{') + int(d.json.InputOffset())
-		err := d.object(p, m.children, path+".", false)
+		err := d.object(p, m.children, path+".")
 		return d.line[start:d.json.InputOffset()], err
 	case 'n', jsontext.KindInvalid:
 		return d.json.ReadValue()
@@ -220,7 +220,7 @@ func (d *PostDecoder) field(p *Post, f Field, value jsontext.Value) error {
 	case kind == '0' && (f == FieldID || f == FieldAuthor || f == FieldCreatedAt):
 		return d.store(p, f, value)
 	case kind != '"':
-		return fmt.Errorf("%s: want %s, got %s", f, wanted(f), kindName(kind))
+		return fmt.Errorf("%s: want %s, got %s", f, wantedKind(f), kindName(kind))
 	case bytes.IndexByte(value, '\\') < 0 && utf8.Valid(value):
 		return d.store(p, f, value[1:len(value)-1])
 	}
@@ -321,7 +321,7 @@ func whatIsReplaced(quoted []byte) string {
 	return "invalid UTF-8"
 }
 
-func wanted(f Field) string {
+func wantedKind(f Field) string {
 	switch f {
 	case FieldID, FieldAuthor, FieldCreatedAt:
 		return "a string or a number"

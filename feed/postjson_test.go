@@ -40,17 +40,20 @@ func TestDecodePost(t *testing.T) {
 		{name: "fields that are kept, in the order asked for", keep: "n,k2,kind,none",
 			line: `{"id":"1","kind":"post","n": [1, {"a":null}],"text":"Hello","other":1,"\u006b2":1.0}`,
 			want: Post{ID: "1", Text: "Hello", Meta: `{"n":[1,{"a":null}],"k2":1.0,"kind":"post"}`}},
-		{name: "kept, and quick", keep: "followers,url,ok", line: `{"id":"1","url": "https://x/\u0061","text":"a","followers":12,"ok":true}`,
+		{name: "kept, and quick", keep: "followers,url,ok",
+			line: `{"id":"1","url": "https://x/\u0061","text":"a","followers":12,"ok":true}`,
 			want: Post{ID: "1", Text: "a", Meta: `{"followers":12,"url":"https://x/a","ok":true}`}},
 		{name: "null is not kept", keep: "k", line: `{"id":"1","text":"a","k":null}`, want: Post{ID: "1", Text: "a"}},
 		{name: "kept by a path", keep: "user.followers,user.none.at.all", fields: "author=user.name",
 			line: `{"id":"1","text":"a","user":{"name":"ann","followers":3,"x":[{}]}}`,
 			want: Post{ID: "1", Text: "a", Author: "ann", Meta: `{"user.followers":3}`}},
-		{name: "kept by a dotted name", keep: "user.followers", line: `{"id":"1","text":"a","user.followers":3,"user":{"followers":4}}`,
+		{name: "kept by a dotted name", keep: "user.followers",
+			line: `{"id":"1","text":"a","user.followers":3,"user":{"followers":4}}`,
 			want: Post{ID: "1", Text: "a", Meta: `{"user.followers":3}`}},
 		{name: "no object on the path to what is kept", keep: "user.followers", line: `{"id":"1","text":"a","user":"ann"}`,
 			want: Post{ID: "1", Text: "a"}},
-		{name: "an object and a part of it", keep: "user,user.followers", line: `{"id":"1","text":"a","user":{"followers":3,"b":[1, 2]}}`,
+		{name: "an object and a part of it", keep: "user,user.followers",
+			line: `{"id":"1","text":"a","user":{"followers":3,"b":[1, 2]}}`,
 			want: Post{ID: "1", Text: "a", Meta: `{"user":{"followers":3,"b":[1,2]},"user.followers":3}`}},
 		{name: "a part and its object", keep: "user.followers,user", line: `{"id":"1","text":"a","user":{"followers":3}}`,
 			want: Post{ID: "1", Text: "a", Meta: `{"user.followers":3,"user":{"followers":3}}`}},
@@ -255,7 +258,8 @@ func checkDecoded(t *testing.T, line []byte, fields *Fields) {
 	if p.Time < 0 || p.Time >= endOfTime || !p.Timed && p.Time != 0 {
 		t.Fatalf("time %d, timed %v", p.Time, p.Timed)
 	}
-	if p.Meta != "" && (!json.Valid([]byte(p.Meta)) || !utf8.ValidString(p.Meta) || len(p.Meta) > MaxMeta || strings.Contains(p.Meta, "\n")) {
+	if p.Meta != "" && (!json.Valid([]byte(p.Meta)) || !utf8.ValidString(p.Meta) || len(p.Meta) > MaxMeta ||
+		strings.Contains(p.Meta, "\n")) {
 		t.Fatalf("meta is no JSON: %s", p.Meta)
 	}
 	var std map[string]any
@@ -345,13 +349,18 @@ func TestPostDecoderKeepsPosts(t *testing.T) {
 }
 
 // quickLine has a value of every kind that the quick way takes.
-const quickLine = ` { "id" : -12.50e+3 , "author" : 7 , "created_at" : 1539202764 , "lang" : null , "a" : true , "b" : false ,` +
-	` "c" : null , "d" : 0.1E-2 , "e" : "\ud83d\ude00 \b\f\n\r\t\/\\\"" , "source" : "é" , "text" : "\u00e9\ud83d\uDE00 \b\f\n\r\t\/\\\" é" } `
+const quickLine = ` { "id" : -12.50e+3 , "author" : 7 , "created_at" : 1539202764 , "lang" : null ,` +
+	` "a" : true , "b" : false ,` +
+	` "c" : null , "d" : 0.1E-2 , "e" : "\ud83d\ude00 \b\f\n\r\t\/\\\"" , "source" : "é" ,` +
+	` "text" : "\u00e9\ud83d\uDE00 \b\f\n\r\t\/\\\" é" } `
 
 // sampleLine has the size and the fields of a usual line of a file.
-const sampleLine = `{"id":"s-0000002","author":"someone","created_at":"2012-02-02T00:58:00Z","lang":"ru","text":"\"Заря\" и \"Восход\" так и не договорились о вратаре: двукратный чемпион страны подождёт http://example.org/hShqlLtv","kind":"post"}`
+const sampleLine = `{"id":"s-0000002","author":"someone","created_at":"2012-02-02T00:58:00Z","lang":"ru",` +
+	`"text":"\"Заря\" и \"Восход\" так и не договорились о вратаре: двукратный чемпион страны подождёт http://example.org/hShqlLtv","kind":"post"}`
 
-const plainLine = `{"id":"s-0000003","author":"someone","created_at":"2012-02-02T15:40:00Z","lang":"en","text":"Sunrise agreed with nobody about anything at all, said the trainer who had been asked what he thought of the champion http://example.org/hShqlLtv"}`
+const plainLine = `{"id":"s-0000003","author":"someone","created_at":"2012-02-02T15:40:00Z","lang":"en",` +
+	`"text":"Sunrise agreed with nobody about anything at all, said the trainer who had been ` +
+	`asked what he thought of the champion http://example.org/hShqlLtv"}`
 
 func BenchmarkDecodePost(b *testing.B) {
 	for _, bench := range []struct{ name, line string }{{"escaped", sampleLine}, {"plain", plainLine}} {

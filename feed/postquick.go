@@ -84,7 +84,7 @@ func (d *PostDecoder) quickOther(m *member, kind byte, name, raw, value []byte, 
 
 // clean is the value of a string as UTF-8, valid until the next call.
 func (d *PostDecoder) clean(value []byte, form form) ([]byte, bool) {
-	if form&wide != 0 && !utf8.Valid(value) {
+	if form&nonASCII != 0 && !utf8.Valid(value) {
 		return nil, false
 	}
 	if form&escaped == 0 {
@@ -107,9 +107,9 @@ func (d *PostDecoder) quickEnd(p *Post) bool {
 type form uint8
 
 const (
-	plain   form = 0
-	escaped form = 1 << iota // backslashes
-	wide                     // bytes beyond ASCII
+	plain    form = 0
+	escaped  form = 1 << iota // backslashes
+	nonASCII                  // bytes beyond ASCII
 )
 
 // scanner walks through JSON. Behind the end of its input, and where it finds a mistake, it gives 0.
@@ -212,7 +212,7 @@ func (s *scanner) text() (value []byte, form form) {
 		n, high := clear8(s.in[i:])
 		i += n
 		if high {
-			form |= wide
+			form |= nonASCII
 		}
 		if i >= len(s.in) {
 			return nil, 0

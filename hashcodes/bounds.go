@@ -33,8 +33,8 @@ func (s *SizeBounds) Apart(m int) (own, other int) {
 // NewBounds returns the bounds of a threshold for codes of at most ones bits a token.
 func NewBounds(t text.Threshold, ones int) *Bounds { return &Bounds{threshold: t, ones: ones} }
 
-// For returns the bounds of a set of n tokens, 0 <= n <= MaxSize. The set of none, which stands for a dead row where an index
-// gives its rows to another, has no partners: Min is above Max.
+// For returns the bounds of a set of n tokens, 0 <= n <= MaxSize. The set of none, which stands for a dead row where an
+// index gives its rows to another, has no partners: Min is above Max.
 func (b *Bounds) For(n int) *SizeBounds {
 	if b.rows[n] == nil {
 		b.rows[n] = b.compute(n)

@@ -28,7 +28,8 @@ func TestBounds(t *testing.T) {
 				}
 				// Of n tokens, a partner shares Overlap; those it lacks are too few to fill the prefix.
 				if lacks := n - threshold.Overlap(n, m); s.Prefix <= lacks {
-					t.Errorf("%v: sizes %d and %d: a prefix of %d tokens may miss a partner that lacks %d", threshold, n, m, s.Prefix, lacks)
+					t.Errorf("%v: sizes %d and %d: a prefix of %d tokens may miss a partner that lacks %d", threshold, n,
+						m, s.Prefix, lacks)
 				}
 			}
 		}

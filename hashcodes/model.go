@@ -46,10 +46,11 @@ const (
 	DefaultOnes = 1
 )
 
-// CheckVersion is an error if m's words are those of another version of the normalisation: none of them would be met.
+// CheckVersion is an error if m's words are those of another version of the normalisation: none of them would be found.
 func (m *Model) CheckVersion() error {
 	if v := m.about.TextVersion; v != text.Version {
-		return fmt.Errorf("its words have the ids of text version %d, and this program's are of version %d: train it again, with `refrain train`", v, text.Version)
+		return fmt.Errorf("its words have the ids of text version %d, and this program's are of version %d: train it "+
+			"again, with `refrain train`", v, text.Version)
 	}
 	return nil
 }
@@ -81,7 +82,8 @@ func newModel(about Description) *Model {
 	return &Model{about: about, words: about.Bits / 32, rows: map[uint64]uint32{}, maybe: make([]uint64, maybeBits/64)}
 }
 
-// maybeBits is the length of maybe in bits: 8 KiB, which stay in the processor's cache. Ids are hashes, so any bits of them do.
+// maybeBits is the length of maybe in bits: 8 KiB, which stay in the processor's cache. Ids are hashes, so any bits of
+// them do.
 const maybeBits = 1 << 16
 
 func maybeBit(token uint64) (word int, bit uint64) {
@@ -187,7 +189,7 @@ func (m *Model) Code(dst Signature, token uint64) Signature {
 }
 
 // Sign overwrites dst[:Words()] with the OR of the codes of the tokens and returns it. It does not allocate.
-// A hashed code costs one MD5, some 100 ns: a caller that meets a token again and again keeps its code.
+// A hashed code costs one MD5, some 100 ns: a caller that sees a token again and again keeps its code.
 func (m *Model) Sign(dst Signature, tokens []uint64) Signature {
 	dst = dst[:m.words]
 	clear(dst)

@@ -111,7 +111,8 @@ func TestVocabulary(t *testing.T) {
 }
 
 func TestSignIsTheOrOfTheCodes(t *testing.T) {
-	m := mustNew(t, Description{Bits: 128, Ones: 3, Learner: "hand"}, []Entry{{Token: 1, Positions: []uint8{7, 90}}, {Token: 2}})
+	m := mustNew(t, Description{Bits: 128, Ones: 3, Learner: "hand"},
+		[]Entry{{Token: 1, Positions: []uint8{7, 90}}, {Token: 2}})
 	tokens := []uint64{1, 2, 3, 4, 1 << 63}
 	want := make(Signature, 4)
 	for _, token := range tokens {

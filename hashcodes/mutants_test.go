@@ -49,8 +49,9 @@ func mutate(r *rand.Rand, file []byte) (what string, changed []byte) {
 	}
 }
 
-// TestMutatedModels: 4,000 files that are nearly that of a real model, half of them with a right checksum, so that their content
-// is what is tried. Each is refused with a place, or is the file of the model that it gives, in memory that follows its bytes.
+// TestMutatedModels: 4,000 files that are nearly that of a real model, half of them with a right checksum, so that
+// their content is what is tried. Each is refused with a place, or is the file of the model that it gives, in memory
+// that follows its bytes.
 func TestMutatedModels(t *testing.T) {
 	real := Default()
 	small := mustNew(t, real.Description(), slices.Collect(real.Entries())[:400])

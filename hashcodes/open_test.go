@@ -12,7 +12,8 @@ import (
 // TestOpenRefusesOtherTextVersions: such a model loses nothing, but it is worth nothing either.
 func TestOpenRefusesOtherTextVersions(t *testing.T) {
 	for _, version := range []int{text.Version - 1, text.Version} {
-		m, err := New(Description{Bits: 32, Ones: 1, Learner: "hand", TextVersion: version}, []Entry{{Token: 7, Positions: []uint8{1}}})
+		m, err := New(Description{Bits: 32, Ones: 1, Learner: "hand", TextVersion: version},
+			[]Entry{{Token: 7, Positions: []uint8{1}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,6 +1,7 @@
 package ingest
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,6 +33,8 @@ type DeadLetters struct {
 	now    func() time.Time
 	counts letterCounts // of a file
 	piece  int          // bytes of lines that are written together
+	lines  bytes.Buffer // to be written
+	encode *json.Encoder
 }
 
 // maxPiece bounds the lines that are written together: a call of the system for each would make whoever sends many lines
@@ -40,7 +43,9 @@ const maxPiece = 64 << 10
 
 // NewDeadLetters writes to w.
 func NewDeadLetters(w io.Writer) *DeadLetters {
-	return &DeadLetters{w: w, now: time.Now, piece: maxPiece}
+	d := &DeadLetters{w: w, now: time.Now, piece: maxPiece}
+	d.encode = json.NewEncoder(&d.lines)
+	return d
 }
 
 // DeadLetterConfig says where dead letters go, and how many of them are kept. Name is what the metrics call them.
@@ -60,7 +65,8 @@ func OpenDeadLetters(cfg DeadLetterConfig) (*DeadLetters, error) {
 	}
 	file, err := rotated.Open(rotated.Config{Path: cfg.Path, MaxBytes: cfg.MaxBytes, Old: cfg.Old, Dropped: func(lines int) {
 		counts.dropped.Add(context.Background(), int64(lines), counts.of)
-		cfg.Logger.Error("the oldest dead letters are dropped to make room for others", "file", filepath.Base(cfg.Path), "letters", lines,
+		cfg.Logger.Error("the oldest dead letters are dropped to make room for others", "file", filepath.Base(cfg.Path),
+			"letters", lines,
 			"hint", "fetch them in time, or raise dead_letters.bytes or dead_letters.files")
 	}})
 	if err != nil {
@@ -81,7 +87,8 @@ func newLetterCounts(name string) (c letterCounts, err error) {
 	meter := otel.Meter("refrain/ingest")
 	var errDropped error
 	c.of = metric.WithAttributes(attribute.String("file", name))
-	c.written, err = meter.Int64Counter("refrain_ingest_dead_letters", metric.WithDescription("Dead letters written, of posts or of events."))
+	c.written, err = meter.Int64Counter("refrain_ingest_dead_letters",
+		metric.WithDescription("Dead letters written, of posts or of events."))
 	c.dropped, errDropped = meter.Int64Counter("refrain_ingest_dead_letters_dropped",
 		metric.WithDescription("Dead letters that were dropped to make room for others."))
 	if err = errors.Join(err, errDropped); err == nil {
@@ -106,23 +113,24 @@ type deadLetter struct {
 func (d *DeadLetters) Write(rejected []Rejection) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	defer d.lines.Reset()
 	var errs []error
-	var lines []byte
-	n := 0
+	letter, n := deadLetter{Time: d.now().UTC().Format(time.RFC3339Nano)}, 0
 	for i := range rejected {
-		line, err := d.line(&rejected[i])
-		if err != nil {
+		end := d.lines.Len()
+		letter.set(&rejected[i])
+		if err := d.encode.Encode(&letter); err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		if n > 0 && len(lines)+len(line) > d.piece {
-			errs = append(errs, d.write(lines, n))
-			lines, n = lines[:0], 0
+		if n > 0 && d.lines.Len() > d.piece {
+			errs = append(errs, d.write(d.lines.Next(end), n))
+			n = 0
 		}
-		lines, n = append(lines, line...), n+1
+		n++
 	}
 	if n > 0 {
-		errs = append(errs, d.write(lines, n))
+		errs = append(errs, d.write(d.lines.Bytes(), n))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("write dead letters: %w", err)
@@ -139,23 +147,18 @@ func (d *DeadLetters) write(lines []byte, n int) error {
 	return err
 }
 
-func (d *DeadLetters) line(r *Rejection) ([]byte, error) {
+// set makes it the line of a rejection, with the time that it has.
+func (l *deadLetter) set(r *Rejection) {
 	raw := r.Raw[:min(len(r.Raw), MaxRaw)]
-	letter := deadLetter{
-		Location: r.Location, Reason: r.Reason,
-		Time:      d.now().UTC().Format(time.RFC3339Nano),
-		Truncated: r.Truncated || len(raw) < len(r.Raw),
-	}
-	if letter.Truncated {
+	*l = deadLetter{Location: r.Location, Reason: r.Reason, Time: l.Time, Truncated: r.Truncated || len(raw) < len(r.Raw)}
+	if l.Truncated {
 		raw = trimPartialRune(raw)
 	}
 	if utf8.Valid(raw) {
-		letter.Raw = string(raw)
+		l.Raw = string(raw)
 	} else {
-		letter.RawBase64 = raw
+		l.RawBase64 = raw
 	}
-	line, err := json.Marshal(letter)
-	return append(line, '\n'), err
 }
 
 // trimPartialRune drops the beginning of a character that a cut has left at the end.

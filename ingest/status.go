@@ -11,6 +11,8 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"refrain/internal/meters"
 )
 
 // Status is whether a source gets at its posts, reported by the source and read by others. A source has parts (partitions, a
@@ -34,7 +36,8 @@ func NewStatus(source string) (*Status, error) {
 		metric.WithDescription("Tries at a source that failed, and are made again.")); err != nil {
 		return nil, err
 	}
-	up, err1 := meter.Int64ObservableGauge("refrain_ingest_up", metric.WithDescription("1 while a source gets at its posts, else 0."))
+	up, err1 := meter.Int64ObservableGauge("refrain_ingest_up",
+		metric.WithDescription("1 while a source gets at its posts, else 0."))
 	age, err2 := meter.Float64ObservableGauge("refrain_ingest_last_fetch_age", metric.WithUnit("s"),
 		metric.WithDescription("How long ago a source last answered, be it that there is nothing new."))
 	if err := errors.Join(err1, err2); err != nil {
@@ -51,11 +54,7 @@ func NewStatus(source string) (*Status, error) {
 func (s *Status) observe(o metric.Observer, up metric.Int64Observable, age metric.Float64Observable) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.failing) == 0 {
-		o.ObserveInt64(up, 1, s.attributes)
-	} else {
-		o.ObserveInt64(up, 0, s.attributes)
-	}
+	o.ObserveInt64(up, meters.Bool(len(s.failing) == 0), s.attributes)
 	if !s.fetched.IsZero() {
 		o.ObserveFloat64(age, time.Since(s.fetched).Seconds(), s.attributes)
 	}
@@ -63,45 +62,44 @@ func (s *Status) observe(o metric.Observer, up metric.Int64Observable, age metri
 
 // Fetched says that a part has answered, be it that there is nothing new.
 func (s *Status) Fetched(part string) {
-	if s == nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.failing, part)
-	s.fetched = time.Now()
+	s.update(func() {
+		delete(s.failing, part)
+		s.fetched = time.Now()
+	})
 }
 
 // Reached says that a part fails no longer, and has not answered yet.
 func (s *Status) Reached(part string) {
+	s.update(func() { delete(s.failing, part) })
+}
+
+// update changes what the metrics and Down read.
+func (s *Status) update(change func()) {
 	if s == nil {
 		return
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.failing, part)
+	change()
 }
 
 // Failed counts a try at a part that has failed and is made again.
 func (s *Status) Failed(part string, err error) {
-	if s == nil {
-		return
+	if s != nil {
+		s.failures.Add(context.Background(), 1, s.attributes)
 	}
-	s.failures.Add(context.Background(), 1, s.attributes)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.failing[part] = err
+	s.update(func() { s.failing[part] = err })
 }
 
 // FailedOnce is Failed for what is noticed again and again: it counts once.
 func (s *Status) FailedOnce(part string, err error) {
-	if s == nil || s.has(part) {
+	if s == nil || s.isFailing(part) {
 		return
 	}
 	s.Failed(part, err)
 }
 
-func (s *Status) has(part string) bool {
+func (s *Status) isFailing(part string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failing[part] != nil
@@ -109,12 +107,7 @@ func (s *Status) has(part string) bool {
 
 // Reset forgets all parts: others are given.
 func (s *Status) Reset() {
-	if s == nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	clear(s.failing)
+	s.update(func() { clear(s.failing) })
 }
 
 // Down says why the source is down, of the first of the parts that fail; nil: it is up.

@@ -151,7 +151,8 @@ func readOther(data []byte, why error) (Change, int, error) {
 	if err := checkNames(e.Data.Source, e.Data.Post, e.Data.Author); err != nil {
 		return Change{}, rejected, fmt.Errorf("retraction: %w", err)
 	}
-	return Change{Deleted: feed.Tombstone{Source: e.Data.Source, Post: e.Data.Post, Author: e.Data.Author}, Time: e.Time}, retracted, nil
+	return Change{Deleted: feed.Tombstone{Source: e.Data.Source, Post: e.Data.Post, Author: e.Data.Author},
+		Time: e.Time}, retracted, nil
 }
 
 // MaxName is the most bytes of a source, post id or author that a Store takes: they are parts of keys.

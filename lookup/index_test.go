@@ -56,7 +56,8 @@ func eventsOf(all ...[]byte) (events []lookup.Event) {
 }
 
 func retraction(post string) []byte {
-	return fmt.Appendf(nil, `{"specversion":"1.0","type":"dev.refrain.retracted.v1","id":"r","data":{"source":"","post":%q}}`, post)
+	return fmt.Appendf(nil, `{"specversion":"1.0","type":"dev.refrain.retracted.v1","id":"r",`+
+		`"data":{"source":"","post":%q}}`, post)
 }
 
 // away is a store that fails.
@@ -118,17 +119,20 @@ func TestEventsAreCounted(t *testing.T) {
 	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
 	defer otel.SetMeterProvider(noop.NewMeterProvider())
 	x := mustIndex(t, memory(), func(n feed.Name, _ time.Time) bool { return n.Post == "gone" })
-	if diff := cmp.Diff(map[string]int64{"applied": 0, "retracted": 0, "deleted": 0, "ignored": 0, "rejected": 0}, collect(t, reader)); diff != "" {
+	if diff := cmp.Diff(map[string]int64{"applied": 0, "retracted": 0, "deleted": 0, "ignored": 0, "rejected": 0},
+		collect(t, reader)); diff != "" {
 		t.Errorf("at the start (-want +got):\n%s", diff)
 	}
 	gone := storetest.Match(feed.Occurrence{Post: "gone"}, feed.Occurrence{Post: "a"}, group, 1).AppendEvent(nil, "d")
-	long := storetest.Match(feed.Occurrence{Post: strings.Repeat("x", lookup.MaxName+1)}, feed.Occurrence{Post: "a"}, group, 1).AppendEvent(nil, "d")
+	long := storetest.Match(feed.Occurrence{Post: strings.Repeat("x", lookup.MaxName+1)}, feed.Occurrence{Post: "a"},
+		group, 1).AppendEvent(nil, "d")
 	events := append(reported(), eventsOf(gone, long, retraction("p1"), retraction(strings.Repeat("x", 2000)),
 		[]byte("{"), []byte(`{"type":"dev.refrain.reuse.v1"}`))...)
 	if err := x.Publish(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]int64{"applied": 2, "retracted": 1, "deleted": 1, "ignored": 1, "rejected": 4}, collect(t, reader)); diff != "" {
+	if diff := cmp.Diff(map[string]int64{"applied": 2, "retracted": 1, "deleted": 1, "ignored": 1, "rejected": 4},
+		collect(t, reader)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -22,22 +22,23 @@ func (k *Keeper) use(ctx context.Context, id int, m *hashcodes.Model) {
 	}
 	k.metrics.changed(ctx, done, refused, k.cfg.Now().Sub(began))
 	if refused > 0 {
-		how := fmt.Sprintf("model %d, %s, is to be used, but %d of %d windows have no room to change their codes within window.budget: they will have it after a restart",
+		how := fmt.Sprintf("model %d, %s, is to be used, but %d of %d windows have no room to change their codes within "+
+			"window.budget: they will have it after a restart",
 			id, m.Name(), refused, len(k.cfg.Windows))
 		k.cfg.Logger.Warn("models: " + how)
 		k.setStatus(nothing, "%s", how)
 		return
 	}
-	k.forget(id)
+	k.unloadExcept(id)
 	k.resetDrift()
 	k.finish(fmt.Sprintf("model %d, %s, is in use", id, m.Name()))
 }
 
-// forget lets go of the models that no window has any more, once all have one.
-func (k *Keeper) forget(but int) {
+// unloadExcept drops the models that no window has any more, once all have that of id.
+func (k *Keeper) unloadExcept(current int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	maps.DeleteFunc(k.loaded, func(id int, _ *hashcodes.Model) bool { return id != but })
+	maps.DeleteFunc(k.loaded, func(id int, _ *hashcodes.Model) bool { return id != current })
 }
 
 // change has the windows that have another model take m on, one after the other, and counts those that did, and those that
@@ -72,9 +73,9 @@ func (k *Keeper) changed(n int) {
 
 // recodeSome goes on with a change for a moment, and then leaves the window to the posts for as long.
 func recodeSome(ctx context.Context, w Window) (more bool) {
-	const some = 512
+	const textsPerTurn = 512
 	began := time.Now()
-	more = w.RecodeSome(some)
+	more = w.RecodeSome(textsPerTurn)
 	_ = retry.Sleep(ctx, time.Since(began)) // change sees that ctx has ended
 	return more
 }

@@ -36,11 +36,11 @@ func (d *drift) observe(now time.Time, s Searches) {
 		d.began, d.from = now, s
 		return
 	}
-	inVain := (s.Candidates - d.from.Candidates) - (s.Similar - d.from.Similar)
-	if now.Sub(d.began) < measureInterval || inVain < minFalseCandidates {
+	falseCandidates := (s.Candidates - d.from.Candidates) - (s.Similar - d.from.Similar)
+	if now.Sub(d.began) < measureInterval || falseCandidates < minFalseCandidates {
 		return
 	}
-	d.last = 1e6 * float64(inVain) / float64(max(1, s.Lookups-d.from.Lookups)) / float64(max(1, s.Texts))
+	d.last = 1e6 * float64(falseCandidates) / float64(max(1, s.Lookups-d.from.Lookups)) / float64(max(1, s.Texts))
 	if d.first == 0 {
 		d.first = d.last
 	}

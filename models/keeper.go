@@ -54,7 +54,8 @@ func Default() Config {
 
 func (c *Config) validate() error {
 	return errors.Join(
-		check.Set("registry", c.Registry != nil), check.Set("windows", len(c.Windows) > 0), check.Set("threshold", c.Threshold.Den > 0),
+		check.Set("registry", c.Registry != nil), check.Set("windows", len(c.Windows) > 0),
+		check.Set("threshold", c.Threshold.Den > 0),
 		check.AtLeast(0, "every", c.Every), check.AtLeast(0, "drift", c.Drift),
 		check.AtLeast(1, "fewest", c.MinSentences), check.AtLeast(c.MinSentences, "sentences", c.Sentences),
 		check.AtLeast(1, "vocabulary", c.Vocabulary), check.AtLeast(1, "workers", c.Workers),
@@ -118,7 +119,8 @@ func New(cfg Config) (*Keeper, error) {
 	return k, nil
 }
 
-// minFirstDelay is how long after a start the first training by the schedule comes, at the earliest: windows are being filled.
+// minFirstDelay is how long after a start the first training by the schedule comes, at the earliest: windows are being
+// filled.
 const minFirstDelay = 10 * time.Minute
 
 // lastLearned is when a training last began, as if in this run: a service that is started every day learns too.

@@ -224,7 +224,8 @@ func TestADamagedModelIsNotTakenOn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(os.Truncate(filepath.Join(dir, "1.model"), 30), os.Remove(filepath.Join(dir, "2.model"))); err != nil {
+	if err := errors.Join(os.Truncate(filepath.Join(dir, "1.model"), 30),
+		os.Remove(filepath.Join(dir, "2.model"))); err != nil {
 		t.Fatal(err)
 	}
 	k := mustKeeper(t, with(func(c *Config) { c.Registry = registry }), shelves(registry.base, 10))
@@ -314,7 +315,8 @@ func nothingToGain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := mustKeeper(t, with(func(c *Config) { c.Registry, c.Every, c.MinSentences = registry, time.Hour, 500 }), shelves(wide, 600))
+	k := mustKeeper(t, with(func(c *Config) { c.Registry, c.Every, c.MinSentences = registry, time.Hour, 500 }),
+		shelves(wide, 600))
 	run(t, k)
 	time.Sleep(90 * time.Minute)
 	if s := await(k); s.Current != 0 || !strings.Contains(s.Detail, "too few to gain anything") {
@@ -348,11 +350,12 @@ func TestWhenAModelIsDue(t *testing.T) {
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	now := start
 	list := shelves(mustModel(t, "base"), 10)
-	k := mustKeeper(t, with(func(c *Config) { c.Every, c.Drift, c.Now = 24*time.Hour, 2, func() time.Time { return now } }), list)
+	k := mustKeeper(t,
+		with(func(c *Config) { c.Every, c.Drift, c.Now = 24*time.Hour, 2, func() time.Time { return now } }), list)
 	var whys []string
-	at := func(after time.Duration, inVain, lookups int64) {
+	at := func(after time.Duration, falseCandidates, lookups int64) {
 		now = start.Add(after)
-		list[0].searches = Searches{Candidates: inVain + 7, Similar: 7, Texts: 1000}
+		list[0].searches = Searches{Candidates: falseCandidates + 7, Similar: 7, Texts: 1000}
 		list[1].searches = Searches{Lookups: lookups, Texts: 1000}
 		whys = append(whys, k.due(now))
 	}
@@ -379,7 +382,8 @@ func TestTheScheduleOutlivesRestarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ now, next time.Duration }{
-		{0, 24 * time.Hour}, {23 * time.Hour, 24 * time.Hour}, {100 * time.Hour, 100*time.Hour + minFirstDelay}, {-time.Hour, 23 * time.Hour},
+		{0, 24 * time.Hour}, {23 * time.Hour, 24 * time.Hour}, {100 * time.Hour, 100*time.Hour + minFirstDelay},
+		{-time.Hour, 23 * time.Hour},
 	} {
 		now := start.Add(c.now)
 		k := mustKeeper(t, with(func(c *Config) {

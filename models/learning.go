@@ -69,7 +69,8 @@ func (k *Keeper) learnOne(ctx context.Context, why string) (id int, m *hashcodes
 	}
 	before := k.cost(ctx, used, sample)
 	if why != request && before.PerQuery() < minFalsePerQuery {
-		return 0, nil, fmt.Errorf("%w: %.3g false candidates a query are too few to gain anything", errNotReplaced, before.PerQuery())
+		return 0, nil, fmt.Errorf("%w: %.3g false candidates a query are too few to gain anything", errNotReplaced,
+			before.PerQuery())
 	}
 	k.setStatus(learning, "from %d texts", len(sample.Learning))
 	if m, _, err = k.learner().Learn(ctx, sample); err != nil {
@@ -80,10 +81,12 @@ func (k *Keeper) learnOne(ctx context.Context, why string) (id int, m *hashcodes
 		return 0, nil, err
 	}
 	if !after.Beats(before) && (why != request || after.False >= before.False) {
-		return 0, nil, fmt.Errorf("%w: %.3g false candidates a query, %.3g with codes learned anew", errNotReplaced, before.PerQuery(), after.PerQuery())
+		return 0, nil, fmt.Errorf("%w: %.3g false candidates a query, %.3g with codes learned anew", errNotReplaced,
+			before.PerQuery(), after.PerQuery())
 	}
 	now := k.cfg.Now()
-	k.cfg.Logger.Info("models: learned", "false_candidates_before", before.PerQuery(), "after", after.PerQuery(), "took", now.Sub(began).Round(time.Millisecond))
+	k.cfg.Logger.Info("models: learned", "false_candidates_before", before.PerQuery(), "after", after.PerQuery(), "took",
+		now.Sub(began).Round(time.Millisecond))
 	id, err = k.cfg.Registry.Add(m, Entry{
 		Why: why, LearnedAt: now.UTC(), Sentences: len(sample.Learning), Before: before.PerQuery(), After: after.PerQuery(),
 	})
@@ -101,12 +104,14 @@ func (k *Keeper) noteTried(now time.Time) error {
 // none now would have none for the next model.
 func (k *Keeper) sample(ctx context.Context, used *hashcodes.Model) (*train.Sample, error) {
 	if _, refused := k.change(ctx, used); refused > 0 {
-		return nil, fmt.Errorf("%w: %d of %d windows have no room to change their codes within window.budget", errNotReplaced, refused, len(k.cfg.Windows))
+		return nil, fmt.Errorf("%w: %d of %d windows have no room to change their codes within window.budget",
+			errNotReplaced, refused, len(k.cfg.Windows))
 	}
 	k.setStatus(learning, "reading the texts of the windows")
 	s := train.Collect(k.sets(ctx), k.cfg.Sentences, seed)
 	if n := len(s.Learning) + len(s.Validation); n < k.cfg.MinSentences {
-		return nil, fmt.Errorf("%w: the windows hold %d texts, too few to learn from; %d would do", errNotReplaced, n, k.cfg.MinSentences)
+		return nil, fmt.Errorf("%w: the windows hold %d texts, too few to learn from; %d would do", errNotReplaced, n,
+			k.cfg.MinSentences)
 	}
 	return s, ctx.Err()
 }
@@ -132,10 +137,10 @@ func (k *Keeper) cost(ctx context.Context, m *hashcodes.Model, s *train.Sample) 
 	return train.Count(ctx, m, k.cfg.Threshold, s.Validation, slices.Concat(s.Learning, s.Validation))
 }
 
-// sets yields the token sets of all windows, from each some in turn, so that they come in about the order of time. It
-// holds a window for some hundred texts at a time.
+// sets yields the token sets of all windows, setsPerTurn from each in turn, so that they come in about the order of time:
+// a window is not held for long.
 func (k *Keeper) sets(ctx context.Context) iter.Seq[[]uint64] {
-	const some = 512
+	const setsPerTurn = 512
 	return func(yield func([]uint64) bool) {
 		var chunk flat
 		next := make([]sigstore.Row, len(k.cfg.Windows))
@@ -144,9 +149,9 @@ func (k *Keeper) sets(ctx context.Context) iter.Seq[[]uint64] {
 			more = false
 			for i, w := range k.cfg.Windows {
 				chunk.clear()
-				var rest bool
-				next[i], rest = w.Sets(next[i], some, chunk.add)
-				more = more || rest
+				var unread bool
+				next[i], unread = w.Sets(next[i], setsPerTurn, chunk.add)
+				more = more || unread
 				if !chunk.each(yield) {
 					return
 				}

@@ -19,14 +19,20 @@ func newMetrics(k *Keeper) (*metrics, error) {
 	var m metrics
 	meter := otel.Meter("refrain/models")
 	var errs [7]error
-	m.learnings, errs[0] = meter.Int64Counter("refrain_models_learned", metric.WithDescription("Trainings by what became of the model: taken_on, kept (the one in use is as good) or failed"))
-	m.changes, errs[1] = meter.Int64Counter("refrain_models_changes", metric.WithDescription("Changes of a window's codes: done, or refused for want of room in the budget"))
-	m.duration, errs[2] = meter.Float64Gauge("refrain_models_change", metric.WithUnit("s"), metric.WithDescription("How long the last change of all windows took"))
-	current, err := meter.Int64ObservableGauge("refrain_models_current", metric.WithDescription("Number of the model in use; 0: that of the configuration"))
+	m.learnings, errs[0] = meter.Int64Counter("refrain_models_learned",
+		metric.WithDescription("Trainings by what became of the model: taken_on, kept (the one in use is as good) or failed"))
+	m.changes, errs[1] = meter.Int64Counter("refrain_models_changes",
+		metric.WithDescription("Changes of a window's codes: done, or refused for want of room in the budget"))
+	m.duration, errs[2] = meter.Float64Gauge("refrain_models_change", metric.WithUnit("s"),
+		metric.WithDescription("How long the last change of all windows took"))
+	current, err := meter.Int64ObservableGauge("refrain_models_current",
+		metric.WithDescription("Number of the model in use; 0: that of the configuration"))
 	errs[3] = err
-	level, err := meter.Float64ObservableGauge("refrain_models_drift", metric.WithDescription("False candidates, in times those after the last change of codes; 0: not known yet"))
+	level, err := meter.Float64ObservableGauge("refrain_models_drift",
+		metric.WithDescription("False candidates, in times those after the last change of codes; 0: not known yet"))
 	errs[4] = err
-	changed, err := meter.Int64ObservableGauge("refrain_models_windows_changed", metric.WithDescription("Windows with the codes of the current model"))
+	changed, err := meter.Int64ObservableGauge("refrain_models_windows_changed",
+		metric.WithDescription("Windows with the codes of the current model"))
 	errs[5] = err
 	_, errs[6] = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		s := k.Status()
@@ -38,12 +44,12 @@ func newMetrics(k *Keeper) (*metrics, error) {
 	if err := errors.Join(errs[:]...); err != nil {
 		return nil, err
 	}
-	m.appear()
+	m.initCounters()
 	return &m, nil
 }
 
-// appear makes the counters exist, at 0: an alert needs a first value.
-func (m *metrics) appear() {
+// initCounters makes the counters exist, at 0: an alert needs a first value.
+func (m *metrics) initCounters() {
 	ctx := context.Background()
 	for _, result := range []string{"taken_on", "kept", "failed"} {
 		m.learnings.Add(ctx, 0, metric.WithAttributes(attribute.String("result", result)))
@@ -56,8 +62,8 @@ func (m *metrics) learned(ctx context.Context, result string) {
 	m.learnings.Add(ctx, 1, metric.WithAttributes(attribute.String("result", result)))
 }
 
-func (m *metrics) changed(ctx context.Context, done, refused int, took time.Duration) {
+func (m *metrics) changed(ctx context.Context, done, refused int, elapsed time.Duration) {
 	m.changes.Add(ctx, int64(done), metric.WithAttributes(attribute.String("result", "done")))
 	m.changes.Add(ctx, int64(refused), metric.WithAttributes(attribute.String("result", "refused")))
-	m.duration.Record(ctx, took.Seconds())
+	m.duration.Record(ctx, elapsed.Seconds())
 }

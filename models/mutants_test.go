@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestMutatedRegistries: whatever has become of the list and of the file of the model in use, the registry opens, begins with
-// a model that somebody made, and takes another.
+// TestMutatedRegistries: whatever has become of the list and of the file of the model in use, the registry opens,
+// begins with a model that somebody made, and takes another.
 func TestMutatedRegistries(t *testing.T) {
 	dir := t.TempDir()
 	r := mustRegistry(t, dir, "4/5")
@@ -23,7 +23,7 @@ func TestMutatedRegistries(t *testing.T) {
 		}
 		files[name] = b
 	}
-	random, kept := rand.New(rand.NewPCG(16, 4001)), 0
+	random, unharmed := rand.New(rand.NewPCG(16, 4001)), 0
 	for i := range 150 {
 		dir := t.TempDir()
 		for name, b := range files {
@@ -47,7 +47,7 @@ func TestMutatedRegistries(t *testing.T) {
 		}
 		switch got := position(r.InUse(quiet)); got {
 		case 5:
-			kept++
+			unharmed++
 		case -1: // the configuration's
 		default:
 			t.Errorf("%d: begins with a model whose bit is at %d", i, got)
@@ -58,7 +58,7 @@ func TestMutatedRegistries(t *testing.T) {
 			t.Errorf("%d: the next model is not in use after a restart, but one whose bit is at %d", i, got)
 		}
 	}
-	if kept < 30 || kept > 120 {
-		t.Errorf("%d of 150 go on with the model in use: too few of either are tried", kept)
+	if unharmed < 30 || unharmed > 120 {
+		t.Errorf("%d of 150 go on with the model in use: too few of either are tried", unharmed)
 	}
 }

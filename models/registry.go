@@ -78,7 +78,8 @@ func OpenRegistry(dir string, base *hashcodes.Model, threshold string, log *slog
 	}
 	configured := print + ", " + r.purpose
 	if r.list.Current != 0 && r.list.Base != configured {
-		log.Warn("models: the configuration has changed: its model is used, not the one that was in use before", "model", r.list.Current)
+		log.Warn("models: the configuration has changed: its model is used, not the one that was in use before", "model",
+			r.list.Current)
 		r.list.Current = 0
 	}
 	r.list.Base = configured
@@ -101,8 +102,8 @@ func (r *Registry) read(log *slog.Logger) error {
 		r.list = list{Tried: time.Now()}
 	}
 	halves, err := filepath.Glob(r.path(atomicfile.Unfinished))
-	for _, half := range halves {
-		_ = os.Remove(half) // one that stays does no harm
+	for _, unfinished := range halves {
+		_ = os.Remove(unfinished) // one that stays does no harm
 	}
 	return errors.Join(err, r.skipFiles())
 }
@@ -243,17 +244,17 @@ func (r *Registry) Add(m *hashcodes.Model, e Entry) (id int, err error) {
 }
 
 // prune takes the oldest models out of the list and returns their numbers.
-func (l *list) prune() (gone []int) {
+func (l *list) prune() (pruned []int) {
 	extra := len(l.Models) - maxStoredModels - 1
 	l.Models = slices.DeleteFunc(l.Models, func(e Entry) bool {
 		if extra <= 0 || e.ID == l.Current {
 			return false
 		}
 		extra--
-		gone = append(gone, e.ID)
+		pruned = append(pruned, e.ID)
 		return true
 	})
-	return gone
+	return pruned
 }
 
 // SetCurrent notes which model is in use from now on, also after the next start.

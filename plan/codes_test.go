@@ -30,7 +30,8 @@ func TestFalseCandidatesOnPaper(t *testing.T) {
 	f.PostsPerDay = 2e6
 	at := func(value float64) []plan.AtThreshold { return []plan.AtThreshold{{Threshold: 0.8, Value: value}} }
 	c.FalseMicros = 2
-	c.MD5 = []plan.FalseCost{{Bits: 64, Ones: 1, PerMillion: at(100)}, {Bits: 64, Ones: 2, PerMillion: at(400)}, {Bits: 128, Ones: 1, PerMillion: at(5)}}
+	c.MD5 = []plan.FalseCost{{Bits: 64, Ones: 1, PerMillion: at(100)}, {Bits: 64, Ones: 2, PerMillion: at(400)},
+		{Bits: 128, Ones: 1, PerMillion: at(5)}}
 	near(t, "as measured", scanMicros(t, f, m, c), 3000)
 	f.Ones = 2
 	near(t, "two bits a token", scanMicros(t, f, m, c), 2800+2*400)
@@ -52,9 +53,12 @@ func TestSetCodes(t *testing.T) {
 		name, trained string
 		want          []float64
 	}{
-		{"two thresholds", `{"ones_asked":1,"measured":[{"threshold":"3/5","before":{"false":99},"after":{"false":49}},{"threshold":"4/5","before":{"false":3},"after":{"false":0}}]}`, []float64{25, 0.5}},
-		{"one threshold, against two bits a token", `{"ones_asked":2,"threshold":"0.6","before":{"false":899},"after":{"false":8}}`, []float64{9, 0.1}},
-		{"two bits were asked for, one is compared with", `{"ones_asked":2,"ones_before":1,"threshold":"0.6","before":{"false":99},"after":{"false":49}}`, []float64{25, 1}},
+		{"two thresholds", `{"ones_asked":1,"measured":[{"threshold":"3/5","before":{"false":99},"after":{"false":49}},` +
+			`{"threshold":"4/5","before":{"false":3},"after":{"false":0}}]}`, []float64{25, 0.5}},
+		{"one threshold, against two bits a token",
+			`{"ones_asked":2,"threshold":"0.6","before":{"false":899},"after":{"false":8}}`, []float64{9, 0.1}},
+		{"two bits were asked for, one is compared with",
+			`{"ones_asked":2,"ones_before":1,"threshold":"0.6","before":{"false":99},"after":{"false":49}}`, []float64{25, 1}},
 		{"nothing known", `{"by":"hand"}`, nil},
 		{"no object", `[1]`, nil},
 		{"nothing said", "", nil},
@@ -82,7 +86,8 @@ func TestDefaultModelIsKnown(t *testing.T) {
 	for i, at := range f.FalsePerMillion {
 		md5 := c.MD5[2].PerMillion[i]
 		few := md5.Value < 0.1 // at 0.9: then a difference is chance
-		if c.MD5[2].Bits != 64 || c.MD5[2].Ones != 1 || at.Threshold != md5.Threshold || at.Value > md5.Value || !few && at.Value == md5.Value || at.Value <= 0 {
+		if c.MD5[2].Bits != 64 || c.MD5[2].Ones != 1 || at.Threshold != md5.Threshold || at.Value > md5.Value ||
+			!few && at.Value == md5.Value || at.Value <= 0 {
 			t.Errorf("got %+v, md5 %+v", at, md5)
 		}
 	}

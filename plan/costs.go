@@ -8,15 +8,17 @@ type Costs struct {
 	// The route of a post, a sentence, an event.
 
 	DecodeMicros float64 `json:"decodeMicros"` // a post: JSON to a post
-	SplitMicros  float64 `json:"splitMicros"`  // a post: text to sentences, tokens, hashes, and their record in the sentence topic
+	SplitMicros  float64 `json:"splitMicros"`  // a post: text to sentences, tokens, hashes, and their record
 	ReadMicros   float64 `json:"readMicros"`   // a sentence: from the record in the sentence topic to what is looked up
 	InsertMicros float64 `json:"insertMicros"` // a sentence: into the window and its index
 	EventMicros  float64 `json:"eventMicros"`  // an event: verified, made and written
 
 	RecordBytes float64 `json:"recordBytes"` // a sentence in its record, besides its tokens (8 bytes each) and its text
 	EventBytes  float64 `json:"eventBytes"`  // an event, besides its two texts
-	RecordShare float64 `json:"recordShare"` // of a record's bytes, that it takes in the topic: compressed, with the message around it
+	RecordShare float64 `json:"recordShare"` // of a record's bytes, that it takes in the topic, compressed
 	EventShare  float64 `json:"eventShare"`  // of an event's bytes, likewise
+	IndexBytes  float64 `json:"indexBytes"`  // of an event in the embedded index of reuse
+	LetterBytes float64 `json:"letterBytes"` // of the files of dead letters of a worker, at most
 
 	BatchSeconds float64 `json:"batchSeconds"` // that a sentence waits for others to be looked up with, at most
 	MaxBatch     float64 `json:"batchMost"`    // sentences that are looked up at once, at most
@@ -26,7 +28,7 @@ type Costs struct {
 	// One look-up in one partition.
 
 	Prefix      []LookupCost  `json:"prefix"`    // by threshold, ascending
-	Scan        []LookupCost  `json:"scan"`      // by threshold, ascending; with md5 of 64 bits and one, its false candidates included
+	Scan        []LookupCost  `json:"scan"`      // by threshold, ascending; md5 of 64 bits and one, false candidates included
 	BandShare   []AtThreshold `json:"bandShare"` // by threshold, ascending: rows of a size that a partner may have, of all
 	GPU         GPUCost       `json:"gpu"`
 	MD5         []FalseCost   `json:"md5"`         // false candidates of hashed codes, by bits and ones, ascending
@@ -89,11 +91,11 @@ type AtThreshold struct {
 // fits far from where they were measured may say so.
 func lookupMicros(table []LookupCost, threshold, rows float64) float64 {
 	return math.Exp(between(len(table), threshold, func(i int) (float64, float64) {
-		most := 1e-9
+		highest := 1e-9
 		for _, c := range table[i:] {
-			most = max(most, c.micros(rows))
+			highest = max(highest, c.micros(rows))
 		}
-		return table[i].Threshold, math.Log(most)
+		return table[i].Threshold, math.Log(highest)
 	}))
 }
 

@@ -4,17 +4,23 @@ package plan
 // EPYC, much other work beside, 2026-11-21; look-ups are by BenchmarkLookup of this package.
 func DefaultCosts() Costs {
 	return Costs{
-		DecodeMicros: 0.8, // BenchmarkDecodePost, plain ASCII 0.55, escaped Cyrillic 1.1 (docs/measurements/benchmarks.md, by stage)
-		SplitMicros:  29,  // 2 cores / 67,100 posts/s accepted over HTTP (docs/measurements/benchmarks.md, the edges), less DecodeMicros; the client's share is in it, so an upper bound
+		DecodeMicros: 0.8, // BenchmarkDecodePost: ASCII 0.55, escaped Cyrillic 1.1 (docs/measurements/benchmarks.md, by stage)
+		// 2 cores / 67,100 posts/s accepted over HTTP (docs/measurements/benchmarks.md, the edges), less DecodeMicros; the
+		// client's share is in it, so an upper bound.
+		SplitMicros:  29,
 		ReadMicros:   1.5, // here, BenchmarkBatchDecode of topic 0.87; the rest is allowed for fetching: not measured by itself
 		InsertMicros: 3.5, // here, from 0.5 to 1 M texts, prefix engine, 3.2 to 3.7 over thresholds, scan 2.0 to 2.3
 		EventMicros:  5,   // not measured by itself: the order of a post's record
 
 		RecordBytes: 64,  // here, BenchmarkFeed: 63 to 71 in five of six streams, 37 in ira, where texts repeat within a record
 		EventBytes:  880, // refrain detect, ira, pheme, crisislex, weibo: 1,017 to 1,117 bytes a line with two texts
-		// Here, BenchmarkTopicBytes of server, 100 posts a request: 0.80 to 0.93 in four streams, and 227 to 335 bytes an event of some
-		// 1,060. Of 1,000 posts a request 0.68 to 0.74 and 212 to 242; of one, 1.7 to 2.1 and 499 to 605.
+		// Here, BenchmarkTopicBytes of server, 100 posts a request: 0.80 to 0.93 in four streams, and 227 to 335 bytes an
+		// event of some 1,060. Of 1,000 posts a request 0.68 to 0.74 and 212 to 242; of one, 1.7 to 2.1 and 499 to 605.
 		RecordShare: 0.87, EventShare: 0.25,
+		// Here, refrain serve, ira, 100 posts a request: 1,457 of 1,917 events (20,000 posts), 1,094 of 10,089, 948 of 31,254, 868 of
+		// 56,418 (200,000): an event adds less the more is known of its texts. That is 127 to 239 bytes a sentence.
+		IndexBytes:  900,
+		LetterBytes: 2 * 9 * (64 << 20), // dead letters and dead events, each dead_letters.files + 1 of dead_letters.bytes
 
 		BatchSeconds: 0.005, // the bound of the detector's batches
 		MaxBatch:     64,    // sigstore/scan: more at once make none cheaper

@@ -37,8 +37,8 @@ type scanEngine struct{}
 
 func (scanEngine) name() string { return "scan" }
 
-// core is what was measured with md5 of 64 bits and one, in proportion to the bits, with the codes' false candidates in place
-// of those.
+// core is what was measured with md5 of 64 bits and one, in proportion to the bits, with the codes' false candidates in
+// place of those.
 func (scanEngine) core(w *workload, rows float64) float64 {
 	measured := lookupMicros(w.costs.Scan, w.feed.Threshold, rows)
 	within := rows / 1e6 * atThreshold(w.costs.hashed(64, 1), w.feed.Threshold) * w.costs.FalseMicros

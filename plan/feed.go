@@ -26,12 +26,12 @@ type Feed struct {
 
 	SentencesPerPost  float64 `json:"sentencesPerPost"`  // compared: long enough to mean anything
 	TokensPerSentence float64 `json:"tokensPerSentence"` // size of the token set of a sentence that is compared
-	DistinctShare     float64 `json:"distinctShare"`     // distinct token sets among the sentences of the span, above 0 and at most 1
+	DistinctShare     float64 `json:"distinctShare"`     // distinct token sets a sentence of the span, above 0 and at most 1
 	TextBytes         float64 `json:"textBytes"`         // of a sentence that is compared, UTF-8
 	PostBytes         float64 `json:"postBytes"`         // of a post, as JSON
 	EventsPerSentence float64 `json:"eventsPerSentence"` // texts that a sentence is reported to repeat, in the mean
 
-	FalsePerMillion []AtThreshold `json:"falsePerMillion,omitempty"` // of learned codes; none: those of hashed codes of Bits and Ones
+	FalsePerMillion []AtThreshold `json:"falsePerMillion,omitempty"` // of learned codes; none: of hashed codes of Bits and Ones
 }
 
 // DefaultFeed is a feed of short posts: means of the three Twitter streams of the shared data set (docs/plan.md has
@@ -56,10 +56,12 @@ func (f Feed) mistakes() (m Mistakes) {
 	m.want(f.Threshold > 0 && f.Threshold <= 1, "Threshold", f.Threshold, "more than 0, at most 1")
 	m.want(slices.Contains([]int{32, 64, 128, 256}, f.Bits), "Bits", f.Bits, "32, 64, 128 or 256")
 	m.want(f.Ones >= 1 && f.Ones <= hashcodes.MaxOnes, "Ones", f.Ones, fmt.Sprintf("1 to %d", hashcodes.MaxOnes))
-	m.want(f.SentencesPerPost > 0 && f.SentencesPerPost <= maxRate, "SentencesPerPost", f.SentencesPerPost, "more than 0, at most 10^6")
+	m.want(f.SentencesPerPost > 0 && f.SentencesPerPost <= maxRate, "SentencesPerPost", f.SentencesPerPost,
+		"more than 0, at most 10^6")
 	m.want(f.TokensPerSentence >= 1 && f.TokensPerSentence <= hashcodes.MaxSize, "TokensPerSentence", f.TokensPerSentence,
 		fmt.Sprintf("1 to %d: longer sentences are cut", hashcodes.MaxSize))
-	m.want(f.DistinctShare > 0 && f.DistinctShare <= 1, "DistinctShare", f.DistinctShare, "more than 0, at most 1: a share of all")
+	m.want(f.DistinctShare > 0 && f.DistinctShare <= 1, "DistinctShare", f.DistinctShare,
+		"more than 0, at most 1: a share of all")
 	m.want(f.TextBytes >= 0 && f.TextBytes <= maxRate, "TextBytes", f.TextBytes, "0 to 10^6")
 	m.want(f.PostBytes >= 0 && f.PostBytes <= 1000*maxRate, "PostBytes", f.PostBytes, "0 to 10^9")
 	m.want(f.EventsPerSentence >= 0 && f.EventsPerSentence <= maxRate, "EventsPerSentence", f.EventsPerSentence, "0 to 10^6")
@@ -87,6 +89,10 @@ func (f Feed) windowDays() float64 {
 func (f Feed) topicDays() float64 {
 	return float64(f.Span+f.Lateness+f.MaxHold+time.Hour) / float64(day)
 }
+
+// indexDays is how long the index keeps what an event has told at most, in days: lookup.retention, by default the span,
+// and a quarter more.
+func (f Feed) indexDays() float64 { return 1.25 * float64(f.Span) / float64(day) }
 
 // windowSentences are the sentences in the window when it is fullest: N · sentences a post · fullest(windowDays).
 func (f Feed) windowSentences() float64 {

@@ -32,9 +32,9 @@ func minGrid(w workload) *grid {
 
 // withRows finds the least number of columns. A column more never makes a worker busier, hence by bisection.
 func (w *workload) withRows(rows int) *grid {
-	most := maxWorkers / rows
-	columns := 1 + sort.Search(most, func(i int) bool { return w.partitions(rows, i+1) > 0 })
-	if columns > most {
+	maxColumns := maxWorkers / rows
+	columns := 1 + sort.Search(maxColumns, func(i int) bool { return w.partitions(rows, i+1) > 0 })
+	if columns > maxColumns {
 		return nil
 	}
 	return &grid{*w, shape{rows, columns, w.partitions(rows, columns)}}

@@ -12,28 +12,29 @@ import "math"
 // the parts, which is more than that of the sum.
 func (w *workload) latency(s shape) (p50, p99 float64) {
 	c := w.costs
-	most := c.MaxBatch
+	maxBatch := c.MaxBatch
 	if w.engine.device(w) > 0 {
-		most = c.GPU.Batch
+		maxBatch = c.GPU.Batch
 	}
-	n := w.batch(s, most)
-	fill := min(c.BatchSeconds, n/w.looked(s))
+	n := w.batch(s, maxBatch)
+	fill := min(c.BatchSeconds, n/w.lookups(s))
 	service := n * max(w.turnMicros(s), w.cardMicros(s)) * 1e-6
-	busy := w.busy(s)
-	p50 = c.HopSeconds + fill/2 + wait(0.5, busy, service) + service
-	p99 = c.HopTail + fill + wait(0.99, busy, service) + service
+	utilisation := w.utilisation(s)
+	p50 = c.HopSeconds + fill/2 + wait(0.5, utilisation, service) + service
+	p99 = c.HopTail + fill + wait(0.99, utilisation, service) + service
 	return p50, p99
 }
 
-// busy is the share of its time that the busiest thread, the processor as a whole, or the card works.
-func (w *workload) busy(s shape) float64 {
+// utilisation is the share of its time that the busiest thread, the processor as a whole, or the card works.
+func (w *workload) utilisation(s shape) float64 {
 	cores := sum(w.coreSeconds(s)) / float64(w.machine.Cores)
-	return max(w.turn(s), cores, w.looked(s)*w.cardMicros(s)*1e-6)
+	return max(w.turn(s), cores, w.lookups(s)*w.cardMicros(s)*1e-6)
 }
 
 // wait is the time that the share q of the customers of an M/D/1 queue do not exceed: it is busy for the share ρ of its
 // time, and serves each for s. The mean is ρs / 2(1−ρ); the tail is taken to be exponential with the mean that it has
-// among those who wait, P(wait > t) = ρ exp(−2(1−ρ)t/s), which errs on the long side: by a fifth at ρ = 0.6, by nothing near 1.
+// among those who wait, P(wait > t) = ρ exp(−2(1−ρ)t/s), which errs on the long side: by a fifth at ρ = 0.6, by nothing
+// near 1.
 func wait(q, rho, s float64) float64 {
 	if rho <= 1-q {
 		return 0

@@ -15,9 +15,9 @@ type shape struct{ rows, columns, partitions int }
 
 func (s shape) workers() float64 { return float64(s.rows) * float64(s.columns) }
 
-// looked, inserted and read are the sentences a second, at the peak, that a worker looks up (its row's share),
+// lookups, inserted and read are the sentences a second, at the peak, that a worker looks up (its row's share),
 // inserts (its column's) and must read for both.
-func (w *workload) looked(s shape) float64   { return w.feed.sentences() / float64(s.rows) }
+func (w *workload) lookups(s shape) float64  { return w.feed.sentences() / float64(s.rows) }
 func (w *workload) inserted(s shape) float64 { return w.feed.sentences() / float64(s.columns) }
 func (w *workload) read(s shape) float64 {
 	r, c := 1/float64(s.rows), 1/float64(s.columns)
@@ -39,7 +39,7 @@ func (w *workload) coreSeconds(s shape) []Share {
 	f, c := w.feed, w.costs
 	const micro = 1e-6
 	return []Share{
-		{"look-up", w.looked(s) * float64(s.partitions) * w.engine.core(w, w.part(s)) * micro},
+		{"look-up", w.lookups(s) * float64(s.partitions) * w.engine.core(w, w.part(s)) * micro},
 		{"read", w.read(s) * c.ReadMicros * micro},
 		{"insert", w.inserted(s) * c.InsertMicros * micro},
 		{"decode and split", f.posts() / s.workers() * (c.DecodeMicros + c.SplitMicros) * micro},
@@ -49,18 +49,18 @@ func (w *workload) coreSeconds(s shape) []Share {
 
 // turn is how busy the busiest thread of a worker is. A worker takes turns: it reads, then its partitions look up and
 // insert side by side, each on a core.
-func (w *workload) turn(s shape) float64 { return w.looked(s) * w.turnMicros(s) * 1e-6 }
+func (w *workload) turn(s shape) float64 { return w.lookups(s) * w.turnMicros(s) * 1e-6 }
 
 // turnMicros is the time of that thread for each sentence that is looked up.
 func (w *workload) turnMicros(s shape) float64 {
-	perLookup := 1 / w.looked(s)
+	perLookup := 1 / w.lookups(s)
 	return w.read(s)*perLookup*w.costs.ReadMicros + w.engine.core(w, w.part(s)) +
 		w.inserted(s)*perLookup/float64(s.partitions)*w.costs.InsertMicros
 }
 
-// batch is how many sentences are looked up at once: those of BatchSeconds, at most so many.
-func (w *workload) batch(s shape, most float64) float64 {
-	return max(1, min(most, w.looked(s)*w.costs.BatchSeconds))
+// batch is how many sentences are looked up at once: those of BatchSeconds, at most maxBatch.
+func (w *workload) batch(s shape, maxBatch float64) float64 {
+	return max(1, min(maxBatch, w.lookups(s)*w.costs.BatchSeconds))
 }
 
 // cardMicros is the time of a card for one look-up. A batch is a launch for each partition.
@@ -110,7 +110,7 @@ func (w *workload) loads(s shape) []Share {
 	}
 	if device := w.engine.device(w); device > 0 {
 		loads = append(loads,
-			Share{Cards, w.looked(s) * w.cardMicros(s) * 1e-6 / Utilisation},
+			Share{Cards, w.lookups(s) * w.cardMicros(s) * 1e-6 / Utilisation},
 			Share{CardBytes, w.onCard(s) * device / (m.GPUMemory * cardShare)})
 	}
 	return loads
@@ -119,11 +119,11 @@ func (w *workload) loads(s shape) []Share {
 func (w *workload) feasible(s shape) bool { return !(maxShare(w.loads(s)).Value > maxLoad) }
 
 func maxShare(shares []Share) Share {
-	most := Share{Value: math.Inf(-1)}
+	highest := Share{Value: math.Inf(-1)}
 	for _, s := range shares {
-		if s.Value > most.Value {
-			most = s
+		if s.Value > highest.Value {
+			highest = s
 		}
 	}
-	return most
+	return highest
 }

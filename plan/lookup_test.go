@@ -35,7 +35,8 @@ func BenchmarkLookup(b *testing.B) {
 		{"prefix", func(bounds *hashcodes.Bounds, _ *hashcodes.Model) sigstore.Engine { return prefix.New(bounds) }},
 		{"scan", detector.Scan},
 	} {
-		for _, threshold := range []text.Threshold{{Num: 9, Den: 10}, {Num: 4, Den: 5}, {Num: 7, Den: 10}, {Num: 3, Den: 5}, {Num: 1, Den: 2}} {
+		for _, threshold := range []text.Threshold{{Num: 9, Den: 10}, {Num: 4, Den: 5}, {Num: 7, Den: 10}, {Num: 3, Den: 5},
+			{Num: 1, Den: 2}} {
 			b.Run(fmt.Sprintf("%s/%s", engine.name, threshold), func(b *testing.B) {
 				for b.Loop() {
 					grow(b, all, engine.make, threshold)
@@ -48,16 +49,17 @@ func BenchmarkLookup(b *testing.B) {
 
 // grow fills a window and looks other sentences up in it on the way.
 func grow(b *testing.B, all []feed.Sentence, engine detector.Engine, threshold text.Threshold) {
-	const asked = 4096
+	const queryCount = 4096
 	model, err := hashcodes.NewMD5(64, 1)
 	if err != nil {
 		b.Fatal(err)
 	}
-	d, err := detector.New(detector.Config{Threshold: threshold, Span: 87600 * time.Hour, MaxMatches: 1000, Flood: 1000, OmitTexts: true, Model: model, Engine: engine})
+	d, err := detector.New(detector.Config{Threshold: threshold, Span: 87600 * time.Hour, MaxMatches: 1000, Flood: 1000,
+		OmitTexts: true, Model: model, Engine: engine})
 	if err != nil {
 		b.Fatal(err)
 	}
-	rows, queries := all[:len(all)-asked], all[len(all)-asked:]
+	rows, queries := all[:len(all)-queryCount], all[len(all)-queryCount:]
 	inserted, insertion := 0, time.Duration(0)
 	for _, level := range []int{62_500, 125_000, 250_000, 500_000, 1_000_000} {
 		began, first := busy(), inserted
@@ -72,11 +74,12 @@ func grow(b *testing.B, all []feed.Sentence, engine detector.Engine, threshold t
 		insertion = (busy() - began) / time.Duration(max(1, inserted-first))
 		s, before := d.Stats(), d.Counts()
 		search, rest, matches := lookups(d, queries)
-		looked := d.Counts()
+		counts := d.Counts()
 		b.ReportMetric(micros(search), fmt.Sprintf("µs/search@%dk", s.Groups/1000))
 		b.ReportMetric(micros(rest), fmt.Sprintf("µs/verify@%dk", s.Groups/1000))
 		b.ReportMetric(matches, fmt.Sprintf("matches@%dk", s.Groups/1000))
-		b.ReportMetric(float64(looked.Candidates-before.Candidates)/float64(len(queries)), fmt.Sprintf("candidates@%dk", s.Groups/1000))
+		b.ReportMetric(float64(counts.Candidates-before.Candidates)/float64(len(queries)),
+			fmt.Sprintf("candidates@%dk", s.Groups/1000))
 		if level == 1_000_000 {
 			b.ReportMetric(micros(insertion), "µs/insert")
 			b.ReportMetric(float64(s.Bytes)/float64(s.Groups), "bytes/text")
@@ -171,7 +174,8 @@ func BenchmarkFalse(b *testing.B) {
 					b.Fatal(err)
 				}
 				for b.Loop() {
-					for _, t := range []text.Threshold{{Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 7, Den: 10}, {Num: 4, Den: 5}, {Num: 9, Den: 10}} {
+					for _, t := range []text.Threshold{{Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 7, Den: 10}, {Num: 4, Den: 5},
+						{Num: 9, Den: 10}} {
 						cost := train.Count(b.Context(), m, t, queries, sets)
 						b.ReportMetric(cost.PerQuery()*1e6/float64(len(sets)), "false/M@"+t.String())
 					}

@@ -9,7 +9,7 @@ import (
 type Machine struct {
 	Cores       int     `json:"cores"`       // processor cores; of two hardware threads of a core count one
 	Memory      float64 `json:"memory"`      // bytes
-	MemoryShare float64 `json:"memoryShare"` // of Memory that the worker may take; the rest is the system's and the page cache's
+	MemoryShare float64 `json:"memoryShare"` // of Memory that the worker may take; the system and the page cache have the rest
 	Network     float64 `json:"network"`     // bytes/s that a worker may read and write
 
 	GPUs      int     `json:"gpus"`      // cards; 0: none

@@ -76,7 +76,7 @@ func (m *measured) recordBytes() float64       { return float64(m.records) / flo
 // peak is the busiest hour of a day against the mean hour of that day, over the days of at least 1,000 posts.
 func (m *measured) peak() float64 { return 24 * m.busiest / max(m.ofBusy, 1) }
 
-func measure(tb testing.TB, path string, atMost int) measured {
+func measure(tb testing.TB, path string, maxPosts int) measured {
 	tb.Helper()
 	f, err := file.Open(file.Default(path))
 	if err != nil {
@@ -85,7 +85,7 @@ func measure(tb testing.TB, path string, atMost int) measured {
 	defer f.Close()
 	m := measured{day: -1, today: map[feed.Hash]bool{}, ever: map[feed.Hash]bool{}}
 	var s text.Splitter
-	for m.posts < atMost {
+	for m.posts < maxPosts {
 		batch, err := f.Next(context.Background())
 		for i := range batch.Posts {
 			m.add(&s, &batch.Posts[i])
@@ -166,7 +166,8 @@ func BenchmarkBands(b *testing.B) {
 				rows++
 			}
 		}
-		for _, t := range []text.Threshold{{Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 7, Den: 10}, {Num: 4, Den: 5}, {Num: 9, Den: 10}} {
+		for _, t := range []text.Threshold{{Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 7, Den: 10}, {Num: 4, Den: 5},
+			{Num: 9, Den: 10}} {
 			pairs := 0.0
 			for n := 1; n < len(sizes); n++ {
 				low, high := t.Sizes(n)

@@ -28,17 +28,20 @@ type Result struct {
 	WindowRows      float64 `json:"windowRows"`      // distinct sentences in the window
 	WindowSentences float64 `json:"windowSentences"` // occurrences in the window
 	WindowBytes     float64 `json:"windowBytes"`     // one copy of the window
-	WindowBudget    float64 `json:"windowBudget"`    // bytes that a worker's window.budget should be: its share of WindowBytes, and a tenth to spare
+	WindowBudget    float64 `json:"windowBudget"`    // a worker's window.budget: its share of WindowBytes, and a tenth to spare
 	MemoryPerWorker float64 `json:"memoryPerWorker"` // bytes, with the process and its garbage
 	MemoryAtBudget  float64 `json:"memoryAtBudget"`  // bytes of a worker whose window has grown to WindowBudget
 	Memory          float64 `json:"memory"`          // bytes, of all workers
 
-	TopicBytes    float64 `json:"topicBytes"`    // that the sentence topic may grow to: records of span + lateness + max_hold + 1 h
-	PurgedBytes   float64 `json:"purgedBytes"`   // that it takes while what no window needs is purged: no source is far behind the others
+	TopicBytes    float64 `json:"topicBytes"`    // that the sentence topic may grow to: span + lateness + max_hold + 1 h
+	PurgedBytes   float64 `json:"purgedBytes"`   // that it takes while what no window needs is purged: no source far behind
 	EventBytes    float64 `json:"eventBytes"`    // that the event topic may grow to: events of as long
 	SentenceLimit float64 `json:"sentenceLimit"` // bytes that topics.sentence_bytes should be: TopicBytes, and a tenth to spare
 	EventLimit    float64 `json:"eventLimit"`    // bytes that topics.event_bytes should be
-	DiskPerWorker float64 `json:"diskPerWorker"` // bytes of both topics, where each worker's machine keeps its part
+	IndexBytes    float64 `json:"indexBytes"`    // of the embedded index of reuse: what the events of 5/4 of the span have told
+	LetterBytes   float64 `json:"letterBytes"`   // that the dead letters of a worker may grow to
+	Disk          float64 `json:"disk"`          // bytes, of all workers: both topics, the index, and dead letters
+	DiskPerWorker float64 `json:"diskPerWorker"` // where each worker's machine keeps its part
 
 	Sentences        float64 `json:"sentences"`        // compared a second, at the peak
 	LookupMicros     float64 `json:"lookupMicros"`     // µs of processor (or GPU) time for one sentence in all rows of a worker

@@ -115,7 +115,8 @@ func TestDefaultFeeds(t *testing.T) {
 	} {
 		r := mustPlan(t, feedOf(c.posts), c.machine)
 		if r.Engine != c.engine || r.Workers < c.workers[0] || r.Workers > c.workers[1] || r.Rows != 1 {
-			t.Errorf("%g posts a day: got %d workers in %d rows by %s, want %v by %s", c.posts, r.Workers, r.Rows, r.Engine, c.workers, c.engine)
+			t.Errorf("%g posts a day: got %d workers in %d rows by %s, want %v by %s", c.posts, r.Workers, r.Rows, r.Engine,
+				c.workers, c.engine)
 		}
 		if got := r.Memory / 1e9; math.Abs(got-c.gigabytes) > 0.05*c.gigabytes {
 			t.Errorf("%g posts a day: got %.3g GB, want %.3g", c.posts, got, c.gigabytes)
@@ -212,13 +213,15 @@ func TestLimitsHold(t *testing.T) {
 		f, m := drawn(t)
 		r := mustPlan(t, f, m)
 		if r.MemoryAtBudget < r.WindowBudget || r.MemoryAtBudget < r.MemoryPerWorker || r.MemoryAtBudget > m.Memory {
-			t.Fatalf("memory %g, budget %g, memory at the budget %g of %g", r.MemoryPerWorker, r.WindowBudget, r.MemoryAtBudget, m.Memory)
+			t.Fatalf("memory %g, budget %g, memory at the budget %g of %g", r.MemoryPerWorker, r.WindowBudget,
+				r.MemoryAtBudget, m.Memory)
 		}
 		if r.MemoryPerWorker > m.Memory*m.MemoryShare || r.NetworkPerWorker > m.Network || r.Utilisation > plan.Utilisation {
 			t.Fatalf("beyond the machine: %+v", r)
 		}
 		if r.Workers != r.Rows*r.Columns || r.Partitions != r.Columns*r.WorkerPartitions || r.WorkerPartitions > m.Cores {
-			t.Fatalf("%d workers in %d × %d, %d partitions, %d a worker", r.Workers, r.Rows, r.Columns, r.Partitions, r.WorkerPartitions)
+			t.Fatalf("%d workers in %d × %d, %d partitions, %d a worker", r.Workers, r.Rows, r.Columns, r.Partitions,
+				r.WorkerPartitions)
 		}
 		held := 0.0
 		for _, s := range r.MemoryBy {
@@ -277,7 +280,8 @@ func TestRefused(t *testing.T) {
 	if _, err := plan.Plan(f, m, plan.DefaultCosts()); err == nil {
 		t.Error("NaN posts a day are planned for")
 	}
-	if _, err := plan.Plan(feedOf(1e14), plan.DefaultMachine(), plan.DefaultCosts()); err == nil || !strings.Contains(err.Error(), "shorten the span") {
+	if _, err := plan.Plan(feedOf(1e14), plan.DefaultMachine(), plan.DefaultCosts()); err == nil ||
+		!strings.Contains(err.Error(), "shorten the span") {
 		t.Errorf("10^14 posts a day: got %v", err)
 	}
 }
@@ -311,7 +315,8 @@ func TestLowerThresholdNeverCheaper(t *testing.T) {
 			f.Threshold = threshold
 			r := mustPlan(t, f, plan.DefaultMachine())
 			if r.LookupMicros < before {
-				t.Errorf("%g posts a day, threshold %.2f: %v µs a look-up, and %v at 0.05 above", posts, threshold, r.LookupMicros, before)
+				t.Errorf("%g posts a day, threshold %.2f: %v µs a look-up, and %v at 0.05 above", posts, threshold,
+					r.LookupMicros, before)
 			}
 			before = r.LookupMicros
 		}

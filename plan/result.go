@@ -16,10 +16,11 @@ func (g *grid) result(all []Alternative) Result {
 		WindowBudget: w.budget(s.columns), MemoryAtBudget: w.held(w.budget(s.columns)),
 		MemoryPerWorker: w.workerBytes(s.columns), Memory: w.workerBytes(s.columns) * n,
 		TopicBytes: d.sentences, PurgedBytes: d.purged, EventBytes: d.events,
-		SentenceLimit: topicMargin * d.sentences, EventLimit: topicMargin * d.events, DiskPerWorker: (d.sentences + d.events) / n,
+		SentenceLimit: topicMargin * d.sentences, EventLimit: topicMargin * d.events,
+		IndexBytes: d.index, LetterBytes: w.costs.LetterBytes, Disk: d.all() + w.costs.LetterBytes*n, DiskPerWorker: d.all()/n + w.costs.LetterBytes,
 		Sentences: w.feed.sentences(), LookupMicros: g.lookupMicros(),
 		NetworkPerWorker: w.network(s), NetworkOut: w.read(s) * w.recordBytes() * n,
-		Utilisation: w.busy(s), Loads: descending(w.loads(s)),
+		Utilisation: w.utilisation(s), Loads: descending(w.loads(s)),
 		Time: descending(times(w.coreSeconds(s), n)), MemoryBy: g.memoryBy(), Alternatives: all,
 	}
 	r.Bottleneck = r.Loads[0].Name
@@ -84,27 +85,30 @@ func descending(shares []Share) []Share {
 }
 
 // warnings say what the figures leave out.
-func (w *workload) warnings(r *Result) (say []string) {
+func (w *workload) warnings(r *Result) (warnings []string) {
 	if r.Workers > 1 {
-		say = append(say, "more than one worker process is not there yet: refrain serve is one process (docs/operations.md)")
+		warnings = append(warnings, "more than one worker process is not there yet: refrain serve is one process "+
+			"(docs/operations.md)")
 	}
 	if r.Rows > 1 {
-		say = append(say, fmt.Sprintf("a grid is not there yet: %d rows of %d columns, every row with a copy of the window", r.Rows, r.Columns))
+		warnings = append(warnings, fmt.Sprintf("a grid is not there yet: %d rows of %d columns, every row with a "+
+			"copy of the window", r.Rows, r.Columns))
 	}
 	if r.Partitions > 1024 {
-		say = append(say, "topics.partitions is at most 1,024 today")
+		warnings = append(warnings, "topics.partitions is at most 1,024 today")
 	}
 	if rows := w.part(shape{r.Rows, r.Columns, r.WorkerPartitions}); rows > 1e6 && r.Engine != "cuda" {
-		say = append(say, fmt.Sprintf("look-ups were measured to 1 M rows in a partition; here are %.3g M, taken in proportion, so the time is an upper bound", rows/1e6))
+		warnings = append(warnings, fmt.Sprintf("look-ups were measured to 1 M rows in a partition; here are %.3g M, "+
+			"taken in proportion, so the time is an upper bound", rows/1e6))
 	}
 	if f := w.feed.Threshold; f < 0.5 {
-		say = append(say, "look-ups were not measured at thresholds below 0.5: their times are extrapolated")
+		warnings = append(warnings, "look-ups were not measured at thresholds below 0.5: their times are extrapolated")
 	}
 	if r.Engine == "cuda" {
-		say = append(say, "the GPU's rates are goals derived from its issue rates; nothing of this was measured on one")
+		warnings = append(warnings, "the GPU's rates are goals derived from its issue rates; nothing of this was measured on one")
 	}
 	if w.feed.Span < day {
-		say = append(say, "the window is sized for the busiest hours of a day, since its span is shorter than one")
+		warnings = append(warnings, "the window is sized for the busiest hours of a day, since its span is shorter than one")
 	}
-	return say
+	return warnings
 }

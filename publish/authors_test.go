@@ -23,9 +23,11 @@ func TestEventsOfDeletedAuthors(t *testing.T) {
 		{"first hers", "bob", "cid", "ann", 0}, {"found meanwhile", "ann", "bob", "cid", time.Second},
 		{"back", "ann", "bob", "cid", time.Hour}, {"others", "bob", "cid", "cid", 0},
 	} {
-		m := feed.Match{Later: feed.Occurrence{Post: e.name, Author: e.later}, Earlier: feed.Occurrence{Post: "e", Author: e.earlier},
-			First: feed.First{Post: "f", Author: e.first}}
-		if err := top.Append(t.Context(), []topic.Record{{Time: deleted.Add(e.after), Data: m.AppendEvent(nil, "d")}}); err != nil {
+		m := feed.Match{Later: feed.Occurrence{Post: e.name, Author: e.later},
+			Earlier: feed.Occurrence{Post: "e", Author: e.earlier},
+			First:   feed.First{Post: "f", Author: e.first}}
+		if err := top.Append(t.Context(), []topic.Record{{Time: deleted.Add(e.after),
+			Data: m.AppendEvent(nil, "d")}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -26,7 +26,7 @@ func (c *counted) Open(ctx context.Context, from []int64) (topic.Reader, error) 
 	if err == nil {
 		c.opened.Add(1)
 		n := c.open.Add(1)
-		for most := c.maxOpen.Load(); n > most && !c.maxOpen.CompareAndSwap(most, n); most = c.maxOpen.Load() {
+		for seen := c.maxOpen.Load(); n > seen && !c.maxOpen.CompareAndSwap(seen, n); seen = c.maxOpen.Load() {
 		}
 	}
 	return &countedReader{r, c}, err
@@ -61,7 +61,7 @@ func deaf(t *testing.T, url, query string) {
 
 // TestStreamsShareAReader: what is read for clients at the end of the topic is read once, however many they are.
 func TestStreamsShareAReader(t *testing.T) {
-	top := &counted{Topic: newMemory(1, true, 256)}
+	top := &counted{Topic: newMemory(topic.MemoryConfig{Partitions: 1, Ordered: true, MaxFetch: 256})}
 	_, url := serve(t, top)
 	var clients []*client
 	for range 50 {
@@ -88,7 +88,7 @@ var full = flag.Bool("full", false, "the long versions of the tests")
 // TestDeafClientsDoNotHoldReaders: many clients that do not read want all that is retained. Another one gets it beside them,
 // and never were more readers open than a few.
 func TestDeafClientsDoNotHoldReaders(t *testing.T) {
-	top := &counted{Topic: newMemory(1, true, 256)}
+	top := &counted{Topic: newMemory(topic.MemoryConfig{Partitions: 1, Ordered: true, MaxFetch: 256})}
 	long := strings.Repeat("x", 10_000)
 	for i := range 200 {
 		appendPosts(t, top, fmt.Sprint(i, long)) // 8 MB of events
@@ -106,8 +106,8 @@ func TestDeafClientsDoNotHoldReaders(t *testing.T) {
 	if got, _ := c.posts(t, 200); !strings.HasPrefix(got[199], "199x") {
 		t.Errorf("the last is %.10q", got[199])
 	}
-	if most := top.maxOpen.Load(); most > 9 { // 8, and that of the hub
-		t.Errorf("%d readers at once", most)
+	if readers := top.maxOpen.Load(); readers > 9 { // 8, and that of the hub
+		t.Errorf("%d readers at once", readers)
 	}
 }
 
@@ -141,7 +141,7 @@ func quick(t *testing.T, url, query string) *atomic.Int64 {
 func TestQuickClientsTakeTurns(t *testing.T) {
 	publish.SetReaderTurn(t, 20*time.Millisecond)
 	const events, bytes = 1600, 64 << 20
-	top := newMemory(1, true, 8)
+	top := newMemory(topic.MemoryConfig{Partitions: 1, Ordered: true, MaxFetch: 8})
 	long := strings.Repeat("x", 10_000)
 	for i := range events {
 		appendPosts(t, top, fmt.Sprint(i, long))
@@ -169,7 +169,7 @@ func TestQuickClientsTakeTurns(t *testing.T) {
 // TestDeafClientsGiveWay: when what waits for clients is as much as may be, those that do not read are cut off, long
 // before their time is up; who reads gets everything.
 func TestDeafClientsGiveWay(t *testing.T) {
-	top := newMemory(1, true, 256)
+	top := newMemory(topic.MemoryConfig{Partitions: 1, Ordered: true, MaxFetch: 256})
 	_, url := serve(t, top, func(c *publish.EventsConfig) { c.MaxBytes, c.WriteTimeout = 4<<20, time.Hour })
 	for range 20 {
 		deaf(t, url, "")
@@ -190,7 +190,7 @@ func TestDeafClientsGiveWay(t *testing.T) {
 
 // TestCutOffClientsResume: a client that was cut off gets the rest by the position it has.
 func TestCutOffClientsResume(t *testing.T) {
-	top := newMemory(1, true, 256)
+	top := newMemory(topic.MemoryConfig{Partitions: 1, Ordered: true, MaxFetch: 256})
 	_, url := serve(t, top)
 	appendPosts(t, top, names(0, 3000)...)
 	first := connect(t, url+"?from=start")

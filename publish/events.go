@@ -35,13 +35,17 @@ type EventsConfig struct {
 
 // DefaultEvents returns the limits of a service.
 func DefaultEvents() EventsConfig {
-	return EventsConfig{Heartbeat: 15 * time.Second, WriteTimeout: 30 * time.Second, MaxClients: 1000, MaxBytes: 64 << 20, Logger: slog.Default()}
+	return EventsConfig{
+		Heartbeat: 15 * time.Second, WriteTimeout: 30 * time.Second, MaxClients: 1000, MaxBytes: 64 << 20, Logger: slog.Default(),
+	}
 }
 
 func (c *EventsConfig) validate() error {
 	return errors.Join(
-		check.Set("topic", c.Topic != nil), check.Positive("heartbeat", c.Heartbeat), check.Positive("write timeout", c.WriteTimeout),
-		check.AtLeast(1, "max clients", c.MaxClients), check.AtLeast(4<<20, "max bytes", c.MaxBytes), check.Set("logger", c.Logger != nil),
+		check.Set("topic", c.Topic != nil), check.Positive("heartbeat", c.Heartbeat),
+		check.Positive("write timeout", c.WriteTimeout),
+		check.AtLeast(1, "max clients", c.MaxClients), check.AtLeast(4<<20, "max bytes", c.MaxBytes),
+		check.Set("logger", c.Logger != nil),
 	)
 }
 
@@ -74,7 +78,7 @@ func NewEvents(cfg EventsConfig) (*Events, error) {
 	}
 	return &Events{
 		cfg: cfg, clients: make(chan struct{}, cfg.MaxClients), metrics: newMetrics(), quit: make(chan struct{}),
-		readers: semaphore.NewWeighted(readersAtOnce), writers: newWriters(cfg.MaxBytes - cfg.MaxBytes/hubShare),
+		readers: semaphore.NewWeighted(maxReaders), writers: newWriters(cfg.MaxBytes - cfg.MaxBytes/hubShare),
 	}, nil
 }
 
@@ -186,7 +190,9 @@ func (e *Events) leave(h *hub) {
 var errOffset = errors.New("Last-Event-ID")
 
 func (e *Events) refuse(w http.ResponseWriter, r *http.Request, err error) {
-	p := problem.Problem{Status: http.StatusServiceUnavailable, Detail: "The event topic cannot be read.", RetryAfter: 5 * time.Second}
+	p := problem.Problem{
+		Status: http.StatusServiceUnavailable, Detail: "The event topic cannot be read.", RetryAfter: 5 * time.Second,
+	}
 	if errors.Is(err, errOffset) {
 		p = problem.Problem{Status: http.StatusBadRequest, Detail: err.Error()}
 	} else if r.Context().Err() == nil {

@@ -53,9 +53,9 @@ func names(from, to int) (posts []string) {
 	return posts
 }
 
-func newMemory(partitions int, ordered bool, maxFetch int) *topic.Memory {
-	cfg := topic.DefaultMemory()
-	cfg.Partitions, cfg.Ordered, cfg.MaxFetch = partitions, ordered, maxFetch
+// newMemory is a topic with the usual clock.
+func newMemory(cfg topic.MemoryConfig) *topic.Memory {
+	cfg.Now = time.Now
 	return topic.NewMemory(cfg)
 }
 
@@ -167,9 +167,9 @@ func (c *client) posts(t *testing.T, n int) (posts, ids []string) {
 // topics are the shapes of topics that a stream must handle.
 func topics() map[string]topic.Topic {
 	return map[string]topic.Topic{
-		"one partition":               newMemory(1, false, 3),
-		"three partitions":            newMemory(3, false, 4),
-		"three partitions, one order": newMemory(3, true, 4),
+		"one partition":               newMemory(topic.MemoryConfig{Partitions: 1, MaxFetch: 3}),
+		"three partitions":            newMemory(topic.MemoryConfig{Partitions: 3, MaxFetch: 4}),
+		"three partitions, one order": newMemory(topic.MemoryConfig{Partitions: 3, Ordered: true, MaxFetch: 4}),
 	}
 }
 
@@ -211,7 +211,7 @@ func TestEventsFromNow(t *testing.T) {
 }
 
 func TestEventsUntilNowWaitsForTheRoute(t *testing.T) {
-	top := newMemory(2, false, 256)
+	top := newMemory(topic.MemoryConfig{Partitions: 2, MaxFetch: 256})
 	_, url := serve(t, top, func(c *publish.EventsConfig) {
 		c.AwaitAccepted = func(context.Context) error {
 			appendPosts(t, top, "b", "c") // what was accepted comes out of the route only now
@@ -335,7 +335,8 @@ func TestEventsLeavesDeletedPostsOut(t *testing.T) {
 func TestEventsAsLines(t *testing.T) {
 	top := topic.NewMemory(topic.DefaultMemory())
 	spaced := strings.ReplaceAll(string(event("p0")), `","`, "\",\n  \"")
-	if err := top.Append(t.Context(), []topic.Record{{Data: []byte(spaced)}, {Data: []byte("rubbish")}, {Data: event("p1")}}); err != nil {
+	if err := top.Append(t.Context(), []topic.Record{{Data: []byte(spaced)}, {Data: []byte("rubbish")},
+		{Data: event("p1")}}); err != nil {
 		t.Fatal(err)
 	}
 	_, url := serve(t, top)
@@ -358,8 +359,12 @@ func TestEventsAsLines(t *testing.T) {
 }
 
 func TestEventsRefuses(t *testing.T) {
-	_, url := serve(t, newMemory(2, false, 256), func(c *publish.EventsConfig) { c.MaxClients = 1 })
-	for query, word := range map[string]string{"?from=noon": "from=noon", "?until=never": "until=never", "?format=xml": "format=xml"} {
+	_, url := serve(t, newMemory(topic.MemoryConfig{Partitions: 2, MaxFetch: 256}), func(c *publish.EventsConfig) {
+		c.MaxClients = 1
+	})
+	for query, word := range map[string]string{
+		"?from=noon": "from=noon", "?until=never": "until=never", "?format=xml": "format=xml",
+	} {
 		c := connect(t, url+query)
 		b, _ := io.ReadAll(c.Body)
 		if c.StatusCode != 400 || !strings.Contains(string(b), word) {

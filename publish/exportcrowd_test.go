@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-const ReadersAtOnce = readersAtOnce
+const ReadersAtOnce = maxReaders
 
 // SetReaderTurn makes the turns of readers shorter in a test.
 func SetReaderTurn(t *testing.T, d time.Duration) {

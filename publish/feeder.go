@@ -14,8 +14,8 @@ const (
 	// pieceBytes is how much a stream takes at a time: what is on its way to a client that does not read is no more than
 	// a few pieces.
 	pieceBytes = 16 << 10
-	// readersAtOnce bounds the readers of streams that are behind what the hub holds, each with some MB read ahead.
-	readersAtOnce = 8
+	// maxReaders bounds the readers of streams that are behind what the hub holds, each with some MB read ahead.
+	maxReaders = 8
 	// maxReaderWait is how long a reader waits for a client that does not read, before another stream has its turn.
 	maxReaderWait = 250 * time.Millisecond
 )

@@ -79,17 +79,17 @@ func (f *follower) run(ctx context.Context) error {
 	defer func() { _ = r.Close() }() // there is nothing to lose
 	stop := f.metrics.watchLag(f.Name, r)
 	defer stop()
-	var peace time.Time // when it ends
+	var cooldownEnd time.Time // when it ends
 	for {
 		events, err := f.next(ctx, r)
 		if err == nil {
-			events, err = f.gather(ctx, r, events, peace)
+			events, err = f.gather(ctx, r, events, cooldownEnd)
 		}
 		if err != nil {
 			return err
 		}
 		if f.yields(ctx, r) {
-			if err := retry.Sleep(ctx, time.Until(peace)); err != nil {
+			if err := retry.Sleep(ctx, time.Until(cooldownEnd)); err != nil {
 				return err
 			}
 		}
@@ -97,7 +97,7 @@ func (f *follower) run(ctx context.Context) error {
 		if err := f.publish(ctx, r, events); err != nil {
 			return err
 		}
-		peace = time.Now().Add(min(4*time.Since(began), maxCooldown))
+		cooldownEnd = time.Now().Add(min(4*time.Since(began), maxCooldown))
 	}
 }
 
@@ -167,7 +167,7 @@ func (f *follower) next(ctx context.Context, r *Reader) ([]Event, error) {
 func (f *follower) publish(ctx context.Context, r *Reader, events []Event) error {
 	left := slices.Clone(events)
 	_, err := retrying(ctx, f, func() (struct{}, error) {
-		if left = living(left, f.Deleted); len(left) == 0 { // some may have been deleted since the last try
+		if left = visible(left, f.Deleted); len(left) == 0 { // some may have been deleted since the last try
 			return struct{}{}, nil
 		}
 		return struct{}{}, f.Sink.Publish(ctx, left)
@@ -182,8 +182,8 @@ func (f *follower) publish(ctx context.Context, r *Reader, events []Event) error
 	return err
 }
 
-// living are the events that may be shown.
-func living(events []Event, deleted Deleted) []Event {
+// visible are the events that may be shown.
+func visible(events []Event, deleted Deleted) []Event {
 	out := events[:0]
 	for i := range events {
 		if events[i].Clear(deleted) {

@@ -73,7 +73,8 @@ func TestFollowChecksAQuietSink(t *testing.T) {
 		began, gone := time.Now(), errors.New("gone")
 		err := publish.Follow(t.Context(), publish.FollowConfig{
 			ReaderConfig: publish.ReaderConfig{
-				Topic: topic.NewMemory(topic.DefaultMemory()), Store: new(topic.MemoryStore), Name: "test", Logger: slog.New(slog.DiscardHandler),
+				Topic: topic.NewMemory(topic.DefaultMemory()), Store: new(topic.MemoryStore), Name: "test",
+				Logger: slog.New(slog.DiscardHandler),
 			},
 			Sink: new(sink), Check: func(context.Context) error { return gone },
 		})
@@ -106,7 +107,9 @@ func TestFollowDoesNotPassAFailedSink(t *testing.T) {
 	top, store := topic.NewMemory(topic.DefaultMemory()), new(topic.MemoryStore)
 	appendPosts(t, top, names(0, 2)...)
 	s := &sink{got: make(chan struct{}, 10), fail: errors.New("pipe closed")}
-	cfg := publish.FollowConfig{ReaderConfig: publish.ReaderConfig{Topic: top, Store: store, Name: "test", Logger: slog.Default()}, Sink: s}
+	cfg := publish.FollowConfig{
+		ReaderConfig: publish.ReaderConfig{Topic: top, Store: store, Name: "test", Logger: slog.Default()}, Sink: s,
+	}
 	if err := publish.Follow(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "publish to test: pipe closed") {
 		t.Errorf("error %v", err)
 	}
@@ -218,7 +221,10 @@ func TestFollowGathers(t *testing.T) {
 					}
 				})
 				defer feeding.Wait()
-				cfg := publish.FollowConfig{ReaderConfig: publish.ReaderConfig{Topic: top, Store: new(topic.MemoryStore), Name: "test", Logger: slog.Default()}, Sink: s}
+				cfg := publish.FollowConfig{
+					ReaderConfig: publish.ReaderConfig{Topic: top, Store: new(topic.MemoryStore), Name: "test",
+						Logger: slog.Default()}, Sink: s,
+				}
 				cfg.Gather, cfg.Busy = test.gather, test.busy
 				if err := publish.Follow(ctx, cfg); err != nil {
 					t.Error(err)

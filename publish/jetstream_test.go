@@ -44,7 +44,8 @@ func TestEventsOfJetStream(t *testing.T) {
 	appendPosts(t, top, names(0, 8)...)
 	appendPosts(t, top, "only in the first partition")
 	all, ids := connect(t, url+"?from=start&until=now").posts(t, -1)
-	if want := append(names(0, 8), "only in the first partition"); !cmp.Equal(slices.Sorted(slices.Values(all)), slices.Sorted(slices.Values(want))) {
+	if want := append(names(0, 8), "only in the first partition"); !cmp.Equal(slices.Sorted(slices.Values(all)),
+		slices.Sorted(slices.Values(want))) {
 		t.Fatalf("events %v", all)
 	}
 	for i, id := range ids {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// idle is how long a line may wait in the buffer for company.
-const idle = 50 * time.Millisecond
+// flushDelay is how long a line may wait in the buffer for company.
+const flushDelay = 50 * time.Millisecond
 
 // Lines writes events to a file or to standard output, one a line. It is safe for concurrent use.
 type Lines struct {
@@ -31,7 +31,7 @@ func (l *Lines) Append(event []byte) error {
 	defer l.mu.Unlock()
 	l.write(event)
 	if l.pending == nil && l.err == nil {
-		l.pending = time.AfterFunc(idle, func() { _ = l.Flush() }) // its error stays in l.err
+		l.pending = time.AfterFunc(flushDelay, func() { _ = l.Flush() }) // its error stays in l.err
 	}
 	return l.err
 }

@@ -4,11 +4,12 @@ import (
 	"context"
 	"time"
 
-	"refrain/internal/delays"
-
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"refrain/internal/delays"
+	"refrain/internal/meters"
 )
 
 type metrics struct {
@@ -17,42 +18,29 @@ type metrics struct {
 	gaps     metric.Int64Counter
 	clients  metric.Int64UpDownCounter
 	delay    metric.Float64Histogram
-	cut      metric.Int64Counter
+	cutOff   metric.Int64Counter
 }
 
+const meterScope = "refrain/publish"
+
 func newMetrics() metrics {
-	meter := otel.Meter("refrain/publish")
-	events, err := meter.Int64Counter("refrain_publish_events",
-		metric.WithDescription("Events handed to a sink; over HTTP, to each client."))
-	if err != nil {
-		otel.Handle(err) // the instrument still works as a no-op
-	}
-	failures, err := meter.Int64Counter("refrain_publish_failures",
-		metric.WithDescription("Tries at a sink that failed and are made again."))
-	if err != nil {
-		otel.Handle(err)
-	}
-	gaps, err := meter.Int64Counter("refrain_publish_gaps",
-		metric.WithDescription("Times that a sink was so far behind that the event topic had dropped what it was still to get."))
-	if err != nil {
-		otel.Handle(err)
-	}
-	clients, err := meter.Int64UpDownCounter("refrain_publish_clients",
+	clients, err := otel.Meter(meterScope).Int64UpDownCounter("refrain_publish_clients",
 		metric.WithDescription("Clients that follow the events over HTTP."))
-	if err != nil {
-		otel.Handle(err)
+	meters.Handle(err)
+	delay, err := otel.Meter(meterScope).Float64Histogram("refrain_publish_delivery_delay", metric.WithUnit("s"),
+		delays.Buckets(),
+		metric.WithDescription("From an event made, just before it is durable, to taken by a sink; over HTTP, by each "+
+			"client that follows live."))
+	meters.Handle(err)
+	return metrics{
+		clients: clients, delay: delay,
+		events:   meters.Counter(meterScope, "refrain_publish_events", "Events handed to a sink; over HTTP, to each client."),
+		failures: meters.Counter(meterScope, "refrain_publish_failures", "Tries at a sink that failed and are made again."),
+		gaps: meters.Counter(meterScope, "refrain_publish_gaps",
+			"Times that a sink was so far behind that the event topic had dropped what it was still to get."),
+		cutOff: meters.Counter(meterScope, "refrain_publish_clients_cut",
+			"Clients that followed the events over HTTP and were cut off because they did not read."),
 	}
-	delay, err := meter.Float64Histogram("refrain_publish_delivery_delay", metric.WithUnit("s"), delays.Buckets(),
-		metric.WithDescription("From an event made, just before it is durable, to taken by a sink; over HTTP, by each client that follows live."))
-	if err != nil {
-		otel.Handle(err)
-	}
-	cut, err := meter.Int64Counter("refrain_publish_clients_cut",
-		metric.WithDescription("Clients that followed the events over HTTP and were cut off because they did not read."))
-	if err != nil {
-		otel.Handle(err)
-	}
-	return metrics{cut: cut, events: events, failures: failures, gaps: gaps, clients: clients, delay: delay}
 }
 
 func (m metrics) sent(sink string, n int) {
@@ -78,25 +66,15 @@ func (m metrics) failed(sink string) {
 
 // watchLag observes how far a sink is behind, until the function it returns is called.
 func (m metrics) watchLag(sink string, r *Reader) (stop func()) {
-	meter := otel.Meter("refrain/publish")
-	lag, err := meter.Int64ObservableGauge("refrain_publish_lag",
-		metric.WithDescription("Events between a sink's cursor and the end of the event topic, at most."))
-	if err != nil {
-		otel.Handle(err)
-		return func() {}
-	}
-	registered, err := meter.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
+	lag := meters.Gauge(meterScope, "refrain_publish_lag",
+		"Events between a sink's cursor and the end of the event topic, at most.")
+	return meters.Observe(meterScope, func(ctx context.Context, o metric.Observer) error {
 		n, err := r.Lag(ctx)
 		if err == nil {
 			o.ObserveInt64(lag, n, metric.WithAttributes(attribute.String("sink", sink)))
 		}
 		return err
 	}, lag)
-	if err != nil {
-		otel.Handle(err)
-		return func() {}
-	}
-	return func() { _ = registered.Unregister() } // it cannot fail
 }
 
 func (m metrics) client(n int64) { m.clients.Add(context.Background(), n) }

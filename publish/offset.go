@@ -146,12 +146,12 @@ func parsePositions(s string) ([]int64, error) {
 // it lies beyond the end of the present one.
 func (p *offsets) rebase(t topic.Topic, end []int64) bool {
 	current := t.Lineage().Current()
-	kept, known := topic.ValidEnds(t, p.incarnation, end)
-	if !known || p.incarnation == current && p.beyond(kept) {
+	validEnds, known := topic.ValidEnds(t, p.incarnation, end)
+	if !known || p.incarnation == current && p.beyond(validEnds) {
 		return false
 	}
 	for i := range p.next {
-		p.next[i] = min(p.next[i], kept[i])
+		p.next[i] = min(p.next[i], validEnds[i])
 	}
 	p.incarnation = current
 	return true

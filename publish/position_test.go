@@ -35,7 +35,8 @@ func TestEventsBeginWithThePosition(t *testing.T) {
 					t.Errorf("data %s, want %s", first.position, want)
 				}
 				appendPosts(t, top, "meanwhile")
-				if got, _ := connect(t, url+"?until=now", "Last-Event-ID", first.id).posts(t, -1); !cmp.Equal(got, []string{"meanwhile"}) {
+				if got, _ := connect(t, url+"?until=now", "Last-Event-ID", first.id).posts(t, -1); !cmp.Equal(got,
+					[]string{"meanwhile"}) {
 					t.Errorf("resumed at %s: %v", first.id, got)
 				}
 			})
@@ -46,7 +47,7 @@ func TestEventsBeginWithThePosition(t *testing.T) {
 // TestEventsPositionPassesQuietPartitions: where partitions share one order, a partition without events for long does not
 // hold the position back.
 func TestEventsPositionPassesQuietPartitions(t *testing.T) {
-	top := newMemory(3, true, topic.DefaultMemory().MaxFetch)
+	top := newMemory(topic.MemoryConfig{Partitions: 3, Ordered: true, MaxFetch: topic.DefaultMemory().MaxFetch})
 	appendPosts(t, top, names(0, 3)...)
 	for range 4 {
 		appendPosts(t, top, "in the first partition")
@@ -57,8 +58,10 @@ func TestEventsPositionPassesQuietPartitions(t *testing.T) {
 	}
 }
 
-// open answers one request in the bubble of a test, without a network. answered is what is new when all is quiet. The stream ends with the test.
-func open(t *testing.T, top topic.Topic, change func(*publish.EventsConfig), target string, header ...string) (answered func() string) {
+// open answers one request in the bubble of a test, without a network. answered is what is new when all is quiet. The
+// stream ends with the test.
+func open(t *testing.T, top topic.Topic, change func(*publish.EventsConfig), target string,
+	header ...string) (answered func() string) {
 	t.Helper()
 	cfg := publish.DefaultEvents()
 	cfg.Topic, cfg.Logger = top, slog.New(slog.DiscardHandler)

@@ -24,6 +24,7 @@ type outage struct {
 	cursors [][]byte    // as they were stored
 	created int
 	given   map[string]bool // to the sink, which forgets nothing
+	final   bool            // this life reads everything, and does not crash
 }
 
 func (o *outage) config() publish.ReaderConfig {
@@ -36,8 +37,8 @@ func (o *outage) config() publish.ReaderConfig {
 	return publish.ReaderConfig{Topic: o.topic, Store: store, Name: "sink", Logger: slog.New(slog.DiscardHandler)}
 }
 
-// life reads on from the stored cursor, until a crash.
-func (o *outage) life(toTheEnd bool) {
+// life reads on from the stored cursor, until a crash; the final one reads to the end.
+func (o *outage) life() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
 	cfg := o.config()
@@ -46,13 +47,13 @@ func (o *outage) life(toTheEnd bool) {
 		o.tb.Fatal(err)
 	}
 	defer r.Close()
-	for o.lag(ctx, r) > 0 && (toTheEnd || o.IntN(6) > 0) {
-		events, err := o.next(ctx, r, toTheEnd)
+	for o.lag(ctx, r) > 0 && (o.final || o.IntN(6) > 0) {
+		events, err := o.next(ctx, r)
 		if err != nil {
 			return
 		}
 		for _, e := range events {
-			if toTheEnd || o.IntN(4) > 0 {
+			if o.final || o.IntN(4) > 0 {
 				o.given[e.Post] = true
 				r.Done(e)
 			}
@@ -69,9 +70,9 @@ func (o *outage) life(toTheEnd bool) {
 }
 
 // next gives up soon where nothing may come: what was read and is not done counts as lag.
-func (o *outage) next(ctx context.Context, r *publish.Reader, wait bool) ([]publish.Event, error) {
+func (o *outage) next(ctx context.Context, r *publish.Reader) ([]publish.Event, error) {
 	patience := time.Millisecond
-	if wait {
+	if o.final {
 		patience = time.Second
 	}
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -116,17 +117,21 @@ func (o *outage) cut() {
 // missed is how many of the events that the topic has in the end the sink was never given.
 func missed(tb testing.TB, seed uint64, as func(*topic.Memory) topic.Topic) (n int) {
 	r := rand.New(rand.NewPCG(seed, 0))
-	o := &outage{Rand: r, tb: tb, memory: newMemory(1+r.IntN(3), r.IntN(2) == 0, 3), given: map[string]bool{}}
+	o := &outage{
+		Rand: r, tb: tb, memory: newMemory(topic.MemoryConfig{Partitions: 1 + r.IntN(3), Ordered: r.IntN(2) == 0,
+			MaxFetch: 3}), given: map[string]bool{},
+	}
 	o.topic = as(o.memory)
 	for range 8 {
 		o.append()
-		o.life(false)
+		o.life()
 		if o.IntN(2) == 0 {
 			o.cut()
 		}
 	}
 	o.append()
-	o.life(true)
+	o.final = true
+	o.life()
 	all, err := o.memory.OpenMemory(context.Background(), make([]int64, o.memory.Partitions()))
 	if err != nil {
 		tb.Fatal(err)

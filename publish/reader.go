@@ -24,7 +24,8 @@ type ReaderConfig struct {
 }
 
 func (c *ReaderConfig) validate() error {
-	return errors.Join(check.Set("topic", c.Topic != nil), check.Set("name", c.Name != "" || c.Store == nil), check.Set("logger", c.Logger != nil))
+	return errors.Join(check.Set("topic", c.Topic != nil), check.Set("name", c.Name != "" || c.Store == nil),
+		check.Set("logger", c.Logger != nil))
 }
 
 // Reader hands out the events of the topic from a stored cursor on. Events may be done in any order. The cursor is how
@@ -111,7 +112,8 @@ func (r *Reader) Next(ctx context.Context) ([]Event, error) {
 		records, err := r.fetch(ctx)
 		var gap *topic.ErrTruncated
 		if errors.As(err, &gap) {
-			r.cfg.Logger.Error("publish: events lost to retention: the sink was behind for too long", "sink", r.cfg.Name, "error", gap)
+			r.cfg.Logger.Error("publish: events lost to retention: the sink was behind for too long", "sink", r.cfg.Name,
+				"error", gap)
 			r.metrics.gap(r.cfg.Name, 1)
 			r.skip(gap)
 			continue
@@ -182,7 +184,9 @@ func (r *Reader) skip(gap *topic.ErrTruncated) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.read.skip(gap)
-	maps.DeleteFunc(r.open, func(at offset, _ struct{}) bool { return at.partition == gap.Partition && at.position < gap.Start })
+	maps.DeleteFunc(r.open, func(at offset, _ struct{}) bool {
+		return at.partition == gap.Partition && at.position < gap.Start
+	})
 }
 
 // Done says that events need not be offered again.

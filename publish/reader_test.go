@@ -20,7 +20,9 @@ import (
 // TestReaderGoesOnExactly: what was done, in any order, is not offered after a restart; everything else is, once.
 func TestReaderGoesOnExactly(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
-		top := newMemory(rapid.IntRange(1, 3).Draw(rt, "partitions"), rapid.Bool().Draw(rt, "ordered"), 3)
+		top := newMemory(topic.MemoryConfig{
+			Partitions: rapid.IntRange(1, 3).Draw(rt, "partitions"), Ordered: rapid.Bool().Draw(rt, "ordered"), MaxFetch: 3,
+		})
 		cfg := publish.ReaderConfig{Topic: top, Store: new(topic.MemoryStore), Name: "test", Logger: slog.New(slog.DiscardHandler)}
 		left := map[string]bool{}
 		for round := range 4 {
@@ -215,7 +217,9 @@ func TestNextIsBoundedByBytes(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r, err := publish.OpenReader(t.Context(), publish.ReaderConfig{Topic: top, Store: new(topic.MemoryStore), Name: "test", Logger: slog.Default()})
+	r, err := publish.OpenReader(t.Context(), publish.ReaderConfig{
+		Topic: top, Store: new(topic.MemoryStore), Name: "test", Logger: slog.Default(),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func (s *stream) run(ctx context.Context) {
 	err := s.serve(ctx)
 	slow := errors.Is(err, os.ErrDeadlineExceeded)
 	if slow {
-		s.metrics.cut.Add(context.WithoutCancel(ctx), 1)
+		s.metrics.cutOff.Add(context.WithoutCancel(ctx), 1)
 	}
 	if slow || err != nil && ctx.Err() == nil {
 		s.cfg.Logger.Warn("events: client cut off", "position", s.at.String(), "error", err)

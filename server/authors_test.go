@@ -80,7 +80,9 @@ func TestDeleteAuthor(t *testing.T) {
 	}
 	c.post("5", "dan")
 	c.until("/v1/posts/5/reuse?source=x", 200, func(a string) bool { return strings.Contains(a, `"post":"2"`) })
-	c.until("/v1/events?from=start&until=now&format=ndjson", 200, func(a string) bool { return strings.Contains(a, `"post":"5"`) })
+	c.until("/v1/events?from=start&until=now&format=ndjson", 200, func(a string) bool {
+		return strings.Contains(a, `"post":"5"`)
+	})
 	if status, answer := c.request("DELETE", "/v1/posts/5?source=x", ""); status != 204 {
 		t.Fatalf("%d %s", status, answer)
 	}

@@ -20,7 +20,7 @@ import (
 // while nothing comes, or nothing repeats.
 //
 // A pair is written into every partition of the sentence topic. The worker that owns one looks both posts up in all its
-// windows, finds the first again when it meets the second, and says so; carry writes that into a topic of its own, and
+// windows, finds the first again when it meets the second, and says so; writeBack writes that into a topic of its own, and
 // listen reads it back. A topic of its own, since an event among the others would give theirs other positions, and every
 // reader of events, of this program or another, would have to know and hide it. docs/design/0013-doors.md has more.
 type canaries struct {
@@ -31,13 +31,13 @@ type canaries struct {
 	topic           topic.Topic
 	log             *slog.Logger
 	metrics         *canaryMetrics
-	through         chan shard.Canary // from the workers, which do not wait
+	found           chan shard.Canary // from the workers, which do not wait
 
 	mu           sync.Mutex
 	pairs        []*canaryPair // under way, oldest first
 	overdueSince time.Time     // since when no pair has completed; zero: none is overdue
 	last         time.Time     // when one last did, or the process began
-	begun        time.Time     // when the first did; zero: none has
+	firstSeen    time.Time     // when the first did; zero: none has
 	cause        error         // why the last one could not be written; nil: it was
 }
 
@@ -66,8 +66,9 @@ func (n *node) openCanaries(ctx context.Context) (err error) {
 		return nil
 	}
 	c := &canaries{
-		every: cfg.Every, maxDelay: cfg.Late, start: max(cfg.Late, cmp.Or(n.cfg.Health.MaxLag, Default().Health.MaxLag)), split: n.split, partitions: n.cfg.Topics.Partitions, log: n.log, last: time.Now(),
-		through: make(chan shard.Canary, maxPairs*n.cfg.Topics.Partitions),
+		every: cfg.Every, maxDelay: cfg.Late, start: max(cfg.Late, cmp.Or(n.cfg.Health.MaxLag, Default().Health.MaxLag)),
+		split: n.split, partitions: n.cfg.Topics.Partitions, log: n.log, last: time.Now(),
+		found: make(chan shard.Canary, maxPairs*n.cfg.Topics.Partitions),
 	}
 	to, err := n.server.OpenTopic(ctx, n.canaryTopic())
 	if err != nil {
@@ -84,7 +85,7 @@ func (n *node) openCanaries(ctx context.Context) (err error) {
 // enqueue is called by the workers. Where they are ahead of the disk by so many, one more is left out: it is late.
 func (c *canaries) enqueue(x shard.Canary) {
 	select {
-	case c.through <- x:
+	case c.found <- x:
 	default:
 	}
 }
@@ -129,7 +130,7 @@ func (c *canaries) begin(number uint64, now time.Time) {
 // limit is the delay from which a pair is overdue. Until the windows are read again all posts wait for that, as long as
 // health.max_lag lets them.
 func (c *canaries) limit() time.Duration {
-	if c.begun.IsZero() {
+	if c.firstSeen.IsZero() {
 		return c.start
 	}
 	return c.maxDelay
@@ -171,13 +172,13 @@ func (c *canaries) countLate(now time.Time) {
 	}
 }
 
-// carry writes what the workers have found to the topic. What cannot be written is late.
-func (c *canaries) carry(ctx context.Context) error {
+// writeBack writes what the workers have found to the topic. What cannot be written is late.
+func (c *canaries) writeBack(ctx context.Context) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case x := <-c.through:
+		case x := <-c.found:
 			data, _ := json.Marshal(x) // numbers
 			if err := c.topic.Append(ctx, []topic.Record{{Data: data}}); err != nil && ctx.Err() == nil {
 				c.log.Warn("a canary cannot be written back", "partition", x.Partition, "error", err)
@@ -248,11 +249,11 @@ func (c *canaries) complete(i int, now time.Time) {
 		}
 	}
 	c.pairs, c.last, c.overdueSince = c.pairs[i+1:], now, time.Time{}
-	if c.begun.IsZero() {
-		c.begun = now
+	if c.firstSeen.IsZero() {
+		c.firstSeen = now
 	}
 	if len(c.pairs) > 0 { // those of before the first have waited for the windows too
-		c.overdueSince = later(c.pairs[0].began, c.begun)
+		c.overdueSince = later(c.pairs[0].began, c.firstSeen)
 	}
 }
 

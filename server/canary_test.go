@@ -23,8 +23,8 @@ func (c *canaries) wholeAt(now time.Time) {
 	c.complete(0, now)
 }
 
-// TestCanariesOfTheStart: a window that takes three minutes to be read again makes no canary late, neither the first nor those
-// behind it; from then on a minute does.
+// TestCanariesOfTheStart: a window that takes three minutes to be read again makes no canary late, neither the first
+// nor those behind it; from then on a minute does.
 func TestCanariesOfTheStart(t *testing.T) {
 	counts := mustMeter(t)
 	c, start := mustFlock(t), time.Unix(1e9, 0)

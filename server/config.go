@@ -38,8 +38,9 @@ type Config struct {
 	DeadLetters DeadLetters `yaml:"dead_letters"`
 
 	// What no file says.
-	Logger  *slog.Logger `yaml:"-"` // hears of everything; nil: slog.Default()
-	Metrics http.Handler `yaml:"-"` // GET /metrics; nil: there are none. The instruments are those of OpenTelemetry's global meter.
+	Logger *slog.Logger `yaml:"-"` // hears of everything; nil: slog.Default()
+	// GET /metrics; nil: there are none. The instruments are those of OpenTelemetry's global meter.
+	Metrics http.Handler `yaml:"-"`
 	Version string       `yaml:"-"` // of the program, for the User-Agent of webhooks
 }
 
@@ -92,12 +93,13 @@ type Bytes int64
 
 // Topics are the embedded ones.
 type Topics struct {
-	Partitions    int           `yaml:"partitions"`
-	SentenceBytes Bytes         `yaml:"sentence_bytes"` // full: posts are refused until records expire; 0: by the disk, see limitTopics
-	EventBytes    Bytes         `yaml:"event_bytes"`    // full: the oldest events go; 0: by the disk
-	ControlBytes  Bytes         `yaml:"control_bytes"`  // full: deletions are refused until old ones expire
-	EventAge      time.Duration `yaml:"event_age"`      // 0: as long as sentences: span + lateness + max_hold + 1 h
-	Sync          bool          `yaml:"sync"`           // fsync every append: survives a power cut, at a price
+	Partitions int `yaml:"partitions"`
+	// full: posts are refused until records expire; 0: by the disk, see limitTopics
+	SentenceBytes Bytes         `yaml:"sentence_bytes"`
+	EventBytes    Bytes         `yaml:"event_bytes"`   // full: the oldest events go; 0: by the disk
+	ControlBytes  Bytes         `yaml:"control_bytes"` // full: deletions are refused until old ones expire
+	EventAge      time.Duration `yaml:"event_age"`     // 0: as long as sentences: span + lateness + max_hold + 1 h
+	Sync          bool          `yaml:"sync"`          // fsync every append: survives a power cut, at a price
 }
 
 // DeadLetters are the files of what was refused: of posts, and of events. Each is renamed before it exceeds Bytes, and Files
@@ -161,7 +163,8 @@ func Default() Config {
 		Window: Window{
 			Threshold: window.Threshold.Decimal(), Span: window.Span, Lateness: window.Lateness,
 			Redelivery: shard.Default().Redelivery, MaxHold: shard.Default().MaxHold, MinTokens: text.DefaultMinTokens,
-			MaxMatches: 1000, Flood: 10, Engine: detector.DefaultEngine, Bits: hashcodes.DefaultBits, Ones: hashcodes.DefaultOnes, Texts: true,
+			MaxMatches: 1000, Flood: 10, Engine: detector.DefaultEngine, Bits: hashcodes.DefaultBits,
+			Ones: hashcodes.DefaultOnes, Texts: true,
 		},
 		Models: defaultModels(),
 		Topics: Topics{Partitions: 4, ControlBytes: 1 << 30},

@@ -29,7 +29,8 @@ func TestValidateReportsEverythingAtOnce(t *testing.T) {
 	c := Config{}
 	c.Window.Threshold = "1.5"
 	c.Window.Lateness, c.Window.MaxMatches, c.Topics.Partitions = -1, -1, 2000
-	wantParts(t, c.Validate(), "data_dir", "http", "name", "workers", "window.span", "window.lateness", "window.redelivery", "window.min_tokens",
+	wantParts(t, c.Validate(), "data_dir", "http", "name", "workers", "window.span", "window.lateness",
+		"window.redelivery", "window.min_tokens",
 		"window.max_matches", "window.threshold", "1.5", "topics.partitions", "topics", "ingest.body")
 }
 
@@ -58,7 +59,8 @@ func TestValidateNamesTheKey(t *testing.T) {
 func TestSmallBudget(t *testing.T) {
 	c := Default()
 	c.Window.Budget = 32
-	if err := c.Validate(); err == nil || !strings.Contains(err.Error(), "window.budget: 32 bytes: want 1.0 MB or more, and megabytes are written 32MB; 0 is half the memory") {
+	if err := c.Validate(); err == nil || !strings.Contains(err.Error(),
+		"window.budget: 32 bytes: want 1.0 MB or more, and megabytes are written 32MB; 0 is half the memory") {
 		t.Errorf("got %v", err)
 	}
 	for _, budget := range []Bytes{0, 1_000_000} {
@@ -75,13 +77,17 @@ func TestValidateTellsEverything(t *testing.T) {
 	c.Window.Span, c.Ingest.Files = 1<<62, []File{{Format: "xls", Map: "txt=body"}}
 	c.Ingest.HTTP.Keep = []string{"text"}
 	c.Ingest.Kafka = []KafkaSource{{Link: "ftp://{id}"}}
-	c.Ingest.NATS = []NATSSource{{NATSServer: NATSServer{Servers: []string{"foo://127.0.0.1:4222"}}, Link: "https://example.org/{followers}"}}
+	c.Ingest.NATS = []NATSSource{
+		{NATSServer: NATSServer{Servers: []string{"foo://127.0.0.1:4222"}}, Link: "https://example.org/{followers}"},
+	}
 	err := c.Validate()
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	for _, key := range []string{"window.engine", "window.bits", "window.ones", "window.budget", "log.level", "log.format", "window.span",
-		"ingest.files[0].path", "ingest.files[0].format", "ingest.files[0].map", "ingest.http.keep", "ingest.kafka[0].link", "ingest.nats[0].servers", "ingest.nats[0].link"} {
+	for _, key := range []string{"window.engine", "window.bits", "window.ones", "window.budget", "log.level",
+		"log.format", "window.span",
+		"ingest.files[0].path", "ingest.files[0].format", "ingest.files[0].map", "ingest.http.keep", "ingest.kafka[0].link",
+		"ingest.nats[0].servers", "ingest.nats[0].link"} {
 		if !strings.Contains(err.Error(), key+":") {
 			t.Errorf("%q does not name %s", err, key)
 		}
@@ -93,7 +99,8 @@ func TestTokensDiffer(t *testing.T) {
 	const secret = "the-one-secret-of-both"
 	c := Default()
 	c.Auth.Tokens = []Token{
-		{Name: "a", Token: secret, Scopes: []string{"read"}}, {Name: "b", Token: "another-secret-of-its-own", Scopes: []string{"read"}},
+		{Name: "a", Token: secret, Scopes: []string{"read"}},
+		{Name: "b", Token: "another-secret-of-its-own", Scopes: []string{"read"}},
 		{Name: "c", Token: secret, Scopes: []string{"admin"}},
 	}
 	err := c.Validate()

@@ -64,7 +64,7 @@ func TestValidateEdges(t *testing.T) {
 		change(&d)
 		return d
 	}
-	good := KafkaCluster{Brokers: []string{"a:9092"}}
+	cluster := KafkaCluster{Brokers: []string{"a:9092"}}
 	for _, test := range []struct {
 		want string
 		c    Config
@@ -82,17 +82,24 @@ func TestValidateEdges(t *testing.T) {
 		})},
 		{"ingest.kafka[0].brokers: want addresses", kafka(KafkaCluster{})},
 		{"ingest.kafka[0].brokers: \"a\": want HOST:PORT", kafka(KafkaCluster{Brokers: []string{"a"}})},
-		{"ingest.kafka[0].sasl.mechanism: \"gssapi\"", kafka(KafkaCluster{Brokers: good.Brokers, SASL: SASL{Mechanism: "gssapi", User: "u", Password: "p"}})},
-		{"ingest.kafka[0].sasl.user", kafka(KafkaCluster{Brokers: good.Brokers, SASL: SASL{Mechanism: "plain", Password: "p"}})},
-		{"ingest.kafka[0].tls.enabled: is false", kafka(KafkaCluster{Brokers: good.Brokers, TLS: TLS{CA: "ca.pem"}})},
+		{"ingest.kafka[0].sasl.mechanism: \"gssapi\"",
+			kafka(KafkaCluster{Brokers: cluster.Brokers, SASL: SASL{Mechanism: "gssapi", User: "u", Password: "p"}})},
+		{"ingest.kafka[0].sasl.user", kafka(KafkaCluster{Brokers: cluster.Brokers,
+			SASL: SASL{Mechanism: "plain", Password: "p"}})},
+		{"ingest.kafka[0].tls.enabled: is false", kafka(KafkaCluster{Brokers: cluster.Brokers, TLS: TLS{CA: "ca.pem"}})},
 		{"ingest.kafka[1].topics: is read twice under one name", with(func(c *Config) {
-			c.Ingest.Kafka = []KafkaSource{{KafkaCluster: good, Topics: []string{"t"}}, {KafkaCluster: good, Topics: []string{"t"}, Group: "refrain"}}
+			c.Ingest.Kafka = []KafkaSource{
+				{KafkaCluster: cluster, Topics: []string{"t"}}, {KafkaCluster: cluster, Topics: []string{"t"}, Group: "refrain"},
+			}
 		})},
 		{"publish.nats[0].name: \"x\" is there twice", with(func(c *Config) {
-			c.Publish.Kafka = []KafkaSink{{Name: "x", KafkaCluster: good, Topic: "t"}}
+			c.Publish.Kafka = []KafkaSink{{Name: "x", KafkaCluster: cluster, Topic: "t"}}
 			c.Publish.NATS = []NATSSink{{Name: "x", NATSServer: NATSServer{Servers: []string{"nats://a"}}, Subject: "s"}}
 		})},
-		{"publish.kafka[0].name: \"a/b\"", with(func(c *Config) { c.Publish.Kafka = []KafkaSink{{Name: "a/b", KafkaCluster: good, Topic: "t"}} })},
+		{"publish.kafka[0].name: \"a/b\"", with(func(c *Config) {
+			c.Publish.Kafka = []KafkaSink{{Name: "a/b",
+				KafkaCluster: cluster, Topic: "t"}}
+		})},
 		{"publish.webhooks[0].secrets: want at least one", hook(Webhook{Secrets: []Secret{}})},
 		{"publish.webhooks[0].batch: want 0 to 100", hook(Webhook{Batch: 101})},
 		{"publish.webhooks[0].threshold", hook(Webhook{Threshold: "2"})},

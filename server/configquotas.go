@@ -39,7 +39,10 @@ type SourceQuota struct {
 
 // defaultQuotas are far above what one client of a small deployment sends: docs/operations.md has the figures.
 func defaultQuotas() Quotas {
-	return Quotas{Share: 0.75, Burst: quota.Default().Burst, EventBurst: quota.Default().EventBurst, Pace: 2 * time.Second, Token: Quota{Posts: 2000, Sentences: 10_000, Events: 500}}
+	return Quotas{
+		Share: 0.75, Burst: quota.Default().Burst, EventBurst: quota.Default().EventBurst, Pace: 2 * time.Second,
+		Token: Quota{Posts: 2000, Sentences: 10_000, Events: 500},
+	}
 }
 
 // or is q, with what is 0 in it as in other.
@@ -61,7 +64,7 @@ func (s *Server) quotaConfig(sentenceBytes Bytes) quota.Config {
 	c, q := quota.Default(), &s.cfg.Quotas
 	share := q.Share * float64(sentenceBytes) / s.cfg.Window.Span.Seconds()
 	c.Burst, c.EventBurst, c.Tight, c.Now = q.Burst, q.EventBurst, s.tight, s.quotas.now
-	c.ShareAge = s.node.sentencesNeeded()
+	c.ShareAge, _ = s.node.ages() // while all are refused nothing is purged
 	c.Token, c.Feed, c.Source = q.Token.limits(share), quota.Limits{Share: share}, q.Source.limits(0)
 	c.Tokens, c.Sources = map[string]quota.Limits{}, map[string]quota.Limits{}
 	for _, t := range s.cfg.Auth.Tokens {
@@ -86,7 +89,8 @@ func (v *validation) quotas(c *Config) {
 		t := &c.Auth.Tokens[i]
 		key := fmt.Sprintf("auth.tokens[%d]", i)
 		v.quota(key+".quota", &t.Quota)
-		v.want(printable(t.Name), key+".name", fmt.Sprintf("want at most %d bytes, and no control characters: it goes with every record", maxTokenName))
+		v.want(printable(t.Name), key+".name",
+			fmt.Sprintf("want at most %d bytes, and no control characters: it goes with every record", maxTokenName))
 	}
 }
 
@@ -96,9 +100,10 @@ func (v *validation) sourceQuotas(sources []SourceQuota) {
 	for i := range sources {
 		s, key := &sources[i], fmt.Sprintf("quotas.sources[%d]", i)
 		v.quota(key, &s.Quota)
-		v.want(s.Name != "", key+".name", "want the name of a source; the limits of those that have no entry, and of posts that name no source, are quotas.source")
+		v.want(s.Name != "", key+".name",
+			"want the name of a source; the limits of those that have no entry, and of posts that name no source, are quotas.source")
 		if at, twice := first[s.Name]; twice && s.Name != "" {
-			v.want(false, key+".name", fmt.Sprintf("%q is that of quotas.sources[%d] too", s.Name, at))
+			v.refuse(key+".name", fmt.Sprintf("%q is that of quotas.sources[%d] too", s.Name, at))
 		} else {
 			first[s.Name] = i
 		}

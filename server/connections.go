@@ -7,9 +7,10 @@ import (
 	"net/http"
 	"sync"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"refrain/internal/meters"
 )
 
 // spareConnections are open beyond the limit, for those who ask how the server is.
@@ -40,12 +41,8 @@ func newConnections(limit int) *connections {
 	c := &connections{max: limit, open: map[net.Conn]*connection{}}
 	c.waiting.Init()
 	c.spare.Init()
-	meter := otel.Meter("refrain/server")
-	var err error
-	if c.refused, err = meter.Int64Counter("refrain_server_connections_closed",
-		metric.WithDescription("Connections closed because there were as many as limits.connections: waiting ones, and spare ones.")); err != nil {
-		otel.Handle(err) // the instrument still works as a no-op
-	}
+	c.refused = meters.Counter("refrain/server", "refrain_server_connections_closed",
+		"Connections closed because there were as many as limits.connections: waiting ones, and spare ones.")
 	return c
 }
 

@@ -38,7 +38,8 @@ type deletions struct {
 func newDeletions(n *node) (d deletions, err error) {
 	d = deletions{split: n.split, known: n.tombstones, limit: n.tombstoneLimit(), clock: n.clock}
 	d.counter, err = otel.Meter("refrain/ingest").Int64Counter("refrain_ingest_deletions",
-		metric.WithDescription("Deletions of posts and authors by what became of them: accepted, known (of a post that is deleted already) or refused (there is no room for more)."))
+		metric.WithDescription("Deletions of posts and authors by what became of them: accepted, known (of a post that "+
+			"is deleted already) or refused (there is no room for more)."))
 	for _, result := range []string{"accepted", "known", "refused"} {
 		d.count(context.Background(), result, 0)
 	}
@@ -53,26 +54,26 @@ func (n *node) tombstoneLimit() int64 {
 // write makes deletions durable, those that say something new.
 func (d *deletions) write(ctx context.Context, deleted []feed.Tombstone) error {
 	since := d.clock().Add(-sameDeletion)
-	fresh := slices.DeleteFunc(slices.Clone(deleted), func(t feed.Tombstone) bool { return d.known.Has(t, since) })
-	d.count(ctx, "known", len(deleted)-len(fresh))
-	if len(fresh) == 0 {
+	unknown := slices.DeleteFunc(slices.Clone(deleted), func(t feed.Tombstone) bool { return d.known.Has(t, since) })
+	d.count(ctx, "known", len(deleted)-len(unknown))
+	if len(unknown) == 0 {
 		return nil
 	}
-	err := d.append(ctx, fresh)
+	err := d.append(ctx, unknown)
 	switch {
 	case err == nil:
-		d.count(ctx, "accepted", len(fresh))
+		d.count(ctx, "accepted", len(unknown))
 	case errors.Is(err, ingest.ErrDeletionsFull):
-		d.count(ctx, "refused", len(fresh))
+		d.count(ctx, "refused", len(unknown))
 	}
 	return err
 }
 
-func (d *deletions) append(ctx context.Context, fresh []feed.Tombstone) error {
-	if held := d.known.Bytes(); d.limit > 0 && held >= d.limit {
-		return fmt.Errorf("%w: %d of them hold %d bytes, a quarter of window.budget", ingest.ErrDeletionsFull, d.known.Len(), held)
+func (d *deletions) append(ctx context.Context, unknown []feed.Tombstone) error {
+	if used := d.known.Bytes(); d.limit > 0 && used >= d.limit {
+		return fmt.Errorf("%w: %d of them hold %d bytes, a quarter of window.budget", ingest.ErrDeletionsFull, d.known.Len(), used)
 	}
-	err := d.split.Delete(ctx, fresh)
+	err := d.split.Delete(ctx, unknown)
 	if errors.Is(err, topic.ErrFull) {
 		return fmt.Errorf("%w: topics.control_bytes is reached: %w", ingest.ErrDeletionsFull, err)
 	}
@@ -86,8 +87,10 @@ func (d *deletions) count(ctx context.Context, result string, n int) {
 // observeTombstones makes what is known of deletions metrics.
 func (n *node) observeTombstones() error {
 	meter := otel.Meter("refrain/shard")
-	known, err1 := meter.Int64ObservableGauge("refrain_shard_tombstones", metric.WithDescription("Deleted posts and authors that are known."))
-	bytes, err2 := meter.Int64ObservableGauge("refrain_shard_tombstones_bytes", metric.WithDescription("Bytes of the window's budget that they hold."))
+	known, err1 := meter.Int64ObservableGauge("refrain_shard_tombstones",
+		metric.WithDescription("Deleted posts and authors that are known."))
+	bytes, err2 := meter.Int64ObservableGauge("refrain_shard_tombstones_bytes",
+		metric.WithDescription("Bytes of the window's budget that they hold."))
 	limit, err3 := meter.Int64ObservableGauge("refrain_shard_tombstones_limit_bytes",
 		metric.WithDescription("Bytes at which further deletions are refused."))
 	if err := errors.Join(err1, err2, err3); err != nil {

@@ -42,7 +42,9 @@ func escaped(name string) string { return strings.ReplaceAll(url.PathEscape(name
 func TestNamesInPaths(t *testing.T) {
 	p := e2e.New(t)
 	p.Start()
-	for i, name := range []string{"/", ".", "..", "a/b", "//", "%2F", "a b", "{$}", "../../x", "reuse", "/reuse", "?source=x", "é\x01"} {
+	for i, name := range []string{
+		"/", ".", "..", "a/b", "//", "%2F", "a b", "{$}", "../../x", "reuse", "/reuse", "?source=x", "é\x01",
+	} {
 		words := fmt.Sprintf("mayor%[1]d opens%[1]d bridge%[1]d over%[1]d river%[1]d", i)
 		for _, id := range []string{name, fmt.Sprint("later", i)} {
 			line, err := json.Marshal(map[string]string{"id": id, "text": words})
@@ -93,17 +95,18 @@ func deleteAll(p *e2e.Process, n int, path func(i int) string) (accepted, refuse
 // TestDeletionsWithinTheirShare: what deletions hold is a quarter of the budget, at most. Those that come then are refused,
 // and none is forgotten: not by a restart either.
 func TestDeletionsWithinTheirShare(t *testing.T) {
-	const room = 1_000_000 / 4 / 48
+	const limit = 1_000_000 / 4 / 48
 	p := e2e.New(t, "REFRAIN_WINDOW_BUDGET=1MB")
 	p.Start()
-	accepted, refused := deleteAll(p, room*5/4, func(i int) string { return fmt.Sprint("/v1/posts/gone", i) })
-	if accepted < room || accepted > room*9/8 || refused == 0 { // some were on their way
-		t.Errorf("%d accepted and %d refused, there is room for %d", accepted, refused, room)
+	accepted, refused := deleteAll(p, limit*5/4, func(i int) string { return fmt.Sprint("/v1/posts/gone", i) })
+	if accepted < limit || accepted > limit*9/8 || refused == 0 { // some were on their way
+		t.Errorf("%d accepted and %d refused, there is room for %d", accepted, refused, limit)
 	}
 	c := p.Counters()
 	equal(t, "tombstones", c["refrain_shard_tombstones"], float64(accepted))
 	equal(t, "refused", c["refrain_ingest_deletions_total/refused"], float64(refused))
-	if held, limit := c["refrain_shard_tombstones_bytes"], c["refrain_shard_tombstones_limit_bytes"]; held < limit || held > limit*9/8 {
+	if held, limit := c["refrain_shard_tombstones_bytes"], c["refrain_shard_tombstones_limit_bytes"]; held < limit ||
+		held > limit*9/8 {
 		t.Errorf("%v bytes held, the limit is %v", held, limit)
 	}
 	if status, answer, _ := requestPath(p, "DELETE", "/v1/posts/gone0", ""); status != 204 {
@@ -112,7 +115,8 @@ func TestDeletionsWithinTheirShare(t *testing.T) {
 	_ = p.Kill(syscall.SIGKILL)
 	p.Start()
 	equal(t, "tombstones after a restart", p.Counters()["refrain_shard_tombstones"], float64(accepted))
-	if a, err := p.Post([][]byte{[]byte(`{"id":"gone1","text":"The mayor opened a bridge in town."}` + "\n")}); err != nil || a.Accepted != 1 {
+	if a, err := p.Post([][]byte{[]byte(`{"id":"gone1","text":"The mayor opened a bridge in town."}` +
+		"\n")}); err != nil || a.Accepted != 1 {
 		t.Fatalf("post: %+v, %v", a, err)
 	}
 	p.Events()

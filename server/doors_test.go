@@ -64,7 +64,9 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 	p := e2e.New(t, "REFRAIN_LIMITS_READ_TIMEOUT=1s")
 	p.Start()
 	const head = " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n{\"text\":"
-	for request, want := range map[string]int{"POST /v1/match": 408, "POST /v1/posts": 408, "DELETE /v1/posts/1": 204, "POST /v1/models/0/use": 0} {
+	for request, want := range map[string]int{
+		"POST /v1/match": 408, "POST /v1/posts": 408, "DELETE /v1/posts/1": 204, "POST /v1/models/0/use": 0,
+	} {
 		c := dial(t, p, request+head)
 		status, body := answer(t, c)
 		if want != 0 && status != want {
@@ -76,7 +78,8 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 
 // TestAnswersThatAreNotRead: an answer that nobody reads is given up.
 func TestAnswersThatAreNotRead(t *testing.T) {
-	p := e2e.New(t, "REFRAIN_LIMITS_WRITE_TIMEOUT=1s", "REFRAIN_LIMITS_UPLOAD_BYTES=400MiB") // an answer of 11 MB, more than the kernel takes
+	// an answer of 11 MB, more than the kernel takes
+	p := e2e.New(t, "REFRAIN_LIMITS_WRITE_TIMEOUT=1s", "REFRAIN_LIMITS_UPLOAD_BYTES=400MiB")
 	p.Start()
 	var body bytes.Buffer
 	z := gzip.NewWriter(&body)
@@ -88,7 +91,8 @@ func TestAnswersThatAreNotRead(t *testing.T) {
 	}
 	var all []net.Conn
 	for range 1 {
-		all = append(all, dial(t, p, fmt.Sprintf("POST /v1/posts?results=all HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-ndjson\r\n"+
+		all = append(all, dial(t, p, fmt.Sprintf("POST /v1/posts?results=all HTTP/1.1\r\nHost: localhost\r\n"+
+			"Content-Type: application/x-ndjson\r\n"+
 			"Content-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", body.Len(), body.String())))
 	}
 	p.Await(time.Minute, "uploads", func() bool { return p.Counters()["refrain_ingest_posts_total/accepted"] == 20_000 })
@@ -120,7 +124,8 @@ func TestConnectionsAreLimited(t *testing.T) {
 		dial(t, p, "")
 		dial(t, p, "GET / HTTP/1.1\r\n")
 	}
-	if status, _ := answer(t, dial(t, p, "GET /v1/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")); status != 200 {
+	if status, _ := answer(t,
+		dial(t, p, "GET /v1/models HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")); status != 200 {
 		t.Errorf("beside connections that wait: status %d", status)
 	}
 	for range 20 {
@@ -135,7 +140,8 @@ func TestConnectionsAreLimited(t *testing.T) {
 			t.Fatalf("beside busy ones: status %d: %s", status, body)
 		}
 		for _, path := range []string{"/livez", "/readyz", "/metrics"} {
-			if status, body := answer(t, dial(t, p, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")); status != 200 {
+			if status, body := answer(t,
+				dial(t, p, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")); status != 200 {
 				t.Fatalf("%s beside busy ones: status %d: %s", path, status, body)
 			}
 		}
@@ -196,11 +202,14 @@ publish:
 	var answers strings.Builder
 	for _, token := range []string{"", marker + "-reader", marker + "-admin", marker + "-unknown"} {
 		for _, request := range []string{
-			"GET /", "GET /metrics", "GET /v1/webhooks", "GET /v1/models", "GET /v1/events?until=now", "GET /v1/explain?a=a&b=b", "GET /v1/texts/0",
-			"POST /v1/posts", "POST /v1/match", "DELETE /v1/posts/9", "GET /v1/posts/1/reuse", "POST /v1/webhooks/desk/enable", "GET /nothing", "GET /metrics?x",
+			"GET /", "GET /metrics", "GET /v1/webhooks", "GET /v1/models", "GET /v1/events?until=now",
+			"GET /v1/explain?a=a&b=b", "GET /v1/texts/0",
+			"POST /v1/posts", "POST /v1/match", "DELETE /v1/posts/9", "GET /v1/posts/1/reuse", "POST /v1/webhooks/desk/enable",
+			"GET /nothing", "GET /metrics?x",
 		} {
 			method, path, _ := strings.Cut(request, " ")
-			r, err := http.NewRequestWithContext(t.Context(), method, p.URL(path), strings.NewReader(`{"id":"1","text":"Some words that come again and again"}`))
+			r, err := http.NewRequestWithContext(t.Context(), method, p.URL(path),
+				strings.NewReader(`{"id":"1","text":"Some words that come again and again"}`))
 			if err != nil {
 				t.Fatal(err)
 			}

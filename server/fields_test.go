@@ -41,7 +41,8 @@ func TestLinksAndMetaSurviveKill(t *testing.T) {
 		"latest": `https://example.org/ann/latest {"followers":5,"user.name":"a/n"}`,
 	}
 	for _, m := range p.Matches() {
-		if got := m.Later.Link + " " + m.Later.Meta; got != want[m.Later.Post] || m.Later.Group != m.Group || m.Group == (feed.Hash{}) {
+		if got := m.Later.Link + " " + m.Later.Meta; got != want[m.Later.Post] || m.Later.Group != m.Group ||
+			m.Group == (feed.Hash{}) {
 			t.Errorf("%s: got %s, group %s of %s, want %s", m.Later.Post, got, m.Later.Group, m.Group, want[m.Later.Post])
 		}
 		delete(want, m.Later.Post)

@@ -12,28 +12,54 @@ import (
 	"time"
 
 	"refrain/internal/datadir"
+	"refrain/topic/jetstream"
 )
 
 // TestNewerDirectoryIsLeftAlone: what a newer program has written is refused, and nothing is touched there.
 func TestNewerDirectoryIsLeftAlone(t *testing.T) {
-	cfg := Default()
-	cfg.DataDir, cfg.HTTP, cfg.Logger = t.TempDir(), "127.0.0.1:0", slog.New(slog.DiscardHandler)
-	if err := os.WriteFile(filepath.Join(cfg.DataDir, "FORMAT"), []byte("2\n"), 0o600); err != nil {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "FORMAT"), []byte("2\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	var newer *datadir.FormatError
+	if err := refused(t, dir); !errors.As(err, &newer) || newer.Format != 2 {
+		t.Errorf("the end of the server: %v", err)
+	}
+	if got := names(t, dir); !slices.Equal(got, []string{".", "FORMAT", "refrain.lock"}) {
+		t.Errorf("the directory has %q", got)
+	}
+}
+
+// TestDirectoryInUseIsLeftAlone: of two that start at once in a directory without a format, only who has its lock writes.
+func TestDirectoryInUseIsLeftAlone(t *testing.T) {
+	storage := jetstream.Default()
+	storage.Dir = t.TempDir()
+	first, err := jetstream.Start(storage) // it has the lock, and has claimed nothing
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	var inUse *jetstream.InUseError
+	if err := refused(t, storage.Dir); !errors.As(err, &inUse) {
+		t.Errorf("the end of the server: %v", err)
+	}
+	if got := names(t, storage.Dir); slices.Contains(got, "FORMAT") {
+		t.Error("the second one has claimed the directory")
+	}
+}
+
+// refused is why a server does not serve.
+func refused(t *testing.T, dir string) error {
+	t.Helper()
+	cfg := Default()
+	cfg.DataDir, cfg.HTTP, cfg.Logger = dir, "127.0.0.1:0", slog.New(slog.DiscardHandler)
 	s, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithTimeout(t.Context(), 20*time.Second) // it is not to serve
 	defer stop()
-	var newer *datadir.FormatError
-	if err := s.Run(ctx); !errors.As(err, &newer) || newer.Format != 2 {
-		t.Errorf("the end of the server: %v", err)
-	}
-	if got := names(t, cfg.DataDir); !slices.Equal(got, []string{".", "FORMAT"}) {
-		t.Errorf("the directory has %q", got)
-	}
+	return s.Run(ctx)
 }
 
 // TestDirectoriesHaveTheirFormat: also those that are made.

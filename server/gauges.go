@@ -16,20 +16,24 @@ import (
 func (n *node) observe() error {
 	meter := otel.Meter("refrain/sigstore")
 	texts, err1 := meter.Int64ObservableGauge("refrain_sigstore_texts", metric.WithDescription("Texts in the window."))
-	occurrences, err2 := meter.Int64ObservableGauge("refrain_sigstore_occurrences", metric.WithDescription("Occurrences of texts that the window keeps."))
+	occurrences, err2 := meter.Int64ObservableGauge("refrain_sigstore_occurrences",
+		metric.WithDescription("Occurrences of texts that the window keeps."))
 	bytes, err3 := meter.Int64ObservableGauge("refrain_sigstore_bytes", metric.WithDescription("Bytes that the window holds."))
-	span, err4 := meter.Float64ObservableGauge("refrain_sigstore_span_seconds", metric.WithDescription("How far back the window reaches for certain: less than the span when the budget forces texts out."))
-	forced, err5 := meter.Int64ObservableCounter("refrain_sigstore_forced", metric.WithDescription("Texts that the budget dropped before their time."))
-	candidates, err6 := meter.Int64ObservableCounter("refrain_detector_candidates", metric.WithDescription("Texts that look-ups compared word by word."))
-	similar, err7 := meter.Int64ObservableCounter("refrain_detector_similar", metric.WithDescription("Those of them that were similar enough."))
+	span, err4 := meter.Float64ObservableGauge("refrain_sigstore_span_seconds",
+		metric.WithDescription("How far back the window reaches for certain: less than the span when the budget forces "+
+			"texts out."))
+	forced, err5 := meter.Int64ObservableCounter("refrain_sigstore_forced",
+		metric.WithDescription("Texts that the budget dropped before their time."))
+	candidates, err6 := meter.Int64ObservableCounter("refrain_detector_candidates",
+		metric.WithDescription("Texts that look-ups compared word by word."))
+	similar, err7 := meter.Int64ObservableCounter("refrain_detector_similar",
+		metric.WithDescription("Those of them that were similar enough."))
 	again, err8 := meter.Int64ObservableGauge("refrain_shard_redeliveries_bytes",
 		metric.WithDescription("Bytes of what tells which posts without a usable time are sent again."))
 	forcedOccurrences, err9 := meter.Int64ObservableCounter("refrain_sigstore_forced_occurrences",
 		metric.WithDescription("Occurrences that the budget dropped before their time, of texts that stayed."))
-	for _, err := range []error{err1, err2, err3, err4, err5, err6, err7, err8, err9} {
-		if err != nil {
-			return err
-		}
+	if err := errors.Join(err1, err2, err3, err4, err5, err6, err7, err8, err9); err != nil {
+		return err
 	}
 	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		t := detector.Total(n.detectors)
@@ -71,14 +75,14 @@ func (n *node) observeWorkers() error {
 	return err
 }
 
-// heldBy is who holds the clock of the windows most; nil: nobody.
-func (n *node) heldBy() (most *shard.Held) {
+// heldBy is the source partition furthest behind of those that hold the clock of a window; nil: none does.
+func (n *node) heldBy() (furthest *shard.Held) {
 	for _, w := range n.workers {
-		if h := w.HeldBy(); h != nil && (most == nil || h.Behind > most.Behind) {
-			most = h
+		if h := w.HeldBy(); h != nil && (furthest == nil || h.Behind > furthest.Behind) {
+			furthest = h
 		}
 	}
-	return most
+	return furthest
 }
 
 // logHeld says now and then who holds the window's clock, once that is by more than lateness: the window grows meanwhile.

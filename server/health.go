@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"refrain/api"
+	"refrain/internal/meters"
 )
 
 // health is what is known to be wrong with the service: a list of conditions, looked at every second and whenever somebody
@@ -118,31 +119,26 @@ func (h *health) logChange(c *condition) {
 // observe makes metrics of what was found last.
 func (h *health) observe() (metric.Registration, error) {
 	meter := otel.Meter("refrain/server")
-	ready, err1 := meter.Int64ObservableGauge("refrain_server_ready", metric.WithDescription("1 while /readyz answers 200, else 0."))
-	holds, err2 := meter.Int64ObservableGauge("refrain_server_condition", metric.WithDescription("1 while a condition holds, else 0."))
+	ready, err1 := meter.Int64ObservableGauge("refrain_server_ready",
+		metric.WithDescription("1 while /readyz answers 200, else 0."))
+	holding, err2 := meter.Int64ObservableGauge("refrain_server_condition",
+		metric.WithDescription("1 while a condition holds, else 0."))
 	if err := errors.Join(err1, err2); err != nil {
 		return nil, err
 	}
 	return meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		isReady := int64(1)
+		isReady := true
 		for _, c := range h.conditions {
-			o.ObserveInt64(holds, oneIf(c.holds), metric.WithAttributes(attribute.String("condition", c.name)))
+			o.ObserveInt64(holding, meters.Bool(c.holds), metric.WithAttributes(attribute.String("condition", c.name)))
 			if c.holds && !c.warning {
-				isReady = 0
+				isReady = false
 			}
 		}
-		o.ObserveInt64(ready, isReady)
+		o.ObserveInt64(ready, meters.Bool(isReady))
 		return nil
-	}, ready, holds)
-}
-
-func oneIf(is bool) int64 {
-	if is {
-		return 1
-	}
-	return 0
+	}, ready, holding)
 }
 
 // openHealth lists the conditions.
@@ -152,11 +148,15 @@ func (s *Server) openHealth() (err error) {
 		{name: "storage", means: "The store of the topics takes nothing: the disk is full, or has failed.",
 			check: func(context.Context) error { return n.server.Check() }},
 		{name: "sentence_topic", means: "The sentence topic does not answer.", check: n.checkSentences},
-		{name: "sentence_topic_full", means: "The sentence topic is full: posts are refused until old ones expire.", check: n.checkRoom},
-		{name: "worker_failing", means: "A match worker fails at every turn: posts are accepted, and not compared.", check: n.checkWorkers},
-		{name: "lag", means: "Posts wait too long to be compared.", after: 3 * time.Second, clear: 3 * time.Second, check: n.checkLag},
+		{name: "sentence_topic_full", means: "The sentence topic is full: posts are refused until old ones expire.",
+			check: n.checkRoom},
+		{name: "worker_failing", means: "A match worker fails at every turn: posts are accepted, and not compared.",
+			check: n.checkWorkers},
+		{name: "lag", means: "Posts wait too long to be compared.", after: 3 * time.Second, clear: 3 * time.Second,
+			check: n.checkLag},
 		{name: "canary_late", means: "The server's own posts do not come through the route.", check: n.checkCanary},
-		{name: "source_down", means: "A source of posts is out of reach.", warning: true, after: 3 * time.Second, check: s.checkSources},
+		{name: "source_down", means: "A source of posts is out of reach.", warning: true, after: 3 * time.Second,
+			check: s.checkSources},
 	}}
 	n.healthMetrics, err = n.health.observe()
 	return err
@@ -205,12 +205,12 @@ func (n *node) checkWorkers(context.Context) error {
 }
 
 func (n *node) checkLag(context.Context) error {
-	var most time.Duration
+	var longest time.Duration
 	for _, w := range n.workers {
-		most = max(most, w.Waits())
+		longest = max(longest, w.Waits())
 	}
-	if limit := n.cfg.Health.MaxLag; limit > 0 && most > limit {
-		return fmt.Errorf("the oldest has waited for %v, health.max_lag is %v", most.Round(time.Second), limit)
+	if limit := n.cfg.Health.MaxLag; limit > 0 && longest > limit {
+		return fmt.Errorf("the oldest has waited for %v, health.max_lag is %v", longest.Round(time.Second), limit)
 	}
 	return nil
 }

@@ -101,7 +101,8 @@ func (s *Server) post(t *testing.T, from, n int) (status int) {
 	var body bytes.Buffer
 	for i := from; i < from+n; i++ {
 		r := rand.New(rand.NewPCG(uint64(i), 0))
-		fmt.Fprintf(&body, "{\"id\":\"%d/%d\",\"text\":\"post number %d says%s\"}\n", time.Now().UnixNano(), i, i, randomWords(r, 60))
+		fmt.Fprintf(&body, "{\"id\":\"%d/%d\",\"text\":\"post number %d says%s\"}\n", time.Now().UnixNano(), i, i,
+			randomWords(r, 60))
 	}
 	resp, err := http.Post("http://"+s.Addr()+"/v1/posts", "application/x-ndjson", &body)
 	if err != nil {
@@ -129,7 +130,8 @@ type refusal struct {
 
 func (s *Server) mustRefuse(t *testing.T) (got refusal) {
 	t.Helper()
-	body := fmt.Sprintf(`{"id":"large","text":%q}`, randomWords(rand.New(rand.NewPCG(1, 1)), 20_000)) // more than there is room for
+	// more than there is room for
+	body := fmt.Sprintf(`{"id":"large","text":%q}`, randomWords(rand.New(rand.NewPCG(1, 1)), 20_000))
 	resp, err := http.Post("http://"+s.Addr()+"/v1/posts", "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +162,8 @@ func TestFullTopicAndRoomAgain(t *testing.T) {
 		}
 	}
 	got := s.mustRefuse(t)
-	if got.Type != "urn:refrain:problem:topic-full" || got.retry != "3600" || got.Accepted != 0 || got.Next != 1 || !strings.Contains(got.Detail, "about 49h") {
+	if got.Type != "urn:refrain:problem:topic-full" || got.retry != "3600" || got.Accepted != 0 || got.Next != 1 ||
+		!strings.Contains(got.Detail, "about 49h") {
 		t.Errorf("refused with Retry-After %s, %+v", got.retry, got)
 	}
 	s.mustBecome(t, "sentence_topic_full")

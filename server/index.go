@@ -33,7 +33,8 @@ func (s *Server) openIndex(ctx context.Context) error {
 		}
 	}
 	reader := s.reader("lookup")
-	reader.Store, reader.Deleted = indexCursor{store, to}, nil // the index itself leaves out what is deleted, and keeps the rest
+	// the index itself leaves out what is deleted, and keeps the rest
+	reader.Store, reader.Deleted = indexCursor{store, to}, nil
 	s.follow(publish.FollowConfig{ReaderConfig: reader, Sink: to, Check: to.check, Gather: 4000, Busy: s.node.behind}, store)
 	return nil
 }
@@ -99,11 +100,11 @@ type indexSink struct {
 }
 
 func (x *indexSink) Publish(ctx context.Context, events []publish.Event) error {
-	told := make([]lookup.Event, len(events))
+	converted := make([]lookup.Event, len(events))
 	for i := range events {
-		told[i] = lookup.Event{Data: events[i].Data, FoundAt: events[i].FoundAt}
+		converted[i] = lookup.Event{Data: events[i].Data, FoundAt: events[i].FoundAt}
 	}
-	if err := x.index.Publish(ctx, told); err != nil {
+	if err := x.index.Publish(ctx, converted); err != nil {
 		return x.rewind(ctx, err)
 	}
 	for i := range events {

@@ -24,12 +24,12 @@ type lazy[T io.Closer] struct {
 	opened bool
 }
 
-// firstTry is how long the start of the service waits for what cannot be reached.
-const firstTry = 3 * time.Second
+// firstOpenTimeout is how long the start of the service waits for what cannot be reached.
+const firstOpenTimeout = 3 * time.Second
 
 // try opens at the start. What cannot be reached now is left for later; that it lets us in when it answers is wanted.
 func (l *lazy[T]) try(ctx context.Context, name string, log *slog.Logger) error {
-	ctx, cancel := context.WithTimeout(ctx, firstTry)
+	ctx, cancel := context.WithTimeout(ctx, firstOpenTimeout)
 	defer cancel()
 	_, err := l.get(ctx)
 	if errors.Is(err, kafkaconn.ErrUnreachable) || errors.Is(err, context.DeadlineExceeded) {
@@ -39,8 +39,8 @@ func (l *lazy[T]) try(ctx context.Context, name string, log *slog.Logger) error 
 	return err
 }
 
-// tryFirst tries to open all that is behind a network, at once: the start waits for the slowest, and not for each.
-func (s *Server) tryFirst(ctx context.Context) error {
+// openFirst tries to open all that is behind a network, at once: the start waits for the slowest, and not for each.
+func (s *Server) openFirst(ctx context.Context) error {
 	var tries errgroup.Group
 	for _, try := range s.firstTries {
 		tries.Go(func() error { return try(ctx) })

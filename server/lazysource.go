@@ -71,7 +71,8 @@ const opening = "opening"
 
 // Next waits until the source can be opened.
 func (s *lazySource) Next(ctx context.Context) (ingest.Batch, error) {
-	src, err := backoff.Retry(ctx, func() (brokerSource, error) { return s.get(ctx) }, backoff.WithBackOff(retry.Steady()), backoff.WithMaxElapsedTime(0),
+	src, err := backoff.Retry(ctx, func() (brokerSource, error) { return s.get(ctx) },
+		backoff.WithBackOff(retry.Steady()), backoff.WithMaxElapsedTime(0),
 		backoff.WithNotify(func(err error, pause time.Duration) {
 			s.status.Failed(opening, err)
 			s.log.Warn("ingest: retrying connect", "source", s.name, "error", err, "pause", pause)

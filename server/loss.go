@@ -10,9 +10,9 @@ import (
 
 // lossy is a topic, or the store of positions, that may lose records to damage, and what that means.
 type lossy struct {
-	name  string
-	topic interface{ Lost() int64 }
-	means string
+	name        string
+	topic       interface{ Lost() int64 }
+	consequence string
 }
 
 func (n *node) lossy() []lossy {
@@ -32,7 +32,8 @@ func (n *node) lossy() []lossy {
 func (n *node) observeLosses() error {
 	for _, t := range n.lossy() {
 		if lost := t.topic.Lost(); lost > 0 {
-			n.log.Error("a topic lacks records that were acknowledged: its files are damaged", "topic", t.name, "records", lost, "hint", t.means)
+			n.log.Error("a topic lacks records that were acknowledged: its files are damaged", "topic", t.name, "records",
+				lost, "hint", t.consequence)
 		}
 	}
 	meter := otel.Meter("refrain/topic")

@@ -13,7 +13,8 @@ import (
 // Match looks a text up in the windows of this process.
 func (a *httpServer) Match(ctx context.Context, q api.Query) ([]api.Sentence, error) {
 	if q.Threshold != "" && q.Threshold != a.s.cfg.Window.Threshold {
-		return nil, fmt.Errorf("%w: threshold %s: this server's window answers for %s only", api.ErrInput, q.Threshold, a.s.cfg.Window.Threshold)
+		return nil, fmt.Errorf("%w: threshold %s: this server's window answers for %s only", api.ErrInput, q.Threshold,
+			a.s.cfg.Window.Threshold)
 	}
 	if len(q.Text) > feed.MaxText {
 		return nil, fmt.Errorf("%w: text: %d bytes, the limit is %d", api.ErrInput, len(q.Text), feed.MaxText)
@@ -27,15 +28,15 @@ func (a *httpServer) Match(ctx context.Context, q api.Query) ([]api.Sentence, er
 	for i, piece := range pieces {
 		out[i] = api.Sentence{Index: i, Start: piece.Start, End: piece.End}
 	}
-	left := room{maxMatched, q.Limit}
+	remaining := answerSpace{maxMatched, q.Limit}
 	for _, x := range compared {
 		x.Text, x.TextCut = q.Text[x.Start:x.End], false // nothing is stored of it
 		out[x.Index].Compared = true
-		if left.isUsedUp() {
+		if remaining.isUsedUp() {
 			out[x.Index].Truncated = true
 			continue
 		}
-		if err := a.s.node.match(ctx, x, &out[x.Index], &left); err != nil {
+		if err := a.s.node.match(ctx, x, &out[x.Index], &remaining); err != nil {
 			return nil, err
 		}
 	}
@@ -46,12 +47,12 @@ func (a *httpServer) Match(ctx context.Context, q api.Query) ([]api.Sentence, er
 // thousand texts each. 4,000 usual matches are less.
 const maxMatched = 2 << 20
 
-// room is what is left for matches in an answer.
-type room struct{ bytes, matches int }
+// answerSpace is what is left for matches in an answer.
+type answerSpace struct{ bytes, matches int }
 
-func (r *room) isUsedUp() bool { return r.bytes <= 0 || r.matches <= 0 }
+func (r *answerSpace) isUsedUp() bool { return r.bytes <= 0 || r.matches <= 0 }
 
-func (r *room) use(m *feed.Match) {
+func (r *answerSpace) use(m *feed.Match) {
 	r.bytes -= matchedSize(m)
 	r.matches--
 }
@@ -67,7 +68,8 @@ func matchedSize(m *feed.Match) int {
 
 func (a *httpServer) explain(_ context.Context, x, y string) (explain.Explanation, error) {
 	e, err := explain.Texts(x, y, explain.Settings{
-		Threshold: a.s.node.window.Threshold, Model: a.s.node.models.Model(), MinTokens: a.s.cfg.Window.MinTokens, MaxPairs: explain.MaxPairs,
+		Threshold: a.s.node.window.Threshold, Model: a.s.node.models.Model(), MinTokens: a.s.cfg.Window.MinTokens,
+		MaxPairs: explain.MaxPairs,
 	})
 	if err != nil {
 		return e, fmt.Errorf("%w: %w", api.ErrInput, err)
@@ -76,14 +78,14 @@ func (a *httpServer) explain(_ context.Context, x, y string) (explain.Explanatio
 }
 
 // match looks a sentence up in the rows of all workers, as far as there is room in the answer.
-func (n *node) match(ctx context.Context, x feed.Sentence, out *api.Sentence, left *room) error {
+func (n *node) match(ctx context.Context, x feed.Sentence, out *api.Sentence, remaining *answerSpace) error {
 	for _, w := range n.workers {
 		err := w.EachMatch(ctx, &x, func(m *feed.Match) {
-			if left.isUsedUp() {
+			if remaining.isUsedUp() {
 				out.Truncated = true
 				return
 			}
-			left.use(m)
+			remaining.use(m)
 			out.Matches = append(out.Matches, *m)
 		})
 		if err != nil {

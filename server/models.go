@@ -15,7 +15,8 @@ import (
 
 // openModels opens the models that were learned here, and lets the windows begin with the one in use.
 func (n *node) openModels() (err error) {
-	n.registry, err = models.OpenRegistry(filepath.Join(n.cfg.DataDir, "models"), n.window.Model, n.window.Threshold.String(), n.log)
+	n.registry, err = models.OpenRegistry(filepath.Join(n.cfg.DataDir, "models"), n.window.Model,
+		n.window.Threshold.String(), n.log)
 	if err != nil {
 		return err
 	}
@@ -69,7 +70,9 @@ func (w sharedWindow) Sets(from sigstore.Row, n int, visit func([]uint64)) (next
 
 func (w sharedWindow) Searches() models.Searches {
 	v := w.detector.View()
-	return models.Searches{Lookups: v.Counts.Lookups, Candidates: v.Counts.Candidates, Similar: v.Counts.Similar, Texts: v.Window.Groups}
+	return models.Searches{
+		Lookups: v.Counts.Lookups, Candidates: v.Counts.Candidates, Similar: v.Counts.Similar, Texts: v.Window.Groups,
+	}
 }
 
 // modelsAPI is what the HTTP API shows of the keeper.

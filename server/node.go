@@ -70,8 +70,11 @@ func (d disk) on(t topic.Topic) topic.Topic {
 }
 
 // openNode opens the data directory and everything on it. What fails is closed again.
-func openNode(ctx context.Context, cfg Config, clock func() time.Time, disk disk, caused func(origin, source string, events int)) (*node, error) {
-	n := &node{cfg: cfg, log: cfg.Logger, clock: clock, disk: disk, caused: caused, holding: rate.Sometimes{Interval: 10 * time.Minute}}
+func openNode(ctx context.Context, cfg Config, clock func() time.Time, disk disk,
+	caused func(origin, source string, events int)) (*node, error) {
+	n := &node{
+		cfg: cfg, log: cfg.Logger, clock: clock, disk: disk, caused: caused, holding: rate.Sometimes{Interval: 10 * time.Minute},
+	}
 	if err := n.open(ctx); err != nil {
 		return nil, errors.Join(err, n.close())
 	}
@@ -82,11 +85,8 @@ func (n *node) open(ctx context.Context) (err error) {
 	if n.window, err = windowConfig(n.cfg.Window, n.log); err != nil {
 		return err
 	}
-	if err := datadir.Claim(n.cfg.DataDir); err != nil {
-		return err
-	}
 	storage := jetstream.Default()
-	storage.Dir, storage.Sync, storage.Logger = n.cfg.DataDir, n.cfg.Topics.Sync, n.log
+	storage.Dir, storage.Claim, storage.Sync, storage.Logger = n.cfg.DataDir, datadir.Claim, n.cfg.Topics.Sync, n.log
 	if n.server, err = jetstream.Start(storage); err != nil {
 		return err
 	}
@@ -120,7 +120,8 @@ func (n *node) open(ctx context.Context) (err error) {
 	if err := n.openWorkers(ctx); err != nil {
 		return err
 	}
-	return errors.Join(n.openKeeper(), n.observe(), n.observeTombstones(), n.observeWorkers(), n.observeLosses(), n.openSpace(ctx))
+	return errors.Join(n.openKeeper(), n.observe(), n.observeTombstones(), n.observeWorkers(), n.observeLosses(),
+		n.openSpace(ctx))
 }
 
 func (n *node) openSplit() (*split.Split, error) {
@@ -147,8 +148,8 @@ func (n *node) openDetectors() error {
 	return nil
 }
 
-// openRedeliveries opens what the workers learn from which posts were redelivered, and which are deleted. Both live within the
-// budget of the windows.
+// openRedeliveries opens what the workers learn from which posts were redelivered, and which are deleted. Both live
+// within the budget of the windows.
 func (n *node) openRedeliveries() (err error) {
 	const share = 4 // of the budget it has at most one in so many parts
 	p := n.cfg.Topics.Partitions
@@ -175,12 +176,12 @@ func (n *node) openWorkers(ctx context.Context) error {
 // authorKey is the deployment's, made when it starts for the first time.
 func authorKey(ctx context.Context, store topic.Store) (key sigstore.AuthorKey, err error) {
 	const name = "authors/key"
-	kept, err := store.Get(ctx, name)
+	stored, err := store.Get(ctx, name)
 	if err != nil {
 		return key, err
 	}
-	if len(kept) == len(key) {
-		return sigstore.AuthorKey(kept), nil
+	if len(stored) == len(key) {
+		return sigstore.AuthorKey(stored), nil
 	}
 	rand.Read(key[:])
 	return key, store.Put(ctx, name, key[:])

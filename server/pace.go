@@ -76,9 +76,9 @@ func (q *quotas) countWait(b *ingest.Batch, since time.Time) {
 }
 
 // lag is how far the worker is behind that is furthest.
-func (n *node) lag() (most time.Duration) {
+func (n *node) lag() (longest time.Duration) {
 	for _, w := range n.workers {
-		most = max(most, w.Lag())
+		longest = max(longest, w.Lag())
 	}
-	return most
+	return longest
 }

@@ -42,8 +42,8 @@ func from(sender quota.Sender) *ingest.Batch {
 	return &ingest.Batch{Sender: string(sender), Posts: make([]feed.Post, 1)}
 }
 
-// TestWhoHurriesWaits: while look-ups are behind, a sender that has used more than two seconds of its quota is held back, and
-// told to come back after a while; who sends slowly is not, nor anybody once they have caught up.
+// TestWhoHurriesWaits: while look-ups are behind, a sender that has used more than two seconds of its quota is held
+// back, and told to come back after a while; who sends slowly is not, nor anybody once they have caught up.
 func TestWhoHurriesWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, setLag := paced(t)
@@ -90,7 +90,8 @@ func TestFeedsFollowThePace(t *testing.T) {
 		setLag(time.Minute)
 		time.AfterFunc(time.Hour, func() { setLag(0) })
 		begin := time.Now()
-		if err := q.await(t.Context(), from(quota.Feed("kafka")), touch); err != nil || time.Since(begin) < time.Hour || touched < 3600 {
+		if err := q.await(t.Context(), from(quota.Feed("kafka")), touch); err != nil || time.Since(begin) < time.Hour ||
+			touched < 3600 {
 			t.Errorf("%v after %v, touched %d times", err, time.Since(begin), touched)
 		}
 		setLag(time.Minute)
@@ -102,8 +103,8 @@ func TestFeedsFollowThePace(t *testing.T) {
 	})
 }
 
-// TestAFloodFollowsTheLookUps: one client sends far more than its quota gives on average while the worker stands still: it is
-// told to come back, and the other is accepted all the time.
+// TestAFloodFollowsTheLookUps: one client sends far more than its quota gives on average while the worker stands
+// still: it is told to come back, and the other is accepted all the time.
 func TestAFloodFollowsTheLookUps(t *testing.T) {
 	s, _ := mustLimit(t, func(c *Config) { c.Quotas.Token, c.Quotas.Pace = Quota{Posts: 100}, 200*time.Millisecond })
 	s.quotas.pace.patience = 100 * time.Millisecond

@@ -78,7 +78,8 @@ func collector(t *testing.T) (url string, all func() string) {
 func TestSecretsOfPeersStayInside(t *testing.T) {
 	const secret = "mARKer-0123456789"
 	away := e2e.FreeAddress(t)
-	nats := echo(t, `INFO {"server_id":"x","version":"2.15.0","proto":1,"auth_required":true,"jetstream":true,"headers":true,"max_payload":1048576}`+"\r\n",
+	nats := echo(t,
+		`INFO {"server_id":"x","version":"2.15.0","proto":1,"auth_required":true,"jetstream":true,"headers":true,"max_payload":1048576}`+"\r\n",
 		"-ERR '", "'\r\n")
 	redis := echo(t, "", "-ERR ", "\r\n")
 	plain := echo(t, "", "", "")
@@ -107,11 +108,12 @@ func TestSecretsOfPeersStayInside(t *testing.T) {
 	}
 	for _, store := range []string{away, redis} {
 		config := filepath.Join(t.TempDir(), "refrain.yaml")
-		if err := os.WriteFile(config, []byte("log: {level: debug}\nauth:\n  tokens:\n  - {name: root, token: "+secret+"-admin, scopes: [admin]}\n"+
-			"ingest:\n  nats:\n"+sources.String()+"  kafka:\n"+kafkaSources.String()+
-			"  bluesky: {enabled: true, url: \"ws://user:"+secret+"@"+plain+"/subscribe\"}\n"+
-			"publish:\n  nats:\n"+sinks.String()+"  kafka:\n"+kafkaSinks.String()+
-			"lookup: {store: redis, redis: {url: \"redis://user:"+secret+"@"+store+"/0\"}}\n"), 0o600); err != nil {
+		if err := os.WriteFile(config,
+			[]byte("log: {level: debug}\nauth:\n  tokens:\n  - {name: root, token: "+secret+"-admin, scopes: [admin]}\n"+
+				"ingest:\n  nats:\n"+sources.String()+"  kafka:\n"+kafkaSources.String()+
+				"  bluesky: {enabled: true, url: \"ws://user:"+secret+"@"+plain+"/subscribe\"}\n"+
+				"publish:\n  nats:\n"+sinks.String()+"  kafka:\n"+kafkaSinks.String()+
+				"lookup: {store: redis, redis: {url: \"redis://user:"+secret+"@"+store+"/0\"}}\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		p := e2e.New(t, e2e.WithConfig(config), "OTEL_EXPORTER_OTLP_ENDPOINT="+traces, "OTEL_BSP_SCHEDULE_DELAY=100")
@@ -119,9 +121,13 @@ func TestSecretsOfPeersStayInside(t *testing.T) {
 		out := map[string]string{}
 		p.Await(time.Minute, "word of every peer", func() bool {
 			out["/readyz"] = askAs(t, p, secret+"-admin", "GET", "/readyz")
-			return strings.Contains(out["/readyz"], "source_down") && strings.Contains(traced(), "refrain") && strings.Contains(p.Log.String(), "kafka")
+			return strings.Contains(out["/readyz"], "source_down") && strings.Contains(traced(), "refrain") &&
+				strings.Contains(p.Log.String(), "kafka")
 		})
-		for _, request := range []string{"GET /metrics", "GET /livez", "GET /v1/webhooks", "POST /v1/posts", "POST /v1/match", "GET /v1/posts/1/reuse", "GET /v1/texts/0"} {
+		for _, request := range []string{
+			"GET /metrics", "GET /livez", "GET /v1/webhooks", "POST /v1/posts", "POST /v1/match", "GET /v1/posts/1/reuse",
+			"GET /v1/texts/0",
+		} {
 			method, path, _ := strings.Cut(request, " ")
 			out[request] = askAs(t, p, secret+"-admin", method, path)
 		}
@@ -138,7 +144,8 @@ func TestSecretsOfPeersStayInside(t *testing.T) {
 // askAs returns the header and body of an answer.
 func askAs(t *testing.T, p *e2e.Process, token, method, path string) string {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, p.URL(path), strings.NewReader(`{"id":"1","text":"Some words that come again and again"}`))
+	r, err := http.NewRequestWithContext(t.Context(), method, p.URL(path),
+		strings.NewReader(`{"id":"1","text":"Some words that come again and again"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

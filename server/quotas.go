@@ -38,32 +38,38 @@ func senderOf(r *http.Request) string { return string(quota.Token(api.TokenName(
 func (q *quotas) openMetrics() error {
 	var errs [3]error
 	meter := otel.Meter("refrain/quota")
-	q.refused, errs[0] = meter.Int64Counter("refrain_quota_refused", metric.WithDescription("Batches of posts, and deletions, refused with 429 because a quota was used up."))
-	q.waits, errs[1] = meter.Int64Counter("refrain_quota_waits", metric.WithDescription("Batches that had to wait: of feeds because a quota was used up, of all because look-ups were behind."))
-	q.waited, errs[2] = meter.Float64Counter("refrain_quota_wait_seconds", metric.WithDescription("How long they waited, all together."))
+	q.refused, errs[0] = meter.Int64Counter("refrain_quota_refused",
+		metric.WithDescription("Batches of posts, and deletions, refused with 429 because a quota was used up."))
+	q.waits, errs[1] = meter.Int64Counter("refrain_quota_waits",
+		metric.WithDescription("Batches that had to wait: of feeds because a quota was used up, of all because look-ups "+
+			"were behind."))
+	q.waited, errs[2] = meter.Float64Counter("refrain_quota_wait_seconds",
+		metric.WithDescription("How long they waited, all together."))
 	return errors.Join(errs[:]...)
 }
 
-// appear makes every series that there can be, as 0: the increase of one that begins with 1 is 0, and no alert would fire.
-func (q *quotas) appear(c *quota.Config) {
+// initSeries makes every series that there can be, as 0: the increase of one that begins with 1 is 0, and no alert
+// would fire.
+func (q *quotas) initSeries(c *quota.Config) {
 	ctx := context.Background()
-	tokens, sources := append(slices.Collect(maps.Values(c.Tokens)), c.Token), append(slices.Collect(maps.Values(c.Sources)), c.Source)
+	tokens, sources := append(slices.Collect(maps.Values(c.Tokens)), c.Token),
+		append(slices.Collect(maps.Values(c.Sources)), c.Source)
 	for _, of := range series(quota.KindToken, tokens) {
 		q.refused.Add(ctx, 0, of)
 	}
 	for _, of := range series(quota.KindSource, sources) {
 		q.refused.Add(ctx, 0, of)
-		q.appearWaits(of)
+		q.initWaits(of)
 	}
 	for _, of := range series(quota.KindFeed, []quota.Limits{c.Feed}) {
-		q.appearWaits(of)
+		q.initWaits(of)
 	}
 	for _, kind := range []string{quota.KindToken, quota.KindFeed} {
-		q.appearWaits(which(&quota.Exceeded{Kind: kind, Limit: limitPace}))
+		q.initWaits(which(&quota.Exceeded{Kind: kind, Limit: limitPace}))
 	}
 }
 
-func (q *quotas) appearWaits(of metric.AddOption) {
+func (q *quotas) initWaits(of metric.AddOption) {
 	q.waits.Add(context.Background(), 0, of)
 	q.waited.Add(context.Background(), 0, of)
 }

@@ -112,7 +112,10 @@ func mustSend(t *testing.T, s *Server, token, lines string) (got sent) {
 		t.Errorf("%s with type %s", resp.Status, answer.Type)
 	}
 	seconds, _ := strconv.Atoi(resp.Header.Get("Retry-After"))
-	return sent{resp.StatusCode, answer.Accepted, answer.Next, answer.Quota.Kind, answer.Quota.Limit, of, time.Duration(seconds) * time.Second, time.Duration(answer.Quota.Wait) * time.Second}
+	return sent{
+		resp.StatusCode, answer.Accepted, answer.Next, answer.Quota.Kind, answer.Quota.Limit, of,
+		time.Duration(seconds) * time.Second, time.Duration(answer.Quota.Wait) * time.Second,
+	}
 }
 
 // plainPosts are n posts whose ids begin with id, of which none repeats another.
@@ -157,7 +160,8 @@ func TestFloodBesideAnHonestClient(t *testing.T) {
 	if min, max := 10*100, 10*100+flooders*batch; accepted < min || accepted > max || refused == 0 {
 		t.Errorf("the flood: %d posts accepted, want %d to %d, %d requests refused", accepted, min, max, refused)
 	}
-	if got := mustSend(t, s, "flood", plainPosts("more", 1)); got.retry == 0 || got.kind != "token" || got.limit != "posts" || got.next != 1 {
+	if got := mustSend(t, s, "flood", plainPosts("more", 1)); got.retry == 0 || got.kind != "token" ||
+		got.limit != "posts" || got.next != 1 {
 		t.Errorf("the flood, once more: %+v, before %+v", got, last)
 	} else {
 		refused++
@@ -167,7 +171,8 @@ func TestFloodBesideAnHonestClient(t *testing.T) {
 		t.Errorf("the flood, after what it was told to wait: %+v", got)
 	}
 	got := counts()
-	if got["refrain_ingest_posts accepted"] != int64(accepted+100+1) || got["refrain_ingest_posts rejected"] != 0 || got["refrain_quota_refused token posts"] != int64(refused) {
+	if got["refrain_ingest_posts accepted"] != int64(accepted+100+1) || got["refrain_ingest_posts rejected"] != 0 ||
+		got["refrain_quota_refused token posts"] != int64(refused) {
 		t.Errorf("counted %v; the flood had %d and the honest 101 accepted, %d requests were refused", got, accepted, refused)
 	}
 }
@@ -265,21 +270,21 @@ func mustCountEvents(t *testing.T, s *Server) (n int) {
 
 // TestAFeedWaits: a feed over its quota is not refused; its next batch waits, and goes on then.
 func TestAFeedWaits(t *testing.T) {
-	said := make(chan struct{}, 1)
+	logged := make(chan struct{}, 1)
 	src := make(pushed)
 	_, clock := mustLimit(t, func(c *Config) {
 		c.Quotas.Source, c.Quotas.Burst = Quota{Posts: 1}, time.Second
-		c.Logger = slog.New(messageWatcher{slog.DiscardHandler, "a feed waits: its quota is used up", said})
+		c.Logger = slog.New(messageWatcher{slog.DiscardHandler, "a feed waits: its quota is used up", logged})
 	}, src)
 	src.MustPush(t, "test", "a", "these words are said three times", time.Now())
 	select {
-	case <-said:
+	case <-logged:
 		t.Fatal("the first batch waits")
 	default:
 	}
 	before := clock.read()
 	go func() {
-		<-said
+		<-logged
 		clock.pass(2 * time.Second)
 	}()
 	src.MustPush(t, "test", "b", "these words are said three times", time.Now())
@@ -373,8 +378,8 @@ func addPoints(counts map[string]int64, name string, points []metricdata.DataPoi
 	}
 }
 
-// TestQuotaSeriesAreThere before the first refusal, those of the limits that there are: an alert on their increase would miss
-// the first otherwise.
+// TestQuotaSeriesAreThere before the first refusal, those of the limits that there are: an alert on their increase
+// would miss the first otherwise.
 func TestQuotaSeriesAreThere(t *testing.T) {
 	counts := mustMeter(t)
 	mustLimit(t, func(c *Config) {

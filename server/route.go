@@ -23,16 +23,16 @@ type route struct {
 	deletions
 	dead   *ingest.DeadLetters
 	quotas *quotas
-	noting *noting
+	posts  *postLog
 	roomIn func() time.Duration // until a full sentence topic may have room
 	log    *slog.Logger
 }
 
 var errOvertaken = errors.New("an earlier batch of the request is not durable")
 
-// once carries a batch of a client that waits for the answer, and is told of a failure.
-func (r *route) once(ctx context.Context, b *ingest.Batch) error {
-	r.noting.batch(b)
+// handle writes a batch of a client, which waits for the answer and is told of a failure.
+func (r *route) handle(ctx context.Context, b *ingest.Batch) error {
+	r.posts.batch(b)
 	if err := r.dead.Write(b.Rejected); err != nil {
 		return err
 	}
@@ -42,9 +42,10 @@ func (r *route) once(ctx context.Context, b *ingest.Batch) error {
 	return r.write(ctx, b)
 }
 
-// retried carries a batch of a source that nobody waits at: it is tried again until it is durable, or ctx ends.
-func (r *route) retried(ctx context.Context, source string, b *ingest.Batch) error {
-	r.noting.batch(b)
+// handleRetrying writes a batch of a source where nobody waits for an answer: again and again until it is durable, or
+// ctx ends.
+func (r *route) handleRetrying(ctx context.Context, source string, b *ingest.Batch) error {
+	r.posts.batch(b)
 	rejected := b.Rejected
 	write := func() (struct{}, error) {
 		if err := r.dead.Write(rejected); err != nil {
@@ -53,9 +54,10 @@ func (r *route) retried(ctx context.Context, source string, b *ingest.Batch) err
 		rejected = nil // once is enough
 		return struct{}{}, r.write(ctx, b)
 	}
-	_, err := backoff.Retry(ctx, write, backoff.WithBackOff(retry.Steady()), backoff.WithMaxElapsedTime(0), backoff.WithNotify(func(err error, pause time.Duration) {
-		r.log.Error("ingest: retrying append", "source", source, "error", err, "pause", pause)
-	}))
+	_, err := backoff.Retry(ctx, write, backoff.WithBackOff(retry.Steady()), backoff.WithMaxElapsedTime(0),
+		backoff.WithNotify(func(err error, pause time.Duration) {
+			r.log.Error("ingest: retrying append", "source", source, "error", err, "pause", pause)
+		}))
 	return err
 }
 

@@ -61,7 +61,8 @@ func TestServeBalance(t *testing.T) {
 	p.Start()
 	var posts [][]byte
 	for i := range 300 {
-		posts = append(posts, fmt.Appendf(nil, `{"id":"p%d","text":"The mayor of town number %d opened a bridge. Yes."}`+"\n", i, i%40))
+		posts = append(posts,
+			fmt.Appendf(nil, `{"id":"p%d","text":"The mayor of town number %d opened a bridge. Yes."}`+"\n", i, i%40))
 		if i%50 == 0 {
 			posts = append(posts, []byte("{\"id\":\"bad\"}\n"))
 		}
@@ -82,7 +83,8 @@ func TestServeBalance(t *testing.T) {
 	p.Events() // everything is through
 	c := p.Counters()
 	sent := float64(len(posts) + len(again) + 20)
-	equal(t, "posts accepted + rejected", c["refrain_ingest_posts_total/accepted"]+c["refrain_ingest_posts_total/rejected"], sent)
+	equal(t, "posts accepted + rejected",
+		c["refrain_ingest_posts_total/accepted"]+c["refrain_ingest_posts_total/rejected"], sent)
 	equal(t, "posts rejected", c["refrain_ingest_posts_total/rejected"], 6+2+1)
 	equal(t, "sentences", c["refrain_sigstore_sentences_total"], c["refrain_split_sentences_total"])
 	equal(t, "sentences of accepted posts", c["refrain_split_sentences_total"], 2*c["refrain_ingest_posts_total/accepted"])
@@ -106,7 +108,9 @@ func TestServeReportsOnceInAnyOrder(t *testing.T) {
 	p.Start()
 	var posts [][]byte
 	for i := 600; i > 0; i-- {
-		posts = append(posts, fmt.Appendf(nil, `{"id":"%04d","created_at":"2020-01-01T00:00:00Z","text":"The same words come here again and again, my friends, number%d"}`+"\n", i, i%2))
+		posts = append(posts,
+			fmt.Appendf(nil,
+				`{"id":"%04d","created_at":"2020-01-01T00:00:00Z","text":"The same words come here again and again, my friends, number%d"}`+"\n", i, i%2))
 	}
 	p.Feed(posts, 50, func(int) {})
 	ids := p.Events()

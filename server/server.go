@@ -114,7 +114,9 @@ func (s *Server) Addr() string { return s.listener.Addr().String() }
 // sink ends it too, and is returned. Ready must have returned nil. name is what logs and metrics call the sink.
 func (s *Server) Follow(ctx context.Context, name string, to publish.Sink) error {
 	// Its position is kept for as long as it lasts.
-	reader := publish.ReaderConfig{Topic: s.node.events, Store: &topic.MemoryStore{}, Name: name, Deleted: s.node.isDeleted, Logger: s.log}
+	reader := publish.ReaderConfig{
+		Topic: s.node.events, Store: &topic.MemoryStore{}, Name: name, Deleted: s.node.isDeleted, Logger: s.log,
+	}
 	return publish.Follow(ctx, publish.FollowConfig{ReaderConfig: reader, Sink: to})
 }
 
@@ -132,7 +134,8 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		}
 		return errors.Join(err, s.closeSources(), s.close())
 	}
-	s.log.Info("serving", "http", "http://"+s.Addr(), "data", s.cfg.DataDir, "threshold", s.cfg.Window.Threshold, "span", s.cfg.Window.Span.String(),
+	s.log.Info("serving", "http", "http://"+s.Addr(), "data", s.cfg.DataDir, "threshold", s.cfg.Window.Threshold, "span",
+		s.cfg.Window.Span.String(),
 		"engine", s.cfg.Window.Engine, "model", s.node.models.Model().Name())
 	close(s.ready)
 	defer context.AfterFunc(ctx, func() { s.log.Info("stopping: what was accepted is finished first") })()
@@ -154,7 +157,7 @@ func (s *Server) open(ctx context.Context) (err error) {
 	}
 	s.quotas.pace = pace{lag: s.node.lag, max: s.cfg.Quotas.Pace, patience: maxPaceWait}
 	limits := s.quotaConfig(s.node.cfg.Topics.SentenceBytes) // which may be by the disk
-	s.quotas.appear(&limits)
+	s.quotas.initSeries(&limits)
 	s.quotas.counted = quota.New(limits)
 	dead, err := s.node.openDeadLetters("posts", "dead-letters.jsonl")
 	if err != nil {
@@ -165,7 +168,10 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	s.route = route{split: s.node.split, deletions: deletions, dead: dead, quotas: &s.quotas, noting: newNoting(s.log), roomIn: s.node.roomIn, log: s.log}
+	s.route = route{
+		split: s.node.split, deletions: deletions, dead: dead, quotas: &s.quotas, posts: newPostLog(s.log),
+		roomIn: s.node.roomIn, log: s.log,
+	}
 	if err := s.openSources(ctx); err != nil {
 		return err
 	}
@@ -175,7 +181,7 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if err := s.openSinks(ctx); err != nil {
 		return err
 	}
-	if err := s.tryFirst(ctx); err != nil {
+	if err := s.openFirst(ctx); err != nil {
 		return err
 	}
 	if err := s.openHealth(); err != nil {
@@ -190,16 +196,16 @@ func (s *Server) open(ctx context.Context) (err error) {
 func (s *Server) serve(ctx context.Context) error {
 	workers, stopWorkers := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWorkers()
-	var match, rest errgroup.Group
+	var match, others errgroup.Group
 	failed, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	for _, w := range s.node.workers {
 		match.Go(func() error { return failing(fail, w.Run(workers)) })
 	}
 	for _, part := range s.parts() {
-		rest.Go(func() error { return failing(fail, part(failed)) })
+		others.Go(func() error { return failing(fail, part(failed)) })
 	}
-	err := rest.Wait()
+	err := others.Wait()
 	stopWorkers()
 	return errors.Join(err, match.Wait(), s.close())
 }
@@ -211,7 +217,7 @@ func (s *Server) parts() []func(context.Context) error {
 		s.followRecent, s.tick, s.node.purge, s.node.watchSpace, s.node.models.Run, s.runHTTP, s.node.health.run,
 	}
 	if c := s.node.canaries; c != nil {
-		parts = append(parts, c.send, c.carry, c.listen)
+		parts = append(parts, c.send, c.writeBack, c.listen)
 	}
 	for _, src := range s.sources {
 		parts = append(parts, func(ctx context.Context) error { return s.runSource(ctx, src) })
@@ -229,7 +235,7 @@ func failing(fail context.CancelCauseFunc, err error) error {
 
 // runHTTP carries what clients post. It ends by itself when the API stops, after what that has accepted.
 func (s *Server) runHTTP(ctx context.Context) error {
-	return s.ends("http", ingest.Run(context.WithoutCancel(ctx), s.http, s.route.once))
+	return s.ends("http", ingest.Run(context.WithoutCancel(ctx), s.http, s.route.handle))
 }
 
 // runSource carries what a source has until there is no more, or ctx ends.
@@ -240,7 +246,7 @@ func (s *Server) runSource(ctx context.Context, src source) error {
 		if err := s.quotas.await(ctx, b, s.node.split.Touch); err != nil {
 			return err
 		}
-		return s.route.retried(ctx, src.name, b)
+		return s.route.handleRetrying(ctx, src.name, b)
 	}
 	err := ingest.Run(ctx, src, handle)
 	if err == nil { // it has ended; one that failed stays down

@@ -161,7 +161,8 @@ func TestATakenPortIsToldToWhoWaits(t *testing.T) {
 func TestTextRulesOfAnotherBuild(t *testing.T) {
 	n := &node{cfg: Config{DataDir: "old"}}
 	for setting, want := range map[string]string{
-		textVersion:  "data directory old has sentences by text rules of version 1, and this program's are of version 2: start with an empty data directory, or with the program that wrote it",
+		textVersion: "data directory old has sentences by text rules of version 1, and this program's are of version " +
+			"2: start with an empty data directory, or with the program that wrote it",
 		"min_tokens": "topic sentences was made with min_tokens 1 and cannot go on with 2",
 	} {
 		err := n.ofAnotherBuild(&jetstream.FixedError{Topic: "sentences", Setting: setting, Is: "1", Want: "2"})

@@ -56,12 +56,12 @@ func (s *Server) openHTTP() (err error) {
 }
 
 // parseFields is what a source's configuration says of the fields of its posts; key is its path there.
-func parseFields(key, mapping string, keep []string, link string) (*feed.Fields, error) {
+func parseFields(key, mapping string, meta []string, link string) (*feed.Fields, error) {
 	fields, err := feed.ParseFields(mapping)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %s.map: %w", key, err)
 	}
-	if fields, err = fields.WithMeta(keep); err != nil {
+	if fields, err = fields.WithMeta(meta); err != nil {
 		return nil, fmt.Errorf("configuration: %s.keep: %w", key, err)
 	}
 	if fields, err = fields.WithLink(link); err != nil {
@@ -151,10 +151,11 @@ func (s *Server) openKafka(ctx context.Context, i int, k *KafkaSource) error {
 	if cfg.Status, err = ingest.NewStatus(name); err != nil {
 		return err
 	}
-	return s.addLazySource(ctx, name, cfg.Status, func(ctx context.Context, assigned func(context.Context, []string) error) (brokerSource, error) {
-		cfg.Assigned = assigned
-		return kafkasource.Open(ctx, cfg)
-	})
+	return s.addLazySource(ctx, name, cfg.Status,
+		func(ctx context.Context, assigned func(context.Context, []string) error) (brokerSource, error) {
+			cfg.Assigned = assigned
+			return kafkasource.Open(ctx, cfg)
+		})
 }
 
 func (s *Server) openNATS(ctx context.Context, i int, n *NATSSource) error {
@@ -167,15 +168,17 @@ func (s *Server) openNATS(ctx context.Context, i int, n *NATSSource) error {
 		return fmt.Errorf("configuration: ingest.nats[%d]: %w", i, err)
 	}
 	cfg := natssource.Default()
-	cfg.Conn, cfg.Stream, cfg.Consumer, cfg.Subject, cfg.Start = conn, n.Stream, n.consumer(), n.Subject, cmp.Or(n.Start, cfg.Start)
+	cfg.Conn, cfg.Stream, cfg.Consumer, cfg.Subject, cfg.Start = conn, n.Stream, n.consumer(), n.Subject,
+		cmp.Or(n.Start, cfg.Start)
 	cfg.Fields, cfg.SourceName, cfg.MaxRecord = fields, n.Source, cmp.Or(int(n.MaxRecord), cfg.MaxRecord)
 	cfg.Logger = s.log
 	name := "nats/" + cfg.Stream + "/" + cfg.Consumer
 	if cfg.Status, err = ingest.NewStatus(name); err != nil {
 		return err
 	}
-	return s.addLazySource(ctx, name, cfg.Status, func(ctx context.Context, assigned func(context.Context, []string) error) (brokerSource, error) {
-		cfg.Assigned = assigned
-		return natssource.Open(ctx, cfg)
-	})
+	return s.addLazySource(ctx, name, cfg.Status,
+		func(ctx context.Context, assigned func(context.Context, []string) error) (brokerSource, error) {
+			cfg.Assigned = assigned
+			return natssource.Open(ctx, cfg)
+		})
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"sync"
@@ -41,8 +42,10 @@ const spaceEvery = time.Minute
 func (n *node) openSpace(ctx context.Context) error {
 	_, eventAge := n.ages()
 	n.space.topics = []*topicSpace{
-		{name: "sentences", key: "topics.sentence_bytes", outcome: "posts are then refused", topic: n.sentences, retention: n.sentencesNeeded(), purges: true},
-		{name: "events", key: "topics.event_bytes", outcome: "the oldest events then go before their age", topic: n.events, retention: eventAge},
+		{name: "sentences", key: "topics.sentence_bytes", outcome: "posts are then refused", topic: n.sentences,
+			retention: n.sentencesNeeded(), purges: true},
+		{name: "events", key: "topics.event_bytes", outcome: "the oldest events then go before their age", topic: n.events,
+			retention: eventAge},
 	}
 	n.measureSpace(ctx)
 	return n.space.observe()
@@ -51,9 +54,9 @@ func (n *node) openSpace(ctx context.Context) error {
 // sentencesNeeded is how long a window needs its sentences, as a rule: for span and lateness, and a block more, since
 // blocks of span/16 go as a whole; and what tells redeliveries. A purge follows within minutes.
 func (n *node) sentencesNeeded() time.Duration {
-	const untilPurged = 10 * time.Minute
+	const purgeDelay = 10 * time.Minute
 	w := n.window
-	return max(w.Span+w.Span/16+w.Lateness, n.cfg.Window.Redelivery) + untilPurged
+	return max(w.Span+w.Span/16+w.Lateness, n.cfg.Window.Redelivery) + purgeDelay
 }
 
 // watchSpace measures the topics until ctx ends.
@@ -70,16 +73,18 @@ func (n *node) measureSpace(ctx context.Context) {
 			}
 			continue
 		}
-		if text, worse := t.update(n.clock(), size); text != "" {
-			n.logSpace(t, text, worse)
+		if text, isWarning := t.update(n.clock(), size); text != "" {
+			n.logSpace(t, text, isWarning)
 		}
 	}
 }
 
-func (n *node) logSpace(t *topicSpace, text string, worse bool) {
-	args := []any{"topic", t.name, "hours_to_full", math.Round(100*t.now.Hours) / 100, "bytes", t.size.Bytes, "max_bytes", t.size.MaxBytes,
-		"bytes_per_second", int64(t.now.Rate), "needed_bytes", int64(t.now.Needed), "needed_for", t.now.Retention.Round(time.Minute).String()}
-	if !worse {
+func (n *node) logSpace(t *topicSpace, text string, isWarning bool) {
+	args := []any{"topic", t.name, "hours_to_full", math.Round(100*t.now.Hours) / 100, "bytes", t.size.Bytes,
+		"max_bytes", t.size.MaxBytes,
+		"bytes_per_second", int64(t.now.Rate), "needed_bytes", int64(t.now.Needed), "needed_for",
+		t.now.Retention.Round(time.Minute).String()}
+	if !isWarning {
 		n.log.Info(text, args...)
 		return
 	}
@@ -87,7 +92,7 @@ func (n *node) logSpace(t *topicSpace, text string, worse bool) {
 }
 
 // update takes a measurement. text is what to log of it.
-func (t *topicSpace) update(now time.Time, s jetstream.Size) (text string, worse bool) {
+func (t *topicSpace) update(now time.Time, s jetstream.Size) (text string, isWarning bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.usage.observe(now, s)
@@ -99,7 +104,8 @@ func (t *topicSpace) update(now time.Time, s jetstream.Size) (text string, worse
 	case math.IsInf(t.now.Hours, 1):
 		return "the topic will hold what is needed again", false
 	case t.now.Hours == 0:
-		return fmt.Sprintf("the topic is full: %s: set %s to more than %s, or let fewer posts in", t.outcome, t.key, units.FormatBytes(s.MaxBytes)), true
+		return fmt.Sprintf("the topic is full: %s: set %s to more than %s, or let fewer posts in", t.outcome, t.key,
+			units.FormatBytes(s.MaxBytes)), true
 	}
 	return fmt.Sprintf("the topic will be full before what is needed may go: %s: set %s to %s or more, or let fewer posts in",
 		t.outcome, t.key, units.Bytes(int64(1.1*t.now.Needed))), true
@@ -114,15 +120,15 @@ type spaceWarning struct {
 
 const minWarningPause = 10 * time.Minute
 
-// due reports whether there is news: a topic that would never be full will be, in half the time that was logged, is, or
-// will not be after all.
+// due reports whether that is to be logged: a topic that would never be full will be, in half the time that was
+// logged, is, or will not be after all.
 func (w *spaceWarning) due(now time.Time, hours float64) bool {
 	known := w.hours
 	if !w.any {
 		known = math.Inf(1)
 	}
-	news := math.IsInf(hours, 1) != math.IsInf(known, 1) || hours < known/2
-	if !news || w.any && hours > 0 && now.Sub(w.at) < minWarningPause {
+	changed := math.IsInf(hours, 1) != math.IsInf(known, 1) || hours < known/2
+	if !changed || w.any && hours > 0 && now.Sub(w.at) < minWarningPause {
 		return false
 	}
 	*w = spaceWarning{hours, now, true}
@@ -131,17 +137,19 @@ func (w *spaceWarning) due(now time.Time, hours float64) bool {
 
 func (s *space) observe() error {
 	meter := otel.Meter("refrain/topic")
-	bytes, err1 := meter.Int64ObservableGauge("refrain_topic_bytes", metric.WithDescription("Bytes that a topic holds, as they count against its limit."))
-	limit, err2 := meter.Int64ObservableGauge("refrain_topic_max_bytes", metric.WithDescription("The limit of a topic, in bytes."))
+	bytes, err1 := meter.Int64ObservableGauge("refrain_topic_bytes",
+		metric.WithDescription("Bytes that a topic holds, as they count against its limit."))
+	limit, err2 := meter.Int64ObservableGauge("refrain_topic_max_bytes",
+		metric.WithDescription("The limit of a topic, in bytes."))
 	needed, err3 := meter.Float64ObservableGauge("refrain_topic_needed_bytes",
-		metric.WithDescription("Bytes that a topic comes to hold at the rate of the last hour, each record for as long as it is needed."))
+		metric.WithDescription("Bytes that a topic comes to hold at the rate of the last hour, each record for as long "+
+			"as it is needed."))
 	hours, err4 := meter.Float64ObservableGauge("refrain_topic_hours_to_full",
-		metric.WithDescription("Hours until a topic reaches its limit, at the rate of the last hour, while what is no longer needed goes. "+
+		metric.WithDescription("Hours until a topic reaches its limit, at the rate of the last hour, while what is no "+
+			"longer needed goes. "+
 			"0: it is full. +Inf: it never is, as where nothing is appended."))
-	for _, err := range []error{err1, err2, err3, err4} {
-		if err != nil {
-			return err
-		}
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return err
 	}
 	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for _, t := range s.topics {

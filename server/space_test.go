@@ -91,10 +91,12 @@ func TestSpaceWarnsBeforeATopicIsFull(t *testing.T) {
 		minute(i)
 	}
 	size, now := sentences.read()
-	if want := float64(size.MaxBytes-size.Bytes) / now.Rate / 3600; math.Abs(now.Hours-want) > want/100 || now.Needed < float64(size.MaxBytes) {
+	if want := float64(size.MaxBytes-size.Bytes) / now.Rate / 3600; math.Abs(now.Hours-want) > want/100 ||
+		now.Needed < float64(size.MaxBytes) {
 		t.Fatalf("%+v of %+v: want %.2f hours", now, size, want)
 	}
-	warnings := log.lines("level=WARN", "the topic will be full", "topic=sentences", "hours_to_full=", "set topics.sentence_bytes to ")
+	warnings := log.lines("level=WARN", "the topic will be full", "topic=sentences", "hours_to_full=",
+		"set topics.sentence_bytes to ")
 	if len(warnings) < 1 || len(warnings) > 2 {
 		t.Errorf("%d warnings in 20 minutes, want one in ten at most: %q", len(warnings), log.lines("topic"))
 	}
@@ -109,9 +111,12 @@ func TestSpaceWarnsBeforeATopicIsFull(t *testing.T) {
 	ahead.Add(int64(time.Minute)) // the route of a source tries again for ever: so this one is of a client
 	post := make([]feed.Post, 400)
 	for i := range post {
-		post[i] = feed.Post{ID: fmt.Sprint("last", i), Text: fmt.Sprintf("the last%d of all%d the posts%d has no%d room", i, i, i*3, i*5), Time: feed.FromTime(s.clock()), Timed: true}
+		post[i] = feed.Post{
+			ID: fmt.Sprint("last", i), Text: fmt.Sprintf("the last%d of all%d the posts%d has no%d room", i, i, i*3, i*5),
+			Time: feed.FromTime(s.clock()), Timed: true,
+		}
 	}
-	if err := s.route.once(t.Context(), &ingest.Batch{Partition: "feed", Posts: post}); err == nil {
+	if err := s.route.handle(t.Context(), &ingest.Batch{Partition: "feed", Posts: post}); err == nil {
 		t.Errorf("%.0f minutes were left, and more than their posts were appended", left)
 	}
 	s.node.measureSpace(t.Context())
@@ -143,8 +148,9 @@ func TestTopicLimits(t *testing.T) {
 	}
 }
 
-// TestDefaultLimitsHoldTheSpan: a feed of 1,000 posts a second fits, at the measured costs, for all of the topics' ages, also where
-// a source holds the window back and nothing is purged; and with one post a request, at the bytes of that, while it is purged.
+// TestDefaultLimitsHoldTheSpan: a feed of 1,000 posts a second fits, at the measured costs, for all of the topics'
+// ages, also where a source holds the window back and nothing is purged; and with one post a request, at the bytes of
+// that, while it is purged.
 func TestDefaultLimitsHoldTheSpan(t *testing.T) {
 	f, costs := plan.DefaultFeed(), plan.DefaultCosts()
 	f.PostsPerDay, f.PeakFactor = 1000*86_400, 1
@@ -162,6 +168,9 @@ func TestDefaultLimitsHoldTheSpan(t *testing.T) {
 			t.Errorf("%s: %.3g bytes of at most %.3g", name, c.needed, c.limit)
 		}
 	}
+	if d := Default().DeadLetters; costs.LetterBytes != 2*float64(d.Files+1)*float64(d.Bytes) {
+		t.Errorf("the plan has %v bytes of dead letters, of %+v", costs.LetterBytes, d)
+	}
 	if w := Default().Window; w.Span != f.Span || w.MaxHold != f.MaxHold || w.Lateness != f.Lateness {
 		t.Errorf("the plan is for another window: %v, %v, %v", f.Span, f.MaxHold, f.Lateness)
 	}
@@ -173,7 +182,8 @@ func TestLimitsBeyondTheDisk(t *testing.T) {
 		sentences, events Bytes
 		want              []string
 	}{
-		{1 << 48, 0, []string{"level=WARN", "the disk is full before the topics are", "topics.sentence_bytes=\"281.5 TB\"", "free="}},
+		{1 << 48, 0, []string{"level=WARN", "the disk is full before the topics are", "topics.sentence_bytes=\"281.5 TB\"",
+			"free="}},
 		{0, 0, []string{"level=INFO", "limits of the topics are by the disk", "topics.event_bytes=", "free="}},
 	} {
 		var log lockedLog

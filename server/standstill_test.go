@@ -30,7 +30,9 @@ func (p pushed) MustPush(t *testing.T, partition, id, words string, at time.Time
 	t.Helper()
 	var posts []feed.Post
 	for i := range 3 {
-		posts = append(posts, feed.Post{ID: fmt.Sprint(id, i), Text: words, Time: feed.FromTime(at).Add(time.Duration(i)), Timed: true})
+		posts = append(posts, feed.Post{
+			ID: fmt.Sprint(id, i), Text: words, Time: feed.FromTime(at).Add(time.Duration(i)), Timed: true,
+		})
 	}
 	durable := make(chan error, 1)
 	p <- ingest.Batch{Partition: partition, Posts: posts, Ack: func(err error) { durable <- err }}
@@ -148,8 +150,8 @@ func TestSentencesArePurged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if least, last := min(start[0], start[1], start[2], start[3]), max(end[0], end[1], end[2], end[3]); least > last*3/4 {
-			t.Logf("of %d positions %d are purged", last, least)
+		if purged, last := min(start[0], start[1], start[2], start[3]), max(end[0], end[1], end[2], end[3]); purged > last*3/4 {
+			t.Logf("of %d positions %d are purged", last, purged)
 			return
 		}
 		if time.Now().After(deadline) {

@@ -94,7 +94,8 @@ type topicBytes struct {
 func mustMeasureTopics(tb testing.TB, posts []feed.Post, batch int) (m topicBytes) {
 	tb.Helper()
 	cfg := Default()
-	cfg.DataDir, cfg.HTTP, cfg.Logger, cfg.Models.Every, cfg.Models.Drift = tb.TempDir(), "127.0.0.1:0", slog.New(slog.DiscardHandler), 0, 0
+	cfg.DataDir, cfg.HTTP, cfg.Logger, cfg.Models.Every, cfg.Models.Drift = tb.TempDir(), "127.0.0.1:0",
+		slog.New(slog.DiscardHandler), 0, 0
 	s, err := New(cfg)
 	if err != nil {
 		tb.Fatal(err)

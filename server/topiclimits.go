@@ -33,10 +33,10 @@ func (n *node) limitTopics(ctx context.Context) error {
 		return err
 	}
 	t := &n.cfg.Topics
-	given := t.SentenceBytes > 0 && t.EventBytes > 0
+	configured := t.SentenceBytes > 0 && t.EventBytes > 0
 	t.SentenceBytes = topicLimit(t.SentenceBytes, free+sentences+events, sentences, sentenceShare, maxSentenceBytes)
 	t.EventBytes = topicLimit(t.EventBytes, free+sentences+events, events, eventShare, maxEventBytes)
-	n.logLimits(given, free, sentences+events)
+	n.logLimits(configured, free, sentences+events)
 	return nil
 }
 
@@ -49,16 +49,18 @@ func topicLimit(configured Bytes, disk, used, share, atMost int64) Bytes {
 	return Bytes(max(used, min(atMost, disk/share), 1))
 }
 
-func (n *node) logLimits(given bool, free, used int64) {
+func (n *node) logLimits(configured bool, free, used int64) {
 	t := &n.cfg.Topics
-	args := []any{"topics.sentence_bytes", units.FormatBytes(int64(t.SentenceBytes)), "topics.event_bytes", units.FormatBytes(int64(t.EventBytes)),
+	args := []any{"topics.sentence_bytes", units.FormatBytes(int64(t.SentenceBytes)), "topics.event_bytes",
+		units.FormatBytes(int64(t.EventBytes)),
 		"used", units.Bytes(used), "free", units.Bytes(free), "data", n.cfg.DataDir}
 	if more := int64(t.SentenceBytes) + int64(t.EventBytes) - used; more > free {
 		n.log.Warn(fmt.Sprintf("the disk is full before the topics are: they may take %s more and %s are free: "+
-			"lower topics.sentence_bytes and topics.event_bytes, or give them a larger disk", units.Bytes(more), units.Bytes(free)), args...)
+			"lower topics.sentence_bytes and topics.event_bytes, or give them a larger disk", units.Bytes(more),
+			units.Bytes(free)), args...)
 		return
 	}
-	if !given {
+	if !configured {
 		n.log.Info("limits of the topics are by the disk", args...)
 	}
 }

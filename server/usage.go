@@ -28,7 +28,9 @@ type usageSample struct {
 func (u *usage) observe(now time.Time, s jetstream.Size) {
 	if age := now.Sub(s.Oldest); len(u.samples) == 0 && !s.Oldest.IsZero() && age > 0 {
 		before := min(age, usageSpan)
-		u.samples = append(u.samples, usageSample{now.Add(-before), float64(s.Appended) - float64(s.Bytes)*before.Seconds()/age.Seconds(), s.Dropped})
+		u.samples = append(u.samples, usageSample{
+			now.Add(-before), float64(s.Appended) - float64(s.Bytes)*before.Seconds()/age.Seconds(), s.Dropped,
+		})
 	}
 	u.samples = append(u.samples, usageSample{now, float64(s.Appended), s.Dropped})
 	for len(u.samples) > 2 && now.Sub(u.samples[1].at) >= usageSpan {
@@ -60,41 +62,41 @@ type forecast struct {
 	Purged    bool          // records went in the last hour because nothing needed them
 }
 
-// predict assumes that a record stays for kept. In a topic that was purged in the last hour its oldest record decides:
+// predict assumes that a record stays for retention. In a topic that was purged in the last hour its oldest record decides:
 // a replay of years in an hour needs its records for seconds, and a source that holds the window back needs them longer.
-func (u *usage) predict(now time.Time, s jetstream.Size, kept time.Duration, purges bool) forecast {
+func (u *usage) predict(now time.Time, s jetstream.Size, retention time.Duration, purges bool) forecast {
 	age := time.Duration(0)
 	if !s.Oldest.IsZero() {
 		age = max(0, now.Sub(s.Oldest))
 	}
 	purged := purges && u.purged()
 	if purged {
-		kept = age
+		retention = age
 	} else if purges {
-		kept = max(kept, age)
+		retention = max(retention, age)
 	}
-	f := forecast{Rate: u.rate(), Retention: kept, Purged: purged}
-	f.Needed = f.Rate * kept.Seconds()
-	f.Hours = hoursToFull(float64(s.Bytes), float64(s.MaxBytes), f.Rate, age.Seconds(), kept.Seconds())
+	f := forecast{Rate: u.rate(), Retention: retention, Purged: purged}
+	f.Needed = f.Rate * retention.Seconds()
+	f.Hours = hoursToFull(float64(s.Bytes), float64(s.MaxBytes), f.Rate, age.Seconds(), retention.Seconds())
 	return f
 }
 
 // hoursToFull follows the bytes of a topic: it grows by all that is appended until its oldest record is no longer needed,
 // then by that less what goes, which came in evenly over its age; and once all of that is gone it stays as it is.
-func hoursToFull(bytes, limit, rate, age, kept float64) float64 {
+func hoursToFull(bytes, limit, rate, age, retention float64) float64 {
 	const hour = 3600
 	if limit <= 0 {
 		return math.Inf(1)
 	}
-	if room := limit - bytes; room <= min(maxRecordBytes, limit/100) {
+	if free := limit - bytes; free <= min(maxRecordBytes, limit/100) {
 		return 0 // also where nothing is appended any more because of it
 	} else if rate <= 0 {
 		return math.Inf(1)
-	} else if all := max(0, kept-age); room <= rate*all {
-		return room / rate / hour
-	} else if rate*kept > limit {
+	} else if all := max(0, retention-age); free <= rate*all {
+		return free / rate / hour
+	} else if rate*retention > limit {
 		// Here rate is above what goes, bytes/age: else bytes would be above limit.
-		return (all + (room-rate*all)/(rate-bytes/max(age, 1))) / hour
+		return (all + (free-rate*all)/(rate-bytes/max(age, 1))) / hour
 	}
 	return math.Inf(1)
 }

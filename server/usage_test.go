@@ -10,14 +10,14 @@ import (
 )
 
 // simulated follows a topic second by second: what was there came in evenly.
-func simulated(bytes, limit, rate, age, kept float64) float64 {
+func simulated(bytes, limit, rate, age, retention float64) float64 {
 	const step = 10.
-	for at := 0.; at < 3*(kept+age)+step; at += step {
+	for at := 0.; at < 3*(retention+age)+step; at += step {
 		now := bytes + rate*at
 		if age > 0 { // of what is there now
-			now -= bytes * min(1, max(0, at-max(0, kept-age))/age)
+			now -= bytes * min(1, max(0, at-max(0, retention-age))/age)
 		}
-		now -= rate * max(0, at-max(kept, age)) // of what came since
+		now -= rate * max(0, at-max(retention, age)) // of what came since
 		if now >= limit {
 			return at / 3600
 		}
@@ -32,10 +32,10 @@ func TestHoursToFull(t *testing.T) {
 	for range 2000 {
 		limit := 1e9 * (1 + 9*random.Float64())
 		bytes, rate := limit*0.98*random.Float64(), limit/100_000*2*random.Float64()
-		kept := 90_000 * (0.1 + random.Float64())
-		age := kept * random.Float64()
-		got, want := hoursToFull(bytes, limit, rate, age, kept), simulated(bytes, limit, rate, age, kept)
-		if math.Abs(rate*kept/limit-1) < 0.01 {
+		retention := 90_000 * (0.1 + random.Float64())
+		age := retention * random.Float64()
+		got, want := hoursToFull(bytes, limit, rate, age, retention), simulated(bytes, limit, rate, age, retention)
+		if math.Abs(rate*retention/limit-1) < 0.01 {
 			continue // too near to call
 		}
 		if math.IsInf(want, 1) {
@@ -44,7 +44,8 @@ func TestHoursToFull(t *testing.T) {
 			full++
 		}
 		if got != want && !(math.Abs(got-want) < 0.02+0.01*want) {
-			t.Fatalf("bytes %.3g of %.3g, %.3g/s, age %.0f, kept %.0f: %.2f h, want %.2f", bytes, limit, rate, age, kept, got, want)
+			t.Fatalf("bytes %.3g of %.3g, %.3g/s, age %.0f, kept %.0f: %.2f h, want %.2f", bytes, limit, rate, age, retention,
+				got, want)
 		}
 	}
 	if full < 200 || never < 200 {
@@ -54,9 +55,9 @@ func TestHoursToFull(t *testing.T) {
 
 func TestHoursToFullOfFullAndIdle(t *testing.T) {
 	for _, c := range []struct {
-		name                          string
-		bytes, limit, rate, age, kept float64
-		want                          float64
+		name                               string
+		bytes, limit, rate, age, retention float64
+		want                               float64
 	}{
 		{"no limit", 1e9, 0, 1e6, 10, 10, math.Inf(1)},
 		{"nothing appended", 1e9, 2e9, 0, 10, 10, math.Inf(1)},
@@ -65,7 +66,7 @@ func TestHoursToFullOfFullAndIdle(t *testing.T) {
 		{"full and nothing appended, for that is why", 2e9 - 1000, 2e9, 0, 10, 10, 0},
 		{"what is needed fits", 1e9, 2e9, 1e6, 1000, 1000, math.Inf(1)},
 	} {
-		if got := hoursToFull(c.bytes, c.limit, c.rate, c.age, c.kept); got != c.want {
+		if got := hoursToFull(c.bytes, c.limit, c.rate, c.age, c.retention); got != c.want {
 			t.Errorf("%s: %v hours, want %v", c.name, got, c.want)
 		}
 	}
@@ -94,10 +95,10 @@ func TestUsageRate(t *testing.T) {
 	if got := u.rate(); got != 3000 {
 		t.Errorf("with a burst: %v bytes/s, want 3000", got)
 	}
-	var fresh usage
-	fresh.observe(begin, jetstream.Size{})
-	fresh.observe(begin.Add(time.Minute), jetstream.Size{Appended: 600_000})
-	if got := fresh.rate(); got != 1000 {
+	var first usage
+	first.observe(begin, jetstream.Size{})
+	first.observe(begin.Add(time.Minute), jetstream.Size{Appended: 600_000})
+	if got := first.rate(); got != 1000 {
 		t.Errorf("in the first minute: %v bytes/s, want 1000: never over less than ten minutes", got)
 	}
 	if n := len(u.samples); n > 62 {

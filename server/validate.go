@@ -51,8 +51,10 @@ func (c *Config) Validate() error {
 		v.natsSource(fmt.Sprintf("ingest.nats[%d]", i), &c.Ingest.NATS[i])
 	}
 	v.want(c.Health.MaxLag >= 0 && c.Health.MaxLag <= maxDuration, "health.max_lag", "want 0 to 100 years")
-	v.want(c.Canary.Every == 0 || c.Canary.Every >= minCanaryEvery && c.Canary.Every <= maxDuration, "canary.every", "want 0, or 100ms to 100 years")
-	v.want(c.Canary.Every == 0 || c.Canary.Late > 0 && c.Canary.Late <= maxDuration, "canary.late", "want more than 0, and at most 100 years")
+	v.want(c.Canary.Every == 0 || c.Canary.Every >= minCanaryEvery && c.Canary.Every <= maxDuration, "canary.every",
+		"want 0, or 100ms to 100 years")
+	v.want(c.Canary.Every == 0 || c.Canary.Late > 0 && c.Canary.Late <= maxDuration, "canary.late",
+		"want more than 0, and at most 100 years")
 	v.sources(&c.Ingest)
 	v.auth(c)
 	v.quotas(c)
@@ -68,19 +70,25 @@ type validation []error
 
 func (v *validation) want(ok bool, key, what string) {
 	if !ok {
-		*v = append(*v, fmt.Errorf("configuration: %s: %s", key, what))
+		v.refuse(key, what)
 	}
 }
 
+func (v *validation) refuse(key, what string) {
+	*v = append(*v, fmt.Errorf("configuration: %s: %s", key, what))
+}
+
 func (v *validation) oneOf(key, value string, values ...string) {
-	v.want(slices.Contains(values, value), key, fmt.Sprintf("%q: want %s", value, strings.TrimPrefix(strings.Join(values, ", "), ", ")))
+	v.want(slices.Contains(values, value), key, fmt.Sprintf("%q: want %s", value,
+		strings.TrimPrefix(strings.Join(values, ", "), ", ")))
 }
 
 func (v *validation) models(m *Models) {
-	v.want(m.Every == 0 || m.Every >= time.Second && m.Every <= maxDuration, "models.every", "want 0 (never), or 1 s to 100 years")
+	v.want(m.Every == 0 || m.Every >= time.Second && m.Every <= maxDuration, "models.every",
+		"want 0 (never), or 1 s to 100 years")
 	v.want(m.Drift == 0 || m.Drift > 1, "models.drift", "want 0 (never) or more than 1: times as many false candidates")
-	fewest := models.Default().MinSentences
-	v.want(m.Sentences >= fewest, "models.sentences", fmt.Sprintf("want %d or more: fewer teach nothing", fewest))
+	minSentences := models.Default().MinSentences
+	v.want(m.Sentences >= minSentences, "models.sentences", fmt.Sprintf("want %d or more: fewer teach nothing", minSentences))
 	v.want(m.Vocabulary > 0, "models.vocabulary", "want 1 or more")
 	v.want(m.Workers > 0, "models.workers", "want 1 or more")
 }
@@ -91,7 +99,8 @@ func (v *validation) window(w *Window) {
 	v.want(w.Span > 0 && w.Span <= maxDuration, "window.span", "want more than 0 and at most 100 years")
 	v.want(w.Lateness >= 0 && w.Lateness <= maxDuration, "window.lateness", "want 0 to 100 years")
 	v.want(w.Redelivery >= time.Second && w.Redelivery <= maxDuration, "window.redelivery", "want 1s to 100 years")
-	v.want(w.MaxHold >= 0 && w.MaxHold <= maxDuration/2, "window.max_hold", "want 0 to 50 years") // topics keep the sum of all three
+	// topics keep the sum of all three
+	v.want(w.MaxHold >= 0 && w.MaxHold <= maxDuration/2, "window.max_hold", "want 0 to 50 years")
 	v.want(w.MinTokens > 0, "window.min_tokens", "want 1 or more")
 	err = units.CheckBudget(int64(w.Budget))
 	v.want(err == nil, "window.budget", fmt.Sprintf("%v; 0 is half the memory", err))

@@ -18,7 +18,8 @@ func (v *validation) auth(c *Config) {
 	v.want(len(c.Auth.Tokens) > 0 || isLoopback(c.HTTP), "http",
 		fmt.Sprintf("%s is open to the network: name auth.tokens, or listen on 127.0.0.1", c.HTTP))
 	for i, h := range c.Auth.Hosts {
-		v.want(h != "" && !strings.ContainsAny(h, "/:* "), fmt.Sprintf("auth.hosts[%d]", i), fmt.Sprintf("%q: want a name without a port, as refrain.test", h))
+		v.want(h != "" && !strings.ContainsAny(h, "/:* "), fmt.Sprintf("auth.hosts[%d]", i),
+			fmt.Sprintf("%q: want a name without a port, as refrain.test", h))
 	}
 	owners := map[string]int{}
 	for i, t := range c.Auth.Tokens {
@@ -26,9 +27,11 @@ func (v *validation) auth(c *Config) {
 		v.want(t.Name != "", key+".name", "want a name")
 		v.secret(key+".token", t.Token)
 		value, err := t.Token.Read()
-		v.want(err != nil || value == "" || len(value) >= minToken, key+".token", "is too short to be safe: want 16 bytes or more, as `openssl rand -hex 24` makes it")
+		v.want(err != nil || value == "" || len(value) >= minToken, key+".token",
+			"is too short to be safe: want 16 bytes or more, as `openssl rand -hex 24` makes it")
 		if first, twice := owners[value]; twice && value != "" {
-			v.want(false, key+".token", fmt.Sprintf("is that of auth.tokens[%d]: give each a secret of its own, or nobody can tell who asks", first))
+			v.refuse(key+".token",
+				fmt.Sprintf("is that of auth.tokens[%d]: give each a secret of its own, or nobody can tell who asks", first))
 		}
 		owners[value] = i
 		v.want(len(t.Scopes) > 0, key+".scopes", "want some of read, write, admin")
@@ -73,7 +76,7 @@ func (v *validation) cluster(key string, c *KafkaCluster) {
 	v.want(len(c.Brokers) > 0, key+".brokers", "want addresses, as [127.0.0.1:9092]")
 	for _, b := range c.Brokers {
 		if i := strings.LastIndexByte(b, '@'); i >= 0 { // what is before it may be a password
-			v.want(false, key+".brokers", fmt.Sprintf("\"***%s\": want HOST:PORT; who logs in is in sasl", b[i:]))
+			v.refuse(key+".brokers", fmt.Sprintf("\"***%s\": want HOST:PORT; who logs in is in sasl", b[i:]))
 			continue
 		}
 		_, _, err := net.SplitHostPort(b)
@@ -121,17 +124,17 @@ func (v *validation) natsSource(key string, n *NATSSource) {
 // sources wants every topic of a group and every consumer once: it is the name of a clock.
 func (v *validation) sources(in *Ingest) {
 	seen := map[string]bool{}
-	once := func(key, name string) {
+	wantOnce := func(key, name string) {
 		v.want(!seen[name], key, "is read twice under one name; "+name+": another group or consumer tells two clusters apart")
 		seen[name] = true
 	}
 	for i := range in.Kafka {
 		for _, topic := range in.Kafka[i].Topics {
-			once(fmt.Sprintf("ingest.kafka[%d].topics", i), in.Kafka[i].group()+"/"+topic)
+			wantOnce(fmt.Sprintf("ingest.kafka[%d].topics", i), in.Kafka[i].group()+"/"+topic)
 		}
 	}
 	for i := range in.NATS {
-		once(fmt.Sprintf("ingest.nats[%d].stream", i), in.NATS[i].Stream+"/"+in.NATS[i].consumer())
+		wantOnce(fmt.Sprintf("ingest.nats[%d].stream", i), in.NATS[i].Stream+"/"+in.NATS[i].consumer())
 	}
 }
 
@@ -155,7 +158,8 @@ func (v *validation) publish(p *Publish) {
 		key := fmt.Sprintf("publish.nats[%d]", i)
 		name(key, p.NATS[i].Name)
 		v.server(key, &p.NATS[i].NATSServer)
-		v.want(p.NATS[i].Subject != "" && !strings.ContainsAny(p.NATS[i].Subject, "*> "), key+".subject", "want a subject without wildcards")
+		v.want(p.NATS[i].Subject != "" && !strings.ContainsAny(p.NATS[i].Subject, "*> "), key+".subject",
+			"want a subject without wildcards")
 	}
 	for i := range p.Webhooks {
 		key := fmt.Sprintf("publish.webhooks[%d]", i)

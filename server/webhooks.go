@@ -24,12 +24,15 @@ func (s *Server) openWebhooks(endpoints []Webhook) error {
 	if len(endpoints) == 0 {
 		return nil
 	}
-	log, err := rotated.Open(rotated.Config{Path: filepath.Join(s.cfg.DataDir, "webhooks.log"), MaxBytes: deliveryLogBytes, Old: deliveryLogs})
+	log, err := rotated.Open(rotated.Config{
+		Path: filepath.Join(s.cfg.DataDir, "webhooks.log"), MaxBytes: deliveryLogBytes, Old: deliveryLogs,
+	})
 	if err != nil {
 		return err
 	}
 	deps := webhook.Deps{
-		Topic: s.node.events, Store: s.node.store, Deleted: s.node.isDeleted, DeadLetters: s.node.deadEvents, Log: log, Logger: s.log, Version: s.cfg.Version,
+		Topic: s.node.events, Store: s.node.store, Deleted: s.node.isDeleted, DeadLetters: s.node.deadEvents, Log: log,
+		Logger: s.log, Version: s.cfg.Version,
 	}
 	s.closers = append(s.closers, log)
 	for i := range endpoints {
@@ -75,7 +78,8 @@ func webhookConfig(w *Webhook) (cfg webhook.Config, err error) {
 // pace sets when requests are made, and how many: 0 and [] in an entry of the file mean the default.
 func (w *Webhook) pace(cfg *webhook.Config) {
 	cfg.Batch, cfg.BatchWait = cmp.Or(w.Batch, cfg.Batch), cmp.Or(w.BatchWait, cfg.BatchWait)
-	cfg.Timeout, cfg.Concurrency, cfg.Pending = cmp.Or(w.Timeout, cfg.Timeout), cmp.Or(w.Concurrency, cfg.Concurrency), cmp.Or(w.Pending, cfg.Pending)
+	cfg.Timeout, cfg.Concurrency, cfg.Pending = cmp.Or(w.Timeout, cfg.Timeout), cmp.Or(w.Concurrency, cfg.Concurrency),
+		cmp.Or(w.Pending, cfg.Pending)
 	if len(w.Retries) > 0 {
 		cfg.Retries = w.Retries
 	}

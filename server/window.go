@@ -43,9 +43,9 @@ func windowConfig(w Window, log *slog.Logger) (cfg detector.Config, err error) {
 
 // warnForced logs early expiry at most once a minute.
 func warnForced(log *slog.Logger) func(sigstore.Forced) {
-	sometimes := rate.Sometimes{Interval: time.Minute}
+	warning := rate.Sometimes{Interval: time.Minute}
 	return func(f sigstore.Forced) {
-		sometimes.Do(func() {
+		warning.Do(func() {
 			log.Warn("the window's budget is full: texts are dropped before their time",
 				"texts", f.Groups, "occurrences", f.Occurrences, "effective_span", f.Span.String(), "bytes", f.Bytes)
 		})
@@ -55,12 +55,12 @@ func warnForced(log *slog.Logger) func(sigstore.Forced) {
 // shareLimits gives every partition its share of what the windows may hold and of what a look-up may report.
 func (n *node) shareLimits() {
 	p := n.cfg.Topics.Partitions
-	all := n.window.Flood == n.window.MaxMatches
+	floodIsMax := n.window.Flood == n.window.MaxMatches
 	n.budget = n.window.Budget
 	n.window.Budget /= int64(p)
 	n.window.MaxMatches = shareOfMatches(n.window.MaxMatches, p)
 	n.window.Flood = (n.window.Flood + p - 1) / p
-	if all {
+	if floodIsMax {
 		n.window.Flood = n.window.MaxMatches
 	}
 }

@@ -31,7 +31,9 @@ func TestNoGPU(t *testing.T) {
 // TestShareOfMatches: a look-up that matches no more than it may is hardly ever cut because of how its matches fall on
 // the partitions, and one that matches many times more is.
 func TestShareOfMatches(t *testing.T) {
-	for _, c := range []struct{ all, partitions, want int }{{0, 4, 0}, {1000, 1, 1000}, {1000, 4, 314}, {1000, 32, 54}, {1000, 1024, 5}, {3, 4, 3}} {
+	for _, c := range []struct{ all, partitions, want int }{
+		{0, 4, 0}, {1000, 1, 1000}, {1000, 4, 314}, {1000, 32, 54}, {1000, 1024, 5}, {3, 4, 3},
+	} {
 		if got := shareOfMatches(c.all, c.partitions); got != c.want {
 			t.Errorf("%d in %d partitions: got %d, want %d", c.all, c.partitions, got, c.want)
 		}

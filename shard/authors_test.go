@@ -33,7 +33,7 @@ type authoredPost struct {
 // reported, through restarts, whatever was posted since and inserted before.
 func TestDeletedAuthors(t *testing.T) {
 	for seed := range uint64(60) {
-		a := &authored{route: newRoute(t, 1+int(seed%3), seed%2 == 0), Rand: rand.New(rand.NewPCG(seed, 3)),
+		a := &authored{route: newRouteOver(t, memoryOf(1+int(seed%3), seed%2 == 0)), Rand: rand.New(rand.NewPCG(seed, 3)),
 			hidden: map[string]bool{}, deleted: map[string]bool{}, gone: map[feed.Tombstone]bool{}}
 		cfg := a.config([]int{0, 1, 2}[:1+seed%3]...)
 		if seed%4 > 0 {
@@ -55,7 +55,7 @@ func (a *authored) run(cfg Config) {
 		case n < 10:
 			a.postOne()
 		case n < 12:
-			a.forget()
+			a.deleteOne()
 		case n < 13:
 			w.Close()
 			w = a.mustOpen(cfg)
@@ -73,7 +73,8 @@ func (a *authored) run(cfg Config) {
 
 func (a *authored) postOne() {
 	p := authoredPost{fmt.Sprint("p", len(a.posts)), fmt.Sprint("a", a.IntN(3)), a.IntN(3)}
-	post := feed.Post{ID: p.id, Author: p.author, Text: fmt.Sprintf("%s t%d", words, p.text), Time: feed.Time(1_690_000_000_000 + len(a.posts)), Timed: true}
+	post := feed.Post{ID: p.id, Author: p.author, Text: fmt.Sprintf("%s t%d", words, p.text),
+		Time: feed.Time(1_690_000_000_000 + len(a.posts)), Timed: true}
 	if err := a.split.Write(context.Background(), []feed.Post{post}, "s"); err != nil {
 		a.tb.Fatal(err)
 	}
@@ -81,8 +82,8 @@ func (a *authored) postOne() {
 	a.deleted[p.id] = a.gone[feed.Tombstone{Post: p.id}]
 }
 
-// forget deletes an author, or a post, which may not have come yet.
-func (a *authored) forget() {
+// deleteOne deletes an author, or a post, which may not have come yet.
+func (a *authored) deleteOne() {
 	d := feed.Tombstone{Author: fmt.Sprint("a", a.IntN(3))}
 	if a.IntN(3) == 0 {
 		d = feed.Tombstone{Post: fmt.Sprint("p", a.IntN(len(a.posts)+10))}
@@ -99,8 +100,8 @@ func (a *authored) forget() {
 	}
 }
 
-// deletionsRead: a worker has read the control topic. What was posted after a pending tombstone is not deleted, or is so by a
-// later one that is pending too.
+// deletionsRead: a worker has read the control topic. What was posted after a pending tombstone is not deleted, or is
+// so by a later one that is pending too.
 func (a *authored) deletionsRead() {
 	if len(a.pending) > 0 {
 		for id, is := range a.deleted {
@@ -116,9 +117,9 @@ func (a *authored) deletionsRead() {
 }
 
 func (a *authored) step(w *Worker) {
-	asked := w.controlRead
+	controlPosition := w.controlRead
 	a.mustStep(w)
-	if w.controlRead != asked {
+	if w.controlRead != controlPosition {
 		a.deletionsRead()
 	}
 	out := a.out()
@@ -144,20 +145,20 @@ func (a *authored) judge() {
 			got[m.Later.Post] = true
 		}
 	}
-	said := map[int]bool{}
+	posted := map[int]bool{}
 	for _, p := range a.posts {
 		if a.deleted[p.id] {
 			continue
 		}
-		if said[p.text] && !got[p.id] {
+		if posted[p.text] && !got[p.id] {
 			a.tb.Errorf("post %s repeats another, and no event says so", p.id)
 		}
-		said[p.text] = true
+		posted[p.text] = true
 	}
 }
 
 func TestRetractedAuthor(t *testing.T) {
-	r := newRoute(t, 1, true)
+	r := newRoute(t, 1)
 	if err := r.split.Delete(context.Background(), []feed.Tombstone{{Source: "x", Author: "ann"}}); err != nil {
 		t.Fatal(err)
 	}
@@ -165,11 +166,13 @@ func TestRetractedAuthor(t *testing.T) {
 	w := r.mustOpen(r.config(0))
 	r.mustStep(w)
 	want := `{"specversion":"1.0","type":"dev.refrain.retracted.v1","source":"test","id":"`
-	rest := `","time":"2023-11-14T22:13:20Z","subject":"ann","partitionkey":"ann","datacontenttype":"application/json","data":{"source":"x","author":"ann"}}`
+	rest := `","time":"2023-11-14T22:13:20Z","subject":"ann","partitionkey":"ann",` +
+		`"datacontenttype":"application/json","data":{"source":"x","author":"ann"}}`
 	if out := r.out(); len(out) != 1 || !strings.HasPrefix(out[0], want) || !strings.HasSuffix(out[0], rest) {
 		t.Fatalf("got %s", out)
 	}
-	for at, want := range map[time.Duration]bool{-time.Hour: true, 0: true, feed.RetractionLag: true, feed.RetractionLag + 1: false} {
+	for at, want := range map[time.Duration]bool{-time.Hour: true, 0: true, feed.RetractionLag: true,
+		feed.RetractionLag + 1: false} {
 		if got := w.Deleted(feed.Name{Source: "x", Post: "p", Author: "ann"}, deleted.Add(at)); got != want {
 			t.Errorf("an event made %v after: hidden %v, want %v", at, got, want)
 		}

@@ -49,7 +49,7 @@ func BenchmarkRoute(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		b.StopTimer()
-		sentences := newMemory(4, true)
+		sentences := newOrdered(4)
 		events := topic.NewMemory(topic.DefaultMemory())
 		window, writer := detector.Default(), split.Default()
 		writer.Sentences, writer.Lateness = sentences, window.Lateness

@@ -13,8 +13,8 @@ type Canary struct {
 	Partition    int
 }
 
-// canaryWindow is what a partition's own canaries are compared with: of each writer the first post of the last pair. The rows
-// never hold one, so nobody's post is ever found to repeat it.
+// canaryWindow is what a partition's own canaries are compared with: of each writer the first post of the last pair.
+// The rows never hold one, so nobody's post is ever found to repeat it.
 type canaryWindow struct {
 	firsts  []firstCanary // the oldest first
 	through []Canary      // and not told yet

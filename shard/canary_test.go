@@ -61,10 +61,13 @@ type seen struct {
 	Mets     int
 }
 
-// flown runs a feed with breaks of half an hour past some workers' turns, with canaries before and behind every post, or without.
-func flown(t *testing.T, ordered, canaries bool) (s seen, probes, through int) {
+// flight is a feed with canaries before and behind every post, or without.
+type flight struct{ ordered, canaries bool }
+
+// run runs the feed, with breaks of half an hour, past some workers' turns.
+func (f flight) run(t *testing.T) (s seen, probes, through int) {
 	t.Helper()
-	r := newRoute(t, 2, ordered)
+	r := newRouteOver(t, memoryOf(2, f.ordered))
 	cfg := r.config(0, 1)
 	rows := &insertions{inserted: map[string]int{}}
 	make := cfg.Rows
@@ -75,20 +78,20 @@ func flown(t *testing.T, ordered, canaries bool) (s seen, probes, through int) {
 	cfg.Canary = func(Canary) { through++ }
 	w := r.mustOpen(cfg)
 	for i := range 20 {
-		if canaries {
+		if f.canaries {
 			r.mustFly(uint64(2 * i))
 			r.mustStep(w)
 		}
 		r.post(fmt.Sprint(i), words, time.Duration(i)*time.Minute)
 		r.mustStep(w)
-		if canaries {
+		if f.canaries {
 			r.mustFly(uint64(2*i + 1))
 		}
 		r.mustStep(w)
 		if i == 10 { // nobody posts; canaries go on, and nobody is considered dead
 			for range 40 {
 				r.now = r.now.Add(time.Minute)
-				if canaries {
+				if f.canaries {
 					r.mustFly(1000)
 				}
 				r.mustStep(w)
@@ -110,8 +113,8 @@ func flown(t *testing.T, ordered, canaries bool) (s seen, probes, through int) {
 // the same, by everybody, and come through.
 func TestCanariesChangeNothing(t *testing.T) {
 	for _, ordered := range []bool{true, false} {
-		want, none, _ := flown(t, ordered, false)
-		got, probes, through := flown(t, ordered, true)
+		want, none, _ := flight{ordered: ordered}.run(t)
+		got, probes, through := flight{ordered: ordered, canaries: true}.run(t)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("ordered %t: %s", ordered, diff)
 		}
@@ -125,10 +128,10 @@ func TestCanariesChangeNothing(t *testing.T) {
 	}
 }
 
-// TestCanaryOfAnEarlierStart: what was passed before is not reported again, and a second post whose first one is unknown finds
-// nothing.
+// TestCanaryOfAnEarlierStart: what was passed before is not reported again, and a second post whose first one is
+// unknown finds nothing.
 func TestCanaryOfAnEarlierStart(t *testing.T) {
-	r := newRoute(t, 1, true)
+	r := newRoute(t, 1)
 	cfg := r.config(0)
 	var through []Canary
 	cfg.Canary = func(c Canary) { through = append(through, c) }
@@ -157,7 +160,7 @@ func TestCanaryOfAnEarlierStart(t *testing.T) {
 
 // TestCanaryWaitsForEventsBeforeIt: it says that they are durable.
 func TestCanaryWaitsForEventsBeforeIt(t *testing.T) {
-	r := newRoute(t, 1, true)
+	r := newRoute(t, 1)
 	cfg := r.config(0)
 	through := 0
 	cfg.Canary = func(Canary) { through++ }
@@ -189,25 +192,26 @@ func TestCanaryWaitsForEventsBeforeIt(t *testing.T) {
 // forgotten after a while.
 func TestCanariesOfSeveralWriters(t *testing.T) {
 	var w canaryWindow
-	post := func(writer uint64, second bool) {
-		w.compare(0, &topic.Canary{Writer: writer, Pair: 7, Second: second}, &feed.Sentence{Group: feed.Hash{byte(writer)}})
+	post := func(c topic.Canary) {
+		c.Pair = 7
+		w.compare(0, &c, &feed.Sentence{Group: feed.Hash{byte(c.Writer)}})
 	}
 	for _, second := range []bool{false, true} {
 		for writer := range uint64(3) {
-			post(writer, second)
+			post(topic.Canary{Writer: writer, Second: second})
 		}
 	}
 	if len(w.through) != 3 || len(w.firsts) != 0 {
 		t.Errorf("%d of 3 pairs came through, %d firsts are left", len(w.through), len(w.firsts))
 	}
 	for writer := range uint64(10 * maxCanaryWriters) {
-		post(writer, false)
+		post(topic.Canary{Writer: writer})
 	}
 	if len(w.firsts) != maxCanaryWriters {
 		t.Errorf("%d firsts are held, want %d", len(w.firsts), maxCanaryWriters)
 	}
-	post(0, true)
-	post(10*maxCanaryWriters-1, true)
+	post(topic.Canary{Writer: 0, Second: true})
+	post(topic.Canary{Writer: 10*maxCanaryWriters - 1, Second: true})
 	if len(w.through) != 4 {
 		t.Errorf("%d came through, want the newest too", len(w.through))
 	}

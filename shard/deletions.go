@@ -27,7 +27,7 @@ type deletion struct {
 }
 
 // read reads what the control topic holds now, and hands it on in parts: at a start there may be millions.
-func (d *deletions) read(ctx context.Context, take func([]deletion) error) error {
+func (d *deletions) read(ctx context.Context, handle func([]deletion) error) error {
 	if d.control == nil {
 		return nil
 	}
@@ -43,7 +43,7 @@ func (d *deletions) read(ctx context.Context, take func([]deletion) error) error
 			return fmt.Errorf("control topic: %w", err)
 		}
 		fresh, err := d.decode(records)
-		if err := errors.Join(take(fresh), err); err != nil {
+		if err := errors.Join(handle(fresh), err); err != nil {
 			return err
 		}
 	}
@@ -64,9 +64,9 @@ func (d *deletions) fetch(ctx context.Context) ([]topic.Record, error) {
 		d.reader = r
 	}
 	records, err := d.reader.Fetch(ctx)
-	var gone *topic.ErrTruncated
-	if errors.As(err, &gone) { // tombstones go only after the posts they speak of
-		d.next = max(d.next, gone.Start)
+	var truncated *topic.ErrTruncated
+	if errors.As(err, &truncated) { // tombstones go only after the posts that they delete
+		d.next = max(d.next, truncated.Start)
 		return nil, nil
 	}
 	return records, err
@@ -99,9 +99,10 @@ func (d *deletions) close() {
 	}
 }
 
-// skipControl is loud about a control record that cannot be read: whatever it deleted is not.
+// skipControl logs and counts a control record that cannot be read: what it deleted is not deleted.
 func (w *Worker) skipControl(r *topic.Record, err error) {
-	w.cfg.Logger.Error("unreadable control record left out: the posts that it deleted may be shown again; delete again what was deleted then",
+	w.cfg.Logger.Error("unreadable control record left out: the posts that it deleted may be shown again; delete "+
+		"again what was deleted then",
 		"position", r.Position, "time", r.Time, "error", err)
 	w.metrics.corruptControl()
 }
@@ -122,7 +123,7 @@ func (w *Worker) readDeletions(ctx context.Context) error {
 	}
 	w.controlRead = now
 	if w.cfg.Retention > 0 {
-		w.deleted.known.forget(now.Add(-w.cfg.Retention))
+		w.deleted.known.expire(now.Add(-w.cfg.Retention))
 	}
 	return nil
 }

@@ -98,7 +98,8 @@ func partitionOf(partitions int, source, post string) int {
 const heldSpills = 4
 
 // errGivenUp says that events were given up because the worker was told to stop while the topic took none.
-var errGivenUp = errors.New("the event topic takes nothing: the look-ups since the last commit are done again after the next start")
+var errGivenUp = errors.New("the event topic takes nothing: the look-ups since the last commit are done again " +
+	"after the next start")
 
 // spill makes the events that a partition has found so far durable, in the middle of a turn. What cannot be made durable
 // now is kept, and fails the turn at its end; where too much is kept, the turn waits until the topic takes it. Should
@@ -124,7 +125,8 @@ func (w *Worker) flushRetrying(ctx context.Context) error {
 			return err
 		}
 		pause := pauses.NextBackOff()
-		w.cfg.Logger.Error("match worker: retrying append of events; look-ups wait", "error", err, "bytes", w.outbox.bytes, "pause", pause)
+		w.cfg.Logger.Error("match worker: retrying append of events; look-ups wait", "error", err, "bytes",
+			w.outbox.bytes, "pause", pause)
 		_ = retry.Sleep(ctx, pause) // the loop sees that ctx has ended
 	}
 	w.outbox.giveUpAll()

@@ -68,7 +68,7 @@ func realRows(cfg *Config) {
 // them went to the topic together.
 func TestEventsAreSpilledByBytes(t *testing.T) {
 	const sentences = 200
-	r := newRoute(t, 1, true)
+	r := newRoute(t, 1)
 	cfg, events := r.config(0), &weighed{Topic: r.events}
 	realRows(&cfg)
 	cfg.Events = events
@@ -86,7 +86,7 @@ func TestEventsAreSpilledByBytes(t *testing.T) {
 // they were held until it had ended.
 func TestOneLookUpIsSpilled(t *testing.T) {
 	const copies = 300
-	r := newRoute(t, 1, true)
+	r := newRoute(t, 1)
 	cfg, events := r.config(0), &weighed{Topic: r.events}
 	realRows(&cfg)
 	cfg.Events = events
@@ -117,7 +117,7 @@ func checkAppends(t *testing.T, events *weighed, limit int) {
 // newShutRoute is a route with two hostile posts of so many sentences, whose events the event topic does not take.
 func newShutRoute(tb testing.TB, sentences int) (*route, Config, *weighed) {
 	tb.Helper()
-	r := newRoute(tb, 1, true)
+	r := newRoute(tb, 1)
 	cfg, events := r.config(0), &weighed{Topic: r.events}
 	realRows(&cfg)
 	cfg.Events, cfg.EventBytes = events, 1<<20
@@ -192,7 +192,7 @@ func TestMatchDoesNotWaitForTheEventTopic(t *testing.T) {
 // TestTurnIsBoundedByBytes: what is read at once is not decoded at once.
 func TestTurnIsBoundedByBytes(t *testing.T) {
 	const posts = 40
-	r := newRoute(t, 1, true)
+	r := newRoute(t, 1)
 	cfg := r.config(0)
 	realRows(&cfg)
 	w := r.mustOpen(cfg)

@@ -24,7 +24,8 @@ type Trouble struct {
 	Position  int64
 }
 
-// Held is the source partition that holds the window's clock, and how far it is behind the fastest one.
+// Held is the source partition that holds the window's clock, and how far it is behind the fastest one; where it has no
+// clock yet, how far the window's is.
 type Held struct {
 	Source string
 	Behind time.Duration
@@ -116,10 +117,14 @@ func (w *Worker) publishView() {
 
 // held says who holds the clock back; nil: nobody.
 func (m *Watermarks) held() *Held {
-	least, _ := m.minClock()
-	newest, heard := m.maxClock()
-	if !heard || newest <= least.time {
+	slowest, _ := m.minClock()
+	newest, known := m.maxClock()
+	clock := slowest.time
+	if clock == noClock {
+		clock = m.clock
+	}
+	if !known || newest <= clock {
 		return nil
 	}
-	return &Held{Source: least.source, Behind: time.Duration(newest-least.time) * time.Millisecond}
+	return &Held{Source: slowest.source, Behind: time.Duration(newest-clock) * time.Millisecond}
 }

@@ -9,9 +9,9 @@ import (
 )
 
 // A power cut may take the end of the store, of the event topic and of the sentence topic, of each another piece: they
-// reach the disk apart. A state that says more than the topics hold must not be gone on from: the events of its look-ups
+// reach the disk apart. A state that says more than the topics hold must not be resumed: the events of its look-ups
 // are gone, or the records that its clock comes from. So the store retains older ones too, one a minute for an hour, and
-// the newest counts that the topics bear out. Where none does, everything retained is looked up again.
+// the newest counts that the topics confirm. Where they confirm none, everything retained is looked up again.
 
 // maxOlderStates is how many older states there are of a partition.
 const maxOlderStates = 60
@@ -20,17 +20,17 @@ func olderKey(q, slot int) string { return fmt.Sprintf("%s/%d", stateKey(q), slo
 
 // putOlder stores the states of the owned partitions beside the current ones when that is due.
 func (w *Worker) putOlder(ctx context.Context, states [][]byte) error {
-	due := w.cfg.Now().UnixNano() / w.cfg.OlderInterval.Nanoseconds()
-	if due == w.olderTurn {
+	turn := w.cfg.Now().UnixNano() / w.cfg.OlderInterval.Nanoseconds()
+	if turn == w.olderTurn {
 		return nil
 	}
-	slot := int(due % maxOlderStates)
+	slot := int(turn % maxOlderStates)
 	for i, q := range w.owned {
 		if err := w.cfg.Store.Put(ctx, olderKey(q.id, slot), states[i]); err != nil {
-			return fmt.Errorf("keep the state of partition %d: %w", q.id, err)
+			return fmt.Errorf("store the state of partition %d: %w", q.id, err)
 		}
 	}
-	w.olderTurn, w.olderNeeds[slot] = due, w.ownNeeds()
+	w.olderTurn, w.olderNeeds[slot] = turn, w.ownNeeds()
 	return nil
 }
 
@@ -74,14 +74,14 @@ func (w *Worker) extent(ctx context.Context) (x extent, err error) {
 			continue
 		}
 		if r.start, r.end, err = r.topic.Bounds(ctx); err != nil {
-			return x, fmt.Errorf("ask for the bounds of the %s: %w", r.name, err)
+			return x, fmt.Errorf("get the bounds of the %s: %w", r.name, err)
 		}
 	}
 	x.start, x.end = x.sentences.start, x.sentences.end
 	return x, nil
 }
 
-// check says which topic no longer holds what s stands for; nil: they bear it out.
+// check says which topic no longer holds what s stands for; nil: all do.
 func (x *extent) check(s *State) error {
 	if err := x.sentences.holds(s.SentenceTopic, s.LookupFrom); err != nil {
 		return err
@@ -97,27 +97,28 @@ func (x *extent) check(s *State) error {
 
 // holds says why r no longer holds what lay below positions of the first partitions in an incarnation.
 func (r *reach) holds(incarnation string, positions []int64) error {
-	kept, _ := topic.ValidEnds(r.topic, incarnation, r.end)
-	if len(positions) > len(kept) {
-		return fmt.Errorf("the %s has %d partitions, it had %d", r.name, len(kept), len(positions))
+	valid, _ := topic.ValidEnds(r.topic, incarnation, r.end)
+	if len(positions) > len(valid) {
+		return fmt.Errorf("the %s has %d partitions, it had %d", r.name, len(valid), len(positions))
 	}
 	for p, at := range positions {
-		if at > kept[p] {
-			return fmt.Errorf("partition %d of the %s is what it was up to position %d, and was known up to %d", p, r.name, kept[p], at)
+		if at > valid[p] {
+			return fmt.Errorf("partition %d of the %s is what it was up to position %d, and was known up to %d", p,
+				r.name, valid[p], at)
 		}
 	}
 	return nil
 }
 
-// load returns the newest state of a partition that the topics bear out, nil without any.
+// load returns the newest state of a partition that the topics confirm, nil without any.
 func (w *Worker) load(ctx context.Context, id int, x *extent) (*State, error) {
 	current, err := w.storedState(ctx, id, stateKey(id))
 	if err != nil {
 		return nil, err
 	}
-	var lost error
+	var invalid error
 	if current != nil {
-		if lost = x.check(current); lost == nil {
+		if invalid = x.check(current); invalid == nil {
 			return x.lower(current), nil
 		}
 		w.metrics.countLost(ctx, id)
@@ -129,10 +130,10 @@ func (w *Worker) load(ctx context.Context, id int, x *extent) (*State, error) {
 	switch {
 	case older != nil:
 		w.cfg.Logger.Error("the topics have lost records that were acknowledged: going on from an older state",
-			"partition", id, "reason", lost, "known", current != nil, "replayFrom", older.ReplayFrom)
-	case lost != nil:
+			"partition", id, "reason", invalid, "known", current != nil, "replayFrom", older.ReplayFrom)
+	case invalid != nil:
 		w.cfg.Logger.Error("the topics have lost records that were acknowledged: looking everything up again that they hold",
-			"partition", id, "reason", lost)
+			"partition", id, "reason", invalid)
 	}
 	return x.lower(older), nil
 }
@@ -141,27 +142,27 @@ func (w *Worker) load(ctx context.Context, id int, x *extent) (*State, error) {
 // none of them has a sentence of the window. Other records may lie there now.
 func (x *extent) lower(s *State) *State {
 	if s != nil {
-		kept, _ := topic.ValidEnds(x.sentences.topic, s.SentenceTopic, x.end)
-		s.ReplayFrom = min(s.ReplayFrom, kept[s.Partition])
+		valid, _ := topic.ValidEnds(x.sentences.topic, s.SentenceTopic, x.end)
+		s.ReplayFrom = min(s.ReplayFrom, valid[s.Partition])
 		for p := range s.ObserveFrom {
-			s.ObserveFrom[p].position = min(s.ObserveFrom[p].position, kept[p])
+			s.ObserveFrom[p].position = min(s.ObserveFrom[p].position, valid[p])
 		}
 	}
 	return s
 }
 
-// loadOlder returns the furthest of the older states that the topics bear out. Any of them would do.
-func (w *Worker) loadOlder(ctx context.Context, id int, x *extent) (best *State, err error) {
+// loadOlder returns the furthest of the older states that the topics confirm. Any of them would do.
+func (w *Worker) loadOlder(ctx context.Context, id int, x *extent) (furthest *State, err error) {
 	for slot := range maxOlderStates {
 		s, err := w.storedState(ctx, id, olderKey(id, slot))
 		if err != nil {
 			return nil, err
 		}
-		if s != nil && x.check(s) == nil && (best == nil || sum(s.LookupFrom) > sum(best.LookupFrom)) {
-			best = s
+		if s != nil && x.check(s) == nil && (furthest == nil || sum(s.LookupFrom) > sum(furthest.LookupFrom)) {
+			furthest = s
 		}
 	}
-	return best, nil
+	return furthest, nil
 }
 
 func sum(positions []int64) (n int64) {

@@ -36,7 +36,7 @@ func (r *route) ends(t topic.Topic) []int64 {
 // beginning, and the events are there again.
 func TestOlderStateAfterLostEvents(t *testing.T) {
 	for _, ordered := range []bool{true, false} {
-		r := newRoute(t, 2, ordered)
+		r := newRouteOver(t, memoryOf(2, ordered))
 		w := r.mustOpen(r.config(0, 1))
 		feedMinutes(r, w, 0, 40)
 		end := r.ends(r.events)
@@ -46,7 +46,7 @@ func TestOlderStateAfterLostEvents(t *testing.T) {
 			t.Errorf("logged %q", &r.log)
 		}
 		for _, q := range w.owned {
-			if look := slices.Max(q.state.LookupFrom); look < slices.Max(r.ends(r.sentences))-40 {
+			if position := slices.Max(q.state.LookupFrom); position < slices.Max(r.ends(r.sentences))-40 {
 				t.Errorf("ordered %v, partition %d: looks up from %v", ordered, q.id, q.state.LookupFrom)
 			}
 		}
@@ -60,7 +60,7 @@ func TestOlderStateAfterLostEvents(t *testing.T) {
 // TestStateOfAnotherIncarnation: the event topic has lost its end and has grown past it. That it is as long as before
 // says nothing.
 func TestStateOfAnotherIncarnation(t *testing.T) {
-	r := newRoute(t, 1, true)
+	r := newRoute(t, 1)
 	w := r.mustOpen(r.config(0))
 	feedMinutes(r, w, 0, 20)
 	end := r.ends(r.events)
@@ -79,7 +79,7 @@ func TestStateOfAnotherIncarnation(t *testing.T) {
 
 // TestNoStateFits: everything that the sentence topic holds is looked up again.
 func TestNoStateFits(t *testing.T) {
-	r := newRoute(t, 1, true)
+	r := newRoute(t, 1)
 	feedMinutes(r, r.mustOpen(r.config(0)), 0, 70) // more than an hour
 	r.events.Cut([]int64{0})
 	w := r.mustOpen(r.config(0))
@@ -95,7 +95,7 @@ func TestNoStateFits(t *testing.T) {
 // TestReplayFromOfLostRecords: rows were ahead of look-ups, and without a sentence of the window. What they were made of is
 // lost, and other records lie there: seed 1687 of the simulation.
 func TestReplayFromOfLostRecords(t *testing.T) {
-	r := newRoute(t, 1, false)
+	r := newRouteOver(t, newMemory(1))
 	s := newState(0, []int64{3})
 	s.ReplayFrom, s.EventEnd = 9, []int64{0}
 	if err := r.store.Put(context.Background(), stateKey(0), s.Append(nil)); err != nil {
@@ -121,7 +121,7 @@ func TestReplayFromOfLostRecords(t *testing.T) {
 
 // TestRetentionIsNoLoss: retention takes the beginning of the event topic, or all of it.
 func TestRetentionIsNoLoss(t *testing.T) {
-	r := newRoute(t, 1, true)
+	r := newRoute(t, 1)
 	feedMinutes(r, r.mustOpen(r.config(0)), 0, 20)
 	r.events.Truncate(0, r.ends(r.events)[0])
 	r.mustOpen(r.config(0))
@@ -132,20 +132,20 @@ func TestRetentionIsNoLoss(t *testing.T) {
 
 // TestUnreadableState: the power went while the state was written.
 func TestUnreadableState(t *testing.T) {
-	r := newRoute(t, 1, true)
+	r := newRoute(t, 1)
 	feedMinutes(r, r.mustOpen(r.config(0)), 0, 20)
 	if err := r.store.Put(context.Background(), stateKey(0), []byte("RS\x02 torn")); err != nil {
 		t.Fatal(err)
 	}
 	w := r.mustOpen(r.config(0))
-	if look := w.owned[0].state.LookupFrom[0]; look == 0 {
-		t.Errorf("looks up from %d; log %q", look, &r.log)
+	if position := w.owned[0].state.LookupFrom[0]; position == 0 {
+		t.Errorf("looks up from %d; log %q", position, &r.log)
 	}
 }
 
 // TestKeptStates: one a minute, at most 60.
 func TestKeptStates(t *testing.T) {
-	r := newRoute(t, 1, true)
+	r := newRoute(t, 1)
 	feedMinutes(r, r.mustOpen(r.config(0)), 0, 100)
 	var froms []int64
 	for slot := range maxOlderStates {
@@ -192,7 +192,8 @@ func TestStateFixture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := DecodeState(data); err != nil || string(got.Append(nil)) != string(data) || string(s.Append(nil)) != string(data) {
+	if got, err := DecodeState(data); err != nil || string(got.Append(nil)) != string(data) ||
+		string(s.Append(nil)) != string(data) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	data[2] = 1

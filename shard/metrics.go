@@ -45,14 +45,18 @@ func newMetrics() (*metrics, error) {
 	m.lookups = counter("refrain/shard", "refrain_shard_lookups", "Look-ups of one sentence in the rows of one partition")
 	m.events = counter("refrain/detector", "refrain_detector_events", "Matches found, repeats of an id included")
 	m.truncated = counter("refrain/detector", "refrain_detector_truncated", "Look-ups cut short by max_matches")
-	m.dead = counter("refrain/shard", "refrain_shard_dead_events", "Events that are too large for the event topic: dead letters")
+	m.dead = counter("refrain/shard", "refrain_shard_dead_events",
+		"Events that are too large for the event topic: dead letters")
 	m.passed = counter("refrain/shard", "refrain_shard_max_hold",
 		"Times that the clock of a partition's window moved past a source partition that was more than max_hold behind")
 	m.lost = counter("refrain/shard", "refrain_shard_lost_window",
 		"Times that the sentence topic had dropped records which the window still needed")
-	m.corrupt = counter("refrain/shard", "refrain_shard_corrupt", "Records of the sentence topic, or of the control topic, left out because they cannot be read")
-	m.failures = counter("refrain/shard", "refrain_shard_turn_failures", "Turns of a worker that failed and are taken again, by the worker's first partition")
-	delay, err := otel.Meter("refrain/shard").Float64Histogram("refrain_shard_event_delay", metric.WithUnit("s"), delays.Buckets(),
+	m.corrupt = counter("refrain/shard", "refrain_shard_corrupt",
+		"Records of the sentence topic, or of the control topic, left out because they cannot be read")
+	m.failures = counter("refrain/shard", "refrain_shard_turn_failures",
+		"Turns of a worker that failed and are taken again, by the worker's first partition")
+	delay, err := otel.Meter("refrain/shard").Float64Histogram("refrain_shard_event_delay", metric.WithUnit("s"),
+		delays.Buckets(),
 		metric.WithDescription("From accepted to its events durable, of every post that repeats something"))
 	m.delay, errs = delay, append(errs, err)
 	m.lag = gauge("refrain_shard_lag", "Age of the oldest record that is not looked up everywhere")
@@ -106,7 +110,8 @@ func (m *metrics) turn(ctx context.Context, w *Worker, items []*item) {
 func (w *Worker) warnPassed(q *partition) {
 	if q.counts.passed > 0 {
 		w.passing.Do(func() {
-			w.cfg.Logger.Warn("a source partition is more than max_hold behind: the window goes on without it, and repeats of its posts may be missed",
+			w.cfg.Logger.Warn("a source partition is more than max_hold behind: the window goes on without it, and "+
+				"repeats of its posts may be missed",
 				"partition", q.passed, "max_hold", w.cfg.MaxHold.String(), "clock", q.state.Watermarks.clock.String())
 		})
 	}
@@ -166,11 +171,11 @@ func (w *Worker) lag(items []*item) time.Duration {
 
 // links connects a turn to the traces of some of the batches in it.
 func links(items []*item) []trace.Link {
-	const most = 16
+	const maxLinks = 16
 	var out []trace.Link
 	last := ""
 	for _, x := range items {
-		if x.trace == "" || x.trace == last || len(out) == most {
+		if x.trace == "" || x.trace == last || len(out) == maxLinks {
 			continue
 		}
 		last = x.trace

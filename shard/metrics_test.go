@@ -54,7 +54,7 @@ func TestBalance(t *testing.T) {
 	reader := meter(t)
 	for _, ordered := range []bool{true, false} {
 		before := sums(t, reader)
-		r := newRoute(t, 3, ordered)
+		r := newRouteOver(t, memoryOf(3, ordered))
 		workers := []*Worker{r.mustOpen(r.config(0, 2)), r.mustOpen(r.config(1))}
 		if err := r.split.Delete(context.Background(), []feed.Tombstone{{Post: "p3"}}); err != nil {
 			t.Fatal(err)

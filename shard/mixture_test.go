@@ -94,7 +94,8 @@ func (m *machine) open(name string, partitions int) *jetstream.Topic {
 func (m *machine) config(store topic.Store, owned []int) shard.Config {
 	cfg := shard.Default()
 	cfg.Sentences, cfg.Events, cfg.Control, cfg.Store, cfg.Owned = m.sentences, m.events, m.control, store, owned
-	cfg.Span, cfg.Lateness, cfg.Poll, cfg.Commit, cfg.OlderInterval = span, lateness, 5*time.Millisecond, 5*time.Millisecond, 20*time.Millisecond
+	cfg.Span, cfg.Lateness, cfg.Poll, cfg.Commit, cfg.OlderInterval = span, lateness, 5*time.Millisecond,
+		5*time.Millisecond, 20*time.Millisecond
 	cfg.Logger = slog.New(slog.DiscardHandler)
 	cfg.Rows = func(int) (shard.Rows, error) {
 		return detector.New(detector.Config{
@@ -164,11 +165,11 @@ func (m *machine) records(t *jetstream.Topic, see func(*topic.Record)) {
 
 // missing are the events that the sentences of the sentence topic want and the event topic lacks.
 func (m *machine) missing() (missing []feed.Hash, want int) {
-	var kept oracle.Feed
+	var retained oracle.Feed
 	m.records(m.sentences, func(r *topic.Record) {
 		b := must(topic.DecodeBatch(r.Data))(m.tb)
 		for i := range b.Sentences {
-			kept.AddSentence(&b.Sentences[i])
+			retained.AddSentence(&b.Sentences[i])
 		}
 	})
 	var got []feed.Hash
@@ -177,7 +178,7 @@ func (m *machine) missing() (missing []feed.Hash, want int) {
 			got = append(got, e.ID)
 		}
 	})
-	wanted := oracle.IDs(kept.Index().Matches(text.DefaultThreshold, span))
+	wanted := oracle.IDs(retained.Index().Matches(text.DefaultThreshold, span))
 	missing, _ = oracle.Diff(oracle.Sorted(got), wanted)
 	return missing, len(wanted)
 }
@@ -311,7 +312,7 @@ func TestMixtures(t *testing.T) {
 	m := start(t, t.TempDir())
 	base := m.run(r, all[:first])
 	m.close()
-	lost, wanted := 0, 0
+	missed, wanted := 0, 0
 	for chain := range chains {
 		made := base
 		for g := range generations {
@@ -320,11 +321,11 @@ func TestMixtures(t *testing.T) {
 			made = m.run(r, all[first+g*more:][:more])
 			missing, want := m.missing()
 			m.close()
-			lost, wanted = lost+len(missing), wanted+want
+			missed, wanted = missed+len(missing), wanted+want
 			if len(missing) > 0 {
 				t.Errorf("chain %d, generation %d: %d of %d events are missing; %s", chain, g, len(missing), want, moments)
 			}
 		}
 	}
-	t.Logf("%d mixtures: %d of %d events lost", chains*generations, lost, wanted)
+	t.Logf("%d mixtures: %d of %d events lost", chains*generations, missed, wanted)
 }

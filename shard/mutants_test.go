@@ -145,8 +145,8 @@ func openMerged(cfg Config) (sim.Worker, error) {
 			if err != nil {
 				return err
 			}
-			for p, look := range other.LookupFrom {
-				s.LookupFrom[p] = max(s.LookupFrom[p], look)
+			for p, position := range other.LookupFrom {
+				s.LookupFrom[p] = max(s.LookupFrom[p], position)
 			}
 		}
 		return nil
@@ -189,9 +189,9 @@ func lowerToEnd(sentences topic.Topic, s *State) error {
 		return err
 	}
 	s.SentenceTopic = sentences.Lineage().Current()
-	kept, _ := topic.ValidEnds(sentences, s.SentenceTopic, end)
+	valid, _ := topic.ValidEnds(sentences, s.SentenceTopic, end)
 	for p := range s.LookupFrom {
-		s.LookupFrom[p] = min(s.LookupFrom[p], kept[p])
+		s.LookupFrom[p] = min(s.LookupFrom[p], valid[p])
 	}
 	return nil
 }
@@ -288,10 +288,10 @@ type unheard struct{ *Worker }
 
 func (w unheard) Step(ctx context.Context) error {
 	for _, q := range w.owned {
-		for _, marks := range q.state.Watermarks.writers {
-			for p := range marks {
-				if marks[p].kind == watermarkNone {
-					marks[p] = watermark{kind: watermarkIdle, time: never}
+		for _, list := range q.state.Watermarks.writers {
+			for p := range list {
+				if list[p].kind == watermarkNone {
+					list[p] = watermark{kind: watermarkIdle, time: never}
 				}
 			}
 		}
@@ -391,10 +391,10 @@ type holdAlone struct{ *Worker }
 
 func (w holdAlone) Step(ctx context.Context) error {
 	for _, q := range w.owned {
-		for _, marks := range q.state.Watermarks.writers {
-			newest := slices.MaxFunc(marks, func(a, b watermark) int { return cmp.Compare(a.newest, b.newest) }).newest
-			for p := range marks {
-				marks[p].newest = newest
+		for _, list := range q.state.Watermarks.writers {
+			newest := slices.MaxFunc(list, func(a, b watermark) int { return cmp.Compare(a.newest, b.newest) }).newest
+			for p := range list {
+				list[p].newest = newest
 			}
 		}
 	}

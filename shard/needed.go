@@ -15,8 +15,8 @@ func (s *State) Needs() []int64 {
 
 // Needed are the lowest positions that are still needed to go on from what this worker has stored, one a partition.
 // What lies below them for every worker may be purged: its look-ups are done, their events durable, and no window has
-// it any more. A worker that lost its partitions and knows it not may store an older state again; what that asks for
-// in vain was done by the one that took over.
+// it any more. A worker that lost its partitions and does not know may store an older state again; what that asks
+// for in vain was done by the one that took over.
 func (w *Worker) Needed() []int64 {
 	w.stored.Lock()
 	defer w.stored.Unlock()
@@ -47,9 +47,9 @@ func (w *Worker) ownNeeds() []int64 {
 
 // MinPositions are the lower positions of two vectors. Only for what is needed: what was looked up is never merged.
 func MinPositions(a, b []int64) []int64 {
-	least := slices.Clone(a)
-	for p := range least {
-		least[p] = min(least[p], b[p])
+	lowest := slices.Clone(a)
+	for p := range lowest {
+		lowest[p] = min(lowest[p], b[p])
 	}
-	return least
+	return lowest
 }

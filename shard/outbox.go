@@ -23,7 +23,7 @@ type outbox struct {
 	logger     *slog.Logger
 	metrics    *metrics
 	accepted   []int64 // stamps of the posts whose events wait
-	known      []int64 // the end of the topic after the last append; nil: to be asked for
+	known      []int64 // the end of the topic after the last append; nil: not known
 	givenUp    bool    // see giveUpAll
 }
 
@@ -50,7 +50,8 @@ func (o *outbox) recordDelays() {
 
 func (o *outbox) retract(d feed.Tombstone, t feed.Time) {
 	o.put(topic.Record{
-		Partition: partitionOf(o.topic.Partitions(), d.Source, d.Post+d.Author), Data: AppendRetraction(nil, d, t, o.deployment),
+		Partition: partitionOf(o.topic.Partitions(), d.Source, d.Post+d.Author),
+		Data:      AppendRetraction(nil, d, t, o.deployment),
 	})
 }
 
@@ -58,7 +59,7 @@ func (o *outbox) retract(d feed.Tombstone, t feed.Time) {
 func (o *outbox) giveUpAll() { o.records, o.bytes, o.accepted, o.givenUp = nil, 0, nil, true }
 
 // put adds a record without a time: that is when the first was created that waits with it, however late they get through:
-// Deleted leans on it. They share it because only records of one time share a message.
+// Deleted relies on it. They share it because only records of one time share a message.
 func (o *outbox) put(r topic.Record) {
 	if len(o.records) == 0 {
 		o.createdAt = o.now()
@@ -103,7 +104,8 @@ func (o *outbox) append(ctx context.Context, records []topic.Record) error {
 
 // giveUp writes an event that the topic will never accept to the dead letters.
 func (o *outbox) giveUp(r *topic.Record, cause error) error {
-	o.logger.Error("event is too large for the event topic: a dead letter", "partition", r.Partition, "bytes", len(r.Data), "error", cause)
+	o.logger.Error("event is too large for the event topic: a dead letter", "partition", r.Partition, "bytes",
+		len(r.Data), "error", cause)
 	if err := o.dead.Write(fmt.Sprintf("event topic, partition %d", r.Partition), cause.Error(), r.Data); err != nil {
 		return fmt.Errorf("dead letter: %w", err)
 	}
@@ -118,7 +120,7 @@ func (o *outbox) end(ctx context.Context) ([]int64, error) {
 	}
 	_, end, err := o.topic.Bounds(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("ask for the end of the event topic: %w", err)
+		return nil, fmt.Errorf("get the end of the event topic: %w", err)
 	}
 	o.known = end
 	return end, nil

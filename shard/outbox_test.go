@@ -29,15 +29,15 @@ func (s smallTopic) Append(ctx context.Context, records []topic.Record) error {
 // letters are dead letters.
 type letters []string
 
-func (k *letters) Write(place, reason string, event []byte) error {
-	*k = append(*k, place+": "+reason+": "+string(event))
+func (k *letters) Write(origin, reason string, event []byte) error {
+	*k = append(*k, origin+": "+reason+": "+string(event))
 	return nil
 }
 
 // TestEventsTooLargeForTheTopic: what the event topic refuses is a dead letter, all else goes on. Before, the worker
 // tried the same events for ever, after a restart too.
 func TestEventsTooLargeForTheTopic(t *testing.T) {
-	whole, small, dead := newRoute(t, 1, true), newRoute(t, 1, true), &letters{}
+	whole, small, dead := newRoute(t, 1), newRoute(t, 1), &letters{}
 	cfg := small.config(0)
 	cfg.Events, cfg.DeadLetters = smallTopic{small.events, 2000}, dead
 	for r, w := range map[*route]*Worker{whole: whole.mustOpen(whole.config(0)), small: small.mustOpen(cfg)} {

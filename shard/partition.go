@@ -155,14 +155,15 @@ type lookupFunc = func(x *feed.Sentence, found func(*feed.Match))
 
 // lookupSentence leaves out what everybody knows for a redelivery, and that of what q holds: it was looked up, or will
 // be, where it stood first.
-func (q *partition) lookupSentence(x *item, i int, look lookupFunc) {
+func (q *partition) lookupSentence(x *item, i int, lookup lookupFunc) {
 	s := &x.batch.Sentences[i]
-	if x.deleted != nil && x.deleted[i] || x.redelivered != nil && x.redelivered[i] || x.partition == q.id && x.ownRedelivered != nil && x.ownRedelivered[i] {
+	if x.deleted != nil && x.deleted[i] || x.redelivered != nil && x.redelivered[i] ||
+		x.partition == q.id && x.ownRedelivered != nil && x.ownRedelivered[i] {
 		return
 	}
 	q.counts.lookups++
 	q.under = underWay{item: x}
-	look(s, q.report)
+	lookup(s, q.report)
 	if q.caused != nil && q.under.caused > 0 {
 		q.caused(x.origin, s.Source, q.under.caused)
 	}
@@ -202,19 +203,19 @@ func (q *partition) lookedUp(x *item) {
 // been looked up to here, for there is nothing else below.
 func (q *partition) pass(x *item) {
 	own := x.partition == q.id && x.position >= q.insert
-	look := x.position >= q.state.LookupFrom[x.partition]
+	pending := x.position >= q.state.LookupFrom[x.partition]
 	for i := range x.posts() {
 		if own {
 			q.insertSentence(x, i)
 		}
-		if look {
+		if pending {
 			q.lookupSentence(x, i, q.rows.EachNewMatch)
 		}
 	}
 	if own {
 		q.inserted(x)
 	}
-	if !look {
+	if !pending {
 		return
 	}
 	q.lookedUp(x)

@@ -12,19 +12,19 @@ import (
 type progress struct {
 	mu       sync.Mutex
 	lookedUp []int64
-	changed  chan struct{} // closed and replaced when looked changes
+	changed  chan struct{} // closed and replaced when lookedUp changes
 }
 
 func newProgress(partitions int) progress {
 	return progress{lookedUp: make([]int64, partitions), changed: make(chan struct{})}
 }
 
-func (g *progress) reach(looked func(p int) int64) {
+func (g *progress) reach(position func(p int) int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	moved := false
 	for p := range g.lookedUp {
-		if n := looked(p); n > g.lookedUp[p] {
+		if n := position(p); n > g.lookedUp[p] {
 			g.lookedUp[p], moved = n, true
 		}
 	}

@@ -10,8 +10,8 @@ type queue struct {
 func newQueue(partitions int) queue { return queue{parts: make([][]*item, partitions)} }
 
 // push adds x unless everybody has looked it up already: then it was read for its rows alone.
-func (u *queue) push(x *item, looked int64) {
-	if x.position < looked {
+func (u *queue) push(x *item, lookedUp int64) {
+	if x.position < lookedUp {
 		return
 	}
 	u.parts[x.partition] = append(u.parts[x.partition], x)
@@ -27,11 +27,11 @@ func (u *queue) setEnds(ends []int64) {
 	u.fresh = u.fresh[:0]
 }
 
-// drop lets go what everybody has looked up.
-func (u *queue) drop(p int, looked int64) {
+// drop drops what everybody has looked up.
+func (u *queue) drop(p int, lookedUp int64) {
 	items := u.parts[p]
 	n := 0
-	for n < len(items) && items[n].position < looked {
+	for n < len(items) && items[n].position < lookedUp {
 		u.bytes -= items[n].size
 		items[n] = nil
 		n++

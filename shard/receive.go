@@ -34,7 +34,7 @@ func (w *Worker) receive(ctx context.Context) ([]*item, error) {
 		x, err := w.decode(&records[i])
 		if err != nil {
 			w.dropReader()
-			if len(items) > 0 { // these first; then it is met again
+			if len(items) > 0 { // these first; then it is received again
 				return items, nil
 			}
 			return nil, err
@@ -50,7 +50,7 @@ func (w *Worker) receive(ctx context.Context) ([]*item, error) {
 	return items, nil
 }
 
-// fetch waits a little for records. Having none is no error; records that the topic has dropped are a loud loss.
+// fetch waits a little for records. Having none is no error; records that the topic has dropped are lost, and logged.
 func (w *Worker) fetch(ctx context.Context) ([]topic.Record, error) {
 	if ctx.Err() != nil {
 		return nil, nil
@@ -62,16 +62,16 @@ func (w *Worker) fetch(ctx context.Context) ([]topic.Record, error) {
 	wait, cancel := context.WithTimeout(ctx, w.cfg.Poll)
 	defer cancel()
 	records, err := w.reader.Fetch(wait)
-	var gone *topic.ErrTruncated
+	var truncated *topic.ErrTruncated
 	switch {
 	case err == nil:
 		return records, nil
-	case errors.As(err, &gone) && gone.Start <= w.needs(gone.Partition):
-		w.logUnobserved(gone)
-		w.next[gone.Partition] = max(w.next[gone.Partition], gone.Start)
+	case errors.As(err, &truncated) && truncated.Start <= w.needs(truncated.Partition):
+		w.logUnobserved(truncated)
+		w.next[truncated.Partition] = max(w.next[truncated.Partition], truncated.Start)
 		return nil, nil
-	case errors.As(err, &gone):
-		w.skipTruncated(ctx, gone)
+	case errors.As(err, &truncated):
+		w.skipTruncated(ctx, truncated)
 		return nil, nil
 	case ctx.Err() != nil || errors.Is(err, context.DeadlineExceeded):
 		return nil, nil
@@ -81,33 +81,36 @@ func (w *Worker) fetch(ctx context.Context) ([]topic.Record, error) {
 }
 
 // skipTruncated goes on behind records that retention has dropped before they were read.
-func (w *Worker) skipTruncated(ctx context.Context, gone *topic.ErrTruncated) {
-	p := gone.Partition
+func (w *Worker) skipTruncated(ctx context.Context, truncated *topic.ErrTruncated) {
+	p := truncated.Partition
 	w.cfg.Logger.Error("records of the window are lost: the sentence topic has dropped them before they were read",
-		"partition", p, "from", gone.From, "start", gone.Start)
+		"partition", p, "from", truncated.From, "start", truncated.Start)
 	w.metrics.countLost(ctx, p)
-	w.next[p] = max(w.next[p], gone.Start)
+	w.next[p] = max(w.next[p], truncated.Start)
 	for _, q := range w.owned {
 		q.lock.Lock()
-		q.skip(p, gone.Start)
+		q.skip(p, truncated.Start)
 		q.lock.Unlock()
 	}
 	w.moved = true
 }
 
 // logUnobserved warns that records are gone that were only to be observed, for what comes after them.
-func (w *Worker) logUnobserved(gone *topic.ErrTruncated) {
-	w.cfg.Logger.Warn("the sentence topic has dropped records that tell which posts without a usable time are sent again: some may be taken for further versions",
-		"partition", gone.Partition, "from", gone.From, "start", gone.Start)
+func (w *Worker) logUnobserved(truncated *topic.ErrTruncated) {
+	w.cfg.Logger.Warn("the sentence topic has dropped records that tell which posts without a usable time are sent "+
+		"again: some may be taken for further versions",
+		"partition", truncated.Partition, "from", truncated.From, "start", truncated.Start)
 }
 
 func (w *Worker) decode(r *topic.Record) (*item, error) {
-	x := &item{partition: r.Partition, position: r.Position, stamp: r.Time.UnixNano(), trace: r.Trace, origin: r.Origin, size: len(r.Data)}
+	x := &item{partition: r.Partition, position: r.Position, stamp: r.Time.UnixNano(), trace: r.Trace, origin: r.Origin,
+		size: len(r.Data)}
 	b, err := topic.DecodeBatch(r.Data)
 	switch {
 	case errors.Is(err, topic.ErrBatchCorrupt):
 		// It stays unreadable however often it is read, and the rest of the topic must go on.
-		w.cfg.Logger.Error("unreadable sentence record left out", "partition", r.Partition, "position", r.Position, "error", err)
+		w.cfg.Logger.Error("unreadable sentence record left out", "partition", r.Partition, "position",
+			r.Position, "error", err)
 		w.metrics.corruptRecord(r.Partition)
 		return x, nil
 	case err != nil:
@@ -161,23 +164,23 @@ func (w *Worker) toRead() []bool {
 	if w.queue.bytes <= limit {
 		return all
 	}
-	late := w.awaited()
-	if !slices.Contains(late, true) {
+	awaited := w.awaited()
+	if !slices.Contains(awaited, true) {
 		return all
 	}
-	return late
+	return awaited
 }
 
 // awaited are the owned partitions without which some record cannot be looked up.
 func (w *Worker) awaited() []bool {
-	late := make([]bool, len(w.next))
+	awaited := make([]bool, len(w.next))
 	for _, q := range w.owned {
 		for p, items := range w.queue.parts {
 			i := slices.IndexFunc(items, func(x *item) bool { return x.position >= q.state.LookupFrom[p] })
-			late[q.id] = late[q.id] || i >= 0 && items[i].ends != nil && !q.holds(items[i], w.cfg.Delta)
+			awaited[q.id] = awaited[q.id] || i >= 0 && items[i].ends != nil && !q.holds(items[i], w.cfg.Delta)
 		}
 	}
-	return late
+	return awaited
 }
 
 func (w *Worker) dropReader() {

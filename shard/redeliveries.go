@@ -58,13 +58,15 @@ const slotsWithin = 12
 // NewRedeliveries returns one that has observed nothing.
 func NewRedeliveries(cfg RedeliveryConfig) (*Redeliveries, error) {
 	if err := errors.Join(
-		check.AtLeast(1, "partitions", cfg.Partitions), check.AtLeast(1, "within in milliseconds", int(cfg.Within.Milliseconds())),
+		check.AtLeast(1, "partitions", cfg.Partitions),
+		check.AtLeast(1, "within in milliseconds", int(cfg.Within.Milliseconds())),
 		check.AtLeast(0, "budget", int(cfg.Budget)), check.Set("logger", cfg.Logger != nil),
 	); err != nil {
 		return nil, fmt.Errorf("redeliveries: %w", err)
 	}
 	return &Redeliveries{
-		cfg: cfg, slot: cfg.Within.Nanoseconds() / slotsWithin, limit: cfg.Budget / int64(cfg.Partitions), seed: maphash.MakeSeed(),
+		cfg: cfg, slot: cfg.Within.Nanoseconds() / slotsWithin, limit: cfg.Budget / int64(cfg.Partitions),
+		seed:  maphash.MakeSeed(),
 		parts: make([]observedPartition, cfg.Partitions), warning: rate.Sometimes{Interval: time.Minute},
 	}, nil
 }
@@ -99,7 +101,7 @@ type observedPartition struct {
 	slots       []slot           // that decide, ascending
 	trail       []step           // where slots began
 	redelivered map[int64][]bool // by position, the records with redeliveries that somebody may still read
-	gone        int64            // of what lies before, redeliveries may be forgotten
+	prunedBelow int64            // of what lies before, redeliveries may have been pruned
 }
 
 // step is where a slot began.
@@ -167,13 +169,15 @@ func (r *Redeliveries) isRedelivery(h *observedPartition, s *feed.Sentence) bool
 	if len(h.slots) == 0 && !isUntimed(s) {
 		return false // as in every feed of posts with times
 	}
-	hash := r.hash(s, !isUntimed(s))
+	id := identityOf(s)
+	hash := r.hash(id)
 	repeat := slices.ContainsFunc(h.slots, func(s slot) bool { return s.has(hash) })
 	if isUntimed(s) {
 		r.add(h, hash)
 	}
 	if s.TimeAdjusted {
-		r.add(h, r.hash(s, true))
+		id.dated = true
+		r.add(h, r.hash(id))
 	}
 	return repeat
 }
@@ -196,7 +200,8 @@ func (r *Redeliveries) resized(h *observedPartition, change func()) {
 	for r.limit > 0 && len(h.slots) > 0 && h.bytes() > r.limit {
 		h.slots = slices.Delete(h.slots, 0, 1)
 		r.warning.Do(func() {
-			r.cfg.Logger.Warn("posts without a usable time fill their part of the window's budget: those sent again may be taken for further versions",
+			r.cfg.Logger.Warn("posts without a usable time fill their part of the window's budget: those sent again may "+
+				"be taken for further versions",
 				"bytes", r.Bytes(), "slots", len(h.slots))
 		})
 	}
@@ -210,17 +215,19 @@ func (h *observedPartition) bytes() (n int64) {
 	return n
 }
 
-// hash is what stands for a sentence in a slot; dated, for one whose post has a date: it lay in the future, if the slot has
-// it, and may have come since.
-func (r *Redeliveries) hash(s *feed.Sentence, dated bool) uint64 {
-	type identity struct {
-		source, post string
-		version      uint64
-		index        int
-		dated        bool
-	}
-	return maphash.Comparable(r.seed, identity{s.Source, s.Post, s.Version, s.Index, dated})
+// identity is what stands for a sentence in a slot, by its hash.
+type identity struct {
+	source, post string
+	version      uint64
+	index        int
+	dated        bool // the post has a date: if it is in a slot, it lay in the future, and may have come since
 }
+
+func identityOf(s *feed.Sentence) identity {
+	return identity{s.Source, s.Post, s.Version, s.Index, !isUntimed(s)}
+}
+
+func (r *Redeliveries) hash(id identity) uint64 { return maphash.Comparable(r.seed, id) }
 
 // reach notes that nothing lies below a position but what was observed.
 func (r *Redeliveries) reach(position int64) {
@@ -249,7 +256,8 @@ func (h *observedPartition) from(position int64) observePoint {
 		return observePoint{min(position, h.next), h.stamp}
 	}
 	last := &h.trail[end-1]
-	first, _ := slices.BinarySearchFunc(h.trail, last.number-slotsWithin, func(s step, n int64) int { return cmp.Compare(s.number, n) })
+	first, _ := slices.BinarySearchFunc(h.trail, last.number-slotsWithin,
+		func(s step, n int64) int { return cmp.Compare(s.number, n) })
 	for i := first; i < end; i++ {
 		if h.trail[i].untimed {
 			return h.trail[i].point()
@@ -301,7 +309,7 @@ func (r *Redeliveries) addObserver(from []observePoint) (*observer, bool) {
 func (h *observedPartition) isPast(at observePoint) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.begun && at.position < h.gone
+	return h.begun && at.position < h.prunedBelow
 }
 
 // begin makes a partition be observed from a point, unless others begin before it or have begun.
@@ -311,7 +319,7 @@ func (h *observedPartition) begin(at observePoint) {
 	if h.begun || h.joined && h.next <= at.position {
 		return
 	}
-	h.joined, h.next, h.stamp, h.gone = true, at.position, at.stamp, at.position
+	h.joined, h.next, h.stamp, h.prunedBelow = true, at.position, at.stamp, at.position
 }
 
 // start begins to read: from where every partition is to be read by one that wants to go on from next, so that nothing
@@ -327,14 +335,14 @@ func (o *observer) start(next []int64) []int64 {
 	return from
 }
 
-// passed notes how far a worker has got: what no worker can ask for again is forgotten.
+// passed notes how far a worker has got: what no worker can ask for again is pruned.
 func (o *observer) passed(next, need []int64) {
 	r := o.of
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	copy(o.next, next)
 	copy(o.need, need)
-	r.forget()
+	r.prune()
 }
 
 // leave removes a worker that reads no more.
@@ -343,10 +351,11 @@ func (o *observer) leave() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.observers = slices.DeleteFunc(r.observers, func(other *observer) bool { return other == o })
-	r.forget()
+	r.prune()
 }
 
-func (r *Redeliveries) forget() {
+// prune drops what no observer can ask for again.
+func (r *Redeliveries) prune() {
 	if len(r.observers) == 0 {
 		return
 	}
@@ -355,15 +364,15 @@ func (r *Redeliveries) forget() {
 		for _, o := range r.observers[1:] {
 			next, need = min(next, o.next[p]), min(need, o.need[p])
 		}
-		r.parts[p].forget(next, need)
+		r.parts[p].prune(next, need)
 	}
 }
 
-func (h *observedPartition) forget(next, need int64) {
+func (h *observedPartition) prune(next, need int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if next > h.gone {
-		h.gone = next
+	if next > h.prunedBelow {
+		h.prunedBelow = next
 		for position := range h.redelivered {
 			if position < next {
 				delete(h.redelivered, position)

@@ -15,7 +15,8 @@ import (
 func mustRedeliveries(tb testing.TB, within time.Duration, budget int64) (*Redeliveries, *bytes.Buffer) {
 	tb.Helper()
 	var log bytes.Buffer
-	r, err := NewRedeliveries(RedeliveryConfig{Partitions: 1, Within: within, Budget: budget, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	r, err := NewRedeliveries(RedeliveryConfig{Partitions: 1, Within: within, Budget: budget,
+		Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -61,7 +62,8 @@ func TestRedeliveryIsOfOneSentence(t *testing.T) {
 	r, _ := mustRedeliveries(t, time.Hour, 0)
 	mustListen(t, r, observePoint{})
 	others := []feed.Sentence{
-		{Post: "a", TimeAdjusted: true}, {Source: "a", TimeAdjusted: true}, {Post: "a", Version: 1, Untimed: true}, {Post: "a", Index: 1, Untimed: true}, {Source: "b", Post: "a"},
+		{Post: "a", TimeAdjusted: true}, {Source: "a", TimeAdjusted: true}, {Post: "a", Version: 1, Untimed: true},
+		{Post: "a", Index: 1, Untimed: true}, {Source: "b", Post: "a"},
 	}
 	if got := r.observe(0, 0, minute, others); got != nil {
 		t.Errorf("got %v, want none", got)
@@ -73,8 +75,8 @@ func TestRedeliveryIsOfOneSentence(t *testing.T) {
 	}
 }
 
-// TestHeardAgain compares what a worker decides that begins where a state starts with what is decided by one that has observed
-// all, for every state and every record after it.
+// TestHeardAgain compares what a worker decides that begins where a state starts with what is decided by one that has
+// observed all, for every state and every record after it.
 func TestHeardAgain(t *testing.T) {
 	const records = 400
 	for seed := range uint64(20) {
@@ -136,7 +138,8 @@ func TestNothingToHear(t *testing.T) {
 	}
 }
 
-// TestWorkersShareRedeliveries: whoever reads a record first decides, and the other gets the same answer as long as it may ask.
+// TestWorkersShareRedeliveries: whoever reads a record first decides, and the other gets the same answer as long as it
+// may ask.
 func TestWorkersShareRedeliveries(t *testing.T) {
 	r, _ := mustRedeliveries(t, time.Hour, 0)
 	quick, slow := mustListen(t, r, observePoint{}), mustListen(t, r, observePoint{})
@@ -184,7 +187,7 @@ func BenchmarkRedeliveries(b *testing.B) {
 	for b.Loop() {
 		r, _ := mustRedeliveries(b, time.Hour, 0)
 		mustListen(b, r, observePoint{})
-		var most int64
+		var peak int64
 		var hearing time.Duration
 		batch := make([]feed.Sentence, perSecond)
 		for i := range int64(seconds) {
@@ -194,9 +197,9 @@ func BenchmarkRedeliveries(b *testing.B) {
 			begin := time.Now()
 			r.observe(0, i, i*int64(time.Second), batch)
 			hearing += time.Since(begin)
-			most = max(most, r.Bytes())
+			peak = max(peak, r.Bytes())
 		}
-		b.ReportMetric(float64(most), "bytes")
+		b.ReportMetric(float64(peak), "bytes")
 		b.ReportMetric(float64(hearing.Nanoseconds())/(perSecond*seconds), "ns/sentence")
 	}
 }

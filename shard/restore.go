@@ -79,7 +79,7 @@ func (w *Worker) restorePartition(ctx context.Context, id int, x *extent) (*part
 	return q, nil
 }
 
-// liftToStart goes on from what the topic still has, and is loud about what it may have dropped too early. Where
+// liftToStart goes on from what the topic still has, and logs what it may have dropped too early. Where
 // partitions share their positions, nothing is missing unless the oldest record of all is newer.
 func (w *Worker) liftToStart(ctx context.Context, q *partition, start []int64) {
 	oldest := slices.Min(start)

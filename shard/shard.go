@@ -53,7 +53,7 @@ type Rows interface {
 
 // DeadLetters is publish.DeadLetters.
 type DeadLetters interface {
-	Write(place, reason string, event []byte) error
+	Write(origin, reason string, event []byte) error
 }
 
 // Config says what a worker works on. Sentences, Events, Store, Rows, Owned, Span and Lateness are the caller's, Default
@@ -78,8 +78,8 @@ type Config struct {
 	// comes later may need its own. nil: the worker has its own.
 	Redeliveries *Redeliveries
 
-	// Caused hears of the events that are reported for a sentence of a source, with the origin of its record, one of more
-	// than 4 KiB as several; nil: nobody does. After a restart it may hear of some again. Several goroutines call it.
+	// Caused is told of the events that are reported for a sentence of a source, with the origin of its record, one of more
+	// than 4 KiB as several; nil: nobody is. After a restart it may be told of some again. Several goroutines call it.
 	Caused func(origin, source string, events int)
 
 	Owned          []int // the partitions of the sentence topic that this worker owns
@@ -113,15 +113,16 @@ type Config struct {
 func Default() Config {
 	return Config{
 		Delta: 10 * time.Second, Silence: 2 * time.Minute, MaxHold: 24 * time.Hour, Poll: 100 * time.Millisecond,
-		OlderInterval: time.Minute, MaxQueue: 64 << 20, MaxEvents: 8192, EventBytes: 1 << 20, Redelivery: time.Hour, Now: time.Now, Logger: slog.Default(),
+		OlderInterval: time.Minute, MaxQueue: 64 << 20, MaxEvents: 8192, EventBytes: 1 << 20, Redelivery: time.Hour,
+		Now: time.Now, Logger: slog.Default(),
 	}
 }
 
 func (c *Config) validate() error { return errors.Join(append(c.missing(), c.outOfBounds()...)...) }
 
 func (c *Config) missing() (errs []error) {
-	missing := func(is bool, what string) {
-		if is {
+	missing := func(absent bool, what string) {
+		if absent {
 			errs = append(errs, errors.New("no "+what))
 		}
 	}
@@ -137,22 +138,22 @@ func (c *Config) missing() (errs []error) {
 }
 
 func (c *Config) outOfBounds() (errs []error) {
-	least := func(value, least int64, what string) {
-		if value < least {
-			errs = append(errs, fmt.Errorf("%s is %d: want %d or more", what, value, least))
+	atLeast := func(value, atLeast int64, what string) {
+		if value < atLeast {
+			errs = append(errs, fmt.Errorf("%s is %d: want %d or more", what, value, atLeast))
 		}
 	}
-	least(int64(c.Lateness), 0, "lateness")
-	least(int64(c.Delta), 0, "delta")
-	least(int64(c.Silence), 1, "silence")
-	least(int64(c.MaxHold), 0, "max hold")
-	least(int64(c.Poll), 1, "poll")
-	least(int64(c.Commit), 0, "commit")
-	least(int64(c.OlderInterval), 1, "older interval")
-	least(int64(c.MaxQueue), 1, "max queue")
-	least(int64(c.MaxEvents), 1, "max events")
-	least(int64(c.EventBytes), 1, "event bytes")
-	least(int64(c.Retention), 0, "retention")
+	atLeast(int64(c.Lateness), 0, "lateness")
+	atLeast(int64(c.Delta), 0, "delta")
+	atLeast(int64(c.Silence), 1, "silence")
+	atLeast(int64(c.MaxHold), 0, "max hold")
+	atLeast(int64(c.Poll), 1, "poll")
+	atLeast(int64(c.Commit), 0, "commit")
+	atLeast(int64(c.OlderInterval), 1, "older interval")
+	atLeast(int64(c.MaxQueue), 1, "max queue")
+	atLeast(int64(c.MaxEvents), 1, "max events")
+	atLeast(int64(c.EventBytes), 1, "event bytes")
+	atLeast(int64(c.Retention), 0, "retention")
 	return errs
 }
 

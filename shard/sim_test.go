@@ -18,13 +18,15 @@ import (
 )
 
 var (
-	simSeeds = flag.Int("sim.seeds", 600, "interleavings to simulate with brute rows, and a third as many with real ones; -full: 10,000 of each")
+	simSeeds = flag.Int("sim.seeds", 600, "interleavings to simulate with brute rows, and a third as many with real ones; "+
+		"-full: 10,000 of each")
 	Full     = flag.Bool("full", false, "the long versions of the tests")
 	simFirst = flag.Uint64("sim.first", 1, "the first of their seeds")
 )
 
 // subject is the real code; open is Open, or breaks a rule around it.
-func subject(open func(Config) (sim.Worker, error), rows func(t text.Threshold, span, lateness time.Duration) (sim.Rows, error)) sim.Subject {
+func subject(open func(Config) (sim.Worker, error),
+	rows func(t text.Threshold, span, lateness time.Duration) (sim.Rows, error)) sim.Subject {
 	quiet := slog.New(slog.DiscardHandler)
 	return sim.Subject{
 		Rows: rows,

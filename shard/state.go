@@ -48,7 +48,8 @@ type State struct {
 
 // newState is that of a partition of which nothing is stored: everything is to be read from a start.
 func newState(partition int, start []int64) *State {
-	s := &State{Partition: partition, LookupFrom: slices.Clone(start), ReplayFrom: start[partition], Watermarks: newWatermarks(len(start))}
+	s := &State{Partition: partition, LookupFrom: slices.Clone(start), ReplayFrom: start[partition],
+		Watermarks: newWatermarks(len(start))}
 	for _, position := range start {
 		s.ObserveFrom = append(s.ObserveFrom, observePoint{position: position})
 	}
@@ -64,7 +65,8 @@ const (
 )
 
 // errStateFormat says that a state was stored by another version of the program. It is no ErrState: such a one is damaged.
-var errStateFormat = fmt.Errorf("this program reads format %d: start with an empty data directory, or with the program that wrote it", stateFormat)
+var errStateFormat = fmt.Errorf("this program reads format %d: start with an empty data directory, or with the "+
+	"program that wrote it", stateFormat)
 
 // Append appends the encoding of s to dst.
 func (s *State) Append(dst []byte) []byte {
@@ -73,10 +75,10 @@ func (s *State) Append(dst []byte) []byte {
 	dst = binary.AppendUvarint(dst, uint64(s.Partition))
 	dst = binary.AppendVarint(dst, s.Control)
 	dst = binary.AppendVarint(dst, s.ReplayFrom)
-	dst = appendClock(dst, s.Watermarks.clock, s.Watermarks.known)
+	dst = s.Watermarks.appendClock(dst)
 	dst = binary.AppendUvarint(dst, uint64(len(s.LookupFrom)))
-	for p, look := range s.LookupFrom {
-		dst = binary.AppendVarint(dst, look)
+	for p, position := range s.LookupFrom {
+		dst = binary.AppendVarint(dst, position)
 		dst = binary.AppendVarint(dst, s.Watermarks.newest[p])
 		dst = binary.AppendVarint(dst, s.Watermarks.elapsed[p])
 		dst = binary.AppendVarint(dst, s.ObserveFrom[p].position)
@@ -99,11 +101,11 @@ func (s *State) Append(dst []byte) []byte {
 	return binary.LittleEndian.AppendUint64(dst, xxh3.Hash(dst[from:]))
 }
 
-func appendClock(dst []byte, clock feed.Time, known bool) []byte {
-	if !known {
+func (m *Watermarks) appendClock(dst []byte) []byte {
+	if !m.known {
 		return append(dst, 0)
 	}
-	return binary.AppendVarint(append(dst, 1), int64(clock))
+	return binary.AppendVarint(append(dst, 1), int64(m.clock))
 }
 
 func (m watermark) append(dst []byte) []byte {
@@ -168,10 +170,12 @@ func (d *decoder) state() *State {
 		clock = feed.Time(d.varint("clock"))
 	}
 	partitions := d.count("partitions", len(d.rest)/5)
-	s.LookupFrom, s.ObserveFrom, s.Watermarks = make([]int64, partitions), make([]observePoint, partitions), newWatermarks(partitions)
+	s.LookupFrom, s.ObserveFrom, s.Watermarks = make([]int64, partitions), make([]observePoint, partitions),
+		newWatermarks(partitions)
 	s.Watermarks.clock, s.Watermarks.known = clock, known
 	for p := range partitions {
-		s.LookupFrom[p], s.Watermarks.newest[p], s.Watermarks.elapsed[p] = d.varint("position"), d.varint("newest stamp"), d.varint("elapsed")
+		s.LookupFrom[p], s.Watermarks.newest[p], s.Watermarks.elapsed[p] = d.varint("position"), d.varint("newest stamp"),
+			d.varint("elapsed")
 		s.ObserveFrom[p] = observePoint{d.varint("observe from"), d.varint("stamp before that")}
 	}
 	last := uint64(0)
@@ -183,7 +187,7 @@ func (d *decoder) state() *State {
 		if i > 0 && id <= last {
 			d.fail("order of writers")
 		}
-		s.Watermarks.writers[id], last = d.marks(partitions), id
+		s.Watermarks.writers[id], last = d.watermarks(partitions), id
 	}
 	s.EventEnd = make([]int64, d.count("event partitions", len(d.rest)))
 	for p := range s.EventEnd {
@@ -195,20 +199,20 @@ func (d *decoder) state() *State {
 	return s
 }
 
-func (d *decoder) marks(partitions int) []watermark {
-	marks := make([]watermark, partitions)
-	for p := range marks {
-		marks[p].kind = watermarkKind(d.byte("watermark"))
+func (d *decoder) watermarks(partitions int) []watermark {
+	list := make([]watermark, partitions)
+	for p := range list {
+		list[p].kind = watermarkKind(d.byte("watermark"))
 		switch {
-		case d.wrong != "" || marks[p].kind > watermarkIdle:
+		case d.wrong != "" || list[p].kind > watermarkIdle:
 			d.fail("watermark")
-			return marks
-		case marks[p].kind != watermarkNone:
-			marks[p].time, marks[p].newest = feed.Time(d.varint("watermark")), feed.Time(d.varint("watermark"))
-			marks[p].at, marks[p].source = d.varint("watermark"), d.string("source")
+			return list
+		case list[p].kind != watermarkNone:
+			list[p].time, list[p].newest = feed.Time(d.varint("watermark")), feed.Time(d.varint("watermark"))
+			list[p].at, list[p].source = d.varint("watermark"), d.string("source")
 		}
 	}
-	return marks
+	return list
 }
 
 func (d *decoder) byte(what string) byte {
@@ -231,9 +235,9 @@ func (d *decoder) fixed(what string) uint64 {
 	return v
 }
 
-func (d *decoder) count(what string, most int) int {
+func (d *decoder) count(what string, limit int) int {
 	v, n := binary.Uvarint(d.rest)
-	if n <= 0 || v > uint64(most) {
+	if n <= 0 || v > uint64(limit) {
 		d.fail(what)
 		return 0
 	}

@@ -14,7 +14,8 @@ import (
 )
 
 func exampleState() State {
-	s := State{Partition: 2, LookupFrom: []int64{0, 70, 1 << 40}, ReplayFrom: 12, Control: 3, Watermarks: newWatermarks(3), ObserveFrom: []observePoint{{}, {60, 123}, {1 << 39, 456}}}
+	s := State{Partition: 2, LookupFrom: []int64{0, 70, 1 << 40}, ReplayFrom: 12, Control: 3, Watermarks: newWatermarks(3),
+		ObserveFrom: []observePoint{{}, {60, 123}, {1 << 39, 456}}}
 	s.Watermarks.observe(0, 100, &topic.Watermark{Writer: 1, Source: "a", Time: 5, Newest: 50})
 	s.Watermarks.observe(0, 101, &topic.Watermark{Writer: 1 << 60, Source: "b", Time: -6, Newest: -6, Idle: true})
 	s.Watermarks.observe(1, 200, &topic.Watermark{Writer: 1, Source: "a", Time: 7, Newest: 60})

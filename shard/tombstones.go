@@ -24,10 +24,10 @@ type Tombstones struct {
 	keys    [2]maphash.Seed
 	version atomic.Int64 // grows when there are more
 
-	mu      sync.RWMutex
-	posts   map[nameKey]uint32 // when: seconds since 1970, rounded up
-	authors map[nameKey]int64  // nanoseconds
-	forgot  time.Time          // up to where old ones have gone
+	mu         sync.RWMutex
+	posts      map[nameKey]uint32 // when: seconds since 1970, rounded up
+	authors    map[nameKey]int64  // nanoseconds
+	lastExpiry time.Time          // up to where old ones have gone
 }
 
 // nameKey stands for (source, post) or (source, author).
@@ -134,8 +134,8 @@ func (t *Tombstones) author(source, author string) (at int64, ok bool) {
 	return at, ok
 }
 
-// has reports whether a sentence of a record with this stamp is deleted; t is locked.
-func (t *Tombstones) has(s *feed.Sentence, stamp int64) bool {
+// deletes reports whether a sentence of a record with this stamp is deleted; t is locked.
+func (t *Tombstones) deletes(s *feed.Sentence, stamp int64) bool {
 	if _, ok := t.posts[t.key(s.Source, s.Post)]; ok {
 		return true
 	}
@@ -154,7 +154,7 @@ func (t *Tombstones) apply(x *item) {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
 	for i := range x.batch.Sentences {
-		if !t.has(&x.batch.Sentences[i], x.stamp) {
+		if !t.deletes(&x.batch.Sentences[i], x.stamp) {
 			continue
 		}
 		if x.deleted == nil {
@@ -164,23 +164,23 @@ func (t *Tombstones) apply(x *item) {
 	}
 }
 
-// forgetEvery is how far apart two walks over all tombstones are: 70 ms for a million, in which nobody can ask.
-const forgetEvery = time.Hour
+// expireInterval is how far apart two walks over all tombstones are: 70 ms for a million, in which nobody can ask.
+const expireInterval = time.Hour
 
-// forget drops tombstones that no post in any topic is older than, or soon after that. A map does not shrink: those that
+// expire drops tombstones that no post in any topic is older than, or soon after that. A map does not shrink: those that
 // are left go into another.
-func (t *Tombstones) forget(before time.Time) {
+func (t *Tombstones) expire(before time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if before.Sub(t.forgot) < forgetEvery {
+	if before.Sub(t.lastExpiry) < expireInterval {
 		return
 	}
-	t.forgot = before
-	t.posts = younger(t.posts, uint32(max(0, before.Unix())))
-	t.authors = younger(t.authors, before.UnixNano())
+	t.lastExpiry = before
+	t.posts = retainSince(t.posts, uint32(max(0, before.Unix())))
+	t.authors = retainSince(t.authors, before.UnixNano())
 }
 
-func younger[T uint32 | int64](all map[nameKey]T, before T) map[nameKey]T {
+func retainSince[T uint32 | int64](all map[nameKey]T, before T) map[nameKey]T {
 	old := 0
 	for _, at := range all {
 		if at < before {
@@ -190,11 +190,11 @@ func younger[T uint32 | int64](all map[nameKey]T, before T) map[nameKey]T {
 	if old == 0 {
 		return all
 	}
-	left := make(map[nameKey]T, len(all)-old)
+	retained := make(map[nameKey]T, len(all)-old)
 	for k, at := range all {
 		if at >= before {
-			left[k] = at
+			retained[k] = at
 		}
 	}
-	return left
+	return retained
 }

@@ -15,13 +15,14 @@ import (
 func TestForgetTombstones(t *testing.T) {
 	d, start := NewTombstones(), time.Unix(1e9, 0)
 	for i := range 3 {
-		d.add([]feed.Tombstone{{Post: fmt.Sprint(i)}, {Author: fmt.Sprint(i)}}, start.Add(time.Duration(i)*forgetEvery))
+		d.add([]feed.Tombstone{{Post: fmt.Sprint(i)}, {Author: fmt.Sprint(i)}}, start.Add(time.Duration(i)*expireInterval))
 	}
 	for _, step := range []struct {
 		after time.Duration
 		left  int
-	}{{0, 6}, {1, 6}, {forgetEvery - 1, 6}, {forgetEvery + time.Second, 2}, {2*forgetEvery - 1, 2}, {2*forgetEvery + 2*time.Second, 0}} {
-		if d.forget(start.Add(step.after)); d.Len() != step.left {
+	}{{0, 6}, {1, 6}, {expireInterval - 1, 6}, {expireInterval + time.Second, 2}, {2*expireInterval - 1, 2},
+		{2*expireInterval + 2*time.Second, 0}} {
+		if d.expire(start.Add(step.after)); d.Len() != step.left {
 			t.Errorf("after %v: %d tombstones, want %d", step.after, d.Len(), step.left)
 		}
 	}
@@ -32,7 +33,8 @@ func TestTombstonesAreTold(t *testing.T) {
 	d, at := NewTombstones(), time.Unix(1e9, 5)
 	d.add([]feed.Tombstone{{Source: "ab", Post: "c"}, {Source: "s", Author: "ann"}}, at)
 	has := func(source, post, author string, stamp int64) bool {
-		x := item{stamp: stamp, batch: topic.Batch{Sentences: []feed.Sentence{{Post: "other"}, {Source: source, Post: post, Author: author}}}}
+		x := item{stamp: stamp, batch: topic.Batch{Sentences: []feed.Sentence{{Post: "other"},
+			{Source: source, Post: post, Author: author}}}}
 		d.apply(&x)
 		return x.deleted != nil && x.deleted[1] && !x.deleted[0]
 	}
@@ -48,7 +50,8 @@ func TestTombstonesAreTold(t *testing.T) {
 			t.Errorf("%+v: deleted %v", test, got)
 		}
 	}
-	if !d.Has(feed.Tombstone{Source: "ab", Post: "c"}, at.Add(-time.Second)) || d.Has(feed.Tombstone{Source: "ab", Post: "c"}, at.Add(time.Second)) {
+	if !d.Has(feed.Tombstone{Source: "ab", Post: "c"}, at.Add(-time.Second)) ||
+		d.Has(feed.Tombstone{Source: "ab", Post: "c"}, at.Add(time.Second)) {
 		t.Error("a second deletion is not told from a first")
 	}
 }

@@ -24,7 +24,7 @@ func (s *slowRows) EachNewMatch(x *feed.Sentence, found func(*feed.Match)) {
 // TestTurnsStayShort: where look-ups are slow, turns have few of them, after the first; and all are done.
 func TestTurnsStayShort(t *testing.T) {
 	const posts = 5000
-	r := newRoute(t, 1, true)
+	r := newRoute(t, 1)
 	for i := range posts {
 		r.post(fmt.Sprint(i), fmt.Sprintf("a%d b%[1]d c%[1]d d%[1]d e%[1]d", i/2), time.Duration(i)*time.Millisecond)
 	}

@@ -46,6 +46,9 @@ type watermark struct {
 	at           int64  // what had elapsed then
 }
 
+// noClock is the time of a source partition that is expected and has brought no posts yet.
+const noClock feed.Time = 0
+
 type watermarkKind uint8
 
 const (
@@ -65,51 +68,55 @@ func newWatermarks(partitions int) Watermarks {
 func (m *Watermarks) Clock() (feed.Time, bool) { return m.clock, m.known }
 
 // observe notes that the look-ups have passed a record of partition p, and its watermark, if it has one.
-func (m *Watermarks) observe(p int, stamp int64, mark *topic.Watermark) {
+func (m *Watermarks) observe(p int, stamp int64, next *topic.Watermark) {
 	if gap := stamp - m.newest[p]; gap > 0 {
 		m.elapsed[p] += min(gap, maxGap.Nanoseconds())
 		m.newest[p] = stamp
 	}
-	if mark == nil {
+	if next == nil {
 		return
 	}
-	marks := m.writers[mark.Writer]
-	if marks == nil {
-		marks = make([]watermark, len(m.newest))
-		m.writers[mark.Writer] = marks
+	list := m.writers[next.Writer]
+	if list == nil {
+		list = make([]watermark, len(m.newest))
+		m.writers[next.Writer] = list
 	}
-	marks[p] = watermark{watermarkActive, mark.Time, mark.Newest, mark.Source, m.elapsed[p]}
-	if mark.Idle {
-		marks[p].kind = watermarkIdle
+	list[p] = watermark{watermarkActive, next.Time, next.Newest, next.Source, m.elapsed[p]}
+	if next.Idle {
+		list[p].kind = watermarkIdle
 	}
 	m.fresh = true
 }
 
 // advance moves W, and reports whether it did. passed is the source partition whose clock W had to pass for that, because
-// it is more than maxHold behind; "" for none.
+// it is more than maxHold behind; "" for none. One that has no clock yet holds W as if it were at the beginning of time, but
+// nothing of it is known to be behind: then W has passed nobody, and where nobody has a clock there is no W.
 func (m *Watermarks) advance(silence, maxHold time.Duration) (moved bool, passed string) {
 	if !m.fresh { // W follows from watermarks alone
 		return false, ""
 	}
 	m.fresh = false
-	m.forget(silence)
-	least, everywhere := m.minClock()
-	newest, heard := m.maxClock()
-	clock := least.time
-	if floor := newest.Add(-maxHold); heard && (!everywhere || least.time < floor) {
-		clock, passed, everywhere = floor, least.source, true
+	m.expire(silence)
+	slowest, everywhere := m.minClock()
+	newest, known := m.maxClock()
+	clock := slowest.time
+	if floor := newest.Add(-maxHold); known && (!everywhere || slowest.time < floor) {
+		clock, everywhere = floor, true
 	}
-	if !everywhere || m.known && clock <= m.clock {
+	if !everywhere || clock <= m.clock {
 		return false, ""
 	}
 	m.clock, m.known = clock, true
-	return true, passed
+	if slowest.time == noClock || slowest.time >= clock {
+		return true, ""
+	}
+	return true, slowest.source
 }
 
-// forget lets go the writers that are idle or silent.
-func (m *Watermarks) forget(silence time.Duration) {
-	maps.DeleteFunc(m.writers, func(_ uint64, marks []watermark) bool {
-		for p, one := range marks {
+// expire drops the writers that are idle or silent.
+func (m *Watermarks) expire(silence time.Duration) {
+	maps.DeleteFunc(m.writers, func(_ uint64, list []watermark) bool {
+		for p, one := range list {
 			if one.kind == watermarkActive && m.elapsed[p]-one.at <= silence.Nanoseconds() {
 				return false
 			}
@@ -120,30 +127,30 @@ func (m *Watermarks) forget(silence time.Duration) {
 
 // minClock is the watermark with the lowest clock; everywhere: there is one of every writer in every partition, and a
 // writer at all.
-func (m *Watermarks) minClock() (least watermark, everywhere bool) {
+func (m *Watermarks) minClock() (slowest watermark, everywhere bool) {
 	any := false
 	everywhere = true
-	for _, marks := range m.writers {
-		for _, one := range marks {
+	for _, list := range m.writers {
+		for _, one := range list {
 			everywhere = everywhere && one.kind != watermarkNone
-			if one.kind != watermarkNone && (!any || one.time < least.time) {
-				least, any = one, true
+			if one.kind != watermarkNone && (!any || one.time < slowest.time) {
+				slowest, any = one, true
 			}
 		}
 	}
-	return least, everywhere && any
+	return slowest, everywhere && any
 }
 
 // maxClock is the highest clock that was observed in every partition; false when there is none.
-func (m *Watermarks) maxClock() (greatest feed.Time, heard bool) {
-	for _, marks := range m.writers {
-		if slices.ContainsFunc(marks, func(one watermark) bool { return one.kind == watermarkNone }) {
+func (m *Watermarks) maxClock() (highest feed.Time, known bool) {
+	for _, list := range m.writers {
+		if slices.ContainsFunc(list, func(one watermark) bool { return one.kind == watermarkNone }) {
 			continue
 		}
-		newest := slices.MinFunc(marks, func(a, b watermark) int { return cmp.Compare(a.newest, b.newest) }).newest
-		if !heard || newest > greatest {
-			greatest, heard = newest, true
+		newest := slices.MinFunc(list, func(a, b watermark) int { return cmp.Compare(a.newest, b.newest) }).newest
+		if !known || newest > highest {
+			highest, known = newest, true
 		}
 	}
-	return greatest, heard
+	return highest, known
 }

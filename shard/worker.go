@@ -43,7 +43,7 @@ type Worker struct {
 	spillFailed error      // in this turn
 	moved       bool       // since the last commit
 	committed   time.Time
-	olderTurn   int64                   // when the states were last stored beside the current ones, in units of Config.OlderInterval
+	olderTurn   int64                   // when older states were last stored, in units of Config.OlderInterval
 	olderNeeds  [maxOlderStates][]int64 // by slot, what the states kept there need; nil: there is none
 	topics      [3]string               // the incarnations of the sentence, event and control topic
 	progress    progress
@@ -74,11 +74,13 @@ func Open(ctx context.Context, cfg Config) (*Worker, error) {
 	w := &Worker{
 		cfg: cfg, tracer: otel.Tracer("refrain/shard"), metrics: m,
 		home: make([]*partition, n), next: make([]int64, n), reading: make([]bool, n),
-		bound: maxTurnSentences, queue: newQueue(n), deleted: &deletions{control: cfg.Control, known: cfg.Tombstones}, progress: newProgress(n),
-		passing: rate.Sometimes{Interval: time.Minute},
+		bound: maxTurnSentences, queue: newQueue(n), deleted: &deletions{control: cfg.Control, known: cfg.Tombstones},
+		progress: newProgress(n),
+		passing:  rate.Sometimes{Interval: time.Minute},
 	}
 	w.deleted.corrupt = w.skipControl
-	w.outbox = outbox{topic: cfg.Events, deployment: cfg.Deployment, now: cfg.Now, dead: cfg.DeadLetters, logger: cfg.Logger, metrics: m}
+	w.outbox = outbox{topic: cfg.Events, deployment: cfg.Deployment, now: cfg.Now, dead: cfg.DeadLetters,
+		logger: cfg.Logger, metrics: m}
 	w.topics[0], w.topics[1] = cfg.Sentences.Lineage().Current(), cfg.Events.Lineage().Current()
 	if cfg.Control != nil {
 		w.topics[2] = cfg.Control.Lineage().Current()
@@ -139,8 +141,8 @@ func (w *Worker) turn(ctx context.Context) error {
 	return w.commit(work, w.cfg.Commit)
 }
 
-// A record of a quiet feed waits for two or three milliseconds; a worker that has met older ones is behind, and stays so
-// for a while, since a busy feed has pauses.
+// A record of a quiet feed waits for two or three milliseconds; a worker that has received older ones is behind, and
+// stays so for a while, since a busy feed has pauses.
 const (
 	usualWait = 5 * time.Millisecond
 	behindFor = 200 * time.Millisecond
@@ -228,7 +230,7 @@ func (w *Worker) fetchEnds(ctx context.Context) error {
 	}
 	_, ends, err := w.cfg.Sentences.Bounds(ctx)
 	if err != nil {
-		return fmt.Errorf("ask for the ends of the sentence topic: %w", err)
+		return fmt.Errorf("get the ends of the sentence topic: %w", err)
 	}
 	w.queue.setEnds(ends)
 	return nil
@@ -253,10 +255,10 @@ func (w *Worker) lookupQueue() bool {
 	return any
 }
 
-// lookupPartition looks the first records of p up in q's rows, those that the rows are ready for; most bounds the
+// lookupPartition looks the first records of p up in q's rows, those that the rows are ready for; limit bounds the
 // sentences. It returns a measure of what it did, zero for nothing.
-func (w *Worker) lookupPartition(q *partition, p, most int) int {
-	ready, n := w.ready(q, p, most)
+func (w *Worker) lookupPartition(q *partition, p, limit int) int {
+	ready, n := w.ready(q, p, limit)
 	q.expect(ready)
 	for _, x := range ready {
 		q.lookupItem(x)
@@ -265,12 +267,12 @@ func (w *Worker) lookupPartition(q *partition, p, most int) int {
 }
 
 // ready are the first records of p that q's rows are ready for, and a measure of them.
-func (w *Worker) ready(q *partition, p, most int) (items []*item, n int) {
+func (w *Worker) ready(q *partition, p, limit int) (items []*item, n int) {
 	for _, x := range w.queue.parts[p] {
 		if x.position < q.state.LookupFrom[p] {
 			continue
 		}
-		if n >= most || !q.holds(x, w.cfg.Delta) {
+		if n >= limit || !q.holds(x, w.cfg.Delta) {
 			break
 		}
 		items = append(items, x)
@@ -281,11 +283,11 @@ func (w *Worker) ready(q *partition, p, most int) (items []*item, n int) {
 
 // lookedUpTo is the position of p up to which all owned partitions have looked it up.
 func (w *Worker) lookedUpTo(p int) int64 {
-	least := w.owned[0].state.LookupFrom[p]
+	lowest := w.owned[0].state.LookupFrom[p]
 	for _, q := range w.owned[1:] {
-		least = min(least, q.state.LookupFrom[p])
+		lowest = min(lowest, q.state.LookupFrom[p])
 	}
-	return least
+	return lowest
 }
 
 // each calls f for every owned partition, locked.
@@ -382,11 +384,11 @@ func (q *partition) needs(p int) int64 {
 
 // needs is the first position of p that some owned partition needs.
 func (w *Worker) needs(p int) int64 {
-	least := w.owned[0].needs(p)
+	lowest := w.owned[0].needs(p)
 	for _, q := range w.owned[1:] {
-		least = min(least, q.needs(p))
+		lowest = min(lowest, q.needs(p))
 	}
-	return least
+	return lowest
 }
 
 func (w *Worker) allNeeds() []int64 {

@@ -31,20 +31,31 @@ type route struct {
 	log                           bytes.Buffer
 }
 
-func newMemory(partitions int, ordered bool) *topic.Memory {
+func memoryOf(partitions int, ordered bool) *topic.Memory {
 	cfg := topic.DefaultMemory()
 	cfg.Partitions, cfg.Ordered = partitions, ordered
 	return topic.NewMemory(cfg)
 }
 
-func newRoute(tb testing.TB, partitions int, ordered bool) *route {
+// newMemory is a topic whose partitions have an order each, newOrdered one in which they share one.
+func newMemory(partitions int) *topic.Memory  { return memoryOf(partitions, false) }
+func newOrdered(partitions int) *topic.Memory { return memoryOf(partitions, true) }
+
+// newRoute is a route whose partitions share one order.
+func newRoute(tb testing.TB, partitions int) *route {
+	tb.Helper()
+	return newRouteOver(tb, newOrdered(partitions))
+}
+
+func newRouteOver(tb testing.TB, sentences *topic.Memory) *route {
 	tb.Helper()
 	r := &route{tb: tb, now: time.UnixMilli(1_700_000_000_000).UTC(), store: &topic.MemoryStore{}}
-	r.sentences = newMemory(partitions, ordered)
+	r.sentences = sentences
 	r.events = topic.NewMemory(topic.DefaultMemory())
 	r.tombstones = topic.NewMemory(topic.DefaultMemory())
 	cfg := split.Default()
-	cfg.Sentences, cfg.Control, cfg.Lateness, cfg.Now = r.sentences, r.tombstones, 5*time.Minute, func() time.Time { return r.now }
+	cfg.Sentences, cfg.Control, cfg.Lateness, cfg.Now = r.sentences, r.tombstones, 5*time.Minute,
+		func() time.Time { return r.now }
 	s, err := split.New(cfg)
 	if err != nil {
 		tb.Fatal(err)
@@ -141,7 +152,7 @@ func TestOpenWantsWhatItNeeds(t *testing.T) {
 			t.Errorf("%v does not mention %q", err, want)
 		}
 	}
-	r := newRoute(t, 2, true)
+	r := newRoute(t, 2)
 	for _, owned := range [][]int{{2}, {-1}, {1, 1}} {
 		if _, err := Open(context.Background(), r.config(owned...)); err == nil {
 			t.Errorf("partitions %v owned: no error", owned)
@@ -167,12 +178,12 @@ func (brokenTopic) Open(context.Context, []int64) (topic.Reader, error) {
 
 // TestRowsAreAskedForOnce: rows made beforehand outlive an Open and a turn that fail.
 func TestRowsAreAskedForOnce(t *testing.T) {
-	r := newRoute(t, 2, true)
-	var asked []int
+	r := newRoute(t, 2)
+	var requested []int
 	cfg := r.config(1, 0)
 	rows := []Rows{must(cfg.Rows(0)), must(cfg.Rows(1))}
 	cfg.Rows = func(q int) (Rows, error) {
-		asked = append(asked, q)
+		requested = append(requested, q)
 		return rows[q], nil
 	}
 	broken := cfg
@@ -193,14 +204,14 @@ func TestRowsAreAskedForOnce(t *testing.T) {
 	if n := len(r.out()); n != 1 {
 		t.Errorf("got %d events, want that of b", n)
 	}
-	if diff := cmp.Diff([]int{1, 0, 1, 0}, asked); diff != "" {
+	if diff := cmp.Diff([]int{1, 0, 1, 0}, requested); diff != "" {
 		t.Errorf("rows asked for: %s", diff)
 	}
 }
 
 // TestLocked: a look-up waits for whoever has the rows, and only for those of his partition.
 func TestLocked(t *testing.T) {
-	r := newRoute(t, 2, true)
+	r := newRoute(t, 2)
 	w := r.mustOpen(r.config(0, 1))
 	matched := make(chan error)
 	w.Locked(0, func() {
@@ -228,10 +239,10 @@ func must[T any](v T, err error) T {
 
 // TestPartitionsCannotChange: rows of four partitions are not those of two.
 func TestPartitionsCannotChange(t *testing.T) {
-	r := newRoute(t, 4, true)
+	r := newRoute(t, 4)
 	r.post("a", words, 0)
 	r.mustStep(r.mustOpen(r.config(0, 1, 2, 3)))
-	fewer := newRoute(t, 2, true)
+	fewer := newRoute(t, 2)
 	fewer.store = r.store
 	_, err := Open(context.Background(), fewer.config(0))
 	if err == nil || !strings.Contains(err.Error(), "number of partitions") {
@@ -258,7 +269,7 @@ func TestHolds(t *testing.T) {
 // TestLostWindow: retention has dropped records that the window needs. The worker warns and goes on.
 func TestLostWindow(t *testing.T) {
 	for _, ordered := range []bool{true, false} {
-		r := newRoute(t, 1, ordered)
+		r := newRouteOver(t, memoryOf(1, ordered))
 		r.post("a", words, 0)
 		w := r.mustOpen(r.config(0))
 		r.mustStep(w)
@@ -284,7 +295,7 @@ func TestLostWindow(t *testing.T) {
 // TestQuietPartitionIsNotLost: where partitions share one order, look-ups stand beyond the end of a quiet one. After
 // a restart that is no loss, and one that is has to be logged.
 func TestQuietPartitionIsNotLost(t *testing.T) {
-	r := newRoute(t, 4, true)
+	r := newRoute(t, 4)
 	for i := range 8 { // of one text, so in one partition
 		r.post(fmt.Sprint(i), words, time.Duration(i)*time.Minute)
 	}
@@ -297,7 +308,7 @@ func TestQuietPartitionIsNotLost(t *testing.T) {
 	if r.log.Len() > 0 {
 		t.Errorf("nothing is lost, and yet: %s", &r.log)
 	}
-	r.sentences = newMemory(4, true)
+	r.sentences = newOrdered(4)
 	r.mustOpen(r.config(0, 1, 2, 3))
 	if !strings.Contains(r.log.String(), "lost records that were acknowledged") {
 		t.Errorf("everything is lost, and all that is said is %q", &r.log)
@@ -306,7 +317,7 @@ func TestQuietPartitionIsNotLost(t *testing.T) {
 
 // TestLostWhileReading: the same, seen by a reader that was overtaken.
 func TestLostWhileReading(t *testing.T) {
-	r := newRoute(t, 1, false)
+	r := newRouteOver(t, newMemory(1))
 	w := r.mustOpen(r.config(0))
 	r.mustStep(w)
 	r.post("a", words, 0)
@@ -326,7 +337,7 @@ func TestLostWhileReading(t *testing.T) {
 
 // TestUnreadableRecord: one that no reading mends is left out loudly; one of a newer program stops the worker.
 func TestUnreadableRecord(t *testing.T) {
-	r := newRoute(t, 1, true)
+	r := newRoute(t, 1)
 	mustAppend := func(data []byte) {
 		if err := r.sentences.Append(context.Background(), []topic.Record{{Data: data}}); err != nil {
 			t.Fatal(err)
@@ -349,7 +360,7 @@ func TestUnreadableRecord(t *testing.T) {
 }
 
 func TestDeletedPosts(t *testing.T) {
-	r := newRoute(t, 2, true)
+	r := newRoute(t, 2)
 	w := r.mustOpen(r.config(0, 1))
 	r.post("a", words, 0)
 	r.mustStep(w)
@@ -389,7 +400,7 @@ func TestDeletedPosts(t *testing.T) {
 }
 
 func TestMatchStoresNothing(t *testing.T) {
-	r := newRoute(t, 3, true)
+	r := newRoute(t, 3)
 	w := r.mustOpen(r.config(0, 1, 2))
 	r.post("a", words, 0)
 	r.mustStep(w)
@@ -409,7 +420,7 @@ func TestMatchStoresNothing(t *testing.T) {
 // TestRunGoesOnUntilTold lets workers run as a process does, and waits for what they were given.
 func TestRunGoesOnUntilTold(t *testing.T) {
 	for _, ordered := range []bool{true, false} {
-		r := newRoute(t, 4, ordered)
+		r := newRouteOver(t, memoryOf(4, ordered))
 		var logs [2]bytes.Buffer
 		again := must(NewRedeliveries(RedeliveryConfig{Partitions: 4, Within: time.Hour, Logger: slog.New(slog.DiscardHandler)}))
 		ctx, stop := context.WithCancel(context.Background())
@@ -459,7 +470,7 @@ func TestRunGoesOnUntilTold(t *testing.T) {
 
 // TestReplayFromFollowsTheWindow: what has left the window is not replayed.
 func TestReplayFromFollowsTheWindow(t *testing.T) {
-	r := newRoute(t, 1, true)
+	r := newRoute(t, 1)
 	w := r.mustOpen(r.config(0))
 	for i := range 200 {
 		r.post(fmt.Sprint("p", i), words, time.Duration(i)*time.Minute)
@@ -489,7 +500,7 @@ func (r *route) send(id, words string) {
 // beyond Redelivery it is a further version.
 func TestRetryAfterRestart(t *testing.T) {
 	for _, ordered := range []bool{true, false} {
-		r := newRoute(t, 4, ordered)
+		r := newRouteOver(t, memoryOf(4, ordered))
 		restart := func() {
 			t.Helper()
 			w := r.mustOpen(r.config(0, 1, 2, 3))
@@ -526,10 +537,11 @@ func TestRetryAfterRestart(t *testing.T) {
 	}
 }
 
-// TestHearingTruncated: the topic has dropped what only redeliveries are known by. That is logged, and is no loss of the window.
+// TestHearingTruncated: the topic has dropped what only redeliveries are known by. That is logged, and is no loss of
+// the window.
 func TestHearingTruncated(t *testing.T) {
 	for _, ordered := range []bool{true, false} {
-		r := newRoute(t, 1, ordered)
+		r := newRouteOver(t, memoryOf(1, ordered))
 		w := r.mustOpen(r.config(0))
 		for i := range 100 { // the window is an hour, and redeliveries are known for another
 			r.now = r.now.Add(2 * time.Minute)
@@ -542,7 +554,8 @@ func TestHearingTruncated(t *testing.T) {
 		}
 		r.sentences.Truncate(0, state.ReplayFrom)
 		w = r.mustOpen(r.config(0))
-		if log := r.log.String(); !strings.Contains(log, "taken for further versions") || strings.Contains(log, "window are lost") {
+		if log := r.log.String(); !strings.Contains(log, "taken for further versions") ||
+			strings.Contains(log, "window are lost") {
 			t.Errorf("ordered %v: logged %q", ordered, log)
 		}
 		before := len(r.out())
@@ -556,12 +569,13 @@ func TestHearingTruncated(t *testing.T) {
 
 // TestRetryOfAFastClock: a post is dated 90 s ahead, and sent again when that is no longer the future.
 func TestRetryOfAFastClock(t *testing.T) {
-	r := newRoute(t, 4, true)
+	r := newRoute(t, 4)
 	w := r.mustOpen(r.config(0, 1, 2, 3))
 	created := feed.FromTime(r.now.Add(90 * time.Second))
 	send := func(id, words string) {
 		t.Helper()
-		if err := r.split.Write(context.Background(), []feed.Post{{ID: id, Text: words, Time: created, Timed: true}}, "s"); err != nil {
+		if err := r.split.Write(context.Background(), []feed.Post{{ID: id, Text: words, Time: created, Timed: true}},
+			"s"); err != nil {
 			t.Fatal(err)
 		}
 		r.now = r.now.Add(time.Second)
@@ -579,7 +593,7 @@ func TestRetryOfAFastClock(t *testing.T) {
 
 // TestDamagedControlRecord: it is left out loudly, and the next ones count.
 func TestDamagedControlRecord(t *testing.T) {
-	r := newRoute(t, 1, true)
+	r := newRoute(t, 1)
 	damaged := topic.AppendTombstones(nil, []feed.Tombstone{{Post: "a"}})
 	damaged[5] ^= 1
 	good := topic.AppendTombstones(nil, []feed.Tombstone{{Post: "b"}})
@@ -597,7 +611,7 @@ func TestDamagedControlRecord(t *testing.T) {
 // TestDamagedState: a partition whose state is damaged begins with the oldest record, loudly; one of another version
 // stops the worker.
 func TestDamagedState(t *testing.T) {
-	r := newRoute(t, 1, true)
+	r := newRoute(t, 1)
 	r.post("a", words, 0)
 	w := r.mustOpen(r.config(0))
 	r.now = r.now.Add(time.Minute)

@@ -24,22 +24,23 @@ type youngSentence struct {
 	index        int
 }
 
-// youngFor is how long after its stamp a tombstone is surely read: an append takes δ at most (10 s, as for
+// maxTombstoneDelay is how long after its stamp a tombstone is read at the latest: an append takes δ at most (10 s, as for
 // sentences), a turn of a worker some seconds.
-const youngFor = 30 * time.Second
+const maxTombstoneDelay = 30 * time.Second
 
 func (y *young) add(s *feed.Sentence, stamp int64) {
 	if s.Author == "" {
 		return
 	}
-	y.sentences = append(y.sentences, youngSentence{stamp, nameHash(s.Source, s.Author), nameHash(s.Source, s.Post), uint32(s.Version), s.Index})
+	y.sentences = append(y.sentences, youngSentence{stamp, nameHash(s.Source, s.Author), nameHash(s.Source, s.Post),
+		uint32(s.Version), s.Index})
 	y.newest = max(y.newest, stamp)
 }
 
-// trim forgets what is old.
+// trim drops what is old.
 func (y *young) trim() {
 	n := 0
-	for n < len(y.sentences) && y.sentences[n].stamp < y.newest-youngFor.Nanoseconds() {
+	for n < len(y.sentences) && y.sentences[n].stamp < y.newest-maxTombstoneDelay.Nanoseconds() {
 		n++
 	}
 	y.sentences = y.sentences[n:]

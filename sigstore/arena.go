@@ -28,13 +28,13 @@ func (a *arena) put(b []byte) uint64 {
 }
 
 // grow adds a page, twice as large as the one before up to maxPage; what is larger gets one of its own.
-func (a *arena) grow(least int) {
+func (a *arena) grow(minBytes int) {
 	size := minPage
 	if n := len(a.pages); n > 0 {
 		size = min(maxPage, 2*cap(a.pages[n-1]))
 	}
-	a.pages = append(a.pages, make([]byte, 0, max(size, least)))
-	a.held += int64(max(size, least))
+	a.pages = append(a.pages, make([]byte, 0, max(size, minBytes)))
+	a.held += int64(max(size, minBytes))
 }
 
 // at is what lies from a position on.

@@ -53,13 +53,13 @@ func (a *authors) count(hash uint64) (n int, estimated bool) {
 	_, found := slices.BinarySearch(a.smallest, hash)
 	fresh := hash != 0 && !found
 	if !a.more && len(a.smallest) < maxAuthors || !fresh && !a.more {
-		return len(a.smallest) + toInt(fresh), false
+		return len(a.smallest) + oneIf(fresh), false
 	}
 	share := float64(a.smallest[len(a.smallest)-1]) / math.MaxUint64
-	return max(maxAuthors+toInt(a.more || fresh), int(math.Round(float64(maxAuthors-1)/share))), true
+	return max(maxAuthors+oneIf(a.more || fresh), int(math.Round(float64(maxAuthors-1)/share))), true
 }
 
-func toInt(b bool) int {
+func oneIf(b bool) int {
 	if b {
 		return 1
 	}

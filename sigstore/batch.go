@@ -3,7 +3,7 @@ package sigstore
 import "refrain/feed"
 
 // batch holds the answers of the index to sentences that are looked up next, found together because an engine that
-// scans reads its memory once for many queries. What is born after the question is compared one by one.
+// scans reads its memory once for many queries. What is added after the question is compared one by one.
 type batch struct {
 	expected []*feed.Sentence
 	next     int // the first that was not looked up
@@ -13,11 +13,11 @@ type batch struct {
 	removals   int
 	queries    []Query
 	groups     []feed.Hash // of the sentences
-	fresh      []fresh     // born since
+	fresh      []fresh     // added since
 	sigs       []uint32    // of those
 }
 
-// fresh is a group born since the question.
+// fresh is a group made since the question.
 type fresh struct {
 	row  Row
 	size int
@@ -67,7 +67,7 @@ func (b *batch) answer(s *Searcher, x *feed.Sentence) *Query {
 	return q
 }
 
-// addFresh adds what was born since the question. Then tokens that no row held may have got numbers.
+// addFresh adds what was made since the question. Tokens that no row held may have got numbers meanwhile.
 func (b *batch) addFresh(s *Searcher, q *Query, x *feed.Sentence) {
 	bounds, words, before := s.codes.Bounds.For(q.Size), len(q.Signature), len(q.Hits)
 	for i := range b.fresh {
@@ -76,9 +76,9 @@ func (b *batch) addFresh(s *Searcher, q *Query, x *feed.Sentence) {
 		}
 	}
 	if len(q.Hits) > before {
-		hits, cut := q.Hits, q.Cut
+		hits, incomplete := q.Hits, q.Cut
 		s.prepare(q, x)
-		q.Hits, q.Cut = hits, cut
+		q.Hits, q.Cut = hits, incomplete
 	}
 }
 

@@ -33,7 +33,7 @@ func (b *block) offset(pos uint64) uint32 { return uint32(pos - b.arena.base) }
 // reaches reports whether a row can name all positions that come within the next records of an arena.
 func (b *block) reaches(a *arena) bool { return a.end()+4*maxPage-b.arena.base < listFlag }
 
-// block holds the groups that were born, or moved on, in one slice of time. It goes as a whole.
+// block holds the groups that were made, or moved on, in one slice of time. It goes as a whole.
 //
 // Whatever a group refers to lies in the arena of its own block or of a later one, so it is there as long as the
 // group is: a group that moves takes everything with it.
@@ -103,8 +103,8 @@ func (b *block) whoOf(o *occurrence, scratch []byte) (pos uint64, _ []byte) {
 	scratch = appendWho(scratch[:0], o)
 	h := hashBytes(scratch)
 	same := func(at uint32) bool {
-		there := b.arena.at(b.arena.base + uint64(at))
-		return len(there) >= len(scratch) && string(there[:len(scratch)]) == string(scratch)
+		data := b.arena.at(b.arena.base + uint64(at))
+		return len(data) >= len(scratch) && string(data[:len(scratch)]) == string(scratch)
 	}
 	if at, ok := b.who.find(h, same); ok {
 		return b.arena.base + uint64(at), scratch

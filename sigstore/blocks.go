@@ -65,21 +65,21 @@ func (bs *blocks) expect(t feed.Time) {
 	bs.epoch = t
 }
 
-// forget lets the oldest blocks go.
-func (bs *blocks) forget(n int) {
+// drop drops the n oldest blocks.
+func (bs *blocks) drop(n int) {
 	bs.all = slices.Delete(bs.all, 0, n) // clears the places behind, which would keep blocks alive
 	bs.bases = slices.Delete(bs.bases, 0, n)
 	bs.dropped += uint32(n)
 }
 
-// renew numbers blocks from 0 on again, behind those that are there: these have to be forgotten then.
+// renew numbers blocks from 0 on again, behind those that are there: these have to be dropped then.
 func (bs *blocks) renew() (old []*block) {
 	bs.dropped = -uint32(len(bs.all))
 	return bs.all
 }
 
-// has reports whether a block is there.
-func (bs *blocks) has(number uint32) bool { return int(number-bs.dropped) < len(bs.all) }
+// contains reports whether a block is there.
+func (bs *blocks) contains(number uint32) bool { return int(number-bs.dropped) < len(bs.all) }
 
 // group is the group of a row, dead or alive.
 func (bs *blocks) group(r Row) Group { return Group{bs.all[r.Block-bs.dropped], r.Row} }

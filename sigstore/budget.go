@@ -7,7 +7,7 @@ import (
 	"refrain/feed"
 )
 
-// Forced says what the budget drove out before its time.
+// Forced says what was evicted for the budget, before its time.
 type Forced struct {
 	Groups      int           // texts dropped
 	Occurrences int           // of texts that stay, dropped
@@ -27,7 +27,8 @@ func (w *Window) limit() int64 {
 
 // isLarge reports whether a block holds too much of the budget.
 func (w *Window) isLarge(b *block) bool {
-	return w.budget > 0 && b.rows > 64 && w.Bytes()/int64(max(1, w.Len()))*int64(b.live) > w.limit()/int64(w.cut.parts)
+	return w.budget > 0 && b.rows > 64 && w.Bytes()/int64(max(1,
+		w.Len()))*int64(b.live) > w.limit()/int64(w.granularity.parts)
 }
 
 // makeRoom drops something while the window holds more than its budget: first what few texts hold of it beyond their
@@ -40,7 +41,7 @@ func (w *Window) makeRoom() {
 	if w.searcher.abandon(); !w.overBudget() {
 		return
 	}
-	f := Forced{Occurrences: w.groups.cutLists(w.limit() / int64(w.cut.parts))}
+	f := Forced{Occurrences: w.groups.truncateLists(w.limit() / int64(w.granularity.parts))}
 	if w.overBudget() {
 		f.Groups = w.forceBlocks()
 	}
@@ -72,13 +73,13 @@ func (w *Window) closeOnly() {
 func (w *Window) force(horizon func(*block) feed.Time) (groups int) {
 	for n := w.blocks.len() - 1; n > 0 && w.Bytes() > w.limit(); n-- {
 		b := w.blocks.oldest()
-		w.clock.drive(b.closed + 1)
+		w.clock.evict(b.closed + 1)
 		groups += w.dropOldest(horizon(b))
 	}
 	return groups
 }
 
-// effectiveSpan is how far back the window reaches for certain.
+// effectiveSpan is how far back the window certainly reaches.
 func (w *Window) effectiveSpan() time.Duration {
 	if !w.forced {
 		return w.configuredSpan

@@ -38,7 +38,8 @@ func TestOneTextDoesNotTakeTheBudget(t *testing.T) {
 	if n := w.Stats().Counts.ForcedOccurrences; n != int64(forced.Occurrences) {
 		t.Errorf("%d occurrences counted as dropped, want %d", n, forced.Occurrences)
 	}
-	if newest := sentence(fmt.Sprint("copy", copies-1), fmt.Sprint(name, copies-1), 4, feed.Time(2000+copies-1)); !w.groups.Has(newest) {
+	if newest := sentence(fmt.Sprint("copy", copies-1), fmt.Sprint(name, copies-1), 4,
+		feed.Time(2000+copies-1)); !w.groups.Has(newest) {
 		t.Error("the newest copy is gone")
 	}
 }
@@ -51,7 +52,8 @@ func TestManyTextsOfNowStayWithinTheBudget(t *testing.T) {
 	for i := range 10_000 {
 		tokens := []uint64{1, 2, 3, uint64(10 + i%500)}
 		w.Insert(&feed.Sentence{
-			Source: "s", Post: fmt.Sprint(i), Author: fmt.Sprint(name, i), Time: feed.Time(1000 + i), Tokens: tokens, Group: feed.GroupHash(tokens),
+			Source: "s", Post: fmt.Sprint(i), Author: fmt.Sprint(name, i), Time: feed.Time(1000 + i), Tokens: tokens,
+			Group: feed.GroupHash(tokens),
 		})
 		if n := w.Bytes(); n > budget {
 			t.Fatalf("after %d sentences the window holds %d bytes of %d", i, n, budget)

@@ -32,7 +32,7 @@ func (gs *Groups) addOccurrence(g Group, o *occurrence) (dense bool) {
 	}
 	r := g.row()
 	r.records = g.block.offset(gs.blocks.write(o, r.sequence, links{before: g.newest(), text: v.textLike(o.text, v.len())}))
-	gs.views.forget()
+	gs.views.invalidate()
 	return false
 }
 
@@ -52,47 +52,47 @@ func (gs *Groups) thin(g Group, horizon, old feed.Time) {
 	m.thinAt = max(gs.cfg.thinFrom, 2*len(m.records))
 }
 
-// drop removes the occurrences for which gone holds, and returns how many they were and how many are left.
-func (gs *Groups) drop(g Group, gone func(*occurrence) bool) (dropped, left int) {
+// removeOccurrences removes those that are deleted, and returns how many they were and how many remain.
+func (gs *Groups) removeOccurrences(g Group, deleted func(*occurrence) bool) (removed, remaining int) {
 	v := gs.view(g)
 	if v.list == nil {
-		return gs.dropChained(g, v, gone)
+		return gs.removeChained(g, v, deleted)
 	}
 	gs.lists.change(v.list, func(m *occurrenceList) {
-		dropped = m.retain(func(_ int, o *occurrence) bool { return !gone(o) })
+		removed = m.retain(func(_ int, o *occurrence) bool { return !deleted(o) })
 	})
-	gs.occurrences -= dropped
-	return dropped, len(v.list.records)
+	gs.occurrences -= removed
+	return removed, len(v.list.records)
 }
 
-func (gs *Groups) dropChained(g Group, v *view, gone func(*occurrence) bool) (dropped, left int) {
+func (gs *Groups) removeChained(g Group, v *view, deleted func(*occurrence) bool) (removed, remaining int) {
 	var stay [maxChain + 1]bool
 	for i := range v.chain {
-		stay[i] = !gone(&v.chain[i])
-		dropped += toInt(!stay[i])
+		stay[i] = !deleted(&v.chain[i])
+		removed += oneIf(!stay[i])
 	}
-	gs.occurrences -= dropped
-	left = len(v.chain) - dropped
-	if dropped > 0 && left > 0 {
+	gs.occurrences -= removed
+	remaining = len(v.chain) - removed
+	if removed > 0 && remaining > 0 {
 		gs.makeList(g, v) // in the same order
 		gs.lists.change(v.list, func(m *occurrenceList) { m.retain(func(i int, _ *occurrence) bool { return stay[i] }) })
 	}
-	return dropped, left
+	return removed, remaining
 }
 
-// removeGroup forgets a group whose row is gone.
+// removeGroup removes a group whose row is gone.
 func (gs *Groups) removeGroup(g Group) {
 	r := g.row()
 	gs.lists.remove(r)
 	gs.tokens.release(gs.numbersOf(g))
 	gs.names.remove(r.key(), g.number())
-	gs.views.forget()
+	gs.views.invalidate()
 	gs.removed++
 }
 
-// dropBlock lets the oldest block go, whose groups are gone or have moved.
+// dropBlock drops the oldest block, whose groups are gone or have moved.
 func (gs *Groups) dropBlock() {
-	gs.blocks.forget(1)
+	gs.blocks.drop(1)
 	gs.removed++
-	gs.views.forget()
+	gs.views.invalidate()
 }

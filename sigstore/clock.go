@@ -12,7 +12,7 @@ type clock struct {
 	span, lateness feed.Time
 	now            feed.Time // W; 0 before it has started
 	started        bool
-	expired        feed.Time // what is older has been driven out by the budget
+	expired        feed.Time // what is older has been evicted for the budget
 }
 
 const minTime = feed.Time(math.MinInt64 / 4)
@@ -30,13 +30,13 @@ func (c *clock) set(t feed.Time) { c.now, c.started = t, true }
 func (c *clock) lateBefore() feed.Time { return c.nowOr(minTime) - c.lateness }
 
 // horizon is the time before which occurrences have gone or may go: W - span - lateness, or later where the budget
-// drove more out.
+// evicted more.
 func (c *clock) horizon() feed.Time { return max(c.expired, c.lateBefore()-c.span) }
 
-// drive notes that what is older than t was driven out.
-func (c *clock) drive(t feed.Time) { c.expired = max(c.expired, t) }
+// evict notes that what is older than t was evicted.
+func (c *clock) evict(t feed.Time) { c.expired = max(c.expired, t) }
 
-// reach is how far back the window reaches for certain once some of it was driven out.
+// reach is how far back the window certainly reaches once some of it was evicted.
 func (c *clock) reach() time.Duration { return time.Duration(c.now-c.expired) * time.Millisecond }
 
 func (c *clock) nowOr(t feed.Time) feed.Time {

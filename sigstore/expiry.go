@@ -11,7 +11,7 @@ func (w *Window) Advance(to feed.Time) {
 		w.blocks.start(to)
 	}
 	w.clock.set(to)
-	w.groups.forget(w.clock.lateBefore())
+	w.groups.expireRemote(w.clock.lateBefore())
 	if b := w.blocks.current(); to-b.opened >= w.slice {
 		w.close()
 	}
@@ -28,7 +28,7 @@ func (w *Window) IsLate(t feed.Time) bool { return t < w.clock.lateBefore() }
 // isFull: a block also closes when it holds half of all groups, so that tokens are ordered by frequencies
 // that are not too old, a sixteenth of the budget, or as much as positions can name.
 func (w *Window) isFull(b *block) bool {
-	return b.isFull(max(w.cut.minRows, w.Len()/2)) || w.isLarge(b)
+	return b.isFull(max(w.granularity.minRows, w.Len()/2)) || w.isLarge(b)
 }
 
 // close ends the open block and opens the next. An empty one just goes on.
@@ -63,7 +63,7 @@ func (w *Window) dropOldest(horizon feed.Time) (groups int) {
 		if !w.groups.clean(g) {
 			return
 		}
-		if _, left := w.groups.drop(g, func(o *occurrence) bool { return o.time < horizon }); left == 0 {
+		if _, remaining := w.groups.removeOccurrences(g, func(o *occurrence) bool { return o.time < horizon }); remaining == 0 {
 			w.groups.removeGroup(g)
 			groups++
 			return

@@ -40,5 +40,6 @@ func (g Group) number() uint32 { return g.block.base + g.n }
 func hashBytes(b []byte) uint64 { return xxh3.Hash(b) }
 
 // keyOfHash is the half of a group's name under which a window finds it; the other half chooses the partition. Two token
-// sets may share it, by chance once in 4,000 windows of 10⁸ of them, and on purpose for 2³² hashes: so Get compares the sets.
+// sets may share it, by chance once in 4,000 windows of 10⁸ of them, and on purpose for 2³² hashes: so Get compares the
+// sets.
 func keyOfHash(h *feed.Hash) uint64 { return binary.LittleEndian.Uint64(h[8:]) }

@@ -15,8 +15,9 @@ import (
 //	Earlier, EachLater, EachNew,
 //	CountLater, MaxLater, History         what a sentence and the occurrences of a group make of each other
 //
-// The window takes in (newGroup, addOccurrence, thin), takes out (deletePosts, drop, removeGroup, dropBlock), moves to the
-// newest block (numbersOf, moveOn), and numbers the tokens anew (renumber, numberAgain, moveAgain, renumbered).
+// The window takes in (newGroup, addOccurrence, thin), takes out (deletePosts, removeOccurrences, removeGroup,
+// dropBlock), moves to the newest block (numbersOf, moveOn), and numbers the tokens anew (renumber, numberAgain,
+// moveAgain, renumbered).
 type Groups struct {
 	cfg         *groupsConfig
 	blocks      *blocks
@@ -49,8 +50,8 @@ func newGroups(cfg groupsConfig, in *blocks, tokens *dictionary) *Groups {
 	return &Groups{cfg: &cfg, blocks: in, tokens: tokens, remote: remoteGroups{cfg: &cfg}}
 }
 
-// Get returns the group of x's token set, or none. A sentence is asked for several times in a row: its tokens are compared
-// once.
+// Get returns the group of x's token set, or none. A sentence is asked for several times in a row: its tokens are
+// compared once.
 func (gs *Groups) Get(x *feed.Sentence) Group {
 	if gs.cached.hash == x.Group && gs.cached.removals == gs.removed && !gs.cached.group.IsNone() {
 		return gs.cached.group
@@ -68,10 +69,10 @@ type cachedGroup struct {
 }
 
 // keyed is a group of a key for which is holds, or none. Several groups may have one key: see keyOfHash.
-func (gs *Groups) keyed(key uint64, is func(Group) bool) (g Group) {
+func (gs *Groups) keyed(key uint64, matches func(Group) bool) (g Group) {
 	_, ok := gs.names.find(key, func(number uint32) bool {
 		g = gs.blocks.numbered(number)
-		return g.row().key() == key && is(g)
+		return g.row().key() == key && matches(g)
 	})
 	if !ok || !gs.clean(g) {
 		return Group{}
@@ -126,14 +127,15 @@ func (gs *Groups) numbersOf(g Group) []uint32 {
 	return gs.numbers
 }
 
-// Sets visits the token sets of up to n rows from one on, in the order of their births but for texts that stayed alive
-// longer than others, and says where to go on. Ids are ascending, and only lent. Rows that have gone are left out.
+// Sets visits the token sets of up to n rows from one on, in the order in which they were made but for texts that
+// stayed alive longer than others, and says where to go on. Ids are ascending, and only lent. Rows that have gone are
+// left out.
 func (gs *Groups) Sets(from Row, n int, visit func(ids []uint64)) (next Row, more bool) {
 	bs := gs.blocks
 	if from.Block < bs.first() {
 		from = Row{Block: bs.first()}
 	}
-	for ; n > 0 && bs.has(from.Block); n-- {
+	for ; n > 0 && bs.contains(from.Block); n-- {
 		g := bs.group(from)
 		if int(from.Row) >= g.block.rows {
 			from = Row{Block: from.Block + 1}
@@ -144,7 +146,7 @@ func (gs *Groups) Sets(from Row, n int, visit func(ids []uint64)) (next Row, mor
 		}
 		from.Row++
 	}
-	return from, bs.has(from.Block)
+	return from, bs.contains(from.Block)
 }
 
 // view is the occurrences of a group. It is valid until the group changes, and until the view of the second other

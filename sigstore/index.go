@@ -14,7 +14,7 @@ type Index interface {
 	// Add takes in the next row of the newest block. tokens are dictionary numbers, ascending; both slices are
 	// only lent.
 	Add(tokens []uint32, sig hashcodes.Signature)
-	// Drop forgets the oldest block.
+	// Drop drops the oldest block.
 	Drop()
 	// Search appends to every query's hits its candidates, each at most once, dead rows included or not: all of them
 	// unless the query says after how many it may stop.

@@ -65,12 +65,12 @@ func (gs *Groups) MaxLater(g Group, x *feed.Sentence) int {
 	return v.len() - v.indexOfKey(k)
 }
 
-// CountLater is how many occurrences EachLater would visit, or EachNew where once is set. It stops counting at most + 1.
+// CountLater is how many occurrences EachLater would visit, or EachNew where once is set. It stops counting at limit + 1.
 // None of them counts as reported.
-func (gs *Groups) CountLater(g Group, x *feed.Sentence, once bool, most int) (n int) {
+func (gs *Groups) CountLater(g Group, x *feed.Sentence, once bool, limit int) (n int) {
 	count := func(*Later) bool {
 		n++
-		return n <= most
+		return n <= limit
 	}
 	if once {
 		gs.eachNew(g, x, count)
@@ -146,7 +146,7 @@ func (v *view) eachLater(k key, end int, span feed.Time, x *feed.Sentence, visit
 	}
 }
 
-// History is what is known of a group since its birth.
+// History is what is known of a group since it was made.
 type History struct {
 	First            feed.First
 	Occurrences      int
@@ -174,5 +174,6 @@ func (gs *Groups) Alone(x *feed.Sentence, source, author string) History {
 	var a authors
 	a.add(gs.cfg.authorKey.hash(x.Source, x.Author))
 	a.add(gs.cfg.authorKey.hash(source, author))
-	return History{First: feed.First{Source: x.Source, Post: x.Post, Author: x.Author, Time: x.Time}, Occurrences: 2, Authors: len(a.smallest)}
+	return History{First: feed.First{Source: x.Source, Post: x.Post, Author: x.Author, Time: x.Time}, Occurrences: 2,
+		Authors: len(a.smallest)}
 }

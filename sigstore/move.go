@@ -15,7 +15,7 @@ func (gs *Groups) move(g Group, numbers []uint32) (to Group) {
 		r.records = b.offset(gs.moveChain(g))
 	}
 	r.tokens = b.offset(gs.blocks.writeSet(numbers))
-	gs.views.forget()
+	gs.views.invalidate()
 	gs.cached = cachedGroup{}
 	return Group{b, b.add(r)}
 }
@@ -55,7 +55,7 @@ func (gs *Groups) moveAgain(g Group, numbers []uint32) { gs.name(gs.move(g, numb
 
 // renumbered ends what renumber began: the old blocks go.
 func (gs *Groups) renumbered(old int) {
-	gs.blocks.forget(old)
+	gs.blocks.drop(old)
 	gs.lists.clip()
 	gs.peak = gs.len()
 	gs.removed++

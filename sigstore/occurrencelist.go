@@ -15,7 +15,7 @@ type occurrenceList struct {
 	records []uint64 // where each begins, in the order of the feed
 	frame   frame
 	first   feed.First
-	count   int // occurrences since the group's birth
+	count   int // occurrences since the group was made
 	authors authors
 
 	cleaned uint32 // number of the last deletion that it was cleaned of; see purge
@@ -79,47 +79,47 @@ func (m *occurrenceList) firstKey() key {
 }
 
 // retain retains only the occurrences for which stays holds, given their indices.
-func (m *occurrenceList) retain(stays func(i int, o *occurrence) bool) (dropped int) {
+func (m *occurrenceList) retain(stays func(i int, o *occurrence) bool) (removed int) {
 	v := m.view()
-	var kept []uint64
+	var retained []uint64
 	for i := range m.records {
 		if stays(i, v.at(i)) {
-			kept = append(kept, m.records[i])
+			retained = append(retained, m.records[i])
 		}
 	}
-	if dropped = len(m.records) - len(kept); dropped > 0 {
-		m.pack(kept)
+	if removed = len(m.records) - len(retained); removed > 0 {
+		m.pack(retained)
 	}
-	return dropped
+	return removed
 }
 
-// dropNamed drops what is gone, and notes the names of what stays, if that is much.
-func (m *occurrenceList) dropNamed(gone func(*occurrence) bool) (dropped int) {
+// removeNamed removes what is deleted, and notes the names of what stays, if that is much.
+func (m *occurrenceList) removeNamed(deleted func(*occurrence) bool) (removed int) {
 	m.names = nil
-	var left *names
+	var remaining *names
 	if len(m.records) >= minNamed {
-		left = newNames(len(m.records))
+		remaining = newNames(len(m.records))
 	}
-	dropped = m.retain(func(_ int, o *occurrence) bool {
-		if gone(o) {
+	removed = m.retain(func(_ int, o *occurrence) bool {
+		if deleted(o) {
 			return false
 		}
-		if left != nil {
-			left.add(o)
+		if remaining != nil {
+			remaining.add(o)
 		}
 		return true
 	})
-	m.names = left
-	return dropped
+	m.names = remaining
+	return removed
 }
 
 // pack writes the records that are retained anew.
-func (m *occurrenceList) pack(kept []uint64) {
+func (m *occurrenceList) pack(retained []uint64) {
 	old := *m
-	m.buf, m.records = make([]byte, 0, 1+len(kept)*(len(old.buf)/len(old.records)+1)), make([]uint64, 0, len(kept))
+	m.buf, m.records = make([]byte, 0, 1+len(retained)*(len(old.buf)/len(old.records)+1)), make([]uint64, 0, len(retained))
 	v := m.view()
 	var o occurrence
-	for _, pos := range kept {
+	for _, pos := range retained {
 		old.frame.decode(&o, &old, pos)
 		m.records = append(m.records, m.write(&o, v))
 	}

@@ -43,26 +43,26 @@ func (l *occurrenceLists) change(m *occurrenceList, change func(*occurrenceList)
 	l.held += m.bytes() - before
 }
 
-// cutLists drops the oldest occurrences of every group that holds more than its share, in bytes, until it holds half of
-// that, and returns how many they were. What is remembered of remote groups goes whole if it is more: nothing is lost by
-// that, some matches are reported once more.
-func (gs *Groups) cutLists(share int64) (dropped int) {
+// truncateLists removes the oldest occurrences of every group that holds more than its share, in bytes, until it holds
+// half of that, and returns how many they were. What is remembered of remote groups goes whole if it is more: nothing
+// is lost by that, some matches are reported once more.
+func (gs *Groups) truncateLists(share int64) (removed int) {
 	if gs.remote.bytes() > share {
-		gs.remote.drop(func(*occurrence) bool { return true })
+		gs.remote.removeIf(func(*occurrence) bool { return true })
 	}
 	for _, m := range gs.lists.all {
 		if m != nil && m.bytes() > share {
-			gs.lists.change(m, func(m *occurrenceList) { dropped += m.cut(share / 2) })
+			gs.lists.change(m, func(m *occurrenceList) { removed += m.truncate(share / 2) })
 			m.thinAt = max(gs.cfg.thinFrom, 2*len(m.records))
 		}
 	}
-	gs.occurrences -= dropped
-	gs.views.forget()
-	return dropped
+	gs.occurrences -= removed
+	gs.views.invalidate()
+	return removed
 }
 
-// cut drops the oldest occurrences, all but the newest, until so many bytes are left, about.
-func (m *occurrenceList) cut(bytes int64) (dropped int) {
+// truncate removes the oldest occurrences, never the newest, until about so many bytes are left.
+func (m *occurrenceList) truncate(bytes int64) (removed int) {
 	m.names = nil
 	stay := max(1, int(int64(len(m.records))*bytes/m.bytes()))
 	begin := len(m.records) - stay

@@ -120,33 +120,33 @@ func (gs *Groups) clean(g Group) (alive bool) {
 		return true
 	}
 	if m == nil || !p.recent.misses(m.names, before) {
-		dropped, left := gs.dropDeleted(g, m)
-		gs.purged += dropped
-		if left == 0 {
-			gs.evict(g)
+		removed, remaining := gs.removeDeleted(g, m)
+		gs.purged += removed
+		if remaining == 0 {
+			gs.removeEmpty(g)
 			return false
 		}
 	}
 	if m = gs.view(g).list; m != nil { // a chain that has lost some is a list now
-		m.forgetFirst(p, before)
+		m.replaceDeletedFirst(p, before)
 		m.cleaned = p.number
 	}
 	return true
 }
 
-// dropDeleted removes from a group what was deleted; m is the group's, nil where it has a chain.
-func (gs *Groups) dropDeleted(g Group, m *occurrenceList) (dropped, left int) {
+// removeDeleted removes from a group what was deleted; m is the group's, nil where it has a chain.
+func (gs *Groups) removeDeleted(g Group, m *occurrenceList) (removed, remaining int) {
 	after := func(o *occurrence) bool { return gs.purge.isAfter(o, m) }
 	if m == nil {
-		return gs.drop(g, after)
+		return gs.removeOccurrences(g, after)
 	}
-	gs.lists.change(m, func(m *occurrenceList) { dropped = m.dropNamed(after) })
-	gs.occurrences -= dropped
-	return dropped, len(m.records)
+	gs.lists.change(m, func(m *occurrenceList) { removed = m.removeNamed(after) })
+	gs.occurrences -= removed
+	return removed, len(m.records)
 }
 
-// evict lets a group go that has no occurrence left.
-func (gs *Groups) evict(g Group) {
+// removeEmpty removes a group that has no occurrence left.
+func (gs *Groups) removeEmpty(g Group) {
 	gs.removeGroup(g)
 	g.block.kill(g.n)
 }
@@ -158,7 +158,7 @@ func (gs *Groups) cleanRemote() *remoteGroups {
 	p := &gs.purge
 	if p.remoteDirty {
 		p.remoteDirty = false
-		gs.remote.each(p.cleanRemoteGroup)
+		gs.remote.clean(p.cleanRemoteGroup)
 	}
 	return &gs.remote
 }
@@ -166,7 +166,7 @@ func (gs *Groups) cleanRemote() *remoteGroups {
 // cleanRemoteGroup removes from a remote group what was deleted.
 func (p *purge) cleanRemoteGroup(m *occurrenceList) (dropped int) {
 	if !p.recent.misses(m.names, m.cleaned) {
-		dropped = m.dropNamed(func(o *occurrence) bool {
+		dropped = m.removeNamed(func(o *occurrence) bool {
 			_, deleted := p.authors[who{o.source, o.author}]
 			return deleted || p.isGone(o.source, o.post)
 		})
@@ -189,7 +189,7 @@ func (gs *Groups) purgeSome(rows int) (more bool) {
 		if w.next.Block < bs.first() { // blocks that have gone were cleaned as they went
 			w.next = Row{Block: bs.first()}
 		}
-		if w.next == w.end || !bs.has(w.next.Block) {
+		if w.next == w.end || !bs.contains(w.next.Block) {
 			return gs.endWalk()
 		}
 		g := bs.group(w.next)
@@ -230,9 +230,9 @@ func (gs *Groups) purgeAll() {
 	}
 }
 
-// forgetFirst puts the oldest occurrence left in the place of a first one that is deleted. A group that was cleaned of the
-// deletion of its author has a later one.
-func (m *occurrenceList) forgetFirst(p *purge, cleaned uint32) {
+// replaceDeletedFirst puts the oldest occurrence left in the place of a first one that is deleted. A group that was
+// cleaned of the deletion of its author has a later one.
+func (m *occurrenceList) replaceDeletedFirst(p *purge, cleaned uint32) {
 	d, ok := p.authors[who{m.first.Source, m.first.Author}]
 	if ok && cleaned < d.number || p.gone != nil && p.gone(m.first.Source, m.first.Post) {
 		m.replaceFirst()

@@ -35,18 +35,18 @@ func shown(w *Window, x *feed.Sentence) (posts []string) {
 // TestDeletedAuthors compares the window with a list, through every state that a walk may be in: expiry, rebuilding,
 // groups with chains and with occurrence lists, and authors that come back.
 func TestDeletedAuthors(t *testing.T) {
-	for _, c := range []cut{usualCut, {4, 3, 2}, {4, 64, 5}} {
+	for _, c := range []granularity{defaultGranularity, {4, 3, 2}, {4, 64, 5}} {
 		for seed := range uint64(10) {
 			testDeletedAuthors(t, c, seed)
 		}
 	}
 }
 
-func testDeletedAuthors(t *testing.T, c cut, seed uint64) {
+func testDeletedAuthors(t *testing.T, c granularity, seed uint64) {
 	t.Helper()
 	const span = 2000
 	r := rand.New(rand.NewPCG(seed, 17))
-	w := newScanCut(t, Config{Span: span * time.Millisecond}, c)
+	w := newScanGranular(t, Config{Span: span * time.Millisecond}, c)
 	texts := 3 + r.IntN(200)
 	var there []feed.Sentence
 	gone := map[string]bool{}
@@ -97,7 +97,9 @@ func deleteAuthor(w *Window, r *rand.Rand, there []feed.Sentence, gone map[strin
 // checkMatch wants x to repeat its text if somebody said it who is there.
 func checkMatch(t *testing.T, w *Window, x *feed.Sentence, there []feed.Sentence, span feed.Time) {
 	t.Helper()
-	want := slices.ContainsFunc(there, func(y feed.Sentence) bool { return y.Group == x.Group && x.Time-y.Time <= span && y.Post != x.Post })
+	want := slices.ContainsFunc(there, func(y feed.Sentence) bool {
+		return y.Group == x.Group && x.Time-y.Time <= span && y.Post != x.Post
+	})
 	got := false
 	if g := w.groups.Get(x); !g.IsNone() {
 		_, _, got = w.groups.Earlier(g, x)
@@ -128,7 +130,8 @@ func TestPurgeIsPiecemeal(t *testing.T) {
 		}
 		steps++
 	}
-	if n, occurrences := w.Len(), w.Stats().Occurrences; n != rows/2 || occurrences != rows/2 || steps > rows/1000+w.blocks.len()+1 {
+	if n, occurrences := w.Len(), w.Stats().Occurrences; n != rows/2 || occurrences != rows/2 ||
+		steps > rows/1000+w.blocks.len()+1 {
 		t.Errorf("%d groups and %d occurrences after %d steps, want %d", n, occurrences, steps, rows/2)
 	}
 }

@@ -10,8 +10,8 @@ import (
 	"refrain/hashcodes"
 )
 
-// TestCountersAreOfTheTokens: of every query, whether its tokens have numbers or not, were given those of others, or have had
-// other codes.
+// TestCountersAreOfTheTokens: of every query, whether its tokens have numbers or not, were given those of others, or
+// have had other codes.
 func TestCountersAreOfTheTokens(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	w := newScan(t, Config{Span: 100 * time.Millisecond})
@@ -74,7 +74,8 @@ func TestMayMatch(t *testing.T) {
 		within := q.MayMatch(b, c.size, c.sig)
 		q.Counters = m.Count(make(hashcodes.Counters, 32), tokens)
 		if passes := q.MayMatch(b, c.size, c.sig); within != c.within || passes != c.passes {
-			t.Errorf("%d tokens, signature %x: within the radius %t, passes %t; want %t, %t", c.size, c.sig, within, passes, c.within, c.passes)
+			t.Errorf("%d tokens, signature %x: within the radius %t, passes %t; want %t, %t", c.size, c.sig, within, passes,
+				c.within, c.passes)
 		}
 	}
 }
@@ -82,7 +83,8 @@ func TestMayMatch(t *testing.T) {
 // TestWhatIsBornMeanwhileIsAsked: of the groups born since the question only those are hits that may match.
 func TestWhatIsBornMeanwhileIsAsked(t *testing.T) {
 	w := newScan(t, Config{Span: time.Hour, Bounds: boundsOf()})
-	first, like, other, last := sentenceOf(0, 0, 0, 1, 2, 3, 4, 5), sentenceOf(1, 1, 0, 1, 2, 3, 4, 5, 6), sentenceOf(2, 2, 0, 11, 12, 13, 14, 15), sentenceOf(3, 3, 0, 1, 2, 3, 4, 5, 7)
+	first, like, other, last := sentenceOf(0, 0, 0, 1, 2, 3, 4, 5), sentenceOf(1, 1, 0, 1, 2, 3, 4, 5, 6),
+		sentenceOf(2, 2, 0, 11, 12, 13, 14, 15), sentenceOf(3, 3, 0, 1, 2, 3, 4, 5, 7)
 	w.searcher.Expect([]*feed.Sentence{&first, &like, &other, &last})
 	for _, x := range []*feed.Sentence{&first, &like, &other} {
 		w.searcher.Search(x)

@@ -16,15 +16,15 @@ func (w *Window) rebuild() {
 		w.open()
 		to := w.blocks.current()
 		to.opened, to.epoch = b.opened, b.epoch
-		b.each(func(n uint32) { w.again(Group{b, n}, &before) })
+		b.each(func(n uint32) { w.rebuildGroup(Group{b, n}, &before) })
 		to.closed, to.full = b.closed, b.full
 	}
 	w.groups.renumbered(len(old))
 	w.searcher.recodeAnew()
 }
 
-// again moves a group whose tokens were numbered before.
-func (w *Window) again(g Group, before *dictionary) {
+// rebuildGroup moves a group whose tokens were numbered before.
+func (w *Window) rebuildGroup(g Group, before *dictionary) {
 	numbers := w.groups.numberAgain(g, before)
 	w.searcher.add(numbers)
 	w.groups.moveAgain(g, numbers)

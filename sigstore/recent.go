@@ -77,7 +77,7 @@ type postName struct {
 func (n *names) add(o *occurrence) {
 	for _, hash := range []uint64{hashPost(o.source, o.post), hashAuthor(who{o.source, o.author})} {
 		for i := range uint64(nameHashes) {
-			at := n.place(hash, i)
+			at := n.bit(hash, i)
 			n.bits[at/64] |= 1 << (at % 64)
 		}
 	}
@@ -86,14 +86,14 @@ func (n *names) add(o *occurrence) {
 
 func (n *names) mayHave(hash uint64) bool {
 	for i := range uint64(nameHashes) {
-		if at := n.place(hash, i); n.bits[at/64]&(1<<(at%64)) == 0 {
+		if at := n.bit(hash, i); n.bits[at/64]&(1<<(at%64)) == 0 {
 			return false
 		}
 	}
 	return true
 }
 
-func (n *names) place(hash, i uint64) uint64 {
+func (n *names) bit(hash, i uint64) uint64 {
 	return (hash + i*(hash>>32|1)) % (64 * uint64(len(n.bits)))
 }
 

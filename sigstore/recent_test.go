@@ -20,9 +20,9 @@ func TestDeletionsBesideACrowd(t *testing.T) {
 		x = sentenceBy(fmt.Sprint("a", i%1000), i, feed.Time(i), 1)
 		w.Insert(&x)
 	}
-	asked, deleted := 0, map[string]bool{}
+	calls, deleted := 0, map[string]bool{}
 	gone := func(_, post string) bool {
-		asked++
+		calls++
 		return deleted[post]
 	}
 	remove := func(post string) {
@@ -40,7 +40,7 @@ func TestDeletionsBesideACrowd(t *testing.T) {
 			w.PurgeSome(100)
 		}
 	}
-	if reads := float64(asked) / crowd; reads > 20 { // the first, and those that a filter takes for its own
+	if reads := float64(calls) / crowd; reads > 20 { // the first, and those that a filter takes for its own
 		t.Errorf("the text was read %.0f times for %d deletions of nobody's posts", reads, 2*deletions)
 	}
 	before := w.groups.purged
@@ -94,7 +94,7 @@ func checkCrowds(t *testing.T, w *Window, there []feed.Sentence) {
 	for text := range 2 {
 		x, want, got := sentenceBy("", 0, 0, text), 0, 0
 		for i := range there {
-			want += toInt(there[i].Group == x.Group)
+			want += oneIf(there[i].Group == x.Group)
 		}
 		if g := w.groups.Get(&x); !g.IsNone() {
 			got = w.groups.view(g).len()

@@ -36,7 +36,8 @@ func TestRecodedTokensHaveTheModelsCodes(t *testing.T) {
 		i++
 	}
 	if w.searcher.Model() != to || i < 310 || len(w.groups.tokens.tokens) > numbers+50 {
-		t.Fatalf("codes of %s after %d sentences, %d token numbers of %d: want numbers used again", w.searcher.Model().Name(), i, len(w.groups.tokens.tokens), numbers)
+		t.Fatalf("codes of %s after %d sentences, %d token numbers of %d: want numbers used again", w.searcher.Model().Name(),
+			i, len(w.groups.tokens.tokens), numbers)
 	}
 	got, want := w.groups.tokens.blank(), w.groups.tokens.blank()
 	for n, token := range w.groups.tokens.tokens {

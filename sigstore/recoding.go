@@ -1,7 +1,7 @@
 package sigstore
 
 // recoding is a change of codes under way. A second index is given the window's rows, block by block in their order,
-// while the first goes on answering; rows that are born meanwhile stand behind them, so their turn comes too. When it
+// while the first goes on answering; rows that are added meanwhile stand behind them, so their turn comes too. When it
 // has all rows it takes the place of the first, at once. No search ever sees signatures of two models.
 type recoding struct {
 	to     Codes
@@ -44,14 +44,14 @@ func (r *recoding) next() bool {
 		}
 		r.block, r.row, r.opened = r.block+1, 0, false
 	}
-	// A dead row has no tokens: nothing is near it.
-	r.tokens = append(r.tokens[:0], r.rows.Tokens(Row{bs.first() + uint32(r.block), r.row})...) // the index may ask for others meanwhile
+	// A dead row has no tokens: nothing is near it. They are copied, since the index may read those of other rows meanwhile.
+	r.tokens = append(r.tokens[:0], r.rows.Tokens(Row{bs.first() + uint32(r.block), r.row})...)
 	r.index.Add(r.tokens, r.rows.Signature(r.tokens))
 	r.row++
 	return true
 }
 
-// drop forgets the oldest block, before the window does.
+// drop drops the oldest block, before the window does.
 func (r *recoding) drop() {
 	if !r.opened && r.block == 0 {
 		r.index.Open()

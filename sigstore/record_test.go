@@ -14,7 +14,8 @@ import (
 
 // oddSentences are of few texts and posts, with ids, names and texts of all kinds and lengths.
 func oddSentences(r *rand.Rand, n int) (xs []feed.Sentence) {
-	ids := []string{"0", "7", "007", "18446744073709551615", "9999999999999999999", "ira-0341030", "", "x", strings.Repeat("9", 30), strings.Repeat("i", 70_000)}
+	ids := []string{"0", "7", "007", "18446744073709551615", "9999999999999999999", "ira-0341030", "", "x",
+		strings.Repeat("9", 30), strings.Repeat("i", 70_000)}
 	names := []string{"", "ann", "bob", strings.Repeat("n", 300), strings.Repeat("m", 66_000)}
 	for i := range n {
 		tokens := []uint64{1, 2, 3, uint64(4 + r.IntN([]int{5, 40}[i%2]))} // long chains and short ones
@@ -44,8 +45,9 @@ func oddSentences(r *rand.Rand, n int) (xs []feed.Sentence) {
 // records of a group's own, after moves from block to block too.
 func TestOccurrencesComeBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	for _, c := range []cut{usualCut, {parts: 2, minRows: 1, thinFrom: 1 << 20}, {parts: 16, minRows: 3, thinFrom: 2}} {
-		w := newScanCut(t, Config{Span: 87600 * time.Hour, Lateness: 0}, c)
+	for _, c := range []granularity{defaultGranularity, {parts: 2, minRows: 1, thinFrom: 1 << 20},
+		{parts: 16, minRows: 3, thinFrom: 2}} {
+		w := newScanGranular(t, Config{Span: 87600 * time.Hour, Lateness: 0}, c)
 		want := map[feed.Hash][]occurrence{}
 		for _, x := range oddSentences(r, 400) {
 			if w.Insert(&x) {
@@ -67,7 +69,7 @@ func TestOccurrencesComeBack(t *testing.T) {
 // records of its own.
 func TestWhatIsTooFarFromItsBlock(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	w := newScanCut(t, Config{Span: 87600 * time.Hour}, cut{16, 4096, 1 << 20})
+	w := newScanGranular(t, Config{Span: 87600 * time.Hour}, granularity{16, 4096, 1 << 20})
 	want := map[feed.Hash][]occurrence{}
 	for i, x := range oddSentences(r, 60) {
 		if i%20 == 19 {
@@ -166,7 +168,7 @@ func TestSets(t *testing.T) {
 		}
 		written, common := appendSet(nil, a), 0
 		for _, n := range a {
-			common += toInt(slices.Contains(b, n))
+			common += oneIf(slices.Contains(b, n))
 		}
 		if got := readSet(nil, written); !slices.Equal(got, a) {
 			t.Fatalf("%v is read as %v", a, got)
@@ -177,13 +179,13 @@ func TestSets(t *testing.T) {
 	}
 }
 
-// TestExpectedOrNot: what is told before is answered alike, in whatever batches, with sentences left out, with new
+// TestExpectedOrNot: what is expected is answered alike, in whatever batches, with sentences left out, with new
 // groups and with some that go meanwhile.
 func TestExpectedOrNot(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	told := newScanCut(t, Config{Span: 2 * time.Second, Lateness: 0}, cut{4, 16, 4})
-	silent := newScanCut(t, Config{Span: 2 * time.Second, Lateness: 0}, cut{4, 16, 4})
-	told.searcher.codes.Bounds = boundsOf()
+	expecting := newScanGranular(t, Config{Span: 2 * time.Second, Lateness: 0}, granularity{4, 16, 4})
+	plain := newScanGranular(t, Config{Span: 2 * time.Second, Lateness: 0}, granularity{4, 16, 4})
+	expecting.searcher.codes.Bounds = boundsOf()
 	repeated := 0
 	for i := 0; i < 4000; {
 		var batch []*feed.Sentence
@@ -192,21 +194,21 @@ func TestExpectedOrNot(t *testing.T) {
 			batch = append(batch, &x)
 			i++
 		}
-		told.searcher.Expect(batch)
+		expecting.searcher.Expect(batch)
 		for n, x := range batch {
 			if r.IntN(5) == 0 {
 				continue
 			}
-			if got, want := lookupPairs(told, x), lookupPairs(silent, x); !sameSet(got, want) {
+			if got, want := lookupPairs(expecting, x), lookupPairs(plain, x); !sameSet(got, want) {
 				t.Fatalf("sentence %s: %d repeats when told before, %d when not", x.Post, len(got), len(want))
 			} else {
 				repeated += len(got)
 			}
-			told.Insert(x)
-			silent.Insert(x)
+			expecting.Insert(x)
+			plain.Insert(x)
 			if n%13 == 0 {
-				told.Advance(x.Time)
-				silent.Advance(x.Time)
+				expecting.Advance(x.Time)
+				plain.Advance(x.Time)
 			}
 		}
 	}

@@ -43,28 +43,29 @@ func (r *remoteGroups) remember(x *feed.Sentence) {
 	r.held += m.bytes() - before
 }
 
-// forget drops what is remembered of remote groups that is older than t.
-func (gs *Groups) forget(t feed.Time) { gs.cleanRemote().forget(t) }
+// expireRemote removes what is remembered of remote groups and is older than t.
+func (gs *Groups) expireRemote(t feed.Time) { gs.cleanRemote().expire(t) }
 
-// forget drops what is older than t: a sentence that is not late cannot be earlier.
-func (r *remoteGroups) forget(t feed.Time) {
+// expire removes what is older than t: a sentence that is not late cannot be earlier.
+func (r *remoteGroups) expire(t feed.Time) {
 	if r.sentences < r.next {
 		return
 	}
-	r.drop(func(o *occurrence) bool { return o.time < t })
+	r.removeIf(func(o *occurrence) bool { return o.time < t })
 	r.next = 2*r.sentences + 64
 }
 
-// drop forgets some.
-func (r *remoteGroups) drop(which func(*occurrence) bool) {
-	r.each(func(m *occurrenceList) int { return m.retain(func(_ int, o *occurrence) bool { return !which(o) }) })
+// removeIf removes the sentences for which remove holds.
+func (r *remoteGroups) removeIf(remove func(*occurrence) bool) {
+	r.clean(func(m *occurrenceList) int { return m.retain(func(_ int, o *occurrence) bool { return !remove(o) }) })
 }
 
-// each has every group drop some, and forgets those that are empty then.
-func (r *remoteGroups) each(drop func(*occurrenceList) int) {
+// clean has remove take sentences out of every group, and deletes the groups that are empty then. remove returns how many
+// they were.
+func (r *remoteGroups) clean(remove func(*occurrenceList) int) {
 	for h, m := range r.groups {
 		before := m.bytes()
-		r.sentences -= drop(m)
+		r.sentences -= remove(m)
 		r.held += m.bytes() - before
 		if len(m.records) == 0 {
 			r.held -= m.bytes()

@@ -122,7 +122,7 @@ func (s *Searcher) addGroup(x *feed.Sentence) []uint32 {
 	return s.numbers
 }
 
-// drop forgets the oldest block.
+// drop drops the oldest block.
 func (s *Searcher) drop() {
 	s.index.Drop()
 	if s.recoding != nil {

@@ -60,8 +60,8 @@ func (b *bucket) free() int {
 	return lanes
 }
 
-// slot finds the slot of a number under hash for which is holds.
-func (t *table) slot(hash uint64, is func(uint32) bool) (b *bucket, slot int, ok bool) {
+// slot finds the slot of a number under hash for which matches holds.
+func (t *table) slot(hash uint64, matches func(uint32) bool) (b *bucket, slot int, ok bool) {
 	if t.live == 0 {
 		return nil, 0, false
 	}
@@ -71,7 +71,7 @@ func (t *table) slot(hash uint64, is func(uint32) bool) (b *bucket, slot int, ok
 		for w, tags := range b.tags {
 			for m := matching(tags, tag); m != 0; m &= m - 1 {
 				slot := 8*w + bits.TrailingZeros64(m)/8
-				if b.tag(slot) == tag && is(b.numbers[slot]) {
+				if b.tag(slot) == tag && matches(b.numbers[slot]) {
 					return b, slot, true
 				}
 			}
@@ -89,9 +89,9 @@ func (t *table) next(i int) int {
 	return 0
 }
 
-// find returns the number under hash for which is holds.
-func (t *table) find(hash uint64, is func(uint32) bool) (number uint32, ok bool) {
-	b, slot, ok := t.slot(hash, is)
+// find returns the number under hash for which matches holds.
+func (t *table) find(hash uint64, matches func(uint32) bool) (number uint32, ok bool) {
+	b, slot, ok := t.slot(hash, matches)
 	if !ok {
 		return 0, false
 	}

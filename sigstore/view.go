@@ -43,9 +43,9 @@ func (v *view) indexOfKey(k key) int {
 func (v *view) indexOf(o *occurrence) int {
 	k := o.key()
 	return sort.Search(v.len(), func(i int) bool {
-		there := v.at(i)
-		c := there.key().compare(k)
-		return c > 0 || c == 0 && there.version >= o.version
+		at := v.at(i)
+		c := at.key().compare(k)
+		return c > 0 || c == 0 && at.version >= o.version
 	})
 }
 
@@ -63,7 +63,7 @@ func (v *view) other(i int, k key) int {
 func (v *view) has(x *feed.Sentence) bool {
 	o := occurrenceOf(x)
 	if i := v.indexOf(&o); i < v.len() {
-		if there := v.at(i); there.version == o.version && there.key() == o.key() {
+		if at := v.at(i); at.version == o.version && at.key() == o.key() {
 			return true
 		}
 	}
@@ -92,8 +92,8 @@ func (v *view) repeatsInPost(x *feed.Sentence) bool {
 }
 
 // textLike is the position of a text equal to s among the last few occurrences, 0 if there is none.
-func (v *view) textLike(s string, few int) uint64 {
-	for i := v.len() - 1; i >= max(0, v.len()-few) && s != ""; i-- {
+func (v *view) textLike(s string, last int) uint64 {
+	for i := v.len() - 1; i >= max(0, v.len()-last) && s != ""; i-- {
 		if o := v.at(i); o.text == s && o.textAt != 0 {
 			return o.textAt
 		}
@@ -109,7 +109,7 @@ func (v *view) first() feed.First {
 	return v.chain[0].first()
 }
 
-// count is how many occurrences there were since the group's birth.
+// count is how many occurrences there were since the group was made.
 func (v *view) count() int {
 	if v.list != nil {
 		return v.list.count
@@ -117,7 +117,7 @@ func (v *view) count() int {
 	return len(v.chain)
 }
 
-// authors counts the authors since the group's birth, and the one of hash.
+// authors counts the authors since the group was made, and the one of hash.
 func (v *view) authors(key *AuthorKey, hash uint64) (n int, estimated bool) {
 	if v.list != nil {
 		return v.list.authors.count(hash)

@@ -25,8 +25,8 @@ func (v *views) slot(g Group) *viewSlot {
 	return &v.slots[i]
 }
 
-// forget is called when groups move or change.
-func (v *views) forget() {
+// invalidate empties all slots: groups have moved or changed.
+func (v *views) invalidate() {
 	for i := range v.slots {
 		v.slots[i].of = Group{}
 	}

@@ -1,13 +1,13 @@
 // Package sigstore is the rolling window: the texts seen within the span, found again by their signatures.
 //
-// A text (token set) is a Group. Groups are kept in blocks by the time of their birth, and an Index, made by the
+// A text (token set) is a Group. Groups are kept in blocks by the time they were made, and an Index, made by the
 // Engine, finds candidates among them without losing any. The window's clock W closes blocks and lets them go: a block
 // whose end lies before W - span - lateness is dropped, and its groups that are still alive move on into the open
 // block with all they keep. A byte budget may force that earlier.
 //
-// Three types share this. The Window is time, budget and statistics: it says what comes and goes. The Groups are the texts
-// and know no time. The Searcher has the index and the codes. The window calls both, the searcher the groups, and none
-// the other way.
+// Three types share this. The Window is time, budget and statistics: it says what comes and goes. The Groups are the
+// texts and know no time. The Searcher has the index and the codes. The window calls both, the searcher the groups, and
+// none the other way.
 //
 // Memory is what users meet first, so a block is a few large pieces without pointers: a table of rows (20 bytes a
 // group) and an arena of bytes with the groups' token sets, the records of their occurrences (some 25 bytes and the
@@ -35,19 +35,19 @@ type Config struct {
 	OnForced       func(Forced) // told when the budget forces early expiry; nil: nobody is
 }
 
-// cut says how finely the window is cut. It changes no answer; tests set it to odd values.
-type cut struct {
+// granularity says how finely the window is divided. It changes no answer; tests set it to odd values.
+type granularity struct {
 	parts    int // of a span, in time: blocks, and the slices in which occurrences are thinned
 	minRows  int // least size of a block that closes because the window has grown; see isFull
 	thinFrom int // least number of occurrences of a group that are thinned
 }
 
-// usualCut is what all windows but those of tests have.
-var usualCut = cut{parts: 16, minRows: 4096, thinFrom: 16}
+// defaultGranularity is what all windows but those of tests have.
+var defaultGranularity = granularity{parts: 16, minRows: 4096, thinFrom: 16}
 
-// Window is what was seen within the span. It keeps the time, closes blocks and lets them go, and stays within the budget.
-// The texts are its Groups, and its Searcher finds them: it tells both what comes and goes. None of the three is safe for
-// concurrent use.
+// Window is what was seen within the span. It keeps the time, closes blocks and lets them go, and stays within the
+// budget. The texts are its Groups, and its Searcher finds them: it tells both what comes and goes. None of the three
+// is safe for concurrent use.
 //
 //	Insert                    sentences in
 //	Delete, DeleteAuthor      posts and authors out of sight, and
@@ -61,7 +61,7 @@ type Window struct {
 	budget         int64
 	reserved       func() int64
 	onForced       func(Forced)
-	cut            cut
+	granularity    granularity
 
 	clock    clock
 	slice    feed.Time
@@ -80,16 +80,16 @@ type Counts struct {
 }
 
 // New makes an empty window.
-func New(cfg Config) *Window { return newWindow(cfg, usualCut) }
+func New(cfg Config) *Window { return newWindow(cfg, defaultGranularity) }
 
-func newWindow(cfg Config, cut cut) *Window {
+func newWindow(cfg Config, granularity granularity) *Window {
 	w := &Window{
-		configuredSpan: cfg.Span, budget: cfg.Budget, reserved: cfg.Reserved, onForced: cfg.OnForced, cut: cut,
+		configuredSpan: cfg.Span, budget: cfg.Budget, reserved: cfg.Reserved, onForced: cfg.OnForced, granularity: granularity,
 		clock: newClock(cfg.Span, cfg.Lateness), blocks: newBlocks(!cfg.OmitTexts),
 	}
 	tokens := newDictionary(cfg.Model)
-	w.slice = max(1, w.clock.span/feed.Time(w.cut.parts))
-	w.groups = newGroups(groupsConfig{w.clock.span, w.slice, w.cut.thinFrom, cfg.AuthorKey}, w.blocks, tokens)
+	w.slice = max(1, w.clock.span/feed.Time(w.granularity.parts))
+	w.groups = newGroups(groupsConfig{w.clock.span, w.slice, w.granularity.thinFrom, cfg.AuthorKey}, w.blocks, tokens)
 	w.searcher = newSearcher(Codes{cfg.Model, cfg.Bounds, cfg.Engine}, cfg.StopAfter, w.groups, w.blocks, tokens)
 	w.open()
 	return w
@@ -127,7 +127,7 @@ func (w *Window) Insert(x *feed.Sentence) bool {
 	return true
 }
 
-// prepareBlock sees to it that the open block can take in a sentence of this time.
+// prepareBlock makes sure that the open block can take in a sentence of this time.
 func (w *Window) prepareBlock(t feed.Time) {
 	w.blocks.expect(t)
 	if w.isFull(w.blocks.current()) {

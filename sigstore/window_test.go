@@ -24,12 +24,12 @@ func mustModel(tb testing.TB) *hashcodes.Model {
 	return m
 }
 
-func newScan(tb testing.TB, cfg Config) *Window { return newScanCut(tb, cfg, usualCut) }
+func newScan(tb testing.TB, cfg Config) *Window { return newScanGranular(tb, cfg, defaultGranularity) }
 
-func newScanCut(tb testing.TB, cfg Config, cut cut) *Window {
+func newScanGranular(tb testing.TB, cfg Config, g granularity) *Window {
 	cfg.Model = mustModel(tb)
 	cfg.Engine = newAllRows
-	return newWindow(cfg, cut)
+	return newWindow(cfg, g)
 }
 
 // randomSentence has 3 to 8 of 30 tokens.
@@ -70,7 +70,8 @@ func brutePairs(before []feed.Sentence, x *feed.Sentence, span feed.Time) (pairs
 	for i := range before {
 		a := &before[i]
 		p := pair{x.Post, a.Group}
-		if x.Time-a.Time <= span && theta.Reaches(text.Intersection(a.Tokens, x.Tokens), len(a.Tokens), len(x.Tokens)) && !slices.Contains(pairs, p) {
+		if x.Time-a.Time <= span && theta.Reaches(text.Intersection(a.Tokens, x.Tokens), len(a.Tokens), len(x.Tokens)) &&
+			!slices.Contains(pairs, p) {
 			pairs = append(pairs, p)
 		}
 	}
@@ -80,9 +81,9 @@ func brutePairs(before []feed.Sentence, x *feed.Sentence, span feed.Time) (pairs
 // TestHowTheWindowIsCutChangesNothing: blocks of a few rows or thousands, few slices or many.
 func TestHowTheWindowIsCutChangesNothing(t *testing.T) {
 	const span = 2 * time.Second
-	for _, c := range []cut{{1, 1, 2}, {2, 3, 2}, {16, 7, 4}, {100, 64, 3}, {16, 4096, 16}} {
+	for _, c := range []granularity{{1, 1, 2}, {2, 3, 2}, {16, 7, 4}, {100, 64, 3}, {16, 4096, 16}} {
 		r := rand.New(rand.NewPCG(5, 6))
-		w := newScanCut(t, Config{Span: span, Lateness: 100 * time.Millisecond}, c)
+		w := newScanGranular(t, Config{Span: span, Lateness: 100 * time.Millisecond}, c)
 		var all []feed.Sentence
 		found := 0
 		for i := range 3000 {
@@ -158,10 +159,10 @@ func TestBudgetHolds(t *testing.T) {
 	for name, step := range map[string]feed.Time{"clock at a stand": 0, "clock running": 10} {
 		t.Run(name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(9, 10))
-			var told Forced
+			var forced Forced
 			w := newScan(t, Config{Span: 240 * time.Hour, Lateness: time.Minute, Budget: budget, OnForced: func(f Forced) {
-				told.Groups += f.Groups
-				told.Span = f.Span
+				forced.Groups += f.Groups
+				forced.Span = f.Span
 			}})
 			for i := range 40_000 {
 				x := longSentence(r, i, feed.Time(i)*step)
@@ -177,11 +178,11 @@ func TestBudgetHolds(t *testing.T) {
 			if s.Bytes < budget/2 {
 				t.Errorf("the window holds only %d bytes of its budget", s.Bytes)
 			}
-			if told.Groups == 0 || int64(told.Groups) != s.Counts.Forced || s.Groups+told.Groups != 40_000 {
-				t.Errorf("told of %d groups, counted %d, %d left of 40,000", told.Groups, s.Counts.Forced, s.Groups)
+			if forced.Groups == 0 || int64(forced.Groups) != s.Counts.Forced || s.Groups+forced.Groups != 40_000 {
+				t.Errorf("told of %d groups, counted %d, %d left of 40,000", forced.Groups, s.Counts.Forced, s.Groups)
 			}
-			if s.Span >= 240*time.Hour || s.Span < told.Span {
-				t.Errorf("effective span %v, told %v", s.Span, told.Span)
+			if s.Span >= 240*time.Hour || s.Span < forced.Span {
+				t.Errorf("effective span %v, told %v", s.Span, forced.Span)
 			}
 		})
 	}
@@ -212,7 +213,7 @@ func TestMemoryFollowsTheWindow(t *testing.T) {
 	before := heap()
 	w := newScan(t, Config{Span: time.Second, Lateness: 0})
 	now := feed.Time(0)
-	say := func(n int, gap feed.Time) int64 {
+	insert := func(n int, gap feed.Time) int64 {
 		for i := range n {
 			now += gap
 			x := longSentence(r, int(now)*10+i, now)
@@ -221,13 +222,13 @@ func TestMemoryFollowsTheWindow(t *testing.T) {
 		}
 		return heap() - before
 	}
-	quiet := say(2000, 10) // 100 a second
+	quiet := insert(2000, 10) // 100 a second
 	for i := range 50_000 {
 		x := longSentence(r, -i, now)
 		w.Insert(&x)
 	}
 	flood := heap() - before
-	after := say(2000, 10)
+	after := insert(2000, 10)
 	if after > quiet*2 || flood < 10*quiet {
 		t.Errorf("%d bytes before the flood, %d in it, %d after", quiet, flood, after)
 	}
@@ -264,7 +265,7 @@ func TestDeleteTakesAPostOut(t *testing.T) {
 // Deletions among expiry: the window never shows a deleted post again, and forgets the posts that have expired.
 func TestDeleteWhileTheWindowRolls(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
-	w := newScanCut(t, Config{Span: 2 * time.Second, Lateness: 0}, cut{4, 64, 2})
+	w := newScanGranular(t, Config{Span: 2 * time.Second, Lateness: 0}, granularity{4, 64, 2})
 	deleted := map[string]bool{}
 	for i := range 6000 {
 		x := randomSentence(r, i, feed.Time(i*4))
@@ -333,7 +334,7 @@ func deletePost(w *Window, source, id string) {
 		[]feed.Name{{Source: source, Post: id}})
 }
 
-// TestDeletionOfNobodysPost: it drives nothing out of a window that is full, and takes no memory of it, neither at once nor
+// TestDeletionOfNobodysPost: it evicts nothing from a window that is full, and takes no memory of it, neither at once nor
 // as the window goes on.
 func TestDeletionOfNobodysPost(t *testing.T) {
 	const budget = 1 << 20
@@ -363,7 +364,7 @@ func TestDeletionOfNobodysPost(t *testing.T) {
 		insert(w, n, n+10)
 	}
 	if a.Len() != b.Len() || b.Stats().Counts.Forced != 0 {
-		t.Errorf("%d texts beside %d without the deletion, %d driven out", b.Len(), a.Len(), b.Stats().Counts.Forced)
+		t.Errorf("%d texts beside %d without the deletion, %d evicted", b.Len(), a.Len(), b.Stats().Counts.Forced)
 	}
 	for _, w := range []*Window{a, b} {
 		insert(w, n+10, 30_000)

@@ -15,7 +15,8 @@ const maxRecord = 256 << 10
 
 // encode splits posts and returns their records.
 func (s *Split) encode(posts []feed.Post, traceparent, origin string) *encoder {
-	e := &encoder{parts: make([][]feed.Sentence, s.cfg.Sentences.Partitions()), trace: traceparent, origin: origin, usage: usage{}}
+	e := &encoder{parts: make([][]feed.Sentence, s.cfg.Sentences.Partitions()), trace: traceparent,
+		origin: origin, usage: usage{}}
 	splitter := s.splitters.Get().(*text.Splitter)
 	defer s.splitters.Put(splitter)
 	var all []feed.Sentence
@@ -76,7 +77,8 @@ func fits(sentences []feed.Sentence) int {
 
 // sentenceSize is about what a sentence takes in a record, and never less: numbers and hashes are below 128 bytes.
 func sentenceSize(s *feed.Sentence) int {
-	return 128 + len(s.Text) + 8*len(s.Tokens) + len(s.Source) + len(s.Post) + len(s.Author) + len(s.Lang) + len(s.Link) + len(s.Meta)
+	return 128 + len(s.Text) + 8*len(s.Tokens) + len(s.Source) + len(s.Post) + len(s.Author) + len(s.Lang) +
+		len(s.Link) + len(s.Meta)
 }
 
 // traceparent is the W3C trace context of ctx, "" without one.

@@ -18,7 +18,8 @@ func newMetrics() (m metrics, err error) {
 	m.sentences, errs[0] = meter.Int64Counter("refrain_split_sentences",
 		metric.WithDescription("Sentences of posts that became durable, too short ones included"))
 	m.unconfirmed, errs[1] = meter.Int64Counter("refrain_split_unconfirmed_sentences",
-		metric.WithDescription("Sentences of appends that failed and were made again, or given up: the topic may have some of them all the same"))
+		metric.WithDescription("Sentences of appends that failed and were made again, or given up: the topic may have "+
+			"some of them all the same"))
 	m.late, errs[2] = meter.Int64Counter("refrain_ingest_late",
 		metric.WithDescription("Posts more than lateness behind the least clock of the active source partitions"))
 	if err = errors.Join(errs[:]...); err == nil {

@@ -41,13 +41,13 @@ func TestWhatMayBeThereTwiceIsCounted(t *testing.T) {
 	if err := s.Write(t.Context(), posts, "s"); err != nil {
 		t.Fatal(err)
 	}
-	there := 0
+	count := 0
 	for _, batch := range b.batches(0) {
-		there += len(batch.Sentences) + batch.TooShort
+		count += len(batch.Sentences) + batch.TooShort
 	}
 	durable, unconfirmed := sum(t, reader, "refrain_split_sentences"), sum(t, reader, "refrain_split_unconfirmed_sentences")
-	if there != 9 || durable != 3 || unconfirmed != 6 {
-		t.Errorf("%d sentences in the topic, %d durable, %d unconfirmed: want 9, 3, 6", there, durable, unconfirmed)
+	if count != 9 || durable != 3 || unconfirmed != 6 {
+		t.Errorf("%d sentences in the topic, %d durable, %d unconfirmed: want 9, 3, 6", count, durable, unconfirmed)
 	}
 }
 
@@ -84,7 +84,8 @@ func TestPiecesBeforeOneThatFailsAreCounted(t *testing.T) {
 	}
 	durable, unconfirmed := sum(t, reader, "refrain_split_sentences"), sum(t, reader, "refrain_split_unconfirmed_sentences")
 	if there == 0 || durable != 0 || unconfirmed != 2*there {
-		t.Errorf("%d sentences in the topic, %d durable, %d unconfirmed: want those of both posts to be unconfirmed", there, durable, unconfirmed)
+		t.Errorf("%d sentences in the topic, %d durable, %d unconfirmed: want those of both posts to be unconfirmed", there,
+			durable, unconfirmed)
 	}
 }
 

@@ -86,7 +86,8 @@ func (t *newestClock) Append(ctx context.Context, records []topic.Record) error 
 	return nil
 }
 
-// openWatermarkFirst opens a Split that writes the watermark of a source partition, with the clock of a batch, before the batch.
+// openWatermarkFirst opens a Split that writes the watermark of a source partition, with the clock of a batch, before
+// the batch.
 func openWatermarkFirst(cfg Config) (sim.Writer, error) {
 	s, err := New(cfg)
 	return watermarkFirst{s}, err
@@ -132,13 +133,13 @@ func wantCaught(t *testing.T, known uint64, s sim.Subject) {
 	if !*everySeed && caughtBy(t, s, known) {
 		return
 	}
-	const most = 1000
-	for seed := range uint64(most) {
+	const maxSeeds = 1000
+	for seed := range uint64(maxSeeds) {
 		if caughtBy(t, s, seed+1) {
 			return
 		}
 	}
-	t.Errorf("survived %d interleavings", most)
+	t.Errorf("survived %d interleavings", maxSeeds)
 }
 
 func caughtBy(t *testing.T, s sim.Subject, seed uint64) bool {

@@ -48,7 +48,8 @@ type Config struct {
 // Default is the configuration but for the topics and the window's lateness.
 func Default() Config {
 	return Config{
-		MinTokens: text.DefaultMinTokens, MaxHold: 24 * time.Hour, AppendTimeout: 10 * time.Second, Attempts: 4, Now: time.Now, Logger: slog.Default(),
+		MinTokens: text.DefaultMinTokens, MaxHold: 24 * time.Hour, AppendTimeout: 10 * time.Second, Attempts: 4,
+		Now: time.Now, Logger: slog.Default(),
 	}
 }
 
@@ -84,7 +85,7 @@ type Split struct {
 	splitters        sync.Pool      // of *text.Splitter
 
 	writer  uint64       // names this Split in its watermarks
-	pending atomic.Bool  // the clock has moved, or a source partition has woken or fallen asleep, and no watermark covers it yet
+	pending atomic.Bool  // the clock has moved, or a source partition become active or idle, without a watermark yet
 	refused atomic.Bool  // the topic has refused something since the last tick
 	full    atomic.Int64 // nanoseconds since 1970: when the topic last had no room for posts; 0: it has since
 
@@ -110,7 +111,8 @@ func New(cfg Config) (*Split, error) {
 	}
 	return &Split{
 		cfg: cfg, tracer: otel.Tracer("refrain/split"), metrics: m,
-		writer: rand.Uint64(), ticked: cfg.Now(), sources: map[string]*source{}, lateness: rate.Sometimes{Interval: time.Minute}, watermarkWarning: rate.Sometimes{Interval: time.Minute},
+		writer: rand.Uint64(), ticked: cfg.Now(), sources: map[string]*source{},
+		lateness: rate.Sometimes{Interval: time.Minute}, watermarkWarning: rate.Sometimes{Interval: time.Minute},
 		splitters: sync.Pool{New: func() any { return new(text.Splitter) }},
 	}, nil
 }
@@ -128,7 +130,8 @@ func (s *Split) Write(ctx context.Context, posts []feed.Post, partition string) 
 
 // WriteFrom is Write for posts that somebody is to be held to account for: origin goes with their records. It returns
 // what was written of the posts of each source.
-func (s *Split) WriteFrom(ctx context.Context, origin string, posts []feed.Post, partition string) (map[string]quota.Usage, error) {
+func (s *Split) WriteFrom(ctx context.Context, origin string, posts []feed.Post,
+	partition string) (map[string]quota.Usage, error) {
 	ctx, span := s.tracer.Start(ctx, "split")
 	defer span.End()
 	src := s.source(partition)
@@ -165,7 +168,8 @@ const pieceText = 1 << 20
 // writePieces makes the sentences of posts durable, so many posts after the other that their sentences take little
 // memory. It returns what the posts of each source take, and how many sentences there were. Where a piece fails, those
 // before it are in the topic, and come again with the whole.
-func (s *Split) writePieces(ctx context.Context, posts []feed.Post, origin string) (written usage, sentences int, err error) {
+func (s *Split) writePieces(ctx context.Context, posts []feed.Post,
+	origin string) (written usage, sentences int, err error) {
 	trace := traceparent(ctx)
 	written = usage{}
 	for len(posts) > 0 {

@@ -126,7 +126,8 @@ func TestStamps(t *testing.T) {
 	b := newBench(t, 1)
 	now := feed.FromTime(b.now)
 	got := b.write(timed("in time", -time.Hour), timed("nearly", time.Minute), timed("future", time.Minute+1e6),
-		feed.Post{ID: "none", Text: "x"}, feed.Post{ID: "record", Text: "x", Time: 5}, feed.Post{ID: "record ahead", Text: "x", Time: now + 60_001})
+		feed.Post{ID: "none", Text: "x"}, feed.Post{ID: "record", Text: "x", Time: 5},
+		feed.Post{ID: "record ahead", Text: "x", Time: now + 60_001})
 	type stamp struct {
 		ID       string
 		Time     feed.Time
@@ -163,7 +164,8 @@ func TestMarksComeAfterWhatTheySpeakOf(t *testing.T) {
 	from := b.end()
 	b.write(timed("c", 3*time.Second))
 	batches := b.batches(from)
-	if n := len(batches); n != 3 || len(batches[0].Sentences) != 1 || batches[1].Watermark == nil || batches[2].Watermark == nil {
+	if n := len(batches); n != 3 || len(batches[0].Sentences) != 1 || batches[1].Watermark == nil ||
+		batches[2].Watermark == nil {
 		t.Fatalf("got %+v, want a sentence and behind it a mark in each partition", batches)
 	}
 	if diff := cmp.Diff([]string{"1000", "1000"}, b.watermarks(from)); diff != "" {
@@ -287,13 +289,13 @@ func TestStandstillMakesNobodyIdle(t *testing.T) {
 				ahead()
 				b.tick(time.Second)
 			}
-			marks := b.watermarks(from)
-			for _, got := range marks {
+			watermarks := b.watermarks(from)
+			for _, got := range watermarks {
 				if want := "0 s to 36000000"; got != want {
-					t.Fatalf("marks %v, want %q: s is 10 h behind and has not had the time to be idle", marks, want)
+					t.Fatalf("marks %v, want %q: s is 10 h behind and has not had the time to be idle", watermarks, want)
 				}
 			}
-			if len(marks) == 0 {
+			if len(watermarks) == 0 {
 				t.Error("no marks")
 			}
 		})
@@ -302,7 +304,8 @@ func TestStandstillMakesNobodyIdle(t *testing.T) {
 
 func TestTooShortSentencesAreCountedOnce(t *testing.T) {
 	b := newBench(t, 3)
-	b.write(feed.Post{ID: "1", Text: "one two three four five\nhi\nsix seven eight nine ten\nho"}, feed.Post{ID: "2", Text: "hm"})
+	b.write(feed.Post{ID: "1", Text: "one two three four five\nhi\nsix seven eight nine ten\nho"},
+		feed.Post{ID: "2", Text: "hm"})
 	b.write(feed.Post{ID: "3", Text: "ha"})
 	sentences, short := 0, 0
 	for _, batch := range b.batches(0) {
@@ -360,7 +363,8 @@ func TestFullTopicIsLoggedOnce(t *testing.T) {
 	full := &failing{b.topic, slices.Repeat([]error{topic.ErrFull}, 1000)}
 	b.split.cfg.Sentences = full
 	for range 120 {
-		_ = b.split.Write(context.Background(), []feed.Post{timed("x", 10*time.Hour)}, "ahead") // wakes a source partition each time
+		// It wakes a source partition each time.
+		_ = b.split.Write(context.Background(), []feed.Post{timed("x", 10*time.Hour)}, "ahead")
 		b.tick(time.Second)
 	}
 	if tried := 1000 - len(full.errs) - 120; tried < 3 {

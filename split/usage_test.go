@@ -20,7 +20,8 @@ func TestUsage(t *testing.T) {
 	}
 	const long = "These are quite enough words for a sentence of their own. "
 	used, err := s.WriteFrom(t.Context(), "token:a", []feed.Post{
-		{Source: "x", ID: "1", Text: strings.Repeat(long, 9)}, {Source: "y", ID: "2", Text: long + "Short."}, {Source: "z", ID: "3", Text: "Short."},
+		{Source: "x", ID: "1", Text: strings.Repeat(long, 9)}, {Source: "y", ID: "2", Text: long + "Short."},
+		{Source: "z", ID: "3", Text: "Short."},
 	}, "http")
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +45,8 @@ func TestUsage(t *testing.T) {
 		t.Errorf("bytes %d, %d, %d of %d", x.Bytes, y.Bytes, z.Bytes, size)
 	}
 	x.Bytes, y.Bytes, z.Bytes = 0, 0, 0
-	if (x != quota.Usage{Posts: 1, Sentences: 9} || y != quota.Usage{Posts: 1, Sentences: 2} || z != quota.Usage{Posts: 1, Sentences: 1}) {
+	if (x != quota.Usage{Posts: 1, Sentences: 9} || y != quota.Usage{Posts: 1, Sentences: 2} ||
+		z != quota.Usage{Posts: 1, Sentences: 1}) {
 		t.Errorf("got %+v, %+v, %+v", x, y, z)
 	}
 }

@@ -177,7 +177,7 @@ func (s *Split) writeWatermark(ctx context.Context, now time.Time) error {
 
 // Expect names the source partitions that posts are about to come from, before any do. From then on the window's clock
 // does not pass them: without that, the first partition of a topic to be read would carry it past all that the
-// others still hold. Each counts with its clock, or with the beginning of time while that is not known.
+// others still hold. Each counts with its clock, or with the beginning of time while it has none.
 func (s *Split) Expect(ctx context.Context, partitions []string) error {
 	for _, name := range partitions {
 		src := s.source(name)

@@ -92,8 +92,10 @@ func benchmarkPosts(b *testing.B, posts []feed.Post) {
 // BenchmarkLong would show a quadratic step: the time per byte must not grow with the length.
 func BenchmarkLong(b *testing.B) {
 	for name, unit := range map[string]string{
-		"words": "word ", "dots": ".", "spaced": ". ", "quotes": "\"a. ", "hashes": "#好", "slashes": "a/", "hosts": "a.co/", "marks": "\u0301",
-		"lines": "Some words on a line of this length, as mail has them, and\n", "numbers": "1. ", "letters": "a", "katakana": "_ア", "hebrew": "א:", "www": "www. ", "returns": "a\r",
+		"words": "word ", "dots": ".", "spaced": ". ", "quotes": "\"a. ", "hashes": "#好", "slashes": "a/", "hosts": "a.co/",
+		"marks": "\u0301",
+		"lines": "Some words on a line of this length, as mail has them, and\n", "numbers": "1. ", "letters": "a",
+		"katakana": "_ア", "hebrew": "א:", "www": "www. ", "returns": "a\r",
 	} {
 		for _, size := range []int{100_000, 1_000_000} {
 			post := []feed.Post{{Text: strings.Repeat(unit, size/len(unit))}}

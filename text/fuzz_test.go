@@ -81,8 +81,10 @@ func checkStable(t interface{ Fatalf(string, ...any) }, post string) {
 }
 
 var seeds = []string{
-	"", " ", "Hello, World. This is e.g. a test!", "RT @bob: 你好。世界 http://t.co/abc #tag #话题#", "\x00\xff\xfe", "a\u0301\u0301\u200d",
-	"... . . . . A", "1. a 2. b", "«Где?» — он", "\ufdfa ½ ﬁ İ ŉ ǰ ΐ ᾳ", "x\n\n\r\ny\u2028z", "\u1100\u1161\u11a8", "(a. B) \"c. D\" „e. F“", "http://t…",
+	"", " ", "Hello, World. This is e.g. a test!", "RT @bob: 你好。世界 http://t.co/abc #tag #话题#", "\x00\xff\xfe",
+	"a\u0301\u0301\u200d",
+	"... . . . . A", "1. a 2. b", "«Где?» — он", "\ufdfa ½ ﬁ İ ŉ ǰ ΐ ᾳ", "x\n\n\r\ny\u2028z", "\u1100\u1161\u11a8",
+	"(a. B) \"c. D\" „e. F“", "http://t…",
 	"@a.b.c #_ #1a ##x#y# #好 好#", "ก\u0e33 \u0f71\u0f72", "क्\u200dष",
 }
 

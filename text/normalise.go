@@ -85,7 +85,7 @@ walk:
 		i -= size
 	}
 	n.out = n.out[:from+i-start]
-	n.addStretch(from, span{start, i}, true)
+	n.addStretch(stretch{from, span{start, i}, true})
 	if combines {
 		return n.addSegment(post, i, end)
 	}
@@ -110,18 +110,18 @@ func (n *normaliser) addRunes(post string, i, end int) int {
 	for ok := stable(r); ok; {
 		f, simple := foldRune(r)
 		next, nextRune, nextSize, after := i+size, rune(0), 0, false
-		wide := next < end && post[next] >= utf8.RuneSelf
-		if wide {
+		nonASCII := next < end && post[next] >= utf8.RuneSelf
+		if nonASCII {
 			nextRune, nextSize = utf8.DecodeRuneInString(post[next:end])
 			after = stable(nextRune)
 		}
-		if !simple || wide && !after && (dropped(nextRune) || !startsSegment(post[next:end], nextRune)) {
+		if !simple || nonASCII && !after && (dropped(nextRune) || !startsSegment(post[next:end], nextRune)) {
 			break
 		}
 		from := len(n.out)
 		n.out = utf8.AppendRune(n.out, f)
-		n.addStretch(from, span{i, next}, len(n.out)-from == size)
-		if !wide {
+		n.addStretch(stretch{from, span{i, next}, len(n.out)-from == size})
+		if !nonASCII {
 			return next
 		}
 		i, r, size, ok = next, nextRune, nextSize, after
@@ -149,7 +149,7 @@ func (n *normaliser) addSegment(post string, i, end int) int {
 		i += size
 	}
 	n.out = append(n.out, n.compose()...)
-	n.addStretch(from, span{start, i}, false)
+	n.addStretch(stretch{from, span{start, i}, false})
 	return i
 }
 
@@ -190,19 +190,19 @@ func (n *normaliser) normalForm() []byte {
 	return n.composed
 }
 
-// addStretch notes that out[from:] stands for raw, joining stretches of the same form.
-func (n *normaliser) addStretch(from int, raw span, sameForm bool) {
-	if raw.start == raw.end {
+// addStretch adds a stretch behind the others, or joins it to the last one where both have the same form.
+func (n *normaliser) addStretch(s stretch) {
+	if s.raw.start == s.raw.end {
 		return
 	}
-	if last := len(n.stretches) - 1; sameForm && last >= 0 {
-		s := &n.stretches[last]
-		if s.sameForm && s.raw.end == raw.start && from-s.out == raw.start-s.raw.start {
-			s.raw.end = raw.end
+	if i := len(n.stretches) - 1; s.sameForm && i >= 0 {
+		last := &n.stretches[i]
+		if last.sameForm && last.raw.end == s.raw.start && s.out-last.out == s.raw.start-last.raw.start {
+			last.raw.end = s.raw.end
 			return
 		}
 	}
-	n.stretches = append(n.stretches, stretch{from, raw, sameForm})
+	n.stretches = append(n.stretches, s)
 }
 
 // rawRange finds the raw bytes of out[from:to]. Stretch is the one to begin the search at; the one found is

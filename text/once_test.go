@@ -60,7 +60,8 @@ func TestOnceProperties(t *testing.T) {
 }
 
 func FuzzOnce(f *testing.F) {
-	for _, s := range []string{strings.Repeat("_ア", 40), strings.Repeat("א:", 40), "א:" + strings.Repeat("\u0600", 40) + "א", strings.Repeat("www. ", 9) + "/"} {
+	for _, s := range []string{strings.Repeat("_ア", 40), strings.Repeat("א:", 40),
+		"א:" + strings.Repeat("\u0600", 40) + "א", strings.Repeat("www. ", 9) + "/"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, post string) { checkOnce(t, post) })

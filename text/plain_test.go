@@ -29,7 +29,8 @@ func checkPlainWords(t interface{ Fatalf(string, ...any) }, post string) {
 }
 
 func FuzzPlainWord(f *testing.F) {
-	for _, s := range append(seeds, "д'Артаньян т.е. да,нет 1,5д д_1. é.1 ß'", "a\u200d'b д\u0308.д x'中 5\u20e3", "д«д»д—д…д\u00b7д") {
+	for _, s := range append(seeds, "д'Артаньян т.е. да,нет 1,5д д_1. é.1 ß'", "a\u200d'b д\u0308.д x'中 5\u20e3",
+		"д«д»д—д…д\u00b7д") {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, post string) { checkPlainWords(t, post) })
@@ -49,8 +50,10 @@ func TestPlainLetters(t *testing.T) {
 		if !wordRune(r) || !nameRune(r) || characterScript(r) {
 			t.Errorf("%U is no letter to the rules", r)
 		}
-		for _, pattern := range []string{"%[1]c", "%[1]c'%[1]c", "%[1]c.%[1]c", "%[1]c,%[1]c", "%[1]c;1", "1%[1]c1", "%[1]c.1", "1.%[1]c", "%[1]c:%[1]c",
-			"%[1]c_%[1]c", "a%[1]ca", "a'%[1]c", "%[1]c'a", "%[1]c'", "%[1]c' %[1]c", "%[1]c中", "%[1]c\"%[1]c", "%[1]c'\u0308%[1]c", "%[1]c\u0308"} {
+		for _, pattern := range []string{"%[1]c", "%[1]c'%[1]c", "%[1]c.%[1]c", "%[1]c,%[1]c", "%[1]c;1", "1%[1]c1",
+			"%[1]c.1", "1.%[1]c", "%[1]c:%[1]c",
+			"%[1]c_%[1]c", "a%[1]ca", "a'%[1]c", "%[1]c'a", "%[1]c'", "%[1]c' %[1]c", "%[1]c中", "%[1]c\"%[1]c",
+			"%[1]c'\u0308%[1]c", "%[1]c\u0308"} {
 			checkPlainWords(t, fmt.Sprintf(pattern, r))
 		}
 	}

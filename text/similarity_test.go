@@ -22,7 +22,8 @@ func TestParseThreshold(t *testing.T) {
 
 func TestParseThresholdRejects(t *testing.T) {
 	for _, s := range []string{
-		"", "0", "0.0", "-0.5", "+0.5", "1.1", "5/4", "0/5", "4/0", "/5", "4/", ".", "/", "1e-1", "0x1", "0.8 ", "a", "NaN", "Inf", "4/5/6",
+		"", "0", "0.0", "-0.5", "+0.5", "1.1", "5/4", "0/5", "4/0", "/5", "4/", ".", "/", "1e-1", "0x1", "0.8 ", "a",
+		"NaN", "Inf", "4/5/6",
 		"0.5/2", "1/1000001", "0.0000001", "1_0", "٠.٨", "0.11111111111111111111111111111111111111111",
 	} {
 		if got, err := ParseThreshold(s); err == nil {
@@ -35,7 +36,8 @@ func TestParseThresholdRejects(t *testing.T) {
 // all pairs of sizes up to 300.
 func TestThresholdDefinition(t *testing.T) {
 	const largest = 300
-	for _, s := range []string{"0.5", "0.55", "0.6", "2/3", "0.7", "0.75", "0.8", "0.85", "0.9", "0.95", "0.99", "1", "1/3", "0.123456"} {
+	for _, s := range []string{"0.5", "0.55", "0.6", "2/3", "0.7", "0.75", "0.8", "0.85", "0.9", "0.95", "0.99", "1",
+		"1/3", "0.123456"} {
 		th := mustThreshold(t, s)
 		rat := big.NewRat(int64(th.Num), int64(th.Den))
 		for n := 1; n <= largest; n++ {
@@ -72,11 +74,11 @@ func checkOverlap(t *testing.T, th Threshold, n, m int) {
 // checkSizes: m is a possible size if a set of m can reach t by containing or being contained.
 func checkSizes(t *testing.T, th Threshold, rat *big.Rat, n, largest int) {
 	t.Helper()
-	least, most := th.Sizes(n)
+	minSize, maxSize := th.Sizes(n)
 	for m := 1; m <= largest; m++ {
 		best := big.NewRat(int64(min(n, m)), int64(max(n, m)))
-		if want, got := best.Cmp(rat) >= 0, least <= m && m <= most; got != want {
-			t.Fatalf("%v: Sizes(%d) = %d, %d; size %d: got %v, want %v", th, n, least, most, m, got, want)
+		if want, got := best.Cmp(rat) >= 0, minSize <= m && m <= maxSize; got != want {
+			t.Fatalf("%v: Sizes(%d) = %d, %d; size %d: got %v, want %v", th, n, minSize, maxSize, m, got, want)
 		}
 	}
 }

@@ -56,8 +56,8 @@ func TestVectors(t *testing.T) {
 
 func TestCompared(t *testing.T) {
 	for _, tc := range []struct {
-		post string
-		most int // the greatest minTokens at which the post's sentence is compared; -1: at none, not even 0
+		post         string
+		maxMinTokens int // the greatest minTokens at which the post's sentence is compared; -1: at none, not even 0
 	}{
 		{"one two three four", 4},
 		{"one two two ONE", 2},
@@ -72,7 +72,7 @@ func TestCompared(t *testing.T) {
 		{"\x00\ufffd", -1},
 	} {
 		for minTokens := range 6 {
-			want := minTokens <= tc.most
+			want := minTokens <= tc.maxMinTokens
 			var s Splitter
 			got, short := s.Sentences(nil, &feed.Post{Text: tc.post}, minTokens)
 			if len(got)+short != 1 || (len(got) == 1) != want {

@@ -45,7 +45,8 @@ func TestSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	mustWrite(t, filepath.Join(dir, "overlay.json"), list)
-	build := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-tags", "steps", "-overlay", filepath.Join(dir, "overlay.json"), "-run", "^TestCountedSteps$", "-v", ".")
+	build := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-tags", "steps", "-overlay",
+		filepath.Join(dir, "overlay.json"), "-run", "^TestCountedSteps$", "-v", ".")
 	out, err := build.CombinedOutput()
 	if err != nil || !bytes.Contains(out, []byte("--- PASS: TestCountedSteps")) {
 		t.Errorf("%v\n%s", err, out)
@@ -63,11 +64,13 @@ func mustWrite(tb testing.TB, path string, b []byte) {
 var countedCalls = map[string]string{"utf8.RuneCountInString": "countedRunes", "slices.Contains": "countedContains"}
 
 // uncounted packages work in constant time, or once for each token or segment of bounded length, or once for a post.
-var uncounted = map[string]bool{"unicode": true, "utf8": true, "slices": true, "norm": true, "sync": true, "cases": true, "feed": true,
+var uncounted = map[string]bool{"unicode": true, "utf8": true, "slices": true, "norm": true, "sync": true,
+	"cases": true, "feed": true,
 	"xxh3": true, "binary": true, "sha256": true, "bytes": true, "bits": true, "big": true, "fmt": true}
 
 // used names one thing of each package whose calls are replaced, lest its import be unused.
-var used = map[string]string{"strings": "strings.ToLower", "words": "words.SplitFunc", "utf8": "utf8.RuneLen", "slices": "slices.Sort[[]int]"}
+var used = map[string]string{"strings": "strings.ToLower", "words": "words.SplitFunc", "utf8": "utf8.RuneLen",
+	"slices": "slices.Sort[[]int]"}
 
 // countSteps writes a source with a step in each loop, and with calls that count.
 func countSteps(t *testing.T, name string) []byte {

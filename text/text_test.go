@@ -81,7 +81,8 @@ func TestTokens(t *testing.T) {
 		{"zalgo", "a" + strings.Repeat("\u0316", 200), "a" + strings.Repeat("\u0316", 30)},
 	} {
 		want := strings.Fields(tc.want)
-		if diff := cmp.Diff(want, tokensOf(tc.post), cmp.Transformer("empty", func(s []string) string { return strings.Join(s, " ") })); diff != "" {
+		if diff := cmp.Diff(want, tokensOf(tc.post),
+			cmp.Transformer("empty", func(s []string) string { return strings.Join(s, " ") })); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tc.name, diff)
 		}
 	}

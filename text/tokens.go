@@ -163,10 +163,10 @@ func plainWord(text []byte, i int) (end int, plain bool) {
 type byteClass uint8
 
 const (
-	parts   byteClass = iota // ASCII that ends a word, or begins Han, which does too
-	inWord                   // letters, digits, underscores
-	mayJoin                  // punctuation that may stand inside
-	beyond                   // it takes the whole character
+	parts    byteClass = iota // ASCII that ends a word, or begins Han, which does too
+	inWord                    // letters, digits, underscores
+	mayJoin                   // punctuation that may stand inside
+	nonASCII                  // it takes the whole character
 )
 
 // wordBytes: of the marks that UAX #29 has inside words, a colon ends ours.
@@ -178,7 +178,7 @@ var wordBytes = func() (t [256]byteClass) {
 		case b == '\'' || b == '.' || b == ',' || b == ';':
 			t[b] = mayJoin
 		case b >= utf8.RuneSelf && !(0xE4 <= b && b <= 0xE9):
-			t[b] = beyond
+			t[b] = nonASCII
 		}
 	}
 	return t
@@ -243,10 +243,11 @@ func wideWord(text []byte, i int) (end int, ok bool) {
 	return i + end, ok
 }
 
-// wordOf is wideWord at the beginning of text, which is whole or goes on; sure says that it makes no difference how.
-func wordOf(text []byte, whole bool) (end int, ok, sure bool) {
-	end, word, err := words.SplitFunc(text, whole)
-	open := end == 0 && !whole // the word goes on up to the last character that counts, or further
+// wordOf is wideWord at the beginning of text; sure says that what may follow text makes no difference. atEOF is that of a
+// bufio.SplitFunc: nothing follows.
+func wordOf(text []byte, atEOF bool) (end int, ok, sure bool) {
+	end, word, err := words.SplitFunc(text, atEOF)
+	open := end == 0 && !atEOF // the word goes on up to the last character that counts, or further
 	if open {
 		word = text
 	} else if err != nil || end <= 0 {

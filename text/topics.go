@@ -63,11 +63,11 @@ func tagEnd(text []byte, from, to int, kind Kind) int {
 		return to
 	}
 	end := from + 1
-	kept := false
+	retained := false
 	for i := from + 1; i < to; {
 		r, size := decode(text[i:])
-		kept = nameRune(r) && (kept || !unicode.IsMark(r)) // a mark goes with what it stands on
-		if kept {
+		retained = nameRune(r) && (retained || !unicode.IsMark(r)) // a mark goes with what it stands on
+		if retained {
 			end += copy(text[end:], text[i:i+size])
 		}
 		i += size

@@ -18,11 +18,11 @@ func findURLs(dst []span, post string) []span {
 		if j < 0 {
 			break
 		}
-		least := 0
+		minStart := 0
 		if len(dst) > 0 {
-			least = dst[len(dst)-1].end
+			minStart = dst[len(dst)-1].end
 		}
-		if u, ok := urlAt(post, j, least); ok {
+		if u, ok := urlAt(post, j, minStart); ok {
 			dst = append(dst, u)
 			i = u.end
 		} else {
@@ -62,20 +62,20 @@ func (h *urlHints) next(i int) int {
 	return h.slash
 }
 
-// urlAt finds the URL around the hint at j that begins at least or later.
-func urlAt(post string, j, least int) (span, bool) {
+// urlAt finds the URL around the hint at j that begins at minStart or later.
+func urlAt(post string, j, minStart int) (span, bool) {
 	if post[j] == '.' {
-		return wwwAt(post, j, least)
+		return wwwAt(post, j, minStart)
 	}
-	if s := schemeStart(post, j, least); s >= 0 {
+	if s := schemeStart(post, j, minStart); s >= 0 {
 		return span{s, urlEnd(post, s)}, true
 	}
-	return bareDomainAt(post, j, least)
+	return bareDomainAt(post, j, minStart)
 }
 
-func wwwAt(post string, dot, least int) (span, bool) {
+func wwwAt(post string, dot, minStart int) (span, bool) {
 	s := dot - 3
-	if s < least || s > 0 && isAlnum(post[s-1]) || dot+1 >= len(post) || !isAlnum(post[dot+1]) {
+	if s < minStart || s > 0 && isAlnum(post[s-1]) || dot+1 >= len(post) || !isAlnum(post[dot+1]) {
 		return span{}, false
 	}
 	return span{s, urlEnd(post, s)}, true
@@ -83,12 +83,12 @@ func wwwAt(post string, dot, least int) (span, bool) {
 
 // schemeStart is where the scheme before "//" at j begins, -1 if there is none. It need not follow a space:
 // "см.http://t.co/x" holds a URL.
-func schemeStart(post string, j, least int) int {
+func schemeStart(post string, j, minStart int) int {
 	if !strings.HasPrefix(post[j:], "//") {
 		return -1
 	}
 	for _, scheme := range []string{"https:", "http:", "ftp:"} {
-		if s := j - len(scheme); s >= least && strings.EqualFold(post[s:j], scheme) {
+		if s := j - len(scheme); s >= minStart && strings.EqualFold(post[s:j], scheme) {
 			return s
 		}
 	}
@@ -99,9 +99,9 @@ func schemeStart(post string, j, least int) int {
 const maxHost = 253
 
 // bareDomainAt finds "host.tld/path" around the slash at j.
-func bareDomainAt(post string, j, least int) (span, bool) {
+func bareDomainAt(post string, j, minStart int) (span, bool) {
 	s := j
-	for s > least && j-s < maxHost && (isAlnum(post[s-1]) || post[s-1] == '.' || post[s-1] == '-') {
+	for s > minStart && j-s < maxHost && (isAlnum(post[s-1]) || post[s-1] == '.' || post[s-1] == '-') {
 		s--
 	}
 	host := post[s:j]

@@ -74,7 +74,7 @@ type Batch struct {
 // in its partition is all that it covers.
 type Watermark struct {
 	Writer uint64    // whose it is: another number after each start
-	Time   feed.Time // the lowest clock of the writer's active source partitions
+	Time   feed.Time // the lowest clock of the writer's active source partitions; 0 while one that is expected has none
 	Newest feed.Time // the highest of them
 	Source string    // the source partition whose clock Time is
 	Idle   bool      // none is active: the clock does not hold the others back
@@ -174,12 +174,12 @@ func (e *batchEncoder) kind(b *Batch) {
 		e.out = append(e.out, watermarkCanary)
 		e.fixed(b.Canary.Writer)
 		e.fixed(b.Canary.Pair)
-		e.out = append(e.out, flag(b.Canary.Second))
+		e.out = append(e.out, oneIf(b.Canary.Second))
 	}
 }
 
-func flag(is bool) byte {
-	if is {
+func oneIf(b bool) byte {
+	if b {
 		return 1
 	}
 	return 0

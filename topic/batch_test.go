@@ -30,7 +30,8 @@ func exampleBatch() topic.Batch {
 	for i := range s.Group {
 		s.Group[i] = byte(0xa1 + i)
 	}
-	return topic.Batch{Sentences: []feed.Sentence{s}, Watermark: &topic.Watermark{Writer: 8, Source: "x", Time: 5, Newest: 6}, TextVersion: 1}
+	return topic.Batch{Sentences: []feed.Sentence{s},
+		Watermark: &topic.Watermark{Writer: 8, Source: "x", Time: 5, Newest: 6}, TextVersion: 1}
 }
 
 // TestBatchExample holds the code to the worked example in batch.go.
@@ -145,7 +146,8 @@ func TestBatchOtherFormat(t *testing.T) {
 	for format, advice := range map[byte]string{1: "start with an empty data directory", 3: "start the version that wrote it"} {
 		data[2] = format
 		_, err := topic.DecodeBatch(data)
-		if !errors.Is(err, topic.ErrBatchFormat) || errors.Is(err, topic.ErrBatchCorrupt) || !strings.Contains(err.Error(), advice) {
+		if !errors.Is(err, topic.ErrBatchFormat) || errors.Is(err, topic.ErrBatchCorrupt) ||
+			!strings.Contains(err.Error(), advice) {
 			t.Errorf("format %d: got %v, want ErrBatchFormat and %q", format, err, advice)
 		}
 	}
@@ -262,7 +264,8 @@ func seal(body []byte) []byte {
 
 func drawBatch(t *rapid.T) topic.Batch {
 	name := rapid.SampledFrom([]string{"", "x", "bluesky", "\xff\x00", "ü"})
-	b := topic.Batch{TextVersion: rapid.IntRange(0, math.MaxInt32).Draw(t, "version"), TooShort: rapid.IntRange(0, 300).Draw(t, "short")}
+	b := topic.Batch{TextVersion: rapid.IntRange(0, math.MaxInt32).Draw(t, "version"),
+		TooShort: rapid.IntRange(0, 300).Draw(t, "short")}
 	if rapid.Bool().Draw(t, "mark") {
 		b.Watermark = &topic.Watermark{
 			Writer: rapid.Uint64().Draw(t, "writer"), Source: name.Draw(t, "source"), Idle: rapid.Bool().Draw(t, "idle"),
@@ -288,14 +291,16 @@ func drawSentence(t *rapid.T, name *rapid.Generator[string]) feed.Sentence {
 		Start: start, End: start + rapid.IntRange(0, 1000).Draw(t, "length"), Text: rapid.String().Draw(t, "text"),
 		Tokens: tokens, Group: feed.GroupHash(tokens), Sequence: rapid.Uint64().Draw(t, "sequence"),
 		Version: rapid.Uint64Range(0, 2).Draw(t, "text hash"), Coverage: rapid.Float32Range(0, 1).Draw(t, "coverage"),
-		Untimed: rapid.Bool().Draw(t, "untimed"), TimeAdjusted: rapid.Bool().Draw(t, "adjusted"), Repost: rapid.Bool().Draw(t, "repost"),
+		Untimed: rapid.Bool().Draw(t, "untimed"), TimeAdjusted: rapid.Bool().Draw(t, "adjusted"),
+		Repost:  rapid.Bool().Draw(t, "repost"),
 		TextCut: rapid.Bool().Draw(t, "cut"), Link: name.Draw(t, "link"), Meta: name.Draw(t, "meta"),
 	}
 }
 
 // benchmarkBatch is n sentences of two in a post, 12 tokens each, as in a feed of short posts.
 func benchmarkBatch(n int) topic.Batch {
-	b := topic.Batch{TextVersion: 1, Watermark: &topic.Watermark{Source: "feed/0", Time: 1_700_000_000_000, Newest: 1_700_000_000_000}}
+	b := topic.Batch{TextVersion: 1, Watermark: &topic.Watermark{Source: "feed/0", Time: 1_700_000_000_000,
+		Newest: 1_700_000_000_000}}
 	for i := range n {
 		tokens := make([]uint64, 12)
 		for j := range tokens {

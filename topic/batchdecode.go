@@ -133,7 +133,8 @@ func (d *batchDecoder) canary() *Canary {
 
 func (d *batchDecoder) watermark(kind byte) *Watermark {
 	return &Watermark{
-		Idle: kind == watermarkIdle, Writer: d.fixed("writer"), Source: d.ref("source"), Time: d.delta("time"), Newest: d.delta("newest"),
+		Idle: kind == watermarkIdle, Writer: d.fixed("writer"), Source: d.ref("source"), Time: d.delta("time"),
+		Newest: d.delta("newest"),
 	}
 }
 

@@ -25,17 +25,17 @@ func (l Lineage) Current() string {
 // ValidEnds returns, per partition, up to where t, which now ends at end, still is what it was in an incarnation: a greater
 // position from there may have another record now. known is false for an incarnation that is not remembered, as in a
 // topic that was made anew: then no position from there means anything.
-func ValidEnds(t Topic, incarnation string, end []int64) (kept []int64, known bool) {
-	kept = slices.Clone(end)
+func ValidEnds(t Topic, incarnation string, end []int64) (valid []int64, known bool) {
+	valid = slices.Clone(end)
 	if t.Ordered() { // positions of a quiet partition pass its end
-		kept = slices.Repeat([]int64{slices.Max(end)}, len(end))
+		valid = slices.Repeat([]int64{slices.Max(end)}, len(end))
 	}
 	for _, one := range slices.Backward(t.Lineage()) {
 		if one.ID == incarnation {
-			return kept, true
+			return valid, true
 		}
 		for p, from := range one.From {
-			kept[p] = min(kept[p], from)
+			valid[p] = min(valid[p], from)
 		}
 	}
 	return make([]int64, len(end)), false

@@ -26,7 +26,8 @@ func DefaultMemory() MemoryConfig {
 }
 
 func (c *MemoryConfig) validate() error {
-	return errors.Join(check.AtLeast(1, "partitions", c.Partitions), check.Set("now", c.Now != nil), check.AtLeast(1, "max fetch", c.MaxFetch))
+	return errors.Join(check.AtLeast(1, "partitions", c.Partitions), check.Set("now", c.Now != nil),
+		check.AtLeast(1, "max fetch", c.MaxFetch))
 }
 
 // Memory is a topic inside one process: durable as long as the process is. Used by a single goroutine it is

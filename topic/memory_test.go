@@ -117,11 +117,11 @@ func TestMemoryCut(t *testing.T) {
 		x.Cut([]int64{100, map[bool]int64{false: 2, true: 4}[ordered]})
 		conformance.MustAppend(t, x, topic.Record{Partition: 1}, topic.Record{Partition: 0})
 		_, end := conformance.MustBounds(t, x)
-		if kept, _ := topic.ValidEnds(x, first, end); !cmp.Equal(kept, want) {
-			t.Errorf("ordered %v: of the first incarnation %v is kept, want %v", ordered, kept, want)
+		if valid, _ := topic.ValidEnds(x, first, end); !cmp.Equal(valid, want) {
+			t.Errorf("ordered %v: of the first incarnation %v is kept, want %v", ordered, valid, want)
 		}
-		if kept, known := topic.ValidEnds(x, second, end); !known || kept[1] != map[bool]int64{false: 2, true: 4}[ordered] {
-			t.Errorf("ordered %v: of the second incarnation %v is kept", ordered, kept)
+		if valid, known := topic.ValidEnds(x, second, end); !known || valid[1] != map[bool]int64{false: 2, true: 4}[ordered] {
+			t.Errorf("ordered %v: of the second incarnation %v is kept", ordered, valid)
 		}
 	}
 }

@@ -89,18 +89,18 @@ func (r *MemoryReader) truncated() error {
 func (r *MemoryReader) byPosition(limit int) []Record {
 	var out []Record
 	for len(out) < limit {
-		least := -1
+		lowest := -1
 		var next Record
 		for i := range r.from {
-			if x, ok := r.peek(i); ok && (least < 0 || x.Position < next.Position) {
-				least, next = i, x
+			if x, ok := r.peek(i); ok && (lowest < 0 || x.Position < next.Position) {
+				lowest, next = i, x
 			}
 		}
-		if least < 0 {
+		if lowest < 0 {
 			return out
 		}
 		out = append(out, next)
-		r.from[least] = next.Position + 1
+		r.from[lowest] = next.Position + 1
 	}
 	return out
 }

@@ -59,7 +59,8 @@ func DecodeTombstones(data []byte) ([]feed.Tombstone, error) {
 		return nil, fmt.Errorf("%w: checksum mismatch", ErrTombstonesCorrupt)
 	}
 	if body >= len(tombstoneHead) && string(data[:len(tombstoneHead)]) == "RT\x01" {
-		return nil, fmt.Errorf("%w: format 1, of a version before the first release: start with an empty data directory", ErrTombstones)
+		return nil, fmt.Errorf("%w: format 1, of a version before the first release: start with an empty data directory",
+			ErrTombstones)
 	}
 	if body < len(tombstoneHead) || string(data[:len(tombstoneHead)]) != tombstoneHead {
 		return nil, fmt.Errorf("%w: it does not begin with %q", ErrTombstones, tombstoneHead)

@@ -13,7 +13,8 @@ import (
 )
 
 func TestTombstonesRoundTrip(t *testing.T) {
-	for _, want := range [][]feed.Tombstone{{}, {{Post: "p1"}}, {{Source: "x", Post: "p\xff\x00"}, {Source: "ü"}, {Source: "x", Author: "a\xff"}}} {
+	for _, want := range [][]feed.Tombstone{{}, {{Post: "p1"}},
+		{{Source: "x", Post: "p\xff\x00"}, {Source: "ü"}, {Source: "x", Author: "a\xff"}}} {
 		data := topic.AppendTombstones([]byte("head"), want)[4:]
 		got, err := topic.DecodeTombstones(data)
 		if diff := cmp.Diff(want, got); err != nil || diff != "" {

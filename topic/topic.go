@@ -1,6 +1,6 @@
 // Package topic holds append-only, partitioned logs of records.
 //
-// A topic is how the stages of the route speak to each other: split appends batches of sentences, workers read
+// A topic is how the stages of the route talk to each other: split appends batches of sentences, workers read
 // them, and what is appended stays until retention drops it. Order, durability and replay belong to the broker
 // behind the interface (topic/jetstream, later topic/kafka); Memory is the same thing inside one process, for
 // the simulation and for tests. Every implementation passes the suite in topic/conformance.
@@ -116,7 +116,7 @@ var (
 )
 
 // ErrTruncated says that a reader could not be given records from From on, because the topic keeps only those
-// from Start on. Where positions are shared between partitions it may speak of positions of others: it says
+// from Start on. Where positions are shared between partitions it may name positions of others: it says
 // "records may be missing", never the reverse.
 type ErrTruncated struct {
 	Partition   int
@@ -124,7 +124,8 @@ type ErrTruncated struct {
 }
 
 func (e *ErrTruncated) Error() string {
-	return fmt.Sprintf("partition %d: records from position %d are gone, the oldest kept is at %d: retention is shorter than the reader's lag",
+	return fmt.Sprintf("partition %d: records from position %d are gone, the oldest kept is at %d: retention is "+
+		"shorter than the reader's lag",
 		e.Partition, e.From, e.Start)
 }
 

@@ -51,9 +51,10 @@ type benchTable struct {
 }
 
 func (t benchTable) table(f *benchFlags) table {
-	return table{command: t.command, missing: t.missing, narrow: t.narrow, measure: func(ctx context.Context, r *tableRun) (*report.Report, error) {
-		return t.run(ctx, r, f)
-	}}
+	return table{command: t.command, missing: t.missing, narrow: t.narrow,
+		measure: func(ctx context.Context, r *tableRun) (*report.Report, error) {
+			return t.run(ctx, r, f)
+		}}
 }
 
 func (t benchTable) run(ctx context.Context, r *tableRun, f *benchFlags) (*report.Report, error) {
@@ -71,7 +72,8 @@ func (t benchTable) run(ctx context.Context, r *tableRun, f *benchFlags) (*repor
 }
 
 // measureProduct finds the refrain that the table starts, and says which it is.
-func (t benchTable) measureProduct(ctx context.Context, c *tables.Config, r *tableRun, named string) (*report.Report, error) {
+func (t benchTable) measureProduct(ctx context.Context, c *tables.Config, r *tableRun,
+	named string) (*report.Report, error) {
 	r.status("looking for refrain")
 	binary, err := product.Find(ctx, named)
 	if err != nil {
@@ -92,7 +94,8 @@ func benchConfig(r *tableRun, runs int) (*tables.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &tables.Config{Data: r.data, Runs: runs, Quick: r.quick, Command: r.command, Self: self, Step: r.step, Status: r.status}
+	c := &tables.Config{Data: r.data, Runs: runs, Quick: r.quick, Command: r.command, Self: self, Step: r.step,
+		Status: r.status}
 	for _, name := range []string{"prefix", "scan", "auto"} {
 		e, err := detector.NewEngine(name, nil)
 		if err != nil {
@@ -108,8 +111,9 @@ func (m *Main) benchMemoryInner(g *tableGroup, f *benchFlags) *cobra.Command {
 	var sentences int
 	var texts bool
 	cmd := &cobra.Command{
-		Use: tables.MemoryInner, Hidden: true, Short: "Fill a window and say what it takes", Example: "  refrain-lab bench " + tables.MemoryInner,
-		Args: cli.AtMost(0, "none"),
+		Use: tables.MemoryInner, Hidden: true, Short: "Fill a window and say what it takes",
+		Example: "  refrain-lab bench " + tables.MemoryInner,
+		Args:    cli.AtMost(0, "none"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := benchConfig(g.tableRun(cmd, nil), f.runs)
 			if err != nil {

@@ -28,7 +28,8 @@ func benchPosts(t *testing.T) string {
 	var b bytes.Buffer
 	w := gzip.NewWriter(&b)
 	for i := range 1500 {
-		fmt.Fprintf(w, `{"id":"%d","created_at":%d,"text":"post %d of a few says once more that %d is %d"}`+"\n", i, 1_700_000_000+i, i/2, i/2*7, i/2*11)
+		fmt.Fprintf(w, `{"id":"%d","created_at":%d,"text":"post %d of a few says once more that %d is %d"}`+"\n", i,
+			1_700_000_000+i, i/2, i/2*7, i/2*11)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
@@ -67,7 +68,8 @@ func TestBenchProcesses(t *testing.T) {
 			t.Errorf("%+v", f)
 		}
 	}
-	if status, out, errs = runBenchCommand(t, "memory", "--quick", "--data", data); status != 0 || !strings.Contains(out, "| **RSS** |") {
+	if status, out, errs = runBenchCommand(t, "memory", "--quick", "--data", data); status != 0 ||
+		!strings.Contains(out, "| **RSS** |") {
 		t.Errorf("status %d: %s%s", status, out, errs)
 	}
 }
@@ -89,7 +91,8 @@ func TestBenchLatency(t *testing.T) {
 // variant is flagged where more of those before it than the cap are in one partition.
 func TestBenchFlood(t *testing.T) {
 	data := benchPosts(t)
-	status, out, errs := runBenchCommand(t, "flood", "--quick", "--flood", "100", "--max-matches", "5", "--data", data, "--json")
+	status, out, errs := runBenchCommand(t, "flood", "--quick", "--flood", "100", "--max-matches", "5",
+		"--data", data, "--json")
 	var r struct {
 		Figures struct {
 			Serve []tables.FloodFigure
@@ -100,10 +103,13 @@ func TestBenchFlood(t *testing.T) {
 		t.Fatalf("status %d, %v: %s", status, err, errs)
 	}
 	alone, flood := r.Figures.Serve[0], r.Figures.Serve[1]
-	if alone.Others != 500 || alone.Events != 250 || alone.P50 <= 0 || alone.P50 > alone.P99 || alone.FloodEvents != 0 || alone.Through <= 0 || alone.All != alone.Through {
+	if alone.Others != 500 || alone.Events != 250 || alone.P50 <= 0 || alone.P50 > alone.P99 || alone.FloodEvents != 0 ||
+		alone.Through <= 0 || alone.All != alone.Through {
 		t.Errorf("alone: %+v", alone)
 	}
-	if flood.Events != 250 || flood.FloodEvents == 0 || flood.FloodEvents > 2000 || flood.FloodPosts > 99 || flood.Flagged > flood.FloodPosts || flood.Flagged == 0 || flood.Truncated < int64(flood.Flagged) || flood.All <= flood.Through {
+	if flood.Events != 250 || flood.FloodEvents == 0 || flood.FloodEvents > 2000 || flood.FloodPosts > 99 ||
+		flood.Flagged > flood.FloodPosts || flood.Flagged == 0 || flood.Truncated < int64(flood.Flagged) ||
+		flood.All <= flood.Through {
 		t.Errorf("with the flood: %+v", flood)
 	}
 }
@@ -125,7 +131,8 @@ func TestBenchWrites(t *testing.T) {
 	if head != "a\n<!-- bench:kernels -->\n" || !ok || tail != "b\n"+report.Bench.Wrap("match", "old\n") {
 		t.Errorf("got\n%s", got)
 	}
-	if status, _, errs = runBenchCommand(t, "engines", "--quick", "--write", path); status != cli.ExitFailure || !strings.Contains(errs, "bench:engines") {
+	if status, _, errs = runBenchCommand(t, "engines", "--quick", "--write", path); status != cli.ExitFailure ||
+		!strings.Contains(errs, "bench:engines") {
 		t.Errorf("no place for the table: status %d, %s", status, errs)
 	}
 }
@@ -156,7 +163,8 @@ func TestBenchUsage(t *testing.T) {
 // TestBenchDocument holds docs/measurements/benchmarks.md against the list of tables: each has its place.
 func TestBenchDocument(t *testing.T) {
 	for _, b := range benchTables() {
-		if err := report.Bench.CanWrite(filepath.Join("..", "..", "docs", "measurements", "benchmarks.md"), b.command.Name()); err != nil {
+		if err := report.Bench.CanWrite(filepath.Join("..", "..", "docs", "measurements", "benchmarks.md"),
+			b.command.Name()); err != nil {
 			t.Error(err)
 		}
 	}

@@ -17,7 +17,8 @@ import (
 // benchTables are the list of what exists, in the order in which all measures them.
 func benchTables() []benchTable {
 	return []benchTable{
-		benchKernels(), benchGPU(), benchTable5(), benchMatch(), benchLikeness(), benchGrowth(), benchEngines(), benchMemory(), benchStages(), benchDetect(), benchLatency(), benchFlood(), benchSwap(),
+		benchKernels(), benchGPU(), benchTable5(), benchMatch(), benchLikeness(), benchGrowth(), benchEngines(), benchMemory(), benchStages(), benchDetect(),
+		benchLatency(), benchFlood(), benchSwap(),
 	}
 }
 
@@ -32,7 +33,8 @@ func benchKernels() benchTable {
 
 func benchGPU() benchTable {
 	t := benchTable{
-		command: &cobra.Command{Use: "gpu", Short: "Comparisons a second on an NVIDIA GPU, and its hits against the CPU's", Args: cli.AtMost(0, "none")},
+		command: &cobra.Command{Use: "gpu", Short: "Comparisons a second on an NVIDIA GPU, and its hits against the CPU's",
+			Args: cli.AtMost(0, "none")},
 		missing: tables.NoGPU,
 		narrow:  []string{"rows"},
 	}
@@ -45,7 +47,8 @@ func benchGPU() benchTable {
 
 // measureWith measures a table with its options, for which add makes the flags of its command.
 func measureWith[T any](cmd *cobra.Command, usual, quick T, add func(*pflag.FlagSet, *T),
-	measure func(context.Context, *tables.Config, T) (*report.Report, error)) func(context.Context, *tables.Config, []string) (*report.Report, error) {
+	measure func(context.Context, *tables.Config, T) (*report.Report, error)) func(context.Context, *tables.Config,
+	[]string) (*report.Report, error) {
 	o := newOptions(cmd, usual, quick, add)
 	return func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
 		chosen, err := o.chosen(c.Quick)
@@ -58,40 +61,48 @@ func measureWith[T any](cmd *cobra.Command, usual, quick T, add func(*pflag.Flag
 
 func benchTable5() benchTable {
 	t := benchTable{
-		command: &cobra.Command{Use: "table5", Short: "The paper's Table 5: 2,000 queries against 0.1 to 1 M signatures", Args: cli.AtMost(0, "none")},
+		command: &cobra.Command{Use: "table5", Short: "The paper's Table 5: 2,000 queries against 0.1 to 1 M signatures",
+			Args: cli.AtMost(0, "none")},
 	}
-	t.measure = measureWith(t.command, tables.DefaultTable5(), tables.QuickTable5(), func(f *pflag.FlagSet, o *tables.Table5Options) {
-		f.IntVar(&o.Rows, "rows", o.Rows, "signatures; the table has ten sizes up to it")
-		f.IntVar(&o.Queries, "queries", o.Queries, "queries")
-	}, tables.Table5)
+	t.measure = measureWith(t.command, tables.DefaultTable5(), tables.QuickTable5(),
+		func(f *pflag.FlagSet, o *tables.Table5Options) {
+			f.IntVar(&o.Rows, "rows", o.Rows, "signatures; the table has ten sizes up to it")
+			f.IntVar(&o.Queries, "queries", o.Queries, "queries")
+		}, tables.Table5)
 	return t
 }
 
 func benchMatch() benchTable {
 	t := benchTable{
-		command: &cobra.Command{Use: "match", Short: "Exact streaming match while the window grows, against a plain PPJoin", Args: cli.AtMost(0, "none")},
-		narrow:  []string{"thresholds", "engines"},
+		command: &cobra.Command{Use: "match", Short: "Exact streaming match while the window grows, against a plain PPJoin",
+			Args: cli.AtMost(0, "none")},
+		narrow: []string{"thresholds", "engines"},
 	}
-	t.measure = measureWith(t.command, tables.DefaultMatch(), tables.QuickMatch(), func(f *pflag.FlagSet, o *tables.MatchOptions) {
-		f.IntVar(&o.Sentences, "sentences", o.Sentences, "distinct sentences")
-		f.StringSliceVar(&o.Thresholds, "thresholds", o.Thresholds, "thresholds")
-		f.StringSliceVar(&o.Engines, "engines", o.Engines, "engines")
-		f.StringVar(&o.SVG, "svg", o.SVG, "`file` to plot to; crossing.svg beside the document with --write")
-	}, func(ctx context.Context, c *tables.Config, o tables.MatchOptions) (*report.Report, error) {
-		if write := t.command.Flag("write").Value.String(); write != "" && o.SVG == "" {
-			o.SVG = filepath.Join(filepath.Dir(write), "crossing.svg")
-		}
-		return tables.Match(ctx, c, o)
-	})
+	t.measure = measureWith(t.command, tables.DefaultMatch(), tables.QuickMatch(),
+		func(f *pflag.FlagSet, o *tables.MatchOptions) {
+			f.IntVar(&o.Sentences, "sentences", o.Sentences, "distinct sentences")
+			f.StringSliceVar(&o.Thresholds, "thresholds", o.Thresholds, "thresholds")
+			f.StringSliceVar(&o.Engines, "engines", o.Engines, "engines")
+			f.StringVar(&o.SVG, "svg", o.SVG, "`file` to plot to; crossing.svg beside the document with --write")
+		}, func(ctx context.Context, c *tables.Config, o tables.MatchOptions) (*report.Report, error) {
+			if write := t.command.Flag("write").Value.String(); write != "" && o.SVG == "" {
+				o.SVG = filepath.Join(filepath.Dir(write), "crossing.svg")
+			}
+			return tables.Match(ctx, c, o)
+		})
 	return t
 }
 
 func benchLikeness() benchTable {
 	t := benchTable{
-		command: &cobra.Command{Use: "likeness", Short: "Made-up sentences against the real ones: lists, candidates and time of a look-up", Args: cli.AtMost(0, "none")},
+		command: &cobra.Command{
+			Use: "likeness", Short: "Made-up sentences against real ones: lists, candidates and time of a look-up", Args: cli.AtMost(0, "none"),
+		},
 		narrow:  []string{"rows", "thresholds"},
 	}
-	t.measure = measureWith(t.command, tables.DefaultLikeness(), tables.QuickLikeness(), func(f *pflag.FlagSet, o *tables.LikenessOptions) {
+	t.measure = measureWith(t.command, tables.DefaultLikeness(), tables.QuickLikeness(), func(
+		f *pflag.FlagSet, o *tables.LikenessOptions,
+	) {
 		f.IntSliceVar(&o.Rows, "rows", o.Rows, "sizes of the window")
 		f.StringSliceVar(&o.Thresholds, "thresholds", o.Thresholds, "thresholds")
 		f.IntVar(&o.Lookups, "lookups", o.Lookups, "sentences that are looked up at each size")
@@ -102,11 +113,15 @@ func benchLikeness() benchTable {
 
 func benchGrowth() benchTable {
 	t := benchTable{
-		command: &cobra.Command{Use: "growth", Short: "Look-ups in a window that grows to 25 M made-up sentences; 8 GB", Args: cli.AtMost(0, "none")},
+		command: &cobra.Command{
+			Use: "growth", Short: "Look-ups in a window that grows to 25 M made-up sentences; 8 GB", Args: cli.AtMost(0, "none"),
+		},
 		narrow:  []string{"rows", "thresholds", "engines"},
 		missing: tables.NoRoomToGrow,
 	}
-	t.measure = measureWith(t.command, tables.DefaultGrowth(), tables.QuickGrowth(), func(f *pflag.FlagSet, o *tables.GrowthOptions) {
+	t.measure = measureWith(t.command, tables.DefaultGrowth(), tables.QuickGrowth(), func(
+		f *pflag.FlagSet, o *tables.GrowthOptions,
+	) {
 		f.IntSliceVar(&o.Rows, "rows", o.Rows, "sizes of the window, ascending")
 		f.StringSliceVar(&o.Thresholds, "thresholds", o.Thresholds, "thresholds")
 		f.StringSliceVar(&o.Engines, "engines", o.Engines, "engines, and ppjoin")
@@ -118,7 +133,8 @@ func benchGrowth() benchTable {
 
 func benchEngines() benchTable {
 	return benchTable{
-		command: &cobra.Command{Use: "engines", Short: "Look-ups by engine, window, threshold and batch; auto against the best", Args: cli.AtMost(0, "none")},
+		command: &cobra.Command{Use: "engines", Short: "Look-ups by engine, window, threshold and batch; auto " +
+			"against the best", Args: cli.AtMost(0, "none")},
 		measure: func(ctx context.Context, c *tables.Config, _ []string) (*report.Report, error) {
 			return tables.EngineGrid(ctx, c)
 		},
@@ -138,7 +154,8 @@ func benchMemory() benchTable {
 func benchStages() benchTable {
 	var o tables.StagesOptions
 	t := benchTable{
-		command: &cobra.Command{Use: "stages [FILE]", Short: "Where the time of a post goes in detect", Args: cli.AtMost(1, "one file")},
+		command: &cobra.Command{Use: "stages [FILE]", Short: "Where the time of a post goes in detect",
+			Args: cli.AtMost(1, "one file")},
 		measure: func(ctx context.Context, c *tables.Config, args []string) (*report.Report, error) {
 			o.File = strings.Join(args, "")
 			return tables.Stages(ctx, c, o)
@@ -151,7 +168,8 @@ func benchStages() benchTable {
 func benchDetect() benchTable {
 	o := tables.DefaultDetect()
 	t := benchTable{
-		command: &cobra.Command{Use: "detect [FILE]", Short: "Posts a second and memory of detect, end to end", Args: cli.AtMost(1, "one file")},
+		command: &cobra.Command{Use: "detect [FILE]", Short: "Posts a second and memory of detect, end to end",
+			Args: cli.AtMost(1, "one file")},
 		measure: func(ctx context.Context, c *tables.Config, args []string) (*report.Report, error) {
 			o.File = strings.Join(args, "")
 			return tables.Detect(ctx, c, o)
@@ -169,35 +187,39 @@ func benchLatency() benchTable {
 		starts:  true,
 		narrow:  []string{"rates"},
 	}
-	t.measure = measureWith(t.command, tables.DefaultLatency(), tables.QuickLatency(), func(f *pflag.FlagSet, o *tables.LatencyOptions) {
-		f.IntSliceVar(&o.Rates, "rates", o.Rates, "posts a second")
-		f.DurationVar(&o.Lasting, "lasting", o.Lasting, "how long posts are sent at each rate")
-	}, tables.Latency)
+	t.measure = measureWith(t.command, tables.DefaultLatency(), tables.QuickLatency(),
+		func(f *pflag.FlagSet, o *tables.LatencyOptions) {
+			f.IntSliceVar(&o.Rates, "rates", o.Rates, "posts a second")
+			f.DurationVar(&o.Lasting, "lasting", o.Lasting, "how long posts are sent at each rate")
+		}, tables.Latency)
 	return t
 }
 
 func benchFlood() benchTable {
 	t := benchTable{
-		command: &cobra.Command{Use: "flood", Short: "What variants of one template do to the other posts in serve", Args: cli.AtMost(0, "none")},
-		starts:  true,
-		narrow:  []string{"max-matches"},
+		command: &cobra.Command{Use: "flood", Short: "What variants of one template do to the other posts in serve",
+			Args: cli.AtMost(0, "none")},
+		starts: true,
+		narrow: []string{"max-matches"},
 	}
-	t.measure = measureWith(t.command, tables.DefaultFlood(), tables.QuickFlood(), func(f *pflag.FlagSet, o *tables.FloodOptions) {
-		f.IntVar(&o.Flood, "flood", o.Flood, "variants")
-		f.IntVar(&o.Rate, "rate", o.Rate, "other posts a second")
-		f.DurationVar(&o.Lasting, "lasting", o.Lasting, "how long posts are sent at that rate")
-		f.IntVar(&o.Others, "others", o.Others, "other posts where they are sent as fast as they are taken")
-		f.DurationVar(&o.Patience, "patience", o.Patience, "how long events of the others are waited for")
-		f.IntSliceVar(&o.MaxMatches, "max-matches", o.MaxMatches, "caps of a look-up")
-		f.IntVar(&o.Alone, "alone", o.Alone, "variants whose verifications are counted")
-	}, tables.Flood)
+	t.measure = measureWith(t.command, tables.DefaultFlood(), tables.QuickFlood(),
+		func(f *pflag.FlagSet, o *tables.FloodOptions) {
+			f.IntVar(&o.Flood, "flood", o.Flood, "variants")
+			f.IntVar(&o.Rate, "rate", o.Rate, "other posts a second")
+			f.DurationVar(&o.Lasting, "lasting", o.Lasting, "how long posts are sent at that rate")
+			f.IntVar(&o.Others, "others", o.Others, "other posts where they are sent as fast as they are taken")
+			f.DurationVar(&o.Patience, "patience", o.Patience, "how long events of the others are waited for")
+			f.IntSliceVar(&o.MaxMatches, "max-matches", o.MaxMatches, "caps of a look-up")
+			f.IntVar(&o.Alone, "alone", o.Alone, "variants whose verifications are counted")
+		}, tables.Flood)
 	return t
 }
 
 func benchSwap() benchTable {
 	t := benchTable{
-		command: &cobra.Command{Use: "swap", Short: "A model learned and taken on by serve under load: latency, memory, the same events", Args: cli.AtMost(0, "none")},
-		starts:  true,
+		command: &cobra.Command{Use: "swap", Short: "A model learned and taken on by serve under load: latency, " +
+			"memory, the same events", Args: cli.AtMost(0, "none")},
+		starts: true,
 	}
 	o := newOptions(t.command, tables.DefaultSwap(), tables.QuickSwap(), func(f *pflag.FlagSet, o *tables.SwapOptions) {
 		f.IntVar(&o.Rate, "rate", o.Rate, "posts a second")

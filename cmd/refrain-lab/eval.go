@@ -32,7 +32,8 @@ func (m *Main) eval() *cobra.Command {
 			"  refrain-lab eval all --write docs/measurements/evaluation.md    everything",
 	})
 	cmd.PersistentFlags().Uint64Var(&c.Seed, "seed", 1, "of the random choices: the same seed and data give the same figures")
-	cmd.PersistentFlags().StringVar(&c.Models, "models", "", "`folder` in which learned codes are kept, and taken from by the next run instead of learning them again")
+	cmd.PersistentFlags().StringVar(&c.Models, "models", "",
+		"`folder` in which learned codes are kept, and taken from by the next run instead of learning them again")
 	return cmd
 }
 

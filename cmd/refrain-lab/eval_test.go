@@ -48,7 +48,8 @@ func TestEvalWrites(t *testing.T) {
 	if svg, err := os.ReadFile(filepath.Join(folder, "eval-fig5.svg")); err != nil || !bytes.HasPrefix(svg, []byte("<svg")) {
 		t.Errorf("%v: %s", err, svg)
 	}
-	if status, _, errs = runEvalCommand(t, "table2", "--quick", "--data", data, "--write", path); status != cli.ExitFailure || !strings.Contains(errs, "eval:table2") {
+	if status, _, errs = runEvalCommand(t, "table2", "--quick", "--data", data, "--write",
+		path); status != cli.ExitFailure || !strings.Contains(errs, "eval:table2") {
 		t.Errorf("no place for the table: status %d, %s", status, errs)
 	}
 }
@@ -62,7 +63,7 @@ func mustReadFile(t *testing.T, path string) []byte {
 	return b
 }
 
-// TestQuickReplacesNoWholeTable: what took minutes to measure stays, and who types --quick hears what to do.
+// TestQuickReplacesNoWholeTable: what took minutes to measure stays, and who types --quick is told what to do.
 func TestQuickReplacesNoWholeTable(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "doc.md")
 	before := report.Eval.Wrap("fig5", report.New("fig5", "Overlap.", "posts", "refrain-lab eval fig5 --seed 3").Markdown())
@@ -70,7 +71,8 @@ func TestQuickReplacesNoWholeTable(t *testing.T) {
 		t.Fatal(err)
 	}
 	status, _, errs := runEvalCommand(t, "fig5", "--quick", "--data", evalPosts(t), "--write", path)
-	if status != cli.ExitUsage || !strings.Contains(errs, "the table fig5 there was measured without --quick: do that again, or leave --write out") {
+	if status != cli.ExitUsage || !strings.Contains(errs,
+		"the table fig5 there was measured without --quick: do that again, or leave --write out") {
 		t.Errorf("status %d: %s", status, errs)
 	}
 	if got := string(mustReadFile(t, path)); got != before {
@@ -93,10 +95,12 @@ func TestNarrowReplacesNoWholeTable(t *testing.T) {
 		if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		status, _, errs := runEvalCommand(t, append([]string{"later", "--data", data, "--write", path}, strings.Fields(c.args)...)...)
+		status, _, errs := runEvalCommand(t, append([]string{"later", "--data", data, "--write", path},
+			strings.Fields(c.args)...)...)
 		kept := string(mustReadFile(t, path)) == before
 		want := "the table later there was measured without " + c.lacks + ": do that again, or leave --write out"
-		if refused := c.lacks != ""; kept != refused || (status == cli.ExitUsage) != refused || refused && !strings.Contains(errs, want) {
+		if refused := c.lacks != ""; kept != refused || (status == cli.ExitUsage) != refused ||
+			refused && !strings.Contains(errs, want) {
 			t.Errorf("%s over %s: status %d, kept: %v: %s", c.args, c.measured, status, kept, errs)
 		}
 	}
@@ -108,11 +112,14 @@ func evalPosts(t *testing.T) string {
 	data := t.TempDir()
 	var posts bytes.Buffer
 	for i := range 300 {
-		fmt.Fprintf(&posts, `{"id":"%d","lang":"en","created_at":%d,"text":"post %d of a few says once more that %d is %d"}`+"\n", i, 1_700_000_000+i, i/2, i/2*7, i/2*11)
+		fmt.Fprintf(&posts, `{"id":"%d","lang":"en","created_at":%d,"text":"post %d of a few says once more that %d is %d"}`+
+			"\n", i, 1_700_000_000+i, i/2, i/2*7, i/2*11)
 	}
 	for _, file := range []string{
-		"stream/ira_2012-02_2016-08.jsonl.zst", "stream/crisislex_t26_22events.jsonl.gz", "stream/weibo_ced_2010-2012.jsonl.zst",
-		"news/reuters21578_to_1987-03-31.jsonl.gz", "news/20ng_10groups_A.jsonl.gz", "stream/weibo_hot_2020-11_2023-12.jsonl.gz",
+		"stream/ira_2012-02_2016-08.jsonl.zst", "stream/crisislex_t26_22events.jsonl.gz",
+		"stream/weibo_ced_2010-2012.jsonl.zst",
+		"news/reuters21578_to_1987-03-31.jsonl.gz", "news/20ng_10groups_A.jsonl.gz",
+		"stream/weibo_hot_2020-11_2023-12.jsonl.gz",
 		"news/xwlb_2022-09_2024-12.jsonl.gz",
 	} {
 		path := filepath.Join(data, filepath.FromSlash(file))

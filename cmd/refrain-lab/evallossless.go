@@ -18,16 +18,22 @@ import (
 // losslessTables are those of searches inside the lossless radius.
 func losslessTables(c *eval.Config) []table {
 	return []table{
-		losslessTable(c, "later", "False candidates on later sentences, by learner, m, l and threshold", lossless.DefaultLater(), lossless.Later, "corpus", "bits", "ones", "threshold", "learner"),
-		losslessTable(c, "grid", "Candidates by m, l and threshold, for Jaccard and for the cosine", lossless.DefaultGrid(), lossless.Grid, "corpus", "bits", "ones", "threshold"),
-		losslessTable(c, "drift", "A model on the weeks after it, against one learned anew each week", lossless.DefaultDrift(), lossless.Drift, "threshold"),
-		losslessTable(c, "effect", "Detectors with scan and prefix under several codes: time, candidates, memory, the same events", lossless.DefaultEffect(), lossless.Effect, "corpus", "threshold"),
-		losslessTable(c, "lossless", "Every two similar sentences against the lossless radius: an exception is a failure", lossless.DefaultProperty(), lossless.Property, "corpus", "bits", "ones", "threshold", "learner"),
+		losslessTable(c, "later", "False candidates on later sentences, by learner, m, l and threshold",
+			lossless.DefaultLater(), lossless.Later, "corpus", "bits", "ones", "threshold", "learner"),
+		losslessTable(c, "grid", "Candidates by m, l and threshold, for Jaccard and for the cosine", lossless.DefaultGrid(),
+			lossless.Grid, "corpus", "bits", "ones", "threshold"),
+		losslessTable(c, "drift", "A model on the weeks after it, against one learned anew each week",
+			lossless.DefaultDrift(), lossless.Drift, "threshold"),
+		losslessTable(c, "effect", "Detectors with scan and prefix under several codes: time, candidates, memory, the "+
+			"same events", lossless.DefaultEffect(), lossless.Effect, "corpus", "threshold"),
+		losslessTable(c, "lossless", "Every two similar sentences against the lossless radius: an exception is a failure",
+			lossless.DefaultProperty(), lossless.Property, "corpus", "bits", "ones", "threshold", "learner"),
 	}
 }
 
 // losslessTable is a table with those of the flags that it knows.
-func losslessTable(c *eval.Config, name, short string, usual lossless.Options, measure func(context.Context, *eval.Config, lossless.Options) (*report.Report, error), flags ...string) table {
+func losslessTable(c *eval.Config, name, short string, usual lossless.Options,
+	measure func(context.Context, *eval.Config, lossless.Options) (*report.Report, error), flags ...string) table {
 	var o *options[lossless.Options]
 	t := evalTable{name, short, func(ctx context.Context, c *eval.Config) (*report.Report, error) {
 		chosen, err := o.chosen(c.Quick)
@@ -43,7 +49,8 @@ func losslessTable(c *eval.Config, name, short string, usual lossless.Options, m
 		}
 		return r, err
 	}}.table(c)
-	o = newOptions(t.command, usual, usual.Quick(), func(f *pflag.FlagSet, o *lossless.Options) { addLosslessFlags(f, o, flags) })
+	o = newOptions(t.command, usual, usual.Quick(),
+		func(f *pflag.FlagSet, o *lossless.Options) { addLosslessFlags(f, o, flags) })
 	t.narrow = flags
 	return t
 }

@@ -82,7 +82,8 @@ func TestListFlagsSayWhatTheyWant(t *testing.T) {
 
 func TestEvalLosslessUsage(t *testing.T) {
 	for _, args := range [][]string{
-		{"later", "--corpus", "nothing"}, {"later", "--corpus", ""}, {"later", "--bits", "33"}, {"grid", "--ones", "0"}, {"grid", "--threshold", "1.1"}, {"lossless", "--learner", "none"},
+		{"later", "--corpus", "nothing"}, {"later", "--corpus", ""}, {"later", "--bits", "33"}, {"grid", "--ones", "0"},
+		{"grid", "--threshold", "1.1"}, {"lossless", "--learner", "none"},
 	} {
 		status, _, errs := runEvalCommand(t, args...)
 		if status != cli.ExitUsage || !strings.Contains(errs, args[1]) {

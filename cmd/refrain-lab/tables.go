@@ -71,12 +71,14 @@ func (g *tableGroup) command(cmd *cobra.Command) *cobra.Command {
 	f := cmd.PersistentFlags()
 	f.StringVar(&g.data, "data", "", "folder of the data set (default $REFRAIN_DATA, or ../shared/data)")
 	f.BoolVar(&g.quick, "quick", false, "small sizes: to see that it works")
-	f.StringVar(&g.write, "write", "", fmt.Sprintf("Markdown `file` in which to replace the table between <!-- %s:NAME --> and <!-- /%s -->", g.markers, g.markers))
+	f.StringVar(&g.write, "write", "", fmt.Sprintf("Markdown `file` in which to replace the table between <!-- "+
+		"%s:NAME --> and <!-- /%s -->", g.markers, g.markers))
 	f.BoolVar(&g.json, "json", false, "print JSON, with all that was measured")
 	for _, t := range g.all {
 		t.command.RunE = func(cmd *cobra.Command, args []string) error { return g.run(cmd, &t, args) }
 		t.command.Long = t.command.Short + "."
-		t.command.Example = fmt.Sprintf("  refrain-lab %s %s --quick\n  refrain-lab %s %s --write %s", g.markers, t.command.Name(), g.markers, t.command.Name(), g.document)
+		t.command.Example = fmt.Sprintf("  refrain-lab %s %s --quick\n  refrain-lab %s %s --write %s", g.markers,
+			t.command.Name(), g.markers, t.command.Name(), g.document)
 		cmd.AddCommand(t.command)
 	}
 	cmd.AddCommand(g.allTables())
@@ -128,7 +130,8 @@ func (g *tableGroup) writable(t *table) error {
 			return err
 		}
 		if more {
-			return cli.Usage("--write %s: the table %s there was measured without --%s: do that again, or leave --write out to see what you asked for", g.write, name, flag)
+			return cli.Usage("--write %s: the table %s there was measured without --%s: do that again, or leave --write "+
+				"out to see what you asked for", g.write, name, flag)
 		}
 	}
 	return nil

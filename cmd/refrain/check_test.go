@@ -45,7 +45,9 @@ func TestCheckExitStatus(t *testing.T) {
 	check(0, "", "control, 1 messages: sound", dir)
 	check(0, "", "FORMAT, 1: sound", dir) // of before there was the file
 	format := filepath.Join(dir, "FORMAT")
-	for text, want := range map[string][2]string{"1\n": {"", "FORMAT, 1: sound"}, "2\n": {"", "a newer program has written there"}, "x": {format + ": 0: no number", ""}} {
+	for text, want := range map[string][2]string{
+		"1\n": {"", "FORMAT, 1: sound"}, "2\n": {"", "a newer program has written there"}, "x": {format + ": 0: no number", ""},
+	} {
 		if err := os.WriteFile(format, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

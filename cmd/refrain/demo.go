@@ -32,10 +32,10 @@ type demoFlags struct {
 	in              inputFlags
 }
 
-// maxRate is the highest rate of the made-up feed, in posts a second, and maxInvented how many are made at once.
+// maxRate is the highest rate of the made-up feed, in posts a second, and maxSynthetic how many posts of it one batch has.
 const (
-	maxRate     = 1_000_000
-	maxInvented = 1000
+	maxRate      = 1_000_000
+	maxSynthetic = 1000
 )
 
 func (m *Main) demo() *cobra.Command {
@@ -138,7 +138,8 @@ func (m *Main) showDemo(ctx context.Context, s *server.Server, src *countedSourc
 	if err := s.Ready(ctx); err != nil {
 		return g.Wait()
 	}
-	fmt.Fprintf(m.Stderr, "Refrain is watching a feed. Events appear below; the page is http://%[1]s/, the events are at http://%[1]s/v1/events. Ctrl-C ends it.\n\n", s.Addr())
+	fmt.Fprintf(m.Stderr, "Refrain is watching a feed. Events appear below; the page is http://%[1]s/, the events "+
+		"are at http://%[1]s/v1/events. Ctrl-C ends it.\n\n", s.Addr())
 	g.Go(func() error { return s.Follow(ctx, "terminal", show) })
 	g.Go(func() error { stats.run(ctx, status); return nil })
 	err := g.Wait()
@@ -191,7 +192,8 @@ func (m *Main) demoSource(f *demoFlags, args []string) (*countedSource, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &countedSource{Source: &invented{g: g, pacer: demo.Pacer{Speed: 1}, batch: max(1, min(int(f.rate/20), maxInvented))}}, nil
+	return &countedSource{Source: &synthetic{g: g, pacer: demo.Pacer{Speed: 1},
+		batch: max(1, min(int(f.rate/20), maxSynthetic))}}, nil
 }
 
 // replay hands the posts of a file on when they are due.
@@ -210,14 +212,14 @@ func (r *replay) Next(ctx context.Context) (ingest.Batch, error) {
 	return b, err
 }
 
-// invented is the synthetic feed as a source.
-type invented struct {
+// synthetic is the synthetic feed as a source.
+type synthetic struct {
 	g     *demo.Generator
 	pacer demo.Pacer
 	batch int
 }
 
-func (s *invented) Next(ctx context.Context) (ingest.Batch, error) {
+func (s *synthetic) Next(ctx context.Context) (ingest.Batch, error) {
 	b := ingest.Batch{Partition: "demo"}
 	for range s.batch {
 		p, _ := s.g.Next()

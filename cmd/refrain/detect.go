@@ -50,7 +50,9 @@ func (m *Main) detect() *cobra.Command {
 			if err != nil {
 				return usage("%w", err)
 			}
-			d := detecting{main: m, src: src, windows: windows, minTokens: window.minTokens, out: out, threshold: cfg.Threshold, span: cfg.Span}
+			d := detecting{
+				main: m, src: src, windows: windows, minTokens: window.minTokens, out: out, threshold: cfg.Threshold, span: cfg.Span,
+			}
 			return d.run(cmd.Context())
 		},
 	}
@@ -67,13 +69,13 @@ func (m *Main) limitMemory(budget, input int64) int64 {
 	if budget == 0 {
 		return 0
 	}
-	const rest = 16 << 20 // batches on their way, buffers, and room for garbage
+	const headroom = 16 << 20 // batches on their way, buffers, and room for garbage
 	window := max(budget-input, budget/8)
 	if input > budget/2 {
 		fmt.Fprintf(m.Stderr, "refrain: unpacking the file takes %s, the budget is %s: the window may hold %s\n",
 			units.FormatBytes(input), units.FormatBytes(budget), units.FormatBytes(window))
 	}
-	debug.SetMemoryLimit(window + input + max(window/4, rest))
+	debug.SetMemoryLimit(window + input + max(window/4, headroom))
 	return window
 }
 
@@ -88,6 +90,7 @@ func (m *Main) reportForced() func(sigstore.Forced) {
 			return
 		}
 		span = f.Span
-		fmt.Fprintf(m.Stderr, "refrain: the budget is full: texts are dropped before their time, the window now reaches back %v\n", f.Span)
+		fmt.Fprintf(m.Stderr,
+			"refrain: the budget is full: texts are dropped before their time, the window now reaches back %v\n", f.Span)
 	}
 }

@@ -32,7 +32,8 @@ func (d *detecting) run(ctx context.Context) error {
 	out := d.newOutput()
 	progress := terminal.NewProgress(d.status, d.src.Size())
 	counts, err := detection.Run(ctx, detection.Config{
-		Source: d.src, Windows: d.windows, MinTokens: d.minTokens, Note: d.main.complain, Write: out.write, Progress: progress.Update,
+		Source: d.src, Windows: d.windows, MinTokens: d.minTokens, Note: d.main.complain, Write: out.write,
+		Progress: progress.Update,
 	})
 	if ctx.Err() != nil {
 		err = errInterrupted
@@ -52,11 +53,11 @@ var errNoPosts = errors.New("not one line is a post; if its fields have other na
 var errInterrupted = fmt.Errorf("%w; the events so far are out", errStopped)
 
 // summarise says what was done, on stderr.
-func (d *detecting) summarise(c detection.Counts, took time.Duration) {
+func (d *detecting) summarise(c detection.Counts, elapsed time.Duration) {
 	s := detector.Total(d.windows.Detectors())
 	w := d.main.Stderr
 	fmt.Fprintf(w, "%d %s in %v (%.0f posts/s), %d rejected, %d changed\n", c.Posts, terminal.Noun(c.Posts, "post"),
-		took.Round(time.Millisecond), float64(c.Posts)/took.Seconds(), c.Rejected, c.Changed)
+		elapsed.Round(time.Millisecond), float64(c.Posts)/elapsed.Seconds(), c.Rejected, c.Changed)
 	fmt.Fprintf(w, "%d %s compared, %d too short, %d delivered again, %d late\n", c.Sentences,
 		terminal.Noun(c.Sentences, "sentence"), c.TooShort, c.Redelivered, s.Late)
 	fmt.Fprintf(w, "%d %s; the window holds %d %s, %d %s, %s\n", c.Events, terminal.Noun(c.Events, "event"), s.Groups,
@@ -70,14 +71,14 @@ func (d *detecting) summarise(c detection.Counts, took time.Duration) {
 			terminal.Noun(int(s.ForcedOccurrences), "occurrence"))
 	}
 	if s.Truncated > 0 {
-		fmt.Fprintf(w, "%d sentences repeat more than %s texts: their further events are left out\n", s.Truncated, "--max-matches")
+		fmt.Fprintf(w, "%d sentences repeat more than --max-matches texts: their further events are left out\n", s.Truncated)
 	}
 }
 
 // reach says how far back a window of a budget reached at the end.
-func reach(kept, span time.Duration) string {
-	if kept < span {
-		return fmt.Sprintf("the window reached back only %v at the end", kept)
+func reach(effective, span time.Duration) string {
+	if effective < span {
+		return fmt.Sprintf("the window reached back only %v at the end", effective)
 	}
 	return fmt.Sprintf("though the window held its whole span of %v again at the end", span)
 }

@@ -41,7 +41,8 @@ func TestDetectStrict(t *testing.T) {
 	}
 	var out bytes.Buffer
 	stderr, status := runDetect(t, strings.NewReader(posts.String()), &out, "--strict")
-	if status != exitFailure || !strings.Contains(stderr, "stdin:51: want a JSON object") || strings.Contains(stderr, "stdin:62") {
+	if status != exitFailure || !strings.Contains(stderr, "stdin:51: want a JSON object") ||
+		strings.Contains(stderr, "stdin:62") {
 		t.Errorf("status %d, and on stderr: %s", status, stderr)
 	}
 	if n := strings.Count(out.String(), "\n"); n != 49 {
@@ -67,7 +68,8 @@ func TestDetectTimesOfUntimedPosts(t *testing.T) {
 		t.Fatalf("%d events, want %d", len(lines), n-1)
 	}
 	for i, line := range lines {
-		later, earlier := fmt.Sprintf(`"later":{"source":"","post":"p%02d"`, i+1), fmt.Sprintf(`"earlier":{"source":"","post":"p%02d"`, i)
+		later, earlier := fmt.Sprintf(`"later":{"source":"","post":"p%02d"`, i+1),
+			fmt.Sprintf(`"earlier":{"source":"","post":"p%02d"`, i)
 		if !strings.Contains(line, later) || !strings.Contains(line, earlier) {
 			t.Fatalf("event %d is not %s with %s: %s", i, later, earlier, line)
 		}
@@ -143,7 +145,8 @@ func TestDetectEndsWhenNobodyReads(t *testing.T) {
 		}
 	}()
 	defer in.Close()
-	if stderr, status := runDetect(t, in, &brokenPipe{100_000}); status != exitFailure || !strings.Contains(stderr, errBroken.Error()) {
+	if stderr, status := runDetect(t, in, &brokenPipe{100_000}); status != exitFailure ||
+		!strings.Contains(stderr, errBroken.Error()) {
 		t.Errorf("status %d, and on stderr: %s", status, stderr)
 	}
 }
@@ -205,17 +208,22 @@ func TestDetectBudget(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	var posts strings.Builder
 	for i := range 8000 { // some 2 MB in the window
-		fmt.Fprintf(&posts, `{"id":"%d","created_at":%d,"text":"alpha%d beta%d gamma%d delta%d"}`+"\n", i, 1_000_000_000+i, i, i, i, i)
+		fmt.Fprintf(&posts, `{"id":"%d","created_at":%d,"text":"alpha%d beta%d gamma%d delta%d"}`+"\n", i, 1_000_000_000+i,
+			i, i, i, i)
 	}
-	stderr, _ := runDetect(t, strings.NewReader(posts.String()), io.Discard, "--budget", "1MB", "--span", "10h", "--batch", "500")
-	if !strings.Contains(stderr, "texts before their time: the window reached back only ") || strings.Contains(stderr, "again at the end") {
+	stderr, _ := runDetect(t, strings.NewReader(posts.String()), io.Discard, "--budget", "1MB", "--span", "10h",
+		"--batch", "500")
+	if !strings.Contains(stderr, "texts before their time: the window reached back only ") ||
+		strings.Contains(stderr, "again at the end") {
 		t.Errorf("at its limit: %s", stderr)
 	}
 	for i := range 200 { // ten days in which little happens
 		fmt.Fprintf(&posts, `{"id":"later%d","created_at":%d,"text":"little more to say today"}`+"\n", i, 1_000_000_000+(i+1)*4320)
 	}
-	stderr, _ = runDetect(t, strings.NewReader(posts.String()), io.Discard, "--budget", "1MB", "--span", "10h", "--batch", "500")
-	if !strings.Contains(stderr, "texts before their time: though the window held its whole span of 10h0m0s again at the end") ||
+	stderr, _ = runDetect(t, strings.NewReader(posts.String()), io.Discard, "--budget", "1MB", "--span", "10h",
+		"--batch", "500")
+	if !strings.Contains(stderr,
+		"texts before their time: though the window held its whole span of 10h0m0s again at the end") ||
 		strings.Contains(stderr, "reached back only") {
 		t.Errorf("with room again: %s", stderr)
 	}
@@ -226,7 +234,7 @@ func TestUnpackingCounts(t *testing.T) {
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	for _, c := range []struct {
 		budget, input, want int64
-		told                string
+		warning             string
 	}{
 		{0, 64 << 20, 0, ""},
 		{100e6, 9e6, 91e6, ""},
@@ -236,8 +244,8 @@ func TestUnpackingCounts(t *testing.T) {
 		var stderr bytes.Buffer
 		m := Main{Stderr: &stderr}
 		got := m.limitMemory(c.budget, c.input)
-		if got != c.want || !strings.Contains(stderr.String(), c.told) || (stderr.Len() > 0) != (c.told != "") {
-			t.Errorf("budget %d, input %d: got %d, want %d; told %q, want %q", c.budget, c.input, got, c.want, &stderr, c.told)
+		if got != c.want || !strings.Contains(stderr.String(), c.warning) || (stderr.Len() > 0) != (c.warning != "") {
+			t.Errorf("budget %d, input %d: got %d, want %d; told %q, want %q", c.budget, c.input, got, c.want, &stderr, c.warning)
 		}
 	}
 }

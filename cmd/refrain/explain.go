@@ -18,7 +18,8 @@ func (m *Main) explain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   `explain "A" "B"`,
 		Short: "Say why two texts match, or do not",
-		Long:  "Show the sentences of two texts with their tokens and signatures, and for each pair of sentences the\noverlap, the Jaccard similarity, the Hamming distance and the radius that loses nothing.",
+		Long: "Show the sentences of two texts with their tokens and signatures, and for each pair of sentences the\n" +
+			"overlap, the Jaccard similarity, the Hamming distance and the radius that loses nothing.",
 		Example: `  refrain explain "The vote is today at nine" "the vote is today, at ten"` + "\n" +
 			`  refrain explain --threshold 0.5 "A b c d" "A b c e"`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -56,7 +57,8 @@ func printExplanation(w io.Writer, e explain.Explanation) error {
 	printSentences(&b, "B", e.B)
 	for _, p := range e.Pairs {
 		fmt.Fprintf(&b, "\nA%d and B%d: %s\n", p.A, p.B, p.Why)
-		fmt.Fprintf(&b, "  common %d, union %d, Jaccard %.4f, Hamming %d, radius %d\n", p.Common, p.Union, p.Jaccard, p.Hamming, p.Radius)
+		fmt.Fprintf(&b, "  common %d, union %d, Jaccard %.4f, Hamming %d, radius %d\n", p.Common, p.Union, p.Jaccard,
+			p.Hamming, p.Radius)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err

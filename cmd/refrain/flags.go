@@ -36,7 +36,8 @@ func (f *inputFlags) add(to *pflag.FlagSet) {
 
 // addMeta adds what only those need who write events.
 func (f *inputFlags) addMeta(to *pflag.FlagSet) {
-	to.StringSliceVar(&f.keep, "keep", nil, "fields of a post that its events have too, in later.meta: as in url,user.followers")
+	to.StringSliceVar(&f.keep, "keep", nil,
+		"fields of a post that its events have too, in later.meta: as in url,user.followers")
 	to.StringVar(&f.link, "link", "", "template of a post's address, for later.link: as in https://x.com/{author}/status/{id}")
 }
 
@@ -83,8 +84,10 @@ type modelFlags struct {
 }
 
 func (f *modelFlags) add(to *pflag.FlagSet) {
-	to.StringVar(&f.name, "model", "default", "codes of words: default, which is built in, md5, which are hashed, or a model's file; the events are the same")
-	to.IntVar(&f.bits, "bits", hashcodes.DefaultBits, "bits of a signature of hashed codes: 32, 64, 128 or 256; with this or --ones alone the model is md5")
+	to.StringVar(&f.name, "model", "default",
+		"codes of words: default, which is built in, md5, which are hashed, or a model's file; the events are the same")
+	to.IntVar(&f.bits, "bits", hashcodes.DefaultBits,
+		"bits of a signature of hashed codes: 32, 64, 128 or 256; with this or --ones alone the model is md5")
 	to.IntVar(&f.ones, "ones", hashcodes.DefaultOnes, "bits that a token sets, at most, of hashed codes")
 	f.flags = to
 }
@@ -98,7 +101,8 @@ func (f *modelFlags) model() (*hashcodes.Model, error) {
 		}
 		return model, nil
 	case f.sized():
-		return nil, usage("--bits and --ones are those of hashed codes: leave them out with --model %s, which has its own, or say --model md5", f.name)
+		return nil, usage("--bits and --ones are those of hashed codes: leave them out with --model %s, which has its "+
+			"own, or say --model md5", f.name)
 	case f.name == "-":
 		return nil, usage("model -: a model is read from a file, not from stdin")
 	}
@@ -133,7 +137,8 @@ func (f *repeatFlags) add(to *pflag.FlagSet) {
 	window := detector.Default()
 	addThreshold(to, &f.threshold)
 	to.StringVar(&f.span, "span", units.FormatDuration(window.Span), "how far back a repeat may lie: 90m, 24h, 7d")
-	to.StringVar(&f.lateness, "lateness", units.FormatDuration(window.Lateness), "how far behind the newest posts a post may come")
+	to.StringVar(&f.lateness, "lateness", units.FormatDuration(window.Lateness),
+		"how far behind the newest posts a post may come")
 }
 
 // window is the default one with what the flags say.
@@ -164,10 +169,13 @@ type windowFlags struct {
 func (f *windowFlags) add(to *pflag.FlagSet) {
 	f.repeatFlags.add(to)
 	addMinTokens(to, &f.minTokens)
-	to.IntVar(&f.maxMatches, "max-matches", 0, "texts that one look-up reports, at most; 0: all, which of n variants of one text are n²/2")
-	to.BoolVar(&f.texts, "texts", true, "keep the texts, to show the earlier one in events; --texts=false saves a third of the memory")
+	to.IntVar(&f.maxMatches, "max-matches", 0,
+		"texts that one look-up reports, at most; 0: all, which of n variants of one text are n²/2")
+	to.BoolVar(&f.texts, "texts", true,
+		"keep the texts, to show the earlier one in events; --texts=false saves a third of the memory")
 	to.StringVar(&f.budget, "budget", "0", "bytes the window and the unpacking of FILE may hold, as in 512MB; 0: no limit")
-	to.StringVar(&f.engine, "engine", detector.DefaultEngine, "how candidates are found: auto, prefix, scan or cuda; the events are the same")
+	to.StringVar(&f.engine, "engine", detector.DefaultEngine,
+		"how candidates are found: auto, prefix, scan or cuda; the events are the same")
 	to.IntVar(&f.partitions, "partitions", 1, "windows to cut the feed into; the events are the same")
 	to.IntVar(&f.workers, "workers", runtime.GOMAXPROCS(0), "goroutines that serve the partitions")
 	f.model.add(to)
@@ -187,12 +195,12 @@ func (f *windowFlags) config() (cfg detector.Config, err error) {
 	if cfg.Span < time.Millisecond || cfg.Lateness < 0 {
 		return cfg, usage("--span wants 1ms or more, --lateness 0 or more")
 	}
-	const mostPartitions = 1024 // as in serve; each is a window of its own
+	const maxPartitions = 1024 // as in serve; each is a window of its own
 	switch {
 	case f.minTokens < 0 || f.maxMatches < 0:
 		return cfg, usage("--min-tokens %d, --max-matches %d: want 0 or more", f.minTokens, f.maxMatches)
-	case f.partitions < 1 || f.partitions > mostPartitions:
-		return cfg, usage("--partitions %d: want 1 to %d", f.partitions, mostPartitions)
+	case f.partitions < 1 || f.partitions > maxPartitions:
+		return cfg, usage("--partitions %d: want 1 to %d", f.partitions, maxPartitions)
 	case f.workers < 1:
 		return cfg, usage("--workers %d: want 1 or more", f.workers)
 	}

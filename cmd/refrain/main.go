@@ -35,11 +35,14 @@ func (m *Main) command() *cobra.Command {
 		Short: "Say which sentences of a feed of posts repeat something seen before",
 		Long: "Refrain watches feeds of posts and says at once which sentences of a new post repeat, or nearly repeat,\n" +
 			"something seen in the last hours or days: where it was first, how often since, how similar.",
-		Example: "  refrain demo                        watch it at work on a made-up feed\n  refrain detect posts.jsonl          find the reuse in a file\n  refrain serve                       run the service on http://127.0.0.1:8080",
+		Example: "  refrain demo                        watch it at work on a made-up feed\n" +
+			"  refrain detect posts.jsonl          find the reuse in a file\n" +
+			"  refrain serve                       run the service on http://127.0.0.1:8080",
 	}
 	root.Version = versionLine()
 	root.SetVersionTemplate("refrain {{.Version}}\n")
-	root.AddCommand(m.demo(), m.detect(), m.sentences(), m.explain(), m.match(), m.plan(), m.train(), m.model(), m.serve(), m.check(), m.version())
+	root.AddCommand(m.demo(), m.detect(), m.sentences(), m.explain(), m.match(), m.plan(), m.train(), m.model(),
+		m.serve(), m.check(), m.version())
 	return root
 }
 

@@ -23,7 +23,8 @@ func (m *Main) match() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "match TEXT",
 		Short: "Ask a running server what a text repeats",
-		Long:  "Look each sentence of a text up in the window of a running server, as if it were posted now, without storing\nit. With - the text comes from stdin.",
+		Long: "Look each sentence of a text up in the window of a running server, as if it were posted now, without " +
+			"storing\nit. With - the text comes from stdin.",
 		Example: `  refrain match "The quick brown fox jumps over the lazy dog."` + "\n" +
 			`  refrain match --server http://127.0.0.1:9000 --json - < article.txt`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -102,17 +103,17 @@ func refusal(resp *http.Response, body []byte) string {
 	if json.Unmarshal(body, &p) != nil || p.Title+p.Detail == "" {
 		return resp.Status + ": " + terminal.Clean(string(bytes.TrimSpace(body)))
 	}
-	said := resp.Status
+	message := resp.Status
 	if p.Title != "" && p.Title != http.StatusText(resp.StatusCode) {
-		said += ": " + terminal.Clean(p.Title)
+		message += ": " + terminal.Clean(p.Title)
 	}
 	if p.Detail != "" {
-		said += ": " + terminal.Clean(p.Detail)
+		message += ": " + terminal.Clean(p.Detail)
 	}
 	if after := resp.Header.Get("Retry-After"); after != "" {
-		said += " (again after " + terminal.Clean(after) + " s)"
+		message += " (again after " + terminal.Clean(after) + " s)"
 	}
-	return said
+	return message
 }
 
 // answered is what of the server's answer is shown.
@@ -150,7 +151,8 @@ func (m *Main) printMatches(body []byte) error {
 		case !s.Compared:
 			fmt.Fprintln(&b, "  too short to be compared")
 		case s.Cut:
-			fmt.Fprintf(&b, "  repeats more texts than one answer holds (limits.match_results); %d of them shown: ask for fewer sentences at a time\n", len(s.Matches))
+			fmt.Fprintf(&b, "  repeats more texts than one answer holds (limits.match_results); %d of them shown: ask for "+
+				"fewer sentences at a time\n", len(s.Matches))
 		case len(s.Matches) == 0:
 			fmt.Fprintln(&b, "  nothing like it in the window")
 		}
@@ -159,7 +161,8 @@ func (m *Main) printMatches(body []byte) error {
 		}
 		for _, r := range s.Matches {
 			fmt.Fprintf(&b, "  J %.3f  %s %s  %q\n    first in %s at %s, seen %d %s before\n", r.Jaccard, r.Earlier.Time,
-				terminal.Clean(r.Earlier.Post), terminal.Clean(r.Earlier.Text), terminal.Clean(r.First.Post), r.First.Time, r.Occurrences-1, terminal.Noun(r.Occurrences-1, "time"))
+				terminal.Clean(r.Earlier.Post), terminal.Clean(r.Earlier.Text), terminal.Clean(r.First.Post), r.First.Time,
+				r.Occurrences-1, terminal.Noun(r.Occurrences-1, "time"))
 		}
 	}
 	_, err := io.WriteString(m.Stdout, b.String())

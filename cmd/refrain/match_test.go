@@ -31,7 +31,8 @@ func mustMatch(t *testing.T, in string, status int, answer string) (asked, out, 
 
 // TestMatchSaysWhatIsLeftOut: a sentence that the answer had no room for is not one that repeats nothing.
 func TestMatchSaysWhatIsLeftOut(t *testing.T) {
-	_, out, _ := mustMatch(t, "a", http.StatusOK, `{"sentences":[{"text":"a","compared":true,"matches":[],"truncated":true},{"text":"b","compared":true,"matches":[]}]}`)
+	_, out, _ := mustMatch(t, "a", http.StatusOK,
+		`{"sentences":[{"text":"a","compared":true,"matches":[],"truncated":true},{"text":"b","compared":true,"matches":[]}]}`)
 	if strings.Count(out, "nothing like it") != 1 || !strings.Contains(out, "a\n  repeats more texts than one answer holds") {
 		t.Errorf("printed:\n%s", out)
 	}
@@ -54,8 +55,9 @@ func TestMatchWithoutToken(t *testing.T) {
 // TestMatchTellsProblems: what a server refuses is told in words, not as JSON; what is no problem document as it is.
 func TestMatchTellsProblems(t *testing.T) {
 	for body, want := range map[string]string{
-		`{"type":"urn:x","title":"The window is held","status":503,"detail":"Ask again."}`: "503 Service Unavailable: The window is held: Ask again.\n",
-		`{"title":"Service Unavailable","detail":"Ask \u001b[31mlater."}`:                  "503 Service Unavailable: Ask ",
+		`{"type":"urn:x","title":"The window is held","status":503,"detail":"Ask again."}`: "503 Service Unavailable: " +
+			"The window is held: Ask again.\n",
+		`{"title":"Service Unavailable","detail":"Ask \u001b[31mlater."}`: "503 Service Unavailable: Ask ",
 		"upstream away\n": "503 Service Unavailable: upstream away\n",
 	} {
 		_, _, errs := mustMatch(t, "a", http.StatusServiceUnavailable, body)

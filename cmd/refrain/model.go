@@ -37,7 +37,7 @@ func (m *Main) model() *cobra.Command {
 
 // shownModel is a model's description as people read it.
 func shownModel(m *hashcodes.Model) any {
-	about := m.Description()
+	description := m.Description()
 	return struct {
 		Name        string          `json:"name"`
 		Bits        int             `json:"bits"`
@@ -47,5 +47,8 @@ func shownModel(m *hashcodes.Model) any {
 		TextVersion int             `json:"text_version"`
 		Words       int             `json:"words"`
 		TrainedOn   json.RawMessage `json:"trained_on,omitempty"`
-	}{m.Name(), about.Bits, about.Ones, about.Learner, about.Seed, about.TextVersion, m.Len(), json.RawMessage(about.TrainedOn)}
+	}{
+		m.Name(), description.Bits, description.Ones, description.Learner, description.Seed, description.TextVersion,
+		m.Len(), json.RawMessage(description.TrainedOn),
+	}
 }

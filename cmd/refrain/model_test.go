@@ -19,13 +19,18 @@ import (
 
 // TestModelsFindTheSame: events have the same ids with every model, on real posts of several languages.
 func TestModelsFindTheSame(t *testing.T) {
-	for _, file := range []string{"stream/ira_2012-02_2016-08.jsonl.zst", "stream/weibo_ced_2010-2012.jsonl.zst", "news/reuters21578_to_1987-03-31.jsonl.gz"} {
+	for _, file := range []string{
+		"stream/ira_2012-02_2016-08.jsonl.zst", "stream/weibo_ced_2010-2012.jsonl.zst", "news/reuters21578_to_1987-03-31.jsonl.gz",
+	} {
 		posts := string(e2e.Lines(t, file, 700))
 		learned, _ := mustTrain(t, posts, "--bits", "32", "--vocab", "200")
 		for _, threshold := range []string{"0.8", "0.5"} {
 			args := []string{"--span", "87600h", "--threshold", threshold}
 			want := eventIDs(t, posts, append(args, "--model", "md5")...)
-			for _, model := range []string{"--model default", "--model default --engine scan", "--model default --engine prefix", "", "--bits 32", "--model " + learned} {
+			for _, model := range []string{
+				"--model default", "--model default --engine scan", "--model default --engine prefix", "", "--bits 32",
+				"--model " + learned,
+			} {
 				got := eventIDs(t, posts, append(args, strings.Fields(model)...)...)
 				if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {
 					t.Errorf("%s, θ %s, %q: %d events with md5 (-md5 +this):\n%s", file, threshold, model, len(want), diff)
@@ -86,7 +91,10 @@ func TestModelMistakes(t *testing.T) {
 		{"--model md5 --bits 48", exitUsage, "--bits 48 --ones 1"},
 		{"--model -", exitUsage, "a model is read from a file, not from stdin"},
 	} {
-		for _, command := range [][]string{{"explain", "a", "b"}, {"detect", "--format", "text"}, {"sentences", "--format", "text"}, {"plan", "--posts-per-day", "1e6"}} {
+		for _, command := range [][]string{
+			{"explain", "a", "b"}, {"detect", "--format", "text"}, {"sentences", "--format", "text"},
+			{"plan", "--posts-per-day", "1e6"},
+		} {
 			status, _, stderr := runModel(t, append(command, strings.Fields(c.args)...)...)
 			if status != c.status || !strings.Contains(stderr, c.want) {
 				t.Errorf("%s %s: status %d, want %d; %q, want %q in it", command[0], c.args, status, c.status, stderr, c.want)
@@ -108,7 +116,8 @@ func TestDefaultSignatures(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &line); err != nil || line.Signature != signature {
 		t.Errorf("%v, %s%s, want %s", err, out, stderr, signature)
 	}
-	if _, md5, _ := runModel(t, "sentences", "--format", "text", "--model", "md5"); md5 == out || !strings.Contains(md5, "signature") {
+	if _, md5, _ := runModel(t, "sentences", "--format", "text", "--model", "md5"); md5 == out ||
+		!strings.Contains(md5, "signature") {
 		t.Errorf("with md5: %s", md5)
 	}
 	if _, out, _ = runModel(t, "sentences", "--format", "text"); strings.Contains(out, "signature") {
@@ -139,7 +148,8 @@ func TestShowModel(t *testing.T) {
 		t.Errorf("got %+v of %s", got, out)
 	}
 	for args, want := range map[string]int{"": exitUsage, "a b": exitUsage, "-": exitUsage, learned + ".none": exitFailure} {
-		if status, _, stderr := runModel(t, append([]string{"model"}, strings.Fields(args)...)...); status != want || stderr == "" {
+		if status, _, stderr := runModel(t, append([]string{"model"}, strings.Fields(args)...)...); status != want ||
+			stderr == "" {
 			t.Errorf("model %s: status %d, want %d, and a reason", args, status, want)
 		}
 	}
@@ -147,7 +157,8 @@ func TestShowModel(t *testing.T) {
 
 // TestPlanKnowsTheCodes: fewer false candidates, cheaper look-ups by scan.
 func TestPlanKnowsTheCodes(t *testing.T) {
-	learned, _ := mustTrain(t, stockPosts(3000), "--bits", "64") // enough that md5 has false candidates among the few that judge
+	// enough that md5 has false candidates among the few that judge
+	learned, _ := mustTrain(t, stockPosts(3000), "--bits", "64")
 	micros := func(args ...string) float64 {
 		t.Helper()
 		status, out, stderr := runPlan(append([]string{"--posts-per-day", "1e6", "--threshold", "0.6", "--json"}, args...)...)

@@ -53,15 +53,15 @@ type jsonOutput struct {
 	buf   []byte
 }
 
-// write hands on some lines at once, the line end of the last one left to Append.
+// write appends several lines at a time, the line end of the last one left to Append.
 func (o *jsonOutput) write(matches []feed.Match) error {
-	for some := range slices.Chunk(matches, linesAtOnce) {
+	for chunk := range slices.Chunk(matches, linesPerAppend) {
 		o.buf = o.buf[:0]
-		for i := range some {
+		for i := range chunk {
 			if i > 0 {
 				o.buf = append(o.buf, '\n')
 			}
-			o.buf = some[i].AppendEvent(o.buf, deployment)
+			o.buf = chunk[i].AppendEvent(o.buf, deployment)
 		}
 		if err := o.lines.Append(o.buf); err != nil {
 			return err
@@ -70,8 +70,8 @@ func (o *jsonOutput) write(matches []feed.Match) error {
 	return nil
 }
 
-// linesAtOnce fill the buffer behind them about once.
-const linesAtOnce = 64
+// linesPerAppend fill the buffer of publish.Lines about once.
+const linesPerAppend = 64
 
 func (o *jsonOutput) close() error { return o.lines.Flush() }
 

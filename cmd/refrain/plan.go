@@ -62,17 +62,22 @@ func (m *Main) plan() *cobra.Command {
 func (f *planFlags) add(to *pflag.FlagSet) {
 	to.Float64Var(&f.feed.PostsPerDay, "posts-per-day", f.feed.PostsPerDay, "posts of a mean day, as in 1e8")
 	f.repeats.add(to)
-	to.StringVar(&f.maxHold, "max-hold", units.FormatDuration(f.feed.MaxHold), "how far behind the fastest source the slowest may be (window.max_hold)")
+	to.StringVar(&f.maxHold, "max-hold", units.FormatDuration(f.feed.MaxHold),
+		"how far behind the fastest source the slowest may be (window.max_hold)")
 	to.BoolVar(&f.feed.Texts, "texts", f.feed.Texts, "the window keeps the texts")
 	f.model.add(to)
 
-	to.Float64Var(&f.feed.PeakFactor, "peak", f.feed.PeakFactor, "posts of the busiest hour of a day against those of its mean hour, 1 to 24")
-	to.Float64Var(&f.feed.SentencesPerPost, "sentences", f.feed.SentencesPerPost, "sentences of a post that are long enough to be compared")
+	to.Float64Var(&f.feed.PeakFactor, "peak", f.feed.PeakFactor,
+		"posts of the busiest hour of a day against those of its mean hour, 1 to 24")
+	to.Float64Var(&f.feed.SentencesPerPost, "sentences", f.feed.SentencesPerPost,
+		"sentences of a post that are long enough to be compared")
 	to.Float64Var(&f.feed.TokensPerSentence, "tokens", f.feed.TokensPerSentence, "distinct words of such a sentence")
-	to.Float64Var(&f.feed.DistinctShare, "distinct", f.feed.DistinctShare, "share of distinct ones among the sentences of a span")
+	to.Float64Var(&f.feed.DistinctShare, "distinct", f.feed.DistinctShare,
+		"share of distinct ones among the sentences of a span")
 	to.Float64Var(&f.feed.TextBytes, "text-bytes", f.feed.TextBytes, "bytes of such a sentence")
 	to.Float64Var(&f.feed.PostBytes, "post-bytes", f.feed.PostBytes, "bytes of a post as JSON")
-	to.Float64Var(&f.feed.EventsPerSentence, "events", f.feed.EventsPerSentence, "texts that a sentence is reported to repeat, in the mean")
+	to.Float64Var(&f.feed.EventsPerSentence, "events", f.feed.EventsPerSentence,
+		"texts that a sentence is reported to repeat, in the mean")
 
 	to.IntVar(&f.machine.Cores, "cores", f.machine.Cores, "cores of a worker's machine")
 	to.StringVar(&f.memory, "memory", sized(f.machine.Memory), "memory of a worker's machine")
@@ -106,7 +111,7 @@ func (f *planFlags) parse(flags *pflag.FlagSet) error {
 	const kB, MB = 1000, 1_000_000
 	for _, b := range []struct {
 		name, value string
-		least       int64
+		min         int64
 		to          *float64
 	}{
 		{"memory", f.memory, MB, &f.machine.Memory}, {"network", f.network, kB, &f.machine.Network},
@@ -116,7 +121,7 @@ func (f *planFlags) parse(flags *pflag.FlagSet) error {
 		if err != nil {
 			return usage("--%s: %w", b.name, err)
 		}
-		if err := units.MinBytes(n, b.least); err != nil {
+		if err := units.MinBytes(n, b.min); err != nil {
 			return usage("--%s %q is %w", b.name, b.value, err)
 		}
 		*b.to = float64(n)
@@ -149,16 +154,19 @@ func (f *planFlags) agree(flags *pflag.FlagSet) error {
 
 // planFlagOf is the flag of each quantity that a plan starts from.
 var planFlagOf = map[string]string{
-	"PostsPerDay": "posts-per-day", "PeakFactor": "peak", "Span": "span", "Lateness": "lateness", "MaxHold": "max-hold", "Threshold": "threshold",
-	"Bits": "bits", "Ones": "ones", "Model": "model", "SentencesPerPost": "sentences", "TokensPerSentence": "tokens", "DistinctShare": "distinct",
-	"TextBytes": "text-bytes", "PostBytes": "post-bytes", "EventsPerSentence": "events",
+	"PostsPerDay": "posts-per-day", "PeakFactor": "peak", "Span": "span", "Lateness": "lateness", "MaxHold": "max-hold",
+	"Threshold": "threshold",
+	"Bits":      "bits", "Ones": "ones", "Model": "model", "SentencesPerPost": "sentences", "TokensPerSentence": "tokens",
+	"DistinctShare": "distinct",
+	"TextBytes":     "text-bytes", "PostBytes": "post-bytes", "EventsPerSentence": "events",
 	"Cores": "cores", "Memory": "memory", "Network": "network", "GPUs": "gpus", "GPUMemory": "gpu-memory",
 }
 
 // byFlag says why there is no plan by the flags, as they were given.
 func byFlag(err error, flags *pflag.FlagSet) error {
 	if errors.Is(err, plan.ErrTooLarge) {
-		return usage("no number of workers does it: shorten --span, raise --threshold, or take larger machines (--memory, --cores, --network, --gpus)")
+		return usage("no number of workers does it: shorten --span, raise --threshold, or take larger machines " +
+			"(--memory, --cores, --network, --gpus)")
 	}
 	var wrong plan.Mistakes
 	if !errors.As(err, &wrong) {
@@ -188,15 +196,17 @@ func (f *planFlags) print(w io.Writer, flags *pflag.FlagSet, r *plan.Result) err
 	var b strings.Builder
 	f.printInput(&b, flags)
 	printPlan(&b, r)
-	printShares(&b, "Time, in cores busy at the peak, all workers", r.Time, func(v float64) string { return fmt.Sprintf("%.3g", v) })
+	printShares(&b, "Time, in cores busy at the peak, all workers", r.Time, func(v float64) string {
+		return fmt.Sprintf("%.3g", v)
+	})
 	printShares(&b, "Memory, all workers", r.MemoryBy, func(v float64) string { return units.Bytes(int64(v)) })
 	fmt.Fprintf(&b, "\nNearest to its limit: %s, at %.0f %% of what it may take.\n", r.Bottleneck, 100*r.Loads[0].Value)
 	f.printChanges(&b, r)
-	for i, say := range r.Warnings {
+	for i, warning := range r.Warnings {
 		if i == 0 {
 			fmt.Fprintln(&b, "\nMind:")
 		}
-		fmt.Fprintf(&b, "  - %s\n", say)
+		fmt.Fprintf(&b, "  - %s\n", warning)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -212,16 +222,16 @@ func (f *planFlags) printInput(b *strings.Builder, flags *pflag.FlagSet) {
 	for _, g := range groups {
 		var given, assumed []string
 		for _, name := range strings.Fields(g.names) {
-			said := name + " " + plainNumber(flags.Lookup(name).Value.String())
+			setting := name + " " + plainNumber(flags.Lookup(name).Value.String())
 			if name == "model" {
-				said = "model " + f.feed.Model
+				setting = "model " + f.feed.Model
 			}
 			switch {
 			case flags.Changed(name), name == "model" && f.model.sized():
-				given = append(given, said)
+				given = append(given, setting)
 			case name == "gpu-memory" && f.machine.GPUs == 0, name == "bits", name == "ones":
 			default:
-				assumed = append(assumed, said)
+				assumed = append(assumed, setting)
 			}
 		}
 		if len(assumed) > 0 {
@@ -246,31 +256,42 @@ func printPlan(b *strings.Builder, r *plan.Result) {
 	}
 	fmt.Fprintln(b)
 	if r.Rows > 1 {
-		line("workers", "%s: a grid of %d rows that share the look-ups, %d columns that share the window", units.Thousands(r.Workers), r.Rows, r.Columns)
+		line("workers", "%s: a grid of %d rows that share the look-ups, %d columns that share the window",
+			units.Thousands(r.Workers), r.Rows, r.Columns)
 	} else {
 		line("workers", "%s, each on a machine of its own", units.Thousands(r.Workers))
 	}
 	line("partitions", "%s, %d a worker (topics.partitions)", units.Thousands(r.Partitions), r.WorkerPartitions)
-	line("memory", "%s a worker, %s in all: %s of window a worker, its garbage, and the process", units.Bytes(int64(r.MemoryPerWorker)),
+	line("memory", "%s a worker, %s in all: %s of window a worker, its garbage, and the process",
+		units.Bytes(int64(r.MemoryPerWorker)),
 		units.Bytes(int64(r.Memory)), units.Bytes(int64(r.WindowBytes/float64(r.Columns))))
 	line("budget", "set window.budget to %s, a tenth more than the window should need; a worker that fills it takes %s",
 		units.Bytes(int64(r.WindowBudget)), units.Bytes(int64(r.MemoryAtBudget)))
 	line("GPUs", "%s", units.Thousands(r.GPUs))
-	line("latency", "%s in the median, %s for 99 in 100, from a post to its event", units.Seconds(r.LatencyP50), units.Seconds(r.LatencyP99))
-	line("window", "%s sentences, %s distinct, %s", units.Count(r.WindowSentences), units.Count(r.WindowRows), units.Bytes(int64(r.WindowBytes)))
+	line("latency", "%s in the median, %s for 99 in 100, from a post to its event", units.Seconds(r.LatencyP50),
+		units.Seconds(r.LatencyP99))
+	line("window", "%s sentences, %s distinct, %s", units.Count(r.WindowSentences), units.Count(r.WindowRows),
+		units.Bytes(int64(r.WindowBytes)))
 	line("disk", "%s a worker, %s in all: %s of sentences and %s of events, those of span, lateness, max-hold and 1 h",
-		units.Bytes(int64(r.DiskPerWorker)), units.Bytes(int64(r.TopicBytes+r.EventBytes)), units.Bytes(int64(r.TopicBytes)), units.Bytes(int64(r.EventBytes)))
-	line("", "%s of sentences while what no window needs is purged, as the embedded topic does unless a source is far behind", units.Bytes(int64(r.PurgedBytes)))
+		units.Bytes(int64(r.DiskPerWorker)), units.Bytes(int64(r.Disk)),
+		units.Bytes(int64(r.TopicBytes)), units.Bytes(int64(r.EventBytes)))
+	line("", "%s of sentences while what no window needs is purged, as the embedded topic does unless a source is "+
+		"far behind", units.Bytes(int64(r.PurgedBytes)))
+	line("", "%s of the index of reuse (lookup.db), and up to %s a worker of dead letters (dead_letters)",
+		units.Bytes(int64(r.IndexBytes)), units.Bytes(int64(r.LetterBytes)))
 	line("limits", "set topics.sentence_bytes to %s and topics.event_bytes to %s, a tenth more",
 		units.Bytes(int64(r.SentenceLimit)), units.Bytes(int64(r.EventLimit)))
-	line("look-ups", "%s/s at the peak in every worker, %s each by %s", units.Count(r.Sentences/float64(r.Rows)), units.Seconds(r.LookupMicros/1e6), engineName(r))
-	line("network", "%s/s a worker; the brokers send %s/s", units.Bytes(int64(r.NetworkPerWorker)), units.Bytes(int64(r.NetworkOut)))
+	line("look-ups", "%s/s at the peak in every worker, %s each by %s", units.Count(r.Sentences/float64(r.Rows)),
+		units.Seconds(r.LookupMicros/1e6), engineName(r))
+	line("network", "%s/s a worker; the brokers send %s/s", units.Bytes(int64(r.NetworkPerWorker)),
+		units.Bytes(int64(r.NetworkOut)))
 	for _, a := range r.Alternatives[1:] {
 		if a.Workers == 0 {
 			line("or "+a.Engine, "not with any number of workers")
 			continue
 		}
-		line("or "+a.Engine, "%s %s, %s in all, %s a look-up", units.Thousands(a.Workers), terminal.Noun(a.Workers, "worker"), units.Bytes(int64(a.Memory)), units.Seconds(a.LookupMicros/1e6))
+		line("or "+a.Engine, "%s %s, %s in all, %s a look-up", units.Thousands(a.Workers),
+			terminal.Noun(a.Workers, "worker"), units.Bytes(int64(a.Memory)), units.Seconds(a.LookupMicros/1e6))
 	}
 }
 
@@ -297,7 +318,8 @@ func printShares(b *strings.Builder, title string, shares []plan.Share, format f
 
 // printChanges plans again with one thing changed at a time.
 func (f *planFlags) printChanges(b *strings.Builder, now *plan.Result) {
-	fmt.Fprintf(b, "\nWhat would change it (now %s %s, %s in all):\n", units.Thousands(now.Workers), terminal.Noun(now.Workers, "worker"), units.Bytes(int64(now.Memory)))
+	fmt.Fprintf(b, "\nWhat would change it (now %s %s, %s in all):\n", units.Thousands(now.Workers),
+		terminal.Noun(now.Workers, "worker"), units.Bytes(int64(now.Memory)))
 	for _, c := range []struct {
 		name   string
 		change func(*plan.Feed, *plan.Machine)
@@ -317,6 +339,7 @@ func (f *planFlags) printChanges(b *strings.Builder, now *plan.Result) {
 			fmt.Fprintf(b, "  %-24s not with any number of workers\n", c.name)
 			continue
 		}
-		fmt.Fprintf(b, "  %-24s %s %s by %s, %s in all\n", c.name, units.Thousands(r.Workers), terminal.Noun(r.Workers, "worker"), r.Engine, units.Bytes(int64(r.Memory)))
+		fmt.Fprintf(b, "  %-24s %s %s by %s, %s in all\n", c.name, units.Thousands(r.Workers),
+			terminal.Noun(r.Workers, "worker"), r.Engine, units.Bytes(int64(r.Memory)))
 	}
 }

@@ -120,15 +120,18 @@ func TestPlanMistakes(t *testing.T) {
 		"--posts-per-day 1e8 --tokens 0.5":      "--tokens 0.5: want 1 to 256",
 		"--posts-per-day 1e8 --distinct 2":      "--distinct 2: want more than 0, at most 1",
 		"--posts-per-day 1e8 --text-bytes -1":   "--text-bytes -1: want 0 to 10^6",
-		"--posts-per-day 1e8 --post-bytes 50":   "--post-bytes 50: want 99 or more, which are the bytes of its sentences: --sentences 1.1 of --text-bytes 90",
-		"--posts-per-day 1e8 --events Inf":      "--events +Inf: want 0 to 10^6",
-		"--posts-per-day 1e8 --memory 64":       `--memory "64" is 64 bytes: want 1.0 MB or more, and megabytes are written 32MB`,
-		"--posts-per-day 1e8 --memory 64MB":     "--memory 64MB: want more than 88 MB: a worker takes at most 80 % of it, and its process alone takes 70 MB",
+		"--posts-per-day 1e8 --post-bytes 50": "--post-bytes 50: want 99 or more, which are the bytes of its " +
+			"sentences: --sentences 1.1 of --text-bytes 90",
+		"--posts-per-day 1e8 --events Inf": "--events +Inf: want 0 to 10^6",
+		"--posts-per-day 1e8 --memory 64":  `--memory "64" is 64 bytes: want 1.0 MB or more, and megabytes are written 32MB`,
+		"--posts-per-day 1e8 --memory 64MB": "--memory 64MB: want more than 88 MB: a worker takes at most 80 % of " +
+			"it, and its process alone takes 70 MB",
 		"--posts-per-day 1e8 --network 300":     `--network "300" is 300 bytes: want 1.0 kB or more`,
 		"--posts-per-day 1e8 --gpu-memory 80GB": "--gpu-memory 80GB: there are no GPUs; how many a machine has is --gpus",
 		"--posts-per-day 1e8 --gpus 65":         "--gpus 65: want 0 to 64",
 	} {
-		if status, out, stderr := runPlan(strings.Fields(args)...); status != exitUsage || !strings.Contains(stderr, want) || out != "" {
+		if status, out, stderr := runPlan(strings.Fields(args)...); status != exitUsage ||
+			!strings.Contains(stderr, want) || out != "" {
 			t.Errorf("refrain plan %s: status %d, got %q, want %q in it", args, status, stderr, want)
 		}
 	}
@@ -137,7 +140,8 @@ func TestPlanMistakes(t *testing.T) {
 // TestPlanDefaults: the feed that is planned for where no flag says another has the window that detect and serve have.
 func TestPlanDefaults(t *testing.T) {
 	feed, window := plan.DefaultFeed(), detector.Default()
-	if feed.Span != window.Span || feed.Lateness != window.Lateness || feed.Threshold != window.Threshold.Float() || feed.Texts == window.OmitTexts {
+	if feed.Span != window.Span || feed.Lateness != window.Lateness || feed.Threshold != window.Threshold.Float() ||
+		feed.Texts == window.OmitTexts {
 		t.Errorf("planned for %+v, the window is %+v", feed, window)
 	}
 }

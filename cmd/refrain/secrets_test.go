@@ -32,7 +32,8 @@ func TestMistakesShowNoSecret(t *testing.T) {
 		"publish: {webhooks: [{name: a, url: \"https://u:SECRET@ho st/?SECRET\", secrets: [whsec_SECRET!]}]}",
 		"publish: {webhooks: [{name: a, url: \"u:SECRET@host\", secrets: [whsec_SECRET!], headers: {\"X Y\": SECRET}}]}",
 		"publish: {webhooks: [{name: a, url: \"ftp://u:SECRET@host/\", secrets: SECRET, headers: SECRET}]}",
-		"publish: {webhooks: [{name: a, url: \"https://example.org/\", secrets: [whsec_SECRET!], headers: {\"X-Y\": \"SECRET\\n\"}}]}",
+		"publish: {webhooks: [{name: a, url: \"https://example.org/\", secrets: [whsec_SECRET!], headers: {\"X-Y\": " +
+			"\"SECRET\\n\"}}]}",
 		"publish: {webhooks: [{name: a, url: \"https://example.org/\", secrets: [SECRET], headers: {Host: SECRET}}]}",
 		"lookup: {store: redis, redis: {url: \"redis://u:SECRET@host:port/\"}}",
 		"lookup: {store: redis, redis: {url: \"redis://u:SECRET@127.0.0.1:1/notanumber\"}}",
@@ -46,7 +47,8 @@ func TestMistakesShowNoSecret(t *testing.T) {
 		"ingest: {nats: [{servers: [\"nats://u:SECRET@ho st\"], stream: a}]}",
 		"ingest: {nats: [{servers: [\"http://u:SECRET@host:4222\"], stream: a}]}",
 		"ingest: {nats: [{servers: [\"nats://SECRET@127.0.0.1:1/path?x\"], stream: \"\"}]}",
-		"ingest: {nats: [{servers: [\"nats://u:%zzSECRET@127.0.0.1:1\"], stream: a, password: SECRET, user: \"\", token: SECRET}]}",
+		"ingest: {nats: [{servers: [\"nats://u:%zzSECRET@127.0.0.1:1\"], stream: a, password: SECRET, user: \"\", " +
+			"token: SECRET}]}",
 		"publish: {nats: [{name: a, servers: [\"nats://u:SECRET@127.0.0.1:port\"], subject: \"a.>\", password: {a: SECRET}}]}",
 		"ingest: {kafka: [{brokers: [\"u:SECRET@host:9092\"], topics: []}]}",
 		"ingest: {kafka: [{brokers: [\"SECRET@host:9092\"], topics: [a]}]}",

@@ -24,7 +24,8 @@ func (m *Main) sentences() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sentences [FILE|-]",
 		Short: "Print the sentences of posts as the detector sees them",
-		Long:  "Print a JSON line for each sentence: where it stands, its normalised tokens in order, and whether it is\nlong enough to be compared. With --model, --bits or --ones also its signature.",
+		Long: "Print a JSON line for each sentence: where it stands, its normalised tokens in order, and whether it " +
+			"is\nlong enough to be compared. With --model, --bits or --ones also its signature.",
 		Example: "  refrain sentences posts.jsonl | head\n" +
 			"  echo 'Good morning, Vietnam! RT this.' | refrain sentences --format text --min-tokens 2",
 		Args: atMost(1, "one file"),

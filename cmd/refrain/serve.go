@@ -117,7 +117,8 @@ func (m *Main) runServe(ctx context.Context, cfg server.Config) error {
 	}()
 	cfg.Logger, cfg.Metrics, cfg.Version = t.Logger, t.Metrics(), buildVersion()
 	if dir := os.Getenv("REFRAIN_DATA"); dir != "" {
-		t.Logger.Warn("REFRAIN_DATA is where the tests find their posts: the data directory is --data or REFRAIN_DATA_DIR", "ignored", dir)
+		t.Logger.Warn("REFRAIN_DATA is where the tests find their posts: the data directory is --data or REFRAIN_DATA_DIR",
+			"ignored", dir)
 	}
 	s, err := server.New(cfg)
 	if err != nil {

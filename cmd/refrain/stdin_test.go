@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestStoppedWhileNothingComes: commands that read posts or a text end when they are told to, whoever holds their input open.
+// TestStoppedWhileNothingComes: commands that read posts or a text end when they are told to, whoever holds their
+// input open.
 func TestStoppedWhileNothingComes(t *testing.T) {
 	for _, args := range [][]string{{"sentences"}, {"train", "--out", t.TempDir() + "/x.model"}, {"match", "-"}} {
 		in, feed := io.Pipe()

@@ -29,7 +29,8 @@ func (m *Main) train() *cobra.Command {
 		Long: "Read posts and learn codes for their most frequent words, so that searches of such posts look at fewer\n" +
 			"candidates. Which events there are does not depend on the model, only how fast they are found. Posts should\n" +
 			"come in the order of time: the latest eleventh of the sentences is kept aside to measure with.\n" +
-			"Learners: direct, ours, has the fewest false candidates; " + strings.Join(train.Learners[1:], ", ") + " are there to compare with.",
+			"Learners: direct, ours, has the fewest false candidates; " + strings.Join(train.Learners[1:], ", ") +
+			" are there to compare with.",
 		Example: "  refrain train posts.jsonl --out posts.model\n" +
 			"  refrain train --bits 32 --threshold 0.6 --vocab 3000 2015.jsonl.zst 2016.jsonl.zst --out posts.model\n" +
 			"  refrain detect --model posts.model --threshold 0.6 2017.jsonl.zst",
@@ -50,9 +51,11 @@ func (m *Main) train() *cobra.Command {
 	f.StringVar(&c.Learner, "learner", c.Learner, strings.Join(train.Learners, ", "))
 	f.IntVar(&c.Bits, "bits", c.Bits, "bits of a signature: 32, 64, 128 or 256")
 	f.IntVar(&c.Ones, "ones", c.Ones, "bits that a token sets, at most; the model may do with fewer")
-	f.StringVar(&threshold, "threshold", c.Threshold.Decimal(), "Jaccard similarity that searches will ask for, as a decimal or a fraction")
+	f.StringVar(&threshold, "threshold", c.Threshold.Decimal(),
+		"Jaccard similarity that searches will ask for, as a decimal or a fraction")
 	f.IntVar(&c.Vocabulary, "vocab", c.Vocabulary, "words that get codes of their own, at most: the most frequent")
-	f.IntVar(&t.sentences, "sentences", train.DefaultSentences, "distinct sentences to learn from, at most: drawn evenly from all")
+	f.IntVar(&t.sentences, "sentences", train.DefaultSentences,
+		"distinct sentences to learn from, at most: drawn evenly from all")
 	addMinTokens(f, &t.minTokens)
 	f.Uint64Var(&c.Seed, "seed", c.Seed, "of the random choices: the same seed and posts give the same model")
 	f.StringVar(&t.out, "out", "", "file to write the model to")
@@ -104,7 +107,7 @@ func (t *training) run(ctx context.Context, files []string) error {
 	if err != nil {
 		return fmt.Errorf("--out %s: %w", t.out, err)
 	}
-	model, made, err := t.learn(ctx, files)
+	model, report, err := t.learn(ctx, files)
 	if ctx.Err() != nil {
 		return errors.New("interrupted: no model was written")
 	}
@@ -114,7 +117,7 @@ func (t *training) run(ctx context.Context, files []string) error {
 	if err := atomicfile.Write(t.out, mode, model.Write); err != nil {
 		return fmt.Errorf("--out %s: %w", t.out, err)
 	}
-	return t.summarise(model, made)
+	return t.summarise(model, report)
 }
 
 // replaceable makes sure that the model takes no other file's place than a model's: a link is followed, and what is no
@@ -150,7 +153,8 @@ func (t *training) learn(ctx context.Context, files []string) (*hashcodes.Model,
 		return nil, nil, failed
 	}
 	if len(sample.Learning) == 0 {
-		return nil, nil, errors.New("not one sentence is long enough to be learned from, or there are no posts at all; see --min-tokens")
+		return nil, nil,
+			errors.New("not one sentence is long enough to be learned from, or there are no posts at all; see --min-tokens")
 	}
 	for _, file := range files {
 		t.config.Sources = append(t.config.Sources, filepath.Base(file))
@@ -216,25 +220,28 @@ func (t *training) summarise(model *hashcodes.Model, r *train.Report) error {
 		terminal.Noun(r.Learning, "sentence"), r.Seen, r.Validation)
 	hashed := fmt.Sprintf("md5-%d-%d", model.Bits(), r.HashedOnes())
 	if r.Vocabulary == 0 && t.config.Learner != "md5" {
-		fmt.Fprintf(w, "warning: not one word is in enough sentences for its code to be learned, so that all are hashed, as in %s: train on more text\n", hashed)
+		fmt.Fprintf(w, "warning: not one word is in enough sentences for its code to be learned, so that all are "+
+			"hashed, as in %s: train on more text\n", hashed)
 	}
 	fmt.Fprintf(w, "%s: %d %s with codes of their own, %s\n", model.Name(), model.Len(), terminal.Noun(model.Len(), "word"),
 		units.FormatBytes(info.Size()))
-	t.worth(hashed, r)
+	t.summariseGain(hashed, r)
 	return nil
 }
 
-// worth says what the codes gain over hashed ones, and when that is nothing to rely on.
-func (t *training) worth(hashed string, r *train.Report) {
+// summariseGain says what the codes gain over hashed ones, and when that is nothing to rely on.
+func (t *training) summariseGain(hashed string, r *train.Report) {
 	w := t.main.Stderr
 	if r.After.Queries == 0 {
 		fmt.Fprintln(w, "too few sentences to measure the codes")
 		return
 	}
 	fmt.Fprintf(w, "false candidates a query at Jaccard %s: %s, with %s %s (%d queries in %d sentences, %d matches)\n",
-		r.Threshold, units.Three(r.After.PerQuery()), hashed, units.Three(r.Before.PerQuery()), r.After.Queries, r.Learning+r.Validation, r.After.True)
+		r.Threshold, units.Three(r.After.PerQuery()), hashed, units.Three(r.Before.PerQuery()), r.After.Queries,
+		r.Learning+r.Validation, r.After.True)
 	if t.config.Learner != "md5" && !r.After.Beats(r.Before) {
-		fmt.Fprintf(w, "warning: %d false candidates in %d queries, with %s %d: no gain of 5 %% that is more than chance makes; there is more to gain with a lower --threshold, fewer --bits or more text\n",
+		fmt.Fprintf(w, "warning: %d false candidates in %d queries, with %s %d: no gain of 5 %% that is more than "+
+			"chance makes; there is more to gain with a lower --threshold, fewer --bits or more text\n",
 			r.After.False, r.After.Queries, hashed, r.Before.False)
 	}
 }

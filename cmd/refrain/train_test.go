@@ -36,7 +36,7 @@ func stockPosts(n int) string {
 }
 
 // mustTrain trains on posts from stdin and returns the model's path and what was reported.
-func mustTrain(t *testing.T, posts string, args ...string) (path, said string) {
+func mustTrain(t *testing.T, posts string, args ...string) (path, report string) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "posts.model")
 	var stderr bytes.Buffer
@@ -70,9 +70,9 @@ func eventIDs(t *testing.T, posts string, args ...string) []string {
 func TestTrainedModelFindsTheSame(t *testing.T) {
 	posts := stockPosts(800)
 	for _, learner := range train.Learners {
-		model, said := mustTrain(t, posts, "--learner", learner, "--bits", "32", "--ones", "2", "--vocab", "200")
-		if !strings.Contains(said, learner+"-32-") || !strings.Contains(said, "false candidates a query at Jaccard 4/5") {
-			t.Errorf("%s: report: %s", learner, said)
+		model, report := mustTrain(t, posts, "--learner", learner, "--bits", "32", "--ones", "2", "--vocab", "200")
+		if !strings.Contains(report, learner+"-32-") || !strings.Contains(report, "false candidates a query at Jaccard 4/5") {
+			t.Errorf("%s: report: %s", learner, report)
 		}
 		for _, engine := range []string{"scan", "prefix"} {
 			want := eventIDs(t, posts, "--engine", engine, "--bits", "32")
@@ -104,10 +104,11 @@ func TestTrainedModelIsShown(t *testing.T) {
 
 // TestTrainSaysHowFarItIs: in a file too, a line for each of the learner's rounds, and before the summary.
 func TestTrainSaysHowFarItIs(t *testing.T) {
-	_, said := mustTrain(t, stockPosts(500), "--vocab", "50")
-	rounds, summary, _ := strings.Cut(said, "learned from ")
-	if strings.Count(rounds, "\nround ") != 7 || !strings.Contains(rounds, "\nround 7 of 7, about 0s left: ") || strings.Contains(summary, "round ") {
-		t.Errorf("want a line for each of 7 rounds: %s", said)
+	_, report := mustTrain(t, stockPosts(500), "--vocab", "50")
+	rounds, summary, _ := strings.Cut(report, "learned from ")
+	if strings.Count(rounds, "\nround ") != 7 || !strings.Contains(rounds, "\nround 7 of 7, about 0s left: ") ||
+		strings.Contains(summary, "round ") {
+		t.Errorf("want a line for each of 7 rounds: %s", report)
 	}
 }
 
@@ -156,15 +157,16 @@ func gzipped(t *testing.T, posts string) []byte {
 // TestTrainFromLittle: a model of hashed codes alone is worth a warning.
 func TestTrainFromLittle(t *testing.T) {
 	const warning = "warning: not one word is in enough sentences"
-	if _, said := mustTrain(t, stockPosts(2)); !strings.Contains(said, warning) {
-		t.Errorf("two posts: %s", said)
+	if _, report := mustTrain(t, stockPosts(2)); !strings.Contains(report, warning) {
+		t.Errorf("two posts: %s", report)
 	}
-	if _, said := mustTrain(t, stockPosts(500)); strings.Contains(said, warning) {
-		t.Errorf("500 posts: %s", said)
+	if _, report := mustTrain(t, stockPosts(500)); strings.Contains(report, warning) {
+		t.Errorf("500 posts: %s", report)
 	}
 }
 
-// TestTrainSaysWhatItIsWorth: by figures that tell small ones apart, and a warning with the counts where chance makes as much.
+// TestTrainSaysWhatItIsWorth: by figures that tell small ones apart, and a warning with the counts where chance makes
+// as much.
 func TestTrainSaysWhatItIsWorth(t *testing.T) {
 	for _, c := range []struct {
 		learner       string
@@ -178,15 +180,16 @@ func TestTrainSaysWhatItIsWorth(t *testing.T) {
 		{"md5", 59, 59, "0.0295, with md5-32-2 0.0295", false},
 	} {
 		var stderr bytes.Buffer
-		said := training{main: &Main{Stderr: &stderr}, config: train.Config{Learner: c.learner}}
-		said.worth("md5-32-2", &train.Report{
+		run := training{main: &Main{Stderr: &stderr}, config: train.Config{Learner: c.learner}}
+		run.summariseGain("md5-32-2", &train.Report{
 			Threshold: "4/5", Before: train.Cost{Queries: 2000, False: c.before}, After: train.Cost{Queries: 2000, False: c.after},
 		})
 		if !strings.HasPrefix(stderr.String(), "false candidates a query at Jaccard 4/5: "+c.figures+" (") {
 			t.Errorf("%+v: %s", c, &stderr)
 		}
 		warning := fmt.Sprintf("\nwarning: %d false candidates in 2000 queries, with md5-32-2 %d: ", c.after, c.before)
-		if strings.Contains(stderr.String(), warning) != c.warns || c.warns && !strings.HasSuffix(stderr.String(), " a lower --threshold, fewer --bits or more text\n") {
+		if strings.Contains(stderr.String(), warning) != c.warns ||
+			c.warns && !strings.HasSuffix(stderr.String(), " a lower --threshold, fewer --bits or more text\n") {
 			t.Errorf("%+v: %s", c, &stderr)
 		}
 	}
@@ -268,7 +271,8 @@ func TestTrainMistakes(t *testing.T) {
 	} {
 		var stderr bytes.Buffer
 		m := Main{Stdin: strings.NewReader(stockPosts(10)), Stdout: &bytes.Buffer{}, Stderr: &stderr}
-		if status := m.Run(t.Context(), append([]string{"train"}, c.args...)); status != c.status || !strings.Contains(stderr.String(), c.want) {
+		if status := m.Run(t.Context(), append([]string{"train"}, c.args...)); status != c.status ||
+			!strings.Contains(stderr.String(), c.want) {
 			t.Errorf("%v: status %d, want %d; %s", c.args, status, c.status, &stderr)
 		}
 	}

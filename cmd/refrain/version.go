@@ -29,7 +29,8 @@ func (m *Main) version() *cobra.Command {
 // versionLine is what `refrain version` and `refrain --version` say behind the name.
 func versionLine() string {
 	return fmt.Sprintf("%s, data directories of format %d, text normalisation %d, default model %s of %d words, %s %s/%s",
-		buildVersion(), datadir.Format, text.Version, hashcodes.Default().Name(), hashcodes.Default().Len(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		buildVersion(), datadir.Format, text.Version, hashcodes.Default().Name(), hashcodes.Default().Len(),
+		runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // buildVersion is the module's version, and the revision it was built from.

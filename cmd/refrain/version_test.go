@@ -11,7 +11,8 @@ import (
 func TestVersion(t *testing.T) {
 	_, command, _ := runModel(t, "version")
 	status, flag, errs := runModel(t, "--version")
-	if status != 0 || errs != "" || flag != command || !strings.HasPrefix(flag, "refrain ") || !strings.Contains(flag, runtime.Version()) {
+	if status != 0 || errs != "" || flag != command || !strings.HasPrefix(flag, "refrain ") ||
+		!strings.Contains(flag, runtime.Version()) {
 		t.Errorf("refrain --version: %d, %q, %q; refrain version: %q", status, flag, errs, command)
 	}
 }

@@ -60,8 +60,8 @@ func New(tb testing.TB) *Driver {
 
 func (d *Driver) check(tb testing.TB, before int32) {
 	tb.Helper()
-	if left := d.Live() - before; left != 0 && !d.Forget && !tb.Failed() {
-		tb.Errorf("%d things of the driver were not given back", left)
+	if leaked := d.Live() - before; leaked != 0 && !d.Forget && !tb.Failed() {
+		tb.Errorf("%d things of the driver were not given back", leaked)
 	}
 	if log := d.Log(); strings.Contains(log, "WRONG") {
 		tb.Errorf("the driver complains:\n%s", log[strings.Index(log, "WRONG"):])

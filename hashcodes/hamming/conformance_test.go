@@ -90,7 +90,8 @@ func checkParts(t *testing.T, kernel hamming.Kernel, planes [][]uint32, parts []
 }
 
 func TestBadPartsPanic(t *testing.T) {
-	for name, part := range map[string]hamming.Part{"before": {From: -1, To: 1}, "behind": {To: 3}, "backwards": {From: 2, To: 1}} {
+	for name, part := range map[string]hamming.Part{"before": {From: -1, To: 1}, "behind": {To: 3},
+		"backwards": {From: 2, To: 1}} {
 		part.Signature = []uint32{0}
 		for _, kernel := range hamming.Kernels() {
 			wantPanic(t, name+"/"+kernel.Name, func() { kernel.ScanParts([][]uint32{{1, 2}}, []hamming.Part{part}) })

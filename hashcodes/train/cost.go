@@ -35,7 +35,8 @@ func Count(ctx context.Context, m *hashcodes.Model, t text.Threshold, queries, s
 }
 
 // count searches the table, which the model has signed, until the context ends.
-func (t *table) count(ctx context.Context, m *hashcodes.Model, threshold text.Threshold, queries [][]uint64, workers int) Cost {
+func (t *table) count(ctx context.Context, m *hashcodes.Model, threshold text.Threshold, queries [][]uint64,
+	workers int) Cost {
 	const chunk = 50
 	costs := make([]Cost, (len(queries)+chunk-1)/chunk)
 	parallelUntil(ctx, workers, len(costs), func(i int) {

@@ -44,7 +44,7 @@ func (l *learning) direct(ones int) (*hashcodes.Model, Cost, error) {
 	d := &direct{learning: l, ones: ones, state: newState(l.sample.Learning, l.vocab, hashed)}
 	d.moves = newMover(d.state, l.Workers)
 	d.past = make([]int64, len(l.vocab)*l.Bits)
-	best, least := hashed, l.validate(hashed)
+	best, bestCost := hashed, l.validate(hashed)
 	r := rand.New(rand.NewPCG(l.Seed, uint64(ones)))
 	for _, s := range schedules {
 		d.state.load(hashed)
@@ -55,13 +55,13 @@ func (l *learning) direct(ones int) (*hashcodes.Model, Cost, error) {
 				return nil, Cost{}, err
 			}
 			cost := l.validate(m)
-			if cost.False < least.False {
-				best, least = m, cost
+			if cost.False < bestCost.False {
+				best, bestCost = m, cost
 			}
 			l.progress.round(cost)
 		}
 	}
-	return best, least, l.ctx.Err()
+	return best, bestCost, l.ctx.Err()
 }
 
 // round moves every token once and returns the model of the codes.

@@ -102,7 +102,7 @@ func TestCut(t *testing.T) {
 	for _, segments := range []int{1, 3, 7, 50} {
 		next := 10
 		for segment := range segments {
-			from, to := cut(10, 41, segment, segments)
+			from, to := segmentRows(10, 41, segment, segments)
 			if from != next {
 				t.Fatalf("segment %d of %d begins at %d, the one before ends at %d", segment, segments, from, next)
 			}
@@ -192,7 +192,8 @@ func TestDirectHelps(t *testing.T) {
 	others := phrases(2000, 2)
 	c := Config{Learner: "direct", Bits: 32, Ones: 2, Threshold: fourFifths, Vocabulary: 1000, Seed: 3, Workers: 2}
 	m, report := mustLearn(t, c, s)
-	md5, learned := Count(t.Context(), mustMD5(t, 32, 1), fourFifths, others[:200], others), Count(t.Context(), m, fourFifths, others[:200], others)
+	md5, learned := Count(t.Context(), mustMD5(t, 32, 1), fourFifths, others[:200], others),
+		Count(t.Context(), m, fourFifths, others[:200], others)
 	if md5.False < 2*learned.False {
 		t.Errorf("false candidates: %d with md5, %d learned: want half", md5.False, learned.False)
 	}
@@ -219,7 +220,8 @@ func TestComparedWithTheBest(t *testing.T) {
 		t.Errorf("one: %+v", one)
 	}
 	c.Learner = "md5"
-	if _, hashed := mustLearn(t, c, s); hashed.HashedOnes() != 8 || hashed.Before != hashed.After || hashed.Before.False <= eight.Before.False {
+	if _, hashed := mustLearn(t, c, s); hashed.HashedOnes() != 8 || hashed.Before != hashed.After ||
+		hashed.Before.False <= eight.Before.False {
 		t.Errorf("md5 with 8 ones: %+v, with %d %+v", hashed, eight.HashedOnes(), eight.Before)
 	}
 }
@@ -257,11 +259,12 @@ func TestLearnStops(t *testing.T) {
 	for _, said := range []int{1, 2, 4} {
 		ctx, cancel := context.WithCancel(t.Context())
 		heard := 0
-		c := Config{Learner: "direct", Bits: 32, Ones: 2, Threshold: fourFifths, Vocabulary: 300, Workers: 2, Progress: func(string) {
-			if heard++; heard == said {
-				cancel()
-			}
-		}}
+		c := Config{Learner: "direct", Bits: 32, Ones: 2, Threshold: fourFifths, Vocabulary: 300, Workers: 2,
+			Progress: func(string) {
+				if heard++; heard == said {
+					cancel()
+				}
+			}}
 		if _, _, err := c.Learn(ctx, s); !errors.Is(err, context.Canceled) || heard > said+1 {
 			t.Errorf("stopped at message %d: error %v after %d", said, err, heard)
 		}

@@ -28,11 +28,11 @@ func (l *learning) newChoice() (*choice, error) {
 	if !l.Fixed {
 		return c, nil
 	}
-	wide, err := hashcodes.NewMD5(128, 1)
+	wideModel, err := hashcodes.NewMD5(128, 1)
 	if err != nil {
 		return nil, err
 	}
-	c.fixed = newFixed(l.all, l.Threshold, l.queries, wide, l.Workers)
+	c.fixed = newFixed(l.all, l.Threshold, l.queries, wideModel, l.Workers)
 	return c, l.ctx.Err()
 }
 
@@ -63,14 +63,14 @@ func (c *choice) chosen() (*hashcodes.Model, Cost, error) {
 type fixed struct {
 	all     *table
 	queries [][]uint64
-	near    [][]uint32 // by query: rows of the sets that are similar, but not equal
+	similar [][]uint32 // by query: rows of the sets that are similar, but not equal
 	workers int
 }
 
 // newFixed finds what is similar, with signatures of its own: from a Jaccard similarity of θ/(2−θ) on, which for sets of
 // equal size is a cosine of θ.
 func newFixed(all *table, threshold text.Threshold, queries [][]uint64, m *hashcodes.Model, workers int) *fixed {
-	f := &fixed{all: all, queries: queries, near: make([][]uint32, len(queries)), workers: workers}
+	f := &fixed{all: all, queries: queries, similar: make([][]uint32, len(queries)), workers: workers}
 	threshold = text.Threshold{Num: threshold.Num, Den: 2*threshold.Den - threshold.Num}
 	t := newTable(all.sets, m.Words()) // in the same order: it is by size already
 	t.sign(m)
@@ -83,7 +83,7 @@ func newFixed(all *table, threshold text.Threshold, queries [][]uint64, m *hashc
 			parts = t.parts(parts[:0], bounds.For(len(queries[q])), m.Sign(sig, queries[q]), 0)
 			hamming.ScanParts(t.planes, parts)
 			for i := range parts {
-				f.near[q] = appendNear(f.near[q], t, threshold, queries[q], parts[i].Hits)
+				f.similar[q] = appendNear(f.similar[q], t, threshold, queries[q], parts[i].Hits)
 			}
 		}
 	})
@@ -105,21 +105,21 @@ func appendNear(dst []uint32, t *table, threshold text.Threshold, query []uint64
 // similar to anything.
 func (f *fixed) cost(m *hashcodes.Model) float64 {
 	f.all.sign(m)
-	candidates, near := make([]int, m.Bits()+1), make([]int, m.Bits()+1)
+	candidates, similar := make([]int, m.Bits()+1), make([]int, m.Bits()+1)
 	eachCandidates, eachNear := make([][]int, len(f.queries)), make([][]int, len(f.queries))
 	parallel(f.workers, len(f.queries), func(q int) { eachCandidates[q], eachNear[q] = f.distances(m, q) })
 	for q := range f.queries {
 		for d := range candidates {
 			candidates[d] += eachCandidates[q][d]
-			near[d] += eachNear[q][d]
+			similar[d] += eachNear[q][d]
 		}
 	}
-	return costAt(candidates, near, len(f.queries))
+	return costAt(candidates, similar, len(f.queries))
 }
 
 // distances counts the rows, and those of them that are similar, by their distance from a query.
-func (f *fixed) distances(m *hashcodes.Model, query int) (all, near []int) {
-	all, near = make([]int, m.Bits()+1), make([]int, m.Bits()+1)
+func (f *fixed) distances(m *hashcodes.Model, query int) (all, similar []int) {
+	all, similar = make([]int, m.Bits()+1), make([]int, m.Bits()+1)
 	sig := m.Sign(make(hashcodes.Signature, m.Words()), f.queries[query])
 	distance := func(row int) (d int) {
 		for w, plane := range f.all.planes {
@@ -130,33 +130,33 @@ func (f *fixed) distances(m *hashcodes.Model, query int) (all, near []int) {
 	for row := range f.all.sets {
 		all[distance(row)]++
 	}
-	for _, row := range f.near[query] {
-		near[distance(int(row))]++
+	for _, row := range f.similar[query] {
+		similar[distance(int(row))]++
 	}
-	return all, near
+	return all, similar
 }
 
-// costAt is cost for counts by distance. Between two distances it is on the line that joins them, since on one side of a step
-// codes would seem many times better than on the other.
-func costAt(candidates, near []int, queries int) float64 {
-	whole := 0
-	for _, n := range near {
-		whole += n
+// costAt is cost for counts by distance. Between two distances it is on the line that joins them, since on one side of
+// a step codes would seem many times better than on the other.
+func costAt(candidates, similar []int, queries int) float64 {
+	total := 0
+	for _, n := range similar {
+		total += n
 	}
-	if whole == 0 {
+	if total == 0 {
 		return 0
 	}
 	logarithm := func(candidates int) float64 { return math.Log(float64(max(candidates, 1)) / float64(queries)) }
-	sum, d, within, found := 0.0, 0, candidates[0], near[0]
+	sum, d, within, found := 0.0, 0, candidates[0], similar[0]
 	for _, recall := range recalls {
-		wanted := recall * float64(whole)
-		for float64(found) < wanted {
+		target := recall * float64(total)
+		for float64(found) < target {
 			d++
-			within, found = within+candidates[d], found+near[d]
+			within, found = within+candidates[d], found+similar[d]
 		}
 		cost := logarithm(within)
 		if d > 0 {
-			over := (float64(found) - wanted) / float64(near[d]) // what is found more than wanted, of what d adds
+			over := (float64(found) - target) / float64(similar[d]) // what is found above the target, of what d adds
 			cost -= min(over, 1) * (cost - logarithm(within-candidates[d]))
 		}
 		sum += cost

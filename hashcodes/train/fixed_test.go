@@ -43,9 +43,9 @@ func TestFixedNear(t *testing.T) {
 				want = append(want, uint32(row))
 			}
 		}
-		slices.Sort(f.near[q])
-		if !slices.Equal(f.near[q], want) {
-			t.Fatalf("query %d: rows %v, want %v", q, f.near[q], want)
+		slices.Sort(f.similar[q])
+		if !slices.Equal(f.similar[q], want) {
+			t.Fatalf("query %d: rows %v, want %v", q, f.similar[q], want)
 		}
 		all += len(want)
 	}
@@ -70,8 +70,8 @@ func TestFixedDistances(t *testing.T) {
 		for _, n := range near {
 			sum += n
 		}
-		if !slices.Equal(got, want) || sum != len(f.near[q]) {
-			t.Errorf("got %v and %d similar, want %v and %d", got, sum, want, len(f.near[q]))
+		if !slices.Equal(got, want) || sum != len(f.similar[q]) {
+			t.Errorf("got %v and %d similar, want %v and %d", got, sum, want, len(f.similar[q]))
 		}
 	}
 }
@@ -79,7 +79,8 @@ func TestFixedDistances(t *testing.T) {
 // TestLambdas: what is learned with one λ does not depend on those tried before it.
 func TestLambdas(t *testing.T) {
 	s := Collect(slices.Values(phrases(600, 1)), 600, 1)
-	c := Config{Learner: "opt", Bits: 32, Ones: 2, Threshold: fourFifths, Vocabulary: 60, Seed: 1, Lambdas: []float64{0.1, 1}, Workers: 2}
+	c := Config{Learner: "opt", Bits: 32, Ones: 2, Threshold: fourFifths, Vocabulary: 60, Seed: 1,
+		Lambdas: []float64{0.1, 1}, Workers: 2}
 	_, both := mustLearn(t, c, s)
 	c.Lambdas = c.Lambdas[1:]
 	_, alone := mustLearn(t, c, s)
@@ -93,7 +94,8 @@ func TestLambdas(t *testing.T) {
 func TestFixedChoice(t *testing.T) {
 	s := Collect(slices.Values(phrases(600, 1)), 600, 1)
 	for _, fixed := range []bool{false, true} {
-		c := Config{Learner: "opt", Bits: 32, Ones: 2, Threshold: fourFifths, Vocabulary: 60, Seed: 1, Lambdas: []float64{0.001, 0.3, 10}, Fixed: fixed, Workers: 2}
+		c := Config{Learner: "opt", Bits: 32, Ones: 2, Threshold: fourFifths, Vocabulary: 60, Seed: 1,
+			Lambdas: []float64{0.001, 0.3, 10}, Fixed: fixed, Workers: 2}
 		l := newLearning(t.Context(), c, s)
 		best, cost, err := l.opt()
 		if err != nil {
@@ -108,9 +110,11 @@ func TestFixedChoice(t *testing.T) {
 			d.Lambdas = []float64{lambda}
 			m, r := mustLearn(t, d, s)
 			if r.Solved[0].Cost < l.report.Solved[place].Cost || r.Solved[0].Cost != l.report.Solved[i].Cost {
-				t.Errorf("fixed %v: λ = %g costs %+v, the chosen %g costs %+v", fixed, lambda, r.Solved[0], c.Lambdas[place], l.report.Solved)
+				t.Errorf("fixed %v: λ = %g costs %+v, the chosen %g costs %+v", fixed, lambda, r.Solved[0],
+					c.Lambdas[place], l.report.Solved)
 			}
-			if i == place && !slices.EqualFunc(slices.Collect(m.Entries()), slices.Collect(best.Entries()), func(a, b hashcodes.Entry) bool { return slices.Equal(a.Positions, b.Positions) }) {
+			if i == place && !slices.EqualFunc(slices.Collect(m.Entries()), slices.Collect(best.Entries()),
+				func(a, b hashcodes.Entry) bool { return slices.Equal(a.Positions, b.Positions) }) {
 				t.Errorf("fixed %v: the model is not that of λ = %g", fixed, lambda)
 			}
 		}

@@ -8,7 +8,7 @@ import "math"
 
 const (
 	deepest = 8                           // further inside the radius costs as much as this
-	levels  = deepest + maxExcessBits + 2 // from so deep inside to one bit beyond the slack
+	levels  = deepest + maxExcessBits + 2 // from so deep inside to one bit beyond maxExcessBits
 	scale   = 1 << 16                     // costs are integers, so that their sums do not depend on the order
 )
 

@@ -54,15 +54,15 @@ func newMover(s *state, workers int) *mover {
 	return m
 }
 
-// fill puts the tokens from number on into slots, as many as together are in few sets, and returns them. The k-th bit
+// fill puts the tokens from number on into slots, as many as together are in maxRows sets, and returns them. The k-th bit
 // of each is what may move; a code without a k-th bit may get one.
 func (m *mover) fill(number, k int) []slot {
 	m.now++
-	few := len(m.state.tab.sets) / 64
+	maxRows := len(m.state.tab.sets) / 64
 	n, rows := 0, 0
 	for n < turn && number+n < len(m.state.vocab) {
 		rows += len(m.state.holders.at(number + n))
-		if n > 0 && rows > few {
+		if n > 0 && rows > maxRows {
 			break
 		}
 		m.slots[n].choose(number+n, m.state.code(number+n), k)
@@ -166,13 +166,13 @@ func addBits(gains []int64, mask uint64, v int64) {
 
 // apply makes the move with the least gains, those of earlier rounds included, and says whether there was one.
 func (s *slot) apply(st *state, gains []int64) bool {
-	best, least := -1, int64(0)
+	best, minGain := -1, int64(0)
 	if s.out >= 0 && gains[s.out] <= 0 {
-		best, least = s.out, gains[s.out] // of equals, what is there stays
+		best, minGain = s.out, gains[s.out] // of equals, what is there stays
 	}
 	for b, g := range gains {
-		if g < least && s.base[b/64]>>(b%64)&1 == 0 {
-			best, least = b, g
+		if g < minGain && s.base[b/64]>>(b%64)&1 == 0 {
+			best, minGain = b, g
 		}
 	}
 	if best == s.out {

@@ -10,7 +10,7 @@ import (
 // together visits the pairs i < j of tokens of the vocabulary that are in one set together, with the number of such sets.
 func (s *state) together(visit func(i, j int, both uint32)) {
 	counts := make([]uint32, len(s.vocab))
-	var met []uint32
+	var partners []uint32
 	for i := range s.vocab {
 		for _, row := range s.holders.at(i) {
 			for _, j := range s.tokens.at(int(row)) {
@@ -18,16 +18,16 @@ func (s *state) together(visit func(i, j int, both uint32)) {
 					continue
 				}
 				if counts[j] == 0 {
-					met = append(met, j)
+					partners = append(partners, j)
 				}
 				counts[j]++
 			}
 		}
-		for _, j := range met {
+		for _, j := range partners {
 			visit(i, int(j), counts[j])
 			counts[j] = 0
 		}
-		met = met[:0]
+		partners = partners[:0]
 	}
 }
 
@@ -74,7 +74,8 @@ func (l *learning) ner() (*hashcodes.Model, Cost, error) {
 		merged := describeClasses(class)
 		merged.Affinity, merged.Cost = c, best.offer(m)
 		l.report.Merged = append(l.report.Merged, merged)
-		l.logf("ner, least affinity %.1f: %d tokens in %d classes, %s candidates a query", c, merged.Tokens, merged.Classes, units.Three(merged.Cost))
+		l.logf("ner, least affinity %.1f: %d tokens in %d classes, %s candidates a query", c, merged.Tokens, merged.Classes,
+			units.Three(merged.Cost))
 	}
 	l.report.Merged[best.order].Chosen = true
 	return best.chosen()

@@ -15,7 +15,7 @@ type Solved struct {
 	Residual   float64 `json:"residual"`   // of the KKT conditions with μ = 0, greatest component
 	Objective  float64 `json:"objective"`  // Σ s_ij ‖y_i − y_j‖² of the relaxed codes
 	Rounded    float64 `json:"rounded"`    // and of the codes made of them
-	Spread     float64 `json:"spread"`     // greatest distance of a component of a relaxed code from l/m: none, and there is nothing to round
+	Spread     float64 `json:"spread"`     // greatest distance of a component of a relaxed code from l/m; 0: nothing to round
 	Cost       float64 `json:"cost"`       // candidates of a query on the validation sets, by which λ is chosen; see choice
 	Chosen     bool    `json:"chosen"`     // it did best on the validation sets
 }
@@ -39,7 +39,8 @@ func (l *learning) opt() (*hashcodes.Model, Cost, error) {
 			return nil, Cost{}, err
 		}
 		solved.Cost = c.offer(m)
-		l.logf("opt, λ = %g: %d steps to a residual of %.1e, %s candidates a query", lambda, solved.Iterations, solved.Residual, units.Three(solved.Cost))
+		l.logf("opt, λ = %g: %d steps to a residual of %.1e, %s candidates a query", lambda, solved.Iterations,
+			solved.Residual, units.Three(solved.Cost))
 		l.report.Solved = append(l.report.Solved, solved)
 	}
 	l.report.Solved[c.order].Chosen = true

@@ -40,9 +40,9 @@ func TestLaplace(t *testing.T) {
 	p := newTestProgram(t, 1, 3)
 	var want float64
 	for i := range p.tokens {
-		for at := p.near.starts[i]; at < p.near.starts[i+1]; at++ {
+		for at := p.neighbours.starts[i]; at < p.neighbours.starts[i+1]; at++ {
 			for k := range p.bits {
-				d := p.y[i*p.bits+k] - p.y[int(p.near.items[at])*p.bits+k]
+				d := p.y[i*p.bits+k] - p.y[int(p.neighbours.items[at])*p.bits+k]
 				want += p.weights[at] * d * d
 			}
 		}
@@ -119,7 +119,8 @@ func TestRound(t *testing.T) {
 func TestBaselines(t *testing.T) {
 	s := Collect(slices.Values(phrases(1500, 1)), 1500, 1)
 	for _, learner := range []string{"md5", "ner", "opt"} {
-		c := Config{Learner: learner, Bits: 32, Ones: 2, Threshold: text.DefaultThreshold, Vocabulary: 200, Seed: 1, Workers: 2, Lambdas: Default().Lambdas}
+		c := Config{Learner: learner, Bits: 32, Ones: 2, Threshold: text.DefaultThreshold, Vocabulary: 200, Seed: 1,
+			Workers: 2, Lambdas: Default().Lambdas}
 		m, r := mustLearn(t, c, s)
 		for e := range m.Entries() {
 			if len(e.Positions) != 2 {

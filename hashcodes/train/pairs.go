@@ -10,7 +10,8 @@ import (
 	"refrain/text"
 )
 
-// maxExcessBits is how many bits outside the radius a pair may lie to be looked at: further out, moves do not bring it in.
+// maxExcessBits is how many bits outside the radius a pair may lie to be looked at: further out, moves do not bring it
+// in.
 const maxExcessBits = 7
 
 // pairs is a sample of pairs of unlike sets whose signatures are near.
@@ -44,14 +45,14 @@ type miner struct {
 // perStratum is about how many pairs are drawn of each stratum.
 const perStratum = 375_000
 
-// minStratumShare: a stratum is left out when moves of one bit can change the loss by less than this share through it, and
-// through all those further out.
+// minStratumShare: a stratum is left out when moves of one bit can change the loss by less than this share through it,
+// and through all those further out.
 const minStratumShare = 0.001
 
 // mine draws a sample of the pairs that are near under the codes of the moment; another one for another seed. It is cut
 // short when the context ends.
 //
-// Every row searches the rows behind it, so that a pair is met once. Of a stratum with too many pairs it searches one
+// Every row searches the rows behind it, so that a pair is found once. Of a stratum with too many pairs it searches one
 // of so many equal segments of them, drawn anew for each row: a pair has the chance of 1/segments.
 func (m *miner) mine(ctx context.Context, seed uint64, temperature float64) *pairs {
 	m.state.publish()
@@ -120,7 +121,7 @@ func (m *miner) census(ctx context.Context, rows []int) (counts [maxExcessBits +
 // query asks for pairs of the strata first to last in one of so many segments.
 type query struct{ first, last, segments int }
 
-// found is a pair as it was met, from the lower row.
+// found is a pair as it was found, from the lower row.
 type found struct {
 	row uint32
 	link
@@ -149,7 +150,7 @@ func (m *miner) search(from, to int, q query, r *rand.Rand) (list []found) {
 		}
 		n := len(tab.sets[row])
 		b := bounds.For(n)
-		first, last := cut(row+1, tab.band[b.Max+1], r.IntN(q.segments), q.segments)
+		first, last := segmentRows(row+1, tab.band[b.Max+1], r.IntN(q.segments), q.segments)
 		for size := n; size <= b.Max; size++ {
 			low, high := max(first, tab.band[size]), min(last, tab.band[size+1])
 			if low >= high {
@@ -166,8 +167,8 @@ func (m *miner) search(from, to int, q query, r *rand.Rand) (list []found) {
 	return list
 }
 
-// cut is one segment of the rows from-to.
-func cut(from, to, segment, segments int) (int, int) {
+// segmentRows is one segment of the rows from-to.
+func segmentRows(from, to, segment, segments int) (int, int) {
 	n := to - from
 	return from + n*segment/segments, from + n*(segment+1)/segments
 }

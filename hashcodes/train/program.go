@@ -27,9 +27,9 @@ type program struct {
 	lambda       float64
 	workers      int
 
-	near    lists     // token -> tokens it is in a sentence with
-	weights []float64 // s_ij, beside near.items
-	degree  []float64 // Σ_j s_ij
+	neighbours lists     // token -> tokens it is in a sentence with
+	weights    []float64 // s_ij, beside neighbours.items
+	degree     []float64 // Σ_j s_ij
 
 	c, y   []float64 // Y row by row: token i has y[i*bits : (i+1)*bits]
 	zl, zu []float64
@@ -69,22 +69,22 @@ func newProgram(s *state, ones int, lambda float64, workers int) *program {
 	return p
 }
 
-// connect fills near, weights and degree.
+// connect fills neighbours, weights and degree.
 func (p *program) connect(s *state) {
-	p.near.starts = make([]uint32, p.tokens+2)
+	p.neighbours.starts = make([]uint32, p.tokens+2)
 	s.together(func(i, j int, _ uint32) {
-		p.near.starts[i+2]++
-		p.near.starts[j+2]++
+		p.neighbours.starts[i+2]++
+		p.neighbours.starts[j+2]++
 	})
-	for i := 2; i < len(p.near.starts); i++ {
-		p.near.starts[i] += p.near.starts[i-1]
+	for i := 2; i < len(p.neighbours.starts); i++ {
+		p.neighbours.starts[i] += p.neighbours.starts[i-1]
 	}
-	n := p.near.starts[p.tokens+1]
-	p.near.items, p.weights, p.degree = make([]uint32, n), make([]float64, n), make([]float64, p.tokens)
+	n := p.neighbours.starts[p.tokens+1]
+	p.neighbours.items, p.weights, p.degree = make([]uint32, n), make([]float64, n), make([]float64, p.tokens)
 	put := func(i, j int, weight float64) {
-		at := p.near.starts[i+1]
-		p.near.items[at], p.weights[at] = uint32(j), weight
-		p.near.starts[i+1]++
+		at := p.neighbours.starts[i+1]
+		p.neighbours.items[at], p.weights[at] = uint32(j), weight
+		p.neighbours.starts[i+1]++
 		p.degree[i] += weight
 	}
 	s.together(func(i, j int, both uint32) {
@@ -92,7 +92,7 @@ func (p *program) connect(s *state) {
 		put(i, j, a)
 		put(j, i, a)
 	})
-	p.near.starts = p.near.starts[:p.tokens+1]
+	p.neighbours.starts = p.neighbours.starts[:p.tokens+1]
 }
 
 // laplace overwrites dst with L v.
@@ -111,18 +111,18 @@ func (p *program) laplaceRow(row, v []float64, i int) {
 	for k := range row {
 		row[k] = p.degree[i] * v[i*p.bits+k]
 	}
-	from, to := p.near.starts[i], p.near.starts[i+1]
-	near, weights := p.near.items[from:to], p.weights[from:to]
-	of := func(at int) []float64 { return v[int(near[at])*p.bits:][:len(row)] }
+	from, to := p.neighbours.starts[i], p.neighbours.starts[i+1]
+	neighbours, weights := p.neighbours.items[from:to], p.weights[from:to]
+	of := func(at int) []float64 { return v[int(neighbours[at])*p.bits:][:len(row)] }
 	at := 0
-	for ; at+4 <= len(near); at += 4 {
+	for ; at+4 <= len(neighbours); at += 4 {
 		v0, v1, v2, v3 := of(at), of(at+1), of(at+2), of(at+3)
 		w0, w1, w2, w3 := weights[at], weights[at+1], weights[at+2], weights[at+3]
 		for k := range row {
 			row[k] -= w0*v0[k] + w1*v1[k] + w2*v2[k] + w3*v3[k]
 		}
 	}
-	for ; at < len(near); at++ {
+	for ; at < len(neighbours); at++ {
 		w, other := weights[at], of(at)
 		for k := range row {
 			row[k] -= w * other[k]
@@ -214,7 +214,7 @@ func (p *program) newton() {
 		p.p[i] = -p.z[i]
 	}
 	rz := dot(p.r, p.z)
-	for enough, n := rz*cgReduction*cgReduction*min(1, p.mu), 0; n < maxCGSteps && rz > enough && rz > 0; n++ {
+	for tolerance, n := rz*cgReduction*cgReduction*min(1, p.mu), 0; n < maxCGSteps && rz > tolerance && rz > 0; n++ {
 		p.multiply()
 		alpha := rz / dot(p.p, p.image)
 		for i := range p.step {

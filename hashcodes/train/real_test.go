@@ -40,7 +40,8 @@ func TestLearnedCodesLoseNothing(t *testing.T) {
 			sample := Collect(slices.Values(sets), 300, 1)
 			index := f.Index()
 			for _, learner := range Learners {
-				config := Config{Learner: learner, Bits: 32, Ones: 2, Threshold: fourFifths, Vocabulary: 200, Seed: 1, Workers: 2, Lambdas: Default().Lambdas}
+				config := Config{Learner: learner, Bits: 32, Ones: 2, Threshold: fourFifths, Vocabulary: 200, Seed: 1, Workers: 2,
+					Lambdas: Default().Lambdas}
 				m, _ := mustLearn(t, config, sample)
 				for _, threshold := range []string{"0.5", "0.6", "0.8", "1"} {
 					checkLossless(t, index, m, threshold)

@@ -29,7 +29,7 @@ const validationShare = 10
 // is a token set: ids ascending, none twice, at most hashcodes.MaxSize; the slice may be reused when it was yielded.
 func Collect(sentences iter.Seq[[]uint64], n int, seed uint64) *Sample {
 	k := n + n/validationShare
-	r := reservoir{size: k, seed: seed, bound: ^uint64(0), has: map[uint64]bool{}}
+	r := reservoir{size: k, seed: seed, bound: ^uint64(0), hashes: map[uint64]bool{}}
 	for set := range sentences {
 		r.add(set)
 	}
@@ -39,8 +39,8 @@ func Collect(sentences iter.Seq[[]uint64], n int, seed uint64) *Sample {
 	for i := range r.sampled {
 		sets[i] = r.sampled[i].set
 	}
-	cut := len(sets) - len(sets)/(validationShare+1)
-	return &Sample{Learning: sets[:cut:cut], Validation: sets[cut:], Seen: r.seen}
+	learning := len(sets) - len(sets)/(validationShare+1)
+	return &Sample{Learning: sets[:learning:learning], Validation: sets[learning:], Seen: r.seen}
 }
 
 // reservoir keeps the sets with the least hashes: up to twice as many as wanted, then it throws the greater half away.
@@ -48,7 +48,7 @@ type reservoir struct {
 	size    int
 	seed    uint64
 	bound   uint64 // sets with greater hashes are not among the least
-	has     map[uint64]bool
+	hashes  map[uint64]bool
 	sampled []sampledSet
 	seen    int
 	buf     []byte
@@ -66,10 +66,10 @@ func (r *reservoir) add(set []uint64) {
 	}
 	r.seen++
 	h := r.hash(set)
-	if h > r.bound || r.has[h] {
+	if h > r.bound || r.hashes[h] {
 		return
 	}
-	r.has[h] = true
+	r.hashes[h] = true
 	r.sampled = append(r.sampled, sampledSet{h, r.seen, slices.Clone(set)})
 	if len(r.sampled) >= 2*r.size {
 		r.prune()
@@ -90,7 +90,7 @@ func (r *reservoir) prune() {
 	}
 	slices.SortFunc(r.sampled, func(a, b sampledSet) int { return cmp.Compare(a.hash, b.hash) })
 	for _, k := range r.sampled[r.size:] {
-		delete(r.has, k.hash)
+		delete(r.hashes, k.hash)
 	}
 	clear(r.sampled[r.size:])
 	r.sampled = r.sampled[:r.size]

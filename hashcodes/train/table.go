@@ -21,7 +21,8 @@ func newTable(sets [][]uint64, words int) *table {
 	t := &table{sets: slices.Clone(sets), planes: make([][]uint32, words)}
 	slices.SortStableFunc(t.sets, func(a, b []uint64) int { return cmp.Compare(len(a), len(b)) })
 	for size := range t.band {
-		t.band[size], _ = slices.BinarySearchFunc(t.sets, size, func(set []uint64, size int) int { return cmp.Compare(len(set), size) })
+		t.band[size], _ = slices.BinarySearchFunc(t.sets, size,
+			func(set []uint64, size int) int { return cmp.Compare(len(set), size) })
 	}
 	for w := range t.planes {
 		t.planes[w] = make([]uint32, len(sets))
@@ -40,8 +41,8 @@ func (t *table) sign(m *hashcodes.Model) {
 }
 
 // parts appends the scans for the partners of a set of n tokens: one for each size that they may have, with the
-// lossless radius and slack bits more.
-func (t *table) parts(dst []hamming.Part, b *hashcodes.SizeBounds, sig hashcodes.Signature, slack int) []hamming.Part {
+// lossless radius and some extra bits.
+func (t *table) parts(dst []hamming.Part, b *hashcodes.SizeBounds, sig hashcodes.Signature, extra int) []hamming.Part {
 	for size := b.Min; size <= b.Max; size++ {
 		from, to := t.band[size], t.band[size+1]
 		if from == to {
@@ -54,7 +55,7 @@ func (t *table) parts(dst []hamming.Part, b *hashcodes.SizeBounds, sig hashcodes
 			dst = append(dst, hamming.Part{})
 		}
 		dst[i] = hamming.Part{
-			Query: hamming.Query{Signature: sig, Radius: int(b.Radius[size-b.Min]) + slack, Hits: dst[i].Hits[:0]},
+			Query: hamming.Query{Signature: sig, Radius: int(b.Radius[size-b.Min]) + extra, Hits: dst[i].Hits[:0]},
 			From:  from, To: to,
 		}
 	}

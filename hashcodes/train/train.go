@@ -30,11 +30,11 @@ type Config struct {
 	Vocabulary int // tokens whose codes are learned, 1 or more at most: the most frequent
 	Seed       uint64
 	Lambdas    []float64               // that the learner opt tries
-	Fixed      bool                    // ner and opt choose by searches within a fixed distance, as their paper measures, not the lossless radius
+	Fixed      bool                    // ner and opt choose by searches within a fixed distance, as in their paper
 	Words      func(token uint64) bool // tokens whose codes may be learned; nil: of no token is it asked
 	Sources    []string                // what the sentences come from, for the report
 	Workers    int                     // goroutines, 1 or more
-	Progress   func(string)            // hears of progress; nil: nobody does
+	Progress   func(string)            // told of progress; nil: none
 }
 
 // DefaultSentences is how many distinct sentences a sample has, where nobody says another number: 300,000.
@@ -61,7 +61,7 @@ type Report struct {
 	Before     Cost     `json:"before"`     // of hashed codes, with HashedOnes, on validation sets that picked nothing
 	After      Cost     `json:"after"`      // of the model, on the same
 
-	BeforeOnes int `json:"ones_before,omitempty"` // of the hashed codes, where fewer than asked for do better: direct may do with fewer too
+	BeforeOnes int `json:"ones_before,omitempty"` // of the hashed codes, where fewer than asked for do better
 
 	Merged []Merged `json:"merged,omitempty"` // by the learner ner
 	Solved []Solved `json:"solved,omitempty"` // by the learner opt
@@ -184,7 +184,7 @@ func halve(sets [][]uint64, seed uint64) (some, others [][]uint64) {
 func (l *learning) learn(md5 *hashcodes.Model) (m *hashcodes.Model, err error) {
 	switch l.Learner {
 	case "direct":
-		return l.best()
+		return l.learnDirect()
 	case "opt":
 		m, _, err = l.opt()
 	case "ner":
@@ -195,11 +195,13 @@ func (l *learning) learn(md5 *hashcodes.Model) (m *hashcodes.Model, err error) {
 	return m, err
 }
 
-// maxHashedRatio: with so many times the false candidates of the best, the hashed codes of a number of ones are not tried.
+// maxHashedRatio: with so many times the false candidates of the best, the hashed codes of a number of ones are not
+// tried.
 const maxHashedRatio = 4
 
-// best learns for every number of ones up to the one asked for, and returns the best on the validation sets.
-func (l *learning) best() (best *hashcodes.Model, err error) {
+// learnDirect learns for every number of ones up to the one asked for, and returns the model that is best on the
+// validation sets.
+func (l *learning) learnDirect() (learnDirect *hashcodes.Model, err error) {
 	numbers, err := l.onesToTry()
 	if err != nil {
 		return nil, err
@@ -207,22 +209,22 @@ func (l *learning) best() (best *hashcodes.Model, err error) {
 	for _, s := range schedules {
 		l.progress.rounds += s.rounds * len(numbers)
 	}
-	var least Cost
+	var minCost Cost
 	for _, ones := range numbers {
 		l.logf("learning codes of %d %s a token", ones, plural(ones, "bit"))
 		m, cost, err := l.direct(ones)
 		if err != nil {
 			return nil, err
 		}
-		if best == nil || cost.False < least.False {
-			best, least = m, cost
+		if learnDirect == nil || cost.False < minCost.False {
+			learnDirect, minCost = m, cost
 		}
 	}
-	return best, nil
+	return learnDirect, nil
 }
 
-// onesToTry lists the numbers of ones that are worth a try by their hashed codes, and has the report compare with the best of
-// these.
+// onesToTry lists the numbers of ones that are worth a try by their hashed codes, and has the report compare with the
+// best of these.
 func (l *learning) onesToTry() (numbers []int, err error) {
 	hashed, best := make([]Cost, l.Ones+1), 1
 	for ones := 1; ones <= l.Ones; ones++ {
@@ -231,7 +233,8 @@ func (l *learning) onesToTry() (numbers []int, err error) {
 			return nil, err
 		}
 		hashed[ones] = l.validate(md5)
-		l.logf("%d %s a token, hashed: %s false candidates a query", ones, plural(ones, "bit"), units.Three(hashed[ones].PerQuery()))
+		l.logf("%d %s a token, hashed: %s false candidates a query", ones, plural(ones, "bit"),
+			units.Three(hashed[ones].PerQuery()))
 		if hashed[ones].False < hashed[best].False {
 			best = ones
 		}

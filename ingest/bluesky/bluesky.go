@@ -71,9 +71,11 @@ func client() *http.Client {
 func (c *Config) validate() error {
 	return errors.Join(
 		checkURL(c.URL), check.Set("name", c.Name != ""), check.Set("source", c.Source != ""),
-		check.AtLeast(0, "rewind", c.Rewind), check.AtLeast(1, "batch posts", c.BatchPosts), check.Positive("batch delay", c.BatchDelay),
+		check.AtLeast(0, "rewind", c.Rewind), check.AtLeast(1, "batch posts", c.BatchPosts),
+		check.Positive("batch delay", c.BatchDelay),
 		check.AtLeast(1, "in flight", c.InFlight), check.AtLeast(1, "max message", c.MaxMessage),
-		check.Positive("silence", c.Silence), check.Positive("min backoff", c.MinBackoff), check.AtLeast(c.MinBackoff, "max pause", c.MaxPause),
+		check.Positive("silence", c.Silence), check.Positive("min backoff", c.MinBackoff),
+		check.AtLeast(c.MinBackoff, "max pause", c.MaxPause),
 		check.Set("client", c.Client != nil), check.Set("now", c.Now != nil), check.Set("logger", c.Logger != nil),
 	)
 }
@@ -112,7 +114,7 @@ type Source struct {
 	messages chan message
 	slots    chan struct{}
 
-	held *message // received, and belonging to the next batch
+	pending *message // received, and belonging to the next batch
 
 	begin  sync.Once
 	quit   chan struct{}
@@ -161,7 +163,7 @@ func (b *Source) Next(ctx context.Context) (ingest.Batch, error) {
 		}
 		batch, part := b.fill(first)
 		if !batch.Empty() {
-			b.arm(&batch, part)
+			b.setAck(&batch, part)
 			return batch, nil
 		}
 		b.cursor.acknowledge(part, nil) // nothing to hand on, and that much is known for good
@@ -170,8 +172,8 @@ func (b *Source) Next(ctx context.Context) (ingest.Batch, error) {
 
 // wait takes the next message that still counts.
 func (b *Source) wait(ctx context.Context) (message, error) {
-	if m := b.held; m != nil {
-		b.held = nil
+	if m := b.pending; m != nil {
+		b.pending = nil
 		if b.cursor.current(m.era) {
 			return *m, nil
 		}
@@ -198,7 +200,7 @@ func (b *Source) fill(m message) (ingest.Batch, *span) {
 	delay := time.NewTimer(b.cfg.BatchDelay)
 	defer delay.Stop()
 	for n := 1; ; n++ {
-		part.reach(m.time)
+		part.extend(m.time)
 		m.put(&batch)
 		if n == b.cfg.BatchPosts {
 			return batch, part
@@ -211,14 +213,14 @@ func (b *Source) fill(m message) (ingest.Batch, *span) {
 			return batch, part
 		}
 		if m.era != part.era || m.follows(&batch) {
-			b.held = &m
+			b.pending = &m
 			return batch, part
 		}
 	}
 }
 
-// arm gives the batch its acknowledgement.
-func (b *Source) arm(batch *ingest.Batch, part *span) {
+// setAck gives the batch its acknowledgement.
+func (b *Source) setAck(batch *ingest.Batch, part *span) {
 	batch.OnAck(context.Background(), func(err error) {
 		b.cursor.acknowledge(part, err)
 		<-b.slots
@@ -230,5 +232,5 @@ func (b *Source) Close() error {
 	b.closed.Do(func() { close(b.quit) })
 	b.begin.Do(func() { close(b.ended) }) // never begun
 	<-b.ended
-	return b.cursor.save(true)
+	return b.cursor.save(0)
 }

@@ -189,19 +189,21 @@ func TestReadsEveryKindOfMessage(t *testing.T) {
 		batch.Done(nil)
 	}
 	at := func(us int64) feed.Time { return feed.Time(us / 1000) }
-	said := feed.Time(1725911162000)
+	claimed := feed.Time(1725911162000)
 	want := []feed.Post{
-		{Source: "bluesky", ID: uri("1"), Author: "did:plc:a", Lang: "en", Text: "post 1", Time: said + 102, Timed: true},
-		{Source: "bluesky", ID: uri("1"), Author: "did:plc:a", Text: "edited", Time: said, Timed: true},
+		{Source: "bluesky", ID: uri("1"), Author: "did:plc:a", Lang: "en", Text: "post 1", Time: claimed + 102, Timed: true},
+		{Source: "bluesky", ID: uri("1"), Author: "did:plc:a", Text: "edited", Time: claimed, Timed: true},
 		{Source: "bluesky", ID: uri("5"), Author: "did:plc:a", Text: "\uFFFD odd", Time: at(base + 5e6)},
 		{Source: "bluesky", ID: uri("6"), Author: "did:plc:a", Text: "no time", Time: at(base + 6e6)},
-		{Source: "bluesky", ID: uri("7"), Author: "did:plc:a", Text: "", Time: said, Timed: true},
-		{Source: "bluesky", ID: uri("14"), Author: "did:plc:a", Lang: "en", Text: "post 14", Time: said + 102, Timed: true},
+		{Source: "bluesky", ID: uri("7"), Author: "did:plc:a", Text: "", Time: claimed, Timed: true},
+		{Source: "bluesky", ID: uri("14"), Author: "did:plc:a", Lang: "en", Text: "post 14", Time: claimed + 102, Timed: true},
 	}
 	if diff := cmp.Diff(want, all.Posts); diff != "" {
 		t.Errorf("posts (-want +got):\n%s", diff)
 	}
-	gone := []feed.Tombstone{{Source: "bluesky", Author: "did:plc:a"}, {Source: "bluesky", Author: "did:plc:f"}, {Source: "bluesky", Post: uri("1")}}
+	gone := []feed.Tombstone{
+		{Source: "bluesky", Author: "did:plc:a"}, {Source: "bluesky", Author: "did:plc:f"}, {Source: "bluesky", Post: uri("1")},
+	}
 	if diff := cmp.Diff(gone, all.Deleted); diff != "" {
 		t.Errorf("deleted (-want +got):\n%s", diff)
 	}
@@ -354,7 +356,9 @@ func TestLeavesASilentConnection(t *testing.T) {
 }
 
 func TestKeepsDeletionBeforeCreation(t *testing.T) {
-	for _, gone := range []string{strings.Replace(created(1), "create", "delete", 1), account("a", `"active":false,"status":"deleted"`)} {
+	for _, gone := range []string{
+		strings.Replace(created(1), "create", "delete", 1), account("a", `"active":false,"status":"deleted"`),
+	} {
 		testDeletion(t, gone)
 	}
 }

@@ -117,13 +117,16 @@ func (b *Source) dial(ctx context.Context, address string) (*websocket.Conn, err
 	defer cancel()
 	client := *b.cfg.Client
 	client.CheckRedirect = refuseRedirect
-	conn, _, err := websocket.Dial(ctx, address, &websocket.DialOptions{HTTPClient: &client, CompressionMode: websocket.CompressionDisabled})
+	conn, _, err := websocket.Dial(ctx, address, &websocket.DialOptions{
+		HTTPClient: &client, CompressionMode: websocket.CompressionDisabled,
+	})
 	return conn, err
 }
 
 // refuseRedirect keeps to the server that was named: who answers in its place could send us into a private network.
 func refuseRedirect(next *http.Request, _ []*http.Request) error {
-	return fmt.Errorf("the server sends us on to %.200q, which is not followed: if that is right, name it as the url", next.URL.Redacted())
+	return fmt.Errorf("the server sends us on to %.200q, which is not followed: if that is right, name it as the url",
+		next.URL.Redacted())
 }
 
 // subscription asks for posts alone; account and identity messages come all the same.

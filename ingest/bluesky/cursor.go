@@ -15,13 +15,13 @@ type cursor struct {
 	loaded bool          // belongs to the goroutine that connects
 	broken chan struct{} // has room for one: a batch failed, and the connection must be made again
 
-	mu     sync.Mutex
-	at     int64   // server time in microseconds up to which all is durable; 0: unknown
-	era    int     // rises when a batch fails: what was read before and not acknowledged is void
-	spans  []*span // handed on in this era, oldest first
-	saved  int64
-	put    time.Time // when saved was
-	writer sync.Mutex
+	mu      sync.Mutex
+	at      int64   // server time in microseconds up to which all is durable; 0: unknown
+	era     int     // rises when a batch fails: what was read before and not acknowledged is void
+	spans   []*span // handed on in this era, oldest first
+	saved   int64
+	savedAt time.Time // when saved was written
+	writer  sync.Mutex
 }
 
 // span is the stretch of the firehose that one batch covers.
@@ -31,7 +31,7 @@ type span struct {
 	done bool
 }
 
-func (s *span) reach(t int64) { s.last = max(s.last, t) }
+func (s *span) extend(t int64) { s.last = max(s.last, t) }
 
 func newCursor(cfg Config) *cursor {
 	return &cursor{cfg: cfg, broken: make(chan struct{}, 1)}
@@ -105,17 +105,17 @@ func (c *cursor) current(era int) bool {
 
 // acknowledge marks a span as done, or, after an error, as to be read again.
 func (c *cursor) acknowledge(s *span, err error) {
-	if !c.move(s, err) {
+	if !c.advance(s, err) {
 		return
 	}
-	if err := c.save(false); err != nil {
+	if err := c.save(saveInterval); err != nil {
 		c.cfg.Logger.Warn("bluesky: cursor not saved", "error", err)
 	}
 }
 
-// move applies an acknowledgement and reports whether the cursor moved. A failed batch voids its era: later
+// advance applies an acknowledgement and reports whether the cursor moved. A failed batch voids its era: later
 // batches of it may be durable, but the cursor must not pass over the gap.
-func (c *cursor) move(s *span, err error) bool {
+func (c *cursor) advance(s *span, err error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s.era != c.era {
@@ -132,23 +132,26 @@ func (c *cursor) move(s *span, err error) bool {
 		return false
 	}
 	s.done = true
-	was := c.at
+	before := c.at
 	for len(c.spans) > 0 && c.spans[0].done {
 		c.at = max(c.at, c.spans[0].last)
 		c.spans = c.spans[1:]
 	}
-	return c.at > was
+	return c.at > before
 }
 
-// save writes the cursor down, at most once a second unless it must.
-func (c *cursor) save(must bool) error {
+// saveInterval is between two times that the cursor is written down while batches are acknowledged.
+const saveInterval = time.Second
+
+// save writes the cursor down, if it has moved and was last written so long ago.
+func (c *cursor) save(ago time.Duration) error {
 	if c.cfg.Cursors == nil {
 		return nil
 	}
 	c.writer.Lock()
 	defer c.writer.Unlock()
 	c.mu.Lock()
-	at, due := c.at, c.at > c.saved && (must || time.Since(c.put) >= time.Second)
+	at, due := c.at, c.at > c.saved && time.Since(c.savedAt) >= ago
 	c.mu.Unlock()
 	if !due {
 		return nil
@@ -159,7 +162,7 @@ func (c *cursor) save(must bool) error {
 		return fmt.Errorf("cursor %s: %w", c.cfg.Name, err)
 	}
 	c.mu.Lock()
-	c.saved, c.put = at, time.Now()
+	c.saved, c.savedAt = at, time.Now()
 	c.mu.Unlock()
 	return nil
 }

@@ -44,7 +44,8 @@ var garbage = []struct {
 	{name: "headers without an end", instead: "HTTP/1.1 101 Switching Protocols\r\nX: ", endless: "xxxxxxxx"},
 	{name: "headers, many", instead: "HTTP/1.1 101 Switching Protocols\r\n", endless: "X-A: b\r\n"},
 	{name: "page without an end", instead: "HTTP/1.1 500 Internal Server Error\r\n\r\n", endless: "xxxxxxxx"},
-	{name: "wrong key", instead: "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: no\r\n\r\n"},
+	{name: "wrong key", instead: "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n" +
+		"Sec-WebSocket-Accept: no\r\n\r\n"},
 	{name: "other upgrade", instead: "HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n"},
 	{name: "compression not asked for", begin: frame(packed, 1<<30, ""), endless: zeros},
 	{name: "frame of 2⁶³ bytes", begin: frame(text, 1<<63, "")},
@@ -122,7 +123,8 @@ func TestServersThatAnswerGarbage(t *testing.T) {
 	t.Cleanup(web.Close)
 	var log lockedLog
 	cfg := bluesky.Default()
-	cfg.URL, cfg.Silence, cfg.Logger = "ws"+strings.TrimPrefix(web.URL, "http")+"/subscribe", 500*time.Millisecond, slog.New(slog.NewTextHandler(&log, nil))
+	cfg.URL, cfg.Silence, cfg.Logger = "ws"+strings.TrimPrefix(web.URL, "http")+"/subscribe", 500*time.Millisecond,
+		slog.New(slog.NewTextHandler(&log, nil))
 	cfg.MinBackoff, cfg.MaxPause = time.Millisecond, 5*time.Millisecond
 	b, err := bluesky.New(cfg)
 	if err != nil {

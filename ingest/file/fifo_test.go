@@ -55,7 +55,7 @@ func TestFIFOWithSilentWriter(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer w.Close()
-	if _, err := io.WriteString(w, good("1")+`{"id":"2`); err != nil {
+	if _, err := io.WriteString(w, validLine("1")+`{"id":"2`); err != nil {
 		t.Fatal(err)
 	}
 	b, err := f.Next(t.Context())
@@ -99,7 +99,7 @@ func writePosts(path string, n int) error {
 		return err
 	}
 	defer w.Close()
-	content := strings.Repeat(good("1"), n)
+	content := strings.Repeat(validLine("1"), n)
 	if !strings.HasSuffix(path, ".gz") {
 		_, err := io.WriteString(w, content)
 		return err
@@ -119,7 +119,9 @@ func TestWhatIsNoFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	for path, want := range map[string]string{t.TempDir(): "a directory", socket: "a socket", "/dev/zero": "a device", "/dev/tty": "a device"} {
+	for path, want := range map[string]string{
+		t.TempDir(): "a directory", socket: "a socket", "/dev/zero": "a device", "/dev/tty": "a device",
+	} {
 		if _, err := os.Stat(path); err != nil {
 			continue // not here
 		}

@@ -57,7 +57,8 @@ func (c *Config) validate() error {
 	if c.Format != "" && !slices.Contains(Formats, c.Format) {
 		format = fmt.Errorf("format %q: want %s", c.Format, strings.Join(Formats, ", "))
 	}
-	return errors.Join(format, check.Set("stdin", c.Stdin != nil || c.Path != "-"), check.AtLeast(1, "batch posts", c.BatchPosts))
+	return errors.Join(format, check.Set("stdin", c.Stdin != nil || c.Path != "-"),
+		check.AtLeast(1, "batch posts", c.BatchPosts))
 }
 
 // Source reads posts from a file or stdin: JSON lines, text with one post a line, or a table (CSV).

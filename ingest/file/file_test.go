@@ -84,7 +84,7 @@ func wantLines(tb testing.TB, got, want []string) {
 	}
 }
 
-func good(id string) string { return `{"id":"` + id + `","text":"hello"}` + "\n" }
+func validLine(id string) string { return `{"id":"` + id + `","text":"hello"}` + "\n" }
 
 // badLines are the inputs that no reader may stumble over, and what becomes of them.
 var badLines = []struct{ name, line, want string }{
@@ -105,7 +105,7 @@ var badLines = []struct{ name, line, want string }{
 func TestRejects(t *testing.T) {
 	for _, test := range badLines {
 		t.Run(test.name, func(t *testing.T) {
-			content := good("1") + test.line + "\n" + good("3")
+			content := validLine("1") + test.line + "\n" + validLine("3")
 			got, err := readAll(t, Default(writeFile(t, "a.jsonl", content)))
 			if err != nil {
 				t.Fatal(err)
@@ -122,7 +122,7 @@ func TestRejects(t *testing.T) {
 func TestStrict(t *testing.T) {
 	for _, test := range badLines {
 		t.Run(test.name, func(t *testing.T) {
-			path := writeFile(t, "a.jsonl", good("1")+test.line+"\n"+good("3"))
+			path := writeFile(t, "a.jsonl", validLine("1")+test.line+"\n"+validLine("3"))
 			got, err := readAll(t, with(path, func(c *Config) { c.Strict = true }))
 			wantLines(t, show(got), []string{"1: hello"})
 			want := filepath.Dir(path) + "/" + strings.TrimPrefix(test.want, "rejected ")
@@ -141,18 +141,18 @@ func TestAccepts(t *testing.T) {
 	}{
 		{"nothing", "", nil},
 		{"only empty lines", "\n\r\n  \n", nil},
-		{"empty lines between", "\n" + good("1") + "\r\n \t\n" + good("2"), []string{"1: hello", "2: hello"}},
-		{"no newline at the end", good("1") + strings.TrimSpace(good("2")), []string{"1: hello", "2: hello"}},
-		{"byte order mark", "\ufeff" + good("1") + good("2"), []string{"1: hello", "2: hello"}},
-		{"CRLF", "\ufeff" + strings.ReplaceAll(good("1")+good("2"), "\n", "\r\n"), []string{"1: hello", "2: hello"}},
-		{"100,000 words", good("1") + `{"id":"2","text":"` + words + `"}` + "\n" + good("3"),
+		{"empty lines between", "\n" + validLine("1") + "\r\n \t\n" + validLine("2"), []string{"1: hello", "2: hello"}},
+		{"no newline at the end", validLine("1") + strings.TrimSpace(validLine("2")), []string{"1: hello", "2: hello"}},
+		{"byte order mark", "\ufeff" + validLine("1") + validLine("2"), []string{"1: hello", "2: hello"}},
+		{"CRLF", "\ufeff" + strings.ReplaceAll(validLine("1")+validLine("2"), "\n", "\r\n"), []string{"1: hello", "2: hello"}},
+		{"100,000 words", validLine("1") + `{"id":"2","text":"` + words + `"}` + "\n" + validLine("3"),
 			[]string{"1: hello", "2: " + words, "3: hello"}},
-		{"invalid UTF-8", good("1") + "{\"id\":\"2\",\"text\":\"a\xff\xfeb\"}\n" + good("3"),
+		{"invalid UTF-8", validLine("1") + "{\"id\":\"2\",\"text\":\"a\xff\xfeb\"}\n" + validLine("3"),
 			[]string{"1: hello", "2: a\uFFFD\uFFFDb", "3: hello", "note a.jsonl:2: text: invalid UTF-8 replaced by U+FFFD"}},
 		{"lone surrogate", `{"id":"2","text":"\udfff"}`,
 			[]string{"2: \uFFFD", "note a.jsonl:1: text: lone surrogate replaced by U+FFFD"}},
 		{"NUL", `{"id":"2","text":"a\u0000"}`, []string{"2: a\x00"}},
-		{"the same id with other text", good("1") + `{"id":"1","text":"world"}`, []string{"1: hello", "1: world"}},
+		{"the same id with other text", validLine("1") + `{"id":"1","text":"world"}`, []string{"1: hello", "1: world"}},
 		{"numeric id", `{"id":1.0,"text":"hello"}`, []string{"1.0: hello"}},
 	}
 	for _, test := range tests {
@@ -343,7 +343,8 @@ func TestProgress(t *testing.T) {
 		_, err = f.Next(t.Context())
 	}
 	if err != io.EOF || f.Lines() != 5000 || f.BytesRead() != int64(len(content)) || f.Size() != int64(len(content)) {
-		t.Errorf("at the end (%v): %d lines, %d bytes of %d; want 5000 and %d", err, f.Lines(), f.BytesRead(), f.Size(), len(content))
+		t.Errorf("at the end (%v): %d lines, %d bytes of %d; want 5000 and %d", err, f.Lines(), f.BytesRead(), f.Size(),
+			len(content))
 	}
 	if f.Memory() != gzipMemory {
 		t.Errorf("gzip holds %d", f.Memory())
@@ -352,7 +353,7 @@ func TestProgress(t *testing.T) {
 
 // TestCancelled: a cancelled call says so, and does not end the file.
 func TestCancelled(t *testing.T) {
-	f, err := Open(Default(writeFile(t, "a.jsonl", good("1"))))
+	f, err := Open(Default(writeFile(t, "a.jsonl", validLine("1"))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -375,7 +376,7 @@ func TestPipe(t *testing.T) {
 	next := make(chan bool)
 	go func() {
 		for _, id := range []string{"1", "2"} {
-			_, _ = io.WriteString(w, good(id))
+			_, _ = io.WriteString(w, validLine(id))
 			<-next
 		}
 		_ = w.Close()

@@ -35,7 +35,7 @@ func (l *lineReader) next() (line []byte, size int, err error) {
 		part = bytes.TrimPrefix(part, byteOrderMark)
 	}
 	if err == bufio.ErrBufferFull {
-		part, size, err = l.long(part)
+		part, size, err = l.readLong(part)
 	} else {
 		size = len(part)
 	}
@@ -49,8 +49,8 @@ func (l *lineReader) next() (line []byte, size int, err error) {
 	return part, size, nil
 }
 
-// long gathers a line that is longer than the reader's buffer.
-func (l *lineReader) long(part []byte) (line []byte, size int, err error) {
+// readLong gathers a line that is longer than the reader's buffer.
+func (l *lineReader) readLong(part []byte) (line []byte, size int, err error) {
 	l.buf = append(l.buf[:0], part...)
 	size = len(part)
 	err = bufio.ErrBufferFull

@@ -23,9 +23,9 @@ import (
 type Part struct {
 	Batch ingest.Batch
 
-	raw   []byte // the lines, one behind the other, without their line ends
-	lines []rawLine
-	bad   error // what a strict reading ends at, behind the posts of Batch
+	raw       []byte // the lines, one behind the other, without their line ends
+	lines     []rawLine
+	strictErr error // what a strict reading ends at, behind the posts of Batch
 }
 
 // rawLine is one line of a part.
@@ -89,15 +89,15 @@ func (p *Part) clear(partition string) {
 	if cap(p.raw) > batchBytes {
 		p.raw = nil
 	}
-	p.raw, p.lines, p.bad = p.raw[:0], p.lines[:0], nil
+	p.raw, p.lines, p.strictErr = p.raw[:0], p.lines[:0], nil
 }
 
-func (p *Part) empty() bool { return len(p.lines) == 0 && p.Batch.Empty() && p.bad == nil }
+func (p *Part) empty() bool { return len(p.lines) == 0 && p.Batch.Empty() && p.strictErr == nil }
 
 // full reports whether p should go out now.
 func (f *Source) full(p *Part) bool {
 	n := len(p.lines) + len(p.Batch.Posts) + len(p.Batch.Rejected)
-	return n >= f.cfg.BatchPosts || len(p.raw) >= batchBytes || p.bad != nil || f.live && n > 0 && f.lines.waits()
+	return n >= f.cfg.BatchPosts || len(p.raw) >= batchBytes || p.strictErr != nil || f.live && n > 0 && f.lines.waits()
 }
 
 // read adds one record to p, or returns what ends the file.
@@ -146,7 +146,7 @@ func (f *Source) NewDecoder() Decoder {
 // Decode makes posts of the records of p. Its error, if a strict reading has one, is returned by Stamp.
 func (d Decoder) Decode(p *Part) {
 	for i := range p.lines {
-		if p.bad != nil {
+		if p.strictErr != nil {
 			return
 		}
 		l := &p.lines[i]
@@ -173,7 +173,7 @@ func (f *Source) addRecord(p *Part, r *record) {
 	b := &p.Batch
 	switch {
 	case r.reason != nil && f.cfg.Strict:
-		p.bad = fmt.Errorf("%s: %w", f.location(r.line), r.reason)
+		p.strictErr = fmt.Errorf("%s: %w", f.location(r.line), r.reason)
 		return
 	case r.reason != nil:
 		rejection := ingest.NewRejection(f.location(r.line), r.reason.Error(), r.raw)
@@ -203,6 +203,6 @@ func (f *Source) Stamp(ctx context.Context, p *Part) error {
 		}
 	}
 	ingest.Count(ctx, &p.Batch)
-	f.refused = p.bad
+	f.refused = p.strictErr
 	return f.refused
 }

@@ -82,7 +82,7 @@ func (t *tableReader) read(r *record) error {
 
 // next reads one record that is not empty. The cells are valid until the next call.
 func (t *tableReader) next(r *record) ([]string, error) {
-	err := t.cut(r)
+	err := t.gather(r)
 	if err != nil || r.reason != nil {
 		return nil, err
 	}
@@ -95,8 +95,8 @@ func (t *tableReader) next(r *record) ([]string, error) {
 	return cells, nil
 }
 
-// cut gathers the lines of one record, as they came: further ones as long as a quoted cell is open.
-func (t *tableReader) cut(r *record) error {
+// gather gathers the lines of one record, as they came: further ones as long as a quoted cell is open.
+func (t *tableReader) gather(r *record) error {
 	line, err := r.nextLine(t.lines)
 	if err != nil || line == nil {
 		return err
@@ -185,7 +185,7 @@ func (t *tableReader) readHeader() error {
 // fill makes a post of the cells of one record.
 func (t *tableReader) fill(p *feed.Post, cells []string) (note string, err error) {
 	var notes []string
-	kept := make([][]byte, t.fields.MetaCount())
+	metaCells := make([][]byte, t.fields.MetaCount())
 	for i, c := range t.header {
 		value := cells[i]
 		switch {
@@ -194,7 +194,7 @@ func (t *tableReader) fill(p *feed.Post, cells []string) (note string, err error
 		case c.known:
 			note, err = p.Set(c.field, strings.Clone(value)) // or an id would keep the whole record
 		case c.isMeta && value != "":
-			kept[c.metaIndex], note = quote(value)
+			metaCells[c.metaIndex], note = quote(value)
 		}
 		if err != nil {
 			return "", err
@@ -203,7 +203,7 @@ func (t *tableReader) fill(p *feed.Post, cells []string) (note string, err error
 			notes, note = append(notes, note), ""
 		}
 	}
-	meta, more := t.fields.Meta(kept)
+	meta, more := t.fields.Meta(metaCells)
 	p.Meta = string(meta)
 	return strings.Join(append(notes, more...), "; "), p.Complete(true)
 }

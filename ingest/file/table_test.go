@@ -89,8 +89,10 @@ func TestTableFields(t *testing.T) {
 
 func TestTableHeader(t *testing.T) {
 	tests := []struct{ content, want string }{
-		{"id,body\n1,a\n", `a.csv: after line 1: header: no column "text" for the field text among ["id" "body"]: map one (text=COLUMN)`},
-		{"nr,text\n1,a\n", `a.csv: after line 1: header: no column "id" for the field id among ["nr" "text"]: map one (id=COLUMN)`},
+		{"id,body\n1,a\n",
+			`a.csv: after line 1: header: no column "text" for the field text among ["id" "body"]: map one (text=COLUMN)`},
+		{"nr,text\n1,a\n",
+			`a.csv: after line 1: header: no column "id" for the field id among ["nr" "text"]: map one (id=COLUMN)`},
 		{"id,text,x,x\n1,a,b,c\n", `a.csv: after line 1: header: two columns are called "x"`},
 		{"id,te\"xt\n1,a\n", `a.csv: after line 1: header: malformed CSV at column 6: bare " in non-quoted-field`},
 	}
@@ -105,7 +107,9 @@ func TestTableHeader(t *testing.T) {
 // FuzzCSV compares with encoding/csv reading the whole input at once. Where that finds nothing wrong, so do we,
 // and the cells are the same; every record is a post or a rejection.
 func FuzzCSV(f *testing.F) {
-	for _, s := range []string{"1,a\n2,b\n", "1,\"a\n\"\"b\"\n2,c", "1,\"a\" x\n2,b\"c\n3,\"d", ",\n\"\",\"\"\n", "1,\"\r\n\"\n", "\"1\",\"2\r\n3"} {
+	for _, s := range []string{
+		"1,a\n2,b\n", "1,\"a\n\"\"b\"\n2,c", "1,\"a\" x\n2,b\"c\n3,\"d", ",\n\"\",\"\"\n", "1,\"\r\n\"\n", "\"1\",\"2\r\n3",
+	} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, body string) {

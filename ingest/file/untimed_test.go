@@ -21,13 +21,13 @@ func TestUntimedPostsKeepTheirFirstTime(t *testing.T) {
 	if got := u.stamp(other, 30); got != 30 {
 		t.Errorf("further version at %d, want 30", got)
 	}
-	for i := range 3 * remembered {
+	for i := range 3 * minRemembered {
 		u.stamp(post(100+i), 40)
 	}
-	if n := len(u.young) + len(u.old); n > 2*remembered {
-		t.Errorf("%d posts remembered, want at most %d", n, 2*remembered)
+	if n := len(u.current) + len(u.previous); n > 2*minRemembered {
+		t.Errorf("%d posts remembered, want at most %d", n, 2*minRemembered)
 	}
-	if got := u.stamp(post(100+3*remembered-1), 50); got != 40 {
+	if got := u.stamp(post(100+3*minRemembered-1), 50); got != 40 {
 		t.Errorf("a recent post again at %d, want 40", got)
 	}
 }

@@ -16,11 +16,11 @@ import (
 // typeUploads is the type of the problem that there are too many uploads.
 const typeUploads = "urn:refrain:problem:limits.uploads"
 
-// listAll is up to how many lines an answer lists each one of its own accord.
-const listAll = 1000
+// maxFullList is how many lines an answer lists in full without being asked to.
+const maxFullList = 1000
 
 // answer says what became of the lines of a request. Every line is counted; listed are all of them while there
-// are no more than listAll or the client asked for all, else those rejected or changed, and in any case no more
+// are no more than maxFullList or the client asked for all, else those rejected or changed, and in any case no more
 // than limit.
 type answer struct {
 	Accepted int      `json:"accepted"`
@@ -30,8 +30,8 @@ type answer struct {
 
 	all       bool // the client asked for all lines
 	limit     int
-	room      *room
-	held      int64 // of the room
+	memory    *reservation
+	held      int64 // of memory
 	next      int   // the first line that was not taken, 0 when all were
 	malformed bool  // the first line is not JSON at all
 }
@@ -48,28 +48,28 @@ type result struct {
 func (r result) plain() bool { return r.Status == "accepted" && r.Note == "" }
 
 func (a *answer) add(results []result, accepted int) {
-	whole := a.all || a.lines() <= listAll // what is listed so far is everything
+	complete := a.all || a.lines() <= maxFullList // what is listed so far is everything
 	a.Accepted += accepted
 	a.Rejected += len(results) - accepted
 	switch {
-	case a.all || a.lines() <= listAll:
+	case a.all || a.lines() <= maxFullList:
 		a.Results = append(a.Results, results...)
-	case whole:
-		a.Results = notable(notable(nil, a.Results), results)
+	case complete:
+		a.Results = appendNotable(appendNotable(nil, a.Results), results)
 	default:
-		a.Results = notable(a.Results, results)
+		a.Results = appendNotable(a.Results, results)
 	}
 	a.Results = a.Results[:min(len(a.Results), a.limit)]
-	a.fit()
+	a.trim()
 	a.Omitted = a.lines() - len(a.Results)
 }
 
-// fit leaves out what there is no room for.
-func (a *answer) fit() {
+// trim leaves out what there is no memory for.
+func (a *answer) trim() {
 	var cost int64
 	for i := range a.Results {
 		cost += a.Results[i].cost()
-		if cost > a.held && !a.room.tryAdd(cost-a.held) {
+		if cost > a.held && !a.memory.tryAdd(cost-a.held) {
 			a.Results = a.Results[:i]
 			return
 		}
@@ -82,8 +82,8 @@ func (r *result) cost() int64 { return 200 + 7*int64(len(r.ID)+len(r.Note)+len(r
 
 func (a *answer) lines() int { return a.Accepted + a.Rejected }
 
-// notable appends to dst the results that say more than "accepted".
-func notable(dst, results []result) []result {
+// appendNotable appends to dst the results that say more than "accepted".
+func appendNotable(dst, results []result) []result {
 	for _, r := range results {
 		if !r.plain() {
 			dst = append(dst, r)
@@ -139,18 +139,19 @@ const deletionsProblem = "urn:refrain:problem:deletions-full"
 // fullProblem is the type of the problem that the topic of sentences, or the disk, has no room for posts.
 const fullProblem = "urn:refrain:problem:topic-full"
 
-func noRoom(e *ingest.NoRoomError, again string) problem.Problem {
+func noRoom(e *ingest.NoRoomError, retryHint string) problem.Problem {
 	return problem.Problem{
 		Type: fullProblem, Title: "No room for posts", Status: http.StatusServiceUnavailable, RetryAfter: min(e.In, maxRetryAfter),
-		Detail: fmt.Sprintf("The server keeps posts for as long as others may repeat them, and has no room for more: these were not accepted. "+
-			"The oldest go in about %v; ask again every hour, for there may be room before.%s", e.In.Round(time.Minute), again),
+		Detail: fmt.Sprintf("The server keeps posts for as long as others may repeat them, and has no room for more: "+
+			"these were not accepted. "+
+			"The oldest go in about %v; ask again every hour, for there may be room before.%s", e.In.Round(time.Minute), retryHint),
 	}
 }
 
 // failure says what an error of the route or of the body means to the client.
-func failure(err error, again string) problem.Problem {
+func failure(err error, retryHint string) problem.Problem {
 	is := func(target error) bool { return errors.Is(err, target) }
-	var over *quota.Exceeded
+	var exceeded *quota.Exceeded
 	var full *ingest.NoRoomError
 	switch {
 	case is(errTooLarge):
@@ -160,56 +161,58 @@ func failure(err error, again string) problem.Problem {
 	case is(errEvicted):
 		return problem.Problem{
 			Type: typeUploads, Status: http.StatusRequestTimeout,
-			Detail: "There are as many uploads as limits.uploads allows, and this was the slowest." + again,
+			Detail: "There are as many uploads as limits.uploads allows, and this was the slowest." + retryHint,
 		}
 	case is(os.ErrDeadlineExceeded):
-		return problem.Problem{Status: http.StatusRequestTimeout, Detail: "The body stood still for too long." + again}
+		return problem.Problem{Status: http.StatusRequestTimeout, Detail: "The body stood still for too long." + retryHint}
 	case is(errStopping):
 		return stopping
 	case is(errCrowded):
 		return problem.Problem{
 			Type: typeUploads, Status: http.StatusTooManyRequests, RetryAfter: time.Second,
-			Detail: "There are as many uploads as limits.uploads and limits.upload_bytes allow." + again,
+			Detail: "There are as many uploads as limits.uploads and limits.upload_bytes allow, of all clients or of this one." + retryHint,
 		}
 	case is(errBusy):
 		return problem.Problem{
 			Status: http.StatusTooManyRequests, RetryAfter: time.Second,
-			Detail: "Posts arrive faster than they are processed; the queue stayed full." + again,
+			Detail: "Posts arrive faster than they are processed; the queue stayed full." + retryHint,
 		}
 	case is(ingest.ErrBehind):
 		return problem.Problem{
 			Type: paceProblem, Title: "Look-ups are behind", Status: http.StatusTooManyRequests, RetryAfter: 5 * time.Second,
-			Detail: "Posts arrive faster than they are compared with others, and this sender sends more than its quota gives on average." + again,
+			Detail: "Posts arrive faster than they are compared with others, and this sender sends more than its quota " +
+				"gives on average." + retryHint,
 		}
-	case errors.As(err, &over):
-		return overQuota(over, again)
+	case errors.As(err, &exceeded):
+		return overQuota(exceeded, retryHint)
 	case is(ingest.ErrDeletionsFull):
 		return problem.Problem{
-			Type: deletionsProblem, Title: "No room for deletions", Status: http.StatusInsufficientStorage, RetryAfter: 10 * time.Minute,
+			Type: deletionsProblem, Title: "No room for deletions", Status: http.StatusInsufficientStorage,
+			RetryAfter: 10 * time.Minute,
 			Detail: "The server keeps as many deletions as it has room for, and forgets none before its time: this one was not " +
 				"accepted. There is room again as old ones expire. Cause: " + err.Error(),
 		}
 	case errors.As(err, &full):
-		return noRoom(full, again)
+		return noRoom(full, retryHint)
 	case is(errDurable), is(errSlowAck):
 		return problem.Problem{
 			Status: http.StatusServiceUnavailable, RetryAfter: 5 * time.Second,
-			Detail: "Posts could not be made durable." + again + " Cause: " + err.Error(),
+			Detail: "Posts could not be made durable." + retryHint + " Cause: " + err.Error(),
 		}
 	}
 	return problem.Problem{Status: http.StatusBadRequest, Detail: err.Error()}
 }
 
-// writeFailure answers a request that could not be taken whole: with what was accepted of it, and from where on
+// writeFailure answers a request of which not all was accepted: with what was, and from where on
 // to send it again. a is nil where there are no lines.
 func (h *Source) writeFailure(w http.ResponseWriter, r *http.Request, a *answer, err error) {
-	again := " Send again from the line that next names."
+	retryHint := " Send again from the line that next names."
 	if a == nil {
-		again = " Send it again later."
+		retryHint = " Send it again later."
 	}
-	p := failure(err, again)
-	if p.Status == http.StatusServiceUnavailable && errors.Is(err, errDurable) && h.failures.MayLog() {
-		h.cfg.Logger.Error("posts not durable", "path", r.URL.Path, "error", err)
+	p := failure(err, retryHint)
+	if p.Status == http.StatusServiceUnavailable && errors.Is(err, errDurable) {
+		h.logFailure(r, err)
 	}
 	if p.Status == http.StatusUnsupportedMediaType {
 		w.Header().Set("Accept-Encoding", "gzip")
@@ -217,10 +220,21 @@ func (h *Source) writeFailure(w http.ResponseWriter, r *http.Request, a *answer,
 	if a != nil {
 		p.Extra = a.members()
 	}
-	if over := (*quota.Exceeded)(nil); errors.As(err, &over) && p.Type == quotaProblem {
-		p.Extra = withQuota(p.Extra, over)
+	if exceeded := (*quota.Exceeded)(nil); errors.As(err, &exceeded) && p.Type == quotaProblem {
+		p.Extra = withQuota(p.Extra, exceeded)
 	}
 	problem.Write(w, r, p)
+}
+
+// logFailure logs that posts are not durable, a bounded number of times.
+func (h *Source) logFailure(r *http.Request, err error) {
+	skipped, ok := h.failures.Allow()
+	if skipped > 0 {
+		h.cfg.Logger.Error("further requests with posts that are not durable", "requests", skipped)
+	}
+	if ok {
+		h.cfg.Logger.Error("posts not durable", "path", r.URL.Path, "error", err)
+	}
 }
 
 func (a *answer) members() map[string]any {

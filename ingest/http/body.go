@@ -107,7 +107,9 @@ func (u *upload) decompress(w http.ResponseWriter, r *http.Request) (io.Reader, 
 	if r.ContentLength > h.cfg.MaxBody {
 		return nil, fmt.Errorf("%w: %d bytes, the limit (ingest.body) is %d", errTooLarge, r.ContentLength, h.cfg.MaxBody)
 	}
-	awaited := &awaitedReader{ReadCloser: r.Body, control: http.NewResponseController(w), patience: h.cfg.ReadTimeout, slot: u.slot}
+	awaited := &awaitedReader{
+		ReadCloser: r.Body, control: http.NewResponseController(w), patience: h.cfg.ReadTimeout, slot: u.slot,
+	}
 	sent := http.MaxBytesReader(w, awaited, h.cfg.MaxBody)
 	switch e := r.Header.Get("Content-Encoding"); e {
 	case "", "identity":

@@ -1,6 +1,7 @@
 package http_test
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -37,7 +38,8 @@ func TestAnswersShareTheirBytes(t *testing.T) {
 				Results           []json.RawMessage
 			}
 			if err := json.NewDecoder(resp.Body).Decode(&a); err != nil || a.Accepted != lines || len(a.Results)+a.Omitted != lines {
-				t.Errorf("status %d: accepted %d, %d listed, %d omitted: %v", resp.StatusCode, a.Accepted, len(a.Results), a.Omitted, err)
+				t.Errorf("status %d: accepted %d, %d listed, %d omitted: %v", resp.StatusCode, a.Accepted, len(a.Results),
+					a.Omitted, err)
 			}
 			if n := len(a.Results); n == 0 || n > 6<<20/(200+7*300)+100 {
 				t.Errorf("%d lines listed: none, or more than there is room for", n)
@@ -102,8 +104,50 @@ func TestNoPlace(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	var p struct{ Type string }
-	if err := json.NewDecoder(resp.Body).Decode(&p); err != nil || resp.StatusCode != 429 || !strings.Contains(p.Type, "limits.uploads") || resp.Header.Get("Retry-After") == "" {
+	if err := json.NewDecoder(resp.Body).Decode(&p); err != nil || resp.StatusCode != 429 ||
+		!strings.Contains(p.Type, "limits.uploads") || resp.Header.Get("Retry-After") == "" {
 		t.Errorf("status %d, type %q, %v: %v", resp.StatusCode, p.Type, resp.Header, err)
+	}
+}
+
+// TestOneSenderLeavesSlots: however many uploads one sender begins, and stops in their middle, another gets in.
+func TestOneSenderLeavesSlots(t *testing.T) {
+	s := mustServe(t, with(func(c *httpsource.Config) {
+		c.MaxUploads, c.Patience = 8, time.Millisecond
+		c.Sender = func(r *http.Request) string { return r.Header.Get("X-Sender") }
+	}), durable)
+	address, _, _ := strings.Cut(strings.TrimPrefix(s.url, "http://"), "/")
+	statuses := map[int]int{}
+	for range 8 {
+		c, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		fmt.Fprintf(c, "POST /v1/posts HTTP/1.1\r\nHost: x\r\nX-Sender: a\r\nExpect: 100-continue\r\nContent-Length: 1000\r\n\r\n")
+		resp, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		statuses[resp.StatusCode]++ // 100: the body is asked for, it has a slot
+		if after := resp.Header.Get("Retry-After"); resp.StatusCode == 429 && after == "" {
+			t.Error("429 without Retry-After")
+		}
+	}
+	if statuses[100] != 6 || statuses[429] != 2 {
+		t.Errorf("statuses %v, want 6 of the 8 slots for one sender, and 429 for the others", statuses)
+	}
+	for _, sender := range []string{"b", "c"} {
+		r, _ := http.NewRequestWithContext(t.Context(), "POST", s.url, strings.NewReader(`{"id":"1","text":"x"}`))
+		r.Header.Set("X-Sender", sender)
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resp.Body.Close()
+		if resp.StatusCode != 200 {
+			t.Errorf("%s: status %d", sender, resp.StatusCode)
+		}
 	}
 }
 

@@ -40,13 +40,14 @@ type Config struct {
 
 	BatchPosts int // most posts of one batch; 1 or more
 	BatchBytes int // bytes of JSON after which a batch is full; 1 or more
-	// MaxUploads is how many requests send posts at a time, 1 or more, and UploadBytes what they all hold of bodies and
+	// MaxUploads is how many requests send posts at a time, 1 or more; a quarter of them is for clients (Sender, or who has
+	// the same address) that have less than an eighth. UploadBytes is what they all hold of bodies and
 	// answers beyond 128 KiB each; three times MaxPost or more, or a large post finds no room.
 	MaxUploads  int
 	UploadBytes int64
 
-	// Queue is how many batches may be on their way, handed on or not, and not yet acknowledged; 1 or more. A quarter of them is
-	// for senders that have less than an eighth.
+	// Queue is how many batches may be on their way, handed on or not, and not yet acknowledged; 1 or more. A quarter of
+	// them is for senders that have less than an eighth.
 	Queue int
 	// Patience is how long a request waits for a slot in a full queue before it is told to come back (429); above 0.
 	Patience    time.Duration
@@ -82,9 +83,11 @@ func (c *Config) validate() error {
 	return errors.Join(
 		check.AtLeast(1, "max body", c.MaxBody), check.AtLeast(1, "max post", c.MaxPost),
 		check.AtLeast(1, "max text", c.MaxText), check.AtLeast(0, "max results", c.MaxResults),
-		check.AtLeast(1, "batch posts", c.BatchPosts), check.AtLeast(1, "batch bytes", c.BatchBytes), check.AtLeast(1, "queue", c.Queue),
+		check.AtLeast(1, "batch posts", c.BatchPosts), check.AtLeast(1, "batch bytes", c.BatchBytes),
+		check.AtLeast(1, "queue", c.Queue),
 		check.AtLeast(1, "max uploads", c.MaxUploads), check.AtLeast(3*int64(c.MaxPost), "upload bytes", c.UploadBytes),
-		check.Positive("patience", c.Patience), check.Positive("ack timeout", c.AckTimeout), check.Positive("read timeout", c.ReadTimeout),
+		check.Positive("patience", c.Patience), check.Positive("ack timeout", c.AckTimeout),
+		check.Positive("read timeout", c.ReadTimeout),
 		check.Set("sender", c.Sender != nil), check.Set("admit", c.Admit != nil), check.Set("owed", c.Owed != nil),
 		check.Set("now", c.Now != nil), check.Set("logger", c.Logger != nil),
 	)
@@ -106,7 +109,7 @@ type Source struct {
 
 	queue *queue
 
-	slots   uploadSlots         // of the uploads under way
+	slots   *uploadSlots        // of the uploads under way
 	bodies  *semaphore.Weighted // these two are Config.UploadBytes
 	answers *semaphore.Weighted
 	metrics metrics
@@ -126,8 +129,8 @@ var _ ingest.Source = (*Source)(nil)
 
 // Lines of the log about requests whose posts are not durable: while the topic is full, that is each one.
 const (
-	failurePause   = 10 * time.Second
-	failuresAtOnce = 10
+	failureInterval = 10 * time.Second
+	failureBurst    = 10
 )
 
 // New returns a source that serves nothing until it is mounted in an HTTP server.
@@ -136,16 +139,15 @@ func New(cfg Config) (*Source, error) {
 		return nil, fmt.Errorf("http source: %w", err)
 	}
 	h := &Source{
-		cfg:    cfg,
-		mux:    new(paths.Mux),
-		queue:  newQueue(cfg.Queue),
-		bodies: semaphore.NewWeighted(cfg.UploadBytes - cfg.UploadBytes/answersShare), answers: semaphore.NewWeighted(cfg.UploadBytes / answersShare),
-		quit: make(chan struct{}),
-		done: make(chan struct{}),
+		cfg:      cfg,
+		mux:      new(paths.Mux),
+		queue:    newQueue(cfg.Queue),
+		bodies:   semaphore.NewWeighted(cfg.UploadBytes - cfg.UploadBytes/answersShare),
+		answers:  semaphore.NewWeighted(cfg.UploadBytes / answersShare),
+		failures: loglimit.New(rate.Every(failureInterval), failureBurst),
+		quit:     make(chan struct{}),
+		done:     make(chan struct{}),
 	}
-	h.failures = loglimit.New(rate.Every(failurePause), failuresAtOnce, func(n int) {
-		cfg.Logger.Error("further requests with posts that are not durable", "requests", n)
-	})
 	h.metrics = newMetrics()
 	h.slots = newUploadSlots(cfg.MaxUploads, h.metrics)
 	h.reading, h.endRead = context.WithCancel(context.Background())
@@ -213,14 +215,14 @@ func (h *Source) Shutdown(ctx context.Context) error {
 	h.endRead()
 	select {
 	case <-idle:
-	case <-time.After(lastWord):
+	case <-time.After(finalAnswerTimeout):
 	}
 	close(h.quit)
 	return ctx.Err()
 }
 
-// lastWord is how long requests that have been told to stop reading may take to say what was accepted.
-const lastWord = 500 * time.Millisecond
+// finalAnswerTimeout is how long requests that have been told to stop reading may take to say what was accepted.
+const finalAnswerTimeout = 500 * time.Millisecond
 
 var stopping = problem.Problem{
 	Status:     http.StatusServiceUnavailable,

@@ -188,16 +188,17 @@ func TestTakesEveryForm(t *testing.T) {
 		header []string
 		want   int
 	}{
-		"one object":                   {post("0"), nil, 1},
-		"one object over many lines":   {pretty, nil, 1},
-		"objects over many lines":      {pretty + strings.Replace(pretty, "0", "1", 1), nil, 2},
-		"array":                        {"[" + post("0") + ",\n" + post("1") + "]", nil, 2},
-		"array behind a mark":          {"\xEF\xBB\xBF \n[" + post("0") + "]", nil, 1},
-		"lines, said":                  {posts(3), ndjson, 3},
-		"lines, found out":             {posts(3), nil, 3},
-		"lines as curl -d strips them": {strings.ReplaceAll(posts(3), "\n", ""), []string{"Content-Type", "application/x-www-form-urlencoded"}, 3},
-		"lines of Windows":             {strings.ReplaceAll(posts(2), "\n", "\r\n"), ndjson, 2},
-		"no newline at the end":        {strings.TrimSpace(posts(2)), ndjson, 2},
+		"one object":                 {post("0"), nil, 1},
+		"one object over many lines": {pretty, nil, 1},
+		"objects over many lines":    {pretty + strings.Replace(pretty, "0", "1", 1), nil, 2},
+		"array":                      {"[" + post("0") + ",\n" + post("1") + "]", nil, 2},
+		"array behind a mark":        {"\xEF\xBB\xBF \n[" + post("0") + "]", nil, 1},
+		"lines, said":                {posts(3), ndjson, 3},
+		"lines, found out":           {posts(3), nil, 3},
+		"lines as curl -d strips them": {strings.ReplaceAll(posts(3), "\n", ""),
+			[]string{"Content-Type", "application/x-www-form-urlencoded"}, 3},
+		"lines of Windows":      {strings.ReplaceAll(posts(2), "\n", "\r\n"), ndjson, 2},
+		"no newline at the end": {strings.TrimSpace(posts(2)), ndjson, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := mustServe(t, httpsource.Default(), durable)
@@ -223,7 +224,8 @@ func TestTakesGzip(t *testing.T) {
 		t.Errorf("answer %+v, want 5 accepted", r)
 	}
 
-	r = send(t, s.url, bytes.NewReader(z.Bytes()[:z.Len()-12]), "Content-Encoding", "gzip", "Content-Type", "application/x-ndjson")
+	r = send(t, s.url, bytes.NewReader(z.Bytes()[:z.Len()-12]), "Content-Encoding", "gzip", "Content-Type",
+		"application/x-ndjson")
 	if r.Status != 400 || !strings.Contains(r.Detail, "unexpected EOF") {
 		t.Errorf("cut off: answer %+v, want 400", r)
 	}
@@ -236,7 +238,8 @@ func TestTakesGzip(t *testing.T) {
 func TestGivesPostsTheirTimeAndSource(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	s := mustServe(t, with(func(c *httpsource.Config) { c.Source, c.Now = "web", func() time.Time { return now } }), durable)
-	send(t, s.url, strings.NewReader(`[{"id":"1","text":"a"},{"id":"2","text":"b","source":"x","created_at":"2020-01-01T00:00:00Z"}]`))
+	send(t, s.url,
+		strings.NewReader(`[{"id":"1","text":"a"},{"id":"2","text":"b","source":"x","created_at":"2020-01-01T00:00:00Z"}]`))
 	got := s.all().Posts
 	want := []feed.Post{
 		{ID: "1", Text: "a", Source: "web", Time: feed.FromTime(now)},
@@ -284,7 +287,9 @@ func TestRejectsLinesAndGoesOn(t *testing.T) {
 	for _, l := range r.Results {
 		got = append(got, fmt.Sprint(l.Line, " ", l.Status, " ", l.ID))
 	}
-	want := []string{"1 accepted 0", "2 rejected ", "4 rejected ", "5 rejected 5", "6 rejected ", "7 accepted 7", "8 accepted 8"}
+	want := []string{
+		"1 accepted 0", "2 rejected ", "4 rejected ", "5 rejected 5", "6 rejected ", "7 accepted 7", "8 accepted 8",
+	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("results (-want +got):\n%s", diff)
 	}
@@ -308,14 +313,15 @@ func TestArrayWithDamage(t *testing.T) {
 		want string // line and fate of each
 		raw  string // of the first dead letter
 	}{
-		"inside an element":  {`[` + post("0") + `,{"id":1,,},` + post("2") + `]`, "1+ 2- 3+", `{"id":1,,}`},
-		"not an object":      {`[` + post("0") + `,7,"x",[],` + post("4") + `]`, "1+ 2- 3- 4- 5+", `7`},
-		"no comma":           {`[` + post("0") + ` ` + post("1") + `]`, "1+ 2-", ``},
-		"comma at the end":   {`[` + post("0") + `,]`, "1+ 2-", `]`},
-		"cut off":            {`[` + post("0") + `,{"id":"1","te`, "1+ 2-", `{"id":"1","te`},
-		"not closed":         {`[` + post("0"), "1+ 2-", ``},
-		"something follows":  {`[` + post("0") + `] x`, "1+ 2-", ``},
-		"a quote not closed": {`[` + post("0") + `,{"id":"1","text":"a},` + post("2") + `]`, "1+ 2-", `{"id":"1","text":"a},` + post("2") + `]`},
+		"inside an element": {`[` + post("0") + `,{"id":1,,},` + post("2") + `]`, "1+ 2- 3+", `{"id":1,,}`},
+		"not an object":     {`[` + post("0") + `,7,"x",[],` + post("4") + `]`, "1+ 2- 3- 4- 5+", `7`},
+		"no comma":          {`[` + post("0") + ` ` + post("1") + `]`, "1+ 2-", ``},
+		"comma at the end":  {`[` + post("0") + `,]`, "1+ 2-", `]`},
+		"cut off":           {`[` + post("0") + `,{"id":"1","te`, "1+ 2-", `{"id":"1","te`},
+		"not closed":        {`[` + post("0"), "1+ 2-", ``},
+		"something follows": {`[` + post("0") + `] x`, "1+ 2-", ``},
+		"a quote not closed": {`[` + post("0") + `,{"id":"1","text":"a},` + post("2") + `]`, "1+ 2-",
+			`{"id":"1","text":"a},` + post("2") + `]`},
 		"objects, then junk": {post("0") + post("1") + "junk", "1+ 2+ 3-", "j"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -355,7 +361,8 @@ func TestStatusWhenNothingIsAccepted(t *testing.T) {
 			t.Errorf("%q: no detail", body)
 		}
 	}
-	if r := send(t, s.url+"?results=some", strings.NewReader(post("1"))); r.Status != 400 || !strings.Contains(r.Detail, "some") {
+	if r := send(t, s.url+"?results=some", strings.NewReader(post("1"))); r.Status != 400 ||
+		!strings.Contains(r.Detail, "some") {
 		t.Errorf("results=some: answer %+v", r)
 	}
 }
@@ -636,7 +643,10 @@ func TestWrongMethodAndPath(t *testing.T) {
 	for _, c := range []struct {
 		method, path, allow string
 		want                int
-	}{{"GET", "/v1/posts", "POST", 405}, {"POST", "/v1/posts/7", "DELETE", 405}, {"GET", "/v1/authors/7", "DELETE", 405}, {"GET", "/v1/other", "", 404}} {
+	}{
+		{"GET", "/v1/posts", "POST", 405}, {"POST", "/v1/posts/7", "DELETE", 405}, {"GET", "/v1/authors/7", "DELETE", 405},
+		{"GET", "/v1/other", "", 404},
+	} {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest(c.method, c.path, nil))
 		if w.Code != c.want || w.Header().Get("Allow") != c.allow || w.Header().Get("Content-Type") != "application/problem+json" {

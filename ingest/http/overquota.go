@@ -17,31 +17,31 @@ const quotaProblem = "urn:refrain:problem:quota"
 // recount makes what a refusal says the time to wait for all that this request has sent: the batches before the refused
 // one were on their way still when it was asked for.
 func (u *upload) recount(err error) {
-	var over *quota.Exceeded
-	if !errors.As(err, &over) {
+	var exceeded *quota.Exceeded
+	if !errors.As(err, &exceeded) {
 		return
 	}
 	if now := u.h.cfg.Owed(&u.open.batch); now != nil {
-		*over = *now
+		*exceeded = *now
 	}
 }
 
 // paceProblem is the type of the problem that a sender has to wait for look-ups (quotas.pace).
 const paceProblem = "urn:refrain:problem:pace"
 
-// maxRetryAfter is the longest Retry-After of a quota or a full topic. Many clients sleep for as long as they are told, and by then a topic
-// may have room again, or somebody may have given the client more.
+// maxRetryAfter is the longest Retry-After of a quota or a full topic. Many clients sleep for as long as they are
+// told, and by then a topic may have room again, or somebody may have given the client more.
 const maxRetryAfter = time.Hour
 
-func overQuota(e *quota.Exceeded, again string) problem.Problem {
+func overQuota(e *quota.Exceeded, retryHint string) problem.Problem {
 	return problem.Problem{
 		Type: quotaProblem, Title: "Quota used up", Status: http.StatusTooManyRequests, RetryAfter: min(e.Wait, maxRetryAfter),
-		Detail: fmt.Sprintf("Not taken: %v.%s%s", e, sooner(e), again),
+		Detail: fmt.Sprintf("Not taken: %v.%s%s", e, longWaitHint(e), retryHint),
 	}
 }
 
-// sooner says why to ask again before a long wait is over.
-func sooner(e *quota.Exceeded) string {
+// longWaitHint says why to ask again before a long wait is over.
+func longWaitHint(e *quota.Exceeded) string {
 	switch {
 	case e.Wait <= maxRetryAfter:
 		return ""

@@ -39,7 +39,9 @@ func TestOverQuota(t *testing.T) {
 			if asked++; asked < 3 {
 				return nil
 			}
-			return &quota.Exceeded{Kind: quota.KindSource, Limit: "posts", Sender: quota.Sender(b.Sender), Source: b.Sources()[0], Wait: 90 * time.Second}
+			return &quota.Exceeded{
+				Kind: quota.KindSource, Limit: "posts", Sender: quota.Sender(b.Sender), Source: b.Sources()[0], Wait: 90 * time.Second,
+			}
 		}
 	})
 	s := mustServe(t, cfg, durable)
@@ -47,7 +49,8 @@ func TestOverQuota(t *testing.T) {
 	req, _ := http.NewRequestWithContext(t.Context(), "POST", s.url, strings.NewReader(body))
 	req.Header.Set("X-Who", "token:a")
 	got, retry := mustRefuse(t, req)
-	if retry != "90" || got.Type != "urn:refrain:problem:quota" || got.Accepted != 4 || got.Next != 5 || got.Quota.Kind != "source" || got.Quota.Limit != "posts" || got.Quota.Source != "x" || got.Quota.Wait != 90 {
+	if retry != "90" || got.Type != "urn:refrain:problem:quota" || got.Accepted != 4 || got.Next != 5 ||
+		got.Quota.Kind != "source" || got.Quota.Limit != "posts" || got.Quota.Source != "x" || got.Quota.Wait != 90 {
 		t.Errorf("Retry-After %s, %+v", retry, got)
 	}
 	if !strings.Contains(got.Detail, `of posts of the source "x" is used up for 1m30s`) {
@@ -94,7 +97,9 @@ func TestFullTopicHasAType(t *testing.T) {
 		var got refusal
 		err = json.NewDecoder(resp.Body).Decode(&got)
 		_ = resp.Body.Close()
-		if retry := resp.Header.Get("Retry-After"); err != nil || got.Status != 503 || got.Type != "urn:refrain:problem:topic-full" || retry != "180" || got.Next != 1 || !strings.Contains(got.Detail, "about 3m0s") {
+		if retry := resp.Header.Get("Retry-After"); err != nil || got.Status != 503 ||
+			got.Type != "urn:refrain:problem:topic-full" || retry != "180" || got.Next != 1 ||
+			!strings.Contains(got.Detail, "about 3m0s") {
 			t.Fatalf("request %d: %v, Retry-After %s, %+v", i, err, retry, got)
 		}
 	}
@@ -143,7 +148,8 @@ func TestDeletionsOverQuota(t *testing.T) {
 	})
 	s := mustServe(t, cfg, durable)
 	req, _ := http.NewRequestWithContext(t.Context(), "DELETE", s.url+"/1?source=x", nil)
-	if got, retry := mustRefuse(t, req); retry != "1" || strings.Contains(got.Detail, "next") || got.Type != "urn:refrain:problem:quota" || len(s.batches) != 0 {
+	if got, retry := mustRefuse(t, req); retry != "1" || strings.Contains(got.Detail, "next") ||
+		got.Type != "urn:refrain:problem:quota" || len(s.batches) != 0 {
 		t.Errorf("Retry-After %s, %+v, %d batches", retry, got, len(s.batches))
 	}
 }
@@ -159,7 +165,8 @@ func mustRefuse(t *testing.T, req *http.Request) (got refusal, retryAfter string
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(b, &got); err != nil || resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get("Content-Type") != "application/problem+json" {
+	if err := json.Unmarshal(b, &got); err != nil || resp.StatusCode != http.StatusTooManyRequests ||
+		resp.Header.Get("Content-Type") != "application/problem+json" {
 		t.Fatalf("%s %s: %s", resp.Status, resp.Header, b)
 	}
 	return got, resp.Header.Get("Retry-After")

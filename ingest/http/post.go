@@ -20,8 +20,8 @@ func (h *Source) servePosts(w http.ResponseWriter, r *http.Request) {
 	}
 	u := h.newUpload(r)
 	u.answer.all = all
-	defer func() { u.answer.room.remove(u.answer.held) }()
-	if u.slot = h.slots.acquire(r.Context(), h.cfg.Patience); u.slot == nil {
+	defer func() { u.answer.memory.remove(u.answer.held) }()
+	if u.slot = h.slots.acquire(r.Context(), clientOf(r, u.sender), h.cfg.Patience); u.slot == nil {
 		h.writeFailure(w, r, &answer{next: 1}, errCrowded)
 		return
 	}
@@ -37,8 +37,8 @@ func (h *Source) servePosts(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *Source) newUpload(r *http.Request) *upload {
-	u := &upload{h: h, ctx: r.Context(), sender: h.cfg.Sender(r), room: newRoom(h.bodies, freeBytes)}
-	u.answer = answer{limit: h.cfg.MaxResults, room: newRoom(h.answers, answerBytes)}
+	u := &upload{h: h, ctx: r.Context(), sender: h.cfg.Sender(r), memory: newReservation(h.bodies, freeBytes)}
+	u.answer = answer{limit: h.cfg.MaxResults, memory: newReservation(h.answers, answerBytes)}
 	return u
 }
 

@@ -19,41 +19,45 @@ var (
 	errStopping = errors.New("shutting down")
 )
 
-// queue holds the batches of all requests, and deals with their senders in turn, by bytes: whoever sends little waits for the
-// batch that is under way, and for as many bytes of each of the others as he sends himself, however large their batches and
-// however small his own. A quarter of its slots is only for senders that have few, so that one who fills the queue does not
-// shut it for the next.
+// queue holds the batches of all requests, and deals with their senders in turn, by bytes: whoever sends little waits
+// for the batch that is under way, and for as many bytes of each of the others as he sends himself, however large
+// their batches and however small his own. A quarter of its slots is only for senders that have few, so that one who
+// fills the queue does not shut it for the next.
 type queue struct {
 	max int
 
 	mu      sync.Mutex
-	held    map[string]int // by sender, batches that are not yet acknowledged
+	unacked map[string]int // by sender, batches that are not yet acknowledged
 	total   int            // of them
 	waiting map[string][]ingest.Batch
 	turns   []string         // senders with a batch that waits, who came first before who came later
 	spent   map[string]int64 // by sender, bytes handed on, counted from clock: the least of those that wait is next
-	clock   int64            // of the batch handed on last: who has sent nothing meanwhile begins with it, and has saved up nothing
-	changed chan struct{}    // closed, and made anew, when a slot comes free or a batch comes
+	// of the batch handed on last: who has sent nothing meanwhile begins with it, and has saved up nothing
+	clock   int64
+	changed chan struct{} // closed, and made anew, when a slot comes free or a batch comes
 }
 
-func newQueue(places int) *queue {
-	return &queue{max: places, held: map[string]int{}, waiting: map[string][]ingest.Batch{}, spent: map[string]int64{}, changed: make(chan struct{})}
+func newQueue(limit int) *queue {
+	return &queue{
+		max: limit, unacked: map[string]int{}, waiting: map[string][]ingest.Batch{}, spent: map[string]int64{},
+		changed: make(chan struct{}),
+	}
 }
 
 // reserve gets a slot for a batch of a sender; false, and what to wait for, when there is none.
 func (q *queue) reserve(sender string) (bool, <-chan struct{}) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.fits(sender) {
+	if !q.hasSlot(sender) {
 		return false, q.changed
 	}
-	q.held[sender]++
+	q.unacked[sender]++
 	q.total++
 	return true, nil
 }
 
-func (q *queue) fits(sender string) bool {
-	if q.held[sender] < max(1, q.max/8) {
+func (q *queue) hasSlot(sender string) bool {
+	if q.unacked[sender] < max(1, q.max/8) {
 		return q.total < q.max
 	}
 	return q.total < q.max-q.max/4
@@ -64,8 +68,8 @@ func (q *queue) release(sender string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.total--
-	if q.held[sender]--; q.held[sender] == 0 {
-		delete(q.held, sender)
+	if q.unacked[sender]--; q.unacked[sender] == 0 {
+		delete(q.unacked, sender)
 	}
 	if q.total == 0 { // nobody waited for what was sent
 		clear(q.spent)
@@ -102,12 +106,12 @@ func (q *queue) next() (ingest.Batch, bool, <-chan struct{}) {
 	} else {
 		delete(q.waiting, sender)
 	}
-	q.forget()
+	q.prune()
 	return all[0], true, nil
 }
 
-// forget removes the senders that have nothing waiting, and less behind them than the next one has.
-func (q *queue) forget() {
+// prune removes the senders that have nothing waiting, and less behind them than the next one has.
+func (q *queue) prune() {
 	maps.DeleteFunc(q.spent, func(sender string, n int64) bool { return len(q.waiting[sender]) == 0 && n <= q.clock })
 }
 
@@ -185,15 +189,15 @@ func (h *Source) Next(ctx context.Context) (ingest.Batch, error) {
 		select {
 		case <-changed:
 		case <-h.done:
-			return h.rest()
+			return h.nextQueued()
 		case <-ctx.Done():
 			return ingest.Batch{}, ctx.Err()
 		}
 	}
 }
 
-// rest hands on what was queued before the last request ended.
-func (h *Source) rest() (ingest.Batch, error) {
+// nextQueued hands on what was queued before the last request ended.
+func (h *Source) nextQueued() (ingest.Batch, error) {
 	if b, ok, _ := h.queue.next(); ok {
 		return b, nil
 	}

@@ -47,7 +47,7 @@ func TestSendersTakeTurns(t *testing.T) {
 	if got, want := order(q), "a0 b0 c0 a1 c1 a2 a3 a4 a5"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if len(q.held)+len(q.waiting)+q.total != 0 {
+	if len(q.unacked)+len(q.waiting)+q.total != 0 {
 		t.Errorf("left in an empty queue: %+v", q)
 	}
 }
@@ -110,8 +110,8 @@ func TestQueueKeepsEverySendersOrder(t *testing.T) {
 	}
 }
 
-// TestTurnsGoByBytes: who sends batches of ten posts waits for one of a megabyte, and not for one at each of his own; and who
-// was silent has saved nothing up.
+// TestTurnsGoByBytes: who sends batches of ten posts waits for one of a megabyte, and not for one at each of his own;
+// and who was silent has saved nothing up.
 func TestTurnsGoByBytes(t *testing.T) {
 	q := newQueue(32)
 	large := func(n int) {
@@ -142,8 +142,8 @@ func TestTurnsGoByBytes(t *testing.T) {
 	}
 }
 
-// TestWhoSendsLittleHasPlaces: beside one who fills the queue another has several batches on their way, as a feed of ten batches a
-// second has that each take a third of a second.
+// TestWhoSendsLittleHasPlaces: beside one who fills the queue another has several batches on their way, as a feed of
+// ten batches a second has that each take a third of a second.
 func TestWhoSendsLittleHasPlaces(t *testing.T) {
 	q := newQueue(32)
 	for n := 0; ; n++ {

@@ -1,14 +1,17 @@
 package http
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"net"
 	"net/http"
 	"sync"
 	"time"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/metric"
+
+	"refrain/internal/meters"
 )
 
 // errEvicted ends an upload whose slot another needs.
@@ -23,23 +26,36 @@ const (
 	evictInterval = 500 * time.Millisecond // how often a slow one is looked for while somebody waits
 )
 
-// uploadSlots are the slots of uploads under way. All methods may be called by several goroutines.
+// uploadSlots are the slots of uploads under way. A quarter of them is reserved for clients that have less than an eighth, as
+// in the queue: so who fills the others does not shut the door. All methods may be called by several goroutines.
 type uploadSlots struct {
-	free    chan struct{}
-	metrics metrics
-	now     func() time.Time
+	shared, reserved chan struct{} // as full as there are slots in use
+	metrics          metrics
+	now              func() time.Time
 
-	mu    *sync.Mutex
+	mu    sync.Mutex
 	inUse map[*uploadSlot]bool
+	asks  map[string]int // by client, uploads that have a slot or wait for one
 }
 
-func newUploadSlots(n int, m metrics) uploadSlots {
-	return uploadSlots{free: make(chan struct{}, n), metrics: m, now: time.Now, mu: new(sync.Mutex), inUse: map[*uploadSlot]bool{}}
+func newUploadSlots(n int, m metrics) *uploadSlots {
+	return &uploadSlots{
+		shared: make(chan struct{}, n-n/4), reserved: make(chan struct{}, n/4), metrics: m, now: time.Now,
+		inUse: map[*uploadSlot]bool{}, asks: map[string]int{},
+	}
+}
+
+// clientOf is whose share of the slots an upload takes: that of its token, or without tokens of its address.
+func clientOf(r *http.Request, sender string) string {
+	host, _, _ := net.SplitHostPort(r.RemoteAddr)
+	return cmp.Or(sender, host)
 }
 
 // uploadSlot is the slot of one upload.
 type uploadSlot struct {
-	now func() time.Time
+	client string
+	of     chan struct{} // shared or reserved
+	now    func() time.Time
 
 	mu      sync.Mutex
 	control *http.ResponseController // nil: it is not being read
@@ -50,111 +66,144 @@ type uploadSlot struct {
 }
 
 // acquire waits for a slot, and evicts the slowest upload for it. It returns nil if there is none within patience.
-func (p *uploadSlots) acquire(ctx context.Context, patience time.Duration) *uploadSlot {
-	select {
-	case p.free <- struct{}{}:
-		return p.add()
-	default:
+func (p *uploadSlots) acquire(ctx context.Context, client string, patience time.Duration) *uploadSlot {
+	reserved := p.ask(client)
+	for _, of := range []chan struct{}{p.shared, reserved} {
+		select {
+		case of <- struct{}{}:
+			return p.add(client, of)
+		default:
+		}
 	}
+	return p.await(ctx, client, reserved, patience)
+}
+
+// ask counts an upload of a client in. It returns the slots that it may have besides the shared ones; nil: none.
+func (p *uploadSlots) ask(client string) (reserved chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.asks[client]++
+	if all := cap(p.shared) + cap(p.reserved); p.asks[client] > max(1, all/8) {
+		return nil
+	}
+	return p.reserved
+}
+
+// await is acquire where no slot is free. Who has a share already evicts its own: those of others make no room for it.
+func (p *uploadSlots) await(ctx context.Context, client string, reserved chan struct{}, patience time.Duration) *uploadSlot {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	again := time.NewTicker(evictInterval)
-	defer again.Stop()
+	tick := time.NewTicker(evictInterval)
+	defer tick.Stop()
 	for {
-		p.evictSlowest()
+		p.evictSlowest(func(slot *uploadSlot) bool { return reserved != nil || slot.client == client })
 		select {
-		case p.free <- struct{}{}:
-			return p.add()
-		case <-again.C:
+		case p.shared <- struct{}{}:
+			return p.add(client, p.shared)
+		case reserved <- struct{}{}:
+			return p.add(client, reserved)
+		case <-tick.C:
 		case <-ctx.Done():
 			p.metrics.refused.Add(context.WithoutCancel(ctx), 1)
+			p.leave(client)
 			return nil
 		}
 	}
 }
 
-func (p *uploadSlots) add() *uploadSlot {
+func (p *uploadSlots) add(client string, of chan struct{}) *uploadSlot {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	at := &uploadSlot{now: p.now}
-	p.inUse[at] = true
-	return at
+	slot := &uploadSlot{client: client, of: of, now: p.now}
+	p.inUse[slot] = true
+	return slot
 }
 
-func (p *uploadSlots) release(at *uploadSlot) {
+// leave counts an upload of a client out.
+func (p *uploadSlots) leave(client string) {
 	p.mu.Lock()
-	delete(p.inUse, at)
-	p.mu.Unlock()
-	<-p.free
+	defer p.mu.Unlock()
+	if p.asks[client]--; p.asks[client] == 0 {
+		delete(p.asks, client)
+	}
 }
 
-// evictSlowest evicts the slowest upload, if it is slow at all.
-func (p *uploadSlots) evictSlowest() {
+func (p *uploadSlots) release(slot *uploadSlot) {
+	p.leave(slot.client)
+	p.mu.Lock()
+	delete(p.inUse, slot)
+	p.mu.Unlock()
+	<-slot.of
+}
+
+func anyUpload(*uploadSlot) bool { return true }
+
+// evictSlowest evicts the slowest of some uploads, if it is slow at all.
+func (p *uploadSlots) evictSlowest(among func(*uploadSlot) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var slowest *uploadSlot
-	var least float64 = slowRate
-	for at := range p.inUse {
-		if rate, ok := at.rate(p.now()); ok && rate < least {
-			slowest, least = at, rate
+	var minRate float64 = slowRate
+	for slot := range p.inUse {
+		if !among(slot) {
+			continue
+		}
+		if rate, ok := slot.rate(p.now()); ok && rate < minRate {
+			slowest, minRate = slot, rate
 		}
 	}
 	if slowest != nil && slowest.evict() {
-		p.metrics.cut.Add(context.Background(), 1)
+		p.metrics.evicted.Add(context.Background(), 1)
 	}
 }
 
 // rate is that of an upload which is old enough to have one, and which waits for its client.
-func (at *uploadSlot) rate(now time.Time) (bytes float64, ok bool) {
-	at.mu.Lock()
-	defer at.mu.Unlock()
-	if at.control == nil || at.evicted {
+func (slot *uploadSlot) rate(now time.Time) (bytes float64, ok bool) {
+	slot.mu.Lock()
+	defer slot.mu.Unlock()
+	if slot.control == nil || slot.evicted {
 		return 0, false
 	}
-	waited := at.waited + now.Sub(at.since)
-	return float64(at.bytes) / waited.Seconds(), waited >= slowAfter
+	waited := slot.waited + now.Sub(slot.since)
+	return float64(slot.bytes) / waited.Seconds(), waited >= slowAfter
 }
 
 // evict ends the read under way, if there is one.
-func (at *uploadSlot) evict() bool {
-	at.mu.Lock()
-	defer at.mu.Unlock()
-	if at.control == nil {
+func (slot *uploadSlot) evict() bool {
+	slot.mu.Lock()
+	defer slot.mu.Unlock()
+	if slot.control == nil {
 		return false
 	}
-	at.evicted = true
-	return at.control.SetReadDeadline(time.Now()) == nil
+	slot.evicted = true
+	return slot.control.SetReadDeadline(time.Now()) == nil
 }
 
 // begin says that the client is waited for.
-func (at *uploadSlot) begin(control *http.ResponseController) {
-	at.mu.Lock()
-	defer at.mu.Unlock()
-	at.control, at.since = control, at.now()
+func (slot *uploadSlot) begin(control *http.ResponseController) {
+	slot.mu.Lock()
+	defer slot.mu.Unlock()
+	slot.control, slot.since = control, slot.now()
 }
 
 // end says that n bytes have come; it is true if the upload was evicted.
-func (at *uploadSlot) end(n int) (lost bool) {
-	at.mu.Lock()
-	defer at.mu.Unlock()
-	at.control, at.bytes, at.waited = nil, at.bytes+int64(n), at.waited+at.now().Sub(at.since)
-	return at.evicted
+func (slot *uploadSlot) end(n int) (evicted bool) {
+	slot.mu.Lock()
+	defer slot.mu.Unlock()
+	slot.control, slot.bytes, slot.waited = nil, slot.bytes+int64(n), slot.waited+slot.now().Sub(slot.since)
+	return slot.evicted
 }
 
 // metrics count the uploads that were refused and cut off.
-type metrics struct{ refused, cut metric.Int64Counter }
+type metrics struct{ refused, evicted metric.Int64Counter }
 
 func newMetrics() metrics {
-	meter := otel.Meter("refrain/ingest/http")
-	refused, err := meter.Int64Counter("refrain_ingest_http_refused",
-		metric.WithDescription("Uploads refused because there were as many as limits.uploads, or held as much as limits.upload_bytes."))
-	if err != nil {
-		otel.Handle(err) // the instrument still works as a no-op
+	const scope = "refrain/ingest/http"
+	return metrics{
+		refused: meters.Counter(scope, "refrain_ingest_http_refused",
+			"Uploads refused because there were as many as limits.uploads, or as one client may have of them, or held as "+
+				"much as limits.upload_bytes."),
+		evicted: meters.Counter(scope, "refrain_ingest_http_cut",
+			"Uploads cut off because they were slow and another waited for a place."),
 	}
-	cut, err := meter.Int64Counter("refrain_ingest_http_cut",
-		metric.WithDescription("Uploads cut off because they were slow and another waited for a place."))
-	if err != nil {
-		otel.Handle(err)
-	}
-	return metrics{refused, cut}
 }

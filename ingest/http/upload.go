@@ -30,16 +30,16 @@ type upload struct {
 	sent   []part // waiting for their acknowledgement, in order
 	last   int    // line of the last record read
 	slot   *uploadSlot
-	room   *room       // what all of this holds
-	buffer int64       // held for the record being read
-	failed atomic.Bool // some batch of it is not durable: those behind are not to be written
+	memory *reservation // what all of this holds
+	buffer int64        // held for the record being read
+	failed atomic.Bool  // some batch of it is not durable: those behind are not to be written
 }
 
 // part is one batch of a request with the lines that it answers for.
 type part struct {
 	batch    ingest.Batch
 	bytes    int
-	held     int64 // of the upload's room, until it is acknowledged
+	held     int64 // of the upload's memory, until it is acknowledged
 	first    int   // line of its first record
 	results  []result
 	accepted int
@@ -125,7 +125,7 @@ func (u *upload) flush() error {
 	if len(u.open.results) == 0 {
 		return nil
 	}
-	if err := u.reap(); err != nil {
+	if err := u.collectAcks(); err != nil {
 		return err
 	}
 	u.open.batch.Sender = u.sender
@@ -133,7 +133,7 @@ func (u *upload) flush() error {
 		return err
 	}
 	held := u.open.held
-	acked, err := u.h.send(u.ctx, &u.open.batch, &u.failed, func() { u.room.remove(held) })
+	acked, err := u.h.send(u.ctx, &u.open.batch, &u.failed, func() { u.memory.remove(held) })
 	if err != nil {
 		return err
 	}
@@ -151,8 +151,8 @@ func (u *upload) admit() error {
 	return u.h.cfg.Admit(ctx, &u.open.batch)
 }
 
-// reap collects the acknowledgements that are there, without waiting.
-func (u *upload) reap() error {
+// collectAcks collects the acknowledgements that are there, without waiting.
+func (u *upload) collectAcks() error {
 	for len(u.sent) > 0 {
 		select {
 		case err := <-u.sent[0].acked:
@@ -206,18 +206,18 @@ func (u *upload) drain() error {
 	return nil
 }
 
-// hold waits for room for n bytes. What was read before is made durable first, and so holds nothing any more.
-func (u *upload) hold(n int64) error {
-	if u.room.tryAdd(n) {
+// reserve waits for memory for n bytes. What was read before is made durable first, and so holds none any more.
+func (u *upload) reserve(n int64) error {
+	if u.memory.tryAdd(n) {
 		return nil
 	}
 	if err := errors.Join(u.flush(), u.drain()); err != nil {
 		return err
 	}
-	u.h.slots.evictSlowest()
+	u.h.slots.evictSlowest(anyUpload)
 	ctx, cancel := context.WithTimeout(u.ctx, u.h.cfg.Patience)
 	defer cancel()
-	if u.room.add(ctx, n) != nil {
+	if u.memory.add(ctx, n) != nil {
 		u.h.metrics.refused.Add(u.ctx, 1)
 		return errCrowded
 	}
@@ -230,11 +230,11 @@ func (u *upload) grow(n int) error {
 	if n <= smallRecord || u.buffer > 0 {
 		return nil
 	}
-	most := 2*int64(u.h.cfg.MaxPost) + postOverhead
-	if err := u.hold(most); err != nil {
+	needed := 2*int64(u.h.cfg.MaxPost) + postOverhead
+	if err := u.reserve(needed); err != nil {
 		return err
 	}
-	u.buffer = most
+	u.buffer = needed
 	return nil
 }
 
@@ -245,15 +245,15 @@ const smallRecord = 64 << 10
 func (u *upload) holdRecord(rec record) error {
 	n := int64(len(rec.raw)) + postOverhead
 	if u.buffer == 0 {
-		return u.hold(n)
+		return u.reserve(n)
 	}
-	u.room.remove(u.buffer - n)
+	u.memory.remove(u.buffer - n)
 	u.buffer = 0
 	return nil
 }
 
 // end gives back what is held of the body.
-func (u *upload) end() { u.room.remove(u.buffer + u.open.held) }
+func (u *upload) end() { u.memory.remove(u.buffer + u.open.held) }
 
 func (u *upload) await(timeout <-chan time.Time) error {
 	select {

@@ -15,14 +15,14 @@ import (
 // It only matches brackets and quotes, so that an element that is wrong inside spoils itself alone. Where the
 // structure around the elements is wrong there is no telling what belongs where: the rest is one bad record.
 type valueScanner struct {
-	r     *bufio.Reader
-	limit int
-	array bool // the opening bracket has been read
-	n     int  // values so far
-	ended bool
-	buf   []byte
-	long  bool
-	grow  func(n int) error // is asked before the record has more than n bytes
+	r       *bufio.Reader
+	limit   int
+	array   bool // the opening bracket has been read
+	n       int  // values so far
+	ended   bool
+	buf     []byte
+	tooLong bool
+	grow    func(n int) error // is asked before the record has more than n bytes
 }
 
 func (s *valueScanner) next() (record, error) {
@@ -30,7 +30,7 @@ func (s *valueScanner) next() (record, error) {
 		return record{}, io.EOF
 	}
 	s.n++
-	s.buf, s.long = emptied(s.buf), false
+	s.buf, s.tooLong = emptied(s.buf), false
 	c, err := s.skip()
 	switch {
 	case err == io.EOF && s.array:
@@ -47,7 +47,7 @@ func (s *valueScanner) next() (record, error) {
 		return s.broken("no comma between two elements")
 	}
 	if c, err = s.skip(); err != nil {
-		return s.cut(err)
+		return s.truncated(err)
 	}
 	return s.element(c)
 }
@@ -67,8 +67,8 @@ func (s *valueScanner) broken(reason string) (record, error) {
 	return record{line: s.n, raw: s.buf, err: errors.New(reason + "; the rest was not read")}, nil
 }
 
-// cut turns an end inside a value into a bad record.
-func (s *valueScanner) cut(err error) (record, error) {
+// truncated turns an end inside a value into a bad record.
+func (s *valueScanner) truncated(err error) (record, error) {
 	if err == io.EOF {
 		return s.broken("the JSON ends too early")
 	}
@@ -99,10 +99,10 @@ func (s *valueScanner) element(c byte) (record, error) {
 // value is the record of what has been read, unless reading it ended in err.
 func (s *valueScanner) value(err error) (record, error) {
 	if err != nil {
-		return s.cut(err)
+		return s.truncated(err)
 	}
 	rec := record{line: s.n, raw: s.buf}
-	if s.long {
+	if s.tooLong {
 		rec.err = ingest.TooLong(s.limit)
 	}
 	return rec, nil
@@ -168,7 +168,7 @@ func (s *valueScanner) readByte() (byte, error) {
 
 func (s *valueScanner) append(c byte) error {
 	if len(s.buf) == s.limit {
-		s.long = true
+		s.tooLong = true
 		return nil
 	}
 	if len(s.buf) == cap(s.buf) {

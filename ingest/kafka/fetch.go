@@ -29,14 +29,14 @@ const readCommitted = 1
 
 // fetch asks for the records of a partition from an offset on.
 func (s *Source) fetch(ctx context.Context, topic string, number int, at int64, busy bool) (*fetched, error) {
-	wait, least := quietWait, 1
+	wait, minBytes := quietWait, 1
 	if busy {
-		wait, least = busyWait, busyBytes
+		wait, minBytes = busyWait, busyBytes
 	}
 	ctx, cancel := context.WithTimeout(ctx, wait+answerTimeout)
 	defer cancel()
 	m, err := s.fetches.RoundTrip(ctx, s.client.Addr, &fetch.Request{
-		ReplicaID: -1, MaxWaitTime: int32(wait.Milliseconds()), MinBytes: int32(least), MaxBytes: fetchBytes,
+		ReplicaID: -1, MaxWaitTime: int32(wait.Milliseconds()), MinBytes: int32(minBytes), MaxBytes: fetchBytes,
 		IsolationLevel: readCommitted, SessionID: -1, SessionEpoch: -1,
 		Topics: []fetch.RequestTopic{{Topic: topic, Partitions: []fetch.RequestPartition{{
 			Partition: int32(number), CurrentLeaderEpoch: -1, FetchOffset: at, LogStartOffset: -1, PartitionMaxBytes: fetchBytes,
@@ -62,19 +62,25 @@ func (s *Source) fetch(ctx context.Context, topic string, number int, at int64, 
 // fetched is the answer to one fetch: batches of records as producers have written them, and which transactions of
 // them were aborted.
 type fetched struct {
-	high int64 // where the partition ends
-	sets []protocol.RecordReader
-	next int64 // behind what has been read
+	highWatermark int64 // where the partition ends
+	sets          []protocol.RecordReader
+	next          int64 // behind what has been read
 
-	undone  []fetch.ResponseTransaction // aborted transactions that are still to begin, in the order of their first offset
-	undoing map[int64]bool              // producers in an aborted transaction
+	// aborted transactions that are still to begin, in the order of their first offset
+	abortedTransactions []fetch.ResponseTransaction
+	abortingProducers   map[int64]bool // producers in an aborted transaction
 
 	control, aborted int64 // records dropped
 }
 
 func newFetched(part *fetch.ResponsePartition, at int64) *fetched {
-	f := &fetched{high: part.HighWatermark, next: at, undone: part.AbortedTransactions, undoing: map[int64]bool{}}
-	slices.SortFunc(f.undone, func(a, b fetch.ResponseTransaction) int { return int(min(max(a.FirstOffset-b.FirstOffset, -1), 1)) })
+	f := &fetched{
+		highWatermark: part.HighWatermark, next: at, abortedTransactions: part.AbortedTransactions,
+		abortingProducers: map[int64]bool{},
+	}
+	slices.SortFunc(f.abortedTransactions, func(a, b fetch.ResponseTransaction) int {
+		return int(min(max(a.FirstOffset-b.FirstOffset, -1), 1))
+	})
 	switch r := part.RecordSet.Records.(type) {
 	case nil:
 	case *protocol.RecordStream:
@@ -123,15 +129,15 @@ func (f *fetched) drop(r *protocol.Record) *int64 {
 	switch set := f.sets[0].(type) {
 	case *protocol.ControlBatch:
 		if endsAborted(r) {
-			delete(f.undoing, set.ProducerID)
+			delete(f.abortingProducers, set.ProducerID)
 		}
 		return &f.control
 	case *protocol.RecordBatch:
-		for len(f.undone) > 0 && f.undone[0].FirstOffset <= r.Offset {
-			f.undoing[f.undone[0].ProducerID] = true
-			f.undone = f.undone[1:]
+		for len(f.abortedTransactions) > 0 && f.abortedTransactions[0].FirstOffset <= r.Offset {
+			f.abortingProducers[f.abortedTransactions[0].ProducerID] = true
+			f.abortedTransactions = f.abortedTransactions[1:]
 		}
-		if set.Attributes.Transactional() && f.undoing[set.ProducerID] {
+		if set.Attributes.Transactional() && f.abortingProducers[set.ProducerID] {
 			return &f.aborted
 		}
 	}

@@ -14,9 +14,9 @@ import (
 	"refrain/internal/retry"
 )
 
-// lastAcks is how long the end of a generation waits for batches that are under way. What is not acknowledged by then
+// lastAckTimeout is how long the end of a generation waits for batches that are under way. What is not acknowledged by then
 // comes again.
-const lastAcks = time.Second
+const lastAckTimeout = time.Second
 
 // membership is the part of a source's status that is not a partition.
 const membership = "group"
@@ -54,7 +54,8 @@ func (s *Source) serve(ctx context.Context, gen *kafka.Generation) {
 	}
 	s.cfg.Logger.Info("kafka: reading", "group", s.cfg.Group, "generation", gen.ID, "partitions", len(parts))
 	if len(parts) < s.total {
-		s.cfg.Logger.Warn("kafka: other members of the group read the other partitions, and their posts are compared there, not here; "+
+		s.cfg.Logger.Warn("kafka: other members of the group read the other partitions, and their posts are compared "+
+			"there, not here; "+
 			"a server that is to see all posts needs a group of its own", "group", s.cfg.Group, "here", len(parts), "all", s.total)
 	}
 	reading, stop := context.WithCancel(ctx)
@@ -141,14 +142,14 @@ func (s *Source) commit(gen *kafka.Generation, parts []*partition) {
 
 // drain waits for batches that are under way, though not for long.
 func drain(parts []*partition) {
-	late := time.NewTimer(lastAcks)
-	defer late.Stop()
+	timeout := time.NewTimer(lastAckTimeout)
+	defer timeout.Stop()
 	for _, p := range parts {
 		p.unreached() // until a generation reads it again, nobody knows what is in it
 		for range cap(p.slots) {
 			select {
 			case p.slots <- struct{}{}:
-			case <-late.C:
+			case <-timeout.C:
 				return
 			}
 		}

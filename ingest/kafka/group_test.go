@@ -106,13 +106,13 @@ func TestTwoMembers(t *testing.T) {
 	go pump(b)
 	collect := func(n int) {
 		t.Helper()
-		late := time.After(patience)
+		timeout := time.After(patience)
 		for len(got) < n {
 			select {
 			case batch := <-batches:
 				got.add(batch)
 				batch.Done(nil)
-			case <-late:
+			case <-timeout:
 				t.Fatalf("%d of %d posts came", len(got), n)
 			}
 		}

@@ -32,7 +32,9 @@ type cluster struct {
 func newCluster(tb testing.TB, addr string) *cluster {
 	transport := &kafka.Transport{}
 	tb.Cleanup(transport.CloseIdleConnections)
-	return &cluster{tb: tb, addr: addr, client: &kafka.Client{Addr: kafka.TCP(addr), Transport: transport, Timeout: 20 * time.Second}}
+	return &cluster{
+		tb: tb, addr: addr, client: &kafka.Client{Addr: kafka.TCP(addr), Transport: transport, Timeout: 20 * time.Second},
+	}
 }
 
 // shared is the shared broker with a new topic.
@@ -157,7 +159,9 @@ func (n ids) add(b ingest.Batch) {
 func (c *cluster) committed(group, topic string, partition int) (at int64) {
 	c.tb.Helper()
 	until(c.tb, "the offset of the group", func() bool {
-		res, err := c.client.OffsetFetch(c.tb.Context(), &kafka.OffsetFetchRequest{GroupID: group, Topics: map[string][]int{topic: {partition}}})
+		res, err := c.client.OffsetFetch(c.tb.Context(), &kafka.OffsetFetchRequest{
+			GroupID: group, Topics: map[string][]int{topic: {partition}},
+		})
 		if err != nil || res.Error != nil {
 			return false // a connection from before a restart
 		}

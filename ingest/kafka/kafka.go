@@ -71,7 +71,8 @@ func Default() Config {
 
 func (c *Config) validate() error {
 	return errors.Join(
-		check.Set("topics", len(c.Topics) > 0), check.Set("the name of a topic", !slices.Contains(c.Topics, "")), check.Set("group", c.Group != ""),
+		check.Set("topics", len(c.Topics) > 0), check.Set("the name of a topic", !slices.Contains(c.Topics, "")),
+		check.Set("group", c.Group != ""),
 		check.OneOf("start", c.Start, Earliest, Latest), check.AtLeast(1, "max record", c.MaxRecord),
 		check.AtLeast(1, "batch posts", c.BatchPosts), check.AtLeast(1, "batch bytes", c.BatchBytes),
 		check.AtLeast(1, "in flight", c.InFlight), check.AtLeast(1, "memory", c.Memory),
@@ -81,15 +82,15 @@ func (c *Config) validate() error {
 
 // Source is a member of a consumer group. Next may be called by one goroutine or many, Ack from any.
 type Source struct {
-	cfg     Config
-	conn    *kafkaconn.Conn
-	fetches *kafkaconn.Transport
-	client  *kafka.Client
-	group   *kafka.ConsumerGroup
-	total   int                      // partitions of all topics, when they were looked up
-	starts  map[string]map[int]int64 // where partitions without an offset begin, if not at their oldest record
-	metrics *metrics
-	trouble throttle
+	cfg      Config
+	conn     *kafkaconn.Conn
+	fetches  *kafkaconn.Transport
+	client   *kafka.Client
+	group    *kafka.ConsumerGroup
+	total    int                      // partitions of all topics, when they were looked up
+	starts   map[string]map[int]int64 // where partitions without an offset begin, if not at their oldest record
+	metrics  *metrics
+	warnings sync.Map // message to *rate.Sometimes
 
 	batches chan ingest.Batch // unbuffered: what is handed on is current
 	memory  *semaphore.Weighted
@@ -128,7 +129,7 @@ func Open(ctx context.Context, cfg Config) (*Source, error) {
 		total += len(t.Partitions)
 	}
 	s := &Source{
-		cfg: cfg, total: total, conn: conn, fetches: conn.Transport(cfg.Topics...), trouble: throttle{every: 30 * time.Second, last: map[string]time.Time{}},
+		cfg: cfg, total: total, conn: conn, fetches: conn.Transport(cfg.Topics...),
 		batches: make(chan ingest.Batch), memory: semaphore.NewWeighted(cfg.Memory), quit: make(chan struct{}),
 	}
 	s.client = conn.Client(s.fetches)

@@ -63,10 +63,14 @@ func TestPostsComeInOrderFromSeveralTopics(t *testing.T) {
 
 func TestFieldsSourceAndTime(t *testing.T) {
 	c, topic := shared(t, 1)
-	at := time.Now().Add(-time.Hour).Truncate(time.Millisecond) // not of last year: retention goes by it, and takes such records at once
+	// not of last year: retention goes by it, and takes such records at once
+	at := time.Now().Add(-time.Hour).Truncate(time.Millisecond)
 	c.write(topic, 0,
 		kafka.Record{Time: at, Value: kafka.NewBytes([]byte(`{"uri":"1","body":"without a time"}`))},
-		kafka.Record{Time: at, Value: kafka.NewBytes([]byte(`{"uri":"2","body":"with one","created_at":"2019-01-01T00:00:00Z","source":"its own"}`))})
+		kafka.Record{
+			Time:  at,
+			Value: kafka.NewBytes([]byte(`{"uri":"2","body":"with one","created_at":"2019-01-01T00:00:00Z","source":"its own"}`)),
+		})
 	cfg := c.config(topic)
 	cfg.SourceName = "ours"
 	cfg.Fields, _ = feed.ParseFields("text=body,id=uri")
@@ -109,7 +113,8 @@ func TestPoison(t *testing.T) {
 			t.Errorf("rejected %q at %s, want %q at %s", r.Reason, r.Location, want[i], place)
 		}
 	}
-	if big := got.Rejected[3]; len(big.Raw) != ingest.MaxRaw || !big.Truncated || !strings.HasPrefix(string(big.Raw), `{"id":"huge"`) {
+	if big := got.Rejected[3]; len(big.Raw) != ingest.MaxRaw || !big.Truncated ||
+		!strings.HasPrefix(string(big.Raw), `{"id":"huge"`) {
 		t.Errorf("kept %d bytes of the huge one, truncated %v", len(big.Raw), big.Truncated)
 	}
 }
@@ -165,7 +170,9 @@ func TestBomb(t *testing.T) {
 	if len(got.Posts) != 2 || got.Posts[0].ID != "before" || got.Posts[1].ID != "behind" {
 		t.Errorf("posts %+v", got.Posts)
 	}
-	if len(got.Rejected) != 1 || got.Rejected[0].Location != fmt.Sprintf("kafka %s/0@2", topic) || !strings.Contains(got.Rejected[0].Reason, "a whole batch of records, this offset its last: gzip: a batch that unpacks to more than 67108864 bytes") {
+	if len(got.Rejected) != 1 || got.Rejected[0].Location != fmt.Sprintf("kafka %s/0@2", topic) ||
+		!strings.Contains(got.Rejected[0].Reason,
+			"a whole batch of records, this offset its last: gzip: a batch that unpacks to more than 67108864 bytes") {
 		t.Errorf("rejected %+v", got.Rejected)
 	}
 }
@@ -217,7 +224,9 @@ func TestNewPartition(t *testing.T) {
 	s := mustOpen(t, cfg)
 	c.write(topic, 0, post("begun"))
 	consume(t, s, 1)
-	_, err := c.client.CreatePartitions(t.Context(), &kafka.CreatePartitionsRequest{Topics: []kafka.TopicPartitionsConfig{{Name: topic, Count: 2}}})
+	_, err := c.client.CreatePartitions(t.Context(), &kafka.CreatePartitionsRequest{
+		Topics: []kafka.TopicPartitionsConfig{{Name: topic, Count: 2}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -302,7 +311,8 @@ func TestSASL(t *testing.T) {
 			}
 		})
 		t.Run(m+" with a wrong password", func(t *testing.T) {
-			wantError(t, with(func(c *kafkaconn.Config) { c.SASL.Mechanism, c.SASL.Password = m, "guess" }), "refuses this user or password")
+			wantError(t, with(func(c *kafkaconn.Config) { c.SASL.Mechanism, c.SASL.Password = m, "guess" }),
+				"refuses this user or password")
 		})
 	}
 	for want, change := range map[string]func(*kafkaconn.Config){

@@ -113,15 +113,15 @@ func TestTransactions(t *testing.T) {
 	c, topic := shared(t, 1)
 	a, b := c.transactional(topic, "a"), c.transactional(topic, "b")
 	a.write(posts_("kept", 0, 3)...)
-	a.end(true)
+	a.commit()
 	a.write(posts_("taken back", 0, 3)...)
 	b.write(posts_("other", 0, 2)...) // between the records of an aborted one
 	c.write(topic, 0, post("plain"))
 	a.write(posts_("taken back too", 0, 1)...)
-	a.end(false)
+	a.abort()
 	a.write(post("kept again"))
-	a.end(true)
-	b.end(true)
+	a.commit()
+	b.commit()
 
 	cfg := c.config(topic)
 	s := mustOpen(t, cfg)
@@ -147,8 +147,9 @@ func TestCompaction(t *testing.T) {
 	c.alter(kafka.ResourceTypeBroker, "1", "log.cleaner.backoff.ms", "100")
 	topic := devservers.Name(t)
 	devservers.CreateTopic(t, c.addr, topic, 1)
-	for name, v := range map[string]string{"cleanup.policy": "compact", "segment.ms": "100", "min.cleanable.dirty.ratio": "0.001",
-		"delete.retention.ms": "0", "min.compaction.lag.ms": "0"} {
+	for name, v := range map[string]string{"cleanup.policy": "compact", "segment.ms": "100",
+		"min.cleanable.dirty.ratio": "0.001",
+		"delete.retention.ms":       "0", "min.compaction.lag.ms": "0"} {
 		c.alter(kafka.ResourceTypeTopic, topic, name, v)
 	}
 	c = newCluster(t, c.addr)
@@ -162,13 +163,13 @@ func TestCompaction(t *testing.T) {
 		old = append(old, keyed(fmt.Sprint("k", i), post(fmt.Sprintf("old%d", i))))
 	}
 	p.write(old...)
-	c.rest()
+	c.awaitSegmentEnd()
 	var newer []kafka.Record
 	for i := range 50 {
 		newer = append(newer, keyed(fmt.Sprint("k", i), post(fmt.Sprintf("new%d", i))))
 	}
 	c.write(topic, 0, newer...) // by another producer
-	c.rest()
+	c.awaitSegmentEnd()
 	c.write(topic, 0, keyed("last", post("last"))) // the active segment is never compacted
 	until(t, "compacted, to an empty batch and what follows", func() bool { return c.first(topic) == "" })
 
@@ -189,19 +190,22 @@ func (c *cluster) alter(kind kafka.ResourceType, name, key, value string) {
 	c.tb.Helper()
 	res, err := c.client.IncrementalAlterConfigs(c.tb.Context(), &kafka.IncrementalAlterConfigsRequest{
 		Resources: []kafka.IncrementalAlterConfigsRequestResource{{ResourceType: kind, ResourceName: name,
-			Configs: []kafka.IncrementalAlterConfigsRequestConfig{{Name: key, Value: value, ConfigOperation: kafka.ConfigOperationSet}}}}})
+			Configs: []kafka.IncrementalAlterConfigsRequestConfig{{Name: key, Value: value,
+				ConfigOperation: kafka.ConfigOperationSet}}}}})
 	if err != nil || res.Resources[0].Error != nil {
 		c.tb.Fatalf("alter %s: %v %v", key, err, res)
 	}
 }
 
-// rest lets the clock pass the length of a segment: brokers take the time of records for it.
-func (c *cluster) rest() { <-time.After(150 * time.Millisecond) }
+// awaitSegmentEnd lets the clock pass the length of a segment: brokers take the time of records for it.
+func (c *cluster) awaitSegmentEnd() { <-time.After(150 * time.Millisecond) }
 
 // first is the value of the first record in the first batch of a partition, "" when that batch is empty.
 func (c *cluster) first(topic string) string {
 	c.tb.Helper()
-	res, err := c.client.Fetch(c.tb.Context(), &kafka.FetchRequest{Topic: topic, MinBytes: 1, MaxBytes: 1 << 20, MaxWait: time.Second})
+	res, err := c.client.Fetch(c.tb.Context(), &kafka.FetchRequest{
+		Topic: topic, MinBytes: 1, MaxBytes: 1 << 20, MaxWait: time.Second,
+	})
 	if err != nil || res.Error != nil {
 		c.tb.Fatal(err, res)
 	}
@@ -260,7 +264,9 @@ func (c *cluster) transactional(topic, name string) *transactional {
 	}
 	var session *kafka.ProducerSession
 	until(c.tb, "a producer id", func() bool {
-		res, err := c.client.InitProducerID(c.tb.Context(), &kafka.InitProducerIDRequest{TransactionalID: name, TransactionTimeoutMs: 60_000})
+		res, err := c.client.InitProducerID(c.tb.Context(), &kafka.InitProducerIDRequest{
+			TransactionalID: name, TransactionTimeoutMs: 60_000,
+		})
 		if err != nil || res.Error != nil {
 			return false
 		}
@@ -294,6 +300,10 @@ func (p *transactional) begin() {
 	})
 	p.open = true
 }
+
+func (p *transactional) commit() { p.end(true) }
+
+func (p *transactional) abort() { p.end(false) }
 
 func (p *transactional) end(commit bool) {
 	p.tb.Helper()

@@ -3,50 +3,38 @@ package kafka
 import (
 	"context"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"refrain/internal/meters"
 )
 
 type metrics struct {
-	controls, undone, losses metric.Int64Counter
-	lag                      metric.Registration
+	controls, aborted, losses metric.Int64Counter
+	close                     func() // ends watching the lag
 }
 
 // newMetrics makes the counters of a source appear, at 0, and watches its lag.
 func newMetrics(s *Source) *metrics {
+	const scope = "refrain/ingest"
 	m := &metrics{
-		controls: counter("refrain_ingest_kafka_control_records", "Control records of transactions dropped from topics of posts."),
-		undone:   counter("refrain_ingest_kafka_aborted_records", "Records of aborted transactions dropped from topics of posts."),
-		losses:   counter("refrain_ingest_kafka_lost_records", "Records of topics of posts that retention deleted before they were read, at most."),
+		controls: meters.Counter(scope, "refrain_ingest_kafka_control_records",
+			"Control records of transactions dropped from topics of posts."),
+		aborted: meters.Counter(scope, "refrain_ingest_kafka_aborted_records",
+			"Records of aborted transactions dropped from topics of posts."),
+		losses: meters.Counter(scope, "refrain_ingest_kafka_lost_records",
+			"Records of topics of posts that retention deleted before they were read, at most."),
 	}
 	m.dropped(0, 0)
 	for _, topic := range s.cfg.Topics {
 		m.countLost(topic, 0)
 	}
-	meter := otel.Meter("refrain/ingest")
-	lag, err := meter.Int64ObservableGauge("refrain_ingest_kafka_lag",
-		metric.WithDescription("Records of a partition that are not yet acknowledged."))
-	if err != nil {
-		otel.Handle(err)
-		return m
-	}
-	m.lag, err = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	lag := meters.Gauge(scope, "refrain_ingest_kafka_lag", "Records of a partition that are not yet acknowledged.")
+	m.close = meters.Observe(scope, func(_ context.Context, o metric.Observer) error {
 		s.observe(o, lag)
 		return nil
 	}, lag)
-	if err != nil {
-		otel.Handle(err)
-	}
 	return m
-}
-
-func counter(name, description string) metric.Int64Counter {
-	c, err := otel.Meter("refrain/ingest").Int64Counter(name, metric.WithDescription(description))
-	if err != nil {
-		otel.Handle(err) // the instrument still works as a no-op
-	}
-	return c
 }
 
 // observe reports the lag of the partitions that have been read.
@@ -54,8 +42,8 @@ func (s *Source) observe(o metric.Observer, lag metric.Int64Observable) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.assigned {
-		if done, _ := p.window.uncommitted(); done >= 0 && p.high.Load() >= 0 {
-			o.ObserveInt64(lag, max(p.high.Load()-done, 0),
+		if done, _ := p.window.uncommitted(); done >= 0 && p.highWatermark.Load() >= 0 {
+			o.ObserveInt64(lag, max(p.highWatermark.Load()-done, 0),
 				metric.WithAttributes(attribute.String("topic", p.topic), attribute.Int("partition", p.number)))
 		}
 	}
@@ -63,15 +51,9 @@ func (s *Source) observe(o metric.Observer, lag metric.Int64Observable) {
 
 func (m *metrics) dropped(control, aborted int64) {
 	m.controls.Add(context.Background(), control)
-	m.undone.Add(context.Background(), aborted)
+	m.aborted.Add(context.Background(), aborted)
 }
 
 func (m *metrics) countLost(topic string, n int64) {
 	m.losses.Add(context.Background(), n, metric.WithAttributes(attribute.String("topic", topic)))
-}
-
-func (m *metrics) close() {
-	if m.lag != nil {
-		_ = m.lag.Unregister() // it cannot fail
-	}
 }

@@ -22,9 +22,9 @@ type partition struct {
 	posts  posts
 	busy   bool // the last fetch brought something
 
-	next    atomic.Int64 // where the first record stands that is not handed on
-	high    atomic.Int64 // where the partition ended when it was last asked
-	reached atomic.Bool  // the broker answered when last asked
+	next          atomic.Int64 // where the first record stands that is not handed on
+	highWatermark atomic.Int64 // where the partition ended when it was last asked
+	reached       atomic.Bool  // the broker answered when last asked
 }
 
 func newPartition(s *Source, topic string, number int, committed int64) *partition {
@@ -32,12 +32,14 @@ func newPartition(s *Source, topic string, number int, committed int64) *partiti
 		src: s, topic: topic, number: number, name: fmt.Sprintf("kafka/%s/%s/%d", s.cfg.Group, topic, number),
 		window: newWindow(max(committed, -1)), slots: make(chan struct{}, s.cfg.InFlight),
 	}
-	p.high.Store(-1) // not known
+	p.highWatermark.Store(-1) // not known
 	p.posts = posts{cfg: &s.cfg, location: fmt.Sprintf("kafka %s/%d@", topic, number)}
 	return p
 }
 
-func (p *partition) waiting() bool { return !p.reached.Load() || p.next.Load() < p.high.Load() }
+func (p *partition) waiting() bool {
+	return !p.reached.Load() || p.next.Load() < p.highWatermark.Load()
+}
 
 // unreached notes that nobody knows what the partition holds now.
 func (p *partition) unreached() { p.reached.Store(false) }
@@ -65,7 +67,7 @@ func (p *partition) run(ctx context.Context) {
 
 // read makes one fetch and hands on what it brings.
 func (p *partition) read(ctx context.Context) error {
-	if to, failed := p.window.again(); failed {
+	if to, failed := p.window.rereadFrom(); failed {
 		p.src.warn("kafka: a batch was not made durable; reading it again", "partition", p.name, "offset", to)
 		p.next.Store(to)
 	}
@@ -77,7 +79,7 @@ func (p *partition) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.high.Store(f.high)
+	p.highWatermark.Store(f.highWatermark)
 	p.reached.Store(true)
 	p.src.cfg.Status.Fetched(p.name)
 	p.busy = len(f.sets) > 0
@@ -125,7 +127,7 @@ func (p *partition) hand(ctx context.Context, next int64) error {
 	b, bytes := p.posts.flush()
 	b.Partition = p.name
 	b.Trace = p.posts.traces.start(p.topic, p.number, &b)
-	free, err := p.room(ctx, min(bytes, p.src.cfg.Memory))
+	free, err := p.acquire(ctx, min(bytes, p.src.cfg.Memory))
 	if err != nil {
 		return err
 	}
@@ -148,8 +150,8 @@ func (p *partition) hand(ctx context.Context, next int64) error {
 	}
 }
 
-// room waits until one more batch may be on its way.
-func (p *partition) room(ctx context.Context, bytes int64) (free func(), err error) {
+// acquire waits until one more batch may be on its way; free gives its place back.
+func (p *partition) acquire(ctx context.Context, bytes int64) (free func(), err error) {
 	select {
 	case p.slots <- struct{}{}:
 	case <-ctx.Done():

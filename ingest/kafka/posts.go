@@ -97,14 +97,14 @@ func (p *posts) read(r *protocol.Record) error {
 		return fmt.Errorf("tombstone: no value (key %.100q)", key)
 	}
 	size := int64(r.Value.Len())
-	keep := size
+	length := size
 	if size > p.cfg.MaxRecord {
-		keep = min(size, ingest.MaxRaw+1)
+		length = min(size, ingest.MaxRaw+1)
 	}
-	if int64(cap(p.value)) < keep || cap(p.value) > 1<<20 && keep < 64<<10 { // nor is one large record held for ever
-		p.value = make([]byte, 0, keep)
+	if int64(cap(p.value)) < length || cap(p.value) > 1<<20 && length < 64<<10 { // nor is one large record held for ever
+		p.value = make([]byte, 0, length)
 	}
-	p.value = p.value[:keep]
+	p.value = p.value[:length]
 	if _, err := io.ReadFull(r.Value, p.value); err != nil {
 		return fmt.Errorf("read value: %w", err)
 	}

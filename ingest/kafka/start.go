@@ -23,11 +23,11 @@ func (s *Source) ends(ctx context.Context, topics []kafka.Topic) (map[string]map
 			numbers = append(numbers, p.ID)
 			last = append(last, kafka.LastOffsetOf(p.ID))
 		}
-		begun, err := s.begun(ctx, t.Name, numbers)
+		hasOffsets, err := s.hasOffsets(ctx, t.Name, numbers)
 		if err != nil {
 			return nil, err
 		}
-		if begun {
+		if hasOffsets {
 			continue
 		}
 		res, err := s.client.ListOffsets(ctx, &kafka.ListOffsetsRequest{Topics: map[string][]kafka.OffsetRequest{t.Name: last}})
@@ -45,11 +45,13 @@ func (s *Source) ends(ctx context.Context, topics []kafka.Topic) (map[string]map
 	return ends, nil
 }
 
-// begun reports whether the group has an offset in some partition of a topic. On a young cluster the coordinator of
+// hasOffsets reports whether the group has an offset in some partition of a topic. On a young cluster the coordinator of
 // groups takes a moment to come up.
-func (s *Source) begun(ctx context.Context, topic string, numbers []int) (bool, error) {
+func (s *Source) hasOffsets(ctx context.Context, topic string, numbers []int) (bool, error) {
 	ask := func() (*kafka.OffsetFetchResponse, error) {
-		res, err := s.client.OffsetFetch(ctx, &kafka.OffsetFetchRequest{GroupID: s.cfg.Group, Topics: map[string][]int{topic: numbers}})
+		res, err := s.client.OffsetFetch(ctx, &kafka.OffsetFetchRequest{
+			GroupID: s.cfg.Group, Topics: map[string][]int{topic: numbers},
+		})
 		if err == nil {
 			err = res.Error
 		}
@@ -104,7 +106,8 @@ func (p *partition) relocate(ctx context.Context, at int64) error {
 		p.src.metrics.countLost(p.topic, first-at)
 		p.advance(first)
 	case at > end:
-		p.src.cfg.Logger.Error("kafka: the partition ends before the offset that was reached: the topic was made anew, or the log was cut; reading from its beginning",
+		p.src.cfg.Logger.Error("kafka: the partition ends before the offset that was reached: the topic was made anew, "+
+			"or the log was cut; reading from its beginning",
 			"topic", p.topic, "partition", p.number, "offset", at, "start", first, "end", end)
 		p.window.reset(first)
 		p.next.Store(first)

@@ -23,7 +23,7 @@ type span struct {
 // newWindow begins at the committed offset, or at a negative one: there is none.
 func newWindow(committed int64) *window { return &window{done: committed, stored: committed} }
 
-// hand notes that a batch is handed on, which ends below next. It returns nil after a failure, until again has told
+// hand notes that a batch is handed on, which ends below next. It returns nil after a failure, until rereadFrom has told
 // the reader where to read on: what it holds now lies behind a gap.
 func (w *window) hand(next int64) *span {
 	w.mu.Lock()
@@ -75,15 +75,15 @@ func (w *window) restart(at int64) {
 	w.era++
 }
 
-// again returns where to read on after a failure, once.
-func (w *window) again() (at int64, failed bool) {
+// rereadFrom returns where to read on after a failure, once.
+func (w *window) rereadFrom() (at int64, failed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	failed, w.failed = w.failed, false
 	return w.done, failed
 }
 
-// broken reports a failure that again has not told yet.
+// broken reports a failure that rereadFrom has not returned yet.
 func (w *window) broken() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -31,7 +31,7 @@ func TestWindowNeverPassesOverWhatIsNotAcknowledged(t *testing.T) {
 				}
 			}
 		}
-		settle := func(b batch, err error) {
+		acknowledge := func(b batch, err error) {
 			if err == nil {
 				for i := b.from; i < b.to; i++ {
 					acked[i] = true
@@ -57,24 +57,24 @@ func TestWindowNeverPassesOverWhatIsNotAcknowledged(t *testing.T) {
 				}
 			case "ack":
 				if len(batches) > 0 {
-					settle(rapid.SampledFrom(batches).Draw(t, "batch"), nil)
+					acknowledge(rapid.SampledFrom(batches).Draw(t, "batch"), nil)
 				}
 			case "fail":
 				if len(batches) > 0 && rapid.IntRange(0, 3).Draw(t, "luck") == 0 {
-					settle(rapid.SampledFrom(batches).Draw(t, "batch"), errors.New("disk full"))
+					acknowledge(rapid.SampledFrom(batches).Draw(t, "batch"), errors.New("disk full"))
 				}
 			case "again":
-				if at, failed := w.again(); failed {
+				if at, failed := w.rereadFrom(); failed {
 					next = at
 				}
 			}
 			check()
 		}
-		if at, failed := w.again(); failed {
+		if at, failed := w.rereadFrom(); failed {
 			next = at
 		}
 		for _, b := range batches {
-			settle(b, nil)
+			acknowledge(b, nil)
 		}
 		if at, _ := w.uncommitted(); at != next {
 			t.Fatalf("all is acknowledged up to %d, and %d may be committed", next, at)
@@ -103,7 +103,7 @@ func TestAStaleFailure(t *testing.T) {
 	w := newWindow(0)
 	first, second := w.hand(1), w.hand(2)
 	w.acknowledge(first, errors.New("disk full"))
-	if at, failed := w.again(); at != 0 || !failed {
+	if at, failed := w.rereadFrom(); at != 0 || !failed {
 		t.Fatalf("read again from %d (%v)", at, failed)
 	}
 	again := w.hand(1)

@@ -12,7 +12,8 @@ import (
 func (s *Source) subscribe(ctx context.Context) error {
 	stream, err := s.js.Stream(ctx, s.cfg.Stream)
 	if errors.Is(err, js.ErrStreamNotFound) {
-		return fmt.Errorf("there is no stream %s: create it, as `nats stream add %[1]s --subjects posts --defaults` does", s.cfg.Stream)
+		return fmt.Errorf("there is no stream %s: create it, as `nats stream add %[1]s --subjects posts --defaults` does",
+			s.cfg.Stream)
 	}
 	if err != nil {
 		return fmt.Errorf("stream %s: %w", s.cfg.Stream, err)
@@ -80,7 +81,8 @@ func (s *Source) check(have *js.ConsumerConfig) error {
 	case have.HeadersOnly:
 		return errors.New("delivers headers only")
 	case have.MaxDeliver > 0: // a message given back at the end, or lost in a crash, has used one of them up
-		return fmt.Errorf("gives a message up after %d deliveries, which would lose its post (set --max-deliver=-1)", have.MaxDeliver)
+		return fmt.Errorf("gives a message up after %d deliveries, which would lose its post (set --max-deliver=-1)",
+			have.MaxDeliver)
 	case s.cfg.Subject != "" && (len(filters) != 1 || filters[0] != s.cfg.Subject):
 		return fmt.Errorf("filters subjects %q, not %q", filters, s.cfg.Subject)
 	}

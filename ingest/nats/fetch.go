@@ -11,12 +11,12 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 )
 
-// requestMore requests messages if there is room for them, once it is sure that what was lost on the way has come.
+// requestMore requests messages if there is room for them, once what was lost on the way has come again.
 func (r *reader) requestMore() {
 	if r.fetch != nil || !r.open.empty() || r.refill() || time.Now().Before(r.due) || !r.conn.IsConnected() {
 		return
 	}
-	err := r.sure()
+	err := r.reconcile()
 	if err == nil && !r.unsure.Load() && !r.refill() {
 		err = r.request(r.cfg.BatchPosts, fetchWait)
 	}
@@ -68,7 +68,7 @@ func (r *reader) request(n int, wait time.Duration) error {
 }
 
 func (r *reader) requestBytes() int {
-	return max(r.cfg.BatchBytes, int(r.conn.MaxPayload())+overheadOf)
+	return max(r.cfg.BatchBytes, int(r.conn.MaxPayload())+maxOverhead)
 }
 
 // fetched ends a request.
@@ -81,7 +81,7 @@ func (r *reader) fetched() {
 		r.pauses.Reset()
 		return
 	}
-	r.doubt()
+	r.markUnsure()
 	if r.ctx.Err() == nil && !errors.Is(err, context.Canceled) { // else it was ended by the reader
 		r.due = time.Now().Add(r.pauses.NextBackOff())
 		r.cfg.Status.Failed(r.name, err)
@@ -89,18 +89,18 @@ func (r *reader) fetched() {
 	}
 }
 
-// doubt notes that messages may have been delivered that never arrived.
-func (r *reader) doubt() {
+// markUnsure notes that messages may have been delivered that never arrived.
+func (r *reader) markUnsure() {
 	r.since, r.lostChecks = time.Now(), 0
 	r.unsure.Store(true)
 }
 
-// sure makes certain, in several calls, that the server has nothing that it takes for delivered and that is not here.
+// reconcile makes certain, in several calls, that the server has nothing that it takes for delivered and that is not here.
 //
 // Such messages come again when their time is up, and before new ones. But each comes when its own time is up, which is
 // at once if the server could not write it to a connection that broke, and later if it was said to be worked on. So they
 // are gathered until all are here.
-func (r *reader) sure() error {
+func (r *reader) reconcile() error {
 	if !r.unsure.Load() {
 		return nil
 	}
@@ -121,17 +121,17 @@ func (r *reader) sure() error {
 
 // compare does what is next, now that the server has told what it takes for delivered.
 func (r *reader) compare(info *js.ConsumerInfo) error {
-	lost := info.NumAckPending - len(r.mine)
+	missing := info.NumAckPending - len(r.mine)
 	wait := info.Config.AckWait + pollInterval - time.Since(r.since)
-	if lost > 0 && wait > 0 {
-		r.await(lost, wait)
+	if missing > 0 && wait > 0 {
+		r.await(missing, wait)
 		return nil
 	}
 	if r.next == 0 {
 		r.next = max(info.AckFloor.Stream, info.Delivered.Stream) + 1
 	}
-	if lost > 0 && r.patient(lost, -wait, info.Config.AckWait) {
-		return r.gather(lost)
+	if missing > 0 && r.keepGathering(missing, -wait, info.Config.AckWait) {
+		return r.gather(missing)
 	}
 	if r.unfiltered {
 		r.reportLost(^uint64(0))
@@ -140,40 +140,43 @@ func (r *reader) compare(info *js.ConsumerInfo) error {
 	return nil
 }
 
-func (r *reader) await(lost int, wait time.Duration) {
+func (r *reader) await(missing int, wait time.Duration) {
 	if r.lostChecks++; r.lostChecks == 2 { // at the first look the last acknowledgements may still be on their way
 		r.cfg.Logger.Info("ingest: posts were delivered and not acknowledged; waiting until they come again",
-			"source", r.name, "posts", lost, "wait", wait)
+			"source", r.name, "posts", missing, "wait", wait)
 	}
 	r.due = time.Now().Add(min(pollInterval, wait))
 }
 
-// patient reports whether to go on gathering. Not for ever: somebody may have bounded the deliveries of the consumer.
-func (r *reader) patient(lost int, late, ackWait time.Duration) bool {
+// keepGathering reports whether to go on gathering. Not for ever: somebody may have bounded the deliveries of the consumer.
+func (r *reader) keepGathering(missing int, overdue, ackWait time.Duration) bool {
 	bytes := 0
 	for _, d := range r.redelivered {
-		bytes += len(d.Data()) + perMessage
+		bytes += len(d.Data()) + messageOverhead
 	}
-	if late < ackWait+infoTimeout && bytes < maxGatherRequests*r.requestBytes() {
+	if overdue < ackWait+infoTimeout && bytes < maxGatherRequests*r.requestBytes() {
 		return true
 	}
-	r.cfg.Logger.Warn("ingest: posts that were delivered and not acknowledged have not come again; going on, they may come late",
-		"source", r.name, "posts", lost)
+	r.cfg.Logger.Warn("ingest: posts that were delivered and not acknowledged have not come again; going on, they "+
+		"may come late",
+		"source", r.name, "posts", missing)
 	return false
 }
 
 // gather asks for what comes again. While only new messages come it asks for one now and then: they have to wait here.
-func (r *reader) gather(lost int) error {
+func (r *reader) gather(missing int) error {
 	if r.gathering && !r.sawRedelivery {
-		lost, r.due = 1, time.Now().Add(pollInterval)
+		missing, r.due = 1, time.Now().Add(pollInterval)
 	}
 	r.gathering, r.sawRedelivery = true, false
-	return r.request(lost, gatherWait)
+	return r.request(missing, gatherWait)
 }
 
 // gathered puts what has come again in its order.
 func (r *reader) gathered() {
-	slices.SortFunc(r.redelivered, func(a, b delivery) int { return cmp.Compare(a.meta.Sequence.Stream, b.meta.Sequence.Stream) })
+	slices.SortFunc(r.redelivered, func(a, b delivery) int {
+		return cmp.Compare(a.meta.Sequence.Stream, b.meta.Sequence.Stream)
+	})
 	r.gathering = false
 	r.unsure.Store(false)
 }

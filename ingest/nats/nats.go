@@ -60,8 +60,10 @@ func Default() Config {
 
 func (c *Config) validate() error {
 	return errors.Join(
-		check.Set("stream", c.Stream != ""), check.Set("consumer", c.Consumer != ""), check.OneOf("start", c.Start, earliest, latest),
-		check.AtLeast(1, "max record", c.MaxRecord), check.AtLeast(1, "batch posts", c.BatchPosts), check.AtLeast(1, "batch bytes", c.BatchBytes),
+		check.Set("stream", c.Stream != ""), check.Set("consumer", c.Consumer != ""),
+		check.OneOf("start", c.Start, earliest, latest),
+		check.AtLeast(1, "max record", c.MaxRecord), check.AtLeast(1, "batch posts", c.BatchPosts),
+		check.AtLeast(1, "batch bytes", c.BatchBytes),
 		check.Positive("ack wait", c.AckWait), check.Set("logger", c.Logger != nil),
 	)
 }
@@ -94,7 +96,7 @@ type Source struct {
 	once    sync.Once
 
 	pending atomic.Int64 // messages on the server that were not delivered, as far as is known
-	held    atomic.Int64 // messages here that were not acknowledged
+	unacked atomic.Int64 // messages here that were not acknowledged
 	unsure  atomic.Bool  // what the server holds is not known
 }
 
@@ -173,7 +175,7 @@ func (s *Source) batch(p *part) ingest.Batch {
 
 // Waiting names the source partition if it has posts that were not made durable yet, or may have.
 func (s *Source) Waiting() []string {
-	if s.unsure.Load() || !s.conn.IsConnected() || s.pending.Load()+s.held.Load() > 0 {
+	if s.unsure.Load() || !s.conn.IsConnected() || s.pending.Load()+s.unacked.Load() > 0 {
 		return []string{s.name}
 	}
 	return nil
@@ -190,7 +192,8 @@ func (s *Source) close() {
 	<-s.done
 	s.metrics.close()
 	if err := s.conn.FlushTimeout(time.Second); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
-		s.cfg.Logger.Warn("ingest: the last acknowledgements may not have arrived; those posts come again", "source", s.name, "error", err)
+		s.cfg.Logger.Warn("ingest: the last acknowledgements may not have arrived; those posts come again", "source",
+			s.name, "error", err)
 	}
 	s.conn.Close()
 }

@@ -182,13 +182,13 @@ func TestPosts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var told []string
+	var assigned []string
 	s := w.open(t, with(func(c *nats.Config) {
 		c.Fields = fields
 		c.SourceName = "wire"
 		c.Assigned = func(_ context.Context, p []string) error {
-			told = append(told, p...)
-			if len(told) == 1 {
+			assigned = append(assigned, p...)
+			if len(assigned) == 1 {
 				return errors.New("not yet")
 			}
 			return nil
@@ -204,8 +204,8 @@ func TestPosts(t *testing.T) {
 		more.Posts, more.Trace = append(b.Posts, more.Posts...), b.Trace
 		b = more
 	}
-	if !cmp.Equal(told, []string{"nats/POSTS/refrain", "nats/POSTS/refrain"}) {
-		t.Errorf("assigned %q before the first batch, want the name twice", told)
+	if !cmp.Equal(assigned, []string{"nats/POSTS/refrain", "nats/POSTS/refrain"}) {
+		t.Errorf("assigned %q before the first batch, want the name twice", assigned)
 	}
 	at, _ := feed.ParseTime("2026-01-02T15:04:05Z")
 	want := []feed.Post{
@@ -314,7 +314,9 @@ func TestAfterACrashNothingIsOvertaken(t *testing.T) {
 // dropMessages makes the consumer, and takes n messages as a reader does that is gone before it has them.
 func (w *world) dropMessages(t *testing.T, n int) (lost []js.Msg) {
 	t.Helper()
-	c, err := w.stream.CreateConsumer(t.Context(), js.ConsumerConfig{Durable: "refrain", AckPolicy: js.AckExplicitPolicy, AckWait: time.Second})
+	c, err := w.stream.CreateConsumer(t.Context(), js.ConsumerConfig{
+		Durable: "refrain", AckPolicy: js.AckExplicitPolicy, AckWait: time.Second,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -455,7 +457,8 @@ func TestServerKilled(t *testing.T) {
 	if w.client, err = js.New(conn); err != nil {
 		t.Fatal(err)
 	}
-	if w.stream, err = w.client.CreateStream(t.Context(), js.StreamConfig{Name: "POSTS", Subjects: []string{"posts.>"}}); err != nil {
+	if w.stream, err = w.client.CreateStream(t.Context(),
+		js.StreamConfig{Name: "POSTS", Subjects: []string{"posts.>"}}); err != nil {
 		t.Fatal(err)
 	}
 	restarts(t, w, real.Kill, real.Start)
@@ -478,13 +481,16 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 		cfg  nats.Config
 		want string
 	}{
-		"no stream":   {with(func(c *nats.Config) { c.Stream = "NOPE" }), "nats stream add NOPE"},
-		"start":       {with(func(c *nats.Config) { c.Stream, c.Start = "POSTS", "new" }), "want earliest or latest"},
-		"filter":      {with(func(c *nats.Config) { c.Stream, c.Consumer, c.Subject = "POSTS", "filtered", "posts.en" }), `filters subjects ["posts.de"]`},
-		"no acks":     {with(func(c *nats.Config) { c.Stream, c.Consumer = "POSTS", "unacked" }), "acknowledgement policy"},
-		"no body":     {with(func(c *nats.Config) { c.Stream, c.Consumer = "POSTS", "headers" }), "headers only"},
-		"gives up":    {with(func(c *nats.Config) { c.Stream, c.Consumer = "POSTS", "impatient" }), "after 5 deliveries, which would lose its post (set --max-deliver=-1)"},
-		"bad subject": {with(func(c *nats.Config) { c.Stream, c.Consumer, c.Subject = "POSTS", "x", "other" }), "takes [\"posts.>\"]"},
+		"no stream": {with(func(c *nats.Config) { c.Stream = "NOPE" }), "nats stream add NOPE"},
+		"start":     {with(func(c *nats.Config) { c.Stream, c.Start = "POSTS", "new" }), "want earliest or latest"},
+		"filter": {with(func(c *nats.Config) { c.Stream, c.Consumer, c.Subject = "POSTS", "filtered", "posts.en" }),
+			`filters subjects ["posts.de"]`},
+		"no acks": {with(func(c *nats.Config) { c.Stream, c.Consumer = "POSTS", "unacked" }), "acknowledgement policy"},
+		"no body": {with(func(c *nats.Config) { c.Stream, c.Consumer = "POSTS", "headers" }), "headers only"},
+		"gives up": {with(func(c *nats.Config) { c.Stream, c.Consumer = "POSTS", "impatient" }),
+			"after 5 deliveries, which would lose its post (set --max-deliver=-1)"},
+		"bad subject": {with(func(c *nats.Config) { c.Stream, c.Consumer, c.Subject = "POSTS", "x", "other" }),
+			"takes [\"posts.>\"]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			test.cfg.Conn = w.Config()
@@ -499,7 +505,8 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 	}
 	guarded := natstest.MustServer(t, func(o *server.Options) { o.Authorization = "sesame" })
 	wrong := natsconn.Config{Servers: guarded.Config().Servers, Token: "wrong"}
-	if _, err := nats.Open(t.Context(), with(func(c *nats.Config) { c.Conn, c.Stream = wrong, "POSTS" })); !errors.Is(err, natsgo.ErrAuthorization) {
+	if _, err := nats.Open(t.Context(),
+		with(func(c *nats.Config) { c.Conn, c.Stream = wrong, "POSTS" })); !errors.Is(err, natsgo.ErrAuthorization) {
 		t.Errorf("wrong token: %v", err)
 	}
 }
@@ -554,10 +561,10 @@ func TestPostsLostToLimitsAreReported(t *testing.T) {
 	if _, err := w.client.UpdateStream(t.Context(), cfg); err != nil {
 		t.Fatal(err)
 	}
-	var said log
-	quiet := with(func(c *nats.Config) { c.BatchPosts, c.Logger = 3, said.errors() })
+	var logged log
+	quiet := with(func(c *nats.Config) { c.BatchPosts, c.Logger = 3, logged.errors() })
 	filtered := with(func(c *nats.Config) {
-		c.BatchPosts, c.Logger, c.Subject, c.Consumer = 3, said.errors(), "posts.en", "filtered"
+		c.BatchPosts, c.Logger, c.Subject, c.Consumer = 3, logged.errors(), "posts.en", "filtered"
 	})
 	w.publish(t, posts(0, 20)...) // a new consumer begins with what is there
 	s, f := w.open(t, quiet), w.open(t, filtered)
@@ -581,22 +588,22 @@ func TestPostsLostToLimitsAreReported(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if said.String() != "" {
-		t.Errorf("a false alarm: %s", said.String())
+	if logged.String() != "" {
+		t.Errorf("a false alarm: %s", logged.String())
 	}
 	w.publish(t, posts(41, 66)...)
 	if got := gather(t, w.open(t, quiet), 10); !cmp.Equal(got, numbers(56, 66)) {
 		t.Errorf("after the loss: %q", got)
 	}
-	if !strings.Contains(said.String(), "posts=15 from=42 to=56") {
-		t.Errorf("15 posts lost, and the log says %q", said.String())
+	if !strings.Contains(logged.String(), "posts=15 from=42 to=56") {
+		t.Errorf("15 posts lost, and the log says %q", logged.String())
 	}
 }
 
 func TestHolesInTheStreamAreNoLoss(t *testing.T) {
 	w := mustWorld(t)
-	var said log
-	s := w.open(t, with(func(c *nats.Config) { c.Logger = said.errors() }))
+	var logged log
+	s := w.open(t, with(func(c *nats.Config) { c.Logger = logged.errors() }))
 	w.publish(t, posts(0, 1)...)
 	gather(t, s, 1)
 	if err := s.Close(); err != nil {
@@ -608,12 +615,12 @@ func TestHolesInTheStreamAreNoLoss(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := gather(t, w.open(t, with(func(c *nats.Config) { c.Logger = said.errors() })), 6)
+	got := gather(t, w.open(t, with(func(c *nats.Config) { c.Logger = logged.errors() })), 6)
 	if want := slices.Concat(numbers(1, 3), numbers(6, 10)); !cmp.Equal(got, want) {
 		t.Errorf("posts %q, want %q", got, want)
 	}
-	if said.String() != "" {
-		t.Errorf("a false alarm: %s", said.String())
+	if logged.String() != "" {
+		t.Errorf("a false alarm: %s", logged.String())
 	}
 }
 

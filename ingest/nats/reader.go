@@ -20,8 +20,8 @@ const (
 	gatherWait        = 2 * time.Second        // for messages that come again, at one request
 	pendingInterval   = 10 * time.Second       // how often the messages that wait on the server are counted
 	redeliverDelay    = time.Second            // pause before a batch that was not made durable is handed on again
-	overheadOf        = 64 << 10               // bytes of a message that are not its payload, at most
-	perMessage        = 1 << 10                // such bytes of an ordinary message here in memory, about
+	maxOverhead       = 64 << 10               // bytes of a message that are not its payload, at most
+	messageOverhead   = 1 << 10                // such bytes of a usual message in memory, about
 	maxGatherRequests = 16                     // requests' worth of bytes gathered; what is lost on the way is three, at most
 )
 
@@ -50,7 +50,7 @@ type reader struct {
 	gathering     bool // what was lost on the way, and comes again
 	sawRedelivery bool // in the last request
 
-	redo           time.Time // when retry may be handed on
+	retryAt        time.Time // when retry may be handed on
 	renewed        time.Time // when the server was last told that the messages are still being worked on
 	pendingChecked time.Time // when the server was last asked how much is pending
 	pauses         *backoff.ExponentialBackOff
@@ -66,7 +66,7 @@ type delivery struct {
 func (s *Source) run() {
 	defer close(s.done)
 	r := &reader{Source: s, open: new(part), mine: map[uint64]struct{}{}, since: time.Now(), pauses: retry.Steady()}
-	defer r.giveBack()
+	defer r.nakAll()
 	if !r.assign() {
 		return
 	}
@@ -110,7 +110,7 @@ func (r *reader) turn(tick <-chan time.Time) {
 			r.fetched()
 		}
 	case <-r.connected: // the request went to a connection that is gone
-		r.doubt()
+		r.markUnsure()
 		if r.fetch != nil {
 			r.stop()
 		}
@@ -124,7 +124,7 @@ func (r *reader) ready() (*part, chan<- *part) {
 	switch {
 	case r.out != nil:
 		return nil, nil
-	case r.retry != nil && time.Now().After(r.redo):
+	case r.retry != nil && time.Now().After(r.retryAt):
 		return r.retry, r.batches
 	case r.retry == nil && !r.open.empty():
 		return r.open, r.batches
@@ -146,7 +146,7 @@ func (r *reader) finish(x batchResult) {
 	r.out = nil
 	if x.err != nil {
 		r.cfg.Logger.Warn("ingest: a batch was not made durable and comes again", "source", r.name, "error", x.err)
-		r.retry, r.redo = x.part, time.Now().Add(redeliverDelay)
+		r.retry, r.retryAt = x.part, time.Now().Add(redeliverDelay)
 		return
 	}
 	ingest.Count(context.Background(), &x.part.batch)
@@ -154,15 +154,15 @@ func (r *reader) finish(x batchResult) {
 		if err := m.Ack(); err != nil {
 			r.cfg.Logger.Warn("ingest: not acknowledged, it comes again", "source", r.name, "error", err)
 		}
-		r.forget(m)
+		r.untrack(m)
 	}
 }
 
-func (r *reader) forget(m js.Msg) {
+func (r *reader) untrack(m js.Msg) {
 	if meta, err := m.Metadata(); err == nil {
 		delete(r.mine, meta.Sequence.Stream)
 	}
-	r.held.Store(int64(len(r.mine)))
+	r.unacked.Store(int64(len(r.mine)))
 }
 
 // add puts a message into the open batch.
@@ -175,11 +175,11 @@ func (r *reader) add(m js.Msg) {
 	}
 	r.pending.Store(int64(meta.NumPending))
 	r.sawRedelivery = r.sawRedelivery || meta.NumDelivered > 1
-	if _, here := r.mine[meta.Sequence.Stream]; here {
+	if _, tracked := r.mine[meta.Sequence.Stream]; tracked {
 		return // it was too long on its way through, and is acknowledged with the first delivery
 	}
 	r.mine[meta.Sequence.Stream] = struct{}{}
-	r.held.Store(int64(len(r.mine)))
+	r.unacked.Store(int64(len(r.mine)))
 	if meta.Sequence.Stream > r.next && r.unfiltered && !r.lostReported {
 		r.lostReported = true // once a fetch: a stream may have many holes that somebody made
 		r.reportLost(meta.Sequence.Stream)
@@ -216,8 +216,8 @@ func (r *reader) tick(now time.Time) {
 	}
 }
 
-// giveBack lets the server deliver at once what is left, to whoever reads next.
-func (r *reader) giveBack() {
+// nakAll lets the server deliver at once what is left, to whoever reads next.
+func (r *reader) nakAll() {
 	select {
 	case x := <-r.Source.results:
 		r.finish(x)

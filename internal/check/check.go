@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// AtLeast wants a value that is not below least.
-func AtLeast[T cmp.Ordered](least T, name string, value T) error {
-	if value >= least {
+// AtLeast wants a value that is not below minimum.
+func AtLeast[T cmp.Ordered](minimum T, name string, value T) error {
+	if value >= minimum {
 		return nil
 	}
-	return fmt.Errorf("%s: %v, want %v or more", name, value, least)
+	return fmt.Errorf("%s: %v, want %v or more", name, value, minimum)
 }
 
 // Positive wants a time above 0.

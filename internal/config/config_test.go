@@ -161,7 +161,8 @@ func TestEveryScalarHasAVariable(t *testing.T) {
 
 func TestBadEnvironmentIsNamedAllAtOnce(t *testing.T) {
 	_, err := Load("", []string{
-		"REFRAIN_WINDOW_SPAM=7d", "REFRAIN_WINDOW_SPAN=7x", "REFRAIN_WORKERS=two", "REFRAIN_TOPICS_SYNC=maybe", "REFRAIN_INGEST_FILES=a",
+		"REFRAIN_WINDOW_SPAM=7d", "REFRAIN_WINDOW_SPAN=7x", "REFRAIN_WORKERS=two", "REFRAIN_TOPICS_SYNC=maybe",
+		"REFRAIN_INGEST_FILES=a",
 	})
 	wantParts(t, err, "REFRAIN_WINDOW_SPAM", "REFRAIN_WINDOW_SPAN", "7x", "REFRAIN_WORKERS", "two",
 		"REFRAIN_TOPICS_SYNC", "maybe", "REFRAIN_INGEST_FILES")
@@ -178,7 +179,10 @@ func TestAFilesMistakesAreToldTogether(t *testing.T) {
 	if err == nil {
 		t.Fatal("accepted")
 	}
-	for _, want := range []string{"line 1: dta_dir is no setting", "line 3: window.span: duration", "line 4: window.treshold is no setting", "line 5: window.budget: size", "line 6: `many`: want a whole number", "line 7: want a section"} {
+	for _, want := range []string{
+		"line 1: dta_dir is no setting", "line 3: window.span: duration", "line 4: window.treshold is no setting",
+		"line 5: window.budget: size", "line 6: `many`: want a whole number", "line 7: want a section",
+	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q does not say %q", err, want)
 		}

@@ -16,7 +16,8 @@ const envPrefix = "REFRAIN_"
 
 // ignored are variables with our prefix that are no configuration: what clients, the tests and deploy/dev read.
 func ignored(name string) bool {
-	return name == "REFRAIN_TOKEN" || name == "REFRAIN_DATA" || name == "REFRAIN_DEV" || strings.HasPrefix(name, "REFRAIN_TEST_")
+	return name == "REFRAIN_TOKEN" || name == "REFRAIN_DATA" || name == "REFRAIN_DEV" ||
+		strings.HasPrefix(name, "REFRAIN_TEST_")
 }
 
 // readEnvironment sets what REFRAIN_* says: REFRAIN_WINDOW_SPAN=7d is window.span. Lists are for the file only.

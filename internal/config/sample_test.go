@@ -89,7 +89,8 @@ func TestSampleShowsEntries(t *testing.T) {
 		c.Publish.Kafka[0], c.Publish.NATS[0], c.Publish.Webhooks[0]} {
 		for _, key := range keysOfType("", reflect.TypeOf(entry)) {
 			key = key[strings.LastIndex(key, ".")+1:]
-			if !strings.Contains(string(data), " "+key+": ") && !strings.Contains(string(data), " "+key+":\n") && !strings.Contains(string(data), "{"+key+": ") {
+			if !strings.Contains(string(data), " "+key+": ") && !strings.Contains(string(data), " "+key+":\n") &&
+				!strings.Contains(string(data), "{"+key+": ") {
 				t.Errorf("the sample does not show %s of %T", key, entry)
 			}
 		}

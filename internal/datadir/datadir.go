@@ -50,14 +50,14 @@ func Check(ctx context.Context, cfg Config) (findings int, err error) {
 	if _, err := os.Stat(blocks.Dir(cfg.Dir)); err != nil {
 		return 0, fmt.Errorf("%s: %w: it has no topics (%w)", cfg.Dir, ErrNoData, errors.Unwrap(err))
 	}
-	held, err := jetstream.Hold(cfg.Dir)
+	lock, err := jetstream.Hold(cfg.Dir)
 	if err != nil {
 		return 0, err
 	}
-	defer held.Close()
+	defer lock.Close()
 	c := checker{Config: cfg, ctx: ctx}
 	if err := c.format(); err != nil {
-		return 0, err
+		return 0, fmt.Errorf("data directory %s: %w", cfg.Dir, err)
 	}
 	if err := c.measure(); err != nil {
 		return 0, err
@@ -148,11 +148,12 @@ func (c *checker) progress(bytes int64, at string) error {
 // index checks the embedded index, where there is one.
 func (c *checker) index() error {
 	path, last := filepath.Join(c.Dir, "lookup.db"), int64(0)
-	checked, err := boltstore.Check(path, func(f boltstore.Finding) { c.found(path, f.Offset, "%s", f.Reason) }, func(read int64) bool {
-		err := c.progress(read-last, "lookup.db")
-		last = read
-		return err == nil
-	})
+	checked, err := boltstore.Check(path, func(f boltstore.Finding) { c.found(path, f.Offset, "%s", f.Reason) },
+		func(read int64) bool {
+			err := c.progress(read-last, "lookup.db")
+			last = read
+			return err == nil
+		})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

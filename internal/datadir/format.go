@@ -22,22 +22,16 @@ const Format = 1
 const formatName = "FORMAT"
 
 // FormatError says that a directory is of a format that this program does not know.
-type FormatError struct {
-	Dir    string
-	Format int
-}
+type FormatError struct{ Format int }
 
 func (e *FormatError) Error() string {
-	return fmt.Sprintf("data directory %s is of format %d and this program reads formats up to %d: a newer program has written there; "+
-		"use that one, or put a copy of before the upgrade in its place (docs/running.md, Going back)", e.Dir, e.Format, Format)
+	return fmt.Sprintf("it is of format %d and this program reads formats up to %d: a newer program has written there; "+
+		"use that one, or put a copy of before the upgrade in its place (docs/running.md, Going back)", e.Format, Format)
 }
 
-// Claim makes a directory one that this program may write in. It is called before anything else is opened there: one of
-// an unknown format is refused, with a *FormatError, and left as it is.
+// Claim makes a directory one that this program may write in. It is called with the directory's lock held, before anything
+// else is opened there: one of an unknown format is refused, with a *FormatError, and left as it is.
 func Claim(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("data directory %s: %w", dir, errors.Unwrap(err))
-	}
 	format, err := readFormat(dir)
 	if err != nil || format == Format {
 		return err
@@ -51,15 +45,14 @@ func writeFormat(dir string, format int) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("data directory %s: %s: %w", dir, formatName, err)
+		return fmt.Errorf("%s: %w", formatName, err)
 	}
 	return nil
 }
 
 // readFormat is the format of a directory, 0 where none is written. An unknown one is a *FormatError.
 func readFormat(dir string) (int, error) {
-	path := filepath.Join(dir, formatName)
-	text, err := os.ReadFile(path)
+	text, err := os.ReadFile(filepath.Join(dir, formatName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
@@ -68,11 +61,11 @@ func readFormat(dir string) (int, error) {
 	}
 	format, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil || format < 1 {
-		return 0, fmt.Errorf("%s: %w: %.20q is no number; write into it what `refrain version` says of the program that last wrote in the directory",
-			path, errFormatDamaged, text)
+		return 0, fmt.Errorf("%s: %w: %.20q is no number; write into it what `refrain version` says of the program that "+
+			"last wrote in the directory", formatName, errFormatDamaged, text)
 	}
 	if format > Format {
-		return 0, &FormatError{dir, format}
+		return 0, &FormatError{format}
 	}
 	return format, nil
 }

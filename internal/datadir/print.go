@@ -26,5 +26,7 @@ func Print(dir string, out, summary io.Writer, status *terminal.Status) Config {
 			status.Set(fmt.Sprintf("%s · %s of %s", at, units.Bytes(done), units.Bytes(of)))
 		}
 	}
-	return Config{Dir: dir, Found: func(f Finding) { line(out, f) }, Part: func(s string) { line(summary, s) }, Progress: progress}
+	return Config{
+		Dir: dir, Found: func(f Finding) { line(out, f) }, Part: func(s string) { line(summary, s) }, Progress: progress,
+	}
 }

@@ -236,7 +236,8 @@ func mustWrite(t *testing.T, transport *kafka.Transport, addr, topic, value stri
 		defer transport.CloseIdleConnections()
 	}
 	res, err := client(transport, addr).Produce(t.Context(), &kafka.ProduceRequest{
-		Topic: topic, RequiredAcks: kafka.RequireAll, Records: kafka.NewRecordReader(kafka.Record{Value: kafka.NewBytes([]byte(value))}),
+		Topic: topic, RequiredAcks: kafka.RequireAll,
+		Records: kafka.NewRecordReader(kafka.Record{Value: kafka.NewBytes([]byte(value))}),
 	})
 	if err == nil {
 		err = res.Error
@@ -256,7 +257,9 @@ func mustRead(t *testing.T, transport *kafka.Transport, addr, topic string) stri
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	dialer := &kafka.Dialer{TLS: transport.TLS, SASLMechanism: transport.SASL}
-	r := kafka.NewReader(kafka.ReaderConfig{Brokers: []string{addr}, Topic: topic, Dialer: dialer, MaxWait: 100 * time.Millisecond})
+	r := kafka.NewReader(kafka.ReaderConfig{
+		Brokers: []string{addr}, Topic: topic, Dialer: dialer, MaxWait: 100 * time.Millisecond,
+	})
 	defer r.Close()
 	m, err := r.ReadMessage(ctx)
 	if err != nil {

@@ -93,8 +93,8 @@ func (s *Server) run(command string) error {
 	cmd.Env = append(os.Environ(), s.env...)
 	cmd.Stderr = stderr // a file: with a pipe, Wait would wait for the server, which holds the other end
 	if err := cmd.Run(); err != nil {
-		said, _ := os.ReadFile(stderr.Name())
-		return fmt.Errorf("%s %s: %w: %s", filepath.Base(s.script), command, err, bytes.TrimSpace(said))
+		output, _ := os.ReadFile(stderr.Name())
+		return fmt.Errorf("%s %s: %w: %s", filepath.Base(s.script), command, err, bytes.TrimSpace(output))
 	}
 	return nil
 }

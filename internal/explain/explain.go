@@ -62,7 +62,8 @@ func Texts(a, b string, s Settings) (Explanation, error) {
 		Threshold: s.Threshold.String(), Model: s.Model.Name(), A: s.sentences(a), B: s.sentences(b), Pairs: []Pair{},
 	}
 	if n := len(e.A) * len(e.B); s.MaxPairs > 0 && n > s.MaxPairs {
-		return Explanation{}, fmt.Errorf("explain: texts of %d and %d sentences have %d pairs, and the limit is %d: ask about a part of them, or use refrain explain",
+		return Explanation{}, fmt.Errorf("explain: texts of %d and %d sentences have %d pairs, and the limit is %d: ask "+
+			"about a part of them, or use refrain explain",
 			len(e.A), len(e.B), n, s.MaxPairs)
 	}
 	for i := range e.A {

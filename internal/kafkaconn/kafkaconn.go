@@ -81,7 +81,8 @@ func New(cfg Config) (*Conn, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kafka: sasl: %w", err)
 	}
-	return &Conn{brokers: cfg.Brokers, tls: t, sasl: m, logger: cfg.Logger, garbage: rate.Sometimes{Interval: garbageEvery}}, nil
+	return &Conn{brokers: cfg.Brokers, tls: t, sasl: m, logger: cfg.Logger,
+		garbage: rate.Sometimes{Interval: garbageEvery}}, nil
 }
 
 func tlsConfig(t *TLS) (*tls.Config, error) {

@@ -25,7 +25,8 @@ var ErrUnreachable = errors.New("no broker answers")
 type NoTopic struct{ Topic, Brokers string }
 
 func (e *NoTopic) Error() string {
-	return fmt.Sprintf("topic %s does not exist; create it with: kafka-topics.sh --bootstrap-server %s --create --topic %s --partitions 4",
+	return fmt.Sprintf("topic %s does not exist; create it with: kafka-topics.sh --bootstrap-server %s --create "+
+		"--topic %s --partitions 4",
 		e.Topic, e.Brokers, e.Topic)
 }
 
@@ -64,7 +65,8 @@ func (c *Conn) reach(ctx context.Context, brokers []kafka.Broker) error {
 			return conn.Close()
 		}
 		if first == nil {
-			first = fmt.Errorf("%w: it says that it is to be reached at %s, and there: %w (advertised.listeners of the broker must name an address that works from here)",
+			first = fmt.Errorf("%w: it says that it is to be reached at %s, and there: %w (advertised.listeners of the "+
+				"broker must name an address that works from here)",
 				ErrUnreachable, addr, err)
 		}
 	}
@@ -102,7 +104,8 @@ func (c *Conn) Explain(err error) error {
 func (c *Conn) unreachable(err error) bool {
 	var op *net.OpError
 	var network net.Error
-	return wirecheck.Is(err) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, &op) && op.Op == "dial" || errors.As(err, &network) && network.Timeout()
+	return wirecheck.Is(err) || errors.Is(err, context.DeadlineExceeded) || errors.As(err, &op) && op.Op == "dial" ||
+		errors.As(err, &network) && network.Timeout()
 }
 
 func (c *Conn) hint(err error) string {
@@ -134,7 +137,8 @@ func (c *Conn) missing() string {
 	case c.tls == nil:
 		return ": perhaps this port wants TLS (tls.enabled)"
 	case c.sasl == nil:
-		return ": perhaps this port does not speak TLS (tls.enabled), or wants a login (sasl.mechanism) or a client certificate (tls.cert and tls.key)"
+		return ": perhaps this port does not speak TLS (tls.enabled), or wants a login (sasl.mechanism) or a client " +
+			"certificate (tls.cert and tls.key)"
 	}
 	return ": perhaps this port does not speak TLS (tls.enabled)"
 }

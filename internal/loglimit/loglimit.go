@@ -1,4 +1,6 @@
 // Package loglimit bounds how many lines a second the log has of one kind, and tells how many were left out.
+//
+// rate.Sometimes bounds them too, but neither counts what it leaves out nor lets a burst through again after a pause.
 package loglimit
 
 import (
@@ -7,31 +9,25 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Limiter says whether there is room for a line. It may be used by several goroutines.
+// Limiter says whether a line may be logged. It may be used by several goroutines.
 type Limiter struct {
 	lines *rate.Limiter
-	rest  func(n int)
 
-	mu     sync.Mutex
-	unsaid int // lines that were left out and that rest has not told of
+	mu      sync.Mutex
+	skipped int // lines left out since the last one that was not
 }
 
-// New allows so many lines a second, and burst of them at once. rest logs how many were left out before the next one.
-func New(limit rate.Limit, burst int, rest func(n int)) *Limiter {
-	return &Limiter{lines: rate.NewLimiter(limit, burst), rest: rest}
-}
+// New allows limit lines a second, and burst of them at once.
+func New(limit rate.Limit, burst int) *Limiter { return &Limiter{lines: rate.NewLimiter(limit, burst)} }
 
-// MayLog reports whether there is room for a line, and tells before it how many were left out.
-func (l *Limiter) MayLog() bool {
+// Allow reports whether a line may be logged now, and then how many were left out before it.
+func (l *Limiter) Allow() (skipped int, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.lines.Allow() {
-		l.unsaid++
-		return false
+		l.skipped++
+		return 0, false
 	}
-	if l.unsaid > 0 {
-		l.rest(l.unsaid)
-		l.unsaid = 0
-	}
-	return true
+	skipped, l.skipped = l.skipped, 0
+	return skipped, true
 }

@@ -36,7 +36,8 @@ func machine() int64 {
 	return fallback
 }
 
-// group is the limit of the process's version 2 control group, the least of its own and of those above it; 0 if there is none.
+// group is the limit of the process's version 2 control group, the lowest of its own and of those above it; 0 if there
+// is none.
 func group() int64 {
 	data, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
@@ -57,13 +58,13 @@ func groupPath(groups string) string {
 }
 
 func minLimit(root, place string) int64 {
-	var least int64
+	var lowest int64
 	for ; ; place = path.Dir(place) {
-		if limit := limitIn(path.Join(root, place, "memory.max")); limit > 0 && (least == 0 || limit < least) {
-			least = limit
+		if limit := limitIn(path.Join(root, place, "memory.max")); limit > 0 && (lowest == 0 || limit < lowest) {
+			lowest = limit
 		}
 		if place == "/" {
-			return least
+			return lowest
 		}
 	}
 }

@@ -57,8 +57,8 @@ func (k *Keeper) Holds(bytes int64) {
 // takes: what is promised is 300 MB, and the runtime counts what it has not given back yet.
 const budgetHeadroom = 200 << 20
 
-// limit sets the memory limit of the collector, once. GOMEMLIMIT, if set, wins. What others hold beside the windows comes and
-// goes within a second, and a share of what the windows hold says nothing about it.
+// limit sets the memory limit of the collector, once. GOMEMLIMIT, if set, wins. What others hold beside the windows
+// comes and goes within a second, and a share of what the windows hold says nothing about it.
 func (k *Keeper) limit() {
 	if k.limited || k.Budget == 0 {
 		return

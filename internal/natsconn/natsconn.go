@@ -44,14 +44,14 @@ type TLS struct {
 // schemes are those that the client knows. Of any other it would look up the host for ever.
 var schemes = []string{"nats", "tls", "ws", "wss"}
 
-// oldest is the first version whose JetStream does what it is asked: an older one passes over settings of streams and
+// minVersion is the first version whose JetStream does what it is asked: an older one passes over settings of streams and
 // consumers without a word.
-var oldest = [2]int{2, 10}
+var minVersion = [2]int{2, 10}
 
 const (
-	firstTry  = 5 * time.Second // for one connection
-	reconnect = 250 * time.Millisecond
-	ping      = 10 * time.Second // three without an answer: the connection is dead
+	dialTimeout   = 5 * time.Second // for one connection
+	reconnectWait = 250 * time.Millisecond
+	pingInterval  = 10 * time.Second // three without an answer: the connection is dead
 )
 
 // Validate reports everything that is wrong at once.
@@ -109,7 +109,7 @@ type dialer struct{}
 
 // Dial implements nats.CustomDialer.
 func (dialer) Dial(network, address string) (net.Conn, error) {
-	conn, err := net.DialTimeout(network, address, firstTry)
+	conn, err := net.DialTimeout(network, address, dialTimeout)
 	if err != nil {
 		return nil, err
 	}
@@ -122,17 +122,18 @@ func (c *Config) connect(options []nats.Option) (*nats.Conn, error) {
 	if err != nil {
 		return nil, hint(err)
 	}
-	if v := conn.ConnectedServerVersion(); !recent(v) {
+	if v := conn.ConnectedServerVersion(); !isSupported(v) {
 		conn.Close()
-		return nil, backoff.Permanent(fmt.Errorf("the server is version %s: %d.%d is the oldest that will do", v, oldest[0], oldest[1]))
+		return nil, backoff.Permanent(fmt.Errorf("the server is version %s: %d.%d is the oldest that will do", v,
+			minVersion[0], minVersion[1]))
 	}
 	return conn, nil
 }
 
-func recent(version string) bool {
+func isSupported(version string) bool {
 	var v [2]int
 	_, err := fmt.Sscanf(version, "%d.%d", &v[0], &v[1])
-	return err == nil && (v[0] > oldest[0] || v[0] == oldest[0] && v[1] >= oldest[1])
+	return err == nil && (v[0] > minVersion[0] || v[0] == minVersion[0] && v[1] >= minVersion[1])
 }
 
 // hint makes final what time does not mend: being refused, a missing file, a certificate that does not fit.
@@ -144,7 +145,8 @@ func hint(err error) error {
 		return backoff.Permanent(err)
 	case strings.Contains(err.Error(), "tls: "), strings.Contains(err.Error(), "x509: "):
 		return backoff.Permanent(err)
-	case wirecheck.Is(err), errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout), errors.Is(err, io.EOF), errors.As(err, &network):
+	case wirecheck.Is(err), errors.Is(err, nats.ErrNoServers), errors.Is(err, nats.ErrTimeout), errors.Is(err, io.EOF),
+		errors.As(err, &network):
 		return err
 	}
 	return backoff.Permanent(err)
@@ -152,8 +154,8 @@ func hint(err error) error {
 
 func (c *Config) options(log *slog.Logger) []nats.Option {
 	options := []nats.Option{
-		nats.Name("refrain"), nats.Timeout(firstTry), nats.SetCustomDialer(dialer{}),
-		nats.MaxReconnects(-1), nats.ReconnectWait(reconnect), nats.PingInterval(ping),
+		nats.Name("refrain"), nats.Timeout(dialTimeout), nats.SetCustomDialer(dialer{}),
+		nats.MaxReconnects(-1), nats.ReconnectWait(reconnectWait), nats.PingInterval(pingInterval),
 		nats.IgnoreAuthErrorAbort(), // a server that comes back may first not know its users
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil { // else it was closed by us

@@ -60,13 +60,13 @@ func (j *join) step(g int32, yield func(pair) bool) bool {
 // live returns the list of token without the groups too small for n tokens; they stay too small.
 func (j *join) live(token int32, n int) []int32 {
 	list := j.lists[token]
-	least := ceil(j.threshold.Num*n, j.threshold.Den)
-	dead := 0
-	for dead < len(list) && len(j.groups[list[dead]].tokens) < least {
-		dead++
+	minSize := ceil(j.threshold.Num*n, j.threshold.Den)
+	tooSmall := 0
+	for tooSmall < len(list) && len(j.groups[list[tooSmall]].tokens) < minSize {
+		tooSmall++
 	}
-	if dead > 0 {
-		list = list[dead:]
+	if tooSmall > 0 {
+		list = list[tooSmall:]
 		j.lists[token] = list
 	}
 	return list

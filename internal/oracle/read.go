@@ -58,15 +58,15 @@ type stream struct {
 func (s stream) Close() error { return errors.Join(s.ReadCloser.Close(), s.file.Close()) }
 
 // Posts yields the first n posts of JSON lines, or all when n is 0. A line that is no post gives an error
-// with its number and counts towards nothing. A post without a time gets the greatest time so far, 0 before
+// with its number and counts towards nothing. A post without a time gets the newest time so far, 0 before
 // the first, or the one that it got when it came before.
 func Posts(r io.Reader, n int) iter.Seq2[feed.Post, error] {
 	return func(yield func(feed.Post, error) bool) {
 		lines := bufio.NewScanner(r)
 		lines.Buffer(make([]byte, 64<<10), maxLine)
 		type text struct{ source, id, text string }
-		var greatest feed.Time
-		given := map[text]feed.Time{}
+		var newest feed.Time
+		assigned := map[text]feed.Time{}
 		for line, posts := 1, 0; (n == 0 || posts < n) && lines.Scan(); line++ {
 			if len(bytes.TrimSpace(lines.Bytes())) == 0 {
 				continue
@@ -78,13 +78,13 @@ func Posts(r io.Reader, n int) iter.Seq2[feed.Post, error] {
 				}
 				continue
 			}
-			greatest = max(greatest, p.Time)
+			newest = max(newest, p.Time)
 			if !p.Timed {
 				k := text{p.Source, p.ID, p.Text}
-				if _, ok := given[k]; !ok {
-					given[k] = greatest
+				if _, ok := assigned[k]; !ok {
+					assigned[k] = newest
 				}
-				p.Time = given[k]
+				p.Time = assigned[k]
 			}
 			posts++
 			if !yield(p, nil) {

@@ -13,8 +13,8 @@ import (
 )
 
 // Mux is a list of patterns and their handlers: "GET /v1/posts/{id}/reuse" for one method (GET is for HEAD too), the same
-// without a method for all others, "/{$}" for the path "/", and "/" for whatever fits no other. Names are not empty. Handle
-// is called before the first request.
+// without a method for all others, "/{$}" for the path "/", and "/" for whatever matches no other. Names are not
+// empty. Handle is called before the first request.
 type Mux struct{ rows []row }
 
 type row struct {
@@ -87,14 +87,14 @@ func split(u *url.URL) []string {
 
 func (m *Mux) find(method string, parts []string) (best *row) {
 	for i := range m.rows {
-		if r := &m.rows[i]; r.fits(method, parts) && (best == nil || r.isBefore(best)) {
+		if r := &m.rows[i]; r.matches(method, parts) && (best == nil || r.isBefore(best)) {
 			best = r
 		}
 	}
 	return best
 }
 
-func (r *row) fits(method string, parts []string) bool {
+func (r *row) matches(method string, parts []string) bool {
 	if r.method != "" && r.method != method && !(r.method == http.MethodGet && method == http.MethodHead) {
 		return false
 	}
@@ -123,11 +123,12 @@ func (r *row) isBefore(o *row) bool {
 	return r.method != "" && o.method == ""
 }
 
-// Hint says what may be wrong with a path that fits nothing: a slash that was meant to be part of a name; "" where it has no
-// empty name.
+// Hint says what may be wrong with a path that matches nothing: a slash that was meant to be part of a name; "" where
+// it has no empty name.
 func Hint(u *url.URL) string {
 	if path := u.EscapedPath(); path != "/" && (strings.HasSuffix(path, "/") || strings.Contains(path, "//")) {
-		return "A name in the path is empty. A slash that is part of a name is written %2F: a post / is /v1/posts/%2F, and a//b is /v1/posts/a%2F%2Fb."
+		return "A name in the path is empty. A slash that is part of a name is written %2F: a post / is /v1/posts/%2F, " +
+			"and a//b is /v1/posts/a%2F%2Fb."
 	}
 	return ""
 }

@@ -30,13 +30,13 @@ func (b *bucket) charge(now, amount, rate float64) {
 // buckets are those of a sender or of a source.
 type buckets [limits]bucket
 
-// owed is the limit that takes longest until it is kept again, and how many seconds; 0 where all are kept.
-func (b *buckets) owed(of Limits, now float64, bursts [limits]float64, tight bool) (limit int, wait float64) {
+// owed is the limit that takes longest until it is met again, and how many seconds; 0 where all are met.
+func (b *buckets) owed(of Limits, now float64, bursts [limits]float64) (limit int, wait float64) {
 	if b == nil {
 		return 0, 0
 	}
 	for i, rate := range of.rates() {
-		if w := b[i].owed(now, bursts[i]); rate > 0 && w > wait && (i != share || tight) {
+		if w := b[i].owed(now, bursts[i]); rate > 0 && w > wait {
 			limit, wait = i, w
 		}
 	}

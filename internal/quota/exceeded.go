@@ -58,6 +58,6 @@ func exceeded(from Sender, source string, limit int, wait float64) *Exceeded {
 
 // seconds rounds up to whole ones: who waits for so long has waited long enough.
 func seconds(s float64) time.Duration {
-	const longest = 1e9 // 30 years
-	return time.Duration(math.Ceil(min(s, longest))) * time.Second
+	const maxSeconds = 1e9 // 30 years
+	return time.Duration(math.Ceil(min(s, maxSeconds))) * time.Second
 }

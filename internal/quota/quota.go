@@ -1,10 +1,10 @@
 // Package quota says how much one sender, and one source of its posts, may cause.
 //
-// What is limited are bytes that posts take on the disk, posts, sentences, and events found for them, each a second. For every
-// limit there is a bucket that fills at that rate and holds a burst of it. What something costs is known only when it is
-// done: how many sentences a text has, how many events a post gives. So a bucket may go below empty, by whatever one
-// batch takes, and while any of a sender's is below empty its next batch is refused (HTTP) or waits (feeds). Nothing is
-// ever taken by half, and no batch is too large to be let in.
+// What is limited are bytes that posts take on the disk, posts, sentences, and events found for them, each a second.
+// For every limit there is a bucket that fills at that rate and holds a burst of it. What something costs is known
+// only when it is done: how many sentences a text has, how many events a post gives. So a bucket may go below empty,
+// by whatever one batch takes, and while any of a sender's is below empty its next batch is refused (HTTP) or waits
+// (feeds). Nothing is ever taken by half, and no batch is too large to be let in.
 //
 // A sender is who presents a token, everybody without one together, or a feed of the configuration (Kafka, NATS, files,
 // firehoses). A source is what the posts say of themselves, so it is counted for each sender apart: nobody uses up the
@@ -58,8 +58,8 @@ type Config struct {
 	Tokens, Sources     map[string]Limits // by name
 	// Tight says that room in the topic is short. It is asked when a sender has used up its Share, and may take a moment.
 	Tight func() bool
-	// ShareAge, above 0, is how long a record stays in the topic. Who has sent nothing for so long has nothing in it, and owes
-	// nothing of its Share, however much has passed through before.
+	// ShareAge, above 0, is how long a record stays in the topic at most. Who has sent nothing for so long has nothing in it,
+	// and owes nothing of its Share, however much has passed through before.
 	ShareAge time.Duration
 
 	MaxSources int // sources of one sender that are counted apart at a time, 1 or more; further ones are counted together
@@ -68,7 +68,10 @@ type Config struct {
 
 // Default limits nothing.
 func Default() Config {
-	return Config{Burst: time.Hour, EventBurst: 10 * time.Minute, Tight: func() bool { return true }, ShareAge: 24 * time.Hour, MaxSources: 10_000, Now: time.Now}
+	return Config{
+		Burst: time.Hour, EventBurst: 10 * time.Minute, Tight: func() bool { return true }, ShareAge: 24 * time.Hour,
+		MaxSources: 10_000, Now: time.Now,
+	}
 }
 
 // Quotas counts. It may be used by several goroutines.
@@ -89,15 +92,18 @@ func New(cfg Config) *Quotas {
 // Admit is nil where a sender may send a batch with posts of these sources now, else it says what is exceeded, and for how
 // long: of several, what takes longest.
 func (q *Quotas) Admit(from Sender, sources []string) *Exceeded {
-	tight := q.shareUsed(from) && q.cfg.Tight()
+	own := q.of(from)
+	if !q.shareUsed(from) || !q.cfg.Tight() {
+		own.Share = 0
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.now()
 	a := q.account(from)
-	limit, wait := a.own.owed(q.of(from), now, q.bursts(), tight)
+	limit, wait := a.own.owed(own, now, q.bursts())
 	longest := exceeded(from, "", limit, wait)
 	for _, source := range sources {
-		limit, wait := a.source(q.hash(source)).owed(q.ofSource(source), now, q.bursts(), tight)
+		limit, wait := a.source(q.hash(source)).owed(q.ofSource(source), now, q.bursts())
 		if longest == nil || seconds(wait) > longest.Wait {
 			if e := exceeded(from, source, limit, wait); e != nil {
 				e.Kind = KindSource
@@ -113,8 +119,9 @@ func (q *Quotas) Admit(from Sender, sources []string) *Exceeded {
 func (q *Quotas) Hurries(from Sender, pace time.Duration) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	p := pace.Seconds()
-	_, wait := q.account(from).own.owed(q.of(from), q.now(), [limits]float64{p, p, p, p, p}, false)
+	p, own := pace.Seconds(), q.of(from)
+	own.Share = 0
+	_, wait := q.account(from).own.owed(own, q.now(), [limits]float64{p, p, p, p, p})
 	return wait > 0 || from.Kind() == KindFeed
 }
 

@@ -25,7 +25,8 @@ func mustNew(change func(*Config)) (*Quotas, *clock) {
 
 func charge(q *Quotas, from Sender, u Usage) { q.Charge(from, map[string]Usage{"": u}) }
 
-// TestWaitIsTrue: for every limit, whatever was taken, who waits for so long is let in, and who comes a second earlier is not.
+// TestWaitIsTrue: for every limit, whatever was taken, who waits for so long is let in, and who comes a second earlier
+// is not.
 func TestWaitIsTrue(t *testing.T) {
 	random := rand.New(rand.NewPCG(16, 3))
 	for range 1000 {
@@ -33,7 +34,9 @@ func TestWaitIsTrue(t *testing.T) {
 			cfg.Token = Limits{Bytes: 1e3, Posts: 10, Sentences: 50, Events: 5, Share: 1e3}
 		})
 		q.Admit("", nil)
-		charge(q, "", Usage{Bytes: random.Int64N(1e9), Posts: random.Int64N(1e5), Sentences: random.Int64N(1e6), Events: random.Int64N(1e6)})
+		charge(q, "", Usage{
+			Bytes: random.Int64N(1e9), Posts: random.Int64N(1e5), Sentences: random.Int64N(1e6), Events: random.Int64N(1e6),
+		})
 		c.pass(time.Duration(random.Int64N(int64(time.Hour))))
 		e := q.Admit("", nil)
 		if e == nil {
@@ -91,7 +94,8 @@ func TestSendersAreApart(t *testing.T) {
 			t.Errorf("%s, at first: %v", from, e)
 		}
 		q.Charge(from, map[string]Usage{"s": {Posts: 61}})
-		if e := q.Admit(from, []string{"archive", "s"}); e == nil || e.Kind != KindSource || e.Source != "s" || e.Wait != time.Second {
+		if e := q.Admit(from, []string{"archive", "s"}); e == nil || e.Kind != KindSource || e.Source != "s" ||
+			e.Wait != time.Second {
 			t.Errorf("%s, source: %v", from, e)
 		}
 		if e := q.Admit(from, []string{"archive"}); e != nil {
@@ -109,20 +113,20 @@ func TestManySources(t *testing.T) {
 	q, c := mustNew(func(cfg *Config) {
 		cfg.Token, cfg.Source, cfg.MaxSources = Limits{Posts: 1000}, Limits{Posts: 1000}, 500
 	})
-	sent, most := 0, 0
+	sent, maxKnown := 0, 0
 	for i := range 500_000 {
 		if source := fmt.Sprint("made up ", i); q.Admit("", []string{source}) == nil {
 			q.Charge("", map[string]Usage{source: {Posts: 1}})
 			sent++
 		}
-		most = max(most, len(q.senders[""].sources))
+		maxKnown = max(maxKnown, len(q.senders[""].sources))
 		c.pass(100 * time.Microsecond) // 10,000 names a second
 	}
 	if max := 1000*(60+50) + 1; sent > max {
 		t.Errorf("%d posts under made-up names, want %d at most", sent, max)
 	}
-	if most > 2*minSweep { // at 10,000 posts a second each is forgotten after a thousandth
-		t.Errorf("%d sources were remembered at once", most)
+	if maxKnown > 2*minSweep { // at 10,000 posts a second each is forgotten after a thousandth
+		t.Errorf("%d sources were remembered at once", maxKnown)
 	}
 }
 
@@ -145,7 +149,8 @@ func TestTooManySources(t *testing.T) {
 		}
 	}
 	q.ChargeEvents("", "known", 1)
-	if e := q.Admit("", []string{"known"}); e == nil { // a place does not forgive: known was one of those without, for all we know
+	// a place does not forgive: known was one of those without, for all we know
+	if e := q.Admit("", []string{"known"}); e == nil {
 		t.Error("a source escapes by getting a place")
 	}
 	c.pass(300 * time.Hour)
@@ -224,10 +229,14 @@ func TestConcurrently(t *testing.T) {
 
 func TestExceededSaysWhose(t *testing.T) {
 	for want, e := range map[string]Exceeded{
-		"the quota of posts of everybody without a token is used up for 1m0s":                            {Kind: KindToken, Limit: "posts", Wait: time.Minute},
-		`the quota of posts of posts that name no source is used up for 1m0s`:                            {Kind: KindSource, Limit: "posts", Sender: Token("a"), Wait: time.Minute},
-		`the share of the sentence topic (quotas.share) of the feed "kafka/refrain" is used up for 1m0s`: {Kind: KindFeed, Limit: "share", Sender: Feed("kafka/refrain"), Wait: time.Minute},
-		`the quota of events of the source "x" is used up for 1m0s`:                                      {Kind: KindSource, Limit: "events", Sender: Token("a"), Source: "x", Wait: time.Minute},
+		"the quota of posts of everybody without a token is used up for 1m0s": {Kind: KindToken,
+			Limit: "posts", Wait: time.Minute},
+		`the quota of posts of posts that name no source is used up for 1m0s`: {Kind: KindSource,
+			Limit: "posts", Sender: Token("a"), Wait: time.Minute},
+		`the share of the sentence topic (quotas.share) of the feed "kafka/refrain" is used up for 1m0s`: {Kind: KindFeed,
+			Limit: "share", Sender: Feed("kafka/refrain"), Wait: time.Minute},
+		`the quota of events of the source "x" is used up for 1m0s`: {Kind: KindSource,
+			Limit: "events", Sender: Token("a"), Source: "x", Wait: time.Minute},
 	} {
 		if got := e.Error(); got != want {
 			t.Errorf("got %s, want %s", got, want)
@@ -235,8 +244,8 @@ func TestExceededSaysWhose(t *testing.T) {
 	}
 }
 
-// TestShareIsOfWhatTheTopicHolds: an archive goes through the topic while there is room, at a hundred times the rate. When room
-// gets short its sender waits until what it sent has gone, and not for all that was there once: nine days.
+// TestShareIsOfWhatTheTopicHolds: an archive goes through the topic while there is room, at a hundred times the rate.
+// When room gets short its sender waits until what it sent has gone, and not for all that was there once: nine days.
 func TestShareIsOfWhatTheTopicHolds(t *testing.T) {
 	tight := false
 	q, c := mustNew(func(cfg *Config) {

@@ -27,9 +27,9 @@ func Steady() *backoff.ExponentialBackOff { return pauses(5 * time.Second) }
 // Patient has pauses of up to 10 s.
 func Patient() *backoff.ExponentialBackOff { return pauses(10 * time.Second) }
 
-func pauses(longest time.Duration) *backoff.ExponentialBackOff {
+func pauses(maxInterval time.Duration) *backoff.ExponentialBackOff {
 	return &backoff.ExponentialBackOff{
-		InitialInterval: 100 * time.Millisecond, Multiplier: 2, MaxInterval: longest, RandomizationFactor: 0.2,
+		InitialInterval: 100 * time.Millisecond, Multiplier: 2, MaxInterval: maxInterval, RandomizationFactor: 0.2,
 	}
 }
 

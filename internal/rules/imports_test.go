@@ -66,7 +66,8 @@ func check(packages []pkg) (complaints []string) {
 		r, ok := rowOf(p.folder())
 		if !ok {
 			complaints = append(complaints, fmt.Sprintf(
-				"%s is in no row of the table: add its folder to internal/rules/table.go and to the table of packages in docs, with what it may import", p.folder()))
+				"%s is in no row of the table: add its folder to internal/rules/table.go and to the table of packages in "+
+					"docs, with what it may import", p.folder()))
 			continue
 		}
 		complaints = append(complaints, checkArrows(p, r, byFolder)...)
@@ -166,7 +167,8 @@ func TestCheckComplains(t *testing.T) {
 		want     string
 	}{
 		{"arrow the wrong way", []pkg{{"refrain/text", []string{"refrain/hashcodes"}}}, "text imports hashcodes: row \"text\""},
-		{"unknown package", []pkg{{"refrain/util", nil}}, "util is in no row of the table: add its folder to internal/rules/table.go"},
+		{"unknown package", []pkg{{"refrain/util", nil}},
+			"util is in no row of the table: add its folder to internal/rules/table.go"},
 		{"not below a row", []pkg{{"refrain/textual", nil}}, "textual is in no row"},
 		{"row of a subfolder", []pkg{{"refrain/shard", []string{"refrain/topic/jetstream"}}}, "shard imports topic/jetstream"},
 		{"row of a parent", []pkg{{"refrain/lookup/redis", []string{"refrain/shard"}}}, "lookup/redis imports shard"},
@@ -175,14 +177,21 @@ func TestCheckComplains(t *testing.T) {
 			{"refrain/internal/x", []string{"refrain/internal/y"}},
 			{"refrain/internal/y", []string{"refrain/detector"}},
 		}, "lookup imports detector through internal/x through internal/y"},
-		{"client", []pkg{{"refrain/shard", []string{"github.com/nats-io/nats.go/jetstream"}}}, "shard imports the network client github.com/nats-io/nats.go/jetstream"},
-		{"a source and another", []pkg{{"refrain/ingest/http", []string{"refrain/ingest/file"}}}, "ingest/http imports ingest/file: row \"ingest/http\""},
-		{"the contract and a source", []pkg{{"refrain/ingest", []string{"refrain/ingest/kafka"}}}, "ingest imports ingest/kafka: row \"ingest\""},
-		{"client in a source of files", []pkg{{"refrain/ingest/file", []string{"github.com/coder/websocket"}}}, "ingest/file imports the network client"},
-		{"client in topic itself", []pkg{{"refrain/topic", []string{"github.com/segmentio/kafka-go"}}}, "topic imports the network client"},
+		{"client", []pkg{{"refrain/shard", []string{"github.com/nats-io/nats.go/jetstream"}}},
+			"shard imports the network client github.com/nats-io/nats.go/jetstream"},
+		{"a source and another", []pkg{{"refrain/ingest/http", []string{"refrain/ingest/file"}}},
+			"ingest/http imports ingest/file: row \"ingest/http\""},
+		{"the contract and a source", []pkg{{"refrain/ingest", []string{"refrain/ingest/kafka"}}},
+			"ingest imports ingest/kafka: row \"ingest\""},
+		{"client in a source of files", []pkg{{"refrain/ingest/file", []string{"github.com/coder/websocket"}}},
+			"ingest/file imports the network client"},
+		{"client in topic itself", []pkg{{"refrain/topic", []string{"github.com/segmentio/kafka-go"}}},
+			"topic imports the network client"},
 		{"the commands", []pkg{{"refrain/lab/eval", []string{"refrain/cmd/refrain"}}}, "lab/eval imports cmd/refrain"},
-		{"measuring in the product", []pkg{{"refrain/cmd/refrain", []string{"refrain/lab/report"}}}, "cmd/refrain imports lab/report"},
-		{"measuring in a deployment", []pkg{{"refrain/deploy/compose/feeder", []string{"refrain/lab/cpu"}}}, "deploy/compose/feeder imports lab/cpu"},
+		{"measuring in the product", []pkg{{"refrain/cmd/refrain", []string{"refrain/lab/report"}}},
+			"cmd/refrain imports lab/report"},
+		{"measuring in a deployment", []pkg{{"refrain/deploy/compose/feeder", []string{"refrain/lab/cpu"}}},
+			"deploy/compose/feeder imports lab/cpu"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got := check(c.packages)

@@ -116,7 +116,8 @@ var (
 	anchor  = regexp.MustCompile(`<a id="([^"]+)">`)
 )
 
-// brokenLinks returns a sentence for every link of a page to a file that is not there, or to a heading that its page has not.
+// brokenLinks returns a sentence for every link of a page to a file that is not there, or to a heading that its page
+// has not.
 func brokenLinks(pages map[string]string, exists func(path string) bool) (broken []string) {
 	for page, text := range pages {
 		for _, m := range link.FindAllStringSubmatch(inline.ReplaceAllString(fence.ReplaceAllString(text, ""), ""), -1) {

@@ -38,7 +38,8 @@ var table = []row{
 	{folder: "sigstore/gpu", imports: append([]string{"cuda"}, engine...)},
 	{folder: "sigstore/auto", imports: append([]string{"text", "sigstore/prefix", "sigstore/scan"}, engine...),
 		why: "text, for the threshold of the trial that calibrates"},
-	{folder: "detector", imports: []string{"feed", "text", "hashcodes", "sigstore", "sigstore/prefix", "sigstore/scan", "sigstore/gpu", "sigstore/auto"}},
+	{folder: "detector", imports: []string{"feed", "text", "hashcodes", "sigstore", "sigstore/prefix", "sigstore/scan",
+		"sigstore/gpu", "sigstore/auto"}},
 	{folder: "models", imports: []string{"text", "hashcodes", "hashcodes/train", "sigstore"}},
 	{folder: "topic", imports: []string{"feed"}},
 	{folder: "topic/kafka", imports: []string{"feed", "topic"}, clients: true},
@@ -57,7 +58,8 @@ var table = []row{
 		why: "text, for the threshold that a webhook may ask for"},
 	{folder: "lookup", imports: []string{"feed", "topic"}, clients: true},
 	{folder: "api", imports: []string{"feed", "text", "hashcodes", "models", "topic", "publish", "lookup"},
-		why: "text and hashcodes, through internal/explain, whose Explanation is an answer; models, whose Status is one: a copy would be the " +
+		why: "text and hashcodes, through internal/explain, whose Explanation is an answer; models, whose Status is " +
+			"one: a copy would be the " +
 			"same sixteen fields; topic, whose latest events are on the page"},
 	{folder: "join", imports: append([]string{"text", "sigstore/prefix"}, codes...)},
 	{folder: "plan", imports: []string{"feed", "hashcodes", "text"}},

@@ -203,7 +203,8 @@ func (w *world) env(a *agent, owned []int) Env {
 			return &mortalRows{rows, a}, err
 		},
 		Owned: owned, Now: func() time.Time { return w.now },
-		Span: w.plan.Span, Lateness: w.plan.Lateness, Delta: w.plan.Delta, MinTokens: minTokens, MaxQueue: w.plan.MaxQueue, MaxEvents: w.plan.MaxEvents,
+		Span: w.plan.Span, Lateness: w.plan.Lateness, Delta: w.plan.Delta, MinTokens: minTokens, MaxQueue: w.plan.MaxQueue,
+		MaxEvents:  w.plan.MaxEvents,
 		Redelivery: w.plan.Redelivery, MaxHold: w.plan.MaxHold,
 	}
 	if w.plan.OneProcess {

@@ -53,7 +53,7 @@ func (f *feeder) level(w *world, s *source) feed.Time {
 }
 
 // batch makes a batch of posts whose times lie between level - lateness and limit; level then moves to the last.
-// A batch may be longer than lateness: its own posts are all in the topic before its source's clock speaks of them.
+// A batch may be longer than lateness: its own posts are all in the topic before its source's clock covers them.
 // While such a one is on its way the others may have nothing that they could write: then batch returns nil.
 func (f *feeder) batch(w *world, s *source, limit feed.Time) *delivery {
 	level := f.level(w, s)
@@ -125,7 +125,7 @@ func (f *feeder) special(w *world, s *source, d *delivery, p *feed.Post, limit f
 	case 1:
 		switch {
 		case w.plan.Live && now <= limit: // replaced: the wall clock is near
-			p.Time = now.Add(maxFutureSkew + f.ahead())
+			p.Time = now.Add(maxFutureSkew + f.futureSkew())
 		case !w.plan.Live && s.futurePosts < 2: // two never move a clock that asks for three
 			s.futurePosts++
 			d.hasFuture = true
@@ -142,9 +142,9 @@ func (f *feeder) special(w *world, s *source, d *delivery, p *feed.Post, limit f
 // maxFutureSkew is how far ahead of the present a post keeps its time.
 const maxFutureSkew = time.Minute
 
-// ahead is how far in the future a post is dated that is replaced: by so little, now and then, that it is not when it
-// is sent again.
-func (f *feeder) ahead() time.Duration {
+// futureSkew is how far in the future a post is dated that is replaced: by so little, now and then, that it is not when
+// it is sent again.
+func (f *feeder) futureSkew() time.Duration {
 	if f.IntN(2) == 0 {
 		return time.Duration(1+f.IntN(60)) * time.Second
 	}
@@ -177,7 +177,8 @@ func (f *feeder) post(s *source) feed.Post {
 	for range 1 + f.IntN(2) {
 		sentences = append(sentences, f.sentence())
 	}
-	return feed.Post{Source: s.name, ID: fmt.Sprintf("p%d", f.created), Author: fmt.Sprintf("%s/%d", s.name, f.created%3), Text: strings.Join(sentences, "\n")}
+	return feed.Post{Source: s.name, ID: fmt.Sprintf("p%d", f.created), Author: fmt.Sprintf("%s/%d", s.name, f.created%3),
+		Text: strings.Join(sentences, "\n")}
 }
 
 // sentence is one of few, often with a word changed: 9 of 11 words are enough for 0.8, two changes are too many.

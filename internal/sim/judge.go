@@ -49,9 +49,9 @@ type pair struct{ a, b *feed.Sentence }
 // redelivery to a worker that goes on from a state, and counts for one that looks everything up again; with one it may
 // come when the window has gone on.
 func (w *world) define() (allowed, want map[feed.Hash]pair) {
-	left := w.counted(nil)
-	sure := slices.DeleteFunc(w.counted(w.past), func(s sentence) bool { return s.late || w.isDeleted(&s) })
-	return w.pairs(append(left, w.beforeCut...)), w.pairs(sure)
+	remaining := w.counted(nil)
+	required := slices.DeleteFunc(w.counted(w.past), func(s sentence) bool { return s.late || w.isDeleted(&s) })
+	return w.pairs(append(remaining, w.beforeCut...)), w.pairs(required)
 }
 
 // pairs compares every two sentences.
@@ -124,18 +124,18 @@ func (w *world) counted(before []topic.Record) (counted []sentence) {
 		now := stamps[r.Partition] / slot
 		for _, s := range sentencesOf(r) {
 			at := timedIdentityOf(&s)
-			given := timedIdentity{at.identity, s.Time}
-			was, again := last[at.identity]
+			stamped := timedIdentity{at.identity, s.Time}
+			seenAt, redelivered := last[at.identity]
 			if at.time != 0 {
-				was, again = dated[at.identity]
+				seenAt, redelivered = dated[at.identity]
 			}
-			if again = again && was >= now-12; !again && !timed[at] {
+			if redelivered = redelivered && seenAt >= now-12; !redelivered && !timed[at] {
 				timed[at] = at.time != 0
 				if i >= len(before) {
-					counted = append(counted, sentence{s, r.Time, stood[given] && r.Time.Sub(s.Time.Time()) > w.plan.Lateness})
+					counted = append(counted, sentence{s, r.Time, stood[stamped] && r.Time.Sub(s.Time.Time()) > w.plan.Lateness})
 				}
 			}
-			stood[given] = true
+			stood[stamped] = true
 			if at.time == 0 {
 				last[at.identity] = now
 			}
@@ -180,7 +180,7 @@ func (w *world) isWritten() error {
 
 // written are the records of the sentence topic, those too that it has dropped since the last power cut.
 func (w *world) written() []topic.Record {
-	return append(slices.Clone(w.gone), records(w.sentenceTopic)...)
+	return append(slices.Clone(w.dropped), records(w.sentenceTopic)...)
 }
 
 // records are all that a topic holds, each partition's in order.

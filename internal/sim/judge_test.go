@@ -29,9 +29,10 @@ func TestWantedAfterPowerCut(t *testing.T) {
 		{"nothing is lost", []write{original, {"b", 1, 1, false}}, 0, 2, 1, 1},
 		{"it is lost", []write{original, {"b", 1, 1, false}}, 0, 1, 1, 0},
 		{"a redelivery is left", []write{original, {"b", 1, 1, false}, {"b", 2, 2, false}}, 0, 3, 1, 1},
-		// b as of minute 3 is a redelivery at first. Beyond the 2 minutes of redelivery it is appended again, as it was stamped then: a
-		// further version, that repeats c.
-		{"a redelivery of its time is left", []write{{"b", 1, 1, false}, {"b", 2, 3, false}, {"c", 2, 2, true}, {"b", 6, 3, false}}, 0, 3, 2, 1},
+		// b as of minute 3 is a redelivery at first. Beyond the 2 minutes of redelivery it is appended again, as it was
+		// stamped then: a further version, that repeats c.
+		{"a redelivery of its time is left", []write{{"b", 1, 1, false}, {"b", 2, 3, false}, {"c", 2, 2, true},
+			{"b", 6, 3, false}}, 0, 3, 2, 1},
 		{"and it", []write{{"b", 1, 1, false}, {"b", 2, 3, false}, {"c", 2, 2, true}, {"b", 6, 3, false}}, 0, 4, 2, 2},
 		{"and it, too late", []write{{"b", 1, 1, false}, {"b", 2, 3, false}, {"c", 2, 2, true}, {"b", 9, 3, false}}, 0, 4, 2, 1},
 		{"one with a time comes again", []write{{"b", 1, 1, true}, original, {"b", 200, 1, true}}, 0, 3, 1, 1},
@@ -43,11 +44,12 @@ func TestWantedAfterPowerCut(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(Subject{}, rand.New(rand.NewPCG(0, 0)))
 			w.plan.Partitions, w.plan.Span, w.plan.Redelivery, w.plan.Lateness = 1, time.Hour, 2*time.Minute, lateness
-			w.sentenceTopic = w.newTopic(1, false)
+			w.sentenceTopic = topic.NewMemory(w.topicConfig(1))
 			begin := w.now
 			for _, x := range test.writes {
 				w.now = begin.Add(time.Duration(x.minute) * time.Minute)
-				s := feed.Sentence{Source: "s", Post: x.post, Time: feed.FromTime(begin).Add(time.Duration(x.time) * time.Minute), Untimed: !x.timed, Tokens: []uint64{1}}
+				s := feed.Sentence{Source: "s", Post: x.post, Time: feed.FromTime(begin).Add(time.Duration(x.time) * time.Minute),
+					Untimed: !x.timed, Tokens: []uint64{1}}
 				b := topic.Batch{Sentences: []feed.Sentence{s}}
 				if err := w.sentenceTopic.Append(context.Background(), []topic.Record{{Data: b.Append(nil)}}); err != nil {
 					t.Fatal(err)

@@ -33,7 +33,7 @@ func (w *world) pass() {
 func (w *world) standStill(d time.Duration) {
 	if w.plan.Live && w.depth == 0 && (w.plan.Apart || w.IntN(2) == 0) && w.ready() {
 		d = time.Duration(30+w.IntN(25)) * time.Minute
-		defer w.drop()
+		defer w.expire()
 	}
 	w.goBy(d)
 }
@@ -72,16 +72,16 @@ func (w *world) present(s *source) bool {
 	return s.pending == nil
 }
 
-// drop is retention: records go by their age.
-func (w *world) drop() {
+// expire is retention: records go by their age.
+func (w *world) expire() {
 	if w.now.Sub(w.done) > retentionMargin-2*time.Minute { // posts may be a minute ahead
 		return
 	}
-	keep := w.plan.Span + w.plan.Lateness + w.plan.MaxHold
+	retention := w.plan.Span + w.plan.Lateness + w.plan.MaxHold
 	if w.subject.TopicRetention != nil {
-		keep = w.subject.TopicRetention(w.plan.Span, w.plan.Lateness, w.plan.MaxHold)
+		retention = w.subject.TopicRetention(w.plan.Span, w.plan.Lateness, w.plan.MaxHold)
 	}
-	w.dropping(func() { w.sentenceTopic.Expire(w.now.Add(-keep - retentionMargin)) })
+	w.dropping(func() { w.sentenceTopic.Expire(w.now.Add(-retention - retentionMargin)) })
 	w.handOver() // rows come from the topic again
 }
 
@@ -125,7 +125,7 @@ func (w *world) dropping(f func()) {
 	}
 	for _, r := range all {
 		if r.Position < start[r.Partition] {
-			w.gone = append(w.gone, r)
+			w.dropped = append(w.dropped, r)
 		}
 	}
 }

@@ -36,7 +36,7 @@ func (w *world) powerCut() {
 	w.zombies, w.process = nil, new(any) // what a process knows is gone with it
 	w.remember()
 	for _, t := range []*topic.Memory{w.sentenceTopic, w.eventTopic, w.controlTopic} {
-		w.cut(t)
+		w.truncate(t)
 	}
 	w.puts = w.puts[:w.survive(len(w.puts))]
 	w.store = &topic.MemoryStore{}
@@ -48,13 +48,13 @@ func (w *world) powerCut() {
 	for _, writer := range w.writers {
 		w.start(writer)
 	}
-	w.forget()
+	w.dropAcked()
 }
 
 // remember keeps what a power cut may take, for the judge.
 func (w *world) remember() {
 	w.beforeCut = append(w.beforeCut, w.counted(nil)...)
-	w.past, w.gone = append(w.past, w.gone...), nil
+	w.past, w.dropped = append(w.past, w.dropped...), nil
 }
 
 // survive is how many of n survive: all, or some of them, and mostly many.
@@ -68,8 +68,8 @@ func (w *world) survive(n int) int {
 	return n - w.IntN(min(n, 12)+1)
 }
 
-// cut leaves of every partition a piece of its own, where they do not share one order.
-func (w *world) cut(t *topic.Memory) {
+// truncate cuts off the end of every partition, of each another piece where they do not share one order.
+func (w *world) truncate(t *topic.Memory) {
 	start, end, err := t.Bounds(context.Background())
 	if err != nil {
 		w.failure = err
@@ -84,8 +84,8 @@ func (w *world) cut(t *topic.Memory) {
 	t.Cut(end)
 }
 
-// forget makes the sources deliver nothing once more that was acknowledged: what of it is lost would come too late.
-func (w *world) forget() {
+// dropAcked makes the sources deliver nothing again that was acknowledged: what of it is lost would come too late.
+func (w *world) dropAcked() {
 	for _, s := range w.sources {
 		s.acked = nil
 		if s.pending != nil && s.pending.again {

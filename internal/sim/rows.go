@@ -19,8 +19,9 @@ const (
 )
 
 // NewBrute returns rows that are a list, compared one by one: the window by its definition.
-func NewBrute(t text.Threshold, span, lateness time.Duration, keep Retention) Rows {
-	return &brute{threshold: t, span: feed.Time(span.Milliseconds()), lateness: feed.Time(lateness.Milliseconds()), retention: keep}
+func NewBrute(t text.Threshold, span, lateness time.Duration, retention Retention) Rows {
+	return &brute{threshold: t, span: feed.Time(span.Milliseconds()), lateness: feed.Time(lateness.Milliseconds()),
+		retention: retention}
 }
 
 type brute struct {

@@ -1,4 +1,4 @@
-// Package sim runs split and shard through interleavings that a real cluster would take years to meet.
+// Package sim runs split and shard through interleavings that a real cluster would take years to show.
 //
 // A simulation is one feed, made from a seed, on its way through the real code of both packages over an in-process
 // topic. Everything that may happen at any moment is decided by the same seed: who takes the next turn, which
@@ -82,7 +82,8 @@ type Subject struct {
 	Writer func(Env) (Writer, error)
 	Worker func(Env) (Worker, error)
 	Rows   func(t text.Threshold, span, lateness time.Duration) (Rows, error)
-	// TopicRetention is how long the topic retains a record; nil: as long as the window and its sources want, and retentionMargin.
+	// TopicRetention is how long the topic retains a record; nil: as long as the window and its sources want, and
+	// retentionMargin.
 	TopicRetention func(span, lateness, maxHold time.Duration) time.Duration
 }
 

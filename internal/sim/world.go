@@ -30,7 +30,7 @@ type world struct {
 	store                                   *topic.MemoryStore
 	puts                                    []put // into the store, all of them
 	powerCuts                               int
-	gone                                    []topic.Record // of the sentence topic, dropped since the last power cut
+	dropped                                 []topic.Record // of the sentence topic, dropped since the last power cut
 	past                                    []topic.Record // dropped before it
 	beforeCut                               []sentence     // what there was before a power cut
 
@@ -63,9 +63,9 @@ func newWorld(subject Subject, r *rand.Rand) *world {
 	w := &world{Rand: r, subject: subject, plan: drawPlan(r), now: time.Unix(1_700_000_000, 0)}
 	w.done = w.now
 	n := w.plan.Partitions
-	w.sentenceTopic = w.newTopic(n, w.plan.Ordered)
-	w.eventTopic = w.newTopic(1+r.IntN(3), false)
-	w.controlTopic = w.newTopic(1, false)
+	w.sentenceTopic = topic.NewMemory(w.sentenceConfig(n))
+	w.eventTopic = topic.NewMemory(w.topicConfig(1 + r.IntN(3)))
+	w.controlTopic = topic.NewMemory(w.topicConfig(1))
 	w.store = &topic.MemoryStore{}
 	w.feeder = feeder{Rand: r, newest: feed.FromTime(w.now)}
 	if !w.plan.Live { // an old feed: dates are years behind the wall clock
@@ -80,10 +80,17 @@ func newWorld(subject Subject, r *rand.Rand) *world {
 	return w
 }
 
-func (w *world) newTopic(partitions int, ordered bool) *topic.Memory {
+// topicConfig is that of a topic whose partitions share no order.
+func (w *world) topicConfig(partitions int) topic.MemoryConfig {
 	cfg := topic.DefaultMemory()
-	cfg.Partitions, cfg.Ordered, cfg.Now = partitions, ordered, func() time.Time { return w.now }
-	return topic.NewMemory(cfg)
+	cfg.Partitions, cfg.Ordered, cfg.Now = partitions, false, func() time.Time { return w.now }
+	return cfg
+}
+
+func (w *world) sentenceConfig(partitions int) topic.MemoryConfig {
+	cfg := w.topicConfig(partitions)
+	cfg.Ordered = w.plan.Ordered
+	return cfg
 }
 
 func (w *world) run() error {

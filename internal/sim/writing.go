@@ -12,7 +12,7 @@ import (
 // writer is the slot of a Writer, and which of the sources are its own.
 type writer struct {
 	Writer
-	expects bool      // what it is to expect it has been told
+	expects bool      // it has been told what to expect
 	ticked  time.Time // when it last was
 }
 
@@ -67,14 +67,14 @@ func (w *world) limit(s *source) feed.Time {
 	limit := feed.Time(1 << 50)
 	for _, o := range w.sources {
 		if o != s && o.pending != nil && (!o.pending.again || o.pending.anew) {
-			limit = min(limit, o.pending.oldest.Add(w.plan.Lateness+w.ahead(o)))
+			limit = min(limit, o.pending.oldest.Add(w.plan.Lateness+w.maxLead(o)))
 		}
 	}
 	return limit
 }
 
-// ahead is how far the others may get ahead of a source.
-func (w *world) ahead(of *source) time.Duration {
+// maxLead is how far the others may get ahead of a source.
+func (w *world) maxLead(of *source) time.Duration {
 	if !w.plan.Apart || of.dropped {
 		return 0
 	}

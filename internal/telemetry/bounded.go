@@ -17,7 +17,7 @@ func bounded(groups []string, a slog.Attr) slog.Attr {
 	}
 	switch a.Value.Kind() {
 	case slog.KindString:
-		a.Value = slog.StringValue(cut(a.Value.String()))
+		a.Value = slog.StringValue(truncate(a.Value.String()))
 	case slog.KindAny:
 		a.Value = boundedAny(a.Value)
 	}
@@ -38,10 +38,10 @@ func boundedAny(v slog.Value) slog.Value {
 	if len(s) <= maxValue {
 		return v
 	}
-	return slog.StringValue(cut(s))
+	return slog.StringValue(truncate(s))
 }
 
-func cut(s string) string {
+func truncate(s string) string {
 	if len(s) <= maxValue {
 		return s
 	}

@@ -14,7 +14,8 @@ func TestLongValuesAreCut(t *testing.T) {
 	long := strings.Repeat("é", 450_000)
 	for _, format := range []string{"text", "json"} {
 		for name, value := range map[string]any{
-			"string": long, "error": errors.New(long), "bytes": []byte(long), "list": []string{long, long}, "group": slog.GroupValue(slog.String("in", long)),
+			"string": long, "error": errors.New(long), "bytes": []byte(long), "list": []string{long, long},
+			"group": slog.GroupValue(slog.String("in", long)),
 		} {
 			var out bytes.Buffer
 			c := Default()

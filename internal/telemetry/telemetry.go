@@ -57,14 +57,14 @@ func Start(ctx context.Context, c Config) (*Telemetry, error) {
 		return nil, err
 	}
 	t := &Telemetry{Logger: logger, registry: prometheus.NewRegistry()}
-	about, err := describe(ctx, c)
+	res, err := describe(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.startMetrics(about); err != nil {
+	if err := t.startMetrics(res); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	if err := t.startTraces(ctx, about); err != nil {
+	if err := t.startTraces(ctx, res); err != nil {
 		return nil, errors.Join(fmt.Errorf("traces: %w", err), t.Shutdown(ctx))
 	}
 	slog.SetDefault(logger)
@@ -84,7 +84,7 @@ func describe(ctx context.Context, c Config) (*resource.Resource, error) {
 
 // startMetrics serves OpenTelemetry's instruments beside those of the Go runtime and the process. Scope labels
 // and target_info would only repeat what the metric's name says already.
-func (t *Telemetry) startMetrics(about *resource.Resource) error {
+func (t *Telemetry) startMetrics(res *resource.Resource) error {
 	exporter, err := otelprometheus.New(
 		otelprometheus.WithRegisterer(t.registry),
 		otelprometheus.WithTranslationStrategy(otlptranslator.UnderscoreEscapingWithSuffixes),
@@ -102,7 +102,7 @@ func (t *Telemetry) startMetrics(about *resource.Resource) error {
 			return err
 		}
 	}
-	provider := metric.NewMeterProvider(metric.WithReader(exporter), metric.WithResource(about))
+	provider := metric.NewMeterProvider(metric.WithReader(exporter), metric.WithResource(res))
 	otel.SetMeterProvider(provider)
 	t.stop = append(t.stop, provider.Shutdown)
 	return nil
@@ -110,7 +110,7 @@ func (t *Telemetry) startMetrics(about *resource.Resource) error {
 
 // startTraces sends spans to the OTLP endpoint that the environment names, and does nothing without one. The
 // exporter reads the other OTEL_EXPORTER_OTLP_* variables, the provider OTEL_TRACES_SAMPLER, by themselves.
-func (t *Telemetry) startTraces(ctx context.Context, about *resource.Resource) error {
+func (t *Telemetry) startTraces(ctx context.Context, res *resource.Resource) error {
 	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (t *Telemetry) startTraces(ctx context.Context, about *resource.Resource) e
 	if err != nil {
 		return err
 	}
-	provider := trace.NewTracerProvider(trace.WithBatcher(exporter), trace.WithResource(about))
+	provider := trace.NewTracerProvider(trace.WithBatcher(exporter), trace.WithResource(res))
 	otel.SetTracerProvider(provider)
 	t.stop = append(t.stop, provider.Shutdown)
 	return nil

@@ -11,7 +11,7 @@ type Range struct{ Start, End int }
 
 // Diff returns the tokens of each text that the other does not have, as byte ranges in ascending order.
 // Tokens with only white space between them give one range.
-func Diff(later, earlier string) (added, gone []Range) {
+func Diff(later, earlier string) (added, removed []Range) {
 	var splitter text.Splitter
 	laterTokens, earlierTokens := tokens(&splitter, later), tokens(&splitter, earlier)
 	return without(later, laterTokens, earlierTokens), without(earlier, earlierTokens, laterTokens)

@@ -14,12 +14,12 @@ const (
 	plain style = iota
 	dim
 	bold
-	added // only the later text has it
-	gone  // only the earlier text has it
+	added   // only the later text has it
+	removed // only the earlier text has it
 )
 
 // codes are the ANSI sequences that turn a style on.
-var codes = [...]string{plain: "", dim: "\x1b[2m", bold: "\x1b[1m", added: "\x1b[1;32m", gone: "\x1b[31m"}
+var codes = [...]string{plain: "", dim: "\x1b[2m", bold: "\x1b[1m", added: "\x1b[1;32m", removed: "\x1b[31m"}
 
 const reset = "\x1b[0m"
 
@@ -52,14 +52,14 @@ type cell struct {
 const maxCluster = 16
 
 // cells lays runs out in one row. Without colour, marks in text take the place of the colours.
-func cells(runs []run, colour bool) []cell {
+func (o Options) cells(runs []run) []cell {
 	var row []cell
-	text, styles := flatten(runs, colour)
+	text, styles := o.flatten(runs)
 	state := -1
 	for at, rest := 0, text; rest != ""; {
 		cluster, tail, boundaries, next := uniseg.StepString(rest, state)
 		row = append(row, cell{
-			text:  cut(cluster, maxCluster),
+			text:  firstRunes(cluster, maxCluster),
 			width: boundaries >> uniseg.ShiftWidth,
 			style: styles[at],
 			stop:  boundaries&uniseg.MaskLine != uniseg.LineDontBreak,
@@ -70,12 +70,12 @@ func cells(runs []run, colour bool) []cell {
 }
 
 // flatten joins runs into one text, with the style of every byte.
-func flatten(runs []run, colour bool) (string, []style) {
+func (o Options) flatten(runs []run) (string, []style) {
 	var text strings.Builder
 	var styles []style
 	for _, r := range runs {
 		s := r.text
-		if !colour && s != "" {
+		if !o.Colour && s != "" {
 			s = brackets(s, r.style)
 		}
 		text.WriteString(s)
@@ -90,13 +90,13 @@ func brackets(s string, st style) string {
 	switch st {
 	case added:
 		return "{+" + s + "+}"
-	case gone:
+	case removed:
 		return "[-" + s + "-]"
 	}
 	return s
 }
 
-func cut(s string, runes int) string {
+func firstRunes(s string, runes int) string {
 	if len(s) <= runes || utf8.RuneCountInString(s) <= runes {
 		return s
 	}
@@ -167,10 +167,10 @@ func trimRight(row []cell) []cell {
 }
 
 // render writes cells with as few changes of colour as possible.
-func render(b *strings.Builder, row []cell, colour bool) {
+func (o Options) render(b *strings.Builder, row []cell) {
 	current := plain
 	for _, c := range row {
-		if colour && c.style != current {
+		if o.Colour && c.style != current {
 			if current != plain {
 				b.WriteString(reset)
 			}

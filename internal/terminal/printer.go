@@ -34,15 +34,15 @@ func (p *Printer) Event(m *feed.Match) error {
 	var b strings.Builder
 	later, earlier := Diff(m.Later.Text, m.Earlier.Text)
 	p.row(&b, "", []run{
-		{m.Later.Time.String(), dim}, {"  ", plain}, {name(&m.Later), bold}, {by(&m.Later), plain}, {notes(m), dim},
+		{m.Later.Time.String(), dim}, {"  ", plain}, {name(&m.Later), bold}, {byAuthor(&m.Later), plain}, {notes(m), dim},
 	}, 1)
 	p.row(&b, "  ", quoted(&m.Later, later, added), maxTextLines)
 	p.row(&b, "  ", []run{
-		{"repeats ", dim}, {name(&m.Earlier), bold}, {by(&m.Earlier), plain},
+		{"repeats ", dim}, {name(&m.Earlier), bold}, {byAuthor(&m.Earlier), plain},
 		{fmt.Sprintf(", %s earlier (%s); %s", since(m), likeness(m), count(m)), dim},
 	}, maxTextLines)
 	if m.Later.Text != m.Earlier.Text {
-		p.row(&b, "  ", quoted(&m.Earlier, earlier, gone), maxTextLines)
+		p.row(&b, "  ", quoted(&m.Earlier, earlier, removed), maxTextLines)
 	}
 	return p.write(b.String())
 }
@@ -72,7 +72,7 @@ func quoted(o *feed.Occurrence, ranges []Range, s style) []run {
 func (p *Printer) Texts(later, earlier string) error {
 	var b strings.Builder
 	inLater, inEarlier := Diff(later, earlier)
-	p.row(&b, "", highlight(earlier, inEarlier, gone), 0)
+	p.row(&b, "", highlight(earlier, inEarlier, removed), 0)
 	p.row(&b, "", highlight(later, inLater, added), 0)
 	return p.write(b.String())
 }
@@ -83,9 +83,9 @@ func (p *Printer) row(b *strings.Builder, indent string, runs []run, maxLines in
 	if width > 0 {
 		width = max(width-len(indent), 1)
 	}
-	for _, line := range wrap(cells(runs, p.options.Colour), width, maxLines) {
+	for _, line := range wrap(p.options.cells(runs), width, maxLines) {
 		b.WriteString(indent)
-		render(b, line, p.options.Colour)
+		p.options.render(b, line)
 		b.WriteByte('\n')
 	}
 }
@@ -94,7 +94,7 @@ func (p *Printer) write(s string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var err error
-	p.status.aside(func() { _, err = io.WriteString(p.w, s) })
+	p.status.withoutLine(func() { _, err = io.WriteString(p.w, s) })
 	return err
 }
 
@@ -106,7 +106,7 @@ func name(o *feed.Occurrence) string {
 	return Clean(o.Source + "/" + o.Post)
 }
 
-func by(o *feed.Occurrence) string {
+func byAuthor(o *feed.Occurrence) string {
 	if o.Author == "" {
 		return ""
 	}

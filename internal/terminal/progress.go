@@ -53,14 +53,14 @@ func (p *Progress) line(bytes, posts int64, elapsed time.Duration) string {
 	if seconds := elapsed.Seconds(); seconds > 0 {
 		parts = append(parts, units.Thousands(int64(float64(posts)/seconds))+" posts/s")
 	}
-	if left := p.left(bytes, elapsed); left >= time.Second {
-		parts = append(parts, brief(left)+" left")
+	if remaining := p.remaining(bytes, elapsed); remaining >= time.Second {
+		parts = append(parts, brief(remaining)+" left")
 	}
 	return strings.Join(parts, " · ")
 }
 
-// left is how long the rest takes at the speed so far; 0 when that is not known.
-func (p *Progress) left(bytes int64, elapsed time.Duration) time.Duration {
+// remaining is how long the rest takes at the speed so far; 0 when that is not known.
+func (p *Progress) remaining(bytes int64, elapsed time.Duration) time.Duration {
 	if bytes <= 0 || bytes >= p.total {
 		return 0
 	}

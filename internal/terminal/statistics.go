@@ -18,7 +18,8 @@ type Statistics struct {
 // String is the line.
 func (s Statistics) String() string {
 	line := fmt.Sprintf("%s posts/s · %s posts · %s sentences in the window · %s events",
-		units.Thousands(int64(s.PostsPerSecond)), units.Thousands(s.Posts), units.Thousands(s.Sentences), units.Thousands(s.Events))
+		units.Thousands(int64(s.PostsPerSecond)), units.Thousands(s.Posts), units.Thousands(s.Sentences),
+		units.Thousands(s.Events))
 	if s.RSS > 0 {
 		line += " · " + units.Bytes(s.RSS)
 	}

@@ -36,8 +36,8 @@ func (s *Status) Set(line string) {
 // Clear takes the line off the screen.
 func (s *Status) Clear() { s.Set("") }
 
-// aside takes the line off the screen while print writes to it.
-func (s *Status) aside(print func()) {
+// withoutLine takes the line off the screen while print writes to it.
+func (s *Status) withoutLine(print func()) {
 	if !s.Active() {
 		print()
 		return
@@ -61,10 +61,10 @@ const erase = "\r\x1b[K"
 func (s *Status) draw() {
 	var b strings.Builder
 	b.WriteString(erase)
-	row := cells([]run{{Clean(s.line), dim}}, s.options.Colour)
+	row := s.options.cells([]run{{Clean(s.line), dim}})
 	if width := s.options.width(); width > 0 {
 		row = truncate(row, max(width-1, 1))
 	}
-	render(&b, row, s.options.Colour)
+	s.options.render(&b, row)
 	_, _ = io.WriteString(s.w, b.String())
 }

@@ -43,10 +43,10 @@ func columns(fd int) int {
 	return width
 }
 
-// Cut cleans a line and ends it where the terminal ends.
+// Cut cleans a line, which has no colours, and ends it where the terminal ends.
 func (o Options) Cut(line string) string {
 	var b strings.Builder
-	render(&b, truncate(cells([]run{{Clean(line), plain}}, false), o.width()), false)
+	o.render(&b, truncate(o.cells([]run{{Clean(line), plain}}), o.width()))
 	return b.String()
 }
 

@@ -148,7 +148,9 @@ func TestClean(t *testing.T) {
 
 // Whatever a text holds, an event keeps to its width, and only our own sequences reach the terminal.
 func TestNoTextEscapes(t *testing.T) {
-	piece := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{"\x1b[2J", "\x9b", "\r", "\n", "\u202e", "文字", "é̂̃̄", "👨‍👩‍👧", " ", "\xff"}))
+	piece := rapid.OneOf(rapid.String(), rapid.SampledFrom([]string{
+		"\x1b[2J", "\x9b", "\r", "\n", "\u202e", "文字", "é̂̃̄", "👨‍👩‍👧", " ", "\xff",
+	}))
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOf(piece).Draw(t, "later"), "")
 		earlier := strings.Join(rapid.SliceOf(piece).Draw(t, "earlier"), "")
@@ -203,9 +205,9 @@ func TestWrapKeepsWords(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var got []string
-		for _, line := range wrap(cells([]run{{tt.in, plain}}, false), tt.width, tt.maxLines) {
+		for _, line := range wrap(Options{}.cells([]run{{tt.in, plain}}), tt.width, tt.maxLines) {
 			var b strings.Builder
-			render(&b, line, false)
+			Options{}.render(&b, line)
 			got = append(got, b.String())
 		}
 		if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -215,7 +217,7 @@ func TestWrapKeepsWords(t *testing.T) {
 }
 
 func TestMarksDoNotPileUp(t *testing.T) {
-	row := cells([]run{{"a" + strings.Repeat("\u0301", 1000) + "b", plain}}, false)
+	row := Options{}.cells([]run{{"a" + strings.Repeat("\u0301", 1000) + "b", plain}})
 	if len(row) != 2 || utf8.RuneCountInString(row[0].text) != maxCluster {
 		t.Errorf("got %d cells, the first of %d code points", len(row), utf8.RuneCountInString(row[0].text))
 	}

@@ -19,7 +19,10 @@ import (
 func main() {
 	r := newReport()
 	flag.Func("failed", "a `check` that failed", func(check string) error { r.fail(check); return nil })
-	flag.Func("left-out", "`why` something was left out", func(why string) error { r.leftOut = append(r.leftOut, why); return nil })
+	flag.Func("left-out", "`why` something was left out", func(why string) error {
+		r.leftOut = append(r.leftOut, why)
+		return nil
+	})
 	flag.Parse()
 	err := r.read(os.Stdin, os.Stdout)
 	if err != nil {

@@ -111,7 +111,7 @@ func (r *report) failTest(t test, p *progress, w io.Writer) {
 
 // reason is what a skipped test said, without the lines that testing adds and the place in the source.
 func reason(output []string) string {
-	var said []string
+	var lines []string
 	for _, line := range output {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "=== ") || strings.HasPrefix(line, "--- ") {
@@ -120,12 +120,12 @@ func reason(output []string) string {
 		if place, rest, ok := strings.Cut(line, ": "); ok && strings.Contains(place, ".go:") {
 			line = rest
 		}
-		said = append(said, line)
+		lines = append(lines, line)
 	}
-	if len(said) == 0 {
+	if len(lines) == 0 {
 		return "no reason given"
 	}
-	return strings.Join(said, " ")
+	return strings.Join(lines, " ")
 }
 
 // inPackage is the progress of a package.

@@ -59,7 +59,8 @@ func ParseBytes(s string) (int64, error) {
 		}
 		n, err := strconv.ParseFloat(strings.TrimSpace(number), 64)
 		n *= size.bytes
-		if err != nil || !(n == 0 || n >= 1 && n <= math.MaxInt64/2) { // not NaN either, nor half a byte, which would be 0: no limit
+		// not NaN either, nor half a byte, which would be 0: no limit
+		if err != nil || !(n == 0 || n >= 1 && n <= math.MaxInt64/2) {
 			break
 		}
 		return int64(n), nil
@@ -71,11 +72,11 @@ func ParseBytes(s string) (int64, error) {
 const MinBudget = 1_000_000
 
 // MinBytes says how many bytes a size was read as, and how megabytes are written, where it is less than makes sense.
-func MinBytes(n, least int64) error {
-	if n >= least {
+func MinBytes(n, minimum int64) error {
+	if n >= minimum {
 		return nil
 	}
-	return fmt.Errorf("%d bytes: want %s or more, and megabytes are written 32MB", n, FormatBytes(least))
+	return fmt.Errorf("%d bytes: want %s or more, and megabytes are written 32MB", n, FormatBytes(minimum))
 }
 
 // CheckBudget refuses a window's budget that is too small to be meant; 0 is none.

@@ -93,7 +93,8 @@ func TestParseBytesReadsFormatBytes(t *testing.T) {
 
 func TestFormatBytes(t *testing.T) {
 	for n, want := range map[int64]string{
-		0: "0 B", 999: "999 B", 1000: "1.0 kB", 64_000_000: "64.0 MB", 1 << 30: "1.1 GB", 8e12: "8.0 TB", math.MaxInt64: "9223.4 PB",
+		0: "0 B", 999: "999 B", 1000: "1.0 kB", 64_000_000: "64.0 MB", 1 << 30: "1.1 GB", 8e12: "8.0 TB",
+		math.MaxInt64: "9223.4 PB",
 	} {
 		if got := FormatBytes(n); got != want {
 			t.Errorf("FormatBytes(%d) = %q, want %q", n, got, want)
@@ -113,7 +114,9 @@ func TestCheckBudget(t *testing.T) {
 }
 
 func TestThree(t *testing.T) {
-	for f, want := range map[float64]string{0: "0.00", 1234.5: "1,235", 12.34: "12.3", 1.234: "1.23", 0.1234: "0.123", 0.0000123: "0.0000123"} {
+	for f, want := range map[float64]string{
+		0: "0.00", 1234.5: "1,235", 12.34: "12.3", 1.234: "1.23", 0.1234: "0.123", 0.0000123: "0.0000123",
+	} {
 		if got := Three(f); got != want {
 			t.Errorf("Three(%g) = %s, want %s", f, got, want)
 		}
@@ -146,7 +149,9 @@ func TestFormatDuration(t *testing.T) {
 }
 
 func TestCountAndSeconds(t *testing.T) {
-	for v, want := range map[float64]string{0: "0", 999: "999", 1234: "1.23 k", 56_789: "56.8 k", 999_600: "1000 k", 5e6: "5 M", 1.25e9: "1.25 G", 3e15: "3000 T"} {
+	for v, want := range map[float64]string{
+		0: "0", 999: "999", 1234: "1.23 k", 56_789: "56.8 k", 999_600: "1000 k", 5e6: "5 M", 1.25e9: "1.25 G", 3e15: "3000 T",
+	} {
 		if got := Count(v); got != want {
 			t.Errorf("Count(%g) = %s, want %s", v, got, want)
 		}

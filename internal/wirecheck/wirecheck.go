@@ -17,9 +17,10 @@ import (
 	"sync"
 	"syscall"
 
-	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
+
+	"refrain/internal/meters"
 )
 
 // Error says that a peer has sent what its protocol does not allow, or more than is accepted.
@@ -30,7 +31,8 @@ type Error struct {
 }
 
 func (e *Error) Error() string {
-	return fmt.Sprintf("%s sends what is not %s: %s (is it the right port, and what stands between?)", e.Peer, e.Protocol, e.Reason)
+	return fmt.Sprintf("%s sends what is not %s: %s (is it the right port, and what stands between?)", e.Peer,
+		e.Protocol, e.Reason)
 }
 
 // Temporary is true: the peer may be right again at the next connection.
@@ -61,12 +63,8 @@ func name(peer net.Addr) string {
 }
 
 var faults = sync.OnceValue(func() metric.Int64Counter {
-	c, err := otel.Meter("refrain/internal/wirecheck").Int64Counter("refrain_wirecheck_faults",
-		metric.WithDescription("Connections ended because the peer sent what its protocol does not allow, by protocol."))
-	if err != nil {
-		otel.Handle(err) // the instrument still works as a no-op
-	}
-	return c
+	return meters.Counter("refrain/internal/wirecheck", "refrain_wirecheck_faults",
+		"Connections ended because the peer sent what its protocol does not allow, by protocol.")
 })
 
 // checker follows one direction of a connection.

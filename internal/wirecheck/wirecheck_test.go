@@ -31,8 +31,8 @@ func (s *source) RemoteAddr() net.Addr        { return &net.TCPAddr{IP: net.IPv4
 var wraps = map[string]func(net.Conn) net.Conn{"Redis": Redis, "NATS": NATS}
 
 // read reads all that passes.
-func read(protocol, said string, piece int) (string, error) {
-	got, err := io.ReadAll(wraps[protocol](&source{left: said, piece: piece}))
+func read(protocol, sent string, piece int) (string, error) {
+	got, err := io.ReadAll(wraps[protocol](&source{left: sent, piece: piece}))
 	return string(got), err
 }
 
@@ -54,10 +54,10 @@ var proper = map[string][]string{
 
 func TestProperPeersPass(t *testing.T) {
 	for protocol, all := range proper {
-		for _, said := range all {
+		for _, sent := range all {
 			for _, piece := range []int{1, 2, 3, 7, 4096} {
-				if got, err := read(protocol, said, piece); got != said || err != nil {
-					t.Errorf("%s, %d bytes at a time: %.60q passes as %.60q, %v", protocol, piece, said, got, err)
+				if got, err := read(protocol, sent, piece); got != sent || err != nil {
+					t.Errorf("%s, %d bytes at a time: %.60q passes as %.60q, %v", protocol, piece, sent, got, err)
 				}
 			}
 		}
@@ -67,27 +67,34 @@ func TestProperPeersPass(t *testing.T) {
 // improper is what must not be read to its end, with a word of the reason.
 var improper = map[string]map[string]string{
 	"Redis": {
-		"$9223372036854775000\r\n": "limit", "$67108865\r\n": "limit", "$-5\r\n": "no number", "$-0\r\n": "no number", "$\r\n": "no number",
-		"*1048577\r\n": "limit", "%600000\r\n": "elements", "*1000000\r\n*1000000\r\n": "elements", strings.Repeat("*1\r\n", 17): "nested",
-		"|1\r\n+a\r\n+b\r\n+c\r\n": "it says", "+OK\n": "CR LF", "+a\rb\r\n": "CR LF", "HTTP/1.1 400\r\n": "it says", "\x15\x03\x01\x00\x02\x02\x46": `\x15`,
+		"$9223372036854775000\r\n": "limit", "$67108865\r\n": "limit", "$-5\r\n": "no number", "$-0\r\n": "no number",
+		"$\r\n":        "no number",
+		"*1048577\r\n": "limit", "%600000\r\n": "elements", "*1000000\r\n*1000000\r\n": "elements",
+		strings.Repeat("*1\r\n", 17): "nested",
+		"|1\r\n+a\r\n+b\r\n+c\r\n":   "it says", "+OK\n": "CR LF", "+a\rb\r\n": "CR LF", "HTTP/1.1 400\r\n": "it says",
+		"\x15\x03\x01\x00\x02\x02\x46":     `\x15`,
 		"+" + strings.Repeat("x", maxLine): "line of more",
 	},
 	"NATS": {
-		"MSG foo 1 9000000000000000000\r\n": "limit", "MSG foo 1 67108865\r\n": "limit", "MSG foo 1 -5\r\n": "no number", "MSG foo 1\r\n": "fields",
-		"MSG foo x 5\r\nhello\r\n": "subscription", "HMSG foo 1 6 5\r\nhello\r\n": "header", "HMSG foo 1 5\r\n": "fields", "MSG a b c d e\r\n": "fields",
-		"MSG foo 1 3\r\nabcd\r\n": "longer", "INFO {\r\n": "JSON", "msg foo 1 3\r\nabc\r\n": "it says", "MSX\r\n": "MSX", "PING\n": "CR LF", "HTTP/1.1\r\n": "it says",
+		"MSG foo 1 9000000000000000000\r\n": "limit", "MSG foo 1 67108865\r\n": "limit", "MSG foo 1 -5\r\n": "no number",
+		"MSG foo 1\r\n":            "fields",
+		"MSG foo x 5\r\nhello\r\n": "subscription", "HMSG foo 1 6 5\r\nhello\r\n": "header", "HMSG foo 1 5\r\n": "fields",
+		"MSG a b c d e\r\n":       "fields",
+		"MSG foo 1 3\r\nabcd\r\n": "longer", "INFO {\r\n": "JSON", "msg foo 1 3\r\nabc\r\n": "it says", "MSX\r\n": "MSX",
+		"PING\n": "CR LF", "HTTP/1.1\r\n": "it says",
 		"INFO " + strings.Repeat("x", maxLine): "line of more",
 	},
 }
 
 func TestImproperPeersAreRefused(t *testing.T) {
 	for protocol, all := range improper {
-		for said, reason := range all {
+		for sent, reason := range all {
 			for _, piece := range []int{1, 5, 4096} {
-				_, err := read(protocol, said, piece)
+				_, err := read(protocol, sent, piece)
 				var e *Error
-				if !errors.As(err, &e) || e.Protocol != protocol || !strings.Contains(e.Reason, reason) || !strings.Contains(err.Error(), "127.0.0.1:6379") {
-					t.Errorf("%s, %d bytes at a time: %.60q: %v, want %q in it", protocol, piece, said, err, reason)
+				if !errors.As(err, &e) || e.Protocol != protocol || !strings.Contains(e.Reason, reason) ||
+					!strings.Contains(err.Error(), "127.0.0.1:6379") {
+					t.Errorf("%s, %d bytes at a time: %.60q: %v, want %q in it", protocol, piece, sent, err, reason)
 				} else if len(err.Error()) > 300 {
 					t.Errorf("%s: an error of %d bytes", protocol, len(err.Error()))
 				}
@@ -146,17 +153,17 @@ func TestTLSIsNotFollowed(t *testing.T) {
 // FuzzPieces: what passes and what does not is the same however it is cut.
 func FuzzPieces(f *testing.F) {
 	for protocol := range wraps {
-		for _, said := range proper[protocol] {
-			f.Add(protocol == "Redis", said, uint64(1))
+		for _, sent := range proper[protocol] {
+			f.Add(protocol == "Redis", sent, uint64(1))
 		}
-		for said := range improper[protocol] {
-			f.Add(protocol == "Redis", said, uint64(2))
+		for sent := range improper[protocol] {
+			f.Add(protocol == "Redis", sent, uint64(2))
 		}
 	}
-	f.Fuzz(func(t *testing.T, redis bool, said string, seed uint64) {
+	f.Fuzz(func(t *testing.T, redis bool, sent string, seed uint64) {
 		protocol := map[bool]string{true: "Redis", false: "NATS"}[redis]
-		whole, wholeErr := read(protocol, said, len(said)+1)
-		got, err := read(protocol, said, 1+rand.New(rand.NewPCG(seed, 0)).IntN(9))
+		whole, wholeErr := read(protocol, sent, len(sent)+1)
+		got, err := read(protocol, sent, 1+rand.New(rand.NewPCG(seed, 0)).IntN(9))
 		if Is(err) != Is(wholeErr) || err == nil && got != whole {
 			t.Errorf("whole: %q, %v; in pieces: %q, %v", whole, wholeErr, got, err)
 		}

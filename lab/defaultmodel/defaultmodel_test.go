@@ -37,7 +37,7 @@ func mustWords(t *testing.T) []string {
 func TestNothingExcludedIsInTheVocabulary(t *testing.T) {
 	e := mustExclusions(t)
 	for _, w := range mustWords(t) {
-		if e.has(w) || !plain(w) {
+		if e.contains(w) || !plain(w) {
 			t.Errorf("%q is in the vocabulary", w)
 		}
 	}
@@ -54,7 +54,7 @@ func TestExclusions(t *testing.T) {
 	for word, want := range map[string]bool{
 		"bad": true, "badly": false, "worse": true, "unworsened": true, "worst": false, "": false,
 	} {
-		if e.has(word) != want {
+		if e.contains(word) != want {
 			t.Errorf("%q: got %t", word, !want)
 		}
 	}
@@ -85,10 +85,12 @@ func posts(c corpus, texts ...string) *reading {
 // small; what only one corpus knows goes out.
 func TestAllowed(t *testing.T) {
 	many := func(s string) []string { return slices.Repeat([]string{s}, 5) }
-	news := posts(corpus{name: "news", language: "en"}, slices.Concat(many("today the man Robin said that rare things happen, and I said so"),
-		many("THE CROWN WAS THE MAN'S"))...)
-	tweets := posts(corpus{name: "tweets", language: "en"}, slices.Concat(many("and the man robin said that lol lol, i said so"),
-		many("A Title Has Capital Things In It"))...)
+	news := posts(corpus{name: "news", language: "en"},
+		slices.Concat(many("today the man Robin said that rare things happen, and I said so"),
+			many("THE CROWN WAS THE MAN'S"))...)
+	tweets := posts(corpus{name: "tweets", language: "en"},
+		slices.Concat(many("and the man robin said that lol lol, i said so"),
+			many("A Title Has Capital Things In It"))...)
 	german := posts(corpus{name: "german", language: "de"}, many("und die rare Hand, the man")...)
 	got := allowed([]*reading{news, tweets, german}, &exclusions{words: map[uint64]bool{hashOf("said"): true}})
 	want := []string{"and", "i", "man", "so", "that", "the", "things"}
@@ -118,7 +120,7 @@ func TestHashes(t *testing.T) {
 		t.Fatal(err)
 	}
 	list := out.String()
-	if len(list) != 17 || !(&exclusions{words: map[uint64]bool{hashOf("word"): true}}).has("word") {
+	if len(list) != 17 || !(&exclusions{words: map[uint64]bool{hashOf("word"): true}}).contains("word") {
 		t.Errorf("got %q", list)
 	}
 }
@@ -131,7 +133,8 @@ func TestMadeFromThisData(t *testing.T) {
 	if err := json.Unmarshal([]byte(about.TrainedOn), &r); err != nil {
 		t.Fatal(err)
 	}
-	if about.Learner != learner || about.Bits != bits || about.Ones != ones || about.Seed != seed || r.Threshold != threshold.String() ||
+	if about.Learner != learner || about.Bits != bits || about.Ones != ones || about.Seed != seed ||
+		r.Threshold != threshold.String() ||
 		r.Vocabulary > maxWords || len(r.Corpora) != len(corpora) || len(r.Files) != len(paths()) {
 		t.Errorf("the recipe has changed since the model was made: %+v", about)
 	}
@@ -164,19 +167,19 @@ func manifest(t *testing.T) map[string]string {
 	return sums
 }
 
-// TestSettle: -check writes nothing, and says what differs.
-func TestSettle(t *testing.T) {
+// TestCompareFile: -check writes nothing, and says what differs.
+func TestCompareFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x")
-	if err := writeOrCompare(path, []byte("a"), true); err == nil {
+	if err := compareFile(path, []byte("a")); err == nil {
 		t.Error("a file that is not there is what was made")
 	}
-	if err := writeOrCompare(path, []byte("a"), false); err != nil {
+	if err := writeFile(path, []byte("a")); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeOrCompare(path, []byte("a"), true); err != nil {
+	if err := compareFile(path, []byte("a")); err != nil {
 		t.Error(err)
 	}
-	if err := writeOrCompare(path, []byte("b"), true); err == nil || !strings.Contains(err.Error(), "is not what the data give") {
+	if err := compareFile(path, []byte("b")); err == nil || !strings.Contains(err.Error(), "is not what the data give") {
 		t.Errorf("got %v", err)
 	}
 }

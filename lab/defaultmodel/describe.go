@@ -50,28 +50,31 @@ var thresholds = []text.Threshold{{Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 7, D
 const queries = 2000
 
 // describe puts the recipe into the model.
-func describe(ctx context.Context, data string, readings []*reading, s *train.Sample, m *hashcodes.Model, report *train.Report) (*hashcodes.Model, error) {
+func describe(ctx context.Context, data string, readings []*reading, s *train.Sample, m *hashcodes.Model,
+	report *train.Report) (*hashcodes.Model, error) {
 	md5, err := hashcodes.NewMD5(bits, ones)
 	if err != nil {
 		return nil, err
 	}
 	r := recipe{Report: *report}
-	all, asked := slices.Concat(s.Learning, s.Validation), s.Validation[:min(queries, len(s.Validation))]
+	all, sample := slices.Concat(s.Learning, s.Validation), s.Validation[:min(queries, len(s.Validation))]
 	for _, t := range thresholds {
-		r.Measured = append(r.Measured, measured{t.String(), train.Count(ctx, md5, t, asked, all), train.Count(ctx, m, t, asked, all)})
+		r.Measured = append(r.Measured, measured{t.String(), train.Count(ctx, md5, t, sample, all),
+			train.Count(ctx, m, t, sample, all)})
 	}
 	for _, x := range readings {
-		r.Corpora = append(r.Corpora, share{x.corpus.name, x.corpus.language, x.sample.Seen, len(x.sample.Learning) + len(x.sample.Validation)})
+		r.Corpora = append(r.Corpora, share{x.corpus.name, x.corpus.language, x.sample.Seen,
+			len(x.sample.Learning) + len(x.sample.Validation)})
 	}
 	if r.Files, err = inputs(data); err != nil {
 		return nil, err
 	}
-	told, err := json.Marshal(r)
+	recipeJSON, err := json.Marshal(r)
 	if err != nil {
 		return nil, err
 	}
 	about := m.Description()
-	about.TrainedOn = string(told)
+	about.TrainedOn = string(recipeJSON)
 	return hashcodes.New(about, slices.Collect(m.Entries()))
 }
 

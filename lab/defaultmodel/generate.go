@@ -32,12 +32,12 @@ var threshold = text.Threshold{Num: 3, Den: 5}
 type generated struct{ model, list []byte }
 
 // generate makes the model and its list of words.
-func generate(ctx context.Context, data string, say func(string)) (*generated, error) {
+func generate(ctx context.Context, data string, progress func(string)) (*generated, error) {
 	out, err := readExclusions()
 	if err != nil {
 		return nil, err
 	}
-	readings, err := readAll(data, say)
+	readings, err := readAll(data, progress)
 	if err != nil {
 		return nil, err
 	}
@@ -45,11 +45,11 @@ func generate(ctx context.Context, data string, say func(string)) (*generated, e
 	for _, w := range allowed(readings, out) {
 		names[text.ID(w)] = w
 	}
-	say(fmt.Sprintf("%d words may be in the vocabulary", len(names)))
+	progress(fmt.Sprintf("%d words may be in the vocabulary", len(names)))
 	sample := mix(readings)
 	c := train.Default()
 	c.Learner, c.Bits, c.Ones, c.Threshold, c.Vocabulary, c.Seed = learner, bits, ones, threshold, maxWords, seed
-	c.Words, c.Progress = func(id uint64) bool { return names[id] != "" }, say
+	c.Words, c.Progress = func(id uint64) bool { return names[id] != "" }, progress
 	model, report, err := c.Learn(ctx, sample)
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func files(model *hashcodes.Model, names map[uint64]string) (*generated, error) 
 }
 
 // readAll reads the corpora side by side.
-func readAll(data string, say func(string)) ([]*reading, error) {
+func readAll(data string, progress func(string)) ([]*reading, error) {
 	readings := make([]*reading, len(corpora))
 	errs := make([]error, len(corpora))
 	free := make(chan bool, runtime.GOMAXPROCS(0))
@@ -88,7 +88,7 @@ func readAll(data string, say func(string)) ([]*reading, error) {
 			free <- true
 			defer func() { <-free }()
 			errs[i] = readings[i].read(seed)
-			say(fmt.Sprintf("%s: %d sentences, %d words", corpora[i].name, readings[i].sample.Seen, len(readings[i].words)))
+			progress(fmt.Sprintf("%s: %d sentences, %d words", corpora[i].name, readings[i].sample.Seen, len(readings[i].words)))
 		})
 	}
 	all.Wait()
@@ -100,7 +100,8 @@ func readAll(data string, say func(string)) ([]*reading, error) {
 	return readings, nil
 }
 
-// mix makes one sample of those of the corpora. What each keeps aside is shuffled, since learners measure with the first of it.
+// mix makes one sample of those of the corpora. What each keeps aside is shuffled, since learners measure with the
+// first of it.
 func mix(readings []*reading) *train.Sample {
 	var s train.Sample
 	for _, r := range readings {

@@ -25,44 +25,53 @@ import (
 )
 
 func main() {
-	data := flag.String("data", os.Getenv("REFRAIN_DATA"), "folder of the shared data")
-	out := flag.String("out", "hashcodes", "folder of the model")
-	check := flag.Bool("check", false, "compare with the files that are there instead of writing them")
-	hash := flag.Bool("hash", false, "print the hashes of words from stdin")
+	var o options
+	flag.StringVar(&o.data, "data", os.Getenv("REFRAIN_DATA"), "folder of the shared data")
+	flag.StringVar(&o.out, "out", "hashcodes", "folder of the model")
+	flag.BoolVar(&o.check, "check", false, "compare with the files that are there instead of writing them")
+	flag.BoolVar(&o.hash, "hash", false, "print the hashes of words from stdin")
 	flag.Parse()
-	err := run(*data, *out, *check, *hash)
-	if err != nil {
+	if err := o.run(); err != nil {
 		fmt.Fprintln(os.Stderr, "defaultmodel:", err)
 		os.Exit(1)
 	}
 }
 
-func run(data, out string, check, hash bool) error {
-	if hash {
-		return printHashes(os.Stdin, os.Stdout)
-	}
-	if data == "" {
-		return errors.New("where is the data? set REFRAIN_DATA, or -data")
-	}
-	made, err := generate(context.Background(), data, func(s string) { fmt.Fprintln(os.Stderr, s) })
-	if err != nil {
-		return err
-	}
-	return errors.Join(writeOrCompare(filepath.Join(out, "default.model"), made.model, check),
-		writeOrCompare(filepath.Join(out, "default_vocabulary.txt"), made.list, check))
+// options are the flags.
+type options struct {
+	data, out   string
+	check, hash bool
 }
 
-// writeOrCompare writes a file, or compares it.
-func writeOrCompare(path string, content []byte, check bool) error {
-	if !check {
-		return os.WriteFile(path, content, 0o644)
+func (o *options) run() error {
+	if o.hash {
+		return printHashes(os.Stdin, os.Stdout)
 	}
-	there, err := os.ReadFile(path)
+	if o.data == "" {
+		return errors.New("where is the data? set REFRAIN_DATA, or -data")
+	}
+	made, err := generate(context.Background(), o.data, func(s string) { fmt.Fprintln(os.Stderr, s) })
 	if err != nil {
 		return err
 	}
-	if !bytes.Equal(there, content) {
-		return fmt.Errorf("%s is not what the data give: %d bytes, and %d are made of them", path, len(there), len(content))
+	put := writeFile
+	if o.check {
+		put = compareFile
+	}
+	return errors.Join(put(filepath.Join(o.out, "default.model"), made.model),
+		put(filepath.Join(o.out, "default_vocabulary.txt"), made.list))
+}
+
+func writeFile(path string, content []byte) error { return os.WriteFile(path, content, 0o644) }
+
+// compareFile says how a file differs from its content.
+func compareFile(path string, content []byte) error {
+	existing, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(existing, content) {
+		return fmt.Errorf("%s is not what the data give: %d bytes, and %d are made of them", path, len(existing), len(content))
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ const (
 // capitalised are English words with a capital letter that are no names.
 var capitalised = []string{"i", "i'm", "i'll", "i've", "i'd"}
 
-// allowed are the words that may stand in the vocabulary. Each must be the common word of at least one language: met in
+// allowed are the words that may stand in the vocabulary. Each must be the common word of at least one language: seen in
 // several corpora of it or with many authors, and not written like a name in any of them.
 func allowed(readings []*reading, out *exclusions) []string {
 	byLanguage := map[string][]*reading{}
@@ -29,7 +29,7 @@ func allowed(readings []*reading, out *exclusions) []string {
 	words := map[string]bool{}
 	for _, some := range byLanguage {
 		for word := range common(some) {
-			if plain(word) && !out.has(word) {
+			if plain(word) && !out.contains(word) {
 				words[word] = true
 			}
 		}
@@ -102,7 +102,7 @@ type exclusions struct {
 
 const shortestStem, longestStem = 3, 12 // characters
 
-func (e *exclusions) has(word string) bool {
+func (e *exclusions) contains(word string) bool {
 	if e.words[hashOf(word)] {
 		return true
 	}

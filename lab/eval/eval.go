@@ -1,5 +1,5 @@
-// Package eval is what the tables of docs/measurements/evaluation.md have in common: how good codes and searches are on real text, where
-// bench says how fast they are.
+// Package eval is what the tables of docs/measurements/evaluation.md have in common: how good codes and searches are on
+// real text, where bench says how fast they are.
 //
 // A table is a function from a Config to a report.Report.
 package eval

@@ -41,7 +41,8 @@ func (c *Config) modelFile(name string) string {
 	if c.Models == "" {
 		return ""
 	}
-	return filepath.Join(c.Models, fmt.Sprintf("%s-seed%d%s.model", strings.ReplaceAll(name, " ", "-"), c.Seed, Size(c, "", "-quick")))
+	return filepath.Join(c.Models, fmt.Sprintf("%s-seed%d%s.model", strings.ReplaceAll(name, " ", "-"), c.Seed,
+		Size(c, "", "-quick")))
 }
 
 func readModel(path string) (*hashcodes.Model, error) {

@@ -45,21 +45,22 @@ func Find(ctx context.Context, named string) (*Binary, error) {
 	}
 	b, err := Build(ctx)
 	if err != nil && ctx.Err() == nil {
-		return nil, fmt.Errorf("no refrain to measure: none beside %s, none on PATH, none built: %w; name one with --refrain FILE", self, err)
+		return nil, fmt.Errorf("no refrain to measure: none beside %s, none on PATH, none built: %w; name one with "+
+			"--refrain FILE", self, err)
 	}
 	return b, err
 }
 
 // open is a binary that is there: never looked up on PATH.
 func open(path string) (*Binary, error) {
-	whole, err := filepath.Abs(path)
+	abs, err := filepath.Abs(path)
 	if err == nil {
-		_, err = exec.LookPath(whole)
+		_, err = exec.LookPath(abs)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("--refrain %s: %w", path, errors.Unwrap(err))
 	}
-	return &Binary{Path: whole}, nil
+	return &Binary{Path: abs}, nil
 }
 
 // Build makes the binary from the source in the working directory.
@@ -69,14 +70,14 @@ func Build(ctx context.Context) (*Binary, error) {
 		return nil, err
 	}
 	b := &Binary{Path: filepath.Join(folder, "refrain"), folder: folder}
-	said, err := exec.CommandContext(ctx, "go", "build", "-o", b.Path, "refrain/cmd/refrain").CombinedOutput()
+	output, err := exec.CommandContext(ctx, "go", "build", "-o", b.Path, "refrain/cmd/refrain").CombinedOutput()
 	switch {
 	case err == nil:
 		return b, nil
 	case ctx.Err() != nil:
 		err = errors.New("interrupted")
 	default:
-		err = fmt.Errorf("go build: %w: %s", err, bytes.TrimSpace(said))
+		err = fmt.Errorf("go build: %w: %s", err, bytes.TrimSpace(output))
 	}
 	b.Remove()
 	return nil, err

@@ -28,7 +28,8 @@ func TestFindNamed(t *testing.T) {
 	if _, err := os.Stat(b.Path); err != nil {
 		t.Errorf("a binary that was only found is gone: %v", err)
 	}
-	for name, want := range map[string]string{"new": "--refrain new: ", "notes": "--refrain notes: permission denied", "go": "--refrain go: "} {
+	for name, want := range map[string]string{"new": "--refrain new: ", "notes": "--refrain notes: permission denied",
+		"go": "--refrain go: "} {
 		if b, err := Find(t.Context(), name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %+v, %v; want %s", name, b, err, want)
 		}

@@ -52,12 +52,15 @@ const (
 
 // SVG draws the plot.
 func (p *Plot) SVG() []byte {
-	x, y := scale{axis: p.X, from: plotLeft, to: plotWidth - plotRight}, scale{axis: p.Y, from: plotHeight - plotBottom, to: plotTop}
+	x, y := scale{axis: p.X, from: plotLeft, to: plotWidth - plotRight},
+		scale{axis: p.Y, from: plotHeight - plotBottom, to: plotTop}
 	x.fit(p.Curves, func(c *Curve) []float64 { return c.X })
 	y.fit(p.Curves, func(c *Curve) []float64 { return c.Y })
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+"\n", plotWidth, plotHeight)
-	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="white"/><text x="%d" y="20" font-size="14">%s</text>`+"\n", plotLeft, html.EscapeString(p.Title))
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+"\n",
+		plotWidth, plotHeight)
+	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="white"/><text x="%d" y="20" font-size="14">%s</text>`+"\n",
+		plotLeft, html.EscapeString(p.Title))
 	drawAxes(&b, &x, &y)
 	for i := range p.Curves {
 		drawCurve(&b, &x, &y, &p.Curves[i], i)
@@ -110,11 +113,11 @@ func (s *scale) shows(v float64) bool {
 }
 
 func (s *scale) at(v float64) float64 {
-	least, most := s.min, s.max
+	low, high := s.min, s.max
 	if s.axis.Log {
-		v, least, most = math.Log(v), math.Log(least), math.Log(most)
+		v, low, high = math.Log(v), math.Log(low), math.Log(high)
 	}
-	return s.from + (v-least)/(most-least)*(s.to-s.from)
+	return s.from + (v-low)/(high-low)*(s.to-s.from)
 }
 
 // ticks are round values on the axis: of a logarithmic one 1, 2 and 5 times the powers of ten, or only those where the
@@ -139,11 +142,11 @@ func (s *scale) ticks() (list []float64) {
 	return slices.DeleteFunc(list, func(v float64) bool { return v < s.min*(1-1e-9) || v > s.max*(1+1e-9) })
 }
 
-// roundStep is the least of 1, 2 and 5 times a power of ten that is not less.
-func roundStep(least float64) float64 {
-	p := math.Pow(10, math.Floor(math.Log10(least)))
+// roundStep is the smallest of 1, 2 and 5 times a power of ten that is minStep or more.
+func roundStep(minStep float64) float64 {
+	p := math.Pow(10, math.Floor(math.Log10(minStep)))
 	for _, f := range []float64{1, 2, 5} {
-		if f*p >= least {
+		if f*p >= minStep {
 			return f * p
 		}
 	}
@@ -161,20 +164,24 @@ func drawAxes(b *bytes.Buffer, x, y *scale) {
 	fmt.Fprintf(b, `<rect x="%d" y="%d" width="%d" height="%d" fill="none" stroke="#999"/>`+"\n", plotLeft, plotTop,
 		plotWidth-plotLeft-plotRight, plotHeight-plotTop-plotBottom)
 	for _, v := range x.ticks() {
-		fmt.Fprintf(b, `<path d="M%.1f %dv4" stroke="#999"/><text x="%.0f" y="%d" text-anchor="middle">%s</text>`+"\n", x.at(v), plotHeight-plotBottom, x.at(v), plotHeight-plotBottom+18, tickText(v))
+		fmt.Fprintf(b, `<path d="M%.1f %dv4" stroke="#999"/><text x="%.0f" y="%d" text-anchor="middle">%s</text>`+"\n",
+			x.at(v), plotHeight-plotBottom, x.at(v), plotHeight-plotBottom+18, tickText(v))
 	}
 	for _, v := range y.ticks() {
-		fmt.Fprintf(b, `<path d="M%d %.1fh-4" stroke="#999"/><text x="%d" y="%.0f" text-anchor="end">%s</text>`+"\n", plotLeft, y.at(v), plotLeft-6, y.at(v)+4, tickText(v))
+		fmt.Fprintf(b, `<path d="M%d %.1fh-4" stroke="#999"/><text x="%d" y="%.0f" text-anchor="end">%s</text>`+"\n",
+			plotLeft, y.at(v), plotLeft-6, y.at(v)+4, tickText(v))
 	}
-	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="middle">%s</text>`+"\n", (plotLeft+plotWidth-plotRight)/2, plotHeight-10, html.EscapeString(x.axis.Title))
+	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="middle">%s</text>`+"\n", (plotLeft+plotWidth-plotRight)/2,
+		plotHeight-10, html.EscapeString(x.axis.Title))
 	middle := (plotTop + plotHeight - plotBottom) / 2
-	fmt.Fprintf(b, `<text x="14" y="%d" text-anchor="middle" transform="rotate(-90 14 %d)">%s</text>`+"\n", middle, middle, html.EscapeString(y.axis.Title))
+	fmt.Fprintf(b, `<text x="14" y="%d" text-anchor="middle" transform="rotate(-90 14 %d)">%s</text>`+"\n", middle, middle,
+		html.EscapeString(y.axis.Title))
 }
 
-func drawCurve(b *bytes.Buffer, x, y *scale, c *Curve, place int) {
+func drawCurve(b *bytes.Buffer, x, y *scale, c *Curve, index int) {
 	colour, dashes := c.Colour, c.Dashes
 	if colour == "" {
-		colour = Colours[place%len(Colours)]
+		colour = Colours[index%len(Colours)]
 	}
 	if dashes == "" {
 		dashes = "none"
@@ -189,8 +196,10 @@ func drawCurve(b *bytes.Buffer, x, y *scale, c *Curve, place int) {
 			fmt.Fprintf(&dots, `<circle cx="%.1f" cy="%.1f" r="3" fill="%s"/>`, x.at(c.X[i]), y.at(c.Y[i]), colour)
 		}
 	}
-	fmt.Fprintf(b, `<polyline fill="none" stroke="%s" stroke-width="1.5" stroke-dasharray="%s" points="%s"/>%s`, colour, dashes, points.Bytes(), dots.Bytes())
-	left, legend := plotWidth-plotRight+10, plotTop+14+16*place
-	fmt.Fprintf(b, `<path d="M%d %dh26" stroke="%s" stroke-width="1.5" stroke-dasharray="%s"/><text x="%d" y="%d">%s</text>`+"\n",
+	fmt.Fprintf(b, `<polyline fill="none" stroke="%s" stroke-width="1.5" stroke-dasharray="%s" points="%s"/>%s`, colour,
+		dashes, points.Bytes(), dots.Bytes())
+	left, legend := plotWidth-plotRight+10, plotTop+14+16*index
+	fmt.Fprintf(b, `<path d="M%d %dh26" stroke="%s" stroke-width="1.5" stroke-dasharray="%s"/>`+
+		`<text x="%d" y="%d">%s</text>`+"\n",
 		left, legend-4, colour, dashes, left+32, legend, html.EscapeString(c.Name))
 }

@@ -102,5 +102,6 @@ func Machine() string {
 			}
 		}
 	}
-	return fmt.Sprintf("%d CPUs of %s, %s, %s/%s", runtime.NumCPU(), name, units.Bytes(memory.Total()), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("%d CPUs of %s, %s, %s/%s", runtime.NumCPU(), name, units.Bytes(memory.Total()),
+		runtime.GOOS, runtime.GOARCH)
 }

@@ -16,10 +16,12 @@ func TestReplace(t *testing.T) {
 		t.Errorf("got %q, %v; want %q", got, err, want)
 	}
 	got, err = Bench.Replace(got, "b", "x\n")
-	if want := "# A\n\n<!-- bench:a -->\nnew\n<!-- /bench -->\ntext\n<!-- bench:b -->\nx\n<!-- /bench -->\nend"; err != nil || string(got) != want {
+	want := "# A\n\n<!-- bench:a -->\nnew\n<!-- /bench -->\ntext\n<!-- bench:b -->\nx\n<!-- /bench -->\nend"
+	if err != nil || string(got) != want {
 		t.Errorf("got %q, %v; want %q", got, err, want)
 	}
-	for _, document := range []string{"", "<!-- bench:a -->", "<!-- bench:a -->\n<!-- bench:b -->\n<!-- /bench -->", "<!-- bench:aa -->\n<!-- /bench -->"} {
+	for _, document := range []string{"", "<!-- bench:a -->", "<!-- bench:a -->\n<!-- bench:b -->\n<!-- /bench -->",
+		"<!-- bench:aa -->\n<!-- /bench -->"} {
 		if got, err := Bench.Replace([]byte(document), "a", "new\n"); err == nil {
 			t.Errorf("%q became %q, want an error", document, got)
 		}
@@ -74,7 +76,8 @@ func TestMarkdown(t *testing.T) {
 	g := Grid{Caption: "of it", Head: []string{"a", "b"}}
 	g.Add(1, "two")
 	r.Grids = append(r.Grids, g)
-	want := "T.\n\nMachine: m, g. Date: d. Command: `c`.\nData: x.\n\n![T](p.svg)\n\nof it\n\n| a | b |\n|---|---|\n| 1 | two |\n\n- n\n"
+	want := "T.\n\nMachine: m, g. Date: d. Command: `c`.\nData: x.\n\n![T](p.svg)\n\nof it\n\n| a | b " +
+		"|\n|---|---|\n| 1 | two |\n\n- n\n"
 	if got := r.Markdown(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -97,12 +100,14 @@ func TestPlot(t *testing.T) {
 		Annotations: []Annotation{{X: 10, Y: 0.5, Text: "here"}},
 	}
 	got := p.SVG()
-	for _, want := range []string{"a &lt; b", `points="70.0,410.0 365.0,225.0 660.0,40.0 "`, `<circle cx="365.0" cy="225.0" r="5"`, ">100<", ">0.2<"} {
+	for _, want := range []string{"a &lt; b", `points="70.0,410.0 365.0,225.0 660.0,40.0 "`,
+		`<circle cx="365.0" cy="225.0" r="5"`, ">100<", ">0.2<"} {
 		if !bytes.Contains(got, []byte(want)) {
 			t.Errorf("no %s in\n%s", want, got)
 		}
 	}
-	if n := bytes.Count(got, []byte(`r="3"`)); n != 3 || bytes.Contains(got, []byte("NaN")) || bytes.Contains(got, []byte("Inf")) {
+	if n := bytes.Count(got, []byte(`r="3"`)); n != 3 || bytes.Contains(got, []byte("NaN")) ||
+		bytes.Contains(got, []byte("Inf")) {
 		t.Errorf("%d dots in\n%s", n, got)
 	}
 }

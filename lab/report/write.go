@@ -34,9 +34,9 @@ func (m Markers) Replace(document []byte, name, markdown string) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	whole := append([]byte{}, document[:from]...)
-	whole = fmt.Appendf(whole, "\n%s", markdown)
-	return append(whole, document[to:]...), nil
+	out := append([]byte{}, document[:from]...)
+	out = fmt.Appendf(out, "\n%s", markdown)
+	return append(out, document[to:]...), nil
 }
 
 // find says where a table stands: between its markers.

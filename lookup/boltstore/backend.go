@@ -181,12 +181,12 @@ func (e *editor) add(w *record.Batch) {
 	}
 	sort.Strings(sets)
 	for _, set := range sets {
-		e.cut(set, capped[set], w.Cap)
+		e.trim(set, capped[set], w.Cap)
 	}
 }
 
-// cut removes all but the last n members of a part.
-func (e *editor) cut(set string, slice record.Slice, n int) {
+// trim removes all but the last n members of a part.
+func (e *editor) trim(set string, slice record.Slice, n int) {
 	b := e.bucket(slice)
 	if e.err != nil {
 		return

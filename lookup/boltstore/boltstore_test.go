@@ -42,13 +42,15 @@ func TestConformance(t *testing.T) {
 
 func event(i int) lookup.Change {
 	o := feed.Occurrence{Post: fmt.Sprint(i), Time: feed.Time(10 + i), Author: "a", Text: strings.Repeat("words ", 20)}
-	return lookup.Change{Match: storetest.Match(o, feed.Occurrence{Post: fmt.Sprint("origin", i/3), Time: 1}, feed.GroupHash([]uint64{uint64(i / 3)}), 1)}
+	return lookup.Change{Match: storetest.Match(o, feed.Occurrence{Post: fmt.Sprint("origin", i/3), Time: 1},
+		feed.GroupHash([]uint64{uint64(i / 3)}), 1)}
 }
 
 func TestTheFileKeepsDataAndCursor(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sub", "lookup.db")
 	s := mustOpen(t, path, time.Now)
-	if _, err := Open(Config{Path: path, Retention: storetest.Retention, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}); err == nil || !strings.Contains(err.Error(), "another process") {
+	if _, err := Open(Config{Path: path, Retention: storetest.Retention, Now: time.Now,
+		Logger: slog.New(slog.DiscardHandler)}); err == nil || !strings.Contains(err.Error(), "another process") {
 		t.Errorf("a second one: %v", err)
 	}
 	if err := s.Apply(t.Context(), []lookup.Change{event(1)}); err != nil {

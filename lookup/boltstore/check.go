@@ -23,14 +23,14 @@ func Check(path string, report func(Finding), progress func(bytes int64) bool) (
 	}
 	c := Checked{Bytes: info.Size()}
 	var read int64
-	w := walker{file: raw, size: info.Size(), found: func(x Finding) bool { report(x); return true }}
+	w := walker{file: raw, size: info.Size(), bothMetas: true, found: func(x Finding) bool { report(x); return true }}
 	w.entry = func(e entry) {
 		c.Entries++
 		if read += int64(len(e.key) + len(e.value)); progress != nil && !progress(read) {
 			w.over = true
 		}
 	}
-	w.walk(true)
+	w.walk()
 	return c, nil
 }
 

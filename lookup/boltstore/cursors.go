@@ -20,7 +20,7 @@ func (s *Store) Get(ctx context.Context, key string) (value []byte, err error) {
 	if err := topic.CheckKey(key); err != nil {
 		return nil, fmt.Errorf("get: %w", err)
 	}
-	s.file.resume(s.forget)
+	s.file.resume(s.dropCursors)
 	s.mu.Lock()
 	waiting, ok := s.cursors[key]
 	s.mu.Unlock()
@@ -51,8 +51,8 @@ func (s *Store) Put(_ context.Context, key string, value []byte) error {
 	return nil
 }
 
-// forget drops the cursors that wait: they stand for what is gone.
-func (b *backend) forget() {
+// dropCursors drops the cursors that wait: they stand for what is gone.
+func (b *backend) dropCursors() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	clear(b.cursors)

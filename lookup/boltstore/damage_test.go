@@ -165,7 +165,8 @@ func TestDamageAtTheStart(t *testing.T) {
 					t.Error(err)
 				}
 			}
-			t.Logf("%d tries: %d harmless, %d found when it was opened, %d when it was read, %d unseen", tries, harmless, atOpen, atRead, unseen)
+			t.Logf("%d tries: %d harmless, %d found when it was opened, %d when it was read, %d unseen", tries, harmless,
+				atOpen, atRead, unseen)
 		})
 	}
 }
@@ -191,7 +192,8 @@ func TestDamageWhileRunning(t *testing.T) {
 		if i%2 == 0 {
 			answers(t, s)
 		}
-		if err := s.Apply(t.Context(), []lookup.Change{event(r.IntN(damagedEvents))}); err != nil && !errors.Is(err, lookup.ErrUnavailable) && !errors.Is(err, lookup.ErrRewound) {
+		if err := s.Apply(t.Context(), []lookup.Change{event(r.IntN(damagedEvents))}); err != nil &&
+			!errors.Is(err, lookup.ErrUnavailable) && !errors.Is(err, lookup.ErrRewound) {
 			t.Fatal(err)
 		}
 		damaged += s.file.times
@@ -217,7 +219,8 @@ func TestWhoAppliesIsTold(t *testing.T) {
 	if _, err := s.Reuse(ctx, "", "1", lookup.Page{}); !errors.Is(err, lookup.ErrUnavailable) {
 		t.Errorf("asked: %v", err)
 	}
-	for what, err := range map[string]error{"check": s.Check(ctx), "apply": s.Apply(ctx, nil), "put": s.Put(ctx, "c", []byte("2"))} {
+	for what, err := range map[string]error{"check": s.Check(ctx), "apply": s.Apply(ctx, nil),
+		"put": s.Put(ctx, "c", []byte("2"))} {
 		if !errors.Is(err, lookup.ErrRewound) {
 			t.Errorf("%s: %v", what, err)
 		}
@@ -232,7 +235,8 @@ func TestWhoAppliesIsTold(t *testing.T) {
 }
 
 func TestWhatIsNoIndex(t *testing.T) {
-	for name, content := range map[string]string{"text": "this is no index\n", "zeros": strings.Repeat("\x00", 100_000), "empty": "", "a byte": "x"} {
+	for name, content := range map[string]string{"text": "this is no index\n", "zeros": strings.Repeat("\x00", 100_000),
+		"empty": "", "a byte": "x"} {
 		path := filepath.Join(t.TempDir(), "lookup.db")
 		mustWrite(t, path, []byte(content))
 		s := mustOpenQuietly(t, path, time.Now)

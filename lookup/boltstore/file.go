@@ -97,7 +97,8 @@ func (f *file) open() error {
 func openLocked(path string) (*os.File, error) {
 	raw, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if errors.Is(err, os.ErrPermission) {
-		return nil, fmt.Errorf("%w: give this user the right to read and write it, or remove it: it is made again from the event topic", err)
+		return nil, fmt.Errorf("%w: give this user the right to read and write it, or remove it: it is made again "+
+			"from the event topic", err)
 	}
 	if err != nil {
 		return nil, err
@@ -126,7 +127,7 @@ func verify(raw *os.File) error {
 	}
 	var first *Finding
 	w := walker{file: raw, size: info.Size(), found: func(x Finding) bool { first = &x; return false }}
-	w.walk(false)
+	w.walk()
 	if first != nil {
 		return fmt.Errorf("%w at offset %d: %s", errDamaged, first.Offset, first.Reason)
 	}
@@ -135,7 +136,8 @@ func verify(raw *os.File) error {
 
 // openBolt opens a file that has been verified. One of an earlier format is begun anew.
 func (f *file) openBolt(raw *os.File) error {
-	db, err := bbolt.Open(f.path, 0o600, &bbolt.Options{NoFreelistSync: true, FreelistType: bbolt.FreelistMapType, OpenFile: first(raw)})
+	db, err := bbolt.Open(f.path, 0o600, &bbolt.Options{NoFreelistSync: true, FreelistType: bbolt.FreelistMapType,
+		OpenFile: first(raw)})
 	if err != nil {
 		return err
 	}
@@ -229,7 +231,7 @@ func (f *file) try(do func(*bbolt.DB) error) error {
 	return guarded(func() error { return do(f.db) })
 }
 
-// replace begins the file anew. Of several that have met the same damage the first one does.
+// replace begins the file anew. Of several that have found the same damage the first one does.
 func (f *file) replace(why error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -237,13 +239,13 @@ func (f *file) replace(why error) {
 		return
 	}
 	f.state = fileLost
-	f.drop()
+	f.abandon()
 	f.setAside(why)
 	f.reopen()
 }
 
-// drop lets go of a damaged file, but not of the memory that it is mapped to: bbolt may hold a lock for ever.
-func (f *file) drop() {
+// abandon lets go of a damaged file, but not of the memory that it is mapped to: bbolt may hold a lock for ever.
+func (f *file) abandon() {
 	f.raw.Close()
 	f.db, f.raw = nil, nil
 	f.times++
@@ -251,7 +253,8 @@ func (f *file) drop() {
 
 func (f *file) reopen() {
 	if f.times >= maxDamages {
-		f.log.Error("lookup: the index stays closed: its file proved damaged again and again; the disk or the memory may be failing", "file", f.path, "times", f.times)
+		f.log.Error("lookup: the index stays closed: its file proved damaged again and again; the disk or the memory "+
+			"may be failing", "file", f.path, "times", f.times)
 		return
 	}
 	if err := f.open(); err != nil {
@@ -277,11 +280,11 @@ func (f *file) rewound() error {
 }
 
 // resume goes on with the new file, once whoever applies knows that it is empty.
-func (f *file) resume(forget func()) {
+func (f *file) resume(reset func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.state == fileReported {
-		forget()
+		reset()
 		f.state = fileIntact
 	}
 }
@@ -305,7 +308,8 @@ func (f *file) setAside(why error) {
 	f.damages.Add(context.Background(), 1)
 	to := f.path + ".damaged-" + time.Now().UTC().Format("20060102T150405.000")
 	err := os.Rename(f.path, to)
-	f.log.Error("lookup: the index is damaged, moved aside, and made again from the event topic; what the topic has dropped is missing until it expires",
+	f.log.Error("lookup: the index is damaged, moved aside, and made again from the event topic; what the topic "+
+		"has dropped is missing until it expires",
 		"file", f.path, "to", to, "reason", why, "error", err,
 		"hint", "nothing to do; if it happens again, check the disk and the memory. The file that was moved aside may be removed")
 	old, _ := filepath.Glob(f.path + ".damaged-*")

@@ -79,7 +79,8 @@ type walker struct {
 	over   bool
 	bucket []byte
 
-	unsummed bool // the file is of the format whose entries have no sums
+	bothMetas bool // a damaged meta page is a finding, even if the other one is whole
+	unsummed  bool // the file is of the format whose entries have no sums
 }
 
 func (w *walker) report(offset int64, format string, args ...any) {
@@ -90,8 +91,8 @@ func (w *walker) report(offset int64, format string, args ...any) {
 
 // walk visits all that can be reached. A meta page that is damaged is found only where both are wanted: bbolt goes by
 // the other one, which stands for the state one transaction earlier.
-func (w *walker) walk(bothMetas bool) {
-	if !w.findMeta(bothMetas) {
+func (w *walker) walk() {
+	if !w.findMeta() {
 		return
 	}
 	w.seen = make([]uint64, w.meta.pages/64+1)
@@ -106,18 +107,19 @@ func (w *walker) freeList() {
 	b, at := make([]byte, headerSize), int64(w.meta.list)*w.meta.pageSize
 	_, err := w.file.ReadAt(b, at)
 	le := binary.LittleEndian
-	if err != nil || le.Uint64(b) != w.meta.list || le.Uint16(b[8:]) != flagList || le.Uint16(b[10:]) != 0 || le.Uint32(b[12:]) != 0 {
+	if err != nil || le.Uint64(b) != w.meta.list || le.Uint16(b[8:]) != flagList || le.Uint16(b[10:]) != 0 ||
+		le.Uint32(b[12:]) != 0 {
 		w.report(at, "page %d: not an empty list of free pages", w.meta.list)
 	}
 }
 
-func (w *walker) findMeta(both bool) bool {
+func (w *walker) findMeta() bool {
 	var metas []meta
 	for page, at := range w.metaOffsets() {
 		m, why := w.readMeta(page, at)
 		if why == "" {
 			metas = append(metas, m)
-		} else if both {
+		} else if w.bothMetas {
 			w.report(at, "meta page %d: %s", page, why)
 		}
 	}
@@ -168,7 +170,8 @@ func (w *walker) readMeta(page int, at int64) (m meta, why string) {
 	case size < minPageSize || size > maxPageSize || size&(size-1) != 0:
 		return m, fmt.Sprintf("pages of %d bytes", size)
 	}
-	return meta{page: page, pageSize: size, root: le.Uint64(body[16:]), list: le.Uint64(body[32:]), pages: le.Uint64(body[40:]), txid: le.Uint64(body[48:])}, ""
+	return meta{page: page, pageSize: size, root: le.Uint64(body[16:]), list: le.Uint64(body[32:]),
+		pages: le.Uint64(body[40:]), txid: le.Uint64(body[48:])}, ""
 }
 
 // tree visits the pages below one, whose keys are to be from low on and below high; nil is no bound.
@@ -199,8 +202,8 @@ func (w *walker) readPage(id uint64, at int64, to *level) ([]byte, error) {
 		return nil, err
 	}
 	le := binary.LittleEndian
-	if is := le.Uint64(b); is != id {
-		return nil, fmt.Errorf("it says that it is page %d", is)
+	if got := le.Uint64(b); got != id {
+		return nil, fmt.Errorf("it says that it is page %d", got)
 	}
 	n := uint64(le.Uint32(b[12:])) + 1
 	if id+n > w.meta.pages || int64(n)*w.meta.pageSize > maxPageBytes {
@@ -239,11 +242,11 @@ func (w *walker) page(b []byte, at int64, low, high []byte, depth int) {
 		return
 	}
 	for i, e := range elements {
-		until := high
+		upper := high
 		if i+1 < len(elements) {
-			until = elements[i+1].key
+			upper = elements[i+1].key
 		}
-		w.tree(e.page, e.key, until, depth+1)
+		w.tree(e.page, e.key, upper, depth+1)
 	}
 }
 

@@ -26,7 +26,8 @@ func spans(set string, now Slice, after Member, before *Member, limit int) []Spa
 }
 
 // latest returns the members of a set over all its parts, the latest first.
-func (s *Store) latest(ctx context.Context, set string, now Slice, after Member, before *Member, limit int) ([]Member, error) {
+func (s *Store) latest(ctx context.Context, set string, now Slice, after Member, before *Member,
+	limit int) ([]Member, error) {
 	parts, err := s.backend.Range(ctx, spans(set, now, after, before, limit))
 	if err != nil {
 		return nil, err
@@ -48,27 +49,27 @@ func (s *Store) Reuse(ctx context.Context, source, id string, page lookup.Page) 
 	if err := s.read(ctx, p, []postID{{source, id}}, nil); err != nil {
 		return answer, err
 	}
-	asked := p.posts[postID{source, id}]
-	if asked.deleted != there || s.authors.hides(asked) {
+	target := p.posts[postID{source, id}]
+	if target.deleted != present || s.authors.hides(target) {
 		return answer, lookup.ErrDeleted
 	}
-	err := s.readAllPages(ctx, p.now, []*post{asked})
+	err := s.readAllPages(ctx, p.now, []*post{target})
 	if err != nil {
 		return answer, err
 	}
-	if answer.RepeatOf, err = s.repeatOf(ctx, p, asked); err != nil {
+	if answer.RepeatOf, err = s.repeatOf(ctx, p, target); err != nil {
 		return answer, err
 	}
-	list := listing{page: page, now: p.now, post: asked}
-	for g, t := range asked.groups() {
-		list.add(g, beyond(t, source, id))
+	list := listing{page: page, now: p.now, post: target}
+	for g, t := range target.groups() {
+		list.add(g, positionAfter(t, source, id))
 	}
 	answer.RepeatedBy, answer.Total, answer.Next, err = s.list(ctx, &list)
 	return answer, err
 }
 
-func (s *Store) repeatOf(ctx context.Context, p *pass, asked *post) ([]lookup.RepeatOf, error) {
-	reuses := slices.Collect(asked.reuses())
+func (s *Store) repeatOf(ctx context.Context, p *pass, target *post) ([]lookup.RepeatOf, error) {
+	reuses := slices.Collect(target.reuses())
 	groups := make([]feed.Hash, len(reuses))
 	for i, r := range reuses {
 		groups[i] = r.group
@@ -76,7 +77,7 @@ func (s *Store) repeatOf(ctx context.Context, p *pass, asked *post) ([]lookup.Re
 	if err := s.read(ctx, p, nil, groups); err != nil {
 		return nil, err
 	}
-	hidden, err := s.hidden(ctx, p, asked.witnesses())
+	hidden, err := s.hidden(ctx, p, target.witnesses())
 	if err != nil {
 		return nil, err
 	}
@@ -133,11 +134,11 @@ func (s *Store) hideFirst(ctx context.Context, p *pass, g *group) error {
 	if err != nil {
 		return err
 	}
-	gone := map[postID]bool{}
+	removed := map[postID]bool{}
 	for _, id := range ids {
-		gone[id] = hidden(lookup.Occurrence{Source: id.source, Post: id.id})
+		removed[id] = hidden(lookup.Occurrence{Source: id.source, Post: id.id})
 	}
-	g.forget(gone)
+	g.removePosts(removed)
 	return nil
 }
 
@@ -178,22 +179,22 @@ func (l *listing) add(g feed.Hash, after Member) {
 	l.groups, l.after = append(l.groups, g), append(l.after, after)
 }
 
-// own counts, of each group, those of the asked post's sentences that repeat it after the group's position.
-func (l *listing) own() map[feed.Hash]int {
-	own := map[feed.Hash]int{}
+// ownCounts counts, by group, the sentences of the post itself that repeat it after the group's position.
+func (l *listing) ownCounts() map[feed.Hash]int {
+	counts := map[feed.Hash]int{}
 	if l.post == nil {
-		return own
+		return counts
 	}
 	after := make(map[feed.Hash]*Member, len(l.groups))
 	for i := range l.groups {
 		after[l.groups[i]] = &l.after[i]
 	}
 	for r := range l.post.reuses() {
-		if a := after[r.group]; a != nil && a.Less(memberOf(l.post.repeatedBy(r), false)) {
-			own[r.group]++
+		if a := after[r.group]; a != nil && a.Less(groupMember(l.post.repeatedBy(r))) {
+			counts[r.group]++
 		}
 	}
-	return own
+	return counts
 }
 
 // list returns one page, how many there are on all pages, and what the next page goes on after.
@@ -203,23 +204,23 @@ func (s *Store) list(ctx context.Context, l *listing) (page []lookup.RepeatedBy,
 		return nil, 0, "", err
 	}
 	limit := max(l.page.Limit, 0)
-	own := l.own()
+	ownCounts := l.ownCounts()
 	var all []found
 	for first := 0; first < len(l.groups); first += maxGroupsInMemory {
 		last := min(first+maxGroupsInMemory, len(l.groups))
-		n, some, err := s.listSome(ctx, l, own, first, last, before, limit)
+		n, some, err := s.listSome(ctx, l, ownCounts, first, last, before, limit)
 		if err != nil {
 			return nil, 0, "", err
 		}
 		total += n
 		if all = append(all, some...); limit > 0 && len(all) > 0 {
-			all = l.best(all, limit)
+			all = l.sortPage(all, limit)
 		}
 	}
 	if limit == 0 {
 		return nil, total, "", nil
 	}
-	if page, next, err = l.cut(all, limit); err != nil {
+	if page, next, err = l.newPage(all, limit); err != nil {
 		return nil, 0, "", err
 	}
 	page, err = s.withoutHidden(ctx, page)
@@ -230,13 +231,14 @@ func (s *Store) list(ctx context.Context, l *listing) (page []lookup.RepeatedBy,
 const maxGroupsInMemory = 256
 
 // listSome counts what repeats some of the groups, and returns those that may come onto the page.
-func (s *Store) listSome(ctx context.Context, l *listing, own map[feed.Hash]int, first, last int, before *Member, limit int) (total int, all []found, err error) {
-	var wanted []Span
+func (s *Store) listSome(ctx context.Context, l *listing, ownCounts map[feed.Hash]int, first, last int, before *Member,
+	limit int) (total int, all []found, err error) {
+	var ranges []Span
 	for i, g := range l.groups[first:last] {
-		total -= own[g]
-		wanted = append(wanted, spans(repeatedByKey(g), l.now, l.after[first+i], before, limit+1+own[g])...)
+		total -= ownCounts[g]
+		ranges = append(ranges, spans(repeatedByKey(g), l.now, l.after[first+i], before, limit+1+ownCounts[g])...)
 	}
-	counts, err := s.backend.Count(ctx, wanted)
+	counts, err := s.backend.Count(ctx, ranges)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -246,7 +248,7 @@ func (s *Store) listSome(ctx context.Context, l *listing, own map[feed.Hash]int,
 	if limit == 0 {
 		return total, nil, nil
 	}
-	parts, err := s.backend.Range(ctx, wanted)
+	parts, err := s.backend.Range(ctx, ranges)
 	if err != nil {
 		return 0, nil, err
 	}
@@ -277,8 +279,8 @@ type found struct {
 	group *feed.Hash
 }
 
-// best sorts, and leaves out what is behind the page and the one after it.
-func (l *listing) best(all []found, limit int) []found {
+// sortPage sorts, and leaves out what is behind the page and the one after it.
+func (l *listing) sortPage(all []found, limit int) []found {
 	slices.SortFunc(all, func(a, b found) int { return later(a.Member, b.Member) })
 	all = slices.DeleteFunc(all, func(f found) bool { return l.isOwn(&f) })
 	return all[:min(len(all), limit+1)]
@@ -293,17 +295,17 @@ func (l *listing) isOwn(f *found) bool {
 	return strings.HasPrefix(f.Name, name)
 }
 
-// cut makes a page of the best.
-func (l *listing) cut(best []found, limit int) (page []lookup.RepeatedBy, next string, err error) {
-	for _, f := range best[:min(limit, len(best))] {
+// newPage makes a page of what is sorted.
+func (l *listing) newPage(sorted []found, limit int) (page []lookup.RepeatedBy, next string, err error) {
+	for _, f := range sorted[:min(limit, len(sorted))] {
 		r, err := parseRepeatedBy(f.Member, f.group)
 		if err != nil {
 			return nil, "", err
 		}
 		page = append(page, r)
 	}
-	if len(best) > limit {
-		next = nextPage(best[limit-1].Member)
+	if len(sorted) > limit {
+		next = nextPage(sorted[limit-1].Member)
 	}
 	return page, next, nil
 }

@@ -41,21 +41,21 @@ type deletedAuthors struct {
 	pending atomic.Pointer[map[authorID]feed.Time]
 }
 
-// has reports whether an event made at a time may not show what the author has posted.
-func (a *deletedAuthors) has(source, author string, made feed.Time, now Slice) bool {
+// covers reports whether an event made at a time may not show what the author has posted.
+func (a *deletedAuthors) covers(source, author string, made feed.Time, now Slice) bool {
 	m, ok := a.deletions[authorID{source, author}]
 	return ok && made <= m.until && !m.slice.Dead(now)
 }
 
 // clear takes out of a match what it may not show; without the later occurrence nothing is left of it.
 func (a *deletedAuthors) clear(m *feed.Match, made feed.Time, now Slice) {
-	if a.has(m.Later.Source, m.Later.Author, made, now) {
+	if a.covers(m.Later.Source, m.Later.Author, made, now) {
 		m.Later = feed.Occurrence{}
 	}
-	if a.has(m.Earlier.Source, m.Earlier.Author, made, now) {
+	if a.covers(m.Earlier.Source, m.Earlier.Author, made, now) {
 		m.Earlier = feed.Occurrence{}
 	}
-	if a.has(m.First.Source, m.First.Author, made, now) {
+	if a.covers(m.First.Source, m.First.Author, made, now) {
 		m.First = feed.First{}
 	}
 }
@@ -161,7 +161,8 @@ func (s *Store) removeAuthor(ctx context.Context, c *lookup.Change) error {
 	now, ttl := s.Now()
 	until := c.Time.Add(feed.RetractionLag)
 	name := string(appendOrdered(appendOrdered(nil, c.Deleted.Source), c.Deleted.Author))
-	b := &Batch{Now: now, TTL: ttl, Add: []Entry{{Set: authorDeletionsKey, Slice: now, Member: Member{Time: until, Name: name}}}}
+	b := &Batch{Now: now, TTL: ttl, Add: []Entry{{Set: authorDeletionsKey, Slice: now,
+		Member: Member{Time: until, Name: name}}}}
 	if err := s.backend.Write(ctx, b); err != nil {
 		return err
 	}
@@ -252,16 +253,16 @@ func (s *Store) removeOf(ctx context.Context, ids []postID, authors map[authorID
 	if err := s.read(ctx, p, ids, nil); err != nil {
 		return err
 	}
-	var gone []postID
+	var removed []postID
 	for _, x := range p.posts {
 		if x.isOf(authors) {
-			gone = append(gone, postID{x.source, x.id})
+			removed = append(removed, postID{x.source, x.id})
 		}
 	}
-	if len(gone) == 0 {
+	if len(removed) == 0 {
 		return nil
 	}
-	return s.remove(ctx, gone, departed)
+	return s.remove(ctx, removed, departed)
 }
 
 // postOf reads postKey.

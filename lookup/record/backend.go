@@ -18,10 +18,10 @@
 //
 // # Life
 //
-// Wall time is cut into slices of a quarter of the retention. What is observed is stamped with the slice it was last observed
-// in, and is alive during that slice and the four after it: for the retention at least, for 1.25 times the retention
-// at most. Nothing is looked for one by one to be expired: a set has a part for each slice, which goes whole, and what
-// is dead in a value is left out when it is read.
+// Wall time is cut into slices of a quarter of the retention. What is observed is stamped with the slice it was last
+// observed in, and is alive during that slice and the four after it: for the retention at least, for 1.25 times the
+// retention at most. Nothing is looked for one by one to be expired: a set has a part for each slice, which goes whole,
+// and what is dead in a value is left out when it is read.
 //
 // Two facts observed in different slices are never merged: of two witnesses, texts or times the one observed in the newer
 // slice stays, and the lesser in the order of the feed within a slice. So whatever an answer shows was named, in the slice
@@ -31,8 +31,8 @@
 // # Order of writes
 //
 // Pages that no other leads to yet come first, then the other values, then members. A post that is removed has its pages
-// emptied before its tombstone. An event whose value is there and whose member is not (a crash between) is applied again, for
-// the cursor is stored later; the value says in which slice a member may stand.
+// emptied before its tombstone. An event whose value is there and whose member is not (a crash between) is applied
+// again, for the cursor is stored later; the value says in which slice a member may stand.
 //
 // One goroutine applies at a time. Two processes may for a while (one does not know yet that it was replaced): both
 // apply the same events, so the worst is a witness that is not the oldest.
@@ -79,7 +79,8 @@ type Batch struct {
 	Cap    int // of the parts of author sets
 }
 
-// Value is a value to write, last observed in Slice. The one that it replaces was last observed in Was, 0 when there is none.
+// Value is a value to write, last observed in Slice. The one that it replaces was last observed in Was, 0 when there is
+// none.
 type Value struct {
 	Key   string
 	Data  []byte

@@ -34,7 +34,8 @@ type first struct {
 }
 
 func (f *first) compare(o *first) int {
-	return feed.Key{Time: f.Time, Source: f.Source, Post: f.Post}.Compare(feed.Key{Time: o.Time, Source: o.Source, Post: o.Post})
+	return feed.Key{Time: f.Time, Source: f.Source,
+		Post: f.Post}.Compare(feed.Key{Time: o.Time, Source: o.Source, Post: o.Post})
 }
 
 func (g *group) encode() Value {
@@ -163,12 +164,12 @@ func (g *group) posts() []postID {
 	return ids
 }
 
-// forget takes deleted posts out.
-func (g *group) forget(gone map[postID]bool) {
+// removePosts takes deleted posts out.
+func (g *group) removePosts(removed map[postID]bool) {
 	n := len(g.firsts)
-	g.firsts = slices.DeleteFunc(g.firsts, func(f first) bool { return gone[postID{f.Source, f.Post}] })
+	g.firsts = slices.DeleteFunc(g.firsts, func(f first) bool { return removed[postID{f.Source, f.Post}] })
 	g.dirty = g.dirty || len(g.firsts) < n
-	if g.text != "" && gone[postID{g.owner.Source, g.owner.Post}] {
+	if g.text != "" && removed[postID{g.owner.Source, g.owner.Post}] {
 		g.text, g.owner, g.dirty = "", first{}, true
 	}
 }

@@ -63,27 +63,31 @@ func authorKey(source, author string) string {
 func groupKey(g feed.Hash) string      { return "g" + string(g[:]) }
 func repeatedByKey(g feed.Hash) string { return "r" + string(g[:]) }
 
-// beyond is the position after all sentences of a post at time t.
-func beyond(t feed.Time, source, post string) Member {
+// positionAfter is the position after all sentences of a post at time t.
+func positionAfter(t feed.Time, source, post string) Member {
 	b := appendOrdered(appendOrdered(nil, source), post)
 	return Member{Time: t, Name: string(append(b, 0xff, 0xff, 0xff, 0xff, 0xff))}
 }
 
-// memberOf names a RepeatedBy in the set of an author, or in that of a group.
-func memberOf(r *lookup.RepeatedBy, ofAuthor bool) Member {
+// groupMember names a RepeatedBy in the set of its group.
+func groupMember(r *lookup.RepeatedBy) Member {
+	return Member{Time: r.Later.Time, Name: string(append(repeatedByPrefix(r), r.Later.Author...))}
+}
+
+// authorMember names a RepeatedBy in the set of its author.
+func authorMember(r *lookup.RepeatedBy) Member {
+	return Member{Time: r.Later.Time, Name: string(append(repeatedByPrefix(r), r.Group[:]...))}
+}
+
+// repeatedByPrefix is what both names begin with, with room for the rest.
+func repeatedByPrefix(r *lookup.RepeatedBy) []byte {
 	b := make([]byte, 0, 64)
 	b = appendOrdered(appendOrdered(b, r.Later.Source), r.Later.Post)
 	b = binary.BigEndian.AppendUint32(b, uint32(r.Later.Sentence))
-	b = appendJaccard(append(b, r.Event[:]...), r.Jaccard)
-	if ofAuthor {
-		b = append(b, r.Group[:]...)
-	} else {
-		b = append(b, r.Later.Author...)
-	}
-	return Member{Time: r.Later.Time, Name: string(b)}
+	return appendJaccard(append(b, r.Event[:]...), r.Jaccard)
 }
 
-// parseRepeatedBy reads what memberOf writes; group is that of the set, nil when the set is an author's.
+// parseRepeatedBy reads what groupMember and authorMember write; group is that of the set, nil when the set is an author's.
 func parseRepeatedBy(m Member, group *feed.Hash) (r lookup.RepeatedBy, err error) {
 	rest := m.Name
 	if r.Later.Source, rest, err = cutOrdered(rest); err != nil {

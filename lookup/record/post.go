@@ -24,9 +24,9 @@ import (
 //
 // slice is the newest of all that is in it, or in its pages, age how many slices older a part is. firstNamed is when the
 // first event that names the post as the author's was made. The author of a reuse is a number in the list of the post's
-// authors, from 1, or 0: none; nearly every post has one. Strings are a length and bytes, :u and :i unsigned and signed varints;
-// earlier is how many milliseconds the witness lies before time. The flags: identical,
-// there is a witness, it is of another source than the post.
+// authors, from 1, or 0: none; nearly every post has one. Strings are a length and bytes, :u and :i unsigned and signed
+// varints; earlier is how many milliseconds the witness lies before time. The flags: identical, there is a witness, it
+// is of another source than the post.
 type post struct {
 	source, id string
 
@@ -71,9 +71,9 @@ type membership struct {
 type removal byte
 
 const (
-	there    removal = iota
+	present  removal = iota
 	deleted          // for good
-	departed         // with its author: observed again, it is there again
+	departed         // with its author: observed again, it is present again
 )
 
 // Kinds of records. 1 and 2 were kinds of what is there in earlier formats: they count as not observed.
@@ -130,13 +130,17 @@ func decodePost(source, id string, data []byte, now Slice) (*post, error) {
 		return p, nil
 	}
 	p.was = newest
-	switch kind := d.bytes(1)[0]; kind {
+	switch d.bytes(1)[0] {
 	case postDeleted:
 		p.setDeleted(deleted, newest)
 	case postDeparted:
 		p.setDeleted(departed, newest)
-	case postKnown, postCut:
-		p.decode(&d, kind == postCut, newest, now)
+	case postKnown:
+		names := p.decodeAuthors(&d)
+		p.pages[""].decode(&d, p.source, names, newest, now)
+	case postCut:
+		p.decodeAuthors(&d)
+		p.pages[""].cut, p.pages[""].slice = true, newest
 	case 1, 2:
 		return p, nil
 	default:
@@ -148,18 +152,14 @@ func decodePost(source, id string, data []byte, now Slice) (*post, error) {
 	return p, nil
 }
 
-func (p *post) decode(d *decoder, cut bool, newest, now Slice) {
-	names := []string{}
+// decodeAuthors reads the authors, and returns their names.
+func (p *post) decodeAuthors(d *decoder) (names []string) {
+	names = []string{}
 	for range d.count() {
 		a := authorship{d.string(), feed.Time(d.int())}
 		p.authors, names = append(p.authors, a), append(names, a.author)
 	}
-	root := p.pages[""]
-	if root.cut = cut; cut {
-		root.slice = newest
-		return
-	}
-	root.decode(d, p.source, names, newest, now)
+	return names
 }
 
 // setDeleted makes a post a tombstone.
@@ -172,8 +172,8 @@ func (p *post) indexOf(author string) int {
 	return slices.IndexFunc(p.authors, func(a authorship) bool { return a.author == author })
 }
 
-// name takes in that an event made at a time names the post as an author's. One that had gone with its author is there
-// again.
+// name takes in that an event made at a time names the post as an author's. One that was removed with its author is
+// present again.
 func (p *post) name(author string, made feed.Time) {
 	if p.deleted == departed {
 		was := p.was
@@ -189,28 +189,30 @@ func (p *post) name(author string, made feed.Time) {
 	}
 }
 
-// addReuse adds the reuse of an event of which the post is the later one, and returns what was known of it before (nil: nothing).
+// addReuse adds the reuse of an event of which the post is the later one, and returns what was known of it before (nil:
+// nothing).
 func (p *post) addReuse(m *feed.Match, now Slice) (before *reuse) {
 	page := p.page(m.ID)
 	p.touch(page, now)
-	told := reuse{
-		event: m.ID, group: m.Group, slice: now, author: m.Later.Author, sentence: m.Later.Sentence, time: m.Later.Time, jaccard: m.Jaccard,
+	observed := reuse{
+		event: m.ID, group: m.Group, slice: now, author: m.Later.Author, sentence: m.Later.Sentence, time: m.Later.Time,
+		jaccard:   m.Jaccard,
 		identical: m.Identical, witness: occurrenceOf(&m.Earlier),
 	}
 	known := page.find(m.ID)
 	if known == nil {
-		page.reuses = append(page.reuses, told)
+		page.reuses = append(page.reuses, observed)
 		p.cutFull(page, now)
 		return nil
 	}
 	old := *known
 	if old.slice == now { // one slice: the least; a newer slice: what is observed now
-		told.time = min(told.time, old.time)
-		told.author = max(told.author, old.author) // rather one than none
-		told.identical = told.identical || old.identical
-		told.witness = lesser(told.witness, old.witness)
+		observed.time = min(observed.time, old.time)
+		observed.author = max(observed.author, old.author) // rather one than none
+		observed.identical = observed.identical || old.identical
+		observed.witness = lesser(observed.witness, old.witness)
 	}
-	*known = told
+	*known = observed
 	return &old
 }
 
@@ -266,11 +268,11 @@ func (p *post) groups() map[feed.Hash]feed.Time {
 	return since
 }
 
-// forget takes the names of deleted posts out of what an event says that this one repeats.
-func (p *post) forget(event feed.Hash, gone map[postID]bool) {
+// removeWitness takes a deleted post out of what an event says that this one repeats.
+func (p *post) removeWitness(event feed.Hash, removed map[postID]bool) {
 	page := p.page(event)
 	r := page.find(event)
-	if r != nil && r.witness != nil && gone[postID{r.witness.Source, r.witness.Post}] {
+	if r != nil && r.witness != nil && removed[postID{r.witness.Source, r.witness.Post}] {
 		r.witness = nil
 		p.change(page)
 	}

@@ -13,32 +13,32 @@ func (s *Store) remove(ctx context.Context, ids []postID, how removal) error {
 	if err := s.read(ctx, p, ids, nil); err != nil {
 		return err
 	}
-	var gone []*post
-	marks := &Batch{Now: p.now, TTL: p.ttl}
+	var removed []*post
+	tombstones := &Batch{Now: p.now, TTL: p.ttl}
 	for _, x := range p.posts {
-		if x.deleted == there {
-			gone = append(gone, x)
+		if x.deleted == present {
+			removed = append(removed, x)
 		}
-		mark := &post{source: x.source, id: x.id, was: x.was}
-		mark.setDeleted(how, p.now)
-		marks.Values = append(marks.Values, mark.encode())
+		tombstone := &post{source: x.source, id: x.id, was: x.was}
+		tombstone.setDeleted(how, p.now)
+		tombstones.Values = append(tombstones.Values, tombstone.encode())
 	}
-	if err := s.readAllPages(ctx, p.now, gone); err != nil {
+	if err := s.readAllPages(ctx, p.now, removed); err != nil {
 		return err
 	}
-	if err := s.forget(ctx, gone); err != nil {
+	if err := s.removeTraces(ctx, removed); err != nil {
 		return err
 	}
-	if err := s.empty(ctx, p, gone); err != nil {
+	if err := s.empty(ctx, p, removed); err != nil {
 		return err
 	}
-	return s.backend.Write(ctx, marks)
+	return s.backend.Write(ctx, tombstones)
 }
 
 // empty takes everything out of the pages of posts.
-func (s *Store) empty(ctx context.Context, p *pass, gone []*post) error {
+func (s *Store) empty(ctx context.Context, p *pass, removed []*post) error {
 	b := &Batch{Now: p.now, TTL: p.ttl}
-	for _, x := range gone {
+	for _, x := range removed {
 		for path, g := range x.pages {
 			if path != "" && g.was != 0 {
 				b.Values = append(b.Values, x.encodePage(&page{path: path, was: g.was, slice: p.now}))
@@ -51,11 +51,11 @@ func (s *Store) empty(ctx context.Context, p *pass, gone []*post) error {
 	return s.backend.Write(ctx, b)
 }
 
-// forget takes the traces of posts out of everything but their own records.
-func (s *Store) forget(ctx context.Context, gone []*post) error {
+// removeTraces takes the traces of posts out of everything but their own records.
+func (s *Store) removeTraces(ctx context.Context, removed []*post) error {
 	p := s.newPass()
-	members := map[feed.Hash]map[postID]bool{} // of the groups, those that are gone
-	for _, x := range gone {
+	members := map[feed.Hash]map[postID]bool{} // by group, those that are removed
+	for _, x := range removed {
 		p.remove = append(p.remove, x.allEntries()...)
 		for g := range x.groups() {
 			if members[g] == nil {
@@ -72,12 +72,12 @@ func (s *Store) forget(ctx context.Context, gone []*post) error {
 		return err
 	}
 	for g, ids := range members {
-		p.groups[g].forget(ids)
+		p.groups[g].removePosts(ids)
 	}
 	if err := s.backend.Write(ctx, p.batch()); err != nil {
 		return err
 	}
-	return s.forgetWitnesses(ctx, members)
+	return s.removeWitnesses(ctx, members)
 }
 
 // allEntries is where the reuses of p stand in sets.
@@ -88,20 +88,20 @@ func (p *post) allEntries() (all []Entry) {
 	return all
 }
 
-// forgetWitnesses takes posts out of what others repeat of their groups.
-func (s *Store) forgetWitnesses(ctx context.Context, members map[feed.Hash]map[postID]bool) (err error) {
+// removeWitnesses takes posts out of what others repeat of their groups.
+func (s *Store) removeWitnesses(ctx context.Context, members map[feed.Hash]map[postID]bool) (err error) {
 	p := s.newPass()
-	for g, gone := range members {
-		if p, err = s.forgetWitnessesIn(ctx, p, g, gone); err != nil {
+	for g, removed := range members {
+		if p, err = s.removeWitnessesIn(ctx, p, g, removed); err != nil {
 			return err
 		}
 	}
 	return s.writePass(ctx, p)
 }
 
-// forgetWitnessesIn does so in one group, some of those who repeat it at a time. What has changed is written with that of
+// removeWitnessesIn does so in one group, some of those who repeat it at a time. What has changed is written with that of
 // other groups: it returns the pass to go on with.
-func (s *Store) forgetWitnessesIn(ctx context.Context, p *pass, group feed.Hash, gone map[postID]bool) (*pass, error) {
+func (s *Store) removeWitnessesIn(ctx context.Context, p *pass, group feed.Hash, removed map[postID]bool) (*pass, error) {
 	var before *Member
 	for {
 		found, err := s.latest(ctx, repeatedByKey(group), p.now, beginning, before, s.atOnce)
@@ -113,7 +113,7 @@ func (s *Store) forgetWitnessesIn(ctx context.Context, p *pass, group feed.Hash,
 			return p, err
 		}
 		for _, f := range facts {
-			f.post.forget(f.hash, gone)
+			f.post.removeWitness(f.hash, removed)
 		}
 		if len(p.posts) >= s.atOnce {
 			if err := s.writePass(ctx, p); err != nil {

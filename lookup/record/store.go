@@ -26,7 +26,8 @@ func Default() Config {
 }
 
 func (c *Config) validate() error {
-	return errors.Join(check.Positive("retention", c.Retention), check.Set("now", c.Now != nil), check.AtLeast(1, "at once", c.AtOnce))
+	return errors.Join(check.Positive("retention", c.Retention), check.Set("now", c.Now != nil),
+		check.AtLeast(1, "at once", c.AtOnce))
 }
 
 // Store is the index in a Backend. It has the methods of lookup.Store but those of the cursor.
@@ -134,7 +135,8 @@ func (s *Store) applyMatches(ctx context.Context, changes []lookup.Change) error
 		m := &matches[i]
 		*m = *changes[i].Match
 		s.authors.clear(m, changes[i].Time, p.now)
-		posts = append(posts, postID{m.Later.Source, m.Later.Post}, postID{m.Earlier.Source, m.Earlier.Post}, postID{m.First.Source, m.First.Post})
+		posts = append(posts, postID{m.Later.Source, m.Later.Post}, postID{m.Earlier.Source, m.Earlier.Post},
+			postID{m.First.Source, m.First.Post})
 		groups = append(groups, m.Group)
 	}
 	if err := s.removeHidden(ctx, posts, groups, matches); err != nil {
@@ -252,9 +254,9 @@ func (s *Store) write(ctx context.Context, p *pass) error {
 // entries is where a reuse of p stands in sets.
 func (p *post) entries(r *reuse) []Entry {
 	repetition := p.repeatedBy(r)
-	e := []Entry{{Set: repeatedByKey(r.group), Slice: r.slice, Member: memberOf(repetition, false)}}
+	e := []Entry{{Set: repeatedByKey(r.group), Slice: r.slice, Member: groupMember(repetition)}}
 	if r.author != "" {
-		e = append(e, Entry{Set: authorKey(p.source, r.author), Slice: r.slice, Member: memberOf(repetition, true), Capped: true})
+		e = append(e, Entry{Set: authorKey(p.source, r.author), Slice: r.slice, Member: authorMember(repetition), Capped: true})
 	}
 	return e
 }

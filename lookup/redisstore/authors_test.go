@@ -62,7 +62,8 @@ func TestManyDeletedAuthors(t *testing.T) {
 	var changes []lookup.Change
 	for i := range 2000 {
 		o := feed.Occurrence{Post: fmt.Sprint("post", i), Author: fmt.Sprint("a", i), Time: feed.Time(10 + i), Text: "words"}
-		changes = append(changes, lookup.Change{Match: storetest.Match(o, feed.Occurrence{Post: "origin", Time: 1}, feed.GroupHash([]uint64{1}), 1), Time: 1000})
+		changes = append(changes, lookup.Change{Match: storetest.Match(o, feed.Occurrence{Post: "origin", Time: 1},
+			feed.GroupHash([]uint64{1}), 1), Time: 1000})
 	}
 	for i := range 1000 {
 		changes = append(changes, lookup.Change{Deleted: feed.Tombstone{Author: fmt.Sprint("a", 2*i)}, Time: 1000})

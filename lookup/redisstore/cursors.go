@@ -110,7 +110,8 @@ func (c *cursors) lease(ctx context.Context) error {
 		return unavailable(err)
 	}
 	if other != "" {
-		return fmt.Errorf("redis: prefix %q is in use by another server, or was %v ago: each data directory needs a prefix of its own (lookup.redis.prefix)",
+		return fmt.Errorf("redis: prefix %q is in use by another server, or was %v ago: each data directory needs a "+
+			"prefix of its own (lookup.redis.prefix)",
 			c.prefix, leaseTime)
 	}
 	c.leased = time.Now()
@@ -132,7 +133,8 @@ func (c *cursors) release() {
 // warnOfEviction says when Redis may throw away what it is to keep.
 func (c *cursors) warnOfEviction(ctx context.Context) {
 	if p := policy(ctx, c.client); p != "" && p != "noeviction" {
-		c.logger.Warn("redis: keys may be thrown away when memory is full, and answers be incomplete; set maxmemory-policy noeviction", "maxmemory_policy", p)
+		c.logger.Warn("redis: keys may be thrown away when memory is full, and answers be incomplete; set "+
+			"maxmemory-policy noeviction", "maxmemory_policy", p)
 	}
 }
 

@@ -44,7 +44,8 @@ type Config struct {
 // Default is a server on this machine.
 func Default() Config {
 	d := record.Default()
-	return Config{URL: "redis://127.0.0.1:6379/0", Prefix: "refrain:", Retention: d.Retention, Now: d.Now, Logger: slog.Default()}
+	return Config{URL: "redis://127.0.0.1:6379/0", Prefix: "refrain:", Retention: d.Retention, Now: d.Now,
+		Logger: slog.Default()}
 }
 
 // Store is the index in Redis. It is safe for concurrent use; two processes should not apply at the same time.

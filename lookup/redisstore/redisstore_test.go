@@ -60,7 +60,9 @@ func TestConformance(t *testing.T) {
 			prefix := devservers.Name(t)
 			var n atomic.Int64
 			storetest.Run(t, func(tb testing.TB, now func() time.Time, retention time.Duration) lookup.Store {
-				return mustOpen(tb, with(url, func(c *Config) { c.Prefix, c.Now, c.Retention = fmt.Sprint(prefix, ":", n.Add(1), ":"), now, retention }))
+				return mustOpen(tb, with(url, func(c *Config) {
+					c.Prefix, c.Now, c.Retention = fmt.Sprint(prefix, ":", n.Add(1), ":"), now, retention
+				}))
 			})
 		})
 	}
@@ -301,7 +303,8 @@ func TestCutAnywhere(t *testing.T) {
 	for bytes := int64(0); !whole; bytes += 97 {
 		c.left.Store(-1)
 		clock := storetest.NewClock()
-		s := mustOpen(t, with("redis://"+l.Addr().String()+"?max_retries=0", func(c *Config) { c.Prefix, c.Now = fmt.Sprint(bytes, ":"), clock.Now }))
+		s := mustOpen(t, with("redis://"+l.Addr().String()+"?max_retries=0",
+			func(c *Config) { c.Prefix, c.Now = fmt.Sprint(bytes, ":"), clock.Now }))
 		mustStep(t, s, 1)
 		c.left.Store(bytes)
 		whole = true
@@ -325,14 +328,16 @@ func TestURL(t *testing.T) {
 	encode := "redis: url: not a URL (characters such as / in the password must be percent-encoded)"
 	for url, want := range map[string]string{
 		"http://x": "scheme", "redis://h/x": "database", "redis://:secret@h:x": encode,
-		"redis://:secret/x@h:1/2": encode, "redis://u:1/secret@h:1": encode, "redis://u:1?secret@h": encode, "redis://u:1#secret@h": encode,
+		"redis://:secret/x@h:1/2": encode, "redis://u:1/secret@h:1": encode, "redis://u:1?secret@h": encode,
+		"redis://u:1#secret@h": encode,
 	} {
 		_, err := Open(with(url))
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", url, err)
 		}
 	}
-	for _, url := range []string{"rediss://user:pass@h:1/2", "redis://a:1?addr=b:2&addr=c:3", "unix:///tmp/x@1", "redis://:a%2Fb@h:1/2"} {
+	for _, url := range []string{"rediss://user:pass@h:1/2", "redis://a:1?addr=b:2&addr=c:3", "unix:///tmp/x@1",
+		"redis://:a%2Fb@h:1/2"} {
 		s, err := Open(with(url))
 		if err != nil {
 			t.Errorf("%s: %v", url, err)

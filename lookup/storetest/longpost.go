@@ -18,15 +18,16 @@ import (
 // repeats an older post, and is repeated by a later one, in batches as they come live.
 func testLongPost(t *testing.T, open Open) {
 	const sentences, batch, growth = 500, 50, 8
-	few, many := longPostBytes(t, open, sentences, batch), longPostBytes(t, open, growth*sentences, batch)
-	t.Logf("%d sentences: %d bytes of records; %d: %d", sentences, few, growth*sentences, many)
-	if few == 0 && isModel(t, open) {
+	small, large := longPostBytes(t, open, sentences, batch), longPostBytes(t, open, growth*sentences, batch)
+	t.Logf("%d sentences: %d bytes of records; %d: %d", sentences, small, growth*sentences, large)
+	if small == 0 && isModel(t, open) {
 		return // it keeps no records
 	}
-	if few == 0 || many > 3*growth*few { // the few fit into fewer pages; in proportion to the square it is 64 times
-		t.Errorf("%d sentences take %d bytes of records, %d take %d: more than in proportion", sentences, few, growth*sentences, many)
+	if small == 0 || large > 3*growth*small { // the small one fits into fewer pages; quadratic growth would be 64 times
+		t.Errorf("%d sentences take %d bytes of records, %d take %d: more than in proportion", sentences, small,
+			growth*sentences, large)
 	}
-	if per := many / (2 * growth * sentences); per > 64<<10 {
+	if per := large / (2 * growth * sentences); per > 64<<10 {
 		t.Errorf("%d bytes of records for each event", per)
 	}
 }
@@ -34,12 +35,12 @@ func testLongPost(t *testing.T, open Open) {
 func isModel(t *testing.T, open Open) bool {
 	s := open(t, NewClock().Now, Retention)
 	defer closed(t, s)
-	_, is := s.(*Memory)
-	return is
+	_, ok := s.(*Memory)
+	return ok
 }
 
-// longPostBytes applies the events of a post of n sentences, asks about it, deletes it, and returns the bytes of records that
-// this took.
+// longPostBytes applies the events of a post of n sentences, asks about it, deletes it, and returns the bytes of
+// records that this took.
 func longPostBytes(t *testing.T, open Open, n, batch int) int64 {
 	t.Helper()
 	reader := sdkmetric.NewManualReader()
@@ -53,7 +54,8 @@ func longPostBytes(t *testing.T, open Open, n, batch int) int64 {
 		older := feed.Occurrence{Post: fmt.Sprint("old", i), Time: 1000, Text: "words"}
 		long := feed.Occurrence{Post: "long", Time: 2000, Sentence: i, Text: "words"}
 		later := feed.Occurrence{Post: fmt.Sprint("new", i), Time: 3000, Text: "words"}
-		changes = append(changes, lookup.Change{Match: Match(long, older, group, 1)}, lookup.Change{Match: Match(later, long, group, 0.8)})
+		changes = append(changes, lookup.Change{Match: Match(long, older, group, 1)},
+			lookup.Change{Match: Match(later, long, group, 0.8)})
 	}
 	for len(changes) > 0 {
 		apply(t, changes[:batch], s)

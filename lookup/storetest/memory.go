@@ -124,15 +124,15 @@ func (s *Memory) removeAuthor(source, author string, until feed.Time) {
 	}
 	s.authors[w] = observedTime{s.current(), until}
 	for id, p := range s.posts {
-		if born, ok := p.authors[author]; ok && id.source == source && s.alive(p.slice) && born <= until {
+		if firstNamed, ok := p.authors[author]; ok && id.source == source && s.alive(p.slice) && firstNamed <= until {
 			s.remove(id)
 			s.departed[id] = s.current()
 		}
 	}
 }
 
-// goneWith reports whether an event made at a time may not show what the author has posted.
-func (s *Memory) goneWith(source, author string, made feed.Time) bool {
+// hidesAuthor reports whether an event made at a time may not show what the author has posted.
+func (s *Memory) hidesAuthor(source, author string, made feed.Time) bool {
 	t, ok := s.authors[who{source, author}]
 	return ok && s.alive(t.slice) && made <= t.time
 }
@@ -147,13 +147,13 @@ func (s *Memory) name(source, id, author string, made feed.Time) {
 	}
 	delete(s.departed, key)
 	p.slice = s.current()
-	if born, ok := p.authors[author]; author != "" && (!ok || made < born) {
+	if firstNamed, ok := p.authors[author]; author != "" && (!ok || made < firstNamed) {
 		p.authors[author] = made
 	}
 }
 
-// gone reports whether a post was deleted, and keeps that in mind.
-func (s *Memory) gone(source, post string) bool {
+// isDeleted reports whether a post was deleted, and renews its tombstone.
+func (s *Memory) isDeleted(source, post string) bool {
 	id := postID{source, post}
 	slice, ok := s.deleted[id]
 	if !ok || !s.alive(slice) {
@@ -164,16 +164,17 @@ func (s *Memory) gone(source, post string) bool {
 }
 
 func (s *Memory) applyMatch(m feed.Match, made feed.Time) {
-	if s.goneWith(m.Later.Source, m.Later.Author, made) {
+	if s.hidesAuthor(m.Later.Source, m.Later.Author, made) {
 		m.Later = feed.Occurrence{}
 	}
-	if s.goneWith(m.Earlier.Source, m.Earlier.Author, made) {
+	if s.hidesAuthor(m.Earlier.Source, m.Earlier.Author, made) {
 		m.Earlier = feed.Occurrence{}
 	}
-	if s.goneWith(m.First.Source, m.First.Author, made) {
+	if s.hidesAuthor(m.First.Source, m.First.Author, made) {
 		m.First = feed.First{}
 	}
-	gone, goneEarlier, goneFirst := s.gone(m.Later.Source, m.Later.Post), s.gone(m.Earlier.Source, m.Earlier.Post), s.gone(m.First.Source, m.First.Post)
+	gone, goneEarlier, goneFirst := s.isDeleted(m.Later.Source, m.Later.Post),
+		s.isDeleted(m.Earlier.Source, m.Earlier.Post), s.isDeleted(m.First.Source, m.First.Post)
 	if gone || m.Later.Post == "" {
 		return
 	}
@@ -328,8 +329,8 @@ func (s *Memory) Reuse(_ context.Context, source, post string, page lookup.Page)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	answer := lookup.Reuse{Source: source, Post: post}
-	for _, gone := range []map[postID]int64{s.deleted, s.departed} {
-		if slice, ok := gone[postID{source, post}]; ok && s.alive(slice) {
+	for _, deleted := range []map[postID]int64{s.deleted, s.departed} {
+		if slice, ok := deleted[postID{source, post}]; ok && s.alive(slice) {
 			return answer, lookup.ErrDeleted
 		}
 	}
@@ -343,14 +344,14 @@ func (s *Memory) Reuse(_ context.Context, source, post string, page lookup.Page)
 			answer.RepeatOf = append(answer.RepeatOf, repeat)
 		}
 		t, member := since[r.Group]
-		asked := feed.Key{Time: t, Source: source, Post: post}
-		if member && !own && s.alive(r.slice) && occurrenceKey(&r.later).Compare(asked) > 0 {
+		target := feed.Key{Time: t, Source: source, Post: post}
+		if member && !own && s.alive(r.slice) && occurrenceKey(&r.later).Compare(target) > 0 {
 			all = append(all, r.repeatedBy())
 		}
 	}
 	slices.SortFunc(answer.RepeatOf, compareRepeatOf)
 	var err error
-	answer.RepeatedBy, answer.Next, err = cut(all, page)
+	answer.RepeatedBy, answer.Next, err = pageOf(all, page)
 	answer.Total = len(all)
 	return answer, err
 }
@@ -385,8 +386,8 @@ func (s *Memory) since(id postID) map[feed.Hash]feed.Time {
 	return since
 }
 
-// cut sorts and returns one page. The next page is named by the number of its first entry.
-func cut(all []lookup.RepeatedBy, page lookup.Page) (list []lookup.RepeatedBy, next string, err error) {
+// pageOf sorts and returns one page. The next page is named by the number of its first entry.
+func pageOf(all []lookup.RepeatedBy, page lookup.Page) (list []lookup.RepeatedBy, next string, err error) {
 	from, err := strconv.Atoi(cmp.Or(page.After, "0"))
 	if err != nil || from > len(all) {
 		return nil, "", fmt.Errorf("%w: after %q", lookup.ErrInput, page.After)
@@ -411,14 +412,14 @@ func (s *Memory) Text(_ context.Context, hash feed.Hash, page lookup.Page) (look
 	}
 	answer := g.counts
 	answer.Group, answer.Text = hash, s.textOf(hash)
-	var least *owner
+	var oldest *owner
 	for i := range g.firsts {
-		if f := &g.firsts[i]; s.alive(f.slice) && (least == nil || f.key().Compare(least.key()) < 0) {
-			least = f
+		if f := &g.firsts[i]; s.alive(f.slice) && (oldest == nil || f.key().Compare(oldest.key()) < 0) {
+			oldest = f
 		}
 	}
-	if least != nil {
-		answer.First = &feed.First{Source: least.source, Post: least.post, Time: least.time}
+	if oldest != nil {
+		answer.First = &feed.First{Source: oldest.source, Post: oldest.post, Time: oldest.time}
 	}
 	var all []lookup.RepeatedBy
 	for _, r := range s.reuses {
@@ -428,7 +429,7 @@ func (s *Memory) Text(_ context.Context, hash feed.Hash, page lookup.Page) (look
 		}
 	}
 	var err error
-	answer.RepeatedBy, answer.Next, err = cut(all, page)
+	answer.RepeatedBy, answer.Next, err = pageOf(all, page)
 	answer.Total = len(all)
 	return answer, true, err
 }
@@ -445,6 +446,6 @@ func (s *Memory) Author(_ context.Context, source, author string, n int) ([]look
 			all = append(all, repetition)
 		}
 	}
-	list, _, err := cut(all, lookup.Page{Limit: max(0, min(n, lookup.AuthorCap))})
+	list, _, err := pageOf(all, lookup.Page{Limit: max(0, min(n, lookup.AuthorCap))})
 	return list, err
 }

@@ -175,7 +175,8 @@ func lines(r *lookup.Reuse) (out []string) {
 		out = append(out, formatRepeat(x.Sentence, x.Group, x.Jaccard))
 	}
 	for _, x := range r.RepeatedBy {
-		out = append(out, repeatedBy(x.Group, x.Jaccard, feed.Key{Time: x.Later.Time, Source: x.Later.Source, Post: x.Later.Post, Index: x.Later.Sentence}))
+		out = append(out, repeatedBy(x.Group, x.Jaccard,
+			feed.Key{Time: x.Later.Time, Source: x.Later.Source, Post: x.Later.Post, Index: x.Later.Sentence}))
 	}
 	slices.Sort(out)
 	return append(out, fmt.Sprint("total ", r.Total))

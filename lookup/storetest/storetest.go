@@ -77,8 +77,9 @@ func (world) occurrence(rt *rapid.T, label string) feed.Occurrence {
 	version := rapid.SampledFrom([]int{0, 0, 0, 1}).Draw(rt, label+" version")
 	sentence := rapid.IntRange(0, 2).Draw(rt, label+" sentence")
 	return feed.Occurrence{
-		Source: []string{"", "x"}[post%2], Post: fmt.Sprintf("p%d", post/2*5), Author: fmt.Sprintf("a%d", (post+version)%3), // a version may name another author
-		Time: feed.Time(1000 + 10*(post/3) + 7*version), Sentence: sentence,
+		Source: []string{"", "x"}[post%2], Post: fmt.Sprintf("p%d", post/2*5),
+		Author: fmt.Sprintf("a%d", (post+version)%3), // a version may name another author
+		Time:   feed.Time(1000 + 10*(post/3) + 7*version), Sentence: sentence,
 		Text: fmt.Sprintf("text of %d in version %d of %d", sentence, version, post),
 	}
 }
@@ -184,8 +185,8 @@ func same(tb rapid.TB, what string, got, want any) {
 // reuseOf puts the pages together.
 func reuseOf(tb rapid.TB, s lookup.Store, source, id string, limit int) lookup.Reuse {
 	tb.Helper()
-	var whole lookup.Reuse
-	for after := ""; ; after = whole.Next {
+	var merged lookup.Reuse
+	for after := ""; ; after = merged.Next {
 		r, err := s.Reuse(context.Background(), source, id, lookup.Page{Limit: limit, After: after})
 		if errors.Is(err, lookup.ErrDeleted) {
 			return lookup.Reuse{Source: source, Post: id, Next: "deleted"}
@@ -196,21 +197,21 @@ func reuseOf(tb rapid.TB, s lookup.Store, source, id string, limit int) lookup.R
 		if r.Next != "" && len(r.RepeatedBy) != limit {
 			tb.Fatalf("a page of %d, want %d", len(r.RepeatedBy), limit)
 		}
-		r.RepeatedBy = append(whole.RepeatedBy, r.RepeatedBy...)
-		if whole = r; r.Next == "" {
+		r.RepeatedBy = append(merged.RepeatedBy, r.RepeatedBy...)
+		if merged = r; r.Next == "" {
 			break
 		}
 	}
-	if len(whole.RepeatedBy) != whole.Total {
-		tb.Fatalf("post %s/%s: %d repetitions, total %d", source, id, len(whole.RepeatedBy), whole.Total)
+	if len(merged.RepeatedBy) != merged.Total {
+		tb.Fatalf("post %s/%s: %d repetitions, total %d", source, id, len(merged.RepeatedBy), merged.Total)
 	}
-	return whole
+	return merged
 }
 
 func textOf(tb rapid.TB, s lookup.Store, group feed.Hash, limit int) lookup.Text {
 	tb.Helper()
-	var whole lookup.Text
-	for after := ""; ; after = whole.Next {
+	var merged lookup.Text
+	for after := ""; ; after = merged.Next {
 		x, ok, err := s.Text(context.Background(), group, lookup.Page{Limit: limit, After: after})
 		if err != nil {
 			tb.Fatal(err)
@@ -218,9 +219,9 @@ func textOf(tb rapid.TB, s lookup.Store, group feed.Hash, limit int) lookup.Text
 		if !ok {
 			return lookup.Text{}
 		}
-		x.RepeatedBy = append(whole.RepeatedBy, x.RepeatedBy...)
-		if whole = x; x.Next == "" {
-			return whole
+		x.RepeatedBy = append(merged.RepeatedBy, x.RepeatedBy...)
+		if merged = x; x.Next == "" {
+			return merged
 		}
 	}
 }
@@ -267,7 +268,8 @@ func testNames(t *testing.T, open Open) {
 	clock := NewClock()
 	s, want := open(t, clock.Now, Retention), NewMemory(clock.Now, Retention)
 	defer closed(t, s)
-	names := []string{"", "a", "a\x00", "a\x00\x01", "a\x00\xff", "a\x01", "\x00", "\xff\xfe", "é", strings.Repeat("\x00", lookup.MaxName), strings.Repeat("n", lookup.MaxName)}
+	names := []string{"", "a", "a\x00", "a\x00\x01", "a\x00\xff", "a\x01", "\x00", "\xff\xfe", "é",
+		strings.Repeat("\x00", lookup.MaxName), strings.Repeat("n", lookup.MaxName)}
 	var batch []lookup.Change
 	for i, source := range names {
 		for j, id := range names[1:] {
@@ -311,19 +313,19 @@ func testRetention(t *testing.T, open Open) {
 	once := lookup.Change{Match: Match(feed.Occurrence{Post: "once", Time: 2, Author: "a"}, origin, groupOf(1), 1)}
 	often := lookup.Change{Match: Match(feed.Occurrence{Post: "often", Time: 3, Author: "a"}, origin, groupOf(1), 1)}
 	apply(t, []lookup.Change{once, often}, s)
-	var gone time.Duration
+	var expired time.Duration
 	for passed := Retention / 16; passed <= 2*Retention; passed += Retention / 16 {
 		clock.Advance(Retention / 16)
 		apply(t, []lookup.Change{often}, s)
-		if n := reuseOf(t, s, "", "origin", 10).Total; n == 1 && gone == 0 {
-			gone = passed
+		if n := reuseOf(t, s, "", "origin", 10).Total; n == 1 && expired == 0 {
+			expired = passed
 		}
 		if len(reuseOf(t, s, "", "often", 1).RepeatOf) != 1 {
 			t.Fatalf("after %s: what is told again is gone", passed)
 		}
 	}
-	if gone < Retention || gone > Retention*5/4 {
-		t.Errorf("gone after %s of %s", gone, Retention)
+	if expired < Retention || expired > Retention*5/4 {
+		t.Errorf("gone after %s of %s", expired, Retention)
 	}
 	clock.Advance(2 * Retention)
 	if _, ok, err := s.Text(t.Context(), groupOf(1), lookup.Page{}); ok || err != nil {
@@ -341,10 +343,12 @@ func testDeletion(t *testing.T, open Open) {
 	origin := feed.Occurrence{Post: "gone", Time: 1, Author: "a", Text: "gone's words"}
 	var batch []lookup.Change
 	for i := range 1500 { // more than one reading
-		batch = append(batch, lookup.Change{Match: Match(feed.Occurrence{Post: fmt.Sprint(i), Time: feed.Time(2 + i), Author: "b"}, origin, groupOf(1), 1)})
+		batch = append(batch, lookup.Change{Match: Match(feed.Occurrence{Post: fmt.Sprint(i), Time: feed.Time(2 + i),
+			Author: "b"}, origin, groupOf(1), 1)})
 	}
 	origin.Author = "a"
-	batch = append(batch, lookup.Change{Match: Match(origin, feed.Occurrence{Post: "older", Time: 0, Text: "older words"}, groupOf(2), 0.9)})
+	batch = append(batch, lookup.Change{Match: Match(origin, feed.Occurrence{Post: "older", Time: 0, Text: "older words"},
+		groupOf(2), 0.9)})
 	deletion := lookup.Change{Deleted: feed.Tombstone{Post: "gone"}}
 	apply(t, append(batch, deletion), s)
 	for range 2 {
@@ -382,17 +386,18 @@ func testAuthorDeletion(t *testing.T, open Open) {
 	defer closed(t, s)
 	lag := feed.Time(feed.RetractionLag.Milliseconds())
 	var batch []lookup.Change
-	tell := func(made feed.Time, later, earlier string, author, other string, group int) {
-		l := feed.Occurrence{Source: "x", Post: later, Author: author, Time: feed.Time(1000 + len(batch)), Text: "words of " + author}
+	addMatch := func(made feed.Time, later, earlier string, author, other string, group int) {
+		l := feed.Occurrence{Source: "x", Post: later, Author: author, Time: feed.Time(1000 + len(batch)),
+			Text: "words of " + author}
 		e := feed.Occurrence{Source: "x", Post: earlier, Author: other, Time: feed.Time(len(batch)), Text: "words of " + other}
 		batch = append(batch, lookup.Change{Match: Match(l, e, groupOf(group), 1), Time: made})
 	}
 	const posts = 3 * lookup.AuthorCap
 	for i := range posts {
-		tell(1000, fmt.Sprint("later", i), "origin", "ann", "bob", 1)
-		tell(1000, fmt.Sprint("bob's ", i), fmt.Sprint("earlier", i), "bob", "ann", 2+i)
+		addMatch(1000, fmt.Sprint("later", i), "origin", "ann", "bob", 1)
+		addMatch(1000, fmt.Sprint("bob's ", i), fmt.Sprint("earlier", i), "bob", "ann", 2+i)
 	}
-	tell(1000+lag+1, "back", "origin", "ann", "bob", 1)
+	addMatch(1000+lag+1, "back", "origin", "ann", "bob", 1)
 	deletion := lookup.Change{Deleted: feed.Tombstone{Source: "x", Author: "ann"}, Time: 1000}
 	elsewhere := lookup.Change{Deleted: feed.Tombstone{Source: "y", Author: "bob"}, Time: 1 << 40}
 	apply(t, append(slices.Clone(batch), deletion, elsewhere), s)

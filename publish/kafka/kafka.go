@@ -46,7 +46,8 @@ var (
 	_ io.Closer    = (*Sink)(nil)
 )
 
-// Open looks the topic up, which must exist. An error that wraps kafkaconn.ErrUnreachable may go away by itself. Close must be called.
+// Open looks the topic up, which must exist. An error that wraps kafkaconn.ErrUnreachable may go away by itself. Close
+// must be called.
 func Open(ctx context.Context, cfg Config) (*Sink, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("kafka sink: %w", err)

@@ -65,7 +65,9 @@ func read(tb testing.TB, addr, topic string, partitions int) [][]kafka.Message {
 		if err != nil {
 			tb.Fatal(err)
 		}
-		r := kafka.NewReader(kafka.ReaderConfig{Brokers: []string{addr}, Topic: topic, Partition: p, MaxWait: 100 * time.Millisecond})
+		r := kafka.NewReader(kafka.ReaderConfig{
+			Brokers: []string{addr}, Topic: topic, Partition: p, MaxWait: 100 * time.Millisecond,
+		})
 		defer r.Close()
 		for len(out[p]) < int(end) {
 			m, err := r.ReadMessage(tb.Context())
@@ -211,7 +213,8 @@ func limit(tb testing.TB, addr, topic, bytes string) {
 	c := kafka.Client{Addr: kafka.TCP(addr), Transport: transport}
 	_, err := c.IncrementalAlterConfigs(tb.Context(), &kafka.IncrementalAlterConfigsRequest{
 		Resources: []kafka.IncrementalAlterConfigsRequestResource{{ResourceType: kafka.ResourceTypeTopic, ResourceName: topic,
-			Configs: []kafka.IncrementalAlterConfigsRequestConfig{{Name: "max.message.bytes", Value: bytes, ConfigOperation: kafka.ConfigOperationSet}}}}})
+			Configs: []kafka.IncrementalAlterConfigsRequestConfig{{Name: "max.message.bytes", Value: bytes,
+				ConfigOperation: kafka.ConfigOperationSet}}}}})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -32,8 +32,8 @@ func (s *Sink) Publish(ctx context.Context, events []publish.Event) (err error) 
 	defer func() { end(err) }()
 	todo := events
 	attempt := func() (struct{}, error) {
-		left, err := s.try(ctx, todo)
-		todo = left
+		unwritten, err := s.try(ctx, todo)
+		todo = unwritten
 		if err != nil && !temporary(err) {
 			err = backoff.Permanent(err)
 		}
@@ -66,10 +66,10 @@ func (s *Sink) try(ctx context.Context, events []publish.Event) ([]publish.Event
 	)
 	for partition, dealt := range byPartition {
 		tries.Go(func() {
-			rest, err := s.write(ctx, partition, dealt)
+			unwritten, err := s.write(ctx, partition, dealt)
 			mu.Lock()
 			defer mu.Unlock()
-			left, errs = append(left, rest...), append(errs, err)
+			left, errs = append(left, unwritten...), append(errs, err)
 		})
 	}
 	tries.Wait()
@@ -104,7 +104,7 @@ func partitionOf(key string, partitions int) int {
 // write writes events to one partition, in order, and returns those that are not written.
 func (s *Sink) write(ctx context.Context, partition int, events []publish.Event) ([]publish.Event, error) {
 	for len(events) > 0 {
-		n := fit(events)
+		n := countFitting(events)
 		if err := s.produce(ctx, partition, events[:n]); err != nil {
 			return events, err
 		}
@@ -113,8 +113,8 @@ func (s *Sink) write(ctx context.Context, partition int, events []publish.Event)
 	return nil, nil
 }
 
-// fit is how many events go into one request.
-func fit(events []publish.Event) int {
+// countFitting is how many events go into one request.
+func countFitting(events []publish.Event) int {
 	bytes := 0
 	for i := range events {
 		bytes += len(events[i].Data) + len(events[i].Key) + 150 // headers and framing, about
@@ -174,7 +174,8 @@ func records(ctx context.Context, events []publish.Event) kafka.RecordReader {
 // deadLetter gives an event up.
 func (s *Sink) deadLetter(e *publish.Event, cause error) error {
 	reason := fmt.Sprintf("%d bytes: %v (max.message.bytes of topic %s)", len(e.Data), cause, s.cfg.Topic)
-	s.cfg.Logger.Error("kafka: event is too large for the topic", "sink", s.cfg.Name, "id", e.ID, "place", e.Offset, "error", cause)
+	s.cfg.Logger.Error("kafka: event is too large for the topic", "sink", s.cfg.Name, "id", e.ID, "place", e.Offset,
+		"error", cause)
 	if s.cfg.DeadLetters == nil {
 		return nil
 	}

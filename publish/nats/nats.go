@@ -46,7 +46,8 @@ func (c *Config) validate() error {
 	if c.Subject == "" || strings.ContainsAny(c.Subject, "*> \t\r\n") {
 		subject = errors.New("want a subject without wildcards and spaces")
 	}
-	return errors.Join(subject, check.Set("name", c.Name != ""), check.Positive("ack timeout", c.AckTimeout), check.Set("logger", c.Logger != nil))
+	return errors.Join(subject, check.Set("name", c.Name != ""), check.Positive("ack timeout", c.AckTimeout),
+		check.Set("logger", c.Logger != nil))
 }
 
 // maxInFlight bounds the events that wait for an acknowledgement, as the server may be slow to give it.
@@ -95,7 +96,8 @@ func (s *Sink) open(ctx context.Context) error {
 func (s *Sink) find(ctx context.Context) error {
 	name, err := s.js.StreamNameBySubject(ctx, s.cfg.Subject)
 	if errors.Is(err, js.ErrStreamNotFound) {
-		return fmt.Errorf("no stream keeps it: create one, as `nats stream add REUSE --subjects %s --defaults` does", s.cfg.Subject)
+		return fmt.Errorf("no stream keeps it: create one, as `nats stream add REUSE --subjects %s --defaults` does",
+			s.cfg.Subject)
 	}
 	if err != nil {
 		return fmt.Errorf("look for its stream: %w", err)
@@ -199,7 +201,8 @@ func (s *Sink) deadLetter(e *publish.Event, cause error) error {
 	if s.cfg.DeadLetters == nil {
 		return errors.New(reason)
 	}
-	s.cfg.Logger.Warn("publish: too large, a dead letter", "sink", s.cfg.Name, "subject", s.cfg.Subject, "id", e.ID, "bytes", len(e.Data))
+	s.cfg.Logger.Warn("publish: too large, a dead letter", "sink", s.cfg.Name, "subject", s.cfg.Subject, "id", e.ID,
+		"bytes", len(e.Data))
 	if err := s.cfg.DeadLetters.Write("nats "+s.cfg.Name+" "+e.Offset, reason, e.Data); err != nil {
 		return fmt.Errorf("dead letter: %w", err)
 	}

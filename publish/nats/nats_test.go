@@ -144,13 +144,15 @@ func TestTooLargeIsADeadLetter(t *testing.T) {
 	batch[1].Data = fmt.Appendf(nil, `{"id":"e1","filler":%q}`, strings.Repeat("x", 5000)) // for the stream
 	batch[2].Data = fmt.Appendf(nil, `{"id":"e2","filler":%q}`, strings.Repeat("x", 9000)) // for the server
 	var dead letters
-	if err := mustOpen(t, config(s.Config(), "reuse", func(c *nats.Config) { c.DeadLetters = &dead })).Publish(t.Context(), batch); err != nil {
+	if err := mustOpen(t, config(s.Config(), "reuse",
+		func(c *nats.Config) { c.DeadLetters = &dead })).Publish(t.Context(), batch); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"e0", "e3"}, ids(t, stored(t, stream))); diff != "" {
 		t.Errorf("stored (-want +got):\n%s", diff)
 	}
-	if len(dead.reasons) != 2 || !strings.HasPrefix(dead.reasons[0], "nats stream events/0@e2: event of 9") || !strings.HasPrefix(dead.reasons[1], "nats stream events/0@e1: event of 5") {
+	if len(dead.reasons) != 2 || !strings.HasPrefix(dead.reasons[0], "nats stream events/0@e2: event of 9") ||
+		!strings.HasPrefix(dead.reasons[1], "nats stream events/0@e1: event of 5") {
 		t.Errorf("dead letters %q", dead.reasons)
 	}
 	if err := mustOpen(t, config(s.Config(), "reuse")).Publish(t.Context(), batch); err == nil {
@@ -162,7 +164,8 @@ func TestAFullStreamIsAnErrorAndNoDeadLetter(t *testing.T) {
 	s := natstest.MustServer(t, nil)
 	s.Stream(s.Conn(), js.StreamConfig{Name: "REUSE", Subjects: []string{"reuse"}, MaxMsgs: 2, Discard: js.DiscardNew})
 	var dead letters
-	err := mustOpen(t, config(s.Config(), "reuse", func(c *nats.Config) { c.DeadLetters = &dead })).Publish(t.Context(), events(0, 3))
+	err := mustOpen(t, config(s.Config(), "reuse", func(c *nats.Config) { c.DeadLetters = &dead })).Publish(t.Context(),
+		events(0, 3))
 	if err == nil || !strings.Contains(err.Error(), "event e2: ") || len(dead.reasons) > 0 {
 		t.Errorf("error %v, dead letters %q", err, dead.reasons)
 	}
@@ -208,7 +211,8 @@ func TestAStreamThatGoesAway(t *testing.T) {
 		t.Errorf("without a stream: %v", err)
 	}
 	s.Stream(client, js.StreamConfig{Name: "OTHER", Subjects: []string{"reuse"}})
-	if err := sink.Publish(t.Context(), events(0, 1)); err == nil || !strings.Contains(err.Error(), "no longer that of stream REUSE") {
+	if err := sink.Publish(t.Context(), events(0, 1)); err == nil ||
+		!strings.Contains(err.Error(), "no longer that of stream REUSE") {
 		t.Errorf("another stream: %v", err)
 	}
 	if err := client.DeleteStream(t.Context(), "OTHER"); err != nil {
@@ -236,7 +240,9 @@ func TestServerKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sink := mustOpen(t, config(natsconn.Config{Servers: []string{real.Addr()}}, "reuse", func(c *nats.Config) { c.AckTimeout = 2 * time.Second }))
+	sink := mustOpen(t, config(natsconn.Config{Servers: []string{real.Addr()}}, "reuse", func(c *nats.Config) {
+		c.AckTimeout = 2 * time.Second
+	}))
 	const n = 5000
 	var failures int
 	for from := 0; from < n; from += 100 {

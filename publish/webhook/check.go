@@ -84,7 +84,7 @@ func (e *Endpoint) readURL() error {
 
 // newSigner reads a secret. The library takes any base64; the specification wants 24 to 64 bytes.
 func newSigner(secret string) (*webhooks.Webhook, error) {
-	const least, most = 24, 64
+	const minKeyBytes, maxKeyBytes = 24, 64
 	encoded, ok := strings.CutPrefix(strings.TrimSpace(secret), "whsec_")
 	if !ok {
 		return nil, errors.New("want whsec_ and base64")
@@ -93,8 +93,8 @@ func newSigner(secret string) (*webhooks.Webhook, error) {
 	if err != nil {
 		return nil, errors.New("what follows whsec_ is not base64, with its padding")
 	}
-	if len(key) < least || len(key) > most {
-		return nil, fmt.Errorf("%d bytes, want %d to %d", len(key), least, most)
+	if len(key) < minKeyBytes || len(key) > maxKeyBytes {
+		return nil, fmt.Errorf("%d bytes, want %d to %d", len(key), minKeyBytes, maxKeyBytes)
 	}
 	return webhooks.NewWebhookRaw(key)
 }

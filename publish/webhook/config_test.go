@@ -29,17 +29,18 @@ func TestNewReports(t *testing.T) {
 		spoil func(*webhook.Config)
 		want  string
 	}{
-		"no name":       {func(c *webhook.Config) { c.Name = "" }, "name: want letters"},
-		"path":          {func(c *webhook.Config) { c.Name = "a/b" }, "name: want letters"},
-		"dots":          {func(c *webhook.Config) { c.Name = "a..b" }, "name: want letters"},
-		"no url":        {func(c *webhook.Config) { c.URL = "" }, "url: want https://HOST/PATH"},
-		"scheme":        {func(c *webhook.Config) { c.URL = "file:///etc/passwd" }, "url: want https"},
-		"bad url":       {func(c *webhook.Config) { c.URL = "https://user:hidden@host:port/" }, "url: not a URL"},
-		"no secret":     {func(c *webhook.Config) { c.Secrets = nil }, "secrets: want at least one"},
-		"prefix":        {func(c *webhook.Config) { c.Secrets[0] = "hidden" }, "secret 1: want whsec_"},
-		"base64":        {func(c *webhook.Config) { c.Secrets[1] = "whsec_hidden!" }, "secret 2: what follows"},
-		"short":         {func(c *webhook.Config) { c.Secrets[0] = "whsec_aGlkZGVu" }, "secret 1: 6 bytes, want 24 to 64"},
-		"header":        {func(c *webhook.Config) { c.Headers = map[string]string{"a b": "hidden"} }, `header "a b": not a header's name`},
+		"no name":   {func(c *webhook.Config) { c.Name = "" }, "name: want letters"},
+		"path":      {func(c *webhook.Config) { c.Name = "a/b" }, "name: want letters"},
+		"dots":      {func(c *webhook.Config) { c.Name = "a..b" }, "name: want letters"},
+		"no url":    {func(c *webhook.Config) { c.URL = "" }, "url: want https://HOST/PATH"},
+		"scheme":    {func(c *webhook.Config) { c.URL = "file:///etc/passwd" }, "url: want https"},
+		"bad url":   {func(c *webhook.Config) { c.URL = "https://user:hidden@host:port/" }, "url: not a URL"},
+		"no secret": {func(c *webhook.Config) { c.Secrets = nil }, "secrets: want at least one"},
+		"prefix":    {func(c *webhook.Config) { c.Secrets[0] = "hidden" }, "secret 1: want whsec_"},
+		"base64":    {func(c *webhook.Config) { c.Secrets[1] = "whsec_hidden!" }, "secret 2: what follows"},
+		"short":     {func(c *webhook.Config) { c.Secrets[0] = "whsec_aGlkZGVu" }, "secret 1: 6 bytes, want 24 to 64"},
+		"header": {func(c *webhook.Config) { c.Headers = map[string]string{"a b": "hidden"} },
+			`header "a b": not a header's name`},
 		"our header":    {func(c *webhook.Config) { c.Headers = map[string]string{"Webhook-ID": "1"} }, "set by delivery itself"},
 		"header value":  {func(c *webhook.Config) { c.Headers = map[string]string{"X": "hidden\r\nY: 1"} }, "its value has"},
 		"batch":         {func(c *webhook.Config) { c.Batch = 101 }, "batch: 101 events"},
@@ -107,7 +108,8 @@ func TestDeliveryLog(t *testing.T) {
 				t.Errorf("a credential in\n%s", log)
 			}
 		}
-		if !strings.Contains(string(status), `"url":"https://***@hooks.example.org/reuse?***"`) && !strings.Contains(string(status), "hooks.example.org/reuse") {
+		if !strings.Contains(string(status), `"url":"https://***@hooks.example.org/reuse?***"`) &&
+			!strings.Contains(string(status), "hooks.example.org/reuse") {
 			t.Errorf("status %s", status)
 		}
 	})
@@ -119,19 +121,19 @@ func TestStoreThatFails(t *testing.T) {
 		store := &unsteady{Store: r.deps.Store}
 		r.deps.Store = store
 		r.append(events("p")...)
-		store.set(true)
+		store.away.Store(true)
 		r.start()
 		wait(time.Minute)
 		if len(r.recv.got()) != 0 {
 			t.Error("deliveries although the store cannot tell whether the endpoint is disabled")
 		}
-		store.set(false)
+		store.away.Store(false)
 		wait(time.Minute)
 		r.wantOnce("p")
-		store.set(true)
+		store.away.Store(true)
 		r.append(events("q")...)
 		wait(time.Minute)
-		store.set(false)
+		store.away.Store(false)
 		wait(5 * time.Second)
 		r.end()
 		r.wantOnce("p", "q")
@@ -148,8 +150,6 @@ type unsteady struct {
 	topic.Store
 	away atomic.Bool
 }
-
-func (u *unsteady) set(away bool) { u.away.Store(away) }
 
 func (u *unsteady) Get(ctx context.Context, key string) ([]byte, error) {
 	if u.away.Load() {

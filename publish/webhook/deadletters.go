@@ -38,8 +38,9 @@ func (s *session) letters(d *delivery) error {
 		} else if err := s.deps.DeadLetters.Write("webhook "+s.Name+" "+e.Offset, d.reason, e.Data); err != nil {
 			return err
 		}
-		s.dying.Do(func() {
-			s.logger.Error("webhook: an event is given up and goes to the dead letters", "id", e.ID, "place", e.Offset, "reason", d.reason)
+		s.givingUp.Do(func() {
+			s.logger.Error("webhook: an event is given up and goes to the dead letters", "id", e.ID, "place", e.Offset,
+				"reason", d.reason)
 		})
 		s.reader.Done(e)
 		s.metrics.count(dead, 1)

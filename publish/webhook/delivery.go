@@ -101,20 +101,20 @@ func (d *delivery) trace() string {
 
 // prune takes out the events that show a post which has been deleted since, and returns them. A batch that loses
 // one is another batch, with another id.
-func (d *delivery) prune(deleted publish.Deleted) (gone []publish.Event) {
+func (d *delivery) prune(deleted publish.Deleted) (removed []publish.Event) {
 	if deleted == nil {
 		return nil
 	}
-	kept := make([]publish.Event, 0, len(d.events))
+	retained := make([]publish.Event, 0, len(d.events))
 	for i := range d.events {
 		if e := d.events[i]; e.Clear(deleted) {
-			kept = append(kept, e)
+			retained = append(retained, e)
 		} else {
-			gone = append(gone, e)
+			removed = append(removed, e)
 		}
 	}
-	d.events = kept
-	return gone
+	d.events = retained
+	return removed
 }
 
 // byDue is a heap of deliveries, the next one due at its top.

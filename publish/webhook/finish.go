@@ -53,7 +53,7 @@ func (s *session) failed(r result, now time.Time) {
 	s.turn(Failing, s.outage.since)
 	s.logFailure(r, wasDown)
 	if r.status == http.StatusTooManyRequests || r.status == http.StatusServiceUnavailable {
-		s.hold = later(s.hold, now.Add(r.retryAfter))
+		s.notBefore = later(s.notBefore, now.Add(r.retryAfter))
 	}
 	if !wasDown {
 		d.counted++

@@ -72,7 +72,8 @@ func isMetadata(address string) bool {
 func guardian(allowed []netip.Prefix) *ssrf.Guardian {
 	v4, v6 := byFamily(allowed)
 	denied, _ := byFamily(metadata) // those of IPv6 are in no public network
-	return ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...), ssrf.WithDeniedV4Prefixes(denied...))
+	return ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...),
+		ssrf.WithDeniedV4Prefixes(denied...))
 }
 
 func byFamily(prefixes []netip.Prefix) (v4, v6 []netip.Prefix) {
@@ -92,14 +93,16 @@ func byFamily(prefixes []netip.Prefix) (v4, v6 []netip.Prefix) {
 
 // refused reports whether the guard has refused the endpoint's address.
 func refused(err error) bool {
-	return errors.Is(err, ssrf.ErrProhibitedIP) || errors.Is(err, ssrf.ErrProhibitedNetwork) || errors.Is(err, ssrf.ErrInvalidHostPort)
+	return errors.Is(err, ssrf.ErrProhibitedIP) || errors.Is(err, ssrf.ErrProhibitedNetwork) ||
+		errors.Is(err, ssrf.ErrInvalidHostPort)
 }
 
 // explain makes an error of the transport one for people.
 func explain(err error, timeout time.Duration) error {
 	switch {
 	case refused(err):
-		return fmt.Errorf("the address is not of the public Internet, or a cloud's metadata service, and is refused; list it under allow (allow_private does so for private networks and this machine): %w", err)
+		return fmt.Errorf("the address is not of the public Internet, or a cloud's metadata service, and is refused; "+
+			"list it under allow (allow_private does so for private networks and this machine): %w", err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("no answer within %v", timeout)
 	}

@@ -7,6 +7,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"refrain/internal/meters"
 	"refrain/publish"
 )
 
@@ -27,18 +28,18 @@ type metrics struct {
 	duration   metric.Float64Histogram
 }
 
+const meterScope = "refrain/publish/webhook"
+
 func newMetrics(endpoint string) *metrics {
-	m := &metrics{Meter: publish.NewMeter(endpoint), endpoint: attribute.String("endpoint", endpoint)}
-	meter := otel.Meter("refrain/publish/webhook")
-	var err error
-	m.deliveries, err = meter.Int64Counter("refrain_webhook_deliveries", metric.WithDescription("Requests to an endpoint, by result."))
-	handle(err)
-	m.events, err = meter.Int64Counter("refrain_webhook_events", metric.WithDescription("What became of events, for an endpoint."))
-	handle(err)
-	m.duration, err = meter.Float64Histogram("refrain_webhook_duration", metric.WithUnit("s"),
+	duration, err := otel.Meter(meterScope).Float64Histogram("refrain_webhook_duration", metric.WithUnit("s"),
 		metric.WithDescription("How long an endpoint takes to answer, or to fail."),
 		metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30))
-	handle(err)
+	meters.Handle(err)
+	m := &metrics{
+		Meter: publish.NewMeter(endpoint), endpoint: attribute.String("endpoint", endpoint), duration: duration,
+		deliveries: meters.Counter(meterScope, "refrain_webhook_deliveries", "Requests to an endpoint, by result."),
+		events:     meters.Counter(meterScope, "refrain_webhook_events", "What became of events, for an endpoint."),
+	}
 	for _, result := range []string{attemptDelivered, attemptFailed} {
 		m.deliveries.Add(context.Background(), 0, m.result(result))
 	}
@@ -46,12 +47,6 @@ func newMetrics(endpoint string) *metrics {
 		m.count(result, 0)
 	}
 	return m
-}
-
-func handle(err error) {
-	if err != nil {
-		otel.Handle(err) // the instrument still works as a no-op
-	}
 }
 
 func (m *metrics) result(r string) metric.MeasurementOption {
@@ -73,34 +68,17 @@ func (m *metrics) attempt(r result) {
 
 // watch observes the state of an endpoint, until the function it returns is called.
 func (m *metrics) watch(e *Endpoint) (stop func()) {
-	meter := otel.Meter("refrain/publish/webhook")
-	gauge := func(name, what string) metric.Int64ObservableGauge {
-		g, err := meter.Int64ObservableGauge(name, metric.WithDescription(what))
-		handle(err)
-		return g
-	}
-	pending := gauge("refrain_webhook_pending", "Events that wait for a retry.")
-	held := gauge("refrain_webhook_held", "1 while so many wait that no more are read.")
-	disabled := gauge("refrain_webhook_disabled", "1 while an endpoint that answered 410 is not sent anything.")
-	registered, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+	pending := meters.Gauge(meterScope, "refrain_webhook_pending", "Events that wait for a retry.")
+	held := meters.Gauge(meterScope, "refrain_webhook_held", "1 while so many wait that no more are read.")
+	disabled := meters.Gauge(meterScope, "refrain_webhook_disabled",
+		"1 while an endpoint that answered 410 is not sent anything.")
+	return meters.Observe(meterScope, func(_ context.Context, o metric.Observer) error {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		at := metric.WithAttributes(m.endpoint)
-		o.ObserveInt64(pending, int64(e.status.Waiting), at)
-		o.ObserveInt64(held, truth(e.status.Held), at)
-		o.ObserveInt64(disabled, truth(e.enable != nil), at)
+		endpoint := metric.WithAttributes(m.endpoint)
+		o.ObserveInt64(pending, int64(e.status.Waiting), endpoint)
+		o.ObserveInt64(held, meters.Bool(e.status.Held), endpoint)
+		o.ObserveInt64(disabled, meters.Bool(e.enable != nil), endpoint)
 		return nil
 	}, pending, held, disabled)
-	if err != nil {
-		otel.Handle(err)
-		return func() {}
-	}
-	return func() { _ = registered.Unregister() } // it cannot fail
-}
-
-func truth(b bool) int64 {
-	if b {
-		return 1
-	}
-	return 0
 }

@@ -29,12 +29,15 @@ func TestMetrics(t *testing.T) {
 		wait(2 * time.Second)
 		got := collect(t, reader)
 		for name, want := range map[string]float64{
-			"refrain_webhook_deliveries endpoint=desk,result=delivered": 3, "refrain_webhook_deliveries endpoint=desk,result=failed": 1,
-			"refrain_webhook_events endpoint=desk,result=delivered": 3, "refrain_webhook_events endpoint=desk,result=filtered": 1,
+			"refrain_webhook_deliveries endpoint=desk,result=delivered": 3,
+			"refrain_webhook_deliveries endpoint=desk,result=failed":    1,
+			"refrain_webhook_events endpoint=desk,result=delivered":     3, "refrain_webhook_events endpoint=desk,result=filtered": 1,
 			"refrain_webhook_events endpoint=desk,result=deleted": 0, "refrain_webhook_events endpoint=desk,result=dead": 0,
-			"refrain_webhook_pending endpoint=desk": 1, "refrain_webhook_held endpoint=desk": 0, "refrain_webhook_disabled endpoint=desk": 0,
-			"refrain_webhook_duration endpoint=desk": 4, "refrain_publish_events sink=desk": 3, "refrain_publish_failures sink=desk": 1,
-			"refrain_publish_lag sink=desk": 5,
+			"refrain_webhook_pending endpoint=desk": 1, "refrain_webhook_held endpoint=desk": 0,
+			"refrain_webhook_disabled endpoint=desk": 0,
+			"refrain_webhook_duration endpoint=desk": 4, "refrain_publish_events sink=desk": 3,
+			"refrain_publish_failures sink=desk": 1,
+			"refrain_publish_lag sink=desk":      5,
 		} {
 			if n, ok := got[name]; !ok || n != want {
 				t.Errorf("%s is %v (%v), want %v", name, n, ok, want)

@@ -150,7 +150,8 @@ func install(t *testing.T, name string) (dir string) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
 	dir = t.TempDir()
-	cmd := exec.CommandContext(ctx, "python3", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", dir, name)
+	cmd := exec.CommandContext(ctx, "python3", "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+		"--target", dir, name)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Skipf("no Python with %s: %v %s", name, err, bytes.TrimSpace(out))
 	}
@@ -253,9 +254,11 @@ func TestAddressesRefused(t *testing.T) {
 	})
 	_, port, _ := net.SplitHostPort(s.Listener.Addr().String())
 	hosts := map[string]string{ // to a part of the error
-		"127.0.0.1": "", "127.9.9.9": "", "[::1]": "", "169.254.169.254": "", "10.0.0.1": "", "172.16.0.1": "", "172.31.255.255": "",
-		"192.168.0.1": "", "100.64.0.1": "", "0.0.0.0": "", "[::]": "", "[::ffff:127.0.0.1]": "", "[::ffff:10.0.0.1]": "",
-		"[::127.0.0.1]": "", "[fe80::1]": "", "[fe80::1%25lo]": "", "[fc00::1]": "", "[fd00:ec2::254]": "", "[64:ff9b::7f00:1]": "",
+		"127.0.0.1": "", "127.9.9.9": "", "[::1]": "", "169.254.169.254": "", "10.0.0.1": "", "172.16.0.1": "",
+		"172.31.255.255": "",
+		"192.168.0.1":    "", "100.64.0.1": "", "0.0.0.0": "", "[::]": "", "[::ffff:127.0.0.1]": "", "[::ffff:10.0.0.1]": "",
+		"[::127.0.0.1]": "", "[fe80::1]": "", "[fe80::1%25lo]": "", "[fc00::1]": "", "[fd00:ec2::254]": "",
+		"[64:ff9b::7f00:1]":   "",
 		"[64:ff9b:1::7f00:1]": "", "[2002:7f00:1::]": "", "[2001:0:7f00:1::]": "", "224.0.0.1": "", "[ff02::1]": "",
 		"255.255.255.255": "", "192.0.2.1": "", "198.18.0.1": "", "240.0.0.1": "", "localhost": "",
 		// Spellings that some resolvers take for addresses and others for names that do not exist.
@@ -264,8 +267,10 @@ func TestAddressesRefused(t *testing.T) {
 		// What is before an @ is no host, and large letters are small ones.
 		"user:hidden@127.0.0.1": "", "example.org@127.0.0.1": "", "example.org%2f@127.0.0.1": "", "LOCALHOST": "",
 		// IPv4 within IPv6, more of them, and metadata.
-		"[::ffff:7f00:1]": "", "[::ffff:169.254.169.254]": "", "[::ffff:0:127.0.0.1]": "", "[64:ff9b::a9fe:a9fe]": "", "[64:ff9b:1::a9fe:a9fe]": "",
-		"[2002:a9fe:a9fe::]": "", "[fec0::1]": "", "[2001:db8::1]": "", "[fd20:ce::254]": "", "100.100.100.200": "", "168.63.129.16": "",
+		"[::ffff:7f00:1]": "", "[::ffff:169.254.169.254]": "", "[::ffff:0:127.0.0.1]": "", "[64:ff9b::a9fe:a9fe]": "",
+		"[64:ff9b:1::a9fe:a9fe]": "",
+		"[2002:a9fe:a9fe::]":     "", "[fec0::1]": "", "[2001:db8::1]": "", "[fd20:ce::254]": "", "100.100.100.200": "",
+		"168.63.129.16": "",
 	}
 	if len(hosts) < 50 {
 		t.Errorf("%d hosts", len(hosts))
@@ -292,12 +297,15 @@ func TestAddressesRefused(t *testing.T) {
 
 // TestMetadataServices are open to nobody who does not name them.
 func TestMetadataServices(t *testing.T) {
-	addresses := []string{"169.254.169.254", "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "fd00:c1::a9fe:a9fe", "fd00:42::42",
+	addresses := []string{"169.254.169.254", "fd00:ec2::254", "fd00:ec2::23", "fd20:ce::254", "fd00:c1::a9fe:a9fe",
+		"fd00:42::42",
 		"100.100.100.200", "168.63.129.16", "::ffff:100.100.100.200", "::ffff:168.63.129.16"}
 	for _, address := range addresses {
 		a := netip.MustParseAddr(address)
 		named := []netip.Prefix{netip.PrefixFrom(a, a.BitLen())}
-		for _, c := range []webhook.Config{{}, {AllowPrivate: true}, {AllowPrivate: true, Allow: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}} {
+		for _, c := range []webhook.Config{
+			{}, {AllowPrivate: true}, {AllowPrivate: true, Allow: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}},
+		} {
 			if !c.Refuses(a) {
 				t.Errorf("%s is allowed by allow_private: %v, allow: %v", a, c.AllowPrivate, c.Allow)
 			}
@@ -310,7 +318,8 @@ func TestMetadataServices(t *testing.T) {
 	}
 	private := webhook.Config{AllowPrivate: true}
 	for address, want := range map[string]bool{
-		"fd00:ec3::254": false, "fd20:ce::255": false, "10.1.2.3": false, "172.16.0.1": false, "192.168.1.1": false, "::1": false, "168.63.129.17": false,
+		"fd00:ec3::254": false, "fd20:ce::255": false, "10.1.2.3": false, "172.16.0.1": false, "192.168.1.1": false,
+		"::1": false, "168.63.129.17": false,
 		"100.64.0.1": true, "fe80::1": true, "100.100.100.201": true,
 	} {
 		if got := private.Refuses(netip.MustParseAddr(address)); got != want {
@@ -345,7 +354,8 @@ func TestAddressesAllowed(t *testing.T) {
 			r.start()
 			eventually(t, "an attempt", func() bool { return r.Status().Last != nil })
 			r.end()
-			if last := r.Status().Last; (last.Status == 0) != test.refused || strings.Contains(last.Error, "is refused") != test.refused {
+			if last := r.Status().Last; (last.Status == 0) != test.refused ||
+				strings.Contains(last.Error, "is refused") != test.refused {
 				t.Errorf("last attempt %+v, want refused: %v", last, test.refused)
 			}
 		})
@@ -414,7 +424,8 @@ func TestNameThatChangesItsMind(t *testing.T) {
 	r.run(e)
 	eventually(t, "an attempt", func() bool { return r.Status().Last != nil })
 	r.end()
-	if last := r.Status().Last; !strings.Contains(last.Error, "is refused") || !strings.Contains(last.Error, "127.0.0.1") || reached.Load() != 0 {
+	if last := r.Status().Last; !strings.Contains(last.Error, "is refused") ||
+		!strings.Contains(last.Error, "127.0.0.1") || reached.Load() != 0 {
 		t.Errorf("last attempt %+v, %d requests reached loopback", last, reached.Load())
 	}
 }
@@ -430,7 +441,10 @@ func TestNamesOfPrivateAddresses(t *testing.T) {
 		}
 	})
 	_, port, _ := net.SplitHostPort(s.Listener.Addr().String())
-	for _, address := range []string{"127.0.0.1", "127.1.2.3", "10.0.0.1", "192.168.1.1", "169.254.169.254", "168.63.129.16", "100.100.100.200", "0.0.0.0", "224.0.0.1"} {
+	for _, address := range []string{
+		"127.0.0.1", "127.1.2.3", "10.0.0.1", "192.168.1.1", "169.254.169.254", "168.63.129.16", "100.100.100.200",
+		"0.0.0.0", "224.0.0.1",
+	} {
 		t.Run(address, func(t *testing.T) {
 			t.Parallel()
 			r := overNet(t, "http://inside.test.:"+port+"/")
@@ -443,7 +457,8 @@ func TestNamesOfPrivateAddresses(t *testing.T) {
 			r.run(e)
 			eventually(t, "an attempt", func() bool { return r.Status().Last != nil })
 			r.end()
-			if last := r.Status().Last; !strings.Contains(last.Error, "is refused; list it under allow") || !strings.Contains(last.Error, address) || last.Status != 0 {
+			if last := r.Status().Last; !strings.Contains(last.Error, "is refused; list it under allow") ||
+				!strings.Contains(last.Error, address) || last.Status != 0 {
 				t.Errorf("last attempt %+v", last)
 			}
 		})

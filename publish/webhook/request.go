@@ -45,7 +45,8 @@ func (e *Endpoint) send(ctx context.Context, d *delivery) result {
 	return r
 }
 
-func (e *Endpoint) post(ctx context.Context, id string, body []byte, now time.Time) (status int, retryAfter time.Duration, err error) {
+func (e *Endpoint) post(ctx context.Context, id string, body []byte, now time.Time) (status int,
+	retryAfter time.Duration, err error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.target.URL.String(), bytes.NewReader(body))
 	if err != nil {
 		return 0, 0, errors.New("not a URL") // err would show it
@@ -58,8 +59,8 @@ func (e *Endpoint) post(ctx context.Context, id string, body []byte, now time.Ti
 		return 0, 0, explain(err, e.Timeout)
 	}
 	defer resp.Body.Close()
-	const enough = 64 << 10                                       // a connection whose answer has been read is used again
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, enough)) // the status has said it already
+	const maxDrain = 64 << 10                                       // a connection whose answer has been read is used again
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxDrain)) // the status has said it already
 	return resp.StatusCode, parseRetryAfter(resp.Header.Get("Retry-After"), time.Now()), checkStatus(resp.StatusCode)
 }
 

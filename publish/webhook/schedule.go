@@ -79,9 +79,9 @@ func (s *session) start(ctx context.Context, now time.Time) {
 
 // prune is done with the events of a delivery that show a post which has been deleted since they were read.
 func (s *session) prune(d *delivery) {
-	if gone := d.prune(s.deps.Deleted); len(gone) > 0 {
-		s.reader.Done(gone...)
-		s.metrics.count(deleted, len(gone))
+	if removed := d.prune(s.deps.Deleted); len(removed) > 0 {
+		s.reader.Done(removed...)
+		s.metrics.count(deleted, len(removed))
 	}
 }
 
@@ -96,9 +96,9 @@ func (s *session) maxInFlight() int {
 // opens is when the next delivery may begin, as far as the endpoint is concerned.
 func (s *session) opens() time.Time {
 	if s.outage.down {
-		return later(s.hold, s.outage.probe)
+		return later(s.notBefore, s.outage.probe)
 	}
-	return s.hold
+	return s.notBefore
 }
 
 func later(a, b time.Time) time.Time {
@@ -111,12 +111,12 @@ func later(a, b time.Time) time.Time {
 // next returns the delivery whose turn it is, or nil. Fresh ones and failed ones take turns, or some that the endpoint
 // will never accept could hold up all others. A probe of an endpoint that is down need not be due.
 func (s *session) next(now time.Time) *delivery {
-	again := len(s.waiting) > 0 && (s.outage.down || !s.waiting[0].due.After(now))
-	if again && len(s.fresh) > 0 {
-		again = s.turnFresh
+	isRetry := len(s.waiting) > 0 && (s.outage.down || !s.waiting[0].due.After(now))
+	if isRetry && len(s.fresh) > 0 {
+		isRetry = s.turnFresh
 	}
-	s.turnFresh = !again
-	if again {
+	s.turnFresh = !isRetry
+	if isRetry {
 		return heap.Pop(&s.waiting).(*delivery)
 	}
 	if len(s.fresh) == 0 {
@@ -135,22 +135,22 @@ func (s *session) retryAt(d *delivery) time.Time {
 	return later(s.opens(), d.due)
 }
 
-// idle is how long nothing will have to be done, if nothing happens.
-func (s *session) idle(now time.Time) time.Duration {
+// untilNext is how long nothing will have to be done, if nothing happens.
+func (s *session) untilNext(now time.Time) time.Duration {
 	next := now.Add(time.Hour)
-	sooner := func(t time.Time) {
+	wakeBy := func(t time.Time) {
 		if t.Before(next) {
 			next = t
 		}
 	}
 	if len(s.batch.events) > 0 {
-		sooner(s.batch.due)
+		wakeBy(s.batch.due)
 	}
 	if len(s.givenUp) > 0 {
-		sooner(s.givenUp[0].due)
+		wakeBy(s.givenUp[0].due)
 	}
 	if s.inFlight < s.maxInFlight() && len(s.fresh)+len(s.waiting) > 0 {
-		sooner(s.startable())
+		wakeBy(s.startable())
 	}
 	return max(next.Sub(now), 0)
 }

@@ -32,7 +32,7 @@ type session struct {
 	held      bool        // so many wait that no more are read
 	inFlight  int
 	outage    outage
-	hold      time.Time // the endpoint has asked not to be sent anything before
+	notBefore time.Time // the endpoint has asked not to be sent anything before
 	turnFresh bool      // the last delivery begun was a fresh one
 
 	events  chan []publish.Event
@@ -134,7 +134,7 @@ func (s *session) run(ctx, sending context.Context) error {
 		s.closeBatch(now)
 		s.start(sending, now)
 		s.note()
-		wake.Reset(s.idle(now))
+		wake.Reset(s.untilNext(now))
 		select {
 		case events := <-s.intake():
 			s.enqueue(events, time.Now())

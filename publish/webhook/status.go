@@ -121,7 +121,8 @@ func (s *session) note() {
 	s.held = held
 	if changed && held {
 		e.tooMany.Do(func() {
-			e.logger.Error("webhook: too many events wait for a retry; no more are read until some are delivered or given up", "waiting", n, "pending", e.Pending, "bytes", bytes, "max_bytes", maxPendingBytes)
+			e.logger.Error("webhook: too many events wait for a retry; no more are read until some are delivered or given up",
+				"waiting", n, "pending", e.Pending, "bytes", bytes, "max_bytes", maxPendingBytes)
 		})
 	}
 }
@@ -146,8 +147,9 @@ func (e *Endpoint) recall(ctx context.Context) bool {
 		d, err := e.stored(ctx)
 		if err == nil {
 			if d.URL == e.urlHash() {
-				e.park(d.Time)
-				e.logger.Warn("webhook: disabled: the endpoint has answered 410 Gone", "since", d.Time, "enable", "POST /v1/webhooks/"+e.Name+"/enable")
+				e.setDisabled(d.Time)
+				e.logger.Warn("webhook: disabled: the endpoint has answered 410 Gone", "since", d.Time, "enable",
+					"POST /v1/webhooks/"+e.Name+"/enable")
 			}
 			return true
 		}
@@ -193,11 +195,12 @@ func (e *Endpoint) store(ctx context.Context, d disabledRecord) error {
 
 // disable stops deliveries, after a 410.
 func (e *Endpoint) disable(now time.Time) {
-	e.logger.Error("webhook: the endpoint has answered 410 Gone and is disabled until it is enabled again", "url", e.target.String())
-	e.park(now)
+	e.logger.Error("webhook: the endpoint has answered 410 Gone and is disabled until it is enabled again", "url",
+		e.target.String())
+	e.setDisabled(now)
 }
 
-func (e *Endpoint) park(since time.Time) {
+func (e *Endpoint) setDisabled(since time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.enable == nil {
@@ -229,8 +232,8 @@ func (e *Endpoint) Enable(ctx context.Context) error {
 	return nil
 }
 
-// parked waits while the endpoint is disabled. It is false when ctx has ended.
-func (e *Endpoint) parked(ctx context.Context) bool {
+// awaitEnabled waits while the endpoint is disabled. It is false when ctx has ended.
+func (e *Endpoint) awaitEnabled(ctx context.Context) bool {
 	e.mu.Lock()
 	enable, since := e.enable, e.status.Since
 	e.mu.Unlock()

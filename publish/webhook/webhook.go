@@ -104,7 +104,7 @@ type Endpoint struct {
 	record  *recorder
 	metrics *metrics
 
-	tooMany, failing, dying rate.Sometimes // what is logged once a minute
+	tooMany, failing, givingUp rate.Sometimes // what is logged once a minute
 
 	storing sync.Mutex // while the store is told whether the endpoint is disabled
 
@@ -124,7 +124,7 @@ func New(cfg Config, deps Deps) (*Endpoint, error) {
 	e.client = newTransport(&e.Config, nil)
 	e.record = &recorder{w: deps.Log, logger: e.logger}
 	e.metrics = newMetrics(cfg.Name)
-	e.tooMany.Interval, e.failing.Interval, e.dying.Interval = time.Minute, time.Minute, time.Minute
+	e.tooMany.Interval, e.failing.Interval, e.givingUp.Interval = time.Minute, time.Minute, time.Minute
 	e.status = Status{Name: cfg.Name, URL: e.target.String(), State: Active, Since: time.Now(), Lag: -1}
 	return e, nil
 }
@@ -137,7 +137,7 @@ func (e *Endpoint) Run(ctx context.Context) error {
 		return nil
 	}
 	for pauses := retry.Patient(); ; {
-		if !e.parked(ctx) {
+		if !e.awaitEnabled(ctx) {
 			return nil
 		}
 		began := time.Now()

@@ -226,7 +226,8 @@ func newRig(t *testing.T) *rig {
 	short.MaxFetch = 4
 	r := &rig{t: t, top: topic.NewMemory(short), recv: new(receiver), letters: new(letters), log: new(lines), slog: new(lines)}
 	r.cfg = webhook.Default()
-	r.cfg.Name, r.cfg.URL, r.cfg.Secrets = "desk", "https://user:hidden@hooks.example.org/reuse?token=hidden", []string{newSecret, oldSecret}
+	r.cfg.Name, r.cfg.URL, r.cfg.Secrets = "desk", "https://user:hidden@hooks.example.org/reuse?token=hidden",
+		[]string{newSecret, oldSecret}
 	r.deps = webhook.Deps{
 		Topic: r.top, Store: new(topic.MemoryStore), DeadLetters: r.letters, Log: r.log,
 		Logger: slog.New(slog.NewTextHandler(r.slog, nil)), Version: "1.2.3",
@@ -385,7 +386,8 @@ func TestRetriesOnScheduleThenDeadLetter(t *testing.T) {
 		}
 		r.letters.mu.Lock()
 		defer r.letters.mu.Unlock()
-		if reason := r.letters.reasons["webhook desk events/0@0"]; len(r.letters.reasons) != 1 || !strings.Contains(reason, "in 13 attempts since 2000-01-01T00:00:00Z: 500 Internal Server Error") {
+		if reason := r.letters.reasons["webhook desk events/0@0"]; len(r.letters.reasons) != 1 ||
+			!strings.Contains(reason, "in 13 attempts since 2000-01-01T00:00:00Z: 500 Internal Server Error") {
 			t.Errorf("dead letters %v", r.letters.reasons)
 		}
 		if s := r.Status(); s.Dead != 1 || s.Failed != 13 || s.Waiting != 0 {
@@ -485,10 +487,10 @@ func TestTimeout(t *testing.T) {
 
 func TestRetryAfter(t *testing.T) {
 	tests := map[string]struct {
-		header string
-		least  time.Duration
-		others bool // go on meanwhile
-		status int
+		header  string
+		minWait time.Duration
+		others  bool // go on meanwhile
+		status  int
 	}{
 		"seconds":     {"120", 2 * time.Minute, true, 500},
 		"shorter":     {"1", 4 * time.Second, true, 500},
@@ -526,8 +528,8 @@ func TestRetryAfter(t *testing.T) {
 				for _, q := range got[1:] {
 					times[q.posts[0]] = q.at.Sub(got[0].at)
 				}
-				if times["p"] < test.least || times["p"] > test.least*13/10+10*time.Second {
-					t.Errorf("again after %v, want at least %v", times["p"], test.least)
+				if times["p"] < test.minWait || times["p"] > test.minWait*13/10+10*time.Second {
+					t.Errorf("again after %v, want at least %v", times["p"], test.minWait)
 				}
 				if test.others != (times["q"] < time.Second) {
 					t.Errorf("another event %v after, want it to go on: %v", times["q"], test.others)
@@ -554,7 +556,8 @@ func TestOutage(t *testing.T) {
 		if n := len(r.recv.got()); n < 110 || n > 170 {
 			t.Errorf("%d requests in an outage of two hours, want about one a minute", n)
 		}
-		if s := r.Status(); s.State != webhook.Failing || s.Since.Sub(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)) > time.Second || s.Dead != 0 {
+		if s := r.Status(); s.State != webhook.Failing ||
+			s.Since.Sub(time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)) > time.Second || s.Dead != 0 {
 			t.Errorf("status %+v", s)
 		}
 		r.recv.mu.Lock()
@@ -588,7 +591,8 @@ func TestOutageEndsInDeadLettersOnlyAfterTheSchedule(t *testing.T) {
 			t.Fatal("no dead letters")
 		}
 		if n > 150 || r.letters.at[0].Sub(began) < time.Hour {
-			t.Errorf("%d dead letters, the first after %v; want at most 150, an hour after their first attempt", n, r.letters.at[0].Sub(began))
+			t.Errorf("%d dead letters, the first after %v; want at most 150, an hour after their first attempt", n,
+				r.letters.at[0].Sub(began))
 		}
 	})
 }
@@ -663,7 +667,8 @@ func TestFirstDeletedWhileWaiting(t *testing.T) {
 		wait(time.Minute)
 		r.end()
 		got := r.recv.got()
-		if len(got) != 2 || !bytes.Contains(got[0].body, []byte(`"first":{"source":"x","post":"first"`)) || bytes.Contains(got[1].body, []byte(`"post":"first"`)) {
+		if len(got) != 2 || !bytes.Contains(got[0].body, []byte(`"first":{"source":"x","post":"first"`)) ||
+			bytes.Contains(got[1].body, []byte(`"post":"first"`)) {
 			t.Errorf("%d requests, want the second without the deleted post", len(got))
 		}
 	})
@@ -731,7 +736,8 @@ func TestBatches(t *testing.T) {
 			if err := json.Unmarshal(q.body, &b); err != nil {
 				t.Fatal(err)
 			}
-			if b.SpecVersion != "1.0" || b.Source != "test" || b.Time != "2023-11-14T22:13:20Z" || b.ID != q.header.Get("Webhook-Id") {
+			if b.SpecVersion != "1.0" || b.Source != "test" || b.Time != "2023-11-14T22:13:20Z" ||
+				b.ID != q.header.Get("Webhook-Id") {
 				t.Errorf("batch %.300s", q.body)
 			}
 			if m, err := feed.DecodeEvent(b.Data.Events[0]); err != nil || m.Later.Text != "so <it> goes & goes" {
@@ -876,10 +882,10 @@ func TestEveryEventArrives(t *testing.T) {
 				return answer{status: 200}
 			}
 			posts := names("p", 3000)
-			toggle := func(v bool) {
+			toggle := func() {
 				r.recv.mu.Lock()
 				defer r.recv.mu.Unlock()
-				down = v
+				down = !down
 			}
 			r.start()
 			for i, p := range posts {
@@ -887,10 +893,8 @@ func TestEveryEventArrives(t *testing.T) {
 				switch {
 				case i%10 == 0:
 					wait(time.Second)
-				case i == 905:
-					toggle(true)
-				case i == 1505:
-					toggle(false)
+				case i == 905, i == 1505:
+					toggle()
 				case i == 1205 || i == 2105:
 					r.end()
 					r.start()

@@ -24,7 +24,7 @@ type Choice struct {
 type Config struct {
 	Choices []Choice // the first is the one for an empty window
 	Bounds  *hashcodes.Bounds
-	Logger  *slog.Logger // hears of changes; nil: nobody does
+	Logger  *slog.Logger // told of changes; nil: none
 	Few     int          // rows up to which the first engine stays
 }
 
@@ -83,7 +83,7 @@ func (x *index) Search(queries []sigstore.Query) {
 // milliseconds.
 const maxNewRows = 1 << 16
 
-// choose changes the engine when another is better by enough. It looks when half of the rows are new.
+// choose changes the engine when another is minGain times cheaper. It looks when half of the rows are new.
 func (x *index) choose() {
 	rows := x.count()
 	if rows < x.cfg.Few || x.added < min(rows/2, maxNewRows) {
@@ -91,23 +91,23 @@ func (x *index) choose() {
 	}
 	x.added = 0
 	load := x.load()
-	now, best, least := math.Inf(1), x.choice, math.Inf(1)
+	now, best, bestCost := math.Inf(1), x.choice, math.Inf(1)
 	for i := range x.cfg.Choices {
 		c := &x.cfg.Choices[i]
 		cost := c.Cost(load)
 		if c == x.choice {
 			now = cost
 		}
-		if cost < least {
-			best, least = c, cost
+		if cost < bestCost {
+			best, bestCost = c, cost
 		}
 	}
-	if minGain*least > now {
+	if minGain*bestCost > now {
 		return
 	}
 	if x.cfg.Logger != nil {
 		x.cfg.Logger.Info("engine: changed", "from", x.choice.Name, "to", best.Name, "rows", int(load.Rows),
-			"ns", int(now), "to_ns", int(least))
+			"ns", int(now), "to_ns", int(bestCost))
 	}
 	x.change(best)
 }

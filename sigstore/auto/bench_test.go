@@ -68,7 +68,8 @@ func BenchmarkCosts(b *testing.B) {
 	}
 	ask := all[len(all)-queries:]
 	for n := rows(); n >= 1000; n /= 10 {
-		for _, theta := range []text.Threshold{{Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 7, Den: 10}, {Num: 4, Den: 5}, {Num: 9, Den: 10}} {
+		for _, theta := range []text.Threshold{{Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 7, Den: 10}, {Num: 4, Den: 5},
+			{Num: 9, Den: 10}} {
 			bounds := hashcodes.NewBounds(theta, 1)
 			for _, c := range Choices(bounds, model.Words()) {
 				x := &index{cfg: Config{Bounds: bounds, Few: math.MaxInt}} // it never changes
@@ -82,7 +83,8 @@ func BenchmarkCosts(b *testing.B) {
 						l.Batch = float64(batch)
 						benchmarkLookup(b, w, ask, batch)
 						b.ReportMetric(c.Cost(l), "model-ns")
-						for name, v := range map[string]float64{"probes": l.Probes, "postings": l.Postings, "compared": l.Compared, "bands": l.Bands, "blocks": l.Blocks} {
+						for name, v := range map[string]float64{"probes": l.Probes, "postings": l.Postings, "compared": l.Compared,
+							"bands": l.Bands, "blocks": l.Blocks} {
 							b.ReportMetric(v, name)
 						}
 					})

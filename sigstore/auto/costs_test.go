@@ -16,7 +16,8 @@ func TestCosts(t *testing.T) {
 	large.Rows, large.Compared = 1e6, 6e5
 	common.Postings = 6e4
 	alone.Batch = 1
-	if prefix(usual) > scan(usual) || prefix(common) < scan(common) || scan(large) < 3*scan(usual) || scan(alone) < scan(usual) {
+	if prefix(usual) > scan(usual) || prefix(common) < scan(common) || scan(large) < 3*scan(usual) ||
+		scan(alone) < scan(usual) {
 		t.Errorf("prefix %.0f ns, scan %.0f; common tokens %.0f, %.0f; large %.0f; one query at a time %.0f",
 			prefix(usual), scan(usual), prefix(common), scan(common), scan(large), scan(alone))
 	}

@@ -18,14 +18,14 @@ type block struct {
 	bytes int64 // of the bands
 }
 
-// band holds the signatures of the rows with one number of tokens: the first on the device, the others here.
+// band holds the signatures of the rows with one number of tokens: the first on the device, the others on the host.
 type band struct {
-	block   *block
-	table   *cuda.Rows // nil as long as none is there
-	on      int        // rows on the device
-	planes  [][]uint32 // [word][row], from row on of the band
-	numbers []uint32   // of each row of the band, in the block
-	cost    int        // comparisons of the rows that are here
+	block    *block
+	table    *cuda.Rows // nil as long as none is there
+	onDevice int        // rows on the device
+	planes   [][]uint32 // [word][row], from row on of the band
+	numbers  []uint32   // of each row of the band, in the block
+	cost     int        // comparisons of the rows on the host
 }
 
 func (b *block) add(size int, sig hashcodes.Signature) {
@@ -44,11 +44,11 @@ func (b *block) add(size int, sig hashcodes.Signature) {
 	b.bytes += to.bytes() - before
 }
 
-// close says that no more rows come: bands that are on the device need no room here.
+// close says that no more rows come: bands that are on the device need no room on the host.
 func (b *block) close() {
 	b.open = false
 	for _, band := range b.bands {
-		if band != nil && band.here() == 0 {
+		if band != nil && band.onHost() == 0 {
 			band.clear()
 		}
 	}
@@ -66,8 +66,8 @@ func (b *block) free() error {
 
 func (b *block) held() int64 { return b.bytes + int64(unsafe.Sizeof(*b)) }
 
-// here is the number of rows that are not on the device.
-func (b *band) here() int { return len(b.planes[0]) }
+// onHost is the number of rows that are not on the device.
+func (b *band) onHost() int { return len(b.planes[0]) }
 
 func (b *band) bytes() int64 {
 	return 4 * int64(cap(b.numbers)+len(b.planes)*cap(b.planes[0]))
@@ -76,13 +76,13 @@ func (b *band) bytes() int64 {
 // fits leaves some of the device's memory to searches: rows that fill all of it could not be asked. A table that grows
 // takes as much again as it has, up to some millions of rows.
 func (b *band) fits(device *cuda.Device) bool {
-	const most, least = 4 << 20, 2048
+	const maxGrowth, minGrowth = 4 << 20, 2048
 	used, budget := device.Memory()
-	rows := int64(max(b.here(), min(b.on, most)) + least)
+	rows := int64(max(b.onHost(), min(b.onDevice, maxGrowth)) + minGrowth)
 	return used+4*int64(len(b.planes))*rows <= budget-min(budget/16, 256<<20)
 }
 
-// send moves the rows that are here to the device. After an error they are all still here.
+// send moves the rows on the host to the device. After an error they are all still on the host.
 func (b *band) send(device *cuda.Device) (err error) {
 	if b.table == nil {
 		if b.table, err = device.NewRows(len(b.planes), 0); err != nil {
@@ -94,12 +94,12 @@ func (b *band) send(device *cuda.Device) (err error) {
 	if err := b.table.Append(b.planes); err != nil {
 		return err
 	}
-	b.on += b.here()
+	b.onDevice += b.onHost()
 	b.clear()
 	return nil
 }
 
-// clear forgets the rows that are here, and gives their memory back where no more will come.
+// clear drops the rows on the host, and gives their memory back where no more will come.
 func (b *band) clear() {
 	before := b.bytes()
 	b.cost = 0

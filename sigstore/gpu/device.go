@@ -8,7 +8,7 @@ import (
 	"refrain/cuda"
 )
 
-// OpenDevice opens the first GPU. log hears of it, and of its loss; nil: nobody does.
+// OpenDevice opens the first GPU. log is told of it, and of its loss; nil: none.
 func OpenDevice(log *slog.Logger) (*cuda.Device, error) {
 	cfg := cuda.Default()
 	if log != nil {

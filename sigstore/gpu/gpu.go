@@ -1,10 +1,10 @@
 // Package gpu is the engine that keeps the signatures of a window in the memory of a GPU and compares them there: the
 // jobs of sigstore/scan, all blocks and bands of a batch of queries in one launch.
 //
-// A row begins on the host, where the CPU compares it. When the rows of a band that are still here have cost as much as
-// it costs to send them, they are sent (minDeviceCost): whatever comes after, that is at most twice what the best choice would have
-// cost. Rows that the device's memory has no room for stay here. When the device is lost, the window's rows are given to an
-// engine on the CPU, and all goes on. The candidates are the same in every case.
+// A row begins on the host, where the CPU compares it. When the rows of a band that are still on the host have cost as
+// much as it costs to send them, they are sent (minDeviceCost): whatever comes after, that is at most twice what the
+// best choice would have cost. Rows that the device's memory has no room for stay on the host. When the device is lost,
+// the window's rows are given to an engine on the CPU, and all goes on. The candidates are the same in every case.
 package gpu
 
 import (
@@ -25,7 +25,7 @@ type Config struct {
 	Bounds *hashcodes.Bounds
 	Words  int             // of 32 bits a signature
 	CPU    sigstore.Engine // takes over when the device is lost
-	Logger *slog.Logger    // hears of a device that is full or lost
+	Logger *slog.Logger    // told of a device that is full or lost
 
 	minDeviceCost int // see the constant
 }
@@ -34,12 +34,12 @@ type Config struct {
 func Default() Config { return Config{Logger: slog.Default(), minDeviceCost: minDeviceCost} }
 
 // Batch is the number of queries that a launch is worth. A launch takes some forty microseconds, and reads the rows once
-// for all of them. But a window compares its queries one by one with what was born since they were asked, half a batch
+// for all of them. But a window compares its queries one by one with what was added since they were asked, half a batch
 // on the average: 0.3 µs a query at 512, 0.6 at 1,024.
 const Batch = 512
 
-// minDeviceCost is what it costs to send rows, in comparisons by the CPU: some ten microseconds. A pass through rows costs as
-// much as so many comparisons before the first.
+// minDeviceCost is what it costs to send rows, in comparisons by the CPU: some ten microseconds. A pass through rows
+// costs as much as so many comparisons before the first.
 const (
 	minDeviceCost = 1 << 17
 	pass          = 128
@@ -161,7 +161,8 @@ func (x *index) logFull() {
 	x.full = true
 	x.state.full.Do(func() {
 		used, budget := x.cfg.Device.Memory()
-		x.cfg.Logger.Warn("gpu: the device has no room for more rows; the CPU compares the rest", "used", used, "budget", budget)
+		x.cfg.Logger.Warn("gpu: the device has no room for more rows; the CPU compares the rest", "used", used,
+			"budget", budget)
 	})
 }
 

@@ -297,7 +297,7 @@ func TestSideBySide(t *testing.T) {
 					t.Parallel()
 					w := newWindow(t, d, 1<<seed, 1, text.Threshold{Num: 3, Den: 5}, 20+seed)
 					w.run(40)
-					if told := w.lines(lostLine) == 1; told != lost {
+					if logged := w.lines(lostLine) == 1; logged != lost {
 						t.Errorf("log:\n%s", &w.log)
 					}
 					w.close()
@@ -421,7 +421,8 @@ func TestNoRoomForQueries(t *testing.T) {
 
 // The device is lost in whatever call, after some blocks have gone: the CPU goes on with the same answers.
 func TestDeviceLost(t *testing.T) {
-	for call, after := range map[string]int32{"cuMemcpyHtoDAsync": 3, "cuMemAlloc": 1, "cuLaunchKernel": 1, "cuMemcpyDtoHAsync": 2,
+	for call, after := range map[string]int32{"cuMemcpyHtoDAsync": 3, "cuMemAlloc": 1, "cuLaunchKernel": 1,
+		"cuMemcpyDtoHAsync":   2,
 		"cuStreamSynchronize": 1, "cuMemFree": 1} {
 		t.Run(call, func(t *testing.T) {
 			f := cudatest.New(t)

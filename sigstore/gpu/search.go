@@ -13,11 +13,11 @@ import (
 
 // search is the memory of searches, which the next one uses again.
 type search struct {
-	queries []boundedQuery
-	tasks   []task
-	jobs    []cuda.Job
-	slots   []hamming.Query // those of the jobs, one job after the other
-	here    []hamming.Query // those of a pass on the CPU
+	queries    []boundedQuery
+	tasks      []task
+	jobs       []cuda.Job
+	slots      []hamming.Query // those of the jobs, one job after the other
+	cpuQueries []hamming.Query // those of a pass on the CPU
 }
 
 // boundedQuery is a query and its bounds. They are in order of size: since greater sets have greater partners, those whose
@@ -58,12 +58,12 @@ func (x *index) Search(queries []sigstore.Query) {
 // run appends hits only when all of it has gone well.
 func (x *index) run(queries []sigstore.Query) error {
 	s := &x.search
-	defer s.forget()
+	defer s.release()
 	s.begin(queries, x.cfg.Bounds)
 	x.plan()
 	for i := range s.tasks {
 		t := &s.tasks[i]
-		if n := t.band.here(); n > 0 {
+		if n := t.band.onHost(); n > 0 {
 			t.band.cost += (n + pass) * (t.to - t.from)
 		}
 		if t.band.cost >= x.cfg.minDeviceCost {
@@ -114,17 +114,17 @@ func (x *index) plan() {
 func (s *search) load() {
 	n := 0
 	for i := range s.tasks {
-		if t := &s.tasks[i]; t.band.on > 0 {
+		if t := &s.tasks[i]; t.band.onDevice > 0 {
 			n += t.to - t.from
 		}
 	}
 	s.slots = resized(s.slots, n)
 	rest := s.slots
 	for i := range s.tasks {
-		if t := &s.tasks[i]; t.band.on > 0 {
+		if t := &s.tasks[i]; t.band.onDevice > 0 {
 			n := t.to - t.from
 			s.fill(rest[:n], t)
-			s.jobs = append(s.jobs, cuda.Job{Rows: t.band.table, To: t.band.on, Queries: rest[:n]})
+			s.jobs = append(s.jobs, cuda.Job{Rows: t.band.table, To: t.band.onDevice, Queries: rest[:n]})
 			rest = rest[n:]
 		}
 	}
@@ -133,7 +133,8 @@ func (s *search) load() {
 // fill makes the queries of a task, without hits.
 func (s *search) fill(slots []hamming.Query, t *task) {
 	for i, a := range s.queries[t.from:t.to] {
-		slots[i] = hamming.Query{Signature: a.Signature, Radius: int(a.bounds.Radius[t.size-a.bounds.Min]), Hits: slots[i].Hits[:0]}
+		slots[i] = hamming.Query{Signature: a.Signature, Radius: int(a.bounds.Radius[t.size-a.bounds.Min]),
+			Hits: slots[i].Hits[:0]}
 	}
 }
 
@@ -142,15 +143,15 @@ func (s *search) answer() {
 	jobs := s.jobs
 	for i := range s.tasks {
 		t := &s.tasks[i]
-		if t.band.on > 0 {
+		if t.band.onDevice > 0 {
 			s.collect(t, jobs[0].Queries, t.band.numbers)
 			jobs = jobs[1:]
 		}
-		if t.band.here() > 0 {
-			s.here = resized(s.here, t.to-t.from)
-			s.fill(s.here, t)
-			hamming.ScanBlock(t.band.planes, s.here)
-			s.collect(t, s.here, t.band.numbers[t.band.on:])
+		if t.band.onHost() > 0 {
+			s.cpuQueries = resized(s.cpuQueries, t.to-t.from)
+			s.fill(s.cpuQueries, t)
+			hamming.ScanBlock(t.band.planes, s.cpuQueries)
+			s.collect(t, s.cpuQueries, t.band.numbers[t.band.onDevice:])
 		}
 	}
 }
@@ -165,13 +166,13 @@ func (s *search) collect(t *task, slots []hamming.Query, numbers []uint32) {
 	}
 }
 
-// forget lets go of what is the caller's, of bands, which may be dropped, and of what a flood of hits has needed.
-func (s *search) forget() {
-	const many = 1 << 10
-	for _, slots := range [][]hamming.Query{s.slots, s.here} {
+// release lets go of what is the caller's, of bands, which may be dropped, and of what a flood of hits has needed.
+func (s *search) release() {
+	const maxRetainedHits = 1 << 10
+	for _, slots := range [][]hamming.Query{s.slots, s.cpuQueries} {
 		for i := range slots {
 			slots[i].Signature = nil
-			if cap(slots[i].Hits) > many {
+			if cap(slots[i].Hits) > maxRetainedHits {
 				slots[i].Hits = nil
 			}
 		}

@@ -6,10 +6,12 @@ import "slices"
 // its rows has gone.
 type generation struct {
 	first uint64 // row
-	began uint64 // the order was made of the rows before it; while an index is filled from a window, some of them are still to come
-	order order
-	lists lists
-	metas []meta // of its rows, while they are few enough to be posted again
+	// orderedUpTo is the row before which all rows were counted for the order. While an index is filled from a window, some
+	// of them are still to come.
+	orderedUpTo uint64
+	order       order
+	lists       lists
+	metas       []meta // of its rows, while they are few enough to be posted again
 
 	searches int // of the last few
 	wasted   int // postings that they read of tokens that the order takes for rare
@@ -20,7 +22,7 @@ const (
 	maxReposted         = 64 * 1024 // rows that are posted again at once: some 40 ms
 	growth              = 63        // a window that grows gets a new order at 1 + growth times its size,
 	turnover            = 1         // one that rolls when so many times its older rows have come,
-	waste               = 1024      // and either when a search reads so many postings for nothing, twice what a generation costs,
+	waste               = 1024      // and either when a search reads so many postings in vain, twice what a generation costs,
 	searches            = 4096      // on the average of at most so many searches,
 	maxEagerGenerations = 4         // if there are not yet so many, or else if it has doubled
 	repostRatio         = 16        // rows are posted again only when one in so many is new
@@ -37,7 +39,7 @@ func (x *index) isStale() bool {
 	if x.next-g.first > lastRow || g.lists.full() {
 		return true
 	}
-	newer, older := x.next-min(g.began, x.next), max(g.began, x.oldest())-x.oldest()
+	newer, older := x.next-min(g.orderedUpTo, x.next), max(g.orderedUpTo, x.oldest())-x.oldest()
 	switch {
 	case newer < minRows, x.areFew() && newer < older/repostRatio:
 		return false
@@ -50,7 +52,7 @@ func (x *index) isStale() bool {
 	}
 }
 
-// searched notes what a search has read for nothing.
+// searched notes what a search has read in vain.
 func (g *generation) searched(wasted int) {
 	if g.searches++; g.searches > searches {
 		g.searches, g.wasted = 1, 0
@@ -61,9 +63,10 @@ func (g *generation) searched(wasted int) {
 // begin begins a generation. Rows that are few are posted again, under its order.
 func (x *index) begin() {
 	frequencies := x.source.Frequencies()
-	g := &generation{first: x.next, began: x.next, order: newOrder(frequencies), lists: lists{buckets: &x.filters.buckets}}
+	g := &generation{first: x.next, orderedUpTo: x.next, order: newOrder(frequencies),
+		lists: lists{buckets: &x.filters.buckets}}
 	if len(x.generations) == 0 {
-		g.began += orderedRows(frequencies)
+		g.orderedUpTo += orderedRows(frequencies)
 	}
 	if x.areFew() {
 		g.first = x.oldest()
@@ -74,15 +77,15 @@ func (x *index) begin() {
 	x.rolls = false
 }
 
-// orderedRows is how many rows the frequencies speak of, or fewer, without the next one, which is counted already. An index
-// that is filled from a window begins when it has had none of them yet, but its order is as good as it will be when it has
-// all: rows need not be posted again on the way.
+// orderedRows is how many rows the frequencies count, or fewer, without the next one, which is counted already. An index
+// that is filled from a window begins when it has had none of them yet, but its order is as good as it will be when it
+// has all: rows need not be posted again on the way.
 func orderedRows(frequencies []uint32) uint64 {
 	if len(frequencies) == 0 {
 		return 0
 	}
-	most := slices.Max(frequencies)
-	return uint64(most - min(most, 1))
+	highest := slices.Max(frequencies)
+	return uint64(highest - min(highest, 1))
 }
 
 // areFew reports whether all rows can be posted again.

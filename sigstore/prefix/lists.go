@@ -55,7 +55,7 @@ func (l *lists) add(token uint32, p posting) {
 		if l.put(h, p, maxListClass) {
 			return
 		}
-		l.cut(h)
+		l.makeDirectory(h)
 	}
 	l.addTo(*h, p)
 }
@@ -94,8 +94,8 @@ func (l *lists) enlarge(small link) link {
 	return large
 }
 
-// cut makes a directory of a list of one chunk.
-func (l *lists) cut(h *link) {
+// makeDirectory makes a directory of a list of one chunk.
+func (l *lists) makeDirectory(h *link) {
 	c := l.chunk(*h)
 	d := newLink(l.fresh(directoryUnits), directory)
 	n := capacity[maxListClass]

@@ -18,7 +18,7 @@
 // posts its rows again instead, and so has one generation. A search goes through all generations, which are one to
 // three. A generation goes as a whole when the last of its rows has been dropped: nothing walks its postings, and
 // no link leads from one generation to another. Dropping a block costs nothing else: a candidate of a dropped row
-// is left out when it is met.
+// is left out when it is found.
 //
 // A number that the window gives to another token goes on to lead to the postings of the former, in generations that
 // have them. No live row is among those, since a number is given out again only when no live row holds it; they are
@@ -67,19 +67,19 @@ type index struct {
 
 func (x *index) Open() { x.blocks = append(x.blocks, x.next) }
 
-// Drop forgets the oldest block, and the generations of which nothing is left.
+// Drop drops the oldest block, and the generations of which nothing is left.
 func (x *index) Drop() {
 	x.dropped++
 	x.blocks = append(x.blocks[:0], x.blocks[1:]...)
 	x.rolls = true
-	gone := 0
-	for gone < len(x.generations) && x.end(gone) <= x.oldest() {
-		gone++
+	dropped := 0
+	for dropped < len(x.generations) && x.end(dropped) <= x.oldest() {
+		dropped++
 	}
-	x.retain(x.generations[gone:])
+	x.retain(x.generations[dropped:])
 }
 
-// retain forgets all generations but the last ones.
+// retain drops all generations but the last ones.
 func (x *index) retain(last []*generation) {
 	n := copy(x.generations, last)
 	clear(x.generations[n:])

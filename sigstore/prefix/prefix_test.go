@@ -322,7 +322,7 @@ func TestGenerations(t *testing.T) {
 	w := newWorld(t, text.Threshold{Num: 4, Den: 5}, 64, 1)
 	r := rand.New(rand.NewPCG(1, 3))
 	x := w.index.(*index)
-	most := 0
+	highest := 0
 	for range 14 {
 		w.block(r, 10_000)
 	}
@@ -332,13 +332,13 @@ func TestGenerations(t *testing.T) {
 	for i := range 30 {
 		w.drop()
 		w.block(r, 4000)
-		most = max(most, len(x.generations))
-		if kept, live := x.next-x.generations[0].first, x.next-x.oldest(); i >= 20 && kept > 2*live {
-			t.Errorf("%d rows kept of a window of %d that rolls", kept, live)
+		highest = max(highest, len(x.generations))
+		if held, live := x.next-x.generations[0].first, x.next-x.oldest(); i >= 20 && held > 2*live {
+			t.Errorf("%d rows kept of a window of %d that rolls", held, live)
 		}
 	}
-	if most < 2 || most > 4 {
-		t.Errorf("up to %d generations of a window that rolls", most)
+	if highest < 2 || highest > 4 {
+		t.Errorf("up to %d generations of a window that rolls", highest)
 	}
 	for len(w.blocks) > 1 {
 		w.drop()
@@ -493,18 +493,18 @@ func TestAnOrderThatMisleads(t *testing.T) {
 	for i := range 8 * minRows {
 		row(slices.Clone(common[i%20 : i%20+10])...)
 	}
-	if began := newest().began; began > minRows {
+	if began := newest().orderedUpTo; began > minRows {
 		t.Errorf("an order is made at row %d without need", began)
 	}
 	for i := range 4 * minRows {
 		row(append(slices.Clone(common[i%20:i%20+7]), template...)...)
 	}
 	g := newest()
-	if g.began < 8*minRows {
-		t.Fatalf("the newest order is of row %d: it takes the tokens of a campaign for rare", g.began)
+	if g.orderedUpTo < 8*minRows {
+		t.Fatalf("the newest order is of row %d: it takes the tokens of a campaign for rare", g.orderedUpTo)
 	}
 	if keys := g.order.rarest(nil, template, 3); keys[0].isRare() {
-		t.Errorf("the order of row %d takes the tokens of a campaign for rare", g.began)
+		t.Errorf("the order of row %d takes the tokens of a campaign for rare", g.orderedUpTo)
 	}
 }
 

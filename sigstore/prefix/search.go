@@ -77,25 +77,27 @@ func (s *search) probe(g *generation, prefix []key, unknown int) {
 		switch {
 		case h == 0:
 		case h.class() == directory:
-			s.open(g, g.lists.directory(h), i+unknown, prefix[i].isRare())
+			s.open(g, g.lists.directory(h), probe{position: i + unknown, rare: prefix[i].isRare()})
 		default:
-			s.add(g, h, i+unknown, false)
+			s.add(g, h, probe{position: i + unknown})
 		}
 	}
 }
 
 // open adds the lists of a directory that are of the sizes sought.
-func (s *search) open(g *generation, directory chunk, position int, rare bool) {
-	for b := s.filter.low; b <= s.filter.high[position]; b++ {
+func (s *search) open(g *generation, directory chunk, p probe) {
+	for b := s.filter.low; b <= s.filter.high[p.position]; b++ {
 		if h := link(half(directory[b/2], int(b%2))); h != 0 {
-			s.add(g, h, position, rare)
+			s.add(g, h, p)
 		}
 	}
 }
 
-func (s *search) add(g *generation, k link, position int, rare bool) {
-	c := g.lists.chunk(k)
-	s.probes = append(s.probes, probe{c, c[0], capacity[k.class()], position, rare})
+// add completes p with the list at k, and adds it.
+func (s *search) add(g *generation, k link, p probe) {
+	p.chunk, p.capacity = g.lists.chunk(k), capacity[k.class()]
+	p.first = p.chunk[0]
+	s.probes = append(s.probes, p)
 }
 
 // read goes through a list. The next chunk of a chain is asked for before one is read.
@@ -104,7 +106,7 @@ func (x *index) read(g *generation, p *probe) (postings int) {
 	want := uint64(x.search.meta)
 	c, n, first := p.chunk, p.capacity, p.first
 	for {
-		next, room, ahead := g.lists.after(c, n)
+		next, room, nextFirst := g.lists.after(c, n)
 		i := 0
 		if uint8(first) == 0 {
 			i = n - int(first>>8)
@@ -118,7 +120,7 @@ func (x *index) read(g *generation, p *probe) (postings int) {
 		if next == nil || x.search.query.Full() {
 			return postings
 		}
-		c, n, first = next, room, ahead
+		c, n, first = next, room, nextFirst
 	}
 }
 
@@ -135,7 +137,7 @@ func (l *lists) after(c chunk, n int) (next chunk, room int, first uint64) {
 	return next, capacity[k.class()], next[0]
 }
 
-// count readies the query's counters.
+// count prepares the query's counters.
 func (s *search) count() {
 	words := len(s.query.Signature)
 	if s.alone = nil; s.query.Counters == nil || words >= len(alone) {
@@ -158,14 +160,14 @@ func (s *search) mayMatch(m meta) bool {
 	return s.query.Counters.Within(s.own, s.row, own, other)
 }
 
-// addHit adds the row of a posting to the hits unless it is dropped, met before, has too few tokens left, those before the
-// first common one not being common, or the counters leave it out.
+// addHit adds the row of a posting to the hits unless it is dropped, seen before, has too few tokens left, those before
+// the first common one not being common, or the counters leave it out.
 func (x *index) addHit(g *generation, position int, p posting) {
 	s := &x.search
 	m := p.meta.size()
 	row := g.first + uint64(p.at.row())
-	left := min(s.query.Size-position, int(m)-p.at.position())
-	if left < int(s.filter.overlap[m]) || row < x.oldest() || !s.seen.add(p.at.row()) || !s.mayMatch(p.meta) {
+	remaining := min(s.query.Size-position, int(m)-p.at.position())
+	if remaining < int(s.filter.overlap[m]) || row < x.oldest() || !s.seen.add(p.at.row()) || !s.mayMatch(p.meta) {
 		return
 	}
 	s.query.Hits = append(s.query.Hits, x.at(row))

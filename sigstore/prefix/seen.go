@@ -1,6 +1,6 @@
 package prefix
 
-// seen is the set of rows that a search has met in one generation: a hash table, whose entries bear the number of the
+// seen is the set of rows that a search has seen in one generation: a hash table, whose entries bear the number of the
 // search, so that it is emptied by counting on.
 type seen struct {
 	rows   []uint64 // search<<32 | row

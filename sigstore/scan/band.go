@@ -5,7 +5,7 @@ import "refrain/hashcodes"
 // band holds the signatures of rows of low to high tokens.
 type band struct {
 	low, high int
-	planes    [][]uint32 // [word][place in the band]
+	planes    [][]uint32 // [word][position in the band]
 	rows      []uint32   // row of the block
 	sizes     []uint8    // number of tokens - low; nil where low is high
 	order     order      // of a sealed band
@@ -69,29 +69,29 @@ func blank(open []band) *band {
 	return s
 }
 
-// put copies row k of an open band to a place.
-func (b *band) put(place int, from *band, k int, row uint32) {
+// put copies row k of an open band to a position.
+func (b *band) put(position int, from *band, k int, row uint32) {
 	for w, plane := range from.planes {
-		b.planes[w][place] = plane[k]
+		b.planes[w][position] = plane[k]
 	}
-	b.rows[place] = row
+	b.rows[position] = row
 	if b.sizes != nil {
-		b.sizes[place] = uint8(from.low - b.low)
+		b.sizes[position] = uint8(from.low - b.low)
 	}
 }
 
 // size is the number of tokens of a row.
-func (b *band) size(place uint32) int {
+func (b *band) size(position uint32) int {
 	if b.sizes == nil {
 		return b.low
 	}
-	return b.low + int(b.sizes[place])
+	return b.low + int(b.sizes[position])
 }
 
 // signature appends that of a row.
-func (b *band) signature(dst hashcodes.Signature, place uint32) hashcodes.Signature {
+func (b *band) signature(dst hashcodes.Signature, position uint32) hashcodes.Signature {
 	for _, plane := range b.planes {
-		dst = append(dst, plane[place])
+		dst = append(dst, plane[position])
 	}
 	return dst
 }

@@ -52,13 +52,13 @@ func (b *batch) plan(from *block, number uint32) {
 	if len(b.queries) == 0 {
 		return
 	}
-	j, least, most := job{block: number}, b.queries[0].Min, b.queries[len(b.queries)-1].Max
+	j, minSize, maxSize := job{block: number}, b.queries[0].Min, b.queries[len(b.queries)-1].Max
 	for i, s := range from.sizes {
-		if int(s.high) >= least && int(s.low) <= most {
+		if int(s.high) >= minSize && int(s.low) <= maxSize {
 			b.addJob(&j, from.sealed[i])
 		}
 	}
-	for n := max(least, from.next); n <= min(most, len(from.open)-1); n++ {
+	for n := max(minSize, from.next); n <= min(maxSize, len(from.open)-1); n++ {
 		if s := &from.open[n]; len(s.rows) > 0 {
 			b.addJob(&j, s)
 		}
@@ -90,7 +90,7 @@ func (b *batch) find(j *job) {
 	}
 }
 
-// runs appends the places of a band that are to be read.
+// runs appends the positions of a band that are to be read.
 func (a *boundedQuery) runs(dst []run, b *band, radius, gap int) []run {
 	switch {
 	case b.order.starts == nil:

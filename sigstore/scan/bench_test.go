@@ -28,33 +28,33 @@ var files = []string{
 }
 
 // sets are the token sets of distinct sentences of data/stream, in random order: 1,030,791 if all is read.
-func sets(tb testing.TB, atLeast int) (all [][]uint64) {
+func sets(tb testing.TB, minSets int) (all [][]uint64) {
 	tb.Helper()
 	seen := map[feed.Hash]bool{}
 	for i, name := range files {
-		enough := len(all) + (atLeast-len(all))/(len(files)-i)
-		if atLeast > 200_000 {
-			enough = 1 << 30
+		target := len(all) + (minSets-len(all))/(len(files)-i)
+		if minSets > 200_000 {
+			target = 1 << 30
 		}
 		f, err := file.Open(file.Default(dataset.File(tb, "stream/"+name)))
 		if err != nil {
 			tb.Fatal(err)
 		}
-		all = readSets(tb, f, all, enough, seen)
+		all = readSets(tb, f, all, target, seen)
 		f.Close()
 	}
-	if len(all) < atLeast {
-		tb.Fatalf("%d sentences, want %d", len(all), atLeast)
+	if len(all) < minSets {
+		tb.Fatalf("%d sentences, want %d", len(all), minSets)
 	}
 	r := rand.New(rand.NewPCG(1, 1))
 	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	return all
 }
 
-func readSets(tb testing.TB, f *file.Source, all [][]uint64, enough int, seen map[feed.Hash]bool) [][]uint64 {
+func readSets(tb testing.TB, f *file.Source, all [][]uint64, target int, seen map[feed.Hash]bool) [][]uint64 {
 	var s text.Splitter
 	var sentences []feed.Sentence
-	for len(all) < enough {
+	for len(all) < target {
 		batch, err := f.Next(context.Background())
 		if err != nil && !errors.Is(err, io.EOF) {
 			tb.Fatal(err)
@@ -137,7 +137,8 @@ func BenchmarkSearch(b *testing.B) {
 		for _, bits := range []int{32, 64, 128} {
 			s := sign(b, all, bits)
 			for _, t := range []text.Threshold{{Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 4, Den: 5}, {Num: 9, Den: 10}} {
-				b.Run(fmt.Sprintf("rows=%d/bits=%d/threshold=%.1f", rows, bits, float64(t.Num)/float64(t.Den)), func(b *testing.B) { compareEngines(b, &s, t, bits/32) })
+				b.Run(fmt.Sprintf("rows=%d/bits=%d/threshold=%.1f", rows, bits, float64(t.Num)/float64(t.Den)),
+					func(b *testing.B) { compareEngines(b, &s, t, bits/32) })
 			}
 		}
 	}
@@ -186,16 +187,16 @@ func BenchmarkAdd(b *testing.B) {
 	for _, bits := range []int{32, 64, 128} {
 		s := sign(b, all, bits)
 		b.Run(fmt.Sprintf("bits=%d", bits), func(b *testing.B) {
-			least := [3]time.Duration{time.Hour, time.Hour, time.Hour}
+			best := [3]time.Duration{time.Hour, time.Hour, time.Hour}
 			for b.Loop() {
 				for i, d := range s.timeAdds(bits / 32) {
-					least[i] = min(least[i], d)
+					best[i] = min(best[i], d)
 				}
 			}
 			b.ReportMetric(0, "ns/op")
-			b.ReportMetric(float64(least[0].Nanoseconds())/101_000, "ns/row")
-			b.ReportMetric(least[1].Seconds()*1e3, "ms-to-seal-the-rest")
-			b.ReportMetric(least[2].Seconds()*1e3, "ms-longest")
+			b.ReportMetric(float64(best[0].Nanoseconds())/101_000, "ns/row")
+			b.ReportMetric(best[1].Seconds()*1e3, "ms-to-seal-the-rest")
+			b.ReportMetric(best[2].Seconds()*1e3, "ms-longest")
 		})
 	}
 }

@@ -49,8 +49,8 @@ func (x *first) Search(queries []sigstore.Query) {
 		for number, b := range x.blocks {
 			for n := s.Min; n <= min(s.Max, len(b)-1); n++ {
 				x.hits = hamming.Scan(x.hits[:0], b[n].planes, q.Signature, int(s.Radius[n-s.Min]))
-				for _, place := range x.hits {
-					q.Hits = append(q.Hits, sigstore.Row{Block: uint32(number), Row: b[n].rows[place]})
+				for _, position := range x.hits {
+					q.Hits = append(q.Hits, sigstore.Row{Block: uint32(number), Row: b[n].rows[position]})
 				}
 			}
 		}

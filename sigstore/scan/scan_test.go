@@ -316,7 +316,7 @@ func FuzzSearch(f *testing.F) {
 		w := newWindow(configOf(words, 1+int(setting>>6)), thresholds[int(setting>>2)%len(thresholds)], 1)
 		w.open()
 		now := row{size: 5, sig: make(hashcodes.Signature, words)}
-		var asked []row
+		var queries []row
 		for i, op := range ops {
 			switch {
 			case op < 8:
@@ -329,10 +329,10 @@ func FuzzSearch(f *testing.F) {
 				now.sig = slices.Clone(now.sig)
 				now.sig[i%words] ^= 1 << (op & 31)
 				w.add(now)
-				asked = append(asked, now)
+				queries = append(queries, now)
 			}
 		}
-		w.check(t, asked[max(0, len(asked)-20):])
+		w.check(t, queries[max(0, len(queries)-20):])
 	})
 }
 

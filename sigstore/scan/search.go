@@ -29,7 +29,7 @@ func (x *index) Search(queries []sigstore.Query) {
 		queries[i].Hits = x.gather(len(shares), i)
 		queries[i].Full()
 	}
-	x.forget()
+	x.release()
 }
 
 // share cuts the jobs into one run for each worker that pays, of about as many comparisons.
@@ -44,11 +44,11 @@ func (x *index) share() [][]job {
 	if n == 1 {
 		return [][]job{jobs}
 	}
-	return cut(jobs, n, all)
+	return splitJobs(jobs, n, all)
 }
 
-// cut cuts jobs of so many comparisons into n runs.
-func cut(jobs []job, n, all int) (runs [][]job) {
+// splitJobs splits jobs of so many comparisons into n runs.
+func splitJobs(jobs []job, n, all int) (runs [][]job) {
 	done, from := 0, 0
 	for i := range jobs {
 		done += jobs[i].comparisons()
@@ -61,14 +61,14 @@ func cut(jobs []job, n, all int) (runs [][]job) {
 
 // do gives each share to a worker, the first to the caller's own goroutine, and waits for all.
 func (x *index) do(shares [][]job, queries int) {
-	var others sync.WaitGroup
+	var wait sync.WaitGroup
 	for i, jobs := range shares[1:] {
 		w := x.workers[i+1]
 		w.begin(queries)
-		others.Go(func() { w.run(jobs, x.batch.queries) })
+		wait.Go(func() { w.run(jobs, x.batch.queries) })
 	}
 	x.workers[0].run(shares[0], x.batch.queries)
-	others.Wait()
+	wait.Wait()
 }
 
 // gather puts the hits of a query together, in the order of the shares.
@@ -80,8 +80,8 @@ func (x *index) gather(shares, query int) []sigstore.Row {
 	return hits
 }
 
-// forget lets go of what is the caller's, and of bands, which may be dropped.
-func (x *index) forget() {
+// release lets go of what is the caller's, and of bands, which may be dropped.
+func (x *index) release() {
 	clear(x.batch.queries)
 	clear(x.batch.jobs)
 	clear(x.workers[0].hits)
@@ -153,11 +153,11 @@ func (w *worker) addParts(j *job, q *boundedQuery) {
 // collect names the rows that were hit and may match.
 func (w *worker) collect(j *job, q *boundedQuery, p *hamming.Part) {
 	hits := w.hits[q.index]
-	for _, place := range p.Hits {
-		if !w.mayMatch(j, q, place) {
+	for _, position := range p.Hits {
+		if !w.mayMatch(j, q, position) {
 			continue
 		}
-		hits = append(hits, sigstore.Row{Block: j.block, Row: j.rows[place]})
+		hits = append(hits, sigstore.Row{Block: j.block, Row: j.rows[position]})
 		if q.StopAfter > 0 && len(hits) >= q.StopAfter {
 			break
 		}
@@ -166,7 +166,7 @@ func (w *worker) collect(j *job, q *boundedQuery, p *hamming.Part) {
 }
 
 // mayMatch looks closer at a row within a radius: that of its own size may be less, and the counters may leave it out.
-func (w *worker) mayMatch(j *job, q *boundedQuery, place uint32) bool {
-	w.row = j.signature(w.row[:0], place)
-	return q.MayMatch(q.SizeBounds, j.size(place), w.row)
+func (w *worker) mayMatch(j *job, q *boundedQuery, position uint32) bool {
+	w.row = j.signature(w.row[:0], position)
+	return q.MayMatch(q.SizeBounds, j.size(position), w.row)
 }

@@ -67,7 +67,8 @@ func testEmpty(t *testing.T, x topic.Topic) {
 
 func testComplete(t *testing.T, x topic.Topic) {
 	stamp := time.Date(2016, 2, 29, 23, 59, 59, 123456789, time.UTC)
-	want := topic.Record{Partition: 2, Time: stamp, Trace: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", Origin: "token:Zürich, the newsroom", Data: []byte("a\x00\xff\r\n")}
+	want := topic.Record{Partition: 2, Time: stamp, Trace: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+		Origin: "token:Zürich, the newsroom", Data: []byte("a\x00\xff\r\n")}
 	before := time.Now()
 	MustAppend(t, x, want, topic.Record{Partition: 2, Data: []byte("b")})
 	got := MustFetch(t, MustOpen(t, x, 0, 0, 0), 2)
@@ -75,7 +76,8 @@ func testComplete(t *testing.T, x topic.Topic) {
 	if diff := cmp.Diff(want, got[0]); diff != "" {
 		t.Error(diff)
 	}
-	if s := got[1].Time; s.Before(before.Add(-time.Second)) || s.After(time.Now().Add(time.Second)) || s.Location() != time.UTC {
+	if s := got[1].Time; s.Before(before.Add(-time.Second)) || s.After(time.Now().Add(time.Second)) ||
+		s.Location() != time.UTC {
 		t.Errorf("a record without a time was stamped %v, at %v", s, before)
 	}
 	if got[1].Trace != "" {
@@ -262,10 +264,10 @@ func testLineage(t *testing.T, x topic.Topic) {
 	before := x.Lineage()
 	MustAppend(t, x, inPartition(1, "a", "b")...)
 	_, end := MustBounds(t, x)
-	kept, known := topic.ValidEnds(x, before.Current(), end)
+	valid, known := topic.ValidEnds(x, before.Current(), end)
 	for p := range end {
-		if !known || kept[p] < end[p] {
-			t.Errorf("partition %d ends at %d and is kept up to %d, known %v", p, end[p], kept[p], known)
+		if !known || valid[p] < end[p] {
+			t.Errorf("partition %d ends at %d and is kept up to %d, known %v", p, end[p], valid[p], known)
 		}
 	}
 	if _, known := topic.ValidEnds(x, "another", end); known {

@@ -122,7 +122,8 @@ func (t *Topic) explain(err error, size int) error {
 	var api *js.APIError
 	switch {
 	case errors.Is(err, nats.ErrMaxPayload):
-		return fmt.Errorf("%w: %d bytes of data, with its headers it may have %d", topic.ErrTooLarge, size, t.js.Conn().MaxPayload())
+		return fmt.Errorf("%w: %d bytes of data, with its headers it may have %d", topic.ErrTooLarge, size,
+			t.js.Conn().MaxPayload())
 	case errors.As(err, &api) && (api.ErrorCode == codeStoreFailed || api.ErrorCode == codeInsufficient):
 		return fmt.Errorf("%w: its limit of %d bytes is reached: %w", topic.ErrFull, t.cfg.MaxBytes, err)
 	case errors.Is(err, js.ErrAsyncPublishTimeout), errors.Is(err, nats.ErrNoResponders):

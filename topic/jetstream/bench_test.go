@@ -19,7 +19,8 @@ func BenchmarkRoute(b *testing.B) {
 }
 
 func benchmarkRoute(b *testing.B, sync bool) {
-	x := MustOpenTopic(b, MustStart(b, func(c *jetstream.Config) { c.Sync = sync }), func(c *jetstream.TopicConfig) { c.Partitions, c.MaxBytes = 8, 1<<30 })
+	x := MustOpenTopic(b, MustStart(b, func(c *jetstream.Config) { c.Sync = sync }),
+		func(c *jetstream.TopicConfig) { c.Partitions, c.MaxBytes = 8, 1<<30 })
 	r := conformance.MustOpen(b, x, make([]int64, 8)...)
 	records := eight()
 	done := make(chan error)

@@ -110,7 +110,8 @@ type coders struct {
 var zstdCoders = sync.OnceValue(func() coders {
 	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderCRC(false),
 		zstd.WithWindowSize(maxPlain), zstd.WithLowerEncoderMem(true))
-	d, err2 := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxPlain), zstd.WithDecoderMaxWindow(maxPlain), zstd.WithDecoderLowmem(true),
+	d, err2 := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxPlain), zstd.WithDecoderMaxWindow(maxPlain),
+		zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderConcurrency(0))
 	if err := errors.Join(err, err2); err != nil {
 		panic(fmt.Sprintf("jetstream: zstd: %v", err))

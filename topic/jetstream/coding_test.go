@@ -47,7 +47,8 @@ func TestCodings(t *testing.T) {
 				got := conformance.MustFetch(t, conformance.MustOpen(t, y, 0, -1, -1), len(want))
 				for i := range want {
 					if !bytes.Equal(want[i].Data, got[i].Data) {
-						t.Errorf("packed %v, written with %q, read with %q: record %d of %d bytes has %d", packed, wrote, reads, i, len(want[i].Data), len(got[i].Data))
+						t.Errorf("packed %v, written with %q, read with %q: record %d of %d bytes has %d", packed, wrote, reads, i,
+							len(want[i].Data), len(got[i].Data))
 					}
 				}
 			}
@@ -70,7 +71,7 @@ func bombs(tb testing.TB) map[string][2]string {
 	}
 	large := make([]byte, 1<<20+1)
 	claims := binary.AppendUvarint(nil, 1<<31)
-	good := string(s2.Encode(nil, make([]byte, 1000)))
+	valid := string(s2.Encode(nil, make([]byte, 1000)))
 	streamed := &bytes.Buffer{} // a frame that does not say its size
 	w, err := zstd.NewWriter(streamed)
 	if err != nil {
@@ -88,7 +89,7 @@ func bombs(tb testing.TB) map[string][2]string {
 		"s2, a byte too many":     {"s2", string(s2.Encode(nil, large))},
 		"s2, claims 2 GiB":        {"s2", string(claims) + "\x00"},
 		"s2, claims 2^70":         {"s2", strings.Repeat("\xff", 10) + "\x01"},
-		"s2, cut":                 {"s2", good[:len(good)-1]},
+		"s2, cut":                 {"s2", valid[:len(valid)-1]},
 		"s2, empty":               {"s2", ""},
 		"zstd, a byte too many":   {"zstd", string(e.EncodeAll(large, nil))},
 		"zstd, 64 MiB in a frame": {"zstd", streamed.String()},
@@ -133,7 +134,8 @@ func TestNewerCoding(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err := conformance.MustOpen(t, x, 0, 0, 0).Fetch(t.Context())
-	if err == nil || !strings.Contains(err.Error(), `message 1: unknown coding "s9": it is of a newer version: start the version that wrote it`) {
+	if err == nil || !strings.Contains(err.Error(),
+		`message 1: unknown coding "s9": it is of a newer version: start the version that wrote it`) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -22,21 +22,22 @@ func TestDiskReallyFull(t *testing.T) {
 			t.Errorf("unmount: %v", err)
 		}
 	})
-	kept := 0
+	stored := 0
 	func() {
 		s := MustStart(t, func(c *jetstream.Config) { c.Dir, c.MinFree = dir, 1 })
 		defer MustClose(t, s)
 		x := MustOpenTopic(t, s)
 		var err error
-		for err == nil && kept < 1000 {
+		for err == nil && stored < 1000 {
 			if err = x.Append(t.Context(), []topic.Record{{Data: make([]byte, 200_000)}}); err == nil {
-				kept++
+				stored++
 			}
 		}
 		if !errors.Is(err, topic.ErrFull) || !strings.Contains(err.Error(), "no space left") {
-			t.Errorf("after %d records: got %v, want ErrFull and the words", kept, err)
+			t.Errorf("after %d records: got %v, want ErrFull and the words", stored, err)
 		}
-		if err := x.Append(t.Context(), []topic.Record{{}}); !errors.Is(err, topic.ErrFull) || !strings.Contains(err.Error(), "restart") {
+		if err := x.Append(t.Context(), []topic.Record{{}}); !errors.Is(err, topic.ErrFull) ||
+			!strings.Contains(err.Error(), "restart") {
 			t.Errorf("next: got %v, want ErrFull and what to do", err)
 		}
 	}()
@@ -45,6 +46,6 @@ func TestDiskReallyFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := MustOpenTopic(t, MustStart(t, func(c *jetstream.Config) { c.Dir = dir }))
-	conformance.MustFetch(t, conformance.MustOpen(t, x, 0, 0, 0), kept)
+	conformance.MustFetch(t, conformance.MustOpen(t, x, 0, 0, 0), stored)
 	conformance.MustAppend(t, x, topic.Record{Data: []byte("after")})
 }

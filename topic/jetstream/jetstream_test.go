@@ -78,7 +78,9 @@ func TestTopic(t *testing.T) {
 	}{{false, jetstream.Plain}, {true, jetstream.Plain}, {false, jetstream.S2}, {true, jetstream.Zstd}} {
 		t.Run(fmt.Sprintf("packed=%v,coding=%s", layout.packed, layout.coding), func(t *testing.T) {
 			conformance.RunTopic(t, func(t *testing.T) topic.Topic {
-				return MustOpenTopic(t, MustStart(t), func(c *jetstream.TopicConfig) { c.Packed, c.Coding = layout.packed, layout.coding })
+				return MustOpenTopic(t, MustStart(t), func(c *jetstream.TopicConfig) {
+					c.Packed, c.Coding = layout.packed, layout.coding
+				})
 			})
 		})
 	}
@@ -161,7 +163,8 @@ func TestFixedSettings(t *testing.T) {
 func TestInvalidConfig(t *testing.T) {
 	s := MustStart(t)
 	_, err := s.OpenTopic(t.Context(), jetstream.TopicConfig{Name: "a.b", MaxAge: -1, MaxBytes: -1, Discard: 7})
-	for _, want := range []string{"a name is letters", "partitions: 0", "max age", "max bytes", "unknown discard policy", "now", "logger"} {
+	for _, want := range []string{"a name is letters", "partitions: 0", "max age", "max bytes", "unknown discard policy",
+		"now", "logger"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s too", err, want)
 		}
@@ -190,18 +193,20 @@ func TestDirectoryInUse(t *testing.T) {
 }
 
 func TestFullOfLimit(t *testing.T) {
-	x := MustOpenTopic(t, MustStart(t), func(c *jetstream.TopicConfig) { c.MaxBytes, c.Discard = 100_000, jetstream.DiscardNew })
+	x := MustOpenTopic(t, MustStart(t), func(c *jetstream.TopicConfig) {
+		c.MaxBytes, c.Discard = 100_000, jetstream.DiscardNew
+	})
 	r := conformance.MustOpen(t, x, 0, 0, 0)
 	record := topic.Record{Data: make([]byte, 10_000)}
 	var err error
-	kept := 0
-	for ; err == nil && kept < 100; kept++ {
+	stored := 0
+	for ; err == nil && stored < 100; stored++ {
 		err = x.Append(t.Context(), []topic.Record{record})
 	}
 	if !errors.Is(err, topic.ErrFull) || !strings.Contains(err.Error(), "limit of 100000 bytes") {
-		t.Fatalf("after %d records: got %v, want ErrFull", kept, err)
+		t.Fatalf("after %d records: got %v, want ErrFull", stored, err)
 	}
-	conformance.MustFetch(t, r, kept-1)
+	conformance.MustFetch(t, r, stored-1)
 }
 
 func TestFullDisk(t *testing.T) {

@@ -17,11 +17,11 @@ import (
 func MustValidEnd(tb testing.TB, x topic.Topic, incarnation string) int64 {
 	tb.Helper()
 	_, end := conformance.MustBounds(tb, x)
-	kept, known := topic.ValidEnds(x, incarnation, end)
-	if !known || slices.Max(kept) != slices.Min(kept) {
-		tb.Fatalf("incarnation %s of %v: kept %v, known %v", incarnation, x.Lineage(), kept, known)
+	valid, known := topic.ValidEnds(x, incarnation, end)
+	if !known || slices.Max(valid) != slices.Min(valid) {
+		tb.Fatalf("incarnation %s of %v: kept %v, known %v", incarnation, x.Lineage(), valid, known)
 	}
-	return kept[0]
+	return valid[0]
 }
 
 func numbered(n int) (records []topic.Record) {
@@ -47,8 +47,8 @@ func TestIncarnations(t *testing.T) {
 			t.Errorf("opened again: %s, was %s", again, id)
 		}
 		for i := range ids {
-			if kept := MustValidEnd(t, x, ids[i]); kept != ends[i] {
-				t.Errorf("incarnation %d kept up to %d, want %d", i, kept, ends[i])
+			if valid := MustValidEnd(t, x, ids[i]); valid != ends[i] {
+				t.Errorf("incarnation %d kept up to %d, want %d", i, valid, ends[i])
 			}
 		}
 		if _, known := topic.ValidEnds(x, "another", make([]int64, 3)); known {
@@ -92,15 +92,15 @@ func testLostTail(t *testing.T, summary, packed bool) {
 		}
 	}
 	s, x = open()
-	kept := MustValidEnd(t, x, id)
-	left := 0
-	for left < len(all) && all[left].Position < kept {
-		left++
+	valid := MustValidEnd(t, x, id)
+	remaining := 0
+	for remaining < len(all) && all[remaining].Position < valid {
+		remaining++
 	}
-	if left == 180 || left < 150 {
-		t.Fatalf("%d of 180 records lie below %d", left, kept)
+	if remaining == 180 || remaining < 150 {
+		t.Fatalf("%d of 180 records lie below %d", remaining, valid)
 	}
-	for i, r := range conformance.MustFetch(t, conformance.MustOpen(t, x, 0, 0, 0), left) {
+	for i, r := range conformance.MustFetch(t, conformance.MustOpen(t, x, 0, 0, 0), remaining) {
 		if r.Position != all[i].Position || string(r.Data) != string(all[i].Data) {
 			t.Fatalf("record %d is %d %q, was %d %q", i, r.Position, r.Data, all[i].Position, all[i].Data)
 		}
@@ -108,8 +108,8 @@ func testLostTail(t *testing.T, summary, packed bool) {
 	conformance.MustAppend(t, x, numbered(90)...)
 	MustClose(t, s)
 	_, x = open()
-	if again := MustValidEnd(t, x, id); again != kept {
-		t.Errorf("when it has grown again: kept up to %d, was %d", again, kept)
+	if again := MustValidEnd(t, x, id); again != valid {
+		t.Errorf("when it has grown again: kept up to %d, was %d", again, valid)
 	}
 }
 
@@ -146,8 +146,8 @@ func TestAllLost(t *testing.T) {
 			now, want = now.Add(2*time.Hour), 10
 		}
 		_, x = open(now)
-		if kept := MustValidEnd(t, x, id); kept != want {
-			t.Errorf("old %v: kept up to %d, want %d", old, kept, want)
+		if valid := MustValidEnd(t, x, id); valid != want {
+			t.Errorf("old %v: kept up to %d, want %d", old, valid, want)
 		}
 	}
 }

@@ -73,7 +73,7 @@ func (t *Topic) addUnread(first, last int64) {
 	}
 }
 
-// inspect looks at all streams before the server does, makes good what it would stumble over, and returns what each has
+// inspect looks at all streams before the server does, repairs what it would fail on, and returns what each has
 // lost: the sequences of a topic, a number for a store. Files of another layout are left to the server. What cannot be
 // read or written ends it: the server would lose what can still be saved.
 func inspect(dir string, log *slog.Logger) (map[string]damage, error) {

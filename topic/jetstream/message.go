@@ -74,7 +74,8 @@ func (t *Topic) message(records []topic.Record, now time.Time) *nats.Msg {
 	if !first.Time.IsZero() {
 		now = first.Time
 	}
-	m := &nats.Msg{Subject: t.subject(first.Partition), Header: nats.Header{headerTime: {strconv.FormatInt(now.UnixNano(), 10)}}}
+	m := &nats.Msg{Subject: t.subject(first.Partition),
+		Header: nats.Header{headerTime: {strconv.FormatInt(now.UnixNano(), 10)}}}
 	if len(records) > 1 {
 		m.Header[headerPacked] = []string{strconv.Itoa(len(records))}
 		m.Data = pack(records)
@@ -108,11 +109,11 @@ func pack(records []topic.Record) []byte {
 // unpack reads what pack wrote, of n records; it is false for anything else, and where n is 1.
 func unpack(b []byte, n int) (records []topic.Record, ok bool) {
 	for range n {
-		trace, rest, ok := cut(b)
+		trace, rest, ok := nextPiece(b)
 		if !ok {
 			return nil, false
 		}
-		data, rest, ok := cut(rest)
+		data, rest, ok := nextPiece(rest)
 		if !ok {
 			return nil, false
 		}
@@ -121,8 +122,8 @@ func unpack(b []byte, n int) (records []topic.Record, ok bool) {
 	return records, n > 1 && len(b) == 0
 }
 
-// cut takes one piece behind its length from b.
-func cut(b []byte) (piece, rest []byte, ok bool) {
+// nextPiece reads one piece of b, which stands behind its length.
+func nextPiece(b []byte) (piece, rest []byte, ok bool) {
 	n, size := binary.Uvarint(b)
 	if size <= 0 || n > uint64(len(b)-size) {
 		return nil, nil, false
@@ -144,7 +145,8 @@ func (t *Topic) records(m js.Msg, meta *js.MsgMetadata) ([]topic.Record, error) 
 	case errors.Is(err, errNewerCoding):
 		return nil, fmt.Errorf("read topic %s: message %d: %w", t.cfg.Name, seq, err)
 	case err != nil:
-		t.cfg.Logger.Error("message cannot be decompressed, handed on as it is", "topic", t.cfg.Name, "position", t.begin(seq), "error", err)
+		t.cfg.Logger.Error("message cannot be decompressed, handed on as it is", "topic", t.cfg.Name, "position",
+			t.begin(seq), "error", err)
 		data = m.Data()
 	}
 	records, ok := unpack(data, t.packed(m.Headers()))

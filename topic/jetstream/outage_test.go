@@ -148,7 +148,8 @@ func TestRemoteRestart(t *testing.T) {
 
 func mustListen(t *testing.T, dir string, port int) *server.Server {
 	t.Helper()
-	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, NoSigs: true, NoLog: true, JetStream: true, StoreDir: dir})
+	s, err := server.NewServer(&server.Options{Host: "127.0.0.1", Port: port, NoSigs: true, NoLog: true,
+		JetStream: true, StoreDir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}

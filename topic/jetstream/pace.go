@@ -14,8 +14,8 @@ import (
 //
 // The server keeps on the heap, whatever the collector does, all blocks that were written and are read until nobody has read
 // them for ten seconds (nats-server 2.15: a block that is flushed as it is written is held strongly, and CacheExpire is no
-// setting of a stream): 400 MiB appended in a second were 417 MiB on the heap for ten. So what comes in ten seconds bounds what
-// it holds: 192 MiB at most. That is twice what a feed of 30,000 posts and 10,000 events a second takes.
+// setting of a stream): 400 MiB appended in a second were 417 MiB on the heap for ten. So what comes in ten seconds
+// bounds what it holds: 192 MiB at most. That is twice what a feed of 30,000 posts and 10,000 events a second takes.
 const (
 	defaultPace = 16 << 20
 	paceBurst   = 2

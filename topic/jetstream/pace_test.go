@@ -38,7 +38,7 @@ func checkPace(t *testing.T, data []byte, counts int) {
 	for to.Append(ctx, []topic.Record{{Data: data}}) == nil {
 		n++
 	}
-	if most := int((2+time.Since(began).Seconds())*pace/float64(counts)) + 1; n < 2 || n > most {
-		t.Errorf("%d records of %d bytes in %v, want 2 to %d", n, len(data), time.Since(began), most)
+	if maxRecords := int((2+time.Since(began).Seconds())*pace/float64(counts)) + 1; n < 2 || n > maxRecords {
+		t.Errorf("%d records of %d bytes in %v, want 2 to %d", n, len(data), time.Since(began), maxRecords)
 	}
 }

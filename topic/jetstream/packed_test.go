@@ -18,7 +18,8 @@ import (
 func packable(n int) []topic.Record {
 	records := make([]topic.Record, n)
 	for i := range records {
-		records[i] = topic.Record{Partition: 1, Time: time.Unix(0, 7).UTC(), Trace: strings.Repeat("t", i%3), Data: fmt.Append(nil, i)}
+		records[i] = topic.Record{Partition: 1, Time: time.Unix(0, 7).UTC(), Trace: strings.Repeat("t", i%3),
+			Data: fmt.Append(nil, i)}
 	}
 	return records
 }
@@ -108,7 +109,8 @@ func TestUnpacked(t *testing.T) {
 func TestPackedTruncated(t *testing.T) {
 	x := MustOpenTopic(t, MustStart(t), func(c *jetstream.TopicConfig) { c.MaxBytes, c.Packed = 2<<20, true })
 	for range 500 {
-		conformance.MustAppend(t, x, topic.Record{Partition: 1, Data: make([]byte, 1<<14)}, topic.Record{Partition: 1, Data: make([]byte, 1<<14)})
+		conformance.MustAppend(t, x, topic.Record{Partition: 1, Data: make([]byte, 1<<14)},
+			topic.Record{Partition: 1, Data: make([]byte, 1<<14)})
 	}
 	start, end := conformance.MustBounds(t, x)
 	if end[1] != 501*32 || start[1] < 400*32 || start[1]%32 != 30 {

@@ -35,8 +35,9 @@ func (r *reader) pump() {
 			pauses.Reset()
 			since = time.Now()
 		}
-		r.topic.cfg.Logger.Warn("reader interrupted, going on", "topic", r.topic.cfg.Name, "position", r.topic.begin(uint64(r.next)), "error", err)
-		if gone := errors.Is(err, js.ErrStreamNotFound); gone || time.Since(since) >= retryTimeout {
+		r.topic.cfg.Logger.Warn("reader interrupted, going on", "topic", r.topic.cfg.Name, "position",
+			r.topic.begin(uint64(r.next)), "error", err)
+		if deleted := errors.Is(err, js.ErrStreamNotFound); deleted || time.Since(since) >= retryTimeout {
 			r.put(item{err: r.explain(err)})
 			since = time.Now()
 		}

@@ -58,8 +58,8 @@ func TestPurgedWhole(t *testing.T) {
 	id := x.Lineage().Current()
 	MustClose(t, s)
 	_, x = open()
-	if kept := MustValidEnd(t, x, id); kept != last {
-		t.Errorf("kept up to %d, want %d", kept, last)
+	if valid := MustValidEnd(t, x, id); valid != last {
+		t.Errorf("kept up to %d, want %d", valid, last)
 	}
 }
 

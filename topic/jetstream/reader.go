@@ -92,8 +92,8 @@ func (t *Topic) checkEnd(ctx context.Context, from []int64) error {
 		return err
 	}
 	end := t.begin(stream.CachedInfo().State.LastSeq + 1)
-	if most := slices.Max(from); most > end {
-		return fmt.Errorf("%w: from %d, end %d", topic.ErrBeyondEnd, most, end)
+	if highest := slices.Max(from); highest > end {
+		return fmt.Errorf("%w: from %d, end %d", topic.ErrBeyondEnd, highest, end)
 	}
 	return nil
 }

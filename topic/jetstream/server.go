@@ -26,6 +26,9 @@ type Config struct {
 	// Dir is the data directory; it is made if need be. One process at a time uses it.
 	Dir string
 
+	// Claim is asked for the directory when it is this process's alone, before anything in it is read or written.
+	Claim func(dir string) error
+
 	// Sync makes every append reach the disk (fsync) before it is acknowledged. Without it an acknowledged
 	// record is in the kernel's hands: it survives the end of this process, kill -9 included, but of a power cut
 	// or a kernel crash the last two minutes may be lost. It costs a disk write per record.
@@ -48,7 +51,10 @@ type Config struct {
 
 // Default is a server that still wants its directory.
 func Default() Config {
-	return Config{MaxPayload: 8 << 20, MinFree: 64 << 20, Pace: defaultPace, Logger: slog.Default()}
+	return Config{
+		Claim:      func(string) error { return nil },
+		MaxPayload: 8 << 20, MinFree: 64 << 20, Pace: defaultPace, Logger: slog.Default(),
+	}
 }
 
 func (c *Config) validate() error {
@@ -56,7 +62,7 @@ func (c *Config) validate() error {
 	if c.MaxPayload > maxMaxPayload {
 		large = fmt.Errorf("max payload: %d, want %d or less", c.MaxPayload, maxMaxPayload)
 	}
-	return errors.Join(check.Set("path", c.Dir != ""), check.AtLeast(1, "max payload", c.MaxPayload), large,
+	return errors.Join(check.Set("path", c.Dir != ""), check.Set("claim", c.Claim != nil), check.AtLeast(1, "max payload", c.MaxPayload), large,
 		check.AtLeast(0, "min free", c.MinFree), check.AtLeast(1, "pace", c.Pace),
 		check.Set("logger", c.Logger != nil))
 }
@@ -113,13 +119,20 @@ func start(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{cfg: cfg, lock: lock, log: newLogger(cfg.Logger), pace: newPace(cfg.Pace), begun: map[string]bool{}}
-	if s.lost, err = inspect(cfg.Dir, cfg.Logger); err == nil {
-		err = s.run()
-	}
-	if err != nil {
+	if err := s.open(); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
+}
+
+func (s *Server) open() (err error) {
+	if err := s.cfg.Claim(s.cfg.Dir); err != nil {
+		return err
+	}
+	if s.lost, err = inspect(s.cfg.Dir, s.cfg.Logger); err != nil {
+		return err
+	}
+	return s.run()
 }
 
 func (s *Server) run() error {
@@ -165,7 +178,7 @@ func (s *Server) Connect(name string) (*nats.Conn, error) {
 	return conn, nil
 }
 
-// asyncError logs what the client met outside of any call and has dealt with.
+// asyncError logs an error that the client had outside of any call, and has dealt with.
 func (s *Server) asyncError(_ *nats.Conn, _ *nats.Subscription, err error) {
 	s.cfg.Logger.Warn("connection to the server in this process", "component", "nats", "error", err)
 }

@@ -68,7 +68,8 @@ type FixedError struct {
 }
 
 func (e *FixedError) Error() string {
-	return fmt.Sprintf("topic %s was made with %s %s and cannot go on with %s: start with an empty data directory, or go back to %s",
+	return fmt.Sprintf("topic %s was made with %s %s and cannot go on with %s: start with an empty data directory, "+
+		"or go back to %s",
 		e.Topic, e.Setting, e.Is, e.Want, e.Is)
 }
 
@@ -165,9 +166,9 @@ func (c TopicConfig) validate() error {
 func ensureStream(ctx context.Context, client js.JetStream, cfg TopicConfig) (lineage, error) {
 	stream, err := client.Stream(ctx, cfg.Name)
 	if errors.Is(err, js.ErrStreamNotFound) {
-		born := lineage{newIncarnation(1)}
-		_, err = client.CreateStream(ctx, cfg.stream(born))
-		return born, err
+		fresh := lineage{newIncarnation(1)}
+		_, err = client.CreateStream(ctx, cfg.stream(fresh))
+		return fresh, err
 	}
 	if err != nil {
 		return nil, err
@@ -184,10 +185,10 @@ func ensureStream(ctx context.Context, client js.JetStream, cfg TopicConfig) (li
 	return l, err
 }
 
-func (c TopicConfig) checkFixed(is map[string]string) error {
+func (c TopicConfig) checkFixed(metadata map[string]string) error {
 	want := c.metadata()
 	for _, key := range slices.Sorted(maps.Keys(want)) {
-		if have, ok := is[key]; !ok || have != want[key] {
+		if have, ok := metadata[key]; !ok || have != want[key] {
 			return &FixedError{Topic: c.Name, Setting: strings.TrimPrefix(key, metadataPrefix), Is: shown(have), Want: want[key]}
 		}
 	}

@@ -16,7 +16,10 @@ import (
 func TestPostsArrive(t *testing.T) {
 	broker, topic := devservers.Kafka(t), devservers.Name(t)
 	devservers.CreateTopic(t, broker, topic, 1)
-	out := &kafka.Writer{Addr: kafka.TCP(broker), Topic: topic, Balancer: &kafka.Hash{}, RequiredAcks: kafka.RequireAll, BatchTimeout: time.Millisecond}
+	out := &kafka.Writer{
+		Addr: kafka.TCP(broker), Topic: topic, Balancer: &kafka.Hash{}, RequiredAcks: kafka.RequireAll,
+		BatchTimeout: time.Millisecond,
+	}
 	cfg := demo.Default()
 	cfg.Seed, cfg.Start, cfg.Rate = 7, feed.FromTime(time.Now()), 1000
 	const n = 120
@@ -40,7 +43,8 @@ func TestPostsArrive(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, note, err := feed.DecodePost(m.Value, nil)
-		if p, _ := want.Next(); err != nil || note != "" || got.ID != p.ID || got.Text != p.Text || got.Time != p.Time || got.Author != p.Author || got.Lang != p.Lang || got.Source != "demo" {
+		if p, _ := want.Next(); err != nil || note != "" || got.ID != p.ID || got.Text != p.Text || got.Time != p.Time ||
+			got.Author != p.Author || got.Lang != p.Lang || got.Source != "demo" {
 			t.Fatalf("post %d: %+v, %s, %v\nwant %+v", i, got, note, err, p)
 		}
 	}

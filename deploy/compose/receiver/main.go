@@ -57,8 +57,8 @@ func handler(hook *webhooks.Webhook, out io.Writer) http.Handler {
 		}
 		if m, err := feed.DecodeEvent(body); err == nil {
 			fmt.Fprintln(out, line(&m))
-		} else if said := deletion(body); said != "" {
-			fmt.Fprintln(out, said)
+		} else if retraction := deletion(body); retraction != "" {
+			fmt.Fprintln(out, retraction)
 		} else { // signed, so ours: of a kind that is not shown here
 			fmt.Fprintf(out, "%s: %d bytes\n", r.Header.Get("webhook-id"), len(body))
 		}
@@ -85,5 +85,6 @@ func deletion(body []byte) string {
 // line is an event on one line. Texts are strangers', so nothing in them may steer a terminal.
 func line(m *feed.Match) string {
 	return fmt.Sprintf("%s  %.2f  %s repeats %s (seen %d times since %s): %s", m.Later.Time, m.Jaccard,
-		terminal.Clean(m.Later.Author), terminal.Clean(m.Earlier.Author), m.Occurrences, m.First.Time, terminal.Clean(m.Later.Text))
+		terminal.Clean(m.Later.Author), terminal.Clean(m.Earlier.Author), m.Occurrences, m.First.Time,
+		terminal.Clean(m.Later.Text))
 }

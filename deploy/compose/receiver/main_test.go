@@ -20,7 +20,8 @@ func TestOnlySignedEventsArePrinted(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := feed.Match{Scheme: "near", Jaccard: 0.875, Occurrences: 2,
-		Later: feed.Occurrence{Post: "2", Author: "bob", Text: "steering \x1b[2J a terminal"}, Earlier: feed.Occurrence{Post: "1", Author: "ann"}}
+		Later:   feed.Occurrence{Post: "2", Author: "bob", Text: "steering \x1b[2J a terminal"},
+		Earlier: feed.Occurrence{Post: "1", Author: "ann"}}
 	event := m.AppendEvent(nil, "test")
 	now := time.Now()
 	signature, err := hook.Sign("id", now, event)
@@ -38,7 +39,8 @@ func TestOnlySignedEventsArePrinted(t *testing.T) {
 		return w.Code, out.String()
 	}
 	code, out := send(signature)
-	if code != http.StatusNoContent || !strings.Contains(out, "0.88  bob repeats ann (seen 2 times") || strings.Contains(out, "\x1b") {
+	if code != http.StatusNoContent || !strings.Contains(out, "0.88  bob repeats ann (seen 2 times") ||
+		strings.Contains(out, "\x1b") {
 		t.Errorf("%d, %q", code, out)
 	}
 	if code, out := send("v1,AAAA"); code != http.StatusUnauthorized || out != "" {

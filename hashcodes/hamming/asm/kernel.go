@@ -72,7 +72,8 @@ func kernel(name string, words int, v isa) {
 }
 
 func begin(name string, words int, v isa) *scan {
-	TEXT(name, NOSPLIT, "func(hits *uint32, room int, planes *[]uint32, words int, query *uint32, radius int, from int, to int) (found int, row int)")
+	TEXT(name, NOSPLIT, "func(hits *uint32, room int, planes *[]uint32, words int, query *uint32, radius int, from "+
+		"int, to int) (found int, row int)")
 	Pragma("noescape")
 	k := &scan{isa: v, row: GP64(), to: GP64(), found: GP64(), room: address("room")}
 	v.SetUp(Load(Param("radius"), GP64()))

@@ -14,8 +14,8 @@ import (
 	"refrain/internal/e2e"
 )
 
-// TestBackupOfAFrozenServer is docs/running.md#back-up: what is copied while the process stands still, in the middle of whatever
-// it does, is sound; and a server on it has all events once the posts since have come again.
+// TestBackupOfAFrozenServer is docs/running.md#back-up: what is copied while the process stands still, in the middle
+// of whatever it does, is sound; and a server on it has all events once the posts since have come again.
 func TestBackupOfAFrozenServer(t *testing.T) {
 	if _, err := os.Stat("/proc/self/task"); err != nil {
 		t.Skip("whether all threads stand still is read from /proc: ", err)
@@ -55,7 +55,8 @@ func threes(n int) (lines [][]byte) {
 	begin := time.Now().Add(-time.Minute)
 	for i := range n {
 		at := begin.Add(time.Duration(i) * time.Millisecond).Format(time.RFC3339Nano)
-		lines = append(lines, fmt.Appendf(nil, `{"id":"p%d","created_at":%q,"text":"a%d b%[3]d c%[3]d d%[3]d e%[3]d f%[3]d."}`+"\n", i, at, i/3))
+		lines = append(lines,
+			fmt.Appendf(nil, `{"id":"p%d","created_at":%q,"text":"a%d b%[3]d c%[3]d d%[3]d e%[3]d f%[3]d."}`+"\n", i, at, i/3))
 	}
 	return lines
 }

@@ -42,9 +42,13 @@ func TestSoundDirectories(t *testing.T) {
 			t.Errorf("%v", found)
 		}
 		for _, want := range []string{
-			"KV_state, ", "control, 5 messages", "events, ", "sentences, ", "lookup.db, ", "models, ", "dead-letters.jsonl, 60 lines", "dead-events.jsonl, ",
+			"KV_state, ", "control, 5 messages", "events, ", "sentences, ", "lookup.db, ", "models, ",
+			"dead-letters.jsonl, 60 lines", "dead-events.jsonl, ",
 		} {
-			if !slices.ContainsFunc(parts, func(s string) bool { return strings.HasPrefix(s, want) && strings.HasSuffix(s, ": sound") }) {
+			if !slices.ContainsFunc(parts, func(s string) bool {
+				return strings.HasPrefix(s, want) &&
+					strings.HasSuffix(s, ": sound")
+			}) {
 				t.Errorf("%s: not among %q", want, parts)
 			}
 		}
@@ -54,7 +58,8 @@ func TestSoundDirectories(t *testing.T) {
 	}
 	p := on(t, stopped)
 	var inUse *jetstream.InUseError
-	if _, err := datadir.Check(t.Context(), datadir.Config{Dir: stopped}); !errors.As(err, &inUse) || inUse.PID != p.Cmd.Process.Pid {
+	if _, err := datadir.Check(t.Context(), datadir.Config{Dir: stopped}); !errors.As(err, &inUse) ||
+		inUse.PID != p.Cmd.Process.Pid {
 		t.Errorf("in use: %v", err)
 	}
 	mustStop(t, p)
@@ -116,12 +121,14 @@ func TestCheckFindsMore(t *testing.T) {
 	_, stopped := mustFill(t)
 	learned := []byte(`{"current":0,"last":1,"models":[{"id":1,"name":"x"}]}`)
 	for what, harm := range map[string]func(dir string) error{
-		"a block is gone":        func(dir string) error { return os.Remove(block(dir, "sentences")) },
-		"a stream's description": func(dir string) error { return os.Remove(filepath.Join(blocks.Dir(dir), "events", "meta.inf")) },
-		"the end of a block":     func(dir string) error { return os.Truncate(block(dir, "events"), 20_000) },
-		"the end of the state":   func(dir string) error { return os.Truncate(block(dir, "KV_state"), 1000) },
-		"the end of the index":   func(dir string) error { return os.Truncate(filepath.Join(dir, "lookup.db"), 20_000) },
-		"a block of another":     func(dir string) error { return os.Rename(block(dir, "events"), block(dir, "sentences")) },
+		"a block is gone": func(dir string) error { return os.Remove(block(dir, "sentences")) },
+		"a stream's description": func(dir string) error {
+			return os.Remove(filepath.Join(blocks.Dir(dir), "events", "meta.inf"))
+		},
+		"the end of a block":   func(dir string) error { return os.Truncate(block(dir, "events"), 20_000) },
+		"the end of the state": func(dir string) error { return os.Truncate(block(dir, "KV_state"), 1000) },
+		"the end of the index": func(dir string) error { return os.Truncate(filepath.Join(dir, "lookup.db"), 20_000) },
+		"a block of another":   func(dir string) error { return os.Rename(block(dir, "events"), block(dir, "sentences")) },
 		"half a line": func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, "dead-letters.jsonl"), []byte("{\"pla\n{}\n"), 0o600)
 		},

@@ -228,7 +228,8 @@ func checkLost(t *testing.T, p *e2e.Process, stream string, want, post int) {
 	if lost := p.Counters()["refrain_topic_lost_records"]; lost != float64(want) {
 		t.Errorf("%v lost, want %d", lost, want)
 	}
-	if !strings.Contains(p.Log.String(), `"a topic lacks records that were acknowledged: its files are damaged","topic":"`+stream+`"`) {
+	if !strings.Contains(p.Log.String(),
+		`"a topic lacks records that were acknowledged: its files are damaged","topic":"`+stream+`"`) {
 		t.Errorf("it does not say that %s lacks records", stream)
 	}
 }
@@ -255,7 +256,8 @@ func TestALostSentenceRecord(t *testing.T) {
 		}
 	}
 	dir := mustCopy(t, os.DirFS(killed))
-	mustFlip(t, filepath.Join(blocks.Dir(dir), "sentences", "msgs", filepath.Base(m.path)), func(int) int { return int(m.begin) + m.size/2 }, 1)
+	mustFlip(t, filepath.Join(blocks.Dir(dir), "sentences", "msgs", filepath.Base(m.path)),
+		func(int) int { return int(m.begin) + m.size/2 }, 1)
 	got := again(dir)
 	for _, e := range got {
 		if !want[e.ID] {

@@ -27,7 +27,8 @@ func chromium(t *testing.T, page string) {
 	}
 	run(t, exec.Command(program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-background-timer-throttling",
-		"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--remote-debugging-port=0", "--user-data-dir="+t.TempDir(), page))
+		"--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1", "--remote-debugging-port=0",
+		"--user-data-dir="+t.TempDir(), page))
 }
 
 // node runs the client of the npm registry, in the last version that Node 18, Debian's, runs.
@@ -37,7 +38,8 @@ func node(t *testing.T, url string) {
 		t.Skip("there is no node (Debian: nodejs and npm)")
 	}
 	dir := t.TempDir()
-	install := exec.Command("npm", "install", "--prefix", dir, "--no-audit", "--no-fund", "--loglevel=error", "eventsource@3.0.7")
+	install := exec.Command("npm", "install", "--prefix", dir, "--no-audit", "--no-fund", "--loglevel=error",
+		"eventsource@3.0.7")
 	if out, err := install.CombinedOutput(); err != nil {
 		t.Skipf("npm cannot install eventsource: %v: %s", err, out)
 	}

@@ -28,7 +28,8 @@ func (s *server) pair() string {
 	s.pairs++
 	var lines [][]byte
 	for i := range 2 {
-		lines = append(lines, fmt.Appendf(nil, `{"id":"%d-%d","text":"alpha%[1]d beta%[1]d gamma%[1]d delta%[1]d epsilon%[1]d"}`+"\n", n, i))
+		lines = append(lines,
+			fmt.Appendf(nil, `{"id":"%d-%d","text":"alpha%[1]d beta%[1]d gamma%[1]d delta%[1]d epsilon%[1]d"}`+"\n", n, i))
 	}
 	s.Feed(lines, len(lines), func(int) {})
 	return fmt.Sprint(n, "-1")
@@ -116,7 +117,7 @@ func TestCutAtAnyTime(t *testing.T) {
 	each(t, all, func(t *testing.T, s *server, f *front) {
 		f.next("")
 		s.Await(time.Minute, "streams", func() bool { return f.all(opened(1)) })
-		f.setBreaking(true)
+		f.startBreaking()
 		f.cut() // before the first event
 		for i := range 200 {
 			s.pair()
@@ -126,7 +127,7 @@ func TestCutAtAnyTime(t *testing.T) {
 				s.Start()
 			}
 		}
-		f.setBreaking(false)
+		f.stopBreaking()
 		if gone := f.latest(); slices.ContainsFunc(gone, isGone) {
 			t.Fatalf("a client has given up: %+v", gone)
 		}

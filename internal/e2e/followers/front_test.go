@@ -142,16 +142,20 @@ func (f *front) cut() {
 	}
 }
 
-// setBreaking breaks all streams of events, and those that come, until it is switched off.
-func (f *front) setBreaking(on bool) {
+// startBreaking breaks all streams of events, and those that come, until stopBreaking.
+func (f *front) startBreaking() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.rough = on
+	f.rough = true
 	for l := range f.streams {
-		if on {
-			l.scheduleBreak()
-		}
+		l.scheduleBreak()
 	}
+}
+
+func (f *front) stopBreaking() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.rough = false
 }
 
 // all reports whether every stream of the clients fulfils a condition; there must be one.

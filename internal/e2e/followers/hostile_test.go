@@ -16,11 +16,16 @@ import (
 
 // hostile are texts that would run, or break out, where a page took them for more than text.
 var hostile = []string{
-	`<script>fetch('/ran')</script>`, `</script><script>fetch('/ran')</script>`, `<img src=x onerror="fetch('/ran')">`, `"><svg onload=fetch('/ran')>`,
-	`' onmouseover='fetch("/ran")' autofocus onfocus='fetch("/ran")'`, `<iframe srcdoc="<script>parent.fetch('/ran')</script>">`,
-	`<a href="javascript:fetch('/ran')">x</a>`, `{{constructor.constructor("fetch('/ran')")()}}`, "${fetch('/ran')}", `--></style><body onload=fetch('/ran')>`,
-	`\u003cscript>fetch('/ran')\u003c/script>`, `<meta http-equiv=refresh content="0;url=/ran">`, `<base href="//127.0.0.1:1/"><form action=/ran><input autofocus onfocus=submit()>`,
-	"\u202e<script>fetch('/ran')</script>\u202c\u2066", "\u2028</li>\u2029<script>fetch('/ran')</script>", strings.Repeat("W", 5000) + "<script>fetch('/ran')</script>",
+	`<script>fetch('/ran')</script>`, `</script><script>fetch('/ran')</script>`, `<img src=x onerror="fetch('/ran')">`,
+	`"><svg onload=fetch('/ran')>`,
+	`' onmouseover='fetch("/ran")' autofocus onfocus='fetch("/ran")'`,
+	`<iframe srcdoc="<script>parent.fetch('/ran')</script>">`,
+	`<a href="javascript:fetch('/ran')">x</a>`, `{{constructor.constructor("fetch('/ran')")()}}`, "${fetch('/ran')}",
+	`--></style><body onload=fetch('/ran')>`,
+	`\u003cscript>fetch('/ran')\u003c/script>`, `<meta http-equiv=refresh content="0;url=/ran">`,
+	`<base href="//127.0.0.1:1/"><form action=/ran><input autofocus onfocus=submit()>`,
+	"\u202e<script>fetch('/ran')</script>\u202c\u2066", "\u2028</li>\u2029<script>fetch('/ran')</script>",
+	strings.Repeat("W", 5000) + "<script>fetch('/ran')</script>",
 	"null\u0000<script>fetch('/ran')</script>", `<math><mtext><table><mglyph><style><img src onerror=fetch('/ran')>`,
 }
 
@@ -42,8 +47,10 @@ func TestHostileTexts(t *testing.T) {
 		var lines [][]byte
 		for j := range 2 {
 			last = fmt.Sprintf("%d-%d%s", i, j, `"><img src=x onerror=fetch('/ran')>`)
-			line, err := json.Marshal(map[string]string{"id": last, "author": text[:min(len(text), 500)], "source": text[:min(len(text), 200)],
-				"text": fmt.Sprintf("alpha%[1]d beta%[1]d gamma%[1]d delta%[1]d %[2]s", i, text), "link": "javascript:fetch('/ran')//" + text[:min(len(text), 200)]})
+			line, err := json.Marshal(map[string]string{"id": last, "author": text[:min(len(text), 500)],
+				"source": text[:min(len(text), 200)],
+				"text":   fmt.Sprintf("alpha%[1]d beta%[1]d gamma%[1]d delta%[1]d %[2]s", i, text),
+				"link":   "javascript:fetch('/ran')//" + text[:min(len(text), 200)]})
 			if err != nil {
 				t.Fatal(err)
 			}

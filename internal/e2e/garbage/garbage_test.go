@@ -41,7 +41,7 @@ func TestPeersThatAnswerGarbage(t *testing.T) {
 	}
 	peers := map[string]*peer{"Redis": r.redis, "NATS": r.nats, "Kafka": r.kafka}
 	for _, p := range peers {
-		p.turn(true)
+		p.turnBad()
 	}
 	for name, p := range peers {
 		r.Await(3*time.Minute, fmt.Sprint("end of all garbage of ", name), func() bool {
@@ -53,7 +53,7 @@ func TestPeersThatAnswerGarbage(t *testing.T) {
 		t.Errorf("the memory grew from %d to %d bytes", before, after)
 	}
 	for _, p := range peers {
-		p.turn(false)
+		p.turnGood()
 	}
 	r.post(t, "after")
 	r.awaitPosts(t, 4)
@@ -81,13 +81,16 @@ func (r *rig) wantLog(t *testing.T, peers map[string]*peer) {
 }
 
 func newRig(t *testing.T) *rig {
-	r := &rig{kafkaAddr: devservers.Kafka(t), natsURL: devservers.NATS(t), topic: devservers.Name(t), stream: devservers.Name(t)}
+	r := &rig{
+		kafkaAddr: devservers.Kafka(t), natsURL: devservers.NATS(t), topic: devservers.Name(t), stream: devservers.Name(t),
+	}
 	r.redis = newPeer(t, devservers.Redis(t), redisKinds())
 	r.nats = newPeer(t, strings.TrimPrefix(r.natsURL, "nats://"), natsKinds())
 	r.kafka = newPeer(t, r.kafkaAddr, kafkaKinds())
 	devservers.CreateTopic(t, r.kafkaAddr, r.topic, 1)
 	js := r.jetStream(t)
-	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: r.stream, Subjects: []string{r.stream}}); err != nil {
+	if _, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: r.stream,
+		Subjects: []string{r.stream}}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = js.DeleteStream(context.Background(), r.stream) })
@@ -129,7 +132,9 @@ func (r *rig) post(t *testing.T, id string) {
 	if _, err := r.jetStream(t).Publish(t.Context(), r.stream, post("nats")); err != nil {
 		t.Fatal(err)
 	}
-	w := &kafka.Writer{Addr: kafka.TCP(r.kafkaAddr), Topic: r.topic, RequiredAcks: kafka.RequireAll, BatchTimeout: time.Millisecond}
+	w := &kafka.Writer{
+		Addr: kafka.TCP(r.kafkaAddr), Topic: r.topic, RequiredAcks: kafka.RequireAll, BatchTimeout: time.Millisecond,
+	}
 	defer w.Close()
 	if err := w.WriteMessages(t.Context(), kafka.Message{Value: post("kafka")}); err != nil {
 		t.Fatal(err)

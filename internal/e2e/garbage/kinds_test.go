@@ -8,27 +8,34 @@ import (
 	"strings"
 )
 
-// answering answers the first that the client says, or speaks first where the server does.
-func answering(clientFirst bool, name, answer string) kind {
-	return kind{name, func(c net.Conn) {
-		if clientFirst {
-			_, _ = c.Read(make([]byte, 4096))
-		}
-		_, _ = io.WriteString(c, answer)
-	}}
+// answering says one thing.
+func answering(name, answer string) kind {
+	return kind{name, func(c net.Conn) { _, _ = io.WriteString(c, answer) }}
 }
 
-// endless goes on until the client has had enough.
-func endless(clientFirst bool, name, begin, piece string) kind {
+// endless goes on until the client hangs up.
+func endless(name, begin, piece string) kind {
 	return kind{name, func(c net.Conn) {
-		if clientFirst {
-			_, _ = c.Read(make([]byte, 4096))
-		}
 		_, err := io.WriteString(c, begin)
 		for block := strings.Repeat(piece, 1+(64<<10)/len(piece)); err == nil; {
 			_, err = io.WriteString(c, block)
 		}
 	}}
+}
+
+// afterRequest waits until the client has said something, as servers do that do not speak first.
+func afterRequest(k kind) kind {
+	return kind{k.name, func(c net.Conn) {
+		_, _ = c.Read(make([]byte, 4096))
+		k.speak(c)
+	}}
+}
+
+func each(change func(kind) kind, kinds ...kind) []kind {
+	for i := range kinds {
+		kinds[i] = change(kinds[i])
+	}
+	return kinds
 }
 
 const (
@@ -39,30 +46,29 @@ const (
 )
 
 func redisKinds() []kind {
-	const first = true
-	return []kind{
-		answering(first, "bulk of 9·10¹⁸", "$9223372036854775000\r\n"),
-		answering(first, "bulk of 2 GB", "$2147483647\r\nx"),
-		answering(first, "negative bulk", "$-5\r\n"),
-		answering(first, "array of 9·10¹⁸", "*9223372036854775000\r\n"),
-		answering(first, "array of 10⁹", "*1000000000\r\n+a\r\n"),
-		answering(first, "map of 2·10⁹", "%2147483647\r\n"),
-		answering(first, "push of 10⁹", ">1000000000\r\n"),
-		answering(first, "set of 10⁹", "~1000000000\r\n"),
-		endless(first, "arrays in arrays", "", "*1\r\n"),
-		endless(first, "arrays in arrays, wide", "", "*1000000\r\n"),
-		endless(first, "attributes", "", "|0\r\n"),
-		endless(first, "line without an end", "+", "x"),
-		endless(first, "error without an end", "-ERR ", "x"),
-		endless(first, "number without an end", ":", "9"),
-		endless(first, "zeros", "", "\x00"),
-		answering(first, "HTTP", httpAnswer),
-		answering(first, "SSH", sshBanner),
-		answering(first, "TLS", tlsAlert),
-		answering(first, "length that is no number", "$abc\r\n"),
-		answering(first, "line feed alone", "+OK\n"),
-		answering(first, "blob error of 9·10¹⁸", "!9223372036854775000\r\n"),
-	}
+	return each(afterRequest,
+		answering("bulk of 9·10¹⁸", "$9223372036854775000\r\n"),
+		answering("bulk of 2 GB", "$2147483647\r\nx"),
+		answering("negative bulk", "$-5\r\n"),
+		answering("array of 9·10¹⁸", "*9223372036854775000\r\n"),
+		answering("array of 10⁹", "*1000000000\r\n+a\r\n"),
+		answering("map of 2·10⁹", "%2147483647\r\n"),
+		answering("push of 10⁹", ">1000000000\r\n"),
+		answering("set of 10⁹", "~1000000000\r\n"),
+		endless("arrays in arrays", "", "*1\r\n"),
+		endless("arrays in arrays, wide", "", "*1000000\r\n"),
+		endless("attributes", "", "|0\r\n"),
+		endless("line without an end", "+", "x"),
+		endless("error without an end", "-ERR ", "x"),
+		endless("number without an end", ":", "9"),
+		endless("zeros", "", "\x00"),
+		answering("HTTP", httpAnswer),
+		answering("SSH", sshBanner),
+		answering("TLS", tlsAlert),
+		answering("length that is no number", "$abc\r\n"),
+		answering("line feed alone", "+OK\n"),
+		answering("blob error of 9·10¹⁸", "!9223372036854775000\r\n"),
+	)
 }
 
 const natsInfo = `INFO {"server_id":"A","version":"2.15.2","proto":1,"headers":true,"max_payload":1048576,"jetstream":true}` + "\r\n"
@@ -71,13 +77,13 @@ const natsInfo = `INFO {"server_id":"A","version":"2.15.2","proto":1,"headers":t
 func natsAfter(k kind) kind {
 	return kind{"greeting, then " + k.name, func(c net.Conn) {
 		_, _ = io.WriteString(c, natsInfo)
-		var said []byte
-		for b := make([]byte, 4096); !bytes.Contains(said, []byte("PING\r\n")); {
+		var received []byte
+		for b := make([]byte, 4096); !bytes.Contains(received, []byte("PING\r\n")); {
 			n, err := c.Read(b)
 			if err != nil {
 				return
 			}
-			said = append(said, b[:n]...)
+			received = append(received, b[:n]...)
 		}
 		_, _ = io.WriteString(c, "PONG\r\n")
 		k.speak(c)
@@ -85,35 +91,31 @@ func natsAfter(k kind) kind {
 }
 
 func natsKinds() []kind {
-	const first = false
 	kinds := []kind{
-		answering(first, "HTTP", httpAnswer),
-		answering(first, "SSH", sshBanner),
-		answering(first, "SMTP", smtpBanner),
-		answering(first, "TLS", tlsAlert),
-		answering(first, "INFO without JSON", "INFO {\"server_id\":\r\n"),
-		endless(first, "INFO without an end", "INFO {", "x"),
-		endless(first, "line without an end", "", "x"),
-		endless(first, "zeros", "", "\x00"),
+		answering("HTTP", httpAnswer),
+		answering("SSH", sshBanner),
+		answering("SMTP", smtpBanner),
+		answering("TLS", tlsAlert),
+		answering("INFO without JSON", "INFO {\"server_id\":\r\n"),
+		endless("INFO without an end", "INFO {", "x"),
+		endless("line without an end", "", "x"),
+		endless("zeros", "", "\x00"),
 	}
-	for _, k := range []kind{
-		answering(first, "message of 9·10¹⁸", "MSG foo 1 9000000000000000000\r\nx"),
-		answering(first, "message of 2 GB", "MSG foo 1 2147483647\r\nx"),
-		answering(first, "negative message", "MSG foo 1 -5\r\nx"),
-		answering(first, "message without size", "MSG foo 1\r\n"),
-		answering(first, "headers of 9·10¹⁸", "HMSG foo 1 9000000000000000000 9000000000000000001\r\nx"),
-		answering(first, "headers longer than all", "HMSG foo 1 50 10\r\n0123456789\r\n"),
-		answering(first, "negative headers", "HMSG foo 1 -1 10\r\n0123456789\r\n"),
-		endless(first, "subject without an end", "MSG ", "x"),
-		endless(first, "error without an end", "-ERR '", "x"),
-		endless(first, "message longer than it says", "MSG foo 1 3\r\nabc", "x"),
-		answering(first, "unknown operation", "MSX foo\r\n"),
-		answering(first, "HTTP", httpAnswer),
-		endless(first, "zeros", "", "\x00"),
-	} {
-		kinds = append(kinds, natsAfter(k))
-	}
-	return kinds
+	return append(kinds, each(natsAfter,
+		answering("message of 9·10¹⁸", "MSG foo 1 9000000000000000000\r\nx"),
+		answering("message of 2 GB", "MSG foo 1 2147483647\r\nx"),
+		answering("negative message", "MSG foo 1 -5\r\nx"),
+		answering("message without size", "MSG foo 1\r\n"),
+		answering("headers of 9·10¹⁸", "HMSG foo 1 9000000000000000000 9000000000000000001\r\nx"),
+		answering("headers longer than all", "HMSG foo 1 50 10\r\n0123456789\r\n"),
+		answering("negative headers", "HMSG foo 1 -1 10\r\n0123456789\r\n"),
+		endless("subject without an end", "MSG ", "x"),
+		endless("error without an end", "-ERR '", "x"),
+		endless("message longer than it says", "MSG foo 1 3\r\nabc", "x"),
+		answering("unknown operation", "MSX foo\r\n"),
+		answering("HTTP", httpAnswer),
+		endless("zeros", "", "\x00"),
+	)...)
 }
 
 // kafkaAnswer answers the first request with a frame: a size as it claims, the number of the request, a body.
@@ -144,9 +146,8 @@ func kafkaAfter(name string, size int32, body ...any) kind {
 }
 
 func kafkaKinds() []kind {
-	const first = true
 	const huge = int32(1<<31 - 1)
-	return []kind{
+	kinds := []kind{
 		kafkaAnswer("frame of -5", -5),
 		kafkaAnswer("frame of 0", 0),
 		kafkaAnswer("frame of 3", 3),
@@ -156,17 +157,20 @@ func kafkaKinds() []kind {
 		kafkaAnswer("fewer bytes than versions", 10, int16(0), int32(1000)),
 		kafkaAnswer("empty answer", 4),
 		kafkaAnswer("half an answer", 5, int8(0)),
-		answering(first, "HTTP", httpAnswer),
-		answering(first, "SSH", sshBanner),
-		answering(first, "TLS", tlsAlert),
-		endless(first, "zeros", "", "\x00"),
-		endless(first, "ones", "", "\xff"),
-		endless(first, "text", "", "hello "),
-		endless(first, "frame of 2 GB, delivered", "\x7f\xff\xff\xff", "\x00"),
 		kafkaAfter("2·10⁹ brokers", 8, huge),
 		kafkaAfter("2·10⁹ topics", 16, int32(0), int32(0), huge),
-		kafkaAfter("2·10⁹ partitions", 4+4+4+4+2+2+1+1+4, int32(0), int32(0), int32(1), int16(0), int16(1), int8('t'), int8(0), huge),
+		kafkaAfter("2·10⁹ partitions", 4+4+4+4+2+2+1+1+4, int32(0), int32(0), int32(1), int16(0), int16(1), int8('t'),
+			int8(0), huge),
 		kafkaAfter("name longer than all", 14, int32(1), int32(1), int16(32000)),
 		kafkaAfter("frame of -5", -5),
 	}
+	return append(kinds, each(afterRequest,
+		answering("HTTP", httpAnswer),
+		answering("SSH", sshBanner),
+		answering("TLS", tlsAlert),
+		endless("zeros", "", "\x00"),
+		endless("ones", "", "\xff"),
+		endless("text", "", "hello "),
+		endless("frame of 2 GB, delivered", "\x7f\xff\xff\xff", "\x00"),
+	)...)
 }

@@ -45,7 +45,7 @@ func newPeer(tb testing.TB, server string, kinds []kind) *peer {
 	p.calls.Go(p.accept)
 	tb.Cleanup(func() {
 		_ = l.Close()
-		p.turn(false)
+		p.turnGood()
 		p.calls.Wait()
 	})
 	return p
@@ -53,8 +53,13 @@ func newPeer(tb testing.TB, server string, kinds []kind) *peer {
 
 func (p *peer) addr() string { return p.listener.Addr().String() }
 
-// turn makes the peer bad or right, and ends its connections.
-func (p *peer) turn(bad bool) {
+// turnBad has the peer send garbage from the next connection on, turnGood what its server sends.
+func (p *peer) turnBad() { p.setBad(true) }
+
+func (p *peer) turnGood() { p.setBad(false) }
+
+// setBad ends the connections.
+func (p *peer) setBad(bad bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.bad = bad

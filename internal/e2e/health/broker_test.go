@@ -27,12 +27,13 @@ func newKafka(t *testing.T) broker {
 	devservers.CreateTopic(t, s.Addr(), name, 2)
 	w := &kafka.Writer{Addr: kafka.TCP(s.Addr()), Topic: name, BatchTimeout: time.Millisecond, MaxAttempts: 30}
 	t.Cleanup(func() { _ = w.Close() })
-	return broker{s, fmt.Sprintf("ingest: {kafka: [{brokers: [%q], topics: [%q], group: %[2]q}]}\n", s.Addr(), name), func(line string) {
-		t.Helper()
-		if err := w.WriteMessages(t.Context(), kafka.Message{Value: []byte(line)}); err != nil {
-			t.Fatal(err)
-		}
-	}}
+	return broker{s, fmt.Sprintf("ingest: {kafka: [{brokers: [%q], topics: [%q], group: %[2]q}]}\n", s.Addr(), name),
+		func(line string) {
+			t.Helper()
+			if err := w.WriteMessages(t.Context(), kafka.Message{Value: []byte(line)}); err != nil {
+				t.Fatal(err)
+			}
+		}}
 }
 
 func newNATS(t *testing.T) broker {
@@ -63,8 +64,8 @@ func newNATS(t *testing.T) broker {
 	}}
 }
 
-// TestBrokerAwayAndBack: a source that is away is a warning and a metric, and the server stays ready, for all others; when it
-// is back so are its posts, and nothing is left of the warning.
+// TestBrokerAwayAndBack: a source that is away is a warning and a metric, and the server stays ready, for all others;
+// when it is back so are its posts, and nothing is left of the warning.
 func TestBrokerAwayAndBack(t *testing.T) {
 	for name, start := range map[string]func(*testing.T) broker{"kafka": newKafka, "nats": newNATS} {
 		t.Run(name, func(t *testing.T) {
@@ -88,7 +89,8 @@ func (b *broker) mustBring(p *e2e.Process, n float64) {
 	p.Await(2*time.Minute, "post of a source that is up", func() bool {
 		c := p.Counters()
 		_, ready := p.Get("/readyz")
-		return c["refrain_ingest_posts_total/accepted"] >= n && c["refrain_ingest_up"] == 1 && c["refrain_ingest_up#"] == 1 && ready == "ok\n"
+		return c["refrain_ingest_posts_total/accepted"] >= n && c["refrain_ingest_up"] == 1 &&
+			c["refrain_ingest_up#"] == 1 && ready == "ok\n"
 	})
 	if age := p.Counters()["refrain_ingest_last_fetch_age_seconds#"]; age != 1 {
 		p.TB.Errorf("%v ages of the last fetch, want 1", age)

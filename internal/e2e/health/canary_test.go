@@ -43,7 +43,8 @@ func counted(p *e2e.Process) map[string]float64 {
 	all := map[string]float64{}
 	for name, v := range p.Counters() {
 		own := strings.HasPrefix(name, "refrain_server_") || strings.HasPrefix(name, "refrain_models_")
-		counter := strings.Contains(name, "_total") || name == "refrain_sigstore_texts" || name == "refrain_sigstore_occurrences" ||
+		counter := strings.Contains(name, "_total") || name == "refrain_sigstore_texts" ||
+			name == "refrain_sigstore_occurrences" ||
 			name == "refrain_shard_event_delay_seconds_count"
 		if counter && !own {
 			all[name] = v

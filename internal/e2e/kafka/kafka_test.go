@@ -110,7 +110,9 @@ func (e *edges) awaitPosts(t *testing.T, n int) {
 // committed is up to how many records the group has committed its offsets, which it does when they are durable.
 func (e *edges) committed() (sum int64) {
 	client := &kafka.Client{Addr: kafka.TCP(e.kafka), Timeout: 5 * time.Second}
-	got, err := client.OffsetFetch(e.TB.Context(), &kafka.OffsetFetchRequest{GroupID: e.posts, Topics: map[string][]int{e.posts: {0, 1, 2, 3}}})
+	got, err := client.OffsetFetch(e.TB.Context(), &kafka.OffsetFetchRequest{
+		GroupID: e.posts, Topics: map[string][]int{e.posts: {0, 1, 2, 3}},
+	})
 	if err != nil {
 		return 0
 	}
@@ -248,8 +250,8 @@ func TestKafkaToKafkaThroughFaults(t *testing.T) {
 	r.Shuffle(len(faults), func(i, j int) { faults[i], faults[j] = faults[j], faults[i] })
 	begin := time.Now()
 	for _, fault := range faults {
-		enough := e.inWindow() + float64(n)/8*r.Float64()
-		e.Await(3*time.Minute, "progress", func() bool { return e.inWindow() >= enough || e.committed() >= int64(n) })
+		reached := e.inWindow() + float64(n)/8*r.Float64()
+		e.Await(3*time.Minute, "progress", func() bool { return e.inWindow() >= reached || e.committed() >= int64(n) })
 		fault()
 		t.Logf("%v: fault over", time.Since(begin))
 	}

@@ -69,7 +69,8 @@ func mustStream(t *testing.T, js jetstream.JetStream) (name string) {
 }
 
 func natsConfig(url, in, out string) string {
-	return fmt.Sprintf("ingest: {nats: [{servers: [%q], stream: %s}]}\npublish: {nats: [{name: reuse, servers: [%[1]q], subject: %[3]s.events}]}\n",
+	return fmt.Sprintf("ingest: {nats: [{servers: [%q], stream: %s}]}\n"+
+		"publish: {nats: [{name: reuse, servers: [%[1]q], subject: %[3]s.events}]}\n",
 		url, in, out)
 }
 

@@ -43,7 +43,10 @@ var attacks = []struct {
 }
 
 // runs are characters of which a tokeniser or a splitter of sentences looks far ahead.
-var runs = []string{"_ア", ":א", ":ا", ":각", "\u0301", "\u0001", " ", "a.", "1,", "'", "“(", "@", "#", "http://", "RT @a: ", "\u200d", "🇩🇪", "．", "\r\n", "אּ\"", "각\u1160", "。」"}
+var runs = []string{
+	"_ア", ":א", ":ا", ":각", "\u0301", "\u0001", " ", "a.", "1,", "'", "“(", "@", "#", "http://", "RT @a: ", "\u200d",
+	"🇩🇪", "．", "\r\n", "אּ\"", "각\u1160", "。」",
+}
 
 func (a *attacker) pairs(ctx context.Context) {
 	run := runs[a.rand.IntN(len(runs))] + runs[a.rand.IntN(len(runs))]
@@ -132,7 +135,10 @@ func (a *attacker) identities(ctx context.Context) {
 func (a *attacker) dates(ctx context.Context) {
 	posts := make([]post, 500)
 	for i := range posts {
-		dates := []any{0, 1, "1970-01-01T00:00:00Z", "2099-12-31T23:59:59Z", 253402300799, time.Now().Add(10 * time.Minute).Unix(), time.Now().Add(59 * time.Second).UnixMilli(), "never"}
+		dates := []any{
+			0, 1, "1970-01-01T00:00:00Z", "2099-12-31T23:59:59Z", 253402300799, time.Now().Add(10 * time.Minute).Unix(),
+			time.Now().Add(59 * time.Second).UnixMilli(), "never",
+		}
 		posts[i] = post{Text: a.words(6), Time: dates[a.rand.IntN(len(dates))]}
 	}
 	a.send(ctx, posts...)
@@ -172,7 +178,8 @@ func (a *attacker) bombs(ctx context.Context) {
 func (a *attacker) malformed(ctx context.Context) {
 	for _, body := range []string{
 		strings.Repeat("[", 1<<20), strings.Repeat(`{"id":`, 1<<18), strings.Repeat("no post\n", 100_000),
-		`{"id":1e999,"text":"x"}`, `{"id":"a","text":"` + strings.Repeat(`\u0001`, 200_000) + `"}`, "[" + strings.Repeat("{},", 200_000) + "{}]",
+		`{"id":1e999,"text":"x"}`, `{"id":"a","text":"` + strings.Repeat(`\u0001`, 200_000) + `"}`,
+		"[" + strings.Repeat("{},", 200_000) + "{}]",
 	} {
 		a.request(ctx, http.MethodPost, "/v1/posts", strings.NewReader(body))
 	}
@@ -182,7 +189,10 @@ func (a *attacker) unreadUploads(ctx context.Context) {
 	body := strings.Repeat("{}\n", 1<<20)
 	var all []net.Conn
 	for range 25 {
-		all = append(all, a.open(a.head("POST", "/v1/posts?results=all")+fmt.Sprintf("Content-Type: application/x-ndjson\r\nContent-Length: %d\r\n\r\n%s", len(body), body)))
+		all = append(all,
+			a.open(a.head("POST",
+				"/v1/posts?results=all")+fmt.Sprintf("Content-Type: application/x-ndjson\r\nContent-Length: %d\r\n\r\n%s",
+				len(body), body)))
 	}
 	a.hold(ctx, 5*time.Second, all)
 }
@@ -198,7 +208,8 @@ func (a *attacker) unreadStreams(ctx context.Context) {
 func (a *attacker) slow(ctx context.Context) {
 	var all []net.Conn
 	for range 100 {
-		all = append(all, a.open("GET / HTTP/1.1\r\nHost: x\r\nX-A"), a.open(a.head("POST", "/v1/match")+"Content-Length: 1000000\r\n\r\n{"))
+		all = append(all, a.open("GET / HTTP/1.1\r\nHost: x\r\nX-A"),
+			a.open(a.head("POST", "/v1/match")+"Content-Length: 1000000\r\n\r\n{"))
 	}
 	a.hold(ctx, 10*time.Second, all)
 }
@@ -213,8 +224,10 @@ func (a *attacker) connections(ctx context.Context) {
 
 func (a *attacker) queries(ctx context.Context) {
 	for _, path := range []string{
-		"/v1/events?a=1;b=2", "/v1/posts/%2F/reuse", "/v1/posts/../../etc/passwd/reuse", "/v1/texts/zz", "/v1/texts/" + strings.Repeat("0", 32),
-		"/v1/clusters?limit=1000000000", "/v1/events?from=start&until=now", "/metrics", "/v1/explain?a=b", "/" + strings.Repeat("a/", 10_000),
+		"/v1/events?a=1;b=2", "/v1/posts/%2F/reuse", "/v1/posts/../../etc/passwd/reuse", "/v1/texts/zz",
+		"/v1/texts/" + strings.Repeat("0", 32),
+		"/v1/clusters?limit=1000000000", "/v1/events?from=start&until=now", "/metrics", "/v1/explain?a=b",
+		"/" + strings.Repeat("a/", 10_000),
 	} {
 		a.request(ctx, http.MethodGet, path, nil)
 	}
@@ -233,7 +246,10 @@ func (a *attacker) headers(ctx context.Context) {
 }
 
 func (a *attacker) credentials(ctx context.Context) {
-	for _, header := range []string{"", "Bearer", "Bearer ", "Basic YTpi", "Bearer " + strings.Repeat("x", 500_000), "bearer " + malloryToken, "Bearer " + malloryToken + "\x00"} {
+	for _, header := range []string{
+		"", "Bearer", "Bearer ", "Basic YTpi", "Bearer " + strings.Repeat("x", 500_000), "bearer " + malloryToken,
+		"Bearer " + malloryToken + "\x00",
+	} {
 		for _, path := range []string{"/v1/webhooks", "/v1/models", "/v1/posts/a/reuse", "/metrics"} {
 			if strings.ContainsRune(header, 0) { // the client would not send it
 				continue

@@ -32,7 +32,8 @@ func someRecords(n int, how compress.Compression) protocol.RecordSet {
 	var all []protocol.Record
 	for range n {
 		all = append(all, protocol.Record{
-			Time: time.UnixMilli(1e12), Key: protocol.NewBytes([]byte("key")), Value: protocol.NewBytes(bytes.Repeat([]byte("value "), 20)),
+			Time: time.UnixMilli(1e12), Key: protocol.NewBytes([]byte("key")),
+			Value:   protocol.NewBytes(bytes.Repeat([]byte("value "), 20)),
 			Headers: []protocol.Header{{Key: "trace", Value: []byte("abc")}},
 		})
 	}
@@ -41,7 +42,8 @@ func someRecords(n int, how compress.Compression) protocol.RecordSet {
 
 func fetched(set protocol.RecordSet) answer {
 	return answer{request{protocol.Fetch, 11}, &fetch.Response{Topics: []fetch.ResponseTopic{{Topic: "posts",
-		Partitions: []fetch.ResponsePartition{{AbortedTransactions: []fetch.ResponseTransaction{{ProducerID: 7}}, RecordSet: set}}}}}}
+		Partitions: []fetch.ResponsePartition{{AbortedTransactions: []fetch.ResponseTransaction{{ProducerID: 7}},
+			RecordSet: set}}}}}}
 }
 
 // answers are proper: of each way in which lengths are written, and of each compression.
@@ -49,14 +51,21 @@ func properAnswers() []answer {
 	old := someRecords(3, compress.None)
 	old.Version = 1
 	all := []answer{
-		{request{protocol.ApiVersions, 0}, &apiversions.Response{ApiKeys: []apiversions.ApiKeyResponse{{ApiKey: 3, MaxVersion: 8}}}},
-		{request{protocol.Metadata, 8}, &metadata.Response{Brokers: []metadata.ResponseBroker{{Host: "a", Port: 9092}}, ClusterID: "c",
-			Topics: []metadata.ResponseTopic{{Name: "posts", Partitions: []metadata.ResponsePartition{{ReplicaNodes: []int32{1, 2}, IsrNodes: []int32{1}}}}}}},
-		{request{protocol.JoinGroup, 7}, &joingroup.Response{ProtocolName: "range", LeaderID: "a", MemberID: "a", Members: []joingroup.ResponseMember{{MemberID: "a"}}}},
+		{request{protocol.ApiVersions, 0}, &apiversions.Response{ApiKeys: []apiversions.ApiKeyResponse{{ApiKey: 3,
+			MaxVersion: 8}}}},
+		{request{protocol.Metadata, 8}, &metadata.Response{Brokers: []metadata.ResponseBroker{{Host: "a", Port: 9092}},
+			ClusterID: "c",
+			Topics: []metadata.ResponseTopic{{Name: "posts",
+				Partitions: []metadata.ResponsePartition{{ReplicaNodes: []int32{1, 2}, IsrNodes: []int32{1}}}}}}},
+		{request{protocol.JoinGroup, 7}, &joingroup.Response{ProtocolName: "range", LeaderID: "a", MemberID: "a",
+			Members: []joingroup.ResponseMember{{MemberID: "a"}}}},
 		{request{protocol.JoinGroup, 1}, &joingroup.Response{ProtocolName: "range", LeaderID: "a", MemberID: "a",
-			Members: []joingroup.ResponseMember{{MemberID: "a", Metadata: []byte("\x00\x01\x00\x00\x00\x01\x00\x05posts\x00\x00\x00\x00")}}}},
-		{request{protocol.SyncGroup, 0}, &syncgroup.Response{Assignments: []byte("\x00\x01\x00\x00\x00\x01\x00\x05posts\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00")}},
-		{request{protocol.OffsetFetch, 5}, &offsetfetch.Response{Topics: []offsetfetch.ResponseTopic{{Name: "posts", Partitions: []offsetfetch.ResponsePartition{{CommittedOffset: 9}}}}}},
+			Members: []joingroup.ResponseMember{{MemberID: "a",
+				Metadata: []byte("\x00\x01\x00\x00\x00\x01\x00\x05posts\x00\x00\x00\x00")}}}},
+		{request{protocol.SyncGroup, 0},
+			&syncgroup.Response{Assignments: []byte("\x00\x01\x00\x00\x00\x01\x00\x05posts\x00\x00\x00\x01\x00\x00\x00\x00\x00\x00\x00\x00")}},
+		{request{protocol.OffsetFetch, 5}, &offsetfetch.Response{Topics: []offsetfetch.ResponseTopic{{Name: "posts",
+			Partitions: []offsetfetch.ResponsePartition{{CommittedOffset: 9}}}}}},
 		fetched(old),
 	}
 	for how := compress.None; how <= compress.Zstd; how++ {
@@ -150,7 +159,8 @@ func TestBombsAreNotUnpacked(t *testing.T) {
 		if err == nil {
 			t.Errorf("%s: a bomb of %d bytes was unpacked", how, len(packed))
 		}
-		if n := allocated() - before; n > 10*maxUnpacked { // a buffer that doubles, and is copied each time; more so under the race detector
+		// a buffer that doubles, and is copied each time; more so under the race detector
+		if n := allocated() - before; n > 10*maxUnpacked {
 			t.Errorf("%s: %d bytes allocated", how, n)
 		}
 	}
@@ -184,7 +194,8 @@ func TestClaimsAreNotAllocated(t *testing.T) {
 			t.Errorf("%s: %x was unpacked", how, claim)
 		}
 	}
-	if err := unpack(uint16(compress.Snappy), binary.AppendUvarint(nil, 1<<32-1), func([]byte) error { return nil }); err == nil {
+	if err := unpack(uint16(compress.Snappy), binary.AppendUvarint(nil, 1<<32-1),
+		func([]byte) error { return nil }); err == nil {
 		t.Error("a block of 4 GB was unpacked")
 	}
 	if n := allocated() - before; n > 64<<20 {

@@ -31,7 +31,8 @@ import (
 var answers = sync.OnceValue(func() map[protocol.ApiKey]reflect.Type {
 	all := map[protocol.ApiKey]reflect.Type{}
 	for _, m := range []protocol.Message{
-		&apiversions.Response{}, &createtopics.Response{}, &deletetopics.Response{}, &describeconfigs.Response{}, &fetch.Response{},
+		&apiversions.Response{}, &createtopics.Response{}, &deletetopics.Response{}, &describeconfigs.Response{},
+		&fetch.Response{},
 		&findcoordinator.Response{}, &heartbeat.Response{}, &joingroup.Response{}, &leavegroup.Response{}, &listoffsets.Response{},
 		&metadata.Response{}, &offsetcommit.Response{}, &offsetfetch.Response{}, &produce.Response{}, &saslauthenticate.Response{},
 		&saslhandshake.Response{}, &syncgroup.Response{},
@@ -75,7 +76,7 @@ func (r request) check(b []byte) error {
 	if err != nil {
 		return err
 	}
-	w := &walker{b: b}
+	w := &walker{b: b, compact: l.flexible}
 	if l.flexible {
 		w.tags(nil)
 	}
@@ -174,9 +175,9 @@ func (d describer) field(t reflect.Type, f reflect.StructField) step {
 	s := d.value(f.Type)
 	switch {
 	case t == reflect.TypeFor[syncgroup.Response]() && f.Name == "Assignments":
-		s.walk = func(w *walker) { w.inner(w.bytes(d.flexible), assignment) }
+		s.walk = func(w *walker) { w.inner(w.bytes(), assignment) }
 	case t == reflect.TypeFor[joingroup.ResponseMember]() && f.Name == "Metadata":
-		s.walk = func(w *walker) { w.inner(w.bytes(d.flexible), subscription) }
+		s.walk = func(w *walker) { w.inner(w.bytes(), subscription) }
 	}
 	return s
 }
@@ -195,15 +196,15 @@ func (d describer) value(t reflect.Type) step {
 	case reflect.Int64, reflect.Float64:
 		return skip(8)
 	case reflect.String:
-		return step{func(w *walker) { w.string(d.flexible) }, 1}
+		return step{func(w *walker) { w.string() }, 1}
 	case reflect.Struct:
 		return d.structure(t)
 	}
 	if t.Elem().Kind() == reflect.Uint8 {
-		return step{func(w *walker) { w.bytes(d.flexible) }, 1}
+		return step{func(w *walker) { w.bytes() }, 1}
 	}
 	each := d.value(t.Elem())
-	return step{func(w *walker) { w.array(d.flexible, each) }, 1}
+	return step{func(w *walker) { w.array(each) }, 1}
 }
 
 func skip(n int) step { return step{func(w *walker) { w.next(n) }, n} }

@@ -44,16 +44,16 @@ func (w *walker) recordSet() {
 	}
 }
 
-// batch checks the first batch of a set, and returns how long it is; more than there is for one that is cut. With an error it
-// is 0 unless the batch is whole and of today's form.
+// batch checks the first batch of a set, and returns how long it is; more than there is for one that is cut. With an
+// error it is 0 unless the batch is whole and of today's form.
 func batch(set []byte) (int, error) {
 	length := int(int32(binary.BigEndian.Uint32(set[atLength:])))
-	least := atRecords - lengthEnd
+	minLength := atRecords - lengthEnd
 	if set[atMagic] < 2 {
-		least = minMessage
+		minLength = minMessage
 	}
 	switch n := lengthEnd + length; {
-	case length < least:
+	case length < minLength:
 		return 0, fmt.Errorf("a batch of records of %d bytes", length)
 	case n > len(set):
 		return n, nil // the library drops it
@@ -144,7 +144,7 @@ func oldValue(b []byte) (value []byte, attributes byte, err error) {
 	if b[atMagic] != 0 {
 		w.next(8)
 	}
-	w.bytes(false)
-	value = w.bytes(false)
+	w.bytes()
+	value = w.bytes()
 	return value, b[atMagic+1], w.err
 }

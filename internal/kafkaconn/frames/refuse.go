@@ -15,9 +15,10 @@ const (
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// refuse writes one record over a batch, at the offset of its last and with the reason as a header, so that whoever reads the
-// partition steps over the batch and can say so. It is false where the checksum is wrong too: then not a producer has
-// made it so, but the way here, and asking again helps. A batch too small for the record is small enough for anything else.
+// refuse writes one record over a batch, at the offset of its last and with the reason as a header, so that whoever
+// reads the partition steps over the batch and can say so. It is false where the checksum is wrong too: then not a
+// producer has made it so, but the way here, and asking again helps. A batch too small for the record is small enough
+// for anything else.
 func refuse(b []byte, reason string) bool {
 	order := binary.BigEndian
 	if crc32.Checksum(b[atAttributes:], castagnoli) != order.Uint32(b[atChecksum:]) {

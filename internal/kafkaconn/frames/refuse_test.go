@@ -17,8 +17,9 @@ var order = binary.BigEndian
 // bombs is the answer to a fetch with a batch of two records that unpack to more than is accepted.
 func bombs(t *testing.T) (answer, []byte) {
 	half := make([]byte, maxUnpacked/2+1)
-	a := fetched(protocol.RecordSet{Version: 2, Attributes: protocol.Attributes(compress.Gzip), Records: protocol.NewRecordReader(
-		protocol.Record{Offset: 10, Value: protocol.NewBytes(half)}, protocol.Record{Offset: 11, Value: protocol.NewBytes(half)})})
+	a := fetched(protocol.RecordSet{Version: 2, Attributes: protocol.Attributes(compress.Gzip),
+		Records: protocol.NewRecordReader(
+			protocol.Record{Offset: 10, Value: protocol.NewBytes(half)}, protocol.Record{Offset: 11, Value: protocol.NewBytes(half)})})
 	return a, a.frame(t)
 }
 
@@ -34,7 +35,8 @@ func TestABombIsSteppedOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Offset%10 != 1 || r.Value != nil || len(r.Headers) != 1 || r.Headers[0].Key != Refused || !strings.Contains(string(r.Headers[0].Value), "unpacks to more than") {
+	if r.Offset%10 != 1 || r.Value != nil || len(r.Headers) != 1 || r.Headers[0].Key != Refused ||
+		!strings.Contains(string(r.Headers[0].Value), "unpacks to more than") {
 		t.Errorf("got %+v", r)
 	}
 	if _, err := set.ReadRecord(); err != io.EOF {

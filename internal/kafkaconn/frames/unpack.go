@@ -85,7 +85,8 @@ func newZstd(b io.Reader) (io.ReadCloser, error) {
 	if d, ok := decoders.Get().(*zstd.Decoder); ok {
 		return pooled{d}, d.Reset(b)
 	}
-	d, err := zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxUnpacked), zstd.WithDecoderMaxWindow(maxUnpacked))
+	d, err := zstd.NewReader(b, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxUnpacked),
+		zstd.WithDecoderMaxWindow(maxUnpacked))
 	return pooled{d}, err
 }
 

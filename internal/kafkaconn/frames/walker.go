@@ -8,8 +8,9 @@ import (
 
 // walker walks through an answer. After the first thing that does not fit it stays where it is.
 type walker struct {
-	b   []byte // what is still ahead
-	err error
+	b       []byte // what is still ahead
+	compact bool   // lengths are variable, and 1 too high
+	err     error
 }
 
 var errShort = errors.New("it ends in the middle of a field")
@@ -71,9 +72,9 @@ func (w *walker) varint() int64 {
 }
 
 // string and bytes: a length below 0, or a compact one of 0, is that of nothing.
-func (w *walker) string(compact bool) {
+func (w *walker) string() {
 	n := 0
-	if compact {
+	if w.compact {
 		n = w.uvarint() - 1
 	} else {
 		n = int(w.int16())
@@ -81,20 +82,20 @@ func (w *walker) string(compact bool) {
 	w.next(max(n, 0))
 }
 
-func (w *walker) bytes(compact bool) []byte {
-	return w.next(max(w.count(compact), 0))
+func (w *walker) bytes() []byte {
+	return w.next(max(w.count(), 0))
 }
 
-func (w *walker) count(compact bool) int {
-	if compact {
+func (w *walker) count() int {
+	if w.compact {
 		return w.uvarint() - 1
 	}
 	return int(w.int32())
 }
 
 // array walks through the elements, if there is room for all that it claims to have.
-func (w *walker) array(compact bool, each step) {
-	n := w.count(compact)
+func (w *walker) array(each step) {
+	n := w.count()
 	if n > len(w.b)/max(each.min, 1) {
 		w.fail(fmt.Errorf("an array of %d elements, and %d bytes are left", n, len(w.b)))
 	}
@@ -119,7 +120,7 @@ func (w *walker) tags(known map[uint64]step) {
 	}
 }
 
-// inner walks through bytes with a layout of their own. There may be none.
+// inner walks through bytes with a layout of their own, whose lengths are not compact. There may be none.
 func (w *walker) inner(b []byte, layout func(*walker)) {
 	if len(b) == 0 || w.err != nil {
 		return
@@ -132,20 +133,20 @@ func (w *walker) inner(b []byte, layout func(*walker)) {
 }
 
 var (
-	name   = step{func(w *walker) { w.string(false) }, 2}
+	name   = step{func(w *walker) { w.string() }, 2}
 	number = skip(4)
 )
 
 // assignment is what a member of a group has to read.
 func assignment(w *walker) {
 	w.int16()
-	w.array(false, step{func(w *walker) { w.string(false); w.array(false, number) }, 2 + 4})
-	w.bytes(false)
+	w.array(step{func(w *walker) { w.string(); w.array(number) }, 2 + 4})
+	w.bytes()
 }
 
 // subscription is what a member of a group wants to read.
 func subscription(w *walker) {
 	w.int16()
-	w.array(false, name)
-	w.bytes(false)
+	w.array(name)
+	w.bytes()
 }

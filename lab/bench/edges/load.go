@@ -19,7 +19,8 @@ import (
 // load fills a window that lets nothing go, and then asks at a fixed rate, whether answers come or not: a request's
 // time counts from when it was due.
 func (b *bench) load(ctx context.Context) error {
-	s, err := b.start(ctx, "load", fmt.Sprintf("window: {span: 87600h}\nlookup: {store: redis, redis: {url: \"redis://%s/0\", prefix: %q}}\n",
+	s, err := b.start(ctx, "load", fmt.Sprintf("window: {span: 87600h}\nlookup: {store: redis, redis: {url: "+
+		"\"redis://%s/0\", prefix: %q}}\n",
 		b.redis, b.scratch+"load:"))
 	if err != nil {
 		return err
@@ -86,7 +87,7 @@ func (b *bench) fill(ctx context.Context, s *service) (held float64, err error) 
 			return 0, err
 		}
 	}
-	_, err = s.until(ctx, "refrain_publish_lag", func(v float64) bool { return v == 0 })
+	_, err = s.awaitMetric(ctx, "refrain_publish_lag", func(v float64) bool { return v == 0 })
 	return held, err
 }
 
@@ -103,7 +104,8 @@ func decode(lines [][]byte) ([]post, error) {
 }
 
 // request makes requests at the rate, and returns how long each took, sorted.
-func (b *bench) request(ctx context.Context, client *http.Client, request func() (*http.Request, error)) ([]time.Duration, error) {
+func (b *bench) request(ctx context.Context, client *http.Client,
+	request func() (*http.Request, error)) ([]time.Duration, error) {
 	n := int(b.lasting.Seconds() * float64(b.rate))
 	times, errs := make([]time.Duration, n), make([]error, n)
 	var all sync.WaitGroup

@@ -73,7 +73,7 @@ func (b *bench) run(ctx context.Context, input string) (err error) {
 	}
 	defer os.RemoveAll(b.scratch)
 	b.input = input
-	if err := b.cut(); err != nil {
+	if err := b.readPosts(); err != nil {
 		return err
 	}
 	fmt.Printf("%d posts of %s\n\n| | figure |\n|---|---|\n", len(b.lines), filepath.Base(input))
@@ -90,8 +90,8 @@ func (b *bench) run(ctx context.Context, input string) (err error) {
 	return nil
 }
 
-// cut keeps the first posts of the input in memory, and in a file for detect.
-func (b *bench) cut() error {
+// readPosts reads the first posts of the input into memory, and in a file for detect.
+func (b *bench) readPosts() error {
 	in, err := os.Open(b.input)
 	if err != nil {
 		return err
@@ -178,11 +178,11 @@ func (b *bench) overKafka(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	begin, err := s.until(ctx, "refrain_ingest_posts_total", func(v float64) bool { return v > 0 })
+	begin, err := s.awaitMetric(ctx, "refrain_ingest_posts_total", func(v float64) bool { return v > 0 })
 	if err != nil {
 		return err
 	}
-	end, err := s.until(ctx, "refrain_ingest_posts_total", func(v float64) bool { return int(v) >= len(b.lines) })
+	end, err := s.awaitMetric(ctx, "refrain_ingest_posts_total", func(v float64) bool { return int(v) >= len(b.lines) })
 	if err != nil {
 		return err
 	}
@@ -191,7 +191,7 @@ func (b *bench) overKafka(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if end, err = s.until(ctx, "refrain_publish_lag", func(v float64) bool { return v == 0 }); err != nil {
+	if end, err = s.awaitMetric(ctx, "refrain_publish_lag", func(v float64) bool { return v == 0 }); err != nil {
 		return err
 	}
 	row("serve over Kafka, until all events are in the output topic", "%.0f posts/s", perSecond(len(b.lines), end.Sub(begin)))
@@ -207,13 +207,14 @@ func (b *bench) intoRedis(ctx context.Context, events int) error {
 	if err != nil {
 		return err
 	}
-	s, err := b.start(ctx, "kafka", fmt.Sprintf("lookup: {store: redis, redis: {url: \"redis://%s/0\", prefix: %q}}\n", b.redis, b.scratch))
+	s, err := b.start(ctx, "kafka", fmt.Sprintf("lookup: {store: redis, redis: {url: \"redis://%s/0\", prefix: %q}}\n",
+		b.redis, b.scratch))
 	if err != nil {
 		return err
 	}
 	defer s.end()
 	begin := s.started
-	end, err := s.until(ctx, "refrain_publish_lag", func(v float64) bool { return v == 0 })
+	end, err := s.awaitMetric(ctx, "refrain_publish_lag", func(v float64) bool { return v == 0 })
 	if err != nil {
 		return err
 	}

@@ -41,7 +41,8 @@ func (b *bench) start(ctx context.Context, name, config string) (*service, error
 		return nil, err
 	}
 	s := &service{address: address, started: time.Now()}
-	s.cmd = exec.CommandContext(ctx, b.binary, "serve", "--config", path, "--data", filepath.Join(b.scratch, name), "--http", address)
+	s.cmd = exec.CommandContext(ctx, b.binary, "serve", "--config", path, "--data", filepath.Join(b.scratch, name),
+		"--http", address)
 	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
 	if err := s.cmd.Start(); err != nil {
 		return nil, err
@@ -136,8 +137,8 @@ func (s *service) events(ctx context.Context) (n int, err error) {
 	return n, in.Err()
 }
 
-// until polls a metric, summed over its labels.
-func (s *service) until(ctx context.Context, metric string, ok func(float64) bool) (time.Time, error) {
+// awaitMetric polls a metric, summed over its labels, until ok.
+func (s *service) awaitMetric(ctx context.Context, metric string, ok func(float64) bool) (time.Time, error) {
 	for {
 		v, known, err := s.metric(metric)
 		if err != nil {

@@ -96,7 +96,8 @@ func fromTape(t *simdjson.ParsedJson) (p post, err error) {
 	if err != nil {
 		return p, err
 	}
-	fields := map[string]*string{"id": &p.ID, "source": &p.Source, "author": &p.Author, "created_at": &p.CreatedAt, "lang": &p.Lang, "text": &p.Text}
+	fields := map[string]*string{"id": &p.ID, "source": &p.Source, "author": &p.Author, "created_at": &p.CreatedAt,
+		"lang": &p.Lang, "text": &p.Text}
 	var value simdjson.Iter
 	for {
 		name, kind, err := o.NextElementBytes(&value)

@@ -81,11 +81,11 @@ func mix(streams []*stream, distinct, copies, rows int) *collection {
 		set := streams[at].set(taken[at])
 		taken[at]++
 		group := feed.GroupHash(set)
-		k, met := groups[group]
-		if !met && len(groups) == distinct {
+		k, seen := groups[group]
+		if !seen && len(groups) == distinct {
 			break
 		}
-		if !met {
+		if !seen {
 			k.number = uint32(len(groups))
 		}
 		k.copies++

@@ -80,7 +80,8 @@ type options struct {
 type progress func(format string, args ...any)
 
 func (o *options) common(flags *flag.FlagSet) {
-	flags.StringVar(&o.data, "data", "", "folder of posts, *.jsonl[.gz|.zst] (default $REFRAIN_DATA/stream, or ../shared/data/stream)")
+	flags.StringVar(&o.data, "data", "", "folder of posts, *.jsonl[.gz|.zst] (default $REFRAIN_DATA/stream, or "+
+		"../shared/data/stream)")
 	flags.StringVar(&o.sentences, "sentences", "", "instead: a `file` of what refrain sentences prints, - for stdin")
 	flags.IntVar(&o.copies, "copies", 2, "take a text that comes again so many times at most; 1: all texts distinct")
 	flags.IntVar(&o.minTokens, "min-tokens", 4, "least number of words of a sentence, as in detect")
@@ -207,7 +208,8 @@ func runCompare(ctx context.Context, args []string, stdout, stderr io.Writer) er
 	flags.IntVar(&o.bits, "bits", 64, "bits of a signature, for FAISS and our own engines")
 	flags.IntVar(&o.ones, "ones", 1, "ones of a token's code")
 	flags.IntVar(&o.radius, "radius", -1, "Hamming radius for FAISS; -1: by the threshold and the sizes of the sets")
-	flags.DurationVar(&o.limit, "limit", 30*time.Second, "processor time that a peer gets to match at one threshold; the yardstick may always finish")
+	flags.DurationVar(&o.limit, "limit", 30*time.Second,
+		"processor time that a peer gets to match at one threshold; the yardstick may always finish")
 	flags.IntVar(&o.slowRows, "slow-rows", 200_000, "rows for a peer that is slow and cannot stop halfway (minhash-lsh)")
 	flags.IntVar(&o.sample, "check", 100, "rows for which the truth is checked against brute force")
 	if err := o.parse(flags, args, stderr, compareUsage); err != nil {
@@ -282,7 +284,8 @@ func (o *options) chosen() (chosen []peer, err error) {
 }
 
 // compare runs all peers at all thresholds, one after the other.
-func (o *options) compare(ctx context.Context, c *collection, folder string, thresholds []text.Threshold, chosen []peer) (results []result, err error) {
+func (o *options) compare(ctx context.Context, c *collection, folder string, thresholds []text.Threshold,
+	chosen []peer) (results []result, err error) {
 	p, err := newPeerDirs(folder)
 	if err != nil {
 		return nil, err
@@ -323,7 +326,8 @@ func (o *options) logResult(r *result) {
 		o.step("threshold %s: %s: skipped: %s", r.Threshold, r.What, r.Skipped)
 		return
 	}
-	o.step("threshold %s: %s: %.2f µs a row, %d of %d pairs, %.0f s", r.Threshold, r.What, r.microseconds(), r.Found, r.True, r.TotalSeconds)
+	o.step("threshold %s: %s: %.2f µs a row, %d of %d pairs, %.0f s", r.Threshold, r.What, r.microseconds(), r.Found,
+		r.True, r.TotalSeconds)
 }
 
 // writeJSON writes a value for machines, if a file is named.

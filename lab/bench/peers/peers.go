@@ -43,7 +43,8 @@ const (
 // peers are all rows of the table, in its order: our own engines, then the others.
 func peers() (all []peer) {
 	for _, e := range engines {
-		all = append(all, peer{name: e.name, what: e.what, program: self, args: []string{"engine", e.name}, unlimited: e.name == yardstick})
+		all = append(all, peer{name: e.name, what: e.what, program: self, args: []string{"engine", e.name},
+			unlimited: e.name == yardstick})
 	}
 	return append(all,
 		peer{name: "faiss-flat", what: "FAISS IndexBinaryFlat", program: python,
@@ -176,7 +177,8 @@ func (p peerDirs) imports(ctx context.Context, interpreter, script string) error
 // oneThread are the variables by which the peers' libraries are held to one thread.
 func oneThread() []string {
 	env := os.Environ()
-	for _, name := range []string{"GOMAXPROCS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"} {
+	for _, name := range []string{"GOMAXPROCS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS",
+		"RAYON_NUM_THREADS"} {
 		env = append(env, name+"=1")
 	}
 	return env
@@ -186,7 +188,8 @@ func oneThread() []string {
 func (p peerDirs) run(ctx context.Context, w peer, o *options, t text.Threshold) (r result, pairs []pair, err error) {
 	r = result{Peer: w.name, What: w.what, Threshold: fraction(t), Every: 1}
 	out := filepath.Join(p.folder, "pairs")
-	args := append(w.args[:len(w.args):len(w.args)], "--data", p.folder, "--threshold", fraction(t), "--out", out, "--rows", strconv.Itoa(w.given(o)))
+	args := append(w.args[:len(w.args):len(w.args)], "--data", p.folder, "--threshold", fraction(t), "--out", out,
+		"--rows", strconv.Itoa(w.rowCount(o)))
 	if w.every != nil {
 		r.Every = w.every(o)
 		args = append(args, "--every", strconv.Itoa(r.Every))
@@ -215,7 +218,7 @@ func (p peerDirs) run(ctx context.Context, w peer, o *options, t text.Threshold)
 	return r, pairs, err
 }
 
-func (w peer) given(o *options) int {
+func (w peer) rowCount(o *options) int {
 	if w.rows == nil {
 		return o.rows
 	}

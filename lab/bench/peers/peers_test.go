@@ -211,7 +211,8 @@ func TestFormat(t *testing.T) {
 	in, err := openRows(folder, 2)
 	must(t, err)
 	defer in.close()
-	if !in.next() || !slices.Equal(in.block.set(0), c.set(0)) || !slices.Equal(in.block.set(1), c.set(1)) || !slices.Equal(in.block.codes, c.codes) {
+	if !in.next() || !slices.Equal(in.block.set(0), c.set(0)) || !slices.Equal(in.block.set(1), c.set(1)) ||
+		!slices.Equal(in.block.codes, c.codes) {
 		t.Errorf("read %+v, want %+v", in.block, c)
 	}
 	if in.next() || in.err != nil {
@@ -306,10 +307,12 @@ func TestReadSentences(t *testing.T) {
 	var o options
 	s, err := readSentences(strings.NewReader(lines), "f", o.progress())
 	must(t, err)
-	if s.len() != 2 || !slices.Equal(s.set(0), text.Set([]uint64{text.ID("a"), text.ID("b")})) || !slices.Equal(s.set(1), []uint64{text.ID("d")}) {
+	if s.len() != 2 || !slices.Equal(s.set(0), text.Set([]uint64{text.ID("a"), text.ID("b")})) ||
+		!slices.Equal(s.set(1), []uint64{text.ID("d")}) {
 		t.Errorf("%d sets, the first %v", s.len(), s.set(0))
 	}
-	if _, err := readSentences(strings.NewReader(lines+"{"), "f", o.progress()); err == nil || !strings.Contains(err.Error(), "f: sentence 4") {
+	if _, err := readSentences(strings.NewReader(lines+"{"), "f", o.progress()); err == nil ||
+		!strings.Contains(err.Error(), "f: sentence 4") {
 		t.Errorf("error %v, want one that names the place", err)
 	}
 }
@@ -327,13 +330,16 @@ func TestAtRows(t *testing.T) {
 func TestTable5(t *testing.T) {
 	t.Setenv("REFRAIN_PEERS", t.TempDir())
 	var out bytes.Buffer
-	must(t, run(t.Context(), []string{"table5", "--data", writePosts(t, 2, 300), "--rows", "500", "--queries", "20", "--runs", "1"}, &out, io.Discard))
-	for _, want := range []string{"| 50 |", "| 500 |", "plain Go", "PM-Tree", "window, prefix engine, θ 0.8", "skipped: FAISS Flat", "run lab/bench/peers/install"} {
+	must(t, run(t.Context(), []string{"table5", "--data", writePosts(t, 2, 300), "--rows", "500", "--queries", "20",
+		"--runs", "1"}, &out, io.Discard))
+	for _, want := range []string{"| 50 |", "| 500 |", "plain Go", "PM-Tree", "window, prefix engine, θ 0.8",
+		"skipped: FAISS Flat", "run lab/bench/peers/install"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the table lacks %q:\n%s", want, out.String())
 		}
 	}
-	differ := table5{Columns: []column{{Cells: []searchers.Cell{{Hits: 3}}}, {Name: "other", Cells: []searchers.Cell{{Hits: 4}}}}}
+	differ := table5{Columns: []column{{Cells: []searchers.Cell{{Hits: 3}}},
+		{Name: "other", Cells: []searchers.Cell{{Hits: 4}}}}}
 	if err := differ.agree(); err == nil {
 		t.Error("columns with different hits agree")
 	}

@@ -41,7 +41,7 @@ func (s *stream) add(set []uint64) {
 }
 
 // readFolder reads every file of posts in a folder.
-func readFolder(ctx context.Context, folder string, minTokens int, say progress) ([]*stream, error) {
+func readFolder(ctx context.Context, folder string, minTokens int, logf progress) ([]*stream, error) {
 	paths, err := filepath.Glob(filepath.Join(folder, "*.jsonl*"))
 	if err != nil {
 		return nil, err
@@ -55,7 +55,7 @@ func readFolder(ctx context.Context, folder string, minTokens int, say progress)
 	g.SetLimit(2)
 	for i, path := range paths {
 		g.Go(func() (err error) {
-			streams[i], err = readPosts(ctx, path, minTokens, func(n int) { say("reading: %d posts", posts.Add(int64(n))) })
+			streams[i], err = readPosts(ctx, path, minTokens, func(n int) { logf("reading: %d posts", posts.Add(int64(n))) })
 			return err
 		})
 	}
@@ -93,7 +93,7 @@ func readPosts(ctx context.Context, path string, minTokens int, count func(posts
 }
 
 // readSentences reads what `refrain sentences` prints.
-func readSentences(r io.Reader, name string, say progress) (*stream, error) {
+func readSentences(r io.Reader, name string, logf progress) (*stream, error) {
 	s := &stream{name: name}
 	in := json.NewDecoder(bufio.NewReaderSize(r, 1<<20))
 	var ids []uint64
@@ -115,6 +115,6 @@ func readSentences(r io.Reader, name string, say progress) (*stream, error) {
 			ids = append(ids, text.ID(token))
 		}
 		s.add(text.Set(ids))
-		say("reading: %d sentences", n)
+		logf("reading: %d sentences", n)
 	}
 }

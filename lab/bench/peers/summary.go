@@ -51,7 +51,8 @@ func (c *conditions) print(w *writer) {
 	for _, s := range c.Sources {
 		sources = append(sources, fmt.Sprintf("%s (%s)", s.File, units.Thousands(s.Rows)))
 	}
-	w.line("Data: %s sentences of %s distinct token sets, %.1f tokens each, mixed in proportion: %s.\n", units.Thousands(c.Rows),
+	w.line("Data: %s sentences of %s distinct token sets, %.1f tokens each, mixed in proportion: %s.\n",
+		units.Thousands(c.Rows),
 		units.Thousands(c.Distinct), float64(c.Tokens)/float64(c.Rows), strings.Join(sources, ", "))
 }
 
@@ -76,7 +77,8 @@ func (s *summary) print(out io.Writer) error {
 		r := &s.Results[i]
 		if i == 0 || s.Results[i-1].Threshold != r.Threshold {
 			w.line("%s### Jaccard >= %s\n", separator(i), r.Threshold)
-			w.line("| | rows | µs a row | against PPJoin | recall | near | precision of candidates | candidates a row | peak memory | process |")
+			w.line("| | rows | µs a row | against PPJoin | recall | near | precision of candidates | candidates a row | " +
+				"peak memory | process |")
 			w.line("|---|---|---|---|---|---|---|---|---|---|")
 		}
 		if r.Peer == yardstick {
@@ -116,21 +118,25 @@ func (s *summary) row(r *result) string {
 }
 
 // share is a part of a whole: 1 only when it is all of it.
-func share(part, whole int) string {
+func share(part, total int) string {
 	switch {
-	case whole == 0:
+	case total == 0:
 		return "-"
-	case part == whole:
+	case part == total:
 		return "1"
 	}
-	return fmt.Sprintf("%.4f", min(float64(part)/float64(whole), 0.9999))
+	return fmt.Sprintf("%.4f", min(float64(part)/float64(total), 0.9999))
 }
 
 func (s *summary) notes(w *writer) {
-	w.line("\nOne thread each, a process each. µs a row: to take it in and to look it up among those before it, verification included; start")
-	w.line("and reading only in the last column. A peer with fewer rows was given fewer or ran out of time; its recall is among the")
-	w.line("rows it looked up, and it is compared with PPJoin at as many rows. Near: recall on pairs of sets that are not the same.")
-	w.line("Peak memory holds what a peer read of the arrays, %s in all; Go engines stream theirs. Signatures: %d bits, %d a token.",
+	w.line("\nOne thread each, a process each. µs a row: to take it in and to look it up among those before it, " +
+		"verification included; start")
+	w.line("and reading only in the last column. A peer with fewer rows was given fewer or ran out of time; its " +
+		"recall is among the")
+	w.line("rows it looked up, and it is compared with PPJoin at as many rows. Near: recall on pairs of sets that " +
+		"are not the same.")
+	w.line("Peak memory holds what a peer read of the arrays, %s in all; Go engines stream theirs. Signatures: %d "+
+		"bits, %d a token.",
 		units.Bytes(s.Bytes), s.Bits, s.Ones)
 	w.line("The truth is PPJoin's, every pair verified, and for %d rows compared with brute force.", s.Checked)
 	wrong := false

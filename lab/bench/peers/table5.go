@@ -65,7 +65,8 @@ func runTable5(ctx context.Context, args []string, stdout, stderr io.Writer) err
 		return err
 	}
 	if *rows < 10 || *queries < 1 || *queries > *rows/10 || o.runs < 1 {
-		return errors.New("want --rows of at least 10, and at least one of --runs and --queries, of these at most a tenth of the rows")
+		return errors.New("want --rows of at least 10, and at least one of --runs and --queries, of these at most a " +
+			"tenth of the rows")
 	}
 	o.maxRows = *rows
 	folder, leave, err := o.scratch()
@@ -95,8 +96,8 @@ func (o *options) table5(ctx context.Context, c *collection, folder string, quer
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	t := &table5{Bits: o.bits, Ones: o.ones, Radius: o.radius, Queries: queries, Runs: o.runs, conditions: c.conditions()}
 	codes, sizes := c.codes, searchers.Tenths(c.rows())
-	asked := searchers.Evenly(codes[:sizes[0]], queries)
-	if err := writeArray(filepath.Join(folder, "queries.u32"), asked); err != nil {
+	queryCodes := searchers.Evenly(codes[:sizes[0]], queries)
+	if err := writeArray(filepath.Join(folder, "queries.u32"), queryCodes); err != nil {
 		return nil, err
 	}
 	windows, err := searchers.Windows(table5Threshold, c.set, searchers.EvenRows(sizes[0], queries))
@@ -108,7 +109,7 @@ func (o *options) table5(ctx context.Context, c *collection, folder string, quer
 	for i, s := range append(ours, windows...) {
 		o.status.Set(s.Name + " …")
 		engine := s.Open(codes[:sizes[0]/10])
-		cells, err := searchers.Measure(ctx, engine, codes, asked, sizes, o.radius, o.runs)
+		cells, err := searchers.Measure(ctx, engine, codes, queryCodes, sizes, o.radius, o.runs)
 		if err != nil {
 			return nil, err
 		}
@@ -207,9 +208,11 @@ func (t *table5) print(out io.Writer) error {
 
 func (t *table5) notes(w *writer, ran []column) {
 	last := ran[0].Cells[len(ran[0].Cells)-1]
-	w.line("\nSeconds of processor time, one thread, for %s queries at radius %d; signatures of %d bits, %d a token (MD5 codes);",
+	w.line("\nSeconds of processor time, one thread, for %s queries at radius %d; signatures of %d bits, %d a "+
+		"token (MD5 codes);",
 		units.Thousands(t.Queries), t.Radius, t.Bits, t.Ones)
-	w.line("medians of %d, one run where it takes more than 2 s. %s hits among %s signatures, the same for all columns of that radius.", t.Runs,
+	w.line("medians of %d, one run where it takes more than 2 s. %s hits among %s signatures, the same for all "+
+		"columns of that radius.", t.Runs,
 		units.Thousands(last.Hits), units.Thousands(last.Rows))
 	for _, c := range ran {
 		var adding float64
@@ -218,7 +221,8 @@ func (t *table5) notes(w *writer, ran []column) {
 		}
 		found := ""
 		if c.Window {
-			found = fmt.Sprintf(" (%s matches among all, a sentence with itself not counted)", units.Thousands(int64(c.Cells[len(c.Cells)-1].Hits)))
+			found = fmt.Sprintf(" (%s matches among all, a sentence with itself not counted)",
+				units.Thousands(int64(c.Cells[len(c.Cells)-1].Hits)))
 		}
 		w.line("- %s: %s%s; building all of it took %s s", c.Name, c.Note, found, seconds(adding))
 	}

@@ -53,7 +53,7 @@ type Table struct {
 const (
 	read = iota
 	decode
-	cut
+	split
 	detect
 	encode
 	write
@@ -63,7 +63,7 @@ func newTable() Table {
 	return Table{Stages: []Stage{
 		read:   {Name: "read", WhatItDoes: "decompress, cut into lines"},
 		decode: {Name: "decode", WhatItDoes: "JSON to posts"},
-		cut:    {Name: "split", WhatItDoes: "normalise, sentences, tokens, hashes, sets"},
+		split:  {Name: "split", WhatItDoes: "normalise, sentences, tokens, hashes, sets"},
 		detect: {Name: "detect", WhatItDoes: "look up, verify, insert, expire"},
 		encode: {Name: "encode", WhatItDoes: "events to JSON"},
 		write:  {Name: "write", WhatItDoes: "to the output"},
@@ -121,7 +121,7 @@ func (r *route) part(ctx context.Context) (err error) {
 		r.splitter.Decode(&r.p)
 		refused = r.splitter.Stamp(ctx, &r.p)
 	})
-	r.stage(cut, func() { r.splitter.Split(&r.p) })
+	r.stage(split, func() { r.splitter.Split(&r.p) })
 	if err := r.detect(); err != nil {
 		return err
 	}
@@ -136,10 +136,10 @@ func (r *route) part(ctx context.Context) (err error) {
 // stages.
 func (r *route) detect() (err error) {
 	r.stage(detect, func() {
-		err = r.detector.Detect(&r.p, func(many []feed.Match) error {
+		err = r.detector.Detect(&r.p, func(matches []feed.Match) error {
 			r.end(detect)
 			defer r.begin()
-			return r.write(many)
+			return r.write(matches)
 		})
 		if err == nil {
 			r.detector.Advance(&r.p)
@@ -197,7 +197,8 @@ func (r *route) allocated() (objects, bytes uint64) {
 
 // Write writes t as a table: CPU microseconds, allocations and bytes allocated, each per post.
 func (t *Table) Write(w io.Writer) error {
-	_, err := fmt.Fprintf(w, "%d posts, %d sentences compared, %d events of %d bytes\n\n| stage | µs/post | allocs/post | B/post | what |\n|---|---|---|---|---|\n",
+	_, err := fmt.Fprintf(w, "%d posts, %d sentences compared, %d events of %d bytes\n\n| stage | µs/post | "+
+		"allocs/post | B/post | what |\n|---|---|---|---|---|\n",
 		t.Posts, t.Sentences, t.Events, t.EventBytes/int64(max(t.Events, 1)))
 	var all Stage
 	for _, s := range t.Stages {
@@ -210,6 +211,7 @@ func (t *Table) Write(w io.Writer) error {
 
 func (t *Table) row(w io.Writer, s *Stage) error {
 	n := float64(max(t.Posts, 1))
-	_, err := fmt.Fprintf(w, "| %s | %.3f | %.2f | %.0f | %s |\n", s.Name, float64(s.CPU)/1e3/n, float64(s.Allocs)/n, float64(s.Bytes)/n, s.WhatItDoes)
+	_, err := fmt.Fprintf(w, "| %s | %.3f | %.2f | %.0f | %s |\n", s.Name, float64(s.CPU)/1e3/n, float64(s.Allocs)/n,
+		float64(s.Bytes)/n, s.WhatItDoes)
 	return err
 }

@@ -63,7 +63,8 @@ func (c *corpus) sentences(dst []feed.Sentence, from, to int) []feed.Sentence {
 		t := string(c.text(i))
 		dst = append(dst, feed.Sentence{
 			Source: "bench", Post: strconv.Itoa(i), Time: firstTime + feed.Time(i), End: len(t), Text: t,
-			Tokens: c.set(i), Group: c.groups[i], Sequence: binary.LittleEndian.Uint64(c.groups[i][:]), Version: uint64(i), Coverage: 1,
+			Tokens: c.set(i), Group: c.groups[i], Sequence: binary.LittleEndian.Uint64(c.groups[i][:]),
+			Version: uint64(i), Coverage: 1,
 		})
 	}
 	return dst

@@ -48,9 +48,11 @@ func Detect(ctx context.Context, c *Config, o DetectOptions) (*report.Report, er
 			return nil, err
 		}
 	}
-	r := c.report("detect", "`refrain detect --span SPAN FILE > /dev/null`, θ 0.8, reading and decompressing, start and end of the process included.",
+	r := c.report("detect", "`refrain detect --span SPAN FILE > /dev/null`, θ 0.8, reading and decompressing, "+
+		"start and end of the process included.",
 		filepath.Base(o.File))
-	g := report.Grid{Head: []string{"span", "posts/s", "CPU, µs a post", "peak RSS", "distinct sentences in the window", "peak RSS a distinct sentence", "events"}}
+	g := report.Grid{Head: []string{"span", "posts/s", "CPU, µs a post", "peak RSS", "distinct sentences in the window",
+		"peak RSS a distinct sentence", "events"}}
 	var all []DetectFigure
 	for i := range len(o.Spans) + 1 { // the last span without texts too
 		span, texts := o.Spans[min(i, len(o.Spans)-1)], i < len(o.Spans)
@@ -66,12 +68,14 @@ func Detect(ctx context.Context, c *Config, o DetectOptions) (*report.Report, er
 		if f.Distinct > 0 {
 			each = units.Thousands(int(f.Peak)/f.Distinct) + " B"
 		}
-		g.Add(span, units.Three(f.PerSecond), units.Three(f.CPU), units.Bytes(f.Peak), units.Thousands(f.Distinct), each, units.Thousands(f.Events))
+		g.Add(span, units.Three(f.PerSecond), units.Three(f.CPU), units.Bytes(f.Peak), units.Thousands(f.Distinct), each,
+			units.Thousands(f.Events))
 		all = append(all, *f)
 	}
 	r.Data += fmt.Sprintf(": %s posts, %s sentences compared", units.Thousands(all[0].Posts), units.Thousands(all[0].Sentences))
 	r.Grids, r.Figures = []report.Grid{g}, all
-	r.Note("%s, a process each, the peak the greatest of them; it holds what decompressing takes (64 MB of the ira file)", c.medians())
+	r.Note("%s, a process each, the peak the greatest of them; it holds what decompressing takes (64 MB of the ira file)",
+		c.medians())
 	return r, nil
 }
 

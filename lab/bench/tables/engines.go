@@ -36,20 +36,21 @@ func EngineGrid(ctx context.Context, c *Config) (*report.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	asked := size(c, 20_000, 1000)
-	sentences, err := c.corpus(ctx, slices.Max(windows)+asked)
+	lookups := size(c, 20_000, 1000)
+	sentences, err := c.corpus(ctx, slices.Max(windows)+lookups)
 	if err != nil {
 		return nil, err
 	}
-	if sentences.len() <= asked {
-		return nil, fmt.Errorf("there are %d distinct sentences only: want more than %d", sentences.len(), asked)
+	if sentences.len() <= lookups {
+		return nil, fmt.Errorf("there are %d distinct sentences only: want more than %d", sentences.len(), lookups)
 	}
-	r := c.report("engines", "Look-ups by engine: µs of processor time each, in windows of so many distinct sentences.", sentences.String())
+	r := c.report("engines", "Look-ups by engine: µs of processor time each, in windows of so many distinct sentences.",
+		sentences.String())
 	var all []EngineFigure
 	for _, window := range windows {
-		window = min(window, sentences.len()-asked)
+		window = min(window, sentences.len()-lookups)
 		for _, t := range list {
-			g := grid{config: c, sentences: sentences, window: window, lookups: asked, threshold: t}
+			g := grid{config: c, sentences: sentences, window: window, lookups: lookups, threshold: t}
 			figures, err := g.measure(ctx)
 			if err != nil {
 				return nil, err
@@ -61,9 +62,11 @@ func EngineGrid(ctx context.Context, c *Config) (*report.Report, error) {
 	r.Grids = []report.Grid{c.engineGrid(all)}
 	worst := slices.MaxFunc(all, func(a, b EngineFigure) int { return int(1000 * (a.Ratio - b.Ratio)) })
 	if worst.Ratio > 0 {
-		r.Note("auto is at most %s of the best: window %s, θ %s, batches of %d", units.Times(worst.Ratio), units.Thousands(worst.Window), worst.Threshold, worst.Batch)
+		r.Note("auto is at most %s of the best: window %s, θ %s, batches of %d", units.Times(worst.Ratio),
+			units.Thousands(worst.Window), worst.Threshold, worst.Batch)
 	}
-	r.Note("look-ups only, of sentences that the window does not hold, verification included, after a round to warm up; medians of %d rounds of up to %s look-ups, the engines in turns", c.rounds(), units.Thousands(asked))
+	r.Note("look-ups only, of sentences that the window does not hold, verification included, after a round to "+
+		"warm up; medians of %d rounds of up to %s look-ups, the engines in turns", c.rounds(), units.Thousands(lookups))
 	r.Note("all engines found the same number of matches")
 	return r, nil
 }
@@ -136,7 +139,8 @@ func (g *grid) rounds(ctx context.Context, detectors []*detector.Detector, f *En
 			if err := interrupted(ctx); err != nil {
 				return err
 			}
-			c.status("engines: window %s, θ %v, batch %d, %s, round %d", units.Thousands(g.window), g.threshold, f.Batch, c.Engines[i].Name, round)
+			c.status("engines: window %s, θ %v, batch %d, %s, round %d", units.Thousands(g.window), g.threshold, f.Batch,
+				c.Engines[i].Name, round)
 			begin := cpu.Time()
 			found := lookupAll(d, g.queries[:min(n, len(g.queries))], f.Batch)
 			took := cpu.Time() - begin
@@ -144,7 +148,8 @@ func (g *grid) rounds(ctx context.Context, detectors []*detector.Detector, f *En
 				times[i] = append(times[i], float64(took)/1e3/float64(n))
 			}
 			if matches >= 0 && found != matches {
-				return fmt.Errorf("window %d, θ %v: %s finds %d matches, %s %d", g.window, g.threshold, c.Engines[i].Name, found, c.Engines[0].Name, matches)
+				return fmt.Errorf("window %d, θ %v: %s finds %d matches, %s %d", g.window, g.threshold, c.Engines[i].Name, found,
+					c.Engines[0].Name, matches)
 			}
 			matches = found
 		}
@@ -165,7 +170,8 @@ func (g *grid) fill(ctx context.Context, e detector.Engine) (*detector.Detector,
 	if err != nil {
 		return nil, err
 	}
-	d, err := detector.New(detector.Config{Threshold: g.threshold, Span: long, Lateness: time.Minute, Model: m, Engine: e, OmitTexts: true})
+	d, err := detector.New(detector.Config{Threshold: g.threshold, Span: long, Lateness: time.Minute, Model: m, Engine: e,
+		OmitTexts: true})
 	if err != nil {
 		return nil, err
 	}

@@ -36,17 +36,20 @@ type FloodOptions struct {
 // DefaultFlood is the table's: the caps are that of serve, and a tenth of it.
 func DefaultFlood() FloodOptions {
 	return FloodOptions{
-		Flood: 100_000, Rate: 2000, Lasting: time.Minute, Others: 200_000, Patience: 15 * time.Second, MaxMatches: []int{1000, 100}, Alone: 10_000,
+		Flood: 100_000, Rate: 2000, Lasting: time.Minute, Others: 200_000, Patience: 15 * time.Second,
+		MaxMatches: []int{1000, 100}, Alone: 10_000,
 	}
 }
 
 // QuickFlood is a quick run's.
 func QuickFlood() FloodOptions {
-	return FloodOptions{Flood: 300, Rate: 500, Lasting: time.Second, Others: 1000, Patience: 10 * time.Second, MaxMatches: []int{20}, Alone: 1000}
+	return FloodOptions{Flood: 300, Rate: 500, Lasting: time.Second, Others: 1000, Patience: 10 * time.Second,
+		MaxMatches: []int{20}, Alone: 1000}
 }
 
 func (o *FloodOptions) validate() error {
-	return errors.Join(wantPositive("flood", o.Flood), wantPositive("rate", o.Rate), wantPositive("lasting", o.Lasting), wantPositive("others", o.Others),
+	return errors.Join(wantPositive("flood", o.Flood), wantPositive("rate", o.Rate), wantPositive("lasting", o.Lasting),
+		wantPositive("others", o.Others),
 		wantPositive("patience", o.Patience), wantPositive("alone", o.Alone), wantPositive("max matches", o.MaxMatches...))
 }
 
@@ -99,7 +102,8 @@ func Flood(ctx context.Context, c *Config, o FloodOptions) (*report.Report, erro
 	if err != nil {
 		return nil, err
 	}
-	r := c.report("flood", fmt.Sprintf("A flood through `serve` over HTTP: %s variants of one template, nine fixed words and one that is random, in %v among other posts.", units.Thousands(o.Flood), o.Lasting),
+	r := c.report("flood", fmt.Sprintf("A flood through `serve` over HTTP: %s variants of one template, nine fixed "+
+		"words and one that is random, in %v among other posts.", units.Thousands(o.Flood), o.Lasting),
 		fmt.Sprintf("the others: the first posts of %s, in their order, dated now", filepath.Base(file)))
 	x := floods{config: c, options: o, texts: texts}
 	all, err := x.all(ctx)
@@ -134,8 +138,8 @@ func (x *floods) all(ctx context.Context) (all []FloodFigure, err error) {
 		return nil, err
 	}
 	all = append(all, alone)
-	for _, most := range x.options.MaxMatches {
-		f := FloodFigure{Flood: x.options.Flood, MaxMatches: most}
+	for _, maxMatches := range x.options.MaxMatches {
+		f := FloodFigure{Flood: x.options.Flood, MaxMatches: maxMatches}
 		if err := x.measure(ctx, &f, &events); err != nil {
 			return nil, err
 		}
@@ -148,7 +152,8 @@ func (x *floods) all(ctx context.Context) (all []FloodFigure, err error) {
 func (x *floods) measure(ctx context.Context, f *FloodFigure, events *[2]int) error {
 	c, o := x.config, x.options
 	steady := &load{posts: x.texts[:min(len(x.texts), int(o.Lasting.Seconds()*float64(o.Rate)))], rate: o.Rate}
-	fast := &load{posts: x.texts[:min(len(x.texts), o.Others)], rate: 1000 * int(time.Second/every)} // a thousand others a request
+	// A thousand others a request.
+	fast := &load{posts: x.texts[:min(len(x.texts), o.Others)], rate: 1000 * int(time.Second/every)}
 	if f.Flood > 0 {
 		variants := variants(f.Flood)
 		steady.flood, fast.flood = variants, variants
@@ -157,17 +162,20 @@ func (x *floods) measure(ctx context.Context, f *FloodFigure, events *[2]int) er
 	if err := x.run(ctx, f, steady, &events[0], (*load).send, f.steady); err != nil {
 		return err
 	}
-	c.step("flood: %s variants, max_matches %d: %d of %d events of the others, p99 %s ms, %d of the flood", units.Thousands(f.Flood), f.MaxMatches, f.Events, f.Expected, units.Three(f.P99), f.FloodEvents)
+	c.step("flood: %s variants, max_matches %d: %d of %d events of the others, p99 %s ms, %d of the flood",
+		units.Thousands(f.Flood), f.MaxMatches, f.Events, f.Expected, units.Three(f.P99), f.FloodEvents)
 	c.status("flood: %s variants, max_matches %d, as fast as they are taken", units.Thousands(f.Flood), f.MaxMatches)
 	if err := x.run(ctx, f, fast, &events[1], (*load).sendAll, f.fast); err != nil {
 		return err
 	}
-	c.step("flood: %s variants, max_matches %d: accepted %s posts/s, the others through %s posts/s", units.Thousands(f.Flood), f.MaxMatches, units.Three(f.Accepted), units.Three(f.Through))
+	c.step("flood: %s variants, max_matches %d: accepted %s posts/s, the others through %s posts/s",
+		units.Thousands(f.Flood), f.MaxMatches, units.Three(f.Accepted), units.Three(f.Through))
 	return nil
 }
 
 // run is one service and what is sent to it. One that a flood keeps busy is killed: it would finish that first.
-func (x *floods) run(ctx context.Context, f *FloodFigure, l *load, events *int, send func(*load, context.Context) error, note func(*load, int, time.Duration)) error {
+func (x *floods) run(ctx context.Context, f *FloodFigure, l *load, events *int, send func(*load, context.Context) error,
+	note func(*load, int, time.Duration)) error {
 	var service *child
 	err := x.config.serve(ctx, fmt.Sprintf("window: {max_matches: %d}\n", f.MaxMatches), func(address string, p *child) error {
 		l.address, service = address, p
@@ -191,7 +199,8 @@ func (x *floods) run(ctx context.Context, f *FloodFigure, l *load, events *int, 
 
 // floodRun sends all, and waits for as many events of the others as there are when they are alone, or finds out how many
 // that is.
-func (l *load) floodRun(ctx context.Context, p *child, events *int, send func(*load, context.Context) error, patience time.Duration) (took time.Duration, err error) {
+func (l *load) floodRun(ctx context.Context, p *child, events *int, send func(*load, context.Context) error,
+	patience time.Duration) (took time.Duration, err error) {
 	l.client.Transport = &http.Transport{MaxIdleConnsPerHost: 256}
 	defer l.client.CloseIdleConnections()
 	if err := l.ready(ctx, p); err != nil {
@@ -203,9 +212,9 @@ func (l *load) floodRun(ctx context.Context, p *child, events *int, send func(*l
 	if err != nil {
 		return 0, err
 	}
-	heard := make(chan error, 1)
+	streamDone := make(chan error, 1)
 	l.begin = time.Now().Add(every)
-	go func() { heard <- l.observeEvents(stream) }()
+	go func() { streamDone <- l.observeEvents(stream) }()
 	err = send(l, ctx)
 	took = time.Since(l.begin)
 	switch {
@@ -217,7 +226,7 @@ func (l *load) floodRun(ctx context.Context, p *child, events *int, send func(*l
 		err = l.await(ctx, *events, patience)
 	}
 	done()
-	if broken := <-heard; err == nil && ctx.Err() == nil && !errors.Is(broken, context.Canceled) {
+	if broken := <-streamDone; err == nil && ctx.Err() == nil && !errors.Is(broken, context.Canceled) {
 		err = broken
 	}
 	if len(l.events) < *events {
@@ -326,25 +335,27 @@ func (c *Config) floodCaps(ctx context.Context, o FloodOptions) (all []CapFigure
 	if err != nil {
 		return nil, err
 	}
-	for _, most := range append(slices.Clone(o.MaxMatches), 0) {
-		c.status("flood: %s variants alone, max_matches %d", units.Thousands(o.Alone), most)
-		f, err := floodCap(ctx, sentences, e, most)
+	for _, maxMatches := range append(slices.Clone(o.MaxMatches), 0) {
+		c.status("flood: %s variants alone, max_matches %d", units.Thousands(o.Alone), maxMatches)
+		f, err := floodCap(ctx, sentences, e, maxMatches)
 		if err != nil {
 			return nil, err
 		}
-		c.step("flood: %s variants alone, max_matches %d: %d verifications, %s µs a look-up", units.Thousands(o.Alone), most, f.Verifications, units.Three(f.CPU))
+		c.step("flood: %s variants alone, max_matches %d: %d verifications, %s µs a look-up", units.Thousands(o.Alone),
+			maxMatches, f.Verifications, units.Three(f.CPU))
 		all = append(all, *f)
 	}
 	return all, nil
 }
 
-func floodCap(ctx context.Context, sentences []feed.Sentence, e detector.Engine, most int) (*CapFigure, error) {
+func floodCap(ctx context.Context, sentences []feed.Sentence, e detector.Engine, maxMatches int) (*CapFigure, error) {
 	m, err := model()
 	if err != nil {
 		return nil, err
 	}
 	cfg := detector.Default()
-	cfg.Span, cfg.Lateness, cfg.MaxMatches, cfg.Flood, cfg.Model, cfg.Engine = long, time.Minute, most, min(most, reported), m, e
+	cfg.Span, cfg.Lateness, cfg.MaxMatches, cfg.Flood, cfg.Model, cfg.Engine = long, time.Minute, maxMatches,
+		min(maxMatches, reported), m, e
 	d, err := detector.New(cfg)
 	if err != nil {
 		return nil, err
@@ -359,7 +370,8 @@ func floodCap(ctx context.Context, sentences []feed.Sentence, e detector.Engine,
 		d.Insert(&sentences[i])
 	}
 	took, n := cpu.Time()-begin, d.Counts()
-	return &CapFigure{most, n.Lookups, n.Candidates, n.Matches, n.Truncated, float64(took) / 1e3 / float64(max(1, n.Lookups))}, nil
+	return &CapFigure{maxMatches, n.Lookups, n.Candidates, n.Matches, n.Truncated,
+		float64(took) / 1e3 / float64(max(1, n.Lookups))}, nil
 }
 
 // floodSentences are a flood within a minute.
@@ -376,17 +388,23 @@ func floodSentences(n int) (all []feed.Sentence, err error) {
 }
 
 func floodGrids(all []FloodFigure, o FloodOptions) []report.Grid {
-	steady := report.Grid{Caption: fmt.Sprintf("**%s other posts/s for %v, and the flood evenly among them**: from post to event of the others", units.Thousands(o.Rate), o.Lasting),
-		Head: []string{"", "max_matches", "p50, ms", "p99, ms", "events of the others that came", "events of the flood that came", "flood posts they are of", "of these flagged truncated", "truncated look-ups counted", "peak RSS of both services"}}
-	fast := report.Grid{Caption: fmt.Sprintf("**%s other posts as fast as they are taken**, posts/s", units.Thousands(o.Others)),
+	steady := report.Grid{Caption: fmt.Sprintf("**%s other posts/s for %v, and the flood evenly among them**: from "+
+		"post to event of the others", units.Thousands(o.Rate), o.Lasting),
+		Head: []string{"", "max_matches", "p50, ms", "p99, ms", "events of the others that came",
+			"events of the flood that came", "flood posts they are of", "of these flagged truncated",
+			"truncated look-ups counted", "peak RSS of both services"}}
+	fast := report.Grid{Caption: fmt.Sprintf("**%s other posts as fast as they are taken**, posts/s",
+		units.Thousands(o.Others)),
 		Head: []string{"", "max_matches", "accepted, with the flood", "of the others, through", "of all, through"}}
 	for _, f := range all {
 		name := "others alone"
 		if f.Flood > 0 {
 			name = "with the flood"
 		}
-		steady.Add(name, units.Thousands(f.MaxMatches), wait(f.P50), wait(f.P99), fmt.Sprintf("%s of %s", units.Thousands(f.Events), units.Thousands(f.Expected)),
-			units.Thousands(f.FloodEvents), units.Thousands(f.FloodPosts), units.Thousands(f.Flagged), units.Thousands(int(f.Truncated)), units.Bytes(f.Peak))
+		steady.Add(name, units.Thousands(f.MaxMatches), wait(f.P50), wait(f.P99),
+			fmt.Sprintf("%s of %s", units.Thousands(f.Events), units.Thousands(f.Expected)),
+			units.Thousands(f.FloodEvents), units.Thousands(f.FloodPosts), units.Thousands(f.Flagged),
+			units.Thousands(int(f.Truncated)), units.Bytes(f.Peak))
 		fast.Add(name, units.Thousands(f.MaxMatches), units.Three(f.Accepted), units.Three(f.Through), units.Three(f.All))
 	}
 	return []report.Grid{steady, fast}
@@ -400,7 +418,8 @@ func wait(ms float64) string {
 }
 
 func capGrid(caps []CapFigure, o FloodOptions) report.Grid {
-	g := report.Grid{Caption: fmt.Sprintf("**What the cap saves**: %s variants alone in one window, looked up and inserted one by one", units.Thousands(o.Alone)),
+	g := report.Grid{Caption: fmt.Sprintf("**What the cap saves**: %s variants alone in one window, looked up and "+
+		"inserted one by one", units.Thousands(o.Alone)),
 		Head: []string{"max_matches", "verifications", "against none", "events", "truncated look-ups", "CPU, µs a look-up"}}
 	none := caps[len(caps)-1]
 	for _, f := range caps {
@@ -408,16 +427,24 @@ func capGrid(caps []CapFigure, o FloodOptions) report.Grid {
 		if f.MaxMatches == 0 {
 			name = "none"
 		}
-		g.Add(name, units.Thousands(int(f.Verifications)), units.Times(float64(none.Verifications)/float64(max(1, f.Verifications))), units.Thousands(int(f.Events)),
+		g.Add(name, units.Thousands(int(f.Verifications)),
+			units.Times(float64(none.Verifications)/float64(max(1, f.Verifications))), units.Thousands(int(f.Events)),
 			units.Thousands(int(f.Truncated)), units.Three(f.CPU))
 	}
 	return g
 }
 
 func floodNotes(r *report.Report, o FloodOptions) {
-	r.Note("one run; every line of serve is two services with empty windows, all defaults but max_matches; a look-up that finds more reports flood_matches of them, 10, of which each of the 4 partitions of the window has its share, 3")
-	r.Note("latency counts from the moment the request was due to the event at a client of `GET /v1/events`, which gets those of the flood too; client and service share the machine; events of the others are waited for at most %v after the last post, and one that did not come counts as the greatest; then the service is killed, which would finish the flood first", o.Patience)
-	r.Note("through: other posts times the share of their events that came, by the time until the last of these, or until the waiting ended when some did not come; of all: with the posts of the flood, which stand evenly among them")
-	r.Note("truncated look-ups: `refrain_detector_truncated_total` when the waiting ended, which is counted at the end of a turn of the match worker")
+	r.Note("one run; every line of serve is two services with empty windows, all defaults but max_matches; a " +
+		"look-up that finds more reports flood_matches of them, 10, of which each of the 4 partitions of the window " +
+		"has its share, 3")
+	r.Note("latency counts from the moment the request was due to the event at a client of `GET /v1/events`, which "+
+		"gets those of the flood too; client and service share the machine; events of the others are waited for at "+
+		"most %v after the last post, and one that did not come counts as the greatest; then the service is killed, "+
+		"which would finish the flood first", o.Patience)
+	r.Note("through: other posts times the share of their events that came, by the time until the last of these, " +
+		"or until the waiting ended when some did not come; of all: with the posts of the flood, which stand evenly among them")
+	r.Note("truncated look-ups: `refrain_detector_truncated_total` when the waiting ended, which is counted at the " +
+		"end of a turn of the match worker")
 	r.Note("a verification is a pair of token sets that was compared (detector.Counts.Candidates)")
 }

@@ -32,7 +32,7 @@ func GPU(ctx context.Context, c *Config, o GPUOptions) (*report.Report, error) {
 	cfg.Device = o.Device
 	d, err := cuda.Open(cfg)
 	if err != nil {
-		return nil, wanted(err)
+		return nil, withGPUHint(err)
 	}
 	r, err := c.gpu(ctx, d, o)
 	return r, errors.Join(err, d.Close())
@@ -42,17 +42,18 @@ func GPU(ctx context.Context, c *Config, o GPUOptions) (*report.Report, error) {
 func NoGPU() error {
 	d, err := cuda.Open(cuda.Default())
 	if err != nil {
-		return wanted(err)
+		return withGPUHint(err)
 	}
 	return d.Close()
 }
 
-// wanted says what a machine without a GPU lacks.
-func wanted(err error) error {
+// withGPUHint adds to the error what a machine without a GPU lacks.
+func withGPUHint(err error) error {
 	if !errors.Is(err, cuda.ErrUnavailable) {
 		return err
 	}
-	return fmt.Errorf("%w: this needs an NVIDIA GPU and its driver (libcuda.so.1), with 4 GB of memory free for 10⁹ signatures of 32 bits, and about ten minutes", err)
+	return fmt.Errorf("%w: this needs an NVIDIA GPU and its driver (libcuda.so.1), with 4 GB of memory free for "+
+		"10⁹ signatures of 32 bits, and about ten minutes", err)
 }
 
 func (c *Config) gpu(ctx context.Context, d *cuda.Device, o GPUOptions) (*report.Report, error) {
@@ -61,7 +62,8 @@ func (c *Config) gpu(ctx context.Context, d *cuda.Device, o GPUOptions) (*report
 	}
 	o.Rows = slices.Sorted(slices.Values(o.Rows))
 	_, budget := d.Memory()
-	r := c.report("gpu", fmt.Sprintf("Hamming kernels on %s, %d multiprocessors, %s of memory to use.", d.Name(), d.Processors(), units.Bytes(budget)),
+	r := c.report("gpu", fmt.Sprintf("Hamming kernels on %s, %d multiprocessors, %s of memory to use.", d.Name(),
+		d.Processors(), units.Bytes(budget)),
 		"uniform random signatures, 2,000 queries, of which one in 16 is near to a row")
 	var all []cuda.Measurement
 	// One size at a time, so that it can be interrupted between them.
@@ -75,7 +77,8 @@ func (c *Config) gpu(ctx context.Context, d *cuda.Device, o GPUOptions) (*report
 			cfg.Check = 0
 		}
 		cfg.Progress = func(_, _ int, m cuda.Measurement) {
-			c.step("gpu: %s, %d bits, %s rows: %s G/s %s", m.Kernel, 32*m.Words, units.Thousands(m.Rows), units.Three(m.PerSecond()/1e9), m.Skipped)
+			c.step("gpu: %s, %d bits, %s rows: %s G/s %s", m.Kernel, 32*m.Words, units.Thousands(m.Rows),
+				units.Three(m.PerSecond()/1e9), m.Skipped)
 		}
 		some, err := cuda.Measure(d, cfg)
 		if err != nil {
@@ -86,11 +89,15 @@ func (c *Config) gpu(ctx context.Context, d *cuda.Device, o GPUOptions) (*report
 	r.Figures, r.Grids = all, gpuGrids(all, d.Kernels())
 	for _, m := range all {
 		if m.Wrong > 0 {
-			return nil, fmt.Errorf("kernel %s is wrong for %d of %d queries among %d signatures of %d bits", m.Kernel, m.Wrong, m.Checked, m.Rows, 32*m.Words)
+			return nil, fmt.Errorf("kernel %s is wrong for %d of %d queries among %d signatures of %d bits", m.Kernel, m.Wrong,
+				m.Checked, m.Rows, 32*m.Words)
 		}
 	}
-	checked := slices.MaxFunc(all, func(a, b cuda.Measurement) int { return min(a.Checked, 1)*a.Rows - min(b.Checked, 1)*b.Rows })
-	r.Note("the hits of %d queries are the same as by the CPU, by every kernel and size, up to %s signatures", checked.Checked, units.Thousands(checked.Rows))
+	checked := slices.MaxFunc(all, func(a, b cuda.Measurement) int {
+		return min(a.Checked, 1)*a.Rows - min(b.Checked, 1)*b.Rows
+	})
+	r.Note("the hits of %d queries are the same as by the CPU, by every kernel and size, up to %s signatures",
+		checked.Checked, units.Thousands(checked.Rows))
 	r.Note("medians of %d runs after one to warm up; device: while it compares; call: until all hits are back, sorted", c.Runs)
 	r.Note("paper is the kernel of Zhang et al., SIGIR 2012: one thread a signature, one launch a query")
 	return r, nil
@@ -101,8 +108,10 @@ const maxChecked = 100_000_000
 
 func gpuGrids(all []cuda.Measurement, kernels []string) (grids []report.Grid) {
 	for _, words := range []int{1, 2} {
-		speed := report.Grid{Caption: fmt.Sprintf("**%d bits, radius %d**: 10⁹ comparisons a second on the device", 32*words, 3*words), Head: append([]string{"signatures"}, kernels...)}
-		figure6 := report.Grid{Caption: fmt.Sprintf("**%d bits**, Figure 6 of the paper: ms for 2,000 queries, device / call", 32*words), Head: speed.Head}
+		speed := report.Grid{Caption: fmt.Sprintf("**%d bits, radius %d**: 10⁹ comparisons a second on the device", 32*words,
+			3*words), Head: append([]string{"signatures"}, kernels...)}
+		figure6 := report.Grid{Caption: fmt.Sprintf("**%d bits**, Figure 6 of the paper: ms for 2,000 queries, device / call",
+			32*words), Head: speed.Head}
 		for _, rows := range sizesOf(all) {
 			fast, slow := []any{units.Thousands(rows)}, []any{units.Thousands(rows)}
 			for _, kernel := range kernels {

@@ -101,7 +101,8 @@ func Growth(ctx context.Context, c *Config, o GrowthOptions) (*report.Report, er
 		return nil, err
 	}
 	last := o.Rows[len(o.Rows)-1]
-	r := c.report("growth", fmt.Sprintf("Look-ups in a window that grows to %s distinct sentences, one partition, one thread.", units.Thousands(last)),
+	r := c.report("growth",
+		fmt.Sprintf("Look-ups in a window that grows to %s distinct sentences, one partition, one thread.", units.Thousands(last)),
 		fmt.Sprintf("made-up sentences, seed %d, fitted to %s", o.Seed, growth.Fitted().Data))
 	var all []GrowthFigure
 	for _, t := range list {
@@ -121,11 +122,14 @@ func Growth(ctx context.Context, c *Config, o GrowthOptions) (*report.Report, er
 	return growthReport(r, all, &o), nil
 }
 
+// growthReport makes the tables of what was measured.
 func growthReport(r *report.Report, all []GrowthFigure, o *GrowthOptions) *report.Report {
 	r.Figures = all
 	for _, threshold := range o.Thresholds {
-		g := report.Grid{Caption: "**θ " + threshold + "**", Head: []string{"rows", "engine", "µs a look-up", "entries met", "candidates", "matches",
-			"µs an insertion", "bytes a sentence", "longest stall, ms", "memory of the process"}}
+		g := report.Grid{Caption: "**θ " + threshold + "**", Head: []string{
+			"rows", "engine", "µs a look-up", "entries met", "candidates", "matches",
+			"µs an insertion", "bytes a sentence", "longest stall, ms", "memory of the process",
+		}}
 		for _, f := range all {
 			if t, err := text.ParseThreshold(threshold); err != nil || decimal(t) != f.Threshold {
 				continue
@@ -139,8 +143,10 @@ func growthReport(r *report.Report, all []GrowthFigure, o *GrowthOptions) *repor
 		}
 		r.Grids = append(r.Grids, g)
 	}
-	r.Note("%s look-ups at each size, of the sentences that come next, 64 at once; verification included; rows are inserted without look-up", units.Thousands(o.Lookups))
-	r.Note("µs: processor time, collection of garbage included; stall: by the clock, the longest insertion of one row since the size before, other work on the machine included; entries met: of lists, of a size that fits, where the engine tells")
+	r.Note("%s look-ups at each size, of the sentences that come next, 64 at once; verification included; rows are inserted "+
+		"without look-up", units.Thousands(o.Lookups))
+	r.Note("µs: processor time, collection of garbage included; stall: by the clock, the longest insertion of one row since " +
+		"the size before, other work on the machine included; entries met: of lists, of a size that fits, where the engine tells")
 	r.Note("no texts are kept; PPJoin is given the order of the tokens of the first %s rows", units.Thousands(orderRows))
 	return r
 }
@@ -163,7 +169,8 @@ func (c *Config) grow(ctx context.Context, t text.Threshold, engine string, o *G
 		}
 		g.measure(o.Lookups, &f)
 		f.Process = memory.RSS()
-		c.step("growth: θ %s, %s, %s rows: %.2f µs a look-up, %.1f candidates, %.0f bytes a row", f.Threshold, engine, units.Thousands(rows), f.Lookup, f.Candidates, f.Bytes)
+		c.step("growth: θ %s, %s, %s rows: %.2f µs a look-up, %.3g candidates, %.0f bytes a row",
+			f.Threshold, engine, units.Thousands(rows), f.Lookup, f.Candidates, f.Bytes)
 		figures = append(figures, f)
 	}
 	return figures, nil

@@ -48,15 +48,18 @@ func Kernels(ctx context.Context, c *Config) (*report.Report, error) {
 	r.Figures = all
 	r.Grids = []report.Grid{kernelGrid(all)}
 	r.Note("%s, the kernels in turns, by processor time", c.medians())
-	r.Note("bound: one VPOPCNTD, 16 words of 32 bits, a cycle; the clock was %.2f GHz, by additions that wait for each other", hz/1e9)
-	r.Note("a kernel that goes no further than the first words of wide signatures may be above the bound, as may one on a machine with two such units")
+	r.Note("bound: one VPOPCNTD, 16 words of 32 bits, a cycle; the clock was %.2f GHz, by additions that wait "+
+		"for each other", hz/1e9)
+	r.Note("a kernel that goes no further than the first words of wide signatures may be above the bound, as may " +
+		"one on a machine with two such units")
 	return r, nil
 }
 
 func kernelGrid(all []KernelFigure) report.Grid {
 	g := report.Grid{Head: []string{"bits", "radius", "kernel", "G/s", "against plain Go", "of the bound"}}
 	for _, f := range all {
-		g.Add(f.Bits, f.Radius, f.Kernel, units.Three(f.PerSecond/1e9), units.Times(f.AgainstGo), fmt.Sprintf("%.0f %%", 100*f.Bound))
+		g.Add(f.Bits, f.Radius, f.Kernel, units.Three(f.PerSecond/1e9), units.Times(f.AgainstGo),
+			fmt.Sprintf("%.0f %%", 100*f.Bound))
 	}
 	return g
 }
@@ -89,7 +92,8 @@ func (c *Config) kernels(ctx context.Context, bits, radius, rows int, hz float64
 		f.AgainstGo = f.PerSecond / figures[0].PerSecond
 		f.Bound = f.PerSecond * float64(len(planes)) / (16 * hz)
 		if f.Hits != figures[0].Hits {
-			return nil, fmt.Errorf("kernel %s finds %d hits, plain Go %d (%d bits, radius %d)", f.Kernel, f.Hits, figures[0].Hits, bits, radius)
+			return nil, fmt.Errorf("kernel %s finds %d hits, plain Go %d (%d bits, radius %d)", f.Kernel, f.Hits,
+				figures[0].Hits, bits, radius)
 		}
 	}
 	return figures, nil
@@ -111,7 +115,7 @@ func hitsOf(block []hamming.Query) (n int) {
 }
 
 // scanRate is comparisons a second of a kernel, over at least so long, after a pass to warm up.
-func scanRate(k *hamming.Kernel, planes [][]uint32, block []hamming.Query, atLeast time.Duration) float64 {
+func scanRate(k *hamming.Kernel, planes [][]uint32, block []hamming.Query, minTime time.Duration) float64 {
 	pass := func() {
 		for i := range block {
 			block[i].Hits = block[i].Hits[:0]
@@ -120,7 +124,7 @@ func scanRate(k *hamming.Kernel, planes [][]uint32, block []hamming.Query, atLea
 	}
 	pass()
 	begin, passes := cpu.Time(), 0
-	for passes == 0 || cpu.Time()-begin < atLeast {
+	for passes == 0 || cpu.Time()-begin < minTime {
 		pass()
 		passes++
 	}

@@ -66,9 +66,11 @@ func Latency(ctx context.Context, c *Config, o LatencyOptions) (*report.Report, 
 	if err != nil {
 		return nil, err
 	}
-	r := c.report("latency", "From post to event through `serve` on loopback, θ 0.8, span 24 h: milliseconds from the moment the request was due to the event at a client of `GET /v1/events`.",
+	r := c.report("latency", "From post to event through `serve` on loopback, θ 0.8, span 24 h: milliseconds from "+
+		"the moment the request was due to the event at a client of `GET /v1/events`.",
 		fmt.Sprintf("the first posts of %s, in their order, dated now", filepath.Base(file)))
-	g := report.Grid{Head: []string{"posts/s due", "posts/s accepted", "posts", "events", "p50", "p99", "greatest", "answer p99"}}
+	g := report.Grid{Head: []string{"posts/s due", "posts/s accepted", "posts", "events", "p50", "p99",
+		"greatest", "answer p99"}}
 	var all []LatencyFigure
 	for _, rate := range o.Rates {
 		f, err := c.latency(ctx, posts, rate, o.Lasting)
@@ -76,11 +78,13 @@ func Latency(ctx context.Context, c *Config, o LatencyOptions) (*report.Report, 
 			return nil, err
 		}
 		c.step("latency: %d posts/s: p50 %s ms, p99 %s ms of %d events", rate, units.Three(f.P50), units.Three(f.P99), f.Events)
-		g.Add(units.Thousands(rate), units.Three(f.Accepted), units.Thousands(f.Posts), units.Thousands(f.Events), units.Three(f.P50), units.Three(f.P99), units.Three(f.Max), units.Three(f.Answer99))
+		g.Add(units.Thousands(rate), units.Three(f.Accepted), units.Thousands(f.Posts), units.Thousands(f.Events),
+			units.Three(f.P50), units.Three(f.P99), units.Three(f.Max), units.Three(f.Answer99))
 		all = append(all, *f)
 	}
 	r.Grids, r.Figures = []report.Grid{g}, all
-	r.Note("%s of %v, each with a service of its own and an empty window; a request every %v with all posts due in it, without waiting for answers", c.medians(), o.Lasting, every)
+	r.Note("%s of %v, each with a service of its own and an empty window; a request every %v with all posts due in "+
+		"it, without waiting for answers", c.medians(), o.Lasting, every)
 	r.Note("client and service share the machine; all defaults, lookup store none")
 	return r, nil
 }
@@ -170,7 +174,8 @@ func (c *Config) serve(ctx context.Context, config string, use func(address stri
 	}
 	stopping, stop := context.WithCancel(ctx)
 	defer stop()
-	p, err := start(stopping, nil, c.Refrain, "serve", "--config", path, "--data", filepath.Join(folder, "data"), "--http", address)
+	p, err := start(stopping, nil, c.Refrain, "serve", "--config", path, "--data", filepath.Join(folder, "data"),
+		"--http", address)
 	if err != nil {
 		return err
 	}
@@ -228,16 +233,16 @@ func (l *load) run(ctx context.Context, p *child) (*LatencyFigure, error) {
 	if err != nil {
 		return nil, err
 	}
-	heard := make(chan error, 1)
+	streamDone := make(chan error, 1)
 	l.begin = time.Now().Add(every)
-	go func() { heard <- l.observeEvents(stream) }()
+	go func() { streamDone <- l.observeEvents(stream) }()
 	sent := l.send(ctx)
 	took := time.Since(l.begin)
 	if sent == nil {
 		sent = l.awaitEvents(ctx)
 	}
 	done()
-	if err := <-heard; sent == nil && ctx.Err() == nil && !errors.Is(err, context.Canceled) {
+	if err := <-streamDone; sent == nil && ctx.Err() == nil && !errors.Is(err, context.Canceled) {
 		sent = err
 	}
 	if err := interrupted(ctx); err != nil {
@@ -361,7 +366,8 @@ func (l *load) requests() int { return (len(l.posts) + l.each() - 1) / l.each() 
 // body is that of a request: its posts, and its part of the flood.
 func (l *load) body(request int) []byte {
 	var b []byte
-	now := l.due(request * l.each()).UTC().Format("2006-01-02T15:04:05.000Z") // so that the order of two posts is the same in every run
+	// The time that is due makes the order of two posts the same in every run.
+	now := l.due(request * l.each()).UTC().Format("2006-01-02T15:04:05.000Z")
 	for i := request * l.each(); i < min((request+1)*l.each(), len(l.posts)); i++ {
 		b = fmt.Appendf(b, `{"id":"%d","created_at":"%s","text":%s}`+"\n", i, now, l.posts[i])
 	}
@@ -433,7 +439,8 @@ func (l *load) figure(took time.Duration) *LatencyFigure {
 	slices.Sort(l.answers)
 	return &LatencyFigure{
 		Rate: l.rate, Accepted: float64(len(l.posts)) / took.Seconds(), Posts: len(l.posts), Events: len(l.events),
-		P50: quantile(l.events, 0.5), P99: quantile(l.events, 0.99), Max: quantile(l.events, 1), Answer99: quantile(l.answers, 0.99),
+		P50: quantile(l.events, 0.5), P99: quantile(l.events, 0.99), Max: quantile(l.events, 1),
+		Answer99: quantile(l.answers, 0.99),
 	}
 }
 

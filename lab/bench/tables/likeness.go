@@ -25,7 +25,9 @@ type LikenessOptions struct {
 
 // DefaultLikeness is the table's.
 func DefaultLikeness() LikenessOptions {
-	return LikenessOptions{Rows: []int{100_000, 200_000, 400_000, 800_000, 1_200_000}, Thresholds: []string{"0.8", "0.6"}, Lookups: 10_000, Seed: 1}
+	return LikenessOptions{
+		Rows: []int{100_000, 200_000, 400_000, 800_000, 1_200_000}, Thresholds: []string{"0.8", "0.6"}, Lookups: 10_000, Seed: 1,
+	}
 }
 
 // QuickLikeness is a quick run's.
@@ -71,7 +73,8 @@ func Likeness(ctx context.Context, c *Config, o LikenessOptions) (*report.Report
 	}
 	c.status("likeness: making sentences up")
 	made := madeUp(real.len(), o.Seed)
-	r := c.report("likeness", "Made-up sentences against the real ones that they are fitted to: a look-up of the prefix engine.", real.String())
+	r := c.report("likeness",
+		"Made-up sentences against the real ones that they are fitted to: a look-up of the prefix engine.", real.String())
 	var all []LikenessFigure
 	for _, t := range list {
 		g := likenessGrid(t)
@@ -92,7 +95,8 @@ func Likeness(ctx context.Context, c *Config, o LikenessOptions) (*report.Report
 	}
 	r.Figures = all
 	r.Note("real / made up; entries are of a size that fits, met in lists by one token, or by two of one token more")
-	r.Note("%s look-ups, of sentences evenly taken from the first that many more than the window, which holds the others; one run; seed %d", units.Thousands(o.Lookups), o.Seed)
+	r.Note("%s look-ups, of sentences evenly taken from the first that many more than the window, which holds the others; "+
+		"one run; seed %d", units.Thousands(o.Lookups), o.Seed)
 	return r, nil
 }
 
@@ -106,8 +110,15 @@ func (f *LikenessFigure) addTo(g *report.Grid) {
 		real, made := of(&f.Real), of(&f.MadeUp)
 		return fmt.Sprintf("%s / %s (%s)", units.Three(real), units.Three(made), units.Times(made/real))
 	}
-	g.Add(units.Thousands(f.Rows), both(func(c *Cost) float64 { return c.Lists }), both(func(c *Cost) float64 { return c.Pairs }),
-		both(func(c *Cost) float64 { return c.Candidates }), both(func(c *Cost) float64 { return c.Matches }), both(func(c *Cost) float64 { return c.Lookup }))
+	row := []any{units.Thousands(f.Rows)}
+	for _, of := range []func(c *Cost) float64{
+		func(c *Cost) float64 { return c.Lists }, func(c *Cost) float64 { return c.Pairs },
+		func(c *Cost) float64 { return c.Candidates }, func(c *Cost) float64 { return c.Matches },
+		func(c *Cost) float64 { return c.Lookup },
+	} {
+		row = append(row, both(of))
+	}
+	g.Add(row...)
 }
 
 // madeUp is so many made-up sentences.

@@ -40,7 +40,8 @@ func QuickMatch() MatchOptions {
 }
 
 func (o *MatchOptions) validate() error {
-	return errors.Join(wantPositive("sentences", o.Sentences), wantSome("thresholds", o.Thresholds), wantSome("engines", o.Engines))
+	return errors.Join(wantPositive("sentences", o.Sentences), wantSome("thresholds", o.Thresholds),
+		wantSome("engines", o.Engines))
 }
 
 // MatchFigure is one engine at one threshold, while its window grew from nothing.
@@ -109,7 +110,8 @@ func Match(ctx context.Context, c *Config, o MatchOptions) (*report.Report, erro
 		return nil, err
 	}
 	c.step("match: %s", sentences)
-	r := c.report("match", fmt.Sprintf("Exact streaming match, one thread, while the window grows from 0 to %s distinct sentences.",
+	r := c.report("match", fmt.Sprintf("Exact streaming match, one thread, while the window grows from 0 to %s "+
+		"distinct sentences.",
 		units.Thousands(sentences.len())), sentences.String())
 	var all []MatchFigure
 	for _, t := range list {
@@ -220,7 +222,8 @@ func sameMatches(t text.Threshold, a, b *MatchFigure) error {
 	}
 	for _, p := range b.Growth {
 		if n, ok := matches[p.Sentences]; ok && n != p.Matches {
-			return fmt.Errorf("θ %v, up to %d sentences: %s finds %d matches, %s %d", t, p.Sentences, a.Engine, n, b.Engine, p.Matches)
+			return fmt.Errorf("θ %v, up to %d sentences: %s finds %d matches, %s %d", t, p.Sentences, a.Engine, n,
+				b.Engine, p.Matches)
 		}
 	}
 	return nil
@@ -287,8 +290,8 @@ func (w *stopwatch) stop(from, to int, matches int64) {
 }
 
 // sum adds up what was looked up.
-func (f *MatchFigure) sum(points []Point, looked int) {
-	f.Looked, f.Matches = looked, 0
+func (f *MatchFigure) sum(points []Point, lookups int) {
+	f.Looked, f.Matches = lookups, 0
 	for _, p := range points {
 		f.Matches += p.Matches
 	}
@@ -303,7 +306,8 @@ func matchEngine(ctx context.Context, s *corpus, t text.Threshold, e detector.En
 	if err != nil {
 		return nil, err
 	}
-	d, err := detector.NewPartitions(detector.Config{Threshold: t, Span: long, Lateness: time.Minute, Model: m, Engine: e}, 1, 1)
+	d, err := detector.NewPartitions(detector.Config{Threshold: t, Span: long, Lateness: time.Minute, Model: m,
+		Engine: e}, 1, 1)
 	if err != nil {
 		return nil, err
 	}
@@ -318,7 +322,14 @@ func matchEngine(ctx context.Context, s *corpus, t text.Threshold, e detector.En
 		}
 		to = nextBatch(from, s.len())
 		run.batch = s.sentences(run.batch[:0], from, to)
-		run.process(from, to, some.includes(from, to))
+		if some.includes(from, to) {
+			run.detect(from, to)
+		} else {
+			run.insert()
+		}
+		if from%(16*matchBatch) == 0 {
+			run.release.Holds(d.Detectors()[0].Stats().Bytes)
+		}
 	}
 	f.Candidates, f.Bytes = d.Detectors()[0].Counts().Candidates, d.Detectors()[0].Stats().Bytes
 	f.sum(run.points, run.lookedUp)
@@ -335,21 +346,18 @@ type engineRun struct {
 	release  memory.Keeper
 }
 
-// process looks a batch up and inserts it, or only inserts it.
-func (r *engineRun) process(from, to int, look bool) {
-	one := r.d.Detectors()[0]
-	if look {
-		r.start()
-		r.matches, _ = r.d.Detect(r.matches[:0], r.batch)
-		r.stop(from, to, int64(len(r.matches)))
-		r.lookedUp += len(r.batch)
-	} else {
-		for i := range r.batch {
-			one.Insert(&r.batch[i])
-		}
-	}
-	if from%(16*matchBatch) == 0 {
-		r.release.Holds(one.Stats().Bytes)
+// detect looks the batch up and inserts it.
+func (r *engineRun) detect(from, to int) {
+	r.start()
+	r.matches, _ = r.d.Detect(r.matches[:0], r.batch)
+	r.stop(from, to, int64(len(r.matches)))
+	r.lookedUp += len(r.batch)
+}
+
+// insert only inserts the batch.
+func (r *engineRun) insert() {
+	for i := range r.batch {
+		r.d.Detectors()[0].Insert(&r.batch[i])
 	}
 }
 
@@ -406,7 +414,8 @@ func rarestFirst(frequency map[uint64]int) []uint64 {
 
 func matchGrid(figures []MatchFigure, t text.Threshold) report.Grid {
 	g := report.Grid{Caption: fmt.Sprintf("**θ %s**", decimal(t)),
-		Head: []string{"engine", "µs a sentence, CPU", "by the clock", "against PPJoin", "candidates a sentence", "looked up", "matches", "window, bytes a sentence"}}
+		Head: []string{"engine", "µs a sentence, CPU", "by the clock", "against PPJoin", "candidates a sentence", "looked up",
+			"matches", "window, bytes a sentence"}}
 	last := figures[len(figures)-1]
 	for _, f := range figures {
 		bytes, against := "-", "-"
@@ -416,18 +425,20 @@ func matchGrid(figures []MatchFigure, t text.Threshold) report.Grid {
 		if last.Engine == yardstick {
 			against = units.Times(last.CPU / f.CPU)
 		}
-		looked := "all"
+		lookedUp := "all"
 		if f.Looked < f.Sentences {
-			looked = "a sample of " + units.Thousands(f.Looked)
+			lookedUp = "a sample of " + units.Thousands(f.Looked)
 		}
-		g.Add(f.Engine, units.Three(f.CPU), units.Three(f.Wall), against, units.Three(float64(f.Candidates)/float64(max(1, f.Looked))), looked, units.Thousands(int(f.Matches)), bytes)
+		g.Add(f.Engine, units.Three(f.CPU), units.Three(f.Wall), against,
+			units.Three(float64(f.Candidates)/float64(max(1, f.Looked))), lookedUp, units.Thousands(int(f.Matches)), bytes)
 	}
 	return g
 }
 
 // growthGrid is ten steps of the window.
 func growthGrid(figures []MatchFigure) report.Grid {
-	g := report.Grid{Caption: "µs a sentence, CPU / by the clock, of the sentences up to so many in the window since the line before:", Head: []string{"window"}}
+	g := report.Grid{Caption: "µs a sentence, CPU / by the clock, of the sentences up to so many in the window " +
+		"since the line before:", Head: []string{"window"}}
 	for _, f := range figures {
 		g.Head = append(g.Head, f.Engine)
 	}
@@ -437,7 +448,8 @@ func growthGrid(figures []MatchFigure) report.Grid {
 		row, some := []any{units.Thousands(upTo)}, false
 		for _, f := range figures {
 			from, to := f.between(above, upTo)
-			row, some = append(row, units.Three(meanBetween(f.Growth, from, to, Point.cpu))+" / "+units.Three(meanBetween(f.Growth, from, to, Point.wall))), some || from < to
+			row, some = append(row, units.Three(meanBetween(f.Growth, from, to, Point.cpu))+" / "+
+				units.Three(meanBetween(f.Growth, from, to, Point.wall))), some || from < to
 		}
 		if some {
 			g.Add(row...)
@@ -462,26 +474,34 @@ func (f *MatchFigure) between(above, upTo int) (from, to int) {
 // crossingGrid says where the scan is the cheaper engine.
 func crossingGrid(all []crossing) report.Grid {
 	g := report.Grid{Caption: "**Where scan and prefix cross**, by processor time a sentence:",
-		Head: []string{"θ", "scan is cheaper", "both there, µs", "in a window of about", "prefix there, µs", "scan there, µs", "scan against prefix"}}
+		Head: []string{"θ", "scan is cheaper", "both there, µs", "in a window of about", "prefix there, µs", "scan there, µs",
+			"scan against prefix"}}
 	for _, x := range all {
 		both := "-"
 		if x.at > 0 {
 			both = units.Three(x.value)
 		}
-		g.Add(x.threshold, x.String(), both, units.Thousands(int(x.last)), units.Three(x.prefix), units.Three(x.scan), units.Times(x.scan/x.prefix))
+		g.Add(x.threshold, x.String(), both, units.Thousands(int(x.last)), units.Three(x.prefix), units.Three(x.scan),
+			units.Times(x.scan/x.prefix))
 	}
 	return g
 }
 
 func (c *Config) matchNotes(r *report.Report, all []MatchFigure) {
-	r.Note("%s, fewer where they take more than %v together, the engines in turns; token ids in, batches of %s, span %.0f h; collection of garbage included", c.medians(), minEngineTime, units.Thousands(matchBatch), long.Hours())
-	r.Note("an engine's figure is the whole detector: dictionary, look-up, verification, insertion with text and post id, match; PPJoin keeps token numbers only and is given the order of the tokens up front; it is left out below θ %g, where it takes many minutes", minPlainThreshold)
-	r.Note("scan looks up a sample: all of a batch whenever the window has grown by a tenth, or by a fiftieth of all; sentences between are only inserted and not timed, and the batch stands for them")
+	r.Note("%s, fewer where they take more than %v together, the engines in turns; token ids in, batches of %s, "+
+		"span %.0f h; collection of garbage included", c.medians(), minEngineTime, units.Thousands(matchBatch), long.Hours())
+	r.Note("an engine's figure is the whole detector: dictionary, look-up, verification, insertion with text and "+
+		"post id, match; PPJoin keeps token numbers only and is given the order of the tokens up front; it is left "+
+		"out below θ %g, where it takes many minutes", minPlainThreshold)
+	r.Note("scan looks up a sample: all of a batch whenever the window has grown by a tenth, or by a fiftieth of " +
+		"all; sentences between are only inserted and not timed, and the batch stands for them")
 	r.Note("all found the same number of matches in every batch that they looked up")
 	for _, f := range all {
 		if p := f.Parts; p != nil {
-			r.Note("prefix, θ %s: search %s, verification %s, add %s µs a sentence: the index alone %s of %s (one run, driven without a window)",
-				f.Threshold, units.Three(p.Search), units.Three(p.Verify), units.Three(p.Add), units.Three(p.Search+p.Verify+p.Add), units.Three(f.CPU))
+			r.Note("prefix, θ %s: search %s, verification %s, add %s µs a sentence: the index alone %s of %s (one run, "+
+				"driven without a window)",
+				f.Threshold, units.Three(p.Search), units.Three(p.Verify), units.Three(p.Add), units.Three(p.Search+p.Verify+p.Add),
+				units.Three(f.CPU))
 		}
 	}
 	r.Note("where they cross: the last change counts, on curves whose steps grow by a third; a change before it is noise")

@@ -69,8 +69,10 @@ func Memory(ctx context.Context, c *Config, sentences int) (*report.Report, erro
 	for i := range paths {
 		names[i] = filepath.Base(paths[i])
 	}
-	r := c.report("memory", "Memory of a window that lets nothing go: bytes a distinct sentence, post ids and all occurrences included.",
-		fmt.Sprintf("%s distinct sentences, %s occurrences, the files one after the other: %s", units.Thousands(all[0].Distinct), units.Thousands(all[0].Occurrences), strings.Join(names, ", ")))
+	r := c.report("memory", "Memory of a window that lets nothing go: bytes a distinct sentence, post ids and all "+
+		"occurrences included.",
+		fmt.Sprintf("%s distinct sentences, %s occurrences, the files one after the other: %s",
+			units.Thousands(all[0].Distinct), units.Thousands(all[0].Occurrences), strings.Join(names, ", ")))
 	r.Grids, r.Figures = []report.Grid{memoryGrid(all)}, all
 	r.Note("one run each, a process each, θ 0.8, engine auto; RSS after a collection that gives memory back, and at most")
 	r.Note("texts: the difference between the two; other: what the collector and the allocator keep, stacks")
@@ -104,7 +106,8 @@ func (c *Config) memory(ctx context.Context, sentences int, texts bool) (*Memory
 	}
 	defer os.Remove(out.Name())
 	defer out.Close()
-	p, err := start(ctx, out, c.Self, "bench", MemoryInner, "--data", c.Data, "--sentences", strconv.Itoa(sentences), "--texts="+strconv.FormatBool(texts))
+	p, err := start(ctx, out, c.Self, "bench", MemoryInner, "--data", c.Data, "--sentences", strconv.Itoa(sentences),
+		"--texts="+strconv.FormatBool(texts))
 	if err != nil {
 		return nil, err
 	}

@@ -137,7 +137,8 @@ func (d *driver) open(first int) {
 func (d *driver) batch(from, to int) {
 	for i := from; i < to; i++ {
 		q := &d.queries[i-from]
-		*q = sigstore.Query{Tokens: d.rows.row(i)[:d.rows.known[i]], Size: len(d.rows.row(i)), Signature: d.rows.signature(i), Hits: q.Hits[:0]}
+		*q = sigstore.Query{Tokens: d.rows.row(i)[:d.rows.known[i]], Size: len(d.rows.row(i)), Signature: d.rows.signature(i),
+			Hits: q.Hits[:0]}
 	}
 	begin := cpu.Time()
 	for i := range to - from {

@@ -81,7 +81,8 @@ func crossings(all []MatchFigure) (list []crossing) {
 func crossed(prefix, scan curve) crossing {
 	n := len(prefix.sizes) - 1
 	cheaper := func(i int) bool { return prefix.values[i] < scan.values[i] }
-	x := crossing{threshold: prefix.threshold, first: prefix.sizes[0], last: prefix.sizes[n], prefix: prefix.values[n], scan: scan.values[n]}
+	x := crossing{threshold: prefix.threshold, first: prefix.sizes[0], last: prefix.sizes[n], prefix: prefix.values[n],
+		scan: scan.values[n]}
 	i := n
 	for i >= 0 && cheaper(i) == cheaper(n) {
 		i--

@@ -36,7 +36,8 @@ func Stages(ctx context.Context, c *Config, o StagesOptions) (*report.Report, er
 		}
 	}
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // else the collector works beside the stages, on their account
-	r := c.report("stages", "Where the time of a post goes in `detect`: the stages one after the other on one thread, θ 0.8, engine auto.",
+	r := c.report("stages", "Where the time of a post goes in `detect`: the stages one after the other on one "+
+		"thread, θ 0.8, engine auto.",
 		filepath.Base(o.File))
 	var all []StageFigure
 	for _, span := range []string{"24h", "87600h"} {
@@ -44,7 +45,8 @@ func Stages(ctx context.Context, c *Config, o StagesOptions) (*report.Report, er
 		if err != nil {
 			return nil, err
 		}
-		g := report.Grid{Caption: fmt.Sprintf("**span %s**: %s posts, %s sentences compared, %s events", span, units.Thousands(t.Posts), units.Thousands(t.Sentences), units.Thousands(t.Events)),
+		g := report.Grid{Caption: fmt.Sprintf("**span %s**: %s posts, %s sentences compared, %s events", span,
+			units.Thousands(t.Posts), units.Thousands(t.Sentences), units.Thousands(t.Events)),
 			Head: []string{"stage", "µs/post, CPU", "allocations/post", "bytes/post", "what it does"}}
 		for i, f := range figures {
 			what := ""

@@ -76,14 +76,16 @@ func Swap(ctx context.Context, c *Config, o SwapOptions) (*report.Report, error)
 	if err != nil {
 		return nil, err
 	}
-	r := c.report("swap", fmt.Sprintf("A model learned from the window and taken on by `serve` while %s posts/s come: what that does to latency, memory and events.", units.Thousands(o.Rate)),
+	r := c.report("swap", fmt.Sprintf("A model learned from the window and taken on by `serve` while %s posts/s "+
+		"come: what that does to latency, memory and events.", units.Thousands(o.Rate)),
 		fmt.Sprintf("the first posts of %s, in their order, dated now", filepath.Base(file)))
 	var figures []SwapFigure
 	var ids map[string]bool
 	for _, changes := range []bool{false, true} {
 		c.status("swap: codes change: %v", changes)
 		s := swap{config: c, options: o, changes: changes, load: load{posts: posts, rate: o.Rate}}
-		if err := c.serve(ctx, fmt.Sprintf("window: {bits: %d}\n", o.Bits), func(address string, p *child) error { return s.run(ctx, address, p) }); err != nil {
+		if err := c.serve(ctx, fmt.Sprintf("window: {bits: %d}\n", o.Bits),
+			func(address string, p *child) error { return s.run(ctx, address, p) }); err != nil {
 			return nil, err
 		}
 		f := s.figure(ids)
@@ -91,18 +93,23 @@ func Swap(ctx context.Context, c *Config, o SwapOptions) (*report.Report, error)
 		ids, figures = s.ids, append(figures, f)
 	}
 	r.Grids, r.Figures = []report.Grid{swapGrid(figures)}, figures
-	r.Note("%s posts each; codes of %d bits, hashed at first; the model is learned after a third of the time (one core learns, the posts have both), then taken on, back and on again", units.Thousands(len(posts)), o.Bits)
-	r.Note("events that the run without changes has and the other one has not: %d; the other way round: %d; ids compared", figures[1].Lost, figures[1].Invented)
-	r.Note("latency counts from the moment the request was due to the event at a client of `GET /v1/events`; client and service share the machine; one run of each")
+	r.Note("%s posts each; codes of %d bits, hashed at first; the model is learned after a third of the time (one "+
+		"core learns, the posts have both), then taken on, back and on again", units.Thousands(len(posts)), o.Bits)
+	r.Note("events that the run without changes has and the other one has not: %d; the other way round: %d; ids compared",
+		figures[1].Lost, figures[1].Invented)
+	r.Note("latency counts from the moment the request was due to the event at a client of `GET /v1/events`; " +
+		"client and service share the machine; one run of each")
 	return r, nil
 }
 
 func swapGrid(figures []SwapFigure) report.Grid {
-	g := report.Grid{Head: []string{"codes", "posts due while", "s", "events", "p50, ms", "p99, ms", "greatest, ms", "peak RSS"}}
+	g := report.Grid{Head: []string{"codes", "posts due while", "s", "events", "p50, ms", "p99, ms",
+		"greatest, ms", "peak RSS"}}
 	for _, f := range figures {
 		name := map[bool]string{false: "stay", true: "change"}[f.Changes]
 		for _, p := range f.Phases {
-			g.Add(name, p.Name, units.Three(p.Lasted), units.Thousands(p.Events), units.Three(p.P50), units.Three(p.P99), units.Three(p.Max), units.Bytes(p.Peak))
+			g.Add(name, p.Name, units.Three(p.Lasted), units.Thousands(p.Events), units.Three(p.P50), units.Three(p.P99),
+				units.Three(p.Max), units.Bytes(p.Peak))
 		}
 	}
 	return g

@@ -63,7 +63,7 @@ func Table5(ctx context.Context, c *Config, o Table5Options) (*report.Report, er
 	data := sentences.String()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	sizes := searchers.Tenths(sentences.len())
-	asked := searchers.Evenly(codes[:sizes[0]], o.Queries)
+	queryCodes := searchers.Evenly(codes[:sizes[0]], o.Queries)
 	windows, err := searchers.Windows(table5Threshold, sentences.set, searchers.EvenRows(sizes[0], o.Queries))
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func Table5(ctx context.Context, c *Config, o Table5Options) (*report.Report, er
 	radius := len(columns)
 	for i, s := range append(columns, windows...) {
 		c.status("table5: %s", s.Name)
-		cells, err := searchers.Measure(ctx, s.Open(codes[:sizes[0]/10]), codes, asked, sizes, paperRadius, c.Runs)
+		cells, err := searchers.Measure(ctx, s.Open(codes[:sizes[0]/10]), codes, queryCodes, sizes, paperRadius, c.Runs)
 		if err := interrupted(ctx); err != nil {
 			return nil, err
 		}
@@ -81,23 +81,28 @@ func Table5(ctx context.Context, c *Config, o Table5Options) (*report.Report, er
 			return nil, err
 		}
 		all = append(all, Table5Figure{s.Name, s.What, i >= radius, cells})
-		c.step("table5: %s: %s s at %s signatures", s.Name, units.Three(cells[len(cells)-1].Seconds), units.Thousands(sizes[len(sizes)-1]))
+		c.step("table5: %s: %s s at %s signatures", s.Name, units.Three(cells[len(cells)-1].Seconds),
+			units.Thousands(sizes[len(sizes)-1]))
 	}
 	if err := sameHits(all); err != nil {
 		return nil, err
 	}
-	r := c.report("table5", fmt.Sprintf("Table 5 of the paper: seconds of processor time for %s queries by the number of signatures, one thread.", units.Thousands(o.Queries)), data)
+	r := c.report("table5", fmt.Sprintf("Table 5 of the paper: seconds of processor time for %s queries by the "+
+		"number of signatures, one thread.", units.Thousands(o.Queries)), data)
 	r.Figures, r.Grids = all, []report.Grid{table5Grid(all, sentences.len() == 1_000_000 && o.Queries == 2000)}
-	r.Note("%d bits, %d a token (MD5), radius %d; %s, one where it takes more than 2 s; all of that radius found the same %s", paperBits, paperOnes, paperRadius, c.medians(),
+	r.Note("%d bits, %d a token (MD5), radius %d; %s, one where it takes more than 2 s; all of that radius found "+
+		"the same %s", paperBits, paperOnes, paperRadius, c.medians(),
 		units.Thousands(all[0].Cells[len(sizes)-1].Hits)+" hits among all")
 	for _, f := range all {
 		what := f.What
 		if f.Window {
-			what += fmt.Sprintf("; θ %s, %s matches among all, a sentence with itself not counted", decimal(table5Threshold), units.Thousands(f.Cells[len(sizes)-1].Hits))
+			what += fmt.Sprintf("; θ %s, %s matches among all, a sentence with itself not counted", decimal(table5Threshold),
+				units.Thousands(f.Cells[len(sizes)-1].Hits))
 		}
 		r.Note("%s: %s", f.Engine, what)
 	}
-	r.Note("paper: Zhang et al., SIGIR 2012, on the machine of its authors; FAISS beside these, on the same machine: `go run ./lab/bench/peers table5`")
+	r.Note("paper: Zhang et al., SIGIR 2012, on the machine of its authors; FAISS beside these, on the same " +
+		"machine: `go run ./lab/bench/peers table5`")
 	return r, nil
 }
 

@@ -1,4 +1,5 @@
-// Package tables measures the program on real data and writes the tables of docs/measurements/benchmarks.md: one file a table.
+// Package tables measures the program on real data and writes the tables of docs/measurements/benchmarks.md: one file a
+// table.
 //
 // A table is a function from a Config to a Report, which prints itself as Markdown. Whatever is compared with something
 // is measured beside it, in the same run and in turns; figures are medians of the runs.

@@ -76,7 +76,8 @@ func TestMatch(t *testing.T) {
 		t.Fatalf("%d figures, %d grids, plot %q", len(all), len(r.Grids), r.Plot)
 	}
 	for _, f := range all {
-		if f.Sentences != 2500 || f.Looked != 2500 || f.CPU <= 0 || f.Matches < 100 || f.Matches > f.Candidates || f.Growth[len(f.Growth)-1].Sentences != 2500 {
+		if f.Sentences != 2500 || f.Looked != 2500 || f.CPU <= 0 || f.Matches < 100 || f.Matches > f.Candidates ||
+			f.Growth[len(f.Growth)-1].Sentences != 2500 {
 			t.Errorf("%+v", f)
 		}
 		if f.Engine == "prefix" && (f.Parts.Matches != f.Matches || f.Parts.Hits > f.Candidates) {
@@ -84,7 +85,8 @@ func TestMatch(t *testing.T) {
 		}
 	}
 	drawn, err := os.ReadFile(svg)
-	if err != nil || bytes.Count(drawn, []byte("<polyline")) != 8 || bytes.Contains(drawn, []byte("NaN")) || bytes.Contains(drawn, []byte("Inf")) {
+	if err != nil || bytes.Count(drawn, []byte("<polyline")) != 8 || bytes.Contains(drawn, []byte("NaN")) ||
+		bytes.Contains(drawn, []byte("Inf")) {
 		t.Errorf("%v: %s", err, drawn)
 	}
 }
@@ -182,7 +184,8 @@ func TestTable5(t *testing.T) {
 		t.Fatal(err)
 	}
 	all := r.Figures.([]Table5Figure)
-	if len(all) < 5 || len(r.Grids[0].Rows) != 10 || all[0].Cells[9].Hits < 50 || !all[len(all)-1].Window || all[len(all)-1].Cells[9].Hits < 50 {
+	if len(all) < 5 || len(r.Grids[0].Rows) != 10 || all[0].Cells[9].Hits < 50 || !all[len(all)-1].Window ||
+		all[len(all)-1].Cells[9].Hits < 50 {
 		t.Errorf("%d columns, %d rows, %d hits", len(all), len(r.Grids[0].Rows), all[0].Cells[9].Hits)
 	}
 	all[len(all)-1].Cells[9].Hits--
@@ -222,14 +225,16 @@ func TestFillMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if with.Distinct != 1500 || with.Distinct != without.Distinct || with.Window <= without.Window || with.Index != without.Index ||
+	if with.Distinct != 1500 || with.Distinct != without.Distinct || with.Window <= without.Window ||
+		with.Index != without.Index ||
 		with.Index <= 0 || with.Window > with.Heap || with.Heap > with.RSS {
 		t.Errorf("with texts %+v, without %+v", with, without)
 	}
 }
 
 func TestSummary(t *testing.T) {
-	const said = "1000 posts in 2ms (4 posts/s), 0 rejected, 0 changed\n1200 sentences compared, 1 too short, 0 delivered again, 0 late\n" +
+	const said = "1000 posts in 2ms (4 posts/s), 0 rejected, 0 changed\n1200 sentences compared, 1 too short, 0 " +
+		"delivered again, 0 late\n" +
 		"1 event; the window holds 70 texts, 80 occurrences, 1.0MB\n"
 	var f DetectFigure
 	if err := f.read(said); err != nil || f.Posts != 1000 || f.Sentences != 1200 || f.Events != 1 || f.Distinct != 70 {
@@ -249,7 +254,8 @@ func TestFloodCaps(t *testing.T) {
 		t.Fatal(caps, err)
 	}
 	for i, want := range []CapFigure{
-		{MaxMatches: most, Lookups: n, Verifications: most*(most+1)/2 + (n-most-1)*(most+1), Events: most*(most+1)/2 + (n-most-1)*reported, Truncated: n - most - 1},
+		{MaxMatches: most, Lookups: n, Verifications: most*(most+1)/2 + (n-most-1)*(most+1),
+			Events: most*(most+1)/2 + (n-most-1)*reported, Truncated: n - most - 1},
 		{Lookups: n, Verifications: n * (n - 1) / 2, Events: n * (n - 1) / 2},
 	} {
 		got := caps[i]
@@ -266,7 +272,8 @@ func TestFloodCaps(t *testing.T) {
 func TestFloodWaits(t *testing.T) {
 	var f FloodFigure
 	l := load{events: make([]time.Duration, 98), flooded: flooded{posts: map[string]bool{"f1": true, "f2": false}}}
-	if f.steady(&l, 100, 0); f.P50 != 0 || wait(f.P99) != "did not come" || f.Events != 98 || f.Flagged != 1 || f.FloodPosts != 2 {
+	if f.steady(&l, 100, 0); f.P50 != 0 || wait(f.P99) != "did not come" || f.Events != 98 || f.Flagged != 1 ||
+		f.FloodPosts != 2 {
 		t.Errorf("%+v", f)
 	}
 	if f.steady(&l, 98, 0); f.P99 != 0 {

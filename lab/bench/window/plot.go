@@ -37,8 +37,10 @@ func plot(samples []sample, span time.Duration, compress float64) []byte {
 	}
 	lines[1].max = lines[0].max
 	var b bytes.Buffer
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+"\n", width, height)
-	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="white"/><text x="%d" y="20" font-size="14">Window of %v, times compressed %g times</text>`+"\n", left, span, compress)
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif" font-size="12">`+"\n",
+		width, height)
+	fmt.Fprintf(&b, `<rect width="100%%" height="100%%" fill="white"/>`+
+		`<text x="%d" y="20" font-size="14">Window of %v, times compressed %g times</text>`+"\n", left, span, compress)
 	axes(&b, samples, lines)
 	for i, l := range lines {
 		curve(&b, samples, l)
@@ -55,7 +57,8 @@ func x(samples []sample, posts int) float64 {
 func y(v, limit float64) float64 { return height - bottom - v/limit*(height-top-bottom) }
 
 func axes(b *bytes.Buffer, samples []sample, lines []line) {
-	fmt.Fprintf(b, `<rect x="%d" y="%d" width="%d" height="%d" fill="none" stroke="#999"/>`+"\n", left, top, width-left-right, height-top-bottom)
+	fmt.Fprintf(b, `<rect x="%d" y="%d" width="%d" height="%d" fill="none" stroke="#999"/>`+"\n", left, top,
+		width-left-right, height-top-bottom)
 	last := samples[len(samples)-1].posts
 	for i := range 5 {
 		share := float64(i) / 4
@@ -63,7 +66,8 @@ func axes(b *bytes.Buffer, samples []sample, lines []line) {
 		fmt.Fprintf(b, `<text x="%d" y="%.0f" text-anchor="end">%.0f MB</text>`, left-6, at+4, share*lines[0].max)
 		fmt.Fprintf(b, `<text x="%d" y="%.0f">%.0f k</text>`, width-right+6, at+4, share*lines[2].max)
 		posts := int(share * float64(last))
-		fmt.Fprintf(b, `<text x="%.0f" y="%d" text-anchor="middle">%d k</text>`+"\n", x(samples, posts), height-bottom+18, posts/1000)
+		fmt.Fprintf(b, `<text x="%.0f" y="%d" text-anchor="middle">%d k</text>`+"\n", x(samples, posts),
+			height-bottom+18, posts/1000)
 	}
 	fmt.Fprintf(b, `<text x="%d" y="%d" text-anchor="middle">posts</text>`+"\n", width/2, height-8)
 }

@@ -23,7 +23,8 @@ func write(t *testing.T, posts int) string {
 	w := gzip.NewWriter(&b)
 	for i := range posts {
 		n, lang := i-i%3/2, []string{"en", "ru"}[i%2]
-		fmt.Fprintf(w, `{"id":"%d","lang":"%s","created_at":%d,"text":"Post number a%d says this. Too short. And then b%d says that!"}`+"\n", i, lang, 1_700_000_000+i, n, n)
+		fmt.Fprintf(w, `{"id":"%d","lang":"%s","created_at":%d,"text":"Post number a%d says this. Too short. And then b%d says that!"}`+"\n",
+			i, lang, 1_700_000_000+i, n, n)
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)

@@ -86,11 +86,11 @@ func (s *Sentences) Sample(n int, seed uint64) *Sentences {
 // Split cuts at a share of the sentences: the earlier ones as they come, and the later ones, each token set once and none
 // that was among the earlier.
 func (s *Sentences) Split(share float64) (earlier, later [][]uint64) {
-	return s.cut(int(share * float64(s.Len())))
+	return s.split(int(share * float64(s.Len())))
 }
 
 // SplitAt cuts at the first sentence that is not before a time; see Split.
-func (s *Sentences) SplitAt(t feed.Time) (earlier, later [][]uint64) { return s.cut(s.Since(t)) }
+func (s *Sentences) SplitAt(t feed.Time) (earlier, later [][]uint64) { return s.split(s.Since(t)) }
 
 // Since is the first sentence that is not before a time; Len when all are.
 func (s *Sentences) Since(t feed.Time) int {
@@ -100,7 +100,7 @@ func (s *Sentences) Since(t feed.Time) int {
 	return s.Len()
 }
 
-func (s *Sentences) cut(at int) (earlier, later [][]uint64) {
+func (s *Sentences) split(at int) (earlier, later [][]uint64) {
 	return slices.Collect(s.Range(0, at)), s.New(at, s.Len(), at)
 }
 

@@ -67,7 +67,8 @@ func date(year int, month time.Month) feed.Time {
 func scheduleOf(c *eval.Config, s *corpus.Sentences) schedule {
 	if !c.Quick {
 		return schedule{
-			name: "ira", begin: date(2015, time.January), from: date(2015, time.July), end: date(2016, time.September), step: 7 * day, back: 26 * 7 * day,
+			name: "ira", begin: date(2015, time.January), from: date(2015, time.July), end: date(2016, time.September),
+			step: 7 * day, back: 26 * 7 * day,
 			minSentences: 500, queries: 5000, sentences: 20_000, words: 2000,
 		}
 	}
@@ -100,15 +101,18 @@ func Drift(ctx context.Context, c *eval.Config, o Options) (*report.Report, erro
 			return nil, err
 		}
 	}
-	r := c.Report("drift", fmt.Sprintf("A model of the first half of 2015 on the weeks after it, against one learned anew each week and against md5: m %d, l %d.", o.Bits[0], o.Ones[0]),
+	r := c.Report("drift", fmt.Sprintf("A model of the first half of 2015 on the weeks after it, against one "+
+		"learned anew each week and against md5: m %d, l %d.", o.Bits[0], o.Ones[0]),
 		fmt.Sprintf("%s, %d weeks of %s to %s", d.name, len(d.weeks()), day10(d.from), day10(d.end-1)))
 	for _, t := range list {
 		r.Grids = append(r.Grids, d.grid(t))
 	}
 	r.Figures = d.figures
-	r.Note("false candidates a query among the sentences of its week that were not there before, scaled to %s sentences, since weeks differ in length; up to %s queries a week, weeks with fewer than %d such sentences left out",
+	r.Note("false candidates a query among the sentences of its week that were not there before, scaled to %s "+
+		"sentences, since weeks differ in length; up to %s queries a week, weeks with fewer than %d such sentences left out",
 		units.Thousands(driftRows), units.Thousands(d.queries), d.minSentences)
-	r.Note("all models: direct, up to %s distinct sentences of 26 weeks, %s words, smaller than in table `later` so that %d models are learned in minutes; fixed: January to June 2015; retrained: the 26 weeks before the week",
+	r.Note("all models: direct, up to %s distinct sentences of 26 weeks, %s words, smaller than in table `later` "+
+		"so that %d models are learned in minutes; fixed: January to June 2015; retrained: the 26 weeks before the week",
 		units.Thousands(d.sentences), units.Thousands(d.words), len(d.weeks()))
 	return r, c.Plot(r, "eval-drift.svg", d.plot(list))
 }
@@ -222,7 +226,8 @@ func (d *drift) months(t text.Threshold) (all []*month) {
 
 func (d *drift) grid(t text.Threshold) report.Grid {
 	g := report.Grid{Caption: fmt.Sprintf("**θ %s**", decimal(t)),
-		Head: []string{"month", "weeks", "new sentences", "md5", "fixed", "retrained", "md5 / fixed", "md5 / retrained", "fixed / retrained"}}
+		Head: []string{"month", "weeks", "new sentences", "md5", "fixed", "retrained", "md5 / fixed", "md5 / retrained",
+			"fixed / retrained"}}
 	all := &month{name: "all", scaled: map[string]float64{}}
 	for _, m := range d.months(t) {
 		m.add(&g)
@@ -262,7 +267,8 @@ func (d *drift) plot(list []text.Threshold) *report.Plot {
 	}
 	for i, t := range list {
 		for at, codes := range kindsOfCodes {
-			curve := report.Curve{Name: fmt.Sprintf("%s, θ %s", codes, decimal(t)), Colour: report.Colours[at], Dashes: []string{"", "5 3", "2 2"}[min(i, 2)]}
+			curve := report.Curve{Name: fmt.Sprintf("%s, θ %s", codes, decimal(t)), Colour: report.Colours[at],
+				Dashes: []string{"", "5 3", "2 2"}[min(i, 2)]}
 			for _, f := range d.figures {
 				if f.Threshold == decimal(t) && f.Codes == codes {
 					curve.X = append(curve.X, math.Round(float64(f.start-d.from)/float64(d.step)))

@@ -75,7 +75,8 @@ func Effect(ctx context.Context, c *eval.Config, o Options) (*report.Report, err
 	}
 	e := effect{Config: c, Options: &o, halves: h, trainer: h.trainer(c)}
 	e.lookups = min(eval.Size(c, 10_000, 300), len(h.later)/2)
-	r := c.Report("effect", "What codes mean for a detector: look-ups in a window of sentences later than those that the codes were learned from.",
+	r := c.Report("effect", "What codes mean for a detector: look-ups in a window of sentences later than those "+
+		"that the codes were learned from.",
 		fmt.Sprintf("%s: a window of %s, %s looked up", h, units.Thousands(len(h.later)-e.lookups), units.Thousands(e.lookups)))
 	var all []EffectFigure
 	for _, t := range list {
@@ -86,9 +87,11 @@ func Effect(ctx context.Context, c *eval.Config, o Options) (*report.Report, err
 		r.Grids, all = append(r.Grids, effectGrid(t, figures)), append(all, figures...)
 	}
 	r.Figures = all
-	r.Note("one goroutine; look-ups and verification, without insertion; µs: processor time, the median of %d runs in turns, fewer where they take more than %v together; texts are not kept", effectRuns, minDetectorTime)
+	r.Note("one goroutine; look-ups and verification, without insertion; µs: processor time, the median of %d runs "+
+		"in turns, fewer where they take more than %v together; texts are not kept", effectRuns, minDetectorTime)
 	r.Note("the sum of the event ids is equal in all rows of a threshold, or this is an error")
-	r.Note("candidates: sentences whose tokens were compared. prefix meets only sentences that share a rare token with the one looked up, and the signature filters those")
+	r.Note("candidates: sentences whose tokens were compared. prefix meets only sentences that share a rare token " +
+		"with the one looked up, and the signature filters those")
 	return r, nil
 }
 
@@ -131,7 +134,8 @@ func (e *effect) threshold(ctx context.Context, t text.Threshold) ([]EffectFigur
 	for i := range all {
 		figures[i] = all[i].finish()
 		if f := &figures[i]; f.Events != figures[0].Events || f.IDs != figures[0].IDs {
-			return nil, fmt.Errorf("θ %s: %s with %s has %d events of sum %s, %s with %s %d of sum %s", decimal(t), f.Engine, f.Codes, f.Events, f.IDs,
+			return nil, fmt.Errorf("θ %s: %s with %s has %d events of sum %s, %s with %s %d of sum %s", decimal(t), f.Engine,
+				f.Codes, f.Events, f.IDs,
 				figures[0].Engine, figures[0].Codes, figures[0].Events, figures[0].IDs)
 		}
 	}
@@ -159,7 +163,8 @@ func (e *effect) contenders(ctx context.Context, t text.Threshold) (all []conten
 				return nil, err
 			}
 			all = append(all, contender{d: d, EffectFigure: EffectFigure{
-				Threshold: decimal(t), Engine: engine.name, Codes: model.Name(), Window: d.Stats().Groups, Lookups: e.lookups, Bytes: d.Stats().Bytes,
+				Threshold: decimal(t), Engine: engine.name, Codes: model.Name(), Window: d.Stats().Groups, Lookups: e.lookups,
+				Bytes: d.Stats().Bytes,
 			}})
 		}
 	}
@@ -245,8 +250,10 @@ func median(figures []float64) float64 {
 }
 
 func effectGrid(t text.Threshold, figures []EffectFigure) report.Grid {
-	g := report.Grid{Caption: fmt.Sprintf("**θ %s**: %s events, the same in all rows", decimal(t), units.Thousands(figures[0].Events)),
-		Head: []string{"engine", "codes", "µs a look-up", "look-ups a second", "against md5-32-1", "candidates a look-up", "window, bytes a sentence", "runs"}}
+	g := report.Grid{Caption: fmt.Sprintf("**θ %s**: %s events, the same in all rows", decimal(t),
+		units.Thousands(figures[0].Events)),
+		Head: []string{"engine", "codes", "µs a look-up", "look-ups a second", "against md5-32-1", "candidates a look-up",
+			"window, bytes a sentence", "runs"}}
 	for _, engine := range effectEngines {
 		base := 0.0
 		for _, f := range figures {

@@ -38,7 +38,8 @@ func Grid(ctx context.Context, c *eval.Config, o Options) (*report.Report, error
 	if err != nil {
 		return nil, err
 	}
-	r := c.Report("grid", "Candidates a query under the lossless radius, similar sentences included, by m, l, threshold and measure.", "")
+	r := c.Report("grid", "Candidates a query under the lossless radius, similar sentences included, by m, l, "+
+		"threshold and measure.", "")
 	var all []GridFigure
 	var corpora []*halves
 	for _, name := range o.Corpora {
@@ -55,8 +56,11 @@ func Grid(ctx context.Context, c *eval.Config, o Options) (*report.Report, error
 		corpora = append(corpora, h)
 	}
 	r.Data, r.Figures = joinNames(corpora), all
-	r.Note("%s queries among the distinct later sentences of each corpus, the query itself left out; `similar` is what the definition asks for, found by a join without signatures: below it no codes can go", units.Thousands(sizesOf(c).queries))
-	r.Note("cosine on sets: |x ∩ y| / sqrt(n n'), radius l (n + n' − 2 ceil(θ sqrt(n n'))), sizes θ² n to n / θ²; the same threshold asks for less than Jaccard does: cosine 0.8 is Jaccard 0.67 for sets of one size")
+	r.Note("%s queries among the distinct later sentences of each corpus, the query itself left out; `similar` is "+
+		"what the definition asks for, found by a join without signatures: below it no codes can go",
+		units.Thousands(sizesOf(c).queries))
+	r.Note("cosine on sets: |x ∩ y| / sqrt(n n'), radius l (n + n' − 2 ceil(θ sqrt(n n'))), sizes θ² n to n / θ²; " +
+		"the same threshold asks for less than Jaccard does: cosine 0.8 is Jaccard 0.67 for sets of one size")
 	r.Note("direct: models of table `later` (learned for Jaccard, l 1): that for 0.6 up to θ 0.6 and that for 0.8 above")
 	return r, nil
 }
@@ -75,7 +79,8 @@ type grid struct {
 func (g *grid) run(ctx context.Context) (grids []report.Grid, err error) {
 	for _, measure := range []func(text.Threshold) Measure{Jaccard, Cosine} {
 		first := measure(g.thresholds[0])
-		out := report.Grid{Caption: fmt.Sprintf("**%s, %s**: %s sentences", g.name, first.Name(), units.Thousands(len(g.later))), Head: []string{"codes", "m", "l"}}
+		out := report.Grid{Caption: fmt.Sprintf("**%s, %s**: %s sentences", g.name, first.Name(),
+			units.Thousands(len(g.later))), Head: []string{"codes", "m", "l"}}
 		for _, t := range g.thresholds {
 			out.Head = append(out.Head, "θ "+decimal(t))
 		}
@@ -99,7 +104,8 @@ func (g *grid) run(ctx context.Context) (grids []report.Grid, err error) {
 }
 
 // rows adds a row for each kind of codes.
-func (g *grid) rows(ctx context.Context, measure func(text.Threshold) Measure, out *report.Grid, similar []int, equal int) error {
+func (g *grid) rows(ctx context.Context, measure func(text.Threshold) Measure, out *report.Grid, similar []int,
+	equal int) error {
 	for _, bits := range g.Bits {
 		for _, ones := range g.Ones {
 			for _, learner := range []string{"md5", "direct"} {
@@ -115,7 +121,8 @@ func (g *grid) rows(ctx context.Context, measure func(text.Threshold) Measure, o
 	return nil
 }
 
-func (g *grid) row(ctx context.Context, measure func(text.Threshold) Measure, out *report.Grid, learner string, bits, ones int, similar []int, equal int) error {
+func (g *grid) row(ctx context.Context, measure func(text.Threshold) Measure, out *report.Grid, learner string, bits,
+	ones int, similar []int, equal int) error {
 	row := []any{learner, bits, ones}
 	var signed *hashcodes.Model
 	for i, t := range g.thresholds {
@@ -134,7 +141,8 @@ func (g *grid) row(ctx context.Context, measure func(text.Threshold) Measure, ou
 		}
 		n := found.within - equal
 		if n < similar[i] {
-			return fmt.Errorf("%s, %v, %s: %d candidates, but %d sets are similar: the radius loses some", g.name, measure(t), m.Name(), n, similar[i])
+			return fmt.Errorf("%s, %v, %s: %d candidates, but %d sets are similar: the radius loses some", g.name, measure(t),
+				m.Name(), n, similar[i])
 		}
 		g.figures = append(g.figures, GridFigure{g.name, measure(t).Name(), decimal(t), m.Name(), len(g.queries), n, similar[i]})
 		row = append(row, units.Three(float64(n)/float64(len(g.queries))))

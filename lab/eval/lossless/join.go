@@ -30,9 +30,16 @@ type posting struct {
 	size, position uint16
 }
 
-// newIndex indexes sets that come by rising size. Where only partners of no greater size will be asked for, as in a join
-// of the sets with themselves, fewer of their tokens need lists (Lemma 3 of the paper).
-func newIndex(m Measure, sets [][]uint64, join bool) *index {
+// newIndex indexes sets that come by rising size.
+func newIndex(m Measure, sets [][]uint64) *index { return indexOf(m, sets, (*sizeBounds).prefix) }
+
+// newJoinIndex is newIndex where only partners of no greater size will be asked for, as in a join of the sets with
+// themselves: fewer of their tokens need lists (Lemma 3 of the paper).
+func newJoinIndex(m Measure, sets [][]uint64) *index {
+	return indexOf(m, sets, (*sizeBounds).joinPrefix)
+}
+
+func indexOf(m Measure, sets [][]uint64, prefix func(b *sizeBounds, n int) int) *index {
 	x := &index{bounds: m.bounds(), ends: make([]int, 0, len(sets))}
 	x.number = rarestFirst(sets)
 	x.lists = make([][]posting, len(x.number))
@@ -41,7 +48,7 @@ func newIndex(m Measure, sets [][]uint64, join bool) *index {
 		x.tokens = x.rank(x.tokens, set)
 		x.ends = append(x.ends, len(x.tokens))
 		x.band[len(set)+1]++
-		for i, token := range x.tokens[begin:][:x.prefix(len(set), join)] {
+		for i, token := range x.tokens[begin:][:prefix(&x.bounds[len(set)], len(set))] {
 			x.lists[token] = append(x.lists[token], posting{uint32(row), uint16(len(set)), uint16(i)})
 		}
 	}
@@ -89,17 +96,21 @@ func (x *index) rank(dst []uint32, set []uint64) []uint32 {
 	return dst
 }
 
-// prefix is how many of the rarest tokens of a set hold one of every partner's: n - o + 1 where the least overlap with any
-// partner is o.
-func (x *index) prefix(n int, join bool) int {
+// prefix is how many of the rarest tokens of a set of n hold one of every partner's: n - o + 1 where the least overlap
+// with any partner is o.
+func (b *sizeBounds) prefix(n int) int {
 	if n == 0 {
 		return 0
 	}
-	b := &x.bounds[n]
-	if join {
-		return n - b.at(n) + 1
-	}
 	return n - b.at(b.min) + 1
+}
+
+// joinPrefix is prefix for partners of n tokens or more.
+func (b *sizeBounds) joinPrefix(n int) int {
+	if n == 0 {
+		return 0
+	}
+	return n - b.at(n) + 1
 }
 
 func (x *index) row(i uint32) []uint32 {
@@ -113,7 +124,7 @@ func (x *index) row(i uint32) []uint32 {
 // searcher is the memory of one goroutine's searches.
 type searcher struct {
 	*index
-	lastSearch []uint32 // by row: the search that met it last
+	lastSearch []uint32 // by row: the search that saw it last
 	now        uint32
 	rows       []candidate
 }
@@ -127,7 +138,8 @@ func (x *index) searcher() *searcher {
 	return &searcher{index: x, lastSearch: make([]uint32, len(x.ends))}
 }
 
-// search visits the rows before limit that are similar enough to a set of ranked tokens, with the size of the intersection.
+// search visits the rows before limit that are similar enough to a set of ranked tokens, with the size of the
+// intersection.
 func (s *searcher) search(set []uint32, limit uint32, visit func(row uint32, common int)) {
 	if len(set) == 0 {
 		return
@@ -135,13 +147,13 @@ func (s *searcher) search(set []uint32, limit uint32, visit func(row uint32, com
 	s.now++
 	s.rows = s.rows[:0]
 	b := &s.bounds[len(set)]
-	least := uint32(s.band[b.min])
-	for i, token := range set[:s.prefix(len(set), false)] {
+	minRow := uint32(s.band[b.min])
+	for i, token := range set[:b.prefix(len(set))] {
 		if token == unknown {
 			break
 		}
 		list := s.lists[token]
-		from, _ := slices.BinarySearchFunc(list, least, func(p posting, row uint32) int { return cmp.Compare(p.row, row) })
+		from, _ := slices.BinarySearchFunc(list, minRow, func(p posting, row uint32) int { return cmp.Compare(p.row, row) })
 		for _, p := range list[from:] {
 			if p.row >= limit || int(p.size) > b.max {
 				break
@@ -186,10 +198,11 @@ func intersection(a, b []uint32, need int) int {
 	return n
 }
 
-// joinPairs visits every pair of sets that are similar enough, by their places, the smaller or earlier one second. The sets
-// come by rising size. Visits are made by so many goroutines at once, each told which it is.
-func joinPairs(ctx context.Context, m Measure, sets [][]uint64, workers int, done func(rows int), visit func(worker int, a, b uint32, common int)) error {
-	x := newIndex(m, sets, true)
+// joinPairs visits every pair of sets that are similar enough, by their places, the smaller or earlier one second. The
+// sets come by rising size. Visits are made by so many goroutines at once, each told which it is.
+func joinPairs(ctx context.Context, m Measure, sets [][]uint64, workers int, done func(rows int),
+	visit func(worker int, a, b uint32, common int)) error {
+	x := newJoinIndex(m, sets)
 	const chunk = 256
 	var next, finished atomic.Int64
 	var wait sync.WaitGroup

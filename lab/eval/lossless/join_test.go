@@ -17,7 +17,8 @@ import (
 	"refrain/text"
 )
 
-var thresholds = []text.Threshold{{Num: 1, Den: 3}, {Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 7, Den: 10}, {Num: 4, Den: 5}, {Num: 9, Den: 10}, {Num: 1, Den: 1}}
+var thresholds = []text.Threshold{{Num: 1, Den: 3}, {Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 7, Den: 10},
+	{Num: 4, Den: 5}, {Num: 9, Den: 10}, {Num: 1, Den: 1}}
 
 // measures are all thresholds under both similarities.
 func measures() (all []Measure) {
@@ -145,7 +146,8 @@ func bruteCandidates(m Measure, model *hashcodes.Model, queries, sets [][]uint64
 				continue
 			}
 			n.within++
-			if overlap := m.Overlap(len(q), len(set)); counted(model, q, sq&^ss) <= model.Ones()*(len(q)-overlap) && bits.OnesCount32(ss&^sq) <= model.Ones()*(len(set)-overlap) {
+			if overlap := m.Overlap(len(q), len(set)); counted(model, q, sq&^ss) <= model.Ones()*(len(q)-overlap) &&
+				bits.OnesCount32(ss&^sq) <= model.Ones()*(len(set)-overlap) {
 				n.passing++
 			}
 		}
@@ -186,8 +188,8 @@ func TestCosineByHand(t *testing.T) {
 		}
 	}
 	for n, want := range map[int][2]int{1: {1, 1}, 4: {3, 6}, 16: {11, 25}, 25: {16, 39}} {
-		if least, most := m.Sizes(n); least != want[0] || most != want[1] {
-			t.Errorf("sizes for %d: %d to %d, want %v", n, least, most, want)
+		if minSize, maxSize := m.Sizes(n); minSize != want[0] || maxSize != want[1] {
+			t.Errorf("sizes for %d: %d to %d, want %v", n, minSize, maxSize, want)
 		}
 	}
 }

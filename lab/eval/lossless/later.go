@@ -58,7 +58,8 @@ func Later(ctx context.Context, c *eval.Config, o Options) (*report.Report, erro
 	if err != nil {
 		return nil, err
 	}
-	r := c.Report("later", "False candidates a query under the lossless radius, Jaccard, on sentences later in time than those that the codes were learned from.", "")
+	r := c.Report("later", "False candidates a query under the lossless radius, Jaccard, on sentences later in "+
+		"time than those that the codes were learned from.", "")
 	var all []*LaterFigure
 	var corpora []*halves
 	for _, name := range o.Corpora {
@@ -112,14 +113,17 @@ func (l *later) threshold(ctx context.Context, t text.Threshold) error {
 				}
 				f := &LaterFigure{
 					Corpus: l.name, Bits: bits, Ones: l.Ones[i], Threshold: decimal(t), Learner: learner, States: m.Ones(),
-					Queries: len(l.queries), Later: len(l.later), True: similar, False: n.within - similar - equal, Passing: n.passing - similar - equal,
-					Wall: m.Wall, CPU: m.CPU,
+					Queries: len(l.queries), Later: len(l.later), True: similar, False: n.within - similar - equal,
+					Passing: n.passing - similar - equal,
+					Wall:    m.Wall, CPU: m.CPU,
 				}
 				if f.Passing < 0 {
-					return fmt.Errorf("%s, θ %s, %s: %d candidates, but %d sets are similar: the radius or the counters lose some", l.name, decimal(t), m.Name(), n.passing, similar+equal)
+					return fmt.Errorf("%s, θ %s, %s: %d candidates, but %d sets are similar: the radius or the counters lose some",
+						l.name, decimal(t), m.Name(), n.passing, similar+equal)
 				}
 				l.figures = append(l.figures, f)
-				l.Logf("%s: %s, m %d, l %d, θ %s: %s false candidates a query", l.name, learner, bits, f.Ones, f.Threshold, units.Three(f.PerQuery()))
+				l.Logf("%s: %s, m %d, l %d, θ %s: %s false candidates a query", l.name, learner, bits, f.Ones, f.Threshold,
+					units.Three(f.PerQuery()))
 			}
 		}
 	}
@@ -138,10 +142,12 @@ func (l *later) find(bits, ones int, t text.Threshold, learner string) *LaterFig
 
 func (l *later) grid(list []text.Threshold) report.Grid {
 	g := report.Grid{
-		Caption: fmt.Sprintf("**%s** (%s): %s queries among %s distinct later sentences", l.name, kind(l.name), units.Thousands(len(l.queries)), units.Thousands(len(l.later))),
-		Head:    append([]string{"m", "l", "θ"}, l.Learners...),
+		Caption: fmt.Sprintf("**%s** (%s): %s queries among %s distinct later sentences", l.name, kind(l.name),
+			units.Thousands(len(l.queries)), units.Thousands(len(l.later))),
+		Head: append([]string{"m", "l", "θ"}, l.Learners...),
 	}
-	g.Head = append(g.Head, "md5 / direct", "md5, counted", "direct, counted", "md5 / direct, counted", "true", "training, CPU s")
+	g.Head = append(g.Head, "md5 / direct", "md5, counted", "direct, counted", "md5 / direct, counted", "true",
+		"training, CPU s")
 	for _, bits := range l.Bits {
 		for _, ones := range l.Ones {
 			for _, t := range list {
@@ -172,7 +178,8 @@ func (l *later) row(g *report.Grid, bits, ones int, t text.Threshold) {
 	}
 	counted := l.counted(bits, ones, t)
 	first := l.find(bits, ones, t, l.Learners[0])
-	g.Add(append(row, ratio, counted[0], counted[1], counted[2], units.Three(float64(first.True)/float64(first.Queries)), strings.Join(training, ", "))...)
+	g.Add(append(row, ratio, counted[0], counted[1], counted[2], units.Three(float64(first.True)/float64(first.Queries)),
+		strings.Join(training, ", "))...)
 }
 
 // counted are the cells of what passes the counters: md5, direct, and md5 within the radius alone over direct.
@@ -204,10 +211,17 @@ func ratioText(md5, direct *LaterFigure) string {
 
 func laterNotes(c *eval.Config, r *report.Report) {
 	s := sizesOf(c)
-	r.Note("%s queries, drawn from the later sentences; every set within the radius of the ones that the model states is counted, but for the query itself; similar sets (true) are the same under all codes, and come from a join without signatures", units.Thousands(s.queries))
-	r.Note("learned from up to %s distinct sentences of the earlier part; direct has codes of its own for %s words, ner and opt for %s; "+
-		"ner and opt are the best on validation sets of several settings each", units.Thousands(s.sentences), units.Thousands(s.vocabulary), units.Thousands(s.fewVocabulary))
-	r.Note("(l 1): direct was allowed two ones a word and states one. It learns for each number by itself, so the model is that of l = 1, and was not learned twice")
-	r.Note("counted: false candidates that also pass the counters of the query (docs/design/0008), which is what a detector that scans compares; the last ratio is of md5 within the radius alone to direct with counters: the paper's way against ours")
+	r.Note("%s queries, drawn from the later sentences; every set within the radius of the ones that the model "+
+		"states is counted, but for the query itself; similar sets (true) are the same under all codes, and come from "+
+		"a join without signatures", units.Thousands(s.queries))
+	r.Note("learned from up to %s distinct sentences of the earlier part; direct has codes of its own for %s "+
+		"words, ner and opt for %s; "+
+		"ner and opt are the best on validation sets of several settings each", units.Thousands(s.sentences),
+		units.Thousands(s.vocabulary), units.Thousands(s.fewVocabulary))
+	r.Note("(l 1): direct was allowed two ones a word and states one. It learns for each number by itself, so the " +
+		"model is that of l = 1, and was not learned twice")
+	r.Note("counted: false candidates that also pass the counters of the query (docs/design/0008), which is what a " +
+		"detector that scans compares; the last ratio is of md5 within the radius alone to direct with counters: the " +
+		"paper's way against ours")
 	r.Note("training: processor seconds; seconds by the clock are in the figures (--json)")
 }

@@ -42,9 +42,9 @@ func (m Measure) Overlap(n, k int) int {
 	return ceilDiv(ceilSqrt(t.Num*t.Num*n*k), t.Den)
 }
 
-// Sizes are the least and the greatest size of a set that can be similar enough to one of n tokens. An intersection is no
+// Sizes are the minimum and the maximum size of a set that can be similar enough to one of n tokens. An intersection is no
 // larger than the smaller set, so the cosine is at most sqrt(min / max): θ² n to n / θ².
-func (m Measure) Sizes(n int) (least, most int) {
+func (m Measure) Sizes(n int) (minSize, maxSize int) {
 	t := m.Threshold
 	if !m.Cosine {
 		return t.Sizes(n)
@@ -76,9 +76,9 @@ type sizeBounds struct {
 func (m Measure) bounds() *bounds {
 	all := new(bounds)
 	for n := 1; n <= hashcodes.MaxSize; n++ {
-		least, most := m.Sizes(n)
+		minSize, maxSize := m.Sizes(n)
 		b := &all[n]
-		b.min, b.max = max(least, 1), min(most, hashcodes.MaxSize)
+		b.min, b.max = max(minSize, 1), min(maxSize, hashcodes.MaxSize)
 		for k := b.min; k <= b.max; k++ {
 			b.overlap = append(b.overlap, int16(m.Overlap(n, k)))
 		}

@@ -98,7 +98,8 @@ func (t *trainer) models(ctx context.Context, s spec, ones []int) ([]trained, er
 	all := make([]trained, len(ones))
 	for i := len(ones) - 1; i >= 0; i-- {
 		s.ones = ones[i]
-		if more := slices.IndexFunc(all, func(m trained) bool { return m.Model != nil && m.Ones() <= s.ones }); more >= 0 && s.learner == "direct" {
+		if more := slices.IndexFunc(all, func(m trained) bool { return m.Model != nil && m.Ones() <= s.ones }); more >= 0 &&
+			s.learner == "direct" {
 			all[i] = all[more]
 			continue
 		}

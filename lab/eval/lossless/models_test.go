@@ -16,7 +16,8 @@ func TestModelsAreKept(t *testing.T) {
 	dir := t.TempDir()
 	first := mustModel(t, &trainer{dir: dir, earlier: earlierSets(), logf: t.Logf}, s)
 	again := mustModel(t, &trainer{dir: dir, logf: t.Logf}, s) // which has nothing to learn from
-	if !slices.EqualFunc(slices.Collect(first.Entries()), slices.Collect(again.Entries()), equalEntries) || again.CPU != first.CPU {
+	if !slices.EqualFunc(slices.Collect(first.Entries()), slices.Collect(again.Entries()), equalEntries) ||
+		again.CPU != first.CPU {
 		t.Errorf("%v after %v s, read again %v after %v s", first.Name(), first.CPU, again.Name(), again.CPU)
 	}
 	s.seed++

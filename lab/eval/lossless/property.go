@@ -44,7 +44,8 @@ func Property(ctx context.Context, c *eval.Config, o Options) (*report.Report, e
 		return nil, err
 	}
 	slices.SortFunc(list, func(a, b text.Threshold) int { return cmp.Compare(a.Num*b.Den, b.Num*a.Den) })
-	r := c.Report("lossless", "Every two similar sentences against the lossless radius and each other's counters, under every model of the tables.", "")
+	r := c.Report("lossless", "Every two similar sentences against the lossless radius and each other's counters, "+
+		"under every model of the tables.", "")
 	var all []PropertyFigure
 	checked := 0
 	for _, name := range o.Corpora {
@@ -75,9 +76,13 @@ func Property(ctx context.Context, c *eval.Config, o Options) (*report.Report, e
 	}
 	r.Figures = all
 	r.Note("**%s** checks of a pair under a model at a threshold, **0** exceptions", units.Thousands(checked))
-	r.Note("pairs of distinct token sets, found once at the least threshold by a join without signatures (prefix, length and positional filter, whole intersections); at θ 1 they are the repeats of a set, whose signature is made anew from the tokens in another order")
-	r.Note("cells: Hamming distance / radius, the mean over pairs with a radius above 0; 1 would be a radius that every pair fills")
-	r.Note("learned codes: name-m-l, learned for the threshold behind the @ from the earlier part of the corpus (table `later`); where a learner that was allowed two ones states one, its model is that of l = 1")
+	r.Note("pairs of distinct token sets, found once at the least threshold by a join without signatures (prefix, " +
+		"length and positional filter, whole intersections); at θ 1 they are the repeats of a set, whose signature is " +
+		"made anew from the tokens in another order")
+	r.Note("cells: Hamming distance / radius, the mean over pairs with a radius above 0; 1 would be a radius that " +
+		"every pair fills")
+	r.Note("learned codes: name-m-l, learned for the threshold behind the @ from the earlier part of the corpus " +
+		"(table `later`); where a learner that was allowed two ones states one, its model is that of l = 1")
 	return r, nil
 }
 
@@ -88,7 +93,8 @@ type checkedModel struct {
 }
 
 // tableModels are those of table later: of each learner, for both thresholds. Each is there once.
-func tableModels(ctx context.Context, c *eval.Config, o *Options, name string, s *corpus.Sentences) (all []checkedModel, err error) {
+func tableModels(ctx context.Context, c *eval.Config, o *Options, name string,
+	s *corpus.Sentences) (all []checkedModel, err error) {
 	earlier, _ := s.Split(share(name))
 	t, size := newTrainer(c, earlier), sizesOf(c)
 	for _, learner := range o.Learners {
@@ -154,7 +160,8 @@ const (
 )
 
 func newProperty(thresholds []text.Threshold, models []checkedModel, s *corpus.Sentences) *property {
-	p := &property{thresholds: thresholds, models: models, radii: make([]radii, len(thresholds)), tallies: make([]tally, workers())}
+	p := &property{thresholds: thresholds, models: models, radii: make([]radii, len(thresholds)),
+		tallies: make([]tally, workers())}
 	for i, t := range thresholds {
 		for n := range p.radii[i] {
 			for k := range p.radii[i][n] {
@@ -223,7 +230,8 @@ func (p *property) check(t *tally, a, b, common int) {
 	for i, m := range p.models {
 		words := m.Words()
 		sa, sb := p.signatures[i][a*words:(a+1)*words], p.signatures[i][b*words:(b+1)*words]
-		passes := t.passes(m.Model, p.sets[a], p.sets[b], sa, sb, common) && t.passes(m.Model, p.sets[b], p.sets[a], sb, sa, common)
+		passes := t.passes(m.Model, p.sets[a], p.sets[b], sa, sb, common) &&
+			t.passes(m.Model, p.sets[b], p.sets[a], sb, sa, common)
 		d := distanceOf(sa, sb)
 		for at := range reached {
 			t.cells[i][at].add(d, m.Ones()*int(p.radii[at][n][k])-p.narrower, passes, a, b)
@@ -305,7 +313,8 @@ func (p *property) figures(name string) (all []PropertyFigure, err error) {
 			f.Outside, f.AtRadius = sum.outside, sum.atRadius
 			f.Mean = float64(sum.sum) / ratioUnit / float64(max(1, sum.ratios))
 			if f.Outside > 0 && err == nil {
-				err = fmt.Errorf("%s, θ %s, %s: %d of %d similar pairs are outside the radius or left out by counters, for example token sets %x and %x",
+				err = fmt.Errorf("%s, θ %s, %s: %d of %d similar pairs are outside the radius or left out by counters, for "+
+					"example token sets %x and %x",
 					name, decimal(t), m.name, f.Outside, f.Pairs, p.sets[sum.a], p.sets[sum.b])
 			}
 			all = append(all, f)
@@ -315,7 +324,8 @@ func (p *property) figures(name string) (all []PropertyFigure, err error) {
 }
 
 func (p *property) grid(name string, figures []PropertyFigure) report.Grid {
-	g := report.Grid{Caption: fmt.Sprintf("**%s**: %s distinct sentences, %d models", name, units.Thousands(len(p.sets)), len(p.models)), Head: []string{"model"}}
+	g := report.Grid{Caption: fmt.Sprintf("**%s**: %s distinct sentences, %d models", name, units.Thousands(len(p.sets)),
+		len(p.models)), Head: []string{"model"}}
 	pairs := []any{"pairs"}
 	for at, t := range p.thresholds {
 		g.Head = append(g.Head, "θ "+decimal(t))

@@ -24,7 +24,8 @@ func newTable(sets [][]uint64, workers int) *table {
 	t := &table{sets: slices.Clone(sets), workers: max(1, workers)}
 	slices.SortStableFunc(t.sets, func(a, b []uint64) int { return cmp.Compare(len(a), len(b)) })
 	for size := range t.band {
-		t.band[size], _ = slices.BinarySearchFunc(t.sets, size, func(set []uint64, size int) int { return cmp.Compare(len(set), size) })
+		t.band[size], _ = slices.BinarySearchFunc(t.sets, size,
+			func(set []uint64, size int) int { return cmp.Compare(len(set), size) })
 	}
 	return t
 }
@@ -46,8 +47,8 @@ func (t *table) sign(m *hashcodes.Model) {
 	})
 }
 
-// hits are the rows within the lossless radius of the queries, those that equal a query included, and those of them that pass the
-// queries' counters (hashcodes.Counters).
+// hits are the rows within the lossless radius of the queries, those that equal a query included, and those of them
+// that pass the queries' counters (hashcodes.Counters).
 type hits struct{ within, passing int }
 
 // candidates counts the hits under a model.
@@ -62,7 +63,8 @@ func (t *table) within(ctx context.Context, m Measure, model *hashcodes.Model, q
 	var within, passing atomic.Int64
 	const chunk = 20
 	parallel(t.workers, (len(queries)+chunk-1)/chunk, func(c int) {
-		s := search{table: t, model: model, bounds: b, sig: make(hashcodes.Signature, model.Words()), counters: make(hashcodes.Counters, model.Bits())}
+		s := search{table: t, model: model, bounds: b, sig: make(hashcodes.Signature, model.Words()),
+			counters: make(hashcodes.Counters, model.Bits())}
 		for _, q := range queries[c*chunk : min((c+1)*chunk, len(queries))] {
 			if ctx.Err() != nil {
 				return
@@ -136,7 +138,7 @@ func (t *table) parts(dst []hamming.Part, b *sizeBounds, n, ones int, sig hashco
 // matches is how many rows are similar enough to the queries, found without signatures; a row that equals a query
 // counts in equal instead.
 func (t *table) matches(ctx context.Context, m Measure, queries [][]uint64) (similar, equal int, err error) {
-	x := newIndex(m, t.sets, false)
+	x := newIndex(m, t.sets)
 	var same, all atomic.Int64
 	const chunk = 50
 	var pool = sync.Pool{New: func() any { return x.searcher() }}

@@ -18,15 +18,15 @@ import (
 
 // collection is the sentences that are searched, with queries among them.
 type collection struct {
-	name      string
-	sentences *corpus.Sentences
-	weights   []int    // group -> sentences with its token set
-	queries   []uint32 // groups of the queries; the query is one of the group's sentences
-	near      [][]near // by query: all groups that are similar, its own among them
+	name       string
+	sentences  *corpus.Sentences
+	weights    []int         // group -> sentences with its token set
+	queries    []uint32      // groups of the queries; the query is one of the group's sentences
+	neighbours [][]neighbour // by query: all groups that are similar, its own among them
 }
 
-// near is a group similar to a query.
-type near struct {
+// neighbour is a group similar to a query.
+type neighbour struct {
 	group   uint32
 	jaccard bool // similar by Jaccard too
 }
@@ -45,13 +45,13 @@ func newCollection(name string, s *corpus.Sentences, queries int, seed uint64) *
 
 // withoutQueries yields the sentences whose token set no query has.
 func (p *collection) withoutQueries() iter.Seq[[]uint64] {
-	asked := make([]bool, len(p.sentences.Sets))
+	isQuery := make([]bool, len(p.sentences.Sets))
 	for _, g := range p.queries {
-		asked[g] = true
+		isQuery[g] = true
 	}
 	return func(yield func([]uint64) bool) {
 		for _, g := range p.sentences.Groups {
-			if !asked[g] && !yield(p.sentences.Sets[g]) {
+			if !isQuery[g] && !yield(p.sentences.Sets[g]) {
 				return
 			}
 		}
@@ -70,8 +70,8 @@ func minCommon(t text.Threshold, n, m int) int {
 	return c
 }
 
-// search fills near, exactly: it looks at all pairs within the lossless radius of signatures with 128 bits, one a token.
-// Two sets differ in n + m − 2c tokens, so in no more bits.
+// search fills neighbours, exactly: it looks at all pairs within the lossless radius of signatures with 128 bits, one a
+// token. Two sets differ in n + m − 2c tokens, so in no more bits.
 func (p *collection) search(ctx context.Context) error {
 	codes, err := hashcodes.NewMD5(128, 1)
 	if err != nil {
@@ -88,20 +88,22 @@ func (p *collection) search(ctx context.Context) error {
 		first[n], _ = slices.BinarySearchFunc(order, n, func(g uint32, n int) int { return size(g) - n })
 	}
 	planes := p.sign(codes, order)
-	p.near = make([][]near, len(p.queries))
+	p.neighbours = make([][]neighbour, len(p.queries))
 	return eachPart(ctx, len(p.queries), func(q int) {
-		p.near[q] = p.similarTo(p.queries[q], codes, order, first[:], planes)
+		p.neighbours[q] = p.similarTo(p.queries[q], codes, order, first[:], planes)
 	})
 }
 
-func (p *collection) similarTo(query uint32, codes *hashcodes.Model, order []uint32, first []int, planes [][]uint32) (list []near) {
+func (p *collection) similarTo(query uint32, codes *hashcodes.Model, order []uint32, first []int,
+	planes [][]uint32) (list []neighbour) {
 	x := p.sentences.Sets[query]
 	n := len(x)
 	sig := codes.Sign(make(hashcodes.Signature, codes.Words()), x)
 	var parts []hamming.Part
 	for m := 1; m <= hashcodes.MaxSize; m++ {
 		if from, to := first[m], first[m+1]; from < to && reaches(similar, min(n, m), n, m) {
-			parts = append(parts, hamming.Part{Query: hamming.Query{Signature: sig, Radius: n + m - 2*minCommon(similar, n, m)}, From: from, To: to})
+			parts = append(parts, hamming.Part{Query: hamming.Query{Signature: sig, Radius: n + m - 2*minCommon(similar, n, m)},
+				From: from, To: to})
 		}
 	}
 	hamming.ScanParts(planes, parts)
@@ -109,7 +111,7 @@ func (p *collection) similarTo(query uint32, codes *hashcodes.Model, order []uin
 		for _, row := range part.Hits {
 			y := p.sentences.Sets[order[row]]
 			if c := text.Intersection(x, y); reaches(similar, c, n, len(y)) {
-				list = append(list, near{order[row], similar.Reaches(c, n, len(y))})
+				list = append(list, neighbour{order[row], similar.Reaches(c, n, len(y))})
 			}
 		}
 	}

@@ -44,7 +44,7 @@ func (p *collection) countOne(query int, sigs [][]uint32) counts {
 	for g, d := range distances {
 		c.candidates[d] += p.weights[g]
 	}
-	for _, n := range p.near[query] {
+	for _, n := range p.neighbours[query] {
 		d := distances[n.group]
 		c.cosine[d] += p.weights[n.group]
 		if n.jaccard {
@@ -89,15 +89,17 @@ type found struct {
 	candidates, hits, all int
 }
 
-// within says what searches within d find: similar by cosine, or by Jaccard. Every query finds itself; without self that
-// is left out.
-func (c *counts) within(d int, jaccard, self bool) found {
-	truth := c.cosine
-	if jaccard {
-		truth = c.jaccard
+// truth says what counts as similar: by cosine, or by Jaccard. Every query finds itself; without self that is left out.
+type truth struct{ jaccard, self bool }
+
+// within says what searches within d find.
+func (c *counts) within(d int, t truth) found {
+	similar := c.cosine
+	if t.jaccard {
+		similar = c.jaccard
 	}
-	f := found{c.candidates[d], truth[d], truth[len(truth)-1]}
-	if !self {
+	f := found{c.candidates[d], similar[d], similar[len(similar)-1]}
+	if !t.self {
 		f.candidates, f.hits, f.all = f.candidates-c.queries, f.hits-c.queries, f.all-c.queries
 	}
 	return f
@@ -117,9 +119,9 @@ func share(part, whole int) float64 {
 }
 
 // reaching is the least d with at least that recall.
-func (c *counts) reaching(recall float64, jaccard, self bool) int {
+func (c *counts) reaching(recall float64, t truth) int {
 	for d := range c.candidates {
-		if c.within(d, jaccard, self).recall() >= recall {
+		if c.within(d, t).recall() >= recall {
 			return d
 		}
 	}

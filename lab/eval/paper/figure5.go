@@ -24,13 +24,17 @@ var wordSteps = []int{100, 200, 300, 500, 700, 1000, 1500, 2000, 2500, 3000}
 
 // overlaps are the pairs of the figure: those of Table 4 and some more.
 var overlaps = [][2]string{
-	{"ira-en", "20ng"}, {"crisislex", "20ng"}, {"reuters", "20ng"}, {"ira-en", "crisislex"}, {"weibo", "hot"}, {"weibo", "xwlb"}, {"hot", "xwlb"},
+	{"ira-en", "20ng"}, {"crisislex", "20ng"}, {"reuters", "20ng"}, {"ira-en", "crisislex"}, {"weibo", "hot"},
+	{"weibo", "xwlb"}, {"hot", "xwlb"},
 }
 
 // Figure5 draws how many of the most frequent words two corpora have in common.
 func Figure5(ctx context.Context, c *eval.Config) (*report.Report, error) {
-	r := c.Report("fig5", "Of the n most frequent words of a corpus (in Chinese: characters), the share that are among the n most frequent of another: the paper's Figure 5. The same either way round.", "as in Table 1")
-	plot := report.Plot{Title: "overlap of frequent words", X: report.Axis{Title: "most frequent words", From: 0, To: learnWords}, Y: report.Axis{Title: "share in both", From: 0, To: 1}}
+	r := c.Report("fig5", "Of the n most frequent words of a corpus (in Chinese: characters), the share that are "+
+		"among the n most frequent of another: the paper's Figure 5. The same either way round.", "as in Table 1")
+	plot := report.Plot{Title: "overlap of frequent words",
+		X: report.Axis{Title: "most frequent words", From: 0, To: learnWords},
+		Y: report.Axis{Title: "share in both", From: 0, To: 1}}
 	g := report.Grid{Head: []string{"corpus", "the other"}}
 	for _, n := range wordSteps {
 		g.Head = append(g.Head, units.Thousands(n))
@@ -58,26 +62,26 @@ func Figure5(ctx context.Context, c *eval.Config) (*report.Report, error) {
 
 func overlap(ctx context.Context, c *eval.Config, target, training string) (Overlap, error) {
 	o := Overlap{Target: target, Training: training, Words: wordSteps}
-	mine, err := frequent(ctx, c, target)
+	targetWords, err := frequent(ctx, c, target)
 	if err != nil {
 		return o, err
 	}
-	theirs, err := frequent(ctx, c, training)
+	trainingWords, err := frequent(ctx, c, training)
 	if err != nil {
 		return o, err
 	}
 	for _, n := range o.Words {
 		common := map[uint64]bool{}
-		for _, w := range theirs[:min(n, len(theirs))] {
+		for _, w := range trainingWords[:min(n, len(trainingWords))] {
 			common[w] = true
 		}
 		both := 0
-		for _, w := range mine[:min(n, len(mine))] {
+		for _, w := range targetWords[:min(n, len(targetWords))] {
 			if common[w] {
 				both++
 			}
 		}
-		o.Share = append(o.Share, share(both, min(n, len(mine))))
+		o.Share = append(o.Share, share(both, min(n, len(targetWords))))
 	}
 	return o, nil
 }

@@ -15,21 +15,29 @@ var timed = []string{"ira-en", "reuters"}
 
 // Figure7 draws what verification takes by the recall that is reached.
 func Figure7(ctx context.Context, c *eval.Config) (*report.Report, error) {
-	r := c.Report("fig7", "Post-processing by recall: seconds, one thread, to look at the candidates of 2,000 queries, a point for each d from 0 on; the paper's Figure 7. m = 32, l = 2, cosine >= 0.8.", "")
-	plot := report.Plot{Title: "post-processing by recall", X: report.Axis{Title: "recall, without self-matches", From: 0, To: 1}, Y: report.Axis{Title: "seconds for 2,000 queries", Log: true}}
-	g := report.Grid{Caption: "Seconds (candidates a sentence, itself among them) where each reaches the recall of what is similar to it besides itself:", Head: append([]string{"corpus", "recall"}, learners...)}
-	all, err := timings(ctx, c, r, &plot, verifiedByRecall, func(v Verified) float64 { return v.Recall }, func(name string, by [][]Verified) { addVerified(&g, name, by) })
+	r := c.Report("fig7", "Post-processing by recall: seconds, one thread, to look at the candidates of 2,000 "+
+		"queries, a point for each d from 0 on; the paper's Figure 7. m = 32, l = 2, cosine >= 0.8.", "")
+	plot := report.Plot{Title: "post-processing by recall",
+		X: report.Axis{Title: "recall, without self-matches", From: 0, To: 1},
+		Y: report.Axis{Title: "seconds for 2,000 queries", Log: true}}
+	g := report.Grid{Caption: "Seconds (candidates a sentence, itself among them) where each reaches the recall of " +
+		"what is similar to it besides itself:", Head: append([]string{"corpus", "recall"}, learners...)}
+	all, err := timings(ctx, c, r, &plot, verifiedByRecall, func(v Verified) float64 { return v.Recall },
+		func(name string, by [][]Verified) { addVerified(&g, name, by) })
 	if err != nil {
 		return nil, err
 	}
 	r.Grids, r.Figures = []report.Grid{g}, all
-	r.Note("Looking at a candidate is intersecting two sorted sets of tokens. Where 2,000 queries have more than %s candidates, as many queries as have that many are measured. The quickest of %d passes counts.", units.Thousands(maxVerified), passes)
+	r.Note("Looking at a candidate is intersecting two sorted sets of tokens. Where 2,000 queries have more than "+
+		"%s candidates, as many queries as have that many are measured. The quickest of %d passes counts.",
+		units.Thousands(maxVerified), passes)
 	return r, c.Plot(r, "eval-fig7.svg", &plot)
 }
 
 // timings measures every learner on the corpora of the figures, draws a curve for each, and hands each corpus to add.
 func timings(ctx context.Context, c *eval.Config, r *report.Report, plot *report.Plot,
-	measure func(ctx context.Context, c *eval.Config, name, learner string) ([]Verified, error), x func(Verified) float64, add func(name string, by [][]Verified),
+	measure func(ctx context.Context, c *eval.Config, name, learner string) ([]Verified, error), x func(Verified) float64,
+	add func(name string, by [][]Verified),
 ) (all []Verified, err error) {
 	var data []string
 	for i, name := range timed {
@@ -68,12 +76,12 @@ func verifiedByRecall(ctx context.Context, c *eval.Config, name, learner string)
 	if err != nil {
 		return nil, err
 	}
-	for d := range n.reaching(0.995, false, false) + 1 {
+	for d := range n.reaching(0.995, truth{}) + 1 {
 		v, err := t.verify(ctx, d)
 		if err != nil {
 			return nil, err
 		}
-		v.Learner, v.Recall = learner, n.within(d, false, false).recall()
+		v.Learner, v.Recall = learner, n.within(d, truth{}).recall()
 		list = append(list, v)
 	}
 	return list, nil

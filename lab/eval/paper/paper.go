@@ -37,8 +37,8 @@ var quick = struct{ queries, sentences, words int }{100, 2000, 300}
 // similar is from which cosine on sentences count as near, and the same for Jaccard.
 var similar = text.Threshold{Num: 4, Den: 5}
 
-// learners in the order of the columns: those of the paper, ours, and what ours is to be measured by, since it states one bit
-// a word where that is better.
+// learners in the order of the columns: those of the paper, ours, and what ours is to be measured by, since it states
+// one bit a word where that is better.
 var learners = []string{"md5", "ner", "opt", "direct", oneBit}
 
 // oneBit is md5 with one bit a word.
@@ -74,7 +74,8 @@ func model(ctx context.Context, c *eval.Config, name, learner string) (learned, 
 
 // learn learns codes of a corpus without its queries; what the configuration leaves open is as in the paper.
 func learn(ctx context.Context, c *eval.Config, name, key string, t train.Config) (l learned, err error) {
-	t.Bits, t.Ones, t.Threshold, t.Vocabulary, t.Seed, t.Fixed = codeBits, codeOnes, similar, eval.Size(c, learnWords, quick.words), c.Seed, true
+	t.Bits, t.Ones, t.Threshold, t.Vocabulary, t.Seed, t.Fixed = codeBits, codeOnes, similar,
+		eval.Size(c, learnWords, quick.words), c.Seed, true
 	t.Progress = func(line string) { c.Now("%s, learning %s: %s", name, t.Learner, line) }
 	l.model, err = c.Model(key, func() (*hashcodes.Model, error) {
 		p, err := open(ctx, c, name)
@@ -126,5 +127,6 @@ func (p *collection) describe() string {
 	if err != nil {
 		return p.name
 	}
-	return fmt.Sprintf("%s (%s: %s sentences, %s distinct)", p.name, found.File, units.Thousands(p.sentences.Len()), units.Thousands(len(p.sentences.Sets)))
+	return fmt.Sprintf("%s (%s: %s sentences, %s distinct)", p.name, found.File, units.Thousands(p.sentences.Len()),
+		units.Thousands(len(p.sentences.Sets)))
 }

@@ -40,7 +40,8 @@ func TestMain(m *testing.M) {
 func byHand(t *testing.T, queries ...uint32) (*collection, *hashcodes.Model) {
 	t.Helper()
 	s := &corpus.Sentences{
-		Sets:   [][]uint64{{1, 2, 3, 4, 5}, {1, 2, 3, 4, 5, 11}, {1, 2, 3, 4, 6}, {1, 2, 3, 4}, {1, 2, 7, 8, 9}, {1, 2, 3, 4, 11, 12}},
+		Sets: [][]uint64{{1, 2, 3, 4, 5}, {1, 2, 3, 4, 5, 11}, {1, 2, 3, 4, 6}, {1, 2, 3, 4}, {1, 2, 7, 8, 9},
+			{1, 2, 3, 4, 11, 12}},
 		Groups: []uint32{0, 1, 0, 2, 3, 4, 5, 2, 0, 5},
 	}
 	var entries []hashcodes.Entry
@@ -73,38 +74,38 @@ func TestByHand(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []struct {
-		d             int
-		jaccard, self bool
+		d int
+		truth
 		found
 	}{
 		// By cosine 7 sentences are similar to the query, itself counted; by Jaccard 5.
-		{0, false, true, found{4, 4, 7}},
-		{0, false, false, found{3, 3, 6}},
-		{1, false, true, found{5, 5, 7}},
-		{2, false, true, found{9, 7, 7}},
-		{2, false, false, found{8, 6, 6}},
-		{5, false, true, found{9, 7, 7}},
-		{6, false, true, found{10, 7, 7}},
-		{0, true, true, found{4, 4, 5}},
-		{1, true, false, found{4, 4, 4}},
-		{2, true, true, found{9, 5, 5}},
+		{0, truth{self: true}, found{4, 4, 7}},
+		{0, truth{}, found{3, 3, 6}},
+		{1, truth{self: true}, found{5, 5, 7}},
+		{2, truth{self: true}, found{9, 7, 7}},
+		{2, truth{}, found{8, 6, 6}},
+		{5, truth{self: true}, found{9, 7, 7}},
+		{6, truth{self: true}, found{10, 7, 7}},
+		{0, truth{jaccard: true, self: true}, found{4, 4, 5}},
+		{1, truth{jaccard: true}, found{4, 4, 4}},
+		{2, truth{jaccard: true, self: true}, found{9, 5, 5}},
 	} {
-		if got := c.within(want.d, want.jaccard, want.self); got != want.found {
+		if got := c.within(want.d, want.truth); got != want.found {
 			t.Errorf("d = %d, Jaccard %v, self %v: %+v, want %+v", want.d, want.jaccard, want.self, got, want.found)
 		}
 	}
-	if f := c.within(2, false, false); f.precision() != 0.75 || f.recall() != 1 {
+	if f := c.within(2, truth{}); f.precision() != 0.75 || f.recall() != 1 {
 		t.Errorf("precision %g, recall %g", f.precision(), f.recall())
 	}
-	if f := c.within(0, true, false); f.precision() != 1 || f.recall() != 0.75 {
+	if f := c.within(0, truth{jaccard: true}); f.precision() != 1 || f.recall() != 0.75 {
 		t.Errorf("precision %g, recall %g", f.precision(), f.recall())
 	}
 	for recall, want := range map[float64]int{0.5: 0, 0.7: 1, 1: 2} {
-		if got := c.reaching(recall, false, true); got != want {
+		if got := c.reaching(recall, truth{self: true}); got != want {
 			t.Errorf("recall %g is reached at %d, want %d", recall, got, want)
 		}
 	}
-	if l := c.level("hand", "hand", "hand", 0.7, true); l.Candidates != 5 || l.Truth != 7 || l.Distance != 1 {
+	if l := c.level("hand", "hand", "hand", 0.7, truth{self: true}); l.Candidates != 5 || l.Truth != 7 || l.Distance != 1 {
 		t.Errorf("%+v", l)
 	}
 }
@@ -116,12 +117,13 @@ func TestQueries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := c.within(0, false, true), (found{9, 9, 15}); got != want {
+	if got, want := c.within(0, truth{self: true}), (found{9, 9, 15}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	p, m = byHand(t, 4)
-	if c, err = p.count(t.Context(), m); err != nil || c.within(0, false, false).recall() != 1 || c.within(0, false, false).precision() != 1 {
-		t.Errorf("%+v, %v", c.within(0, false, false), err)
+	if c, err = p.count(t.Context(), m); err != nil || c.within(0, truth{}).recall() != 1 ||
+		c.within(0, truth{}).precision() != 1 {
+		t.Errorf("%+v, %v", c.within(0, truth{}), err)
 	}
 }
 
@@ -172,13 +174,13 @@ func TestSearchIsComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, byJaccard := 0, 0
-	for q, list := range p.near {
-		want := map[near]bool{}
+	for q, list := range p.neighbours {
+		want := map[neighbour]bool{}
 		x := s.Sets[p.queries[q]]
 		for g, y := range s.Sets {
 			n := text.Intersection(x, y)
 			if 25*n*n >= 16*len(x)*len(y) {
-				want[near{uint32(g), 5*n >= 4*(len(x)+len(y)-n)}] = true
+				want[neighbour{uint32(g), 5*n >= 4*(len(x)+len(y)-n)}] = true
 			}
 		}
 		for _, n := range list {
@@ -226,7 +228,8 @@ func writeData(t *testing.T, names ...string) string {
 			for range 8 {
 				post = append(post, words[min(r.IntN(20), r.IntN(20))]+words[r.IntN(20)])
 			}
-			line, err := json.Marshal(map[string]any{"id": "1", "lang": "en", "created_at": 1_700_000_000, "text": strings.Join(post, " ")})
+			line, err := json.Marshal(map[string]any{"id": "1", "lang": "en", "created_at": 1_700_000_000,
+				"text": strings.Join(post, " ")})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -261,8 +264,8 @@ func compressor(t *testing.T, to io.Writer, name string) io.WriteCloser {
 	return w
 }
 
-// Every table comes out of small files, is written between its markers with its plot beside it, and is the same again from the models that
-// were kept.
+// Every table comes out of small files, is written between its markers with its plot beside it, and is the same again
+// from the models that were kept.
 func TestTables(t *testing.T) {
 	data := writeData(t, append(corpora, "pheme", "ag_news", "xwlb", "zhihu")...)
 	folder := t.TempDir()
@@ -270,7 +273,8 @@ func TestTables(t *testing.T) {
 		c := &eval.Config{Data: data, Quick: true, Seed: 1, Command: "refrain-lab eval", Folder: folder, Models: models}
 		got := map[string]string{}
 		for name, measure := range map[string]func(context.Context, *eval.Config) (*report.Report, error){
-			"table1": Table1, "table2": Table2, "table3": Table3, "table4": Table4, "fig4": Figure4, "fig5": Figure5, "fig7": Figure7, "fig8": Figure8, "solver": Solver,
+			"table1": Table1, "table2": Table2, "table3": Table3, "table4": Table4, "fig4": Figure4, "fig5": Figure5,
+			"fig7": Figure7, "fig8": Figure8, "solver": Solver,
 		} {
 			r, err := measure(t.Context(), c)
 			if err != nil {
@@ -288,7 +292,8 @@ func TestTables(t *testing.T) {
 			}
 			if strings.HasPrefix(name, "fig") {
 				svg, err := os.ReadFile(filepath.Join(folder, "eval-"+name+".svg"))
-				if err != nil || r.Plot != "eval-"+name+".svg" || strings.Count(string(svg), "<polyline") < 6 || strings.Contains(string(svg), "NaN") {
+				if err != nil || r.Plot != "eval-"+name+".svg" || strings.Count(string(svg), "<polyline") < 6 ||
+					strings.Contains(string(svg), "NaN") {
 					t.Errorf("%s: %v, %d bytes", name, err, len(svg))
 				}
 			}
@@ -334,7 +339,8 @@ func TestQuickOnRealData(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range r.Figures.([]Found) {
-		if f.Candidates < f.Queries || f.Truth[0].Recall < f.Truth[1].Recall || f.Truth[0].Recall <= 0 || f.Truth[0].Precision <= 0 {
+		if f.Candidates < f.Queries || f.Truth[0].Recall < f.Truth[1].Recall || f.Truth[0].Recall <= 0 ||
+			f.Truth[0].Precision <= 0 {
 			t.Errorf("%+v", f)
 		}
 	}

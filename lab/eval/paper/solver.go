@@ -31,8 +31,10 @@ func Solver(ctx context.Context, c *eval.Config) (*report.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := c.Report("solver", "The learner opt by λ: the interior-point method on the paper's problem, and candidates a sentence by d, self-matches counted (recall in brackets). m = 32, l = 2.", p.describe())
-	solved := report.Grid{Head: []string{"λ", "Newton steps", "greatest KKT residual", "greatest \\|y − l/m\\|", "objective, relaxed", "rounded", "bits of a signature"}}
+	r := c.Report("solver", "The learner opt by λ: the interior-point method on the paper's problem, and "+
+		"candidates a sentence by d, self-matches counted (recall in brackets). m = 32, l = 2.", p.describe())
+	solved := report.Grid{Head: []string{"λ", "Newton steps", "greatest KKT residual", "greatest \\|y − l/m\\|",
+		"objective, relaxed", "rounded", "bits of a signature"}}
 	by := report.Grid{Head: []string{"λ"}}
 	for d := range maxDistance + 1 {
 		by.Head = append(by.Head, fmt.Sprintf("d = %d", d))
@@ -50,7 +52,8 @@ func Solver(ctx context.Context, c *eval.Config) (*report.Report, error) {
 			label = "md5"
 			solved.Add(label, "", "", "", "", "", units.Three(f.Set))
 		} else {
-			solved.Add(label, f.Iterations, fmt.Sprintf("%.1e", f.Residual), fmt.Sprintf("%.2g", f.Spread), objective(f.Objective), objective(f.Rounded), units.Three(f.Set))
+			solved.Add(label, f.Iterations, fmt.Sprintf("%.1e", f.Residual), fmt.Sprintf("%.2g", f.Spread),
+				objective(f.Objective), objective(f.Rounded), units.Three(f.Set))
 		}
 		row := []any{label}
 		for _, x := range f.Found {
@@ -92,7 +95,7 @@ func (p *collection) solverFigure(ctx context.Context, c *eval.Config, lambda fl
 	for d := range maxDistance + 1 {
 		f.Found = append(f.Found, n.figure(p.name, p.name, t.Learner, d))
 	}
-	f.Set, f.Level = p.bitsSet(l.model), n.level(p.name, p.name, t.Learner, 0.995, true)
+	f.Set, f.Level = p.bitsSet(l.model), n.level(p.name, p.name, t.Learner, 0.995, truth{self: true})
 	return f, nil
 }
 

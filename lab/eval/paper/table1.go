@@ -20,8 +20,10 @@ type CorpusFigure struct {
 
 // Table1 says what is in the corpora.
 func Table1(ctx context.Context, c *eval.Config) (*report.Report, error) {
-	r := c.Report("table1", "The corpora: sentences of 4 units or more, words and, in Chinese, characters.", "the files named, of the shared data set")
-	g := report.Grid{Head: []string{"corpus", "file", "language", "what", "sentences", "distinct", "distinct units a sentence", "vocabulary"}}
+	r := c.Report("table1", "The corpora: sentences of 4 units or more, words and, in Chinese, characters.",
+		"the files named, of the shared data set")
+	g := report.Grid{Head: []string{"corpus", "file", "language", "what", "sentences", "distinct",
+		"distinct units a sentence", "vocabulary"}}
 	var all []CorpusFigure
 	for _, about := range corpus.All {
 		c.Now("reading %s", about.Name)
@@ -30,11 +32,13 @@ func Table1(ctx context.Context, c *eval.Config) (*report.Report, error) {
 			return nil, err
 		}
 		all = append(all, f)
-		g.Add(about.Name, "`"+about.File+"`", about.Language, about.Kind, units.Thousands(f.Sentences), units.Thousands(f.Distinct),
+		g.Add(about.Name, "`"+about.File+"`", about.Language, about.Kind, units.Thousands(f.Sentences),
+			units.Thousands(f.Distinct),
 			units.Three(f.Units), units.Thousands(f.Vocabulary))
 	}
 	r.Grids, r.Figures = []report.Grid{g}, all
-	r.Note("A sentence is its set of units: two with the same are not distinct. The paper's Table 1 has the same columns for TIPSTER, Twitter, ClueWeb09, Zhidao, Weibo and SogouT, of which we have none.")
+	r.Note("A sentence is its set of units: two with the same are not distinct. The paper's Table 1 has the same " +
+		"columns for TIPSTER, Twitter, ClueWeb09, Zhidao, Weibo and SogouT, of which we have none.")
 	return r, nil
 }
 

@@ -33,7 +33,7 @@ func (c *counts) figure(name, from, learner string, d int) Found {
 	f := Found{Corpus: name, Learner: learner, From: from, Distance: d, Queries: c.queries, Candidates: c.candidates[d]}
 	for _, jaccard := range []bool{false, true} {
 		for _, self := range []bool{true, false} {
-			w := c.within(d, jaccard, self)
+			w := c.within(d, truth{jaccard, self})
 			f.Truth = append(f.Truth, OfTruth{jaccard, self, w.precision(), w.recall()})
 		}
 	}
@@ -63,7 +63,8 @@ func Table2(ctx context.Context, c *eval.Config) (*report.Report, error) {
 			}
 		}
 		theirs := []published2{tipster, sogou}[i]
-		r.Grids = append(r.Grids, candidateGrid(p, by, &theirs), truthGrid(name, by, false, true, &theirs), truthGrid(name, by, false, false, nil), truthGrid(name, by, true, false, nil))
+		r.Grids = append(r.Grids, candidateGrid(p, by, &theirs), truthGrid(name, by, truth{self: true}, &theirs),
+			truthGrid(name, by, truth{}, nil), truthGrid(name, by, truth{jaccard: true}, nil))
 		data = append(data, p.describe())
 		c.Logf("table2: %s is done", name)
 	}
@@ -75,8 +76,10 @@ func Table2(ctx context.Context, c *eval.Config) (*report.Report, error) {
 }
 
 func candidateGrid(p *collection, by []*counts, theirs *published2) report.Grid {
-	g := report.Grid{Caption: fmt.Sprintf("**%s**: candidates of %s queries among %s sentences, self-matches counted; right, %s: of 2,000 among 1,000,000",
-		p.name, units.Thousands(len(p.queries)), units.Thousands(p.sentences.Len()), theirs.corpus), Head: append([]string{"d"}, learners...)}
+	g := report.Grid{Caption: fmt.Sprintf("**%s**: candidates of %s queries among %s sentences, self-matches "+
+		"counted; right, %s: of 2,000 among 1,000,000",
+		p.name, units.Thousands(len(p.queries)), units.Thousands(p.sentences.Len()), theirs.corpus),
+		Head: append([]string{"d"}, learners...)}
 	for _, learner := range learners[:3] {
 		g.Head = append(g.Head, theirs.corpus+" "+learner)
 	}
@@ -98,16 +101,17 @@ func candidateGrid(p *collection, by []*counts, theirs *published2) report.Grid 
 func ratio(a, b int) string { return units.Times(float64(a) / float64(max(1, b))) }
 
 // truthGrid has precision and recall by one kind of truth.
-func truthGrid(name string, by []*counts, jaccard, self bool, theirs *published2) report.Grid {
+func truthGrid(name string, by []*counts, t truth, theirs *published2) report.Grid {
 	kind, matches := "cosine", "without self-matches"
-	if jaccard {
+	if t.jaccard {
 		kind = "Jaccard"
 	}
-	if self {
+	if t.self {
 		matches = "self-matches counted"
 	}
-	first := by[0].within(0, jaccard, self)
-	g := report.Grid{Caption: fmt.Sprintf("**%s**, %s >= 0.8, %s: precision / recall; %s similar sentences", name, kind, matches, units.Thousands(first.all)),
+	first := by[0].within(0, t)
+	g := report.Grid{Caption: fmt.Sprintf("**%s**, %s >= 0.8, %s: precision / recall; %s similar sentences", name, kind,
+		matches, units.Thousands(first.all)),
 		Head: append([]string{"d"}, learners...)}
 	if theirs != nil {
 		g.Head = append(g.Head, theirs.corpus+" opt")
@@ -115,7 +119,7 @@ func truthGrid(name string, by []*counts, jaccard, self bool, theirs *published2
 	for d := range maxDistance + 1 {
 		row := []any{d}
 		for _, c := range by {
-			f := c.within(d, jaccard, self)
+			f := c.within(d, t)
 			row = append(row, fmt.Sprintf("%s / %.3f", units.Three(f.precision()), f.recall()))
 		}
 		if theirs != nil {
@@ -136,23 +140,25 @@ func (t *published2) truth(d int) string {
 // learningNotes say what the codes of some corpora are.
 func learningNotes(ctx context.Context, c *eval.Config, r *report.Report, names []string) error {
 	for _, name := range names {
-		said := []string{}
+		notes := []string{}
 		for _, learner := range learners[1:4] {
 			l, err := model(ctx, c, name, learner)
 			if err != nil {
 				return err
 			}
-			said = append(said, l.describe())
+			notes = append(notes, l.describe())
 		}
-		r.Note("%s: %s.", name, strings.Join(said, "; "))
+		r.Note("%s: %s.", name, strings.Join(notes, "; "))
 	}
-	r.Note("direct learns to have few candidates within the lossless radius at Jaccard 0.8, for which it states as few ones as do best: one here, so \"md5, l = 1\" stands beside it. Nothing in it aims at a fixed d.")
+	r.Note("direct learns to have few candidates within the lossless radius at Jaccard 0.8, for which it states as " +
+		"few ones as do best: one here, so \"md5, l = 1\" stands beside it. Nothing in it aims at a fixed d.")
 	return nil
 }
 
 // describe says what was learned.
 func (l *learned) describe() string {
-	s := fmt.Sprintf("%s-%d-%d, %s words from %s distinct sentences", l.model.Description().Learner, l.model.Bits(), l.model.Ones(),
+	s := fmt.Sprintf("%s-%d-%d, %s words from %s distinct sentences", l.model.Description().Learner,
+		l.model.Bits(), l.model.Ones(),
 		units.Thousands(l.report.Vocabulary), units.Thousands(l.report.Learning))
 	for _, m := range l.report.Merged {
 		if m.Chosen {

@@ -29,15 +29,16 @@ type Level struct {
 	Truth      float64 `json:"truth"`      // similar sentences a query
 }
 
-func (c *counts) level(name, from, learner string, wanted float64, self bool) Level {
-	d := c.reaching(wanted, false, self)
-	f, n := c.within(d, false, self), float64(max(1, c.queries))
-	return Level{name, learner, from, wanted, self, d, f.recall(), float64(f.candidates) / n, float64(f.all) / n}
+func (c *counts) level(name, from, learner string, recall float64, t truth) Level {
+	d := c.reaching(recall, t)
+	f, n := c.within(d, t), float64(max(1, c.queries))
+	return Level{name, learner, from, recall, t.self, d, f.recall(), float64(f.candidates) / n, float64(f.all) / n}
 }
 
 // Table3 gives the candidates of a sentence by recall.
 func Table3(ctx context.Context, c *eval.Config) (*report.Report, error) {
-	r := c.Report("table3", "Candidates a sentence at a recall, and (in brackets) the least d that reaches it: the paper's Table 3. m = 32, l = 2, cosine >= 0.8.", "")
+	r := c.Report("table3", "Candidates a sentence at a recall, and (in brackets) the least d that reaches it: the "+
+		"paper's Table 3. m = 32, l = 2, cosine >= 0.8.", "")
 	with := levelGrid("self-matches counted, as in the paper, it seems")
 	without := levelGrid("without self-matches")
 	var all []Level
@@ -49,7 +50,7 @@ func Table3(ctx context.Context, c *eval.Config) (*report.Report, error) {
 		}
 		data = append(data, p.describe())
 		for _, self := range []bool{true, false} {
-			rows, err := c3rows(ctx, c, name, self)
+			rows, err := c3rows(ctx, c, name, truth{self: self})
 			if err != nil {
 				return nil, err
 			}
@@ -71,21 +72,22 @@ func Table3(ctx context.Context, c *eval.Config) (*report.Report, error) {
 }
 
 // c3rows are the levels of a corpus, those of one level by learner side by side.
-func c3rows(ctx context.Context, c *eval.Config, name string, self bool) (rows []Level, err error) {
+func c3rows(ctx context.Context, c *eval.Config, name string, t truth) (rows []Level, err error) {
 	for _, level := range levels {
 		for _, learner := range learners {
 			n, err := counted(ctx, c, name, name, learner)
 			if err != nil {
 				return nil, err
 			}
-			rows = append(rows, n.level(name, name, learner, level.recall, self))
+			rows = append(rows, n.level(name, name, learner, level.recall, t))
 		}
 	}
 	return rows, nil
 }
 
 func levelGrid(caption string) report.Grid {
-	return report.Grid{Caption: "**Ours**, " + caption, Head: append(append([]string{"corpus", "recall", "similar"}, learners...), "md5 / opt", "md5 / direct")}
+	return report.Grid{Caption: "**Ours**, " + caption,
+		Head: append(append([]string{"corpus", "recall", "similar"}, learners...), "md5 / opt", "md5 / direct")}
 }
 
 func addLevels(g *report.Grid, rows []Level) {
@@ -101,10 +103,12 @@ func addLevels(g *report.Grid, rows []Level) {
 
 // publishedGrid is the paper's own Table 3.
 func publishedGrid() report.Grid {
-	g := report.Grid{Caption: "**The paper's**, 1,000,000 sentences each", Head: []string{"corpus", "recall (d)", "similar", "md5", "ner", "opt", "md5 / opt"}}
+	g := report.Grid{Caption: "**The paper's**, 1,000,000 sentences each",
+		Head: []string{"corpus", "recall (d)", "similar", "md5", "ner", "opt", "md5 / opt"}}
 	for _, p := range table3 {
 		for i, by := range p.candidates {
-			g.Add(p.corpus, p.recall[i], units.Three(p.truth), units.Three(by[0]), units.Three(by[1]), units.Three(by[2]), units.Times(by[0]/by[2]))
+			g.Add(p.corpus, p.recall[i], units.Three(p.truth), units.Three(by[0]), units.Three(by[1]), units.Three(by[2]),
+				units.Times(by[0]/by[2]))
 		}
 	}
 	return g

@@ -123,7 +123,8 @@ func TestSoundStreams(t *testing.T) {
 			t.Fatalf("%q, %v", names, err)
 		}
 		s := mustScan(t, dir, "sentences")
-		if s.Messages != messages || s.First != 1 || s.Last != messages || len(s.Missing)+len(s.Damage) > 0 || s.Clean != clean || s.Torn {
+		if s.Messages != messages || s.First != 1 || s.Last != messages || len(s.Missing)+len(s.Damage) > 0 ||
+			s.Clean != clean || s.Torn {
 			t.Errorf("%+v", s)
 		}
 		kv := mustScan(t, dir, "KV_state")
@@ -179,7 +180,8 @@ func TestEveryBit(t *testing.T) {
 				b[at] ^= 1 << (bit % 8)
 				mustWrite(t, path, b)
 				s := mustScan(t, dir, "sentences")
-				if lost := sequences(s.Missing); !slices.Equal(lost, []uint64{x.seq}) || len(s.Damage) != 1 || s.Damage[0].Offset != x.begin {
+				if lost := sequences(s.Missing); !slices.Equal(lost, []uint64{x.seq}) || len(s.Damage) != 1 ||
+					s.Damage[0].Offset != x.begin {
 					t.Errorf("record %d at %d of %d bytes, bit %d: lost %v, %+v", x.seq, x.begin, x.size, bit, lost, s.Damage)
 				}
 				b[at] ^= 1 << (bit % 8)
@@ -189,8 +191,8 @@ func TestEveryBit(t *testing.T) {
 	}
 }
 
-// has are the sequences that a server gives out, and how many it says are lost.
-func has(t *testing.T, dir string) (all []uint64, lost int64) {
+// scanAll returns the sequences that a server gives out, and how many it says are lost.
+func scanAll(t *testing.T, dir string) (all []uint64, lost int64) {
 	t.Helper()
 	s, x := mustStart(t, dir)
 	defer mustClose(t, s)
@@ -255,14 +257,15 @@ func TestRandomBits(t *testing.T) {
 			}
 		}
 		total += len(hit)
-		got, lost := has(t, dir)
+		got, lost := scanAll(t, dir)
 		if !slices.Equal(got, want) || lost != int64(len(hit)) {
-			t.Errorf("seed %d: %d of %d messages are there, %d said to be lost, %d were hit (%v)", seed, len(got), len(spans), lost, len(hit), hit)
+			t.Errorf("seed %d: %d of %d messages are there, %d said to be lost, %d were hit (%v)", seed, len(got), len(spans),
+				lost, len(hit), hit)
 		}
 		if s := mustScan(t, dir, "sentences"); len(s.Damage) > 0 {
 			t.Errorf("seed %d: still damaged: %+v", seed, s.Damage)
 		}
-		got, again := has(t, dir)
+		got, again := scanAll(t, dir)
 		if !slices.Equal(got, want) || again > lost || !hit[1] && !hit[6000] && again != lost {
 			t.Errorf("seed %d, second start: %d messages, %d said to be lost", seed, len(got), again)
 		}
@@ -316,7 +319,7 @@ func TestKilledInRepair(t *testing.T) {
 			half := slices.Clone(b)
 			copy(half[x.begin:x.begin+int64(written)], after[x.begin:])
 			mustWrite(t, path, half)
-			if got, lost := has(t, dir); len(got) != len(spans)-1 || slices.Contains(got, x.seq) || lost != 1 {
+			if got, lost := scanAll(t, dir); len(got) != len(spans)-1 || slices.Contains(got, x.seq) || lost != 1 {
 				t.Errorf("%d bytes written: %d messages, %d lost", written, len(got), lost)
 			}
 		}
@@ -412,7 +415,8 @@ func TestShiftedBlocks(t *testing.T) {
 		at := n % 2 * r.IntN(len(sound))
 		dir := t.TempDir()
 		mustCopy(t, dir, stopped)
-		mustWrite(t, filepath.Join(blocks.Dir(dir), "sentences", "msgs", "1.blk"), slices.Insert(slices.Clone(sound), at, noise(r, n)...))
+		mustWrite(t, filepath.Join(blocks.Dir(dir), "sentences", "msgs", "1.blk"),
+			slices.Insert(slices.Clone(sound), at, noise(r, n)...))
 		s := mustScan(t, dir, "sentences")
 		if err := s.Repair(filepath.Join(dir, "damaged")); err != nil {
 			t.Error(err)

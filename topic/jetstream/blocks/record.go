@@ -82,12 +82,12 @@ func (p *parser) frame(at int) (f frame, torn bool, why string) {
 	length := le.Uint32(b)
 	f.subject, f.withHeader = int(le.Uint16(b[20:])), length&hasHeader != 0
 	length &^= hasHeader
-	least := minRecord + f.subject
+	minLength := minRecord + f.subject
 	if f.withHeader {
-		least += 4
+		minLength += 4
 	}
 	switch {
-	case length > maxRecord || int(length) < least:
+	case length > maxRecord || int(length) < minLength:
 		return f, false, fmt.Sprintf("no record begins here (its length would be %d)", length)
 	case int(length) > len(b):
 		return f, true, "the file ends within a record"
@@ -141,12 +141,12 @@ func isHeader(b []byte, n int) bool {
 // leaves it some. A topic has the subjects NAME.PARTITION, a bucket $KV.BUCKET.KEY.
 func (p *parser) isSubject(subject []byte) bool {
 	last, ok := bytes.CutPrefix(subject, p.subjects)
-	least, greatest := byte('0'), byte('9')
+	low, high := byte('0'), byte('9')
 	if p.subjects[0] == '$' {
-		least, greatest = '!', '~'
+		low, high = '!', '~'
 	}
 	for _, c := range last {
-		ok = ok && least <= c && c <= greatest
+		ok = ok && low <= c && c <= high
 	}
 	return ok && len(last) > 0
 }

@@ -5,10 +5,10 @@
 // order trusts its index. Then such a record is left out when it is read, without a word too; it never expires, and what
 // comes after it neither; the write that should make room for another by removing it fails, and with it all later ones;
 // and in a key-value bucket a further value of its key holds the server in a loop. So whoever wants to know has to look
-// here, before the server does; and Repair leaves it nothing to stumble over.
+// here, before the server does; and Repair leaves it nothing that it would fail on.
 //
-// Streams are those of topic/jetstream: a topic, in which only limits remove messages, the oldest first, or a bucket KV_*,
-// in which a value replaces the one before.
+// Streams are those of topic/jetstream: a topic, in which only limits remove messages, the oldest first, or a bucket
+// KV_*, in which a value replaces the one before.
 package blocks
 
 import (
@@ -291,29 +291,44 @@ func (s *Stream) block(number int, newest bool) error {
 		case torn && newest && !exact && !s.Clean:
 			s.Torn = true
 		default:
-			s.addTail(&p, path, at, why, newest, exact, s.Records > whole)
+			s.addTail(&p, tail{path: path, at: at, why: why, newest: newest, exact: exact, others: s.Records > whole})
 		}
 		break
 	}
 	return nil
 }
 
-// addTail adds damage after which no whole record follows in a block. The server would cut it off. It is blanked where
-// enough is known of it: that there was one record, or that there are others in a block that another one follows, or up
-// to which sequence the index goes. Without, it may be what a power cut has left, or of a kind that is not known.
-func (s *Stream) addTail(p *parser, path string, at int, why string, newest, exact, others bool) {
-	d := s.damaged(path, int64(at), "%s", why)
-	s.observeBegin(p, at)
-	if size := len(p.block) - at; size < minRecord || size > maxRecord || !exact && !others || !exact && newest && !s.Clean {
-		if newest && !p.isNote(at) {
+// tail is damage after which no whole record follows in a block.
+type tail struct {
+	path   string
+	at     int // offset in the block
+	why    string
+	newest bool // the block is the last of the stream
+	exact  bool // the damage is one record, which ends with the file
+	others bool // the block has whole records before it
+}
+
+// addTail adds a tail. The server would cut it off. It is blanked where enough is known of it: that there was one record,
+// or that there are others in a block that another one follows, or up to which sequence the index goes. Without, it may
+// be what a power cut has left, or of a kind that is not known.
+func (s *Stream) addTail(p *parser, t tail) {
+	d := s.damaged(t.path, int64(t.at), "%s", t.why)
+	s.observeBegin(p, t.at)
+	if !s.isBlankable(len(p.block)-t.at, t) {
+		if t.newest && !p.isNote(t.at) {
 			s.end = s.highest() + 1
 		}
 		return
 	}
-	if d.until = int64(len(p.block)); newest {
-		d.last = s.lastSequence(p, at)
+	if d.until = int64(len(p.block)); t.newest {
+		d.last = s.lastSequence(p, t.at)
 		s.end = max(s.end, d.last)
 	}
+}
+
+// isBlankable reports whether enough is known of a tail of so many bytes.
+func (s *Stream) isBlankable(size int, t tail) bool {
+	return size >= minRecord && size <= maxRecord && (t.exact || t.others && (!t.newest || s.Clean))
 }
 
 // lastSequence is that of the damaged record which ends a stream. It is 0 where a message that is whole has it: an erased

@@ -107,7 +107,8 @@ func (p *peer) match() report {
 	}
 	lsh.Index()
 	k, l := lsh.Params()
-	r := report{Rows: p.rows, SecondsAdding: (busy() - begin).Seconds(), Note: fmt.Sprintf("%d hashes, %d bands of %d, a batch", p.hashes, l, k)}
+	r := report{Rows: p.rows, SecondsAdding: (busy() - begin).Seconds(),
+		Note: fmt.Sprintf("%d hashes, %d bands of %d, a batch", p.hashes, l, k)}
 	looking := busy()
 	for row := 0; row < p.rows; row += p.every {
 		if r.Looked%1000 == 0 && (busy()-begin).Seconds() > p.limit {

@@ -15,7 +15,7 @@ func (s *splitter) rows(rows []row) (left, right ball) {
 		s.centres = append(s.centres, rows[i].signature)
 		s.radii = append(s.radii, 0)
 	}
-	left, right = s.cut()
+	left, right = s.chooseCentres()
 	for i, r := range rows {
 		b := &left
 		if s.toSecond[i] {
@@ -34,7 +34,7 @@ func (s *splitter) balls(balls []ball) (left, right ball) {
 		s.centres = append(s.centres, balls[i].centre)
 		s.radii = append(s.radii, balls[i].radius)
 	}
-	left, right = s.cut()
+	left, right = s.chooseCentres()
 	for i, inner := range balls {
 		b := &left
 		if s.toSecond[i] {
@@ -48,8 +48,8 @@ func (s *splitter) balls(balls []ball) (left, right ball) {
 	return left, right
 }
 
-// cut chooses the two centres and says in toSecond which objects go to the second.
-func (s *splitter) cut() (left, right ball) {
+// chooseCentres chooses the two centres and says in toSecond which objects go to the second.
+func (s *splitter) chooseCentres() (left, right ball) {
 	s.measure()
 	best, first, second := 1<<10, 0, 1
 	for i := range s.centres {
@@ -60,7 +60,8 @@ func (s *splitter) cut() (left, right ball) {
 		}
 	}
 	s.assign(first, second)
-	return ball{centre: s.centres[first], rings: empty(), child: &node{}}, ball{centre: s.centres[second], rings: empty(), child: &node{}}
+	return ball{centre: s.centres[first], rings: empty(), child: &node{}},
+		ball{centre: s.centres[second], rings: empty(), child: &node{}}
 }
 
 func (s *splitter) measure() {

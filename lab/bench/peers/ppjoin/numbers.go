@@ -57,9 +57,9 @@ func (n *numbers) find(id uint64) uint64 {
 }
 
 // resize makes room for at least so many slots: a power of two.
-func (n *numbers) resize(least int) {
+func (n *numbers) resize(minSlots int) {
 	old := n.slots
-	log := bits.Len(uint(least - 1))
+	log := bits.Len(uint(minSlots - 1))
 	n.slots, n.shift = make([]slot, 1<<log), 64-log
 	for _, s := range old {
 		if s.number != 0 {

@@ -35,7 +35,7 @@ type Join struct {
 
 // candidateState is what the search at hand knows of an earlier record.
 type candidateState struct {
-	search uint32 // that met it last
+	search uint32 // that saw it last
 	common uint32 // tokens both prefixes share so far; 0: it cannot reach the threshold any more
 }
 

@@ -10,7 +10,8 @@ import (
 	"refrain/text"
 )
 
-var thresholds = []text.Threshold{{Num: 1, Den: 10}, {Num: 1, Den: 3}, {Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 2, Den: 3}, {Num: 4, Den: 5}, {Num: 9, Den: 10}, {Num: 1, Den: 1}}
+var thresholds = []text.Threshold{{Num: 1, Den: 10}, {Num: 1, Den: 3}, {Num: 1, Den: 2}, {Num: 3, Den: 5},
+	{Num: 2, Den: 3}, {Num: 4, Den: 5}, {Num: 9, Den: 10}, {Num: 1, Den: 1}}
 
 // TestAgainstBruteForce compares what a join finds with the definition, for every threshold and with all, some and
 // none of the tokens ordered up front.

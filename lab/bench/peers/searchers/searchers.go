@@ -25,13 +25,17 @@ type Searcher interface {
 func All() (all []Named) {
 	kernels := hamming.Kernels()
 	reference, best := kernels[0], kernels[len(kernels)-1]
-	all = append(all, Named{"plain Go", "one query a pass", func([]uint32) Searcher { return &scan{kernel: reference, block: 1} }})
+	all = append(all, Named{"plain Go", "one query a pass",
+		func([]uint32) Searcher { return &scan{kernel: reference, block: 1} }})
 	if best.Name != reference.Name {
-		all = append(all, Named{"hamming." + best.Name, "one query a pass", func([]uint32) Searcher { return &scan{kernel: best, block: 1} }})
+		all = append(all, Named{"hamming." + best.Name, "one query a pass",
+			func([]uint32) Searcher { return &scan{kernel: best, block: 1} }})
 	}
 	return append(all,
-		Named{"hamming." + best.Name + ", blocks", "64 queries a pass", func([]uint32) Searcher { return &scan{kernel: best, block: 64} }},
-		Named{"PM-Tree", "20 pivots, pages of 2,048 bytes, building apart", func(sample []uint32) Searcher { return &tree{Tree: pmtree.New(sample)} }},
+		Named{"hamming." + best.Name + ", blocks", "64 queries a pass",
+			func([]uint32) Searcher { return &scan{kernel: best, block: 64} }},
+		Named{"PM-Tree", "20 pivots, pages of 2,048 bytes, building apart",
+			func(sample []uint32) Searcher { return &tree{Tree: pmtree.New(sample)} }},
 	)
 }
 
@@ -144,7 +148,8 @@ func EvenRows(rows, n int) (taken []int) {
 }
 
 // Measure lets a Searcher grow and searches it at every size, several times; once where that takes more than 2 s.
-func Measure(ctx context.Context, s Searcher, codes, queries []uint32, sizes []int, radius, runs int) (cells []Cell, err error) {
+func Measure(ctx context.Context, s Searcher, codes, queries []uint32, sizes []int, radius,
+	runs int) (cells []Cell, err error) {
 	before := 0
 	for _, size := range sizes {
 		if ctx.Err() != nil {

@@ -15,8 +15,8 @@ import (
 
 // Windows are the engines of the window. They answer another question than the columns above, which all rows within a
 // radius are: which rows reach a threshold of Jaccard, none left out, each verified. set gives the token ids of a row,
-// ascending; asked are the rows that are looked up.
-func Windows(t text.Threshold, set func(row int) []uint64, asked []int) (all []Named, err error) {
+// ascending; queries are the rows that are looked up.
+func Windows(t text.Threshold, set func(row int) []uint64, queries []int) (all []Named, err error) {
 	model, err := hashcodes.NewMD5(64, 1)
 	if err != nil {
 		return nil, err
@@ -33,10 +33,11 @@ func Windows(t text.Threshold, set func(row int) []uint64, asked []int) (all []N
 			return nil, err
 		}
 		w := &window{Detector: d, set: set}
-		for _, row := range asked {
+		for _, row := range queries {
 			w.expected = append(w.expected, RowSentence(row, set(row)))
 		}
-		all = append(all, Named{e.name, "another question: all rows that reach the threshold, none lost, each verified; 64-bit signatures, 64 queries at once",
+		all = append(all, Named{e.name, "another question: all rows that reach the threshold, none lost, each " +
+			"verified; 64-bit signatures, 64 queries at once",
 			func([]uint32) Searcher { return w }})
 	}
 	return all, nil
@@ -57,7 +58,8 @@ type window struct {
 // RowSentence makes a row the sentence of a post of its own, a millisecond after the row before.
 func RowSentence(row int, set []uint64) *feed.Sentence {
 	return &feed.Sentence{
-		Source: "bench", Post: strconv.Itoa(row), Time: firstTime + feed.Time(row), Tokens: set, Group: feed.GroupHash(set), Coverage: 1,
+		Source: "bench", Post: strconv.Itoa(row), Time: firstTime + feed.Time(row), Tokens: set,
+		Group: feed.GroupHash(set), Coverage: 1,
 	}
 }
 

@@ -15,17 +15,17 @@ import (
 func TestRejectionsDoNotFloodTheLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log strings.Builder
-		n := newNoting(slog.New(slog.NewTextHandler(&log, nil)))
+		n := newPostLog(slog.New(slog.NewTextHandler(&log, nil)))
 		one := &ingest.Batch{Rejected: []ingest.Rejection{{Location: "line 1", Reason: "no post"}}}
-		many := &ingest.Batch{Rejected: make([]ingest.Rejection, 1000), Notes: make([]ingest.Note, 1000)}
+		large := &ingest.Batch{Rejected: make([]ingest.Rejection, 1000), Notes: make([]ingest.Note, 1000)}
 		for range 5000 {
 			n.batch(one)
 		}
 		for range 10 {
-			n.batch(many)
+			n.batch(large)
 		}
-		if lines := strings.Count(log.String(), "\n"); lines != notedAtOnce {
-			t.Errorf("%d lines at once, want %d", lines, notedAtOnce)
+		if lines := strings.Count(log.String(), "\n"); lines != postLineBurst {
+			t.Errorf("%d lines at once, want %d", lines, postLineBurst)
 		}
 		log.Reset()
 		time.Sleep(time.Second)

@@ -21,9 +21,9 @@ const postOverhead = 512
 // for bodies.
 const answersShare = 4
 
-// room is what one upload holds of Config.UploadBytes, which all uploads share: of its body what is not durable yet, or
-// of its answer. It may be used by several goroutines.
-type room struct {
+// reservation is what one upload holds of Config.UploadBytes, which all uploads share: of its body what is not durable
+// yet, or of its answer. It may be used by several goroutines.
+type reservation struct {
 	shared *semaphore.Weighted
 	free   int64
 
@@ -32,10 +32,12 @@ type room struct {
 	charged int64 // of shared: what is held beyond free
 }
 
-func newRoom(shared *semaphore.Weighted, free int64) *room { return &room{shared: shared, free: free} }
+func newReservation(shared *semaphore.Weighted, free int64) *reservation {
+	return &reservation{shared: shared, free: free}
+}
 
 // tryAdd holds n bytes more, if there is room for them now.
-func (r *room) tryAdd(n int64) bool {
+func (r *reservation) tryAdd(n int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	more := r.missing(n)
@@ -47,10 +49,10 @@ func (r *room) tryAdd(n int64) bool {
 }
 
 // missing is what has to be charged for n bytes more.
-func (r *room) missing(n int64) int64 { return max(0, r.held+n-r.free-r.charged) }
+func (r *reservation) missing(n int64) int64 { return max(0, r.held+n-r.free-r.charged) }
 
 // add waits until there is room.
-func (r *room) add(ctx context.Context, n int64) error {
+func (r *reservation) add(ctx context.Context, n int64) error {
 	r.mu.Lock()
 	more := r.missing(n) // less, once batches are acknowledged meanwhile: remove gives back what is too much
 	r.mu.Unlock()
@@ -66,12 +68,12 @@ func (r *room) add(ctx context.Context, n int64) error {
 }
 
 // remove holds n bytes less.
-func (r *room) remove(n int64) {
+func (r *reservation) remove(n int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.held -= n
-	if less := r.charged - max(0, r.held-r.free); less > 0 {
-		r.shared.Release(less)
-		r.charged -= less
+	if excess := r.charged - max(0, r.held-r.free); excess > 0 {
+		r.shared.Release(excess)
+		r.charged -= excess
 	}
 }
