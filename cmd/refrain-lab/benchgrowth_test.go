@@ -38,7 +38,7 @@ func TestBenchGrowthInterrupted(t *testing.T) {
 	var out bytes.Buffer
 	errs := cancelAt{about: " 3,000 rows: ", cancel: cancel}
 	m := Main{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs}
-	status := m.Run(ctx, []string{"bench", "growth", "--rows", "3000,9000", "--engines", "prefix", "--lookups", "100", "--write", path})
+	status := m.Run(ctx, []string{"bench", "growth", "--rows", "3000,9000", "--engines", "prefix", "--write", path})
 	if status != cli.ExitFailure || !strings.Contains(errs.String(), "interrupted") {
 		t.Errorf("status %d: %s", status, errs.String())
 	}

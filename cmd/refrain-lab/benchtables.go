@@ -17,8 +17,8 @@ import (
 // benchTables are the list of what exists, in the order in which all measures them.
 func benchTables() []benchTable {
 	return []benchTable{
-		benchKernels(), benchGPU(), benchTable5(), benchMatch(), benchLikeness(), benchGrowth(), benchEngines(), benchMemory(), benchStages(), benchDetect(),
-		benchLatency(), benchFlood(), benchSwap(),
+		benchKernels(), benchGPU(), benchTable5(), benchMatch(), benchLikeness(), benchGrowth(), benchEngines(),
+		benchMemory(), benchStages(), benchDetect(), benchLatency(), benchFlood(), benchSwap(),
 	}
 }
 
@@ -96,7 +96,8 @@ func benchMatch() benchTable {
 func benchLikeness() benchTable {
 	t := benchTable{
 		command: &cobra.Command{
-			Use: "likeness", Short: "Made-up sentences against real ones: lists, candidates and time of a look-up", Args: cli.AtMost(0, "none"),
+			Use: "likeness", Short: "Made-up sentences against real ones: lists, candidates and time of a look-up",
+			Args: cli.AtMost(0, "none"),
 		},
 		narrow:  []string{"rows", "thresholds"},
 	}

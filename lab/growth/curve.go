@@ -5,8 +5,8 @@ import (
 	"sort"
 )
 
-// Curve is how frequent tokens are, the most frequent first: Zipf's law, as it is measured up to a rank and as a power beyond.
-// The power decides how many tokens there are in so many sentences: Heaps' law, with the exponent 1/Tail.
+// Curve is how frequent tokens are, the most frequent first: Zipf's law, as it is measured up to a rank and as a power
+// beyond. The power decides how many tokens there are in so many sentences: Heaps' law, with the exponent 1/Tail.
 type Curve struct {
 	Ranks  []int     `json:"ranks"`  // from 1 on, ascending
 	Shares []float64 `json:"shares"` // of all tokens, of the one at that rank; between two ranks a power

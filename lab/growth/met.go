@@ -7,9 +7,10 @@ import (
 	"refrain/text"
 )
 
-// Met is how many entries of a size that fits a look-up meets, on the average, in an index whose keys are so many tokens, one
-// or two: an exact one posts a sentence under those of its rarest tokens, one more of them than must differ for each token of
-// a key. The rows asked, in ascending order, are looked up, and the others posted. Tokens are numbers below so many.
+// Met is how many entries of a size that fits a look-up meets, on the average, in an index whose keys are so many
+// tokens, one or two: an exact one posts a sentence under those of its rarest tokens, one more of them than must differ
+// for each token of a key. The rows asked, in ascending order, are looked up, and the others posted. Tokens are numbers
+// below so many.
 func Met(rows [][]uint32, asked []int, tokens int, t text.Threshold, keyTokens int) float64 {
 	m := meter{threshold: t, keyTokens: keyTokens, frequency: make([]uint32, tokens), entries: map[uint64]*sizeCounts{}}
 	isAsked := make([]bool, len(rows))

@@ -32,14 +32,15 @@ type Component struct {
 	Templates Templates `json:"templates"` // sentences made of a text that comes again and again
 }
 
-// Copies are sentences made of an earlier one of their component, a few or many sentences back: any distance is as likely as
-// twice that.
+// Copies are sentences made of an earlier one of their component, a few or many sentences back: any distance is as
+// likely as twice that.
 type Copies struct {
 	Share float64 `json:"share"` // of the sentences
 	Keep  float64 `json:"keep"`  // share of the tokens that they keep
 }
 
-// Topics are texts that sentences are made of for some time: the newest most of all, one four times as far back half as often.
+// Topics are texts that sentences are made of for some time: the newest most of all, one four times as far back half as
+// often.
 type Topics struct {
 	Copies
 	Every float64 `json:"every"` // sentences after which there is a new one

@@ -8,12 +8,12 @@ import (
 
 // Stream makes up sentences, one after the other. It is not safe for concurrent use.
 type Stream struct {
-	model *Model
-	parts []*part
-	row   int
-	key   uint64
-	sizes []float64 // shares of the components of the slice at hand, added up
-	slice int
+	model  *Model
+	row    int
+	key    uint64
+	parts  []*part
+	slice  int
+	shares []float64 // of the components, of the slice at hand, added up
 }
 
 // part is a component at work.
@@ -26,7 +26,7 @@ type part struct {
 	global []uint32 // of the head: rank in the script, by rank in the component
 	sizes  []float64
 	n      uint64 // sentences made so far
-	small  int
+	small  int    // the least size
 }
 
 // script is the tokens that components share.
@@ -54,15 +54,7 @@ func New(m *Model, seed uint64) *Stream {
 	scripts := map[string]*script{}
 	for i := range m.Components {
 		c := &m.Components[i]
-		p := &part{Component: c, key: keyed(seed, 2, uint64(i)).state, own: keyed(seed, 3, uint64(i)).state, draws: c.Curve.draws()}
-		p.global = permutation(keyed(seed, 4, uint64(i)), c.Spread)
-		p.sizes = sums(c.Sizes)
-		for n, share := range c.Sizes {
-			if share > 0 {
-				p.small = n
-				break
-			}
-		}
+		p := newPart(c, seed, uint64(i))
 		s.parts = append(s.parts, p)
 		if scripts[c.Script] == nil {
 			scripts[c.Script] = &script{key: keyed(seed, 5, uint64(len(scripts))).state}
@@ -73,6 +65,14 @@ func New(m *Model, seed uint64) *Stream {
 		sc.draws = s.together(name)
 	}
 	return s
+}
+
+func newPart(c *Component, seed, i uint64) *part {
+	return &part{
+		Component: c, key: keyed(seed, 2, i).state, own: keyed(seed, 3, i).state,
+		draws: c.Curve.draws(), global: permutation(keyed(seed, 4, i), c.Spread),
+		sizes: sums(c.Sizes), small: slices.IndexFunc(c.Sizes, func(share float64) bool { return share > 0 }),
+	}
 }
 
 // together are the ranks of a script, of all its components.
@@ -138,17 +138,7 @@ func permutation(r random, spread float64) []uint32 {
 
 // Next appends the token ids of the next sentence, ascending. component is the place of its component in the model.
 func (s *Stream) Next(dst []uint64) (set []uint64, component int) {
-	if slice := s.row / s.model.SliceRows; slice != s.slice {
-		s.slice = slice
-		s.sizes = s.sizes[:0]
-		for _, p := range s.parts {
-			s.sizes = append(s.sizes, p.Shares[slice%len(p.Shares)])
-		}
-		s.sizes = sums(s.sizes)
-	}
-	r := keyed(s.key, uint64(s.row))
-	component = pick(s.sizes, r.float())
-	s.row++
+	component = s.component()
 	p := s.parts[component]
 	p.n++
 	var room [64]token
@@ -159,6 +149,20 @@ func (s *Stream) Next(dst []uint64) (set []uint64, component int) {
 	}
 	slices.Sort(dst[begin:])
 	return dst, component
+}
+
+// component is that of the next row.
+func (s *Stream) component() int {
+	if slice := s.row / s.model.SliceRows; slice != s.slice {
+		s.slice, s.shares = slice, nil
+		for _, p := range s.parts {
+			s.shares = append(s.shares, p.Shares[slice%len(p.Shares)])
+		}
+		s.shares = sums(s.shares)
+	}
+	r := keyed(s.key, uint64(s.row))
+	s.row++
+	return pick(s.shares, r.float())
 }
 
 // name is the id of a token.
@@ -220,7 +224,6 @@ func (p *part) change(tokens []token, r *random, keep float64) []token {
 	}
 	n = max(n, p.small)
 	if len(left) == len(tokens) && n <= len(tokens) {
-		n = max(n, p.small)
 		i := r.intn(len(left))
 		left[i] = left[len(left)-1]
 		left = left[:len(left)-1]

@@ -152,7 +152,9 @@ func growthReport(r *report.Report, all []GrowthFigure, o *GrowthOptions) *repor
 }
 
 // grow measures one engine at one threshold.
-func (c *Config) grow(ctx context.Context, t text.Threshold, engine string, o *GrowthOptions) (figures []GrowthFigure, err error) {
+func (c *Config) grow(
+	ctx context.Context, t text.Threshold, engine string, o *GrowthOptions,
+) (figures []GrowthFigure, err error) {
 	debug.FreeOSMemory()
 	last := o.Rows[len(o.Rows)-1] + o.Lookups
 	g := growthRun{stream: growth.NewDistinct(growth.New(growth.Fitted(), o.Seed), last)}

@@ -122,7 +122,9 @@ func TestLikeness(t *testing.T) {
 }
 
 // minLikeness are least ratios of made up and real, and of real and made up.
-var minLikeness = map[string]float64{"entries with keys of one token": .8, "entries with keys of two": .65, "candidates": .65}
+var minLikeness = map[string]float64{
+	"entries with keys of one token": .8, "entries with keys of two": .65, "candidates": .65,
+}
 
 // TestLikenessOfFew runs the table on small posts.
 func TestLikenessOfFew(t *testing.T) {

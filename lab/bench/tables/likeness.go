@@ -38,7 +38,8 @@ func QuickLikeness() LikenessOptions {
 }
 
 func (o *LikenessOptions) validate() error {
-	return errors.Join(wantPositive("rows", o.Rows...), wantSome("thresholds", o.Thresholds), wantPositive("lookups", o.Lookups))
+	return errors.Join(wantPositive("rows", o.Rows...), wantSome("thresholds", o.Thresholds),
+		wantPositive("lookups", o.Lookups))
 }
 
 // LikenessFigure is a size at a threshold: what a look-up costs among real sentences, and among made-up ones.

@@ -13,7 +13,10 @@ const sliceRows = 50_000
 
 // begin fits what can be read off: sizes, shares, the law of the tokens.
 func begin(real *collection) *growth.Model {
-	m := &growth.Model{SliceRows: sliceRows, Command: "go run ./lab/growth/fit", Data: "stream/*.jsonl*, distinct sentences mixed in proportion"}
+	m := &growth.Model{
+		SliceRows: sliceRows, Command: "go run ./lab/growth/fit",
+		Data: "stream/*.jsonl*, distinct sentences mixed in proportion",
+	}
 	slicesOf := (len(real.of) + sliceRows/2) / sliceRows
 	for part, name := range real.parts {
 		_, script, _ := strings.Cut(name, "/")

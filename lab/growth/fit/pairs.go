@@ -11,22 +11,25 @@ import (
 
 // pairStats say how sentences of a component go together, a sentence on the average.
 type pairStats struct {
-	vocabulary  float64
-	near, close [3]float64 // pairs by Jaccard: from .4, from .6, from .8; with a sentence not far away, and far away
-	keys        [2]float64 // entries met with keys of two tokens, of a size that fits, at .8 and .6
-	lists       [2]float64 // with keys of one
+	vocabulary float64
+	near, far  [3]float64 // pairs by Jaccard: from .4, from .6, from .8; with a sentence not far away, and far away
+	keys       [2]float64 // entries met with keys of two tokens, of a size that fits, at .8 and .6
+	lists      [2]float64 // with keys of one
 }
 
 func (s *pairStats) String() string {
-	return fmt.Sprintf("vocabulary %.0f near %.3f close %.3f keys %.2f lists %.1f", s.vocabulary, s.near, s.close, s.keys, s.lists)
+	return fmt.Sprintf("vocabulary %.0f near %.3f far %.3f keys %.2f lists %.1f", s.vocabulary, s.near, s.far, s.keys, s.lists)
 }
+
+// topical is how many of the pairs that are near and between 0.4 and 0.8 are above 0.6, as a ratio.
+func (s *pairStats) topical() float64 { return (s.near[1] - s.near[2]) / (s.near[0] - s.near[1]) }
 
 // distance is how far made-up sentences are from the real ones: the sum of the squared logarithms of what is measured.
 func (s *pairStats) distance(made *pairStats) (sum float64) {
 	add := func(real, made float64) { sum += math.Pow(math.Log((made+.01)/(real+.01)), 2) }
 	for i := range s.near {
 		add(s.near[i], made.near[i])
-		add(s.close[i], made.close[i])
+		add(s.far[i], made.far[i])
 	}
 	for i := range s.keys {
 		add(s.keys[i], made.keys[i])
@@ -70,15 +73,15 @@ func measure(rows [][]uint32) *pairStats {
 	return s
 }
 
-// measureBoth is the geometric mean of what is measured of all rows and of the first eighth: what grows with the rows should do
-// so at the right pace.
+// measureBoth is the geometric mean of what is measured of all rows and of the first eighth: what grows with the rows
+// should do so at the right pace.
 func measureBoth(rows [][]uint32) *pairStats {
 	s, few := measure(rows), measure(rows[:len(rows)/8])
 	both := func(a *float64, b float64) { *a = math.Sqrt(max(*a, 1e-4) * max(b, 1e-4)) }
 	both(&s.vocabulary, few.vocabulary)
 	for i := range s.near {
 		both(&s.near[i], few.near[i])
-		both(&s.close[i], few.close[i])
+		both(&s.far[i], few.far[i])
 	}
 	for i := range s.keys {
 		both(&s.keys[i], few.keys[i])
@@ -103,8 +106,8 @@ func listsOf(c *collection, rows, parts int) (met []float64) {
 	return met
 }
 
-// alike is the number of pairs of 0.8 and more that a sentence makes among the first rows of all: the geometric mean of what it
-// is in small and in large windows, since it goes up and down in the course of a feed.
+// alike is the number of pairs of 0.8 and more that a sentence makes among the first rows of all: the geometric mean of
+// what it is in small and in large windows, since it goes up and down in the course of a feed.
 func alike(c *collection) float64 {
 	product := 1.0
 	for _, rows := range alikeRows {
@@ -117,7 +120,7 @@ func alike(c *collection) float64 {
 		}
 		var s pairStats
 		s.similar(sets, df, alikeAsked)
-		product *= s.near[2] + s.close[2]
+		product *= s.near[2] + s.far[2]
 	}
 	return math.Sqrt(product)
 }
@@ -158,7 +161,7 @@ func (s *pairStats) similar(rows [][]uint32, df []uint32, asked int) {
 			if int(r) == row || jaccard < .4 {
 				continue
 			}
-			at := &s.close
+			at := &s.far
 			if int(math.Abs(float64(int(r)-row))) < len(rows)/isNear {
 				at = &s.near
 			}

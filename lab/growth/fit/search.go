@@ -25,7 +25,8 @@ func fitPart(ctx context.Context, m *growth.Model, real *collection, part, round
 		}
 		made := makeUp(m, part, min(len(rows), maxRows))
 		got := measureBoth(made)
-		say("  made up %s\n    %.4g %+v %+v %+v %+v tail %.4g", got, c.Together, c.Copies, c.Echoes, c.Topics, c.Templates, c.Curve.Tail)
+		say("  made up %s\n    %.4g %+v %+v %+v %+v tail %.4g",
+			got, c.Together, c.Copies, c.Echoes, c.Topics, c.Templates, c.Curve.Tail)
 		if d := want.distance(got); d < nearest {
 			nearest, best = d, *c
 			best.Curve.Shares = slices.Clone(c.Curve.Shares)
@@ -37,9 +38,9 @@ func fitPart(ctx context.Context, m *growth.Model, real *collection, part, round
 		c.Copies.Share = round(min(.3, c.Copies.Share*ratio(want.near[2], got.near[2], .7)))
 		c.Echoes.Share = round(min(.35, max(.01, c.Echoes.Share*ratio(want.lists[1], got.lists[1], 1.5))))
 		c.Topics.Every = round(max(1, c.Topics.Every*ratio(want.near[0]-want.near[1], got.near[0]-got.near[1], .8)))
-		c.Topics.Keep = kept(c.Topics.Keep, (want.near[1]-want.near[2])/(want.near[0]-want.near[1]), (got.near[1]-got.near[2])/(got.near[0]-got.near[1]))
-		c.Templates.Offset = round(max(1, c.Templates.Offset/ratio(want.close[0], got.close[0], .8)))
-		c.Templates.Keep = kept(c.Templates.Keep, want.close[1]/want.close[0], got.close[1]/got.close[0])
+		c.Topics.Keep = kept(c.Topics.Keep, want.topical(), got.topical())
+		c.Templates.Offset = round(max(1, c.Templates.Offset/ratio(want.far[0], got.far[0], .8)))
+		c.Templates.Keep = kept(c.Templates.Keep, want.far[1]/want.far[0], got.far[1]/got.far[0])
 		factor *= ratio(want.vocabulary, got.vocabulary, .7)
 		adjust(c, curve, made, factor)
 	}
@@ -66,7 +67,8 @@ func adjust(c *growth.Component, want growth.Curve, made [][]uint32, factor floa
 	c.Curve.Tail = round(1 + (want.Tail-1)/factor)
 }
 
-// kept changes the share of kept tokens so that a ratio of pairs that are nearer to pairs that are less near becomes the real one.
+// kept changes the share of kept tokens so that a ratio of pairs that are nearer to pairs that are less near becomes the
+// real one.
 func kept(keep, want, got float64) float64 {
 	return round(1 - min(.42, max(.05, (1-keep)*ratio(got, want, .25))))
 }
