@@ -2,6 +2,8 @@
 //
 // What the answers are made of comes in as small interfaces and handlers; routes.go lists the routes, and
 // openapi.yaml describes them. Every JSON that is answered is a struct, which a test compares with its schema there.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package api
 
 import (

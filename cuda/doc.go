@@ -19,6 +19,8 @@
 //
 // The kernels are the .cu files of this folder, the .ptx files beside them what the driver compiles for its GPU;
 // docs/design/0006-cuda.md says why they are as they are.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package cuda
 
 //go:generate ./generate

@@ -5,6 +5,8 @@
 // quote, merge, misspell and tag what was posted, and now and then a campaign puts one text into many
 // accounts within minutes. Every post comes with its Truth: what was done, to which sentences of which posts.
 // The same seed gives the same feed.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package demo
 
 import (

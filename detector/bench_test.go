@@ -36,9 +36,9 @@ func realSentences(b *testing.B, posts int) []feed.Sentence {
 	return all
 }
 
-func mustDetector(b *testing.B, engine detector.Engine, threshold text.Threshold) *detector.Detector {
+func mustDetector(b *testing.B, engine detector.Engine, threshold text.Threshold) *detector.Partition {
 	b.Helper()
-	d, err := detector.New(detector.Config{
+	d, err := detector.NewPartition(detector.Config{
 		Threshold: threshold, Span: 87600 * time.Hour, Lateness: 5 * time.Minute, Model: mustModel(b, 64, 1), Engine: engine,
 	})
 	if err != nil {
@@ -53,7 +53,7 @@ func BenchmarkInsert(b *testing.B) {
 	for name, engine := range engines {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
-			var d *detector.Detector
+			var d *detector.Partition
 			for i := 0; b.Loop(); i++ {
 				if i%len(all) == 0 {
 					b.StopTimer()

@@ -177,7 +177,7 @@ func TestExpiryLosesNothing(t *testing.T) {
 				cfg := drawConfig(r, t)
 				cfg.Engine, cfg.Lateness = engine, 2*time.Second
 				all := jitter(r, randomFeed(r), cfg.Lateness)
-				d, err := detector.New(cfg)
+				d, err := detector.NewPartition(cfg)
 				if err != nil {
 					r.Fatal(err)
 				}

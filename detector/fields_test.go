@@ -93,7 +93,7 @@ func TestFieldsSurviveTime(t *testing.T) {
 			cfg.Span, cfg.Lateness, cfg.Engine = 1000*time.Second, 100*time.Second, engine
 			all := longFeed()
 			want := newSentencesByKey(all)
-			d, err := detector.New(cfg)
+			d, err := detector.NewPartition(cfg)
 			if err != nil {
 				t.Fatal(err)
 			}

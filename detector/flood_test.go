@@ -60,11 +60,11 @@ func TestLimits(t *testing.T) {
 				limited.MaxMatches = rapid.IntRange(1, 20).Draw(r, "max matches")
 				limited.Flood = rapid.IntRange(1, limited.MaxMatches).Draw(r, "flood")
 				limited.MaxLater, limited.FloodLater = limited.MaxMatches, limited.Flood
-				d, err := detector.New(cfg)
+				d, err := detector.NewPartition(cfg)
 				if err != nil {
 					r.Fatal(err)
 				}
-				l, err := detector.New(limited)
+				l, err := detector.NewPartition(limited)
 				if err != nil {
 					r.Fatal(err)
 				}
@@ -162,7 +162,7 @@ func TestLaterOccurrencesAreLimited(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			cfg := detector.Default()
 			cfg.Span, cfg.MaxLater, cfg.FloodLater = time.Hour, limit, flood
-			d, err := detector.New(cfg)
+			d, err := detector.NewPartition(cfg)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -10,53 +10,53 @@ import (
 // EachMatch calls found for every pair that x makes with a row of the window: (x, group of the row) where the row is
 // earlier, (row, group of x) where it is later. Whether x itself is in the window makes no difference. A pair may be
 // reported again by the look-up of its other sentence: same id. The match is found's until it returns.
-func (d *Detector) EachMatch(x *feed.Sentence, found func(*feed.Match)) { d.lookup(x, false, found) }
+func (p *Partition) EachMatch(x *feed.Sentence, found func(*feed.Match)) { p.lookup(x, false, found) }
 
 // EachNewMatch is EachMatch without the matches that an earlier call has reported. That needs a feed in which every
 // sentence is looked up and inserted in one order, before or after its look-up, and none is looked up without
 // those before it. Two versions of a post that share a sentence share its events too: those may come twice, and
 // so may the events of a redelivery so late that the window knows it no more.
-func (d *Detector) EachNewMatch(x *feed.Sentence, found func(*feed.Match)) { d.lookup(x, true, found) }
+func (p *Partition) EachNewMatch(x *feed.Sentence, found func(*feed.Match)) { p.lookup(x, true, found) }
 
 // Lookup appends what EachMatch finds.
-func (d *Detector) Lookup(dst []feed.Match, x *feed.Sentence) []feed.Match {
-	d.EachMatch(x, func(m *feed.Match) { dst = append(dst, *m) })
+func (p *Partition) Lookup(dst []feed.Match, x *feed.Sentence) []feed.Match {
+	p.EachMatch(x, func(m *feed.Match) { dst = append(dst, *m) })
 	return dst
 }
 
 // LookupNew appends what EachNewMatch finds.
-func (d *Detector) LookupNew(dst []feed.Match, x *feed.Sentence) []feed.Match {
-	d.EachNewMatch(x, func(m *feed.Match) { dst = append(dst, *m) })
+func (p *Partition) LookupNew(dst []feed.Match, x *feed.Sentence) []feed.Match {
+	p.EachNewMatch(x, func(m *feed.Match) { dst = append(dst, *m) })
 	return dst
 }
 
 // Probe looks x up for its cost alone: what it finds is thrown away, and it counts nowhere.
-func (d *Detector) Probe(x *feed.Sentence) {
-	before := d.counts
-	d.lookup(x, false, func(*feed.Match) {})
-	d.counts = before
+func (p *Partition) Probe(x *feed.Sentence) {
+	before := p.counts
+	p.lookup(x, false, func(*feed.Match) {})
+	p.counts = before
 }
 
 // Expect says which sentences will be looked up next; see sigstore.Searcher.Expect.
-func (d *Detector) Expect(xs []*feed.Sentence) { d.searcher.Expect(xs) }
+func (p *Partition) Expect(xs []*feed.Sentence) { p.searcher.Expect(xs) }
 
 // Has reports whether x is in the window: then it is a redelivery.
-func (d *Detector) Has(x *feed.Sentence) bool { return d.groups.Has(x) }
+func (p *Partition) Has(x *feed.Sentence) bool { return p.groups.Has(x) }
 
-func (d *Detector) lookup(x *feed.Sentence, once bool, found func(*feed.Match)) {
-	d.counts.Lookups++
-	l := lookup{d: d, x: x, once: once, own: d.groups.Get(x), near: d.near[:0], found: found}
+func (p *Partition) lookup(x *feed.Sentence, once bool, found func(*feed.Match)) {
+	p.counts.Lookups++
+	l := lookup{p: p, x: x, once: once, own: p.groups.Get(x), near: p.near[:0], found: found}
 	l.search()
 	if l.truncated {
-		d.counts.Truncated++
+		p.counts.Truncated++
 	}
 	l.report()
-	d.near = l.near
+	p.near = l.near
 }
 
 // lookup is one look-up under way.
 type lookup struct {
-	d     *Detector
+	p     *Partition
 	x     *feed.Sentence
 	q     *sigstore.Query
 	once  bool
@@ -80,7 +80,7 @@ const candidatesPerGroup = 2
 
 // search finds the groups that are near, and whether there are too many matches to report them all.
 func (l *lookup) search() {
-	s, limit := l.d.searcher, l.d.cfg.MaxMatches
+	s, limit := l.p.searcher, l.p.cfg.MaxMatches
 	var groups []sigstore.Group
 	groups, l.q = s.Search(l.x)
 	l.compare(groups, limit)
@@ -88,7 +88,7 @@ func (l *lookup) search() {
 		groups, l.q = s.SearchAll(l.x)
 		l.compare(groups, limit)
 	}
-	if most := l.d.cfg.MaxLater; most > 0 && !l.truncated {
+	if most := l.p.cfg.MaxLater; most > 0 && !l.truncated {
 		l.truncated = l.exceedsLater(most)
 	}
 }
@@ -121,10 +121,10 @@ func (l *lookup) compare(groups []sigstore.Group, limit int) {
 
 // matches reports whether visit would report anything.
 func (l *lookup) matches(g sigstore.Group) bool {
-	if _, _, ok := l.d.groups.Earlier(g, l.x); ok {
+	if _, _, ok := l.p.groups.Earlier(g, l.x); ok {
 		return true
 	}
-	return l.d.groups.CountLater(g, l.x, l.once, 0) > 0
+	return l.p.groups.CountLater(g, l.x, l.once, 0) > 0
 }
 
 // exceedsLater reports whether x makes more than limit later occurrences repeats. In a feed that comes in the order of
@@ -132,7 +132,7 @@ func (l *lookup) matches(g sigstore.Group) bool {
 func (l *lookup) exceedsLater(limit int) bool {
 	most := 0
 	l.each(func(g sigstore.Group, _ int) bool {
-		most += l.d.groups.MaxLater(g, l.x)
+		most += l.p.groups.MaxLater(g, l.x)
 		return most <= limit
 	})
 	if most <= limit {
@@ -140,7 +140,7 @@ func (l *lookup) exceedsLater(limit int) bool {
 	}
 	n := 0
 	l.each(func(g sigstore.Group, _ int) bool {
-		n += l.d.groups.CountLater(g, l.x, l.once, limit-n)
+		n += l.p.groups.CountLater(g, l.x, l.once, limit-n)
 		return n <= limit
 	})
 	return n > limit
@@ -161,7 +161,7 @@ func (l *lookup) each(visit func(g sigstore.Group, overlap int) bool) {
 // report reports the groups that match: all, or the first few where there are too many.
 func (l *lookup) report() {
 	groups, later := math.MaxInt, math.MaxInt
-	if cfg := &l.d.cfg; l.truncated {
+	if cfg := &l.p.cfg; l.truncated {
 		groups, later = limit(cfg.Flood), limit(cfg.FloodLater)
 	}
 	l.each(func(g sigstore.Group, overlap int) bool {
@@ -180,13 +180,13 @@ func limit(n int) int {
 
 // overlap decides on the token sets.
 func (l *lookup) overlap(g sigstore.Group) (tokens int, near bool) {
-	l.d.counts.Candidates++
+	l.p.counts.Candidates++
 	tokens = l.q.Overlap(g)
-	b := l.d.bounds.For(len(l.x.Tokens))
+	b := l.p.bounds.For(len(l.x.Tokens))
 	m := g.Size() - b.Min
 	near = m >= 0 && m < len(b.Overlap) && tokens >= int(b.Overlap[m])
 	if near {
-		l.d.counts.Similar++
+		l.p.counts.Similar++
 	}
 	return tokens, near
 }
@@ -213,15 +213,15 @@ func (l *lookup) visit(g sigstore.Group, overlap, most int) {
 // eachLater visits the rows of a group that x makes repeats, until visit returns false.
 func (l *lookup) eachLater(g sigstore.Group, visit func(*sigstore.Later) bool) {
 	if l.once {
-		l.d.groups.EachNew(g, l.x, visit)
+		l.p.groups.EachNew(g, l.x, visit)
 		return
 	}
-	l.d.groups.EachLater(g, l.x, visit)
+	l.p.groups.EachLater(g, l.x, visit)
 }
 
 // forward reports (x, g) if x repeats g.
 func (l *lookup) forward(g sigstore.Group, overlap int) bool {
-	gs, x := l.d.groups, l.x
+	gs, x := l.p.groups, l.x
 	earlier, identical, ok := gs.Earlier(g, x)
 	if !ok {
 		return false
@@ -250,7 +250,7 @@ func (l *lookup) backward(g sigstore.Group, y *sigstore.Later, overlap int) {
 
 // historyOfOwn is what is known of x's group when y, of group g, is said to repeat it.
 func (l *lookup) historyOfOwn(g sigstore.Group, y *sigstore.Later) sigstore.History {
-	gs, x := l.d.groups, l.x
+	gs, x := l.p.groups, l.x
 	if l.own.IsNone() {
 		return gs.Alone(x, y.Source, y.Author)
 	}
@@ -268,10 +268,10 @@ func (l *lookup) historyOfOwn(g sigstore.Group, y *sigstore.Later) sigstore.Hist
 // match begins a match, in the place of the one before.
 func (l *lookup) match(g sigstore.Group, overlap int) *feed.Match {
 	union := len(l.x.Tokens) + g.Size() - overlap
-	m := &l.d.match
+	m := &l.p.match
 	*m = feed.Match{Scheme: Scheme, Jaccard: float64(overlap) / float64(union), Truncated: l.truncated}
 	if g != l.own {
-		m.Hamming = l.d.searcher.Distance(l.q, g)
+		m.Hamming = l.p.searcher.Distance(l.q, g)
 	}
 	return m
 }
@@ -281,7 +281,7 @@ func (l *lookup) hash(g sigstore.Group) feed.Hash {
 	if g == l.own {
 		return l.x.Group
 	}
-	return l.d.groups.Hash(g)
+	return l.p.groups.Hash(g)
 }
 
 // hand completes a match of which both sentences are known, and hands it on.
@@ -289,7 +289,7 @@ func (l *lookup) hand(m *feed.Match, h sigstore.History) {
 	m.First, m.Occurrences, m.Authors, m.AuthorsEstimated = h.First, h.Occurrences, h.Authors, h.AuthorsEstimated
 	later, earlier := &m.Later, &m.Earlier
 	m.SameAuthor = later.Author != "" && later.Author == earlier.Author && later.Source == earlier.Source
-	l.d.counts.Matches++
+	l.p.counts.Matches++
 	l.found(m)
 }
 

@@ -11,10 +11,10 @@ import (
 // every sentence is looked up in all of them and inserted into its own. Detect and Advance are for one
 // goroutine; they share the work among several.
 type Partitions struct {
-	detectors []*Detector
-	workers   int
-	reported  recent
-	lateness  feed.Time
+	all      []*Partition
+	workers  int
+	reported recent
+	lateness feed.Time
 }
 
 // NewPartitions returns so many windows, served by so many goroutines. The budget is shared evenly.
@@ -28,11 +28,11 @@ func NewPartitions(cfg Config, partitions, workers int) (*Partitions, error) {
 		reported: recent{ids: map[feed.Hash]feed.Time{}},
 	}
 	for range partitions {
-		d, err := New(cfg)
+		one, err := NewPartition(cfg)
 		if err != nil {
 			return nil, err
 		}
-		p.detectors = append(p.detectors, d)
+		p.all = append(p.all, one)
 	}
 	return p, nil
 }
@@ -40,11 +40,11 @@ func NewPartitions(cfg Config, partitions, workers int) (*Partitions, error) {
 // Detect looks each sentence up and inserts it, in order, and appends the matches; none that was reported
 // before. It returns how many sentences were redeliveries.
 func (p *Partitions) Detect(dst []feed.Match, batch []feed.Sentence) (matches []feed.Match, repeats int) {
-	if len(p.detectors) == 1 {
-		return p.detectors[0].detectAll(dst, batch)
+	if len(p.all) == 1 {
+		return p.all[0].detect(dst, batch)
 	}
 	fresh := p.fresh(batch)
-	found := make([][][]feed.Match, len(p.detectors)) // [partition][sentence of fresh]
+	found := make([][][]feed.Match, len(p.all)) // [partition][sentence of fresh]
 	p.each(func(q int) { found[q] = p.detectIn(q, fresh) })
 	for i := range fresh {
 		for q := range found {
@@ -54,19 +54,20 @@ func (p *Partitions) Detect(dst []feed.Match, batch []feed.Sentence) (matches []
 	return dst, len(batch) - len(fresh)
 }
 
-func (d *Detector) detectAll(dst []feed.Match, batch []feed.Sentence) (matches []feed.Match, repeats int) {
-	d.ahead = d.ahead[:0]
+// detect looks each sentence up and inserts it.
+func (p *Partition) detect(dst []feed.Match, batch []feed.Sentence) (matches []feed.Match, repeats int) {
+	p.ahead = p.ahead[:0]
 	for i := range batch {
-		d.ahead = append(d.ahead, &batch[i])
+		p.ahead = append(p.ahead, &batch[i])
 	}
-	d.Expect(d.ahead)
-	for _, x := range d.ahead {
-		if d.Has(x) {
+	p.Expect(p.ahead)
+	for _, x := range p.ahead {
+		if p.Has(x) {
 			repeats++
 			continue
 		}
-		dst = d.LookupNew(dst, x)
-		d.Insert(x)
+		dst = p.LookupNew(dst, x)
+		p.Insert(x)
 	}
 	return dst, repeats
 }
@@ -82,7 +83,7 @@ func (p *Partitions) fresh(batch []feed.Sentence) []*feed.Sentence {
 	for i := range batch {
 		x := &batch[i]
 		id := identity{feed.Key{Time: x.Time, Source: x.Source, Post: x.Post, Index: x.Index}, x.Version}
-		if !seen[id] && !p.detectors[x.Group.Partition(len(p.detectors))].Has(x) {
+		if !seen[id] && !p.all[x.Group.Partition(len(p.all))].Has(x) {
 			fresh = append(fresh, x)
 		}
 		seen[id] = true
@@ -95,7 +96,7 @@ func (p *Partitions) each(f func(q int)) {
 	var wg sync.WaitGroup
 	for w := range p.workers {
 		wg.Go(func() {
-			for q := w; q < len(p.detectors); q += p.workers {
+			for q := w; q < len(p.all); q += p.workers {
 				f(q)
 			}
 		})
@@ -104,12 +105,12 @@ func (p *Partitions) each(f func(q int)) {
 }
 
 func (p *Partitions) detectIn(q int, batch []*feed.Sentence) [][]feed.Match {
-	d, found := p.detectors[q], make([][]feed.Match, len(batch))
-	d.Expect(batch)
+	one, found := p.all[q], make([][]feed.Match, len(batch))
+	one.Expect(batch)
 	for i, x := range batch {
-		found[i] = d.LookupNew(nil, x)
-		if x.Group.Partition(len(p.detectors)) == q {
-			d.Insert(x)
+		found[i] = one.LookupNew(nil, x)
+		if x.Group.Partition(len(p.all)) == q {
+			one.Insert(x)
 		}
 	}
 	return found
@@ -128,19 +129,19 @@ func (p *Partitions) appendNew(dst, matches []feed.Match) []feed.Match {
 
 // Advance moves the clock of every window on.
 func (p *Partitions) Advance(w feed.Time) {
-	p.each(func(q int) { p.detectors[q].Advance(w) })
+	p.each(func(q int) { p.all[q].Advance(w) })
 	p.reported.forget(w - p.lateness)
 }
 
 // UpdateViews brings the views of the windows up to date.
 func (p *Partitions) UpdateViews() {
-	for _, d := range p.detectors {
-		d.publish()
+	for _, one := range p.all {
+		one.publish()
 	}
 }
 
-// Detectors are the windows, by partition.
-func (p *Partitions) Detectors() []*Detector { return p.detectors }
+// All are the windows, by partition.
+func (p *Partitions) All() []*Partition { return p.all }
 
 // recent holds the ids of events whose later sentence is not older than the lateness: a post in time can make
 // no older sentence a repeat once more.

@@ -38,7 +38,7 @@ func TestRecodingChangesNoEvent(t *testing.T) {
 				cfg := drawConfig(r, t)
 				cfg.Engine, cfg.Lateness = engine, 2*time.Second
 				feed := jitter(r, randomFeed(r), cfg.Lateness)
-				d, err := detector.New(cfg)
+				d, err := detector.NewPartition(cfg)
 				if err != nil {
 					r.Fatal(err)
 				}
@@ -49,7 +49,7 @@ func TestRecodingChangesNoEvent(t *testing.T) {
 	}
 }
 
-func detectRecoding(r *rapid.T, d *detector.Detector, all []feed.Sentence, models []*hashcodes.Model) (got []feed.Match) {
+func detectRecoding(r *rapid.T, d *detector.Partition, all []feed.Sentence, models []*hashcodes.Model) (got []feed.Match) {
 	var clock feed.Time
 	var to *hashcodes.Model
 	for batch := range slices.Chunk(all, 4) {
@@ -98,7 +98,7 @@ func TestRecodingInARebuiltWindow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			cfg := cfg
 			cfg.Engine = engine
-			d, err := detector.New(cfg)
+			d, err := detector.NewPartition(cfg)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -130,9 +130,9 @@ func TestRecodingInARebuiltWindow(t *testing.T) {
 func TestNoRecodingBeyondTheBudget(t *testing.T) {
 	all := distinctSentences(5000)
 	cfg := detector.Config{Threshold: text.Threshold{Num: 4, Den: 5}, Span: time.Hour, Model: mustModel(t, 64, 1), Engine: engines["prefix"]}
-	fill := func(budget int64) *detector.Detector {
+	fill := func(budget int64) *detector.Partition {
 		cfg.Budget = budget
-		d, err := detector.New(cfg)
+		d, err := detector.NewPartition(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}

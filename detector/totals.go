@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Totals add up the windows of several detectors.
+// Totals add up windows.
 type Totals struct {
 	Groups, Occurrences int
 	Bytes               int64
@@ -16,11 +16,11 @@ type Totals struct {
 	Span                time.Duration // how far back all of them reach
 }
 
-// Total adds up detectors as they were a moment ago. Any goroutine may ask.
-func Total(detectors []*Detector) Totals {
+// Total adds up windows as they were a moment ago. Any goroutine may ask.
+func Total(partitions []*Partition) Totals {
 	t := Totals{Span: math.MaxInt64}
-	for _, d := range detectors {
-		v := d.View()
+	for _, p := range partitions {
+		v := p.View()
 		t.Groups += v.Window.Groups
 		t.Occurrences += v.Window.Occurrences
 		t.Bytes += v.Window.Bytes

@@ -132,6 +132,20 @@ func webAddress(s string) string {
 	return string(b)
 }
 
+// checkLink refuses a Link that is no address of the web.
+func checkLink(link string) error {
+	if link == "" {
+		return nil
+	}
+	if len(link) > MaxLink {
+		return fmt.Errorf("%d bytes, and the limit is %d", len(link), MaxLink)
+	}
+	if u, err := url.Parse(link); err != nil || !isWeb(u) {
+		return fmt.Errorf("%s: want an http or https address", quoteShort(link))
+	}
+	return nil
+}
+
 // valueOf is a field of p, or one of those that it keeps: a string, number or boolean.
 func valueOf(p *Post, name string) string {
 	switch name {

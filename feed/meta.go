@@ -125,3 +125,16 @@ func compact(value []byte) (out []byte, replaced bool) {
 	}
 	return out, replaced
 }
+
+// checkMeta refuses a Meta that would not be one in an event.
+func checkMeta(meta string) error {
+	switch {
+	case meta == "":
+		return nil
+	case len(meta) > MaxMeta:
+		return fmt.Errorf("%d bytes, and the limit is %d", len(meta), MaxMeta)
+	case meta[0] != '{' || strings.ContainsAny(meta, "\r\n") || !jsontext.Value(meta).IsValid():
+		return errors.New("want a JSON object in one line")
+	}
+	return nil
+}

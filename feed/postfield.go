@@ -86,6 +86,39 @@ func (p *Post) Complete(hasText bool) error {
 	return errors.New(strings.Join(errs, "; "))
 }
 
+// Check holds a post that no decoder has made to the rules of those that are read from JSON, and reports all that is
+// wrong: what Set and Complete say, a Time outside the years 1970 to 2100, a Meta that is no JSON object of one line, a
+// Link that is no http or https address, and either of more than MaxMeta or MaxLink bytes. It changes only what Set does,
+// and its note says what.
+func (p *Post) Check() (note string, err error) {
+	var notes []string
+	var errs []error
+	values := [fieldCount]string{
+		FieldID: p.ID, FieldSource: p.Source, FieldAuthor: p.Author, FieldLang: p.Lang, FieldText: p.Text,
+	}
+	for f, value := range values {
+		note, err := p.Set(Field(f), value)
+		if note != "" {
+			notes = append(notes, note)
+		}
+		if err != nil {
+			errs = append(errs, err)
+		}
+	}
+	_, errTime := inRange(int64(p.Time))
+	err = errors.Join(p.Complete(true), errors.Join(errs...), at(FieldCreatedAt.String(), errTime),
+		at("meta", checkMeta(p.Meta)), at("link", checkLink(p.Link)))
+	return JoinNotes(notes...), err
+}
+
+// at is err with the field it is of, nil if there is none.
+func at(field string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", field, err)
+}
+
 func errNotUnicode(f Field) error {
 	return fmt.Errorf("%s: not valid Unicode, and replacing it could make two names one", f)
 }

@@ -262,6 +262,10 @@ func checkDecoded(t *testing.T, line []byte, fields *Fields) {
 		strings.Contains(p.Meta, "\n")) {
 		t.Fatalf("meta is no JSON: %s", p.Meta)
 	}
+	checked := p
+	if note, err := checked.Check(); note != "" || err != nil || checked != p {
+		t.Fatalf("checked: %q, %v, %+v of %+v", note, err, checked, p)
+	}
 	var std map[string]any
 	err = json.Unmarshal(line, &std)
 	if err != nil {

@@ -5,6 +5,8 @@
 // reason, and the posts around it go on. A record that was accepted with a change becomes a Note besides.
 //
 // The sources are packages of their own below this one, which know nothing of each other.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package ingest
 
 import (

@@ -1,5 +1,7 @@
 // Package lookup is an index of reuse, made from the events: what a post repeats and who repeats it, where a text was
 // first and how often since, and what an author repeated last.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package lookup
 
 import (

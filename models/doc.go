@@ -7,4 +7,6 @@
 // badly is undone by another.
 //
 // A Registry keeps the models that were learned in the data directory.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package models

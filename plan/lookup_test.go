@@ -54,7 +54,7 @@ func grow(b *testing.B, all []feed.Sentence, engine detector.Engine, threshold t
 	if err != nil {
 		b.Fatal(err)
 	}
-	d, err := detector.New(detector.Config{Threshold: threshold, Span: 87600 * time.Hour, MaxMatches: 1000, Flood: 1000,
+	d, err := detector.NewPartition(detector.Config{Threshold: threshold, Span: 87600 * time.Hour, MaxMatches: 1000, Flood: 1000,
 		OmitTexts: true, Model: model, Engine: engine})
 	if err != nil {
 		b.Fatal(err)
@@ -90,7 +90,7 @@ func grow(b *testing.B, all []feed.Sentence, engine detector.Engine, threshold t
 
 // lookups is the processor time of a look-up, in batches as the detector makes them: that of the search for
 // candidates, and that of what comes after it; and the matches of a look-up.
-func lookups(d *detector.Detector, queries []feed.Sentence) (search, rest time.Duration, matches float64) {
+func lookups(d *detector.Partition, queries []feed.Sentence) (search, rest time.Duration, matches float64) {
 	const batch = 64
 	var ahead []*feed.Sentence
 	var found []feed.Match

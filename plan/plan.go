@@ -9,6 +9,8 @@
 // A worker is feasible when no part of it is busier than Utilisation at the feed's peak, and what it holds fits
 // (load.go). The plan is the smallest grid of such workers (grid.go) over the engines that the machine can run
 // (engine.go). docs/plan.md has all formulae and the figures that they start from.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package plan
 
 // Utilisation is how busy the busiest part of a worker may be at the feed's peak. The rest is for bursts within the

@@ -2,6 +2,8 @@
 //
 // A Sink takes events; Follow reads the topic for one, with a cursor of its own. Events serves the topic itself
 // over HTTP, where every client is its own cursor.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package publish
 
 import (

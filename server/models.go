@@ -42,7 +42,7 @@ func (n *node) openKeeper() (err error) {
 type sharedWindow struct {
 	worker    *shard.Worker
 	partition int
-	detector  *detector.Detector
+	detector  *detector.Partition
 }
 
 var _ models.Window = sharedWindow{}

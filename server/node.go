@@ -41,8 +41,8 @@ type node struct {
 	caused     func(origin, source string, events int) // see shard.Config
 
 	window       detector.Config
-	budget       int64                // of all windows together
-	detectors    []*detector.Detector // by partition
+	budget       int64                 // of all windows together
+	detectors    []*detector.Partition // by partition
 	redeliveries *shard.Redeliveries
 	// tombstones are what the workers know of deletions.
 	tombstones *shard.Tombstones
@@ -139,7 +139,7 @@ func (n *node) openDetectors() error {
 	}
 	n.shareLimits()
 	for range n.cfg.Topics.Partitions {
-		d, err := detector.New(n.window)
+		d, err := detector.NewPartition(n.window)
 		if err != nil {
 			return err
 		}

@@ -60,7 +60,7 @@ func realRows(cfg *Config) {
 	cfg.Rows = func(int) (Rows, error) {
 		window := detector.Default()
 		window.Span = cfg.Span
-		return detector.New(window)
+		return detector.NewPartition(window)
 	}
 }
 

@@ -98,7 +98,7 @@ func (m *machine) config(store topic.Store, owned []int) shard.Config {
 		5*time.Millisecond, 20*time.Millisecond
 	cfg.Logger = slog.New(slog.DiscardHandler)
 	cfg.Rows = func(int) (shard.Rows, error) {
-		return detector.New(detector.Config{
+		return detector.NewPartition(detector.Config{
 			Threshold: text.DefaultThreshold, Span: span, Lateness: lateness,
 			Model: must(hashcodes.NewMD5(64, 1))(m.tb), Engine: detector.Scan,
 		})

@@ -15,6 +15,8 @@
 // q's rows, the watermarks that those look-ups have observed, and the position from which q must be replayed to have
 // its rows again. The three are stored together, after the events they stand for are durable, and are never mixed with
 // those of another moment: see State. docs/design/0002-who-reports-a-pair.md has the argument.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package shard
 
 import (
@@ -28,7 +30,7 @@ import (
 	"refrain/topic"
 )
 
-// Rows is the window of one partition: detector.Detector. A look-up goes both ways in event time; whether x itself
+// Rows is the window of one partition: detector.Partition. A look-up goes both ways in event time; whether x itself
 // has been inserted makes no difference to it.
 type Rows interface {
 	Insert(x *feed.Sentence) bool // false: a redelivery, nothing changed

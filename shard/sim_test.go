@@ -67,7 +67,7 @@ func detectorRows(tb testing.TB) func(t text.Threshold, span, lateness time.Dura
 		tb.Fatal(err)
 	}
 	return func(t text.Threshold, span, lateness time.Duration) (sim.Rows, error) {
-		return detector.New(detector.Config{Threshold: t, Span: span, Lateness: lateness, Model: model, Engine: detector.Scan})
+		return detector.NewPartition(detector.Config{Threshold: t, Span: span, Lateness: lateness, Model: model, Engine: detector.Scan})
 	}
 }
 

@@ -12,6 +12,8 @@
 // Memory is what users meet first, so a block is a few large pieces without pointers: a table of rows (20 bytes a
 // group) and an arena of bytes with the groups' token sets, the records of their occurrences (some 25 bytes and the
 // text) and who said them. A group with many occurrences, or one that has lost some, has an occurrence list.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package sigstore
 
 import (

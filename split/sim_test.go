@@ -103,8 +103,7 @@ func (s watermarkFirst) Write(ctx context.Context, posts []feed.Post, partition 
 func (s watermarkFirst) writeEarly(ctx context.Context, src *source, posts []feed.Post) {
 	src.mu.Lock()
 	defer src.mu.Unlock()
-	now, before, seen := s.cfg.Now(), src.clock, src.seen
-	before.ahead = slices.Clone(before.ahead)
+	now, before, seen := s.cfg.Now(), src.clock.Clone(), src.seen
 	stamp(posts, feed.FromTime(now))
 	s.advance(src, posts)
 	s.writeDueWatermark(ctx, now)

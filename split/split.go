@@ -5,6 +5,8 @@
 // clocks of the source partitions have got, and stands in a partition behind everything that it covers. That is the one
 // promise that the workers' window relies on, so a watermark is written only when every sentence of the posts before it
 // is durable in every partition.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package split
 
 import (

@@ -390,11 +390,11 @@ func TestAppendIsTriedAgain(t *testing.T) {
 		} {
 			b := newBench(t, 1)
 			s := b.mustNew(&failing{b.topic, test.errs})
-			err := s.Write(context.Background(), []feed.Post{timed("a", 0)}, "s")
+			err := s.Write(context.Background(), []feed.Post{timed("a", 0), timed("b", 0), timed("c", 0)}, "s")
 			if !errors.Is(err, test.want) {
 				t.Errorf("after %v: got %v, want %v", test.errs, err, test.want)
 			}
-			if added := s.source("s").clock.posts > 0; added != (err == nil) {
+			if _, added := s.source("s").clock.Time(); added != (err == nil) {
 				t.Errorf("after %v: the clock speaks of what is not durable", test.errs)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"refrain/feed"
+	"refrain/internal/feedtime"
 	"refrain/text"
 	"refrain/topic"
 )
@@ -24,7 +25,7 @@ type source struct {
 	name string
 
 	mu    sync.Mutex // held while a batch of this source partition is on its way
-	clock Clock
+	clock feedtime.Clock
 
 	view  sync.Mutex // guards what watermarks cover
 	seen  feed.Time  // the clock, of posts that are durable

@@ -54,7 +54,7 @@ var errInterrupted = fmt.Errorf("%w; the events so far are out", errStopped)
 
 // summarise says what was done, on stderr.
 func (d *detecting) summarise(c detection.Counts, elapsed time.Duration) {
-	s := detector.Total(d.windows.Detectors())
+	s := detector.Total(d.windows.All())
 	w := d.main.Stderr
 	fmt.Fprintf(w, "%d %s in %v (%.0f posts/s), %d rejected, %d changed\n", c.Posts, terminal.Noun(c.Posts, "post"),
 		elapsed.Round(time.Millisecond), float64(c.Posts)/elapsed.Seconds(), c.Rejected, c.Changed)

@@ -4,6 +4,8 @@
 // memory straight ahead. The plain Go scan defines what is right; every other kernel must agree with it.
 //
 // The build tag purego leaves the plain Go scan alone.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package hamming
 
 // Scan appends to hits the rows whose signature differs from query in at most radius bits, in ascending order, and

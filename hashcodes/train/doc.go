@@ -5,4 +5,6 @@
 // search. Everything is deterministic for a seed, on any number of cores: sums that decide are of integers.
 //
 // A model never changes what a search finds, only how many candidates it looks at (hashcodes.Radius).
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package train

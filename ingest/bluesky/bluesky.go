@@ -2,6 +2,8 @@
 //
 // It speaks with a Jetstream server, which hands the firehose out as JSON over a WebSocket. A cursor remembers, across
 // connections and runs, how far the posts are durable.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package bluesky
 
 import (

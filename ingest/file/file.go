@@ -2,6 +2,8 @@
 //
 // A file is JSON lines, text with one post a line, or a table (CSV), plain or compressed. Source.Next does everything in
 // one goroutine; Part tells how to do it with several.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package file
 
 import (
@@ -21,6 +23,7 @@ import (
 	"refrain/feed"
 	"refrain/ingest"
 	"refrain/internal/check"
+	"refrain/internal/feedtime"
 )
 
 // Formats lists what Config.Format may be.
@@ -85,9 +88,8 @@ type Source struct {
 	record record
 	ended  error // what ended the file, told once the part before it is out
 
-	// Settle's
-	latest  feed.Time
-	untimed untimed
+	// Stamp's
+	stamper feedtime.Stamper
 	refused error // the record that a strict reading ends at
 
 	bytesRead, linesRead atomic.Int64

@@ -188,19 +188,14 @@ func (f *Source) addRecord(p *Part, r *record) {
 }
 
 // Stamp gives the posts of p that have no time theirs, and counts what is in p. Its error is the record at which a
-// strict reading ends: the posts before it are in p, and of the parts behind p Settle leaves nothing.
+// strict reading ends: the posts before it are in p, and of the parts behind p it leaves nothing.
 func (f *Source) Stamp(ctx context.Context, p *Part) error {
 	if f.refused != nil {
 		p.clear(f.name)
 		return f.refused
 	}
 	for i := range p.Batch.Posts {
-		post := &p.Batch.Posts[i]
-		if post.Timed {
-			f.latest = max(f.latest, post.Time)
-		} else {
-			post.Time = f.untimed.stamp(post, f.latest)
-		}
+		f.stamper.Stamp(&p.Batch.Posts[i])
 	}
 	ingest.Count(ctx, &p.Batch)
 	f.refused = p.strictErr

@@ -2,6 +2,8 @@
 //
 // POST /v1/posts sends posts, DELETE /v1/posts/{id} takes one back, and DELETE /v1/authors/{author} all of an author. A
 // request is answered when what it sent is durable.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package http
 
 import (

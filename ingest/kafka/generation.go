@@ -77,6 +77,10 @@ func (s *Source) partitions(gen *kafka.Generation) []*partition {
 			parts = append(parts, newPartition(s, topic, a.ID, a.Offset))
 		}
 	}
+	align := newAlignment(s.cfg.MaxAhead)
+	for _, p := range parts {
+		p.lane = align.join()
+	}
 	slices.SortFunc(parts, func(a, b *partition) int { return strings.Compare(a.name, b.name) })
 	return parts
 }

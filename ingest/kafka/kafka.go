@@ -6,6 +6,8 @@
 // It fetches with requests of its own and not with the library's Reader, for the Reader cannot tell the records of
 // aborted transactions from others, steps over what retention has deleted without a word, and panics at a batch that
 // compaction has emptied.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package kafka
 
 import (
@@ -53,6 +55,10 @@ type Config struct {
 	InFlight   int   // most batches of one partition that are handed on and not acknowledged; 1 or more
 	Memory     int64 // bytes of records handed on and not acknowledged, over all partitions; 1 or more
 
+	// MaxAhead is how far one partition may get ahead of another that has records to read, in the times of their posts; 0:
+	// as far as it can.
+	MaxAhead time.Duration
+
 	CommitEvery time.Duration // above 0
 	Session     time.Duration // a member that is silent for so long loses its partitions; above 0
 
@@ -75,7 +81,7 @@ func (c *Config) validate() error {
 		check.Set("group", c.Group != ""),
 		check.OneOf("start", c.Start, Earliest, Latest), check.AtLeast(1, "max record", c.MaxRecord),
 		check.AtLeast(1, "batch posts", c.BatchPosts), check.AtLeast(1, "batch bytes", c.BatchBytes),
-		check.AtLeast(1, "in flight", c.InFlight), check.AtLeast(1, "memory", c.Memory),
+		check.AtLeast(1, "in flight", c.InFlight), check.AtLeast(1, "memory", c.Memory), check.AtLeast(0, "max ahead", c.MaxAhead),
 		check.Positive("commit every", c.CommitEvery), check.Positive("session", c.Session), check.Set("logger", c.Logger != nil),
 	)
 }

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/segmentio/kafka-go"
+	"github.com/segmentio/kafka-go/protocol"
 
 	"refrain/internal/retry"
 )
@@ -20,7 +22,9 @@ type partition struct {
 	window *window
 	slots  chan struct{} // one token for every batch that is not yet acknowledged
 	posts  posts
-	busy   bool // the last fetch brought something
+	lane   *lane     // among the others of the generation
+	busy   bool      // the last fetch brought something
+	failed time.Time // since when no fetch has succeeded; zero: the last one did
 
 	next          atomic.Int64 // where the first record stands that is not handed on
 	highWatermark atomic.Int64 // where the partition ended when it was last asked
@@ -33,7 +37,7 @@ func newPartition(s *Source, topic string, number int, committed int64) *partiti
 		window: newWindow(max(committed, -1)), slots: make(chan struct{}, s.cfg.InFlight),
 	}
 	p.highWatermark.Store(-1) // not known
-	p.posts = posts{cfg: &s.cfg, location: fmt.Sprintf("kafka %s/%d@", topic, number)}
+	p.posts = posts{cfg: &s.cfg, location: fmt.Sprintf("kafka %s/%d@", topic, number), end: beginning}
 	return p
 }
 
@@ -55,13 +59,25 @@ func (p *partition) run(ctx context.Context) {
 		case ctx.Err() != nil:
 		case err != nil:
 			p.unreached()
+			p.noteFailure(time.Now())
 			p.src.cfg.Status.Failed(p.name, p.src.conn.Explain(err))
 			p.src.warn("kafka: retrying read", "partition", p.name, "error", p.src.conn.Explain(err))
 			_ = retry.Sleep(ctx, pauses.NextBackOff()) // the loop sees that ctx has ended
 		default:
 			step = p.read
+			p.failed = time.Time{}
 			pauses.Reset()
 		}
+	}
+}
+
+// noteFailure lets the others go on without a partition that has failed for too long.
+func (p *partition) noteFailure(now time.Time) {
+	if p.failed.IsZero() {
+		p.failed = now
+	}
+	if now.Sub(p.failed) > maxOutage {
+		p.lane.leave()
 	}
 }
 
@@ -70,6 +86,8 @@ func (p *partition) read(ctx context.Context) error {
 	if to, failed := p.window.rereadFrom(); failed {
 		p.src.warn("kafka: a batch was not made durable; reading it again", "partition", p.name, "offset", to)
 		p.next.Store(to)
+		p.posts.restart()
+		p.lane.restart()
 	}
 	at := p.next.Load()
 	f, err := p.src.fetch(ctx, p.topic, p.number, at, p.busy)
@@ -82,6 +100,9 @@ func (p *partition) read(ctx context.Context) error {
 	p.highWatermark.Store(f.highWatermark)
 	p.reached.Store(true)
 	p.src.cfg.Status.Fetched(p.name)
+	if !p.busy && len(f.sets) == 0 { // though the broker waited for records
+		p.lane.leave()
+	}
 	p.busy = len(f.sets) > 0
 	return p.forward(ctx, f, at)
 }
@@ -103,18 +124,32 @@ func (p *partition) forward(ctx context.Context, f *fetched, at int64) error {
 		if err != nil {
 			return err
 		}
-		if r != nil {
-			p.posts.add(r)
+		if r == nil {
+			return p.hand(ctx, f.next)
 		}
-		if r == nil || p.posts.full() {
+		if err := p.add(ctx, r); err != nil {
+			return err
+		}
+		if p.posts.full() {
 			if err := p.hand(ctx, f.next); err != nil {
 				return err
 			}
 		}
-		if r == nil {
-			return nil
+	}
+	return nil
+}
+
+// add takes a record into the open batch, which is handed on first if the record is too far ahead of it.
+func (p *partition) add(ctx context.Context, r *protocol.Record) error {
+	defer release(r)
+	d := p.posts.decode(r)
+	at := p.posts.moveClock(&d)
+	if p.posts.isApart(at) {
+		if err := p.hand(ctx, r.Offset); err != nil {
+			return err
 		}
 	}
+	p.posts.add(&d, r.Headers, at)
 	return nil
 }
 
@@ -124,20 +159,27 @@ func (p *partition) hand(ctx context.Context, next int64) error {
 		p.advance(next)
 		return nil
 	}
+	aligned, err := p.lane.wait(ctx, p.posts.begun, p.posts.end)
+	if err != nil {
+		return err
+	}
 	b, bytes := p.posts.flush()
 	b.Partition = p.name
 	b.Trace = p.posts.traces.start(p.topic, p.number, &b)
 	free, err := p.acquire(ctx, min(bytes, p.src.cfg.Memory))
 	if err != nil {
+		aligned(nil)
 		return err
 	}
 	s := p.window.hand(next)
 	if s == nil {
+		aligned(nil)
 		free()
 		return nil
 	}
 	b.OnAck(context.Background(), func(err error) {
 		p.window.acknowledge(s, err)
+		aligned(err)
 		free()
 	})
 	select {

@@ -10,6 +10,7 @@ import (
 
 	"refrain/feed"
 	"refrain/ingest"
+	"refrain/internal/feedtime"
 	"refrain/internal/kafkaconn/frames"
 )
 
@@ -21,6 +22,17 @@ type posts struct {
 	bytes    int64
 	traces   traces
 	value    []byte // reused from record to record
+
+	clock      feedtime.Clock // of all posts so far
+	begun, end feed.Time      // where it stood when the batch began, and stands at its end
+}
+
+// decoded is one record: a post, or why it is none.
+type decoded struct {
+	location string
+	post     feed.Post
+	note     string
+	err      error
 }
 
 func (p *posts) empty() bool { return p.batch.Empty() }
@@ -38,29 +50,60 @@ func (p *posts) flush() (ingest.Batch, int64) {
 
 func (p *posts) drop() { _, _ = p.flush() }
 
-// add takes one record in, as a post or as a rejection, and releases it.
-func (p *posts) add(r *protocol.Record) {
-	defer release(r)
+// restart begins anew with the clock: what comes next is older than what was read.
+func (p *posts) restart() { p.clock, p.end = feedtime.Clock{}, beginning }
+
+// decode reads one record.
+func (p *posts) decode(r *protocol.Record) decoded {
+	d := decoded{location: p.location + strconv.FormatInt(r.Offset, 10)}
+	d.post, d.note, d.err = p.decodePost(r)
+	return d
+}
+
+// moveClock moves the clock on by a post, and returns where it stands then.
+func (p *posts) moveClock(d *decoded) feed.Time {
+	if d.err != nil {
+		return p.end
+	}
+	t, now := d.post.Time, feed.FromTime(time.Now())
+	if t == 0 && !d.post.Timed || t > now { // it will be the present
+		t = now
+	}
+	p.clock.Add(t)
+	if at, known := p.clock.Time(); known {
+		return at
+	}
+	return beginning
+}
+
+// isApart reports whether a clock is too far on for the batch: what is in it would have to wait with what brought the
+// clock there.
+func (p *posts) isApart(at feed.Time) bool {
+	return p.cfg.MaxAhead > 0 && !p.empty() && at > p.begun.Add(p.cfg.MaxAhead/2)
+}
+
+// add takes one record in, as a post or as a rejection; at is where the clock stands with it.
+func (p *posts) add(d *decoded, headers []protocol.Header, at feed.Time) {
 	if p.empty() {
 		p.traces.reset()
+		p.begun = at
 	}
-	p.traces.add(r.Headers)
-	place := p.location + strconv.FormatInt(r.Offset, 10)
-	post, note, err := p.decode(r)
-	if err != nil {
-		p.batch.Rejected = append(p.batch.Rejected, ingest.NewRejection(place, err.Error(), p.value))
+	p.end = at
+	p.traces.add(headers)
+	if d.err != nil {
+		p.batch.Rejected = append(p.batch.Rejected, ingest.NewRejection(d.location, d.err.Error(), p.value))
 		p.bytes += int64(min(len(p.value), ingest.MaxRaw))
 		return
 	}
 	p.bytes += int64(len(p.value))
-	if note != "" {
-		p.batch.Notes = append(p.batch.Notes, ingest.Note{Location: place, Text: note})
+	if d.note != "" {
+		p.batch.Notes = append(p.batch.Notes, ingest.Note{Location: d.location, Text: d.note})
 	}
-	p.batch.Posts = append(p.batch.Posts, post)
+	p.batch.Posts = append(p.batch.Posts, d.post)
 }
 
-// decode reads one post. A post without a time of its own gets that of its record.
-func (p *posts) decode(r *protocol.Record) (feed.Post, string, error) {
+// decodePost reads one post. A post without a time of its own gets that of its record.
+func (p *posts) decodePost(r *protocol.Record) (feed.Post, string, error) {
 	if err := p.read(r); err != nil {
 		return feed.Post{}, "", err
 	}

@@ -5,6 +5,8 @@
 // more than the window's lateness may miss its matches. So one batch is out at a time, a batch that was not made
 // durable is handed on again before any other, and where deliveries may have been lost on the way (a crash, a broken
 // connection) nothing new is handed on until they have come again, which they do in any order: they are gathered first.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package nats
 
 import (

@@ -158,7 +158,7 @@ func (r *route) detect(ctx context.Context) error {
 		}
 		r.count(&p.Part)
 		if d.Advance(&p.Part) {
-			release.Holds(detector.Total(r.cfg.Windows.Detectors()).Bytes)
+			release.Holds(detector.Total(r.cfg.Windows.All()).Bytes)
 		}
 		if err := r.pass(ctx, p); err != nil {
 			return err

@@ -7,7 +7,7 @@ import (
 	"refrain/detector"
 	"refrain/feed"
 	"refrain/ingest/file"
-	"refrain/split"
+	"refrain/internal/feedtime"
 	"refrain/text"
 )
 
@@ -52,7 +52,7 @@ func (s *Splitter) Split(p *Part) {
 // Detector finds the matches of parts, in the order in which they were read.
 type Detector struct {
 	Windows *detector.Partitions
-	clock   split.Clock
+	clock   feedtime.Clock
 }
 
 // Sentences looked up at once, and matches handed on at once: one sentence may repeat very many texts.

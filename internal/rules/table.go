@@ -9,6 +9,9 @@ type row struct {
 	why     string   // of a row that imports more than one would expect
 }
 
+// public are the packages that a program may rely on: docs/ARCHITECTURE.md says for what.
+var public = []string{"feed", "text", "hashcodes", "detector", "topic", "server"}
+
 // Names for more than one row.
 const everything = "*" // but what is apart
 

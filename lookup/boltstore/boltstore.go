@@ -11,6 +11,8 @@
 // Changes are taken in by transactions that are written through to the disk. A cursor waits for the next of them, or for
 // Close: so it costs no transaction of its own, and stands for no more than is there whenever the process or the power
 // ends. Then a last few hundred events are applied again.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package boltstore
 
 import (

@@ -36,6 +36,8 @@
 //
 // One goroutine applies at a time. Two processes may for a while (one does not know yet that it was replaced): both
 // apply the same events, so the worst is a witness that is not the oldest.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package record
 
 import (

@@ -3,6 +3,8 @@
 // Every key is the prefix, a letter and a name (lookup/record); a part of a set has its slice at the end. Commands name
 // one key each, the cursor's excepted, which share a hash tag: so it works on Redis Cluster. Everything but the cursor
 // has a time to live.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package redisstore
 
 import (

@@ -1,4 +1,6 @@
 // Package storetest is what every lookup.Store must pass, and a Store in memory that says what is right.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package storetest
 
 import (

@@ -2,6 +2,8 @@
 //
 // Events are in the structured mode of the CloudEvents binding for Kafka: the value is the event's JSON, the header
 // content-type says so. The key is the event's, the later post, so what is said about one post stays in order.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package kafka
 
 import (

@@ -4,6 +4,8 @@
 // Nats-Msg-Id is the event's id, so within its window the stream keeps one of several equal events; beyond it a consumer
 // tells them by the id, as everywhere. An event counts as published when the stream has stored it: of a stream with
 // replicas, most of them.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package nats
 
 import (

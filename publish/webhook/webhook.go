@@ -14,6 +14,8 @@
 //
 // The cursor is the offset below which everything is done, so after a crash what was still waiting comes again, and
 // with it some of what had passed it: at least once, told apart by webhook-id.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package webhook
 
 import (

@@ -2,6 +2,8 @@
 // that the window holds now, as often as a block begins. All engines find the same matches, so a change of engine
 // changes no event; it costs the time to give all rows to the other one, and happens where that is a small part of what
 // was spent since the last.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package auto
 
 import (

@@ -57,7 +57,7 @@ func play(t *testing.T, engine detector.Engine, all []feed.Sentence, between fun
 	cfg := detector.Default()
 	cfg.Threshold, cfg.Span, cfg.Lateness, cfg.Model, cfg.Engine = text.Threshold{Num: 3, Den: 5}, 1500*time.Second,
 		time.Second, model, engine
-	d, err := detector.New(cfg)
+	d, err := detector.NewPartition(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,8 @@
 // much as it costs to send them, they are sent (minDeviceCost): whatever comes after, that is at most twice what the
 // best choice would have cost. Rows that the device's memory has no room for stay on the host. When the device is lost,
 // the window's rows are given to an engine on the CPU, and all goes on. The candidates are the same in every case.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package gpu
 
 import (

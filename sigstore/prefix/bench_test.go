@@ -277,7 +277,7 @@ func BenchmarkDetector(b *testing.B) {
 		b.Run(threshold.String(), func(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
-				d, err := detector.New(detector.Config{
+				d, err := detector.NewPartition(detector.Config{
 					Threshold: threshold, Span: 876000 * time.Hour, Lateness: 5 * time.Minute, Model: mustModel(b, 64, 1), OmitTexts: true,
 					Engine: detector.Prefix,
 				})

@@ -34,6 +34,8 @@
 // of all its lists first and touches their first words, so that they come from memory together, and reads them then.
 //
 // The shorter index prefix of [PPJ] Lemma 3 holds only for records in order of size and is not used.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package prefix
 
 import (

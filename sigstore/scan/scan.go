@@ -18,6 +18,8 @@
 // Every row of a block is in exactly one band, and every place of a band in at most one run of a query: so a query gets
 // a row once. The order of its hits is that of the blocks and, in a block, of the bands; how many goroutines look for
 // them does not change it.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package scan
 
 import (

@@ -1,4 +1,6 @@
 // Package conformance is the suite of tests that every topic and every store passes.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package conformance
 
 import (

@@ -3,6 +3,8 @@
 // The streams live in a server inside this process with a data directory (Start), which is the default of the
 // program; whatever takes a jetstream.JetStream works on the connection to a remote server just as well.
 // docs/design/0001-embedded-jetstream.md says why.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package jetstream
 
 import (

@@ -1,4 +1,6 @@
 // Package hammingtest is the suite that every Hamming range scan has to pass, whatever it runs on.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package hammingtest
 
 import (

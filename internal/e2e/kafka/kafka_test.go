@@ -7,12 +7,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/bits"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"os/exec"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -34,22 +36,22 @@ type edges struct {
 	posts, reuse string // topics
 }
 
-// maxHold is more than the posts' five years. They come in within seconds from partitions that are read each at its own
-// pace, or not at all while the broker is away: of one that falls further behind than max_hold, repeats may be missed.
-const maxHold = "2000d"
+// maxHold is more than the posts' five years. Where they are written while they are read, a partition that has none yet may
+// get some that are months behind the others: of one that falls further behind than max_hold, repeats may be missed.
+const maxHold = "max_hold: 2000d"
 
-// newEdges writes the configuration; start starts the service.
-func newEdges(t *testing.T, kafka, redis string) *edges {
+// newEdges writes the configuration, with settings of the window; start starts the service.
+func newEdges(t *testing.T, kafka, redis, window string) *edges {
 	e := &edges{kafka: kafka, redis: redis, posts: devservers.Name(t), reuse: devservers.Name(t)}
 	devservers.CreateTopic(t, kafka, e.posts, 4)
 	devservers.CreateTopic(t, kafka, e.reuse, 3)
-	e.Process = e2e.New(t, e2e.WithYAML(t, e.config()))
+	e.Process = e2e.New(t, e2e.WithYAML(t, e.config(window)))
 	return e
 }
 
-func (e *edges) config() string {
+func (e *edges) config(window string) string {
 	return fmt.Sprintf(`
-window: {max_hold: %[5]s}
+window: {%[5]s}
 ingest:
   kafka:
   - {brokers: [%[1]q], topics: [%[2]q], group: %[2]q}
@@ -60,7 +62,7 @@ lookup:
   store: redis
   retention: 1000h
   redis: {url: "redis://%[4]s/0", prefix: "%[3]s:"}
-`, e.kafka, e.posts, e.reuse, e.redis, maxHold)
+`, e.kafka, e.posts, e.reuse, e.redis, window)
 }
 
 // kcat runs the command-line client, which is not ours, on the broker.
@@ -199,11 +201,19 @@ func sorted(r []reuse) []reuse {
 	})
 }
 
-// TestKafkaToKafka: what kcat reads behind refrain is what detect says of the file that kcat wrote.
+// TestKafkaToKafka: what kcat reads behind refrain is what detect says of the file that kcat wrote, with all defaults: the
+// partitions of a backlog of five years are read side by side, though one has twelve times as many posts as another.
 func TestKafkaToKafka(t *testing.T) {
 	posts, n := e2e.EdgePosts(t)
-	e := newEdges(t, devservers.Kafka(t), devservers.Redis(t))
-	e.produce(t, posts)
+	e := newEdges(t, devservers.Kafka(t), devservers.Redis(t), "")
+	uneven := make([][][]byte, 4)
+	for i, line := range e2e.SplitLines(posts) {
+		p := min(bits.Len(uint(i%16)), 3) // 1, 1, 2 and 12 of 16
+		uneven[p] = append(uneven[p], line)
+	}
+	for p, lines := range uneven {
+		e.kcat(t, bytes.NewReader(bytes.Join(lines, nil)), "-P", "-p", strconv.Itoa(p), "-t", e.posts)
+	}
 	e.Start()
 	e.awaitPosts(t, n)
 	e.check(t, posts)
@@ -216,7 +226,7 @@ func TestPartitionsFarApart(t *testing.T) {
 	}
 	posts, n := e2e.EdgePosts(t)
 	lines := e2e.SplitLines(posts)
-	e := newEdges(t, devservers.Kafka(t), devservers.Redis(t))
+	e := newEdges(t, devservers.Kafka(t), devservers.Redis(t), maxHold)
 	e.Start()
 	half, step := n/2, n/40
 	for at := 0; at < half; at += step {
@@ -232,7 +242,7 @@ func TestPartitionsFarApart(t *testing.T) {
 func TestKafkaToKafkaThroughFaults(t *testing.T) {
 	posts, n := e2e.EdgePosts(t)
 	kafka, redis := devservers.StartKafka(t), devservers.StartRedis(t)
-	e := newEdges(t, kafka.Addr(), redis.Addr())
+	e := newEdges(t, kafka.Addr(), redis.Addr(), maxHold)
 	e.Start()
 	var written sync.WaitGroup
 	written.Go(func() { e.produce(t, posts) })

@@ -10,10 +10,10 @@ import (
 // windowBatch is how many rows are looked up at once, as in detect.
 const windowBatch = 64
 
-// window is the product: a detector, whose matches name groups. Which rows a group has is noted beside it, and that is
+// window is the product: a window, whose matches name groups. Which rows a group has is noted beside it, and that is
 // timed and counted with it.
 type window struct {
-	*detector.Detector
+	*detector.Partition
 	rows   map[feed.Hash][]uint32
 	batch  []*feed.Sentence
 	copies int // matches of a row with its own group, for which nothing is compared
@@ -30,8 +30,8 @@ func openScan(t text.Threshold, _ []uint64, _ int) (engine, error) {
 func openWindow(t text.Threshold, e detector.Engine) (engine, error) {
 	cfg := detector.Default()
 	cfg.Threshold, cfg.Engine, cfg.Span, cfg.OmitTexts = t, e, searchers.Forever, true
-	d, err := detector.New(cfg)
-	return &window{Detector: d, rows: map[feed.Hash][]uint32{}}, err
+	d, err := detector.NewPartition(cfg)
+	return &window{Partition: d, rows: map[feed.Hash][]uint32{}}, err
 }
 
 // Match is engine's.

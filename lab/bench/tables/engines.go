@@ -102,7 +102,7 @@ type grid struct {
 func (g *grid) measure(ctx context.Context) (figures []EngineFigure, err error) {
 	c := g.config
 	debug.FreeOSMemory()
-	detectors := make([]*detector.Detector, len(c.Engines))
+	detectors := make([]*detector.Partition, len(c.Engines))
 	for i, e := range c.Engines {
 		c.status("engines: filling %s with %s sentences, θ %v", e.Name, units.Thousands(g.window), g.threshold)
 		if detectors[i], err = g.fill(ctx, e.Make); err != nil {
@@ -124,7 +124,7 @@ func (g *grid) measure(ctx context.Context) (figures []EngineFigure, err error) 
 }
 
 // rounds lets all engines look up the same sentences, in turns.
-func (g *grid) rounds(ctx context.Context, detectors []*detector.Detector, f *EngineFigure) error {
+func (g *grid) rounds(ctx context.Context, detectors []*detector.Partition, f *EngineFigure) error {
 	c := g.config
 	times := make([][]float64, len(detectors))
 	n := g.lookups
@@ -165,12 +165,12 @@ func (g *grid) rounds(ctx context.Context, detectors []*detector.Detector, f *En
 func (c *Config) roundTime() time.Duration { return size(c, 300*time.Millisecond, 5*time.Millisecond) }
 
 // fill makes a window of the first sentences.
-func (g *grid) fill(ctx context.Context, e detector.Engine) (*detector.Detector, error) {
+func (g *grid) fill(ctx context.Context, e detector.Engine) (*detector.Partition, error) {
 	m, err := model()
 	if err != nil {
 		return nil, err
 	}
-	d, err := detector.New(detector.Config{Threshold: g.threshold, Span: long, Lateness: time.Minute, Model: m, Engine: e,
+	d, err := detector.NewPartition(detector.Config{Threshold: g.threshold, Span: long, Lateness: time.Minute, Model: m, Engine: e,
 		OmitTexts: true})
 	if err != nil {
 		return nil, err
@@ -189,7 +189,7 @@ func (g *grid) fill(ctx context.Context, e detector.Engine) (*detector.Detector,
 }
 
 // lookupAll looks sentences up, so many at once, and counts the matches.
-func lookupAll(d *detector.Detector, queries []feed.Sentence, batch int) (n int64) {
+func lookupAll(d *detector.Partition, queries []feed.Sentence, batch int) (n int64) {
 	var matches []feed.Match
 	expected := make([]*feed.Sentence, 0, batch)
 	for some := range slices.Chunk(queries, batch) {

@@ -356,7 +356,7 @@ func floodCap(ctx context.Context, sentences []feed.Sentence, e detector.Engine,
 	cfg := detector.Default()
 	cfg.Span, cfg.Lateness, cfg.MaxMatches, cfg.Flood, cfg.Model, cfg.Engine = long, time.Minute, maxMatches,
 		min(maxMatches, reported), m, e
-	d, err := detector.New(cfg)
+	d, err := detector.NewPartition(cfg)
 	if err != nil {
 		return nil, err
 	}

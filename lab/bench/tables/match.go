@@ -328,10 +328,10 @@ func matchEngine(ctx context.Context, s *corpus, t text.Threshold, e detector.En
 			run.insert()
 		}
 		if from%(16*matchBatch) == 0 {
-			run.release.Holds(d.Detectors()[0].Stats().Bytes)
+			run.release.Holds(d.All()[0].Stats().Bytes)
 		}
 	}
-	f.Candidates, f.Bytes = d.Detectors()[0].Counts().Candidates, d.Detectors()[0].Stats().Bytes
+	f.Candidates, f.Bytes = d.All()[0].Counts().Candidates, d.All()[0].Stats().Bytes
 	f.sum(run.points, run.lookedUp)
 	return run.points, nil
 }
@@ -357,7 +357,7 @@ func (r *engineRun) detect(from, to int) {
 // insert only inserts the batch.
 func (r *engineRun) insert() {
 	for i := range r.batch {
-		r.d.Detectors()[0].Insert(&r.batch[i])
+		r.d.All()[0].Insert(&r.batch[i])
 	}
 }
 

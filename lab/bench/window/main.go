@@ -19,8 +19,8 @@ import (
 	"refrain/feed"
 	"refrain/hashcodes"
 	"refrain/ingest/file"
+	"refrain/internal/feedtime"
 	"refrain/internal/memory"
-	"refrain/split"
 	"refrain/text"
 )
 
@@ -73,22 +73,22 @@ func run(path string, compress float64, span time.Duration, svg string) error {
 	return os.WriteFile(svg, plot(m.samples, span, compress), 0o644)
 }
 
-func newDetector(span time.Duration) (*detector.Detector, error) {
+func newDetector(span time.Duration) (*detector.Partition, error) {
 	model, err := hashcodes.NewMD5(64, 1)
 	if err != nil {
 		return nil, err
 	}
 	cfg := detector.Default()
 	cfg.Span, cfg.Model, cfg.Engine = span, model, detector.Prefix
-	return detector.New(cfg)
+	return detector.NewPartition(cfg)
 }
 
 // meter runs posts through a detector and samples it.
 type meter struct {
-	d        *detector.Detector
+	d        *detector.Partition
 	compress float64
 	begin    feed.Time
-	clock    split.Clock
+	clock    feedtime.Clock
 	splitter text.Splitter
 	batch    []feed.Sentence
 	matches  []feed.Match

@@ -107,7 +107,7 @@ type effect struct {
 // contender is a detector with a full window.
 type contender struct {
 	EffectFigure
-	d           *detector.Detector
+	d           *detector.Partition
 	cpus, walls []float64 // µs a look-up, by run
 	elapsed     time.Duration
 }
@@ -153,7 +153,7 @@ func (e *effect) contenders(ctx context.Context, t text.Threshold) (all []conten
 		model := m[slices.Index(laterOnes, codes.ones)].Model
 		for _, engine := range effectEngines {
 			e.Now("θ %s: filling the window of %s with %s", decimal(t), engine.name, model.Name())
-			d, err := detector.New(detector.Config{
+			d, err := detector.NewPartition(detector.Config{
 				Threshold: t, Span: 87600 * time.Hour, Lateness: time.Minute, OmitTexts: true, Model: model, Engine: engine.make,
 			})
 			if err != nil {
@@ -172,7 +172,7 @@ func (e *effect) contenders(ctx context.Context, t text.Threshold) (all []conten
 	return all, nil
 }
 
-func (e *effect) fill(ctx context.Context, d *detector.Detector) error {
+func (e *effect) fill(ctx context.Context, d *detector.Partition) error {
 	const batch = 10_000
 	for from := 0; from < len(e.later)-e.lookups; from += batch {
 		if err := eval.Interrupted(ctx); err != nil {

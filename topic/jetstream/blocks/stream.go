@@ -9,6 +9,8 @@
 //
 // Streams are those of topic/jetstream: a topic, in which only limits remove messages, the oldest first, or a bucket
 // KV_*, in which a value replaces the one before.
+//
+// Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package blocks
 
 import (

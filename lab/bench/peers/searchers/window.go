@@ -28,11 +28,11 @@ func Windows(t text.Threshold, set func(row int) []uint64, queries []int) (all [
 		{"window, scan engine", detector.Scan},
 		{"window, prefix engine", func(b *hashcodes.Bounds, _ *hashcodes.Model) sigstore.Engine { return prefix.New(b) }},
 	} {
-		d, err := detector.New(detector.Config{Threshold: t, Span: Forever, Model: model, Engine: e.engine, OmitTexts: true})
+		d, err := detector.NewPartition(detector.Config{Threshold: t, Span: Forever, Model: model, Engine: e.engine, OmitTexts: true})
 		if err != nil {
 			return nil, err
 		}
-		w := &window{Detector: d, set: set}
+		w := &window{Partition: d, set: set}
 		for _, row := range queries {
 			w.expected = append(w.expected, RowSentence(row, set(row)))
 		}
@@ -48,7 +48,7 @@ const Forever = 87600 * time.Hour
 
 // window looks up the sentences of rows. Of signatures it takes only how many there are: it makes its own.
 type window struct {
-	*detector.Detector
+	*detector.Partition
 	set      func(row int) []uint64
 	expected []*feed.Sentence
 	rows     int

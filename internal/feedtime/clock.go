@@ -1,4 +1,5 @@
-package split
+// Package feedtime knows the times of a feed: how far it has got, and when a post was written that does not say.
+package feedtime
 
 import (
 	"slices"
@@ -62,3 +63,10 @@ func (c *Clock) advance() {
 
 // Time is where the clock stands; false before the third post.
 func (c *Clock) Time() (feed.Time, bool) { return c.time, c.known }
+
+// Clone returns a clock that stands where c does, and goes on by itself: a copied value would share memory with c.
+func (c *Clock) Clone() Clock {
+	clone := *c
+	clone.ahead = slices.Clone(c.ahead)
+	return clone
+}
