@@ -261,7 +261,7 @@ func (g *growthRun) measure(lookups int, f *GrowthFigure) {
 
 // windowGrowth is the product's.
 type windowGrowth struct {
-	*detector.Detector
+	*detector.Partition
 	expected []*feed.Sentence
 	matches  []feed.Match
 	release  memory.Keeper
@@ -274,7 +274,7 @@ func newWindowGrowth(t text.Threshold, e detector.Engine) (w *windowGrowth, err 
 		return nil, err
 	}
 	w = &windowGrowth{}
-	w.Detector, err = detector.New(detector.Config{
+	w.Partition, err = detector.NewPartition(detector.Config{
 		Threshold: t, Span: searchers.Forever, Lateness: time.Minute, Model: m, Engine: w.watched(e), OmitTexts: true,
 	})
 	return w, err
