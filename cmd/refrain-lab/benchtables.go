@@ -17,8 +17,8 @@ import (
 // benchTables are the list of what exists, in the order in which all measures them.
 func benchTables() []benchTable {
 	return []benchTable{
-		benchKernels(), benchGPU(), benchTable5(), benchMatch(), benchEngines(), benchMemory(), benchStages(), benchDetect(),
-		benchLatency(), benchFlood(), benchSwap(),
+		benchKernels(), benchGPU(), benchTable5(), benchMatch(), benchLikeness(), benchGrowth(), benchEngines(),
+		benchMemory(), benchStages(), benchDetect(), benchLatency(), benchFlood(), benchSwap(),
 	}
 }
 
@@ -90,6 +90,45 @@ func benchMatch() benchTable {
 			}
 			return tables.Match(ctx, c, o)
 		})
+	return t
+}
+
+func benchLikeness() benchTable {
+	t := benchTable{
+		command: &cobra.Command{
+			Use: "likeness", Short: "Made-up sentences against real ones: lists, candidates and time of a look-up",
+			Args: cli.AtMost(0, "none"),
+		},
+		narrow:  []string{"rows", "thresholds"},
+	}
+	t.measure = measureWith(t.command, tables.DefaultLikeness(), tables.QuickLikeness(), func(
+		f *pflag.FlagSet, o *tables.LikenessOptions,
+	) {
+		f.IntSliceVar(&o.Rows, "rows", o.Rows, "sizes of the window")
+		f.StringSliceVar(&o.Thresholds, "thresholds", o.Thresholds, "thresholds")
+		f.IntVar(&o.Lookups, "lookups", o.Lookups, "sentences that are looked up at each size")
+		f.Uint64Var(&o.Seed, "seed", o.Seed, "of the made-up sentences")
+	}, tables.Likeness)
+	return t
+}
+
+func benchGrowth() benchTable {
+	t := benchTable{
+		command: &cobra.Command{
+			Use: "growth", Short: "Look-ups in a window that grows to 25 M made-up sentences; 8 GB", Args: cli.AtMost(0, "none"),
+		},
+		narrow:  []string{"rows", "thresholds", "engines"},
+		missing: tables.NoRoomToGrow,
+	}
+	t.measure = measureWith(t.command, tables.DefaultGrowth(), tables.QuickGrowth(), func(
+		f *pflag.FlagSet, o *tables.GrowthOptions,
+	) {
+		f.IntSliceVar(&o.Rows, "rows", o.Rows, "sizes of the window, ascending")
+		f.StringSliceVar(&o.Thresholds, "thresholds", o.Thresholds, "thresholds")
+		f.StringSliceVar(&o.Engines, "engines", o.Engines, "engines, and ppjoin")
+		f.IntVar(&o.Lookups, "lookups", o.Lookups, "sentences that are looked up at each size")
+		f.Uint64Var(&o.Seed, "seed", o.Seed, "of the made-up sentences")
+	}, tables.Growth)
 	return t
 }
 

@@ -105,6 +105,10 @@ func (g *tableGroup) run(cmd *cobra.Command, t *table, args []string) error {
 		return fmt.Errorf("%s %s: %w", g.markers, name, err)
 	}
 	fmt.Fprintf(g.main.Stderr, "%s: %v\n", name, time.Since(begin).Round(100*time.Millisecond))
+	if cmd.Context().Err() != nil { // a part of a table is shown, and replaces no whole one
+		g.write = ""
+		return errors.Join(g.print(made), fmt.Errorf("%s %s: interrupted", g.markers, name))
+	}
 	return g.print(made)
 }
 

@@ -391,6 +391,11 @@ func (c *corpus) order() []uint64 {
 	for _, id := range c.tokens {
 		frequency[id]++
 	}
+	return rarestFirst(frequency)
+}
+
+// rarestFirst is the tokens by their frequency, ties by id.
+func rarestFirst(frequency map[uint64]int) []uint64 {
 	order := make([]uint64, 0, len(frequency))
 	for id := range frequency {
 		order = append(order, id)

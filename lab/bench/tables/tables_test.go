@@ -284,14 +284,15 @@ func TestFloodWaits(t *testing.T) {
 func TestNoData(t *testing.T) {
 	c := &Config{Data: t.TempDir(), Runs: 1, Quick: true}
 	for name, measure := range map[string]func() (*report.Report, error){
-		"match":   func() (*report.Report, error) { return Match(t.Context(), c, QuickMatch()) },
-		"engines": func() (*report.Report, error) { return EngineGrid(t.Context(), c) },
-		"table5":  func() (*report.Report, error) { return Table5(t.Context(), c, QuickTable5()) },
-		"memory":  func() (*report.Report, error) { return Memory(t.Context(), c, 0) },
-		"stages":  func() (*report.Report, error) { return Stages(t.Context(), c, StagesOptions{}) },
-		"detect":  func() (*report.Report, error) { return Detect(t.Context(), c, DefaultDetect()) },
-		"latency": func() (*report.Report, error) { return Latency(t.Context(), c, QuickLatency()) },
-		"flood":   func() (*report.Report, error) { return Flood(t.Context(), c, QuickFlood()) },
+		"match":    func() (*report.Report, error) { return Match(t.Context(), c, QuickMatch()) },
+		"likeness": func() (*report.Report, error) { return Likeness(t.Context(), c, QuickLikeness()) },
+		"engines":  func() (*report.Report, error) { return EngineGrid(t.Context(), c) },
+		"table5":   func() (*report.Report, error) { return Table5(t.Context(), c, QuickTable5()) },
+		"memory":   func() (*report.Report, error) { return Memory(t.Context(), c, 0) },
+		"stages":   func() (*report.Report, error) { return Stages(t.Context(), c, StagesOptions{}) },
+		"detect":   func() (*report.Report, error) { return Detect(t.Context(), c, DefaultDetect()) },
+		"latency":  func() (*report.Report, error) { return Latency(t.Context(), c, QuickLatency()) },
+		"flood":    func() (*report.Report, error) { return Flood(t.Context(), c, QuickFlood()) },
 	} {
 		if _, err := measure(); !errors.Is(err, ErrNoData) {
 			t.Errorf("%s: %v, want ErrNoData", name, err)

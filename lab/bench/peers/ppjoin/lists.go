@@ -81,3 +81,7 @@ func (l *lists) giveBack(at *list) {
 	l.postings[at.start].row = l.free[k]
 	l.free[k] = at.start + 1
 }
+
+func (l *lists) bytes() int64 {
+	return 12*int64(cap(l.given)+cap(l.fresh)) + 8*int64(cap(l.postings))
+}

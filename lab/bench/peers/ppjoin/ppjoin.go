@@ -26,9 +26,10 @@ type Join struct {
 	ends    []uint32 // record -> where its tokens end
 	states  []candidateState
 
-	search     uint32
+	searches   uint32
 	record     []uint32 // the tokens of the record at hand
 	candidates []uint32
+	met        int
 	verified   int
 }
 
@@ -50,20 +51,50 @@ func (j *Join) Len() int { return len(j.ends) }
 // Candidates counts the records that all searches so far had to verify.
 func (j *Join) Candidates() int { return j.verified }
 
+// Met counts the entries of lists, of records whose size fits, that all searches so far have gone through.
+func (j *Join) Met() int { return j.met }
+
+// Bytes is what the join holds on the heap.
+func (j *Join) Bytes() int64 {
+	return 4*int64(cap(j.tokens)+cap(j.ends)) + 8*int64(cap(j.states)) + j.lists.bytes() + 16*int64(len(j.numbers.slots))
+}
+
 // Next appends to hits the earlier records, numbered from 0, whose Jaccard with the set of ids is at least the
 // threshold, in no particular order, and adds the record. Ids holds none twice, and at most 65,535.
 func (j *Join) Next(hits []uint32, ids []uint64) []uint32 {
+	j.number(ids)
+	hits = j.search(hits)
+	j.add(j.record)
+	return hits
+}
+
+// Search is Next without adding the record.
+func (j *Join) Search(hits []uint32, ids []uint64) []uint32 {
+	j.number(ids)
+	return j.search(hits)
+}
+
+// Add is Next without searching.
+func (j *Join) Add(ids []uint64) {
+	j.number(ids)
+	j.add(j.record)
+}
+
+// number makes the record at hand.
+func (j *Join) number(ids []uint64) {
 	if len(ids) > math.MaxUint16 {
 		panic("ppjoin: a set of more than 65,535 tokens")
 	}
 	j.record = j.numbers.of(j.record[:0], ids)
 	slices.Sort(j.record)
-	if len(ids) > 0 {
-		j.probe(j.record)
-		hits = j.verify(hits, j.record)
+}
+
+func (j *Join) search(hits []uint32) []uint32 {
+	if len(j.record) == 0 {
+		return hits
 	}
-	j.add(j.record)
-	return hits
+	j.probe(j.record)
+	return j.verify(hits, j.record)
 }
 
 // probe collects the candidates of x (Algorithm 1): those that the positional filter leaves. A row that cannot reach the
@@ -78,6 +109,7 @@ func (j *Join) probe(x []uint32) {
 			if uint(m) >= uint(len(b.overlap)) {
 				continue
 			}
+			j.met++
 			need, left := int(b.overlap[m]), min(len(x)-i, int(p.size)-int(p.position))
 			if min(i, int(p.position))+left >= need {
 				j.observe(p.row, left, need)
@@ -92,9 +124,9 @@ func (j *Join) probe(x []uint32) {
 func (j *Join) observe(row uint32, left, need int) {
 	k := &j.states[row]
 	switch {
-	case k.search != j.search:
+	case k.search != j.searches:
 		if left >= need {
-			*k = candidateState{j.search, 1}
+			*k = candidateState{j.searches, 1}
 			j.candidates = append(j.candidates, row)
 		}
 	case int(k.common)+left < need:
@@ -107,10 +139,10 @@ func (j *Join) observe(row uint32, left, need int) {
 // nextSearch numbers the search. When the numbers wrap, the states of long ago must not count as new.
 func (j *Join) nextSearch() {
 	j.candidates = j.candidates[:0]
-	j.search++
-	if j.search == 0 {
+	j.searches++
+	if j.searches == 0 {
 		clear(j.states)
-		j.search = 1
+		j.searches = 1
 	}
 }
 

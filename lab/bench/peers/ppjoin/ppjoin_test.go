@@ -45,7 +45,7 @@ func TestWrap(t *testing.T) {
 	j := New(threshold, nil)
 	for i, set := range sets {
 		if i == 100 {
-			j.search = 1<<32 - 50
+			j.searches = 1<<32 - 50
 		}
 		check(t, j.Next(nil, set), want(threshold, sets[:i], set), i)
 	}
