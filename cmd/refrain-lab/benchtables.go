@@ -99,7 +99,7 @@ func benchLikeness() benchTable {
 			Use: "likeness", Short: "Made-up sentences against real ones: lists, candidates and time of a look-up",
 			Args: cli.AtMost(0, "none"),
 		},
-		narrow:  []string{"rows", "thresholds"},
+		narrow: []string{"rows", "thresholds"},
 	}
 	t.measure = measureWith(t.command, tables.DefaultLikeness(), tables.QuickLikeness(), func(
 		f *pflag.FlagSet, o *tables.LikenessOptions,
