@@ -361,8 +361,14 @@ func plainError(err error) error {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return fmt.Errorf("malformed JSON: it ends too soon, at byte %d", syntax.ByteOffset)
 	}
+	if syntax.Err.Error() == libraryTooDeep {
+		return fmt.Errorf("nested more than 10000 deep at byte %d, and the limit is %d", syntax.ByteOffset, MaxDepth)
+	}
 	return fmt.Errorf("malformed JSON at byte %d: %w", syntax.ByteOffset, syntax.Err)
 }
+
+// libraryTooDeep is what the JSON library says, with a value that it does not export, where it goes no deeper itself.
+const libraryTooDeep = "exceeded max depth"
 
 // pointerPath writes a JSON pointer with dots, as field maps do.
 func pointerPath(p jsontext.Pointer) string {

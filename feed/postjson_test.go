@@ -177,7 +177,7 @@ var badPosts = []struct{ name, line, fields, reason string }{
 	{name: "too deep", line: `{"id":"1","text":"a","d":` + nested(MaxDepth) + `}`,
 		reason: "d: nested 101 deep, and the limit is 100"},
 	{name: "far too deep", line: `{"id":"1","text":"a","d":` + nested(20000) + `}`,
-		reason: "malformed JSON at byte 10024: exceeded max depth"},
+		reason: "nested more than 10000 deep at byte 10024, and the limit is 100"},
 	{name: "long text", line: `{"id":"1","text":"` + strings.Repeat("a", MaxText+1) + `"}`,
 		reason: "text: 1048577 bytes, and the limit is 1048576"},
 	{name: "long id", line: `{"id":"` + strings.Repeat("1", MaxName+1) + `","text":"a"}`,

@@ -130,7 +130,7 @@ func (r *reader) compare(info *js.ConsumerInfo) error {
 	if r.next == 0 {
 		r.next = max(info.AckFloor.Stream, info.Delivered.Stream) + 1
 	}
-	if missing > 0 && r.keepGathering(missing, -wait, info.Config.AckWait) {
+	if missing > 0 && r.shouldGather(missing, -wait, info.Config.AckWait) {
 		return r.gather(missing)
 	}
 	if r.unfiltered {
@@ -148,8 +148,8 @@ func (r *reader) await(missing int, wait time.Duration) {
 	r.due = time.Now().Add(min(pollInterval, wait))
 }
 
-// keepGathering reports whether to go on gathering. Not for ever: somebody may have bounded the deliveries of the consumer.
-func (r *reader) keepGathering(missing int, overdue, ackWait time.Duration) bool {
+// shouldGather reports whether to go on gathering. Not for ever: somebody may have bounded the deliveries of the consumer.
+func (r *reader) shouldGather(missing int, overdue, ackWait time.Duration) bool {
 	bytes := 0
 	for _, d := range r.redelivered {
 		bytes += len(d.Data()) + messageOverhead

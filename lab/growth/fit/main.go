@@ -51,4 +51,4 @@ func run(ctx context.Context, data string, rounds int) error {
 	return out.Encode(m)
 }
 
-func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }
+func logf(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }

@@ -64,7 +64,7 @@ func read(ctx context.Context, folder string) (*collection, error) {
 		if files[i], err = readFile(ctx, path); err != nil {
 			return nil, err
 		}
-		say("%s: %d distinct sentences", filepath.Base(path), len(files[i]))
+		logf("%s: %d distinct sentences", filepath.Base(path), len(files[i]))
 		all += len(files[i])
 	}
 	c := &collection{}

@@ -15,7 +15,7 @@ func fitPart(ctx context.Context, m *growth.Model, real *collection, part, round
 	c := &m.Components[part]
 	rows := real.rowsOf(part)
 	want := measureBoth(rows[:min(len(rows), maxRows)])
-	say("%s: %d rows\n  real    %s", c.Name, c.Rows, want)
+	logf("%s: %d rows\n  real    %s", c.Name, c.Rows, want)
 	factor, curve := 1.0, c.Curve
 	best, nearest := *c, math.Inf(1)
 	c.Curve.Shares = slices.Clone(curve.Shares)
@@ -25,7 +25,7 @@ func fitPart(ctx context.Context, m *growth.Model, real *collection, part, round
 		}
 		made := makeUp(m, part, min(len(rows), maxRows))
 		got := measureBoth(made)
-		say("  made up %s\n    %.4g %+v %+v %+v %+v tail %.4g",
+		logf("  made up %s\n    %.4g %+v %+v %+v %+v tail %.4g",
 			got, c.Together, c.Copies, c.Echoes, c.Topics, c.Templates, c.Curve.Tail)
 		if d := want.distance(got); d < nearest {
 			nearest, best = d, *c
@@ -45,7 +45,7 @@ func fitPart(ctx context.Context, m *growth.Model, real *collection, part, round
 		adjust(c, curve, made, factor)
 	}
 	*c = best
-	say("  the best    %.4g %+v %+v %+v %+v", c.Together, c.Copies, c.Echoes, c.Topics, c.Templates)
+	logf("  the best    %.4g %+v %+v %+v %+v", c.Together, c.Copies, c.Echoes, c.Topics, c.Templates)
 	return nil
 }
 
@@ -130,7 +130,7 @@ func fitSpread(m *growth.Model, real *collection) {
 				}
 			}
 			c.Spread = round(c.Spread)
-			say("%s: spread %.3g, commonness %.4g (real %.4g)", c.Name, c.Spread, growth.Commonness(m, i), want)
+			logf("%s: spread %.3g, commonness %.4g (real %.4g)", c.Name, c.Spread, growth.Commonness(m, i), want)
 		}
 	}
 }
@@ -146,7 +146,7 @@ func fitMixture(ctx context.Context, m *growth.Model, real *collection, rounds i
 		got := listsOf(madeUp(m, rows), rows, len(m.Components))
 		for i := range m.Components {
 			c := &m.Components[i]
-			say("%s: lists of all %.1f (real %.1f), spread %.3g", c.Name, got[i], want[i], c.Spread)
+			logf("%s: lists of all %.1f (real %.1f), spread %.3g", c.Name, got[i], want[i], c.Spread)
 			if largest(m, c.Script) != i {
 				c.Spread = round(min(4, max(.05, c.Spread*ratio(got[i], want[i], 2))))
 			}
@@ -165,7 +165,7 @@ func fitCopies(ctx context.Context, m *growth.Model, real *collection) error {
 			return ctx.Err()
 		}
 		got := alike(madeUp(m, alikeRows[1]))
-		say("pairs of 0.8 and more a sentence: %.4f (real %.4f)", got, want)
+		logf("pairs of 0.8 and more a sentence: %.4f (real %.4f)", got, want)
 		for i := range m.Components {
 			c := &m.Components[i].Copies
 			c.Share = round(min(.3, c.Share*ratio(want, got, 1)))
