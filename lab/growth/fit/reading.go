@@ -88,17 +88,7 @@ func read(ctx context.Context, folder string) (*collection, error) {
 			part = len(c.parts)
 			c.parts = append(c.parts, name)
 		}
-		c.of = append(c.of, uint8(part))
-		for _, id := range s.set {
-			n, ok := numbers[id]
-			if !ok {
-				n = uint32(len(numbers))
-				numbers[id] = n
-			}
-			c.tokens = append(c.tokens, n)
-		}
-		c.ends = append(c.ends, len(c.tokens))
-		c.total = len(numbers)
+		c.add(part, s.set, numbers)
 	}
 }
 
@@ -194,4 +184,19 @@ func scriptOf(s string) string {
 		return "cyrillic"
 	}
 	return "latin"
+}
+
+// add adds a sentence of a component; numbers are those of its tokens, by id.
+func (c *collection) add(part int, ids []uint64, numbers map[uint64]uint32) {
+	c.of = append(c.of, uint8(part))
+	for _, id := range ids {
+		n, ok := numbers[id]
+		if !ok {
+			n = uint32(len(numbers))
+			numbers[id] = n
+		}
+		c.tokens = append(c.tokens, n)
+	}
+	c.ends = append(c.ends, len(c.tokens))
+	c.total = len(numbers)
 }

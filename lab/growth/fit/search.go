@@ -184,18 +184,8 @@ func madeUp(m *growth.Model, rows int) *collection {
 	for range rows {
 		var part int
 		ids, part = s.Next(ids[:0])
-		c.of = append(c.of, uint8(part))
-		for _, id := range ids {
-			n, ok := numbers[id]
-			if !ok {
-				n = uint32(len(numbers))
-				numbers[id] = n
-			}
-			c.tokens = append(c.tokens, n)
-		}
-		c.ends = append(c.ends, len(c.tokens))
+		c.add(part, ids, numbers)
 	}
-	c.total = len(numbers)
 	return c
 }
 
