@@ -29,7 +29,7 @@ import (
 type node struct {
 	cfg    Config
 	log    *slog.Logger
-	clock  func() time.Time
+	now    func() time.Time
 	server *jetstream.Server
 	disk   disk
 
@@ -70,10 +70,10 @@ func (d disk) on(t topic.Topic) topic.Topic {
 }
 
 // openNode opens the data directory and everything on it. What fails is closed again.
-func openNode(ctx context.Context, cfg Config, clock func() time.Time, disk disk,
+func openNode(ctx context.Context, cfg Config, now func() time.Time, disk disk,
 	caused func(origin, source string, events int)) (*node, error) {
 	n := &node{
-		cfg: cfg, log: cfg.Logger, clock: clock, disk: disk, caused: caused, holding: rate.Sometimes{Interval: 10 * time.Minute},
+		cfg: cfg, log: cfg.Logger, now: now, disk: disk, caused: caused, holding: rate.Sometimes{Interval: 10 * time.Minute},
 	}
 	if err := n.open(ctx); err != nil {
 		return nil, errors.Join(err, n.close())
@@ -128,7 +128,7 @@ func (n *node) openSplit() (*split.Split, error) {
 	cfg := split.Default()
 	cfg.Sentences, cfg.Control, cfg.Logger = n.disk.on(n.sentences), n.control, n.log
 	cfg.MinTokens, cfg.Lateness, cfg.MaxHold = n.cfg.Window.MinTokens, n.window.Lateness, n.cfg.Window.MaxHold
-	cfg.Now = n.clock
+	cfg.Now = n.now
 	return split.New(cfg)
 }
 
@@ -197,7 +197,7 @@ func (n *node) workerConfig(owned []int) shard.Config {
 	if n.canaries != nil {
 		cfg.Canary = n.canaries.enqueue
 	}
-	cfg.Commit, cfg.TextVersion, cfg.Now, cfg.Logger = time.Second, text.Version, n.clock, n.log
+	cfg.Commit, cfg.TextVersion, cfg.Now, cfg.Logger = time.Second, text.Version, n.now, n.log
 	return cfg
 }
 
@@ -246,8 +246,8 @@ func (n *node) close() error {
 // behind reports whether posts wait to be looked up: then what can wait should.
 func (n *node) behind() bool { return slices.ContainsFunc(n.workers, (*shard.Worker).Behind) }
 
-// now is just after the newest post in the windows: a feed may be a replay of years ago.
-func (n *node) now() feed.Time {
+// feedNow is just after the newest post in the windows: a feed may be a replay of years ago.
+func (n *node) feedNow() feed.Time {
 	var newest feed.Time
 	for _, d := range n.detectors {
 		newest = max(newest, d.Newest())

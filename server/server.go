@@ -52,7 +52,7 @@ type Server struct {
 	webhooks    webhooks
 	index       *lookup.Index // nil: there is none
 
-	clock  func() time.Time // of the stamps and watermarks
+	now    func() time.Time // for stamps and watermarks
 	disk   disk             // nil: the topics are as they are
 	quotas quotas
 
@@ -77,7 +77,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
-	s := &Server{cfg: cfg, log: cfg.Logger, clock: time.Now, ready: make(chan struct{}), ended: make(chan struct{})}
+	s := &Server{cfg: cfg, log: cfg.Logger, now: time.Now, ready: make(chan struct{}), ended: make(chan struct{})}
 	s.quotas = quotas{log: cfg.Logger, now: time.Now, warning: rate.Sometimes{Interval: time.Minute}}
 	return s, nil
 }
@@ -152,7 +152,7 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if err := s.quotas.openMetrics(); err != nil {
 		return err
 	}
-	if s.node, err = openNode(ctx, s.cfg, s.clock, s.disk, s.quotas.caused); err != nil {
+	if s.node, err = openNode(ctx, s.cfg, s.now, s.disk, s.quotas.caused); err != nil {
 		return err
 	}
 	s.quotas.pace = pace{lag: s.node.lag, max: s.cfg.Quotas.Pace, patience: maxPaceWait}
@@ -307,7 +307,7 @@ func (s *Server) tick(ctx context.Context) error {
 	return every(ctx, time.Second, func(ctx context.Context) {
 		s.touchWaiting()
 		s.node.logHeld()
-		s.node.split.Tick(context.WithoutCancel(ctx), s.clock())
+		s.node.split.Tick(context.WithoutCancel(ctx), s.now())
 		release.Holds(detector.Total(s.node.detectors).Bytes)
 	})
 }

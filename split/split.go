@@ -98,7 +98,7 @@ type Split struct {
 	mu      sync.Mutex
 	sources map[string]*source
 	ticked  time.Time
-	clock   feed.Time // see reached
+	reached feed.Time // see advanceReached
 	known   bool
 }
 
