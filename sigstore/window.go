@@ -1,5 +1,8 @@
 // Package sigstore is the rolling window: the texts seen within the span, found again by their signatures.
 //
+// The name is short for a store of signatures, those of package hashcodes: bits by which similar sentences are alike. It
+// has nothing to do with signing code, nor with the project of that name.
+//
 // A text (token set) is a Group. Groups are kept in blocks by the time they were made, and an Index, made by the
 // Engine, finds candidates among them without losing any. The window's clock W closes blocks and lets them go: a block
 // whose end lies before W - span - lateness is dropped, and its groups that are still alive move on into the open
