@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -16,6 +15,7 @@ import (
 
 	"refrain/api"
 	"refrain/ingest"
+	"refrain/internal/meters"
 	"refrain/internal/quota"
 	"refrain/internal/retry"
 )
@@ -35,17 +35,16 @@ type quotas struct {
 // senderOf is whom what comes over HTTP is counted for.
 func senderOf(r *http.Request) string { return string(quota.Token(api.TokenName(r.Context()))) }
 
-func (q *quotas) openMetrics() error {
-	var errs [3]error
-	meter := otel.Meter("refrain/quota")
-	q.refused, errs[0] = meter.Int64Counter("refrain_quota_refused",
-		metric.WithDescription("Batches of posts, and deletions, refused with 429 because a quota was used up."))
-	q.waits, errs[1] = meter.Int64Counter("refrain_quota_waits",
-		metric.WithDescription("Batches that had to wait: of feeds because a quota was used up, of all because look-ups "+
-			"were behind."))
-	q.waited, errs[2] = meter.Float64Counter("refrain_quota_wait_seconds",
+func (q *quotas) openMetrics() {
+	const scope = "refrain/quota"
+	q.refused = meters.Counter(scope, "refrain_quota_refused",
+		"Batches of posts, and deletions, refused with 429 because a quota was used up.")
+	q.waits = meters.Counter(scope, "refrain_quota_waits",
+		"Batches that had to wait: of feeds because a quota was used up, of all because look-ups were behind.")
+	var err error
+	q.waited, err = otel.Meter(scope).Float64Counter("refrain_quota_wait_seconds",
 		metric.WithDescription("How long they waited, all together."))
-	return errors.Join(errs[:]...)
+	meters.Handle(err)
 }
 
 // initSeries makes every series that there can be, as 0: the increase of one that begins with 1 is 0, and no alert

@@ -149,9 +149,7 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if s.listener, err = net.Listen("tcp", s.cfg.HTTP); err != nil {
 		return fmt.Errorf("http %s: %w", s.cfg.HTTP, err)
 	}
-	if err := s.quotas.openMetrics(); err != nil {
-		return err
-	}
+	s.quotas.openMetrics()
 	if s.node, err = openNode(ctx, s.cfg, s.now, s.disk, s.quotas.caused); err != nil {
 		return err
 	}

@@ -107,12 +107,8 @@ func New(cfg Config) (*Split, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("split: %w", err)
 	}
-	m, err := newMetrics()
-	if err != nil {
-		return nil, fmt.Errorf("split: %w", err)
-	}
 	return &Split{
-		cfg: cfg, tracer: otel.Tracer("refrain/split"), metrics: m,
+		cfg: cfg, tracer: otel.Tracer("refrain/split"), metrics: newMetrics(),
 		writer: rand.Uint64(), ticked: cfg.Now(), sources: map[string]*source{},
 		lateWarning: rate.Sometimes{Interval: time.Minute}, watermarkWarning: rate.Sometimes{Interval: time.Minute},
 		splitters: sync.Pool{New: func() any { return new(text.Splitter) }},
