@@ -96,7 +96,7 @@ func TestGrowthOptions(t *testing.T) {
 // TestLikeness: made-up sentences cost about what real ones do. refrain-lab bench likeness shows all sizes.
 func TestLikeness(t *testing.T) {
 	if testing.Short() {
-		t.Skip("reads the whole data set")
+		t.Skip("reads the whole data set; ./test does")
 	}
 	c := growthConfig()
 	c.Quick, c.Data = false, filepath.Dir(filepath.Dir(dataset.File(t, Ira)))
