@@ -38,7 +38,7 @@ type node struct {
 
 	deadEvents deadEvents
 	space      space
-	caused     func(origin, source string, events int) // see shard.Config
+	quotas     *quotas
 
 	window       detector.Config
 	budget       int64                 // of all windows together
@@ -70,10 +70,9 @@ func (d disk) on(t topic.Topic) topic.Topic {
 }
 
 // openNode opens the data directory and everything on it. What fails is closed again.
-func openNode(ctx context.Context, cfg Config, now func() time.Time, disk disk,
-	caused func(origin, source string, events int)) (*node, error) {
+func openNode(ctx context.Context, cfg Config, now func() time.Time, disk disk, quotas *quotas) (*node, error) {
 	n := &node{
-		cfg: cfg, log: cfg.Logger, now: now, disk: disk, caused: caused, holding: rate.Sometimes{Interval: 10 * time.Minute},
+		cfg: cfg, log: cfg.Logger, now: now, disk: disk, quotas: quotas, holding: rate.Sometimes{Interval: 10 * time.Minute},
 	}
 	if err := n.open(ctx); err != nil {
 		return nil, errors.Join(err, n.close())
@@ -163,8 +162,8 @@ func (n *node) openRedeliveries() (err error) {
 
 func (n *node) openWorkers(ctx context.Context) error {
 	workers := min(n.cfg.Workers, n.cfg.Topics.Partitions)
-	for _, owned := range shard.Owners(n.cfg.Topics.Partitions, workers) {
-		w, err := shard.Open(ctx, n.workerConfig(owned))
+	for i, owned := range shard.Owners(n.cfg.Topics.Partitions, workers) {
+		w, err := shard.Open(ctx, n.workerConfig(i, owned))
 		if err != nil {
 			return err
 		}
@@ -187,10 +186,10 @@ func authorKey(ctx context.Context, store topic.Store) (key sigstore.AuthorKey, 
 	return key, store.Put(ctx, name, key[:])
 }
 
-func (n *node) workerConfig(owned []int) shard.Config {
+func (n *node) workerConfig(worker int, owned []int) shard.Config {
 	cfg := shard.Default()
 	cfg.Sentences, cfg.Events, cfg.Control, cfg.Store = n.sentences, n.disk.on(n.events), n.control, n.store
-	cfg.DeadLetters, cfg.Caused = n.deadEvents, n.caused
+	cfg.DeadLetters, cfg.Caused, cfg.Spent = n.deadEvents, n.quotas.caused, func(s []shard.Spent) { n.quotas.spent(worker, s) }
 	cfg.Rows = func(q int) (shard.Rows, error) { return n.detectors[q], nil }
 	cfg.Owned, cfg.Redeliveries, cfg.Tombstones, cfg.Deployment = owned, n.redeliveries, n.tombstones, n.cfg.Name
 	cfg.Span, cfg.Lateness, cfg.MaxHold, cfg.Retention = n.window.Span, n.window.Lateness, n.cfg.Window.MaxHold, max(n.ages())

@@ -150,10 +150,10 @@ func (s *Server) open(ctx context.Context) (err error) {
 		return fmt.Errorf("http %s: %w", s.cfg.HTTP, err)
 	}
 	s.quotas.openMetrics()
-	if s.node, err = openNode(ctx, s.cfg, s.now, s.disk, s.quotas.caused); err != nil {
+	if s.node, err = openNode(ctx, s.cfg, s.now, s.disk, &s.quotas); err != nil {
 		return err
 	}
-	s.quotas.pace = pace{lag: s.node.lag, max: s.cfg.Quotas.Pace, patience: maxPaceWait}
+	s.quotas.pace = newPace(&s.cfg.Quotas, s.node)
 	limits := s.quotaConfig(s.node.cfg.Topics.SentenceBytes) // which may be by the disk
 	s.quotas.initSeries(&limits)
 	s.quotas.counted = quota.New(limits)
@@ -241,9 +241,11 @@ func (s *Server) runSource(ctx context.Context, src source) error {
 	defer func() { _ = src.close() }() // there is nothing left to lose
 	handle := func(ctx context.Context, b *ingest.Batch) error {
 		b.Sender = string(quota.Feed(src.name))
-		if err := s.quotas.await(ctx, b, s.node.split.Touch); err != nil {
+		release, err := s.quotas.await(ctx, b, s.node.split.Touch)
+		if err != nil {
 			return err
 		}
+		defer release()
 		return s.route.handleRetrying(ctx, src.name, b)
 	}
 	err := ingest.Run(ctx, src, handle)
