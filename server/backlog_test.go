@@ -111,14 +111,16 @@ func TestBacklogFollowsTheDearestWorker(t *testing.T) {
 // TestOthersLookUpsMakeNoRoom: what another process lets in for the same sender is looked up here too. Nobody has room for it
 // here, though it is always sending.
 func TestOthersLookUpsMakeNoRoom(t *testing.T) {
-	l := newBacklog(2)
-	l.underWay = quota.Usage{Posts: 100, Sentences: 100}
-	for w := range l.workers {
-		l.workers[w].learn(&shard.Spent{Sentences: 100_000})
-	}
-	l.settle(time.Time{})
-	if sent := send(l, 64); sent > maxBacklog+64 {
-		t.Errorf("%d sentences, want at most %d", sent, maxBacklog)
+	p := mustPace(func() time.Duration { return 0 })
+	p.lookedUpTo = func() time.Time { return time.Time{} }
+	always := func(quota.Usage) bool { return true }
+	b := &ingest.Batch{Sender: "token:busy", Posts: make([]feed.Post, 100)}
+	p.reserve(b, always)
+	p.spent(0, []shard.Spent{{Origin: b.Sender, Sentences: 100_000}})
+	p.reserve(b, always)
+	p.appended(b.Sender, &split.Written{Stamp: time.Now(), BySource: map[string]quota.Usage{"": {Sentences: 2 * maxBacklog}}})
+	if _, ok, _ := p.reserve(b, always); ok {
+		t.Errorf("let in while %d sentences wait", 2*maxBacklog)
 	}
 }
 
