@@ -18,7 +18,8 @@ type MemoryReader struct {
 
 var _ Reader = (*MemoryReader)(nil)
 
-// Fetch implements Reader. What is there it returns even when ctx has ended: a wait of a millisecond may be over before it begins.
+// Fetch implements Reader. It returns what is there even when ctx has ended: a wait of a millisecond may be over before it
+// begins.
 func (r *MemoryReader) Fetch(ctx context.Context) ([]Record, error) {
 	for {
 		// The channel is taken before looking: an Append in between closes this very one.
