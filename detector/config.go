@@ -76,8 +76,8 @@ func (c *Config) checkNumbers() (errs []error) {
 // Measure says which sentences are similar enough.
 func (c *Config) Measure() text.Measure { return c.Similarity.At(c.Threshold) }
 
-// codes are what the window needs of a model.
-func (c *Config) codes(m *hashcodes.Model) sigstore.Codes {
+// coding is what the window needs of a model.
+func (c *Config) coding(m *hashcodes.Model) sigstore.Coding {
 	bounds := hashcodes.NewBounds(c.Measure(), m.Ones())
-	return sigstore.Codes{Model: m, Bounds: bounds, Engine: c.Engine(bounds, m)}
+	return sigstore.Coding{Model: m, Bounds: bounds, Engine: c.Engine(bounds, m)}
 }

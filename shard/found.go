@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"time"
 
 	"github.com/zeebo/xxh3"
 
@@ -27,7 +28,8 @@ type found struct {
 	partitions int // of the event topic
 	maxEvents  int
 	maxBytes   int
-	spill      func() // gives them to the outbox in the middle of a turn
+	spill      func()        // gives them to the outbox in the middle of a turn
+	spilled    time.Duration // how long that took, ever, with the wait for other partitions' spills
 }
 
 // postOf is the later post of an event, and the stamp of the record that was looked up.
@@ -105,8 +107,14 @@ var errGivenUp = errors.New("the event topic takes nothing: the look-ups since t
 // now is kept, and fails the turn at its end; where too much is kept, the turn waits until the topic takes it. Should
 // the worker be told to stop meanwhile, all are given up, and nothing is committed any more.
 func (w *Worker) spill(ctx context.Context, f *found) {
+	asked := w.cfg.Now()
 	w.spilling.Lock()
 	defer w.spilling.Unlock()
+	begin := w.cfg.Now()
+	defer func() {
+		f.spilled += w.cfg.Now().Sub(asked)
+		w.appending += w.cfg.Now().Sub(begin)
+	}()
 	w.outbox.add(f)
 	if w.spillFailed == nil {
 		w.spillFailed = w.outbox.flush(context.WithoutCancel(ctx))
