@@ -11,6 +11,7 @@ import (
 
 	"refrain/detector"
 	"refrain/feed"
+	"refrain/text"
 	"refrain/topic"
 )
 
@@ -170,7 +171,7 @@ func TestMatchDoesNotWaitForTheEventTopic(t *testing.T) {
 	}
 	ctx, giveUp := context.WithCancel(context.Background())
 	matched := make(chan error)
-	go func() { matched <- w.EachMatch(ctx, &feed.Sentence{}, func(*feed.Match) {}) }()
+	go func() { matched <- w.EachMatch(ctx, &feed.Sentence{}, text.DefaultThreshold, func(*feed.Match) {}) }()
 	giveUp()
 	select {
 	case err := <-matched:
