@@ -75,12 +75,14 @@ func (r *route) config(owned ...int) Config {
 	return cfg
 }
 
+// mustOpen opens a worker whose first turn receives all that is there.
 func (r *route) mustOpen(cfg Config) *Worker {
 	r.tb.Helper()
 	w, err := Open(context.Background(), cfg)
 	if err != nil {
 		r.tb.Fatal(err)
 	}
+	w.bound = maxTurnSentences
 	r.tb.Cleanup(func() { w.Close() })
 	return w
 }
