@@ -24,11 +24,18 @@ type reuseJSON struct {
 	Next       string           `json:"next,omitempty"`
 }
 
+// likenessJSON has the words of the event.
+type likenessJSON struct {
+	Jaccard    float64 `json:"jaccard"`
+	Measure    string  `json:"measure,omitempty"`
+	Similarity float64 `json:"similarity,omitempty"`
+}
+
 type repeatOfJSON struct {
-	Event     string          `json:"event"`
-	Sentence  int             `json:"sentence"`
-	Group     string          `json:"group"`
-	Jaccard   float64         `json:"jaccard"`
+	Event    string `json:"event"`
+	Sentence int    `json:"sentence"`
+	Group    string `json:"group"`
+	likenessJSON
 	Identical bool            `json:"identical"`
 	Earlier   *occurrenceJSON `json:"earlier,omitempty"`
 	Text      string          `json:"text,omitempty"`
@@ -36,12 +43,12 @@ type repeatOfJSON struct {
 
 // repeatedByJSON has the sentence twice: where the list is read for its own, and in the occurrence it is of.
 type repeatedByJSON struct {
-	Event    string         `json:"event"`
-	Sentence int            `json:"sentence"`
-	Group    string         `json:"group"`
-	Jaccard  float64        `json:"jaccard"`
-	Later    occurrenceJSON `json:"later"`
-	Text     string         `json:"text,omitempty"`
+	Event    string `json:"event"`
+	Sentence int    `json:"sentence"`
+	Group    string `json:"group"`
+	likenessJSON
+	Later occurrenceJSON `json:"later"`
+	Text  string         `json:"text,omitempty"`
 }
 
 type textJSON struct {
@@ -74,7 +81,7 @@ func repeatOfList(list []lookup.RepeatOf) []repeatOfJSON {
 	for i := range list {
 		r := &list[i]
 		out[i] = repeatOfJSON{
-			Event: r.Event.String(), Sentence: r.Sentence, Group: r.Group.String(), Jaccard: r.Jaccard,
+			Event: r.Event.String(), Sentence: r.Sentence, Group: r.Group.String(), likenessJSON: likenessJSON(r.Likeness),
 			Identical: r.Identical, Earlier: occurrenceOf(r.Earlier), Text: r.Text,
 		}
 	}
@@ -93,7 +100,7 @@ func repeatedByList(list []lookup.RepeatedBy) []repeatedByJSON {
 	for i := range list {
 		r := &list[i]
 		out[i] = repeatedByJSON{
-			Event: r.Event.String(), Sentence: r.Later.Sentence, Group: r.Group.String(), Jaccard: r.Jaccard,
+			Event: r.Event.String(), Sentence: r.Later.Sentence, Group: r.Group.String(), likenessJSON: likenessJSON(r.Likeness),
 			Later: *occurrenceOf(&r.Later), Text: r.Text,
 		}
 	}

@@ -85,6 +85,23 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
+// TestAnswersByMeasure: where another similarity decided, answers have it beside Jaccard, as the event has.
+func TestAnswersByMeasure(t *testing.T) {
+	x, h := mustIndex(t, memory())
+	later := feed.Occurrence{Post: "p2", Time: 1767323046000, Author: "bob", Text: "the words too"}
+	m := storetest.Match(later, feed.Occurrence{Post: "p1", Time: 1767323045000, Text: "the words"}, group, 2.0/3)
+	m.Measure, m.Similarity = "cosine", 0.816
+	if err := x.Publish(t.Context(), []lookup.Event{{Data: m.AppendEvent(nil, "d"), FoundAt: time.UnixMilli(1767323050000)}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, target := range []string{"/v1/posts/p1/reuse", "/v1/posts/p2/reuse", "/v1/texts/" + group.String(), "/v1/authors/bob/reuse"} {
+		want := `"jaccard":0.6666666666666666,"measure":"cosine","similarity":0.816,`
+		if w := serve(h, "GET", target, ""); w.Code != 200 || strings.Count(w.Body.String(), want) != 1 {
+			t.Errorf("%s: want %s in %d %s", target, want, w.Code, w.Body)
+		}
+	}
+}
+
 // plain reads JSON without the events' ids, each of which must be one.
 func plain(t *testing.T, s string) any {
 	t.Helper()

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"html/template"
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -46,7 +47,8 @@ func (a *handlers) page(w http.ResponseWriter, r *http.Request) {
 	_, _ = out.WriteTo(w) // a client that is gone has nobody to be told
 }
 
-func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 0, 64) + " %" }
+// percent rounds as the page's script does.
+func percent(share float64) string { return strconv.Itoa(int(math.Round(100*share))) + " %" }
 
 // who names an occurrence: its author if known, and its post.
 func who(o feed.Occurrence) string {

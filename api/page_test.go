@@ -60,6 +60,19 @@ func TestPageMarksCutTexts(t *testing.T) {
 	}
 }
 
+// TestPageNamesTheMeasure: the similarity that decided, and by which measure where that is not Jaccard. What comes while the page is
+// open is shown by its script, which internal/e2e/followers holds to the same.
+func TestPageNamesTheMeasure(t *testing.T) {
+	for want, m := range map[string]feed.Match{
+		`<span class="share">63 %</span> the same words`:                 {Jaccard: 0.625},
+		`<span class="share">82 %</span> by cosine, 67 % the same words`: {Jaccard: 2.0 / 3, Measure: "cosine", Similarity: 0.8165},
+	} {
+		if page := pageOf(t, m); !strings.Contains(page, want) {
+			t.Errorf("want %s in\n%s", want, page)
+		}
+	}
+}
+
 // pageOf is the page that shows an event.
 func pageOf(t *testing.T, m feed.Match) string {
 	t.Helper()

@@ -75,13 +75,21 @@ type Occurrence struct {
 	Time         feed.Time
 }
 
+// Likeness says how similar a sentence is to the group that it repeats, as the event does.
+type Likeness struct {
+	Jaccard float64
+	// Where another similarity than Jaccard decided: its name and its value. Else "" and 0.
+	Measure    string
+	Similarity float64
+}
+
 // RepeatOf says that a sentence of the post asked about repeats a group.
 type RepeatOf struct {
-	Event     feed.Hash
-	Sentence  int
-	Time      feed.Time // of this version of the post
-	Group     feed.Hash
-	Jaccard   float64
+	Event    feed.Hash
+	Sentence int
+	Time     feed.Time // of this version of the post
+	Group    feed.Hash
+	Likeness
 	Identical bool
 	Earlier   *Occurrence // an occurrence of the group; nil: it was deleted
 	Text      string      // of the group, "" when it is not known
@@ -89,11 +97,11 @@ type RepeatOf struct {
 
 // RepeatedBy says that a later sentence repeats a group.
 type RepeatedBy struct {
-	Event   feed.Hash
-	Group   feed.Hash
-	Jaccard float64
-	Later   Occurrence
-	Text    string // of the group, in answers about authors only
+	Event feed.Hash
+	Group feed.Hash
+	Likeness
+	Later Occurrence
+	Text  string // of the group, in answers about authors only
 }
 
 // Reuse is what is known of a post. It is repeated by all later sentences of other posts that match a group to which

@@ -35,27 +35,29 @@ func BenchmarkLookup(b *testing.B) {
 		{"prefix", func(bounds *hashcodes.Bounds, _ *hashcodes.Model) sigstore.Engine { return prefix.New(bounds) }},
 		{"scan", detector.Scan},
 	} {
-		for _, threshold := range []text.Threshold{{Num: 9, Den: 10}, {Num: 4, Den: 5}, {Num: 7, Den: 10}, {Num: 3, Den: 5},
-			{Num: 1, Den: 2}} {
-			b.Run(fmt.Sprintf("%s/%s", engine.name, threshold), func(b *testing.B) {
-				for b.Loop() {
-					grow(b, all, engine.make, threshold)
-				}
-				b.ReportMetric(0, "ns/op")
-			})
+		for _, by := range []text.Similarity{text.Jaccard, text.Cosine, text.Dice} {
+			for _, tenths := range []int{9, 8, 7, 6, 5} {
+				similar := by.At(text.Threshold{Num: tenths, Den: 10})
+				b.Run(fmt.Sprintf("%s/%s/.%d", engine.name, by, tenths), func(b *testing.B) {
+					for b.Loop() {
+						grow(b, all, engine.make, similar)
+					}
+					b.ReportMetric(0, "ns/op")
+				})
+			}
 		}
 	}
 }
 
 // grow fills a window and looks other sentences up in it on the way.
-func grow(b *testing.B, all []feed.Sentence, engine detector.Engine, threshold text.Threshold) {
+func grow(b *testing.B, all []feed.Sentence, engine detector.Engine, similar text.Measure) {
 	const queryCount = 4096
 	model, err := hashcodes.NewMD5(64, 1)
 	if err != nil {
 		b.Fatal(err)
 	}
-	d, err := detector.NewPartition(detector.Config{Threshold: threshold, Span: 87600 * time.Hour, MaxMatches: 1000, Flood: 1000,
-		OmitTexts: true, Model: model, Engine: engine})
+	d, err := detector.NewPartition(detector.Config{Similarity: similar.Similarity, Threshold: similar.Threshold, Span: 87600 * time.Hour,
+		MaxMatches: 1000, Flood: 1000, OmitTexts: true, Model: model, Engine: engine})
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -132,3 +132,74 @@ func detectedBy(t *testing.T, s text.Similarity, posts [][]byte) []feed.Hash {
 	settings.Window.Similarity = s
 	return oracle.Sorted(e2e.Detect(t, bytes.Join(posts, nil), settings, nil))
 }
+
+// TestAnotherMeasureAfterACrash: whatever was decided before by one measure, or threshold, and what after by the other: each event is
+// right by one of the two, what comes after the change is found by the new one in all that came before, and what both find is
+// not lost between them.
+func TestAnotherMeasureAfterACrash(t *testing.T) {
+	posts := e2e.SplitLines(e2e.Lines(t, "stream/ira_2012-02_2016-08.jsonl.zst", 4000))
+	for _, change := range [][2]text.Measure{
+		{text.Cosine.At(text.DefaultThreshold), text.Dice.At(text.DefaultThreshold)},
+		{text.Jaccard.At(text.Threshold{Num: 1, Den: 2}), text.Cosine.At(text.Threshold{Num: 9, Den: 10})},
+		{text.Jaccard.At(text.Threshold{Num: 9, Den: 10}), text.Jaccard.At(text.Threshold{Num: 1, Den: 2})},
+		{text.Jaccard.At(text.Threshold{Num: 1, Den: 2}), text.Jaccard.At(text.Threshold{Num: 9, Den: 10})},
+	} {
+		t.Run(fmt.Sprintf("%v to %v", change[0], change[1]), func(t *testing.T) {
+			before, after := posts[:len(posts)/2], posts[len(posts)/2:]
+			p := e2e.New(t)
+			setMeasure(p, change[0])
+			p.Start()
+			p.Feed(before, 500, func(int) {})
+			_ = p.Kill(syscall.SIGKILL) // while some of them are on their way
+			setMeasure(p, change[1])
+			p.Start()
+			p.Feed(after, 500, func(int) {})
+			got := namesOf(p.Matches())
+			old, young, all := matchedBy(t, change[0], before), matchedBy(t, change[1], before), matchedBy(t, change[1], posts)
+			for id, pair := range got.pairs {
+				if old.pairs[id] != pair && all.pairs[id] != pair {
+					t.Errorf("%s is right by neither", pair)
+				}
+			}
+			for id, pair := range all.pairs {
+				if young.pairs[id] == "" && got.pairs[id] == "" {
+					t.Errorf("%s came after the change and is missing", pair)
+				}
+			}
+			for pair := range old.known {
+				if young.known[pair] && !got.known[pair] {
+					t.Errorf("%s is missing by both", pair)
+				}
+			}
+			t.Logf("%d events, %d by the old measure, %d by the new one", len(got.pairs), len(old.pairs), len(all.pairs))
+		})
+	}
+}
+
+func setMeasure(p *e2e.Process, m text.Measure) {
+	p.Env = append(p.Env, "REFRAIN_WINDOW_MEASURE="+m.Similarity.String(), "REFRAIN_WINDOW_THRESHOLD="+m.Threshold.String())
+}
+
+// names are events by their ids, and the pairs of a sentence and a text that they are of, which other measures have too.
+type names struct {
+	pairs map[feed.Hash]string
+	known map[string]bool
+}
+
+func namesOf(matches []feed.Match) names {
+	n := names{map[feed.Hash]string{}, map[string]bool{}}
+	for _, m := range matches {
+		pair := fmt.Sprintf("sentence %d of %s, repeating %s", m.Later.Sentence, m.Later.Post, m.Group)
+		n.pairs[m.ID], n.known[pair] = pair, true
+	}
+	return n
+}
+
+func matchedBy(t *testing.T, m text.Measure, posts [][]byte) names {
+	t.Helper()
+	settings := e2e.DefaultSettings()
+	settings.Window.Similarity, settings.Window.Threshold = m.Similarity, m.Threshold
+	var matches []feed.Match
+	e2e.Detect(t, bytes.Join(posts, nil), settings, func(m *feed.Match) { matches = append(matches, *m) })
+	return namesOf(matches)
+}

@@ -93,8 +93,16 @@ func (v *validation) models(m *Models) {
 	v.want(m.Workers > 0, "models.workers", "want 1 or more")
 }
 
+func (v *validation) measure(key, name string) {
+	s, err := text.ParseSimilarity(name)
+	if err == nil {
+		err = s.Check()
+	}
+	v.want(err == nil, key, strings.TrimPrefix(fmt.Sprint(err), "measure "))
+}
+
 func (v *validation) window(w *Window) {
-	v.oneOf("window.measure", w.Measure, text.Similarities...)
+	v.measure("window.measure", w.Measure)
 	_, err := text.ParseThreshold(w.Threshold)
 	v.want(err == nil, "window.threshold", fmt.Sprint(err))
 	v.want(w.Span > 0 && w.Span <= maxDuration, "window.span", "want more than 0 and at most 100 years")

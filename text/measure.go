@@ -28,9 +28,22 @@ var Similarities = similarityNames[:Overlap]
 func ParseSimilarity(name string) (Similarity, error) {
 	i := slices.Index(similarityNames, name)
 	if i < 0 {
-		return 0, fmt.Errorf("measure %q: want jaccard, cosine, dice or overlap", name)
+		return 0, fmt.Errorf("measure %q: want %s", name, detectable)
 	}
 	return Similarity(i), nil
+}
+
+const detectable = "jaccard, cosine or dice"
+
+// Check reports one that a detector cannot have.
+func (s Similarity) Check() error {
+	if s == Overlap {
+		return fmt.Errorf("measure overlap: it is for joins, since it is no share of a sentence but a number of words: want %s", detectable)
+	}
+	if s > Overlap {
+		return fmt.Errorf("measure %v: want %s", s, detectable)
+	}
+	return nil
 }
 
 // String is the name.
@@ -82,8 +95,8 @@ func (m Measure) String() string { return m.Similarity.String() + " " + m.Thresh
 
 // Check reports a measure that a detector cannot have.
 func (m Measure) Check() error {
-	if m.Similarity >= Overlap {
-		return fmt.Errorf("measure %v: want jaccard, cosine or dice", m.Similarity)
+	if err := m.Similarity.Check(); err != nil {
+		return err
 	}
 	if t := m.Threshold; t.Num < 1 || t.Num > t.Den {
 		return fmt.Errorf("threshold %d/%d: want more than 0 and at most 1", t.Num, t.Den)
@@ -184,4 +197,32 @@ func (m Measure) Reaches(common, n, k int) bool {
 		return 2*common*t.Den >= t.Num*(n+k)
 	}
 	return common*t.Den >= t.Num
+}
+
+// ReachesValue is Reaches of a similarity as Value gives it, for whoever has no more than an event: exact for sets of up to
+// 256 tokens, as those of sentences are. Fractions of so small numbers are further from a threshold than rounding goes, unless
+// they are equal to it. A cosine may be nearer, but its square is such a fraction again, and is what is compared.
+func (m Measure) ReachesValue(value float64) bool {
+	t := m.Threshold
+	if m.Similarity == Cosine && value <= 1 {
+		if num, den, ok := fraction(value * value); ok {
+			return num*t.Den*t.Den >= t.Num*t.Num*den
+		}
+	}
+	return value >= t.Float()
+}
+
+// fraction is the one that x was rounded from, if one of a denominator of up to 2¹⁶ is as near as that: a convergent of the
+// continued fraction of x, since it is nearer than 1/(2 den²). Two of them are at least 2⁻³² apart.
+func fraction(x float64) (num, den int, ok bool) {
+	num, den = int(x), 1
+	for before, rest := [2]int{1, 0}, x-float64(num); math.Abs(x-float64(num)/float64(den)) > 1e-12; {
+		whole := int(1 / rest)
+		rest = 1/rest - float64(whole)
+		before, num, den = [2]int{num, den}, whole*num+before[0], whole*den+before[1]
+		if den > 1<<16 {
+			return 0, 0, false
+		}
+	}
+	return num, den, true
 }

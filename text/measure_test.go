@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/big"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -268,5 +269,82 @@ func TestParseSimilarity(t *testing.T) {
 	}
 	if got := Similarity(9).String(); got != "similarity 9" || !slices.Equal(Similarities, []string{"jaccard", "cosine", "dice"}) {
 		t.Errorf("got %q, and %v", got, Similarities)
+	}
+}
+
+// TestPerfectSquares: where √(n k) is whole, or θ is the cosine of some sets, the bound is met exactly, and a threshold that is
+// more by the least that there is excludes them.
+func TestPerfectSquares(t *testing.T) {
+	const largest = 256 // of a sentence
+	for n := 1; n <= largest; n++ {
+		for k := n; k <= largest; k++ {
+			root := int(math.Round(math.Sqrt(float64(n * k))))
+			if root*root != n*k {
+				continue
+			}
+			for common := 1; common <= n; common++ {
+				at := Cosine.At(Threshold{common, root})
+				above := Cosine.At(Threshold{common*(maxDenominator/root) + 1, maxDenominator / root * root})
+				if !at.Reaches(common, n, k) || at.Reaches(common-1, n, k) || at.MinOverlap(n, k) != common || above.Reaches(common, n, k) {
+					t.Fatalf("%d common of %d and %d: %v or above it", common, n, k, at)
+				}
+				if value := Cosine.Value(common, n, k); !at.ReachesValue(value) || above.ReachesValue(value) {
+					t.Fatalf("%d common of %d and %d: %v by its value", common, n, k, at)
+				}
+			}
+		}
+	}
+}
+
+// TestFractionOfACosine: the square of every cosine of sentences is found again in what it was rounded to.
+func TestFractionOfACosine(t *testing.T) {
+	for n := 1; n <= 256; n++ {
+		for k := n; k <= 256; k++ {
+			for common := 1; common <= n; common++ {
+				value := Cosine.Value(common, n, k)
+				if num, den, ok := fraction(value * value); !ok || num*n*k != common*common*den {
+					t.Fatalf("the cosine of %d common of %d and %d is the root of %d/%d, %t", common, n, k, num, den, ok)
+				}
+			}
+		}
+	}
+	for _, x := range []float64{0, math.SmallestNonzeroFloat64, 1 / math.Pi, math.Nextafter(1, 0)} {
+		if num, den, ok := fraction(x); ok && math.Abs(float64(num)/float64(den)-x) > 1e-12 {
+			t.Errorf("%v is %d/%d", x, num, den)
+		}
+	}
+}
+
+// TestReachesValue: what an event shows decides as the sets do, also where floats do not: of all cosines of sentences from 0.5 on,
+// two lie so near to a threshold.
+func TestReachesValue(t *testing.T) {
+	for _, c := range []struct{ common, n, k, num, den int }{{135, 157, 158, 793798, 926093}, {154, 183, 213, 778159, 997615}} {
+		m, value := Cosine.At(Threshold{c.num, c.den}), Cosine.Value(c.common, c.n, c.k)
+		if !m.Reaches(c.common, c.n, c.k) || !m.ReachesValue(value) || value >= m.Threshold.Float() {
+			t.Errorf("%v: %v is not at least that, or floats know", m, value)
+		}
+	}
+	rapid.Check(t, func(r *rapid.T) {
+		n, k := rapid.IntRange(1, 256).Draw(r, "n"), rapid.IntRange(1, 256).Draw(r, "k")
+		common := rapid.IntRange(1, min(n, k)).Draw(r, "common")
+		for s := range Overlap {
+			value := s.Value(common, n, k)
+			near := int(value * maxDenominator)
+			for _, num := range []int{near - 1, near, near + 1, rapid.IntRange(1, maxDenominator).Draw(r, "num")} {
+				m := s.At(Threshold{max(1, num), maxDenominator})
+				if got, want := m.ReachesValue(value), m.Reaches(common, n, k); got != want {
+					r.Fatalf("%v, %d common of %d and %d: %t by the value, %t by the sets", m, common, n, k, got, want)
+				}
+			}
+		}
+	})
+}
+
+func TestOverlapIsForJoins(t *testing.T) {
+	for s, want := range map[Similarity]string{Jaccard: "", Cosine: "", Dice: "", Overlap: "for joins", Overlap + 1: "similarity 4"} {
+		err := s.At(Threshold{1, 1}).Check()
+		if got := fmt.Sprint(err); (err == nil) != (want == "") || !strings.Contains(got, want) {
+			t.Errorf("%v: got %v, want %q", s, err, want)
+		}
 	}
 }

@@ -24,12 +24,14 @@ import (
 
 // demoFlags say what the demonstration shows.
 type demoFlags struct {
-	http, threshold string
-	rate, speed     float64
-	seed            uint64
-	bluesky         bool
-	duration        string
-	in              inputFlags
+	http        string
+	measure     string
+	threshold   string
+	rate, speed float64
+	seed        uint64
+	bluesky     bool
+	duration    string
+	in          inputFlags
 }
 
 // maxRate is the highest rate of the made-up feed, in posts a second, and maxSynthetic how many posts of it one batch has.
@@ -55,7 +57,8 @@ func (m *Main) demo() *cobra.Command {
 	}
 	to, usual := cmd.Flags(), server.Default()
 	to.StringVar(&f.http, "http", usual.HTTP, "address of the HTTP API")
-	to.StringVar(&f.threshold, "threshold", usual.Window.Threshold, "least Jaccard similarity")
+	addMeasure(to, &f.measure)
+	addThreshold(to, &f.threshold)
 	to.Float64Var(&f.rate, "rate", demo.Default().Rate, "posts a second of the made-up feed")
 	to.Float64Var(&f.speed, "speed", 3600, "how many times faster than life a FILE is replayed; 0: as fast as it goes")
 	to.Uint64Var(&f.seed, "seed", 0, "seed of the made-up feed: the same seed gives the same posts; 0: another each time")
@@ -120,7 +123,11 @@ func (f *demoFlags) check() (time.Duration, error) {
 // config is that of a service nobody depends on.
 func (f *demoFlags) config(dir string, args []string) (server.Config, error) {
 	cfg := server.Default()
-	cfg.DataDir, cfg.HTTP, cfg.Name, cfg.Window.Threshold = dir, f.http, "refrain-demo", f.threshold
+	if _, err := parseMeasure(f.measure, f.threshold); err != nil {
+		return cfg, err
+	}
+	cfg.DataDir, cfg.HTTP, cfg.Name = dir, f.http, "refrain-demo"
+	cfg.Window.Measure, cfg.Window.Threshold = f.measure, f.threshold
 	cfg.Ingest.Bluesky.Enabled = f.bluesky
 	if f.bluesky && len(args) > 0 {
 		return cfg, usage("--bluesky and a FILE exclude each other")

@@ -109,6 +109,11 @@ func TestWrongUsage(t *testing.T) {
 	for args, want := range map[string]string{
 		"detect --top -1":                     "--top -1: want 0 or more",
 		"detect --budget 0.5":                 `size "0.5"`,
+		"detect --measure overlap":            "--measure overlap: it is for joins",
+		"detect --measure hamming":            `--measure "hamming": want jaccard, cosine or dice`,
+		"demo --measure overlap":              "--measure overlap: it is for joins",
+		"demo --measure cosine --threshold 2": `--threshold: threshold "2": want more than 0 and at most 1`,
+		"explain --measure overlap a b":       "--measure overlap: it is for joins",
 		"demo --rate 1e9":                     "--rate wants more than 0 and at most 1000000",
 		"demo --rate NaN":                     "--rate wants more than 0",
 		"demo --duration -1s":                 `--duration "-1s": want something like 30s`,

@@ -137,11 +137,11 @@ func addMeasure(to *pflag.FlagSet, value *string) {
 
 // parseMeasure reads both flags.
 func parseMeasure(measure, threshold string) (m text.Measure, err error) {
-	if !slices.Contains(text.Similarities, measure) {
-		return m, usage("--measure %q: want %s", measure, strings.Join(text.Similarities, ", "))
+	if m.Similarity, err = text.ParseSimilarity(measure); err == nil {
+		err = m.Similarity.Check()
 	}
-	if m.Similarity, err = text.ParseSimilarity(measure); err != nil {
-		return m, usage("--measure: %w", err)
+	if err != nil {
+		return m, usage("--%w", err) // which names the measure
 	}
 	if m.Threshold, err = text.ParseThreshold(threshold); err != nil {
 		return m, usage("--threshold: %w", err)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -36,46 +38,85 @@ func (f realFile) size() int {
 	return f.posts
 }
 
-// TestDetectGivesTheEventsOfTheDefinition compares the route with the oracle on real posts.
+// TestDetectGivesTheEventsOfTheDefinition compares the route with the oracle on real posts: every measure, threshold, span and
+// engine. By default the engines take turns.
 func TestDetectGivesTheEventsOfTheDefinition(t *testing.T) {
-	thresholds := []string{"0.5", "0.8", "1.0"}
-	spans := []string{"1h", "87600h"}
+	g := grid{thresholds: []string{"0.5", "0.8", "1.0"}, spans: []string{"1h", "87600h"}}
 	if *e2e.Full {
-		thresholds = []string{"0.5", "0.6", "0.8", "0.9", "1.0"}
-		spans = []string{"1h", "24h", "87600h"}
+		g = grid{thresholds: []string{"0.9", "0.8", "0.6", "0.5", "1.0"}, spans: []string{"1h", "24h", "87600h"}}
 	}
+	g.progress = openProgress(t, "definition")
 	for _, file := range realFiles {
-		posts := e2e.Lines(t, file.name, file.size())
-		for _, minTokens := range []int{1, 4} {
-			index, sentences := mustIndex(posts, minTokens)
-			for _, threshold := range thresholds {
-				for _, span := range spans {
-					for _, similarity := range text.Similarities {
-						name := fmt.Sprintf("%s/min-tokens %d/%s %s/span %s", filepath.Base(file.name), minTokens, similarity, threshold, span)
-						t.Run(name, func(t *testing.T) {
-							similar := mustMeasure(t, similarity, threshold)
-							compareWithOracle(t, index, sentences, posts, minTokens, similar, span)
-						})
-					}
+		for _, minTokens := range []int{4, 1} {
+			t.Run(fmt.Sprintf("%s/min-tokens %d", filepath.Base(file.name), minTokens), func(t *testing.T) {
+				g.compare(t, file, minTokens)
+			})
+		}
+	}
+}
+
+// grid is what is compared of each file.
+type grid struct {
+	thresholds, spans []string
+	progress          *progress
+	runs              int
+}
+
+// engines are those of one cell of the grid. Which words are compared is no matter of theirs, so that for few words one is enough.
+func (g *grid) engines(minTokens int) []string {
+	all := []string{"auto", "prefix", "scan"}
+	if *e2e.Full && minTokens == text.DefaultMinTokens {
+		return all
+	}
+	g.runs++
+	return all[g.runs%len(all):][:1]
+}
+
+// compare finds what is similar at a threshold once, by the widest measure.
+func (g *grid) compare(t *testing.T, file realFile, minTokens int) {
+	posts := e2e.Lines(t, file.name, file.size())
+	c := sync.OnceValue(func() *content { return newContent(posts, minTokens) })
+	for _, threshold := range g.thresholds {
+		widest := mustMeasure(t, "cosine", threshold)
+		pairs := sync.OnceValue(func() *oracle.Pairs { return c().index.Pairs(widest) })
+		for _, similarity := range slices.Backward(text.Similarities) {
+			for _, span := range g.spans {
+				s := e2e.DefaultSettings()
+				s.Window.Similarity, s.Window.Threshold = mustMeasure(t, similarity, threshold).Similarity, widest.Threshold
+				s.Window.Span, s.MinTokens = mustDuration(t, span), minTokens
+				want := sync.OnceValue(func() []feed.Hash { return oracle.IDs(pairs().Matches(s.Window.Measure(), s.Window.Span)) })
+				for _, engine := range g.engines(minTokens) {
+					g.progress.run(t, fmt.Sprintf("%s %s/%s/%s", similarity, threshold, span, engine), func(t *testing.T) (events int) {
+						s := s
+						s.Window.Engine = mustEngine(t, engine)
+						return c().compare(t, s, pairs(), want())
+					})
 				}
 			}
 		}
 	}
 }
 
-// mustIndex leaves out lines that are no posts, as the command does.
-func mustIndex(posts []byte, minTokens int) (*oracle.Index, map[feed.Key]*feed.Sentence) {
+// content is posts with what the oracle knows of them.
+type content struct {
+	posts     []byte
+	index     *oracle.Index
+	sentences map[feed.Key]*feed.Sentence
+}
+
+// newContent leaves out lines that are no posts, as the command does.
+func newContent(posts []byte, minTokens int) *content {
 	f := &oracle.Feed{MinTokens: minTokens}
 	for p, err := range oracle.Posts(bytes.NewReader(posts), 0) {
 		if err == nil {
 			f.Add(&p)
 		}
 	}
-	sentences := map[feed.Key]*feed.Sentence{}
+	c := &content{posts, f.Index(), map[feed.Key]*feed.Sentence{}}
 	for _, s := range f.Sentences() {
-		sentences[feed.Key{Time: s.Time, Source: s.Source, Post: s.Post, Index: s.Index}] = &s
+		c.sentences[feed.Key{Time: s.Time, Source: s.Source, Post: s.Post, Index: s.Index}] = &s
 	}
-	return f.Index(), sentences
+	return c
 }
 
 func mustMeasure(t *testing.T, similarity, threshold string) text.Measure {
@@ -88,42 +129,34 @@ func mustMeasure(t *testing.T, similarity, threshold string) text.Measure {
 	return s.At(theta)
 }
 
-func compareWithOracle(t *testing.T, index *oracle.Index, sentences map[feed.Key]*feed.Sentence, posts []byte, minTokens int, similar text.Measure,
-	span string) {
-	length, err := time.ParseDuration(span)
+func mustDuration(t *testing.T, span string) time.Duration {
+	t.Helper()
+	d, err := time.ParseDuration(span)
 	if err != nil {
 		t.Fatal(err)
 	}
-	begin := time.Now()
-	want := oracle.IDs(index.Matches(similar, length))
-	middle := time.Now()
-	settings := e2e.DefaultSettings()
-	settings.Window.Similarity, settings.Window.Threshold = similar.Similarity, similar.Threshold
-	settings.Window.Span, settings.MinTokens = length, minTokens
-	var some []feed.Match
-	seen := 0
-	found := e2e.Detect(t, posts, settings, func(m *feed.Match) {
-		if seen++; seen%97 == 1 {
-			some = append(some, *m)
-		}
-	})
-	took := time.Since(middle)
-	n := len(found)
+	return d
+}
+
+// compare runs the route, and returns the number of events. A sample of them is looked at.
+func (c *content) compare(t *testing.T, s e2e.Settings, pairs *oracle.Pairs, want []feed.Hash) (events int) {
+	similar := s.Window.Measure()
+	s.Sample = 97
+	found := e2e.Detect(t, c.posts, s, func(m *feed.Match) { checkMatch(t, m, c.sentences, similar, s.Window.Span) })
+	events = len(found)
 	ids := oracle.Sorted(found)
-	if len(ids) != n {
-		t.Errorf("%d of %d ids were printed more than once", n-len(ids), n)
+	if len(ids) != events {
+		t.Errorf("%d of %d ids were printed more than once", events-len(ids), events)
 	}
 	missing, extra := oracle.Diff(ids, want)
-	if len(missing)+len(extra) > 0 {
-		t.Errorf("%d missing, %d extra of %d", len(missing), len(extra), len(want))
-		for _, m := range oracle.Explain(index.Matches(similar, length), missing, 3) {
-			t.Logf("missing: %s", m)
-		}
+	if len(missing)+len(extra) == 0 {
+		return events
 	}
-	for i := range some {
-		checkMatch(t, &some[i], sentences, similar, length)
+	t.Errorf("%d missing, %d extra of %d", len(missing), len(extra), len(want))
+	for _, m := range oracle.Explain(pairs.Matches(similar, s.Window.Span), missing, 3) {
+		t.Logf("missing: %s", m)
 	}
-	t.Logf("%d events equal; oracle %v, detect %v", n, middle.Sub(begin).Round(time.Millisecond), took.Round(time.Millisecond))
+	return events
 }
 
 // checkMatch holds one event to the definition: order, span, another post, and the similarity of the sentences.

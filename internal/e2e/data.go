@@ -65,6 +65,7 @@ type Settings struct {
 	MinTokens           int
 	Partitions, Workers int
 	Batch               int // posts read and handed on at once
+	Sample              int // visit is called for one event of so many; 0: for all
 }
 
 // DefaultSettings are the program's.
@@ -73,7 +74,7 @@ func DefaultSettings() Settings {
 }
 
 // Detect returns the ids of the events of posts in the order in which they are found, and calls visit, if it is not nil,
-// with each event as it is written and read again.
+// with each event, or a sample of them, as it is written and read again.
 func Detect(tb testing.TB, posts []byte, s Settings, visit func(*feed.Match)) []feed.Hash {
 	tb.Helper()
 	return DetectFrom(tb, bytes.NewReader(posts), s, visit)
@@ -99,7 +100,7 @@ func DetectFrom(tb testing.TB, posts io.Reader, s Settings, visit func(*feed.Mat
 		Write: func(matches []feed.Match) error {
 			for i := range matches {
 				ids = append(ids, matches[i].ID)
-				if visit == nil {
+				if visit == nil || (len(ids)-1)%max(1, s.Sample) != 0 {
 					continue
 				}
 				m, err := feed.DecodeEvent(matches[i].AppendEvent(nil, "refrain"))

@@ -3,6 +3,7 @@ package openapi
 import (
 	"encoding"
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -39,6 +40,10 @@ func ofStruct(t reflect.Type) Shape {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if f.Anonymous && name == "" {
+			maps.Copy(o.Members, ofStruct(f.Type).Members)
+			continue
+		}
 		if !f.IsExported() || name == "-" {
 			continue
 		}

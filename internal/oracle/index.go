@@ -121,12 +121,16 @@ func numbered(set []uint64, rank map[uint64]int32) []int32 {
 // Matches yields every event, in no particular order. As with Brute, versions of one post may give one id
 // more than once.
 func (x *Index) Matches(m text.Measure, span time.Duration) iter.Seq[Match] {
+	return x.matches(x.similar(m), m.Similarity, span)
+}
+
+func (x *Index) matches(pairs iter.Seq[pair], by text.Similarity, span time.Duration) iter.Seq[Match] {
 	return func(yield func(Match) bool) {
-		for p := range x.similar(m) {
-			if !x.oneWay(m.Similarity, p, span, yield) {
+		for p := range pairs {
+			if !x.oneWay(by, p, span, yield) {
 				return
 			}
-			if p.a != p.b && !x.oneWay(m.Similarity, pair{p.b, p.a, p.common}, span, yield) {
+			if p.a != p.b && !x.oneWay(by, pair{p.b, p.a, p.common}, span, yield) {
 				return
 			}
 		}
@@ -138,7 +142,7 @@ func (x *Index) oneWay(by text.Similarity, p pair, span time.Duration, yield fun
 	earlier, later := &x.groups[p.a], &x.groups[p.b]
 	for _, row := range x.within(earlier, later, span) {
 		witness, ok := x.witness(earlier, row, span)
-		if ok && !yield(newMatch(by, &x.sentences[row], &x.sentences[witness], p.common)) {
+		if ok && !yield(newMatch(by, &x.sentences[row], &x.sentences[witness], int(p.common))) {
 			return false
 		}
 	}

@@ -9,7 +9,7 @@ import (
 // pair is two similar groups, a not the larger one; every group is similar to itself.
 type pair struct {
 	a, b   int32
-	common int
+	common int32
 }
 
 // similar yields every pair of groups that are similar enough once.
@@ -58,7 +58,7 @@ func (j *join) step(g int32, yield func(pair) bool) bool {
 	for _, token := range tokens[:n-j.need.least(n, n, j.largest)+1] {
 		j.lists[token] = append(j.lists[token], g)
 	}
-	return yield(pair{g, g, n})
+	return yield(pair{g, g, int32(n)})
 }
 
 // live returns the list of token without the groups too small for n tokens; they stay too small.
@@ -86,7 +86,7 @@ func (j *join) compare(g int32, list []int32, yield func(pair) bool) bool {
 		m := len(j.groups[other].tokens)
 		need := j.need[n][m]
 		common := commonTokens(j.groups[g].tokens, j.groups[other].tokens, need)
-		if common >= need && !yield(pair{other, g, common}) {
+		if common >= need && !yield(pair{other, g, int32(common)}) {
 			return false
 		}
 	}

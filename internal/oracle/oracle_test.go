@@ -113,6 +113,26 @@ func agree(t interface{ Errorf(string, ...any) }, f *Feed, by text.Measure, span
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("index differs from brute force at %v, span %v (-brute +index):\n%s", by, span, diff)
 	}
+	half := text.Measure{Similarity: text.Cosine, Threshold: text.Threshold{Num: by.Threshold.Num, Den: 2 * by.Threshold.Den}}
+	for _, wide := range []text.Measure{text.Cosine.At(by.Threshold), half} {
+		if diff := cmp.Diff(want, evidence(f.Index().Pairs(wide).Matches(by, span))); diff != "" {
+			t.Errorf("pairs of %v differ from brute force at %v, span %v (-brute +pairs):\n%s", wide, by, span, diff)
+		}
+	}
+}
+
+func TestPairsOfANarrowerMeasure(t *testing.T) {
+	half, most := text.Threshold{Num: 1, Den: 2}, text.Threshold{Num: 4, Den: 5}
+	for _, m := range []text.Measure{text.Cosine.At(half), text.Dice.At(half), text.Jaccard.At(half)} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("Jaccard at %v is taken to cover %v", most, m)
+				}
+			}()
+			(&Feed{}).Index().Pairs(text.Jaccard.At(most)).Matches(m, time.Hour)
+		}()
+	}
 }
 
 func evidence(matches func(func(Match) bool)) map[string]string {

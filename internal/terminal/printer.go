@@ -139,10 +139,12 @@ func likeness(m *feed.Match) string {
 	case m.Identical:
 		return "word for word"
 	case m.Jaccard == 1:
-		return "the same words, J 1"
+		return "the same words, " + measure(m) + " 1"
 	}
-	return fmt.Sprintf("%s %.3f", cmp.Or(m.Measure, "J"), m.Value())
+	return fmt.Sprintf("%s %.3f", measure(m), m.Value())
 }
+
+func measure(m *feed.Match) string { return cmp.Or(m.Measure, "J") }
 
 func count(m *feed.Match) string {
 	about := ""

@@ -65,6 +65,21 @@ func matches() []feed.Match {
 	return []feed.Match{near, same, order, chinese, hostile, cut}
 }
 
+// TestLikenessByMeasure: J is Jaccard; another measure is named.
+func TestLikenessByMeasure(t *testing.T) {
+	for want, m := range map[string]feed.Match{
+		"word for word":            {Jaccard: 1, Measure: "dice", Similarity: 1, Identical: true},
+		"the same words, J 1":      {Jaccard: 1},
+		"the same words, cosine 1": {Jaccard: 1, Measure: "cosine", Similarity: 1},
+		"J 0.667":                  {Jaccard: 2.0 / 3},
+		"cosine 0.816":             {Jaccard: 2.0 / 3, Measure: "cosine", Similarity: 0.8164},
+	} {
+		if got := likeness(&m); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 func TestEvents(t *testing.T) {
 	for name, o := range map[string]Options{
 		"plain":  {},

@@ -84,7 +84,7 @@ func (s *Store) repeatOf(ctx context.Context, p *pass, target *post) ([]lookup.R
 	out := make([]lookup.RepeatOf, len(reuses))
 	for i, r := range reuses {
 		out[i] = lookup.RepeatOf{
-			Event: r.event, Sentence: r.sentence, Time: r.time, Group: r.group, Jaccard: r.jaccard,
+			Event: r.event, Sentence: r.sentence, Time: r.time, Group: r.group, Likeness: r.likeness,
 			Identical: r.identical, Earlier: r.witness, Text: p.groups[r.group].text,
 		}
 		if r.witness != nil && hidden(*r.witness) {

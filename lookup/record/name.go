@@ -16,7 +16,7 @@ var errCorrupt = errors.New("unreadable bytes")
 
 // A member's name is ordered as the feed is among equal times:
 //
-//	ordered source  ordered post  sentence:4 big endian  event:16  jaccard  group:16 | author
+//	ordered source  ordered post  sentence:4 big endian  event:16  likeness  group:16 | author
 //
 // "ordered" is the string with 00 as 00 FF and 00 01 at its end, so that bytes compare as the strings do and the next
 // field is found. Each set's members have of group and author what its key does not: those of an author the group, those of
@@ -84,7 +84,7 @@ func repeatedByPrefix(r *lookup.RepeatedBy) []byte {
 	b := make([]byte, 0, 64)
 	b = appendOrdered(appendOrdered(b, r.Later.Source), r.Later.Post)
 	b = binary.BigEndian.AppendUint32(b, uint32(r.Later.Sentence))
-	return appendJaccard(append(b, r.Event[:]...), r.Jaccard)
+	return appendLikeness(append(b, r.Event[:]...), &r.Likeness)
 }
 
 // parseRepeatedBy reads what groupMember and authorMember write; group is that of the set, nil when the set is an author's.
@@ -98,7 +98,7 @@ func parseRepeatedBy(m Member, group *feed.Hash) (r lookup.RepeatedBy, err error
 	}
 	d := decoder{b: []byte(rest)}
 	r.Later.Sentence, r.Later.Time = int(binary.BigEndian.Uint32(d.bytes(4))), m.Time
-	r.Event, r.Jaccard = d.hash(), d.jaccard()
+	r.Event, r.Likeness = d.hash(), d.likeness()
 	if group == nil {
 		r.Group = d.hash()
 		return r, d.end()
@@ -107,9 +107,22 @@ func parseRepeatedBy(m Member, group *feed.Hash) (r lookup.RepeatedBy, err error
 	return r, d.end()
 }
 
-// appendJaccard writes a similarity as the fraction that it is, numerator and denominator as varints, when that gives
-// back the same number; otherwise a 0 and its 8 bytes. Sentences have at most 256 tokens, so a fraction it is.
-func appendJaccard(dst []byte, j float64) []byte {
+//	likeness = number | 0 FF measure number number         by Jaccard alone; by another measure and by Jaccard
+//
+// No number begins with 0 FF.
+
+// appendLikeness names the measure where it is not Jaccard.
+func appendLikeness(dst []byte, l *lookup.Likeness) []byte {
+	if l.Measure != "" {
+		dst = appendNumber(appendString(append(dst, 0, 0xff), l.Measure), l.Similarity)
+	}
+	return appendNumber(dst, l.Jaccard)
+}
+
+// appendNumber writes a similarity as the fraction that it is, numerator and denominator as varints, when that gives
+// back the same number; otherwise a 0 and its 8 bytes. Sentences have at most 256 tokens, so a fraction it is, but for
+// most cosines.
+func appendNumber(dst []byte, j float64) []byte {
 	for den := 1.0; den <= 512; den++ {
 		if num := math.Round(j * den); num/den == j && num > 0 {
 			return binary.AppendUvarint(binary.AppendUvarint(dst, uint64(num)), uint64(den))
@@ -171,7 +184,16 @@ func (d *decoder) string() string { return string(d.bytes(d.count())) }
 
 func (d *decoder) hash() feed.Hash { return feed.Hash(d.bytes(16)) }
 
-func (d *decoder) jaccard() float64 {
+func (d *decoder) likeness() (l lookup.Likeness) {
+	if len(d.b) > 1 && d.b[0] == 0 && d.b[1] == 0xff {
+		d.bytes(2)
+		l.Measure, l.Similarity = d.string(), d.number()
+	}
+	l.Jaccard = d.number()
+	return l
+}
+
+func (d *decoder) number() float64 {
 	if num := d.uint(); num > 0 {
 		if den := d.uint(); den > 0 {
 			return float64(num) / float64(den)

@@ -98,7 +98,7 @@ func appendReuse(b []byte, r *reuse, newest Slice, source string, names []string
 	b = binary.AppendUvarint(b, uint64(1+slices.Index(names, r.author)))
 	b = binary.AppendUvarint(b, uint64(r.sentence))
 	b = binary.AppendVarint(b, int64(r.time))
-	b = appendJaccard(b, r.jaccard)
+	b = appendLikeness(b, &r.likeness)
 	var flags byte
 	if r.identical {
 		flags |= identical
@@ -135,7 +135,7 @@ func (g *page) decode(d *decoder, source string, names []string, newest, now Sli
 func decodeReuse(d *decoder, newest Slice, source string, names []string) reuse {
 	r := reuse{
 		event: d.hash(), group: d.hash(), slice: newest - Slice(d.uint()), author: decodeAuthor(d, names), sentence: int(d.uint()),
-		time: feed.Time(d.int()), jaccard: d.jaccard(),
+		time: feed.Time(d.int()), likeness: d.likeness(),
 	}
 	flags := d.bytes(1)[0]
 	r.identical = flags&identical != 0

@@ -19,7 +19,7 @@ import (
 //	         | slice:u kind:1 =4 #authors:u author* #reuses:u reuse* member*
 //	         | slice:u kind:1 =5 #authors:u author*                               its facts are in pages: see page.go
 //	author   = name firstNamed:i
-//	reuse    = event:16 group:16 age:u author:u sentence:u time:i jaccard flags:1 [[source] post author sentence:u earlier:i]
+//	reuse    = event:16 group:16 age:u author:u sentence:u time:i likeness flags:1 [[source] post author sentence:u earlier:i]
 //	member   = group:16 age:u time:i
 //
 // slice is the newest of all that is in it, or in its pages, age how many slices older a part is. firstNamed is when the
@@ -54,7 +54,7 @@ type reuse struct {
 	author       string // of the later post
 	sentence     int
 	time         feed.Time
-	jaccard      float64
+	likeness     lookup.Likeness
 	identical    bool
 	witness      *lookup.Occurrence
 }
@@ -196,7 +196,7 @@ func (p *post) addReuse(m *feed.Match, now Slice) (before *reuse) {
 	p.touch(page, now)
 	observed := reuse{
 		event: m.ID, group: m.Group, slice: now, author: m.Later.Author, sentence: m.Later.Sentence, time: m.Later.Time,
-		jaccard:   m.Jaccard,
+		likeness:  lookup.Likeness{Jaccard: m.Jaccard, Measure: m.Measure, Similarity: m.Similarity},
 		identical: m.Identical, witness: occurrenceOf(&m.Earlier),
 	}
 	known := page.find(m.ID)
@@ -261,7 +261,7 @@ func (p *post) groups() map[feed.Hash]feed.Time {
 		}
 	}
 	for r := range p.reuses() {
-		if r.jaccard == 1 {
+		if r.likeness.Jaccard == 1 {
 			note(r.group, r.time)
 		}
 	}
@@ -291,7 +291,7 @@ func (p *post) witnesses() (ids []postID) {
 // repeatedBy is what others see of a reuse of p.
 func (p *post) repeatedBy(r *reuse) *lookup.RepeatedBy {
 	return &lookup.RepeatedBy{
-		Event: r.event, Group: r.group, Jaccard: r.jaccard,
+		Event: r.event, Group: r.group, Likeness: r.likeness,
 		Later: lookup.Occurrence{Source: p.source, Post: p.id, Author: r.author, Sentence: r.sentence, Time: r.time},
 	}
 }

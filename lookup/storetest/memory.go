@@ -216,7 +216,8 @@ func occurrenceKey(p *lookup.Occurrence) feed.Key {
 func (s *Memory) applyReuse(m *feed.Match) {
 	now := s.current()
 	r := &reuse{slice: now, later: *occurrenceOf(&m.Later), RepeatOf: lookup.RepeatOf{
-		Event: m.ID, Sentence: m.Later.Sentence, Time: m.Later.Time, Group: m.Group, Jaccard: m.Jaccard,
+		Event: m.ID, Sentence: m.Later.Sentence, Time: m.Later.Time, Group: m.Group,
+		Likeness:  lookup.Likeness{Jaccard: m.Jaccard, Measure: m.Measure, Similarity: m.Similarity},
 		Identical: m.Identical, Earlier: occurrenceOf(&m.Earlier),
 	}}
 	old := s.reuses[m.ID]
@@ -364,7 +365,7 @@ func compareRepeatOf(a, b lookup.RepeatOf) int {
 }
 
 func (r *reuse) repeatedBy() lookup.RepeatedBy {
-	return lookup.RepeatedBy{Event: r.Event, Group: r.Group, Jaccard: r.Jaccard, Later: r.later}
+	return lookup.RepeatedBy{Event: r.Event, Group: r.Group, Likeness: r.Likeness, Later: r.later}
 }
 
 // since returns the groups that a post belongs to, and from when on.

@@ -93,6 +93,11 @@ func (w world) match(rt *rapid.T) lookup.Change {
 	}
 	j := rapid.SampledFrom([]float64{1, 1, 0.8, 6.0 / 7, 511.0 / 512, 0.3000000000000004}).Draw(rt, "jaccard")
 	m := Match(later, earlier, groupOf(rapid.IntRange(0, 2).Draw(rt, "group")), j)
+	if m.Measure = rapid.SampledFrom([]string{"", "cosine", "dice"}).Draw(rt, "measure"); m.Measure != "" {
+		m.Similarity = rapid.SampledFrom([]float64{1, 0.9, 0.894427190999916}).Draw(rt, "similarity")
+		own := feed.GroupHash([]uint64{math.Float64bits(j), math.Float64bits(m.Similarity)})
+		m.ID = feed.EventID("near/"+m.Measure, later.Source, later.Post, later.Sentence, own, m.Group)
+	}
 	m.First = feed.First{Source: first.Source, Post: first.Post, Author: first.Author, Time: first.Time}
 	m.Occurrences, m.Authors = rapid.IntRange(2, 5).Draw(rt, "occurrences"), rapid.IntRange(1, 3).Draw(rt, "authors")
 	m.AuthorsEstimated = m.Authors == 2

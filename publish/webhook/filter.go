@@ -44,14 +44,14 @@ func (f *Filter) wants(e *publish.Event) (bool, error) {
 	}
 	d := &s.Data
 	match := feed.Match{Jaccard: d.Jaccard, Measure: d.Measure, Similarity: d.Similarity}
-	return f.reaches(match.Value()) && f.speaks(d.Later.Lang) && d.Occurrences >= f.MinOccurrences &&
+	return f.reaches(&match) && f.speaks(d.Later.Lang) && d.Occurrences >= f.MinOccurrences &&
 		!(f.OtherAuthors && d.SameAuthor), nil
 }
 
-// reaches compares two floats that are each the nearest to their number: as exact as comparing fractions, and for a
-// cosine with thresholds of some digits.
-func (f *Filter) reaches(similarity float64) bool {
-	return f.Threshold.Den == 0 || similarity >= f.Threshold.Float()
+// reaches decides as the window would.
+func (f *Filter) reaches(m *feed.Match) bool {
+	by, _ := text.ParseSimilarity(m.Measure) // "" is Jaccard; one of a later version is compared like it
+	return f.Threshold.Den == 0 || by.At(f.Threshold).ReachesValue(m.Value())
 }
 
 func (f *Filter) speaks(lang string) bool {

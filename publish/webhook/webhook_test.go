@@ -20,6 +20,7 @@ import (
 
 	"refrain/feed"
 	"refrain/publish/webhook"
+	"refrain/text"
 	"refrain/topic"
 )
 
@@ -925,6 +926,9 @@ func TestFilters(t *testing.T) {
 		"mute":   func(m *feed.Match) { m.Later.Lang = "" },
 		"often":  func(m *feed.Match) { m.Occurrences = 5 },
 		"own":    func(m *feed.Match) { m.SameAuthor = true },
+		"cosine": func(m *feed.Match) {
+			m.Jaccard, m.Measure, m.Similarity = 0.75, "cosine", text.Cosine.Value(135, 157, 158)
+		},
 	}
 	var all []string
 	for p := range posts {
@@ -938,8 +942,10 @@ func TestFilters(t *testing.T) {
 		want []string
 	}{
 		"none":        {webhook.Filter{}, all},
-		"threshold":   {webhook.Filter{Threshold: threshold(t, "0.9")}, except("far")},
-		"fraction":    {webhook.Filter{Threshold: threshold(t, "91/100")}, except("far", "near")},
+		"threshold":   {webhook.Filter{Threshold: threshold(t, "0.9")}, except("far", "cosine")},
+		"exactly":     {webhook.Filter{Threshold: threshold(t, "793798/926093")}, except("far")}, // floats lose the cosine
+		"above":       {webhook.Filter{Threshold: threshold(t, "793799/926093")}, except("far", "cosine")},
+		"fraction":    {webhook.Filter{Threshold: threshold(t, "91/100")}, except("far", "near", "cosine")},
 		"languages":   {webhook.Filter{Languages: []string{"de"}}, []string{"german", "swiss"}},
 		"occurrences": {webhook.Filter{MinOccurrences: 5}, []string{"often"}},
 		"authors":     {webhook.Filter{OtherAuthors: true}, except("own")},

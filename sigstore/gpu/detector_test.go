@@ -48,15 +48,15 @@ func realSentences(t *testing.T, posts int) (all []feed.Sentence) {
 
 // play is a feed through a detector: batches, a clock, deletions, and, three quarters through, a day without a post, after
 // which the window makes itself anew. It returns the names of the events.
-func play(t *testing.T, engine detector.Engine, all []feed.Sentence, between func(batch int)) (names []feed.Hash) {
+func play(t *testing.T, similar text.Measure, engine detector.Engine, all []feed.Sentence, between func(batch int)) (names []feed.Hash) {
 	t.Helper()
 	model, err := hashcodes.NewMD5(64, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cfg := detector.Default()
-	cfg.Threshold, cfg.Span, cfg.Lateness, cfg.Model, cfg.Engine = text.Threshold{Num: 3, Den: 5}, 1500*time.Second,
-		time.Second, model, engine
+	cfg.Similarity, cfg.Threshold, cfg.Span, cfg.Lateness = similar.Similarity, similar.Threshold, 1500*time.Second, time.Second
+	cfg.Model, cfg.Engine = model, engine
 	d, err := detector.NewPartition(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +96,8 @@ func play(t *testing.T, engine detector.Engine, all []feed.Sentence, between fun
 // and when it is full.
 func TestEvents(t *testing.T) {
 	all := realSentences(t, 6000)
-	want := play(t, func(b *hashcodes.Bounds, _ *hashcodes.Model) sigstore.Engine { return prefix.New(b) }, all, func(int) {})
+	similar := text.Jaccard.At(text.Threshold{Num: 3, Den: 5})
+	want := play(t, similar, detector.Prefix, all, func(int) {})
 	if len(want) < 100 {
 		t.Fatalf("%d events: too few to say anything", len(want))
 	}
@@ -122,7 +123,7 @@ func TestEvents(t *testing.T) {
 			d := open(t, f, c.budget)
 			var log bytes.Buffer
 			made := 0
-			got := play(t, func(b *hashcodes.Bounds, m *hashcodes.Model) sigstore.Engine {
+			got := play(t, similar, func(b *hashcodes.Bounds, m *hashcodes.Model) sigstore.Engine {
 				engine := gpu.New(configOf(d, b, m.Words(), cpus[c.cpu](b), &log).WithMinDeviceCost(c.minCost))
 				return func(rows sigstore.Rows) sigstore.Index {
 					made++
@@ -147,5 +148,30 @@ func TestEvents(t *testing.T) {
 				t.Errorf("%d launches: hardly a row was on the device", n)
 			}
 		})
+	}
+}
+
+// TestEventsByMeasure: all rows on the device, the events are those of the prefix engine by every measure.
+func TestEventsByMeasure(t *testing.T) {
+	all := realSentences(t, 2000)
+	for _, s := range []text.Similarity{text.Jaccard, text.Cosine, text.Dice} {
+		for _, threshold := range []text.Threshold{{Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 4, Den: 5}, {Num: 9, Den: 10}, {Num: 1, Den: 1}} {
+			similar := s.At(threshold)
+			t.Run(similar.String(), func(t *testing.T) {
+				f := cudatest.New(t)
+				d := open(t, f)
+				var log bytes.Buffer
+				want := play(t, similar, detector.Prefix, all, func(int) {})
+				got := play(t, similar, func(b *hashcodes.Bounds, m *hashcodes.Model) sigstore.Engine {
+					return gpu.New(configOf(d, b, m.Words(), prefix.New(b), &log).WithMinDeviceCost(1))
+				}, all, func(int) {})
+				if !slices.Equal(got, want) || len(want) == 0 || log.Len() > 0 {
+					t.Errorf("%d events, want %d of the prefix engine, or others; log %q", len(got), len(want), &log)
+				}
+				if n := strings.Count(f.Log(), "cuLaunchKernel"); n < 10 {
+					t.Errorf("%d launches: hardly a row was on the device", n)
+				}
+			})
+		}
 	}
 }

@@ -84,7 +84,15 @@ func deletion(body []byte) string {
 
 // line is an event on one line. Texts are strangers', so nothing in them may steer a terminal.
 func line(m *feed.Match) string {
-	return fmt.Sprintf("%s  %.2f  %s repeats %s (seen %d times since %s): %s", m.Later.Time, m.Jaccard,
+	return fmt.Sprintf("%s  %s%.2f  %s repeats %s (seen %d times since %s): %s", m.Later.Time, measure(m), m.Value(),
 		terminal.Clean(m.Later.Author), terminal.Clean(m.Earlier.Author), m.Occurrences, m.First.Time,
 		terminal.Clean(m.Later.Text))
+}
+
+// measure is the name of one that is not Jaccard.
+func measure(m *feed.Match) string {
+	if m.Measure == "" {
+		return ""
+	}
+	return m.Measure + " "
 }

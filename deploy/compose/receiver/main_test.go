@@ -43,6 +43,10 @@ func TestOnlySignedEventsArePrinted(t *testing.T) {
 		strings.Contains(out, "\x1b") {
 		t.Errorf("%d, %q", code, out)
 	}
+	m.Measure, m.Similarity = "cosine", 0.94
+	if got := line(&m); !strings.Contains(got, "cosine 0.94  bob repeats ann") {
+		t.Errorf("got %q", got)
+	}
 	if code, out := send("v1,AAAA"); code != http.StatusUnauthorized || out != "" {
 		t.Errorf("a wrong signature: %d, %q", code, out)
 	}

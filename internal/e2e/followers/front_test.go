@@ -39,6 +39,7 @@ type front struct {
 type follow struct {
 	Opened int      // how often
 	Posts  []string // that the events were about
+	About  []string // what the server's page says of those that it shows
 	Strays []string // data that came without a name
 	Gone   string   // why it will not come back; "" if it will
 }
