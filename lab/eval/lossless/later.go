@@ -34,10 +34,14 @@ type LaterFigure struct {
 func (f *LaterFigure) PerQuery() float64 { return float64(f.False) / float64(max(1, f.Queries)) }
 
 // CountedPerQuery is the mean number of false candidates of a query that pass its counters.
-func (f *LaterFigure) CountedPerQuery() float64 { return float64(f.Counted) / float64(max(1, f.Queries)) }
+func (f *LaterFigure) CountedPerQuery() float64 {
+	return float64(f.Counted) / float64(max(1, f.Queries))
+}
 
 // PassingPerQuery is the mean number of false candidates of a query that pass its holders.
-func (f *LaterFigure) PassingPerQuery() float64 { return float64(f.Passing) / float64(max(1, f.Queries)) }
+func (f *LaterFigure) PassingPerQuery() float64 {
+	return float64(f.Passing) / float64(max(1, f.Queries))
+}
 
 // laterLearners are in the order of the columns.
 var laterLearners = []string{"md5", "ner", "opt", "direct"}

@@ -143,9 +143,9 @@ type radii [hashcodes.MaxSize + 1][hashcodes.MaxSize + 1]int16
 
 // tally is what one goroutine has counted.
 type tally struct {
-	pairs    []int    // by threshold
-	cells    [][]cell // by model and threshold
-	holders  *hashcodes.Holders
+	pairs   []int    // by threshold
+	cells   [][]cell // by model and threshold
+	holders *hashcodes.Holders
 }
 
 type cell struct {
