@@ -23,11 +23,11 @@ type SizeBounds struct {
 	n, ones int
 }
 
-// Apart is how many bits the tokens can set that the set has and a partner of size m lacks, and those that the partner has
-// and the set lacks: ones · |x \ y| and ones · |y \ x| at the least overlap. See Counters.
-func (s *SizeBounds) Apart(m int) (own, other int) {
+// Apart is how many tokens the set can have that a partner of size m lacks, and how many bits those can set that the
+// partner has and the set lacks: |x \ y| and ones · |y \ x| at the least overlap. See Holders.
+func (s *SizeBounds) Apart(m int) (tokens, further int) {
 	overlap := int(s.Overlap[m-s.Min])
-	return s.ones * (s.n - overlap), s.ones * (m - overlap)
+	return s.n - overlap, s.ones * (m - overlap)
 }
 
 // NewBounds returns the bounds of a measure for codes of at most ones bits a token.

@@ -27,6 +27,10 @@ func TestBounds(t *testing.T) {
 				if got, want := int(s.Overlap[m-s.Min]), measure.MinOverlap(n, m); got != want {
 					t.Errorf("%v: sizes %d and %d: overlap %d, want %d", measure, n, m, got, want)
 				}
+				tokens, further := s.Apart(m)
+				if want := n - measure.MinOverlap(n, m); tokens != want || further != 2*(m-n+want) || 2*tokens+further != radius {
+					t.Errorf("%v: sizes %d and %d: %d tokens and %d bits apart, radius %d", measure, n, m, tokens, further, radius)
+				}
 				// Of n tokens, a partner shares Overlap; those it lacks are too few to fill the prefix.
 				if lacks := n - measure.MinOverlap(n, m); s.Prefix <= lacks {
 					t.Errorf("%v: sizes %d and %d: a prefix of %d tokens may miss a partner that lacks %d", measure, n,

@@ -47,7 +47,7 @@ func DefaultCosts() Costs {
 		BandShare: []AtThreshold{{0.5, 0.771}, {0.6, 0.626}, {0.7, 0.468}, {0.8, 0.320}, {0.9, 0.160}},
 		GPU: GPUCost{
 			Base: 3, Launch: 50, Batch: 2048, // not measured: assumed
-			False: 0.7, // here, scan at 0.5 without counters: 280 µs instead of 96, 318 compared instead of 43
+			False: 0.7, // here, scan at 0.5 without holders: 280 µs instead of 96, 318 compared instead of 43
 			// The popcount kernel on an H200: goals below the bounds that follow from its issue rates at 32 and 64 bits
 			// (docs/design/0006-cuda.md); in proportion beyond. Not measured here.
 			Rate:  map[int]float64{32: 3.5e6, 64: 1.8e6, 128: 0.9e6, 256: 0.45e6},
@@ -68,7 +68,7 @@ func DefaultCosts() Costs {
 			{256, 2, []AtThreshold{{0.5, 0.13}, {0.6, 0.03}, {0.7, 0.01}, {0.8, 0.01}, {0.9, 0.01}}},
 			{256, 4, []AtThreshold{{0.5, 19}, {0.6, 0.4}, {0.7, 0.01}, {0.8, 0.01}, {0.9, 0.01}}},
 		},
-		// Here: 0.12 by Scan at 0.5, where 43 of 318 inside the radius pass the counters and are compared; 0.22 by look-ups of
+		// Here: 0.12 by Scan at 0.5, where 43 of 318 inside the radius pass the holders and are compared; 0.22 by look-ups of
 		// tweets at 0.6 with 32 bits, 60 of 191 (refrain-lab eval effect).
 		FalseMicros: 0.2,
 

@@ -162,11 +162,11 @@ func addBits(sig hashcodes.Signature, code []uint16) {
 	}
 }
 
-// addTo adds a token's code to a query.
-func (d *dictionary) addTo(q *Query, n uint32) {
-	q.addCode(d.tokens[n].code[:])
+// addTo adds a token's code to a query, as that of a place of its set.
+func (d *dictionary) addTo(q *Query, place int, n uint32) {
+	q.addCode(place, d.tokens[n].code[:])
 	if d.perMore > 0 {
-		q.addCode(d.rest(n))
+		q.addCode(place, d.rest(n))
 	}
 }
 
@@ -184,7 +184,7 @@ func (d *dictionary) blank() hashcodes.Signature { return make(hashcodes.Signatu
 
 // newQuery is an empty query.
 func (d *dictionary) newQuery() Query {
-	return Query{Signature: d.blank(), Counters: make(hashcodes.Counters, d.model.Bits())}
+	return Query{Signature: d.blank(), Holders: hashcodes.NewHolders(d.model.Bits())}
 }
 
 // release takes back what acquire counted for a row.

@@ -12,28 +12,28 @@ func (s *Searcher) prepare(q *Query, x *feed.Sentence) {
 	q.Size, q.Tokens, q.Hits = len(x.Tokens), q.Tokens[:0], q.Hits[:0]
 	q.StopAfter, q.Cut = s.stopAfter, false
 	clear(q.Signature)
-	clear(q.Counters)
+	q.Holders.Reset(q.Size)
 	p := &s.prepared
 	*p = prepared{group: x.Group, removals: s.groups.removals(), query: q, unknown: p.unknown[:0]}
 	s.numbers = s.tokens.lookup(s.numbers, x.Tokens)
 	for i, n := range s.numbers {
 		if n == noNumber {
 			p.unknown = append(p.unknown, x.Tokens[i])
-			s.addUnknown(q, x.Tokens[i])
+			s.addUnknown(q, i, x.Tokens[i])
 			continue
 		}
 		q.Tokens = append(q.Tokens, n)
-		s.tokens.addTo(q, n)
+		s.tokens.addTo(q, i, n)
 	}
 	slices.Sort(q.Tokens)
 }
 
-// addUnknown adds the code of a token that no row holds.
-func (s *Searcher) addUnknown(q *Query, id uint64) {
+// addUnknown adds the code of a token that no row holds, at a place of the set.
+func (s *Searcher) addUnknown(q *Query, place int, id uint64) {
 	s.sig = s.coding.Model.Code(s.sig, id)
 	for i, word := range s.sig {
 		for ; word != 0; word &= word - 1 {
-			q.add(uint16(32*i + bits.TrailingZeros32(word)))
+			q.add(place, uint16(32*i+bits.TrailingZeros32(word)))
 		}
 	}
 }

@@ -2,6 +2,7 @@ package sigstore
 
 import (
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -10,9 +11,9 @@ import (
 	"refrain/hashcodes"
 )
 
-// TestCountersAreOfTheTokens: of every query, whether its tokens have numbers or not, were given those of others, or
+// TestHoldersAreOfTheTokens: of every query, whether its tokens have numbers or not, were given those of others, or
 // have had other codes.
-func TestCountersAreOfTheTokens(t *testing.T) {
+func TestHoldersAreOfTheTokens(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	w := newScan(t, Config{Span: 100 * time.Millisecond})
 	for i := range 3000 {
@@ -25,8 +26,8 @@ func TestCountersAreOfTheTokens(t *testing.T) {
 		}
 		w.RecodeSome(5)
 		set := map[uint64]bool{}
-		for range 1 + r.IntN(12) {
-			set[uint64(i/10)+r.Uint64N(40)] = true
+		for range 1 + r.IntN(12) + r.IntN(2)*r.IntN(90) {
+			set[uint64(i/10)+r.Uint64N(200)] = true
 		}
 		var tokens []uint64
 		for id := range set {
@@ -36,8 +37,8 @@ func TestCountersAreOfTheTokens(t *testing.T) {
 		x := sentenceOf(i, feed.Time(i), 0, tokens...)
 		_, q := w.searcher.Search(&x)
 		m := w.searcher.Model()
-		if want := m.Count(make(hashcodes.Counters, m.Bits()), tokens); !slices.Equal(q.Counters, want) {
-			t.Fatalf("sentence %d, codes of %s: counters %v, want %v", i, m.Name(), q.Counters, want)
+		if want := m.Hold(hashcodes.NewHolders(m.Bits()), tokens); !reflect.DeepEqual(q.Holders, want) {
+			t.Fatalf("sentence %d, codes of %s: holders %v, want %v", i, m.Name(), q.Holders, want)
 		}
 		if want := m.Sign(make(hashcodes.Signature, m.Words()), tokens); !slices.Equal(q.Signature, want) {
 			t.Fatalf("sentence %d, codes of %s: signature %x, want %x", i, m.Name(), q.Signature, want)
@@ -47,7 +48,7 @@ func TestCountersAreOfTheTokens(t *testing.T) {
 	}
 }
 
-// TestMayMatch: with counters what passes them, without what lies within the radius, and nothing of other sizes.
+// TestMayMatch: with holders what passes them, without what lies within the radius, and nothing of other sizes.
 func TestMayMatch(t *testing.T) {
 	m, err := hashcodes.New(hashcodes.Description{Bits: 32, Ones: 1, Learner: "test"}, []hashcodes.Entry{
 		{Token: 1, Positions: []uint8{1}}, {Token: 2, Positions: []uint8{1}}, {Token: 3, Positions: []uint8{1}},
@@ -70,9 +71,9 @@ func TestMayMatch(t *testing.T) {
 		{b.Max + 1, q.Signature, false, false},
 		{b.Min - 1, q.Signature, false, false},
 	} {
-		q.Counters = nil
+		q.Holders = nil
 		within := q.MayMatch(b, c.size, c.sig)
-		q.Counters = m.Count(make(hashcodes.Counters, 32), tokens)
+		q.Holders = m.Hold(hashcodes.NewHolders(32), tokens)
 		if passes := q.MayMatch(b, c.size, c.sig); within != c.within || passes != c.passes {
 			t.Errorf("%d tokens, signature %x: within the radius %t, passes %t; want %t, %t", c.size, c.sig, within, passes,
 				c.within, c.passes)

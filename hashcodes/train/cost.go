@@ -9,7 +9,8 @@ import (
 	"refrain/text"
 )
 
-// Cost is what searches cost: the candidates inside the lossless radius, over some queries.
+// Cost is what searches cost: the candidates that pass the holders of some queries (hashcodes.Holders), whose tokens a search
+// that goes through all signatures compares.
 type Cost struct {
 	Queries int `json:"queries"`
 	True    int `json:"true"`  // candidates that are similar enough: with any codes they are found
@@ -26,8 +27,8 @@ func (c Cost) Beats(o Cost) bool {
 	return gain >= 0.05*float64(o.False) && gain > 2*math.Sqrt(float64(o.False+c.False))
 }
 
-// Count searches the sets for each of the queries under a model, within the radius that loses no pair that the
-// measure takes for similar enough. A set equal to the query counts as neither true nor false. When the context ends the cost is not whole.
+// Count searches the sets for each of the queries under a model, with the filter that loses no pair that the measure takes
+// for similar enough. A set equal to the query counts as neither true nor false. When the context ends the cost is not whole.
 func Count(ctx context.Context, m *hashcodes.Model, similar text.Measure, queries, sets [][]uint64) Cost {
 	tab := newTable(sets, m.Words())
 	tab.sign(m)
@@ -52,14 +53,20 @@ func (t *table) count(ctx context.Context, m *hashcodes.Model, similar text.Meas
 
 func (t *table) countSome(m *hashcodes.Model, similar text.Measure, queries [][]uint64) (c Cost) {
 	bounds := hashcodes.NewBounds(similar, m.Ones())
-	sig := make(hashcodes.Signature, m.Words())
+	sig, row := make(hashcodes.Signature, m.Words()), make(hashcodes.Signature, m.Words())
+	holders := hashcodes.NewHolders(m.Bits())
 	var parts []hamming.Part
 	for _, q := range queries {
-		parts = t.parts(parts[:0], bounds.For(len(q)), m.Sign(sig, q), 0)
+		b := bounds.For(len(q))
+		parts = t.parts(parts[:0], b, m.Sign(sig, q), 0)
+		m.Hold(holders, q)
 		hamming.ScanParts(t.planes, parts)
 		for i := range parts {
-			for _, row := range parts[i].Hits {
-				c.add(similar, q, t.sets[row])
+			tokens, further := b.Apart(len(t.sets[parts[i].From]))
+			for _, hit := range parts[i].Hits {
+				if holders.Within(sig, t.signature(row, hit), tokens, further) {
+					c.add(similar, q, t.sets[hit])
+				}
 			}
 		}
 	}

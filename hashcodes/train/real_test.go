@@ -21,7 +21,7 @@ var corpora = []struct{ name, file string }{
 }
 
 // TestLearnedCodesLoseNothing: of real text, every two sentences that the definition says match lie within the radius
-// under learned codes, and pass each other's counters, at the threshold they were learned for and at others.
+// under learned codes, and pass each other's holders, at the threshold they were learned for and at others.
 func TestLearnedCodesLoseNothing(t *testing.T) {
 	for _, c := range corpora {
 		t.Run(c.name, func(t *testing.T) {
@@ -77,9 +77,9 @@ func checkLossless(t *testing.T, index *oracle.Index, m *hashcodes.Model, simila
 	}
 }
 
-// passes reports whether y passes the counters of x.
+// passes reports whether y passes the holders of x.
 func passes(m *hashcodes.Model, similar text.Measure, x, y []uint64) bool {
-	own, other := hashcodes.NewBounds(similar, m.Ones()).For(len(x)).Apart(len(y))
+	tokens, further := hashcodes.NewBounds(similar, m.Ones()).For(len(x)).Apart(len(y))
 	sx, sy := m.Sign(make(hashcodes.Signature, m.Words()), x), m.Sign(make(hashcodes.Signature, m.Words()), y)
-	return m.Count(make(hashcodes.Counters, m.Bits()), x).Within(sx, sy, own, other)
+	return m.Hold(hashcodes.NewHolders(m.Bits()), x).Within(sx, sy, tokens, further)
 }

@@ -40,6 +40,14 @@ func (t *table) sign(m *hashcodes.Model) {
 	}
 }
 
+// signature overwrites dst with that of a row.
+func (t *table) signature(dst hashcodes.Signature, row uint32) hashcodes.Signature {
+	for w, plane := range t.planes {
+		dst[w] = plane[row]
+	}
+	return dst
+}
+
 // parts appends the scans for the partners of a set of n tokens: one for each size that they may have, with the
 // lossless radius and some extra bits.
 func (t *table) parts(dst []hamming.Part, b *hashcodes.SizeBounds, sig hashcodes.Signature, extra int) []hamming.Part {

@@ -7,7 +7,7 @@
 // short; a stale frequency costs time, never a pair. What a probe finds must still pass, in this order: the
 // length filter and the lossless Hamming radius between the signatures, in one look at a table, the positional
 // filter ([PPJ] 3.1), since tokens before the first common one cannot be common, so at most the shorter rest are, and
-// the query's counters (hashcodes.Counters).
+// the query's holders (hashcodes.Holders).
 //
 // # Generations
 //

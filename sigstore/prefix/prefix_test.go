@@ -111,13 +111,13 @@ func (w *world) add(tokens []uint32) {
 	w.index.Add(slices.Clone(tokens), w.sign(tokens, 0))
 }
 
-// search compares the candidates with every row of the window, and those that pass the counters of the query with the
+// search compares the candidates with every row of the window, and those that pass the holders of the query with the
 // definition of these.
 func (w *world) search(tokens []uint32, unknown int) {
 	w.tb.Helper()
 	q := sigstore.Query{Tokens: tokens, Size: len(tokens) + unknown, Signature: w.sign(tokens, unknown)}
 	all := w.foundRows(q)
-	q.Counters = w.count(tokens, unknown)
+	q.Holders = w.hold(tokens, unknown)
 	passing := w.foundRows(q)
 	w.hits += len(passing)
 	for b, rows := range w.blocks {
@@ -126,8 +126,8 @@ func (w *world) search(tokens []uint32, unknown int) {
 			if row == nil {
 				continue
 			}
-			if want := all[r] && w.passes(&q, row); passing[r] != want {
-				w.tb.Fatalf("%v: row %v %v for %v and %d unknown: asking the counters %t, want %t of %t without",
+			if want := all[r] && w.passes(tokens, unknown, row); passing[r] != want {
+				w.tb.Fatalf("%v: row %v %v for %v and %d unknown: asking the holders %t, want %t of %t without",
 					w.similar, r, row, tokens, unknown, passing[r], want, all[r])
 			}
 			if w.match(row, tokens, q.Size) && !passing[r] {
@@ -154,20 +154,24 @@ func (w *world) foundRows(q sigstore.Query) map[sigstore.Row]bool {
 	return found
 }
 
-// count is the query's counters, token by token.
-func (w *world) count(tokens []uint32, unknown int) hashcodes.Counters {
-	var ids []uint64
+// hold is the query's holders.
+func (w *world) hold(tokens []uint32, unknown int) *hashcodes.Holders {
+	return w.model.Hold(hashcodes.NewHolders(w.model.Bits()), w.ids(tokens, unknown))
+}
+
+// ids are what the tokens of a query are called.
+func (w *world) ids(tokens []uint32, unknown int) (ids []uint64) {
 	for _, t := range tokens {
 		ids = append(ids, w.names[t])
 	}
 	for i := range unknown {
 		ids = append(ids, 1<<40+uint64(i))
 	}
-	return w.model.Count(make(hashcodes.Counters, w.model.Bits()), ids)
+	return ids
 }
 
-// passes looks at the bits that no other is folded into, one by one.
-func (w *world) passes(q *sigstore.Query, row []uint32) bool {
+// passes looks at the bits that no other is folded into, token by token and bit by bit.
+func (w *world) passes(tokens []uint32, unknown int, row []uint32) bool {
 	first, last := 0, 31
 	switch w.model.Bits() {
 	case 64:
@@ -175,18 +179,22 @@ func (w *world) passes(q *sigstore.Query, row []uint32) bool {
 	case 128, 256:
 		return true
 	}
-	sig, own, other := w.sign(row, 0), 0, 0
-	for b := first; b <= last; b++ {
-		inQ, inRow := q.Signature[b/32]>>(b%32)&1, sig[b/32]>>(b%32)&1
-		if inQ > inRow {
-			own += int(q.Counters[b])
+	own, sig := w.sign(tokens, unknown), w.sign(row, 0)
+	lacks := func(a, b hashcodes.Signature) (n int) {
+		for bit := first; bit <= last; bit++ {
+			n += int(b[bit/32] >> (bit % 32) & 1 &^ (a[bit/32] >> (bit % 32)))
 		}
-		if inRow > inQ {
-			other++
+		return n
+	}
+	outside, code := 0, make(hashcodes.Signature, w.model.Words())
+	for _, id := range w.ids(tokens, unknown) {
+		if lacks(sig, w.model.Code(code, id)) > 0 {
+			outside++
 		}
 	}
-	overlap, ones := w.similar.MinOverlap(q.Size, len(row)), w.model.Ones()
-	return len(row) >= 255 || own <= ones*(q.Size-overlap) && other <= ones*(len(row)-overlap)
+	size, ones := len(tokens)+unknown, w.model.Ones()
+	overlap := w.similar.MinOverlap(size, len(row))
+	return len(row) >= 255 || outside <= size-overlap && lacks(own, sig) <= ones*(len(row)-overlap)
 }
 
 func (w *world) match(row, tokens []uint32, size int) bool {

@@ -18,7 +18,7 @@ type search struct {
 	probes []probe
 	seen   seen
 
-	alone    hashcodes.Signature // bits of which the query's counters tell; nil: of none
+	alone    hashcodes.Signature // bits of which the query's holders tell; nil: of none
 	own, row hashcodes.Signature // of the query and of a row, those bits
 }
 
@@ -137,10 +137,10 @@ func (l *lists) after(c chunk, n int) (next chunk, room int, first uint64) {
 	return next, capacity[k.class()], next[0]
 }
 
-// count prepares the query's counters.
+// count prepares what the query's holders are asked.
 func (s *search) count() {
 	words := len(s.query.Signature)
-	if s.alone = nil; s.query.Counters == nil || words >= len(alone) {
+	if s.alone = nil; s.query.Holders == nil || words >= len(alone) {
 		return
 	}
 	s.alone = alone[words]
@@ -150,18 +150,18 @@ func (s *search) count() {
 
 func resized(s hashcodes.Signature, n int) hashcodes.Signature { return slices.Grow(s[:0], n)[:n] }
 
-// mayMatch asks the counters. A size that stands for two is let pass.
+// mayMatch asks the holders. A size that stands for two is let pass.
 func (s *search) mayMatch(m meta) bool {
 	if s.alone == nil || m.size() == lastSize {
 		return true
 	}
 	m.only(s.row, s.alone)
-	own, other := s.bounds.Apart(int(m.size()))
-	return s.query.Counters.Within(s.own, s.row, own, other)
+	tokens, further := s.bounds.Apart(int(m.size()))
+	return s.query.Holders.Within(s.own, s.row, tokens, further)
 }
 
 // addHit adds the row of a posting to the hits unless it is dropped, seen before, has too few tokens left, those before
-// the first common one not being common, or the counters leave it out.
+// the first common one not being common, or the holders leave it out.
 func (x *index) addHit(g *generation, position int, p posting) {
 	s := &x.search
 	m := p.meta.size()

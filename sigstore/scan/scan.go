@@ -13,7 +13,7 @@
 // sealed when it is full, which bounds how long that takes, and when its block is no longer the newest. Then small
 // bands of adjacent sizes become one, as a pass costs as much before its first row as some hundred rows do: such a
 // band is read with the greatest radius of its sizes, and hits that are too far for their own size are dropped again. So
-// are those that do not pass the query's counters (hashcodes.Counters), most of them where signatures are full.
+// are those that do not pass the query's holders (hashcodes.Holders), most of them where signatures are full.
 //
 // Every row of a block is in exactly one band, and every place of a band in at most one run of a query: so a query gets
 // a row once. The order of its hits is that of the blocks and, in a block, of the bands; how many goroutines look for

@@ -2,6 +2,7 @@ package scan_test
 
 import (
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"runtime"
 	"slices"
@@ -37,16 +38,17 @@ type window struct {
 }
 
 type row struct {
-	size     int
-	sig      hashcodes.Signature
-	counters hashcodes.Counters
+	size    int
+	sig     hashcodes.Signature
+	codes   []hashcodes.Signature // of its tokens
+	holders *hashcodes.Holders
 }
 
-// plain are the queries without counters.
+// plain are the queries without holders.
 func plain(queries []row) []row {
 	queries = slices.Clone(queries)
 	for i := range queries {
-		queries[i].counters = nil
+		queries[i].holders = nil
 	}
 	return queries
 }
@@ -74,11 +76,12 @@ func (w *window) drop() {
 	w.first++
 }
 
-// want is the definition: the rows within the radius of their size, and those of them that the counters let pass.
+// want is the definition: the rows within the radius of their size, and those of them that the holders let pass.
 func (w *window) want(q row) (hits []sigstore.Row) {
 	for b, rows := range w.blocks {
 		for i, r := range rows {
-			if hashcodes.Distance(q.sig, r.sig) <= hashcodes.Radius(w.similar, w.ones, q.size, r.size) && w.passes(q, r) {
+			if hashcodes.Distance(q.sig, r.sig) <= hashcodes.Radius(w.similar, w.ones, q.size, r.size) &&
+				(q.holders == nil || w.passes(q, r)) {
 				hits = append(hits, sigstore.Row{Block: uint32(w.first + b), Row: uint32(i)})
 			}
 		}
@@ -86,20 +89,25 @@ func (w *window) want(q row) (hits []sigstore.Row) {
 	return hits
 }
 
-// passes goes through the bits one by one.
+// passes goes through the tokens one by one.
 func (w *window) passes(q, r row) bool {
-	onlyQ, onlyR := 0, 0
-	for bit := range q.counters {
-		inQ, inR := q.sig[bit/32]>>(bit%32)&1 == 1, r.sig[bit/32]>>(bit%32)&1 == 1
-		if inQ && !inR {
-			onlyQ += int(q.counters[bit])
-		}
-		if inR && !inQ {
-			onlyR++
+	outside, further := 0, 0
+	for _, code := range q.codes {
+		if lacks(r.sig, code) > 0 {
+			outside++
 		}
 	}
+	further = lacks(q.sig, r.sig)
 	overlap := w.similar.MinOverlap(q.size, r.size)
-	return onlyQ <= w.ones*(q.size-overlap) && onlyR <= w.ones*(r.size-overlap)
+	return outside <= q.size-overlap && further <= w.ones*(r.size-overlap)
+}
+
+// lacks counts the bits that b has and a lacks.
+func lacks(a, b hashcodes.Signature) (n int) {
+	for i := range b {
+		n += bits.OnesCount32(b[i] &^ a[i])
+	}
+	return n
 }
 
 // search asks for all queries at once, behind hits that are there already.
@@ -107,7 +115,7 @@ func (w *window) search(queries []row) [][]sigstore.Row {
 	earlier := sigstore.Row{Block: 1 << 31, Row: 7}
 	list := make([]sigstore.Query, len(queries))
 	for i, q := range queries {
-		list[i] = sigstore.Query{Size: q.size, Signature: q.sig, Counters: q.counters, Hits: []sigstore.Row{earlier}}
+		list[i] = sigstore.Query{Size: q.size, Signature: q.sig, Holders: q.holders, Hits: []sigstore.Row{earlier}}
 	}
 	w.index.Search(list)
 	var hits [][]sigstore.Row
@@ -174,13 +182,9 @@ func (g *generator) row() row {
 	}
 	g.sets = append(g.sets, set)
 	r := row{size: len(set), sig: g.model.Sign(make(hashcodes.Signature, g.model.Words()), set)}
-	r.counters = make(hashcodes.Counters, g.model.Bits())
-	code := make(hashcodes.Signature, g.model.Words())
+	r.holders = g.model.Hold(hashcodes.NewHolders(g.model.Bits()), set)
 	for _, token := range set {
-		g.model.Code(code, token)
-		for bit := range r.counters {
-			r.counters[bit] += uint16(code[bit/32] >> (bit % 32) & 1)
-		}
+		r.codes = append(r.codes, g.model.Code(make(hashcodes.Signature, g.model.Words()), token))
 	}
 	return r
 }

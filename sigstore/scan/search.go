@@ -165,7 +165,7 @@ func (w *worker) collect(j *job, q *boundedQuery, p *hamming.Part) {
 	w.hits[q.index] = hits
 }
 
-// mayMatch looks closer at a row within a radius: that of its own size may be less, and the counters may leave it out.
+// mayMatch looks closer at a row within a radius: that of its own size may be less, and the holders may leave it out.
 func (w *worker) mayMatch(j *job, q *boundedQuery, position uint32) bool {
 	w.row = j.signature(w.row[:0], position)
 	return q.MayMatch(q.SizeBounds, j.size(position), w.row)

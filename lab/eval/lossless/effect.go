@@ -46,11 +46,14 @@ var effectEngines = []struct {
 	{"prefix", func(b *hashcodes.Bounds, _ *hashcodes.Model) sigstore.Engine { return prefix.New(b) }},
 }
 
-// effectCodes are the learners with their bits and ones.
+// effectCodes are the learners with their bits and ones. Of a learner that states fewer there is no row.
 var effectCodes = []struct {
 	learner    string
 	bits, ones int
-}{{"md5", 32, 2}, {"md5", 32, 1}, {"direct", 32, 1}, {"md5", 64, 1}, {"direct", 64, 1}}
+}{
+	{"md5", 32, 2}, {"md5", 32, 1}, {"direct", 32, 1}, {"direct", 32, 2},
+	{"md5", 64, 1}, {"direct", 64, 1}, {"md5", 64, 2}, {"direct", 64, 2},
+}
 
 // minDetectorTime is how long the runs of one detector take, in processor time, when there are no more of them.
 const minDetectorTime = 20 * time.Second
@@ -151,6 +154,9 @@ func (e *effect) contenders(ctx context.Context, t text.Threshold) (all []conten
 			return nil, err
 		}
 		model := m[slices.Index(laterOnes, codes.ones)].Model
+		if model.Ones() != codes.ones {
+			continue
+		}
 		for _, engine := range effectEngines {
 			e.Now("θ %s: filling the window of %s with %s", decimal(t), engine.name, model.Name())
 			d, err := detector.NewPartition(detector.Config{

@@ -3,6 +3,7 @@ package lossless
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"refrain/internal/units"
@@ -23,7 +24,8 @@ type LaterFigure struct {
 	Later     int     `json:"later"`        // sets that were searched
 	True      int     `json:"true"`         // of all queries
 	False     int     `json:"false"`        // within the radius
-	Passing   int     `json:"passing"`      // of these, those that pass the counters of the query: whose tokens are compared
+	Counted   int     `json:"counted"`      // of these, those that pass the counters of the query
+	Passing   int     `json:"passing"`      // of these, those that pass its holders: whose tokens are compared
 	Wall      float64 `json:"trainingWall"` // seconds
 	CPU       float64 `json:"trainingCPU"`
 }
@@ -31,7 +33,12 @@ type LaterFigure struct {
 // PerQuery is the mean number of false candidates of a query.
 func (f *LaterFigure) PerQuery() float64 { return float64(f.False) / float64(max(1, f.Queries)) }
 
-// PassingPerQuery is the mean number of false candidates of a query that pass its counters.
+// CountedPerQuery is the mean number of false candidates of a query that pass its counters.
+func (f *LaterFigure) CountedPerQuery() float64 {
+	return float64(f.Counted) / float64(max(1, f.Queries))
+}
+
+// PassingPerQuery is the mean number of false candidates of a query that pass its holders.
 func (f *LaterFigure) PassingPerQuery() float64 {
 	return float64(f.Passing) / float64(max(1, f.Queries))
 }
@@ -111,15 +118,15 @@ func (l *later) threshold(ctx context.Context, t text.Threshold) error {
 				if err != nil {
 					return err
 				}
+				wrong := n.without(similar + equal)
+				if wrong.passing < 0 {
+					return fmt.Errorf("%s, θ %s, %s: %d candidates, but %d sets are similar: the radius or the holders lose some",
+						l.name, decimal(t), m.Name(), n.passing, similar+equal)
+				}
 				f := &LaterFigure{
 					Corpus: l.name, Bits: bits, Ones: l.Ones[i], Threshold: decimal(t), Learner: learner, States: m.Ones(),
-					Queries: len(l.queries), Later: len(l.later), True: similar, False: n.within - similar - equal,
-					Passing: n.passing - similar - equal,
-					Wall:    m.Wall, CPU: m.CPU,
-				}
-				if f.Passing < 0 {
-					return fmt.Errorf("%s, θ %s, %s: %d candidates, but %d sets are similar: the radius or the counters lose some",
-						l.name, decimal(t), m.Name(), n.passing, similar+equal)
+					Queries: len(l.queries), Later: len(l.later), True: similar, False: wrong.within, Counted: wrong.counted,
+					Passing: wrong.passing, Wall: m.Wall, CPU: m.CPU,
 				}
 				l.figures = append(l.figures, f)
 				l.Logf("%s: %s, m %d, l %d, θ %s: %s false candidates a query", l.name, learner, bits, f.Ones, f.Threshold,
@@ -146,7 +153,7 @@ func (l *later) grid(list []text.Threshold) report.Grid {
 			units.Thousands(len(l.queries)), units.Thousands(len(l.later))),
 		Head: append([]string{"m", "l", "θ"}, l.Learners...),
 	}
-	g.Head = append(g.Head, "md5 / direct", "md5, counted", "direct, counted", "md5 / direct, counted", "true",
+	g.Head = append(g.Head, "md5, counters", "md5, both", "direct, counters", "direct, both", "md5 / direct, both", "true",
 		"training, CPU s")
 	for _, bits := range l.Bits {
 		for _, ones := range l.Ones {
@@ -172,41 +179,37 @@ func (l *later) row(g *report.Grid, bits, ones int, t text.Threshold) {
 			training = append(training, fmt.Sprintf("%s %.0f", learner, f.CPU))
 		}
 	}
-	ratio := "-"
-	if md5, direct := l.find(bits, ones, t, "md5"), l.find(bits, ones, t, "direct"); md5 != nil && direct != nil {
-		ratio = ratioText(md5, direct)
-	}
-	counted := l.counted(bits, ones, t)
 	first := l.find(bits, ones, t, l.Learners[0])
-	g.Add(append(row, ratio, counted[0], counted[1], counted[2], units.Three(float64(first.True)/float64(first.Queries)),
-		strings.Join(training, ", "))...)
+	g.Add(slices.Concat(row, l.filtered(bits, ones, t),
+		[]any{units.Three(float64(first.True) / float64(first.Queries)), strings.Join(training, ", ")})...)
 }
 
-// counted are the cells of what passes the counters: md5, direct, and md5 within the radius alone over direct.
-func (l *later) counted(bits, ones int, t text.Threshold) [3]string {
+// filtered are the cells of what passes the filters of a query, of md5 and of direct, and how many times as many md5 has of
+// the latter.
+func (l *later) filtered(bits, ones int, t text.Threshold) (cells []any) {
 	md5, direct := l.find(bits, ones, t, "md5"), l.find(bits, ones, t, "direct")
+	for _, f := range []*LaterFigure{md5, direct} {
+		if f == nil {
+			cells = append(cells, "-", "-")
+		} else {
+			cells = append(cells, units.Three(f.CountedPerQuery()), units.Three(f.PassingPerQuery()))
+		}
+	}
 	if md5 == nil || direct == nil {
-		return [3]string{"-", "-", "-"}
+		return append(cells, "-")
 	}
-	return [3]string{
-		units.Three(md5.PassingPerQuery()), units.Three(direct.PassingPerQuery()),
-		units.Times(float64(md5.False) / max(float64(direct.Passing), 0.5)),
-	}
+	return append(cells, ratioText(md5.Passing, direct.Passing))
 }
 
-// ratioOf is how many times the false candidates of direct md5 has.
-func ratioOf(md5, direct *LaterFigure) float64 {
-	return float64(md5.False) / max(float64(direct.False), 0.5) // no false candidate at all counts half a one
-}
-
-func ratioText(md5, direct *LaterFigure) string {
+// ratioText writes how many times so many false candidates are as many as others. None at all counts half a one.
+func ratioText(md5, direct int) string {
 	switch {
-	case direct.False == 0 && md5.False == 0:
+	case direct == 0 && md5 == 0:
 		return "-"
-	case direct.False == 0:
-		return "more than " + units.Times(float64(md5.False))
+	case direct == 0:
+		return "more than " + units.Times(float64(md5))
 	}
-	return units.Times(ratioOf(md5, direct))
+	return units.Times(float64(md5) / float64(direct))
 }
 
 func laterNotes(c *eval.Config, r *report.Report) {
@@ -220,8 +223,7 @@ func laterNotes(c *eval.Config, r *report.Report) {
 		units.Thousands(s.vocabulary), units.Thousands(s.fewVocabulary))
 	r.Note("(l 1): direct was allowed two ones a word and states one. It learns for each number by itself, so the " +
 		"model is that of l = 1, and was not learned twice")
-	r.Note("counted: false candidates that also pass the counters of the query (docs/design/0008), which is what a " +
-		"detector that scans compares; the last ratio is of md5 within the radius alone to direct with counters: the " +
-		"paper's way against ours")
+	r.Note("counters: false candidates that also pass the counters of the query; both: those that pass containment too, " +
+		"which is what a detector that scans compares (docs/design/0008). With one bit a token they are the same")
 	r.Note("training: processor seconds; seconds by the clock are in the figures (--json)")
 }

@@ -21,7 +21,7 @@ type PropertyFigure struct {
 	Model     string  `json:"model"`
 	Threshold string  `json:"threshold"`
 	Pairs     int     `json:"pairs"`
-	Outside   int     `json:"outside"` // pairs farther apart than the radius, or that counters leave out: it must be none
+	Outside   int     `json:"outside"` // pairs farther apart than the radius, or that holders leave out: it must be none
 	AtRadius  int     `json:"atRadius"`
 	Mean      float64 `json:"mean"` // distance / radius, of pairs with a radius above 0
 }
@@ -35,7 +35,7 @@ func DefaultProperty() Options {
 	}
 }
 
-// Property checks that every two similar sentences of a corpus lie within the radius and pass each other's counters, under
+// Property checks that every two similar sentences of a corpus lie within the radius and pass each other's holders, under
 // every model of the tables. The pairs come from a join without signatures. A pair that does not is an error.
 func Property(ctx context.Context, c *eval.Config, o Options) (*report.Report, error) {
 	o = o.sorted()
@@ -44,7 +44,7 @@ func Property(ctx context.Context, c *eval.Config, o Options) (*report.Report, e
 		return nil, err
 	}
 	slices.SortFunc(list, func(a, b text.Threshold) int { return cmp.Compare(a.Num*b.Den, b.Num*a.Den) })
-	r := c.Report("lossless", "Every two similar sentences against the lossless radius and each other's counters, "+
+	r := c.Report("lossless", "Every two similar sentences against the lossless radius and each other's holders, "+
 		"under every model of the tables.", "")
 	var all []PropertyFigure
 	checked := 0
@@ -143,13 +143,13 @@ type radii [hashcodes.MaxSize + 1][hashcodes.MaxSize + 1]int16
 
 // tally is what one goroutine has counted.
 type tally struct {
-	pairs    []int    // by threshold
-	cells    [][]cell // by model and threshold
-	counters hashcodes.Counters
+	pairs   []int    // by threshold
+	cells   [][]cell // by model and threshold
+	holders *hashcodes.Holders
 }
 
 type cell struct {
-	outside, atRadius, ratios int   // outside: or left out by counters
+	outside, atRadius, ratios int   // outside: or left out by holders
 	sum                       int64 // of distance / radius, in parts of ratioUnit: integers add up alike in any order
 	a, b                      int   // the first pair outside
 }
@@ -171,7 +171,7 @@ func newProperty(thresholds []text.Threshold, models []checkedModel, s *corpus.S
 	}
 	p.sort(s)
 	for i := range p.tallies {
-		p.tallies[i].pairs, p.tallies[i].counters = make([]int, len(thresholds)), make(hashcodes.Counters, maxBits)
+		p.tallies[i].pairs, p.tallies[i].holders = make([]int, len(thresholds)), hashcodes.NewHolders(maxBits)
 		for range models {
 			p.tallies[i].cells = append(p.tallies[i].cells, make([]cell, len(thresholds)))
 		}
@@ -242,7 +242,7 @@ func (p *property) check(t *tally, a, b, common int) {
 // passes reports whether a query for x finds y, which has so many tokens in common with it: at the threshold that they just
 // reach, so at any that they reach.
 func (t *tally) passes(m *hashcodes.Model, x, y []uint64, sx, sy hashcodes.Signature, common int) bool {
-	return m.Count(t.counters, x).Within(sx, sy, m.Ones()*(len(x)-common), m.Ones()*(len(y)-common))
+	return m.Hold(t.holders, x).Within(sx, sy, len(x)-common, m.Ones()*(len(y)-common))
 }
 
 // checkDuplicates checks the repeats of each set: of the one threshold that no two distinct sets reach.
@@ -313,7 +313,7 @@ func (p *property) figures(name string) (all []PropertyFigure, err error) {
 			f.Outside, f.AtRadius = sum.outside, sum.atRadius
 			f.Mean = float64(sum.sum) / ratioUnit / float64(max(1, sum.ratios))
 			if f.Outside > 0 && err == nil {
-				err = fmt.Errorf("%s, θ %s, %s: %d of %d similar pairs are outside the radius or left out by counters, for "+
+				err = fmt.Errorf("%s, θ %s, %s: %d of %d similar pairs are outside the radius or left out by holders, for "+
 					"example token sets %x and %x",
 					name, decimal(t), m.name, f.Outside, f.Pairs, p.sets[sum.a], p.sets[sum.b])
 			}

@@ -3,6 +3,7 @@ package lossless
 import (
 	"cmp"
 	"context"
+	"math/bits"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -48,9 +49,16 @@ func (t *table) sign(m *hashcodes.Model) {
 	})
 }
 
-// hits are the rows within the lossless radius of the queries, those that equal a query included, and those of them
-// that pass the queries' counters (hashcodes.Counters).
-type hits struct{ within, passing int }
+// hits are the rows within the lossless radius of the queries, those that equal a query included; those of them that
+// pass the queries' counters; and those that pass their holders (hashcodes.Holders), which is fewer of these.
+type hits struct{ within, counted, passing int }
+
+func (h *hits) add(o hits) {
+	h.within, h.counted, h.passing = h.within+o.within, h.counted+o.counted, h.passing+o.passing
+}
+
+// without is h less so many hits, whatever the filter.
+func (h hits) without(n int) hits { return hits{h.within - n, h.counted - n, h.passing - n} }
 
 // candidates counts the hits under a model.
 func (t *table) candidates(ctx context.Context, m text.Measure, model *hashcodes.Model, queries [][]uint64) (hits, error) {
@@ -61,21 +69,23 @@ func (t *table) candidates(ctx context.Context, m text.Measure, model *hashcodes
 // within is candidates, of the model that the table is signed with.
 func (t *table) within(ctx context.Context, m text.Measure, model *hashcodes.Model, queries [][]uint64) (hits, error) {
 	b := boundsOf(m)
-	var within, passing atomic.Int64
+	var lock sync.Mutex
+	var sum hits
 	const chunk = 20
 	parallel(t.workers, (len(queries)+chunk-1)/chunk, func(c int) {
 		s := search{table: t, model: model, bounds: b, sig: make(hashcodes.Signature, model.Words()),
-			counters: make(hashcodes.Counters, model.Bits())}
+			holders: hashcodes.NewHolders(model.Bits())}
 		for _, q := range queries[c*chunk : min((c+1)*chunk, len(queries))] {
 			if ctx.Err() != nil {
 				return
 			}
 			s.run(q)
 		}
-		within.Add(int64(s.found.within))
-		passing.Add(int64(s.found.passing))
+		lock.Lock()
+		defer lock.Unlock()
+		sum.add(s.found)
 	})
-	return hits{int(within.Load()), int(passing.Load())}, ctx.Err()
+	return sum, ctx.Err()
 }
 
 // search is one goroutine's.
@@ -84,34 +94,61 @@ type search struct {
 	model    *hashcodes.Model
 	bounds   *bounds
 	sig, row hashcodes.Signature
-	counters hashcodes.Counters
+	holders  *hashcodes.Holders
+	codes    hashcodes.Signature // of the tokens, one after the other
 	scans    []hamming.Part
 	found    hits
 }
 
 func (s *search) run(q []uint64) {
 	s.model.Sign(s.sig, q)
-	s.model.Count(s.counters, q)
+	s.model.Hold(s.holders, q)
+	s.codes = s.codes[:0]
+	for _, token := range q {
+		n := len(s.codes)
+		s.codes = slices.Grow(s.codes, s.model.Words())[:n+s.model.Words()]
+		s.model.Code(s.codes[n:], token)
+	}
 	s.scans = s.parts(s.scans[:0], &s.bounds[len(q)], len(q), s.model.Ones(), s.sig)
 	hamming.ScanParts(s.planes, s.scans)
 	for i := range s.scans {
 		for _, row := range s.scans[i].Hits {
-			s.found.within++
-			if s.passes(len(q), row) {
-				s.found.passing++
-			}
+			s.compare(len(q), row)
 		}
 	}
 }
 
-func (s *search) passes(n int, row uint32) bool {
+// compare counts a row within the radius.
+func (s *search) compare(n int, row uint32) {
 	s.row = s.row[:0]
 	for _, plane := range s.planes {
 		s.row = append(s.row, plane[row])
 	}
 	k, ones := len(s.sets[row]), s.model.Ones()
 	overlap := s.bounds[n].at(k)
-	return s.counters.Within(s.sig, s.row, ones*(n-overlap), ones*(k-overlap))
+	s.found.within++
+	if s.holders.Within(s.sig, s.row, n-overlap, ones*(k-overlap)) {
+		s.found.passing++
+	}
+	if s.missing() <= ones*(n-overlap) && bitsAlone(s.sig, s.row) <= ones*(k-overlap) {
+		s.found.counted++
+	}
+}
+
+// missing is the sum of the query's counters over the bits that the row lacks: those of all codes together.
+func (s *search) missing() (n int) {
+	for i, word := range s.codes {
+		n += bits.OnesCount32(word &^ s.row[i%len(s.row)])
+	}
+	return n
+}
+
+// bitsAlone counts the bits that y has and x lacks.
+func bitsAlone(x, y hashcodes.Signature) (n int) {
+	for i, word := range y {
+		n += bits.OnesCount32(word &^ x[i])
+	}
+	return n
 }
 
 // parts appends the scans for the partners of a set of n tokens: one for each size that they may have.
