@@ -1,7 +1,7 @@
 package prefix
 
-// link leads to a chunk or a directory: the class in the low 4 bits, then the number of its first unit. 0 leads
-// nowhere: unit 0 is not given out.
+// link leads to a chunk or a node: the class in the low 4 bits, then the number of its first unit. 0 leads nowhere: unit 0
+// is not given out.
 type link uint32
 
 const (
@@ -9,14 +9,10 @@ const (
 	pageWords = 2048
 	pageUnits = pageWords / unitWords
 
-	classBits    = 4
-	maxListClass = 8  // class of the largest chunk that is a whole list
-	tail         = 8  // class with which a chain of chunks goes on
-	largest      = 12 // class of the largest chunk of a chain
-	directory    = 15 // class of directories
-
-	directoryUnits = 8
-	directoryLinks = directoryUnits * unitWords * 2
+	classBits = 4
+	tail      = 8  // class with which a chain of chunks goes on
+	largest   = 12 // class of the largest chunk
+	nodeClass = 15 // class of nodes
 )
 
 // units of a chunk, and the postings that it has room for, by its class.
@@ -34,6 +30,13 @@ func newLink(unit, class int) link { return link(unit<<classBits | class) }
 // to the next chunk. It fills from the end: while meta 0 is free, it counts the postings, in its bits from 8 on, which
 // makes it none of a row, for a size is never 0.
 type chunk []uint64
+
+func (l *lists) chunk(k link) chunk { return l.memory(k.unit(), units[k.class()]) }
+
+func (l *lists) memory(unit, n int) chunk {
+	begin := unit % pageUnits * unitWords
+	return l.pages[unit/pageUnits][begin : begin+n*unitWords]
+}
 
 // page is a piece of the memory that chunks are cut from.
 type page [pageWords]uint64

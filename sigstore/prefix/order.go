@@ -24,25 +24,25 @@ func newOrder(df []uint32) order {
 
 func (o *order) bytes() int64 { return int64(cap(o.class)) }
 
-// key is what one of a set's tokens is sorted by: its class, and its place in the set, counted from the end.
-type key uint16
+// rank is what one of a set's tokens is sorted by: its class, and its place in the set, counted from the end.
+type rank uint16
 
 // position is the token's place in the set. Sets are in order of the numbers.
-func (k key) position() int { return 255 - int(k&255) }
+func (k rank) position() int { return 255 - int(k&255) }
 
 // isRare reports whether the order knows of fewer than 32 rows with the token.
-func (k key) isRare() bool { return k < 6<<3<<8 }
+func (k rank) isRare() bool { return k < 6<<3<<8 }
 
 // short is the length up to which a prefix is kept sorted by insertion.
 const short = 24
 
-// rarest writes the keys of the n rarest tokens of a set to dst, in order.
-func (o *order) rarest(dst []key, tokens []uint32, n int) []key {
+// rarest writes the ranks of the n rarest tokens of a set to dst, in order.
+func (o *order) rarest(dst []rank, tokens []uint32, n int) []rank {
 	dst = dst[:0]
 	for i, t := range tokens {
-		k := key(255 - i)
+		k := rank(255 - i)
 		if int(t) < len(o.class) {
-			k |= key(o.class[t]) << 8
+			k |= rank(o.class[t]) << 8
 		}
 		switch {
 		case n > short || len(dst) < n:
@@ -62,12 +62,12 @@ func (o *order) rarest(dst []key, tokens []uint32, n int) []key {
 	return dst[:min(n, len(dst))]
 }
 
-// sink moves the last key to its place among the others, which are sorted.
-func sink(keys []key) {
-	i := len(keys) - 1
-	k := keys[i]
-	for ; i > 0 && keys[i-1] > k; i-- {
-		keys[i] = keys[i-1]
+// sink moves the last rank to its place among the others, which are sorted.
+func sink(ranks []rank) {
+	i := len(ranks) - 1
+	k := ranks[i]
+	for ; i > 0 && ranks[i-1] > k; i-- {
+		ranks[i] = ranks[i-1]
 	}
-	keys[i] = k
+	ranks[i] = k
 }

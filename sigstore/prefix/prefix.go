@@ -27,11 +27,12 @@
 //
 // # Lists
 //
-// A token's list (lists.go) is found by its number, without hashing. It is one chunk of 16 to 1,024 bytes, 12 a
-// posting, that is replaced by one a third to twice as large when it is full. One that outgrows the largest is cut by
-// the rows' sizes: a search then reads only the pieces of sizes that the threshold allows, and of those only the ones
-// whose rows may share so late a token. All memory is in pages of 16 KiB without pointers. A search finds the chunks
-// of all its lists first and touches their first words, so that they come from memory together, and reads them then.
+// The list of a token (lists.go) is found by its number, without hashing. It is one chunk of 16 to 4,096 bytes, 12 a
+// posting, that is replaced by one a third to twice as large when it is full. One that grows long is cut (node.go): by the
+// rows' sizes, and then by how far behind in a row its token comes, so that a search reads only what the threshold allows;
+// and then by a second token, of the prefix and one more (key.go). All memory is in pages of 16 KiB without pointers. A
+// search finds the lists of all its keys first and touches their first words, so that they come from memory together, and
+// reads them then.
 //
 // The shorter index prefix of [PPJ] Lemma 3 holds only for records in order of size and is not used.
 //
@@ -63,8 +64,10 @@ type index struct {
 	dropped     uint32        // blocks that are gone: the number of the oldest
 	next        uint64        // row
 	rolls       bool          // a block was dropped since the newest generation began
-	keys        []key         // scratch
+	ranks       []rank        // scratch
+	tokens      []uint32      // scratch
 	search      search
+	met         int64 // postings that searches have read
 }
 
 func (x *index) Open() { x.blocks = append(x.blocks, x.next) }
@@ -120,16 +123,26 @@ func (x *index) Add(tokens []uint32, sig hashcodes.Signature) {
 	x.next++
 }
 
-// post puts a row into the lists of its prefix.
+// post puts a row into the lists of its keys.
 func (x *index) post(g *generation, row uint64, tokens []uint32, m meta) {
-	x.keys = g.order.rarest(x.keys, tokens, x.filters.bounds.For(len(tokens)).Prefix)
-	for position, k := range x.keys {
-		g.lists.add(tokens[k.position()], posting{m, newRowPosition(row-g.first, position)})
+	prefix := x.filters.bounds.For(len(tokens)).Prefix
+	x.sort(g, tokens, prefix+maxLength-1)
+	g.lists.add(&entry{meta: m, row: uint32(row - g.first), tokens: x.tokens, prefix: prefix, size: len(tokens)})
+}
+
+// sort makes x.tokens the n rarest of a set, in a generation's order.
+func (x *index) sort(g *generation, tokens []uint32, n int) {
+	x.ranks, x.tokens = g.order.rarest(x.ranks, tokens, n), x.tokens[:0]
+	for _, r := range x.ranks {
+		x.tokens = append(x.tokens, tokens[r.position()])
 	}
 }
 
 // Batch is 1: the lists of one query are enough to keep the memory busy.
 func (x *index) Batch() int { return 1 }
+
+// Met is how many postings searches have read.
+func (x *index) Met() int64 { return x.met }
 
 // Bytes is what the index holds on the heap.
 func (x *index) Bytes() int64 {

@@ -462,7 +462,7 @@ func TestCampaign(t *testing.T) {
 	directories := 0
 	for _, g := range x.generations {
 		for _, token := range template {
-			if g.lists.head(token).class() == directory {
+			if g.lists.head(token).class() == nodeClass {
 				directories++
 			}
 		}

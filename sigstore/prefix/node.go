@@ -1,0 +1,114 @@
+package prefix
+
+// node is a line of the cache with 16 links, to the lists that a long one was cut into. How, follows from how often it
+// was cut before: see cuts.
+type node []uint64
+
+const (
+	nodeLinks     = 16
+	nodeUnits     = nodeLinks / 2 / unitWords
+	nodeUnitClass = 2 // of chunks of as many units
+
+	ownSlot  = 0 // of a node by token or by hash: the list of the key itself
+	keySlots = nodeLinks - 1
+)
+
+// cut is one way to cut a list.
+type cut struct {
+	by    int
+	class int // of its chunk, when it is cut because that is full
+}
+
+const (
+	// bySize cuts by the bucket of the rows' sizes, and byPassed by how many tokens they pass over, so that a search reads
+	// only what may match. The postings of the list are moved.
+	bySize = iota
+	byPassed
+	// byToken posts rows under keys of one token more, and byHash cuts the list of a slot, which is of many such keys, by more
+	// of the hash. What the list has by then stays in it.
+	byToken
+	byHash
+	nothing // the list goes on as it is
+)
+
+// cuts are those of a list, one after the other. Sizes and tokens passed over come first: they cost no posting, and leave
+// nearly as few to read as keys of two tokens for all rows, which take three times the memory at θ 0.6. A list that
+// is apart from others is some 200 ns away in a large window, as much as 100 postings in a row take to read, so none is cut
+// that is not much longer (docs/design/0008-engines.md).
+var cuts = [...]cut{
+	{by: bySize, class: 8},
+	{by: byPassed, class: 12},
+	{by: byToken, class: 12},
+	{by: byHash, class: 12},
+	{by: nothing, class: nodeClass},
+}
+
+const (
+	maxLength = 2 // of a key, in tokens
+	maxKeys   = 6 // a row that would have more of two tokens with the same first stays under that
+)
+
+func (n node) at(slot int) link     { return link(half(n[slot/2], slot%2)) }
+func (n node) set(slot int, k link) { setHalf(&n[slot/2], slot%2, uint32(k)) }
+
+func (l *lists) node(k link) node { return node(l.memory(k.unit(), nodeUnits)) }
+
+// cut makes a node of a list.
+func (l *lists) cut(h link, done int) link {
+	to := newLink(l.alloc(nodeUnitClass).unit(), nodeClass)
+	n := l.node(to)
+	switch by := cuts[done].by; by {
+	case byToken, byHash:
+		n.set(ownSlot, h)
+	default:
+		l.move(h, n, by)
+	}
+	return to
+}
+
+// move moves the postings of a chunk into the lists of a node by size or by tokens passed over.
+func (l *lists) move(h link, to node, by int) {
+	c, n := l.chunk(h), capacity[h.class()]
+	for i := c.free(n); i < n; i++ {
+		p := c.at(n, i)
+		slot := p.at.passed()
+		if by == bySize {
+			slot = int(l.buckets.of[p.meta.size()])
+		}
+		to.set(slot, l.append(to.at(slot), p))
+	}
+	l.release(h)
+}
+
+// putBelow adds an entry to the lists of a node that it belongs to.
+func (l *lists) putBelow(n node, e *entry, k key, done int) {
+	switch cuts[done].by {
+	case bySize:
+		l.putAt(n, int(l.buckets.of[e.meta.size()]), e, k, done)
+	case byPassed:
+		l.putAt(n, min(k.passed, lastPassed), e, k, done)
+	case byHash:
+		l.putAt(n, hashSlot(e.tokens[k.last()]), e, k, done)
+	default:
+		l.putLonger(n, e, k, done)
+	}
+}
+
+func (l *lists) putAt(n node, slot int, e *entry, k key, done int) {
+	n.set(slot, l.put(n.at(slot), e, k, done+1))
+}
+
+// putLonger adds an entry under its keys of one token more or, if it has none, to the list of the key itself.
+func (l *lists) putLonger(n node, e *entry, k key, done int) {
+	if !e.goesOn(k) {
+		n.set(ownSlot, l.append(n.at(ownSlot), e.posting(k)))
+		return
+	}
+	for longer := k.longer(); longer.passed < e.prefix; longer.passed++ {
+		l.putAt(n, tokenSlot(e.tokens[longer.last()]), e, longer, done)
+	}
+}
+
+// tokenSlot is a token's slot in a node by token, and hashSlot in one by hash.
+func tokenSlot(token uint32) int { return 1 + int(token*0x9e3779b1>>24)*keySlots>>8 }
+func hashSlot(token uint32) int  { return 1 + int(token*0x9e3779b1>>16&255)*keySlots>>8 }
