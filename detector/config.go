@@ -72,8 +72,8 @@ func (c *Config) checkNumbers() (errs []error) {
 	return errs
 }
 
-// codes are what the window needs of a model.
-func (c *Config) codes(m *hashcodes.Model) sigstore.Codes {
+// coding is what the window needs of a model.
+func (c *Config) coding(m *hashcodes.Model) sigstore.Coding {
 	bounds := hashcodes.NewBounds(c.Threshold, m.Ones())
-	return sigstore.Codes{Model: m, Bounds: bounds, Engine: c.Engine(bounds, m)}
+	return sigstore.Coding{Model: m, Bounds: bounds, Engine: c.Engine(bounds, m)}
 }

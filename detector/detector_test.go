@@ -116,8 +116,9 @@ func ids(matches []feed.Match) []feed.Hash {
 func drawConfig(t *rapid.T, tb testing.TB) detector.Config {
 	name := rapid.SampledFrom([]string{"scan", "prefix"}).Draw(t, "engine")
 	bits := rapid.SampledFrom([]int{32, 64, 128, 256}).Draw(t, "bits")
+	thresholds := []text.Threshold{{Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 4, Den: 5}, {Num: 9, Den: 10}, {Num: 1, Den: 1}}
 	return detector.Config{
-		Threshold: rapid.SampledFrom([]text.Threshold{{Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 4, Den: 5}, {Num: 9, Den: 10}, {Num: 1, Den: 1}}).Draw(t, "threshold"),
+		Threshold: rapid.SampledFrom(thresholds).Draw(t, "threshold"),
 		Span:      time.Duration(rapid.SampledFrom([]int{1, 10, 1000}).Draw(t, "span")) * time.Second,
 		Lateness:  time.Hour,
 		Model:     mustModel(tb, bits, rapid.IntRange(1, 3).Draw(t, "ones")),

@@ -49,13 +49,13 @@ func NewPartition(cfg Config) (*Partition, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("detector: %w", err)
 	}
-	codes := cfg.codes(cfg.Model)
+	coding := cfg.coding(cfg.Model)
 	w := sigstore.New(sigstore.Config{
 		Span: cfg.Span, Lateness: cfg.Lateness, Budget: cfg.Budget, Reserved: cfg.Reserved, OmitTexts: cfg.OmitTexts,
-		Model: codes.Model, Bounds: codes.Bounds, Engine: codes.Engine, StopAfter: candidatesPerGroup * cfg.MaxMatches,
+		Model: coding.Model, Bounds: coding.Bounds, Engine: coding.Engine, StopAfter: candidatesPerGroup * cfg.MaxMatches,
 		AuthorKey: cfg.AuthorKey, OnForced: cfg.OnForced,
 	})
-	p := &Partition{cfg: cfg, window: w, groups: w.Groups(), searcher: w.Searcher(), bounds: codes.Bounds}
+	p := &Partition{cfg: cfg, window: w, groups: w.Groups(), searcher: w.Searcher(), bounds: coding.Bounds}
 	p.publish()
 	return p, nil
 }
@@ -77,7 +77,7 @@ func (p *Partition) Insert(x *feed.Sentence) bool {
 
 // Recode begins to change the codes of the window to those of a model; see sigstore.Window. Events stay the same, but
 // for their Hamming distances.
-func (p *Partition) Recode(m *hashcodes.Model) { p.window.Recode(p.cfg.codes(m)) }
+func (p *Partition) Recode(m *hashcodes.Model) { p.window.Recode(p.cfg.coding(m)) }
 
 // RecodeSome goes on with a change of codes by about so many texts, and reports whether more are to do.
 func (p *Partition) RecodeSome(texts int) (more bool) {

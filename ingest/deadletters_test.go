@@ -168,10 +168,13 @@ func TestDeadLettersAllocate(t *testing.T) {
 
 // BenchmarkDeadLetters is a batch of lines that are no posts, as a client may send them all day.
 func BenchmarkDeadLetters(b *testing.B) {
-	for name, raw := range map[string]string{"short": "x", "tweet": strings.Repeat(`{"text":"Some words","<&>":"中文"},`, 5), "long": strings.Repeat("abcdefg ", 1<<10)} {
+	for name, raw := range map[string]string{
+		"short": "x", "tweet": strings.Repeat(`{"text":"Some words","<&>":"中文"},`, 5), "long": strings.Repeat("abcdefg ", 1<<10),
+	} {
 		b.Run(name, func(b *testing.B) {
 			d, err := OpenDeadLetters(DeadLetterConfig{
-				Name: "posts", Path: filepath.Join(b.TempDir(), "dead-letters.jsonl"), MaxBytes: 64 << 20, Old: 1, Logger: slog.New(slog.DiscardHandler),
+				Name: "posts", Path: filepath.Join(b.TempDir(), "dead-letters.jsonl"), MaxBytes: 64 << 20, Old: 1,
+				Logger: slog.New(slog.DiscardHandler),
 			})
 			if err != nil {
 				b.Fatal(err)

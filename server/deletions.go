@@ -31,12 +31,12 @@ type deletions struct {
 	split   *split.Split
 	known   *shard.Tombstones
 	limit   int64 // bytes of those that are known; 0: none
-	clock   func() time.Time
+	now     func() time.Time
 	counter metric.Int64Counter
 }
 
 func newDeletions(n *node) (d deletions, err error) {
-	d = deletions{split: n.split, known: n.tombstones, limit: n.tombstoneLimit(), clock: n.clock}
+	d = deletions{split: n.split, known: n.tombstones, limit: n.tombstoneLimit(), now: n.now}
 	d.counter, err = otel.Meter("refrain/ingest").Int64Counter("refrain_ingest_deletions",
 		metric.WithDescription("Deletions of posts and authors by what became of them: accepted, known (of a post that "+
 			"is deleted already) or refused (there is no room for more)."))
@@ -53,7 +53,7 @@ func (n *node) tombstoneLimit() int64 {
 
 // write makes deletions durable, those that say something new.
 func (d *deletions) write(ctx context.Context, deleted []feed.Tombstone) error {
-	since := d.clock().Add(-sameDeletion)
+	since := d.now().Add(-sameDeletion)
 	unknown := slices.DeleteFunc(slices.Clone(deleted), func(t feed.Tombstone) bool { return d.known.Has(t, since) })
 	d.count(ctx, "known", len(deleted)-len(unknown))
 	if len(unknown) == 0 {

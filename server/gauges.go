@@ -58,11 +58,14 @@ func (n *node) observeWorkers() error {
 		metric.WithDescription("While the turns of a worker fail: the record of the sentence topic that it does not get past."))
 	held, err2 := meter.Float64ObservableGauge("refrain_shard_held_by", metric.WithUnit("s"),
 		metric.WithDescription("How far the source partition that holds the window's clock is behind the fastest."))
-	if err := errors.Join(err1, err2); err != nil {
+	lag, err3 := meter.Float64ObservableGauge("refrain_shard_lag", metric.WithUnit("s"),
+		metric.WithDescription("Age of the oldest record that is not looked up everywhere, by the worker's first partition"))
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return err
 	}
 	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		for _, w := range n.workers {
+			o.ObserveFloat64(lag, w.Lag().Seconds(), metric.WithAttributes(attribute.Int("first", w.Owned()[0])))
 			if t := w.Trouble(); t != nil {
 				o.ObserveInt64(stuck, t.Position, metric.WithAttributes(attribute.Int("partition", t.Partition)))
 			}
@@ -71,7 +74,7 @@ func (n *node) observeWorkers() error {
 			o.ObserveFloat64(held, h.Behind.Seconds(), metric.WithAttributes(attribute.String("source", h.Source)))
 		}
 		return nil
-	}, stuck, held)
+	}, stuck, held, lag)
 	return err
 }
 

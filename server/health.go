@@ -23,8 +23,8 @@ import (
 // clear says. A source that is down is a warning only: this server takes, compares and answers all other posts, and the
 // next one would not reach that broker either.
 type health struct {
-	log   *slog.Logger
-	clock func() time.Time
+	log *slog.Logger
+	now func() time.Time
 
 	mu         sync.Mutex
 	conditions []*condition
@@ -79,7 +79,7 @@ func (h *health) checkAll(ctx context.Context) {
 	for _, c := range h.conditions {
 		limited, cancel := context.WithTimeout(ctx, checkTimeout)
 		before := c.holds
-		c.update(c.check(limited), h.clock())
+		c.update(c.check(limited), h.now())
 		cancel()
 		if before != c.holds {
 			h.logChange(c)
@@ -144,7 +144,7 @@ func (h *health) observe() (metric.Registration, error) {
 // openHealth lists the conditions.
 func (s *Server) openHealth() (err error) {
 	n := s.node
-	n.health = &health{log: s.log, clock: time.Now, conditions: []*condition{
+	n.health = &health{log: s.log, now: time.Now, conditions: []*condition{
 		{name: "storage", means: "The store of the topics takes nothing: the disk is full, or has failed.",
 			check: func(context.Context) error { return n.server.Check() }},
 		{name: "sentence_topic", means: "The sentence topic does not answer.", check: n.checkSentences},

@@ -20,7 +20,7 @@ func (a *httpServer) Match(ctx context.Context, q api.Query) ([]api.Sentence, er
 		return nil, fmt.Errorf("%w: text: %d bytes, the limit is %d", api.ErrInput, len(q.Text), feed.MaxText)
 	}
 	// A post without an id, later than everything in the window.
-	p := feed.Post{Text: q.Text, Lang: q.Lang, Time: a.s.node.now(), Timed: true}
+	p := feed.Post{Text: q.Text, Lang: q.Lang, Time: a.s.node.feedNow(), Timed: true}
 	var s text.Splitter
 	compared, _ := s.Sentences(nil, &p, a.s.cfg.Window.MinTokens)
 	pieces, _ := s.Pieces(q.Text)

@@ -29,7 +29,7 @@ import (
 type node struct {
 	cfg    Config
 	log    *slog.Logger
-	clock  func() time.Time
+	now    func() time.Time
 	server *jetstream.Server
 	disk   disk
 
@@ -38,7 +38,7 @@ type node struct {
 
 	deadEvents deadEvents
 	space      space
-	caused     func(origin, source string, events int) // see shard.Config
+	quotas     *quotas
 
 	window       detector.Config
 	budget       int64                 // of all windows together
@@ -70,10 +70,9 @@ func (d disk) on(t topic.Topic) topic.Topic {
 }
 
 // openNode opens the data directory and everything on it. What fails is closed again.
-func openNode(ctx context.Context, cfg Config, clock func() time.Time, disk disk,
-	caused func(origin, source string, events int)) (*node, error) {
+func openNode(ctx context.Context, cfg Config, now func() time.Time, disk disk, quotas *quotas) (*node, error) {
 	n := &node{
-		cfg: cfg, log: cfg.Logger, clock: clock, disk: disk, caused: caused, holding: rate.Sometimes{Interval: 10 * time.Minute},
+		cfg: cfg, log: cfg.Logger, now: now, disk: disk, quotas: quotas, holding: rate.Sometimes{Interval: 10 * time.Minute},
 	}
 	if err := n.open(ctx); err != nil {
 		return nil, errors.Join(err, n.close())
@@ -128,7 +127,7 @@ func (n *node) openSplit() (*split.Split, error) {
 	cfg := split.Default()
 	cfg.Sentences, cfg.Control, cfg.Logger = n.disk.on(n.sentences), n.control, n.log
 	cfg.MinTokens, cfg.Lateness, cfg.MaxHold = n.cfg.Window.MinTokens, n.window.Lateness, n.cfg.Window.MaxHold
-	cfg.Now = n.clock
+	cfg.Now = n.now
 	return split.New(cfg)
 }
 
@@ -163,8 +162,8 @@ func (n *node) openRedeliveries() (err error) {
 
 func (n *node) openWorkers(ctx context.Context) error {
 	workers := min(n.cfg.Workers, n.cfg.Topics.Partitions)
-	for _, owned := range shard.Owners(n.cfg.Topics.Partitions, workers) {
-		w, err := shard.Open(ctx, n.workerConfig(owned))
+	for i, owned := range shard.Owners(n.cfg.Topics.Partitions, workers) {
+		w, err := shard.Open(ctx, n.workerConfig(i, owned))
 		if err != nil {
 			return err
 		}
@@ -187,17 +186,17 @@ func authorKey(ctx context.Context, store topic.Store) (key sigstore.AuthorKey, 
 	return key, store.Put(ctx, name, key[:])
 }
 
-func (n *node) workerConfig(owned []int) shard.Config {
+func (n *node) workerConfig(worker int, owned []int) shard.Config {
 	cfg := shard.Default()
 	cfg.Sentences, cfg.Events, cfg.Control, cfg.Store = n.sentences, n.disk.on(n.events), n.control, n.store
-	cfg.DeadLetters, cfg.Caused = n.deadEvents, n.caused
+	cfg.DeadLetters, cfg.Caused, cfg.Spent = n.deadEvents, n.quotas.caused, func(s []shard.Spent) { n.quotas.spent(worker, s) }
 	cfg.Rows = func(q int) (shard.Rows, error) { return n.detectors[q], nil }
 	cfg.Owned, cfg.Redeliveries, cfg.Tombstones, cfg.Deployment = owned, n.redeliveries, n.tombstones, n.cfg.Name
 	cfg.Span, cfg.Lateness, cfg.MaxHold, cfg.Retention = n.window.Span, n.window.Lateness, n.cfg.Window.MaxHold, max(n.ages())
 	if n.canaries != nil {
 		cfg.Canary = n.canaries.enqueue
 	}
-	cfg.Commit, cfg.TextVersion, cfg.Now, cfg.Logger = time.Second, text.Version, n.clock, n.log
+	cfg.Commit, cfg.TextVersion, cfg.Now, cfg.Logger = time.Second, text.Version, n.now, n.log
 	return cfg
 }
 
@@ -246,8 +245,8 @@ func (n *node) close() error {
 // behind reports whether posts wait to be looked up: then what can wait should.
 func (n *node) behind() bool { return slices.ContainsFunc(n.workers, (*shard.Worker).Behind) }
 
-// now is just after the newest post in the windows: a feed may be a replay of years ago.
-func (n *node) now() feed.Time {
+// feedNow is just after the newest post in the windows: a feed may be a replay of years ago.
+func (n *node) feedNow() feed.Time {
 	var newest feed.Time
 	for _, d := range n.detectors {
 		newest = max(newest, d.Newest())

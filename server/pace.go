@@ -2,23 +2,44 @@ package server
 
 import (
 	"context"
+	"math"
+	"sync"
 	"time"
 
 	"refrain/ingest"
 	"refrain/internal/quota"
-	"refrain/internal/retry"
+	"refrain/shard"
+	"refrain/split"
 )
 
-// pace holds those back who send faster than look-ups go, or everybody's events would wait behind what they have sent: what
-// is accepted is looked up in its order. Who sends no more than its quota gives on average is not held back.
+// pace holds senders back, or everybody's events would wait behind what they have sent: what is accepted is looked up in its
+// order. Each may have so much waiting for look-ups (backlog), and while they are behind all the same, who sends no more than
+// its quota gives on average goes first.
 type pace struct {
-	lag      func() time.Duration // how far look-ups are behind
-	max      time.Duration        // no one waits while they are less behind; 0: no one waits ever
-	patience time.Duration        // how long a client waits before it is told to come back
+	lag        func() time.Duration // how far look-ups are behind
+	lookedUpTo func() time.Time     // what was stamped by then is looked up
+	max        time.Duration        // no one waits while they are less behind; 0: no one waits ever
+	patience   time.Duration        // how long a client waits before it is told to come back
+
+	workers  int
+	mu       sync.Mutex
+	backlogs map[quota.Sender]*backlog
+	changed  chan struct{} // closed, and made anew, when something is looked up
+}
+
+func newPace(cfg *Quotas, n *node) *pace {
+	return &pace{
+		lag: n.lag, lookedUpTo: n.lookedUpTo, max: cfg.Pace, patience: maxPaceWait, workers: len(n.workers),
+		backlogs: map[quota.Sender]*backlog{}, changed: make(chan struct{}),
+	}
 }
 
 // hurryWindow is the time in which a sender may use up what its quota gives in it: more is hurrying.
 const hurryWindow = 2 * time.Second
+
+// burstWindow is the same for who has a full backlog: what comes no faster is let in even where nothing is looked up for a
+// while, after a start above all.
+const burstWindow = 250 * time.Millisecond
 
 // limitPace is what metrics call it.
 const limitPace = "pace"
@@ -26,47 +47,129 @@ const limitPace = "pace"
 // maxPaceWait is less than the time for a request's last batches to become durable.
 const maxPaceWait = 20 * time.Second
 
-// pacePause is between two looks at the lag.
+// pacePause is between two looks at the lag, if nothing is looked up meanwhile.
 const pacePause = 50 * time.Millisecond
 
 func (p *pace) isBehind() bool { return p.max > 0 && p.lag() > p.max }
 
-// awaitPace holds a client's batch back as long as its sender hurries and look-ups are behind. After patience it is refused,
-// with ingest.ErrBehind.
-func (q *quotas) awaitPace(ctx context.Context, b *ingest.Batch) error {
-	if !q.mustWait(b) {
-		return nil
+// reserve makes room for a batch in its sender's backlog, until release is called; false, and what to wait for, where there
+// is none and hurries says of what is under way that its sender is to wait for it.
+func (p *pace) reserve(b *ingest.Batch, hurries func(quota.Usage) bool) (release func(), ok bool, changed <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	l := p.backlog(b.Sender)
+	if l.underWay == (quota.Usage{}) {
+		l.settle(p.lookedUpTo())
 	}
-	defer q.countWait(b, time.Now())
+	if p.max > 0 && l.full(p.max) && hurries(l.underWay) {
+		return nil, false, p.changed
+	}
+	u := usageOf(b)
+	l.underWay.Add(u)
+	return func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		l.underWay.Sub(u)
+	}, true, p.changed
+}
+
+// room is what a batch should have at most, in bytes: half of what its sender has room for, so that there is another while
+// one is looked up.
+func (p *pace) room(sender string) int {
+	if p.max == 0 {
+		return math.MaxInt
+	}
+	const usual = 128 // bytes of JSON a sentence
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return int(p.backlog(sender).room(p.max) / 2 * usual)
+}
+
+// appended notes that a batch of a sender is durable.
+func (p *pace) appended(sender string, w *split.Written) {
+	if w.Stamp.IsZero() {
+		return
+	}
+	n := int64(0)
+	for _, u := range w.BySource {
+		n += u.Sentences
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.backlog(sender).add(w.Stamp, n)
+}
+
+// spent is told of look-ups of a worker whose events are durable.
+func (p *pace) spent(worker int, all []shard.Spent) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := range all {
+		if l := p.backlogs[quota.Sender(all[i].Origin)]; l != nil {
+			l.learn(worker, &all[i])
+		}
+	}
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+func (p *pace) backlog(sender string) *backlog {
+	l := p.backlogs[quota.Sender(sender)]
+	if l == nil {
+		l = newBacklog(p.workers)
+		p.backlogs[quota.Sender(sender)] = l
+	}
+	return l
+}
+
+// awaitPace holds a client's batch back for so long as it must wait. After patience it is refused, with ingest.ErrBehind.
+func (q *quotas) awaitPace(ctx context.Context, b *ingest.Batch) (release func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, q.pace.patience)
 	defer cancel()
-	for q.mustWait(b) {
-		if retry.Sleep(ctx, pacePause) != nil {
-			return ingest.ErrBehind
-		}
+	if release, err = q.followPace(ctx, b, func(string) {}); err != nil {
+		return nil, ingest.ErrBehind
 	}
-	return nil
+	return release, nil
 }
 
-// followPace holds a feed's batch back while look-ups are behind, and tells meanwhile that its partition is silent, and not
-// idle.
-func (q *quotas) followPace(ctx context.Context, b *ingest.Batch, touch func(partition string)) error {
-	if !q.mustWait(b) {
-		return nil
+// followPace holds a batch back as long as its sender's backlog is full, or its sender hurries and look-ups are behind.
+// Meanwhile touch tells that its partition is silent, and not idle.
+func (q *quotas) followPace(ctx context.Context, b *ingest.Batch, touch func(partition string)) (release func(), err error) {
+	release, ok, changed := q.enter(b)
+	if ok {
+		return release, nil
 	}
 	defer q.countWait(b, time.Now())
-	for q.mustWait(b) {
+	for !ok {
 		touch(b.Partition)
-		if err := retry.Sleep(ctx, pacePause); err != nil {
-			return err
+		waitChange(ctx, changed)
+		if err := ctx.Err(); err != nil {
+			return nil, err
 		}
+		release, ok, changed = q.enter(b)
 	}
-	return nil
+	return release, nil
 }
 
-// mustWait is false for deletions: they cost no look-up.
-func (q *quotas) mustWait(b *ingest.Batch) bool {
-	return len(b.Posts) > 0 && q.pace.isBehind() && q.counted.Hurries(quota.Sender(b.Sender), hurryWindow)
+func waitChange(ctx context.Context, changed <-chan struct{}) {
+	pause := time.NewTimer(pacePause)
+	defer pause.Stop()
+	select {
+	case <-changed:
+	case <-pause.C:
+	case <-ctx.Done():
+	}
+}
+
+// enter lets a batch in if it need not wait. Deletions never do: they cost no look-up.
+func (q *quotas) enter(b *ingest.Batch) (release func(), ok bool, changed <-chan struct{}) {
+	if len(b.Posts) == 0 {
+		return func() {}, true, nil
+	}
+	from := quota.Sender(b.Sender)
+	if q.pace.isBehind() && q.counted.Hurries(from, hurryWindow, quota.Usage{}) {
+		return nil, false, nil
+	}
+	return q.pace.reserve(b, func(underWay quota.Usage) bool { return q.counted.Hurries(from, burstWindow, underWay) })
 }
 
 func (q *quotas) countWait(b *ingest.Batch, since time.Time) {
@@ -81,4 +184,15 @@ func (n *node) lag() (longest time.Duration) {
 		longest = max(longest, w.Lag())
 	}
 	return longest
+}
+
+// lookedUpTo is the stamp up to which all workers have looked records up.
+func (n *node) lookedUpTo() time.Time {
+	first := n.workers[0].LookedUpTo()
+	for _, w := range n.workers[1:] {
+		if t := w.LookedUpTo(); t.Before(first) {
+			first = t
+		}
+	}
+	return first
 }

@@ -5,29 +5,40 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/sdk/metric"
+	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
 	"refrain/feed"
 	"refrain/ingest"
 	"refrain/internal/quota"
+	"refrain/shard"
 )
+
+// mustPace is a pace of one worker, which has looked up all.
+func mustPace(lag func() time.Duration) *pace {
+	p := newPace(&Quotas{Pace: 2 * time.Second}, &node{workers: make([]*shard.Worker, 1)})
+	p.lag, p.lookedUpTo = lag, time.Now
+	return p
+}
 
 // paced are quotas of two posts a second, and a lag that a test sets.
 func paced(t *testing.T) (*quotas, func(lag time.Duration)) {
 	t.Helper()
 	var mu sync.Mutex
 	var lag time.Duration
-	q := &quotas{now: time.Now, pace: pace{max: 2 * time.Second, patience: 20 * time.Second, lag: func() time.Duration {
+	q := &quotas{now: time.Now, pace: mustPace(func() time.Duration {
 		mu.Lock()
 		defer mu.Unlock()
 		return lag
-	}}}
-	if err := q.openMetrics(); err != nil {
-		t.Fatal(err)
-	}
+	})}
+	q.openMetrics()
 	cfg := quota.Default()
 	cfg.Token = quota.Limits{Posts: 2}
 	q.counted = quota.New(cfg)
@@ -50,7 +61,10 @@ func TestWhoHurriesWaits(t *testing.T) {
 		fast, slow := quota.Token("fast"), quota.Token("slow")
 		admit := func(s quota.Sender) (time.Duration, error) {
 			begin := time.Now()
-			err := q.admit(t.Context(), from(s))
+			release, err := q.admit(t.Context(), from(s))
+			if err == nil {
+				release()
+			}
 			return time.Since(begin), err
 		}
 		for _, s := range []quota.Sender{fast, slow} {
@@ -71,7 +85,8 @@ func TestWhoHurriesWaits(t *testing.T) {
 			t.Errorf("fast: %v after %v, want to be told to come back after 20 s", err, waited)
 		}
 		deletion := &ingest.Batch{Sender: string(fast), Deleted: make([]feed.Tombstone, 1)}
-		if begin := time.Now(); q.admit(t.Context(), deletion) != nil || time.Since(begin) > 0 {
+		begin := time.Now()
+		if _, err := q.admit(t.Context(), deletion); err != nil || time.Since(begin) > 0 {
 			t.Error("a deletion waits for look-ups")
 		}
 		time.AfterFunc(5*time.Second, func() { setLag(time.Second) })
@@ -90,14 +105,14 @@ func TestFeedsFollowThePace(t *testing.T) {
 		setLag(time.Minute)
 		time.AfterFunc(time.Hour, func() { setLag(0) })
 		begin := time.Now()
-		if err := q.await(t.Context(), from(quota.Feed("kafka")), touch); err != nil || time.Since(begin) < time.Hour ||
+		if _, err := q.await(t.Context(), from(quota.Feed("kafka")), touch); err != nil || time.Since(begin) < time.Hour ||
 			touched < 3600 {
 			t.Errorf("%v after %v, touched %d times", err, time.Since(begin), touched)
 		}
 		setLag(time.Minute)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := q.await(ctx, from(quota.Feed("kafka")), touch); err == nil {
+		if _, err := q.await(ctx, from(quota.Feed("kafka")), touch); err == nil {
 			t.Error("it does not end with its context")
 		}
 	})
@@ -131,5 +146,82 @@ func TestAFloodFollowsTheLookUps(t *testing.T) {
 		if time.Since(begin) > time.Minute {
 			t.Fatal("the flood is refused for a minute after look-ups have caught up")
 		}
+	}
+}
+
+// TestAFloodWaitsForItsLookUps: with all defaults, a client that sends 20,000 posts in one request while nothing is looked up
+// gets in what a new sender may have waiting, and is told to come back; the other is accepted, and once look-ups go on the rest
+// gets in. Before, all were let in at once, and whoever came next waited for their look-ups: 24 s where each was a variant of
+// those before.
+func TestAFloodWaitsForItsLookUps(t *testing.T) {
+	s, _ := mustLimit(t, func(*Config) {})
+	s.quotas.pace.patience = 100 * time.Millisecond
+	release, held := make(chan struct{}), make(chan struct{})
+	go s.node.workers[0].Locked(s.node.workers[0].Owned()[0], func() { close(held); <-release })
+	<-held
+	free := sync.OnceFunc(func() { close(release) })
+	defer free()
+	flood := plainPosts("flood", 20_000)
+	got := mustSend(t, s, "flood", flood)
+	if got.problem != "pace" || got.accepted == 0 || got.accepted > 2*minBacklog || got.next != got.accepted+1 {
+		t.Errorf("flood: %+v, want at most %d let in", got, 2*minBacklog)
+	}
+	if got := mustSend(t, s, "honest", plainPosts("honest", 50)); got.status != http.StatusOK || got.accepted != 50 {
+		t.Errorf("honest: %+v", got)
+	}
+	free()
+	s.quotas.pace.patience = maxPaceWait
+	if got := mustSend(t, s, "flood", flood); got.status != http.StatusOK || got.accepted != 20_000 {
+		t.Errorf("once look-ups go on: %+v", got)
+	}
+}
+
+// TestLagGrowsWhileATurnLasts: the metric of the lag, by which alerts are made, moves while a turn takes long. It had stood
+// still until its end.
+func TestLagGrowsWhileATurnLasts(t *testing.T) {
+	lags := mustReadGauge(t, "refrain_shard_lag")
+	s, _ := mustLimit(t, func(*Config) {})
+	release, held := make(chan struct{}), make(chan struct{})
+	go s.node.workers[0].Locked(s.node.workers[0].Owned()[0], func() { close(held); <-release })
+	<-held
+	defer close(release)
+	if got := mustSend(t, s, "honest", plainPosts("honest", 5)); got.accepted != 5 {
+		t.Fatalf("%+v", got)
+	}
+	last := 0.0
+	for times, begin := 0, time.Now(); times < 3; {
+		if lag := slices.Max(lags()); lag > last {
+			times, last = times+1, lag
+		}
+		if time.Since(begin) > time.Minute {
+			t.Fatalf("the lag stays at %v s while a turn lasts", last)
+		}
+	}
+}
+
+// mustReadGauge returns what reads all values of a gauge.
+func mustReadGauge(t *testing.T, name string) func() []float64 {
+	t.Helper()
+	reader := metric.NewManualReader()
+	old := otel.GetMeterProvider()
+	otel.SetMeterProvider(metric.NewMeterProvider(metric.WithReader(reader)))
+	t.Cleanup(func() { otel.SetMeterProvider(old) })
+	return func() []float64 {
+		t.Helper()
+		var all metricdata.ResourceMetrics
+		if err := reader.Collect(t.Context(), &all); err != nil {
+			t.Fatal(err)
+		}
+		values := []float64{0}
+		for _, scope := range all.ScopeMetrics {
+			for _, m := range scope.Metrics {
+				if gauge, ok := m.Data.(metricdata.Gauge[float64]); ok && m.Name == name {
+					for _, p := range gauge.DataPoints {
+						values = append(values, p.Value)
+					}
+				}
+			}
+		}
+		return values
 	}
 }

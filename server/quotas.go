@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -16,8 +15,11 @@ import (
 
 	"refrain/api"
 	"refrain/ingest"
+	"refrain/internal/meters"
 	"refrain/internal/quota"
 	"refrain/internal/retry"
+	"refrain/shard"
+	"refrain/split"
 )
 
 // quotas ask before a batch is taken, and count what it has caused.
@@ -26,7 +28,7 @@ type quotas struct {
 	counted *quota.Quotas
 	now     func() time.Time
 	warning rate.Sometimes
-	pace    pace
+	pace    *pace
 
 	refused, waits metric.Int64Counter
 	waited         metric.Float64Counter
@@ -35,17 +37,16 @@ type quotas struct {
 // senderOf is whom what comes over HTTP is counted for.
 func senderOf(r *http.Request) string { return string(quota.Token(api.TokenName(r.Context()))) }
 
-func (q *quotas) openMetrics() error {
-	var errs [3]error
-	meter := otel.Meter("refrain/quota")
-	q.refused, errs[0] = meter.Int64Counter("refrain_quota_refused",
-		metric.WithDescription("Batches of posts, and deletions, refused with 429 because a quota was used up."))
-	q.waits, errs[1] = meter.Int64Counter("refrain_quota_waits",
-		metric.WithDescription("Batches that had to wait: of feeds because a quota was used up, of all because look-ups "+
-			"were behind."))
-	q.waited, errs[2] = meter.Float64Counter("refrain_quota_wait_seconds",
+func (q *quotas) openMetrics() {
+	const scope = "refrain/quota"
+	q.refused = meters.Counter(scope, "refrain_quota_refused",
+		"Batches of posts, and deletions, refused with 429 because a quota was used up.")
+	q.waits = meters.Counter(scope, "refrain_quota_waits",
+		"Batches that had to wait: of feeds because a quota was used up, of all because look-ups were behind.")
+	var err error
+	q.waited, err = otel.Meter(scope).Float64Counter("refrain_quota_wait_seconds",
 		metric.WithDescription("How long they waited, all together."))
-	return errors.Join(errs[:]...)
+	meters.Handle(err)
 }
 
 // initSeries makes every series that there can be, as 0: the increase of one that begins with 1 is 0, and no alert
@@ -87,20 +88,21 @@ func which(e *quota.Exceeded) metric.AddOption {
 	return metric.WithAttributes(attribute.String("kind", e.Kind), attribute.String("limit", e.Limit))
 }
 
-// admit refuses a client's batch whose quota is used up, and holds it back while look-ups are behind.
-func (q *quotas) admit(ctx context.Context, b *ingest.Batch) error {
+// admit refuses a client's batch whose quota is used up, and holds it back while look-ups are behind. What it lets in is under
+// way until release is called.
+func (q *quotas) admit(ctx context.Context, b *ingest.Batch) (release func(), err error) {
 	e := q.exceeded(b)
 	if e == nil {
 		return q.awaitPace(ctx, b)
 	}
 	q.refused.Add(context.Background(), 1, which(e))
 	q.warn("posts refused: a quota is used up", e)
-	return e
+	return nil, e
 }
 
 // await holds a feed's batch back until its quota lets it in. Meanwhile touch tells that its partition is silent, and not
 // idle. The broker or file keeps what is behind it.
-func (q *quotas) await(ctx context.Context, b *ingest.Batch, touch func(partition string)) error {
+func (q *quotas) await(ctx context.Context, b *ingest.Batch, touch func(partition string)) (release func(), err error) {
 	e := q.exceeded(b)
 	if e == nil {
 		return q.followPace(ctx, b, touch)
@@ -111,12 +113,15 @@ func (q *quotas) await(ctx context.Context, b *ingest.Batch, touch func(partitio
 		touch(b.Partition)
 		pause := min(e.Wait, time.Second)
 		if err := retry.Sleep(ctx, pause); err != nil {
-			return err
+			return nil, err
 		}
 		q.waited.Add(ctx, pause.Seconds(), which(e))
 	}
 	return q.followPace(ctx, b, touch)
 }
+
+// room is how many bytes of posts a sender may well send at once.
+func (q *quotas) room(sender string) int { return q.pace.room(sender) }
 
 func (q *quotas) exceeded(b *ingest.Batch) *quota.Exceeded {
 	if len(b.Posts)+len(b.Rejected) == 0 {
@@ -125,9 +130,11 @@ func (q *quotas) exceeded(b *ingest.Batch) *quota.Exceeded {
 	return q.counted.Admit(quota.Sender(b.Sender), b.Sources())
 }
 
-// charge counts what a batch took, once it is durable. used is what its posts took. Lines that are no posts count as posts
+// charge counts what a batch took, once it is durable. Lines that are no posts count as posts
 // that name no source, deletions as posts of theirs.
-func (q *quotas) charge(b *ingest.Batch, used map[string]quota.Usage) {
+func (q *quotas) charge(b *ingest.Batch, written split.Written) {
+	q.pace.appended(b.Sender, &written)
+	used := written.BySource
 	add := func(source string, posts int) {
 		u := used[source]
 		u.Posts += int64(posts)
@@ -146,6 +153,9 @@ func (q *quotas) charge(b *ingest.Batch, used map[string]quota.Usage) {
 func (q *quotas) caused(origin, source string, events int) {
 	q.counted.ChargeEvents(quota.Sender(origin), source, events)
 }
+
+// spent is told of look-ups of a worker whose events are durable.
+func (q *quotas) spent(worker int, all []shard.Spent) { q.pace.spent(worker, all) }
 
 // warn logs, now and then, who is held back: the metrics have no names.
 func (q *quotas) warn(what string, e *quota.Exceeded) {

@@ -25,6 +25,7 @@ import (
 	"refrain/feed"
 	"refrain/ingest"
 	"refrain/internal/quota"
+	"refrain/split"
 )
 
 // handClock is a quota's clock that a test moves.
@@ -337,26 +338,25 @@ func TestAwait(t *testing.T) {
 		cfg := quota.Default()
 		cfg.Burst, cfg.Source = time.Second, quota.Limits{Posts: 1}
 		q := quotas{log: slog.New(slog.DiscardHandler), counted: quota.New(cfg), warning: rate.Sometimes{Interval: time.Minute}}
-		if err := q.openMetrics(); err != nil {
-			t.Fatal(err)
-		}
+		q.pace = mustPace(func() time.Duration { return 0 })
+		q.openMetrics()
 		b := &ingest.Batch{Partition: "p", Sender: string(quota.Feed("kafka/refrain"))}
 		b.Rejected = make([]ingest.Rejection, 10)
 		touched := 0
 		touch := func(string) { touched++ }
-		if err := q.await(t.Context(), b, touch); err != nil || touched > 0 {
+		if _, err := q.await(t.Context(), b, touch); err != nil || touched > 0 {
 			t.Fatalf("the first: %v, touched %d times", err, touched)
 		}
-		q.charge(b, map[string]quota.Usage{})
+		q.charge(b, split.Written{BySource: map[string]quota.Usage{}})
 		b.Deleted = append(b.Deleted, feed.Tombstone{Post: "1"})
 		began := time.Now()
-		if err := q.await(t.Context(), b, touch); err != nil || time.Since(began) != 9*time.Second || touched != 9 {
+		if _, err := q.await(t.Context(), b, touch); err != nil || time.Since(began) != 9*time.Second || touched != 9 {
 			t.Errorf("the second: %v after %v, touched %d times", err, time.Since(began), touched)
 		}
-		q.charge(b, map[string]quota.Usage{})
+		q.charge(b, split.Written{BySource: map[string]quota.Usage{}})
 		ctx, cancel := context.WithTimeout(t.Context(), 3500*time.Millisecond)
 		defer cancel()
-		if err := q.await(ctx, b, touch); err == nil {
+		if _, err := q.await(ctx, b, touch); err == nil {
 			t.Error("waits longer than its context")
 		}
 	})

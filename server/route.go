@@ -64,22 +64,22 @@ func (r *route) handleRetrying(ctx context.Context, source string, b *ingest.Bat
 func (r *route) write(ctx context.Context, b *ingest.Batch) error {
 	// What was accepted is finished even when the process is told to stop.
 	ctx = propagation.TraceContext{}.Extract(context.WithoutCancel(ctx), propagation.MapCarrier{"traceparent": b.Trace})
-	used := map[string]quota.Usage{}
+	written := split.Written{BySource: map[string]quota.Usage{}}
 	if len(b.Posts) > 0 {
-		written, err := r.split.WriteFrom(ctx, b.Sender, b.Posts, b.Partition)
+		var err error
+		written, err = r.split.WriteFrom(ctx, b.Sender, b.Posts, b.Partition)
 		if errors.Is(err, topic.ErrFull) {
 			return &ingest.NoRoomError{In: r.roomIn(), Err: err}
 		}
 		if err != nil {
 			return err
 		}
-		used = written
 	}
 	if len(b.Deleted) > 0 {
 		if err := r.deletions.write(ctx, b.Deleted); err != nil {
 			return err
 		}
 	}
-	r.quotas.charge(b, used)
+	r.quotas.charge(b, written)
 	return nil
 }

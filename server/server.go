@@ -52,7 +52,7 @@ type Server struct {
 	webhooks    webhooks
 	index       *lookup.Index // nil: there is none
 
-	clock  func() time.Time // of the stamps and watermarks
+	now    func() time.Time // for stamps and watermarks
 	disk   disk             // nil: the topics are as they are
 	quotas quotas
 
@@ -77,7 +77,7 @@ func New(cfg Config) (*Server, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
-	s := &Server{cfg: cfg, log: cfg.Logger, clock: time.Now, ready: make(chan struct{}), ended: make(chan struct{})}
+	s := &Server{cfg: cfg, log: cfg.Logger, now: time.Now, ready: make(chan struct{}), ended: make(chan struct{})}
 	s.quotas = quotas{log: cfg.Logger, now: time.Now, warning: rate.Sometimes{Interval: time.Minute}}
 	return s, nil
 }
@@ -149,13 +149,11 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if s.listener, err = net.Listen("tcp", s.cfg.HTTP); err != nil {
 		return fmt.Errorf("http %s: %w", s.cfg.HTTP, err)
 	}
-	if err := s.quotas.openMetrics(); err != nil {
+	s.quotas.openMetrics()
+	if s.node, err = openNode(ctx, s.cfg, s.now, s.disk, &s.quotas); err != nil {
 		return err
 	}
-	if s.node, err = openNode(ctx, s.cfg, s.clock, s.disk, s.quotas.caused); err != nil {
-		return err
-	}
-	s.quotas.pace = pace{lag: s.node.lag, max: s.cfg.Quotas.Pace, patience: maxPaceWait}
+	s.quotas.pace = newPace(&s.cfg.Quotas, s.node)
 	limits := s.quotaConfig(s.node.cfg.Topics.SentenceBytes) // which may be by the disk
 	s.quotas.initSeries(&limits)
 	s.quotas.counted = quota.New(limits)
@@ -243,9 +241,11 @@ func (s *Server) runSource(ctx context.Context, src source) error {
 	defer func() { _ = src.close() }() // there is nothing left to lose
 	handle := func(ctx context.Context, b *ingest.Batch) error {
 		b.Sender = string(quota.Feed(src.name))
-		if err := s.quotas.await(ctx, b, s.node.split.Touch); err != nil {
+		release, err := s.quotas.await(ctx, b, s.node.split.Touch)
+		if err != nil {
 			return err
 		}
+		defer release()
 		return s.route.handleRetrying(ctx, src.name, b)
 	}
 	err := ingest.Run(ctx, src, handle)
@@ -307,7 +307,7 @@ func (s *Server) tick(ctx context.Context) error {
 	return every(ctx, time.Second, func(ctx context.Context) {
 		s.touchWaiting()
 		s.node.logHeld()
-		s.node.split.Tick(context.WithoutCancel(ctx), s.clock())
+		s.node.split.Tick(context.WithoutCancel(ctx), s.now())
 		release.Holds(detector.Total(s.node.detectors).Bytes)
 	})
 }

@@ -50,7 +50,7 @@ func (s *Server) openHTTP() (err error) {
 	l := &s.cfg.Limits
 	cfg.MaxUploads, cfg.UploadBytes, cfg.ReadTimeout = l.Uploads, int64(l.UploadBytes), l.ReadTimeout
 	cfg.MaxBody, cfg.Logger = int64(s.cfg.Ingest.Body), s.log
-	cfg.Sender, cfg.Admit, cfg.Owed = senderOf, s.quotas.admit, s.quotas.exceeded
+	cfg.Sender, cfg.Admit, cfg.Room, cfg.Owed = senderOf, s.quotas.admit, s.quotas.room, s.quotas.exceeded
 	s.http, err = httpsource.New(cfg)
 	return err
 }

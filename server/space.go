@@ -73,7 +73,7 @@ func (n *node) measureSpace(ctx context.Context) {
 			}
 			continue
 		}
-		if text, isWarning := t.update(n.clock(), size); text != "" {
+		if text, isWarning := t.update(n.now(), size); text != "" {
 			n.logSpace(t, text, isWarning)
 		}
 	}
@@ -175,7 +175,7 @@ func (n *node) roomIn() time.Duration {
 	}
 	_, predicted := n.space.topics[0].read()
 	age, _ := n.ages()
-	return predicted.roomIn(n.clock(), size, age)
+	return predicted.roomIn(n.now(), size, age)
 }
 
 // roomIn is until the oldest record goes. Posts move the window, and where all are refused nothing does: then records go by

@@ -71,7 +71,7 @@ func TestSpaceWarnsBeforeATopicIsFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	begin := time.Now()
-	s.clock = func() time.Time { return begin.Add(time.Duration(ahead.Load())) }
+	s.now = func() time.Time { return begin.Add(time.Duration(ahead.Load())) }
 	src := make(pushed)
 	s.AddSource("test", src)
 	mustServe(t, s)
@@ -82,7 +82,7 @@ func TestSpaceWarnsBeforeATopicIsFull(t *testing.T) {
 	minute := func(i int) {
 		t.Helper()
 		ahead.Add(int64(time.Minute))
-		if err := src.push(t, s.clock(), 50*i, 50); err != nil {
+		if err := src.push(t, s.now(), 50*i, 50); err != nil {
 			t.Fatal(err)
 		}
 		s.node.measureSpace(t.Context())
@@ -113,7 +113,7 @@ func TestSpaceWarnsBeforeATopicIsFull(t *testing.T) {
 	for i := range post {
 		post[i] = feed.Post{
 			ID: fmt.Sprint("last", i), Text: fmt.Sprintf("the last%d of all%d the posts%d has no%d room", i, i, i*3, i*5),
-			Time: feed.FromTime(s.clock()), Timed: true,
+			Time: feed.FromTime(s.now()), Timed: true,
 		}
 	}
 	if err := s.route.handle(t.Context(), &ingest.Batch{Partition: "feed", Posts: post}); err == nil {

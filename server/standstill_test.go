@@ -73,7 +73,7 @@ func TestSlowSourceSurvivesAStandstill(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.clock = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	s.now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	src := make(pushed)
 	s.AddSource("test", src)
 	mustServe(t, s)
@@ -81,24 +81,24 @@ func TestSlowSourceSurvivesAStandstill(t *testing.T) {
 	tick := func() { // what a second is to the service
 		t.Helper()
 		ahead.Add(int64(time.Second))
-		s.node.split.Tick(t.Context(), s.clock())
+		s.node.split.Tick(t.Context(), s.now())
 		if err := s.node.flush(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	slow := s.clock().Add(-10 * time.Hour)
+	slow := s.now().Add(-10 * time.Hour)
 	src.MustPush(t, "slow", "a", words, slow)
 	for i := range 10 { // the window lets go in blocks: a's is complete
 		src.MustPush(t, "slow", fmt.Sprint("later", i), other, slow.Add(time.Duration(i)*time.Minute))
 		tick()
 	}
 	for range 3 {
-		src.MustPush(t, "fast", "x", other, s.clock())
+		src.MustPush(t, "fast", "x", other, s.now())
 		tick()
 	}
 	ahead.Add(int64(2 * time.Minute))
 	for range 3 {
-		src.MustPush(t, "fast", "x", other, s.clock())
+		src.MustPush(t, "fast", "x", other, s.now())
 		tick()
 	}
 	src.MustPush(t, "slow", "b", words, slow.Add(30*time.Minute))
@@ -123,15 +123,15 @@ func TestSentencesArePurged(t *testing.T) {
 		t.Fatal(err)
 	}
 	var ahead atomic.Int64
-	s.clock = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
+	s.now = func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 	src := make(pushed)
 	s.AddSource("test", src)
 	mustServe(t, s)
-	begin := s.clock().Add(-100 * time.Hour)
+	begin := s.now().Add(-100 * time.Hour)
 	for i := range 100 {
 		src.MustPush(t, "feed", fmt.Sprint("p", i), "The very same words stand here again", begin.Add(time.Duration(i)*time.Hour))
 		ahead.Add(int64(time.Minute)) // what tells redeliveries begins at whole twelfths of an hour
-		s.node.split.Tick(t.Context(), s.clock())
+		s.node.split.Tick(t.Context(), s.now())
 	}
 	if err := s.node.flush(t.Context()); err != nil {
 		t.Fatal(err)
@@ -144,7 +144,7 @@ func TestSentencesArePurged(t *testing.T) {
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
 		ahead.Add(int64(time.Minute))
 		src.MustPush(t, "feed", "last", "The very same words stand here again", begin.Add(100*time.Hour))
-		s.node.split.Tick(t.Context(), s.clock())
+		s.node.split.Tick(t.Context(), s.now())
 		s.node.purgeNow(t.Context())
 		start, _, err := s.node.sentences.Bounds(t.Context())
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"time"
 
 	"github.com/zeebo/xxh3"
 
@@ -27,7 +28,8 @@ type found struct {
 	partitions int // of the event topic
 	maxEvents  int
 	maxBytes   int
-	spill      func() // gives them to the outbox in the middle of a turn
+	spill      func()        // gives them to the outbox in the middle of a turn
+	spilled    time.Duration // how long that took, ever
 }
 
 // postOf is the later post of an event, and the stamp of the record that was looked up.
@@ -107,6 +109,12 @@ var errGivenUp = errors.New("the event topic takes nothing: the look-ups since t
 func (w *Worker) spill(ctx context.Context, f *found) {
 	w.spilling.Lock()
 	defer w.spilling.Unlock()
+	begin := w.cfg.Now()
+	defer func() {
+		took := w.cfg.Now().Sub(begin)
+		f.spilled += took
+		w.appending += took
+	}()
 	w.outbox.add(f)
 	if w.spillFailed == nil {
 		w.spillFailed = w.outbox.flush(context.WithoutCancel(ctx))

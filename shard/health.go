@@ -12,6 +12,8 @@ type health struct {
 	oldest  atomic.Int64 // stamp of the oldest record that waits; 0: none does
 	age     atomic.Int64 // see Lag, nanoseconds
 	held    atomic.Pointer[Held]
+
+	lookedUpTo atomic.Int64 // see LookedUpTo
 }
 
 // Trouble is why a worker's turns fail.
@@ -38,7 +40,7 @@ func (w *Worker) Trouble() *Trouble { return w.health.trouble.Load() }
 func (w *Worker) HeldBy() *Held { return w.health.held.Load() }
 
 // Waits is how long the oldest record has waited that was read and is not looked up everywhere, its events durable.
-// Unlike the metric of the lag it grows while a turn hangs.
+// It grows while a turn hangs.
 func (w *Worker) Waits() time.Duration {
 	stamp := w.health.oldest.Load()
 	if stamp == 0 {

@@ -23,7 +23,7 @@ type counts struct {
 
 type metrics struct {
 	sentences, lookups, events, truncated, passed, dead, lost, corrupt, failures metric.Int64Counter
-	lag, clock                                                                   metric.Float64Gauge
+	clock                                                                        metric.Float64Gauge
 	delay                                                                        metric.Float64Histogram
 }
 
@@ -59,7 +59,6 @@ func newMetrics() (*metrics, error) {
 		delays.Buckets(),
 		metric.WithDescription("From accepted to its events durable, of every post that repeats something"))
 	m.delay, errs = delay, append(errs, err)
-	m.lag = gauge("refrain_shard_lag", "Age of the oldest record that is not looked up everywhere")
 	m.clock = gauge("refrain_shard_clock", "The window's clock W, as Unix time")
 	return &m, errors.Join(errs...)
 }
@@ -91,7 +90,7 @@ func firstOf(owned []int) metric.MeasurementOption {
 }
 
 // turn reports what a turn did; called by the worker's goroutine.
-func (m *metrics) turn(ctx context.Context, w *Worker, items []*item) {
+func (m *metrics) turn(ctx context.Context, w *Worker) {
 	var sum counts
 	for _, q := range w.owned {
 		w.warnPassed(q)
@@ -102,7 +101,6 @@ func (m *metrics) turn(ctx context.Context, w *Worker, items []*item) {
 		}
 	}
 	m.count(ctx, &sum)
-	m.lag.Record(ctx, w.lag(items).Seconds(), metric.WithAttributes(attribute.Int("first", w.owned[0].id)))
 }
 
 // warnPassed says now and then that a source partition holds the window no longer: repeats of what it brings may be

@@ -1,6 +1,7 @@
 package shard
 
 import (
+	"sync/atomic"
 	"time"
 
 	"refrain/feed"
@@ -24,6 +25,8 @@ type item struct {
 	// deleted marks the sentences that are deleted by what was known at a version of the tombstones; nil when none is.
 	deleted        []bool
 	deletedVersion int64
+	took           atomic.Int64 // nanoseconds of its look-ups: see Spent
+	events         atomic.Int64 // that they found, large ones as several
 	// ownRedelivered marks the sentences that were redeliveries at their insertion; nil when none was, or it is not known.
 	ownRedelivered []bool
 }
@@ -58,6 +61,7 @@ type partition struct {
 	ahead   []*feed.Sentence                        // scratch
 	caused  func(origin, source string, events int) // nil: nobody asks
 	canary  canaryWindow
+	now     func() time.Time
 
 	lock lock // held while the rows are in use
 }
@@ -164,6 +168,7 @@ func (q *partition) lookupSentence(x *item, i int, lookup lookupFunc) {
 	q.counts.lookups++
 	q.under = underWay{item: x}
 	lookup(s, q.report)
+	x.events.Add(int64(q.under.caused))
 	if q.caused != nil && q.under.caused > 0 {
 		q.caused(x.origin, s.Source, q.under.caused)
 	}

@@ -1,5 +1,7 @@
 package shard
 
+import "slices"
+
 // queue holds the records that some owned partition has still to look up, by partition, in order.
 type queue struct {
 	parts [][]*item
@@ -27,16 +29,18 @@ func (u *queue) setEnds(ends []int64) {
 	u.fresh = u.fresh[:0]
 }
 
-// drop drops what everybody has looked up.
-func (u *queue) drop(p int, lookedUp int64) {
+// drop drops what everybody has looked up, and returns it.
+func (u *queue) drop(p int, lookedUp int64) (done []*item) {
 	items := u.parts[p]
 	n := 0
 	for n < len(items) && items[n].position < lookedUp {
 		u.bytes -= items[n].size
-		items[n] = nil
 		n++
 	}
+	done = slices.Clone(items[:n])
+	clear(items[:n])
 	u.parts[p] = items[n:]
+	return done
 }
 
 // oldest is the oldest stamp that waits; false when nothing does.

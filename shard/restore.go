@@ -69,7 +69,7 @@ func (w *Worker) restorePartition(ctx context.Context, id int, x *extent) (*part
 		return nil, fmt.Errorf("make rows: %w", err)
 	}
 	q := &partition{id: id, rows: rows, state: *state, insert: state.ReplayFrom, counted: state.LookupFrom[id],
-		deletes: w.cfg.Control != nil, caused: w.cfg.Caused}
+		deletes: w.cfg.Control != nil, caused: w.cfg.Caused, now: w.cfg.Now}
 	q.found, q.report, q.lock = newFound(w), q.add, newLock()
 	w.raiseObserveFrom(q, x.start)
 	w.liftToStart(ctx, q, x.start)

@@ -83,6 +83,8 @@ type Config struct {
 	// Caused is told of the events that are reported for a sentence of a source, with the origin of its record, one of more
 	// than 4 KiB as several; nil: nobody is. After a restart it may be told of some again. Several goroutines call it.
 	Caused func(origin, source string, events int)
+	// Spent is told what look-ups have cost, once their events are durable; nil: nobody is. It must not block.
+	Spent func([]Spent)
 
 	Owned          []int // the partitions of the sentence topic that this worker owns
 	Span, Lateness time.Duration

@@ -53,6 +53,8 @@ type Worker struct {
 	warned      bool           // of another version of the normalisation
 	behind      atomic.Int64   // nanoseconds since 1970, of the last turn that began so
 	health      health
+	done        []*item       // looked up, and not reported: see report
+	appending   time.Duration // how long events took to become durable meanwhile
 }
 
 // Open makes a worker that goes on from what is stored of its partitions. It reads the control topic to its end,
@@ -136,7 +138,7 @@ func (w *Worker) turn(ctx context.Context) error {
 	}
 	w.each(func(q *partition) { q.advance(&w.cfg) })
 	w.ends()
-	w.metrics.turn(work, w, items)
+	w.metrics.turn(work, w)
 	w.publishView()
 	return w.commit(work, w.cfg.Commit)
 }
@@ -175,9 +177,10 @@ func (w *Worker) processOrdered(ctx context.Context, items []*item) error {
 		w.each(func(q *partition) {
 			q.expect(items[:n])
 			for _, x := range items[:n] {
-				q.pass(x)
+				q.timed(x, q.pass)
 			}
 		})
+		w.looked(items[:n])
 		w.moved = true
 		if err := w.flush(ctx); err != nil {
 			// What was looked up stays so; the rest is read again.
@@ -250,7 +253,7 @@ func (w *Worker) lookupQueue() bool {
 		any = any || n > 0
 	})
 	for p := range w.queue.parts {
-		w.queue.drop(p, w.lookedUpTo(p))
+		w.looked(w.queue.drop(p, w.lookedUpTo(p)))
 	}
 	return any
 }
@@ -261,7 +264,7 @@ func (w *Worker) lookupPartition(q *partition, p, limit int) int {
 	ready, n := w.ready(q, p, limit)
 	q.expect(ready)
 	for _, x := range ready {
-		q.lookupItem(x)
+		q.timed(x, q.lookupItem)
 	}
 	return n
 }
@@ -315,11 +318,14 @@ func (w *Worker) flush(ctx context.Context) error {
 	for _, q := range w.owned {
 		w.outbox.add(&q.found)
 	}
+	begin := w.cfg.Now()
 	if err := w.outbox.flush(ctx); err != nil {
 		return err
 	}
+	w.appending += w.cfg.Now().Sub(begin)
 	w.reportCanaries()
 	w.progress.reach(w.lookedUpTo)
+	w.report()
 	return nil
 }
 

@@ -69,7 +69,7 @@ func (b *batch) answer(s *Searcher, x *feed.Sentence) *Query {
 
 // addFresh adds what was made since the question. Tokens that no row held may have got numbers meanwhile.
 func (b *batch) addFresh(s *Searcher, q *Query, x *feed.Sentence) {
-	bounds, words, before := s.codes.Bounds.For(q.Size), len(q.Signature), len(q.Hits)
+	bounds, words, before := s.coding.Bounds.For(q.Size), len(q.Signature), len(q.Hits)
 	for i := range b.fresh {
 		if q.MayMatch(bounds, b.fresh[i].size, b.sigs[i*words:(i+1)*words]) {
 			q.Hits = append(q.Hits, b.fresh[i].row)

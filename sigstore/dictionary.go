@@ -16,8 +16,8 @@ type dictionary struct {
 	more    []uint16 // by number: the bits of its code that do not fit the token, perMore of them
 	perMore int
 	free    []uint32
-	peak    int    // most numbers in use
-	next    *codes // those of another model, while it is about to take the place of this one; or nil
+	peak    int         // most numbers in use
+	next    *tokenCodes // those of another model, while it is about to take the place of this one; or nil
 
 	sig hashcodes.Signature // scratch
 }

@@ -30,7 +30,7 @@ func (s *Searcher) prepare(q *Query, x *feed.Sentence) {
 
 // addUnknown adds the code of a token that no row holds.
 func (s *Searcher) addUnknown(q *Query, id uint64) {
-	s.sig = s.codes.Model.Code(s.sig, id)
+	s.sig = s.coding.Model.Code(s.sig, id)
 	for i, word := range s.sig {
 		for ; word != 0; word &= word - 1 {
 			q.add(uint16(32*i + bits.TrailingZeros32(word)))

@@ -21,7 +21,7 @@ func TestCountersAreOfTheTokens(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w.Recode(Codes{Model: m, Bounds: hashcodes.NewBounds(theta, m.Ones()), Engine: newAllRows})
+			w.Recode(Coding{Model: m, Bounds: hashcodes.NewBounds(theta, m.Ones()), Engine: newAllRows})
 		}
 		w.RecodeSome(5)
 		set := map[uint64]bool{}

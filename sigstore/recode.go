@@ -3,9 +3,9 @@ package sigstore
 import "refrain/hashcodes"
 
 // recode begins to change the codes, in place of a change under way. Nothing happens until recodeSome is called.
-func (s *Searcher) recode(to Codes) {
+func (s *Searcher) recode(to Coding) {
 	s.abandon()
-	r := &recoding{to: to, codes: newCodes(to.Model)}
+	r := &recoding{to: to, codes: newTokenCodes(to.Model)}
 	r.rows = &rows{blocks: s.blocks, tokens: s.tokens, codes: &r.codes, sig: make(hashcodes.Signature, to.Model.Words())}
 	r.index = to.Engine(r.rows)
 	for range s.blocks.first() { // blocks are numbered alike
@@ -41,7 +41,7 @@ func (s *Searcher) recodeAnew() {
 // adopt makes the codes those in use.
 func (s *Searcher) adopt(r *recoding) {
 	old := s.index
-	s.codes, s.index, s.recoding = r.to, r.index, nil
+	s.coding, s.index, s.recoding = r.to, r.index, nil
 	s.tokens.adopt(&r.codes)
 	r.rows.codes = nil
 	s.makeScratch()

@@ -30,7 +30,7 @@ func TestRecodedTokensHaveTheModelsCodes(t *testing.T) {
 		insert(i)
 	}
 	numbers := len(w.groups.tokens.tokens)
-	w.Recode(Codes{Model: to, Bounds: hashcodes.NewBounds(theta, 4), Engine: newAllRows})
+	w.Recode(Coding{Model: to, Bounds: hashcodes.NewBounds(theta, 4), Engine: newAllRows})
 	for w.RecodeSome(3) {
 		insert(i)
 		i++

@@ -4,8 +4,8 @@ package sigstore
 // while the first goes on answering; rows that are added meanwhile stand behind them, so their turn comes too. When it
 // has all rows it takes the place of the first, at once. No search ever sees signatures of two models.
 type recoding struct {
-	to     Codes
-	codes  codes
+	to     Coding
+	codes  tokenCodes
 	coded  int // token numbers below it have their codes
 	index  Index
 	rows   *rows    // the index's

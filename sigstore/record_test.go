@@ -185,7 +185,7 @@ func TestExpectedOrNot(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	expecting := newScanGranular(t, Config{Span: 2 * time.Second, Lateness: 0}, granularity{4, 16, 4})
 	plain := newScanGranular(t, Config{Span: 2 * time.Second, Lateness: 0}, granularity{4, 16, 4})
-	expecting.searcher.codes.Bounds = boundsOf()
+	expecting.searcher.coding.Bounds = boundsOf()
 	repeated := 0
 	for i := 0; i < 4000; {
 		var batch []*feed.Sentence

@@ -6,7 +6,7 @@ import "refrain/hashcodes"
 type rows struct {
 	blocks *blocks
 	tokens *dictionary
-	codes  *codes // nil: the dictionary's own
+	codes  *tokenCodes // nil: the dictionary's own
 
 	// Lent to the index.
 	numbers []uint32

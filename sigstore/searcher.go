@@ -21,7 +21,7 @@ type Searcher struct {
 	groups    *Groups
 	blocks    *blocks
 	tokens    *dictionary
-	codes     Codes
+	coding    Coding
 	stopAfter int // candidates from which on Search may leave out others; 0: it gives all
 	index     Index
 	recoding  *recoding // nil: none is under way
@@ -36,17 +36,17 @@ type Searcher struct {
 	numbers []uint32
 }
 
-// Codes are what rows are signed with and found by: a model, the radii that it asks for, and an engine for both.
-type Codes struct {
+// Coding is what rows are signed with and found by: a model, the radii that it asks for, and an engine for both.
+type Coding struct {
 	Model  *hashcodes.Model
 	Bounds *hashcodes.Bounds
 	Engine Engine
 }
 
-func newSearcher(codes Codes, stopAfter int, groups *Groups, in *blocks, tokens *dictionary) *Searcher {
-	s := &Searcher{codes: codes, stopAfter: stopAfter, groups: groups, blocks: in, tokens: tokens}
+func newSearcher(coding Coding, stopAfter int, groups *Groups, in *blocks, tokens *dictionary) *Searcher {
+	s := &Searcher{coding: coding, stopAfter: stopAfter, groups: groups, blocks: in, tokens: tokens}
 	s.makeScratch()
-	s.index = codes.Engine(s.rows())
+	s.index = coding.Engine(s.rows())
 	return s
 }
 
@@ -59,7 +59,7 @@ func (s *Searcher) rows() *rows {
 }
 
 // Model is what the codes in use are of.
-func (s *Searcher) Model() *hashcodes.Model { return s.codes.Model }
+func (s *Searcher) Model() *hashcodes.Model { return s.coding.Model }
 
 // Search returns the groups that may reach the threshold with x, x's own among them if it is there, and the
 // query that found them. Both are valid until the next call. Where the search stopped after enough of them there may be
@@ -133,7 +133,7 @@ func (s *Searcher) drop() {
 // renew begins with an index of no rows.
 func (s *Searcher) renew() {
 	closeIndex(s.index)
-	s.index = s.codes.Engine(s.rows())
+	s.index = s.coding.Engine(s.rows())
 }
 
 // bytes are those of the indexes, two of them while codes change.

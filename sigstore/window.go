@@ -1,5 +1,8 @@
 // Package sigstore is the rolling window: the texts seen within the span, found again by their signatures.
 //
+// The name is short for a store of signatures, those of package hashcodes: bits by which similar sentences are alike. It
+// has nothing to do with signing code, nor with the project of that name.
+//
 // A text (token set) is a Group. Groups are kept in blocks by the time they were made, and an Index, made by the
 // Engine, finds candidates among them without losing any. The window's clock W closes blocks and lets them go: a block
 // whose end lies before W - span - lateness is dropped, and its groups that are still alive move on into the open
@@ -92,7 +95,7 @@ func newWindow(cfg Config, granularity granularity) *Window {
 	tokens := newDictionary(cfg.Model)
 	w.slice = max(1, w.clock.span/feed.Time(w.granularity.parts))
 	w.groups = newGroups(groupsConfig{w.clock.span, w.slice, w.granularity.thinFrom, cfg.AuthorKey}, w.blocks, tokens)
-	w.searcher = newSearcher(Codes{cfg.Model, cfg.Bounds, cfg.Engine}, cfg.StopAfter, w.groups, w.blocks, tokens)
+	w.searcher = newSearcher(Coding{cfg.Model, cfg.Bounds, cfg.Engine}, cfg.StopAfter, w.groups, w.blocks, tokens)
 	w.open()
 	return w
 }
@@ -166,7 +169,7 @@ func (w *Window) DeleteAuthor(source, author string, stays Stays) {
 func (w *Window) PurgeSome(rows int) (more bool) { return w.groups.purgeSome(rows) }
 
 // Recode begins to change the codes, in place of a change under way. Nothing happens until RecodeSome is called.
-func (w *Window) Recode(to Codes) { w.searcher.recode(to) }
+func (w *Window) Recode(to Coding) { w.searcher.recode(to) }
 
 // RecodeSome goes on with a change of codes by about so many rows. It is false when there is none under way any more:
 // it is complete, or it was given up because both indexes together exceed the budget. Searcher.Model tells which.

@@ -98,7 +98,7 @@ type Split struct {
 	mu      sync.Mutex
 	sources map[string]*source
 	ticked  time.Time
-	clock   feed.Time // see reached
+	reached feed.Time // see advanceReached
 	known   bool
 }
 
@@ -107,12 +107,8 @@ func New(cfg Config) (*Split, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("split: %w", err)
 	}
-	m, err := newMetrics()
-	if err != nil {
-		return nil, fmt.Errorf("split: %w", err)
-	}
 	return &Split{
-		cfg: cfg, tracer: otel.Tracer("refrain/split"), metrics: m,
+		cfg: cfg, tracer: otel.Tracer("refrain/split"), metrics: newMetrics(),
 		writer: rand.Uint64(), ticked: cfg.Now(), sources: map[string]*source{},
 		lateWarning: rate.Sometimes{Interval: time.Minute}, watermarkWarning: rate.Sometimes{Interval: time.Minute},
 		splitters: sync.Pool{New: func() any { return new(text.Splitter) }},
@@ -130,10 +126,15 @@ func (s *Split) Write(ctx context.Context, posts []feed.Post, partition string) 
 	return err
 }
 
-// WriteFrom is Write for posts that somebody is to be held to account for: origin goes with their records. It returns
-// what was written of the posts of each source.
+// Written is what a batch took.
+type Written struct {
+	BySource map[string]quota.Usage // of the posts
+	Stamp    time.Time              // of the last of their records; zero: there is none
+}
+
+// WriteFrom is Write for posts that somebody is to be held to account for: origin goes with their records.
 func (s *Split) WriteFrom(ctx context.Context, origin string, posts []feed.Post,
-	partition string) (map[string]quota.Usage, error) {
+	partition string) (Written, error) {
 	ctx, span := s.tracer.Start(ctx, "split")
 	defer span.End()
 	src := s.source(partition)
@@ -142,19 +143,19 @@ func (s *Split) WriteFrom(ctx context.Context, origin string, posts []feed.Post,
 	written, err := s.write(ctx, src, posts, origin)
 	if err != nil {
 		span.RecordError(err)
-		return nil, fmt.Errorf("split batch of %q: %w", partition, err)
+		return Written{}, fmt.Errorf("split batch of %q: %w", partition, err)
 	}
 	return written, nil
 }
 
-func (s *Split) write(ctx context.Context, src *source, posts []feed.Post, origin string) (map[string]quota.Usage, error) {
+func (s *Split) write(ctx context.Context, src *source, posts []feed.Post, origin string) (Written, error) {
 	now := s.cfg.Now()
 	s.wake(src)
 	stamp(posts, feed.FromTime(now))
 	late := s.countLate(posts)
 	written, sentences, err := s.writePieces(ctx, posts, origin)
 	if err != nil {
-		return nil, err
+		return Written{}, err
 	}
 	s.metrics.countWritten(ctx, sentences, late)
 	s.warnLate(src.name, late)
@@ -171,19 +172,23 @@ const pieceText = 1 << 20
 // memory. It returns what the posts of each source take, and how many sentences there were. Where a piece fails, those
 // before it are in the topic, and come again with the whole.
 func (s *Split) writePieces(ctx context.Context, posts []feed.Post,
-	origin string) (written usage, sentences int, err error) {
+	origin string) (written Written, sentences int, err error) {
 	trace := traceparent(ctx)
-	written = usage{}
+	all := usage{}
 	for len(posts) > 0 {
 		n := piece(posts)
 		e := s.encode(posts[:n], trace, origin)
 		if err := s.append(ctx, e.out, e.sentences); err != nil {
 			s.metrics.unconfirmed.Add(ctx, int64(sentences)) // they are there, of posts that are not durable as a whole
-			return nil, 0, err
+			return Written{}, 0, err
 		}
-		written.addAll(e.usage.of(e.out))
+		all.addAll(e.usage.of(e.out))
+		if n := len(e.out); n > 0 {
+			written.Stamp = e.out[n-1].Time
+		}
 		posts, sentences = posts[n:], sentences+e.sentences
 	}
+	written.BySource = all
 	return written, sentences, nil
 }
 

@@ -19,7 +19,7 @@ func TestUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	const long = "These are quite enough words for a sentence of their own. "
-	used, err := s.WriteFrom(t.Context(), "token:a", []feed.Post{
+	written, err := s.WriteFrom(t.Context(), "token:a", []feed.Post{
 		{Source: "x", ID: "1", Text: strings.Repeat(long, 9)}, {Source: "y", ID: "2", Text: long + "Short."},
 		{Source: "z", ID: "3", Text: "Short."},
 	}, "http")
@@ -40,6 +40,7 @@ func TestUsage(t *testing.T) {
 			size += int64(len(r.Data)) + recordOverhead
 		}
 	}
+	used := written.BySource
 	x, y, z := used["x"], used["y"], used["z"]
 	if all := x.Bytes + y.Bytes + z.Bytes; all > size || all < size-3 || x.Bytes < 7*y.Bytes || z.Bytes == 0 {
 		t.Errorf("bytes %d, %d, %d of %d", x.Bytes, y.Bytes, z.Bytes, size)

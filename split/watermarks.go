@@ -83,11 +83,11 @@ func (s *Split) rest(src *source, gap time.Duration) {
 // countLate counts the posts that are more than lateness behind the window's clock, as far as this process knows it: the
 // highest that its own has been.
 func (s *Split) countLate(posts []feed.Post) int {
-	clock, known := s.reached()
+	reached, known := s.advanceReached()
 	if !known {
 		return 0
 	}
-	limit, n := clock.Add(-s.cfg.Lateness), 0
+	limit, n := reached.Add(-s.cfg.Lateness), 0
 	for i := range posts {
 		if posts[i].Time < limit {
 			n++
@@ -96,17 +96,17 @@ func (s *Split) countLate(posts []feed.Post) int {
 	return n
 }
 
-// reached never falls, as the window's clock does not: a source partition that wakes up far behind does not bring it
-// back.
-func (s *Split) reached() (feed.Time, bool) {
+// advanceReached returns how far the window's clock has got by what this process knows, which never falls, as the clock
+// does not: a source partition that wakes up far behind does not bring it back.
+func (s *Split) advanceReached() (feed.Time, bool) {
 	m, known := s.current()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	clock := max(m.Time, m.Newest.Add(-s.cfg.MaxHold))
-	if known && !m.Idle && (!s.known || clock > s.clock) {
-		s.clock, s.known = clock, true
+	reached := max(m.Time, m.Newest.Add(-s.cfg.MaxHold))
+	if known && !m.Idle && (!s.known || reached > s.reached) {
+		s.reached, s.known = reached, true
 	}
-	return s.clock, s.known
+	return s.reached, s.known
 }
 
 // current is the watermark as it would be now; false when no source partition has a clock. While none is active it

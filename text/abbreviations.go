@@ -20,8 +20,8 @@ const (
 	numbered
 	// final likes to stand at the end: its full stop ends a sentence before any capital ("etc. Cats").
 	final
-	// clock is "a.m." and "p.m.".
-	clock
+	// timeOfDay is "a.m." and "p.m.".
+	timeOfDay
 )
 
 // abbreviates says whether the full stop after word, which begins at start, only abbreviates it, before a
@@ -35,7 +35,7 @@ func (c *cutter) abbreviates(word string, start int, f *follower) bool {
 		return digit || f.initial || !starts(f.word)
 	case numbered:
 		return digit || roman(f.word)
-	case clock:
+	case timeOfDay:
 		return digit || c.openingPhrase(start)
 	}
 	return false

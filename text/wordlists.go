@@ -14,7 +14,7 @@ var abbreviations = sync.OnceValue(func() map[string]abbreviation {
 	for _, list := range []struct {
 		class abbreviation
 		words string
-	}{{clock, "a.m p.m"}, {title, titles}, {proper, propers}, {final, finals}, {inner, inners}, {numbered, numbereds}} {
+	}{{timeOfDay, "a.m p.m"}, {title, titles}, {proper, propers}, {final, finals}, {inner, inners}, {numbered, numbereds}} {
 		for _, w := range strings.Fields(list.words) {
 			if _, known := m[w]; !known {
 				m[w] = list.class

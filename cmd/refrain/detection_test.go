@@ -83,7 +83,8 @@ func TestDetectKeepAndLink(t *testing.T) {
 	for args, want := range map[string]string{
 		"":                 `"text":"the very same words stand here again","group":"`,
 		"--keep followers": `,"meta":{"followers":12}},"earlier":`,
-		"--keep followers,no --link https://example.org/{author}/{id}?n={followers}": `,"link":"https://example.org/a%2Fb/2?n=12","meta":{"followers":12}},"earlier":`,
+		"--keep followers,no --link https://example.org/{author}/{id}?n={followers}": `,"link":"https://example.org/a%2Fb/2?n=12",` +
+			`"meta":{"followers":12}},"earlier":`,
 	} {
 		var out bytes.Buffer
 		stderr, status := runDetect(t, strings.NewReader(posts), &out, strings.Fields(args)...)
@@ -192,7 +193,8 @@ func TestSmallBudgets(t *testing.T) {
 		var out, stderr bytes.Buffer
 		m := Main{Stdin: strings.NewReader(wordy(1)), Stdout: &out, Stderr: &stderr}
 		status := m.Run(t.Context(), args)
-		if want := `--budget "32" is 32 bytes: want 1.0 MB or more, and megabytes are written 32MB; 0 is `; status != exitUsage || !strings.Contains(stderr.String(), want) {
+		want := `--budget "32" is 32 bytes: want 1.0 MB or more, and megabytes are written 32MB; 0 is `
+		if status != exitUsage || !strings.Contains(stderr.String(), want) {
 			t.Errorf("%s: status %d, got %q, want %q in it", args[0], status, &stderr, want)
 		}
 	}

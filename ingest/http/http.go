@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"sync"
 	"time"
@@ -58,8 +59,10 @@ type Config struct {
 
 	Sender func(*http.Request) string // whom the posts of a request are counted for: ingest.Batch.Sender
 	// Admit refuses a batch before anything is done with it, as a *quota.Exceeded or ingest.ErrBehind; it may wait first, no
-	// longer than its context lasts.
-	Admit func(context.Context, *ingest.Batch) error
+	// longer than its context lasts. release is called when the batch is acknowledged, or not sent after all.
+	Admit func(context.Context, *ingest.Batch) (release func(), err error)
+	// Room is how many bytes of posts a sender may well send at once, now: then a batch is full, if it is not before.
+	Room func(sender string) int
 	// Owed says how long a batch that was refused has to wait when all that was sent before it is durable, and counted; nil: as
 	// long as was said.
 	Owed func(*ingest.Batch) *quota.Exceeded
@@ -75,11 +78,13 @@ func Default() Config {
 		BatchPosts: 1000, BatchBytes: 512 << 10, Queue: 32,
 		MaxUploads: 256, UploadBytes: 96 << 20,
 		Patience: 2 * time.Second, AckTimeout: 30 * time.Second, ReadTimeout: time.Minute,
-		Sender: func(*http.Request) string { return "" }, Admit: func(context.Context, *ingest.Batch) error { return nil },
+		Sender: func(*http.Request) string { return "" }, Admit: admitAll, Room: func(string) int { return math.MaxInt },
 		Owed: func(*ingest.Batch) *quota.Exceeded { return nil },
 		Now:  time.Now, Logger: slog.Default(),
 	}
 }
+
+func admitAll(context.Context, *ingest.Batch) (release func(), err error) { return func() {}, nil }
 
 func (c *Config) validate() error {
 	return errors.Join(
@@ -91,6 +96,7 @@ func (c *Config) validate() error {
 		check.Positive("patience", c.Patience), check.Positive("ack timeout", c.AckTimeout),
 		check.Positive("read timeout", c.ReadTimeout),
 		check.Set("sender", c.Sender != nil), check.Set("admit", c.Admit != nil), check.Set("owed", c.Owed != nil),
+		check.Set("room", c.Room != nil),
 		check.Set("now", c.Now != nil), check.Set("logger", c.Logger != nil),
 	)
 }

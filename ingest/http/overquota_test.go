@@ -35,11 +35,11 @@ func TestOverQuota(t *testing.T) {
 	cfg := with(func(c *httpsource.Config) {
 		c.BatchPosts = 2
 		c.Sender = func(r *http.Request) string { return r.Header.Get("X-Who") }
-		c.Admit = func(_ context.Context, b *ingest.Batch) error {
+		c.Admit = func(_ context.Context, b *ingest.Batch) (func(), error) {
 			if asked++; asked < 3 {
-				return nil
+				return func() {}, nil
 			}
-			return &quota.Exceeded{
+			return nil, &quota.Exceeded{
 				Kind: quota.KindSource, Limit: "posts", Sender: quota.Sender(b.Sender), Source: b.Sources()[0], Wait: 90 * time.Second,
 			}
 		}
@@ -69,8 +69,8 @@ func TestLongWaits(t *testing.T) {
 		"events": "Ask again every hour: whoever runs the server may have given more by then.",
 	} {
 		cfg := with(func(c *httpsource.Config) {
-			c.Admit = func(context.Context, *ingest.Batch) error {
-				return &quota.Exceeded{Kind: quota.KindToken, Limit: limit, Wait: 216 * time.Hour}
+			c.Admit = func(context.Context, *ingest.Batch) (func(), error) {
+				return nil, &quota.Exceeded{Kind: quota.KindToken, Limit: limit, Wait: 216 * time.Hour}
 			}
 		})
 		s := mustServe(t, cfg, durable)
@@ -115,11 +115,11 @@ func TestOwedForAll(t *testing.T) {
 	cfg := with(func(c *httpsource.Config) {
 		c.BatchPosts = 1
 		asked := 0
-		c.Admit = func(_ context.Context, b *ingest.Batch) error {
+		c.Admit = func(_ context.Context, b *ingest.Batch) (func(), error) {
 			if asked++; asked < 5 {
-				return nil
+				return func() {}, nil
 			}
-			return &quota.Exceeded{Kind: quota.KindToken, Limit: "posts", Wait: time.Second}
+			return nil, &quota.Exceeded{Kind: quota.KindToken, Limit: "posts", Wait: time.Second}
 		}
 		c.Owed = func(b *ingest.Batch) *quota.Exceeded {
 			if len(s.batches) != 4 || len(b.Posts) != 1 || b.Posts[0].ID != "5" {
@@ -142,8 +142,8 @@ func TestOwedForAll(t *testing.T) {
 // TestDeletionsOverQuota: they are posts to the quota.
 func TestDeletionsOverQuota(t *testing.T) {
 	cfg := with(func(c *httpsource.Config) {
-		c.Admit = func(_ context.Context, b *ingest.Batch) error {
-			return &quota.Exceeded{Kind: quota.KindToken, Limit: "posts", Wait: time.Second, Source: b.Deleted[0].Source}
+		c.Admit = func(_ context.Context, b *ingest.Batch) (func(), error) {
+			return nil, &quota.Exceeded{Kind: quota.KindToken, Limit: "posts", Wait: time.Second, Source: b.Deleted[0].Source}
 		}
 	})
 	s := mustServe(t, cfg, durable)

@@ -31,9 +31,10 @@ type queue struct {
 	total   int            // of them
 	waiting map[string][]ingest.Batch
 	turns   []string         // senders with a batch that waits, who came first before who came later
-	spent   map[string]int64 // by sender, bytes handed on, counted from clock: the least of those that wait is next
-	// of the batch handed on last: who has sent nothing meanwhile begins with it, and has saved up nothing
-	clock   int64
+	spent   map[string]int64 // by sender, bytes handed on, counted from begun: the least of those that wait is next
+	// begun is what the sender of the batch handed on last had spent before it, the virtual time of fair queueing: who
+	// has sent nothing meanwhile begins with it, and has saved up nothing.
+	begun   int64
 	changed chan struct{} // closed, and made anew, when a slot comes free or a batch comes
 }
 
@@ -83,7 +84,7 @@ func (q *queue) add(b ingest.Batch) {
 	defer q.mu.Unlock()
 	if len(q.waiting[b.Sender]) == 0 {
 		q.turns = append(q.turns, b.Sender)
-		q.spent[b.Sender] = max(q.spent[b.Sender], q.clock)
+		q.spent[b.Sender] = max(q.spent[b.Sender], q.begun)
 	}
 	q.waiting[b.Sender] = append(q.waiting[b.Sender], b)
 	q.announce()
@@ -98,7 +99,7 @@ func (q *queue) next() (ingest.Batch, bool, <-chan struct{}) {
 	}
 	sender := slices.MinFunc(q.turns, func(a, b string) int { return cmp.Compare(q.spent[a], q.spent[b]) })
 	all := q.waiting[sender]
-	q.clock = q.spent[sender]
+	q.begun = q.spent[sender]
 	q.spent[sender] += cost(&all[0])
 	q.turns = slices.DeleteFunc(q.turns, func(s string) bool { return s == sender })
 	if q.waiting[sender] = all[1:]; len(all) > 1 {
@@ -112,7 +113,7 @@ func (q *queue) next() (ingest.Batch, bool, <-chan struct{}) {
 
 // prune removes the senders that have nothing waiting, and less behind them than the next one has.
 func (q *queue) prune() {
-	maps.DeleteFunc(q.spent, func(sender string, n int64) bool { return len(q.waiting[sender]) == 0 && n <= q.clock })
+	maps.DeleteFunc(q.spent, func(sender string, n int64) bool { return len(q.waiting[sender]) == 0 && n <= q.begun })
 }
 
 // cost is what a batch costs those behind it, about: bytes.

@@ -39,6 +39,7 @@ type upload struct {
 type part struct {
 	batch    ingest.Batch
 	bytes    int
+	room     int   // bytes with which it is full
 	held     int64 // of the upload's memory, until it is acknowledged
 	first    int   // line of its first record
 	results  []result
@@ -74,7 +75,7 @@ func (u *upload) read(b body) error {
 }
 
 func (u *upload) full() bool {
-	return len(u.open.results) >= u.h.cfg.BatchPosts || u.open.bytes >= u.h.cfg.BatchBytes
+	return len(u.open.results) >= u.h.cfg.BatchPosts || u.open.bytes >= u.open.room
 }
 
 // add puts one record into the open batch, as a post or as a rejection.
@@ -82,7 +83,7 @@ func (u *upload) add(rec record) {
 	p := &u.open
 	u.last = rec.line
 	if len(p.results) == 0 {
-		p.first = rec.line
+		p.first, p.room = rec.line, min(u.h.cfg.BatchBytes, u.h.cfg.Room(u.sender))
 	}
 	p.bytes += len(rec.raw)
 	p.held += int64(len(rec.raw)) + postOverhead
@@ -129,12 +130,17 @@ func (u *upload) flush() error {
 		return err
 	}
 	u.open.batch.Sender = u.sender
-	if err := u.admit(); err != nil {
+	release, err := u.admit()
+	if err != nil {
 		return err
 	}
 	held := u.open.held
-	acked, err := u.h.send(u.ctx, &u.open.batch, &u.failed, func() { u.memory.remove(held) })
+	acked, err := u.h.send(u.ctx, &u.open.batch, &u.failed, func() {
+		u.memory.remove(held)
+		release()
+	})
 	if err != nil {
+		release()
 		return err
 	}
 	u.open.acked = acked
@@ -144,7 +150,7 @@ func (u *upload) flush() error {
 }
 
 // admit asks whether the open batch may be sent. That may take a while, but not beyond the end of the server.
-func (u *upload) admit() error {
+func (u *upload) admit() (release func(), err error) {
 	ctx, cancel := context.WithCancel(u.ctx)
 	defer cancel()
 	defer context.AfterFunc(u.h.reading, cancel)()

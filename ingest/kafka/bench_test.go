@@ -16,7 +16,8 @@ func BenchmarkSource(b *testing.B) {
 		var records []kafka.Record
 		for i := range chunk {
 			records = append(records, value(fmt.Sprintf(`{"id":"%d","source":"bench","author":"author%d","lang":"en",`+
-				`"created_at":"2024-05-01T12:%02d:%02dZ","text":"post %d says %x that the quick brown fox jumps over the lazy dog near the river bank while nobody is looking at it today","likes":%d}`,
+				`"created_at":"2024-05-01T12:%02d:%02dZ","text":"post %d says %x that the quick brown fox jumps over the lazy `+
+				`dog near the river bank while nobody is looking at it today","likes":%d}`,
 				written+i, i%97, i/60%60, i%60, i, written*i*7919, i)))
 		}
 		_, err := c.client.Produce(b.Context(), &kafka.ProduceRequest{Topic: topic, Partition: written / chunk % 4,

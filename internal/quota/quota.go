@@ -31,6 +31,11 @@ func (u *Usage) Add(other Usage) {
 	u.Events += other.Events
 }
 
+// Sub is Add undone.
+func (u *Usage) Sub(other Usage) {
+	u.Add(Usage{-other.Bytes, -other.Posts, -other.Sentences, -other.Events})
+}
+
 // Limits are rates a second; 0: no limit.
 type Limits struct {
 	Bytes, Posts, Sentences, Events float64
@@ -127,13 +132,15 @@ func (q *Quotas) longest(from Sender, own Limits, sources []string, ofSource fun
 }
 
 // Hurries reports whether a sender has sent, or caused, more than its quota gives in so short a time as pace, whatever burst
-// it may have. A feed has no quota of its own: it may be hurrying always.
-func (q *Quotas) Hurries(from Sender, pace time.Duration) bool {
+// it may have; underWay is what is to be charged still. A feed has no quota of its own: it may be hurrying always.
+func (q *Quotas) Hurries(from Sender, pace time.Duration, underWay Usage) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	p, own := pace.Seconds(), q.of(from)
 	own.Share = 0
-	_, wait := q.account(from).own.owed(own, q.now(), [limits]float64{p, p, p, p, p})
+	b, now := q.account(from).own, q.now()
+	b.charge(own, now, underWay)
+	_, wait := b.owed(own, now, [limits]float64{p, p, p, p, p})
 	return wait > 0 || from.Kind() == KindFeed
 }
 

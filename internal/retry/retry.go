@@ -1,4 +1,7 @@
-// Package retry says how long the program waits before it tries again what has failed.
+// Package retry is the pauses between tries, for whoever tries again: workers, split, sources, sinks, connections.
+//
+// There is no loop in it: each of them has its own, and says what is tried again. How deliveries of webhooks are
+// tried again stands in publish/webhook: finish.go says which, schedule.go when.
 //
 // All pauses begin at a tenth of a second, double, and are given or taken a fifth, so that what failed together does
 // not come back together. They differ in how long they get, which is about how late the end of an outage is noticed:
@@ -8,7 +11,8 @@
 //	Steady   5 s    the loops that never give up: a worker's turn, a source's partition, a first connection
 //	Patient  10 s   a try costs something: a sink gets its whole batch again, a cursor is read anew
 //
-// A pause that somebody configures, or that a standard asks for, is not here: webhooks and Bluesky have their own.
+// A pause that somebody configures, or that a standard asks for, is not here: webhooks' deliveries and Bluesky have their
+// own.
 package retry
 
 import (

@@ -90,7 +90,9 @@ async function all(of) {
   const to = "SERVER";
   const learned = { known: await all(to + "/v1/texts/KNOWN"), unknown: await all(to + "/v1/texts/00000000000000000000000000000000") };
   for (const type of ["text/plain", "application/x-www-form-urlencoded"])
-    await fetch(to + "/v1/posts", { method: "POST", mode: "no-cors", headers: { "Content-Type": type }, body: '{"id":"forged","text":"forged"}' }).catch(() => {});
+    await fetch(to + "/v1/posts", {
+      method: "POST", mode: "no-cors", headers: { "Content-Type": type }, body: '{"id":"forged","text":"forged"}',
+    }).catch(() => {});
   await fetch(to + "/v1/posts/0-0", { method: "DELETE" }).catch(() => {});
   learned.opened = String(!!window.open(to + "/v1/texts/KNOWN"));
   await fetch("/learned", { method: "POST", body: JSON.stringify(learned) });

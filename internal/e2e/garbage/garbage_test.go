@@ -37,7 +37,7 @@ func TestPeersThatAnswerGarbage(t *testing.T) {
 	r.awaitPosts(t, 2)
 	before := e2e.RSSAnon(r.Cmd.Process.Pid)
 	if before == 0 {
-		t.Skip("no /proc here")
+		t.Log("memory is not looked at: there is no /proc")
 	}
 	peers := map[string]*peer{"Redis": r.redis, "NATS": r.nats, "Kafka": r.kafka}
 	for _, p := range peers {
@@ -49,7 +49,7 @@ func TestPeersThatAnswerGarbage(t *testing.T) {
 			return p.spoken.Load() >= int64(len(p.kinds))
 		})
 	}
-	if after := e2e.RSSAnon(r.Cmd.Process.Pid); after == 0 || after > before+maxGrowth {
+	if after := e2e.RSSAnon(r.Cmd.Process.Pid); before > 0 && (after == 0 || after > before+maxGrowth) {
 		t.Errorf("the memory grew from %d to %d bytes", before, after)
 	}
 	for _, p := range peers {

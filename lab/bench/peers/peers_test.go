@@ -149,7 +149,7 @@ func TestForeign(t *testing.T) {
 // TestInstalled runs the real peers, where REFRAIN_PEERS names the folder that holds them.
 func TestInstalled(t *testing.T) {
 	if os.Getenv("REFRAIN_PEERS") == "" {
-		t.Skip("REFRAIN_PEERS is not set")
+		t.Skip("REFRAIN_PEERS does not say where lab/bench/peers/install has put them")
 	}
 	s, table := mustCompare(t, "--data", writePosts(t, 2, 300), "--thresholds", "0.8")
 	t.Log(table)

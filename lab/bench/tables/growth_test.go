@@ -2,6 +2,7 @@ package tables
 
 import (
 	"context"
+	"flag"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -93,10 +94,12 @@ func TestGrowthOptions(t *testing.T) {
 	}
 }
 
+var full = flag.Bool("full", false, "the long versions of the tests")
+
 // TestLikeness: made-up sentences cost about what real ones do. refrain-lab bench likeness shows all sizes.
 func TestLikeness(t *testing.T) {
-	if testing.Short() {
-		t.Skip("reads the whole data set")
+	if !*full {
+		t.Skip("reads the whole data set: ./test all does, with -full")
 	}
 	c := growthConfig()
 	c.Quick, c.Data = false, filepath.Dir(filepath.Dir(dataset.File(t, Ira)))

@@ -6,8 +6,8 @@ import (
 	"refrain/hashcodes"
 )
 
-// codes are those of a dictionary's tokens under a model that is not the dictionary's yet.
-type codes struct {
+// tokenCodes are those of a dictionary's tokens under a model that is not the dictionary's yet.
+type tokenCodes struct {
 	model   *hashcodes.Model
 	at      [][atHand]uint16 // by number, as in token
 	more    []uint16         // as in dictionary
@@ -15,12 +15,12 @@ type codes struct {
 	sig     hashcodes.Signature // scratch
 }
 
-func newCodes(m *hashcodes.Model) codes {
-	return codes{model: m, perMore: max(0, m.Ones()-atHand), sig: make(hashcodes.Signature, m.Words())}
+func newTokenCodes(m *hashcodes.Model) tokenCodes {
+	return tokenCodes{model: m, perMore: max(0, m.Ones()-atHand), sig: make(hashcodes.Signature, m.Words())}
 }
 
 // set computes the code of a number that was given to a token.
-func (c *codes) set(n uint32, id uint64) {
+func (c *tokenCodes) set(n uint32, id uint64) {
 	if missing := int(n) + 1 - len(c.at); missing > 0 {
 		c.at = append(c.at, make([][atHand]uint16, missing)...)
 		c.more = append(c.more, make([]uint16, missing*c.perMore)...)
@@ -29,10 +29,10 @@ func (c *codes) set(n uint32, id uint64) {
 	spell(c.sig, &c.at[n], c.rest(n))
 }
 
-func (c *codes) rest(n uint32) []uint16 { return c.more[int(n)*c.perMore : (int(n)+1)*c.perMore] }
+func (c *tokenCodes) rest(n uint32) []uint16 { return c.more[int(n)*c.perMore : (int(n)+1)*c.perMore] }
 
 // sign is the signature of a row.
-func (c *codes) sign(dst hashcodes.Signature, numbers []uint32) hashcodes.Signature {
+func (c *tokenCodes) sign(dst hashcodes.Signature, numbers []uint32) hashcodes.Signature {
 	clear(dst)
 	for _, n := range numbers {
 		addBits(dst, c.at[n][:])
@@ -41,13 +41,13 @@ func (c *codes) sign(dst hashcodes.Signature, numbers []uint32) hashcodes.Signat
 	return dst
 }
 
-func (c *codes) bytes() int64 { return 4*int64(cap(c.at)) + 2*int64(cap(c.more)) }
+func (c *tokenCodes) bytes() int64 { return 4*int64(cap(c.at)) + 2*int64(cap(c.more)) }
 
 // expect says which codes are about to take the place of the dictionary's: new numbers get theirs too. nil: none.
-func (d *dictionary) expect(c *codes) { d.next = c }
+func (d *dictionary) expect(c *tokenCodes) { d.next = c }
 
 // adopt makes the codes the dictionary's own.
-func (d *dictionary) adopt(c *codes) {
+func (d *dictionary) adopt(c *tokenCodes) {
 	for n := range d.tokens {
 		d.tokens[n].code = c.at[n]
 	}
