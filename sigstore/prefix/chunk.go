@@ -1,7 +1,7 @@
 package prefix
 
-// link leads to a chunk or a node: the class in the low 4 bits, then the number of its first unit. 0 leads nowhere: unit 0
-// is not given out.
+// link leads to a chunk or a node: the class in the low 4 bits, then the number of its first unit. 0 leads nowhere:
+// unit 0 is not given out.
 type link uint32
 
 const (

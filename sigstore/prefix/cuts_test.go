@@ -21,8 +21,8 @@ func cutEarly(t *testing.T) {
 	}
 }
 
-// TestAllSets posts every set of a few tokens, some times, in an order of chance, and asks for every one, with tokens that
-// no row has besides: no partner is missing, wherever lists are cut.
+// TestAllSets posts every set of a few tokens, some times, in an order of chance, and asks for every one, with tokens
+// that no row has besides: no partner is missing, wherever lists are cut.
 func TestAllSets(t *testing.T) {
 	cutEarly(t)
 	for i, theta := range append(thresholds, text.Threshold{Num: 1, Den: 3}) {
@@ -152,7 +152,8 @@ func (w *world) missing(tokens int) (n int) {
 	return n
 }
 
-// TestLongList: of 60,000 rows of one size that share their rarest token a search reads few, and finds those that match.
+// TestLongList: of 60,000 rows of one size that share their rarest token a search reads few, and finds those that
+// match.
 func TestLongList(t *testing.T) {
 	const rows, tokens = 60_000, 3000
 	df := frequencies(make([]uint32, tokens))

@@ -10,8 +10,8 @@ type filters struct {
 	computed int // of bySize
 }
 
-// buckets cut the sizes so that those that go with any one size are in few of them: the largest size of a bucket goes with
-// the first, and is at most maxSpread times as large.
+// buckets cut the sizes so that those that go with any one size are in few of them: the largest size of a bucket goes
+// with the first, and is at most maxSpread times as large.
 const maxSpread = 1.25
 
 type buckets struct{ of [lastSize + 1]uint8 }

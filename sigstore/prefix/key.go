@@ -1,25 +1,25 @@
 package prefix
 
-// key is one token of a set or two, in the set's order, as the set sees it. A list is of the rows that have a key, whatever
-// they pass over.
+// key is one token of a set or two, in the set's order, as the set sees it. A list is of the rows that have a key,
+// whatever they pass over.
 //
 // # Keys of two tokens
 //
-// Let x of n tokens and y be partners, and t1, t2, ... the o tokens that they have in common, in order. Of x's tokens at most
-// n - o are not common, so before any common one x passes over at most n - o that are not: fewer than its prefix,
-// n - c + 1, where c <= o is the least number that it has in common with any partner. The same holds for y. So
+// Let x of n tokens and y be partners, and t1, t2, ... the o tokens that they have in common, in order. Of x's tokens
+// at most n - o are not common, so before any common one x passes over at most n - o that are not: fewer than its
+// prefix, n - c + 1, where c <= o is the least number that it has in common with any partner. The same holds for y. So
 //
 //	(t1)      is a key of both, and both pass over fewer tokens than their prefix ([PPJ] Lemma 1), and
 //	(t1, t2)  too, if o >= 2 (the l-prefix lemma, for l = 2).
 //
-// A row is posted under its keys of one token that pass over fewer than its prefix. Where the list of such a key was cut by
-// token, it is posted under all its keys of two that begin so instead, if c >= 2, and otherwise stays with the key of one. A
-// search asks for the list of each of its keys of one token and, where that was cut, for those of two as well. So it meets y: y is
-// in the list of (t1), or else its c is at least 2, then so is o, and y is in the list of (t1, t2). When a list was cut
-// matters to neither; no posting moves, and a row may be under keys of both kinds.
+// A row is posted under its keys of one token that pass over fewer than its prefix. Where the list of such a key was
+// cut by token, it is posted under all its keys of two that begin so instead, if c >= 2, and otherwise stays with the
+// key of one. A search asks for the list of each of its keys of one token and, where that was cut, for those of two as
+// well. So it meets y: y is in the list of (t1), or else its c is at least 2, then so is o, and y is in the list of
+// (t1, t2). When a list was cut matters to neither; no posting moves, and a row may be under keys of both kinds.
 //
-// A key of one token that passes over p has up to prefix - p of two. The last tokens of a prefix, the commonest ones, have
-// the fewest, and rows that would have more than maxKeys stay with the key of one, as those with c = 1 do.
+// A key of one token that passes over p has up to prefix - p of two. The last tokens of a prefix, the commonest ones,
+// have the fewest, and rows that would have more than maxKeys stay with the key of one, as those with c = 1 do.
 //
 // A slot of a node is of all tokens with a hash. Rows of other keys in it are looked at in vain.
 type key struct {
@@ -44,8 +44,8 @@ type entry struct {
 
 func (e *entry) posting(k key) posting { return posting{e.meta, newRowPosition(e.row, k.passed)} }
 
-// goesOn reports whether the row has keys of one token more than k: all its partners have so many in common with it, and the
-// keys are not too many.
+// goesOn reports whether the row has keys of one token more than k: all its partners have so many in common with it,
+// and the keys are not too many.
 func (e *entry) goesOn(k key) bool {
 	return k.length <= e.size-e.prefix && e.prefix-k.passed <= maxKeys
 }

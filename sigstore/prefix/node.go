@@ -20,21 +20,21 @@ type cut struct {
 }
 
 const (
-	// bySize cuts by the bucket of the rows' sizes, and byPassed by how many tokens they pass over, so that a search reads
-	// only what may match. The postings of the list are moved.
+	// bySize cuts by the bucket of the rows' sizes, and byPassed by how many tokens they pass over, so that a search
+	// reads only what may match. The postings of the list are moved.
 	bySize = iota
 	byPassed
-	// byToken posts rows under keys of one token more, and byHash cuts the list of a slot, which is of many such keys, by more
-	// of the hash. What the list has by then stays in it.
+	// byToken posts rows under keys of one token more, and byHash cuts the list of a slot, which is of many such keys,
+	// by more of the hash. What the list has by then stays in it.
 	byToken
 	byHash
 	nothing // the list goes on as it is
 )
 
-// cuts are those of a list, one after the other. Sizes and tokens passed over come first: they cost no posting, and leave
-// nearly as few to read as keys of two tokens for all rows, which take three times the memory at θ 0.6. A list that
-// is apart from others is some 200 ns away in a large window, as much as 100 postings in a row take to read, so none is cut
-// that is not much longer (docs/design/0008-engines.md).
+// cuts are those of a list, one after the other. Sizes and tokens passed over come first: they cost no posting, where
+// keys of two tokens for all rows take three times as many, and leave out most of what does not match. A list that is
+// apart from others is some 200 ns away in a large window, in which 100 postings in a row are read, so none is cut that
+// is not longer (docs/design/0008-engines.md).
 var cuts = [...]cut{
 	{by: bySize, class: 8},
 	{by: byPassed, class: 12},
