@@ -190,3 +190,18 @@ func TestLongList(t *testing.T) {
 	}
 }
 
+// TestRowOfNone: a row without tokens, as a dead one is given to an index that takes over, is in no list, whatever
+// came before it.
+func TestRowOfNone(t *testing.T) {
+	w := newWorld(t, text.Threshold{Num: 4, Den: 5}, 64, 1)
+	row := []uint32{w.token(), w.token(), w.token(), w.token()}
+	w.add(slices.Clone(row))
+	for range 8 {
+		w.add(nil)
+		w.add(slices.Clone(row))
+	}
+	w.search(row, 0)
+	if w.hits != 9 {
+		t.Errorf("%d hits, want 9", w.hits)
+	}
+}
