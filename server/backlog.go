@@ -2,7 +2,6 @@ package server
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"refrain/ingest"
@@ -17,8 +16,15 @@ type backlog struct {
 	underWay quota.Usage // of batches that are let in and not durable yet, about
 	durable  int64       // ever
 	last     time.Time   // the newest stamp of those
-	lookedUp []int64     // ever, by worker
+	workers  []lookups
 
+	changed chan struct{} // closed when there is room again; nil: nobody waits
+}
+
+// lookups are those of a sender's sentences by one worker. One alone may hold all that a text repeats: a mean of several would
+// hide what it costs.
+type lookups struct {
+	done    int64   // sentences, ever
 	cost    float64 // nanoseconds a sentence
 	sampled shard.Spent
 }
@@ -35,7 +41,7 @@ const (
 )
 
 func newBacklog(workers int) *backlog {
-	return &backlog{lookedUp: make([]int64, workers)}
+	return &backlog{workers: make([]lookups, workers)}
 }
 
 // usageOf is what a batch will be charged with, about: how many sentences it has shows when it is split.
@@ -56,29 +62,47 @@ func (l *backlog) full(most time.Duration) bool {
 
 func (l *backlog) room(most time.Duration) int64 {
 	const caution = 4 // the next may be dearer than the last: each variant of a text repeats all that came before
-	affordable := float64(most) / caution / max(l.cost, 1)
-	proven := minBacklog + slices.Min(l.lookedUp)
+	affordable := float64(most) / caution / max(l.cost(), 1)
+	proven := minBacklog + l.lookedUp()
 	return max(minCostly, int64(min(float64(proven), affordable, maxBacklog)))
 }
 
-func (l *backlog) waiting() int64 { return l.durable - slices.Min(l.lookedUp) }
+func (l *backlog) waiting() int64 { return l.durable - l.lookedUp() }
+
+// lookedUp is how many sentences all workers have looked up.
+func (l *backlog) lookedUp() int64 {
+	least := l.workers[0].done
+	for i := range l.workers {
+		least = min(least, l.workers[i].done)
+	}
+	return least
+}
+
+// cost is that of a sentence where it is highest, in nanoseconds.
+func (l *backlog) cost() (highest float64) {
+	for i := range l.workers {
+		highest = max(highest, l.workers[i].cost)
+	}
+	return highest
+}
 
 func (l *backlog) add(stamp time.Time, sentences int64) {
 	l.durable += sentences
 	l.last = stamp
 }
 
-// settle corrects what was miscounted: where all is looked up, or more than is known to be durable. That is so after a start,
-// and when an append was done although it failed.
+// settle corrects what was miscounted. More is looked up than is known to be durable, or under way, when an append was done
+// although it failed, and where other processes let the same sender in; less, when records are lost.
 func (l *backlog) settle(lookedUpTo time.Time) {
-	if lookedUpTo.After(l.last) || l.waiting() < 0 {
-		l.durable = slices.Min(l.lookedUp)
+	l.durable = max(l.durable, l.lookedUp()-l.underWay.Sentences)
+	if l.underWay == (quota.Usage{}) && lookedUpTo.After(l.last) {
+		l.durable = l.lookedUp()
 	}
 }
 
-// learn takes in what some look-ups of a worker have cost.
-func (l *backlog) learn(worker int, s *shard.Spent) {
-	l.lookedUp[worker] += int64(s.Sentences)
+// learn takes in what some look-ups have cost.
+func (l *lookups) learn(s *shard.Spent) {
+	l.done += int64(s.Sentences)
 	l.sampled.Sentences += s.Sentences
 	l.sampled.Took += s.Took
 	n := float64(l.sampled.Sentences)
@@ -87,4 +111,20 @@ func (l *backlog) learn(worker int, s *shard.Spent) {
 	}
 	l.cost = max(float64(l.sampled.Took)/n, l.cost*math.Exp2(-n/costHalf))
 	l.sampled = shard.Spent{}
+}
+
+// await returns what is closed when there is room again.
+func (l *backlog) await() <-chan struct{} {
+	if l.changed == nil {
+		l.changed = make(chan struct{})
+	}
+	return l.changed
+}
+
+// wake tells those who wait, if there is room.
+func (l *backlog) wake(most time.Duration) {
+	if l.changed != nil && !l.full(most) {
+		close(l.changed)
+		l.changed = nil
+	}
 }

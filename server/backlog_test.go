@@ -4,7 +4,11 @@ import (
 	"testing"
 	"time"
 
+	"refrain/feed"
+	"refrain/ingest"
+	"refrain/internal/quota"
 	"refrain/shard"
+	"refrain/split"
 )
 
 // send has l take batches of so many sentences as long as it is not full, and returns how many sentences got in.
@@ -20,8 +24,8 @@ func send(l *backlog, batch int64) (sent int64) {
 func lookUp(l *backlog, cost time.Duration) {
 	for l.waiting() > 0 {
 		n := int(min(100, l.waiting()))
-		for w := range l.lookedUp {
-			l.learn(w, &shard.Spent{Sentences: n, Took: time.Duration(n) * cost})
+		for w := range l.workers {
+			l.workers[w].learn(&shard.Spent{Sentences: n, Took: time.Duration(n) * cost})
 		}
 	}
 }
@@ -51,7 +55,7 @@ func TestBacklogNarrowsWithTheCost(t *testing.T) {
 	} {
 		for range 6 { // of the first cost, until it has all the room
 			lookUp(l, c.cost)
-			if c.cost < time.Millisecond && l.cost < 1e5 {
+			if c.cost < time.Millisecond && l.cost() < 1e5 {
 				send(l, 64)
 			}
 		}
@@ -76,11 +80,80 @@ func TestBacklogSettles(t *testing.T) {
 	if l.waiting() != 0 {
 		t.Errorf("%d wait, and newer records are looked up everywhere", l.waiting())
 	}
-	for w := range l.lookedUp {
-		l.learn(w, &shard.Spent{Sentences: 10_000})
+	for w := range l.workers {
+		l.workers[w].learn(&shard.Spent{Sentences: 10_000})
 	}
 	l.settle(l.last)
 	if l.waiting() != 0 {
 		t.Errorf("%d wait, after look-ups that nobody is known to have sent", l.waiting())
+	}
+}
+
+// TestBacklogFollowsTheDearestWorker: where all that a text repeats lies in the rows of one worker, its look-ups say what may
+// wait, however cheap those of the others are.
+func TestBacklogFollowsTheDearestWorker(t *testing.T) {
+	l := newBacklog(8)
+	for range 1000 {
+		l.add(time.Now(), 10)
+		for w := range l.workers {
+			cost := 10 * time.Microsecond
+			if w == 3 {
+				cost = time.Millisecond
+			}
+			l.workers[w].learn(&shard.Spent{Sentences: 10, Took: 10 * cost})
+		}
+	}
+	if sent := send(l, 10); sent > 260 {
+		t.Errorf("%d sentences, which take the slowest worker %v", sent, time.Duration(sent)*time.Millisecond)
+	}
+}
+
+// TestOthersLookUpsMakeNoRoom: what another process lets in for the same sender is looked up here too. Nobody has room for it
+// here, though it is always sending.
+func TestOthersLookUpsMakeNoRoom(t *testing.T) {
+	p := mustPace(func() time.Duration { return 0 })
+	p.lookedUpTo = func() time.Time { return time.Time{} }
+	always := func(quota.Usage) bool { return true }
+	b := &ingest.Batch{Sender: "token:busy", Posts: make([]feed.Post, 100)}
+	p.reserve(b, always)
+	p.spent(0, []shard.Spent{{Origin: b.Sender, Sentences: 100_000}})
+	p.reserve(b, always)
+	p.appended(b.Sender, &split.Written{Stamp: time.Now(), BySource: map[string]quota.Usage{"": {Sentences: 2 * maxBacklog}}})
+	if _, ok, _ := p.reserve(b, always); ok {
+		t.Errorf("let in while %d sentences wait", 2*maxBacklog)
+	}
+}
+
+// TestWhoWaitsIsWokenForItsRoom, and not by the look-ups of others: hundreds of uploads may wait, and a turn take a
+// millisecond.
+func TestWhoWaitsIsWokenForItsRoom(t *testing.T) {
+	p := mustPace(func() time.Duration { return 0 })
+	always := func(quota.Usage) bool { return true }
+	flood := &ingest.Batch{Sender: "token:flood", Posts: make([]feed.Post, 600)}
+	release, _, _ := p.reserve(flood, always)
+	_, ok, changed := p.reserve(flood, always)
+	p.appended(flood.Sender, &split.Written{Stamp: time.Now().Add(time.Hour),
+		BySource: map[string]quota.Usage{"": {Sentences: 600}}})
+	p.spent(0, []shard.Spent{{Origin: "token:other", Sentences: 10}, {Origin: flood.Sender, Sentences: 10}})
+	if ok || closed(changed) {
+		t.Fatalf("let in: %t, woken: %t; there is no room", ok, closed(changed))
+	}
+	p.spent(0, []shard.Spent{{Origin: flood.Sender, Sentences: 590}})
+	if !closed(changed) {
+		t.Error("not woken when all is looked up")
+	}
+	p.reserve(flood, always)
+	_, ok, changed = p.reserve(flood, always)
+	if release(); ok || !closed(changed) {
+		t.Errorf("let in: %t, or not woken when what was under way is not any more", ok)
+	}
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return c != nil
+	default:
+		return false
 	}
 }

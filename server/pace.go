@@ -24,13 +24,12 @@ type pace struct {
 	workers  int
 	mu       sync.Mutex
 	backlogs map[quota.Sender]*backlog
-	changed  chan struct{} // closed, and made anew, when something is looked up
 }
 
 func newPace(cfg *Quotas, n *node) *pace {
 	return &pace{
 		lag: n.lag, lookedUpTo: n.lookedUpTo, max: cfg.Pace, patience: maxPaceWait, workers: len(n.workers),
-		backlogs: map[quota.Sender]*backlog{}, changed: make(chan struct{}),
+		backlogs: map[quota.Sender]*backlog{},
 	}
 }
 
@@ -47,7 +46,7 @@ const limitPace = "pace"
 // maxPaceWait is less than the time for a request's last batches to become durable.
 const maxPaceWait = 20 * time.Second
 
-// pacePause is between two looks at the lag, if nothing is looked up meanwhile.
+// pacePause is between two looks at the lag, if there is no room meanwhile.
 const pacePause = 50 * time.Millisecond
 
 func (p *pace) isBehind() bool { return p.max > 0 && p.lag() > p.max }
@@ -58,11 +57,9 @@ func (p *pace) reserve(b *ingest.Batch, hurries func(quota.Usage) bool) (release
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l := p.backlog(b.Sender)
-	if l.underWay == (quota.Usage{}) {
-		l.settle(p.lookedUpTo())
-	}
+	l.settle(p.lookedUpTo())
 	if p.max > 0 && l.full(p.max) && hurries(l.underWay) {
-		return nil, false, p.changed
+		return nil, false, l.await()
 	}
 	u := usageOf(b)
 	l.underWay.Add(u)
@@ -70,7 +67,8 @@ func (p *pace) reserve(b *ingest.Batch, hurries func(quota.Usage) bool) (release
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		l.underWay.Sub(u)
-	}, true, p.changed
+		l.wake(p.max)
+	}, true, nil
 }
 
 // room is what a batch should have at most, in bytes: half of what its sender has room for, so that there is another while
@@ -105,11 +103,10 @@ func (p *pace) spent(worker int, all []shard.Spent) {
 	defer p.mu.Unlock()
 	for i := range all {
 		if l := p.backlogs[quota.Sender(all[i].Origin)]; l != nil {
-			l.learn(worker, &all[i])
+			l.workers[worker].learn(&all[i])
+			l.wake(p.max)
 		}
 	}
-	close(p.changed)
-	p.changed = make(chan struct{})
 }
 
 func (p *pace) backlog(sender string) *backlog {

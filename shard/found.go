@@ -29,7 +29,7 @@ type found struct {
 	maxEvents  int
 	maxBytes   int
 	spill      func()        // gives them to the outbox in the middle of a turn
-	spilled    time.Duration // how long that took, ever
+	spilled    time.Duration // how long that took, ever, with the wait for other partitions' spills
 }
 
 // postOf is the later post of an event, and the stamp of the record that was looked up.
@@ -107,13 +107,13 @@ var errGivenUp = errors.New("the event topic takes nothing: the look-ups since t
 // now is kept, and fails the turn at its end; where too much is kept, the turn waits until the topic takes it. Should
 // the worker be told to stop meanwhile, all are given up, and nothing is committed any more.
 func (w *Worker) spill(ctx context.Context, f *found) {
+	asked := w.cfg.Now()
 	w.spilling.Lock()
 	defer w.spilling.Unlock()
 	begin := w.cfg.Now()
 	defer func() {
-		took := w.cfg.Now().Sub(begin)
-		f.spilled += took
-		w.appending += took
+		f.spilled += w.cfg.Now().Sub(asked)
+		w.appending += w.cfg.Now().Sub(begin)
 	}()
 	w.outbox.add(f)
 	if w.spillFailed == nil {

@@ -16,6 +16,9 @@ func (q *partition) timed(x *item, look func(*item)) {
 	x.took.Add(int64(q.now().Sub(begin) - (q.found.spilled - spilled)))
 }
 
+// eventsAtOnce is how many events become durable in about the time that one takes: a single one does not cost an append.
+const eventsAtOnce = 128
+
 // looked remembers records that are looked up, until their events are durable too.
 func (w *Worker) looked(items []*item) { w.done = append(w.done, items...) }
 
@@ -33,17 +36,17 @@ func (w *Worker) report() {
 	}
 	w.health.lookedUpTo.Store(newest)
 	if w.cfg.Spent != nil {
-		w.cfg.Spent(spentBy(w.done, float64(w.appending)/float64(max(1, all))))
+		w.cfg.Spent(w.spentBy(float64(w.appending) / float64(max(eventsAtOnce, all))))
 	}
 	clear(w.done)
 	w.done, w.appending = w.done[:0], 0
 }
 
-// spentBy joins what stands together of one origin.
-func spentBy(items []*item, perEvent float64) (all []Spent) {
-	for _, x := range items {
+// spentBy joins what stands together of one origin. What was accepted before the start is in nobody's account.
+func (w *Worker) spentBy(perEvent float64) (all []Spent) {
+	for _, x := range w.done {
 		n := len(x.posts()) + x.batch.TooShort
-		if n == 0 {
+		if n == 0 || x.stamp < w.opened {
 			continue
 		}
 		if len(all) == 0 || all[len(all)-1].Origin != x.origin {

@@ -53,6 +53,7 @@ type Worker struct {
 	warned      bool           // of another version of the normalisation
 	behind      atomic.Int64   // nanoseconds since 1970, of the last turn that began so
 	health      health
+	opened      int64         // nanoseconds since 1970
 	done        []*item       // looked up, and not reported: see report
 	appending   time.Duration // how long events took to become durable meanwhile
 }
@@ -77,8 +78,8 @@ func Open(ctx context.Context, cfg Config) (*Worker, error) {
 		cfg: cfg, tracer: otel.Tracer("refrain/shard"), metrics: m,
 		home: make([]*partition, n), next: make([]int64, n), reading: make([]bool, n),
 		bound: maxTurnSentences, queue: newQueue(n), deleted: &deletions{control: cfg.Control, known: cfg.Tombstones},
-		progress: newProgress(n),
-		passing:  rate.Sometimes{Interval: time.Minute},
+		progress: newProgress(n), opened: cfg.Now().UnixNano(),
+		passing: rate.Sometimes{Interval: time.Minute},
 	}
 	w.deleted.corrupt = w.skipControl
 	w.outbox = outbox{topic: cfg.Events, deployment: cfg.Deployment, now: cfg.Now, dead: cfg.DeadLetters,
