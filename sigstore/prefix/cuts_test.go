@@ -25,7 +25,8 @@ func cutEarly(t *testing.T) {
 // that no row has besides: no partner is missing, wherever lists are cut.
 func TestAllSets(t *testing.T) {
 	cutEarly(t)
-	for i, theta := range append(thresholds, text.Threshold{Num: 1, Den: 3}) {
+	// At 1/4 a set of 4 tokens may have one in common with a partner, one of 5, in the same bucket, has 2.
+	for i, theta := range append(slices.Clone(thresholds), text.Threshold{Num: 1, Den: 4}) {
 		r := rand.New(rand.NewPCG(uint64(i), 8))
 		w := allSets(t, r, theta, 7, 4)
 		if kinds := w.kindsOfNodes(); kinds != [nothing]bool{true, true, true, true} && theta.Num < theta.Den {
