@@ -15,7 +15,7 @@ func (a *handlers) explain(r *http.Request) (explain.Explanation, error) {
 			return explain.Explanation{}, fmt.Errorf("%w: query parameter %s is missing", ErrInput, name)
 		}
 	}
-	end, err := a.turns.begin(r.Context())
+	end, err := a.turns.begin(r)
 	if err != nil {
 		return explain.Explanation{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"refrain/internal/check"
+	"refrain/internal/places"
 	"refrain/internal/problem"
 )
 
@@ -48,7 +49,7 @@ var errBusy = errors.New("too many look-ups at a time")
 
 var busy = problem.Problem{
 	Type: typeBusy, Status: http.StatusServiceUnavailable, RetryAfter: time.Second,
-	Detail: "As many texts are being looked up or explained as limits.matches allows. Ask again.",
+	Detail: "As many texts are being looked up or explained as limits.matches allows, or this client has its share. Ask again.",
 }
 
 // errHeld says that the windows were in use all the time: a look-up of posts has them while the event topic takes nothing.
@@ -63,31 +64,23 @@ func held(after time.Duration) problem.Problem {
 	}
 }
 
-// turns are for requests that cost processor time.
+// turns are for requests that cost processor time. One client leaves others a quarter of them.
 type turns struct {
-	free     chan struct{}
+	free     *places.Places
 	patience time.Duration
 }
 
-func newTurns(l Limits) turns { return turns{make(chan struct{}, l.Matches), l.Patience} }
+func newTurns(l Limits) turns { return turns{places.New(l.Matches), l.Patience} }
 
 // begin waits for a turn, which ends with the function that it returns.
-func (t turns) begin(ctx context.Context) (end func(), err error) {
-	select {
-	case t.free <- struct{}{}:
-		return func() { <-t.free }, nil
-	default:
-	}
-	timer := time.NewTimer(t.patience)
-	defer timer.Stop()
-	select {
-	case t.free <- struct{}{}:
-		return func() { <-t.free }, nil
-	case <-timer.C:
+func (t turns) begin(r *http.Request) (end func(), err error) {
+	ctx, cancel := context.WithTimeout(r.Context(), t.patience)
+	defer cancel()
+	end, err = t.free.Await(ctx, places.Client(r, TokenName(r.Context())))
+	if err != nil && r.Context().Err() == nil {
 		return nil, errBusy
-	case <-ctx.Done():
-		return nil, ctx.Err()
 	}
+	return end, err
 }
 
 // crowded refuses requests on connections beyond the limit, all but those that tell how the server is.

@@ -42,7 +42,7 @@ func (a *handlers) match(r *http.Request) (matchAnswer, error) {
 		return answer, err
 	}
 	q.Limit = a.Limits.MatchResults
-	end, err := a.turns.begin(r.Context())
+	end, err := a.turns.begin(r)
 	if err != nil {
 		return answer, err
 	}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"refrain/internal/check"
+	"refrain/internal/places"
 	"refrain/internal/problem"
 	"refrain/topic"
 )
@@ -26,10 +27,11 @@ type EventsConfig struct {
 	AwaitAccepted func(context.Context) error
 	Deleted       Deleted // nil: nothing is deleted
 
-	Heartbeat    time.Duration // between positions on a quiet stream; above 0
-	WriteTimeout time.Duration // for a client to take one batch of events; above 0
-	MaxClients   int           // at a time; 1 or more
-	MaxBytes     int64         // of events that wait for all clients; 4 MiB or more, for one may have 1 MiB
+	Heartbeat    time.Duration              // between positions on a quiet stream; above 0
+	WriteTimeout time.Duration              // for a client to take one batch of events; above 0
+	MaxClients   int                        // at a time; 1 or more. One alone leaves others a quarter
+	Client       func(*http.Request) string // whose share a stream takes
+	MaxBytes     int64                      // of events that wait for all clients; 4 MiB or more, for one may have 1 MiB
 	Logger       *slog.Logger
 }
 
@@ -37,6 +39,7 @@ type EventsConfig struct {
 func DefaultEvents() EventsConfig {
 	return EventsConfig{
 		Heartbeat: 15 * time.Second, WriteTimeout: 30 * time.Second, MaxClients: 1000, MaxBytes: 64 << 20, Logger: slog.Default(),
+		Client: func(r *http.Request) string { return places.Client(r, "") },
 	}
 }
 
@@ -45,7 +48,7 @@ func (c *EventsConfig) validate() error {
 		check.Set("topic", c.Topic != nil), check.Positive("heartbeat", c.Heartbeat),
 		check.Positive("write timeout", c.WriteTimeout),
 		check.AtLeast(1, "max clients", c.MaxClients), check.AtLeast(4<<20, "max bytes", c.MaxBytes),
-		check.Set("logger", c.Logger != nil),
+		check.Set("client", c.Client != nil), check.Set("logger", c.Logger != nil),
 	)
 }
 
@@ -59,7 +62,7 @@ func (c *EventsConfig) validate() error {
 // heartbeat: a browser remembers the id of events that have a name and data, and of nothing else.
 type Events struct {
 	cfg     EventsConfig
-	clients chan struct{}
+	clients *places.Places
 	metrics metrics
 	readers *semaphore.Weighted // of streams that are behind
 	writers *writers
@@ -77,7 +80,7 @@ func NewEvents(cfg EventsConfig) (*Events, error) {
 		return nil, fmt.Errorf("stream of events: %w", err)
 	}
 	return &Events{
-		cfg: cfg, clients: make(chan struct{}, cfg.MaxClients), metrics: newMetrics(), quit: make(chan struct{}),
+		cfg: cfg, clients: places.New(cfg.MaxClients), metrics: newMetrics(), quit: make(chan struct{}),
 		readers: semaphore.NewWeighted(maxReaders), writers: newWriters(cfg.MaxBytes - cfg.MaxBytes/hubShare),
 	}, nil
 }
@@ -122,16 +125,15 @@ func (e *Events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, r, problem.Problem{Status: http.StatusBadRequest, Detail: err.Error()})
 		return
 	}
-	select {
-	case e.clients <- struct{}{}:
-		defer func() { <-e.clients }()
-	default:
+	leave, ok, _ := e.clients.Take(e.cfg.Client(r))
+	if !ok {
 		problem.Write(w, r, problem.Problem{
 			Type: typeStreams, Status: http.StatusServiceUnavailable, RetryAfter: 10 * time.Second,
-			Detail: "As many clients follow the events already as limits.streams allows.",
+			Detail: "As many clients follow the events already as limits.streams allows, or this one has its share of them.",
 		})
 		return
 	}
+	defer leave()
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	at, end, err := e.locate(ctx, req)

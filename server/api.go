@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"refrain/api"
+	"refrain/internal/places"
 	"refrain/publish"
 )
 
@@ -52,6 +53,7 @@ func (a *httpServer) openEvents() (err error) {
 	cfg := publish.DefaultEvents()
 	l := &a.s.cfg.Limits
 	cfg.MaxClients, cfg.MaxBytes, cfg.WriteTimeout = l.Streams, int64(l.StreamBytes), l.WriteTimeout
+	cfg.Client = func(r *http.Request) string { return places.Client(r, api.TokenName(r.Context())) }
 	cfg.Topic, cfg.AwaitAccepted, cfg.Deleted, cfg.Logger = a.s.node.events, a.s.node.flush, a.s.node.isDeleted, a.s.log
 	a.events, err = publish.NewEvents(cfg)
 	return err

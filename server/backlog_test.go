@@ -149,6 +149,27 @@ func TestWhoWaitsIsWokenForItsRoom(t *testing.T) {
 	}
 }
 
+// TestDearPostsWaitAtAnyRate: how many posts somebody may send a second says nothing of what they cost. But while look-ups stand
+// for another reason, who sends slowly is let in: a window that is read again takes minutes.
+func TestDearPostsWaitAtAnyRate(t *testing.T) {
+	p := mustPace(func() time.Duration { return 0 })
+	never := func(quota.Usage) bool { return false }
+	b := &ingest.Batch{Sender: "token:slow", Posts: make([]feed.Post, 10)}
+	let := 0
+	for ; let < 10_000; let += len(b.Posts) {
+		if _, ok, _ := p.reserve(b, never); !ok {
+			break
+		}
+	}
+	if let > minBacklog+len(b.Posts) {
+		t.Errorf("%d posts are let in before one is looked up", let)
+	}
+	p.stands = func() bool { return true }
+	if _, ok, _ := p.reserve(b, never); !ok {
+		t.Error("refused while look-ups stand")
+	}
+}
+
 func closed(c <-chan struct{}) bool {
 	select {
 	case <-c:

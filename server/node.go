@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
@@ -16,6 +17,7 @@ import (
 	"refrain/feed"
 	"refrain/ingest"
 	"refrain/internal/datadir"
+	"refrain/internal/retry"
 	"refrain/models"
 	"refrain/shard"
 	"refrain/sigstore"
@@ -39,6 +41,7 @@ type node struct {
 	deadEvents deadEvents
 	space      space
 	quotas     *quotas
+	caughtUp   atomic.Bool
 
 	window       detector.Config
 	budget       int64                 // of all windows together
@@ -198,6 +201,22 @@ func (n *node) workerConfig(worker int, owned []int) shard.Config {
 	}
 	cfg.Commit, cfg.TextVersion, cfg.Now, cfg.Logger = time.Second, text.Version, n.now, n.log
 	return cfg
+}
+
+// catchUp notes when all that the topic held at the start is looked up.
+func (n *node) catchUp(ctx context.Context) error {
+	for n.flush(ctx) != nil {
+		if retry.Sleep(ctx, time.Second) != nil {
+			return nil
+		}
+	}
+	n.caughtUp.Store(true)
+	return nil
+}
+
+// stands reports whether look-ups wait for what was there before the start, or for turns that fail.
+func (n *node) stands() bool {
+	return !n.caughtUp.Load() || slices.ContainsFunc(n.workers, func(w *shard.Worker) bool { return w.Trouble() != nil })
 }
 
 // flush waits until everything that the sentence topic holds now is through, its events in the event topic.

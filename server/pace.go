@@ -18,6 +18,7 @@ import (
 type pace struct {
 	lag        func() time.Duration // how far look-ups are behind
 	lookedUpTo func() time.Time     // what was stamped by then is looked up
+	stands     func() bool          // look-ups stand for what is no sender's doing
 	max        time.Duration        // no one waits while they are less behind; 0: no one waits ever
 	patience   time.Duration        // how long a client waits before it is told to come back
 
@@ -28,7 +29,7 @@ type pace struct {
 
 func newPace(cfg *Quotas, n *node) *pace {
 	return &pace{
-		lag: n.lag, lookedUpTo: n.lookedUpTo, max: cfg.Pace, patience: maxPaceWait, workers: len(n.workers),
+		lag: n.lag, lookedUpTo: n.lookedUpTo, stands: n.stands, max: cfg.Pace, patience: maxPaceWait, workers: len(n.workers),
 		backlogs: map[quota.Sender]*backlog{},
 	}
 }
@@ -36,8 +37,7 @@ func newPace(cfg *Quotas, n *node) *pace {
 // hurryWindow is the time in which a sender may use up what its quota gives in it: more is hurrying.
 const hurryWindow = 2 * time.Second
 
-// burstWindow is the same for who has a full backlog: what comes no faster is let in even where nothing is looked up for a
-// while, after a start above all.
+// burstWindow is the same for who has a full backlog while look-ups stand: what comes no faster is let in.
 const burstWindow = 250 * time.Millisecond
 
 // limitPace is what metrics call it.
@@ -52,13 +52,13 @@ const pacePause = 50 * time.Millisecond
 func (p *pace) isBehind() bool { return p.max > 0 && p.lag() > p.max }
 
 // reserve makes room for a batch in its sender's backlog, until release is called; false, and what to wait for, where there
-// is none and hurries says of what is under way that its sender is to wait for it.
+// is none. Where look-ups stand a full backlog says nothing of its sender, and what hurries says of all that is under way does.
 func (p *pace) reserve(b *ingest.Batch, hurries func(quota.Usage) bool) (release func(), ok bool, changed <-chan struct{}) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l := p.backlog(b.Sender)
 	l.settle(p.lookedUpTo())
-	if p.max > 0 && l.full(p.max) && hurries(l.underWay) {
+	if p.max > 0 && l.full(p.max) && (!p.stands() || hurries(l.underWay)) {
 		return nil, false, l.await()
 	}
 	u := usageOf(b)

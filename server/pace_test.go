@@ -24,7 +24,7 @@ import (
 // mustPace is a pace of one worker, which has looked up all.
 func mustPace(lag func() time.Duration) *pace {
 	p := newPace(&Quotas{Pace: 2 * time.Second}, &node{workers: make([]*shard.Worker, 1)})
-	p.lag, p.lookedUpTo = lag, time.Now
+	p.lag, p.lookedUpTo, p.stands = lag, time.Now, func() bool { return false }
 	return p
 }
 

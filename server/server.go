@@ -212,7 +212,7 @@ func (s *Server) serve(ctx context.Context) error {
 func (s *Server) parts() []func(context.Context) error {
 	parts := []func(context.Context) error{
 		func(ctx context.Context) error { return s.api.serve(ctx, s.listener) },
-		s.followRecent, s.tick, s.node.purge, s.node.watchSpace, s.node.models.Run, s.runHTTP, s.node.health.run,
+		s.followRecent, s.tick, s.node.catchUp, s.node.purge, s.node.watchSpace, s.node.models.Run, s.runHTTP, s.node.health.run,
 	}
 	if c := s.node.canaries; c != nil {
 		parts = append(parts, c.send, c.writeBack, c.listen)

@@ -77,7 +77,7 @@ func Open(ctx context.Context, cfg Config) (*Worker, error) {
 	w := &Worker{
 		cfg: cfg, tracer: otel.Tracer("refrain/shard"), metrics: m,
 		home: make([]*partition, n), next: make([]int64, n), reading: make([]bool, n),
-		bound: maxTurnSentences, queue: newQueue(n), deleted: &deletions{control: cfg.Control, known: cfg.Tombstones},
+		bound: minTurnSentences, queue: newQueue(n), deleted: &deletions{control: cfg.Control, known: cfg.Tombstones},
 		progress: newProgress(n), opened: cfg.Now().UnixNano(),
 		passing: rate.Sometimes{Interval: time.Minute},
 	}

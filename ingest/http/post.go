@@ -9,6 +9,7 @@ import (
 
 	"refrain/feed"
 	"refrain/ingest"
+	"refrain/internal/places"
 )
 
 // servePosts is POST /v1/posts.
@@ -21,7 +22,7 @@ func (h *Source) servePosts(w http.ResponseWriter, r *http.Request) {
 	u := h.newUpload(r)
 	u.answer.all = all
 	defer func() { u.answer.memory.remove(u.answer.held) }()
-	if u.slot = h.slots.acquire(r.Context(), clientOf(r, u.sender), h.cfg.Patience); u.slot == nil {
+	if u.slot = h.slots.acquire(r.Context(), places.Client(r, u.sender), h.cfg.Patience); u.slot == nil {
 		h.writeFailure(w, r, &answer{next: 1}, errCrowded)
 		return
 	}

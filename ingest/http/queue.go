@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"refrain/ingest"
+	"refrain/internal/places"
 )
 
 var (
@@ -58,10 +59,7 @@ func (q *queue) reserve(sender string) (bool, <-chan struct{}) {
 }
 
 func (q *queue) hasSlot(sender string) bool {
-	if q.unacked[sender] < max(1, q.max/8) {
-		return q.total < q.max
-	}
-	return q.total < q.max-q.max/4
+	return places.Free(q.max, q.total, q.unacked[sender])
 }
 
 // release gives a slot back.

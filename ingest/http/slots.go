@@ -1,10 +1,8 @@
 package http
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -43,12 +41,6 @@ func newUploadSlots(n int, m metrics) *uploadSlots {
 		shared: make(chan struct{}, n-n/4), reserved: make(chan struct{}, n/4), metrics: m, now: time.Now,
 		inUse: map[*uploadSlot]bool{}, asks: map[string]int{},
 	}
-}
-
-// clientOf is whose share of the slots an upload takes: that of its token, or without tokens of its address.
-func clientOf(r *http.Request, sender string) string {
-	host, _, _ := net.SplitHostPort(r.RemoteAddr)
-	return cmp.Or(sender, host)
 }
 
 // uploadSlot is the slot of one upload.

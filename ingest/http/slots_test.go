@@ -5,6 +5,8 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"refrain/internal/places"
 )
 
 // TestOnlyWaitingForTheClientIsSlow: an upload that waited for the service is not the slow one; a client that was waited
@@ -92,7 +94,7 @@ func TestClientOf(t *testing.T) {
 	from := func(address, sender string) string {
 		r := httptest.NewRequest("POST", "/v1/posts", nil)
 		r.RemoteAddr = address
-		return clientOf(r, sender)
+		return places.Client(r, sender)
 	}
 	if a, b := from("192.0.2.1:1", "token:a"), from("192.0.2.2:1", "token:a"); a != b || a == from("192.0.2.1:1", "token:b") {
 		t.Errorf("with tokens: %q, %q", a, b)
