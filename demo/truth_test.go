@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"refrain/demo"
+	"refrain/detector"
 	"refrain/feed"
 	"refrain/internal/oracle"
 	"refrain/text"
@@ -37,7 +38,7 @@ func TestTruthIsFound(t *testing.T) {
 		sentences[sentenceOf{s.Post, s.Index}] = s
 	}
 	found, matched := map[feed.Hash]bool{}, map[string]bool{}
-	for m := range f.Index().Matches(threshold, span) {
+	for m := range f.Index().Matches(text.Jaccard.At(threshold), span) {
 		found[m.ID], matched[m.Later.Post] = true, true
 	}
 	similar, all := map[demo.Operation]int{}, map[demo.Operation]int{}
@@ -56,11 +57,11 @@ func TestTruthIsFound(t *testing.T) {
 				continue
 			}
 			all[truth.Operation]++
-			if !stillCompared || text.Jaccard(a.Tokens, b.Tokens) < 0.8 {
+			if !stillCompared || text.Jaccard.Of(a.Tokens, b.Tokens) < 0.8 {
 				continue
 			}
 			similar[truth.Operation]++
-			event := feed.EventID(oracle.Scheme, b.Source, id, o.Sentence, b.Group, a.Group)
+			event := feed.EventID(detector.Scheme, b.Source, id, o.Sentence, b.Group, a.Group)
 			if !found[event] {
 				t.Errorf("%s: sentence %d of %s has no event with %q", truth.Operation, o.Sentence, id, a.Text)
 			}

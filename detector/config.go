@@ -14,7 +14,8 @@ import (
 // never the default.
 type Config struct {
 	MinTokens  int                   // least words of a sentence that a Detector compares: see text.Compared
-	Threshold  text.Threshold        // least Jaccard: more than 0, at most 1
+	Similarity text.Similarity       // of token sets: Jaccard, Cosine or Dice
+	Threshold  text.Threshold        // the least of a match: more than 0, at most 1
 	Span       time.Duration         // how far back a repeat may lie: 1 ms or more
 	Lateness   time.Duration         // how far behind the newest posts one may come: 0 or more
 	MaxMatches int                   // groups that one look-up reports at most, its own first; 0: no limit
@@ -51,8 +52,8 @@ func (c *Config) validate() error {
 }
 
 func (c *Config) checkNumbers() (errs []error) {
-	if c.Threshold.Num <= 0 || c.Threshold.Num > c.Threshold.Den {
-		errs = append(errs, fmt.Errorf("threshold %d/%d: want more than 0 and at most 1", c.Threshold.Num, c.Threshold.Den))
+	if err := c.Measure().Check(); err != nil {
+		errs = append(errs, err)
 	}
 	if c.Span < time.Millisecond {
 		errs = append(errs, fmt.Errorf("span %v: want at least 1ms", c.Span))
@@ -72,8 +73,11 @@ func (c *Config) checkNumbers() (errs []error) {
 	return errs
 }
 
+// Measure says which sentences are similar enough.
+func (c *Config) Measure() text.Measure { return c.Similarity.At(c.Threshold) }
+
 // coding is what the window needs of a model.
 func (c *Config) coding(m *hashcodes.Model) sigstore.Coding {
-	bounds := hashcodes.NewBounds(c.Threshold, m.Ones())
+	bounds := hashcodes.NewBounds(c.Measure(), m.Ones())
 	return sigstore.Coding{Model: m, Bounds: bounds, Engine: c.Engine(bounds, m)}
 }

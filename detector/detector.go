@@ -5,7 +5,7 @@
 //
 // A look-up of x goes both ways in event time, because posts do not arrive in its order: rows earlier than x say that x
 // repeats their group, rows later than x say that they repeat x's. Candidates come from the window's engine, which loses
-// none; Jaccard on the token sets decides.
+// none; the similarity of the token sets decides, in integers.
 package detector
 
 import (
@@ -19,8 +19,17 @@ import (
 	"refrain/text"
 )
 
-// Scheme is the name of this kind of match: it is part of every event's id.
+// Scheme is the name of this kind of match.
 const Scheme = "near"
+
+// schemeOf is the scheme as it is part of the ids of a similarity's events: two windows that compare the same posts by
+// different similarities have no id in common.
+func schemeOf(s text.Similarity) string {
+	if s == text.Jaccard {
+		return Scheme
+	}
+	return Scheme + "/" + s.String()
+}
 
 // Detector finds the matches of one feed of posts: those that `refrain detect` finds in a file of them, in the same order.
 // It is not safe for concurrent use. Several feeds that are not to be compared are several Detectors.

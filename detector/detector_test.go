@@ -102,7 +102,7 @@ func want(all []feed.Sentence, cfg detector.Config) []feed.Hash {
 	for i := range all {
 		f.AddSentence(&all[i])
 	}
-	return oracle.IDs(f.Brute(cfg.Threshold, cfg.Span))
+	return oracle.IDs(f.Brute(cfg.Measure(), cfg.Span))
 }
 
 func ids(matches []feed.Match) []feed.Hash {
@@ -118,11 +118,12 @@ func drawConfig(t *rapid.T, tb testing.TB) detector.Config {
 	bits := rapid.SampledFrom([]int{32, 64, 128, 256}).Draw(t, "bits")
 	thresholds := []text.Threshold{{Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 4, Den: 5}, {Num: 9, Den: 10}, {Num: 1, Den: 1}}
 	return detector.Config{
-		Threshold: rapid.SampledFrom(thresholds).Draw(t, "threshold"),
-		Span:      time.Duration(rapid.SampledFrom([]int{1, 10, 1000}).Draw(t, "span")) * time.Second,
-		Lateness:  time.Hour,
-		Model:     mustModel(tb, bits, rapid.IntRange(1, 3).Draw(t, "ones")),
-		Engine:    engines[name],
+		Similarity: rapid.SampledFrom([]text.Similarity{text.Jaccard, text.Cosine, text.Dice}).Draw(t, "similarity"),
+		Threshold:  rapid.SampledFrom(thresholds).Draw(t, "threshold"),
+		Span:       time.Duration(rapid.SampledFrom([]int{1, 10, 1000}).Draw(t, "span")) * time.Second,
+		Lateness:   time.Hour,
+		Model:      mustModel(tb, bits, rapid.IntRange(1, 3).Draw(t, "ones")),
+		Engine:     engines[name],
 	}
 }
 

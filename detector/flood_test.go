@@ -125,7 +125,7 @@ func TestSearchStops(t *testing.T) {
 	for _, name := range []string{"scan", "prefix"} {
 		t.Run(name, func(t *testing.T) {
 			model := mustModel(t, 64, 1)
-			bounds := hashcodes.NewBounds(text.Threshold{Num: 4, Den: 5}, 1)
+			bounds := hashcodes.NewBounds(text.Jaccard.At(text.Threshold{Num: 4, Den: 5}), 1)
 			w := sigstore.New(sigstore.Config{Span: time.Hour, Model: model, Bounds: bounds, Engine: engines[name](bounds, model), StopAfter: enough})
 			variant := func(n int) *feed.Sentence {
 				x := sentence(0, fmt.Sprint("v", n), 0, 0, 101, 102, 103, 104, 105, 106, 107, 108, 109, uint64(200+n))

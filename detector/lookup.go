@@ -4,19 +4,30 @@ import (
 	"math"
 
 	"refrain/feed"
+	"refrain/hashcodes"
 	"refrain/sigstore"
+	"refrain/text"
 )
 
 // EachMatch calls found for every pair that x makes with a row of the window: (x, group of the row) where the row is
 // earlier, (row, group of x) where it is later. Whether x itself is in the window makes no difference. A pair may be
 // reported again by the look-up of its other sentence: same id. The match is found's until it returns.
-func (p *Partition) EachMatch(x *feed.Sentence, found func(*feed.Match)) { p.lookup(x, false, found) }
+func (p *Partition) EachMatch(x *feed.Sentence, found func(*feed.Match)) {
+	p.lookup(x, p.bounds, false, found)
+}
+
+// EachMatchFrom is EachMatch for a threshold that is at least the window's.
+func (p *Partition) EachMatchFrom(t text.Threshold, x *feed.Sentence, found func(*feed.Match)) {
+	p.lookup(x, hashcodes.NewBounds(p.cfg.Similarity.At(t), 1), false, found)
+}
 
 // EachNewMatch is EachMatch without the matches that an earlier call has reported. That needs a feed in which every
 // sentence is looked up and inserted in one order, before or after its look-up, and none is looked up without
 // those before it. Two versions of a post that share a sentence share its events too: those may come twice, and
 // so may the events of a redelivery so late that the window knows it no more.
-func (p *Partition) EachNewMatch(x *feed.Sentence, found func(*feed.Match)) { p.lookup(x, true, found) }
+func (p *Partition) EachNewMatch(x *feed.Sentence, found func(*feed.Match)) {
+	p.lookup(x, p.bounds, true, found)
+}
 
 // Lookup appends what EachMatch finds.
 func (p *Partition) Lookup(dst []feed.Match, x *feed.Sentence) []feed.Match {
@@ -33,7 +44,7 @@ func (p *Partition) LookupNew(dst []feed.Match, x *feed.Sentence) []feed.Match {
 // Probe looks x up for its cost alone: what it finds is thrown away, and it counts nowhere.
 func (p *Partition) Probe(x *feed.Sentence) {
 	before := p.counts
-	p.lookup(x, false, func(*feed.Match) {})
+	p.lookup(x, p.bounds, false, func(*feed.Match) {})
 	p.counts = before
 }
 
@@ -43,9 +54,10 @@ func (p *Partition) Expect(xs []*feed.Sentence) { p.searcher.Expect(xs) }
 // Has reports whether x is in the window: then it is a redelivery.
 func (p *Partition) Has(x *feed.Sentence) bool { return p.groups.Has(x) }
 
-func (p *Partition) lookup(x *feed.Sentence, once bool, found func(*feed.Match)) {
+func (p *Partition) lookup(x *feed.Sentence, bounds *hashcodes.Bounds, once bool, found func(*feed.Match)) {
 	p.counts.Lookups++
-	l := lookup{p: p, x: x, once: once, own: p.groups.Get(x), near: p.near[:0], found: found}
+	l := lookup{p: p, x: x, bounds: bounds.For(len(x.Tokens)), once: once, own: p.groups.Get(x), near: p.near[:0],
+		found: found}
 	l.search()
 	if l.truncated {
 		p.counts.Truncated++
@@ -56,13 +68,14 @@ func (p *Partition) lookup(x *feed.Sentence, once bool, found func(*feed.Match))
 
 // lookup is one look-up under way.
 type lookup struct {
-	p     *Partition
-	x     *feed.Sentence
-	q     *sigstore.Query
-	once  bool
-	own   sigstore.Group // x's, if the window has it
-	near  []near         // the other groups that are similar enough
-	found func(*feed.Match)
+	p      *Partition
+	x      *feed.Sentence
+	q      *sigstore.Query
+	bounds *hashcodes.SizeBounds // of what is similar enough to x
+	once   bool
+	own    sigstore.Group // x's, if the window has it
+	near   []near         // the other groups that are similar enough
+	found  func(*feed.Match)
 
 	groups, later int  // reported: groups, and later occurrences
 	truncated     bool // there are more matches than may be reported
@@ -182,9 +195,8 @@ func limit(n int) int {
 func (l *lookup) overlap(g sigstore.Group) (tokens int, near bool) {
 	l.p.counts.Candidates++
 	tokens = l.q.Overlap(g)
-	b := l.p.bounds.For(len(l.x.Tokens))
-	m := g.Size() - b.Min
-	near = m >= 0 && m < len(b.Overlap) && tokens >= int(b.Overlap[m])
+	m := g.Size() - l.bounds.Min
+	near = m >= 0 && m < len(l.bounds.Overlap) && tokens >= int(l.bounds.Overlap[m])
 	if near {
 		l.p.counts.Similar++
 	}
@@ -228,7 +240,7 @@ func (l *lookup) forward(g sigstore.Group, overlap int) bool {
 	}
 	m := l.match(g, overlap)
 	group := l.hash(g)
-	m.ID = feed.EventID(Scheme, x.Source, x.Post, x.Index, x.Group, group)
+	m.ID = feed.EventID(l.p.scheme, x.Source, x.Post, x.Index, x.Group, group)
 	m.Group, m.Identical, m.Earlier = group, identical, earlier
 	m.Later = laterOf(x)
 	m.Coverage, m.Repost, m.TimeAdjusted = float64(x.Coverage), x.Repost, x.TimeAdjusted
@@ -243,7 +255,7 @@ func (l *lookup) backward(g sigstore.Group, y *sigstore.Later, overlap int) {
 	m := l.match(g, overlap)
 	m.Group, m.Identical, m.Earlier, m.Later = x.Group, y.Identical, occurrenceOf(x), y.Occurrence
 	m.Later.Group = l.hash(g)
-	m.ID = feed.EventID(Scheme, y.Source, y.Post, y.Sentence, m.Later.Group, x.Group)
+	m.ID = feed.EventID(l.p.scheme, y.Source, y.Post, y.Sentence, m.Later.Group, x.Group)
 	m.Coverage, m.Repost, m.TimeAdjusted = float64(y.Coverage), y.Repost, y.TimeAdjusted
 	l.hand(m, l.historyOfOwn(g, y))
 }
@@ -267,9 +279,12 @@ func (l *lookup) historyOfOwn(g sigstore.Group, y *sigstore.Later) sigstore.Hist
 
 // match begins a match, in the place of the one before.
 func (l *lookup) match(g sigstore.Group, overlap int) *feed.Match {
-	union := len(l.x.Tokens) + g.Size() - overlap
+	n, k := len(l.x.Tokens), g.Size()
 	m := &l.p.match
-	*m = feed.Match{Scheme: Scheme, Jaccard: float64(overlap) / float64(union), Truncated: l.truncated}
+	*m = feed.Match{Scheme: Scheme, Jaccard: text.Jaccard.Value(overlap, n, k), Truncated: l.truncated}
+	if s := l.p.cfg.Similarity; s != text.Jaccard {
+		m.Measure, m.Similarity = s.String(), s.Value(overlap, n, k)
+	}
 	if g != l.own {
 		m.Hamming = l.p.searcher.Distance(l.q, g)
 	}

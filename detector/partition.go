@@ -18,6 +18,7 @@ type Partition struct {
 	groups   *sigstore.Groups   // the window's
 	searcher *sigstore.Searcher // likewise
 	bounds   *hashcodes.Bounds
+	scheme   string // of the ids
 	counts   Counts
 
 	// Scratch.
@@ -55,7 +56,8 @@ func NewPartition(cfg Config) (*Partition, error) {
 		Model: coding.Model, Bounds: coding.Bounds, Engine: coding.Engine, StopAfter: candidatesPerGroup * cfg.MaxMatches,
 		AuthorKey: cfg.AuthorKey, OnForced: cfg.OnForced,
 	})
-	p := &Partition{cfg: cfg, window: w, groups: w.Groups(), searcher: w.Searcher(), bounds: coding.Bounds}
+	p := &Partition{cfg: cfg, window: w, groups: w.Groups(), searcher: w.Searcher(), bounds: coding.Bounds,
+		scheme: schemeOf(cfg.Similarity)}
 	p.publish()
 	return p, nil
 }

@@ -46,6 +46,10 @@ func (m *Match) appendData(dst []byte) []byte {
 	dst = appendHash(dst, m.Group)
 	dst = append(dst, `","jaccard":`...)
 	dst = strconv.AppendFloat(dst, m.Jaccard, 'g', -1, 64)
+	if m.Measure != "" {
+		dst = appendString(append(dst, `,"measure":`...), m.Measure)
+		dst = strconv.AppendFloat(append(dst, `,"similarity":`...), m.Similarity, 'g', -1, 64)
+	}
 	dst = append(dst, `,"hamming":`...)
 	dst = strconv.AppendInt(dst, int64(m.Hamming), 10)
 	dst = appendBool(dst, `,"identical":`, m.Identical)
@@ -178,6 +182,8 @@ type eventJSON struct {
 		Scheme       string         `json:"scheme"`
 		Group        string         `json:"group"`
 		Jaccard      float64        `json:"jaccard"`
+		Measure      string         `json:"measure"`
+		Similarity   float64        `json:"similarity"`
 		Hamming      int            `json:"hamming"`
 		Identical    bool           `json:"identical"`
 		Later        occurrenceJSON `json:"later"`
@@ -263,7 +269,8 @@ func DecodeEvent(b []byte) (Match, error) {
 		return Match{}, fmt.Errorf("event %s: %w", id, err)
 	}
 	return Match{
-		ID: id, Scheme: d.Scheme, Group: group, Jaccard: d.Jaccard, Hamming: d.Hamming, Identical: d.Identical,
+		ID: id, Scheme: d.Scheme, Group: group, Jaccard: d.Jaccard, Measure: d.Measure,
+		Similarity: d.Similarity, Hamming: d.Hamming, Identical: d.Identical,
 		Later: later, Earlier: d.Earlier.occurrence(), First: First(d.First),
 		Occurrences: d.Occurrences, Authors: d.Authors, AuthorsEstimated: d.Estimated, Coverage: d.Coverage,
 		SameAuthor: d.SameAuthor, Repost: d.Repost, TimeAdjusted: d.TimeAdjusted, Truncated: d.Truncated,

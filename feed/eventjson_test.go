@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -43,6 +44,9 @@ func TestEventGolden(t *testing.T) {
 	m.Later.Link, m.Later.Meta = "https://x.com/b/status/p9", `{"followers":12}`
 	check("with", head+`,"textCut":true`+group+`,"link":"https://x.com/b/status/p9","meta":{"followers":12}},`+earlier+
 		`,"textCut":true},`+tail)
+	m.Measure, m.Similarity = "cosine", 0.875
+	check("by another measure", strings.Replace(head, `"jaccard":0.75,`, `"jaccard":0.75,"measure":"cosine","similarity":0.875,`, 1)+
+		`,"textCut":true`+group+`,"link":"https://x.com/b/status/p9","meta":{"followers":12}},`+earlier+`,"textCut":true},`+tail)
 }
 
 // TestEventRoundTrip: an event holds all of a match.

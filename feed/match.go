@@ -21,14 +21,17 @@ func (o *Occurrence) Name() Name { return Name{o.Source, o.Post, o.Author} }
 
 // Match says that a later sentence repeats, or nearly repeats, a group: the data of one reuse event.
 //
-// ID, Later, Group and Jaccard depend on the feed alone; Earlier is some occurrence that satisfies the match,
+// ID, Later, Group, Jaccard and Similarity depend on the feed alone; Earlier is some occurrence that satisfies the match,
 // the oldest known by preference; First, Occurrences and Authors are what the reporter knew when it reported.
 type Match struct {
 	ID      Hash
 	Scheme  string
 	Group   Hash    // the group that is repeated
 	Jaccard float64 // |T_b ∩ T_g| / |T_b ∪ T_g|
-	Hamming int     // distance of the two signatures, bits
+	// Where another similarity than Jaccard decided: its name, cosine or dice, and its value. Else "" and 0.
+	Measure    string
+	Similarity float64
+	Hamming    int // distance of the two signatures, bits
 	// Identical: the token sequences are equal too, not only the sets.
 	Identical bool
 
@@ -44,6 +47,14 @@ type Match struct {
 	Repost       bool    // the later post begins with a repost mark
 	TimeAdjusted bool    // the later post's own time lay in the future and was replaced
 	Truncated    bool    // max_matches left out further groups, or later occurrences, of this look-up
+}
+
+// Value is the similarity that decided.
+func (m *Match) Value() float64 {
+	if m.Measure != "" {
+		return m.Similarity
+	}
+	return m.Jaccard
 }
 
 // First is the first occurrence of a group that the reporter knew.

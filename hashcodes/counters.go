@@ -12,7 +12,7 @@ import "math/bits"
 //	Σ counter(b) over b in S(x) \ S(y)  <=  ones · |x \ y|
 //	                    |S(y) \ S(x)|  <=  ones · |y \ x|
 //
-// Where J(x, y) >= t the right sides are at most what SizeBounds.Apart says. They add up to Radius, the left ones to
+// Where x and y are similar enough the right sides are at most what SizeBounds.Apart says. They add up to Radius, the left ones to
 // the Hamming distance or more: what passes lies within the radius, and much that lies there does not pass, the more
 // the fuller signatures are.
 type Counters []uint16

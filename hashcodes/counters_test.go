@@ -33,23 +33,24 @@ func TestCount(t *testing.T) {
 	})
 }
 
-// TestCountersLoseNothing draws two similar sets and a model of any shape: at every threshold that they reach, either may
-// ask for the other, and what passes lies within the radius.
+// TestCountersLoseNothing draws two similar sets, a model of any shape and a measure: where they are similar enough, either
+// may ask for the other, and what passes lies within the radius.
 func TestCountersLoseNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		model := drawModel(t)
 		x, y := drawSets(t)
 		common, union := commonAndUnion(x, y)
-		for _, threshold := range []text.Threshold{drawThreshold(t), {Num: common, Den: union}} {
-			similar := threshold.Den*common >= threshold.Num*union
-			b := NewBounds(threshold, model.Ones())
+		for _, measure := range []text.Measure{drawMeasure(t), text.Jaccard.At(text.Threshold{Num: common, Den: union}),
+			text.Dice.At(text.Threshold{Num: 2 * common, Den: len(x) + len(y)})} {
+			similar := measure.Reaches(common, len(x), len(y))
+			b := NewBounds(measure, model.Ones())
 			for _, pair := range [][2][]uint64{{x, y}, {y, x}} {
 				passes, within := compare(model, b, pair[0], pair[1])
 				if similar && !passes {
-					t.Fatalf("J = %d/%d reaches %v, sizes %d and %d: left out", common, union, threshold, len(pair[0]), len(pair[1]))
+					t.Fatalf("%d common reach %v, sizes %d and %d: left out", common, measure, len(pair[0]), len(pair[1]))
 				}
 				if passes && !within {
-					t.Fatalf("%v, sizes %d and %d: outside the radius", threshold, len(pair[0]), len(pair[1]))
+					t.Fatalf("%v, sizes %d and %d: outside the radius", measure, len(pair[0]), len(pair[1]))
 				}
 			}
 		}
@@ -78,7 +79,7 @@ func TestCounters(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := NewBounds(text.Threshold{Num: 3, Den: 5}, 1)
+	b := NewBounds(text.Jaccard.At(text.Threshold{Num: 3, Den: 5}), 1)
 	for _, c := range []struct {
 		x, y           []uint64
 		passes, within bool

@@ -16,7 +16,7 @@ func Example() {
 	}
 	a, n := sign("The quick brown fox jumps over the lazy dog")
 	b, m := sign("The quick brown fox jumps over the lazy dog again")
-	radius := hashcodes.Radius(text.DefaultThreshold, model.Ones(), n, m)
+	radius := hashcodes.Radius(text.Jaccard.At(text.DefaultThreshold), model.Ones(), n, m)
 	fmt.Printf("%d and %d tokens in %d bits: may be similar: %t\n", n, m, model.Bits(), hashcodes.Distance(a, b) <= radius)
 	// Output: 8 and 9 tokens in 64 bits: may be similar: true
 }

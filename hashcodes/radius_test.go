@@ -19,7 +19,7 @@ func TestRadiusAgainstSets(t *testing.T) {
 			for m := 1; m <= largest; m++ {
 				want := largestDifference(percent, n, m)
 				for _, ones := range []int{1, 3} {
-					got := Radius(threshold, ones, n, m)
+					got := Radius(text.Jaccard.At(threshold), ones, n, m)
 					if want < 0 && got != -1 || want >= 0 && got != ones*want {
 						t.Fatalf("θ = %d %%, %d ones, sizes %d and %d: got %d, want %d differing tokens", percent, ones, n, m, got, want)
 					}
@@ -43,7 +43,7 @@ func largestDifference(percent, n, m int) int {
 
 func TestRadiusOfEmptySets(t *testing.T) {
 	for _, c := range [][2]int{{0, 0}, {0, 5}, {5, 0}, {-1, 5}} {
-		if got := Radius(text.Threshold{Num: 1, Den: 2}, 1, c[0], c[1]); got != -1 {
+		if got := Radius(text.Jaccard.At(text.Threshold{Num: 1, Den: 2}), 1, c[0], c[1]); got != -1 {
 			t.Errorf("sizes %v: got %d, want -1", c, got)
 		}
 	}
@@ -55,27 +55,28 @@ func TestRadiusLosesNothing(t *testing.T) {
 		model := drawModel(t)
 		x, y := drawSets(t)
 		common, union := commonAndUnion(x, y)
-		threshold := drawThreshold(t)
+		measure := drawMeasure(t)
 		sx := model.Sign(make(Signature, model.Words()), x)
 		sy := model.Sign(make(Signature, model.Words()), y)
-		radius := Radius(threshold, model.Ones(), len(x), len(y))
-		if threshold.Den*common < threshold.Num*union {
+		radius := Radius(measure, model.Ones(), len(x), len(y))
+		if !measure.Reaches(common, len(x), len(y)) {
 			t.Skip("not similar enough")
 		}
 		if d := Distance(sx, sy); d > radius {
-			t.Fatalf("J = %d/%d >= %v, sizes %d and %d: distance %d, radius %d", common, union, threshold, len(x), len(y), d, radius)
+			t.Fatalf("%d common reach %v, sizes %d and %d: distance %d, radius %d", common, measure, len(x), len(y), d, radius)
 		}
 		// The tightest threshold that this pair still reaches.
-		exact := Radius(text.Threshold{Num: common, Den: union}, model.Ones(), len(x), len(y))
+		exact := Radius(text.Jaccard.At(text.Threshold{Num: common, Den: union}), model.Ones(), len(x), len(y))
 		if d := Distance(sx, sy); d > exact {
 			t.Fatalf("J = %d/%d, sizes %d and %d: distance %d, radius %d", common, union, len(x), len(y), d, exact)
 		}
 	})
 }
 
-func drawThreshold(t *rapid.T) text.Threshold {
+func drawMeasure(t *rapid.T) text.Measure {
 	den := rapid.IntRange(1, 100).Draw(t, "den")
-	return text.Threshold{Num: rapid.IntRange(1, den).Draw(t, "num"), Den: den}
+	similarity := rapid.SampledFrom([]text.Similarity{text.Jaccard, text.Cosine, text.Dice}).Draw(t, "similarity")
+	return similarity.At(text.Threshold{Num: rapid.IntRange(1, den).Draw(t, "num"), Den: den})
 }
 
 // drawSets draws two sets of tokens below 400 that share at least one.

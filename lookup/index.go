@@ -34,6 +34,7 @@ type Index struct {
 	apply  metric.Float64Histogram
 
 	incomplete atomic.Bool
+	newest     atomic.Int64 // nanoseconds since 1970: when the newest event taken in was made, or the index was opened
 }
 
 // NewIndex returns an Index.
@@ -42,6 +43,7 @@ func NewIndex(c IndexConfig) (*Index, error) {
 		return nil, fmt.Errorf("lookup: %w", err)
 	}
 	x := &Index{IndexConfig: c}
+	x.newest.Store(time.Now().UnixNano())
 	meter := otel.Meter("refrain/lookup")
 	var errs [2]error
 	x.events, errs[0] = meter.Int64Counter("refrain_lookup_events",
@@ -105,7 +107,17 @@ func (x *Index) Publish(ctx context.Context, events []Event) error {
 		return fmt.Errorf("apply %d events: %w", len(changes), err)
 	}
 	x.count(ctx, c)
+	x.advance(events)
 	return nil
+}
+
+// advance notes how far the index is. Publish is called by one goroutine at a time.
+func (x *Index) advance(events []Event) {
+	newest := x.newest.Load()
+	for i := range events {
+		newest = max(newest, events[i].FoundAt.UnixNano())
+	}
+	x.newest.Store(newest)
 }
 
 // read makes a change of an event, and says what became of it.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -111,6 +112,56 @@ func TestDeletedPosts(t *testing.T) {
 		if _, err := x.Reuse(t.Context(), "", post, lookup.Page{Limit: 5}); !errors.Is(err, lookup.ErrDeleted) {
 			t.Errorf("deleted post %s: %v", post, err)
 		}
+	}
+}
+
+// TestHiddenBeforeTheirRetraction: events may wait by the hundred thousand before the retraction of a post. Answers do not show
+// it meanwhile.
+func TestHiddenBeforeTheirRetraction(t *testing.T) {
+	gone := map[string]bool{}
+	x := mustIndex(t, memory(), func(n feed.Name, _ time.Time) bool { return gone[n.Post] || gone[n.Author] })
+	if err := x.Publish(t.Context(), reported()); err != nil {
+		t.Fatal(err)
+	}
+	shown := func() (all []string) {
+		t.Helper()
+		p1, err1 := x.Reuse(t.Context(), "", "p1", lookup.Page{Limit: 5})
+		p3, err2 := x.Reuse(t.Context(), "s", "at://p3", lookup.Page{Limit: 5})
+		text, _, err3 := x.Text(t.Context(), group, lookup.Page{Limit: 5})
+		bob, err4 := x.Author(t.Context(), "", "bob", 5)
+		if err := errors.Join(err1, err2, err3, err4); err != nil && !errors.Is(err, lookup.ErrDeleted) {
+			t.Fatal(err)
+		}
+		for _, by := range [][]lookup.RepeatedBy{p1.RepeatedBy, text.RepeatedBy, bob} {
+			for _, r := range by {
+				all = append(all, r.Later.Post)
+			}
+		}
+		for _, of := range p3.RepeatOf {
+			if of.Earlier != nil {
+				all = append(all, of.Earlier.Post)
+			}
+		}
+		if text.First != nil {
+			all = append(all, text.First.Post)
+		}
+		if len(p1.RepeatedBy) != p1.Total || len(text.RepeatedBy) != text.Total {
+			t.Errorf("totals %d of %+v, %d of %+v", p1.Total, p1.RepeatedBy, text.Total, text.RepeatedBy)
+		}
+		return all
+	}
+	if all := shown(); !slices.Contains(all, "p1") || !slices.Contains(all, "p2") {
+		t.Fatalf("before: %v", all)
+	}
+	for _, name := range []string{"p2", "p1"} {
+		gone[name] = true
+		if all := shown(); slices.Contains(all, name) {
+			t.Errorf("%s is deleted, and shown: %v", name, all)
+		}
+	}
+	gone["bob"] = true
+	if all := shown(); len(all) > 0 {
+		t.Errorf("all are deleted, and shown: %v", all)
 	}
 }
 

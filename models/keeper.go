@@ -27,11 +27,11 @@ type Window interface {
 	Searches() Searches
 }
 
-// Config says when models are learned, and how. Default has all but Registry, Windows and Threshold.
+// Config says when models are learned, and how. Default has all but Registry, Windows and Measure.
 type Config struct {
-	Registry  *Registry
-	Windows   []Window // one or more
-	Threshold text.Threshold
+	Registry *Registry
+	Windows  []Window // one or more
+	Measure  text.Measure
 
 	Every        time.Duration // a model is learned this often; 0: never
 	Drift        float64       // and when false candidates have become so many times those just after the last change; 0: never
@@ -55,7 +55,7 @@ func Default() Config {
 func (c *Config) validate() error {
 	return errors.Join(
 		check.Set("registry", c.Registry != nil), check.Set("windows", len(c.Windows) > 0),
-		check.Set("threshold", c.Threshold.Den > 0),
+		check.Set("measure", c.Measure.Threshold.Den > 0),
 		check.AtLeast(0, "every", c.Every), check.AtLeast(0, "drift", c.Drift),
 		check.AtLeast(1, "fewest", c.MinSentences), check.AtLeast(c.MinSentences, "sentences", c.Sentences),
 		check.AtLeast(1, "vocabulary", c.Vocabulary), check.AtLeast(1, "workers", c.Workers),

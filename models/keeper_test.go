@@ -98,7 +98,7 @@ func with(change func(*Config)) Config {
 
 func mustKeeper(tb testing.TB, cfg Config, list []*shelf) *Keeper {
 	tb.Helper()
-	cfg.Threshold, cfg.Logger = text.Threshold{Num: 4, Den: 5}, quiet
+	cfg.Measure, cfg.Logger = text.Jaccard.At(text.Threshold{Num: 4, Den: 5}), quiet
 	if cfg.Registry == nil {
 		cfg.Registry = mustRegistry(tb, tb.TempDir(), "4/5")
 	}

@@ -126,7 +126,7 @@ const seed = 1
 func (k *Keeper) learner() train.Config {
 	base, _ := k.cfg.Registry.Load(0)
 	return train.Config{
-		Learner: "direct", Bits: base.Bits(), Ones: base.Ones(), Threshold: k.cfg.Threshold, Vocabulary: k.cfg.Vocabulary,
+		Learner: "direct", Bits: base.Bits(), Ones: base.Ones(), Measure: k.cfg.Measure, Vocabulary: k.cfg.Vocabulary,
 		Seed: seed, Sources: []string{"the window"}, Workers: k.cfg.Workers,
 		Progress: func(s string) { k.setStatus(learning, "%s", s) },
 	}
@@ -134,7 +134,7 @@ func (k *Keeper) learner() train.Config {
 
 // cost counts what the newest texts of a sample would cost, searched for among all of them.
 func (k *Keeper) cost(ctx context.Context, m *hashcodes.Model, s *train.Sample) train.Cost {
-	return train.Count(ctx, m, k.cfg.Threshold, s.Validation, slices.Concat(s.Learning, s.Validation))
+	return train.Count(ctx, m, k.cfg.Measure, s.Validation, slices.Concat(s.Learning, s.Validation))
 }
 
 // sets yields the token sets of all windows, setsPerTurn from each in turn, so that they come in about the order of time:

@@ -61,8 +61,8 @@ type Entry struct {
 // maxStoredModels is how many models stay besides the one in use.
 const maxStoredModels = 4
 
-// OpenRegistry opens the folder, which is made where it is missing. base is the model of the configuration, for so high
-// a threshold. When one of them is configured anew, base is the model in use again. A list that cannot be read is begun
+// OpenRegistry opens the folder, which is made where it is missing. base is the model of the configuration, for such a
+// threshold. When one of them is configured anew, base is the model in use again. A list that cannot be read is begun
 // anew, and the log says so: which model is used changes no event.
 func OpenRegistry(dir string, base *hashcodes.Model, threshold string, log *slog.Logger) (*Registry, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -87,7 +87,7 @@ func (w *workload) falseIn(rows float64) float64 {
 	if len(table) == 0 {
 		table = w.costs.hashed(w.feed.Bits, w.feed.Ones)
 	}
-	return rows / 1e6 * atThreshold(table, w.feed.Threshold)
+	return rows / 1e6 * atThreshold(table, w.feed.jaccard())
 }
 
 // atThreshold is the value at a threshold between those of a table, by the logarithm; 0 for an empty one.

@@ -25,7 +25,7 @@ type prefixEngine struct{}
 
 func (prefixEngine) name() string { return "prefix" }
 func (prefixEngine) core(w *workload, rows float64) float64 {
-	return lookupMicros(w.costs.Prefix, w.feed.Threshold, rows)
+	return lookupMicros(w.costs.Prefix, w.feed.jaccard(), rows)
 }
 func (prefixEngine) card(*workload, float64, float64) float64 { return 0 }
 func (prefixEngine) index(w *workload) float64 {
@@ -40,8 +40,8 @@ func (scanEngine) name() string { return "scan" }
 // core is what was measured with md5 of 64 bits and one, in proportion to the bits, with the codes' false candidates in
 // place of those.
 func (scanEngine) core(w *workload, rows float64) float64 {
-	measured := lookupMicros(w.costs.Scan, w.feed.Threshold, rows)
-	within := rows / 1e6 * atThreshold(w.costs.hashed(64, 1), w.feed.Threshold) * w.costs.FalseMicros
+	measured := lookupMicros(w.costs.Scan, w.feed.jaccard(), rows)
+	within := rows / 1e6 * atThreshold(w.costs.hashed(64, 1), w.feed.jaccard()) * w.costs.FalseMicros
 	within = min(within, measured/2) // rounding of two fits
 	return (measured-within)*float64(w.feed.Bits)/64 + w.falseIn(rows)*w.costs.FalseMicros
 }
@@ -58,7 +58,7 @@ func (cudaEngine) core(w *workload, rows float64) float64 {
 	return w.costs.GPU.Base + w.falseIn(rows)*w.costs.GPU.False
 }
 func (cudaEngine) card(w *workload, rows, batch float64) float64 {
-	compared := rows * w.costs.bandShare(w.feed.Threshold)
+	compared := rows * w.costs.bandShare(w.feed.jaccard())
 	return compared/w.costs.GPU.Rate[w.feed.Bits] + w.costs.GPU.Launch/batch
 }
 func (cudaEngine) index(w *workload) float64  { return w.costs.ScanBytes + float64(w.feed.Bits)/8 }

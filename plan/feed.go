@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"refrain/hashcodes"
@@ -15,14 +16,15 @@ type Feed struct {
 	PostsPerDay float64 `json:"postsPerDay"` // the mean day's
 	PeakFactor  float64 `json:"peakFactor"`  // the busiest hour against the mean hour, 1 to 24
 
-	Span      time.Duration `json:"span"`      // window.span
-	Lateness  time.Duration `json:"lateness"`  // window.lateness
-	MaxHold   time.Duration `json:"maxHold"`   // window.max_hold
-	Threshold float64       `json:"threshold"` // window.threshold, above 0 and at most 1
-	Bits      int           `json:"bits"`      // of a signature
-	Ones      int           `json:"ones"`      // of a token's code
-	Model     string        `json:"model"`     // window.model: name of the codes, for people
-	Texts     bool          `json:"texts"`     // the window keeps the texts
+	Span      time.Duration `json:"span"`              // window.span
+	Lateness  time.Duration `json:"lateness"`          // window.lateness
+	MaxHold   time.Duration `json:"maxHold"`           // window.max_hold
+	Threshold float64       `json:"threshold"`         // window.threshold, above 0 and at most 1
+	Measure   string        `json:"measure,omitempty"` // window.measure; "": jaccard
+	Bits      int           `json:"bits"`              // of a signature
+	Ones      int           `json:"ones"`              // of a token's code
+	Model     string        `json:"model"`             // window.model: name of the codes, for people
+	Texts     bool          `json:"texts"`             // the window keeps the texts
 
 	SentencesPerPost  float64 `json:"sentencesPerPost"`  // compared: long enough to mean anything
 	TokensPerSentence float64 `json:"tokensPerSentence"` // size of the token set of a sentence that is compared
@@ -54,6 +56,8 @@ func (f Feed) mistakes() (m Mistakes) {
 	m.want(f.Lateness >= 0, "Lateness", f.Lateness, "0 or more")
 	m.want(f.MaxHold >= 0, "MaxHold", f.MaxHold, "0 or more")
 	m.want(f.Threshold > 0 && f.Threshold <= 1, "Threshold", f.Threshold, "more than 0, at most 1")
+	m.want(f.Measure == "" || slices.Contains(text.Similarities, f.Measure), "Measure", f.Measure,
+		strings.Join(text.Similarities, ", "))
 	m.want(slices.Contains([]int{32, 64, 128, 256}, f.Bits), "Bits", f.Bits, "32, 64, 128 or 256")
 	m.want(f.Ones >= 1 && f.Ones <= hashcodes.MaxOnes, "Ones", f.Ones, fmt.Sprintf("1 to %d", hashcodes.MaxOnes))
 	m.want(f.SentencesPerPost > 0 && f.SentencesPerPost <= maxRate, "SentencesPerPost", f.SentencesPerPost,
@@ -116,5 +120,18 @@ func (f Feed) fullest(days float64) float64 {
 // windowRows are the distinct token sets among them.
 func (f Feed) windowRows() float64 { return f.windowSentences() * f.DistinctShare }
 
-// prefix is the number of a sentence's tokens that the prefix index posts: n − θn + 1, without the rounding.
-func (f Feed) prefix() float64 { return f.TokensPerSentence*(1-f.Threshold) + 1 }
+// prefix is the number of a sentence's tokens that the prefix index posts: n − θn + 1, without the rounding, where θ is jaccard.
+func (f Feed) prefix() float64 { return f.TokensPerSentence*(1-f.jaccard()) + 1 }
+
+// jaccard is the threshold at which Jaccard costs as much, since costs were measured with it. Dice reaches θ where Jaccard
+// reaches θ/(2−θ): the same matches. A cosine of θ has the prefixes and the sizes of Jaccard at θ², and fewer candidates
+// within its radii, which are those of θ/(2−θ) between sets of one size: an upper bound.
+func (f Feed) jaccard() float64 {
+	switch f.Measure {
+	case text.Cosine.String():
+		return f.Threshold * f.Threshold
+	case text.Dice.String():
+		return f.Threshold / (2 - f.Threshold)
+	}
+	return f.Threshold
+}

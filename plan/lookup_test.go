@@ -176,7 +176,7 @@ func BenchmarkFalse(b *testing.B) {
 				for b.Loop() {
 					for _, t := range []text.Threshold{{Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 7, Den: 10}, {Num: 4, Den: 5},
 						{Num: 9, Den: 10}} {
-						cost := train.Count(b.Context(), m, t, queries, sets)
+						cost := train.Count(b.Context(), m, text.Jaccard.At(t), queries, sets)
 						b.ReportMetric(cost.PerQuery()*1e6/float64(len(sets)), "false/M@"+t.String())
 					}
 				}

@@ -170,7 +170,7 @@ func BenchmarkBands(b *testing.B) {
 			{Num: 9, Den: 10}} {
 			pairs := 0.0
 			for n := 1; n < len(sizes); n++ {
-				low, high := t.Sizes(n)
+				low, high := text.Jaccard.At(t).Sizes(n)
 				for k := low; k <= min(high, len(sizes)-1); k++ {
 					pairs += sizes[n] * sizes[k]
 				}

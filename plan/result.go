@@ -3,6 +3,8 @@ package plan
 import (
 	"fmt"
 	"slices"
+
+	"refrain/text"
 )
 
 func (g *grid) result(all []Alternative) Result {
@@ -101,8 +103,10 @@ func (w *workload) warnings(r *Result) (warnings []string) {
 		warnings = append(warnings, fmt.Sprintf("look-ups were measured to 1 M rows in a partition; here are %.3g M, "+
 			"taken in proportion, so the time is an upper bound", rows/1e6))
 	}
-	if f := w.feed.Threshold; f < 0.5 {
+	if t := w.feed.jaccard(); t < 0.5 {
 		warnings = append(warnings, "look-ups were not measured at thresholds below 0.5: their times are extrapolated")
+	} else if w.feed.Measure != "" && w.feed.Measure != text.Jaccard.String() {
+		warnings = append(warnings, fmt.Sprintf("look-ups by %s are taken to cost what was measured by Jaccard at %.3g", w.feed.Measure, t))
 	}
 	if r.Engine == "cuda" {
 		warnings = append(warnings, "the GPU's rates are goals derived from its issue rates; nothing of this was measured on one")

@@ -52,6 +52,7 @@ type Log struct {
 
 // Window says what counts as a match and what the window may hold.
 type Window struct {
+	Measure    string        `yaml:"measure"` // jaccard, cosine or dice
 	Threshold  string        `yaml:"threshold"`
 	Span       time.Duration `yaml:"span"`
 	Lateness   time.Duration `yaml:"lateness"`
@@ -161,7 +162,7 @@ func Default() Config {
 		Log:    Log{Level: "info", Format: "auto"},
 		Limits: defaultLimits(),
 		Window: Window{
-			Threshold: window.Threshold.Decimal(), Span: window.Span, Lateness: window.Lateness,
+			Measure: window.Similarity.String(), Threshold: window.Threshold.Decimal(), Span: window.Span, Lateness: window.Lateness,
 			Redelivery: shard.Default().Redelivery, MaxHold: shard.Default().MaxHold, MinTokens: text.DefaultMinTokens,
 			MaxMatches: 1000, Flood: 10, Engine: detector.DefaultEngine, Bits: hashcodes.DefaultBits,
 			Ones: hashcodes.DefaultOnes, Texts: true,

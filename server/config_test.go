@@ -40,6 +40,7 @@ func TestValidateNamesTheKey(t *testing.T) {
 		"http:":              func(c *Config) { c.HTTP = "" },
 		"workers:":           func(c *Config) { c.Workers = 0 },
 		"window.threshold:":  func(c *Config) { c.Window.Threshold = "high" },
+		"window.measure:":    func(c *Config) { c.Window.Measure = "overlap" },
 		"window.span:":       func(c *Config) { c.Window.Span = 0 },
 		"window.max_hold:":   func(c *Config) { c.Window.MaxHold = maxDuration },
 		"topics.partitions:": func(c *Config) { c.Topics.Partitions = 0 },

@@ -152,7 +152,7 @@ type Webhook struct {
 	Secrets []Secret          `yaml:"secrets"` // the first is the newest
 	Headers map[string]Secret `yaml:"headers"`
 
-	Threshold      string   `yaml:"threshold"` // least Jaccard similarity; "": all events
+	Threshold      string   `yaml:"threshold"` // least similarity; "": all events
 	Languages      []string `yaml:"languages"`
 	MinOccurrences int      `yaml:"min_occurrences"`
 	OtherAuthors   bool     `yaml:"other_authors"`

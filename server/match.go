@@ -12,9 +12,9 @@ import (
 
 // Match looks a text up in the windows of this process.
 func (a *httpServer) Match(ctx context.Context, q api.Query) ([]api.Sentence, error) {
-	if q.Threshold != "" && q.Threshold != a.s.cfg.Window.Threshold {
-		return nil, fmt.Errorf("%w: threshold %s: this server's window answers for %s only", api.ErrInput, q.Threshold,
-			a.s.cfg.Window.Threshold)
+	least, err := a.thresholdOf(q)
+	if err != nil {
+		return nil, err
 	}
 	if len(q.Text) > feed.MaxText {
 		return nil, fmt.Errorf("%w: text: %d bytes, the limit is %d", api.ErrInput, len(q.Text), feed.MaxText)
@@ -36,11 +36,28 @@ func (a *httpServer) Match(ctx context.Context, q api.Query) ([]api.Sentence, er
 			out[x.Index].Truncated = true
 			continue
 		}
-		if err := a.s.node.match(ctx, x, &out[x.Index], &remaining); err != nil {
+		if err := a.s.node.match(ctx, x, least, &out[x.Index], &remaining); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
+}
+
+// thresholdOf is what a text is looked up with: what is below the window's the window does not find.
+func (a *httpServer) thresholdOf(q api.Query) (text.Threshold, error) {
+	window := a.s.node.window.Threshold
+	if q.Threshold == "" {
+		return window, nil
+	}
+	t, err := text.ParseThreshold(q.Threshold)
+	if err != nil {
+		return t, fmt.Errorf("%w: %w", api.ErrInput, err)
+	}
+	if t.Compare(window) < 0 {
+		return t, fmt.Errorf("%w: threshold %s: this server finds nothing below %s, its window.threshold", api.ErrInput,
+			q.Threshold, a.s.cfg.Window.Threshold)
+	}
+	return t, nil
 }
 
 // maxMatched bounds the names and texts in one answer, about: a text may have thousands of sentences that match a
@@ -68,7 +85,7 @@ func matchedSize(m *feed.Match) int {
 
 func (a *httpServer) explain(_ context.Context, x, y string) (explain.Explanation, error) {
 	e, err := explain.Texts(x, y, explain.Settings{
-		Threshold: a.s.node.window.Threshold, Model: a.s.node.models.Model(), MinTokens: a.s.cfg.Window.MinTokens,
+		Measure: a.s.node.window.Measure(), Model: a.s.node.models.Model(), MinTokens: a.s.cfg.Window.MinTokens,
 		MaxPairs: explain.MaxPairs,
 	})
 	if err != nil {
@@ -78,9 +95,10 @@ func (a *httpServer) explain(_ context.Context, x, y string) (explain.Explanatio
 }
 
 // match looks a sentence up in the rows of all workers, as far as there is room in the answer.
-func (n *node) match(ctx context.Context, x feed.Sentence, out *api.Sentence, remaining *answerSpace) error {
+func (n *node) match(ctx context.Context, x feed.Sentence, least text.Threshold, out *api.Sentence,
+	remaining *answerSpace) error {
 	for _, w := range n.workers {
-		err := w.EachMatch(ctx, &x, func(m *feed.Match) {
+		err := w.EachMatch(ctx, &x, least, func(m *feed.Match) {
 			if remaining.isUsedUp() {
 				out.Truncated = true
 				return

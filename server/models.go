@@ -11,12 +11,13 @@ import (
 	"refrain/models"
 	"refrain/shard"
 	"refrain/sigstore"
+	"refrain/text"
 )
 
 // openModels opens the models that were learned here, and lets the windows begin with the one in use.
 func (n *node) openModels() (err error) {
 	n.registry, err = models.OpenRegistry(filepath.Join(n.cfg.DataDir, "models"), n.window.Model,
-		n.window.Threshold.String(), n.log)
+		purposeOf(n.window.Measure()), n.log)
 	if err != nil {
 		return err
 	}
@@ -24,10 +25,18 @@ func (n *node) openModels() (err error) {
 	return nil
 }
 
+// purposeOf is what codes are learned for: nothing is said of Jaccard, which was the only similarity once.
+func purposeOf(m text.Measure) string {
+	if m.Similarity == text.Jaccard {
+		return m.Threshold.String()
+	}
+	return m.String()
+}
+
 // openKeeper makes the keeper of the windows' codes.
 func (n *node) openKeeper() (err error) {
 	c, cfg := n.cfg.Models, models.Default()
-	cfg.Registry, cfg.Threshold, cfg.Logger = n.registry, n.window.Threshold, n.log
+	cfg.Registry, cfg.Measure, cfg.Logger = n.registry, n.window.Measure(), n.log
 	cfg.Every, cfg.Drift, cfg.Sentences, cfg.Vocabulary, cfg.Workers = c.Every, c.Drift, c.Sentences, c.Vocabulary, c.Workers
 	for _, w := range n.workers {
 		for _, q := range w.Owned() {

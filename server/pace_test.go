@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -118,15 +119,27 @@ func TestFeedsFollowThePace(t *testing.T) {
 	})
 }
 
+// hold keeps the first worker from the rows of a partition, once it has caught up, until free is called.
+func hold(t *testing.T, s *Server) (free func()) {
+	t.Helper()
+	for begin := time.Now(); !s.node.caughtUp.Load(); runtime.Gosched() {
+		if time.Since(begin) > time.Minute {
+			t.Fatal("an empty topic is not looked up within a minute")
+		}
+	}
+	release, held := make(chan struct{}), make(chan struct{})
+	w := s.node.workers[0]
+	go w.Locked(w.Owned()[0], func() { close(held); <-release })
+	<-held
+	return sync.OnceFunc(func() { close(release) })
+}
+
 // TestAFloodFollowsTheLookUps: one client sends far more than its quota gives on average while the worker stands
 // still: it is told to come back, and the other is accepted all the time.
 func TestAFloodFollowsTheLookUps(t *testing.T) {
 	s, _ := mustLimit(t, func(c *Config) { c.Quotas.Token, c.Quotas.Pace = Quota{Posts: 100}, 200*time.Millisecond })
 	s.quotas.pace.patience = 100 * time.Millisecond
-	release, held := make(chan struct{}), make(chan struct{})
-	go s.node.workers[0].Locked(s.node.workers[0].Owned()[0], func() { close(held); <-release })
-	<-held
-	free := sync.OnceFunc(func() { close(release) })
+	free := hold(t, s)
 	defer free()
 	n := 0
 	send := func(token string, posts int) sent {
@@ -156,10 +169,7 @@ func TestAFloodFollowsTheLookUps(t *testing.T) {
 func TestAFloodWaitsForItsLookUps(t *testing.T) {
 	s, _ := mustLimit(t, func(*Config) {})
 	s.quotas.pace.patience = 100 * time.Millisecond
-	release, held := make(chan struct{}), make(chan struct{})
-	go s.node.workers[0].Locked(s.node.workers[0].Owned()[0], func() { close(held); <-release })
-	<-held
-	free := sync.OnceFunc(func() { close(release) })
+	free := hold(t, s)
 	defer free()
 	flood := plainPosts("flood", 20_000)
 	got := mustSend(t, s, "flood", flood)
@@ -181,10 +191,7 @@ func TestAFloodWaitsForItsLookUps(t *testing.T) {
 func TestLagGrowsWhileATurnLasts(t *testing.T) {
 	lags := mustReadGauge(t, "refrain_shard_lag")
 	s, _ := mustLimit(t, func(*Config) {})
-	release, held := make(chan struct{}), make(chan struct{})
-	go s.node.workers[0].Locked(s.node.workers[0].Owned()[0], func() { close(held); <-release })
-	<-held
-	defer close(release)
+	defer hold(t, s)()
 	if got := mustSend(t, s, "honest", plainPosts("honest", 5)); got.accepted != 5 {
 		t.Fatalf("%+v", got)
 	}

@@ -134,7 +134,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 		}
 		return errors.Join(err, s.closeSources(), s.close())
 	}
-	s.log.Info("serving", "http", "http://"+s.Addr(), "data", s.cfg.DataDir, "threshold", s.cfg.Window.Threshold, "span",
+	s.log.Info("serving", "http", "http://"+s.Addr(), "data", s.cfg.DataDir, "measure", s.cfg.Window.Measure, "threshold", s.cfg.Window.Threshold, "span",
 		s.cfg.Window.Span.String(),
 		"engine", s.cfg.Window.Engine, "model", s.node.models.Model().Name())
 	close(s.ready)

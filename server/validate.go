@@ -94,6 +94,7 @@ func (v *validation) models(m *Models) {
 }
 
 func (v *validation) window(w *Window) {
+	v.oneOf("window.measure", w.Measure, text.Similarities...)
 	_, err := text.ParseThreshold(w.Threshold)
 	v.want(err == nil, "window.threshold", fmt.Sprint(err))
 	v.want(w.Span > 0 && w.Span <= maxDuration, "window.span", "want more than 0 and at most 100 years")

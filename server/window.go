@@ -18,6 +18,9 @@ import (
 // windowConfig makes the detector's configuration of the file's.
 func windowConfig(w Window, log *slog.Logger) (cfg detector.Config, err error) {
 	cfg = detector.Default()
+	if cfg.Similarity, err = text.ParseSimilarity(w.Measure); err != nil {
+		return cfg, fmt.Errorf("configuration: window.measure: %w", err)
+	}
 	if cfg.Threshold, err = text.ParseThreshold(w.Threshold); err != nil {
 		return cfg, fmt.Errorf("configuration: window.threshold: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"refrain/detector"
 	"refrain/feed"
+	"refrain/text"
 	"refrain/topic"
 )
 
@@ -127,6 +128,18 @@ func newShutRoute(tb testing.TB, sentences int) (*route, Config, *weighed) {
 	return r, cfg, events
 }
 
+// waitUntilShut waits until a turn under way has tried more than once to append.
+func (w *weighed) waitUntilShut(tb testing.TB, stepped <-chan error) {
+	tb.Helper()
+	for w.refused.Load() < 3 {
+		select {
+		case err := <-stepped:
+			tb.Fatalf("the turn ends with %v: want it to wait", err)
+		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
 // TestFullOutboxWaits: where the event topic takes nothing, look-ups wait before too much waits with them. Stopped
 // then, the worker commits nothing, and the next one finds all events.
 func TestFullOutboxWaits(t *testing.T) {
@@ -136,13 +149,7 @@ func TestFullOutboxWaits(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	stepped := make(chan error)
 	go func() { stepped <- w.Step(ctx) }()
-	for events.refused.Load() < 3 { // it tries again
-		select {
-		case err := <-stepped:
-			t.Fatalf("the turn ends with %v: want it to wait", err)
-		case <-time.After(time.Millisecond):
-		}
-	}
+	events.waitUntilShut(t, stepped)
 	stop()
 	if err := <-stepped; !errors.Is(err, errGivenUp) {
 		t.Fatalf("the turn ends with %v, want %v", err, errGivenUp)
@@ -165,12 +172,10 @@ func TestMatchDoesNotWaitForTheEventTopic(t *testing.T) {
 	w := r.mustOpen(cfg)
 	stepped := make(chan error)
 	go func() { stepped <- w.Step(context.Background()) }()
-	for events.refused.Load() < 3 { // it tries again
-		time.Sleep(time.Millisecond)
-	}
+	events.waitUntilShut(t, stepped)
 	ctx, giveUp := context.WithCancel(context.Background())
 	matched := make(chan error)
-	go func() { matched <- w.EachMatch(ctx, &feed.Sentence{}, func(*feed.Match) {}) }()
+	go func() { matched <- w.EachMatch(ctx, &feed.Sentence{}, text.DefaultThreshold, func(*feed.Match) {}) }()
 	giveUp()
 	select {
 	case err := <-matched:

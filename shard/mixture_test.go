@@ -178,7 +178,7 @@ func (m *machine) missing() (missing []feed.Hash, want int) {
 			got = append(got, e.ID)
 		}
 	})
-	wanted := oracle.IDs(retained.Index().Matches(text.DefaultThreshold, span))
+	wanted := oracle.IDs(retained.Index().Matches(text.Jaccard.At(text.DefaultThreshold), span))
 	missing, _ = oracle.Diff(oracle.Sorted(got), wanted)
 	return missing, len(wanted)
 }

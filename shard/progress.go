@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"refrain/feed"
+	"refrain/text"
 )
 
 // progress is how far everything has been looked up in all owned rows, with its events durable.
@@ -68,10 +69,11 @@ func (w *Worker) WaitFor(ctx context.Context, ends []int64) error {
 	}
 }
 
-// EachMatch looks a sentence up in the rows of this worker without storing anything. A match is found's until it returns.
-func (w *Worker) EachMatch(ctx context.Context, x *feed.Sentence, found func(*feed.Match)) error {
+// EachMatch looks a sentence up in the rows of this worker, for a threshold that is at least theirs, without storing
+// anything. A match is found's until it returns.
+func (w *Worker) EachMatch(ctx context.Context, x *feed.Sentence, least text.Threshold, found func(*feed.Match)) error {
 	for _, q := range w.owned {
-		if err := q.match(ctx, x, found); err != nil {
+		if err := q.match(ctx, x, least, found); err != nil {
 			return err
 		}
 	}
@@ -79,12 +81,12 @@ func (w *Worker) EachMatch(ctx context.Context, x *feed.Sentence, found func(*fe
 }
 
 // match waits for the rows no longer than ctx: a turn has them until the event topic takes what it found.
-func (q *partition) match(ctx context.Context, x *feed.Sentence, found func(*feed.Match)) error {
+func (q *partition) match(ctx context.Context, x *feed.Sentence, least text.Threshold, found func(*feed.Match)) error {
 	if err := q.lock.LockContext(ctx); err != nil {
 		return err
 	}
 	defer q.lock.Unlock()
-	q.rows.EachMatch(x, found)
+	q.rows.EachMatchFrom(least, x, found)
 	return nil
 }
 

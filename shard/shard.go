@@ -27,6 +27,7 @@ import (
 
 	"refrain/feed"
 	"refrain/sigstore"
+	"refrain/text"
 	"refrain/topic"
 )
 
@@ -36,6 +37,8 @@ type Rows interface {
 	Insert(x *feed.Sentence) bool // false: a redelivery, nothing changed
 	// EachMatch hands on one match after the other, each for the time of the call: a look-up may find very many.
 	EachMatch(x *feed.Sentence, found func(*feed.Match))
+	// EachMatchFrom is EachMatch for a threshold that is at least that of the rows.
+	EachMatchFrom(least text.Threshold, x *feed.Sentence, found func(*feed.Match))
 	// EachNewMatch leaves out what an earlier look-up has reported, where sentences are inserted and looked up in one order.
 	EachNewMatch(x *feed.Sentence, found func(*feed.Match))
 	// Expect says which sentences will be looked up next. Some may be left out.

@@ -75,12 +75,14 @@ func (r *route) config(owned ...int) Config {
 	return cfg
 }
 
+// mustOpen opens a worker whose first turn receives all that is there.
 func (r *route) mustOpen(cfg Config) *Worker {
 	r.tb.Helper()
 	w, err := Open(context.Background(), cfg)
 	if err != nil {
 		r.tb.Fatal(err)
 	}
+	w.bound = maxTurnSentences
 	r.tb.Cleanup(func() { w.Close() })
 	return w
 }
@@ -217,7 +219,7 @@ func TestLocked(t *testing.T) {
 	w.Locked(0, func() {
 		w.Locked(1, func() {})
 		go func() {
-			matched <- w.EachMatch(context.Background(), &feed.Sentence{}, func(*feed.Match) {})
+			matched <- w.EachMatch(context.Background(), &feed.Sentence{}, text.DefaultThreshold, func(*feed.Match) {})
 		}()
 		select {
 		case <-matched:
@@ -408,7 +410,7 @@ func TestMatchStoresNothing(t *testing.T) {
 	asked, _ := s.Sentences(nil, &feed.Post{ID: "?", Text: words, Time: 1_690_000_000_000 + 60_000}, 4)
 	for range 2 {
 		got := 0
-		if err := w.EachMatch(context.Background(), &asked[0], func(*feed.Match) { got++ }); err != nil || got != 1 {
+		if err := w.EachMatch(context.Background(), &asked[0], text.DefaultThreshold, func(*feed.Match) { got++ }); err != nil || got != 1 {
 			t.Errorf("got %d matches, error %v, want 1", got, err)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 	"refrain/text"
 )
 
-var theta = text.Threshold{Num: 3, Den: 5}
+var theta = text.Jaccard.At(text.Threshold{Num: 3, Den: 5})
 
 func mustModel(tb testing.TB) *hashcodes.Model {
 	tb.Helper()

@@ -24,14 +24,18 @@ func ExampleSplitter_Split() {
 	// "See https://example.org #bargain": see #bargain
 }
 
-// ExampleJaccard compares two texts by their sets of tokens, whatever their order, case and punctuation.
-func ExampleJaccard() {
+// ExampleMeasure compares two texts by their sets of tokens, whatever their order, case and punctuation.
+func ExampleMeasure() {
 	var s text.Splitter
 	a := text.Set(s.AppendIDs(nil, "The quick brown fox jumps over the lazy dog."))
 	b := text.Set(s.AppendIDs(nil, "Again: over THE lazy dog, the quick brown fox jumps!"))
-	fmt.Printf("%.3f\n", text.Jaccard(a, b))
-	fmt.Println(text.DefaultThreshold.Reaches(text.Intersection(a, b), len(a), len(b)))
+	common := text.Intersection(a, b)
+	for _, kind := range []text.Similarity{text.Jaccard, text.Cosine, text.Dice} {
+		enough := kind.At(text.Threshold{Num: 9, Den: 10}).Reaches(common, len(a), len(b))
+		fmt.Printf("%-7s  %.3f  %t\n", kind, kind.Of(a, b), enough)
+	}
 	// Output:
-	// 0.889
-	// true
+	// jaccard  0.889  false
+	// cosine   0.943  true
+	// dice     0.941  true
 }

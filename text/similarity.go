@@ -1,16 +1,17 @@
 package text
 
 import (
+	"cmp"
 	"fmt"
 	"math/big"
 	"strings"
 )
 
-// maxDenominator bounds Threshold.Den, so that Overlap and Sizes cannot overflow on sets of any real size.
+// maxDenominator bounds Threshold.Den, so that Measure cannot overflow on sets of any real size.
 const maxDenominator = 1_000_000
 
-// Threshold is a similarity as a rational in (0, 1], in lowest terms when ParseThreshold made it. All its
-// arithmetic is on integers: 0.8 is 4/5 and nothing near it.
+// Threshold is a similarity as a rational in (0, 1], in lowest terms when ParseThreshold made it: 0.8 is 4/5 and nothing
+// near it. A Measure says of what.
 type Threshold struct{ Num, Den int }
 
 // ParseThreshold reads "0.8", "4/5" or "1".
@@ -61,20 +62,8 @@ func (t Threshold) Decimal() string { return fmt.Sprintf("%.4g", t.Float()) }
 // Float is t rounded to a float64, for display.
 func (t Threshold) Float() float64 { return float64(t.Num) / float64(t.Den) }
 
-// Overlap is the least |x∩y| at which sets of n and m tokens have a Jaccard of at least t:
-// ceil(t/(1+t) · (n+m)), equation (1) of Xiao et al., WWW 2008.
-func (t Threshold) Overlap(n, m int) int { return ceilDiv(t.Num*(n+m), t.Num+t.Den) }
-
-// Sizes are the least and the greatest size of a set that can reach t with a set of n tokens: ceil(t·n) and
-// floor(n/t).
-func (t Threshold) Sizes(n int) (min, max int) { return ceilDiv(t.Num*n, t.Den), t.Den * n / t.Num }
-
-// Reaches says whether sets of n and m tokens with an intersection of the given size have a Jaccard of at
-// least t. Two empty sets do not.
-func (t Threshold) Reaches(intersection, n, m int) bool {
-	union := n + m - intersection
-	return union > 0 && intersection*t.Den >= t.Num*union
-}
+// Compare is -1, 0 or 1 as t is less than u, equal or more: as numbers, 8/10 is 4/5.
+func (t Threshold) Compare(u Threshold) int { return cmp.Compare(t.Num*u.Den, u.Num*t.Den) }
 
 func ceilDiv(a, b int) int { return (a + b - 1) / b }
 
@@ -96,15 +85,6 @@ func Intersection(a, b []uint64) int {
 func oneIf(b bool) int {
 	if b {
 		return 1
-	}
-	return 0
-}
-
-// Jaccard is |a ∩ b| / |a ∪ b| of two sets, each ascending and without repeats; 0 when both are empty.
-func Jaccard(a, b []uint64) float64 {
-	both := Intersection(a, b)
-	if union := len(a) + len(b) - both; union > 0 {
-		return float64(both) / float64(union)
 	}
 	return 0
 }

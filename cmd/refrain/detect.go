@@ -51,7 +51,7 @@ func (m *Main) detect() *cobra.Command {
 				return usage("%w", err)
 			}
 			d := detecting{
-				main: m, src: src, windows: windows, minTokens: window.minTokens, out: out, threshold: cfg.Threshold, span: cfg.Span,
+				main: m, src: src, windows: windows, minTokens: window.minTokens, out: out, measure: cfg.Measure(), span: cfg.Span,
 			}
 			return d.run(cmd.Context())
 		},

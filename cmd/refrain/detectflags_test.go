@@ -37,10 +37,14 @@ func TestDetectFlags(t *testing.T) {
 	posts := e2e.Lines(t, "stream/ira_2012-02_2016-08.jsonl.zst", 3000)
 	byDefault, _ := detectIDs(t, posts)
 	for flag, change := range map[string]func(*e2e.Settings){
-		"":                func(*e2e.Settings) {},
-		"--threshold 0.5": func(s *e2e.Settings) { s.Window.Threshold = text.Threshold{Num: 1, Den: 2} },
-		"--span 2h":       func(s *e2e.Settings) { s.Window.Span = 2 * time.Hour },
-		"--min-tokens 1":  func(s *e2e.Settings) { s.MinTokens = 1 },
+		"":                 func(*e2e.Settings) {},
+		"--threshold 0.5":  func(s *e2e.Settings) { s.Window.Threshold = text.Threshold{Num: 1, Den: 2} },
+		"--measure cosine": func(s *e2e.Settings) { s.Window.Similarity = text.Cosine },
+		"--measure dice --threshold 0.5": func(s *e2e.Settings) {
+			s.Window.Similarity, s.Window.Threshold = text.Dice, text.Threshold{Num: 1, Den: 2}
+		},
+		"--span 2h":      func(s *e2e.Settings) { s.Window.Span = 2 * time.Hour },
+		"--min-tokens 1": func(s *e2e.Settings) { s.MinTokens = 1 },
 		"--threshold 0.5 --engine prefix --max-matches 1": func(s *e2e.Settings) { // which are left out differs by engine
 			s.Window.Engine = detector.Prefix
 			s.Window.Threshold, s.Window.MaxMatches, s.Window.Flood = text.Threshold{Num: 1, Den: 2}, 1, 1

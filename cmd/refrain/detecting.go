@@ -20,7 +20,7 @@ type detecting struct {
 	src       *file.Source
 	windows   *detector.Partitions
 	minTokens int
-	threshold text.Threshold
+	measure   text.Measure
 	span      time.Duration
 	out       outputFlags
 	status    *terminal.Status // on stderr

@@ -13,13 +13,13 @@ import (
 
 func (m *Main) explain() *cobra.Command {
 	var model modelFlags
-	var threshold string
+	var measure, threshold string
 	var minTokens int
 	cmd := &cobra.Command{
 		Use:   `explain "A" "B"`,
 		Short: "Say why two texts match, or do not",
 		Long: "Show the sentences of two texts with their tokens and signatures, and for each pair of sentences the\n" +
-			"overlap, the Jaccard similarity, the Hamming distance and the radius that loses nothing.",
+			"overlap, the similarity, the Hamming distance and the radius that loses nothing.",
 		Example: `  refrain explain "The vote is today at nine" "the vote is today, at ten"` + "\n" +
 			`  refrain explain --threshold 0.5 "A b c d" "A b c e"`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -29,21 +29,22 @@ func (m *Main) explain() *cobra.Command {
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			t, err := text.ParseThreshold(threshold)
+			similar, err := parseMeasure(measure, threshold)
 			if err != nil {
-				return usage("--threshold: %w", err)
+				return err
 			}
 			codes, err := model.model()
 			if err != nil {
 				return err
 			}
-			e, err := explain.Texts(args[0], args[1], explain.Settings{Threshold: t, Model: codes, MinTokens: minTokens})
+			e, err := explain.Texts(args[0], args[1], explain.Settings{Measure: similar, Model: codes, MinTokens: minTokens})
 			if err != nil {
 				return err
 			}
 			return printExplanation(m.Stdout, e)
 		},
 	}
+	addMeasure(cmd.Flags(), &measure)
 	addThreshold(cmd.Flags(), &threshold)
 	addMinTokens(cmd.Flags(), &minTokens)
 	model.add(cmd.Flags())
@@ -52,16 +53,24 @@ func (m *Main) explain() *cobra.Command {
 
 func printExplanation(w io.Writer, e explain.Explanation) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "threshold %s, model %s\n", e.Threshold, e.Model)
+	fmt.Fprintf(&b, "%sthreshold %s, model %s\n", unlessJaccard(e.Measure, "measure %s, ", e.Measure), e.Threshold, e.Model)
 	printSentences(&b, "A", e.A)
 	printSentences(&b, "B", e.B)
 	for _, p := range e.Pairs {
 		fmt.Fprintf(&b, "\nA%d and B%d: %s\n", p.A, p.B, p.Why)
-		fmt.Fprintf(&b, "  common %d, union %d, Jaccard %.4f, Hamming %d, radius %d\n", p.Common, p.Union, p.Jaccard,
-			p.Hamming, p.Radius)
+		fmt.Fprintf(&b, "  common %d, union %d, Jaccard %.4f, %sHamming %d, radius %d\n", p.Common, p.Union, p.Jaccard,
+			unlessJaccard(e.Measure, "%s %.4f, ", e.Measure, p.Similarity), p.Hamming, p.Radius)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// unlessJaccard says what only another measure needs.
+func unlessJaccard(measure, format string, args ...any) string {
+	if measure == text.Jaccard.String() {
+		return ""
+	}
+	return fmt.Sprintf(format, args...)
 }
 
 func printSentences(b *strings.Builder, name string, sentences []explain.Sentence) {

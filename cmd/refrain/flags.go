@@ -127,14 +127,34 @@ func addMinTokens(to *pflag.FlagSet, value *int) {
 }
 
 func addThreshold(to *pflag.FlagSet, value *string) {
-	to.StringVar(value, "threshold", text.DefaultThreshold.Decimal(), "least Jaccard similarity, as a decimal or a fraction")
+	to.StringVar(value, "threshold", text.DefaultThreshold.Decimal(), "least similarity, as a decimal or a fraction")
+}
+
+func addMeasure(to *pflag.FlagSet, value *string) {
+	to.StringVar(value, "measure", text.Jaccard.String(),
+		"similarity of two sentences by their distinct words: "+strings.Join(text.Similarities, ", "))
+}
+
+// parseMeasure reads both flags.
+func parseMeasure(measure, threshold string) (m text.Measure, err error) {
+	if !slices.Contains(text.Similarities, measure) {
+		return m, usage("--measure %q: want %s", measure, strings.Join(text.Similarities, ", "))
+	}
+	if m.Similarity, err = text.ParseSimilarity(measure); err != nil {
+		return m, usage("--measure: %w", err)
+	}
+	if m.Threshold, err = text.ParseThreshold(threshold); err != nil {
+		return m, usage("--threshold: %w", err)
+	}
+	return m, nil
 }
 
 // repeatFlags say what counts as a repeat.
-type repeatFlags struct{ threshold, span, lateness string }
+type repeatFlags struct{ measure, threshold, span, lateness string }
 
 func (f *repeatFlags) add(to *pflag.FlagSet) {
 	window := detector.Default()
+	addMeasure(to, &f.measure)
 	addThreshold(to, &f.threshold)
 	to.StringVar(&f.span, "span", units.FormatDuration(window.Span), "how far back a repeat may lie: 90m, 24h, 7d")
 	to.StringVar(&f.lateness, "lateness", units.FormatDuration(window.Lateness),
@@ -144,9 +164,11 @@ func (f *repeatFlags) add(to *pflag.FlagSet) {
 // window is the default one with what the flags say.
 func (f *repeatFlags) window() (cfg detector.Config, err error) {
 	cfg = detector.Default()
-	if cfg.Threshold, err = text.ParseThreshold(f.threshold); err != nil {
-		return cfg, usage("--threshold: %w", err)
+	measure, err := parseMeasure(f.measure, f.threshold)
+	if err != nil {
+		return cfg, err
 	}
+	cfg.Similarity, cfg.Threshold = measure.Similarity, measure.Threshold
 	if cfg.Span, err = units.ParseDuration(f.span); err != nil {
 		return cfg, usage("--span: %w", err)
 	}

@@ -13,12 +13,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"refrain/feed"
 	"refrain/internal/terminal"
 	"refrain/server"
 )
 
 func (m *Main) match() *cobra.Command {
-	var address, token string
+	var address, token, threshold string
 	var raw bool
 	cmd := &cobra.Command{
 		Use:   "match TEXT",
@@ -42,7 +43,11 @@ func (m *Main) match() *cobra.Command {
 				}
 				text = string(in)
 			}
-			body, err := requestMatch(cmd.Context(), address, cmp.Or(token, os.Getenv("REFRAIN_TOKEN")), text)
+			question := map[string]string{"text": text}
+			if threshold != "" {
+				question["threshold"] = threshold
+			}
+			body, err := requestMatch(cmd.Context(), address, cmp.Or(token, os.Getenv("REFRAIN_TOKEN")), question)
 			if err != nil {
 				return err
 			}
@@ -55,6 +60,7 @@ func (m *Main) match() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&address, "server", "http://"+server.Default().HTTP, "address of the server")
 	cmd.Flags().StringVar(&token, "token", "", "bearer token, if the server wants one (default $REFRAIN_TOKEN)")
+	cmd.Flags().StringVar(&threshold, "threshold", "", "least similarity, at or above the server's (default the server's)")
 	cmd.Flags().BoolVar(&raw, "json", false, "print the server's answer as it is")
 	return cmd
 }
@@ -62,8 +68,8 @@ func (m *Main) match() *cobra.Command {
 // maxMatchText is what the server takes of one text.
 const maxMatchText = 1 << 20
 
-func requestMatch(ctx context.Context, address, token, text string) ([]byte, error) {
-	question, err := json.Marshal(map[string]string{"text": text})
+func requestMatch(ctx context.Context, address, token string, question map[string]string) ([]byte, error) {
+	asked, err := json.Marshal(question)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +77,7 @@ func requestMatch(ctx context.Context, address, token, text string) ([]byte, err
 		return nil, usage("--server %q: want http:// or https:// and a host, as in http://127.0.0.1:8080", address)
 	}
 	url := strings.TrimSuffix(address, "/") + "/v1/match"
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(question))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(asked))
 	if err != nil {
 		return nil, usage("--server: %w", err)
 	}
@@ -124,6 +130,8 @@ type answered struct {
 		Cut      bool   `json:"truncated"`
 		Matches  []struct {
 			Jaccard     float64 `json:"jaccard"`
+			Measure     string  `json:"measure"`
+			Similarity  float64 `json:"similarity"`
 			Occurrences int     `json:"occurrences"`
 			Truncated   bool    `json:"truncated"`
 			Earlier     struct {
@@ -160,8 +168,9 @@ func (m *Main) printMatches(body []byte) error {
 			fmt.Fprintf(&b, "  repeats more texts than the server reports (max_matches); %d of them:\n", len(s.Matches))
 		}
 		for _, r := range s.Matches {
-			fmt.Fprintf(&b, "  J %.3f  %s %s  %q\n    first in %s at %s, seen %d %s before\n", r.Jaccard, r.Earlier.Time,
-				terminal.Clean(r.Earlier.Post), terminal.Clean(r.Earlier.Text), terminal.Clean(r.First.Post), r.First.Time,
+			match := feed.Match{Jaccard: r.Jaccard, Measure: r.Measure, Similarity: r.Similarity}
+			fmt.Fprintf(&b, "  %s %.3f  %s %s  %q\n    first in %s at %s, seen %d %s before\n",
+				cmp.Or(r.Measure, "J"), match.Value(), r.Earlier.Time, terminal.Clean(r.Earlier.Post), terminal.Clean(r.Earlier.Text), terminal.Clean(r.First.Post), r.First.Time,
 				r.Occurrences-1, terminal.Noun(r.Occurrences-1, "time"))
 		}
 	}

@@ -37,7 +37,7 @@ type output interface {
 func (d *detecting) newOutput() output {
 	var o output = &jsonOutput{lines: publish.NewLines(d.main.Stdout)}
 	if d.out.top > 0 {
-		o = &topOutput{w: d.main.Stdout, n: d.out.top, threshold: d.threshold, texts: map[feed.Hash]*reused{}}
+		o = &topOutput{w: d.main.Stdout, n: d.out.top, measure: d.measure, texts: map[feed.Hash]*reused{}}
 	} else if isTerminal(d.main.Stdout) && !d.out.json {
 		o = shown{terminal.NewPrinter(d.main.Stdout, terminal.Detect(d.main.Stdout), d.status)}
 	}
@@ -87,10 +87,10 @@ func (o otherAuthors) write(matches []feed.Match) error {
 
 // topOutput counts the events of each group. It holds one entry for every text that is repeated.
 type topOutput struct {
-	w         io.Writer
-	n         int
-	threshold text.Threshold
-	texts     map[feed.Hash]*reused
+	w       io.Writer
+	n       int
+	measure text.Measure
+	texts   map[feed.Hash]*reused
 }
 
 type reused struct {
@@ -160,6 +160,6 @@ func (o *topOutput) best() []*reused {
 
 func (o *topOutput) near(sets [][]uint64, set []uint64) bool {
 	return slices.ContainsFunc(sets, func(s []uint64) bool {
-		return len(s) > 0 && len(set) > 0 && o.threshold.Reaches(text.Intersection(s, set), len(s), len(set))
+		return len(s) > 0 && len(set) > 0 && o.measure.Reaches(text.Intersection(s, set), len(s), len(set))
 	})
 }

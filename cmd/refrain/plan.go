@@ -107,6 +107,7 @@ func (f *planFlags) parse(flags *pflag.FlagSet) error {
 	if f.feed.MaxHold, err = units.ParseDuration(f.maxHold); err != nil {
 		return usage("--max-hold: %w", err)
 	}
+	f.feed.Measure = window.Similarity.String()
 	f.feed.Threshold, f.feed.Span, f.feed.Lateness = window.Threshold.Float(), window.Span, window.Lateness
 	const kB, MB = 1000, 1_000_000
 	for _, b := range []struct {
@@ -155,8 +156,8 @@ func (f *planFlags) agree(flags *pflag.FlagSet) error {
 // planFlagOf is the flag of each quantity that a plan starts from.
 var planFlagOf = map[string]string{
 	"PostsPerDay": "posts-per-day", "PeakFactor": "peak", "Span": "span", "Lateness": "lateness", "MaxHold": "max-hold",
-	"Threshold": "threshold",
-	"Bits":      "bits", "Ones": "ones", "Model": "model", "SentencesPerPost": "sentences", "TokensPerSentence": "tokens",
+	"Measure": "measure", "Threshold": "threshold",
+	"Bits": "bits", "Ones": "ones", "Model": "model", "SentencesPerPost": "sentences", "TokensPerSentence": "tokens",
 	"DistinctShare": "distinct",
 	"TextBytes":     "text-bytes", "PostBytes": "post-bytes", "EventsPerSentence": "events",
 	"Cores": "cores", "Memory": "memory", "Network": "network", "GPUs": "gpus", "GPUMemory": "gpu-memory",
@@ -216,7 +217,7 @@ func (f *planFlags) print(w io.Writer, flags *pflag.FlagSet, r *plan.Result) err
 func (f *planFlags) printInput(b *strings.Builder, flags *pflag.FlagSet) {
 	groups := []struct{ title, names string }{
 		{"Feed", "posts-per-day peak sentences tokens distinct text-bytes post-bytes events"},
-		{"Window", "span lateness max-hold threshold model bits ones texts"},
+		{"Window", "span lateness max-hold measure threshold model bits ones texts"},
 		{"Machine", "cores memory network gpus gpu-memory"},
 	}
 	for _, g := range groups {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +14,7 @@ import (
 	"refrain/internal/telemetry"
 	"refrain/internal/units"
 	"refrain/server"
+	"refrain/text"
 )
 
 func (m *Main) serve() *cobra.Command {
@@ -61,7 +63,8 @@ func (f *serveFlags) add(to *pflag.FlagSet) {
 	w := &f.Window
 	to.StringVar(&f.DataDir, "data", f.DataDir, "data directory")
 	to.StringVar(&f.HTTP, "http", f.HTTP, "address of the HTTP API")
-	to.StringVar(&w.Threshold, "threshold", w.Threshold, "least Jaccard similarity")
+	to.StringVar(&w.Measure, "measure", w.Measure, "similarity: "+strings.Join(text.Similarities, ", "))
+	to.StringVar(&w.Threshold, "threshold", w.Threshold, "least similarity")
 	to.StringVar(&f.span, "span", units.FormatDuration(w.Span), "how far back a repeat may lie")
 	to.IntVar(&w.MinTokens, "min-tokens", w.MinTokens, "least number of words of a sentence that is compared")
 	to.IntVar(&f.Topics.Partitions, "partitions", f.Topics.Partitions, "partitions of the sentence topic, fixed once it exists")
@@ -73,6 +76,7 @@ func (f *serveFlags) add(to *pflag.FlagSet) {
 func (f *serveFlags) override(flags *pflag.FlagSet, cfg *server.Config) (err error) {
 	override(flags, "data", &cfg.DataDir, f.DataDir)
 	override(flags, "http", &cfg.HTTP, f.HTTP)
+	override(flags, "measure", &cfg.Window.Measure, f.Window.Measure)
 	override(flags, "threshold", &cfg.Window.Threshold, f.Window.Threshold)
 	override(flags, "min-tokens", &cfg.Window.MinTokens, f.Window.MinTokens)
 	override(flags, "partitions", &cfg.Topics.Partitions, f.Topics.Partitions)

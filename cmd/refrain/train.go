@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,7 +23,7 @@ import (
 
 func (m *Main) train() *cobra.Command {
 	t := training{main: m, config: train.Default()}
-	var threshold string
+	var measure, threshold string
 	cmd := &cobra.Command{
 		Use:   "train [FILE...|-] --out MODEL",
 		Short: "Learn a model of codes from posts",
@@ -35,8 +36,8 @@ func (m *Main) train() *cobra.Command {
 			"  refrain train --bits 32 --threshold 0.6 --vocab 3000 2015.jsonl.zst 2016.jsonl.zst --out posts.model\n" +
 			"  refrain detect --model posts.model --threshold 0.6 2017.jsonl.zst",
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if t.config.Threshold, err = text.ParseThreshold(threshold); err != nil {
-				return usage("--threshold: %w", err)
+			if t.config.Measure, err = parseMeasure(measure, threshold); err != nil {
+				return err
 			}
 			if err := t.check(); err != nil {
 				return err
@@ -51,8 +52,9 @@ func (m *Main) train() *cobra.Command {
 	f.StringVar(&c.Learner, "learner", c.Learner, strings.Join(train.Learners, ", "))
 	f.IntVar(&c.Bits, "bits", c.Bits, "bits of a signature: 32, 64, 128 or 256")
 	f.IntVar(&c.Ones, "ones", c.Ones, "bits that a token sets, at most; the model may do with fewer")
-	f.StringVar(&threshold, "threshold", c.Threshold.Decimal(),
-		"Jaccard similarity that searches will ask for, as a decimal or a fraction")
+	addMeasure(f, &measure)
+	f.StringVar(&threshold, "threshold", c.Measure.Threshold.Decimal(),
+		"similarity that searches will ask for, as a decimal or a fraction")
 	f.IntVar(&c.Vocabulary, "vocab", c.Vocabulary, "words that get codes of their own, at most: the most frequent")
 	f.IntVar(&t.sentences, "sentences", train.DefaultSentences,
 		"distinct sentences to learn from, at most: drawn evenly from all")
@@ -236,8 +238,8 @@ func (t *training) summariseGain(hashed string, r *train.Report) {
 		fmt.Fprintln(w, "too few sentences to measure the codes")
 		return
 	}
-	fmt.Fprintf(w, "false candidates a query at Jaccard %s: %s, with %s %s (%d queries in %d sentences, %d matches)\n",
-		r.Threshold, units.Three(r.After.PerQuery()), hashed, units.Three(r.Before.PerQuery()), r.After.Queries,
+	fmt.Fprintf(w, "false candidates a query at %s %s: %s, with %s %s (%d queries in %d sentences, %d matches)\n",
+		cmp.Or(r.Measure, "Jaccard"), r.Threshold, units.Three(r.After.PerQuery()), hashed, units.Three(r.Before.PerQuery()), r.After.Queries,
 		r.Learning+r.Validation, r.After.True)
 	if t.config.Learner != "md5" && !r.After.Beats(r.Before) {
 		fmt.Fprintf(w, "warning: %d false candidates in %d queries, with %s %d: no gain of 5 %% that is more than "+

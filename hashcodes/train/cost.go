@@ -26,21 +26,21 @@ func (c Cost) Beats(o Cost) bool {
 	return gain >= 0.05*float64(o.False) && gain > 2*math.Sqrt(float64(o.False+c.False))
 }
 
-// Count searches the sets for each of the queries under a model, within the radius that loses no pair of the
-// threshold. A set equal to the query counts as neither true nor false. When the context ends the cost is not whole.
-func Count(ctx context.Context, m *hashcodes.Model, t text.Threshold, queries, sets [][]uint64) Cost {
+// Count searches the sets for each of the queries under a model, within the radius that loses no pair that the
+// measure takes for similar enough. A set equal to the query counts as neither true nor false. When the context ends the cost is not whole.
+func Count(ctx context.Context, m *hashcodes.Model, similar text.Measure, queries, sets [][]uint64) Cost {
 	tab := newTable(sets, m.Words())
 	tab.sign(m)
-	return tab.count(ctx, m, t, queries, 1)
+	return tab.count(ctx, m, similar, queries, 1)
 }
 
 // count searches the table, which the model has signed, until the context ends.
-func (t *table) count(ctx context.Context, m *hashcodes.Model, threshold text.Threshold, queries [][]uint64,
+func (t *table) count(ctx context.Context, m *hashcodes.Model, similar text.Measure, queries [][]uint64,
 	workers int) Cost {
 	const chunk = 50
 	costs := make([]Cost, (len(queries)+chunk-1)/chunk)
 	parallelUntil(ctx, workers, len(costs), func(i int) {
-		costs[i] = t.countSome(m, threshold, queries[i*chunk:min((i+1)*chunk, len(queries))])
+		costs[i] = t.countSome(m, similar, queries[i*chunk:min((i+1)*chunk, len(queries))])
 	})
 	sum := Cost{Queries: len(queries)}
 	for _, c := range costs {
@@ -50,8 +50,8 @@ func (t *table) count(ctx context.Context, m *hashcodes.Model, threshold text.Th
 	return sum
 }
 
-func (t *table) countSome(m *hashcodes.Model, threshold text.Threshold, queries [][]uint64) (c Cost) {
-	bounds := hashcodes.NewBounds(threshold, m.Ones())
+func (t *table) countSome(m *hashcodes.Model, similar text.Measure, queries [][]uint64) (c Cost) {
+	bounds := hashcodes.NewBounds(similar, m.Ones())
 	sig := make(hashcodes.Signature, m.Words())
 	var parts []hamming.Part
 	for _, q := range queries {
@@ -59,18 +59,18 @@ func (t *table) countSome(m *hashcodes.Model, threshold text.Threshold, queries 
 		hamming.ScanParts(t.planes, parts)
 		for i := range parts {
 			for _, row := range parts[i].Hits {
-				c.add(threshold, q, t.sets[row])
+				c.add(similar, q, t.sets[row])
 			}
 		}
 	}
 	return c
 }
 
-func (c *Cost) add(t text.Threshold, a, b []uint64) {
+func (c *Cost) add(m text.Measure, a, b []uint64) {
 	common := text.Intersection(a, b)
 	switch {
 	case common == len(a) && common == len(b):
-	case t.Reaches(common, len(a), len(b)):
+	case m.Reaches(common, len(a), len(b)):
 		c.True++
 	default:
 		c.False++

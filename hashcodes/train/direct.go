@@ -66,7 +66,7 @@ func (l *learning) direct(ones int) (*hashcodes.Model, Cost, error) {
 
 // round moves every token once and returns the model of the codes.
 func (d *direct) round(seed uint64, temperature float64) (*hashcodes.Model, error) {
-	miner := miner{state: d.state, t: d.Threshold, ones: d.ones, workers: d.Workers}
+	miner := miner{state: d.state, similar: d.Measure, ones: d.ones, workers: d.Workers}
 	d.moves.pairs = miner.mine(d.ctx, seed, temperature)
 	d.moves.loss = newLoss(d.moves.pairs, temperature)
 	for k := range d.ones {

@@ -44,7 +44,7 @@ func mustMD5(tb testing.TB, bits, ones int) *hashcodes.Model {
 	return m
 }
 
-var fourFifths = text.Threshold{Num: 4, Den: 5}
+var fourFifths = text.Jaccard.At(text.Threshold{Num: 4, Den: 5})
 
 func TestCountAgainstAllPairs(t *testing.T) {
 	sets := phrases(1000, 1)
@@ -74,7 +74,7 @@ func TestMineAgainstAllPairs(t *testing.T) {
 	sets := phrases(600, 1)
 	for _, ones := range []int{1, 2} {
 		s := newState(sets, frequent(sets, 100), mustMD5(t, 64, ones))
-		m := miner{state: s, t: fourFifths, ones: ones, workers: 2}
+		m := miner{state: s, similar: fourFifths, ones: ones, workers: 2}
 		p := m.mine(t.Context(), 1, 5)
 		want := 0
 		for i, a := range s.tab.sets {
@@ -119,7 +119,7 @@ func TestGains(t *testing.T) {
 	sets := phrases(500, 1)
 	for _, c := range []struct{ bits, ones int }{{32, 1}, {64, 2}, {128, 3}} {
 		s := newState(sets, frequent(sets, 60), mustMD5(t, c.bits, c.ones))
-		miner := miner{state: s, t: fourFifths, ones: c.ones, workers: 1}
+		miner := miner{state: s, similar: fourFifths, ones: c.ones, workers: 1}
 		m := newMover(s, 2)
 		m.pairs = miner.mine(t.Context(), 1, 0.7)
 		m.loss = newLoss(m.pairs, 0.7)
@@ -190,7 +190,7 @@ func mustLearn(tb testing.TB, c Config, s *Sample) (*hashcodes.Model, *Report) {
 func TestDirectHelps(t *testing.T) {
 	s := Collect(slices.Values(phrases(1200, 1)), 1200, 1)
 	others := phrases(2000, 2)
-	c := Config{Learner: "direct", Bits: 32, Ones: 2, Threshold: fourFifths, Vocabulary: 1000, Seed: 3, Workers: 2}
+	c := Config{Learner: "direct", Bits: 32, Ones: 2, Measure: fourFifths, Vocabulary: 1000, Seed: 3, Workers: 2}
 	m, report := mustLearn(t, c, s)
 	md5, learned := Count(t.Context(), mustMD5(t, 32, 1), fourFifths, others[:200], others),
 		Count(t.Context(), m, fourFifths, others[:200], others)
@@ -209,7 +209,7 @@ func TestDirectHelps(t *testing.T) {
 // number that does best; a learner of codes with just so many ones with these.
 func TestComparedWithTheBest(t *testing.T) {
 	s := Collect(slices.Values(phrases(500, 1)), 500, 1)
-	c := Config{Learner: "direct", Bits: 32, Ones: 1, Threshold: fourFifths, Vocabulary: 20, Workers: 2}
+	c := Config{Learner: "direct", Bits: 32, Ones: 1, Measure: fourFifths, Vocabulary: 20, Workers: 2}
 	_, one := mustLearn(t, c, s)
 	c.Ones = 8
 	_, eight := mustLearn(t, c, s)
@@ -230,7 +230,7 @@ func TestComparedWithTheBest(t *testing.T) {
 func TestLearnIsDeterministic(t *testing.T) {
 	s := Collect(slices.Values(phrases(800, 1)), 800, 1)
 	learn := func(workers int) []hashcodes.Entry {
-		c := Config{Learner: "direct", Bits: 64, Ones: 2, Threshold: fourFifths, Vocabulary: 300, Seed: 3, Workers: workers}
+		c := Config{Learner: "direct", Bits: 64, Ones: 2, Measure: fourFifths, Vocabulary: 300, Seed: 3, Workers: workers}
 		m, _ := mustLearn(t, c, s)
 		return slices.Collect(m.Entries())
 	}
@@ -245,7 +245,7 @@ func TestLearnIsDeterministic(t *testing.T) {
 // TestLearnFromLittle: a handful of sentences must give a model too.
 func TestLearnFromLittle(t *testing.T) {
 	for n := 1; n < 30; n++ {
-		c := Config{Learner: "direct", Bits: 32, Ones: 1, Threshold: fourFifths, Vocabulary: 10, Workers: 2}
+		c := Config{Learner: "direct", Bits: 32, Ones: 1, Measure: fourFifths, Vocabulary: 10, Workers: 2}
 		m, report := mustLearn(t, c, Collect(slices.Values(phrases(n, 1)), 100, 1))
 		if m.Ones() != 1 || report.Learning == 0 {
 			t.Errorf("%d sentences: %+v", n, report)
@@ -259,7 +259,7 @@ func TestLearnStops(t *testing.T) {
 	for _, said := range []int{1, 2, 4} {
 		ctx, cancel := context.WithCancel(t.Context())
 		heard := 0
-		c := Config{Learner: "direct", Bits: 32, Ones: 2, Threshold: fourFifths, Vocabulary: 300, Workers: 2,
+		c := Config{Learner: "direct", Bits: 32, Ones: 2, Measure: fourFifths, Vocabulary: 300, Workers: 2,
 			Progress: func(string) {
 				if heard++; heard == said {
 					cancel()
@@ -293,7 +293,7 @@ func TestRoundStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s := newState(sets, frequent(sets, 100), mustMD5(t, 32, 1))
-	m := miner{state: s, t: fourFifths, ones: 1, workers: 2}
+	m := miner{state: s, similar: fourFifths, ones: 1, workers: 2}
 	if p := m.mine(ctx, 1, 0.7); len(p.links) > 0 {
 		t.Errorf("drew %d ends of pairs", len(p.links))
 	}

@@ -32,7 +32,7 @@ func (l *learning) newChoice() (*choice, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.fixed = newFixed(l.all, l.Threshold, l.queries, wideModel, l.Workers)
+	c.fixed = newFixed(l.all, l.Measure.Threshold, l.queries, wideModel, l.Workers)
 	return c, l.ctx.Err()
 }
 
@@ -71,30 +71,30 @@ type fixed struct {
 // equal size is a cosine of θ.
 func newFixed(all *table, threshold text.Threshold, queries [][]uint64, m *hashcodes.Model, workers int) *fixed {
 	f := &fixed{all: all, queries: queries, similar: make([][]uint32, len(queries)), workers: workers}
-	threshold = text.Threshold{Num: threshold.Num, Den: 2*threshold.Den - threshold.Num}
+	similar := text.Jaccard.At(text.Threshold{Num: threshold.Num, Den: 2*threshold.Den - threshold.Num})
 	t := newTable(all.sets, m.Words()) // in the same order: it is by size already
 	t.sign(m)
 	const chunk = 50
 	parallel(workers, (len(queries)+chunk-1)/chunk, func(i int) {
-		bounds := hashcodes.NewBounds(threshold, m.Ones())
+		bounds := hashcodes.NewBounds(similar, m.Ones())
 		sig := make(hashcodes.Signature, m.Words())
 		var parts []hamming.Part
 		for q := i * chunk; q < min((i+1)*chunk, len(queries)); q++ {
 			parts = t.parts(parts[:0], bounds.For(len(queries[q])), m.Sign(sig, queries[q]), 0)
 			hamming.ScanParts(t.planes, parts)
 			for i := range parts {
-				f.similar[q] = appendNear(f.similar[q], t, threshold, queries[q], parts[i].Hits)
+				f.similar[q] = appendNear(f.similar[q], t, similar, queries[q], parts[i].Hits)
 			}
 		}
 	})
 	return f
 }
 
-func appendNear(dst []uint32, t *table, threshold text.Threshold, query []uint64, rows []uint32) []uint32 {
+func appendNear(dst []uint32, t *table, similar text.Measure, query []uint64, rows []uint32) []uint32 {
 	for _, row := range rows {
 		set := t.sets[row]
 		common := text.Intersection(query, set)
-		if equal := common == len(query) && common == len(set); !equal && threshold.Reaches(common, len(query), len(set)) {
+		if equal := common == len(query) && common == len(set); !equal && similar.Reaches(common, len(query), len(set)) {
 			dst = append(dst, row)
 		}
 	}

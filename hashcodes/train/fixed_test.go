@@ -33,7 +33,7 @@ func TestFixedNear(t *testing.T) {
 		sets = append(sets, set[1:], set[len(set)/2:])
 	}
 	tab := newTable(sets, 1)
-	f := newFixed(tab, fourFifths, sets[:100], mustMD5(t, 128, 1), 3)
+	f := newFixed(tab, fourFifths.Threshold, sets[:100], mustMD5(t, 128, 1), 3)
 	all := 0
 	for q, x := range f.queries {
 		var want []uint32
@@ -58,7 +58,7 @@ func TestFixedNear(t *testing.T) {
 func TestFixedDistances(t *testing.T) {
 	sets := phrases(200, 2)
 	m := mustMD5(t, 64, 2)
-	f := newFixed(newTable(sets, 2), fourFifths, sets[:5], mustMD5(t, 64, 1), 1)
+	f := newFixed(newTable(sets, 2), fourFifths.Threshold, sets[:5], mustMD5(t, 64, 1), 1)
 	f.all.sign(m)
 	for q, x := range f.queries {
 		want := make([]int, 65)
@@ -79,7 +79,7 @@ func TestFixedDistances(t *testing.T) {
 // TestLambdas: what is learned with one λ does not depend on those tried before it.
 func TestLambdas(t *testing.T) {
 	s := Collect(slices.Values(phrases(600, 1)), 600, 1)
-	c := Config{Learner: "opt", Bits: 32, Ones: 2, Threshold: fourFifths, Vocabulary: 60, Seed: 1,
+	c := Config{Learner: "opt", Bits: 32, Ones: 2, Measure: fourFifths, Vocabulary: 60, Seed: 1,
 		Lambdas: []float64{0.1, 1}, Workers: 2}
 	_, both := mustLearn(t, c, s)
 	c.Lambdas = c.Lambdas[1:]
@@ -94,7 +94,7 @@ func TestLambdas(t *testing.T) {
 func TestFixedChoice(t *testing.T) {
 	s := Collect(slices.Values(phrases(600, 1)), 600, 1)
 	for _, fixed := range []bool{false, true} {
-		c := Config{Learner: "opt", Bits: 32, Ones: 2, Threshold: fourFifths, Vocabulary: 60, Seed: 1,
+		c := Config{Learner: "opt", Bits: 32, Ones: 2, Measure: fourFifths, Vocabulary: 60, Seed: 1,
 			Lambdas: []float64{0.001, 0.3, 10}, Fixed: fixed, Workers: 2}
 		l := newLearning(t.Context(), c, s)
 		best, cost, err := l.opt()

@@ -119,7 +119,7 @@ func TestRound(t *testing.T) {
 func TestBaselines(t *testing.T) {
 	s := Collect(slices.Values(phrases(1500, 1)), 1500, 1)
 	for _, learner := range []string{"md5", "ner", "opt"} {
-		c := Config{Learner: learner, Bits: 32, Ones: 2, Threshold: text.DefaultThreshold, Vocabulary: 200, Seed: 1,
+		c := Config{Learner: learner, Bits: 32, Ones: 2, Measure: text.Jaccard.At(text.DefaultThreshold), Vocabulary: 200, Seed: 1,
 			Workers: 2, Lambdas: Default().Lambdas}
 		m, r := mustLearn(t, c, s)
 		for e := range m.Entries() {
@@ -131,7 +131,7 @@ func TestBaselines(t *testing.T) {
 			t.Errorf("%s: report %+v", learner, r)
 		}
 		_, judges := halve(s.Validation, c.Seed)
-		if r.After != Count(t.Context(), m, c.Threshold, judges, slices.Concat(s.Learning, s.Validation)) {
+		if r.After != Count(t.Context(), m, c.Measure, judges, slices.Concat(s.Learning, s.Validation)) {
 			t.Errorf("%s: the report says %+v", learner, r.After)
 		}
 	}

@@ -37,7 +37,7 @@ func (p *pairs) of(row uint32) []link { return p.links[p.starts[row]:p.starts[ro
 // miner draws pairs.
 type miner struct {
 	state   *state
-	t       text.Threshold
+	similar text.Measure
 	ones    int
 	workers int
 }
@@ -102,7 +102,7 @@ func (m *miner) census(ctx context.Context, rows []int) (counts [maxExcessBits +
 	of := make([][maxExcessBits + 1]int, len(rows))
 	parallelUntil(ctx, m.workers, len(rows), func(i int) {
 		s, row := m.state, rows[i]
-		b := hashcodes.NewBounds(m.t, m.ones).For(len(s.tab.sets[row]))
+		b := hashcodes.NewBounds(m.similar, m.ones).For(len(s.tab.sets[row]))
 		for other := row + 1; other < s.tab.band[b.Max+1]; other++ {
 			radius := int(b.Radius[len(s.tab.sets[other])-b.Min])
 			if e := distance(s.sig(row), s.sig(other)) - radius; e <= maxExcessBits {
@@ -139,7 +139,7 @@ func (m *miner) searchAll(ctx context.Context, q query, seed uint64) []found {
 
 // search meets the pairs that the rows from-to have, each in one segment.
 func (m *miner) search(from, to int, q query, r *rand.Rand) (list []found) {
-	bounds := hashcodes.NewBounds(m.t, m.ones)
+	bounds := hashcodes.NewBounds(m.similar, m.ones)
 	tab := m.state.tab
 	band := make([][]uint32, len(tab.planes))
 	sig := make(hashcodes.Signature, len(tab.planes))
@@ -181,7 +181,7 @@ func (m *miner) appendFound(list []found, row, from, radius int, q query, hits [
 		other := from + int(hit)
 		e := max(distance(s.sig(row), s.sig(other))-radius, 0)
 		a, b := s.tab.sets[row], s.tab.sets[other]
-		if e < q.first || e == 0 && m.t.Reaches(text.Intersection(a, b), len(a), len(b)) {
+		if e < q.first || e == 0 && m.similar.Reaches(text.Intersection(a, b), len(a), len(b)) {
 			continue
 		}
 		list = append(list, found{uint32(row), link{uint32(other), uint16(radius), uint8(e)}})

@@ -40,43 +40,46 @@ func TestLearnedCodesLoseNothing(t *testing.T) {
 			sample := Collect(slices.Values(sets), 300, 1)
 			index := f.Index()
 			for _, learner := range Learners {
-				config := Config{Learner: learner, Bits: 32, Ones: 2, Threshold: fourFifths, Vocabulary: 200, Seed: 1, Workers: 2,
+				config := Config{Learner: learner, Bits: 32, Ones: 2, Measure: fourFifths, Vocabulary: 200, Seed: 1, Workers: 2,
 					Lambdas: Default().Lambdas}
 				m, _ := mustLearn(t, config, sample)
 				for _, threshold := range []string{"0.5", "0.6", "0.8", "1"} {
-					checkLossless(t, index, m, threshold)
+					for _, similarity := range []text.Similarity{text.Jaccard, text.Cosine, text.Dice} {
+						checkLossless(t, index, m, similarity, threshold)
+					}
 				}
 			}
 		})
 	}
 }
 
-func checkLossless(t *testing.T, index *oracle.Index, m *hashcodes.Model, s string) {
+func checkLossless(t *testing.T, index *oracle.Index, m *hashcodes.Model, similarity text.Similarity, s string) {
 	t.Helper()
 	threshold, err := text.ParseThreshold(s)
 	if err != nil {
 		t.Fatal(err)
 	}
+	similar := similarity.At(threshold)
 	matches, outside := 0, 0
 	var worst string
-	for match := range index.Matches(threshold, 87600*time.Hour) {
+	for match := range index.Matches(similar, 87600*time.Hour) {
 		a, b := match.Later.Tokens, match.Earlier.Tokens
 		d := hashcodes.Distance(m.Sign(make(hashcodes.Signature, m.Words()), a), m.Sign(make(hashcodes.Signature, m.Words()), b))
 		matches++
-		radius := hashcodes.Radius(threshold, m.Ones(), len(a), len(b))
-		if d > radius || !passes(m, threshold, a, b) || !passes(m, threshold, b, a) {
+		radius := hashcodes.Radius(similar, m.Ones(), len(a), len(b))
+		if d > radius || !passes(m, similar, a, b) || !passes(m, similar, b, a) {
 			outside++
 			worst = fmt.Sprintf("distance %d, radius %d: %v", d, radius, match)
 		}
 	}
 	if outside > 0 || matches == 0 {
-		t.Errorf("%s, θ = %s: %d of %d matching pairs outside the radius, for example %s", m.Name(), s, outside, matches, worst)
+		t.Errorf("%s, %v: %d of %d matching pairs outside the radius, for example %s", m.Name(), similar, outside, matches, worst)
 	}
 }
 
 // passes reports whether y passes the counters of x.
-func passes(m *hashcodes.Model, t text.Threshold, x, y []uint64) bool {
-	own, other := hashcodes.NewBounds(t, m.Ones()).For(len(x)).Apart(len(y))
+func passes(m *hashcodes.Model, similar text.Measure, x, y []uint64) bool {
+	own, other := hashcodes.NewBounds(similar, m.Ones()).For(len(x)).Apart(len(y))
 	sx, sy := m.Sign(make(hashcodes.Signature, m.Words()), x), m.Sign(make(hashcodes.Signature, m.Words()), y)
 	return m.Count(make(hashcodes.Counters, m.Bits()), x).Within(sx, sy, own, other)
 }

@@ -23,11 +23,11 @@ var Learners = []string{"direct", "opt", "ner", "md5"}
 
 // Config says what to learn. Default has values for all of it.
 type Config struct {
-	Learner    string // one of Learners
-	Bits       int    // m: 32, 64, 128 or 256
-	Ones       int    // l: ones of a code, at most
-	Threshold  text.Threshold
-	Vocabulary int // tokens whose codes are learned, 1 or more at most: the most frequent
+	Learner    string       // one of Learners
+	Bits       int          // m: 32, 64, 128 or 256
+	Ones       int          // l: ones of a code, at most
+	Measure    text.Measure // of the searches that the codes are for
+	Vocabulary int          // tokens whose codes are learned, 1 or more at most: the most frequent
 	Seed       uint64
 	Lambdas    []float64               // that the learner opt tries
 	Fixed      bool                    // ner and opt choose by searches within a fixed distance, as in their paper
@@ -44,18 +44,19 @@ const DefaultSentences = 300_000
 // with less all codes fall together, and with more they stay the hashed ones.
 func Default() Config {
 	return Config{
-		Learner: Learners[0], Bits: hashcodes.DefaultBits, Ones: hashcodes.DefaultOnes, Threshold: text.DefaultThreshold,
-		Vocabulary: 10_000, Seed: 1, Lambdas: []float64{0.3, 0.5, 1, 3}, Workers: runtime.GOMAXPROCS(0),
+		Learner: Learners[0], Bits: hashcodes.DefaultBits, Ones: hashcodes.DefaultOnes,
+		Measure: text.Jaccard.At(text.DefaultThreshold), Vocabulary: 10_000, Seed: 1, Lambdas: []float64{0.3, 0.5, 1, 3}, Workers: runtime.GOMAXPROCS(0),
 	}
 }
 
 // Report is what a model says about how it was trained (hashcodes.Description.TrainedOn).
 type Report struct {
 	Sources    []string `json:"sources,omitempty"`
-	Seen       int      `json:"seen"`       // sentences in the stream
-	Learning   int      `json:"learning"`   // distinct sets that were learned from
-	Validation int      `json:"validation"` // and later ones that were not
-	Vocabulary int      `json:"vocabulary"` // tokens with codes of their own
+	Seen       int      `json:"seen"`              // sentences in the stream
+	Learning   int      `json:"learning"`          // distinct sets that were learned from
+	Validation int      `json:"validation"`        // and later ones that were not
+	Vocabulary int      `json:"vocabulary"`        // tokens with codes of their own
+	Measure    string   `json:"measure,omitempty"` // none: jaccard
 	Threshold  string   `json:"threshold"`
 	Ones       int      `json:"ones_asked"` // the model may state fewer
 	Before     Cost     `json:"before"`     // of hashed codes, with HashedOnes, on validation sets that picked nothing
@@ -114,8 +115,8 @@ func (c Config) validate(s *Sample) error {
 	if c.Vocabulary < 1 {
 		errs = append(errs, fmt.Errorf("vocabulary of %d tokens: want 1 or more", c.Vocabulary))
 	}
-	if c.Threshold.Num < 1 || c.Threshold.Num > c.Threshold.Den {
-		errs = append(errs, fmt.Errorf("threshold %v: want more than 0 and at most 1", c.Threshold))
+	if err := c.Measure.Check(); err != nil {
+		errs = append(errs, err)
 	}
 	if c.Learner == "opt" && len(c.Lambdas) == 0 {
 		errs = append(errs, errors.New("no lambdas for the learner opt"))
@@ -158,7 +159,10 @@ func newLearning(ctx context.Context, c Config, s *Sample) *learning {
 	l.progress = progress{logf: l.logf, start: time.Now()}
 	l.report = Report{
 		Sources: c.Sources, Seen: s.Seen, Learning: len(s.Learning), Validation: len(s.Validation), Vocabulary: len(l.vocab),
-		Threshold: c.Threshold.String(), Ones: c.Ones,
+		Threshold: c.Measure.Threshold.String(), Ones: c.Ones,
+	}
+	if c.Measure.Similarity != text.Jaccard {
+		l.report.Measure = c.Measure.Similarity.String()
 	}
 	return l
 }
@@ -278,7 +282,7 @@ func (l *learning) count(m *hashcodes.Model, queries [][]uint64) Cost {
 		l.states[m.Ones()] = s
 	}
 	s.load(m)
-	return s.tab.count(l.ctx, m, l.Threshold, queries, l.Workers)
+	return s.tab.count(l.ctx, m, l.Measure, queries, l.Workers)
 }
 
 func (l *learning) logf(format string, args ...any) {

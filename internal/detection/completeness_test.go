@@ -2,6 +2,7 @@ package detection_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"testing"
@@ -49,10 +50,13 @@ func TestDetectGivesTheEventsOfTheDefinition(t *testing.T) {
 			index, sentences := mustIndex(posts, minTokens)
 			for _, threshold := range thresholds {
 				for _, span := range spans {
-					name := fmt.Sprintf("%s/min-tokens %d/threshold %s/span %s", filepath.Base(file.name), minTokens, threshold, span)
-					t.Run(name, func(t *testing.T) {
-						compareWithOracle(t, index, sentences, posts, minTokens, threshold, span)
-					})
+					for _, similarity := range text.Similarities {
+						name := fmt.Sprintf("%s/min-tokens %d/%s %s/span %s", filepath.Base(file.name), minTokens, similarity, threshold, span)
+						t.Run(name, func(t *testing.T) {
+							similar := mustMeasure(t, similarity, threshold)
+							compareWithOracle(t, index, sentences, posts, minTokens, similar, span)
+						})
+					}
 				}
 			}
 		}
@@ -74,20 +78,28 @@ func mustIndex(posts []byte, minTokens int) (*oracle.Index, map[feed.Key]*feed.S
 	return f.Index(), sentences
 }
 
-func compareWithOracle(t *testing.T, index *oracle.Index, sentences map[feed.Key]*feed.Sentence, posts []byte, minTokens int, threshold, span string) {
-	theta, err := text.ParseThreshold(threshold)
-	if err != nil {
+func mustMeasure(t *testing.T, similarity, threshold string) text.Measure {
+	t.Helper()
+	s, err := text.ParseSimilarity(similarity)
+	theta, thresholdErr := text.ParseThreshold(threshold)
+	if err := errors.Join(err, thresholdErr); err != nil {
 		t.Fatal(err)
 	}
+	return s.At(theta)
+}
+
+func compareWithOracle(t *testing.T, index *oracle.Index, sentences map[feed.Key]*feed.Sentence, posts []byte, minTokens int, similar text.Measure,
+	span string) {
 	length, err := time.ParseDuration(span)
 	if err != nil {
 		t.Fatal(err)
 	}
 	begin := time.Now()
-	want := oracle.IDs(index.Matches(theta, length))
+	want := oracle.IDs(index.Matches(similar, length))
 	middle := time.Now()
 	settings := e2e.DefaultSettings()
-	settings.Window.Threshold, settings.Window.Span, settings.MinTokens = theta, length, minTokens
+	settings.Window.Similarity, settings.Window.Threshold = similar.Similarity, similar.Threshold
+	settings.Window.Span, settings.MinTokens = length, minTokens
 	var some []feed.Match
 	seen := 0
 	found := e2e.Detect(t, posts, settings, func(m *feed.Match) {
@@ -104,18 +116,19 @@ func compareWithOracle(t *testing.T, index *oracle.Index, sentences map[feed.Key
 	missing, extra := oracle.Diff(ids, want)
 	if len(missing)+len(extra) > 0 {
 		t.Errorf("%d missing, %d extra of %d", len(missing), len(extra), len(want))
-		for _, m := range oracle.Explain(index.Matches(theta, length), missing, 3) {
+		for _, m := range oracle.Explain(index.Matches(similar, length), missing, 3) {
 			t.Logf("missing: %s", m)
 		}
 	}
 	for i := range some {
-		checkMatch(t, &some[i], sentences, theta, length)
+		checkMatch(t, &some[i], sentences, similar, length)
 	}
 	t.Logf("%d events equal; oracle %v, detect %v", n, middle.Sub(begin).Round(time.Millisecond), took.Round(time.Millisecond))
 }
 
 // checkMatch holds one event to the definition: order, span, another post, and the similarity of the sentences.
-func checkMatch(t *testing.T, m *feed.Match, sentences map[feed.Key]*feed.Sentence, theta text.Threshold, span time.Duration) {
+func checkMatch(t *testing.T, m *feed.Match, sentences map[feed.Key]*feed.Sentence, similar text.Measure,
+	span time.Duration) {
 	later, earlier := m.Later.Key(), m.Earlier.Key()
 	if later.Compare(earlier) <= 0 || later.SamePost(earlier) || later.Time-earlier.Time > feed.Time(span.Milliseconds()) {
 		t.Errorf("event %s: %v is no repeat of %v", m.ID, later, earlier)
@@ -125,7 +138,14 @@ func checkMatch(t *testing.T, m *feed.Match, sentences map[feed.Key]*feed.Senten
 		t.Fatalf("event %s shows sentences that the posts do not have: %+v", m.ID, m)
 	}
 	common := text.Intersection(a.Tokens, b.Tokens)
-	if !theta.Reaches(common, len(a.Tokens), len(b.Tokens)) || m.Jaccard != text.Jaccard(a.Tokens, b.Tokens) {
-		t.Errorf("event %s: Jaccard %v, want %v of %q and %q", m.ID, m.Jaccard, text.Jaccard(a.Tokens, b.Tokens), b.Text, a.Text)
+	if !similar.Reaches(common, len(a.Tokens), len(b.Tokens)) || m.Jaccard != text.Jaccard.Of(a.Tokens, b.Tokens) {
+		t.Errorf("event %s: Jaccard %v, want %v of %q and %q", m.ID, m.Jaccard, text.Jaccard.Of(a.Tokens, b.Tokens), b.Text, a.Text)
+	}
+	measure, value := "", 0.0
+	if s := similar.Similarity; s != text.Jaccard {
+		measure, value = s.String(), s.Of(a.Tokens, b.Tokens)
+	}
+	if m.Measure != measure || m.Similarity != value {
+		t.Errorf("event %s: %s %v, want %s %v", m.ID, m.Measure, m.Similarity, measure, value)
 	}
 }

@@ -65,11 +65,16 @@ func mustEngine(tb testing.TB, name string) detector.Engine {
 	return e
 }
 
-// settings are what a feed is run under: the default, and a lower threshold in a short window.
+// settings are what a feed is run under: the default, a lower threshold in a short window, and other similarities.
 func settings() map[string]e2e.Settings {
 	low := e2e.DefaultSettings()
 	low.Window.Threshold, low.Window.Span, low.MinTokens = text.Threshold{Num: 1, Den: 2}, time.Hour, 1
-	return map[string]e2e.Settings{"default": e2e.DefaultSettings(), "threshold 0.5, min tokens 1, span 1h": low}
+	cosine, dice := e2e.DefaultSettings(), low
+	cosine.Window.Similarity, dice.Window.Similarity = text.Cosine, text.Dice
+	return map[string]e2e.Settings{
+		"default": e2e.DefaultSettings(), "threshold 0.5, min tokens 1, span 1h": low,
+		"cosine": cosine, "dice, threshold 0.5, min tokens 1, span 1h": dice,
+	}
 }
 
 // TestVariantsGiveTheSameEvents runs one feed under every variant, in order, and the same posts in another order

@@ -11,7 +11,7 @@ import (
 
 // Settings are those that decide on a match.
 type Settings struct {
-	Threshold text.Threshold
+	Measure   text.Measure
 	Model     *hashcodes.Model
 	MinTokens int
 	MaxPairs  int // of sentences; 0: no limit
@@ -23,6 +23,7 @@ const MaxPairs = 10_000
 
 // Explanation is the comparison of two texts, sentence by sentence. GET /v1/explain answers with its JSON.
 type Explanation struct {
+	Measure   string     `json:"measure"`
 	Threshold string     `json:"threshold"`
 	Model     string     `json:"model"`
 	A         []Sentence `json:"a"`
@@ -44,22 +45,23 @@ type Sentence struct {
 
 // Pair compares sentence A of the one text with sentence B of the other.
 type Pair struct {
-	A       int     `json:"a"`
-	B       int     `json:"b"`
-	Common  int     `json:"common"`
-	Union   int     `json:"union"`
-	Jaccard float64 `json:"jaccard"`
-	Hamming int     `json:"hamming"`
-	Radius  int     `json:"radius"` // -1: sets of these sizes can never reach the threshold
-	Reaches bool    `json:"reaches"`
-	Matches bool    `json:"matches"`
-	Why     string  `json:"why"`
+	A          int     `json:"a"`
+	B          int     `json:"b"`
+	Common     int     `json:"common"`
+	Union      int     `json:"union"`
+	Jaccard    float64 `json:"jaccard"`
+	Similarity float64 `json:"similarity"` // by the measure: what the threshold is compared with
+	Hamming    int     `json:"hamming"`
+	Radius     int     `json:"radius"` // -1: sets of these sizes can never reach the threshold
+	Reaches    bool    `json:"reaches"`
+	Matches    bool    `json:"matches"`
+	Why        string  `json:"why"`
 }
 
 // Texts compares every sentence of a with every one of b. It is an error if there are too many.
 func Texts(a, b string, s Settings) (Explanation, error) {
 	e := Explanation{
-		Threshold: s.Threshold.String(), Model: s.Model.Name(), A: s.sentences(a), B: s.sentences(b), Pairs: []Pair{},
+		Measure: s.Measure.Similarity.String(), Threshold: s.Measure.Threshold.String(), Model: s.Model.Name(), A: s.sentences(a), B: s.sentences(b), Pairs: []Pair{},
 	}
 	if n := len(e.A) * len(e.B); s.MaxPairs > 0 && n > s.MaxPairs {
 		return Explanation{}, fmt.Errorf("explain: texts of %d and %d sentences have %d pairs, and the limit is %d: ask "+
@@ -93,19 +95,20 @@ func (s Settings) pair(i, j int, a, b *Sentence) Pair {
 	n, m := len(a.set), len(b.set)
 	common := text.Intersection(a.set, b.set)
 	p := Pair{
-		A: i, B: j, Common: common, Union: n + m - common, Jaccard: text.Jaccard(a.set, b.set),
-		Hamming: hashcodes.Distance(a.sig, b.sig), Radius: -1,
+		A: i, B: j, Common: common, Union: n + m - common, Jaccard: text.Jaccard.Value(common, n, m),
+		Similarity: s.Measure.Similarity.Value(common, n, m), Hamming: hashcodes.Distance(a.sig, b.sig), Radius: -1,
 	}
 	if n > 0 && m > 0 {
-		p.Radius, p.Reaches = hashcodes.Radius(s.Threshold, s.Model.Ones(), n, m), s.Threshold.Reaches(common, n, m)
+		p.Radius, p.Reaches = hashcodes.Radius(s.Measure, s.Model.Ones(), n, m), s.Measure.Reaches(common, n, m)
 	}
 	p.Matches = p.Reaches && a.Compared && b.Compared
-	p.Why = p.why(a, b, s.Threshold)
+	p.Why = p.why(a, b, s.Measure)
 	return p
 }
 
 // why is the reason in a sentence.
-func (p *Pair) why(a, b *Sentence, t text.Threshold) string {
+func (p *Pair) why(a, b *Sentence, m text.Measure) string {
+	value := fmt.Sprintf("%s = %.3f", p.formula(a, b, m.Similarity), p.Similarity)
 	switch {
 	case a.Size == 0 || b.Size == 0:
 		return "no match: a sentence without tokens is never compared"
@@ -114,10 +117,21 @@ func (p *Pair) why(a, b *Sentence, t text.Threshold) string {
 	case p.Matches && feed.GroupHash(a.set) == feed.GroupHash(b.set):
 		return "match: the same words"
 	case p.Matches:
-		return fmt.Sprintf("match: Jaccard %d/%d = %.3f reaches %s", p.Common, p.Union, p.Jaccard, t)
+		return fmt.Sprintf("match: %s reaches %s", value, m.Threshold)
 	case p.Radius < 0:
-		return fmt.Sprintf("no match: sets of %d and %d tokens cannot reach %s", a.Size, b.Size, t)
+		return fmt.Sprintf("no match: sets of %d and %d tokens cannot reach %s", a.Size, b.Size, m.Threshold)
 	}
-	return fmt.Sprintf("no match: Jaccard %d/%d = %.3f is below %s: %d common tokens, %d needed",
-		p.Common, p.Union, p.Jaccard, t, p.Common, t.Overlap(a.Size, b.Size))
+	return fmt.Sprintf("no match: %s is below %s: %d common tokens, %d needed", value, m.Threshold, p.Common,
+		m.MinOverlap(a.Size, b.Size))
+}
+
+// formula is how a similarity comes about.
+func (p *Pair) formula(a, b *Sentence, s text.Similarity) string {
+	switch s {
+	case text.Cosine:
+		return fmt.Sprintf("cosine %d/√(%d·%d)", p.Common, a.Size, b.Size)
+	case text.Dice:
+		return fmt.Sprintf("Dice 2·%d/(%d+%d)", p.Common, a.Size, b.Size)
+	}
+	return fmt.Sprintf("Jaccard %d/%d", p.Common, p.Union)
 }

@@ -14,7 +14,7 @@ func TestPairsAreLimited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := Settings{Threshold: text.DefaultThreshold, Model: model, MinTokens: 4, MaxPairs: MaxPairs}
+	s := Settings{Measure: text.Jaccard.At(text.DefaultThreshold), Model: model, MinTokens: 4, MaxPairs: MaxPairs}
 	long := func(sentences int) string { return strings.Repeat("Go on! ", sentences) }
 	e, err := Texts(long(100), long(100), s)
 	if err != nil || len(e.Pairs) != MaxPairs {

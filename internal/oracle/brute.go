@@ -10,12 +10,12 @@ import (
 
 // Brute yields every event of f by comparing every two sentences: for feeds of some thousand sentences.
 // An event of two versions of one post (their ids are equal) comes once for each.
-func (f *Feed) Brute(t text.Threshold, span time.Duration) iter.Seq[Match] {
+func (f *Feed) Brute(m text.Measure, span time.Duration) iter.Seq[Match] {
 	sentences := f.Sentences()
 	return func(yield func(Match) bool) {
 		for b := range sentences {
-			for _, m := range matchesOf(&sentences[b], sentences, t, span) {
-				if !yield(m) {
+			for _, found := range matchesOf(&sentences[b], sentences, m, span) {
+				if !yield(found) {
 					return
 				}
 			}
@@ -24,7 +24,7 @@ func (f *Feed) Brute(t text.Threshold, span time.Duration) iter.Seq[Match] {
 }
 
 // matchesOf returns the matches of b, one for each group, with the first a in the order of the feed.
-func matchesOf(b *feed.Sentence, sentences []feed.Sentence, t text.Threshold, span time.Duration) []Match {
+func matchesOf(b *feed.Sentence, sentences []feed.Sentence, m text.Measure, span time.Duration) []Match {
 	var matches []Match
 	groups := map[feed.Hash]bool{}
 	for i := range sentences {
@@ -33,9 +33,9 @@ func matchesOf(b *feed.Sentence, sentences []feed.Sentence, t text.Threshold, sp
 			continue
 		}
 		common := shared(a.Tokens, b.Tokens)
-		if reaches(t, common, len(a.Tokens), len(b.Tokens)) {
+		if reaches(m, common, len(a.Tokens), len(b.Tokens)) {
 			groups[a.Group] = true
-			matches = append(matches, newMatch(b, a, common))
+			matches = append(matches, newMatch(m.Similarity, b, a, common))
 		}
 	}
 	return matches

@@ -120,24 +120,25 @@ func numbered(set []uint64, rank map[uint64]int32) []int32 {
 
 // Matches yields every event, in no particular order. As with Brute, versions of one post may give one id
 // more than once.
-func (x *Index) Matches(t text.Threshold, span time.Duration) iter.Seq[Match] {
+func (x *Index) Matches(m text.Measure, span time.Duration) iter.Seq[Match] {
 	return func(yield func(Match) bool) {
-		for p := range x.similar(t) {
-			if !x.oneWay(p.a, p.b, p.common, span, yield) {
+		for p := range x.similar(m) {
+			if !x.oneWay(m.Similarity, p, span, yield) {
 				return
 			}
-			if p.a != p.b && !x.oneWay(p.b, p.a, p.common, span, yield) {
+			if p.a != p.b && !x.oneWay(m.Similarity, pair{p.b, p.a, p.common}, span, yield) {
 				return
 			}
 		}
 	}
 }
 
-// oneWay yields the matches of the occurrences of group b with group a; false: the caller has enough.
-func (x *Index) oneWay(a, b int32, common int, span time.Duration, yield func(Match) bool) bool {
-	for _, row := range x.within(&x.groups[a], &x.groups[b], span) {
-		witness, ok := x.witness(&x.groups[a], row, span)
-		if ok && !yield(newMatch(&x.sentences[row], &x.sentences[witness], common)) {
+// oneWay yields the matches of the occurrences of group p.b with group p.a; false: the caller has enough.
+func (x *Index) oneWay(by text.Similarity, p pair, span time.Duration, yield func(Match) bool) bool {
+	earlier, later := &x.groups[p.a], &x.groups[p.b]
+	for _, row := range x.within(earlier, later, span) {
+		witness, ok := x.witness(earlier, row, span)
+		if ok && !yield(newMatch(by, &x.sentences[row], &x.sentences[witness], p.common)) {
 			return false
 		}
 	}

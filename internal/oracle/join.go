@@ -12,17 +12,20 @@ type pair struct {
 	common int
 }
 
-// similar yields every pair of groups with J >= t once.
+// similar yields every pair of groups that are similar enough once.
 //
-// Tokens are ordered, the rarest first. Let x have n tokens, y have m <= n, and let o of them be common.
-// J >= t means o >= t/(1+t) (n+m) and m >= t n, hence o >= t n and o >= 2t/(1+t) m. The first common token
-// has the o−1 other common ones behind it in both sets, so it is among the first n − ⌈t n⌉ + 1 of x and
-// among the first m − ⌈2t/(1+t) m⌉ + 1 of y. Going through the groups from small to large, it is enough to
-// look the first part up in lists of the second, then to count what is really common.
-func (x *Index) similar(t text.Threshold) iter.Seq[pair] {
+// Tokens are ordered, the rarest first. Let o tokens of x and y be common, and let x need at least o' in common with
+// whatever is similar to it. The first common token has the o−1 others behind it in both sets, so it is among the
+// first n − o' + 1 of the n tokens of x; likewise in y. Going through the groups from small to large, x is similar to
+// groups that are no larger when it looks its first tokens up in lists, and to groups that are no smaller once it is in
+// the lists itself: what it needs differs. What is really common is then counted.
+func (x *Index) similar(m text.Measure) iter.Seq[pair] {
 	return func(yield func(pair) bool) {
-		j := join{groups: x.groups, threshold: t,
-			lists: map[int32][]int32{}, lastCompared: make([]int32, len(x.groups))}
+		j := join{groups: x.groups, lists: map[int32][]int32{}, lastCompared: make([]int32, len(x.groups))}
+		if n := len(x.groups); n > 0 {
+			j.largest = len(x.groups[n-1].tokens)
+		}
+		j.need = newNeed(m, j.largest)
 		for g := range x.groups {
 			if !j.step(int32(g), yield) {
 				return
@@ -34,7 +37,8 @@ func (x *Index) similar(t text.Threshold) iter.Seq[pair] {
 // join is the state of similar.
 type join struct {
 	groups       []group // from small to large
-	threshold    text.Threshold
+	largest      int     // number of tokens
+	need         need
 	lists        map[int32][]int32 // token -> groups that have it in front, from small to large
 	lastCompared []int32           // by group: the last group + 1 it was compared with
 }
@@ -43,15 +47,15 @@ type join struct {
 func (j *join) step(g int32, yield func(pair) bool) bool {
 	tokens := j.groups[g].tokens
 	if len(tokens) == 0 {
-		return true // J of two empty sets is undefined: never similar
+		return true // never similar to anything
 	}
 	n := len(tokens)
-	for _, token := range tokens[:n-ceil(j.threshold.Num*n, j.threshold.Den)+1] {
+	for _, token := range tokens[:n-j.need.least(n, 1, n)+1] {
 		if !j.compare(g, j.live(token, n), yield) {
 			return false
 		}
 	}
-	for _, token := range tokens[:n-ceil(2*j.threshold.Num*n, j.threshold.Num+j.threshold.Den)+1] {
+	for _, token := range tokens[:n-j.need.least(n, n, j.largest)+1] {
 		j.lists[token] = append(j.lists[token], g)
 	}
 	return yield(pair{g, g, n})
@@ -60,7 +64,7 @@ func (j *join) step(g int32, yield func(pair) bool) bool {
 // live returns the list of token without the groups too small for n tokens; they stay too small.
 func (j *join) live(token int32, n int) []int32 {
 	list := j.lists[token]
-	minSize := ceil(j.threshold.Num*n, j.threshold.Den)
+	minSize := j.need.minSize(n)
 	tooSmall := 0
 	for tooSmall < len(list) && len(j.groups[list[tooSmall]].tokens) < minSize {
 		tooSmall++
@@ -80,9 +84,9 @@ func (j *join) compare(g int32, list []int32, yield func(pair) bool) bool {
 		}
 		j.lastCompared[other] = g + 1
 		m := len(j.groups[other].tokens)
-		need := ceil(j.threshold.Num*(n+m), j.threshold.Num+j.threshold.Den)
+		need := j.need[n][m]
 		common := commonTokens(j.groups[g].tokens, j.groups[other].tokens, need)
-		if reaches(j.threshold, common, n, m) && !yield(pair{other, g, common}) {
+		if common >= need && !yield(pair{other, g, common}) {
 			return false
 		}
 	}
@@ -105,5 +109,3 @@ func commonTokens(a, b []int32, need int) int {
 	}
 	return common
 }
-
-func ceil(num, den int) int { return (num + den - 1) / den }

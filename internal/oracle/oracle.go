@@ -2,7 +2,7 @@
 //
 // It shares nothing with the detector: no signature, no window, no order of arrival. A Feed takes posts or
 // sentences; Brute compares every two of them, word for word as a match is defined: the one is earlier, of another
-// post, within the span, and of a Jaccard similarity that reaches the threshold. Index gives the same events from exact
+// post, within the span, and of a similarity that reaches the threshold. Index gives the same events from exact
 // inverted lists, fast enough for hundreds of thousands of posts.
 package oracle
 
@@ -14,8 +14,8 @@ import (
 	"refrain/text"
 )
 
-// Scheme is the scheme in the event ids.
-const Scheme = "near"
+// schemes are what the ids of events have, by the similarity that decides.
+var schemes = map[text.Similarity]string{text.Jaccard: "near", text.Cosine: "near/cosine", text.Dice: "near/dice"}
 
 // Match is one event with the evidence for it.
 type Match struct {
@@ -37,17 +37,12 @@ func describe(s *feed.Sentence) string {
 	return fmt.Sprintf("%s %s/%s[%d] group %s %q", s.Time, s.Source, s.Post, s.Index, s.Group, s.Text)
 }
 
-func newMatch(later, earlier *feed.Sentence, common int) Match {
+func newMatch(by text.Similarity, later, earlier *feed.Sentence, common int) Match {
 	return Match{
-		ID:    feed.EventID(Scheme, later.Source, later.Post, later.Index, later.Group, earlier.Group),
+		ID:    feed.EventID(schemes[by], later.Source, later.Post, later.Index, later.Group, earlier.Group),
 		Later: later, Earlier: earlier,
 		Common: common, Union: len(later.Tokens) + len(earlier.Tokens) - common,
 	}
-}
-
-// reaches reports whether sets of n and m tokens, common of them shared, have J >= t. It needs no division.
-func reaches(t text.Threshold, common, n, m int) bool {
-	return common*t.Den >= t.Num*(n+m-common)
 }
 
 // Feed is the sentences of a feed, each delivery that changes nothing left out. The zero Feed is empty.

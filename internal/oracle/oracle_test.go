@@ -52,16 +52,16 @@ func feedOf(deliveries ...delivery) *Feed {
 }
 
 // story writes matches as "later>earlier text" lines, in order of the later sentence.
-func story(f *Feed, t text.Threshold, span time.Duration) []string {
+func story(f *Feed, by text.Measure, span time.Duration) []string {
 	var lines []string
-	for m := range f.Brute(t, span) {
+	for m := range f.Brute(by, span) {
 		lines = append(lines, fmt.Sprintf("%s[%d]>%s[%d] %s",
 			m.Later.Post, m.Later.Index, m.Earlier.Post, m.Earlier.Index, m.Earlier.Text))
 	}
 	return lines
 }
 
-var fourFifths = text.Threshold{Num: 4, Den: 5}
+var fourFifths = text.Jaccard.At(text.Threshold{Num: 4, Den: 5})
 
 func TestDefinition(t *testing.T) {
 	span := 10 * time.Millisecond
@@ -108,10 +108,10 @@ func TestDefinition(t *testing.T) {
 }
 
 // agree fails unless both implementations give the same events with the same witnesses.
-func agree(t interface{ Errorf(string, ...any) }, f *Feed, threshold text.Threshold, span time.Duration) {
-	want, got := evidence(f.Brute(threshold, span)), evidence(f.Index().Matches(threshold, span))
+func agree(t interface{ Errorf(string, ...any) }, f *Feed, by text.Measure, span time.Duration) {
+	want, got := evidence(f.Brute(by, span)), evidence(f.Index().Matches(by, span))
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("index differs from brute force at θ %v, span %v (-brute +index):\n%s", threshold, span, diff)
+		t.Errorf("index differs from brute force at %v, span %v (-brute +index):\n%s", by, span, diff)
 	}
 }
 
@@ -140,7 +140,10 @@ func TestIndexAgreesWithBruteForce(t *testing.T) {
 		den := rapid.IntRange(1, 12).Draw(t, "den")
 		threshold := text.Threshold{Num: rapid.IntRange(1, den).Draw(t, "num"), Den: den}
 		span := time.Duration(rapid.IntRange(0, 9).Draw(t, "span")) * time.Millisecond
-		agree(t, feedOf(deliveries...), threshold, span)
+		f := feedOf(deliveries...)
+		for similarity := range schemes {
+			agree(t, f, similarity.At(threshold), span)
+		}
 	})
 }
 

@@ -25,8 +25,10 @@ func TestIndexAgreesOnRealPosts(t *testing.T) {
 	for _, name := range []string{"stream/ira_2012-02_2016-08.jsonl.zst", "stream/weibo_ced_2010-2012.jsonl.zst"} {
 		f := mustRead(t, name, 1500, 1)
 		for _, threshold := range []text.Threshold{{Num: 1, Den: 2}, {Num: 4, Den: 5}} {
-			agree(t, f, threshold, 87600*time.Hour)
-			agree(t, f, threshold, time.Hour)
+			for similarity := range schemes {
+				agree(t, f, similarity.At(threshold), 87600*time.Hour)
+				agree(t, f, similarity.At(threshold), time.Hour)
+			}
 		}
 	}
 }
@@ -51,7 +53,7 @@ func BenchmarkIndex(b *testing.B) {
 						events := 0
 						for b.Loop() {
 							events = 0
-							for range index.Matches(threshold, span) {
+							for range index.Matches(text.Jaccard.At(threshold), span) {
 								events++
 							}
 						}

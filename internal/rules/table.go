@@ -56,7 +56,7 @@ var table = []row{
 	{folder: "ingest/kafka", imports: append([]string{"internal/kafkaconn"}, source...), clients: true},
 	{folder: "ingest/nats", imports: append([]string{"internal/natsconn"}, source...), clients: true},
 	{folder: "split", imports: []string{"feed", "text", "topic"}},
-	{folder: "shard", imports: []string{"feed", "sigstore", "detector", "topic"}},
+	{folder: "shard", imports: []string{"feed", "text", "sigstore", "detector", "topic"}},
 	{folder: "publish", imports: []string{"feed", "topic", "text", "internal/kafkaconn", "internal/natsconn"}, clients: true,
 		why: "text, for the threshold that a webhook may ask for"},
 	{folder: "lookup", imports: []string{"feed", "topic"}, clients: true},

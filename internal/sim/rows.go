@@ -105,6 +105,13 @@ func (b *brute) DeleteAuthor(source, author string, stays sigstore.Stays) {
 
 func (b *brute) PurgeSome(int) bool { return false }
 
+// EachMatchFrom is EachMatch of rows with another threshold.
+func (b *brute) EachMatchFrom(least text.Threshold, x *feed.Sentence, found func(*feed.Match)) {
+	stricter := *b
+	stricter.threshold = least
+	stricter.EachMatch(x, found)
+}
+
 // Probe looks x up for nothing.
 func (b *brute) Probe(x *feed.Sentence) { b.EachMatch(x, func(*feed.Match) {}) }
 
@@ -116,5 +123,5 @@ func isMatch(a, b *feed.Sentence, t text.Threshold, span feed.Time) bool {
 	if a.Compare(b) >= 0 || a.Source == b.Source && a.Post == b.Post || b.Time-a.Time > span {
 		return false
 	}
-	return a.Group == b.Group || t.Reaches(text.Intersection(a.Tokens, b.Tokens), len(a.Tokens), len(b.Tokens))
+	return a.Group == b.Group || text.Jaccard.At(t).Reaches(text.Intersection(a.Tokens, b.Tokens), len(a.Tokens), len(b.Tokens))
 }

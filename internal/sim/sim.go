@@ -51,6 +51,7 @@ type Worker interface {
 type Rows interface {
 	Insert(x *feed.Sentence) bool
 	EachMatch(x *feed.Sentence, found func(*feed.Match))
+	EachMatchFrom(least text.Threshold, x *feed.Sentence, found func(*feed.Match))
 	EachNewMatch(x *feed.Sentence, found func(*feed.Match))
 	Expect(xs []*feed.Sentence)
 	Advance(w feed.Time)

@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -52,7 +53,7 @@ func (p *Printer) Line(m *feed.Match) error {
 	var b strings.Builder
 	later, _ := Diff(m.Later.Text, m.Earlier.Text)
 	runs := []run{
-		{m.Later.Time.String(), dim}, {fmt.Sprintf(" %.3f ×%d ", m.Jaccard, m.Occurrences), plain},
+		{m.Later.Time.String(), dim}, {fmt.Sprintf(" %.3f ×%d ", m.Value(), m.Occurrences), plain},
 		{name(&m.Later), bold}, {" ← " + name(&m.Earlier) + "  ", plain},
 	}
 	p.row(&b, "", append(runs, quoted(&m.Later, later, added)...), 1)
@@ -140,7 +141,7 @@ func likeness(m *feed.Match) string {
 	case m.Jaccard == 1:
 		return "the same words, J 1"
 	}
-	return fmt.Sprintf("J %.3f", m.Jaccard)
+	return fmt.Sprintf("%s %.3f", cmp.Or(m.Measure, "J"), m.Value())
 }
 
 func count(m *feed.Match) string {

@@ -59,8 +59,8 @@ func describe(ctx context.Context, data string, readings []*reading, s *train.Sa
 	r := recipe{Report: *report}
 	all, sample := slices.Concat(s.Learning, s.Validation), s.Validation[:min(queries, len(s.Validation))]
 	for _, t := range thresholds {
-		r.Measured = append(r.Measured, measured{t.String(), train.Count(ctx, md5, t, sample, all),
-			train.Count(ctx, m, t, sample, all)})
+		r.Measured = append(r.Measured, measured{t.String(), train.Count(ctx, md5, text.Jaccard.At(t), sample, all),
+			train.Count(ctx, m, text.Jaccard.At(t), sample, all)})
 	}
 	for _, x := range readings {
 		r.Corpora = append(r.Corpora, share{x.corpus.name, x.corpus.language, x.sample.Seen,

@@ -48,7 +48,8 @@ func generate(ctx context.Context, data string, progress func(string)) (*generat
 	progress(fmt.Sprintf("%d words may be in the vocabulary", len(names)))
 	sample := mix(readings)
 	c := train.Default()
-	c.Learner, c.Bits, c.Ones, c.Threshold, c.Vocabulary, c.Seed = learner, bits, ones, threshold, maxWords, seed
+	c.Learner, c.Bits, c.Ones, c.Vocabulary, c.Seed = learner, bits, ones, maxWords, seed
+	c.Measure = text.Jaccard.At(threshold)
 	c.Words, c.Progress = func(id uint64) bool { return names[id] != "" }, progress
 	model, report, err := c.Learn(ctx, sample)
 	if err != nil {

@@ -150,7 +150,7 @@ func metByDefinition(rows [][]uint32, asked []int, threshold text.Threshold, l i
 	m := meter{threshold: threshold, keyTokens: l, frequency: frequency}
 	met := 0
 	for _, a := range asked {
-		low, high := threshold.Sizes(len(rows[a]))
+		low, high := text.Jaccard.At(threshold).Sizes(len(rows[a]))
 		x := slices.Clone(m.rarest(rows[a]))
 		for row, set := range rows {
 			if slices.Contains(asked, row) || len(set) < low || len(set) > high {

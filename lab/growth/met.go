@@ -61,7 +61,7 @@ func (m *meter) post(key uint64, size int) {
 }
 
 func (m *meter) met(set []uint32) (n int) {
-	low, high := m.threshold.Sizes(len(set))
+	low, high := text.Jaccard.At(m.threshold).Sizes(len(set))
 	m.each(set, func(key uint64) {
 		for _, count := range m.entries[key][low : min(high, text.MaxTokens)+1] {
 			n += int(count)
@@ -89,6 +89,6 @@ func (m *meter) rarest(set []uint32) []uint32 {
 	slices.SortFunc(m.prefix, func(a, b uint32) int {
 		return cmp.Or(cmp.Compare(m.frequency[a], m.frequency[b]), cmp.Compare(a, b))
 	})
-	least, _ := m.threshold.Sizes(len(set))
+	least, _ := text.Jaccard.At(m.threshold).Sizes(len(set))
 	return m.prefix[:min(len(set), len(set)-least+m.keyTokens)]
 }

@@ -13,7 +13,7 @@ import (
 
 // Filter says which matches an endpoint wants. Its zero value wants all; retractions pass every filter.
 type Filter struct {
-	Threshold      text.Threshold // least Jaccard; its zero value: any
+	Threshold      text.Threshold // least similarity, by the measure of the window; its zero value: any
 	Languages      []string       // of the later post; en takes en-GB too; none: any
 	MinOccurrences int            // of the repeated text by then
 	OtherAuthors   bool           // not what authors repeat of themselves
@@ -23,6 +23,8 @@ type Filter struct {
 type shown struct {
 	Data struct {
 		Jaccard     float64 `json:"jaccard"`
+		Measure     string  `json:"measure"`
+		Similarity  float64 `json:"similarity"`
 		Occurrences int     `json:"occurrences"`
 		SameAuthor  bool    `json:"sameAuthor"`
 		Later       struct {
@@ -41,13 +43,15 @@ func (f *Filter) wants(e *publish.Event) (bool, error) {
 		return false, fmt.Errorf("event: %w", err)
 	}
 	d := &s.Data
-	return f.reaches(d.Jaccard) && f.speaks(d.Later.Lang) && d.Occurrences >= f.MinOccurrences &&
+	match := feed.Match{Jaccard: d.Jaccard, Measure: d.Measure, Similarity: d.Similarity}
+	return f.reaches(match.Value()) && f.speaks(d.Later.Lang) && d.Occurrences >= f.MinOccurrences &&
 		!(f.OtherAuthors && d.SameAuthor), nil
 }
 
-// reaches compares two floats that are each the nearest to their fraction: as exact as comparing the fractions.
-func (f *Filter) reaches(jaccard float64) bool {
-	return f.Threshold.Den == 0 || jaccard >= f.Threshold.Float()
+// reaches compares two floats that are each the nearest to their number: as exact as comparing fractions, and for a
+// cosine with thresholds of some digits.
+func (f *Filter) reaches(similarity float64) bool {
+	return f.Threshold.Den == 0 || similarity >= f.Threshold.Float()
 }
 
 func (f *Filter) speaks(lang string) bool {

@@ -16,7 +16,7 @@ import (
 	"refrain/text"
 )
 
-var theta = text.Threshold{Num: 3, Den: 5}
+var theta = text.Jaccard.At(text.Threshold{Num: 3, Den: 5})
 
 // found are the groups that really match.
 func found(w *sigstore.Window, x *feed.Sentence) (hashes []string) {

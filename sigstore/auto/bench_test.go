@@ -70,7 +70,7 @@ func BenchmarkCosts(b *testing.B) {
 	for n := rows(); n >= 1000; n /= 10 {
 		for _, theta := range []text.Threshold{{Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 7, Den: 10}, {Num: 4, Den: 5},
 			{Num: 9, Den: 10}} {
-			bounds := hashcodes.NewBounds(theta, 1)
+			bounds := hashcodes.NewBounds(text.Jaccard.At(theta), 1)
 			for _, c := range Choices(bounds, model.Words()) {
 				x := &index{cfg: Config{Bounds: bounds, Few: math.MaxInt}} // it never changes
 				w := sigstore.New(sigstore.Config{Span: 87600 * time.Hour, Model: model, Bounds: bounds, Engine: x.of(c)})

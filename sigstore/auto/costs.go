@@ -110,7 +110,7 @@ func newTrial(rows int) *trial {
 		}
 		t.tokens = append(t.tokens, set)
 	}
-	t.index = prefix.New(hashcodes.NewBounds(text.Threshold{Num: 7, Den: 10}, 1))(t)
+	t.index = prefix.New(hashcodes.NewBounds(text.Jaccard.At(text.Threshold{Num: 7, Den: 10}), 1))(t)
 	t.index.Open()
 	for _, set := range t.tokens {
 		t.index.Add(set, t.Signature(set))

@@ -62,6 +62,9 @@ type window struct {
 	hits      int
 }
 
+// fourFifths is Jaccard at 0.8.
+var fourFifths = text.Jaccard.At(text.Threshold{Num: 4, Den: 5})
+
 // configOf is the default configuration with what it lacks.
 func configOf(d *cuda.Device, bounds *hashcodes.Bounds, words int, cpu sigstore.Engine, log io.Writer) gpu.Config {
 	c := gpu.Default()
@@ -69,14 +72,14 @@ func configOf(d *cuda.Device, bounds *hashcodes.Bounds, words int, cpu sigstore.
 	return c
 }
 
-func newWindow(tb testing.TB, d *cuda.Device, words, minCost int, threshold text.Threshold, seed uint64) *window {
+func newWindow(tb testing.TB, d *cuda.Device, words, minCost int, similar text.Measure, seed uint64) *window {
 	tb.Helper()
 	model, err := hashcodes.NewMD5(32*words, 1)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	w := &window{Rand: rand.New(rand.NewPCG(seed, uint64(words))), tb: tb, model: model}
-	bounds := hashcodes.NewBounds(threshold, 1)
+	bounds := hashcodes.NewBounds(similar, 1)
 	w.index = gpu.New(configOf(d, bounds, words, scan.New(bounds, words), &w.log).WithMinDeviceCost(minCost))(w)
 	w.reference = scan.New(bounds, words)(w)
 	return w
@@ -229,9 +232,11 @@ func TestCandidates(t *testing.T) {
 	d := open(t, cudatest.New(t))
 	before, _ := d.Memory()
 	for _, words := range []int{1, 2, 4, 8} {
-		for i, threshold := range []text.Threshold{{Num: 1, Den: 2}, {Num: 4, Den: 5}, {Num: 1, Den: 1}} {
+		for i, similar := range []text.Measure{text.Jaccard.At(text.Threshold{Num: 1, Den: 2}), fourFifths,
+			text.Jaccard.At(text.Threshold{Num: 1, Den: 1}), text.Cosine.At(text.Threshold{Num: 4, Den: 5}),
+			text.Dice.At(text.Threshold{Num: 7, Den: 10})} {
 			for _, minCost := range []int{1, 4000, never} {
-				w := newWindow(t, d, words, minCost, threshold, uint64(i))
+				w := newWindow(t, d, words, minCost, similar, uint64(i))
 				w.run(12)
 				used, _ := d.Memory()
 				if w.hits == 0 || w.log.Len() > 0 {
@@ -255,8 +260,8 @@ func TestCandidates(t *testing.T) {
 // given the tokens of another.
 func TestLostToPrefix(t *testing.T) {
 	f := cudatest.New(t)
-	d, threshold := open(t, f), text.Threshold{Num: 4, Den: 5}
-	w, bounds := newWindow(t, d, 2, 1, threshold, 5), hashcodes.NewBounds(threshold, 1)
+	d := open(t, f)
+	w, bounds := newWindow(t, d, 2, 1, fourFifths, 5), hashcodes.NewBounds(fourFifths, 1)
 	w.index = gpu.New(configOf(d, bounds, 2, prefix.New(bounds), &w.log).WithMinDeviceCost(1))(w)
 	w.open()
 	w.add(6000)
@@ -295,7 +300,7 @@ func TestSideBySide(t *testing.T) {
 			for seed := range uint64(3) {
 				t.Run(fmt.Sprint(seed), func(t *testing.T) {
 					t.Parallel()
-					w := newWindow(t, d, 1<<seed, 1, text.Threshold{Num: 3, Den: 5}, 20+seed)
+					w := newWindow(t, d, 1<<seed, 1, text.Jaccard.At(text.Threshold{Num: 3, Den: 5}), 20+seed)
 					w.run(40)
 					if logged := w.lines(lostLine) == 1; logged != lost {
 						t.Errorf("log:\n%s", &w.log)
@@ -311,7 +316,7 @@ func TestSideBySide(t *testing.T) {
 func TestFare(t *testing.T) {
 	f := cudatest.New(t)
 	d := open(t, f)
-	w := newWindow(t, d, 1, 100_000, text.Threshold{Num: 4, Den: 5}, 1)
+	w := newWindow(t, d, 1, 100_000, text.Jaccard.At(text.Threshold{Num: 4, Den: 5}), 1)
 	launches := func() int { return strings.Count(f.Log(), "cuLaunchKernel") }
 	before := launches()
 	w.open()
@@ -344,7 +349,7 @@ func TestDeviceFull(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := open(t, f, used+700_000)
-	w := newWindow(t, d, 8, 1, text.Threshold{Num: 3, Den: 5}, 3)
+	w := newWindow(t, d, 8, 1, text.Jaccard.At(text.Threshold{Num: 3, Den: 5}), 3)
 	w.run(8)
 	full, budget := d.Memory()
 	w.run(30)
@@ -368,7 +373,7 @@ func TestDeviceFull(t *testing.T) {
 // Rows that come before the first search, as after a restart, do not fill all of the device: searches need some.
 func TestRoomForSearches(t *testing.T) {
 	d := open(t, cudatest.New(t), 4<<20)
-	w := newWindow(t, d, 8, 1, text.Threshold{Num: 1, Den: 2}, 12)
+	w := newWindow(t, d, 8, 1, text.Jaccard.At(text.Threshold{Num: 1, Den: 2}), 12)
 	for range 8 {
 		w.open()
 		w.add(60)
@@ -385,7 +390,7 @@ func TestRoomForSearches(t *testing.T) {
 // Another call for memory fails: the rows stay here.
 func TestAllocationFails(t *testing.T) {
 	f := cudatest.New(t)
-	w := newWindow(t, open(t, f), 2, 1, text.Threshold{Num: 3, Den: 5}, 4)
+	w := newWindow(t, open(t, f), 2, 1, text.Jaccard.At(text.Threshold{Num: 3, Den: 5}), 4)
 	w.open()
 	w.add(300)
 	f.Fail("cuMemAlloc", 2, cudatest.OutOfMemory) // then as much as is needed, which is as much
@@ -400,7 +405,7 @@ func TestAllocationFails(t *testing.T) {
 // A batch for which the device has no room is asked in parts.
 func TestNoRoomForQueries(t *testing.T) {
 	d := open(t, cudatest.New(t), 8<<20)
-	w := newWindow(t, d, 8, 1, text.Threshold{Num: 1, Den: 2}, 5)
+	w := newWindow(t, d, 8, 1, text.Jaccard.At(text.Threshold{Num: 1, Den: 2}), 5)
 	w.open()
 	w.add(400)
 	w.search(1)
@@ -426,7 +431,7 @@ func TestDeviceLost(t *testing.T) {
 		"cuStreamSynchronize": 1, "cuMemFree": 1} {
 		t.Run(call, func(t *testing.T) {
 			f := cudatest.New(t)
-			w := newWindow(t, open(t, f), 2, 1, text.Threshold{Num: 3, Den: 5}, 6)
+			w := newWindow(t, open(t, f), 2, 1, text.Jaccard.At(text.Threshold{Num: 3, Den: 5}), 6)
 			w.run(15)
 			for w.first < 3 {
 				w.open()
@@ -459,12 +464,12 @@ func TestLostForTheNext(t *testing.T) {
 	f := cudatest.New(t)
 	d := open(t, f)
 	var log bytes.Buffer
-	bounds := hashcodes.NewBounds(text.Threshold{Num: 4, Den: 5}, 1)
+	bounds := hashcodes.NewBounds(fourFifths, 1)
 	engine := gpu.New(configOf(d, bounds, 1, scan.New(bounds, 1), &log).WithMinDeviceCost(1))
 	f.Forget = true
 	f.Fail("cuLaunchKernel", 1, cudatest.LaunchFailed)
 	for range 3 {
-		w := newWindow(t, d, 1, 1, text.Threshold{Num: 4, Den: 5}, 7)
+		w := newWindow(t, d, 1, 1, text.Jaccard.At(text.Threshold{Num: 4, Den: 5}), 7)
 		w.index = engine(w)
 		w.open()
 		w.add(100)
@@ -479,7 +484,7 @@ func TestLostForTheNext(t *testing.T) {
 // A closed device is as good as a lost one.
 func TestDeviceClosed(t *testing.T) {
 	d := open(t, cudatest.New(t))
-	w := newWindow(t, d, 1, 1, text.Threshold{Num: 4, Den: 5}, 8)
+	w := newWindow(t, d, 1, 1, text.Jaccard.At(text.Threshold{Num: 4, Den: 5}), 8)
 	w.run(10)
 	if err := d.Close(); err != nil {
 		t.Fatal(err)
@@ -494,7 +499,7 @@ func TestDeviceClosed(t *testing.T) {
 // The device's memory comes back from a window that nobody needs any more.
 func TestForgotten(t *testing.T) {
 	d := open(t, cudatest.New(t))
-	w := newWindow(t, d, 1, 1, text.Threshold{Num: 4, Den: 5}, 9)
+	w := newWindow(t, d, 1, 1, text.Jaccard.At(text.Threshold{Num: 4, Den: 5}), 9)
 	w.open()
 	w.add(100)
 	w.search(10)
@@ -514,7 +519,7 @@ func TestBytes(t *testing.T) {
 	d := open(t, cudatest.New(t))
 	for _, minCost := range []int{1, never} {
 		t.Run(fmt.Sprint(minCost), func(t *testing.T) {
-			w := newWindow(t, d, 2, minCost, text.Threshold{Num: 4, Den: 5}, 10)
+			w := newWindow(t, d, 2, minCost, text.Jaccard.At(text.Threshold{Num: 4, Den: 5}), 10)
 			signature, tokens := w.Signature([]uint32{1}), make([]uint32, 40)
 			q := []sigstore.Query{{Size: 20, Signature: make(hashcodes.Signature, 2)}}
 			for i := range signature {
@@ -553,7 +558,7 @@ func heap() int64 {
 
 // Searches use the memory of those before.
 func TestSearchDoesNotAllocate(t *testing.T) {
-	w := newWindow(t, open(t, cudatest.New(t)), 2, never, text.Threshold{Num: 4, Den: 5}, 11)
+	w := newWindow(t, open(t, cudatest.New(t)), 2, never, text.Jaccard.At(text.Threshold{Num: 4, Den: 5}), 11)
 	w.open()
 	w.add(500)
 	var queries []sigstore.Query

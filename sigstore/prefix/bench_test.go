@@ -215,7 +215,7 @@ func BenchmarkGrow(b *testing.B) {
 			for _, search := range []bool{false, true} {
 				name := map[bool]string{false: "add", true: "search+add"}[search]
 				b.Run(fmt.Sprintf("%s/%s/span=%d", threshold, name, span), func(b *testing.B) {
-					bounds := hashcodes.NewBounds(threshold, model.Ones())
+					bounds := hashcodes.NewBounds(text.Jaccard.At(threshold), model.Ones())
 					var bytes int64
 					hits := 0
 					for b.Loop() {
@@ -255,7 +255,7 @@ func BenchmarkFill(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
 		runtime.GC()
-		x, longest := prefix.New(hashcodes.NewBounds(thresholds[0], model.Ones()))(w), time.Duration(0)
+		x, longest := prefix.New(hashcodes.NewBounds(text.Jaccard.At(thresholds[0]), model.Ones()))(w), time.Duration(0)
 		b.StartTimer()
 		x.Open()
 		for i := range rows {
@@ -311,7 +311,7 @@ func BenchmarkCampaign(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
 				df := make([]uint32, tokens+3)
-				x := prefix.New(hashcodes.NewBounds(thresholds[0], model.Ones()))(&window{df, rows, []int{0}})
+				x := prefix.New(hashcodes.NewBounds(text.Jaccard.At(thresholds[0]), model.Ones()))(&window{df, rows, []int{0}})
 				x.Open()
 				var q [1]sigstore.Query
 				for i := range rows {

@@ -13,26 +13,26 @@ import (
 
 // world is a window reduced to what an index sees of it: rows of token numbers that are given out again.
 type world struct {
-	tb     testing.TB
-	model  *hashcodes.Model
-	bounds *hashcodes.Bounds
-	theta  text.Threshold
-	index  sigstore.Index
-	df     []uint32
-	names  []uint64 // number -> what the token is called; a number that is given out again has another name
-	named  uint64
-	free   []uint32
-	first  uint32 // number of blocks[0]
-	blocks [][][]uint32
-	hits   int
+	tb      testing.TB
+	model   *hashcodes.Model
+	bounds  *hashcodes.Bounds
+	similar text.Measure
+	index   sigstore.Index
+	df      []uint32
+	names   []uint64 // number -> what the token is called; a number that is given out again has another name
+	named   uint64
+	free    []uint32
+	first   uint32 // number of blocks[0]
+	blocks  [][][]uint32
+	hits    int
 }
 
-func newWorld(tb testing.TB, theta text.Threshold, bits, ones int) *world {
+func newWorld(tb testing.TB, similar text.Measure, bits, ones int) *world {
 	m, err := hashcodes.NewMD5(bits, ones)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	w := &world{tb: tb, model: m, theta: theta, bounds: hashcodes.NewBounds(theta, ones)}
+	w := &world{tb: tb, model: m, similar: similar, bounds: hashcodes.NewBounds(similar, ones)}
 	w.index = New(w.bounds)(w)
 	w.open()
 	return w
@@ -127,12 +127,12 @@ func (w *world) search(tokens []uint32, unknown int) {
 				continue
 			}
 			if want := all[r] && w.passes(&q, row); passing[r] != want {
-				w.tb.Fatalf("threshold %v: row %v %v for %v and %d unknown: asking the counters %t, want %t of %t without",
-					w.theta, r, row, tokens, unknown, passing[r], want, all[r])
+				w.tb.Fatalf("%v: row %v %v for %v and %d unknown: asking the counters %t, want %t of %t without",
+					w.similar, r, row, tokens, unknown, passing[r], want, all[r])
 			}
 			if w.match(row, tokens, q.Size) && !passing[r] {
-				w.tb.Fatalf("threshold %v: row %v %v of %d blocks is missing for %v and %d unknown",
-					w.theta, r, row, len(w.blocks), tokens, unknown)
+				w.tb.Fatalf("%v: row %v %v of %d blocks is missing for %v and %d unknown",
+					w.similar, r, row, len(w.blocks), tokens, unknown)
 			}
 		}
 	}
@@ -185,7 +185,7 @@ func (w *world) passes(q *sigstore.Query, row []uint32) bool {
 			other++
 		}
 	}
-	overlap, ones := w.theta.Overlap(q.Size, len(row)), w.model.Ones()
+	overlap, ones := w.similar.MinOverlap(q.Size, len(row)), w.model.Ones()
 	return len(row) >= 255 || own <= ones*(q.Size-overlap) && other <= ones*(len(row)-overlap)
 }
 
@@ -196,7 +196,7 @@ func (w *world) match(row, tokens []uint32, size int) bool {
 			common++
 		}
 	}
-	return common*w.theta.Den >= w.theta.Num*(len(row)+size-common)
+	return w.similar.Reaches(common, len(row), size)
 }
 
 // draw is a set like those of the window: half a variation of one of its rows, else common and rare tokens mixed.
@@ -230,9 +230,17 @@ func (w *world) draw(r *rand.Rand, largest int) []uint32 {
 	return tokens
 }
 
-var thresholds = []text.Threshold{
-	{Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 2, Den: 3}, {Num: 4, Den: 5}, {Num: 9, Den: 10}, {Num: 1, Den: 1},
-}
+// measures are those of all similarities, each at every threshold.
+var measures = func() (all []text.Measure) {
+	for _, s := range []text.Similarity{text.Jaccard, text.Cosine, text.Dice} {
+		for _, t := range []text.Threshold{
+			{Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 2, Den: 3}, {Num: 4, Den: 5}, {Num: 9, Den: 10}, {Num: 1, Den: 1},
+		} {
+			all = append(all, s.At(t))
+		}
+	}
+	return all
+}()
 
 // live runs a window for so many steps. What happens is drawn from r.
 func (w *world) live(r *rand.Rand, steps, largest, searchEach int) {
@@ -275,19 +283,19 @@ func (w *world) searchLike(r *rand.Rand, largest int) {
 // TestNoRowIsMissing compares with all rows of a window whose blocks come and go, and whose numbers mean something
 // else after a while.
 func TestNoRowIsMissing(t *testing.T) {
-	for i, theta := range thresholds {
+	for i, similar := range measures {
 		r := rand.New(rand.NewPCG(uint64(i), 1))
-		w := newWorld(t, theta, []int{64, 32, 128}[i%3], 1+i%2)
+		w := newWorld(t, similar, []int{64, 32, 128}[i%3], 1+i%2)
 		w.live(r, 8000, 24, 10)
 		if w.hits == 0 {
-			t.Errorf("threshold %v: no hits at all", theta)
+			t.Errorf("%v: no hits at all", similar)
 		}
 	}
 }
 
 func TestLongSets(t *testing.T) {
-	for i, theta := range thresholds {
-		w := newWorld(t, theta, 64, 1)
+	for i, similar := range measures {
+		w := newWorld(t, similar, 64, 1)
 		r := rand.New(rand.NewPCG(uint64(i), 2))
 		for range 40 { // a family of the largest sets there are, which differ in some tokens
 			w.add(w.family(r, 256-r.IntN(3)))
@@ -295,7 +303,7 @@ func TestLongSets(t *testing.T) {
 		}
 		w.live(r, 1500, 256, 5)
 		if w.hits == 0 {
-			t.Errorf("threshold %v: no hits at all", theta)
+			t.Errorf("%v: no hits at all", similar)
 		}
 	}
 }
@@ -319,7 +327,7 @@ func (w *world) family(r *rand.Rand, size int) []uint32 {
 
 // TestGenerations lets a window grow past what is posted again at once, roll, and empty.
 func TestGenerations(t *testing.T) {
-	w := newWorld(t, text.Threshold{Num: 4, Den: 5}, 64, 1)
+	w := newWorld(t, text.Jaccard.At(text.Threshold{Num: 4, Den: 5}), 64, 1)
 	r := rand.New(rand.NewPCG(1, 3))
 	x := w.index.(*index)
 	highest := 0
@@ -368,7 +376,7 @@ func (w *world) block(r *rand.Rand, rows int) {
 // TestFilledFromAWindow: an index that is given the rows of a window that has them already is told their frequencies from
 // the first row on, so that no row is posted again on the way, as it must be in a window that grows, and it finds the same.
 func TestFilledFromAWindow(t *testing.T) {
-	w := newWorld(t, text.Threshold{Num: 4, Den: 5}, 64, 1)
+	w := newWorld(t, text.Jaccard.At(text.Threshold{Num: 4, Den: 5}), 64, 1)
 	r := rand.New(rand.NewPCG(1, 7))
 	words := rand.NewZipf(r, 1.1, 4, 20_000)
 	for range 20_001 {
@@ -419,7 +427,7 @@ func (w *world) postedAgain(do func()) int {
 
 // TestPostedAgain: a row that died before is not posted again, and those that live are found.
 func TestPostedAgain(t *testing.T) {
-	w := newWorld(t, text.Threshold{Num: 3, Den: 5}, 64, 1)
+	w := newWorld(t, text.Jaccard.At(text.Threshold{Num: 3, Den: 5}), 64, 1)
 	r := rand.New(rand.NewPCG(1, 4))
 	x := w.index.(*index)
 	for i := range 20_000 {
@@ -439,7 +447,7 @@ func TestPostedAgain(t *testing.T) {
 // TestCampaign: every row shares tokens that the order does not know, among others that it does. Their lists are cut in
 // pieces.
 func TestCampaign(t *testing.T) {
-	w := newWorld(t, text.Threshold{Num: 4, Den: 5}, 64, 1)
+	w := newWorld(t, text.Jaccard.At(text.Threshold{Num: 4, Den: 5}), 64, 1)
 	r := rand.New(rand.NewPCG(1, 6))
 	var common []uint32
 	for range 200 {
@@ -475,7 +483,7 @@ func TestCampaign(t *testing.T) {
 // TestAnOrderThatMisleads: rows under tokens that the order takes for rare get a new order when searches have read too
 // much of them, and not before; other rows get none.
 func TestAnOrderThatMisleads(t *testing.T) {
-	w := newWorld(t, text.Threshold{Num: 4, Den: 5}, 64, 1)
+	w := newWorld(t, text.Jaccard.At(text.Threshold{Num: 4, Den: 5}), 64, 1)
 	var common, template []uint32
 	for range 30 {
 		common = append(common, w.token())
@@ -512,7 +520,7 @@ func TestAnOrderThatMisleads(t *testing.T) {
 func TestBytes(t *testing.T) {
 	var before, after runtime.MemStats
 	r := rand.New(rand.NewPCG(1, 5))
-	w := newWorld(t, text.Threshold{Num: 4, Den: 5}, 64, 1)
+	w := newWorld(t, text.Jaccard.At(text.Threshold{Num: 4, Den: 5}), 64, 1)
 	var rows [][]uint32
 	for range 100_000 {
 		rows = append(rows, w.draw(r, 20))
@@ -564,11 +572,11 @@ func (f frequencies) Tokens(sigstore.Row) []uint32 { return nil }
 func (f frequencies) Signature([]uint32) hashcodes.Signature { panic("not asked for") }
 
 func FuzzWindow(f *testing.F) {
-	for i := range thresholds {
+	for i := range measures {
 		f.Add(uint64(i), uint64(7), uint8(i), uint8(20))
 	}
-	f.Fuzz(func(t *testing.T, a, b uint64, theta, largest uint8) {
-		w := newWorld(t, thresholds[int(theta)%len(thresholds)], 64, 1+int(a%2))
+	f.Fuzz(func(t *testing.T, a, b uint64, similar, largest uint8) {
+		w := newWorld(t, measures[int(similar)%len(measures)], 64, 1+int(a%2))
 		w.live(rand.New(rand.NewPCG(a, b)), 3000, 2+int(largest), 7)
 	})
 }

@@ -145,7 +145,7 @@ func BenchmarkSearch(b *testing.B) {
 }
 
 func compareEngines(b *testing.B, s *signed, t text.Threshold, words int) {
-	bounds := hashcodes.NewBounds(t, 1)
+	bounds := hashcodes.NewBounds(text.Jaccard.At(t), 1)
 	old := newFirst(bounds, words)
 	s.fill(old)
 	b.Run("first", func(b *testing.B) { search(b, s, old, 1) })
@@ -171,7 +171,7 @@ func BenchmarkWorkers(b *testing.B) {
 		for _, workers := range []int{1, 2, 4} {
 			b.Run(fmt.Sprintf("threshold=%.1f/workers=%d", float64(t.Num)/float64(t.Den), workers), func(b *testing.B) {
 				c := scan.Default()
-				c.Bounds, c.Words, c.Workers = hashcodes.NewBounds(t, 1), 2, workers
+				c.Bounds, c.Words, c.Workers = hashcodes.NewBounds(text.Jaccard.At(t), 1), 2, workers
 				x := c.Engine()(nil)
 				s.fill(x)
 				search(b, &s, x, 64)
@@ -203,7 +203,7 @@ func BenchmarkAdd(b *testing.B) {
 
 // timeAdds times all rows, those of the second block, and the longest of all.
 func (s *signed) timeAdds(words int) (times [3]time.Duration) {
-	x := scan.New(hashcodes.NewBounds(text.Threshold{Num: 4, Den: 5}, 1), words)(nil)
+	x := scan.New(hashcodes.NewBounds(fourFifths, 1), words)(nil)
 	start := time.Now()
 	second, last := start, start
 	for i := range 101_000 {

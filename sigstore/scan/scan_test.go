@@ -14,15 +14,26 @@ import (
 	"refrain/text"
 )
 
-var thresholds = []text.Threshold{{Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 4, Den: 5}, {Num: 9, Den: 10}, {Num: 1, Den: 1}}
+// measures are those of all similarities, each at every threshold.
+var measures = func() (all []text.Measure) {
+	for _, s := range []text.Similarity{text.Jaccard, text.Cosine, text.Dice} {
+		for _, t := range []text.Threshold{{Num: 1, Den: 2}, {Num: 3, Den: 5}, {Num: 4, Den: 5}, {Num: 9, Den: 10}, {Num: 1, Den: 1}} {
+			all = append(all, s.At(t))
+		}
+	}
+	return all
+}()
+
+// fourFifths is Jaccard at 0.8.
+var fourFifths = text.Jaccard.At(text.Threshold{Num: 4, Den: 5})
 
 // window is an index, and beside it a plain list of what it should hold.
 type window struct {
-	index     sigstore.Index
-	threshold text.Threshold
-	ones      int
-	first     int
-	blocks    [][]row
+	index   sigstore.Index
+	similar text.Measure
+	ones    int
+	first   int
+	blocks  [][]row
 }
 
 type row struct {
@@ -40,9 +51,9 @@ func plain(queries []row) []row {
 	return queries
 }
 
-func newWindow(c scan.Config, t text.Threshold, ones int) *window {
-	c.Bounds = hashcodes.NewBounds(t, ones)
-	return &window{index: c.Engine()(nil), threshold: t, ones: ones}
+func newWindow(c scan.Config, similar text.Measure, ones int) *window {
+	c.Bounds = hashcodes.NewBounds(similar, ones)
+	return &window{index: c.Engine()(nil), similar: similar, ones: ones}
 }
 
 func (w *window) open() {
@@ -67,7 +78,7 @@ func (w *window) drop() {
 func (w *window) want(q row) (hits []sigstore.Row) {
 	for b, rows := range w.blocks {
 		for i, r := range rows {
-			if hashcodes.Distance(q.sig, r.sig) <= hashcodes.Radius(w.threshold, w.ones, q.size, r.size) && w.passes(q, r) {
+			if hashcodes.Distance(q.sig, r.sig) <= hashcodes.Radius(w.similar, w.ones, q.size, r.size) && w.passes(q, r) {
 				hits = append(hits, sigstore.Row{Block: uint32(w.first + b), Row: uint32(i)})
 			}
 		}
@@ -87,7 +98,7 @@ func (w *window) passes(q, r row) bool {
 			onlyR++
 		}
 	}
-	overlap := w.threshold.Overlap(q.size, r.size)
+	overlap := w.similar.MinOverlap(q.size, r.size)
 	return onlyQ <= w.ones*(q.size-overlap) && onlyR <= w.ones*(r.size-overlap)
 }
 
@@ -116,8 +127,8 @@ func (w *window) check(t testing.TB, queries []row) {
 		got, want := slices.Clone(hits), w.want(queries[i])
 		slices.SortFunc(got, compareRows)
 		if !slices.Equal(got, want) {
-			t.Fatalf("threshold %s, %d ones, query %d of %d, %d tokens, signature %x:\n got %v\nwant %v",
-				w.threshold, w.ones, i, len(queries), queries[i].size, queries[i].sig, got, want)
+			t.Fatalf("%v, %d ones, query %d of %d, %d tokens, signature %x:\n got %v\nwant %v",
+				w.similar, w.ones, i, len(queries), queries[i].size, queries[i].sig, got, want)
 		}
 	}
 }
@@ -204,11 +215,11 @@ func configs(words int) (list []scan.Config) {
 // open, sealed and in between.
 func TestFindsWhatBruteForceFinds(t *testing.T) {
 	for _, words := range []int{1, 2, 4, 8} {
-		for _, threshold := range thresholds {
+		for _, similar := range measures {
 			for ones := 1; ones <= 2; ones++ {
 				for i, c := range configs(words) {
 					g := newGenerator(uint64(100*words+i), words, ones)
-					w := newWindow(c, threshold, ones)
+					w := newWindow(c, similar, ones)
 					for range 12 {
 						w.open()
 						for range g.IntN(200) * g.IntN(3) {
@@ -239,7 +250,7 @@ func TestLargeBands(t *testing.T) {
 	}
 	var first [][]sigstore.Row
 	for i, c := range configs(words) {
-		w := newWindow(c, text.Threshold{Num: 4, Den: 5}, 1)
+		w := newWindow(c, text.Jaccard.At(text.Threshold{Num: 4, Den: 5}), 1)
 		for k, r := range rows {
 			if k%20_000 == 0 {
 				w.open()
@@ -270,7 +281,7 @@ func TestWorkersKeepTheOrder(t *testing.T) {
 	rows, queries := g.rows(30_000), g.rows(200)
 	var first [][]sigstore.Row
 	for _, workers := range []int{1, 2, 5, 16} {
-		w := newWindow(configOf(words, workers), text.Threshold{Num: 3, Den: 5}, 1)
+		w := newWindow(configOf(words, workers), text.Jaccard.At(text.Threshold{Num: 3, Den: 5}), 1)
 		for k, r := range rows {
 			if k%9000 == 0 {
 				w.open()
@@ -293,7 +304,7 @@ func TestWorkersKeepTheOrder(t *testing.T) {
 }
 
 func TestEmpty(t *testing.T) {
-	w := newWindow(configOf(1, 1), thresholds[2], 1)
+	w := newWindow(configOf(1, 1), fourFifths, 1)
 	g := newGenerator(3, 1, 1)
 	w.check(t, nil)
 	w.open()
@@ -313,7 +324,7 @@ func FuzzSearch(f *testing.F) {
 	f.Add([]byte("\x00\x11\x22\x33\x44\x55\x66\x77\x88\x99\xaa\xbb\xcc\xdd\xee\xff"), uint8(7))
 	f.Fuzz(func(t *testing.T, ops []byte, setting uint8) {
 		words := 1 << (setting & 3)
-		w := newWindow(configOf(words, 1+int(setting>>6)), thresholds[int(setting>>2)%len(thresholds)], 1)
+		w := newWindow(configOf(words, 1+int(setting>>6)), measures[int(setting>>2)%len(measures)], 1)
 		w.open()
 		now := row{size: 5, sig: make(hashcodes.Signature, words)}
 		var queries []row
@@ -343,7 +354,7 @@ func TestBytes(t *testing.T) {
 			g := newGenerator(4, words, 1)
 			some := g.rows(5000)
 			before := heap()
-			x := scan.New(hashcodes.NewBounds(thresholds[2], 1), words)(nil)
+			x := scan.New(hashcodes.NewBounds(fourFifths, 1), words)(nil)
 			tokens := make([]uint32, hashcodes.MaxSize)
 			for i := range rows {
 				if i%(rows/5) == 0 {

@@ -201,7 +201,7 @@ func (c *collection) quantile(part float64) int {
 // similar says whether two rows reach a threshold, from the definition.
 func (c *collection) similar(t text.Threshold, a, b int) bool {
 	x, y := c.set(a), c.set(b)
-	return t.Reaches(text.Intersection(x, y), len(x), len(y))
+	return text.Jaccard.At(t).Reaches(text.Intersection(x, y), len(x), len(y))
 }
 
 // writeArray writes a slice of fixed-size values.

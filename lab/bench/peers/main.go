@@ -190,7 +190,7 @@ func (o *options) radiusOf(t text.Threshold) int {
 	if o.radius >= 0 {
 		return o.radius
 	}
-	return hashcodes.Radius(t, o.ones, o.usual, o.usual)
+	return hashcodes.Radius(text.Jaccard.At(t), o.ones, o.usual, o.usual)
 }
 
 const compareUsage = `usage: peers [flags]      speed, recall, precision and memory of all peers

@@ -102,7 +102,7 @@ func (c *collection) before(t text.Threshold, row int, of []bool) (pairs []pair)
 		for _, n := range c.numbers[from:to] {
 			common += oneIf(of[n])
 		}
-		if t.Reaches(common, int(end-begin), int(to-from)) {
+		if text.Jaccard.At(t).Reaches(common, int(end-begin), int(to-from)) {
 			pairs = append(pairs, pair(row)<<32|pair(earlier))
 		}
 		from = to

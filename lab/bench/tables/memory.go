@@ -160,7 +160,7 @@ func (c *Config) fillWindow(ctx context.Context, sentences int, texts bool) (*si
 		return nil, nil, err
 	}
 	slices.Sort(paths)
-	bounds := hashcodes.NewBounds(text.DefaultThreshold, m.Ones())
+	bounds := hashcodes.NewBounds(text.Jaccard.At(text.DefaultThreshold), m.Ones())
 	var index sigstore.Index
 	w := sigstore.New(sigstore.Config{
 		Span: long, Lateness: time.Minute, Model: m, Bounds: bounds, OmitTexts: !texts,

@@ -100,7 +100,7 @@ func (c *Config) parts(ctx context.Context, s *corpus, t text.Threshold) (*Parts
 		return nil, err
 	}
 	c.status("match: θ %v, the index alone", t)
-	d := &driver{bounds: hashcodes.NewBounds(t, m.Ones()), rows: number(s, m)}
+	d := &driver{bounds: hashcodes.NewBounds(text.Jaccard.At(t), m.Ones()), rows: number(s, m)}
 	d.index = e(d.bounds, m)(d.rows)
 	d.open(0)
 	for from := 0; from < s.len(); from += partsBatch {

@@ -174,12 +174,12 @@ func (d *drift) week(ctx context.Context, t text.Threshold, week feed.Time, rows
 		queries = some(rows, d.queries, d.Seed)
 	}
 	table := newTable(rows, workers())
-	similar, equal, err := table.matches(ctx, Jaccard(t), queries)
+	similar, equal, err := table.matches(ctx, text.Jaccard.At(t), queries)
 	if err != nil {
 		return err
 	}
 	for i, m := range models {
-		n, err := table.candidates(ctx, Jaccard(t), m.Model, queries)
+		n, err := table.candidates(ctx, text.Jaccard.At(t), m.Model, queries)
 		if err != nil {
 			return err
 		}

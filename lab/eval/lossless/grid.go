@@ -77,9 +77,8 @@ type grid struct {
 }
 
 func (g *grid) run(ctx context.Context) (grids []report.Grid, err error) {
-	for _, measure := range []func(text.Threshold) Measure{Jaccard, Cosine} {
-		first := measure(g.thresholds[0])
-		out := report.Grid{Caption: fmt.Sprintf("**%s, %s**: %s sentences", g.name, first.Name(),
+	for _, measure := range []text.Similarity{text.Jaccard, text.Cosine} {
+		out := report.Grid{Caption: fmt.Sprintf("**%s, %s**: %s sentences", g.name, nameOf(measure),
 			units.Thousands(len(g.later))), Head: []string{"codes", "m", "l"}}
 		for _, t := range g.thresholds {
 			out.Head = append(out.Head, "θ "+decimal(t))
@@ -87,8 +86,8 @@ func (g *grid) run(ctx context.Context) (grids []report.Grid, err error) {
 		similar, equal := make([]int, len(g.thresholds)), 0
 		row := []any{"similar", "", ""}
 		for i, t := range g.thresholds {
-			g.Now("%s, %v: matches", g.name, measure(t))
-			if similar[i], equal, err = g.matches(ctx, measure(t), g.queries); err != nil {
+			g.Now("%s, %v: matches", g.name, measure.At(t))
+			if similar[i], equal, err = g.matches(ctx, measure.At(t), g.queries); err != nil {
 				return nil, err
 			}
 			row = append(row, units.Three(float64(similar[i])/float64(len(g.queries))))
@@ -98,13 +97,13 @@ func (g *grid) run(ctx context.Context) (grids []report.Grid, err error) {
 			return nil, err
 		}
 		grids = append(grids, out)
-		g.Logf("%s, %s: done", g.name, first.Name())
+		g.Logf("%s, %s: done", g.name, nameOf(measure))
 	}
 	return grids, nil
 }
 
 // rows adds a row for each kind of codes.
-func (g *grid) rows(ctx context.Context, measure func(text.Threshold) Measure, out *report.Grid, similar []int,
+func (g *grid) rows(ctx context.Context, measure text.Similarity, out *report.Grid, similar []int,
 	equal int) error {
 	for _, bits := range g.Bits {
 		for _, ones := range g.Ones {
@@ -121,7 +120,7 @@ func (g *grid) rows(ctx context.Context, measure func(text.Threshold) Measure, o
 	return nil
 }
 
-func (g *grid) row(ctx context.Context, measure func(text.Threshold) Measure, out *report.Grid, learner string, bits,
+func (g *grid) row(ctx context.Context, measure text.Similarity, out *report.Grid, learner string, bits,
 	ones int, similar []int, equal int) error {
 	row := []any{learner, bits, ones}
 	var signed *hashcodes.Model
@@ -135,16 +134,16 @@ func (g *grid) row(ctx context.Context, measure func(text.Threshold) Measure, ou
 			g.sign(m)
 			signed = m
 		}
-		found, err := g.within(ctx, measure(t), m, g.queries)
+		found, err := g.within(ctx, measure.At(t), m, g.queries)
 		if err != nil {
 			return err
 		}
 		n := found.within - equal
 		if n < similar[i] {
-			return fmt.Errorf("%s, %v, %s: %d candidates, but %d sets are similar: the radius loses some", g.name, measure(t),
+			return fmt.Errorf("%s, %v, %s: %d candidates, but %d sets are similar: the radius loses some", g.name, measure.At(t),
 				m.Name(), n, similar[i])
 		}
-		g.figures = append(g.figures, GridFigure{g.name, measure(t).Name(), decimal(t), m.Name(), len(g.queries), n, similar[i]})
+		g.figures = append(g.figures, GridFigure{g.name, nameOf(measure), decimal(t), m.Name(), len(g.queries), n, similar[i]})
 		row = append(row, units.Three(float64(n)/float64(len(g.queries))))
 	}
 	out.Add(row...)

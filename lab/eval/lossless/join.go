@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"refrain/hashcodes"
+	"refrain/text"
 )
 
 // index finds the sets that are similar enough to another, exactly and without signatures: it is what the candidates of
@@ -16,12 +17,13 @@ import (
 // by rising frequency, lists of the rarest tokens of each set, the length filter and the positional filter, and then
 // the whole intersection.
 type index struct {
-	bounds *bounds
-	band   [hashcodes.MaxSize + 2]int // first row of each size
-	tokens []uint32                   // of all rows, rarest first
-	ends   []int
-	lists  [][]posting
-	number map[uint64]uint32
+	measure text.Measure
+	bounds  *bounds
+	band    [hashcodes.MaxSize + 2]int // first row of each size
+	tokens  []uint32                   // of all rows, rarest first
+	ends    []int
+	lists   [][]posting
+	number  map[uint64]uint32
 }
 
 // posting says that a row has a token at a position.
@@ -31,16 +33,14 @@ type posting struct {
 }
 
 // newIndex indexes sets that come by rising size.
-func newIndex(m Measure, sets [][]uint64) *index { return indexOf(m, sets, (*sizeBounds).prefix) }
+func newIndex(m text.Measure, sets [][]uint64) *index { return indexOf(m, sets, m.Prefix) }
 
 // newJoinIndex is newIndex where only partners of no greater size will be asked for, as in a join of the sets with
 // themselves: fewer of their tokens need lists (Lemma 3 of the paper).
-func newJoinIndex(m Measure, sets [][]uint64) *index {
-	return indexOf(m, sets, (*sizeBounds).joinPrefix)
-}
+func newJoinIndex(m text.Measure, sets [][]uint64) *index { return indexOf(m, sets, m.IndexPrefix) }
 
-func indexOf(m Measure, sets [][]uint64, prefix func(b *sizeBounds, n int) int) *index {
-	x := &index{bounds: m.bounds(), ends: make([]int, 0, len(sets))}
+func indexOf(m text.Measure, sets [][]uint64, prefix func(n int) int) *index {
+	x := &index{measure: m, bounds: boundsOf(m), ends: make([]int, 0, len(sets))}
 	x.number = rarestFirst(sets)
 	x.lists = make([][]posting, len(x.number))
 	for row, set := range sets {
@@ -48,7 +48,7 @@ func indexOf(m Measure, sets [][]uint64, prefix func(b *sizeBounds, n int) int) 
 		x.tokens = x.rank(x.tokens, set)
 		x.ends = append(x.ends, len(x.tokens))
 		x.band[len(set)+1]++
-		for i, token := range x.tokens[begin:][:prefix(&x.bounds[len(set)], len(set))] {
+		for i, token := range x.tokens[begin:][:prefix(len(set))] {
 			x.lists[token] = append(x.lists[token], posting{uint32(row), uint16(len(set)), uint16(i)})
 		}
 	}
@@ -96,23 +96,6 @@ func (x *index) rank(dst []uint32, set []uint64) []uint32 {
 	return dst
 }
 
-// prefix is how many of the rarest tokens of a set of n hold one of every partner's: n - o + 1 where the least overlap
-// with any partner is o.
-func (b *sizeBounds) prefix(n int) int {
-	if n == 0 {
-		return 0
-	}
-	return n - b.at(b.min) + 1
-}
-
-// joinPrefix is prefix for partners of n tokens or more.
-func (b *sizeBounds) joinPrefix(n int) int {
-	if n == 0 {
-		return 0
-	}
-	return n - b.at(n) + 1
-}
-
 func (x *index) row(i uint32) []uint32 {
 	begin := 0
 	if i > 0 {
@@ -148,7 +131,7 @@ func (s *searcher) search(set []uint32, limit uint32, visit func(row uint32, com
 	s.rows = s.rows[:0]
 	b := &s.bounds[len(set)]
 	minRow := uint32(s.band[b.min])
-	for i, token := range set[:b.prefix(len(set))] {
+	for i, token := range set[:s.measure.Prefix(len(set))] {
 		if token == unknown {
 			break
 		}
@@ -200,7 +183,7 @@ func intersection(a, b []uint32, need int) int {
 
 // joinPairs visits every pair of sets that are similar enough, by their places, the smaller or earlier one second. The
 // sets come by rising size. Visits are made by so many goroutines at once, each told which it is.
-func joinPairs(ctx context.Context, m Measure, sets [][]uint64, workers int, done func(rows int),
+func joinPairs(ctx context.Context, m text.Measure, sets [][]uint64, workers int, done func(rows int),
 	visit func(worker int, a, b uint32, common int)) error {
 	x := newJoinIndex(m, sets)
 	const chunk = 256

@@ -21,9 +21,9 @@ var thresholds = []text.Threshold{{Num: 1, Den: 3}, {Num: 1, Den: 2}, {Num: 3, D
 	{Num: 4, Den: 5}, {Num: 9, Den: 10}, {Num: 1, Den: 1}}
 
 // measures are all thresholds under both similarities.
-func measures() (all []Measure) {
+func measures() (all []text.Measure) {
 	for _, t := range thresholds {
-		all = append(all, Jaccard(t), Cosine(t))
+		all = append(all, text.Jaccard.At(t), text.Cosine.At(t))
 	}
 	return all
 }
@@ -50,7 +50,7 @@ func TestJoinAgainstBruteForce(t *testing.T) {
 	}
 }
 
-func joined(t *testing.T, m Measure, sets [][]uint64) (all []pair) {
+func joined(t *testing.T, m text.Measure, sets [][]uint64) (all []pair) {
 	t.Helper()
 	var lock sync.Mutex
 	done := 0
@@ -70,7 +70,7 @@ func joined(t *testing.T, m Measure, sets [][]uint64) (all []pair) {
 	return all
 }
 
-func brute(m Measure, sets [][]uint64) (all []pair) {
+func brute(m text.Measure, sets [][]uint64) (all []pair) {
 	for a := range sets {
 		for b := range a {
 			if common := text.Intersection(sets[a], sets[b]); similar(m, common, len(sets[a]), len(sets[b])) {
@@ -84,7 +84,7 @@ func brute(m Measure, sets [][]uint64) (all []pair) {
 // TestJoinOfNothing must not reach for a list that is not there, nor for that of the empty set.
 func TestJoinOfNothing(t *testing.T) {
 	for _, sets := range [][][]uint64{nil, {{}}, {{}, {1}}} {
-		if got := joined(t, Jaccard(text.Threshold{Num: 1, Den: 2}), sets); len(got) != 0 {
+		if got := joined(t, text.Jaccard.At(text.Threshold{Num: 1, Den: 2}), sets); len(got) != 0 {
 			t.Errorf("%v: %v", sets, got)
 		}
 	}
@@ -93,7 +93,7 @@ func TestJoinOfNothing(t *testing.T) {
 func TestJoinEnds(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := joinPairs(ctx, Jaccard(text.Threshold{Num: 1, Den: 2}), [][]uint64{{1}, {2}}, 2, nil, nil)
+	err := joinPairs(ctx, text.Jaccard.At(text.Threshold{Num: 1, Den: 2}), [][]uint64{{1}, {2}}, 2, nil, nil)
 	if err == nil {
 		t.Error("no error though the context had ended")
 	}
@@ -121,10 +121,10 @@ func TestCandidates(t *testing.T) {
 			if want := bruteCandidates(m, model, queries, sets[30:]); got != want {
 				t.Errorf("%v, %d ones: candidates %+v, want %+v", m, ones, got, want)
 			}
-			if m.Cosine {
+			if m.Similarity == text.Cosine {
 				continue
 			}
-			cost := train.Count(t.Context(), model, m.Threshold, queries, sets[30:])
+			cost := train.Count(t.Context(), model, m, queries, sets[30:])
 			if cost.True != similar || equal != 30 || cost.False != got.within-similar-equal {
 				t.Errorf("%v, %d ones: candidates %+v, %d similar, %d equal; the learners count %+v", m, ones, got, similar, equal, cost)
 			}
@@ -132,7 +132,7 @@ func TestCandidates(t *testing.T) {
 	}
 }
 
-func bruteCandidates(m Measure, model *hashcodes.Model, queries, sets [][]uint64) (n hits) {
+func bruteCandidates(m text.Measure, model *hashcodes.Model, queries, sets [][]uint64) (n hits) {
 	sign := func(set []uint64) uint32 { return model.Sign(make(hashcodes.Signature, 1), set)[0] }
 	signatures := make([]uint32, len(sets))
 	for i, set := range sets {
@@ -142,11 +142,11 @@ func bruteCandidates(m Measure, model *hashcodes.Model, queries, sets [][]uint64
 		sq := sign(q)
 		for i, set := range sets {
 			ss := signatures[i]
-			if bits.OnesCount32(sq^ss) > m.Radius(model.Ones(), len(q), len(set)) {
+			if bits.OnesCount32(sq^ss) > hashcodes.Radius(m, model.Ones(), len(q), len(set)) {
 				continue
 			}
 			n.within++
-			if overlap := m.Overlap(len(q), len(set)); counted(model, q, sq&^ss) <= model.Ones()*(len(q)-overlap) &&
+			if overlap := m.MinOverlap(len(q), len(set)); counted(model, q, sq&^ss) <= model.Ones()*(len(q)-overlap) &&
 				bits.OnesCount32(ss&^sq) <= model.Ones()*(len(set)-overlap) {
 				n.passing++
 			}
@@ -170,11 +170,11 @@ func distance(m *hashcodes.Model, a, b []uint64) int {
 // TestCosineByHand: θ = 0.8. Sets of 4 and 5 tokens need 0.8 sqrt(20) = 3.58, so 4 in common, and may differ in one token;
 // 5 and 5 need 4 exactly and may differ in two; 4 and 8 need 0.8 sqrt(32) = 4.53, more than 4 can have; 16 and 25 need 16.
 func TestCosineByHand(t *testing.T) {
-	m := Cosine(text.Threshold{Num: 4, Den: 5})
+	m := text.Cosine.At(text.Threshold{Num: 4, Den: 5})
 	for _, c := range []struct{ n, k, overlap, radius int }{
 		{4, 5, 4, 1}, {5, 5, 4, 2}, {4, 8, 5, -1}, {16, 25, 16, 9}, {9, 9, 8, 2}, {10, 10, 8, 4}, {10, 12, 9, 4}, {1, 1, 1, 0},
 	} {
-		if got := m.Overlap(c.n, c.k); got != c.overlap {
+		if got := m.MinOverlap(c.n, c.k); got != c.overlap {
 			t.Errorf("overlap of %d and %d: %d, want %d", c.n, c.k, got, c.overlap)
 		}
 		for _, ones := range []int{1, 3} {
@@ -182,7 +182,7 @@ func TestCosineByHand(t *testing.T) {
 			if want > 0 {
 				want *= ones
 			}
-			if got := m.Radius(ones, c.n, c.k); got != want {
+			if got := hashcodes.Radius(m, ones, c.n, c.k); got != want {
 				t.Errorf("radius of %d and %d with %d ones: %d, want %d", c.n, c.k, ones, got, want)
 			}
 		}
@@ -201,13 +201,13 @@ func TestMeasures(t *testing.T) {
 		threshold := text.Threshold{Num: rapid.IntRange(1, den).Draw(t, "num"), Den: den}
 		n := rapid.IntRange(1, hashcodes.MaxSize).Draw(t, "n")
 		k := rapid.IntRange(1, hashcodes.MaxSize).Draw(t, "k")
-		for _, m := range []Measure{Jaccard(threshold), Cosine(threshold)} {
+		for _, m := range []text.Measure{text.Jaccard.At(threshold), text.Cosine.At(threshold)} {
 			checkBounds(t, m, n, k)
 		}
 	})
 }
 
-func checkBounds(t *rapid.T, m Measure, n, k int) {
+func checkBounds(t *rapid.T, m text.Measure, n, k int) {
 	least := 1
 	for least <= min(n, k) && !similar(m, least, n, k) {
 		least++
@@ -215,10 +215,10 @@ func checkBounds(t *rapid.T, m Measure, n, k int) {
 	want := n + k - 2*least
 	if least > min(n, k) {
 		want = -1
-	} else if got := m.Overlap(n, k); got != least {
+	} else if got := m.MinOverlap(n, k); got != least {
 		t.Errorf("%v: overlap of %d and %d: %d, want %d", m, n, k, got, least)
 	}
-	if got := m.Radius(1, n, k); got != want {
+	if got := hashcodes.Radius(m, 1, n, k); got != want {
 		t.Errorf("%v: radius of %d and %d: %d, want %d", m, n, k, got, want)
 	}
 	low, high := m.Sizes(n)
@@ -228,10 +228,10 @@ func checkBounds(t *rapid.T, m Measure, n, k int) {
 }
 
 // similar is the definition, on integers: the cosine is at least θ when common² Den² >= Num² n k.
-func similar(m Measure, common, n, k int) bool {
+func similar(m text.Measure, common, n, k int) bool {
 	t := m.Threshold
-	if !m.Cosine {
-		return t.Reaches(common, n, k)
+	if m.Similarity == text.Jaccard {
+		return m.Reaches(common, n, k)
 	}
 	return n > 0 && k > 0 && common*common*t.Den*t.Den >= t.Num*t.Num*n*k
 }
@@ -249,7 +249,7 @@ func TestLosesNothing(t *testing.T) {
 			if !similar(m, text.Intersection(a, b), len(a), len(b)) {
 				continue
 			}
-			if d, radius := distance(model, a, b), m.Radius(model.Ones(), len(a), len(b)); d > radius {
+			if d, radius := distance(model, a, b), hashcodes.Radius(m, model.Ones(), len(a), len(b)); d > radius {
 				t.Errorf("%v: %v and %v are %d apart, the radius is %d", m, a, b, d, radius)
 			}
 		}

@@ -95,7 +95,7 @@ type later struct {
 // threshold fills all cells of a threshold.
 func (l *later) threshold(ctx context.Context, t text.Threshold) error {
 	l.Now("%s, θ %s: matches of %d queries", l.name, decimal(t), len(l.queries))
-	similar, equal, err := l.matches(ctx, Jaccard(t), l.queries)
+	similar, equal, err := l.matches(ctx, text.Jaccard.At(t), l.queries)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (l *later) threshold(ctx context.Context, t text.Threshold) error {
 				return err
 			}
 			for i, m := range models {
-				n, err := l.candidates(ctx, Jaccard(t), m.Model, l.queries)
+				n, err := l.candidates(ctx, text.Jaccard.At(t), m.Model, l.queries)
 				if err != nil {
 					return err
 				}

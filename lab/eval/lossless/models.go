@@ -120,7 +120,8 @@ func (t *trainer) learn(ctx context.Context, s spec) (m trained, err error) {
 	}
 	wall, used := time.Now(), cpu.Time()
 	c := train.Default()
-	c.Learner, c.Bits, c.Ones, c.Threshold, c.Vocabulary, c.Seed = s.learner, s.bits, s.ones, s.threshold, s.vocabulary, s.seed
+	c.Learner, c.Bits, c.Ones, c.Vocabulary, c.Seed = s.learner, s.bits, s.ones, s.vocabulary, s.seed
+	c.Measure = text.Jaccard.At(s.threshold)
 	c.Sources, c.Progress = []string{s.corpus}, func(line string) { t.logf("%v: %s", s, line) }
 	m.Model, _, err = c.Learn(ctx, t.sample[s.sentences])
 	m.Wall, m.CPU = time.Since(wall).Seconds(), (cpu.Time() - used).Seconds()

@@ -165,7 +165,7 @@ func newProperty(thresholds []text.Threshold, models []checkedModel, s *corpus.S
 	for i, t := range thresholds {
 		for n := range p.radii[i] {
 			for k := range p.radii[i][n] {
-				p.radii[i][n][k] = int16(hashcodes.Radius(t, 1, n, k))
+				p.radii[i][n][k] = int16(hashcodes.Radius(text.Jaccard.At(t), 1, n, k))
 			}
 		}
 	}
@@ -202,7 +202,7 @@ func (p *property) run(ctx context.Context, c *eval.Config, name string) error {
 	say := func(rows int) {
 		c.Now("%s: partners of %s of %s sentences", name, units.Thousands(rows), units.Thousands(len(p.sets)))
 	}
-	return joinPairs(ctx, Jaccard(p.thresholds[0]), p.sets, len(p.tallies), say, func(worker int, a, b uint32, common int) {
+	return joinPairs(ctx, text.Jaccard.At(p.thresholds[0]), p.sets, len(p.tallies), say, func(worker int, a, b uint32, common int) {
 		p.check(&p.tallies[worker], int(a), int(b), common)
 	})
 }
@@ -223,7 +223,7 @@ func (p *property) sign() {
 func (p *property) check(t *tally, a, b, common int) {
 	n, k := len(p.sets[a]), len(p.sets[b])
 	reached := 0
-	for reached < len(p.thresholds) && p.thresholds[reached].Reaches(common, n, k) {
+	for reached < len(p.thresholds) && text.Jaccard.At(p.thresholds[reached]).Reaches(common, n, k) {
 		t.pairs[reached]++
 		reached++
 	}

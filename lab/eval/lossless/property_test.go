@@ -21,7 +21,7 @@ func TestPropertyHolds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for at, threshold := range p.thresholds {
-		want := len(brute(Jaccard(threshold), p.sets))
+		want := len(brute(text.Jaccard.At(threshold), p.sets))
 		if threshold.Num == threshold.Den {
 			want = 40 // repeats
 		}

@@ -9,6 +9,7 @@ import (
 
 	"refrain/hashcodes"
 	"refrain/hashcodes/hamming"
+	"refrain/text"
 )
 
 // table holds distinct sets by rising size beside the word planes of their signatures, so that all sets of one size are a
@@ -52,14 +53,14 @@ func (t *table) sign(m *hashcodes.Model) {
 type hits struct{ within, passing int }
 
 // candidates counts the hits under a model.
-func (t *table) candidates(ctx context.Context, m Measure, model *hashcodes.Model, queries [][]uint64) (hits, error) {
+func (t *table) candidates(ctx context.Context, m text.Measure, model *hashcodes.Model, queries [][]uint64) (hits, error) {
 	t.sign(model)
 	return t.within(ctx, m, model, queries)
 }
 
 // within is candidates, of the model that the table is signed with.
-func (t *table) within(ctx context.Context, m Measure, model *hashcodes.Model, queries [][]uint64) (hits, error) {
-	b := m.bounds()
+func (t *table) within(ctx context.Context, m text.Measure, model *hashcodes.Model, queries [][]uint64) (hits, error) {
+	b := boundsOf(m)
 	var within, passing atomic.Int64
 	const chunk = 20
 	parallel(t.workers, (len(queries)+chunk-1)/chunk, func(c int) {
@@ -137,7 +138,7 @@ func (t *table) parts(dst []hamming.Part, b *sizeBounds, n, ones int, sig hashco
 
 // matches is how many rows are similar enough to the queries, found without signatures; a row that equals a query
 // counts in equal instead.
-func (t *table) matches(ctx context.Context, m Measure, queries [][]uint64) (similar, equal int, err error) {
+func (t *table) matches(ctx context.Context, m text.Measure, queries [][]uint64) (similar, equal int, err error) {
 	x := newIndex(m, t.sets)
 	var same, all atomic.Int64
 	const chunk = 50

@@ -111,7 +111,7 @@ func (p *collection) similarTo(query uint32, codes *hashcodes.Model, order []uin
 		for _, row := range part.Hits {
 			y := p.sentences.Sets[order[row]]
 			if c := text.Intersection(x, y); reaches(similar, c, n, len(y)) {
-				list = append(list, neighbour{order[row], similar.Reaches(c, n, len(y))})
+				list = append(list, neighbour{order[row], text.Jaccard.At(similar).Reaches(c, n, len(y))})
 			}
 		}
 	}

@@ -74,7 +74,7 @@ func model(ctx context.Context, c *eval.Config, name, learner string) (learned, 
 
 // learn learns codes of a corpus without its queries; what the configuration leaves open is as in the paper.
 func learn(ctx context.Context, c *eval.Config, name, key string, t train.Config) (l learned, err error) {
-	t.Bits, t.Ones, t.Threshold, t.Vocabulary, t.Seed, t.Fixed = codeBits, codeOnes, similar,
+	t.Bits, t.Ones, t.Measure, t.Vocabulary, t.Seed, t.Fixed = codeBits, codeOnes, text.Jaccard.At(similar),
 		eval.Size(c, learnWords, quick.words), c.Seed, true
 	t.Progress = func(line string) { c.Now("%s, learning %s: %s", name, t.Learner, line) }
 	l.model, err = c.Model(key, func() (*hashcodes.Model, error) {

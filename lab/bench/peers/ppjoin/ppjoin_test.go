@@ -79,7 +79,7 @@ func check(t *testing.T, got, want []uint32, row int) {
 // want is the definition.
 func want(threshold text.Threshold, earlier [][]uint64, set []uint64) (hits []uint32) {
 	for i, other := range earlier {
-		if threshold.Reaches(text.Intersection(other, set), len(other), len(set)) {
+		if text.Jaccard.At(threshold).Reaches(text.Intersection(other, set), len(other), len(set)) {
 			hits = append(hits, uint32(i))
 		}
 	}

@@ -30,10 +30,11 @@ func (s *sizes) of(n int) *size {
 }
 
 func (s *sizes) compute(n int) *size {
-	low, high := s.threshold.Sizes(n)
-	b := &size{min: low, prefix: n - low + 1}
+	jaccard := text.Jaccard.At(s.threshold)
+	low, high := jaccard.Sizes(n)
+	b := &size{min: low, prefix: jaccard.Prefix(n)}
 	for m := low; m <= min(high, math.MaxUint16); m++ {
-		b.overlap = append(b.overlap, uint16(s.threshold.Overlap(n, m)))
+		b.overlap = append(b.overlap, uint16(jaccard.MinOverlap(n, m)))
 	}
 	return b
 }
