@@ -68,6 +68,7 @@ type index struct {
 	tokens      []uint32      // scratch
 	search      search
 	met         int64 // postings that searches have read
+	listsRead   int64 // lists and nodes
 }
 
 func (x *index) Open() { x.blocks = append(x.blocks, x.next) }
@@ -143,6 +144,9 @@ func (x *index) Batch() int { return 1 }
 
 // Met is how many postings searches have read.
 func (x *index) Met() int64 { return x.met }
+
+// ListsRead is how many lists, and nodes above them, searches have read.
+func (x *index) ListsRead() int64 { return x.listsRead }
 
 // Bytes is what the index holds on the heap.
 func (x *index) Bytes() int64 {

@@ -135,6 +135,7 @@ func (s *search) token(k key) uint32 { return s.tokens[k.last()-s.unknown] }
 // readLists reads the lists that were found.
 func (x *index) readLists(g *generation) {
 	s, wasted := &x.search, 0
+	x.listsRead += int64(len(s.probes))
 	for i := range s.probes {
 		p := &s.probes[i]
 		if p.class == nodeClass {
