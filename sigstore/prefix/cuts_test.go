@@ -1,6 +1,7 @@
 package prefix
 
 import (
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -26,19 +27,21 @@ func cutEarly(t *testing.T) {
 func TestAllSets(t *testing.T) {
 	cutEarly(t)
 	// At 1/4 a set of 4 tokens may have one in common with a partner, one of 5, in the same bucket, has 2.
-	for i, theta := range append(slices.Clone(thresholds), text.Threshold{Num: 1, Den: 4}) {
+	for i, similar := range append(slices.Clone(measures), jaccardAt(1, 4)) {
 		r := rand.New(rand.NewPCG(uint64(i), 8))
-		w := allSets(t, r, theta, 7, 4)
-		if kinds := w.kindsOfNodes(); kinds != [nothing]bool{true, true, true, true} && theta.Num < theta.Den {
-			t.Errorf("threshold %v: nodes by size, tokens passed over, token, hash: %v", theta, kinds)
+		w := allSets(t, r, similar, 7, 4)
+		if kinds := w.kindsOfNodes(); kinds != [nothing]bool{true, true, true, true} && similar.Threshold.Num < similar.Threshold.Den {
+			t.Errorf("%v: nodes by size, cell, token, hash: %v", similar, kinds)
 		}
 		w.searchAll(7)
 	}
 }
 
+func jaccardAt(num, den int) text.Measure { return text.Jaccard.At(text.Threshold{Num: num, Den: den}) }
+
 // allSets is a window of all sets of so many tokens, each so often.
-func allSets(tb testing.TB, r *rand.Rand, theta text.Threshold, tokens, times int) *world {
-	w := newWorld(tb, theta, 64, 1)
+func allSets(tb testing.TB, r *rand.Rand, similar text.Measure, tokens, times int) *world {
+	w := newWorld(tb, similar, 64, 1)
 	for range tokens {
 		w.token()
 	}
@@ -94,12 +97,12 @@ func (l *lists) walk(h link, done int, kinds *[nothing]bool) {
 // TestCutEarly is TestNoRowIsMissing with long sets too, where lists are cut at once.
 func TestCutEarly(t *testing.T) {
 	cutEarly(t)
-	for i, theta := range thresholds {
+	for i, similar := range measures {
 		r := rand.New(rand.NewPCG(uint64(i), 9))
-		w := newWorld(t, theta, []int{64, 32, 128}[i%3], 1+i%2)
+		w := newWorld(t, similar, []int{64, 32, 128}[i%3], 1+i%2)
 		w.live(r, 6000, []int{12, 40}[i%2], 10)
 		if w.hits == 0 {
-			t.Errorf("threshold %v: no hits at all", theta)
+			t.Errorf("%v: no hits at all", similar)
 		}
 	}
 }
@@ -109,13 +112,26 @@ func TestCutMutants(t *testing.T) {
 	cutEarly(t)
 	mutants := map[string]func(x *index){
 		"prefix": func(x *index) { forSizes(func(n int) { x.filters.bounds.For(n).Prefix-- }) },
-		"sizes":  func(x *index) { forSizes(func(n int) { lower(x.filters.of(n).high[:]) }) },
-		"passed": func(x *index) { forSizes(func(n int) { lower(x.filters.of(n).passed[:]) }) },
+		"sizes":  func(x *index) { forSizes(func(n int) { dropLast(x.filters.of(n).sizes[:]) }) },
+		"cells": func(x *index) {
+			forSizes(func(n int) {
+				for passed := range nodeLinks {
+					dropLast(x.filters.of(n).cells[passed][:])
+				}
+			})
+		},
+		"own keys": func(x *index) {
+			forSizes(func(n int) {
+				f := x.filters.of(n)
+				copy(f.sizes[:], f.sizes[1:])
+				copy(f.cells[:], f.cells[1:])
+			})
+		},
 	}
 	for name, mutate := range mutants {
 		t.Run(name, func(t *testing.T) {
 			r := rand.New(rand.NewPCG(1, 10))
-			w := allSets(t, r, text.Threshold{Num: 1, Den: 2}, 7, 4)
+			w := allSets(t, r, jaccardAt(1, 2), 7, 4)
 			if missing := w.missing(7); missing > 0 {
 				t.Fatalf("%d partners are missing without the mutation", missing)
 			}
@@ -132,9 +148,12 @@ func forSizes(change func(n int)) {
 	}
 }
 
-func lower(of []uint8) {
-	for i, v := range of {
-		of[i] = max(v, 1) - 1
+// dropLast leaves out the last slot of each.
+func dropLast(of []slots) {
+	for i, s := range of {
+		if s != 0 {
+			of[i] = s &^ (1 << (bits.Len16(uint16(s)) - 1))
+		}
 	}
 }
 
@@ -161,8 +180,7 @@ func TestLongList(t *testing.T) {
 	for token := range df {
 		df[token] = uint32(1 + 1000*token) // token 0 is the rarest, and the order is never renewed
 	}
-	theta := text.Threshold{Num: 3, Den: 5}
-	x := New(hashcodes.NewBounds(theta, 1))(df).(*index)
+	x := New(hashcodes.NewBounds(jaccardAt(3, 5), 1))(df).(*index)
 	x.Open()
 	r := rand.New(rand.NewPCG(1, 11))
 	var sets [][]uint32
@@ -194,7 +212,7 @@ func TestLongList(t *testing.T) {
 // TestRowOfNone: a row without tokens, as a dead one is given to an index that takes over, is in no list, whatever
 // came before it.
 func TestRowOfNone(t *testing.T) {
-	w := newWorld(t, text.Threshold{Num: 4, Den: 5}, 64, 1)
+	w := newWorld(t, jaccardAt(4, 5), 64, 1)
 	row := []uint32{w.token(), w.token(), w.token(), w.token()}
 	w.add(slices.Clone(row))
 	for range 8 {
@@ -204,5 +222,36 @@ func TestRowOfNone(t *testing.T) {
 	w.search(row, 0)
 	if w.hits != 9 {
 		t.Errorf("%d hits, want 9", w.hits)
+	}
+}
+
+// beginOften makes generations of few rows, which are posted again some at a time.
+func beginOften(t *testing.T) {
+	rows, reposted := minRows, maxReposted
+	t.Cleanup(func() { minRows, maxReposted = rows, reposted })
+	minRows, maxReposted = 16, 16
+}
+
+// TestPostedAgainByAndBy is TestNoRowIsMissing where most rows are posted again while others come and go.
+func TestPostedAgainByAndBy(t *testing.T) {
+	beginOften(t)
+	cutEarly(t)
+	for i, similar := range measures {
+		r := rand.New(rand.NewPCG(uint64(i), 13))
+		w := newWorld(t, similar, []int{64, 32, 128}[i%3], 1+i%2)
+		x, moving, begun := w.index.(*index), 0, 0
+		for range 400 {
+			before := len(x.generations)
+			w.live(r, 20, 16, 5)
+			if now := len(x.generations); now > 1 {
+				moving++
+				if now > before {
+					begun++
+				}
+			}
+		}
+		if moving < 10 || begun < 2 || moving > 390 {
+			t.Errorf("%v: at %d of 400 looks rows were being posted again, for %d generations", similar, moving, begun)
+		}
 	}
 }

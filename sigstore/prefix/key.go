@@ -23,12 +23,15 @@ package prefix
 //
 // A slot of a node is of all tokens with a hash. Rows of other keys in it are looked at in vain.
 type key struct {
-	passed int // tokens before the last that are not of the key
-	length int // 1 or 2
+	passed uint8 // tokens before the last that are not of the key
+	length uint8 // 1 or 2
 }
 
 // last is the place of the last token in the set.
-func (k key) last() int { return k.passed + k.length - 1 }
+func (k key) last() int { return int(k.passed) + int(k.length) - 1 }
+
+// capped is how many tokens a posting says that the key passes over.
+func (k key) capped() int { return min(int(k.passed), lastPassed) }
 
 // longer is the key with the next token as well, the first of those that begin with k.
 func (k key) longer() key { return key{k.passed, k.length + 1} }
@@ -37,18 +40,21 @@ func (k key) longer() key { return key{k.passed, k.length + 1} }
 type entry struct {
 	meta   meta
 	row    uint32   // from the generation's first on
-	tokens []uint32 // its rarest, in order: of its prefix, and as many more as a key has beside the first
+	tokens []uint32 // its rarest, in order: of its prefix, and one more where a list has been cut by token
 	prefix int
 	size   int
 }
 
-func (e *entry) posting(k key) posting { return posting{e.meta, newRowPosition(e.row, k.passed)} }
+func (e *entry) posting(k key) posting { return posting{e.meta, newRowPosition(e.row, k.capped())} }
 
-// goesOn reports whether the row has keys of one token more than k: all its partners have so many in common with it,
-// and the keys are not too many.
+// goesOn reports whether the row has keys of one token more than k: all its partners have so many in common with it, and
+// the keys are not too many.
 func (e *entry) goesOn(k key) bool {
-	return k.length <= e.size-e.prefix && e.prefix-k.passed <= maxKeys
+	return int(k.length) <= e.size-e.prefix && e.prefix-int(k.passed) <= maxKeys
 }
+
+// knows reports whether the tokens of longer keys are at hand.
+func (e *entry) knows() bool { return len(e.tokens) > e.prefix }
 
 // cutFrom is the class of the full chunk with which a list that was cut so often is cut for this row.
 func (e *entry) cutFrom(k key, done int) int {

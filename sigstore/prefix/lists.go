@@ -11,6 +11,7 @@ type lists struct {
 	used    int               // units of the last page
 	free    [largest + 1]link // by class: chunks that are not in use, each with a link to the next in its first word
 	buckets *buckets
+	longer  bool // some list has been cut by token
 }
 
 // heads are the links to the lists of so many tokens.
@@ -43,7 +44,7 @@ func (l *lists) headOf(token uint32) *link {
 func (l *lists) add(e *entry) {
 	for i, token := range e.tokens[:min(e.prefix, len(e.tokens))] {
 		h := l.headOf(token)
-		*h = l.put(*h, e, key{passed: i, length: 1}, 0)
+		*h = l.put(*h, e, key{passed: uint8(i), length: 1}, 0)
 	}
 }
 

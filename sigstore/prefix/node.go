@@ -20,10 +20,10 @@ type cut struct {
 }
 
 const (
-	// bySize cuts by the bucket of the rows' sizes, and byPassed by how many tokens they pass over, so that a search
-	// reads only what may match. The postings of the list are moved.
+	// bySize cuts by the bucket of the rows' sizes, and byCell by their size and how many tokens they pass over, so that
+	// a search reads only what may match. The postings of the list are moved.
 	bySize = iota
-	byPassed
+	byCell
 	// byToken posts rows under keys of one token more, and byHash cuts the list of a slot, which is of many such keys,
 	// by more of the hash. What the list has by then stays in it.
 	byToken
@@ -37,7 +37,7 @@ const (
 // is not longer (docs/design/0008-engines.md).
 var cuts = [...]cut{
 	{by: bySize, class: 8},
-	{by: byPassed, class: 12},
+	{by: byCell, class: 12},
 	{by: byToken, class: 12},
 	{by: byHash, class: 12},
 	{by: nothing, class: nodeClass},
@@ -60,22 +60,23 @@ func (l *lists) cut(h link, done int) link {
 	switch by := cuts[done].by; by {
 	case byToken, byHash:
 		n.set(ownSlot, h)
+		l.longer = true
 	default:
 		l.move(h, n, by)
 	}
 	return to
 }
 
-// move moves the postings of a chunk into the lists of a node by size or by tokens passed over.
+// move moves the postings of a chunk into the lists of a node by size or by cell.
 func (l *lists) move(h link, to node, by int) {
 	c, n := l.chunk(h), capacity[h.class()]
 	for i := c.free(n); i < n; i++ {
 		p := c.at(n, i)
-		slot := p.at.passed()
-		if by == bySize {
-			slot = int(l.buckets.of[p.meta.size()])
+		slot := l.buckets.of[p.meta.size()]
+		if by == byCell {
+			slot = l.buckets.slot(p.meta.size(), p.at.passed())
 		}
-		to.set(slot, l.append(to.at(slot), p))
+		to.set(int(slot), l.append(to.at(int(slot)), p))
 	}
 	l.release(h)
 }
@@ -85,8 +86,8 @@ func (l *lists) putBelow(n node, e *entry, k key, done int) {
 	switch cuts[done].by {
 	case bySize:
 		l.putAt(n, int(l.buckets.of[e.meta.size()]), e, k, done)
-	case byPassed:
-		l.putAt(n, min(k.passed, lastPassed), e, k, done)
+	case byCell:
+		l.putAt(n, int(l.buckets.slot(e.meta.size(), k.capped())), e, k, done)
 	case byHash:
 		l.putAt(n, hashSlot(e.tokens[k.last()]), e, k, done)
 	default:
@@ -100,11 +101,11 @@ func (l *lists) putAt(n node, slot int, e *entry, k key, done int) {
 
 // putLonger adds an entry under its keys of one token more or, if it has none, to the list of the key itself.
 func (l *lists) putLonger(n node, e *entry, k key, done int) {
-	if !e.goesOn(k) {
+	if !e.goesOn(k) || !e.knows() {
 		n.set(ownSlot, l.append(n.at(ownSlot), e.posting(k)))
 		return
 	}
-	for longer := k.longer(); longer.passed < e.prefix; longer.passed++ {
+	for longer := k.longer(); int(longer.passed) < e.prefix; longer.passed++ {
 		l.putAt(n, tokenSlot(e.tokens[longer.last()]), e, longer, done)
 	}
 }

@@ -36,7 +36,8 @@ func (k rank) isRare() bool { return k < 6<<3<<8 }
 // short is the length up to which a prefix is kept sorted by insertion.
 const short = 24
 
-// rarest writes the ranks of the n rarest tokens of a set to dst, in order.
+// rarest overwrites dst with the ranks of the n rarest tokens of a set, in order. It reads the classes of all before it
+// looks at any: in a large window each is a cache miss.
 func (o *order) rarest(dst []rank, tokens []uint32, n int) []rank {
 	dst = dst[:0]
 	for i, t := range tokens {
@@ -44,22 +45,30 @@ func (o *order) rarest(dst []rank, tokens []uint32, n int) []rank {
 		if int(t) < len(o.class) {
 			k |= rank(o.class[t]) << 8
 		}
-		switch {
-		case n > short || len(dst) < n:
-			dst = append(dst, k)
-		case k > dst[n-1]:
-			continue
-		default:
-			dst[n-1] = k
-		}
-		if n <= short {
-			sink(dst)
-		}
+		dst = append(dst, k)
 	}
 	if n > short {
 		slices.Sort(dst)
+		return dst[:min(n, len(dst))]
 	}
-	return dst[:min(n, len(dst))]
+	return smallest(dst, n)
+}
+
+// smallest are the n smallest ranks, in order.
+func smallest(ranks []rank, n int) []rank {
+	first := ranks[:0]
+	for _, k := range ranks {
+		switch {
+		case len(first) < n:
+			first = append(first, k)
+		case k < first[n-1]:
+			first[n-1] = k
+		default:
+			continue
+		}
+		sink(first)
+	}
+	return first
 }
 
 // sink moves the last rank to its place among the others, which are sorted.

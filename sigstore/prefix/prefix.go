@@ -13,12 +13,12 @@
 //
 // Rows are posted by generations (generation.go). A generation is a run of rows, of one block or many, with an order
 // of the tokens and lists of its own. When its order has become stale, the next one begins: in a window that
-// grows, at 64 times the size; in one that rolls, when half of its rows are new; in any, when searches read too much
-// under tokens that the order takes for rare and that are not, as in a campaign. As long as a window is small it
-// posts its rows again instead, and so has one generation. A search goes through all generations, which are one to
-// three. A generation goes as a whole when the last of its rows has been dropped: nothing walks its postings, and
-// no link leads from one generation to another. Dropping a block costs nothing else: a candidate of a dropped row
-// is left out when it is found.
+// grows, at 16 times the size; in one that rolls, when three quarters of its rows are new; in any, when searches read too
+// much under tokens that the order takes for rare and that are not, as in a campaign. The rows that are there are posted
+// again in it, all at once as long as they are few, and then some with each row that comes, so that a search goes through
+// one generation, and through two for a while. A generation goes as a whole when the last of its rows has been dropped, or
+// posted again: nothing walks its postings, and no link leads from one generation to another. Dropping a block costs
+// nothing else: a candidate of a dropped row is left out when it is found, and so is one that is posted again.
 //
 // A number that the window gives to another token goes on to lead to the postings of the former, in generations that
 // have them. No live row is among those, since a number is given out again only when no live row holds it; they are
@@ -64,8 +64,7 @@ type index struct {
 	dropped     uint32        // blocks that are gone: the number of the oldest
 	next        uint64        // row
 	rolls       bool          // a block was dropped since the newest generation began
-	ranks       []rank        // scratch
-	tokens      []uint32      // scratch
+	sorted      sorted        // scratch
 	search      search
 	met         int64 // postings that searches have read
 	listsRead   int64 // lists and nodes
@@ -118,29 +117,30 @@ func (x *index) Add(tokens []uint32, sig hashcodes.Signature) {
 	if x.isStale() {
 		x.begin()
 	}
-	g, m := x.generations[len(x.generations)-1], newMeta(len(tokens), sig)
+	g, m := x.newest(), newMeta(len(tokens), sig)
 	x.post(g, x.next, tokens, m)
 	g.remember(x.next, m)
 	x.next++
+	x.postSomeAgain()
 }
 
 // post puts a row into the lists of its keys.
 func (x *index) post(g *generation, row uint64, tokens []uint32, m meta) {
 	prefix := x.filters.bounds.For(len(tokens)).Prefix
-	x.sort(g, tokens, prefix+maxLength-1)
-	g.lists.add(&entry{meta: m, row: uint32(row - g.first), tokens: x.tokens, prefix: prefix, size: len(tokens)})
+	x.sorted.sort(g, tokens, prefix)
+	g.lists.add(&entry{meta: m, row: uint32(row - g.base), tokens: x.sorted.tokens, prefix: prefix, size: len(tokens)})
 }
 
-// sort makes x.tokens the n rarest of a set, in a generation's order.
-func (x *index) sort(g *generation, tokens []uint32, n int) {
-	x.ranks, x.tokens = g.order.rarest(x.ranks, tokens, n), x.tokens[:0]
-	for _, r := range x.ranks {
-		x.tokens = append(x.tokens, tokens[r.position()])
+// Batch is 1 as long as the index is in the cache, or nearly so, and then as many as keep the memory busy: what one query
+// waits for is a chain of reads of memory far away.
+func (x *index) Batch() int {
+	if x.next-x.oldest() < minBatchedRows {
+		return 1
 	}
+	return maxBatch
 }
 
-// Batch is 1: the lists of one query are enough to keep the memory busy.
-func (x *index) Batch() int { return 1 }
+const minBatchedRows = 1 << 20
 
 // Met is how many postings searches have read.
 func (x *index) Met() int64 { return x.met }
