@@ -180,10 +180,10 @@ func TestLongList(t *testing.T) {
 	for token := range df {
 		df[token] = uint32(1 + 1000*token) // token 0 is the rarest, and the order is never renewed
 	}
-	x := New(hashcodes.NewBounds(jaccardAt(3, 5), 1))(df).(*index)
+	var sets [][]uint32
+	x := New(hashcodes.NewBounds(jaccardAt(3, 5), 1))(withSets{df, &sets}).(*index)
 	x.Open()
 	r := rand.New(rand.NewPCG(1, 11))
-	var sets [][]uint32
 	sig := make(hashcodes.Signature, 2) // of no bits: the filter of signatures lets all pass
 	for range rows {
 		set := []uint32{0}
@@ -208,6 +208,14 @@ func TestLongList(t *testing.T) {
 		}
 	}
 }
+
+// withSets is a window of one block.
+type withSets struct {
+	frequencies
+	sets *[][]uint32
+}
+
+func (w withSets) Tokens(r sigstore.Row) []uint32 { return (*w.sets)[r.Row] }
 
 // TestRowOfNone: a row without tokens, as a dead one is given to an index that takes over, is in no list, whatever
 // came before it.

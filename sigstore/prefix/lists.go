@@ -11,7 +11,8 @@ type lists struct {
 	used    int               // units of the last page
 	free    [largest + 1]link // by class: chunks that are not in use, each with a link to the next in its first word
 	buckets *buckets
-	longer  bool // some list has been cut by token
+	longer  bool                   // some list has been cut by token
+	entryOf func(p posting) *entry // of a posting's row, nil of one that is no more
 }
 
 // heads are the links to the lists of so many tokens.
@@ -55,7 +56,7 @@ func (l *lists) put(h link, e *entry, k key, cuts int) link {
 		if h.class() < class || h.class() == class && l.chunk(h).free(capacity[class]) > 0 {
 			return l.append(h, e.posting(k))
 		}
-		h = l.cut(h, cuts)
+		h = l.cut(h, e.tokens[k.passed], cuts)
 	}
 	l.putBelow(l.node(h), e, k, cuts)
 	return h

@@ -1,5 +1,7 @@
 package prefix
 
+import "slices"
+
 // node is a line of the cache with 16 links, to the lists that a long one was cut into. How, follows from how often it
 // was cut before: see cuts.
 type node []uint64
@@ -24,8 +26,8 @@ const (
 	// a search reads only what may match. The postings of the list are moved.
 	bySize = iota
 	byCell
-	// byToken posts rows under keys of one token more, and byHash cuts the list of a slot, which is of many such keys,
-	// by more of the hash. What the list has by then stays in it.
+	// byToken posts rows under keys of one token more, those too that the list has by then, and byHash cuts the list of a
+	// slot, which is of many such keys, by more of the hash. What that has by then stays in it.
 	byToken
 	byHash
 	nothing // the list goes on as it is
@@ -45,7 +47,8 @@ var cuts = [...]cut{
 
 const (
 	maxLength = 2 // of a key, in tokens
-	maxKeys   = 6 // a row that would have more of two tokens with the same first stays under that
+	maxKeys   = 3 // a row that would have more of two tokens with the same first stays under that: a search would read
+	// as many slots of fifteen
 )
 
 func (n node) at(slot int) link     { return link(half(n[slot/2], slot%2)) }
@@ -53,18 +56,34 @@ func (n node) set(slot int, k link) { setHalf(&n[slot/2], slot%2, uint32(k)) }
 
 func (l *lists) node(k link) node { return node(l.memory(k.unit(), nodeUnits)) }
 
-// cut makes a node of a list.
-func (l *lists) cut(h link, done int) link {
+// cut makes a node of a list of one chunk, whose first token is given.
+func (l *lists) cut(h link, first uint32, done int) link {
 	to := newLink(l.alloc(nodeUnitClass).unit(), nodeClass)
 	n := l.node(to)
 	switch by := cuts[done].by; by {
-	case byToken, byHash:
-		n.set(ownSlot, h)
+	case byToken:
 		l.longer = true
+		l.moveLonger(h, n, first, done)
+	case byHash:
+		n.set(ownSlot, h)
 	default:
 		l.move(h, n, by)
 	}
 	return to
+}
+
+// moveLonger posts the rows of a chunk under keys of one token more, but for those that are no more.
+func (l *lists) moveLonger(h link, to node, first uint32, done int) {
+	c, n := l.chunk(h), capacity[h.class()]
+	for i := c.free(n); i < n; i++ {
+		e := l.entryOf(c.at(n, i))
+		if e == nil {
+			continue
+		}
+		k := key{passed: uint8(slices.Index(e.tokens, first)), length: 1} // a posting says it only if it is low
+		l.putLonger(to, e, k, done)
+	}
+	l.release(h)
 }
 
 // move moves the postings of a chunk into the lists of a node by size or by cell.

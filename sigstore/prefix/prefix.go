@@ -13,7 +13,7 @@
 //
 // Rows are posted by generations (generation.go). A generation is a run of rows, of one block or many, with an order
 // of the tokens and lists of its own. When its order has become stale, the next one begins: in a window that
-// grows, at 16 times the size; in one that rolls, when three quarters of its rows are new; in any, when searches read too
+// grows, at many times the size; in one that rolls, when three quarters of its rows are new; in any, when searches read too
 // much under tokens that the order takes for rare and that are not, as in a campaign. The rows that are there are posted
 // again in it, all at once as long as they are few, and then some with each row that comes, so that a search goes through
 // one generation, and through two for a while. A generation goes as a whole when the last of its rows has been dropped, or
@@ -64,7 +64,8 @@ type index struct {
 	dropped     uint32        // blocks that are gone: the number of the oldest
 	next        uint64        // row
 	rolls       bool          // a block was dropped since the newest generation began
-	sorted      sorted        // scratch
+	entry       sortedEntry   // scratch: of the row that is posted,
+	moved       sortedEntry   // and of one that is moved meanwhile
 	search      search
 	met         int64 // postings that searches have read
 	listsRead   int64 // lists and nodes
@@ -126,9 +127,34 @@ func (x *index) Add(tokens []uint32, sig hashcodes.Signature) {
 
 // post puts a row into the lists of its keys.
 func (x *index) post(g *generation, row uint64, tokens []uint32, m meta) {
+	g.lists.add(x.entry.of(x, g, row, tokens, m))
+}
+
+// entryOf is the entry of a row that has been posted before.
+func (x *index) entryOf(g *generation, p posting) *entry {
+	row := g.base + uint64(p.at.row())
+	if row < x.oldest() {
+		return nil
+	}
+	tokens := x.source.Tokens(x.at(row))
+	if tokens == nil {
+		return nil
+	}
+	return x.moved.of(x, g, row, tokens, p.meta)
+}
+
+// sortedEntry is an entry, with the memory of its tokens.
+type sortedEntry struct {
+	entry
+	sorted sorted
+}
+
+// of makes the entry of a row. It is valid until the next.
+func (s *sortedEntry) of(x *index, g *generation, row uint64, tokens []uint32, m meta) *entry {
 	prefix := x.filters.bounds.For(len(tokens)).Prefix
-	x.sorted.sort(g, tokens, prefix)
-	g.lists.add(&entry{meta: m, row: uint32(row - g.base), tokens: x.sorted.tokens, prefix: prefix, size: len(tokens)})
+	s.sorted.sort(g, tokens, prefix)
+	s.entry = entry{meta: m, row: uint32(row - g.base), tokens: s.sorted.tokens, prefix: prefix, size: len(tokens)}
+	return &s.entry
 }
 
 // Batch is 1 as long as the index is in the cache, or nearly so, and then as many as keep the memory busy: what one query

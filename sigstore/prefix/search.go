@@ -200,8 +200,8 @@ func (s *search) touch(all []probe) {
 	s.touched += sum
 }
 
-// touchRest reads a word of each further line of the cache that the metas of a list may be in, up to touchedWords. The
-// memory that follows comes by itself.
+// touchRest reads a word of each further line of the cache that the metas of a list may be in, up to touchedWords, and the
+// link to the next chunk. The memory that follows comes by itself.
 func (r *run) touchRest() (sum uint64) {
 	for i := range r.lists {
 		at := r.lists[i].at
@@ -210,6 +210,7 @@ func (r *run) touchRest() (sum uint64) {
 			continue
 		}
 		page, begin := r.in.lists.pages[at.unit()/pageUnits], at.unit()%pageUnits*unitWords
+		sum += page[(begin+units[at.class()]*unitWords-1)%pageWords]
 		for w := lineWords; w < n; w += lineWords {
 			sum += page[(begin+w)%pageWords]
 		}
@@ -219,7 +220,7 @@ func (r *run) touchRest() (sum uint64) {
 
 const (
 	lineWords    = 8
-	touchedWords = 4 * lineWords
+	touchedWords = 16 * lineWords
 )
 
 // readLists reads the lists that were found.

@@ -244,8 +244,8 @@ func (c *Config) grow(
 		}
 		g.measure(c.Runs, o.Lookups, &f)
 		f.Process = memory.RSS()
-		c.step("growth: θ %s, %s, %s rows: %.2f µs a look-up, %.3g candidates, %.0f bytes a row",
-			f.Threshold, engine, units.Thousands(rows), f.Lookup, f.Candidates, f.Bytes)
+		c.step("growth: θ %s, %s, %s rows: %.2f µs a look-up, %.4g entries in %.3g lists, %.3g candidates, %.0f bytes a row",
+			f.Threshold, engine, units.Thousands(rows), f.Lookup, f.Met, f.Lists, f.Candidates, f.Bytes)
 		figures = append(figures, f)
 	}
 	return figures, nil
