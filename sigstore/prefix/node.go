@@ -41,14 +41,13 @@ var cuts = [...]cut{
 	{by: bySize, class: 8},
 	{by: byCell, class: 12},
 	{by: byToken, class: 12},
-	{by: byHash, class: 12},
+	{by: byHash, class: 8},
 	{by: nothing, class: nodeClass},
 }
 
 const (
 	maxLength = 2 // of a key, in tokens
-	maxKeys   = 3 // a row that would have more of two tokens with the same first stays under that: a search would read
-	// as many slots of fifteen
+	maxKeys   = 4 // a row that would have more of two tokens with the same first stays under that: there are 15 slots
 )
 
 func (n node) at(slot int) link     { return link(half(n[slot/2], slot%2)) }

@@ -28,11 +28,14 @@
 // # Lists
 //
 // The list of a token (lists.go) is found by its number, without hashing. It is one chunk of 16 to 4,096 bytes, 12 a
-// posting, that is replaced by one a third to twice as large when it is full. One that grows long is cut (node.go): by the
-// rows' sizes, and then by how far behind in a row its token comes, so that a search reads only what the threshold allows;
-// and then by a second token, of the prefix and one more (key.go). All memory is in pages of 16 KiB without pointers. A
-// search finds the lists of all its keys first and touches their first words, so that they come from memory together, and
-// reads them then.
+// posting, that is replaced by one a third to twice as large when it is full. One that grows long is cut (node.go): by
+// buckets of the rows' sizes, then by cells of a size and a number of tokens that stand before the list's own, so that a
+// search reads only what the threshold allows; and then by a second token, of the prefix and one more (key.go). All memory is
+// in pages of 16 KiB without pointers.
+//
+// In a large window a search waits for memory, not for the processor. So it goes through the lists of all its keys, and of
+// some queries at once, level by level: it reads a word of each that it will need, without looking at it, and looks at them
+// when all are on their way.
 //
 // The shorter index prefix of [PPJ] Lemma 3 holds only for records in order of size and is not used.
 //
