@@ -44,13 +44,15 @@ type page [pageWords]uint64
 func (c chunk) next() link     { return link(c[len(c)-1] >> 32) }
 func (c chunk) setNext(k link) { setHalf(&c[len(c)-1], 1, uint32(k)) }
 
-// free is the number of postings that there is room for.
-func (c chunk) free(n int) int {
+// used is the number of postings, and free that of those that there is room for.
+func (c chunk) used(n int) int {
 	if uint8(c[0]) != 0 {
-		return 0
+		return n
 	}
-	return n - int(c[0]>>8)
+	return int(c[0] >> 8)
 }
+
+func (c chunk) free(n int) int { return n - c.used(n) }
 
 func (c chunk) at(n, i int) posting { return posting{meta(c[i]), rowPosition(half(c[n+i/2], i%2))} }
 

@@ -112,9 +112,6 @@ func (s *search) findLists() {
 		}
 		s.level, s.below = s.below, s.level
 	}
-	for i := range s.runs {
-		s.touched += s.runs[i].touchRest()
-	}
 }
 
 // findHeads begins with the lists of single tokens.
@@ -200,32 +197,25 @@ func (s *search) touch(all []probe) {
 	s.touched += sum
 }
 
-// touchRest reads a word of each further line of the cache that the metas of a list may be in, up to touchedWords, and the
-// link to the next chunk. The memory that follows comes by itself.
+// touchRest reads a word of each further line of the cache that the metas of the lists are in, and the link to the next
+// chunk.
 func (r *run) touchRest() (sum uint64) {
 	for i := range r.lists {
-		at := r.lists[i].at
-		n := min(capacity[at.class()], touchedWords)
-		if n <= lineWords {
-			continue
-		}
-		page, begin := r.in.lists.pages[at.unit()/pageUnits], at.unit()%pageUnits*unitWords
-		sum += page[(begin+units[at.class()]*unitWords-1)%pageWords]
-		for w := lineWords; w < n; w += lineWords {
-			sum += page[(begin+w)%pageWords]
+		c, n := r.in.lists.chunk(r.lists[i].at), capacity[r.lists[i].at.class()]
+		sum += c[len(c)-1]
+		for w := n - c.used(n); w < n; w += lineWords {
+			sum += c[w]
 		}
 	}
 	return sum
 }
 
-const (
-	lineWords    = 8
-	touchedWords = 16 * lineWords
-)
+const lineWords = 8 // of the cache
 
 // readLists reads the lists that were found.
 func (x *index) readLists(r *run) {
 	x.search.begin(r)
+	x.search.touched += r.touchRest()
 	wasted := 0
 	for i := range r.lists {
 		if r.query.Full() {
