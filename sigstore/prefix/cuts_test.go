@@ -251,6 +251,11 @@ func TestPostedAgainByAndBy(t *testing.T) {
 		for range 400 {
 			before := len(x.generations)
 			w.live(r, 20, 16, 5)
+			for _, r := range x.search.runs[:cap(x.search.runs)] {
+				if r.in != nil || r.query != nil {
+					t.Fatalf("%v: the search holds a generation or a query that may have gone", similar)
+				}
+			}
 			if now := len(x.generations); now > 1 {
 				moving++
 				if now > before {

@@ -13,10 +13,16 @@ package prefix
 //	(t1, t2)  too, if o >= 2 (the l-prefix lemma, for l = 2).
 //
 // A row is posted under its keys of one token that pass over fewer than its prefix. Where the list of such a key was
-// cut by token, it is posted under all its keys of two that begin so instead, if c >= 2, and otherwise stays with the
-// key of one. A search asks for the list of each of its keys of one token and, where that was cut, for those of two as
-// well. So it meets y: y is in the list of (t1), or else its c is at least 2, then so is o, and y is in the list of
-// (t1, t2). When a list was cut matters to neither; no posting moves, and a row may be under keys of both kinds.
+// cut by token, it is posted under all its keys of two that begin so instead, if c >= 2, and so are the rows that the list
+// has by then; otherwise it stays with the key of one. A search asks for the list of each of its keys of one token and,
+// where that was cut, for those of two as well. So it meets y: y is in the list of (t1), or else its c is at least 2,
+// then so is o, and y is in the list of (t1, t2). When a list was cut matters to neither.
+//
+// # Cells
+//
+// y's posting under a key says its size m and how many tokens it passes over, q; those cannot be common, nor can the p that
+// x passes over. So o <= n - p and o <= m - q, for both kinds of keys, and a list that was cut by cells has y where a search
+// with a key that passes over p looks: in the cells of sizes m with o(n, m) <= n - p, up to q = m - o(n, m).
 //
 // A key of one token that passes over p has up to prefix - p of two. The last tokens of a prefix, the commonest ones,
 // have the fewest, and rows that would have more than maxKeys stay with the key of one, as those with c = 1 do.

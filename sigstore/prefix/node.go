@@ -33,10 +33,9 @@ const (
 	nothing // the list goes on as it is
 )
 
-// cuts are those of a list, one after the other. Sizes and tokens passed over come first: they cost no posting, where
-// keys of two tokens for all rows take three times as many, and leave out most of what does not match. A list that is
-// apart from others is some 200 ns away in a large window, in which 100 postings in a row are read, so none is cut that
-// is not longer (docs/design/0008-engines.md).
+// cuts are those of a list, one after the other. Sizes and cells come first: they cost no posting, where keys of two tokens
+// for all rows take three times as many, and leave out most of what does not match. A list that is apart from others
+// costs as much as some 50 postings in a row, so no short one is cut (docs/design/0008-engines.md).
 var cuts = [...]cut{
 	{by: bySize, class: 8},
 	{by: byCell, class: 12},

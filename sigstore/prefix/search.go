@@ -66,6 +66,7 @@ func (x *index) Search(queries []sigstore.Query) {
 		x.listsRead += int64(s.read)
 		for i := range s.runs {
 			x.readLists(&s.runs[i])
+			s.runs[i].query, s.runs[i].in = nil, nil // a generation that goes is not to be held
 		}
 	}
 }
