@@ -71,11 +71,11 @@ func (l *backlog) waiting() int64 { return l.durable - l.lookedUp() }
 
 // lookedUp is how many sentences all workers have looked up.
 func (l *backlog) lookedUp() int64 {
-	least := l.workers[0].done
+	lowest := l.workers[0].done
 	for i := range l.workers {
-		least = min(least, l.workers[i].done)
+		lowest = min(lowest, l.workers[i].done)
 	}
-	return least
+	return lowest
 }
 
 // cost is that of a sentence where it is highest, in nanoseconds.
@@ -91,9 +91,9 @@ func (l *backlog) add(stamp time.Time, sentences int64) {
 	l.last = stamp
 }
 
-// settle corrects what was miscounted. More is looked up than is known to be durable, or under way, when an append was done
+// reconcile corrects what was miscounted. More is looked up than is known to be durable, or under way, when an append was done
 // although it failed, and where other processes let the same sender in; less, when records are lost.
-func (l *backlog) settle(lookedUpTo time.Time) {
+func (l *backlog) reconcile(lookedUpTo time.Time) {
 	l.durable = max(l.durable, l.lookedUp()-l.underWay.Sentences)
 	if l.underWay == (quota.Usage{}) && lookedUpTo.After(l.last) {
 		l.durable = l.lookedUp()

@@ -72,18 +72,18 @@ func TestBacklogNarrowsWithTheCost(t *testing.T) {
 func TestBacklogSettles(t *testing.T) {
 	l := newBacklog(2)
 	send(l, 64)
-	l.settle(l.last)
+	l.reconcile(l.last)
 	if !l.full(time.Second) {
 		t.Error("taken for looked up before its last record is")
 	}
-	l.settle(l.last.Add(1))
+	l.reconcile(l.last.Add(1))
 	if l.waiting() != 0 {
 		t.Errorf("%d wait, and newer records are looked up everywhere", l.waiting())
 	}
 	for w := range l.workers {
 		l.workers[w].learn(&shard.Spent{Sentences: 10_000})
 	}
-	l.settle(l.last)
+	l.reconcile(l.last)
 	if l.waiting() != 0 {
 		t.Errorf("%d wait, after look-ups that nobody is known to have sent", l.waiting())
 	}

@@ -57,7 +57,7 @@ func (p *pace) reserve(b *ingest.Batch, hurries func(quota.Usage) bool) (release
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	l := p.backlog(b.Sender)
-	l.settle(p.lookedUpTo())
+	l.reconcile(p.lookedUpTo())
 	if p.max > 0 && l.full(p.max) && (!p.stands() || hurries(l.underWay)) {
 		return nil, false, l.await()
 	}

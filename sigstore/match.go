@@ -56,8 +56,11 @@ func (gs *Groups) eachNew(g Group, x *feed.Sentence, visit func(*Later) bool) (r
 	return remote, visited
 }
 
-// MaxLater is an upper bound of what CountLater counts.
+// MaxLater is an upper bound of what CountLater counts, found without reading records: those of a chain are few.
 func (gs *Groups) MaxLater(g Group, x *feed.Sentence) int {
+	if !g.row().hasList() {
+		return maxChain
+	}
 	v, k := gs.view(g), keyOf(x)
 	if v.isLast(k) {
 		return 0

@@ -170,8 +170,9 @@ func (m *Main) printMatches(body []byte) error {
 		for _, r := range s.Matches {
 			match := feed.Match{Jaccard: r.Jaccard, Measure: r.Measure, Similarity: r.Similarity}
 			fmt.Fprintf(&b, "  %s %.3f  %s %s  %q\n    first in %s at %s, seen %d %s before\n",
-				cmp.Or(r.Measure, "J"), match.Value(), r.Earlier.Time, terminal.Clean(r.Earlier.Post), terminal.Clean(r.Earlier.Text), terminal.Clean(r.First.Post), r.First.Time,
-				r.Occurrences-1, terminal.Noun(r.Occurrences-1, "time"))
+				cmp.Or(r.Measure, "J"), match.Value(),
+				r.Earlier.Time, terminal.Clean(r.Earlier.Post), terminal.Clean(r.Earlier.Text),
+				terminal.Clean(r.First.Post), r.First.Time, r.Occurrences-1, terminal.Noun(r.Occurrences-1, "time"))
 		}
 	}
 	_, err := io.WriteString(m.Stdout, b.String())

@@ -1,6 +1,7 @@
 package jetstream
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"sync"
@@ -37,20 +38,26 @@ var (
 	errCodedCorrupt = errors.New("compressed data is damaged")
 )
 
+// encodingRoom is where data is compressed before its size is known.
+var encodingRoom = sync.Pool{New: func() any { return new([]byte) }}
+
 // encode compresses the data of a message, where that saves more than it costs to say so.
 func encode(m *nats.Msg, coding Coding) {
 	if coding == Plain || len(m.Data) > maxPlain {
 		return
 	}
-	var data []byte
+	room := encodingRoom.Get().(*[]byte)
+	defer encodingRoom.Put(room)
+	data := *room
 	switch coding {
 	case S2:
-		data = s2.Encode(nil, m.Data)
+		data = s2.Encode(data, m.Data)
 	case Zstd:
-		data = zstdCoders().encoder.EncodeAll(m.Data, nil)
+		data = zstdCoders().encoder.EncodeAll(m.Data, data[:0])
 	}
+	*room = data
 	if len(data)+codingHeader < len(m.Data) {
-		m.Data = data
+		m.Data = bytes.Clone(data)
 		m.Header[headerCoding] = []string{string(coding)}
 	}
 }

@@ -24,6 +24,8 @@ type attacker struct {
 	n       int                    // names what it makes
 	answers map[string]map[int]int // by attack, how often which status; 0: none
 	attack  string                 // under way
+
+	attempts []attempt // so far
 }
 
 func newAttacker(tb testing.TB, address string, seed uint64) *attacker {
@@ -41,7 +43,9 @@ func (a *attacker) run(ctx context.Context) {
 		if a.answers[a.attack] == nil {
 			a.answers[a.attack] = map[int]int{}
 		}
+		begin := time.Now()
 		x.do(a, ctx)
+		a.attempts = append(a.attempts, attempt{x.name, begin, time.Now()})
 	}
 }
 

@@ -56,7 +56,8 @@ func TestSiege(t *testing.T) {
 		d = 12 * time.Second
 	}
 	p := mustStart(t)
-	h, f, n := besiege(t, p, d)
+	begin := time.Now()
+	h, f, attackers, n := besiege(t, p, d)
 	want := mustDetect(t, h.sent.Name())
 	p.Await(5*time.Minute, fmt.Sprintf("%d events", len(want)), func() bool { got, _ := f.counts(); return got >= len(want) })
 	compare(t, slices.Sorted(maps.Keys(hexes(f.ids))), slices.Sorted(maps.Keys(hexes(set(want)))))
@@ -71,6 +72,7 @@ func TestSiege(t *testing.T) {
 	due, accepted := f.delays(h)
 	t.Logf("event at the follower, after the post was due: %s", percentiles(due))
 	t.Logf("event at the follower, after it was accepted: %s", percentiles(accepted))
+	logSpells(t, begin, spells(h, f), attackers)
 	stages(t, p)
 }
 
@@ -95,7 +97,7 @@ func mustStart(t *testing.T) *e2e.Process {
 }
 
 // besiege runs everything for d, and waits for the honest client's last answer.
-func besiege(t *testing.T, p *e2e.Process, d time.Duration) (*honest, *follower, int) {
+func besiege(t *testing.T, p *e2e.Process, d time.Duration) (*honest, *follower, []*attacker, int) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "honest.jsonl"))
 	if err != nil {
 		t.Fatal(err)
@@ -122,7 +124,7 @@ func besiege(t *testing.T, p *e2e.Process, d time.Duration) (*honest, *follower,
 	stopWatching()
 	watchers.Wait()
 	report(t, samples, all)
-	return h, f, n
+	return h, f, all, n
 }
 
 // report says what the process held, and how the attacks were answered.
