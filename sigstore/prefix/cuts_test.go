@@ -268,3 +268,26 @@ func TestPostedAgainByAndBy(t *testing.T) {
 		}
 	}
 }
+
+// TestFewAgain: a window that has shrunk to few rows, some of which were posted again by and by, loses none when its order is
+// renewed.
+func TestFewAgain(t *testing.T) {
+	beginOften(t)
+	minRows, maxReposted = 8, 128
+	w := newWorld(t, jaccardAt(4, 5), 64, 1)
+	r := rand.New(rand.NewPCG(1, 14))
+	for block := range 60 {
+		w.open()
+		for range 12 {
+			w.add(w.draw(r, 12))
+		}
+		for block > 20 && len(w.blocks) > 4 {
+			w.drop()
+		}
+		for _, rows := range w.blocks {
+			for _, row := range rows {
+				w.search(row, 0)
+			}
+		}
+	}
+}
