@@ -22,7 +22,7 @@ func (b *turnBound) fit(sentences int, took time.Duration) {
 	case took > turnTime:
 		*b = turnBound(max(minTurnSentences, min(int(*b), sentences)/2))
 	case took < turnTime/2:
-		*b = turnBound(max(minTurnSentences, min(maxTurnSentences, max(2*sentences, int(*b)/2))))
+		*b = turnBound(max(minTurnSentences, min(maxTurnSentences, 2*sentences)))
 	}
 }
 
