@@ -72,16 +72,23 @@ func (l *lists) cut(h link, first uint32, done int) link {
 
 // moveLonger posts the rows of a chunk under keys of one token more, but for those that are no more.
 func (l *lists) moveLonger(h link, to node, first uint32, done int) {
-	c, n := l.chunk(h), capacity[h.class()]
-	for i := c.free(n); i < n; i++ {
-		e := l.entryOf(c.at(n, i))
-		if e == nil {
-			continue
+	for h != 0 {
+		c, n := l.chunk(h), capacity[h.class()]
+		var next link
+		if n >= capacity[tail] {
+			next = c.next()
 		}
-		k := key{passed: uint8(slices.Index(e.tokens, first)), length: 1} // a posting says it only if it is low
-		l.putLonger(to, e, k, done)
+		for i := c.free(n); i < n; i++ {
+			e := l.entryOf(c.at(n, i))
+			if e == nil {
+				continue
+			}
+			k := key{passed: uint8(slices.Index(e.tokens, first)), length: 1} // a posting says it only if it is low
+			l.putLonger(to, e, k, done)
+		}
+		l.release(h)
+		h = next
 	}
-	l.release(h)
 }
 
 // move moves the postings of a chunk into the lists of a node by size or by cell.
