@@ -29,9 +29,10 @@ type fresh struct {
 // so many of them when the first is looked up.
 func (s *Searcher) Expect(xs []*feed.Sentence) {
 	s.touched += s.groups.touch(xs)
-	if s.index.Batch() > 1 {
-		s.batch.expected, s.batch.next, s.batch.end = xs, 0, 0
+	if s.index.Batch() == 1 {
+		xs = nil // those of before are not to be held either
 	}
+	s.batch.expected, s.batch.next, s.batch.end = xs, 0, 0
 }
 
 // search searches for the expected sentences from i on.

@@ -23,7 +23,7 @@ const (
 
 func newBuckets(bounds *hashcodes.Bounds) (b buckets) {
 	first, bucket := 1, 0
-	for m := 1; m <= lastSize; m++ {
+	for m := 2; m <= lastSize; m++ {
 		if (m > bounds.For(first).Max || float64(m) > maxSpread*float64(first)) && bucket < nodeLinks-1 {
 			b.share(first, m, bounds.For(m-1).Prefix)
 			bucket, first = bucket+1, m

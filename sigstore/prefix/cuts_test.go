@@ -193,8 +193,8 @@ func TestLongList(t *testing.T) {
 			}
 		}
 		slices.Sort(set)
-		sets = append(sets, set)
 		x.Add(set, sig)
+		sets = append(sets, set)
 	}
 	for i := 0; i < rows; i += 997 {
 		q := []sigstore.Query{{Tokens: sets[i], Size: 8, Signature: sig}}

@@ -183,3 +183,5 @@ func (s *sorted) sort(g *generation, set []uint32, n int) {
 		s.tokens = append(s.tokens, set[r.position()])
 	}
 }
+
+func (s *sorted) bytes() int64 { return 2*int64(cap(s.ranks)) + 4*int64(cap(s.tokens)) }

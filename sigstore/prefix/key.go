@@ -18,11 +18,21 @@ package prefix
 // where that was cut, for those of two as well. So it meets y: y is in the list of (t1), or else its c is at least 2,
 // then so is o, and y is in the list of (t1, t2). When a list was cut matters to neither.
 //
-// # Cells
+// # Sizes and cells
 //
 // y's posting under a key says its size m and how many tokens it passes over, q; those cannot be common, nor can the p that
-// x passes over. So o <= n - p and o <= m - q, for both kinds of keys, and a list that was cut by cells has y where a search
-// with a key that passes over p looks: in the cells of sizes m with o(n, m) <= n - p, up to q = m - o(n, m).
+// x passes over. So o(n, m) <= n - p and o(n, m) <= m - q, for both kinds of keys, and y is where a search with a key that passes
+// over p looks: in a list that was cut by size, in the slots of the sizes m with o(n, m) <= n - p, and in one that was cut by
+// cells, in the cells of those sizes, up to q = m - o(n, m). Cells are those of the key of one token, also where they have been
+// cut by token after. As t2 comes behind t1 a key of two passes over no fewer tokens than that of one: so a search asks
+// for keys of two as long as their p allows the cell. Counts of 15 and more are one, on both sides.
+//
+// # What is moved
+//
+// By size and by cell all postings of a list are moved, and by token all rows, whatever chunks they are in, but for those
+// that are dead or dropped: these are never asked for again, since a dead row stays dead. The window has all rows but the one
+// that is being added, and no list that is cut while that is posted has it: it is put into a list of its own tokens only after
+// that was cut.
 //
 // A key of one token that passes over p has up to prefix - p of two. The last tokens of a prefix, the commonest ones,
 // have the fewest, and rows that would have more than maxKeys stay with the key of one, as those with c = 1 do.

@@ -87,6 +87,14 @@ func (l *lists) extend(full link) link {
 	return h
 }
 
+// behind is the chunk that follows one in its chain; 0: there is none.
+func (l *lists) behind(h link) link {
+	if h.class() < tail {
+		return 0
+	}
+	return l.chunk(h).next()
+}
+
 // enlarge replaces a full chunk by one of the next class.
 func (l *lists) enlarge(small link) link {
 	large := l.alloc(small.class() + 1)

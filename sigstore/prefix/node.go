@@ -54,7 +54,7 @@ func (n node) set(slot int, k link) { setHalf(&n[slot/2], slot%2, uint32(k)) }
 
 func (l *lists) node(k link) node { return node(l.memory(k.unit(), nodeUnits)) }
 
-// cut makes a node of a list of one chunk, whose first token is given.
+// cut makes a node of a list, whose first token is given. One that is not cut by token is of one chunk.
 func (l *lists) cut(h link, first uint32, done int) link {
 	to := newLink(l.alloc(nodeUnitClass).unit(), nodeClass)
 	n := l.node(to)
@@ -70,24 +70,19 @@ func (l *lists) cut(h link, first uint32, done int) link {
 	return to
 }
 
-// moveLonger posts the rows of a chunk under keys of one token more, but for those that are no more.
+// moveLonger posts the rows of a list under keys of one token more, but for those that are no more. Rows that have none may
+// have made a chain of it.
 func (l *lists) moveLonger(h link, to node, first uint32, done int) {
-	for h != 0 {
+	for next := link(0); h != 0; h = next {
+		next = l.behind(h)
 		c, n := l.chunk(h), capacity[h.class()]
-		var next link
-		if n >= capacity[tail] {
-			next = c.next()
-		}
 		for i := c.free(n); i < n; i++ {
-			e := l.entryOf(c.at(n, i))
-			if e == nil {
-				continue
+			if e := l.entryOf(c.at(n, i)); e != nil {
+				passed := slices.Index(e.tokens, first) // the posting says it only if it is low
+				l.putLonger(to, e, key{passed: uint8(passed), length: 1}, done)
 			}
-			k := key{passed: uint8(slices.Index(e.tokens, first)), length: 1} // a posting says it only if it is low
-			l.putLonger(to, e, k, done)
 		}
 		l.release(h)
-		h = next
 	}
 }
 

@@ -40,6 +40,9 @@ const short = 24
 // looks at any: in a large window each is a cache miss.
 func (o *order) rarest(dst []rank, tokens []uint32, n int) []rank {
 	dst = dst[:0]
+	if n == 0 {
+		return dst
+	}
 	for i, t := range tokens {
 		k := rank(255 - i)
 		if int(t) < len(o.class) {

@@ -117,15 +117,18 @@ func (x *index) at(row uint64) sigstore.Row {
 	return sigstore.Row{Block: x.dropped + uint32(b), Row: uint32(row - x.blocks[b])}
 }
 
+// Add posts the row that comes next. Rows of before come first, since the window has not got this one yet, so that it cannot
+// be asked for its tokens; and the signature is noted before all, since it may be lent from what the window signs rows with.
 func (x *index) Add(tokens []uint32, sig hashcodes.Signature) {
+	m := newMeta(len(tokens), sig)
 	if x.isStale() {
 		x.begin()
 	}
-	g, m := x.newest(), newMeta(len(tokens), sig)
+	x.postSomeAgain()
+	g := x.newest()
 	x.post(g, x.next, tokens, m)
 	g.remember(x.next, m)
 	x.next++
-	x.postSomeAgain()
 }
 
 // post puts a row into the lists of its keys.
@@ -179,7 +182,7 @@ func (x *index) ListsRead() int64 { return x.listsRead }
 
 // Bytes is what the index holds on the heap.
 func (x *index) Bytes() int64 {
-	n := x.search.bytes() + x.filters.bytes() + 8*int64(cap(x.blocks))
+	n := x.search.bytes() + x.filters.bytes() + x.entry.sorted.bytes() + x.moved.sorted.bytes() + 8*int64(cap(x.blocks))
 	for _, g := range x.generations {
 		n += g.bytes()
 	}

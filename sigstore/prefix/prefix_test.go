@@ -100,15 +100,15 @@ func (w *world) sign(tokens []uint32, unknown int) hashcodes.Signature {
 	return sig
 }
 
-// add takes in a row of tokens that are in use or new.
+// add takes in a row of tokens that are in use or new. As in the window the index has it first.
 func (w *world) add(tokens []uint32) {
 	slices.Sort(tokens)
 	for _, t := range tokens {
 		w.df[t]++
 	}
+	w.index.Add(slices.Clone(tokens), w.sign(tokens, 0))
 	last := &w.blocks[len(w.blocks)-1]
 	*last = append(*last, tokens)
-	w.index.Add(slices.Clone(tokens), w.sign(tokens, 0))
 }
 
 // search compares the candidates with every row of the window, and those that pass the holders of the query with the

@@ -115,7 +115,7 @@ func (s *search) findLists() {
 	}
 }
 
-// findHeads begins with the lists of single tokens.
+// findHeads begins with the lists of single tokens. All links are read before any is looked at.
 func (s *search) findHeads() {
 	s.heads, s.level = s.heads[:0], s.level[:0]
 	for i := range s.runs {
@@ -126,14 +126,20 @@ func (s *search) findHeads() {
 	}
 	heads := s.heads
 	for n := range s.runs {
-		r := &s.runs[n]
-		for i := range r.prefix() {
-			if h := heads[i]; h != 0 {
-				s.level = append(s.level, probe{at: h, run: uint16(n), key: key{uint8(r.unknown + i), 1},
-					rare: h.class() == nodeClass && r.sorted.ranks[i].isRare()})
-			}
+		own := len(s.runs[n].prefix())
+		s.addHeads(n, heads[:own])
+		heads = heads[own:]
+	}
+}
+
+// addHeads adds the lists of the tokens of a run.
+func (s *search) addHeads(run int, heads []link) {
+	r := &s.runs[run]
+	for i, h := range heads {
+		if h != 0 {
+			rare := h.class() == nodeClass && r.sorted.ranks[i].isRare()
+			s.level = append(s.level, probe{at: h, run: uint16(run), key: key{uint8(r.unknown + i), 1}, rare: rare})
 		}
-		heads = heads[len(r.prefix()):]
 	}
 }
 
@@ -316,7 +322,7 @@ func (x *index) addHit(passed int, p posting) {
 func (s *search) bytes() int64 {
 	n := 8*int64(cap(s.seen.rows)) + probeBytes*int64(cap(s.level)+cap(s.below)) + 4*int64(cap(s.heads)) + runBytes*int64(cap(s.runs))
 	for _, r := range s.runs[:cap(s.runs)] {
-		n += probeBytes*int64(cap(r.lists)) + 4*int64(cap(r.sorted.tokens)) + 2*int64(cap(r.sorted.ranks))
+		n += probeBytes*int64(cap(r.lists)) + r.sorted.bytes()
 	}
 	return n
 }
