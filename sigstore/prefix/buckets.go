@@ -8,8 +8,8 @@ import (
 
 // buckets say in which slots of nodes the rows of a size are.
 type buckets struct {
-	// of is the slot in a node by size. Those that go with any one size are in few of them: the largest size of a bucket
-	// goes with the first, and is at most maxSpread times as large.
+	// of is the slot in a node by size. Those that go with any one size are in few of them: the largest size of a
+	// bucket goes with the first, and is at most maxSpread times as large.
 	of [lastSize + 1]uint8
 	// cell is the first slot in a node by cell, and places how many slots there are from there on, by the tokens that
 	// the key passes over. As far as there is room each size has its own.

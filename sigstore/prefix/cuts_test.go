@@ -269,8 +269,8 @@ func TestPostedAgainByAndBy(t *testing.T) {
 	}
 }
 
-// TestFewAgain: a window that has shrunk to few rows, some of which were posted again by and by, loses none when its order is
-// renewed.
+// TestFewAgain: a window that has shrunk to few rows, some of which were posted again by and by, loses none when its
+// order is renewed.
 func TestFewAgain(t *testing.T) {
 	beginOften(t)
 	minRows, maxReposted = 8, 128

@@ -15,8 +15,8 @@ type filter struct {
 	limit   [lastSize + 1]uint8 // the signatures' least distance that is too far; 0: no partners of this size
 	overlap [lastSize + 1]uint8 // least number of common tokens, capped
 
-	// By the tokens that a key of the set passes over, capped: the slots of a node by size that may have a partner, and,
-	// by the slot of that, those of a node by cell.
+	// By the tokens that a key of the set passes over, capped: the slots of a node by size that may have a partner,
+	// and, by the slot of that, those of a node by cell.
 	sizes [nodeLinks]slots
 	cells [nodeLinks][nodeLinks]slots
 }

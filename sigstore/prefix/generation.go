@@ -8,8 +8,8 @@ type generation struct {
 	base  uint64 // postings count rows from it on
 	first uint64 // row that came when it had begun; those before it are of the generations before, or posted again
 	from  uint64 // of the rows before this one, all are gone or posted again in the next generation
-	// orderedUpTo is the row before which all rows were counted for the order. While an index is filled from a window, some
-	// of them are still to come.
+	// orderedUpTo is the row before which all rows were counted for the order. While an index is filled from a window,
+	// some of them are still to come.
 	orderedUpTo uint64
 	order       order
 	lists       lists
@@ -35,9 +35,9 @@ var (
 )
 
 // isStale reports whether the next row wants a new generation: there is none, it is full, or its order no longer says
-// which tokens are rare. An order of long ago is hardly worse: of three million rows searches read 3 % more with that of the
-// first 65,000 than with that of the first million.
-// What makes one useless is a campaign, whose tokens were rare until it began.
+// which tokens are rare. An order of long ago is hardly worse: of three million rows searches read 3 % more with that
+// of the first 65,000 than with that of the first million. What makes one useless is a campaign, whose tokens were
+// rare until it began.
 func (x *index) isStale() bool {
 	if len(x.generations) == 0 {
 		return true
@@ -74,8 +74,8 @@ func (g *generation) searched(wasted int) {
 	g.wasted += wasted
 }
 
-// begin begins a generation. The rows that are there are posted again under its order: at once if they are few, and with
-// the rows to come otherwise.
+// begin begins a generation. The rows that are there are posted again under its order: at once if they are few, and
+// with the rows to come otherwise.
 func (x *index) begin() {
 	frequencies := x.source.Frequencies()
 	g := &generation{base: x.base(), first: x.next, orderedUpTo: x.next, order: newOrder(frequencies),
@@ -101,9 +101,9 @@ func (x *index) base() uint64 {
 	return x.oldest()
 }
 
-// orderedRows is how many rows the frequencies count, or fewer, without the next one, which is counted already. An index
-// that is filled from a window begins when it has had none of them yet, but its order is as good as it will be when it
-// has all: rows need not be posted again on the way.
+// orderedRows is how many rows the frequencies count, or fewer, without the next one, which is counted already. An
+// index that is filled from a window begins when it has had none of them yet, but its order is as good as it will be
+// when it has all: rows need not be posted again on the way.
 func orderedRows(frequencies []uint32) uint64 {
 	if len(frequencies) == 0 {
 		return 0

@@ -13,26 +13,27 @@ package prefix
 //	(t1, t2)  too, if o >= 2 (the l-prefix lemma, for l = 2).
 //
 // A row is posted under its keys of one token that pass over fewer than its prefix. Where the list of such a key was
-// cut by token, it is posted under all its keys of two that begin so instead, if c >= 2, and so are the rows that the list
-// has by then; otherwise it stays with the key of one. A search asks for the list of each of its keys of one token and,
-// where that was cut, for those of two as well. So it meets y: y is in the list of (t1), or else its c is at least 2,
-// then so is o, and y is in the list of (t1, t2). When a list was cut matters to neither.
+// cut by token, it is posted under all its keys of two that begin so instead, if c >= 2, and so may be a row that the
+// list has by then; otherwise it stays with the key of one. A search asks for the list of each of its keys of one
+// token and, where that was cut, for those of two as well. So it meets y: y is in the list of (t1), or else its c is
+// at least 2, then so is o, and y is in the list of (t1, t2). When a list was cut matters to neither.
 //
 // # Sizes and cells
 //
-// y's posting under a key says its size m and how many tokens it passes over, q; those cannot be common, nor can the p that
-// x passes over. So o(n, m) <= n - p and o(n, m) <= m - q, for both kinds of keys, and y is where a search with a key that passes
-// over p looks: in a list that was cut by size, in the slots of the sizes m with o(n, m) <= n - p, and in one that was cut by
-// cells, in the cells of those sizes, up to q = m - o(n, m). Cells are those of the key of one token, also where they have been
-// cut by token after. As t2 comes behind t1 a key of two passes over no fewer tokens than that of one: so a search asks
-// for keys of two as long as their p allows the cell. Counts of 15 and more are one, on both sides.
+// y's posting under a key says its size m and how many tokens it passes over, q; those cannot be common, nor can the p
+// that x passes over. So o(n, m) <= n - p and o(n, m) <= m - q, for both kinds of keys, and y is where a search with a
+// key that passes over p looks: in a list that was cut by size, in the slots of the sizes m with o(n, m) <= n - p, and
+// in one that was cut by cells, in the cells of those sizes, up to q = m - o(n, m). Cells are those of the key of one
+// token, also where they have been cut by token after. As t2 comes behind t1 a key of two passes over no fewer tokens
+// than that of one: so a search asks for keys of two as long as their p allows the cell. Counts of 15 and more are
+// one, on both sides.
 //
 // # What is moved
 //
-// By size and by cell all postings of a list are moved, and by token all rows, whatever chunks they are in, but for those
-// that are dead or dropped: these are never asked for again, since a dead row stays dead. The window has all rows but the one
-// that is being added, and no list that is cut while that is posted has it: it is put into a list of its own tokens only after
-// that was cut.
+// By size and by cell all postings of a list are moved; by token the rows of its newest chunk, and what is behind that
+// stays with the key of one. Rows that are dead or dropped are left out: a dead row stays dead, and nobody asks for
+// it. The window has all rows but the one that is being added, and no list that is cut while that is posted has it: it
+// is put into a list of its own tokens only after that was cut.
 //
 // A key of one token that passes over p has up to prefix - p of two. The last tokens of a prefix, the commonest ones,
 // have the fewest, and rows that would have more than maxKeys stay with the key of one, as those with c = 1 do.
@@ -63,8 +64,8 @@ type entry struct {
 
 func (e *entry) posting(k key) posting { return posting{e.meta, newRowPosition(e.row, k.capped())} }
 
-// goesOn reports whether the row has keys of one token more than k: all its partners have so many in common with it, and
-// the keys are not too many.
+// goesOn reports whether the row has keys of one token more than k: all its partners have so many in common with it,
+// and the keys are not too many.
 func (e *entry) goesOn(k key) bool {
 	return int(k.length) <= e.size-e.prefix && e.prefix-int(k.passed) <= maxKeys
 }

@@ -40,8 +40,8 @@ func (l *lists) headOf(token uint32) *link {
 	return &l.heads[n][token%headsPerPage]
 }
 
-// add posts a row under the keys of one token, or longer ones where their lists have been cut by token. A dead row, of no
-// tokens, has none.
+// add posts a row under the keys of one token, or longer ones where their lists have been cut by token. A dead row, of
+// no tokens, has none.
 func (l *lists) add(e *entry) {
 	for i, token := range e.tokens[:min(e.prefix, len(e.tokens))] {
 		h := l.headOf(token)

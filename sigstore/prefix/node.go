@@ -22,20 +22,20 @@ type cut struct {
 }
 
 const (
-	// bySize cuts by the bucket of the rows' sizes, and byCell by their size and how many tokens they pass over, so that
-	// a search reads only what may match. The postings of the list are moved.
+	// bySize cuts by the bucket of the rows' sizes, and byCell by their size and how many tokens they pass over, so
+	// that a search reads only what may match. The postings of the list are moved.
 	bySize = iota
 	byCell
-	// byToken posts rows under keys of one token more, those too that the list has by then, and byHash cuts the list of a
+	// byToken posts rows under keys of one token more, those of the newest chunk too, and byHash cuts the list of a
 	// slot, which is of many such keys, by more of the hash. What that has by then stays in it.
 	byToken
 	byHash
 	nothing // the list goes on as it is
 )
 
-// cuts are those of a list, one after the other. Sizes and cells come first: they cost no posting, where keys of two tokens
-// for all rows take three times as many, and leave out most of what does not match. A list that is apart from others
-// costs as much as some 50 postings in a row, so no short one is cut (docs/design/0008-engines.md).
+// cuts are those of a list, one after the other. Sizes and cells come first: they cost no posting, where keys of two
+// tokens for all rows take three times as many, and leave out most of what does not match. A list that is apart from
+// others costs as much as some 50 postings in a row, so no short one is cut (docs/design/0008-engines.md).
 var cuts = [...]cut{
 	{by: bySize, class: 8},
 	{by: byCell, class: 12},
@@ -54,7 +54,7 @@ func (n node) set(slot int, k link) { setHalf(&n[slot/2], slot%2, uint32(k)) }
 
 func (l *lists) node(k link) node { return node(l.memory(k.unit(), nodeUnits)) }
 
-// cut makes a node of a list, whose first token is given. One that is not cut by token is of one chunk.
+// cut makes a node of a list, whose first token is given. Unless it is cut by token it is of one chunk.
 func (l *lists) cut(h link, first uint32, done int) link {
 	to := newLink(l.alloc(nodeUnitClass).unit(), nodeClass)
 	n := l.node(to)
@@ -70,20 +70,19 @@ func (l *lists) cut(h link, first uint32, done int) link {
 	return to
 }
 
-// moveLonger posts the rows of a list under keys of one token more, but for those that are no more. Rows that have none may
-// have made a chain of it.
+// moveLonger posts the rows of a list's newest chunk under keys of one token more, but for those that are no more. The
+// chunks behind it stay with the key itself: nearly all of their rows have none that is longer, or the list would have
+// been cut before. So however long the chain, no more than a chunk is moved while a row is added.
 func (l *lists) moveLonger(h link, to node, first uint32, done int) {
-	for next := link(0); h != 0; h = next {
-		next = l.behind(h)
-		c, n := l.chunk(h), capacity[h.class()]
-		for i := c.free(n); i < n; i++ {
-			if e := l.entryOf(c.at(n, i)); e != nil {
-				passed := slices.Index(e.tokens, first) // the posting says it only if it is low
-				l.putLonger(to, e, key{passed: uint8(passed), length: 1}, done)
-			}
+	to.set(ownSlot, l.behind(h))
+	c, n := l.chunk(h), capacity[h.class()]
+	for i := c.free(n); i < n; i++ {
+		if e := l.entryOf(c.at(n, i)); e != nil {
+			passed := slices.Index(e.tokens, first) // the posting says it only if it is low
+			l.putLonger(to, e, key{passed: uint8(passed), length: 1}, done)
 		}
-		l.release(h)
 	}
+	l.release(h)
 }
 
 // move moves the postings of a chunk into the lists of a node by size or by cell.

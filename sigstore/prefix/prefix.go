@@ -12,13 +12,14 @@
 // # Generations
 //
 // Rows are posted by generations (generation.go). A generation is a run of rows, of one block or many, with an order
-// of the tokens and lists of its own. When its order has become stale, the next one begins: in a window that
-// grows, at many times the size; in one that rolls, when three quarters of its rows are new; in any, when searches read too
-// much under tokens that the order takes for rare and that are not, as in a campaign. The rows that are there are posted
-// again in it, all at once as long as they are few, and then some with each row that comes, so that a search goes through
-// one generation, and through two for a while. A generation goes as a whole when the last of its rows has been dropped, or
-// posted again: nothing walks its postings, and no link leads from one generation to another. Dropping a block costs
-// nothing else: a candidate of a dropped row is left out when it is found, and so is one that is posted again.
+// of the tokens and lists of its own. When its order has become stale, the next one begins: in a window that grows, at
+// many times the size; in one that rolls, when three quarters of its rows are new; in any, when searches read too much
+// under tokens that the order takes for rare and that are not, as in a campaign. The rows that are there are posted
+// again in it, all at once as long as they are few, and then some with each row that comes, so that a search goes
+// through one generation, and through two for a while. A generation goes as a whole when the last of its rows has been
+// dropped, or posted again: nothing walks its postings, and no link leads from one generation to another. Dropping a
+// block costs nothing else: a candidate of a dropped row is left out when it is found, and so is one that is posted
+// again.
 //
 // A number that the window gives to another token goes on to lead to the postings of the former, in generations that
 // have them. No live row is among those, since a number is given out again only when no live row holds it; they are
@@ -29,13 +30,13 @@
 //
 // The list of a token (lists.go) is found by its number, without hashing. It is one chunk of 16 to 4,096 bytes, 12 a
 // posting, that is replaced by one a third to twice as large when it is full. One that grows long is cut (node.go): by
-// buckets of the rows' sizes, then by cells of a size and a number of tokens that stand before the list's own, so that a
-// search reads only what the threshold allows; and then by a second token, of the prefix and one more (key.go). All memory is
-// in pages of 16 KiB without pointers.
+// buckets of the rows' sizes, then by cells of a size and a number of tokens that stand before the list's own, so that
+// a search reads only what the threshold allows; and then by a second token, of the prefix and one more (key.go). All
+// memory is in pages of 16 KiB without pointers.
 //
-// In a large window a search waits for memory, not for the processor. So it goes through the lists of all its keys, and of
-// some queries at once, level by level: it reads a word of each that it will need, without looking at it, and looks at them
-// when all are on their way.
+// In a large window a search waits for memory, not for the processor. So it goes through the lists of all its keys,
+// and of some queries at once, level by level: it reads a word of each that it will need, without looking at it, and
+// looks at them when all are on their way.
 //
 // The shorter index prefix of [PPJ] Lemma 3 holds only for records in order of size and is not used.
 //
@@ -117,8 +118,9 @@ func (x *index) at(row uint64) sigstore.Row {
 	return sigstore.Row{Block: x.dropped + uint32(b), Row: uint32(row - x.blocks[b])}
 }
 
-// Add posts the row that comes next. Rows of before come first, since the window has not got this one yet, so that it cannot
-// be asked for its tokens; and the signature is noted before all, since it may be lent from what the window signs rows with.
+// Add posts the row that comes next. Rows of before come first, since the window has not got this one yet, so that it
+// cannot be asked for its tokens; and the signature is noted before all, since it may be lent from what the window
+// signs rows with.
 func (x *index) Add(tokens []uint32, sig hashcodes.Signature) {
 	m := newMeta(len(tokens), sig)
 	if x.isStale() {
@@ -163,8 +165,8 @@ func (s *sortedEntry) of(x *index, g *generation, row uint64, tokens []uint32, m
 	return &s.entry
 }
 
-// Batch is 1 as long as the index is in the cache, or nearly so, and then as many as keep the memory busy: what one query
-// waits for is a chain of reads of memory far away.
+// Batch is 1 as long as the index is in the cache, or nearly so, and then as many as keep the memory busy: what one
+// query waits for is a chain of reads of memory far away.
 func (x *index) Batch() int {
 	if x.next-x.oldest() < minBatchedRows {
 		return 1

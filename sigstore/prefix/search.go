@@ -95,8 +95,8 @@ func (s *search) newRun() *run {
 	return &s.runs[len(s.runs)-1]
 }
 
-// findLists finds the lists of the queries' keys. It asks for the memory of all of a level before any is looked at: then
-// they come together.
+// findLists finds the lists of the queries' keys. It asks for the memory of all of a level before any is looked at:
+// then they come together.
 func (s *search) findLists() {
 	s.findHeads()
 	for len(s.level) > 0 {
@@ -193,8 +193,8 @@ func (s *search) openLonger(r *run, n node, p probe) {
 // token is the last of a key.
 func (r *run) token(k key) uint32 { return r.sorted.tokens[k.last()-r.unknown] }
 
-// touch reads a word of each list and node, for nothing: then their memory comes together. Nothing is decided by what it
-// reads, or the processor would wait for one before it asks for the next.
+// touch reads a word of each list and node, for nothing: then their memory comes together. Nothing is decided by what
+// it reads, or the processor would wait for one before it asks for the next.
 func (s *search) touch(all []probe) {
 	sum := uint64(0)
 	for i := range all {
