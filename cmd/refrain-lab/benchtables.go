@@ -85,12 +85,20 @@ func benchMatch() benchTable {
 			f.StringSliceVar(&o.Engines, "engines", o.Engines, "engines")
 			f.StringVar(&o.SVG, "svg", o.SVG, "`file` to plot to; crossing.svg beside the document with --write")
 		}, func(ctx context.Context, c *tables.Config, o tables.MatchOptions) (*report.Report, error) {
-			if write := t.command.Flag("write").Value.String(); write != "" && o.SVG == "" {
-				o.SVG = filepath.Join(filepath.Dir(write), "crossing.svg")
+			if o.SVG == "" {
+				o.SVG = plotBeside(t.command, "crossing.svg")
 			}
 			return tables.Match(ctx, c, o)
 		})
 	return t
+}
+
+// plotBeside is the file of a plot beside the document with --write, "" without.
+func plotBeside(cmd *cobra.Command, name string) string {
+	if write := cmd.Flag("write").Value.String(); write != "" {
+		return filepath.Join(filepath.Dir(write), name)
+	}
+	return ""
 }
 
 func benchLikeness() benchTable {
@@ -128,7 +136,14 @@ func benchGrowth() benchTable {
 		f.StringSliceVar(&o.Engines, "engines", o.Engines, "engines, and ppjoin")
 		f.IntVar(&o.Lookups, "lookups", o.Lookups, "sentences that are looked up at each size")
 		f.Uint64Var(&o.Seed, "seed", o.Seed, "of the made-up sentences")
-	}, tables.Growth)
+		f.StringVar(&o.Beside, "beside", o.Beside, "`file` with the figures of another build, which --json printed")
+		f.StringVar(&o.SVG, "svg", o.SVG, "`file` to plot to; growth.svg beside the document with --write")
+	}, func(ctx context.Context, c *tables.Config, o tables.GrowthOptions) (*report.Report, error) {
+		if o.SVG == "" {
+			o.SVG = plotBeside(t.command, "growth.svg")
+		}
+		return tables.Growth(ctx, c, o)
+	})
 	return t
 }
 
