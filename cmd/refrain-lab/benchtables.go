@@ -17,7 +17,8 @@ import (
 // benchTables are the list of what exists, in the order in which all measures them.
 func benchTables() []benchTable {
 	return []benchTable{
-		benchKernels(), benchGPU(), benchTable5(), benchMatch(), benchLikeness(), benchGrowth(), benchEngines(),
+		benchKernels(), benchGPU(), benchTable5(), benchMatch(), benchLikeness(), benchGrowth(), benchStalls(),
+		benchEngines(),
 		benchMemory(), benchStages(), benchDetect(), benchLatency(), benchFlood(), benchSwap(),
 	}
 }
@@ -144,6 +145,25 @@ func benchGrowth() benchTable {
 		}
 		return tables.Growth(ctx, c, o)
 	})
+	return t
+}
+
+func benchStalls() benchTable {
+	t := benchTable{
+		command: &cobra.Command{
+			Use: "stalls", Short: "The longest stall of a worker, memory and time to fill, by the size of its window; 3 GB",
+			Args: cli.AtMost(0, "none"),
+		},
+		narrow: []string{"rows"},
+	}
+	t.measure = measureWith(t.command, tables.DefaultStalls(), tables.QuickStalls(), func(
+		f *pflag.FlagSet, o *tables.StallsOptions,
+	) {
+		f.IntSliceVar(&o.Rows, "rows", o.Rows, "sizes of the window")
+		f.StringVar(&o.Threshold, "threshold", o.Threshold, "threshold")
+		f.StringVar(&o.Engine, "engine", o.Engine, "engine")
+		f.Uint64Var(&o.Seed, "seed", o.Seed, "of the made-up sentences")
+	}, tables.Stalls)
 	return t
 }
 
