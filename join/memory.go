@@ -3,8 +3,6 @@ package join
 import (
 	"fmt"
 	"math"
-
-	"refrain/text"
 )
 
 // Memory is about how many bytes a join of a with itself, or with b where that is not nil, takes beside the collections, at most.

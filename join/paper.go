@@ -8,9 +8,6 @@ import (
 	"refrain/text"
 )
 
-// hit is a partner of the row that is looked up.
-type hit struct{ row, common uint32 }
-
 // paper is AllPairs, PPJoin or PPJoinPlus: [PPJ] algorithm 1, with lemma 3 and, in PPJoinPlus, the suffix filter. It looks up
 // row after row in the index of the rows of a part.
 type paper struct {
