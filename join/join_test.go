@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 
+	"refrain/hashcodes"
 	"refrain/text"
 )
 
@@ -98,8 +100,23 @@ func randomSets(r *rand.Rand) (sets [][]uint64) {
 	return sets
 }
 
+// models are of one word and of several, of one bit a token and of more.
+var models = sync.OnceValue(func() (all []*hashcodes.Model) {
+	for _, size := range [][2]int{{32, 1}, {64, 2}, {256, 4}} {
+		model, err := hashcodes.NewMD5(size[0], size[1])
+		if err != nil {
+			panic(err)
+		}
+		all = append(all, model)
+	}
+	return all
+})
+
 // tried are the configurations that are compared with the definition.
 func tried(m text.Measure) (all []Config) {
+	for _, model := range models() {
+		all = append(all, Config{Measure: m, Workers: 1, Model: model})
+	}
 	for _, a := range []Algorithm{Ours, AllPairs, PPJoin} {
 		all = append(all, Config{Measure: m, Algorithm: a, Workers: 1})
 	}
@@ -113,8 +130,11 @@ var full = flag.Bool("full", false, "the long versions of the tests")
 
 // collections is how many are tried: one after the other, so that -full begins with the same ones.
 func collections() int {
-	if *full {
+	switch {
+	case *full:
 		return 10_000
+	case testing.Short():
+		return 50
 	}
 	return 500
 }

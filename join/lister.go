@@ -3,9 +3,6 @@ package join
 import (
 	"math/bits"
 	"sort"
-
-	"refrain/hashcodes"
-	"refrain/hashcodes/hamming"
 )
 
 // lister compares the rows of lists with each other; it belongs to one goroutine.
@@ -14,8 +11,7 @@ type lister struct {
 	emit    func(x, y uint32, common int) bool
 	stopped bool
 	rows    []listed   // of the list at hand
-	sides   [2]planes  // the rows that others can meet, of each collection
-	views   [][]uint32 // planes as a scan wants them
+	targets [2]targets // the rows that others can meet, of each collection
 	hits    []uint32
 	stats   Stats
 }
@@ -23,18 +19,10 @@ type lister struct {
 // listed is an entry with what its row's size is.
 type listed struct{ row, position, size uint32 }
 
-// planes are signatures by word, and which places of the list they are of.
-type planes struct {
-	at    []uint32
-	words [][]uint32
-	low   int // the first that is not too small
-	high  int // the first that is not before the row at hand
-}
-
 func newLister(l *lists) *lister {
-	f := &lister{lists: l, views: make([][]uint32, l.signatures.words)}
-	for side := range f.sides {
-		f.sides[side].words = make([][]uint32, l.signatures.words)
+	f := &lister{lists: l}
+	for side := range f.targets {
+		f.targets[side].init(l.signatures.words)
 	}
 	return f
 }
@@ -57,7 +45,7 @@ func (f *lister) find(from, to uint32, emit func(x, y uint32, common int) bool) 
 	}
 }
 
-// few is the length up to which rows are compared one by one.
+// few is the length up to which rows of a list are compared one by one.
 const few = 6
 
 // list compares the rows of a list from a place on with those before them.
@@ -72,7 +60,7 @@ func (f *lister) list(entries []entry, from int) {
 	}
 	f.lay()
 	for k := from; k < len(f.rows) && !f.stopped; k++ {
-		for side := range f.lists.sides {
+		for side := range f.sides {
 			if f.has(f.rows[k].row, side) {
 				f.scan(k, side)
 			}
@@ -81,9 +69,7 @@ func (f *lister) list(entries []entry, from int) {
 }
 
 // has reports whether a row is a set of a collection.
-func (f *lister) has(row uint32, side int) bool {
-	return f.lists.sides == 1 || len(f.of(row, side)) > 0
-}
+func (f *lister) has(row uint32, side int) bool { return f.sides == 1 || len(f.of(row, side)) > 0 }
 
 // meets reports whether a larger row can meet this one by the list's token.
 func (f *lister) meets(y listed) bool { return y.position < f.posted[y.size] }
@@ -97,12 +83,12 @@ func (f *lister) eachTwo(from int) {
 			if y.size < b.min || !f.meets(y) {
 				continue
 			}
-			for side := range f.lists.sides {
-				if f.lists.sides == 2 && (!f.has(x.row, side) || !f.has(y.row, 1-side)) {
+			for side := range f.sides {
+				if f.sides == 2 && (!f.has(x.row, side) || !f.has(y.row, 1-side)) {
 					continue
 				}
 				f.stats.Met++
-				if hashcodes.Distance(signature, f.signatures.row(y.row)) <= radius {
+				if distance(signature, f.signatures.row(y.row), radius) <= radius {
 					f.compare(x, y, side)
 				}
 			}
@@ -110,27 +96,18 @@ func (f *lister) eachTwo(from int) {
 	}
 }
 
-// lay lays the signatures of all rows that can be met out for scans.
+// lay lays the signatures of all rows that can be met side by side.
 func (f *lister) lay() {
-	for side := range f.lists.sides {
-		p := &f.sides[side]
-		p.at, p.low, p.high = p.at[:0], 0, 0
-		for w := range p.words {
-			p.words[w] = p.words[w][:0]
-		}
+	for side := range f.sides {
+		f.targets[side].clear()
 	}
 	for k, y := range f.rows {
 		if !f.meets(y) {
 			continue
 		}
-		for side := range f.lists.sides {
-			if !f.has(y.row, side) {
-				continue
-			}
-			p := &f.sides[side]
-			p.at = append(p.at, uint32(k))
-			for w, word := range f.signatures.row(y.row) {
-				p.words[w] = append(p.words[w], word)
+		for side := range f.sides {
+			if f.has(y.row, side) {
+				f.targets[side].add(uint32(k), f.signatures.row(y.row))
 			}
 		}
 	}
@@ -140,22 +117,16 @@ func (f *lister) lay() {
 func (f *lister) scan(k, side int) {
 	x := f.rows[k]
 	b := &f.bounds.sizes[x.size]
-	p := &f.sides[f.other(side)]
-	for p.low < len(p.at) && f.rows[p.at[p.low]].size < b.min {
-		p.low++
+	t := &f.targets[f.other(side)]
+	for t.low < len(t.at) && f.rows[t.at[t.low]].size < b.min {
+		t.low++
 	}
-	for p.high = max(p.high, p.low); p.high < len(p.at) && int(p.at[p.high]) < k; p.high++ {
+	for t.high = max(t.high, t.low); t.high < len(t.at) && int(t.at[t.high]) < k; t.high++ {
 	}
-	if p.low == p.high {
-		return
-	}
-	f.stats.Met += int64(p.high - p.low)
-	for w, words := range p.words {
-		f.views[w] = words[p.low:p.high]
-	}
-	f.hits = hamming.Scan(f.hits[:0], f.views, f.signatures.row(x.row), f.signatures.ones*int(b.apart))
+	f.stats.Met += int64(t.high - t.low)
+	f.hits = t.near(f.hits[:0], f.signatures.row(x.row), f.signatures.ones*int(b.apart))
 	for _, h := range f.hits {
-		f.compare(x, f.rows[p.at[p.low+int(h)]], side)
+		f.compare(x, f.rows[t.at[h]], side)
 	}
 }
 
@@ -188,8 +159,8 @@ func (f *lister) within(x, y uint32, ofX, ofY int) bool {
 	ofX, ofY = ofX*f.signatures.ones, ofY*f.signatures.ones
 	other := f.signatures.row(y)
 	for i, word := range f.signatures.row(x) {
-		ofX -= bits.OnesCount32(word &^ other[i])
-		ofY -= bits.OnesCount32(other[i] &^ word)
+		ofX -= bits.OnesCount64(word &^ other[i])
+		ofY -= bits.OnesCount64(other[i] &^ word)
 	}
 	return ofX >= 0 && ofY >= 0
 }
@@ -228,7 +199,7 @@ func (f *lister) equal(from, to uint32) {
 		if f.prefixes[n] == 0 {
 			continue
 		}
-		if f.lists.sides == 2 {
+		if f.sides == 2 {
 			f.cross(f.of(r, 0), f.of(r, 1), n)
 			continue
 		}

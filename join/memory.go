@@ -46,10 +46,10 @@ func newEstimate(cfg Config, collections []*Collection) *estimate {
 	}
 	switch {
 	case e.byToken:
-		const grouping, signature = 4 + 8 + 4, 4 * maxWords
+		const grouping, signature = 4 + 8 + 4, 8 * maxWords
 		e.fixed += (grouping+signature)*e.rows + 4*distinct
 		if cfg.Model != nil {
-			e.fixed += 4 * int64(cfg.Model.Words()) * distinct
+			e.fixed += 8 * int64((cfg.Model.Words()+1)/2) * distinct
 		}
 	case len(collections) == 2:
 		e.lists *= 2
