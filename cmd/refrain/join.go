@@ -53,7 +53,6 @@ type joinFlags struct {
 	id, column              string
 	maxDepth, edit, workers int
 	strict                  bool
-	model                   modelFlags
 }
 
 // joinMeasures are more than a detector can have.

@@ -29,8 +29,8 @@ type passage struct {
 	ends     []int   // record -> where its tokens end
 	lines    []int64 // of sets: by record, from 1
 	integers integers
-	err      error      // the line of sets that is none
-	cut      chan error // filled when a worker is done with it
+	err      error         // the line of sets that is none
+	cut      chan struct{} // filled when a worker is done with it
 }
 
 func (r *reading) run(ctx context.Context) error {
@@ -38,7 +38,7 @@ func (r *reading) run(ctx context.Context) error {
 	workers := max(1, r.cfg.Workers)
 	free, work, order := make(chan *passage, 2*workers), make(chan *passage, 2*workers), make(chan *passage, 2*workers)
 	for range cap(free) {
-		free <- &passage{cut: make(chan error, 1)}
+		free <- &passage{cut: make(chan struct{}, 1)}
 	}
 	g.Go(func() error { return r.read(working, free, work, order) })
 	for range workers {
@@ -84,7 +84,7 @@ func (r *reading) cut(work <-chan *passage) {
 				p.ends = append(p.ends, len(p.tokens))
 			}
 		}
-		p.cut <- nil
+		p.cut <- struct{}{}
 	}
 }
 
