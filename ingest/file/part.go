@@ -25,7 +25,8 @@ type Part struct {
 
 	raw       []byte // the lines, one behind the other, without their line ends
 	lines     []rawLine
-	strictErr error // what a strict reading ends at, behind the posts of Batch
+	at        []int64 // by post of Batch: the line where it begins
+	strictErr error   // what a strict reading ends at, behind the posts of Batch
 }
 
 // rawLine is one line of a part.
@@ -89,7 +90,7 @@ func (p *Part) clear(partition string) {
 	if cap(p.raw) > batchBytes {
 		p.raw = nil
 	}
-	p.raw, p.lines, p.strictErr = p.raw[:0], p.lines[:0], nil
+	p.raw, p.lines, p.at, p.strictErr = p.raw[:0], p.lines[:0], p.at[:0], nil
 }
 
 func (p *Part) empty() bool { return len(p.lines) == 0 && p.Batch.Empty() && p.strictErr == nil }
@@ -185,6 +186,28 @@ func (f *Source) addRecord(p *Part, r *record) {
 		b.Notes = append(b.Notes, ingest.Note{Location: f.location(r.line), Text: note})
 	}
 	b.Posts = append(b.Posts, r.post)
+	p.at = append(p.at, r.line)
+}
+
+// Line is where post i of the batch begins in the file, counted from 1.
+func (p *Part) Line(i int) int64 { return p.at[i] }
+
+// Line is a line of a file, without its end. Of one longer than MaxLine there is only the beginning.
+type Line struct {
+	Number int64 // from 1
+	Text   []byte
+	Size   int // bytes of the whole line
+}
+
+// Lines yields the lines of a part that has been read as text, and not decoded: for what is no posts. Lines of nothing but
+// white space are left out.
+func (p *Part) Lines(yield func(Line) bool) {
+	for i := range p.lines {
+		l := &p.lines[i]
+		if !yield(Line{l.number, p.raw[l.start:l.end], l.size}) {
+			return
+		}
+	}
 }
 
 // Stamp gives the posts of p that have no time theirs, and counts what is in p. Its error is the record at which a

@@ -1,0 +1,127 @@
+package join
+
+import (
+	"fmt"
+	"math"
+)
+
+// Memory is about how many bytes a join of a with itself, or with b where that is not nil, takes beside the collections, at most.
+// Config.Memory may be less: then the rows are posted part by part, and looked up in each.
+func Memory(cfg Config, a, b *Collection) int64 {
+	collections := []*Collection{a}
+	if b != nil {
+		collections = append(collections, b)
+	}
+	e := newEstimate(cfg, collections)
+	return e.fixed + e.part(e.postings, e.rows)
+}
+
+// estimate is what a join needs.
+type estimate struct {
+	workers        int64
+	rows, postings int64
+	fixed          int64 // bytes, whatever the parts
+	lists          int64 // bytes of the beginnings of a part's lists, at most
+	byToken        bool  // parts are tokens, and not rows
+}
+
+const bytesPerEntry = 8
+
+func newEstimate(cfg Config, collections []*Collection) *estimate {
+	e := &estimate{workers: int64(cfg.Workers), byToken: cfg.Algorithm == Ours}
+	prefix := cfg.Measure.IndexPrefix
+	if e.byToken {
+		prefix = cfg.Measure.Prefix
+	}
+	distinct, tokens := int64(0), int64(0)
+	for _, c := range collections {
+		distinct, tokens = distinct+int64(c.Distinct()), tokens+int64(c.Tokens())
+		e.rows += int64(c.Len())
+		e.postings += postings(prefix, c)
+	}
+	e.fixed = 4*tokens + 12*e.rows + (8+4+4)*distinct + e.workers*3*2*chunkSize*pairBytes
+	e.lists = 4 * distinct
+	if len(collections) == 2 {
+		e.fixed += 28 * distinct // both vocabularies in one
+	}
+	switch {
+	case e.byToken:
+		const grouping, signature = 4 + 8 + 4, 8 * maxWords
+		e.fixed += (grouping+signature)*e.rows + 4*distinct
+		if cfg.Model != nil {
+			e.fixed += 8 * int64((cfg.Model.Words()+1)/2) * distinct
+		}
+	case len(collections) == 2:
+		e.lists *= 2
+	}
+	return e
+}
+
+const pairBytes = 32
+
+// part is what a part of so many postings and rows takes.
+func (e *estimate) part(postings, rows int64) int64 {
+	if e.byToken {
+		rows = 0
+	}
+	return e.lists + bytesPerEntry*postings + 4*rows*e.workers
+}
+
+// maxPostings is how many entries an index can have: with as many rows behind them their numbers have 32 bits.
+const maxPostings = math.MaxInt32
+
+// minPart is how many rows a part has at least.
+const minPart = 1024
+
+// check refuses less memory than a join can do with.
+func (e *estimate) check(memory int64) error {
+	rows := min(e.rows, minPart)
+	needed := e.fixed + e.part(rows*e.postings/max(1, e.rows), rows)
+	if e.byToken {
+		needed = e.fixed + e.part(min(e.rows, e.postings), 0) // one list may have all rows
+	}
+	if memory > 0 && needed > memory {
+		return fmt.Errorf("join: takes at least %d bytes of memory, and may take %d", needed, memory)
+	}
+	return nil
+}
+
+// rowsFrom is how far a part goes that begins at a row.
+func (e *estimate) rowsFrom(s *sets, prefixes []uint32, from uint32, memory int64) uint32 {
+	posted, to := int64(0), from
+	for ; to < s.len(); to++ {
+		posted += int64(prefixes[len(s.row(to))])
+		full := memory > 0 && e.fixed+e.part(posted, int64(to-from)) > memory
+		if to-from >= minPart && full || posted > maxPostings {
+			break
+		}
+	}
+	return to
+}
+
+// tokensFrom is how far a part goes that begins at a token: it has one list at least.
+func (e *estimate) tokensFrom(lengths []uint32, from uint32, memory int64) uint32 {
+	posted, to := int64(0), from
+	for ; to < uint32(len(lengths)); to++ {
+		posted += int64(lengths[to])
+		full := memory > 0 && e.fixed+e.part(posted, 0) > memory
+		if to > from && (full || posted > maxPostings) {
+			break
+		}
+	}
+	return to
+}
+
+// postings is how many entries a collection has at most.
+func postings(prefix func(n int) int, c *Collection) (n int64) {
+	sizes := make([]int64, c.largest+1)
+	for i := range c.Len() {
+		sizes[c.Size(i)]++
+	}
+	for size, count := range sizes {
+		if count > 0 {
+			n += count * int64(prefix(size))
+		}
+	}
+	return n
+}

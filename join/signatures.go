@@ -1,0 +1,84 @@
+package join
+
+import (
+	"math/bits"
+
+	"refrain/hashcodes"
+)
+
+// signatures are those of all rows, of so many words of 64 bits each.
+type signatures struct {
+	words, ones int
+	of          []uint64
+}
+
+// newSignatures makes them of a model's codes, or where there is none of one bit a token: of its rank, so that neighbours in the
+// order of frequency have bits of their own, and frequent tokens are told apart.
+func newSignatures(s *sets, model *hashcodes.Model) *signatures {
+	g := &signatures{words: wordsFor(s), ones: 1}
+	if model != nil {
+		g.words, g.ones = (model.Words()+1)/2, model.Ones()
+	}
+	g.of = make([]uint64, int(s.len())*g.words)
+	if model != nil {
+		g.sign(s, codesOf(s, model))
+		return g
+	}
+	mask := uint32(g.words - 1)
+	for r := range s.len() {
+		dst := g.row(r)
+		for _, rank := range s.row(r) {
+			dst[rank/64&mask] |= 1 << (rank % 64)
+		}
+	}
+	return g
+}
+
+func (g *signatures) sign(s *sets, codes []uint64) {
+	for r := range s.len() {
+		dst := g.row(r)
+		for _, rank := range s.row(r) {
+			for i, w := range codes[int(rank)*g.words : int(rank+1)*g.words] {
+				dst[i] |= w
+			}
+		}
+	}
+}
+
+func (g *signatures) row(r uint32) []uint64 { return g.of[int(r)*g.words : int(r+1)*g.words] }
+
+// wordsFor takes as many bits, 64 to 256, as leave about two thirds of them unset in sets of the mean size.
+func wordsFor(s *sets) int {
+	mean := len(s.tokens) / max(1, int(s.len()))
+	words := 1
+	for words < maxWords && 64*words < 3*mean {
+		words *= 2
+	}
+	return words
+}
+
+// maxWords is the longest signature: 256 bits.
+const maxWords = 4
+
+// codesOf are the codes of all tokens by rank.
+func codesOf(s *sets, model *hashcodes.Model) []uint64 {
+	words := (model.Words() + 1) / 2
+	codes, code := make([]uint64, len(s.ids)*words), make(hashcodes.Signature, model.Words())
+	for rank, id := range s.ids {
+		for i, w := range model.Code(code, id) {
+			codes[rank*words+i/2] |= uint64(w) << (i % 2 * 32)
+		}
+	}
+	return codes
+}
+
+// distance is hashcodes.Distance, or something above limit.
+func distance(x, y []uint64, limit int) int {
+	d := 0
+	for i, w := range x {
+		if d += bits.OnesCount64(w ^ y[i]); d > limit {
+			break
+		}
+	}
+	return d
+}

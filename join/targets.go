@@ -1,0 +1,85 @@
+package join
+
+import (
+	"math/bits"
+
+	"refrain/hashcodes/hamming"
+)
+
+// targets are rows of a list that larger ones can meet, with their signatures side by side. Those of fitting sizes before the
+// row at hand are a window, which moves on.
+type targets struct {
+	at         []uint32 // places in the list
+	low, high  int      // the window
+	words      int
+	signatures []uint64   // one behind the other
+	planes     [][]uint32 // and by words of 32 bits, as far as they are laid
+	views      [][]uint32 // the window of each
+}
+
+func (t *targets) init(words int) {
+	t.words, t.planes, t.views = words, make([][]uint32, 2*words), make([][]uint32, 2*words)
+}
+
+func (t *targets) clear() {
+	t.at, t.low, t.high, t.signatures = t.at[:0], 0, 0, t.signatures[:0]
+	for i := range t.planes {
+		t.planes[i] = t.planes[i][:0]
+	}
+}
+
+func (t *targets) add(place uint32, signature []uint64) {
+	t.at = append(t.at, place)
+	t.signatures = append(t.signatures, signature...)
+}
+
+// minScan is how many signatures are worth a scan by a kernel.
+const minScan = 48
+
+// near appends those of the window that are within a radius.
+func (t *targets) near(hits []uint32, signature []uint64, radius int) []uint32 {
+	switch {
+	case t.high-t.low >= minScan:
+		return t.scan(hits, signature, radius)
+	case t.words == 1:
+		for i, w := range t.signatures[t.low:t.high] {
+			if bits.OnesCount64(w^signature[0]) <= radius {
+				hits = append(hits, uint32(t.low+i))
+			}
+		}
+		return hits
+	}
+	for i := t.low; i < t.high; i++ {
+		if distance(signature, t.signatures[i*t.words:(i+1)*t.words], radius) <= radius {
+			hits = append(hits, uint32(i))
+		}
+	}
+	return hits
+}
+
+func (t *targets) scan(hits []uint32, signature []uint64, radius int) []uint32 {
+	t.layPlanes()
+	var query [2 * maxWords]uint32
+	for i, w := range signature {
+		query[2*i], query[2*i+1] = uint32(w), uint32(w>>32)
+	}
+	for i, plane := range t.planes {
+		t.views[i] = plane[t.low:t.high]
+	}
+	from := len(hits)
+	hits = hamming.Scan(hits, t.views, query[:2*t.words], radius)
+	for i := range hits[from:] {
+		hits[from+i] += uint32(t.low)
+	}
+	return hits
+}
+
+// layPlanes lays what is not laid yet.
+func (t *targets) layPlanes() {
+	for i := len(t.planes[0]); i < t.high; i++ {
+		for w, word := range t.signatures[i*t.words : (i+1)*t.words] {
+			t.planes[2*w] = append(t.planes[2*w], uint32(word))
+			t.planes[2*w+1] = append(t.planes[2*w+1], uint32(word>>32))
+		}
+	}
+}
