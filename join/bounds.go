@@ -1,6 +1,10 @@
 package join
 
-import "refrain/text"
+import (
+	"slices"
+
+	"refrain/text"
+)
 
 // bounds are what a measure says of the partners of a set of n tokens that are no larger.
 type bounds struct {
@@ -24,4 +28,48 @@ func (b *bounds) of(n int) {
 	for m := b.min; m <= n; m++ {
 		b.overlap = append(b.overlap, int32(b.measure.MinOverlap(n, m)))
 	}
+}
+
+// pairBounds are bounds for all sizes at once: those of usual sets are kept, all others computed.
+type pairBounds struct {
+	measure text.Measure
+	sizes   []sizeBounds // [n]
+}
+
+// sizeBounds are those of partners of a set of n tokens that are no larger.
+type sizeBounds struct {
+	min     uint32  // the smallest partner
+	apart   uint32  // tokens that only one of x and a partner has, at most
+	overlap []int32 // [m-min]; nil: not kept
+}
+
+// keptSize is the largest set whose bounds are kept.
+const keptSize = 512
+
+func newPairBounds(s *sets, m text.Measure) *pairBounds {
+	b := &pairBounds{measure: m, sizes: make([]sizeBounds, len(s.first))}
+	of := bounds{measure: m}
+	for n := 1; n < len(s.first)-1; n++ {
+		if s.first[n] == s.first[n+1] {
+			continue
+		}
+		of.of(n)
+		k := sizeBounds{min: uint32(of.min)}
+		for i, o := range of.overlap {
+			k.apart = max(k.apart, uint32(n+of.min+i-2*int(o)))
+		}
+		if n <= keptSize {
+			k.overlap = slices.Clone(of.overlap)
+		}
+		b.sizes[n] = k
+	}
+	return b
+}
+
+// minOverlap is the least |x ∩ y| of rows of n and m tokens, m <= n and no less than the smallest partner.
+func (b *pairBounds) minOverlap(n, m int) int {
+	if k := &b.sizes[n]; k.overlap != nil {
+		return int(k.overlap[m-int(k.min)])
+	}
+	return b.measure.MinOverlap(n, m)
 }

@@ -4,9 +4,8 @@ import "sort"
 
 // index has, for each token, the rows that have it in their index prefix.
 type index struct {
-	starts     []uint32 // rank -> where its entries begin; one more than there are ranks
-	entries    []entry
-	signatures []uint64 // of the entries' rows; of Ours
+	starts  []uint32 // rank -> where its entries begin; one more than there are ranks
+	entries []entry
 }
 
 // entry says that a row has a token at a position. Those of a token ascend by row, and so by size.
@@ -33,7 +32,7 @@ func newIndex(s *sets, prefixes []uint32, side int, from, to uint32) *index {
 
 func eachPosted(s *sets, prefixes []uint32, side int, from, to uint32, visit func(token uint32, e entry)) {
 	for row := from; row < to; row++ {
-		if s.side(row) != side {
+		if len(s.of(row, side)) == 0 {
 			continue
 		}
 		tokens := s.row(row)
@@ -45,25 +44,10 @@ func eachPosted(s *sets, prefixes []uint32, side int, from, to uint32, visit fun
 	}
 }
 
-// sign gives each entry the signature of its row.
-func (x *index) sign(s *signed) {
-	x.signatures = make([]uint64, len(x.entries))
-	for i, e := range x.entries {
-		x.signatures[i] = s.rows[e.row]
-	}
-}
-
 // between are the entries of a token with rows from to to.
 func (x *index) between(token, from, to uint32) []entry {
-	first, last := x.span(token, from, to)
-	return x.entries[first:last]
-}
-
-// span is where they are.
-func (x *index) span(token, from, to uint32) (first, last int) {
-	start := int(x.starts[token])
-	list := x.entries[start:x.starts[token+1]]
-	return start + place(list, from), start + place(list, to)
+	list := x.entries[x.starts[token]:x.starts[token+1]]
+	return list[place(list, from):place(list, to)]
 }
 
 // place is the first entry of a row or a later one.

@@ -52,7 +52,8 @@ type Config struct {
 	Model     *hashcodes.Model // codes of Ours; nil: by how frequent the tokens are here
 	Memory    int64            // bytes that the join may take beside the collections, see Memory; 0: as many as it needs
 
-	// Progress, if there is one, is told from time to time how many of the sets have been looked up; by the caller's goroutine.
+	// Progress, if there is one, is told from time to time how much of the work is done; by the caller's goroutine. Where Memory
+	// makes parts of it, each begins anew.
 	Progress func(done, total int)
 }
 
@@ -94,7 +95,7 @@ type Pair struct {
 
 // Self calls visit for every pair of sets of c that reaches the threshold, once. An empty set has no partners.
 //
-// Pairs come in the same order each time, by rising size of the larger set. The caller's goroutine calls visit; an error
+// Pairs come in the same order each time, which depends on Algorithm and Memory and not on Workers. The caller's goroutine calls visit; an error
 // of it ends the join and is returned, as is the end of ctx, and Stats tell what was done until then.
 func Self(ctx context.Context, cfg Config, c *Collection, visit func(Pair) error) (Stats, error) {
 	if err := cfg.check(); err != nil {

@@ -119,8 +119,8 @@ func collections() int {
 	return 500
 }
 
-// TestAgainstTheDefinition joins small random collections in every way: the pairs are those of the definition, in one order for
-// all algorithms, and what a filter lets through is no more than what the one before did.
+// TestAgainstTheDefinition joins small random collections in every way: the pairs are those of the definition, and
+// the candidates of All-Pairs, PPJoin and PPJoinPlus do not become more.
 func TestAgainstTheDefinition(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	pairs := 0
@@ -147,14 +147,10 @@ func measures(r *rand.Rand) (all []text.Measure) {
 
 func compare(t *testing.T, m text.Measure, a, b *Collection, want []pair) int {
 	t.Helper()
-	var first []pair
 	candidates := map[Algorithm]int64{}
-	for i, cfg := range tried(m) {
+	for _, cfg := range tried(m) {
 		got, stats := mustJoin(t, cfg, a, b)
-		if i == 0 {
-			first = got
-		}
-		if !slices.Equal(sorted(got), want) || !slices.Equal(got, first) || int(stats.Pairs) != len(want) {
+		if !slices.Equal(sorted(got), want) || int(stats.Pairs) != len(want) {
 			t.Fatalf("%v, %v, depth %d: got %v, want %v", m, cfg.Algorithm, cfg.MaxDepth, got, want)
 		}
 		candidates[cfg.Algorithm] = max(candidates[cfg.Algorithm], stats.Candidates)
@@ -262,16 +258,16 @@ func TestParts(t *testing.T) {
 			want, whole := mustJoin(t, cfg, a, other)
 			cfg.Memory = 1 // too little: the error says how much is enough
 			_, err := joinAny(t.Context(), cfg, a, other, nil)
-			var got int64
 			if _, scanned := fmt.Sscanf(fmt.Sprint(err), "join: takes at least %d bytes of memory, and may take 1", &cfg.Memory); scanned != nil {
 				t.Fatalf("with a byte: %v", err)
 			}
 			pairs, parts := mustJoin(t, cfg, a, other)
-			if !slices.Equal(sorted(pairs), sorted(want)) || parts.Postings != whole.Postings || parts.Candidates != whole.Candidates {
-				t.Errorf("%v: %d pairs of %d in parts (%d), %+v", algorithm, len(pairs), len(want), got, parts)
+			if !slices.Equal(sorted(pairs), sorted(want)) || parts.Parts < 2 || whole.Parts != 1 {
+				t.Errorf("%v: %d pairs of %d, %+v, want %+v", algorithm, len(pairs), len(want), parts, whole)
 			}
-			if slices.Equal(pairs, want) {
-				t.Errorf("%v: there was one part", algorithm) // or the order would be another
+			parts.Parts = 1
+			if counts(parts) != counts(whole) {
+				t.Errorf("%v: in parts %+v, want %+v", algorithm, parts, whole)
 			}
 		}
 	}

@@ -5,19 +5,21 @@ import "slices"
 // sets are those of all collections that are joined, as rows: from small to large, those of one size as they came. The tokens
 // of a row are ranks, ascending: rare tokens first, so that prefixes are of the rarest.
 type sets struct {
-	tokens []uint32
-	ends   []int    // row -> where its tokens end
-	origin []uint32 // row -> number in its collection; fromB is set if that is the second
-	first  []uint32 // [n]: the first row of n tokens or more; one more than there are sizes
-	ids    []uint64 // rank -> token
-	counts []uint32 // rank -> rows that have it
+	sides   int // 1, or 2 collections
+	tokens  []uint32
+	ends    []int    // row -> where its tokens end
+	first   []uint32 // [n]: the first row of n tokens or more; one more than there are sizes
+	members []uint32 // of all rows: their sets, as numbers in their collections, those of the second with fromB
+	last    []uint32 // row -> where its members end; nil: each has one
+	ids     []uint64 // rank -> token
+	counts  []uint32 // rank -> sets that have it
 }
 
 // fromB marks the rows of the second collection.
 const fromB = 1 << 31
 
 func newSets(collections []*Collection) *sets {
-	s := &sets{}
+	s := &sets{sides: len(collections)}
 	ranks := s.rank(collections)
 	s.sortBySize(collections)
 	s.fill(collections, ranks)
@@ -104,11 +106,11 @@ func (s *sets) sortBySize(collections []*Collection) {
 		s.first[n] += s.first[n-1]
 	}
 	next := slices.Clone(s.first)
-	s.origin = make([]uint32, next[len(next)-1])
+	s.members = make([]uint32, next[len(next)-1])
 	for side, c := range collections {
 		for i := range c.Len() {
 			if n := c.Size(i); n > 0 {
-				s.origin[next[n]] = uint32(i) | uint32(side)*fromB
+				s.members[next[n]] = uint32(i) | uint32(side)*fromB
 				next[n]++
 			}
 		}
@@ -121,8 +123,8 @@ func (s *sets) fill(collections []*Collection, ranks [][]uint32) {
 	for _, c := range collections {
 		total += c.Tokens()
 	}
-	s.tokens, s.ends = make([]uint32, 0, total), make([]int, len(s.origin))
-	for row, o := range s.origin {
+	s.tokens, s.ends = make([]uint32, 0, total), make([]int, len(s.members))
+	for row, o := range s.members {
 		side := o / fromB
 		from := len(s.tokens)
 		for _, n := range collections[side].set(int(o &^ fromB)) {
@@ -158,14 +160,39 @@ func (s *sets) row(r uint32) []uint32 {
 	return s.tokens[s.ends[r-1]:s.ends[r]]
 }
 
-func (s *sets) len() uint32 { return uint32(len(s.origin)) }
+func (s *sets) len() uint32 { return uint32(len(s.ends)) }
 
-// side is the collection of a row: 0 or 1.
-func (s *sets) side(r uint32) int { return int(s.origin[r] / fromB) }
+// of is the sets of a row that one collection has, of two the second one's behind the first one's.
+func (s *sets) of(r uint32, side int) []uint32 {
+	all := s.all(r)
+	if s.sides == 1 {
+		return all
+	}
+	b := len(all)
+	for b > 0 && all[b-1]&fromB != 0 {
+		b--
+	}
+	if side == 0 {
+		return all[:b]
+	}
+	return all[b:]
+}
 
-// pair is two rows as the collections' numbers.
-func (s *sets) pair(x, y uint32) (a, b int) {
-	x, y = s.origin[x], s.origin[y]
-	a, b = int(min(x, y)&^fromB), int(max(x, y)&^fromB) // of two collections, the second's is the greater
-	return a, b
+func (s *sets) all(r uint32) []uint32 {
+	if s.last == nil {
+		return s.members[r : r+1]
+	}
+	from := uint32(0)
+	if r > 0 {
+		from = s.last[r-1]
+	}
+	return s.members[from:s.last[r]]
+}
+
+// other is the collection that partners are of.
+func (s *sets) other(side int) int { return (side + 1) % s.sides }
+
+// pair is two members as the collections' numbers.
+func pairOf(x, y uint32) (a, b int) {
+	return int(min(x, y) &^ fromB), int(max(x, y) &^ fromB) // of two collections, the second's is the greater
 }

@@ -1,99 +1,137 @@
 package join
 
 import (
-	"math/bits"
+	"iter"
 
-	"refrain/hashcodes"
+	"refrain/text"
 )
 
-// signed are the signatures of all rows, of 64 bits.
-type signed struct {
-	ones int
-	rows []uint64
+// lists is Ours: a join token by token. The list of a token has the rows with it in their prefix, by size, and every two of a
+// list may be a pair. So memory is read straight ahead: no row is looked up in lists all over an index. Two rows that share
+// several prefix tokens are compared at the first one alone; which that is, their tokens tell.
+//
+// Rows of a list are first compared by signature, several at once: rows of so many tokens cannot be similar unless their
+// signatures are within a radius (hashcodes.Radius). Then comes where the token stands in both (the positional filter of
+// [PPJ]), and which tokens can be missing on either side, and only then are tokens compared.
+type lists struct {
+	*sets
+	measure    text.Measure
+	prefixes   []uint32 // [n]: how many tokens of a row of n are in lists
+	posted     []uint32 // [n]: how many of these a larger row can meet it by
+	signatures *signatures
+	bounds     *pairBounds
+	tokens     span     // of the part: ranks
+	starts     []uint32 // token of the part -> where its list begins; one more than there are
+	entries    []entry
 }
 
-func newSigned(s *sets, model *hashcodes.Model) *signed {
-	codes := codesByRank(len(s.ids))
-	g := &signed{ones: 1, rows: make([]uint64, s.len())}
-	for r := range s.len() {
-		for _, token := range s.row(r) {
-			g.rows[r] |= codes[token]
+// span is from a number to another one, that not included.
+type span struct{ from, to uint32 }
+
+// ours are the parts of a join: tokens as far as memory goes.
+func ours(s *sets, cfg Config, e *estimate) iter.Seq[part] {
+	return func(yield func(part) bool) {
+		if s.len() == 0 {
+			return
 		}
-	}
-	return g
-}
-
-func codesByRank(n int) []uint64 {
-	codes := make([]uint64, n)
-	for r := range codes {
-		codes[r] = 1 << (r % 64)
-	}
-	return codes
-}
-
-// ours is a prober.
-type ours struct {
-	*joined
-	bounds bounds
-	radius []int32  // [m-bounds.min]
-	seen   []uint32 // by row of the part: the last row + 1 that it was compared with
-	hits   []hit
-	stats  Stats
-}
-
-func newOurs(j *joined) *ours {
-	return &ours{joined: j, bounds: bounds{measure: j.measure}, seen: make([]uint32, j.to-j.from)}
-}
-
-func (p *ours) counted() *Stats { return &p.stats }
-
-func (p *ours) partners(x uint32) []hit {
-	tokens := p.row(x)
-	p.of(len(tokens))
-	p.hits = p.hits[:0]
-	index, from, signature := p.indexFor(x), p.first[p.bounds.min], p.signed.rows[x]
-	for i, token := range tokens[:p.bounds.prefix] {
-		first, last := index.span(token, from, x)
-		p.stats.Met += int64(last - first)
-		signatures := index.signatures[first:last]
-		m := p.bounds.min
-		for k, e := range index.entries[first:last] {
-			for e.row >= p.first[m+1] {
-				m++
-			}
-			if bits.OnesCount64(signatures[k]^signature) <= int(p.radius[m-p.bounds.min]) {
-				p.stats.Signature++
-				p.compare(x, tokens, i, e, m)
+		l := &lists{sets: s, measure: cfg.Measure, prefixes: prefixesOf(s, cfg.Measure.Prefix), posted: prefixesOf(s, cfg.Measure.IndexPrefix)}
+		l.signatures = newSignatures(s, cfg.Model)
+		l.bounds = newPairBounds(s, cfg.Measure)
+		lengths := l.lengths()
+		for from := uint32(0); from < uint32(len(lengths)); {
+			part := *l
+			part.tokens = span{from, e.tokensFrom(lengths, from, cfg.Memory)}
+			part.fill(lengths)
+			from = part.tokens.to
+			if !yield(&part) {
+				return
 			}
 		}
 	}
-	return p.hits
 }
 
-func (p *ours) of(n int) {
-	if p.bounds.n == n {
-		return
+// lengths counts the entries of each list. One of a single row is left empty: there is nothing in it to compare.
+func (l *lists) lengths() []uint32 {
+	lengths := make([]uint32, len(l.counts))
+	for r := range l.len() {
+		for _, token := range l.prefix(r) {
+			lengths[token]++
+		}
 	}
-	p.bounds.of(n)
-	p.radius = p.radius[:0]
-	for k, o := range p.bounds.overlap {
-		p.radius = append(p.radius, int32(p.signed.ones*(n+p.bounds.min+k-2*int(o))))
+	for token, n := range lengths {
+		if n == 1 {
+			lengths[token] = 0
+		}
+	}
+	return lengths
+}
+
+func (l *lists) prefix(r uint32) []uint32 {
+	tokens := l.row(r)
+	return tokens[:l.prefixes[len(tokens)]]
+}
+
+// fill makes the lists of the part's tokens.
+func (l *lists) fill(lengths []uint32) {
+	total := uint32(0)
+	l.starts = make([]uint32, l.tokens.to-l.tokens.from+1)
+	for i, n := range lengths[l.tokens.from:l.tokens.to] {
+		l.starts[i] = total
+		total += n
+	}
+	l.entries = make([]entry, total)
+	for r := range l.len() {
+		for i, token := range l.prefix(r) {
+			if token < l.tokens.from || token >= l.tokens.to || lengths[token] == 0 {
+				continue
+			}
+			next := &l.starts[token-l.tokens.from]
+			l.entries[*next] = entry{r, uint32(i)}
+			*next++
+		}
+	}
+	copy(l.starts[1:], l.starts) // each start has moved to the next one's place
+	l.starts[0] = 0
+}
+
+func (l *lists) postings() int64 { return int64(len(l.entries)) }
+
+// blocks are entries, to be compared with those before them in their lists: of about the same work, so that long lists are in
+// several. Behind the entries of the first part come its rows, for the pairs of equal sets.
+func (l *lists) blocks(yield func(from, to uint32) bool) {
+	const work, perEntry, atOnce = 1 << 15, 4, 8
+	from, done := uint32(0), 0
+	for i := range len(l.starts) - 1 {
+		for k := l.starts[i]; k < l.starts[i+1]; k++ {
+			if done += perEntry + int(k-l.starts[i])/atOnce; done < work {
+				continue
+			}
+			if !yield(from, k+1) {
+				return
+			}
+			from, done = k+1, 0
+		}
+	}
+	if end := uint32(len(l.entries)); from == end || yield(from, end) {
+		l.equalBlocks(yield)
 	}
 }
 
-// compare counts the common tokens of x and the row of e, of which this is the first one.
-func (p *ours) compare(x uint32, tokens []uint32, i int, e entry, m int) {
-	needed, j := int(p.bounds.overlap[m-p.bounds.min]), int(e.position)
-	if min(len(tokens)-i, m-j) < needed {
-		return
-	}
-	p.stats.Positional++
-	if p.seen[e.row-p.from] == x+1 {
-		return
-	}
-	p.seen[e.row-p.from] = x + 1
-	p.stats.Candidates++
-	if n, ok := shared(tokens[i+1:], p.row(e.row)[j+1:], needed-1); ok {
-		p.hits = append(p.hits, hit{e.row, uint32(n) + 1})
+func (l *lists) equalBlocks(yield func(from, to uint32) bool) {
+	const rows = 4096
+	for from := uint32(len(l.entries)); from < l.total(); from += rows {
+		if !yield(from, min(from+rows, l.total())) {
+			return
+		}
 	}
 }
+
+func (l *lists) total() uint32 {
+	total := uint32(len(l.entries))
+	if l.tokens.from == 0 && (l.last != nil || l.sides == 2) {
+		total += l.len()
+	}
+	return total
+}
+
+func (l *lists) finder() finder { return newLister(l) }

@@ -1,33 +1,114 @@
 package join
 
+import (
+	"cmp"
+	"iter"
+	"slices"
+
+	"refrain/text"
+)
+
+// paper is AllPairs, PPJoin or PPJoinPlus: [PPJ] algorithm 1, with lemma 3 and, in PPJoinPlus, the suffix filter. It looks up
+// row after row in the index of the rows of a part.
+type paper struct {
+	*sets
+	measure   text.Measure
+	algorithm Algorithm
+	maxDepth  int
+	prefixes  []uint32 // [n]: how many tokens of a row of n are posted
+	from, to  uint32   // the rows of the part
+	indexes   []*index // of each collection
+}
+
+// papers are the parts of a join: rows as far as memory goes.
+func papers(s *sets, cfg Config, e *estimate) iter.Seq[part] {
+	return func(yield func(part) bool) {
+		prefixes := prefixesOf(s, cfg.Measure.IndexPrefix)
+		for from := uint32(0); from < s.len(); {
+			to := e.rowsFrom(s, prefixes, from, cfg.Memory)
+			p := &paper{sets: s, measure: cfg.Measure, algorithm: cfg.Algorithm, maxDepth: cfg.MaxDepth, prefixes: prefixes, from: from, to: to}
+			for side := range s.sides {
+				p.indexes = append(p.indexes, newIndex(s, prefixes, side, from, to))
+			}
+			if !yield(p) {
+				return
+			}
+			from = to
+		}
+	}
+}
+
+// prefixesOf computes them for the sizes that there are.
+func prefixesOf(s *sets, prefix func(n int) int) []uint32 {
+	prefixes := make([]uint32, len(s.first))
+	for n := 1; n < len(s.first)-1; n++ {
+		if s.first[n] < s.first[n+1] {
+			prefixes[n] = uint32(prefix(n))
+		}
+	}
+	return prefixes
+}
+
+func (p *paper) postings() (n int64) {
+	for _, x := range p.indexes {
+		n += int64(len(x.entries))
+	}
+	return n
+}
+
+// blocks are rows, from the part's first on: they are looked up among the rows of the part before them.
+func (p *paper) blocks(yield func(from, to uint32) bool) {
+	const rows = 256
+	for from := uint64(p.from); from < uint64(p.len()); from += rows {
+		if !yield(uint32(from), uint32(min(from+rows, uint64(p.len())))) {
+			return
+		}
+	}
+}
+
+func (p *paper) total() uint32 { return p.len() }
+
+func (p *paper) finder() finder {
+	return &prober{paper: p, bounds: bounds{measure: p.measure}, common: make([]int32, p.to-p.from)}
+}
+
 // hit is a partner of the row that is looked up.
 type hit struct{ row, common uint32 }
 
-// paper is AllPairs, PPJoin or PPJoinPlus, for one goroutine: [PPJ] algorithm 1, with lemma 3 and, in PPJoinPlus, the suffix
-// filter.
-type paper struct {
-	*joined
-	algorithm Algorithm
-	bounds    bounds
-	common    []int32  // by row of the part: A[y] of the row that is looked up; excluded: −∞
-	touched   []uint32 // rows with an A[y] other than 0 at some time
-	hits      []hit
-	stats     Stats
+// prober looks rows up; it belongs to one goroutine.
+type prober struct {
+	*paper
+	bounds  bounds
+	common  []int32  // by row of the part: A[y] of the row that is looked up; excluded: −∞
+	touched []uint32 // rows with an A[y] other than 0 at some time
+	hits    []hit
+	stats   Stats
 }
 
 // excluded marks a row that the suffix filter has turned away.
 const excluded = -1
 
-func newPaper(j *joined, a Algorithm) *paper {
-	return &paper{joined: j, algorithm: a, bounds: bounds{measure: j.measure}, common: make([]int32, j.to-j.from)}
+func (p *prober) counted() *Stats { return &p.stats }
+
+func (p *prober) find(from, to uint32, emit func(x, y uint32, common int) bool) {
+	for x := from; x < to; x++ {
+		side := int(p.members[x] / fromB)
+		hits := p.partners(x, p.indexes[p.other(side)])
+		slices.SortFunc(hits, func(g, h hit) int { return cmp.Compare(g.row, h.row) })
+		for _, h := range hits {
+			if !emit(p.members[x], p.members[h.row], int(h.common)) {
+				return
+			}
+		}
+	}
 }
 
-func (p *paper) counted() *Stats { return &p.stats }
-
-func (p *paper) partners(x uint32) []hit {
+func (p *prober) partners(x uint32, list *index) []hit {
 	tokens := p.row(x)
-	p.bounds.of(len(tokens))
-	list, from := p.indexFor(x), p.first[p.bounds.min]
+	if p.bounds.of(len(tokens)); p.bounds.prefix == 0 {
+		return nil
+	}
+	from := p.first[p.bounds.min]
 	for i, token := range tokens[:p.bounds.prefix] {
 		p.meet(tokens, i, list.between(token, from, x))
 	}
@@ -35,7 +116,7 @@ func (p *paper) partners(x uint32) []hit {
 }
 
 // meet goes through the rows that have token i of x.
-func (p *paper) meet(x []uint32, i int, entries []entry) {
+func (p *prober) meet(x []uint32, i int, entries []entry) {
 	p.stats.Met += int64(len(entries))
 	m := p.bounds.min
 	for _, e := range entries {
@@ -62,7 +143,7 @@ func (p *paper) meet(x []uint32, i int, entries []entry) {
 }
 
 // passes is the positional filter: whether a row of m tokens, of which a are known to be common, can have as many as it needs.
-func (p *paper) passes(x []uint32, i int, e entry, m int, a int32) bool {
+func (p *prober) passes(x []uint32, i int, e entry, m int, a int32) bool {
 	if p.algorithm == AllPairs {
 		return true
 	}
@@ -75,7 +156,7 @@ func (p *paper) passes(x []uint32, i int, e entry, m int, a int32) bool {
 }
 
 // suffixPasses tries what stands behind the first common token.
-func (p *paper) suffixPasses(x []uint32, i int, e entry, m int) bool {
+func (p *prober) suffixPasses(x []uint32, i int, e entry, m int) bool {
 	j := int(e.position)
 	y := p.row(e.row)
 	limit := len(x) + m - 2*int(p.bounds.overlap[m-p.bounds.min]) - (i + j)
@@ -89,7 +170,7 @@ func (p *paper) suffixPasses(x []uint32, i int, e entry, m int) bool {
 // verify compares the tokens of all candidates ([PPJ] algorithm 2). All common tokens of both prefixes are counted; of the row
 // whose prefix ends with the smaller token, only what stands behind the prefix can have further ones. The prefix of y is the
 // one that it is posted under, which with lemma 3 is shorter than the one it would be looked up with.
-func (p *paper) verify(x []uint32) []hit {
+func (p *prober) verify(x []uint32) []hit {
 	p.hits = p.hits[:0]
 	for _, row := range p.touched {
 		a := p.common[row-p.from]

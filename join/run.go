@@ -1,187 +1,156 @@
 package join
 
 import (
-	"cmp"
 	"context"
-	"slices"
+	"iter"
 	"sync"
 	"time"
-
-	"refrain/text"
 )
 
-// joined is what the workers share, and do not change: all rows, and the index of a part of them.
-type joined struct {
-	*sets
-	measure  text.Measure
-	maxDepth int
-	prefixes []uint32 // [n]: how many tokens of a row of n are posted
-	signed   *signed  // of Ours
-	from, to uint32   // the rows of the part
-	indexes  []*index // of each collection
+// part is what is joined at once: some rows, or some tokens. It is cut into blocks, which finders take side by side.
+type part interface {
+	// blocks yields them in order: ranges of whatever the part goes through.
+	blocks(yield func(from, to uint32) bool)
+	// finder returns one for a goroutine.
+	finder() finder
+	postings() int64
+	// total is where the last block ends.
+	total() uint32
 }
 
-// indexFor is where x has its partners: in the other collection, if there are two.
-func (j *joined) indexFor(x uint32) *index { return j.indexes[(j.side(x)+1)%len(j.indexes)] }
-
-// prober finds the partners of rows among smaller ones of the part; it belongs to one goroutine.
-type prober interface {
-	// partners are those of x, valid until the next call.
-	partners(x uint32) []hit
+// finder finds the pairs of blocks.
+type finder interface {
+	// find emits the pairs of a block, as members of rows, in an order that depends on nothing else, until emit says no.
+	find(from, to uint32, emit func(x, y uint32, common int) bool)
 	counted() *Stats
 }
 
 func run(ctx context.Context, cfg Config, collections []*Collection, visit func(Pair) error) (stats Stats, err error) {
-	begin := time.Now()
 	e := newEstimate(cfg, collections)
 	if err := e.check(cfg.Memory); err != nil {
 		return Stats{}, err
 	}
+	begin := time.Now()
 	s := newSets(collections)
-	j := &joined{sets: s, measure: cfg.Measure, maxDepth: cfg.MaxDepth, prefixes: indexPrefixes(s, cfg.Measure)}
-	if cfg.Algorithm == Ours {
-		j.signed = newSigned(s, cfg.Model)
-	}
-	stats = Stats{Sets: len(s.origin), Tokens: len(s.tokens)}
-	for from := uint32(0); from < s.len() && err == nil; from = j.to {
-		j.post(len(collections), from, e.partEnd(j, from, cfg.Memory))
-		for _, x := range j.indexes {
-			stats.Postings += int64(len(x.entries))
-		}
+	stats = Stats{Sets: len(s.members), Tokens: len(s.tokens)}
+	for p := range partsOf(s, cfg, e) {
+		stats.Parts++
+		stats.Postings += p.postings()
 		stats.Prepare += time.Since(begin)
 		begin = time.Now()
-		err = j.look(ctx, cfg, &stats, visit)
+		l := looking{part: p, cfg: cfg, collections: collections}
+		err = l.run(ctx, &stats, visit)
 		stats.Join += time.Since(begin)
+		if err != nil {
+			break
+		}
 		begin = time.Now()
 	}
 	return stats, err
 }
 
-// indexPrefixes computes them for the sizes that there are.
-func indexPrefixes(s *sets, m text.Measure) []uint32 {
-	prefixes := make([]uint32, len(s.first))
-	for n := 1; n < len(s.first)-1; n++ {
-		if s.first[n] < s.first[n+1] {
-			prefixes[n] = uint32(m.IndexPrefix(n))
-		}
-	}
-	return prefixes
-}
-
-// post makes the index of a part.
-func (j *joined) post(collections int, from, to uint32) {
-	j.from, j.to = from, to
-	j.indexes = j.indexes[:0]
-	for side := range collections {
-		x := newIndex(j.sets, j.prefixes, side, from, to)
-		if j.signed != nil {
-			x.sign(j.signed)
-		}
-		j.indexes = append(j.indexes, x)
-	}
-}
-
-func (j *joined) prober(cfg Config) prober {
+func partsOf(s *sets, cfg Config, e *estimate) iter.Seq[part] {
 	if cfg.Algorithm == Ours {
-		return newOurs(j)
+		s.group()
+		return ours(s, cfg, e)
 	}
-	return newPaper(j, cfg.Algorithm)
+	return papers(s, cfg, e)
 }
 
-// Rows are dealt to the workers in blocks, and the pairs of a block come in chunks: a row may have very many. Workers are ahead
-// of visit by some blocks at most, each with one chunk that waits and one that is filled.
-const (
-	blockRows = 256
-	chunkSize = 512
-)
+// Pairs of a block come in chunks: a set may have very many. Workers are ahead of visit by some blocks at most, each with one
+// chunk that waits and one that is filled.
+const chunkSize = 512
 
-// block is some rows to look up, and what is found for them.
+// block is a piece of a part, and what is found for it.
 type block struct {
 	from, to uint32
 	pairs    chan []Pair
 }
 
-// look looks up all rows from the part's first on, and calls visit with what is found, in the order of the rows.
-func (j *joined) look(ctx context.Context, cfg Config, stats *Stats, visit func(Pair) error) error {
+// looking is the join of one part.
+type looking struct {
+	part
+	cfg         Config
+	collections []*Collection
+}
+
+// run has the workers find all pairs of the part, and calls visit with them in the order of blocks.
+func (l *looking) run(ctx context.Context, stats *Stats, visit func(Pair) error) error {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	todo, order := make(chan *block), make(chan *block, 2*cfg.Workers)
-	probers := make([]prober, cfg.Workers)
+	todo, order := make(chan *block), make(chan *block, 2*l.cfg.Workers)
+	finders := make([]finder, l.cfg.Workers)
 	var workers sync.WaitGroup
-	for i := range probers {
-		probers[i] = j.prober(cfg)
-		workers.Go(func() { j.work(ctx, probers[i], todo) })
+	for i := range finders {
+		finders[i] = l.finder()
+		workers.Go(func() { l.work(ctx, finders[i], todo) })
 	}
-	workers.Go(func() { j.deal(ctx, todo, order) })
-	err := j.collect(ctx, cfg, order, visit)
+	workers.Go(func() { l.deal(ctx, todo, order) })
+	err := l.collect(ctx, order, visit)
 	stop(err)
 	workers.Wait()
-	for _, p := range probers {
-		stats.add(p.counted())
+	for _, f := range finders {
+		stats.add(f.counted())
 	}
 	return err
 }
 
-// deal hands out the rows. A block is in order before it is to do: so the first block of order is always under way.
-func (j *joined) deal(ctx context.Context, todo, order chan<- *block) {
+// deal hands out the blocks. One is in order before it is to do: so the first of order is always under way.
+func (l *looking) deal(ctx context.Context, todo, order chan<- *block) {
 	defer close(todo)
 	defer close(order)
-	for from := uint64(j.from); from < uint64(j.len()); from += blockRows {
-		b := &block{uint32(from), uint32(min(from+blockRows, uint64(j.len()))), make(chan []Pair, 1)}
-		for _, to := range []chan<- *block{order, todo} {
-			select {
-			case to <- b:
-			case <-ctx.Done():
-				return
-			}
-		}
+	l.blocks(func(from, to uint32) bool {
+		b := &block{from, to, make(chan []Pair, 1)}
+		return put(ctx, order, b) && put(ctx, todo, b)
+	})
+}
+
+func put[T any](ctx context.Context, to chan<- T, v T) bool {
+	select {
+	case to <- v:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 
-func (j *joined) work(ctx context.Context, p prober, todo <-chan *block) {
+func (l *looking) work(ctx context.Context, f finder, todo <-chan *block) {
 	for b := range todo {
 		var chunk []Pair
-		for x := b.from; x < b.to && ctx.Err() == nil; x++ {
-			hits := p.partners(x)
-			slices.SortFunc(hits, func(g, h hit) int { return cmp.Compare(g.row, h.row) })
-			p.counted().Pairs += int64(len(hits))
-			for _, h := range hits {
-				chunk = append(chunk, j.found(x, h))
-				if len(chunk) == chunkSize {
-					send(ctx, b.pairs, chunk)
-					chunk = make([]Pair, 0, chunkSize)
-				}
+		f.find(b.from, b.to, func(x, y uint32, common int) bool {
+			f.counted().Pairs++
+			if chunk = append(chunk, l.pair(x, y, common)); len(chunk) < chunkSize {
+				return true
 			}
+			full := chunk
+			chunk = make([]Pair, 0, chunkSize)
+			return put(ctx, b.pairs, full)
+		})
+		if len(chunk) > 0 {
+			put(ctx, b.pairs, chunk)
 		}
-		send(ctx, b.pairs, chunk)
 		close(b.pairs)
+		if ctx.Err() != nil {
+			return
+		}
 	}
 }
 
-func send(ctx context.Context, to chan<- []Pair, chunk []Pair) {
-	if len(chunk) == 0 {
-		return
-	}
-	select {
-	case to <- chunk:
-	case <-ctx.Done():
-	}
-}
-
-func (j *joined) found(x uint32, h hit) Pair {
-	a, b := j.pair(x, h.row)
-	n, m := len(j.row(x)), len(j.row(h.row))
-	return Pair{a, b, int(h.common), j.measure.Similarity.Value(int(h.common), n, m)}
+// pair is two members of rows as their collections know them.
+func (l *looking) pair(x, y uint32, common int) Pair {
+	a, b := pairOf(x, y)
+	n, m := l.collections[0].Size(a), l.collections[len(l.collections)-1].Size(b)
+	return Pair{a, b, common, l.cfg.Measure.Similarity.Value(common, n, m)}
 }
 
 // collect calls visit.
-func (j *joined) collect(ctx context.Context, cfg Config, order <-chan *block, visit func(Pair) error) error {
+func (l *looking) collect(ctx context.Context, order <-chan *block, visit func(Pair) error) error {
 	for b := range order {
 		if err := eachPair(ctx, b.pairs, visit); err != nil {
 			return err
 		}
-		if cfg.Progress != nil {
-			cfg.Progress(int(b.to), int(j.len()))
+		if l.cfg.Progress != nil {
+			l.cfg.Progress(int(b.to), int(l.total()))
 		}
 	}
 	return context.Cause(ctx)

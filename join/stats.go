@@ -9,14 +9,15 @@ import (
 // one before it has let through; a filter that the algorithm does not have counts nothing.
 type Stats struct {
 	Sets, Tokens int   // of both collections
-	Postings     int64 // entries of the index: tokens of index prefixes
+	Parts        int   // in which sets were joined: more than one where Config.Memory is small
+	Postings     int64 // entries of the index
 
-	Met        int64 // entries gone through of the lists of prefix tokens, of sets whose size fits
-	Signature  int64 // of these, whose signature is within the radius (Ours)
+	Met        int64 // meetings: two sets of fitting sizes with one token in their prefixes; once for each such token
+	Signature  int64 // of these, with signatures within the radius (Ours)
 	Positional int64 // of these, which can reach the threshold by where the token stands (PPJoin, PPJoinPlus, Ours)
+	Missing    int64 // of these, with so few bits of either signature missing in the other as tokens may be (Ours)
 	Suffix     int64 // pairs that the suffix filter lets through, each tried once (PPJoinPlus)
-	Holders    int64 // pairs that counters and containment let through (Ours)
-	Candidates int64 // pairs whose tokens were compared
+	Candidates int64 // pairs whose tokens were compared; Ours takes equal sets for one
 	Pairs      int64 // pairs found
 
 	Prepare, Join time.Duration // putting sets and tokens in order, with the index; looking for pairs
@@ -27,18 +28,18 @@ func (s *Stats) add(t *Stats) {
 	s.Signature += t.Signature
 	s.Positional += t.Positional
 	s.Suffix += t.Suffix
-	s.Holders += t.Holders
+	s.Missing += t.Missing
 	s.Candidates += t.Candidates
 	s.Pairs += t.Pairs
 }
 
 // String is the counts in a line.
 func (s *Stats) String() string {
-	line := fmt.Sprintf("%d entries met", s.Met)
+	line := fmt.Sprintf("%d meetings", s.Met)
 	for _, f := range []struct {
 		name string
 		n    int64
-	}{{"signature", s.Signature}, {"positional", s.Positional}, {"suffix", s.Suffix}, {"holders", s.Holders}} {
+	}{{"signature", s.Signature}, {"positional", s.Positional}, {"missing", s.Missing}, {"suffix", s.Suffix}} {
 		if f.n > 0 {
 			line += fmt.Sprintf(", %s %d", f.name, f.n)
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"runtime"
 	"strconv"
 	"strings"
@@ -207,5 +206,3 @@ func (f *joinFlags) parseBudget() (int64, error) {
 	}
 	return n, nil
 }
-
-var _ = fmt.Sprint

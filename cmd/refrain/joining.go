@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"time"
+	"unicode/utf8"
 
 	"refrain/internal/joining"
 	"refrain/internal/terminal"
 	"refrain/internal/units"
 	"refrain/join"
+	"refrain/join/edit"
 )
 
 // joinRun is one run of join.
@@ -35,17 +37,19 @@ func (j *joinRun) run(ctx context.Context) error {
 		return err
 	}
 	reading := time.Since(begin)
-	pairs := joining.NewWriter(j.main.Stdout, j.output, records)
+	pairs := joining.NewWriter(j.main.Stdout, j.output, j.edit >= 0, records)
+	var summary []string
 	if j.edit >= 0 {
-		return errors.New("not yet")
+		summary, err = j.strings(ctx, records, pairs)
+	} else {
+		summary, err = j.sets(ctx, records, pairs)
 	}
-	stats, err := j.sets(ctx, records, pairs)
 	err = errors.Join(err, pairs.Close())
 	if ctx.Err() != nil {
 		err = errors.New("interrupted: the pairs so far are out")
 	}
 	j.status.Clear()
-	j.summarise(records, stats, reading)
+	j.summarise(records, reading, summary)
 	return err
 }
 
@@ -78,26 +82,69 @@ func readingLine(bytes, size, records int64, elapsed time.Duration) string {
 }
 
 // sets joins them, and says before what that will take.
-func (j *joinRun) sets(ctx context.Context, records []*joining.Records, pairs *joining.Writer) (join.Stats, error) {
-	held, count, tokens := int64(0), 0, 0
-	for _, r := range records {
-		held, count, tokens = held+r.Bytes(), count+r.Sets.Len(), tokens+r.Sets.Tokens()
-	}
-	var b *join.Collection
+func (j *joinRun) sets(ctx context.Context, records []*joining.Records, pairs *joining.Writer) (summary []string, err error) {
+	a, b := &records[0].Sets, (*join.Collection)(nil)
+	count, tokens := a.Len(), a.Tokens()
 	if len(records) == 2 {
 		b = &records[1].Sets
+		count, tokens = count+b.Len(), tokens+b.Tokens()
 	}
-	cfg := j.cfg
+	cfg, held := j.cfg, held(records)
 	cfg.Memory = max(1, j.budget-held)
-	fmt.Fprintf(j.main.Stderr, "%s %s of %s tokens hold %s; joining them takes %s more, of a budget of %s\n", units.Thousands(count),
+	j.announce("%s %s of %s tokens hold %s; joining them takes %s more, at most, of a budget of %s", units.Thousands(count),
 		terminal.Noun(count, "set"), units.Thousands(tokens), units.FormatBytes(held),
-		units.FormatBytes(min(cfg.Memory, join.Memory(cfg, &records[0].Sets, b))), units.FormatBytes(j.budget))
+		units.FormatBytes(min(cfg.Memory, join.Memory(cfg, a, b))), units.FormatBytes(j.budget))
 	begin := time.Now()
 	cfg.Progress = func(done, total int) { j.status.Set(joinLine(done, total, pairs.Count(), time.Since(begin))) }
+	var stats join.Stats
 	if b == nil {
-		return join.Self(ctx, cfg, &records[0].Sets, pairs.Write)
+		stats, err = join.Self(ctx, cfg, a, pairs.Write)
+	} else {
+		stats, err = join.Two(ctx, cfg, a, b, pairs.Write)
 	}
-	return join.Two(ctx, cfg, &records[0].Sets, b, pairs.Write)
+	return []string{fmt.Sprintf("%v, %v: put in order in %v, joined in %v", cfg.Algorithm, cfg.Measure,
+		stats.Prepare.Round(time.Millisecond), stats.Join.Round(time.Millisecond)), stats.String()}, err
+}
+
+func held(records []*joining.Records) (bytes int64) {
+	for _, r := range records {
+		bytes += r.Bytes()
+	}
+	return bytes
+}
+
+// announce prints a line in place of the status.
+func (j *joinRun) announce(format string, args ...any) {
+	j.status.Clear()
+	fmt.Fprintf(j.main.Stderr, format+"\n", args...)
+}
+
+// strings joins texts as they are.
+func (j *joinRun) strings(ctx context.Context, records []*joining.Records, pairs *joining.Writer) (summary []string, err error) {
+	cfg := edit.Default()
+	cfg.Distance, cfg.Workers = j.edit, j.cfg.Workers
+	a, b := records[0].Texts, records[len(records)-1].Texts
+	count := records[0].Len()
+	if len(records) == 2 {
+		count += records[1].Len()
+	}
+	const perString = 40 // and 8 for each of the first grams, and 4 for each worker
+	more := int64(count) * (perString + 8*(int64(cfg.Q)*int64(cfg.Distance)+1) + 4*int64(cfg.Workers))
+	j.announce("%s %s hold %s; joining them takes %s more, at most", units.Thousands(count), terminal.Noun(count, "string"),
+		units.FormatBytes(held(records)), units.FormatBytes(more))
+	begin := time.Now()
+	visit := func(p edit.Pair) error {
+		j.status.Set(fmt.Sprintf("joining: %s pairs · %s", units.Thousands(pairs.Count()), time.Since(begin).Round(time.Second)))
+		return pairs.WriteDistance(p.A, p.B, p.Distance, max(utf8.RuneCountInString(a[p.A]), utf8.RuneCountInString(b[p.B])))
+	}
+	var stats edit.Stats
+	if len(records) == 1 {
+		stats, err = edit.Self(ctx, cfg, a, visit)
+	} else {
+		stats, err = edit.Two(ctx, cfg, a, b, visit)
+	}
+	return []string{fmt.Sprintf("edit distance %d: joined in %v", j.edit, time.Since(begin).Round(time.Millisecond)),
+		fmt.Sprintf("candidates %d, verified %d, pairs %d", stats.Candidates, stats.Verified, stats.Pairs)}, err
 }
 
 func joinLine(done, total, pairs int, elapsed time.Duration) string {
@@ -106,16 +153,14 @@ func joinLine(done, total, pairs int, elapsed time.Duration) string {
 }
 
 // summarise says on stderr what was done.
-func (j *joinRun) summarise(records []*joining.Records, s join.Stats, reading time.Duration) {
-	w := j.main.Stderr
-	rejected, repeated := 0, 0
+func (j *joinRun) summarise(records []*joining.Records, reading time.Duration, summary []string) {
+	w, count, rejected, repeated := j.main.Stderr, 0, 0, 0
 	for _, r := range records {
-		rejected, repeated = rejected+r.Rejected, repeated+r.Repeated
+		count, rejected, repeated = count+r.Len(), rejected+r.Rejected, repeated+r.Repeated
 	}
-	if rejected+repeated > 0 {
-		fmt.Fprintf(w, "%d lines rejected, %d ids of earlier records\n", rejected, repeated)
+	fmt.Fprintf(w, "%d %s read in %v, %d rejected, %d with the id of an earlier one\n", count, terminal.Noun(count, "record"),
+		reading.Round(time.Millisecond), rejected, repeated)
+	for _, line := range summary {
+		fmt.Fprintln(w, line)
 	}
-	fmt.Fprintf(w, "%s, %v: read in %v, put in order in %v, joined in %v\n", j.cfg.Algorithm, j.cfg.Measure, reading.Round(time.Millisecond),
-		s.Prepare.Round(time.Millisecond), s.Join.Round(time.Millisecond))
-	fmt.Fprintln(w, s.String())
 }

@@ -17,16 +17,24 @@ type Writer struct {
 	a, b  *Names
 	self  bool
 	csv   bool
-	head  string // of the last column
 	buf   []byte
 	count int
-	err   error
 }
 
 // NewWriter returns a writer of pairs of the records of one file or two, as JSON lines, or as CSV with a header row.
-func NewWriter(w io.Writer, format string, records []*Records) *Writer {
+//
+// Of strings, distances go with them. The header is there where no pair is.
+func NewWriter(w io.Writer, format string, distances bool, records []*Records) *Writer {
 	n := len(records)
-	return &Writer{lines: publish.NewLines(w), a: &records[0].Names, b: &records[n-1].Names, self: n == 1, csv: format == "csv"}
+	p := &Writer{lines: publish.NewLines(w), a: &records[0].Names, b: &records[n-1].Names, self: n == 1, csv: format == "csv"}
+	header := "a,b,similarity"
+	if distances {
+		header = "a,b,distance,similarity"
+	}
+	if p.csv {
+		_ = p.lines.Append([]byte(header)) // its error stays, for what comes next
+	}
+	return p
 }
 
 // Count is how many pairs were written.
@@ -34,14 +42,14 @@ func (w *Writer) Count() int { return w.count }
 
 // Write writes a pair of sets.
 func (w *Writer) Write(p join.Pair) error {
-	w.begin(p.A, p.B, "a,b,similarity")
+	w.begin(p.A, p.B)
 	w.number("similarity", p.Similarity)
 	return w.end()
 }
 
 // WriteDistance writes a pair of strings: how many characters are apart, and as a similarity what share of the longer one is not.
 func (w *Writer) WriteDistance(a, b, distance, longer int) error {
-	w.begin(a, b, "a,b,distance,similarity")
+	w.begin(a, b)
 	similarity := 1.0
 	if longer > 0 {
 		similarity = 1 - float64(distance)/float64(longer)
@@ -51,16 +59,12 @@ func (w *Writer) WriteDistance(a, b, distance, longer int) error {
 	return w.end()
 }
 
-func (w *Writer) begin(a, b int, header string) {
+func (w *Writer) begin(a, b int) {
 	if w.self && w.a.Swapped(a, b) {
 		a, b = b, a
 	}
 	if w.csv {
-		w.buf = w.buf[:0]
-		if w.count == 0 {
-			w.buf = append(append(w.buf, header...), '\n')
-		}
-		w.buf = w.a.appendCSV(w.buf, a)
+		w.buf = w.a.appendCSV(w.buf[:0], a)
 		w.buf = w.b.appendCSV(append(w.buf, ','), b)
 		return
 	}

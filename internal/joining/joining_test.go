@@ -1,0 +1,217 @@
+package joining
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"refrain/join"
+	"refrain/join/units"
+)
+
+// read reads a file of some name and content; notes are the lines that it was told, without the folder.
+func read(tb testing.TB, name, content string, change func(*Config)) (r *Records, notes []string, err error) {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	cfg := Config{
+		Path: path, ID: "id", Column: "text", Units: units.Words, Workers: 2,
+		Note:     func(line string) { notes = append(notes, strings.ReplaceAll(line, path, name)) },
+		Progress: func(bytes, size, records int64) {},
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	r, err = Read(tb.Context(), cfg)
+	if err != nil {
+		err = errors.New(strings.ReplaceAll(err.Error(), path, name))
+	}
+	return r, notes, err
+}
+
+// shown is the records as their names and sizes.
+func shown(r *Records) string {
+	if r == nil {
+		return ""
+	}
+	var all []string
+	for i := range r.Len() {
+		size := 0
+		if r.Texts == nil {
+			size = r.Sets.Size(i)
+		} else {
+			size = len(r.Texts[i])
+		}
+		all = append(all, fmt.Sprintf("%s:%d", r.Names.ID(i), size))
+	}
+	return strings.Join(all, " ")
+}
+
+func TestRead(t *testing.T) {
+	texts := func(c *Config) { c.Texts = true }
+	columns := func(c *Config) { c.ID, c.Column = "nr", "name" }
+	strict := func(c *Config) { c.Strict = true }
+	for _, c := range []struct {
+		name, content string
+		change        func(*Config)
+		want, notes   string
+		err           string
+	}{
+		{"a.jsonl", `{"id":"x","text":"one two two"}` + "\n\n" + `{"id":7,"text":"…"}`, nil, "x:2 7:0", "", ""},
+		{"a.jsonl", `{"id":"x","text":"one","created_at":"never","source":[1],"lang":3,"author":{}}`, nil, "x:1", "", ""},
+		{"a.jsonl", `{"id":"x","text":"one"}` + "\n" + `{"id":"y"}` + "\n" + `{"id":"z","text":"one two"}`, nil, "x:1 z:2",
+			"a.jsonl:2: text is missing", ""},
+		{"a.jsonl", `{"id":"x","text":"one"}` + "\n" + `{"id":"y"}`, strict, "", "", "a.jsonl:2: text is missing"},
+		{"a.jsonl", `{"id":"x","text":"one"}` + "\n" + `{"id":"x","text":"one two"}` + "\n" + `{"id":"x","text":"a"}`, nil, "x:1 x:2 x:1",
+			`a.jsonl:2: accepted: id "x" is that of an earlier record too: both are compared, and pairs name both by it`, ""},
+		{"a.jsonl", "788 67374\n", nil, "", `a.jsonl:1: want a JSON object, got "788 67374"`, "a.jsonl: not one line is a record"},
+		{"a.jsonl", `{"nr":"x","name":"a b","text":5}`, columns, "x:2", "", ""},
+		{"a.csv", "id,text,lang\nx,one two,5\ny,,\n", nil, "x:2 y:0", "", ""},
+		{"a.csv", "nr,name\n1,\"a, b\"\n2\n", columns, "1:2", "a.csv:3: 1 fields, and the header has 2", ""},
+		{"a.csv", "nr,title\n1,a\n", columns, "", "",
+			`a.csv: after line 1: header: no column "name" for the field text among ["nr" "title"]: map one (text=COLUMN): --id and --column say which`},
+		{"a.txt", "one two\n\n…\nthree\n", nil, "0:2 2:0 3:1", "", ""},
+		{"a.txt", "One two\n\n…\n", texts, "0:7 2:3", "", ""},
+		{"a.sets", "3 1 2\n\n1 1\t1\n18446744073709551615\n", nil, "0:3 2:1 3:1", "", ""},
+		{"a.sets.txt", "5 -5\n", nil, "0:2", "", ""},
+		{"a.sets", "1 2\n3 4x\n", nil, "", "", `a.sets:2: "4x" is no whole number: want such with spaces between them`},
+		{"a.sets", "1\n\n1.5\n", nil, "", "", `a.sets:3: "1.5" is no whole number: want such with spaces between them`},
+		{"a.sets", "1,2\n", nil, "", "", `a.sets:1: "1,2" is no whole number: want such with spaces between them`},
+		{"a.sets", "99999999999999999999\n", nil, "", "", `a.sets:1: "99999999999999999999" has more than 64 bits`},
+		{"a.sets", "-1\n18446744073709551615\n", nil, "", "",
+			"a.sets:1: has a negative number, and line 2 one of 2^63 or more: want one or the other"},
+		{"a.sets", "", nil, "", "", ""},
+		{"a.sets", "1 2 3\n4 5 6", func(c *Config) { c.Budget = 100 }, "", "",
+			"a.sets:2: what has been read takes more than the budget of 100 B: give more (--budget), or join the file in parts, each " +
+				"with itself and with every other"},
+		{"a.csv", "a,b\n1,2\n", func(c *Config) { c.ID, c.Column = "a", "b,c" }, "", "",
+			`column "b,c": a name with a comma cannot be asked for`},
+		{"a.csv", "a,b\n1,2\n", func(c *Config) { c.ID, c.Column = "a", "a" }, "", "", `id and text are both "a"`},
+	} {
+		r, notes, err := read(t, c.name, c.content, c.change)
+		if got := shown(r); got != c.want || strings.Join(notes, "\n") != c.notes || fmt.Sprint(err) != cmp.Or(c.err, "<nil>") {
+			t.Errorf("%s %q:\n got %q, %q, %v\nwant %q, %q, %v", c.name, c.content, got, notes, err, c.want, c.notes, c.err)
+		}
+	}
+}
+
+// TestOrder: many parts, cut by several workers, keep their order.
+func TestOrder(t *testing.T) {
+	var content, want strings.Builder
+	for i := range 20_000 {
+		fmt.Fprintf(&content, "%d %d\n", i, i+1)
+		fmt.Fprintf(&want, " %d:2", i)
+	}
+	r, _, err := read(t, "a.sets", content.String(), func(c *Config) { c.Workers = 4 })
+	if err != nil || shown(r) != strings.TrimSpace(want.String()) {
+		t.Errorf("another order, %v", err)
+	}
+}
+
+func TestWriter(t *testing.T) {
+	r, _, err := read(t, "a.jsonl", `{"id":"b","text":"x"}`+"\n"+`{"id":"a, \"1\"","text":"x"}`+"\n"+`{"id":"","text":"x"}`, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines, _, err := read(t, "a.txt", "\nx\n", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		format    string
+		distances bool
+		records   []*Records
+		want      string
+	}{
+		{"jsonl", false, []*Records{r}, `{"a":"a, \"1\"","b":"b","similarity":0.8}`},
+		{"jsonl", false, []*Records{r, r}, `{"a":"b","b":"a, \"1\"","similarity":0.8}`},
+		{"jsonl", true, []*Records{r, r}, `{"a":"b","b":"a, \"1\"","distance":1,"similarity":0.75}`},
+		{"csv", false, []*Records{r}, "a,b,similarity\n\"a, \"\"1\"\"\",b,0.8"},
+		{"csv", true, []*Records{r}, "a,b,distance,similarity\n\"a, \"\"1\"\"\",b,1,0.75"},
+		{"jsonl", false, []*Records{lines, r}, `{"a":1,"b":"a, \"1\"","similarity":0.8}`},
+	} {
+		var out bytes.Buffer
+		w := NewWriter(&out, c.format, c.distances, c.records)
+		if c.distances {
+			err = w.WriteDistance(0, 1, 1, 4)
+		} else {
+			err = w.Write(join.Pair{A: 0, B: 1, Common: 4, Similarity: .8})
+		}
+		if err := errors.Join(err, w.Close()); err != nil || out.String() != c.want+"\n" || w.Count() != 1 {
+			t.Errorf("got %q, %v, want %q", out.String(), err, c.want)
+		}
+	}
+}
+
+// FuzzSets: what is read as whole numbers is what encoding/json takes for such, and all else is an error that names the line.
+func FuzzSets(f *testing.F) {
+	f.Add("1 2 3\n\n4")
+	f.Add("-1\t5\r\n007 x")
+	f.Add("18446744073709551616")
+	f.Add("\xff\x00 1e3 +4 0x10")
+	f.Fuzz(func(t *testing.T, content string) {
+		r, _, err := read(t, "a.sets", content, nil)
+		if err != nil {
+			if !strings.HasPrefix(err.Error(), "a.sets:") {
+				t.Errorf("%q: %v", content, err)
+			}
+			return
+		}
+		want := []string(nil)
+		for i, line := range strings.Split(strings.TrimPrefix(content, "\ufeff"), "\n") {
+			fields := strings.Fields(line)
+			for k, field := range fields {
+				number := strings.TrimLeft(strings.TrimPrefix(strings.TrimPrefix(field, "-"), "+"), "0")
+				var n json.Number
+				if err := json.Unmarshal([]byte(cmp.Or(number, "0")), &n); err != nil || strings.ContainsAny(field, ".eE") {
+					t.Fatalf("%q: %q was read as a number", content, field)
+				}
+				fields[k] = cmp.Or(number, "0")
+				if strings.HasPrefix(field, "-") && fields[k] != "0" {
+					fields[k] = "-" + number
+				}
+			}
+			slices.Sort(fields)
+			if n := len(slices.Compact(fields)); n > 0 {
+				want = append(want, fmt.Sprintf("%d:%d", i, n))
+			}
+		}
+		if got := shown(r); got != strings.Join(want, " ") {
+			t.Errorf("%q: got %s, want %s", content, got, want)
+		}
+	})
+}
+
+// FuzzRecords: files of every other format give records or an error, each rejected line is told, and all of it ends.
+func FuzzRecords(f *testing.F) {
+	f.Add("jsonl", `{"id":"x","text":"one two"}`)
+	f.Add("csv", "id,text\n1,\"a\"\"b\"\n2,\"")
+	f.Add("text", "one\n\xff\n")
+	f.Fuzz(func(t *testing.T, format, content string) {
+		r, notes, err := read(t, "a", content, func(c *Config) { c.Format, c.Units = format, mustUnits(t, "qgrams:3") })
+		if err != nil {
+			return
+		}
+		if r.Len() != r.Sets.Len() || r.Rejected > len(notes) {
+			t.Errorf("%s %q: %d records, %d sets, %d rejected, %q", format, content, r.Len(), r.Sets.Len(), r.Rejected, notes)
+		}
+	})
+}
+
+func mustUnits(tb testing.TB, s string) units.Unit {
+	tb.Helper()
+	u, err := units.Parse(s)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return u
+}

@@ -1,0 +1,239 @@
+package join
+
+import (
+	"math/bits"
+	"sort"
+
+	"refrain/hashcodes"
+	"refrain/hashcodes/hamming"
+)
+
+// lister compares the rows of lists with each other; it belongs to one goroutine.
+type lister struct {
+	*lists
+	emit    func(x, y uint32, common int) bool
+	stopped bool
+	rows    []listed   // of the list at hand
+	sides   [2]planes  // the rows that others can meet, of each collection
+	views   [][]uint32 // planes as a scan wants them
+	hits    []uint32
+	stats   Stats
+}
+
+// listed is an entry with what its row's size is.
+type listed struct{ row, position, size uint32 }
+
+// planes are signatures by word, and which places of the list they are of.
+type planes struct {
+	at    []uint32
+	words [][]uint32
+	low   int // the first that is not too small
+	high  int // the first that is not before the row at hand
+}
+
+func newLister(l *lists) *lister {
+	f := &lister{lists: l, views: make([][]uint32, l.signatures.words)}
+	for side := range f.sides {
+		f.sides[side].words = make([][]uint32, l.signatures.words)
+	}
+	return f
+}
+
+func (f *lister) counted() *Stats { return &f.stats }
+
+func (f *lister) find(from, to uint32, emit func(x, y uint32, common int) bool) {
+	f.emit, f.stopped = emit, false
+	if end := uint32(len(f.entries)); from >= end {
+		f.equal(from-end, to-end)
+		return
+	}
+	i := sort.Search(len(f.starts), func(i int) bool { return f.starts[i] > from }) - 1
+	for ; i+1 < len(f.starts) && f.starts[i] < to && !f.stopped; i++ {
+		start, end := f.starts[i], min(f.starts[i+1], to)
+		if end-start < 2 {
+			continue
+		}
+		f.list(f.entries[start:end], int(max(from, start)-start))
+	}
+}
+
+// few is the length up to which rows are compared one by one.
+const few = 6
+
+// list compares the rows of a list from a place on with those before them.
+func (f *lister) list(entries []entry, from int) {
+	f.rows = f.rows[:0]
+	for _, e := range entries {
+		f.rows = append(f.rows, listed{e.row, e.position, uint32(len(f.row(e.row)))})
+	}
+	if len(entries) <= few {
+		f.eachTwo(from)
+		return
+	}
+	f.lay()
+	for k := from; k < len(f.rows) && !f.stopped; k++ {
+		for side := range f.lists.sides {
+			if f.has(f.rows[k].row, side) {
+				f.scan(k, side)
+			}
+		}
+	}
+}
+
+// has reports whether a row is a set of a collection.
+func (f *lister) has(row uint32, side int) bool {
+	return f.lists.sides == 1 || len(f.of(row, side)) > 0
+}
+
+// meets reports whether a larger row can meet this one by the list's token.
+func (f *lister) meets(y listed) bool { return y.position < f.posted[y.size] }
+
+func (f *lister) eachTwo(from int) {
+	for k := max(from, 1); k < len(f.rows); k++ {
+		x := f.rows[k]
+		b := &f.bounds.sizes[x.size]
+		signature, radius := f.signatures.row(x.row), f.signatures.ones*int(b.apart)
+		for _, y := range f.rows[:k] {
+			if y.size < b.min || !f.meets(y) {
+				continue
+			}
+			for side := range f.lists.sides {
+				if f.lists.sides == 2 && (!f.has(x.row, side) || !f.has(y.row, 1-side)) {
+					continue
+				}
+				f.stats.Met++
+				if hashcodes.Distance(signature, f.signatures.row(y.row)) <= radius {
+					f.compare(x, y, side)
+				}
+			}
+		}
+	}
+}
+
+// lay lays the signatures of all rows that can be met out for scans.
+func (f *lister) lay() {
+	for side := range f.lists.sides {
+		p := &f.sides[side]
+		p.at, p.low, p.high = p.at[:0], 0, 0
+		for w := range p.words {
+			p.words[w] = p.words[w][:0]
+		}
+	}
+	for k, y := range f.rows {
+		if !f.meets(y) {
+			continue
+		}
+		for side := range f.lists.sides {
+			if !f.has(y.row, side) {
+				continue
+			}
+			p := &f.sides[side]
+			p.at = append(p.at, uint32(k))
+			for w, word := range f.signatures.row(y.row) {
+				p.words[w] = append(p.words[w], word)
+			}
+		}
+	}
+}
+
+// scan compares row k of the list with all before it whose signatures are near.
+func (f *lister) scan(k, side int) {
+	x := f.rows[k]
+	b := &f.bounds.sizes[x.size]
+	p := &f.sides[f.other(side)]
+	for p.low < len(p.at) && f.rows[p.at[p.low]].size < b.min {
+		p.low++
+	}
+	for p.high = max(p.high, p.low); p.high < len(p.at) && int(p.at[p.high]) < k; p.high++ {
+	}
+	if p.low == p.high {
+		return
+	}
+	f.stats.Met += int64(p.high - p.low)
+	for w, words := range p.words {
+		f.views[w] = words[p.low:p.high]
+	}
+	f.hits = hamming.Scan(f.hits[:0], f.views, f.signatures.row(x.row), f.signatures.ones*int(b.apart))
+	for _, h := range f.hits {
+		f.compare(x, f.rows[p.at[p.low+int(h)]], side)
+	}
+}
+
+// compare emits the sets of rows x and y, x the larger, if they are similar enough and this is the first token that both have.
+func (f *lister) compare(x, y listed, side int) {
+	f.stats.Signature++
+	n, m, i, j := int(x.size), int(y.size), int(x.position), int(y.position)
+	overlap := f.bounds.minOverlap(n, m)
+	if min(n-i, m-j) < overlap {
+		return
+	}
+	f.stats.Positional++
+	if !f.within(x.row, y.row, n-overlap, m-overlap) {
+		return
+	}
+	f.stats.Missing++
+	tokensX, tokensY := f.row(x.row), f.row(y.row)
+	if common(tokensX[:i], tokensY[:j]) {
+		return // they met there
+	}
+	f.stats.Candidates++
+	if more, ok := shared(tokensX[i+1:], tokensY[j+1:], overlap-1); ok {
+		f.cross(f.of(x.row, side), f.of(y.row, f.other(side)), more+1)
+	}
+}
+
+// within reports whether of each signature so few bits are missing in the other one that as few tokens can set them: those that
+// x alone has, and those that y alone has. It is what hashcodes.Holders says where a code has one bit and each bit one token.
+func (f *lister) within(x, y uint32, ofX, ofY int) bool {
+	ofX, ofY = ofX*f.signatures.ones, ofY*f.signatures.ones
+	other := f.signatures.row(y)
+	for i, word := range f.signatures.row(x) {
+		ofX -= bits.OnesCount32(word &^ other[i])
+		ofY -= bits.OnesCount32(other[i] &^ word)
+	}
+	return ofX >= 0 && ofY >= 0
+}
+
+// common reports whether two lists have a token in common.
+func common(x, y []uint32) bool {
+	for i, j := 0, 0; i < len(x) && j < len(y); {
+		switch {
+		case x[i] == y[j]:
+			return true
+		case x[i] < y[j]:
+			i++
+		default:
+			j++
+		}
+	}
+	return false
+}
+
+// cross emits every set of one row with every one of another.
+func (f *lister) cross(x, y []uint32, common int) {
+	for _, a := range x {
+		for _, b := range y {
+			if !f.emit(a, b, common) {
+				f.stopped = true
+				return
+			}
+		}
+	}
+}
+
+// equal emits the pairs of equal sets. A set is as similar as can be to an equal one, which may still not be enough tokens.
+func (f *lister) equal(from, to uint32) {
+	for r := from; r < to && !f.stopped; r++ {
+		n := len(f.row(r))
+		if f.prefixes[n] == 0 {
+			continue
+		}
+		if f.lists.sides == 2 {
+			f.cross(f.of(r, 0), f.of(r, 1), n)
+			continue
+		}
+		for i, a := range f.all(r) {
+			f.cross(f.all(r)[i+1:], []uint32{a}, n)
+		}
+	}
+}
