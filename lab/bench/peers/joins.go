@@ -33,9 +33,8 @@ func joiners() (all []joiner) {
 		all = append(all, joiner{name, "Refrain, " + name, self, []string{"join", name}})
 	}
 	return append(all,
-		joiner{"go-set-similarity-search", "go-set-similarity-search, Go", goPeer, []string{"setsimilarity"}},
 		joiner{"setsimilaritysearch", "SetSimilaritySearch, Python", python, []string{"join_setsimilaritysearch.py"}},
-		joiner{"stringsimjoin", "py_stringsimjoin, Cython", python, []string{"join_stringsimjoin.py"}},
+		joiner{"stringsimjoin", "py_stringsimjoin, Cython", stringsimjoin, []string{"join_stringsimjoin.py"}},
 	)
 }
 

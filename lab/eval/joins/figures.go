@@ -13,10 +13,11 @@ import (
 // measures are those of the paper's figures.
 var measures = []text.Similarity{text.Jaccard, text.Cosine}
 
-// thresholds are the paper's, and .6 beside them.
-var thresholds = []text.Threshold{
-	{Num: 19, Den: 20}, {Num: 9, Den: 10}, {Num: 17, Den: 20}, {Num: 4, Den: 5}, {Num: 3, Den: 5},
-}
+// thresholds are the paper's; lower is one that short posts are joined at too.
+var (
+	thresholds = []text.Threshold{{Num: 19, Den: 20}, {Num: 9, Den: 10}, {Num: 17, Den: 20}, {Num: 4, Den: 5}}
+	lower      = text.Threshold{Num: 3, Den: 5}
+)
 
 // Thresholds measures candidates and time by threshold: the paper's Table 1 and parts a to i of its Figure 3.
 func Thresholds(ctx context.Context, c *eval.Config) (*report.Report, error) {
@@ -31,7 +32,7 @@ func Thresholds(ctx context.Context, c *eval.Config) (*report.Report, error) {
 		addData(r, records)
 		for _, similarity := range measures {
 			g := report.Grid{Caption: fmt.Sprintf("**%s**, %s", s, similarity), Head: figureHead("t")}
-			for _, t := range thresholds {
+			for _, t := range s.thresholds() {
 				found, err := compare(ctx, c, records, 1, similarity.At(t))
 				if err != nil {
 					return nil, err
@@ -84,11 +85,11 @@ func addData(r *report.Report, of *records) {
 }
 
 func noteRuns(r *report.Report) {
-	r.Note("one goroutine, in turns; seconds are of the processor, from the collection to the last pair, the less of %d "+
-		"runs", runs)
+	r.Note("one goroutine, in turns; seconds are of the processor, from the collection to the last pair, the least of %d "+
+		"turns, or of one where all four take more than %d s together", turns, longSeconds)
 	r.Note("candidates are pairs whose tokens are compared: of allpairs those that share a token of their prefixes and " +
 		"fit in size, of ppjoin those of them that the positional filter leaves, of ppjoin+ those that the suffix " +
-		"filter leaves too (depth 2), of ours those that pass signature, position, counters and containment")
+		"filter leaves too (depth 2), of ours those whose signatures and positions allow for enough common tokens")
 	r.Note("all algorithms find the same pairs, and none of the paper's has fewer candidates than the next, or this " +
 		"is an error")
 }

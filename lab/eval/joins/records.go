@@ -18,6 +18,7 @@ import (
 	tokens "refrain/join/units"
 	"refrain/lab/eval"
 	"refrain/lab/eval/corpus"
+	"refrain/text"
 )
 
 // source is a collection by its posts and what their tokens are.
@@ -29,7 +30,15 @@ type source struct {
 
 // sources are those of the paper's figures: short posts, news by words, the same by 3-grams, posts in Chinese.
 var sources = []source{
-	{"ira", "words", 200_000}, {"reuters", "words", 0}, {"reuters", "qgrams:3", 0}, {"weibo", "words", 200_000},
+	{"ira", "words", 100_000}, {"reuters", "words", 0}, {"reuters", "qgrams:3", 0}, {"weibo", "words", 100_000},
+}
+
+// thresholds are what a collection is joined at. Documents by 3-grams have long lists at the lower one.
+func (s source) thresholds() []text.Threshold {
+	if s.units == "words" {
+		return append(thresholds[:len(thresholds):len(thresholds)], lower)
+	}
+	return thresholds
 }
 
 func (s source) String() string { return s.corpus + ", " + s.units }

@@ -35,8 +35,11 @@ func config(m text.Measure, a join.Algorithm) join.Config {
 	return join.Config{Measure: m, Algorithm: a, MaxDepth: 2, Workers: 1}
 }
 
-// runs is how often every algorithm has its turn, forwards and backwards.
-const runs = 2
+// All algorithms have turns, forwards and backwards; one where a turn of all takes longer than some seconds.
+const (
+	turns       = 2
+	longSeconds = 10
+)
 
 // compare runs all algorithms in turns. It is an error when they do not find the same.
 func compare(ctx context.Context, c *eval.Config, r *records, share float64, m text.Measure) ([]Run, error) {
@@ -45,18 +48,19 @@ func compare(ctx context.Context, c *eval.Config, r *records, share float64, m t
 		return nil, err
 	}
 	all := make([]Run, len(algorithms))
-	for turn := range runs {
+	seconds := 0.0
+	for turn := 0; turn < turns && seconds < longSeconds; turn++ {
 		for i := range algorithms {
 			if turn%2 == 1 {
 				i = len(algorithms) - 1 - i
 			}
-			c.Now("%s, %.0f %%, %s, %s: turn %d of %d", r.source, 100*share, m, algorithms[i], turn+1, runs)
+			c.Now("%s, %.0f %%, %s, %s: turn %d of %d", r.source, 100*share, m, algorithms[i], turn+1, turns)
 			var sum uint64
 			one, err := runOnce(ctx, sets, m, algorithms[i], func(p join.Pair) { sum += sumOf(p.A, p.B) })
 			if err != nil {
 				return nil, err
 			}
-			if turn > 0 {
+			if seconds += one.Seconds; turn > 0 {
 				one.Seconds = min(one.Seconds, all[i].Seconds)
 			}
 			one.Records, one.Share, one.Sum = r.source.String(), share, sum

@@ -15,9 +15,6 @@ import (
 // samples are of 32 shingles, as in the paper, which does not say how many words a shingle has.
 var samples = []string{"minwise:4,32", "minwise:8,32"}
 
-// sampleThresholds are the paper's.
-var sampleThresholds = thresholds[:4]
-
 // SampleFigure is what samples of shingles find at a threshold of what 4-grams do.
 type SampleFigure struct {
 	Threshold string  `json:"threshold"`
@@ -45,7 +42,7 @@ func Shingles(ctx context.Context, c *eval.Config) (*report.Report, error) {
 	g := report.Grid{Head: []string{"t", "pairs by 4-grams", "seconds: ppjoin+", "allpairs", "ours",
 		"shingles of 4 words: P", "R", "seconds, ppjoin+", "of 8 words: P", "R", "seconds", "the paper's P", "R"}}
 	var all []SampleFigure
-	for _, t := range sampleThresholds {
+	for _, t := range thresholds {
 		figures, err := sampleRow(ctx, c, &g, sets, t)
 		if err != nil {
 			return nil, err
