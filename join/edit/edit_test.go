@@ -305,3 +305,23 @@ func FuzzJoin(f *testing.F) {
 		}
 	})
 }
+
+// BenchmarkSelf joins tweets. Per operation, one goroutine.
+func BenchmarkSelf(b *testing.B) {
+	posts := mustPosts(b, "stream/ira_2012-02_2016-08.jsonl.zst", 50_000)
+	for distance := 1; distance <= 4; distance++ {
+		b.Run(fmt.Sprintf("distance=%d", distance), func(b *testing.B) {
+			var stats Stats
+			for b.Loop() {
+				var err error
+				c := Config{Distance: distance, Q: 3, Workers: 1}
+				if stats, err = Self(b.Context(), c, posts, func(Pair) error { return nil }); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(stats.Candidates), "candidates")
+			b.ReportMetric(float64(stats.Verified), "verified")
+			b.ReportMetric(float64(stats.Pairs), "pairs")
+		})
+	}
+}

@@ -91,8 +91,8 @@ const (
 // index makes the prefixes of all rows, and the lists of what rows hold in theirs.
 func (t *tier) index(ctx context.Context, q int) error {
 	if len(t.rows) > math.MaxUint32/t.width {
-		return fmt.Errorf("%d strings with %d grams each in an index: want fewer strings, or shorter grams", len(t.rows),
-			t.width)
+		return fmt.Errorf("%d strings with %d grams each in an index: want fewer strings, or shorter grams",
+			len(t.rows), t.width)
 	}
 	t.tokens = newTokens(q, min(bits.Len(uint(len(t.rows)*t.width)/2), maxBits))
 	g := &grams{tokens: t.tokens}

@@ -85,10 +85,10 @@ func addData(r *report.Report, of *records) {
 }
 
 func noteRuns(r *report.Report) {
-	r.Note("one goroutine, in turns; seconds are of the processor, from the collection to the last pair, the least of %d "+
-		"turns, or of one where all four take more than %d s together", turns, longSeconds)
-	r.Note("candidates are pairs whose tokens are compared: of allpairs those that share a token of their prefixes and " +
-		"fit in size, of ppjoin those of them that the positional filter leaves, of ppjoin+ those that the suffix " +
+	r.Note("one goroutine, in turns; seconds are of the processor, from the collection to the last pair, the least of "+
+		"%d turns, or of one where all four take more than %d s together", turns, longSeconds)
+	r.Note("candidates are pairs whose tokens are compared: of allpairs those that share a token of their prefixes " +
+		"and fit in size, of ppjoin those of them that the positional filter leaves, of ppjoin+ those that the suffix " +
 		"filter leaves too (depth 2), of ours those whose signatures and positions allow for enough common tokens")
 	r.Note("all algorithms find the same pairs, and none of the paper's has fewer candidates than the next, or this " +
 		"is an error")
@@ -126,8 +126,8 @@ func Growth(ctx context.Context, c *eval.Config) (*report.Report, error) {
 	}
 	r.Figures = all
 	noteRuns(r)
-	r.Note("growth: at 100 %% against 20 %%; what grows with the square of the data grows 25 fold. The paper's Figure " +
-		"1 shows the square root of All-Pairs' candidates on a straight line")
+	r.Note("growth: at 100 %% against 20 %%; what grows with the square of the data grows 25 fold. The paper's " +
+		"Figure 1 shows the square root of All-Pairs' candidates on a straight line")
 	return r, nil
 }
 

@@ -78,8 +78,8 @@ func Products(ctx context.Context, c *eval.Config) (*report.Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := c.Report("products", "Abt and Buy: which products are the same, by their names alone. Precision, recall and F by "+
-		"threshold.", fmt.Sprintf("%s products of Abt, %s of Buy, %s pairs that are the same",
+	r := c.Report("products", "Abt and Buy: which products are the same, by their names alone. Precision, recall and F "+
+		"by threshold.", fmt.Sprintf("%s products of Abt, %s of Buy, %s pairs that are the same",
 		units.Thousands(len(p.names[0])), units.Thousands(len(p.names[1])), units.Thousands(len(p.same))))
 	var all []ProductFigure
 	for _, unit := range productUnits {

@@ -3,6 +3,7 @@ package joins
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -41,39 +42,64 @@ const (
 	longSeconds = 10
 )
 
+// contest is all algorithms on one collection.
+type contest struct {
+	*eval.Config
+	records *records
+	share   float64
+	measure text.Measure
+	sets    *join.Collection
+	all     []Run // by algorithm
+}
+
 // compare runs all algorithms in turns. It is an error when they do not find the same.
 func compare(ctx context.Context, c *eval.Config, r *records, share float64, m text.Measure) ([]Run, error) {
 	sets, err := r.collection(share)
 	if err != nil {
 		return nil, err
 	}
-	all := make([]Run, len(algorithms))
-	seconds := 0.0
-	for turn := 0; turn < turns && seconds < longSeconds; turn++ {
-		for i := range algorithms {
-			if turn%2 == 1 {
-				i = len(algorithms) - 1 - i
-			}
-			c.Now("%s, %.0f %%, %s, %s: turn %d of %d", r.source, 100*share, m, algorithms[i], turn+1, turns)
-			var sum uint64
-			one, err := runOnce(ctx, sets, m, algorithms[i], func(p join.Pair) { sum += sumOf(p.A, p.B) })
-			if err != nil {
-				return nil, err
-			}
-			if seconds += one.Seconds; turn > 0 {
-				one.Seconds = min(one.Seconds, all[i].Seconds)
-			}
-			one.Records, one.Share, one.Sum = r.source.String(), share, sum
-			all[i] = one
+	k := contest{c, r, share, m, sets, make([]Run, len(algorithms))}
+	for turn, seconds := 0, 0.0; turn < turns && seconds < longSeconds; turn++ {
+		took, err := k.turn(ctx, turn)
+		if err != nil {
+			return nil, err
+		}
+		seconds += took
+	}
+	return k.all, errors.Join(checkPairs(k.all), checkOrder(k.all))
+}
+
+// turn runs all algorithms once, every other time backwards.
+func (k *contest) turn(ctx context.Context, turn int) (seconds float64, err error) {
+	for i := range algorithms {
+		if turn%2 == 1 {
+			i = len(algorithms) - 1 - i
+		}
+		k.Now("%s, %.0f %%, %s, %s: turn %d", k.records.source, 100*k.share, k.measure, algorithms[i], turn+1)
+		var sum uint64
+		one, err := runOnce(ctx, k.sets, k.measure, algorithms[i], func(p join.Pair) { sum += sumOf(p.A, p.B) })
+		if err != nil {
+			return 0, err
+		}
+		seconds += one.Seconds
+		if turn > 0 {
+			one.Seconds = min(one.Seconds, k.all[i].Seconds)
+		}
+		one.Records, one.Share, one.Sum = k.records.source.String(), k.share, sum
+		k.all[i] = one
+	}
+	return seconds, nil
+}
+
+// checkPairs wants the same pairs of all.
+func checkPairs(all []Run) error {
+	for _, a := range all {
+		if b := all[0]; a.Stats.Pairs != b.Stats.Pairs || a.Sum != b.Sum {
+			return fmt.Errorf("%s, %s %g: %s finds %d pairs of sum %x, %s %d of sum %x", a.Records, a.Measure,
+				a.Threshold, a.Algorithm, a.Stats.Pairs, a.Sum, b.Algorithm, b.Stats.Pairs, b.Sum)
 		}
 	}
-	for _, one := range all {
-		if one.Stats.Pairs != all[0].Stats.Pairs || one.Sum != all[0].Sum {
-			return nil, fmt.Errorf("%s, %s: %s finds %d pairs of sum %x, %s %d of sum %x", r.source, m, one.Algorithm,
-				one.Stats.Pairs, one.Sum, all[0].Algorithm, all[0].Stats.Pairs, all[0].Sum)
-		}
-	}
-	return all, checkOrder(all)
+	return nil
 }
 
 // runOnce joins a collection with itself.

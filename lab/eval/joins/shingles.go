@@ -50,10 +50,10 @@ func Shingles(ctx context.Context, c *eval.Config) (*report.Report, error) {
 		all = append(all, figures...)
 	}
 	r.Grids, r.Figures = []report.Grid{g}, all
-	r.Note("P, R: of the pairs whose samples reach t, the share whose 4-grams do; of those whose 4-grams do, the share " +
-		"that is found")
-	r.Note("4-grams are of characters, numbered where they repeat. The paper's documents are web pages (TREC); of its " +
-		"thresholds in between the figures are not at hand")
+	r.Note("P, R: of the pairs whose samples reach t, the share whose 4-grams do; of those whose 4-grams do, the " +
+		"share that is found")
+	r.Note("4-grams are of characters, numbered where they repeat. The paper's documents are web pages (TREC); of " +
+		"its thresholds in between the figures are not at hand")
 	return r, nil
 }
 
