@@ -108,7 +108,7 @@ func Growth(ctx context.Context, c *eval.Config) (*report.Report, error) {
 			return nil, err
 		}
 		addData(r, records)
-		for _, similarity := range measures {
+		for _, similarity := range s.growing() {
 			g := report.Grid{Caption: fmt.Sprintf("**%s**, %s", s, similarity), Head: figureHead("records")}
 			var by [][]Run
 			for _, share := range shares {

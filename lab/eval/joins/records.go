@@ -43,6 +43,14 @@ func (s source) thresholds() []text.Threshold {
 
 func (s source) String() string { return s.corpus + ", " + s.units }
 
+// growing are the measures that it is joined by at several sizes.
+func (s source) growing() []text.Similarity {
+	if s.units == "words" {
+		return measures
+	}
+	return measures[:1]
+}
+
 // records are distinct sets of tokens, in an order that has nothing to do with the posts'.
 type records struct {
 	source
