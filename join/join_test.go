@@ -248,8 +248,12 @@ func TestConfig(t *testing.T) {
 func TestParts(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	var sets [][]uint64
-	for range 600 {
-		sets = append(sets, randomSets(r)...)
+	for range 3000 {
+		var set []uint64
+		for range 5 + r.IntN(15) {
+			set = append(set, uint64(r.IntN(1+r.IntN(300))))
+		}
+		sets = append(sets, text.Set(set))
 	}
 	a, b := mustCollect(t, sets), mustCollect(t, sets[1000:])
 	for _, algorithm := range []Algorithm{Ours, PPJoinPlus} {

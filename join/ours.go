@@ -128,7 +128,7 @@ func (l *lists) equalBlocks(yield func(from, to uint32) bool) {
 
 func (l *lists) total() uint32 {
 	total := uint32(len(l.entries))
-	if l.tokens.from == 0 && (l.last != nil || l.sides == 2) {
+	if l.tokens.from == 0 && l.last != nil {
 		total += l.len()
 	}
 	return total

@@ -42,7 +42,7 @@ func (g *signatures) row(r uint32) hashcodes.Signature {
 func wordsFor(s *sets) int {
 	mean := len(s.tokens) / max(1, int(s.len()))
 	words := 2
-	for words < maxWords && 32*words < mean*3/2 {
+	for words < maxWords && 32*words < mean*3 {
 		words *= 2
 	}
 	return words

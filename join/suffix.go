@@ -10,7 +10,7 @@ func hammingBound(x, y []uint32, limit, depth, maxDepth int) int {
 	if depth > maxDepth || apart > limit || len(x) == 0 || len(y) == 0 {
 		return apart
 	}
-	mid := len(y) / 2
+	mid := (len(y) - 1) / 2
 	low, high := mid-(limit-apart)/2, mid+(limit-apart)/2
 	if len(x) < len(y) {
 		low -= apart

@@ -21,12 +21,15 @@ func runJoin(t *testing.T, files map[string]string, args ...string) (stdout, std
 	t.Helper()
 	dir := t.TempDir()
 	for name, content := range files {
+		if name == "-" {
+			continue
+		}
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i, arg := range args {
-		if _, ok := files[arg]; ok {
+		if _, ok := files[arg]; ok && arg != "-" {
 			args[i] = filepath.Join(dir, arg)
 		}
 	}
@@ -63,7 +66,7 @@ func TestJoin(t *testing.T) {
 		{"--threshold 0.81 a.jsonl", ``},
 		{"--measure cosine --threshold 0.89 a.jsonl", `{"a":"a","b":"b","similarity":0.8944271909999159}`},
 		{"--measure overlap --threshold 4 a.jsonl", `{"a":"a","b":"b","similarity":4}`},
-		{"--output csv a.jsonl", "a,b,similarity\na,b,0.8"},
+		{"--output csv a.jsonl", "a,b,0.8\na,b,similarity"},
 		{"a.jsonl a.jsonl --threshold 1", `{"a":"a","b":"a","similarity":1}` + "\n" + `{"a":"b","b":"b","similarity":1}` + "\n" +
 			`{"a":"c","b":"c","similarity":1}`},
 		{"--id nr --column name --threshold 1/3 b.csv b.csv", `{"a":"7","b":"7","similarity":1}` + "\n" + `{"a":"8","b":"8","similarity":1}`},
@@ -123,8 +126,8 @@ func TestJoinMistakes(t *testing.T) {
 		{"d.sets", exitFailure, `d.sets:2: "x" is no whole number`},
 		{"e.sets f.sets", exitFailure, "one has negative numbers, the other one such of 2^63 or more"},
 		{"b.csv --id nr", exitFailure, `no column "text" for the field text among ["nr" "name"]: map one (text=COLUMN): --id and --column say which`},
-		{"a.jsonl", exitFailure, "a.jsonl:1: id is missing"},
-		{"a.jsonl --strict", exitFailure, "a.jsonl:1: id is missing"},
+		{"a.jsonl", exitFailure, "a.jsonl:1: id: missing"},
+		{"a.jsonl --strict", exitFailure, "a.jsonl:1: id: missing"},
 		{"none.jsonl", exitFailure, "open none.jsonl: no such file or directory"},
 	} {
 		stdout, stderr, status := runJoin(t, files, strings.Fields(c.args)...)

@@ -108,6 +108,9 @@ func (c *Config) fields() (*feed.Fields, error) {
 			return nil, fmt.Errorf("column %q: a name with a comma cannot be asked for", name)
 		}
 	}
+	if c.ID == c.Column {
+		return nil, fmt.Errorf("column %q: cannot have both ids and texts", c.ID)
+	}
 	return feed.ParseFields(fmt.Sprintf("id=%s,text=%s,source=\x01,author=\x02,created_at=\x03,lang=\x04", c.ID, c.Column))
 }
 

@@ -69,8 +69,8 @@ func TestRead(t *testing.T) {
 		{"a.jsonl", `{"id":"x","text":"one two two"}` + "\n\n" + `{"id":7,"text":"…"}`, nil, "x:2 7:0", "", ""},
 		{"a.jsonl", `{"id":"x","text":"one","created_at":"never","source":[1],"lang":3,"author":{}}`, nil, "x:1", "", ""},
 		{"a.jsonl", `{"id":"x","text":"one"}` + "\n" + `{"id":"y"}` + "\n" + `{"id":"z","text":"one two"}`, nil, "x:1 z:2",
-			"a.jsonl:2: text is missing", ""},
-		{"a.jsonl", `{"id":"x","text":"one"}` + "\n" + `{"id":"y"}`, strict, "", "", "a.jsonl:2: text is missing"},
+			"a.jsonl:2: text: missing", ""},
+		{"a.jsonl", `{"id":"x","text":"one"}` + "\n" + `{"id":"y"}`, strict, "", "", "a.jsonl:2: text: missing"},
 		{"a.jsonl", `{"id":"x","text":"one"}` + "\n" + `{"id":"x","text":"one two"}` + "\n" + `{"id":"x","text":"a"}`, nil, "x:1 x:2 x:1",
 			`a.jsonl:2: accepted: id "x" is that of an earlier record too: both are compared, and pairs name both by it`, ""},
 		{"a.jsonl", "788 67374\n", nil, "", `a.jsonl:1: want a JSON object, got "788 67374"`, "a.jsonl: not one line is a record"},
@@ -95,7 +95,7 @@ func TestRead(t *testing.T) {
 				"with itself and with every other"},
 		{"a.csv", "a,b\n1,2\n", func(c *Config) { c.ID, c.Column = "a", "b,c" }, "", "",
 			`column "b,c": a name with a comma cannot be asked for`},
-		{"a.csv", "a,b\n1,2\n", func(c *Config) { c.ID, c.Column = "a", "a" }, "", "", `id and text are both "a"`},
+		{"a.csv", "a,b\n1,2\n", func(c *Config) { c.ID, c.Column = "a", "a" }, "", "", `column "a": cannot have both ids and texts`},
 	} {
 		r, notes, err := read(t, c.name, c.content, c.change)
 		if got := shown(r); got != c.want || strings.Join(notes, "\n") != c.notes || fmt.Sprint(err) != cmp.Or(c.err, "<nil>") {
