@@ -8,7 +8,7 @@ import join
 
 
 def pairs_of(sets, measure, threshold):
-    table = pd.DataFrame({"line": range(len(sets)), "tokens": sets})
+    table = pd.DataFrame({"line": range(len(sets)), "tokens": pd.Series(sets, dtype=object)})
     of = {"jaccard": jaccard_join, "cosine": cosine_join}[measure]
     found = of(table, table, "line", "line", "tokens", "tokens", WhitespaceTokenizer(return_set=True), threshold,
                allow_missing=False, out_sim_score=False, n_jobs=1, show_progress=False)
