@@ -21,6 +21,9 @@ func (m *Main) eval() *cobra.Command {
 		group.all = append(group.all, t.table(c))
 	}
 	group.all = append(group.all, losslessTables(c)...)
+	for _, t := range joinTables() {
+		group.all = append(group.all, t.table(c))
+	}
 	cmd := group.command(&cobra.Command{
 		Use:   "eval",
 		Short: "Measure how good codes are, and write the tables of docs/measurements/evaluation.md",

@@ -77,7 +77,7 @@ type Stats struct {
 // Pairs come in the same order each time, by the length of the longer string. The caller's goroutine calls visit; an
 // error of it ends the join and is returned, as is the end of ctx, and Stats tell what was done until then. Strings
 // are not copied: beside them a join holds 40 bytes a string, and while it is at the strings of one length of grams
-// about 8 (qδ + 1) for each of these, and 4 for each worker.
+// up to 16 (qδ + 1) for each of these, and 4 more for each worker.
 func Self(ctx context.Context, c Config, strings []string, visit func(Pair) error) (Stats, error) {
 	return run(ctx, c, visit, strings)
 }

@@ -3,6 +3,8 @@ package edit
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"math"
 	"math/bits"
 	"slices"
 	"sync"
@@ -81,12 +83,18 @@ func (j *join) lookUp(ctx context.Context, q, from, to int) error {
 	return t.search(ctx)
 }
 
-// countedRows is how many rows are enough to tell rare tokens from others.
-const countedRows = 1 << 16
+const (
+	countedRows = 1 << 16 // are enough to tell rare tokens from others
+	maxBits     = 26      // of a token
+)
 
 // index makes the prefixes of all rows, and the lists of what rows hold in theirs.
 func (t *tier) index(ctx context.Context, q int) error {
-	t.tokens = newTokens(q, bits.Len(uint(len(t.rows)*min(t.width, 1<<8))))
+	if len(t.rows) > math.MaxUint32/t.width {
+		return fmt.Errorf("%d strings with %d grams each in an index: want fewer strings, or shorter grams",
+			len(t.rows), t.width)
+	}
+	t.tokens = newTokens(q, min(bits.Len(uint(len(t.rows)*t.width)/2), maxBits))
 	g := &grams{tokens: t.tokens}
 	for i := 0; i < len(t.rows); i += 1 + len(t.rows)/countedRows {
 		g.count(t.rows[i].text)

@@ -9,7 +9,8 @@
 // which earlier rows each row is similar to. What LSH and the Hamming indexes propose is verified by Jaccard on the
 // token sets, in the peer, and that is timed too. A peer that cannot run is named, with the reason, and left out.
 //
-// "table5" is the paper's Table 5: 2,000 queries against 0.1 to 1 M signatures.
+// "table5" is the paper's Table 5: 2,000 queries against 0.1 to 1 M signatures. "joins" are exact joins of whole
+// collections.
 package main
 
 import (
@@ -45,11 +46,15 @@ func main() {
 	}
 }
 
-// run is the program: the two tables, and the process of one engine that the first of them starts.
+// run is the program: its tables, and the processes of our own engines and joins that it starts.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	switch {
 	case len(args) > 1 && args[0] == "engine":
 		return runEngine(ctx, args[1], args[2:], stdout)
+	case len(args) > 1 && args[0] == "join":
+		return runJoiner(ctx, args[1], args[2:], stdout)
+	case len(args) > 0 && args[0] == "joins":
+		return runJoins(ctx, args[1:], stdout, stderr)
 	case len(args) > 0 && args[0] == "table5":
 		return runTable5(ctx, args[1:], stdout, stderr)
 	default:
@@ -195,6 +200,7 @@ func (o *options) radiusOf(t text.Threshold) int {
 
 const compareUsage = `usage: peers [flags]      speed, recall, precision and memory of all peers
        peers table5 [flags]   the paper's Table 5 (--help there lists its flags)
+       peers joins [flags]    exact joins of whole collections
 
 Run lab/bench/peers/install first; what is not installed is skipped. Flags:`
 

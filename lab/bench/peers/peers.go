@@ -35,9 +35,10 @@ type peer struct {
 type program int
 
 const (
-	self   program = iota // this program, as "engine NAME"
-	python                // a script, in the environment that install made
-	goPeer                // a binary that install made
+	self          program = iota // this program, as "engine NAME"
+	python                       // a script, in the environment that install made
+	stringsimjoin                // a script, in the one that it made for py_stringsimjoin
+	goPeer                       // a binary that install made
 )
 
 // peers are all rows of the table, in its order: our own engines, then the others.
@@ -144,8 +145,9 @@ func writeScripts(folder string) error {
 // command is the program of a peer with its own arguments. An error says why the peer cannot run.
 func (p peerDirs) command(ctx context.Context, of program, args []string) (*exec.Cmd, error) {
 	switch of {
-	case python:
-		interpreter := filepath.Join(p.cache, "venv", "bin", "python")
+	case python, stringsimjoin:
+		environment := map[program]string{python: "venv", stringsimjoin: "stringsimjoin"}[of]
+		interpreter := filepath.Join(p.cache, environment, "bin", "python")
 		script := filepath.Join(p.folder, "python", args[0])
 		if err := p.imports(ctx, interpreter, script); err != nil {
 			return nil, err

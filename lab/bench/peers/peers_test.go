@@ -19,7 +19,7 @@ import (
 
 // TestMain lets the driver start the test as the process of an engine, as it starts itself.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "engine" {
+	if len(os.Args) > 1 && (os.Args[1] == "engine" || os.Args[1] == "join") {
 		main()
 		return
 	}
