@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"sync/atomic"
 
 	"github.com/zeebo/xxh3"
@@ -57,6 +58,11 @@ func (b *backfill) gather(ctx context.Context, files []File) (*input, error) {
 	if err := g.end(); err != nil {
 		return nil, err
 	}
+	if g.input.Posts == 0 && g.input.Rejected > 0 {
+		return nil, ErrNoPosts
+	}
+	g.gatherers = nil
+	debug.FreeOSMemory() // which the windows are to have
 	return &g.input, b.dir.putInput(&g.input)
 }
 
@@ -197,8 +203,17 @@ func (g *gathering) stamp(ctx context.Context, src *file.Source, p *passage) err
 		}
 	}
 	g.b.progress.read(g.bytes+src.BytesRead(), in.Posts)
+	if in.Posts == 0 && in.Rejected >= maxOnlyRejected {
+		return ErrNoPosts
+	}
 	return errors.Join(strict, g.writeLetters(batch.Rejected))
 }
+
+// maxOnlyRejected is how many records are read before there is a post: then the files are of another kind.
+const maxOnlyRejected = 10_000
+
+// ErrNoPosts says that there is not one post among very many records, or in all of the files.
+var ErrNoPosts = errors.New("not one record is a post")
 
 // writeLetters writes dead letters. Those of all parts are the same, and the first writes them.
 func (g *gathering) writeLetters(rejected []ingest.Rejection) (err error) {

@@ -12,6 +12,9 @@ func DefaultCosts() Costs {
 		InsertMicros: 3.5, // here, from 0.5 to 1 M texts, prefix engine, 3.2 to 3.7 over thresholds, scan 2.0 to 2.3
 		EventMicros:  5,   // not measured by itself: the order of a post's record
 
+		// TO BE MEASURED
+		GatherMicros: 2.0, MergeMicros: 3.0, BackfillInsertMicros: 1.0, BackfillEventMicros: 2.0, SortBytes: 128 << 20,
+
 		RecordBytes: 64,  // here, BenchmarkFeed: 63 to 71 in five of six streams, 37 in ira, where texts repeat within a record
 		EventBytes:  880, // refrain detect, ira, pheme, crisislex, weibo: 1,017 to 1,117 bytes a line with two texts
 		// Here, BenchmarkTopicBytes of server, 100 posts a request: 0.80 to 0.93 in four streams, and 227 to 335 bytes an

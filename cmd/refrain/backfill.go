@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -29,7 +31,7 @@ func (f *backfillFlags) add(to *pflag.FlagSet) {
 	cfg := backfill.Default()
 	to.StringVar(&f.slice, "slice", "7d", "length of a slice: how much of the archive is worked on at once, by one core")
 	to.StringVar(&f.out, "out", "", "folder for what is found: events-*.jsonl, manifest.json, dead-letters.jsonl")
-	to.StringVar(&f.slices, "slices", "1/1", "i/n: work on every n-th slice, from the i-th on, of n machines or processes")
+	to.StringVar(&f.slices, "slices", "1/1", "i/n: work on every n-th slice, as the i-th of n machines or processes; i counts from 1, or from 0")
 	to.IntVar(&f.columns, "columns", cfg.Columns,
 		"passes over a slice, one slice at a time, each with so small a part of the window; for spans that do not fit")
 	to.StringVar(&f.keep, "keep", "", "first: write posts-* too, the archive without the posts that repeat earlier ones")
@@ -72,14 +74,17 @@ func (f *backfillFlags) keepFirst(cfg *backfill.Config, flags *pflag.FlagSet) (e
 	return nil
 }
 
-// parseSlices reads i/n.
+// parseSlices reads i/n. Whoever counts machines from 0 has 0/n for n/n.
 func parseSlices(s string) (part, parts int, err error) {
 	i, n, ok := strings.Cut(s, "/")
 	part, errPart := strconv.Atoi(i)
 	parts, errParts := strconv.Atoi(n)
 	const maxParts = 1 << 20
-	if !ok || errors.Join(errPart, errParts) != nil || part < 1 || part > parts || parts > maxParts {
+	if !ok || errors.Join(errPart, errParts) != nil || part < 0 || part > parts || parts < 1 || parts > maxParts {
 		return 0, 0, usage("--slices %q: want i/n, as in 1/4, 2/4, 3/4 and 4/4 for four machines", s)
+	}
+	if part == 0 {
+		part = parts
 	}
 	return part, parts, nil
 }
@@ -140,7 +145,7 @@ func (f *inputFlags) archive(cfg *backfill.Config) (err error) {
 // runBackfill shows how far it is, and what came of it.
 func (m *Main) runBackfill(ctx context.Context, cfg backfill.Config) error {
 	status := terminal.NewStatus(m.Stderr, terminal.Detect(m.Stderr))
-	screen := backfillProgress{status: status, begin: time.Now()}
+	screen := backfillProgress{status: status, log: m.Stderr, begin: time.Now(), drawn: time.Now()}
 	notes := fewNotes{main: m, letters: cfg.Out}
 	cfg.Note, cfg.Progress = notes.tell, screen.show
 	begin := time.Now()
@@ -150,13 +155,14 @@ func (m *Main) runBackfill(ctx context.Context, cfg backfill.Config) error {
 	switch {
 	case errors.Is(err, backfill.ErrStopped):
 		return fmt.Errorf("%w: the same command goes on where this one ended", err)
+	case errors.Is(err, backfill.ErrNoPosts):
+		return errNoPosts
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return fmt.Errorf("%w: make room, and the same command goes on; what is finished stays", err)
 	case err != nil:
 		return err
 	}
 	m.summariseBackfill(&cfg, &manifest, time.Since(begin))
-	if manifest.Posts == 0 && manifest.Rejected > 0 {
-		return errNoPosts
-	}
 	return nil
 }
 
@@ -186,9 +192,11 @@ func (n *fewNotes) end() {
 	}
 }
 
-// backfillProgress shows how far a backfill is. Any goroutine may use it.
+// backfillProgress shows how far a backfill is, by a line that is redrawn, or where there is no terminal by one a minute. Any
+// goroutine may use it.
 type backfillProgress struct {
 	status *terminal.Status
+	log    io.Writer
 
 	mu           sync.Mutex
 	begin, drawn time.Time
@@ -196,20 +204,24 @@ type backfillProgress struct {
 }
 
 func (p *backfillProgress) show(at backfill.Progress) {
-	if !p.status.Active() {
-		return
-	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	now := time.Now()
+	now, interval := time.Now(), time.Minute
+	if p.status.Active() {
+		interval = 100 * time.Millisecond
+	}
 	if p.gathering != at.Gathering {
 		p.begin, p.gathering = now, at.Gathering
 	}
-	if now.Sub(p.drawn) < 100*time.Millisecond {
+	if now.Sub(p.drawn) < interval {
 		return
 	}
 	p.drawn = now
-	p.status.Set(p.line(at, now.Sub(p.begin)))
+	line := p.line(at, now.Sub(p.begin))
+	if !p.status.Active() {
+		fmt.Fprintln(p.log, line)
+	}
+	p.status.Set(line)
 }
 
 func (p *backfillProgress) line(at backfill.Progress, elapsed time.Duration) string {
