@@ -84,7 +84,9 @@ func (b *backfill) run(ctx context.Context, files []File) (m Manifest, err error
 			return m, err
 		}
 	}
-	if err := b.slices(ctx); err != nil {
+	if err := b.slices(ctx); errors.Is(err, errDamaged) {
+		return m, errors.Join(err, os.Remove(b.dir.inputFile()))
+	} else if err != nil {
 		return m, err
 	}
 	if err := os.RemoveAll(b.dir.runs()); err != nil {

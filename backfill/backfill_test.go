@@ -45,6 +45,7 @@ func mustWrite(t testing.TB, path string, b []byte) {
 func config(t testing.TB, files []string, changes ...func(*backfill.Config)) backfill.Config {
 	c := backfill.Default()
 	c.Files, c.Out, c.Workers = files, filepath.Join(t.TempDir(), "out"), 2
+	c.SortBytes = 8 << 20
 	for _, change := range changes {
 		change(&c)
 	}
@@ -78,7 +79,8 @@ func contents(t testing.TB, out, pattern string) []byte {
 	return all
 }
 
-// events reads them, and wants them in order: of the later sentence, then of the group.
+// events reads them, and wants them in order: of the later sentence, then of the group; versions of a post of one time stand one
+// after the other.
 func events(t testing.TB, out string) (ids []feed.Hash) {
 	t.Helper()
 	var before feed.Match
@@ -87,8 +89,10 @@ func events(t testing.TB, out string) (ids []feed.Hash) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := m.Later.Key().Compare(before.Later.Key())
-		if c < 0 || c == 0 && bytes.Compare(m.Group[:], before.Group[:]) < 0 {
+		key, last := m.Later.Key(), before.Later.Key()
+		c := key.Compare(last)
+		ordered := c > 0 || c == 0 && bytes.Compare(m.Group[:], before.Group[:]) > 0
+		if !ordered && (!key.SamePost(last) || key.Time != last.Time) {
 			t.Errorf("event %s of %v comes after one of %v", m.ID, m.Later.Key(), before.Later.Key())
 		}
 		ids, before = append(ids, m.ID), m
@@ -140,7 +144,6 @@ func variants() []variant {
 	return []variant{
 		set("168h", 1, 1, 1, 128<<20, 500), set("24h", 2, 1, 1, 1<<20, 500), set("720h", 4, 1, 1, 100<<10, 7),
 		set("87600h", 2, 4, 1, 1<<20, 500), set("87600h", 2, 3, 2, 300<<10, 64), set("168h", 1, 1, 3, 1<<20, 500),
-		set("61m", 2, 1, 1, 1<<20, 500),
 	}
 }
 
@@ -175,9 +178,6 @@ func TestAnyOrderAnyCut(t *testing.T) {
 			var kept []byte
 			for i, v := range variants() {
 				t.Run(fmt.Sprintf("%s/%v/%s", filepath.Base(c.name), span, v.name), func(t *testing.T) {
-					if span > 24*time.Hour && v.name[:9] == "slice 61m" {
-						t.Skip("hundreds of run-ins over each post")
-					}
 					cfg := config(t, files, v.change)
 					cfg.Window.Span, cfg.KeepFirst = span, true
 					m := mustRun(t, cfg)

@@ -24,9 +24,10 @@ import (
 //	dead-letters.jsonl              what was no post
 //	work/                           as long as it is not complete:
 //	  settings.json                 whose folder it is
-//	  slices/20150701T000000Z.json  of a finished slice, its report; .ids: the ids of its events
+//	  ids/20150701T000000Z          the ids of a slice's events
 //	  part-1-of-4/                  of one process
 //	    lock, input.json            while it runs; what the input is, once it was gathered
+//	    finished.jsonl              the reports of slices that are finished
 //	    runs/, temporary/
 type directory struct{ out, part string }
 
@@ -38,9 +39,10 @@ func (d directory) manifest() string    { return filepath.Join(d.out, "manifest.
 func (d directory) deadLetters() string { return filepath.Join(d.out, "dead-letters.jsonl") }
 func (d directory) work() string        { return filepath.Join(d.out, "work") }
 func (d directory) settings() string    { return filepath.Join(d.work(), "settings.json") }
-func (d directory) slices() string      { return filepath.Join(d.work(), "slices") }
+func (d directory) idsFolder() string   { return filepath.Join(d.work(), "ids") }
 func (d directory) runs() string        { return filepath.Join(d.part, "runs") }
 func (d directory) scratch() string     { return filepath.Join(d.part, "temporary") }
+func (d directory) journal() string     { return filepath.Join(d.part, journalName) }
 func (d directory) inputFile() string   { return filepath.Join(d.part, "input.json") }
 
 // temporary is the name of a file until it is finished. No two processes have one part, so names do not meet.
@@ -61,13 +63,7 @@ func (d directory) posts(start feed.Time, extension string) string {
 	return filepath.Join(d.out, "posts-"+stampOf(start)+"."+extension)
 }
 
-func (d directory) report(start feed.Time) string {
-	return filepath.Join(d.slices(), stampOf(start)+".json")
-}
-
-func (d directory) ids(start feed.Time) string {
-	return filepath.Join(d.slices(), stampOf(start)+".ids")
-}
+func (d directory) ids(start feed.Time) string { return filepath.Join(d.idsFolder(), stampOf(start)) }
 
 // begin makes the folder ready for a backfill, unless it holds another one. done: it is complete.
 func (d directory) begin(s Settings, files []File) (m Manifest, done bool, err error) {
@@ -88,7 +84,7 @@ func (d directory) begin(s Settings, files []File) (m Manifest, done bool, err e
 	if err := d.claim(s, files, err == nil); err != nil {
 		return m, false, err
 	}
-	return m, false, errors.Join(os.MkdirAll(d.slices(), 0o755), os.MkdirAll(d.part, 0o755))
+	return m, false, errors.Join(os.MkdirAll(d.idsFolder(), 0o755), os.MkdirAll(d.part, 0o755))
 }
 
 // claim says whose folder it is, or that it is another's.
@@ -267,18 +263,9 @@ func (d directory) hasAll(outputs []Output) bool {
 	return true
 }
 
-// finished is the report of a slice; nil: it is not finished, or what it has found is no longer there.
-func (d directory) finished(start feed.Time) *Slice {
-	var s Slice
-	if read(d.report(start), &s) != nil || !d.hasAll(s.Files) || !s.hasIDs(d.ids(start)) {
-		return nil
-	}
-	return &s
-}
-
 // clean removes what is not needed once all slices are finished. A part that is still at work removes its own.
 func (d directory) clean() error {
-	err := errors.Join(os.RemoveAll(d.part), os.RemoveAll(d.slices()), os.RemoveAll(d.settings()))
+	err := errors.Join(os.RemoveAll(d.part), os.RemoveAll(d.idsFolder()), os.RemoveAll(d.settings()))
 	for _, path := range mustGlob(filepath.Join(d.work(), "part-*")) {
 		f, lockErr := lockFile(filepath.Join(path, "lock"), syscall.LOCK_EX|syscall.LOCK_NB)
 		if lockErr == nil {

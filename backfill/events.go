@@ -18,7 +18,7 @@ import (
 type eventOutput struct {
 	b      *backfill
 	lines  *output
-	ids    *output
+	ids    *idFile
 	passes []*os.File
 	w      *bufio.Writer // of the last one
 	buf    []byte
@@ -29,8 +29,8 @@ func (e *eventOutput) open(b *backfill, start feed.Time, passes int) (err error)
 	if e.lines, err = b.newOutput(b.dir.events(start)); err != nil {
 		return err
 	}
-	if e.ids, err = b.newOutput(b.dir.ids(start)); err != nil || passes == 1 {
-		return err
+	if e.ids = b.newIDs(start); passes == 1 {
+		return nil
 	}
 	for n := range passes {
 		f, err := os.Create(filepath.Join(b.dir.scratch(), fmt.Sprintf("%s.pass-%d", stampOf(start), n)))
@@ -42,15 +42,15 @@ func (e *eventOutput) open(b *backfill, start feed.Time, passes int) (err error)
 	return nil
 }
 
-// begin begins a pass.
-func (e *eventOutput) begin(pass int) {
+// beginPass begins a pass.
+func (e *eventOutput) beginPass(pass int) {
 	if e.passes != nil {
 		e.w = bufio.NewWriterSize(e.passes[pass], 256<<10)
 	}
 }
 
-// end ends it.
-func (e *eventOutput) end() error {
+// endPass ends it.
+func (e *eventOutput) endPass() error {
 	if e.passes == nil {
 		return nil
 	}
@@ -77,7 +77,7 @@ func (e *eventOutput) write(sentence int64, m *feed.Match) error {
 const deployment = "refrain"
 
 func (e *eventOutput) append(id feed.Hash, line []byte) error {
-	return errors.Join(e.lines.write(line, 1), e.ids.write(id[:], 0))
+	return errors.Join(e.lines.write(line, 1), e.ids.add(id))
 }
 
 // frame is an event as a pass has written it: 8 bytes number of the sentence, 16 its group, 16 the event's id, 4 size of the
@@ -151,15 +151,18 @@ func (e *eventOutput) merge() error {
 	return nil
 }
 
-func (e *eventOutput) commit() error {
+// end ends the writing, and says in the report of the slice what was written.
+func (e *eventOutput) end(r *report) (err error) {
 	if err := e.merge(); err != nil {
 		return err
 	}
 	e.closePasses()
-	if err := e.ids.commit(); err != nil {
+	if r.IDs, err = e.ids.end(); err != nil {
 		return err
 	}
-	return e.lines.commit()
+	err = e.lines.flush()
+	r.Events, r.Files = e.lines.Lines, []Output{e.lines.Output}
+	return err
 }
 
 func (e *eventOutput) closePasses() {

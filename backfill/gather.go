@@ -61,8 +61,9 @@ func (b *backfill) gather(ctx context.Context, files []File) (*input, error) {
 	if g.input.Posts == 0 && g.input.Rejected > 0 {
 		return nil, ErrNoPosts
 	}
-	g.gatherers = nil
-	debug.FreeOSMemory() // which the windows are to have
+	if g.gatherers = nil; g.runs.Load() > int64(b.cfg.Workers) {
+		debug.FreeOSMemory() // for the windows
+	}
 	return &g.input, b.dir.putInput(&g.input)
 }
 
@@ -80,7 +81,7 @@ func (g *gathering) end() error {
 			g.input.Slices[slice] += n
 		}
 	}
-	return errors.Join(g.endLetters(), syncFolder(g.b.dir.runs()))
+	return g.endLetters()
 }
 
 func (g *gathering) endLetters() error {
@@ -273,7 +274,11 @@ func (one *gatherer) spill() error {
 		o.abandon()
 		return fmt.Errorf("sort posts: %w", err)
 	}
-	return o.commit()
+	if err := errors.Join(o.flush(), o.file.Close(), o.publish()); err != nil {
+		o.abandon()
+		return fmt.Errorf("sort posts: %w", err)
+	}
+	return nil // and not synced: what a power cut leaves of a run is found out by its checksums
 }
 
 // unsummed writes to a file without a checksum: runs have their own.

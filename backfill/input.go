@@ -50,8 +50,10 @@ func list(paths []string) (files []File, err error) {
 }
 
 // hash is what XXH3 is of the file.
-func (f *File) hash() (string, error) {
-	file, err := os.Open(f.path)
+func (f *File) hash() (string, error) { return hashOf(f.path) }
+
+func hashOf(path string) (string, error) {
+	file, err := os.Open(path)
 	if err != nil {
 		return "", err
 	}

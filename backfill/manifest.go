@@ -54,7 +54,7 @@ func (b *backfill) finish() (Manifest, error) {
 	defer func() { _ = lock.Close() }()
 	m := b.manifest()
 	if m.Complete {
-		left, err := b.tellOnce(m.Slices)
+		left, err := b.tellOnce(b.dir.reports())
 		if err != nil {
 			return m, fmt.Errorf("leave out what is there twice: %w", err)
 		}
@@ -75,10 +75,11 @@ func (b *backfill) manifest() Manifest {
 		Version: manifestVersion, Settings: b.settings, Input: in.Files, Posts: in.Posts, Untimed: in.Untimed,
 		Rejected: in.Rejected, Changed: in.Changed, Slices: []Slice{},
 	}
+	finished := b.dir.reports()
 	for _, number := range in.numbers() {
 		start := b.cfg.start(number)
-		if s := b.dir.finished(start); s != nil {
-			m.add(s)
+		if r := finished[start]; r != nil {
+			m.add(&r.Slice)
 		} else {
 			m.Unfinished = append(m.Unfinished, start)
 		}

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 )
 
 // Output is a file that was written whole.
@@ -35,9 +36,13 @@ func (b *backfill) newOutput(path string) (*output, error) {
 	if err != nil {
 		return nil, err
 	}
-	o.file, o.w = file, bufio.NewWriterSize(file, 256<<10)
+	o.file, o.w = file, writers.Get().(*bufio.Writer)
+	o.w.Reset(file)
 	return o, nil
 }
+
+// writers are buffers of outputs: slices may be many, and short.
+var writers = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, 256<<10) }}
 
 // Write writes whole records: p has so many lines.
 func (o *output) write(p []byte, lines int) error {
@@ -50,21 +55,42 @@ func (o *output) write(p []byte, lines int) error {
 
 // commit makes the file durable, and then gives it its name. After an error it is gone.
 func (o *output) commit() error {
-	err := o.w.Flush()
-	if f, ok := o.file.(interface{ Sync() error }); ok && err == nil {
-		err = f.Sync()
+	err := o.flush()
+	if err == nil {
+		err = o.sync()
 	}
-	if err = errors.Join(err, o.file.Close()); err == nil {
-		err = os.Rename(o.temporary, o.path)
+	if err == nil {
+		err = o.publish()
 	}
 	if err != nil {
-		return errors.Join(err, os.Remove(o.temporary))
+		o.abandon()
+		return err
 	}
-	o.SHA256 = hex.EncodeToString(o.sum.Sum(nil))
 	return syncFolder(filepath.Dir(o.path))
 }
 
-// abandon removes what there is of the file.
+// flush ends the writing.
+func (o *output) flush() error {
+	o.SHA256 = hex.EncodeToString(o.sum.Sum(nil))
+	err := o.w.Flush()
+	o.w.Reset(nil)
+	writers.Put(o.w)
+	o.w = nil
+	return err
+}
+
+// sync makes the content durable, and closes the file.
+func (o *output) sync() (err error) {
+	if f, ok := o.file.(interface{ Sync() error }); ok {
+		err = f.Sync()
+	}
+	return errors.Join(err, o.file.Close())
+}
+
+// publish gives the file its name, which is durable when the folder is.
+func (o *output) publish() error { return os.Rename(o.temporary, o.path) }
+
+// abandon removes what there is of the file, unless it has its name.
 func (o *output) abandon() {
 	if o == nil {
 		return

@@ -52,6 +52,20 @@ type found struct {
 	done      *batch  // set with the last of them
 }
 
+// scratch is what a worker uses again for the next slice: these may be many, and short.
+type scratch struct {
+	splitters []text.Splitter // each for a goroutine
+	batches   []*batch
+}
+
+func newScratch(splitters int) *scratch {
+	s := &scratch{splitters: make([]text.Splitter, splitters)}
+	for range 2*splitters + 2 {
+		s.batches = append(s.batches, &batch{})
+	}
+	return s
+}
+
 // maxBatchBytes ends a batch early: posts may be large.
 const maxBatchBytes = 1 << 20
 
@@ -61,17 +75,18 @@ func (j *job) pass(ctx context.Context, column int) error {
 		return err
 	}
 	p := &pass{job: j, last: column == j.cfg.Columns-1, window: window}
-	n := 2*j.splitters + 2
+	n := len(j.batches)
 	p.free, p.work, p.order, p.found = make(chan *batch, n), make(chan *batch, n), make(chan *batch, n), make(chan found, n)
-	for range n {
-		p.free <- &batch{split: make(chan struct{}, 1)}
+	for _, b := range j.batches {
+		b.split = make(chan struct{}, 1) // one of before may be full, after an error
+		p.free <- b
 	}
-	j.events.begin(column)
+	j.events.beginPass(column)
 	defer j.release.drop(p)
 	eg, working := errgroup.WithContext(ctx)
 	eg.Go(func() error { return p.read(working) })
-	for range j.splitters {
-		eg.Go(p.splitAll)
+	for i := range j.splitters {
+		eg.Go(func() error { return p.splitAll(&j.splitters[i]) })
 	}
 	eg.Go(func() error { return p.detect(working) })
 	eg.Go(func() error { return p.write(working) })
@@ -79,7 +94,7 @@ func (j *job) pass(ctx context.Context, column int) error {
 		return err
 	}
 	p.count()
-	return j.events.end()
+	return j.events.endPass()
 }
 
 // read merges the runs into batches. What comes more than once is left out.
@@ -148,8 +163,7 @@ func (r *postReader) fill(b *batch) (bool, error) {
 }
 
 // splitAll cuts posts into sentences until there are no more.
-func (p *pass) splitAll() error {
-	var s text.Splitter
+func (p *pass) splitAll(s *text.Splitter) error {
 	for b := range p.work {
 		b.sentences, b.firsts, b.tokens, b.tooShort = b.sentences[:0], b.firsts[:0], b.tokens[:0], 0
 		for i := range b.posts {

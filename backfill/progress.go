@@ -49,9 +49,9 @@ func (p *progress) posts(n int, runIn bool) {
 	p.now()
 }
 
-// finish says that a slice is finished.
-func (p *progress) finish() {
-	p.slices.Add(1)
+// finish says that so many more slices are finished.
+func (p *progress) finish(slices int) {
+	p.slices.Add(int64(slices))
 	p.now()
 }
 
@@ -66,6 +66,7 @@ type release struct {
 	mu     sync.Mutex
 	bytes  map[*pass]int64
 	total  int64
+	told   int64 // the keeper
 	keeper memory.Keeper
 }
 
@@ -79,8 +80,14 @@ func (r *release) holds(p *pass, bytes int64) {
 	}
 	r.total += bytes - r.bytes[p]
 	r.bytes[p] = bytes
-	r.keeper.Holds(r.total)
+	if change := r.total - r.told; max(change, -change) > minChange+r.told/8 {
+		r.told = r.total
+		r.keeper.Holds(r.total)
+	}
 }
+
+// minChange is worth telling: the collector stops everything to take in a new goal.
+const minChange = 4 << 20
 
 // drop says that a pass is done.
 func (r *release) drop(p *pass) {

@@ -116,7 +116,7 @@ func TestBusy(t *testing.T) {
 	mustRun(t, cfg)
 }
 
-// TestDamagedRun: a run with a flipped bit is named, and not taken for posts.
+// TestDamagedRun: a run with a flipped bit is named, and not taken for posts; then the archive is read again.
 func TestDamagedRun(t *testing.T) {
 	cfg := config(t, archive(t, diary(t, 20, 300)), func(c *backfill.Config) { c.Slice = 24 * time.Hour })
 	ctx, stop := context.WithCancel(t.Context())
@@ -138,7 +138,8 @@ func TestDamagedRun(t *testing.T) {
 		mustWrite(t, path, b)
 	}
 	cfg.Progress = func(backfill.Progress) {}
-	refused(t, cfg, ".run: the file is damaged")
+	refused(t, cfg, ".run: the file is damaged: the same command reads the archive again")
+	checkManifest(t, cfg, mustRun(t, cfg))
 }
 
 // TestDeadLetters: what is no post is there with file, line and reason, as detect says them.

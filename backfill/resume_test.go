@@ -5,13 +5,13 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -106,7 +106,7 @@ func kill(t *testing.T, out string, files []string, slices int) {
 			return // it was faster
 		case <-tick.C:
 		}
-		if reports, _ := filepath.Glob(filepath.Join(out, "work", "slices", "*.json")); len(reports) >= slices {
+		if len(finished(out)) >= slices {
 			_ = cmd.Process.Signal(syscall.SIGKILL)
 			<-ended
 			return
@@ -114,12 +114,25 @@ func kill(t *testing.T, out string, files []string, slices int) {
 	}
 }
 
+// finished are the files of events of slices that are finished.
+func finished(out string) (names []string) {
+	b, err := os.ReadFile(filepath.Join(out, "work", "part-1-of-1", "finished.jsonl"))
+	if err != nil {
+		return nil // nothing is
+	}
+	for line := range bytes.Lines(b) {
+		var report backfill.Slice
+		if json.Unmarshal(line, &report) == nil {
+			names = append(names, report.Files[0].Name)
+		}
+	}
+	return names
+}
+
 // sameFiles wants the events of slices that are finished not to have been written again.
 func sameFiles(t *testing.T, out string, stamps map[string]time.Time) {
 	t.Helper()
-	reports, _ := filepath.Glob(filepath.Join(out, "work", "slices", "*.json"))
-	for _, report := range reports {
-		name := "events-" + strings.TrimSuffix(filepath.Base(report), ".json") + ".jsonl"
+	for _, name := range finished(out) {
 		info, err := os.Stat(filepath.Join(out, name))
 		if err != nil {
 			t.Fatal(err)

@@ -32,7 +32,7 @@ const (
 
 const runMagic = 0x316e7572_6e666572 // "refnrun1"
 
-var errDamaged = errors.New("the file is damaged")
+var errDamaged = errors.New("the file is damaged: the same command reads the archive again")
 
 // runWriter writes a run.
 type runWriter struct {
@@ -210,5 +210,5 @@ func (c *cursor) cutRecord() error {
 }
 
 func (c *cursor) damaged() error {
-	return fmt.Errorf("%s: %w: remove it, and the same command reads the input again", c.run.file.Name(), errDamaged)
+	return fmt.Errorf("%s: %w", c.run.file.Name(), errDamaged)
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"os"
 	"slices"
 	"sync/atomic"
 
@@ -31,19 +30,18 @@ type Slice struct {
 	Files       []Output  `json:"files"`
 }
 
-// hasIDs reports whether the ids of the events are there.
-func (s *Slice) hasIDs(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.Size() == s.Events*idBytes
+// report is what is known of a finished slice.
+type report struct {
+	Slice
+	IDs string `json:"ids"` // xxh3 of the file of ids
 }
-
-const idBytes = int64(len(feed.Hash{}))
 
 // unfinished are the slices of this part that have posts and are not finished, those with the most posts first, so that no
 // worker is left alone with a large one in the end.
 func (b *backfill) unfinished() (list []int64) {
+	finished := b.dir.reports()
 	for _, s := range b.input.numbers() {
-		if b.cfg.isOurs(s) && b.dir.finished(b.cfg.start(s)) == nil {
+		if b.cfg.isOurs(s) && finished[b.cfg.start(s)] == nil {
 			list = append(list, s)
 		}
 	}
@@ -62,27 +60,34 @@ func (b *backfill) slices(ctx context.Context) error {
 		return err
 	}
 	b.beginSlices(todo)
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	c := b.newCommitter(stop)
+	err = b.workOn(ctx, todo, runs, c)
+	if errCommit := c.end(); errCommit != nil {
+		err = errCommit // the reason why the others have ended
+	}
+	return errors.Join(err, closeRuns(runs))
+}
+
+// workOn has workers take slices, one after the other.
+func (b *backfill) workOn(ctx context.Context, todo []int64, runs []*run, c *committer) error {
 	at := min(b.cfg.slicesAtOnce(), len(todo))
-	splitters := max(1, b.cfg.Workers/at)
 	eg, working := errgroup.WithContext(ctx)
 	var next atomic.Int64
 	for range at {
 		eg.Go(func() error {
-			for working.Err() == nil {
-				i := next.Add(1) - 1
-				if i >= int64(len(todo)) {
-					return nil
+			s := newScratch(max(1, b.cfg.Workers/at))
+			for i := next.Add(1) - 1; i < int64(len(todo)) && working.Err() == nil; i = next.Add(1) - 1 {
+				j := job{backfill: b, number: todo[i], runs: runs, scratch: s}
+				if err := j.run(working, c); err != nil {
+					return b.at(todo[i], err)
 				}
-				j := job{backfill: b, number: todo[i], runs: runs, splitters: splitters}
-				if err := b.at(todo[i], j.run(working)); err != nil {
-					return err
-				}
-				b.progress.finish()
 			}
 			return working.Err()
 		})
 	}
-	return errors.Join(eg.Wait(), closeRuns(runs))
+	return eg.Wait()
 }
 
 // slicesAtOnce: where the window has to be cut into columns, there is room for one.
@@ -96,20 +101,20 @@ func (c *Config) slicesAtOnce() int {
 // job is the work on one slice.
 type job struct {
 	*backfill
-	number    int64
-	runs      []*run
-	splitters int // goroutines
+	number int64
+	runs   []*run
+	*scratch
 
-	report   Slice
+	report   report
 	repeated bits // sentences of the slice that repeat something, by number, where passes are several
 	events   eventOutput
 	posts    *output
 }
 
-// run finishes the slice, or leaves nothing of it.
-func (j *job) run(ctx context.Context) (err error) {
+// run works on the slice and hands it on to be committed, or leaves nothing of it.
+func (j *job) run(ctx context.Context, c *committer) (err error) {
 	start := j.cfg.start(j.number)
-	j.report = Slice{Start: start, End: j.cfg.start(j.number + 1)}
+	j.report.Slice = Slice{Start: start, End: j.cfg.start(j.number + 1)}
 	defer func() {
 		if err != nil {
 			j.events.abandon()
@@ -124,10 +129,11 @@ func (j *job) run(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if err := j.commit(); err != nil {
-		return err
+	done, err := j.end()
+	if err == nil {
+		c.queue <- done
 	}
-	return write(j.dir.report(start), &j.report)
+	return err
 }
 
 func (j *job) open(start feed.Time) (err error) {
@@ -140,21 +146,20 @@ func (j *job) open(start feed.Time) (err error) {
 	return j.posts.write(append(slices.Clone(j.input.Header), '\n'), 0)
 }
 
-func (j *job) commit() error {
-	if err := j.events.commit(); err != nil {
-		return err
+// end ends the writing.
+func (j *job) end() (*written, error) {
+	if err := j.events.end(&j.report); err != nil {
+		return nil, err
 	}
-	j.report.Events, j.report.Files = j.events.lines.Lines, []Output{j.events.lines.Output}
+	done := &written{report: &j.report, outputs: []*output{j.events.lines}}
 	if j.posts == nil {
-		return nil
+		return done, nil
 	}
-	posts := j.posts
-	j.posts = nil
-	if err := posts.commit(); err != nil {
-		return err
-	}
-	j.report.Kept, j.report.Files = posts.Lines, append(j.report.Files, posts.Output)
-	return nil
+	done.outputs = append(done.outputs, j.posts)
+	j.report.Kept = j.posts.Lines
+	err := j.posts.flush()
+	j.report.Files = append(j.report.Files, j.posts.Output)
+	return done, err
 }
 
 // bits is a set of numbers from 0.

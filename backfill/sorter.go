@@ -25,6 +25,9 @@ func newSorter(limit int) *sorter { return &sorter{limit: min(limit, maxSorterBy
 
 // add takes a post in, and reports whether the sorter is full.
 func (s *sorter) add(p *feed.Post, raw []byte) (full bool) {
+	if s.bodies == nil {
+		s.bodies = make([]byte, 0, s.limit) // what is never written takes no memory
+	}
 	begin := len(s.bodies)
 	s.bodies = appendBody(s.bodies, p, raw)
 	s.records = append(s.records, sortedRecord{p.Time, uint32(begin), uint32(len(s.bodies))})

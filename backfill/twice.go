@@ -1,11 +1,10 @@
 package backfill
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
-	"io"
-	"os"
+	"errors"
+	"maps"
 	"slices"
 
 	"refrain/feed"
@@ -26,10 +25,11 @@ type told struct {
 }
 
 // tellOnce removes events that were told before, and reports whether there were any.
-func (b *backfill) tellOnce(all []Slice) (left bool, err error) {
+func (b *backfill) tellOnce(finished map[feed.Time]*report) (left bool, err error) {
+	all := slices.SortedFunc(maps.Values(finished), func(x, y *report) int { return cmp.Compare(x.Start, y.Start) })
 	total := int64(0)
-	for i := range all {
-		total += all[i].Events
+	for _, r := range all {
+		total += r.Events
 	}
 	again := map[int]map[int64]bool{} // lines, by slice
 	parts := total/maxIDs + 1
@@ -38,11 +38,8 @@ func (b *backfill) tellOnce(all []Slice) (left bool, err error) {
 			return false, err
 		}
 	}
-	for i := range all {
-		if again[i] == nil {
-			continue
-		}
-		if err := b.leaveOut(&all[i], again[i]); err != nil {
+	for i, lines := range again {
+		if err := b.leaveOut(all[i], lines); err != nil {
 			return false, err
 		}
 	}
@@ -50,10 +47,10 @@ func (b *backfill) tellOnce(all []Slice) (left bool, err error) {
 }
 
 // findAgain compares the ids of one part, which is by their hash.
-func (b *backfill) findAgain(all []Slice, part, parts int64, again map[int]map[int64]bool) error {
+func (b *backfill) findAgain(all []*report, part, parts int64, again map[int]map[int64]bool) error {
 	var list []told
-	for i := range all {
-		err := eachID(b.dir.ids(all[i].Start), func(line int64, id feed.Hash) {
+	for i, r := range all {
+		err := b.eachID(r, func(line int64, id feed.Hash) {
 			if int64(id.Partition(int(parts))) == part {
 				list = append(list, told{id, i, line})
 			}
@@ -76,58 +73,45 @@ func (b *backfill) findAgain(all []Slice, part, parts int64, again map[int]map[i
 	return nil
 }
 
-// eachID visits the ids of a file.
-func eachID(path string, visit func(line int64, id feed.Hash)) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	r := bufio.NewReaderSize(f, 256<<10)
-	for line := int64(0); ; line++ {
-		var id feed.Hash
-		if _, err := io.ReadFull(r, id[:]); err != nil {
-			return ignoreEOF(err)
-		}
-		visit(line, id)
-	}
-}
-
-// leaveOut writes the events of a slice again without some of them. Until its report is written, the slice is not finished:
-// the sizes of its files are not those that the old one has.
-func (b *backfill) leaveOut(s *Slice, lines map[int64]bool) (err error) {
+// leaveOut writes the events of a slice again without some of them. Until its new report is written the slice is not finished:
+// its file has not the size that the old one names.
+func (b *backfill) leaveOut(r *report, lines map[int64]bool) (err error) {
 	var e eventOutput
 	defer func() {
 		if err != nil {
 			e.abandon()
 		}
 	}()
-	if err := e.open(b, s.Start, 1); err != nil {
-		return err
-	}
-	events, err := os.Open(b.dir.events(s.Start))
+	before := *r
+	ids, err := b.idsOf(r)
 	if err != nil {
 		return err
 	}
-	defer events.Close()
-	r := bufio.NewReaderSize(events, 256<<10)
-	var failed error
-	err = eachID(b.dir.ids(s.Start), func(n int64, id feed.Hash) {
-		line, err := r.ReadBytes('\n')
-		if failed == nil {
-			failed = err
+	if err := e.open(b, r.Start, 1); err != nil {
+		return err
+	}
+	err = eachLine(b.dir.events(r.Start), func(n int64, line []byte) error {
+		if lines[n] {
+			return nil
 		}
-		if failed == nil && !lines[n] {
-			failed = e.append(id, line)
-		}
+		return e.append(ids[n], line)
 	})
-	if err = cmp.Or(err, failed); err != nil {
+	if err != nil {
 		return err
 	}
-	if err := e.commit(); err != nil {
+	if err := e.end(r); err != nil {
 		return err
 	}
-	s.Twice += s.Events - e.lines.Lines
-	s.Events, s.Files[0] = e.lines.Lines, e.lines.Output
-	return write(b.dir.report(s.Start), s)
+	r.Twice += before.Events - r.Events
+	r.Files = append(r.Files, before.Files[1:]...)
+	if err := errors.Join(e.lines.sync(), e.lines.publish(), syncFolder(b.dir.out)); err != nil {
+		return err
+	}
+	return b.dir.addReports([]*report{r})
+}
+
+// idsOf are all ids of a slice.
+func (b *backfill) idsOf(r *report) (ids []feed.Hash, err error) {
+	err = b.eachID(r, func(_ int64, id feed.Hash) { ids = append(ids, id) })
+	return ids, err
 }
