@@ -70,7 +70,7 @@ func (c *Config) validate() error {
 	want(len(c.Files) > 0, "no files")
 	want(c.Out != "", "no folder for what is found")
 	want(c.Slice >= time.Second && c.Slice%time.Second == 0, "slice %v: want whole seconds, 1s or more", c.Slice)
-	want(c.Parts >= 1 && c.Part >= 1 && c.Part <= c.Parts, "slices %d/%d: want 1/%d to %d/%d", c.Part, c.Parts, c.Parts, c.Parts, c.Parts)
+	want(c.Parts >= 1 && c.Part >= 1 && c.Part <= c.Parts, "slices %d/%d: want 1/n to n/n", c.Part, c.Parts)
 	want(c.Columns >= 1 && c.Partitions >= 1 && c.Columns <= maxCells && c.Partitions <= maxCells,
 		"columns %d, partitions %d: want 1 to %d", c.Columns, c.Partitions, maxCells)
 	want(c.Workers >= 1, "workers %d: want 1 or more", c.Workers)

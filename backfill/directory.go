@@ -78,6 +78,11 @@ func (d directory) begin(s Settings, files []File) (m Manifest, done bool, err e
 		if m.Complete && d.hasAll(m.outputs()) {
 			return m, true, nil
 		}
+		if m.Complete { // not any more
+			if err := os.Remove(d.manifest()); err != nil {
+				return m, false, err
+			}
+		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return m, false, err
 	}
@@ -111,8 +116,8 @@ func (d directory) claim(s Settings, files []File, ours bool) error {
 
 // hashed are files with their hashes, if any part has read them all.
 func (d directory) hashed(files []File) []File {
-	for _, in := range d.inputs() {
-		return in.Files
+	if all := d.inputs(); len(all) > 0 {
+		return all[0].Files
 	}
 	return files
 }
@@ -214,8 +219,8 @@ func (d directory) input() *input {
 	if read(d.inputFile(), &in) == nil {
 		return &in
 	}
-	for _, other := range d.inputs() {
-		return other
+	if all := d.inputs(); len(all) > 0 {
+		return all[0]
 	}
 	return nil
 }

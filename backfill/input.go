@@ -65,29 +65,35 @@ func hashOf(path string) (string, error) {
 
 func sumOf(h *xxh3.Hasher128) string { return hex.EncodeToString(h.Sum(nil)) }
 
-// same returns an error that says which of the files are not those that were read before. A file that has another time of
-// modification is read, to see whether its content is the same.
+// same returns an error that says which of the files are not those that were named before. A file that has another time of
+// modification is read, to see whether its content is the same; as long as nobody has read all of it, it is taken to be.
 func same(files, before []File) error {
 	if len(files) != len(before) {
 		return fmt.Errorf("%d files were given, and it is of %d: %s", len(files), len(before), names(before))
 	}
 	left := slices.Clone(before)
 	for i := range files {
-		f := &files[i]
-		j := slices.IndexFunc(left, func(g File) bool { return g.Name == f.Name && g.Bytes == f.Bytes && g.Modified.Equal(f.Modified) })
-		if j < 0 {
-			hash, err := f.hash()
-			if err != nil {
-				return err
-			}
-			j = slices.IndexFunc(left, func(g File) bool { return g.Name == f.Name && g.Bytes == f.Bytes && g.XXH3 == hash })
+		j, err := files[i].indexIn(left)
+		if err != nil {
+			return err
 		}
 		if j < 0 {
-			return fmt.Errorf("%s is none of its files, or has another content now: %s", f.path, names(before))
+			return fmt.Errorf("%s is none of its files, or has another content now: %s", files[i].path, names(before))
 		}
 		left = slices.Delete(left, j, j+1)
 	}
 	return nil
+}
+
+// indexIn is the place of f among files, -1 if it is not among them.
+func (f *File) indexIn(files []File) (int, error) {
+	named := func(g File) bool { return g.Name == f.Name && g.Bytes == f.Bytes }
+	j := slices.IndexFunc(files, func(g File) bool { return named(g) && (g.XXH3 == "" || g.Modified.Equal(f.Modified)) })
+	if j >= 0 || !slices.ContainsFunc(files, named) {
+		return j, nil
+	}
+	hash, err := f.hash()
+	return slices.IndexFunc(files, func(g File) bool { return named(g) && g.XXH3 == hash }), err
 }
 
 func names(files []File) (list string) {

@@ -45,14 +45,20 @@ func (m *Manifest) outputs() (all []Output) {
 	return all
 }
 
-// finish writes the manifest, and when everything is there removes what is not needed any more. One process at a time does.
-func (b *backfill) finish() (Manifest, error) {
+// finish writes the manifest, and when everything is there removes what is not needed any more. One process at a time does, and
+// one that comes after that finds the manifest complete, and no reports.
+func (b *backfill) finish() (m Manifest, err error) {
 	lock, err := lockFile(filepath.Join(b.dir.work(), "lock"), syscall.LOCK_EX)
-	if err != nil {
-		return Manifest{}, err
+	if err == nil {
+		defer func() { _ = lock.Close() }()
 	}
-	defer func() { _ = lock.Close() }()
-	m := b.manifest()
+	if read(b.dir.manifest(), &m) == nil && m.Complete {
+		return m, nil
+	}
+	if err != nil {
+		return m, err
+	}
+	m = b.manifest()
 	if m.Complete {
 		left, err := b.tellOnce(b.dir.reports())
 		if err != nil {

@@ -324,13 +324,16 @@ func (b *batch) tokensOf(i, n int) int {
 
 // countBatch counts what all passes have in common by the last one.
 func (p *pass) countBatch(b *batch) {
-	p.progress.posts(len(b.posts)+b.redelivered, b.runIn)
+	posts := len(b.posts) + b.redelivered
+	if !b.runIn {
+		p.progress.posts(posts)
+	}
 	switch r := &p.report; {
 	case !p.last:
 	case b.runIn:
-		r.RunIn += int64(len(b.posts) + b.redelivered)
+		r.RunIn += int64(posts)
 	default:
-		r.Posts += int64(len(b.posts) + b.redelivered)
+		r.Posts += int64(posts)
 		r.Redelivered += int64(b.redelivered)
 		r.Sentences += int64(len(b.sentences))
 		r.TooShort += int64(b.tooShort)

@@ -13,8 +13,6 @@ type Progress struct {
 	Bytes, TotalBytes   int64 // of the files, as they are stored
 	Posts, TotalPosts   int64 // read; or worked on, of all slices that are to be done, once for each pass
 	Slices, TotalSlices int64 // finished, of those that are to be done
-	RunIns              int64 // posts of run-ins worked on
-
 }
 
 // progress tells how far it is.
@@ -22,7 +20,6 @@ type progress struct {
 	tell   func(Progress)
 	total  Progress
 	done   atomic.Int64 // posts
-	runIns atomic.Int64
 	slices atomic.Int64
 }
 
@@ -40,12 +37,8 @@ func (b *backfill) beginSlices(todo []int64) {
 }
 
 // posts says that so many more are done.
-func (p *progress) posts(n int, runIn bool) {
-	if runIn {
-		p.runIns.Add(int64(n))
-	} else {
-		p.done.Add(int64(n))
-	}
+func (p *progress) posts(n int) {
+	p.done.Add(int64(n))
 	p.now()
 }
 
@@ -57,11 +50,12 @@ func (p *progress) finish(slices int) {
 
 func (p *progress) now() {
 	at := p.total
-	at.Posts, at.RunIns, at.Slices = p.done.Load(), p.runIns.Load(), p.slices.Load()
+	at.Posts, at.Slices = p.done.Load(), p.slices.Load()
 	p.tell(at)
 }
 
-// release gives memory back when windows have gone. Any goroutine may use it.
+// release gives memory back when windows have gone, and lets garbage be collected as rarely as that allows. Any goroutine may
+// use it.
 type release struct {
 	mu     sync.Mutex
 	bytes  map[*pass]int64
@@ -70,14 +64,17 @@ type release struct {
 	keeper memory.Keeper
 }
 
+// begin is called before there is any window.
+func (r *release) begin() {
+	r.bytes = map[*pass]int64{}
+	r.keeper.Garbage = garbageBytes
+	r.keeper.Holds(0)
+}
+
 // holds says how many bytes the window of a pass holds now.
 func (r *release) holds(p *pass, bytes int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.bytes == nil {
-		r.bytes = map[*pass]int64{}
-		r.keeper.Garbage = garbageBytes
-	}
 	r.total += bytes - r.bytes[p]
 	r.bytes[p] = bytes
 	if change := r.total - r.told; max(change, -change) > minChange+r.told/8 {

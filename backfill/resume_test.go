@@ -264,7 +264,8 @@ func TestParts(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		same(cfg, mustRun(t, cfg)) // which has nothing to do
+		cfg.Progress = func(p backfill.Progress) { t.Errorf("something was left, or done again: %+v", p) }
+		same(cfg, mustRun(t, cfg))
 	})
 	t.Run("on machines of their own", func(t *testing.T) {
 		all := config(t, files, day)

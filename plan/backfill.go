@@ -72,7 +72,8 @@ func (a Archive) mistakes() (m Mistakes) {
 
 func (a Archive) plan(w *workload) Backfill {
 	f := w.feed
-	b := Backfill{Engine: w.engine.name(), Days: a.Posts / f.PostsPerDay, WindowRows: min(f.windowRows(), a.Posts*f.SentencesPerPost*f.DistinctShare)}
+	b := Backfill{Engine: w.engine.name(), Days: a.Posts / f.PostsPerDay}
+	b.WindowRows = min(f.windowRows(), a.Posts*f.SentencesPerPost*f.DistinctShare)
 	b.Slices = math.Ceil(b.Days * float64(day) / float64(a.Slice))
 	b.fit(w)
 	b.times(a, w)

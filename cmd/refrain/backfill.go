@@ -188,7 +188,8 @@ func (n *fewNotes) tell(b *ingest.Batch) {
 
 func (n *fewNotes) end() {
 	if more := n.all - n.told; more > 0 {
-		fmt.Fprintf(n.main.Stderr, "and %s more; all that were refused are in %s/dead-letters.jsonl\n", units.Thousands(more), n.letters)
+		fmt.Fprintf(n.main.Stderr, "and %s more; all that were refused are in %s/dead-letters.jsonl\n", units.Thousands(more),
+			n.letters)
 	}
 }
 
@@ -240,13 +241,13 @@ func (p *backfillProgress) line(at backfill.Progress, elapsed time.Duration) str
 // summariseBackfill says what was found, on stderr.
 func (m *Main) summariseBackfill(cfg *backfill.Config, found *backfill.Manifest, elapsed time.Duration) {
 	w, n := m.Stderr, units.Thousands[int64]
-	fmt.Fprintf(w, "%s %s in %v, %s rejected, %s changed, %s delivered again\n", n(found.Posts),
-		terminal.Noun(int(found.Posts), "post"), elapsed.Round(time.Millisecond), n(found.Rejected), n(found.Changed), n(found.Redelivered))
-	fmt.Fprintf(w, "%s %s compared, %s too short\n", n(found.Sentences), terminal.Noun(int(found.Sentences), "sentence"), n(found.TooShort))
-	fmt.Fprintf(w, "%s %s in %d %s: %s/events-*.jsonl\n", n(found.Events), terminal.Noun(int(found.Events), "event"),
-		len(found.Slices), terminal.Noun(len(found.Slices), "slice"), cfg.Out)
+	of := func(count int64, noun string) string { return n(count) + " " + terminal.Noun(int(count), noun) }
+	fmt.Fprintf(w, "%s in %v, %s rejected, %s changed, %s delivered again\n", of(found.Posts, "post"),
+		elapsed.Round(time.Millisecond), n(found.Rejected), n(found.Changed), n(found.Redelivered))
+	fmt.Fprintf(w, "%s compared, %s too short\n", of(found.Sentences, "sentence"), n(found.TooShort))
+	fmt.Fprintf(w, "%s in %s: %s/events-*.jsonl\n", of(found.Events, "event"), of(int64(len(found.Slices)), "slice"), cfg.Out)
 	if cfg.KeepFirst {
-		fmt.Fprintf(w, "%s %s kept: %s/posts-*\n", n(found.Kept), terminal.Noun(int(found.Kept), "post"), cfg.Out)
+		fmt.Fprintf(w, "%s kept: %s/posts-*\n", of(found.Kept, "post"), cfg.Out)
 	}
 	if found.Rejected > 0 {
 		fmt.Fprintf(w, "%s refused: %s/dead-letters.jsonl\n", n(found.Rejected), cfg.Out)
