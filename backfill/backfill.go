@@ -78,7 +78,6 @@ func Run(ctx context.Context, cfg Config) (Manifest, error) {
 }
 
 func (b *backfill) run(ctx context.Context, files []File) (m Manifest, err error) {
-	b.release.begin()
 	b.input = b.dir.input()
 	if b.input == nil || !b.gathered() {
 		if b.input, err = b.gather(ctx, files); err != nil {

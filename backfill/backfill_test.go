@@ -153,8 +153,8 @@ type corpus struct {
 }
 
 var corpora = []corpus{
-	{"stream/ira_2012-02_2016-08.jsonl.zst", 5_000, 200_000},
-	{"stream/weibo_ced_2010-2012.jsonl.zst", 5_000, 0},
+	{"stream/ira_2012-02_2016-08.jsonl.zst", 3_000, 200_000},
+	{"stream/weibo_ced_2010-2012.jsonl.zst", 3_000, 0},
 }
 
 // size is how many posts are read; 0: all.
@@ -227,11 +227,11 @@ func checkManifest(t testing.TB, cfg backfill.Config, m backfill.Manifest) {
 // smallFeed draws posts that repeat each other, themselves, and what was there before: few words, few times, few names.
 func smallFeed(t *rapid.T) (posts []feed.Post) {
 	words := []string{"a", "b", "c", "d", "e"}
-	for range rapid.IntRange(0, 40).Draw(t, "posts") {
+	for range rapid.IntRange(0, 25).Draw(t, "posts") {
 		p := feed.Post{
 			Source: rapid.SampledFrom([]string{"", "s"}).Draw(t, "source"),
-			ID:     fmt.Sprint(rapid.IntRange(1, 25).Draw(t, "id")), Timed: true,
-			Time: feed.Time(rapid.IntRange(0, 40).Draw(t, "time")) * 1000,
+			ID:     fmt.Sprint(rapid.IntRange(1, 15).Draw(t, "id")), Timed: true,
+			Time: feed.Time(rapid.IntRange(0, 25).Draw(t, "time")) * 1000,
 		}
 		for range rapid.IntRange(0, 2).Draw(t, "sentences") {
 			p.Text += strings.Join(rapid.SliceOfN(rapid.SampledFrom(words), 1, 4).Draw(t, "words"), " ") + "\n"
@@ -265,7 +265,7 @@ func TestSmallFeeds(t *testing.T) {
 		}
 		cfg := config(t, archive(t, asJSON(t, posts)))
 		cfg.Window.Threshold, cfg.Window.MinTokens = text.Threshold{Num: 1, Den: 2}, 1
-		cfg.Window.Span, cfg.Slice = seconds("span", 50), seconds("slice", 50)
+		cfg.Window.Span, cfg.Slice = seconds("span", 30), seconds("slice", 30)
 		cfg.Columns = rapid.IntRange(1, 3).Draw(rt, "columns")
 		cfg.Partitions = rapid.IntRange(1, 2).Draw(rt, "partitions")
 		cfg.Workers = rapid.IntRange(1, 3).Draw(rt, "workers")

@@ -61,9 +61,8 @@ func (b *backfill) gather(ctx context.Context, files []File) (*input, error) {
 	if g.input.Posts == 0 && g.input.Rejected > 0 {
 		return nil, ErrNoPosts
 	}
-	if g.gatherers = nil; g.runs.Load() > int64(b.cfg.Workers) {
-		debug.FreeOSMemory() // for the windows
-	}
+	g.gatherers = nil
+	debug.FreeOSMemory() // for the windows
 	return &g.input, b.dir.putInput(&g.input)
 }
 

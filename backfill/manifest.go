@@ -53,7 +53,7 @@ func (b *backfill) finish() (m Manifest, err error) {
 		defer func() { _ = lock.Close() }()
 	}
 	if read(b.dir.manifest(), &m) == nil && m.Complete {
-		return m, nil
+		return m, b.dir.clean()
 	}
 	if err != nil {
 		return m, err

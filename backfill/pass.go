@@ -352,7 +352,6 @@ type window struct {
 	cells     []*detector.Partition
 	first, of int // cell i has the groups of partition first + i of so many
 	batch     []*feed.Sentence
-	found     [][]feed.Match   // by sentence, of one cell
 	byCell    [][][]feed.Match // by cell and sentence, of several
 }
 

@@ -60,6 +60,7 @@ func (b *backfill) slices(ctx context.Context) error {
 		return err
 	}
 	b.beginSlices(todo)
+	b.release.begin()
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	c := b.newCommitter(stop)

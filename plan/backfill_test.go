@@ -27,7 +27,8 @@ func TestBackfill(t *testing.T) {
 		t.Errorf("a billion posts: %+v", usual)
 	}
 	twice := archived(t, func(a *plan.Archive, _ *plan.Feed, _ *plan.Machine) { a.Posts *= 2 })
-	if twice.CoreHours != 2*usual.CoreHours || twice.RunInHours != 2*usual.RunInHours || twice.Disk != 2*usual.Disk || twice.Memory != usual.Memory {
+	if twice.CoreHours != 2*usual.CoreHours || twice.RunInHours != 2*usual.RunInHours || twice.Disk != 2*usual.Disk ||
+		twice.Memory != usual.Memory {
 		t.Errorf("twice the posts: %+v, once %+v", twice, usual)
 	}
 	longer := archived(t, func(a *plan.Archive, _ *plan.Feed, _ *plan.Machine) { a.Slice *= 2 })
@@ -43,9 +44,10 @@ func TestBackfill(t *testing.T) {
 		t.Errorf("sooner: %+v, else %+v", soon, usual)
 	}
 	large := archived(t, func(a *plan.Archive, f *plan.Feed, m *plan.Machine) {
-		f.Span, a.Slice = 365*24*time.Hour, 3650*24*time.Hour
+		f.Span, a.Slice, a.Posts, m.Memory, a.Within = 365*24*time.Hour, 3650*24*time.Hour, 1e8, 8e9, 1e4*time.Hour
 	})
-	if large.Columns < 2 || large.AtOnce != 1 || large.WindowBytes > 64e9 || large.Memory > 0.8*64e9 || large.PostMicros < usual.PostMicros {
+	if large.Columns < 2 || large.AtOnce != 1 || large.WindowBytes > 8e9 || large.Memory > 0.8*8e9 ||
+		large.PostMicros < usual.PostMicros {
 		t.Errorf("a window that does not fit: %+v", large)
 	}
 }

@@ -247,7 +247,7 @@ func (f *planFlags) printGroups(b *strings.Builder, flags *pflag.FlagSet, groups
 			switch {
 			case flags.Changed(name), name == "model" && f.model.sized():
 				given = append(given, setting)
-			case name == "gpu-memory" && f.machine.GPUs == 0, name == "bits", name == "ones":
+			case name == "gpu-memory" && f.machine.GPUs == 0, name == "bits", name == "ones", flags.Lookup(name).Value.String() == "":
 			default:
 				assumed = append(assumed, setting)
 			}
