@@ -13,6 +13,15 @@ type Costs struct {
 	InsertMicros float64 `json:"insertMicros"` // a sentence: into the window and its index
 	EventMicros  float64 `json:"eventMicros"`  // an event: verified, made and written
 
+	// A backfill, µs of a core.
+
+	GatherMicros         float64 `json:"gatherMicros"`         // a post: read, decoded, sorted, written to a run
+	MergeMicros          float64 `json:"mergeMicros"`          // a post: from the runs to sentences
+	BackfillInsertMicros float64 `json:"backfillInsertMicros"` // a sentence: into the window of a slice
+	BackfillEventMicros  float64 `json:"backfillEventMicros"`  // an event: made, written, summed
+
+	SortBytes float64 `json:"sortBytes"` // that a backfill sorts posts in
+
 	RecordBytes float64 `json:"recordBytes"` // a sentence in its record, besides its tokens (8 bytes each) and its text
 	EventBytes  float64 `json:"eventBytes"`  // an event, besides its two texts
 	RecordShare float64 `json:"recordShare"` // of a record's bytes, that it takes in the topic, compressed

@@ -12,6 +12,10 @@ func DefaultCosts() Costs {
 		InsertMicros: 3.5, // here, from 0.5 to 1 M texts, prefix engine, 3.2 to 3.7 over thresholds, scan 2.0 to 2.3
 		EventMicros:  5,   // not measured by itself: the order of a post's record
 
+		// Here, 2026-11-23, ira, a profile of BenchmarkArchive of backfill: gather 1.5 to 2.0, merge 0.5 and split 2.5, insert and
+		// expire 1.8 to 2.4, an event 2.0 to 3.6. A post of a run-in takes 4.0, from slices of 1 and 7 days with a span of 7.
+		GatherMicros: 1.5, MergeMicros: 3.0, BackfillInsertMicros: 1.8, BackfillEventMicros: 2.0, SortBytes: 128 << 20,
+
 		RecordBytes: 64,  // here, BenchmarkFeed: 63 to 71 in five of six streams, 37 in ira, where texts repeat within a record
 		EventBytes:  880, // refrain detect, ira, pheme, crisislex, weibo: 1,017 to 1,117 bytes a line with two texts
 		// Here, BenchmarkTopicBytes of server, 100 posts a request: 0.80 to 0.93 in four streams, and 227 to 335 bytes an

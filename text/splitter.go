@@ -59,6 +59,10 @@ func (s *Splitter) Split(post string) (sentences []Sentence, repost bool) {
 	return sentences, repost
 }
 
+// Tokens is how many tokens the post has that was split last, repeats counted, those of sentences too short to be compared
+// too: what Coverage is a share of.
+func (s *Splitter) Tokens() int { return len(s.units) }
+
 // AppendIDs appends the ids of all tokens of post, in order, repeats kept. It makes no strings.
 func (s *Splitter) AppendIDs(dst []uint64, post string) []uint64 {
 	s.split(post)

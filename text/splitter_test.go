@@ -242,3 +242,20 @@ func TestLongTokensHaveNoShortTwin(t *testing.T) {
 		}
 	}
 }
+
+// TestTokensOfPost: they are all of them, as Coverage is a share of.
+func TestTokensOfPost(t *testing.T) {
+	var s Splitter
+	for post, want := range map[string]int{
+		"": 0, "🙂": 0, "One two three four, one two. Too short!": 8, strings.Repeat("word ", 600): 600,
+	} {
+		sentences, _ := s.Sentences(nil, &feed.Post{Text: post}, 1)
+		covered := 0.0
+		for i := range sentences {
+			covered += float64(sentences[i].Coverage) * float64(want)
+		}
+		if got := s.Tokens(); got != want || math.Round(covered) != float64(want) {
+			t.Errorf("%.20q: %d tokens, %v covered by sentences, want %d", post, got, covered, want)
+		}
+	}
+}

@@ -61,11 +61,8 @@ func (m *Main) open(f *inputFlags, args []string) (*file.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.format != "" && !slices.Contains(file.Formats, f.format) {
-		return nil, usage("--format %q: want %s", f.format, strings.Join(file.Formats, ", "))
-	}
-	if f.batch < 1 {
-		return nil, usage("--batch %d: want 1 or more", f.batch)
+	if err := f.check(); err != nil {
+		return nil, err
 	}
 	path := "-"
 	if len(args) > 0 {
@@ -74,6 +71,17 @@ func (m *Main) open(f *inputFlags, args []string) (*file.Source, error) {
 	return file.Open(file.Config{
 		Path: path, Stdin: m.Stdin, Format: f.format, Fields: fields, SourceName: f.source, Strict: f.strict, BatchPosts: f.batch,
 	})
+}
+
+// check refuses what cannot be meant.
+func (f *inputFlags) check() error {
+	if f.format != "" && !slices.Contains(file.Formats, f.format) {
+		return usage("--format %q: want %s", f.format, strings.Join(file.Formats, ", "))
+	}
+	if f.batch < 1 {
+		return usage("--batch %d: want 1 or more", f.batch)
+	}
+	return nil
 }
 
 // modelFlags say which codes signatures are made of.

@@ -37,11 +37,12 @@ func (m *Main) command() *cobra.Command {
 			"something seen in the last hours or days: where it was first, how often since, how similar.",
 		Example: "  refrain demo                        watch it at work on a made-up feed\n" +
 			"  refrain detect posts.jsonl          find the reuse in a file\n" +
+			"  refrain backfill --out DIR FILE...  find it in an archive, and write that without repeats\n" +
 			"  refrain serve                       run the service on http://127.0.0.1:8080",
 	}
 	root.Version = versionLine()
 	root.SetVersionTemplate("refrain {{.Version}}\n")
-	root.AddCommand(m.demo(), m.detect(), m.sentences(), m.explain(), m.match(), m.plan(), m.train(), m.model(),
+	root.AddCommand(m.demo(), m.detect(), m.backfill(), m.sentences(), m.explain(), m.match(), m.plan(), m.train(), m.model(),
 		m.serve(), m.join(), m.check(), m.version())
 	return root
 }

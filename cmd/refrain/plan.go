@@ -27,23 +27,32 @@ type planFlags struct {
 	maxHold                    string
 	memory, network, gpuMemory string
 	json                       bool
+
+	isArchive           bool
+	archive             plan.Archive
+	slice, within, keep string
 }
 
 func (m *Main) plan() *cobra.Command {
-	f := planFlags{feed: plan.DefaultFeed(), machine: plan.DefaultMachine()}
+	f := planFlags{feed: plan.DefaultFeed(), machine: plan.DefaultMachine(), archive: plan.DefaultArchive()}
 	cmd := &cobra.Command{
 		Use:   "plan --posts-per-day N",
 		Short: "Say how many machines a feed takes",
 		Long: "Estimate the workers, memory, GPUs and latency that a feed takes, what limits, and what would change it. The\n" +
 			"feed is taken to be one of short posts until the flags say otherwise. The estimate is arithmetic on measured\n" +
-			"costs: docs/plan.md has the formulae, and how far they can be trusted.",
+			"costs: docs/plan.md has the formulae, and how far they can be trusted. With --backfill: the hours, disk and machines\n" +
+			"that an archive of such a feed takes.",
 		Example: "  refrain plan --posts-per-day 1e8\n" +
 			"  refrain plan --posts-per-day 5e8 --span 7d --threshold 0.7 --cores 32 --memory 256GB\n" +
-			"  refrain plan --posts-per-day 1e9 --gpus 1 --gpu-memory 141GB --json",
+			"  refrain plan --posts-per-day 1e9 --gpus 1 --gpu-memory 141GB --json\n" +
+			"  refrain plan --backfill --posts 1e9 --posts-per-day 3e6 --span 7d --slice 30d --within 2h",
 		Args: atMost(0, "none (give the feed by --posts-per-day)"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := f.parse(cmd.Flags()); err != nil {
 				return err
+			}
+			if f.isArchive {
+				return f.backfill(m.Stdout, cmd.Flags())
 			}
 			r, err := plan.Plan(f.feed, f.machine, plan.DefaultCosts())
 			if err != nil {
@@ -85,6 +94,7 @@ func (f *planFlags) add(to *pflag.FlagSet) {
 	to.IntVar(&f.machine.GPUs, "gpus", f.machine.GPUs, "GPUs of a worker's machine")
 	to.StringVar(&f.gpuMemory, "gpu-memory", sized(f.machine.GPUMemory), "memory of each GPU, with --gpus")
 	to.BoolVar(&f.json, "json", false, "print everything as JSON")
+	f.addArchive(to)
 }
 
 // sized writes bytes as the flags take them.
@@ -106,6 +116,9 @@ func (f *planFlags) parse(flags *pflag.FlagSet) error {
 	}
 	if f.feed.MaxHold, err = units.ParseDuration(f.maxHold); err != nil {
 		return usage("--max-hold: %w", err)
+	}
+	if err := f.parseArchive(flags); err != nil {
+		return err
 	}
 	f.feed.Measure = window.Similarity.String()
 	f.feed.Threshold, f.feed.Span, f.feed.Lateness = window.Threshold.Float(), window.Span, window.Lateness
@@ -161,6 +174,7 @@ var planFlagOf = map[string]string{
 	"DistinctShare": "distinct",
 	"TextBytes":     "text-bytes", "PostBytes": "post-bytes", "EventsPerSentence": "events",
 	"Cores": "cores", "Memory": "memory", "Network": "network", "GPUs": "gpus", "GPUMemory": "gpu-memory",
+	"Posts": "posts", "Slice": "slice", "Within": "within",
 }
 
 // byFlag says why there is no plan by the flags, as they were given.
@@ -215,11 +229,14 @@ func (f *planFlags) print(w io.Writer, flags *pflag.FlagSet, r *plan.Result) err
 
 // printInput says what was assumed, and where nobody said so.
 func (f *planFlags) printInput(b *strings.Builder, flags *pflag.FlagSet) {
-	groups := []struct{ title, names string }{
+	f.printGroups(b, flags, []struct{ title, names string }{
 		{"Feed", "posts-per-day peak sentences tokens distinct text-bytes post-bytes events"},
 		{"Window", "span lateness max-hold measure threshold model bits ones texts"},
 		{"Machine", "cores memory network gpus gpu-memory"},
-	}
+	})
+}
+
+func (f *planFlags) printGroups(b *strings.Builder, flags *pflag.FlagSet, groups []struct{ title, names string }) {
 	for _, g := range groups {
 		var given, assumed []string
 		for _, name := range strings.Fields(g.names) {
@@ -230,7 +247,7 @@ func (f *planFlags) printInput(b *strings.Builder, flags *pflag.FlagSet) {
 			switch {
 			case flags.Changed(name), name == "model" && f.model.sized():
 				given = append(given, setting)
-			case name == "gpu-memory" && f.machine.GPUs == 0, name == "bits", name == "ones":
+			case name == "gpu-memory" && f.machine.GPUs == 0, name == "bits", name == "ones", flags.Lookup(name).Value.String() == "":
 			default:
 				assumed = append(assumed, setting)
 			}

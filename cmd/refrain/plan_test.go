@@ -29,9 +29,10 @@ func runPlan(args ...string) (status int, stdout, stderr string) {
 // TestPlanReports compares with testdata. After a change of the costs: go test ./cmd/refrain -run Plan -update-plans.
 func TestPlanReports(t *testing.T) {
 	for name, args := range map[string]string{
-		"plan-100m.txt":   "--posts-per-day 1e8",
-		"plan-1g-gpu.txt": "--posts-per-day 1e9 --span 7d --threshold 3/5 --gpus 1 --gpu-memory 141GB",
-		"plan-grid.txt":   "--posts-per-day 1e10 --span 1h",
+		"plan-100m.txt":    "--posts-per-day 1e8",
+		"plan-1g-gpu.txt":  "--posts-per-day 1e9 --span 7d --threshold 3/5 --gpus 1 --gpu-memory 141GB",
+		"plan-grid.txt":    "--posts-per-day 1e10 --span 1h",
+		"plan-archive.txt": "--backfill --posts 1e9 --posts-per-day 3e6 --span 7d --slice 30d --within 30m --keep first",
 	} {
 		t.Run(name, func(t *testing.T) {
 			status, got, stderr := runPlan(strings.Fields(args)...)
@@ -126,9 +127,15 @@ func TestPlanMistakes(t *testing.T) {
 		"--posts-per-day 1e8 --memory 64":  `--memory "64" is 64 bytes: want 1.0 MB or more, and megabytes are written 32MB`,
 		"--posts-per-day 1e8 --memory 64MB": "--memory 64MB: want more than 88 MB: a worker takes at most 80 % of " +
 			"it, and its process alone takes 70 MB",
-		"--posts-per-day 1e8 --network 300":     `--network "300" is 300 bytes: want 1.0 kB or more`,
-		"--posts-per-day 1e8 --gpu-memory 80GB": "--gpu-memory 80GB: there are no GPUs; how many a machine has is --gpus",
-		"--posts-per-day 1e8 --gpus 65":         "--gpus 65: want 0 to 64",
+		"--posts-per-day 1e8 --network 300":          `--network "300" is 300 bytes: want 1.0 kB or more`,
+		"--posts-per-day 1e8 --gpu-memory 80GB":      "--gpu-memory 80GB: there are no GPUs; how many a machine has is --gpus",
+		"--posts-per-day 1e8 --gpus 65":              "--gpus 65: want 0 to 64",
+		"--posts-per-day 1e8 --posts 1e9":            "--posts is for --backfill",
+		"--backfill --posts-per-day 1e8 --gpus 1":    "--gpus is not for --backfill",
+		"--backfill --posts-per-day 1e8 --posts 0":   "--posts 0: want 1 to 10^15",
+		"--backfill --posts-per-day 1e8 --keep all":  `--keep "all": want first`,
+		"--backfill --posts-per-day 1e8 --slice x":   `duration "x"`,
+		"--backfill --posts-per-day 1e8 --within 1s": "no number of machines does it within 1s",
 	} {
 		if status, out, stderr := runPlan(strings.Fields(args)...); status != exitUsage ||
 			!strings.Contains(stderr, want) || out != "" {

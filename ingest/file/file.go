@@ -48,6 +48,10 @@ type Config struct {
 	Strict bool
 	// BatchPosts is the most posts of a batch; 1 or more.
 	BatchPosts int
+	// Records has parts keep the record of each post as it came: see Part.Record.
+	Records bool
+	// Stored is given the bytes of the file as they are stored, all of them in the end; nil: nobody is.
+	Stored io.Writer
 }
 
 // Default reads the file at a path, in the format that its name says.
@@ -114,7 +118,9 @@ func Open(cfg Config) (*Source, error) {
 	}
 	f.cfg.Format = f.cfg.format()
 	f.decoder = f.NewDecoder()
-	f.in = in
+	if f.in = in; f.cfg.Stored != nil {
+		f.in = io.TeeReader(in, f.cfg.Stored)
+	}
 	if f.pipe != nil {
 		return f, nil // whose first bytes may be long in coming
 	}
@@ -227,6 +233,18 @@ func (f *Source) BytesRead() int64 { return f.bytesRead.Load() }
 
 // Size is the size of the file as it is stored; 0 where that is not known: stdin, pipes.
 func (f *Source) Size() int64 { return f.size }
+
+// Format is that of the file: one of Formats.
+func (f *Source) Format() string { return f.cfg.Format }
+
+// Header is the first record of a table as it came, which names its columns, without its line end; nil before it is read,
+// and of a file that has none.
+func (f *Source) Header() []byte {
+	if t, ok := f.records.(*tableReader); ok {
+		return t.headerRecord
+	}
+	return nil
+}
 
 // Lines counts the lines read so far, empty ones too.
 func (f *Source) Lines() int64 { return f.linesRead.Load() }

@@ -25,8 +25,9 @@ type Part struct {
 
 	raw       []byte // the lines, one behind the other, without their line ends
 	lines     []rawLine
-	at        []int64 // by post of Batch: the line where it begins
-	strictErr error   // what a strict reading ends at, behind the posts of Batch
+	at        []int64   // by post of Batch: the line where it begins
+	records   []rawLine // where in raw the record of each post is, if the file keeps them
+	strictErr error     // what a strict reading ends at, behind the posts of Batch
 }
 
 // rawLine is one line of a part.
@@ -35,6 +36,10 @@ type rawLine struct {
 	start, end int // in raw
 	size       int // of the whole line; more than end-start of one that is too long
 }
+
+// Record is what post i of Batch was made of, as it came, without its line end: of a file whose Config asks for Records.
+// It is valid until the part is read into again.
+func (p *Part) Record(i int) []byte { return p.raw[p.records[i].start:p.records[i].end] }
 
 // recordReader reads the records of one format whose records are not lines.
 type recordReader interface {
@@ -90,7 +95,7 @@ func (p *Part) clear(partition string) {
 	if cap(p.raw) > batchBytes {
 		p.raw = nil
 	}
-	p.raw, p.lines, p.at, p.strictErr = p.raw[:0], p.lines[:0], p.at[:0], nil
+	p.raw, p.lines, p.at, p.records, p.strictErr = p.raw[:0], p.lines[:0], p.at[:0], p.records[:0], nil
 }
 
 func (p *Part) empty() bool { return len(p.lines) == 0 && p.Batch.Empty() && p.strictErr == nil }
@@ -118,10 +123,21 @@ func (f *Source) read(p *Part) error {
 		return fmt.Errorf("%s: after line %d: %w", f.name, f.lines.number, asCut(err))
 	case f.records != nil:
 		f.addRecord(p, r)
+		f.keepRecord(p, r)
 	default:
 		p.addLine(r)
 	}
 	return nil
+}
+
+// keepRecord keeps the record of a table's post, of which nothing else is kept.
+func (f *Source) keepRecord(p *Part, r *record) {
+	if !f.cfg.Records || len(p.records) == len(p.Batch.Posts) {
+		return
+	}
+	begin := len(p.raw)
+	p.raw = append(p.raw, r.raw...)
+	p.records = append(p.records, rawLine{r.line, begin, len(p.raw), r.size})
 }
 
 func (p *Part) addLine(r *record) {
@@ -154,6 +170,9 @@ func (d Decoder) Decode(p *Part) {
 		r := record{line: l.number, raw: p.raw[l.start:l.end], size: l.size}
 		d.decode(&r)
 		d.f.addRecord(p, &r)
+		if d.f.cfg.Records && len(p.records) < len(p.Batch.Posts) {
+			p.records = append(p.records, *l)
+		}
 	}
 }
 

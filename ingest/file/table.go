@@ -20,12 +20,13 @@ import (
 // Records are cut here and only their cells are left to encoding/csv. That bounds what a quote that nobody
 // closes can swallow, and keeps the line numbers; a record that is malformed ends where encoding/csv gives it up.
 type tableReader struct {
-	lines       *lineReader
-	fields      *feed.Fields
-	header      []column // nil before the header is read
-	cells       *csv.Reader
-	record      []byte // of the current record, what has not been handed to cells
-	recordBytes []byte // the current record
+	lines        *lineReader
+	fields       *feed.Fields
+	header       []column // nil before the header is read
+	headerRecord []byte   // as it came
+	cells        *csv.Reader
+	record       []byte // of the current record, what has not been handed to cells
+	recordBytes  []byte // the current record
 }
 
 // column is what a cell becomes: a field of the post, a member of Meta, or nothing.
@@ -178,7 +179,7 @@ func (t *tableReader) readHeader() error {
 				t.fields.Path(f), f, names, f)
 		}
 	}
-	t.header = header
+	t.header, t.headerRecord = header, bytes.Clone(r.raw)
 	return nil
 }
 

@@ -1,9 +1,13 @@
 package file
 
 import (
+	"bytes"
 	"encoding/csv"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -164,5 +168,44 @@ func referencePosts(t *testing.T, content string) (posts []feed.Post, wrong bool
 		if errID == nil && errText == nil && p.Complete(true) == nil {
 			posts = append(posts, p)
 		}
+	}
+}
+
+// TestRecords: posts can be written again as they came, in any format, with the header of a table.
+func TestRecords(t *testing.T) {
+	for name, c := range map[string]struct {
+		content, header string
+		want            []string
+	}{
+		"a.csv": {"id,text\r\n1,\"a \"\"b\"\"\nc\"\r\n,none\n2,d", "id,text", []string{"1,\"a \"\"b\"\"\nc\"", "2,d"}},
+		"a.jsonl": {"{\"id\":\"1\", \"text\":\"a\",\"x\":2}\r\nno post\n\n{\"id\":\"2\",\"text\":\"b\"}", "",
+			[]string{`{"id":"1", "text":"a","x":2}`, `{"id":"2","text":"b"}`}},
+		"a.txt": {"one\n\ntwo\n", "", []string{"one", "two"}},
+	} {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var stored bytes.Buffer
+		cfg := Default(path)
+		cfg.Records, cfg.Stored = true, &stored
+		src, err := Open(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p Part
+		var got []string
+		for err == nil {
+			if err = src.Read(t.Context(), &p); err == nil {
+				src.NewDecoder().Decode(&p)
+				for i := range p.Batch.Posts {
+					got = append(got, string(p.Record(i)))
+				}
+			}
+		}
+		if !slices.Equal(got, c.want) || string(src.Header()) != c.header || stored.String() != c.content || err != io.EOF {
+			t.Errorf("%s: %q under %q, want %q under %q; %d bytes stored; %v", name, got, src.Header(), c.want, c.header, stored.Len(), err)
+		}
+		_ = src.Close()
 	}
 }

@@ -65,6 +65,8 @@ var table = []row{
 			"one: a copy would be the " +
 			"same sixteen fields; topic, whose latest events are on the page"},
 	{folder: "join", imports: append([]string{"text", "sigstore/prefix"}, codes...)},
+	{folder: "backfill", imports: []string{"feed", "text", "ingest", "ingest/file", "hashcodes", "detector"},
+		why: "text, to split; hashcodes, for the name of the window's model"},
 	{folder: "plan", imports: []string{"feed", "hashcodes", "text"}},
 	{folder: "demo", imports: []string{"feed", "hashcodes"}},
 	{folder: "server", imports: []string{everything}},

@@ -53,18 +53,22 @@ func (p *Progress) line(bytes, posts int64, elapsed time.Duration) string {
 	if seconds := elapsed.Seconds(); seconds > 0 {
 		parts = append(parts, units.Thousands(int64(float64(posts)/seconds))+" posts/s")
 	}
-	if remaining := p.remaining(bytes, elapsed); remaining >= time.Second {
-		parts = append(parts, brief(remaining)+" left")
+	if remaining := Remaining(bytes, p.total, elapsed); remaining != "" {
+		parts = append(parts, remaining+" left")
 	}
 	return strings.Join(parts, " · ")
 }
 
-// remaining is how long the rest takes at the speed so far; 0 when that is not known.
-func (p *Progress) remaining(bytes int64, elapsed time.Duration) time.Duration {
-	if bytes <= 0 || bytes >= p.total {
-		return 0
+// Remaining is how long the rest takes at the speed so far, in words; "" when that is not known, or less than a second.
+func Remaining(done, total int64, elapsed time.Duration) string {
+	if done <= 0 || done >= total {
+		return ""
 	}
-	return time.Duration(float64(elapsed) * float64(p.total-bytes) / float64(bytes)).Round(time.Second)
+	rest := time.Duration(float64(elapsed) * float64(total-done) / float64(done)).Round(time.Second)
+	if rest < time.Second {
+		return ""
+	}
+	return brief(rest)
 }
 
 // brief writes d in its two largest units.

@@ -1,0 +1,329 @@
+package backfill
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"sync/atomic"
+
+	"github.com/zeebo/xxh3"
+	"golang.org/x/sync/errgroup"
+
+	"refrain/ingest"
+	"refrain/ingest/file"
+)
+
+// gathering reads an archive once: each file by one goroutine, its posts decoded and sorted by several.
+//
+//	free → read ─→ work → gatherers: decode, stamp in order, sort → runs
+//	  ↑                      └────────────────────────────┐
+//	  └───────────────────────────────────────────────────┘
+type gathering struct {
+	b         *backfill
+	input     input
+	gatherers []*gatherer
+	letters   *output
+	toLetters *ingest.DeadLetters
+	runs      atomic.Int64
+	bytes     int64 // of the files before the one that is read
+}
+
+// gatherer sorts posts into runs. It is for one goroutine.
+type gatherer struct {
+	g      *gathering
+	sorter *sorter
+	slices map[int64]int64 // posts by slice
+}
+
+// gather reads the files and writes the runs. What it found is on disk when it returns.
+func (b *backfill) gather(ctx context.Context, files []File) (*input, error) {
+	g := &gathering{b: b, input: input{Files: files, Slices: map[int64]int64{}}}
+	if err := b.dir.makeRuns(); err != nil {
+		return nil, err
+	}
+	for range b.cfg.Workers {
+		g.gatherers = append(g.gatherers, &gatherer{g, newSorter(b.cfg.SortBytes / b.cfg.Workers), map[int64]int64{}})
+	}
+	defer func() { g.letters.abandon() }()
+	for i := range files {
+		if err := g.file(ctx, &files[i]); err != nil {
+			return nil, err
+		}
+	}
+	if err := g.end(); err != nil {
+		return nil, err
+	}
+	if g.input.Posts == 0 && g.input.Rejected > 0 {
+		return nil, ErrNoPosts
+	}
+	g.gatherers = nil
+	debug.FreeOSMemory() // for the windows
+	return &g.input, b.dir.putInput(&g.input)
+}
+
+// end writes what the sorters still hold.
+func (g *gathering) end() error {
+	var eg errgroup.Group
+	for _, one := range g.gatherers {
+		eg.Go(one.spill)
+	}
+	if err := eg.Wait(); err != nil {
+		return err
+	}
+	for _, one := range g.gatherers {
+		for slice, n := range one.slices {
+			g.input.Slices[slice] += n
+		}
+	}
+	return g.endLetters()
+}
+
+func (g *gathering) endLetters() error {
+	if g.letters == nil {
+		return nil
+	}
+	err := g.letters.commit()
+	g.input.Letters, g.letters = &g.letters.Output, nil
+	return err
+}
+
+// passage is a part of a file on its way round.
+type passage struct {
+	file.Part
+	before, stamped chan struct{} // closed when the part before this one, and this one, is stamped
+}
+
+func (g *gathering) file(ctx context.Context, in *File) error {
+	cfg := &g.b.cfg
+	sum := xxh3.New128()
+	src, err := file.Open(file.Config{
+		Path: in.path, Format: cfg.Format, Fields: cfg.Fields, SourceName: cfg.Source, Strict: cfg.Strict, BatchPosts: cfg.Batch,
+		Records: cfg.KeepFirst, Stored: sum,
+	})
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	if err := g.sameKind(in, src); err != nil {
+		return err
+	}
+	var eg errgroup.Group
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	n := 2*len(g.gatherers) + 2
+	free, work := make(chan *passage, n), make(chan *passage, n)
+	for range n {
+		free <- &passage{}
+	}
+	eg.Go(func() error { return g.read(working, src, free, work) })
+	for _, one := range g.gatherers {
+		eg.Go(func() error { return one.work(working, stop, src, free, work) })
+	}
+	if err := eg.Wait(); err != nil {
+		return err
+	}
+	if err := g.sameHeader(in, src); err != nil {
+		return err
+	}
+	in.XXH3 = sumOf(sum)
+	g.bytes += in.Bytes
+	return nil
+}
+
+// read fills free parts from the source.
+func (g *gathering) read(ctx context.Context, src *file.Source, free <-chan *passage, work chan<- *passage) error {
+	defer close(work)
+	before := make(chan struct{})
+	close(before)
+	for {
+		select {
+		case p := <-free:
+			if err := src.Read(ctx, &p.Part); err != nil {
+				return ignoreEOF(err)
+			}
+			p.before, p.stamped = before, make(chan struct{})
+			before = p.stamped
+			work <- p
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func ignoreEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// work decodes and sorts parts until there are no more. After an error the others are only let through, since whoever stamps
+// a part waits for the one before it.
+func (one *gatherer) work(
+	ctx context.Context, stop func(), src *file.Source, free chan<- *passage, work <-chan *passage,
+) (err error) {
+	decoder := src.NewDecoder()
+	for p := range work {
+		if err == nil {
+			decoder.Decode(&p.Part)
+		}
+		<-p.before
+		if err == nil {
+			err = one.g.stamp(ctx, src, p)
+		}
+		close(p.stamped)
+		if err == nil {
+			err = one.add(&p.Part)
+		}
+		if err != nil {
+			stop()
+		}
+		free <- p
+	}
+	return err
+}
+
+// stamp does what is done in the order of the file.
+func (g *gathering) stamp(ctx context.Context, src *file.Source, p *passage) error {
+	strict := src.Stamp(ctx, &p.Part)
+	batch := &p.Batch
+	g.b.cfg.Note(batch)
+	in := &g.input
+	in.Posts += int64(len(batch.Posts))
+	in.Rejected += int64(len(batch.Rejected))
+	in.Changed += int64(len(batch.Notes))
+	for i := range batch.Posts {
+		if !batch.Posts[i].Timed {
+			in.Untimed++
+		}
+	}
+	g.b.progress.read(g.bytes+src.BytesRead(), in.Posts)
+	if in.Posts == 0 && in.Rejected >= maxOnlyRejected {
+		return ErrNoPosts
+	}
+	return errors.Join(strict, g.writeLetters(batch.Rejected))
+}
+
+// maxOnlyRejected is how many records are read before there is a post: then the files are of another kind.
+const maxOnlyRejected = 10_000
+
+// ErrNoPosts says that there is not one post among very many records, or in all of the files.
+var ErrNoPosts = errors.New("not one record is a post")
+
+// writeLetters writes dead letters. Those of all parts are the same, and the first writes them.
+func (g *gathering) writeLetters(rejected []ingest.Rejection) (err error) {
+	if len(rejected) == 0 || g.b.cfg.Part != 1 {
+		return nil
+	}
+	if g.letters == nil {
+		if g.letters, err = g.b.newOutput(g.b.dir.deadLetters()); err != nil {
+			return err
+		}
+		g.toLetters = ingest.NewDeadLetters(lineWriter{g.letters})
+	}
+	return g.toLetters.Write(rejected)
+}
+
+// lineWriter counts lines.
+type lineWriter struct{ to *output }
+
+func (w lineWriter) Write(p []byte) (int, error) {
+	return len(p), w.to.write(p, bytes.Count(p, []byte("\n")))
+}
+
+// add sorts the posts of a part in that this part of the slices needs.
+func (one *gatherer) add(p *file.Part) error {
+	cfg := &one.g.b.cfg
+	for i := range p.Batch.Posts {
+		post := &p.Batch.Posts[i]
+		one.slices[cfg.sliceOf(post.Time)]++
+		if !cfg.wants(post.Time) {
+			continue
+		}
+		var raw []byte
+		if cfg.KeepFirst {
+			raw = p.Record(i)
+		}
+		if !one.sorter.add(post, raw) {
+			continue
+		}
+		if err := one.spill(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// spill writes the posts that the sorter holds to a run of their own.
+func (one *gatherer) spill() error {
+	if one.sorter.isEmpty() {
+		return nil
+	}
+	b := one.g.b
+	o, err := b.newOutput(filepath.Join(b.dir.runs(), fmt.Sprintf("%06d.run", one.g.runs.Add(1))))
+	if err != nil {
+		return err
+	}
+	if err := one.sorter.writeTo(newRunWriter(unsummed{o})); err != nil {
+		o.abandon()
+		return fmt.Errorf("sort posts: %w", err)
+	}
+	if err := errors.Join(o.flush(), o.file.Close(), o.publish()); err != nil {
+		o.abandon()
+		return fmt.Errorf("sort posts: %w", err)
+	}
+	return nil // and not synced: what a power cut leaves of a run is found out by its checksums
+}
+
+// unsummed writes to a file without a checksum: runs have their own.
+type unsummed struct{ o *output }
+
+func (u unsummed) Write(p []byte) (int, error) { return u.o.w.Write(p) }
+
+// sameKind refuses files whose posts cannot be told apart, or not be written to one archive.
+func (g *gathering) sameKind(in *File, src *file.Source) error {
+	format, first := src.Format(), &g.input.Files[0]
+	if format == "text" && len(g.input.Files) > 1 {
+		return fmt.Errorf("%s: posts of a text file are known by the numbers of their lines, which %d files have in common: "+
+			"give one file, or JSON lines with an id each", in.path, len(g.input.Files))
+	}
+	if g.input.Format == "" {
+		g.input.Format = format
+	}
+	if g.b.cfg.KeepFirst && format != g.input.Format {
+		return fmt.Errorf("%s is %s and %s is %s: --keep first writes posts as they came, so it wants files of one format",
+			first.path, g.input.Format, in.path, format)
+	}
+	return nil
+}
+
+// sameHeader refuses tables of different columns where posts are written as they came.
+func (g *gathering) sameHeader(in *File, src *file.Source) error {
+	header := src.Header()
+	if g.input.Header == nil {
+		g.input.Header = header
+	}
+	if g.b.cfg.KeepFirst && !bytes.Equal(header, g.input.Header) {
+		return fmt.Errorf("%s:1: its columns are %s, and those of %s are %s: --keep first writes posts as they came, so it wants "+
+			"files with the same columns", in.path, header, g.input.Files[0].path, g.input.Header)
+	}
+	return nil
+}
+
+// extension is that of the files of posts.
+func (in *input) extension() string {
+	if in.Format == "text" {
+		return "txt"
+	}
+	return in.Format
+}
+
+// wipe empties a folder of what an earlier run left.
+func wipe(folder string) error {
+	return errors.Join(os.RemoveAll(folder), os.MkdirAll(folder, 0o755))
+}

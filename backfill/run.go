@@ -1,0 +1,214 @@
+package backfill
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"sort"
+
+	"github.com/zeebo/xxh3"
+
+	"refrain/feed"
+)
+
+// A run is a file of records in their order:
+//
+//	block*   4 bytes size of the records, 8 bytes xxh3 of them, and the records: 8 bytes time, 4 bytes size of the body, body
+//	index    for each block 8 bytes time of its first record, 8 bytes offset
+//	trailer  8 bytes number of blocks, 8 bytes xxh3 of the index, 8 bytes magic
+//
+// All numbers are little endian. A block ends with the record that makes it blockBytes or more. The index lets a slice read only
+// what it needs.
+const (
+	blockBytes   = 32 << 10
+	blockHead    = 4 + 8
+	recordHead   = 8 + 4
+	indexEntry   = 8 + 8
+	trailerBytes = 8 + 8 + 8
+)
+
+const runMagic = 0x316e7572_6e666572 // "refnrun1"
+
+var errDamaged = errors.New("the file is damaged: the same command reads the archive again")
+
+// runWriter writes a run.
+type runWriter struct {
+	w      io.Writer
+	block  []byte // the open one, its head before it
+	index  []byte
+	offset int64
+}
+
+func newRunWriter(w io.Writer) *runWriter { return &runWriter{w: w, block: make([]byte, blockHead)} }
+
+// add adds the record that comes next.
+func (r *runWriter) add(t feed.Time, body []byte) error {
+	if len(r.block) == blockHead {
+		r.index = binary.LittleEndian.AppendUint64(r.index, uint64(t))
+		r.index = binary.LittleEndian.AppendUint64(r.index, uint64(r.offset))
+	}
+	r.block = binary.LittleEndian.AppendUint64(r.block, uint64(t))
+	r.block = binary.LittleEndian.AppendUint32(r.block, uint32(len(body)))
+	r.block = append(r.block, body...)
+	if len(r.block) < blockBytes {
+		return nil
+	}
+	return r.flush()
+}
+
+func (r *runWriter) flush() error {
+	records := r.block[blockHead:]
+	if len(records) == 0 {
+		return nil
+	}
+	binary.LittleEndian.PutUint32(r.block, uint32(len(records)))
+	binary.LittleEndian.PutUint64(r.block[4:], xxh3.Hash(records))
+	n, err := r.w.Write(r.block)
+	r.offset += int64(n)
+	r.block = r.block[:blockHead]
+	return err
+}
+
+// close writes what is left, and the index.
+func (r *runWriter) close() error {
+	if err := r.flush(); err != nil {
+		return err
+	}
+	end := r.index
+	for _, n := range []uint64{uint64(len(r.index) / indexEntry), xxh3.Hash(r.index), runMagic} {
+		end = binary.LittleEndian.AppendUint64(end, n)
+	}
+	_, err := r.w.Write(end)
+	return err
+}
+
+// run is a run for reading, by any number of cursors at once.
+type run struct {
+	file   *os.File
+	blocks []blockAt
+	end    int64 // of the last block
+}
+
+type blockAt struct {
+	first  feed.Time
+	offset int64
+}
+
+func openRun(path string) (r *run, err error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	r = &run{file: f}
+	if err := r.readIndex(); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), f.Close())
+	}
+	return r, nil
+}
+
+func (r *run) readIndex() error {
+	info, err := r.file.Stat()
+	if err != nil {
+		return err
+	}
+	var trailer [trailerBytes]byte
+	at := info.Size() - trailerBytes
+	if _, err := r.file.ReadAt(trailer[:], at); err != nil {
+		return errDamaged
+	}
+	n := int64(binary.LittleEndian.Uint64(trailer[:]))
+	if binary.LittleEndian.Uint64(trailer[16:]) != runMagic || n < 0 || n > at/indexEntry {
+		return errDamaged
+	}
+	index := make([]byte, n*indexEntry)
+	r.end = at - int64(len(index))
+	if _, err := r.file.ReadAt(index, r.end); err != nil {
+		return err
+	}
+	if xxh3.Hash(index) != binary.LittleEndian.Uint64(trailer[8:]) {
+		return errDamaged
+	}
+	for entry := range slices.Chunk(index, indexEntry) {
+		r.blocks = append(r.blocks, blockAt{feed.Time(binary.LittleEndian.Uint64(entry)), int64(binary.LittleEndian.Uint64(entry[8:]))})
+	}
+	return nil
+}
+
+// cursor reads the records of a run from one time up to another, which it leaves out.
+type cursor struct {
+	run       *run
+	from, to  feed.Time
+	next      int    // the block to be read
+	records   string // what is left of the one before
+	time      feed.Time
+	body      string // of the record that it is at
+	blockFull []byte // scratch
+}
+
+// cursor begins before the first record at from or later.
+func (r *run) cursor(from, to feed.Time) *cursor {
+	first := sort.Search(len(r.blocks), func(i int) bool { return r.blocks[i].first >= from })
+	return &cursor{run: r, from: from, to: to, next: max(0, first-1)} // the block before it may end with records at from
+}
+
+// advance goes to the next record, and reports whether there is one.
+func (c *cursor) advance() (bool, error) {
+	for {
+		if c.records == "" {
+			if c.next == len(c.run.blocks) || c.run.blocks[c.next].first >= c.to {
+				return false, nil
+			}
+			if err := c.readBlock(); err != nil {
+				return false, err
+			}
+		}
+		if err := c.cutRecord(); err != nil {
+			return false, err
+		}
+		if c.time >= c.from {
+			return c.time < c.to, nil
+		}
+	}
+}
+
+func (c *cursor) readBlock() error {
+	begin, end := c.run.blocks[c.next].offset, c.run.end
+	if c.next++; c.next < len(c.run.blocks) {
+		end = c.run.blocks[c.next].offset
+	}
+	if end-begin < blockHead {
+		return c.damaged()
+	}
+	c.blockFull = slices.Grow(c.blockFull[:0], int(end-begin))[:end-begin]
+	if _, err := c.run.file.ReadAt(c.blockFull, begin); err != nil {
+		return err
+	}
+	records := c.blockFull[blockHead:]
+	if int(binary.LittleEndian.Uint32(c.blockFull)) != len(records) ||
+		binary.LittleEndian.Uint64(c.blockFull[4:]) != xxh3.Hash(records) {
+		return c.damaged()
+	}
+	c.records = string(records)
+	return nil
+}
+
+func (c *cursor) cutRecord() error {
+	if len(c.records) < recordHead {
+		return c.damaged()
+	}
+	head := []byte(c.records[:recordHead])
+	c.time = feed.Time(binary.LittleEndian.Uint64(head))
+	end := recordHead + int(binary.LittleEndian.Uint32(head[8:]))
+	if end > len(c.records) {
+		return c.damaged()
+	}
+	c.body, c.records = c.records[recordHead:end], c.records[end:]
+	return nil
+}
+
+func (c *cursor) damaged() error {
+	return fmt.Errorf("%s: %w", c.run.file.Name(), errDamaged)
+}

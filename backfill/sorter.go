@@ -1,0 +1,55 @@
+package backfill
+
+import (
+	"slices"
+
+	"refrain/feed"
+)
+
+// sorter sorts as many posts as its memory holds. It is for one goroutine.
+type sorter struct {
+	bodies  []byte
+	records []sortedRecord
+	limit   int // bytes of both
+}
+
+type sortedRecord struct {
+	time       feed.Time
+	begin, end uint32 // in bodies
+}
+
+// maxSorterBytes is what offsets of a sorter reach.
+const maxSorterBytes = 1 << 31
+
+func newSorter(limit int) *sorter { return &sorter{limit: min(limit, maxSorterBytes)} }
+
+// add takes a post in, and reports whether the sorter is full.
+func (s *sorter) add(p *feed.Post, raw []byte) (full bool) {
+	if s.bodies == nil {
+		s.bodies = make([]byte, 0, s.limit) // what is never written takes no memory
+	}
+	begin := len(s.bodies)
+	s.bodies = appendBody(s.bodies, p, raw)
+	s.records = append(s.records, sortedRecord{p.Time, uint32(begin), uint32(len(s.bodies))})
+	return len(s.bodies)+len(s.records)*sortedRecordBytes >= s.limit
+}
+
+const sortedRecordBytes = 16
+
+func (s *sorter) isEmpty() bool { return len(s.records) == 0 }
+
+func (s *sorter) body(r *sortedRecord) []byte { return s.bodies[r.begin:r.end] }
+
+// writeTo writes the posts in their order, and forgets them.
+func (s *sorter) writeTo(w *runWriter) error {
+	slices.SortFunc(s.records, func(a, b sortedRecord) int {
+		return compareRecords(a.time, s.body(&a), b.time, s.body(&b))
+	})
+	for i := range s.records {
+		if err := w.add(s.records[i].time, s.body(&s.records[i])); err != nil {
+			return err
+		}
+	}
+	s.bodies, s.records = s.bodies[:0], s.records[:0]
+	return w.close()
+}

@@ -1,0 +1,184 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+
+	"refrain/feed"
+	"refrain/internal/e2e"
+	"refrain/internal/oracle"
+)
+
+func runBackfill(t *testing.T, args ...string) (stderr string, status int) {
+	t.Helper()
+	var out, diagnostics bytes.Buffer
+	m := Main{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &diagnostics}
+	status = m.Run(t.Context(), append([]string{"backfill"}, args...))
+	if out.Len() > 0 {
+		t.Errorf("on stdout: %s", &out)
+	}
+	return diagnostics.String(), status
+}
+
+// eventsIn are the ids of the events in a folder.
+func eventsIn(t *testing.T, out string) (ids []feed.Hash) {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join(out, "events-*.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range bytes.Lines(b) {
+			m, err := feed.DecodeEvent(line)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, m.ID)
+		}
+	}
+	return ids
+}
+
+// TestBackfillFlags: the flags of the window do to an archive what they do to a stream.
+func TestBackfillFlags(t *testing.T) {
+	posts := e2e.Lines(t, "stream/ira_2012-02_2016-08.jsonl.zst", 2000)
+	lines := e2e.SplitLines(slices.Clone(posts))
+	slices.Reverse(lines)
+	file := filepath.Join(t.TempDir(), "posts.jsonl")
+	mustWriteFile(t, file, bytes.Join(lines, nil))
+	for _, flags := range []string{
+		"", "--threshold 0.5 --measure cosine", "--span 10d --min-tokens 1 --engine scan --bits 64 --texts=false", "--measure dice --partitions 2",
+	} {
+		out := filepath.Join(t.TempDir(), "found")
+		args := append(strings.Fields(flags), "--slice", "30d", "--columns", "2", "--out", out, file)
+		if stderr, status := runBackfill(t, args...); status != 0 || !strings.Contains(stderr, "complete: "+out+"/manifest.json") {
+			t.Fatalf("%q: status %d: %s", flags, status, stderr)
+		}
+		got := eventsIn(t, out)
+		want, _ := detectIDs(t, posts, strings.Fields(flags)...)
+		if missing, extra := oracle.Diff(oracle.Sorted(slices.Clone(got)), want); len(missing)+len(extra) > 0 || len(got) != len(want) {
+			t.Errorf("%q: %d events missing, %d extra, of %d", flags, len(missing), len(extra), len(want))
+		}
+	}
+}
+
+func mustWriteFile(t *testing.T, path string, b []byte) {
+	t.Helper()
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestBackfillUsage: what cannot be meant is named.
+func TestBackfillUsage(t *testing.T) {
+	for args, want := range map[string]string{
+		"posts.jsonl":                              "--out is missing",
+		"--out x":                                  "no files: name the archive's",
+		"--out x --slice soon posts.jsonl":         `--slice: duration "soon"`,
+		"--out x --slice 10ms posts.jsonl":         "--slice 10ms: want whole seconds",
+		"--out x --slices 5/4 posts.jsonl":         `--slices "5/4": want i/n`,
+		"--out x --slices 1 posts.jsonl":           `--slices "1": want i/n`,
+		"--out x --slices 0/0 posts.jsonl":         `--slices "0/0": want i/n`,
+		"--out x --columns 0 posts.jsonl":          "--columns 0: want 1 or more",
+		"--out x --keep last posts.jsonl":          `--keep "last": want first`,
+		"--out x --coverage 0.5 posts.jsonl":       "--coverage is for --keep first",
+		"--out x --keep first --coverage 2 p.json": `--coverage "2": want more than 0 and at most 1`,
+		"--out x --format xml posts.jsonl":         `--format "xml": want jsonl, text, csv`,
+		"--out x --measure overlap posts.jsonl":    "--measure overlap",
+	} {
+		if stderr, status := runBackfill(t, strings.Fields(args)...); status != exitUsage || !strings.Contains(stderr, want) {
+			t.Errorf("%s: status %d, got %q, want %q in it", args, status, stderr, want)
+		}
+	}
+}
+
+// TestBackfillFails: what goes wrong is said with file and reason, and a run that was told to end says that it can go on.
+func TestBackfillFails(t *testing.T) {
+	dir := t.TempDir()
+	posts := filepath.Join(dir, "posts.csv")
+	mustWriteFile(t, posts, []byte("id,body\n1,a\n"))
+	stderr, status := runBackfill(t, "--out", filepath.Join(dir, "a"), posts)
+	if want := posts + `: after line 1: header: no column "text"`; status != exitFailure || !strings.Contains(stderr, want) {
+		t.Errorf("status %d, got %q, want %q in it", status, stderr, want)
+	}
+	var bad strings.Builder
+	for i := range 15 {
+		fmt.Fprintf(&bad, "no post %d\n", i)
+	}
+	other := filepath.Join(dir, "posts.jsonl")
+	mustWriteFile(t, other, []byte(bad.String()))
+	stderr, status = runBackfill(t, "--out", filepath.Join(dir, "b"), other)
+	for _, want := range []string{other + ":10: want a JSON object", "and 5 more; all that were refused are in ", "not one line is a post"} {
+		if status != exitFailure || !strings.Contains(stderr, want) {
+			t.Errorf("status %d, got %q, want %q in it", status, stderr, want)
+		}
+	}
+	if strings.Contains(stderr, "posts.jsonl:11:") {
+		t.Errorf("all lines are told: %s", stderr)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	stop()
+	var diagnostics bytes.Buffer
+	m := Main{Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &diagnostics}
+	if status := m.Run(ctx, []string{"backfill", "--out", filepath.Join(dir, "c"), other}); status != exitFailure ||
+		!strings.Contains(diagnostics.String(), "interrupted: the same command goes on where this one ended") {
+		t.Errorf("status %d, %s", status, &diagnostics)
+	}
+}
+
+// TestBackfillJob runs the command line of the manifest for Kubernetes, one pod after the other.
+func TestBackfillJob(t *testing.T) {
+	manifest, err := os.ReadFile("../../deploy/backfill.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var job struct {
+		Spec struct {
+			Completions int
+			Template    struct {
+				Spec struct{ Containers []struct{ Args []string } }
+			}
+		}
+	}
+	if err := yaml.Unmarshal(manifest, &job); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "posts"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	args := job.Spec.Template.Spec.Containers[0].Args
+	for i, arg := range args {
+		args[i] = strings.ReplaceAll(arg, "/archive", dir)
+		if strings.HasSuffix(arg, ".jsonl.zst") {
+			args[i] = strings.TrimSuffix(args[i], ".zst") // to write it here
+			mustWriteFile(t, args[i], []byte(wordy(i)))
+		}
+	}
+	for pod := range job.Spec.Completions {
+		of := slices.Clone(args[1:])
+		for i := range of {
+			of[i] = strings.ReplaceAll(of[i], "$(JOB_COMPLETION_INDEX)", fmt.Sprint(pod))
+		}
+		stderr, status := runBackfill(t, of...)
+		if last := pod == job.Spec.Completions-1; status != 0 || last && !strings.Contains(stderr, "complete: ") {
+			t.Fatalf("pod %d: status %d: %s", pod, status, stderr)
+		}
+	}
+	if n := len(eventsIn(t, filepath.Join(dir, "found"))); n != 1 {
+		t.Errorf("%d events, want 1", n)
+	}
+}
