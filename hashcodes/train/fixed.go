@@ -16,12 +16,18 @@ var recalls = []float64{0.9, 0.95, 0.99}
 // radius or, with Config.Fixed, within fixed distances.
 type choice struct {
 	*learning
-	fixed   *fixed // nil without Config.Fixed
+	fixed   *fixed    // nil without Config.Fixed
+	hashed  []float64 // recall by distance that must not be lost; nil: of none is it asked
 	model   *hashcodes.Model
 	minCost float64
+	minLost float64
 	order   int // in the order of offers
 	offers  int
 }
+
+// maxLost is how much less than with hashed codes searches within some distance may find: the paper rounds like this, and a
+// few thousand similar sets do not tell less.
+const maxLost = 0.005
 
 func (l *learning) newChoice() (*choice, error) {
 	c := &choice{learning: l}
@@ -36,22 +42,55 @@ func (l *learning) newChoice() (*choice, error) {
 	return c, l.ctx.Err()
 }
 
-// offer returns the cost by which models are compared.
-func (c *choice) offer(m *hashcodes.Model) float64 {
-	cost := c.cost(m)
-	if c.model == nil || cost < c.minCost {
-		c.model, c.minCost, c.order = m, cost, c.offers
+// keepRecall has models that find less than this one, within any fixed distance, chosen only where all do.
+func (c *choice) keepRecall(hashed *hashcodes.Model) {
+	if c.fixed != nil {
+		_, similar := c.fixed.count(hashed)
+		c.hashed = recallWithin(similar)
+	}
+}
+
+// offer returns the cost by which models are compared, and the recall that is lost at most.
+func (c *choice) offer(m *hashcodes.Model) (cost, lost float64) {
+	if cost, lost = c.cost(m); c.model == nil || c.better(cost, lost) {
+		c.model, c.minCost, c.minLost, c.order = m, cost, lost, c.offers
 	}
 	c.offers++
-	return cost
+	return cost, lost
+}
+
+func (c *choice) better(cost, lost float64) bool {
+	if loses := c.minLost > maxLost; loses || lost > maxLost {
+		return lost < c.minLost
+	}
+	return cost < c.minCost
 }
 
 // cost is the false candidates of a query, or those at fixed distances, false and true.
-func (c *choice) cost(m *hashcodes.Model) float64 {
-	if c.fixed != nil {
-		return math.Exp(c.fixed.cost(m))
+func (c *choice) cost(m *hashcodes.Model) (cost, lost float64) {
+	if c.fixed == nil {
+		return c.validate(m).PerQuery(), 0
 	}
-	return c.validate(m).PerQuery()
+	candidates, similar := c.fixed.count(m)
+	if c.hashed != nil {
+		for d, recall := range recallWithin(similar) {
+			lost = max(lost, c.hashed[d]-recall)
+		}
+	}
+	return math.Exp(costAt(candidates, similar, len(c.fixed.queries))), lost
+}
+
+// recallWithin is the share of the similar sets that lie within each distance, of counts by distance.
+func recallWithin(similar []int) []float64 {
+	recall, within, all := make([]float64, len(similar)), 0, 0
+	for _, n := range similar {
+		all += n
+	}
+	for d, n := range similar {
+		within += n
+		recall[d] = float64(within) / float64(max(1, all))
+	}
+	return recall
 }
 
 // chosen is the best, and what it costs within the lossless radius.
@@ -67,11 +106,11 @@ type fixed struct {
 	workers int
 }
 
-// newFixed finds what is similar, with signatures of its own: from a Jaccard similarity of θ/(2−θ) on, which for sets of
-// equal size is a cosine of θ.
+// newFixed finds what is similar, with signatures of its own: from a cosine of θ on, whatever the measure that codes are
+// for, since that is what the paper's searches are for.
 func newFixed(all *table, threshold text.Threshold, queries [][]uint64, m *hashcodes.Model, workers int) *fixed {
 	f := &fixed{all: all, queries: queries, similar: make([][]uint32, len(queries)), workers: workers}
-	similar := text.Jaccard.At(text.Threshold{Num: threshold.Num, Den: 2*threshold.Den - threshold.Num})
+	similar := text.Cosine.At(threshold)
 	t := newTable(all.sets, m.Words()) // in the same order: it is by size already
 	t.sign(m)
 	const chunk = 50
@@ -101,11 +140,10 @@ func appendNear(dst []uint32, t *table, similar text.Measure, query []uint64, ro
 	return dst
 }
 
-// cost is the mean logarithm of the candidates of a query at the least distances that reach the recalls; 0 where nothing is
-// similar to anything.
-func (f *fixed) cost(m *hashcodes.Model) float64 {
+// count counts the sets, and those of them that are similar, by their distance from the queries.
+func (f *fixed) count(m *hashcodes.Model) (candidates, similar []int) {
 	f.all.sign(m)
-	candidates, similar := make([]int, m.Bits()+1), make([]int, m.Bits()+1)
+	candidates, similar = make([]int, m.Bits()+1), make([]int, m.Bits()+1)
 	eachCandidates, eachNear := make([][]int, len(f.queries)), make([][]int, len(f.queries))
 	parallel(f.workers, len(f.queries), func(q int) { eachCandidates[q], eachNear[q] = f.distances(m, q) })
 	for q := range f.queries {
@@ -114,7 +152,7 @@ func (f *fixed) cost(m *hashcodes.Model) float64 {
 			similar[d] += eachNear[q][d]
 		}
 	}
-	return costAt(candidates, similar, len(f.queries))
+	return candidates, similar
 }
 
 // distances counts the rows, and those of them that are similar, by their distance from a query.
@@ -136,7 +174,8 @@ func (f *fixed) distances(m *hashcodes.Model, query int) (all, similar []int) {
 	return all, similar
 }
 
-// costAt is cost for counts by distance. Between two distances it is on the line that joins them, since on one side of
+// costAt is the mean logarithm of the candidates of a query at the least distances that reach the recalls, of counts by
+// distance; 0 where nothing is similar to anything. Between two distances it is on the line that joins them, since on one side of
 // a step codes would seem many times better than on the other.
 func costAt(candidates, similar []int, queries int) float64 {
 	total := 0

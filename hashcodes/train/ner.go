@@ -2,17 +2,57 @@ package train
 
 import (
 	"math"
+	"slices"
 
 	"refrain/hashcodes"
 	"refrain/internal/units"
 )
 
-// together visits the pairs i < j of tokens of the vocabulary that are in one set together, with the number of such sets.
+// newWeighted is the state of the sample to learn from, whose pairs of tokens are counted in sentences: #(w_i, w_j) of Zhang
+// et al. A set that came a hundred times is a hundred of them.
+func (l *learning) newWeighted(m *hashcodes.Model) *state {
+	s := newState(l.sample.Learning, l.vocab, m)
+	s.weigh(l.sample.Learning, l.sample.Counts)
+	return s
+}
+
+// weigh takes how many sentences have each of the sets that the state was made of.
+func (s *state) weigh(sets [][]uint64, counts []uint32) {
+	if counts != nil {
+		order := make([]int, len(sets)) // row -> set, as newTable sorts them
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortStableFunc(order, func(a, b int) int { return len(sets[a]) - len(sets[b]) })
+		s.counts = make([]uint32, len(sets))
+		for row, i := range order {
+			s.counts[row] = counts[i]
+		}
+	}
+	s.frequencies = make([]float64, len(s.vocab))
+	for i := range s.vocab {
+		for _, row := range s.holders.at(i) {
+			s.frequencies[i] += float64(s.count(row))
+		}
+	}
+}
+
+// count is the number of sentences that have a row's set.
+func (s *state) count(row uint32) uint32 {
+	if s.counts == nil {
+		return 1
+	}
+	return s.counts[row]
+}
+
+// together visits the pairs i < j of tokens of the vocabulary that are in one sentence together, with the number of such
+// sentences.
 func (s *state) together(visit func(i, j int, both uint32)) {
 	counts := make([]uint32, len(s.vocab))
 	var partners []uint32
 	for i := range s.vocab {
 		for _, row := range s.holders.at(i) {
+			n := s.count(row)
 			for _, j := range s.tokens.at(int(row)) {
 				if int(j) <= i {
 					continue
@@ -20,7 +60,7 @@ func (s *state) together(visit func(i, j int, both uint32)) {
 				if counts[j] == 0 {
 					partners = append(partners, j)
 				}
-				counts[j]++
+				counts[j] += n
 			}
 		}
 		for _, j := range partners {
@@ -31,13 +71,10 @@ func (s *state) together(visit func(i, j int, both uint32)) {
 	}
 }
 
-// affinity is s_ij = #(i, j) / sqrt(#i #j), #(i, j) the sets that hold both tokens.
+// affinity is s_ij = #(i, j) / sqrt(#i #j), #(i, j) the sentences that hold both tokens.
 func (s *state) affinity(i, j int, both uint32) float64 {
-	return float64(both) / math.Sqrt(float64(s.vocab[i].frequency)*float64(s.vocab[j].frequency))
+	return float64(both) / math.Sqrt(s.frequencies[i]*s.frequencies[j])
 }
-
-// minAffinities are what the learner ner tries: tokens with at least that affinity share one code.
-var minAffinities = []float64{0.3, 0.5, 0.7, 0.9}
 
 // Merged says what one least affinity of the learner ner led to.
 type Merged struct {
@@ -46,23 +83,27 @@ type Merged struct {
 	Largest  int     `json:"largest"` // tokens of the largest class: chains make it large
 	Tokens   int     `json:"tokens"`  // in all classes
 	Cost     float64 `json:"cost"`    // candidates of a query on the validation sets, by which it is chosen; see choice
+	Lost     float64 `json:"lost"`    // of the recall of hashed codes, at most, within any fixed distance
 	Chosen   bool    `json:"chosen"`  // it did best on the validation sets
 }
 
 // ner gives one code to tokens that are often in one sentence: "the same hash code for the words which often occur
 // together", the baseline of Zhang et al. A class has the hashed code of its most frequent token. Of several least
-// affinities the one that does best on the validation sets is taken; see choice.
+// affinities the one that does best on the validation sets is taken; see choice. Emptier signatures are worse at hiding the
+// words in which similar sentences differ, so that within a fixed distance fewer of them are found: where that is what is
+// chosen by, a class must not cost recall, as it does not in the paper.
 func (l *learning) ner() (*hashcodes.Model, Cost, error) {
 	md5, err := l.model(l.Ones, nil)
 	if err != nil {
 		return nil, Cost{}, err
 	}
-	s := newState(l.sample.Learning, l.vocab, md5)
+	s := l.newWeighted(md5)
 	best, err := l.newChoice()
 	if err != nil {
 		return nil, Cost{}, err
 	}
-	for _, c := range minAffinities {
+	best.keepRecall(md5)
+	for _, c := range l.Affinities {
 		if err := l.ctx.Err(); err != nil {
 			return nil, Cost{}, err
 		}
@@ -72,7 +113,8 @@ func (l *learning) ner() (*hashcodes.Model, Cost, error) {
 			return nil, Cost{}, err
 		}
 		merged := describeClasses(class)
-		merged.Affinity, merged.Cost = c, best.offer(m)
+		merged.Affinity = c
+		merged.Cost, merged.Lost = best.offer(m)
 		l.report.Merged = append(l.report.Merged, merged)
 		l.logf("ner, least affinity %.1f: %d tokens in %d classes, %s candidates a query", c, merged.Tokens, merged.Classes,
 			units.Three(merged.Cost))

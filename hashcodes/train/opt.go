@@ -28,7 +28,7 @@ func (l *learning) opt() (*hashcodes.Model, Cost, error) {
 	if err != nil {
 		return nil, Cost{}, err
 	}
-	s := newState(l.sample.Learning, l.vocab, md5)
+	s := l.newWeighted(md5)
 	c, err := l.newChoice()
 	if err != nil {
 		return nil, Cost{}, err
@@ -38,7 +38,7 @@ func (l *learning) opt() (*hashcodes.Model, Cost, error) {
 		if err != nil {
 			return nil, Cost{}, err
 		}
-		solved.Cost = c.offer(m)
+		solved.Cost, _ = c.offer(m)
 		l.logf("opt, λ = %g: %d steps to a residual of %.1e, %s candidates a query", lambda, solved.Iterations,
 			solved.Residual, units.Three(solved.Cost))
 		l.report.Solved = append(l.report.Solved, solved)
