@@ -32,7 +32,8 @@ type Costs struct {
 	BandShare   []AtThreshold `json:"bandShare"` // by threshold, ascending: rows of a size that a partner may have, of all
 	GPU         GPUCost       `json:"gpu"`
 	MD5         []FalseCost   `json:"md5"`         // false candidates of hashed codes, by bits and ones, ascending
-	FalseMicros float64       `json:"falseMicros"` // of a core, to find that one is false, by scan
+	FalseMicros float64       `json:"falseMicros"` // of a core, to find that one is false, by scan, with one bit a token
+	MoreMicros  float64       `json:"moreMicros"`  // the same with more bits: containment leaves out nearly all unread
 
 	// What the window holds for each distinct sentence, bytes.
 

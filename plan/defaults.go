@@ -70,7 +70,7 @@ func DefaultCosts() Costs {
 		},
 		// Here: 0.12 by Scan at 0.5, where 43 of 318 inside the radius pass the holders and are compared; 0.22 by look-ups of
 		// tweets at 0.6 with 32 bits, 60 of 191 (refrain-lab eval effect).
-		FalseMicros: 0.2,
+		FalseMicros: 0.2, MoreMicros: 0.03,
 
 		// The parts follow from the layout of the window (package sigstore). Here, without texts, 1.41 occurrences a text: 158
 		// bytes a text at threshold 0.8 by the prefix engine, 123.5 by scan.

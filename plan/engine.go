@@ -41,9 +41,9 @@ func (scanEngine) name() string { return "scan" }
 // place of those.
 func (scanEngine) core(w *workload, rows float64) float64 {
 	measured := lookupMicros(w.costs.Scan, w.feed.jaccard(), rows)
-	within := rows / 1e6 * atThreshold(w.costs.hashed(64, 1), w.feed.jaccard()) * w.costs.FalseMicros
+	within := rows / 1e6 * atThreshold(w.costs.hashed(64, 1), w.feed.jaccard()) * w.costs.falseMicros(1)
 	within = min(within, measured/2) // rounding of two fits
-	return (measured-within)*float64(w.feed.Bits)/64 + w.falseIn(rows)*w.costs.FalseMicros
+	return (measured-within)*float64(w.feed.Bits)/64 + w.falseIn(rows)*w.costs.falseMicros(w.feed.Ones)
 }
 func (scanEngine) card(*workload, float64, float64) float64 { return 0 }
 func (scanEngine) index(w *workload) float64                { return w.costs.ScanBytes + float64(w.feed.Bits)/8 }

@@ -17,16 +17,15 @@ var recalls = []float64{0.9, 0.95, 0.99}
 type choice struct {
 	*learning
 	fixed   *fixed    // nil without Config.Fixed
-	hashed  []float64 // recall by distance that must not be lost; nil: of none is it asked
+	hashed  []float64 // recall by distance that must not be lost; see keepRecall
 	model   *hashcodes.Model
 	minCost float64
-	minLost float64
 	order   int // in the order of offers
 	offers  int
 }
 
 // maxLost is how much less than with hashed codes searches within some distance may find: the paper rounds like this, and a
-// few thousand similar sets do not tell less.
+// few thousand similar sets hardly tell less.
 const maxLost = 0.005
 
 func (l *learning) newChoice() (*choice, error) {
@@ -42,42 +41,40 @@ func (l *learning) newChoice() (*choice, error) {
 	return c, l.ctx.Err()
 }
 
-// keepRecall has models that find less than this one, within any fixed distance, chosen only where all do.
-func (c *choice) keepRecall(hashed *hashcodes.Model) {
-	if c.fixed != nil {
-		_, similar := c.fixed.count(hashed)
-		c.hashed = recallWithin(similar)
-	}
-}
-
-// offer returns the cost by which models are compared, and the recall that is lost at most.
-func (c *choice) offer(m *hashcodes.Model) (cost, lost float64) {
-	if cost, lost = c.cost(m); c.model == nil || c.better(cost, lost) {
-		c.model, c.minCost, c.minLost, c.order = m, cost, lost, c.offers
+// offer returns the cost by which models are compared.
+func (c *choice) offer(m *hashcodes.Model) float64 {
+	cost := c.cost(m)
+	if c.model == nil || cost < c.minCost {
+		c.model, c.minCost, c.order = m, cost, c.offers
 	}
 	c.offers++
-	return cost, lost
-}
-
-func (c *choice) better(cost, lost float64) bool {
-	if loses := c.minLost > maxLost; loses || lost > maxLost {
-		return lost < c.minLost
-	}
-	return cost < c.minCost
+	return cost
 }
 
 // cost is the false candidates of a query, or those at fixed distances, false and true.
-func (c *choice) cost(m *hashcodes.Model) (cost, lost float64) {
+func (c *choice) cost(m *hashcodes.Model) float64 {
 	if c.fixed == nil {
-		return c.validate(m).PerQuery(), 0
+		return c.validate(m).PerQuery()
 	}
 	candidates, similar := c.fixed.count(m)
-	if c.hashed != nil {
-		for d, recall := range recallWithin(similar) {
-			lost = max(lost, c.hashed[d]-recall)
+	return math.Exp(costAt(candidates, similar, len(c.fixed.queries)))
+}
+
+// keepRecall has loses compare with a model.
+func (c *choice) keepRecall(hashed *hashcodes.Model) {
+	_, similar := c.fixed.count(hashed)
+	c.hashed = recallWithin(similar)
+}
+
+// loses reports whether a search within some fixed distance finds less than with the model of keepRecall.
+func (c *choice) loses(m *hashcodes.Model) bool {
+	_, similar := c.fixed.count(m)
+	for d, recall := range recallWithin(similar) {
+		if recall < c.hashed[d]-maxLost {
+			return true
 		}
 	}
-	return math.Exp(costAt(candidates, similar, len(c.fixed.queries))), lost
+	return false
 }
 
 // recallWithin is the share of the similar sets that lie within each distance, of counts by distance.
@@ -175,8 +172,8 @@ func (f *fixed) distances(m *hashcodes.Model, query int) (all, similar []int) {
 }
 
 // costAt is the mean logarithm of the candidates of a query at the least distances that reach the recalls, of counts by
-// distance; 0 where nothing is similar to anything. Between two distances it is on the line that joins them, since on one side of
-// a step codes would seem many times better than on the other.
+// distance; 0 where nothing is similar to anything. Between two distances it is on the line that joins them, since on one
+// side of a step codes would seem many times better than on the other.
 func costAt(candidates, similar []int, queries int) float64 {
 	total := 0
 	for _, n := range similar {

@@ -1,6 +1,7 @@
 package train
 
 import (
+	"errors"
 	"math"
 	"slices"
 
@@ -79,19 +80,17 @@ func (s *state) affinity(i, j int, both uint32) float64 {
 // Merged says what one least affinity of the learner ner led to.
 type Merged struct {
 	Affinity float64 `json:"affinity"`
-	Classes  int     `json:"classes"` // of two tokens or more
-	Largest  int     `json:"largest"` // tokens of the largest class: chains make it large
-	Tokens   int     `json:"tokens"`  // in all classes
-	Cost     float64 `json:"cost"`    // candidates of a query on the validation sets, by which it is chosen; see choice
-	Lost     float64 `json:"lost"`    // of the recall of hashed codes, at most, within any fixed distance
-	Chosen   bool    `json:"chosen"`  // it did best on the validation sets
+	Classes  int     `json:"classes"`           // of two tokens or more
+	Largest  int     `json:"largest"`           // tokens of the largest class: chains make it large
+	Tokens   int     `json:"tokens"`            // in all classes
+	Dropped  int     `json:"dropped,omitempty"` // classes that cost recall and are not among these
+	Cost     float64 `json:"cost"`              // candidates of a query on the validation sets, by which it is chosen; see choice
+	Chosen   bool    `json:"chosen"`            // it did best on the validation sets
 }
 
 // ner gives one code to tokens that are often in one sentence: "the same hash code for the words which often occur
 // together", the baseline of Zhang et al. A class has the hashed code of its most frequent token. Of several least
-// affinities the one that does best on the validation sets is taken; see choice. Emptier signatures are worse at hiding the
-// words in which similar sentences differ, so that within a fixed distance fewer of them are found: where that is what is
-// chosen by, a class must not cost recall, as it does not in the paper.
+// affinities the one that does best on the validation sets is taken; see choice.
 func (l *learning) ner() (*hashcodes.Model, Cost, error) {
 	md5, err := l.model(l.Ones, nil)
 	if err != nil {
@@ -102,25 +101,77 @@ func (l *learning) ner() (*hashcodes.Model, Cost, error) {
 	if err != nil {
 		return nil, Cost{}, err
 	}
-	best.keepRecall(md5)
 	for _, c := range l.Affinities {
-		if err := l.ctx.Err(); err != nil {
-			return nil, Cost{}, err
-		}
-		class := s.merge(c)
-		m, err := l.model(l.Ones, s.shared(class))
+		merged, m, err := l.mergeAll(s, best, md5, c)
 		if err != nil {
 			return nil, Cost{}, err
 		}
-		merged := describeClasses(class)
-		merged.Affinity = c
-		merged.Cost, merged.Lost = best.offer(m)
+		merged.Cost = best.offer(m)
 		l.report.Merged = append(l.report.Merged, merged)
 		l.logf("ner, least affinity %.1f: %d tokens in %d classes, %s candidates a query", c, merged.Tokens, merged.Classes,
 			units.Three(merged.Cost))
 	}
 	l.report.Merged[best.order].Chosen = true
 	return best.chosen()
+}
+
+// mergeAll makes the model of one least affinity.
+func (l *learning) mergeAll(s *state, c *choice, md5 *hashcodes.Model, affinity float64) (Merged, *hashcodes.Model, error) {
+	class := s.merge(affinity)
+	m, err := l.model(l.Ones, s.shared(class))
+	all := describeClasses(class).Classes
+	if err == nil && l.Fixed && l.KeepRecall {
+		c.keepRecall(md5)
+		if c.loses(m) {
+			class, m, err = l.harmless(s, c, class, md5)
+		}
+	}
+	if err = errors.Join(err, l.ctx.Err()); err != nil {
+		return Merged{}, nil, err
+	}
+	merged := describeClasses(class)
+	merged.Affinity, merged.Dropped = affinity, all-merged.Classes
+	return merged, m, nil
+}
+
+// harmless is those of the classes that cost no recall within a fixed distance: they are tried one after the other, that of the
+// most frequent word first, each together with those that stayed before it. A class empties signatures, and where similar
+// sentences differ in words that are in no class, such as the figures of a formula, these are then less often hidden by others.
+func (l *learning) harmless(s *state, c *choice, class []int, md5 *hashcodes.Model) ([]int, *hashcodes.Model, error) {
+	stays, best := make([]int, len(class)), md5
+	for i := range stays {
+		stays[i] = i
+	}
+	members := membersOf(class)
+	for root := range class {
+		if len(members[root]) < 2 || l.ctx.Err() != nil {
+			continue
+		}
+		for _, i := range members[root] {
+			stays[i] = root
+		}
+		m, err := l.model(l.Ones, s.shared(stays))
+		if err != nil {
+			return nil, nil, err
+		}
+		if !c.loses(m) {
+			best = m
+			continue
+		}
+		for _, i := range members[root] {
+			stays[i] = i
+		}
+	}
+	return stays, best, nil
+}
+
+// membersOf are the tokens of each class, by the one that stands for it.
+func membersOf(class []int) map[int][]int {
+	members := map[int][]int{}
+	for i, root := range class {
+		members[root] = append(members[root], i)
+	}
+	return members
 }
 
 // merge returns for each token the most frequent one of its class, by number. Pairs with at least that affinity are of
@@ -158,12 +209,8 @@ func (s *state) shared(class []int) []hashcodes.Entry {
 }
 
 func describeClasses(class []int) (m Merged) {
-	size := map[int]int{}
-	for _, root := range class {
-		size[root]++
-	}
-	for _, n := range size {
-		if n > 1 {
+	for _, tokens := range membersOf(class) {
+		if n := len(tokens); n > 1 {
 			m.Classes++
 			m.Tokens += n
 			m.Largest = max(m.Largest, n)

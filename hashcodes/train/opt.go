@@ -38,7 +38,7 @@ func (l *learning) opt() (*hashcodes.Model, Cost, error) {
 		if err != nil {
 			return nil, Cost{}, err
 		}
-		solved.Cost, _ = c.offer(m)
+		solved.Cost = c.offer(m)
 		l.logf("opt, λ = %g: %d steps to a residual of %.1e, %s candidates a query", lambda, solved.Iterations,
 			solved.Residual, units.Three(solved.Cost))
 		l.report.Solved = append(l.report.Solved, solved)

@@ -130,6 +130,29 @@ func TestDegenerate(t *testing.T) {
 	}
 }
 
+// TestHarmless: classes that cost recall within a fixed distance are dropped, and the others stay.
+func TestHarmless(t *testing.T) {
+	c := Config{Learner: "ner", Bits: 32, Ones: 2, Measure: fourFifths, Vocabulary: 200, Seed: 1, Workers: 2, Fixed: true,
+		Affinities: []float64{0.5}}
+	s := Collect(slices.Values(phrases(1500, 1)), 1500, 1)
+	_, all := mustLearn(t, c, s)
+	c.KeepRecall = true
+	m, some := mustLearn(t, c, s)
+	was, is := all.Merged[0], some.Merged[0]
+	if is.Dropped == 0 || is.Classes == 0 || is.Classes+is.Dropped != was.Classes || is.Tokens >= was.Tokens {
+		t.Errorf("%+v, and without what costs recall %+v", was, is)
+	}
+	l := newLearning(t.Context(), c, s)
+	choice, err := l.newChoice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	choice.keepRecall(mustMD5(t, 32, 2))
+	if choice.loses(m) {
+		t.Error("the model loses recall")
+	}
+}
+
 func TestRound(t *testing.T) {
 	code := []uint64{^uint64(0)}
 	round(code, []float64{0.1, 0.5, 0.2, 0.5, 0.5}, 2)

@@ -49,7 +49,7 @@ func Collect(sentences iter.Seq[[]uint64], n int, seed uint64) *Sample {
 type reservoir struct {
 	size    int
 	seed    uint64
-	bound   uint64 // sets with greater hashes are not among the least
+	bound   uint64            // sets with greater hashes are not among the least
 	counts  map[uint64]uint32 // of the sets kept, by hash
 	sampled []sampledSet
 	seen    int

@@ -32,6 +32,7 @@ type Config struct {
 	Lambdas    []float64               // that the learner opt tries
 	Affinities []float64               // that the learner ner tries: tokens with at least that affinity share one code
 	Fixed      bool                    // ner and opt choose by searches within a fixed distance, as in their paper
+	KeepRecall bool                    // then ner has no class because of which such a search finds less
 	Words      func(token uint64) bool // tokens whose codes may be learned; nil: of no token is it asked
 	Sources    []string                // what the sentences come from, for the report
 	Workers    int                     // goroutines, 1 or more

@@ -83,7 +83,8 @@ func (all Plots) SVG() []byte {
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d">`+"\n", columns*plotWidth,
 		(len(all)+columns-1)/columns*plotHeight)
 	for i := range all {
-		fmt.Fprintf(&b, `<g transform="translate(%d,%d)">`+"\n%s</g>\n", i%columns*plotWidth, i/columns*plotHeight, all[i].SVG())
+		fmt.Fprintf(&b, `<g transform="translate(%d,%d)">`+"\n%s</g>\n", i%columns*plotWidth, i/columns*plotHeight,
+			all[i].SVG())
 	}
 	b.WriteString("</svg>\n")
 	return b.Bytes()

@@ -19,7 +19,8 @@ func TestChances(t *testing.T) {
 
 // A query of 4 tokens at 0.6 fits sets of 3 to 6.
 func TestCoins(t *testing.T) {
-	sets := [][]uint64{{1, 2}, {1, 2, 3}, {1, 2, 3, 4}, {5, 6, 7, 8}, {1, 2, 3, 4, 5}, {1, 2, 3, 4, 5, 6}, {1, 2, 3, 4, 5, 6, 7}}
+	sets := [][]uint64{{1, 2}, {1, 2, 3}, {1, 2, 3, 4}, {5, 6, 7, 8}, {1, 2, 3, 4, 5},
+		{1, 2, 3, 4, 5, 6}, {1, 2, 3, 4, 5, 6, 7}}
 	tab, query := newTable(sets, 1), [][]uint64{{11, 12, 13, 14}}
 	similar := text.Jaccard.At(text.Threshold{Num: 3, Den: 5})
 	want := 0.0

@@ -153,8 +153,8 @@ func (l *later) grid(list []text.Threshold) report.Grid {
 			units.Thousands(len(l.queries)), units.Thousands(len(l.later))),
 		Head: append([]string{"m", "l", "θ"}, l.Learners...),
 	}
-	g.Head = append(g.Head, "m fair coins", "md5, counters", "md5, both", "direct, counters", "direct, both", "md5 / direct, both", "true",
-		"training, CPU s")
+	g.Head = append(g.Head, "m fair coins", "md5, counters", "md5, both", "direct, counters", "direct, both",
+		"md5 / direct, both", "true", "training, CPU s")
 	for _, bits := range l.Bits {
 		for _, ones := range l.Ones {
 			for _, t := range list {

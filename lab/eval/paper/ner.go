@@ -36,8 +36,8 @@ type NERFigure struct {
 
 // NER shows what classes of words that occur together do to recall within a fixed distance, by the least affinity.
 func NER(ctx context.Context, c *eval.Config) (*report.Report, error) {
-	r := c.Report("ner", "The learner ner by the least affinity c: what classes do to signatures, and to what is found within d, "+
-		"self-matches counted. m = 32, l = 2, cosine >= 0.8.", "")
+	r := c.Report("ner", "The learner ner by the least affinity c: what classes do to signatures, and to what is found "+
+		"within d, self-matches counted. m = 32, l = 2, cosine >= 0.8.", "")
 	var all []NERFigure
 	var data []string
 	for _, name := range detailed {
@@ -139,7 +139,8 @@ func (f *NERFigure) add(one *NERFigure, n int) {
 }
 
 // nerFigure learns with one least affinity; 0: the hashed codes.
-func (p *collection) nerFigure(ctx context.Context, c *eval.Config, affinity float64, hashing int) (f NERFigure, err error) {
+func (p *collection) nerFigure(ctx context.Context, c *eval.Config, affinity float64,
+	hashing int) (f NERFigure, err error) {
 	t := train.Default()
 	t.Learner, t.Affinities = "ner", []float64{affinity}
 	if affinity == 0 {

@@ -74,7 +74,7 @@ func model(ctx context.Context, c *eval.Config, name, learner string) (learned, 
 		return learned{model: m}, err
 	}
 	t := train.Default()
-	t.Learner = learner
+	t.Learner, t.KeepRecall = learner, true
 	return learn(ctx, c, name, "paper "+learner+" "+name, t)
 }
 
@@ -137,7 +137,8 @@ func gramModel(ctx context.Context, c *eval.Config, name, learner string) (learn
 			return nil, err
 		}
 		var failed error
-		s := train.Collect(noErrors(found.Grams(ctx, c.Data, gramTokens, eval.Size(c, 0, quickPosts)), &failed), eval.Size(c, learnFrom, quick.sentences), c.Seed)
+		grams := noErrors(found.Grams(ctx, c.Data, gramTokens, eval.Size(c, 0, quickPosts)), &failed)
+		s := train.Collect(grams, eval.Size(c, learnFrom, quick.sentences), c.Seed)
 		return s, failed
 	})
 }
@@ -181,7 +182,8 @@ func counted(ctx context.Context, c *eval.Config, name, from, learner string) (*
 
 // countedGrams is the same with codes learned from the 5-grams of another corpus.
 func countedGrams(ctx context.Context, c *eval.Config, name, from, learner string) (*counts, error) {
-	return countedWith(ctx, c, name, from+" 5-grams "+learner, func() (learned, error) { return gramModel(ctx, c, from, learner) })
+	return countedWith(ctx, c, name, from+" 5-grams "+learner,
+		func() (learned, error) { return gramModel(ctx, c, from, learner) })
 }
 
 func countedWith(ctx context.Context, c *eval.Config, name, codes string, learn func() (learned, error)) (*counts, error) {

@@ -196,7 +196,8 @@ func (l *learned) describe() string {
 		units.Thousands(l.report.Vocabulary), units.Thousands(l.report.Learning))
 	for _, m := range l.report.Merged {
 		if m.Chosen {
-			s += fmt.Sprintf(", c = %g (%d words in %d classes, the largest of %d)", m.Affinity, m.Tokens, m.Classes, m.Largest)
+			s += fmt.Sprintf(", c = %g (%d words in %d classes, the largest of %d; %d classes dropped that cost recall)", m.Affinity,
+				m.Tokens, m.Classes, m.Largest, m.Dropped)
 		}
 	}
 	for _, o := range l.report.Solved {

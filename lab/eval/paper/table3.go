@@ -137,7 +137,8 @@ func addLevels(g *report.Grid, rows []Level) {
 
 // scaledLevelGrid is for candidates of collections of one size: ours scaled, and below them the paper's.
 func scaledLevelGrid() report.Grid {
-	return report.Grid{Caption: "**A million sentences**: ours with candidates scaled to as many, self-matches counted, and the paper's",
+	return report.Grid{Caption: "**A million sentences**: ours with candidates scaled to as many, self-matches counted, and " +
+		"the paper's",
 		Head: []string{"corpus", "recall (d of md5)", "md5", "ner", "opt", "md5 / opt"}}
 }
 
