@@ -134,35 +134,56 @@ func (l *learning) mergeAll(s *state, c *choice, md5 *hashcodes.Model, affinity 
 	return merged, m, nil
 }
 
-// harmless is those of the classes that cost no recall within a fixed distance: they are tried one after the other, that of the
-// most frequent word first, each together with those that stayed before it. A class empties signatures, and where similar
+// harmless is those of the classes that cost no recall within a fixed distance. A class empties signatures, and where similar
 // sentences differ in words that are in no class, such as the figures of a formula, these are then less often hidden by others.
 func (l *learning) harmless(s *state, c *choice, class []int, md5 *hashcodes.Model) ([]int, *hashcodes.Model, error) {
-	stays, best := make([]int, len(class)), md5
-	for i := range stays {
-		stays[i] = i
-	}
-	members := membersOf(class)
-	for root := range class {
-		if len(members[root]) < 2 || l.ctx.Err() != nil {
-			continue
-		}
-		for _, i := range members[root] {
-			stays[i] = root
-		}
-		m, err := l.model(l.Ones, s.shared(stays))
-		if err != nil {
-			return nil, nil, err
-		}
-		if !c.loses(m) {
-			best = m
-			continue
-		}
-		for _, i := range members[root] {
-			stays[i] = i
+	d := &dropping{learning: l, state: s, choice: c, members: membersOf(class), class: make([]int, len(class)), best: md5}
+	var roots []int
+	for i, root := range class {
+		d.class[i] = i
+		if i == root && len(d.members[i]) > 1 {
+			roots = append(roots, i)
 		}
 	}
-	return stays, best, nil
+	err := d.add(roots)
+	return d.class, d.best, err
+}
+
+// dropping is a run of harmless.
+type dropping struct {
+	*learning
+	*state
+	*choice
+	members map[int][]int
+	class   []int            // with the classes that stay so far
+	best    *hashcodes.Model // of these
+}
+
+// add adds classes, those of the most frequent words first, but for those that cost recall together with what is there. Few do:
+// so they are tried all at once, then by halves.
+func (d *dropping) add(roots []int) error {
+	if len(roots) == 0 || d.ctx.Err() != nil {
+		return nil
+	}
+	class := slices.Clone(d.class)
+	for _, root := range roots {
+		for _, i := range d.members[root] {
+			class[i] = root
+		}
+	}
+	m, err := d.learning.model(d.Ones, d.shared(class))
+	if err != nil {
+		return err
+	}
+	if !d.loses(m) {
+		d.class, d.best = class, m
+		return nil
+	}
+	if len(roots) == 1 {
+		return nil
+	}
+	half := len(roots) / 2
+	return errors.Join(d.add(roots[:half]), d.add(roots[half:]))
 }
 
 // membersOf are the tokens of each class, by the one that stands for it.
