@@ -24,8 +24,16 @@ var engines = map[string]detector.Engine{
 	"prefix": func(b *hashcodes.Bounds, _ *hashcodes.Model) sigstore.Engine {
 		return prefix.New(b)
 	},
+	"prefix, as in a large window": func(b *hashcodes.Bounds, _ *hashcodes.Model) sigstore.Engine {
+		return func(rows sigstore.Rows) sigstore.Index { return batched{prefix.New(b)(rows)} }
+	},
 	"auto": changing,
 }
+
+// batched is an index that is asked for several queries at once, however small it is.
+type batched struct{ sigstore.Index }
+
+func (batched) Batch() int { return 8 }
 
 // changing is auto with costs that make it change its engine whenever it may.
 func changing(b *hashcodes.Bounds, m *hashcodes.Model) sigstore.Engine {

@@ -83,6 +83,11 @@ type Likeness struct {
 	Similarity float64
 }
 
+// LikenessOf returns the likeness that the event states.
+func LikenessOf(m *feed.Match) Likeness {
+	return Likeness{Jaccard: m.Jaccard, Measure: m.Measure, Similarity: m.Similarity}
+}
+
 // RepeatOf says that a sentence of the post asked about repeats a group.
 type RepeatOf struct {
 	Event    feed.Hash

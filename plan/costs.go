@@ -54,20 +54,28 @@ type Costs struct {
 }
 
 // LookupCost is what a look-up costs at one threshold: Base + Million · (rows/10⁶)^Exponent µs up to 10⁶ rows in a
-// partition, which is what was measured, and Base + Million · rows/10⁶ above, which is no less than what to expect.
+// partition, and from there on Base + Million · (rows/10⁶)^Large up to measuredRows, which is what was measured; what comes
+// above is in proportion to the rows, which is no less than what to expect.
 type LookupCost struct {
 	Threshold float64 `json:"threshold"`
 	Base      float64 `json:"base"`
 	Million   float64 `json:"million"`
 	Exponent  float64 `json:"exponent"`
+	Large     float64 `json:"large"`
 }
 
+// measuredRows is the largest partition in which look-ups were measured.
+const measuredRows = 25e6
+
 func (c LookupCost) micros(rows float64) float64 {
-	r := rows / 1e6
-	if r > 1 {
-		return c.Base + c.Million*r
+	r, most := rows/1e6, measuredRows/1e6
+	switch {
+	case r <= 1:
+		return c.Base + c.Million*math.Pow(r, c.Exponent)
+	case r <= most:
+		return c.Base + c.Million*math.Pow(r, c.Large)
 	}
-	return c.Base + c.Million*math.Pow(r, c.Exponent)
+	return c.Base + c.Million*math.Pow(most, c.Large)*r/most
 }
 
 // GPUCost is what a look-up by the cuda engine costs: rows compared / Rate + Launch / batch of the card, and Base of

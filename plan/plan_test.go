@@ -40,8 +40,8 @@ func simple() (plan.Feed, plan.Machine, plan.Costs) {
 	c := plan.Costs{
 		DecodeMicros: 10, SplitMicros: 90, ReadMicros: 50, InsertMicros: 100,
 		RecordBytes: 100, RecordShare: 1, EventShare: 1, BatchSeconds: 0.01, MaxBatch: 64, HopSeconds: 0.001, HopTail: 0.002,
-		Prefix:   []plan.LookupCost{{Threshold: 0.8, Million: 1000, Exponent: 1}},
-		Scan:     []plan.LookupCost{{Threshold: 0.8, Million: 3000, Exponent: 1}},
+		Prefix:   []plan.LookupCost{{Threshold: 0.8, Million: 1000, Exponent: 1, Large: 1}},
+		Scan:     []plan.LookupCost{{Threshold: 0.8, Million: 3000, Exponent: 1, Large: 1}},
 		RowBytes: 50, OccurrenceBytes: 25, PrefixBytes: 10, ProcessBytes: 1e8,
 	}
 	return f, m, c
@@ -110,8 +110,8 @@ func TestDefaultFeeds(t *testing.T) {
 	}{
 		{1e6, plan.DefaultMachine(), "prefix", [2]int{1, 1}, 0.33},
 		{1e8, plan.DefaultMachine(), "prefix", [2]int{1, 1}, 26},
-		{1e9, plan.DefaultMachine(), "prefix", [2]int{22, 35}, 262},
-		{1e9, gpu, "cuda", [2]int{12, 18}, 226},
+		{1e9, plan.DefaultMachine(), "prefix", [2]int{10, 17}, 261},
+		{1e9, gpu, "prefix", [2]int{10, 17}, 261}, // a card would save none
 	} {
 		r := mustPlan(t, feedOf(c.posts), c.machine)
 		if r.Engine != c.engine || r.Workers < c.workers[0] || r.Workers > c.workers[1] || r.Rows != 1 {

@@ -12,6 +12,7 @@ type batch struct {
 	begin, end int
 	removals   int
 	queries    []Query
+	prepared   []prepared  // of each query, for its insertion
 	groups     []feed.Hash // of the sentences
 	fresh      []fresh     // added since
 	sigs       []uint32    // of those
@@ -27,9 +28,11 @@ type fresh struct {
 // what was not expected is searched for by itself. An index that likes to be asked for several at once is asked for
 // so many of them when the first is looked up.
 func (s *Searcher) Expect(xs []*feed.Sentence) {
-	if s.index.Batch() > 1 {
-		s.batch.expected, s.batch.next, s.batch.end = xs, 0, 0
+	s.touched += s.groups.touch(xs)
+	if s.index.Batch() == 1 {
+		xs = nil // those of before are not to be held either
 	}
+	s.batch.expected, s.batch.next, s.batch.end = xs, 0, 0
 }
 
 // search searches for the expected sentences from i on.
@@ -37,14 +40,18 @@ func (b *batch) search(s *Searcher, i int) {
 	b.begin, b.end, b.removals = i, min(len(b.expected), i+s.index.Batch()), s.groups.removals()
 	b.groups, b.fresh, b.sigs = b.groups[:0], b.fresh[:0], b.sigs[:0]
 	for len(b.queries) < b.end-b.begin {
-		b.queries = append(b.queries, s.tokens.newQuery())
+		b.queries, b.prepared = append(b.queries, s.tokens.newQuery()), append(b.prepared, prepared{})
 	}
 	for n, x := range b.expected[b.begin:b.end] {
 		b.groups = append(b.groups, x.Group)
 		s.prepare(&b.queries[n], x)
+		b.swap(s, n)
 	}
 	s.index.Search(b.queries[:b.end-b.begin])
 }
+
+// swap exchanges what is prepared of a query for what the searcher has at hand.
+func (b *batch) swap(s *Searcher, i int) { s.prepared, b.prepared[i] = b.prepared[i], s.prepared }
 
 // answer is the answer to x, nil if x was not expected.
 func (b *batch) answer(s *Searcher, x *feed.Sentence) *Query {
@@ -63,6 +70,7 @@ func (b *batch) answer(s *Searcher, x *feed.Sentence) *Query {
 	if b.groups[i-b.begin] != x.Group {
 		return nil // it has changed since
 	}
+	b.swap(s, i-b.begin)
 	b.addFresh(s, q, x)
 	return q
 }

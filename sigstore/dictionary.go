@@ -19,7 +19,8 @@ type dictionary struct {
 	peak    int         // most numbers in use
 	next    *tokenCodes // those of another model, while it is about to take the place of this one; or nil
 
-	sig hashcodes.Signature // scratch
+	sig     hashcodes.Signature // scratch
+	touched uint64              // what was read for nothing: were it not used, the compiler would leave that out
 }
 
 // token is all that a look-up reads of a token, side by side: in a large window it is a cache miss.
@@ -56,6 +57,11 @@ func (d *dictionary) number(id uint64) (uint32, bool) {
 // several times, so that the memory of all of them is on its way at once: in a large window each is a cache miss or two.
 func (d *dictionary) lookup(dst []uint32, ids []uint64) []uint32 {
 	dst = dst[:0]
+	sum := uint64(0)
+	for _, id := range ids {
+		sum += d.numbers.word(id) // nothing is decided by it, so that none waits for another
+	}
+	d.touched += sum
 	for _, id := range ids {
 		n, ok := d.numbers.first(id)
 		if !ok {

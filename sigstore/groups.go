@@ -61,6 +61,14 @@ func (gs *Groups) Get(x *feed.Sentence) Group {
 	return g
 }
 
+// touch reads a word for each sentence where the search for its group begins, for nothing: the memory of all comes together.
+func (gs *Groups) touch(xs []*feed.Sentence) (sum uint64) {
+	for _, x := range xs {
+		sum += gs.names.word(keyOfHash(&x.Group))
+	}
+	return sum
+}
+
 // cachedGroup is what Get found last, after so many removals of groups.
 type cachedGroup struct {
 	hash     feed.Hash

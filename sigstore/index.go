@@ -11,8 +11,8 @@ type Engine func(rows Rows) Index
 type Index interface {
 	// Open begins the next block. Rows of the blocks before it never change again.
 	Open()
-	// Add takes in the next row of the newest block. tokens are dictionary numbers, ascending; both slices are
-	// only lent.
+	// Add takes in the next row of the newest block, which Rows may not have yet. tokens are dictionary numbers, ascending;
+	// both slices are only lent.
 	Add(tokens []uint32, sig hashcodes.Signature)
 	// Drop drops the oldest block.
 	Drop()

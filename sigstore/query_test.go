@@ -96,3 +96,21 @@ func TestWhatIsBornMeanwhileIsAsked(t *testing.T) {
 		t.Errorf("%d of three groups born since the question are hits, want two", len(groups))
 	}
 }
+
+// alone is an index that wants its queries one by one.
+type alone struct{ Index }
+
+func (alone) Batch() int { return 1 }
+
+// TestExpectedBefore: once the index wants queries one by one, as in a window that has shrunk, those expected before are held no
+// longer, nor looked through at each look-up.
+func TestExpectedBefore(t *testing.T) {
+	w := newScan(t, Config{Span: time.Hour, Bounds: boundsOf()})
+	first, last := sentenceOf(0, 0, 0, 1, 2, 3, 4, 5), sentenceOf(1, 1, 0, 1, 2, 3, 4, 5)
+	w.searcher.Expect([]*feed.Sentence{&first})
+	w.searcher.index = alone{w.searcher.index}
+	w.searcher.Expect([]*feed.Sentence{&last})
+	if n := len(w.searcher.batch.expected); n > 0 {
+		t.Errorf("%d sentences are held", n)
+	}
+}

@@ -34,6 +34,7 @@ type Searcher struct {
 	// Scratch.
 	sig     hashcodes.Signature
 	numbers []uint32
+	touched uint64 // what was read for nothing: were it not used, the compiler would leave that out
 }
 
 // Coding is what rows are signed with and found by: a model, the radii that it asks for, and an engine for both.
@@ -89,6 +90,7 @@ func (s *Searcher) search(x *feed.Sentence, stopAfter int) *Query {
 // living are the groups that a query has found and that are alive.
 func (s *Searcher) living(q *Query) []Group {
 	s.found = s.found[:0]
+	s.touched += s.blocks.touch(q.Hits)
 	for _, r := range q.Hits {
 		if g := s.blocks.group(r); g.isAlive() && s.groups.clean(g) {
 			s.found = append(s.found, g)

@@ -98,6 +98,14 @@ func (t *table) find(hash uint64, matches func(uint32) bool) (number uint32, ok 
 	return b.numbers[slot], true
 }
 
+// word is one of the bucket of a hash: to read it asks for the memory of the bucket.
+func (t *table) word(hash uint64) uint64 {
+	if len(t.buckets) == 0 {
+		return 0
+	}
+	return t.buckets[t.home(hash)].tags[0]
+}
+
 // first is the number that find looks at first; ok is false where find has to look further.
 func (t *table) first(hash uint64) (number uint32, ok bool) {
 	if t.live == 0 {

@@ -17,7 +17,8 @@ import (
 // benchTables are the list of what exists, in the order in which all measures them.
 func benchTables() []benchTable {
 	return []benchTable{
-		benchKernels(), benchGPU(), benchTable5(), benchMatch(), benchLikeness(), benchGrowth(), benchEngines(),
+		benchKernels(), benchGPU(), benchTable5(), benchMatch(), benchLikeness(), benchGrowth(), benchStalls(),
+		benchEngines(),
 		benchMemory(), benchStages(), benchDetect(), benchLatency(), benchFlood(), benchSwap(),
 	}
 }
@@ -85,12 +86,20 @@ func benchMatch() benchTable {
 			f.StringSliceVar(&o.Engines, "engines", o.Engines, "engines")
 			f.StringVar(&o.SVG, "svg", o.SVG, "`file` to plot to; crossing.svg beside the document with --write")
 		}, func(ctx context.Context, c *tables.Config, o tables.MatchOptions) (*report.Report, error) {
-			if write := t.command.Flag("write").Value.String(); write != "" && o.SVG == "" {
-				o.SVG = filepath.Join(filepath.Dir(write), "crossing.svg")
+			if o.SVG == "" {
+				o.SVG = plotBeside(t.command, "crossing.svg")
 			}
 			return tables.Match(ctx, c, o)
 		})
 	return t
+}
+
+// plotBeside is the file of a plot beside the document with --write, "" without.
+func plotBeside(cmd *cobra.Command, name string) string {
+	if write := cmd.Flag("write").Value.String(); write != "" {
+		return filepath.Join(filepath.Dir(write), name)
+	}
+	return ""
 }
 
 func benchLikeness() benchTable {
@@ -128,7 +137,33 @@ func benchGrowth() benchTable {
 		f.StringSliceVar(&o.Engines, "engines", o.Engines, "engines, and ppjoin")
 		f.IntVar(&o.Lookups, "lookups", o.Lookups, "sentences that are looked up at each size")
 		f.Uint64Var(&o.Seed, "seed", o.Seed, "of the made-up sentences")
-	}, tables.Growth)
+		f.StringVar(&o.Beside, "beside", o.Beside, "`file` with the figures of another build, which --json printed")
+		f.StringVar(&o.SVG, "svg", o.SVG, "`file` to plot to; growth.svg beside the document with --write")
+	}, func(ctx context.Context, c *tables.Config, o tables.GrowthOptions) (*report.Report, error) {
+		if o.SVG == "" {
+			o.SVG = plotBeside(t.command, "growth.svg")
+		}
+		return tables.Growth(ctx, c, o)
+	})
+	return t
+}
+
+func benchStalls() benchTable {
+	t := benchTable{
+		command: &cobra.Command{
+			Use: "stalls", Short: "The longest stall of a worker, memory and time to fill, by the size of its window; 3 GB",
+			Args: cli.AtMost(0, "none"),
+		},
+		narrow: []string{"rows"},
+	}
+	t.measure = measureWith(t.command, tables.DefaultStalls(), tables.QuickStalls(), func(
+		f *pflag.FlagSet, o *tables.StallsOptions,
+	) {
+		f.IntSliceVar(&o.Rows, "rows", o.Rows, "sizes of the window")
+		f.StringVar(&o.Threshold, "threshold", o.Threshold, "threshold")
+		f.StringVar(&o.Engine, "engine", o.Engine, "engine")
+		f.Uint64Var(&o.Seed, "seed", o.Seed, "of the made-up sentences")
+	}, tables.Stalls)
 	return t
 }
 

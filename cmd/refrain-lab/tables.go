@@ -158,7 +158,7 @@ func typed(cmd *cobra.Command, args []string) string {
 			return
 		}
 		switch f.Name {
-		case "data", "models", "refrain", "write", "json", "svg":
+		case "data", "models", "refrain", "write", "json", "svg", "beside":
 		case "quick":
 			if f.Value.String() == "true" {
 				words = append(words, "--quick")

@@ -9,9 +9,14 @@ import (
 )
 
 // Time is what the process has had of all processors.
-func Time() time.Duration {
+func Time() time.Duration { return read(unix.CLOCK_PROCESS_CPUTIME_ID) }
+
+// Thread is what the calling thread has had.
+func Thread() time.Duration { return read(unix.CLOCK_THREAD_CPUTIME_ID) }
+
+func read(clock int32) time.Duration {
 	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t); err != nil {
+	if err := unix.ClockGettime(clock, &t); err != nil {
 		panic(err) // it needs no right and no resource
 	}
 	return time.Duration(t.Nano())

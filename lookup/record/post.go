@@ -196,7 +196,7 @@ func (p *post) addReuse(m *feed.Match, now Slice) (before *reuse) {
 	p.touch(page, now)
 	observed := reuse{
 		event: m.ID, group: m.Group, slice: now, author: m.Later.Author, sentence: m.Later.Sentence, time: m.Later.Time,
-		likeness:  lookup.Likeness{Jaccard: m.Jaccard, Measure: m.Measure, Similarity: m.Similarity},
+		likeness:  lookup.LikenessOf(m),
 		identical: m.Identical, witness: occurrenceOf(&m.Earlier),
 	}
 	known := page.find(m.ID)

@@ -217,7 +217,7 @@ func (s *Memory) applyReuse(m *feed.Match) {
 	now := s.current()
 	r := &reuse{slice: now, later: *occurrenceOf(&m.Later), RepeatOf: lookup.RepeatOf{
 		Event: m.ID, Sentence: m.Later.Sentence, Time: m.Later.Time, Group: m.Group,
-		Likeness:  lookup.Likeness{Jaccard: m.Jaccard, Measure: m.Measure, Similarity: m.Similarity},
+		Likeness:  lookup.LikenessOf(m),
 		Identical: m.Identical, Earlier: occurrenceOf(&m.Earlier),
 	}}
 	old := s.reuses[m.ID]

@@ -146,19 +146,23 @@ type window struct {
 	df     []uint32
 	rows   []row
 	blocks []int // first row of each, those that were dropped included
+	signed *row  // whose tokens were asked for last
 }
 
 func (w *window) Frequencies() []uint32 { return w.df }
 
-func (w *window) Signature([]uint32) hashcodes.Signature { panic("not asked for") }
+func (w *window) Signature(tokens []uint32) hashcodes.Signature { return w.signed.sig }
 
-func (w *window) Tokens(r sigstore.Row) []uint32 { return w.rows[w.blocks[r.Block]+int(r.Row)].tokens }
+func (w *window) Tokens(r sigstore.Row) []uint32 {
+	w.signed = &w.rows[w.blocks[r.Block]+int(r.Row)]
+	return w.signed.tokens
+}
 
 // grow takes all rows into an index, and searches it for each before, if asked. Blocks close as the window's do.
 // span is the number of rows after which blocks are dropped; 0: never.
 func grow(b *testing.B, bounds *hashcodes.Bounds, rows []row, tokens, span int, search bool) (sigstore.Index, int) {
 	df := make([]uint32, tokens)
-	w := &window{df, rows, []int{0}}
+	w := &window{df: df, rows: rows, blocks: []int{0}}
 	x := prefix.New(bounds)(w)
 	x.Open()
 	var q [1]sigstore.Query
@@ -245,7 +249,7 @@ func BenchmarkGrow(b *testing.B) {
 func BenchmarkFill(b *testing.B) {
 	model := mustModel(b, 64, 1)
 	rows, tokens := number(realSentences(b), model)
-	w := &window{make([]uint32, tokens), rows, []int{0}}
+	w := &window{df: make([]uint32, tokens), rows: rows, blocks: []int{0}}
 	for i := range rows {
 		for _, t := range rows[i].tokens {
 			w.df[t]++
@@ -311,7 +315,7 @@ func BenchmarkCampaign(b *testing.B) {
 			for b.Loop() {
 				b.StopTimer()
 				df := make([]uint32, tokens+3)
-				x := prefix.New(hashcodes.NewBounds(text.Jaccard.At(thresholds[0]), model.Ones()))(&window{df, rows, []int{0}})
+				x := prefix.New(hashcodes.NewBounds(text.Jaccard.At(thresholds[0]), model.Ones()))(&window{df: df, rows: rows, blocks: []int{0}})
 				x.Open()
 				var q [1]sigstore.Query
 				for i := range rows {

@@ -1,7 +1,7 @@
 package prefix
 
-// link leads to a chunk or a directory: the class in the low 4 bits, then the number of its first unit. 0 leads
-// nowhere: unit 0 is not given out.
+// link leads to a chunk or a node: the class in the low 4 bits, then the number of its first unit. 0 leads nowhere:
+// unit 0 is not given out.
 type link uint32
 
 const (
@@ -9,14 +9,10 @@ const (
 	pageWords = 2048
 	pageUnits = pageWords / unitWords
 
-	classBits    = 4
-	maxListClass = 8  // class of the largest chunk that is a whole list
-	tail         = 8  // class with which a chain of chunks goes on
-	largest      = 12 // class of the largest chunk of a chain
-	directory    = 15 // class of directories
-
-	directoryUnits = 8
-	directoryLinks = directoryUnits * unitWords * 2
+	classBits = 4
+	tail      = 8  // class with which a chain of chunks goes on
+	largest   = 12 // class of the largest chunk
+	nodeClass = 15 // class of nodes
 )
 
 // units of a chunk, and the postings that it has room for, by its class.
@@ -35,19 +31,28 @@ func newLink(unit, class int) link { return link(unit<<classBits | class) }
 // makes it none of a row, for a size is never 0.
 type chunk []uint64
 
+func (l *lists) chunk(k link) chunk { return l.memory(k.unit(), units[k.class()]) }
+
+func (l *lists) memory(unit, n int) chunk {
+	begin := unit % pageUnits * unitWords
+	return l.pages[unit/pageUnits][begin : begin+n*unitWords]
+}
+
 // page is a piece of the memory that chunks are cut from.
 type page [pageWords]uint64
 
 func (c chunk) next() link     { return link(c[len(c)-1] >> 32) }
 func (c chunk) setNext(k link) { setHalf(&c[len(c)-1], 1, uint32(k)) }
 
-// free is the number of postings that there is room for.
-func (c chunk) free(n int) int {
+// used is the number of postings, and free that of those that there is room for.
+func (c chunk) used(n int) int {
 	if uint8(c[0]) != 0 {
-		return 0
+		return n
 	}
-	return n - int(c[0]>>8)
+	return int(c[0] >> 8)
 }
+
+func (c chunk) free(n int) int { return n - c.used(n) }
 
 func (c chunk) at(n, i int) posting { return posting{meta(c[i]), rowPosition(half(c[n+i/2], i%2))} }
 

@@ -1,16 +1,18 @@
 package prefix
 
-// lists are the postings of the tokens of one generation.
+// lists are the postings of the rows of one generation, in lists by key (key.go).
 //
-// The list of a token is one chunk, which is replaced by one of the next class when it is full. A list that outgrows
-// that is cut in pieces: its head leads to a directory of further lists, one for each bucket of sizes, which grow
-// larger and go on as chains of chunks. Nothing in here is taken out again, and nothing points into it.
+// A list is one chunk, which is replaced by one of the next class when it is full, and beyond the largest a chain of
+// chunks. One that is long is cut: then its link leads to a node of further lists (node.go). Nothing in here is taken
+// out again, and nothing points into it.
 type lists struct {
 	heads   []*heads
 	pages   []*page
 	used    int               // units of the last page
 	free    [largest + 1]link // by class: chunks that are not in use, each with a link to the next in its first word
 	buckets *buckets
+	longer  bool                   // some list has been cut by token
+	entryOf func(p posting) *entry // of a posting's row, nil of one that is no more
 }
 
 // heads are the links to the lists of so many tokens.
@@ -38,46 +40,59 @@ func (l *lists) headOf(token uint32) *link {
 	return &l.heads[n][token%headsPerPage]
 }
 
-func (l *lists) chunk(k link) chunk { return l.memory(k.unit(), units[k.class()]) }
-
-// directory is the memory of a directory.
-func (l *lists) directory(k link) chunk { return l.memory(k.unit(), directoryUnits) }
-
-func (l *lists) memory(unit, n int) chunk {
-	begin := unit % pageUnits * unitWords
-	return l.pages[unit/pageUnits][begin : begin+n*unitWords]
+// add posts a row under the keys of one token, or longer ones where their lists have been cut by token. A dead row, of
+// no tokens, has none.
+func (l *lists) add(e *entry) {
+	for i, token := range e.tokens[:min(e.prefix, len(e.tokens))] {
+		h := l.headOf(token)
+		*h = l.put(*h, e, key{passed: uint8(i), length: 1}, 0)
+	}
 }
 
-// add adds a posting to a token's list.
-func (l *lists) add(token uint32, p posting) {
-	h := l.headOf(token)
-	if h.class() != directory {
-		if l.put(h, p, maxListClass) {
-			return
+// put adds an entry to a key's list at h, which was cut so often, and returns the list's link from then on.
+func (l *lists) put(h link, e *entry, k key, cuts int) link {
+	if h.class() != nodeClass {
+		class := e.cutFrom(k, cuts)
+		if h.class() < class || h.class() == class && l.chunk(h).free(capacity[class]) > 0 {
+			return l.append(h, e.posting(k))
 		}
-		l.makeDirectory(h)
+		h = l.cut(h, e.tokens[k.passed], cuts)
 	}
-	l.addTo(*h, p)
+	l.putBelow(l.node(h), e, k, cuts)
+	return h
 }
 
-// put adds p to the chunk of a list, or a larger one in its place. It reports false if that is full and of the last
-// class.
-func (l *lists) put(h *link, p posting, last int) bool {
-	if *h == 0 {
-		*h = l.alloc(0)
+// append adds a posting to a list that is not cut, and returns the list's link from then on.
+func (l *lists) append(h link, p posting) link {
+	if h == 0 {
+		h = l.alloc(0)
 	}
-	n, c := capacity[h.class()], l.chunk(*h)
-	free := c.free(n)
+	n := capacity[h.class()]
+	free := l.chunk(h).free(n)
 	if free == 0 {
-		if h.class() == last {
-			return false
-		}
-		free = capacity[h.class()+1] - n
-		*h = l.enlarge(*h)
-		n, c = n+free, l.chunk(*h)
+		h = l.extend(h)
+		n, free = capacity[h.class()], l.chunk(h).free(capacity[h.class()])
 	}
-	c.add(n, free, p)
-	return true
+	l.chunk(h).add(n, free, p)
+	return h
+}
+
+// extend makes room in a full list: in a larger chunk or, after the largest, in one more.
+func (l *lists) extend(full link) link {
+	if full.class() < largest {
+		return l.enlarge(full)
+	}
+	h := l.alloc(tail)
+	l.chunk(h).setNext(full)
+	return h
+}
+
+// behind is the chunk that follows one in its chain; 0: there is none.
+func (l *lists) behind(h link) link {
+	if h.class() < tail {
+		return 0
+	}
+	return l.chunk(h).next()
 }
 
 // enlarge replaces a full chunk by one of the next class.
@@ -92,95 +107,4 @@ func (l *lists) enlarge(small link) link {
 	to.setNext(from.next())
 	l.release(small)
 	return large
-}
-
-// makeDirectory makes a directory of a list of one chunk.
-func (l *lists) makeDirectory(h *link) {
-	c := l.chunk(*h)
-	d := newLink(l.fresh(directoryUnits), directory)
-	n := capacity[maxListClass]
-	for i := range n {
-		l.addTo(d, c.at(n, i))
-	}
-	l.release(*h)
-	*h = d
-}
-
-// addTo adds a posting to the list of its bucket.
-func (l *lists) addTo(directory link, p posting) {
-	d, b := l.directory(directory), l.buckets.of[p.meta.size()]
-	h := link(half(d[b/2], int(b%2)))
-	if !l.put(&h, p, largest) {
-		full := h
-		h = l.alloc(tail)
-		l.chunk(h).setNext(full)
-		l.put(&h, p, largest)
-	}
-	setHalf(&d[b/2], int(b%2), uint32(h))
-}
-
-// alloc returns an empty chunk.
-func (l *lists) alloc(class int) link {
-	k := l.free[class]
-	if k == 0 {
-		return newLink(l.fresh(units[class]), class)
-	}
-	c := l.chunk(k)
-	l.free[class] = link(c[0])
-	clear(c)
-	return k
-}
-
-func (l *lists) release(k link) {
-	l.chunk(k)[0] = uint64(l.free[k.class()])
-	l.free[k.class()] = k
-}
-
-// fresh is the number of the first of so many units that were never used, in no more lines of the cache than need be.
-func (l *lists) fresh(n int) int {
-	lines := min(n&-n, 4)
-	at := (l.used + lines - 1) / lines * lines
-	if len(l.pages) == 0 || at+n > pageUnits {
-		l.addPage()
-		at = (l.used + lines - 1) / lines * lines
-	}
-	l.spare(l.used, at)
-	l.used = at + n
-	return (len(l.pages)-1)*pageUnits + at
-}
-
-func (l *lists) addPage() {
-	if len(l.pages) > 0 {
-		l.spare(l.used, pageUnits)
-	}
-	l.pages = append(l.pages, new(page))
-	l.used = 0
-	if len(l.pages) == 1 {
-		l.used = 1 // unit 0 is not given out
-	}
-}
-
-// spare makes free chunks of units of the last page that are left over.
-func (l *lists) spare(from, to int) {
-	for class := largest; from < to; {
-		if units[class] > to-from {
-			class--
-			continue
-		}
-		l.release(newLink((len(l.pages)-1)*pageUnits+from, class))
-		from += units[class]
-	}
-}
-
-// full reports whether there are hardly any numbers left for units.
-func (l *lists) full() bool { return len(l.pages) >= 1<<(32-classBits)/pageUnits-1024 }
-
-func (l *lists) bytes() int64 {
-	n := 8 * (int64(cap(l.pages)) + int64(cap(l.heads)) + pageWords*int64(len(l.pages)))
-	for _, h := range l.heads {
-		if h != nil {
-			n += 4 * headsPerPage
-		}
-	}
-	return n
 }

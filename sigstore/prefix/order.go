@@ -24,50 +24,62 @@ func newOrder(df []uint32) order {
 
 func (o *order) bytes() int64 { return int64(cap(o.class)) }
 
-// key is what one of a set's tokens is sorted by: its class, and its place in the set, counted from the end.
-type key uint16
+// rank is what one of a set's tokens is sorted by: its class, and its place in the set, counted from the end.
+type rank uint16
 
 // position is the token's place in the set. Sets are in order of the numbers.
-func (k key) position() int { return 255 - int(k&255) }
+func (k rank) position() int { return 255 - int(k&255) }
 
 // isRare reports whether the order knows of fewer than 32 rows with the token.
-func (k key) isRare() bool { return k < 6<<3<<8 }
+func (k rank) isRare() bool { return k < 6<<3<<8 }
 
 // short is the length up to which a prefix is kept sorted by insertion.
 const short = 24
 
-// rarest writes the keys of the n rarest tokens of a set to dst, in order.
-func (o *order) rarest(dst []key, tokens []uint32, n int) []key {
+// rarest overwrites dst with the ranks of the n rarest tokens of a set, in order. It reads the classes of all before it
+// looks at any: in a large window each is a cache miss.
+func (o *order) rarest(dst []rank, tokens []uint32, n int) []rank {
 	dst = dst[:0]
+	if n == 0 {
+		return dst
+	}
 	for i, t := range tokens {
-		k := key(255 - i)
+		k := rank(255 - i)
 		if int(t) < len(o.class) {
-			k |= key(o.class[t]) << 8
+			k |= rank(o.class[t]) << 8
 		}
-		switch {
-		case n > short || len(dst) < n:
-			dst = append(dst, k)
-		case k > dst[n-1]:
-			continue
-		default:
-			dst[n-1] = k
-		}
-		if n <= short {
-			sink(dst)
-		}
+		dst = append(dst, k)
 	}
 	if n > short {
 		slices.Sort(dst)
+		return dst[:min(n, len(dst))]
 	}
-	return dst[:min(n, len(dst))]
+	return smallest(dst, n)
 }
 
-// sink moves the last key to its place among the others, which are sorted.
-func sink(keys []key) {
-	i := len(keys) - 1
-	k := keys[i]
-	for ; i > 0 && keys[i-1] > k; i-- {
-		keys[i] = keys[i-1]
+// smallest are the n smallest ranks, in order.
+func smallest(ranks []rank, n int) []rank {
+	first := ranks[:0]
+	for _, k := range ranks {
+		switch {
+		case len(first) < n:
+			first = append(first, k)
+		case k < first[n-1]:
+			first[n-1] = k
+		default:
+			continue
+		}
+		sink(first)
 	}
-	keys[i] = k
+	return first
+}
+
+// sink moves the last rank to its place among the others, which are sorted.
+func sink(ranks []rank) {
+	i := len(ranks) - 1
+	k := ranks[i]
+	for ; i > 0 && ranks[i-1] > k; i-- {
+		ranks[i] = ranks[i-1]
+	}
+	ranks[i] = k
 }

@@ -11,13 +11,13 @@ type posting struct {
 // meta is what is known of a posting's row: 8 bits of size at the low end, 56 of signature. 0 is no row's.
 type meta uint64
 
-// rowPosition is where a posting belongs: the token's position in the row's order in 4 bits, above them the row, from the
+// rowPosition is where a posting belongs: the tokens that its key passes over in 4 bits, above them the row, from the
 // generation's first on.
 type rowPosition uint32
 
 const (
 	lastSize      = 255 // stands for 256 as well
-	lastPosition  = 15  // stands for all beyond it
+	lastPassed    = 15  // stands for all beyond it
 	lastRow       = 1<<28 - 1
 	signatureBits = 56
 )
@@ -56,9 +56,9 @@ func (m meta) only(dst, mask hashcodes.Signature) {
 
 func (m meta) size() uint8 { return uint8(m) }
 
-func newRowPosition(row uint64, position int) rowPosition {
-	return rowPosition(row)<<4 | rowPosition(min(position, lastPosition))
+func newRowPosition(row uint32, passed int) rowPosition {
+	return rowPosition(row)<<4 | rowPosition(min(passed, lastPassed))
 }
 
-func (p rowPosition) row() uint32   { return uint32(p >> 4) }
-func (p rowPosition) position() int { return int(p & lastPosition) }
+func (p rowPosition) row() uint32 { return uint32(p >> 4) }
+func (p rowPosition) passed() int { return int(p & lastPassed) }

@@ -12,13 +12,14 @@
 // # Generations
 //
 // Rows are posted by generations (generation.go). A generation is a run of rows, of one block or many, with an order
-// of the tokens and lists of its own. When its order has become stale, the next one begins: in a window that
-// grows, at 64 times the size; in one that rolls, when half of its rows are new; in any, when searches read too much
-// under tokens that the order takes for rare and that are not, as in a campaign. As long as a window is small it
-// posts its rows again instead, and so has one generation. A search goes through all generations, which are one to
-// three. A generation goes as a whole when the last of its rows has been dropped: nothing walks its postings, and
-// no link leads from one generation to another. Dropping a block costs nothing else: a candidate of a dropped row
-// is left out when it is found.
+// of the tokens and lists of its own. When its order has become stale, the next one begins: in a window that grows, at
+// many times the size; in one that rolls, when three quarters of its rows are new; in any, when searches read too much
+// under tokens that the order takes for rare and that are not, as in a campaign. The rows that are there are posted
+// again in it, all at once as long as they are few, and then some with each row that comes, so that a search goes
+// through one generation, and through two for a while. A generation goes as a whole when the last of its rows has been
+// dropped, or posted again: nothing walks its postings, and no link leads from one generation to another. Dropping a
+// block costs nothing else: a candidate of a dropped row is left out when it is found, and so is one that is posted
+// again.
 //
 // A number that the window gives to another token goes on to lead to the postings of the former, in generations that
 // have them. No live row is among those, since a number is given out again only when no live row holds it; they are
@@ -27,11 +28,15 @@
 //
 // # Lists
 //
-// A token's list (lists.go) is found by its number, without hashing. It is one chunk of 16 to 1,024 bytes, 12 a
-// posting, that is replaced by one a third to twice as large when it is full. One that outgrows the largest is cut by
-// the rows' sizes: a search then reads only the pieces of sizes that the threshold allows, and of those only the ones
-// whose rows may share so late a token. All memory is in pages of 16 KiB without pointers. A search finds the chunks
-// of all its lists first and touches their first words, so that they come from memory together, and reads them then.
+// The list of a token (lists.go) is found by its number, without hashing. It is one chunk of 16 to 4,096 bytes, 12 a
+// posting, that is replaced by one a third to twice as large when it is full. One that grows long is cut (node.go): by
+// buckets of the rows' sizes, then by cells of a size and a number of tokens that stand before the list's own, so that
+// a search reads only what the threshold allows; and then by a second token, of the prefix and one more (key.go). All
+// memory is in pages of 16 KiB without pointers.
+//
+// In a large window a search waits for memory, not for the processor. So it goes through the lists of all its keys,
+// and of some queries at once, level by level: it reads a word of each that it will need, without looking at it, and
+// looks at them when all are on their way.
 //
 // The shorter index prefix of [PPJ] Lemma 3 holds only for records in order of size and is not used.
 //
@@ -63,8 +68,11 @@ type index struct {
 	dropped     uint32        // blocks that are gone: the number of the oldest
 	next        uint64        // row
 	rolls       bool          // a block was dropped since the newest generation began
-	keys        []key         // scratch
+	entry       sortedEntry   // scratch: of the row that is posted,
+	moved       sortedEntry   // and of one that is moved meanwhile
 	search      search
+	met         int64 // postings that searches have read
+	listsRead   int64 // lists and nodes
 }
 
 func (x *index) Open() { x.blocks = append(x.blocks, x.next) }
@@ -110,30 +118,73 @@ func (x *index) at(row uint64) sigstore.Row {
 	return sigstore.Row{Block: x.dropped + uint32(b), Row: uint32(row - x.blocks[b])}
 }
 
+// Add posts the row that comes next. Rows of before come first, since the window has not got this one yet, so that it
+// cannot be asked for its tokens; and the signature is noted before all, since it may be lent from what the window
+// signs rows with.
 func (x *index) Add(tokens []uint32, sig hashcodes.Signature) {
+	m := newMeta(len(tokens), sig)
 	if x.isStale() {
 		x.begin()
 	}
-	g, m := x.generations[len(x.generations)-1], newMeta(len(tokens), sig)
+	x.postSomeAgain()
+	g := x.newest()
 	x.post(g, x.next, tokens, m)
 	g.remember(x.next, m)
 	x.next++
 }
 
-// post puts a row into the lists of its prefix.
+// post puts a row into the lists of its keys.
 func (x *index) post(g *generation, row uint64, tokens []uint32, m meta) {
-	x.keys = g.order.rarest(x.keys, tokens, x.filters.bounds.For(len(tokens)).Prefix)
-	for position, k := range x.keys {
-		g.lists.add(tokens[k.position()], posting{m, newRowPosition(row-g.first, position)})
-	}
+	g.lists.add(x.entry.of(x, g, row, tokens, m))
 }
 
-// Batch is 1: the lists of one query are enough to keep the memory busy.
-func (x *index) Batch() int { return 1 }
+// entryOf is the entry of a row that has been posted before.
+func (x *index) entryOf(g *generation, p posting) *entry {
+	row := g.base + uint64(p.at.row())
+	if row < x.oldest() {
+		return nil
+	}
+	tokens := x.source.Tokens(x.at(row))
+	if tokens == nil {
+		return nil
+	}
+	return x.moved.of(x, g, row, tokens, p.meta)
+}
+
+// sortedEntry is an entry, with the memory of its tokens.
+type sortedEntry struct {
+	entry
+	sorted sorted
+}
+
+// of makes the entry of a row. It is valid until the next.
+func (s *sortedEntry) of(x *index, g *generation, row uint64, tokens []uint32, m meta) *entry {
+	prefix := x.filters.bounds.For(len(tokens)).Prefix
+	s.sorted.sort(g, tokens, prefix)
+	s.entry = entry{meta: m, row: uint32(row - g.base), tokens: s.sorted.tokens, prefix: prefix, size: len(tokens)}
+	return &s.entry
+}
+
+// Batch is 1 as long as the index is in the cache, or nearly so, and then as many as keep the memory busy: what one
+// query waits for is a chain of reads of memory far away.
+func (x *index) Batch() int {
+	if x.next-x.oldest() < minBatchedRows {
+		return 1
+	}
+	return maxBatch
+}
+
+const minBatchedRows = 1 << 20
+
+// Met is how many postings searches have read.
+func (x *index) Met() int64 { return x.met }
+
+// ListsRead is how many lists, and nodes above them, searches have read.
+func (x *index) ListsRead() int64 { return x.listsRead }
 
 // Bytes is what the index holds on the heap.
 func (x *index) Bytes() int64 {
-	n := x.search.bytes() + x.filters.bytes() + 8*int64(cap(x.blocks))
+	n := x.search.bytes() + x.filters.bytes() + x.entry.sorted.bytes() + x.moved.sorted.bytes() + 8*int64(cap(x.blocks))
 	for _, g := range x.generations {
 		n += g.bytes()
 	}

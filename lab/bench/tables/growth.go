@@ -2,8 +2,11 @@ package tables
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"time"
@@ -27,8 +30,10 @@ type GrowthOptions struct {
 	Rows       []int // sizes of the window, ascending
 	Thresholds []string
 	Engines    []string // ppjoin is the yardstick
-	Lookups    int      // at each size
+	Lookups    int      // at each size, in each round
 	Seed       uint64
+	Beside     string // file with the figures of another build, as --json prints them; "": none
+	SVG        string // file to plot to; "": none
 }
 
 // DefaultGrowth is the table's.
@@ -63,8 +68,9 @@ type GrowthFigure struct {
 	Engine     string  `json:"engine"`
 	Threshold  string  `json:"threshold"`
 	Rows       int     `json:"rows"`
-	Lookup     float64 `json:"lookup"`        // µs of processor time
-	Met        float64 `json:"met,omitempty"` // entries of lists, of a size that fits, a look-up; 0: not told
+	Lookup     float64 `json:"lookup"` // µs of processor time, the median of the rounds
+	Met        float64 `json:"met"`    // entries of lists that a look-up reads; -1: not told
+	Lists      float64 `json:"lists"`  // lists and nodes that it reads; -1: not told
 	Candidates float64 `json:"candidates"`
 	Matches    float64 `json:"matches"`
 	Insert     float64 `json:"insert"`  // µs of processor time, of the rows since the size before
@@ -87,7 +93,8 @@ type growing interface {
 	add(row int, set []uint64)
 	lookup(first int, sets [][]uint64) (matches int)
 	candidates() int64
-	met() int64 // -1: it does not tell
+	met() int64   // -1: it does not tell
+	lists() int64 // likewise
 	bytes() int64
 }
 
@@ -97,6 +104,10 @@ func Growth(ctx context.Context, c *Config, o GrowthOptions) (*report.Report, er
 		return nil, err
 	}
 	list, err := thresholds(o.Thresholds)
+	if err != nil {
+		return nil, err
+	}
+	beside, err := o.beside()
 	if err != nil {
 		return nil, err
 	}
@@ -116,39 +127,101 @@ func Growth(ctx context.Context, c *Config, o GrowthOptions) (*report.Report, er
 				return nil, err
 			}
 			r.Note("interrupted: what is missing was not measured")
-			return growthReport(r, all, &o), nil
+			return c.growthReport(r, append(beside, all...), &o)
 		}
 	}
-	return growthReport(r, all, &o), nil
+	return c.growthReport(r, append(beside, all...), &o)
 }
 
-// growthReport makes the tables of what was measured.
-func growthReport(r *report.Report, all []GrowthFigure, o *GrowthOptions) *report.Report {
+// besideName says of an engine that its figures are of another build.
+const besideName = ", before"
+
+// beside reads the figures of another build.
+func (o *GrowthOptions) beside() (all []GrowthFigure, err error) {
+	if o.Beside == "" {
+		return nil, nil
+	}
+	data, err := os.ReadFile(o.Beside)
+	if err != nil {
+		return nil, err
+	}
+	var before struct{ Figures []GrowthFigure }
+	if err := json.Unmarshal(data, &before); err != nil {
+		return nil, fmt.Errorf("%s: %w", o.Beside, err)
+	}
+	for _, f := range before.Figures {
+		f.Engine += besideName
+		all = append(all, f)
+	}
+	return all, nil
+}
+
+// growthReport makes the tables of what was measured, and the plot.
+func (c *Config) growthReport(r *report.Report, all []GrowthFigure, o *GrowthOptions) (*report.Report, error) {
 	r.Figures = all
-	for _, threshold := range o.Thresholds {
+	for _, threshold := range thresholdsOf(growthCurves(all)) {
 		g := report.Grid{Caption: "**θ " + threshold + "**", Head: []string{
-			"rows", "engine", "µs a look-up", "entries met", "candidates", "matches",
+			"rows", "engine", "µs a look-up", "to the first size", "entries read", "lists read", "candidates", "matches",
 			"µs an insertion", "bytes a sentence", "longest stall, ms", "memory of the process",
 		}}
-		for _, f := range all {
-			if t, err := text.ParseThreshold(threshold); err != nil || decimal(t) != f.Threshold {
-				continue
+		for i := range all {
+			if f := &all[i]; f.Threshold == threshold {
+				f.addTo(&g, f.first(all))
 			}
-			met := "-"
-			if f.Met >= 0 {
-				met = units.Three(f.Met)
-			}
-			g.Add(units.Thousands(f.Rows), f.Engine, units.Three(f.Lookup), met, units.Three(f.Candidates), units.Three(f.Matches),
-				units.Three(f.Insert), fmt.Sprintf("%.0f", f.Bytes), units.Three(f.Stall), units.Bytes(f.Process))
 		}
 		r.Grids = append(r.Grids, g)
 	}
 	r.Note("%s look-ups at each size, of the sentences that come next, 64 at once; verification included; rows are inserted "+
-		"without look-up", units.Thousands(o.Lookups))
+		"without look-up; %s", units.Thousands(o.Lookups), c.medians())
 	r.Note("µs: processor time, collection of garbage included; stall: by the clock, the longest insertion of one row since " +
-		"the size before, other work on the machine included; entries met: of lists, of a size that fits, where the engine tells")
+		"the size before, other work on the machine included; entries read: of lists, where the engine tells, of PPJoin those " +
+		"of a size that fits; lists read: with the nodes above them")
 	r.Note("no texts are kept; PPJoin is given the order of the tokens of the first %s rows", units.Thousands(orderRows))
-	return r
+	if o.SVG == "" {
+		return r, nil
+	}
+	r.Plot = filepath.Base(o.SVG)
+	return r, report.WriteFile(o.SVG, growthPlot(all, r.Command))
+}
+
+func (f *GrowthFigure) addTo(g *report.Grid, first *GrowthFigure) {
+	told := func(v float64) string {
+		if v < 0 {
+			return "-"
+		}
+		return units.Three(v)
+	}
+	g.Add(units.Thousands(f.Rows), f.Engine, units.Three(f.Lookup), units.Times(f.Lookup/first.Lookup), told(f.Met), told(f.Lists),
+		units.Three(f.Candidates), units.Three(f.Matches), units.Three(f.Insert), fmt.Sprintf("%.0f", f.Bytes),
+		units.Three(f.Stall), units.Bytes(f.Process))
+}
+
+// first is the figure of the same engine at the same threshold that was measured first.
+func (f *GrowthFigure) first(all []GrowthFigure) *GrowthFigure {
+	return &all[slices.IndexFunc(all, func(g GrowthFigure) bool {
+		return g.Engine == f.Engine && g.Threshold == f.Threshold
+	})]
+}
+
+// growthCurves are the µs of each engine at each threshold.
+func growthCurves(all []GrowthFigure) (list []curve) {
+	for i := range all {
+		f := &all[i]
+		if f.first(all) == f {
+			list = append(list, curve{name: f.Engine, threshold: f.Threshold})
+		}
+		k := &list[slices.IndexFunc(list, func(k curve) bool { return k.name == f.Engine && k.threshold == f.Threshold })]
+		k.sizes, k.values = append(k.sizes, float64(f.Rows)), append(k.values, f.Lookup)
+	}
+	return list
+}
+
+// growthPlot draws the cost of a look-up by window and engine.
+func growthPlot(all []GrowthFigure, command string) []byte {
+	return enginePlot(growthCurves(all), report.Plot{
+		Title: "µs a look-up by window: " + command,
+		X:     report.Axis{Title: "distinct sentences in the window", Log: true}, Y: report.Axis{Title: "µs", Log: true},
+	}).SVG()
 }
 
 // grow measures one engine at one threshold.
@@ -156,7 +229,7 @@ func (c *Config) grow(
 	ctx context.Context, t text.Threshold, engine string, o *GrowthOptions,
 ) (figures []GrowthFigure, err error) {
 	debug.FreeOSMemory()
-	last := o.Rows[len(o.Rows)-1] + o.Lookups
+	last := o.Rows[len(o.Rows)-1] + c.Runs*o.Lookups
 	g := growthRun{stream: growth.NewDistinct(growth.New(growth.Fitted(), o.Seed), last)}
 	if g.of, err = c.growing(t, engine, o, last); err != nil {
 		return nil, err
@@ -169,10 +242,10 @@ func (c *Config) grow(
 		if err != nil {
 			return figures, err
 		}
-		g.measure(o.Lookups, &f)
+		g.measure(c.Runs, o.Lookups, &f)
 		f.Process = memory.RSS()
-		c.step("growth: θ %s, %s, %s rows: %.2f µs a look-up, %.3g candidates, %.0f bytes a row",
-			f.Threshold, engine, units.Thousands(rows), f.Lookup, f.Candidates, f.Bytes)
+		c.step("growth: θ %s, %s, %s rows: %.2f µs a look-up, %.4g entries in %.3g lists, %.3g candidates, %.0f bytes a row",
+			f.Threshold, engine, units.Thousands(rows), f.Lookup, f.Met, f.Lists, f.Candidates, f.Bytes)
 		figures = append(figures, f)
 	}
 	return figures, nil
@@ -245,18 +318,27 @@ func (g *growthRun) insert(n int) (longest time.Duration) {
 	return longest
 }
 
-// measure looks up the sentences that come next.
-func (g *growthRun) measure(lookups int, f *GrowthFigure) {
-	g.make(lookups)
-	candidates, met := g.of.candidates(), g.of.met()
-	begin := cpu.Time()
-	matches := g.of.lookup(g.rows, g.sets[:lookups])
-	n := float64(lookups)
-	f.Lookup = float64(cpu.Time()-begin) / 1e3 / n
-	f.Matches, f.Candidates, f.Met = float64(matches)/n, float64(g.of.candidates()-candidates)/n, -1
-	if met >= 0 {
-		f.Met = float64(g.of.met()-met) / n
+// measure looks up the sentences that come next, others in each round.
+func (g *growthRun) measure(rounds, lookups int, f *GrowthFigure) {
+	g.make(rounds * lookups)
+	candidates, met, lists := g.of.candidates(), g.of.met(), g.of.lists()
+	matches, micros := 0, make([]float64, rounds)
+	for round := range micros {
+		begin, first := cpu.Time(), round*lookups
+		matches += g.of.lookup(g.rows+first, g.sets[first:first+lookups])
+		micros[round] = float64(cpu.Time()-begin) / 1e3 / float64(lookups)
 	}
+	n := float64(rounds * lookups)
+	f.Lookup, f.Matches, f.Candidates = median(micros), float64(matches)/n, float64(g.of.candidates()-candidates)/n
+	f.Met, f.Lists = perLookup(g.of.met(), met, n), perLookup(g.of.lists(), lists, n)
+}
+
+// perLookup is what was counted since, for each of n look-ups; -1 where nothing is.
+func perLookup(now, before int64, n float64) float64 {
+	if now < 0 {
+		return -1
+	}
+	return float64(now-before) / n
 }
 
 // windowGrowth is the product's.
@@ -325,6 +407,13 @@ func (w *windowGrowth) met() int64 {
 	return -1
 }
 
+func (w *windowGrowth) lists() int64 {
+	if l, ok := w.index.(interface{ ListsRead() int64 }); ok {
+		return l.ListsRead()
+	}
+	return -1
+}
+
 // plainGrowth is the yardstick.
 type plainGrowth struct {
 	*ppjoin.Join
@@ -358,4 +447,5 @@ func (p *plainGrowth) lookup(_ int, sets [][]uint64) (matches int) {
 
 func (p *plainGrowth) candidates() int64 { return int64(p.Candidates()) }
 func (p *plainGrowth) met() int64        { return int64(p.Met()) }
+func (p *plainGrowth) lists() int64      { return -1 }
 func (p *plainGrowth) bytes() int64      { return p.Bytes() }

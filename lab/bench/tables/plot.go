@@ -98,15 +98,26 @@ func crossed(prefix, scan curve) crossing {
 }
 
 // colours of the engines; thresholds differ by the dashes.
-var colours = map[string]string{"prefix": "#36a", "scan": "#b33", yardstick: "#888"}
+var colours = map[string]string{
+	"prefix": "#36a", "prefix" + besideName: "#d80", "scan": "#b33", yardstick: "#888", plainName: "#888",
+}
 
 // crossingPlot draws the cost of a sentence by window and engine, and where scan and prefix cross.
 func crossingPlot(all []MatchFigure, command string) []byte {
-	ks := curves(all)
-	p := report.Plot{
+	p := enginePlot(curves(all), report.Plot{
 		Title: "µs a sentence by window: " + command,
 		X:     report.Axis{Title: "distinct sentences in the window", Log: true}, Y: report.Axis{Title: "µs", Log: true},
+	})
+	for _, c := range crossings(all) {
+		if c.at > 0 {
+			p.Annotations = append(p.Annotations, report.Annotation{X: c.at, Y: c.value, Text: units.Thousands(int(c.at))})
+		}
 	}
+	return p.SVG()
+}
+
+// enginePlot adds the curves of engines to a plot.
+func enginePlot(ks []curve, p report.Plot) *report.Plot {
 	thresholds := thresholdsOf(ks)
 	for _, k := range ks {
 		c := report.Curve{Name: k.name + ", θ " + k.threshold, X: k.sizes, Y: k.values, Colour: colours[k.name]}
@@ -116,12 +127,7 @@ func crossingPlot(all []MatchFigure, command string) []byte {
 		c.Dashes = []string{"none", "6 3", "2 2", "8 2 2 2"}[slices.Index(thresholds, k.threshold)%4]
 		p.Curves = append(p.Curves, c)
 	}
-	for _, c := range crossings(all) {
-		if c.at > 0 {
-			p.Annotations = append(p.Annotations, report.Annotation{X: c.at, Y: c.value, Text: units.Thousands(int(c.at))})
-		}
-	}
-	return p.SVG()
+	return &p
 }
 
 func thresholdsOf(ks []curve) (list []string) {
