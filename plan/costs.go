@@ -28,6 +28,7 @@ type Costs struct {
 	// One look-up in one partition.
 
 	Prefix      []LookupCost  `json:"prefix"`    // by threshold, ascending
+	Cosine      []LookupCost  `json:"cosine"`    // the same by cosine; none: see Feed.jaccard
 	Scan        []LookupCost  `json:"scan"`      // by threshold, ascending; md5 of 64 bits and one, false candidates included
 	BandShare   []AtThreshold `json:"bandShare"` // by threshold, ascending: rows of a size that a partner may have, of all
 	GPU         GPUCost       `json:"gpu"`

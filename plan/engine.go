@@ -1,5 +1,7 @@
 package plan
 
+import "refrain/text"
+
 // engine says what one look-up in a part of the window takes: in a partition, which a core sees to by itself, and on a card,
 // whose part is its share of the worker's rows.
 type engine interface {
@@ -25,6 +27,9 @@ type prefixEngine struct{}
 
 func (prefixEngine) name() string { return "prefix" }
 func (prefixEngine) core(w *workload, rows float64) float64 {
+	if w.feed.Measure == text.Cosine.String() && len(w.costs.Cosine) > 0 {
+		return lookupMicros(w.costs.Cosine, w.feed.Threshold, rows)
+	}
 	return lookupMicros(w.costs.Prefix, w.feed.jaccard(), rows)
 }
 func (prefixEngine) card(*workload, float64, float64) float64 { return 0 }

@@ -156,17 +156,17 @@ func (f *fixed) count(m *hashcodes.Model) (candidates, similar []int) {
 func (f *fixed) distances(m *hashcodes.Model, query int) (all, similar []int) {
 	all, similar = make([]int, m.Bits()+1), make([]int, m.Bits()+1)
 	sig := m.Sign(make(hashcodes.Signature, m.Words()), f.queries[query])
-	distance := func(row int) (d int) {
-		for w, plane := range f.all.planes {
-			d += bits.OnesCount32(plane[row] ^ sig[w])
+	distances := make([]uint16, len(f.all.sets))
+	for w, plane := range f.all.planes {
+		for row, word := range plane {
+			distances[row] += uint16(bits.OnesCount32(word ^ sig[w]))
 		}
-		return d
 	}
-	for row := range f.all.sets {
-		all[distance(row)]++
+	for _, d := range distances {
+		all[d]++
 	}
 	for _, row := range f.similar[query] {
-		similar[distance(int(row))]++
+		similar[distances[row]]++
 	}
 	return all, similar
 }
