@@ -81,6 +81,14 @@ func (c *Costs) hashed(bits, ones int) (row []AtThreshold) {
 	return slices.Clone(row)
 }
 
+// falseMicros is what it takes to find that a candidate is false, where tokens have so many bits.
+func (c *Costs) falseMicros(ones int) float64 {
+	if ones > 1 {
+		return c.MoreMicros
+	}
+	return c.FalseMicros
+}
+
 // falseIn is how many false candidates a look-up in so many rows has.
 func (w *workload) falseIn(rows float64) float64 {
 	table := w.feed.FalsePerMillion

@@ -29,14 +29,14 @@ func TestFalseCandidatesOnPaper(t *testing.T) {
 	f, m, c := simple()
 	f.PostsPerDay = 2e6
 	at := func(value float64) []plan.AtThreshold { return []plan.AtThreshold{{Threshold: 0.8, Value: value}} }
-	c.FalseMicros = 2
+	c.FalseMicros, c.MoreMicros = 2, 3
 	c.MD5 = []plan.FalseCost{{Bits: 64, Ones: 1, PerMillion: at(100)}, {Bits: 64, Ones: 2, PerMillion: at(400)},
 		{Bits: 128, Ones: 1, PerMillion: at(5)}}
 	near(t, "as measured", scanMicros(t, f, m, c), 3000)
 	f.Ones = 2
-	near(t, "two bits a token", scanMicros(t, f, m, c), 2800+2*400)
+	near(t, "two bits a token", scanMicros(t, f, m, c), 2800+3*400)
 	f.Ones = 3
-	near(t, "three, which were not measured", scanMicros(t, f, m, c), 2800+2*400)
+	near(t, "three, which were not measured", scanMicros(t, f, m, c), 2800+3*400)
 	f.Bits, f.Ones = 128, 1
 	near(t, "128 bits", scanMicros(t, f, m, c), 2*2800+2*5)
 	f.Bits, f.FalsePerMillion = 64, at(30)
@@ -85,9 +85,9 @@ func TestDefaultModelIsKnown(t *testing.T) {
 	f.SetCodes(hashcodes.Default(), &c)
 	for i, at := range f.FalsePerMillion {
 		md5 := c.MD5[2].PerMillion[i]
-		few := md5.Value < 0.1 // at 0.9: then a difference is chance
-		if c.MD5[2].Bits != 64 || c.MD5[2].Ones != 1 || at.Threshold != md5.Threshold || at.Value > md5.Value ||
-			!few && at.Value == md5.Value || at.Value <= 0 {
+		few := md5.Value < 1 // at 0.7 and above: then a difference is chance
+		if c.MD5[2].Bits != 64 || c.MD5[2].Ones != 1 || at.Threshold != md5.Threshold || !few && at.Value >= md5.Value ||
+			at.Value <= 0 || at.Value > 2*md5.Value {
 			t.Errorf("got %+v, md5 %+v", at, md5)
 		}
 	}

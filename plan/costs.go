@@ -37,11 +37,13 @@ type Costs struct {
 	// One look-up in one partition.
 
 	Prefix      []LookupCost  `json:"prefix"`    // by threshold, ascending
+	Cosine      []LookupCost  `json:"cosine"`    // the same by cosine; none: see Feed.jaccard
 	Scan        []LookupCost  `json:"scan"`      // by threshold, ascending; md5 of 64 bits and one, false candidates included
 	BandShare   []AtThreshold `json:"bandShare"` // by threshold, ascending: rows of a size that a partner may have, of all
 	GPU         GPUCost       `json:"gpu"`
 	MD5         []FalseCost   `json:"md5"`         // false candidates of hashed codes, by bits and ones, ascending
-	FalseMicros float64       `json:"falseMicros"` // of a core, to find that one is false, by scan
+	FalseMicros float64       `json:"falseMicros"` // of a core, to find that one is false, by scan, with one bit a token
+	MoreMicros  float64       `json:"moreMicros"`  // the same with more bits: containment leaves out nearly all unread
 
 	// What the window holds for each distinct sentence, bytes.
 

@@ -1,5 +1,7 @@
 package plan
 
+import "refrain/text"
+
 // engine says what one look-up in a part of the window takes: in a partition, which a core sees to by itself, and on a card,
 // whose part is its share of the worker's rows.
 type engine interface {
@@ -25,6 +27,9 @@ type prefixEngine struct{}
 
 func (prefixEngine) name() string { return "prefix" }
 func (prefixEngine) core(w *workload, rows float64) float64 {
+	if w.feed.Measure == text.Cosine.String() && len(w.costs.Cosine) > 0 {
+		return lookupMicros(w.costs.Cosine, w.feed.Threshold, rows)
+	}
 	return lookupMicros(w.costs.Prefix, w.feed.jaccard(), rows)
 }
 func (prefixEngine) card(*workload, float64, float64) float64 { return 0 }
@@ -41,9 +46,9 @@ func (scanEngine) name() string { return "scan" }
 // place of those.
 func (scanEngine) core(w *workload, rows float64) float64 {
 	measured := lookupMicros(w.costs.Scan, w.feed.jaccard(), rows)
-	within := rows / 1e6 * atThreshold(w.costs.hashed(64, 1), w.feed.jaccard()) * w.costs.FalseMicros
+	within := rows / 1e6 * atThreshold(w.costs.hashed(64, 1), w.feed.jaccard()) * w.costs.falseMicros(1)
 	within = min(within, measured/2) // rounding of two fits
-	return (measured-within)*float64(w.feed.Bits)/64 + w.falseIn(rows)*w.costs.FalseMicros
+	return (measured-within)*float64(w.feed.Bits)/64 + w.falseIn(rows)*w.costs.falseMicros(w.feed.Ones)
 }
 func (scanEngine) card(*workload, float64, float64) float64 { return 0 }
 func (scanEngine) index(w *workload) float64                { return w.costs.ScanBytes + float64(w.feed.Bits)/8 }

@@ -57,6 +57,7 @@ func evalTables() []evalTable {
 		{"fig5", "Overlap of frequent words between corpora", paper.Figure5},
 		{"fig7", "Post-processing time by recall", paper.Figure7},
 		{"fig8", "Post-processing time by corpus size", paper.Figure8},
+		{"ner", "Classes of words that occur together, by the least affinity", paper.NER},
 		{"solver", "The paper's problem solved, by λ", paper.Solver},
 	}
 }

@@ -16,12 +16,17 @@ var recalls = []float64{0.9, 0.95, 0.99}
 // radius or, with Config.Fixed, within fixed distances.
 type choice struct {
 	*learning
-	fixed   *fixed // nil without Config.Fixed
+	fixed   *fixed    // nil without Config.Fixed
+	hashed  []float64 // recall by distance that must not be lost; see keepRecall
 	model   *hashcodes.Model
 	minCost float64
 	order   int // in the order of offers
 	offers  int
 }
+
+// maxLost is how much less than with hashed codes searches within some distance may find: the paper rounds like this, and a
+// few thousand similar sets hardly tell less.
+const maxLost = 0.005
 
 func (l *learning) newChoice() (*choice, error) {
 	c := &choice{learning: l}
@@ -48,10 +53,41 @@ func (c *choice) offer(m *hashcodes.Model) float64 {
 
 // cost is the false candidates of a query, or those at fixed distances, false and true.
 func (c *choice) cost(m *hashcodes.Model) float64 {
-	if c.fixed != nil {
-		return math.Exp(c.fixed.cost(m))
+	if c.fixed == nil {
+		return c.validate(m).PerQuery()
 	}
-	return c.validate(m).PerQuery()
+	candidates, similar := c.fixed.count(m)
+	return math.Exp(costAt(candidates, similar, len(c.fixed.queries)))
+}
+
+// keepRecall has loses compare with a model.
+func (c *choice) keepRecall(hashed *hashcodes.Model) {
+	_, similar := c.fixed.count(hashed)
+	c.hashed = recallWithin(similar)
+}
+
+// loses reports whether a search within some fixed distance finds less than with the model of keepRecall.
+func (c *choice) loses(m *hashcodes.Model) bool {
+	_, similar := c.fixed.count(m)
+	for d, recall := range recallWithin(similar) {
+		if recall < c.hashed[d]-maxLost {
+			return true
+		}
+	}
+	return false
+}
+
+// recallWithin is the share of the similar sets that lie within each distance, of counts by distance.
+func recallWithin(similar []int) []float64 {
+	recall, within, all := make([]float64, len(similar)), 0, 0
+	for _, n := range similar {
+		all += n
+	}
+	for d, n := range similar {
+		within += n
+		recall[d] = float64(within) / float64(max(1, all))
+	}
+	return recall
 }
 
 // chosen is the best, and what it costs within the lossless radius.
@@ -67,11 +103,11 @@ type fixed struct {
 	workers int
 }
 
-// newFixed finds what is similar, with signatures of its own: from a Jaccard similarity of θ/(2−θ) on, which for sets of
-// equal size is a cosine of θ.
+// newFixed finds what is similar, with signatures of its own: from a cosine of θ on, whatever the measure that codes are
+// for, since that is what the paper's searches are for.
 func newFixed(all *table, threshold text.Threshold, queries [][]uint64, m *hashcodes.Model, workers int) *fixed {
 	f := &fixed{all: all, queries: queries, similar: make([][]uint32, len(queries)), workers: workers}
-	similar := text.Jaccard.At(text.Threshold{Num: threshold.Num, Den: 2*threshold.Den - threshold.Num})
+	similar := text.Cosine.At(threshold)
 	t := newTable(all.sets, m.Words()) // in the same order: it is by size already
 	t.sign(m)
 	const chunk = 50
@@ -101,11 +137,10 @@ func appendNear(dst []uint32, t *table, similar text.Measure, query []uint64, ro
 	return dst
 }
 
-// cost is the mean logarithm of the candidates of a query at the least distances that reach the recalls; 0 where nothing is
-// similar to anything.
-func (f *fixed) cost(m *hashcodes.Model) float64 {
+// count counts the sets, and those of them that are similar, by their distance from the queries.
+func (f *fixed) count(m *hashcodes.Model) (candidates, similar []int) {
 	f.all.sign(m)
-	candidates, similar := make([]int, m.Bits()+1), make([]int, m.Bits()+1)
+	candidates, similar = make([]int, m.Bits()+1), make([]int, m.Bits()+1)
 	eachCandidates, eachNear := make([][]int, len(f.queries)), make([][]int, len(f.queries))
 	parallel(f.workers, len(f.queries), func(q int) { eachCandidates[q], eachNear[q] = f.distances(m, q) })
 	for q := range f.queries {
@@ -114,30 +149,31 @@ func (f *fixed) cost(m *hashcodes.Model) float64 {
 			similar[d] += eachNear[q][d]
 		}
 	}
-	return costAt(candidates, similar, len(f.queries))
+	return candidates, similar
 }
 
 // distances counts the rows, and those of them that are similar, by their distance from a query.
 func (f *fixed) distances(m *hashcodes.Model, query int) (all, similar []int) {
 	all, similar = make([]int, m.Bits()+1), make([]int, m.Bits()+1)
 	sig := m.Sign(make(hashcodes.Signature, m.Words()), f.queries[query])
-	distance := func(row int) (d int) {
-		for w, plane := range f.all.planes {
-			d += bits.OnesCount32(plane[row] ^ sig[w])
+	distances := make([]uint16, len(f.all.sets))
+	for w, plane := range f.all.planes {
+		for row, word := range plane {
+			distances[row] += uint16(bits.OnesCount32(word ^ sig[w]))
 		}
-		return d
 	}
-	for row := range f.all.sets {
-		all[distance(row)]++
+	for _, d := range distances {
+		all[d]++
 	}
 	for _, row := range f.similar[query] {
-		similar[distance(int(row))]++
+		similar[distances[row]]++
 	}
 	return all, similar
 }
 
-// costAt is cost for counts by distance. Between two distances it is on the line that joins them, since on one side of
-// a step codes would seem many times better than on the other.
+// costAt is the mean logarithm of the candidates of a query at the least distances that reach the recalls, of counts by
+// distance; 0 where nothing is similar to anything. Between two distances it is on the line that joins them, since on one
+// side of a step codes would seem many times better than on the other.
 func costAt(candidates, similar []int, queries int) float64 {
 	total := 0
 	for _, n := range similar {

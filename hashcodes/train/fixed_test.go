@@ -26,7 +26,7 @@ func TestCostAt(t *testing.T) {
 	}
 }
 
-// TestFixedNear: what is similar is what comparing all pairs finds, without what is equal.
+// TestFixedNear: what is similar is what comparing all pairs by cosine finds, without what is equal.
 func TestFixedNear(t *testing.T) {
 	sets := phrases(400, 1)
 	for _, set := range sets[:100] { // and some that are like them
@@ -34,13 +34,14 @@ func TestFixedNear(t *testing.T) {
 	}
 	tab := newTable(sets, 1)
 	f := newFixed(tab, fourFifths.Threshold, sets[:100], mustMD5(t, 128, 1), 3)
-	all := 0
+	all, unequal := 0, 0
 	for q, x := range f.queries {
 		var want []uint32
 		for row, y := range tab.sets {
 			c := text.Intersection(x, y)
-			if 3*c >= 2*(len(x)+len(y)-c) && (c < len(x) || c < len(y)) {
+			if 25*c*c >= 16*len(x)*len(y) && (c < len(x) || c < len(y)) {
 				want = append(want, uint32(row))
+				unequal += min(1, max(len(x)-len(y), len(y)-len(x)))
 			}
 		}
 		slices.Sort(f.similar[q])
@@ -49,8 +50,8 @@ func TestFixedNear(t *testing.T) {
 		}
 		all += len(want)
 	}
-	if all < 20 {
-		t.Errorf("%d similar pairs prove little", all)
+	if all < 20 || unequal < 10 {
+		t.Errorf("%d similar pairs, %d of unequal sizes, prove little", all, unequal)
 	}
 }
 

@@ -28,7 +28,7 @@ func (l *learning) opt() (*hashcodes.Model, Cost, error) {
 	if err != nil {
 		return nil, Cost{}, err
 	}
-	s := newState(l.sample.Learning, l.vocab, md5)
+	s := l.newWeighted(md5)
 	c, err := l.newChoice()
 	if err != nil {
 		return nil, Cost{}, err

@@ -15,6 +15,7 @@ func TestMerge(t *testing.T) {
 		sets = append(sets, []uint64{1, 2, 1000 + i%4}, []uint64{3, 4}, []uint64{4, 5})
 	}
 	s := newState(sets, frequent(sets, 100), mustMD5(t, 32, 1))
+	s.weigh(sets, nil)
 	number := map[uint64]int{}
 	for i, w := range s.vocab {
 		number[w.token] = i
@@ -29,9 +30,31 @@ func TestMerge(t *testing.T) {
 	}
 }
 
+// TestAffinityCountsSentences: a set that came often is as many sentences, of pairs and of tokens.
+func TestAffinityCountsSentences(t *testing.T) {
+	var sets [][]uint64
+	var counts []uint32
+	for i := range uint64(6) { // the larger first: rows are by size
+		sets, counts = append(sets, []uint64{1, 2, 100 + i}, []uint64{1, 200 + i}), append(counts, 1, 5)
+	}
+	s := newState(sets, []word{{token: 1}, {token: 2}}, mustMD5(t, 32, 1))
+	for _, c := range []struct {
+		counts []uint32
+		want   float64
+	}{{nil, 6 / math.Sqrt(12*6)}, {counts, 6 / math.Sqrt(36*6)}} {
+		s.weigh(sets, c.counts)
+		s.together(func(i, j int, both uint32) {
+			if got := s.affinity(i, j, both); math.Abs(got-c.want) > 1e-12 {
+				t.Errorf("counts %v: affinity %g, want %g", c.counts, got, c.want)
+			}
+		})
+	}
+}
+
 func newTestProgram(t *testing.T, lambda float64, workers int) *program {
 	sets := phrases(800, 1)
 	s := newState(sets, frequent(sets, 80), mustMD5(t, 32, 2))
+	s.weigh(sets, nil)
 	return newProgram(s, 2, lambda, workers)
 }
 
@@ -107,6 +130,29 @@ func TestDegenerate(t *testing.T) {
 	}
 }
 
+// TestHarmless: classes that cost recall within a fixed distance are dropped, and the others stay.
+func TestHarmless(t *testing.T) {
+	c := Config{Learner: "ner", Bits: 32, Ones: 2, Measure: fourFifths, Vocabulary: 200, Seed: 1, Workers: 2, Fixed: true,
+		Affinities: []float64{0.5}}
+	s := Collect(slices.Values(phrases(1500, 1)), 1500, 1)
+	_, all := mustLearn(t, c, s)
+	c.KeepRecall = true
+	m, some := mustLearn(t, c, s)
+	was, is := all.Merged[0], some.Merged[0]
+	if is.Dropped == 0 || is.Classes == 0 || is.Classes+is.Dropped != was.Classes || is.Tokens >= was.Tokens {
+		t.Errorf("%+v, and without what costs recall %+v", was, is)
+	}
+	l := newLearning(t.Context(), c, s)
+	choice, err := l.newChoice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	choice.keepRecall(mustMD5(t, 32, 2))
+	if choice.loses(m) {
+		t.Error("the model loses recall")
+	}
+}
+
 func TestRound(t *testing.T) {
 	code := []uint64{^uint64(0)}
 	round(code, []float64{0.1, 0.5, 0.2, 0.5, 0.5}, 2)
@@ -120,14 +166,14 @@ func TestBaselines(t *testing.T) {
 	s := Collect(slices.Values(phrases(1500, 1)), 1500, 1)
 	for _, learner := range []string{"md5", "ner", "opt"} {
 		c := Config{Learner: learner, Bits: 32, Ones: 2, Measure: text.Jaccard.At(text.DefaultThreshold), Vocabulary: 200, Seed: 1,
-			Workers: 2, Lambdas: Default().Lambdas}
+			Workers: 2, Lambdas: Default().Lambdas, Affinities: Default().Affinities}
 		m, r := mustLearn(t, c, s)
 		for e := range m.Entries() {
 			if len(e.Positions) != 2 {
 				t.Fatalf("%s: code %v", learner, e)
 			}
 		}
-		if learner == "ner" && len(r.Merged) != len(minAffinities) || learner == "opt" && len(r.Solved) != len(c.Lambdas) {
+		if learner == "ner" && len(r.Merged) != len(c.Affinities) || learner == "opt" && len(r.Solved) != len(c.Lambdas) {
 			t.Errorf("%s: report %+v", learner, r)
 		}
 		_, judges := halve(s.Validation, c.Seed)

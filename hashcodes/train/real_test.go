@@ -41,7 +41,7 @@ func TestLearnedCodesLoseNothing(t *testing.T) {
 			index := f.Index()
 			for _, learner := range Learners {
 				config := Config{Learner: learner, Bits: 32, Ones: 2, Measure: fourFifths, Vocabulary: 200, Seed: 1, Workers: 2,
-					Lambdas: Default().Lambdas}
+					Lambdas: Default().Lambdas, Affinities: Default().Affinities}
 				m, _ := mustLearn(t, config, sample)
 				for _, threshold := range []string{"0.5", "0.6", "0.8", "1"} {
 					for _, similarity := range []text.Similarity{text.Jaccard, text.Cosine, text.Dice} {

@@ -18,6 +18,7 @@ import (
 // last: what is learned must hold for sentences later in time.
 type Sample struct {
 	Learning   [][]uint64 // in the order of arrival
+	Counts     []uint32   // of each of Learning, the sentences in the stream that have it; nil: one each
 	Validation [][]uint64 // those after them
 	Seen       int        // sentences in the stream, repeats counted
 }
@@ -29,26 +30,27 @@ const validationShare = 10
 // is a token set: ids ascending, none twice, at most hashcodes.MaxSize; the slice may be reused when it was yielded.
 func Collect(sentences iter.Seq[[]uint64], n int, seed uint64) *Sample {
 	k := n + n/validationShare
-	r := reservoir{size: k, seed: seed, bound: ^uint64(0), hashes: map[uint64]bool{}}
+	r := reservoir{size: k, seed: seed, bound: ^uint64(0), counts: map[uint64]uint32{}}
 	for set := range sentences {
 		r.add(set)
 	}
 	r.prune()
 	slices.SortFunc(r.sampled, func(a, b sampledSet) int { return cmp.Compare(a.arrival, b.arrival) })
-	sets := make([][]uint64, len(r.sampled))
+	sets, counts := make([][]uint64, len(r.sampled)), make([]uint32, len(r.sampled))
 	for i := range r.sampled {
-		sets[i] = r.sampled[i].set
+		sets[i], counts[i] = r.sampled[i].set, r.counts[r.sampled[i].hash]
 	}
 	learning := len(sets) - len(sets)/(validationShare+1)
-	return &Sample{Learning: sets[:learning:learning], Validation: sets[learning:], Seen: r.seen}
+	return &Sample{Learning: sets[:learning:learning], Counts: counts[:learning], Validation: sets[learning:], Seen: r.seen}
 }
 
-// reservoir keeps the sets with the least hashes: up to twice as many as wanted, then it throws the greater half away.
+// reservoir keeps the sets with the least hashes: up to twice as many as wanted, then it throws the greater half away. A set
+// that is kept in the end was never thrown away, so its count is of the whole stream.
 type reservoir struct {
 	size    int
 	seed    uint64
-	bound   uint64 // sets with greater hashes are not among the least
-	hashes  map[uint64]bool
+	bound   uint64            // sets with greater hashes are not among the least
+	counts  map[uint64]uint32 // of the sets kept, by hash
 	sampled []sampledSet
 	seen    int
 	buf     []byte
@@ -66,10 +68,12 @@ func (r *reservoir) add(set []uint64) {
 	}
 	r.seen++
 	h := r.hash(set)
-	if h > r.bound || r.hashes[h] {
+	if h > r.bound {
 		return
 	}
-	r.hashes[h] = true
+	if r.counts[h]++; r.counts[h] > 1 {
+		return
+	}
 	r.sampled = append(r.sampled, sampledSet{h, r.seen, slices.Clone(set)})
 	if len(r.sampled) >= 2*r.size {
 		r.prune()
@@ -90,7 +94,7 @@ func (r *reservoir) prune() {
 	}
 	slices.SortFunc(r.sampled, func(a, b sampledSet) int { return cmp.Compare(a.hash, b.hash) })
 	for _, k := range r.sampled[r.size:] {
-		delete(r.hashes, k.hash)
+		delete(r.counts, k.hash)
 	}
 	clear(r.sampled[r.size:])
 	r.sampled = r.sampled[:r.size]

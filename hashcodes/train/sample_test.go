@@ -46,6 +46,21 @@ func TestCollectIgnoresRepeats(t *testing.T) {
 	if diff := cmp.Diff(want, sampledOf(Collect(slices.Values(repeated), 300, 7))); diff != "" {
 		t.Errorf("(-once +repeated):\n%s", diff)
 	}
+	seen := map[uint64]uint32{}
+	for _, set := range repeated {
+		if len(set) > 0 {
+			seen[set[0]]++
+		}
+	}
+	again := Collect(slices.Values(repeated), 300, 7)
+	for i, set := range again.Learning {
+		if again.Counts[i] != seen[set[0]] {
+			t.Fatalf("set %v came %d times, counted %d", set, seen[set[0]], again.Counts[i])
+		}
+	}
+	if len(again.Counts) != len(again.Learning) {
+		t.Errorf("%d counts of %d sets", len(again.Counts), len(again.Learning))
+	}
 	if cmp.Equal(want, sampledOf(Collect(slices.Values(sets), 300, 8))) {
 		t.Error("another seed keeps the same sets")
 	}

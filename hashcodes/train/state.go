@@ -20,6 +20,9 @@ type state struct {
 	sigs    []uint64 // by row
 	tokens  lists    // row -> numbers of its tokens
 	holders lists    // number -> rows that hold the token
+
+	counts      []uint32  // by row: the sentences that have it; nil: one each
+	frequencies []float64 // by number: the sentences that hold the token; see weigh
 }
 
 // lists are slices side by side.

@@ -30,7 +30,9 @@ type Config struct {
 	Vocabulary int          // tokens whose codes are learned, 1 or more at most: the most frequent
 	Seed       uint64
 	Lambdas    []float64               // that the learner opt tries
+	Affinities []float64               // that the learner ner tries: tokens with at least that affinity share one code
 	Fixed      bool                    // ner and opt choose by searches within a fixed distance, as in their paper
+	KeepRecall bool                    // then ner has no class because of which such a search finds less
 	Words      func(token uint64) bool // tokens whose codes may be learned; nil: of no token is it asked
 	Sources    []string                // what the sentences come from, for the report
 	Workers    int                     // goroutines, 1 or more
@@ -45,7 +47,8 @@ const DefaultSentences = 300_000
 func Default() Config {
 	return Config{
 		Learner: Learners[0], Bits: hashcodes.DefaultBits, Ones: hashcodes.DefaultOnes,
-		Measure: text.Jaccard.At(text.DefaultThreshold), Vocabulary: 10_000, Seed: 1, Lambdas: []float64{0.3, 0.5, 1, 3}, Workers: runtime.GOMAXPROCS(0),
+		Measure: text.Jaccard.At(text.DefaultThreshold), Vocabulary: 10_000, Seed: 1, Workers: runtime.GOMAXPROCS(0),
+		Lambdas: []float64{0.3, 0.5, 1, 3}, Affinities: []float64{0.3, 0.5, 0.7, 0.9},
 	}
 }
 
@@ -120,6 +123,9 @@ func (c Config) validate(s *Sample) error {
 	}
 	if c.Learner == "opt" && len(c.Lambdas) == 0 {
 		errs = append(errs, errors.New("no lambdas for the learner opt"))
+	}
+	if c.Learner == "ner" && len(c.Affinities) == 0 {
+		errs = append(errs, errors.New("no affinities for the learner ner"))
 	}
 	if c.Workers < 1 {
 		errs = append(errs, fmt.Errorf("%d workers: want 1 or more", c.Workers))

@@ -88,8 +88,8 @@ func (c *Config) Report(name, title, data string) *report.Report {
 	return report.New(name, title, data, c.Command)
 }
 
-// Plot writes a plot beside the document, and shows it in the report.
-func (c *Config) Plot(r *report.Report, file string, p *report.Plot) error {
+// Plot writes a plot, or several in one file, beside the document, and shows it in the report.
+func (c *Config) Plot(r *report.Report, file string, p interface{ SVG() []byte }) error {
 	if c.Folder == "" {
 		return nil
 	}

@@ -73,6 +73,23 @@ func (p *Plot) SVG() []byte {
 	return b.Bytes()
 }
 
+// Plots are several in one picture, two side by side.
+type Plots []Plot
+
+// SVG draws them.
+func (all Plots) SVG() []byte {
+	const columns = 2
+	var b bytes.Buffer
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d">`+"\n", columns*plotWidth,
+		(len(all)+columns-1)/columns*plotHeight)
+	for i := range all {
+		fmt.Fprintf(&b, `<g transform="translate(%d,%d)">`+"\n%s</g>\n", i%columns*plotWidth, i/columns*plotHeight,
+			all[i].SVG())
+	}
+	b.WriteString("</svg>\n")
+	return b.Bytes()
+}
+
 // scale puts the values of an axis on pixels.
 type scale struct {
 	axis     Axis

@@ -69,8 +69,55 @@ func (c Corpus) Stream(ctx context.Context, dir string) iter.Seq2[Sentence, erro
 	}
 }
 
+// Grams yields every n tokens in a row of a sentence as a token set, in the order of the file, or an error and nothing more.
+// A gram with a token twice is a smaller set. limit is how many posts are read; 0: all.
+func (c Corpus) Grams(ctx context.Context, dir string, n, limit int) iter.Seq2[[]uint64, error] {
+	return func(yield func([]uint64, error) bool) {
+		var splitter text.Splitter
+		read := 0
+		err := c.posts(ctx, dir, func(p *feed.Post) bool {
+			read++
+			pieces, _ := splitter.Pieces(p.Text)
+			for _, piece := range pieces {
+				for i := 0; i+n <= len(piece.Tokens); i++ {
+					if !yield(setOf(piece.Tokens[i:i+n]), nil) {
+						return false
+					}
+				}
+			}
+			return read != limit
+		})
+		if err != nil {
+			yield(nil, fmt.Errorf("%s: %w", c.Name, err))
+		}
+	}
+}
+
+func setOf(tokens []text.Token) []uint64 {
+	ids := make([]uint64, len(tokens))
+	for i, t := range tokens {
+		ids[i] = text.ID(t.Text)
+	}
+	return text.Set(ids)
+}
+
 // each visits the sentences as long as it is told to go on.
 func (c Corpus) each(ctx context.Context, dir string, visit func(Sentence) bool) error {
+	var splitter text.Splitter
+	var sentences []feed.Sentence
+	return c.posts(ctx, dir, func(p *feed.Post) bool {
+		sentences, _ = splitter.Sentences(sentences[:0], p, text.DefaultMinTokens)
+		for i := range sentences {
+			if s := &sentences[i]; !visit(Sentence{s.Tokens, s.Group, s.Time}) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// posts visits the posts as long as it is told to go on.
+func (c Corpus) posts(ctx context.Context, dir string, visit func(*feed.Post) bool) error {
 	path := filepath.Join(dir, filepath.FromSlash(c.File))
 	if _, err := os.Stat(path); err != nil {
 		return fmt.Errorf("%w: %w", ErrNoData, err)
@@ -80,18 +127,10 @@ func (c Corpus) each(ctx context.Context, dir string, visit func(Sentence) bool)
 		return err
 	}
 	defer f.Close()
-	var splitter text.Splitter
-	var sentences []feed.Sentence
 	for {
 		batch, err := f.Next(ctx)
-		sentences = sentences[:0]
 		for i := range batch.Posts {
-			if p := &batch.Posts[i]; c.Only == "" || p.Lang == c.Only {
-				sentences, _ = splitter.Sentences(sentences, p, text.DefaultMinTokens)
-			}
-		}
-		for i := range sentences {
-			if s := &sentences[i]; !visit(Sentence{s.Tokens, s.Group, s.Time}) {
+			if p := &batch.Posts[i]; (c.Only == "" || p.Lang == c.Only) && !visit(p) {
 				return nil
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"refrain/text"
@@ -114,6 +115,35 @@ func TestSample(t *testing.T) {
 	p, q := s.Sample(40, 7), s.Sample(40, 7)
 	if !slices.Equal(p.Times, q.Times) || !slices.Equal(p.Groups, q.Groups) {
 		t.Error("the same seed draws others")
+	}
+}
+
+// Grams are all tokens in a row of each sentence, in order; those before the end of the sentence have no further ones.
+func TestGrams(t *testing.T) {
+	var got [][]uint64
+	for set, err := range small.Grams(t.Context(), write(t, 1), 5, 0) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, set)
+	}
+	var want [][]uint64
+	for _, gram := range []string{"post number a0 says this", "and then b0 says that"} {
+		var set []uint64
+		for w := range strings.FieldsSeq(gram) {
+			set = append(set, text.ID(w))
+		}
+		want = append(want, text.Set(set))
+	}
+	if !slices.EqualFunc(got, want, slices.Equal) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	threes := 0
+	for range small.Grams(t.Context(), write(t, 9), 3, 2) {
+		threes++
+	}
+	if threes != 2*(3+3) { // "Too short." has two tokens: none
+		t.Errorf("%d grams of three of two posts", threes)
 	}
 }
 

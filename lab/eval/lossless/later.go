@@ -153,8 +153,8 @@ func (l *later) grid(list []text.Threshold) report.Grid {
 			units.Thousands(len(l.queries)), units.Thousands(len(l.later))),
 		Head: append([]string{"m", "l", "θ"}, l.Learners...),
 	}
-	g.Head = append(g.Head, "md5, counters", "md5, both", "direct, counters", "direct, both", "md5 / direct, both", "true",
-		"training, CPU s")
+	g.Head = append(g.Head, "m fair coins", "md5, counters", "md5, both", "direct, counters", "direct, both",
+		"md5 / direct, both", "true", "training, CPU s")
 	for _, bits := range l.Bits {
 		for _, ones := range l.Ones {
 			for _, t := range list {
@@ -180,7 +180,8 @@ func (l *later) row(g *report.Grid, bits, ones int, t text.Threshold) {
 		}
 	}
 	first := l.find(bits, ones, t, l.Learners[0])
-	g.Add(slices.Concat(row, l.filtered(bits, ones, t),
+	coins := l.coins(text.Jaccard.At(t), bits, ones, l.queries) / float64(len(l.queries))
+	g.Add(slices.Concat(row, []any{units.Three(coins)}, l.filtered(bits, ones, t),
 		[]any{units.Three(float64(first.True) / float64(first.Queries)), strings.Join(training, ", ")})...)
 }
 
@@ -223,6 +224,8 @@ func laterNotes(c *eval.Config, r *report.Report) {
 		units.Thousands(s.vocabulary), units.Thousands(s.fewVocabulary))
 	r.Note("(l 1): direct was allowed two ones a word and states one. It learns for each number by itself, so the " +
 		"model is that of l = 1, and was not learned twice")
+	r.Note("m fair coins: what would lie within the radius of l ones if every bit of a signature were set in half of the " +
+		"sentences, independently of all others: codes alone come below that only where bits depend on each other")
 	r.Note("counters: false candidates that also pass the counters of the query; both: those that pass containment too, " +
 		"which is what a detector that scans compares (docs/design/0008). With one bit a token they are the same")
 	r.Note("training: processor seconds; seconds by the clock are in the figures (--json)")

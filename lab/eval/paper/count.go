@@ -111,6 +111,12 @@ func (f found) precision() float64 { return share(f.hits, f.candidates) }
 // recall is the share of the similar sentences that are candidates; 1 when there are none.
 func (f found) recall() float64 { return share(f.hits, f.all) }
 
+// aMillion is the size of the paper's collections.
+const aMillion = 1_000_000
+
+// inAMillion is what so many candidates, self-matches not among them, would be if a collection of n sentences had a million.
+func inAMillion(candidates float64, n int) float64 { return candidates * aMillion / float64(max(1, n)) }
+
 func share(part, whole int) float64 {
 	if whole == 0 {
 		return 1

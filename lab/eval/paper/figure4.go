@@ -9,36 +9,43 @@ import (
 	"refrain/lab/report"
 )
 
-// dashes tell corpora apart in a plot, colours learners.
-var dashes = []string{"none", "6 3"}
-
-// Figure4 draws precision by recall as d grows.
+// Figure4 draws precision by recall as d grows, a plot for each corpus.
 func Figure4(ctx context.Context, c *eval.Config) (*report.Report, error) {
 	r := c.Report("fig4", "Precision by recall, a point for each d from 0 on: the paper's Figure 4. m = 32, l = 2, "+
 		"cosine >= 0.8, without self-matches.", "")
 	g := report.Grid{Head: append([]string{"corpus", "recall"}, learners...)}
-	plot := report.Plot{Title: "precision by recall, d = 0, 1, …", X: report.Axis{Title: "recall", From: 0, To: 1},
-		Y: report.Axis{Title: "precision", Log: true}}
+	var plots report.Plots
+	var curves []report.Curve
 	var data []string
-	for i, name := range detailed {
+	for _, name := range corpora {
 		p, err := open(ctx, c, name)
 		if err != nil {
 			return nil, err
 		}
 		data = append(data, p.describe())
 		by := make([]*counts, len(learners))
+		plot := report.Plot{Title: name, X: report.Axis{Title: "recall, d = 0, 1, …", From: 0, To: 1},
+			Y: report.Axis{Title: "precision", Log: true}}
 		for k, learner := range learners {
 			if by[k], err = counted(ctx, c, name, name, learner); err != nil {
 				return nil, err
 			}
 			curve := by[k].curve()
-			curve.Name, curve.Colour, curve.Dashes = learner+", "+name, report.Colours[k], dashes[i]
+			curve.Name, curve.Colour = learner, report.Colours[k]
 			plot.Curves = append(plot.Curves, curve)
+			curve.Name += ", " + name
+			curves = append(curves, curve)
 		}
-		addPrecisions(&g, name, by)
+		plots = append(plots, plot)
+		marks, err := hashedMarks(ctx, c, name)
+		if err != nil {
+			return nil, err
+		}
+		addPrecisions(&g, name, by, marks)
 	}
-	r.Grids, r.Figures, r.Data = []report.Grid{g}, plot.Curves, strings.Join(data, "; ")
-	return r, c.Plot(r, "eval-fig4.svg", &plot)
+	r.Grids, r.Figures, r.Data = []report.Grid{g}, curves, strings.Join(data, "; ")
+	r.Note(hashedNote)
+	return r, c.Plot(r, "eval-fig4.svg", plots)
 }
 
 // curve is precision by recall, up to the d at which nothing is missing.
@@ -52,11 +59,11 @@ func (c *counts) curve() report.Curve {
 }
 
 // addPrecisions has the precision where each learner reaches a recall.
-func addPrecisions(g *report.Grid, name string, by []*counts) {
+func addPrecisions(g *report.Grid, name string, by []*counts, marks []string) {
 	for _, level := range levels {
 		row := []any{name, level.name}
-		for _, c := range by {
-			row = append(row, units.Three(c.within(c.reaching(level.recall, truth{}), truth{}).precision()))
+		for k, c := range by {
+			row = append(row, units.Three(c.within(c.reaching(level.recall, truth{}), truth{}).precision())+marks[k])
 		}
 		g.Add(row...)
 	}

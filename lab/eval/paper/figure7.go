@@ -10,6 +10,9 @@ import (
 	"refrain/lab/report"
 )
 
+// dashes tell corpora apart in a plot, colours learners.
+var dashes = []string{"none", "6 3"}
+
 // timed are the corpora whose candidates are looked at: the largest, and one of those where codes matter most.
 var timed = []string{"ira-en", "reuters"}
 

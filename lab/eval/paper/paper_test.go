@@ -274,7 +274,7 @@ func TestTables(t *testing.T) {
 		got := map[string]string{}
 		for name, measure := range map[string]func(context.Context, *eval.Config) (*report.Report, error){
 			"table1": Table1, "table2": Table2, "table3": Table3, "table4": Table4, "fig4": Figure4, "fig5": Figure5,
-			"fig7": Figure7, "fig8": Figure8, "solver": Solver,
+			"fig7": Figure7, "fig8": Figure8, "ner": NER, "solver": Solver,
 		} {
 			r, err := measure(t.Context(), c)
 			if err != nil {
