@@ -71,7 +71,7 @@ func Run(ctx context.Context, cfg Config) (Manifest, error) {
 	}
 	defer unlock()
 	m, err = b.run(ctx, files)
-	if ctx.Err() != nil {
+	if err != nil && errors.Is(err, ctx.Err()) {
 		err = ErrStopped
 	}
 	return m, err

@@ -78,16 +78,16 @@ func (d directory) begin(s Settings, files []File) (m Manifest, done bool, err e
 		if m.Complete && d.hasAll(m.outputs()) {
 			return m, true, nil
 		}
-		if m.Complete { // not any more
-			if err := os.Remove(d.manifest()); err != nil {
-				return m, false, err
-			}
-		}
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return m, false, err
 	}
 	if err := d.claim(s, files, err == nil); err != nil {
 		return m, false, err
+	}
+	if m.Complete { // not any more; the folder is claimed without it
+		if err := os.Remove(d.manifest()); err != nil {
+			return m, false, err
+		}
 	}
 	return m, false, errors.Join(os.MkdirAll(d.idsFolder(), 0o755), os.MkdirAll(d.part, 0o755))
 }
@@ -131,6 +131,19 @@ func (d directory) inputs() (all []*input) {
 		}
 	}
 	return all
+}
+
+// sameContent refuses files that another part has read with another content.
+func (d directory) sameContent(files []File) error {
+	for _, other := range d.inputs() {
+		for i := range files {
+			if files[i].XXH3 != other.Files[i].XXH3 {
+				return fmt.Errorf("%s: %s has another content here than where other slices were done, though its size and time are the "+
+					"same; give another folder, or remove this one", d.out, files[i].Name)
+			}
+		}
+	}
+	return nil
 }
 
 func (d directory) mustBeEmpty() error {
@@ -234,11 +247,11 @@ func (d directory) hasRuns() bool {
 	return err == nil && errRuns == nil
 }
 
-// openRuns opens them all.
-func (d directory) openRuns() (runs []*run, err error) {
-	paths, err := filepath.Glob(filepath.Join(d.runs(), "*.run"))
-	if err != nil {
-		return nil, err
+// openRuns opens them all, so many.
+func (d directory) openRuns(n int) (runs []*run, err error) {
+	paths := mustGlob(filepath.Join(d.runs(), "*.run"))
+	if len(paths) != n {
+		return nil, fmt.Errorf("%s has %d of %d runs: %w", d.runs(), len(paths), n, errDamaged)
 	}
 	for _, path := range paths {
 		r, err := openRun(path)

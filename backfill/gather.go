@@ -63,7 +63,16 @@ func (b *backfill) gather(ctx context.Context, files []File) (*input, error) {
 	}
 	g.gatherers = nil
 	debug.FreeOSMemory() // for the windows
-	return &g.input, b.dir.putInput(&g.input)
+	return &g.input, g.record()
+}
+
+// record makes what was found durable, the names of the runs first: an input without one of its runs is found out.
+func (g *gathering) record() error {
+	g.input.Runs = int(g.runs.Load())
+	if err := g.b.dir.sameContent(g.input.Files); err != nil {
+		return err
+	}
+	return errors.Join(syncFolder(g.b.dir.runs()), g.b.dir.putInput(&g.input))
 }
 
 // end writes what the sorters still hold.
@@ -113,8 +122,8 @@ func (g *gathering) file(ctx context.Context, in *File) error {
 		return err
 	}
 	var eg errgroup.Group
-	working, stop := context.WithCancel(ctx)
-	defer stop()
+	working, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	n := 2*len(g.gatherers) + 2
 	free, work := make(chan *passage, n), make(chan *passage, n)
 	for range n {
@@ -144,15 +153,23 @@ func (g *gathering) read(ctx context.Context, src *file.Source, free <-chan *pas
 		select {
 		case p := <-free:
 			if err := src.Read(ctx, &p.Part); err != nil {
-				return ignoreEOF(err)
+				return whyEnded(ctx, err)
 			}
 			p.before, p.stamped = before, make(chan struct{})
 			before = p.stamped
 			work <- p
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 	}
+}
+
+// whyEnded is why reading has ended: nil at the end of the file, the error of a gatherer where one has stopped it.
+func whyEnded(ctx context.Context, err error) error {
+	if err = ignoreEOF(err); err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 func ignoreEOF(err error) error {
@@ -165,7 +182,7 @@ func ignoreEOF(err error) error {
 // work decodes and sorts parts until there are no more. After an error the others are only let through, since whoever stamps
 // a part waits for the one before it.
 func (one *gatherer) work(
-	ctx context.Context, stop func(), src *file.Source, free chan<- *passage, work <-chan *passage,
+	ctx context.Context, stop context.CancelCauseFunc, src *file.Source, free chan<- *passage, work <-chan *passage,
 ) (err error) {
 	decoder := src.NewDecoder()
 	for p := range work {
@@ -181,7 +198,7 @@ func (one *gatherer) work(
 			err = one.add(&p.Part)
 		}
 		if err != nil {
-			stop()
+			stop(err)
 		}
 		free <- p
 	}

@@ -117,6 +117,7 @@ type input struct {
 	Format   string          `json:"format"`   // of all files, where the posts are written again
 	Header   []byte          `json:"header,omitempty"`
 	Letters  *Output         `json:"deadLetters,omitempty"` // the rejected ones; of the first part alone
+	Runs     int             `json:"runs"`                  // that the posts were sorted into
 }
 
 // numbers are those of all slices that have posts, in order.

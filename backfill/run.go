@@ -32,7 +32,7 @@ const (
 
 const runMagic = 0x316e7572_6e666572 // "refnrun1"
 
-var errDamaged = errors.New("the file is damaged: the same command reads the archive again")
+var errDamaged = errors.New("damaged: the same command reads the archive again")
 
 // runWriter writes a run.
 type runWriter struct {

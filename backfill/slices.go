@@ -55,7 +55,7 @@ func (b *backfill) slices(ctx context.Context) error {
 	if len(todo) == 0 {
 		return nil
 	}
-	runs, err := b.dir.openRuns()
+	runs, err := b.dir.openRuns(b.input.Runs)
 	if err != nil {
 		return err
 	}

@@ -103,7 +103,8 @@ func (l *lists) blocks(yield func(from, to uint32) bool) {
 	from, done := uint32(0), 0
 	for i := range len(l.starts) - 1 {
 		for k := l.starts[i]; k < l.starts[i+1]; k++ {
-			if done += perEntry + int(k-l.starts[i])/atOnce; done < work {
+			before := int(k - l.starts[i]) // which a block lays out anew: several times as much work is to come of it
+			if done += perEntry + before/atOnce; done < max(work, atOnce*before) {
 				continue
 			}
 			if !yield(from, k+1) {

@@ -181,12 +181,12 @@ func parseJoinMeasure(measure, threshold string, given bool) (m text.Measure, er
 		}
 		return m, nil
 	}
+	if !given {
+		return m, usage("--threshold is missing: overlap wants a number of tokens")
+	}
 	n, err := strconv.Atoi(threshold)
 	if err != nil || n < 1 || n > join.MaxTokens {
 		return m, usage("--threshold %s: overlap is a number of tokens: want a whole number from 1 to %d", threshold, join.MaxTokens)
-	}
-	if !given {
-		return m, usage("--threshold is missing: overlap wants a number of tokens")
 	}
 	return text.Overlap.At(text.Threshold{Num: n, Den: 1}), nil
 }

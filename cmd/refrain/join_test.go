@@ -107,7 +107,7 @@ func TestJoinMistakes(t *testing.T) {
 		{"c.txt --threshold 1.5", exitUsage, `--threshold: threshold "1.5": want more than 0 and at most 1`},
 		{"c.txt --threshold 0", exitUsage, "want more than 0"},
 		{"c.txt --threshold x", exitUsage, "want a decimal number or a fraction"},
-		{"c.txt --measure overlap", exitUsage, "overlap is a number of tokens: want a whole number from 1"},
+		{"c.txt --measure overlap", exitUsage, "--threshold is missing: overlap wants a number of tokens"},
 		{"c.txt --measure overlap --threshold 0.8", exitUsage, "--threshold 0.8: overlap is a number of tokens: want a whole number from 1"},
 		{"c.txt --measure hamming", exitUsage, `--measure "hamming": want jaccard, cosine, dice, overlap`},
 		{"c.txt --algorithm fast", exitUsage, `--algorithm "fast": want ours, allpairs, ppjoin, ppjoin+`},

@@ -128,10 +128,14 @@ func (j *joinRun) strings(ctx context.Context, records []*joining.Records, pairs
 	if len(records) == 2 {
 		count += records[1].Len()
 	}
-	const perString = 40 // and 8 for each of the first grams, and 4 for each worker
-	more := int64(count) * (perString + 8*(int64(cfg.Q)*int64(cfg.Distance)+1) + 4*int64(cfg.Workers))
-	j.announce("%s %s hold %s; joining them takes %s more, at most", units.Thousands(count), terminal.Noun(count, "string"),
-		units.FormatBytes(held(records)), units.FormatBytes(more))
+	const perString = 40 // and 16 for each of the first grams, and 4 for each worker
+	more := int64(count) * (perString + 16*(int64(cfg.Q)*int64(cfg.Distance)+1) + 4*int64(cfg.Workers))
+	j.announce("%s %s hold %s; joining them takes %s more, at most, of a budget of %s", units.Thousands(count),
+		terminal.Noun(count, "string"), units.FormatBytes(held(records)), units.FormatBytes(more), units.FormatBytes(j.budget))
+	if held(records)+more > j.budget {
+		return nil, fmt.Errorf("joining takes %s, and --budget is %s: give more, or a lesser --edit",
+			units.FormatBytes(held(records)+more), units.FormatBytes(j.budget))
+	}
 	begin := time.Now()
 	visit := func(p edit.Pair) error {
 		j.status.Set(fmt.Sprintf("joining: %s pairs · %s", units.Thousands(pairs.Count()), time.Since(begin).Round(time.Second)))
