@@ -220,16 +220,10 @@ func (g *gathering) stamp(ctx context.Context, src *file.Source, p *passage) err
 		}
 	}
 	g.b.progress.read(g.bytes+src.BytesRead(), in.Posts)
-	if in.Posts == 0 && in.Rejected >= maxOnlyRejected {
-		return ErrNoPosts
-	}
 	return errors.Join(strict, g.writeLetters(batch.Rejected))
 }
 
-// maxOnlyRejected is how many records are read before there is a post: then the files are of another kind.
-const maxOnlyRejected = 10_000
-
-// ErrNoPosts says that there is not one post among very many records, or in all of the files.
+// ErrNoPosts says that there is not one post in all of the files.
 var ErrNoPosts = errors.New("not one record is a post")
 
 // writeLetters writes dead letters. Those of all parts are the same, and the first writes them.

@@ -138,7 +138,7 @@ func TestDamagedRun(t *testing.T) {
 		mustWrite(t, path, b)
 	}
 	cfg.Progress = func(backfill.Progress) {}
-	refused(t, cfg, ".run: the file is damaged: the same command reads the archive again")
+	refused(t, cfg, ".run: damaged: the same command reads the archive again")
 	checkManifest(t, cfg, mustRun(t, cfg))
 }
 
