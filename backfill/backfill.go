@@ -81,7 +81,7 @@ func (b *backfill) run(ctx context.Context, files []File) (m Manifest, err error
 	b.input = b.dir.input()
 	if b.input == nil || !b.gathered() {
 		if b.input, err = b.gather(ctx, files); err != nil {
-			return m, err
+			return m, errors.Join(err, b.dir.unclaim())
 		}
 	}
 	if err := b.slices(ctx); errors.Is(err, errDamaged) {

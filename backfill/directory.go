@@ -190,6 +190,14 @@ func shown(value any) any {
 	return value
 }
 
+// unclaim frees a folder in which there is nothing yet, so that a first try with a wrong flag does not bind the next one.
+func (d directory) unclaim() error {
+	if d.mustBeEmpty() != nil || len(mustGlob(filepath.Join(d.work(), "part-*"))) > 1 {
+		return nil // there are slices, or another part is at work
+	}
+	return os.Remove(d.settings())
+}
+
 // lock keeps a second process from the same part. It ends with the process, however that ends.
 func (d directory) lock() (unlock func(), err error) {
 	path := filepath.Join(d.part, "lock")

@@ -95,3 +95,17 @@ func TestTheReasonOfTheEnd(t *testing.T) {
 		t.Errorf("a malformed first line: %v", err)
 	}
 }
+
+// TestAFirstTryBindsNothing: after a first try with wrong settings, which found nothing, the same folder takes others.
+func TestAFirstTryBindsNothing(t *testing.T) {
+	files := archive(t, diary(t, 3, 50))
+	cfg := config(t, files)
+	wrong := cfg
+	wrong.Format = "csv"
+	if _, err := backfill.Run(t.Context(), wrong); err == nil {
+		t.Fatal("posts were read as a table")
+	}
+	if m := mustRun(t, cfg); m.Posts == 0 {
+		t.Error("no posts")
+	}
+}
