@@ -49,6 +49,9 @@ func (j *joinRun) run(ctx context.Context) error {
 		err = errors.New("interrupted: the pairs so far are out")
 	}
 	j.status.Clear()
+	if err != nil && ctx.Err() == nil {
+		return err // a summary would tell of a join that was none
+	}
 	j.summarise(records, reading, summary)
 	return err
 }
