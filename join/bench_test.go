@@ -32,7 +32,7 @@ func benchmark(b *testing.B, cfg Config, c *Collection) {
 	}
 	b.ReportMetric(1000*order/float64(b.N), "order-ms/op")
 	b.ReportMetric(1000*look/float64(b.N), "look-ms/op")
-	b.ReportMetric(float64(last.Met), "met")
+	b.ReportMetric(float64(last.Entries), "entries")
 	b.ReportMetric(float64(last.Signature), "signature")
 	b.ReportMetric(float64(last.Positional), "positional")
 	b.ReportMetric(float64(last.Missing), "missing")

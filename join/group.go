@@ -53,7 +53,7 @@ func (g *grouping) find() (kept uint32) {
 		tokens := g.row(old)
 		slot := g.slot(tokens, kept)
 		if *slot == 0 {
-			g.keep(kept, tokens)
+			g.store(kept, tokens)
 			kept++
 			*slot = kept
 		}
@@ -62,8 +62,8 @@ func (g *grouping) find() (kept uint32) {
 	return kept
 }
 
-// keep makes tokens those of a row, which stands where they stand or before.
-func (g *grouping) keep(row uint32, tokens []uint32) {
+// store makes tokens those of a row, which stands where they stand or before.
+func (g *grouping) store(row uint32, tokens []uint32) {
 	from := 0
 	if row > 0 {
 		from = g.ends[row-1]

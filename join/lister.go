@@ -11,7 +11,7 @@ type lister struct {
 	emit    func(x, y uint32, common int) bool
 	stopped bool
 	rows    []listed   // of the list at hand
-	targets [2]targets // the rows that others can meet, of each collection
+	targets [2]targets // the rows that larger ones can find, of each collection
 	hits    []uint32
 	stats   Stats
 }
@@ -71,8 +71,8 @@ func (f *lister) list(entries []entry, from int) {
 // has reports whether a row is a set of a collection.
 func (f *lister) has(row uint32, side int) bool { return f.sides == 1 || len(f.of(row, side)) > 0 }
 
-// meets reports whether a larger row can meet this one by the list's token.
-func (f *lister) meets(y listed) bool { return y.position < f.posted[y.size] }
+// isPosted reports whether the list's token is in the index prefix of a row: whether larger rows find it by that token.
+func (f *lister) isPosted(y listed) bool { return y.position < f.posted[y.size] }
 
 func (f *lister) eachTwo(from int) {
 	for k := max(from, 1); k < len(f.rows); k++ {
@@ -80,14 +80,14 @@ func (f *lister) eachTwo(from int) {
 		b := &f.bounds.sizes[x.size]
 		signature, radius := f.signatures.row(x.row), f.signatures.ones*int(b.apart)
 		for _, y := range f.rows[:k] {
-			if y.size < b.min || !f.meets(y) {
+			if y.size < b.min || !f.isPosted(y) {
 				continue
 			}
 			for side := range f.sides {
 				if f.sides == 2 && (!f.has(x.row, side) || !f.has(y.row, 1-side)) {
 					continue
 				}
-				f.stats.Met++
+				f.stats.Entries++
 				if distance(signature, f.signatures.row(y.row), radius) <= radius {
 					f.compare(x, y, side)
 				}
@@ -96,13 +96,13 @@ func (f *lister) eachTwo(from int) {
 	}
 }
 
-// lay lays the signatures of all rows that can be met side by side.
+// lay lays the signatures of all rows that can be found side by side.
 func (f *lister) lay() {
 	for side := range f.sides {
 		f.targets[side].clear()
 	}
 	for k, y := range f.rows {
-		if !f.meets(y) {
+		if !f.isPosted(y) {
 			continue
 		}
 		for side := range f.sides {
@@ -123,7 +123,7 @@ func (f *lister) scan(k, side int) {
 	}
 	for t.high = max(t.high, t.low); t.high < len(t.at) && int(t.at[t.high]) < k; t.high++ {
 	}
-	f.stats.Met += int64(t.high - t.low)
+	f.stats.Entries += int64(t.high - t.low)
 	f.hits = t.near(f.hits[:0], f.signatures.row(x.row), f.signatures.ones*int(b.apart))
 	for _, h := range f.hits {
 		f.compare(x, f.rows[t.at[h]], side)
@@ -145,7 +145,7 @@ func (f *lister) compare(x, y listed, side int) {
 	f.stats.Missing++
 	tokensX, tokensY := f.row(x.row), f.row(y.row)
 	if common(tokensX[:i], tokensY[:j]) {
-		return // they met there
+		return // found there
 	}
 	f.stats.Candidates++
 	if more, ok := shared(tokensX[i+1:], tokensY[j+1:], overlap-1); ok {

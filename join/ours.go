@@ -17,7 +17,7 @@ type lists struct {
 	*sets
 	measure    text.Measure
 	prefixes   []uint32 // [n]: how many tokens of a row of n are in lists
-	posted     []uint32 // [n]: how many of these a larger row can meet it by
+	posted     []uint32 // [n]: how many of these a larger row can find it by
 	signatures *signatures
 	bounds     *pairBounds
 	tokens     span     // of the part: ranks

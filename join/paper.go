@@ -110,14 +110,14 @@ func (p *prober) partners(x uint32, list *index) []hit {
 	}
 	from := p.first[p.bounds.min]
 	for i, token := range tokens[:p.bounds.prefix] {
-		p.meet(tokens, i, list.between(token, from, x))
+		p.probe(tokens, i, list.between(token, from, x))
 	}
 	return p.verify(tokens)
 }
 
-// meet goes through the rows that have token i of x.
-func (p *prober) meet(x []uint32, i int, entries []entry) {
-	p.stats.Met += int64(len(entries))
+// probe goes through the rows that have token i of x.
+func (p *prober) probe(x []uint32, i int, entries []entry) {
+	p.stats.Entries += int64(len(entries))
 	m := p.bounds.min
 	for _, e := range entries {
 		for e.row >= p.first[m+1] {

@@ -12,7 +12,7 @@ type Stats struct {
 	Parts        int   // in which sets were joined: more than one where Config.Memory is small
 	Postings     int64 // entries of the index
 
-	Met        int64 // meetings: two sets of fitting sizes with one token in their prefixes; once for each such token
+	Entries    int64 // entries of lists read: two sets of fitting sizes with one token in their prefixes; once for each such token
 	Signature  int64 // of these, with signatures within the radius (Ours)
 	Positional int64 // of these, which can reach the threshold by where the token stands (PPJoin, PPJoinPlus, Ours)
 	Missing    int64 // of these, with so few bits of either signature missing in the other as tokens may be (Ours)
@@ -24,7 +24,7 @@ type Stats struct {
 }
 
 func (s *Stats) add(t *Stats) {
-	s.Met += t.Met
+	s.Entries += t.Entries
 	s.Signature += t.Signature
 	s.Positional += t.Positional
 	s.Suffix += t.Suffix
@@ -35,7 +35,7 @@ func (s *Stats) add(t *Stats) {
 
 // String is the counts in a line.
 func (s *Stats) String() string {
-	line := fmt.Sprintf("%d meetings", s.Met)
+	line := fmt.Sprintf("%d entries", s.Entries)
 	for _, f := range []struct {
 		name string
 		n    int64

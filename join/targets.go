@@ -6,7 +6,7 @@ import (
 	"refrain/hashcodes/hamming"
 )
 
-// targets are rows of a list that larger ones can meet, with their signatures side by side. Those of fitting sizes before the
+// targets are rows of a list that larger ones can find, with their signatures side by side. Those of fitting sizes before the
 // row at hand are a window, which moves on.
 type targets struct {
 	at         []uint32 // places in the list

@@ -9,7 +9,7 @@ import (
 // searcher looks rows up among those before them. It belongs to one goroutine.
 type searcher struct {
 	*tier
-	met   []uint32 // by row: the last one that met it, plus one
+	tried []uint32 // by row: the last one that it was compared with, plus one
 	x, y  []rune
 	band  band
 	stats Stats
@@ -67,7 +67,7 @@ func (s *searcher) searchEach(i, low int) error {
 	partner := s.partner(s.rows[i].side)
 	for k := low; k < i; k++ {
 		if s.rows[k].side == partner {
-			if err := s.meet(i, k); err != nil {
+			if err := s.verify(i, k); err != nil {
 				return err
 			}
 		}
@@ -82,19 +82,19 @@ func (s *searcher) searchList(i, low int, list []uint32) error {
 		if int(k) >= i {
 			break
 		}
-		if s.met[k] == uint32(i)+1 {
+		if s.tried[k] == uint32(i)+1 {
 			continue
 		}
-		s.met[k] = uint32(i) + 1
-		if err := s.meet(i, int(k)); err != nil {
+		s.tried[k] = uint32(i) + 1
+		if err := s.verify(i, int(k)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// meet compares two rows, the second one not longer.
-func (s *searcher) meet(i, k int) error {
+// verify compares two rows, the second one not longer.
+func (s *searcher) verify(i, k int) error {
 	x, y := &s.rows[i], &s.rows[k]
 	s.stats.Candidates++
 	if bits.OnesCount64(x.parity^y.parity) > turned(s.Distance, int(x.length-y.length)) {
