@@ -1,7 +1,5 @@
 package join
 
-import "sort"
-
 // index has, for each token, the rows that have it in their index prefix.
 type index struct {
 	starts  []uint32 // rank -> where its entries begin; one more than there are ranks
@@ -14,7 +12,7 @@ type entry struct{ row, position uint32 }
 // newIndex posts rows from to to of one side under their index prefixes. That is enough, since whoever looks a row up is no
 // smaller than it ([PPJ] lemma 3). A token that only one row has is left out: nobody asks for it.
 func newIndex(s *sets, prefixes []uint32, side int, from, to uint32) *index {
-	x := &index{starts: make([]uint32, len(s.counts)+1)}
+	x := &index{starts: make([]uint32, len(s.numbers)+1)}
 	eachPosted(s, prefixes, side, from, to, func(token uint32, _ entry) { x.starts[token]++ })
 	total := uint32(0)
 	for token, n := range x.starts {
@@ -37,28 +35,44 @@ func eachPosted(s *sets, prefixes []uint32, side int, from, to uint32, visit fun
 		}
 		tokens := s.row(row)
 		for i, token := range tokens[:prefixes[len(tokens)]] {
-			if s.counts[token] > 1 {
+			if token >= s.single {
 				visit(token, entry{row, uint32(i)})
 			}
 		}
 	}
 }
 
-// between are the entries of a token with rows from to to.
-func (x *index) between(token, from, to uint32) []entry {
-	list := x.entries[x.starts[token]:x.starts[token+1]]
-	return list[place(list, from):place(list, to)]
+// newIndexes are those of each collection.
+func newIndexes(s *sets, prefixes []uint32, from, to uint32) (all []*index) {
+	for side := range s.sides {
+		all = append(all, newIndex(s, prefixes, side, from, to))
+	}
+	return all
 }
 
-// place is the first entry of a row or a later one.
-func place(list []entry, row uint32) int {
-	const short = 8
-	if len(list) > short {
-		return sort.Search(len(list), func(i int) bool { return list[i].row >= row })
+func entriesOf(indexes []*index) (n int64) {
+	for _, x := range indexes {
+		n += int64(len(x.entries))
 	}
-	i := 0
-	for i < len(list) && list[i].row < row {
-		i++
+	return n
+}
+
+// between is where the entries of a token with rows from to to begin and end.
+func (x *index) between(token, from, to uint32) (begin, end uint32) {
+	begin, end = x.starts[token], x.starts[token+1]
+	begin += place(x.entries[begin:end], from)
+	return begin, begin + place(x.entries[begin:end], to)
+}
+
+// place is the first entry of a row or a later one: a search without branches, which no predictor could guess.
+func place(list []entry, row uint32) (at uint32) {
+	for n := uint32(len(list)); n > 0; {
+		half := (n + 1) / 2
+		next := at + half
+		if list[next-1].row < row {
+			at = next
+		}
+		n -= half
 	}
-	return i
+	return at
 }

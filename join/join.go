@@ -55,7 +55,18 @@ type Config struct {
 	// Progress, if there is one, is told from time to time how much of the work is done; by the caller's goroutine. Where Memory
 	// makes parts of it, each begins anew.
 	Progress func(done, total int)
+
+	look look // for tests
 }
+
+// look is how Ours looks for pairs.
+type look uint8
+
+const (
+	bySize  look = iota // as the sizes of the sets have it
+	byToken             // lists
+	byRow               // counting
+)
 
 // Default is Ours at a Jaccard similarity of 0.8, on all cores.
 func Default() Config {

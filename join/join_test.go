@@ -115,8 +115,9 @@ var models = sync.OnceValue(func() (all []*hashcodes.Model) {
 // tried are the configurations that are compared with the definition.
 func tried(m text.Measure) (all []Config) {
 	for _, model := range models() {
-		all = append(all, Config{Measure: m, Workers: 1, Model: model})
+		all = append(all, Config{Measure: m, Workers: 1, Model: model}, Config{Measure: m, Workers: 1, Model: model, look: byRow})
 	}
+	all = append(all, Config{Measure: m, Workers: 1, look: byRow})
 	for _, a := range []Algorithm{Ours, AllPairs, PPJoin} {
 		all = append(all, Config{Measure: m, Algorithm: a, Workers: 1})
 	}
@@ -124,6 +125,14 @@ func tried(m text.Measure) (all []Config) {
 		all = append(all, Config{Measure: m, Algorithm: PPJoinPlus, MaxDepth: depth, Workers: 1})
 	}
 	return all
+}
+
+// each is every way to look for pairs.
+func each() []Config {
+	return []Config{
+		{Algorithm: Ours, look: byToken}, {Algorithm: Ours, look: byRow},
+		{Algorithm: AllPairs}, {Algorithm: PPJoin}, {Algorithm: PPJoinPlus, MaxDepth: 2},
+	}
 }
 
 var full = flag.Bool("full", false, "the long versions of the tests")
@@ -190,8 +199,9 @@ func TestWorkers(t *testing.T) {
 		sets = append(sets, randomSets(r)...)
 	}
 	c, half := mustCollect(t, sets), mustCollect(t, sets[:len(sets)/2])
-	for _, a := range []Algorithm{Ours, AllPairs, PPJoin, PPJoinPlus} {
-		cfg := Config{Measure: text.Jaccard.At(text.Threshold{Num: 3, Den: 5}), Algorithm: a, MaxDepth: 2, Workers: 1}
+	for _, cfg := range each() {
+		a := cfg.Algorithm
+		cfg.Measure, cfg.Workers = text.Jaccard.At(text.Threshold{Num: 3, Den: 5}), 1
 		self, selfStats := mustJoin(t, cfg, c, nil)
 		two, twoStats := mustJoin(t, cfg, half, c)
 		for cfg.Workers = 2; cfg.Workers <= 4; cfg.Workers++ {
@@ -276,9 +286,10 @@ func TestParts(t *testing.T) {
 		sets = append(sets, text.Set(set))
 	}
 	a, b := mustCollect(t, sets), mustCollect(t, sets[1000:])
-	for _, algorithm := range []Algorithm{Ours, PPJoinPlus} {
+	for _, cfg := range each() {
+		algorithm := cfg.Algorithm
 		for _, other := range []*Collection{nil, b} {
-			cfg := Config{Measure: text.Cosine.At(text.Threshold{Num: 7, Den: 10}), Algorithm: algorithm, MaxDepth: 2, Workers: 3}
+			cfg.Measure, cfg.Workers, cfg.Memory = text.Cosine.At(text.Threshold{Num: 7, Den: 10}), 3, 0
 			want, whole := mustJoin(t, cfg, a, other)
 			cfg.Memory = 1 // too little: the error says how much is enough
 			_, err := joinAny(t.Context(), cfg, a, other, nil)
@@ -300,9 +311,9 @@ func TestParts(t *testing.T) {
 // TestEmpty: collections of nothing, and of empty sets, have no pairs.
 func TestEmpty(t *testing.T) {
 	nothing, empty, one := &Collection{}, mustCollect(t, [][]uint64{{}, {}}), mustCollect(t, [][]uint64{{}, {5}, {5}, {}})
-	for _, a := range []Algorithm{Ours, AllPairs, PPJoin, PPJoinPlus} {
-		cfg := Default()
-		cfg.Algorithm = a
+	for _, cfg := range each() {
+		a := cfg.Algorithm
+		cfg.Measure, cfg.Workers = Default().Measure, 2
 		for _, c := range []struct {
 			a, b *Collection
 			want []pair

@@ -1,7 +1,6 @@
 package join
 
 import (
-	"math/bits"
 	"sort"
 )
 
@@ -32,7 +31,9 @@ func (f *lister) counted() *Stats { return &f.stats }
 func (f *lister) find(from, to uint32, emit func(x, y uint32, common int) bool) {
 	f.emit, f.stopped = emit, false
 	if end := uint32(len(f.entries)); from >= end {
-		f.equal(from-end, to-end)
+		for r := from - end; r < to-end && !f.stopped; r++ {
+			f.stopped = f.prefixes[len(f.row(r))] > 0 && !f.equal(r, emit)
+		}
 		return
 	}
 	i := sort.Search(len(f.starts), func(i int) bool { return f.starts[i] > from }) - 1
@@ -139,7 +140,7 @@ func (f *lister) compare(x, y listed, side int) {
 		return
 	}
 	f.stats.Positional++
-	if !f.within(x.row, y.row, n-overlap, m-overlap) {
+	if !f.signatures.within(x.row, y.row, n-overlap, m-overlap) {
 		return
 	}
 	f.stats.Missing++
@@ -149,20 +150,8 @@ func (f *lister) compare(x, y listed, side int) {
 	}
 	f.stats.Candidates++
 	if more, ok := shared(tokensX[i+1:], tokensY[j+1:], overlap-1); ok {
-		f.cross(f.of(x.row, side), f.of(y.row, f.other(side)), more+1)
+		f.stopped = !cross(f.of(x.row, side), f.of(y.row, f.other(side)), more+1, f.emit)
 	}
-}
-
-// within reports whether of each signature so few bits are missing in the other one that as few tokens can set them: those that
-// x alone has, and those that y alone has. It is what hashcodes.Holders says where a code has one bit and each bit one token.
-func (f *lister) within(x, y uint32, ofX, ofY int) bool {
-	ofX, ofY = ofX*f.signatures.ones, ofY*f.signatures.ones
-	other := f.signatures.row(y)
-	for i, word := range f.signatures.row(x) {
-		ofX -= bits.OnesCount64(word &^ other[i])
-		ofY -= bits.OnesCount64(other[i] &^ word)
-	}
-	return ofX >= 0 && ofY >= 0
 }
 
 // common reports whether two lists have a token in common.
@@ -178,33 +167,4 @@ func common(x, y []uint32) bool {
 		}
 	}
 	return false
-}
-
-// cross emits every set of one row with every one of another.
-func (f *lister) cross(x, y []uint32, common int) {
-	for _, a := range x {
-		for _, b := range y {
-			if !f.emit(a, b, common) {
-				f.stopped = true
-				return
-			}
-		}
-	}
-}
-
-// equal emits the pairs of equal sets. A set is as similar as can be to an equal one, which may still not be enough tokens.
-func (f *lister) equal(from, to uint32) {
-	for r := from; r < to && !f.stopped; r++ {
-		n := len(f.row(r))
-		if f.prefixes[n] == 0 {
-			continue
-		}
-		if f.sides == 2 {
-			f.cross(f.of(r, 0), f.of(r, 1), n)
-			continue
-		}
-		for i, a := range f.all(r) {
-			f.cross(f.all(r)[i+1:], []uint32{a}, n)
-		}
-	}
 }

@@ -23,39 +23,63 @@ type estimate struct {
 	fixed          int64 // bytes, whatever the parts
 	lists          int64 // bytes of the beginnings of a part's lists, at most
 	byToken        bool  // parts are tokens, and not rows
+	perRow         int64 // bytes of a part's row, of a worker
+	words          int   // of signatures
 }
 
 const bytesPerEntry = 8
 
 func newEstimate(cfg Config, collections []*Collection) *estimate {
-	e := &estimate{workers: int64(cfg.Workers), byToken: cfg.Algorithm == Ours}
-	prefix := cfg.Measure.IndexPrefix
-	if e.byToken {
-		prefix = cfg.Measure.Prefix
-	}
+	e := &estimate{workers: int64(cfg.Workers), perRow: 4}
 	distinct, tokens := int64(0), int64(0)
 	for _, c := range collections {
 		distinct, tokens = distinct+int64(c.Distinct()), tokens+int64(c.Tokens())
 		e.rows += int64(c.Len())
+	}
+	mean := tokens / max(1, e.rows)
+	e.words = wordsFor(mean)
+	e.byToken = cfg.Algorithm == Ours && (cfg.look == byToken || cfg.look == bySize && mean <= maxListed)
+	prefix := cfg.Measure.IndexPrefix
+	if e.byToken {
+		prefix = cfg.Measure.Prefix
+	}
+	for _, c := range collections {
 		e.postings += postings(prefix, c)
 	}
-	e.fixed = 4*tokens + 12*e.rows + (8+4+4)*distinct + e.workers*3*2*chunkSize*pairBytes
+	e.fixed = 8*tokens + 12*e.rows + (4+8)*distinct + e.workers*3*2*chunkSize*pairBytes
 	e.lists = 4 * distinct
 	if len(collections) == 2 {
 		e.fixed += 28 * distinct // both vocabularies in one
 	}
-	switch {
-	case e.byToken:
-		const grouping, signature = 4 + 8 + 4, 8 * maxWords
-		e.fixed += (grouping+signature)*e.rows + 4*distinct
-		if cfg.Model != nil {
-			e.fixed += 8 * int64((cfg.Model.Words()+1)/2) * distinct
-		}
-	case len(collections) == 2:
+	if len(collections) == 2 && !e.byToken {
 		e.lists *= 2
+	}
+	if cfg.Algorithm == Ours {
+		e.addOurs(cfg, distinct)
 	}
 	return e
 }
+
+// addOurs adds what Ours takes beside the paper's algorithms.
+func (e *estimate) addOurs(cfg Config, distinct int64) {
+	const grouping, head = 4 + 8 + 4, 8
+	words := int64(e.words)
+	if cfg.Model != nil {
+		words = int64(cfg.Model.Words()+1) / 2
+		e.fixed += 8 * words * distinct
+	}
+	e.fixed += (grouping + 8*words) * e.rows
+	if e.byToken {
+		e.fixed += 4 * distinct
+		return
+	}
+	e.fixed += head * e.rows
+	e.perRow = 4 + 4 + 4 // counted, found, and what is left
+}
+
+// maxListed is the mean size up to which Ours goes token by token. Signatures of larger sets are near by chance, and to read
+// and count an entry is less work than to scan it; smaller ones have lists so short that looking them up is most of the work.
+const maxListed = 32
 
 const pairBytes = 32
 
@@ -64,7 +88,7 @@ func (e *estimate) part(postings, rows int64) int64 {
 	if e.byToken {
 		rows = 0
 	}
-	return e.lists + bytesPerEntry*postings + 4*rows*e.workers
+	return e.lists + bytesPerEntry*postings + e.perRow*rows*e.workers
 }
 
 // maxPostings is how many entries an index can have: with as many rows behind them their numbers have 32 bits.

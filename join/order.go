@@ -11,8 +11,9 @@ type sets struct {
 	first   []uint32 // [n]: the first row of n tokens or more; one more than there are sizes
 	members []uint32 // of all rows: their sets, as numbers in their collections, those of the second with fromB
 	last    []uint32 // row -> where its members end; nil: each has one
-	ids     []uint64 // rank -> token
-	counts  []uint32 // rank -> sets that have it
+	ids     []uint64 // of the tokens, as they are numbered
+	numbers []uint32 // rank -> number
+	single  uint32   // so many ranks, the first, are of tokens that one set has: nothing is found by them
 }
 
 // fromB marks the rows of the second collection.
@@ -20,59 +21,43 @@ const fromB = 1 << 31
 
 func newSets(collections []*Collection) *sets {
 	s := &sets{sides: len(collections)}
-	ranks := s.rank(collections)
+	all, ofB := &collections[0].vocabulary, []uint32(nil)
+	if len(collections) == 2 {
+		all, ofB = merge(all, &collections[1].vocabulary)
+	}
+	s.rank(all)
 	s.sortBySize(collections)
-	s.fill(collections, ranks)
+	s.fill(s.listRows(collections, all.frequency, ofB))
 	return s
 }
 
-// rank puts the tokens in order, the rarest first, and returns for each collection the rank of its numbers. Tokens of one
-// frequency stay as they came, so that the order is the same each time.
-func (s *sets) rank(collections []*Collection) (ranks [][]uint32) {
-	all := &vocabulary{ids: collections[0].vocabulary.ids, frequency: collections[0].vocabulary.frequency}
-	numbers := [][]uint32{nil}
-	if len(collections) == 2 {
-		all, numbers = merge(&collections[0].vocabulary, &collections[1].vocabulary)
+// rank puts the tokens in order, the rarest first. Those of one frequency stay as they came, so that the order is the same
+// each time.
+func (s *sets) rank(all *vocabulary) {
+	s.ids, s.numbers = all.ids, ascending(all.frequency)
+	for int(s.single) < len(s.numbers) && all.frequency[s.numbers[s.single]] < 2 {
+		s.single++
 	}
-	rank := ascending(all.frequency)
-	s.ids, s.counts = make([]uint64, len(rank)), make([]uint32, len(rank))
-	for n, r := range rank {
-		s.ids[r], s.counts[r] = all.ids[n], all.frequency[n]
-	}
-	for _, of := range numbers {
-		ranks = append(ranks, through(of, rank))
-	}
-	return ranks
 }
 
-// merge is the vocabulary of two, and the number in it of each number of either; nil: its own.
-func merge(a, b *vocabulary) (all *vocabulary, numbers [][]uint32) {
+// merge is the vocabulary of two, that of a and what b has more, and the numbers in it of b's.
+func merge(a, b *vocabulary) (all *vocabulary, ofB []uint32) {
 	all = &vocabulary{
 		slots: slices.Clone(a.slots), shift: a.shift, factor: a.factor,
 		ids: slices.Clone(a.ids), frequency: slices.Clone(a.frequency), last: make([]uint32, len(a.ids)),
 	}
-	ofB := make([]uint32, len(b.ids))
+	ofB = make([]uint32, len(b.ids))
 	for i, id := range b.ids {
 		n := all.number(id)
 		all.frequency[n] += b.frequency[i]
 		ofB[i] = n
 	}
-	return all, [][]uint32{nil, ofB}
+	return all, ofB
 }
 
-func through(numbers, rank []uint32) []uint32 {
-	if numbers == nil {
-		return rank
-	}
-	for i, n := range numbers {
-		numbers[i] = rank[n]
-	}
-	return numbers
-}
-
-// ascending is the place of each value in ascending order, equal ones as they stand. The values are at most as many as there
-// are sets: they are counted, not compared.
-func ascending(values []uint32) (places []uint32) {
+// ascending is the order of values, equal ones as they stand. They are at most as many as there are sets: they are counted,
+// not compared.
+func ascending(values []uint32) (order []uint32) {
 	starts := make([]uint32, int(slices.Max(append([]uint32{0}, values...)))+2)
 	for _, v := range values {
 		starts[v+1]++
@@ -80,12 +65,12 @@ func ascending(values []uint32) (places []uint32) {
 	for i := 1; i < len(starts); i++ {
 		starts[i] += starts[i-1]
 	}
-	places = make([]uint32, len(values))
+	order = make([]uint32, len(values))
 	for i, v := range values {
-		places[i] = starts[v]
+		order[starts[v]] = uint32(i)
 		starts[v]++
 	}
-	return places
+	return order
 }
 
 // sortBySize finds the row of each set. Empty sets are none: nothing is similar to them.
@@ -117,39 +102,51 @@ func (s *sets) sortBySize(collections []*Collection) {
 	}
 }
 
-// fill writes the tokens of all rows.
-func (s *sets) fill(collections []*Collection, ranks [][]uint32) {
+// listRows lists the rows of each token, one list behind the other by rank. It returns where the list of each number ends.
+func (s *sets) listRows(collections []*Collection, frequency, ofB []uint32) (rows []uint32, ends []int) {
 	total := 0
-	for _, c := range collections {
-		total += c.Tokens()
+	ends = make([]int, len(s.numbers))
+	for _, n := range s.numbers {
+		ends[n] = total
+		total += int(frequency[n])
 	}
-	s.tokens, s.ends = make([]uint32, 0, total), make([]int, len(s.members))
-	for row, o := range s.members {
-		side := o / fromB
-		from := len(s.tokens)
-		for _, n := range collections[side].set(int(o &^ fromB)) {
-			s.tokens = append(s.tokens, ranks[side][n])
+	rows = make([]uint32, total)
+	for row, member := range s.members {
+		isB := member&fromB != 0
+		for _, n := range collections[member/fromB].set(int(member &^ fromB)) {
+			if isB {
+				n = ofB[n]
+			}
+			rows[ends[n]] = uint32(row)
+			ends[n]++
 		}
-		sortRanks(s.tokens[from:])
-		s.ends[row] = len(s.tokens)
+	}
+	return rows, ends
+}
+
+// fill writes the tokens of all rows: rank by rank, each to the rows of its list. So they are in order, and none was compared.
+func (s *sets) fill(rows []uint32, ends []int) {
+	s.tokens, s.ends = make([]uint32, len(rows)), s.startRows()
+	from := 0
+	for rank, n := range s.numbers {
+		for _, row := range rows[from:ends[n]] {
+			s.tokens[s.ends[row]] = uint32(rank)
+			s.ends[row]++
+		}
+		from = ends[n]
 	}
 }
 
-// maxInsertionSort is the length up to which sortRanks does better than the library.
-const maxInsertionSort = 24
-
-// sortRanks sorts small sets without branches, which no predictor could guess.
-func sortRanks(list []uint32) {
-	if len(list) > maxInsertionSort {
-		slices.Sort(list)
-		return
-	}
-	for i, v := range list {
-		for j, w := range list[:i] {
-			list[j], v = min(v, w), max(v, w)
+// startRows is where the tokens of each row begin.
+func (s *sets) startRows() []int {
+	starts, total := make([]int, len(s.members)), 0
+	for n := 1; n < len(s.first)-1; n++ {
+		for row := s.first[n]; row < s.first[n+1]; row++ {
+			starts[row] = total
+			total += n
 		}
-		list[i] = v
 	}
+	return starts
 }
 
 // row is the tokens of a row.

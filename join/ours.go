@@ -6,7 +6,7 @@ import (
 	"refrain/text"
 )
 
-// lists is Ours: a join token by token. The list of a token has the rows with it in their prefix, by size, and every two of a
+// lists is Ours where sets are small: a join token by token. The list of a token has the rows with it in their prefix, by size, and every two of a
 // list may be a pair. So memory is read straight ahead: no row is looked up in lists all over an index. Two rows that share
 // several prefix tokens are compared at the first one alone; which that is, their tokens tell.
 //
@@ -28,14 +28,14 @@ type lists struct {
 // span is from a number to another one, that not included.
 type span struct{ from, to uint32 }
 
-// ours are the parts of a join: tokens as far as memory goes.
-func ours(s *sets, cfg Config, e *estimate) iter.Seq[part] {
+// byTokens are the parts of a join: tokens as far as memory goes.
+func byTokens(s *sets, cfg Config, e *estimate) iter.Seq[part] {
 	return func(yield func(part) bool) {
 		if s.len() == 0 {
 			return
 		}
 		l := &lists{sets: s, measure: cfg.Measure, prefixes: prefixesOf(s, cfg.Measure.Prefix), posted: prefixesOf(s, cfg.Measure.IndexPrefix)}
-		l.signatures = newSignatures(s, cfg.Model)
+		l.signatures = newSignatures(s, e.words, cfg.Model)
 		l.bounds = newPairBounds(s, cfg.Measure)
 		lengths := l.lengths()
 		for from := uint32(0); from < uint32(len(lengths)); {
@@ -52,7 +52,7 @@ func ours(s *sets, cfg Config, e *estimate) iter.Seq[part] {
 
 // lengths counts the entries of each list. One of a single row is left empty: there is nothing in it to compare.
 func (l *lists) lengths() []uint32 {
-	lengths := make([]uint32, len(l.counts))
+	lengths := make([]uint32, len(l.numbers))
 	for r := range l.len() {
 		for _, token := range l.prefix(r) {
 			lengths[token]++

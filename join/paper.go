@@ -27,9 +27,7 @@ func papers(s *sets, cfg Config, e *estimate) iter.Seq[part] {
 		for from := uint32(0); from < s.len(); {
 			to := e.rowsFrom(s, prefixes, from, cfg.Memory)
 			p := &paper{sets: s, measure: cfg.Measure, algorithm: cfg.Algorithm, maxDepth: cfg.MaxDepth, prefixes: prefixes, from: from, to: to}
-			for side := range s.sides {
-				p.indexes = append(p.indexes, newIndex(s, prefixes, side, from, to))
-			}
+			p.indexes = newIndexes(s, prefixes, from, to)
 			if !yield(p) {
 				return
 			}
@@ -49,18 +47,15 @@ func prefixesOf(s *sets, prefix func(n int) int) []uint32 {
 	return prefixes
 }
 
-func (p *paper) postings() (n int64) {
-	for _, x := range p.indexes {
-		n += int64(len(x.entries))
-	}
-	return n
-}
+func (p *paper) postings() int64 { return entriesOf(p.indexes) }
 
-// blocks are rows, from the part's first on: they are looked up among the rows of the part before them.
-func (p *paper) blocks(yield func(from, to uint32) bool) {
+func (p *paper) blocks(yield func(from, to uint32) bool) { rowBlocks(p.from, p.len(), yield) }
+
+// rowBlocks are rows, from a part's first on: they are looked up among the rows of the part before them.
+func rowBlocks(first, end uint32, yield func(from, to uint32) bool) {
 	const rows = 256
-	for from := uint64(p.from); from < uint64(p.len()); from += rows {
-		if !yield(uint32(from), uint32(min(from+rows, uint64(p.len())))) {
+	for from := uint64(first); from < uint64(end); from += rows {
+		if !yield(uint32(from), uint32(min(from+rows, uint64(end)))) {
 			return
 		}
 	}
@@ -110,7 +105,10 @@ func (p *prober) partners(x uint32, list *index) []hit {
 	}
 	from := p.first[p.bounds.min]
 	for i, token := range tokens[:p.bounds.prefix] {
-		p.probe(tokens, i, list.between(token, from, x))
+		if token >= p.single {
+			begin, end := list.between(token, from, x)
+			p.probe(tokens, i, list.entries[begin:end])
+		}
 	}
 	return p.verify(tokens)
 }

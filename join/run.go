@@ -50,11 +50,14 @@ func run(ctx context.Context, cfg Config, collections []*Collection, visit func(
 }
 
 func partsOf(s *sets, cfg Config, e *estimate) iter.Seq[part] {
-	if cfg.Algorithm == Ours {
-		s.group()
-		return ours(s, cfg, e)
+	if cfg.Algorithm != Ours {
+		return papers(s, cfg, e)
 	}
-	return papers(s, cfg, e)
+	s.group()
+	if e.byToken {
+		return byTokens(s, cfg, e)
+	}
+	return byRows(s, cfg, e)
 }
 
 // Pairs of a block come in chunks: a set may have very many. Workers are ahead of visit by some blocks at most, each with one

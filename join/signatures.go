@@ -14,8 +14,8 @@ type signatures struct {
 
 // newSignatures makes them of a model's codes, or where there is none of one bit a token: of its rank, so that neighbours in the
 // order of frequency have bits of their own, and frequent tokens are told apart.
-func newSignatures(s *sets, model *hashcodes.Model) *signatures {
-	g := &signatures{words: wordsFor(s), ones: 1}
+func newSignatures(s *sets, words int, model *hashcodes.Model) *signatures {
+	g := &signatures{words: words, ones: 1}
 	if model != nil {
 		g.words, g.ones = (model.Words()+1)/2, model.Ones()
 	}
@@ -47,25 +47,24 @@ func (g *signatures) sign(s *sets, codes []uint64) {
 
 func (g *signatures) row(r uint32) []uint64 { return g.of[int(r)*g.words : int(r+1)*g.words] }
 
-// wordsFor takes as many bits, 64 to 256, as leave about two thirds of them unset in sets of the mean size.
-func wordsFor(s *sets) int {
-	mean := len(s.tokens) / max(1, int(s.len()))
+// wordsFor takes as many bits, 64 to 1,024, as leave about two thirds of them unset in sets of a size.
+func wordsFor(size int64) int {
 	words := 1
-	for words < maxWords && 64*words < 3*mean {
+	for words < maxWords && 64*int64(words) < 3*size {
 		words *= 2
 	}
 	return words
 }
 
-// maxWords is the longest signature: 256 bits.
-const maxWords = 4
+// maxWords is the longest signature.
+const maxWords = 16
 
 // codesOf are the codes of all tokens by rank.
 func codesOf(s *sets, model *hashcodes.Model) []uint64 {
 	words := (model.Words() + 1) / 2
 	codes, code := make([]uint64, len(s.ids)*words), make(hashcodes.Signature, model.Words())
-	for rank, id := range s.ids {
-		for i, w := range model.Code(code, id) {
+	for rank, n := range s.numbers {
+		for i, w := range model.Code(code, s.ids[n]) {
 			codes[rank*words+i/2] |= uint64(w) << (i % 2 * 32)
 		}
 	}
@@ -81,4 +80,19 @@ func distance(x, y []uint64, limit int) int {
 		}
 	}
 	return d
+}
+
+// within reports whether of each signature so few bits are missing in the other one that as few tokens can set them: those that
+// x alone has, and those that y alone has. It is what hashcodes.Holders says where a code has one bit and each bit one token.
+func (g *signatures) within(x, y uint32, ofX, ofY int) bool {
+	ofX, ofY = ofX*g.ones, ofY*g.ones
+	other := g.row(y)
+	for i, word := range g.row(x) {
+		ofX -= bits.OnesCount64(word &^ other[i])
+		ofY -= bits.OnesCount64(other[i] &^ word)
+		if ofX < 0 || ofY < 0 {
+			return false
+		}
+	}
+	return true
 }

@@ -1,0 +1,228 @@
+package join
+
+import (
+	"iter"
+
+	"refrain/text"
+)
+
+// counting is Ours where sets are large: a join row by row, like that of [PPJ], but all that is done with an entry of the index is
+// to count it. Then each row that was met is judged once, by how many tokens were counted and by where both prefixes end: all
+// common tokens of both prefixes are counted, and only one of the two rows has further ones, behind its prefix. So most rows are
+// turned away without a look at their tokens. What is left is tried by signature, and compared from where the prefixes end.
+type counting struct {
+	*sets
+	measure    text.Measure
+	prefixes   []uint32 // [n]: how many tokens of a row of n are looked up
+	posted     []uint32 // [n]: and under how many it is posted
+	signatures *signatures
+	from, to   uint32 // the rows of the part
+	indexes    []*index
+	heads      []head // by row of the part
+}
+
+// head is what a row is judged by.
+type head struct{ size, end uint32 } // end: the last token that it is posted under
+
+// byRows are the parts of a join: rows as far as memory goes.
+func byRows(s *sets, cfg Config, e *estimate) iter.Seq[part] {
+	return func(yield func(part) bool) {
+		whole := &counting{sets: s, measure: cfg.Measure, signatures: newSignatures(s, e.words, cfg.Model)}
+		whole.prefixes, whole.posted = prefixesOf(s, cfg.Measure.Prefix), prefixesOf(s, cfg.Measure.IndexPrefix)
+		for from := uint32(0); from < s.len(); {
+			c := *whole
+			c.from, c.to = from, e.rowsFrom(s, c.posted, from, cfg.Memory)
+			c.post()
+			from = c.to
+			if !yield(&c) {
+				return
+			}
+		}
+	}
+}
+
+func (c *counting) post() {
+	c.indexes = newIndexes(c.sets, c.posted, c.from, c.to)
+	c.heads = make([]head, c.to-c.from)
+	for i := range c.heads {
+		tokens := c.row(c.from + uint32(i))
+		c.heads[i].size = uint32(len(tokens))
+		if n := c.posted[len(tokens)]; n > 0 {
+			c.heads[i].end = tokens[n-1]
+		}
+	}
+}
+
+func (c *counting) postings() int64 { return entriesOf(c.indexes) }
+
+func (c *counting) blocks(yield func(from, to uint32) bool) { rowBlocks(c.from, c.len(), yield) }
+
+func (c *counting) total() uint32 { return c.len() }
+
+func (c *counting) finder() finder {
+	rows := c.to - c.from
+	return &counter{counting: c, common: make([]uint32, rows), found: make([]uint32, rows+1), counts: make([]uint32, rows+1)}
+}
+
+// counter looks rows up; it belongs to one goroutine.
+type counter struct {
+	*counting
+	n      int         // tokens of the row at hand
+	min    int         // and of the smallest partner
+	wanted []condition // [m-min]: of partners of m tokens
+	common []uint32    // by row of the part: tokens counted
+	found  []uint32    // rows with some
+	counts []uint32    // how many, of those that are left
+	hits   []hit
+	stats  Stats
+}
+
+// condition is what a pair of rows of n and m tokens wants.
+type condition struct {
+	overlap uint32    // common tokens
+	counted [2]uint32 // those of both prefixes: where the larger row's ends last, and where it ends first
+}
+
+func (c *counter) counted() *Stats { return &c.stats }
+
+func (c *counter) find(from, to uint32, emit func(x, y uint32, common int) bool) {
+	for x := from; x < to; x++ {
+		n := len(c.row(x))
+		if c.prefixes[n] == 0 {
+			continue
+		}
+		c.sizes(n)
+		if x < c.to && !c.equal(x, emit) {
+			return
+		}
+		for side := range c.sides {
+			if !c.lookUp(x, side, emit) {
+				return
+			}
+		}
+	}
+}
+
+// lookUp emits the pairs of a row, as sets of a side, with rows before it.
+func (c *counter) lookUp(x uint32, side int, emit func(x, y uint32, common int) bool) bool {
+	members, other := c.of(x, side), c.other(side)
+	if len(members) == 0 {
+		return true
+	}
+	for _, h := range c.partners(x, c.indexes[other]) {
+		if !cross(members, c.of(h.row, other), int(h.common), emit) {
+			return false
+		}
+	}
+	return true
+}
+
+// sizes makes the conditions those of rows of n tokens. Rows come by rising size, so it seldom has to.
+func (c *counter) sizes(n int) {
+	if c.n == n {
+		return
+	}
+	c.n, c.wanted = n, c.wanted[:0]
+	c.min, _ = c.measure.Sizes(n)
+	c.min = max(c.min, 1)
+	for m := c.min; m <= n; m++ {
+		overlap := c.measure.MinOverlap(n, m)
+		ofY, ofX := overlap-(m-int(c.posted[m])), overlap-(n-int(c.prefixes[n]))
+		c.wanted = append(c.wanted, condition{uint32(overlap), [2]uint32{uint32(max(1, ofY)), uint32(max(1, ofX))}})
+	}
+}
+
+func (c *counter) partners(x uint32, list *index) []hit {
+	tokens := c.row(x)
+	prefix := tokens[:c.prefixes[c.n]]
+	from, to := max(c.first[c.min], c.from), min(x, c.to)
+	found := 0
+	for _, token := range prefix {
+		if token >= c.single && from < to {
+			begin, end := list.between(token, from, to)
+			found = c.count(list.entries[begin:end], found)
+		}
+	}
+	return c.verify(x, c.filter(prefix[len(prefix)-1], c.found[:found]))
+}
+
+// count counts a token of rows. Without branches: most rows come for the first time, or hardly any.
+func (c *counter) count(entries []entry, found int) int {
+	c.stats.Entries += int64(len(entries))
+	common, all, from := c.common, c.found, c.from
+	for _, e := range entries {
+		row := e.row - from
+		n := common[row]
+		all[found] = row
+		found += oneIf(n == 0)
+		common[row] = n + 1
+	}
+	return found
+}
+
+// filter leaves the rows that can have as many common tokens as they need, with their counts, where the prefix that is looked
+// up ends with a token.
+func (c *counter) filter(last uint32, rows []uint32) []uint32 {
+	left, heads, common, wanted, smallest := 0, c.heads, c.common, c.wanted, uint32(c.min)
+	for _, y := range rows {
+		h, n := heads[y], common[y]
+		common[y] = 0
+		rows[left], c.counts[left] = y, n
+		left += oneIf(n >= wanted[h.size-smallest].counted[oneIf(last < h.end)])
+	}
+	c.stats.Positional += int64(left)
+	return rows[:left]
+}
+
+// verify compares signatures, and then the tokens of which it is not known how many are common: of the row whose prefix ends
+// first those behind it, of the other one those behind the ones that are counted.
+func (c *counter) verify(x uint32, rows []uint32) []hit {
+	c.hits = c.hits[:0]
+	tokens, prefix := c.row(x), c.prefixes[c.n]
+	for i, row := range rows {
+		h, a := c.heads[row], c.counts[i]
+		overlap := int(c.wanted[int(h.size)-c.min].overlap)
+		row += c.from
+		if !c.signatures.within(x, row, c.n-overlap, int(h.size)-overlap) {
+			continue
+		}
+		c.stats.Missing++
+		y := c.row(row)
+		restX, restY := tokens[a:], y[c.posted[h.size]:]
+		if tokens[prefix-1] < h.end {
+			restX, restY = tokens[prefix:], y[a:]
+		}
+		c.stats.Candidates++
+		if more, ok := shared(restX, restY, overlap-int(a)); ok {
+			c.hits = append(c.hits, hit{row, a + uint32(more)})
+		}
+	}
+	return c.hits
+}
+
+// equal emits the pairs of the equal sets of a row.
+func (s *sets) equal(r uint32, emit func(x, y uint32, common int) bool) bool {
+	n := len(s.row(r))
+	if s.sides == 2 {
+		return cross(s.of(r, 0), s.of(r, 1), n, emit)
+	}
+	all := s.all(r)
+	for i, a := range all {
+		if !cross(all[i+1:], []uint32{a}, n, emit) {
+			return false
+		}
+	}
+	return true
+}
+
+// cross emits every set of one row with every one of another.
+func cross(x, y []uint32, common int, emit func(x, y uint32, common int) bool) bool {
+	for _, a := range x {
+		for _, b := range y {
+			if !emit(a, b, common) {
+				return false
+			}
+		}
+	}
+	return true
+}
