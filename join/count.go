@@ -9,14 +9,15 @@ import (
 // counting is Ours where sets are large: a join row by row, like that of [PPJ], but all that is done with an entry of the index is
 // to count it. Then each row that was met is judged once, by how many tokens were counted and by where both prefixes end: all
 // common tokens of both prefixes are counted, and only one of the two rows has further ones, behind its prefix. So most rows are
-// turned away without a look at their tokens. What is left is tried by signature, and compared from where the prefixes end.
+// turned away without a look at their tokens. What is left is compared from where the prefixes end. There are signatures only of a
+// model: few rows are left for them, and to make them of all takes longer.
 type counting struct {
 	*sets
 	measure    text.Measure
-	prefixes   []uint32 // [n]: how many tokens of a row of n are looked up
-	posted     []uint32 // [n]: and under how many it is posted
-	signatures *signatures
-	from, to   uint32 // the rows of the part
+	prefixes   []uint32    // [n]: how many tokens of a row of n are looked up
+	posted     []uint32    // [n]: and under how many it is posted
+	signatures *signatures // nil: none
+	from, to   uint32      // the rows of the part
 	indexes    []*index
 	heads      []head // by row of the part
 }
@@ -27,7 +28,10 @@ type head struct{ size, end uint32 } // end: the last token that it is posted un
 // byRows are the parts of a join: rows as far as memory goes.
 func byRows(s *sets, cfg Config, e *estimate) iter.Seq[part] {
 	return func(yield func(part) bool) {
-		whole := &counting{sets: s, measure: cfg.Measure, signatures: newSignatures(s, e.words, cfg.Model)}
+		whole := &counting{sets: s, measure: cfg.Measure}
+		if cfg.Model != nil {
+			whole.signatures = newSignatures(s, e.words, cfg.Model)
+		}
 		whole.prefixes, whole.posted = prefixesOf(s, cfg.Measure.Prefix), prefixesOf(s, cfg.Measure.IndexPrefix)
 		for from := uint32(0); from < s.len(); {
 			c := *whole
@@ -183,10 +187,9 @@ func (c *counter) verify(x uint32, rows []uint32) []hit {
 		h, a := c.heads[row], c.counts[i]
 		overlap := int(c.wanted[int(h.size)-c.min].overlap)
 		row += c.from
-		if !c.signatures.within(x, row, c.n-overlap, int(h.size)-overlap) {
+		if !c.fits(x, row, c.n-overlap, int(h.size)-overlap) {
 			continue
 		}
-		c.stats.Missing++
 		y := c.row(row)
 		restX, restY := tokens[a:], y[c.posted[h.size]:]
 		if tokens[prefix-1] < h.end {
@@ -198,6 +201,18 @@ func (c *counter) verify(x uint32, rows []uint32) []hit {
 		}
 	}
 	return c.hits
+}
+
+// fits reports whether signatures allow for as few tokens that only x has, and that only y has.
+func (c *counter) fits(x, y uint32, ofX, ofY int) bool {
+	if c.signatures == nil {
+		return true
+	}
+	if !c.signatures.within(x, y, ofX, ofY) {
+		return false
+	}
+	c.stats.Missing++
+	return true
 }
 
 // equal emits the pairs of the equal sets of a row.

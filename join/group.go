@@ -82,11 +82,13 @@ func (g *grouping) slot(tokens []uint32, kept uint32) *uint32 {
 	}
 }
 
+// hashOf is a sum, so that no token waits for the one before it.
 func hashOf(tokens []uint32) uint64 {
+	const factor = 0x9E3779B97F4A7C15
 	h := uint64(len(tokens))
 	for _, token := range tokens {
-		h = (h ^ uint64(token)) * 0x9E3779B97F4A7C15
-		h ^= h >> 29
+		x := (uint64(token) + factor) * factor
+		h += x ^ x>>32
 	}
-	return h
+	return h * factor >> 20
 }

@@ -59,7 +59,9 @@ func entriesOf(indexes []*index) (n int64) {
 
 // between is where the entries of a token with rows from to to begin and end.
 func (x *index) between(token, from, to uint32) (begin, end uint32) {
-	begin, end = x.starts[token], x.starts[token+1]
+	if begin, end = x.starts[token], x.starts[token+1]; begin == end {
+		return begin, end
+	}
 	begin += place(x.entries[begin:end], from)
 	return begin, begin + place(x.entries[begin:end], to)
 }

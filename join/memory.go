@@ -63,12 +63,13 @@ func newEstimate(cfg Config, collections []*Collection) *estimate {
 // addOurs adds what Ours takes beside the paper's algorithms.
 func (e *estimate) addOurs(cfg Config, distinct int64) {
 	const grouping, head = 4 + 8 + 4, 8
-	words := int64(e.words)
-	if cfg.Model != nil {
-		words = int64(cfg.Model.Words()+1) / 2
-		e.fixed += 8 * words * distinct
+	e.fixed += grouping * e.rows
+	switch {
+	case cfg.Model != nil:
+		e.fixed += 8 * int64((cfg.Model.Words()+1)/2) * (distinct + e.rows)
+	case e.byToken:
+		e.fixed += 8 * int64(e.words) * e.rows
 	}
-	e.fixed += (grouping + 8*words) * e.rows
 	if e.byToken {
 		e.fixed += 4 * distinct
 		return
@@ -77,8 +78,8 @@ func (e *estimate) addOurs(cfg Config, distinct int64) {
 	e.perRow = 4 + 4 + 4 // counted, found, and what is left
 }
 
-// maxListed is the mean size up to which Ours goes token by token. Signatures of larger sets are near by chance, and to read
-// and count an entry is less work than to scan it; smaller ones have lists so short that looking them up is most of the work.
+// maxListed is the mean size up to which Ours goes token by token: of smaller sets most of the work is looking up short lists.
+// Signatures of larger ones are near by chance, and to count an entry is less work than to scan its signature.
 const maxListed = 32
 
 const pairBytes = 32

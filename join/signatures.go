@@ -47,17 +47,13 @@ func (g *signatures) sign(s *sets, codes []uint64) {
 
 func (g *signatures) row(r uint32) []uint64 { return g.of[int(r)*g.words : int(r+1)*g.words] }
 
-// wordsFor takes as many bits, 64 to 1,024, as leave about two thirds of them unset in sets of a size.
+// wordsFor takes 64 or 128 bits, so that about two thirds of them are unset in sets of a mean size.
 func wordsFor(size int64) int {
-	words := 1
-	for words < maxWords && 64*int64(words) < 3*size {
-		words *= 2
+	if 3*size <= 64 {
+		return 1
 	}
-	return words
+	return 2
 }
-
-// maxWords is the longest signature.
-const maxWords = 16
 
 // codesOf are the codes of all tokens by rank.
 func codesOf(s *sets, model *hashcodes.Model) []uint64 {

@@ -15,10 +15,11 @@ type targets struct {
 	signatures []uint64   // one behind the other
 	planes     [][]uint32 // and by words of 32 bits, as far as they are laid
 	views      [][]uint32 // the window of each
+	query      []uint32   // a signature in such words
 }
 
 func (t *targets) init(words int) {
-	t.words, t.planes, t.views = words, make([][]uint32, 2*words), make([][]uint32, 2*words)
+	t.words, t.planes, t.views, t.query = words, make([][]uint32, 2*words), make([][]uint32, 2*words), make([]uint32, 2*words)
 }
 
 func (t *targets) clear() {
@@ -59,15 +60,14 @@ func (t *targets) near(hits []uint32, signature []uint64, radius int) []uint32 {
 
 func (t *targets) scan(hits []uint32, signature []uint64, radius int) []uint32 {
 	t.layPlanes()
-	var query [2 * maxWords]uint32
 	for i, w := range signature {
-		query[2*i], query[2*i+1] = uint32(w), uint32(w>>32)
+		t.query[2*i], t.query[2*i+1] = uint32(w), uint32(w>>32)
 	}
 	for i, plane := range t.planes {
 		t.views[i] = plane[t.low:t.high]
 	}
 	from := len(hits)
-	hits = hamming.Scan(hits, t.views, query[:2*t.words], radius)
+	hits = hamming.Scan(hits, t.views, t.query, radius)
 	for i := range hits[from:] {
 		hits[from+i] += uint32(t.low)
 	}

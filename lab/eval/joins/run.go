@@ -84,6 +84,7 @@ func (k *contest) turn(ctx context.Context, turn int) (seconds float64, err erro
 		seconds += one.Seconds
 		if turn > 0 {
 			one.Seconds = min(one.Seconds, k.all[i].Seconds)
+			one.Stats.Prepare = min(one.Stats.Prepare, k.all[i].Stats.Prepare)
 		}
 		one.Records, one.Share, one.Sum = k.records.source.String(), k.share, sum
 		k.all[i] = one
