@@ -36,15 +36,12 @@ func newEstimate(cfg Config, collections []*Collection) *estimate {
 		distinct, tokens = distinct+int64(c.Distinct()), tokens+int64(c.Tokens())
 		e.rows += int64(c.Len())
 	}
-	mean := tokens / max(1, e.rows)
-	e.words = wordsFor(mean)
-	e.byToken = cfg.Algorithm == Ours && (cfg.look == byToken || cfg.look == bySize && mean <= maxListed)
-	prefix := cfg.Measure.IndexPrefix
-	if e.byToken {
-		prefix = cfg.Measure.Prefix
-	}
-	for _, c := range collections {
-		e.postings += postings(prefix, c)
+	e.words = wordsFor(tokens / max(1, e.rows))
+	listed := postings(cfg.Measure.Prefix, collections)
+	few := tokens <= maxListed*e.rows && listed <= maxPrefix*e.rows
+	e.byToken = cfg.Algorithm == Ours && (cfg.look == byToken || cfg.look == bySize && few)
+	if e.postings = listed; !e.byToken {
+		e.postings = postings(cfg.Measure.IndexPrefix, collections)
 	}
 	e.fixed = 8*tokens + 12*e.rows + (4+8)*distinct + e.workers*3*2*chunkSize*pairBytes
 	e.lists = 4 * distinct
@@ -78,9 +75,10 @@ func (e *estimate) addOurs(cfg Config, distinct int64) {
 	e.perRow = 4 + 4 + 4 // counted, found, and what is left
 }
 
-// maxListed is the mean size up to which Ours goes token by token: of smaller sets most of the work is looking up short lists.
-// Signatures of larger ones are near by chance, and to count an entry is less work than to scan its signature.
-const maxListed = 32
+// Ours goes token by token where sets have so many tokens and their prefixes so many at most, in the mean. There most of the work is
+// looking up short lists. Signatures of larger sets are near by chance, and two sets whose prefixes are long meet in many lists:
+// to count an entry is less work than to scan its signature, and a count is for all lists.
+const maxListed, maxPrefix = 32, 8
 
 const pairBytes = 32
 
@@ -137,15 +135,17 @@ func (e *estimate) tokensFrom(lengths []uint32, from uint32, memory int64) uint3
 	return to
 }
 
-// postings is how many entries a collection has at most.
-func postings(prefix func(n int) int, c *Collection) (n int64) {
-	sizes := make([]int64, c.largest+1)
-	for i := range c.Len() {
-		sizes[c.Size(i)]++
-	}
-	for size, count := range sizes {
-		if count > 0 {
-			n += count * int64(prefix(size))
+// postings is how many entries collections have at most.
+func postings(prefix func(n int) int, collections []*Collection) (n int64) {
+	for _, c := range collections {
+		sizes := make([]int64, c.largest+1)
+		for i := range c.Len() {
+			sizes[c.Size(i)]++
+		}
+		for size, count := range sizes {
+			if count > 0 {
+				n += count * int64(prefix(size))
+			}
 		}
 	}
 	return n
