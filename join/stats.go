@@ -13,8 +13,8 @@ type Stats struct {
 	Postings     int64 // entries of the index
 
 	Entries    int64 // entries of lists read: two sets of fitting sizes with one token in their prefixes; once for each such token
-	Signature  int64 // of these, with signatures within the radius (Ours)
-	Positional int64 // of these, which can reach the threshold by where the token stands (PPJoin, PPJoinPlus, Ours)
+	Signature  int64 // of these, with signatures within the radius (Ours of small sets)
+	Positional int64 // of these, which can reach the threshold by where the token stands, or pairs by the tokens counted (Ours of large sets)
 	Missing    int64 // of these, with so few bits of either signature missing in the other as tokens may be (Ours)
 	Suffix     int64 // pairs that the suffix filter lets through, each tried once (PPJoinPlus)
 	Candidates int64 // pairs whose tokens were compared; Ours takes equal sets for one
