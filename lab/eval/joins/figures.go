@@ -89,7 +89,7 @@ func noteRuns(r *report.Report) {
 		"%d turns, or of one where all four take more than %d s together", turns, longSeconds)
 	r.Note("candidates are pairs whose tokens are compared: of allpairs those that share a token of their prefixes " +
 		"and fit in size, of ppjoin those of them that the positional filter leaves, of ppjoin+ those that the suffix " +
-		"filter leaves too (depth 2), of ours those whose signatures and positions, or counts, allow for enough common "+
+		"filter leaves too (depth 2), of ours those whose signatures and positions, or counts, allow for enough common " +
 		"tokens")
 	r.Note("at most: ppjoin's time divided by what ours takes to put sets and tokens in order, before it looks for a pair: " +
 		"what an algorithm could gain that looks in no time")
