@@ -37,12 +37,12 @@ func newEstimate(cfg Config, collections []*Collection) *estimate {
 		e.rows += int64(c.Len())
 	}
 	e.words = wordsFor(tokens / max(1, e.rows))
-	listed := postings(cfg.Measure.Prefix, collections)
-	few := tokens <= maxListed*e.rows && listed <= maxPrefix*e.rows
-	e.byToken = cfg.Algorithm == Ours && (cfg.look == byToken || cfg.look == bySize && few)
-	if e.postings = listed; !e.byToken {
-		e.postings = postings(cfg.Measure.IndexPrefix, collections)
+	e.byToken = cfg.Algorithm == Ours && (cfg.look == byToken || cfg.look == bySize && tokens <= maxListed*e.rows)
+	prefix := cfg.Measure.IndexPrefix
+	if e.byToken {
+		prefix = cfg.Measure.Prefix
 	}
+	e.postings = postings(prefix, collections)
 	e.fixed = 8*tokens + 12*e.rows + (4+8)*distinct + e.workers*3*2*chunkSize*pairBytes
 	e.lists = 4 * distinct
 	if len(collections) == 2 {
@@ -75,10 +75,10 @@ func (e *estimate) addOurs(cfg Config, distinct int64) {
 	e.perRow = 4 + 4 + 4 // counted, found, and what is left
 }
 
-// Ours goes token by token where sets have so many tokens and their prefixes so many at most, in the mean. There most of the work is
-// looking up short lists. Signatures of larger sets are near by chance, and two sets whose prefixes are long meet in many lists:
-// to count an entry is less work than to scan its signature, and a count is for all lists.
-const maxListed, maxPrefix = 32, 8
+// maxListed is the mean size up to which Ours goes token by token: there most of the work is looking up short lists, and
+// signatures tell sets apart. Those of larger ones are near by chance, and to count an entry is less work than to scan its
+// signature.
+const maxListed = 32
 
 const pairBytes = 32
 
