@@ -40,6 +40,7 @@ type Config struct {
 
 	Note     func(*ingest.Batch) // told of what was rejected or changed, in the order of the files
 	Progress func(Progress)      // told now and then, by any goroutine
+	Estimate func(Estimate)      // told what it will take, as soon as that can be estimated, and when all files have been read
 
 	create func(path string) (io.WriteCloser, error) // of files; tests fill disks
 }
@@ -49,7 +50,8 @@ func Default() Config {
 	return Config{
 		Window: detector.Default(), Slice: 7 * 24 * time.Hour, Coverage: text.Threshold{Num: 1, Den: 1},
 		Part: 1, Parts: 1, Columns: 1, Partitions: 1, Workers: runtime.GOMAXPROCS(0), SortBytes: 128 << 20, Batch: 500,
-		Note: func(*ingest.Batch) {}, Progress: func(Progress) {}, create: createFile,
+		Note: func(*ingest.Batch) {}, Progress: func(Progress) {},
+		Estimate: func(Estimate) {}, create: createFile,
 	}
 }
 

@@ -2,6 +2,7 @@ package backfill
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -34,7 +35,7 @@ func TestRuns(t *testing.T) {
 		to := from + feed.Time(rapid.IntRange(0, 35).Draw(rt, "length"))
 		runs := mustRuns(t, posts, rapid.IntRange(1, 5).Draw(rt, "runs"))
 		defer func() { _ = closeRuns(runs) }()
-		m, err := newMerger(runs, from, to)
+		m, err := mergePosts(runs, from, to)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -77,7 +78,8 @@ func mustRuns(t testing.TB, posts []feed.Post, n int) (runs []*run) {
 			}
 		}
 		var b bytes.Buffer
-		if err := s.writeTo(newRunWriter(&b)); err != nil {
+		w := newRunWriter(&b)
+		if err := errors.Join(s.writeTo(w), w.close()); err != nil {
 			t.Fatal(err)
 		}
 		path := filepath.Join(t.TempDir(), fmt.Sprintf("%d.run", i))
@@ -105,7 +107,7 @@ func TestManyBlocks(t *testing.T) {
 		t.Fatalf("%d blocks: nothing is tried", len(runs[0].blocks))
 	}
 	for at, want := range []int{7000, 7000, 6000, 0} {
-		m, err := newMerger(runs, feed.Time(at), feed.Time(at+1))
+		m, err := mergePosts(runs, feed.Time(at), feed.Time(at+1))
 		n := 0
 		for ; err == nil; n++ {
 			var ok bool
@@ -136,11 +138,15 @@ func TestOurs(t *testing.T) {
 			for s := c.sliceOf(at) - 1; s <= c.sliceOf(at)+10; s++ {
 				needed = needed || c.isOurs(s) && at >= c.start(s)-c.span() && at < c.start(s+1)
 			}
-			if c.wants(at) != needed {
+			if c.needs(at) != needed {
 				t.Errorf("part %d of %d wants a post at %d: %t", c.Part, c.Parts, at, !needed)
 			}
-			owners += oneIf(c.isOurs(c.sliceOf(at)))
-			wanted += oneIf(needed)
+			if c.isOurs(c.sliceOf(at)) {
+				owners++
+			}
+			if needed {
+				wanted++
+			}
 		}
 		if owners != 1 || wanted < 1 {
 			t.Errorf("%d owners, wanted by %d", owners, wanted)
