@@ -18,7 +18,7 @@ type eventOutput struct {
 // deployment is the source of events, as of those of detect.
 const deployment = "refrain"
 
-// newEvents begins the events of the slice that begins then.
+// newEvents begins the events of the slice that begins at start.
 func (b *backfill) newEvents(start feed.Time) (*eventOutput, error) {
 	lines, err := b.newOutput(b.dir.events(start))
 	if err != nil {
@@ -27,8 +27,11 @@ func (b *backfill) newEvents(start feed.Time) (*eventOutput, error) {
 	return &eventOutput{lines: lines, ids: b.newIDs(start)}, nil
 }
 
-// openEvents begins those that so many passes write.
+// openEvents begins those that so many passes write; nil: none are wanted.
 func (b *backfill) openEvents(start feed.Time, passes int) (*eventOutput, error) {
+	if b.cfg.NoEvents {
+		return nil, nil
+	}
 	e, err := b.newEvents(start)
 	if err == nil && passes > 1 {
 		e.passes = b.newPassFiles(start)
@@ -38,7 +41,7 @@ func (b *backfill) openEvents(start feed.Time, passes int) (*eventOutput, error)
 
 // beginPass begins a pass.
 func (e *eventOutput) beginPass() error {
-	if e.passes == nil {
+	if e == nil || e.passes == nil {
 		return nil
 	}
 	return e.passes.begin()
@@ -46,7 +49,7 @@ func (e *eventOutput) beginPass() error {
 
 // endPass ends it.
 func (e *eventOutput) endPass() error {
-	if e.passes == nil {
+	if e == nil || e.passes == nil {
 		return nil
 	}
 	return e.passes.end()
@@ -54,6 +57,9 @@ func (e *eventOutput) endPass() error {
 
 // write writes an event of a sentence, by its number in the slice.
 func (e *eventOutput) write(sentence int64, m *feed.Match) error {
+	if e == nil {
+		return nil
+	}
 	e.buf = append(m.AppendEvent(e.buf[:0], deployment), '\n')
 	if e.passes == nil {
 		return e.append(m.ID, e.buf)

@@ -3,6 +3,7 @@ package backfill
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"syscall"
@@ -15,7 +16,11 @@ import (
 // lockFolder waits until nobody else begins or ends.
 func (d directory) lockFolder() (unlock func(), err error) {
 	for {
-		if err := os.MkdirAll(d.work(), 0o755); err != nil {
+		err := os.MkdirAll(d.work(), 0o755)
+		if errors.Is(err, fs.ErrExist) {
+			continue // it was removed before MkdirAll could look at it
+		}
+		if err != nil {
 			return nil, err
 		}
 		f, err := lockFile(filepath.Join(d.work(), "lock"), syscall.LOCK_EX)
@@ -89,5 +94,7 @@ func (d directory) removeEmpty() error {
 	if parts := mustGlob(filepath.Join(d.work(), "part-*")); len(parts) > 0 {
 		return nil
 	}
-	return os.RemoveAll(d.work())
+	err := errors.Join(os.RemoveAll(d.idsFolder()), os.RemoveAll(d.settings()), os.RemoveAll(filepath.Join(d.work(), "lock")))
+	_ = os.Remove(d.work()) // unless somebody begins just now
+	return err
 }

@@ -57,7 +57,7 @@ func (b *backfill) finish() (m Manifest, err error) {
 		return m, b.dir.clean()
 	}
 	m = b.manifest()
-	if m.Complete {
+	if m.Complete && !b.cfg.NoEvents {
 		left, err := b.removeDuplicates(b.dir.reports())
 		if err != nil {
 			return m, fmt.Errorf("remove duplicates: %w", err)

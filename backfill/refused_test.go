@@ -253,6 +253,21 @@ func TestCoverageIsCounted(t *testing.T) {
 	}
 }
 
+// TestNoEvents: the posts that are kept are the same bytes without events.
+func TestNoEvents(t *testing.T) {
+	for _, columns := range []int{1, 3} {
+		files := archive(t, diary(t, 10, 100))
+		with := config(t, files, func(c *backfill.Config) { c.KeepFirst, c.Columns = true, columns })
+		without := with
+		without.Out, without.NoEvents = filepath.Join(t.TempDir(), "out"), true
+		want, got := mustRun(t, with), mustRun(t, without)
+		checkManifest(t, without, got)
+		if a, b := contents(t, with.Out, "posts-*"), contents(t, without.Out, "posts-*"); want.Events == 0 || string(a) != string(b) {
+			t.Errorf("%d bytes are kept, want the same %d", len(b), len(a))
+		}
+	}
+}
+
 // TestPlantedLinks: a link in the work folder is refused, and nothing behind it is written, emptied or removed.
 func TestPlantedLinks(t *testing.T) {
 	files := archive(t, diary(t, 3, 50))
@@ -389,11 +404,11 @@ func TestManyRuns(t *testing.T) {
 // TestEstimate: what it takes is said when the first posts are sorted, and when all are; slices that take much longer than others
 // would are said with those.
 func TestEstimate(t *testing.T) {
-	posts := shuffled(diary(t, 40, 400), 1, 1)
+	posts := shuffled(diary(t, 40, 2000), 1, 1)
 	files := archive(t, posts...)
 	var got []backfill.Estimate
 	cfg := config(t, files, func(c *backfill.Config) {
-		c.Slice, c.Window.Span, c.SortBytes, c.Batch, c.KeepFirst = time.Hour, 48*time.Hour, 600_000, 10, true
+		c.Slice, c.Window.Span, c.SortBytes, c.Batch, c.KeepFirst = time.Hour, 48*time.Hour, 4_000_000, 10, true
 		c.Estimate = func(e backfill.Estimate) { got = append(got, e) }
 	})
 	mustRun(t, cfg)

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -152,4 +154,33 @@ func TestOurs(t *testing.T) {
 			t.Errorf("%d owners, wanted by %d", owners, wanted)
 		}
 	})
+}
+
+// TestLockIsRemoved: the lock of a folder keeps others out also where whoever has it removes its file, as the last one does, while
+// others wait for it.
+func TestLockIsRemoved(t *testing.T) {
+	d := directory{out: t.TempDir()}
+	d.part = filepath.Join(d.work(), "part-1-of-1")
+	var inside atomic.Int32
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 300 {
+				unlock, err := d.lockFolder()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if inside.Add(1) > 1 {
+					t.Error("two have the lock")
+				}
+				err = d.removeEmpty()
+				inside.Add(-1)
+				if unlock(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }

@@ -166,10 +166,13 @@ func (j *job) open(start feed.Time) (err error) {
 
 // end ends the writing.
 func (j *job) end() (*written, error) {
-	if err := j.events.end(&j.report); err != nil {
-		return nil, err
+	done := &written{report: &j.report}
+	if j.events != nil {
+		if err := j.events.end(&j.report); err != nil {
+			return nil, err
+		}
+		done.outputs = append(done.outputs, j.events.lines)
 	}
-	done := &written{report: &j.report, outputs: []*output{j.events.lines}}
 	if j.posts == nil {
 		return done, nil
 	}

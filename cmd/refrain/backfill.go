@@ -30,6 +30,7 @@ type backfillFlags struct {
 
 	slice, out, slices, keep, coverage string
 	columns                            int
+	events                             bool
 }
 
 func (f *backfillFlags) add(to *pflag.FlagSet) {
@@ -40,6 +41,7 @@ func (f *backfillFlags) add(to *pflag.FlagSet) {
 	to.IntVar(&f.columns, "columns", cfg.Columns,
 		"passes over a slice, one slice at a time, each with so small a part of the window; for spans that do not fit")
 	to.StringVar(&f.keep, "keep", "", "first: write posts-* too, the archive without the posts that repeat earlier ones")
+	to.BoolVar(&f.events, "events", true, "write events; --events=false, with --keep first, writes posts alone, which takes far less disk")
 	to.StringVar(&f.coverage, "coverage", "1",
 		"with --keep first: least share of a post's words in sentences that repeat earlier posts, for the post to go")
 }
@@ -92,7 +94,10 @@ func (f *backfillFlags) keepFirst(cfg *backfill.Config, flags *pflag.FlagSet) (e
 	if f.keep != "" && f.keep != "first" {
 		return usage("--keep %q: want first, which keeps the first of all posts that say the same", f.keep)
 	}
-	cfg.KeepFirst = f.keep == "first"
+	cfg.KeepFirst, cfg.NoEvents = f.keep == "first", !f.events
+	if cfg.NoEvents && !cfg.KeepFirst {
+		return usage("--events=false is for --keep first: there would be nothing to write")
+	}
 	if flags.Changed("coverage") && !cfg.KeepFirst {
 		return usage("--coverage is for --keep first")
 	}
@@ -254,7 +259,9 @@ func (p *estimatePrinter) disk(e backfill.Estimate) string {
 	if e.PostBytes > 0 {
 		line += fmt.Sprintf(", the posts that are kept %s at most", units.Bytes(e.PostBytes))
 	}
-	line += ", and the events what they take"
+	if !p.cfg.NoEvents {
+		line += ", and the events some 1 kB for each sentence that repeats"
+	}
 	if e.Free >= 0 {
 		line += fmt.Sprintf("; %s are free", units.Bytes(e.Free))
 	}
@@ -329,7 +336,9 @@ func (m *Main) summariseBackfill(cfg *backfill.Config, found *backfill.Manifest,
 	fmt.Fprintf(w, "%s in %v, %s rejected, %s changed, %s delivered again\n", of(found.Posts, "post"),
 		elapsed.Round(time.Millisecond), n(found.Rejected), n(found.Changed), n(found.Redelivered))
 	fmt.Fprintf(w, "%s compared, %s too short\n", of(found.Sentences, "sentence"), n(found.TooShort))
-	fmt.Fprintf(w, "%s in %s: %s/events-*.jsonl\n", of(found.Events, "event"), of(int64(len(found.Slices)), "slice"), cfg.Out)
+	if !cfg.NoEvents {
+		fmt.Fprintf(w, "%s in %s: %s/events-*.jsonl\n", of(found.Events, "event"), of(int64(len(found.Slices)), "slice"), cfg.Out)
+	}
 	if cfg.KeepFirst {
 		fmt.Fprintf(w, "%s kept: %s/posts-*\n", of(found.Kept, "post"), cfg.Out)
 	}
