@@ -19,8 +19,8 @@
 // of all groups by their hashes, and all posts of the slice are looked up in it.
 //
 // What is finished is written to a temporary name, synced and renamed; a slice is finished when the file that describes it is
-// there, which comes last. When all are, what versions of a post have in common is told once (twice.go) and the manifest is
-// complete.
+// there, which comes last. When all are, events that versions of a post have in common are left out but for one
+// (duplicates.go), and the manifest is complete.
 //
 // Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package backfill
@@ -50,7 +50,7 @@ type backfill struct {
 // Run finds the events of an archive that are not found yet, and says in the manifest what there is. It is complete when all
 // slices are: those of other parts may be missing. Errors leave finished slices as they are, and the next Run goes on.
 func Run(ctx context.Context, cfg Config) (Manifest, error) {
-	b := &backfill{cfg: cfg, settings: cfg.settings(), dir: newDirectory(cfg), progress: progress{tell: cfg.Progress}}
+	b := &backfill{cfg: cfg, settings: cfg.settings(), dir: newDirectory(cfg), progress: progress{report: cfg.Progress}}
 	if err := cfg.validate(); err != nil {
 		return Manifest{}, err
 	}
@@ -61,13 +61,9 @@ func Run(ctx context.Context, cfg Config) (Manifest, error) {
 	for i := range files {
 		b.progress.total.TotalBytes += files[i].Bytes
 	}
-	m, done, err := b.dir.begin(b.settings, files)
+	m, done, unlock, err := b.dir.begin(b.settings, files)
 	if done || err != nil {
 		return m, err
-	}
-	unlock, err := b.dir.lock()
-	if err != nil {
-		return Manifest{}, err
 	}
 	defer unlock()
 	m, err = b.run(ctx, files)
@@ -106,8 +102,8 @@ func (c *Config) isOurs(slice int64) bool {
 	return slice-floorDiv(slice, int64(c.Parts))*int64(c.Parts) == int64(c.Part-1)
 }
 
-// wants reports whether a post of a time is needed by a slice of this part: as its own, or in its run-in.
-func (c *Config) wants(t feed.Time) bool {
+// needs reports whether a post of a time is needed by a slice of this part: as its own, or in its run-in.
+func (c *Config) needs(t feed.Time) bool {
 	first := c.sliceOf(t)
 	if c.Parts == 1 || c.isOurs(first) {
 		return true

@@ -73,22 +73,13 @@ func abandon(all []*written) {
 
 // commit finishes slices: what they have is synced, then named, then reported.
 func (c *committer) commit(all []*written) error {
-	var eg errgroup.Group
-	eg.SetLimit(syncsAtOnce)
-	for _, w := range all {
-		for _, o := range w.outputs {
-			eg.Go(o.sync)
-		}
-	}
-	if err := eg.Wait(); err != nil {
+	if err := syncAll(all); err != nil {
 		return err
 	}
 	var reports []*report
 	for _, w := range all {
-		for _, o := range w.outputs {
-			if err := o.publish(); err != nil {
-				return err
-			}
+		if err := w.publish(); err != nil {
+			return err
 		}
 		reports = append(reports, w.report)
 	}
@@ -99,6 +90,28 @@ func (c *committer) commit(all []*written) error {
 		return err
 	}
 	c.b.progress.finish(len(all))
+	return nil
+}
+
+// syncAll syncs the files of slices, several at a time.
+func syncAll(all []*written) error {
+	var eg errgroup.Group
+	eg.SetLimit(syncsAtOnce)
+	for _, w := range all {
+		for _, o := range w.outputs {
+			eg.Go(o.sync)
+		}
+	}
+	return eg.Wait()
+}
+
+// publish gives the files of a slice their names.
+func (w *written) publish() error {
+	for _, o := range w.outputs {
+		if err := o.publish(); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
@@ -128,19 +141,24 @@ func (d directory) addReports(reports []*report) error {
 func (d directory) reports() map[feed.Time]*report {
 	all := map[feed.Time]*report{}
 	for _, path := range mustGlob(filepath.Join(d.work(), "part-*", journalName)) {
-		f, err := os.Open(path)
-		if err != nil {
-			continue // it was removed, since all is done
-		}
-		lines := bufio.NewScanner(f)
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
-			var r report
-			if len(bytes.TrimSpace(lines.Bytes())) > 0 && json.Unmarshal(lines.Bytes(), &r) == nil && d.hasAll(r.Files) {
-				all[r.Start] = &r
-			}
-		}
-		_ = f.Close() // it was only read
+		d.readJournal(path, all)
 	}
 	return all
+}
+
+// readJournal adds the reports of a journal, unless it was removed, since all is done.
+func (d directory) readJournal(path string, all map[feed.Time]*report) {
+	f, err := os.Open(path)
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var r report
+		if len(bytes.TrimSpace(lines.Bytes())) > 0 && json.Unmarshal(lines.Bytes(), &r) == nil && d.hasAll(r.Files) {
+			all[r.Start] = &r
+		}
+	}
 }

@@ -30,6 +30,7 @@ type Config struct {
 	Window    detector.Config // what is an event
 	Slice     time.Duration   // length of a slice, whole seconds
 	KeepFirst bool            // write the posts that do not repeat earlier ones, too
+	NoEvents  bool            // write those posts alone: events take more room than what they are of
 	Coverage  text.Threshold  // the least share of a post's tokens in sentences that repeat, for the post to go
 
 	Part, Parts int // of all slices those numbered Part, Part + Parts, …: 1 of 1 are all
@@ -40,6 +41,7 @@ type Config struct {
 
 	Note     func(*ingest.Batch) // told of what was rejected or changed, in the order of the files
 	Progress func(Progress)      // told now and then, by any goroutine
+	Estimate func(Estimate)      // told what it will take, as soon as that can be estimated, and when all files have been read
 
 	create func(path string) (io.WriteCloser, error) // of files; tests fill disks
 }
@@ -49,7 +51,8 @@ func Default() Config {
 	return Config{
 		Window: detector.Default(), Slice: 7 * 24 * time.Hour, Coverage: text.Threshold{Num: 1, Den: 1},
 		Part: 1, Parts: 1, Columns: 1, Partitions: 1, Workers: runtime.GOMAXPROCS(0), SortBytes: 128 << 20, Batch: 500,
-		Note: func(*ingest.Batch) {}, Progress: func(Progress) {}, create: createFile,
+		Note: func(*ingest.Batch) {}, Progress: func(Progress) {},
+		Estimate: func(Estimate) {}, create: createFile,
 	}
 }
 
@@ -73,6 +76,7 @@ func (c *Config) validate() error {
 	want(c.Parts >= 1 && c.Part >= 1 && c.Part <= c.Parts, "slices %d/%d: want 1/n to n/n", c.Part, c.Parts)
 	want(c.Columns >= 1 && c.Partitions >= 1 && c.Columns <= maxCells && c.Partitions <= maxCells,
 		"columns %d, partitions %d: want 1 to %d", c.Columns, c.Partitions, maxCells)
+	want(c.KeepFirst || !c.NoEvents, "nothing to write: neither posts nor events")
 	want(c.Workers >= 1, "workers %d: want 1 or more", c.Workers)
 	want(c.SortBytes >= 1 && c.Batch >= 1, "sort bytes %d, batch %d: want 1 or more", c.SortBytes, c.Batch)
 	want(c.Coverage.Num > 0 && c.Coverage.Num <= c.Coverage.Den, "coverage: want more than 0 and at most 1")
@@ -97,6 +101,7 @@ type Settings struct {
 	Source     string `json:"source"`
 	Keep       string `json:"keep"`
 	Coverage   string `json:"coverage"`
+	NoEvents   bool   `json:"without-events"`
 }
 
 func (c *Config) settings() Settings {
@@ -105,7 +110,7 @@ func (c *Config) settings() Settings {
 		Text: text.Version, Measure: w.Similarity.String(), Threshold: w.Threshold.String(),
 		Span: units.FormatDuration(w.Span), Slice: units.FormatDuration(c.Slice), Lateness: units.FormatDuration(w.Lateness),
 		MinTokens: w.MinTokens, MaxMatches: w.MaxMatches, Texts: !w.OmitTexts, Budget: w.Budget, Model: w.Model.Name(),
-		Format: c.Format, Map: c.Map, Source: c.Source,
+		Format: c.Format, Map: c.Map, Source: c.Source, NoEvents: c.NoEvents,
 	}
 	if c.KeepFirst {
 		s.Keep, s.Coverage = "first", c.Coverage.String()

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"sync/atomic"
 
@@ -29,8 +28,9 @@ type gathering struct {
 	gatherers []*gatherer
 	letters   *output
 	toLetters *ingest.DeadLetters
-	runs      atomic.Int64
-	bytes     int64 // of the files before the one that is read
+	runs      atomic.Int64 // that were begun
+	bytes     int64        // of the files before the one that is read
+	estimator estimator
 }
 
 // gatherer sorts posts into runs. It is for one goroutine.
@@ -55,7 +55,7 @@ func (b *backfill) gather(ctx context.Context, files []File) (*input, error) {
 			return nil, err
 		}
 	}
-	if err := g.end(); err != nil {
+	if err := g.end(ctx); err != nil {
 		return nil, err
 	}
 	if g.input.Posts == 0 && g.input.Rejected > 0 {
@@ -68,7 +68,6 @@ func (b *backfill) gather(ctx context.Context, files []File) (*input, error) {
 
 // record makes what was found durable, the names of the runs first: an input without one of its runs is found out.
 func (g *gathering) record() error {
-	g.input.Runs = int(g.runs.Load())
 	if err := g.b.dir.sameContent(g.input.Files); err != nil {
 		return err
 	}
@@ -76,20 +75,21 @@ func (g *gathering) record() error {
 }
 
 // end writes what the sorters still hold.
-func (g *gathering) end() error {
+func (g *gathering) end(ctx context.Context) error {
 	var eg errgroup.Group
-	for _, one := range g.gatherers {
-		eg.Go(one.spill)
+	for _, w := range g.gatherers {
+		eg.Go(w.spill)
 	}
 	if err := eg.Wait(); err != nil {
 		return err
 	}
-	for _, one := range g.gatherers {
-		for slice, n := range one.slices {
+	for _, w := range g.gatherers {
+		for slice, n := range w.slices {
 			g.input.Slices[slice] += n
 		}
 	}
-	return g.endLetters()
+	g.estimate(int64(len(g.input.Slices)), true)
+	return errors.Join(g.mergeRuns(ctx), g.endLetters())
 }
 
 func (g *gathering) endLetters() error {
@@ -101,19 +101,16 @@ func (g *gathering) endLetters() error {
 	return err
 }
 
-// passage is a part of a file on its way round.
-type passage struct {
+// orderedPart is a part of a file on its way round.
+type orderedPart struct {
 	file.Part
 	before, stamped chan struct{} // closed when the part before this one, and this one, is stamped
 }
 
+// file gathers the posts of one file.
 func (g *gathering) file(ctx context.Context, in *File) error {
-	cfg := &g.b.cfg
 	sum := xxh3.New128()
-	src, err := file.Open(file.Config{
-		Path: in.path, Format: cfg.Format, Fields: cfg.Fields, SourceName: cfg.Source, Strict: cfg.Strict, BatchPosts: cfg.Batch,
-		Records: cfg.KeepFirst, Stored: sum,
-	})
+	src, err := file.Open(g.b.cfg.source(in.path, sum))
 	if err != nil {
 		return err
 	}
@@ -121,19 +118,7 @@ func (g *gathering) file(ctx context.Context, in *File) error {
 	if err := g.sameKind(in, src); err != nil {
 		return err
 	}
-	var eg errgroup.Group
-	working, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	n := 2*len(g.gatherers) + 2
-	free, work := make(chan *passage, n), make(chan *passage, n)
-	for range n {
-		free <- &passage{}
-	}
-	eg.Go(func() error { return g.read(working, src, free, work) })
-	for _, one := range g.gatherers {
-		eg.Go(func() error { return one.work(working, stop, src, free, work) })
-	}
-	if err := eg.Wait(); err != nil {
+	if err := g.readAll(ctx, src); err != nil {
 		return err
 	}
 	if err := g.sameHeader(in, src); err != nil {
@@ -144,8 +129,33 @@ func (g *gathering) file(ctx context.Context, in *File) error {
 	return nil
 }
 
+// source is how to read a file, whose bytes go to stored too.
+func (c *Config) source(path string, stored io.Writer) file.Config {
+	return file.Config{
+		Path: path, Format: c.Format, Fields: c.Fields, SourceName: c.Source, Strict: c.Strict, BatchPosts: c.Batch,
+		Records: c.KeepFirst, Stored: stored,
+	}
+}
+
+// readAll has one goroutine read a file, and the gatherers sort its posts.
+func (g *gathering) readAll(ctx context.Context, src *file.Source) error {
+	working, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	n := 2*len(g.gatherers) + 2
+	free, work := make(chan *orderedPart, n), make(chan *orderedPart, n)
+	for range n {
+		free <- &orderedPart{}
+	}
+	var eg errgroup.Group
+	eg.Go(func() error { return g.read(working, src, free, work) })
+	for _, w := range g.gatherers {
+		eg.Go(func() error { return w.work(working, stop, src, free, work) })
+	}
+	return eg.Wait()
+}
+
 // read fills free parts from the source.
-func (g *gathering) read(ctx context.Context, src *file.Source, free <-chan *passage, work chan<- *passage) error {
+func (g *gathering) read(ctx context.Context, src *file.Source, free <-chan *orderedPart, work chan<- *orderedPart) error {
 	defer close(work)
 	before := make(chan struct{})
 	close(before)
@@ -181,8 +191,8 @@ func ignoreEOF(err error) error {
 
 // work decodes and sorts parts until there are no more. After an error the others are only let through, since whoever stamps
 // a part waits for the one before it.
-func (one *gatherer) work(
-	ctx context.Context, stop context.CancelCauseFunc, src *file.Source, free chan<- *passage, work <-chan *passage,
+func (w *gatherer) work(
+	ctx context.Context, stop context.CancelCauseFunc, src *file.Source, free chan<- *orderedPart, work <-chan *orderedPart,
 ) (err error) {
 	decoder := src.NewDecoder()
 	for p := range work {
@@ -191,11 +201,11 @@ func (one *gatherer) work(
 		}
 		<-p.before
 		if err == nil {
-			err = one.g.stamp(ctx, src, p)
+			err = w.g.stamp(ctx, src, p)
 		}
 		close(p.stamped)
 		if err == nil {
-			err = one.add(&p.Part)
+			err = w.add(&p.Part)
 		}
 		if err != nil {
 			stop(err)
@@ -206,7 +216,7 @@ func (one *gatherer) work(
 }
 
 // stamp does what is done in the order of the file.
-func (g *gathering) stamp(ctx context.Context, src *file.Source, p *passage) error {
+func (g *gathering) stamp(ctx context.Context, src *file.Source, p *orderedPart) error {
 	strict := src.Stamp(ctx, &p.Part)
 	batch := &p.Batch
 	g.b.cfg.Note(batch)
@@ -219,7 +229,8 @@ func (g *gathering) stamp(ctx context.Context, src *file.Source, p *passage) err
 			in.Untimed++
 		}
 	}
-	g.b.progress.read(g.bytes+src.BytesRead(), in.Posts)
+	g.estimator.read.Store(g.bytes + src.BytesRead())
+	g.b.progress.read(g.estimator.read.Load(), in.Posts)
 	return errors.Join(strict, g.writeLetters(batch.Rejected))
 }
 
@@ -247,54 +258,52 @@ func (w lineWriter) Write(p []byte) (int, error) {
 	return len(p), w.to.write(p, bytes.Count(p, []byte("\n")))
 }
 
-// add sorts the posts of a part in that this part of the slices needs.
-func (one *gatherer) add(p *file.Part) error {
-	cfg := &one.g.b.cfg
+// add adds the posts of a part that this part of the slices needs to the sorter.
+func (w *gatherer) add(p *file.Part) error {
+	cfg := &w.g.b.cfg
+	before := w.sorter.bytes()
 	for i := range p.Batch.Posts {
 		post := &p.Batch.Posts[i]
-		one.slices[cfg.sliceOf(post.Time)]++
-		if !cfg.wants(post.Time) {
+		w.slices[cfg.sliceOf(post.Time)]++
+		if !cfg.needs(post.Time) || !w.sorter.add(post, w.record(p, i)) {
 			continue
 		}
-		var raw []byte
-		if cfg.KeepFirst {
-			raw = p.Record(i)
-		}
-		if !one.sorter.add(post, raw) {
-			continue
-		}
-		if err := one.spill(); err != nil {
+		w.g.estimator.sorted.Add(int64(w.sorter.bytes() - before))
+		if err := w.spill(); err != nil {
 			return err
 		}
+		w.g.estimate(int64(len(w.slices)), false)
+		before = 0
 	}
+	w.g.estimator.sorted.Add(int64(w.sorter.bytes() - before))
 	return nil
 }
 
-// spill writes the posts that the sorter holds to a run of their own.
-func (one *gatherer) spill() error {
-	if one.sorter.isEmpty() {
+// record is a post as it came in, where that is kept.
+func (w *gatherer) record(p *file.Part, i int) []byte {
+	if !w.g.b.cfg.KeepFirst {
 		return nil
 	}
-	b := one.g.b
-	o, err := b.newOutput(filepath.Join(b.dir.runs(), fmt.Sprintf("%06d.run", one.g.runs.Add(1))))
+	raw := p.Record(i)
+	w.g.estimator.raw.Add(int64(len(raw)))
+	return raw
+}
+
+// spill writes the posts that the sorter holds to a run of their own.
+func (w *gatherer) spill() error {
+	if w.sorter.isEmpty() {
+		return nil
+	}
+	path, err := w.g.writeRun(w.sorter.writeTo)
 	if err != nil {
 		return err
 	}
-	if err := one.sorter.writeTo(newRunWriter(unsummed{o})); err != nil {
-		o.abandon()
-		return fmt.Errorf("sort posts: %w", err)
+	if err := w.g.estimator.spilled(int64(w.sorter.bytes()), path); err != nil {
+		return err
 	}
-	if err := errors.Join(o.flush(), o.file.Close(), o.publish()); err != nil {
-		o.abandon()
-		return fmt.Errorf("sort posts: %w", err)
-	}
-	return nil // and not synced: what a power cut leaves of a run is found out by its checksums
+	w.sorter.reset()
+	return nil
 }
-
-// unsummed writes to a file without a checksum: runs have their own.
-type unsummed struct{ o *output }
-
-func (u unsummed) Write(p []byte) (int, error) { return u.o.w.Write(p) }
 
 // sameKind refuses files whose posts cannot be told apart, or not be written to one archive.
 func (g *gathering) sameKind(in *File, src *file.Source) error {
@@ -319,11 +328,16 @@ func (g *gathering) sameHeader(in *File, src *file.Source) error {
 	if g.input.Header == nil {
 		g.input.Header = header
 	}
-	if g.b.cfg.KeepFirst && !bytes.Equal(header, g.input.Header) {
+	if here, there := columns(header), columns(g.input.Header); g.b.cfg.KeepFirst && !bytes.Equal(here, there) {
 		return fmt.Errorf("%s:1: its columns are %s, and those of %s are %s: --keep first writes posts as they came, so it wants "+
-			"files with the same columns", in.path, header, g.input.Files[0].path, g.input.Header)
+			"files with the same columns", in.path, here, g.input.Files[0].path, there)
 	}
 	return nil
+}
+
+// columns is a header without what may differ: the byte order mark before it, and its line end.
+func columns(header []byte) []byte {
+	return bytes.TrimRight(bytes.TrimPrefix(header, []byte("\xef\xbb\xbf")), "\r\n")
 }
 
 // extension is that of the files of posts.

@@ -2,8 +2,6 @@ package backfill
 
 import (
 	"fmt"
-	"path/filepath"
-	"syscall"
 
 	"refrain/feed"
 )
@@ -15,17 +13,11 @@ type Manifest struct {
 	Settings Settings `json:"settings"`
 	Input    []File   `json:"input"`
 
-	Posts       int64 `json:"posts"`       // accepted
-	Untimed     int64 `json:"untimed"`     // of these, without a time of their own: they have that of the post before them
-	Rejected    int64 `json:"rejected"`    // records that are no posts
-	Changed     int64 `json:"changed"`     // posts accepted with a change
-	Redelivered int64 `json:"redelivered"` // posts that came more than once; of finished slices, as all below
-	Sentences   int64 `json:"sentences"`
-	TooShort    int64 `json:"tooShort"`
-	Events      int64 `json:"events"`
-	Kept        int64 `json:"kept,omitempty"`
-	Truncated   int64 `json:"truncated"`
-	Forced      int64 `json:"forced"`
+	Posts    int64 `json:"posts"`    // accepted
+	Untimed  int64 `json:"untimed"`  // of these, without a time of their own: they have that of the post before them
+	Rejected int64 `json:"rejected"` // records that are no posts
+	Changed  int64 `json:"changed"`  // posts accepted with a change
+	Counts         // of finished slices
 
 	Unfinished  []feed.Time `json:"unfinished,omitempty"` // slices with posts, by their beginnings
 	Slices      []Slice     `json:"slices"`
@@ -45,24 +37,30 @@ func (m *Manifest) outputs() (all []Output) {
 	return all
 }
 
+// reports are those of all slices. They name no files of ids.
+func (m *Manifest) reports() (all []*report) {
+	for i := range m.Slices {
+		all = append(all, &report{Slice: m.Slices[i]})
+	}
+	return all
+}
+
 // finish writes the manifest, and when everything is there removes what is not needed any more. One process at a time does, and
 // one that comes after that finds the manifest complete, and no reports.
 func (b *backfill) finish() (m Manifest, err error) {
-	lock, err := lockFile(filepath.Join(b.dir.work(), "lock"), syscall.LOCK_EX)
-	if err == nil {
-		defer func() { _ = lock.Close() }()
-	}
-	if read(b.dir.manifest(), &m) == nil && m.Complete {
-		return m, b.dir.clean()
-	}
+	unlock, err := b.dir.lockFolder()
 	if err != nil {
 		return m, err
 	}
+	defer unlock()
+	if read(b.dir.manifest(), &m) == nil && m.Complete {
+		return m, b.dir.clean()
+	}
 	m = b.manifest()
-	if m.Complete {
-		left, err := b.tellOnce(b.dir.reports())
+	if m.Complete && !b.cfg.NoEvents {
+		left, err := b.removeDuplicates(b.dir.reports())
 		if err != nil {
-			return m, fmt.Errorf("leave out what is there twice: %w", err)
+			return m, fmt.Errorf("remove duplicates: %w", err)
 		}
 		if left {
 			m = b.manifest()
@@ -85,7 +83,8 @@ func (b *backfill) manifest() Manifest {
 	for _, number := range in.numbers() {
 		start := b.cfg.start(number)
 		if r := finished[start]; r != nil {
-			m.add(&r.Slice)
+			m.Slices = append(m.Slices, r.Slice)
+			m.add(&r.Counts)
 		} else {
 			m.Unfinished = append(m.Unfinished, start)
 		}
@@ -97,15 +96,4 @@ func (b *backfill) manifest() Manifest {
 	}
 	m.Complete = len(m.Unfinished) == 0 && (in.Rejected == 0 || m.DeadLetters != nil)
 	return m
-}
-
-func (m *Manifest) add(s *Slice) {
-	m.Slices = append(m.Slices, *s)
-	m.Redelivered += s.Redelivered
-	m.Sentences += s.Sentences
-	m.TooShort += s.TooShort
-	m.Events += s.Events
-	m.Kept += s.Kept
-	m.Truncated += s.Truncated
-	m.Forced += s.Forced
 }

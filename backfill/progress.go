@@ -15,9 +15,9 @@ type Progress struct {
 	Slices, TotalSlices int64 // finished, of those that are to be done
 }
 
-// progress tells how far it is.
+// progress reports how far it is.
 type progress struct {
-	tell   func(Progress)
+	report func(Progress)
 	total  Progress
 	done   atomic.Int64 // posts
 	slices atomic.Int64
@@ -25,7 +25,7 @@ type progress struct {
 
 // read says how much has been gathered.
 func (p *progress) read(bytes, posts int64) {
-	p.tell(Progress{Gathering: true, Bytes: bytes, TotalBytes: p.total.TotalBytes, Posts: posts})
+	p.report(Progress{Gathering: true, Bytes: bytes, TotalBytes: p.total.TotalBytes, Posts: posts})
 }
 
 // begin says which slices are to be done.
@@ -51,17 +51,17 @@ func (p *progress) finish(slices int) {
 func (p *progress) now() {
 	at := p.total
 	at.Posts, at.Slices = p.done.Load(), p.slices.Load()
-	p.tell(at)
+	p.report(at)
 }
 
 // release gives memory back when windows have gone, and lets garbage be collected as rarely as that allows. Any goroutine may
 // use it.
 type release struct {
-	mu     sync.Mutex
-	bytes  map[*pass]int64
-	total  int64
-	told   int64 // the keeper
-	keeper memory.Keeper
+	mu       sync.Mutex
+	bytes    map[*pass]int64
+	total    int64
+	reported int64 // to the keeper
+	keeper   memory.Keeper
 }
 
 // begin is called before there is any window.
@@ -77,13 +77,13 @@ func (r *release) holds(p *pass, bytes int64) {
 	defer r.mu.Unlock()
 	r.total += bytes - r.bytes[p]
 	r.bytes[p] = bytes
-	if change := r.total - r.told; max(change, -change) > minChange+r.told/8 {
-		r.told = r.total
+	if change := r.total - r.reported; max(change, -change) > minChange+r.reported/8 {
+		r.reported = r.total
 		r.keeper.Holds(r.total)
 	}
 }
 
-// minChange is worth telling: the collector stops everything to take in a new goal.
+// minChange is worth reporting: the collector stops everything to take in a new goal.
 const minChange = 4 << 20
 
 // drop says that a pass is done.

@@ -2,16 +2,19 @@ package backfill_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"refrain/backfill"
 	"refrain/feed"
+	"refrain/internal/e2e"
 	"refrain/internal/oracle"
 	"refrain/text"
 )
@@ -200,7 +203,8 @@ func TestKeepFirst(t *testing.T) {
 	}
 }
 
-// TestTables: an archive in CSV comes out as CSV, with its header, its quotes and the lines within them.
+// TestTables: an archive in CSV comes out as CSV, byte for byte: byte order mark and header of its first file, quotes and the lines
+// within them, line ends of any kind.
 func TestTables(t *testing.T) {
 	dir := t.TempDir()
 	const header = "date,body,extra,no"
@@ -210,7 +214,7 @@ func TestTables(t *testing.T) {
 		"1970-01-21T00:00:00Z,something else was said that day,,3",
 		"1970-01-01T00:00:00Z,once,,4",
 	}
-	mustWrite(t, filepath.Join(dir, "a.csv"), []byte(header+"\r\n"+rows[2]+"\r\n"+rows[0]+"\r\n"))
+	mustWrite(t, filepath.Join(dir, "a.csv"), []byte("\ufeff"+header+"\r\n"+rows[2]+"\r\n"+rows[0]+"\r\n"))
 	mustWrite(t, filepath.Join(dir, "b.csv"), []byte(header+"\n"+rows[1]+"\n"+rows[3]))
 	fields, err := feed.ParseFields("id=no,text=body,created_at=date")
 	if err != nil {
@@ -220,8 +224,235 @@ func TestTables(t *testing.T) {
 		c.Fields, c.KeepFirst, c.Window.Span = fields, true, 30*24*time.Hour
 	})
 	mustRun(t, cfg)
-	want := header + "\n" + rows[3] + "\n" + rows[0] + "\n" + header + "\n" + rows[2] + "\n"
+	const crlf = "\r\n"
+	marked := "\ufeff" + header
+	want := marked + crlf + rows[3] + "\n" + rows[0] + crlf + marked + crlf + rows[2] + crlf
 	if got := string(contents(t, cfg.Out, "posts-*.csv")); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+// TestCoverageIsCounted: a post of three sentences that all repeat goes with a coverage of 1, though the shares of a third that
+// their events show do not add up to it; and with a token more, of a sentence that is too short, it stays.
+func TestCoverageIsCounted(t *testing.T) {
+	var posts []feed.Post
+	for n := range 17 {
+		text := ""
+		for i := range n + 1 {
+			text += fmt.Sprintf("alpha%d beta%d gamma%d delta%d.\n", i, i, i, i)
+		}
+		posts = append(posts, feed.Post{ID: fmt.Sprint(n), Time: feed.Time(2*n) * 1000, Text: text},
+			feed.Post{ID: fmt.Sprint(n, "again"), Time: feed.Time(2*n+1) * 1000, Text: text},
+			feed.Post{ID: fmt.Sprint(n, "more"), Time: feed.Time(2*n+1) * 1000, Text: text + "more"})
+	}
+	cfg := config(t, archive(t, asJSON(t, posts)), func(c *backfill.Config) { c.KeepFirst = true })
+	m := mustRun(t, cfg)
+	kept := string(contents(t, cfg.Out, "posts-*.jsonl"))
+	if m.Kept != 34 || strings.Contains(kept, "again") || strings.Count(kept, `more","source`) != 17 {
+		t.Errorf("%d are kept, want 34", m.Kept)
+	}
+}
+
+// TestNoEvents: the posts that are kept are the same bytes without events.
+func TestNoEvents(t *testing.T) {
+	for _, columns := range []int{1, 3} {
+		files := archive(t, diary(t, 10, 100))
+		with := config(t, files, func(c *backfill.Config) { c.KeepFirst, c.Columns = true, columns })
+		without := with
+		without.Out, without.NoEvents = filepath.Join(t.TempDir(), "out"), true
+		want, got := mustRun(t, with), mustRun(t, without)
+		checkManifest(t, without, got)
+		if a, b := contents(t, with.Out, "posts-*"), contents(t, without.Out, "posts-*"); want.Events == 0 || string(a) != string(b) {
+			t.Errorf("%d bytes are kept, want the same %d", len(b), len(a))
+		}
+	}
+}
+
+// TestPlantedLinks: a link in the work folder is refused, and nothing behind it is written, emptied or removed.
+func TestPlantedLinks(t *testing.T) {
+	files := archive(t, diary(t, 3, 50))
+	for _, place := range []string{"work", "work/part-1-of-1", "work/part-1-of-1/temporary", "work/part-1-of-1/finished.jsonl",
+		"work/part-1-of-1/lock", "work/ids", "work/lock", "work/settings.json"} {
+		cfg := config(t, files)
+		elsewhere := t.TempDir()
+		for _, name := range []string{"part-1-of-1/temporary/a", "runs/a", "a"} {
+			path := filepath.Join(elsewhere, name)
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			mustWrite(t, path, []byte("theirs"))
+		}
+		link := filepath.Join(cfg.Out, place)
+		if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		target := elsewhere
+		if filepath.Ext(place) != "" || filepath.Base(place) == "lock" {
+			target = filepath.Join(elsewhere, "a")
+		}
+		if err := os.Symlink(target, link); err != nil {
+			t.Fatal(err)
+		}
+		before := tree(t, elsewhere)
+		refused(t, cfg, "is a symbolic link")
+		if after := tree(t, elsewhere); after != before {
+			t.Errorf("%s: behind the link there is %s, want %s", place, after, before)
+		}
+	}
+}
+
+// tree is what a folder has, with contents.
+func tree(t *testing.T, dir string) (all string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		content := []byte("/")
+		if err == nil && !e.IsDir() {
+			content, err = os.ReadFile(path)
+		}
+		all += fmt.Sprintf("%s %s\n", path, content)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// TestDamagedAfterwards: of a folder that is complete, what has lost a file is done again, and nothing else.
+func TestDamagedAfterwards(t *testing.T) {
+	files := archive(t, append(shuffled(diary(t, 12, 100), 1, 1), []byte("no post\n"))...)
+	for _, lost := range []string{"events-19700105T000000Z.jsonl", "posts-19700104T000000Z.jsonl", "dead-letters.jsonl"} {
+		cfg := config(t, files, func(c *backfill.Config) { c.Slice, c.KeepFirst = 24*time.Hour, true })
+		before := mustRun(t, cfg)
+		stamps := map[string]time.Time{}
+		for _, o := range before.Slices {
+			for _, f := range o.Files {
+				stamps[f.Name] = modified(t, cfg, f.Name)
+			}
+		}
+		mustWrite(t, filepath.Join(cfg.Out, lost), []byte("{"))
+		after := mustRun(t, cfg)
+		checkManifest(t, cfg, after)
+		before.DeadLetters, after.DeadLetters = nil, nil // they have the time of reading
+		if mustJSON(t, after) != mustJSON(t, before) {
+			t.Errorf("%s: another manifest", lost)
+		}
+		_, slice, _ := strings.Cut(strings.TrimSuffix(lost, ".jsonl"), "-")
+		for name, at := range stamps {
+			if again := !modified(t, cfg, name).Equal(at); again != strings.Contains(name, slice) {
+				t.Errorf("%s is damaged: %s was written again: %t", lost, name, again)
+			}
+		}
+	}
+}
+
+func mustJSON(t *testing.T, v any) string {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func modified(t *testing.T, cfg backfill.Config, name string) time.Time {
+	t.Helper()
+	info, err := os.Stat(filepath.Join(cfg.Out, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.ModTime()
+}
+
+// TestManyPasses: a slice of more passes than files may be open finds the same, and leaves nothing.
+func TestManyPasses(t *testing.T) {
+	posts := diary(t, 4, 100)
+	cfg := config(t, archive(t, posts), func(c *backfill.Config) { c.Columns, c.SortBytes = 100, 1 })
+	defer limitFiles(t, 64)()
+	checkManifest(t, cfg, mustRun(t, cfg))
+	compareIDs(t, events(t, cfg.Out), sortedIDs(e2e.Detect(t, posts, e2e.DefaultSettings(), nil)))
+}
+
+// limitFiles bounds the files that may be open, more than are now, until restore is called.
+func limitFiles(t *testing.T, more uint64) (restore func()) {
+	t.Helper()
+	open, err := os.ReadDir("/dev/fd")
+	if err != nil {
+		t.Skip(err)
+	}
+	var before syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	limited := before
+	limited.Cur = uint64(len(open)) + more
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limited); err != nil {
+		t.Fatal(err)
+	}
+	return func() { _ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before) }
+}
+
+// TestManyRuns: of an archive of more runs than files may be open the runs are merged first.
+func TestManyRuns(t *testing.T) {
+	posts := diary(t, 20, 300)
+	cfg := config(t, archive(t, shuffled(posts, 1, 1)...), func(c *backfill.Config) { c.Slice, c.SortBytes = 24*time.Hour, 8<<10 })
+	defer limitFiles(t, 80)()
+	checkManifest(t, cfg, mustRun(t, cfg))
+	compareIDs(t, events(t, cfg.Out), sortedIDs(e2e.Detect(t, posts, e2e.DefaultSettings(), nil)))
+}
+
+// TestEstimate: what it takes is said when the first posts are sorted, and when all are; slices that take much longer than others
+// would are said with those.
+func TestEstimate(t *testing.T) {
+	posts := shuffled(diary(t, 40, 2000), 1, 1)
+	files := archive(t, posts...)
+	var got []backfill.Estimate
+	cfg := config(t, files, func(c *backfill.Config) {
+		c.Slice, c.Window.Span, c.SortBytes, c.Batch, c.KeepFirst = time.Hour, 48*time.Hour, 4_000_000, 10, true
+		c.Estimate = func(e backfill.Estimate) { got = append(got, e) }
+	})
+	mustRun(t, cfg)
+	if len(got) != 2 || got[0].Exact || !got[1].Exact || got[1].Slices != 40 {
+		t.Fatalf("%+v", got)
+	}
+	for _, e := range got {
+		if e.BetterSlice < cfg.Window.Span || e.Slices < 20 || e.Free <= 0 {
+			t.Errorf("%+v", e)
+		}
+		size := float64(len(posts[0]))
+		if run, kept := float64(e.RunBytes)/size, float64(e.PostBytes)/size; run < .1 || run > 1 || kept < .8 || kept > 1.2 {
+			t.Errorf("runs of %.2f, posts of %.2f of the archive", run, kept)
+		}
+	}
+	if e := got[0].RunBytes - got[1].RunBytes; max(e, -e) > got[1].RunBytes/4 {
+		t.Errorf("estimated %d bytes, in the end %d", got[0].RunBytes, got[1].RunBytes)
+	}
+	cfg = config(t, files, func(c *backfill.Config) { c.Estimate = cfg.Estimate })
+	got = nil
+	mustRun(t, cfg)
+	if len(got) != 1 || got[0].BetterSlice != 0 {
+		t.Errorf("slices of a week: %+v", got)
+	}
+}
+
+// TestRaceForTheFolder: of processes that begin on one folder at once each does the work, or finds it done, or is told that another
+// is at it; also when one of them just ends.
+func TestRaceForTheFolder(t *testing.T) {
+	files := archive(t, diary(t, 2, 3))
+	for range 30 {
+		cfg := config(t, files, func(c *backfill.Config) { c.Workers = 1 })
+		ended := make(chan error, 8)
+		for range cap(ended) {
+			go func() {
+				_, err := backfill.Run(context.Background(), cfg)
+				ended <- err
+			}()
+		}
+		for range cap(ended) {
+			if err := <-ended; err != nil && !strings.Contains(err.Error(), "another process is at work on these slices") {
+				t.Error(err)
+			}
+		}
+		checkManifest(t, cfg, mustRun(t, cfg))
 	}
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"sort"
 
+	"github.com/klauspost/compress/s2"
 	"github.com/zeebo/xxh3"
 
 	"refrain/feed"
@@ -16,12 +18,13 @@ import (
 
 // A run is a file of records in their order:
 //
-//	block*   4 bytes size of the records, 8 bytes xxh3 of them, and the records: 8 bytes time, 4 bytes size of the body, body
+//	block*   4 bytes size of what follows the head, 8 bytes xxh3 of it, and, compressed with s2, the records: 8 bytes time, 4 bytes
+//	         size of the body, body
 //	index    for each block 8 bytes time of its first record, 8 bytes offset
 //	trailer  8 bytes number of blocks, 8 bytes xxh3 of the index, 8 bytes magic
 //
-// All numbers are little endian. A block ends with the record that makes it blockBytes or more. The index lets a slice read only
-// what it needs.
+// All numbers are little endian. A block ends with the record that makes it blockBytes or more, unpacked. The index lets a slice read
+// only what it needs.
 const (
 	blockBytes   = 32 << 10
 	blockHead    = 4 + 8
@@ -30,23 +33,24 @@ const (
 	trailerBytes = 8 + 8 + 8
 )
 
-const runMagic = 0x316e7572_6e666572 // "refnrun1"
+const runMagic = 0x326e7572_6e666572 // "refnrun2"
 
 var errDamaged = errors.New("damaged: the same command reads the archive again")
 
 // runWriter writes a run.
 type runWriter struct {
 	w      io.Writer
-	block  []byte // the open one, its head before it
+	block  []byte // records of the open one
+	packed []byte // scratch
 	index  []byte
 	offset int64
 }
 
-func newRunWriter(w io.Writer) *runWriter { return &runWriter{w: w, block: make([]byte, blockHead)} }
+func newRunWriter(w io.Writer) *runWriter { return &runWriter{w: w} }
 
 // add adds the record that comes next.
 func (r *runWriter) add(t feed.Time, body []byte) error {
-	if len(r.block) == blockHead {
+	if len(r.block) == 0 {
 		r.index = binary.LittleEndian.AppendUint64(r.index, uint64(t))
 		r.index = binary.LittleEndian.AppendUint64(r.index, uint64(r.offset))
 	}
@@ -60,15 +64,17 @@ func (r *runWriter) add(t feed.Time, body []byte) error {
 }
 
 func (r *runWriter) flush() error {
-	records := r.block[blockHead:]
-	if len(records) == 0 {
+	if len(r.block) == 0 {
 		return nil
 	}
-	binary.LittleEndian.PutUint32(r.block, uint32(len(records)))
-	binary.LittleEndian.PutUint64(r.block[4:], xxh3.Hash(records))
-	n, err := r.w.Write(r.block)
+	r.packed = slices.Grow(r.packed[:0], blockHead+s2.MaxEncodedLen(len(r.block)))
+	packed := s2.Encode(r.packed[blockHead:cap(r.packed)], r.block)
+	head := r.packed[:blockHead]
+	binary.LittleEndian.PutUint32(head, uint32(len(packed)))
+	binary.LittleEndian.PutUint64(head[4:], xxh3.Hash(packed))
+	n, err := r.w.Write(r.packed[:blockHead+len(packed)])
 	r.offset += int64(n)
-	r.block = r.block[:blockHead]
+	r.block = r.block[:0]
 	return err
 }
 
@@ -139,19 +145,26 @@ func (r *run) readIndex() error {
 
 // cursor reads the records of a run from one time up to another, which it leaves out.
 type cursor struct {
-	run       *run
-	from, to  feed.Time
-	next      int    // the block to be read
-	records   string // what is left of the one before
-	time      feed.Time
-	body      string // of the record that it is at
-	blockFull []byte // scratch
+	run      *run
+	from, to feed.Time
+	next     int    // the block to be read
+	records  string // what is left of the one before
+	time     feed.Time
+	body     string // of the record that it is at
+	buffers  *blockBuffers
 }
 
+// blockBuffers are what cursors read a block with: all those of one goroutine have the same.
+type blockBuffers struct{ packed, records []byte }
+
+// minTime and maxTime are before and behind all posts.
+const minTime, maxTime = feed.Time(math.MinInt64), feed.Time(math.MaxInt64)
+
 // cursor begins before the first record at from or later.
-func (r *run) cursor(from, to feed.Time) *cursor {
+func (r *run) cursor(from, to feed.Time, buffers *blockBuffers) *cursor {
 	first := sort.Search(len(r.blocks), func(i int) bool { return r.blocks[i].first >= from })
-	return &cursor{run: r, from: from, to: to, next: max(0, first-1)} // the block before it may end with records at from
+	before := max(0, first-1) // may end with records at from
+	return &cursor{run: r, from: from, to: to, next: before, buffers: buffers}
 }
 
 // advance goes to the next record, and reports whether there is one.
@@ -182,18 +195,30 @@ func (c *cursor) readBlock() error {
 	if end-begin < blockHead {
 		return c.damaged()
 	}
-	c.blockFull = slices.Grow(c.blockFull[:0], int(end-begin))[:end-begin]
-	if _, err := c.run.file.ReadAt(c.blockFull, begin); err != nil {
+	b := c.buffers
+	b.packed = slices.Grow(b.packed[:0], int(end-begin))[:end-begin]
+	if _, err := c.run.file.ReadAt(b.packed, begin); err != nil {
 		return err
 	}
-	records := c.blockFull[blockHead:]
-	if int(binary.LittleEndian.Uint32(c.blockFull)) != len(records) ||
-		binary.LittleEndian.Uint64(c.blockFull[4:]) != xxh3.Hash(records) {
+	if err := b.unpack(); err != nil {
 		return c.damaged()
 	}
-	c.records = string(records)
+	c.records = string(b.records)
 	return nil
 }
+
+// unpack fills records from a block.
+func (b *blockBuffers) unpack() (err error) {
+	head, packed := b.packed[:blockHead], b.packed[blockHead:]
+	if int(binary.LittleEndian.Uint32(head)) != len(packed) || binary.LittleEndian.Uint64(head[4:]) != xxh3.Hash(packed) {
+		return errDamaged
+	}
+	b.records, err = s2.Decode(b.records[:cap(b.records)], packed)
+	return err
+}
+
+// compare is the order of the records that two cursors are at.
+func (c *cursor) compare(d *cursor) int { return compareRecords(c.time, c.body, d.time, d.body) }
 
 func (c *cursor) cutRecord() error {
 	if len(c.records) < recordHead {

@@ -2,10 +2,14 @@ package backfill
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -34,7 +38,7 @@ func TestRuns(t *testing.T) {
 		to := from + feed.Time(rapid.IntRange(0, 35).Draw(rt, "length"))
 		runs := mustRuns(t, posts, rapid.IntRange(1, 5).Draw(rt, "runs"))
 		defer func() { _ = closeRuns(runs) }()
-		m, err := newMerger(runs, from, to)
+		m, err := mergePosts(runs, from, to)
 		if err != nil {
 			rt.Fatal(err)
 		}
@@ -77,7 +81,8 @@ func mustRuns(t testing.TB, posts []feed.Post, n int) (runs []*run) {
 			}
 		}
 		var b bytes.Buffer
-		if err := s.writeTo(newRunWriter(&b)); err != nil {
+		w := newRunWriter(&b)
+		if err := errors.Join(s.writeTo(w), w.close()); err != nil {
 			t.Fatal(err)
 		}
 		path := filepath.Join(t.TempDir(), fmt.Sprintf("%d.run", i))
@@ -105,7 +110,7 @@ func TestManyBlocks(t *testing.T) {
 		t.Fatalf("%d blocks: nothing is tried", len(runs[0].blocks))
 	}
 	for at, want := range []int{7000, 7000, 6000, 0} {
-		m, err := newMerger(runs, feed.Time(at), feed.Time(at+1))
+		m, err := mergePosts(runs, feed.Time(at), feed.Time(at+1))
 		n := 0
 		for ; err == nil; n++ {
 			var ok bool
@@ -136,14 +141,51 @@ func TestOurs(t *testing.T) {
 			for s := c.sliceOf(at) - 1; s <= c.sliceOf(at)+10; s++ {
 				needed = needed || c.isOurs(s) && at >= c.start(s)-c.span() && at < c.start(s+1)
 			}
-			if c.wants(at) != needed {
+			if c.needs(at) != needed {
 				t.Errorf("part %d of %d wants a post at %d: %t", c.Part, c.Parts, at, !needed)
 			}
-			owners += oneIf(c.isOurs(c.sliceOf(at)))
-			wanted += oneIf(needed)
+			if c.isOurs(c.sliceOf(at)) {
+				owners++
+			}
+			if needed {
+				wanted++
+			}
 		}
 		if owners != 1 || wanted < 1 {
 			t.Errorf("%d owners, wanted by %d", owners, wanted)
 		}
 	})
+}
+
+// TestLockIsRemoved: the lock of a folder keeps others out also where whoever has it removes its file, as the last one does, while
+// others wait for it.
+func TestLockIsRemoved(t *testing.T) {
+	d := directory{out: t.TempDir()}
+	d.part = filepath.Join(d.work(), "part-1-of-1")
+	var inside atomic.Int32
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 300 {
+				unlock, err := d.lockFolder()
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				inside.Add(1)
+				for range 20 {
+					runtime.Gosched() // lets others try
+				}
+				if inside.Load() > 1 {
+					t.Error("two have the lock")
+				}
+				inside.Add(-1)
+				if err := d.removeEmpty(); err != nil {
+					t.Error(err)
+				}
+				unlock()
+			}
+		})
+	}
+	wg.Wait()
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync/atomic"
 
@@ -14,20 +15,36 @@ import (
 
 // Slice is the report of a slice that is finished.
 type Slice struct {
-	Start       feed.Time `json:"start"`
-	End         feed.Time `json:"end"`         // the first time behind it
-	Posts       int64     `json:"posts"`       // read for it, its own
-	Redelivered int64     `json:"redelivered"` // of these: posts that came more than once
-	RunIn       int64     `json:"runIn"`       // posts of the span before it
-	Sentences   int64     `json:"sentences"`   // compared
-	TooShort    int64     `json:"tooShort"`    // sentences that were not
-	Events      int64     `json:"events"`
-	Twice       int64     `json:"twice"`          // events left out: of another version of their post, with the same id
-	Kept        int64     `json:"kept,omitempty"` // posts that repeat nothing, where they are wanted
-	Truncated   int64     `json:"truncated"`      // look-ups that max-matches cut short
-	Forced      int64     `json:"forced"`         // texts and occurrences that the budget dropped before their time
-	WindowBytes int64     `json:"windowBytes"`    // that the window has held at most, of one pass
-	Files       []Output  `json:"files"`
+	Start feed.Time `json:"start"`
+	End   feed.Time `json:"end"`   // the first time behind it
+	Posts int64     `json:"posts"` // read for it, its own
+	RunIn int64     `json:"runIn"` // posts of the span before it
+	Counts
+	WindowBytes int64    `json:"windowBytes"` // that the window has held at most, of one pass
+	Files       []Output `json:"files"`
+}
+
+// Counts are of one slice, or of all that are finished.
+type Counts struct {
+	Redelivered int64 `json:"redelivered"` // posts that came more than once
+	Sentences   int64 `json:"sentences"`   // compared
+	TooShort    int64 `json:"tooShort"`    // sentences that were not
+	Events      int64 `json:"events"`
+	Duplicates  int64 `json:"duplicates"`     // events left out: of another version of their post, with the same id
+	Kept        int64 `json:"kept,omitempty"` // posts that repeat nothing, where they are wanted
+	Truncated   int64 `json:"truncated"`      // look-ups that max-matches cut short
+	Forced      int64 `json:"forced"`         // texts and occurrences that the budget dropped before their time
+}
+
+func (c *Counts) add(o *Counts) {
+	c.Redelivered += o.Redelivered
+	c.Sentences += o.Sentences
+	c.TooShort += o.TooShort
+	c.Events += o.Events
+	c.Duplicates += o.Duplicates
+	c.Kept += o.Kept
+	c.Truncated += o.Truncated
+	c.Forced += o.Forced
 }
 
 // report is what is known of a finished slice.
@@ -55,7 +72,7 @@ func (b *backfill) slices(ctx context.Context) error {
 	if len(todo) == 0 {
 		return nil
 	}
-	runs, err := b.dir.openRuns(b.input.Runs)
+	runs, err := b.openRuns()
 	if err != nil {
 		return err
 	}
@@ -71,7 +88,7 @@ func (b *backfill) slices(ctx context.Context) error {
 	return errors.Join(err, closeRuns(runs))
 }
 
-// workOn has workers take slices, one after the other.
+// workOn has workers do slices, one after the other.
 func (b *backfill) workOn(ctx context.Context, todo []int64, runs []*run, c *committer) error {
 	at := min(b.cfg.slicesAtOnce(), len(todo))
 	eg, working := errgroup.WithContext(ctx)
@@ -108,7 +125,7 @@ type job struct {
 
 	report   report
 	repeated bits // sentences of the slice that repeat something, by number, where passes are several
-	events   eventOutput
+	events   *eventOutput
 	posts    *output
 }
 
@@ -138,21 +155,24 @@ func (j *job) run(ctx context.Context, c *committer) (err error) {
 }
 
 func (j *job) open(start feed.Time) (err error) {
-	if err := j.events.open(j.backfill, start, j.cfg.Columns); err != nil || !j.cfg.KeepFirst {
+	if j.events, err = j.openEvents(start, j.cfg.Columns); err != nil || !j.cfg.KeepFirst {
 		return err
 	}
 	if j.posts, err = j.newOutput(j.dir.posts(start, j.input.extension())); err != nil || j.input.Header == nil {
 		return err
 	}
-	return j.posts.write(append(slices.Clone(j.input.Header), '\n'), 0)
+	return j.posts.write(j.input.Header, 0)
 }
 
 // end ends the writing.
 func (j *job) end() (*written, error) {
-	if err := j.events.end(&j.report); err != nil {
-		return nil, err
+	done := &written{report: &j.report}
+	if j.events != nil {
+		if err := j.events.end(&j.report); err != nil {
+			return nil, err
+		}
+		done.outputs = append(done.outputs, j.events.lines)
 	}
-	done := &written{report: &j.report, outputs: []*output{j.events.lines}}
 	if j.posts == nil {
 		return done, nil
 	}
@@ -161,6 +181,15 @@ func (j *job) end() (*written, error) {
 	err := j.posts.flush()
 	j.report.Files = append(j.report.Files, j.posts.Output)
 	return done, err
+}
+
+// openRuns opens all runs, if they are as many as were written.
+func (b *backfill) openRuns() ([]*run, error) {
+	paths := b.dir.runPaths()
+	if len(paths) != b.input.Runs {
+		return nil, fmt.Errorf("%s has %d of %d runs: %w", b.dir.runs(), len(paths), b.input.Runs, errDamaged)
+	}
+	return openRuns(paths)
 }
 
 // bits is a set of numbers from 0.

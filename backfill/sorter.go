@@ -23,7 +23,7 @@ const maxSorterBytes = 1 << 31
 
 func newSorter(limit int) *sorter { return &sorter{limit: min(limit, maxSorterBytes)} }
 
-// add takes a post in, and reports whether the sorter is full.
+// add adds a post, and reports whether the sorter is full.
 func (s *sorter) add(p *feed.Post, raw []byte) (full bool) {
 	if s.bodies == nil {
 		s.bodies = make([]byte, 0, s.limit) // what is never written takes no memory
@@ -31,7 +31,7 @@ func (s *sorter) add(p *feed.Post, raw []byte) (full bool) {
 	begin := len(s.bodies)
 	s.bodies = appendBody(s.bodies, p, raw)
 	s.records = append(s.records, sortedRecord{p.Time, uint32(begin), uint32(len(s.bodies))})
-	return len(s.bodies)+len(s.records)*sortedRecordBytes >= s.limit
+	return s.bytes() >= s.limit
 }
 
 const sortedRecordBytes = 16
@@ -40,7 +40,7 @@ func (s *sorter) isEmpty() bool { return len(s.records) == 0 }
 
 func (s *sorter) body(r *sortedRecord) []byte { return s.bodies[r.begin:r.end] }
 
-// writeTo writes the posts in their order, and forgets them.
+// writeTo writes the posts in their order.
 func (s *sorter) writeTo(w *runWriter) error {
 	slices.SortFunc(s.records, func(a, b sortedRecord) int {
 		return compareRecords(a.time, s.body(&a), b.time, s.body(&b))
@@ -50,6 +50,11 @@ func (s *sorter) writeTo(w *runWriter) error {
 			return err
 		}
 	}
-	s.bodies, s.records = s.bodies[:0], s.records[:0]
-	return w.close()
+	return nil
 }
+
+// reset forgets the posts.
+func (s *sorter) reset() { s.bodies, s.records = s.bodies[:0], s.records[:0] }
+
+// bytes is how much memory the posts take.
+func (s *sorter) bytes() int { return len(s.bodies) + len(s.records)*sortedRecordBytes }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,10 +23,14 @@ import (
 	"refrain/text"
 )
 
-// backfillFlags are those of backfill that detect does not have.
+// backfillFlags are those of backfill: of the input and of the window as detect has them, and its own.
 type backfillFlags struct {
+	input  inputFlags
+	window windowFlags
+
 	slice, out, slices, keep, coverage string
 	columns                            int
+	events                             bool
 }
 
 func (f *backfillFlags) add(to *pflag.FlagSet) {
@@ -35,12 +41,28 @@ func (f *backfillFlags) add(to *pflag.FlagSet) {
 	to.IntVar(&f.columns, "columns", cfg.Columns,
 		"passes over a slice, one slice at a time, each with so small a part of the window; for spans that do not fit")
 	to.StringVar(&f.keep, "keep", "", "first: write posts-* too, the archive without the posts that repeat earlier ones")
+	to.BoolVar(&f.events, "events", true, "write events; --events=false, with --keep first, writes posts alone, which takes far less disk")
 	to.StringVar(&f.coverage, "coverage", "1",
 		"with --keep first: least share of a post's words in sentences that repeat earlier posts, for the post to go")
 }
 
 // config is what they say.
-func (f *backfillFlags) config(cfg *backfill.Config, flags *pflag.FlagSet) (err error) {
+func (f *backfillFlags) config(files []string, flags *pflag.FlagSet) (cfg backfill.Config, err error) {
+	if len(files) == 0 {
+		return cfg, usage("no files: name the archive's")
+	}
+	cfg = backfill.Default()
+	cfg.Files = files
+	for _, part := range []func(*backfill.Config) error{f.slicing, f.input.archive, f.windows} {
+		if err := part(&cfg); err != nil {
+			return cfg, err
+		}
+	}
+	return cfg, f.keepFirst(&cfg, flags)
+}
+
+// slicing is where to write, and how the work is cut.
+func (f *backfillFlags) slicing(cfg *backfill.Config) (err error) {
 	if f.out == "" {
 		return usage("--out is missing: say which folder to write to")
 	}
@@ -51,20 +73,31 @@ func (f *backfillFlags) config(cfg *backfill.Config, flags *pflag.FlagSet) (err 
 	if cfg.Slice < time.Second || cfg.Slice%time.Second != 0 {
 		return usage("--slice %s: want whole seconds, 1s or more", f.slice)
 	}
-	if cfg.Part, cfg.Parts, err = parseSlices(f.slices); err != nil {
-		return err
-	}
 	if f.columns < 1 {
 		return usage("--columns %d: want 1 or more", f.columns)
 	}
-	return f.keepFirst(cfg, flags)
+	cfg.Part, cfg.Parts, err = parseSlices(f.slices)
+	return err
+}
+
+// windows is what an event is, and with how many goroutines they are found.
+func (f *backfillFlags) windows(cfg *backfill.Config) (err error) {
+	if cfg.Window, err = f.window.config(); err != nil {
+		return err
+	}
+	cfg.Window.MinTokens = f.window.minTokens
+	cfg.Partitions, cfg.Workers = f.window.partitions, f.window.workers
+	return nil
 }
 
 func (f *backfillFlags) keepFirst(cfg *backfill.Config, flags *pflag.FlagSet) (err error) {
 	if f.keep != "" && f.keep != "first" {
 		return usage("--keep %q: want first, which keeps the first of all posts that say the same", f.keep)
 	}
-	cfg.KeepFirst = f.keep == "first"
+	cfg.KeepFirst, cfg.NoEvents = f.keep == "first", !f.events
+	if cfg.NoEvents && !cfg.KeepFirst {
+		return usage("--events=false is for --keep first: there would be nothing to write")
+	}
 	if flags.Changed("coverage") && !cfg.KeepFirst {
 		return usage("--coverage is for --keep first")
 	}
@@ -89,51 +122,42 @@ func parseSlices(s string) (part, parts int, err error) {
 	return part, parts, nil
 }
 
+const backfillHelp = "Read an archive, posts in any order, and write the events that detect finds when it reads them in the order of\n" +
+	"their times: a file for each slice of time, which one core works on, after a run-in of one span. With --keep first\n" +
+	"also the archive without its repeats, posts as they came: a post goes when sentences that repeat earlier posts have\n" +
+	"all of its words, or as large a share as --coverage says.\n\n" +
+	"What is finished stays: the same command goes on after a crash, a full disk or Ctrl-C. DIR/manifest.json says what\n" +
+	"there is, with checksums; what is no post goes to DIR/dead-letters.jsonl. Until it is complete, DIR also takes the\n" +
+	"posts once more, compressed. FILEs may be compressed with gzip or zstd."
+
+const backfillExample = "  refrain backfill --span 24h --slice 7d --out found posts-*.jsonl.zst\n" +
+	"  refrain backfill --map id=tweet_id,text=content,created_at=date --span 7d --slice 30d --keep first \\\n" +
+	"      --out deduplicated posts.csv\n" +
+	"  refrain backfill --span 10d --slice 87600h --columns 4 --out found posts.jsonl\n" +
+	"  parallel refrain backfill --workers 1 --slices {}/8 --out found posts.jsonl ::: $(seq 8)"
+
 func (m *Main) backfill() *cobra.Command {
-	var in inputFlags
-	var window windowFlags
 	var f backfillFlags
 	cmd := &cobra.Command{
 		Use:   "backfill --out DIR FILE...",
 		Short: "Find the reuse in an archive of posts, on all cores, and write it without repeats",
-		Long: "Read an archive, posts in any order, and write the events that detect finds when it reads them in the order of\n" +
-			"their times: a file for each slice of time, which one core works on, after a run-in of one span. With --keep first\n" +
-			"also the archive without its repeats, posts as they came: a post goes when sentences that repeat earlier posts have\n" +
-			"all of its words, or as large a share as --coverage says.\n\n" +
-			"What is finished stays: the same command goes on after a crash, a full disk or Ctrl-C. DIR/manifest.json says what\n" +
-			"there is, with checksums; what is no post goes to DIR/dead-letters.jsonl. Until it is complete, DIR also takes the\n" +
-			"posts once more, unpacked. FILEs may be compressed with gzip or zstd.",
-		Example: "  refrain backfill --span 24h --slice 7d --out found posts-*.jsonl.zst\n" +
-			"  refrain backfill --map id=tweet_id,text=content,created_at=date --span 7d --slice 30d --keep first \\\n" +
-			"      --out deduplicated posts.csv\n" +
-			"  refrain backfill --span 10d --slice 87600h --columns 4 --out found posts.jsonl\n" +
-			"  parallel refrain backfill --workers 1 --slices {}/8 --out found posts.jsonl ::: $(seq 8)",
-		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			if len(args) == 0 {
-				return usage("no files: name the archive's")
-			}
-			cfg := backfill.Default()
-			if err := f.config(&cfg, cmd.Flags()); err != nil {
+		Long:  backfillHelp, Example: backfillExample,
+		RunE: func(cmd *cobra.Command, files []string) error {
+			cfg, err := f.config(files, cmd.Flags())
+			if err != nil {
 				return err
 			}
-			if err := in.archive(&cfg); err != nil {
-				return err
-			}
-			if cfg.Window, err = window.config(); err != nil {
-				return err
-			}
-			cfg.Window.MinTokens, cfg.Window.OnForced = window.minTokens, m.reportForced()
-			cfg.Partitions, cfg.Workers, cfg.Files = window.partitions, window.workers, args
+			cfg.Window.OnForced = m.reportForced()
 			return m.runBackfill(cmd.Context(), cfg)
 		},
 	}
 	f.add(cmd.Flags())
-	window.add(cmd.Flags())
-	in.add(cmd.Flags())
+	f.window.add(cmd.Flags())
+	f.input.add(cmd.Flags())
 	return cmd
 }
 
-// archive says how the files are to be read.
+// archive is how the files are to be read.
 func (f *inputFlags) archive(cfg *backfill.Config) (err error) {
 	if cfg.Fields, err = f.postFields(); err != nil {
 		return err
@@ -144,14 +168,23 @@ func (f *inputFlags) archive(cfg *backfill.Config) (err error) {
 
 // runBackfill shows how far it is, and what came of it.
 func (m *Main) runBackfill(ctx context.Context, cfg backfill.Config) error {
-	status := terminal.NewStatus(m.Stderr, terminal.Detect(m.Stderr))
-	screen := backfillProgress{status: status, log: m.Stderr, begin: time.Now(), drawn: time.Now()}
-	notes := fewNotes{main: m, letters: cfg.Out}
-	cfg.Note, cfg.Progress = notes.tell, screen.show
 	begin := time.Now()
+	screen := &backfillProgress{status: terminal.NewStatus(m.Stderr, terminal.Detect(m.Stderr)), log: m.Stderr, begin: begin, drawn: begin}
+	notes := noteLimiter{main: m, letters: filepath.Join(cfg.Out, "dead-letters.jsonl")}
+	estimates := estimatePrinter{w: m.Stderr, cfg: &cfg, status: screen.status}
+	cfg.Note, cfg.Progress, cfg.Estimate = notes.add, screen.show, estimates.print
 	manifest, err := backfill.Run(ctx, cfg)
-	status.Clear()
+	screen.status.Clear()
 	notes.end()
+	if err != nil {
+		return hint(err)
+	}
+	m.summariseBackfill(&cfg, &manifest, time.Since(begin))
+	return nil
+}
+
+// hint says what to do about an error of a backfill.
+func hint(err error) error {
 	switch {
 	case errors.Is(err, backfill.ErrStopped):
 		return fmt.Errorf("%w: the same command goes on where this one ended", err)
@@ -159,38 +192,96 @@ func (m *Main) runBackfill(ctx context.Context, cfg backfill.Config) error {
 		return errNoPosts
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%w: make room, and the same command goes on; what is finished stays", err)
-	case err != nil:
-		return err
 	}
-	m.summariseBackfill(&cfg, &manifest, time.Since(begin))
-	return nil
+	return err
 }
 
-// fewNotes tells of the first records that are no posts, and that there are others.
-type fewNotes struct {
-	main      *Main
-	letters   string
-	told, all int
+// noteLimiter prints the first records that are no posts, or were changed, and how many others there are.
+type noteLimiter struct {
+	main                   *Main
+	letters                string // where all that were refused are, if they are anywhere
+	printed, all, rejected int
 }
 
 // maxNotes are enough to see what is wrong with a file.
 const maxNotes = 10
 
-func (n *fewNotes) tell(b *ingest.Batch) {
+func (n *noteLimiter) add(b *ingest.Batch) {
 	n.all += len(b.Rejected) + len(b.Notes)
-	left := maxNotes - n.told
+	n.rejected += len(b.Rejected)
+	left := maxNotes - n.printed
 	few := ingest.Batch{Rejected: b.Rejected[:min(left, len(b.Rejected))]}
 	left -= len(few.Rejected)
 	few.Notes = b.Notes[:min(left, len(b.Notes))]
-	n.told += len(few.Rejected) + len(few.Notes)
+	n.printed += len(few.Rejected) + len(few.Notes)
 	n.main.complain(&few)
 }
 
-func (n *fewNotes) end() {
-	if more := n.all - n.told; more > 0 {
-		fmt.Fprintf(n.main.Stderr, "and %s more; all that were refused are in %s/dead-letters.jsonl\n", units.Thousands(more),
-			n.letters)
+func (n *noteLimiter) end() {
+	more := n.all - n.printed
+	if more == 0 {
+		return
 	}
+	fmt.Fprintf(n.main.Stderr, "and %s more", units.Thousands(more))
+	if _, err := os.Stat(n.letters); err == nil && n.rejected > 0 {
+		fmt.Fprintf(n.main.Stderr, "; all that were refused are in %s", n.letters)
+	}
+	fmt.Fprintln(n.main.Stderr)
+}
+
+// estimatePrinter says what a backfill takes, and what would take less: each once. Any goroutine may use it, one at a time.
+type estimatePrinter struct {
+	w      io.Writer
+	cfg    *backfill.Config
+	status *terminal.Status
+	warned bool
+}
+
+func (p *estimatePrinter) print(e backfill.Estimate) {
+	var lines []string
+	if !e.Exact {
+		lines = append(lines, p.disk(e))
+	}
+	if e.BetterSlice > 0 && !p.warned {
+		p.warned = true
+		lines = append(lines, p.slices(e))
+	}
+	if len(lines) == 0 {
+		return
+	}
+	p.status.Clear()
+	fmt.Fprintln(p.w, strings.Join(lines, "\n"))
+}
+
+// disk is what it takes of the disk.
+func (p *estimatePrinter) disk(e backfill.Estimate) string {
+	line := fmt.Sprintf("disk: %s/work will take about %s until the end", p.cfg.Out, units.Bytes(e.RunBytes))
+	if e.PostBytes > 0 {
+		line += fmt.Sprintf(", the posts that are kept %s at most", units.Bytes(e.PostBytes))
+	}
+	if !p.cfg.NoEvents {
+		line += ", and the events some 1 kB for each sentence that repeats"
+	}
+	if e.Free >= 0 {
+		line += fmt.Sprintf("; %s are free", units.Bytes(e.Free))
+	}
+	if e.Free >= 0 && e.Free < e.RunBytes+e.PostBytes {
+		line += ": that may be too little"
+	}
+	return line
+}
+
+// slices is what they cost, and which would cost less.
+func (p *estimatePrinter) slices(e backfill.Estimate) string {
+	span, slice := p.cfg.Window.Span, p.cfg.Slice
+	reads := func(slice time.Duration) string { return units.Three(1 + float64(span)/float64(slice)) }
+	more := " and more"
+	if e.Exact {
+		more = ""
+	}
+	return fmt.Sprintf("slow: %s%s slices of %s, each with a run-in of %s: a post is read %s times. With --slice %s, and another --out, "+
+		"it would be %s times", units.Thousands(e.Slices), more, units.FormatDuration(slice), units.FormatDuration(span), reads(slice),
+		units.FormatDuration(e.BetterSlice), reads(e.BetterSlice))
 }
 
 // backfillProgress shows how far a backfill is, by a line that is redrawn, or where there is no terminal by one a minute. Any
@@ -245,7 +336,9 @@ func (m *Main) summariseBackfill(cfg *backfill.Config, found *backfill.Manifest,
 	fmt.Fprintf(w, "%s in %v, %s rejected, %s changed, %s delivered again\n", of(found.Posts, "post"),
 		elapsed.Round(time.Millisecond), n(found.Rejected), n(found.Changed), n(found.Redelivered))
 	fmt.Fprintf(w, "%s compared, %s too short\n", of(found.Sentences, "sentence"), n(found.TooShort))
-	fmt.Fprintf(w, "%s in %s: %s/events-*.jsonl\n", of(found.Events, "event"), of(int64(len(found.Slices)), "slice"), cfg.Out)
+	if !cfg.NoEvents {
+		fmt.Fprintf(w, "%s in %s: %s/events-*.jsonl\n", of(found.Events, "event"), of(int64(len(found.Slices)), "slice"), cfg.Out)
+	}
 	if cfg.KeepFirst {
 		fmt.Fprintf(w, "%s kept: %s/posts-*\n", of(found.Kept, "post"), cfg.Out)
 	}

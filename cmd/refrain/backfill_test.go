@@ -95,6 +95,7 @@ func TestBackfillUsage(t *testing.T) {
 		"--out x --columns 0 posts.jsonl":          "--columns 0: want 1 or more",
 		"--out x --keep last posts.jsonl":          `--keep "last": want first`,
 		"--out x --coverage 0.5 posts.jsonl":       "--coverage is for --keep first",
+		"--out x --events=false posts.jsonl":       "--events=false is for --keep first",
 		"--out x --keep first --coverage 2 p.json": `--coverage "2": want more than 0 and at most 1`,
 		"--out x --format xml posts.jsonl":         `--format "xml": want jsonl, text, csv`,
 		"--out x --measure overlap posts.jsonl":    "--measure overlap",

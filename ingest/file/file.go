@@ -48,7 +48,7 @@ type Config struct {
 	Strict bool
 	// BatchPosts is the most posts of a batch; 1 or more.
 	BatchPosts int
-	// Records has parts keep the record of each post as it came: see Part.Record.
+	// Records has parts keep the record of each post byte for byte: see Part.Record.
 	Records bool
 	// Stored is given the bytes of the file as they are stored, all of them in the end; nil: nobody is.
 	Stored io.Writer
@@ -237,8 +237,8 @@ func (f *Source) Size() int64 { return f.size }
 // Format is that of the file: one of Formats.
 func (f *Source) Format() string { return f.cfg.Format }
 
-// Header is the first record of a table as it came, which names its columns, without its line end; nil before it is read,
-// and of a file that has none.
+// Header is the first record of a table, which names its columns, byte for byte: with a byte order mark before it, if the file
+// has one, and its line end. It is nil before it is read, and of a file that has none.
 func (f *Source) Header() []byte {
 	if t, ok := f.records.(*tableReader); ok {
 		return t.headerRecord

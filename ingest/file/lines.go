@@ -3,6 +3,7 @@ package file
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"io"
 
 	"refrain/ingest"
@@ -20,6 +21,9 @@ type lineReader struct {
 	limit  int
 	number int64 // of the line last read, from 1
 	buf    []byte
+
+	mark     bool   // a byte order mark was dropped
+	firstEnd string // of the first line that has one
 }
 
 func newLineReader(r io.Reader, limit int) *lineReader {
@@ -32,7 +36,7 @@ func newLineReader(r io.Reader, limit int) *lineReader {
 func (l *lineReader) next() (line []byte, size int, err error) {
 	part, err := l.r.ReadSlice('\n')
 	if l.number == 0 {
-		part = bytes.TrimPrefix(part, byteOrderMark)
+		part, l.mark = bytes.CutPrefix(part, byteOrderMark)
 	}
 	if err == bufio.ErrBufferFull {
 		part, size, err = l.readLong(part)
@@ -71,6 +75,19 @@ func (l *lineReader) readLong(part []byte) (line []byte, size int, err error) {
 func (l *lineReader) waits() bool {
 	here, _ := l.r.Peek(l.r.Buffered()) // as much as there is
 	return bytes.IndexByte(here, '\n') < 0
+}
+
+// endOf is how a line ends. The last one, if it has no end, is taken to end as the first one does.
+func (l *lineReader) endOf(line []byte) string {
+	end := ""
+	switch {
+	case bytes.HasSuffix(line, []byte("\r\n")):
+		end = "\r\n"
+	case bytes.HasSuffix(line, []byte("\n")):
+		end = "\n"
+	}
+	l.firstEnd = cmp.Or(l.firstEnd, end)
+	return cmp.Or(end, l.firstEnd, "\n")
 }
 
 // trimEnd drops the line end, \n or \r\n.

@@ -23,23 +23,23 @@ import (
 type Part struct {
 	Batch ingest.Batch
 
-	raw       []byte // the lines, one behind the other, without their line ends
-	lines     []rawLine
-	at        []int64   // by post of Batch: the line where it begins
-	records   []rawLine // where in raw the record of each post is, if the file keeps them
+	raw       []byte    // what lines and records are made of
+	lines     []rawLine // not decoded yet
+	records   []rawLine // of each post of Batch
 	strictErr error     // what a strict reading ends at, behind the posts of Batch
 }
 
-// rawLine is one line of a part.
+// rawLine is one line of a part, or one record of a table. Of a table's only the number is kept, unless Config asks for Records.
 type rawLine struct {
-	number     int64
-	start, end int // in raw
-	size       int // of the whole line; more than end-start of one that is too long
+	number     int64 // of its first line, from 1
+	start, end int   // in raw, without its line end
+	next       int   // in raw, behind its line end
+	size       int   // of the whole line; more than end-start of one that is too long
 }
 
-// Record is what post i of Batch was made of, as it came, without its line end: of a file whose Config asks for Records.
-// It is valid until the part is read into again.
-func (p *Part) Record(i int) []byte { return p.raw[p.records[i].start:p.records[i].end] }
+// Record is what post i of Batch was made of, byte for byte and with its line end: of a file whose Config asks for Records. A
+// last line without an end gets that of the first one. It is valid until the part is read into again.
+func (p *Part) Record(i int) []byte { return p.raw[p.records[i].start:p.records[i].next] }
 
 // recordReader reads the records of one format whose records are not lines.
 type recordReader interface {
@@ -95,7 +95,7 @@ func (p *Part) clear(partition string) {
 	if cap(p.raw) > batchBytes {
 		p.raw = nil
 	}
-	p.raw, p.lines, p.at, p.records, p.strictErr = p.raw[:0], p.lines[:0], p.at[:0], p.records[:0], nil
+	p.raw, p.lines, p.records, p.strictErr = p.raw[:0], p.lines[:0], p.records[:0], nil
 }
 
 func (p *Part) empty() bool { return len(p.lines) == 0 && p.Batch.Empty() && p.strictErr == nil }
@@ -121,29 +121,24 @@ func (f *Source) read(p *Part) error {
 		return err
 	case err != nil:
 		return fmt.Errorf("%s: after line %d: %w", f.name, f.lines.number, asCut(err))
-	case f.records != nil:
-		f.addRecord(p, r)
-		f.keepRecord(p, r)
+	case f.records == nil:
+		p.lines = append(p.lines, p.keep(r))
+	case f.cfg.Records && r.reason == nil:
+		f.addRecord(p, r, p.keep(r))
 	default:
-		p.addLine(r)
+		f.addRecord(p, r, rawLine{number: r.line})
 	}
 	return nil
 }
 
-// keepRecord keeps the record of a table's post, of which nothing else is kept.
-func (f *Source) keepRecord(p *Part, r *record) {
-	if !f.cfg.Records || len(p.records) == len(p.Batch.Posts) {
-		return
-	}
-	begin := len(p.raw)
+// keep copies a record, which is valid until the next one is read.
+func (p *Part) keep(r *record) rawLine {
+	l := rawLine{number: r.line, start: len(p.raw), size: r.size}
 	p.raw = append(p.raw, r.raw...)
-	p.records = append(p.records, rawLine{r.line, begin, len(p.raw), r.size})
-}
-
-func (p *Part) addLine(r *record) {
-	begin := len(p.raw)
-	p.raw = append(p.raw, r.raw...)
-	p.lines = append(p.lines, rawLine{r.line, begin, len(p.raw), r.size})
+	l.end = len(p.raw)
+	p.raw = append(p.raw, r.lineEnd...)
+	l.next = len(p.raw)
+	return l
 }
 
 // Decoder makes posts of the records of a file's parts. It is for one goroutine.
@@ -169,10 +164,7 @@ func (d Decoder) Decode(p *Part) {
 		l := &p.lines[i]
 		r := record{line: l.number, raw: p.raw[l.start:l.end], size: l.size}
 		d.decode(&r)
-		d.f.addRecord(p, &r)
-		if d.f.cfg.Records && len(p.records) < len(p.Batch.Posts) {
-			p.records = append(p.records, *l)
-		}
+		d.f.addRecord(p, &r, *l)
 	}
 }
 
@@ -189,7 +181,7 @@ func (d Decoder) decode(r *record) {
 }
 
 // addRecord adds the post of a record to p, or the reason why there is none. It may run beside itself, for other parts.
-func (f *Source) addRecord(p *Part, r *record) {
+func (f *Source) addRecord(p *Part, r *record, l rawLine) {
 	b := &p.Batch
 	switch {
 	case r.reason != nil && f.cfg.Strict:
@@ -205,11 +197,11 @@ func (f *Source) addRecord(p *Part, r *record) {
 		b.Notes = append(b.Notes, ingest.Note{Location: f.location(r.line), Text: note})
 	}
 	b.Posts = append(b.Posts, r.post)
-	p.at = append(p.at, r.line)
+	p.records = append(p.records, l)
 }
 
 // Line is where post i of the batch begins in the file, counted from 1.
-func (p *Part) Line(i int) int64 { return p.at[i] }
+func (p *Part) Line(i int) int64 { return p.records[i].number }
 
 // Line is a line of a file, without its end. Of one longer than MaxLine there is only the beginning.
 type Line struct {

@@ -13,8 +13,10 @@ type record struct {
 	post   feed.Post
 	note   string
 	reason error
-	raw    []byte // of a rejected record, valid until the next one
+	raw    []byte // as it came, without its line end; valid until the next one
 	size   int    // of the whole record
+
+	lineEnd string // "\n" or "\r\n"
 }
 
 // nextLine returns the next line that is not empty, nor only white space, with its line end, and fills r with
@@ -26,6 +28,7 @@ func (r *record) nextLine(lines *lineReader) ([]byte, error) {
 			return nil, err
 		}
 		r.raw, r.size, r.line = trimEnd(line), size, lines.number
+		r.lineEnd = lines.endOf(line)
 		if size > lines.limit {
 			r.reason = tooLongLine(size, lines.limit)
 			return nil, nil

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -119,7 +120,7 @@ func (t *tableReader) gather(r *record) error {
 		}
 		break
 	}
-	r.raw = trimEnd(t.recordBytes)
+	r.raw, r.lineEnd = trimEnd(t.recordBytes), t.lines.endOf(t.recordBytes)
 	r.size = len(r.raw)
 	return nil
 }
@@ -179,7 +180,15 @@ func (t *tableReader) readHeader() error {
 				t.fields.Path(f), f, names, f)
 		}
 	}
-	t.header, t.headerRecord = header, bytes.Clone(r.raw)
+	t.header, t.headerRecord = header, slices.Concat(t.mark(), r.raw, []byte(r.lineEnd))
+	return nil
+}
+
+// mark is the byte order mark that the file begins with, if it does.
+func (t *tableReader) mark() []byte {
+	if t.lines.mark {
+		return byteOrderMark
+	}
 	return nil
 }
 

@@ -177,10 +177,13 @@ func TestRecords(t *testing.T) {
 		content, header string
 		want            []string
 	}{
-		"a.csv": {"id,text\r\n1,\"a \"\"b\"\"\nc\"\r\n,none\n2,d", "id,text", []string{"1,\"a \"\"b\"\"\nc\"", "2,d"}},
+		"a.csv": {"id,text\r\n1,\"a \"\"b\"\"\nc\"\r\n,none\n2,d\n3,e", "id,text\r\n",
+			[]string{"1,\"a \"\"b\"\"\nc\"\r\n", "2,d\n", "3,e\r\n"}},
+		"mark.csv": {"\ufeffid,text\n1,\"a\r\nb\"\n", "\ufeffid,text\n", []string{"1,\"a\r\nb\"\n"}},
 		"a.jsonl": {"{\"id\":\"1\", \"text\":\"a\",\"x\":2}\r\nno post\n\n{\"id\":\"2\",\"text\":\"b\"}", "",
-			[]string{`{"id":"1", "text":"a","x":2}`, `{"id":"2","text":"b"}`}},
-		"a.txt": {"one\n\ntwo\n", "", []string{"one", "two"}},
+			[]string{`{"id":"1", "text":"a","x":2}` + "\r\n", `{"id":"2","text":"b"}` + "\r\n"}},
+		"a.txt":   {"one\n\ntwo\n", "", []string{"one\n", "two\n"}},
+		"one.txt": {"one", "", []string{"one\n"}},
 	} {
 		path := filepath.Join(t.TempDir(), name)
 		if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {
