@@ -132,6 +132,9 @@ func (f *lister) scan(k, side int) {
 
 // compare emits the sets of rows x and y, x the larger, if they are similar enough and this is the first token that both have.
 func (f *lister) compare(x, y listed, side int) {
+	if f.stopped {
+		return
+	}
 	f.stats.Signature++
 	n, m, i, j := int(x.size), int(y.size), int(x.position), int(y.position)
 	overlap := f.bounds.minOverlap(n, m)
@@ -184,7 +187,7 @@ func common(x, y []uint32) bool {
 func (f *lister) cross(x, y []uint32, common int) {
 	for _, a := range x {
 		for _, b := range y {
-			if !f.emit(a, b, common) {
+			if f.stopped || !f.emit(a, b, common) {
 				f.stopped = true
 				return
 			}

@@ -3,23 +3,35 @@ package join
 import (
 	"fmt"
 	"math"
+
+	"refrain/hashcodes"
+	"refrain/text"
 )
 
 // Memory is about how many bytes a join of a with itself, or with b where that is not nil, takes beside the collections, at most.
-// Config.Memory may be less: then the rows are posted part by part, and looked up in each.
+// Config.Memory may be less, down to MinMemory: then the rows are posted part by part, and looked up in each.
 func Memory(cfg Config, a, b *Collection) int64 {
-	collections := []*Collection{a}
-	if b != nil {
-		collections = append(collections, b)
-	}
-	e := newEstimate(cfg, collections)
+	e := newEstimate(cfg, collectionsOf(a, b))
 	return e.fixed + e.part(e.postings, e.rows)
+}
+
+// MinMemory is the least Config.Memory that a join of a with itself, or with b, can do with.
+func MinMemory(cfg Config, a, b *Collection) int64 {
+	return newEstimate(cfg, collectionsOf(a, b)).min()
+}
+
+func collectionsOf(a, b *Collection) []*Collection {
+	if b == nil {
+		return []*Collection{a}
+	}
+	return []*Collection{a, b}
 }
 
 // estimate is what a join needs.
 type estimate struct {
 	workers        int64
 	rows, postings int64
+	distinct       int64 // tokens, of each collection
 	fixed          int64 // bytes, whatever the parts
 	lists          int64 // bytes of the beginnings of a part's lists, at most
 	byToken        bool  // parts are tokens, and not rows
@@ -29,32 +41,56 @@ const bytesPerEntry = 8
 
 func newEstimate(cfg Config, collections []*Collection) *estimate {
 	e := &estimate{workers: int64(cfg.Workers), byToken: cfg.Algorithm == Ours}
-	prefix := cfg.Measure.IndexPrefix
-	if e.byToken {
-		prefix = cfg.Measure.Prefix
+	tokens, sides := e.count(cfg.Measure, collections), int64(len(collections))
+	e.fixed = 4*tokens + 12*e.rows + (8+4+4)*e.distinct + e.workers*3*2*chunkSize*pairBytes
+	e.lists = 4 * e.distinct
+	if sides == 2 {
+		e.fixed += 28 * e.distinct // both vocabularies in one
 	}
-	distinct, tokens := int64(0), int64(0)
+	if e.byToken {
+		e.fixed += e.byTokens(cfg.Model, longestList(collections), sides)
+	} else {
+		e.lists *= sides
+	}
+	return e
+}
+
+// count adds up what the collections have.
+func (e *estimate) count(m text.Measure, collections []*Collection) (tokens int64) {
+	prefix := m.IndexPrefix
+	if e.byToken {
+		prefix = m.Prefix
+	}
 	for _, c := range collections {
-		distinct, tokens = distinct+int64(c.Distinct()), tokens+int64(c.Tokens())
+		e.distinct, tokens = e.distinct+int64(c.Distinct()), tokens+int64(c.Tokens())
 		e.rows += int64(c.Len())
 		e.postings += postings(prefix, c)
 	}
-	e.fixed = 4*tokens + 12*e.rows + (8+4+4)*distinct + e.workers*3*2*chunkSize*pairBytes
-	e.lists = 4 * distinct
-	if len(collections) == 2 {
-		e.fixed += 28 * distinct // both vocabularies in one
+	return tokens
+}
+
+// byTokens is what Ours takes more: equal rows in one, signatures, the lengths of lists, and in each worker the list at hand, laid
+// out for both sides.
+func (e *estimate) byTokens(model *hashcodes.Model, longest, sides int64) int64 {
+	const grouping, signature = 4 + 8 + 4, 8 * maxWords
+	const row, target, hit = 12, 4 + 2*signature, 4
+	bytes := (grouping+signature)*e.rows + 4*e.distinct + e.workers*min(longest, e.postings)*(row+sides*target+hit)
+	if model != nil {
+		bytes += 8 * int64((model.Words()+1)/2) * e.distinct
 	}
-	switch {
-	case e.byToken:
-		const grouping, signature = 4 + 8 + 4, 8 * maxWords
-		e.fixed += (grouping+signature)*e.rows + 4*distinct
-		if cfg.Model != nil {
-			e.fixed += 8 * int64((cfg.Model.Words()+1)/2) * distinct
+	return bytes
+}
+
+// longestList is how many rows have one token, at most.
+func longestList(collections []*Collection) (n int64) {
+	for _, c := range collections {
+		most := uint32(0)
+		for _, sets := range c.vocabulary.frequency {
+			most = max(most, sets)
 		}
-	case len(collections) == 2:
-		e.lists *= 2
+		n += int64(most)
 	}
-	return e
+	return n
 }
 
 const pairBytes = 32
@@ -73,14 +109,18 @@ const maxPostings = math.MaxInt32
 // minPart is how many rows a part has at least.
 const minPart = 1024
 
+// min is what a join with the smallest parts takes.
+func (e *estimate) min() int64 {
+	if e.byToken {
+		return e.fixed + e.part(min(e.rows, e.postings), 0) // one list may have all rows
+	}
+	rows := min(e.rows, minPart)
+	return e.fixed + e.part(rows*e.postings/max(1, e.rows), rows)
+}
+
 // check refuses less memory than a join can do with.
 func (e *estimate) check(memory int64) error {
-	rows := min(e.rows, minPart)
-	needed := e.fixed + e.part(rows*e.postings/max(1, e.rows), rows)
-	if e.byToken {
-		needed = e.fixed + e.part(min(e.rows, e.postings), 0) // one list may have all rows
-	}
-	if memory > 0 && needed > memory {
+	if needed := e.min(); memory > 0 && needed > memory {
 		return fmt.Errorf("join: takes at least %d bytes of memory, and may take %d", needed, memory)
 	}
 	return nil

@@ -166,7 +166,7 @@ func (m *Main) runBackfill(ctx context.Context, cfg backfill.Config) error {
 	return nil
 }
 
-// fewNotes tells of the first records that are no posts, and that there are others.
+// fewNotes tells of the first records that are no posts, and that there are others, which go to the folder letters; "": nowhere.
 type fewNotes struct {
 	main      *Main
 	letters   string
@@ -187,9 +187,12 @@ func (n *fewNotes) tell(b *ingest.Batch) {
 }
 
 func (n *fewNotes) end() {
-	if more := n.all - n.told; more > 0 {
-		fmt.Fprintf(n.main.Stderr, "and %s more; all that were refused are in %s/dead-letters.jsonl\n", units.Thousands(more),
-			n.letters)
+	more, where := n.all-n.told, ""
+	if n.letters != "" {
+		where = fmt.Sprintf("; all that were refused are in %s/dead-letters.jsonl", n.letters)
+	}
+	if more > 0 {
+		fmt.Fprintf(n.main.Stderr, "and %s more%s\n", units.Thousands(more), where)
 	}
 }
 
