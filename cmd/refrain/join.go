@@ -2,6 +2,7 @@ package main
 
 import (
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -155,6 +156,8 @@ func (f *joinFlags) checkFiles(j *joinRun, flags *pflag.FlagSet) error {
 		return usage("one file has sets of whole numbers and the other one texts: nothing of them is the same; --format says what both are")
 	case integers > 0 && j.edit >= 0:
 		return usage("--edit compares strings, and these are sets of whole numbers; --format says what a file is")
+	case !slices.ContainsFunc(j.files, func(c joining.Config) bool { return c.HasFields() }) && (flags.Changed("id") || flags.Changed("column")):
+		return usage("--id and --column name fields of posts or columns of a table, and these are lines; --format says what a file is")
 	case integers > 0 && flags.Changed("units"):
 		return usage("--units %s are units of texts, and these are sets of whole numbers; --format says what a file is", f.units)
 	}

@@ -118,7 +118,7 @@ func (j *joinRun) announceMemory(records []*joining.Records) error {
 			"file with itself and with every other", units.Thousands(count), terminal.Noun(count, "record"), units.FormatBytes(held),
 			units.FormatBytes(least), units.FormatBytes(j.budget), units.FormatBytes(held+least))
 	}
-	what := fmt.Sprintf("%s of %s tokens", terminal.Noun(count, "set"), units.Thousands(tokens))
+	what := fmt.Sprintf("%s of %s %s", terminal.Noun(count, "set"), units.Thousands(tokens), terminal.Noun(tokens, "token"))
 	if j.edit >= 0 {
 		what = terminal.Noun(count, "string")
 	}

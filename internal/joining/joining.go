@@ -95,19 +95,33 @@ func (c *Config) formatOf() string {
 // Integers reports whether the file is one of sets of integers, and not of texts.
 func (c *Config) Integers() bool { return c.formatOf() == "sets" }
 
-// Check reports a format that cannot be read.
+// HasFields reports whether records have fields, or columns, and are no lines.
+func (c *Config) HasFields() bool {
+	format := c.formatOf()
+	return format == "jsonl" || format == "csv"
+}
+
+// Check reports a format that cannot be read, and fields that cannot be asked for.
 func (c *Config) Check() error {
 	if c.Format != "" && !slices.Contains(Formats, c.Format) {
 		return fmt.Errorf("format %q: want %s", c.Format, strings.Join(Formats, ", "))
 	}
-	return nil
+	if !c.HasFields() {
+		return nil
+	}
+	_, err := c.fields()
+	return err
 }
 
 // fields are where ids and texts are. What else a record has may be anything: names that no field has stand for it.
 func (c *Config) fields() (*feed.Fields, error) {
-	for _, name := range []string{c.ID, c.Column} {
-		if strings.Contains(name, ",") {
-			return nil, fmt.Errorf("column %q: a name with a comma cannot be asked for", name)
+	for i, name := range []string{c.ID, c.Column} {
+		flag := []string{"id", "column"}[i]
+		switch {
+		case strings.Contains(name, ","):
+			return nil, fmt.Errorf("%s %q: a name with a comma cannot be asked for", flag, name)
+		case slices.Contains(strings.Split(strings.TrimSpace(name), "."), ""):
+			return nil, fmt.Errorf("%s %q: want the name of a field or column, or a path of names with dots between them", flag, name)
 		}
 	}
 	if c.ID == c.Column {
