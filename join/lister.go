@@ -133,6 +133,9 @@ func (f *lister) scan(k, side int) {
 
 // compare emits the sets of rows x and y, x the larger, if they are similar enough and this is the first token that both have.
 func (f *lister) compare(x, y listed, side int) {
+	if f.stopped {
+		return
+	}
 	f.stats.Signature++
 	n, m, i, j := int(x.size), int(y.size), int(x.position), int(y.position)
 	overlap := f.bounds.minOverlap(n, m)
@@ -150,7 +153,7 @@ func (f *lister) compare(x, y listed, side int) {
 	}
 	f.stats.Candidates++
 	if more, ok := shared(tokensX[i+1:], tokensY[j+1:], overlap-1); ok {
-		f.stopped = !cross(f.of(x.row, side), f.of(y.row, f.other(side)), more+1, f.emit)
+		f.stopped = f.stopped || !cross(f.of(x.row, side), f.of(y.row, f.other(side)), more+1, f.emit)
 	}
 }
 

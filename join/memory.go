@@ -3,23 +3,35 @@ package join
 import (
 	"fmt"
 	"math"
+	"slices"
+
+	"refrain/hashcodes"
 )
 
 // Memory is about how many bytes a join of a with itself, or with b where that is not nil, takes beside the collections, at most.
-// Config.Memory may be less: then the rows are posted part by part, and looked up in each.
+// Config.Memory may be less, down to MinMemory: then the rows are posted part by part, and looked up in each.
 func Memory(cfg Config, a, b *Collection) int64 {
-	collections := []*Collection{a}
-	if b != nil {
-		collections = append(collections, b)
-	}
-	e := newEstimate(cfg, collections)
+	e := newEstimate(cfg, collectionsOf(a, b))
 	return e.fixed + e.part(e.postings, e.rows)
+}
+
+// MinMemory is the least Config.Memory that a join of a with itself, or with b, can do with.
+func MinMemory(cfg Config, a, b *Collection) int64 {
+	return newEstimate(cfg, collectionsOf(a, b)).min()
+}
+
+func collectionsOf(a, b *Collection) []*Collection {
+	if b == nil {
+		return []*Collection{a}
+	}
+	return []*Collection{a, b}
 }
 
 // estimate is what a join needs.
 type estimate struct {
 	workers        int64
 	rows, postings int64
+	distinct       int64 // tokens, of each collection
 	fixed          int64 // bytes, whatever the parts
 	lists          int64 // bytes of the beginnings of a part's lists, at most
 	byToken        bool  // parts are tokens, and not rows
@@ -31,9 +43,9 @@ const bytesPerEntry = 8
 
 func newEstimate(cfg Config, collections []*Collection) *estimate {
 	e := &estimate{workers: int64(cfg.Workers), perRow: 4}
-	distinct, tokens := int64(0), int64(0)
+	tokens := int64(0)
 	for _, c := range collections {
-		distinct, tokens = distinct+int64(c.Distinct()), tokens+int64(c.Tokens())
+		e.distinct, tokens = e.distinct+int64(c.Distinct()), tokens+int64(c.Tokens())
 		e.rows += int64(c.Len())
 	}
 	e.words = wordsFor(tokens / max(1, e.rows))
@@ -43,36 +55,51 @@ func newEstimate(cfg Config, collections []*Collection) *estimate {
 		prefix = cfg.Measure.Prefix
 	}
 	e.postings = postings(prefix, collections)
-	e.fixed = 8*tokens + 12*e.rows + (4+8)*distinct + e.workers*3*2*chunkSize*pairBytes
-	e.lists = 4 * distinct
+	e.fixed = 8*tokens + 12*e.rows + (4+8)*e.distinct + e.workers*3*2*chunkSize*pairBytes
+	e.lists = 4 * e.distinct
 	if len(collections) == 2 {
-		e.fixed += 28 * distinct // both vocabularies in one
+		e.fixed += 28 * e.distinct // both vocabularies in one
 	}
 	if len(collections) == 2 && !e.byToken {
 		e.lists *= 2
 	}
 	if cfg.Algorithm == Ours {
-		e.addOurs(cfg, distinct)
+		e.addOurs(cfg.Model, collections)
 	}
 	return e
 }
 
 // addOurs adds what Ours takes beside the paper's algorithms.
-func (e *estimate) addOurs(cfg Config, distinct int64) {
+func (e *estimate) addOurs(model *hashcodes.Model, collections []*Collection) {
 	const grouping, head = 4 + 8 + 4, 8
 	e.fixed += grouping * e.rows
 	switch {
-	case cfg.Model != nil:
-		e.fixed += 8 * int64((cfg.Model.Words()+1)/2) * (distinct + e.rows)
+	case model != nil:
+		e.fixed += 8 * int64((model.Words()+1)/2) * (e.distinct + e.rows)
 	case e.byToken:
 		e.fixed += 8 * int64(e.words) * e.rows
 	}
 	if e.byToken {
-		e.fixed += 4 * distinct
+		e.fixed += 4*e.distinct + e.atHand(collections)
 		return
 	}
 	e.fixed += head * e.rows
 	e.perRow = 4 + 4 + 4 // counted, found, and what is left
+}
+
+// atHand is the list that each worker has at hand, laid out for both sides.
+func (e *estimate) atHand(collections []*Collection) int64 {
+	const row, place, hit = 12, 4, 4
+	longest := min(longestList(collections), e.postings)
+	return e.workers * longest * (row + int64(len(collections))*(place+2*8*int64(e.words)) + hit)
+}
+
+// longestList is how many rows have one token, at most.
+func longestList(collections []*Collection) (n int64) {
+	for _, c := range collections {
+		n += int64(slices.Max(append([]uint32{0}, c.vocabulary.frequency...)))
+	}
+	return n
 }
 
 // maxListed is the mean size up to which Ours goes token by token: there most of the work is looking up short lists, and
@@ -96,14 +123,18 @@ const maxPostings = math.MaxInt32
 // minPart is how many rows a part has at least.
 const minPart = 1024
 
+// min is what a join with the smallest parts takes.
+func (e *estimate) min() int64 {
+	if e.byToken {
+		return e.fixed + e.part(min(e.rows, e.postings), 0) // one list may have all rows
+	}
+	rows := min(e.rows, minPart)
+	return e.fixed + e.part(rows*e.postings/max(1, e.rows), rows)
+}
+
 // check refuses less memory than a join can do with.
 func (e *estimate) check(memory int64) error {
-	rows := min(e.rows, minPart)
-	needed := e.fixed + e.part(rows*e.postings/max(1, e.rows), rows)
-	if e.byToken {
-		needed = e.fixed + e.part(min(e.rows, e.postings), 0) // one list may have all rows
-	}
-	if memory > 0 && needed > memory {
+	if needed := e.min(); memory > 0 && needed > memory {
 		return fmt.Errorf("join: takes at least %d bytes of memory, and may take %d", needed, memory)
 	}
 	return nil

@@ -118,8 +118,8 @@ func (p *prober) probe(x []uint32, i int, entries []entry) {
 	p.stats.Entries += int64(len(entries))
 	m := p.bounds.min
 	for _, e := range entries {
-		for e.row >= p.first[m+1] {
-			m++
+		if e.row >= p.first[m+1] {
+			m = len(p.row(e.row)) // and not the next one by one: of a large set there are many sizes between
 		}
 		a := &p.common[e.row-p.from]
 		if *a == excluded {

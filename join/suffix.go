@@ -6,34 +6,44 @@ import "sort"
 // that ([PPJ] algorithm 3). It splits y in the middle and x at the same token, and knows that of each half; depth counts from
 // 1, and below maxDepth the sizes alone are compared.
 func hammingBound(x, y []uint32, limit, depth, maxDepth int) int {
-	apart := max(len(x)-len(y), len(y)-len(x))
+	apart := difference(len(x), len(y))
 	if depth > maxDepth || apart > limit || len(x) == 0 || len(y) == 0 {
 		return apart
 	}
 	mid := (len(y) - 1) / 2
-	low, high := mid-(limit-apart)/2, mid+(limit-apart)/2
-	if len(x) < len(y) {
-		low -= apart
-	} else {
-		high += apart
-	}
+	low, high := aligned(len(x), len(y), mid, limit)
 	at, both, ok := split(x, y[mid], low, high)
-	if !ok {
+	switch {
+	case !ok:
 		return limit + 1
+	case both:
+		return halvesBound([2][]uint32{x[:at], x[at+1:]}, [2][]uint32{y[:mid], y[mid+1:]}, 0, limit, depth, maxDepth)
 	}
-	behind, other := at, 1 // where the right half of x begins; y[mid] is in y alone
-	if both {
-		behind, other = at+1, 0
+	return halvesBound([2][]uint32{x[:at], x[at:]}, [2][]uint32{y[:mid], y[mid+1:]}, 1, limit, depth, maxDepth) // y[mid] is in y alone
+}
+
+// aligned is where in a list of n tokens, from low to high, a token at mid of one of m has to stand: elsewhere more than limit
+// tokens are in one list alone.
+func aligned(n, m, mid, limit int) (low, high int) {
+	apart := difference(n, m)
+	low, high = mid-(limit-apart)/2, mid+(limit-apart)/2
+	if n < m {
+		return low - apart, high
 	}
-	left, right := difference(at, mid), difference(len(x)-behind, len(y)-mid-1)
+	return low, high + apart
+}
+
+// halvesBound is hammingBound of two lists by their halves, of which other tokens more are in one list alone.
+func halvesBound(x, y [2][]uint32, other, limit, depth, maxDepth int) int {
+	left, right := difference(len(x[0]), len(y[0])), difference(len(x[1]), len(y[1]))
 	if left+right+other > limit {
 		return left + right + other
 	}
-	left = hammingBound(x[:at], y[:mid], limit-right-other, depth+1, maxDepth)
+	left = hammingBound(x[0], y[0], limit-right-other, depth+1, maxDepth)
 	if left+right+other > limit {
 		return left + right + other
 	}
-	right = hammingBound(x[behind:], y[mid+1:], limit-left-other, depth+1, maxDepth)
+	right = hammingBound(x[1], y[1], limit-left-other, depth+1, maxDepth)
 	return left + right + other
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -12,6 +13,7 @@ import (
 	"refrain/internal/memory"
 	"refrain/internal/units"
 	"refrain/join"
+	"refrain/join/edit"
 	tokens "refrain/join/units"
 	"refrain/text"
 )
@@ -78,46 +80,57 @@ func (f *joinFlags) add(to *pflag.FlagSet) {
 
 // joining checks the flags and arguments before anything is read.
 func (f *joinFlags) joining(m *Main, flags *pflag.FlagSet, args []string) (*joinRun, error) {
-	if len(args) == 0 {
-		return nil, usage("which file? As in `refrain join posts.jsonl`; - is stdin")
-	}
-	if len(args) == 2 && args[0] == "-" && args[1] == "-" {
-		return nil, usage("both files are stdin: name one")
-	}
-	j := &joinRun{main: m, edit: -1, output: f.output}
-	if flags.Changed("edit") {
-		if err := f.checkEdit(flags); err != nil {
-			return nil, err
-		}
-		j.edit = f.edit
-	}
-	if err := f.config(flags, &j.cfg); err != nil {
+	j := &joinRun{main: m, output: f.output, edit: -1}
+	if err := f.setMethod(j, flags); err != nil {
 		return nil, err
 	}
-	if f.output != "jsonl" && f.output != "csv" {
-		return nil, usage("--output %q: want jsonl or csv", f.output)
-	}
-	var err error
-	if j.budget, err = f.parseBudget(); err != nil {
+	if err := f.setBudget(j); err != nil {
 		return nil, err
 	}
-	unit, err := tokens.Parse(f.units)
-	if err != nil {
-		return nil, usage("--%w", err)
-	}
-	for _, path := range args {
-		j.files = append(j.files, joining.Config{
-			Path: path, Stdin: m.Stdin, Format: f.format, ID: f.id, Column: f.column, Units: unit, Texts: j.edit >= 0, Strict: f.strict,
-			Workers: f.workers,
-		})
+	if err := f.setFiles(j, args); err != nil {
+		return nil, err
 	}
 	return j, f.checkFiles(j, flags)
 }
 
+// setMethod says how records are compared, and how pairs are printed.
+func (f *joinFlags) setMethod(j *joinRun, flags *pflag.FlagSet) error {
+	if flags.Changed("edit") {
+		if err := f.checkEdit(flags); err != nil {
+			return err
+		}
+		j.edit = f.edit
+	}
+	if f.output != "jsonl" && f.output != "csv" {
+		return usage("--output %q: want jsonl or csv", f.output)
+	}
+	return f.config(flags, &j.cfg)
+}
+
+func (f *joinFlags) setFiles(j *joinRun, paths []string) error {
+	if len(paths) == 0 {
+		return usage("which file? As in `refrain join posts.jsonl`; - is stdin")
+	}
+	if len(paths) == 2 && paths[0] == "-" && paths[1] == "-" {
+		return usage("both files are stdin: name one")
+	}
+	unit, err := tokens.Parse(f.units)
+	if err != nil {
+		return usage("--%w", err)
+	}
+	for _, path := range paths {
+		j.files = append(j.files, joining.Config{
+			Path: path, Stdin: j.main.Stdin, Format: f.format, ID: f.id, Column: f.column, Units: unit, Texts: j.edit >= 0, Strict: f.strict,
+			Workers: f.workers,
+		})
+	}
+	return nil
+}
+
 // checkEdit refuses what says nothing of strings.
 func (f *joinFlags) checkEdit(flags *pflag.FlagSet) error {
-	if f.edit < 0 {
-		return usage("--edit %d: want 0 or more", f.edit)
+	if f.edit < 0 || f.edit > edit.MaxDistance {
+		return usage("--edit %d: want 0 to %d characters", f.edit, edit.MaxDistance)
 	}
 	for _, name := range []string{"measure", "threshold", "algorithm", "max-depth", "units"} {
 		if flags.Changed(name) {
@@ -143,6 +156,8 @@ func (f *joinFlags) checkFiles(j *joinRun, flags *pflag.FlagSet) error {
 		return usage("one file has sets of whole numbers and the other one texts: nothing of them is the same; --format says what both are")
 	case integers > 0 && j.edit >= 0:
 		return usage("--edit compares strings, and these are sets of whole numbers; --format says what a file is")
+	case !slices.ContainsFunc(j.files, func(c joining.Config) bool { return c.HasFields() }) && (flags.Changed("id") || flags.Changed("column")):
+		return usage("--id and --column name fields of posts or columns of a table, and these are lines; --format says what a file is")
 	case integers > 0 && flags.Changed("units"):
 		return usage("--units %s are units of texts, and these are sets of whole numbers; --format says what a file is", f.units)
 	}
@@ -191,17 +206,18 @@ func parseJoinMeasure(measure, threshold string, given bool) (m text.Measure, er
 	return text.Overlap.At(text.Threshold{Num: n, Den: 1}), nil
 }
 
-// parseBudget is three quarters of the memory where nobody says more.
-func (f *joinFlags) parseBudget() (int64, error) {
-	if f.budget == "" {
-		return memory.Total() / 4 * 3, nil
+// setBudget is three quarters of the memory where nobody says more, and refuses what no join can do with.
+func (f *joinFlags) setBudget(j *joinRun) (err error) {
+	if j.budget = memory.Total() / 4 * 3; f.budget != "" {
+		if j.budget, err = units.ParseBytes(f.budget); err != nil {
+			return usage("--budget: %w", err)
+		}
 	}
-	n, err := units.ParseBytes(f.budget)
-	if err == nil {
-		err = units.MinBytes(n, units.MinBudget)
+	if err := units.MinBytes(j.budget, units.MinBudget); err != nil {
+		return usage("--budget: %w", err)
 	}
-	if err != nil {
-		return 0, usage("--budget: %w", err)
+	if least := units.MinBudget + j.minMemory(nil); j.budget < least {
+		return usage("--budget %s: want %s or more for --workers %d", units.FormatBytes(j.budget), units.FormatBytes(least), f.workers)
 	}
-	return n, nil
+	return nil
 }

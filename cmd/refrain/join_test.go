@@ -94,7 +94,8 @@ func TestJoin(t *testing.T) {
 func TestJoinMistakes(t *testing.T) {
 	files := map[string]string{
 		"a.jsonl": "{}\n", "b.csv": "nr,name\n1,x\n", "c.txt": "x\n", "d.sets": "1 2\n3 x\n", "e.sets": "-1\n", "f.sets": "18446744073709551615\n",
-		"-": "",
+		"g.csv": "",
+		"-":     "",
 	}
 	for _, c := range []struct {
 		args   string
@@ -118,15 +119,25 @@ func TestJoinMistakes(t *testing.T) {
 		{"c.txt --output xml", exitUsage, `--output "xml": want jsonl or csv`},
 		{"c.txt --workers 0", exitUsage, "--workers 0: want 1 or more"},
 		{"c.txt --budget 5", exitUsage, "--budget: 5 bytes: want 1.0 MB or more"},
-		{"c.txt --edit -1", exitUsage, "--edit -1: want 0 or more"},
+		{"c.txt --edit -1", exitUsage, "--edit -1: want 0 to 1073741824 characters"},
 		{"c.txt --edit 1 --threshold 0.5", exitUsage, "--threshold says how sets are compared, and --edit compares strings"},
 		{"d.sets --edit 1", exitUsage, "--edit compares strings, and these are sets of whole numbers"},
 		{"d.sets --units words", exitUsage, "--units words are units of texts, and these are sets"},
 		{"d.sets c.txt", exitUsage, "one file has sets of whole numbers and the other one texts"},
 		{"d.sets", exitFailure, `d.sets:2: "x" is no whole number`},
 		{"e.sets f.sets", exitFailure, "one has negative numbers, the other one such of 2^63 or more"},
-		{"b.csv --id nr", exitFailure, `no column "text" for the field text among ["nr" "name"]: map one (text=COLUMN): --id and --column say which`},
+		{"b.csv --id nr", exitFailure, `b.csv:1: no column "text" among "nr", "name": --id and --column say which they are`},
 		{"a.jsonl", exitFailure, "a.jsonl:1: id: missing"},
+		{"a.jsonl -", exitFailure, "a.jsonl:1: id: missing"},
+		{"a.jsonl --id text", exitUsage, `--column "text": cannot have both ids and texts`},
+		{"a.jsonl --id=", exitUsage, `--id "": want the name of a field or column`},
+		{"a.jsonl --column a..b", exitUsage, `--column "a..b": want the name of a field or column`},
+		{"b.csv --id nr --column a,b", exitUsage, `--column "a,b": a name with a comma cannot be asked for`},
+		{"c.txt --column name", exitUsage, "--id and --column name fields of posts or columns of a table, and these are lines"},
+		{"g.csv", exitFailure, "g.csv: an empty file: want a header"},
+		{"c.txt --edit 1073741825", exitUsage, "--edit 1073741825: want 0 to 1073741824 characters"},
+		{"c.txt --budget 1.1MB --workers 2", exitUsage, "--budget 1.1 MB: want 1.2 MB or more for --workers 2"},
+		{"c.txt --budget 1.1MB --workers 2 --edit 1", exitUsage, "--budget 1.1 MB: want 1.2 MB or more for --workers 2"},
 		{"a.jsonl --strict", exitFailure, "a.jsonl:1: id: missing"},
 		{"none.jsonl", exitFailure, "open none.jsonl: no such file or directory"},
 	} {
@@ -157,6 +168,56 @@ func TestJoinBudget(t *testing.T) {
 	}
 }
 
+// TestJoinBudgetDecides: whether the join fits is one decision, before anything says that it does.
+func TestJoinBudgetDecides(t *testing.T) {
+	var sets strings.Builder
+	for i := range 50_000 {
+		fmt.Fprintln(&sets, i, i+1, i+2, i/2)
+	}
+	files := map[string]string{"a.sets": sets.String(), "a.txt": sets.String()}
+	for _, args := range []string{"a.sets", "a.sets --algorithm ppjoin", "a.txt --edit 2"} {
+		fits, refused := 0, 0
+		for budget := 3; budget < 20; budget++ {
+			_, stderr, status := runJoin(t, files, append(strings.Fields(args), "--budget", fmt.Sprint(budget, "MB"), "--workers", "2")...)
+			said := strings.Contains(stderr, "of a budget of")
+			if said != (status == 0) || status != 0 && !strings.Contains(stderr, "budget") {
+				t.Errorf("%s, %d MB: status %d, %s", args, budget, status, stderr)
+			}
+			if status == 0 {
+				fits++
+			} else {
+				refused++
+			}
+		}
+		if fits == 0 || refused == 0 {
+			t.Errorf("%s: %d fit, %d refused", args, fits, refused)
+		}
+	}
+}
+
+// TestJoinNotes: of what is rejected the first lines are told, and all counted; a file of nothing is told.
+func TestJoinNotes(t *testing.T) {
+	files := map[string]string{
+		"a.jsonl": `{"id":"1","text":"one"}` + "\n" + strings.Repeat(`{"id":"x"}`+"\n", 700), "b.jsonl": "", "c.csv": "id,text\n",
+	}
+	_, stderr, status := runJoin(t, files, "a.jsonl", "b.jsonl")
+	if status != 0 || strings.Count(stderr, `: no field "text" among "id"`) != maxNotes || !strings.Contains(stderr, "and 690 more\n") ||
+		!strings.Contains(stderr, "b.jsonl: no records\n") || !strings.Contains(stderr, "700 rejected") {
+		t.Errorf("status %d: %s", status, stderr)
+	}
+	if _, stderr, status = runJoin(t, files, "c.csv"); status != 0 || !strings.Contains(stderr, "c.csv: no records\n") {
+		t.Errorf("status %d: %s", status, stderr)
+	}
+}
+
+// TestJoinLargeDistance: no grams are looked up, so none are in the budget.
+func TestJoinLargeDistance(t *testing.T) {
+	files := map[string]string{"a.txt": "one\nfour\n"}
+	if got := joined(t, files, "a.txt", "--edit", "1000000000", "--budget", "2MB", "--workers", "2"); got != `{"a":0,"b":1,"distance":3,"similarity":0.25}` {
+		t.Error(got)
+	}
+}
+
 // failing is a full disk.
 type failing struct{}
 
@@ -165,12 +226,13 @@ func (failing) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
 // TestJoinEnds: a disk that is full and the end of the program end a join.
 func TestJoinEnds(t *testing.T) {
 	content := strings.Repeat("1 2 3\n", 5000)
-	m := Main{Stdin: strings.NewReader(content), Stdout: failing{}, Stderr: io.Discard}
-	if status := m.Run(t.Context(), []string{"join", "--format", "sets", "-"}); status != exitFailure {
-		t.Errorf("full disk: status %d", status)
+	var stderr bytes.Buffer
+	m := Main{Stdin: strings.NewReader(content), Stdout: failing{}, Stderr: &stderr}
+	if status := m.Run(t.Context(), []string{"join", "--format", "sets", "-"}); status != exitFailure || strings.Count(stderr.String(), "short write") != 1 {
+		t.Errorf("full disk: status %d, %s", status, stderr.String())
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	var stderr bytes.Buffer
+	stderr.Reset()
 	m = Main{Stdin: strings.NewReader(content), Stdout: writerFunc(func(p []byte) (int, error) { cancel(); return len(p), nil }), Stderr: &stderr}
 	if status := m.Run(ctx, []string{"join", "--format", "sets", "-"}); status != exitFailure || !strings.Contains(stderr.String(), "interrupted") {
 		t.Errorf("interrupted: status %d, %s", status, stderr.String())

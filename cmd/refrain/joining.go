@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"time"
 	"unicode/utf8"
 
@@ -28,6 +29,8 @@ type joinRun struct {
 func (j *joinRun) run(ctx context.Context) error {
 	j.status = terminal.NewStatus(j.main.Stderr, terminal.Detect(j.main.Stderr))
 	defer j.status.Clear()
+	const headroom = 16 << 20 // buffers, and room for garbage
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(j.budget + headroom))
 	begin := time.Now()
 	records, err := j.read(ctx)
 	if ctx.Err() != nil {
@@ -37,17 +40,7 @@ func (j *joinRun) run(ctx context.Context) error {
 		return err
 	}
 	reading := time.Since(begin)
-	pairs := joining.NewWriter(j.main.Stdout, j.output, j.edit >= 0, records)
-	var summary []string
-	if j.edit >= 0 {
-		summary, err = j.strings(ctx, records, pairs)
-	} else {
-		summary, err = j.sets(ctx, records, pairs)
-	}
-	err = errors.Join(err, pairs.Close())
-	if ctx.Err() != nil {
-		err = errors.New("interrupted: the pairs so far are out")
-	}
+	summary, err := j.join(ctx, records)
 	j.status.Clear()
 	if err != nil && ctx.Err() == nil {
 		return err // a summary would tell of a join that was none
@@ -61,10 +54,7 @@ func (j *joinRun) read(ctx context.Context) (all []*joining.Records, err error) 
 	left := j.budget
 	for _, cfg := range j.files {
 		cfg.Budget = max(1, left)
-		cfg.Note = func(line string) { fmt.Fprintln(j.main.Stderr, line) }
-		begin := time.Now()
-		cfg.Progress = func(bytes, size, records int64) { j.status.Set(readingLine(bytes, size, records, time.Since(begin))) }
-		r, err := joining.Read(ctx, cfg)
+		r, err := j.readFile(ctx, cfg)
 		if err != nil {
 			return nil, err
 		}
@@ -76,6 +66,18 @@ func (j *joinRun) read(ctx context.Context) (all []*joining.Records, err error) 
 	return all, nil
 }
 
+func (j *joinRun) readFile(ctx context.Context, cfg joining.Config) (*joining.Records, error) {
+	notes, begin := noteLimiter{main: j.main}, time.Now()
+	defer notes.end()
+	cfg.Note = notes.add
+	cfg.Progress = func(bytes, size, records int64) { j.status.Set(readingLine(bytes, size, records, time.Since(begin))) }
+	r, err := joining.Read(ctx, cfg)
+	if err == nil && r.Len() == 0 {
+		j.announce("%s: no records", r.Path)
+	}
+	return r, err
+}
+
 func readingLine(bytes, size, records int64, elapsed time.Duration) string {
 	line := "reading: " + units.Bytes(bytes)
 	if size > 0 {
@@ -84,20 +86,100 @@ func readingLine(bytes, size, records int64, elapsed time.Duration) string {
 	return line + fmt.Sprintf(" · %s records · %s/s", units.Thousands(records), units.Bytes(int64(float64(bytes)/elapsed.Seconds())))
 }
 
-// sets joins them, and says before what that will take.
-func (j *joinRun) sets(ctx context.Context, records []*joining.Records, pairs *joining.Writer) (summary []string, err error) {
-	a, b := &records[0].Sets, (*join.Collection)(nil)
-	count, tokens := a.Len(), a.Tokens()
-	if len(records) == 2 {
-		b = &records[1].Sets
-		count, tokens = count+b.Len(), tokens+b.Tokens()
+// join joins what was read, and says before what that will take. Its error may be that of the output.
+func (j *joinRun) join(ctx context.Context, records []*joining.Records) (summary []string, err error) {
+	if err := j.announceMemory(records); err != nil {
+		return nil, err
 	}
-	cfg, held := j.cfg, held(records)
-	cfg.Memory = max(1, j.budget-held)
-	j.announce("%s %s of %s tokens hold %s; joining them takes %s more, at most, of a budget of %s", units.Thousands(count),
-		terminal.Noun(count, "set"), units.Thousands(tokens), units.FormatBytes(held),
-		units.FormatBytes(min(cfg.Memory, join.Memory(cfg, a, b))), units.FormatBytes(j.budget))
-	begin := time.Now()
+	pairs := joining.NewWriter(j.main.Stdout, j.output, j.edit >= 0, records)
+	if j.edit >= 0 {
+		summary, err = j.strings(ctx, records, pairs)
+	} else {
+		summary, err = j.sets(ctx, records, pairs)
+	}
+	if end := pairs.Close(); err == nil {
+		err = end
+	}
+	if ctx.Err() != nil {
+		err = errors.New("interrupted: the pairs so far are out")
+	}
+	return summary, err
+}
+
+// announceMemory says what the records hold and the join will take, or why it cannot be.
+func (j *joinRun) announceMemory(records []*joining.Records) error {
+	count, tokens := 0, 0
+	for _, r := range records {
+		count, tokens = count+r.Len(), tokens+r.Sets.Tokens()
+	}
+	held, least := held(records), j.minMemory(records)
+	if held+least > j.budget {
+		return fmt.Errorf("%s %s hold %s, and joining them takes %s at least: --budget is %s: want %s or more, or a join in parts, each of a "+
+			"file with itself and with every other", units.Thousands(count), terminal.Noun(count, "record"), units.FormatBytes(held),
+			units.FormatBytes(least), units.FormatBytes(j.budget), units.FormatBytes(held+least))
+	}
+	what := fmt.Sprintf("%s of %s %s", terminal.Noun(count, "set"), units.Thousands(tokens), terminal.Noun(tokens, "token"))
+	if j.edit >= 0 {
+		what = terminal.Noun(count, "string")
+	}
+	j.announce("%s %s hold %s; joining them takes %s more, at most, of a budget of %s", units.Thousands(count), what,
+		units.FormatBytes(held), units.FormatBytes(min(j.budget-held, j.maxMemory(records))), units.FormatBytes(j.budget))
+	return nil
+}
+
+// minMemory is the least that a join of records can do with; nil: of any.
+func (j *joinRun) minMemory(records []*joining.Records) int64 {
+	if j.edit >= 0 {
+		return edit.Memory(j.editConfig(), texts(records)...)
+	}
+	a, b := sets(records)
+	return join.MinMemory(j.cfg, a, b)
+}
+
+// maxMemory is what it takes where it can.
+func (j *joinRun) maxMemory(records []*joining.Records) int64 {
+	if j.edit >= 0 {
+		return j.minMemory(records) // there are no parts
+	}
+	a, b := sets(records)
+	return join.Memory(j.cfg, a, b)
+}
+
+func (j *joinRun) editConfig() edit.Config {
+	cfg := edit.Default()
+	cfg.Distance, cfg.Workers = j.edit, j.cfg.Workers
+	return cfg
+}
+
+// sets are those of one file, or of two.
+func sets(records []*joining.Records) (a, b *join.Collection) {
+	switch len(records) {
+	case 0:
+		return &join.Collection{}, nil
+	case 1:
+		return &records[0].Sets, nil
+	}
+	return &records[0].Sets, &records[1].Sets
+}
+
+func texts(records []*joining.Records) (sides [][]string) {
+	for _, r := range records {
+		sides = append(sides, r.Texts)
+	}
+	return sides
+}
+
+func held(records []*joining.Records) (bytes int64) {
+	for _, r := range records {
+		bytes += r.Bytes()
+	}
+	return bytes
+}
+
+func (j *joinRun) sets(ctx context.Context, records []*joining.Records, pairs *joining.Writer) (summary []string, err error) {
+	a, b := sets(records)
+	cfg, begin := j.cfg, time.Now()
+	cfg.Memory = j.budget - held(records)
 	cfg.Progress = func(done, total int) { j.status.Set(joinLine(done, total, pairs.Count(), time.Since(begin))) }
 	var stats join.Stats
 	if b == nil {
@@ -109,13 +191,6 @@ func (j *joinRun) sets(ctx context.Context, records []*joining.Records, pairs *j
 		stats.Prepare.Round(time.Millisecond), stats.Join.Round(time.Millisecond)), stats.String()}, err
 }
 
-func held(records []*joining.Records) (bytes int64) {
-	for _, r := range records {
-		bytes += r.Bytes()
-	}
-	return bytes
-}
-
 // announce prints a line in place of the status.
 func (j *joinRun) announce(format string, args ...any) {
 	j.status.Clear()
@@ -124,21 +199,7 @@ func (j *joinRun) announce(format string, args ...any) {
 
 // strings joins texts as they are.
 func (j *joinRun) strings(ctx context.Context, records []*joining.Records, pairs *joining.Writer) (summary []string, err error) {
-	cfg := edit.Default()
-	cfg.Distance, cfg.Workers = j.edit, j.cfg.Workers
 	a, b := records[0].Texts, records[len(records)-1].Texts
-	count := records[0].Len()
-	if len(records) == 2 {
-		count += records[1].Len()
-	}
-	const perString = 40 // and 16 for each of the first grams, and 4 for each worker
-	more := int64(count) * (perString + 16*(int64(cfg.Q)*int64(cfg.Distance)+1) + 4*int64(cfg.Workers))
-	j.announce("%s %s hold %s; joining them takes %s more, at most, of a budget of %s", units.Thousands(count),
-		terminal.Noun(count, "string"), units.FormatBytes(held(records)), units.FormatBytes(more), units.FormatBytes(j.budget))
-	if held(records)+more > j.budget {
-		return nil, fmt.Errorf("joining takes %s, and --budget is %s: give more, or a lesser --edit",
-			units.FormatBytes(held(records)+more), units.FormatBytes(j.budget))
-	}
 	begin := time.Now()
 	visit := func(p edit.Pair) error {
 		j.status.Set(fmt.Sprintf("joining: %s pairs · %s", units.Thousands(pairs.Count()), time.Since(begin).Round(time.Second)))
@@ -146,9 +207,9 @@ func (j *joinRun) strings(ctx context.Context, records []*joining.Records, pairs
 	}
 	var stats edit.Stats
 	if len(records) == 1 {
-		stats, err = edit.Self(ctx, cfg, a, visit)
+		stats, err = edit.Self(ctx, j.editConfig(), a, visit)
 	} else {
-		stats, err = edit.Two(ctx, cfg, a, b, visit)
+		stats, err = edit.Two(ctx, j.editConfig(), a, b, visit)
 	}
 	return []string{fmt.Sprintf("edit distance %d: joined in %v", j.edit, time.Since(begin).Round(time.Millisecond)),
 		fmt.Sprintf("candidates %d, verified %d, pairs %d", stats.Candidates, stats.Verified, stats.Pairs)}, err

@@ -29,8 +29,8 @@ import (
 // Formats lists what Config.Format may be.
 var Formats = []string{"jsonl", "text", "csv"}
 
-// batchBytes ends a batch early: posts may be large.
-const batchBytes = 8 << 20
+// batchBytes ends a batch early, by the bytes of its records: they may be large.
+const batchBytes = 1 << 20
 
 // Config says which file to read, and how.
 type Config struct {

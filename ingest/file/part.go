@@ -27,6 +27,7 @@ type Part struct {
 	lines     []rawLine // not decoded yet
 	records   []rawLine // of each post of Batch
 	strictErr error     // what a strict reading ends at, behind the posts of Batch
+	size      int       // bytes of the records read, also of those of a table, which are not in raw
 }
 
 // rawLine is one line of a part, or one record of a table. Of a table's only the number is kept, unless Config asks for Records.
@@ -95,7 +96,7 @@ func (p *Part) clear(partition string) {
 	if cap(p.raw) > batchBytes {
 		p.raw = nil
 	}
-	p.raw, p.lines, p.records, p.strictErr = p.raw[:0], p.lines[:0], p.records[:0], nil
+	p.raw, p.lines, p.records, p.strictErr, p.size = p.raw[:0], p.lines[:0], p.records[:0], nil, 0
 }
 
 func (p *Part) empty() bool { return len(p.lines) == 0 && p.Batch.Empty() && p.strictErr == nil }
@@ -103,7 +104,7 @@ func (p *Part) empty() bool { return len(p.lines) == 0 && p.Batch.Empty() && p.s
 // full reports whether p should go out now.
 func (f *Source) full(p *Part) bool {
 	n := len(p.lines) + len(p.Batch.Posts) + len(p.Batch.Rejected)
-	return n >= f.cfg.BatchPosts || len(p.raw) >= batchBytes || p.strictErr != nil || f.live && n > 0 && f.lines.waits()
+	return n >= f.cfg.BatchPosts || p.size >= batchBytes || p.strictErr != nil || f.live && n > 0 && f.lines.waits()
 }
 
 // read adds one record to p, or returns what ends the file.
@@ -121,6 +122,9 @@ func (f *Source) read(p *Part) error {
 		return err
 	case err != nil:
 		return fmt.Errorf("%s: after line %d: %w", f.name, f.lines.number, asCut(err))
+	}
+	p.size += len(r.raw)
+	switch {
 	case f.records == nil:
 		p.lines = append(p.lines, p.keep(r))
 	case f.cfg.Records && r.reason == nil:
@@ -199,6 +203,9 @@ func (f *Source) addRecord(p *Part, r *record, l rawLine) {
 	b.Posts = append(b.Posts, r.post)
 	p.records = append(p.records, l)
 }
+
+// Bytes is about how much memory the part holds: its records, and the posts made of them.
+func (p *Part) Bytes() int64 { return int64(cap(p.raw) + p.size) }
 
 // Line is where post i of the batch begins in the file, counted from 1.
 func (p *Part) Line(i int) int64 { return p.records[i].number }

@@ -30,6 +30,18 @@ type tableReader struct {
 	recordBytes  []byte // the current record
 }
 
+// ColumnError says that a table lacks a column that posts need.
+type ColumnError struct {
+	Field   feed.Field
+	Column  string   // what the field is called in the table
+	Columns []string // that there are
+	Line    int64    // where the header ends, from 1
+}
+
+func (e *ColumnError) Error() string {
+	return fmt.Sprintf("header: no column %q for the field %s among %q: map one (%s=COLUMN)", e.Column, e.Field, e.Columns, e.Field)
+}
+
 // column is what a cell becomes: a field of the post, a member of Meta, or nothing.
 type column struct {
 	field         feed.Field
@@ -176,8 +188,7 @@ func (t *tableReader) readHeader() error {
 	}
 	for _, f := range []feed.Field{feed.FieldID, feed.FieldText} {
 		if !seen[t.fields.Path(f)] {
-			return fmt.Errorf("header: no column %q for the field %s among %q: map one (%s=COLUMN)",
-				t.fields.Path(f), f, names, f)
+			return &ColumnError{f, t.fields.Path(f), slices.Clone(names), t.lines.number}
 		}
 	}
 	t.header, t.headerRecord = header, slices.Concat(t.mark(), r.raw, []byte(r.lineEnd))

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"refrain/feed"
+	"refrain/ingest"
 	"refrain/ingest/file"
 	"refrain/internal/units"
 	"refrain/join"
@@ -38,7 +39,7 @@ type Config struct {
 	Budget     int64
 	Workers    int
 
-	Note     func(line string)                // told what was rejected or changed, a line each
+	Note     func(*ingest.Batch)              // told of each batch, for what was rejected or changed in it
 	Progress func(bytes, size, records int64) // read so far
 }
 
@@ -50,7 +51,8 @@ type Records struct {
 	Rejected int // lines that are no records
 	Repeated int // ids that an earlier record has too
 
-	path     string
+	Path string // as messages show it
+
 	numbered bool // records are known by their lines
 	textual  int64
 	integers integers
@@ -63,7 +65,7 @@ func CheckIntegers(a, b *Records) error {
 	if both.negative == 0 || both.large == 0 {
 		return nil
 	}
-	return fmt.Errorf("%s and %s: one has negative numbers, the other one such of 2^63 or more: want one or the other", a.path, b.path)
+	return fmt.Errorf("%s and %s: one has negative numbers, the other one such of 2^63 or more: want one or the other", a.Path, b.Path)
 }
 
 // Len is how many there are.
@@ -93,19 +95,33 @@ func (c *Config) formatOf() string {
 // Integers reports whether the file is one of sets of integers, and not of texts.
 func (c *Config) Integers() bool { return c.formatOf() == "sets" }
 
-// Check reports a format that cannot be read.
+// HasFields reports whether records have fields, or columns, and are no lines.
+func (c *Config) HasFields() bool {
+	format := c.formatOf()
+	return format == "jsonl" || format == "csv"
+}
+
+// Check reports a format that cannot be read, and fields that cannot be asked for.
 func (c *Config) Check() error {
 	if c.Format != "" && !slices.Contains(Formats, c.Format) {
 		return fmt.Errorf("format %q: want %s", c.Format, strings.Join(Formats, ", "))
 	}
-	return nil
+	if !c.HasFields() {
+		return nil
+	}
+	_, err := c.fields()
+	return err
 }
 
 // fields are where ids and texts are. What else a record has may be anything: names that no field has stand for it.
 func (c *Config) fields() (*feed.Fields, error) {
-	for _, name := range []string{c.ID, c.Column} {
-		if strings.Contains(name, ",") {
-			return nil, fmt.Errorf("column %q: a name with a comma cannot be asked for", name)
+	for i, name := range []string{c.ID, c.Column} {
+		flag := []string{"id", "column"}[i]
+		switch {
+		case strings.Contains(name, ","):
+			return nil, fmt.Errorf("%s %q: a name with a comma cannot be asked for", flag, name)
+		case slices.Contains(strings.Split(strings.TrimSpace(name), "."), ""):
+			return nil, fmt.Errorf("%s %q: want the name of a field or column, or a path of names with dots between them", flag, name)
 		}
 	}
 	if c.ID == c.Column {
@@ -115,7 +131,7 @@ func (c *Config) fields() (*feed.Fields, error) {
 }
 
 func (c *Config) open(format string) (*file.Source, error) {
-	cfg := file.Config{Path: c.Path, Stdin: c.Stdin, Format: format, Strict: c.Strict, BatchPosts: 500}
+	cfg := file.Config{Path: c.Path, Stdin: c.Stdin, Format: format, BatchPosts: 500}
 	switch format {
 	case "sets":
 		cfg.Format = "text"
@@ -140,15 +156,27 @@ func Read(ctx context.Context, cfg Config) (*Records, error) {
 		return nil, err
 	}
 	defer src.Close()
-	r := &reading{cfg: cfg, src: src, format: format, records: &Records{path: cfg.name(), numbered: format == "text" || format == "sets"}}
+	r := &reading{cfg: cfg, src: src, format: format, records: &Records{Path: cfg.name(), numbered: format == "text" || format == "sets"}}
 	r.seen.seed = maphash.MakeSeed()
 	if err := r.run(ctx); err != nil {
-		return nil, r.explain(err)
+		return nil, r.inOurWords(err)
 	}
-	if r.records.Len() == 0 && r.records.Rejected > 0 {
-		return nil, fmt.Errorf("%s: not one line is a record", r.records.path)
+	return r.records, r.checkRecords()
+}
+
+// checkRecords refuses a file that has lines, but none that is a record, and a table without a header.
+func (r *reading) checkRecords() error {
+	switch {
+	case r.records.Len() > 0:
+		return nil
+	case r.format == "csv" && r.src.Header() == nil:
+		return fmt.Errorf("%s: an empty file: want a header that names the columns", r.records.Path)
+	case r.records.Rejected == 0:
+		return nil
+	case r.lacksAll():
+		return r.lacking.error()
 	}
-	return r.records, nil
+	return fmt.Errorf("%s: not one line is a record", r.records.Path)
 }
 
 // name is the file as messages show it.
@@ -157,14 +185,6 @@ func (c *Config) name() string {
 		return "stdin"
 	}
 	return c.Path
-}
-
-// explain adds what helps where a table has other columns.
-func (r *reading) explain(err error) error {
-	if r.format == "csv" && strings.Contains(err.Error(), "header: no column") {
-		return fmt.Errorf("%w: --id and --column say which", err)
-	}
-	return err
 }
 
 // Names are what records are called: by ids, or by lines.
@@ -236,5 +256,5 @@ func (s *repeats) bytes() int64 { return 40 * int64(len(s.at)) }
 // errBudget says that the records are too many.
 func (r *reading) errBudget(line int64) error {
 	return fmt.Errorf("%s:%d: what has been read takes more than the budget of %s: give more (--budget), or join the file in parts, each with "+
-		"itself and with every other", r.records.path, line, units.FormatBytes(r.cfg.Budget))
+		"itself and with every other", r.records.Path, line, units.FormatBytes(r.cfg.Budget))
 }

@@ -8,10 +8,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/metrics"
 	"slices"
 	"strings"
 	"testing"
 
+	"refrain/ingest"
 	"refrain/join"
 	"refrain/join/units"
 )
@@ -25,7 +28,14 @@ func read(tb testing.TB, name, content string, change func(*Config)) (r *Records
 	}
 	cfg := Config{
 		Path: path, ID: "id", Column: "text", Units: units.Words, Workers: 2,
-		Note:     func(line string) { notes = append(notes, strings.ReplaceAll(line, path, name)) },
+		Note: func(b *ingest.Batch) {
+			for _, r := range b.Rejected {
+				notes = append(notes, strings.ReplaceAll(r.Location+": "+r.Reason, path, name))
+			}
+			for _, n := range b.Notes {
+				notes = append(notes, strings.ReplaceAll(n.Location+": accepted: "+n.Text, path, name))
+			}
+		},
 		Progress: func(bytes, size, records int64) {},
 	}
 	if change != nil {
@@ -69,8 +79,15 @@ func TestRead(t *testing.T) {
 		{"a.jsonl", `{"id":"x","text":"one two two"}` + "\n\n" + `{"id":7,"text":"…"}`, nil, "x:2 7:0", "", ""},
 		{"a.jsonl", `{"id":"x","text":"one","created_at":"never","source":[1],"lang":3,"author":{}}`, nil, "x:1", "", ""},
 		{"a.jsonl", `{"id":"x","text":"one"}` + "\n" + `{"id":"y"}` + "\n" + `{"id":"z","text":"one two"}`, nil, "x:1 z:2",
-			"a.jsonl:2: text: missing", ""},
-		{"a.jsonl", `{"id":"x","text":"one"}` + "\n" + `{"id":"y"}`, strict, "", "", "a.jsonl:2: text: missing"},
+			`a.jsonl:2: no field "text" among "id"`, ""},
+		{"a.jsonl", `{"id":"x","text":"one"}` + "\n" + `{"id":"y"}`, strict, "", "", `a.jsonl:2: no field "text" among "id"`},
+		{"a.jsonl", `{"id":"x","body":"one"}` + "\n" + `{"id":"y","body":"two"}`, nil, "", "",
+			`a.jsonl:1: no field "text" among "id", "body", nor is there one in the 2 records read: --id and --column say which they are`},
+		{"a.jsonl", `{"id":"x","body":"one"}` + "\n" + `{"id":"y","text":"two"}`, nil, "y:1", `a.jsonl:1: no field "text" among "id", "body"`, ""},
+		{"a.jsonl", `{"id":"x","text":null}` + "\n" + `{"id":"y"}`, nil, "", "a.jsonl:1: text: missing\na.jsonl:2: no field \"text\" among \"id\"",
+			"a.jsonl: not one line is a record"},
+		{"a.jsonl", `{"id":"x","post":{"body":"one two"},"post.n":1}`, func(c *Config) { c.Column = "post.body" }, "x:2", "", ""},
+		{"a.jsonl", `{"id":"x","text":"one",}`, nil, "", "a.jsonl:1: malformed JSON at byte 22: invalid character ',' at start of value", "a.jsonl: not one line is a record"},
 		{"a.jsonl", `{"id":"x","text":"one"}` + "\n" + `{"id":"x","text":"one two"}` + "\n" + `{"id":"x","text":"a"}`, nil, "x:1 x:2 x:1",
 			`a.jsonl:2: accepted: id "x" is that of an earlier record too: both are compared, and pairs name both by it`, ""},
 		{"a.jsonl", "788 67374\n", nil, "", `a.jsonl:1: want a JSON object, got "788 67374"`, "a.jsonl: not one line is a record"},
@@ -78,7 +95,11 @@ func TestRead(t *testing.T) {
 		{"a.csv", "id,text,lang\nx,one two,5\ny,,\n", nil, "x:2 y:0", "", ""},
 		{"a.csv", "nr,name\n1,\"a, b\"\n2\n", columns, "1:2", "a.csv:3: 1 fields, and the header has 2", ""},
 		{"a.csv", "nr,title\n1,a\n", columns, "", "",
-			`a.csv: after line 1: header: no column "name" for the field text among ["nr" "title"]: map one (text=COLUMN): --id and --column say which`},
+			`a.csv:1: no column "name" among "nr", "title": --id and --column say which they are`},
+		{"a.csv", "", nil, "", "", "a.csv: an empty file: want a header that names the columns"},
+		{"a.csv", "\n \n", nil, "", "", "a.csv: an empty file: want a header that names the columns"},
+		{"a.csv", "\n\nid,title\n", nil, "", "", `a.csv:3: no column "text" among "id", "title": --id and --column say which they are`},
+		{"a.csv", "id,text\n", nil, "", "", ""},
 		{"a.txt", "one two\n\n…\nthree\n", nil, "0:2 2:0 3:1", "", ""},
 		{"a.txt", "One two\n\n…\n", texts, "0:7 2:3", "", ""},
 		{"a.sets", "3 1 2\n\n1 1\t1\n18446744073709551615\n", nil, "0:3 2:1 3:1", "", ""},
@@ -100,6 +121,62 @@ func TestRead(t *testing.T) {
 		r, notes, err := read(t, c.name, c.content, c.change)
 		if got := shown(r); got != c.want || strings.Join(notes, "\n") != c.notes || fmt.Sprint(err) != cmp.Or(c.err, "<nil>") {
 			t.Errorf("%s %q:\n got %q, %q, %v\nwant %q, %q, %v", c.name, c.content, got, notes, err, c.want, c.notes, c.err)
+		}
+	}
+}
+
+// TestFieldNowhere: what so many records lack nobody has, whatever comes behind them; one error says so, and nothing is told besides.
+func TestFieldNowhere(t *testing.T) {
+	content := strings.Repeat(`{"id":"x","body":"one"}`+"\n", 3*maxLacking) + `{"id":"y","text":"two"}`
+	r, notes, err := read(t, "a.jsonl", content, nil)
+	want := fmt.Sprintf(`a.jsonl:1: no field "text" among "id", "body", nor is there one in the %d records read: `+
+		"--id and --column say which they are", maxLacking)
+	if r != nil || notes != nil || fmt.Sprint(err) != want {
+		t.Errorf("%v, %q, got %v, want %s", r, notes, err, want)
+	}
+	r, notes, err = read(t, "a.jsonl", content, func(c *Config) { c.Column = "body" })
+	if err != nil || r.Len() != 3*maxLacking || len(notes) != 2 || r.Rejected != 1 {
+		t.Errorf("%d records, %q, %v", r.Len(), notes, err)
+	}
+}
+
+// TestLargeRecords: what is on its way is in the budget, of tables too.
+func TestLargeRecords(t *testing.T) {
+	var table strings.Builder
+	table.WriteString("id,text\n")
+	for i := range 60 {
+		fmt.Fprintf(&table, "%d,%s\n", i, strings.Repeat(fmt.Sprintf("%d word ", i), 50_000))
+	}
+	grams := func(budget int64) func(*Config) {
+		return func(c *Config) { c.Units, c.Budget = mustUnits(t, "qgrams:3"), budget }
+	}
+	if _, _, err := read(t, "a.csv", table.String(), grams(10e6)); err == nil || !strings.Contains(err.Error(), "more than the budget of 10.0 MB") {
+		t.Errorf("of 10 MB: %v", err)
+	}
+	const budget = 100e6
+	peak := make(chan uint64)
+	stop := make(chan struct{})
+	go func() { peak <- maxLive(stop) }()
+	if _, _, err := read(t, "a.csv", table.String(), grams(budget)); err != nil {
+		t.Error(err)
+	}
+	close(stop)
+	if n := <-peak; n > budget {
+		t.Errorf("%d bytes live, of a budget of %d", n, int(budget))
+	}
+}
+
+// maxLive is how large the live heap was at most, as the collector saw it, until stop.
+func maxLive(stop <-chan struct{}) (most uint64) {
+	for {
+		runtime.GC()
+		live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+		metrics.Read(live)
+		most = max(most, live[0].Value.Uint64())
+		select {
+		case <-stop:
+			return most
+		default:
 		}
 	}
 }

@@ -5,21 +5,25 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
+	"refrain/ingest"
 	"refrain/ingest/file"
 	tokens "refrain/join/units"
 )
 
 // reading is one file on its way into records.
 type reading struct {
-	cfg     Config
-	src     *file.Source
-	format  string
-	records *Records
-	seen    repeats
-	line    int64 // the last one added
+	cfg      Config
+	src      *file.Source
+	format   string
+	records  *Records
+	seen     repeats
+	lacking  lacking
+	line     int64 // the last one added
+	onTheWay int64 // bytes of the passages
 }
 
 // passage is a part on its way: read, cut into tokens, added.
@@ -31,6 +35,8 @@ type passage struct {
 	integers integers
 	err      error         // the line of sets that is none
 	cut      chan struct{} // filled when a worker is done with it
+	bytes    int64         // what it holds then, with what cutting it takes
+	counted  int64         // of these in onTheWay
 }
 
 func (r *reading) run(ctx context.Context) error {
@@ -84,6 +90,7 @@ func (r *reading) cut(work <-chan *passage) {
 				p.ends = append(p.ends, len(p.tokens))
 			}
 		}
+		p.bytes = p.Bytes() + 8*int64(cap(p.tokens)+cap(p.ends)+cap(p.lines)) + cutter.Bytes()
 		p.cut <- struct{}{}
 	}
 }
@@ -116,7 +123,8 @@ func (r *reading) addAll(ctx context.Context, free chan<- *passage, order <-chan
 		if err := r.addPart(ctx, p); err != nil {
 			return err
 		}
-		if r.cfg.Budget > 0 && r.records.Bytes()+r.seen.bytes() > r.cfg.Budget {
+		r.onTheWay, p.counted = r.onTheWay+p.bytes-p.counted, p.bytes
+		if r.cfg.Budget > 0 && r.bytes() > r.cfg.Budget {
 			return r.errBudget(r.line)
 		}
 		r.cfg.Progress(r.src.BytesRead(), r.src.Size(), int64(r.records.Len()))
@@ -125,12 +133,33 @@ func (r *reading) addAll(ctx context.Context, free chan<- *passage, order <-chan
 	return nil
 }
 
+// bytes is what reading holds: records, how their equal ids are found, what is on its way, and the old tokens beside the new
+// ones while their list grows.
+func (r *reading) bytes() int64 {
+	return r.records.Bytes() + r.seen.bytes() + r.onTheWay + r.src.Memory() + 4*int64(r.records.Sets.Tokens())
+}
+
 func (r *reading) addPart(ctx context.Context, p *passage) error {
 	if r.format == "sets" {
 		return r.addSets(p)
 	}
-	refused := r.src.Stamp(ctx, &p.Part)
-	r.note(p)
+	if err := r.src.Stamp(ctx, &p.Part); err != nil {
+		return err
+	}
+	if err := r.reject(p.Batch.Rejected); err != nil {
+		return err
+	}
+	if err := r.addPosts(p); err != nil {
+		return err
+	}
+	if r.lacksAll() && r.lacking.count >= maxLacking {
+		return r.lacking.error()
+	}
+	r.note(&p.Batch)
+	return nil
+}
+
+func (r *reading) addPosts(p *passage) error {
 	for i := range p.Batch.Posts {
 		post := &p.Batch.Posts[i]
 		r.line = p.Line(i)
@@ -138,12 +167,14 @@ func (r *reading) addPart(ctx context.Context, p *passage) error {
 			return err
 		}
 		if r.cfg.Texts {
-			r.records.Texts = append(r.records.Texts, post.Text)
+			r.records.Texts = append(r.records.Texts, strings.Clone(post.Text)) // or it would keep a whole row
 			r.records.textual += int64(len(post.Text)) + 16
 		}
-		r.name(post.ID)
+		if r.name(post.ID) {
+			p.Batch.Notes = append(p.Batch.Notes, r.repeated(post.ID))
+		}
 	}
-	return refused
+	return nil
 }
 
 func (r *reading) addSets(p *passage) error {
@@ -155,10 +186,10 @@ func (r *reading) addSets(p *passage) error {
 		r.name("")
 	}
 	if p.err != nil {
-		return fmt.Errorf("%s:%w", r.records.path, p.err)
+		return fmt.Errorf("%s:%w", r.records.Path, p.err)
 	}
 	r.records.integers.or(p.integers)
-	return r.records.integers.check(r.records.path)
+	return r.records.integers.check(r.records.Path)
 }
 
 // set is the tokens of record i of the part.
@@ -175,34 +206,27 @@ func (r *reading) add(p *passage, i int) error {
 		return nil
 	}
 	if err := r.records.Sets.Add(p.set(i)); err != nil {
-		return fmt.Errorf("%s:%d: %w", r.records.path, r.line, err)
+		return fmt.Errorf("%s:%d: %w", r.records.Path, r.line, err)
 	}
 	return nil
 }
 
-// name gives the record that was added its name.
-func (r *reading) name(id string) {
+// name gives the record that was added its name, and reports whether that is the first one that an earlier record has too.
+func (r *reading) name(id string) (firstRepeat bool) {
 	n := &r.records.Names
 	if r.records.numbered {
 		n.lines = append(n.lines, uint32(r.line-1))
-		return
+		return false
 	}
 	if r.seen.note(n, id) {
-		if r.records.Repeated++; r.records.Repeated == 1 {
-			r.cfg.Note(fmt.Sprintf("%s:%d: accepted: id %q is that of an earlier record too: both are compared, and pairs name both by it",
-				r.records.path, r.line, id))
-		}
+		r.records.Repeated++
+		firstRepeat = r.records.Repeated == 1
 	}
 	n.add(id)
+	return firstRepeat
 }
 
-// note says what was rejected or changed.
-func (r *reading) note(p *passage) {
-	for _, rejection := range p.Batch.Rejected {
-		r.cfg.Note(rejection.Location + ": " + rejection.Reason)
-	}
-	for _, n := range p.Batch.Notes {
-		r.cfg.Note(n.Location + ": accepted: " + n.Text)
-	}
-	r.records.Rejected += len(p.Batch.Rejected)
+func (r *reading) repeated(id string) ingest.Note {
+	return ingest.Note{Location: fmt.Sprintf("%s:%d", r.records.Path, r.line),
+		Text: fmt.Sprintf("id %q is that of an earlier record too: both are compared, and pairs name both by it", id)}
 }

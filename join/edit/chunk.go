@@ -14,13 +14,16 @@ type chunk struct {
 // chunkRows is how many rows a chunk has.
 const chunkRows = 64
 
+// chunksAhead is how many chunks for each worker wait for those before them.
+const chunksAhead = 4
+
 // search looks up the rows of a tier, by all workers, and visits what they find in the order of the rows.
 func (t *tier) search(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	var wait sync.WaitGroup
 	defer wait.Wait()
 	defer cancel()
-	ordered, todo := make(chan chunk, 4*t.Workers), make(chan chunk)
+	ordered, todo := make(chan chunk, chunksAhead*t.Workers), make(chan chunk)
 	wait.Go(func() { t.deal(ctx, ordered, todo) })
 	for range t.Workers {
 		s := &searcher{tier: t, ctx: ctx, tried: make([]uint32, len(t.rows))}

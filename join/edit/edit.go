@@ -43,14 +43,14 @@ type Config struct {
 // Default is what to begin with: distance 2, grams of 3 characters, all processors.
 func Default() Config { return Config{Distance: 2, Q: 3, Workers: runtime.GOMAXPROCS(0)} }
 
-// maxDistance is far beyond strings that can be compared, and far from where arithmetic overflows.
-const maxDistance = 1 << 30
+// MaxDistance is far beyond strings that can be compared, and far from where arithmetic overflows.
+const MaxDistance = 1 << 30
 
 // Check says everything that is wrong with c.
 func (c Config) Check() error {
 	var wrong []error
-	if c.Distance < 0 || c.Distance > maxDistance {
-		wrong = append(wrong, fmt.Errorf("edit distance %d: want 0 to %d characters", c.Distance, maxDistance))
+	if c.Distance < 0 || c.Distance > MaxDistance {
+		wrong = append(wrong, fmt.Errorf("edit distance %d: want 0 to %d characters", c.Distance, MaxDistance))
 	}
 	if c.Q < 1 {
 		wrong = append(wrong, fmt.Errorf("grams of %d characters: want 1 or more", c.Q))
@@ -76,8 +76,7 @@ type Stats struct {
 //
 // Pairs come in the same order each time, by the length of the longer string. The caller's goroutine calls visit; an
 // error of it ends the join and is returned, as is the end of ctx, and Stats tell what was done until then. Strings
-// are not copied: beside them a join holds 40 bytes a string, and while it is at the strings of one length of grams
-// up to 16 (qδ + 1) for each of these, and 4 more for each worker.
+// are not copied; what the join holds beside them says Memory.
 func Self(ctx context.Context, c Config, strings []string, visit func(Pair) error) (Stats, error) {
 	return run(ctx, c, visit, strings)
 }

@@ -122,7 +122,7 @@ func TestRandomCollections(t *testing.T) {
 		b := collection(random, a)
 		c := Config{Distance: 1 + int(seed%4), Q: 1 + random.IntN(6), Workers: 1 + random.IntN(4)}
 		if seed%50 == 0 {
-			c.Distance = []int{0, 7, 50, maxDistance}[random.IntN(4)]
+			c.Distance = []int{0, 7, 50, MaxDistance}[random.IntN(4)]
 		}
 		one, two := mustJoin(t, c, a), mustJoin(t, c, a, b)
 		if want := bruteSelf(c.Distance, a); !slices.Equal(one, want) {
@@ -224,7 +224,7 @@ func TestCheck(t *testing.T) {
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v", err)
 	}
-	if err := (Config{Distance: maxDistance + 1, Q: 1, Workers: 1}).Check(); err == nil {
+	if err := (Config{Distance: MaxDistance + 1, Q: 1, Workers: 1}).Check(); err == nil {
 		t.Error("a distance beyond arithmetic is taken")
 	}
 }

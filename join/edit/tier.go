@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"math/bits"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -94,7 +93,7 @@ func (t *tier) index(ctx context.Context, q int) error {
 		return fmt.Errorf("%d strings with %d grams each in an index: want fewer strings, or shorter grams",
 			len(t.rows), t.width)
 	}
-	t.tokens = newTokens(q, min(bits.Len(uint(len(t.rows)*t.width)/2), maxBits))
+	t.tokens = newTokens(q, bitsFor(int64(len(t.rows)*t.width)))
 	g := &grams{tokens: t.tokens}
 	for i := 0; i < len(t.rows); i += 1 + len(t.rows)/countedRows {
 		g.count(t.rows[i].text)

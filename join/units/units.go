@@ -9,8 +9,10 @@ package units
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/zeebo/xxh3"
 
@@ -105,8 +107,8 @@ type Cutter struct {
 	splitter text.Splitter
 	words    []uint64
 	bytes    []byte
-	starts   []int // of the characters of bytes
 	factors  []uint64
+	tokens   int // of the text with the most
 }
 
 // NewCutter returns a cutter for a unit.
@@ -118,9 +120,21 @@ func NewCutter(u Unit) *Cutter {
 	return c
 }
 
+// Bytes is about how much memory the cutter holds for texts as large as those that it was given.
+func (c *Cutter) Bytes() int64 {
+	const perToken = 72 // what splitting takes
+	return int64(8*cap(c.words) + cap(c.bytes) + perToken*c.tokens)
+}
+
 // Append appends the ids of a text's tokens, in order, repeats kept. A text without a word or a character has none. One that is
 // shorter than a q-gram or a shingle is one as a whole.
 func (c *Cutter) Append(dst []uint64, s string) []uint64 {
+	dst = c.append(dst, s)
+	c.tokens = max(c.tokens, c.splitter.Tokens())
+	return dst
+}
+
+func (c *Cutter) append(dst []uint64, s string) []uint64 {
 	switch c.unit.kind {
 	case characters:
 		return c.appendCharacters(dst, s)
@@ -148,32 +162,37 @@ func (c *Cutter) appendCharacters(dst []uint64, s string) []uint64 {
 
 // appendQGrams cuts the words as they stand in the text, one space wherever anything is between two of them.
 func (c *Cutter) appendQGrams(dst []uint64, s string) []uint64 {
-	c.normalise(s)
-	if len(c.bytes) == 0 {
+	if c.normalise(s); len(c.bytes) == 0 {
 		return dst
 	}
-	n := max(1, len(c.starts)-c.unit.length+1)
-	c.starts = append(c.starts, len(c.bytes))
-	for i := range n {
-		end := min(i+c.unit.length, len(c.starts)-1)
-		dst = append(dst, text.ID(string(c.bytes[c.starts[i]:c.starts[end]])))
+	dst = slices.Grow(dst, max(1, utf8.RuneCount(c.bytes)-c.unit.length+1))
+	from, to := 0, c.after(0, c.unit.length)
+	dst = append(dst, text.ID(string(c.bytes[:to])))
+	for to < len(c.bytes) {
+		from, to = c.after(from, 1), c.after(to, 1)
+		dst = append(dst, text.ID(string(c.bytes[from:to])))
 	}
 	return dst
 }
 
-// normalise fills bytes and starts.
+// after is the place so many characters behind another one, or the end.
+func (c *Cutter) after(at, characters int) int {
+	for ; characters > 0 && at < len(c.bytes); characters-- {
+		_, size := utf8.DecodeRune(c.bytes[at:])
+		at += size
+	}
+	return at
+}
+
+// normalise fills bytes.
 func (c *Cutter) normalise(s string) {
-	c.bytes, c.starts = c.bytes[:0], c.starts[:0]
+	c.bytes = c.bytes[:0]
 	sentences, _ := c.splitter.Split(s)
 	end := -1
 	for _, sentence := range sentences {
 		for _, token := range sentence.Tokens {
 			if end >= 0 && token.Start > end {
-				c.starts = append(c.starts, len(c.bytes))
 				c.bytes = append(c.bytes, ' ')
-			}
-			for i := range token.Text {
-				c.starts = append(c.starts, len(c.bytes)+i)
 			}
 			c.bytes = append(c.bytes, token.Text...)
 			end = token.End
