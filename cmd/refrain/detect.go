@@ -22,11 +22,13 @@ func (m *Main) detect() *cobra.Command {
 		Use:   "detect [FILE|-]",
 		Short: "Find the reuse in a file of posts",
 		Long: "Read posts and print an event for every sentence that repeats, or nearly repeats, an earlier one within\n" +
-			"the span: one JSON object a line, or on a terminal the two texts with what differs marked. A summary goes\n" +
-			"to stderr. FILE may be compressed with gzip or zstd; without one, or with -, posts come from stdin. What zstd\n" +
+			"the span: one JSON object a line, or on a terminal the two texts with what differs marked; with --output a table\n" +
+			"for a spreadsheet. A summary goes to stderr. FILE may be compressed with gzip or zstd; without one, or with -, posts come from stdin. What zstd\n" +
 			"needs to unpack it, 1 MB and its window of up to 256 MiB, comes out of --budget.",
 		Example: "  refrain detect posts.jsonl\n" +
 			"  refrain detect --threshold 0.6 --span 7d --top 20 posts.jsonl.zst\n" +
+			"  refrain detect --output csv --min-authors 3 --lang en posts.jsonl > events.csv\n" +
+			"  refrain detect --group 1f0c2a9b posts.jsonl\n" +
 			"  refrain detect --map text=body,id=uri,created_at=date other.jsonl\n" +
 			"  refrain detect --keep followers --link 'https://x.com/{author}/status/{id}' posts.jsonl\n" +
 			"  zcat feed.gz | refrain detect --format text - > events.jsonl",
@@ -36,8 +38,12 @@ func (m *Main) detect() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if out.top < 0 {
-				return usage("--top %d: want 0 or more", out.top)
+			if err := out.check(); err != nil {
+				return err
+			}
+			filter, err := out.filter(cfg.Measure())
+			if err != nil {
+				return err
 			}
 			src, err := m.open(&in, args)
 			if err != nil {
@@ -51,7 +57,8 @@ func (m *Main) detect() *cobra.Command {
 				return usage("%w", err)
 			}
 			d := detecting{
-				main: m, src: src, windows: windows, minTokens: window.minTokens, out: out, measure: cfg.Measure(), span: cfg.Span,
+				main: m, src: src, windows: windows, minTokens: window.minTokens, measure: cfg.Measure(), span: cfg.Span,
+				defaultSpan: !cmd.Flags().Changed("span"), out: out, filter: filter,
 			}
 			return d.run(cmd.Context())
 		},

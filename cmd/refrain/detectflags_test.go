@@ -2,6 +2,11 @@ package main
 
 import (
 	"bytes"
+	"encoding/csv"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -86,6 +91,50 @@ func TestDetectFlagsOfCodes(t *testing.T) {
 		}
 		if want := distances(model); sum != want || want == distances(hashcodes.Default()) {
 			t.Errorf("%d bits, %d ones: distances of %d in all, want %d", c.bits, c.ones, sum, want)
+		}
+	}
+}
+
+// TestOutputFlags: a sheet has the events that the lines have, filters leave out what they say, and the summary counts what
+// is written.
+func TestOutputFlags(t *testing.T) {
+	posts := e2e.Lines(t, "stream/ira_2012-02_2016-08.jsonl.zst", 3000)
+	_, all := detectIDs(t, posts)
+	bots := filepath.Join(t.TempDir(), "bots.txt")
+	if err := os.WriteFile(bots, []byte("\ufeff"+all[0].Later.Author+"\r\n\r\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for args, keeps := range map[string]func(m *feed.Match) bool{
+		"":                         func(*feed.Match) bool { return true },
+		"--min-authors 2":          func(m *feed.Match) bool { return m.Authors >= 2 },
+		"--lang en":                func(m *feed.Match) bool { return m.Later.Lang == "en" },
+		"--other-authors":          func(m *feed.Match) bool { return !m.SameAuthor },
+		"--exclude-author " + bots: func(m *feed.Match) bool { return m.Later.Author != all[0].Later.Author },
+	} {
+		var want []string
+		for i := range all {
+			if keeps(&all[i]) {
+				want = append(want, all[i].ID.String())
+			}
+		}
+		var out bytes.Buffer
+		stderr, status := runDetect(t, bytes.NewReader(posts), &out, append(strings.Fields(args), "--output", "csv", "--batch", "500")...)
+		rows, err := csv.NewReader(&out).ReadAll()
+		if err != nil || status != 0 {
+			t.Fatalf("%q: %v, %s", args, err, stderr)
+		}
+		var got []string
+		for _, row := range rows[1:] {
+			got = append(got, row[slices.Index(rows[0], "event")])
+		}
+		if slices.Sort(got); !slices.Equal(got, slices.Sorted(slices.Values(want))) || len(want) == 0 {
+			t.Errorf("%q: %d events, want %d", args, len(got), len(want))
+		}
+		if line := fmt.Sprintf("\n%d events; the window", len(want)); !strings.Contains(stderr, line) {
+			t.Errorf("%q: want %q in %s", args, line, stderr)
+		}
+		if more := fmt.Sprintf("%d events more left out", len(all)-len(want)); len(want) < len(all) && !strings.Contains(stderr, more) {
+			t.Errorf("%q: want %q in %s", args, more, stderr)
 		}
 	}
 }

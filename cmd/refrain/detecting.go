@@ -7,8 +7,11 @@ import (
 	"time"
 
 	"refrain/detector"
+	"refrain/feed"
+	"refrain/ingest"
 	"refrain/ingest/file"
 	"refrain/internal/detection"
+	"refrain/internal/output"
 	"refrain/internal/terminal"
 	"refrain/internal/units"
 	"refrain/text"
@@ -16,35 +19,52 @@ import (
 
 // detecting is one run of detect.
 type detecting struct {
-	main      *Main
-	src       *file.Source
-	windows   *detector.Partitions
-	minTokens int
-	measure   text.Measure
-	span      time.Duration
-	out       outputFlags
-	status    *terminal.Status // on stderr
+	main        *Main
+	src         *file.Source
+	windows     *detector.Partitions
+	minTokens   int
+	measure     text.Measure
+	span        time.Duration
+	defaultSpan bool // nobody asked for it
+	out         outputFlags
+	filter      output.Filter
+	status      *terminal.Status // on stderr
+	first, last feed.Time        // of the posts
 }
 
 func (d *detecting) run(ctx context.Context) error {
 	begin := time.Now()
 	d.status = terminal.NewStatus(d.main.Stderr, terminal.Detect(d.main.Stderr))
-	out := d.newOutput()
+	out := output.New(output.Config{
+		To: d.main.Stdout, Format: d.out.format, Top: d.out.top, Group: d.out.group, Measure: d.measure, Status: d.status, Filter: d.filter,
+	})
 	progress := terminal.NewProgress(d.status, d.src.Size())
 	counts, err := detection.Run(ctx, detection.Config{
-		Source: d.src, Windows: d.windows, MinTokens: d.minTokens, Note: d.main.complain, Write: out.write,
+		Source: d.src, Windows: d.windows, MinTokens: d.minTokens, Note: d.note, Write: out.Write,
 		Progress: progress.Update,
 	})
 	if ctx.Err() != nil {
 		err = errInterrupted
 	}
 	progress.Done()
-	err = errors.Join(err, out.close())
+	err = errors.Join(err, out.Close())
 	if err == nil && counts.Posts == 0 && counts.Rejected > 0 {
 		err = errNoPosts
 	}
-	d.summarise(counts, time.Since(begin))
+	d.summarise(counts, out.Written, time.Since(begin))
 	return err
+}
+
+// note tells of what is wrong with a batch, and sees how far apart posts are.
+func (d *detecting) note(b *ingest.Batch) {
+	d.main.complain(b)
+	for i := range b.Posts {
+		t := b.Posts[i].Time
+		if d.last == 0 || t < d.first {
+			d.first = t
+		}
+		d.last = max(d.last, t)
+	}
 }
 
 // errNoPosts: most likely the file is another's.
@@ -53,15 +73,21 @@ var errNoPosts = errors.New("not one line is a post; if its fields have other na
 var errInterrupted = fmt.Errorf("%w; the events so far are out", errStopped)
 
 // summarise says what was done, on stderr.
-func (d *detecting) summarise(c detection.Counts, elapsed time.Duration) {
+func (d *detecting) summarise(c detection.Counts, written int, elapsed time.Duration) {
 	s := detector.Total(d.windows.All())
 	w := d.main.Stderr
 	fmt.Fprintf(w, "%d %s in %v (%.0f posts/s), %d rejected, %d changed\n", c.Posts, terminal.Noun(c.Posts, "post"),
 		elapsed.Round(time.Millisecond), float64(c.Posts)/elapsed.Seconds(), c.Rejected, c.Changed)
 	fmt.Fprintf(w, "%d %s compared, %d too short, %d delivered again, %d late\n", c.Sentences,
 		terminal.Noun(c.Sentences, "sentence"), c.TooShort, c.Redelivered, s.Late)
-	fmt.Fprintf(w, "%d %s; the window holds %d %s, %d %s, %s\n", c.Events, terminal.Noun(c.Events, "event"), s.Groups,
+	fmt.Fprintf(w, "%d %s; the window holds %d %s, %d %s, %s\n", written, terminal.Noun(written, "event"), s.Groups,
 		terminal.Noun(s.Groups, "text"), s.Occurrences, terminal.Noun(s.Occurrences, "occurrence"), units.FormatBytes(s.Bytes))
+	if out := c.Events - written; out > 0 {
+		fmt.Fprintf(w, "%d %s more left out, as asked for\n", out, terminal.Noun(out, "event"))
+	}
+	if apart := d.last.Time().Sub(d.first.Time()); d.defaultSpan && apart > d.span {
+		fmt.Fprintf(w, "the posts are of %.1f days; a repeat counts within %s (--span)\n", apart.Hours()/24, units.FormatDuration(d.span))
+	}
 	if s.Forced > 0 {
 		fmt.Fprintf(w, "the budget dropped %d %s before their time: %s, events may be missing\n", s.Forced,
 			terminal.Noun(int(s.Forced), "text"), reach(s.Span, d.span))

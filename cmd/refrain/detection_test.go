@@ -108,6 +108,11 @@ func TestDetectKeepAndLink(t *testing.T) {
 func TestWrongUsage(t *testing.T) {
 	for args, want := range map[string]string{
 		"detect --top -1":                     "--top -1: want 0 or more",
+		"detect --min-authors -1":             "--min-authors -1: want 0 or more",
+		"detect --output xlsx":                `--output "xlsx": want jsonl, csv, tsv, table`,
+		"detect --json --output csv":          "--json and --output csv: want one of them",
+		"detect --group abc":                  `--group "abc": want 8 to 32 of the digits`,
+		"detect --group 0123abcd --top 3":     "--top and --group: want one of them",
 		"detect --budget 0.5":                 `size "0.5"`,
 		"detect --measure overlap":            "--measure overlap: it is for joins",
 		"detect --measure hamming":            `--measure "hamming": want jaccard, cosine or dice`,

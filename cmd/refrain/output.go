@@ -1,165 +1,97 @@
 package main
 
 import (
-	"bufio"
-	"cmp"
-	"fmt"
-	"io"
+	"os"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 
-	"refrain/feed"
-	"refrain/internal/terminal"
-	"refrain/publish"
+	"refrain/internal/output"
 	"refrain/text"
 )
 
-// outputFlags say what is shown of the events.
+// outputFlags say what is shown of the events, and how.
 type outputFlags struct {
-	top          int
-	otherAuthors bool
-	json         bool
+	format, group                string
+	top, minAuthors              int
+	json, otherAuthors           bool
+	languages                    []string
+	excludeAuthors, excludeTexts string
 }
 
 func (f *outputFlags) add(to *pflag.FlagSet) {
+	to.StringVar(&f.format, "output", "",
+		"jsonl, csv, tsv or table; by default JSON lines, on a terminal two texts with what differs, and a table for --top and --group")
+	to.BoolVar(&f.json, "json", false, "the same as --output jsonl")
 	to.IntVar(&f.top, "top", 0, "print the N most reused texts instead of the events")
+	to.StringVar(&f.group, "group", "", "print the posts of one text instead: its group, or the first 8 digits of it")
 	to.BoolVar(&f.otherAuthors, "other-authors", false, "leave out what authors repeat of themselves")
-	to.BoolVar(&f.json, "json", false, "print JSON lines on a terminal too")
+	to.IntVar(&f.minAuthors, "min-authors", 0, "leave out texts of fewer authors, as far as known when the event is made")
+	to.StringSliceVar(&f.languages, "lang", nil, "leave out posts that say no language or another: as in en,pt-BR")
+	to.StringVar(&f.excludeAuthors, "exclude-author", "", "leave out what the authors in this `file` repeat, one a line")
+	to.StringVar(&f.excludeTexts, "exclude-text", "", "leave out what is like a text in this `file`, one a line, by --measure and --threshold")
 }
 
-// output is where the events go.
-type output interface {
-	write([]feed.Match) error
-	close() error
-}
+var groupDigits = regexp.MustCompile(`^[0-9a-f]{8,32}$`)
 
-func (d *detecting) newOutput() output {
-	var o output = &jsonOutput{lines: publish.NewLines(d.main.Stdout)}
-	if d.out.top > 0 {
-		o = &topOutput{w: d.main.Stdout, n: d.out.top, measure: d.measure, texts: map[feed.Hash]*reused{}}
-	} else if isTerminal(d.main.Stdout) && !d.out.json {
-		o = shown{terminal.NewPrinter(d.main.Stdout, terminal.Detect(d.main.Stdout), d.status)}
-	}
-	if d.out.otherAuthors {
-		o = otherAuthors{o}
-	}
-	return o
-}
-
-// jsonOutput writes an event a line.
-type jsonOutput struct {
-	lines *publish.Lines
-	buf   []byte
-}
-
-// write appends several lines at a time, the line end of the last one left to Append.
-func (o *jsonOutput) write(matches []feed.Match) error {
-	for chunk := range slices.Chunk(matches, linesPerAppend) {
-		o.buf = o.buf[:0]
-		for i := range chunk {
-			if i > 0 {
-				o.buf = append(o.buf, '\n')
-			}
-			o.buf = chunk[i].AppendEvent(o.buf, deployment)
+// check refuses what cannot be meant.
+func (f *outputFlags) check() error {
+	if f.json {
+		if f.format != "" && f.format != "jsonl" {
+			return usage("--json and --output %s: want one of them", f.format)
 		}
-		if err := o.lines.Append(o.buf); err != nil {
-			return err
-		}
+		f.format = "jsonl"
+	}
+	switch {
+	case f.format != "" && !slices.Contains(output.Formats, f.format):
+		return usage("--output %q: want %s", f.format, strings.Join(output.Formats, ", "))
+	case f.top < 0:
+		return usage("--top %d: want 0 or more", f.top)
+	case f.minAuthors < 0:
+		return usage("--min-authors %d: want 0 or more", f.minAuthors)
+	case f.group != "" && !groupDigits.MatchString(f.group):
+		return usage("--group %q: want 8 to 32 of the digits 0-9 and a-f, as events have them in \"group\"", f.group)
+	case f.group != "" && f.top > 0:
+		return usage("--top and --group: want one of them")
 	}
 	return nil
 }
 
-// linesPerAppend fill the buffer of publish.Lines about once.
-const linesPerAppend = 64
-
-func (o *jsonOutput) close() error { return o.lines.Flush() }
-
-// deployment is the source of events where no configuration names one.
-const deployment = "refrain"
-
-// otherAuthors drops what authors repeat of themselves.
-type otherAuthors struct{ output }
-
-func (o otherAuthors) write(matches []feed.Match) error {
-	return o.output.write(slices.DeleteFunc(matches, func(m feed.Match) bool { return m.SameAuthor }))
-}
-
-// topOutput counts the events of each group. It holds one entry for every text that is repeated.
-type topOutput struct {
-	w       io.Writer
-	n       int
-	measure text.Measure
-	texts   map[feed.Hash]*reused
-}
-
-type reused struct {
-	events, authors int
-	estimated       bool
-	first           feed.First
-	last            feed.Time
-	text            string
-}
-
-func (o *topOutput) write(matches []feed.Match) error {
-	for i := range matches {
-		m := &matches[i]
-		r := o.texts[m.Group]
-		if r == nil {
-			r = &reused{first: m.First, text: m.Earlier.Text}
-			o.texts[m.Group] = r
+// filter reads the lists.
+func (f *outputFlags) filter(m text.Measure) (output.Filter, error) {
+	filter := output.Filter{OtherAuthors: f.otherAuthors, MinAuthors: f.minAuthors, Languages: f.languages}
+	if f.excludeAuthors != "" {
+		authors, err := readList(f.excludeAuthors)
+		if err != nil {
+			return filter, err
 		}
-		r.events++
-		r.authors, r.estimated = max(r.authors, m.Authors), r.estimated || m.AuthorsEstimated
-		r.last = max(r.last, m.Later.Time)
-	}
-	return nil
-}
-
-// close prints the most reused texts, leaving out those that a text above them matches.
-func (o *topOutput) close() error {
-	w, screen := bufio.NewWriter(o.w), terminal.Detect(o.w)
-	fmt.Fprintf(w, "%8s %8s  %-20s %-20s  %s\n", "REPEATS", "AUTHORS", "FIRST", "LAST", "TEXT")
-	for _, r := range o.best() {
-		authors := fmt.Sprint(r.authors)
-		switch {
-		case r.authors == 0: // the posts name none
-			authors = "-"
-		case r.estimated:
-			authors = "~" + authors
-		}
-		line := fmt.Sprintf("%8d %8s  %-20s %-20s  %s", r.events, authors, r.first.Time, r.last, r.text)
-		fmt.Fprintln(w, screen.Cut(line))
-	}
-	return w.Flush()
-}
-
-func (o *topOutput) best() []*reused {
-	all := make([]*reused, 0, len(o.texts))
-	for _, r := range o.texts {
-		all = append(all, r)
-	}
-	slices.SortFunc(all, func(a, b *reused) int {
-		return cmp.Or(cmp.Compare(b.events, a.events), cmp.Compare(a.first.Time, b.first.Time), cmp.Compare(a.text, b.text))
-	})
-	var best []*reused
-	var sets [][]uint64
-	var splitter text.Splitter
-	for _, r := range all {
-		set := text.Set(splitter.AppendIDs(nil, r.text))
-		if o.near(sets, set) {
-			continue
-		}
-		best, sets = append(best, r), append(sets, set)
-		if len(best) == o.n {
-			break
+		filter.ExcludeAuthors = map[string]struct{}{}
+		for _, author := range authors {
+			filter.ExcludeAuthors[author] = struct{}{}
 		}
 	}
-	return best
+	if f.excludeTexts != "" {
+		texts, err := readList(f.excludeTexts)
+		if err != nil {
+			return filter, err
+		}
+		filter.ExcludeTexts = output.NewTexts(texts, m)
+	}
+	return filter, nil
 }
 
-func (o *topOutput) near(sets [][]uint64, set []uint64) bool {
-	return slices.ContainsFunc(sets, func(s []uint64) bool {
-		return len(s) > 0 && len(set) > 0 && o.measure.Reaches(text.Intersection(s, set), len(s), len(set))
-	})
+// readList reads what stands in the lines of a file, without the spaces around it; empty lines are none.
+func readList(path string) (list []string, err error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	for line := range strings.Lines(strings.TrimPrefix(string(data), "\ufeff")) {
+		if line = strings.TrimSpace(line); line != "" {
+			list = append(list, line)
+		}
+	}
+	return list, nil
 }

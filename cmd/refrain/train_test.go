@@ -222,7 +222,7 @@ func TestTrainIsStopped(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = cmd.Wait() // stdin is still open
-		if cmd.ProcessState.ExitCode() != exitFailure || !strings.Contains(stderr.String(), "interrupted: no model was written") {
+		if cmd.ProcessState.ExitCode() != 128+int(s) || !strings.Contains(stderr.String(), "interrupted: no model was written") {
 			t.Errorf("%v: %v, %s", s, err, &stderr)
 		}
 		if left, err := os.ReadDir(dir); err != nil || len(left) != 1 || string(mustReadFile(t, out)) != "old" {

@@ -19,17 +19,28 @@ type Main struct {
 	Stdout, Stderr io.Writer
 }
 
-// Exit statuses.
+// Exit statuses. What a signal has ended before it was done exits with ExitSignal more than the signal's number, as shells
+// have it: 130 after Ctrl-C.
 const (
 	ExitFailure = 1
 	ExitUsage   = 2
+	ExitSignal  = 128
 )
 
-// Exit runs a program as this process, until it ends or a signal has told it to.
+// Exit runs a program as this process, until it ends or a signal has told it to. A second signal ends it at once.
 func Exit(run func(ctx context.Context, args []string) int) {
-	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
+	ctx, stop := context.WithCancel(context.Background())
+	signals, told := make(chan os.Signal, 1), syscall.Signal(0)
+	signal.Notify(signals, stopSignals()...)
+	go func() {
+		told = (<-signals).(syscall.Signal)
+		signal.Stop(signals)
+		stop()
+	}()
 	status := run(ctx, os.Args[1:])
-	stop()
+	if ctx.Err() != nil && status == ExitFailure { // so told is known
+		status = ExitSignal + int(told)
+	}
 	os.Exit(status)
 }
 
@@ -70,7 +81,6 @@ func (m *Main) prepare(root *cobra.Command) *cobra.Command {
 	root.SetOut(m.Stdout)
 	root.SetErr(m.Stderr)
 	root.SilenceErrors, root.SilenceUsage = true, true
-	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SuggestionsMinimumDistance = 2
 	root.SetFlagErrorFunc(flagError)
 	root.Args = unknownCommand
