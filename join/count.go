@@ -65,7 +65,12 @@ func (c *counting) total() uint32 { return c.len() }
 
 func (c *counting) finder() finder {
 	rows := c.to - c.from
-	return &counter{counting: c, common: make([]uint32, rows), found: make([]uint32, rows+1), counts: make([]uint32, rows+1)}
+	f := &counter{counting: c, common: make([]uint32, rows), found: make([]uint32, rows+1), counts: make([]uint32, rows+1)}
+	f.marks = newMarks(c.sets)
+	for side, x := range c.indexes {
+		f.cursors[side] = newCursors(x)
+	}
+	return f
 }
 
 // counter looks rows up; it belongs to one goroutine.
@@ -78,6 +83,8 @@ type counter struct {
 	found  []uint32    // rows with some
 	counts []uint32    // how many, of those that are left
 	hits   []hit
+	marks  marks
+	cursors [2]cursors // in the index of each side
 	stats  Stats
 }
 
@@ -113,7 +120,7 @@ func (c *counter) lookUp(x uint32, side int, emit func(x, y uint32, common int) 
 	if len(members) == 0 {
 		return true
 	}
-	for _, h := range c.partners(x, c.indexes[other]) {
+	for _, h := range c.partners(x, &c.cursors[other]) {
 		if !cross(members, c.of(h.row, other), int(h.common), emit) {
 			return false
 		}
@@ -136,15 +143,14 @@ func (c *counter) sizes(n int) {
 	}
 }
 
-func (c *counter) partners(x uint32, list *index) []hit {
+func (c *counter) partners(x uint32, lists *cursors) []hit {
 	tokens := c.row(x)
 	prefix := tokens[:c.prefixes[c.n]]
 	from, to := max(c.first[c.min], c.from), min(x, c.to)
 	found := 0
 	for _, token := range prefix {
 		if token >= c.single && from < to {
-			begin, end := list.between(token, from, to)
-			found = c.count(list.entries[begin:end], found)
+			found = c.count(lists.between(token, from, to), found)
 		}
 	}
 	return c.verify(x, c.filter(prefix[len(prefix)-1], c.found[:found]))
@@ -178,26 +184,29 @@ func (c *counter) filter(last uint32, rows []uint32) []uint32 {
 	return rows[:left]
 }
 
-// verify compares signatures, and then the tokens of which it is not known how many are common: of the row whose prefix ends
-// first those behind it, of the other one those behind the ones that are counted.
+// verify compares signatures, and then the tokens of which it is not known whether they are common. All common ones of both
+// prefixes are counted, so where y's ends first only those behind it are left; where x's does, y's is counted anew.
 func (c *counter) verify(x uint32, rows []uint32) []hit {
 	c.hits = c.hits[:0]
-	tokens, prefix := c.row(x), c.prefixes[c.n]
+	tokens, marked := c.row(x), false
 	for i, row := range rows {
-		h, a := c.heads[row], c.counts[i]
+		h, a := c.heads[row], int(c.counts[i])
 		overlap := int(c.wanted[int(h.size)-c.min].overlap)
 		row += c.from
 		if !c.fits(x, row, c.n-overlap, int(h.size)-overlap) {
 			continue
 		}
-		y := c.row(row)
-		restX, restY := tokens[a:], y[c.posted[h.size]:]
-		if tokens[prefix-1] < h.end {
-			restX, restY = tokens[prefix:], y[a:]
+		if !marked {
+			c.marks.set(tokens)
+			marked = true
+		}
+		y, posted := c.row(row), c.posted[h.size]
+		if tokens[c.prefixes[c.n]-1] < h.end {
+			a = c.marks.count(y[:posted])
 		}
 		c.stats.Candidates++
-		if more, ok := shared(restX, restY, overlap-int(a)); ok {
-			c.hits = append(c.hits, hit{row, a + uint32(more)})
+		if more, ok := c.marks.atLeast(y[posted:], overlap-a); ok {
+			c.hits = append(c.hits, hit{row, uint32(a + more)})
 		}
 	}
 	return c.hits

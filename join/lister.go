@@ -12,6 +12,8 @@ type lister struct {
 	rows    []listed   // of the list at hand
 	targets [2]targets // the rows that larger ones can find, of each collection
 	hits    []uint32
+	marks   marks
+	marked  uint32   // 1 + the row whose tokens are
 	stats   Stats
 }
 
@@ -19,7 +21,7 @@ type lister struct {
 type listed struct{ row, position, size uint32 }
 
 func newLister(l *lists) *lister {
-	f := &lister{lists: l}
+	f := &lister{lists: l, marks: newMarks(l.sets)}
 	for side := range f.targets {
 		f.targets[side].init(l.signatures.words)
 	}
@@ -147,27 +149,16 @@ func (f *lister) compare(x, y listed, side int) {
 		return
 	}
 	f.stats.Missing++
-	tokensX, tokensY := f.row(x.row), f.row(y.row)
-	if common(tokensX[:i], tokensY[:j]) {
+	if f.marked != x.row+1 {
+		f.marked = x.row + 1
+		f.marks.set(f.row(x.row))
+	}
+	tokens := f.row(y.row)
+	if f.marks.any(tokens[:j]) {
 		return // found there
 	}
 	f.stats.Candidates++
-	if more, ok := shared(tokensX[i+1:], tokensY[j+1:], overlap-1); ok {
+	if more, ok := f.marks.atLeast(tokens[j+1:], overlap-1); ok {
 		f.stopped = f.stopped || !cross(f.of(x.row, side), f.of(y.row, f.other(side)), more+1, f.emit)
 	}
-}
-
-// common reports whether two lists have a token in common.
-func common(x, y []uint32) bool {
-	for i, j := 0, 0; i < len(x) && j < len(y); {
-		switch {
-		case x[i] == y[j]:
-			return true
-		case x[i] < y[j]:
-			i++
-		default:
-			j++
-		}
-	}
-	return false
 }

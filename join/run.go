@@ -31,8 +31,14 @@ func run(ctx context.Context, cfg Config, collections []*Collection, visit func(
 		return Stats{}, err
 	}
 	begin := time.Now()
-	s := newSets(collections)
-	stats = Stats{Sets: len(s.members), Tokens: len(s.tokens)}
+	s, err := setsOf(ctx, cfg, collections)
+	if err != nil {
+		return Stats{}, err
+	}
+	stats.Sets = len(s.members)
+	for _, c := range collections {
+		stats.Tokens += c.Tokens()
+	}
 	for p := range partsOf(s, cfg, e) {
 		stats.Parts++
 		stats.Postings += p.postings()
@@ -49,11 +55,17 @@ func run(ctx context.Context, cfg Config, collections []*Collection, visit func(
 	return stats, err
 }
 
+func setsOf(ctx context.Context, cfg Config, collections []*Collection) (*sets, error) {
+	if cfg.Algorithm == Ours {
+		return newPrefixes(ctx, collections, cfg.Measure.Prefix)
+	}
+	return newSets(ctx, collections)
+}
+
 func partsOf(s *sets, cfg Config, e *estimate) iter.Seq[part] {
 	if cfg.Algorithm != Ours {
 		return papers(s, cfg, e)
 	}
-	s.group()
 	if e.byToken {
 		return byTokens(s, cfg, e)
 	}
