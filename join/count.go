@@ -18,22 +18,27 @@ type counting struct {
 	posted     []uint32    // [n]: and under how many it is posted
 	signatures *signatures // nil: none
 	from, to   uint32      // the rows of the part
-	indexes    []*index
+	lookedUp   uint32      // rows from here on are looked up
+	indexes    []*rowIndex
 	heads      []head // by row of the part
 }
 
 // head is what a row is judged by.
 type head struct{ size, end uint32 } // end: the last token that it is posted under
 
-// byRows are the parts of a join: rows as far as memory goes.
-func byRows(s *sets, cfg Config, e *estimate) iter.Seq[part] {
+// byRows are the parts of a join: rows as far as memory goes, that those from a row on may be similar to.
+func byRows(s *sets, cfg Config, e *estimate, lookedUp uint32) iter.Seq[part] {
 	return func(yield func(part) bool) {
-		whole := &counting{sets: s, measure: cfg.Measure}
+		if lookedUp == s.len() {
+			return
+		}
+		whole := &counting{sets: s, measure: cfg.Measure, lookedUp: lookedUp}
 		if cfg.Model != nil {
-			whole.signatures = newSignatures(s, e.words, cfg.Model)
+			whole.signatures = newSignatures(s, 0, cfg.Model)
 		}
 		whole.prefixes, whole.posted = prefixesOf(s, cfg.Measure.Prefix), prefixesOf(s, cfg.Measure.IndexPrefix)
-		for from := uint32(0); from < s.len(); {
+		least, _ := cfg.Measure.Sizes(len(s.row(lookedUp)))
+		for from := s.first[min(max(least, 1), len(s.row(lookedUp)))]; from < s.len(); {
 			c := *whole
 			c.from, c.to = from, e.rowsFrom(s, c.posted, from, cfg.Memory)
 			c.post()
@@ -46,7 +51,9 @@ func byRows(s *sets, cfg Config, e *estimate) iter.Seq[part] {
 }
 
 func (c *counting) post() {
-	c.indexes = newIndexes(c.sets, c.posted, c.from, c.to)
+	for side := range c.sides {
+		c.indexes = append(c.indexes, newRowIndex(c.sets, c.posted, side, c.from, c.to))
+	}
 	c.heads = make([]head, c.to-c.from)
 	for i := range c.heads {
 		tokens := c.row(c.from + uint32(i))
@@ -57,9 +64,16 @@ func (c *counting) post() {
 	}
 }
 
-func (c *counting) postings() int64 { return entriesOf(c.indexes) }
+func (c *counting) postings() (n int64) {
+	for _, x := range c.indexes {
+		n += int64(len(x.rows))
+	}
+	return n
+}
 
-func (c *counting) blocks(yield func(from, to uint32) bool) { rowBlocks(c.from, c.len(), yield) }
+func (c *counting) blocks(yield func(from, to uint32) bool) {
+	rowBlocks(max(c.from, c.lookedUp), c.len(), yield)
+}
 
 func (c *counting) total() uint32 { return c.len() }
 
@@ -76,16 +90,16 @@ func (c *counting) finder() finder {
 // counter looks rows up; it belongs to one goroutine.
 type counter struct {
 	*counting
-	n      int         // tokens of the row at hand
-	min    int         // and of the smallest partner
-	wanted []condition // [m-min]: of partners of m tokens
-	common []uint32    // by row of the part: tokens counted
-	found  []uint32    // rows with some
-	counts []uint32    // how many, of those that are left
-	hits   []hit
-	marks  marks
+	n       int         // tokens of the row at hand
+	min     int         // and of the smallest partner
+	wanted  []condition // [m-min]: of partners of m tokens
+	common  []uint32    // by row of the part: tokens counted
+	found   []uint32    // rows with some
+	counts  []uint32    // how many, of those that are left
+	hits    []hit
+	marks   marks
 	cursors [2]cursors // in the index of each side
-	stats  Stats
+	stats   Stats
 }
 
 // condition is what a pair of rows of n and m tokens wants.
@@ -146,10 +160,12 @@ func (c *counter) sizes(n int) {
 func (c *counter) partners(x uint32, lists *cursors) []hit {
 	tokens := c.row(x)
 	prefix := tokens[:c.prefixes[c.n]]
-	from, to := max(c.first[c.min], c.from), min(x, c.to)
+	from, to := max(c.first[c.min], c.from)-c.from, min(x, c.to)-c.from
 	found := 0
-	for _, token := range prefix {
-		if token >= c.single && from < to {
+	if from < to {
+		shared := c.withoutSingle(prefix)
+		lists.touch(shared)
+		for _, token := range shared {
 			found = c.count(lists.between(token, from, to), found)
 		}
 	}
@@ -157,11 +173,10 @@ func (c *counter) partners(x uint32, lists *cursors) []hit {
 }
 
 // count counts a token of rows. Without branches: most rows come for the first time, or hardly any.
-func (c *counter) count(entries []entry, found int) int {
-	c.stats.Entries += int64(len(entries))
-	common, all, from := c.common, c.found, c.from
-	for _, e := range entries {
-		row := e.row - from
+func (c *counter) count(rows []uint32, found int) int {
+	c.stats.Entries += int64(len(rows))
+	common, all := c.common, c.found
+	for _, row := range rows {
 		n := common[row]
 		all[found] = row
 		found += oneIf(n == 0)

@@ -78,30 +78,3 @@ func place(list []entry, row uint32) (at uint32) {
 	}
 	return at
 }
-
-// cursors are an index, and where in its lists rows from one to another one stand: of windows that only move on, as those of
-// rows by rising size do. So none is searched for.
-type cursors struct {
-	*index
-	at []span // by token
-}
-
-func newCursors(x *index) cursors {
-	c := cursors{x, make([]span, len(x.starts)-1)}
-	for token, start := range x.starts[:len(c.at)] {
-		c.at[token] = span{start, start}
-	}
-	return c
-}
-
-// between are the entries of a token with rows from to to.
-func (c *cursors) between(token, from, to uint32) []entry {
-	at, end := &c.at[token], c.starts[token+1]
-	for at.from < end && c.entries[at.from].row < from {
-		at.from++
-	}
-	for at.to = max(at.to, at.from); at.to < end && c.entries[at.to].row < to; {
-		at.to++
-	}
-	return c.entries[at.from:at.to]
-}

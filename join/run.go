@@ -67,9 +67,16 @@ func partsOf(s *sets, cfg Config, e *estimate) iter.Seq[part] {
 		return papers(s, cfg, e)
 	}
 	if e.byToken {
-		return byTokens(s, cfg, e)
+		return func(yield func(part) bool) {
+			for p := range byTokens(s, cfg, e) {
+				if !yield(p) {
+					return
+				}
+			}
+			byRows(s, cfg, e.long, s.longRows())(yield)
+		}
 	}
-	return byRows(s, cfg, e)
+	return byRows(s, cfg, e, 0)
 }
 
 // Pairs of a block come in chunks: a set may have very many. Workers are ahead of visit by some blocks at most, each with one

@@ -64,8 +64,8 @@ type front struct {
 	*sets
 	*pace
 	collections []*Collection
-	prefixes    []uint32            // [n]: how many of a row's tokens are in order, at least
-	ranks       [2][]uint32         // number -> rank
+	prefixes    []uint32    // [n]: how many of a row's tokens are in order, at least
+	ranks       [2][]uint32 // number -> rank
 	quantiles   [shares + 1]uint32
 }
 

@@ -47,14 +47,6 @@ func (g *signatures) sign(s *sets, codes []uint64) {
 
 func (g *signatures) row(r uint32) []uint64 { return g.of[int(r)*g.words : int(r+1)*g.words] }
 
-// wordsFor takes 64 or 128 bits, so that about two thirds of them are unset in sets of a mean size.
-func wordsFor(size int64) int {
-	if 3*size <= 64 {
-		return 1
-	}
-	return 2
-}
-
 // codesOf are the codes of all tokens by rank.
 func codesOf(s *sets, model *hashcodes.Model) []uint64 {
 	words := (model.Words() + 1) / 2
