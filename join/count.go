@@ -163,9 +163,7 @@ func (c *counter) partners(x uint32, lists *cursors) []hit {
 	from, to := max(c.first[c.min], c.from)-c.from, min(x, c.to)-c.from
 	found := 0
 	if from < to {
-		shared := c.withoutSingle(prefix)
-		lists.touch(shared)
-		for _, token := range shared {
+		for _, token := range c.withoutSingle(prefix) {
 			found = c.count(lists.between(token, from, to), found)
 		}
 	}

@@ -53,8 +53,7 @@ func (s *sets) withoutSingle(tokens []uint32) []uint32 {
 // rows by rising size do. So none is searched for.
 type cursors struct {
 	*rowIndex
-	at      []window // by token
-	touched uint32
+	at []window // by token
 }
 
 // window is a piece of a list that ends somewhere.
@@ -66,15 +65,6 @@ func newCursors(x *rowIndex) cursors {
 		c.at[token] = window{x.starts[token], x.starts[token], x.starts[token+1]}
 	}
 	return c
-}
-
-// touch reads what between will of tokens, and looks at none of it: so the processor fetches all at once.
-func (c *cursors) touch(tokens []uint32) {
-	sum := uint32(0)
-	for _, token := range tokens {
-		sum += c.at[token].to
-	}
-	c.touched = sum
 }
 
 // between are the rows of a token from one to another.

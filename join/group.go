@@ -14,6 +14,7 @@ type grouping struct {
 	slots       []uint32 // 1 + a group
 	hashes      []uint64 // of groups
 	kept        []uint32 // group -> its first set, as a member
+	found       int      // groups
 	groups      []uint32 // of all sets that are not empty, as they come
 	equal       bool     // whether some groups have several sets
 }
@@ -24,12 +25,14 @@ func (g *grouping) find() {
 	for _, c := range g.collections {
 		total += c.Len()
 	}
-	g.slots, g.groups = make([]uint32, 1<<bits.Len(uint(2*total))), make([]uint32, 0, total)
-	g.hashes, g.kept = make([]uint64, 0, total), make([]uint32, 0, total)
+	g.slots, g.groups = make([]uint32, 1<<bits.Len(uint(2*total))), make([]uint32, total)
+	g.hashes, g.kept = make([]uint64, total), make([]uint32, total)
+	n := 0
 	g.eachSet(func(member uint32, set []uint32) {
-		g.groups = append(g.groups, g.groupOf(member, set))
+		g.groups[n] = g.groupOf(member, set)
+		n++
 	})
-	g.equal = len(g.kept) < len(g.groups)
+	g.groups, g.kept, g.equal = g.groups[:n], g.kept[:g.found], g.found < n
 }
 
 // eachSet visits the sets that are not empty.
@@ -53,9 +56,11 @@ func (g *grouping) groupOf(member uint32, set []uint32) uint32 {
 	for i := h & mask; ; i = (i + 1) & mask {
 		k := g.slots[i]
 		if k == 0 {
-			g.kept, g.hashes = append(g.kept, member), append(g.hashes, h)
-			g.slots[i] = uint32(len(g.kept))
-			return g.slots[i] - 1
+			group := g.found
+			g.kept[group], g.hashes[group] = member, h
+			g.found++
+			g.slots[i] = uint32(g.found)
+			return uint32(group)
 		}
 		if g.hashes[k-1] == h && g.same(member, g.kept[k-1]) {
 			return k - 1

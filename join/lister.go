@@ -101,11 +101,13 @@ func (f *lister) lay(entries []listed) {
 	for side := range f.sides {
 		t := &f.targets[side]
 		t.clear(len(entries), f.most)
+		rows, signatures := t.rows, t.signatures // a field is dear to append to while garbage is collected
 		for _, y := range entries {
 			if f.isPosted(y) && f.has(y.row, side) {
-				t.add(y, f.signatures.row(y.row))
+				rows, signatures = append(rows, y), append(signatures, f.signatures.row(y.row)...)
 			}
 		}
+		t.rows, t.signatures = rows, signatures
 	}
 }
 

@@ -31,7 +31,9 @@ func newSets(ctx context.Context, collections []*Collection) (*sets, error) {
 	s.sortBySize(collections)
 	p := &pace{ctx: ctx}
 	rows, ends := s.listRows(p, collections, all.frequency, ofB)
-	s.fill(p, rows, ends)
+	if p.err == nil {
+		s.fill(p, rows, ends)
+	}
 	return s, p.err
 }
 

@@ -2,6 +2,7 @@ package join
 
 import (
 	"context"
+	"math"
 	"slices"
 )
 
@@ -138,6 +139,10 @@ const fewRanks = 16
 
 // sortFew sorts a few ranks, by how many are less than each: no branch depends on them.
 func sortFew(ranks []uint32) {
+	if len(ranks) <= 8 {
+		sortEight(ranks)
+		return
+	}
 	var sorted [fewRanks]uint32
 	for _, rank := range ranks {
 		place := 0
@@ -147,4 +152,27 @@ func sortFew(ranks []uint32) {
 		sorted[place%fewRanks] = rank
 	}
 	copy(ranks, sorted[:])
+}
+
+// sortEight sorts eight ranks at most by a network of 19 comparators (Knuth, The Art of Computer Programming 3, 5.3.4).
+func sortEight(ranks []uint32) {
+	const none = math.MaxUint32
+	v := [8]uint32{none, none, none, none, none, none, none, none}
+	for i, rank := range ranks {
+		v[i%8] = rank
+	}
+	a, b, c, d, e, f, g, h := v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]
+	a, c, b, d = min(a, c), max(a, c), min(b, d), max(b, d)
+	e, g, f, h = min(e, g), max(e, g), min(f, h), max(f, h)
+	a, e, b, f = min(a, e), max(a, e), min(b, f), max(b, f)
+	c, g, d, h = min(c, g), max(c, g), min(d, h), max(d, h)
+	a, b, c, d = min(a, b), max(a, b), min(c, d), max(c, d)
+	e, f, g, h = min(e, f), max(e, f), min(g, h), max(g, h)
+	c, e, d, f = min(c, e), max(c, e), min(d, f), max(d, f)
+	b, e, d, g = min(b, e), max(b, e), min(d, g), max(d, g)
+	b, c, d, e, f, g = min(b, c), max(b, c), min(d, e), max(d, e), min(f, g), max(f, g)
+	v = [8]uint32{a, b, c, d, e, f, g, h}
+	for i := range ranks {
+		ranks[i] = v[i%8]
+	}
 }

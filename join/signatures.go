@@ -26,12 +26,24 @@ func newSignatures(s *sets, words int, model *hashcodes.Model) *signatures {
 	}
 	mask := uint32(g.words - 1)
 	for r := range s.len() {
+		if g.words == 1 {
+			g.of[r] = oneWord(s.row(r))
+			continue
+		}
 		dst := g.row(r)
 		for _, rank := range s.row(r) {
 			dst[rank/64&mask] |= 1 << (rank % 64)
 		}
 	}
 	return g
+}
+
+// oneWord is a signature of 64 bits.
+func oneWord(ranks []uint32) (word uint64) {
+	for _, rank := range ranks {
+		word |= 1 << (rank % 64)
+	}
+	return word
 }
 
 func (g *signatures) sign(s *sets, codes []uint64) {

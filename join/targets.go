@@ -34,11 +34,6 @@ func (t *targets) clear(rows, most int) {
 	}
 }
 
-func (t *targets) add(y listed, signature []uint64) {
-	t.rows = append(t.rows, y)
-	t.signatures = append(t.signatures, signature...)
-}
-
 // minScan is how many signatures are worth a scan by a kernel.
 const minScan = 48
 
