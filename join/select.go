@@ -135,31 +135,15 @@ func divideAgain(row []uint32, limit uint32) (below int) {
 	return below
 }
 
-const fewRanks = 16
+// fewRanks are so few that they are sorted without branches that depend on them.
+const fewRanks = 8
 
-// sortFew sorts a few ranks, by how many are less than each: no branch depends on them.
+// sortFew sorts eight ranks at most by a network of 19 comparators (Knuth, The Art of Computer Programming 3, 5.3.4).
 func sortFew(ranks []uint32) {
-	if len(ranks) <= 8 {
-		sortEight(ranks)
-		return
-	}
-	var sorted [fewRanks]uint32
-	for _, rank := range ranks {
-		place := 0
-		for _, other := range ranks {
-			place += oneIf(other < rank)
-		}
-		sorted[place%fewRanks] = rank
-	}
-	copy(ranks, sorted[:])
-}
-
-// sortEight sorts eight ranks at most by a network of 19 comparators (Knuth, The Art of Computer Programming 3, 5.3.4).
-func sortEight(ranks []uint32) {
 	const none = math.MaxUint32
-	v := [8]uint32{none, none, none, none, none, none, none, none}
+	v := [fewRanks]uint32{none, none, none, none, none, none, none, none}
 	for i, rank := range ranks {
-		v[i%8] = rank
+		v[i%fewRanks] = rank
 	}
 	a, b, c, d, e, f, g, h := v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]
 	a, c, b, d = min(a, c), max(a, c), min(b, d), max(b, d)
@@ -171,8 +155,8 @@ func sortEight(ranks []uint32) {
 	c, e, d, f = min(c, e), max(c, e), min(d, f), max(d, f)
 	b, e, d, g = min(b, e), max(b, e), min(d, g), max(d, g)
 	b, c, d, e, f, g = min(b, c), max(b, c), min(d, e), max(d, e), min(f, g), max(f, g)
-	v = [8]uint32{a, b, c, d, e, f, g, h}
+	v = [fewRanks]uint32{a, b, c, d, e, f, g, h}
 	for i := range ranks {
-		ranks[i] = v[i%8]
+		ranks[i] = v[i%fewRanks]
 	}
 }
