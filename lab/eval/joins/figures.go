@@ -104,7 +104,7 @@ func addData(r *report.Report, of *records) {
 
 func noteRuns(r *report.Report) {
 	r.Note("one goroutine, in turns; seconds are of the processor, from the collection to the last pair, the least of "+
-		"%d turns, or of one where all four take more than %d s together", turns, longSeconds)
+		"%d turns, or of fewer where they take more than %d s together", turns, longSeconds)
 	r.Note("candidates are pairs whose tokens are compared: of allpairs those that share a token of their prefixes " +
 		"and fit in size, of ppjoin those of them that the positional filter leaves, of ppjoin+ those that the suffix " +
 		"filter leaves too (depth 2), of ours those whose signatures and positions, or counts, allow for enough common " +
