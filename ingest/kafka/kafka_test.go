@@ -242,10 +242,11 @@ func TestTrace(t *testing.T) {
 	c, topic := shared(t, 1)
 	parent := "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	r := post("1")
-	r.Headers = []kafka.Header{{Key: "other"}, {Key: "traceparent", Value: []byte(parent)}}
+	r.Headers = []kafka.Header{{Key: "other"}, {Key: "traceparent", Value: []byte(parent)},
+		{Key: "tracestate", Value: []byte("congo=t61rcWkgMzE")}}
 	c.write(topic, 0, r)
-	if got := consume(t, mustOpen(t, c.config(topic)), 1); got.Trace != parent {
-		t.Errorf("trace %q, want %q", got.Trace, parent) // no tracer is set up here, so no span of its own
+	if got := consume(t, mustOpen(t, c.config(topic)), 1); got.Trace != parent+" congo=t61rcWkgMzE" {
+		t.Errorf("trace %q, want %q and its state", got.Trace, parent) // no tracer is set up here, so no span of its own
 	}
 }
 

@@ -165,7 +165,7 @@ func (p *partition) hand(ctx context.Context, next int64) error {
 	}
 	b, bytes := p.posts.flush()
 	b.Partition = p.name
-	b.Trace = p.posts.traces.start(p.topic, p.number, &b)
+	b.Trace = p.posts.traces.start(p, &b)
 	free, err := p.acquire(ctx, min(bytes, p.src.cfg.Memory))
 	if err != nil {
 		aligned(nil)

@@ -20,12 +20,10 @@ import (
 	"github.com/prometheus/otlptranslator"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
-	"go.opentelemetry.io/otel/sdk/trace"
 )
 
 // Config says how the program speaks. Default has values for all of it but the version.
@@ -104,22 +102,6 @@ func (t *Telemetry) startMetrics(res *resource.Resource) error {
 	}
 	provider := metric.NewMeterProvider(metric.WithReader(exporter), metric.WithResource(res))
 	otel.SetMeterProvider(provider)
-	t.stop = append(t.stop, provider.Shutdown)
-	return nil
-}
-
-// startTraces sends spans to the OTLP endpoint that the environment names, and does nothing without one. The
-// exporter reads the other OTEL_EXPORTER_OTLP_* variables, the provider OTEL_TRACES_SAMPLER, by themselves.
-func (t *Telemetry) startTraces(ctx context.Context, res *resource.Resource) error {
-	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
-		return nil
-	}
-	exporter, err := otlptracehttp.New(ctx)
-	if err != nil {
-		return err
-	}
-	provider := trace.NewTracerProvider(trace.WithBatcher(exporter), trace.WithResource(res))
-	otel.SetTracerProvider(provider)
 	t.stop = append(t.stop, provider.Shutdown)
 	return nil
 }
