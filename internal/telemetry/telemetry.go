@@ -59,7 +59,7 @@ func Start(ctx context.Context, c Config) (*Telemetry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.startMetrics(res); err != nil {
+	if err := t.startMetrics(res, c.Version); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	if err := t.startTraces(ctx, res); err != nil {
@@ -82,7 +82,7 @@ func describe(ctx context.Context, c Config) (*resource.Resource, error) {
 
 // startMetrics serves OpenTelemetry's instruments beside those of the Go runtime and the process. Scope labels
 // and target_info would only repeat what the metric's name says already.
-func (t *Telemetry) startMetrics(res *resource.Resource) error {
+func (t *Telemetry) startMetrics(res *resource.Resource, version string) error {
 	exporter, err := otelprometheus.New(
 		otelprometheus.WithRegisterer(t.registry),
 		otelprometheus.WithTranslationStrategy(otlptranslator.UnderscoreEscapingWithSuffixes),
@@ -93,7 +93,7 @@ func (t *Telemetry) startMetrics(res *resource.Resource) error {
 		return err
 	}
 	for _, c := range []prometheus.Collector{
-		collectors.NewGoCollector(),
+		buildInfo(version), collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	} {
 		if err := t.registry.Register(c); err != nil {
@@ -108,7 +108,7 @@ func (t *Telemetry) startMetrics(res *resource.Resource) error {
 
 // Metrics serves all metrics in Prometheus' text format (or OpenMetrics where the client asks for it).
 func (t *Telemetry) Metrics() http.Handler {
-	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{
+	return promhttp.HandlerFor(withoutClash{t.registry}, promhttp.HandlerOpts{
 		ErrorLog:          slog.NewLogLogger(t.Logger.Handler(), slog.LevelWarn),
 		EnableOpenMetrics: true,
 	})
