@@ -152,6 +152,7 @@ type Webhook struct {
 	Secrets []Secret          `yaml:"secrets"` // the first is the newest
 	Headers map[string]Secret `yaml:"headers"`
 
+	Types          []string `yaml:"types"`     // of events; none: all
 	Threshold      string   `yaml:"threshold"` // least similarity; "": all events
 	Languages      []string `yaml:"languages"`
 	MinOccurrences int      `yaml:"min_occurrences"`
