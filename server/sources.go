@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"refrain/feed"
 	"refrain/ingest"
@@ -90,6 +91,7 @@ func (s *Server) openBluesky() error {
 	cfg := bluesky.Default()
 	cfg.URL = cmp.Or(s.cfg.Ingest.Bluesky.URL, cfg.URL)
 	cfg.Cursors, cfg.Logger = bluesky.CursorDir(s.cfg.DataDir), s.log
+	cfg.UserAgent = strings.TrimSuffix("Refrain/"+s.cfg.Version, "/")
 	status, err := ingest.NewStatus("bluesky")
 	if err != nil {
 		return err
