@@ -92,6 +92,7 @@ type KafkaSource struct {
 	Link         string   `yaml:"link"`
 	Source       string   `yaml:"source"`
 	MaxRecord    Bytes    `yaml:"max_record"` // 0: that of the source
+	Tombstones   string   `yaml:"tombstones"` // reject (also "") or delete: what a record without a value means
 }
 
 // group is the name of the group: that of Refrain where none is given.

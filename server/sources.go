@@ -148,6 +148,7 @@ func (s *Server) openKafka(ctx context.Context, i int, k *KafkaSource) error {
 	cfg := kafkasource.Default()
 	cfg.Conn, cfg.Topics, cfg.Group, cfg.Start = conn, k.Topics, k.group(), cmp.Or(k.Start, cfg.Start)
 	cfg.Fields, cfg.SourceName, cfg.MaxRecord = fields, k.Source, cmp.Or(int64(k.MaxRecord), cfg.MaxRecord)
+	cfg.Tombstones = cmp.Or(k.Tombstones, cfg.Tombstones)
 	cfg.MaxAhead, cfg.Logger = s.cfg.Window.MaxHold/4*3, s.log // the rest is for what is out of order
 	name := "kafka/" + cfg.Group
 	if cfg.Status, err = ingest.NewStatus(name); err != nil {

@@ -63,7 +63,7 @@ func (t *traces) start(p *partition, b *ingest.Batch) string {
 		semconv.MessagingSystemKafka, semconv.MessagingOperationTypeProcess, semconv.MessagingOperationName("process"),
 		semconv.MessagingDestinationName(p.topic), semconv.MessagingDestinationPartitionID(strconv.Itoa(p.number)),
 		semconv.MessagingConsumerGroupName(p.src.cfg.Group),
-		semconv.MessagingBatchMessageCount(len(b.Posts)+len(b.Rejected)),
+		semconv.MessagingBatchMessageCount(len(b.Posts)+len(b.Rejected)+len(b.Deleted)),
 	)}
 	if len(t.parents) == 1 && !t.without {
 		ctx = tracing.Context(ctx, t.parents[0])
