@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf16"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/segmentio/kafka-go"
 
 	"refrain/feed"
@@ -342,5 +343,32 @@ func wantError(t *testing.T, cfg Config, want string) {
 	}
 	if temporary := errors.Is(err, kafkaconn.ErrUnreachable); temporary != (want == "is it running") {
 		t.Errorf("%v: said to be temporary: %v", err, temporary)
+	}
+}
+
+// TestTombstonesKeepTheirPlace: a batch is written before what it deletes, so a post that is written again begins another.
+func TestTombstonesKeepTheirPlace(t *testing.T) {
+	c, topic := shared(t, 1)
+	c.write(topic, 0, post("a"), kafka.Record{Key: kafka.NewBytes([]byte("a"))}, post("b"), post("a"))
+	cfg := c.config(topic)
+	cfg.Tombstones = DeletePost
+	s := mustOpen(t, cfg)
+	var got []string
+	for posts := 0; posts < 3; {
+		b, err := s.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		posts += len(b.Posts)
+		for _, p := range b.Posts {
+			got = append(got, "+"+p.ID)
+		}
+		for _, d := range b.Deleted {
+			got = append(got, "-"+d.Post)
+		}
+		b.Done(nil)
+	}
+	if diff := cmp.Diff([]string{"+a", "+b", "-a", "+a"}, got); diff != "" {
+		t.Errorf("written in this order (-want +got):\n%s", diff)
 	}
 }
