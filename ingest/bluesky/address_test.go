@@ -33,19 +33,32 @@ func TestFormsThatAreNotReadAreRefused(t *testing.T) {
 	}
 }
 
-// TestTheReasonOfARefusalIsShown: a server that refuses says why, and is told who asks.
+// TestTheReasonOfARefusalIsShown: a server that refuses says why, and is told who asks. One that got a password is not quoted.
 func TestTheReasonOfARefusalIsShown(t *testing.T) {
+	if got := refusal(t, ""); !strings.Contains(got, "the server says") || !strings.Contains(got, "must be an integer") {
+		t.Errorf("logged %.3000s", got)
+	}
+	if got := refusal(t, "user:hidden@"); strings.Contains(got, "the server says") || strings.Contains(got, "dXNlcjpoaWRkZW4=") {
+		t.Errorf("logged what a server says that knows a password: %.3000s", got)
+	}
+}
+
+// refusal is the log of a source whose server refuses it.
+func refusal(t *testing.T, login string) string {
+	t.Helper()
 	var asked atomic.Int64
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if got := r.Header.Get("User-Agent"); got != "Refrain/1.2.3" {
 			t.Errorf("User-Agent %q", got)
 		}
 		asked.Add(1)
-		http.Error(w, "invalid\x1b[31m cursor:\nmust be an integer"+strings.Repeat("!", 1<<20), http.StatusBadRequest)
+		http.Error(w, r.Header.Get("Authorization")+" invalid\x1b[31m cursor:\nmust be an integer"+strings.Repeat("!", 1<<20), http.StatusBadRequest)
 	}))
 	defer web.Close()
 	var log lockedLog
-	cfg := with(func(c *bluesky.Config) { c.URL = "ws" + strings.TrimPrefix(web.URL, "http") + "/subscribe" })
+	cfg := with(func(c *bluesky.Config) {
+		c.URL = "ws://" + login + strings.TrimPrefix(web.URL, "http://") + "/subscribe"
+	})
 	cfg.UserAgent, cfg.Logger = "Refrain/1.2.3", slog.New(slog.NewTextHandler(&log, nil))
 	cfg.MinBackoff, cfg.MaxPause = time.Millisecond, time.Millisecond
 	src, err := bluesky.New(cfg)
@@ -57,8 +70,9 @@ func TestTheReasonOfARefusalIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg.Client.CloseIdleConnections()
-	if got := log.String(); !strings.Contains(got, "the server says") || !strings.Contains(got, "must be an integer") ||
-		strings.Contains(got, "\x1b") || int64(strings.Count(got, "!")) > 1024*asked.Load() {
+	got := log.String()
+	if strings.Contains(got, "\x1b") || int64(strings.Count(got, "!")) > 1024*asked.Load() {
 		t.Errorf("logged %.3000s", got)
 	}
+	return got
 }

@@ -124,14 +124,15 @@ func (b *Source) dial(ctx context.Context, address string) (*websocket.Conn, err
 		HTTPHeader: http.Header{"User-Agent": {cmp.Or(b.cfg.UserAgent, "Refrain")}},
 	})
 	if err != nil {
-		return nil, withReason(err, resp)
+		return nil, withReason(err, resp, address)
 	}
 	return conn, nil
 }
 
-// withReason adds what the server says of why it refuses, of which the library keeps the first KiB, on one line.
-func withReason(err error, resp *http.Response) error {
-	if resp == nil || resp.Body == nil {
+// withReason adds what the server says of why it refuses, of which the library keeps the first KiB, on one line. One that
+// was sent a password may repeat it, in any form, and is not quoted.
+func withReason(err error, resp *http.Response, address string) error {
+	if u, _ := url.Parse(address); resp == nil || resp.Body == nil || u == nil || u.User != nil {
 		return err
 	}
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxReason)) // as much of it as there is
