@@ -94,8 +94,9 @@ func (c *Config) validate() error {
 // handlers are what the routes lead to, as far as it is not handed in.
 type handlers struct {
 	Config
-	refusals *refusals
-	turns    turns
+	refusals  *refusals
+	turns     turns
+	durations durations
 }
 
 // New returns the API. Its error names everything that Config lacks.
@@ -103,7 +104,7 @@ func New(cfg Config) (http.Handler, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	a := &handlers{cfg, newRefusals(cfg.Logger), newTurns(cfg.Limits)}
+	a := &handlers{cfg, newRefusals(cfg.Logger), newTurns(cfg.Limits), newDurations()}
 	mux := new(paths.Mux)
 	methods := map[string][]string{}
 	for _, r := range a.routes() {

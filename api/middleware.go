@@ -75,21 +75,24 @@ func observedOf(r *http.Request) *observed {
 	return o
 }
 
-// observe logs every request at debug level, and turns a panic into a problem as long as nothing has been
+// observe measures every request, logs it at debug level, and turns a panic into a problem as long as nothing has been
 // answered yet.
 func (a *handlers) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		seen := &observed{ResponseWriter: w}
+		r = r.WithContext(context.WithValue(r.Context(), observedKey{}, seen))
 		defer func() {
 			if cause := recover(); cause != nil {
 				a.recovered(seen, r, cause)
 			}
+			took := time.Since(began)
+			a.durations.add(r, seen.status, took)
 			a.Logger.LogAttrs(r.Context(), slog.LevelDebug, "request",
 				slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", seen.status),
-				slog.String("token", seen.who), slog.Int64("bytes", seen.bytes), slog.Duration("took", time.Since(began)))
+				slog.String("token", seen.who), slog.Int64("bytes", seen.bytes), slog.Duration("took", took))
 		}()
-		next.ServeHTTP(seen, r.WithContext(context.WithValue(r.Context(), observedKey{}, seen)))
+		next.ServeHTTP(seen, r)
 	})
 }
 

@@ -39,7 +39,8 @@ type Batch struct {
 	// Sender is whom the batch is counted for: see internal/quota. The sources here leave it empty but for HTTP.
 	Sender string
 
-	// Trace is the W3C traceparent of the request that the batch came with, "" without one.
+	// Trace is the W3C traceparent of the request that the batch came with, and behind a space its tracestate if it has
+	// one; "" without.
 	Trace string
 
 	// Void, if set, says that an earlier batch of the same request has failed: this one is not to be written, or it

@@ -21,7 +21,7 @@ type Event struct {
 	Source, Post string
 	FoundAt      time.Time // when it was found
 	Key          string    // CloudEvents partitionkey
-	Trace        string    // W3C traceparent of the post's way through, "" without one
+	Trace        string    // W3C traceparent of the post's way through and, behind a space, tracestate; "" without one
 	Offset       string    // where it stands in the event topic, for logs and dead letters
 	// Data is one CloudEvents JSON object without a newline. Nobody changes it.
 	Data []byte

@@ -92,6 +92,7 @@ type KafkaSource struct {
 	Link         string   `yaml:"link"`
 	Source       string   `yaml:"source"`
 	MaxRecord    Bytes    `yaml:"max_record"` // 0: that of the source
+	Tombstones   string   `yaml:"tombstones"` // reject (also "") or delete: what a record without a value means
 }
 
 // group is the name of the group: that of Refrain where none is given.
@@ -152,6 +153,7 @@ type Webhook struct {
 	Secrets []Secret          `yaml:"secrets"` // the first is the newest
 	Headers map[string]Secret `yaml:"headers"`
 
+	Types          []string `yaml:"types"`     // of events; none: all
 	Threshold      string   `yaml:"threshold"` // least similarity; "": all events
 	Languages      []string `yaml:"languages"`
 	MinOccurrences int      `yaml:"min_occurrences"`

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"refrain/feed"
 	"refrain/ingest"
@@ -90,6 +91,7 @@ func (s *Server) openBluesky() error {
 	cfg := bluesky.Default()
 	cfg.URL = cmp.Or(s.cfg.Ingest.Bluesky.URL, cfg.URL)
 	cfg.Cursors, cfg.Logger = bluesky.CursorDir(s.cfg.DataDir), s.log
+	cfg.UserAgent = strings.TrimSuffix("Refrain/"+s.cfg.Version, "/")
 	status, err := ingest.NewStatus("bluesky")
 	if err != nil {
 		return err
@@ -146,6 +148,7 @@ func (s *Server) openKafka(ctx context.Context, i int, k *KafkaSource) error {
 	cfg := kafkasource.Default()
 	cfg.Conn, cfg.Topics, cfg.Group, cfg.Start = conn, k.Topics, k.group(), cmp.Or(k.Start, cfg.Start)
 	cfg.Fields, cfg.SourceName, cfg.MaxRecord = fields, k.Source, cmp.Or(int64(k.MaxRecord), cfg.MaxRecord)
+	cfg.Tombstones = cmp.Or(k.Tombstones, cfg.Tombstones)
 	cfg.MaxAhead, cfg.Logger = s.cfg.Window.MaxHold/4*3, s.log // the rest is for what is out of order
 	name := "kafka/" + cfg.Group
 	if cfg.Status, err = ingest.NewStatus(name); err != nil {

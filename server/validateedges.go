@@ -111,6 +111,7 @@ func (v *validation) kafkaSource(key string, k *KafkaSource) {
 	v.cluster(key, &k.KafkaCluster)
 	v.want(len(k.Topics) > 0, key+".topics", "want at least one topic")
 	v.oneOf(key+".start", k.Start, "", "earliest", "latest")
+	v.oneOf(key+".tombstones", k.Tombstones, "", "reject", "delete")
 	v.fields(key, k.Map, k.Keep, k.Link)
 }
 

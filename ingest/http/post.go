@@ -52,10 +52,8 @@ func (h *Source) upload(w http.ResponseWriter, r *http.Request, u *upload) (arra
 	if err != nil {
 		return false, err
 	}
-	ctx, span := startSpan(r, "POST /v1/posts")
-	defer span.End()
 	// net/http cancels the request's context when reading the body fails; what was read before is finished even so.
-	u.ctx = context.WithoutCancel(ctx)
+	u.ctx = context.WithoutCancel(r.Context())
 	if err = errors.Join(u.read(b), u.finish()); err != nil {
 		u.answer.next = cmp.Or(u.answer.next, u.last+1)
 	}
@@ -87,10 +85,7 @@ func (h *Source) delete(w http.ResponseWriter, r *http.Request, t feed.Tombstone
 		writeBadQuery(w, r, err)
 		return
 	}
-	ctx, span := startSpan(r, r.Pattern)
-	defer span.End()
 	u := h.newUpload(r)
-	u.ctx = ctx
 	u.open = part{batch: ingest.Batch{Deleted: []feed.Tombstone{t}}, results: make([]result, 1)}
 	err := errors.Join(u.flush(), u.finish())
 	switch {

@@ -1,15 +1,16 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/segmentio/kafka-go"
 	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/propagation"
+	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
+	"refrain/internal/tracing"
 	"refrain/publish"
 )
 
@@ -17,28 +18,31 @@ var contentType = kafka.Header{Key: "content-type", Value: []byte("application/c
 
 // headers are those of one event. Its trace is its post's; one without is found from the span of its batch.
 func headers(event, batch string) []kafka.Header {
-	if event == "" {
-		event = batch
+	out := []kafka.Header{contentType}
+	parent, state := tracing.Split(cmp.Or(event, batch))
+	if parent != "" {
+		out = append(out, kafka.Header{Key: tracing.Parent, Value: []byte(parent)})
 	}
-	if event == "" {
-		return []kafka.Header{contentType}
+	if state != "" {
+		out = append(out, kafka.Header{Key: tracing.State, Value: []byte(state)})
 	}
-	return []kafka.Header{contentType, {Key: "traceparent", Value: []byte(event)}}
+	return out
 }
 
 // maxLinks is how many traces the span of a batch names.
 const maxLinks = 32
 
-// startSpan begins the span of a batch, linked to the traces of its events.
+// startSpan begins the span of a batch, linked to the traces of its events, by the semantic conventions for messaging
+// (https://opentelemetry.io/docs/specs/semconv/messaging/kafka/).
 func startSpan(ctx context.Context, topic string, events []publish.Event) (context.Context, func(error)) {
-	ctx, span := otel.Tracer("refrain/publish").Start(ctx, "send "+topic, trace.WithSpanKind(trace.SpanKindProducer),
+	ctx, span := otel.Tracer("refrain/publish").Start(ctx, "send "+topic, trace.WithSpanKind(kindOf(events)),
 		trace.WithLinks(links(events)...), trace.WithAttributes(
-			attribute.String("messaging.system", "kafka"), attribute.String("messaging.operation.type", "send"),
-			attribute.String("messaging.destination.name", topic),
-			attribute.Int("messaging.batch.message_count", len(events)),
+			semconv.MessagingSystemKafka, semconv.MessagingOperationTypeSend, semconv.MessagingOperationName("send"),
+			semconv.MessagingDestinationName(topic), semconv.MessagingBatchMessageCount(len(events)),
 		))
 	return ctx, func(err error) {
 		if err != nil {
+			span.SetAttributes(semconv.ErrorType(err))
 			span.RecordError(err)
 			span.SetStatus(codes.Error, err.Error())
 		}
@@ -46,21 +50,22 @@ func startSpan(ctx context.Context, topic string, events []publish.Event) (conte
 	}
 }
 
-func links(events []publish.Event) []trace.Link {
-	var out []trace.Link
-	seen := map[string]bool{"": true}
+// kindOf is PRODUCER where the span is what some event names as its trace, and CLIENT where all have traces of their own.
+func kindOf(events []publish.Event) trace.SpanKind {
 	for i := range events {
-		if t := events[i].Trace; !seen[t] && len(out) < maxLinks {
-			seen[t] = true
-			ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": t})
-			out = append(out, trace.LinkFromContext(ctx))
+		if events[i].Trace == "" {
+			return trace.SpanKindProducer
 		}
 	}
-	return out
+	return trace.SpanKindClient
 }
 
-func traceparent(ctx context.Context) string {
-	carrier := propagation.MapCarrier{}
-	propagation.TraceContext{}.Inject(ctx, carrier)
-	return carrier["traceparent"]
+func links(events []publish.Event) []trace.Link {
+	return tracing.Links(func(yield func(string) bool) {
+		for i := range events {
+			if !yield(events[i].Trace) {
+				return
+			}
+		}
+	}, maxLinks)
 }

@@ -85,7 +85,8 @@ func TestEventsAreBoundAsCloudEvents(t *testing.T) {
 	devservers.CreateTopic(t, addr, topic, 4)
 	s := mustOpen(t, config(addr, topic))
 	sent := events(0, 1000)
-	sent[7].Trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	const parent, state = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "congo=t61rcWkgMzE"
+	sent[7].Trace = parent + " " + state
 	if err := s.Publish(t.Context(), sent); err != nil {
 		t.Fatal(err)
 	}
@@ -106,8 +107,8 @@ func TestEventsAreBoundAsCloudEvents(t *testing.T) {
 			if got := header(m, "content-type"); got != "application/cloudevents+json; charset=UTF-8" {
 				t.Errorf("content-type %q", got)
 			}
-			if got := header(m, "traceparent"); got != sent[id].Trace {
-				t.Errorf("traceparent of %s: %q", m.Key, got)
+			if got := strings.TrimSpace(header(m, "traceparent") + " " + header(m, "tracestate")); got != sent[id].Trace {
+				t.Errorf("trace of %s: %q", m.Key, got)
 			}
 			if id <= last && id != 5 {
 				t.Errorf("partition %d: %d after %d", p, id, last)

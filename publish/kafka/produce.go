@@ -12,6 +12,7 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 
 	"refrain/internal/retry"
+	"refrain/internal/tracing"
 	"refrain/publish"
 )
 
@@ -160,7 +161,7 @@ func (s *Sink) send(ctx context.Context, partition int, events []publish.Event) 
 // records are events as the CloudEvents binding wants them.
 func records(ctx context.Context, events []publish.Event) kafka.RecordReader {
 	now := time.Now()
-	ours := traceparent(ctx)
+	ours := tracing.Of(ctx)
 	out := make([]kafka.Record, len(events))
 	for i := range events {
 		out[i] = kafka.Record{

@@ -12,10 +12,7 @@ import (
 	"time"
 
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/trace"
 )
 
 // result is what came of one attempt.
@@ -30,17 +27,13 @@ type result struct {
 }
 
 // send makes one attempt. It never waits for longer than the timeout of a request.
-func (e *Endpoint) send(ctx context.Context, d *delivery) result {
-	r := result{delivery: d, id: d.id(), began: time.Now()}
+func (e *Endpoint) send(ctx context.Context, d *delivery) (r result) {
+	r = result{delivery: d, id: d.id(), began: time.Now()}
 	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
 	defer cancel()
-	ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": d.trace()})
-	ctx, span := otel.Tracer("refrain/publish/webhook").Start(ctx, "webhook", trace.WithSpanKind(trace.SpanKindProducer))
-	defer span.End()
+	ctx, span := e.startSpan(ctx, d)
+	defer func() { r.endSpan(span) }()
 	r.status, r.retryAfter, r.err = e.post(ctx, r.id, d.body(), r.began)
-	if r.err != nil {
-		span.SetStatus(codes.Error, r.err.Error())
-	}
 	r.elapsed = time.Since(r.began)
 	return r
 }

@@ -64,14 +64,15 @@ type Config struct {
 	AllowPrivate bool
 }
 
-// Default sends every event by itself. Retries are thirteen attempts in somewhat less than eight hours; the first pauses
+// Default sends every event by itself. Retries are seventeen attempts in somewhat less than two days; the first pauses
 // are short, for most failures are of one request, and gone with the next.
 func Default() Config {
 	return Config{
 		Batch: 1, BatchWait: time.Second, Timeout: 15 * time.Second, Concurrency: 4, Pending: 1000,
 		Retries: []time.Duration{
 			time.Second, 5 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute,
-			10 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour,
+			10 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 8 * time.Hour,
+			12 * time.Hour, 12 * time.Hour,
 		},
 	}
 }
