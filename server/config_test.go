@@ -37,7 +37,9 @@ func TestValidateReportsEverythingAtOnce(t *testing.T) {
 // TestValidateNamesTheKey: one wrong value, one complaint.
 func TestValidateNamesTheKey(t *testing.T) {
 	for key, spoil := range map[string]func(*Config){
-		"http:":             func(c *Config) { c.HTTP = "" },
+		"http:": func(c *Config) { c.HTTP = "" },
+		`name: "refrain prod": want a URI-reference`: func(c *Config) { c.Name = "refrain prod" },
+		"schemas:":          func(c *Config) { c.Schemas = "/schemas/" },
 		"workers:":          func(c *Config) { c.Workers = 0 },
 		"window.threshold:": func(c *Config) { c.Window.Threshold = "high" },
 		"window.measure:":   func(c *Config) { c.Window.Measure = "overlap" },

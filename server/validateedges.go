@@ -153,6 +153,7 @@ func (v *validation) publish(p *Publish) {
 		name(key, p.Kafka[i].Name)
 		v.cluster(key, &p.Kafka[i].KafkaCluster)
 		v.want(p.Kafka[i].Topic != "", key+".topic", "want a topic")
+		v.oneOf(key+".mode", p.Kafka[i].Mode, "", "structured", "binary")
 	}
 	for i := range p.NATS {
 		key := fmt.Sprintf("publish.nats[%d]", i)
@@ -183,6 +184,7 @@ func (v *validation) webhook(key string, w *Webhook) {
 		v.want(err == nil, key+".threshold", fmt.Sprint(err))
 	}
 	v.want(w.Batch >= 0 && w.Batch <= 100, key+".batch", "want 0 to 100")
+	v.oneOf(key+".batch_format", w.BatchFormat, "", "event", "array")
 	v.want(min(w.MinOccurrences, w.Concurrency, w.Pending) >= 0, key, "min_occurrences, concurrency and pending are 0 or more")
 	v.want(min(w.BatchWait, w.Timeout) >= 0, key, "batch_wait and timeout are 0 or more")
 	for _, a := range w.Allow {

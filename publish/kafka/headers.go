@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/segmentio/kafka-go"
@@ -13,18 +14,36 @@ import (
 	"refrain/publish"
 )
 
-var contentType = kafka.Header{Key: "content-type", Value: []byte("application/cloudevents+json; charset=UTF-8")}
-
-// headers are those of one event. Its trace is its post's; one without is found from the span of its batch.
-func headers(event, batch string) []kafka.Header {
-	if event == "" {
-		event = batch
+// content is what the binding makes of an event: headers, and the value. One that cannot be taken apart goes in the
+// structured mode; a consumer knows either by its content-type.
+func (s *Sink) content(e *publish.Event) (headers []kafka.Header, value []byte) {
+	if s.cfg.Binary {
+		if b, err := e.Binary(); err == nil {
+			return binaryHeaders(&b), b.Data
+		}
 	}
-	if event == "" {
-		return []kafka.Header{contentType}
-	}
-	return []kafka.Header{contentType, {Key: "traceparent", Value: []byte(event)}}
+	return []kafka.Header{header("content-type", "application/cloudevents+json; charset=UTF-8")}, e.Data
 }
+
+func binaryHeaders(b *publish.Binary) (headers []kafka.Header) {
+	if b.ContentType != "" {
+		headers = append(headers, header("content-type", b.ContentType))
+	}
+	for _, a := range b.Attributes {
+		headers = append(headers, header("ce_"+a.Name, a.Value))
+	}
+	return headers
+}
+
+// traced adds the trace of an event, its post's; one without is found from the span of its batch.
+func traced(headers []kafka.Header, event, batch string) []kafka.Header {
+	if trace := cmp.Or(event, batch); trace != "" {
+		return append(headers, header("traceparent", trace))
+	}
+	return headers
+}
+
+func header(key, value string) kafka.Header { return kafka.Header{Key: key, Value: []byte(value)} }
 
 // maxLinks is how many traces the span of a batch names.
 const maxLinks = 32
