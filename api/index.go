@@ -11,7 +11,7 @@ import (
 
 // answerFromIndex answers with what ask returns, unless there is no index, or it lacks something.
 func answerFromIndex[T any](a *handlers, ask func(*http.Request) (T, error)) http.Handler {
-	return answerWith(a, func(r *http.Request) (v T, err error) {
+	complete := func(r *http.Request) (v T, err error) {
 		if a.Index == nil {
 			return v, errNoIndex
 		}
@@ -19,7 +19,8 @@ func answerFromIndex[T any](a *handlers, ask func(*http.Request) (T, error)) htt
 			return v, err
 		}
 		return ask(r)
-	})
+	}
+	return answering[T]{a, complete, true}
 }
 
 // reuse answers GET /v1/posts/{id}/reuse[?source=&limit=&after=]. The index knows posts by events alone: a post that

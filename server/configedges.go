@@ -15,6 +15,8 @@ import (
 type Auth struct {
 	Tokens []Token  `yaml:"tokens"`
 	Hosts  []string `yaml:"hosts"` // names besides localhost that the server answers to without tokens
+	// Origins are those of web pages of other sites that may ask, as https://app.example.org (CORS).
+	Origins []string `yaml:"origins"`
 }
 
 // Token is a bearer token and what it is good for.

@@ -21,6 +21,11 @@ func (v *validation) auth(c *Config) {
 		v.want(h != "" && !strings.ContainsAny(h, "/:* "), fmt.Sprintf("auth.hosts[%d]", i),
 			fmt.Sprintf("%q: want a name without a port, as refrain.test", h))
 	}
+	for i, o := range c.Auth.Origins {
+		u, err := url.Parse(o)
+		v.want(err == nil && (u.Scheme == "https" || u.Scheme == "http") && o == u.Scheme+"://"+u.Host && strings.ToLower(o) == o,
+			fmt.Sprintf("auth.origins[%d]", i), fmt.Sprintf("%q: want the origin of a page, as https://app.example.org, without a path", o))
+	}
 	owners := map[string]int{}
 	for i, t := range c.Auth.Tokens {
 		key := fmt.Sprintf("auth.tokens[%d]", i)
