@@ -30,8 +30,20 @@ func (a *handlers) reuse(r *http.Request) (reuseJSON, error) {
 	if err != nil {
 		return reuseJSON{}, err
 	}
-	reuse, err := a.Index.Reuse(r.Context(), r.URL.Query().Get("source"), r.PathValue("id"), page)
+	post := feed.Tombstone{Source: r.URL.Query().Get("source"), Post: r.PathValue("id")}
+	if err := checkNames(post); err != nil {
+		return reuseJSON{}, err
+	}
+	reuse, err := a.Index.Reuse(r.Context(), post.Source, post.Post, page)
 	return reuseAnswer(&reuse), err
+}
+
+// checkNames refuses names that no post can have, as a deletion of it would be refused.
+func checkNames(t feed.Tombstone) error {
+	if err := t.Check(); err != nil {
+		return fmt.Errorf("%w: %w", ErrInput, err)
+	}
+	return nil
 }
 
 // text answers GET /v1/texts/{group}[?limit=&after=].
@@ -58,6 +70,9 @@ func (a *handlers) author(r *http.Request) (authorJSON, error) {
 		return authorJSON{}, err
 	}
 	source, author := r.URL.Query().Get("source"), r.PathValue("author")
+	if err := checkNames(feed.Tombstone{Source: source, Author: author}); err != nil {
+		return authorJSON{}, err
+	}
 	reuse, err := a.Index.Author(r.Context(), source, author, n)
 	return authorJSON{Source: source, Author: author, Reuse: repeatedByList(reuse)}, err
 }

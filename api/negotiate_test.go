@@ -134,6 +134,17 @@ func TestOtherOrigins(t *testing.T) {
 	detail(t, w, 405)
 }
 
+// TestNamesThatNoPostHas are refused alike, whatever is asked about them.
+func TestNamesThatNoPostHas(t *testing.T) {
+	h, long := mustNew(t, config()), strings.Repeat("x", 1025)
+	for _, target := range []string{
+		"/v1/posts/7/reuse?source=" + long, "/v1/posts/" + long + "/reuse", "/v1/authors/" + long + "/reuse",
+		"/v1/authors/a/reuse?source=" + long, "/v1/posts/%FF/reuse", "/v1/authors/a/reuse?source=%FF",
+	} {
+		detail(t, serve(h, "GET", target, ""), 400)
+	}
+}
+
 // TestEntityTags: who has an answer already is told so, and gets the next one when it has changed.
 func TestEntityTags(t *testing.T) {
 	h := mustNew(t, config())
