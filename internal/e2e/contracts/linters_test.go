@@ -55,7 +55,11 @@ func TestSchemathesis(t *testing.T) {
 	dir := t.TempDir()
 	install(t, "python3", "-m", "pip", "install", "-q", "--target", dir, "schemathesis==4.32.5")
 	p, _ := start(t, "")
-	cmd := exec.Command("python3", "-m", "schemathesis.cli", "--config-file", "testdata/schemathesis.toml", "run", p.URL("/openapi.yaml"))
-	cmd.Env = append(os.Environ(), "PYTHONPATH="+dir)
+	config, err := filepath.Abs("testdata/schemathesis.toml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("python3", "-m", "schemathesis.cli", "--config-file", config, "run", p.URL("/openapi.yaml"))
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "PYTHONPATH="+dir) // it keeps what it found where it is run
 	lint(t, cmd)
 }
