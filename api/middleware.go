@@ -20,7 +20,9 @@ import (
 func (a *handlers) checkQuery(known []string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if detail := badQuery(r, known); detail != "" {
-			a.refuse(w, r, "", "query", problem.Problem{Status: http.StatusBadRequest, Detail: detail})
+			a.refuse(w, r, "", "query", problem.Problem{
+				Type: problem.BadParameter, Status: http.StatusBadRequest, Detail: detail,
+			})
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -104,7 +106,7 @@ func (a *handlers) recovered(w *observed, r *http.Request, cause any) {
 	if w.status != 0 {
 		panic(http.ErrAbortHandler) // half an answer is out: let the client see that it is half
 	}
-	problem.Write(w, r, problem.Problem{Status: http.StatusInternalServerError, Detail: "The cause is in the server's log."})
+	problem.Write(w, r, internalError)
 }
 
 // observed remembers what was answered.

@@ -4,9 +4,11 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime"
+	"strings"
 	"time"
 
 	"refrain/detector"
+	"refrain/feed"
 	"refrain/hashcodes"
 	httpsource "refrain/ingest/http"
 	"refrain/lookup/redisstore"
@@ -19,7 +21,8 @@ import (
 type Config struct {
 	DataDir string `yaml:"data_dir"` // topics, window state, dead letters
 	HTTP    string `yaml:"http"`     // address of the API
-	Name    string `yaml:"name"`     // the CloudEvents source of the events
+	Name    string `yaml:"name"`     // the CloudEvents source of the events: a URI-reference
+	Schemas string `yaml:"schemas"`  // the absolute URL below which their JSON Schemas are; "": they name none
 	Workers int    `yaml:"workers"`  // match workers in this process
 
 	Log     Log     `yaml:"log"`
@@ -180,4 +183,13 @@ func Default() Config {
 func defaultModels() Models {
 	d := models.Default()
 	return Models{Every: d.Every, Drift: d.Drift, Sentences: d.Sentences, Vocabulary: d.Vocabulary, Workers: d.Workers}
+}
+
+// deployment is what events say of who found them.
+func (c *Config) deployment() feed.Deployment {
+	d := feed.Deployment{Name: c.Name, Schemas: c.Schemas}
+	if d.Schemas != "" {
+		d.Schemas = strings.TrimSuffix(d.Schemas, "/") + "/"
+	}
+	return d
 }

@@ -37,10 +37,14 @@ func TestValidateReportsEverythingAtOnce(t *testing.T) {
 // TestValidateNamesTheKey: one wrong value, one complaint.
 func TestValidateNamesTheKey(t *testing.T) {
 	for key, spoil := range map[string]func(*Config){
-		"http:":             func(c *Config) { c.HTTP = "" },
-		"workers:":          func(c *Config) { c.Workers = 0 },
-		"window.threshold:": func(c *Config) { c.Window.Threshold = "high" },
-		"window.measure:":   func(c *Config) { c.Window.Measure = "overlap" },
+		"http:": func(c *Config) { c.HTTP = "" },
+		`name: "refrain prod": want a URI-reference`: func(c *Config) { c.Name = "refrain prod" },
+		"auth.origins[1]:":                           func(c *Config) { c.Auth.Origins = []string{"https://app.example.org", "https://app.example.org/"} },
+		"auth.origins[0]:":                           func(c *Config) { c.Auth.Origins = []string{"*"} },
+		"schemas:":                                   func(c *Config) { c.Schemas = "/schemas/" },
+		"workers:":                                   func(c *Config) { c.Workers = 0 },
+		"window.threshold:":                          func(c *Config) { c.Window.Threshold = "high" },
+		"window.measure:":                            func(c *Config) { c.Window.Measure = "overlap" },
 		`window.measure: "hamming": want jaccard, cosine or dice`: func(c *Config) { c.Window.Measure = "hamming" },
 		"window.measure: overlap: it is for joins":                func(c *Config) { c.Window.Measure = "overlap" },
 		"window.span:":       func(c *Config) { c.Window.Span = 0 },

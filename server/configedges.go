@@ -15,6 +15,8 @@ import (
 type Auth struct {
 	Tokens []Token  `yaml:"tokens"`
 	Hosts  []string `yaml:"hosts"` // names besides localhost that the server answers to without tokens
+	// Origins are those of web pages of other sites that may ask, as https://app.example.org (CORS).
+	Origins []string `yaml:"origins"`
 }
 
 // Token is a bearer token and what it is good for.
@@ -137,6 +139,7 @@ type KafkaSink struct {
 	Name         string `yaml:"name"` // of its cursor: another name starts again with the oldest event
 	KafkaCluster `yaml:",inline"`
 	Topic        string `yaml:"topic"`
+	Mode         string `yaml:"mode"` // of the CloudEvents binding: structured (also "") or binary
 }
 
 // NATSSink is a subject of a JetStream stream that events go to.
@@ -160,7 +163,8 @@ type Webhook struct {
 	OtherAuthors   bool     `yaml:"other_authors"`
 
 	// What is 0 or empty here is as in webhook.Default.
-	Batch       int             `yaml:"batch"` // most events a request; 0 or 1: events one by one
+	Batch       int             `yaml:"batch"`        // most events a request; 0 or 1: events one by one
+	BatchFormat string          `yaml:"batch_format"` // event (also "") or array
 	BatchWait   time.Duration   `yaml:"batch_wait"`
 	Timeout     time.Duration   `yaml:"timeout"`
 	Retries     []time.Duration `yaml:"retries"`

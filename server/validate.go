@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"refrain/detector"
+	"refrain/internal/check"
 	"refrain/internal/units"
 	"refrain/models"
 	"refrain/text"
@@ -27,7 +28,10 @@ func (c *Config) Validate() error {
 	v.want(c.DataDir != "", "data_dir", "want a directory")
 	_, _, err := net.SplitHostPort(c.HTTP)
 	v.want(err == nil, "http", fmt.Sprintf("%q: want HOST:PORT, such as 127.0.0.1:8080", c.HTTP))
-	v.want(c.Name != "", "name", "want a name: it is the source of the events")
+	v.want(check.IsURIReference(c.Name), "name", fmt.Sprintf("%q: want a URI-reference, for it is the CloudEvents source of the "+
+		"events: as refrain, or https://example.org/refrain, without spaces (%%20) and letters beyond ASCII", c.Name))
+	v.want(c.Schemas == "" || check.IsURL(c.Schemas), "schemas",
+		fmt.Sprintf("%q: want an absolute URL, as https://refrain.example.org/schemas/", c.Schemas))
 	v.want(c.Workers > 0, "workers", "want 1 or more")
 	v.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	v.oneOf("log.format", c.Log.Format, "auto", "text", "json")

@@ -21,6 +21,11 @@ func (v *validation) auth(c *Config) {
 		v.want(h != "" && !strings.ContainsAny(h, "/:* "), fmt.Sprintf("auth.hosts[%d]", i),
 			fmt.Sprintf("%q: want a name without a port, as refrain.test", h))
 	}
+	for i, o := range c.Auth.Origins {
+		u, err := url.Parse(o)
+		v.want(err == nil && (u.Scheme == "https" || u.Scheme == "http") && o == u.Scheme+"://"+u.Host && strings.ToLower(o) == o,
+			fmt.Sprintf("auth.origins[%d]", i), fmt.Sprintf("%q: want the origin of a page, as https://app.example.org, without a path", o))
+	}
 	owners := map[string]int{}
 	for i, t := range c.Auth.Tokens {
 		key := fmt.Sprintf("auth.tokens[%d]", i)
@@ -154,6 +159,7 @@ func (v *validation) publish(p *Publish) {
 		name(key, p.Kafka[i].Name)
 		v.cluster(key, &p.Kafka[i].KafkaCluster)
 		v.want(p.Kafka[i].Topic != "", key+".topic", "want a topic")
+		v.oneOf(key+".mode", p.Kafka[i].Mode, "", "structured", "binary")
 	}
 	for i := range p.NATS {
 		key := fmt.Sprintf("publish.nats[%d]", i)
@@ -184,6 +190,7 @@ func (v *validation) webhook(key string, w *Webhook) {
 		v.want(err == nil, key+".threshold", fmt.Sprint(err))
 	}
 	v.want(w.Batch >= 0 && w.Batch <= 100, key+".batch", "want 0 to 100")
+	v.oneOf(key+".batch_format", w.BatchFormat, "", "event", "array")
 	v.want(min(w.MinOccurrences, w.Concurrency, w.Pending) >= 0, key, "min_occurrences, concurrency and pending are 0 or more")
 	v.want(min(w.BatchWait, w.Timeout) >= 0, key, "batch_wait and timeout are 0 or more")
 	for _, a := range w.Allow {

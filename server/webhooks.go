@@ -54,6 +54,7 @@ func webhookConfig(w *Webhook) (cfg webhook.Config, err error) {
 	cfg = webhook.Default()
 	cfg.Name, cfg.URL, cfg.Headers, cfg.AllowPrivate = w.Name, w.URL, map[string]string{}, w.AllowPrivate
 	cfg.Filter = webhook.Filter{Types: w.Types, Languages: w.Languages, MinOccurrences: w.MinOccurrences, OtherAuthors: w.OtherAuthors}
+	cfg.Array = w.BatchFormat == "array"
 	w.pace(&cfg)
 	var errs []error
 	if w.Threshold != "" {

@@ -174,7 +174,9 @@ func allowOnly(method string) http.HandlerFunc {
 }
 
 func notFound(w http.ResponseWriter, r *http.Request) {
-	problem.Write(w, r, problem.Problem{Status: http.StatusNotFound, Detail: paths.Hint(r.URL)})
+	problem.Write(w, r, problem.Problem{
+		Type: problem.NoSuchPath, Status: http.StatusNotFound, Detail: paths.Hint(r.URL),
+	})
 }
 
 // ServeHTTP implements http.Handler.
@@ -233,6 +235,7 @@ func (h *Source) Shutdown(ctx context.Context) error {
 const finalAnswerTimeout = 500 * time.Millisecond
 
 var stopping = problem.Problem{
+	Type:       problem.Stopping,
 	Status:     http.StatusServiceUnavailable,
 	Detail:     "The server is shutting down. Nothing that this answer does not call accepted was kept; send it again.",
 	RetryAfter: time.Second,

@@ -346,7 +346,6 @@ func TestStatusWhenNothingIsAccepted(t *testing.T) {
 	for body, want := range map[string]int{
 		"":                       400,
 		" \n\n":                  400,
-		"[]":                     400,
 		"hello":                  400,
 		`{"id":"1","text":`:      400,
 		`{"id":"1"}`:             422,
@@ -360,6 +359,9 @@ func TestStatusWhenNothingIsAccepted(t *testing.T) {
 		if r.Detail == "" {
 			t.Errorf("%q: no detail", body)
 		}
+	}
+	if r := send(t, s.url, strings.NewReader(" [ ]\n")); r.Status != 200 || r.Accepted != 0 || r.Rejected != 0 {
+		t.Errorf("an empty list: answer %+v, want 200", r)
 	}
 	if r := send(t, s.url+"?results=some", strings.NewReader(post("1"))); r.Status != 400 ||
 		!strings.Contains(r.Detail, "some") {

@@ -14,20 +14,40 @@ import (
 	"refrain/publish"
 )
 
-var contentType = kafka.Header{Key: "content-type", Value: []byte("application/cloudevents+json; charset=UTF-8")}
+// content is what the binding makes of an event: headers, and the value. One that cannot be taken apart goes in the
+// structured mode; a consumer knows either by its content-type.
+func (s *Sink) content(e *publish.Event) (headers []kafka.Header, value []byte) {
+	if s.cfg.Binary {
+		if b, err := e.Binary(); err == nil {
+			return binaryHeaders(&b), b.Data
+		}
+	}
+	return []kafka.Header{header("content-type", "application/cloudevents+json; charset=UTF-8")}, e.Data
+}
 
-// headers are those of one event. Its trace is its post's; one without is found from the span of its batch.
-func headers(event, batch string) []kafka.Header {
-	out := []kafka.Header{contentType}
+func binaryHeaders(b *publish.Binary) (headers []kafka.Header) {
+	if b.ContentType != "" {
+		headers = append(headers, header("content-type", b.ContentType))
+	}
+	for _, a := range b.Attributes {
+		headers = append(headers, header("ce_"+a.Name, a.Value))
+	}
+	return headers
+}
+
+// traced adds the trace of an event, its post's; one without is found from the span of its batch.
+func traced(headers []kafka.Header, event, batch string) []kafka.Header {
 	parent, state := tracing.Split(cmp.Or(event, batch))
 	if parent != "" {
-		out = append(out, kafka.Header{Key: tracing.Parent, Value: []byte(parent)})
+		headers = append(headers, header(tracing.Parent, parent))
 	}
 	if state != "" {
-		out = append(out, kafka.Header{Key: tracing.State, Value: []byte(state)})
+		headers = append(headers, header(tracing.State, state))
 	}
-	return out
+	return headers
 }
+
+func header(key, value string) kafka.Header { return kafka.Header{Key: key, Value: []byte(value)} }
 
 // maxLinks is how many traces the span of a batch names.
 const maxLinks = 32

@@ -33,7 +33,7 @@ func (e *Endpoint) send(ctx context.Context, d *delivery) (r result) {
 	defer cancel()
 	ctx, span := e.startSpan(ctx, d)
 	defer func() { r.endSpan(span) }()
-	r.status, r.retryAfter, r.err = e.post(ctx, r.id, d.body(), r.began)
+	r.status, r.retryAfter, r.err = e.post(ctx, r.id, e.body(d), r.began)
 	r.elapsed = time.Since(r.began)
 	return r
 }
@@ -66,7 +66,7 @@ func (e *Endpoint) setHeaders(req *http.Request, id string, body []byte, now tim
 	for name, value := range e.Headers {
 		req.Header.Set(name, value)
 	}
-	req.Header.Set("Content-Type", "application/cloudevents+json")
+	req.Header.Set("Content-Type", e.contentType())
 	propagation.TraceContext{}.Inject(req.Context(), propagation.HeaderCarrier(req.Header))
 	var signatures []string
 	for _, s := range e.signers {
@@ -80,6 +80,21 @@ func (e *Endpoint) setHeaders(req *http.Request, id string, body []byte, now tim
 	req.Header.Set(webhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
 	req.Header.Set(webhooks.HeaderWebhookSignature, strings.Join(signatures, " "))
 	return nil
+}
+
+// The formats of CloudEvents' HTTP binding: one event, and a batch of them (section 3.3).
+func (c *Config) contentType() string {
+	if c.Array {
+		return "application/cloudevents-batch+json"
+	}
+	return "application/cloudevents+json"
+}
+
+func (c *Config) body(d *delivery) []byte {
+	if c.Array {
+		return d.array()
+	}
+	return d.body()
 }
 
 // checkStatus tells what is a success: any 2xx and nothing else.

@@ -50,6 +50,9 @@ type Config struct {
 
 	Batch     int           // most events of a request, 1 to 100; 1: each event is a request of its own
 	BatchWait time.Duration // how long an event waits for a batch to fill; above 0
+	// Array sends every request in the batched mode of CloudEvents' HTTP binding: a JSON array, of however many events. Else
+	// a batch is itself an event, of BatchType.
+	Array bool
 
 	Timeout     time.Duration   // of one request; above 0
 	Retries     []time.Duration // pauses after failures, one or more, above 0, each give or take a fifth

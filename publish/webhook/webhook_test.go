@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -83,6 +84,9 @@ func (r *request) read() error {
 				Data struct{ Later struct{ Post string } }
 			}
 		}
+	}
+	if strings.HasPrefix(string(r.body), "[") { // in the batched mode; its test reads it
+		return nil
 	}
 	if err := json.Unmarshal(r.body, &e); err != nil {
 		return err
@@ -795,6 +799,35 @@ func TestBatches(t *testing.T) {
 		}
 		if len(r.recv.got()) != len(first) || len(ids) != 3 {
 			t.Errorf("%d requests, then %d, with %d ids", len(first), len(r.recv.got()), len(ids))
+		}
+	})
+}
+
+// TestArrays: every request is in the batched mode of the HTTP binding, deletions too.
+func TestArrays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.cfg.Batch, r.cfg.Array = 10, true
+		r.append(events(names("p", 23)...)...)
+		r.append(retraction("q"))
+		r.start()
+		wait(2 * time.Second)
+		r.end()
+		types := map[string]int{}
+		for _, q := range r.recv.got() {
+			if got := q.header.Get("Content-Type"); got != "application/cloudevents-batch+json" {
+				t.Errorf("content-type %q", got)
+			}
+			var all []struct{ SpecVersion, Type, ID string }
+			if err := json.Unmarshal(q.body, &all); err != nil {
+				t.Fatalf("%v: %.300s", err, q.body)
+			}
+			for _, e := range all {
+				types[e.SpecVersion+" "+e.Type]++
+			}
+		}
+		if want := map[string]int{"1.0 " + feed.ReuseType: 23, "1.0 " + feed.RetractedType: 1}; !maps.Equal(types, want) {
+			t.Errorf("got %v, want %v", types, want)
 		}
 	})
 }
