@@ -137,7 +137,7 @@ func TestJoinMistakes(t *testing.T) {
 		{"g.csv", exitFailure, "g.csv: an empty file: want a header"},
 		{"c.txt --edit 1073741825", exitUsage, "--edit 1073741825: want 0 to 1073741824 characters"},
 		{"c.txt --budget 1.1MB --workers 2", exitUsage, "--budget 1.1 MB: want 1.2 MB or more for --workers 2"},
-		{"c.txt --budget 1.1MB --workers 2 --edit 1", exitUsage, "--budget 1.1 MB: want 1.2 MB or more for --workers 2"},
+		{"c.txt --budget 1.1MB --workers 2 --edit 1", exitUsage, "--budget 1.1 MB: want 1.4 MB or more for --workers 2"},
 		{"a.jsonl --strict", exitFailure, "a.jsonl:1: id: missing"},
 		{"none.jsonl", exitFailure, "open none.jsonl: no such file or directory"},
 	} {
