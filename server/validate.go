@@ -40,7 +40,7 @@ func (c *Config) Validate() error {
 	v.want(t.ControlBytes > 0, "topics.control_bytes", "want more than 0")
 	v.want(t.EventAge >= 0 && t.EventAge <= maxDuration, "topics.event_age", "want 0 to 100 years")
 	v.want(c.Ingest.Body > 0, "ingest.body", "want more than 0")
-	v.fields("ingest.http", "", c.Ingest.HTTP.Keep, c.Ingest.HTTP.Link)
+	v.fields("ingest.http", &c.Ingest.HTTP.Config)
 	for i, f := range c.Ingest.Files {
 		v.file(fmt.Sprintf("ingest.files[%d]", i), &f)
 	}
@@ -125,5 +125,5 @@ func (v *validation) window(w *Window) {
 func (v *validation) file(key string, f *File) {
 	v.want(f.Path != "", key+".path", "want a path")
 	v.oneOf(key+".format", f.Format, "", "jsonl", "text", "csv")
-	v.fields(key, f.Map, f.Keep, f.Link)
+	v.fields(key, &f.Config)
 }

@@ -138,7 +138,7 @@ func (f *inputFlags) archive(cfg *backfill.Config) (err error) {
 	if cfg.Fields, err = f.postFields(); err != nil {
 		return err
 	}
-	cfg.Format, cfg.Map, cfg.Source, cfg.Strict, cfg.Batch = f.format, f.fields, f.source, f.strict, f.batch
+	cfg.Format, cfg.Map, cfg.Source, cfg.Strict, cfg.Batch = f.format, f.Map, f.source, f.strict, f.batch
 	return f.check()
 }
 

@@ -13,22 +13,23 @@ import (
 	"refrain/feed"
 	"refrain/hashcodes"
 	"refrain/ingest/file"
+	"refrain/ingest/mapping"
 	"refrain/internal/units"
 	"refrain/text"
 )
 
 // inputFlags say which posts to read.
 type inputFlags struct {
-	format, fields, source string
-	keep                   []string
-	link                   string
-	strict                 bool
-	batch                  int
+	mapping.Config
+	format, source string
+	strict         bool
+	batch          int
 }
 
 func (f *inputFlags) add(to *pflag.FlagSet) {
 	to.StringVar(&f.format, "format", "", "jsonl, text (one post a line) or csv; by default by the file's name")
-	to.StringVar(&f.fields, "map", "", "other field names: ours=theirs, as in text=body,id=uri,author=user.name")
+	to.StringVar(&f.Map, "map", "",
+		"other field names: ours=theirs, as in text=full_text|text,id=uri,author=user.name; + joins: text=title+body")
 	to.StringVar(&f.source, "source", "", "source of the posts that name none")
 	to.BoolVar(&f.strict, "strict", false, "stop at the first malformed line instead of skipping it")
 	to.IntVar(&f.batch, "batch", 500, "posts read and handed on at once")
@@ -36,22 +37,16 @@ func (f *inputFlags) add(to *pflag.FlagSet) {
 
 // addMeta adds what only those need who write events.
 func (f *inputFlags) addMeta(to *pflag.FlagSet) {
-	to.StringSliceVar(&f.keep, "keep", nil,
+	to.StringSliceVar(&f.Keep, "keep", nil,
 		"fields of a post that its events have too, in later.meta: as in url,user.followers")
-	to.StringVar(&f.link, "link", "", "template of a post's address, for later.link: as in https://x.com/{author}/status/{id}")
+	to.StringVar(&f.Link, "link", "", "template of a post's address, for later.link: as in https://x.com/{author}/status/{id}")
 }
 
 // postFields says which fields of the posts are ours, and which go along.
 func (f *inputFlags) postFields() (*feed.Fields, error) {
-	fields, err := feed.ParseFields(f.fields)
+	fields, err := f.Fields()
 	if err != nil {
-		return nil, usage("--map: %w", err)
-	}
-	if fields, err = fields.WithMeta(f.keep); err != nil {
-		return nil, usage("--keep: %w", err)
-	}
-	if fields, err = fields.WithLink(f.link); err != nil {
-		return nil, usage("--link: %w", err)
+		return nil, usage("--%w", err)
 	}
 	return fields, nil
 }

@@ -24,16 +24,17 @@ type tableReader struct {
 	fields       *feed.Fields
 	header       []column // nil before the header is read
 	headerRecord []byte   // as it came
+	parts        []string // of the record: the cells that fields are made of
 	cells        *csv.Reader
 	record       []byte // of the current record, what has not been handed to cells
 	recordBytes  []byte // the current record
 }
 
-// column is what a cell becomes: a field of the post, a member of Meta, or nothing.
+// column is what a cell becomes: a field of the post, a part of one, a member of Meta, or nothing.
 type column struct {
-	field         feed.Field
-	metaIndex     int // among the Meta fields
-	known, isMeta bool
+	field                 feed.Field
+	slot, metaIndex       int // among the parts of fields, and among the Meta fields
+	known, isPart, isMeta bool
 }
 
 func newTableReader(lines *lineReader, fields *feed.Fields) *tableReader {
@@ -171,15 +172,16 @@ func (t *tableReader) readHeader() error {
 		}
 		seen[name] = true
 		header[i].field, header[i].known = t.fields.Find(name)
+		header[i].slot, header[i].isPart = t.fields.Slot(name)
 		header[i].metaIndex, header[i].isMeta = t.fields.MetaIndex(name)
 	}
 	for _, f := range []feed.Field{feed.FieldID, feed.FieldText} {
-		if !seen[t.fields.Path(f)] {
+		if !t.fields.AnyOf(f, seen) {
 			return fmt.Errorf("header: no column %q for the field %s among %q: map one (%s=COLUMN)",
 				t.fields.Path(f), f, names, f)
 		}
 	}
-	t.header, t.headerRecord = header, bytes.Clone(r.raw)
+	t.header, t.headerRecord, t.parts = header, bytes.Clone(r.raw), make([]string, t.fields.SlotCount())
 	return nil
 }
 
@@ -187,8 +189,12 @@ func (t *tableReader) readHeader() error {
 func (t *tableReader) fill(p *feed.Post, cells []string) (note string, err error) {
 	var notes []string
 	metaCells := make([][]byte, t.fields.MetaCount())
+	clear(t.parts)
 	for i, c := range t.header {
 		value := cells[i]
+		if c.isPart {
+			t.parts[c.slot] = value
+		}
 		switch {
 		case c.known && c.field == feed.FieldText:
 			note, err = p.Set(c.field, value)
@@ -203,6 +209,13 @@ func (t *tableReader) fill(p *feed.Post, cells []string) (note string, err error
 		if note != "" {
 			notes, note = append(notes, note), ""
 		}
+	}
+	note, err = t.fields.Combine(p, t.parts)
+	if err != nil {
+		return "", err
+	}
+	if note != "" {
+		notes = append(notes, note)
 	}
 	meta, more := t.fields.Meta(metaCells)
 	p.Meta = string(meta)

@@ -91,6 +91,20 @@ func TestTableFields(t *testing.T) {
 	}
 }
 
+// TestTableOfSeveralColumns: a field is the first of some, or all of them.
+func TestTableOfSeveralColumns(t *testing.T) {
+	fields, err := feed.ParseFields(`text=title+body|"old text",id=nr,author=user.name`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := writeFile(t, "a.csv", "nr,title,body,old text,user.name\n1,Why?,Because.,,ann\n2,,,old,\n3,,,,\n")
+	got, err := readAll(t, with(path, func(c *Config) { c.Fields = fields }))
+	want := []feed.Post{{ID: "1", Text: "Why?\nBecause.", Author: "ann"}, {ID: "2", Text: "old"}, {ID: "3"}}
+	if diff := cmp.Diff(want, got.Posts); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
 func TestTableHeader(t *testing.T) {
 	tests := []struct{ content, want string }{
 		{"id,body\n1,a\n",

@@ -103,15 +103,11 @@ func (c *Config) Check() error {
 
 // fields are where ids and texts are. What else a record has may be anything: names that no field has stand for it.
 func (c *Config) fields() (*feed.Fields, error) {
-	for _, name := range []string{c.ID, c.Column} {
-		if strings.Contains(name, ",") {
-			return nil, fmt.Errorf("column %q: a name with a comma cannot be asked for", name)
-		}
-	}
 	if c.ID == c.Column {
 		return nil, fmt.Errorf("column %q: cannot have both ids and texts", c.ID)
 	}
-	return feed.ParseFields(fmt.Sprintf("id=%s,text=%s,source=\x01,author=\x02,created_at=\x03,lang=\x04", c.ID, c.Column))
+	return feed.ParseFields(fmt.Sprintf("id=%s,text=%s,source=\x01,author=\x02,created_at=\x03,lang=\x04",
+		feed.QuotePath(c.ID), feed.QuotePath(c.Column)))
 }
 
 func (c *Config) open(format string) (*file.Source, error) {

@@ -50,6 +50,7 @@ var table = []row{
 	{folder: "internal/kafkaconn", clients: true, why: "what ingest/kafka and publish/kafka know of connections"},
 	{folder: "internal/natsconn", clients: true, why: "what ingest/nats and publish/nats know of connections"},
 	{folder: "ingest", imports: []string{"feed"}},
+	{folder: "ingest/mapping", imports: []string{"feed"}},
 	{folder: "ingest/file", imports: source},
 	{folder: "ingest/http", imports: source, why: "no client: others come to it"},
 	{folder: "ingest/bluesky", imports: source, clients: true},
