@@ -24,6 +24,9 @@ type Config struct {
 	Fields *feed.Fields // names of the fields, nil: our own
 	Map    string       // as Fields were given, for the settings
 	Source string       // of posts that name none
+
+	Timezone, TimeFormat string // as Fields were given them, for the settings
+	Encoding, RecordsAt  string // of files that are not UTF-8, or have their posts within objects
 	Strict bool         // the first record that is no post is an error
 	Batch  int          // posts read and handed on at once
 
@@ -95,6 +98,10 @@ type Settings struct {
 	Format     string `json:"format"`
 	Map        string `json:"map"`
 	Source     string `json:"source"`
+	Timezone   string `json:"timezone,omitempty"`
+	TimeFormat string `json:"time-format,omitempty"`
+	Encoding   string `json:"encoding,omitempty"`
+	Records    string `json:"records,omitempty"`
 	Keep       string `json:"keep"`
 	Coverage   string `json:"coverage"`
 }
@@ -105,7 +112,8 @@ func (c *Config) settings() Settings {
 		Text: text.Version, Measure: w.Similarity.String(), Threshold: w.Threshold.String(),
 		Span: units.FormatDuration(w.Span), Slice: units.FormatDuration(c.Slice), Lateness: units.FormatDuration(w.Lateness),
 		MinTokens: w.MinTokens, MaxMatches: w.MaxMatches, Texts: !w.OmitTexts, Budget: w.Budget, Model: w.Model.Name(),
-		Format: c.Format, Map: c.Map, Source: c.Source,
+		Format: c.Format, Map: c.Map, Source: c.Source, Timezone: c.Timezone, TimeFormat: c.TimeFormat, Encoding: c.Encoding,
+		Records: c.RecordsAt,
 	}
 	if c.KeepFirst {
 		s.Keep, s.Coverage = "first", c.Coverage.String()

@@ -33,6 +33,7 @@ type Fields struct {
 	slots    []path // the paths of which combined fields are made, each once
 	meta     []metaField
 	link     linkTemplate
+	times    times
 }
 
 // node is one level of the feed's objects: the names that lead somewhere. They are few, so a slice is the

@@ -281,7 +281,7 @@ func (f *Fields) Combine(p *Post, cells []string) (note string, err error) {
 	var notes []string
 	for _, c := range f.orOwn().combined {
 		value, _, _ := c.value(func(_ Field, slot int) (string, bool, error) { return cells[slot], true, nil })
-		note, err := p.Set(c.field, strings.Clone(value))
+		note, err := f.Set(p, c.field, strings.Clone(value))
 		if err != nil {
 			return "", err
 		}

@@ -116,7 +116,7 @@ func (d *PostDecoder) decode(p *Post, root node) error {
 	d.in = *bytes.NewBuffer(d.line) // of a bytes.Buffer the decoder reads in place
 	d.json.Reset(&d.in, postOptions...)
 	if isUTF16(d.line) {
-		return errors.New("in UTF-16: want UTF-8")
+		return errors.New("in UTF-16: want UTF-8; of a file say --encoding utf-16")
 	}
 	if line := bytes.TrimLeft(d.line, " \t\r\n"); len(line) > 0 && line[0] != '{' {
 		return fmt.Errorf("want a JSON object, got %s", quoteShort(string(line[:min(len(line), 64)])))
@@ -292,7 +292,7 @@ func (d *PostDecoder) slotText(f Field, slot int) (string, bool, error) {
 
 // store sets a field to bytes that are valid UTF-8.
 func (d *PostDecoder) store(p *Post, f Field, value []byte) error {
-	if f == FieldCreatedAt {
+	if f == FieldCreatedAt && d.fields.times.layout == "" {
 		t, ok := parseUTC(string(value)) // nearly always, and without a copy on the heap
 		if ok {
 			p.Time, p.Timed = t, true
@@ -306,8 +306,7 @@ func (d *PostDecoder) store(p *Post, f Field, value []byte) error {
 	default:
 		s = d.blocks.string(value)
 	}
-	err := p.set(f, s)
-	if err != nil {
+	if err := d.fields.set(p, f, s); err != nil {
 		return fmt.Errorf("%s: %w", f, err)
 	}
 	return nil

@@ -130,6 +130,8 @@ type HTTPSource struct {
 type File struct {
 	Path           string `yaml:"path"`
 	Format         string `yaml:"format"`
+	Encoding       string `yaml:"encoding"` // "": UTF-8
+	Records        string `yaml:"records"`  // where the posts are in a file of JSON; "": its elements or values
 	Source         string `yaml:"source"`
 	mapping.Config `yaml:",inline"`
 }

@@ -72,10 +72,14 @@ func (s *Server) openFile(f *File) error {
 		return err
 	}
 	cfg := file.Default(f.Path)
+	cfg.Encoding, cfg.RecordsAt = f.Encoding, f.Records
 	cfg.Format, cfg.Fields, cfg.SourceName = f.Format, fields, f.Source
 	src, err := file.Open(cfg)
 	if err != nil {
 		return err
+	}
+	if what := src.Recognised(); what != "" {
+		s.log.Info("file recognised by its first bytes", "file", f.Path, "as", what)
 	}
 	s.AddSource(f.Path, src)
 	return nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"refrain/detector"
+	"refrain/ingest/file"
 	"refrain/internal/units"
 	"refrain/models"
 	"refrain/text"
@@ -124,6 +125,9 @@ func (v *validation) window(w *Window) {
 
 func (v *validation) file(key string, f *File) {
 	v.want(f.Path != "", key+".path", "want a path")
-	v.oneOf(key+".format", f.Format, "", "jsonl", "text", "csv")
+	v.oneOf(key+".format", f.Format, append([]string{""}, file.Formats...)...)
+	if err := file.CheckEncoding(f.Encoding); err != nil {
+		v.want(false, key+".encoding", err.Error())
+	}
 	v.fields(key, &f.Config)
 }

@@ -138,7 +138,9 @@ func (f *inputFlags) archive(cfg *backfill.Config) (err error) {
 	if cfg.Fields, err = f.postFields(); err != nil {
 		return err
 	}
-	cfg.Format, cfg.Map, cfg.Source, cfg.Strict, cfg.Batch = f.format, f.Map, f.source, f.strict, f.batch
+	cfg.Format, cfg.Source, cfg.Strict, cfg.Batch = f.format, f.source, f.strict, f.batch
+	cfg.Map, cfg.Timezone, cfg.TimeFormat, cfg.Encoding, cfg.RecordsAt = f.Map, f.Timezone, f.TimeFormat, f.encoding,
+		f.records
 	return f.check()
 }
 
@@ -183,7 +185,7 @@ func (n *fewNotes) tell(b *ingest.Batch) {
 	left -= len(few.Rejected)
 	few.Notes = b.Notes[:min(left, len(b.Notes))]
 	n.told += len(few.Rejected) + len(few.Notes)
-	n.main.complain(&few)
+	n.main.complaints().tell(&few)
 }
 
 func (n *fewNotes) end() {

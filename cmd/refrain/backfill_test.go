@@ -96,7 +96,7 @@ func TestBackfillUsage(t *testing.T) {
 		"--out x --keep last posts.jsonl":          `--keep "last": want first`,
 		"--out x --coverage 0.5 posts.jsonl":       "--coverage is for --keep first",
 		"--out x --keep first --coverage 2 p.json": `--coverage "2": want more than 0 and at most 1`,
-		"--out x --format xml posts.jsonl":         `--format "xml": want jsonl, text, csv`,
+		"--out x --format xls posts.jsonl":         `--format "xls": want jsonl, json, text, csv, xml`,
 		"--out x --measure overlap posts.jsonl":    "--measure overlap",
 	} {
 		if stderr, status := runBackfill(t, strings.Fields(args)...); status != exitUsage || !strings.Contains(stderr, want) {

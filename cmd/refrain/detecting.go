@@ -31,14 +31,16 @@ func (d *detecting) run(ctx context.Context) error {
 	d.status = terminal.NewStatus(d.main.Stderr, terminal.Detect(d.main.Stderr))
 	out := d.newOutput()
 	progress := terminal.NewProgress(d.status, d.src.Size())
+	complaints := d.main.complaints()
 	counts, err := detection.Run(ctx, detection.Config{
-		Source: d.src, Windows: d.windows, MinTokens: d.minTokens, Note: d.main.complain, Write: out.write,
+		Source: d.src, Windows: d.windows, MinTokens: d.minTokens, Note: complaints.tell, Write: out.write,
 		Progress: progress.Update,
 	})
 	if ctx.Err() != nil {
 		err = errInterrupted
 	}
 	progress.Done()
+	complaints.end()
 	err = errors.Join(err, out.close())
 	if err == nil && counts.Posts == 0 && counts.Rejected > 0 {
 		err = errNoPosts

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -21,15 +22,20 @@ import (
 // inputFlags say which posts to read.
 type inputFlags struct {
 	mapping.Config
-	format, source string
-	strict         bool
-	batch          int
+	format, records, encoding, source string
+	strict                            bool
+	batch                             int
 }
 
 func (f *inputFlags) add(to *pflag.FlagSet) {
-	to.StringVar(&f.format, "format", "", "jsonl, text (one post a line) or csv; by default by the file's name")
+	to.StringVar(&f.format, "format", "",
+		"jsonl, json, text (one post a line), csv (or tabs, semicolons) or xml (RSS, Atom); by default by the file itself")
+	to.StringVar(&f.records, "records", "", "where the posts are in a file of JSON, as data or chats.list.messages")
 	to.StringVar(&f.Map, "map", "",
 		"other field names: ours=theirs, as in text=full_text|text,id=uri,author=user.name; + joins: text=title+body")
+	to.StringVar(&f.Timezone, "tz", "", "zone of times without an offset, as Europe/Berlin or UTC; without it they are refused")
+	to.StringVar(&f.TimeFormat, "time-format", "", "what times look like, as strftime has it: '%d.%m.%Y %H:%M'")
+	to.StringVar(&f.encoding, "encoding", "", "of a file that is not UTF-8, as windows-1252, utf-16 or shift_jis")
 	to.StringVar(&f.source, "source", "", "source of the posts that name none")
 	to.BoolVar(&f.strict, "strict", false, "stop at the first malformed line instead of skipping it")
 	to.IntVar(&f.batch, "batch", 500, "posts read and handed on at once")
@@ -45,10 +51,14 @@ func (f *inputFlags) addMeta(to *pflag.FlagSet) {
 // postFields says which fields of the posts are ours, and which go along.
 func (f *inputFlags) postFields() (*feed.Fields, error) {
 	fields, err := f.Fields()
-	if err != nil {
-		return nil, usage("--%w", err)
+	if wrong := (*mapping.Error)(nil); errors.As(err, &wrong) {
+		name := strings.ReplaceAll(wrong.Key, "_", "-")
+		if name == "timezone" {
+			name = "tz"
+		}
+		return nil, usage("--%s: %w", name, wrong.Err)
 	}
-	return fields, nil
+	return fields, err
 }
 
 func (m *Main) open(f *inputFlags, args []string) (*file.Source, error) {
@@ -63,15 +73,23 @@ func (m *Main) open(f *inputFlags, args []string) (*file.Source, error) {
 	if len(args) > 0 {
 		path = args[0]
 	}
-	return file.Open(file.Config{
-		Path: path, Stdin: m.Stdin, Format: f.format, Fields: fields, SourceName: f.source, Strict: f.strict, BatchPosts: f.batch,
+	src, err := file.Open(file.Config{
+		Path: path, Stdin: m.Stdin, Format: f.format, RecordsAt: f.records, Encoding: f.encoding, Fields: fields,
+		SourceName: f.source, Strict: f.strict, BatchPosts: f.batch,
 	})
+	if err == nil && src.Recognised() != "" {
+		fmt.Fprintf(m.Stderr, "refrain: %s: read as %s\n", path, src.Recognised())
+	}
+	return src, err
 }
 
 // check refuses what cannot be meant.
 func (f *inputFlags) check() error {
 	if f.format != "" && !slices.Contains(file.Formats, f.format) {
 		return usage("--format %q: want %s", f.format, strings.Join(file.Formats, ", "))
+	}
+	if err := file.CheckEncoding(f.encoding); err != nil {
+		return usage("--encoding %w", err)
 	}
 	if f.batch < 1 {
 		return usage("--batch %d: want 1 or more", f.batch)

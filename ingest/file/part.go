@@ -33,8 +33,10 @@ type Part struct {
 // rawLine is one line of a part.
 type rawLine struct {
 	number     int64
-	start, end int // in raw
-	size       int // of the whole line; more than end-start of one that is too long
+	start, end int   // in raw
+	size       int   // of the whole line; more than end-start of one that is too long
+	record     int64 // see record.number
+	reason     error // why it is none, if that is known
 }
 
 // Record is what post i of Batch was made of, as it came, without its line end: of a file whose Config asks for Records.
@@ -121,7 +123,7 @@ func (f *Source) read(p *Part) error {
 		return err
 	case err != nil:
 		return fmt.Errorf("%s: after line %d: %w", f.name, f.lines.number, asCut(err))
-	case f.records != nil:
+	case f.cfg.Format == "csv":
 		f.addRecord(p, r)
 		f.keepRecord(p, r)
 	default:
@@ -137,13 +139,13 @@ func (f *Source) keepRecord(p *Part, r *record) {
 	}
 	begin := len(p.raw)
 	p.raw = append(p.raw, r.raw...)
-	p.records = append(p.records, rawLine{r.line, begin, len(p.raw), r.size})
+	p.records = append(p.records, rawLine{start: begin, end: len(p.raw)})
 }
 
 func (p *Part) addLine(r *record) {
 	begin := len(p.raw)
 	p.raw = append(p.raw, r.raw...)
-	p.lines = append(p.lines, rawLine{r.line, begin, len(p.raw), r.size})
+	p.lines = append(p.lines, rawLine{r.line, begin, len(p.raw), r.size, r.number, r.reason})
 }
 
 // Decoder makes posts of the records of a file's parts. It is for one goroutine.
@@ -152,7 +154,7 @@ type Decoder struct {
 	json *feed.PostDecoder // nil: the line is the text of a post
 }
 
-// NewDecoder returns a decoder of the parts of f.
+// NewDecoder returns a decoder of the parts of f. Of a named pipe there is one once it was read from.
 func (f *Source) NewDecoder() Decoder {
 	if f.cfg.Format == "text" {
 		return Decoder{f: f}
@@ -167,7 +169,7 @@ func (d Decoder) Decode(p *Part) {
 			return
 		}
 		l := &p.lines[i]
-		r := record{line: l.number, raw: p.raw[l.start:l.end], size: l.size}
+		r := record{line: l.number, number: l.record, raw: p.raw[l.start:l.end], size: l.size, reason: l.reason}
 		d.decode(&r)
 		d.f.addRecord(p, &r)
 		if d.f.cfg.Records && len(p.records) < len(p.Batch.Posts) {
@@ -178,6 +180,10 @@ func (d Decoder) Decode(p *Part) {
 
 func (d Decoder) decode(r *record) {
 	switch {
+	case r.reason != nil:
+	case r.size > d.f.lines.limit && r.number > 0:
+		r.reason = fmt.Errorf("a record of %d bytes, and the limit is %d; --records says where posts are within others", r.size,
+			d.f.lines.limit)
 	case r.size > d.f.lines.limit:
 		r.reason = tooLongLine(r.size, d.f.lines.limit)
 	case d.json != nil:
@@ -193,16 +199,16 @@ func (f *Source) addRecord(p *Part, r *record) {
 	b := &p.Batch
 	switch {
 	case r.reason != nil && f.cfg.Strict:
-		p.strictErr = fmt.Errorf("%s: %w", f.location(r.line), r.reason)
+		p.strictErr = fmt.Errorf("%s: %w", f.location(r.line, r.number), r.reason)
 		return
 	case r.reason != nil:
-		rejection := ingest.NewRejection(f.location(r.line), r.reason.Error(), r.raw)
+		rejection := ingest.NewRejection(f.location(r.line, r.number), r.reason.Error(), r.raw)
 		rejection.Truncated = r.size > len(rejection.Raw)
 		b.Rejected = append(b.Rejected, rejection)
 		return
 	}
 	if note := feed.JoinNotes(r.note, f.cfg.Fields.Finish(&r.post, f.cfg.SourceName)); note != "" {
-		b.Notes = append(b.Notes, ingest.Note{Location: f.location(r.line), Text: note})
+		b.Notes = append(b.Notes, ingest.Note{Location: f.location(r.line, r.number), Text: note})
 	}
 	b.Posts = append(b.Posts, r.post)
 	p.at = append(p.at, r.line)

@@ -14,13 +14,14 @@ import (
 	"refrain/feed"
 )
 
-// tableReader reads a table with a header row: CSV as RFC 4180 has it. The columns that are passed on become Meta, a JSON
+// tableReader reads a table with a header row: CSV as RFC 4180 has it, or with another separator. The columns that are passed on become Meta, a JSON
 // object of strings; empty cells are left out.
 //
 // Records are cut here and only their cells are left to encoding/csv. That bounds what a quote that nobody
 // closes can swallow, and keeps the line numbers; a record that is malformed ends where encoding/csv gives it up.
 type tableReader struct {
 	lines        *lineReader
+	separator    byte
 	fields       *feed.Fields
 	header       []column // nil before the header is read
 	headerRecord []byte   // as it came
@@ -37,8 +38,8 @@ type column struct {
 	known, isPart, isMeta bool
 }
 
-func newTableReader(lines *lineReader, fields *feed.Fields) *tableReader {
-	t := &tableReader{lines: lines, fields: fields}
+func newTableReader(lines *lineReader, fields *feed.Fields, separator byte) *tableReader {
+	t := &tableReader{lines: lines, fields: fields, separator: separator}
 	t.resetCells()
 	return t
 }
@@ -47,6 +48,7 @@ func newTableReader(lines *lineReader, fields *feed.Fields) *tableReader {
 func (t *tableReader) resetCells() {
 	t.record = nil
 	t.cells = csv.NewReader(recordBytes{t})
+	t.cells.Comma = rune(t.separator)
 	t.cells.FieldsPerRecord = -1 // counted here, for the reason's words
 	t.cells.ReuseRecord = true
 }
@@ -104,7 +106,7 @@ func (t *tableReader) gather(r *record) error {
 		return err
 	}
 	t.recordBytes = append(t.recordBytes[:0], line...)
-	for open := inQuotes(r.raw, false); open; open = inQuotes(trimEnd(line), true) {
+	for open := t.inQuotes(r.raw, false); open; open = t.inQuotes(trimEnd(line), true) {
 		var size int
 		line, size, err = t.lines.next()
 		switch {
@@ -127,11 +129,11 @@ func (t *tableReader) gather(r *record) error {
 
 // inQuotes reports whether a quoted cell is open at the end of a line, given whether one was at its beginning.
 // After a quote where none may be it answers no: encoding/csv gives the record up there.
-func inQuotes(line []byte, open bool) bool {
+func (t *tableReader) inQuotes(line []byte, open bool) bool {
 	for {
 		if !open {
 			if !bytes.HasPrefix(line, []byte{'"'}) {
-				cell, rest, more := bytes.Cut(line, []byte{','})
+				cell, rest, more := bytes.Cut(line, []byte{t.separator})
 				if !more || bytes.IndexByte(cell, '"') >= 0 {
 					return false
 				}
@@ -146,9 +148,9 @@ func inQuotes(line []byte, open bool) bool {
 		}
 		line = line[end+1:]
 		switch {
-		case len(line) == 0 || line[0] != '"' && line[0] != ',':
+		case len(line) == 0 || line[0] != '"' && line[0] != t.separator:
 			return false
-		default: // two quotes stand for one, and a comma begins the next cell
+		default: // two quotes stand for one, and a separator begins the next cell
 			open = line[0] == '"'
 			line = line[1:]
 		}
@@ -197,9 +199,9 @@ func (t *tableReader) fill(p *feed.Post, cells []string) (note string, err error
 		}
 		switch {
 		case c.known && c.field == feed.FieldText:
-			note, err = p.Set(c.field, value)
+			note, err = t.fields.Set(p, c.field, value)
 		case c.known:
-			note, err = p.Set(c.field, strings.Clone(value)) // or an id would keep the whole record
+			note, err = t.fields.Set(p, c.field, strings.Clone(value)) // or an id would keep the whole record
 		case c.isMeta && value != "":
 			metaCells[c.metaIndex], note = quote(value)
 		}

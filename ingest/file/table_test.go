@@ -39,8 +39,8 @@ func TestTable(t *testing.T) {
 		{"a quote never closed", "id,text\n1,a\n2,\"b\n3,c\n",
 			[]string{"1: a", "rejected a.csv:3: a quote opened here is never closed"}},
 		{"a bad date", "id,text,created_at\n1,a,\n2,b,soon\n3,c,20\n",
-			[]string{"1: a", "3: c", `rejected a.csv:3: created_at: "soon": neither RFC 3339 (2018-10-10T20:19:24Z), ` +
-				`nor Unix seconds or milliseconds, nor Twitter's format`}},
+			[]string{"1: a", "3: c", `rejected a.csv:3: created_at: "soon": a time in no known form, as 2018-10-10T20:19:24Z: ` +
+				`others are described by --time-format (time_format), as '%d.%m.%Y %H:%M'`}},
 		{"invalid UTF-8", "id,text,k\n1,a\xff,\xfe\n\xff,b,\n",
 			[]string{"1: a\uFFFD", `note a.csv:2: text: invalid UTF-8 replaced by U+FFFD`,
 				"rejected a.csv:3: id: not valid Unicode, and replacing it could make two names one"}},

@@ -6,37 +6,75 @@ package mapping
 import (
 	"fmt"
 	"net/url"
+	"time"
+	_ "time/tzdata" // the image has no zones of its own
 
 	"refrain/feed"
 )
 
 // Config is what the configuration says of the posts of a source.
 type Config struct {
-	Map  string   `yaml:"map"`  // other field names, as feed.ParseFields reads them
-	Keep []string `yaml:"keep"` // fields of the posts that go to later.meta of their events
-	Link string   `yaml:"link"` // template of the posts' addresses, later.link; "": none
+	Map        string   `yaml:"map"`         // other field names, as feed.ParseFields reads them
+	Timezone   string   `yaml:"timezone"`    // of times without an offset, as Europe/Berlin; "": they are refused
+	TimeFormat string   `yaml:"time_format"` // of strftime, as %d.%m.%Y %H:%M; "": the forms of feed.ParseTime
+	Keep       []string `yaml:"keep"`        // fields of the posts that go to later.meta of their events
+	Link       string   `yaml:"link"`        // template of the posts' addresses, later.link; "": none
 }
 
-// Fields are the fields of posts as c has them. An error begins with the name of the setting.
+// Error says which setting is wrong.
+type Error struct {
+	Key string // of the configuration, as time_format
+	Err error
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s: %v", e.Key, e.Err) }
+
+// Unwrap is what is wrong with it.
+func (e *Error) Unwrap() error { return e.Err }
+
+// Fields are the fields of posts as c has them. What is wrong is an *Error.
 func (c *Config) Fields() (*feed.Fields, error) {
 	fields, err := feed.ParseFields(c.Map)
 	if err != nil {
-		return nil, fmt.Errorf("map: %w", err)
+		return nil, &Error{"map", err}
+	}
+	zone, err := c.zone()
+	if err != nil {
+		return nil, &Error{"timezone", err}
+	}
+	if fields, err = fields.WithTimes(c.TimeFormat, zone); err != nil {
+		return nil, &Error{"time_format", err}
 	}
 	if fields, err = fields.WithMeta(c.Keep); err != nil {
-		return nil, fmt.Errorf("keep: %w", err)
+		return nil, &Error{"keep", err}
 	}
 	if fields, err = fields.WithLink(c.Link); err != nil {
-		return nil, fmt.Errorf("link: %w", err)
+		return nil, &Error{"link", err}
 	}
 	return fields, nil
+}
+
+// zone is nil where none is given.
+func (c *Config) zone() (*time.Location, error) {
+	if c.Timezone == "" {
+		return nil, nil
+	}
+	zone, err := time.LoadLocation(c.Timezone)
+	if err != nil {
+		return nil, fmt.Errorf("%q: want a name of the IANA database, as Europe/Berlin, or UTC", c.Timezone)
+	}
+	return zone, nil
 }
 
 // With are the fields as c has them, but for what the query of a request says.
 func (c *Config) With(query url.Values) (*feed.Fields, error) {
 	overruled := *c
-	if query.Has("map") {
-		overruled.Map = query.Get("map")
+	for key, value := range map[string]*string{
+		"map": &overruled.Map, "timezone": &overruled.Timezone, "time_format": &overruled.TimeFormat,
+	} {
+		if query.Has(key) {
+			*value = query.Get(key)
+		}
 	}
 	return overruled.Fields()
 }
