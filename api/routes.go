@@ -29,7 +29,7 @@ func (r route) pattern() string {
 // routes is the list of what is served.
 func (a *handlers) routes() []route {
 	return []route{
-		{"POST", "/v1/posts", Write, []string{"results"}, a.Posts, false},
+		{"POST", "/v1/posts", Write, []string{"results", "map", "preset", "html", "timezone", "time_format"}, a.Posts, false},
 		{"DELETE", "/v1/posts/{id}", Write, []string{"source"}, a.Posts, false},
 		{"DELETE", "/v1/authors/{author}", Write, []string{"source"}, a.Posts, false},
 		{"GET", "/v1/posts/{id}/reuse", Read, []string{"source", "limit", "after"}, answerFromIndex(a, a.reuse), false},

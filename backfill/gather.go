@@ -111,7 +111,7 @@ func (g *gathering) file(ctx context.Context, in *File) error {
 	cfg := &g.b.cfg
 	sum := xxh3.New128()
 	src, err := file.Open(file.Config{
-		Path: in.path, Format: cfg.Format, RecordsAt: cfg.RecordsAt, Encoding: cfg.Encoding, Fields: cfg.Fields, SourceName: cfg.Source, Strict: cfg.Strict,
+		Path: in.path, Format: cfg.Format, RecordsAt: cfg.RecordsAt, Include: cfg.Include, Encoding: cfg.Encoding, Fields: cfg.Fields, SourceName: cfg.Source, Strict: cfg.Strict,
 		BatchPosts: cfg.Batch, Records: cfg.KeepFirst, Stored: sum,
 	})
 	if err != nil {

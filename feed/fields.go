@@ -34,6 +34,8 @@ type Fields struct {
 	meta     []metaField
 	link     linkTemplate
 	times    times
+	html     bool // texts are markup
+	only     []condition
 }
 
 // node is one level of the feed's objects: the names that lead somewhere. They are few, so a slice is the
@@ -84,6 +86,12 @@ func newFields(exprs [fieldCount]expression) (*Fields, error) {
 // plant makes the tree of the paths of the fields.
 func (f *Fields) plant() error {
 	f.root, f.combined, f.slots = nil, nil, nil
+	for i := range f.only {
+		var err error
+		if f.only[i].slot, err = f.slot(f.only[i].path); err != nil {
+			return err
+		}
+	}
 	for i, e := range f.exprs {
 		if e.isPlain() && !f.isCombined(e[0][0]) {
 			if err := f.root.addPath(member{field: Field(i)}, e[0][0]); err != nil {
@@ -102,6 +110,9 @@ func (f *Fields) plant() error {
 
 // isCombined reports whether a path is one of several that a field is made of.
 func (f *Fields) isCombined(p path) bool {
+	if slices.ContainsFunc(f.only, func(c condition) bool { return p.equal(c.path) }) {
+		return true
+	}
 	return slices.ContainsFunc(f.exprs[:], func(e expression) bool { return !e.isPlain() && e.has(p) })
 }
 

@@ -280,7 +280,14 @@ func (f *Fields) AnyOf(field Field, names map[string]bool) bool {
 func (f *Fields) Combine(p *Post, cells []string) (note string, err error) {
 	var notes []string
 	for _, c := range f.orOwn().combined {
-		value, _, _ := c.value(func(_ Field, slot int) (string, bool, error) { return cells[slot], true, nil })
+		value, _, _ := c.value(func(field Field, slot int) (string, bool, error) {
+			if field != FieldText || !f.orOwn().html {
+				return cells[slot], true, nil
+			}
+			text, converted := plainText(cells[slot])
+			p.Converted = p.Converted || converted
+			return text, true, nil
+		})
 		note, err := f.Set(p, c.field, strings.Clone(value))
 		if err != nil {
 			return "", err
@@ -288,4 +295,44 @@ func (f *Fields) Combine(p *Post, cells []string) (note string, err error) {
 		notes = append(notes, note)
 	}
 	return JoinNotes(notes...), nil
+}
+
+// condition is what a record has to say to be a post.
+type condition struct {
+	path   path
+	slot   int
+	values []string
+}
+
+// ErrNotPost says that a record is no post, and no mistake either: the feed has other records too. See WithOnly.
+var ErrNotPost = errors.New("not a post")
+
+// WithOnly is f for a feed that has other records too: those are posts that have one of the values at the path, as
+// kind=commit or commit.operation=create|update. Of any other the error wraps ErrNotPost.
+func (f *Fields) WithOnly(conditions []string) (*Fields, error) {
+	limited := f.copy()
+	limited.only = nil
+	for _, c := range conditions {
+		name, values, ok := strings.Cut(c, "=")
+		p, err := parsePath(name)
+		if !ok || err != nil {
+			return nil, fmt.Errorf("%q: want PATH=VALUE|VALUE", c)
+		}
+		limited.only = append(limited.only, condition{path: p, values: strings.Split(values, "|")})
+	}
+	return limited, limited.plant()
+}
+
+// check reports which condition is not met.
+func (f *Fields) check(text func(Field, int) (string, bool, error)) error {
+	for _, c := range f.only {
+		value, there, _ := text(FieldID, c.slot)
+		switch {
+		case !there:
+			return fmt.Errorf("%w: no %s", ErrNotPost, c.path)
+		case !slices.Contains(c.values, value):
+			return fmt.Errorf("%w: %s is %s", ErrNotPost, c.path, quoteShort(value))
+		}
+	}
+	return nil
 }

@@ -57,6 +57,9 @@ func (f *Fields) set(p *Post, field Field, value string) error {
 		p.Lang = value
 	case FieldText:
 		p.Text = value
+		if f.html && f.exprs[FieldText].isPlain() && !f.isCombined(f.exprs[FieldText][0][0]) { // else its parts are converted
+			p.Text, p.Converted = plainText(value)
+		}
 	case FieldCreatedAt:
 		return f.setTime(p, value)
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/zeebo/xxh3"
 )
@@ -55,6 +56,7 @@ type PostDecoder struct {
 	slots      [][]byte // the values that fields are made of, as JSON; nil: not there
 	metaValues [][]byte // those of the Meta fields
 	given      [fieldCount]bool
+	converted  bool // a part of the text
 	notes      []string
 	names      [2048]string // authors, languages and sources seen lately, by hash
 
@@ -91,7 +93,7 @@ var postOptions = []jsontext.Options{jsontext.AllowInvalidUTF8(true)}
 
 func (d *PostDecoder) reset(line []byte) {
 	d.line = line
-	d.values, d.notes, d.given = d.values[:0], nil, [fieldCount]bool{}
+	d.values, d.notes, d.given, d.converted = d.values[:0], nil, [fieldCount]bool{}, false
 	d.slots, d.metaValues = none(d.slots, len(d.fields.slots)), none(d.metaValues, len(d.fields.meta))
 	d.seen, d.others = [fieldCount]bool{}, 0
 }
@@ -238,6 +240,8 @@ func (d *PostDecoder) text(f Field, value jsontext.Value) (text []byte, there bo
 		return value, true, nil
 	case kind == '[' && f == FieldLang:
 		return d.first(f, value)
+	case kind == '[' && f == FieldText:
+		return d.pieces(value)
 	case kind != '"':
 		return nil, false, fmt.Errorf("%s: want %s, got %s", f, wantedKind(f), kindName(kind))
 	case bytes.IndexByte(value, '\\') < 0 && utf8.Valid(value):
@@ -266,14 +270,48 @@ func (d *PostDecoder) first(f Field, array jsontext.Value) ([]byte, bool, error)
 	return d.text(f, value)
 }
 
-// combine gives p the fields that are made of several values.
+// pieces is a text that stands in an array of strings and of objects that have the text of a link, a mention and so on.
+func (d *PostDecoder) pieces(array jsontext.Value) (text []byte, there bool, err error) {
+	var pieces []jsontext.Value
+	if err := json.Unmarshal(array, &pieces, postOptions...); err != nil {
+		return nil, false, plainError(err)
+	}
+	for _, piece := range pieces {
+		if piece.Kind() == '{' {
+			var object struct {
+				Text jsontext.Value `json:"text"`
+			}
+			if err := json.Unmarshal(piece, &object, postOptions...); err != nil {
+				return nil, false, plainError(err)
+			}
+			piece = object.Text
+		}
+		if piece.Kind() != '"' {
+			return nil, false, errPieces
+		}
+		one, _, err := d.text(FieldText, piece)
+		if err != nil {
+			return nil, false, err
+		}
+		text = append(text, one...)
+	}
+	return text, true, nil
+}
+
+var errPieces = errors.New("text: want a string, or an array of strings and of objects with a text, got another array")
+
+// combine gives p the fields that are made of several values, if it is a post at all.
 func (d *PostDecoder) combine(p *Post) error {
+	if err := d.fields.check(d.slotText); err != nil {
+		return err
+	}
 	for i := range d.fields.combined {
 		c := &d.fields.combined[i]
 		value, there, err := c.value(d.slotText)
 		if err == nil && there {
 			d.given[c.field] = true
 			err = d.store(p, c.field, []byte(value))
+			p.Converted = p.Converted || c.field == FieldText && d.converted
 		}
 		if err != nil {
 			return err
@@ -286,8 +324,14 @@ func (d *PostDecoder) slotText(f Field, slot int) (string, bool, error) {
 	if d.slots[slot] == nil {
 		return "", false, nil
 	}
-	text, there, err := d.text(f, d.slots[slot])
-	return string(text), there, err
+	value, there, err := d.text(f, d.slots[slot])
+	text := string(value)
+	if f == FieldText && d.fields.html {
+		var converted bool
+		text, converted = plainText(text)
+		d.converted = d.converted || converted
+	}
+	return text, there, err
 }
 
 // store sets a field to bytes that are valid UTF-8.

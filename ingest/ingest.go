@@ -35,6 +35,7 @@ type Batch struct {
 	Rejected []Rejection
 	Notes    []Note
 	Deleted  []feed.Tombstone
+	Skipped  int // records that are no posts, and no mistakes either: feed.ErrNotPost
 
 	// Sender is whom the batch is counted for: see internal/quota. The sources here leave it empty but for HTTP.
 	Sender string

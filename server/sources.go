@@ -67,13 +67,11 @@ func parseFields(key string, cfg *mapping.Config) (*feed.Fields, error) {
 }
 
 func (s *Server) openFile(f *File) error {
-	fields, err := parseFields("ingest.files: "+f.Path, &f.Config)
-	if err != nil {
-		return err
-	}
 	cfg := file.Default(f.Path)
-	cfg.Encoding, cfg.RecordsAt = f.Encoding, f.Records
-	cfg.Format, cfg.Fields, cfg.SourceName = f.Format, fields, f.Source
+	cfg.Format, cfg.Encoding, cfg.RecordsAt, cfg.SourceName = f.Format, f.Encoding, f.Records, f.Source
+	if err := f.File(&cfg); err != nil {
+		return fmt.Errorf("configuration: ingest.files: %s.%w", f.Path, err)
+	}
 	src, err := file.Open(cfg)
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 
 	"refrain/backfill"
 	"refrain/ingest"
+	"refrain/ingest/file"
 	"refrain/internal/terminal"
 	"refrain/internal/units"
 	"refrain/text"
@@ -134,13 +135,14 @@ func (m *Main) backfill() *cobra.Command {
 }
 
 // archive says how the files are to be read.
-func (f *inputFlags) archive(cfg *backfill.Config) (err error) {
-	if cfg.Fields, err = f.postFields(); err != nil {
+func (f *inputFlags) archive(cfg *backfill.Config) error {
+	how := file.Config{RecordsAt: f.records}
+	if err := f.flagged(f.File(&how)); err != nil {
 		return err
 	}
+	cfg.Fields, cfg.RecordsAt, cfg.Include, cfg.Preset, cfg.HTML = how.Fields, how.RecordsAt, how.Include, f.Preset, f.HTML
 	cfg.Format, cfg.Source, cfg.Strict, cfg.Batch = f.format, f.source, f.strict, f.batch
-	cfg.Map, cfg.Timezone, cfg.TimeFormat, cfg.Encoding, cfg.RecordsAt = f.Map, f.Timezone, f.TimeFormat, f.encoding,
-		f.records
+	cfg.Map, cfg.Timezone, cfg.TimeFormat, cfg.Encoding = f.Map, f.Timezone, f.TimeFormat, f.encoding
 	return f.check()
 }
 

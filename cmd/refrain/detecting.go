@@ -50,7 +50,8 @@ func (d *detecting) run(ctx context.Context) error {
 }
 
 // errNoPosts: most likely the file is another's.
-var errNoPosts = errors.New("not one line is a post; if its fields have other names, say so: --map text=body,id=uri")
+var errNoPosts = errors.New("not one line is a post; if its fields have other names, say so: --map text=body,id=uri; refrain inspect " +
+	"FILE shows which it has")
 
 var errInterrupted = fmt.Errorf("%w; the events so far are out", errStopped)
 
@@ -60,6 +61,9 @@ func (d *detecting) summarise(c detection.Counts, elapsed time.Duration) {
 	w := d.main.Stderr
 	fmt.Fprintf(w, "%d %s in %v (%.0f posts/s), %d rejected, %d changed\n", c.Posts, terminal.Noun(c.Posts, "post"),
 		elapsed.Round(time.Millisecond), float64(c.Posts)/elapsed.Seconds(), c.Rejected, c.Changed)
+	if c.Skipped > 0 {
+		fmt.Fprintf(w, "%d other %s left out, as the preset says\n", c.Skipped, terminal.Noun(c.Skipped, "record"))
+	}
 	fmt.Fprintf(w, "%d %s compared, %d too short, %d delivered again, %d late\n", c.Sentences,
 		terminal.Noun(c.Sentences, "sentence"), c.TooShort, c.Redelivered, s.Late)
 	fmt.Fprintf(w, "%d %s; the window holds %d %s, %d %s, %s\n", c.Events, terminal.Noun(c.Events, "event"), s.Groups,

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"refrain/detector"
-	"refrain/feed"
 	"refrain/hashcodes"
 	"refrain/ingest/file"
 	"refrain/ingest/mapping"
@@ -33,6 +32,8 @@ func (f *inputFlags) add(to *pflag.FlagSet) {
 	to.StringVar(&f.records, "records", "", "where the posts are in a file of JSON, as data or chats.list.messages")
 	to.StringVar(&f.Map, "map", "",
 		"other field names: ours=theirs, as in text=full_text|text,id=uri,author=user.name; + joins: text=title+body")
+	to.StringVar(&f.Preset, "preset", "", "the export of a platform: "+strings.Join(mapping.PresetNames(), ", "))
+	to.BoolVar(&f.HTML, "html", false, "texts are HTML: compare what a reader sees of it")
 	to.StringVar(&f.Timezone, "tz", "", "zone of times without an offset, as Europe/Berlin or UTC; without it they are refused")
 	to.StringVar(&f.TimeFormat, "time-format", "", "what times look like, as strftime has it: '%d.%m.%Y %H:%M'")
 	to.StringVar(&f.encoding, "encoding", "", "of a file that is not UTF-8, as windows-1252, utf-16 or shift_jis")
@@ -48,24 +49,19 @@ func (f *inputFlags) addMeta(to *pflag.FlagSet) {
 	to.StringVar(&f.Link, "link", "", "template of a post's address, for later.link: as in https://x.com/{author}/status/{id}")
 }
 
-// postFields says which fields of the posts are ours, and which go along.
-func (f *inputFlags) postFields() (*feed.Fields, error) {
-	fields, err := f.Fields()
+// flagged is an error of a mapping with the flag that it is about.
+func (f *inputFlags) flagged(err error) error {
 	if wrong := (*mapping.Error)(nil); errors.As(err, &wrong) {
 		name := strings.ReplaceAll(wrong.Key, "_", "-")
 		if name == "timezone" {
 			name = "tz"
 		}
-		return nil, usage("--%s: %w", name, wrong.Err)
+		return usage("--%s: %w", name, wrong.Err)
 	}
-	return fields, err
+	return err
 }
 
 func (m *Main) open(f *inputFlags, args []string) (*file.Source, error) {
-	fields, err := f.postFields()
-	if err != nil {
-		return nil, err
-	}
 	if err := f.check(); err != nil {
 		return nil, err
 	}
@@ -73,10 +69,14 @@ func (m *Main) open(f *inputFlags, args []string) (*file.Source, error) {
 	if len(args) > 0 {
 		path = args[0]
 	}
-	src, err := file.Open(file.Config{
-		Path: path, Stdin: m.Stdin, Format: f.format, RecordsAt: f.records, Encoding: f.encoding, Fields: fields,
+	cfg := file.Config{
+		Path: path, Stdin: m.Stdin, Format: f.format, RecordsAt: f.records, Encoding: f.encoding,
 		SourceName: f.source, Strict: f.strict, BatchPosts: f.batch,
-	})
+	}
+	if err := f.flagged(f.File(&cfg)); err != nil {
+		return nil, err
+	}
+	src, err := file.Open(cfg)
 	if err == nil && src.Recognised() != "" {
 		fmt.Fprintf(m.Stderr, "refrain: %s: read as %s\n", path, src.Recognised())
 	}

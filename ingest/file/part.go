@@ -198,6 +198,9 @@ func (d Decoder) decode(r *record) {
 func (f *Source) addRecord(p *Part, r *record) {
 	b := &p.Batch
 	switch {
+	case errors.Is(r.reason, feed.ErrNotPost):
+		b.Skipped++
+		return
 	case r.reason != nil && f.cfg.Strict:
 		p.strictErr = fmt.Errorf("%s: %w", f.location(r.line, r.number), r.reason)
 		return

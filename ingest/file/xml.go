@@ -66,6 +66,7 @@ func (x *xmlReader) read(r *record) error {
 				return plainXML(err)
 			}
 			x.number++
+			item.addBody()
 			x.buf = item.json(x.buf[:0])
 			r.line, r.number, r.raw, r.size = int64(line), x.number, x.buf, len(x.buf)
 			return nil
@@ -145,6 +146,22 @@ func (e *element) attr(name string) string {
 		}
 	}
 	return ""
+}
+
+// bodies are where the text of an item may be, the fullest first.
+var bodies = []string{"content:encoded", "content", "description", "summary"}
+
+// addBody gives an item its text under one name, whichever it has.
+func (e *element) addBody() {
+	for _, name := range bodies {
+		for _, child := range e.children {
+			if child.name == name && len(bytes.TrimSpace(child.text)) > 0 {
+				child.name = "body"
+				e.children = append(e.children, child)
+				return
+			}
+		}
+	}
 }
 
 // markup appends e as it stood in the file, attributes left out.

@@ -4,17 +4,22 @@
 package mapping
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
+	"strconv"
 	"time"
 	_ "time/tzdata" // the image has no zones of its own
 
 	"refrain/feed"
+	"refrain/ingest/file"
 )
 
 // Config is what the configuration says of the posts of a source.
 type Config struct {
-	Map        string   `yaml:"map"`         // other field names, as feed.ParseFields reads them
+	Preset     string   `yaml:"preset"`      // the export of a platform, one of Presets; "": none
+	Map        string   `yaml:"map"`         // other field names, as feed.ParseFields reads them; over those of the preset
+	HTML       bool     `yaml:"html"`        // texts are HTML, and read as a reader sees them
 	Timezone   string   `yaml:"timezone"`    // of times without an offset, as Europe/Berlin; "": they are refused
 	TimeFormat string   `yaml:"time_format"` // of strftime, as %d.%m.%Y %H:%M; "": the forms of feed.ParseTime
 	Keep       []string `yaml:"keep"`        // fields of the posts that go to later.meta of their events
@@ -34,9 +39,22 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Fields are the fields of posts as c has them. What is wrong is an *Error.
 func (c *Config) Fields() (*feed.Fields, error) {
-	fields, err := feed.ParseFields(c.Map)
+	preset, err := c.preset()
+	if err != nil {
+		return nil, &Error{"preset", err}
+	}
+	fields, err := feed.ParseFields(preset.Map)
+	if err == nil {
+		fields, err = fields.WithOnly(preset.Only)
+	}
+	if err == nil {
+		fields, err = fields.WithMap(c.Map)
+	}
 	if err != nil {
 		return nil, &Error{"map", err}
+	}
+	if c.HTML || preset.HTML {
+		fields = fields.WithHTML()
 	}
 	zone, err := c.zone()
 	if err != nil {
@@ -52,6 +70,25 @@ func (c *Config) Fields() (*feed.Fields, error) {
 		return nil, &Error{"link", err}
 	}
 	return fields, nil
+}
+
+// preset is an empty one where none is named.
+func (c *Config) preset() (*Preset, error) {
+	if c.Preset == "" {
+		return &Preset{}, nil
+	}
+	return FindPreset(c.Preset)
+}
+
+// File sets what c says of a file, for which its preset may know where the posts are.
+func (c *Config) File(cfg *file.Config) error {
+	preset, err := c.preset()
+	if err != nil {
+		return &Error{"preset", err}
+	}
+	cfg.RecordsAt, cfg.Include = cmp.Or(cfg.RecordsAt, preset.Records), preset.Include
+	cfg.Fields, err = c.Fields()
+	return err
 }
 
 // zone is nil where none is given.
@@ -70,10 +107,16 @@ func (c *Config) zone() (*time.Location, error) {
 func (c *Config) With(query url.Values) (*feed.Fields, error) {
 	overruled := *c
 	for key, value := range map[string]*string{
-		"map": &overruled.Map, "timezone": &overruled.Timezone, "time_format": &overruled.TimeFormat,
+		"preset": &overruled.Preset, "map": &overruled.Map, "timezone": &overruled.Timezone, "time_format": &overruled.TimeFormat,
 	} {
 		if query.Has(key) {
 			*value = query.Get(key)
+		}
+	}
+	if query.Has("html") {
+		var err error
+		if overruled.HTML, err = strconv.ParseBool(query.Get("html")); err != nil {
+			return nil, &Error{"html", fmt.Errorf("%q: want true or false", query.Get("html"))}
 		}
 	}
 	return overruled.Fields()
