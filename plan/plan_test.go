@@ -110,8 +110,8 @@ func TestDefaultFeeds(t *testing.T) {
 	}{
 		{1e6, plan.DefaultMachine(), "prefix", [2]int{1, 1}, 0.33},
 		{1e8, plan.DefaultMachine(), "prefix", [2]int{1, 1}, 26},
-		{1e9, plan.DefaultMachine(), "prefix", [2]int{10, 17}, 261},
-		{1e9, gpu, "prefix", [2]int{10, 17}, 261}, // a card would save none
+		{1e9, plan.DefaultMachine(), "prefix", [2]int{6, 8}, 261},
+		{1e9, gpu, "prefix", [2]int{6, 8}, 261}, // a card would save none
 	} {
 		r := mustPlan(t, feedOf(c.posts), c.machine)
 		if r.Engine != c.engine || r.Workers < c.workers[0] || r.Workers > c.workers[1] || r.Rows != 1 {

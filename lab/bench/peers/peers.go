@@ -58,6 +58,8 @@ func peers() (all []peer) {
 			args: []string{"minhash_rensa.py", "--bands", "16"}},
 		peer{name: "rensa-32", what: "rensa RMinHashLSH, 32 bands", program: python,
 			args: []string{"minhash_rensa.py", "--bands", "32"}},
+		peer{name: "gaoya", what: "gaoya MinHashStringIndex", program: python,
+			args: []string{"minhash_gaoya.py"}},
 		peer{name: "datasketch", what: "datasketch MinHashLSH", program: python,
 			args: []string{"minhash_datasketch.py"}},
 		peer{name: "minhash-lsh", what: "ekzhu/minhash-lsh (Go)", program: goPeer,
