@@ -302,8 +302,10 @@ var errPieces = errors.New("text: want a string, or an array of strings and of o
 
 // combine gives p the fields that are made of several values, if it is a post at all.
 func (d *PostDecoder) combine(p *Post) error {
-	if err := d.fields.check(d.slotText); err != nil {
-		return err
+	if len(d.fields.only) > 0 {
+		if err := d.fields.check(d.slotText); err != nil {
+			return err
+		}
 	}
 	for i := range d.fields.combined {
 		c := &d.fields.combined[i]

@@ -61,7 +61,7 @@ func (b *Batch) Done(err error) {
 
 // Empty reports whether b holds nothing at all.
 func (b *Batch) Empty() bool {
-	return len(b.Posts)+len(b.Rejected)+len(b.Notes)+len(b.Deleted) == 0
+	return len(b.Posts)+len(b.Rejected)+len(b.Notes)+len(b.Deleted)+b.Skipped == 0
 }
 
 // Sources are the sources of the posts, and of the posts deleted, each once.

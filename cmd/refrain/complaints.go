@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -11,9 +12,12 @@ import (
 
 // complaints prints what was rejected or changed: of one reason the first ten, and how many more there are.
 type complaints struct {
-	w     io.Writer
-	order []*alike // as they came
-	kinds map[string]*alike
+	w io.Writer
+	// letters takes all that is rejected; nil: nobody does.
+	letters *ingest.DeadLetters
+	failed  error    // of writing to it
+	order   []*alike // as they came
+	kinds   map[string]*alike
 }
 
 // alike are complaints for one reason.
@@ -30,6 +34,9 @@ const (
 func (m *Main) complaints() *complaints { return &complaints{w: m.Stderr, kinds: map[string]*alike{}} }
 
 func (c *complaints) tell(b *ingest.Batch) {
+	if c.letters != nil && len(b.Rejected) > 0 {
+		c.failed = errors.Join(c.failed, c.letters.Write(b.Rejected))
+	}
 	for _, r := range b.Rejected {
 		c.line(r.Location, r.Reason)
 	}
@@ -54,13 +61,14 @@ func (c *complaints) line(location, reason string) {
 	}
 }
 
-// end says what was not printed.
-func (c *complaints) end() {
+// end says what was not printed, and whether all of it was written.
+func (c *complaints) end() error {
 	for _, a := range c.order {
 		if more := a.n - maxAlike; more > 0 {
 			fmt.Fprintf(c.w, "and %s more like %s\n", units.Thousands(more), a.first)
 		}
 	}
+	return c.failed
 }
 
 // kindOf is a reason without the values in it: what stands in quotes, and digits.

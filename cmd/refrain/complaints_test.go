@@ -3,6 +3,8 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -35,6 +37,11 @@ func TestOneReasonIsCounted(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)
 		}
+	}
+	letters := filepath.Join(t.TempDir(), "letters.jsonl")
+	run("--dead-letters", letters)
+	if all, err := os.ReadFile(letters); bytes.Count(all, []byte("\n")) != 2001 || !bytes.HasPrefix(all, []byte(`{"place":"stdin:2","reason":"created_at`)) {
+		t.Errorf("%v, dead letters %.300s", err, all)
 	}
 	if got := run("--tz", "Europe/Berlin", "--time-format", "%d.%m.%Y %H:%M"); !strings.Contains(got, "2000 posts in ") {
 		t.Errorf("with a layout:\n%s", got)

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"os"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"refrain/detector"
+	"refrain/ingest"
 	"refrain/internal/units"
 	"refrain/sigstore"
 )
@@ -18,6 +21,7 @@ func (m *Main) detect() *cobra.Command {
 	var in inputFlags
 	var window windowFlags
 	var out outputFlags
+	var letters string
 	cmd := &cobra.Command{
 		Use:   "detect [FILE|-]",
 		Short: "Find the reuse in a file of posts",
@@ -53,9 +57,18 @@ func (m *Main) detect() *cobra.Command {
 			d := detecting{
 				main: m, src: src, windows: windows, minTokens: window.minTokens, out: out, measure: cfg.Measure(), span: cfg.Span,
 			}
-			return d.run(cmd.Context())
+			if letters == "" {
+				return d.run(cmd.Context())
+			}
+			f, err := os.Create(letters)
+			if err != nil {
+				return err
+			}
+			d.letters = ingest.NewDeadLetters(f)
+			return errors.Join(d.run(cmd.Context()), f.Close())
 		},
 	}
+	cmd.Flags().StringVar(&letters, "dead-letters", "", "file for all that is no post, with place and reason, as JSON lines")
 	window.add(cmd.Flags())
 	in.add(cmd.Flags())
 	in.addMeta(cmd.Flags())

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"refrain/detector"
+	"refrain/ingest"
 	"refrain/ingest/file"
 	"refrain/internal/detection"
 	"refrain/internal/terminal"
@@ -23,7 +24,8 @@ type detecting struct {
 	measure   text.Measure
 	span      time.Duration
 	out       outputFlags
-	status    *terminal.Status // on stderr
+	letters   *ingest.DeadLetters // of what is rejected; nil: it is only told
+	status    *terminal.Status    // on stderr
 }
 
 func (d *detecting) run(ctx context.Context) error {
@@ -32,6 +34,7 @@ func (d *detecting) run(ctx context.Context) error {
 	out := d.newOutput()
 	progress := terminal.NewProgress(d.status, d.src.Size())
 	complaints := d.main.complaints()
+	complaints.letters = d.letters
 	counts, err := detection.Run(ctx, detection.Config{
 		Source: d.src, Windows: d.windows, MinTokens: d.minTokens, Note: complaints.tell, Write: out.write,
 		Progress: progress.Update,
@@ -40,8 +43,7 @@ func (d *detecting) run(ctx context.Context) error {
 		err = errInterrupted
 	}
 	progress.Done()
-	complaints.end()
-	err = errors.Join(err, out.close())
+	err = errors.Join(err, complaints.end(), out.close())
 	if err == nil && counts.Posts == 0 && counts.Rejected > 0 {
 		err = errNoPosts
 	}
