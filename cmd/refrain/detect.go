@@ -28,10 +28,14 @@ func (m *Main) detect() *cobra.Command {
 		Long: "Read posts and print an event for every sentence that repeats, or nearly repeats, an earlier one within\n" +
 			"the span: one JSON object a line, or on a terminal the two texts with what differs marked. A summary goes\n" +
 			"to stderr. FILE may be compressed with gzip or zstd; without one, or with -, posts come from stdin. What zstd\n" +
-			"needs to unpack it, 1 MB and its window of up to 256 MiB, comes out of --budget.",
+			"needs to unpack it, 1 MB and its window of up to 256 MiB, comes out of --budget. Posts whose fields have other names\n" +
+			"are read by --map or --preset, as refrain inspect FILE suggests: text=full_text|text is the first that is there,\n" +
+			"text=title+body joins two.",
 		Example: "  refrain detect posts.jsonl\n" +
 			"  refrain detect --threshold 0.6 --span 7d --top 20 posts.jsonl.zst\n" +
 			"  refrain detect --map text=body,id=uri,created_at=date other.jsonl\n" +
+			"  refrain detect --preset mastodon-outbox outbox.json\n" +
+			"  refrain detect --tz Europe/Berlin --time-format '%d.%m.%Y %H:%M' --map id=nr,text=Inhalt,created_at=Datum export.csv\n" +
 			"  refrain detect --keep followers --link 'https://x.com/{author}/status/{id}' posts.jsonl\n" +
 			"  zcat feed.gz | refrain detect --format text - > events.jsonl",
 		Args: atMost(1, "one file"),

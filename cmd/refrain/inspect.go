@@ -178,7 +178,7 @@ func (i *inspection) posts(ctx context.Context) error {
 	return nil
 }
 
-var errNothingMaps = errors.New("no record is a post as these flags have it: name the fields, as --map id=uri,text=body")
+var errNothingMaps = errors.New("no record is a post as these flags have it; stderr says why, and --map id=uri,text=body names fields")
 
 // refused says what of a batch is no post.
 func (i *inspection) refused(b *ingest.Batch) {

@@ -125,7 +125,7 @@ func TestJoinMistakes(t *testing.T) {
 		{"d.sets c.txt", exitUsage, "one file has sets of whole numbers and the other one texts"},
 		{"d.sets", exitFailure, `d.sets:2: "x" is no whole number`},
 		{"e.sets f.sets", exitFailure, "one has negative numbers, the other one such of 2^63 or more"},
-		{"b.csv --id nr", exitFailure, `no column "text" for the field text among ["nr" "name"]: map one (text=COLUMN): --id and --column say which`},
+		{"b.csv --id nr", exitFailure, `no column "text" for the field text among ["nr" "name"]: map one (text=COLUMN; refrain inspect says which it may be): --id and --column say which`},
 		{"a.jsonl", exitFailure, "a.jsonl:1: id: missing"},
 		{"a.jsonl --strict", exitFailure, "a.jsonl:1: id: missing"},
 		{"none.jsonl", exitFailure, "open none.jsonl: no such file or directory"},

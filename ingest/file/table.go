@@ -179,7 +179,7 @@ func (t *tableReader) readHeader() error {
 	}
 	for _, f := range []feed.Field{feed.FieldID, feed.FieldText} {
 		if !t.fields.AnyOf(f, seen) {
-			return fmt.Errorf("header: no column %q for the field %s among %q: map one (%s=COLUMN)",
+			return fmt.Errorf("header: no column %q for the field %s among %q: map one (%s=COLUMN; refrain inspect says which it may be)",
 				t.fields.Path(f), f, names, f)
 		}
 	}

@@ -108,9 +108,9 @@ func TestTableOfSeveralColumns(t *testing.T) {
 func TestTableHeader(t *testing.T) {
 	tests := []struct{ content, want string }{
 		{"id,body\n1,a\n",
-			`a.csv: after line 1: header: no column "text" for the field text among ["id" "body"]: map one (text=COLUMN)`},
+			`a.csv: after line 1: header: no column "text" for the field text among ["id" "body"]: map one (text=COLUMN; refrain inspect says which it may be)`},
 		{"nr,text\n1,a\n",
-			`a.csv: after line 1: header: no column "id" for the field id among ["nr" "text"]: map one (id=COLUMN)`},
+			`a.csv: after line 1: header: no column "id" for the field id among ["nr" "text"]: map one (id=COLUMN; refrain inspect says which it may be)`},
 		{"id,text,x,x\n1,a,b,c\n", `a.csv: after line 1: header: two columns are called "x"`},
 		{"id,te\"xt\n1,a\n", `a.csv: after line 1: header: malformed CSV at column 6: bare " in non-quoted-field`},
 	}

@@ -117,6 +117,7 @@ func (c *Config) open(format string) (*file.Source, error) {
 		cfg.Format = "text"
 	case "text":
 	default:
+		cfg.Format = c.Format // the file may say more than its name
 		var err error
 		if cfg.Fields, err = c.fields(); err != nil {
 			return nil, err

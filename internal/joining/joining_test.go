@@ -78,7 +78,7 @@ func TestRead(t *testing.T) {
 		{"a.csv", "id,text,lang\nx,one two,5\ny,,\n", nil, "x:2 y:0", "", ""},
 		{"a.csv", "nr,name\n1,\"a, b\"\n2\n", columns, "1:2", "a.csv:3: 1 fields, and the header has 2", ""},
 		{"a.csv", "nr,title\n1,a\n", columns, "", "",
-			`a.csv: after line 1: header: no column "name" for the field text among ["nr" "title"]: map one (text=COLUMN): --id and --column say which`},
+			`a.csv: after line 1: header: no column "name" for the field text among ["nr" "title"]: map one (text=COLUMN; refrain inspect says which it may be): --id and --column say which`},
 		{"a.txt", "one two\n\n…\nthree\n", nil, "0:2 2:0 3:1", "", ""},
 		{"a.txt", "One two\n\n…\n", texts, "0:7 2:3", "", ""},
 		{"a.sets", "3 1 2\n\n1 1\t1\n18446744073709551615\n", nil, "0:3 2:1 3:1", "", ""},
