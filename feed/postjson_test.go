@@ -109,6 +109,19 @@ func TestDecodePost(t *testing.T) {
 	}
 }
 
+// TestCutAnywhere: a line that ends anywhere is an error, also where no byte of memory is behind it.
+func TestCutAnywhere(t *testing.T) {
+	const line = `{"id":"1","other":"\u00e4","n":[1,{"a":-1.5e3}],"lang":null,"text":"a\ud83d\ude00"}`
+	fields := mustWithMeta(t, "text=title|text", "other,n")
+	for n := range len(line) {
+		for _, f := range []*Fields{nil, fields} {
+			if p, _, err := DecodePost(slices.Clip([]byte(line[:n])), f); err == nil {
+				t.Errorf("%s is %+v", line[:n], p)
+			}
+		}
+	}
+}
+
 func nested(depth int) string { return strings.Repeat("[", depth) + strings.Repeat("]", depth) }
 
 func mustParseFields(tb testing.TB, spec string) *Fields {

@@ -37,6 +37,9 @@ func (d *PostDecoder) quick(p *Post) bool {
 func (d *PostDecoder) quickMember(p *Post, s *scanner, name []byte) bool {
 	begin := s.at
 	kind, value, form := s.value()
+	if kind == 0 {
+		return false // at may be beyond the end
+	}
 	m := d.fields.root.find(name)
 	if m == nil || !m.isField() && m.children == nil {
 		return d.quickOther(m, kind, name, s.in[begin:s.at], value, form)
@@ -61,7 +64,7 @@ func (d *PostDecoder) quickMember(p *Post, s *scanner, name []byte) bool {
 
 // quickOther judges a member that is no field of the post, and stores it for a slot or for Meta if m says so.
 func (d *PostDecoder) quickOther(m *member, kind byte, name, raw, value []byte, form form) bool {
-	if kind == 0 || d.others == len(d.otherNames) {
+	if d.others == len(d.otherNames) {
 		return false
 	}
 	for _, other := range d.otherNames[:d.others] {
