@@ -132,8 +132,8 @@ func (g *gathering) file(ctx context.Context, in *File) error {
 // source is how to read a file, whose bytes go to stored too.
 func (c *Config) source(path string, stored io.Writer) file.Config {
 	return file.Config{
-		Path: path, Format: c.Format, Fields: c.Fields, SourceName: c.Source, Strict: c.Strict, BatchPosts: c.Batch,
-		Records: c.KeepFirst, Stored: stored,
+		Path: path, Format: c.Format, RecordsAt: c.RecordsAt, Include: c.Include, Encoding: c.Encoding, Fields: c.Fields,
+		SourceName: c.Source, Strict: c.Strict, BatchPosts: c.Batch, Records: c.KeepFirst, Stored: stored,
 	}
 }
 

@@ -97,7 +97,7 @@ func TestBackfillUsage(t *testing.T) {
 		"--out x --coverage 0.5 posts.jsonl":       "--coverage is for --keep first",
 		"--out x --events=false posts.jsonl":       "--events=false is for --keep first",
 		"--out x --keep first --coverage 2 p.json": `--coverage "2": want more than 0 and at most 1`,
-		"--out x --format xml posts.jsonl":         `--format "xml": want jsonl, text, csv`,
+		"--out x --format xls posts.jsonl":         `--format "xls": want jsonl, json, text, csv, xml`,
 		"--out x --measure overlap posts.jsonl":    "--measure overlap",
 	} {
 		if stderr, status := runBackfill(t, strings.Fields(args)...); status != exitUsage || !strings.Contains(stderr, want) {
@@ -122,7 +122,7 @@ func TestBackfillFails(t *testing.T) {
 	other := filepath.Join(dir, "posts.jsonl")
 	mustWriteFile(t, other, []byte(bad.String()))
 	stderr, status = runBackfill(t, "--out", filepath.Join(dir, "b"), other)
-	for _, want := range []string{other + ":10: want a JSON object", "and 5 more; all that were refused are in ", "not one line is a post"} {
+	for _, want := range []string{other + ":10: want a JSON object", "and 5 more like " + other + ":1: want", "all that were refused are in ", "not one line is a post"} {
 		if status != exitFailure || !strings.Contains(stderr, want) {
 			t.Errorf("status %d, got %q, want %q in it", status, stderr, want)
 		}

@@ -28,6 +28,8 @@ type detecting struct {
 	defaultSpan bool // nobody asked for it
 	out         outputFlags
 	filter      output.Filter
+	letters     *ingest.DeadLetters // of what is rejected; nil: it is only told
+	complaints  *complaints
 	status      *terminal.Status // on stderr
 	first, last feed.Time        // of the posts
 }
@@ -39,6 +41,8 @@ func (d *detecting) run(ctx context.Context) error {
 		To: d.main.Stdout, Format: d.out.format, Top: d.out.top, Group: d.out.group, Measure: d.measure, Status: d.status, Filter: d.filter,
 	})
 	progress := terminal.NewProgress(d.status, d.src.Size())
+	d.complaints = d.main.complaints()
+	d.complaints.letters = d.letters
 	counts, err := detection.Run(ctx, detection.Config{
 		Source: d.src, Windows: d.windows, MinTokens: d.minTokens, Note: d.note, Write: out.Write,
 		Progress: progress.Update,
@@ -47,7 +51,7 @@ func (d *detecting) run(ctx context.Context) error {
 		err = errInterrupted
 	}
 	progress.Done()
-	err = errors.Join(err, out.Close())
+	err = errors.Join(err, d.complaints.end(), out.Close())
 	if err == nil && counts.Posts == 0 && counts.Rejected > 0 {
 		err = errNoPosts
 	}
@@ -57,7 +61,7 @@ func (d *detecting) run(ctx context.Context) error {
 
 // note tells of what is wrong with a batch, and sees how far apart posts are.
 func (d *detecting) note(b *ingest.Batch) {
-	d.main.complain(b)
+	d.complaints.tell(b)
 	for i := range b.Posts {
 		t := b.Posts[i].Time
 		if d.last == 0 || t < d.first {
@@ -68,7 +72,8 @@ func (d *detecting) note(b *ingest.Batch) {
 }
 
 // errNoPosts: most likely the file is another's.
-var errNoPosts = errors.New("not one line is a post; if its fields have other names, say so: --map text=body,id=uri")
+var errNoPosts = errors.New("not one line is a post; if its fields have other names, say so: --map text=body,id=uri; refrain inspect " +
+	"FILE shows which it has")
 
 var errInterrupted = fmt.Errorf("%w; the events so far are out", errStopped)
 
@@ -78,6 +83,9 @@ func (d *detecting) summarise(c detection.Counts, written int, elapsed time.Dura
 	w := d.main.Stderr
 	fmt.Fprintf(w, "%d %s in %v (%.0f posts/s), %d rejected, %d changed\n", c.Posts, terminal.Noun(c.Posts, "post"),
 		elapsed.Round(time.Millisecond), float64(c.Posts)/elapsed.Seconds(), c.Rejected, c.Changed)
+	if c.Skipped > 0 {
+		fmt.Fprintf(w, "%d other %s left out, as the preset says\n", c.Skipped, terminal.Noun(c.Skipped, "record"))
+	}
 	fmt.Fprintf(w, "%d %s compared, %d too short, %d delivered again, %d late\n", c.Sentences,
 		terminal.Noun(c.Sentences, "sentence"), c.TooShort, c.Redelivered, s.Late)
 	fmt.Fprintf(w, "%d %s; the window holds %d %s, %d %s, %s\n", written, terminal.Noun(written, "event"), s.Groups,

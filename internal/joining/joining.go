@@ -116,18 +116,16 @@ func (c *Config) Check() error {
 // fields are where ids and texts are. What else a record has may be anything: names that no field has stand for it.
 func (c *Config) fields() (*feed.Fields, error) {
 	for i, name := range []string{c.ID, c.Column} {
-		flag := []string{"id", "column"}[i]
-		switch {
-		case strings.Contains(name, ","):
-			return nil, fmt.Errorf("%s %q: a name with a comma cannot be asked for", flag, name)
-		case slices.Contains(strings.Split(strings.TrimSpace(name), "."), ""):
-			return nil, fmt.Errorf("%s %q: want the name of a field or column, or a path of names with dots between them", flag, name)
+		if name == "" {
+			return nil, fmt.Errorf("%s %q: want the name of a field or column, or a path of names with dots between them",
+				[]string{"id", "column"}[i], name)
 		}
 	}
 	if c.ID == c.Column {
 		return nil, fmt.Errorf("column %q: cannot have both ids and texts", c.ID)
 	}
-	return feed.ParseFields(fmt.Sprintf("id=%s,text=%s,source=\x01,author=\x02,created_at=\x03,lang=\x04", c.ID, c.Column))
+	return feed.ParseFields(fmt.Sprintf("id=%s,text=%s,source=\x01,author=\x02,created_at=\x03,lang=\x04",
+		feed.QuotePath(c.ID), feed.QuotePath(c.Column)))
 }
 
 func (c *Config) open(format string) (*file.Source, error) {
@@ -137,6 +135,7 @@ func (c *Config) open(format string) (*file.Source, error) {
 		cfg.Format = "text"
 	case "text":
 	default:
+		cfg.Format = c.Format // the file may say more than its name
 		var err error
 		if cfg.Fields, err = c.fields(); err != nil {
 			return nil, err
@@ -169,7 +168,7 @@ func (r *reading) checkRecords() error {
 	switch {
 	case r.records.Len() > 0:
 		return nil
-	case r.format == "csv" && r.src.Header() == nil:
+	case r.src.Format() == "csv" && r.src.Header() == nil:
 		return fmt.Errorf("%s: an empty file: want a header that names the columns", r.records.Path)
 	case r.records.Rejected == 0:
 		return nil

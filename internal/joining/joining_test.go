@@ -114,8 +114,7 @@ func TestRead(t *testing.T) {
 		{"a.sets", "1 2 3\n4 5 6", func(c *Config) { c.Budget = 100 }, "", "",
 			"a.sets:2: what has been read takes more than the budget of 100 B: give more (--budget), or join the file in parts, each " +
 				"with itself and with every other"},
-		{"a.csv", "a,b\n1,2\n", func(c *Config) { c.ID, c.Column = "a", "b,c" }, "", "",
-			`column "b,c": a name with a comma cannot be asked for`},
+		{"a.csv", "a,\"b, \"\"c.d\"\n1,2 3\n", func(c *Config) { c.ID, c.Column = "a", "b, \"c.d" }, "1:2", "", ""},
 		{"a.csv", "a,b\n1,2\n", func(c *Config) { c.ID, c.Column = "a", "a" }, "", "", `column "a": cannot have both ids and texts`},
 	} {
 		r, notes, err := read(t, c.name, c.content, c.change)
