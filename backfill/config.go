@@ -46,6 +46,8 @@ type Config struct {
 	Workers     int // slices at once, or goroutines of one slice where Columns has several
 	SortBytes   int // of posts that are sorted in memory, at once, by all workers
 
+	OnRecognised func(path, what string) // told what a file was found to be, whose name does not say it; nil: nobody is
+
 	Note     func(*ingest.Batch) // told of what was rejected or changed, in the order of the files
 	Progress func(Progress)      // told now and then, by any goroutine
 	Estimate func(Estimate)      // told what it will take, as soon as that can be estimated, and when all files have been read

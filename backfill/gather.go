@@ -134,6 +134,7 @@ func (c *Config) source(path string, stored io.Writer) file.Config {
 	return file.Config{
 		Path: path, Format: c.Format, RecordsAt: c.RecordsAt, Include: c.Include, Encoding: c.Encoding, Fields: c.Fields,
 		SourceName: c.Source, Strict: c.Strict, BatchPosts: c.Batch, Records: c.KeepFirst, Stored: stored,
+		OnRecognised: c.OnRecognised,
 	}
 }
 

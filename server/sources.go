@@ -70,15 +70,13 @@ func parseFields(key string, cfg *mapping.Config) (*feed.Fields, error) {
 func (s *Server) openFile(f *File) error {
 	cfg := file.Default(f.Path)
 	cfg.Format, cfg.Encoding, cfg.RecordsAt, cfg.SourceName = f.Format, f.Encoding, f.Records, f.Source
+	cfg.OnRecognised = func(path, what string) { s.log.Info("file recognised by its first bytes", "file", path, "as", what) }
 	if err := f.File(&cfg); err != nil {
 		return fmt.Errorf("configuration: ingest.files: %s.%w", f.Path, err)
 	}
 	src, err := file.Open(cfg)
 	if err != nil {
 		return err
-	}
-	if what := src.Recognised(); what != "" {
-		s.log.Info("file recognised by its first bytes", "file", f.Path, "as", what)
 	}
 	s.AddSource(f.Path, src)
 	return nil

@@ -176,6 +176,7 @@ func (m *Main) runBackfill(ctx context.Context, cfg backfill.Config) error {
 	complaints.path = filepath.Join(cfg.Out, "dead-letters.jsonl")
 	estimates := estimatePrinter{w: m.Stderr, cfg: &cfg, status: screen.status}
 	cfg.Note, cfg.Progress, cfg.Estimate = complaints.tell, screen.show, estimates.print
+	cfg.OnRecognised = m.announceFormat
 	manifest, err := backfill.Run(ctx, cfg)
 	screen.status.Clear()
 	if err := errors.Join(err, complaints.end()); err != nil {

@@ -71,16 +71,17 @@ func (m *Main) open(f *inputFlags, args []string) (*file.Source, error) {
 	}
 	cfg := file.Config{
 		Path: path, Stdin: m.Stdin, Format: f.format, RecordsAt: f.records, Encoding: f.encoding,
-		SourceName: f.source, Strict: f.strict, BatchPosts: f.batch,
+		SourceName: f.source, Strict: f.strict, BatchPosts: f.batch, OnRecognised: m.announceFormat,
 	}
 	if err := f.flagged(f.File(&cfg)); err != nil {
 		return nil, err
 	}
-	src, err := file.Open(cfg)
-	if err == nil && src.Recognised() != "" {
-		fmt.Fprintf(m.Stderr, "refrain: %s: read as %s\n", path, src.Recognised())
-	}
-	return src, err
+	return file.Open(cfg)
+}
+
+// announceFormat says what a file was found to be, whose name does not say it.
+func (m *Main) announceFormat(path, what string) {
+	fmt.Fprintf(m.Stderr, "refrain: %s: read as %s\n", path, what)
 }
 
 // check refuses what cannot be meant.

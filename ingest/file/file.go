@@ -56,6 +56,8 @@ type Config struct {
 	BatchPosts int
 	// Records has parts keep the record of each post byte for byte: see Part.Record.
 	Records bool
+	// OnRecognised is told what the first bytes have told of the file, and its name had not; nil: nobody is.
+	OnRecognised func(path, what string)
 	// Stored is given the bytes of the file as they are stored, all of them in the end; nil: nobody is.
 	Stored io.Writer
 }
@@ -198,6 +200,9 @@ func (f *Source) start() (err error) {
 		return err
 	}
 	f.sniff(r)
+	if f.recognised != "" && f.cfg.OnRecognised != nil {
+		f.cfg.OnRecognised(f.name, f.recognised)
+	}
 	f.lines = newLineReader(r, MaxLine)
 	f.decoder = f.NewDecoder()
 	switch f.cfg.Format {

@@ -196,8 +196,11 @@ func TestRecords(t *testing.T) {
 		"mark.csv": {"\ufeffid,text\n1,\"a\r\nb\"\n", "\ufeffid,text\n", []string{"1,\"a\r\nb\"\n"}},
 		"a.jsonl": {"{\"id\":\"1\", \"text\":\"a\",\"x\":2}\r\nno post\n\n{\"id\":\"2\",\"text\":\"b\"}", "",
 			[]string{`{"id":"1", "text":"a","x":2}` + "\r\n", `{"id":"2","text":"b"}` + "\r\n"}},
-		"a.txt":   {"one\n\ntwo\n", "", []string{"one\n", "two\n"}},
-		"one.txt": {"one", "", []string{"one\n"}},
+		"array.json": {"[{\"id\":\"1\", \"text\":\"a\"},\r\n5, {\"id\":\"2\",\n\"text\":\"b\"}]", "",
+			[]string{`{"id":"1", "text":"a"}` + "\n", `{"id":"2", "text":"b"}` + "\n"}},
+		"semicolons.csv": {"\ufeffid;text\r\n1;\"a;\r\nb\"\r\n", "\ufeffid;text\r\n", []string{"1;\"a;\r\nb\"\r\n"}},
+		"a.txt":          {"one\n\ntwo\n", "", []string{"one\n", "two\n"}},
+		"one.txt":        {"one", "", []string{"one\n"}},
 	} {
 		path := filepath.Join(t.TempDir(), name)
 		if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {

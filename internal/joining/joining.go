@@ -25,13 +25,14 @@ import (
 )
 
 // Formats lists what Config.Format may be.
-var Formats = []string{"jsonl", "text", "csv", "sets"}
+var Formats = append(slices.Clip(file.Formats), "sets")
 
 // Config says which file to read, and how.
 type Config struct {
 	Path       string // "-" is Stdin
 	Stdin      io.Reader
-	Format     string // one of Formats; "": by the name's ending
+	Format     string // one of Formats; "": by the name's ending, or as file.Config has it
+	RecordsAt  string // where the records are in a file of JSON; "": its elements or values
 	ID, Column string // which fields, or columns, have ids and texts
 	Units      tokens.Unit
 	Texts      bool // keep texts, and make no sets
@@ -41,6 +42,8 @@ type Config struct {
 
 	Note     func(*ingest.Batch)              // told of each batch, for what was rejected or changed in it
 	Progress func(bytes, size, records int64) // read so far
+
+	OnRecognised func(path, what string) // told what the file was found to be, whose name does not say it; nil: nobody is
 }
 
 // Records are what a file has: record i is set i of Sets, or text i of Texts.
@@ -98,7 +101,7 @@ func (c *Config) Integers() bool { return c.formatOf() == "sets" }
 // HasFields reports whether records have fields, or columns, and are no lines.
 func (c *Config) HasFields() bool {
 	format := c.formatOf()
-	return format == "jsonl" || format == "csv"
+	return format != "text" && format != "sets"
 }
 
 // Check reports a format that cannot be read, and fields that cannot be asked for.
@@ -129,13 +132,13 @@ func (c *Config) fields() (*feed.Fields, error) {
 }
 
 func (c *Config) open(format string) (*file.Source, error) {
-	cfg := file.Config{Path: c.Path, Stdin: c.Stdin, Format: format, BatchPosts: 500}
+	cfg := file.Config{Path: c.Path, Stdin: c.Stdin, Format: format, BatchPosts: 500, OnRecognised: c.OnRecognised}
 	switch format {
 	case "sets":
 		cfg.Format = "text"
 	case "text":
 	default:
-		cfg.Format = c.Format // the file may say more than its name
+		cfg.Format, cfg.RecordsAt = c.Format, c.RecordsAt // the file may say more than its name
 		var err error
 		if cfg.Fields, err = c.fields(); err != nil {
 			return nil, err
