@@ -57,7 +57,7 @@ func (f *backfillFlags) config(files []string, flags *pflag.FlagSet) (cfg backfi
 			return cfg, err
 		}
 	}
-	return cfg, f.keepFirst(&cfg, flags)
+	return cfg, f.parseKeep(&cfg, flags)
 }
 
 // slicing is where to write, and how the work is cut.
@@ -89,7 +89,7 @@ func (f *backfillFlags) windows(cfg *backfill.Config) (err error) {
 	return nil
 }
 
-func (f *backfillFlags) keepFirst(cfg *backfill.Config, flags *pflag.FlagSet) (err error) {
+func (f *backfillFlags) parseKeep(cfg *backfill.Config, flags *pflag.FlagSet) (err error) {
 	if f.keep != "" && f.keep != "first" {
 		return usage("--keep %q: want first, which keeps the first of all posts that say the same", f.keep)
 	}

@@ -51,11 +51,14 @@ func (d *detecting) run(ctx context.Context) error {
 		err = errInterrupted
 	}
 	progress.Done()
-	err = errors.Join(err, d.complaints.end(), out.Close())
+	err = errors.Join(err, d.complaints.end())
+	if closed := out.Close(); !errors.Is(err, closed) { // what is full is full at the end too
+		err = errors.Join(err, closed)
+	}
 	if err == nil && counts.Posts == 0 && counts.Rejected > 0 {
 		err = errNoPosts
 	}
-	d.summarise(counts, out.Written, time.Since(begin))
+	d.summarise(counts, out, time.Since(begin))
 	return err
 }
 
@@ -78,7 +81,7 @@ var errNoPosts = errors.New("not one line is a post; if its fields have other na
 var errInterrupted = fmt.Errorf("%w; the events so far are out", errStopped)
 
 // summarise says what was done, on stderr.
-func (d *detecting) summarise(c detection.Counts, written int, elapsed time.Duration) {
+func (d *detecting) summarise(c detection.Counts, out *output.Filtered, elapsed time.Duration) {
 	s := detector.Total(d.windows.All())
 	w := d.main.Stderr
 	fmt.Fprintf(w, "%d %s in %v (%.0f posts/s), %d rejected, %d changed\n", c.Posts, terminal.Noun(c.Posts, "post"),
@@ -88,10 +91,10 @@ func (d *detecting) summarise(c detection.Counts, written int, elapsed time.Dura
 	}
 	fmt.Fprintf(w, "%d %s compared, %d too short, %d delivered again, %d late\n", c.Sentences,
 		terminal.Noun(c.Sentences, "sentence"), c.TooShort, c.Redelivered, s.Late)
-	fmt.Fprintf(w, "%d %s; the window holds %d %s, %d %s, %s\n", written, terminal.Noun(written, "event"), s.Groups,
+	fmt.Fprintf(w, "%d %s; the window holds %d %s, %d %s, %s\n", out.Written, terminal.Noun(out.Written, "event"), s.Groups,
 		terminal.Noun(s.Groups, "text"), s.Occurrences, terminal.Noun(s.Occurrences, "occurrence"), units.FormatBytes(s.Bytes))
-	if out := c.Events - written; out > 0 {
-		fmt.Fprintf(w, "%d %s more left out, as asked for\n", out, terminal.Noun(out, "event"))
+	if out.LeftOut > 0 {
+		fmt.Fprintf(w, "%d %s more left out, as asked for\n", out.LeftOut, terminal.Noun(out.LeftOut, "event"))
 	}
 	if apart := d.last.Time().Sub(d.first.Time()); d.defaultSpan && apart > d.span {
 		fmt.Fprintf(w, "the posts are of %.1f days; a repeat counts within %s (--span)\n", apart.Hours()/24, units.FormatDuration(d.span))

@@ -130,17 +130,17 @@ func (f *Source) read(p *Part) error {
 	p.size += len(r.raw)
 	switch {
 	case f.cfg.Format != "csv":
-		p.lines = append(p.lines, p.keep(r))
+		p.lines = append(p.lines, p.copyRecord(r))
 	case f.cfg.Records && r.reason == nil:
-		f.addRecord(p, r, p.keep(r))
+		f.addRecord(p, r, p.copyRecord(r))
 	default:
 		f.addRecord(p, r, rawLine{number: r.line})
 	}
 	return nil
 }
 
-// keep copies a record, which is valid until the next one is read.
-func (p *Part) keep(r *record) rawLine {
+// copyRecord copies what is read, which is valid until the next one is read.
+func (p *Part) copyRecord(r *record) rawLine {
 	l := rawLine{number: r.line, start: len(p.raw), size: r.size, record: r.number, reason: r.reason}
 	p.raw = append(p.raw, r.raw...)
 	l.end = len(p.raw)
