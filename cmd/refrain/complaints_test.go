@@ -31,7 +31,7 @@ func TestOneReasonIsCounted(t *testing.T) {
 		t.Errorf("one reason is printed %d times:\n%s", n, got)
 	}
 	for _, want := range []string{
-		"refrain: -: read as a table with semicolons between its columns", "stdin:1502: 2 fields, and the header has 3\n",
+		"refrain: stdin: read as a table with semicolons between its columns", "stdin:1502: 2 fields, and the header has 3\n",
 		`and 1,990 more like stdin:2: created_at: "01.11.2015 00:00": a time in no known form`,
 	} {
 		if !strings.Contains(got, want) {

@@ -115,7 +115,7 @@ func TestJoinMistakes(t *testing.T) {
 		{"c.txt --max-depth 3", exitUsage, "--max-depth is of --algorithm ppjoin+"},
 		{"c.txt --algorithm ppjoin+ --max-depth -1", exitUsage, "--max-depth -1: want 0 or more"},
 		{"c.txt --units grams", exitUsage, `--units "grams": want words, chars, qgrams:Q`},
-		{"c.txt --format xml", exitUsage, `--format "xml": want jsonl, text, csv, sets`},
+		{"c.txt --format xls", exitUsage, `--format "xls": want jsonl, json, text, csv, xml, sets`},
 		{"c.txt --output xml", exitUsage, `--output "xml": want jsonl or csv`},
 		{"c.txt --workers 0", exitUsage, "--workers 0: want 1 or more"},
 		{"c.txt --budget 5", exitUsage, "--budget: 5 bytes: want 1.0 MB or more"},
