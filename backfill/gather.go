@@ -224,6 +224,7 @@ func (g *gathering) stamp(ctx context.Context, src *file.Source, p *orderedPart)
 	in := &g.input
 	in.Posts += int64(len(batch.Posts))
 	in.Rejected += int64(len(batch.Rejected))
+	in.Skipped += int64(batch.Skipped)
 	in.Changed += int64(len(batch.Notes))
 	for i := range batch.Posts {
 		if !batch.Posts[i].Timed {

@@ -305,6 +305,9 @@ func (m *Main) summariseBackfill(cfg *backfill.Config, found *backfill.Manifest,
 	of := func(count int64, noun string) string { return n(count) + " " + terminal.Noun(int(count), noun) }
 	fmt.Fprintf(w, "%s in %v, %s rejected, %s changed, %s delivered again\n", of(found.Posts, "post"),
 		elapsed.Round(time.Millisecond), n(found.Rejected), n(found.Changed), n(found.Redelivered))
+	if found.Skipped > 0 {
+		fmt.Fprintf(w, "%s left out, as the preset says\n", of(found.Skipped, "other record"))
+	}
 	fmt.Fprintf(w, "%s compared, %s too short\n", of(found.Sentences, "sentence"), n(found.TooShort))
 	if !cfg.NoEvents {
 		fmt.Fprintf(w, "%s in %s: %s/events-*.jsonl\n", of(found.Events, "event"), of(int64(len(found.Slices)), "slice"), cfg.Out)

@@ -140,6 +140,33 @@ func TestBackfillFails(t *testing.T) {
 	}
 }
 
+// TestBackfillShapes: posts of any shape are kept as they came, each in a line of its own if it is JSON, and what a preset leaves
+// out is counted.
+func TestBackfillShapes(t *testing.T) {
+	const repeated = "The ferry to Roshaven leaves at noon"
+	for name, c := range map[string]struct{ args, content, kept, told string }{
+		"array.json": {"", "[\n{\"id\":1, \"text\":\"" + repeated + "\"},\r\n{\"id\":2,\"text\":\"" + repeated + "\"}]",
+			"{\"id\":1, \"text\":\"" + repeated + "\"}\n", "array.json: read as a JSON array"},
+		"semicolons.csv": {"--map id=nr", "\ufeffnr;text\r\n1;\"" + repeated + "\"\r\n2;" + repeated + "\r\n",
+			"\ufeffnr;text\r\n1;\"" + repeated + "\"\r\n", "semicolons.csv: read as a table with semicolons between its columns"},
+		"result.json": {"--preset telegram", `{"messages":[{"id":1,"type":"service"},{"id":2,"type":"message","date_unixtime":"1500000000",` +
+			`"text":"` + repeated + `"}]}`, `{"id":2,"type":"message","date_unixtime":"1500000000","text":"` + repeated + `"}` + "\n",
+			"1 other record left out, as the preset says"},
+	} {
+		dir := t.TempDir()
+		posts := filepath.Join(dir, name)
+		mustWriteFile(t, posts, []byte(c.content))
+		args := append(strings.Fields(c.args), "--keep", "first", "--out", filepath.Join(dir, "out"), posts)
+		stderr, status := runBackfill(t, args...)
+		if status != 0 || !strings.Contains(stderr, c.told) {
+			t.Errorf("%s: status %d, got %q, want %q in it", name, status, stderr, c.told)
+		}
+		if kept, _ := filepath.Glob(filepath.Join(dir, "out", "posts-*")); len(kept) != 1 || string(mustReadFile(t, kept[0])) != c.kept {
+			t.Errorf("%s: kept %q, want %q", name, kept, c.kept)
+		}
+	}
+}
+
 // TestBackfillJob runs the command line of the manifest for Kubernetes, one pod after the other.
 func TestBackfillJob(t *testing.T) {
 	manifest, err := os.ReadFile("../../deploy/backfill.yaml")
