@@ -110,7 +110,7 @@ type Settings struct {
 	Source     string `json:"source"`
 	Preset     string `json:"preset,omitempty"`
 	HTML       bool   `json:"html,omitempty"`
-	Timezone   string `json:"timezone,omitempty"`
+	Timezone   string `json:"tz,omitempty"`
 	TimeFormat string `json:"time-format,omitempty"`
 	Encoding   string `json:"encoding,omitempty"`
 	Records    string `json:"records,omitempty"`
