@@ -44,6 +44,8 @@ func TestShapes(t *testing.T) {
 			[]string{"1: a", "rejected a.json:5, record 2: text: want a string, got a number"}},
 		{"a.json", "{\"id\":\"1\",\"text\":\"a\"}\n{\"id\":\"2\",\"text\":\"b\"}\n", nil, "", []string{"1: a", "2: b"}},
 		{"a.json", "{\"id\":\"1\",\"text\":\"a\"}", nil, "", []string{"1: a"}},
+		{"a.jsonl", "{\"id\":\"1\",\n{\"id\":\"2\",\"text\":\"b\"}\n", nil, "",
+			[]string{"2: b", "rejected a.jsonl:1: malformed JSON: it ends too soon, at byte 10"}},
 		{"a.json", `[{"id":"1","text":"a"},{"id":"2","te` + "\n", nil, "a JSON array",
 			[]string{"1: a", "rejected a.json:1, record 2: the JSON ends too early: an array or object is not closed"}},
 		{"a.json", `[{"id":"1","text":"a"}` + "\n", nil, "a JSON array",

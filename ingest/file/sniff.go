@@ -129,7 +129,7 @@ func (f *Source) byContent(r *bufio.Reader) string {
 	case line[0] == '<':
 		f.recognise("XML")
 		return "xml"
-	case line[0] == '{' && goesOn(line):
+	case line[0] == '{' && goesOn(line) && !beginsObject(r, line):
 		f.recognise("JSON objects of several lines")
 		return "json"
 	case isAssignment(line):
@@ -146,6 +146,14 @@ func goesOn(line []byte) bool {
 	}
 	var v json.RawMessage
 	return errors.Is(json.NewDecoder(bytes.NewReader(line)).Decode(&v), io.ErrUnexpectedEOF)
+}
+
+// beginsObject reports whether the line behind the first one begins with an object, as far as it is there: then the first one is
+// a line of its own that is cut, and not the beginning of a name and its value.
+func beginsObject(r *bufio.Reader, first []byte) bool {
+	here, _ := r.Peek(r.Buffered())
+	_, behind, _ := bytes.Cut(here, first)
+	return bytes.HasPrefix(behind, []byte{'{'})
 }
 
 // isAssignment reports whether a line gives a variable a value, as window.YTD.tweets.part0 = [.
