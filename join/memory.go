@@ -96,7 +96,7 @@ func (e *estimate) addOurs(cfg Config, collections []*Collection, tokens int64) 
 
 // atHand is the list that each worker has at hand, laid out for both sides.
 func (e *estimate) atHand(collections []*Collection, words int64) int64 {
-	const row, hit = 8, 4
+	const row, hit = 8, 8 // hits grow, with room to spare
 	longest := min(longestList(collections), e.postings)
 	return e.workers * longest * (int64(len(collections))*(row+2*8*min(words, wide)) + hit)
 }
