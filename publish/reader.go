@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"slices"
@@ -21,6 +22,8 @@ type ReaderConfig struct {
 	Name    string      // of the sink: its cursor's key and what the log says
 	Deleted Deleted     // events that show such a post are left out; nil: nothing is deleted
 	Logger  *slog.Logger
+	// Range is what is read, and no more: Next returns io.EOF at its end. The zero value is everything.
+	Range Range
 }
 
 func (c *ReaderConfig) validate() error {
@@ -80,6 +83,10 @@ func (r *Reader) locate(ctx context.Context) error {
 		return err
 	}
 	r.read = offsetsIn(r.cfg.Topic, start)
+	if r.cfg.Range.From != nil {
+		r.cfg.Range = r.cfg.Range.upTo(end)
+		r.read.next = slices.Clone(r.cfg.Range.From)
+	}
 	if r.cfg.Store == nil {
 		r.read.next = end
 		return nil
@@ -109,6 +116,9 @@ const maxNext = 1 << 20
 // out, and done.
 func (r *Reader) Next(ctx context.Context) ([]Event, error) {
 	for {
+		if r.atEnd() {
+			return nil, io.EOF
+		}
 		records, err := r.fetch(ctx)
 		var gap *topic.ErrTruncated
 		if errors.As(err, &gap) {
@@ -125,6 +135,13 @@ func (r *Reader) Next(ctx context.Context) ([]Event, error) {
 			return events, nil
 		}
 	}
+}
+
+// atEnd reports whether all of the range has been read.
+func (r *Reader) atEnd() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cfg.Range.Until != nil && len(r.pending) == 0 && r.read.reached(r.cfg.Range.Until)
 }
 
 // fetch returns the next records, those first that were too many the last time.
