@@ -25,6 +25,9 @@ func (e *Endpoint) Resume(ctx context.Context) error {
 
 // setPaused stores it before it holds: what was answered survives a crash.
 func (e *Endpoint) setPaused(ctx context.Context, since time.Time) error {
+	if err := e.awaitRecall(ctx); err != nil {
+		return err
+	}
 	e.storing.Lock()
 	defer e.storing.Unlock()
 	if e.pausedSince().IsZero() == since.IsZero() {

@@ -39,6 +39,9 @@ func replayKey(name string) string { return "webhook/replay/" + name }
 // letters, from the beginning. It is an error that wraps a *publish.ErrNotKept where the event topic no longer has all of the
 // time, and ErrReplaying while there is another.
 func (e *Endpoint) Replay(ctx context.Context, r Replay) (Replay, error) {
+	if err := e.awaitRecall(ctx); err != nil {
+		return r, err
+	}
 	now := time.Now()
 	r.Since = now.UTC()
 	if r.To.IsZero() || r.To.After(now) {

@@ -135,12 +135,12 @@ func (s *session) run(ctx, reading, sending context.Context) error {
 	for {
 		now := time.Now()
 		s.observePause(now)
-		s.advanceReplay(reading)
 		s.deadLetter(now)
 		for _, l := range s.lanes() {
 			l.closeBatch(now)
 		}
 		s.start(sending, now)
+		s.advanceReplay(reading)
 		s.note()
 		wake.Reset(s.untilNext(now))
 		select {

@@ -166,6 +166,16 @@ func (e *Endpoint) recall(ctx context.Context) bool {
 	}
 }
 
+// awaitRecall waits until it is known what the endpoint was: before that nothing can be said of it, nor be changed.
+func (e *Endpoint) awaitRecall(ctx context.Context) error {
+	select {
+	case <-e.recalled:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("state of %s: %w", e.Name, ctx.Err())
+	}
+}
+
 func (e *Endpoint) recallAll(ctx context.Context) error {
 	var (
 		d disabledRecord
@@ -238,6 +248,9 @@ func (e *Endpoint) setDisabled(since time.Time) {
 
 // Enable lets deliveries go on where they stopped, if the endpoint is disabled.
 func (e *Endpoint) Enable(ctx context.Context) error {
+	if err := e.awaitRecall(ctx); err != nil {
+		return err
+	}
 	e.mu.Lock()
 	disabled := e.enable != nil
 	e.mu.Unlock()

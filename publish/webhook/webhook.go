@@ -116,8 +116,9 @@ type Endpoint struct {
 
 	tooMany, failing, givingUp rate.Sometimes // what is logged once a minute
 
-	storing sync.Mutex    // while the store is told of the endpoint
-	changed chan struct{} // something that run has to look at
+	storing  sync.Mutex    // while the store is told of the endpoint
+	changed  chan struct{} // something that run has to look at
+	recalled chan struct{} // closed when it is known what the endpoint was before the start
 
 	mu     sync.Mutex
 	status Status
@@ -137,7 +138,7 @@ func New(cfg Config, deps Deps) (*Endpoint, error) {
 	e.client = newTransport(&e.Config, nil)
 	e.record = &recorder{w: deps.Log, logger: e.logger}
 	e.metrics = newMetrics(cfg.Name)
-	e.changed = make(chan struct{}, 1)
+	e.changed, e.recalled = make(chan struct{}, 1), make(chan struct{})
 	e.tooMany.Interval, e.failing.Interval, e.givingUp.Interval = time.Minute, time.Minute, time.Minute
 	e.status = Status{Name: cfg.Name, URL: e.target.String(), State: Active, Since: time.Now(), Lag: -1}
 	return e, nil
@@ -150,6 +151,7 @@ func (e *Endpoint) Run(ctx context.Context) error {
 	if !e.recall(ctx) {
 		return nil
 	}
+	close(e.recalled)
 	for pauses := retry.Patient(); ; {
 		if !e.awaitEnabled(ctx) {
 			return nil
