@@ -65,28 +65,38 @@ func checkKept(ctx context.Context, t topic.Topic, start, end []int64, at time.T
 	if at.IsZero() {
 		return nil
 	}
+	some, gone := false, &ErrNotKept{}
 	for p := range start {
-		if start[p] >= end[p] && start[p] == 0 { // there was never any
+		if start[p] >= end[p] {
 			continue
 		}
-		dropped, oldest, err := oldestIn(ctx, t, p, start[p] < end[p])
+		oldest, dropped, err := recordAt(ctx, t, p, 0)
 		if err != nil {
-			return err
+			return fmt.Errorf("find the oldest event of partition %d: %w", p, err)
 		}
-		if dropped && (oldest.IsZero() || at.Before(oldest)) {
-			return &ErrNotKept{oldest}
+		if some = true; dropped && at.Before(oldest.Time) && oldest.Time.After(gone.Oldest) {
+			gone.Oldest = oldest.Time
 		}
+	}
+	if !gone.Oldest.IsZero() || !some && emptied(ctx, t) {
+		return gone
 	}
 	return nil
 }
 
-// oldestIn is when the oldest record that is kept of a partition was appended, and whether there may have been older ones.
-func oldestIn(ctx context.Context, t topic.Topic, partition int, some bool) (dropped bool, oldest time.Time, err error) {
-	if !some {
-		return true, time.Time{}, nil
+// gapWithin is how long a reader of an empty topic may take to find out that it has missed something.
+const gapWithin = 250 * time.Millisecond
+
+// emptied reports whether a topic without records ever had some.
+func emptied(ctx context.Context, t topic.Topic) bool {
+	within, cancel := context.WithTimeout(ctx, gapWithin)
+	defer cancel()
+	for p := range t.Partitions() {
+		if _, gap, _ := recordAt(within, t, p, 0); gap { // without a gap there is nothing, and time runs out
+			return true
+		}
 	}
-	r, dropped, err := recordAt(ctx, t, partition, 0)
-	return dropped, r.Time, err
+	return false
 }
 
 // firstSince is the first position of a partition between two whose record was appended at a time or later: the second where
