@@ -8,11 +8,12 @@ import (
 
 // Memory is about how many bytes a join of one collection of strings, or of two, takes beside them, at most: 40 a string; while it
 // is at the strings of one length of grams up to 16 (qδ + 1) for each of these, with two collections 20, and 4 for each worker;
-// and what each worker has at hand.
+// what each worker has at hand; and 64 KiB.
 func Memory(c Config, sides ...[]string) int64 {
 	byLength, total := lengthsOf(sides)
 	j := &join{Config: c, two: len(sides) == 2}
-	return int64(unsafe.Sizeof(row{}))*total + j.workersMemory(len(byLength)) + j.maxTierMemory(byLength)
+	const fixed = 64 << 10 // channels, tallies, what the runtime keeps of goroutines
+	return fixed + int64(unsafe.Sizeof(row{}))*total + j.workersMemory(len(byLength)) + j.maxTierMemory(byLength)
 }
 
 // lengthsOf counts the strings of each length.
@@ -33,8 +34,10 @@ func lengthsOf(sides [][]string) (byLength []int64, total int64) {
 // workersMemory is what workers have at hand of the longest strings: characters, hashes of grams, a band; and the pairs that wait.
 func (j *join) workersMemory(longest int) int64 {
 	const perCharacter = 48
-	waiting := int64(chunksAhead+1) * maxFound * int64(unsafe.Sizeof(Pair{}))
-	return int64(j.Workers) * (perCharacter*int64(longest) + waiting)
+	const atHand = 3 // chunks: one is dealt, one is next, and of one the pairs are visited
+	lists := int64(j.Workers)*(chunksAhead+1) + atHand
+	list := maxFound * 5 / 4 * int64(unsafe.Sizeof(Pair{})) // which has grown by appending
+	return int64(j.Workers)*perCharacter*int64(longest) + lists*list
 }
 
 // maxTierMemory goes through the tiers as run does.
