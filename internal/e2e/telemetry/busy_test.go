@@ -170,9 +170,11 @@ func (w *watched) lint(t *testing.T, promtool string) {
 	}
 }
 
-// load sends posts until ctx ends: five times a second 20 by HTTP and 20 by Kafka, each in a trace of its own; every third
-// repeats the one before it. It also asks about posts, and for what is not there.
+// load sends posts until ctx ends, and then waits for the last answers: a request that is broken off has a status of its own. Five times
+// a second there are 20 by HTTP in one trace, and 20 by Kafka in as many; one in three repeats others of its round. It also
+// asks about posts, and for what is not there.
 func (r *rig) load(ctx context.Context) {
+	whole := context.WithoutCancel(ctx)
 	pace := time.NewTicker(200 * time.Millisecond)
 	defer pace.Stop()
 	for n := 0; ; n++ {
@@ -181,8 +183,8 @@ func (r *rig) load(ctx context.Context) {
 			return
 		case <-pace.C:
 		}
-		r.loadHTTP(ctx, n)
-		r.loadKafka(ctx, n)
+		r.loadHTTP(whole, n)
+		r.loadKafka(whole, n)
 		for _, path := range []string{"/v1/posts/" + word() + "/reuse", "/nowhere/" + word()} {
 			if resp, err := http.Get(r.URL(path)); err == nil {
 				resp.Body.Close()
@@ -193,7 +195,7 @@ func (r *rig) load(ctx context.Context) {
 
 const batch = 20
 
-// loadHTTP sends a request; one that the end of ctx cuts off is as good.
+// loadHTTP sends a request. Whether all is well the counts tell.
 func (r *rig) loadHTTP(ctx context.Context, n int) {
 	var body bytes.Buffer
 	for range batch {
@@ -215,7 +217,7 @@ func (r *rig) loadKafka(ctx context.Context, n int) {
 	for range batch {
 		records = append(records, kafka.Message{Value: madeUp(n), Headers: []kafka.Header{{Key: "traceparent", Value: []byte(newTrace())}}})
 	}
-	_ = r.writer.WriteMessages(ctx, records...) // what the end of ctx cuts off is not missed
+	_ = r.writer.WriteMessages(ctx, records...) // the counts tell
 }
 
 func newTrace() string {
@@ -224,15 +226,15 @@ func newTrace() string {
 
 func word() string { return fmt.Sprintf("w%07d", rand.IntN(10_000_000)) }
 
-// madeUp is a post of its own, but for one in three, whose text is that of its second.
-func madeUp(second int) []byte {
+// madeUp is a post of its own, but for one in three, whose text is that of its round.
+func madeUp(round int) []byte {
 	words := make([]string, 12)
 	for i := range words {
 		words[i] = word()
 	}
 	if rand.IntN(3) == 0 {
 		for i := range words {
-			words[i] = fmt.Sprintf("again%dx%d", second, i)
+			words[i] = fmt.Sprintf("again%dx%d", round, i)
 		}
 	}
 	return fmt.Appendf(nil, `{"id":%q,"source":%q,"author":%q,"lang":"x-%.5s","text":%q}`+"\n", word()+word(), word(), word(), word(), strings.Join(words, " "))
