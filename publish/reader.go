@@ -44,7 +44,8 @@ type Reader struct {
 	resumed cursor         // where reading began: what is below its offsets, and not open, was done before
 
 	mu      sync.Mutex
-	read    offsets // everything below it has been read
+	read    offsets // everything below it has been read, now or before the cursor was stored
+	passed  offsets // and below this by this Reader: what was open in the cursor is read again
 	open    map[offset]struct{}
 	written string // the cursor as last stored
 }
@@ -64,8 +65,8 @@ func OpenReader(ctx context.Context, cfg ReaderConfig) (*Reader, error) {
 	r.metrics.gap(cfg.Name, 0)
 	err := r.locate(ctx)
 	if err == nil {
-		begin := (&cursor{r.read, r.open}).begin()
-		r.reader, err = cfg.Topic.Open(ctx, begin.next)
+		r.passed = (&cursor{r.read, r.open}).begin()
+		r.reader, err = cfg.Topic.Open(ctx, slices.Clone(r.passed.next))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open events for %s: %w", cfg.Name, err)
@@ -141,7 +142,7 @@ func (r *Reader) Next(ctx context.Context) ([]Event, error) {
 func (r *Reader) atEnd() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.cfg.Range.Until != nil && len(r.pending) == 0 && r.read.reached(r.cfg.Range.Until)
+	return r.cfg.Range.Until != nil && len(r.pending) == 0 && r.passed.reached(r.cfg.Range.Until)
 }
 
 // fetch returns the next records, those first that were too many the last time.
@@ -190,6 +191,7 @@ func (r *Reader) expect(records []topic.Record) {
 	for i := range records {
 		at := offset{records[i].Partition, records[i].Position}
 		r.read.read(at.partition, at.position)
+		r.passed.read(at.partition, at.position)
 		if !r.resumed.done(at) {
 			r.open[at] = struct{}{}
 		}
@@ -201,6 +203,7 @@ func (r *Reader) skip(gap *topic.ErrTruncated) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.read.skip(gap)
+	r.passed.skip(gap)
 	maps.DeleteFunc(r.open, func(at offset, _ struct{}) bool {
 		return at.partition == gap.Partition && at.position < gap.Start
 	})

@@ -442,3 +442,24 @@ func TestDeliveries(t *testing.T) {
 		r.end()
 	})
 }
+
+// TestReplayOfFewGoesOn: after a restart at which all of a replay had been read, and little of it sent.
+func TestReplayOfFewGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t)
+		r.start()
+		from := time.Now()
+		r.append(events(names("p", 6)...)...)
+		wait(time.Minute)
+		r.recv.answer = func(*request) answer { return answer{status: 500} }
+		_, err := r.Replay(t.Context(), webhook.Replay{From: from})
+		must(t, err)
+		wait(time.Minute)
+		r.end()
+		r.recv.answer, r.recv.requests = nil, nil
+		r.start()
+		wait(time.Minute)
+		r.end()
+		r.wantTimes(1, names("p", 6)...)
+	})
+}
