@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,7 +63,7 @@ func described(t *testing.T, p *e2e.Process) jsonschema.Files {
 	t.Helper()
 	files := jsonschema.Files{}
 	names := []string{"openapi.yaml", "asyncapi.yaml"}
-	for _, kind := range []string{feed.ReuseType, feed.RetractedType, webhook.BatchType} {
+	for _, kind := range []string{feed.ReuseType, feed.RetractedType, webhook.BatchType, webhook.TestType} {
 		names = append(names, "schemas/"+feed.SchemaFile(kind))
 	}
 	for _, name := range names {
@@ -105,6 +106,7 @@ func holdEvent(t *testing.T, files jsonschema.Files, event string) {
 	}
 	name := map[string]string{
 		feed.ReuseType: "ReuseEvent", feed.RetractedType: "RetractedEvent", webhook.BatchType: "BatchEvent",
+		webhook.TestType: "TestEvent",
 	}[e.Type]
 	hold(t, files, event, api+"Delivered", api+name, async+"schemas/"+name)
 	file, ok := strings.CutPrefix(e.DataSchema, "https://example.org/")
@@ -150,6 +152,19 @@ func TestStream(t *testing.T) {
 	}
 }
 
+// testEvent has a webhook sent one.
+func testEvent(t *testing.T, p *e2e.Process, name string) {
+	t.Helper()
+	resp, err := http.Post(p.URL("/v1/webhooks/"+name+"/test"), "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("a test of %s: %s", name, resp.Status)
+	}
+}
+
 func TestWebhooks(t *testing.T) {
 	single, batch, array := newReceiver(t), newReceiver(t), newReceiver(t)
 	const secret = `secrets: ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"], allow: [127.0.0.1/32], batch_wait: 50ms`
@@ -170,6 +185,10 @@ publish:
 	await(reuse, events)
 	p.Delete("1")
 	await(retracted, 1)
+	for _, name := range []string{"single", "batch", "array"} {
+		testEvent(t, p, name)
+	}
+	await(webhook.TestType, 1)
 	for _, r := range all {
 		for _, m := range r.messages() {
 			hold(t, files, string(m.header(t)), async+"schemas/WebhookHeaders")
