@@ -10,7 +10,7 @@ from refrain_client.api.compare import match_text
 from refrain_client.api.events import follow_events
 from refrain_client.api.posts import add_posts, delete_post
 from refrain_client.api.reuse import post_reuse
-from refrain_client.models import Answer, FollowEventsFormat, FollowEventsFrom, Post, Query, ReuseEvent
+from refrain_client.models import Answer, FollowEventsFormat, FollowEventsFrom, Post, Query, Reuse, ReuseEvent
 
 url, id, text = sys.argv[1:]
 client = Client(base_url=url, raise_on_unexpected_status=True)
@@ -36,6 +36,7 @@ while not matches:
 while not repeats:  # the index follows the events
     repeats = len(post_reuse.sync(id, client=client).repeats)
 deleted = delete_post.sync_detailed(id, client=client)
-gone = post_reuse.sync(id, client=client)
+while isinstance(gone := post_reuse.sync(id, client=client), Reuse):  # nor is it gone at once
+    pass
 came = {"Accepted": posted.accepted, "Event": event.id, "Deleted": deleted.status_code, "Problem": gone.type_}
 print(json.dumps(came))
