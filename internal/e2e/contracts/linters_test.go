@@ -22,7 +22,7 @@ const documents = "../../../api/"
 func TestLinters(t *testing.T) {
 	modules := filepath.Join(javaScript(t, "@redocly/cli@2.77.0", "@stoplight/spectral-cli@6.16.3", "@asyncapi/parser@3.6.3").dir, "node_modules")
 	bin := filepath.Join(modules, ".bin")
-	lint(t, exec.Command(filepath.Join(bin, "redocly"), "lint", documents+"openapi.yaml", "--max-problems", "1", "--format", "stylish"))
+	lint(t, exec.Command(filepath.Join(bin, "redocly"), "lint", "--config", "testdata/redocly.yaml", documents+"openapi.yaml"))
 	lint(t, exec.Command(filepath.Join(bin, "spectral"), "lint", "-r", "testdata/spectral.yaml", "--fail-severity", "hint",
 		documents+"openapi.yaml"))
 	parse := exec.Command("node", "testdata/parse.cjs", documents+"asyncapi.yaml")
