@@ -44,6 +44,7 @@ func TestEventsEqualOpenAPI(t *testing.T) {
 	match := feed.Match{Jaccard: 0.5, Coverage: 0.5}
 	bare := match.AppendEvent(nil, "d")
 	match.Measure, match.Similarity = "cosine", 0.75
+	match.Later.Converted, match.Earlier.Converted = true, true
 	match.Later.Link, match.Later.Meta, match.Later.TextCut, match.Earlier.TextCut = "https://x.com/1", "{}", true, true
 	full := match.AppendEventOf(nil, &feed.Deployment{Name: "d", Schemas: "https://example.org/schemas/"})
 	for _, line := range openapi.Diff(d.Shape(event), openapi.OfJSON(bare, full)) {

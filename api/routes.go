@@ -50,7 +50,7 @@ func (r route) pattern() string {
 // routes is the list of what is served.
 func (a *handlers) routes() []route {
 	return []route{
-		{"POST", "/v1/posts", Write, []string{"results"}, postTypes, jsonType, a.Posts, false},
+		{"POST", "/v1/posts", Write, []string{"results", "map", "preset", "html", "timezone", "time_format"}, postTypes, jsonType, a.Posts, false},
 		{"DELETE", "/v1/posts/{id}", Write, []string{"source"}, nil, nil, a.Posts, false},
 		{"DELETE", "/v1/authors/{author}", Write, []string{"source"}, nil, nil, a.Posts, false},
 		{"GET", "/v1/posts/{id}/reuse", Read, []string{"source", "limit", "after"}, nil, jsonType, answerFromIndex(a, a.reuse), false},

@@ -93,6 +93,9 @@ func (o *Occurrence) append(dst []byte) []byte {
 	if o.TextCut {
 		dst = append(dst, `,"textCut":true`...)
 	}
+	if o.Converted {
+		dst = append(dst, `,"converted":true`...)
+	}
 	return dst
 }
 
@@ -219,6 +222,8 @@ type occurrenceJSON struct {
 	Text     string `json:"text"`
 	TextCut  bool   `json:"textCut"`
 
+	Converted bool `json:"converted"`
+
 	Group string         `json:"group"`
 	Link  string         `json:"link"`
 	Meta  jsontext.Value `json:"meta"`
@@ -228,6 +233,7 @@ func (o *occurrenceJSON) occurrence() Occurrence {
 	return Occurrence{
 		Source: o.Source, Post: o.Post, Author: o.Author, Lang: o.Lang, Time: o.Time,
 		Sentence: o.Sentence, Start: o.Start, End: o.End, Text: o.Text, TextCut: o.TextCut,
+		Converted: o.Converted,
 	}
 }
 

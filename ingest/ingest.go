@@ -35,6 +35,7 @@ type Batch struct {
 	Rejected []Rejection
 	Notes    []Note
 	Deleted  []feed.Tombstone
+	Skipped  int // records that are no posts, and no mistakes either: feed.ErrNotPost
 
 	// Sender is whom the batch is counted for: see internal/quota. The sources here leave it empty but for HTTP.
 	Sender string
@@ -61,7 +62,7 @@ func (b *Batch) Done(err error) {
 
 // Empty reports whether b holds nothing at all.
 func (b *Batch) Empty() bool {
-	return len(b.Posts)+len(b.Rejected)+len(b.Notes)+len(b.Deleted) == 0
+	return len(b.Posts)+len(b.Rejected)+len(b.Notes)+len(b.Deleted)+b.Skipped == 0
 }
 
 // Sources are the sources of the posts, and of the posts deleted, each once.

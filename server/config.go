@@ -11,6 +11,7 @@ import (
 	"refrain/feed"
 	"refrain/hashcodes"
 	httpsource "refrain/ingest/http"
+	"refrain/ingest/mapping"
 	"refrain/lookup/redisstore"
 	"refrain/models"
 	"refrain/shard"
@@ -125,18 +126,17 @@ type Ingest struct {
 
 // HTTPSource is the posts sent to POST /v1/posts.
 type HTTPSource struct {
-	Keep []string `yaml:"keep"` // fields of the posts that go to later.meta of their events
-	Link string   `yaml:"link"` // template of the posts' addresses, later.link; "": none
+	mapping.Config `yaml:",inline"` // a request may overrule it: POST /v1/posts?map=
 }
 
 // File is read once at start, from its beginning.
 type File struct {
-	Path   string   `yaml:"path"`
-	Format string   `yaml:"format"`
-	Map    string   `yaml:"map"`
-	Keep   []string `yaml:"keep"`
-	Link   string   `yaml:"link"`
-	Source string   `yaml:"source"`
+	Path           string `yaml:"path"`
+	Format         string `yaml:"format"`
+	Encoding       string `yaml:"encoding"` // "": UTF-8
+	Records        string `yaml:"records"`  // where the posts are in a file of JSON; "": its elements or values
+	Source         string `yaml:"source"`
+	mapping.Config `yaml:",inline"`
 }
 
 // Bluesky is the Jetstream firehose.

@@ -3,6 +3,8 @@ package server
 import (
 	"strings"
 	"testing"
+
+	"refrain/ingest/mapping"
 )
 
 // wantParts checks that an error is there and says everything a person needs.
@@ -81,11 +83,14 @@ func TestValidateTellsEverything(t *testing.T) {
 	c := Default()
 	c.Window.Engine, c.Window.Bits, c.Window.Ones, c.Log.Level, c.Log.Format = "gpu", 100, 0, "loud", "xml"
 	c.Window.Budget = -1
-	c.Window.Span, c.Ingest.Files = 1<<62, []File{{Format: "xls", Map: "txt=body"}}
+	c.Window.Span, c.Ingest.Files = 1<<62, []File{{Format: "xls", Config: mapping.Config{Map: "txt=body"}}}
 	c.Ingest.HTTP.Keep = []string{"text"}
-	c.Ingest.Kafka = []KafkaSource{{Link: "ftp://{id}"}}
+	c.Ingest.Kafka = []KafkaSource{{Config: mapping.Config{Link: "ftp://{id}"}}}
 	c.Ingest.NATS = []NATSSource{
-		{NATSServer: NATSServer{Servers: []string{"foo://127.0.0.1:4222"}}, Link: "https://example.org/{followers}"},
+		{
+			NATSServer: NATSServer{Servers: []string{"foo://127.0.0.1:4222"}},
+			Config:     mapping.Config{Link: "https://example.org/{followers}"},
+		},
 	}
 	err := c.Validate()
 	if err == nil {

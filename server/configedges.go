@@ -8,6 +8,7 @@ import (
 	"time"
 
 	kafkasource "refrain/ingest/kafka"
+	"refrain/ingest/mapping"
 	natssource "refrain/ingest/nats"
 )
 
@@ -89,12 +90,11 @@ type KafkaSource struct {
 	Topics       []string `yaml:"topics"`
 	Group        string   `yaml:"group"` // "": refrain
 	Start        string   `yaml:"start"` // earliest (also "") or latest: where a group begins that has no offsets
-	Map          string   `yaml:"map"`
-	Keep         []string `yaml:"keep"`
-	Link         string   `yaml:"link"`
 	Source       string   `yaml:"source"`
 	MaxRecord    Bytes    `yaml:"max_record"` // 0: that of the source
 	Tombstones   string   `yaml:"tombstones"` // reject (also "") or delete: what a record without a value means
+
+	mapping.Config `yaml:",inline"`
 }
 
 // group is the name of the group: that of Refrain where none is given.
@@ -113,15 +113,14 @@ type NATSServer struct {
 // NATSSource is a durable consumer of a JetStream stream: posts.
 type NATSSource struct {
 	NATSServer `yaml:",inline"`
-	Stream     string   `yaml:"stream"`
-	Consumer   string   `yaml:"consumer"` // "": refrain
-	Subject    string   `yaml:"subject"`
-	Start      string   `yaml:"start"` // earliest (also "") or latest
-	Map        string   `yaml:"map"`
-	Keep       []string `yaml:"keep"`
-	Link       string   `yaml:"link"`
-	Source     string   `yaml:"source"`
-	MaxRecord  Bytes    `yaml:"max_record"` // 0: that of the source
+	Stream     string `yaml:"stream"`
+	Consumer   string `yaml:"consumer"` // "": refrain
+	Subject    string `yaml:"subject"`
+	Start      string `yaml:"start"` // earliest (also "") or latest
+	Source     string `yaml:"source"`
+	MaxRecord  Bytes  `yaml:"max_record"` // 0: that of the source
+
+	mapping.Config `yaml:",inline"`
 }
 
 // consumer is the name of the consumer: that of Refrain where none is given.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"refrain/detector"
+	"refrain/ingest/file"
 	"refrain/internal/check"
 	"refrain/internal/units"
 	"refrain/models"
@@ -44,7 +45,7 @@ func (c *Config) Validate() error {
 	v.want(t.ControlBytes > 0, "topics.control_bytes", "want more than 0")
 	v.want(t.EventAge >= 0 && t.EventAge <= maxDuration, "topics.event_age", "want 0 to 100 years")
 	v.want(c.Ingest.Body > 0, "ingest.body", "want more than 0")
-	v.fields("ingest.http", "", c.Ingest.HTTP.Keep, c.Ingest.HTTP.Link)
+	v.fields("ingest.http", &c.Ingest.HTTP.Config)
 	for i, f := range c.Ingest.Files {
 		v.file(fmt.Sprintf("ingest.files[%d]", i), &f)
 	}
@@ -128,6 +129,9 @@ func (v *validation) window(w *Window) {
 
 func (v *validation) file(key string, f *File) {
 	v.want(f.Path != "", key+".path", "want a path")
-	v.oneOf(key+".format", f.Format, "", "jsonl", "text", "csv")
-	v.fields(key, f.Map, f.Keep, f.Link)
+	v.oneOf(key+".format", f.Format, append([]string{""}, file.Formats...)...)
+	if err := file.CheckEncoding(f.Encoding); err != nil {
+		v.want(false, key+".encoding", err.Error())
+	}
+	v.fields(key, &f.Config)
 }

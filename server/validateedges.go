@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"refrain/ingest/mapping"
 	"refrain/internal/natsconn"
 	"refrain/text"
 )
@@ -108,8 +109,8 @@ func (v *validation) server(key string, s *NATSServer) {
 	v.tls(key+".tls", &s.TLS)
 }
 
-func (v *validation) fields(key, mapping string, keep []string, link string) {
-	if _, err := parseFields(key, mapping, keep, link); err != nil {
+func (v *validation) fields(key string, cfg *mapping.Config) {
+	if _, err := parseFields(key, cfg); err != nil {
 		*v = append(*v, err)
 	}
 }
@@ -119,14 +120,14 @@ func (v *validation) kafkaSource(key string, k *KafkaSource) {
 	v.want(len(k.Topics) > 0, key+".topics", "want at least one topic")
 	v.oneOf(key+".start", k.Start, "", "earliest", "latest")
 	v.oneOf(key+".tombstones", k.Tombstones, "", "reject", "delete")
-	v.fields(key, k.Map, k.Keep, k.Link)
+	v.fields(key, &k.Config)
 }
 
 func (v *validation) natsSource(key string, n *NATSSource) {
 	v.server(key, &n.NATSServer)
 	v.want(n.Stream != "", key+".stream", "want the name of a stream")
 	v.oneOf(key+".start", n.Start, "", "earliest", "latest")
-	v.fields(key, n.Map, n.Keep, n.Link)
+	v.fields(key, &n.Config)
 }
 
 // sources wants every topic of a group and every consumer once: it is the name of a clock.

@@ -67,15 +67,20 @@ func (j *joinRun) read(ctx context.Context) (all []*joining.Records, err error) 
 }
 
 func (j *joinRun) readFile(ctx context.Context, cfg joining.Config) (*joining.Records, error) {
-	notes, begin := noteLimiter{main: j.main}, time.Now()
-	defer notes.end()
-	cfg.Note = notes.add
+	complaints, begin := j.main.complaints(), time.Now()
+	defer func() { _ = complaints.end() }() // without letters nothing can fail
+	cfg.Note, cfg.OnRecognised = complaints.tell, j.announceFormat
 	cfg.Progress = func(bytes, size, records int64) { j.status.Set(readingLine(bytes, size, records, time.Since(begin))) }
 	r, err := joining.Read(ctx, cfg)
 	if err == nil && r.Len() == 0 {
 		j.announce("%s: no records", r.Path)
 	}
 	return r, err
+}
+
+func (j *joinRun) announceFormat(path, what string) {
+	j.status.Clear()
+	j.main.announceFormat(path, what)
 }
 
 func readingLine(bytes, size, records int64, elapsed time.Duration) string {

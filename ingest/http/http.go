@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -34,7 +35,9 @@ const Partition = "http"
 // Config sets the limits of an HTTP source; Default has some that work.
 type Config struct {
 	Fields *feed.Fields // names of the fields in the JSON of a post; nil: our own
-	Source string       // source of posts that name none
+	// FieldsOf is Fields as the query of a request has them, POST /v1/posts?map=; nil: requests have no say.
+	FieldsOf func(url.Values) (*feed.Fields, error)
+	Source   string // source of posts that name none
 
 	MaxBody    int64 // bytes of a request's body, as sent and again after decompression; 1 or more
 	MaxPost    int   // bytes of the JSON of one post; 1 or more

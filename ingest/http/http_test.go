@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -266,6 +267,34 @@ func TestHandsOnTheTrace(t *testing.T) {
 	}
 	if got := s.batches[1].Trace; got != "" {
 		t.Errorf("traceparent %q without one", got)
+	}
+}
+
+// TestRequestsMayNameFields: a request says how its posts call the fields, and a plus that an address has made a space of
+// is told.
+func TestRequestsMayNameFields(t *testing.T) {
+	s := mustServe(t, with(func(c *httpsource.Config) {
+		c.FieldsOf = func(q url.Values) (*feed.Fields, error) { return feed.ParseFields(q.Get("map")) }
+	}), durable)
+	post := func(query string) (status int, body string) {
+		r, err := http.Post(s.url+query, "application/json", strings.NewReader(`{"id":"1","title":"Why?","body":"Because."}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		b, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.StatusCode, string(b)
+	}
+	if status, body := post("?map=text=title%2Bbody|text"); status != http.StatusOK || s.all().Posts[0].Text != "Why?\nBecause." {
+		t.Errorf("%d: %s; %+v", status, body, s.all().Posts)
+	}
+	for query, want := range map[string]string{"?map=text=title+body": "a space in a name", "?map=txt=a": "no field of a post", "?x=y": "text: missing"} {
+		if status, body := post(query); status/100 != 4 || !strings.Contains(body, want) {
+			t.Errorf("%s: %d: %s, want %q", query, status, body, want)
+		}
 	}
 }
 

@@ -15,12 +15,13 @@ import (
 // servePosts is POST /v1/posts.
 func (h *Source) servePosts(w http.ResponseWriter, r *http.Request) {
 	all, err := wantsAll(r)
-	if err != nil {
+	fields, errFields := h.fields(r)
+	if err := errors.Join(err, errFields); err != nil {
 		writeBadQuery(w, r, err)
 		return
 	}
 	u := h.newUpload(r)
-	u.answer.all = all
+	u.answer.all, u.fields = all, fields
 	defer func() { u.answer.memory.remove(u.answer.held) }()
 	if u.slot = h.slots.acquire(r.Context(), places.Client(r, u.sender), h.cfg.Patience); u.slot == nil {
 		h.writeFailure(w, r, &answer{next: 1}, errCrowded)
@@ -35,6 +36,14 @@ func (h *Source) servePosts(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.writeAnswer(w, r, &u.answer, array)
+}
+
+// fields are those of the posts of a request.
+func (h *Source) fields(r *http.Request) (*feed.Fields, error) {
+	if h.cfg.FieldsOf == nil || r.URL.RawQuery == "" {
+		return h.cfg.Fields, nil
+	}
+	return h.cfg.FieldsOf(r.URL.Query())
 }
 
 func (h *Source) newUpload(r *http.Request) *upload {

@@ -33,8 +33,10 @@ func lengthsOf(sides [][]string) (byLength []int64, total int64) {
 // workersMemory is what workers have at hand of the longest strings: characters, hashes of grams, a band; and the pairs that wait.
 func (j *join) workersMemory(longest int) int64 {
 	const perCharacter = 48
-	waiting := int64(chunksAhead+1) * maxFound * int64(unsafe.Sizeof(Pair{}))
-	return int64(j.Workers) * (perCharacter*int64(longest) + waiting)
+	const atHand = 3 // chunks: one is dealt, one is next, and of one the pairs are visited
+	lists := int64(j.Workers)*(chunksAhead+1) + atHand
+	list := maxFound * 5 / 4 * int64(unsafe.Sizeof(Pair{})) // which has grown by appending
+	return int64(j.Workers)*perCharacter*int64(longest) + lists*list
 }
 
 // maxTierMemory goes through the tiers as run does.
