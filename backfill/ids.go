@@ -7,14 +7,17 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"sync"
 
 	"github.com/zeebo/xxh3"
 
 	"refrain/feed"
 )
 
-// idFile is the ids of a slice's events, 16 bytes each, in their order. A slice with few events has none: then they are read from
-// the events. It is not synced: what a power cut leaves of it is found out by its hash, and then it is as if there were none.
+// idFile is the ids of a slice's events, 16 bytes each, in their order. A slice with few events has none: its ids stay in memory,
+// and whoever has them no more reads them from the events. It is not synced: what a power cut leaves of it is found out by its
+// hash, and then it is as if there were none.
 type idFile struct {
 	create func() (io.WriteCloser, error)
 	file   io.WriteCloser // nil: none yet
@@ -50,13 +53,13 @@ func (f *idFile) flush() (err error) {
 	return err
 }
 
-// end returns the hash of the ids, "" where there is no file.
-func (f *idFile) end() (string, error) {
+// end returns the hash of the ids in the file, or where there is none "", and the ids.
+func (f *idFile) end() (sum string, few []byte, err error) {
 	if f.file == nil {
-		return "", nil
+		return "", f.buf, nil
 	}
-	err := errors.Join(f.flush(), f.file.Close())
-	return sumOf(f.sum), err
+	err = errors.Join(f.flush(), f.file.Close())
+	return sumOf(f.sum), nil, err
 }
 
 func (f *idFile) abandon() {
@@ -65,8 +68,50 @@ func (f *idFile) abandon() {
 	}
 }
 
+// fewHeld are the ids of slices that this process has found, those with few, as long as they are not many together. Any goroutine
+// may put some.
+type fewHeld struct {
+	mu      sync.Mutex
+	bytes   int
+	byStart map[feed.Time][]byte
+}
+
+// maxHeld is how many bytes they are at most.
+const maxHeld = 16 << 20
+
+// put puts the ids of a slice, or those that it has now.
+func (h *fewHeld) put(start feed.Time, ids []byte) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.bytes -= len(h.byStart[start])
+	delete(h.byStart, start)
+	if h.bytes+len(ids) > maxHeld {
+		return
+	}
+	if h.byStart == nil {
+		h.byStart = map[feed.Time][]byte{}
+	}
+	h.bytes += len(ids)
+	h.byStart[start] = slices.Clone(ids)
+}
+
+// each visits the ids of a slice, if they are there and are as many as its events.
+func (h *fewHeld) each(r *report, visit func(line int64, id feed.Hash)) bool {
+	ids := h.byStart[r.Start]
+	if int64(len(ids)) != r.Events*int64(len(feed.Hash{})) {
+		return false
+	}
+	for line := range r.Events {
+		visit(line, feed.Hash(ids[line*int64(len(feed.Hash{})):]))
+	}
+	return true
+}
+
 // eachID visits the ids of a slice's events.
 func (b *backfill) eachID(r *report, visit func(line int64, id feed.Hash)) error {
+	if b.fewHeld.each(r, visit) {
+		return nil
+	}
 	if r.IDs != "" {
 		if sum, err := hashOf(b.dir.ids(r.Start)); err == nil && sum == r.IDs {
 			return eachIn(b.dir.ids(r.Start), visit)

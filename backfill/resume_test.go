@@ -73,8 +73,8 @@ func testKilled(t *testing.T, sortBytes int) {
 	mustRun(t, calm)
 	out := filepath.Join(t.TempDir(), "out")
 	stamps := map[string]time.Time{}
-	for finished := 0; finished < 35; finished += 7 {
-		kill(t, out, files, sortBytes, finished+1)
+	for slices := 0; slices < 35; slices += 7 {
+		kill(t, out, files, sortBytes, slices+1)
 		runs, _ := filepath.Glob(filepath.Join(out, "work", "part-1-of-1", "runs", "*.run"))
 		if inRuns := sortBytes < 128<<20; len(finished(out)) > 0 && inRuns != (len(runs) > 0) {
 			t.Errorf("%d runs, with %d bytes sorted at once", len(runs), sortBytes)
