@@ -44,7 +44,7 @@ type backfill struct {
 	settings Settings
 	input    *input   // as it was gathered
 	inMemory []sorted // the posts, where all of them fit; nil: they are in runs
-	fewHeld  fewHeld
+	kept     keptIDs
 	release  release
 	progress progress
 }

@@ -11,7 +11,6 @@ import (
 type eventOutput struct {
 	lines  *output
 	ids    *idFile
-	held   *fewHeld   // where few ids stay
 	passes *passFiles // nil: one pass writes the events themselves
 	buf    []byte
 }
@@ -25,7 +24,7 @@ func (b *backfill) newEvents(start feed.Time) (*eventOutput, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &eventOutput{lines: lines, ids: b.newIDs(start), held: &b.fewHeld}, nil
+	return &eventOutput{lines: lines, ids: b.newIDs(start)}, nil
 }
 
 // openEvents begins those that so many passes write; nil: none are wanted.
@@ -79,11 +78,9 @@ func (e *eventOutput) end(r *report) (err error) {
 			return err
 		}
 	}
-	var few []byte
-	if r.IDs, few, err = e.ids.end(); err != nil {
+	if r.IDs, err = e.ids.end(); err != nil {
 		return err
 	}
-	e.held.put(r.Start, few)
 	err = e.lines.flush()
 	r.Events, r.Files = e.lines.Lines, []Output{e.lines.Output}
 	return err

@@ -15,26 +15,30 @@ import (
 	"refrain/feed"
 )
 
-// idFile is the ids of a slice's events, 16 bytes each, in their order. A slice with few events has none: its ids stay in memory,
-// and whoever has them no more reads them from the events. It is not synced: what a power cut leaves of it is found out by its
-// hash, and then it is as if there were none.
+// idFile is the ids of a slice's events, 16 bytes each, in their order. They stay in memory as long as there is room, and there is
+// no file; whoever has them no more, and no file, reads them from the events. It is not synced: what a power cut leaves of it is
+// found out by its hash, and then it is as if there were none.
 type idFile struct {
 	create func() (io.WriteCloser, error)
-	file   io.WriteCloser // nil: none yet
+	keep   func(ids []byte) bool // reports whether there was room
+	file   io.WriteCloser        // nil: none yet
 	buf    []byte
 	sum    *xxh3.Hasher128
 }
 
-// fewIDs is how many bytes of ids are worth a file.
-const fewIDs = 64 << 10
+// fewIDs is how many bytes of ids are worth a file, and maxBuffered how many go to one before their slice ends.
+const fewIDs, maxBuffered = 64 << 10, 1 << 20
 
 func (b *backfill) newIDs(start feed.Time) *idFile {
-	return &idFile{create: func() (io.WriteCloser, error) { return b.cfg.create(b.dir.ids(start)) }}
+	return &idFile{
+		create: func() (io.WriteCloser, error) { return b.cfg.create(b.dir.ids(start)) },
+		keep:   func(ids []byte) bool { return b.kept.put(start, ids) },
+	}
 }
 
 func (f *idFile) add(id feed.Hash) error {
 	f.buf = append(f.buf, id[:]...)
-	if len(f.buf) < fewIDs {
+	if len(f.buf) < maxBuffered {
 		return nil
 	}
 	return f.flush()
@@ -53,13 +57,16 @@ func (f *idFile) flush() (err error) {
 	return err
 }
 
-// end returns the hash of the ids in the file, or where there is none "", and the ids.
-func (f *idFile) end() (sum string, few []byte, err error) {
-	if f.file == nil {
-		return "", f.buf, nil
+// end returns the hash of the ids in the file, "" where there is none.
+func (f *idFile) end() (string, error) {
+	if f.file == nil && (f.keep(f.buf) || len(f.buf) < fewIDs) {
+		return "", nil
 	}
-	err = errors.Join(f.flush(), f.file.Close())
-	return sumOf(f.sum), nil, err
+	err := f.flush()
+	if f.file == nil {
+		return "", err
+	}
+	return sumOf(f.sum), errors.Join(err, f.file.Close())
 }
 
 func (f *idFile) abandon() {
@@ -68,36 +75,36 @@ func (f *idFile) abandon() {
 	}
 }
 
-// fewHeld are the ids of slices that this process has found, those with few, as long as they are not many together. Any goroutine
-// may put some.
-type fewHeld struct {
+// keptIDs are the ids of slices that this process has found, as long as they are not many together. Any goroutine may put some.
+type keptIDs struct {
 	mu      sync.Mutex
 	bytes   int
 	byStart map[feed.Time][]byte
 }
 
-// maxHeld is how many bytes they are at most.
-const maxHeld = 16 << 20
+// maxKept is how many bytes they are at most.
+const maxKept = 16 << 20
 
-// put puts the ids of a slice, or those that it has now.
-func (h *fewHeld) put(start feed.Time, ids []byte) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.bytes -= len(h.byStart[start])
-	delete(h.byStart, start)
-	if h.bytes+len(ids) > maxHeld {
-		return
+// put keeps the ids of a slice, those that it has now, if there is room.
+func (k *keptIDs) put(start feed.Time, ids []byte) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.byStart == nil {
+		k.byStart = map[feed.Time][]byte{}
 	}
-	if h.byStart == nil {
-		h.byStart = map[feed.Time][]byte{}
+	k.bytes -= len(k.byStart[start])
+	delete(k.byStart, start)
+	if k.bytes+len(ids) > maxKept {
+		return false
 	}
-	h.bytes += len(ids)
-	h.byStart[start] = slices.Clone(ids)
+	k.bytes += len(ids)
+	k.byStart[start] = slices.Clone(ids)
+	return true
 }
 
 // each visits the ids of a slice, if they are there and are as many as its events.
-func (h *fewHeld) each(r *report, visit func(line int64, id feed.Hash)) bool {
-	ids := h.byStart[r.Start]
+func (k *keptIDs) each(r *report, visit func(line int64, id feed.Hash)) bool {
+	ids := k.byStart[r.Start]
 	if int64(len(ids)) != r.Events*int64(len(feed.Hash{})) {
 		return false
 	}
@@ -109,7 +116,7 @@ func (h *fewHeld) each(r *report, visit func(line int64, id feed.Hash)) bool {
 
 // eachID visits the ids of a slice's events.
 func (b *backfill) eachID(r *report, visit func(line int64, id feed.Hash)) error {
-	if b.fewHeld.each(r, visit) {
+	if b.kept.each(r, visit) {
 		return nil
 	}
 	if r.IDs != "" {
