@@ -37,7 +37,7 @@ type Config struct {
 	Columns     int // passes over a slice, each with so large a part of the window
 	Partitions  int // windows to cut a pass into, each with a goroutine of its own
 	Workers     int // slices at once, or goroutines of one slice where Columns has several
-	SortBytes   int // of posts that are sorted in memory, at once, by all workers
+	SortBytes   int // of posts that are sorted in memory, at once, by all workers; as many as fit stay there
 
 	Note     func(*ingest.Batch) // told of what was rejected or changed, in the order of the files
 	Progress func(Progress)      // told now and then, by any goroutine
