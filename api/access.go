@@ -49,7 +49,8 @@ func Tokens(tokens []Token) Access {
 	return func(r *http.Request, need Scope) (string, *Refusal) {
 		given, ok := presented(r)
 		if !ok {
-			return "", refusal("token", http.StatusUnauthorized, "A token is needed, in one header: Authorization: Bearer TOKEN.")
+			return "", refusal("token", problem.NeedsToken, http.StatusUnauthorized,
+				"A token is needed, in one header: Authorization: Bearer TOKEN.")
 		}
 		hash, known := sha256.Sum256([]byte(given)), -1
 		for i := range hashes { // all of them, whichever it is: the time taken tells nothing
@@ -58,19 +59,20 @@ func Tokens(tokens []Token) Access {
 			}
 		}
 		if known < 0 {
-			return "", refusal("token", http.StatusUnauthorized, "The token is not known here.")
+			return "", refusal("token", problem.NeedsToken, http.StatusUnauthorized,
+				"The token is not known here.")
 		}
 		t := &tokens[known]
 		if !slices.Contains(t.Scopes, need) && !slices.Contains(t.Scopes, Admin) {
-			return t.Name, refusal("scope", http.StatusForbidden,
+			return t.Name, refusal("scope", problem.NeedsScope, http.StatusForbidden,
 				fmt.Sprintf("This needs the scope %s, which the token %s has not.", need, t.Name))
 		}
 		return t.Name, nil
 	}
 }
 
-func refusal(reason string, status int, detail string) *Refusal {
-	return &Refusal{reason, problem.Problem{Status: status, Detail: detail}}
+func refusal(reason string, kind problem.Type, status int, detail string) *Refusal {
+	return &Refusal{reason, problem.Problem{Type: kind, Status: status, Detail: detail}}
 }
 
 // presented is the token of a request. Of two headers a proxy in front may have looked at the other.
@@ -93,12 +95,12 @@ func LoopbackOnly(names ...string) Access {
 	return func(r *http.Request, _ Scope) (string, *Refusal) {
 		host := hostOf(r.Host)
 		if !isLoopback(host) && !slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, host) }) {
-			return "", refusal("host", http.StatusForbidden,
+			return "", refusal("host", problem.OtherHost, http.StatusForbidden,
 				fmt.Sprintf("Without auth.tokens this server answers as localhost or one of auth.hosts only, not as %q.",
 					truncate(r.Host)))
 		}
 		if header := forwardedBy(r); header != "" {
-			return "", refusal("forwarded", http.StatusForbidden,
+			return "", refusal("forwarded", problem.Forwarded, http.StatusForbidden,
 				fmt.Sprintf("A proxy passed this on (%s), and without auth.tokens this server "+
 					"answers nobody but this machine: name auth.tokens in the configuration, or have the proxy ask for a password "+
 					"and take the header out.", header))

@@ -40,13 +40,14 @@ func TestAnswersEqualOpenAPI(t *testing.T) {
 // TestEventsEqualOpenAPI does the same for the lines of GET /v1/events.
 func TestEventsEqualOpenAPI(t *testing.T) {
 	d := openapi.Read(t)
-	event := d.Components.Schemas["Event"]
-	event.Properties["data"] = event.Properties["data"].OneOf[0]
+	event := d.Components.Schemas["ReuseEvent"]
 	match := feed.Match{Jaccard: 0.5, Coverage: 0.5}
 	bare := match.AppendEvent(nil, "d")
 	match.Measure, match.Similarity = "cosine", 0.75
+	match.Later.Converted, match.Earlier.Converted = true, true
 	match.Later.Link, match.Later.Meta, match.Later.TextCut, match.Earlier.TextCut = "https://x.com/1", "{}", true, true
-	for _, line := range openapi.Diff(d.Shape(event), openapi.OfJSON(bare, match.AppendEvent(nil, "d"))) {
+	full := match.AppendEventOf(nil, &feed.Deployment{Name: "d", Schemas: "https://example.org/schemas/"})
+	for _, line := range openapi.Diff(d.Shape(event), openapi.OfJSON(bare, full)) {
 		t.Error(line)
 	}
 }
@@ -55,7 +56,7 @@ func TestEventsEqualOpenAPI(t *testing.T) {
 func TestProblemsEqualOpenAPI(t *testing.T) {
 	d := openapi.Read(t)
 	var samples [][]byte
-	for _, p := range []problem.Problem{{Status: 400}, {Status: 400, Type: "t", Title: "t", Detail: "d", Instance: "/i"}} {
+	for _, p := range []problem.Problem{{Status: 400}, {Status: 400, Type: problem.Quota, Detail: "d", Instance: "/i"}} {
 		w := httptest.NewRecorder()
 		problem.Write(w, httptest.NewRequest("GET", "/", nil), p)
 		samples = append(samples, w.Body.Bytes())

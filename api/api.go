@@ -62,6 +62,8 @@ type Config struct {
 	// Explain compares two texts.
 	Explain func(ctx context.Context, a, b string) (explain.Explanation, error)
 	Access  Access // nil: everybody may do everything
+	// Origins are those of web pages of other sites that may ask, as https://app.example.org (CORS).
+	Origins []string
 	Limits  Limits
 	// Crowded says that a request came on a connection beyond the limit: only health is answered. nil: there is no limit.
 	Crowded func(*http.Request) bool
@@ -94,8 +96,9 @@ func (c *Config) validate() error {
 // handlers are what the routes lead to, as far as it is not handed in.
 type handlers struct {
 	Config
-	refusals *refusals
-	turns    turns
+	refusals  *refusals
+	turns     turns
+	durations durations
 }
 
 // New returns the API. Its error names everything that Config lacks.
@@ -103,11 +106,11 @@ func New(cfg Config) (http.Handler, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	a := &handlers{cfg, newRefusals(cfg.Logger), newTurns(cfg.Limits)}
+	a := &handlers{cfg, newRefusals(cfg.Logger), newTurns(cfg.Limits), newDurations()}
 	mux := new(paths.Mux)
 	methods := map[string][]string{}
 	for _, r := range a.routes() {
-		mux.Handle(r.method+" "+r.pattern(), a.crowded(r.health, a.guard(r.scope, a.checkQuery(r.query, r.handler))))
+		mux.Handle(r.method+" "+r.pattern(), a.crowded(r.health, a.guard(r.scope, a.checkQuery(r.query, a.negotiate(r.takes, r.gives, r.handler)))))
 		methods[r.path] = append(methods[r.path], r.method)
 		if r.method == http.MethodGet {
 			methods[r.path] = append(methods[r.path], http.MethodHead)
@@ -121,8 +124,9 @@ func New(cfg Config) (http.Handler, error) {
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		problem.Write(w, r, problem.Problem{
-			Status: http.StatusNotFound, Detail: strings.TrimSpace(paths.Hint(r.URL) + " The API is described at /openapi.yaml."),
+			Type: problem.NoSuchPath, Status: http.StatusNotFound,
+			Detail: strings.TrimSpace(paths.Hint(r.URL) + " The API is described at /openapi.yaml."),
 		})
 	})
-	return a.observe(a.pace(a.sameOrigin(mux))), nil
+	return a.observe(a.pace(a.sameOrigin(a.preflight(mux)))), nil
 }

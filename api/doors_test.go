@@ -27,6 +27,7 @@ var needs = map[string]string{
 	"GET /v1/webhooks": "admin", "POST /v1/webhooks/{name}/enable": "admin", "POST /v1/models/learn": "admin",
 	"POST /v1/models/{id}/use": "admin",
 	"GET /livez":               "", "GET /readyz": "", "GET /openapi.yaml": "",
+	"GET /asyncapi.yaml": "", "GET /schemas/{file}": "",
 }
 
 // identities are the tokens that there are, by what they are good for.

@@ -29,7 +29,9 @@ func (a *handlers) live(w http.ResponseWriter, r *http.Request) {
 	if a.mayAll(r) {
 		detail = err.Error()
 	}
-	problem.Write(w, r, problem.Problem{Status: http.StatusServiceUnavailable, Detail: detail, RetryAfter: time.Second})
+	problem.Write(w, r, problem.Problem{
+		Type: problem.NotLive, Status: http.StatusServiceUnavailable, Detail: detail, RetryAfter: time.Second,
+	})
 }
 
 // ready answers "ok" with the warnings below it, or 503 with all that holds.
@@ -51,7 +53,7 @@ func (a *handlers) ready(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	problem.Write(w, r, problem.Problem{
-		Status: http.StatusServiceUnavailable, Title: "Not ready", Detail: strings.Join(reasons, " "), RetryAfter: time.Second,
+		Type: problem.NotReady, Status: http.StatusServiceUnavailable, Detail: strings.Join(reasons, " "), RetryAfter: time.Second,
 		Extra: map[string]any{"conditions": conditions},
 	})
 }

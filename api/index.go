@@ -11,7 +11,7 @@ import (
 
 // answerFromIndex answers with what ask returns, unless there is no index, or it lacks something.
 func answerFromIndex[T any](a *handlers, ask func(*http.Request) (T, error)) http.Handler {
-	return answerWith(a, func(r *http.Request) (v T, err error) {
+	complete := func(r *http.Request) (v T, err error) {
 		if a.Index == nil {
 			return v, errNoIndex
 		}
@@ -19,7 +19,8 @@ func answerFromIndex[T any](a *handlers, ask func(*http.Request) (T, error)) htt
 			return v, err
 		}
 		return ask(r)
-	})
+	}
+	return answering[T]{a, complete, true}
 }
 
 // reuse answers GET /v1/posts/{id}/reuse[?source=&limit=&after=]. The index knows posts by events alone: a post that
@@ -29,8 +30,20 @@ func (a *handlers) reuse(r *http.Request) (reuseJSON, error) {
 	if err != nil {
 		return reuseJSON{}, err
 	}
-	reuse, err := a.Index.Reuse(r.Context(), r.URL.Query().Get("source"), r.PathValue("id"), page)
+	post := feed.Tombstone{Source: r.URL.Query().Get("source"), Post: r.PathValue("id")}
+	if err := checkNames(post); err != nil {
+		return reuseJSON{}, err
+	}
+	reuse, err := a.Index.Reuse(r.Context(), post.Source, post.Post, page)
 	return reuseAnswer(&reuse), err
+}
+
+// checkNames refuses names that no post can have, as a deletion of it would be refused.
+func checkNames(t feed.Tombstone) error {
+	if err := t.Check(); err != nil {
+		return fmt.Errorf("%w: %w", ErrInput, err)
+	}
+	return nil
 }
 
 // text answers GET /v1/texts/{group}[?limit=&after=].
@@ -57,6 +70,9 @@ func (a *handlers) author(r *http.Request) (authorJSON, error) {
 		return authorJSON{}, err
 	}
 	source, author := r.URL.Query().Get("source"), r.PathValue("author")
+	if err := checkNames(feed.Tombstone{Source: source, Author: author}); err != nil {
+		return authorJSON{}, err
+	}
 	reuse, err := a.Index.Author(r.Context(), source, author, n)
 	return authorJSON{Source: source, Author: author, Reuse: repeatedByList(reuse)}, err
 }

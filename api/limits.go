@@ -38,17 +38,10 @@ func (l *Limits) validate() error {
 	)
 }
 
-// Types of problems that a limit is the cause of. Each names the setting.
-const (
-	typeBusy    = "urn:refrain:problem:limits.matches"
-	typeHeld    = "urn:refrain:problem:match-held"
-	typeCrowded = "urn:refrain:problem:limits.connections"
-)
-
 var errBusy = errors.New("too many look-ups at a time")
 
 var busy = problem.Problem{
-	Type: typeBusy, Status: http.StatusServiceUnavailable, RetryAfter: time.Second,
+	Type: problem.Matches, Status: http.StatusServiceUnavailable, RetryAfter: time.Second,
 	Detail: "As many texts are being looked up or explained as limits.matches allows, or this client has its share. Ask again.",
 }
 
@@ -57,7 +50,7 @@ var errHeld = errors.New("the windows were not free in time")
 
 func held(after time.Duration) problem.Problem {
 	return problem.Problem{
-		Type: typeHeld, Title: "The window is held", Status: http.StatusServiceUnavailable, RetryAfter: 10 * time.Second,
+		Type: problem.WindowHeld, Status: http.StatusServiceUnavailable, RetryAfter: 10 * time.Second,
 		Detail: fmt.Sprintf("The text could not be looked up within %v: posts are being compared, or wait because the "+
 			"event topic takes no events. "+
 			"/readyz says whether something is wrong. Ask again.", after),
@@ -96,7 +89,7 @@ func (a *handlers) crowded(health bool, next http.Handler) http.Handler {
 		w.Header().Set("Connection", "close")
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now()) // nobody waits for the rest of a body
 		a.refuse(w, r, "", "crowded", problem.Problem{
-			Type: typeCrowded, Status: http.StatusServiceUnavailable, RetryAfter: 5 * time.Second,
+			Type: problem.Connections, Status: http.StatusServiceUnavailable, RetryAfter: 5 * time.Second,
 			Detail: "There are as many connections as limits.connections allows. Come back, and close connections that are " +
 				"not needed.",
 		})

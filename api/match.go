@@ -66,6 +66,9 @@ func (a *handlers) match(r *http.Request) (matchAnswer, error) {
 	return answer, nil
 }
 
+// errBody says that a body is not what is wanted.
+var errBody = fmt.Errorf("%w: body", ErrInput)
+
 func readQuery(r *http.Request) (Query, error) {
 	d := json.NewDecoder(r.Body)
 	d.DisallowUnknownFields()
@@ -74,10 +77,10 @@ func readQuery(r *http.Request) (Query, error) {
 		return Query{}, bodyError(err)
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return Query{}, fmt.Errorf("%w: body: something follows the JSON object", ErrInput)
+		return Query{}, fmt.Errorf("%w: something follows the JSON object", errBody)
 	}
 	if m.Text == nil {
-		return Query{}, fmt.Errorf("%w: text is missing", ErrInput)
+		return Query{}, fmt.Errorf("%w: text is missing", errBody)
 	}
 	threshold, err := thresholdText(m.Threshold)
 	return Query{Text: *m.Text, Lang: m.Lang, Threshold: threshold}, err
@@ -88,21 +91,21 @@ func bodyError(err error) error {
 	if errors.As(err, &tooLarge) || errors.Is(err, os.ErrDeadlineExceeded) {
 		return err
 	}
-	return fmt.Errorf("%w: body: %w", ErrInput, err)
+	return fmt.Errorf("%w: %w", errBody, err)
 }
 
 // thresholdText returns 0.8 and "4/5" as they are written.
 func thresholdText(raw json.RawMessage) (string, error) {
-	if len(raw) == 0 || string(raw) == "null" {
+	if len(raw) == 0 {
 		return "", nil
 	}
 	var n json.Number
-	if json.Unmarshal(raw, &n) == nil && raw[0] != '"' {
+	if raw[0] != '"' && string(raw) != "null" && json.Unmarshal(raw, &n) == nil {
 		return n.String(), nil
 	}
 	var s string
-	if err := json.Unmarshal(raw, &s); err != nil {
-		return "", fmt.Errorf("%w: threshold: want a number or a string", ErrInput)
+	if err := json.Unmarshal(raw, &s); err != nil || s == "" { // null too
+		return "", fmt.Errorf("%w: threshold: want a number, or a string such as 4/5; leave it out for the server's own", errBody)
 	}
 	return s, nil
 }

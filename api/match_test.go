@@ -70,7 +70,7 @@ func TestMatch(t *testing.T) {
 	}
 	for body, word := range map[string]string{
 		``: "body", `{`: "body", `[]`: "body", `{}`: "text", `{"text":"a"} x`: "follows", `{"text":"a","treshold":1}`: "treshold",
-		`{"text":"a","threshold":[1]}`: "threshold", `{"text":7}`: "text",
+		`{"text":"a","threshold":[1]}`: "threshold", `{"text":"a","threshold":null}`: "threshold", `{"text":7}`: "text",
 	} {
 		if got := detail(t, serve(h, "POST", "/v1/match", body), 400); !strings.Contains(got, word) {
 			t.Errorf("%s: detail %q does not say %q", body, got, word)

@@ -20,7 +20,9 @@ import (
 func (a *handlers) checkQuery(known []string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if detail := badQuery(r, known); detail != "" {
-			a.refuse(w, r, "", "query", problem.Problem{Status: http.StatusBadRequest, Detail: detail})
+			a.refuse(w, r, "", "query", problem.Problem{
+				Type: problem.BadParameter, Status: http.StatusBadRequest, Detail: detail,
+			})
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -75,21 +77,24 @@ func observedOf(r *http.Request) *observed {
 	return o
 }
 
-// observe logs every request at debug level, and turns a panic into a problem as long as nothing has been
+// observe measures every request, logs it at debug level, and turns a panic into a problem as long as nothing has been
 // answered yet.
 func (a *handlers) observe(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := time.Now()
 		seen := &observed{ResponseWriter: w}
+		r = r.WithContext(context.WithValue(r.Context(), observedKey{}, seen))
 		defer func() {
 			if cause := recover(); cause != nil {
 				a.recovered(seen, r, cause)
 			}
+			took := time.Since(began)
+			a.durations.add(r, seen.status, took)
 			a.Logger.LogAttrs(r.Context(), slog.LevelDebug, "request",
 				slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.Int("status", seen.status),
-				slog.String("token", seen.who), slog.Int64("bytes", seen.bytes), slog.Duration("took", time.Since(began)))
+				slog.String("token", seen.who), slog.Int64("bytes", seen.bytes), slog.Duration("took", took))
 		}()
-		next.ServeHTTP(seen, r.WithContext(context.WithValue(r.Context(), observedKey{}, seen)))
+		next.ServeHTTP(seen, r)
 	})
 }
 
@@ -101,7 +106,7 @@ func (a *handlers) recovered(w *observed, r *http.Request, cause any) {
 	if w.status != 0 {
 		panic(http.ErrAbortHandler) // half an answer is out: let the client see that it is half
 	}
-	problem.Write(w, r, problem.Problem{Status: http.StatusInternalServerError, Detail: "The cause is in the server's log."})
+	problem.Write(w, r, internalError)
 }
 
 // observed remembers what was answered.

@@ -36,7 +36,7 @@ func (a *handlers) useModel(w http.ResponseWriter, r *http.Request) {
 	id, err := strconv.Atoi(r.PathValue("id"))
 	if err != nil || id < 0 {
 		problem.Write(w, r, problem.Problem{
-			Status: http.StatusNotFound, Detail: "A model is known by its number; GET /v1/models lists them.",
+			Type: problem.NoSuchModel, Status: http.StatusNotFound, Detail: "A model is known by its number; GET /v1/models lists them.",
 		})
 		return
 	}
@@ -48,15 +48,17 @@ func (a *handlers) accepted(w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case errors.Is(err, ErrBusy):
 		problem.Write(w, r, problem.Problem{
-			Status: http.StatusConflict, Detail: "A model is being learned or taken on: GET /v1/models tells how far that is.",
+			Type: problem.ModelBusy, Status: http.StatusConflict,
+			Detail: "A model is being learned or taken on: GET /v1/models tells how far that is.",
 		})
 	case errors.Is(err, ErrUnknown):
 		problem.Write(w, r, problem.Problem{
-			Status: http.StatusNotFound, Detail: "There is no such model; GET /v1/models lists them.",
+			Type: problem.NoSuchModel, Status: http.StatusNotFound, Detail: "There is no such model; GET /v1/models lists them.",
 		})
 	case errors.Is(err, ErrUnusable):
 		problem.Write(w, r, problem.Problem{
-			Status: http.StatusUnprocessableEntity, Detail: "There is such a model, but " + err.Error() + ". The one in use stays.",
+			Type: problem.BrokenModel, Status: http.StatusUnprocessableEntity,
+			Detail: "There is such a model, but " + err.Error() + ". The one in use stays.",
 		})
 	case err != nil:
 		a.fail(w, r, err)

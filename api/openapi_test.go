@@ -38,7 +38,7 @@ func TestOpenAPIDescribesWhatIsServed(t *testing.T) {
 		t.Fatalf("openapi %q with %d paths", d.OpenAPI, len(d.Paths))
 	}
 	for path, methods := range d.Paths {
-		target := strings.ReplaceAll(path, "{id}", "7")
+		target := strings.NewReplacer("{id}", "7", "{file}", "dev.refrain.reuse.v1.json").Replace(path)
 		for method, op := range methods {
 			w := serve(h, strings.ToUpper(method), target, `{"text":""}`)
 			if w.Code == 404 || w.Code == 405 {

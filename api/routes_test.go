@@ -13,7 +13,13 @@ import (
 func TestRoutesEqualOpenAPI(t *testing.T) {
 	var d struct {
 		Paths map[string]map[string]struct {
-			Parameters []struct{ Name, In string }
+			Parameters []struct {
+				Name, In string
+				Ref      string `yaml:"$ref"`
+			}
+		}
+		Components struct {
+			Parameters map[string]struct{ Name, In string }
 		}
 	}
 	if err := yaml.Unmarshal(description, &d); err != nil {
@@ -24,6 +30,9 @@ func TestRoutesEqualOpenAPI(t *testing.T) {
 		for method, op := range methods {
 			query := []string{}
 			for _, p := range op.Parameters {
+				if shared, ok := d.Components.Parameters[strings.TrimPrefix(p.Ref, "#/components/parameters/")]; ok {
+					p.Name, p.In = shared.Name, shared.In
+				}
 				if p.In == "query" {
 					query = append(query, p.Name)
 				}

@@ -36,7 +36,9 @@ func (a *handlers) enableWebhook(w http.ResponseWriter, r *http.Request) {
 	err := a.Webhooks.Enable(r.Context(), name)
 	switch {
 	case errors.Is(err, ErrUnknown):
-		problem.Write(w, r, problem.Problem{Status: http.StatusNotFound, Detail: fmt.Sprintf("There is no webhook %q.", name)})
+		problem.Write(w, r, problem.Problem{
+			Type: problem.NoSuchWebhook, Status: http.StatusNotFound, Detail: fmt.Sprintf("There is no webhook %q.", name),
+		})
 	case err != nil:
 		a.fail(w, r, err)
 	default:

@@ -161,7 +161,8 @@ func differences(before, now Settings) string {
 	a, b := reflect.ValueOf(before), reflect.ValueOf(now)
 	for i := range a.NumField() {
 		if x, y := a.Field(i).Interface(), b.Field(i).Interface(); x != y {
-			list = append(list, fmt.Sprintf("%s %v there and %v here", a.Type().Field(i).Tag.Get("json"), shown(x), shown(y)))
+			name, _, _ := strings.Cut(a.Type().Field(i).Tag.Get("json"), ",")
+			list = append(list, fmt.Sprintf("%s %v there and %v here", name, shown(x), shown(y)))
 		}
 	}
 	return strings.Join(list, ", ")

@@ -11,6 +11,7 @@ import (
 	"refrain/detector"
 	"refrain/feed"
 	"refrain/ingest"
+	"refrain/ingest/file"
 	"refrain/internal/units"
 	"refrain/text"
 )
@@ -24,8 +25,14 @@ type Config struct {
 	Fields *feed.Fields // names of the fields, nil: our own
 	Map    string       // as Fields were given, for the settings
 	Source string       // of posts that name none
-	Strict bool         // the first record that is no post is an error
-	Batch  int          // posts read and handed on at once
+
+	Preset               string        // as Fields were given it, for the settings
+	HTML                 bool          // the same
+	Include              *file.Include // what the records of a page refer to; nil: nothing
+	Timezone, TimeFormat string        // as Fields were given them, for the settings
+	Encoding, RecordsAt  string        // of files that are not UTF-8, or have their posts within objects
+	Strict               bool          // the first record that is no post is an error
+	Batch                int           // posts read and handed on at once
 
 	Window    detector.Config // what is an event
 	Slice     time.Duration   // length of a slice, whole seconds
@@ -38,6 +45,8 @@ type Config struct {
 	Partitions  int // windows to cut a pass into, each with a goroutine of its own
 	Workers     int // slices at once, or goroutines of one slice where Columns has several
 	SortBytes   int // of posts that are sorted in memory, at once, by all workers; as many as fit stay there
+
+	OnRecognised func(path, what string) // told what a file was found to be, whose name does not say it; nil: nobody is
 
 	Note     func(*ingest.Batch) // told of what was rejected or changed, in the order of the files
 	Progress func(Progress)      // told now and then, by any goroutine
@@ -99,6 +108,12 @@ type Settings struct {
 	Format     string `json:"format"`
 	Map        string `json:"map"`
 	Source     string `json:"source"`
+	Preset     string `json:"preset,omitempty"`
+	HTML       bool   `json:"html,omitempty"`
+	Timezone   string `json:"tz,omitempty"`
+	TimeFormat string `json:"time-format,omitempty"`
+	Encoding   string `json:"encoding,omitempty"`
+	Records    string `json:"records,omitempty"`
 	Keep       string `json:"keep"`
 	Coverage   string `json:"coverage"`
 	NoEvents   bool   `json:"without-events"`
@@ -110,7 +125,8 @@ func (c *Config) settings() Settings {
 		Text: text.Version, Measure: w.Similarity.String(), Threshold: w.Threshold.String(),
 		Span: units.FormatDuration(w.Span), Slice: units.FormatDuration(c.Slice), Lateness: units.FormatDuration(w.Lateness),
 		MinTokens: w.MinTokens, MaxMatches: w.MaxMatches, Texts: !w.OmitTexts, Budget: w.Budget, Model: w.Model.Name(),
-		Format: c.Format, Map: c.Map, Source: c.Source, NoEvents: c.NoEvents,
+		Format: c.Format, Map: c.Map, Source: c.Source, NoEvents: c.NoEvents, Preset: c.Preset, HTML: c.HTML, Timezone: c.Timezone,
+		TimeFormat: c.TimeFormat, Encoding: c.Encoding, Records: c.RecordsAt,
 	}
 	if c.KeepFirst {
 		s.Keep, s.Coverage = "first", c.Coverage.String()

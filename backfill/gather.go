@@ -147,8 +147,9 @@ func (g *gathering) file(ctx context.Context, in *File) error {
 // source is how to read a file, whose bytes go to stored too.
 func (c *Config) source(path string, stored io.Writer) file.Config {
 	return file.Config{
-		Path: path, Format: c.Format, Fields: c.Fields, SourceName: c.Source, Strict: c.Strict, BatchPosts: c.Batch,
-		Records: c.KeepFirst, Stored: stored,
+		Path: path, Format: c.Format, RecordsAt: c.RecordsAt, Include: c.Include, Encoding: c.Encoding, Fields: c.Fields,
+		SourceName: c.Source, Strict: c.Strict, BatchPosts: c.Batch, Records: c.KeepFirst, Stored: stored,
+		OnRecognised: c.OnRecognised,
 	}
 }
 
@@ -238,6 +239,7 @@ func (g *gathering) stamp(ctx context.Context, src *file.Source, p *orderedPart)
 	in := &g.input
 	in.Posts += int64(len(batch.Posts))
 	in.Rejected += int64(len(batch.Rejected))
+	in.Skipped += int64(batch.Skipped)
 	in.Changed += int64(len(batch.Notes))
 	for i := range batch.Posts {
 		if !batch.Posts[i].Timed {

@@ -110,11 +110,12 @@ func names(files []File) (list string) {
 type input struct {
 	Files    []File          `json:"files"`
 	Posts    int64           `json:"posts"`
-	Untimed  int64           `json:"untimed"`  // of these: they have the time of the post before them in their file
-	Rejected int64           `json:"rejected"` // records that are no posts
-	Changed  int64           `json:"changed"`  // posts accepted with a change
-	Slices   map[int64]int64 `json:"slices"`   // posts by slice
-	Format   string          `json:"format"`   // of all files, where the posts are written again
+	Untimed  int64           `json:"untimed"`           // of these: they have the time of the post before them in their file
+	Rejected int64           `json:"rejected"`          // records that are no posts
+	Skipped  int64           `json:"skipped,omitempty"` // records that are no posts as the preset has it, and no mistakes
+	Changed  int64           `json:"changed"`           // posts accepted with a change
+	Slices   map[int64]int64 `json:"slices"`            // posts by slice
+	Format   string          `json:"format"`            // of all files, where the posts are written again
 	Header   []byte          `json:"header,omitempty"`
 	Letters  *Output         `json:"deadLetters,omitempty"` // the rejected ones; of the first part alone
 	Runs     int             `json:"runs"`                  // that the posts were sorted into

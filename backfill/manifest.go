@@ -13,10 +13,11 @@ type Manifest struct {
 	Settings Settings `json:"settings"`
 	Input    []File   `json:"input"`
 
-	Posts    int64 `json:"posts"`    // accepted
-	Untimed  int64 `json:"untimed"`  // of these, without a time of their own: they have that of the post before them
-	Rejected int64 `json:"rejected"` // records that are no posts
-	Changed  int64 `json:"changed"`  // posts accepted with a change
+	Posts    int64 `json:"posts"`             // accepted
+	Untimed  int64 `json:"untimed"`           // of these, without a time of their own: they have that of the post before them
+	Rejected int64 `json:"rejected"`          // records that are no posts
+	Skipped  int64 `json:"skipped,omitempty"` // records that are no posts as the preset has it, and no mistakes
+	Changed  int64 `json:"changed"`           // posts accepted with a change
 	Counts         // of finished slices
 
 	Unfinished  []feed.Time `json:"unfinished,omitempty"` // slices with posts, by their beginnings
@@ -77,7 +78,7 @@ func (b *backfill) manifest() Manifest {
 	in := b.input
 	m := Manifest{
 		Version: manifestVersion, Settings: b.settings, Input: in.Files, Posts: in.Posts, Untimed: in.Untimed,
-		Rejected: in.Rejected, Changed: in.Changed, Slices: []Slice{},
+		Rejected: in.Rejected, Skipped: in.Skipped, Changed: in.Changed, Slices: []Slice{},
 	}
 	finished := b.dir.reports()
 	for _, number := range in.numbers() {

@@ -20,6 +20,7 @@ type record struct {
 const (
 	flagTimed = 1 << iota
 	flagAdjusted
+	flagConverted
 )
 
 // appendBody appends the body of a post's record. raw is the post as it came in, where that is wanted.
@@ -34,6 +35,9 @@ func appendBody(dst []byte, p *feed.Post, raw []byte) []byte {
 	if p.Adjusted {
 		flags |= flagAdjusted
 	}
+	if p.Converted {
+		flags |= flagConverted
+	}
 	return append(append(dst, flags), raw...)
 }
 
@@ -43,6 +47,7 @@ func decodeBody(t feed.Time, body string) (p feed.Post, raw string) {
 		*s, body = cut(body)
 	}
 	p.Time, p.Timed, p.Adjusted = t, body[0]&flagTimed != 0, body[0]&flagAdjusted != 0
+	p.Converted = body[0]&flagConverted != 0
 	return p, body[1:]
 }
 

@@ -46,8 +46,8 @@ func TestOthersFolder(t *testing.T) {
 			t.Fatalf("complete: %t", before.Complete)
 		}
 		other := cfg
-		other.Window.Span, other.KeepFirst = 7*24*time.Hour, true
-		refused(t, other, "other settings: span 24h there and 168h here, keep none there and first here", "give another folder")
+		other.Window.Span, other.KeepFirst, other.Timezone = 7*24*time.Hour, true, "UTC"
+		refused(t, other, "other settings: span 24h there and 168h here, tz none there and UTC here, keep none there and first here", "give another folder")
 		other = cfg
 		other.Files = files[:1]
 		refused(t, other, "of another archive: 1 files were given, and it is of 2: posts-0.jsonl (")

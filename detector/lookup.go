@@ -319,5 +319,6 @@ func occurrenceOf(x *feed.Sentence) feed.Occurrence {
 	return feed.Occurrence{
 		Source: x.Source, Post: x.Post, Author: x.Author, Lang: x.Lang, Time: x.Time,
 		Sentence: x.Index, Start: x.Start, End: x.End, Text: x.Text, TextCut: x.TextCut,
+		Converted: x.Converted,
 	}
 }

@@ -4,7 +4,7 @@ import "testing"
 
 // FuzzGlanceEvent: a glance sees what reading all of the event sees, whatever is in its strings, or says that it cannot.
 func FuzzGlanceEvent(f *testing.F) {
-	for _, s := range []string{"", "a", `","post":"x`, `,"later":{"source":"`, `\`, "\xff", "\n", `"`,
+	for _, s := range []string{"", "a", `","post":"x`, `,"later":{"source":"`, `\`, "\xff", "\n", "\u0085", `"`,
 		`,"first":{"source":"a","post":"b"`} {
 		f.Add("dep", s, "p", s)
 		f.Add(s, "x", s, "text")
@@ -27,7 +27,7 @@ func FuzzGlanceEvent(f *testing.F) {
 			}
 			return
 		}
-		if got.ID != want.ID.String() || got.Key != want.Later.Post ||
+		if got.ID != want.ID.String() || got.Key != Attribute(want.Later.Post) ||
 			got.Later != (Name{want.Later.Source, want.Later.Post, want.Later.Author}) ||
 			got.Earlier != (Name{want.Earlier.Source, want.Earlier.Post, want.Earlier.Author}) ||
 			got.First != (Name{want.First.Source, want.First.Post, want.First.Author}) {

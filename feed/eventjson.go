@@ -19,22 +19,29 @@ const RetractedType = "dev.refrain.retracted.v1"
 // head is what a match begins with.
 const head = `{"specversion":"1.0","type":"` + ReuseType + `","source":`
 
-// AppendEvent appends m as a CloudEvents 1.0 structured JSON object, without a newline. deployment is the
-// event's source: the name of whoever found the match. Bytes that are not UTF-8 come out as U+FFFD.
+// AppendEvent is AppendEventOf of a deployment that has no more than a name.
+func (m *Match) AppendEvent(dst []byte, deployment string) []byte {
+	return m.AppendEventOf(dst, &Deployment{Name: deployment})
+}
+
+// AppendEventOf appends m as a CloudEvents 1.0 structured JSON object, without a newline. Bytes that are not UTF-8 come out
+// as U+FFFD. The attributes subject and partitionkey are the post's id as Attribute writes it.
 //
 // It is written by hand because it runs once an event and there may be several events a post.
-func (m *Match) AppendEvent(dst []byte, deployment string) []byte {
+func (m *Match) AppendEventOf(dst []byte, d *Deployment) []byte {
+	post := Attribute(m.Later.Post)
 	dst = append(dst, head...)
-	dst = appendString(dst, deployment)
+	dst = appendString(dst, d.Name)
 	dst = append(dst, `,"id":"`...)
 	dst = appendHash(dst, m.ID)
 	dst = append(dst, `","time":`...)
 	dst = appendTime(dst, m.Later.Time)
 	dst = append(dst, `,"subject":`...)
-	dst = appendString(dst, m.Later.Post)
+	dst = appendString(dst, post)
 	dst = append(dst, `,"partitionkey":`...)
-	dst = appendString(dst, m.Later.Post)
-	dst = append(dst, `,"datacontenttype":"application/json","data":`...)
+	dst = appendString(dst, post)
+	dst = d.AppendContent(dst, ReuseType)
+	dst = append(dst, `,"data":`...)
 	dst = m.appendData(dst)
 	return append(dst, '}')
 }
@@ -85,6 +92,9 @@ func (o *Occurrence) append(dst []byte) []byte {
 	dst = appendString(append(dst, `,"text":`...), o.Text)
 	if o.TextCut {
 		dst = append(dst, `,"textCut":true`...)
+	}
+	if o.Converted {
+		dst = append(dst, `,"converted":true`...)
 	}
 	return dst
 }
@@ -212,6 +222,8 @@ type occurrenceJSON struct {
 	Text     string `json:"text"`
 	TextCut  bool   `json:"textCut"`
 
+	Converted bool `json:"converted"`
+
 	Group string         `json:"group"`
 	Link  string         `json:"link"`
 	Meta  jsontext.Value `json:"meta"`
@@ -221,6 +233,7 @@ func (o *occurrenceJSON) occurrence() Occurrence {
 	return Occurrence{
 		Source: o.Source, Post: o.Post, Author: o.Author, Lang: o.Lang, Time: o.Time,
 		Sentence: o.Sentence, Start: o.Start, End: o.End, Text: o.Text, TextCut: o.TextCut,
+		Converted: o.Converted,
 	}
 }
 

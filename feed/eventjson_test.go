@@ -58,6 +58,7 @@ func TestEventRoundTrip(t *testing.T) {
 		m.Later.Link = rapid.SampledFrom([]string{"", "https://x.com/a"}).Draw(t, "link")
 		m.Later.Meta = rapid.SampledFrom([]string{"", `{"a":[1,{"b":null}]}`,
 			`{"earlier":{"source":"a","post":"b"}}`}).Draw(t, "meta")
+		m.Later.Converted, m.Earlier.Converted = rapid.Bool().Draw(t, "later converted"), rapid.Bool().Draw(t, "earlier converted")
 		m.Later.TextCut, m.Earlier.TextCut = rapid.Bool().Draw(t, "later cut"), rapid.Bool().Draw(t, "earlier cut")
 		back, err := DecodeEvent(m.AppendEvent(nil, "dep"))
 		if diff := cmp.Diff(m, back); err != nil || diff != "" {

@@ -3,7 +3,6 @@ package feed
 import (
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // Field is one of the fields of a post that Refrain knows.
@@ -28,128 +27,154 @@ func (f Field) String() string { return fieldNames[f] }
 // Fields says under which names a feed keeps the fields of a post, and what of a post goes along into its events. A nil
 // *Fields stands for our own names, and nothing goes along. It does not change once made, and is safe to share.
 type Fields struct {
-	paths [fieldCount]string
-	root  node
-	meta  []metaField
-	link  linkTemplate
+	exprs    [fieldCount]expression
+	root     node
+	combined []combination
+	slots    []path // the paths of which combined fields are made, each once
+	meta     []metaField
+	link     linkTemplate
+	times    times
+	html     bool // texts are markup
+	only     []condition
 }
 
 // node is one level of the feed's objects: the names that lead somewhere. They are few, so a slice is the
 // quickest map.
 type node []member
 
-// member leads to a field, to one that goes to Meta, or, if it has children, further down. An object with children may go
-// to Meta whole too.
+// member leads to a field, to a slot, to one that goes to Meta, or, if it has children, further down. An object with
+// children may go to Meta whole too, and a value that is an object in some posts and a string in others to a slot.
 type member struct {
 	name      string
 	field     Field
+	slot      int // its number among the slots, from 1; 0: it is none
 	metaIndex int // its number among the Meta fields, from 1; 0: it is none
 	children  node
 }
 
 // isField reports whether m is a field of the post.
-func (m *member) isField() bool { return m.metaIndex == 0 && m.children == nil }
+func (m *member) isField() bool { return m.metaIndex == 0 && m.slot == 0 && m.children == nil }
 
-// hasField reports whether m leads to a field of the post, and not only to Meta fields.
+// hasField reports whether m leads to a field of the post, and not only to slots and Meta fields.
 func (m *member) hasField() bool {
 	return m.isField() || slices.ContainsFunc(m.children, func(c member) bool { return c.hasField() })
 }
 
-var ownNames = mustFields(fieldNames)
+var ownNames = mustFields(ownExpressions())
 
-func mustFields(paths [fieldCount]string) *Fields {
-	f, err := newFields(paths)
+func ownExpressions() (exprs [fieldCount]expression) {
+	for f, name := range fieldNames {
+		exprs[f] = expression{sum{path{name}}}
+	}
+	return exprs
+}
+
+func mustFields(exprs [fieldCount]expression) *Fields {
+	f, err := newFields(exprs)
 	if err != nil {
 		panic(err)
 	}
 	return f
 }
 
-// ParseFields reads a map such as "text=body,id=uri,author=user.screen_name": our name, then theirs. A dot in
-// their name leads into an object, or is part of a name where the object itself has such a one. Fields that
-// the map leaves out keep our names. The empty map is no map.
-func ParseFields(spec string) (*Fields, error) {
-	paths := fieldNames
-	var given [fieldCount]bool
-	for pair := range strings.SplitSeq(spec, ",") {
-		if strings.TrimSpace(spec) == "" {
-			break
+// newFields puts all paths into one tree, so that a post is gone through once.
+func newFields(exprs [fieldCount]expression) (*Fields, error) {
+	f := &Fields{exprs: exprs}
+	return f, f.plant()
+}
+
+// plant makes the tree of the paths of the fields.
+func (f *Fields) plant() error {
+	f.root, f.combined, f.slots = nil, nil, nil
+	for i := range f.only {
+		var err error
+		if f.only[i].slot, err = f.slot(f.only[i].path); err != nil {
+			return err
 		}
-		f, theirs, err := parsePair(pair)
+	}
+	for i, e := range f.exprs {
+		if e.isPlain() && !f.isCombined(e[0][0]) {
+			if err := f.root.addPath(member{field: Field(i)}, e[0][0]); err != nil {
+				return err
+			}
+			continue
+		}
+		c, err := f.combine(Field(i), e)
 		if err != nil {
-			return nil, fmt.Errorf("field map %q: %w", spec, err)
+			return err
 		}
-		if given[f] {
-			return nil, fmt.Errorf("field map %q: %s is given twice", spec, f)
-		}
-		given[f], paths[f] = true, theirs
+		f.combined = append(f.combined, c)
 	}
-	f, err := newFields(paths)
-	if err != nil {
-		return nil, fmt.Errorf("field map %q: %w", spec, err)
-	}
-	return f, nil
+	return nil
 }
 
-func parsePair(pair string) (Field, string, error) {
-	ours, theirs, ok := strings.Cut(pair, "=")
-	ours, theirs = strings.TrimSpace(ours), strings.TrimSpace(theirs)
-	if !ok || theirs == "" || slices.Contains(strings.Split(theirs, "."), "") {
-		return 0, "", fmt.Errorf("%q: want OURS=THEIRS", pair)
+// isCombined reports whether a path is one of several that a field is made of.
+func (f *Fields) isCombined(p path) bool {
+	if slices.ContainsFunc(f.only, func(c condition) bool { return p.equal(c.path) }) {
+		return true
 	}
-	f := slices.Index(fieldNames[:], ours)
-	if f < 0 && slices.Contains(fieldNames[:], theirs) {
-		return 0, "", fmt.Errorf("%q is no field of a post, but %q is: want %s=%s", ours, theirs, theirs, ours)
-	}
-	if f < 0 {
-		return 0, "", fmt.Errorf("%q is no field of a post: they are %s", ours, strings.Join(fieldNames[:], ", "))
-	}
-	return Field(f), theirs, nil
+	return slices.ContainsFunc(f.exprs[:], func(e expression) bool { return !e.isPlain() && e.has(p) })
 }
 
-func newFields(paths [fieldCount]string) (*Fields, error) {
-	root, err := rootOf(paths)
-	if err != nil {
-		return nil, err
+// combine gives each path of an expression a slot.
+func (f *Fields) combine(field Field, e expression) (combination, error) {
+	c := combination{field: field, sums: make([][]int, len(e))}
+	for i, s := range e {
+		for _, p := range s {
+			slot, err := f.slot(p)
+			if err != nil {
+				return c, err
+			}
+			c.sums[i] = append(c.sums[i], slot)
+		}
 	}
-	return &Fields{paths: paths, root: root}, nil
+	return c, nil
 }
 
-// rootOf is the top level of the objects that paths lead through.
-func rootOf(paths [fieldCount]string) (root node, err error) {
-	for i, path := range paths {
-		leaf := member{field: Field(i)}
-		if err := root.add(leaf, strings.Split(path, ".")); err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
-		}
-		if strings.Contains(path, ".") {
-			leaf.name = path
-			root = append(root, leaf)
-		}
+// slot is the index of the slot of a path.
+func (f *Fields) slot(p path) (int, error) {
+	if i := slices.IndexFunc(f.slots, p.equal); i >= 0 {
+		return i, nil
 	}
-	return root, nil
+	f.slots = append(f.slots, p)
+	return len(f.slots) - 1, f.root.addPath(member{slot: len(f.slots)}, p)
+}
+
+// addPath puts a leaf at the end of a path, and under its whole name, dots included.
+func (n *node) addPath(leaf member, p path) error {
+	if err := n.add(leaf, p); err != nil {
+		return fmt.Errorf("%s: %w", p, err)
+	}
+	if len(p) > 1 {
+		leaf.name = p.name()
+		*n = append(*n, leaf)
+	}
+	return nil
 }
 
 // add puts a leaf at the end of a path.
 func (n *node) add(leaf member, path []string) error {
-	m := n.find([]byte(path[0]))
+	m, last := n.find([]byte(path[0])), len(path) == 1
 	switch {
-	case m == nil && len(path) == 1:
+	case m == nil && last:
 		leaf.name = path[0]
 		*n = append(*n, leaf)
 		return nil
 	case m == nil:
 		*n = append(*n, member{name: path[0], children: node{}})
 		m = &(*n)[len(*n)-1]
-	case len(path) == 1 && leaf.metaIndex > 0 && m.children != nil:
-		m.metaIndex = leaf.metaIndex // the object as a whole
+	case last && leaf.metaIndex > 0 && !m.isField():
+		m.metaIndex = leaf.metaIndex // the object as a whole, or what a field is made of besides
 		return nil
-	case len(path) == 1 && m.isField():
+	case last && leaf.slot > 0 && !m.isField():
+		m.slot = leaf.slot // where it is no object
+		return nil
+	case last && m.isField():
 		return fmt.Errorf("is %s already, and cannot be %s too (name another for one of them)", m.field, leaf.field)
-	case m.isField() || len(path) == 1 && m.metaIndex == 0:
+	case m.isField() || last && m.metaIndex == 0:
 		return fmt.Errorf("%s cannot be a value and an object", path[0])
 	case m.children == nil:
-		m.children = node{} // it goes to Meta as a whole
+		m.children = node{} // it goes to Meta or a slot as a whole
 	}
 	return m.children.add(leaf, path[1:])
 }
@@ -164,13 +189,19 @@ func (n node) find(name []byte) *member {
 	return nil
 }
 
-// Path is the feed's name of a field: where tables with named columns look for it.
-func (f *Fields) Path(field Field) string { return f.orOwn().paths[field] }
+// Path is the feed's name of a field: where tables with named columns look for it; or the expression of several names.
+func (f *Fields) Path(field Field) string {
+	e := f.orOwn().exprs[field]
+	if e.isPlain() {
+		return e[0][0].name()
+	}
+	return e.String()
+}
 
-// Find returns the field that the feed calls path.
-func (f *Fields) Find(path string) (Field, bool) {
-	i := slices.Index(f.orOwn().paths[:], path)
-	return Field(max(i, 0)), i >= 0
+// Find returns the field that the feed calls name, of those that are not made of several.
+func (f *Fields) Find(name string) (Field, bool) {
+	i := slices.IndexFunc(f.orOwn().exprs[:], func(e expression) bool { return e.isPlain() && e[0][0].name() == name })
+	return Field(max(i, 0)), i >= 0 && !f.orOwn().isCombined(f.orOwn().exprs[i][0][0])
 }
 
 func (f *Fields) orOwn() *Fields {

@@ -23,10 +23,10 @@ var linkNames = []string{FieldID.String(), FieldAuthor.String(), FieldSource.Str
 // id, author, source, lang and the fields that f keeps; values are escaped, so none adds a segment or a parameter. A
 // template that is nothing but one placeholder says that the value is an address. The empty template makes none.
 func (f *Fields) WithLink(template string) (*Fields, error) {
-	linked := *f.orOwn()
+	linked := f.copy()
 	linked.link = linkTemplate{}
 	if template == "" {
-		return &linked, nil
+		return linked, nil
 	}
 	t, err := parseTemplate(template)
 	if err != nil {
@@ -39,7 +39,7 @@ func (f *Fields) WithLink(template string) (*Fields, error) {
 		}
 	}
 	linked.link = t
-	return &linked, nil
+	return linked, nil
 }
 
 func parseTemplate(template string) (t linkTemplate, err error) {

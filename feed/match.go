@@ -7,6 +7,7 @@ type Occurrence struct {
 	Sentence, Start, End       int
 	Text                       string
 	TextCut                    bool // Text is only the beginning of the sentence
+	Converted                  bool // Start and End count in the text that the post's markup was converted to
 
 	// Of the later sentence of a match, and of no other: its own group, and what its post brought along, as in Sentence.
 	Group      Hash

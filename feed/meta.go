@@ -27,9 +27,9 @@ type metaField struct {
 // WithMeta is f with fields that Refrain does not know but passes on in Meta, under the names given: paths as in a field
 // map. The first of them come first where Meta has no room for all. It has no link: WithLink comes after it.
 func (f *Fields) WithMeta(paths []string) (*Fields, error) {
-	extended := &Fields{paths: f.orOwn().paths}
-	var err error
-	if extended.root, err = rootOf(extended.paths); err != nil {
+	extended := f.copy()
+	extended.meta, extended.link = nil, linkTemplate{}
+	if err := extended.plant(); err != nil {
 		return nil, err
 	}
 	if len(paths) > MaxMetaFields {
@@ -57,15 +57,7 @@ func (f *Fields) addMeta(path string) error {
 	}
 	quoted, _ := jsontext.AppendQuote(nil, path)
 	f.meta = append(f.meta, metaField{path, append(quoted, ':')})
-	leaf := member{metaIndex: len(f.meta)}
-	if err := f.root.add(leaf, strings.Split(path, ".")); err != nil {
-		return fmt.Errorf("%s: %w", path, err)
-	}
-	if strings.Contains(path, ".") {
-		leaf.name = path
-		f.root = append(f.root, leaf)
-	}
-	return nil
+	return f.root.addPath(member{metaIndex: len(f.meta)}, strings.Split(path, "."))
 }
 
 func (f *Fields) indexOf(path string) int {

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/itchyny/timefmt-go"
 )
 
 // Event times lie in the years 1970 to 2100, UTC: what is outside is a broken clock or a broken field.
@@ -19,30 +21,57 @@ const (
 const endOfTime = 4133980800_000
 
 var (
-	errTimeForm = errors.New("neither RFC 3339 (2018-10-10T20:19:24Z), nor Unix seconds or milliseconds, nor Twitter's format")
-	errNoZone   = errors.New("no offset from UTC: add Z or +hh:mm")
-	errNoClock  = errors.New("a date without the time of day")
+	errTimeForm = errors.New("a time in no known form, as 2018-10-10T20:19:24Z: others are described by --time-format " +
+		"(time_format), as '%d.%m.%Y %H:%M'")
+	errNoZone  = errors.New("no offset from UTC: say of all with --tz (timezone), as Europe/Berlin, or UTC")
+	errNoClock = errors.New("a date without the time of day: if midnight will do, --time-format (time_format) '%Y-%m-%d'")
 )
 
 // ParseTime reads an event time in one of these forms:
 //
-//	2018-10-10T20:19:24Z              RFC 3339 with any offset and fraction; a space or t for the T, z for the
-//	                                  Z, and an offset without its colon are understood too
+//	2018-10-10T20:19:24Z              RFC 3339 with any offset and fraction; a space or t for the T, z or UTC for the
+//	                                  Z, a space before the offset and one without its colon are understood too
 //	1539202764, 1539202764.25         Unix seconds
 //	1539202764250                     Unix milliseconds: any number too large to be seconds before 2101
+//	1539202764250000                  Unix microseconds: any number too large to be milliseconds before 2101
 //	Wed Oct 10 20:19:24 +0000 2018    Twitter's
+//	Wed, 10 Oct 2018 20:19:24 +0000   RFC 1123 and 822, as of mails and RSS; the day of the week and the seconds may be missing
 //
 // What is finer than a millisecond is dropped. A time outside the years 1970 to 2100 (UTC) is an error, which
 // names the value.
-func ParseTime(s string) (Time, error) {
-	t, err := parseTime(s)
+func ParseTime(s string) (Time, error) { return times{}.parse(s) }
+
+// times says how a feed writes its times, where that cannot be known.
+type times struct {
+	zone   *time.Location // of times without an offset; nil: they are refused
+	layout string         // of strftime; "": one of the forms of ParseTime
+}
+
+// WithTimes is f with what is known of its times: the zone of those that have no offset from UTC, nil where they are to
+// be refused, and a layout of strftime, as "%d.%m.%Y %H:%M", if they are in none of the forms of ParseTime. Then they are
+// read by the layout alone.
+func (f *Fields) WithTimes(layout string, zone *time.Location) (*Fields, error) {
+	if layout != "" && zone == nil && !strings.Contains(layout, "%z") && !strings.Contains(layout, "%s") &&
+		!strings.Contains(layout, "%:z") {
+		return nil, fmt.Errorf("%q has no offset from UTC (%%z): say the timezone too, as Europe/Berlin, or UTC", layout)
+	}
+	timed := f.copy()
+	timed.times = times{zone: zone, layout: layout}
+	return timed, nil
+}
+
+func (f times) parse(s string) (Time, error) {
+	t, err := f.read(s)
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", quoteShort(s), err)
 	}
 	return t, nil
 }
 
-func parseTime(s string) (Time, error) {
+func (f times) read(s string) (Time, error) {
+	if f.layout != "" {
+		return f.byLayout(s)
+	}
 	if t, ok := parseUTC(s); ok {
 		return t, nil
 	}
@@ -51,13 +80,60 @@ func parseTime(s string) (Time, error) {
 		return 0, errTimeForm
 	case strings.IndexByte(s, ':') < 0:
 		return parseUnixOrDate(s)
-	case s[0] >= '0' && s[0] <= '9':
-		return parseRFC3339(s)
+	case strings.IndexByte(s, '-') >= 4 && s[0] >= '0' && s[0] <= '9' && allDigits(s[:strings.IndexByte(s, '-')]):
+		return f.parseRFC3339(s)
 	}
-	t, err := time.Parse(time.RubyDate, s)
+	return f.parseNamed(s)
+}
+
+// byLayout reads a time as the feed's layout has it.
+func (f times) byLayout(s string) (Time, error) {
+	zone := f.zone
+	if zone == nil {
+		zone = time.UTC // the layout has an offset
+	}
+	t, err := timefmt.ParseInLocation(strings.TrimSpace(s), f.layout, zone)
 	if err != nil {
-		return 0, errTimeForm
+		return 0, fmt.Errorf("not as --time-format (time_format) has it: %s", f.layout)
 	}
+	return inRange(t.UnixMilli())
+}
+
+// namedLayouts are those of times whose months have names, with an offset: Twitter's, and what mails and RSS have.
+var namedLayouts = []string{
+	time.RubyDate,
+	"Mon, 2 Jan 2006 15:04:05 -0700", "2 Jan 2006 15:04:05 -0700", "Mon, 2 Jan 06 15:04:05 -0700", "2 Jan 06 15:04:05 -0700",
+	"Mon, 2 Jan 2006 15:04 -0700", "2 Jan 2006 15:04 -0700", "Mon, 2 Jan 06 15:04 -0700", "2 Jan 06 15:04 -0700",
+}
+
+// zoneNames are those of RFC 822 that mean one offset everywhere.
+var zoneNames = map[string]string{
+	"UT": "+0000", "UTC": "+0000", "GMT": "+0000", "Z": "+0000", "EST": "-0500", "EDT": "-0400", "CST": "-0600", "CDT": "-0500",
+	"MST": "-0700", "MDT": "-0600", "PST": "-0800", "PDT": "-0700",
+}
+
+// parseNamed reads a time whose month has a name.
+func (f times) parseNamed(s string) (Time, error) {
+	if t, err := time.ParseInLocation(time.ANSIC, s, time.UTC); err == nil {
+		return f.zoned(t)
+	}
+	if i := strings.LastIndexByte(s, ' '); zoneNames[s[i+1:]] != "" {
+		s = s[:i+1] + zoneNames[s[i+1:]]
+	}
+	for _, layout := range namedLayouts {
+		if t, err := time.Parse(layout, s); err == nil {
+			return inRange(t.UnixMilli())
+		}
+	}
+	return 0, errTimeForm
+}
+
+// zoned is a time that was read without an offset, in the feed's zone.
+func (f times) zoned(t time.Time) (Time, error) {
+	if f.zone == nil {
+		return 0, errNoZone
+	}
+	t = time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), t.Second(), t.Nanosecond(), f.zone)
 	return inRange(t.UnixMilli())
 }
 
@@ -114,10 +190,13 @@ func daysIn(year, month int) int {
 	return int("\x1f\x1c\x1f\x1e\x1f\x1e\x1f\x1f\x1e\x1f\x1e\x1f"[month-1])
 }
 
-// parseRFC3339 reads what begins with a digit and holds a colon.
-func parseRFC3339(s string) (Time, error) {
+// parseRFC3339 reads what begins with the digits of a year and holds a colon.
+func (f times) parseRFC3339(s string) (Time, error) {
 	if dash := strings.IndexByte(s, '-'); dash > 4 && allDigits(s[:dash]) {
 		return 0, yearError(s[:dash])
+	}
+	if t, err := time.ParseInLocation("2006-01-02 15:04", s, time.UTC); err == nil {
+		return f.zoned(t)
 	}
 	if len(s) < 19 || !separated(s) || strings.IndexByte("Tt ", s[10]) < 0 {
 		return 0, errTimeForm
@@ -130,7 +209,10 @@ func parseRFC3339(s string) (Time, error) {
 	if !ok {
 		return 0, errTimeForm
 	}
-	offset, err := parseOffset(rest)
+	if rest == "" {
+		return f.zoned(time.UnixMilli(c.unix()*1000 + int64(fraction)).UTC())
+	}
+	offset, err := parseOffset(strings.TrimPrefix(rest, " "))
 	if err != nil {
 		return 0, err
 	}
@@ -168,11 +250,9 @@ func thousandths(digits string) int {
 // parseOffset returns seconds east of UTC.
 func parseOffset(s string) (int, error) {
 	switch {
-	case s == "":
-		return 0, errNoZone
-	case s == "Z" || s == "z":
+	case s == "Z" || s == "z" || s == "UTC":
 		return 0, nil
-	case s[0] != '+' && s[0] != '-':
+	case s == "" || s[0] != '+' && s[0] != '-':
 		return 0, errTimeForm
 	}
 	digits := s[1:]
@@ -200,20 +280,28 @@ func parseUnixOrDate(s string) (Time, error) {
 		return 0, errNoClock
 	}
 	whole, fraction, _ := strings.Cut(s, ".")
-	if allDigits(whole) && len(whole) <= 13 && (fraction == "" && len(whole) == len(s) || allDigits(fraction)) {
-		n, _ := strconv.ParseInt(whole, 10, 64) // 13 digits always fit
+	if allDigits(whole) && len(whole) <= 16 && (fraction == "" && len(whole) == len(s) || allDigits(fraction)) {
+		n, _ := strconv.ParseInt(whole, 10, 64) // 16 digits always fit
 		return fromUnix(n, thousandths(fraction))
 	}
 	return parseUnusual(s)
 }
 
-// fromUnix tells seconds from milliseconds: seconds as long as they lie before the year 2101.
+// fromUnix tells seconds, milliseconds and microseconds from each other: a number is seconds as long as they lie before
+// the year 2101, else milliseconds, else microseconds.
 func fromUnix(n int64, fraction int) (Time, error) {
-	if n < endOfTime/1000 {
+	switch {
+	case n < endOfTime/1000:
 		return Time(n*1000 + int64(fraction)), nil
+	case n < endOfTime:
+		return Time(n), nil
+	case n < endOfTime*1000:
+		return Time(n / 1000), nil
 	}
-	return inRange(n)
+	return 0, errTooLarge
 }
+
+var errTooLarge = fmt.Errorf("%w (too large for microseconds)", yearError("after 2100"))
 
 // parseUnusual reads numbers with a sign, an exponent or too many digits, exactly.
 func parseUnusual(s string) (Time, error) {
@@ -226,14 +314,13 @@ func parseUnusual(s string) (Time, error) {
 		return 0, errTimeForm
 	case r.Sign() < 0:
 		return 0, yearError("before 1970")
-	case r.Cmp(new(big.Rat).SetInt64(endOfTime)) >= 0:
-		return 0, fmt.Errorf("%w (too large for milliseconds)", yearError("after 2100"))
+	case r.Cmp(new(big.Rat).SetInt64(endOfTime*1000)) >= 0:
+		return 0, errTooLarge
 	}
-	milliseconds := r
-	if r.Cmp(new(big.Rat).SetInt64(endOfTime/1000)) < 0 {
-		milliseconds = new(big.Rat).Mul(r, new(big.Rat).SetInt64(1000))
-	}
-	return Time(new(big.Int).Quo(milliseconds.Num(), milliseconds.Denom()).Int64()), nil
+	whole := new(big.Int).Quo(r.Num(), r.Denom())
+	fraction := new(big.Rat).Sub(r, new(big.Rat).SetInt(whole))
+	thousandths := new(big.Rat).Mul(fraction, new(big.Rat).SetInt64(1000))
+	return fromUnix(whole.Int64(), int(new(big.Int).Quo(thousandths.Num(), thousandths.Denom()).Int64()))
 }
 
 // exponent is the size of the decimal exponent of s; 0 without one, a large number where it is too long to matter.

@@ -38,6 +38,18 @@ func TestParseTime(t *testing.T) {
 		{"1.539202764e9", "2018-10-10T20:19:24Z"},
 		{"1.539202764123E12", "2018-10-10T20:19:24.123Z"},
 		{"4133980799", "2100-12-31T23:59:59Z"},
+		{"4133980800000", "1970-02-17T20:19:40.8Z"}, // too large for milliseconds, so microseconds
+		{"1539202764123456", "2018-10-10T20:19:24.123Z"},
+		{"1539202764123456.7", "2018-10-10T20:19:24.123Z"},
+		{"1.539202764123456e+15", "2018-10-10T20:19:24.123Z"},
+		{"4133980799999999", "2100-12-31T23:59:59.999Z"},
+		{"2018-10-10 20:19:24 UTC", "2018-10-10T20:19:24Z"},
+		{"2018-10-10 20:19:24.5 +0000", "2018-10-10T20:19:24.5Z"},
+		{"Wed, 10 Oct 2018 20:19:24 GMT", "2018-10-10T20:19:24Z"},
+		{"Wed, 10 Oct 2018 22:19:24 +0200", "2018-10-10T20:19:24Z"},
+		{"Wed, 3 Oct 2018 20:19:24 +0000", "2018-10-03T20:19:24Z"},
+		{"03 Oct 18 20:19 UT", "2018-10-03T20:19:00Z"},
+		{"3 Oct 2018 15:19:24 EST", "2018-10-03T20:19:24Z"},
 		{"4133980800", "1970-02-17T20:19:40.8Z"}, // too large for seconds, so milliseconds
 		{"4133980799999", "2100-12-31T23:59:59.999Z"},
 		{"0.0005e3", "1970-01-01T00:00:00.5Z"},
@@ -55,6 +67,7 @@ func TestParseTime(t *testing.T) {
 func TestParseTimeRejects(t *testing.T) {
 	const outside = ": outside 1970 to 2100"
 	form := errTimeForm.Error()
+	tooLarge := "year after 2100" + outside + " (too large for microseconds)"
 	tests := []struct{ in, want string }{
 		{"", form},
 		{"yesterday", form},
@@ -68,8 +81,13 @@ func TestParseTimeRejects(t *testing.T) {
 		{"Wed Oct 10 20:19:24 +0000 1918", "year 1918" + outside},
 		{"Wed Oct 32 20:19:24 +0000 2018", form},
 		{"-1", "year before 1970" + outside},
-		{"4133980800000", "year 2101" + outside},
-		{"884541340800000", "year after 2100" + outside + " (too large for milliseconds)"},
+		{"4133980800000000", tooLarge},
+		{"4133980800000000000", tooLarge},
+		{"4.1339808e15", tooLarge},
+		{"Wed, 10 Oct 2018 20:19:24 CET", form}, // of which there are several
+		{"Wed Oct 10 20:19:24 2018", errNoZone.Error()},
+		{"2018-10-10 20:19", errNoZone.Error()},
+		{"01.11.2015 00:00", form},
 		{"1e300", form},
 		{"1e999999999999", form},
 		{"0x10", form},
@@ -106,6 +124,49 @@ func TestParseTimeRejects(t *testing.T) {
 		if err.Error() != want {
 			t.Errorf("reason\n%s\nwant\n%s", err, want)
 		}
+	}
+}
+
+// TestTimesOfAFeed: times without an offset are those of a zone, and a layout says what they look like.
+func TestTimesOfAFeed(t *testing.T) {
+	for _, c := range []struct{ zone, layout, in, want string }{
+		{"Europe/Berlin", "", "2018-10-10 22:19:24", "2018-10-10T20:19:24Z"},
+		{"Europe/Berlin", "", "2018-12-10T22:19", "a time in no known form"},
+		{"Europe/Berlin", "", "2018-12-10 22:19", "2018-12-10T21:19:00Z"},
+		{"Europe/Berlin", "", "2018-10-10T22:19:24.5", "2018-10-10T20:19:24.5Z"},
+		{"Europe/Berlin", "", "2018-10-10T20:19:24Z", "2018-10-10T20:19:24Z"},
+		{"UTC", "", "Wed Oct 10 20:19:24 2018", "2018-10-10T20:19:24Z"},
+		{"UTC", "", "2018-10-10", errNoClock.Error()},
+		{"UTC", "", "1970-01-01 00:00:00", "1970-01-01T00:00:00Z"},
+		{"Asia/Tokyo", "", "1970-01-01 00:00:00", "year 1969: outside 1970 to 2100"},
+		{"Europe/Berlin", "%d.%m.%Y %H:%M", "01.11.2015 00:00", "2015-10-31T23:00:00Z"},
+		{"UTC", "%d.%m.%Y %H:%M", "1.11.2015 0:00", "2015-11-01T00:00:00Z"},
+		{"UTC", "%d.%m.%Y", " 01.11.2015", "2015-11-01T00:00:00Z"},
+		{"UTC", "%m/%d/%y %I:%M %p", "11/01/15 01:30 PM", "2015-11-01T13:30:00Z"},
+		{"", "%d/%b/%Y:%H:%M:%S %z", "01/Nov/2015:01:00:00 +0100", "2015-11-01T00:00:00Z"},
+		{"UTC", "%d.%m.%Y", "01.13.2015", "not as --time-format (time_format) has it: %d.%m.%Y"},
+		{"UTC", "%d.%m.%Y", "2015-11-01T00:00:00Z", "not as --time-format (time_format) has it: %d.%m.%Y"},
+	} {
+		var zone *time.Location
+		var err error
+		if c.zone != "" {
+			zone, err = time.LoadLocation(c.zone)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		fields, err := (*Fields)(nil).WithTimes(c.layout, zone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p Post
+		_, err = fields.Set(&p, FieldCreatedAt, c.in)
+		if got := p.Time.String(); got != c.want && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s in %s by %q is %s, %v; want %s", c.in, c.zone, c.layout, got, err, c.want)
+		}
+	}
+	if _, err := (*Fields)(nil).WithTimes("%d.%m.%Y", nil); err == nil {
+		t.Error("a layout without an offset, and no zone: no error")
 	}
 }
 

@@ -17,6 +17,9 @@ type Post struct {
 	Time            Time
 	Timed, Adjusted bool
 
+	// Converted: Text is what markup said, and not what the feed has: see WithHTML.
+	Converted bool
+
 	// Meta is the JSON object of the fields that the source passes on, and Link the address that its template makes, http
 	// or https: see WithMeta and WithLink. "" without any. Both come out in the events of the post, at most MaxMeta and
 	// MaxLink bytes.
@@ -42,8 +45,9 @@ type Sentence struct {
 
 	// Untimed: the post had no time of its own. TimeAdjusted: its own time lay in the future and was replaced.
 	// Repost: the post begins with a repost mark ("RT @name:"). TextCut: Text is only the beginning of the sentence;
-	// Start, End and everything that is computed from the text are of the whole.
-	Untimed, TimeAdjusted, Repost, TextCut bool
+	// Start, End and everything that is computed from the text are of the whole. Converted: Start and End count in the text
+	// that the post's markup was converted to.
+	Untimed, TimeAdjusted, Repost, TextCut, Converted bool
 }
 
 // Compare orders sentences by (time, source, post id, index), ids as bytes: what "earlier" means everywhere.

@@ -20,30 +20,33 @@ const replacement = "\uFFFD"
 // Unicode. The note says what was changed, and is empty if nothing was. An error names the field.
 //
 // Invalid UTF-8 becomes U+FFFD, except in ids and sources, where two names could become one.
-func (p *Post) Set(f Field, value string) (note string, err error) {
+func (p *Post) Set(f Field, value string) (note string, err error) { return ownNames.Set(p, f, value) }
+
+// Set gives a field of p its value as Post.Set does; times are read as f has them (WithTimes).
+func (f *Fields) Set(p *Post, field Field, value string) (note string, err error) {
 	if !utf8.ValidString(value) {
-		if f == FieldID || f == FieldSource {
-			return "", errNotUnicode(f)
+		if field == FieldID || field == FieldSource {
+			return "", errNotUnicode(field)
 		}
-		value, note = strings.ToValidUTF8(value, replacement), noteReplaced(f, "invalid UTF-8")
+		value, note = strings.ToValidUTF8(value, replacement), noteReplaced(field, "invalid UTF-8")
 	}
-	err = p.set(f, value)
+	err = f.orOwn().set(p, field, value)
 	if err != nil {
-		return "", fmt.Errorf("%s: %w", f, err)
+		return "", fmt.Errorf("%s: %w", field, err)
 	}
 	return note, nil
 }
 
 // set stores a value that is valid UTF-8.
-func (p *Post) set(f Field, value string) error {
+func (f *Fields) set(p *Post, field Field, value string) error {
 	limit := MaxName
-	if f == FieldText {
+	if field == FieldText {
 		limit = MaxText
 	}
 	if len(value) > limit {
 		return fmt.Errorf("%d bytes, and the limit is %d", len(value), limit)
 	}
-	switch f {
+	switch field {
 	case FieldID:
 		p.ID = value
 	case FieldSource:
@@ -54,18 +57,21 @@ func (p *Post) set(f Field, value string) error {
 		p.Lang = value
 	case FieldText:
 		p.Text = value
+		if f.html && f.exprs[FieldText].isPlain() && !f.isCombined(f.exprs[FieldText][0][0]) { // else its parts are converted
+			p.Text, p.Converted = plainText(value)
+		}
 	case FieldCreatedAt:
-		return p.setTime(value)
+		return f.setTime(p, value)
 	}
 	return nil
 }
 
 // setTime takes the empty value for an absent one, as tables and careless exports write it.
-func (p *Post) setTime(value string) (err error) {
+func (f *Fields) setTime(p *Post, value string) (err error) {
 	if value == "" {
 		return nil
 	}
-	p.Time, err = ParseTime(value)
+	p.Time, err = f.times.parse(value)
 	p.Timed = err == nil
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"unicode/utf8"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/zeebo/xxh3"
 )
@@ -51,9 +52,11 @@ type PostDecoder struct {
 	in         bytes.Buffer
 	line       []byte
 	scratch    []byte   // an unquoted string
-	meta       []byte   // room for metaValues
-	metaValues [][]byte // the values of the Meta fields, as JSON; nil: not there
+	values     []byte   // room for slots and metaValues
+	slots      [][]byte // the values that fields are made of, as JSON; nil: not there
+	metaValues [][]byte // those of the Meta fields
 	given      [fieldCount]bool
+	converted  bool // a part of the text
 	notes      []string
 	names      [2048]string // authors, languages and sources seen lately, by hash
 
@@ -90,17 +93,22 @@ var postOptions = []jsontext.Options{jsontext.AllowInvalidUTF8(true)}
 
 func (d *PostDecoder) reset(line []byte) {
 	d.line = line
-	d.meta, d.notes, d.given = d.meta[:0], nil, [fieldCount]bool{}
-	clear(d.metaValues)
-	d.metaValues = slices.Grow(d.metaValues[:0], len(d.fields.meta))[:len(d.fields.meta)]
+	d.values, d.notes, d.given, d.converted = d.values[:0], nil, [fieldCount]bool{}, false
+	d.slots, d.metaValues = none(d.slots, len(d.fields.slots)), none(d.metaValues, len(d.fields.meta))
 	d.seen, d.others = [fieldCount]bool{}, 0
+}
+
+// none is n values, none of which is there; it takes the room of old ones.
+func none(values [][]byte, n int) [][]byte {
+	clear(values)
+	return slices.Grow(values[:0], n)[:n]
 }
 
 // release gives d back, without what it borrowed and without buffers that one long post has blown up.
 func (d *PostDecoder) release() {
 	d.line, d.in, d.notes, d.otherNames = nil, bytes.Buffer{}, nil, [len(d.otherNames)][]byte{}
-	if cap(d.scratch)+cap(d.meta) > 256<<10 {
-		d.scratch, d.meta, d.metaValues = nil, nil, nil
+	if cap(d.scratch)+cap(d.values) > 256<<10 {
+		d.scratch, d.values, d.slots, d.metaValues = nil, nil, nil, nil
 	}
 	postDecoders.Put(d)
 }
@@ -110,7 +118,7 @@ func (d *PostDecoder) decode(p *Post, root node) error {
 	d.in = *bytes.NewBuffer(d.line) // of a bytes.Buffer the decoder reads in place
 	d.json.Reset(&d.in, postOptions...)
 	if isUTF16(d.line) {
-		return errors.New("in UTF-16: want UTF-8")
+		return errors.New("in UTF-16: want UTF-8; of a file say --encoding utf-16")
 	}
 	if line := bytes.TrimLeft(d.line, " \t\r\n"); len(line) > 0 && line[0] != '{' {
 		return fmt.Errorf("want a JSON object, got %s", quoteShort(string(line[:min(len(line), 64)])))
@@ -122,6 +130,9 @@ func (d *PostDecoder) decode(p *Post, root node) error {
 	rest := bytes.TrimLeft(d.line[d.json.InputOffset():], " \t\r\n")
 	if len(rest) > 0 {
 		return fmt.Errorf("%s after the end of the JSON object", quoteShort(string(rest[:min(len(rest), 64)])))
+	}
+	if err := d.combine(p); err != nil {
+		return err
 	}
 	d.makeMeta(p)
 	return p.Complete(d.given[FieldText])
@@ -175,7 +186,7 @@ func (d *PostDecoder) member(p *Post, names node, prefix string) error {
 		return fmt.Errorf("%s: nested %d deep, and the limit is %d", d.name(quoted), depth+1, MaxDepth)
 	}
 	if m != nil {
-		d.setMeta(m, value)
+		d.setValue(m, value)
 	}
 	return nil
 }
@@ -212,32 +223,122 @@ func (d *PostDecoder) field(p *Post, f Field, value jsontext.Value) error {
 	if d.given[f] {
 		return fmt.Errorf("%s: given twice", f)
 	}
+	text, there, err := d.text(f, value)
+	if err != nil || !there {
+		return err
+	}
 	d.given[f] = true
+	return d.store(p, f, text)
+}
+
+// text is the text that a JSON value is in a field, valid until the next call; there is none of a null.
+func (d *PostDecoder) text(f Field, value jsontext.Value) (text []byte, there bool, err error) {
 	switch kind := value.Kind(); {
 	case kind == 'n':
-		d.given[f] = false
-		return nil
+		return nil, false, nil
 	case kind == '0' && (f == FieldID || f == FieldAuthor || f == FieldCreatedAt):
-		return d.store(p, f, value)
+		return value, true, nil
+	case kind == '[' && f == FieldLang:
+		return d.first(f, value)
+	case kind == '[' && f == FieldText:
+		return d.pieces(value)
 	case kind != '"':
-		return fmt.Errorf("%s: want %s, got %s", f, wantedKind(f), kindName(kind))
+		return nil, false, fmt.Errorf("%s: want %s, got %s", f, wantedKind(f), kindName(kind))
 	case bytes.IndexByte(value, '\\') < 0 && utf8.Valid(value):
-		return d.store(p, f, value[1:len(value)-1])
+		return value[1 : len(value)-1], true, nil
 	}
-	var err error
 	d.scratch, err = jsontext.AppendUnquote(d.scratch[:0], value)
 	if err != nil && (f == FieldID || f == FieldSource) {
-		return errNotUnicode(f)
+		return nil, false, errNotUnicode(f)
 	}
 	if err != nil {
 		d.notes = append(d.notes, noteReplaced(f, whatIsReplaced(value)))
 	}
-	return d.store(p, f, d.scratch)
+	return d.scratch, true, nil
+}
+
+// first is the first element of an array: a post in two languages counts as one in the first.
+func (d *PostDecoder) first(f Field, array jsontext.Value) ([]byte, bool, error) {
+	elements := jsontext.NewDecoder(bytes.NewReader(array), postOptions...)
+	if _, err := elements.ReadToken(); err != nil || elements.PeekKind() == ']' {
+		return nil, false, err
+	}
+	value, err := elements.ReadValue()
+	if err != nil {
+		return nil, false, err
+	}
+	return d.text(f, value)
+}
+
+// pieces is a text that stands in an array of strings and of objects that have the text of a link, a mention and so on.
+func (d *PostDecoder) pieces(array jsontext.Value) (text []byte, there bool, err error) {
+	var pieces []jsontext.Value
+	if err := json.Unmarshal(array, &pieces, postOptions...); err != nil {
+		return nil, false, plainError(err)
+	}
+	for _, piece := range pieces {
+		if piece.Kind() == '{' {
+			var object struct {
+				Text jsontext.Value `json:"text"`
+			}
+			if err := json.Unmarshal(piece, &object, postOptions...); err != nil {
+				return nil, false, plainError(err)
+			}
+			piece = object.Text
+		}
+		if piece.Kind() != '"' {
+			return nil, false, errPieces
+		}
+		one, _, err := d.text(FieldText, piece)
+		if err != nil {
+			return nil, false, err
+		}
+		text = append(text, one...)
+	}
+	return text, true, nil
+}
+
+var errPieces = errors.New("text: want a string, or an array of strings and of objects with a text, got another array")
+
+// combine gives p the fields that are made of several values, if it is a post at all.
+func (d *PostDecoder) combine(p *Post) error {
+	if len(d.fields.only) > 0 {
+		if err := d.fields.check(d.slotText); err != nil {
+			return err
+		}
+	}
+	for i := range d.fields.combined {
+		c := &d.fields.combined[i]
+		value, there, err := c.value(d.slotText)
+		if err == nil && there {
+			d.given[c.field] = true
+			err = d.store(p, c.field, []byte(value))
+			p.Converted = p.Converted || c.field == FieldText && d.converted
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (d *PostDecoder) slotText(f Field, slot int) (string, bool, error) {
+	if d.slots[slot] == nil {
+		return "", false, nil
+	}
+	value, there, err := d.text(f, d.slots[slot])
+	text := string(value)
+	if f == FieldText && d.fields.html {
+		var converted bool
+		text, converted = plainText(text)
+		d.converted = d.converted || converted
+	}
+	return text, there, err
 }
 
 // store sets a field to bytes that are valid UTF-8.
 func (d *PostDecoder) store(p *Post, f Field, value []byte) error {
-	if f == FieldCreatedAt {
+	if f == FieldCreatedAt && d.fields.times.layout == "" {
 		t, ok := parseUTC(string(value)) // nearly always, and without a copy on the heap
 		if ok {
 			p.Time, p.Timed = t, true
@@ -251,8 +352,7 @@ func (d *PostDecoder) store(p *Post, f Field, value []byte) error {
 	default:
 		s = d.blocks.string(value)
 	}
-	err := p.set(f, s)
-	if err != nil {
+	if err := d.fields.set(p, f, s); err != nil {
 		return fmt.Errorf("%s: %w", f, err)
 	}
 	return nil
@@ -271,17 +371,24 @@ func (d *PostDecoder) intern(value []byte) string {
 	return *slot
 }
 
-// setMeta stores the value of a member that goes to Meta. Of two, one by its path and one by its name, the first counts.
-func (d *PostDecoder) setMeta(m *member, value []byte) {
-	if m.metaIndex == 0 || value[0] == 'n' || d.metaValues[m.metaIndex-1] != nil {
+// setValue stores the value of a member that goes to a slot or to Meta. Of two, one by its path and one by its name, the
+// first counts.
+func (d *PostDecoder) setValue(m *member, value []byte) {
+	if value[0] == 'n' {
 		return
 	}
-	begin := len(d.meta)
-	d.meta = append(d.meta, value...)
-	d.metaValues[m.metaIndex-1] = d.meta[begin:]
+	begin := len(d.values)
+	d.values = append(d.values, value...)
+	kept := d.values[begin:len(d.values):len(d.values)]
+	if m.slot > 0 && d.slots[m.slot-1] == nil {
+		d.slots[m.slot-1] = kept
+	}
+	if m.metaIndex > 0 && d.metaValues[m.metaIndex-1] == nil {
+		d.metaValues[m.metaIndex-1] = kept
+	}
 }
 
-// makeMeta makes Meta of the values that setMeta stored.
+// makeMeta makes Meta of the values that setValue stored.
 func (d *PostDecoder) makeMeta(p *Post) {
 	if len(d.metaValues) == 0 {
 		return

@@ -41,7 +41,7 @@ func (d *PostDecoder) quickMember(p *Post, s *scanner, name []byte) bool {
 		return false // at may be beyond the end
 	}
 	m := d.fields.root.find(name)
-	if m == nil || m.metaIndex > 0 && m.children == nil {
+	if m == nil || !m.isField() && m.children == nil {
 		return d.quickOther(m, kind, name, s.in[begin:s.at], value, form)
 	}
 	if m.children != nil || d.seen[m.field] {
@@ -62,7 +62,7 @@ func (d *PostDecoder) quickMember(p *Post, s *scanner, name []byte) bool {
 	return false
 }
 
-// quickOther judges a member that is no field of the post, and stores it for Meta if m says so.
+// quickOther judges a member that is no field of the post, and stores it for a slot or for Meta if m says so.
 func (d *PostDecoder) quickOther(m *member, kind byte, name, raw, value []byte, form form) bool {
 	if d.others == len(d.otherNames) {
 		return false
@@ -80,7 +80,7 @@ func (d *PostDecoder) quickOther(m *member, kind byte, name, raw, value []byte, 
 		}
 	}
 	if m != nil {
-		d.setMeta(m, bytes.TrimLeft(raw, " \t\r\n"))
+		d.setValue(m, bytes.TrimLeft(raw, " \t\r\n"))
 	}
 	return true
 }
@@ -99,7 +99,7 @@ func (d *PostDecoder) clean(value []byte, form form) ([]byte, bool) {
 }
 
 func (d *PostDecoder) quickEnd(p *Post) bool {
-	if p.ID == "" || !d.given[FieldText] {
+	if d.combine(p) != nil || p.ID == "" || !d.given[FieldText] {
 		return false
 	}
 	d.makeMeta(p)

@@ -12,6 +12,7 @@ import (
 
 var (
 	acceptedPosts = metric.WithAttributeSet(attribute.NewSet(attribute.String("result", "accepted")))
+	skippedPosts  = metric.WithAttributeSet(attribute.NewSet(attribute.String("result", "skipped")))
 	rejectedPosts = metric.WithAttributeSet(attribute.NewSet(attribute.String("result", "rejected")))
 )
 
@@ -23,7 +24,7 @@ var (
 func Count(ctx context.Context, b *Batch) {
 	meter := otel.Meter("refrain/ingest")
 	posts, err := meter.Int64Counter("refrain_ingest_posts",
-		metric.WithDescription("Posts taken in, by result: accepted or rejected."))
+		metric.WithDescription("Posts taken in, by result: accepted, rejected, or skipped: other records of a file with a preset."))
 	changed, err2 := meter.Int64Counter("refrain_ingest_changed",
 		metric.WithDescription("Posts accepted with a change: something replaced, or left out of meta."))
 	if err := errors.Join(err, err2); err != nil {
@@ -32,6 +33,9 @@ func Count(ctx context.Context, b *Batch) {
 	}
 	posts.Add(ctx, int64(len(b.Posts)), acceptedPosts)
 	posts.Add(ctx, int64(len(b.Rejected)), rejectedPosts)
+	if b.Skipped > 0 {
+		posts.Add(ctx, int64(b.Skipped), skippedPosts)
+	}
 	changed.Add(ctx, int64(len(b.Notes)))
 }
 

@@ -35,11 +35,13 @@ type Batch struct {
 	Rejected []Rejection
 	Notes    []Note
 	Deleted  []feed.Tombstone
+	Skipped  int // records that are no posts, and no mistakes either: feed.ErrNotPost
 
 	// Sender is whom the batch is counted for: see internal/quota. The sources here leave it empty but for HTTP.
 	Sender string
 
-	// Trace is the W3C traceparent of the request that the batch came with, "" without one.
+	// Trace is the W3C traceparent of the request that the batch came with, and behind a space its tracestate if it has
+	// one; "" without.
 	Trace string
 
 	// Void, if set, says that an earlier batch of the same request has failed: this one is not to be written, or it
@@ -60,7 +62,7 @@ func (b *Batch) Done(err error) {
 
 // Empty reports whether b holds nothing at all.
 func (b *Batch) Empty() bool {
-	return len(b.Posts)+len(b.Rejected)+len(b.Notes)+len(b.Deleted) == 0
+	return len(b.Posts)+len(b.Rejected)+len(b.Notes)+len(b.Deleted)+b.Skipped == 0
 }
 
 // Sources are the sources of the posts, and of the posts deleted, each once.

@@ -12,6 +12,9 @@ import (
 //
 // Sets of ten of forty tokens have long lists, which every worker lays out for itself.
 func TestMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("one goroutine collects garbage again and again: nothing for the race detector")
+	}
 	a, b := tenOfForty(t, 1), tenOfForty(t, 2)
 	for _, algorithm := range []Algorithm{Ours, PPJoin} {
 		for _, other := range []*Collection{nil, b} {

@@ -21,7 +21,7 @@ type Event struct {
 	Source, Post string
 	FoundAt      time.Time // when it was found
 	Key          string    // CloudEvents partitionkey
-	Trace        string    // W3C traceparent of the post's way through, "" without one
+	Trace        string    // W3C traceparent of the post's way through and, behind a space, tracestate; "" without one
 	Offset       string    // where it stands in the event topic, for logs and dead letters
 	// Data is one CloudEvents JSON object without a newline. Nobody changes it.
 	Data []byte
@@ -104,8 +104,18 @@ func (e *Event) Clear(deleted Deleted) bool {
 	}
 	m.First = feed.First{Source: m.Earlier.Source, Post: m.Earlier.Post, Author: m.Earlier.Author, Time: m.Earlier.Time}
 	e.First = e.Earlier
-	e.Data = m.AppendEvent(nil, e.deployment)
+	e.Data = m.AppendEventOf(nil, &feed.Deployment{Name: e.deployment, Schemas: schemasOf(e.Data)})
 	return true
+}
+
+// schemasOf is where the schema of an event's data is, "" where it names none.
+func schemasOf(data []byte) string {
+	var e struct {
+		Type, DataSchema string
+	}
+	_ = json.Unmarshal(data, &e, json.MatchCaseInsensitiveNames(true)) // one that cannot be read names none
+	base, _ := strings.CutSuffix(e.DataSchema, feed.SchemaFile(e.Type))
+	return base
 }
 
 // mentions reports whether e is a match that shows a deleted post. Other events pass: a retraction names the post

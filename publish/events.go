@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"refrain/internal/accept"
 	"refrain/internal/check"
 	"refrain/internal/places"
 	"refrain/internal/problem"
@@ -109,26 +110,52 @@ func parseRequest(r *http.Request) (request, error) {
 		return ""
 	}
 	format := pick("format", "sse", "ndjson")
+	if format == "" {
+		format = preferred(r)
+	}
 	req := request{
 		start:  pick("from", "start", "now") == "start",
 		until:  pick("until", "now") == "now",
 		last:   r.Header.Get("Last-Event-ID"),
-		ndjson: format == "ndjson" || format == "" && strings.Contains(r.Header.Get("Accept"), "application/x-ndjson"),
+		ndjson: format == "ndjson",
+	}
+	if format == "" {
+		errs = append(errs, errNotAcceptable)
 	}
 	return req, errors.Join(errs...)
+}
+
+// The types of a stream.
+const (
+	typeSSE    = "text/event-stream"
+	typeNDJSON = "application/x-ndjson"
+)
+
+var errNotAcceptable = errors.New("none of the types of a stream is accepted")
+
+// preferred is the format that the Accept header asks for, "" if it takes neither.
+func preferred(r *http.Request) string {
+	best, _ := accept.Best(r.Header, typeSSE, typeNDJSON)
+	return map[string]string{typeSSE: "sse", typeNDJSON: "ndjson"}[best]
 }
 
 // ServeHTTP implements http.Handler.
 func (e *Events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	req, err := parseRequest(r)
+	if errors.Is(err, errNotAcceptable) {
+		problem.Write(w, r, problem.NotAcceptableOf(typeSSE, typeNDJSON))
+		return
+	}
 	if err != nil {
-		problem.Write(w, r, problem.Problem{Status: http.StatusBadRequest, Detail: err.Error()})
+		problem.Write(w, r, problem.Problem{
+			Type: problem.BadParameter, Status: http.StatusBadRequest, Detail: err.Error(),
+		})
 		return
 	}
 	leave, ok, _ := e.clients.Take(e.cfg.Client(r))
 	if !ok {
 		problem.Write(w, r, problem.Problem{
-			Type: typeStreams, Status: http.StatusServiceUnavailable, RetryAfter: 10 * time.Second,
+			Type: problem.Streams, Status: http.StatusServiceUnavailable, RetryAfter: 10 * time.Second,
 			Detail: "As many clients follow the events already as limits.streams allows, or this one has its share of them.",
 		})
 		return
@@ -153,9 +180,6 @@ func (e *Events) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer s.stop(cancel)
 	s.run(ctx)
 }
-
-// typeStreams is the type of the problem that there are too many streams.
-const typeStreams = "urn:refrain:problem:limits.streams"
 
 // hubShare is the part of MaxBytes that the hub holds: one in so many.
 const hubShare = 4
@@ -193,10 +217,10 @@ var errOffset = errors.New("Last-Event-ID")
 
 func (e *Events) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	p := problem.Problem{
-		Status: http.StatusServiceUnavailable, Detail: "The event topic cannot be read.", RetryAfter: 5 * time.Second,
+		Type: problem.NoEvents, Status: http.StatusServiceUnavailable, Detail: "The event topic cannot be read.", RetryAfter: 5 * time.Second,
 	}
 	if errors.Is(err, errOffset) {
-		p = problem.Problem{Status: http.StatusBadRequest, Detail: err.Error()}
+		p = problem.Problem{Type: problem.BadParameter, Status: http.StatusBadRequest, Detail: err.Error()}
 	} else if r.Context().Err() == nil {
 		e.cfg.Logger.Error("events", "error", err)
 	}

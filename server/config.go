@@ -4,11 +4,14 @@ import (
 	"log/slog"
 	"net/http"
 	"runtime"
+	"strings"
 	"time"
 
 	"refrain/detector"
+	"refrain/feed"
 	"refrain/hashcodes"
 	httpsource "refrain/ingest/http"
+	"refrain/ingest/mapping"
 	"refrain/lookup/redisstore"
 	"refrain/models"
 	"refrain/shard"
@@ -19,7 +22,8 @@ import (
 type Config struct {
 	DataDir string `yaml:"data_dir"` // topics, window state, dead letters
 	HTTP    string `yaml:"http"`     // address of the API
-	Name    string `yaml:"name"`     // the CloudEvents source of the events
+	Name    string `yaml:"name"`     // the CloudEvents source of the events: a URI-reference
+	Schemas string `yaml:"schemas"`  // the absolute URL below which their JSON Schemas are; "": they name none
 	Workers int    `yaml:"workers"`  // match workers in this process
 
 	Log     Log     `yaml:"log"`
@@ -122,18 +126,17 @@ type Ingest struct {
 
 // HTTPSource is the posts sent to POST /v1/posts.
 type HTTPSource struct {
-	Keep []string `yaml:"keep"` // fields of the posts that go to later.meta of their events
-	Link string   `yaml:"link"` // template of the posts' addresses, later.link; "": none
+	mapping.Config `yaml:",inline"` // a request may overrule it: POST /v1/posts?map=
 }
 
 // File is read once at start, from its beginning.
 type File struct {
-	Path   string   `yaml:"path"`
-	Format string   `yaml:"format"`
-	Map    string   `yaml:"map"`
-	Keep   []string `yaml:"keep"`
-	Link   string   `yaml:"link"`
-	Source string   `yaml:"source"`
+	Path           string `yaml:"path"`
+	Format         string `yaml:"format"`
+	Encoding       string `yaml:"encoding"` // "": UTF-8
+	Records        string `yaml:"records"`  // where the posts are in a file of JSON; "": its elements or values
+	Source         string `yaml:"source"`
+	mapping.Config `yaml:",inline"`
 }
 
 // Bluesky is the Jetstream firehose.
@@ -180,4 +183,13 @@ func Default() Config {
 func defaultModels() Models {
 	d := models.Default()
 	return Models{Every: d.Every, Drift: d.Drift, Sentences: d.Sentences, Vocabulary: d.Vocabulary, Workers: d.Workers}
+}
+
+// deployment is what events say of who found them.
+func (c *Config) deployment() feed.Deployment {
+	d := feed.Deployment{Name: c.Name, Schemas: c.Schemas}
+	if d.Schemas != "" {
+		d.Schemas = strings.TrimSuffix(d.Schemas, "/") + "/"
+	}
+	return d
 }

@@ -3,6 +3,8 @@ package server
 import (
 	"strings"
 	"testing"
+
+	"refrain/ingest/mapping"
 )
 
 // wantParts checks that an error is there and says everything a person needs.
@@ -37,10 +39,14 @@ func TestValidateReportsEverythingAtOnce(t *testing.T) {
 // TestValidateNamesTheKey: one wrong value, one complaint.
 func TestValidateNamesTheKey(t *testing.T) {
 	for key, spoil := range map[string]func(*Config){
-		"http:":             func(c *Config) { c.HTTP = "" },
-		"workers:":          func(c *Config) { c.Workers = 0 },
-		"window.threshold:": func(c *Config) { c.Window.Threshold = "high" },
-		"window.measure:":   func(c *Config) { c.Window.Measure = "overlap" },
+		"http:": func(c *Config) { c.HTTP = "" },
+		`name: "refrain prod": want a URI-reference`: func(c *Config) { c.Name = "refrain prod" },
+		"auth.origins[1]:":                           func(c *Config) { c.Auth.Origins = []string{"https://app.example.org", "https://app.example.org/"} },
+		"auth.origins[0]:":                           func(c *Config) { c.Auth.Origins = []string{"*"} },
+		"schemas:":                                   func(c *Config) { c.Schemas = "/schemas/" },
+		"workers:":                                   func(c *Config) { c.Workers = 0 },
+		"window.threshold:":                          func(c *Config) { c.Window.Threshold = "high" },
+		"window.measure:":                            func(c *Config) { c.Window.Measure = "overlap" },
 		`window.measure: "hamming": want jaccard, cosine or dice`: func(c *Config) { c.Window.Measure = "hamming" },
 		"window.measure: overlap: it is for joins":                func(c *Config) { c.Window.Measure = "overlap" },
 		"window.span:":       func(c *Config) { c.Window.Span = 0 },
@@ -77,11 +83,14 @@ func TestValidateTellsEverything(t *testing.T) {
 	c := Default()
 	c.Window.Engine, c.Window.Bits, c.Window.Ones, c.Log.Level, c.Log.Format = "gpu", 100, 0, "loud", "xml"
 	c.Window.Budget = -1
-	c.Window.Span, c.Ingest.Files = 1<<62, []File{{Format: "xls", Map: "txt=body"}}
+	c.Window.Span, c.Ingest.Files = 1<<62, []File{{Format: "xls", Config: mapping.Config{Map: "txt=body"}}}
 	c.Ingest.HTTP.Keep = []string{"text"}
-	c.Ingest.Kafka = []KafkaSource{{Link: "ftp://{id}"}}
+	c.Ingest.Kafka = []KafkaSource{{Config: mapping.Config{Link: "ftp://{id}"}}}
 	c.Ingest.NATS = []NATSSource{
-		{NATSServer: NATSServer{Servers: []string{"foo://127.0.0.1:4222"}}, Link: "https://example.org/{followers}"},
+		{
+			NATSServer: NATSServer{Servers: []string{"foo://127.0.0.1:4222"}},
+			Config:     mapping.Config{Link: "https://example.org/{followers}"},
+		},
 	}
 	err := c.Validate()
 	if err == nil {

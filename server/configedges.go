@@ -8,6 +8,7 @@ import (
 	"time"
 
 	kafkasource "refrain/ingest/kafka"
+	"refrain/ingest/mapping"
 	natssource "refrain/ingest/nats"
 )
 
@@ -15,6 +16,8 @@ import (
 type Auth struct {
 	Tokens []Token  `yaml:"tokens"`
 	Hosts  []string `yaml:"hosts"` // names besides localhost that the server answers to without tokens
+	// Origins are those of web pages of other sites that may ask, as https://app.example.org (CORS).
+	Origins []string `yaml:"origins"`
 }
 
 // Token is a bearer token and what it is good for.
@@ -87,11 +90,11 @@ type KafkaSource struct {
 	Topics       []string `yaml:"topics"`
 	Group        string   `yaml:"group"` // "": refrain
 	Start        string   `yaml:"start"` // earliest (also "") or latest: where a group begins that has no offsets
-	Map          string   `yaml:"map"`
-	Keep         []string `yaml:"keep"`
-	Link         string   `yaml:"link"`
 	Source       string   `yaml:"source"`
 	MaxRecord    Bytes    `yaml:"max_record"` // 0: that of the source
+	Tombstones   string   `yaml:"tombstones"` // reject (also "") or delete: what a record without a value means
+
+	mapping.Config `yaml:",inline"`
 }
 
 // group is the name of the group: that of Refrain where none is given.
@@ -110,15 +113,14 @@ type NATSServer struct {
 // NATSSource is a durable consumer of a JetStream stream: posts.
 type NATSSource struct {
 	NATSServer `yaml:",inline"`
-	Stream     string   `yaml:"stream"`
-	Consumer   string   `yaml:"consumer"` // "": refrain
-	Subject    string   `yaml:"subject"`
-	Start      string   `yaml:"start"` // earliest (also "") or latest
-	Map        string   `yaml:"map"`
-	Keep       []string `yaml:"keep"`
-	Link       string   `yaml:"link"`
-	Source     string   `yaml:"source"`
-	MaxRecord  Bytes    `yaml:"max_record"` // 0: that of the source
+	Stream     string `yaml:"stream"`
+	Consumer   string `yaml:"consumer"` // "": refrain
+	Subject    string `yaml:"subject"`
+	Start      string `yaml:"start"` // earliest (also "") or latest
+	Source     string `yaml:"source"`
+	MaxRecord  Bytes  `yaml:"max_record"` // 0: that of the source
+
+	mapping.Config `yaml:",inline"`
 }
 
 // consumer is the name of the consumer: that of Refrain where none is given.
@@ -136,6 +138,7 @@ type KafkaSink struct {
 	Name         string `yaml:"name"` // of its cursor: another name starts again with the oldest event
 	KafkaCluster `yaml:",inline"`
 	Topic        string `yaml:"topic"`
+	Mode         string `yaml:"mode"` // of the CloudEvents binding: structured (also "") or binary
 }
 
 // NATSSink is a subject of a JetStream stream that events go to.
@@ -152,13 +155,15 @@ type Webhook struct {
 	Secrets []Secret          `yaml:"secrets"` // the first is the newest
 	Headers map[string]Secret `yaml:"headers"`
 
+	Types          []string `yaml:"types"`     // of events; none: all
 	Threshold      string   `yaml:"threshold"` // least similarity; "": all events
 	Languages      []string `yaml:"languages"`
 	MinOccurrences int      `yaml:"min_occurrences"`
 	OtherAuthors   bool     `yaml:"other_authors"`
 
 	// What is 0 or empty here is as in webhook.Default.
-	Batch       int             `yaml:"batch"` // most events a request; 0 or 1: events one by one
+	Batch       int             `yaml:"batch"`        // most events a request; 0 or 1: events one by one
+	BatchFormat string          `yaml:"batch_format"` // event (also "") or array
 	BatchWait   time.Duration   `yaml:"batch_wait"`
 	Timeout     time.Duration   `yaml:"timeout"`
 	Retries     []time.Duration `yaml:"retries"`

@@ -72,7 +72,7 @@ func TestMatchFromAThreshold(t *testing.T) {
 	posts := [][]byte{postOf("8", eightWords), postOf("12", twelveWords)}
 	p.Feed(posts, 2, func(int) {})
 	p.Events()
-	for _, threshold := range []string{`0.8`, `"0.8"`, `"4/5"`, `"8/10"`, `0.80`, `0.81`, `"40/49"`, `null`} {
+	for _, threshold := range []string{`0.8`, `"0.8"`, `"4/5"`, `"8/10"`, `0.80`, `0.81`, `"40/49"`} {
 		if _, got, answer := matchPosts(p, threshold); !slices.Equal(got, []string{"cosine 12", "cosine 8"}) {
 			t.Errorf("%s: got %q: %s", threshold, got, answer)
 		}
@@ -84,6 +84,7 @@ func TestMatchFromAThreshold(t *testing.T) {
 	}
 	for threshold, why := range map[string]string{
 		`0.79`: "nothing below 0.8", `"3/4"`: "nothing below 0.8", `0`: "more than 0", `1.5`: "at most 1", `"high"`: "want a decimal",
+		`null`: "want a number", `""`: "want a number",
 	} {
 		status, _, answer := matchPosts(p, threshold)
 		if status != http.StatusBadRequest || !strings.Contains(answer, why) {

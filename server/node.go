@@ -194,7 +194,7 @@ func (n *node) workerConfig(worker int, owned []int) shard.Config {
 	cfg.Sentences, cfg.Events, cfg.Control, cfg.Store = n.sentences, n.disk.on(n.events), n.control, n.store
 	cfg.DeadLetters, cfg.Caused, cfg.Spent = n.deadEvents, n.quotas.caused, func(s []shard.Spent) { n.quotas.spent(worker, s) }
 	cfg.Rows = func(q int) (shard.Rows, error) { return n.detectors[q], nil }
-	cfg.Owned, cfg.Redeliveries, cfg.Tombstones, cfg.Deployment = owned, n.redeliveries, n.tombstones, n.cfg.Name
+	cfg.Owned, cfg.Redeliveries, cfg.Tombstones, cfg.Deployment = owned, n.redeliveries, n.tombstones, n.cfg.deployment()
 	cfg.Span, cfg.Lateness, cfg.MaxHold, cfg.Retention = n.window.Span, n.window.Lateness, n.cfg.Window.MaxHold, max(n.ages())
 	if n.canaries != nil {
 		cfg.Canary = n.canaries.enqueue

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
-	"go.opentelemetry.io/otel/propagation"
 
 	"refrain/ingest"
 	"refrain/internal/quota"
 	"refrain/internal/retry"
+	"refrain/internal/tracing"
 	"refrain/split"
 	"refrain/topic"
 )
@@ -63,7 +63,7 @@ func (r *route) handleRetrying(ctx context.Context, source string, b *ingest.Bat
 
 func (r *route) write(ctx context.Context, b *ingest.Batch) error {
 	// What was accepted is finished even when the process is told to stop.
-	ctx = propagation.TraceContext{}.Extract(context.WithoutCancel(ctx), propagation.MapCarrier{"traceparent": b.Trace})
+	ctx = tracing.Context(context.WithoutCancel(ctx), b.Trace)
 	written := split.Written{BySource: map[string]quota.Usage{}}
 	if len(b.Posts) > 0 {
 		var err error

@@ -60,7 +60,7 @@ func (s *Server) publishKafka(key string, k *KafkaSink) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", key, err)
 	}
-	cfg := kafkasink.Config{Conn: conn, Topic: k.Topic, Name: k.Name, DeadLetters: s.node.deadEvents, Logger: s.log}
+	cfg := kafkasink.Config{Conn: conn, Topic: k.Topic, Name: k.Name, Binary: k.Mode == "binary", DeadLetters: s.node.deadEvents, Logger: s.log}
 	s.followLazy(key, k.Name, func(ctx context.Context) (brokerSink, error) { return kafkasink.Open(ctx, cfg) })
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"refrain/feed"
 	"refrain/ingest"
@@ -11,6 +12,7 @@ import (
 	"refrain/ingest/file"
 	httpsource "refrain/ingest/http"
 	kafkasource "refrain/ingest/kafka"
+	"refrain/ingest/mapping"
 	natssource "refrain/ingest/nats"
 )
 
@@ -44,9 +46,10 @@ func (s *Server) openSources(ctx context.Context) error {
 func (s *Server) openHTTP() (err error) {
 	cfg := httpsource.Default()
 	h := &s.cfg.Ingest.HTTP
-	if cfg.Fields, err = parseFields("ingest.http", "", h.Keep, h.Link); err != nil {
+	if cfg.Fields, err = parseFields("ingest.http", &h.Config); err != nil {
 		return err
 	}
+	cfg.FieldsOf = h.With
 	l := &s.cfg.Limits
 	cfg.MaxUploads, cfg.UploadBytes, cfg.ReadTimeout = l.Uploads, int64(l.UploadBytes), l.ReadTimeout
 	cfg.MaxBody, cfg.Logger = int64(s.cfg.Ingest.Body), s.log
@@ -55,28 +58,22 @@ func (s *Server) openHTTP() (err error) {
 	return err
 }
 
-// parseFields is what a source's configuration says of the fields of its posts; key is its path there.
-func parseFields(key, mapping string, meta []string, link string) (*feed.Fields, error) {
-	fields, err := feed.ParseFields(mapping)
+// parseFields is what a source's configuration says of its posts; key is its path there.
+func parseFields(key string, cfg *mapping.Config) (*feed.Fields, error) {
+	fields, err := cfg.Fields()
 	if err != nil {
-		return nil, fmt.Errorf("configuration: %s.map: %w", key, err)
-	}
-	if fields, err = fields.WithMeta(meta); err != nil {
-		return nil, fmt.Errorf("configuration: %s.keep: %w", key, err)
-	}
-	if fields, err = fields.WithLink(link); err != nil {
-		return nil, fmt.Errorf("configuration: %s.link: %w", key, err)
+		return nil, fmt.Errorf("configuration: %s.%w", key, err)
 	}
 	return fields, nil
 }
 
 func (s *Server) openFile(f *File) error {
-	fields, err := parseFields("ingest.files: "+f.Path, f.Map, f.Keep, f.Link)
-	if err != nil {
-		return err
-	}
 	cfg := file.Default(f.Path)
-	cfg.Format, cfg.Fields, cfg.SourceName = f.Format, fields, f.Source
+	cfg.Format, cfg.Encoding, cfg.RecordsAt, cfg.SourceName = f.Format, f.Encoding, f.Records, f.Source
+	cfg.OnRecognised = func(path, what string) { s.log.Info("file recognised by its first bytes", "file", path, "as", what) }
+	if err := f.File(&cfg); err != nil {
+		return fmt.Errorf("configuration: ingest.files: %s.%w", f.Path, err)
+	}
 	src, err := file.Open(cfg)
 	if err != nil {
 		return err
@@ -90,6 +87,7 @@ func (s *Server) openBluesky() error {
 	cfg := bluesky.Default()
 	cfg.URL = cmp.Or(s.cfg.Ingest.Bluesky.URL, cfg.URL)
 	cfg.Cursors, cfg.Logger = bluesky.CursorDir(s.cfg.DataDir), s.log
+	cfg.UserAgent = strings.TrimSuffix("Refrain/"+s.cfg.Version, "/")
 	status, err := ingest.NewStatus("bluesky")
 	if err != nil {
 		return err
@@ -135,7 +133,7 @@ func (s *Server) addLazySource(ctx context.Context, name string, status *ingest.
 }
 
 func (s *Server) openKafka(ctx context.Context, i int, k *KafkaSource) error {
-	fields, err := parseFields(fmt.Sprintf("ingest.kafka[%d]", i), k.Map, k.Keep, k.Link)
+	fields, err := parseFields(fmt.Sprintf("ingest.kafka[%d]", i), &k.Config)
 	if err != nil {
 		return err
 	}
@@ -146,6 +144,7 @@ func (s *Server) openKafka(ctx context.Context, i int, k *KafkaSource) error {
 	cfg := kafkasource.Default()
 	cfg.Conn, cfg.Topics, cfg.Group, cfg.Start = conn, k.Topics, k.group(), cmp.Or(k.Start, cfg.Start)
 	cfg.Fields, cfg.SourceName, cfg.MaxRecord = fields, k.Source, cmp.Or(int64(k.MaxRecord), cfg.MaxRecord)
+	cfg.Tombstones = cmp.Or(k.Tombstones, cfg.Tombstones)
 	cfg.MaxAhead, cfg.Logger = s.cfg.Window.MaxHold/4*3, s.log // the rest is for what is out of order
 	name := "kafka/" + cfg.Group
 	if cfg.Status, err = ingest.NewStatus(name); err != nil {
@@ -159,7 +158,7 @@ func (s *Server) openKafka(ctx context.Context, i int, k *KafkaSource) error {
 }
 
 func (s *Server) openNATS(ctx context.Context, i int, n *NATSSource) error {
-	fields, err := parseFields(fmt.Sprintf("ingest.nats[%d]", i), n.Map, n.Keep, n.Link)
+	fields, err := parseFields(fmt.Sprintf("ingest.nats[%d]", i), &n.Config)
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"refrain/detector"
+	"refrain/ingest/file"
+	"refrain/internal/check"
 	"refrain/internal/units"
 	"refrain/models"
 	"refrain/text"
@@ -27,7 +29,10 @@ func (c *Config) Validate() error {
 	v.want(c.DataDir != "", "data_dir", "want a directory")
 	_, _, err := net.SplitHostPort(c.HTTP)
 	v.want(err == nil, "http", fmt.Sprintf("%q: want HOST:PORT, such as 127.0.0.1:8080", c.HTTP))
-	v.want(c.Name != "", "name", "want a name: it is the source of the events")
+	v.want(check.IsURIReference(c.Name), "name", fmt.Sprintf("%q: want a URI-reference, for it is the CloudEvents source of the "+
+		"events: as refrain, or https://example.org/refrain, without spaces (%%20) and letters beyond ASCII", c.Name))
+	v.want(c.Schemas == "" || check.IsURL(c.Schemas), "schemas",
+		fmt.Sprintf("%q: want an absolute URL, as https://refrain.example.org/schemas/", c.Schemas))
 	v.want(c.Workers > 0, "workers", "want 1 or more")
 	v.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	v.oneOf("log.format", c.Log.Format, "auto", "text", "json")
@@ -40,7 +45,7 @@ func (c *Config) Validate() error {
 	v.want(t.ControlBytes > 0, "topics.control_bytes", "want more than 0")
 	v.want(t.EventAge >= 0 && t.EventAge <= maxDuration, "topics.event_age", "want 0 to 100 years")
 	v.want(c.Ingest.Body > 0, "ingest.body", "want more than 0")
-	v.fields("ingest.http", "", c.Ingest.HTTP.Keep, c.Ingest.HTTP.Link)
+	v.fields("ingest.http", &c.Ingest.HTTP.Config)
 	for i, f := range c.Ingest.Files {
 		v.file(fmt.Sprintf("ingest.files[%d]", i), &f)
 	}
@@ -124,6 +129,9 @@ func (v *validation) window(w *Window) {
 
 func (v *validation) file(key string, f *File) {
 	v.want(f.Path != "", key+".path", "want a path")
-	v.oneOf(key+".format", f.Format, "", "jsonl", "text", "csv")
-	v.fields(key, f.Map, f.Keep, f.Link)
+	v.oneOf(key+".format", f.Format, append([]string{""}, file.Formats...)...)
+	if err := file.CheckEncoding(f.Encoding); err != nil {
+		v.want(false, key+".encoding", err.Error())
+	}
+	v.fields(key, &f.Config)
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"refrain/ingest/mapping"
 	"refrain/internal/natsconn"
 	"refrain/text"
 )
@@ -20,6 +21,11 @@ func (v *validation) auth(c *Config) {
 	for i, h := range c.Auth.Hosts {
 		v.want(h != "" && !strings.ContainsAny(h, "/:* "), fmt.Sprintf("auth.hosts[%d]", i),
 			fmt.Sprintf("%q: want a name without a port, as refrain.test", h))
+	}
+	for i, o := range c.Auth.Origins {
+		u, err := url.Parse(o)
+		v.want(err == nil && (u.Scheme == "https" || u.Scheme == "http") && o == u.Scheme+"://"+u.Host && strings.ToLower(o) == o,
+			fmt.Sprintf("auth.origins[%d]", i), fmt.Sprintf("%q: want the origin of a page, as https://app.example.org, without a path", o))
 	}
 	owners := map[string]int{}
 	for i, t := range c.Auth.Tokens {
@@ -101,8 +107,8 @@ func (v *validation) server(key string, s *NATSServer) {
 	v.tls(key+".tls", &s.TLS)
 }
 
-func (v *validation) fields(key, mapping string, keep []string, link string) {
-	if _, err := parseFields(key, mapping, keep, link); err != nil {
+func (v *validation) fields(key string, cfg *mapping.Config) {
+	if _, err := parseFields(key, cfg); err != nil {
 		*v = append(*v, err)
 	}
 }
@@ -111,14 +117,15 @@ func (v *validation) kafkaSource(key string, k *KafkaSource) {
 	v.cluster(key, &k.KafkaCluster)
 	v.want(len(k.Topics) > 0, key+".topics", "want at least one topic")
 	v.oneOf(key+".start", k.Start, "", "earliest", "latest")
-	v.fields(key, k.Map, k.Keep, k.Link)
+	v.oneOf(key+".tombstones", k.Tombstones, "", "reject", "delete")
+	v.fields(key, &k.Config)
 }
 
 func (v *validation) natsSource(key string, n *NATSSource) {
 	v.server(key, &n.NATSServer)
 	v.want(n.Stream != "", key+".stream", "want the name of a stream")
 	v.oneOf(key+".start", n.Start, "", "earliest", "latest")
-	v.fields(key, n.Map, n.Keep, n.Link)
+	v.fields(key, &n.Config)
 }
 
 // sources wants every topic of a group and every consumer once: it is the name of a clock.
@@ -153,6 +160,7 @@ func (v *validation) publish(p *Publish) {
 		name(key, p.Kafka[i].Name)
 		v.cluster(key, &p.Kafka[i].KafkaCluster)
 		v.want(p.Kafka[i].Topic != "", key+".topic", "want a topic")
+		v.oneOf(key+".mode", p.Kafka[i].Mode, "", "structured", "binary")
 	}
 	for i := range p.NATS {
 		key := fmt.Sprintf("publish.nats[%d]", i)
@@ -183,6 +191,7 @@ func (v *validation) webhook(key string, w *Webhook) {
 		v.want(err == nil, key+".threshold", fmt.Sprint(err))
 	}
 	v.want(w.Batch >= 0 && w.Batch <= 100, key+".batch", "want 0 to 100")
+	v.oneOf(key+".batch_format", w.BatchFormat, "", "event", "array")
 	v.want(min(w.MinOccurrences, w.Concurrency, w.Pending) >= 0, key, "min_occurrences, concurrency and pending are 0 or more")
 	v.want(min(w.BatchWait, w.Timeout) >= 0, key, "batch_wait and timeout are 0 or more")
 	for _, a := range w.Allow {

@@ -53,7 +53,8 @@ func (s *Server) openWebhooks(endpoints []Webhook) error {
 func webhookConfig(w *Webhook) (cfg webhook.Config, err error) {
 	cfg = webhook.Default()
 	cfg.Name, cfg.URL, cfg.Headers, cfg.AllowPrivate = w.Name, w.URL, map[string]string{}, w.AllowPrivate
-	cfg.Filter = webhook.Filter{Languages: w.Languages, MinOccurrences: w.MinOccurrences, OtherAuthors: w.OtherAuthors}
+	cfg.Filter = webhook.Filter{Types: w.Types, Languages: w.Languages, MinOccurrences: w.MinOccurrences, OtherAuthors: w.OtherAuthors}
+	cfg.Array = w.BatchFormat == "array"
 	w.pace(&cfg)
 	var errs []error
 	if w.Threshold != "" {

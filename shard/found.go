@@ -24,7 +24,7 @@ type found struct {
 	accepted []int64 // stamps of the posts that the events are about
 	last     postOf  // the last of them
 
-	deployment string
+	deployment feed.Deployment
 	partitions int // of the event topic
 	maxEvents  int
 	maxBytes   int
@@ -68,7 +68,7 @@ func (f *found) write(m *feed.Match) []byte {
 		f.room = make([]byte, 0, foundRoom)
 	}
 	begin := len(f.room)
-	out := m.AppendEvent(f.room, f.deployment)
+	out := m.AppendEventOf(f.room, &f.deployment)
 	if len(out) > cap(f.room) { // it had no room: what is there stays for others
 		return bytes.Clone(out[begin:])
 	}

@@ -3,14 +3,15 @@ package shard
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"refrain/internal/delays"
+	"refrain/internal/tracing"
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -167,18 +168,25 @@ func (w *Worker) lag(items []*item) time.Duration {
 	return max(0, w.cfg.Now().Sub(time.Unix(0, stamp)))
 }
 
+// startSpan begins the span of a turn that looks posts up. One that receives nothing, or only a watermark or a canary, has
+// none: an idle server takes many of these a second.
+func (w *Worker) startSpan(ctx context.Context, items []*item) (context.Context, trace.Span) {
+	if !slices.ContainsFunc(items, (*item).hasPosts) {
+		return ctx, trace.SpanFromContext(ctx)
+	}
+	return w.tracer.Start(ctx, "match", trace.WithLinks(links(items)...))
+}
+
+func (x *item) hasPosts() bool { return x.batch.Canary == nil && len(x.batch.Sentences) > 0 }
+
 // links connects a turn to the traces of some of the batches in it.
 func links(items []*item) []trace.Link {
 	const maxLinks = 16
-	var out []trace.Link
-	last := ""
-	for _, x := range items {
-		if x.trace == "" || x.trace == last || len(out) == maxLinks {
-			continue
+	return tracing.Links(func(yield func(string) bool) {
+		for _, x := range items {
+			if !yield(x.trace) {
+				return
+			}
 		}
-		last = x.trace
-		ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": x.trace})
-		out = append(out, trace.LinkFromContext(ctx))
-	}
-	return out
+	}, maxLinks)
 }

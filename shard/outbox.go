@@ -14,7 +14,7 @@ import (
 // outbox holds the events that are not durable yet. What they report counts as looked up only when they are.
 type outbox struct {
 	topic      topic.Topic
-	deployment string
+	deployment feed.Deployment
 	now        func() time.Time
 	records    []topic.Record
 	bytes      int         // of the records
@@ -51,7 +51,7 @@ func (o *outbox) recordDelays() {
 func (o *outbox) retract(d feed.Tombstone, t feed.Time) {
 	o.put(topic.Record{
 		Partition: partitionOf(o.topic.Partitions(), d.Source, d.Post+d.Author),
-		Data:      AppendRetraction(nil, d, t, o.deployment),
+		Data:      AppendRetraction(nil, d, t, &o.deployment),
 	})
 }
 

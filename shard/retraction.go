@@ -13,22 +13,23 @@ import (
 // some strings, each as an unsigned varint length and its bytes: the word "retracted", the source and the post id; or the
 // words "retracted author", the source, the author and the time as it is written. So it is the same however often it is
 // said of one deletion.
-func AppendRetraction(dst []byte, d feed.Tombstone, t feed.Time, deployment string) []byte {
+func AppendRetraction(dst []byte, d feed.Tombstone, t feed.Time, by *feed.Deployment) []byte {
 	kind, name := "post", d.Post
 	if d.Author != "" {
 		kind, name = "author", d.Author
 	}
 	dst = append(dst, `{"specversion":"1.0","type":"`+feed.RetractedType+`","source":`...)
-	dst = quote(dst, deployment)
+	dst = quote(dst, by.Name)
 	dst = append(dst, `,"id":"`...)
 	dst = append(dst, retractionID(d, t).String()...)
 	dst = append(dst, `","time":"`...)
 	dst = append(dst, t.String()...)
 	dst = append(dst, `","subject":`...)
-	dst = quote(dst, name)
+	dst = quote(dst, feed.Attribute(name))
 	dst = append(dst, `,"partitionkey":`...)
-	dst = quote(dst, name)
-	dst = append(dst, `,"datacontenttype":"application/json","data":{"source":`...)
+	dst = quote(dst, feed.Attribute(name))
+	dst = by.AppendContent(dst, feed.RetractedType)
+	dst = append(dst, `,"data":{"source":`...)
 	dst = quote(dst, d.Source)
 	dst = append(dst, `,"`+kind+`":`...)
 	dst = quote(dst, name)

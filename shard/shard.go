@@ -91,7 +91,7 @@ type Config struct {
 
 	Owned          []int // the partitions of the sentence topic that this worker owns
 	Span, Lateness time.Duration
-	Deployment     string // the CloudEvents source of the events
+	Deployment     feed.Deployment // who found the matches
 
 	Delta         time.Duration // δ: how far writers' clocks and an append's flight may differ, 0 or more
 	Silence       time.Duration // a writer without watermarks for so long counts as dead: see Watermarks

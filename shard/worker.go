@@ -128,7 +128,7 @@ func (w *Worker) turn(ctx context.Context) error {
 	}
 	begin := w.cfg.Now()
 	defer func() { w.bound.fit(sentencesOf(items), w.cfg.Now().Sub(begin)) }()
-	work, span := w.tracer.Start(work, "match", trace.WithLinks(links(items)...))
+	work, span := w.startSpan(work, items)
 	defer span.End()
 	if err := w.process(work, items); err != nil {
 		span.RecordError(err)

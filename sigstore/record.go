@@ -21,6 +21,7 @@ type occurrence struct {
 	sequence, version uint32
 	repost, adjusted  bool
 	textCut           bool
+	converted         bool
 
 	textAt uint64 // position of the text; 0: there is none
 	at     uint64 // position of the record
@@ -32,6 +33,7 @@ func occurrenceOf(x *feed.Sentence) occurrence {
 		post: parsePostID(x.Post), time: x.Time,
 		coverage: x.Coverage, index: uint32(x.Index), start: uint32(x.Start), end: uint32(x.End),
 		sequence: uint32(x.Sequence), version: uint32(x.Version), repost: x.Repost, adjusted: x.TimeAdjusted, textCut: x.TextCut,
+		converted: x.Converted,
 	}
 }
 
@@ -44,6 +46,7 @@ func (o *occurrence) show() feed.Occurrence {
 	return feed.Occurrence{
 		Source: o.source, Post: o.post.String(), Author: o.author, Lang: o.lang, Time: o.time,
 		Sentence: int(o.index), Start: int(o.start), End: int(o.end), Text: o.text, TextCut: o.textCut,
+		Converted: o.converted,
 	}
 }
 
@@ -71,6 +74,7 @@ const (
 	isCut      // the text is
 	hasLink
 	hasMeta
+	isConverted
 )
 
 // frame is what the numbers of a record are relative to.
@@ -146,6 +150,9 @@ func (o *occurrence) rareFlags() (flags byte) {
 	}
 	if o.textCut {
 		flags |= isCut
+	}
+	if o.converted {
+		flags |= isConverted
 	}
 	if o.link != "" {
 		flags |= hasLink
@@ -317,6 +324,7 @@ func (r *reader) post(o *occurrence, flags byte, usual uint32) {
 // rare reads what few occurrences have.
 func (r *reader) rare(o *occurrence, flags byte) {
 	o.adjusted, o.textCut, o.link, o.meta = flags&isAdjusted != 0, flags&isCut != 0, "", ""
+	o.converted = flags&isConverted != 0
 	if flags&hasLink != 0 {
 		o.link = r.string()
 	}

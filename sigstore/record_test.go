@@ -26,7 +26,7 @@ func oddSentences(r *rand.Rand, n int) (xs []feed.Sentence) {
 			Start: start, Text: strings.Repeat("text ", []int{0, 1, 20, 14_000}[r.IntN(4)]), Tokens: tokens,
 			Group: feed.GroupHash(tokens), Sequence: uint64(r.IntN(2)), Version: uint64(r.IntN(3)),
 			Coverage: []float32{1, 0.25, 1.0 / 3}[r.IntN(3)], Repost: i%2 == 0, TimeAdjusted: i%3 == 0,
-			TextCut: i%5 == 0, Link: []string{"", "", "https://example.org/1", strings.Repeat("l", 1024)}[r.IntN(4)],
+			TextCut: i%5 == 0, Converted: i%3 == 0, Link: []string{"", "", "https://example.org/1", strings.Repeat("l", 1024)}[r.IntN(4)],
 			Meta: []string{"", "", `{"followers":12}`}[r.IntN(3)],
 		}
 		x.End = x.Start + len(x.Text)

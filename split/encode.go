@@ -1,10 +1,6 @@
 package split
 
 import (
-	"context"
-
-	"go.opentelemetry.io/otel/propagation"
-
 	"refrain/feed"
 	"refrain/text"
 	"refrain/topic"
@@ -14,8 +10,8 @@ import (
 const maxRecord = 256 << 10
 
 // encode splits posts and returns their records.
-func (s *Split) encode(posts []feed.Post, traceparent, origin string) *encoder {
-	e := &encoder{parts: make([][]feed.Sentence, s.cfg.Sentences.Partitions()), trace: traceparent,
+func (s *Split) encode(posts []feed.Post, trace, origin string) *encoder {
+	e := &encoder{parts: make([][]feed.Sentence, s.cfg.Sentences.Partitions()), trace: trace,
 		origin: origin, usage: usage{}}
 	splitter := s.splitters.Get().(*text.Splitter)
 	defer s.splitters.Put(splitter)
@@ -79,11 +75,4 @@ func fits(sentences []feed.Sentence) int {
 func sentenceSize(s *feed.Sentence) int {
 	return 128 + len(s.Text) + 8*len(s.Tokens) + len(s.Source) + len(s.Post) + len(s.Author) + len(s.Lang) +
 		len(s.Link) + len(s.Meta)
-}
-
-// traceparent is the W3C trace context of ctx, "" without one.
-func traceparent(ctx context.Context) string {
-	carrier := propagation.MapCarrier{}
-	propagation.TraceContext{}.Inject(ctx, carrier)
-	return carrier["traceparent"]
 }

@@ -26,6 +26,7 @@ import (
 	"refrain/feed"
 	"refrain/internal/quota"
 	"refrain/internal/retry"
+	"refrain/internal/tracing"
 	"refrain/text"
 	"refrain/topic"
 )
@@ -173,7 +174,7 @@ const pieceText = 1 << 20
 // before it are in the topic, and come again with the whole.
 func (s *Split) writePieces(ctx context.Context, posts []feed.Post,
 	origin string) (written Written, sentences int, err error) {
-	trace := traceparent(ctx)
+	trace := tracing.Of(ctx)
 	all := usage{}
 	for len(posts) > 0 {
 		n := piece(posts)
@@ -285,7 +286,7 @@ func (s *Split) Delete(ctx context.Context, deleted []feed.Tombstone) error {
 			return fmt.Errorf("delete posts: %w", err)
 		}
 	}
-	record := topic.Record{Trace: traceparent(ctx), Data: topic.AppendTombstones(nil, deleted)}
+	record := topic.Record{Trace: tracing.Of(ctx), Data: topic.AppendTombstones(nil, deleted)}
 	if err := s.appendTo(ctx, s.cfg.Control, []topic.Record{record}, 0); err != nil {
 		return fmt.Errorf("delete posts: %w", err)
 	}

@@ -146,7 +146,7 @@ func (s *Splitter) Sentences(dst []feed.Sentence, p *feed.Post, minTokens int) (
 				Tokens: set, Group: feed.GroupHash(set), Sequence: s.hashSequence(piece), Version: version,
 				Coverage: float32(piece.last-piece.first) / float32(len(s.units)),
 				Link:     p.Link, Meta: p.Meta,
-				Untimed: !p.Timed, TimeAdjusted: p.Adjusted, Repost: repost,
+				Untimed: !p.Timed, TimeAdjusted: p.Adjusted, Repost: repost, Converted: p.Converted,
 			})
 			index++
 		}

@@ -13,7 +13,7 @@ package topic
 //	post      = source:ref post:ref author:ref lang:ref time:delta version:8  [link:ref meta:ref]
 //	            absent when flag 8 is set: the same as in the sentence before
 //	flags     = 1 untimed, 2 time adjusted, 4 repost, 8 same post, 16 text cut, 32 the post has a link or meta, never
-//	            with 8; the others are 0
+//	            with 8, 64 markup was converted; the other is 0
 //
 //	:n       n bytes, little endian; coverage is the bits of a float32
 //	:u       unsigned varint, below 2^31
@@ -103,7 +103,8 @@ const (
 	flagSamePost
 	flagTextCut
 	flagFields
-	flagsKnown = flagUntimed | flagTimeAdjusted | flagRepost | flagSamePost | flagTextCut | flagFields
+	flagConverted
+	flagsKnown = flagUntimed | flagTimeAdjusted | flagRepost | flagSamePost | flagTextCut | flagFields | flagConverted
 )
 
 // The kinds of watermark.
@@ -264,6 +265,9 @@ func sentenceFlags(s *feed.Sentence, same bool) byte {
 	}
 	if s.TextCut {
 		f |= flagTextCut
+	}
+	if s.Converted {
+		f |= flagConverted
 	}
 	switch {
 	case same:

@@ -112,7 +112,7 @@ func TestBatchRefuses(t *testing.T) {
 	}{
 		{"magic", `begin with "RB"`, set(0, 'X')},
 		{"mark kind", "mark at byte 3: unknown kind 4", set(5, 4)},
-		{"unknown flags", "sentence 0: flags at byte 18: unknown bits in 0x40", set(20, 0x40)},
+		{"unknown flags", "sentence 0: flags at byte 18: unknown bits in 0x80", set(20, 0x80)},
 		{"fields of the same post", "has no link and meta of its own", set(20, 8|32)},
 		{"link ahead", "link at byte 36: string 5 of 3", slices.Insert(set(20, 32), 38, 5, 3)},
 		{"no meta", "meta at byte 37: string 5 of 3", slices.Insert(set(20, 32), 38, 3, 5)},
@@ -293,7 +293,7 @@ func drawSentence(t *rapid.T, name *rapid.Generator[string]) feed.Sentence {
 		Version: rapid.Uint64Range(0, 2).Draw(t, "text hash"), Coverage: rapid.Float32Range(0, 1).Draw(t, "coverage"),
 		Untimed: rapid.Bool().Draw(t, "untimed"), TimeAdjusted: rapid.Bool().Draw(t, "adjusted"),
 		Repost:  rapid.Bool().Draw(t, "repost"),
-		TextCut: rapid.Bool().Draw(t, "cut"), Link: name.Draw(t, "link"), Meta: name.Draw(t, "meta"),
+		TextCut: rapid.Bool().Draw(t, "cut"), Converted: rapid.Bool().Draw(t, "converted"), Link: name.Draw(t, "link"), Meta: name.Draw(t, "meta"),
 	}
 }
 

@@ -145,7 +145,7 @@ func (d *batchDecoder) sentence(s, previous *feed.Sentence) {
 		return
 	}
 	s.Untimed, s.TimeAdjusted, s.Repost = flags&flagUntimed != 0, flags&flagTimeAdjusted != 0, flags&flagRepost != 0
-	s.TextCut = flags&flagTextCut != 0
+	s.TextCut, s.Converted = flags&flagTextCut != 0, flags&flagConverted != 0
 	d.post(s, previous, flags)
 	s.Index = d.uint("index")
 	s.Start = d.uint("start")

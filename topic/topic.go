@@ -21,7 +21,7 @@ type Record struct {
 	// Time is the append stamp by the writer's clock, never the event time of what is inside. Append stamps
 	// records whose Time is zero; a reader gets it back cut to nanoseconds or coarser, in UTC.
 	Time time.Time
-	// Trace is a W3C traceparent, "" without one.
+	// Trace is a W3C traceparent, and behind a space its tracestate if it has one; "" without.
 	Trace string
 	// Origin says whom what is inside is counted for, "" for nobody in particular: printable, without line ends.
 	Origin string

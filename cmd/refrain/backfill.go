@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -17,7 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"refrain/backfill"
-	"refrain/ingest"
+	"refrain/ingest/file"
 	"refrain/internal/terminal"
 	"refrain/internal/units"
 	"refrain/text"
@@ -58,7 +57,7 @@ func (f *backfillFlags) config(files []string, flags *pflag.FlagSet) (cfg backfi
 			return cfg, err
 		}
 	}
-	return cfg, f.keepFirst(&cfg, flags)
+	return cfg, f.parseKeep(&cfg, flags)
 }
 
 // slicing is where to write, and how the work is cut.
@@ -90,7 +89,7 @@ func (f *backfillFlags) windows(cfg *backfill.Config) (err error) {
 	return nil
 }
 
-func (f *backfillFlags) keepFirst(cfg *backfill.Config, flags *pflag.FlagSet) (err error) {
+func (f *backfillFlags) parseKeep(cfg *backfill.Config, flags *pflag.FlagSet) (err error) {
 	if f.keep != "" && f.keep != "first" {
 		return usage("--keep %q: want first, which keeps the first of all posts that say the same", f.keep)
 	}
@@ -158,11 +157,14 @@ func (m *Main) backfill() *cobra.Command {
 }
 
 // archive is how the files are to be read.
-func (f *inputFlags) archive(cfg *backfill.Config) (err error) {
-	if cfg.Fields, err = f.postFields(); err != nil {
+func (f *inputFlags) archive(cfg *backfill.Config) error {
+	how := file.Config{RecordsAt: f.records}
+	if err := f.flagged(f.File(&how)); err != nil {
 		return err
 	}
-	cfg.Format, cfg.Map, cfg.Source, cfg.Strict, cfg.Batch = f.format, f.fields, f.source, f.strict, f.batch
+	cfg.Fields, cfg.RecordsAt, cfg.Include, cfg.Preset, cfg.HTML = how.Fields, how.RecordsAt, how.Include, f.Preset, f.HTML
+	cfg.Format, cfg.Source, cfg.Strict, cfg.Batch = f.format, f.source, f.strict, f.batch
+	cfg.Map, cfg.Timezone, cfg.TimeFormat, cfg.Encoding = f.Map, f.Timezone, f.TimeFormat, f.encoding
 	return f.check()
 }
 
@@ -170,13 +172,14 @@ func (f *inputFlags) archive(cfg *backfill.Config) (err error) {
 func (m *Main) runBackfill(ctx context.Context, cfg backfill.Config) error {
 	begin := time.Now()
 	screen := &backfillProgress{status: terminal.NewStatus(m.Stderr, terminal.Detect(m.Stderr)), log: m.Stderr, begin: begin, drawn: begin}
-	notes := noteLimiter{main: m, letters: filepath.Join(cfg.Out, "dead-letters.jsonl")}
+	complaints := m.complaints()
+	complaints.path = filepath.Join(cfg.Out, "dead-letters.jsonl")
 	estimates := estimatePrinter{w: m.Stderr, cfg: &cfg, status: screen.status}
-	cfg.Note, cfg.Progress, cfg.Estimate = notes.add, screen.show, estimates.print
+	cfg.Note, cfg.Progress, cfg.Estimate = complaints.tell, screen.show, estimates.print
+	cfg.OnRecognised = m.announceFormat
 	manifest, err := backfill.Run(ctx, cfg)
 	screen.status.Clear()
-	notes.end()
-	if err != nil {
+	if err := errors.Join(err, complaints.end()); err != nil {
 		return hint(err)
 	}
 	m.summariseBackfill(&cfg, &manifest, time.Since(begin))
@@ -194,39 +197,6 @@ func hint(err error) error {
 		return fmt.Errorf("%w: make room, and the same command goes on; what is finished stays", err)
 	}
 	return err
-}
-
-// noteLimiter prints the first records that are no posts, or were changed, and how many others there are.
-type noteLimiter struct {
-	main                   *Main
-	letters                string // where all that were refused are, if they are anywhere
-	printed, all, rejected int
-}
-
-// maxNotes are enough to see what is wrong with a file.
-const maxNotes = 10
-
-func (n *noteLimiter) add(b *ingest.Batch) {
-	n.all += len(b.Rejected) + len(b.Notes)
-	n.rejected += len(b.Rejected)
-	left := maxNotes - n.printed
-	few := ingest.Batch{Rejected: b.Rejected[:min(left, len(b.Rejected))]}
-	left -= len(few.Rejected)
-	few.Notes = b.Notes[:min(left, len(b.Notes))]
-	n.printed += len(few.Rejected) + len(few.Notes)
-	n.main.complain(&few)
-}
-
-func (n *noteLimiter) end() {
-	more := n.all - n.printed
-	if more == 0 {
-		return
-	}
-	fmt.Fprintf(n.main.Stderr, "and %s more", units.Thousands(more))
-	if _, err := os.Stat(n.letters); err == nil && n.rejected > 0 {
-		fmt.Fprintf(n.main.Stderr, "; all that were refused are in %s", n.letters)
-	}
-	fmt.Fprintln(n.main.Stderr)
 }
 
 // estimatePrinter says what a backfill takes, and what would take less: each once. Any goroutine may use it, one at a time.
@@ -335,6 +305,9 @@ func (m *Main) summariseBackfill(cfg *backfill.Config, found *backfill.Manifest,
 	of := func(count int64, noun string) string { return n(count) + " " + terminal.Noun(int(count), noun) }
 	fmt.Fprintf(w, "%s in %v, %s rejected, %s changed, %s delivered again\n", of(found.Posts, "post"),
 		elapsed.Round(time.Millisecond), n(found.Rejected), n(found.Changed), n(found.Redelivered))
+	if found.Skipped > 0 {
+		fmt.Fprintf(w, "%s left out, as the preset says\n", of(found.Skipped, "other record"))
+	}
 	fmt.Fprintf(w, "%s compared, %s too short\n", of(found.Sentences, "sentence"), n(found.TooShort))
 	if !cfg.NoEvents {
 		fmt.Fprintf(w, "%s in %s: %s/events-*.jsonl\n", of(found.Events, "event"), of(int64(len(found.Slices)), "slice"), cfg.Out)

@@ -97,7 +97,7 @@ func TestBackfillUsage(t *testing.T) {
 		"--out x --coverage 0.5 posts.jsonl":       "--coverage is for --keep first",
 		"--out x --events=false posts.jsonl":       "--events=false is for --keep first",
 		"--out x --keep first --coverage 2 p.json": `--coverage "2": want more than 0 and at most 1`,
-		"--out x --format xml posts.jsonl":         `--format "xml": want jsonl, text, csv`,
+		"--out x --format xls posts.jsonl":         `--format "xls": want jsonl, json, text, csv, xml`,
 		"--out x --measure overlap posts.jsonl":    "--measure overlap",
 	} {
 		if stderr, status := runBackfill(t, strings.Fields(args)...); status != exitUsage || !strings.Contains(stderr, want) {
@@ -122,7 +122,7 @@ func TestBackfillFails(t *testing.T) {
 	other := filepath.Join(dir, "posts.jsonl")
 	mustWriteFile(t, other, []byte(bad.String()))
 	stderr, status = runBackfill(t, "--out", filepath.Join(dir, "b"), other)
-	for _, want := range []string{other + ":10: want a JSON object", "and 5 more; all that were refused are in ", "not one line is a post"} {
+	for _, want := range []string{other + ":10: want a JSON object", "and 5 more like " + other + ":1: want", "all that were refused are in ", "not one line is a post"} {
 		if status != exitFailure || !strings.Contains(stderr, want) {
 			t.Errorf("status %d, got %q, want %q in it", status, stderr, want)
 		}
@@ -137,6 +137,33 @@ func TestBackfillFails(t *testing.T) {
 	if status := m.Run(ctx, []string{"backfill", "--out", filepath.Join(dir, "c"), other}); status != exitFailure ||
 		!strings.Contains(diagnostics.String(), "interrupted: the same command goes on where this one ended") {
 		t.Errorf("status %d, %s", status, &diagnostics)
+	}
+}
+
+// TestBackfillShapes: posts of any shape are kept as they came, each in a line of its own if it is JSON, and what a preset leaves
+// out is counted.
+func TestBackfillShapes(t *testing.T) {
+	const repeated = "The ferry to Roshaven leaves at noon"
+	for name, c := range map[string]struct{ args, content, kept, told string }{
+		"array.json": {"", "[\n{\"id\":1, \"text\":\"" + repeated + "\"},\r\n{\"id\":2,\"text\":\"" + repeated + "\"}]",
+			"{\"id\":1, \"text\":\"" + repeated + "\"}\n", "array.json: read as a JSON array"},
+		"semicolons.csv": {"--map id=nr", "\ufeffnr;text\r\n1;\"" + repeated + "\"\r\n2;" + repeated + "\r\n",
+			"\ufeffnr;text\r\n1;\"" + repeated + "\"\r\n", "semicolons.csv: read as a table with semicolons between its columns"},
+		"result.json": {"--preset telegram", `{"messages":[{"id":1,"type":"service"},{"id":2,"type":"message","date_unixtime":"1500000000",` +
+			`"text":"` + repeated + `"}]}`, `{"id":2,"type":"message","date_unixtime":"1500000000","text":"` + repeated + `"}` + "\n",
+			"1 other record left out, as the preset says"},
+	} {
+		dir := t.TempDir()
+		posts := filepath.Join(dir, name)
+		mustWriteFile(t, posts, []byte(c.content))
+		args := append(strings.Fields(c.args), "--keep", "first", "--out", filepath.Join(dir, "out"), posts)
+		stderr, status := runBackfill(t, args...)
+		if status != 0 || !strings.Contains(stderr, c.told) {
+			t.Errorf("%s: status %d, got %q, want %q in it", name, status, stderr, c.told)
+		}
+		if kept, _ := filepath.Glob(filepath.Join(dir, "out", "posts-*")); len(kept) != 1 || string(mustReadFile(t, kept[0])) != c.kept {
+			t.Errorf("%s: kept %q, want %q", name, kept, c.kept)
+		}
 	}
 }
 

@@ -1,8 +1,10 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"os"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"refrain/detector"
+	"refrain/ingest"
 	"refrain/internal/units"
 	"refrain/sigstore"
 )
@@ -18,18 +21,23 @@ func (m *Main) detect() *cobra.Command {
 	var in inputFlags
 	var window windowFlags
 	var out outputFlags
+	var letters string
 	cmd := &cobra.Command{
 		Use:   "detect [FILE|-]",
 		Short: "Find the reuse in a file of posts",
 		Long: "Read posts and print an event for every sentence that repeats, or nearly repeats, an earlier one within\n" +
 			"the span: one JSON object a line, or on a terminal the two texts with what differs marked; with --output a table\n" +
-			"for a spreadsheet. A summary goes to stderr. FILE may be compressed with gzip or zstd; without one, or with -, posts come from stdin. What zstd\n" +
-			"needs to unpack it, 1 MB and its window of up to 256 MiB, comes out of --budget.",
+			"for a spreadsheet. A summary goes to stderr. FILE may be compressed with gzip or zstd; without one, or with -, posts\n" +
+			"come from stdin. What zstd needs to unpack it, 1 MB and its window of up to 256 MiB, comes out of --budget. Posts whose\n" +
+			"fields have other names are read by --map or --preset, as refrain inspect FILE suggests: text=full_text|text is the\n" +
+			"first that is there, text=title+body joins two.",
 		Example: "  refrain detect posts.jsonl\n" +
 			"  refrain detect --threshold 0.6 --span 7d --top 20 posts.jsonl.zst\n" +
 			"  refrain detect --output csv --min-authors 3 --lang en posts.jsonl > events.csv\n" +
 			"  refrain detect --group 1f0c2a9b posts.jsonl\n" +
 			"  refrain detect --map text=body,id=uri,created_at=date other.jsonl\n" +
+			"  refrain detect --preset mastodon-outbox outbox.json\n" +
+			"  refrain detect --tz Europe/Berlin --time-format '%d.%m.%Y %H:%M' --map id=nr,text=Inhalt,created_at=Datum export.csv\n" +
 			"  refrain detect --keep followers --link 'https://x.com/{author}/status/{id}' posts.jsonl\n" +
 			"  zcat feed.gz | refrain detect --format text - > events.jsonl",
 		Args: atMost(1, "one file"),
@@ -60,9 +68,18 @@ func (m *Main) detect() *cobra.Command {
 				main: m, src: src, windows: windows, minTokens: window.minTokens, measure: cfg.Measure(), span: cfg.Span,
 				defaultSpan: !cmd.Flags().Changed("span"), out: out, filter: filter,
 			}
-			return d.run(cmd.Context())
+			if letters == "" {
+				return d.run(cmd.Context())
+			}
+			f, err := os.Create(letters)
+			if err != nil {
+				return err
+			}
+			d.letters = ingest.NewDeadLetters(f)
+			return errors.Join(d.run(cmd.Context()), f.Close())
 		},
 	}
+	cmd.Flags().StringVar(&letters, "dead-letters", "", "file for all that is no post, with place and reason, as JSON lines")
 	window.add(cmd.Flags())
 	in.add(cmd.Flags())
 	in.addMeta(cmd.Flags())

@@ -28,6 +28,8 @@ type detecting struct {
 	defaultSpan bool // nobody asked for it
 	out         outputFlags
 	filter      output.Filter
+	letters     *ingest.DeadLetters // of what is rejected; nil: it is only told
+	complaints  *complaints
 	status      *terminal.Status // on stderr
 	first, last feed.Time        // of the posts
 }
@@ -39,6 +41,8 @@ func (d *detecting) run(ctx context.Context) error {
 		To: d.main.Stdout, Format: d.out.format, Top: d.out.top, Group: d.out.group, Measure: d.measure, Status: d.status, Filter: d.filter,
 	})
 	progress := terminal.NewProgress(d.status, d.src.Size())
+	d.complaints = d.main.complaints()
+	d.complaints.letters = d.letters
 	counts, err := detection.Run(ctx, detection.Config{
 		Source: d.src, Windows: d.windows, MinTokens: d.minTokens, Note: d.note, Write: out.Write,
 		Progress: progress.Update,
@@ -47,17 +51,20 @@ func (d *detecting) run(ctx context.Context) error {
 		err = errInterrupted
 	}
 	progress.Done()
-	err = errors.Join(err, out.Close())
+	err = errors.Join(err, d.complaints.end())
+	if closed := out.Close(); !errors.Is(err, closed) { // what is full is full at the end too
+		err = errors.Join(err, closed)
+	}
 	if err == nil && counts.Posts == 0 && counts.Rejected > 0 {
 		err = errNoPosts
 	}
-	d.summarise(counts, out.Written, time.Since(begin))
+	d.summarise(counts, out, time.Since(begin))
 	return err
 }
 
 // note tells of what is wrong with a batch, and sees how far apart posts are.
 func (d *detecting) note(b *ingest.Batch) {
-	d.main.complain(b)
+	d.complaints.tell(b)
 	for i := range b.Posts {
 		t := b.Posts[i].Time
 		if d.last == 0 || t < d.first {
@@ -68,22 +75,26 @@ func (d *detecting) note(b *ingest.Batch) {
 }
 
 // errNoPosts: most likely the file is another's.
-var errNoPosts = errors.New("not one line is a post; if its fields have other names, say so: --map text=body,id=uri")
+var errNoPosts = errors.New("not one line is a post; if its fields have other names, say so: --map text=body,id=uri; refrain inspect " +
+	"FILE shows which it has")
 
 var errInterrupted = fmt.Errorf("%w; the events so far are out", errStopped)
 
 // summarise says what was done, on stderr.
-func (d *detecting) summarise(c detection.Counts, written int, elapsed time.Duration) {
+func (d *detecting) summarise(c detection.Counts, out *output.Filtered, elapsed time.Duration) {
 	s := detector.Total(d.windows.All())
 	w := d.main.Stderr
 	fmt.Fprintf(w, "%d %s in %v (%.0f posts/s), %d rejected, %d changed\n", c.Posts, terminal.Noun(c.Posts, "post"),
 		elapsed.Round(time.Millisecond), float64(c.Posts)/elapsed.Seconds(), c.Rejected, c.Changed)
+	if c.Skipped > 0 {
+		fmt.Fprintf(w, "%d other %s left out, as the preset says\n", c.Skipped, terminal.Noun(c.Skipped, "record"))
+	}
 	fmt.Fprintf(w, "%d %s compared, %d too short, %d delivered again, %d late\n", c.Sentences,
 		terminal.Noun(c.Sentences, "sentence"), c.TooShort, c.Redelivered, s.Late)
-	fmt.Fprintf(w, "%d %s; the window holds %d %s, %d %s, %s\n", written, terminal.Noun(written, "event"), s.Groups,
+	fmt.Fprintf(w, "%d %s; the window holds %d %s, %d %s, %s\n", out.Written, terminal.Noun(out.Written, "event"), s.Groups,
 		terminal.Noun(s.Groups, "text"), s.Occurrences, terminal.Noun(s.Occurrences, "occurrence"), units.FormatBytes(s.Bytes))
-	if out := c.Events - written; out > 0 {
-		fmt.Fprintf(w, "%d %s more left out, as asked for\n", out, terminal.Noun(out, "event"))
+	if out.LeftOut > 0 {
+		fmt.Fprintf(w, "%d %s more left out, as asked for\n", out.LeftOut, terminal.Noun(out.LeftOut, "event"))
 	}
 	if apart := d.last.Time().Sub(d.first.Time()); d.defaultSpan && apart > d.span {
 		fmt.Fprintf(w, "the posts are of %.1f days; a repeat counts within %s (--span)\n", apart.Hours()/24, units.FormatDuration(d.span))

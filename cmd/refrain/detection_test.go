@@ -10,6 +10,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"refrain/internal/e2e"
@@ -289,6 +290,36 @@ func TestWhatStandsBeforeDamageIsDetected(t *testing.T) {
 		}
 		if n := bytes.Count(out.Bytes(), []byte("\n")); n != len(want) {
 			t.Errorf("%s: %d events, want %d: %s", name, n, len(want), stderr.String())
+		}
+	}
+}
+
+// full takes some bytes and then no more, as a disk that fills up does.
+type full struct{ room int }
+
+func (f *full) Write(p []byte) (int, error) {
+	if f.room -= len(p); f.room < 0 {
+		return 0, syscall.ENOSPC
+	}
+	return len(p), nil
+}
+
+// TestDetectFullDisk: what cannot be written is said once, and counts neither as written nor as left out as asked for.
+func TestDetectFullDisk(t *testing.T) {
+	var posts strings.Builder
+	for i := range 2000 {
+		posts.WriteString(wordy(i))
+	}
+	for _, c := range []struct {
+		args string
+		room int
+	}{
+		{"--output jsonl", 0}, {"--output jsonl", 100_000}, {"--output csv", 0}, {"--output csv", 100_000},
+		{"--output tsv", 100_000}, {"--output table", 100_000}, {"--top 3", 0},
+	} {
+		stderr, status := runDetect(t, strings.NewReader(posts.String()), &full{c.room}, strings.Fields(c.args)...)
+		if status != exitFailure || strings.Count(stderr, syscall.ENOSPC.Error()) != 1 || strings.Contains(stderr, "left out") {
+			t.Errorf("%s, room for %d bytes: status %d, and on stderr: %s", c.args, c.room, status, stderr)
 		}
 	}
 }

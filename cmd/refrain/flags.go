@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -10,25 +11,32 @@ import (
 	"github.com/spf13/pflag"
 
 	"refrain/detector"
-	"refrain/feed"
 	"refrain/hashcodes"
 	"refrain/ingest/file"
+	"refrain/ingest/mapping"
 	"refrain/internal/units"
 	"refrain/text"
 )
 
 // inputFlags say which posts to read.
 type inputFlags struct {
-	format, fields, source string
-	keep                   []string
-	link                   string
-	strict                 bool
-	batch                  int
+	mapping.Config
+	format, records, encoding, source string
+	strict                            bool
+	batch                             int
 }
 
 func (f *inputFlags) add(to *pflag.FlagSet) {
-	to.StringVar(&f.format, "format", "", "jsonl, text (one post a line) or csv; by default by the file's name")
-	to.StringVar(&f.fields, "map", "", "other field names: ours=theirs, as in text=body,id=uri,author=user.name")
+	to.StringVar(&f.format, "format", "",
+		"jsonl, json, text (one post a line), csv (or tabs, semicolons) or xml (RSS, Atom); by default by the file itself")
+	to.StringVar(&f.records, "records", "", "where the posts are in a file of JSON, as data or chats.list.messages")
+	to.StringVar(&f.Map, "map", "",
+		"other field names: ours=theirs, as in text=full_text|text,id=uri,author=user.name; + joins: text=title+body")
+	to.StringVar(&f.Preset, "preset", "", "the export of a platform: "+strings.Join(mapping.PresetNames(), ", "))
+	to.BoolVar(&f.HTML, "html", false, "texts are HTML: compare what a reader sees of it")
+	to.StringVar(&f.Timezone, "tz", "", "zone of times without an offset, as Europe/Berlin or UTC; without it they are refused")
+	to.StringVar(&f.TimeFormat, "time-format", "", "what times look like, as strftime has it: '%d.%m.%Y %H:%M'")
+	to.StringVar(&f.encoding, "encoding", "", "of a file that is not UTF-8, as windows-1252, utf-16 or shift_jis")
 	to.StringVar(&f.source, "source", "", "source of the posts that name none")
 	to.BoolVar(&f.strict, "strict", false, "stop at the first malformed line instead of skipping it")
 	to.IntVar(&f.batch, "batch", 500, "posts read and handed on at once")
@@ -36,31 +44,24 @@ func (f *inputFlags) add(to *pflag.FlagSet) {
 
 // addMeta adds what only those need who write events.
 func (f *inputFlags) addMeta(to *pflag.FlagSet) {
-	to.StringSliceVar(&f.keep, "keep", nil,
+	to.StringSliceVar(&f.Keep, "keep", nil,
 		"fields of a post that its events have too, in later.meta: as in url,user.followers")
-	to.StringVar(&f.link, "link", "", "template of a post's address, for later.link: as in https://x.com/{author}/status/{id}")
+	to.StringVar(&f.Link, "link", "", "template of a post's address, for later.link: as in https://x.com/{author}/status/{id}")
 }
 
-// postFields says which fields of the posts are ours, and which go along.
-func (f *inputFlags) postFields() (*feed.Fields, error) {
-	fields, err := feed.ParseFields(f.fields)
-	if err != nil {
-		return nil, usage("--map: %w", err)
+// flagged is an error of a mapping with the flag that it is about.
+func (f *inputFlags) flagged(err error) error {
+	if wrong := (*mapping.Error)(nil); errors.As(err, &wrong) {
+		name := strings.ReplaceAll(wrong.Key, "_", "-")
+		if name == "timezone" {
+			name = "tz"
+		}
+		return usage("--%s: %w", name, wrong.Err)
 	}
-	if fields, err = fields.WithMeta(f.keep); err != nil {
-		return nil, usage("--keep: %w", err)
-	}
-	if fields, err = fields.WithLink(f.link); err != nil {
-		return nil, usage("--link: %w", err)
-	}
-	return fields, nil
+	return err
 }
 
 func (m *Main) open(f *inputFlags, args []string) (*file.Source, error) {
-	fields, err := f.postFields()
-	if err != nil {
-		return nil, err
-	}
 	if err := f.check(); err != nil {
 		return nil, err
 	}
@@ -68,15 +69,28 @@ func (m *Main) open(f *inputFlags, args []string) (*file.Source, error) {
 	if len(args) > 0 {
 		path = args[0]
 	}
-	return file.Open(file.Config{
-		Path: path, Stdin: m.Stdin, Format: f.format, Fields: fields, SourceName: f.source, Strict: f.strict, BatchPosts: f.batch,
-	})
+	cfg := file.Config{
+		Path: path, Stdin: m.Stdin, Format: f.format, RecordsAt: f.records, Encoding: f.encoding,
+		SourceName: f.source, Strict: f.strict, BatchPosts: f.batch, OnRecognised: m.announceFormat,
+	}
+	if err := f.flagged(f.File(&cfg)); err != nil {
+		return nil, err
+	}
+	return file.Open(cfg)
+}
+
+// announceFormat says what a file was found to be, whose name does not say it.
+func (m *Main) announceFormat(path, what string) {
+	fmt.Fprintf(m.Stderr, "refrain: %s: read as %s\n", path, what)
 }
 
 // check refuses what cannot be meant.
 func (f *inputFlags) check() error {
 	if f.format != "" && !slices.Contains(file.Formats, f.format) {
 		return usage("--format %q: want %s", f.format, strings.Join(file.Formats, ", "))
+	}
+	if err := file.CheckEncoding(f.encoding); err != nil {
+		return usage("--encoding %w", err)
 	}
 	if f.batch < 1 {
 		return usage("--batch %d: want 1 or more", f.batch)

@@ -50,7 +50,7 @@ func (m *Main) join() *cobra.Command {
 
 // joinFlags say what is joined, and how.
 type joinFlags struct {
-	measure, threshold, algorithm, units, format, output, budget string
+	measure, threshold, algorithm, units, format, records, output, budget string
 
 	id, column              string
 	maxDepth, edit, workers int
@@ -66,7 +66,8 @@ func (f *joinFlags) add(to *pflag.FlagSet) {
 		"least similarity, as a decimal or a fraction; for overlap a number of tokens")
 	to.StringVar(&f.algorithm, "algorithm", join.Ours.String(), strings.Join(join.Algorithms, ", ")+": the pairs are the same")
 	to.IntVar(&f.maxDepth, "max-depth", join.Default().MaxDepth, "how deep the suffix filter of ppjoin+ looks")
-	to.StringVar(&f.format, "format", "", strings.Join(joining.Formats, ", ")+"; by default by the file's name")
+	to.StringVar(&f.format, "format", "", strings.Join(joining.Formats, ", ")+"; by default by the file itself")
+	to.StringVar(&f.records, "records", "", "where the records are in a file of JSON, as data or chats.list.messages")
 	to.StringVar(&f.units, "units", tokens.Words.String(),
 		"what is compared of a text: words, chars, qgrams:Q (Q characters), shingles:W (W words), minwise:W,K (K of those)")
 	to.IntVar(&f.edit, "edit", 0, "compare strings as they are: at most so many characters inserted, deleted or replaced")
@@ -120,8 +121,8 @@ func (f *joinFlags) setFiles(j *joinRun, paths []string) error {
 	}
 	for _, path := range paths {
 		j.files = append(j.files, joining.Config{
-			Path: path, Stdin: j.main.Stdin, Format: f.format, ID: f.id, Column: f.column, Units: unit, Texts: j.edit >= 0, Strict: f.strict,
-			Workers: f.workers,
+			Path: path, Stdin: j.main.Stdin, Format: f.format, RecordsAt: f.records, ID: f.id, Column: f.column, Units: unit,
+			Texts: j.edit >= 0, Strict: f.strict, Workers: f.workers,
 		})
 	}
 	return nil
@@ -217,7 +218,7 @@ func (f *joinFlags) setBudget(j *joinRun) (err error) {
 		return usage("--budget: %w", err)
 	}
 	if least := units.MinBudget + j.minMemory(nil); j.budget < least {
-		return usage("--budget %s: want %s or more for --workers %d", units.FormatBytes(j.budget), units.FormatBytes(least), f.workers)
+		return usage("--budget %s: want %s or more for --workers %d", units.FormatBytes(j.budget), units.FormatLeastBytes(least), f.workers)
 	}
 	return nil
 }

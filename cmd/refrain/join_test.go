@@ -115,7 +115,7 @@ func TestJoinMistakes(t *testing.T) {
 		{"c.txt --max-depth 3", exitUsage, "--max-depth is of --algorithm ppjoin+"},
 		{"c.txt --algorithm ppjoin+ --max-depth -1", exitUsage, "--max-depth -1: want 0 or more"},
 		{"c.txt --units grams", exitUsage, `--units "grams": want words, chars, qgrams:Q`},
-		{"c.txt --format xml", exitUsage, `--format "xml": want jsonl, text, csv, sets`},
+		{"c.txt --format xls", exitUsage, `--format "xls": want jsonl, json, text, csv, xml, sets`},
 		{"c.txt --output xml", exitUsage, `--output "xml": want jsonl or csv`},
 		{"c.txt --workers 0", exitUsage, "--workers 0: want 1 or more"},
 		{"c.txt --budget 5", exitUsage, "--budget: 5 bytes: want 1.0 MB or more"},
@@ -131,13 +131,14 @@ func TestJoinMistakes(t *testing.T) {
 		{"a.jsonl -", exitFailure, "a.jsonl:1: id: missing"},
 		{"a.jsonl --id text", exitUsage, `--column "text": cannot have both ids and texts`},
 		{"a.jsonl --id=", exitUsage, `--id "": want the name of a field or column`},
-		{"a.jsonl --column a..b", exitUsage, `--column "a..b": want the name of a field or column`},
-		{"b.csv --id nr --column a,b", exitUsage, `--column "a,b": a name with a comma cannot be asked for`},
+		{"a.jsonl --column=", exitUsage, `--column "": want the name of a field or column`},
+		{"a.jsonl --column a..b", exitFailure, "a.jsonl:1: id: missing"},
+		{"b.csv --id nr --column a,b", exitFailure, `b.csv:1: no column "a,b" among "nr", "name": --id and --column say which they are`},
 		{"c.txt --column name", exitUsage, "--id and --column name fields of posts or columns of a table, and these are lines"},
 		{"g.csv", exitFailure, "g.csv: an empty file: want a header"},
 		{"c.txt --edit 1073741825", exitUsage, "--edit 1073741825: want 0 to 1073741824 characters"},
 		{"c.txt --budget 1.1MB --workers 2", exitUsage, "--budget 1.1 MB: want 1.2 MB or more for --workers 2"},
-		{"c.txt --budget 1.1MB --workers 2 --edit 1", exitUsage, "--budget 1.1 MB: want 1.4 MB or more for --workers 2"},
+		{"c.txt --budget 1.1MB --workers 2 --edit 1", exitUsage, "--budget 1.1 MB: want 1.5 MB or more for --workers 2"},
 		{"a.jsonl --strict", exitFailure, "a.jsonl:1: id: missing"},
 		{"none.jsonl", exitFailure, "open none.jsonl: no such file or directory"},
 	} {
@@ -160,7 +161,7 @@ func TestJoinBudget(t *testing.T) {
 		t.Errorf("status %d: %s", status, stderr)
 	}
 	stdout, stderr, status := runJoin(t, files, "a.sets", "--budget", "100MB", "--threshold", "0.3")
-	if status != 0 || !strings.HasPrefix(stderr, "200,000 sets of ") || !strings.Contains(stderr, "of a budget of 100.0 MB\n") {
+	if status != 0 || !strings.HasPrefix(stderr, "in memory: 200,000 sets of ") || !strings.Contains(stderr, "of a budget of 100.0 MB\n") {
 		t.Errorf("status %d: %s", status, stderr)
 	}
 	if n := strings.Count(stdout, "\n"); n < 100_000 {
@@ -201,7 +202,7 @@ func TestJoinNotes(t *testing.T) {
 		"a.jsonl": `{"id":"1","text":"one"}` + "\n" + strings.Repeat(`{"id":"x"}`+"\n", 700), "b.jsonl": "", "c.csv": "id,text\n",
 	}
 	_, stderr, status := runJoin(t, files, "a.jsonl", "b.jsonl")
-	if status != 0 || strings.Count(stderr, `: no field "text" among "id"`) != maxNotes || !strings.Contains(stderr, "and 690 more\n") ||
+	if status != 0 || strings.Count(stderr, `: no field "text" among "id"`) != maxAlike+1 || !strings.Contains(stderr, "and 690 more like a.jsonl:2: no field") ||
 		!strings.Contains(stderr, "b.jsonl: no records\n") || !strings.Contains(stderr, "700 rejected") {
 		t.Errorf("status %d: %s", status, stderr)
 	}
@@ -233,9 +234,15 @@ func TestJoinEnds(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	stderr.Reset()
-	m = Main{Stdin: strings.NewReader(content), Stdout: writerFunc(func(p []byte) (int, error) { cancel(); return len(p), nil }), Stderr: &stderr}
-	if status := m.Run(ctx, []string{"join", "--format", "sets", "-"}); status != exitFailure || !strings.Contains(stderr.String(), "interrupted") {
-		t.Errorf("interrupted: status %d, %s", status, stderr.String())
+	out := 0
+	m = Main{Stdin: strings.NewReader(content), Stdout: writerFunc(func(p []byte) (int, error) {
+		cancel()
+		out += bytes.Count(p, []byte("\n"))
+		return len(p), nil
+	}), Stderr: &stderr}
+	status := m.Run(ctx, []string{"join", "--format", "sets", "-"})
+	if status != exitFailure || !strings.Contains(stderr.String(), "interrupted") || !strings.Contains(stderr.String(), fmt.Sprintf("pairs %d\n", out)) {
+		t.Errorf("interrupted: status %d, %d pairs, %s", status, out, stderr.String())
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -54,9 +53,11 @@ func (m *Main) sentences() *cobra.Command {
 // an error.
 func (m *Main) eachPost(ctx context.Context, src ingest.Source, visit func(*feed.Post) error) error {
 	posts, rejected := 0, 0
+	complaints := m.complaints()
+	defer func() { _ = complaints.end() }() // without letters nothing can fail
 	for {
 		b, err := src.Next(ctx)
-		m.complain(&b)
+		complaints.tell(&b)
 		posts, rejected = posts+len(b.Posts), rejected+len(b.Rejected)
 		for i := range b.Posts {
 			if err := visit(&b.Posts[i]); err != nil {
@@ -74,16 +75,6 @@ func (m *Main) eachPost(ctx context.Context, src ingest.Source, visit func(*feed
 		case err != nil:
 			return err
 		}
-	}
-}
-
-// complain prints what was rejected or changed.
-func (m *Main) complain(b *ingest.Batch) {
-	for _, r := range b.Rejected {
-		fmt.Fprintf(m.Stderr, "%s: %s\n", r.Location, r.Reason)
-	}
-	for _, n := range b.Notes {
-		fmt.Fprintf(m.Stderr, "%s: accepted: %s\n", n.Location, n.Text)
 	}
 }
 

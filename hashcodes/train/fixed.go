@@ -17,7 +17,7 @@ var recalls = []float64{0.9, 0.95, 0.99}
 type choice struct {
 	*learning
 	fixed   *fixed    // nil without Config.Fixed
-	hashed  []float64 // recall by distance that must not be lost; see keepRecall
+	hashed  []float64 // recall by distance that must not be lost; see setBaseline
 	model   *hashcodes.Model
 	minCost float64
 	order   int // in the order of offers
@@ -60,14 +60,14 @@ func (c *choice) cost(m *hashcodes.Model) float64 {
 	return math.Exp(costAt(candidates, similar, len(c.fixed.queries)))
 }
 
-// keepRecall has loses compare with a model.
-func (c *choice) keepRecall(hashed *hashcodes.Model) {
+// setBaseline has losesRecall compare with a model.
+func (c *choice) setBaseline(hashed *hashcodes.Model) {
 	_, similar := c.fixed.count(hashed)
 	c.hashed = recallWithin(similar)
 }
 
-// loses reports whether a search within some fixed distance finds less than with the model of keepRecall.
-func (c *choice) loses(m *hashcodes.Model) bool {
+// losesRecall reports whether a search within some fixed distance finds less than with the model of setBaseline.
+func (c *choice) losesRecall(m *hashcodes.Model) bool {
 	_, similar := c.fixed.count(m)
 	for d, recall := range recallWithin(similar) {
 		if recall < c.hashed[d]-maxLost {

@@ -121,8 +121,8 @@ func (l *learning) mergeAll(s *state, c *choice, md5 *hashcodes.Model, affinity 
 	m, err := l.model(l.Ones, s.shared(class))
 	all := describeClasses(class).Classes
 	if err == nil && l.Fixed && l.KeepRecall {
-		c.keepRecall(md5)
-		if c.loses(m) {
+		c.setBaseline(md5)
+		if c.losesRecall(m) {
 			class, m, err = l.harmless(s, c, class, md5)
 		}
 	}
@@ -175,7 +175,7 @@ func (d *dropping) add(roots []int) error {
 	if err != nil {
 		return err
 	}
-	if !d.loses(m) {
+	if !d.losesRecall(m) {
 		d.class, d.best = class, m
 		return nil
 	}

@@ -14,7 +14,9 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -45,10 +47,11 @@ type Config struct {
 	Silence              time.Duration // of the firehose, after which the connection counts as dead; above 0
 	MinBackoff, MaxPause time.Duration // first and longest wait before connecting again; above 0
 
-	Client *http.Client // for the handshake; its redirects are not followed
-	Now    func() time.Time
-	Status *ingest.Status // is told whether the server can be reached; nil: nobody is
-	Logger *slog.Logger
+	UserAgent string       // of the handshake; "": Refrain
+	Client    *http.Client // for the handshake; its redirects are not followed
+	Now       func() time.Time
+	Status    *ingest.Status // is told whether the server can be reached; nil: nobody is
+	Logger    *slog.Logger
 }
 
 // Default reads from a public instance of Jetstream, the JSON form of the network's firehose.
@@ -87,6 +90,21 @@ func checkURL(address string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || !slices.Contains([]string{"ws", "wss", "http", "https"}, u.Scheme) {
 		return errors.New("url: want wss://HOST/PATH, or ws, https, http")
+	}
+	return checkForm(u)
+}
+
+// checkForm refuses addresses that give something else than messages in JSON as they come: nothing of it would be read.
+func checkForm(u *url.URL) error {
+	q := u.Query()
+	switch {
+	case strings.Contains(u.Path, "subscribeEvents") || strings.Contains(u.Path, "subscribeRepos"):
+		return fmt.Errorf("url: %s is another protocol, which is not read here: want Jetstream's own, wss://HOST/subscribe",
+			path.Base(u.Path))
+	case q.Has("compress") && q.Get("compress") != "false":
+		return errors.New("url: messages compressed with Jetstream's dictionary are not read here: leave compress out")
+	case q.Has("requireHello") && q.Get("requireHello") != "false":
+		return errors.New("url: with requireHello the server waits for a message that is not sent: leave it out")
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package bluesky
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -117,11 +119,30 @@ func (b *Source) dial(ctx context.Context, address string) (*websocket.Conn, err
 	defer cancel()
 	client := *b.cfg.Client
 	client.CheckRedirect = refuseRedirect
-	conn, _, err := websocket.Dial(ctx, address, &websocket.DialOptions{
+	conn, resp, err := websocket.Dial(ctx, address, &websocket.DialOptions{
 		HTTPClient: &client, CompressionMode: websocket.CompressionDisabled,
+		HTTPHeader: http.Header{"User-Agent": {cmp.Or(b.cfg.UserAgent, "Refrain")}},
 	})
-	return conn, err
+	if err != nil {
+		return nil, withReason(err, resp, address)
+	}
+	return conn, nil
 }
+
+// withReason adds what the server says of why it refuses, of which the library keeps the first KiB, on one line. One that
+// was sent a password may repeat it, in any form, and is not quoted.
+func withReason(err error, resp *http.Response, address string) error {
+	if u, _ := url.Parse(address); resp == nil || resp.Body == nil || u == nil || u.User != nil {
+		return err
+	}
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxReason)) // as much of it as there is
+	if reason := strings.Join(strings.Fields(strings.ToValidUTF8(string(body), "\ufffd")), " "); reason != "" {
+		return fmt.Errorf("%w; the server says: %q", err, reason)
+	}
+	return err
+}
+
+const maxReason = 1 << 10
 
 // refuseRedirect keeps to the server that was named: who answers in its place could send us into a private network.
 func refuseRedirect(next *http.Request, _ []*http.Request) error {

@@ -1,6 +1,7 @@
 // Package file reads posts from files.
 //
-// A file is JSON lines, text with one post a line, or a table (CSV), plain or compressed. Source.Next does everything in
+// A file is JSON lines, JSON of any shape, text with one post a line, a table (CSV and its relatives), or RSS or Atom, plain
+// or compressed. Source.Next does everything in
 // one goroutine; Part tells how to do it with several.
 //
 // Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
@@ -14,7 +15,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,7 +27,7 @@ import (
 )
 
 // Formats lists what Config.Format may be.
-var Formats = []string{"jsonl", "text", "csv"}
+var Formats = []string{"jsonl", "json", "text", "csv", "xml"}
 
 // batchBytes ends a batch early, by the bytes of its records: they may be large.
 const batchBytes = 1 << 20
@@ -38,8 +38,14 @@ type Config struct {
 	Path string
 	// Stdin is what "-" reads.
 	Stdin io.Reader
-	// Format is one of Formats; "": by the name's ending, jsonl unless that says otherwise.
+	// Format is one of Formats; "": by the name's ending, and where that says nothing by the first line.
 	Format string
+	// RecordsAt is the path to the posts in a file of JSON, as data or chats.list.messages; "": its elements or values.
+	RecordsAt string
+	// Include is what records refer to, beside them; nil: nothing.
+	Include *Include
+	// Encoding is that of a file that is not UTF-8, by a name that the web knows it by; "": UTF-8, or UTF-16 with its mark.
+	Encoding string
 	// Fields maps our names to the file's; nil: our own. Text files have none.
 	Fields *feed.Fields
 	// SourceName is the source of posts that name none.
@@ -50,6 +56,8 @@ type Config struct {
 	BatchPosts int
 	// Records has parts keep the record of each post byte for byte: see Part.Record.
 	Records bool
+	// OnRecognised is told what the first bytes have told of the file, and its name had not; nil: nobody is.
+	OnRecognised func(path, what string)
 	// Stored is given the bytes of the file as they are stored, all of them in the end; nil: nobody is.
 	Stored io.Writer
 }
@@ -64,7 +72,7 @@ func (c *Config) validate() error {
 	if c.Format != "" && !slices.Contains(Formats, c.Format) {
 		format = fmt.Errorf("format %q: want %s", c.Format, strings.Join(Formats, ", "))
 	}
-	return errors.Join(format, check.Set("stdin", c.Stdin != nil || c.Path != "-"),
+	return errors.Join(format, CheckEncoding(c.Encoding), check.Set("stdin", c.Stdin != nil || c.Path != "-"),
 		check.AtLeast(1, "batch posts", c.BatchPosts))
 }
 
@@ -76,17 +84,19 @@ func (c *Config) validate() error {
 // Next belongs to one goroutine; BytesRead and Lines may be asked from any. Who wants to decode with several goroutines
 // calls the three steps of Next instead; see Part.
 type Source struct {
-	cfg     Config
-	name    string    // as locations show it
-	in      io.Reader // as it is stored
-	closer  io.Closer
-	pipe    *os.File // of a named pipe, to interrupt a read; nil: it is none
-	plain   *decompressed
-	lines   *lineReader
-	records recordReader // of tables; nil where a line is a post
-	live    bool         // somebody may be writing the other end: hand on what is there
-	decoder Decoder      // Next's, as part
-	part    Part
+	cfg        Config
+	name       string    // as locations show it
+	in         io.Reader // as it is stored
+	closer     io.Closer
+	pipe       *os.File // of a named pipe, to interrupt a read; nil: it is none
+	plain      *decompressed
+	lines      *lineReader
+	records    recordReader // of tables, JSON and XML; nil where a line is a post
+	separator  byte         // of tables
+	recognised string
+	live       bool    // somebody may be writing the other end: hand on what is there
+	decoder    Decoder // Next's, as part
+	part       Part
 
 	// Read's
 	record record
@@ -116,8 +126,6 @@ func Open(cfg Config) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.cfg.Format = f.cfg.format()
-	f.decoder = f.NewDecoder()
 	if f.in = in; f.cfg.Stored != nil {
 		f.in = io.TeeReader(in, f.cfg.Stored)
 	}
@@ -184,26 +192,28 @@ func (f *Source) start() (err error) {
 	if err != nil {
 		return err
 	}
-	f.lines = newLineReader(f.plain, MaxLine)
-	if f.cfg.Format == "csv" {
-		f.records = newTableReader(f.lines, f.cfg.Fields)
+	r, err := f.asUTF8(bufio.NewReaderSize(f.plain, lineBuffer))
+	if err != nil {
+		return err
+	}
+	if err := refuseForeign(r, f.cfg.Path); err != nil {
+		return err
+	}
+	f.sniff(r)
+	if f.recognised != "" && f.cfg.OnRecognised != nil {
+		f.cfg.OnRecognised(f.name, f.recognised)
+	}
+	f.lines = newLineReader(r, MaxLine)
+	f.decoder = f.NewDecoder()
+	switch f.cfg.Format {
+	case "csv":
+		f.records = newTableReader(f.lines, f.cfg.Fields, f.separator)
+	case "json":
+		f.records = newJSONReader(f.lines, f.cfg.RecordsAt, f.cfg.Include)
+	case "xml":
+		f.records = newXMLReader(f.lines)
 	}
 	return nil
-}
-
-func (c *Config) format() string {
-	if c.Format != "" {
-		return c.Format
-	}
-	name := strings.ToLower(c.Path)
-	name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
-	switch filepath.Ext(name) {
-	case ".txt":
-		return "text"
-	case ".csv":
-		return "csv"
-	}
-	return "jsonl"
 }
 
 // Next returns up to BatchPosts posts. What cannot be read further is an error that names the file and the line
@@ -226,7 +236,14 @@ func (f *Source) Next(ctx context.Context) (ingest.Batch, error) {
 	return p.Batch, nil
 }
 
-func (f *Source) location(line int64) string { return f.name + ":" + strconv.FormatInt(line, 10) }
+// location is that of a line, or of a record whose line may hold others.
+func (f *Source) location(line, number int64) string {
+	at := f.name + ":" + strconv.FormatInt(line, 10)
+	if number > 0 {
+		at += ", record " + strconv.FormatInt(number, 10)
+	}
+	return at
+}
 
 // BytesRead counts the bytes of the file read so far, as they are stored.
 func (f *Source) BytesRead() int64 { return f.bytesRead.Load() }
@@ -234,8 +251,13 @@ func (f *Source) BytesRead() int64 { return f.bytesRead.Load() }
 // Size is the size of the file as it is stored; 0 where that is not known: stdin, pipes.
 func (f *Source) Size() int64 { return f.size }
 
-// Format is that of the file: one of Formats.
-func (f *Source) Format() string { return f.cfg.Format }
+// Format is that of the records of the file: one of Formats. Those of JSON and XML are as JSON lines have them.
+func (f *Source) Format() string {
+	if f.cfg.Format == "json" || f.cfg.Format == "xml" {
+		return "jsonl"
+	}
+	return f.cfg.Format
+}
 
 // Header is the first record of a table, which names its columns, byte for byte: with a byte order mark before it, if the file
 // has one, and its line end. It is nil before it is read, and of a file that has none.

@@ -308,8 +308,8 @@ func TestOpenRejects(t *testing.T) {
 	}{
 		{"no such file", Default(filepath.Join(dir, "none")), "open " + dir + "/none: no such file or directory"},
 		{"a directory", Default(dir), dir + ": a directory, not a file"},
-		{"unknown format", with("-", func(c *Config) { c.Stdin, c.Format = strings.NewReader(""), "xml" }),
-			`stdin: format "xml": want jsonl, text, csv`},
+		{"unknown format", with("-", func(c *Config) { c.Stdin, c.Format = strings.NewReader(""), "xls" }),
+			`stdin: format "xls": want jsonl, json, text, csv, xml`},
 		{"not gzip", Default(writeFile(t, "a.gz", "{}")), "a.gz: no gz data, though the name ends in .gz"},
 		{"not zstd", Default(writeFile(t, "a.zst", "")), "a.zst: no zst data, though the name ends in .zst"},
 		{"window too large", Default(writeFile(t, "b.zst", wide)),

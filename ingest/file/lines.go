@@ -13,6 +13,9 @@ import (
 // being held, and rejected.
 const MaxLine = 8 << 20
 
+// lineBuffer is what is read of a file at once.
+const lineBuffer = 256 << 10
+
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
 // lineReader cuts a stream into lines, and holds one of them at most.
@@ -27,7 +30,7 @@ type lineReader struct {
 }
 
 func newLineReader(r io.Reader, limit int) *lineReader {
-	return &lineReader{r: bufio.NewReaderSize(r, 256<<10), limit: limit}
+	return &lineReader{r: bufio.NewReaderSize(r, lineBuffer), limit: limit}
 }
 
 // next returns the next line with its line end, valid until the next call, and its size; of a line longer

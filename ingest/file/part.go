@@ -1,6 +1,7 @@
 package file
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,12 +31,15 @@ type Part struct {
 	size      int       // bytes of the records read, also of those of a table, which are not in raw
 }
 
-// rawLine is one line of a part, or one record of a table. Of a table's only the number is kept, unless Config asks for Records.
+// rawLine is one line of a part, or one record of what has no lines. Of a table's only the number is kept, unless Config asks
+// for Records.
 type rawLine struct {
 	number     int64 // of its first line, from 1
 	start, end int   // in raw, without its line end
 	next       int   // in raw, behind its line end
 	size       int   // of the whole line; more than end-start of one that is too long
+	record     int64 // see record.number
+	reason     error // why it is none, if that is known
 }
 
 // Record is what post i of Batch was made of, byte for byte and with its line end: of a file whose Config asks for Records. A
@@ -125,22 +129,22 @@ func (f *Source) read(p *Part) error {
 	}
 	p.size += len(r.raw)
 	switch {
-	case f.records == nil:
-		p.lines = append(p.lines, p.keep(r))
+	case f.cfg.Format != "csv":
+		p.lines = append(p.lines, p.copyRecord(r))
 	case f.cfg.Records && r.reason == nil:
-		f.addRecord(p, r, p.keep(r))
+		f.addRecord(p, r, p.copyRecord(r))
 	default:
 		f.addRecord(p, r, rawLine{number: r.line})
 	}
 	return nil
 }
 
-// keep copies a record, which is valid until the next one is read.
-func (p *Part) keep(r *record) rawLine {
-	l := rawLine{number: r.line, start: len(p.raw), size: r.size}
+// copyRecord copies what is read, which is valid until the next one is read.
+func (p *Part) copyRecord(r *record) rawLine {
+	l := rawLine{number: r.line, start: len(p.raw), size: r.size, record: r.number, reason: r.reason}
 	p.raw = append(p.raw, r.raw...)
 	l.end = len(p.raw)
-	p.raw = append(p.raw, r.lineEnd...)
+	p.raw = append(p.raw, cmp.Or(r.lineEnd, "\n")...) // JSON and XML have none, and are kept a line each
 	l.next = len(p.raw)
 	return l
 }
@@ -148,16 +152,11 @@ func (p *Part) keep(r *record) rawLine {
 // Decoder makes posts of the records of a file's parts. It is for one goroutine.
 type Decoder struct {
 	f    *Source
-	json *feed.PostDecoder // nil: the line is the text of a post
+	json *feed.PostDecoder // of what is no text
 }
 
-// NewDecoder returns a decoder of the parts of f.
-func (f *Source) NewDecoder() Decoder {
-	if f.cfg.Format == "text" {
-		return Decoder{f: f}
-	}
-	return Decoder{f: f, json: feed.NewPostDecoder(f.cfg.Fields)}
-}
+// NewDecoder returns a decoder of the parts of f. The format of a named pipe may be unknown then, and is known with its first part.
+func (f *Source) NewDecoder() Decoder { return Decoder{f: f, json: feed.NewPostDecoder(f.cfg.Fields)} }
 
 // Decode makes posts of the records of p. Its error, if a strict reading has one, is returned by Stamp.
 func (d Decoder) Decode(p *Part) {
@@ -166,7 +165,7 @@ func (d Decoder) Decode(p *Part) {
 			return
 		}
 		l := &p.lines[i]
-		r := record{line: l.number, raw: p.raw[l.start:l.end], size: l.size}
+		r := record{line: l.number, number: l.record, raw: p.raw[l.start:l.end], size: l.size, reason: l.reason}
 		d.decode(&r)
 		d.f.addRecord(p, &r, *l)
 	}
@@ -174,13 +173,17 @@ func (d Decoder) Decode(p *Part) {
 
 func (d Decoder) decode(r *record) {
 	switch {
+	case r.reason != nil:
+	case r.size > d.f.lines.limit && r.number > 0:
+		r.reason = fmt.Errorf("a record of %d bytes, and the limit is %d; --records says where posts are within others", r.size,
+			d.f.lines.limit)
 	case r.size > d.f.lines.limit:
 		r.reason = tooLongLine(r.size, d.f.lines.limit)
-	case d.json != nil:
-		r.note, r.reason = d.json.Decode(&r.post, r.raw)
-	default:
+	case d.f.cfg.Format == "text":
 		r.post.ID = fmt.Sprintf("%010d", r.line)
 		r.note, r.reason = r.post.Set(feed.FieldText, string(r.raw))
+	default:
+		r.note, r.reason = d.json.Decode(&r.post, r.raw)
 	}
 }
 
@@ -188,17 +191,20 @@ func (d Decoder) decode(r *record) {
 func (f *Source) addRecord(p *Part, r *record, l rawLine) {
 	b := &p.Batch
 	switch {
+	case errors.Is(r.reason, feed.ErrNotPost):
+		b.Skipped++
+		return
 	case r.reason != nil && f.cfg.Strict:
-		p.strictErr = fmt.Errorf("%s: %w", f.location(r.line), r.reason)
+		p.strictErr = fmt.Errorf("%s: %w", f.location(r.line, r.number), r.reason)
 		return
 	case r.reason != nil:
-		rejection := ingest.NewRejection(f.location(r.line), r.reason.Error(), r.raw)
+		rejection := ingest.NewRejection(f.location(r.line, r.number), r.reason.Error(), r.raw)
 		rejection.Truncated = r.size > len(rejection.Raw)
 		b.Rejected = append(b.Rejected, rejection)
 		return
 	}
 	if note := feed.JoinNotes(r.note, f.cfg.Fields.Finish(&r.post, f.cfg.SourceName)); note != "" {
-		b.Notes = append(b.Notes, ingest.Note{Location: f.location(r.line), Text: note})
+		b.Notes = append(b.Notes, ingest.Note{Location: f.location(r.line, r.number), Text: note})
 	}
 	b.Posts = append(b.Posts, r.post)
 	p.records = append(p.records, l)

@@ -10,6 +10,7 @@ import (
 // record is one record of a file: a post, or the reason why it is none.
 type record struct {
 	line   int64
+	number int64 // of the record in its file, where records are not lines; else 0
 	post   feed.Post
 	note   string
 	reason error

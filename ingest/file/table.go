@@ -15,16 +15,18 @@ import (
 	"refrain/feed"
 )
 
-// tableReader reads a table with a header row: CSV as RFC 4180 has it. The columns that are passed on become Meta, a JSON
+// tableReader reads a table with a header row: CSV as RFC 4180 has it, or with another separator. The columns that are passed on become Meta, a JSON
 // object of strings; empty cells are left out.
 //
 // Records are cut here and only their cells are left to encoding/csv. That bounds what a quote that nobody
 // closes can swallow, and keeps the line numbers; a record that is malformed ends where encoding/csv gives it up.
 type tableReader struct {
 	lines        *lineReader
+	separator    byte
 	fields       *feed.Fields
 	header       []column // nil before the header is read
 	headerRecord []byte   // as it came
+	parts        []string // of the record: the cells that fields are made of
 	cells        *csv.Reader
 	record       []byte // of the current record, what has not been handed to cells
 	recordBytes  []byte // the current record
@@ -39,18 +41,19 @@ type ColumnError struct {
 }
 
 func (e *ColumnError) Error() string {
-	return fmt.Sprintf("header: no column %q for the field %s among %q: map one (%s=COLUMN)", e.Column, e.Field, e.Columns, e.Field)
+	return fmt.Sprintf("header: no column %q for the field %s among %q: map one (%s=COLUMN; refrain inspect says which it may be)",
+		e.Column, e.Field, e.Columns, e.Field)
 }
 
-// column is what a cell becomes: a field of the post, a member of Meta, or nothing.
+// column is what a cell becomes: a field of the post, a part of one, a member of Meta, or nothing.
 type column struct {
-	field         feed.Field
-	metaIndex     int // among the Meta fields
-	known, isMeta bool
+	field                 feed.Field
+	slot, metaIndex       int // among the parts of fields, and among the Meta fields
+	known, isPart, isMeta bool
 }
 
-func newTableReader(lines *lineReader, fields *feed.Fields) *tableReader {
-	t := &tableReader{lines: lines, fields: fields}
+func newTableReader(lines *lineReader, fields *feed.Fields, separator byte) *tableReader {
+	t := &tableReader{lines: lines, fields: fields, separator: separator}
 	t.resetCells()
 	return t
 }
@@ -59,6 +62,7 @@ func newTableReader(lines *lineReader, fields *feed.Fields) *tableReader {
 func (t *tableReader) resetCells() {
 	t.record = nil
 	t.cells = csv.NewReader(recordBytes{t})
+	t.cells.Comma = rune(t.separator)
 	t.cells.FieldsPerRecord = -1 // counted here, for the reason's words
 	t.cells.ReuseRecord = true
 }
@@ -116,7 +120,7 @@ func (t *tableReader) gather(r *record) error {
 		return err
 	}
 	t.recordBytes = append(t.recordBytes[:0], line...)
-	for open := inQuotes(r.raw, false); open; open = inQuotes(trimEnd(line), true) {
+	for open := t.inQuotes(r.raw, false); open; open = t.inQuotes(trimEnd(line), true) {
 		var size int
 		line, size, err = t.lines.next()
 		switch {
@@ -139,11 +143,11 @@ func (t *tableReader) gather(r *record) error {
 
 // inQuotes reports whether a quoted cell is open at the end of a line, given whether one was at its beginning.
 // After a quote where none may be it answers no: encoding/csv gives the record up there.
-func inQuotes(line []byte, open bool) bool {
+func (t *tableReader) inQuotes(line []byte, open bool) bool {
 	for {
 		if !open {
 			if !bytes.HasPrefix(line, []byte{'"'}) {
-				cell, rest, more := bytes.Cut(line, []byte{','})
+				cell, rest, more := bytes.Cut(line, []byte{t.separator})
 				if !more || bytes.IndexByte(cell, '"') >= 0 {
 					return false
 				}
@@ -158,9 +162,9 @@ func inQuotes(line []byte, open bool) bool {
 		}
 		line = line[end+1:]
 		switch {
-		case len(line) == 0 || line[0] != '"' && line[0] != ',':
+		case len(line) == 0 || line[0] != '"' && line[0] != t.separator:
 			return false
-		default: // two quotes stand for one, and a comma begins the next cell
+		default: // two quotes stand for one, and a separator begins the next cell
 			open = line[0] == '"'
 			line = line[1:]
 		}
@@ -184,14 +188,16 @@ func (t *tableReader) readHeader() error {
 		}
 		seen[name] = true
 		header[i].field, header[i].known = t.fields.Find(name)
+		header[i].slot, header[i].isPart = t.fields.Slot(name)
 		header[i].metaIndex, header[i].isMeta = t.fields.MetaIndex(name)
 	}
 	for _, f := range []feed.Field{feed.FieldID, feed.FieldText} {
-		if !seen[t.fields.Path(f)] {
+		if !t.fields.AnyOf(f, seen) {
 			return &ColumnError{f, t.fields.Path(f), slices.Clone(names), t.lines.number}
 		}
 	}
 	t.header, t.headerRecord = header, slices.Concat(t.mark(), r.raw, []byte(r.lineEnd))
+	t.parts = make([]string, t.fields.SlotCount())
 	return nil
 }
 
@@ -207,13 +213,17 @@ func (t *tableReader) mark() []byte {
 func (t *tableReader) fill(p *feed.Post, cells []string) (note string, err error) {
 	var notes []string
 	metaCells := make([][]byte, t.fields.MetaCount())
+	clear(t.parts)
 	for i, c := range t.header {
 		value := cells[i]
+		if c.isPart {
+			t.parts[c.slot] = value
+		}
 		switch {
 		case c.known && c.field == feed.FieldText:
-			note, err = p.Set(c.field, value)
+			note, err = t.fields.Set(p, c.field, value)
 		case c.known:
-			note, err = p.Set(c.field, strings.Clone(value)) // or an id would keep the whole record
+			note, err = t.fields.Set(p, c.field, strings.Clone(value)) // or an id would keep the whole record
 		case c.isMeta && value != "":
 			metaCells[c.metaIndex], note = quote(value)
 		}
@@ -223,6 +233,13 @@ func (t *tableReader) fill(p *feed.Post, cells []string) (note string, err error
 		if note != "" {
 			notes, note = append(notes, note), ""
 		}
+	}
+	note, err = t.fields.Combine(p, t.parts)
+	if err != nil {
+		return "", err
+	}
+	if note != "" {
+		notes = append(notes, note)
 	}
 	meta, more := t.fields.Meta(metaCells)
 	p.Meta = string(meta)

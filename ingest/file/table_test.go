@@ -39,8 +39,8 @@ func TestTable(t *testing.T) {
 		{"a quote never closed", "id,text\n1,a\n2,\"b\n3,c\n",
 			[]string{"1: a", "rejected a.csv:3: a quote opened here is never closed"}},
 		{"a bad date", "id,text,created_at\n1,a,\n2,b,soon\n3,c,20\n",
-			[]string{"1: a", "3: c", `rejected a.csv:3: created_at: "soon": neither RFC 3339 (2018-10-10T20:19:24Z), ` +
-				`nor Unix seconds or milliseconds, nor Twitter's format`}},
+			[]string{"1: a", "3: c", `rejected a.csv:3: created_at: "soon": a time in no known form, as 2018-10-10T20:19:24Z: ` +
+				`others are described by --time-format (time_format), as '%d.%m.%Y %H:%M'`}},
 		{"invalid UTF-8", "id,text,k\n1,a\xff,\xfe\n\xff,b,\n",
 			[]string{"1: a\uFFFD", `note a.csv:2: text: invalid UTF-8 replaced by U+FFFD`,
 				"rejected a.csv:3: id: not valid Unicode, and replacing it could make two names one"}},
@@ -91,12 +91,26 @@ func TestTableFields(t *testing.T) {
 	}
 }
 
+// TestTableOfSeveralColumns: a field is the first of some, or all of them.
+func TestTableOfSeveralColumns(t *testing.T) {
+	fields, err := feed.ParseFields(`text=title+body|"old text",id=nr,author=user.name`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := writeFile(t, "a.csv", "nr,title,body,old text,user.name\n1,Why?,Because.,,ann\n2,,,old,\n3,,,,\n")
+	got, err := readAll(t, with(path, func(c *Config) { c.Fields = fields }))
+	want := []feed.Post{{ID: "1", Text: "Why?\nBecause.", Author: "ann"}, {ID: "2", Text: "old"}, {ID: "3"}}
+	if diff := cmp.Diff(want, got.Posts); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
 func TestTableHeader(t *testing.T) {
 	tests := []struct{ content, want string }{
 		{"id,body\n1,a\n",
-			`a.csv: after line 1: header: no column "text" for the field text among ["id" "body"]: map one (text=COLUMN)`},
+			`a.csv: after line 1: header: no column "text" for the field text among ["id" "body"]: map one (text=COLUMN; refrain inspect says which it may be)`},
 		{"nr,text\n1,a\n",
-			`a.csv: after line 1: header: no column "id" for the field id among ["nr" "text"]: map one (id=COLUMN)`},
+			`a.csv: after line 1: header: no column "id" for the field id among ["nr" "text"]: map one (id=COLUMN; refrain inspect says which it may be)`},
 		{"id,text,x,x\n1,a,b,c\n", `a.csv: after line 1: header: two columns are called "x"`},
 		{"id,te\"xt\n1,a\n", `a.csv: after line 1: header: malformed CSV at column 6: bare " in non-quoted-field`},
 	}
@@ -182,8 +196,11 @@ func TestRecords(t *testing.T) {
 		"mark.csv": {"\ufeffid,text\n1,\"a\r\nb\"\n", "\ufeffid,text\n", []string{"1,\"a\r\nb\"\n"}},
 		"a.jsonl": {"{\"id\":\"1\", \"text\":\"a\",\"x\":2}\r\nno post\n\n{\"id\":\"2\",\"text\":\"b\"}", "",
 			[]string{`{"id":"1", "text":"a","x":2}` + "\r\n", `{"id":"2","text":"b"}` + "\r\n"}},
-		"a.txt":   {"one\n\ntwo\n", "", []string{"one\n", "two\n"}},
-		"one.txt": {"one", "", []string{"one\n"}},
+		"array.json": {"[{\"id\":\"1\", \"text\":\"a\"},\r\n5, {\"id\":\"2\",\n\"text\":\"b\"}]", "",
+			[]string{`{"id":"1", "text":"a"}` + "\n", `{"id":"2", "text":"b"}` + "\n"}},
+		"semicolons.csv": {"\ufeffid;text\r\n1;\"a;\r\nb\"\r\n", "\ufeffid;text\r\n", []string{"1;\"a;\r\nb\"\r\n"}},
+		"a.txt":          {"one\n\ntwo\n", "", []string{"one\n", "two\n"}},
+		"one.txt":        {"one", "", []string{"one\n"}},
 	} {
 		path := filepath.Join(t.TempDir(), name)
 		if err := os.WriteFile(path, []byte(c.content), 0o600); err != nil {

@@ -13,9 +13,6 @@ import (
 	"refrain/internal/quota"
 )
 
-// typeUploads is the type of the problem that there are too many uploads.
-const typeUploads = "urn:refrain:problem:limits.uploads"
-
 // maxFullList is how many lines an answer lists in full without being asked to.
 const maxFullList = 1000
 
@@ -104,23 +101,25 @@ func wantsAll(r *http.Request) (bool, error) {
 }
 
 func writeBadQuery(w http.ResponseWriter, r *http.Request, err error) {
-	problem.Write(w, r, problem.Problem{Status: http.StatusBadRequest, Detail: err.Error()})
+	problem.Write(w, r, problem.Problem{Type: problem.BadParameter, Status: http.StatusBadRequest, Detail: err.Error()})
 }
 
 // writeAnswer answers a request whose body was read to its end.
 func (h *Source) writeAnswer(w http.ResponseWriter, r *http.Request, a *answer, array bool) {
 	switch {
-	case a.lines() == 0:
+	case a.lines() == 0 && !array: // an empty array is a list, if a short one
 		problem.Write(w, r, problem.Problem{
-			Status: http.StatusBadRequest,
+			Type: problem.NoPosts, Status: http.StatusBadRequest,
 			Detail: "There is no post in the body: want a JSON object, an array of them, or one a line.",
 		})
-	case a.Accepted == 0:
-		p := problem.Problem{Status: http.StatusUnprocessableEntity, Detail: "No post was accepted.", Extra: a.members()}
+	case a.Accepted == 0 && a.lines() > 0:
+		p := problem.Problem{
+			Type: problem.NonePosted, Status: http.StatusUnprocessableEntity, Detail: "No post was accepted.", Extra: a.members(),
+		}
 		if a.Rejected == 1 && !array {
 			p.Detail = a.Results[0].Reason
 			if a.malformed {
-				p.Status = http.StatusBadRequest
+				p.Type, p.Status = problem.BadBody, http.StatusBadRequest
 			}
 		}
 		problem.Write(w, r, p)
@@ -133,15 +132,9 @@ func (h *Source) writeAnswer(w http.ResponseWriter, r *http.Request, a *answer, 
 	}
 }
 
-// deletionsProblem is the type of the problem that says that a deletion was refused because there is no room for more.
-const deletionsProblem = "urn:refrain:problem:deletions-full"
-
-// fullProblem is the type of the problem that the topic of sentences, or the disk, has no room for posts.
-const fullProblem = "urn:refrain:problem:topic-full"
-
 func noRoom(e *ingest.NoRoomError, retryHint string) problem.Problem {
 	return problem.Problem{
-		Type: fullProblem, Title: "No room for posts", Status: http.StatusServiceUnavailable, RetryAfter: min(e.In, maxRetryAfter),
+		Type: problem.TopicFull, Status: http.StatusServiceUnavailable, RetryAfter: min(e.In, maxRetryAfter),
 		Detail: fmt.Sprintf("The server keeps posts for as long as others may repeat them, and has no room for more: "+
 			"these were not accepted. "+
 			"The oldest go in about %v; ask again every hour, for there may be room before.%s", e.In.Round(time.Minute), retryHint),
@@ -155,31 +148,34 @@ func failure(err error, retryHint string) problem.Problem {
 	var full *ingest.NoRoomError
 	switch {
 	case is(errTooLarge):
-		return problem.Problem{Status: http.StatusRequestEntityTooLarge, Detail: err.Error()}
+		return problem.Problem{Type: problem.TooLarge, Status: http.StatusRequestEntityTooLarge, Detail: err.Error()}
 	case is(errEncoding):
-		return problem.Problem{Status: http.StatusUnsupportedMediaType, Detail: err.Error()}
+		return problem.Problem{Type: problem.ContentEncoding, Status: http.StatusUnsupportedMediaType, Detail: err.Error()}
 	case is(errEvicted):
 		return problem.Problem{
-			Type: typeUploads, Status: http.StatusRequestTimeout,
+			Type: problem.Uploads, Status: http.StatusRequestTimeout,
 			Detail: "There are as many uploads as limits.uploads allows, and this was the slowest." + retryHint,
 		}
 	case is(os.ErrDeadlineExceeded):
-		return problem.Problem{Status: http.StatusRequestTimeout, Detail: "The body stood still for too long." + retryHint}
+		return problem.Problem{
+			Type: problem.BodyTimeout, Status: http.StatusRequestTimeout,
+			Detail: "The body stood still for too long." + retryHint,
+		}
 	case is(errStopping):
 		return stopping
 	case is(errCrowded):
 		return problem.Problem{
-			Type: typeUploads, Status: http.StatusTooManyRequests, RetryAfter: time.Second,
+			Type: problem.Uploads, Status: http.StatusTooManyRequests, RetryAfter: time.Second,
 			Detail: "There are as many uploads as limits.uploads and limits.upload_bytes allow, of all clients or of this one." + retryHint,
 		}
 	case is(errBusy):
 		return problem.Problem{
-			Status: http.StatusTooManyRequests, RetryAfter: time.Second,
+			Type: problem.QueueFull, Status: http.StatusTooManyRequests, RetryAfter: time.Second,
 			Detail: "Posts arrive faster than they are processed; the queue stayed full." + retryHint,
 		}
 	case is(ingest.ErrBehind):
 		return problem.Problem{
-			Type: paceProblem, Title: "Look-ups are behind", Status: http.StatusTooManyRequests, RetryAfter: 5 * time.Second,
+			Type: problem.Pace, Status: http.StatusTooManyRequests, RetryAfter: 5 * time.Second,
 			Detail: "Posts arrive faster than they are compared with others, and this sender sends more than its quota " +
 				"gives on average." + retryHint,
 		}
@@ -187,7 +183,7 @@ func failure(err error, retryHint string) problem.Problem {
 		return overQuota(exceeded, retryHint)
 	case is(ingest.ErrDeletionsFull):
 		return problem.Problem{
-			Type: deletionsProblem, Title: "No room for deletions", Status: http.StatusInsufficientStorage,
+			Type: problem.DeletionsFull, Status: http.StatusInsufficientStorage,
 			RetryAfter: 10 * time.Minute,
 			Detail: "The server keeps as many deletions as it has room for, and forgets none before its time: this one was not " +
 				"accepted. There is room again as old ones expire. Cause: " + err.Error(),
@@ -196,11 +192,11 @@ func failure(err error, retryHint string) problem.Problem {
 		return noRoom(full, retryHint)
 	case is(errDurable), is(errSlowAck):
 		return problem.Problem{
-			Status: http.StatusServiceUnavailable, RetryAfter: 5 * time.Second,
+			Type: problem.NotDurable, Status: http.StatusServiceUnavailable, RetryAfter: 5 * time.Second,
 			Detail: "Posts could not be made durable." + retryHint + " Cause: " + err.Error(),
 		}
 	}
-	return problem.Problem{Status: http.StatusBadRequest, Detail: err.Error()}
+	return problem.Problem{Type: problem.BadBody, Status: http.StatusBadRequest, Detail: err.Error()}
 }
 
 // writeFailure answers a request of which not all was accepted: with what was, and from where on
@@ -220,7 +216,7 @@ func (h *Source) writeFailure(w http.ResponseWriter, r *http.Request, a *answer,
 	if a != nil {
 		p.Extra = a.members()
 	}
-	if exceeded := (*quota.Exceeded)(nil); errors.As(err, &exceeded) && p.Type == quotaProblem {
+	if exceeded := (*quota.Exceeded)(nil); errors.As(err, &exceeded) && p.Type == problem.Quota {
 		p.Extra = withQuota(p.Extra, exceeded)
 	}
 	problem.Write(w, r, p)

@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
+	"net/url"
 	"sync"
 	"time"
 
@@ -34,7 +35,9 @@ const Partition = "http"
 // Config sets the limits of an HTTP source; Default has some that work.
 type Config struct {
 	Fields *feed.Fields // names of the fields in the JSON of a post; nil: our own
-	Source string       // source of posts that name none
+	// FieldsOf is Fields as the query of a request has them, POST /v1/posts?map=; nil: requests have no say.
+	FieldsOf func(url.Values) (*feed.Fields, error)
+	Source   string // source of posts that name none
 
 	MaxBody    int64 // bytes of a request's body, as sent and again after decompression; 1 or more
 	MaxPost    int   // bytes of the JSON of one post; 1 or more
@@ -159,11 +162,11 @@ func New(cfg Config) (*Source, error) {
 	h.metrics = newMetrics()
 	h.slots = newUploadSlots(cfg.MaxUploads, h.metrics)
 	h.reading, h.endRead = context.WithCancel(context.Background())
-	h.mux.HandleFunc("POST /v1/posts", h.servePosts)
+	h.mux.HandleFunc("POST /v1/posts", traced(h.servePosts))
 	h.mux.HandleFunc("/v1/posts", allowOnly("POST"))
-	h.mux.HandleFunc("DELETE /v1/posts/{id}", h.serveDelete)
+	h.mux.HandleFunc("DELETE /v1/posts/{id}", traced(h.serveDelete))
 	h.mux.HandleFunc("/v1/posts/{id}", allowOnly("DELETE"))
-	h.mux.HandleFunc("DELETE /v1/authors/{author}", h.serveDeleteAuthor)
+	h.mux.HandleFunc("DELETE /v1/authors/{author}", traced(h.serveDeleteAuthor))
 	h.mux.HandleFunc("/v1/authors/{author}", allowOnly("DELETE"))
 	h.mux.HandleFunc("/", notFound)
 	return h, nil
@@ -174,7 +177,9 @@ func allowOnly(method string) http.HandlerFunc {
 }
 
 func notFound(w http.ResponseWriter, r *http.Request) {
-	problem.Write(w, r, problem.Problem{Status: http.StatusNotFound, Detail: paths.Hint(r.URL)})
+	problem.Write(w, r, problem.Problem{
+		Type: problem.NoSuchPath, Status: http.StatusNotFound, Detail: paths.Hint(r.URL),
+	})
 }
 
 // ServeHTTP implements http.Handler.
@@ -233,6 +238,7 @@ func (h *Source) Shutdown(ctx context.Context) error {
 const finalAnswerTimeout = 500 * time.Millisecond
 
 var stopping = problem.Problem{
+	Type:       problem.Stopping,
 	Status:     http.StatusServiceUnavailable,
 	Detail:     "The server is shutting down. Nothing that this answer does not call accepted was kept; send it again.",
 	RetryAfter: time.Second,

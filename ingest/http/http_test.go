@@ -10,6 +10,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync"
 	"testing"
@@ -269,6 +270,34 @@ func TestHandsOnTheTrace(t *testing.T) {
 	}
 }
 
+// TestRequestsMayNameFields: a request says how its posts call the fields, and a plus that an address has made a space of
+// is told.
+func TestRequestsMayNameFields(t *testing.T) {
+	s := mustServe(t, with(func(c *httpsource.Config) {
+		c.FieldsOf = func(q url.Values) (*feed.Fields, error) { return feed.ParseFields(q.Get("map")) }
+	}), durable)
+	post := func(query string) (status int, body string) {
+		r, err := http.Post(s.url+query, "application/json", strings.NewReader(`{"id":"1","title":"Why?","body":"Because."}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Body.Close()
+		b, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.StatusCode, string(b)
+	}
+	if status, body := post("?map=text=title%2Bbody|text"); status != http.StatusOK || s.all().Posts[0].Text != "Why?\nBecause." {
+		t.Errorf("%d: %s; %+v", status, body, s.all().Posts)
+	}
+	for query, want := range map[string]string{"?map=text=title+body": "a space in a name", "?map=txt=a": "no field of a post", "?x=y": "text: missing"} {
+		if status, body := post(query); status/100 != 4 || !strings.Contains(body, want) {
+			t.Errorf("%s: %d: %s, want %q", query, status, body, want)
+		}
+	}
+}
+
 func TestRejectsLinesAndGoesOn(t *testing.T) {
 	s := mustServe(t, with(func(c *httpsource.Config) { c.MaxText, c.MaxPost = 100, 500 }), durable)
 	body := post("0") + "\n" +
@@ -346,7 +375,6 @@ func TestStatusWhenNothingIsAccepted(t *testing.T) {
 	for body, want := range map[string]int{
 		"":                       400,
 		" \n\n":                  400,
-		"[]":                     400,
 		"hello":                  400,
 		`{"id":"1","text":`:      400,
 		`{"id":"1"}`:             422,
@@ -360,6 +388,9 @@ func TestStatusWhenNothingIsAccepted(t *testing.T) {
 		if r.Detail == "" {
 			t.Errorf("%q: no detail", body)
 		}
+	}
+	if r := send(t, s.url, strings.NewReader(" [ ]\n")); r.Status != 200 || r.Accepted != 0 || r.Rejected != 0 {
+		t.Errorf("an empty list: answer %+v, want 200", r)
 	}
 	if r := send(t, s.url+"?results=some", strings.NewReader(post("1"))); r.Status != 400 ||
 		!strings.Contains(r.Detail, "some") {

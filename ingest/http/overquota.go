@@ -10,10 +10,6 @@ import (
 	"refrain/internal/quota"
 )
 
-// quotaProblem is the type of the problem that says that a client has sent, or caused, more than its share: 429 says the
-// same of a queue that is full through no fault of the client.
-const quotaProblem = "urn:refrain:problem:quota"
-
 // recount makes what a refusal says the time to wait for all that this request has sent: the batches before the refused
 // one were on their way still when it was asked for.
 func (u *upload) recount(err error) {
@@ -26,16 +22,13 @@ func (u *upload) recount(err error) {
 	}
 }
 
-// paceProblem is the type of the problem that a sender has to wait for look-ups (quotas.pace).
-const paceProblem = "urn:refrain:problem:pace"
-
 // maxRetryAfter is the longest Retry-After of a quota or a full topic. Many clients sleep for as long as they are
 // told, and by then a topic may have room again, or somebody may have given the client more.
 const maxRetryAfter = time.Hour
 
 func overQuota(e *quota.Exceeded, retryHint string) problem.Problem {
 	return problem.Problem{
-		Type: quotaProblem, Title: "Quota used up", Status: http.StatusTooManyRequests, RetryAfter: min(e.Wait, maxRetryAfter),
+		Type: problem.Quota, Status: http.StatusTooManyRequests, RetryAfter: min(e.Wait, maxRetryAfter),
 		Detail: fmt.Sprintf("Not taken: %v.%s%s", e, longWaitHint(e), retryHint),
 	}
 }

@@ -15,12 +15,13 @@ import (
 // servePosts is POST /v1/posts.
 func (h *Source) servePosts(w http.ResponseWriter, r *http.Request) {
 	all, err := wantsAll(r)
-	if err != nil {
+	fields, errFields := h.fields(r)
+	if err := errors.Join(err, errFields); err != nil {
 		writeBadQuery(w, r, err)
 		return
 	}
 	u := h.newUpload(r)
-	u.answer.all = all
+	u.answer.all, u.fields = all, fields
 	defer func() { u.answer.memory.remove(u.answer.held) }()
 	if u.slot = h.slots.acquire(r.Context(), places.Client(r, u.sender), h.cfg.Patience); u.slot == nil {
 		h.writeFailure(w, r, &answer{next: 1}, errCrowded)
@@ -35,6 +36,14 @@ func (h *Source) servePosts(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.writeAnswer(w, r, &u.answer, array)
+}
+
+// fields are those of the posts of a request.
+func (h *Source) fields(r *http.Request) (*feed.Fields, error) {
+	if h.cfg.FieldsOf == nil || r.URL.RawQuery == "" {
+		return h.cfg.Fields, nil
+	}
+	return h.cfg.FieldsOf(r.URL.Query())
 }
 
 func (h *Source) newUpload(r *http.Request) *upload {
@@ -52,10 +61,8 @@ func (h *Source) upload(w http.ResponseWriter, r *http.Request, u *upload) (arra
 	if err != nil {
 		return false, err
 	}
-	ctx, span := startSpan(r, "POST /v1/posts")
-	defer span.End()
 	// net/http cancels the request's context when reading the body fails; what was read before is finished even so.
-	u.ctx = context.WithoutCancel(ctx)
+	u.ctx = context.WithoutCancel(r.Context())
 	if err = errors.Join(u.read(b), u.finish()); err != nil {
 		u.answer.next = cmp.Or(u.answer.next, u.last+1)
 	}
@@ -87,10 +94,7 @@ func (h *Source) delete(w http.ResponseWriter, r *http.Request, t feed.Tombstone
 		writeBadQuery(w, r, err)
 		return
 	}
-	ctx, span := startSpan(r, r.Pattern)
-	defer span.End()
 	u := h.newUpload(r)
-	u.ctx = ctx
 	u.open = part{batch: ingest.Batch{Deleted: []feed.Tombstone{t}}, results: make([]result, 1)}
 	err := errors.Join(u.flush(), u.finish())
 	switch {

@@ -13,6 +13,7 @@ import (
 
 	"refrain/ingest"
 	"refrain/internal/places"
+	"refrain/internal/tracing"
 )
 
 var (
@@ -138,7 +139,7 @@ func (h *Source) send(ctx context.Context, b *ingest.Batch, failed *atomic.Bool,
 		return nil, err
 	}
 	acked, sender := make(chan error, 1), b.Sender
-	b.Partition, b.Trace = Partition, traceparent(ctx)
+	b.Partition, b.Trace = Partition, tracing.Of(ctx)
 	b.OnAck(context.WithoutCancel(ctx), func(err error) {
 		h.queue.release(sender)
 		done()

@@ -25,6 +25,7 @@ type upload struct {
 	h      *Source
 	ctx    context.Context
 	sender string // see ingest.Batch
+	fields *feed.Fields
 	answer answer
 	open   part   // the batch being filled
 	sent   []part // waiting for their acknowledgement, in order
@@ -87,7 +88,7 @@ func (u *upload) add(rec record) {
 	}
 	p.bytes += len(rec.raw)
 	p.held += int64(len(rec.raw)) + postOverhead
-	post, note, err := u.h.decode(rec)
+	post, note, err := u.h.decode(rec, u.fields)
 	if err != nil {
 		u.answer.malformed = rec.line == 1 && (rec.err != nil || !json.Valid(rec.raw))
 		p.batch.Rejected = append(p.batch.Rejected, ingest.NewRejection(rec.location(), err.Error(), rec.raw))
@@ -103,18 +104,18 @@ func (u *upload) add(rec record) {
 }
 
 // decode reads one post. A post without a time of its own gets that of its arrival.
-func (h *Source) decode(rec record) (feed.Post, string, error) {
+func (h *Source) decode(rec record, fields *feed.Fields) (feed.Post, string, error) {
 	if rec.err != nil {
 		return feed.Post{}, "", rec.err
 	}
-	p, note, err := feed.DecodePost(rec.raw, h.cfg.Fields)
+	p, note, err := feed.DecodePost(rec.raw, fields)
 	if err != nil {
 		return p, "", err
 	}
 	if len(p.Text) > h.cfg.MaxText {
 		return p, "", fmt.Errorf("text: %d bytes, the limit is %d", len(p.Text), h.cfg.MaxText)
 	}
-	note = feed.JoinNotes(note, h.cfg.Fields.Finish(&p, h.cfg.Source))
+	note = feed.JoinNotes(note, fields.Finish(&p, h.cfg.Source))
 	if !p.Timed {
 		p.Time = feed.FromTime(h.cfg.Now())
 	}

@@ -35,6 +35,12 @@ const (
 	Latest   = "latest"   // with what is written from now on
 )
 
+// What a record without a value, a tombstone, means.
+const (
+	Reject     = "reject" // it is no post
+	DeletePost = "delete" // the post of SourceName is deleted whose id is the record's key
+)
+
 // Config says what is read, and how. Default has all but Conn and Topics.
 type Config struct {
 	Conn   kafkaconn.Config
@@ -45,6 +51,7 @@ type Config struct {
 	Fields     *feed.Fields // names of the fields in the JSON of a post; nil: our own
 	SourceName string       // source of posts that name none
 	MaxRecord  int64        // bytes of a record, 1 or more; larger ones are rejected
+	Tombstones string       // Reject or DeletePost
 
 	// Assigned is called at the start of each generation with the names of all partitions of this member, before any
 	// post of them is handed on. An error is retried. Nil: nobody needs to know.
@@ -69,7 +76,7 @@ type Config struct {
 // Default is a member of the group refrain, which begins with the oldest record.
 func Default() Config {
 	return Config{
-		Group: "refrain", Start: Earliest, MaxRecord: 8 << 20,
+		Group: "refrain", Start: Earliest, MaxRecord: 8 << 20, Tombstones: Reject,
 		BatchPosts: 500, BatchBytes: 4 << 20, InFlight: 3, Memory: 64 << 20,
 		CommitEvery: time.Second, Session: 10 * time.Second, Logger: slog.Default(),
 	}
@@ -79,7 +86,7 @@ func (c *Config) validate() error {
 	return errors.Join(
 		check.Set("topics", len(c.Topics) > 0), check.Set("the name of a topic", !slices.Contains(c.Topics, "")),
 		check.Set("group", c.Group != ""),
-		check.OneOf("start", c.Start, Earliest, Latest), check.AtLeast(1, "max record", c.MaxRecord),
+		check.OneOf("start", c.Start, Earliest, Latest), check.OneOf("tombstones", c.Tombstones, Reject, DeletePost), check.AtLeast(1, "max record", c.MaxRecord),
 		check.AtLeast(1, "batch posts", c.BatchPosts), check.AtLeast(1, "batch bytes", c.BatchBytes),
 		check.AtLeast(1, "in flight", c.InFlight), check.AtLeast(1, "memory", c.Memory), check.AtLeast(0, "max ahead", c.MaxAhead),
 		check.Positive("commit every", c.CommitEvery), check.Positive("session", c.Session), check.Set("logger", c.Logger != nil),

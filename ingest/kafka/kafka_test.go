@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf16"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/segmentio/kafka-go"
 
 	"refrain/feed"
@@ -242,10 +243,11 @@ func TestTrace(t *testing.T) {
 	c, topic := shared(t, 1)
 	parent := "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	r := post("1")
-	r.Headers = []kafka.Header{{Key: "other"}, {Key: "traceparent", Value: []byte(parent)}}
+	r.Headers = []kafka.Header{{Key: "other"}, {Key: "traceparent", Value: []byte(parent)},
+		{Key: "tracestate", Value: []byte("congo=t61rcWkgMzE")}}
 	c.write(topic, 0, r)
-	if got := consume(t, mustOpen(t, c.config(topic)), 1); got.Trace != parent {
-		t.Errorf("trace %q, want %q", got.Trace, parent) // no tracer is set up here, so no span of its own
+	if got := consume(t, mustOpen(t, c.config(topic)), 1); got.Trace != parent+" congo=t61rcWkgMzE" {
+		t.Errorf("trace %q, want %q and its state", got.Trace, parent) // no tracer is set up here, so no span of its own
 	}
 }
 
@@ -341,5 +343,32 @@ func wantError(t *testing.T, cfg Config, want string) {
 	}
 	if temporary := errors.Is(err, kafkaconn.ErrUnreachable); temporary != (want == "is it running") {
 		t.Errorf("%v: said to be temporary: %v", err, temporary)
+	}
+}
+
+// TestTombstonesKeepTheirPlace: a batch is written before what it deletes, so a post that is written again begins another.
+func TestTombstonesKeepTheirPlace(t *testing.T) {
+	c, topic := shared(t, 1)
+	c.write(topic, 0, post("a"), kafka.Record{Key: kafka.NewBytes([]byte("a"))}, post("b"), post("a"))
+	cfg := c.config(topic)
+	cfg.Tombstones = DeletePost
+	s := mustOpen(t, cfg)
+	var got []string
+	for posts := 0; posts < 3; {
+		b, err := s.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		posts += len(b.Posts)
+		for _, p := range b.Posts {
+			got = append(got, "+"+p.ID)
+		}
+		for _, d := range b.Deleted {
+			got = append(got, "-"+d.Post)
+		}
+		b.Done(nil)
+	}
+	if diff := cmp.Diff([]string{"+a", "+b", "-a", "+a"}, got); diff != "" {
+		t.Errorf("written in this order (-want +got):\n%s", diff)
 	}
 }

@@ -11,13 +11,15 @@ import (
 
 type metrics struct {
 	controls, aborted, losses metric.Int64Counter
-	close                     func() // ends watching the lag
+	group                     attribute.KeyValue // two sources may read a topic of one name
+	close                     func()             // ends watching the lag
 }
 
 // newMetrics makes the counters of a source appear, at 0, and watches its lag.
 func newMetrics(s *Source) *metrics {
 	const scope = "refrain/ingest"
 	m := &metrics{
+		group: attribute.String("group", s.cfg.Group),
 		controls: meters.Counter(scope, "refrain_ingest_kafka_control_records",
 			"Control records of transactions dropped from topics of posts."),
 		aborted: meters.Counter(scope, "refrain_ingest_kafka_aborted_records",
@@ -44,7 +46,8 @@ func (s *Source) observe(o metric.Observer, lag metric.Int64Observable) {
 	for _, p := range s.assigned {
 		if done, _ := p.window.uncommitted(); done >= 0 && p.highWatermark.Load() >= 0 {
 			o.ObserveInt64(lag, max(p.highWatermark.Load()-done, 0),
-				metric.WithAttributes(attribute.String("topic", p.topic), attribute.Int("partition", p.number)))
+				metric.WithAttributes(attribute.String("group", s.cfg.Group),
+					attribute.String("topic", p.topic), attribute.Int("partition", p.number)))
 		}
 	}
 }
@@ -55,5 +58,5 @@ func (m *metrics) dropped(control, aborted int64) {
 }
 
 func (m *metrics) countLost(topic string, n int64) {
-	m.losses.Add(context.Background(), n, metric.WithAttributes(attribute.String("topic", topic)))
+	m.losses.Add(context.Background(), n, metric.WithAttributes(m.group, attribute.String("topic", topic)))
 }

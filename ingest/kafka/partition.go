@@ -139,12 +139,13 @@ func (p *partition) forward(ctx context.Context, f *fetched, at int64) error {
 	return nil
 }
 
-// add takes a record into the open batch, which is handed on first if the record is too far ahead of it.
+// add takes a record into the open batch, which is handed on first if the record is too far ahead of it,
+// or writes what it deletes.
 func (p *partition) add(ctx context.Context, r *protocol.Record) error {
 	defer release(r)
 	d := p.posts.decode(r)
 	at := p.posts.moveClock(&d)
-	if p.posts.isApart(at) {
+	if p.posts.isApart(at) || p.posts.follows(&d) {
 		if err := p.hand(ctx, r.Offset); err != nil {
 			return err
 		}
@@ -165,7 +166,7 @@ func (p *partition) hand(ctx context.Context, next int64) error {
 	}
 	b, bytes := p.posts.flush()
 	b.Partition = p.name
-	b.Trace = p.posts.traces.start(p.topic, p.number, &b)
+	b.Trace = p.posts.traces.start(p, &b)
 	free, err := p.acquire(ctx, min(bytes, p.src.cfg.Memory))
 	if err != nil {
 		aligned(nil)

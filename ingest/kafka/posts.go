@@ -1,8 +1,11 @@
 package kafka
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -31,6 +34,7 @@ type posts struct {
 type decoded struct {
 	location string
 	post     feed.Post
+	deleted  *feed.Tombstone // it is a tombstone, and these are read: there is no post
 	note     string
 	err      error
 }
@@ -38,7 +42,7 @@ type decoded struct {
 func (p *posts) empty() bool { return p.batch.Empty() }
 
 func (p *posts) full() bool {
-	return len(p.batch.Posts)+len(p.batch.Rejected) >= p.cfg.BatchPosts || p.bytes >= p.cfg.BatchBytes
+	return len(p.batch.Posts)+len(p.batch.Rejected)+len(p.batch.Deleted) >= p.cfg.BatchPosts || p.bytes >= p.cfg.BatchBytes
 }
 
 // flush returns the batch and how large it is, and begins another. The traces stay until the next record.
@@ -56,13 +60,17 @@ func (p *posts) restart() { p.clock, p.end = feedtime.Clock{}, beginning }
 // decode reads one record.
 func (p *posts) decode(r *protocol.Record) decoded {
 	d := decoded{location: p.location + strconv.FormatInt(r.Offset, 10)}
+	if r.Value == nil && p.cfg.Tombstones == DeletePost {
+		d.deleted, d.err = p.decodeTombstone(r)
+		return d
+	}
 	d.post, d.note, d.err = p.decodePost(r)
 	return d
 }
 
 // moveClock moves the clock on by a post, and returns where it stands then.
 func (p *posts) moveClock(d *decoded) feed.Time {
-	if d.err != nil {
+	if d.err != nil || d.deleted != nil {
 		return p.end
 	}
 	t, now := d.post.Time, feed.FromTime(time.Now())
@@ -82,7 +90,14 @@ func (p *posts) isApart(at feed.Time) bool {
 	return p.cfg.MaxAhead > 0 && !p.empty() && at > p.begun.Add(p.cfg.MaxAhead/2)
 }
 
-// add takes one record in, as a post or as a rejection; at is where the clock stands with it.
+// follows reports whether a record writes a post that the batch deletes: a batch is written before what it deletes.
+func (p *posts) follows(d *decoded) bool {
+	return d.err == nil && d.deleted == nil && slices.ContainsFunc(p.batch.Deleted, func(t feed.Tombstone) bool {
+		return t.Post == d.post.ID && t.Source == d.post.Source
+	})
+}
+
+// add takes one record in, as a post, a deletion or a rejection; at is where the clock stands with it.
 func (p *posts) add(d *decoded, headers []protocol.Header, at feed.Time) {
 	if p.empty() {
 		p.traces.reset()
@@ -93,6 +108,11 @@ func (p *posts) add(d *decoded, headers []protocol.Header, at feed.Time) {
 	if d.err != nil {
 		p.batch.Rejected = append(p.batch.Rejected, ingest.NewRejection(d.location, d.err.Error(), p.value))
 		p.bytes += int64(min(len(p.value), ingest.MaxRaw))
+		return
+	}
+	if d.deleted != nil {
+		p.bytes += int64(len(d.deleted.Post))
+		p.batch.Deleted = append(p.batch.Deleted, *d.deleted)
 		return
 	}
 	p.bytes += int64(len(p.value))
@@ -107,7 +127,11 @@ func (p *posts) decodePost(r *protocol.Record) (feed.Post, string, error) {
 	if err := p.read(r); err != nil {
 		return feed.Post{}, "", err
 	}
-	post, note, err := feed.DecodePost(p.value, p.cfg.Fields)
+	value, err := unframe(p.value)
+	if err != nil {
+		return feed.Post{}, "", err
+	}
+	post, note, err := feed.DecodePost(value, p.cfg.Fields)
 	if err != nil {
 		return post, "", err
 	}
@@ -116,6 +140,43 @@ func (p *posts) decodePost(r *protocol.Record) (feed.Post, string, error) {
 		post.Time = feed.FromTime(r.Time)
 	}
 	return post, note, nil
+}
+
+// decodeTombstone takes the key of a record for the id of a post.
+func (p *posts) decodeTombstone(r *protocol.Record) (*feed.Tombstone, error) {
+	p.value = p.value[:0]
+	if reason, ok := refused(r); ok {
+		return nil, refusedError(reason)
+	}
+	key, err := protocol.ReadAll(r.Key)
+	if err != nil {
+		return nil, fmt.Errorf("read key: %w", err)
+	}
+	t := &feed.Tombstone{Source: p.cfg.SourceName, Post: string(key)}
+	if err := t.Check(); err != nil {
+		return nil, fmt.Errorf("tombstone: the key is no id of a post: %w", err)
+	}
+	return t, nil
+}
+
+// unframe takes off what serializers with a schema registry put before a value: a zero byte, and the number of the schema
+// in four. No JSON begins with a zero byte. (Confluent, "Wire format",
+// https://docs.confluent.io/platform/current/schema-registry/fundamentals/serdes-develop/index.html#wire-format)
+func unframe(value []byte) ([]byte, error) {
+	const size = 5
+	if len(value) < size || value[0] != 0 {
+		return value, nil
+	}
+	rest := value[size:]
+	if json := bytes.TrimLeft(rest, " \t\r\n"); len(json) == 0 || json[0] != '{' {
+		return nil, fmt.Errorf("framed by a schema registry's serializer (schema %d), and no JSON object behind that: Avro and "+
+			"Protobuf are not read", binary.BigEndian.Uint32(value[1:size]))
+	}
+	return rest, nil
+}
+
+func refusedError(reason []byte) error {
+	return fmt.Errorf("a whole batch of records, this offset its last: %s", reason)
 }
 
 // refused is why a batch was left out whose place a record takes.
@@ -130,14 +191,14 @@ func refused(r *protocol.Record) (reason []byte, ok bool) {
 func (p *posts) read(r *protocol.Record) error {
 	p.value = p.value[:0]
 	if reason, ok := refused(r); ok {
-		return fmt.Errorf("a whole batch of records, this offset its last: %s", reason)
+		return refusedError(reason)
 	}
 	if r.Value == nil {
 		key, err := protocol.ReadAll(r.Key)
 		if err != nil {
 			return fmt.Errorf("read key: %w", err)
 		}
-		return fmt.Errorf("tombstone: no value (key %.100q)", key)
+		return fmt.Errorf("tombstone: no value (key %.100q); tombstones: delete would delete that post", key)
 	}
 	size := int64(r.Value.Len())
 	length := size

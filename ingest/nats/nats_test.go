@@ -172,7 +172,8 @@ func TestPosts(t *testing.T) {
 		t.Fatal(err)
 	}
 	const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-	m := &natsgo.Msg{Subject: "posts.en", Header: natsgo.Header{"Traceparent": {trace}},
+	const state = "congo=t61rcWkgMzE"
+	m := &natsgo.Msg{Subject: "posts.en", Header: natsgo.Header{"Traceparent": {trace}, "Tracestate": {state}},
 		Data: []byte(`{"uri":"a","body":"text one","created_at":"2026-01-02T15:04:05Z","source":"its own","author":"me","lang":"en","likes":7}`)}
 	if _, err := w.client.PublishMsg(t.Context(), m); err != nil {
 		t.Fatal(err)
@@ -216,7 +217,7 @@ func TestPosts(t *testing.T) {
 	if diff := cmp.Diff(want, b.Posts); diff != "" {
 		t.Errorf("posts (-want +got):\n%s", diff)
 	}
-	if len(b.Notes) != 1 || b.Notes[0].Location != "nats POSTS@2" || b.Partition != "nats/POSTS/refrain" || b.Trace != trace {
+	if len(b.Notes) != 1 || b.Notes[0].Location != "nats POSTS@2" || b.Partition != "nats/POSTS/refrain" || b.Trace != trace+" "+state {
 		t.Errorf("batch %+v", b)
 	}
 	b.Done(nil)

@@ -1,12 +1,14 @@
 package nats
 
 import (
+	"cmp"
 	"fmt"
 
 	js "github.com/nats-io/nats.go/jetstream"
 
 	"refrain/feed"
 	"refrain/ingest"
+	"refrain/internal/tracing"
 )
 
 // part is a batch with the messages that it was made of.
@@ -28,7 +30,7 @@ func (p *part) add(m js.Msg, meta *js.MsgMetadata, cfg *Config) {
 	p.messages = append(p.messages, m)
 	p.bytes += len(m.Data())
 	if p.batch.Trace == "" { // a batch has room for one: the first
-		p.batch.Trace = traceparent(m)
+		p.batch.Trace = traceOf(m)
 	}
 	place := fmt.Sprintf("nats %s@%d", cfg.Stream, meta.Sequence.Stream)
 	post, note, err := decode(m, meta, cfg)
@@ -59,12 +61,8 @@ func decode(m js.Msg, meta *js.MsgMetadata, cfg *Config) (feed.Post, string, err
 	return post, note, nil
 }
 
-// traceparent is the W3C trace context of a message. NATS compares the names of headers by case, and both are in use.
-func traceparent(m js.Msg) string {
-	for _, name := range []string{"traceparent", "Traceparent"} {
-		if v := m.Headers().Get(name); v != "" {
-			return v
-		}
-	}
-	return ""
+// traceOf is the W3C trace context of a message. NATS compares the names of headers by case, and both are in use.
+func traceOf(m js.Msg) string {
+	h := m.Headers()
+	return tracing.Join(cmp.Or(h.Get("traceparent"), h.Get("Traceparent")), cmp.Or(h.Get("tracestate"), h.Get("Tracestate")))
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"refrain/ingest/mapping"
 	"refrain/server"
 )
 
@@ -71,7 +72,7 @@ ingest:
 	want := server.Default()
 	want.HTTP = "127.0.0.1:9000"
 	want.Window.Span, want.Window.Threshold, want.Window.Budget = 7*24*time.Hour, "2/3", 3<<29
-	want.Ingest.Files = []server.File{{Path: "a.jsonl", Map: "text=body", Source: "x"}}
+	want.Ingest.Files = []server.File{{Path: "a.jsonl", Config: mapping.Config{Map: "text=body"}, Source: "x"}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

@@ -40,9 +40,9 @@ type Config struct {
 
 // Counts are what a route has done.
 type Counts struct {
-	Posts, Rejected, Changed         int
-	Sentences, TooShort, Redelivered int // Repeats: sentences delivered again
-	Events                           int
+	Posts, Rejected, Changed, Skipped int
+	Sentences, TooShort, Redelivered  int // Repeats: sentences delivered again
+	Events                            int
 }
 
 // route is one run.
@@ -182,6 +182,7 @@ func (r *route) count(p *Part) {
 	c.Posts += len(p.Batch.Posts)
 	c.Rejected += len(p.Batch.Rejected)
 	c.Changed += len(p.Batch.Notes)
+	c.Skipped += p.Batch.Skipped
 	c.Sentences += len(p.Sentences)
 	c.TooShort += p.TooShort
 	c.Redelivered += p.Redelivered

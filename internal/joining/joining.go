@@ -25,22 +25,26 @@ import (
 )
 
 // Formats lists what Config.Format may be.
-var Formats = []string{"jsonl", "text", "csv", "sets"}
+var Formats = append(slices.Clip(file.Formats), "sets")
 
 // Config says which file to read, and how.
 type Config struct {
 	Path       string // "-" is Stdin
 	Stdin      io.Reader
-	Format     string // one of Formats; "": by the name's ending
+	Format     string // one of Formats; "": by the name's ending, or as file.Config has it
+	RecordsAt  string // where the records are in a file of JSON; "": its elements or values
 	ID, Column string // which fields, or columns, have ids and texts
 	Units      tokens.Unit
 	Texts      bool // keep texts, and make no sets
 	Strict     bool // the first record that is none is an error
 	Budget     int64
+	Left       int64 // of it, for this file; 0: any
 	Workers    int
 
 	Note     func(*ingest.Batch)              // told of each batch, for what was rejected or changed in it
 	Progress func(bytes, size, records int64) // read so far
+
+	OnRecognised func(path, what string) // told what the file was found to be, whose name does not say it; nil: nobody is
 }
 
 // Records are what a file has: record i is set i of Sets, or text i of Texts.
@@ -98,7 +102,7 @@ func (c *Config) Integers() bool { return c.formatOf() == "sets" }
 // HasFields reports whether records have fields, or columns, and are no lines.
 func (c *Config) HasFields() bool {
 	format := c.formatOf()
-	return format == "jsonl" || format == "csv"
+	return format != "text" && format != "sets"
 }
 
 // Check reports a format that cannot be read, and fields that cannot be asked for.
@@ -116,27 +120,26 @@ func (c *Config) Check() error {
 // fields are where ids and texts are. What else a record has may be anything: names that no field has stand for it.
 func (c *Config) fields() (*feed.Fields, error) {
 	for i, name := range []string{c.ID, c.Column} {
-		flag := []string{"id", "column"}[i]
-		switch {
-		case strings.Contains(name, ","):
-			return nil, fmt.Errorf("%s %q: a name with a comma cannot be asked for", flag, name)
-		case slices.Contains(strings.Split(strings.TrimSpace(name), "."), ""):
-			return nil, fmt.Errorf("%s %q: want the name of a field or column, or a path of names with dots between them", flag, name)
+		if name == "" {
+			return nil, fmt.Errorf("%s %q: want the name of a field or column, or a path of names with dots between them",
+				[]string{"id", "column"}[i], name)
 		}
 	}
 	if c.ID == c.Column {
 		return nil, fmt.Errorf("column %q: cannot have both ids and texts", c.ID)
 	}
-	return feed.ParseFields(fmt.Sprintf("id=%s,text=%s,source=\x01,author=\x02,created_at=\x03,lang=\x04", c.ID, c.Column))
+	return feed.ParseFields(fmt.Sprintf("id=%s,text=%s,source=\x01,author=\x02,created_at=\x03,lang=\x04",
+		feed.QuotePath(c.ID), feed.QuotePath(c.Column)))
 }
 
 func (c *Config) open(format string) (*file.Source, error) {
-	cfg := file.Config{Path: c.Path, Stdin: c.Stdin, Format: format, BatchPosts: 500}
+	cfg := file.Config{Path: c.Path, Stdin: c.Stdin, Format: format, BatchPosts: 500, OnRecognised: c.OnRecognised}
 	switch format {
 	case "sets":
 		cfg.Format = "text"
 	case "text":
 	default:
+		cfg.Format, cfg.RecordsAt = c.Format, c.RecordsAt // the file may say more than its name
 		var err error
 		if cfg.Fields, err = c.fields(); err != nil {
 			return nil, err
@@ -169,7 +172,7 @@ func (r *reading) checkRecords() error {
 	switch {
 	case r.records.Len() > 0:
 		return nil
-	case r.format == "csv" && r.src.Header() == nil:
+	case r.src.Format() == "csv" && r.src.Header() == nil:
 		return fmt.Errorf("%s: an empty file: want a header that names the columns", r.records.Path)
 	case r.records.Rejected == 0:
 		return nil

@@ -92,6 +92,13 @@ func TestRead(t *testing.T) {
 			`a.jsonl:2: accepted: id "x" is that of an earlier record too: both are compared, and pairs name both by it`, ""},
 		{"a.jsonl", "788 67374\n", nil, "", `a.jsonl:1: want a JSON object, got "788 67374"`, "a.jsonl: not one line is a record"},
 		{"a.jsonl", `{"nr":"x","name":"a b","text":5}`, columns, "x:2", "", ""},
+		{"a.json", `[{"id":"x","text":"one two"}, {"id":"y"}]`, nil, "x:2", `a.json:1, record 2: no field "text" among "id"`, ""},
+		{"a.js", `a = [{"id":"x","body":"one"}, {"id":"y","body":"two"}]`, nil, "", "",
+			`a.js:1, record 1: no field "text" among "id", "body", nor is there one in the 2 records read: --id and --column say which they are`},
+		{"a.json", `{"data":[{"id":"x","text":"one two"}]}`, func(c *Config) { c.RecordsAt = "data" }, "x:2", "", ""},
+		{"a.tsv", "id\ttext\nx\tone two\n", nil, "x:2", "", ""},
+		{"a.tsv", "", nil, "", "", "a.tsv: an empty file: want a header that names the columns"},
+		{"a.csv", "id;text\nx;one, two\n", nil, "x:2", "", ""},
 		{"a.csv", "id,text,lang\nx,one two,5\ny,,\n", nil, "x:2 y:0", "", ""},
 		{"a.csv", "nr,name\n1,\"a, b\"\n2\n", columns, "1:2", "a.csv:3: 1 fields, and the header has 2", ""},
 		{"a.csv", "nr,title\n1,a\n", columns, "", "",
@@ -111,11 +118,10 @@ func TestRead(t *testing.T) {
 		{"a.sets", "-1\n18446744073709551615\n", nil, "", "",
 			"a.sets:1: has a negative number, and line 2 one of 2^63 or more: want one or the other"},
 		{"a.sets", "", nil, "", "", ""},
-		{"a.sets", "1 2 3\n4 5 6", func(c *Config) { c.Budget = 100 }, "", "",
-			"a.sets:2: what has been read takes more than the budget of 100 B: give more (--budget), or join the file in parts, each " +
+		{"a.sets", "1 2 3\n4 5 6", func(c *Config) { c.Budget, c.Left = 1000, 100 }, "", "",
+			"a.sets:2: what has been read takes more than the budget of 1.0 kB: give more (--budget), or join the file in parts, each " +
 				"with itself and with every other"},
-		{"a.csv", "a,b\n1,2\n", func(c *Config) { c.ID, c.Column = "a", "b,c" }, "", "",
-			`column "b,c": a name with a comma cannot be asked for`},
+		{"a.csv", "a,\"b, \"\"c.d\"\n1,2 3\n", func(c *Config) { c.ID, c.Column = "a", "b, \"c.d" }, "1:2", "", ""},
 		{"a.csv", "a,b\n1,2\n", func(c *Config) { c.ID, c.Column = "a", "a" }, "", "", `column "a": cannot have both ids and texts`},
 	} {
 		r, notes, err := read(t, c.name, c.content, c.change)
@@ -148,7 +154,7 @@ func TestLargeRecords(t *testing.T) {
 		fmt.Fprintf(&table, "%d,%s\n", i, strings.Repeat(fmt.Sprintf("%d word ", i), 50_000))
 	}
 	grams := func(budget int64) func(*Config) {
-		return func(c *Config) { c.Units, c.Budget = mustUnits(t, "qgrams:3"), budget }
+		return func(c *Config) { c.Units, c.Budget, c.Left = mustUnits(t, "qgrams:3"), budget, budget }
 	}
 	if _, _, err := read(t, "a.csv", table.String(), grams(10e6)); err == nil || !strings.Contains(err.Error(), "more than the budget of 10.0 MB") {
 		t.Errorf("of 10 MB: %v", err)

@@ -53,7 +53,7 @@ func (r *reading) reject(rejected []ingest.Rejection) error {
 	r.records.Rejected += len(rejected)
 	for i := range rejected {
 		line := &rejected[i]
-		if reason, ok := r.cfg.lacks(line.Raw); ok && r.format == "jsonl" {
+		if reason, ok := r.cfg.lacks(line.Raw); ok && r.src.Format() == "jsonl" {
 			line.Reason, line.Raw = reason, nil
 			if r.lacking.count++; r.lacking.count == 1 {
 				r.lacking.first = line.Location + ": " + reason

@@ -16,17 +16,17 @@ type Filter struct {
 	ExcludeTexts   *Texts              // not what is like one of these
 }
 
-func (f *Filter) keeps(m *feed.Match) bool {
+func (f *Filter) allows(m *feed.Match) bool {
 	if f.OtherAuthors && m.SameAuthor || m.Authors < f.MinAuthors {
 		return false
 	}
 	if _, out := f.ExcludeAuthors[m.Later.Author]; out {
 		return false
 	}
-	return f.speaks(m.Later.Lang) && !f.ExcludeTexts.has(m)
+	return f.inLanguages(m.Later.Lang) && !f.ExcludeTexts.match(m)
 }
 
-func (f *Filter) speaks(language string) bool {
+func (f *Filter) inLanguages(language string) bool {
 	if len(f.Languages) == 0 {
 		return true
 	}
@@ -59,12 +59,12 @@ func NewTexts(lines []string, m text.Measure) *Texts {
 	return t
 }
 
-// has reports whether the later or the repeated sentence is like one of the texts.
-func (t *Texts) has(m *feed.Match) bool {
-	return t != nil && (t.like(m.Later.Text) || t.like(m.Earlier.Text))
+// match reports whether the later or the repeated sentence is like one of the texts.
+func (t *Texts) match(m *feed.Match) bool {
+	return t != nil && (t.isSimilar(m.Later.Text) || t.isSimilar(m.Earlier.Text))
 }
 
-func (t *Texts) like(sentence string) bool {
+func (t *Texts) isSimilar(sentence string) bool {
 	set := text.Set(t.splitter.AppendIDs(nil, sentence))
 	common := map[int]int{}
 	for _, token := range set {

@@ -53,15 +53,19 @@ func (cfg *Config) open() Output {
 // Filtered leaves events out on their way to an output.
 type Filtered struct {
 	Filter
-	Written int // events that were not left out
-	to      Output
+	Written, LeftOut int // events
+	to               Output
 }
 
-// Write passes on what the filter keeps.
+// Write passes on what the filter allows.
 func (f *Filtered) Write(matches []feed.Match) error {
-	matches = slices.DeleteFunc(matches, func(m feed.Match) bool { return !f.keeps(&m) })
-	f.Written += len(matches)
-	return f.to.Write(matches)
+	allowed := slices.DeleteFunc(matches, func(m feed.Match) bool { return !f.allows(&m) })
+	if err := f.to.Write(allowed); err != nil {
+		return err
+	}
+	f.Written += len(allowed)
+	f.LeftOut += len(matches) - len(allowed)
+	return nil
 }
 
 // Close prints what waits for the end of the run.

@@ -7,16 +7,16 @@ import (
 	"math"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
 // ContentType is the media type of a problem document.
 const ContentType = "application/problem+json"
 
-// Problem is one error as a client sees it. Only Status must be set.
+// Problem is one error as a client sees it. Type and Status must be set.
 type Problem struct {
-	Type     string // a URI reference; "" means about:blank: the status says it all
-	Title    string // "" means the name of the status
+	Type     Type // its title too
 	Status   int
 	Detail   string // what happened this time, and what to do about it
 	Instance string // "" means the path of the request
@@ -51,8 +51,8 @@ func Write(w http.ResponseWriter, r *http.Request, p Problem) {
 func (p Problem) members(r *http.Request) map[string]any {
 	m := make(map[string]any, len(p.Extra)+5)
 	maps.Copy(m, p.Extra)
-	m["type"] = or(p.Type, "about:blank")
-	m["title"] = or(p.Title, http.StatusText(p.Status))
+	m["type"] = p.Type.String()
+	m["title"] = or(p.Type.title, http.StatusText(p.Status))
 	m["status"] = p.Status
 	m["instance"] = or(p.Instance, r.URL.EscapedPath())
 	delete(m, "detail")
@@ -73,7 +73,15 @@ func or(s, otherwise string) string {
 func MethodNotAllowed(w http.ResponseWriter, r *http.Request, allow string) {
 	w.Header().Set("Allow", allow)
 	Write(w, r, Problem{
-		Status: http.StatusMethodNotAllowed,
+		Type: Method, Status: http.StatusMethodNotAllowed,
 		Detail: r.Method + " is not served here; " + allow + " is.",
 	})
+}
+
+// NotAcceptableOf is the problem that a client takes none of the types that an answer can have.
+func NotAcceptableOf(types ...string) Problem {
+	return Problem{
+		Type: NotAcceptable, Status: http.StatusNotAcceptable,
+		Detail: "The answer is " + strings.Join(types, " or ") + ", and the Accept header takes none of these.",
+	}
 }

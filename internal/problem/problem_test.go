@@ -41,10 +41,10 @@ func TestWriteFillsWhatIsLeftOut(t *testing.T) {
 
 func TestWriteKeepsStandardMembersOverExtra(t *testing.T) {
 	r := write(t, "POST", problem.Problem{
-		Type: "/problems/x", Title: "X", Status: 429, Instance: "/i", RetryAfter: 1500 * time.Millisecond,
+		Type: problem.Quota, Status: 429, Instance: "/i", RetryAfter: 1500 * time.Millisecond,
 		Extra: map[string]any{"status": "no", "detail": "no", "accepted": 3},
 	})
-	want := map[string]any{"type": "/problems/x", "title": "X", "status": 429.0, "instance": "/i", "accepted": 3.0}
+	want := map[string]any{"type": "urn:refrain:problem:quota", "title": "Quota used up", "status": 429.0, "instance": "/i", "accepted": 3.0}
 	if diff := cmp.Diff(want, members(t, r)); diff != "" {
 		t.Errorf("members (-want +got):\n%s", diff)
 	}

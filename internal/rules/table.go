@@ -51,6 +51,8 @@ var table = []row{
 	{folder: "internal/natsconn", clients: true, why: "what ingest/nats and publish/nats know of connections"},
 	{folder: "ingest", imports: []string{"feed"}},
 	{folder: "ingest/file", imports: source},
+	{folder: "ingest/mapping", imports: append([]string{"ingest/file"}, source...),
+		why: "ingest/file, since a preset knows where the posts of a file are"},
 	{folder: "ingest/http", imports: source, why: "no client: others come to it"},
 	{folder: "ingest/bluesky", imports: source, clients: true},
 	{folder: "ingest/kafka", imports: append([]string{"internal/kafkaconn"}, source...), clients: true},

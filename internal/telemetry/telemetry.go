@@ -20,12 +20,10 @@ import (
 	"github.com/prometheus/otlptranslator"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	otelprometheus "go.opentelemetry.io/otel/exporters/prometheus"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/resource"
-	"go.opentelemetry.io/otel/sdk/trace"
 )
 
 // Config says how the program speaks. Default has values for all of it but the version.
@@ -61,7 +59,7 @@ func Start(ctx context.Context, c Config) (*Telemetry, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := t.startMetrics(res); err != nil {
+	if err := t.startMetrics(res, c.Version); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
 	if err := t.startTraces(ctx, res); err != nil {
@@ -84,7 +82,7 @@ func describe(ctx context.Context, c Config) (*resource.Resource, error) {
 
 // startMetrics serves OpenTelemetry's instruments beside those of the Go runtime and the process. Scope labels
 // and target_info would only repeat what the metric's name says already.
-func (t *Telemetry) startMetrics(res *resource.Resource) error {
+func (t *Telemetry) startMetrics(res *resource.Resource, version string) error {
 	exporter, err := otelprometheus.New(
 		otelprometheus.WithRegisterer(t.registry),
 		otelprometheus.WithTranslationStrategy(otlptranslator.UnderscoreEscapingWithSuffixes),
@@ -95,7 +93,7 @@ func (t *Telemetry) startMetrics(res *resource.Resource) error {
 		return err
 	}
 	for _, c := range []prometheus.Collector{
-		collectors.NewGoCollector(),
+		buildInfo(version), collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	} {
 		if err := t.registry.Register(c); err != nil {
@@ -108,25 +106,9 @@ func (t *Telemetry) startMetrics(res *resource.Resource) error {
 	return nil
 }
 
-// startTraces sends spans to the OTLP endpoint that the environment names, and does nothing without one. The
-// exporter reads the other OTEL_EXPORTER_OTLP_* variables, the provider OTEL_TRACES_SAMPLER, by themselves.
-func (t *Telemetry) startTraces(ctx context.Context, res *resource.Resource) error {
-	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
-		return nil
-	}
-	exporter, err := otlptracehttp.New(ctx)
-	if err != nil {
-		return err
-	}
-	provider := trace.NewTracerProvider(trace.WithBatcher(exporter), trace.WithResource(res))
-	otel.SetTracerProvider(provider)
-	t.stop = append(t.stop, provider.Shutdown)
-	return nil
-}
-
 // Metrics serves all metrics in Prometheus' text format (or OpenMetrics where the client asks for it).
 func (t *Telemetry) Metrics() http.Handler {
-	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{
+	return promhttp.HandlerFor(withoutClash{t.registry}, promhttp.HandlerOpts{
 		ErrorLog:          slog.NewLogLogger(t.Logger.Handler(), slog.LevelWarn),
 		EnableOpenMetrics: true,
 	})

@@ -8,11 +8,12 @@ import (
 
 // Memory is about how many bytes a join of one collection of strings, or of two, takes beside them, at most: 40 a string; while it
 // is at the strings of one length of grams up to 16 (qδ + 1) for each of these, with two collections 20, and 4 for each worker;
-// and what each worker has at hand.
+// what each worker has at hand; and 64 KiB.
 func Memory(c Config, sides ...[]string) int64 {
 	byLength, total := lengthsOf(sides)
 	j := &join{Config: c, two: len(sides) == 2}
-	return int64(unsafe.Sizeof(row{}))*total + j.workersMemory(len(byLength)) + j.maxTierMemory(byLength)
+	const fixed = 64 << 10 // channels, tallies, what the runtime keeps of goroutines
+	return fixed + int64(unsafe.Sizeof(row{}))*total + j.workersMemory(len(byLength)) + j.maxTierMemory(byLength)
 }
 
 // lengthsOf counts the strings of each length.

@@ -1,7 +1,8 @@
 // Package kafka writes events to a Kafka topic.
 //
-// Events are in the structured mode of the CloudEvents binding for Kafka: the value is the event's JSON, the header
-// content-type says so. The key is the event's, the later post, so what is said about one post stays in order.
+// Events are in the structured mode of the CloudEvents binding for Kafka (version 1.0.2, sections 3.2 and 3.3): the value is
+// the event's JSON, the header content-type says so; or in its binary mode: the value is the event's data, headers have its
+// attributes. The key is the event's, the later post, so what is said about one post stays in order.
 //
 // Nothing is promised of this package: see docs/ARCHITECTURE.md, Public packages.
 package kafka
@@ -20,11 +21,13 @@ import (
 	"refrain/publish"
 )
 
-// Config says where events go. All but DeadLetters is required.
+// Config says where events go. All but Binary and DeadLetters is required.
 type Config struct {
 	Conn  kafkaconn.Config
 	Topic string
 	Name  string // of the sink, for dead letters and the log
+
+	Binary bool // the binary mode of the CloudEvents binding
 
 	DeadLetters publish.DeadLetters // stores events that the brokers refuse for their size; nil: they are logged
 	Logger      *slog.Logger

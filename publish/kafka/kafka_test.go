@@ -2,6 +2,7 @@ package kafka
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -85,7 +86,8 @@ func TestEventsAreBoundAsCloudEvents(t *testing.T) {
 	devservers.CreateTopic(t, addr, topic, 4)
 	s := mustOpen(t, config(addr, topic))
 	sent := events(0, 1000)
-	sent[7].Trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+	const parent, state = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "congo=t61rcWkgMzE"
+	sent[7].Trace = parent + " " + state
 	if err := s.Publish(t.Context(), sent); err != nil {
 		t.Fatal(err)
 	}
@@ -103,11 +105,11 @@ func TestEventsAreBoundAsCloudEvents(t *testing.T) {
 			if want := event(id); string(m.Value) != string(want.Data) {
 				t.Errorf("key %s: value %s", m.Key, m.Value)
 			}
-			if got := header(m, "content-type"); got != "application/cloudevents+json; charset=UTF-8" {
+			if got := valueOf(m, "content-type"); got != "application/cloudevents+json; charset=UTF-8" {
 				t.Errorf("content-type %q", got)
 			}
-			if got := header(m, "traceparent"); got != sent[id].Trace {
-				t.Errorf("traceparent of %s: %q", m.Key, got)
+			if got := strings.TrimSpace(valueOf(m, "traceparent") + " " + valueOf(m, "tracestate")); got != sent[id].Trace {
+				t.Errorf("trace of %s: %q", m.Key, got)
 			}
 			if id <= last && id != 5 {
 				t.Errorf("partition %d: %d after %d", p, id, last)
@@ -134,7 +136,40 @@ func TestKeysLandWhereJavaPutsThem(t *testing.T) {
 	}
 }
 
-func header(m kafka.Message, name string) string {
+// TestBinaryMode has what sections 3.1 and 3.2 of the binding want.
+func TestBinaryMode(t *testing.T) {
+	addr, topic := devservers.Kafka(t), devservers.Name(t)
+	devservers.CreateTopic(t, addr, topic, 1)
+	cfg := config(addr, topic)
+	cfg.Binary = true
+	m := feed.Match{Later: feed.Occurrence{Post: "p\n1"}}
+	sent := []publish.Event{{
+		Key: "p%0A1", Trace: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
+		Data: m.AppendEventOf(nil, &feed.Deployment{Name: "dep", Schemas: "https://x/"}),
+	}, {Key: "p2", Data: []byte(`{"not":["an event"]}`)}}
+	if err := mustOpen(t, cfg).Publish(t.Context(), sent); err != nil {
+		t.Fatal(err)
+	}
+	got := read(t, addr, topic, 1)[0]
+	for name, want := range map[string]string{
+		"content-type": "application/json", "ce_specversion": "1.0", "ce_type": feed.ReuseType, "ce_source": "dep",
+		"ce_id": m.ID.String(), "ce_time": "1970-01-01T00:00:00Z", "ce_subject": "p%0A1", "ce_partitionkey": "p%0A1",
+		"ce_dataschema": "https://x/dev.refrain.reuse.v1.json", "traceparent": sent[0].Trace, "ce_datacontenttype": "",
+	} {
+		if value := valueOf(got[0], name); value != want {
+			t.Errorf("%s: %q, want %q", name, value, want)
+		}
+	}
+	var whole struct{ Data json.RawMessage }
+	if err := json.Unmarshal(sent[0].Data, &whole); err != nil || string(got[0].Value) != string(whole.Data) {
+		t.Errorf("value %s, want %s (%v)", got[0].Value, whole.Data, err)
+	}
+	if valueOf(got[1], "content-type") != "application/cloudevents+json; charset=UTF-8" || string(got[1].Value) != string(sent[1].Data) {
+		t.Errorf("what is no event: %s", got[1].Value)
+	}
+}
+
+func valueOf(m kafka.Message, name string) string {
 	for _, h := range m.Headers {
 		if h.Key == name {
 			return string(h.Value)

@@ -12,6 +12,7 @@ import (
 	"github.com/segmentio/kafka-go/protocol"
 
 	"refrain/internal/retry"
+	"refrain/internal/tracing"
 	"refrain/publish"
 )
 
@@ -117,7 +118,7 @@ func (s *Sink) write(ctx context.Context, partition int, events []publish.Event)
 func countFitting(events []publish.Event) int {
 	bytes := 0
 	for i := range events {
-		bytes += len(events[i].Data) + len(events[i].Key) + 150 // headers and framing, about
+		bytes += len(events[i].Data) + len(events[i].Key) + 400 // headers and framing, about
 		if bytes > requestBytes && i > 0 {
 			return i
 		}
@@ -146,7 +147,7 @@ func (s *Sink) send(ctx context.Context, partition int, events []publish.Event) 
 	defer cancel()
 	res, err := s.client.Produce(ctx, &kafka.ProduceRequest{
 		Topic: s.cfg.Topic, Partition: partition, RequiredAcks: kafka.RequireAll, Compression: kafka.Lz4,
-		Records: records(ctx, events),
+		Records: s.records(ctx, events),
 	})
 	if err != nil {
 		return fmt.Errorf("partition %d: %w", partition, err)
@@ -158,14 +159,15 @@ func (s *Sink) send(ctx context.Context, partition int, events []publish.Event) 
 }
 
 // records are events as the CloudEvents binding wants them.
-func records(ctx context.Context, events []publish.Event) kafka.RecordReader {
+func (s *Sink) records(ctx context.Context, events []publish.Event) kafka.RecordReader {
 	now := time.Now()
-	ours := traceparent(ctx)
+	ours := tracing.Of(ctx)
 	out := make([]kafka.Record, len(events))
 	for i := range events {
+		headers, value := s.content(&events[i])
 		out[i] = kafka.Record{
-			Time: now, Key: protocol.NewBytes([]byte(events[i].Key)), Value: protocol.NewBytes(events[i].Data),
-			Headers: headers(events[i].Trace, ours),
+			Time: now, Key: protocol.NewBytes([]byte(events[i].Key)), Value: protocol.NewBytes(value),
+			Headers: traced(headers, events[i].Trace, ours),
 		}
 	}
 	return kafka.NewRecordReader(out...)

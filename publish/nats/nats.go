@@ -22,6 +22,7 @@ import (
 
 	"refrain/internal/check"
 	"refrain/internal/natsconn"
+	"refrain/internal/tracing"
 	"refrain/publish"
 )
 
@@ -157,8 +158,12 @@ func (s *Sink) message(e *publish.Event) *nats.Msg {
 		"content-type": {"application/cloudevents+json"},
 		js.MsgIDHeader: {e.ID},
 	}
-	if e.Trace != "" {
-		h["traceparent"] = []string{e.Trace}
+	parent, state := tracing.Split(e.Trace)
+	if parent != "" {
+		h[tracing.Parent] = []string{parent}
+	}
+	if state != "" {
+		h[tracing.State] = []string{state}
 	}
 	return &nats.Msg{Subject: s.cfg.Subject, Header: h, Data: e.Data}
 }

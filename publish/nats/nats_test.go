@@ -25,12 +25,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-const trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+const trace, state = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "congo=t61rcWkgMzE"
 
 func event(n int) publish.Event {
 	id := fmt.Sprintf("e%d", n)
 	data := fmt.Sprintf(`{"specversion":"1.0","id":%q,"source":"refrain","type":"dev.refrain.reuse.v1","partitionkey":"x/p1","data":{"n":%d}}`, id, n)
-	return publish.Event{ID: id, Type: "dev.refrain.reuse.v1", Offset: "events/0@" + id, Data: []byte(data), Trace: trace}
+	return publish.Event{ID: id, Type: "dev.refrain.reuse.v1", Offset: "events/0@" + id, Data: []byte(data), Trace: trace + " " + state}
 }
 
 func events(from, to int) (out []publish.Event) {
@@ -127,7 +127,7 @@ func TestEventsAreCloudEvents(t *testing.T) {
 	if diff := cmp.Diff(names(0, 3000), ids(t, got)); diff != "" {
 		t.Errorf("stored (-want +got):\n%s", diff)
 	}
-	want := natsgo.Header{"content-type": {"application/cloudevents+json"}, "Nats-Msg-Id": {"e0"}, "traceparent": {trace},
+	want := natsgo.Header{"content-type": {"application/cloudevents+json"}, "Nats-Msg-Id": {"e0"}, "traceparent": {trace}, "tracestate": {state},
 		"Nats-Expected-Stream": {"REUSE"}}
 	if diff := cmp.Diff(want, got[0].Header); diff != "" {
 		t.Errorf("headers (-want +got):\n%s", diff)

@@ -58,6 +58,7 @@ func (e *Endpoint) checkNumbers() []error {
 		check.AtLeast(1, "batch", e.Batch), check.Positive("batch_wait", e.BatchWait), check.Positive("timeout", e.Timeout),
 		check.AtLeast(1, "number of retries", len(e.Retries)), check.AtLeast(1, "concurrency", e.Concurrency),
 		check.AtLeast(1, "pending", e.Pending), check.AtLeast(0, "min_occurrences", e.Filter.MinOccurrences),
+		e.Filter.validate(),
 	}
 	if e.Batch > maxBatch {
 		errs = append(errs, fmt.Errorf("batch: %d events, want at most %d", e.Batch, maxBatch))

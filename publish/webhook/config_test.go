@@ -46,6 +46,7 @@ func TestNewReports(t *testing.T) {
 		"batch":         {func(c *webhook.Config) { c.Batch = 101 }, "batch: 101 events"},
 		"negative time": {func(c *webhook.Config) { c.Retries = []time.Duration{-1} }, "retries: -1ns, want a time above 0"},
 		"negative":      {func(c *webhook.Config) { c.Pending = -1 }, "pending: -1, want 1 or more"},
+		"event type":    {func(c *webhook.Config) { c.Filter.Types = []string{"reuse"} }, `event type "reuse": want dev.refrain.reuse.v1 or`},
 		"no retries":    {func(c *webhook.Config) { c.Retries = nil }, "retries: 0, want 1 or more"},
 	}
 	for name, test := range tests {

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/zeebo/xxh3"
 
+	"refrain/feed"
 	"refrain/publish"
 )
 
@@ -60,9 +62,10 @@ func (d *delivery) body() []byte {
 		ID          string `json:"id"`
 		Time        string `json:"time,omitempty"`
 		ContentType string `json:"datacontenttype"`
+		DataSchema  string `json:"dataschema,omitempty"`
 		Data        data   `json:"data"`
 	}{SpecVersion: "1.0", Type: BatchType, ID: d.id(), ContentType: "application/json"}
-	b.Source, b.Time = d.attributes()
+	b.Source, b.Time, b.DataSchema = d.attributes()
 	for i := range d.events {
 		b.Data.Events = append(b.Data.Events, d.events[i].Data)
 	}
@@ -73,20 +76,36 @@ func (d *delivery) body() []byte {
 	return body
 }
 
-// attributes are those that a batch has from its events: the source of the first, the time of the latest.
-func (d *delivery) attributes() (source, latest string) {
+// array is the events as a JSON array.
+func (d *delivery) array() []byte {
+	body := []byte{'['}
+	for i := range d.events {
+		if i > 0 {
+			body = append(body, ',')
+		}
+		body = append(body, d.events[i].Data...)
+	}
+	return append(body, ']')
+}
+
+// attributes are those that a batch has from its events: the source of the first, and a schema beside its schema; the time of
+// the latest.
+func (d *delivery) attributes() (source, latest, schema string) {
 	var last time.Time
 	for i := range d.events {
-		var a struct{ Source, Time string }
+		var a struct{ Type, Source, Time, DataSchema string }
 		_ = json.Unmarshal(d.events[i].Data, &a) // an attribute of another kind is as good as none
 		if i == 0 {
 			source = a.Source
+			if base, ok := strings.CutSuffix(a.DataSchema, feed.SchemaFile(a.Type)); ok {
+				schema = base + feed.SchemaFile(BatchType)
+			}
 		}
 		if t, err := time.Parse(time.RFC3339, a.Time); err == nil && !t.Before(last) {
 			last, latest = t, a.Time
 		}
 	}
-	return source, latest
+	return source, latest, schema
 }
 
 // trace is the traceparent of the first event that has one.

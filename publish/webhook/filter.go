@@ -11,8 +11,9 @@ import (
 	"refrain/text"
 )
 
-// Filter says which matches an endpoint wants. Its zero value wants all; retractions pass every filter.
+// Filter says which events an endpoint wants. Its zero value wants all; of what is behind Types, retractions pass all.
 type Filter struct {
+	Types          []string       // of events, as feed.ReuseType; none: all
 	Threshold      text.Threshold // least similarity, by the measure of the window; its zero value: any
 	Languages      []string       // of the later post; en takes en-GB too; none: any
 	MinOccurrences int            // of the repeated text by then
@@ -35,6 +36,9 @@ type shown struct {
 
 // wants reports whether an event goes to the endpoint. Kinds of events that are not known here do not.
 func (f *Filter) wants(e *publish.Event) (bool, error) {
+	if len(f.Types) > 0 && !slices.Contains(f.Types, e.Type) {
+		return false, nil
+	}
 	if e.Type != feed.ReuseType {
 		return e.Type == feed.RetractedType, nil
 	}
@@ -46,6 +50,18 @@ func (f *Filter) wants(e *publish.Event) (bool, error) {
 	match := feed.Match{Jaccard: d.Jaccard, Measure: d.Measure, Similarity: d.Similarity}
 	return f.reaches(&match) && f.speaks(d.Later.Lang) && d.Occurrences >= f.MinOccurrences &&
 		!(f.OtherAuthors && d.SameAuthor), nil
+}
+
+// types are those that there are.
+var types = []string{feed.ReuseType, feed.RetractedType}
+
+func (f *Filter) validate() error {
+	for _, t := range f.Types {
+		if !slices.Contains(types, t) {
+			return fmt.Errorf("event type %q: want %s", t, strings.Join(types, " or "))
+		}
+	}
+	return nil
 }
 
 // reaches decides as the window would.

@@ -33,8 +33,10 @@ func (s *session) delivered(r result, now time.Time) {
 	s.metrics.Sent(len(r.events))
 	s.metrics.ObserveDelay(r.events)
 	s.attempted(r, attemptDelivered, time.Time{})
-	if s.outage.down {
+	if s.outage.isOut() {
 		s.logger.Info("webhook: endpoint is up again", "down", now.Sub(s.outage.since).Round(time.Millisecond))
+	}
+	if s.outage.down {
 		s.waiting.makeDue(s.outage.since, now)
 	}
 	s.outage = outage{}
@@ -48,11 +50,11 @@ func (s *session) retryOrGiveUp(r result, now time.Time) {
 	if d.attempt == 1 {
 		d.first = now
 	}
-	wasDown := s.outage.down
-	s.outage.failed(d, now, refused(r.err))
+	wasDown, wasOut := s.outage.down, s.outage.isOut()
+	s.outage.failed(d, now, r.status, refused(r.err))
 	s.turn(Failing, s.outage.since)
-	s.logFailure(r, wasDown)
-	if r.status == http.StatusTooManyRequests || r.status == http.StatusServiceUnavailable {
+	s.logFailure(r, wasOut)
+	if asksForLess(r.status) || r.status == http.StatusServiceUnavailable {
 		s.notBefore = latest(s.notBefore, now.Add(r.retryAfter))
 	}
 	if !wasDown {
@@ -72,11 +74,11 @@ func (s *session) retryOrGiveUp(r result, now time.Time) {
 }
 
 // logFailure logs a failure.
-func (s *session) logFailure(r result, wasDown bool) {
-	if s.outage.down && !wasDown {
+func (s *session) logFailure(r result, wasOut bool) {
+	if s.outage.isOut() && !wasOut {
 		s.logger.Error("webhook: endpoint is down; it is tried with one delivery at a time", "error", r.err)
 	}
-	if !s.outage.down {
+	if !s.outage.isOut() {
 		s.failing.Do(func() {
 			s.logger.Warn("webhook: retrying delivery", "attempt", r.attempt, "error", r.err)
 		})

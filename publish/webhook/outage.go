@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"math/rand/v2"
+	"net/http"
 	"time"
 )
 
@@ -19,19 +20,22 @@ const (
 type outage struct {
 	streak map[*delivery]bool
 	since  time.Time // the first of these failures
-	down   bool
+	down   bool      // one delivery at a time
+	slowed bool      // only because the endpoint has asked for it; it may well take others
 	probe  time.Time // not before then
 	pause  time.Duration
 }
 
 // failed notes a failure. refused: the endpoint's address is not allowed, which no other delivery will change.
-func (o *outage) failed(d *delivery, now time.Time, refused bool) {
+func (o *outage) failed(d *delivery, now time.Time, status int, refused bool) {
 	if len(o.streak) == 0 {
 		o.streak, o.since = make(map[*delivery]bool), now
 	}
-	if !o.down {
+	if !o.isOut() {
 		o.streak[d] = true
-		o.down = refused || len(o.streak) >= outageAfter
+		out := refused || len(o.streak) >= outageAfter
+		o.slowed = !out && (o.slowed || asksForLess(status))
+		o.down = out || o.slowed
 	}
 	if !o.down || now.Before(o.probe) { // the latter began before the outage was known
 		return
@@ -41,6 +45,15 @@ func (o *outage) failed(d *delivery, now time.Time, refused bool) {
 		o.pause = maxPause
 	}
 	o.probe = now.Add(min(jitter(o.pause), maxPause))
+}
+
+// isOut says that the endpoint is down, and not only slowed.
+func (o *outage) isOut() bool { return o.down && !o.slowed }
+
+// asksForLess is true for the answers that say that an endpoint, or what stands before it, gets too much: the Standard
+// Webhooks specification ("Responding to webhooks") has senders slow down for them, and five in a row would be four too many.
+func asksForLess(status int) bool {
+	return status == http.StatusTooManyRequests || status == http.StatusBadGateway || status == http.StatusGatewayTimeout
 }
 
 // jitter is a pause give or take a fifth, so that what failed together does not come back together.

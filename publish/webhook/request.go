@@ -12,10 +12,7 @@ import (
 	"time"
 
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
-	"go.opentelemetry.io/otel"
-	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/trace"
 )
 
 // result is what came of one attempt.
@@ -30,17 +27,13 @@ type result struct {
 }
 
 // send makes one attempt. It never waits for longer than the timeout of a request.
-func (e *Endpoint) send(ctx context.Context, d *delivery) result {
-	r := result{delivery: d, id: d.id(), began: time.Now()}
+func (e *Endpoint) send(ctx context.Context, d *delivery) (r result) {
+	r = result{delivery: d, id: d.id(), began: time.Now()}
 	ctx, cancel := context.WithTimeout(ctx, e.Timeout)
 	defer cancel()
-	ctx = propagation.TraceContext{}.Extract(ctx, propagation.MapCarrier{"traceparent": d.trace()})
-	ctx, span := otel.Tracer("refrain/publish/webhook").Start(ctx, "webhook", trace.WithSpanKind(trace.SpanKindProducer))
-	defer span.End()
-	r.status, r.retryAfter, r.err = e.post(ctx, r.id, d.body(), r.began)
-	if r.err != nil {
-		span.SetStatus(codes.Error, r.err.Error())
-	}
+	ctx, span := e.startSpan(ctx, d)
+	defer func() { r.endSpan(span) }()
+	r.status, r.retryAfter, r.err = e.post(ctx, r.id, e.body(d), r.began)
 	r.elapsed = time.Since(r.began)
 	return r
 }
@@ -73,7 +66,7 @@ func (e *Endpoint) setHeaders(req *http.Request, id string, body []byte, now tim
 	for name, value := range e.Headers {
 		req.Header.Set(name, value)
 	}
-	req.Header.Set("Content-Type", "application/cloudevents+json")
+	req.Header.Set("Content-Type", e.contentType())
 	propagation.TraceContext{}.Inject(req.Context(), propagation.HeaderCarrier(req.Header))
 	var signatures []string
 	for _, s := range e.signers {
@@ -87,6 +80,21 @@ func (e *Endpoint) setHeaders(req *http.Request, id string, body []byte, now tim
 	req.Header.Set(webhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
 	req.Header.Set(webhooks.HeaderWebhookSignature, strings.Join(signatures, " "))
 	return nil
+}
+
+// The formats of CloudEvents' HTTP binding: one event, and a batch of them (section 3.3).
+func (c *Config) contentType() string {
+	if c.Array {
+		return "application/cloudevents-batch+json"
+	}
+	return "application/cloudevents+json"
+}
+
+func (c *Config) body(d *delivery) []byte {
+	if c.Array {
+		return d.array()
+	}
+	return d.body()
 }
 
 // checkStatus tells what is a success: any 2xx and nothing else.

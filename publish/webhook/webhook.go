@@ -50,6 +50,9 @@ type Config struct {
 
 	Batch     int           // most events of a request, 1 to 100; 1: each event is a request of its own
 	BatchWait time.Duration // how long an event waits for a batch to fill; above 0
+	// Array sends every request in the batched mode of CloudEvents' HTTP binding: a JSON array, of however many events. Else
+	// a batch is itself an event, of BatchType.
+	Array bool
 
 	Timeout     time.Duration   // of one request; above 0
 	Retries     []time.Duration // pauses after failures, one or more, above 0, each give or take a fifth
@@ -64,14 +67,15 @@ type Config struct {
 	AllowPrivate bool
 }
 
-// Default sends every event by itself. Retries are thirteen attempts in somewhat less than eight hours; the first pauses
+// Default sends every event by itself. Retries are seventeen attempts in somewhat less than two days; the first pauses
 // are short, for most failures are of one request, and gone with the next.
 func Default() Config {
 	return Config{
 		Batch: 1, BatchWait: time.Second, Timeout: 15 * time.Second, Concurrency: 4, Pending: 1000,
 		Retries: []time.Duration{
 			time.Second, 5 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute,
-			10 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour,
+			10 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 4 * time.Hour, 8 * time.Hour, 8 * time.Hour,
+			12 * time.Hour, 12 * time.Hour,
 		},
 	}
 }

@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"refrain/feed"
+	"refrain/ingest"
+	"refrain/ingest/file"
+	"refrain/internal/inspect"
+	"refrain/internal/terminal"
+	"refrain/text"
+)
+
+func (m *Main) inspect() *cobra.Command {
+	var in inputFlags
+	var minTokens int
+	cmd := &cobra.Command{
+		Use:   "inspect [FILE|-]",
+		Short: "Say what is in a file, and how to read posts from it",
+		Long: "Look at the first 1,000 records of a file, or at the first megabyte of stdin: say what it was recognised as,\n" +
+			"which fields it has, and with which flags to start; then show its first three posts as the detector sees them.\n" +
+			"With --preset, --map and so on they are shown as these say.",
+		Example: "  refrain inspect export.csv\n" +
+			"  refrain inspect result.json\n" +
+			"  zcat posts.gz | refrain inspect -\n" +
+			"  refrain inspect --map text=title+body,id=link posts.jsonl",
+		Args: atMost(1, "one file"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			i := inspection{main: m, in: &in, path: "-", minTokens: minTokens}
+			if len(args) > 0 {
+				i.path = args[0]
+			}
+			return i.run(cmd.Context())
+		},
+	}
+	in.add(cmd.Flags())
+	addMinTokens(cmd.Flags(), &minTokens)
+	return cmd
+}
+
+// inspection is one run of inspect.
+type inspection struct {
+	main      *Main
+	in        *inputFlags
+	path      string
+	minTokens int
+	stdin     []byte // the beginning of it, which is read more than once
+}
+
+// maxStdin is what of stdin is looked at.
+const maxStdin = 1 << 20
+
+func (i *inspection) run(ctx context.Context) (err error) {
+	if err := i.in.check(); err != nil {
+		return err
+	}
+	if i.path == "-" {
+		if i.stdin, err = io.ReadAll(io.LimitReader(i.main.Stdin, maxStdin)); err != nil {
+			return err
+		}
+	}
+	cfg := i.config()
+	if err := i.in.flagged(i.in.File(&cfg)); err != nil {
+		return err
+	}
+	report, err := inspect.File(ctx, i.config)
+	if err != nil {
+		return err
+	}
+	i.fields(report)
+	i.start(report)
+	return i.posts(ctx)
+}
+
+// config is how the file is opened, without a mapping.
+func (i *inspection) config() file.Config {
+	return file.Config{
+		Path: i.path, Stdin: bytes.NewReader(i.stdin), Format: i.in.format, RecordsAt: i.in.records, Encoding: i.in.encoding,
+		SourceName: i.in.source, BatchPosts: i.in.batch,
+	}
+}
+
+// fields says what was recognised, and which fields there are.
+func (i *inspection) fields(r *inspect.Report) {
+	const shown = 40
+	w := i.main.Stdout
+	fmt.Fprintf(w, "%s: %s; %d %s looked at\n\n", i.path, cmp.Or(r.Recognised, formatWords[r.Format]), len(r.Records),
+		terminal.Noun(len(r.Records), "record"))
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for n, f := range r.Fields {
+		if n == shown {
+			fmt.Fprintf(table, "  and %d more\n", len(r.Fields)-shown)
+			break
+		}
+		fmt.Fprintf(table, "  %s\t%d %%\t%s\t%s\n", terminal.Clean(f.Path), 100*f.Count/max(1, len(r.Records)), f.Kind,
+			terminal.Clean(inspect.Short(f.Example, 60)))
+	}
+	_ = table.Flush() // as for every line here: whoever has closed stdout does not read on
+}
+
+var formatWords = map[string]string{
+	"jsonl": "JSON lines", "json": "JSON", "text": "text, a post a line", "csv": "a table", "xml": "XML",
+}
+
+// start says with which flags to start, and takes them where the command line has none.
+func (i *inspection) start(r *inspect.Report) {
+	w, in := i.main.Stdout, i.in
+	if in.Preset == "" && in.Map == "" {
+		in.Preset, in.Map, in.records = r.Preset, r.Map, cmp.Or(in.records, r.RecordsAt)
+	}
+	flags := ""
+	for _, f := range []struct{ name, value string }{
+		{"preset", in.Preset}, {"records", in.records}, {"map", in.Map}, {"format", in.format}, {"encoding", in.encoding},
+		{"tz", in.Timezone}, {"time-format", in.TimeFormat},
+	} {
+		if f.value != "" {
+			flags += " --" + f.name + " " + quoteForShell(f.value)
+		}
+	}
+	fmt.Fprintf(w, "\nTo start with:\n\n  refrain detect%s %s\n\n", flags, quoteForShell(i.path))
+	for _, field := range r.Missing {
+		switch {
+		case r.Format == "text":
+		case field == feed.FieldID.String(), field == feed.FieldText.String():
+			fmt.Fprintf(w, "No field looks like the %s of a post, which every post needs: name one, as --map %s=NAME.\n", field, field)
+		case field == feed.FieldCreatedAt.String():
+			fmt.Fprintln(w, "No field looks like a time: without one posts count as written in the order of the file.")
+		}
+	}
+}
+
+func quoteForShell(s string) string {
+	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:,=+%@") == "" {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// posts shows the first posts, and why others of the first batch are none.
+func (i *inspection) posts(ctx context.Context) error {
+	cfg := i.config()
+	if err := i.in.flagged(i.in.File(&cfg)); err != nil {
+		return err
+	}
+	src, err := file.Open(cfg)
+	if err != nil {
+		return err
+	}
+	defer src.Close()
+	const shown = 3
+	for left := shown; left > 0; {
+		b, err := src.Next(ctx)
+		if left == shown && err == nil {
+			i.refused(&b)
+		}
+		for n := range b.Posts[:min(left, len(b.Posts))] {
+			i.post(&b.Posts[n])
+		}
+		left -= min(left, len(b.Posts))
+		switch {
+		case errors.Is(err, io.EOF) && left == shown:
+			return errNothingMaps
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+	return nil
+}
+
+var errNothingMaps = errors.New("no record is a post as these flags have it; stderr says why, and --map id=uri,text=body names fields")
+
+// refused says what of a batch is no post.
+func (i *inspection) refused(b *ingest.Batch) {
+	if b.Skipped > 0 {
+		fmt.Fprintf(i.main.Stdout, "Of the first %d records %d are left out, as the preset says.\n",
+			len(b.Posts)+len(b.Rejected)+b.Skipped, b.Skipped)
+	}
+	complaints := i.main.complaints()
+	complaints.tell(b)
+	_ = complaints.end() // without letters nothing can fail
+}
+
+// post shows a post as the detector sees it.
+func (i *inspection) post(p *feed.Post) {
+	w := i.main.Stdout
+	fmt.Fprintf(w, "%s", terminal.Clean(p.ID))
+	if p.Author != "" {
+		fmt.Fprintf(w, " by %s", terminal.Clean(p.Author))
+	}
+	if p.Timed {
+		fmt.Fprintf(w, " at %v", p.Time)
+	}
+	fmt.Fprintln(w)
+	var splitter text.Splitter
+	pieces, _ := splitter.Pieces(p.Text)
+	for _, s := range pieces {
+		note := ""
+		if !text.Compared(s.Tokens, i.minTokens) {
+			note = "too short: "
+		}
+		fmt.Fprintf(w, "  %s%s\n", note, terminal.Clean(inspect.Short(p.Text[s.Start:s.End], 150)))
+	}
+}
