@@ -12,8 +12,9 @@
 //	                                            └→ …                 all finished → manifest.json
 //
 // Gathering is the first half of an external merge sort: each worker sorts as many posts as its memory holds by (time, source,
-// id, all else) and writes them to a run. A slice merges the stretches of all runs that it needs. So memory is bounded whatever
-// the size and the order of the archive, and what a slice sees, and writes, does not depend on the order in which posts came.
+// id, all else) and writes them to a run, unless they are all: then they stay in memory. A slice merges the stretches of all runs
+// that it needs. So memory is bounded whatever the size and the order of the archive, and what a slice sees, and writes, does not
+// depend on the order in which posts came.
 //
 // Where the window of a span does not fit, a slice takes several passes: in each the window holds the rows of one column, a part
 // of all groups by their hashes, and all posts of the slice are looked up in it.
@@ -42,7 +43,9 @@ type backfill struct {
 	cfg      Config
 	dir      directory
 	settings Settings
-	input    *input // as it was gathered
+	input    *input   // as it was gathered
+	inMemory []sorted // the posts, where all of them fit; nil: they are in runs
+	kept     keptIDs
 	release  release
 	progress progress
 }
@@ -91,8 +94,10 @@ func (b *backfill) run(ctx context.Context, files []File) (m Manifest, err error
 	return b.finish()
 }
 
-// gathered reports whether the posts of all slices that are to be done have been gathered.
-func (b *backfill) gathered() bool { return b.dir.hasRuns() || len(b.unfinished()) == 0 }
+// gathered reports whether the posts of all slices that are to be done have been gathered, and are on disk.
+func (b *backfill) gathered() bool {
+	return b.dir.hasRuns() && b.input.Runs > 0 || len(b.unfinished()) == 0
+}
 
 // sliceOf is the number of the slice that a time lies in.
 func (c *Config) sliceOf(t feed.Time) int64 { return floorDiv(int64(t), c.Slice.Milliseconds()) }
