@@ -2,6 +2,7 @@ package join
 
 import (
 	"iter"
+	"math/bits"
 
 	"refrain/text"
 )
@@ -18,6 +19,7 @@ type counting struct {
 	posted     []uint32    // [n]: and under how many it is posted
 	signatures *signatures // nil: none
 	from, to   uint32      // the rows of the part
+	smallest   []uint32    // [n]: the first row that is large enough for one of n
 	lookedUp   uint32      // rows from here on are looked up
 	indexes    []*rowIndex
 	heads      []head // by row of the part
@@ -37,8 +39,11 @@ func byRows(s *sets, cfg Config, e *estimate, lookedUp uint32) iter.Seq[part] {
 			whole.signatures = newSignatures(s, 0, cfg.Model)
 		}
 		whole.prefixes, whole.posted = prefixesOf(s, cfg.Measure.Prefix), prefixesOf(s, cfg.Measure.IndexPrefix)
-		least, _ := cfg.Measure.Sizes(len(s.row(lookedUp)))
-		for from := s.first[min(max(least, 1), len(s.row(lookedUp)))]; from < s.len(); {
+		whole.smallest = prefixesOf(s, func(n int) int {
+			least, _ := cfg.Measure.Sizes(n)
+			return int(s.first[min(max(least, 1), n)])
+		})
+		for from := whole.smallest[len(s.row(lookedUp))]; from < s.len(); {
 			c := *whole
 			c.from, c.to = from, e.rowsFrom(s, c.posted, from, cfg.Memory)
 			c.post()
@@ -52,7 +57,7 @@ func byRows(s *sets, cfg Config, e *estimate, lookedUp uint32) iter.Seq[part] {
 
 func (c *counting) post() {
 	for side := range c.sides {
-		c.indexes = append(c.indexes, newRowIndex(c.sets, c.posted, side, c.from, c.to))
+		c.indexes = append(c.indexes, newRowIndex(c, side))
 	}
 	c.heads = make([]head, c.to-c.from)
 	for i := range c.heads {
@@ -158,12 +163,12 @@ func (c *counter) sizes(n int) {
 }
 
 func (c *counter) partners(x uint32, lists *cursors) []hit {
-	tokens := c.row(x)
-	prefix := tokens[:c.prefixes[c.n]]
-	from, to := max(c.first[c.min], c.from)-c.from, min(x, c.to)-c.from
+	prefix := c.front(x)
+	from, to := max(c.smallest[c.n], c.from)-c.from, min(x, c.to)-c.from
 	found := 0
-	if from < to {
-		for _, token := range c.withoutSingle(prefix) {
+	for i, word := range lists.asked.of(x, c.n) {
+		for ; word != 0; word &= word - 1 {
+			token := prefix[64*i+bits.TrailingZeros64(word)]
 			found = c.count(lists.between(token, from, to), found)
 		}
 	}

@@ -88,10 +88,20 @@ func (e *estimate) addOurs(cfg Config, collections []*Collection, tokens int64) 
 	}
 	e.addRows(cfg.Measure.IndexPrefix, collections)
 	e.perRow = counted
-	e.fixed += max(group, head)*e.rows + cursor*e.workers*e.lists/4
+	e.fixed += max(group, head)*e.rows + cursor*e.workers*e.lists/4 + askedBytes(cfg.Measure.Prefix, collections)
 	if cfg.Model != nil {
 		e.fixed += 8 * words * e.rows
 	}
+}
+
+// askedBytes is what bits of lists take that rows are looked up in, and lists while they are filled.
+func askedBytes(prefix func(n int) int, collections []*Collection) (n int64) {
+	sides, distinct := int64(len(collections)), int64(0)
+	for _, c := range collections {
+		n += 8 * sides * (int64(c.Len()) + postings(prefix, []*Collection{c})/64)
+		distinct += int64(c.Distinct())
+	}
+	return n + 8*distinct
 }
 
 // atHand is the list that each worker has at hand, laid out for both sides.

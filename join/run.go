@@ -31,7 +31,7 @@ func run(ctx context.Context, cfg Config, collections []*Collection, visit func(
 		return Stats{}, err
 	}
 	begin := time.Now()
-	s, err := setsOf(ctx, cfg, collections)
+	s, err := setsOf(ctx, cfg, e, collections)
 	if err != nil {
 		return Stats{}, err
 	}
@@ -55,9 +55,9 @@ func run(ctx context.Context, cfg Config, collections []*Collection, visit func(
 	return stats, err
 }
 
-func setsOf(ctx context.Context, cfg Config, collections []*Collection) (*sets, error) {
+func setsOf(ctx context.Context, cfg Config, e *estimate, collections []*Collection) (*sets, error) {
 	if cfg.Algorithm == Ours {
-		return newPrefixes(ctx, collections, cfg.Measure.Prefix)
+		return newPrefixes(ctx, collections, cfg.Measure, e.byToken)
 	}
 	return newSets(ctx, collections)
 }

@@ -4,12 +4,15 @@ import (
 	"context"
 	"math"
 	"slices"
+
+	"refrain/text"
 )
 
 // newPrefixes is newSets for Ours. Equal sets are one row: what they have in common with others is the same, and real
 // collections have many. Of a row only the rarest tokens are put in order, as many as its prefix has at least. Nothing else is
-// looked up, and what stands behind can be compared as it stands.
-func newPrefixes(ctx context.Context, collections []*Collection, prefix func(n int) int) (*sets, error) {
+// looked up, and what stands behind can be compared as it stands. Who goes row by row does not ask where in the prefix a token
+// stands: there only the ends of both prefixes are where they belong.
+func newPrefixes(ctx context.Context, collections []*Collection, m text.Measure, byToken bool) (*sets, error) {
 	s := &sets{sides: len(collections)}
 	all, ofB := vocabularyOf(collections)
 	s.rank(all)
@@ -19,7 +22,10 @@ func newPrefixes(ctx context.Context, collections []*Collection, prefix func(n i
 		return nil, p.err
 	}
 	rows := s.sortGroups(g)
-	f := &front{sets: s, pace: p, collections: collections, prefixes: prefixesOf(s, prefix)}
+	f := &front{sets: s, pace: p, collections: collections, prefixes: prefixesOf(s, m.Prefix)}
+	if !byToken {
+		f.posted = prefixesOf(s, m.IndexPrefix)
+	}
 	f.ranks, f.quantiles = s.ranks(ofB), s.quantiles(all.frequency)
 	f.fill(g.kept, rows)
 	return s, p.err
@@ -65,7 +71,8 @@ type front struct {
 	*sets
 	*pace
 	collections []*Collection
-	prefixes    []uint32    // [n]: how many of a row's tokens are in order, at least
+	prefixes    []uint32    // [n]: how many of a row's tokens are in front, at least
+	posted      []uint32    // [n]: and how many of these in front of the others; nil: they are in order
 	ranks       [2][]uint32 // number -> rank
 	quantiles   [shares + 1]uint32
 }
@@ -88,8 +95,48 @@ func (f *front) order(row, set, ranks []uint32) {
 	wanted := int(f.prefixes[len(row)])
 	share := min(shares, 1+5*wanted*shares/(4*len(row)))
 	below := divide(row, set, ranks, f.quantiles[share])
+	if f.posted != nil {
+		f.placeEnds(row, wanted, below, share)
+		return
+	}
 	f.sort(row[:below], wanted, 0, share)
 	f.sort(row[below:], wanted-below, share, shares)
+}
+
+// placeEnds puts the last tokens of both prefixes where they belong, in a row that is divided at a share.
+func (f *front) placeEnds(row []uint32, wanted, below, share int) {
+	if wanted == 0 {
+		return
+	}
+	if wanted <= below {
+		f.place(row[:below], wanted-1, 0, share)
+	} else {
+		f.place(row[below:], wanted-1-below, share, shares)
+		share = shares
+	}
+	if posted := int(f.posted[len(row)]); posted > 0 {
+		f.place(row[:wanted-1], posted-1, 0, share)
+	}
+}
+
+// place puts the token there that is k-th in order, smaller ones before it and greater ones behind. All are between two
+// quantiles.
+func (f *front) place(row []uint32, k, low, high int) {
+	for k < len(row) && len(row) > fewRanks {
+		if high-low < 2 {
+			slices.Sort(row)
+			return
+		}
+		middle := (low + high) / 2
+		if below := divideAgain(row, f.quantiles[middle]); k < below {
+			row, high = row[:below], middle
+		} else {
+			row, k, low = row[below:], k-below, middle
+		}
+	}
+	if k < len(row) {
+		sortFew(row)
+	}
 }
 
 // sort makes the first tokens of a row those wanted, in order. They are between two quantiles.
