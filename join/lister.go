@@ -44,22 +44,44 @@ func (f *lister) find(from, to uint32, emit func(x, y uint32, common int) bool) 
 	}
 }
 
-// few is the length up to which rows of a list are compared one by one.
-const few = 6
-
 // list compares the rows of a list from a place on with those before them.
 func (f *lister) list(entries []listed, from int) {
-	if len(entries) <= few {
-		f.eachTwo(entries, from)
+	for side := range f.sides {
+		f.targets[side].clear(len(entries), f.most)
+	}
+	if f.sides == 1 && f.signatures.words == 1 {
+		f.oneWord(entries, from)
 		return
 	}
-	f.lay(entries)
-	for _, x := range entries[from:] {
+	for k, x := range entries {
 		for side := range f.sides {
-			if f.has(x.row, side) && !f.stopped {
+			if k >= from && f.has(x.row, side) && !f.stopped {
 				f.scan(x, side)
 			}
 		}
+		for side := range f.sides {
+			if f.isPosted(x) && f.has(x.row, side) {
+				f.targets[side].add(x, f.signatures)
+			}
+		}
+	}
+}
+
+// oneWord is list for one collection with signatures of one word: mostly no row before is large enough.
+func (f *lister) oneWord(entries []listed, from int) {
+	t := &f.targets[0]
+	rows, signatures, n, low := t.rows[:len(entries)], t.signatures[:len(entries)], 0, 0
+	for k, x := range entries {
+		b := &f.bounds.sizes[x.size]
+		for low < n && uint32(rows[low].size) < b.min {
+			low++
+		}
+		if low < n && k >= from {
+			t.rows, t.signatures, t.low = rows[:n], signatures[:n], low
+			f.near(x, b, 0)
+		}
+		rows[n], signatures[n] = x, x.signature
+		n += oneIf(f.isPosted(x))
 	}
 }
 
@@ -69,48 +91,6 @@ func (f *lister) has(row uint32, side int) bool { return f.sides == 1 || len(f.o
 // isPosted reports whether the list's token is in the index prefix of a row: whether larger rows find it by that token.
 func (f *lister) isPosted(y listed) bool { return uint32(y.position) < f.posted[y.size] }
 
-func (f *lister) eachTwo(entries []listed, from int) {
-	for k := max(from, 1); k < len(entries); k++ {
-		x := entries[k]
-		b := &f.bounds.sizes[x.size]
-		for _, y := range entries[:k] {
-			if uint32(y.size) < b.min || !f.isPosted(y) {
-				continue
-			}
-			for side := range f.sides {
-				if f.has(x.row, side) && f.has(y.row, f.other(side)) {
-					f.two(x, y, b, side)
-				}
-			}
-		}
-	}
-}
-
-// two compares the signatures of two rows, and what comes behind.
-func (f *lister) two(x, y listed, b *sizeBounds, side int) {
-	f.stats.Entries++
-	radius := f.signatures.ones * int(b.apart)
-	if distance(f.signatures.row(x.row), f.signatures.row(y.row), radius) <= radius {
-		f.stats.Signature++
-		f.try(x, y, b, side)
-	}
-}
-
-// lay lays the signatures of all rows that can be found side by side.
-func (f *lister) lay(entries []listed) {
-	for side := range f.sides {
-		t := &f.targets[side]
-		t.clear(len(entries), f.most)
-		rows, signatures := t.rows, t.signatures // a field is dear to append to while garbage is collected
-		for _, y := range entries {
-			if f.isPosted(y) && f.has(y.row, side) {
-				rows, signatures = append(rows, y), append(signatures, f.signatures.row(y.row)...)
-			}
-		}
-		t.rows, t.signatures = rows, signatures
-	}
-}
-
 // scan compares a row of the list with all before it whose signatures are near.
 func (f *lister) scan(x listed, side int) {
 	b := &f.bounds.sizes[x.size]
@@ -118,11 +98,18 @@ func (f *lister) scan(x listed, side int) {
 	for t.low < len(t.rows) && uint32(t.rows[t.low].size) < b.min {
 		t.low++
 	}
-	for t.high = max(t.high, t.low); t.high < len(t.rows) && t.rows[t.high].row < x.row; {
-		t.high++
+	f.near(x, b, side)
+}
+
+// near compares a row with those of the window.
+func (f *lister) near(x listed, b *sizeBounds, side int) {
+	t := &f.targets[f.other(side)]
+	f.stats.Entries += int64(len(t.rows) - t.low)
+	if t.words == 1 {
+		f.hits = t.nearWord(f.hits[:0], x.signature, int(b.apart)*f.signatures.ones)
+	} else {
+		f.hits = t.near(f.hits[:0], f.signatures.row(x.row), int(b.apart)*f.signatures.ones)
 	}
-	f.stats.Entries += int64(t.high - t.low)
-	f.hits = t.near(f.hits[:0], f.signatures.row(x.row), f.signatures.ones*int(b.apart))
 	f.stats.Signature += int64(len(f.hits))
 	for _, h := range f.hits {
 		f.try(x, t.rows[h], b, side)

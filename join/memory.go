@@ -37,7 +37,8 @@ type estimate struct {
 	long           *estimate // of rows that are too long for lists, row by row; nil: none
 }
 
-const bytesPerEntry = 8
+// bytesPerEntry and bytesListed are of an entry of an index, and of a list.
+const bytesPerEntry, bytesListed = 8, 16
 
 func newEstimate(cfg Config, collections []*Collection) *estimate {
 	e := &estimate{workers: int64(cfg.Workers), perRow: 4}
@@ -106,7 +107,7 @@ func askedBytes(prefix func(n int) int, collections []*Collection) (n int64) {
 
 // atHand is the list that each worker has at hand, laid out for both sides.
 func (e *estimate) atHand(collections []*Collection, words int64) int64 {
-	const row, hit = 8, 8 // hits grow, with room to spare
+	const row, hit = bytesListed, 8 // hits grow, with room to spare
 	longest := min(longestList(collections), e.postings)
 	return e.workers * longest * (int64(len(collections))*(row+2*8*min(words, wide)) + hit)
 }
@@ -138,7 +139,7 @@ func (e *estimate) whole() int64 {
 // part is what a part of so many postings and rows takes.
 func (e *estimate) part(postings, rows int64) int64 {
 	if e.byToken {
-		rows = 0
+		return e.lists + bytesListed*postings
 	}
 	return e.lists + bytesPerEntry*postings + e.perRow*rows*e.workers
 }

@@ -33,6 +33,7 @@ type lists struct {
 type listed struct {
 	row            uint32
 	size, position uint16
+	signature      uint64 // its first word, or all: so that it need not be fetched
 }
 
 // longest is how many tokens a row in a list has at most. A pair of rows meets in many lists where they are long, and is
@@ -123,13 +124,13 @@ func (l *lists) fill(lengths []uint32) {
 	}
 	l.entries = make([]listed, total)
 	for r := range l.to {
-		size := uint16(len(l.row(r)))
+		size, signature := uint16(len(l.row(r))), l.signatures.row(r)[0]
 		for i, token := range l.prefix(r) {
 			if token < l.tokens.from || token >= l.tokens.to || lengths[token] == 0 {
 				continue
 			}
 			next := &l.starts[token-l.tokens.from]
-			l.entries[*next] = listed{r, size, uint16(i)}
+			l.entries[*next] = listed{r, size, uint16(i), signature}
 			*next++
 		}
 	}
@@ -142,7 +143,7 @@ func (l *lists) postings() int64 { return int64(len(l.entries)) }
 // blocks are entries, to be compared with those before them in their lists: of about the same work, so that long lists are in
 // several. Behind the entries of the first part come its rows, for the pairs of equal sets.
 func (l *lists) blocks(yield func(from, to uint32) bool) {
-	const work, perEntry, atOnce = 1 << 15, 4, 8
+	const work, perEntry, atOnce = 1 << 17, 4, 8
 	from, done := uint32(0), 0
 	for i := range len(l.starts) - 1 {
 		for k := l.starts[i]; k < l.starts[i+1]; k++ {

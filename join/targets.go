@@ -6,11 +6,11 @@ import (
 	"refrain/hashcodes/hamming"
 )
 
-// targets are rows of a list that larger ones can find, with their signatures side by side. Those of fitting sizes before the
-// row at hand are a window, which moves on.
+// targets are rows of a list that larger ones can find, as far as it was gone through, with their signatures side by side.
+// Those of sizes that fit the row at hand are a window, whose beginning moves on.
 type targets struct {
 	rows       []listed
-	low, high  int // the window
+	low        int // where the window begins
 	words      int
 	signatures []uint64   // one behind the other
 	planes     [][]uint32 // and by words of 32 bits, as far as they are laid
@@ -28,7 +28,7 @@ func (t *targets) clear(rows, most int) {
 		room := min(2*rows, most)
 		t.rows, t.signatures = make([]listed, 0, room), make([]uint64, 0, room*t.words)
 	}
-	t.rows, t.low, t.high, t.signatures = t.rows[:0], 0, 0, t.signatures[:0]
+	t.rows, t.low, t.signatures = t.rows[:0], 0, t.signatures[:0]
 	for i, plane := range t.planes {
 		t.planes[i] = plane[:0]
 	}
@@ -37,22 +37,32 @@ func (t *targets) clear(rows, most int) {
 // minScan is how many signatures are worth a scan by a kernel.
 const minScan = 48
 
+// add adds a row.
+func (t *targets) add(y listed, of *signatures) {
+	t.rows, t.signatures = append(t.rows, y), append(t.signatures, of.row(y.row)...)
+}
+
 // near appends those of the window that are within a radius.
 func (t *targets) near(hits []uint32, signature []uint64, radius int) []uint32 {
-	switch {
-	case t.high-t.low >= minScan:
+	if len(t.rows)-t.low >= minScan {
 		return t.scan(hits, signature, radius)
-	case t.words == 1:
-		for i, w := range t.signatures[t.low:t.high] {
-			if bits.OnesCount64(w^signature[0]) <= radius {
-				hits = append(hits, uint32(t.low+i))
-			}
-		}
-		return hits
 	}
-	for i := t.low; i < t.high; i++ {
+	for i := t.low; i < len(t.rows); i++ {
 		if distance(signature, t.signatures[i*t.words:(i+1)*t.words], radius) <= radius {
 			hits = append(hits, uint32(i))
+		}
+	}
+	return hits
+}
+
+// nearWord is near for signatures of one word.
+func (t *targets) nearWord(hits []uint32, signature uint64, radius int) []uint32 {
+	if len(t.rows)-t.low >= minScan {
+		return t.scan(hits, []uint64{signature}, radius)
+	}
+	for i, w := range t.signatures[t.low:] {
+		if bits.OnesCount64(w^signature) <= radius {
+			hits = append(hits, uint32(t.low+i))
 		}
 	}
 	return hits
@@ -64,7 +74,7 @@ func (t *targets) scan(hits []uint32, signature []uint64, radius int) []uint32 {
 		t.query[2*i], t.query[2*i+1] = uint32(w), uint32(w>>32)
 	}
 	for i, plane := range t.planes {
-		t.views[i] = plane[t.low:t.high]
+		t.views[i] = plane[t.low:len(t.rows)]
 	}
 	from := len(hits)
 	hits = hamming.Scan(hits, t.views, t.query, radius)
@@ -81,7 +91,7 @@ func (t *targets) layPlanes() {
 			t.planes[i] = append(make([]uint32, 0, cap(t.rows)), plane...)
 		}
 	}
-	for i := len(t.planes[0]); i < t.high; i++ {
+	for i := len(t.planes[0]); i < len(t.rows); i++ {
 		for w, word := range t.signatures[i*t.words : (i+1)*t.words] {
 			t.planes[2*w] = append(t.planes[2*w], uint32(word))
 			t.planes[2*w+1] = append(t.planes[2*w+1], uint32(word>>32))
