@@ -6,13 +6,13 @@ import (
 )
 
 // grouping finds equal sets by a hash table with linear probing, at most half full. Tokens are compared only where hashes are
-// equal.
+// equal, and few sets come into the table: most have a hash of which no other has the first bits.
 type grouping struct {
 	*pace
 	collections []*Collection
 	ofB         []uint32 // numbers of the second collection -> of the first
 	slots       []uint32 // 1 + a group
-	hashes      []uint64 // of groups
+	hashes      []uint64 // of all sets that are not empty, as they come; then of groups
 	kept        []uint32 // group -> its first set, as a member
 	found       int      // groups
 	groups      []uint32 // of all sets that are not empty, as they come
@@ -25,14 +25,63 @@ func (g *grouping) find() {
 	for _, c := range g.collections {
 		total += c.Len()
 	}
-	g.slots, g.groups = make([]uint32, 1<<bits.Len(uint(2*total))), make([]uint32, total)
-	g.hashes, g.kept = make([]uint64, total), make([]uint32, total)
-	n := 0
+	g.hashes, g.kept, g.groups = make([]uint64, 0, total), make([]uint32, 0, total), make([]uint32, total)
+	seen := newTwice(total)
 	g.eachSet(func(member uint32, set []uint32) {
-		g.groups[n] = g.groupOf(member, set)
-		n++
+		h := g.hash(member, set)
+		seen.add(h)
+		g.hashes, g.kept = append(g.hashes, h), append(g.kept, member)
 	})
+	if g.err != nil {
+		return
+	}
+	n := len(g.hashes)
+	g.slots = make([]uint32, 1<<bits.Len(uint(2*seen.count(g.hashes))))
+	for i, member := range g.kept { // groups are no more than sets: they come to stand where sets were
+		if h := g.hashes[i]; seen.twice(h) {
+			g.groups[i] = g.groupOf(member, h)
+		} else {
+			g.groups[i] = g.add(member, h)
+		}
+	}
 	g.groups, g.kept, g.equal = g.groups[:n], g.kept[:g.found], g.found < n
+}
+
+func (g *grouping) add(member uint32, hash uint64) (group uint32) {
+	group = uint32(g.found)
+	g.kept[group], g.hashes[group] = member, hash
+	g.found++
+	return group
+}
+
+// twice says of hashes whether their first bits may have come twice: two bits for each.
+type twice struct {
+	bits  []uint64
+	shift int
+}
+
+// newTwice has room for so many hashes: one of sixteen is taken for another.
+func newTwice(hashes int) *twice {
+	n := max(6, bits.Len(uint(8*hashes)))
+	return &twice{make([]uint64, 2<<(n-6)), hashBits - n}
+}
+
+func (t *twice) add(h uint64) {
+	at := h >> t.shift
+	word, bit := &t.bits[at/32], uint64(1)<<(at%32*2)
+	*word |= bit | *word&bit<<1
+}
+
+func (t *twice) twice(h uint64) bool {
+	at := h >> t.shift
+	return t.bits[at/32]>>(at%32*2)&2 != 0
+}
+
+func (t *twice) count(hashes []uint64) (n int) {
+	for _, h := range hashes {
+		n += oneIf(t.twice(h))
+	}
+	return n
 }
 
 // eachSet visits the sets that are not empty.
@@ -50,17 +99,14 @@ func (g *grouping) eachSet(visit func(member uint32, set []uint32)) {
 	}
 }
 
-func (g *grouping) groupOf(member uint32, set []uint32) uint32 {
-	h := g.hash(member, set)
+func (g *grouping) groupOf(member uint32, h uint64) uint32 {
 	mask := uint64(len(g.slots) - 1)
 	for i := h & mask; ; i = (i + 1) & mask {
 		k := g.slots[i]
 		if k == 0 {
-			group := g.found
-			g.kept[group], g.hashes[group] = member, h
-			g.found++
-			g.slots[i] = uint32(g.found)
-			return uint32(group)
+			group := g.add(member, h)
+			g.slots[i] = group + 1
+			return group
 		}
 		if g.hashes[k-1] == h && g.same(member, g.kept[k-1]) {
 			return k - 1
@@ -114,8 +160,10 @@ func hashOf(tokens []uint32, factor uint64) uint64 {
 		x := (uint64(token) + factor) * factor
 		h += x ^ x>>32
 	}
-	return h * factor >> 20
+	return h * factor >> (64 - hashBits)
 }
+
+const hashBits = 44
 
 // sortGroups makes a row of each group, and returns which.
 func (s *sets) sortGroups(g *grouping) (rows []uint32) {

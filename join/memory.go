@@ -73,7 +73,7 @@ func (e *estimate) addRows(prefix func(n int) int, collections []*Collection) {
 
 // addOurs adds what Ours takes. Groups of equal sets are forgotten before there are signatures, or an index.
 func (e *estimate) addOurs(cfg Config, collections []*Collection, tokens int64) {
-	const row, group, head = 8 + 4 + 4, 16 + 8 + 4 + 4 + 4, 8
+	const row, group, head = 8 + 4 + 4, 16 + 4 + 8 + 4 + 4 + 4, 8
 	const counted, cursor = 4 + 4 + 4, 12 // and found, and what is left
 	words := int64(5)                     // of signatures: to scan, and to check
 	if cfg.Model != nil {

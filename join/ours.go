@@ -113,29 +113,34 @@ func (l *lists) sign(model *hashcodes.Model, lengths []uint32) {
 	}
 }
 
-// fill makes the lists of the part's tokens.
+// fill makes the lists of the part's tokens. Their lengths become where the next entry goes; those of empty lists go behind
+// all others, one over the other: so there is no branch that nobody can guess.
 func (l *lists) fill(lengths []uint32) {
-	total := uint32(0)
-	l.starts = make([]uint32, l.tokens.to-l.tokens.from+1)
-	for i, n := range lengths[l.tokens.from:l.tokens.to] {
+	total, next := uint32(0), lengths[l.tokens.from:l.tokens.to]
+	l.starts = make([]uint32, len(next)+1)
+	for i, n := range next {
 		l.starts[i] = total
 		total += n
 		l.most = max(l.most, int(n))
 	}
-	l.entries = make([]listed, total)
+	l.starts[len(next)] = total
+	for i, n := range next {
+		if next[i] = l.starts[i]; n == 0 {
+			next[i] = total
+		}
+	}
+	l.entries = make([]listed, total+1)
 	for r := range l.to {
 		size, signature := uint16(len(l.row(r))), l.signatures.row(r)[0]
 		for i, token := range l.prefix(r) {
-			if token < l.tokens.from || token >= l.tokens.to || lengths[token] == 0 {
-				continue
+			if k := token - l.tokens.from; k < uint32(len(next)) {
+				at := next[k]
+				l.entries[at] = listed{r, size, uint16(i), signature}
+				next[k] += uint32(oneIf(at < total))
 			}
-			next := &l.starts[token-l.tokens.from]
-			l.entries[*next] = listed{r, size, uint16(i), signature}
-			*next++
 		}
 	}
-	copy(l.starts[1:], l.starts) // each start has moved to the next one's place
-	l.starts[0] = 0
+	l.entries = l.entries[:total]
 }
 
 func (l *lists) postings() int64 { return int64(len(l.entries)) }
@@ -146,6 +151,11 @@ func (l *lists) blocks(yield func(from, to uint32) bool) {
 	const work, perEntry, atOnce = 1 << 17, 4, 8
 	from, done := uint32(0), 0
 	for i := range len(l.starts) - 1 {
+		n := int(l.starts[i+1] - l.starts[i])
+		if all := n*perEntry + n*n/(2*atOnce); done+all < work {
+			done += all
+			continue
+		}
 		for k := l.starts[i]; k < l.starts[i+1]; k++ {
 			before := int(k - l.starts[i]) // which a block lays out anew: several times as much work is to come of it
 			if done += perEntry + before/atOnce; done < max(work, atOnce*before) {

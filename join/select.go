@@ -93,6 +93,14 @@ func (f *front) fill(members, rows []uint32) {
 // and what rows are divided by are ranks that so many of all tokens do not exceed.
 func (f *front) order(row, set, ranks []uint32) {
 	wanted := int(f.prefixes[len(row)])
+	if wanted <= 4 && len(row) <= short {
+		lowestFour(row, set, ranks)
+		return
+	}
+	if wanted <= 8 && len(row) <= short {
+		lowestEight(row, set, ranks)
+		return
+	}
 	share := min(shares, 1+5*wanted*shares/(4*len(row)))
 	below := divide(row, set, ranks, f.quantiles[share])
 	if f.posted != nil {
@@ -101,6 +109,48 @@ func (f *front) order(row, set, ranks []uint32) {
 	}
 	f.sort(row[:below], wanted, 0, share)
 	f.sort(row[below:], wanted-below, share, shares)
+}
+
+// short is the length up to which so few tokens are chosen without dividing: each token goes past those that are lowest so far,
+// and what it displaces stays behind, without branches.
+const short = 40
+
+// none is greater than all ranks.
+const none = math.MaxUint32
+
+// lowestFour writes the ranks of a set's tokens to row, the four lowest in front, in order.
+func lowestFour(row, set, ranks []uint32) {
+	a, b, c, d := uint32(none), uint32(none), uint32(none), uint32(none)
+	row = row[:len(set)]
+	for i, n := range set {
+		rank := ranks[n]
+		a, rank = min(a, rank), max(a, rank)
+		b, rank = min(b, rank), max(b, rank)
+		c, rank = min(c, rank), max(c, rank)
+		d, rank = min(d, rank), max(d, rank)
+		row[i] = rank
+	}
+	copy(row, []uint32{a, b, c, d})
+}
+
+// lowestEight is lowestFour for eight.
+func lowestEight(row, set, ranks []uint32) {
+	a, b, c, d := uint32(none), uint32(none), uint32(none), uint32(none)
+	e, f, g, h := uint32(none), uint32(none), uint32(none), uint32(none)
+	row = row[:len(set)]
+	for i, n := range set {
+		rank := ranks[n]
+		a, rank = min(a, rank), max(a, rank)
+		b, rank = min(b, rank), max(b, rank)
+		c, rank = min(c, rank), max(c, rank)
+		d, rank = min(d, rank), max(d, rank)
+		e, rank = min(e, rank), max(e, rank)
+		f, rank = min(f, rank), max(f, rank)
+		g, rank = min(g, rank), max(g, rank)
+		h, rank = min(h, rank), max(h, rank)
+		row[i] = rank
+	}
+	copy(row, []uint32{a, b, c, d, e, f, g, h})
 }
 
 // placeEnds puts the last tokens of both prefixes where they belong, in a row that is divided at a share.
@@ -187,7 +237,6 @@ const fewRanks = 8
 
 // sortFew sorts eight ranks at most by a network of 19 comparators (Knuth, The Art of Computer Programming 3, 5.3.4).
 func sortFew(ranks []uint32) {
-	const none = math.MaxUint32
 	v := [fewRanks]uint32{none, none, none, none, none, none, none, none}
 	for i, rank := range ranks {
 		v[i%fewRanks] = rank
