@@ -21,6 +21,7 @@ type counting struct {
 	from, to   uint32      // the rows of the part
 	smallest   []uint32    // [n]: the first row that is large enough for one of n
 	lookedUp   uint32      // rows from here on are looked up
+	workers    int
 	indexes    []*rowIndex
 	heads      []head // by row of the part
 }
@@ -34,7 +35,7 @@ func byRows(s *sets, cfg Config, e *estimate, lookedUp uint32) iter.Seq[part] {
 		if lookedUp == s.len() {
 			return
 		}
-		whole := &counting{sets: s, measure: cfg.Measure, lookedUp: lookedUp}
+		whole := &counting{sets: s, measure: cfg.Measure, lookedUp: lookedUp, workers: cfg.Workers}
 		if cfg.Model != nil {
 			whole.signatures = newSignatures(s, 0, cfg.Model)
 		}
@@ -77,7 +78,11 @@ func (c *counting) postings() (n int64) {
 }
 
 func (c *counting) blocks(yield func(from, to uint32) bool) {
-	rowBlocks(max(c.from, c.lookedUp), c.len(), yield)
+	rows := uint64(rowsOfBlock)
+	if c.workers == 1 {
+		rows *= 8 // nobody waits for a share of them
+	}
+	rowBlocks(max(c.from, c.lookedUp), c.len(), rows, yield)
 }
 
 func (c *counting) total() uint32 { return c.len() }

@@ -49,11 +49,14 @@ func prefixesOf(s *sets, prefix func(n int) int) []uint32 {
 
 func (p *paper) postings() int64 { return entriesOf(p.indexes) }
 
-func (p *paper) blocks(yield func(from, to uint32) bool) { rowBlocks(p.from, p.len(), yield) }
+func (p *paper) blocks(yield func(from, to uint32) bool) {
+	rowBlocks(p.from, p.len(), rowsOfBlock, yield)
+}
+
+const rowsOfBlock = 256
 
 // rowBlocks are rows, from a part's first on: they are looked up among the rows of the part before them.
-func rowBlocks(first, end uint32, yield func(from, to uint32) bool) {
-	const rows = 256
+func rowBlocks(first, end uint32, rows uint64, yield func(from, to uint32) bool) {
 	for from := uint64(first); from < uint64(end); from += rows {
 		if !yield(uint32(from), uint32(min(from+rows, uint64(end)))) {
 			return
