@@ -2,7 +2,6 @@ package join
 
 import (
 	"iter"
-	"math/bits"
 
 	"refrain/text"
 )
@@ -23,7 +22,7 @@ type counting struct {
 	lookedUp   uint32      // rows from here on are looked up
 	workers    int
 	indexes    []*rowIndex
-	heads      []head // by row of the part
+	heads      []head // by row of the part, from 1
 }
 
 // head is what a row is judged by.
@@ -60,19 +59,20 @@ func (c *counting) post() {
 	for side := range c.sides {
 		c.indexes = append(c.indexes, newRowIndex(c, side))
 	}
-	c.heads = make([]head, c.to-c.from)
-	for i := range c.heads {
-		tokens := c.row(c.from + uint32(i))
-		c.heads[i].size = uint32(len(tokens))
+	c.heads = make([]head, 1, 1+c.to-c.from)
+	for row := c.from; row < c.to; row++ {
+		tokens := c.row(row)
+		h := head{size: uint32(len(tokens))}
 		if n := c.posted[len(tokens)]; n > 0 {
-			c.heads[i].end = tokens[n-1]
+			h.end = tokens[n-1]
 		}
+		c.heads = append(c.heads, h)
 	}
 }
 
 func (c *counting) postings() (n int64) {
 	for _, x := range c.indexes {
-		n += int64(len(x.rows))
+		n += x.posted
 	}
 	return n
 }
@@ -88,28 +88,24 @@ func (c *counting) blocks(yield func(from, to uint32) bool) {
 func (c *counting) total() uint32 { return c.len() }
 
 func (c *counting) finder() finder {
-	rows := c.to - c.from
-	f := &counter{counting: c, common: make([]uint32, rows), found: make([]uint32, rows+1), counts: make([]uint32, rows+1)}
+	rows := c.to - c.from + 1
+	f := &counter{counting: c, common: make([]uint32, rows), found: make([]uint32, rows), counts: make([]uint32, rows)}
 	f.marks = newMarks(c.sets)
-	for side, x := range c.indexes {
-		f.cursors[side] = newCursors(x)
-	}
 	return f
 }
 
 // counter looks rows up; it belongs to one goroutine.
 type counter struct {
 	*counting
-	n       int         // tokens of the row at hand
-	min     int         // and of the smallest partner
-	wanted  []condition // [m-min]: of partners of m tokens
-	common  []uint32    // by row of the part: tokens counted
-	found   []uint32    // rows with some
-	counts  []uint32    // how many, of those that are left
-	hits    []hit
-	marks   marks
-	cursors [2]cursors // in the index of each side
-	stats   Stats
+	n      int         // tokens of the row at hand
+	min    int         // and of the smallest partner
+	wanted []condition // [m-min]: of partners of m tokens
+	common []uint32    // by row of the part, from 1: tokens counted
+	found  []uint32    // rows with some
+	counts []uint32    // how many, of those that are left
+	hits   []hit
+	marks  marks
+	stats  Stats
 }
 
 // condition is what a pair of rows of n and m tokens wants.
@@ -144,7 +140,7 @@ func (c *counter) lookUp(x uint32, side int, emit func(x, y uint32, common int) 
 	if len(members) == 0 {
 		return true
 	}
-	for _, h := range c.partners(x, &c.cursors[other]) {
+	for _, h := range c.partners(x, c.indexes[other]) {
 		if !cross(members, c.of(h.row, other), int(h.common), emit) {
 			return false
 		}
@@ -167,29 +163,30 @@ func (c *counter) sizes(n int) {
 	}
 }
 
-func (c *counter) partners(x uint32, lists *cursors) []hit {
-	prefix := c.front(x)
-	from, to := max(c.smallest[c.n], c.from)-c.from, min(x, c.to)-c.from
-	found := 0
-	for i, word := range lists.asked.of(x, c.n) {
-		for ; word != 0; word &= word - 1 {
-			token := prefix[64*i+bits.TrailingZeros64(word)]
-			found = c.count(lists.between(token, from, to), found)
-		}
+func (c *counter) partners(x uint32, index *rowIndex) []hit {
+	prefix, found := c.front(x), 0
+	if smallest := max(c.smallest[c.n], c.from) - c.from + 1; smallest <= c.to-c.from {
+		found = c.count(index.rows, index.windows(x), smallest)
 	}
 	return c.verify(x, c.filter(prefix[len(prefix)-1], c.found[:found]))
 }
 
-// count counts a token of rows. Without branches: most rows come for the first time, or hardly any.
-func (c *counter) count(rows []uint32, found int) int {
-	c.stats.Entries += int64(len(rows))
-	common, all := c.common, c.found
-	for _, row := range rows {
-		n := common[row]
-		all[found] = row
-		found += oneIf(n == 0)
-		common[row] = n + 1
+// count counts the tokens of rows, of windows from the smallest row to their ends, and how many rows it finds. Without branches
+// for these: most rows come for the first time, or hardly any.
+func (c *counter) count(rows, ends []uint32, smallest uint32) (found int) {
+	common, all, entries := c.common, c.found, 0
+	for _, end := range ends {
+		k := end - 1
+		for row := rows[k]; row >= smallest; row = rows[k] {
+			n := common[row]
+			all[found] = row
+			found += oneIf(n == 0)
+			common[row] = n + 1
+			k--
+		}
+		entries += int(end - 1 - k)
 	}
+	c.stats.Entries += int64(entries)
 	return found
 }
 
@@ -215,7 +212,7 @@ func (c *counter) verify(x uint32, rows []uint32) []hit {
 	for i, row := range rows {
 		h, a := c.heads[row], int(c.counts[i])
 		overlap := int(c.wanted[int(h.size)-c.min].overlap)
-		row += c.from
+		row += c.from - 1
 		if !c.fits(x, row, c.n-overlap, int(h.size)-overlap) {
 			continue
 		}

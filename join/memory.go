@@ -74,8 +74,8 @@ func (e *estimate) addRows(prefix func(n int) int, collections []*Collection) {
 // addOurs adds what Ours takes. Groups of equal sets are forgotten before there are signatures, or an index.
 func (e *estimate) addOurs(cfg Config, collections []*Collection, tokens int64) {
 	const row, group, head = 8 + 4 + 4, 16 + 4 + 8 + 4 + 4 + 4, 8
-	const counted, cursor = 4 + 4 + 4, 12 // and found, and what is left
-	words := int64(5)                     // of signatures: to scan, and to check
+	const counted = 4 + 4 + 4 // and found, and what is left
+	words := int64(5)         // of signatures: to scan, and to check
 	if cfg.Model != nil {
 		words = int64((cfg.Model.Words() + 1) / 2)
 		e.fixed += 8 * words * e.distinct
@@ -89,20 +89,16 @@ func (e *estimate) addOurs(cfg Config, collections []*Collection, tokens int64) 
 	}
 	e.addRows(cfg.Measure.IndexPrefix, collections)
 	e.perRow = counted
-	e.fixed += max(group, head)*e.rows + cursor*e.workers*e.lists/4 + askedBytes(cfg.Measure.Prefix, collections)
+	e.fixed += max(group, head)*e.rows + e.windows(cfg.Measure.Prefix, collections)
 	if cfg.Model != nil {
 		e.fixed += 8 * words * e.rows
 	}
 }
 
-// askedBytes is what bits of lists take that rows are looked up in, and lists while they are filled.
-func askedBytes(prefix func(n int) int, collections []*Collection) (n int64) {
-	sides, distinct := int64(len(collections)), int64(0)
-	for _, c := range collections {
-		n += 8 * sides * (int64(c.Len()) + postings(prefix, []*Collection{c})/64)
-		distinct += int64(c.Distinct())
-	}
-	return n + 8*distinct
+// windows is what the ends of windows take, and lists while they are filled.
+func (e *estimate) windows(prefix func(n int) int, collections []*Collection) int64 {
+	const end, list = 4, 8
+	return int64(len(collections))*end*(postings(prefix, collections)+e.rows) + list*e.distinct
 }
 
 // atHand is the list that each worker has at hand, laid out for both sides.
