@@ -212,13 +212,12 @@ func (f *front) sort(row []uint32, wanted, low, high int) {
 
 // divide writes the ranks of a set's tokens to row, those below limit in front, and counts these.
 func divide(row, set, ranks []uint32, limit uint32) (below int) {
-	above := len(row) - 1
-	for _, n := range set {
+	row = row[:len(set)]
+	last := len(set) - 1
+	for i, n := range set {
 		rank := ranks[n]
-		row[above], row[below] = rank, rank
-		less := oneIf(rank < limit)
-		below += less
-		above -= 1 - less
+		row[last-i+below], row[below] = rank, rank
+		below += oneIf(rank < limit)
 	}
 	return below
 }
