@@ -42,7 +42,9 @@ type backfill struct {
 	cfg      Config
 	dir      directory
 	settings Settings
-	input    *input // as it was gathered
+	input    *input   // as it was gathered
+	inMemory []sorted // the posts, where all of them fit; nil: they are in runs
+	kept     keptIDs
 	release  release
 	progress progress
 }
@@ -91,8 +93,10 @@ func (b *backfill) run(ctx context.Context, files []File) (m Manifest, err error
 	return b.finish()
 }
 
-// gathered reports whether the posts of all slices that are to be done have been gathered.
-func (b *backfill) gathered() bool { return b.dir.hasRuns() || len(b.unfinished()) == 0 }
+// gathered reports whether the posts of all slices that are to be done have been gathered, and are on disk.
+func (b *backfill) gathered() bool {
+	return b.dir.hasRuns() && b.input.Runs > 0 || len(b.unfinished()) == 0
+}
 
 // sliceOf is the number of the slice that a time lies in.
 func (c *Config) sliceOf(t feed.Time) int64 { return floorDiv(int64(t), c.Slice.Milliseconds()) }

@@ -18,7 +18,9 @@ type batch struct {
 	tooShort  int
 	split     chan struct{} // filled when a splitter is done with it
 
-	repeats []bool // by sentence: it repeats something
+	repeats []bool       // by sentence: it repeats something
+	matches []feed.Match // the last ones that were found, and the numbers of their sentences
+	numbers []int64
 }
 
 // cut cuts the posts into sentences.

@@ -3,9 +3,11 @@ package backfill
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"errors"
 	"maps"
 	"slices"
+	"sync"
 
 	"refrain/feed"
 )
@@ -24,14 +26,27 @@ type eventRef struct {
 	line  int64
 }
 
-// lines are those of the files of events, by slice.
-type lines map[int]map[int64]bool
-
-func (l lines) add(slice int, line int64) {
-	if l[slice] == nil {
-		l[slice] = map[int64]bool{}
+// compare orders by id, and of one id by place. Ids are hashes: nearly always their first bytes differ.
+func (x *eventRef) compare(y *eventRef) int {
+	if a, b := binary.BigEndian.Uint64(x.id[:]), binary.BigEndian.Uint64(y.id[:]); a != b {
+		return cmp.Compare(a, b)
 	}
-	l[slice][line] = true
+	return cmp.Or(bytes.Compare(x.id[:], y.id[:]), cmp.Compare(x.slice, y.slice), cmp.Compare(x.line, y.line))
+}
+
+// lines are those of the files of events, by slice. Any goroutine may add some.
+type lines struct {
+	mu      sync.Mutex
+	bySlice map[int]map[int64]bool
+}
+
+func (l *lines) add(slice int, line int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.bySlice[slice] == nil {
+		l.bySlice[slice] = map[int64]bool{}
+	}
+	l.bySlice[slice][line] = true
 }
 
 // removeDuplicates removes events whose id an event before them has, and reports whether there were any.
@@ -41,44 +56,53 @@ func (b *backfill) removeDuplicates(finished map[feed.Time]*report) (some bool, 
 	for _, r := range all {
 		total += r.Events
 	}
-	duplicates := lines{}
-	parts := total/maxIDs + 1
-	for part := range parts {
-		if err := b.findDuplicates(all, part, parts, duplicates); err != nil {
-			return false, err
-		}
+	duplicates := &lines{bySlice: map[int]map[int64]bool{}}
+	if err := b.findAllDuplicates(all, total, duplicates); err != nil {
+		return false, err
 	}
-	for i, lines := range duplicates {
+	for i, lines := range duplicates.bySlice {
 		if err := b.rewrite(all[i], lines); err != nil {
 			return false, err
 		}
 	}
-	return len(duplicates) > 0, nil
+	return len(duplicates.bySlice) > 0, nil
 }
 
-// findDuplicates compares the ids of one part, which is by their hash.
-func (b *backfill) findDuplicates(all []*report, part, parts int64, duplicates lines) error {
-	refs, err := b.refs(all, part, parts)
-	if err != nil {
-		return err
+// findAllDuplicates compares all ids, a part of them at a time.
+func (b *backfill) findAllDuplicates(all []*report, total int64, duplicates *lines) error {
+	parts := int(total/maxIDs + 1)
+	for part := range parts {
+		refs, err := b.refs(all, part, parts)
+		if err != nil {
+			return err
+		}
+		var wg sync.WaitGroup
+		for _, some := range refs {
+			wg.Go(func() { findDuplicates(some, duplicates) })
+		}
+		wg.Wait()
 	}
-	slices.SortFunc(refs, func(x, y eventRef) int {
-		return cmp.Or(bytes.Compare(x.id[:], y.id[:]), cmp.Compare(x.slice, y.slice), cmp.Compare(x.line, y.line))
-	})
+	return nil
+}
+
+// findDuplicates compares the ids of some events: of those that have one id all are there.
+func findDuplicates(refs []eventRef, duplicates *lines) {
+	slices.SortFunc(refs, func(x, y eventRef) int { return x.compare(&y) })
 	for i := 1; i < len(refs); i++ {
 		if refs[i].id == refs[i-1].id {
 			duplicates.add(refs[i].slice, refs[i].line)
 		}
 	}
-	return nil
 }
 
-// refs are the events of one part.
-func (b *backfill) refs(all []*report, part, parts int64) (refs []eventRef, err error) {
+// refs are the events of one part, by their hash, dealt to so many as workers are.
+func (b *backfill) refs(all []*report, part, parts int) (refs [][]eventRef, err error) {
+	workers := b.cfg.Workers
+	refs = make([][]eventRef, workers)
 	for i, r := range all {
 		err := b.eachID(r, func(line int64, id feed.Hash) {
-			if int64(id.Partition(int(parts))) == part {
-				refs = append(refs, eventRef{id, i, line})
+			if n := id.Partition(parts * workers); n/workers == part {
+				refs[n%workers] = append(refs[n%workers], eventRef{id, i, line})
 			}
 		})
 		if err != nil {

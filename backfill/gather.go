@@ -61,9 +61,20 @@ func (b *backfill) gather(ctx context.Context, files []File) (*input, error) {
 	if g.input.Posts == 0 && g.input.Rejected > 0 {
 		return nil, ErrNoPosts
 	}
-	g.gatherers = nil
-	debug.FreeOSMemory() // for the windows
+	g.release()
 	return &g.input, g.record()
+}
+
+// release gives what sorting took to the windows, or keeps the posts.
+func (g *gathering) release() {
+	if g.input.Runs == 0 {
+		for _, w := range g.gatherers {
+			g.b.inMemory = append(g.b.inMemory, w.sorter)
+		}
+		return
+	}
+	g.gatherers = nil
+	debug.FreeOSMemory()
 }
 
 // record makes what was found durable, the names of the runs first: an input without one of its runs is found out.
@@ -74,11 +85,15 @@ func (g *gathering) record() error {
 	return errors.Join(syncFolder(g.b.dir.runs()), g.b.dir.putInput(&g.input))
 }
 
-// end writes what the sorters still hold.
+// end sorts what the sorters still hold, and writes it where there are runs already: posts that fit in memory stay there.
 func (g *gathering) end(ctx context.Context) error {
+	last := (*gatherer).keep
+	if g.runs.Load() > 0 {
+		last = (*gatherer).spill
+	}
 	var eg errgroup.Group
 	for _, w := range g.gatherers {
-		eg.Go(w.spill)
+		eg.Go(func() error { return last(w) })
 	}
 	if err := eg.Wait(); err != nil {
 		return err
@@ -289,6 +304,12 @@ func (w *gatherer) record(p *file.Part, i int) []byte {
 	raw := p.Record(i)
 	w.g.estimator.raw.Add(int64(len(raw)))
 	return raw
+}
+
+// keep sorts the posts that the sorter holds, which stay there.
+func (w *gatherer) keep() error {
+	w.sorter.sort()
+	return nil
 }
 
 // spill writes the posts that the sorter holds to a run of their own.

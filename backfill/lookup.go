@@ -59,12 +59,16 @@ func (p *pass) send(ctx context.Context, f found) error {
 // lookUp looks the sentences of a batch up, the first of which has a number.
 func (p *pass) lookUp(ctx context.Context, b *batch, number int64) error {
 	b.repeats = b.repeats[:0]
-	var f found
+	f := found{matches: b.matches[:0], sentences: b.numbers[:0]}
 	for some := range slices.Chunk(b.sentences, lookupsAtOnce) {
-		p.window.detect(some, func(i int, matches []feed.Match) {
+		f.matches = p.window.detect(f.matches, some, func(matches []feed.Match) bool {
 			n := number + int64(len(b.repeats))
 			b.repeats = append(b.repeats, p.repeats(n, len(matches) > 0))
+			if p.events == nil {
+				return false
+			}
 			f.add(n, matches)
+			return true
 		})
 		if len(f.matches) < maxMatches {
 			continue
@@ -74,13 +78,15 @@ func (p *pass) lookUp(ctx context.Context, b *batch, number int64) error {
 		}
 		f = found{}
 	}
+	b.matches, b.numbers = f.matches, f.sentences // to be filled again when they were written
 	return p.send(ctx, f)
 }
 
-// add adds the matches of a sentence in the order of the groups that it repeats.
+// add puts the matches of a sentence, the last ones, in the order of the groups that it repeats, and numbers them.
 func (f *found) add(sentence int64, matches []feed.Match) {
-	slices.SortFunc(matches, func(a, b feed.Match) int { return bytes.Compare(a.Group[:], b.Group[:]) })
-	f.matches = append(f.matches, matches...)
+	if len(matches) > 1 {
+		slices.SortFunc(matches, func(a, b feed.Match) int { return bytes.Compare(a.Group[:], b.Group[:]) })
+	}
 	for range matches {
 		f.sentences = append(f.sentences, sentence)
 	}

@@ -62,11 +62,11 @@ func (j *job) newPass(column int) (*pass, error) {
 	return p, nil
 }
 
-// read merges the runs into batches.
+// read merges the posts into batches.
 func (p *pass) read(ctx context.Context) error {
 	defer close(p.work)
 	defer close(p.order)
-	m, err := mergePosts(p.runs, p.report.Start-p.cfg.span(), p.report.End)
+	m, err := mergePosts(p.sorted, p.report.Start-p.cfg.span(), p.report.End)
 	if err != nil {
 		return err
 	}

@@ -64,11 +64,11 @@ type release struct {
 	keeper   memory.Keeper
 }
 
-// begin is called before there is any window.
-func (r *release) begin() {
-	r.bytes = map[*pass]int64{}
+// begin is called before there is any window, with the bytes that are held for all of the time.
+func (r *release) begin(held int64) {
+	r.bytes, r.total = map[*pass]int64{}, held
 	r.keeper.Garbage = garbageBytes
-	r.keeper.Holds(0)
+	r.keeper.Holds(held)
 }
 
 // holds says how many bytes the window of a pass holds now.

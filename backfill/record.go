@@ -8,9 +8,13 @@ import (
 	"refrain/feed"
 )
 
-// A record is a post as runs have it: its time beside it, and in its body source, id, text, author, language, meta, link, flags
-// and the post as it came in, each string behind its length. Equal posts have equal bytes, and two deliveries of one post stand
-// side by side.
+// record is a post as runs and sorters have it: its time beside it, and in its body source, id, text, author, language, meta,
+// link, flags and the post as it came in, each string behind its length. Equal posts have equal bytes, and two deliveries of one
+// post stand side by side.
+type record struct {
+	time feed.Time
+	body string
+}
 
 // Flags of a record.
 const (

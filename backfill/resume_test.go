@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -34,12 +35,14 @@ func TestMain(m *testing.M) {
 	}
 	cfg := backfill.Default()
 	cfg.Out, cfg.Files, cfg.Slice, cfg.Workers, cfg.KeepFirst = os.Args[1], os.Args[2:], 24*time.Hour, 2, true
+	cfg.SortBytes, _ = strconv.Atoi(os.Getenv(asProcess))
 	if _, err := backfill.Run(context.Background(), cfg); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
+// asProcess has the bytes that such a process sorts at once.
 const asProcess = "RUN_REFRAIN_BACKFILL"
 
 // diary is a feed by days in which posts repeat those of the day before.
@@ -56,16 +59,26 @@ func diary(t testing.TB, days, perDay int) []byte {
 	return asJSON(t, posts)
 }
 
-// TestKilled: a process is killed while slices are finished, again and again. What was finished stays as it is, and in the end
-// there is what there is without.
+// TestKilled: a process is killed while slices are finished, again and again, whether its posts are in runs or in memory. What
+// was finished stays as it is, and in the end there is what there is without.
 func TestKilled(t *testing.T) {
+	for name, sortBytes := range map[string]int{"in runs": 200_000, "in memory": 128 << 20} {
+		t.Run(name, func(t *testing.T) { testKilled(t, sortBytes) })
+	}
+}
+
+func testKilled(t *testing.T, sortBytes int) {
 	files := archive(t, shuffled(diary(t, 40, 400), 1, 2)...)
 	calm := config(t, files, func(c *backfill.Config) { c.Slice, c.KeepFirst = 24*time.Hour, true })
 	mustRun(t, calm)
 	out := filepath.Join(t.TempDir(), "out")
 	stamps := map[string]time.Time{}
-	for finished := 0; finished < 35; finished += 7 {
-		kill(t, out, files, finished+1)
+	for slices := 0; slices < 35; slices += 7 {
+		kill(t, out, files, sortBytes, slices+1)
+		runs, _ := filepath.Glob(filepath.Join(out, "work", "part-1-of-1", "runs", "*.run"))
+		if inRuns := sortBytes < 128<<20; len(finished(out)) > 0 && inRuns != (len(runs) > 0) {
+			t.Errorf("%d runs, with %d bytes sorted at once", len(runs), sortBytes)
+		}
 		sameFiles(t, out, stamps)
 	}
 	cfg := calm
@@ -84,10 +97,10 @@ func TestKilled(t *testing.T) {
 }
 
 // kill starts a process and kills it when so many slices are finished.
-func kill(t *testing.T, out string, files []string, slices int) {
+func kill(t *testing.T, out string, files []string, sortBytes, slices int) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{out}, files...)...)
-	cmd.Env = append(os.Environ(), asProcess+"=1")
+	cmd.Env = append(os.Environ(), fmt.Sprintf("%s=%d", asProcess, sortBytes))
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	if err := cmd.Start(); err != nil {

@@ -143,14 +143,12 @@ func (r *run) readIndex() error {
 	return nil
 }
 
-// cursor reads the records of a run from one time up to another, which it leaves out.
-type cursor struct {
+// runReader reads the records of a run from one time up to another, which it leaves out.
+type runReader struct {
 	run      *run
 	from, to feed.Time
-	next     int    // the block to be read
+	block    int    // to be read
 	records  string // what is left of the one before
-	time     feed.Time
-	body     string // of the record that it is at
 	buffers  *blockBuffers
 }
 
@@ -164,46 +162,47 @@ const minTime, maxTime = feed.Time(math.MinInt64), feed.Time(math.MaxInt64)
 func (r *run) cursor(from, to feed.Time, buffers *blockBuffers) *cursor {
 	first := sort.Search(len(r.blocks), func(i int) bool { return r.blocks[i].first >= from })
 	before := max(0, first-1) // may end with records at from
-	return &cursor{run: r, from: from, to: to, next: before, buffers: buffers}
+	return &cursor{source: &runReader{run: r, from: from, to: to, block: before, buffers: buffers}}
 }
 
-// advance goes to the next record, and reports whether there is one.
-func (c *cursor) advance() (bool, error) {
+func (r *run) close() error { return r.file.Close() }
+
+func (r *runReader) next(to *record) (bool, error) {
 	for {
-		if c.records == "" {
-			if c.next == len(c.run.blocks) || c.run.blocks[c.next].first >= c.to {
+		if r.records == "" {
+			if r.block == len(r.run.blocks) || r.run.blocks[r.block].first >= r.to {
 				return false, nil
 			}
-			if err := c.readBlock(); err != nil {
+			if err := r.readBlock(); err != nil {
 				return false, err
 			}
 		}
-		if err := c.cutRecord(); err != nil {
+		if err := r.cutRecord(to); err != nil {
 			return false, err
 		}
-		if c.time >= c.from {
-			return c.time < c.to, nil
+		if to.time >= r.from {
+			return to.time < r.to, nil
 		}
 	}
 }
 
-func (c *cursor) readBlock() error {
-	begin, end := c.run.blocks[c.next].offset, c.run.end
-	if c.next++; c.next < len(c.run.blocks) {
-		end = c.run.blocks[c.next].offset
+func (r *runReader) readBlock() error {
+	begin, end := r.run.blocks[r.block].offset, r.run.end
+	if r.block++; r.block < len(r.run.blocks) {
+		end = r.run.blocks[r.block].offset
 	}
 	if end-begin < blockHead {
-		return c.damaged()
+		return r.damaged()
 	}
-	b := c.buffers
+	b := r.buffers
 	b.packed = slices.Grow(b.packed[:0], int(end-begin))[:end-begin]
-	if _, err := c.run.file.ReadAt(b.packed, begin); err != nil {
+	if _, err := r.run.file.ReadAt(b.packed, begin); err != nil {
 		return err
 	}
 	if err := b.unpack(); err != nil {
-		return c.damaged()
+		return r.damaged()
 	}
-	c.records = string(b.records)
+	r.records = string(b.records)
 	return nil
 }
 
@@ -217,23 +216,20 @@ func (b *blockBuffers) unpack() (err error) {
 	return err
 }
 
-// compare is the order of the records that two cursors are at.
-func (c *cursor) compare(d *cursor) int { return compareRecords(c.time, c.body, d.time, d.body) }
-
-func (c *cursor) cutRecord() error {
-	if len(c.records) < recordHead {
-		return c.damaged()
+func (r *runReader) cutRecord(to *record) error {
+	if len(r.records) < recordHead {
+		return r.damaged()
 	}
-	head := []byte(c.records[:recordHead])
-	c.time = feed.Time(binary.LittleEndian.Uint64(head))
+	head := []byte(r.records[:recordHead])
+	to.time = feed.Time(binary.LittleEndian.Uint64(head))
 	end := recordHead + int(binary.LittleEndian.Uint32(head[8:]))
-	if end > len(c.records) {
-		return c.damaged()
+	if end > len(r.records) {
+		return r.damaged()
 	}
-	c.body, c.records = c.records[recordHead:end], c.records[end:]
+	to.body, r.records = r.records[recordHead:end], r.records[end:]
 	return nil
 }
 
-func (c *cursor) damaged() error {
-	return fmt.Errorf("%s: %w", c.run.file.Name(), errDamaged)
+func (r *runReader) damaged() error {
+	return fmt.Errorf("%s: %w", r.run.file.Name(), errDamaged)
 }

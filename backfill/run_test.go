@@ -29,14 +29,17 @@ func drawPosts(t *rapid.T) []feed.Post {
 	}), 0, 60).Draw(t, "posts")
 }
 
-// TestRuns: what sorters of any size write, in any number of runs, and mergers read again, is the posts of a stretch of time in
-// the order of the feed, with all that they had.
+// TestRuns: what sorters of any size write, in any number of runs, or keep in memory, and mergers read again, is the posts of a
+// stretch of time in the order of the feed, with all that they had.
 func TestRuns(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		posts := drawPosts(rt)
 		from := feed.Time(rapid.IntRange(-5, 32).Draw(rt, "from"))
 		to := from + feed.Time(rapid.IntRange(0, 35).Draw(rt, "length"))
 		runs := mustRuns(t, posts, rapid.IntRange(1, 5).Draw(rt, "runs"))
+		if rapid.Bool().Draw(rt, "in memory") {
+			runs = inMemory(posts, len(runs))
+		}
 		defer func() { _ = closeRuns(runs) }()
 		m, err := mergePosts(runs, from, to)
 		if err != nil {
@@ -70,9 +73,8 @@ func TestRuns(t *testing.T) {
 	})
 }
 
-// mustRuns writes posts to so many runs, and opens them.
-func mustRuns(t testing.TB, posts []feed.Post, n int) (runs []*run) {
-	t.Helper()
+// deal deals posts to so many sorters.
+func deal(posts []feed.Post, n int) (sorters []*sorter) {
 	for i := range n {
 		s := newSorter(1 << 20)
 		for j := range posts {
@@ -80,6 +82,23 @@ func mustRuns(t testing.TB, posts []feed.Post, n int) (runs []*run) {
 				s.add(&posts[j], []byte("raw "+posts[j].ID))
 			}
 		}
+		sorters = append(sorters, s)
+	}
+	return sorters
+}
+
+func inMemory(posts []feed.Post, n int) (all []sorted) {
+	for _, s := range deal(posts, n) {
+		s.sort()
+		all = append(all, s)
+	}
+	return all
+}
+
+// mustRuns writes posts to so many runs, and opens them.
+func mustRuns(t testing.TB, posts []feed.Post, n int) (runs []sorted) {
+	t.Helper()
+	for i, s := range deal(posts, n) {
 		var b bytes.Buffer
 		w := newRunWriter(&b)
 		if err := errors.Join(s.writeTo(w), w.close()); err != nil {
@@ -106,8 +125,8 @@ func TestManyBlocks(t *testing.T) {
 	}
 	runs := mustRuns(t, posts, 1)
 	defer func() { _ = closeRuns(runs) }()
-	if len(runs[0].blocks) < 20 {
-		t.Fatalf("%d blocks: nothing is tried", len(runs[0].blocks))
+	if blocks := runs[0].(*run).blocks; len(blocks) < 20 {
+		t.Fatalf("%d blocks: nothing is tried", len(blocks))
 	}
 	for at, want := range []int{7000, 7000, 6000, 0} {
 		m, err := mergePosts(runs, feed.Time(at), feed.Time(at+1))

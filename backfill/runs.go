@@ -9,15 +9,36 @@ import (
 	"refrain/feed"
 )
 
-// postMerger yields the posts of several runs in their order.
+// sorted is posts in their order: a run, or a sorter where they stay in memory. Any number of cursors may read it at once.
+type sorted interface {
+	// cursor begins before the first post at from or later, and ends before to.
+	cursor(from, to feed.Time, buffers *blockBuffers) *cursor
+	close() error
+}
+
+// cursor is at one record of a sorted sequence.
+type cursor struct {
+	record
+	source interface {
+		next(*record) (more bool, err error)
+	}
+}
+
+// advance goes to the next record, and reports whether there is one.
+func (c *cursor) advance() (bool, error) { return c.source.next(&c.record) }
+
+// compare is the order of the records that two cursors are at.
+func (c *cursor) compare(d *cursor) int { return compareRecords(c.time, c.body, d.time, d.body) }
+
+// postMerger yields the posts of several sorted sequences in their order.
 type postMerger struct{ *merger[*cursor] }
 
-// mergePosts merges what the runs have from one time up to another, which it leaves out. It is for one goroutine.
-func mergePosts(runs []*run, from, to feed.Time) (postMerger, error) {
+// mergePosts merges what there is from one time up to another, which it leaves out. It is for one goroutine.
+func mergePosts(all []sorted, from, to feed.Time) (postMerger, error) {
 	buffers := &blockBuffers{}
 	var cursors []*cursor
-	for _, r := range runs {
-		cursors = append(cursors, r.cursor(from, to, buffers))
+	for _, s := range all {
+		cursors = append(cursors, s.cursor(from, to, buffers))
 	}
 	m, err := newMerger(cursors)
 	return postMerger{m}, err
@@ -89,7 +110,7 @@ func (g *gathering) mergeGroup(ctx context.Context, paths []string) (merged stri
 }
 
 // openRuns opens runs for reading.
-func openRuns(paths []string) (runs []*run, err error) {
+func openRuns(paths []string) (runs []sorted, err error) {
 	for _, path := range paths {
 		r, err := openRun(path)
 		if err != nil {
@@ -100,9 +121,9 @@ func openRuns(paths []string) (runs []*run, err error) {
 	return runs, nil
 }
 
-func closeRuns(runs []*run) (err error) {
+func closeRuns(runs []sorted) (err error) {
 	for _, r := range runs {
-		err = errors.Join(err, r.file.Close())
+		err = errors.Join(err, r.close())
 	}
 	return err
 }

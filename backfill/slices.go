@@ -72,24 +72,32 @@ func (b *backfill) slices(ctx context.Context) error {
 	if len(todo) == 0 {
 		return nil
 	}
-	runs, err := b.openRuns()
+	posts, err := b.openPosts()
 	if err != nil {
 		return err
 	}
 	b.beginSlices(todo)
-	b.release.begin()
+	b.release.begin(b.held())
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	c := b.newCommitter(stop)
-	err = b.workOn(ctx, todo, runs, c)
+	err = b.workOn(ctx, todo, posts, c)
 	if errCommit := c.end(); errCommit != nil {
 		err = errCommit // the reason why the others have ended
 	}
-	return errors.Join(err, closeRuns(runs))
+	return errors.Join(err, closeRuns(posts))
+}
+
+// held is how much memory the posts take that are in it.
+func (b *backfill) held() (bytes int64) {
+	if b.inMemory != nil {
+		bytes = int64(b.cfg.SortBytes)
+	}
+	return bytes
 }
 
 // workOn has workers do slices, one after the other.
-func (b *backfill) workOn(ctx context.Context, todo []int64, runs []*run, c *committer) error {
+func (b *backfill) workOn(ctx context.Context, todo []int64, posts []sorted, c *committer) error {
 	at := min(b.cfg.slicesAtOnce(), len(todo))
 	eg, working := errgroup.WithContext(ctx)
 	var next atomic.Int64
@@ -97,7 +105,7 @@ func (b *backfill) workOn(ctx context.Context, todo []int64, runs []*run, c *com
 		eg.Go(func() error {
 			s := newScratch(max(1, b.cfg.Workers/at))
 			for i := next.Add(1) - 1; i < int64(len(todo)) && working.Err() == nil; i = next.Add(1) - 1 {
-				j := job{backfill: b, number: todo[i], runs: runs, scratch: s}
+				j := job{backfill: b, number: todo[i], sorted: posts, scratch: s}
 				if err := j.run(working, c); err != nil {
 					return b.at(todo[i], err)
 				}
@@ -120,7 +128,7 @@ func (c *Config) slicesAtOnce() int {
 type job struct {
 	*backfill
 	number int64
-	runs   []*run
+	sorted []sorted
 	*scratch
 
 	report   report
@@ -183,8 +191,11 @@ func (j *job) end() (*written, error) {
 	return done, err
 }
 
-// openRuns opens all runs, if they are as many as were written.
-func (b *backfill) openRuns() ([]*run, error) {
+// openPosts are the posts in memory, or else all runs, if they are as many as were written.
+func (b *backfill) openPosts() ([]sorted, error) {
+	if b.inMemory != nil {
+		return b.inMemory, nil
+	}
 	paths := b.dir.runPaths()
 	if len(paths) != b.input.Runs {
 		return nil, fmt.Errorf("%s has %d of %d runs: %w", b.dir.runs(), len(paths), b.input.Runs, errDamaged)

@@ -2,11 +2,14 @@ package backfill
 
 import (
 	"slices"
+	"sort"
+	"unsafe"
 
 	"refrain/feed"
 )
 
-// sorter sorts as many posts as its memory holds. It is for one goroutine.
+// sorter sorts as many posts as its memory holds, which go to a run, or stay there. Adding is for one goroutine; reading what
+// has been sorted is for any.
 type sorter struct {
 	bodies  []byte
 	records []sortedRecord
@@ -40,11 +43,16 @@ func (s *sorter) isEmpty() bool { return len(s.records) == 0 }
 
 func (s *sorter) body(r *sortedRecord) []byte { return s.bodies[r.begin:r.end] }
 
-// writeTo writes the posts in their order.
-func (s *sorter) writeTo(w *runWriter) error {
+// sort puts the posts in their order.
+func (s *sorter) sort() {
 	slices.SortFunc(s.records, func(a, b sortedRecord) int {
 		return compareRecords(a.time, s.body(&a), b.time, s.body(&b))
 	})
+}
+
+// writeTo writes the posts in their order.
+func (s *sorter) writeTo(w *runWriter) error {
+	s.sort()
 	for i := range s.records {
 		if err := w.add(s.records[i].time, s.body(&s.records[i])); err != nil {
 			return err
@@ -55,6 +63,31 @@ func (s *sorter) writeTo(w *runWriter) error {
 
 // reset forgets the posts.
 func (s *sorter) reset() { s.bodies, s.records = s.bodies[:0], s.records[:0] }
+
+// cursor reads posts that were sorted and stay where they are.
+func (s *sorter) cursor(from, to feed.Time, _ *blockBuffers) *cursor {
+	first := sort.Search(len(s.records), func(i int) bool { return s.records[i].time >= from })
+	return &cursor{source: &sorterReader{s, s.records[first:], to}}
+}
+
+func (s *sorter) close() error { return nil }
+
+// sorterReader reads the posts of a sorter up to a time, which it leaves out.
+type sorterReader struct {
+	sorter *sorter
+	left   []sortedRecord
+	to     feed.Time
+}
+
+func (r *sorterReader) next(to *record) (bool, error) {
+	if len(r.left) == 0 || r.left[0].time >= r.to {
+		return false, nil
+	}
+	body := r.sorter.body(&r.left[0])
+	to.time, to.body = r.left[0].time, unsafe.String(unsafe.SliceData(body), len(body)) // nobody writes there any more
+	r.left = r.left[1:]
+	return true, nil
+}
 
 // bytes is how much memory the posts take.
 func (s *sorter) bytes() int { return len(s.bodies) + len(s.records)*sortedRecordBytes }

@@ -45,32 +45,56 @@ func (w *window) insert(sentences []feed.Sentence) {
 	})
 }
 
-// detect looks each sentence up, takes it in, and visits its matches.
-func (w *window) detect(sentences []feed.Sentence, visit func(i int, matches []feed.Match)) {
+// detect looks each sentence up, takes it in, and appends its matches to dst. Of each it visits those, which may be sorted, and are
+// left out if keep says so.
+func (w *window) detect(dst []feed.Match, sentences []feed.Sentence, keep func([]feed.Match) bool) []feed.Match {
 	w.batch = w.batch[:0]
 	for i := range sentences {
 		w.batch = append(w.batch, &sentences[i])
 	}
-	w.each(func(cell int) { w.byCell[cell] = w.lookUp(cell, w.byCell[cell][:0]) })
+	find := w.finder()
 	for i := range w.batch {
-		all := w.byCell[0][i]
-		for _, more := range w.byCell[1:] {
-			all = append(all, more[i]...)
+		before := len(dst)
+		dst = find(dst, i)
+		if !keep(dst[before:]) {
+			dst = dst[:before]
 		}
-		visit(i, all)
+	}
+	return dst
+}
+
+// finder is what appends the matches of sentence i of the batch, to be called once for each, in order.
+func (w *window) finder() func(dst []feed.Match, i int) []feed.Match {
+	if len(w.cells) == 1 {
+		w.cells[0].Expect(w.batch)
+		return func(dst []feed.Match, i int) []feed.Match { return w.lookUp(dst, 0, w.batch[i]) }
+	}
+	w.each(w.lookUpAll)
+	return func(dst []feed.Match, i int) []feed.Match {
+		for _, found := range w.byCell {
+			dst = append(dst, found[i]...)
+		}
+		return dst
 	}
 }
 
-func (w *window) lookUp(cell int, found [][]feed.Match) [][]feed.Match {
-	p := w.cells[cell]
-	p.Expect(w.batch)
+// lookUpAll looks the batch up in one of several cells.
+func (w *window) lookUpAll(cell int) {
+	found := w.byCell[cell][:0]
+	w.cells[cell].Expect(w.batch)
 	for _, x := range w.batch {
-		found = append(found, p.LookupNew(nil, x))
-		if w.owns(cell, x) {
-			p.Insert(x)
-		}
+		found = append(found, w.lookUp(nil, cell, x))
 	}
-	return found
+	w.byCell[cell] = found
+}
+
+// lookUp appends the matches of x in a cell, and takes it in.
+func (w *window) lookUp(dst []feed.Match, cell int, x *feed.Sentence) []feed.Match {
+	dst = w.cells[cell].LookupNew(dst, x)
+	if w.owns(cell, x) {
+		w.cells[cell].Insert(x)
+	}
+	return dst
 }
 
 // each calls f for every cell, side by side where they are several.
