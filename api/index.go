@@ -88,10 +88,11 @@ func pageOf(r *http.Request) (lookup.Page, error) {
 }
 
 func limitOf(r *http.Request, highest int) (int, error) {
-	written := r.URL.Query().Get("limit")
-	if written == "" {
+	q := r.URL.Query()
+	if !q.Has("limit") {
 		return defaultLimit, nil
 	}
+	written := q.Get("limit")
 	n, err := strconv.Atoi(written)
 	if err != nil || n < 0 || n > highest {
 		return 0, fmt.Errorf("%w: limit %q: want a number from 0 to %d", ErrInput, written, highest)

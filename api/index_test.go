@@ -127,7 +127,7 @@ func plain(t *testing.T, s string) any {
 func TestQuestionsThatAreNotUnderstood(t *testing.T) {
 	_, h := mustIndex(t, memory())
 	for target, status := range map[string]int{
-		"/v1/posts/p/reuse?limit=x": 400, "/v1/posts/p/reuse?limit=-1": 400, "/v1/posts/p/reuse?limit=1001": 400,
+		"/v1/posts/p/reuse?limit=": 400, "/v1/posts/p/reuse?limit=x": 400, "/v1/posts/p/reuse?limit=-1": 400, "/v1/posts/p/reuse?limit=1001": 400,
 		"/v1/texts/xyz": 400, "/v1/texts/" + group.String() + "?limit=1e3": 400, "/v1/texts/" + group.String(): 404,
 		"/v1/authors/a/reuse?limit=101": 400,
 	} {

@@ -95,7 +95,7 @@ func (a *handlers) fail(w http.ResponseWriter, r *http.Request, err error) {
 		a.refuse(w, r, "", "held", held(a.Limits.MatchTimeout))
 		return
 	}
-	p := cmp.Or(a.bodyProblem(r, err), indexProblem(err))
+	p := cmp.Or(a.bodyProblem(r, err), indexProblem(err), webhookProblem(r, err))
 	switch {
 	case p == nil:
 		p = &internalError

@@ -19,7 +19,8 @@ import (
 var write = flag.Bool("write", false, "write the files of schemas")
 
 // schemaOf is which component of openapi.yaml describes the data of a type of events.
-var schemaOf = map[string]string{feed.ReuseType: "Match", feed.RetractedType: "Retraction", webhook.BatchType: "Batch"}
+var schemaOf = map[string]string{feed.ReuseType: "Match", feed.RetractedType: "Retraction", webhook.BatchType: "Batch",
+	webhook.TestType: "Test"}
 
 // TestSchemasAreThoseOfOpenAPI: each file has its component of openapi.yaml, with all that it refers to. With -write it
 // is written.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"refrain/internal/devservers"
 	"refrain/internal/e2e"
 )
 
@@ -138,26 +138,10 @@ func TestAlertsAreExplained(t *testing.T) {
 
 // TestAlertsFire has Prometheus read the rules, and compute them over the series of alerts_test.yaml.
 func TestAlertsFire(t *testing.T) {
-	promtool := promtool(t)
+	promtool := devservers.Promtool(t)
 	for _, args := range [][]string{{"check", "rules", "alerts.yaml"}, {"test", "rules", "alerts_test.yaml"}} {
 		if out, err := exec.Command(promtool, args...).CombinedOutput(); err != nil {
 			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
 		}
 	}
-}
-
-// promtool is the one in PATH, or the one that deploy/dev/install got.
-func promtool(t *testing.T) string {
-	t.Helper()
-	cache := os.Getenv("REFRAIN_DEV")
-	if user, err := os.UserCacheDir(); cache == "" && err == nil {
-		cache = filepath.Join(user, "refrain-dev")
-	}
-	for _, name := range []string{"promtool", filepath.Join(cache, "bin", "promtool")} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path
-		}
-	}
-	t.Skip("needs promtool: run deploy/dev/install")
-	return ""
 }

@@ -29,7 +29,7 @@ import (
 type DeadLetters struct {
 	mu     sync.Mutex
 	w      io.Writer
-	closer io.Closer
+	file   *rotated.File // nil: NewDeadLetters was given another writer
 	now    func() time.Time
 	counts letterCounts // of a file
 	piece  int          // bytes of lines that are written together
@@ -73,7 +73,7 @@ func OpenDeadLetters(cfg DeadLetterConfig) (*DeadLetters, error) {
 		return nil, fmt.Errorf("open dead letters: %w", err)
 	}
 	d := NewDeadLetters(file)
-	d.closer, d.counts, d.piece = file, counts, int(min(maxPiece, cfg.MaxBytes/16))
+	d.file, d.counts, d.piece = file, counts, int(min(maxPiece, cfg.MaxBytes/16))
 	return d, nil
 }
 
@@ -172,10 +172,41 @@ func trimPartialRune(b []byte) []byte {
 	return b
 }
 
-// Close closes the file that OpenDeadLetters has opened.
-func (d *DeadLetters) Close() error {
-	if d.closer == nil {
+// Letter is a dead letter that was written. Raw is what is kept of the record; Truncated says that there was more.
+type Letter struct {
+	Location  string
+	Time      time.Time
+	Raw       []byte
+	Truncated bool
+}
+
+// Each calls visit for the letters of the file and those before it, the oldest first, until that returns an error, which it
+// returns.
+func (d *DeadLetters) Each(visit func(Letter) error) error {
+	if d.file == nil {
 		return nil
 	}
-	return d.closer.Close()
+	return d.file.Forward(func(line []byte) error {
+		var l deadLetter
+		if json.Unmarshal(line, &l) != nil { // one that a crash has cut off is no letter
+			return nil
+		}
+		at, err := time.Parse(time.RFC3339Nano, l.Time)
+		if err != nil {
+			return nil
+		}
+		raw := []byte(l.Raw)
+		if l.RawBase64 != nil {
+			raw = l.RawBase64
+		}
+		return visit(Letter{l.Location, at, raw, l.Truncated})
+	})
+}
+
+// Close closes the file that OpenDeadLetters has opened.
+func (d *DeadLetters) Close() error {
+	if d.file == nil {
+		return nil
+	}
+	return d.file.Close()
 }

@@ -65,6 +65,17 @@ func open(r *topic.Record) (Event, error) {
 	return event, nil
 }
 
+// ReadEvent reads an event that is not in the topic, as a dead letter; place is what it is called in logs. It counts as older
+// than any deletion.
+func ReadEvent(data []byte, place string) (Event, error) {
+	e, err := read(data)
+	if err != nil {
+		return e, fmt.Errorf("event: %w", err)
+	}
+	e.Data, e.Offset, e.FoundAt = data, place, time.Unix(0, 0) // when it was found is not known: before any deletion
+	return e, nil
+}
+
 func read(data []byte) (Event, error) {
 	if g, ok := feed.GlanceEvent(data); ok {
 		return Event{

@@ -34,6 +34,20 @@ type DeadLetters interface {
 	Write(place, reason string, event []byte) error
 }
 
+// Letter is a dead letter that was written.
+type Letter struct {
+	Place string
+	Time  time.Time // when it was written
+	Event []byte
+	Cut   bool // it was longer
+}
+
+// Letters are the dead letters that are kept.
+type Letters interface {
+	// Each calls visit for every one, the oldest first, until that returns an error, which it returns.
+	Each(visit func(Letter) error) error
+}
+
 // Deleted reports whether an event that was made at a time may not show a post any more, because it was deleted, or its
 // author was. It is asked for every post that an event mentions, so it must be quick; it must be safe for concurrent use.
 type Deleted func(n feed.Name, made time.Time) bool

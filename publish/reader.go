@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"slices"
@@ -21,6 +22,8 @@ type ReaderConfig struct {
 	Name    string      // of the sink: its cursor's key and what the log says
 	Deleted Deleted     // events that show such a post are left out; nil: nothing is deleted
 	Logger  *slog.Logger
+	// Range is what is read, and no more: Next returns io.EOF at its end. The zero value is everything.
+	Range Range
 }
 
 func (c *ReaderConfig) validate() error {
@@ -41,7 +44,8 @@ type Reader struct {
 	resumed cursor         // where reading began: what is below its offsets, and not open, was done before
 
 	mu      sync.Mutex
-	read    offsets // everything below it has been read
+	read    offsets // everything below it has been read, now or before the cursor was stored
+	passed  offsets // and below this by this Reader: what was open in the cursor is read again
 	open    map[offset]struct{}
 	written string // the cursor as last stored
 }
@@ -61,8 +65,8 @@ func OpenReader(ctx context.Context, cfg ReaderConfig) (*Reader, error) {
 	r.metrics.gap(cfg.Name, 0)
 	err := r.locate(ctx)
 	if err == nil {
-		begin := (&cursor{r.read, r.open}).begin()
-		r.reader, err = cfg.Topic.Open(ctx, begin.next)
+		r.passed = (&cursor{r.read, r.open}).begin()
+		r.reader, err = cfg.Topic.Open(ctx, slices.Clone(r.passed.next))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("open events for %s: %w", cfg.Name, err)
@@ -80,6 +84,10 @@ func (r *Reader) locate(ctx context.Context) error {
 		return err
 	}
 	r.read = offsetsIn(r.cfg.Topic, start)
+	if r.cfg.Range.From != nil {
+		r.cfg.Range = r.cfg.Range.upTo(end)
+		r.read.next = slices.Clone(r.cfg.Range.From)
+	}
 	if r.cfg.Store == nil {
 		r.read.next = end
 		return nil
@@ -109,6 +117,9 @@ const maxNext = 1 << 20
 // out, and done.
 func (r *Reader) Next(ctx context.Context) ([]Event, error) {
 	for {
+		if r.atEnd() {
+			return nil, io.EOF
+		}
 		records, err := r.fetch(ctx)
 		var gap *topic.ErrTruncated
 		if errors.As(err, &gap) {
@@ -125,6 +136,13 @@ func (r *Reader) Next(ctx context.Context) ([]Event, error) {
 			return events, nil
 		}
 	}
+}
+
+// atEnd reports whether all of the range has been read.
+func (r *Reader) atEnd() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cfg.Range.Until != nil && len(r.pending) == 0 && r.passed.reached(r.cfg.Range.Until)
 }
 
 // fetch returns the next records, those first that were too many the last time.
@@ -173,6 +191,7 @@ func (r *Reader) expect(records []topic.Record) {
 	for i := range records {
 		at := offset{records[i].Partition, records[i].Position}
 		r.read.read(at.partition, at.position)
+		r.passed.read(at.partition, at.position)
 		if !r.resumed.done(at) {
 			r.open[at] = struct{}{}
 		}
@@ -184,6 +203,7 @@ func (r *Reader) skip(gap *topic.ErrTruncated) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.read.skip(gap)
+	r.passed.skip(gap)
 	maps.DeleteFunc(r.open, func(at offset, _ struct{}) bool {
 		return at.partition == gap.Partition && at.position < gap.Start
 	})

@@ -84,6 +84,8 @@ func TestValidateEdges(t *testing.T) {
 		{"ingest.kafka[0].brokers: \"a\": want HOST:PORT", kafka(KafkaCluster{Brokers: []string{"a"}})},
 		{"ingest.kafka[0].sasl.mechanism: \"gssapi\"",
 			kafka(KafkaCluster{Brokers: cluster.Brokers, SASL: SASL{Mechanism: "gssapi", User: "u", Password: "p"}})},
+		{"ingest.kafka[0].sasl.mechanism: \"OAUTHBEARER\": want plain, scram-sha-256 or scram-sha-512; others, as OAUTHBEARER",
+			kafka(KafkaCluster{Brokers: cluster.Brokers, SASL: SASL{Mechanism: "OAUTHBEARER", User: "u", Password: "p"}})},
 		{"ingest.kafka[0].sasl.user", kafka(KafkaCluster{Brokers: cluster.Brokers,
 			SASL: SASL{Mechanism: "plain", Password: "p"}})},
 		{"ingest.kafka[0].tls.enabled: is false", kafka(KafkaCluster{Brokers: cluster.Brokers, TLS: TLS{CA: "ca.pem"}})},

@@ -205,6 +205,7 @@ publish:
 			"GET /", "GET /metrics", "GET /v1/webhooks", "GET /v1/models", "GET /v1/events?until=now",
 			"GET /v1/explain?a=a&b=b", "GET /v1/texts/0",
 			"POST /v1/posts", "POST /v1/match", "DELETE /v1/posts/9", "GET /v1/posts/1/reuse", "POST /v1/webhooks/desk/enable",
+			"POST /v1/webhooks/desk/test", "GET /v1/webhooks/desk/deliveries",
 			"GET /nothing", "GET /metrics?x",
 		} {
 			method, path, _ := strings.Cut(request, " ")

@@ -82,3 +82,10 @@ type deadEvents struct{ *ingest.DeadLetters }
 func (d deadEvents) Write(place, reason string, event []byte) error {
 	return d.DeadLetters.Write([]ingest.Rejection{ingest.NewRejection(place, reason, event)})
 }
+
+// Each implements publish.Letters.
+func (d deadEvents) Each(visit func(publish.Letter) error) error {
+	return d.DeadLetters.Each(func(l ingest.Letter) error {
+		return visit(publish.Letter{Place: l.Location, Time: l.Time, Event: l.Raw, Cut: l.Truncated})
+	})
+}

@@ -89,7 +89,9 @@ func (v *validation) cluster(key string, c *KafkaCluster) {
 		v.want(err == nil, key+".brokers", fmt.Sprintf("%q: want HOST:PORT", b))
 	}
 	v.tls(key+".tls", &c.TLS)
-	v.oneOf(key+".sasl.mechanism", strings.ToLower(c.SASL.Mechanism), "", "plain", "scram-sha-256", "scram-sha-512")
+	v.want(slices.Contains([]string{"", "plain", "scram-sha-256", "scram-sha-512"}, strings.ToLower(c.SASL.Mechanism)),
+		key+".sasl.mechanism", fmt.Sprintf("%q: want plain, scram-sha-256 or scram-sha-512; others, as OAUTHBEARER and GSSAPI, "+
+			"are not spoken: log in with one of these, or with a certificate (tls.cert)", c.SASL.Mechanism))
 	if c.SASL.Mechanism != "" {
 		v.want(c.SASL.User != "", key+".sasl.user", "want a name")
 		v.secret(key+".sasl.password", c.SASL.Password)

@@ -2,7 +2,6 @@ package server
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -31,8 +30,8 @@ func (s *Server) openWebhooks(endpoints []Webhook) error {
 		return err
 	}
 	deps := webhook.Deps{
-		Topic: s.node.events, Store: s.node.store, Deleted: s.node.isDeleted, DeadLetters: s.node.deadEvents, Log: log,
-		Logger: s.log, Version: s.cfg.Version,
+		Topic: s.node.events, Store: s.node.store, Deleted: s.node.isDeleted, DeadLetters: s.node.deadEvents,
+		Letters: s.node.deadEvents, Log: log, Past: log, Deployment: s.cfg.deployment(), Logger: s.log, Version: s.cfg.Version,
 	}
 	s.closers = append(s.closers, log)
 	for i := range endpoints {
@@ -97,11 +96,11 @@ func (w webhooks) Status() []webhook.Status {
 	return all
 }
 
-func (w webhooks) Enable(ctx context.Context, name string) error {
+func (w webhooks) Find(name string) api.Webhook {
 	for _, e := range w {
 		if e.Name == name {
-			return e.Enable(ctx)
+			return e
 		}
 	}
-	return fmt.Errorf("webhook %s: %w", name, api.ErrUnknown)
+	return nil
 }

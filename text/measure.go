@@ -90,8 +90,13 @@ type Measure struct {
 	Threshold  Threshold
 }
 
-// String is "cosine 4/5".
-func (m Measure) String() string { return m.Similarity.String() + " " + m.Threshold.String() }
+// String is "cosine 4/5", or "overlap 5".
+func (m Measure) String() string {
+	if m.Similarity == Overlap {
+		return fmt.Sprintf("%v %d", m.Similarity, m.Threshold.Num)
+	}
+	return m.Similarity.String() + " " + m.Threshold.String()
+}
 
 // Check reports a measure that a detector cannot have.
 func (m Measure) Check() error {

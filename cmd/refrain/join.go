@@ -218,7 +218,7 @@ func (f *joinFlags) setBudget(j *joinRun) (err error) {
 		return usage("--budget: %w", err)
 	}
 	if least := units.MinBudget + j.minMemory(nil); j.budget < least {
-		return usage("--budget %s: want %s or more for --workers %d", units.FormatBytes(j.budget), units.FormatBytes(least), f.workers)
+		return usage("--budget %s: want %s or more for --workers %d", units.FormatBytes(j.budget), units.FormatLeastBytes(least), f.workers)
 	}
 	return nil
 }

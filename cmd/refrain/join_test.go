@@ -138,7 +138,7 @@ func TestJoinMistakes(t *testing.T) {
 		{"g.csv", exitFailure, "g.csv: an empty file: want a header"},
 		{"c.txt --edit 1073741825", exitUsage, "--edit 1073741825: want 0 to 1073741824 characters"},
 		{"c.txt --budget 1.1MB --workers 2", exitUsage, "--budget 1.1 MB: want 1.2 MB or more for --workers 2"},
-		{"c.txt --budget 1.1MB --workers 2 --edit 1", exitUsage, "--budget 1.1 MB: want 1.4 MB or more for --workers 2"},
+		{"c.txt --budget 1.1MB --workers 2 --edit 1", exitUsage, "--budget 1.1 MB: want 1.5 MB or more for --workers 2"},
 		{"a.jsonl --strict", exitFailure, "a.jsonl:1: id: missing"},
 		{"none.jsonl", exitFailure, "open none.jsonl: no such file or directory"},
 	} {
@@ -161,7 +161,7 @@ func TestJoinBudget(t *testing.T) {
 		t.Errorf("status %d: %s", status, stderr)
 	}
 	stdout, stderr, status := runJoin(t, files, "a.sets", "--budget", "100MB", "--threshold", "0.3")
-	if status != 0 || !strings.HasPrefix(stderr, "200,000 sets of ") || !strings.Contains(stderr, "of a budget of 100.0 MB\n") {
+	if status != 0 || !strings.HasPrefix(stderr, "in memory: 200,000 sets of ") || !strings.Contains(stderr, "of a budget of 100.0 MB\n") {
 		t.Errorf("status %d: %s", status, stderr)
 	}
 	if n := strings.Count(stdout, "\n"); n < 100_000 {
@@ -234,9 +234,15 @@ func TestJoinEnds(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	stderr.Reset()
-	m = Main{Stdin: strings.NewReader(content), Stdout: writerFunc(func(p []byte) (int, error) { cancel(); return len(p), nil }), Stderr: &stderr}
-	if status := m.Run(ctx, []string{"join", "--format", "sets", "-"}); status != exitFailure || !strings.Contains(stderr.String(), "interrupted") {
-		t.Errorf("interrupted: status %d, %s", status, stderr.String())
+	out := 0
+	m = Main{Stdin: strings.NewReader(content), Stdout: writerFunc(func(p []byte) (int, error) {
+		cancel()
+		out += bytes.Count(p, []byte("\n"))
+		return len(p), nil
+	}), Stderr: &stderr}
+	status := m.Run(ctx, []string{"join", "--format", "sets", "-"})
+	if status != exitFailure || !strings.Contains(stderr.String(), "interrupted") || !strings.Contains(stderr.String(), fmt.Sprintf("pairs %d\n", out)) {
+		t.Errorf("interrupted: status %d, %d pairs, %s", status, out, stderr.String())
 	}
 }
 

@@ -53,7 +53,7 @@ func (j *joinRun) run(ctx context.Context) error {
 func (j *joinRun) read(ctx context.Context) (all []*joining.Records, err error) {
 	left := j.budget
 	for _, cfg := range j.files {
-		cfg.Budget = max(1, left)
+		cfg.Budget, cfg.Left = j.budget, max(1, left)
 		r, err := j.readFile(ctx, cfg)
 		if err != nil {
 			return nil, err
@@ -119,15 +119,15 @@ func (j *joinRun) announceMemory(records []*joining.Records) error {
 	}
 	held, least := held(records), j.minMemory(records)
 	if held+least > j.budget {
-		return fmt.Errorf("%s %s hold %s, and joining them takes %s at least: --budget is %s: want %s or more, or a join in parts, each of a "+
-			"file with itself and with every other", units.Thousands(count), terminal.Noun(count, "record"), units.FormatBytes(held),
-			units.FormatBytes(least), units.FormatBytes(j.budget), units.FormatBytes(held+least))
+		return fmt.Errorf("in memory: %s %s, %s; joining takes %s more at least, and --budget is %s: want %s or more, or a join in parts, "+
+			"each of a file with itself and with every other", units.Thousands(count), terminal.Noun(count, "record"), units.FormatBytes(held),
+			units.FormatBytes(least), units.FormatBytes(j.budget), units.FormatLeastBytes(held+least))
 	}
 	what := fmt.Sprintf("%s of %s %s", terminal.Noun(count, "set"), units.Thousands(tokens), terminal.Noun(tokens, "token"))
 	if j.edit >= 0 {
 		what = terminal.Noun(count, "string")
 	}
-	j.announce("%s %s hold %s; joining them takes %s more, at most, of a budget of %s", units.Thousands(count), what,
+	j.announce("in memory: %s %s, %s; joining takes %s more, at most, of a budget of %s", units.Thousands(count), what,
 		units.FormatBytes(held), units.FormatBytes(min(j.budget-held, j.maxMemory(records))), units.FormatBytes(j.budget))
 	return nil
 }
@@ -192,6 +192,7 @@ func (j *joinRun) sets(ctx context.Context, records []*joining.Records, pairs *j
 	} else {
 		stats, err = join.Two(ctx, cfg, a, b, pairs.Write)
 	}
+	stats.Pairs = int64(pairs.Count()) // of a join that was stopped, more are found than are out
 	return []string{fmt.Sprintf("%v, %v: put in order in %v, joined in %v", cfg.Algorithm, cfg.Measure,
 		stats.Prepare.Round(time.Millisecond), stats.Join.Round(time.Millisecond)), stats.String()}, err
 }
@@ -217,7 +218,7 @@ func (j *joinRun) strings(ctx context.Context, records []*joining.Records, pairs
 		stats, err = edit.Two(ctx, j.editConfig(), a, b, visit)
 	}
 	return []string{fmt.Sprintf("edit distance %d: joined in %v", j.edit, time.Since(begin).Round(time.Millisecond)),
-		fmt.Sprintf("candidates %d, verified %d, pairs %d", stats.Candidates, stats.Verified, stats.Pairs)}, err
+		fmt.Sprintf("candidates %d, verified %d, pairs %d", stats.Candidates, stats.Verified, pairs.Count())}, err
 }
 
 func joinLine(done, total, pairs int, elapsed time.Duration) string {

@@ -90,10 +90,11 @@ func appendNotable(dst, results []result) []result {
 }
 
 func wantsAll(r *http.Request) (bool, error) {
-	switch v := r.URL.Query().Get("results"); v {
-	case "all":
+	q := r.URL.Query()
+	switch v := q.Get("results"); {
+	case v == "all":
 		return true, nil
-	case "", "changed":
+	case v == "changed", !q.Has("results"):
 		return false, nil
 	default:
 		return false, fmt.Errorf("results=%s: want all or changed", v)

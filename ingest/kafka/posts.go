@@ -122,12 +122,16 @@ func (p *posts) add(d *decoded, headers []protocol.Header, at feed.Time) {
 	p.batch.Posts = append(p.batch.Posts, d.post)
 }
 
-// decodePost reads one post. A post without a time of its own gets that of its record.
+// decodePost reads one post. A post without a time of its own gets that of its event, or of its record.
 func (p *posts) decodePost(r *protocol.Record) (feed.Post, string, error) {
 	if err := p.read(r); err != nil {
 		return feed.Post{}, "", err
 	}
-	value, err := unframe(p.value)
+	e, err := unwrap(r.Headers, p.value)
+	if err != nil {
+		return feed.Post{}, "", err
+	}
+	value, err := unframe(e.data)
 	if err != nil {
 		return feed.Post{}, "", err
 	}
@@ -136,8 +140,8 @@ func (p *posts) decodePost(r *protocol.Record) (feed.Post, string, error) {
 		return post, "", err
 	}
 	note = feed.JoinNotes(note, p.cfg.Fields.Finish(&post, p.cfg.SourceName))
-	if !post.Timed && r.Time.After(time.Unix(0, 0)) { // without one, split gives it the present
-		post.Time = feed.FromTime(r.Time)
+	if !post.Timed { // without any, split gives it the present
+		post.Time = e.timeOr(r.Time)
 	}
 	return post, note, nil
 }

@@ -1,8 +1,10 @@
 package kafka
 
 import (
+	"encoding/base64"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/segmentio/kafka-go/protocol"
@@ -80,6 +82,62 @@ func TestFramesOfSchemaRegistries(t *testing.T) {
 			t.Errorf("%q: error %v, want %q", value, d.err, want)
 		case want != "" && string(p.batch.Rejected[0].Raw) != value:
 			t.Errorf("%q: kept %q", value, p.batch.Rejected[0].Raw)
+		}
+	}
+}
+
+func TestCloudEvents(t *testing.T) {
+	const post, at = `{"id":"a","text":"one"}`, "2026-01-02T03:04:05Z"
+	want, err := feed.ParseTime(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrapped := `{"specversion":"1.0","type":"t","source":"s","id":"1","time":"` + at + `","data":` + post + `}`
+	for _, c := range []struct{ kind, value, want string }{
+		{"application/cloudevents+json", wrapped, ""},
+		{"Application/CloudEvents+JSON; charset=UTF-8", wrapped, ""},
+		{"application/cloudevents+json", `{"time":"` + at + `","data_base64":"` + base64.StdEncoding.EncodeToString([]byte(post)) + `"}`, ""},
+		{"application/json", post, ""}, // binary mode
+		{"", wrapped, "text: missing"}, // nothing says that it is an event
+		{"application/cloudevents-batch+json", "[" + wrapped + "]", "only application/cloudevents+json"},
+		{"application/cloudevents+avro", "x", "only application/cloudevents+json"},
+		{"application/cloudevents+json", "[]", "want a JSON object"},
+		{"application/cloudevents+json", `{"id":"1"}`, "data: missing"},
+		{"application/cloudevents+json", `{"data":null}`, "data: missing"},
+		{"application/cloudevents+json", `{"data_base64":"%"}`, "data_base64: illegal"},
+		{"application/cloudevents+json", `{"data":{},"data":{}}`, "duplicate"},
+		{"application/cloudevents+json", wrapped + "{}", "something is behind"},
+		{"application/cloudevents+json", wrapped[:len(wrapped)-1], "EOF"},
+		{"application/cloudevents+json", `{"data":"a"}`, "want a JSON object"},
+	} {
+		r := &protocol.Record{Value: protocol.NewBytes([]byte(c.value)), Headers: []protocol.Header{
+			{Key: "content-type", Value: []byte(c.kind)}, {Key: "ce_time", Value: []byte(at)},
+		}}
+		d := newPosts(Reject).decode(r)
+		switch {
+		case c.want == "" && (d.err != nil || d.post.ID != "a" || d.post.Text != "one" || d.post.Time != want):
+			t.Errorf("%s %s: post %+v, %v", c.kind, c.value, d.post, d.err)
+		case c.want != "" && (d.err == nil || !strings.Contains(d.err.Error(), c.want)):
+			t.Errorf("%s %s: error %v, want %q", c.kind, c.value, d.err, c.want)
+		}
+	}
+}
+
+// TestTimesOfCloudEvents: a post's own time goes first, then its event's; one that is no time is passed over.
+func TestTimesOfCloudEvents(t *testing.T) {
+	record := time.Date(2026, 3, 3, 3, 3, 3, 0, time.UTC)
+	for _, c := range []struct{ post, event, want string }{
+		{`"2026-01-01T01:01:01Z"`, "2026-02-02T02:02:02Z", "2026-01-01T01:01:01Z"},
+		{"null", "2026-02-02T02:02:02Z", "2026-02-02T02:02:02Z"},
+		{"null", "yesterday", "2026-03-03T03:03:03Z"},
+		{"null", "", "2026-03-03T03:03:03Z"},
+	} {
+		value := `{"time":"` + c.event + `","data":{"id":"a","text":"one","created_at":` + c.post + `}}`
+		d := newPosts(Reject).decode(&protocol.Record{Time: record, Value: protocol.NewBytes([]byte(value)), Headers: []protocol.Header{
+			{Key: "content-type", Value: []byte("application/cloudevents+json")},
+		}})
+		if want, err := feed.ParseTime(c.want); err != nil || d.err != nil || d.post.Time != want {
+			t.Errorf("%+v: %v, %v, %v", c, d.post.Time, d.err, err)
 		}
 	}
 }

@@ -38,6 +38,7 @@ type Config struct {
 	Texts      bool // keep texts, and make no sets
 	Strict     bool // the first record that is none is an error
 	Budget     int64
+	Left       int64 // of it, for this file; 0: any
 	Workers    int
 
 	Note     func(*ingest.Batch)              // told of each batch, for what was rejected or changed in it

@@ -118,8 +118,8 @@ func TestRead(t *testing.T) {
 		{"a.sets", "-1\n18446744073709551615\n", nil, "", "",
 			"a.sets:1: has a negative number, and line 2 one of 2^63 or more: want one or the other"},
 		{"a.sets", "", nil, "", "", ""},
-		{"a.sets", "1 2 3\n4 5 6", func(c *Config) { c.Budget = 100 }, "", "",
-			"a.sets:2: what has been read takes more than the budget of 100 B: give more (--budget), or join the file in parts, each " +
+		{"a.sets", "1 2 3\n4 5 6", func(c *Config) { c.Budget, c.Left = 1000, 100 }, "", "",
+			"a.sets:2: what has been read takes more than the budget of 1.0 kB: give more (--budget), or join the file in parts, each " +
 				"with itself and with every other"},
 		{"a.csv", "a,\"b, \"\"c.d\"\n1,2 3\n", func(c *Config) { c.ID, c.Column = "a", "b, \"c.d" }, "1:2", "", ""},
 		{"a.csv", "a,b\n1,2\n", func(c *Config) { c.ID, c.Column = "a", "a" }, "", "", `column "a": cannot have both ids and texts`},
@@ -154,7 +154,7 @@ func TestLargeRecords(t *testing.T) {
 		fmt.Fprintf(&table, "%d,%s\n", i, strings.Repeat(fmt.Sprintf("%d word ", i), 50_000))
 	}
 	grams := func(budget int64) func(*Config) {
-		return func(c *Config) { c.Units, c.Budget = mustUnits(t, "qgrams:3"), budget }
+		return func(c *Config) { c.Units, c.Budget, c.Left = mustUnits(t, "qgrams:3"), budget, budget }
 	}
 	if _, _, err := read(t, "a.csv", table.String(), grams(10e6)); err == nil || !strings.Contains(err.Error(), "more than the budget of 10.0 MB") {
 		t.Errorf("of 10 MB: %v", err)

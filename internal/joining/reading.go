@@ -124,7 +124,7 @@ func (r *reading) addAll(ctx context.Context, free chan<- *passage, order <-chan
 			return err
 		}
 		r.onTheWay, p.counted = r.onTheWay+p.bytes-p.counted, p.bytes
-		if r.cfg.Budget > 0 && r.bytes() > r.cfg.Budget {
+		if r.cfg.Left > 0 && r.bytes() > r.cfg.Left {
 			return r.errBudget(r.line)
 		}
 		r.cfg.Progress(r.src.BytesRead(), r.src.Size(), int64(r.records.Len()))

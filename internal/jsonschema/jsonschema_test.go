@@ -18,7 +18,7 @@ things:
       n: { $ref: "#/things/count" }
       at: { type: string, format: date-time }
       list: { type: array, minItems: 1, maxItems: 2, items: { enum: [1, b] } }
-      kind: { oneOf: [{ type: string }, { type: number, exclusiveMinimum: 0 }, { type: integer }] }
+      kind: { oneOf: [{ type: string }, { type: number, format: double, exclusiveMinimum: 0 }, { type: integer }] }
       both: { allOf: [{ type: object, required: [a] }, { required: [b] }] }
       other: { $ref: "other.json#/x" }
       link: { format: uri }

@@ -61,6 +61,8 @@ var (
 	UnknownText   = of("unknown-text", "No repetition of this text is known")
 	Deleted       = of("deleted", "The post was deleted")
 	NoSuchWebhook = of("no-such-webhook", "There is no such webhook")
+	WebhookBusy   = of("webhook-busy", "The webhook is being sent events again")
+	EventsGone    = of("events-gone", "The events of this time are not kept any more")
 	NoSuchModel   = of("no-such-model", "There is no such model")
 	ModelBusy     = of("model-busy", "A model is being learned or taken on")
 	BrokenModel   = of("model-broken", "The model cannot be used")

@@ -48,6 +48,16 @@ func FormatBytes(n int64) string {
 	return strconv.FormatFloat(v, 'f', 1, 64) + " " + decimal[i]
 }
 
+// FormatLeastBytes is FormatBytes for a number that is wanted at least: what it writes is no less.
+func FormatLeastBytes(n int64) string {
+	step := int64(1)
+	for n/step >= 1000 {
+		step *= 1000
+	}
+	step = max(1, step/10)
+	return FormatBytes((n + step - 1) / step * step)
+}
+
 var decimal = []string{"B", "kB", "MB", "GB", "TB", "PB", "EB"}
 
 // Three writes a figure with three digits that count.

@@ -91,7 +91,7 @@ func MinBytes(n, minimum int64) error {
 	if n >= minimum {
 		return nil
 	}
-	return fmt.Errorf("%d bytes: want %s or more, and megabytes are written 32MB", n, FormatBytes(minimum))
+	return fmt.Errorf("%d bytes: want %s or more, and megabytes are written 32MB", n, FormatLeastBytes(minimum))
 }
 
 // CheckBudget refuses a window's budget that is too small to be meant; 0 is none.

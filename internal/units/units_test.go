@@ -104,6 +104,16 @@ func TestParseBytesReadsFormatBytes(t *testing.T) {
 	})
 }
 
+// TestFormatLeastBytes: who gives what a message wants has enough, and hardly more.
+func TestFormatLeastBytes(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		least := rapid.Int64Range(0, 999e12).Draw(t, "n")
+		if got, err := ParseBytes(FormatLeastBytes(least)); err != nil || got < least || float64(got-least) > 0.1*float64(least) {
+			t.Fatalf("ParseBytes(%q) = %d, %v; want %d or a little more", FormatLeastBytes(least), got, err, least)
+		}
+	})
+}
+
 func TestFormatBytes(t *testing.T) {
 	for n, want := range map[int64]string{
 		0: "0 B", 999: "999 B", 1000: "1.0 kB", 64_000_000: "64.0 MB", 1 << 30: "1.1 GB", 8e12: "8.0 TB",

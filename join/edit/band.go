@@ -1,9 +1,15 @@
 package edit
 
-import "math"
+import (
+	"context"
+	"math"
+)
 
 // band computes distances. It belongs to one goroutine.
-type band struct{ cells []int }
+type band struct {
+	ctx   context.Context // strings of a million characters take minutes
+	cells []int
+}
 
 // unreached is more than any distance, and can be added to.
 const unreached = math.MaxInt32
@@ -36,12 +42,16 @@ func trim(long, short []rune) (a, b []rune) {
 // fill goes through the table of dynamic programming, D(i, j) the distance of the first i characters of short and the
 // first j of long, row by row in place. Its diagonals are j − i; from 0 to the longer − shorter a path must cross
 // anyway, and each step beyond either end has to come back, so limit allows for half of what is left. It returns more
-// than limit as soon as a row shows that.
+// than limit as soon as a row shows that, or when the context has ended.
 func (b *band) fill(long, short []rune, limit int) int {
 	longer := len(long) - len(short)
 	beyond := (limit - longer) / 2
 	v := b.reset(beyond, longer) // v[k+beyond+1] is that of diagonal k
+	const rows = 1024            // some milliseconds at most apart, unless they are very long
 	for i := 1; i <= len(short); i++ {
+		if (i%rows == 0 || len(v) > rows) && b.ctx.Err() != nil {
+			return unreached
+		}
 		least := unreached
 		for k := max(-beyond, -i); k <= min(longer+beyond, len(long)-i); k++ {
 			at := k + beyond + 1

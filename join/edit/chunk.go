@@ -26,7 +26,7 @@ func (t *tier) search(ctx context.Context) error {
 	ordered, todo := make(chan chunk, chunksAhead*t.Workers), make(chan chunk)
 	wait.Go(func() { t.deal(ctx, ordered, todo) })
 	for range t.Workers {
-		s := &searcher{tier: t, ctx: ctx, tried: make([]uint32, len(t.rows))}
+		s := &searcher{tier: t, ctx: ctx, band: band{ctx: ctx}, tried: make([]uint32, len(t.rows))}
 		wait.Go(func() { s.run(todo) })
 	}
 	for c := range ordered {

@@ -214,6 +214,24 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
+// TestInterruptedInAPair: two strings of a million characters, far apart, are compared for minutes, which the end of the context
+// ends too.
+func TestInterruptedInAPair(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	random := rand.New(rand.NewPCG(5, 5))
+	far := make([][]rune, 2)
+	for i := range far {
+		for range 1_000_000 {
+			far[i] = append(far[i], 'a'+random.Int32N(4))
+		}
+	}
+	b := band{ctx: ctx}
+	if _, within := b.distance(far[0], far[1], 1_000_000); within {
+		t.Error("a distance was found")
+	}
+}
+
 func TestCheck(t *testing.T) {
 	if err := Default().Check(); err != nil {
 		t.Error(err)

@@ -42,7 +42,7 @@ func (s *session) letters(d *delivery) error {
 			s.logger.Error("webhook: an event is given up and goes to the dead letters", "id", e.ID, "place", e.Offset,
 				"reason", d.reason)
 		})
-		s.reader.Done(e)
+		d.lane.done(e)
 		s.metrics.count(dead, 1)
 		s.countDead(1)
 		d.events = d.events[1:]

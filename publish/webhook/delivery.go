@@ -22,6 +22,7 @@ const maxBatchBytes = 1 << 20
 
 // delivery is what one request carries: an event, or a batch of them.
 type delivery struct {
+	lane    *lane
 	events  []publish.Event
 	batch   bool // sent as a batch, of however many
 	attempt int  // made so far

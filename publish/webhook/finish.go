@@ -28,10 +28,12 @@ func (s *session) finish(r result) error {
 }
 
 func (s *session) delivered(r result, now time.Time) {
-	s.reader.Done(r.events...)
+	r.lane.done(r.events...)
 	s.metrics.count(delivered, len(r.events))
 	s.metrics.Sent(len(r.events))
-	s.metrics.ObserveDelay(r.events)
+	if !r.lane.again {
+		s.metrics.ObserveDelay(r.events)
+	}
 	s.attempted(r, attemptDelivered, time.Time{})
 	if s.outage.isOut() {
 		s.logger.Info("webhook: endpoint is up again", "down", now.Sub(s.outage.since).Round(time.Millisecond))

@@ -72,6 +72,8 @@ func (m *metrics) watch(e *Endpoint) (stop func()) {
 	held := meters.Gauge(meterScope, "refrain_webhook_held", "1 while so many wait that no more are read.")
 	disabled := meters.Gauge(meterScope, "refrain_webhook_disabled",
 		"1 while an endpoint that answered 410 is not sent anything.")
+	paused := meters.Gauge(meterScope, "refrain_webhook_paused", "1 while an endpoint is paused, by the API.")
+	replaying := meters.Gauge(meterScope, "refrain_webhook_replaying", "1 while an endpoint is sent events again.")
 	return meters.Observe(meterScope, func(_ context.Context, o metric.Observer) error {
 		e.mu.Lock()
 		defer e.mu.Unlock()
@@ -79,6 +81,8 @@ func (m *metrics) watch(e *Endpoint) (stop func()) {
 		o.ObserveInt64(pending, int64(e.status.Waiting), endpoint)
 		o.ObserveInt64(held, meters.Bool(e.status.Held), endpoint)
 		o.ObserveInt64(disabled, meters.Bool(e.enable != nil), endpoint)
+		o.ObserveInt64(paused, meters.Bool(!e.paused.IsZero()), endpoint)
+		o.ObserveInt64(replaying, meters.Bool(e.replay != nil), endpoint)
 		return nil
-	}, pending, held, disabled)
+	}, pending, held, disabled, paused, replaying)
 }

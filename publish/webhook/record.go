@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
+	"sync"
 	"time"
 )
 
@@ -14,8 +15,8 @@ const (
 	attemptDead      = "dead" // the last one
 )
 
-// attempt is one line of the delivery log.
-type attempt struct {
+// Attempt is one line of the delivery log.
+type Attempt struct {
 	Time     time.Time `json:"time"` // when it began
 	Endpoint string    `json:"endpoint"`
 	ID       string    `json:"webhookId"`
@@ -26,13 +27,16 @@ type attempt struct {
 	Status   int       `json:"status,omitempty"`
 	Error    string    `json:"error,omitempty"`
 	Duration float64   `json:"durationMs"`
-	Next     time.Time `json:"next,omitzero"` // attempt at the same delivery, at the earliest
+	Next     time.Time `json:"next,omitzero"`   // attempt at the same delivery, at the earliest
+	Again    bool      `json:"again,omitempty"` // of a replay
 }
 
-// recorder writes the delivery log. It is used by one goroutine.
+// recorder writes the delivery log.
 type recorder struct {
 	w      io.Writer
 	logger *slog.Logger
+
+	mu     sync.Mutex
 	broken bool // and logged it
 }
 
@@ -40,9 +44,10 @@ func (l *recorder) write(endpoint string, r result, outcome string, next time.Ti
 	if l.w == nil {
 		return
 	}
-	a := attempt{
+	a := Attempt{
 		Time: r.began.UTC(), Endpoint: endpoint, ID: r.id, Events: len(r.events), Offset: r.events[0].Offset,
-		Attempt: r.attempt, Outcome: outcome, Status: r.status, Duration: float64(r.elapsed.Microseconds()) / 1000,
+		Attempt: r.attempt, Outcome: outcome, Status: r.status, Duration: milliseconds(r.elapsed),
+		Again: r.lane != nil && r.lane.again,
 	}
 	if !next.IsZero() {
 		a.Next = next.UTC()
@@ -50,6 +55,8 @@ func (l *recorder) write(endpoint string, r result, outcome string, next time.Ti
 	if r.err != nil {
 		a.Error = r.err.Error()
 	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	line, err := json.Marshal(a)
 	if err == nil {
 		_, err = l.w.Write(append(line, '\n'))
@@ -59,3 +66,5 @@ func (l *recorder) write(endpoint string, r result, outcome string, next time.Ti
 	}
 	l.broken = err != nil
 }
+
+func milliseconds(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

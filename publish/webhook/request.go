@@ -24,6 +24,7 @@ type result struct {
 	status     int           // 0: there was no answer
 	err        error         // nil: delivered
 	retryAfter time.Duration // asked for by the endpoint
+	said       []byte        // the beginning of its answer
 }
 
 // send makes one attempt. It never waits for longer than the timeout of a request.
@@ -33,28 +34,35 @@ func (e *Endpoint) send(ctx context.Context, d *delivery) (r result) {
 	defer cancel()
 	ctx, span := e.startSpan(ctx, d)
 	defer func() { r.endSpan(span) }()
-	r.status, r.retryAfter, r.err = e.post(ctx, r.id, e.body(d), r.began)
+	r.err = e.post(ctx, &r)
 	r.elapsed = time.Since(r.began)
 	return r
 }
 
-func (e *Endpoint) post(ctx context.Context, id string, body []byte, now time.Time) (status int,
-	retryAfter time.Duration, err error) {
+const (
+	maxSaid  = 1 << 10  // bytes of an answer that are shown, of a test
+	maxDrain = 64 << 10 // and that are read: a connection whose answer has been read is used again
+)
+
+// post makes a request, and notes the answer.
+func (e *Endpoint) post(ctx context.Context, r *result) error {
+	body := e.body(r.delivery)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, e.target.URL.String(), bytes.NewReader(body))
 	if err != nil {
-		return 0, 0, errors.New("not a URL") // err would show it
+		return errors.New("not a URL") // err would show it
 	}
-	if err := e.setHeaders(req, id, body, now); err != nil {
-		return 0, 0, err
+	if err := e.setHeaders(req, r.id, body, r.began); err != nil {
+		return err
 	}
 	resp, err := e.client.RoundTrip(req)
 	if err != nil {
-		return 0, 0, explain(err, e.Timeout)
+		return explain(err, e.Timeout)
 	}
 	defer resp.Body.Close()
-	const maxDrain = 64 << 10                                       // a connection whose answer has been read is used again
-	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxDrain)) // the status has said it already
-	return resp.StatusCode, parseRetryAfter(resp.Header.Get("Retry-After"), time.Now()), checkStatus(resp.StatusCode)
+	r.said, _ = io.ReadAll(io.LimitReader(resp.Body, maxSaid)) // the status has said it already
+	_, _ = io.Copy(io.Discard, io.LimitReader(resp.Body, maxDrain-maxSaid))
+	r.status, r.retryAfter = resp.StatusCode, parseRetryAfter(resp.Header.Get("Retry-After"), time.Now())
+	return checkStatus(resp.StatusCode)
 }
 
 func (e *Endpoint) setHeaders(req *http.Request, id string, body []byte, now time.Time) error {

@@ -3,22 +3,10 @@ package webhook
 import (
 	"container/heap"
 	"context"
-	"slices"
 	"time"
-
-	"refrain/feed"
-	"refrain/publish"
 )
 
 // What a session may read and start, and when.
-
-// intake is where events come from, or nil while there are enough.
-func (s *session) intake() <-chan []publish.Event {
-	if len(s.fresh) >= 2*s.Concurrency || s.held {
-		return nil
-	}
-	return s.events
-}
 
 // count is how many events, and bytes of them, wait for a retry, or for a dead letter to be written.
 func (s *session) count() (n, bytes int) {
@@ -37,33 +25,9 @@ func (s *session) count() (n, bytes int) {
 // sixteenth of it.
 const maxPendingBytes = 16 << 20
 
-// enqueue makes deliveries of events. A retraction waits for no company.
-func (s *session) enqueue(events []publish.Event, now time.Time) {
-	for _, e := range events {
-		if s.Batch == 1 || e.Type == feed.RetractedType {
-			s.fresh = append(s.fresh, &delivery{events: []publish.Event{e}})
-			continue
-		}
-		if n := len(s.batch.events); n > 0 && s.batch.bytes+len(e.Data) > maxBatchBytes {
-			s.fresh = append(s.fresh, s.batch.flush())
-		}
-		s.batch.add(e, now, s.BatchWait)
-		if len(s.batch.events) == s.Batch {
-			s.fresh = append(s.fresh, s.batch.flush())
-		}
-	}
-}
-
-// closeBatch ends the batch whose time is up.
-func (s *session) closeBatch(now time.Time) {
-	if len(s.batch.events) > 0 && !s.batch.due.After(now) {
-		s.fresh = append(s.fresh, s.batch.flush())
-	}
-}
-
 // start begins as many deliveries as may be under way.
 func (s *session) start(ctx context.Context, now time.Time) {
-	for s.inFlight < s.maxInFlight() && !s.opens().After(now) {
+	for s.paused.IsZero() && s.inFlight < s.maxInFlight() && !s.opens().After(now) {
 		d := s.next(now)
 		if d == nil {
 			return
@@ -80,7 +44,7 @@ func (s *session) start(ctx context.Context, now time.Time) {
 // prune is done with the events of a delivery that show a post which has been deleted since they were read.
 func (s *session) prune(d *delivery) {
 	if removed := d.prune(s.deps.Deleted); len(removed) > 0 {
-		s.reader.Done(removed...)
+		d.lane.done(removed...)
 		s.metrics.count(deleted, len(removed))
 	}
 }
@@ -112,19 +76,14 @@ func latest(a, b time.Time) time.Time {
 // will never accept could hold up all others. A probe of an endpoint that is down need not be due.
 func (s *session) next(now time.Time) *delivery {
 	isRetry := len(s.waiting) > 0 && (s.outage.down || !s.waiting[0].due.After(now))
-	if isRetry && len(s.fresh) > 0 {
+	if isRetry && s.fresh() > 0 {
 		isRetry = s.turnFresh
 	}
 	s.turnFresh = !isRetry
 	if isRetry {
 		return heap.Pop(&s.waiting).(*delivery)
 	}
-	if len(s.fresh) == 0 {
-		return nil
-	}
-	d := s.fresh[0]
-	s.fresh = slices.Delete(s.fresh, 0, 1)
-	return d
+	return s.nextFresh()
 }
 
 // retryAt is when a delivery may be tried again.
@@ -143,13 +102,15 @@ func (s *session) untilNext(now time.Time) time.Duration {
 			next = t
 		}
 	}
-	if len(s.batch.events) > 0 {
-		wakeBy(s.batch.due)
+	for _, l := range s.lanes() {
+		if len(l.batch.events) > 0 {
+			wakeBy(l.batch.due)
+		}
 	}
 	if len(s.givenUp) > 0 {
 		wakeBy(s.givenUp[0].due)
 	}
-	if s.inFlight < s.maxInFlight() && len(s.fresh)+len(s.waiting) > 0 {
+	if s.paused.IsZero() && s.inFlight < s.maxInFlight() && s.fresh()+len(s.waiting) > 0 {
 		wakeBy(s.startable())
 	}
 	return max(next.Sub(now), 0)
@@ -157,7 +118,7 @@ func (s *session) untilNext(now time.Time) time.Duration {
 
 // startable is when the next delivery can begin.
 func (s *session) startable() time.Time {
-	if len(s.fresh) == 0 && !s.outage.down {
+	if s.fresh() == 0 && !s.outage.down {
 		return latest(s.opens(), s.waiting[0].due)
 	}
 	return s.opens()

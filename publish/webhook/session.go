@@ -23,19 +23,21 @@ var errGone = errors.New("the endpoint is gone")
 // comes of it. Its fields belong to the goroutine of run.
 type session struct {
 	*Endpoint
-	reader *publish.Reader
+	live   *lane
+	again  *lane // what is sent again; nil: nothing is
+	ending bool  // the store is being told that a replay has ended
 
-	batch     batch
-	fresh     []*delivery // never tried, in the order read
-	waiting   byDue       // failed, to be tried again
-	givenUp   byDue       // failed for good, and not yet among the dead letters
-	held      bool        // so many wait that no more are read
+	waiting   byDue // failed, to be tried again
+	givenUp   byDue // failed for good, and not yet among the dead letters
+	held      bool  // so many wait that no more are read
 	inFlight  int
 	outage    outage
 	notBefore time.Time // the endpoint has asked not to be sent anything before
 	turnFresh bool      // the last delivery begun was a fresh one
+	turnAgain bool      // and the last fresh one was one sent again
+	paused    time.Time // since when this session has seen that the endpoint is paused
 
-	events  chan []publish.Event
+	replays chan *lane // those whose reading has ended
 	results chan result
 	stopped chan error // why reading has ended
 	running sync.WaitGroup
@@ -53,15 +55,21 @@ func (e *Endpoint) session(ctx context.Context) error {
 	defer e.metrics.WatchLag(reader)()
 	e.open(reader)
 	s := &session{
-		Endpoint: e, reader: reader,
-		events: make(chan []publish.Event), results: make(chan result, e.Concurrency), stopped: make(chan error, 1),
+		Endpoint: e, live: newLane(false), results: make(chan result, e.Concurrency), replays: make(chan *lane, 1),
+		stopped: make(chan error, 2), // of both lanes
 	}
+	s.live.reader = reader
 	err = s.deliver(ctx)
 	s.note()
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeWithin)
 	defer cancel()
-	if err := reader.Commit(last); err != nil {
-		e.logger.Warn("webhook: cursor not stored; what was delivered since comes again", "error", err)
+	for _, l := range s.lanes() {
+		if l.reader == nil {
+			continue
+		}
+		if err := l.reader.Commit(last); err != nil {
+			e.logger.Warn("webhook: cursor not stored; what was delivered since comes again", "error", err)
+		}
 	}
 	return err
 }
@@ -70,9 +78,9 @@ func (e *Endpoint) session(ctx context.Context) error {
 func (s *session) deliver(ctx context.Context) error {
 	reading, stop := context.WithCancel(ctx)
 	sending, abort := context.WithCancel(context.WithoutCancel(ctx))
-	s.running.Go(func() { s.stopped <- s.read(reading) })
-	s.running.Go(func() { s.commit(reading) })
-	err := s.run(ctx, sending)
+	s.running.Go(func() { s.stopped <- s.read(reading, s.live.reader) })
+	s.running.Go(func() { s.commit(reading, s.live.reader) })
+	err := s.run(ctx, reading, sending)
 	stop()
 	s.drain(abort)
 	s.running.Wait()
@@ -81,24 +89,20 @@ func (s *session) deliver(ctx context.Context) error {
 }
 
 // read hands on what passes the filter.
-func (s *session) read(ctx context.Context) error {
+func (s *session) read(ctx context.Context, reader *publish.Reader) error {
 	for {
-		events, err := s.reader.Next(ctx)
+		events, err := reader.Next(ctx)
 		if err != nil {
 			return err
 		}
-		if events = s.pick(events); len(events) == 0 {
-			continue
-		}
-		select {
-		case s.events <- events:
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := s.offer(ctx, s.live, s.pick(events, reader.Done)); err != nil {
+			return err
 		}
 	}
 }
 
-func (s *session) pick(events []publish.Event) []publish.Event {
+// pick returns the events that pass the filter, and is done with the others.
+func (s *session) pick(events []publish.Event, done func(...publish.Event)) []publish.Event {
 	wanted := make([]publish.Event, 0, len(events))
 	for _, e := range events {
 		ok, err := s.Filter.wants(&e)
@@ -109,35 +113,44 @@ func (s *session) pick(events []publish.Event) []publish.Event {
 			wanted = append(wanted, e)
 			continue
 		}
-		s.reader.Done(e)
+		done(e)
 	}
 	s.metrics.count(filtered, len(events)-len(wanted))
 	return wanted
 }
 
 // commit stores the cursor now and then: beside run, which a slow store must not hold up.
-func (s *session) commit(ctx context.Context) {
+func (s *session) commit(ctx context.Context, reader *publish.Reader) {
 	for retry.Sleep(ctx, commitEvery) == nil {
-		if err := s.reader.Commit(ctx); err != nil && ctx.Err() == nil {
+		if err := reader.Commit(ctx); err != nil && ctx.Err() == nil {
 			s.logger.Warn("webhook: retrying commit", "error", err)
 		}
 	}
 }
 
 // run is the loop: start what may be started, then wait for something to happen.
-func (s *session) run(ctx, sending context.Context) error {
+func (s *session) run(ctx, reading, sending context.Context) error {
 	wake := time.NewTimer(0)
 	defer wake.Stop()
 	for {
 		now := time.Now()
+		s.observePause(now)
 		s.deadLetter(now)
-		s.closeBatch(now)
+		for _, l := range s.lanes() {
+			l.closeBatch(now)
+		}
 		s.start(sending, now)
+		s.advanceReplay(reading)
 		s.note()
 		wake.Reset(s.untilNext(now))
 		select {
-		case events := <-s.intake():
-			s.enqueue(events, time.Now())
+		case events := <-s.intake(s.live):
+			s.live.enqueue(events, time.Now(), &s.Config)
+		case events := <-s.intake(s.again):
+			s.again.enqueue(events, time.Now(), &s.Config)
+		case l := <-s.replays:
+			l.ended = true
+		case <-s.changed:
 		case r := <-s.results:
 			if err := s.finish(r); err != nil {
 				return err

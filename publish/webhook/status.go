@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"time"
 
@@ -20,6 +21,7 @@ const (
 	Active   State = "active"
 	Failing  State = "failing"  // nothing has been delivered since the last failure
 	Disabled State = "disabled" // it has answered 410; Enable ends that
+	Paused   State = "paused"   // by Pause, whatever else it is; Resume ends that
 )
 
 // Status is what is known of an endpoint. Counts are since the start of the program.
@@ -33,7 +35,8 @@ type Status struct {
 	Waiting int  `json:"waiting"`
 	Held    bool `json:"held"`
 
-	Last *Last `json:"last,omitempty"` // nil before the first attempt
+	Last   *Last   `json:"last,omitempty"`   // nil before the first attempt
+	Replay *Replay `json:"replay,omitempty"` // nil: nothing is sent again
 
 	Delivered int64 `json:"delivered"` // events
 	Failed    int64 `json:"failed"`    // attempts
@@ -55,6 +58,10 @@ func (e *Endpoint) Status() Status {
 		last := *s.Last
 		s.Last = &last
 	}
+	if !e.paused.IsZero() {
+		s.State, s.Since = Paused, e.paused
+	}
+	s.Replay = e.replay.status()
 	e.mu.Unlock()
 	s.Lag = -1
 	if reader == nil {
@@ -141,16 +148,11 @@ func (e *Endpoint) urlHash() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// recall finds out whether the endpoint was disabled before the start. It is false when ctx has ended.
+// recall finds out what the endpoint was before the start. It is false when ctx has ended.
 func (e *Endpoint) recall(ctx context.Context) bool {
 	for pauses := retry.Patient(); ; {
-		d, err := e.stored(ctx)
+		err := e.recallAll(ctx)
 		if err == nil {
-			if d.URL == e.urlHash() {
-				e.setDisabled(d.Time)
-				e.logger.Warn("webhook: disabled: the endpoint has answered 410 Gone", "since", d.Time, "enable",
-					"POST /v1/webhooks/"+e.Name+"/enable")
-			}
 			return true
 		}
 		if ctx.Err() != nil {
@@ -164,30 +166,65 @@ func (e *Endpoint) recall(ctx context.Context) bool {
 	}
 }
 
-func (e *Endpoint) stored(ctx context.Context) (d disabledRecord, err error) {
-	if e.deps.Store == nil {
-		return d, nil
+// awaitRecall waits until it is known what the endpoint was: before that nothing can be said of it, nor be changed.
+func (e *Endpoint) awaitRecall(ctx context.Context) error {
+	select {
+	case <-e.recalled:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("state of %s: %w", e.Name, ctx.Err())
 	}
-	b, err := e.deps.Store.Get(ctx, Key(e.Name))
-	if err != nil || b == nil {
-		return d, err
-	}
-	if err := json.Unmarshal(b, &d); err != nil {
-		e.logger.Error("webhook: unreadable state; the endpoint counts as active", "key", Key(e.Name), "error", err)
-		return disabledRecord{}, nil
-	}
-	return d, nil
 }
 
-func (e *Endpoint) store(ctx context.Context, d disabledRecord) error {
+func (e *Endpoint) recallAll(ctx context.Context) error {
+	var (
+		d disabledRecord
+		p pausedRecord
+		r replayRecord
+	)
+	if err := errors.Join(e.get(ctx, Key(e.Name), &d), e.get(ctx, pausedKey(e.Name), &p), e.get(ctx, replayKey(e.Name), &r)); err != nil {
+		return err
+	}
+	if d.URL == e.urlHash() {
+		e.setDisabled(d.Time)
+		e.logger.Warn("webhook: disabled: the endpoint has answered 410 Gone", "since", d.Time, "enable",
+			"POST /v1/webhooks/"+e.Name+"/enable")
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.paused = p.Since; !p.Since.IsZero() {
+		e.logger.Warn("webhook: paused", "since", p.Since, "resume", "POST /v1/webhooks/"+e.Name+"/resume")
+	}
+	if !r.Since.IsZero() {
+		e.replay = &r
+	}
+	return nil
+}
+
+// get reads what the store keeps under a key. What cannot be understood counts as nothing.
+func (e *Endpoint) get(ctx context.Context, key string, record any) error {
 	if e.deps.Store == nil {
 		return nil
 	}
-	b, err := json.Marshal(d)
+	b, err := e.deps.Store.Get(ctx, key)
+	if err != nil || b == nil {
+		return err
+	}
+	if err := json.Unmarshal(b, record); err != nil {
+		e.logger.Error("webhook: unreadable state; the endpoint counts as active", "key", key, "error", err)
+	}
+	return nil
+}
+
+func (e *Endpoint) put(ctx context.Context, key string, record any) error {
+	if e.deps.Store == nil {
+		return nil
+	}
+	b, err := json.Marshal(record)
 	if err != nil {
 		return err
 	}
-	if err := e.deps.Store.Put(ctx, Key(e.Name), b); err != nil {
+	if err := e.deps.Store.Put(ctx, key, b); err != nil {
 		return fmt.Errorf("store the state of %s: %w", e.Name, err)
 	}
 	return nil
@@ -211,6 +248,9 @@ func (e *Endpoint) setDisabled(since time.Time) {
 
 // Enable lets deliveries go on where they stopped, if the endpoint is disabled.
 func (e *Endpoint) Enable(ctx context.Context) error {
+	if err := e.awaitRecall(ctx); err != nil {
+		return err
+	}
 	e.mu.Lock()
 	disabled := e.enable != nil
 	e.mu.Unlock()
@@ -219,7 +259,7 @@ func (e *Endpoint) Enable(ctx context.Context) error {
 	}
 	e.storing.Lock()
 	defer e.storing.Unlock()
-	if err := e.store(ctx, disabledRecord{}); err != nil {
+	if err := e.put(ctx, Key(e.Name), disabledRecord{}); err != nil {
 		return err
 	}
 	e.mu.Lock()
@@ -276,6 +316,6 @@ func (e *Endpoint) storeDisabled(ctx context.Context, enable <-chan struct{}, si
 	case <-enable: // meanwhile
 		return nil
 	default:
-		return e.store(within, disabledRecord{URL: e.urlHash(), Time: since})
+		return e.put(within, Key(e.Name), disabledRecord{URL: e.urlHash(), Time: since})
 	}
 }

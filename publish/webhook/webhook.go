@@ -33,6 +33,7 @@ import (
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 	"golang.org/x/time/rate"
 
+	"refrain/feed"
 	"refrain/internal/retry"
 	"refrain/publish"
 	"refrain/topic"
@@ -86,7 +87,10 @@ type Deps struct {
 	Store       topic.Store         // of the cursor, and whether the endpoint is disabled; nil: neither survives a restart
 	Deleted     publish.Deleted     // events that show such a post are not sent; nil: nothing is deleted
 	DeadLetters publish.DeadLetters // nil: what cannot be delivered is logged
+	Letters     publish.Letters     // those that were written; nil: none can be sent again
 	Log         io.Writer           // of every attempt, a JSON line by one Write; nil: none
+	Past        Past                // what was written to Log; nil: it is not shown
+	Deployment  feed.Deployment     // that test events come from
 	Logger      *slog.Logger
 	Version     string // of the program, for User-Agent
 }
@@ -112,12 +116,16 @@ type Endpoint struct {
 
 	tooMany, failing, givingUp rate.Sometimes // what is logged once a minute
 
-	storing sync.Mutex // while the store is told whether the endpoint is disabled
+	storing  sync.Mutex    // while the store is told of the endpoint
+	changed  chan struct{} // something that run has to look at
+	recalled chan struct{} // closed when it is known what the endpoint was before the start
 
 	mu     sync.Mutex
 	status Status
 	reader *publish.Reader
 	enable chan struct{} // closed by Enable; nil unless disabled
+	paused time.Time     // since when; the zero time: it is not
+	replay *replayRecord // what is sent again; nil: nothing is
 }
 
 // New checks everything that is configured, and reports all that is wrong with it.
@@ -130,6 +138,7 @@ func New(cfg Config, deps Deps) (*Endpoint, error) {
 	e.client = newTransport(&e.Config, nil)
 	e.record = &recorder{w: deps.Log, logger: e.logger}
 	e.metrics = newMetrics(cfg.Name)
+	e.changed, e.recalled = make(chan struct{}, 1), make(chan struct{})
 	e.tooMany.Interval, e.failing.Interval, e.givingUp.Interval = time.Minute, time.Minute, time.Minute
 	e.status = Status{Name: cfg.Name, URL: e.target.String(), State: Active, Since: time.Now(), Lag: -1}
 	return e, nil
@@ -142,6 +151,7 @@ func (e *Endpoint) Run(ctx context.Context) error {
 	if !e.recall(ctx) {
 		return nil
 	}
+	close(e.recalled)
 	for pauses := retry.Patient(); ; {
 		if !e.awaitEnabled(ctx) {
 			return nil

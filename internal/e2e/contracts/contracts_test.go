@@ -3,22 +3,13 @@
 package contracts
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
-	"os"
-	"os/exec"
-	"path/filepath"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats.go"
-	js "github.com/nats-io/nats.go/jetstream"
-	"github.com/segmentio/kafka-go"
-
 	"refrain/feed"
-	"refrain/internal/devservers"
 	"refrain/internal/e2e"
 	"refrain/internal/jsonschema"
 	"refrain/publish/webhook"
@@ -37,15 +28,20 @@ var posts = []string{
 	`{"id":"100% Ünï\u202e","source":"s 1","author":"ann","text":"RT @ann: The quick brown fox jumps over the lazy dog beside the river bank."}`,
 }
 
-// start starts a server whose schemas are elsewhere, with more settings, sends it the posts, and returns how many events they
-// make.
-func start(t *testing.T, settings string) (p *e2e.Process, events int) {
-	p = e2e.New(t, e2e.WithYAML(t, `
+// started is a server whose schemas are elsewhere, with more settings.
+func started(t *testing.T, settings string) *e2e.Process {
+	p := e2e.New(t, e2e.WithYAML(t, `
 name: https://example.org/refrain?x=a%20b
 schemas: https://example.org/schemas
 ingest: {http: {keep: [n], link: "https://x.com/{id}"}}
 `+settings))
 	p.Start()
+	return p
+}
+
+// start starts a server, sends it the posts, and returns how many events they make.
+func start(t *testing.T, settings string) (p *e2e.Process, events int) {
+	p = started(t, settings)
 	var lines [][]byte
 	for _, post := range posts {
 		lines = append(lines, []byte(post+"\n"))
@@ -62,7 +58,7 @@ func described(t *testing.T, p *e2e.Process) jsonschema.Files {
 	t.Helper()
 	files := jsonschema.Files{}
 	names := []string{"openapi.yaml", "asyncapi.yaml"}
-	for _, kind := range []string{feed.ReuseType, feed.RetractedType, webhook.BatchType} {
+	for _, kind := range []string{feed.ReuseType, feed.RetractedType, webhook.BatchType, webhook.TestType} {
 		names = append(names, "schemas/"+feed.SchemaFile(kind))
 	}
 	for _, name := range names {
@@ -105,6 +101,7 @@ func holdEvent(t *testing.T, files jsonschema.Files, event string) {
 	}
 	name := map[string]string{
 		feed.ReuseType: "ReuseEvent", feed.RetractedType: "RetractedEvent", webhook.BatchType: "BatchEvent",
+		webhook.TestType: "TestEvent",
 	}[e.Type]
 	hold(t, files, event, api+"Delivered", api+name, async+"schemas/"+name)
 	file, ok := strings.CutPrefix(e.DataSchema, "https://example.org/")
@@ -145,21 +142,24 @@ func TestStream(t *testing.T) {
 		_, body := p.Get(path)
 		hold(t, files, body, api+ref)
 	}
-	if *e2e.Full {
-		sdks(t, lines)
+}
+
+// testEvent has a webhook sent one.
+func testEvent(t *testing.T, p *e2e.Process, name string) {
+	t.Helper()
+	resp, err := http.Post(p.URL("/v1/webhooks/"+name+"/test"), "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Errorf("a test of %s: %s", name, resp.Status)
 	}
 }
 
 func TestWebhooks(t *testing.T) {
 	single, batch, array := newReceiver(t), newReceiver(t), newReceiver(t)
-	const secret = `secrets: ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"], allow: [127.0.0.1/32], batch_wait: 50ms`
-	p, events := start(t, fmt.Sprintf(`
-publish:
-  webhooks:
-  - {name: single, url: %q, %[4]s}
-  - {name: batch, url: %[2]q, batch: 100, %[4]s}
-  - {name: array, url: %[3]q, batch: 100, batch_format: array, %[4]s}
-`, single.URL, batch.URL, array.URL, secret))
+	p, events := start(t, "\npublish:"+webhooks(single, batch, array))
 	files := described(t, p)
 	all := []*receiver{single, batch, array}
 	await := func(word string, n int) {
@@ -170,123 +170,51 @@ publish:
 	await(reuse, events)
 	p.Delete("1")
 	await(retracted, 1)
+	for _, name := range []string{"single", "batch", "array"} {
+		testEvent(t, p, name)
+	}
+	await(webhook.TestType, 1)
 	for _, r := range all {
 		for _, m := range r.messages() {
 			hold(t, files, string(m.header(t)), async+"schemas/WebhookHeaders")
-			if m.headers["content-type"] == structured {
-				holdEvent(t, files, m.body)
+			if m.Headers["content-type"] == structured {
+				holdEvent(t, files, m.Body)
 				continue
 			}
-			hold(t, files, m.body, async+"messages/arraySigned/payload", api+"Events")
+			hold(t, files, m.Body, async+"messages/arraySigned/payload", api+"Events")
 		}
 	}
-	if batch.count(`"type":"`+webhook.BatchType+`"`) == 0 || array.messages()[0].headers["content-type"] != "application/cloudevents-batch+json" {
+	if batch.count(`"type":"`+webhook.BatchType+`"`) == 0 || array.messages()[0].Headers["content-type"] != "application/cloudevents-batch+json" {
 		t.Errorf("no batches: %q, %q", batch.messages(), array.messages())
 	}
 }
 
 func TestKafka(t *testing.T) {
-	broker := devservers.Kafka(t)
-	topics := map[string]string{"structured": devservers.Name(t) + "-s", "binary": devservers.Name(t) + "-b"}
-	settings := "\npublish:\n  kafka:\n"
-	for mode, topic := range topics {
-		devservers.CreateTopic(t, broker, topic, 1)
-		settings += fmt.Sprintf("  - {name: %s, brokers: [%q], topic: %q, mode: %[1]s}\n", mode, broker, topic)
-	}
-	p, events := start(t, settings)
+	topics := newTopics(t)
+	p, events := start(t, "\npublish:"+topics.settings)
 	p.Delete("1")
 	files := described(t, p)
-	for mode, topic := range topics {
-		for _, m := range read(t, broker, topic, events+1) {
+	for mode := range modes {
+		for _, m := range topics.read(t, mode, events+1) {
 			if mode == "structured" {
-				holdEvent(t, files, m.body)
+				holdEvent(t, files, m.Body)
 				continue
 			}
 			hold(t, files, string(m.header(t)), async+"schemas/KafkaHeaders")
-			hold(t, files, m.body, "schemas/"+feed.SchemaFile(m.headers["ce_type"]))
+			hold(t, files, m.Body, "schemas/"+feed.SchemaFile(m.Headers["ce_type"]))
 		}
 	}
-}
-
-// read reads n records of a topic of one partition.
-func read(t *testing.T, broker, topic string, n int) (all []message) {
-	t.Helper()
-	r := kafka.NewReader(kafka.ReaderConfig{Brokers: []string{broker}, Topic: topic, MaxWait: 100 * time.Millisecond})
-	defer r.Close()
-	for len(all) < n {
-		record, err := r.ReadMessage(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		m := message{map[string]string{}, string(record.Value)}
-		for _, h := range record.Headers {
-			m.headers[h.Key] = string(h.Value)
-		}
-		all = append(all, m)
-	}
-	return all
 }
 
 func TestNATS(t *testing.T) {
-	server, subject := devservers.NATS(t), devservers.Name(t)
-	nc, err := nats.Connect(server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer nc.Close()
-	stream, err := js.New(nc)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := stream.CreateStream(t.Context(), js.StreamConfig{Name: subject, Subjects: []string{subject}}); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = stream.DeleteStream(t.Context(), subject) })
-	events, err := nc.SubscribeSync(subject)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, n := start(t, fmt.Sprintf("\npublish:\n  nats:\n  - {name: out, servers: [%q], subject: %q}\n", server, subject))
+	subject := newSubject(t)
+	p, n := start(t, "\npublish:"+subject.settings)
 	p.Delete("1")
 	files := described(t, p)
-	for range n + 1 {
-		m, err := events.NextMsg(20 * time.Second)
-		if err != nil {
-			t.Fatal(err)
-		}
-		holdEvent(t, files, string(m.Data))
-		if got := m.Header.Get("content-type"); got != structured {
+	for _, m := range subject.read(t, n+1) {
+		holdEvent(t, files, m.Body)
+		if got := m.Headers["content-type"]; got != structured {
 			t.Errorf("content-type %q", got)
 		}
-	}
-}
-
-// sdks has the official SDKs of CloudEvents in JavaScript and Python read events.
-func sdks(t *testing.T, events []string) {
-	dir := t.TempDir()
-	for name, c := range map[string]struct{ install, run []string }{
-		"JavaScript": {
-			[]string{"npm", "install", "--prefix", dir, "--no-audit", "--no-fund", "--loglevel=error", "cloudevents@10.0.0"},
-			[]string{"node", "testdata/read.cjs"},
-		},
-		"Python": {
-			[]string{"python3", "-m", "pip", "install", "-q", "--target", filepath.Join(dir, "python"), "cloudevents==1.12.0"},
-			[]string{"python3", "testdata/read.py"},
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if out, err := exec.Command(c.install[0], c.install[1:]...).CombinedOutput(); err != nil {
-				t.Skipf("the SDK cannot be installed: %v: %s", err, out)
-			}
-			cmd := exec.Command(c.run[0], c.run[1:]...)
-			cmd.Env = append(os.Environ(), "NODE_PATH="+filepath.Join(dir, "node_modules"), "PYTHONPATH="+filepath.Join(dir, "python"))
-			cmd.Stdin = strings.NewReader(strings.Join(events, "\n"))
-			var stderr bytes.Buffer
-			cmd.Stderr = &stderr
-			out, err := cmd.Output()
-			if got, want := strings.TrimSpace(string(out)), fmt.Sprint(len(events)); err != nil || got != want {
-				t.Errorf("read %q of %s events: %v: %s", got, want, err, stderr.String())
-			}
-		})
 	}
 }

@@ -5,27 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-
-	"refrain/internal/e2e"
 )
-
-// install puts packages of a registry into a folder of the test, or skips it.
-func install(t *testing.T, name string, args ...string) {
-	t.Helper()
-	if !*e2e.Full {
-		t.Skip("./test all runs it: it needs packages of npm or Python")
-	}
-	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
-		t.Skipf("%q: %v: %.500s", append([]string{name}, args...), err, out)
-	}
-}
-
-func npm(t *testing.T, packages ...string) (dir string) {
-	t.Helper()
-	dir = t.TempDir()
-	install(t, "npm", append([]string{"install", "--prefix", dir, "--no-audit", "--no-fund", "--loglevel=error"}, packages...)...)
-	return filepath.Join(dir, "node_modules")
-}
 
 // lint runs a linter, and fails with what it says when it finds something.
 func lint(t *testing.T, cmd *exec.Cmd) {
@@ -40,9 +20,9 @@ const documents = "../../../api/"
 // TestLinters: those of others find nothing in the descriptions, warnings included. Left aside is one piece of advice of
 // AsyncAPI's, to be of version 3.1.0: 3.0.0 is what generators read.
 func TestLinters(t *testing.T) {
-	modules := npm(t, "@redocly/cli@2.77.0", "@stoplight/spectral-cli@6.16.3", "@asyncapi/parser@3.6.3")
+	modules := filepath.Join(javaScript(t, "@redocly/cli@2.77.0", "@stoplight/spectral-cli@6.16.3", "@asyncapi/parser@3.6.3").dir, "node_modules")
 	bin := filepath.Join(modules, ".bin")
-	lint(t, exec.Command(filepath.Join(bin, "redocly"), "lint", documents+"openapi.yaml", "--max-problems", "1", "--format", "stylish"))
+	lint(t, exec.Command(filepath.Join(bin, "redocly"), "lint", "--config", "testdata/redocly.yaml", documents+"openapi.yaml"))
 	lint(t, exec.Command(filepath.Join(bin, "spectral"), "lint", "-r", "testdata/spectral.yaml", "--fail-severity", "hint",
 		documents+"openapi.yaml"))
 	parse := exec.Command("node", "testdata/parse.cjs", documents+"asyncapi.yaml")
@@ -52,8 +32,7 @@ func TestLinters(t *testing.T) {
 
 // TestSchemathesis: a server answers thousands of made-up requests, right and wrong, as openapi.yaml says.
 func TestSchemathesis(t *testing.T) {
-	dir := t.TempDir()
-	install(t, "python3", "-m", "pip", "install", "-q", "--target", dir, "schemathesis==4.32.5")
+	dir := python(t, "schemathesis==4.32.5").dir
 	p, _ := start(t, "")
 	config, err := filepath.Abs("testdata/schemathesis.toml")
 	if err != nil {
