@@ -12,8 +12,9 @@
 //	                                            └→ …                 all finished → manifest.json
 //
 // Gathering is the first half of an external merge sort: each worker sorts as many posts as its memory holds by (time, source,
-// id, all else) and writes them to a run. A slice merges the stretches of all runs that it needs. So memory is bounded whatever
-// the size and the order of the archive, and what a slice sees, and writes, does not depend on the order in which posts came.
+// id, all else) and writes them to a run, unless they are all: then they stay in memory. A slice merges the stretches of all runs
+// that it needs. So memory is bounded whatever the size and the order of the archive, and what a slice sees, and writes, does not
+// depend on the order in which posts came.
 //
 // Where the window of a span does not fit, a slice takes several passes: in each the window holds the rows of one column, a part
 // of all groups by their hashes, and all posts of the slice are looked up in it.

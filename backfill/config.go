@@ -44,7 +44,7 @@ type Config struct {
 	Columns     int // passes over a slice, each with so large a part of the window
 	Partitions  int // windows to cut a pass into, each with a goroutine of its own
 	Workers     int // slices at once, or goroutines of one slice where Columns has several
-	SortBytes   int // of posts that are sorted in memory, at once, by all workers
+	SortBytes   int // of posts that are sorted in memory, at once, by all workers; as many as fit stay there
 
 	OnRecognised func(path, what string) // told what a file was found to be, whose name does not say it; nil: nobody is
 

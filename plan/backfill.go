@@ -38,7 +38,7 @@ type Backfill struct {
 	WindowBytes float64 `json:"windowBytes"` // of one slice, of one pass
 	Memory      float64 `json:"memory"`      // bytes of a machine
 
-	RunBytes   float64 `json:"runBytes"`   // on disk until it is done: the posts, sorted and unpacked, of all machines
+	RunBytes   float64 `json:"runBytes"`   // on disk until it is done: the posts, sorted and compressed, of all machines
 	EventBytes float64 `json:"eventBytes"` // of events
 	PostBytes  float64 `json:"postBytes"`  // of posts that are written again, at most
 	Disk       float64 `json:"disk"`       // of all machines, at most
@@ -77,13 +77,25 @@ func (a Archive) plan(w *workload) Backfill {
 	b.Slices = math.Ceil(b.Days * float64(day) / float64(a.Slice))
 	b.fit(w)
 	b.times(a, w)
-	b.RunBytes, b.EventBytes = a.Posts*f.PostBytes, a.Posts*f.SentencesPerPost*f.EventsPerSentence*(w.costs.EventBytes+2*f.TextBytes)
+	b.RunBytes = a.runBytes(w) * (1 + a.runIn(w)*float64(min(1, b.Machines-1))) // each machine has the run-ins of its slices
+	b.EventBytes = a.Posts * f.SentencesPerPost * f.EventsPerSentence * (w.costs.EventBytes + 2*f.TextBytes)
 	if a.KeepFirst {
-		b.RunBytes, b.PostBytes = 2*b.RunBytes, a.Posts*f.PostBytes
+		b.PostBytes = a.Posts * f.PostBytes
 	}
-	b.RunBytes *= 1 + a.runIn(w)*float64(min(1, b.Machines-1)) // each machine has the run-ins of its slices
 	b.Disk = b.RunBytes + b.EventBytes + b.PostBytes
 	return b
+}
+
+// runBytes is what all posts take in runs: nothing where they fit in memory.
+func (a Archive) runBytes(w *workload) float64 {
+	bytes, share, copies := a.Posts*w.feed.PostBytes, w.costs.RunShare, 1.0
+	if a.KeepFirst {
+		share, copies = w.costs.RunShareKept, 2
+	}
+	if copies*bytes <= w.costs.SortBytes {
+		return 0
+	}
+	return share * bytes
 }
 
 // fit finds how many windows a machine holds side by side, or into how many columns one has to be cut.

@@ -36,8 +36,12 @@ func TestBackfill(t *testing.T) {
 		t.Errorf("longer slices: %+v, else %+v", longer, usual)
 	}
 	kept := archived(t, func(a *plan.Archive, _ *plan.Feed, _ *plan.Machine) { a.KeepFirst = true })
-	if kept.RunBytes != 2*usual.RunBytes || kept.PostBytes <= 0 {
+	if kept.RunBytes <= usual.RunBytes || kept.RunBytes >= kept.PostBytes || usual.RunBytes <= 0 {
 		t.Errorf("with posts: %+v, without %+v", kept, usual)
+	}
+	small := archived(t, func(a *plan.Archive, _ *plan.Feed, _ *plan.Machine) { a.Posts = 1e5 })
+	if small.RunBytes != 0 || small.Disk != small.EventBytes {
+		t.Errorf("posts that fit in memory: %+v", small)
 	}
 	soon := archived(t, func(a *plan.Archive, _ *plan.Feed, _ *plan.Machine) { a.Within = 8 * time.Minute })
 	if soon.Machines < 2 || soon.Hours > 8./60 || soon.OneHours != usual.OneHours {

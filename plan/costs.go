@@ -20,7 +20,9 @@ type Costs struct {
 	BackfillInsertMicros float64 `json:"backfillInsertMicros"` // a sentence: into the window of a slice
 	BackfillEventMicros  float64 `json:"backfillEventMicros"`  // an event: made, written, summed
 
-	SortBytes float64 `json:"sortBytes"` // that a backfill sorts posts in
+	SortBytes    float64 `json:"sortBytes"`    // that a backfill sorts posts in; as many as fit are on disk nowhere
+	RunShare     float64 `json:"runShare"`     // of a post's bytes, that it takes in a run, compressed
+	RunShareKept float64 `json:"runShareKept"` // likewise where runs have the post also as it came in
 
 	RecordBytes float64 `json:"recordBytes"` // a sentence in its record, besides its tokens (8 bytes each) and its text
 	EventBytes  float64 `json:"eventBytes"`  // an event, besides its two texts

@@ -14,9 +14,11 @@ func DefaultCosts() Costs {
 		// making the event 5, which is not measured by itself: the order of a post's record.
 		EventMicros: 8.3,
 
-		// Here, 2026-11-23, ira, a profile of BenchmarkArchive of backfill: gather 1.5 to 2.0, merge 0.5 and split 2.5, insert and
+		// Here, 2026-11-23, ira, profiles of refrain backfill: gather 1.0 in memory and 1.2 into runs (2026-11-24), merge 0.2 and split 2.2, insert and
 		// expire 1.8 to 2.4, an event 2.0 to 3.6 and its match 3.3. A post of a run-in takes 4.0, from slices of 1 and 7 days with a span of 7.
-		GatherMicros: 1.5, MergeMicros: 3.0, BackfillInsertMicros: 1.8, BackfillEventMicros: 5.3, SortBytes: 128 << 20,
+		GatherMicros: 1.2, MergeMicros: 2.4, BackfillInsertMicros: 1.8, BackfillEventMicros: 5.3, SortBytes: 128 << 20,
+		// Runs of ira and Weibo had 0.35 and 0.31 of the bytes of the posts, with --keep first 0.48, of a CSV of 5 GB 0.56.
+		RunShare: 0.35, RunShareKept: 0.56,
 
 		RecordBytes: 64,  // here, BenchmarkFeed: 63 to 71 in five of six streams, 37 in ira, where texts repeat within a record
 		EventBytes:  880, // refrain detect, ira, pheme, crisislex, weibo: 1,017 to 1,117 bytes a line with two texts

@@ -127,7 +127,7 @@ const backfillHelp = "Read an archive, posts in any order, and write the events 
 	"all of its words, or as large a share as --coverage says.\n\n" +
 	"What is finished stays: the same command goes on after a crash, a full disk or Ctrl-C. DIR/manifest.json says what\n" +
 	"there is, with checksums; what is no post goes to DIR/dead-letters.jsonl. Until it is complete, DIR also takes the\n" +
-	"posts once more, compressed. FILEs may be compressed with gzip or zstd."
+	"posts once more, compressed, if they are more than 128 MB. FILEs may be compressed with gzip or zstd."
 
 const backfillExample = "  refrain backfill --span 24h --slice 7d --out found posts-*.jsonl.zst\n" +
 	"  refrain backfill --map id=tweet_id,text=content,created_at=date --span 7d --slice 30d --keep first \\\n" +
