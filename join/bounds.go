@@ -30,46 +30,31 @@ func (b *bounds) of(n int) {
 	}
 }
 
-// pairBounds are bounds for all sizes at once: those of usual sets are kept, all others computed.
+// pairBounds are bounds of all sizes up to longest at once.
 type pairBounds struct {
-	measure text.Measure
-	sizes   []sizeBounds // [n]
+	sizes []sizeBounds // [n]
 }
 
 // sizeBounds are those of partners of a set of n tokens that are no larger.
 type sizeBounds struct {
 	min     uint32  // the smallest partner
 	apart   uint32  // tokens that only one of x and a partner has, at most
-	overlap []int32 // [m-min]; nil: not kept
+	overlap []int32 // [m-min]
 }
 
-// keptSize is the largest set whose bounds are kept.
-const keptSize = 512
-
 func newPairBounds(s *sets, m text.Measure) *pairBounds {
-	b := &pairBounds{measure: m, sizes: make([]sizeBounds, len(s.first))}
+	b := &pairBounds{sizes: make([]sizeBounds, len(s.first))}
 	of := bounds{measure: m}
-	for n := 1; n < len(s.first)-1; n++ {
+	for n := 1; n < len(s.first)-1 && n <= longest; n++ {
 		if s.first[n] == s.first[n+1] {
 			continue
 		}
 		of.of(n)
-		k := sizeBounds{min: uint32(of.min)}
+		k := sizeBounds{min: uint32(of.min), overlap: slices.Clone(of.overlap)}
 		for i, o := range of.overlap {
 			k.apart = max(k.apart, uint32(n+of.min+i-2*int(o)))
-		}
-		if n <= keptSize {
-			k.overlap = slices.Clone(of.overlap)
 		}
 		b.sizes[n] = k
 	}
 	return b
-}
-
-// minOverlap is the least |x ∩ y| of rows of n and m tokens, m <= n and no less than the smallest partner.
-func (b *pairBounds) minOverlap(n, m int) int {
-	if k := &b.sizes[n]; k.overlap != nil {
-		return int(k.overlap[m-int(k.min)])
-	}
-	return b.measure.MinOverlap(n, m)
 }

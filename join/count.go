@@ -18,22 +18,27 @@ type counting struct {
 	posted     []uint32    // [n]: and under how many it is posted
 	signatures *signatures // nil: none
 	from, to   uint32      // the rows of the part
-	indexes    []*index
+	lookedUp   uint32      // rows from here on are looked up
+	indexes    []*rowIndex
 	heads      []head // by row of the part
 }
 
 // head is what a row is judged by.
 type head struct{ size, end uint32 } // end: the last token that it is posted under
 
-// byRows are the parts of a join: rows as far as memory goes.
-func byRows(s *sets, cfg Config, e *estimate) iter.Seq[part] {
+// byRows are the parts of a join: rows as far as memory goes, that those from a row on may be similar to.
+func byRows(s *sets, cfg Config, e *estimate, lookedUp uint32) iter.Seq[part] {
 	return func(yield func(part) bool) {
-		whole := &counting{sets: s, measure: cfg.Measure}
+		if lookedUp == s.len() {
+			return
+		}
+		whole := &counting{sets: s, measure: cfg.Measure, lookedUp: lookedUp}
 		if cfg.Model != nil {
-			whole.signatures = newSignatures(s, e.words, cfg.Model)
+			whole.signatures = newSignatures(s, 0, cfg.Model)
 		}
 		whole.prefixes, whole.posted = prefixesOf(s, cfg.Measure.Prefix), prefixesOf(s, cfg.Measure.IndexPrefix)
-		for from := uint32(0); from < s.len(); {
+		least, _ := cfg.Measure.Sizes(len(s.row(lookedUp)))
+		for from := s.first[min(max(least, 1), len(s.row(lookedUp)))]; from < s.len(); {
 			c := *whole
 			c.from, c.to = from, e.rowsFrom(s, c.posted, from, cfg.Memory)
 			c.post()
@@ -46,7 +51,9 @@ func byRows(s *sets, cfg Config, e *estimate) iter.Seq[part] {
 }
 
 func (c *counting) post() {
-	c.indexes = newIndexes(c.sets, c.posted, c.from, c.to)
+	for side := range c.sides {
+		c.indexes = append(c.indexes, newRowIndex(c.sets, c.posted, side, c.from, c.to))
+	}
 	c.heads = make([]head, c.to-c.from)
 	for i := range c.heads {
 		tokens := c.row(c.from + uint32(i))
@@ -57,28 +64,42 @@ func (c *counting) post() {
 	}
 }
 
-func (c *counting) postings() int64 { return entriesOf(c.indexes) }
+func (c *counting) postings() (n int64) {
+	for _, x := range c.indexes {
+		n += int64(len(x.rows))
+	}
+	return n
+}
 
-func (c *counting) blocks(yield func(from, to uint32) bool) { rowBlocks(c.from, c.len(), yield) }
+func (c *counting) blocks(yield func(from, to uint32) bool) {
+	rowBlocks(max(c.from, c.lookedUp), c.len(), yield)
+}
 
 func (c *counting) total() uint32 { return c.len() }
 
 func (c *counting) finder() finder {
 	rows := c.to - c.from
-	return &counter{counting: c, common: make([]uint32, rows), found: make([]uint32, rows+1), counts: make([]uint32, rows+1)}
+	f := &counter{counting: c, common: make([]uint32, rows), found: make([]uint32, rows+1), counts: make([]uint32, rows+1)}
+	f.marks = newMarks(c.sets)
+	for side, x := range c.indexes {
+		f.cursors[side] = newCursors(x)
+	}
+	return f
 }
 
 // counter looks rows up; it belongs to one goroutine.
 type counter struct {
 	*counting
-	n      int         // tokens of the row at hand
-	min    int         // and of the smallest partner
-	wanted []condition // [m-min]: of partners of m tokens
-	common []uint32    // by row of the part: tokens counted
-	found  []uint32    // rows with some
-	counts []uint32    // how many, of those that are left
-	hits   []hit
-	stats  Stats
+	n       int         // tokens of the row at hand
+	min     int         // and of the smallest partner
+	wanted  []condition // [m-min]: of partners of m tokens
+	common  []uint32    // by row of the part: tokens counted
+	found   []uint32    // rows with some
+	counts  []uint32    // how many, of those that are left
+	hits    []hit
+	marks   marks
+	cursors [2]cursors // in the index of each side
+	stats   Stats
 }
 
 // condition is what a pair of rows of n and m tokens wants.
@@ -113,7 +134,7 @@ func (c *counter) lookUp(x uint32, side int, emit func(x, y uint32, common int) 
 	if len(members) == 0 {
 		return true
 	}
-	for _, h := range c.partners(x, c.indexes[other]) {
+	for _, h := range c.partners(x, &c.cursors[other]) {
 		if !cross(members, c.of(h.row, other), int(h.common), emit) {
 			return false
 		}
@@ -136,26 +157,24 @@ func (c *counter) sizes(n int) {
 	}
 }
 
-func (c *counter) partners(x uint32, list *index) []hit {
+func (c *counter) partners(x uint32, lists *cursors) []hit {
 	tokens := c.row(x)
 	prefix := tokens[:c.prefixes[c.n]]
-	from, to := max(c.first[c.min], c.from), min(x, c.to)
+	from, to := max(c.first[c.min], c.from)-c.from, min(x, c.to)-c.from
 	found := 0
-	for _, token := range prefix {
-		if token >= c.single && from < to {
-			begin, end := list.between(token, from, to)
-			found = c.count(list.entries[begin:end], found)
+	if from < to {
+		for _, token := range c.withoutSingle(prefix) {
+			found = c.count(lists.between(token, from, to), found)
 		}
 	}
 	return c.verify(x, c.filter(prefix[len(prefix)-1], c.found[:found]))
 }
 
 // count counts a token of rows. Without branches: most rows come for the first time, or hardly any.
-func (c *counter) count(entries []entry, found int) int {
-	c.stats.Entries += int64(len(entries))
-	common, all, from := c.common, c.found, c.from
-	for _, e := range entries {
-		row := e.row - from
+func (c *counter) count(rows []uint32, found int) int {
+	c.stats.Entries += int64(len(rows))
+	common, all := c.common, c.found
+	for _, row := range rows {
 		n := common[row]
 		all[found] = row
 		found += oneIf(n == 0)
@@ -178,26 +197,29 @@ func (c *counter) filter(last uint32, rows []uint32) []uint32 {
 	return rows[:left]
 }
 
-// verify compares signatures, and then the tokens of which it is not known how many are common: of the row whose prefix ends
-// first those behind it, of the other one those behind the ones that are counted.
+// verify compares signatures, and then the tokens of which it is not known whether they are common. All common ones of both
+// prefixes are counted, so where y's ends first only those behind it are left; where x's does, y's is counted anew.
 func (c *counter) verify(x uint32, rows []uint32) []hit {
 	c.hits = c.hits[:0]
-	tokens, prefix := c.row(x), c.prefixes[c.n]
+	tokens, marked := c.row(x), false
 	for i, row := range rows {
-		h, a := c.heads[row], c.counts[i]
+		h, a := c.heads[row], int(c.counts[i])
 		overlap := int(c.wanted[int(h.size)-c.min].overlap)
 		row += c.from
 		if !c.fits(x, row, c.n-overlap, int(h.size)-overlap) {
 			continue
 		}
-		y := c.row(row)
-		restX, restY := tokens[a:], y[c.posted[h.size]:]
-		if tokens[prefix-1] < h.end {
-			restX, restY = tokens[prefix:], y[a:]
+		if !marked {
+			c.marks.set(tokens)
+			marked = true
+		}
+		y, posted := c.row(row), c.posted[h.size]
+		if tokens[c.prefixes[c.n]-1] < h.end {
+			a = c.marks.count(y[:posted])
 		}
 		c.stats.Candidates++
-		if more, ok := shared(restX, restY, overlap-int(a)); ok {
-			c.hits = append(c.hits, hit{row, a + uint32(more)})
+		if more, ok := c.marks.atLeast(y[posted:], overlap-a); ok {
+			c.hits = append(c.hits, hit{row, uint32(a + more)})
 		}
 	}
 	return c.hits

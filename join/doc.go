@@ -9,7 +9,7 @@
 // through them token by token where sets are small, and tries two by signatures, as those of hashcodes, before it looks at
 // their tokens; where sets are large it goes row by row, and counts the common tokens of prefixes.
 //
-// A join goes through three steps: order.go puts tokens and sets in the order that all filters go by; index.go and
-// paper.go or count.go, or ours.go, post the prefixes of the sets; run.go deals them to workers in blocks, whose pairs come
-// out in order. What a worker does is prober in paper.go, counter in count.go, or lister.go.
+// A join goes through three steps: order.go, or select.go for Ours, puts tokens and sets in the order that all filters go by;
+// paper.go with index.go, count.go with cursors.go, or ours.go post the prefixes of the sets; run.go deals them to workers in
+// blocks, whose pairs come out in order. What a worker does is prober in paper.go, counter in count.go, or lister.go.
 package join

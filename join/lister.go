@@ -9,17 +9,15 @@ type lister struct {
 	*lists
 	emit    func(x, y uint32, common int) bool
 	stopped bool
-	rows    []listed   // of the list at hand
 	targets [2]targets // the rows that larger ones can find, of each collection
 	hits    []uint32
+	marks   marks
+	marked  uint32 // 1 + the row whose tokens are
 	stats   Stats
 }
 
-// listed is an entry with what its row's size is.
-type listed struct{ row, position, size uint32 }
-
 func newLister(l *lists) *lister {
-	f := &lister{lists: l}
+	f := &lister{lists: l, marks: newMarks(l.sets)}
 	for side := range f.targets {
 		f.targets[side].init(l.signatures.words)
 	}
@@ -50,20 +48,16 @@ func (f *lister) find(from, to uint32, emit func(x, y uint32, common int) bool) 
 const few = 6
 
 // list compares the rows of a list from a place on with those before them.
-func (f *lister) list(entries []entry, from int) {
-	f.rows = f.rows[:0]
-	for _, e := range entries {
-		f.rows = append(f.rows, listed{e.row, e.position, uint32(len(f.row(e.row)))})
-	}
+func (f *lister) list(entries []listed, from int) {
 	if len(entries) <= few {
-		f.eachTwo(from)
+		f.eachTwo(entries, from)
 		return
 	}
-	f.lay()
-	for k := from; k < len(f.rows) && !f.stopped; k++ {
+	f.lay(entries)
+	for _, x := range entries[from:] {
 		for side := range f.sides {
-			if f.has(f.rows[k].row, side) {
-				f.scan(k, side)
+			if f.has(x.row, side) && !f.stopped {
+				f.scan(x, side)
 			}
 		}
 	}
@@ -73,101 +67,92 @@ func (f *lister) list(entries []entry, from int) {
 func (f *lister) has(row uint32, side int) bool { return f.sides == 1 || len(f.of(row, side)) > 0 }
 
 // isPosted reports whether the list's token is in the index prefix of a row: whether larger rows find it by that token.
-func (f *lister) isPosted(y listed) bool { return y.position < f.posted[y.size] }
+func (f *lister) isPosted(y listed) bool { return uint32(y.position) < f.posted[y.size] }
 
-func (f *lister) eachTwo(from int) {
-	for k := max(from, 1); k < len(f.rows); k++ {
-		x := f.rows[k]
+func (f *lister) eachTwo(entries []listed, from int) {
+	for k := max(from, 1); k < len(entries); k++ {
+		x := entries[k]
 		b := &f.bounds.sizes[x.size]
-		signature, radius := f.signatures.row(x.row), f.signatures.ones*int(b.apart)
-		for _, y := range f.rows[:k] {
-			if y.size < b.min || !f.isPosted(y) {
+		for _, y := range entries[:k] {
+			if uint32(y.size) < b.min || !f.isPosted(y) {
 				continue
 			}
 			for side := range f.sides {
-				if f.sides == 2 && (!f.has(x.row, side) || !f.has(y.row, 1-side)) {
-					continue
-				}
-				f.stats.Entries++
-				if distance(signature, f.signatures.row(y.row), radius) <= radius {
-					f.compare(x, y, side)
+				if f.has(x.row, side) && f.has(y.row, f.other(side)) {
+					f.two(x, y, b, side)
 				}
 			}
 		}
+	}
+}
+
+// two compares the signatures of two rows, and what comes behind.
+func (f *lister) two(x, y listed, b *sizeBounds, side int) {
+	f.stats.Entries++
+	radius := f.signatures.ones * int(b.apart)
+	if distance(f.signatures.row(x.row), f.signatures.row(y.row), radius) <= radius {
+		f.stats.Signature++
+		f.try(x, y, b, side)
 	}
 }
 
 // lay lays the signatures of all rows that can be found side by side.
-func (f *lister) lay() {
+func (f *lister) lay(entries []listed) {
 	for side := range f.sides {
-		f.targets[side].clear()
-	}
-	for k, y := range f.rows {
-		if !f.isPosted(y) {
-			continue
-		}
-		for side := range f.sides {
-			if f.has(y.row, side) {
-				f.targets[side].add(uint32(k), f.signatures.row(y.row))
+		t := &f.targets[side]
+		t.clear(len(entries), f.most)
+		rows, signatures := t.rows, t.signatures // a field is dear to append to while garbage is collected
+		for _, y := range entries {
+			if f.isPosted(y) && f.has(y.row, side) {
+				rows, signatures = append(rows, y), append(signatures, f.signatures.row(y.row)...)
 			}
 		}
+		t.rows, t.signatures = rows, signatures
 	}
 }
 
-// scan compares row k of the list with all before it whose signatures are near.
-func (f *lister) scan(k, side int) {
-	x := f.rows[k]
+// scan compares a row of the list with all before it whose signatures are near.
+func (f *lister) scan(x listed, side int) {
 	b := &f.bounds.sizes[x.size]
 	t := &f.targets[f.other(side)]
-	for t.low < len(t.at) && f.rows[t.at[t.low]].size < b.min {
+	for t.low < len(t.rows) && uint32(t.rows[t.low].size) < b.min {
 		t.low++
 	}
-	for t.high = max(t.high, t.low); t.high < len(t.at) && int(t.at[t.high]) < k; t.high++ {
+	for t.high = max(t.high, t.low); t.high < len(t.rows) && t.rows[t.high].row < x.row; {
+		t.high++
 	}
 	f.stats.Entries += int64(t.high - t.low)
 	f.hits = t.near(f.hits[:0], f.signatures.row(x.row), f.signatures.ones*int(b.apart))
+	f.stats.Signature += int64(len(f.hits))
 	for _, h := range f.hits {
-		f.compare(x, f.rows[t.at[h]], side)
+		f.try(x, t.rows[h], b, side)
 	}
 }
 
-// compare emits the sets of rows x and y, x the larger, if they are similar enough and this is the first token that both have.
-func (f *lister) compare(x, y listed, side int) {
-	if f.stopped {
-		return
+// try compares rows x and y, x the larger, if so many tokens can be common behind the list's, and that one.
+func (f *lister) try(x, y listed, b *sizeBounds, side int) {
+	overlap := int(b.overlap[uint32(y.size)-b.min])
+	if min(int(x.size-x.position), int(y.size-y.position)) >= overlap {
+		f.compare(x, y, overlap, side)
 	}
-	f.stats.Signature++
-	n, m, i, j := int(x.size), int(y.size), int(x.position), int(y.position)
-	overlap := f.bounds.minOverlap(n, m)
-	if min(n-i, m-j) < overlap {
-		return
-	}
-	f.stats.Positional++
-	if !f.signatures.within(x.row, y.row, n-overlap, m-overlap) {
+}
+
+// compare emits the sets of two rows, if they are similar enough and this is the first token that both have.
+func (f *lister) compare(x, y listed, overlap, side int) {
+	if f.stats.Positional++; f.stopped || !f.checks.within(x.row, y.row, int(x.size)-overlap, int(y.size)-overlap) {
 		return
 	}
 	f.stats.Missing++
-	tokensX, tokensY := f.row(x.row), f.row(y.row)
-	if common(tokensX[:i], tokensY[:j]) {
+	if f.marked != x.row+1 {
+		f.marked = x.row + 1
+		f.marks.set(f.row(x.row))
+	}
+	tokens := f.row(y.row)
+	if f.marks.any(tokens[:y.position]) {
 		return // found there
 	}
 	f.stats.Candidates++
-	if more, ok := shared(tokensX[i+1:], tokensY[j+1:], overlap-1); ok {
-		f.stopped = f.stopped || !cross(f.of(x.row, side), f.of(y.row, f.other(side)), more+1, f.emit)
+	if more, ok := f.marks.atLeast(tokens[y.position+1:], overlap-1); ok {
+		f.stopped = !cross(f.of(x.row, side), f.of(y.row, f.other(side)), more+1, f.emit)
 	}
-}
-
-// common reports whether two lists have a token in common.
-func common(x, y []uint32) bool {
-	for i, j := 0, 0; i < len(x) && j < len(y); {
-		switch {
-		case x[i] == y[j]:
-			return true
-		case x[i] < y[j]:
-			i++
-		default:
-			j++
-		}
-	}
-	return false
 }

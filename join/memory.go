@@ -4,15 +4,13 @@ import (
 	"fmt"
 	"math"
 	"slices"
-
-	"refrain/hashcodes"
 )
 
 // Memory is about how many bytes a join of a with itself, or with b where that is not nil, takes beside the collections, at most.
 // Config.Memory may be less, down to MinMemory: then the rows are posted part by part, and looked up in each.
 func Memory(cfg Config, a, b *Collection) int64 {
 	e := newEstimate(cfg, collectionsOf(a, b))
-	return e.fixed + e.part(e.postings, e.rows)
+	return e.whole()
 }
 
 // MinMemory is the least Config.Memory that a join of a with itself, or with b, can do with.
@@ -31,67 +29,76 @@ func collectionsOf(a, b *Collection) []*Collection {
 type estimate struct {
 	workers        int64
 	rows, postings int64
-	distinct       int64 // tokens, of each collection
-	fixed          int64 // bytes, whatever the parts
-	lists          int64 // bytes of the beginnings of a part's lists, at most
-	byToken        bool  // parts are tokens, and not rows
-	perRow         int64 // bytes of a part's row, of a worker
-	words          int   // of signatures
+	distinct       int64     // tokens, of each collection
+	fixed          int64     // bytes, whatever the parts
+	lists          int64     // bytes of the beginnings of a part's lists, at most
+	byToken        bool      // parts are tokens, and not rows
+	perRow         int64     // bytes of a part's row, of a worker
+	long           *estimate // of rows that are too long for lists, row by row; nil: none
 }
 
 const bytesPerEntry = 8
 
 func newEstimate(cfg Config, collections []*Collection) *estimate {
 	e := &estimate{workers: int64(cfg.Workers), perRow: 4}
-	tokens := int64(0)
+	tokens, largest := int64(0), 0
 	for _, c := range collections {
 		e.distinct, tokens = e.distinct+int64(c.Distinct()), tokens+int64(c.Tokens())
-		e.rows += int64(c.Len())
+		e.rows, largest = e.rows+int64(c.Len()), max(largest, c.largest)
 	}
-	e.words = wordsFor(tokens / max(1, e.rows))
 	e.byToken = cfg.Algorithm == Ours && (cfg.look == byToken || cfg.look == bySize && tokens <= maxListed*e.rows)
-	prefix := cfg.Measure.IndexPrefix
-	if e.byToken {
-		prefix = cfg.Measure.Prefix
-	}
-	e.postings = postings(prefix, collections)
-	e.fixed = 8*tokens + 12*e.rows + (4+8)*e.distinct + e.workers*3*2*chunkSize*pairBytes
-	e.lists = 4 * e.distinct
+	e.fixed = (4+8)*e.distinct + e.workers*3*2*chunkSize*pairBytes
 	if len(collections) == 2 {
 		e.fixed += 28 * e.distinct // both vocabularies in one
 	}
-	if len(collections) == 2 && !e.byToken {
-		e.lists *= 2
-	}
 	if cfg.Algorithm == Ours {
-		e.addOurs(cfg.Model, collections)
+		e.addOurs(cfg, collections, tokens)
+	} else {
+		e.addRows(cfg.Measure.IndexPrefix, collections)
+		e.fixed += 8*tokens + 12*e.rows
+	}
+	if e.byToken && largest > longest {
+		cfg.look = byRow
+		e.long = newEstimate(cfg, collections)
 	}
 	return e
 }
 
-// addOurs adds what Ours takes beside the paper's algorithms.
-func (e *estimate) addOurs(model *hashcodes.Model, collections []*Collection) {
-	const grouping, head = 4 + 8 + 4, 8
-	e.fixed += grouping * e.rows
-	switch {
-	case model != nil:
-		e.fixed += 8 * int64((model.Words()+1)/2) * (e.distinct + e.rows)
-	case e.byToken:
-		e.fixed += 8 * int64(e.words) * e.rows
+// addRows adds what any algorithm takes that goes row by row.
+func (e *estimate) addRows(prefix func(n int) int, collections []*Collection) {
+	e.postings = postings(prefix, collections)
+	e.lists = 4 * e.distinct * int64(len(collections))
+}
+
+// addOurs adds what Ours takes. Groups of equal sets are forgotten before there are signatures, or an index.
+func (e *estimate) addOurs(cfg Config, collections []*Collection, tokens int64) {
+	const row, group, head = 8 + 4 + 4, 16 + 8 + 4 + 4 + 4, 8
+	const counted, cursor = 4 + 4 + 4, 12 // and found, and what is left
+	words := int64(5)                     // of signatures: to scan, and to check
+	if cfg.Model != nil {
+		words = int64((cfg.Model.Words() + 1) / 2)
+		e.fixed += 8 * words * e.distinct
 	}
+	e.fixed += 4*tokens + row*e.rows + e.workers*e.distinct/8
 	if e.byToken {
-		e.fixed += 4*e.distinct + e.atHand(collections)
+		e.postings = postings(cfg.Measure.Prefix, collections)
+		e.lists = 4 * e.distinct
+		e.fixed += max(group, 8*words)*e.rows + 4*e.distinct + e.atHand(collections, words)
 		return
 	}
-	e.fixed += head * e.rows
-	e.perRow = 4 + 4 + 4 // counted, found, and what is left
+	e.addRows(cfg.Measure.IndexPrefix, collections)
+	e.perRow = counted
+	e.fixed += max(group, head)*e.rows + cursor*e.workers*e.lists/4
+	if cfg.Model != nil {
+		e.fixed += 8 * words * e.rows
+	}
 }
 
 // atHand is the list that each worker has at hand, laid out for both sides.
-func (e *estimate) atHand(collections []*Collection) int64 {
-	const row, place, hit = 12, 4, 4
+func (e *estimate) atHand(collections []*Collection, words int64) int64 {
+	const row, hit = 8, 8 // hits grow, with room to spare
 	longest := min(longestList(collections), e.postings)
-	return e.workers * longest * (row + int64(len(collections))*(place+2*8*int64(e.words)) + hit)
+	return e.workers * longest * (int64(len(collections))*(row+2*8*min(words, wide)) + hit)
 }
 
 // longestList is how many rows have one token, at most.
@@ -108,6 +115,15 @@ func longestList(collections []*Collection) (n int64) {
 const maxListed = 32
 
 const pairBytes = 32
+
+// whole is what a join in one part takes.
+func (e *estimate) whole() int64 {
+	whole := e.fixed + e.part(e.postings, e.rows)
+	if e.long != nil {
+		whole = max(whole, e.long.whole())
+	}
+	return whole
+}
 
 // part is what a part of so many postings and rows takes.
 func (e *estimate) part(postings, rows int64) int64 {
@@ -126,7 +142,11 @@ const minPart = 1024
 // min is what a join with the smallest parts takes.
 func (e *estimate) min() int64 {
 	if e.byToken {
-		return e.fixed + e.part(min(e.rows, e.postings), 0) // one list may have all rows
+		least := e.fixed + e.part(min(e.rows, e.postings), 0) // one list may have all rows
+		if e.long != nil {
+			least = max(least, e.long.min())
+		}
+		return least
 	}
 	rows := min(e.rows, minPart)
 	return e.fixed + e.part(rows*e.postings/max(1, e.rows), rows)

@@ -1,9 +1,13 @@
 package join
 
-import "slices"
+import (
+	"context"
+	"slices"
+)
 
 // sets are those of all collections that are joined, as rows: from small to large, those of one size as they came. The tokens
-// of a row are ranks, ascending: rare tokens first, so that prefixes are of the rarest.
+// of a row are ranks, ascending: rare tokens first, so that prefixes are of the rarest. Where newPrefixes has made them the
+// prefix is in order, and what stands behind it is not.
 type sets struct {
 	sides   int // 1, or 2 collections
 	tokens  []uint32
@@ -19,16 +23,50 @@ type sets struct {
 // fromB marks the rows of the second collection.
 const fromB = 1 << 31
 
-func newSets(collections []*Collection) *sets {
+// newSets puts sets and tokens in order. The end of ctx ends it.
+func newSets(ctx context.Context, collections []*Collection) (*sets, error) {
 	s := &sets{sides: len(collections)}
-	all, ofB := &collections[0].vocabulary, []uint32(nil)
-	if len(collections) == 2 {
-		all, ofB = merge(all, &collections[1].vocabulary)
-	}
+	all, ofB := vocabularyOf(collections)
 	s.rank(all)
 	s.sortBySize(collections)
-	s.fill(s.listRows(collections, all.frequency, ofB))
-	return s
+	p := &pace{ctx: ctx}
+	rows, ends := s.listRows(p, collections, all.frequency, ofB)
+	if p.err == nil {
+		s.fill(p, rows, ends)
+	}
+	return s, p.err
+}
+
+// vocabularyOf is that of all collections, and the numbers in it of the second one's tokens.
+func vocabularyOf(collections []*Collection) (all *vocabulary, ofB []uint32) {
+	if len(collections) == 1 {
+		return &collections[0].vocabulary, nil
+	}
+	return merge(&collections[0].vocabulary, &collections[1].vocabulary)
+}
+
+// pace looks from time to time whether a context is done, in loops whose steps are too short for that.
+type pace struct {
+	ctx  context.Context
+	left int
+	err  error
+}
+
+// ended counts steps, and reports whether to go no further.
+func (p *pace) ended(steps int) bool {
+	if p.left -= steps; p.left > 0 {
+		return false
+	}
+	return p.look()
+}
+
+func (p *pace) look() bool {
+	const steps = 1 << 18
+	p.left = steps
+	if p.err = context.Cause(p.ctx); p.err != nil {
+		p.left = 0
+	}
+	return p.err != nil
 }
 
 // rank puts the tokens in order, the rarest first. Those of one frequency stay as they came, so that the order is the same
@@ -103,7 +141,7 @@ func (s *sets) sortBySize(collections []*Collection) {
 }
 
 // listRows lists the rows of each token, one list behind the other by rank. It returns where the list of each number ends.
-func (s *sets) listRows(collections []*Collection, frequency, ofB []uint32) (rows []uint32, ends []int) {
+func (s *sets) listRows(p *pace, collections []*Collection, frequency, ofB []uint32) (rows []uint32, ends []int) {
 	total := 0
 	ends = make([]int, len(s.numbers))
 	for _, n := range s.numbers {
@@ -112,8 +150,11 @@ func (s *sets) listRows(collections []*Collection, frequency, ofB []uint32) (row
 	}
 	rows = make([]uint32, total)
 	for row, member := range s.members {
-		isB := member&fromB != 0
-		for _, n := range collections[member/fromB].set(int(member &^ fromB)) {
+		isB, set := member&fromB != 0, collections[member/fromB].set(int(member&^fromB))
+		if p.ended(len(set)) {
+			break
+		}
+		for _, n := range set {
 			if isB {
 				n = ofB[n]
 			}
@@ -125,10 +166,13 @@ func (s *sets) listRows(collections []*Collection, frequency, ofB []uint32) (row
 }
 
 // fill writes the tokens of all rows: rank by rank, each to the rows of its list. So they are in order, and none was compared.
-func (s *sets) fill(rows []uint32, ends []int) {
+func (s *sets) fill(p *pace, rows []uint32, ends []int) {
 	s.tokens, s.ends = make([]uint32, len(rows)), s.startRows()
 	from := 0
 	for rank, n := range s.numbers {
+		if p.ended(ends[n] - from) {
+			break
+		}
 		for _, row := range rows[from:ends[n]] {
 			s.tokens[s.ends[row]] = uint32(rank)
 			s.ends[row]++

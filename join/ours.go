@@ -3,6 +3,7 @@ package join
 import (
 	"iter"
 
+	"refrain/hashcodes"
 	"refrain/text"
 )
 
@@ -19,14 +20,30 @@ type lists struct {
 	prefixes   []uint32 // [n]: how many tokens of a row of n are in lists
 	posted     []uint32 // [n]: how many of these a larger row can find it by
 	signatures *signatures
+	checks     *signatures // of what these let through: the same, or wider ones
 	bounds     *pairBounds
 	tokens     span     // of the part: ranks
 	starts     []uint32 // token of the part -> where its list begins; one more than there are
-	entries    []entry
+	entries    []listed
+	most       int    // entries of the longest list
+	to         uint32 // rows from here on have more than longest tokens, and are in no list
 }
+
+// listed is a row that has a token at a position.
+type listed struct {
+	row            uint32
+	size, position uint16
+}
+
+// longest is how many tokens a row in a list has at most. A pair of rows meets in many lists where they are long, and is
+// turned away by what stands before, in each but one: such rows are counted.
+const longest = 512
 
 // span is from a number to another one, that not included.
 type span struct{ from, to uint32 }
+
+// longRows is the first row that is too long for lists.
+func (s *sets) longRows() uint32 { return s.first[min(longest+1, len(s.first)-1)] }
 
 // byTokens are the parts of a join: tokens as far as memory goes.
 func byTokens(s *sets, cfg Config, e *estimate) iter.Seq[part] {
@@ -34,10 +51,10 @@ func byTokens(s *sets, cfg Config, e *estimate) iter.Seq[part] {
 		if s.len() == 0 {
 			return
 		}
-		l := &lists{sets: s, measure: cfg.Measure, prefixes: prefixesOf(s, cfg.Measure.Prefix), posted: prefixesOf(s, cfg.Measure.IndexPrefix)}
-		l.signatures = newSignatures(s, e.words, cfg.Model)
+		l := &lists{sets: s, measure: cfg.Measure, prefixes: prefixesOf(s, cfg.Measure.Prefix), posted: prefixesOf(s, cfg.Measure.IndexPrefix), to: s.longRows()}
 		l.bounds = newPairBounds(s, cfg.Measure)
 		lengths := l.lengths()
+		l.sign(cfg.Model, lengths)
 		for from := uint32(0); from < uint32(len(lengths)); {
 			part := *l
 			part.tokens = span{from, e.tokensFrom(lengths, from, cfg.Memory)}
@@ -53,7 +70,7 @@ func byTokens(s *sets, cfg Config, e *estimate) iter.Seq[part] {
 // lengths counts the entries of each list. One of a single row is left empty: there is nothing in it to compare.
 func (l *lists) lengths() []uint32 {
 	lengths := make([]uint32, len(l.numbers))
-	for r := range l.len() {
+	for r := range l.to {
 		for _, token := range l.prefix(r) {
 			lengths[token]++
 		}
@@ -71,6 +88,30 @@ func (l *lists) prefix(r uint32) []uint32 {
 	return tokens[:l.prefixes[len(tokens)]]
 }
 
+// wide is how many words the wider signatures have.
+const wide = 4
+
+// sign makes the signatures. Wider ones pay where lists are long: first where rows are compared, then also where lists are
+// scanned.
+func (l *lists) sign(model *hashcodes.Model, lengths []uint32) {
+	scans, postings := 0, 0
+	for _, n := range lengths {
+		scans, postings = scans+int(n)*int(n)/4, postings+int(n)
+	}
+	switch {
+	case model != nil:
+		l.signatures = newSignatures(l.sets, 0, model)
+	case scans > 100*postings:
+		l.signatures = newSignatures(l.sets, wide, nil)
+	default:
+		l.signatures = newSignatures(l.sets, 1, nil)
+	}
+	l.checks = l.signatures
+	if model == nil && l.signatures.words < wide && scans > 20*postings {
+		l.checks = newSignatures(l.sets, wide, nil)
+	}
+}
+
 // fill makes the lists of the part's tokens.
 func (l *lists) fill(lengths []uint32) {
 	total := uint32(0)
@@ -78,15 +119,17 @@ func (l *lists) fill(lengths []uint32) {
 	for i, n := range lengths[l.tokens.from:l.tokens.to] {
 		l.starts[i] = total
 		total += n
+		l.most = max(l.most, int(n))
 	}
-	l.entries = make([]entry, total)
-	for r := range l.len() {
+	l.entries = make([]listed, total)
+	for r := range l.to {
+		size := uint16(len(l.row(r)))
 		for i, token := range l.prefix(r) {
 			if token < l.tokens.from || token >= l.tokens.to || lengths[token] == 0 {
 				continue
 			}
 			next := &l.starts[token-l.tokens.from]
-			l.entries[*next] = entry{r, uint32(i)}
+			l.entries[*next] = listed{r, size, uint16(i)}
 			*next++
 		}
 	}
@@ -130,7 +173,7 @@ func (l *lists) equalBlocks(yield func(from, to uint32) bool) {
 func (l *lists) total() uint32 {
 	total := uint32(len(l.entries))
 	if l.tokens.from == 0 && l.last != nil {
-		total += l.len()
+		total += l.to
 	}
 	return total
 }

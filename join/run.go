@@ -31,8 +31,14 @@ func run(ctx context.Context, cfg Config, collections []*Collection, visit func(
 		return Stats{}, err
 	}
 	begin := time.Now()
-	s := newSets(collections)
-	stats = Stats{Sets: len(s.members), Tokens: len(s.tokens)}
+	s, err := setsOf(ctx, cfg, collections)
+	if err != nil {
+		return Stats{}, err
+	}
+	stats.Sets = len(s.members)
+	for _, c := range collections {
+		stats.Tokens += c.Tokens()
+	}
 	for p := range partsOf(s, cfg, e) {
 		stats.Parts++
 		stats.Postings += p.postings()
@@ -49,15 +55,28 @@ func run(ctx context.Context, cfg Config, collections []*Collection, visit func(
 	return stats, err
 }
 
+func setsOf(ctx context.Context, cfg Config, collections []*Collection) (*sets, error) {
+	if cfg.Algorithm == Ours {
+		return newPrefixes(ctx, collections, cfg.Measure.Prefix)
+	}
+	return newSets(ctx, collections)
+}
+
 func partsOf(s *sets, cfg Config, e *estimate) iter.Seq[part] {
 	if cfg.Algorithm != Ours {
 		return papers(s, cfg, e)
 	}
-	s.group()
 	if e.byToken {
-		return byTokens(s, cfg, e)
+		return func(yield func(part) bool) {
+			for p := range byTokens(s, cfg, e) {
+				if !yield(p) {
+					return
+				}
+			}
+			byRows(s, cfg, e.long, s.longRows())(yield)
+		}
 	}
-	return byRows(s, cfg, e)
+	return byRows(s, cfg, e, 0)
 }
 
 // Pairs of a block come in chunks: a set may have very many. Workers are ahead of visit by some blocks at most, each with one

@@ -26,12 +26,24 @@ func newSignatures(s *sets, words int, model *hashcodes.Model) *signatures {
 	}
 	mask := uint32(g.words - 1)
 	for r := range s.len() {
+		if g.words == 1 {
+			g.of[r] = oneWord(s.row(r))
+			continue
+		}
 		dst := g.row(r)
 		for _, rank := range s.row(r) {
 			dst[rank/64&mask] |= 1 << (rank % 64)
 		}
 	}
 	return g
+}
+
+// oneWord is a signature of 64 bits.
+func oneWord(ranks []uint32) (word uint64) {
+	for _, rank := range ranks {
+		word |= 1 << (rank % 64)
+	}
+	return word
 }
 
 func (g *signatures) sign(s *sets, codes []uint64) {
@@ -46,14 +58,6 @@ func (g *signatures) sign(s *sets, codes []uint64) {
 }
 
 func (g *signatures) row(r uint32) []uint64 { return g.of[int(r)*g.words : int(r+1)*g.words] }
-
-// wordsFor takes 64 or 128 bits, so that about two thirds of them are unset in sets of a mean size.
-func wordsFor(size int64) int {
-	if 3*size <= 64 {
-		return 1
-	}
-	return 2
-}
 
 // codesOf are the codes of all tokens by rank.
 func codesOf(s *sets, model *hashcodes.Model) []uint64 {

@@ -9,7 +9,7 @@ import (
 // one before it has let through; a filter that the algorithm does not have counts nothing.
 type Stats struct {
 	Sets, Tokens int   // of both collections
-	Parts        int   // in which sets were joined: more than one where Config.Memory is small
+	Parts        int   // in which sets were joined: more than one where Config.Memory is small, or Ours counts some of them
 	Postings     int64 // entries of the index
 
 	Entries    int64 // entries of lists read: two sets of fitting sizes with one token in their prefixes; once for each such token

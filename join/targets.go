@@ -9,8 +9,8 @@ import (
 // targets are rows of a list that larger ones can find, with their signatures side by side. Those of fitting sizes before the
 // row at hand are a window, which moves on.
 type targets struct {
-	at         []uint32 // places in the list
-	low, high  int      // the window
+	rows       []listed
+	low, high  int // the window
 	words      int
 	signatures []uint64   // one behind the other
 	planes     [][]uint32 // and by words of 32 bits, as far as they are laid
@@ -22,16 +22,16 @@ func (t *targets) init(words int) {
 	t.words, t.planes, t.views, t.query = words, make([][]uint32, 2*words), make([][]uint32, 2*words), make([]uint32, 2*words)
 }
 
-func (t *targets) clear() {
-	t.at, t.low, t.high, t.signatures = t.at[:0], 0, 0, t.signatures[:0]
-	for i := range t.planes {
-		t.planes[i] = t.planes[i][:0]
+// clear makes room for so many rows, where there will be no list of more than most.
+func (t *targets) clear(rows, most int) {
+	if cap(t.rows) < rows {
+		room := min(2*rows, most)
+		t.rows, t.signatures = make([]listed, 0, room), make([]uint64, 0, room*t.words)
 	}
-}
-
-func (t *targets) add(place uint32, signature []uint64) {
-	t.at = append(t.at, place)
-	t.signatures = append(t.signatures, signature...)
+	t.rows, t.low, t.high, t.signatures = t.rows[:0], 0, 0, t.signatures[:0]
+	for i, plane := range t.planes {
+		t.planes[i] = plane[:0]
+	}
 }
 
 // minScan is how many signatures are worth a scan by a kernel.
@@ -76,6 +76,11 @@ func (t *targets) scan(hits []uint32, signature []uint64, radius int) []uint32 {
 
 // layPlanes lays what is not laid yet.
 func (t *targets) layPlanes() {
+	for i, plane := range t.planes {
+		if cap(plane) < len(t.rows) {
+			t.planes[i] = append(make([]uint32, 0, cap(t.rows)), plane...)
+		}
+	}
 	for i := len(t.planes[0]); i < t.high; i++ {
 		for w, word := range t.signatures[i*t.words : (i+1)*t.words] {
 			t.planes[2*w] = append(t.planes[2*w], uint32(word))

@@ -23,30 +23,48 @@ var (
 func Thresholds(ctx context.Context, c *eval.Config) (*report.Report, error) {
 	r := c.Report("ppjoin", "Candidates and processor time of exact joins by threshold t: Table 1 and Figure 3 (a-i) "+
 		"of Xiao et al., WWW 2008.", "")
+	all := func(source) []text.Similarity { return measures }
+	err := eachGrid(ctx, c, r, "t", all, func(g *report.Grid, of *records, similarity text.Similarity) (all []Run, err error) {
+		for _, t := range of.thresholds() {
+			found, err := compare(ctx, c, of, 1, similarity.At(t))
+			if err != nil {
+				return nil, err
+			}
+			addRuns(g, fmt.Sprintf("%.2f", t.Float()), found)
+			all = append(all, found...)
+		}
+		return all, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.Grids = append(r.Grids, publishedCandidates(), publishedSpeed())
+	noteRuns(r)
+	return r, nil
+}
+
+// eachGrid adds a grid for every source and each of its measures, which fill fills.
+func eachGrid(ctx context.Context, c *eval.Config, r *report.Report, first string, measuresOf func(source) []text.Similarity,
+	fill func(*report.Grid, *records, text.Similarity) ([]Run, error)) error {
 	var all []Run
 	for _, s := range sources {
 		records, err := read(ctx, c, s)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		addData(r, records)
-		for _, similarity := range measures {
-			g := report.Grid{Caption: fmt.Sprintf("**%s**, %s", s, similarity), Head: figureHead("t")}
-			for _, t := range s.thresholds() {
-				found, err := compare(ctx, c, records, 1, similarity.At(t))
-				if err != nil {
-					return nil, err
-				}
-				addRuns(&g, fmt.Sprintf("%.2f", t.Float()), found)
-				all = append(all, found...)
+		for _, similarity := range measuresOf(s) {
+			g := report.Grid{Caption: fmt.Sprintf("**%s**, %s", s, similarity), Head: figureHead(first)}
+			runs, err := fill(&g, records, similarity)
+			if err != nil {
+				return err
 			}
-			r.Grids = append(r.Grids, g)
-			c.Logf("ppjoin: %s, %s is done", s, similarity)
+			r.Grids, all = append(r.Grids, g), append(all, runs...)
+			c.Logf("%s: %s, %s is done", r.Name, s, similarity)
 		}
 	}
-	r.Grids, r.Figures = append(r.Grids, publishedCandidates(), publishedSpeed()), all
-	noteRuns(r)
-	return r, nil
+	r.Figures = all
+	return nil
 }
 
 // figureHead is of the tables that compare all algorithms.
@@ -86,7 +104,7 @@ func addData(r *report.Report, of *records) {
 
 func noteRuns(r *report.Report) {
 	r.Note("one goroutine, in turns; seconds are of the processor, from the collection to the last pair, the least of "+
-		"%d turns, or of one where all four take more than %d s together", turns, longSeconds)
+		"%d turns, or of fewer where they take more than %d s together", turns, longSeconds)
 	r.Note("candidates are pairs whose tokens are compared: of allpairs those that share a token of their prefixes " +
 		"and fit in size, of ppjoin those of them that the positional filter leaves, of ppjoin+ those that the suffix " +
 		"filter leaves too (depth 2), of ours those whose signatures and positions, or counts, allow for enough common " +
@@ -104,30 +122,22 @@ var shares = []float64{.2, .4, .6, .8, 1}
 func Growth(ctx context.Context, c *eval.Config) (*report.Report, error) {
 	r := c.Report("ppjoin-growth", "Candidates and processor time by the share of the records, t = 0.8: Figure 1 and "+
 		"Figure 3 (j-l) of Xiao et al., WWW 2008.", "")
-	var all []Run
-	for _, s := range sources {
-		records, err := read(ctx, c, s)
-		if err != nil {
-			return nil, err
-		}
-		addData(r, records)
-		for _, similarity := range s.growing() {
-			g := report.Grid{Caption: fmt.Sprintf("**%s**, %s", s, similarity), Head: figureHead("records")}
-			var by [][]Run
-			for _, share := range shares {
-				found, err := compare(ctx, c, records, share, similarity.At(text.Threshold{Num: 4, Den: 5}))
-				if err != nil {
-					return nil, err
-				}
-				addRuns(&g, fmt.Sprintf("%.0f %%", 100*share), found)
-				by, all = append(by, found), append(all, found...)
+	err := eachGrid(ctx, c, r, "records", source.growing, func(g *report.Grid, of *records, similarity text.Similarity) (all []Run, err error) {
+		var by [][]Run
+		for _, share := range shares {
+			found, err := compare(ctx, c, of, share, similarity.At(text.Threshold{Num: 4, Den: 5}))
+			if err != nil {
+				return nil, err
 			}
-			addGrowth(&g, by)
-			r.Grids = append(r.Grids, g)
-			c.Logf("ppjoin-growth: %s, %s is done", s, similarity)
+			addRuns(g, fmt.Sprintf("%.0f %%", 100*share), found)
+			by, all = append(by, found), append(all, found...)
 		}
+		addGrowth(g, by)
+		return all, nil
+	})
+	if err != nil {
+		return nil, err
 	}
-	r.Figures = all
 	noteRuns(r)
 	r.Note("growth: at 100 %% against 20 %%; what grows with the square of the data grows 25 fold. The paper's " +
 		"Figure 1 shows the square root of All-Pairs' candidates on a straight line")
