@@ -78,7 +78,11 @@ func Run(ctx context.Context, cfg Config) (Manifest, error) {
 
 func (b *backfill) run(ctx context.Context, files []File) (m Manifest, err error) {
 	b.input = b.dir.input()
-	if b.input == nil || !b.gathered() {
+	gathered, err := b.gathered()
+	if err != nil {
+		return m, err
+	}
+	if !gathered {
 		if b.input, err = b.gather(ctx, files); err != nil {
 			return m, errors.Join(err, b.dir.unclaim())
 		}
@@ -94,9 +98,17 @@ func (b *backfill) run(ctx context.Context, files []File) (m Manifest, err error
 	return b.finish()
 }
 
-// gathered reports whether the posts of all slices that are to be done have been gathered, and are on disk.
-func (b *backfill) gathered() bool {
-	return b.dir.hasRuns() && b.input.Runs > 0 || len(b.unfinished()) == 0
+// gathered reports whether nothing that is to be done takes the files: the posts of all slices that are left are on disk, and so
+// are the dead letters.
+func (b *backfill) gathered() (bool, error) {
+	if b.input == nil {
+		return false, nil
+	}
+	if b.dir.hasRuns() && b.input.Runs > 0 {
+		return true, nil
+	}
+	todo, err := b.unfinished()
+	return len(todo) == 0 && (b.cfg.Part != 1 || b.input.Rejected == 0 || b.dir.letters() != nil), err
 }
 
 // sliceOf is the number of the slice that a time lies in.

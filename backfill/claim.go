@@ -16,7 +16,7 @@ func (d directory) begin(s Settings, files []File) (m Manifest, done bool, unloc
 	if err := d.check(); err != nil {
 		return m, false, nil, err
 	}
-	if m, done, err = d.complete(s, files); done || err != nil {
+	if m, done, err = d.complete(s, files); done && d.isClean() || err != nil {
 		return m, done, nil, err
 	}
 	unlockFolder, err := d.lockFolder()
@@ -24,10 +24,14 @@ func (d directory) begin(s Settings, files []File) (m Manifest, done bool, unloc
 		return m, false, nil, err
 	}
 	defer unlockFolder()
-	if m, done, err = d.complete(s, files); done || err != nil { // who had the lock before may have completed it
-		return m, done, nil, errors.Join(err, d.removeEmpty())
+	m, done, err = d.complete(s, files) // who had the lock before may have completed it
+	if done {
+		return m, true, nil, d.sweep()
 	}
-	if err := d.claim(s, files, &m); err != nil {
+	if err != nil {
+		return m, false, nil, errors.Join(err, d.removeEmpty())
+	}
+	if err := errors.Join(d.removeHalves(), d.claim(s, files, &m)); err != nil {
 		return m, false, nil, err
 	}
 	unlock, err = d.lockPart()
@@ -182,7 +186,7 @@ func (d directory) unclaim() error {
 		return err
 	}
 	defer unlock()
-	if d.mustBeEmpty() != nil || len(mustGlob(filepath.Join(d.work(), "part-*"))) > 1 {
+	if d.mustBeEmpty() != nil || len(mustGlob(d.work(), "part-*")) > 1 {
 		return nil // there are slices, or another part is at work
 	}
 	return os.Remove(d.settings())

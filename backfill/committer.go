@@ -2,11 +2,11 @@ package backfill
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io/fs"
 	"os"
-	"path/filepath"
 
 	"golang.org/x/sync/errgroup"
 
@@ -138,27 +138,38 @@ func (d directory) addReports(reports []*report) error {
 
 // reports are those of all slices that are finished, by any part, and whose files are there. Of several the last one counts that
 // has the sizes of the files.
-func (d directory) reports() map[feed.Time]*report {
+func (d directory) reports() (map[feed.Time]*report, error) {
 	all := map[feed.Time]*report{}
-	for _, path := range mustGlob(filepath.Join(d.work(), "part-*", journalName)) {
-		d.readJournal(path, all)
+	var errs []error
+	for _, path := range mustGlob(d.work(), "part-*/"+journalName) {
+		errs = append(errs, d.readJournal(path, all))
 	}
-	return all
+	return all, errors.Join(errs...)
 }
 
-// readJournal adds the reports of a journal, unless it was removed, since all is done.
-func (d directory) readJournal(path string, all map[feed.Time]*report) {
+// readJournal adds the reports of a journal, unless it was removed, since all is done. What is no JSON a crash has left.
+func (d directory) readJournal(path string, all map[feed.Time]*report) error {
 	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
 	if err != nil {
-		return
+		return err
 	}
 	defer f.Close()
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
+	for n := 1; lines.Scan(); n++ {
+		if !json.Valid(lines.Bytes()) {
+			continue
+		}
 		var r report
-		if len(bytes.TrimSpace(lines.Bytes())) > 0 && json.Unmarshal(lines.Bytes(), &r) == nil && d.hasAll(r.Files) {
+		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
+			return fmt.Errorf("%s:%d: %w", path, n, err)
+		}
+		if d.hasAll(r.Files) {
 			all[r.Start] = &r
 		}
 	}
+	return lines.Err()
 }

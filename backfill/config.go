@@ -69,8 +69,8 @@ func createFile(path string) (io.WriteCloser, error) {
 	return os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644)
 }
 
-// maxCells is more than one window is ever cut into.
-const maxCells = 1 << 16
+// MaxColumns is more than one window is ever cut into: by columns, or by partitions.
+const MaxColumns = 1 << 16
 
 func (c *Config) validate() error {
 	var errs []error
@@ -83,8 +83,8 @@ func (c *Config) validate() error {
 	want(c.Out != "", "no folder for what is found")
 	want(c.Slice >= time.Second && c.Slice%time.Second == 0, "slice %v: want whole seconds, 1s or more", c.Slice)
 	want(c.Parts >= 1 && c.Part >= 1 && c.Part <= c.Parts, "slices %d/%d: want 1/n to n/n", c.Part, c.Parts)
-	want(c.Columns >= 1 && c.Partitions >= 1 && c.Columns <= maxCells && c.Partitions <= maxCells,
-		"columns %d, partitions %d: want 1 to %d", c.Columns, c.Partitions, maxCells)
+	want(c.Columns >= 1 && c.Partitions >= 1 && c.Columns <= MaxColumns && c.Partitions <= MaxColumns,
+		"columns %d, partitions %d: want 1 to %d", c.Columns, c.Partitions, MaxColumns)
 	want(c.KeepFirst || !c.NoEvents, "nothing to write: neither posts nor events")
 	want(c.Workers >= 1, "workers %d: want 1 or more", c.Workers)
 	want(c.SortBytes >= 1 && c.Batch >= 1, "sort bytes %d, batch %d: want 1 or more", c.SortBytes, c.Batch)

@@ -85,13 +85,23 @@ func (d directory) input() *input {
 
 // inputs are what parts have found the archive to be.
 func (d directory) inputs() (all []*input) {
-	for _, path := range mustGlob(filepath.Join(d.work(), "part-*", "input.json")) {
+	for _, path := range mustGlob(d.work(), "part-*/input.json") {
 		var in input
 		if read(path, &in) == nil {
 			all = append(all, &in)
 		}
 	}
 	return all
+}
+
+// letters are the dead letters, once the first part has written them.
+func (d directory) letters() *Output {
+	for _, in := range d.inputs() {
+		if in.Letters != nil {
+			return in.Letters
+		}
+	}
+	return nil
 }
 
 func (d directory) putInput(in *input) error { return write(d.inputFile(), in) }
@@ -104,7 +114,7 @@ func (d directory) hasRuns() bool {
 }
 
 // runPaths are the names of the runs, in order.
-func (d directory) runPaths() []string { return mustGlob(filepath.Join(d.runs(), "*.run")) }
+func (d directory) runPaths() []string { return mustGlob(d.runs(), "*.run") }
 
 // hasAll reports whether the files are there, of their sizes.
 func (d directory) hasAll(outputs []Output) bool {
@@ -117,10 +127,14 @@ func (d directory) hasAll(outputs []Output) bool {
 	return true
 }
 
-func mustGlob(pattern string) []string {
-	paths, err := filepath.Glob(pattern)
+// mustGlob are the paths of what there is in a folder, whose own name may have brackets in it.
+func mustGlob(folder, pattern string) []string {
+	paths, err := fs.Glob(os.DirFS(folder), pattern)
 	if err != nil {
 		panic(err) // the pattern is ours
+	}
+	for i := range paths {
+		paths[i] = filepath.Join(folder, paths[i])
 	}
 	return paths
 }

@@ -49,8 +49,8 @@ func (l *lines) add(slice int, line int64) {
 	l.bySlice[slice][line] = true
 }
 
-// removeDuplicates removes events whose id an event before them has, and reports whether there were any.
-func (b *backfill) removeDuplicates(finished map[feed.Time]*report) (some bool, err error) {
+// removeDuplicates removes events whose id an event before them has. What that leaves of a slice its report says.
+func (b *backfill) removeDuplicates(finished map[feed.Time]*report) error {
 	all := slices.SortedFunc(maps.Values(finished), func(x, y *report) int { return cmp.Compare(x.Start, y.Start) })
 	total := int64(0)
 	for _, r := range all {
@@ -58,14 +58,14 @@ func (b *backfill) removeDuplicates(finished map[feed.Time]*report) (some bool, 
 	}
 	duplicates := &lines{bySlice: map[int]map[int64]bool{}}
 	if err := b.findAllDuplicates(all, total, duplicates); err != nil {
-		return false, err
+		return err
 	}
 	for i, lines := range duplicates.bySlice {
 		if err := b.rewrite(all[i], lines); err != nil {
-			return false, err
+			return err
 		}
 	}
-	return len(duplicates.bySlice) > 0, nil
+	return nil
 }
 
 // findAllDuplicates compares all ids, a part of them at a time.

@@ -63,7 +63,7 @@ const maxSlices = 5_000
 
 // betterSlice is a longer slice where there are very many, or where the run-ins are most of what is read. 0: this one will do.
 func (c *Config) betterSlice(slices int64) time.Duration {
-	if slices <= maxSlices && c.Window.Span <= 3*c.Slice {
+	if slices == 0 || slices <= maxSlices && c.Window.Span <= 3*c.Slice {
 		return 0
 	}
 	const day = 24 * time.Hour

@@ -31,6 +31,8 @@ type gathering struct {
 	runs      atomic.Int64 // that were begun
 	bytes     int64        // of the files before the one that is read
 	estimator estimator
+
+	table, columns string // the first table, and what its columns are
 }
 
 // gatherer sorts posts into runs. It is for one goroutine.
@@ -58,9 +60,6 @@ func (b *backfill) gather(ctx context.Context, files []File) (*input, error) {
 	if err := g.end(ctx); err != nil {
 		return nil, err
 	}
-	if g.input.Posts == 0 && g.input.Rejected > 0 {
-		return nil, ErrNoPosts
-	}
 	g.release()
 	return &g.input, g.record()
 }
@@ -87,6 +86,9 @@ func (g *gathering) record() error {
 
 // end sorts what the sorters still hold, and writes it where there are runs already: posts that fit in memory stay there.
 func (g *gathering) end(ctx context.Context) error {
+	if g.input.Posts == 0 && g.input.Rejected > 0 {
+		return ErrNoPosts
+	}
 	last := (*gatherer).keep
 	if g.runs.Load() > 0 {
 		last = (*gatherer).spill
@@ -136,7 +138,7 @@ func (g *gathering) file(ctx context.Context, in *File) error {
 	if err := g.readAll(ctx, src); err != nil {
 		return err
 	}
-	if err := g.sameHeader(in, src); err != nil {
+	if err := errors.Join(in.sameSize(src.BytesRead()), g.sameColumns(in, src)); err != nil {
 		return err
 	}
 	in.XXH3 = sumOf(sum)
@@ -345,22 +347,19 @@ func (g *gathering) sameKind(in *File, src *file.Source) error {
 	return nil
 }
 
-// sameHeader refuses tables of different columns where posts are written as they came.
-func (g *gathering) sameHeader(in *File, src *file.Source) error {
-	header := src.Header()
-	if g.input.Header == nil {
-		g.input.Header = header
+// sameColumns refuses tables of different columns where posts are written as they came.
+func (g *gathering) sameColumns(in *File, src *file.Source) error {
+	if src.Header() == nil {
+		return nil // it has no posts, or is no table
 	}
-	if here, there := columns(header), columns(g.input.Header); g.b.cfg.KeepFirst && !bytes.Equal(here, there) {
+	if g.input.Header == nil {
+		g.input.Header, g.table, g.columns = src.Header(), in.path, src.Columns()
+	}
+	if here := src.Columns(); g.b.cfg.KeepFirst && here != g.columns {
 		return fmt.Errorf("%s:1: its columns are %s, and those of %s are %s: --keep first writes posts as they came, so it wants "+
-			"files with the same columns", in.path, here, g.input.Files[0].path, there)
+			"files with the same columns", in.path, here, g.table, g.columns)
 	}
 	return nil
-}
-
-// columns is a header without what may differ: the byte order mark before it, and its line end.
-func columns(header []byte) []byte {
-	return bytes.TrimRight(bytes.TrimPrefix(header, []byte("\xef\xbb\xbf")), "\r\n")
 }
 
 // extension is that of the files of posts.

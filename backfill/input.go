@@ -49,6 +49,18 @@ func list(paths []string) (files []File, err error) {
 	return files, errors.Join(errs...)
 }
 
+// sameSize refuses a file that had another size when it was looked at than the bytes that were read of it.
+func (f *File) sameSize(read int64) error {
+	how := "grew"
+	switch {
+	case read == f.Bytes:
+		return nil
+	case read < f.Bytes:
+		how = "was cut"
+	}
+	return fmt.Errorf("%s %s while it was read, from %d bytes to %d: run it when nobody writes to it any more", f.path, how, f.Bytes, read)
+}
+
 // hash is what XXH3 is of the file.
 func (f *File) hash() (string, error) { return hashOf(f.path) }
 

@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"refrain/internal/atomicfile"
 )
 
 // Two locks end with the process that has them, however that ends: one of the folder, for as long as somebody begins or ends, and
@@ -76,11 +78,20 @@ func isNamed(f *os.File, path string) bool {
 	return errors.Join(err, errThere) == nil && os.SameFile(here, there)
 }
 
-// clean removes what is not needed once all slices are finished, with the folder locked. A part that is still at work removes its
-// own.
-func (d directory) clean() error {
-	err := errors.Join(os.RemoveAll(d.part), os.RemoveAll(d.idsFolder()), os.RemoveAll(d.settings()))
-	for _, path := range mustGlob(filepath.Join(d.work(), "part-*")) {
+// clean removes what is not needed once all slices are finished, with the folder locked.
+func (d directory) clean() error { return errors.Join(os.RemoveAll(d.part), d.sweep()) }
+
+// isClean reports whether there is nothing to be swept.
+func (d directory) isClean() bool {
+	_, err := os.Lstat(d.work())
+	return errors.Is(err, fs.ErrNotExist) && len(mustGlob(d.out, atomicfile.Unfinished)) == 0
+}
+
+// sweep removes what a folder that is complete needs no more, also what a process has left that was killed, with the folder
+// locked. A part that is still at work removes its own.
+func (d directory) sweep() error {
+	err := errors.Join(d.removeHalves(), os.RemoveAll(d.idsFolder()), os.RemoveAll(d.settings()))
+	for _, path := range mustGlob(d.work(), "part-*") {
 		f, lockErr := lockFile(filepath.Join(path, "lock"), syscall.LOCK_EX|syscall.LOCK_NB)
 		if lockErr == nil {
 			err = errors.Join(err, os.RemoveAll(path), f.Close())
@@ -89,9 +100,19 @@ func (d directory) clean() error {
 	return errors.Join(err, d.removeEmpty())
 }
 
+// removeHalves removes what a process that was killed has left of files that are replaced whole, with the folder locked: nobody
+// else writes one there then.
+func (d directory) removeHalves() error {
+	var errs []error
+	for _, path := range append(mustGlob(d.out, atomicfile.Unfinished), mustGlob(d.work(), atomicfile.Unfinished)...) {
+		errs = append(errs, os.Remove(path))
+	}
+	return errors.Join(errs...)
+}
+
 // removeEmpty removes the work folder, unless another part has something in it, with the folder locked.
 func (d directory) removeEmpty() error {
-	if parts := mustGlob(filepath.Join(d.work(), "part-*")); len(parts) > 0 {
+	if parts := mustGlob(d.work(), "part-*"); len(parts) > 0 {
 		return nil
 	}
 	err := errors.Join(os.RemoveAll(d.idsFolder()), os.RemoveAll(d.settings()), os.RemoveAll(filepath.Join(d.work(), "lock")))

@@ -1,6 +1,7 @@
 package backfill
 
 import (
+	"errors"
 	"fmt"
 
 	"refrain/feed"
@@ -57,30 +58,46 @@ func (b *backfill) finish() (m Manifest, err error) {
 	if read(b.dir.manifest(), &m) == nil && m.Complete {
 		return m, b.dir.clean()
 	}
-	m = b.manifest()
+	finished, err := b.dir.reports()
+	if err != nil {
+		return m, err
+	}
+	m = b.manifest(finished)
 	if m.Complete && !b.cfg.NoEvents {
-		left, err := b.removeDuplicates(b.dir.reports())
-		if err != nil {
+		if err := b.removeDuplicates(finished); err != nil {
 			return m, fmt.Errorf("remove duplicates: %w", err)
 		}
-		if left {
-			m = b.manifest()
-		}
+		m = b.manifest(finished)
 	}
-	if err := write(b.dir.manifest(), &m); err != nil || !m.Complete {
+	if err := write(b.dir.manifest(), &m); err != nil {
 		return m, err
+	}
+	if !m.Complete {
+		return m, b.lost(&m)
 	}
 	return m, b.dir.clean()
 }
 
-// manifest is of what is there now.
-func (b *backfill) manifest() Manifest {
+// errLost: somebody else changes the folder. The next run does what is missing.
+var errLost = errors.New("not finished, though it was worked on: its files are not those that were written")
+
+// lost is an error where slices that this part has worked on are not finished.
+func (b *backfill) lost(m *Manifest) error {
+	for _, start := range m.Unfinished {
+		if b.cfg.isOurs(b.cfg.sliceOf(start)) {
+			return b.at(b.cfg.sliceOf(start), errLost)
+		}
+	}
+	return nil
+}
+
+// manifest is of the slices that are finished.
+func (b *backfill) manifest(finished map[feed.Time]*report) Manifest {
 	in := b.input
 	m := Manifest{
 		Version: manifestVersion, Settings: b.settings, Input: in.Files, Posts: in.Posts, Untimed: in.Untimed,
 		Rejected: in.Rejected, Skipped: in.Skipped, Changed: in.Changed, Slices: []Slice{},
 	}
-	finished := b.dir.reports()
 	for _, number := range in.numbers() {
 		start := b.cfg.start(number)
 		if r := finished[start]; r != nil {
@@ -90,11 +107,7 @@ func (b *backfill) manifest() Manifest {
 			m.Unfinished = append(m.Unfinished, start)
 		}
 	}
-	for _, in := range b.dir.inputs() {
-		if in.Letters != nil {
-			m.DeadLetters = in.Letters
-		}
-	}
+	m.DeadLetters = b.dir.letters()
 	m.Complete = len(m.Unfinished) == 0 && (in.Rejected == 0 || m.DeadLetters != nil)
 	return m
 }

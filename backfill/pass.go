@@ -66,7 +66,7 @@ func (j *job) newPass(column int) (*pass, error) {
 func (p *pass) read(ctx context.Context) error {
 	defer close(p.work)
 	defer close(p.order)
-	m, err := mergePosts(p.sorted, p.report.Start-p.cfg.span(), p.report.End)
+	m, err := mergePosts(p.sorted, p.report.Start-p.cfg.span(), p.cfg.start(p.number+1))
 	if err != nil {
 		return err
 	}

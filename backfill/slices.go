@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -16,7 +17,7 @@ import (
 // Slice is the report of a slice that is finished.
 type Slice struct {
 	Start feed.Time `json:"start"`
-	End   feed.Time `json:"end"`   // the first time behind it
+	End   time.Time `json:"end"`   // the first time behind it, which may be later than that of any post
 	Posts int64     `json:"posts"` // read for it, its own
 	RunIn int64     `json:"runIn"` // posts of the span before it
 	Counts
@@ -55,22 +56,22 @@ type report struct {
 
 // unfinished are the slices of this part that have posts and are not finished, those with the most posts first, so that no
 // worker is left alone with a large one in the end.
-func (b *backfill) unfinished() (list []int64) {
-	finished := b.dir.reports()
+func (b *backfill) unfinished() (list []int64, err error) {
+	finished, err := b.dir.reports()
 	for _, s := range b.input.numbers() {
 		if b.cfg.isOurs(s) && finished[b.cfg.start(s)] == nil {
 			list = append(list, s)
 		}
 	}
 	slices.SortStableFunc(list, func(x, y int64) int { return cmp.Compare(b.input.Slices[y], b.input.Slices[x]) })
-	return list
+	return list, err
 }
 
 // slices works on the slices that are not finished, several at a time.
 func (b *backfill) slices(ctx context.Context) error {
-	todo := b.unfinished()
-	if len(todo) == 0 {
-		return nil
+	todo, err := b.unfinished()
+	if err != nil || len(todo) == 0 {
+		return err
 	}
 	posts, err := b.openPosts()
 	if err != nil {
@@ -140,7 +141,7 @@ type job struct {
 // run works on the slice and hands it on to be committed, or leaves nothing of it.
 func (j *job) run(ctx context.Context, c *committer) (err error) {
 	start := j.cfg.start(j.number)
-	j.report.Slice = Slice{Start: start, End: j.cfg.start(j.number + 1)}
+	j.report.Slice = Slice{Start: start, End: j.cfg.start(j.number + 1).Time()}
 	defer func() {
 		if err != nil {
 			j.events.abandon()

@@ -72,8 +72,8 @@ func (f *backfillFlags) slicing(cfg *backfill.Config) (err error) {
 	if cfg.Slice < time.Second || cfg.Slice%time.Second != 0 {
 		return usage("--slice %s: want whole seconds, 1s or more", f.slice)
 	}
-	if f.columns < 1 {
-		return usage("--columns %d: want 1 or more", f.columns)
+	if f.columns < 1 || f.columns > backfill.MaxColumns {
+		return usage("--columns %d: want 1 to %d", f.columns, backfill.MaxColumns)
 	}
 	cfg.Part, cfg.Parts, err = parseSlices(f.slices)
 	return err
@@ -179,6 +179,9 @@ func (m *Main) runBackfill(ctx context.Context, cfg backfill.Config) error {
 	cfg.OnRecognised = m.announceFormat
 	manifest, err := backfill.Run(ctx, cfg)
 	screen.status.Clear()
+	if errors.Is(err, backfill.ErrNoPosts) {
+		err = complaints.noPosts()
+	}
 	if err := errors.Join(err, complaints.end()); err != nil {
 		return hint(err)
 	}
@@ -191,8 +194,6 @@ func hint(err error) error {
 	switch {
 	case errors.Is(err, backfill.ErrStopped):
 		return fmt.Errorf("%w: the same command goes on where this one ended", err)
-	case errors.Is(err, backfill.ErrNoPosts):
-		return errNoPosts
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
 		return fmt.Errorf("%w: make room, and the same command goes on; what is finished stays", err)
 	}

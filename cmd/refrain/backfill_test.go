@@ -92,7 +92,9 @@ func TestBackfillUsage(t *testing.T) {
 		"--out x --slices 5/4 posts.jsonl":         `--slices "5/4": want i/n`,
 		"--out x --slices 1 posts.jsonl":           `--slices "1": want i/n`,
 		"--out x --slices 0/0 posts.jsonl":         `--slices "0/0": want i/n`,
-		"--out x --columns 0 posts.jsonl":          "--columns 0: want 1 or more",
+		"--out x --columns 0 posts.jsonl":          "--columns 0: want 1 to 65536",
+		"--out x --columns 1000000 posts.jsonl":    "--columns 1000000: want 1 to 65536\nSee 'refrain backfill --help'",
+		"--out x --slice 200000d posts.jsonl":      `--slice: duration "200000d" is too large: want 100000d or less`,
 		"--out x --keep last posts.jsonl":          `--keep "last": want first`,
 		"--out x --coverage 0.5 posts.jsonl":       "--coverage is for --keep first",
 		"--out x --events=false posts.jsonl":       "--events=false is for --keep first",
@@ -121,14 +123,24 @@ func TestBackfillFails(t *testing.T) {
 	}
 	other := filepath.Join(dir, "posts.jsonl")
 	mustWriteFile(t, other, []byte(bad.String()))
-	stderr, status = runBackfill(t, "--out", filepath.Join(dir, "b"), other)
-	for _, want := range []string{other + ":10: want a JSON object", "and 5 more like " + other + ":1: want", "all that were refused are in ", "not one line is a post"} {
+	stderr, status = runBackfill(t, "--slice", "1s", "--out", filepath.Join(dir, "b"), other)
+	for _, want := range []string{other + ":10: want a JSON object", "and 5 more like " + other + ":1: want", "not one line is a post, for the reasons above"} {
 		if status != exitFailure || !strings.Contains(stderr, want) {
 			t.Errorf("status %d, got %q, want %q in it", status, stderr, want)
 		}
 	}
-	if strings.Contains(stderr, "posts.jsonl:11:") {
-		t.Errorf("all lines are told: %s", stderr)
+	for _, no := range []string{"posts.jsonl:11:", "--map", "slow:", "dead-letters.jsonl"} {
+		if strings.Contains(stderr, no) {
+			t.Errorf("%q in %s", no, stderr)
+		}
+	}
+	mustWriteFile(t, other, []byte(bad.String()+`{"id":"a","text":"b"}`))
+	if stderr, status := runBackfill(t, "--out", filepath.Join(dir, "b"), other); status != 0 || !strings.Contains(stderr, "all that were refused are in ") {
+		t.Errorf("status %d, got %q", status, stderr)
+	}
+	mustWriteFile(t, other, []byte(`{"uri":"a","body":"b"}`+"\n"))
+	if stderr, status := runBackfill(t, "--out", filepath.Join(dir, "d"), other); status != exitFailure || !strings.Contains(stderr, "say so: --map text=body") {
+		t.Errorf("status %d, got %q", status, stderr)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	stop()

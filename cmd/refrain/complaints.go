@@ -63,6 +63,16 @@ func (c *complaints) line(location, reason string) {
 	}
 }
 
+// noPosts is why there is not one post: where fields are missing, most likely the file is another's.
+func (c *complaints) noPosts() error {
+	for kind := range c.kinds {
+		if strings.Contains(kind, "missing") {
+			return errOtherNames
+		}
+	}
+	return errNoPosts
+}
+
 // end says what was not printed, and whether all of it was written.
 func (c *complaints) end() error {
 	untold := false

@@ -56,7 +56,7 @@ func (d *detecting) run(ctx context.Context) error {
 		err = errors.Join(err, closed)
 	}
 	if err == nil && counts.Posts == 0 && counts.Rejected > 0 {
-		err = errNoPosts
+		err = d.complaints.noPosts()
 	}
 	d.summarise(counts, out, time.Since(begin))
 	return err
@@ -74,8 +74,9 @@ func (d *detecting) note(b *ingest.Batch) {
 	}
 }
 
-// errNoPosts: most likely the file is another's.
-var errNoPosts = errors.New("not one line is a post; if its fields have other names, say so: --map text=body,id=uri; refrain inspect " +
+var errNoPosts = errors.New("not one line is a post, for the reasons above")
+
+var errOtherNames = errors.New("not one line is a post; if its fields have other names, say so: --map text=body,id=uri; refrain inspect " +
 	"FILE shows which it has")
 
 var errInterrupted = fmt.Errorf("%w; the events so far are out", errStopped)

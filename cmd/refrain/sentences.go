@@ -67,7 +67,7 @@ func (m *Main) eachPost(ctx context.Context, src ingest.Source, visit func(*feed
 		b.Done(nil)
 		switch {
 		case errors.Is(err, io.EOF) && posts == 0 && rejected > 0:
-			return errNoPosts
+			return complaints.noPosts()
 		case ctx.Err() != nil:
 			return errStopped
 		case errors.Is(err, io.EOF):

@@ -59,10 +59,16 @@ func decompress(r *bufio.Reader, name string) (*decompressed, error) {
 // errCut says that a compressed file ends before its data do: it was not copied, or not written, to its end.
 var errCut = errors.New("the compressed file is cut short")
 
-// asCut gives the error of decompressing a file that ends too early its name. Plain files have no such error.
-func asCut(err error) error {
-	if errors.Is(err, io.ErrUnexpectedEOF) {
+// errBehind says that something else follows compressed data, which may be what a copy or a script has appended.
+var errBehind = errors.New("bytes behind the end of the compressed data that are not compressed")
+
+// reasonOf gives the error of decompressing a file that does not end where its data do its name. Plain files have no such error.
+func reasonOf(err error) error {
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
 		return errCut
+	case errors.Is(err, zstd.ErrMagicMismatch): // the first frame has its magic
+		return errBehind
 	}
 	return err
 }
@@ -72,12 +78,45 @@ func isZstd(head []byte) bool {
 		len(head) >= 4 && head[0]&0xf0 == 0x50 && bytes.Equal(head[1:4], skippableMagic)
 }
 
-func openGzip(r io.Reader) (*decompressed, error) {
+func openGzip(r *bufio.Reader) (*decompressed, error) {
 	z, err := gzip.NewReader(r)
 	if err != nil {
-		return nil, fmt.Errorf("gzip: %w", asCut(err))
+		return nil, fmt.Errorf("gzip: %w", reasonOf(err))
 	}
-	return &decompressed{Reader: z, memory: gzipMemory, close: func() { _ = z.Close() }}, nil
+	z.Multistream(false)
+	return &decompressed{Reader: &members{z, r}, memory: gzipMemory, close: func() { _ = z.Close() }}, nil
+}
+
+// members unpacks the members of a gzip file, one after the other, and tells what is none from one that is cut.
+type members struct {
+	*gzip.Reader
+	from *bufio.Reader
+}
+
+func (m *members) Read(p []byte) (int, error) {
+	for {
+		n, err := m.Reader.Read(p)
+		if err == io.EOF {
+			err = m.next()
+		}
+		if n > 0 || err != nil || len(p) == 0 {
+			return n, err
+		}
+	}
+}
+
+// next begins the next member, or returns io.EOF.
+func (m *members) next() error {
+	head, err := m.from.Peek(len(gzipMagic))
+	if len(head) == 0 {
+		return err
+	}
+	if !bytes.HasPrefix(gzipMagic, head) {
+		return errBehind
+	}
+	err = m.Reset(m.from)
+	m.Multistream(false)
+	return err
 }
 
 // openZstd decodes in the caller's goroutine: reading ahead holds another window's worth of blocks, and gains

@@ -268,6 +268,15 @@ func (f *Source) Header() []byte {
 	return nil
 }
 
+// Columns are those of a table, as its header names them, alike for headers that differ in quotes and line end alone. They are ""
+// where Header is nil.
+func (f *Source) Columns() string {
+	if t, ok := f.records.(*tableReader); ok {
+		return t.columns
+	}
+	return ""
+}
+
 // Lines counts the lines read so far, empty ones too.
 func (f *Source) Lines() int64 { return f.linesRead.Load() }
 

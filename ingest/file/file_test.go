@@ -3,6 +3,7 @@ package file
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -295,6 +296,29 @@ func TestCut(t *testing.T) {
 				t.Errorf("error %q does not begin with the file", err)
 			}
 		}
+	}
+}
+
+// TestBehindTheEnd: what follows compressed data and is none is said so, and the posts before it are delivered.
+func TestBehindTheEnd(t *testing.T) {
+	plain, want := generatePosts(5000)
+	for ending, packed := range map[string]string{"gz": gzipped(t, plain), "zst": zstded(t, plain), "two.gz": gzipped(t, "") + gzipped(t, plain)} {
+		for _, junk := range []string{"junk\n", "\x00\x00\x00\x00\x00", strings.Repeat("{}\n", 100_000)} {
+			path := writeFile(t, "a.jsonl."+ending, packed+junk)
+			got, err := readAll(t, Default(path))
+			wantError := fmt.Sprintf("%s: after line 5000: bytes behind the end of the compressed data", path)
+			if err == nil || !strings.HasPrefix(err.Error(), wantError) {
+				t.Errorf("%s and %.10q: %v, want %q", ending, junk, err, wantError)
+			}
+			wantLines(t, show(got), want)
+		}
+	}
+	if _, err := readAll(t, Default(writeFile(t, "a.jsonl.gz", gzipped(t, plain)+"x"))); !errors.Is(err, errBehind) {
+		t.Errorf("one byte behind the end: %v", err)
+	}
+	cut := gzipped(t, plain) + gzipped(t, plain)[:5]
+	if _, err := readAll(t, Default(writeFile(t, "a.jsonl.gz", cut))); err == nil || !strings.HasSuffix(err.Error(), "the compressed file is cut short") {
+		t.Errorf("a second member that is cut: %v", err)
 	}
 }
 

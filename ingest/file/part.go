@@ -90,7 +90,7 @@ func (f *Source) begin() error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %w", f.name, asCut(err))
+	return fmt.Errorf("%s: %w", f.name, reasonOf(err))
 }
 
 func (p *Part) clear(partition string) {
@@ -125,7 +125,7 @@ func (f *Source) read(p *Part) error {
 	case err == io.EOF:
 		return err
 	case err != nil:
-		return fmt.Errorf("%s: after line %d: %w", f.name, f.lines.number, asCut(err))
+		return fmt.Errorf("%s: after line %d: %w", f.name, f.lines.number, reasonOf(err))
 	}
 	p.size += len(r.raw)
 	switch {

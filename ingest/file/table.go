@@ -26,6 +26,7 @@ type tableReader struct {
 	fields       *feed.Fields
 	header       []column // nil before the header is read
 	headerRecord []byte   // as it came
+	columns      string   // the same, with quotes only where they have to be
 	parts        []string // of the record: the cells that fields are made of
 	cells        *csv.Reader
 	record       []byte // of the current record, what has not been handed to cells
@@ -197,8 +198,19 @@ func (t *tableReader) readHeader() error {
 		}
 	}
 	t.header, t.headerRecord = header, slices.Concat(t.mark(), r.raw, []byte(r.lineEnd))
+	t.columns = t.line(names)
 	t.parts = make([]string, t.fields.SlotCount())
 	return nil
+}
+
+// line is a record of these cells, without a line end.
+func (t *tableReader) line(cells []string) string {
+	var b strings.Builder
+	w := csv.NewWriter(&b)
+	w.Comma = rune(t.separator)
+	_ = w.Write(cells) // the reader has taken this separator too
+	w.Flush()
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 // mark is the byte order mark that the file begins with, if it does.

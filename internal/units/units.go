@@ -9,25 +9,40 @@ import (
 	"time"
 )
 
+// maxDays is the most that ParseDuration reads: time.Duration ends some 7,000 days later.
+const maxDays = 100_000
+
 // ParseDuration reads what time.ParseDuration reads, and days: 7d, 1d12h.
 func ParseDuration(s string) (time.Duration, error) {
-	var days time.Duration
-	rest := s
-	if number, after, ok := strings.Cut(s, "d"); ok {
-		n, err := strconv.ParseFloat(number, 64)
-		if err != nil || !(n >= 0 && n <= 100_000) { // not NaN either
-			return 0, fmt.Errorf("duration %q: want something like 90m, 24h or 7d", s)
-		}
-		days, rest = time.Duration(n*24*float64(time.Hour)), after
-		if rest == "" {
-			return days, nil
-		}
+	number, rest, inDays := strings.Cut(s, "d")
+	if !inDays {
+		number, rest = "0", s
+	} else if rest == "" {
+		rest = "0"
 	}
+	days, errDays := strconv.ParseFloat(number, 64)
 	d, err := time.ParseDuration(rest)
-	if err != nil {
+	large := err != nil && isTooLarge(rest)
+	if errDays != nil || !(days >= 0) || err != nil && !large { // not NaN either
 		return 0, fmt.Errorf("duration %q: want something like 90m, 24h or 7d", s)
 	}
-	return days + d, nil
+	whole := time.Duration(min(days, maxDays) * 24 * float64(time.Hour))
+	if large || days > maxDays || d > math.MaxInt64-whole {
+		return 0, fmt.Errorf("duration %q is too large: want %dd or less", s, maxDays)
+	}
+	return whole + d, nil
+}
+
+// isTooLarge reports whether what time.ParseDuration refuses is well written but for its digits.
+func isTooLarge(s string) bool {
+	zeros := strings.Map(func(r rune) rune {
+		if r >= '0' && r <= '9' {
+			return '0'
+		}
+		return r
+	}, s)
+	_, err := time.ParseDuration("1h" + zeros) // alone 0 wants no unit
+	return err == nil && s != ""
 }
 
 // FormatDuration writes a duration without its empty parts, as people do: 24h, 5m, 1h30m.

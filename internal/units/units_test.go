@@ -24,7 +24,7 @@ func TestParseDuration(t *testing.T) {
 
 func TestParseDurationRefuses(t *testing.T) {
 	for _, s := range []string{
-		"", "d", "7", "seven days", "7 d", "-1d", "1d1d", "1000000d", "NaNd", "1week", "1d-", "12h1d",
+		"", "d", "7", "seven days", "7 d", "-1d", "1d1d", "NaNd", "200000d1d", "9999999x", "5", "9999999h1d", "1week", "1d-", "12h1d",
 	} {
 		got, err := ParseDuration(s)
 		if err == nil {
@@ -32,6 +32,19 @@ func TestParseDurationRefuses(t *testing.T) {
 		} else if !strings.Contains(err.Error(), "7d") {
 			t.Errorf("ParseDuration(%q): %q shows no example", s, err)
 		}
+	}
+}
+
+// TestParseDurationTooLarge: what is well written and too large is told the largest, which is read.
+func TestParseDurationTooLarge(t *testing.T) {
+	for _, s := range []string{"200000d", "1000000d", "100000d999999h", "9999999h", "1e9d", "99999d9999999999h30m"} {
+		got, err := ParseDuration(s)
+		if err == nil || !strings.Contains(err.Error(), "too large: want 100000d or less") {
+			t.Errorf("ParseDuration(%q) = %v, %v", s, got, err)
+		}
+	}
+	if got, err := ParseDuration("100000d"); err != nil || got != 100_000*24*time.Hour {
+		t.Errorf("%v, %v", got, err)
 	}
 }
 
