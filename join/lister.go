@@ -46,6 +46,9 @@ func (f *lister) find(from, to uint32, emit func(x, y uint32, common int) bool) 
 
 // list compares the rows of a list from a place on with those before them.
 func (f *lister) list(entries []listed, from int) {
+	if f.apart(entries) {
+		return
+	}
 	for side := range f.sides {
 		f.targets[side].clear(len(entries), f.most)
 	}
@@ -65,6 +68,16 @@ func (f *lister) list(entries []listed, from int) {
 			}
 		}
 	}
+}
+
+// apart reports whether no two rows of a list fit in size: as most short ones are, where no neighbours do.
+func (f *lister) apart(entries []listed) bool {
+	for k := 1; k < len(entries); k++ {
+		if uint32(entries[k-1].size) >= f.bounds.sizes[entries[k].size].min {
+			return false
+		}
+	}
+	return true
 }
 
 // oneWord is list for one collection with signatures of one word: mostly no row before is large enough.

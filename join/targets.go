@@ -29,8 +29,10 @@ func (t *targets) clear(rows, most int) {
 		t.rows, t.signatures = make([]listed, 0, room), make([]uint64, 0, room*t.words)
 	}
 	t.rows, t.low, t.signatures = t.rows[:0], 0, t.signatures[:0]
-	for i, plane := range t.planes {
-		t.planes[i] = plane[:0]
+	if len(t.planes[0]) > 0 {
+		for i, plane := range t.planes {
+			t.planes[i] = plane[:0]
+		}
 	}
 }
 
