@@ -319,7 +319,12 @@ func (d *PostDecoder) combine(p *Post) error {
 			return err
 		}
 	}
-	return nil
+	if d.fields.reposted == nil {
+		return nil
+	}
+	err := d.fields.whole(p, d.slotText)
+	p.Converted = p.Converted || d.converted
+	return err
 }
 
 func (d *PostDecoder) slotText(f Field, slot int) (string, bool, error) {

@@ -28,7 +28,7 @@ func TestShapes(t *testing.T) {
 	in := func(encoding string) func(*Config) { return func(c *Config) { c.Encoding = encoding } }
 	users := func(c *Config) {
 		c.RecordsAt = "data"
-		c.Include = &Include{Beside: "includes", List: "users", Key: "id", From: "author_id", As: "author"}
+		c.Include = authors
 	}
 	const table = "id;text\r\n1;one, two\r\n2;\"a;b\"\r\n"
 	for _, c := range []struct {
@@ -178,7 +178,7 @@ func FuzzShapes(f *testing.F) {
 		got, err := readAll(t, with("-", func(c *Config) {
 			c.Stdin = strings.NewReader(content)
 			if deep {
-				c.RecordsAt, c.Include = "data", &Include{"includes", "users", "id", "author_id", "author"}
+				c.RecordsAt, c.Include = "data", authors
 			}
 		}))
 		if err != nil && !strings.HasPrefix(err.Error(), "stdin: ") {
@@ -191,3 +191,5 @@ func FuzzShapes(f *testing.F) {
 		}
 	})
 }
+
+var authors = &Include{Beside: "includes", References: []Reference{{List: "users", Key: "id", From: "author_id", As: "author"}}}

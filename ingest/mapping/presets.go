@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"refrain/feed"
 	"refrain/ingest/file"
 )
 
@@ -14,10 +15,17 @@ type Preset struct {
 	Map       string
 	Records   string        // where the posts are, of files
 	Only      []string      // which records are posts: see feed.WithOnly
+	Reposted  string        // where the whole text of a repost is that is cut: see feed.WithReposted
 	HTML      bool          // texts are markup, or have entities
 	Include   *file.Include // what records refer to, beside them
 	Signs     []string      // fields that all such files have, and hardly any other
 	Source    string        // of the format: who publishes it
+}
+
+// notices are what a stream of Twitter has beside tweets.
+var notices = []string{
+	"!delete", "!limit", "!scrub_geo", "!status_withheld", "!user_withheld", "!warning", "!disconnect", "!friends",
+	"!friends_str", "!event", "!control", "!direct_message",
 }
 
 // Presets are all there are, by platform.
@@ -26,13 +34,18 @@ var Presets = []Preset{
 		Name: "twitter-v1", For: "tweets of the API 1.1, of statuses/filter or Gnip, a tweet a line",
 		Map: "id=id_str|id,author=user.screen_name|user.id_str,created_at=created_at|timestamp_ms,lang=lang|user.lang," +
 			"text=full_text|extended_tweet.full_text|text",
-		HTML: true, Signs: []string{"id_str", "user.id_str"}, Source: "developer.x.com, Tweet object (standard v1.1)",
+		Reposted: "retweeted_status.full_text|retweeted_status.extended_tweet.full_text|retweeted_status.text",
+		Only:     notices, HTML: true, Signs: []string{"id_str", "user.id_str"}, Source: "developer.x.com, Tweet object (standard v1.1)",
 	},
 	{
 		Name: "twitter-v2", For: "answers of the API v2, one after the other, as twarc2 writes them; authors by their expansion",
-		Map:     "author=author.username|author_id,text=note_tweet.text|text",
-		Records: "data", HTML: true, Signs: []string{"edit_history_tweet_ids", "text"}, Source: "developer.x.com, API v2 data dictionary",
-		Include: &file.Include{Beside: "includes", List: "users", Key: "id", From: "author_id", As: "author"},
+		Map:      "author=author.username|author_id,text=note_tweet.text|text",
+		Reposted: "retweeted.note_tweet.text|retweeted.text",
+		Records:  "data", HTML: true, Signs: []string{"edit_history_tweet_ids", "text"}, Source: "developer.x.com, API v2 data dictionary",
+		Include: &file.Include{Beside: "includes", References: []file.Reference{
+			{List: "users", Key: "id", From: "author_id", As: "author"},
+			{List: "tweets", Key: "id", From: "referenced_tweets", Type: "retweeted", As: "retweeted"},
+		}},
 	},
 	{
 		Name: "twitter-archive", For: "data/tweets.js of an account's archive; the author is the account, which it does not name",
@@ -79,6 +92,22 @@ var Presets = []Preset{
 			"lang=dc:language|xml:lang,text=title+body",
 		HTML: true, Source: "rssboard.org/rss-specification, RFC 4287",
 	},
+}
+
+// fields are those that the map names. What a platform calls source is something else than ours: the client of a tweet, the
+// feed that an entry was taken from.
+func (p *Preset) fields() (*feed.Fields, error) {
+	if p.Name == "" {
+		return nil, nil
+	}
+	fields, err := feed.ParseFields("source=")
+	if err != nil {
+		return nil, err
+	}
+	if fields, err = fields.WithMap(p.Map); err != nil || p.Reposted == "" {
+		return fields, err
+	}
+	return fields.WithReposted(p.Reposted)
 }
 
 // FindPreset is the preset of that name; the error of another name lists all.

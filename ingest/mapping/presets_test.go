@@ -64,7 +64,11 @@ func readPreset(t *testing.T, preset, path string) string {
 			if p.Converted {
 				converted = " converted"
 			}
-			fmt.Fprintf(&out, "%s by %q at %v in %q%s: %q\n", p.ID, p.Author, p.Time, p.Lang, converted, p.Text)
+			of := ""
+			if p.Source != "" {
+				of = fmt.Sprintf(" of %q", p.Source) // which no platform's source is
+			}
+			fmt.Fprintf(&out, "%s%s by %q at %v in %q%s: %q\n", p.ID, of, p.Author, p.Time, p.Lang, converted, p.Text)
 		}
 		for _, r := range b.Rejected {
 			last = append(last, fmt.Sprintf("%s: %s\n", r.Location, r.Reason))
