@@ -39,6 +39,8 @@ type Fields struct {
 	times    times
 	html     bool // texts are markup
 	only     []condition
+	absent   []string   // texts that say that there is none
+	idPrefix string     // before ids that are made of several values
 	reposted expression // where the whole text of a repost is: see WithReposted
 	repost   combination
 }

@@ -312,6 +312,9 @@ func (d *PostDecoder) combine(p *Post) error {
 		value, there, err := c.value(d.slotText)
 		if err == nil && there {
 			d.given[c.field] = true
+			if c.field == FieldID {
+				value = d.fields.idPrefix + value
+			}
 			err = d.store(p, c.field, []byte(value))
 			p.Converted = p.Converted || c.field == FieldText && d.converted
 		}
@@ -337,6 +340,9 @@ func (d *PostDecoder) slotText(f Field, slot int) (string, bool, error) {
 		var converted bool
 		text, converted = plainText(text)
 		d.converted = d.converted || converted
+	}
+	if f == FieldText && slices.Contains(d.fields.absent, text) {
+		text = ""
 	}
 	return text, there, err
 }

@@ -13,9 +13,16 @@ import (
 //	{"data":[{"id":"1","author_id":"7",...}],"includes":{"users":[{"id":"7","username":"ann"}]}}
 //
 // Each record gets what it refers to as members of its own.
+//
+// Or they get a member of the objects that they are in, as messages the id of their chat:
+//
+//	{"name":"A chat","id":7,"messages":[{"id":1,...}]}
 type Include struct {
-	Beside     string // the member of the page: includes
+	Beside     string // the member of the page, includes; "": there is none
 	References []Reference
+
+	Outer   string // the member of an object around records, before them: id; "": none
+	OuterAs string // the member that a record gets: chat_id
 }
 
 // Reference is what records refer to in one list.
@@ -42,7 +49,7 @@ const maxPage = 64 << 20
 
 // hold keeps a record of a page that is open, and reports whether it does.
 func (p *page) hold(r *record, depth int) bool {
-	if p.include == nil || depth < 0 {
+	if p.include == nil || p.include.Beside == "" || depth < 0 {
 		return false
 	}
 	kept := *r
@@ -71,7 +78,14 @@ func (p *page) next(r *record) bool {
 }
 
 // wants reports whether the page has beside its records what they refer to, under that name.
-func (p *page) wants(name string) bool { return p.include != nil && name == p.include.Beside }
+func (p *page) wants(name string) bool {
+	return p.include != nil && p.include.Beside != "" && name == p.include.Beside
+}
+
+// wantsOuter reports whether records get a member of an object around them that begins with c: a number or a string.
+func (p *page) wantsOuter(name string, c byte) bool {
+	return p.include != nil && name == p.include.Outer && c != '{' && c != '['
+}
 
 // including takes in what stands beside the records.
 func (p *page) including(raw []byte) {
@@ -134,11 +148,12 @@ func (r *Reference) key(members map[string]jsontext.Value) string {
 // withMember is an object with one more member.
 func withMember(object []byte, name string, value []byte) []byte {
 	end := bytes.LastIndexByte(object, '}')
-	if end < 0 {
+	if end < 1 {
 		return object
 	}
-	quoted, _ := jsontext.AppendQuote(nil, name)
-	return slices.Concat(object[:end:end], []byte(","), quoted, []byte(":"), value, object[end:])
+	before := bytes.TrimRight(object[:end:end], " \t\r\n")
+	named := append(appendName(nil, name, before[len(before)-1] != '{'), value...)
+	return slices.Concat(before, named, object[end:])
 }
 
 // membersOf are the members of an object; nil: it is none.

@@ -51,6 +51,7 @@ func (t *tableReader) sample(s *Sample, n int) error {
 		}
 		switch {
 		case r.reason != nil:
+		case header == nil && isSeparatorLine(r.raw):
 		case header == nil:
 			header = append(header, cells...)
 		case len(cells) == len(header):

@@ -186,6 +186,9 @@ var separatorNames = map[byte]string{';': "semicolons", '\t': "tabs", '|': "bars
 
 // separatorOf is what stands between the names of a header most often, outside of quotes.
 func separatorOf(header []byte) byte {
+	if isSeparatorLine(header) {
+		return bytes.Trim(bytes.TrimSpace(header), `"`)[len("sep=")]
+	}
 	var counts [256]int
 	quoted := false
 	for _, c := range header {

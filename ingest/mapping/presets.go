@@ -16,6 +16,8 @@ type Preset struct {
 	Records   string        // where the posts are, of files
 	Only      []string      // which records are posts: see feed.WithOnly
 	Reposted  string        // where the whole text of a repost is that is cut: see feed.WithReposted
+	Absent    []string      // what stands for a text that is gone
+	IDPrefix  string        // before ids that are made of several fields
 	HTML      bool          // texts are markup, or have entities
 	Include   *file.Include // what records refer to, beside them
 	Signs     []string      // fields that all such files have, and hardly any other
@@ -55,8 +57,8 @@ var Presets = []Preset{
 	},
 	{
 		Name: "reddit", For: "submissions and comments, a thing a line, as RS_2023-01.zst and RC_2023-01.zst of Pushshift",
-		Map:  "id=name|id,created_at=created_utc|created,text=title+selftext|body",
-		HTML: true, Signs: []string{"created_utc", "author"}, Source: "reddit.com/dev/api, and the fields of Pushshift's files",
+		Map:    "id=name|id,created_at=created_utc|created,text=title+selftext|body",
+		Absent: []string{"[deleted]", "[removed]"}, HTML: true, Signs: []string{"created_utc", "author"}, Source: "reddit.com/dev/api, and the fields of Pushshift's files",
 	},
 	{
 		Name: "mastodon-outbox", For: "outbox.json of an account's archive; boosts are left out",
@@ -66,7 +68,8 @@ var Presets = []Preset{
 	},
 	{
 		Name: "mastodon", For: "statuses of the API, an array or a status a line",
-		Map:  "id=uri|id,author=account.acct|account.id,lang=language|lang,text=spoiler_text+content|reblog.content",
+		Map: "id=uri|id,author=account.acct|account.id,lang=language|lang," +
+			"text=reblog.spoiler_text+reblog.content|spoiler_text+content",
 		HTML: true, Signs: []string{"account.acct", "content"}, Source: "docs.joinmastodon.org, Status",
 	},
 	{
@@ -75,16 +78,18 @@ var Presets = []Preset{
 		Records: "messages", Only: []string{"type=message"}, Signs: []string{"from_id", "date"}, Source: "core.telegram.org/import-export, Telegram Desktop",
 	},
 	{
-		Name: "telegram-all", For: "result.json of all chats; ids are those of the chat's sender and message",
-		Map:     "id=from_id+id,author=from|from_id,created_at=date_unixtime|date,text=text|text_entities",
-		Records: "chats.list.messages", Only: []string{"type=message"}, Signs: []string{"from_id", "date"}, Source: "core.telegram.org/import-export, Telegram Desktop",
+		Name: "telegram-all", For: "result.json of all chats, also of those that were left; ids are those of chat and message",
+		Map:     "id=chat_id+id|from_id+id,author=from|from_id,created_at=date_unixtime|date,text=text|text_entities",
+		Records: "chats.list.messages|left_chats.list.messages", Include: &file.Include{Outer: "id", OuterAs: "chat_id"},
+		Only: []string{"type=message"}, Signs: []string{"from_id", "date"}, Source: "core.telegram.org/import-export, Telegram Desktop",
 	},
 	{
 		Name: "bluesky-jetstream", For: "messages of Jetstream, one a line; all but posts written or changed is left out",
 		Map: "id=did+commit.collection+commit.rkey,author=did,created_at=commit.record.createdAt|time_us,lang=commit.record.langs|lang," +
 			"text=commit.record.text|text",
-		Only:  []string{"kind=commit", "commit.operation=create|update", "commit.collection=app.bsky.feed.post"},
-		Signs: []string{"did", "time_us"}, Source: "github.com/bluesky-social/jetstream, README",
+		IDPrefix: "at://", // as the source that follows Jetstream has them
+		Only:     []string{"kind=commit", "commit.operation=create|update", "commit.collection=app.bsky.feed.post"},
+		Signs:    []string{"did", "time_us"}, Source: "github.com/bluesky-social/jetstream, README",
 	},
 	{
 		Name: "rss", For: "RSS 2.0 and 1.0, and Atom: title and body of each item",
@@ -104,7 +109,8 @@ func (p *Preset) fields() (*feed.Fields, error) {
 	if err != nil {
 		return nil, err
 	}
-	if fields, err = fields.WithMap(p.Map); err != nil || p.Reposted == "" {
+	fields, err = fields.WithAbsent(p.Absent).WithIDPrefix(p.IDPrefix).WithMap(p.Map)
+	if err != nil || p.Reposted == "" {
 		return fields, err
 	}
 	return fields.WithReposted(p.Reposted)

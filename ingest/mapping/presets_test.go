@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "rewrite testdata/*.want")
 func TestPresets(t *testing.T) {
 	for _, preset := range mapping.Presets {
 		paths, err := filepath.Glob("testdata/" + preset.Name + ".[jx]*")
-		more, errMore := filepath.Glob("testdata/" + preset.Name + "-atom.xml")
+		more, errMore := filepath.Glob("testdata/" + preset.Name + "-atom*.xml")
 		if err != nil || errMore != nil || len(paths) == 0 {
 			t.Fatalf("%s: no file, %v", preset.Name, err)
 		}
