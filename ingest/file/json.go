@@ -37,9 +37,12 @@ type level struct {
 // maxLevels bounds what is open: a path is short, and arrays of arrays are nobody's.
 const maxLevels = 100
 
+// WholeRecords, as the path of the records, says that they are what is read, even where a preset has a path.
+const WholeRecords = "."
+
 func newJSONReader(lines *lineReader, path string, include *Include) *jsonReader {
 	j := &jsonReader{lines: lines, page: page{include: include}}
-	if path != "" {
+	if path != "" && path != WholeRecords {
 		j.path = strings.Split(path, ".")
 	}
 	return j
