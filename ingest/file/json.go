@@ -43,7 +43,7 @@ type paths [][]string
 
 // parsePaths reads a|b.c; a dot alone are the records themselves.
 func parsePaths(s string) (all paths) {
-	if s == "" || s == "." {
+	if s == "" || s == WholeRecords {
 		return paths{nil}
 	}
 	for one := range strings.SplitSeq(s, "|") {
@@ -74,6 +74,9 @@ func (p paths) String() string {
 
 // maxLevels bounds what is open: a path is short, and arrays of arrays are nobody's.
 const maxLevels = 100
+
+// WholeRecords, as the path of the records, says that they are what is read, even where a preset has a path.
+const WholeRecords = "."
 
 func newJSONReader(lines *lineReader, at string, include *Include) *jsonReader {
 	return &jsonReader{lines: lines, paths: parsePaths(at), page: page{include: include}}

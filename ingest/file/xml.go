@@ -91,10 +91,6 @@ func (x *xmlReader) read(r *record) error {
 	}
 }
 
-// errHTML says what to do with a page: people have Telegram's.
-var errHTML = errors.New("an HTML page, and no feed: of a site take the address of its feed, and of Telegram export the chat as " +
-	"\"Machine-readable JSON\"")
-
 // start reads an item, or what of the feed its items have.
 func (x *xmlReader) start(start xml.StartElement) (item element, found bool, err error) {
 	if x.root == "" {
@@ -103,7 +99,7 @@ func (x *xmlReader) start(start xml.StartElement) (item element, found bool, err
 	x.prefix = start.Name.Space
 	switch {
 	case strings.EqualFold(x.root, "html"):
-		return item, false, errHTML
+		return item, false, errors.New(webPage)
 	case start.Name.Local == "author" && x.root == "feed":
 		x.author, err = x.element(start, 0)
 		return item, false, err

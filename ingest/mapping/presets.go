@@ -20,7 +20,7 @@ type Preset struct {
 	IDPrefix  string        // before ids that are made of several fields
 	HTML      bool          // texts are markup, or have entities
 	Include   *file.Include // what records refer to, beside them
-	Signs     []string      // fields that all such files have, and hardly any other
+	Signs     []string      // fields that all such files have, and hardly any other; a bar between two says either
 	Source    string        // of the format: who publishes it
 }
 
@@ -53,7 +53,7 @@ var Presets = []Preset{
 		Name: "twitter-archive", For: "data/tweets.js of an account's archive; the author is the account, which it does not name",
 		Map: "id=tweet.id_str|id_str,author=tweet.user.screen_name|user.screen_name,created_at=tweet.created_at|created_at," +
 			"lang=tweet.lang|lang,text=tweet.full_text|full_text|tweet.text|text",
-		HTML: true, Signs: []string{"tweet.id_str"}, Source: "the README.txt of an archive",
+		HTML: true, Signs: []string{"tweet.id_str|id_str", "tweet.id_str|display_text_range"}, Source: "the README.txt of an archive",
 	},
 	{
 		Name: "reddit", For: "submissions and comments, a thing a line, as RS_2023-01.zst and RC_2023-01.zst of Pushshift",
