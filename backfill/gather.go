@@ -86,7 +86,7 @@ func (g *gathering) record() error {
 
 // end sorts what the sorters still hold, and writes it where there are runs already: posts that fit in memory stay there.
 func (g *gathering) end(ctx context.Context) error {
-	if g.input.Posts == 0 && g.input.Rejected > 0 {
+	if g.input.Posts == 0 && g.input.Rejected+g.input.Skipped > 0 {
 		return ErrNoPosts
 	}
 	last := (*gatherer).keep

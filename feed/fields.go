@@ -21,6 +21,9 @@ const (
 
 var fieldNames = [fieldCount]string{"id", "source", "author", "created_at", "lang", "text"}
 
+// needed reports whether every post has f.
+func (f Field) needed() bool { return f == FieldID || f == FieldText }
+
 // String is our name of f: what JSON posts call it unless a map says otherwise.
 func (f Field) String() string { return fieldNames[f] }
 
@@ -36,6 +39,10 @@ type Fields struct {
 	times    times
 	html     bool // texts are markup
 	only     []condition
+	absent   []string   // texts that say that there is none
+	idPrefix string     // before ids that are made of several values
+	reposted expression // where the whole text of a repost is: see WithReposted
+	repost   combination
 }
 
 // node is one level of the feed's objects: the names that lead somewhere. They are few, so a slice is the
@@ -93,6 +100,9 @@ func (f *Fields) plant() error {
 		}
 	}
 	for i, e := range f.exprs {
+		if len(e) == 0 {
+			continue
+		}
 		if e.isPlain() && !f.isCombined(e[0][0]) {
 			if err := f.root.addPath(member{field: Field(i)}, e[0][0]); err != nil {
 				return err
@@ -105,7 +115,9 @@ func (f *Fields) plant() error {
 		}
 		f.combined = append(f.combined, c)
 	}
-	return nil
+	var err error
+	f.repost, err = f.combine(FieldText, f.reposted)
+	return err
 }
 
 // isCombined reports whether a path is one of several that a field is made of.
@@ -113,7 +125,8 @@ func (f *Fields) isCombined(p path) bool {
 	if slices.ContainsFunc(f.only, func(c condition) bool { return p.equal(c.path) }) {
 		return true
 	}
-	return slices.ContainsFunc(f.exprs[:], func(e expression) bool { return !e.isPlain() && e.has(p) })
+	return f.reposted.has(p) ||
+		slices.ContainsFunc(f.exprs[:], func(e expression) bool { return !e.isPlain() && e.has(p) })
 }
 
 // combine gives each path of an expression a slot.

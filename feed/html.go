@@ -30,8 +30,12 @@ func plainText(s string) (text string, converted bool) {
 	default:
 		return s, false
 	}
+	text = strings.ReplaceAll(text, zeroWidth, "")
 	return text, text != s
 }
+
+// zeroWidth is what Reddit's editor leaves for an empty line, with its ampersand escaped once more.
+const zeroWidth = "&#x200B;"
 
 func withoutTags(s string) string {
 	w := markupWriter{}

@@ -11,7 +11,7 @@ import (
 // The mapping language, which says how a feed calls our fields:
 //
 //	map        = pair { "," pair }          text=full_text|text,id=id_str
-//	pair       = ours "=" expression
+//	pair       = ours "=" [ expression ]    source= : no field of the feed; not of id and text, which posts need
 //	expression = sum { "|" sum }            the first that is there and not empty
 //	sum        = path { "+" path }          those that are there and not empty, joined
 //	path       = name { "." name }          user.screen_name: within an object, or a name with a dot
@@ -26,7 +26,8 @@ type path []string
 // sum are the paths of values that are joined.
 type sum []path
 
-// expression says of which values a field is made: the first sum that is there and not empty.
+// expression says of which values a field is made: the first sum that is there and not empty. One without sums is of no
+// value.
 type expression []sum
 
 // combination is an expression of several paths, by their slots.
@@ -76,7 +77,8 @@ func needsQuotes(r rune) bool { return unicode.IsSpace(r) || strings.ContainsRun
 // between, the first counts that is there and not empty; a + joins, and binds before the bar: texts by a line break,
 // dates and times by a space, all else by a slash. A name with a space, or any of , = | + . in it, stands in quotes.
 //
-// Fields that the map leaves out keep our names. The empty map is no map.
+// Fields that the map leaves out keep our names, and "source=" says that the feed has no such field, whatever is called
+// so. The empty map is no map.
 func ParseFields(spec string) (*Fields, error) { return ownNames.WithMap(spec) }
 
 // WithMap is f, which has no Meta fields and no link yet, with other names for the fields that spec has.
@@ -118,15 +120,18 @@ func (f *Fields) parse(spec string) error {
 func parsePair(pair string) (Field, expression, error) {
 	ours, theirs, ok := strings.Cut(pair, "=")
 	ours, theirs = strings.TrimSpace(ours), strings.TrimSpace(theirs)
-	if !ok || theirs == "" {
+	f := slices.Index(fieldNames[:], ours)
+	if !ok || theirs == "" && (f < 0 || Field(f).needed()) {
 		return 0, nil, fmt.Errorf("%q: want OURS=THEIRS", pair)
 	}
-	f := slices.Index(fieldNames[:], ours)
 	if f < 0 && slices.Contains(fieldNames[:], theirs) {
 		return 0, nil, fmt.Errorf("%q is no field of a post, but %q is: want %s=%s", ours, theirs, theirs, ours)
 	}
 	if f < 0 {
 		return 0, nil, fmt.Errorf("%q is no field of a post: they are %s", ours, strings.Join(fieldNames[:], ", "))
+	}
+	if theirs == "" {
+		return Field(f), nil, nil // a record may have a field of our name that is something else
 	}
 	e, err := parseExpression(theirs)
 	if errors.Is(err, errNoName) {
@@ -302,23 +307,26 @@ type condition struct {
 	path   path
 	slot   int
 	values []string
+	absent bool // nothing may be there
 }
 
 // ErrNotPost says that a record is no post, and no mistake either: the feed has other records too. See WithOnly.
 var ErrNotPost = errors.New("not a post")
 
 // WithOnly is f for a feed that has other records too: those are posts that have one of the values at the path, as
-// kind=commit or commit.operation=create|update. Of any other the error wraps ErrNotPost.
+// kind=commit or commit.operation=create|update, and nothing at one with an exclamation mark, as !delete. Of any other the
+// error wraps ErrNotPost.
 func (f *Fields) WithOnly(conditions []string) (*Fields, error) {
 	limited := f.copy()
 	limited.only = nil
 	for _, c := range conditions {
 		name, values, ok := strings.Cut(c, "=")
+		name, absent := strings.CutPrefix(name, "!")
 		p, err := parsePath(name)
-		if !ok || err != nil {
-			return nil, fmt.Errorf("%q: want PATH=VALUE|VALUE", c)
+		if ok == absent || err != nil {
+			return nil, fmt.Errorf("%q: want PATH=VALUE|VALUE, or !PATH", c)
 		}
-		limited.only = append(limited.only, condition{path: p, values: strings.Split(values, "|")})
+		limited.only = append(limited.only, condition{path: p, values: strings.Split(values, "|"), absent: absent})
 	}
 	return limited, limited.plant()
 }
@@ -326,8 +334,11 @@ func (f *Fields) WithOnly(conditions []string) (*Fields, error) {
 // check reports which condition is not met.
 func (f *Fields) check(text func(Field, int) (string, bool, error)) error {
 	for _, c := range f.only {
-		value, there, _ := text(FieldID, c.slot)
+		value, there, err := text(FieldID, c.slot)
 		switch {
+		case c.absent && (there || err != nil):
+			return fmt.Errorf("%w: it has %s", ErrNotPost, c.path)
+		case c.absent:
 		case !there:
 			return fmt.Errorf("%w: no %s", ErrNotPost, c.path)
 		case !slices.Contains(c.values, value):

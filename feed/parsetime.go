@@ -102,14 +102,23 @@ func (f times) byLayout(s string) (Time, error) {
 // namedLayouts are those of times whose months have names, with an offset: Twitter's, and what mails and RSS have.
 var namedLayouts = []string{
 	time.RubyDate,
-	"Mon, 2 Jan 2006 15:04:05 -0700", "2 Jan 2006 15:04:05 -0700", "Mon, 2 Jan 06 15:04:05 -0700", "2 Jan 06 15:04:05 -0700",
-	"Mon, 2 Jan 2006 15:04 -0700", "2 Jan 2006 15:04 -0700", "Mon, 2 Jan 06 15:04 -0700", "2 Jan 06 15:04 -0700",
+	"2 Jan 2006 15:04:05 -0700", "2 Jan 06 15:04:05 -0700", "2 Jan 2006 15:04 -0700", "2 Jan 06 15:04 -0700",
+	"2 January 2006 15:04:05 -0700", "2 January 2006 15:04 -0700",
 }
 
 // zoneNames are those of RFC 822 that mean one offset everywhere.
 var zoneNames = map[string]string{
 	"UT": "+0000", "UTC": "+0000", "GMT": "+0000", "Z": "+0000", "EST": "-0500", "EDT": "-0400", "CST": "-0600", "CDT": "-0500",
 	"MST": "-0700", "MDT": "-0600", "PST": "-0800", "PDT": "-0700",
+}
+
+// withoutWeekday is a time without the name of its day, which may be written Thu, Thur or Thursday.
+func withoutWeekday(s string) string {
+	day, rest, ok := strings.Cut(s, ", ")
+	if _, err := time.Parse("Mon", day[:min(len(day), 3)]); !ok || err != nil || len(day) > len("Wednesday") {
+		return s
+	}
+	return rest
 }
 
 // parseNamed reads a time whose month has a name.
@@ -120,6 +129,7 @@ func (f times) parseNamed(s string) (Time, error) {
 	if i := strings.LastIndexByte(s, ' '); zoneNames[s[i+1:]] != "" {
 		s = s[:i+1] + zoneNames[s[i+1:]]
 	}
+	s = withoutWeekday(s)
 	for _, layout := range namedLayouts {
 		if t, err := time.Parse(layout, s); err == nil {
 			return inRange(t.UnixMilli())

@@ -39,12 +39,8 @@ func (f *Fields) Set(p *Post, field Field, value string) (note string, err error
 
 // set stores a value that is valid UTF-8.
 func (f *Fields) set(p *Post, field Field, value string) error {
-	limit := MaxName
-	if field == FieldText {
-		limit = MaxText
-	}
-	if len(value) > limit {
-		return fmt.Errorf("%d bytes, and the limit is %d", len(value), limit)
+	if err := checkSize(field, value); err != nil {
+		return err
 	}
 	switch field {
 	case FieldID:
@@ -62,6 +58,17 @@ func (f *Fields) set(p *Post, field Field, value string) error {
 		}
 	case FieldCreatedAt:
 		return f.setTime(p, value)
+	}
+	return nil
+}
+
+func checkSize(field Field, value string) error {
+	limit := MaxName
+	if field == FieldText {
+		limit = MaxText
+	}
+	if len(value) > limit {
+		return fmt.Errorf("%d bytes, and the limit is %d", len(value), limit)
 	}
 	return nil
 }

@@ -312,6 +312,9 @@ func (d *PostDecoder) combine(p *Post) error {
 		value, there, err := c.value(d.slotText)
 		if err == nil && there {
 			d.given[c.field] = true
+			if c.field == FieldID {
+				value = d.fields.idPrefix + value
+			}
 			err = d.store(p, c.field, []byte(value))
 			p.Converted = p.Converted || c.field == FieldText && d.converted
 		}
@@ -319,7 +322,12 @@ func (d *PostDecoder) combine(p *Post) error {
 			return err
 		}
 	}
-	return nil
+	if d.fields.reposted == nil {
+		return nil
+	}
+	err := d.fields.whole(p, d.slotText)
+	p.Converted = p.Converted || d.converted
+	return err
 }
 
 func (d *PostDecoder) slotText(f Field, slot int) (string, bool, error) {
@@ -332,6 +340,9 @@ func (d *PostDecoder) slotText(f Field, slot int) (string, bool, error) {
 		var converted bool
 		text, converted = plainText(text)
 		d.converted = d.converted || converted
+	}
+	if f == FieldText && slices.Contains(d.fields.absent, text) {
+		text = ""
 	}
 	return text, there, err
 }

@@ -179,10 +179,11 @@ func (m *Main) runBackfill(ctx context.Context, cfg backfill.Config) error {
 	cfg.OnRecognised = m.announceFormat
 	manifest, err := backfill.Run(ctx, cfg)
 	screen.status.Clear()
+	ended := complaints.end()
 	if errors.Is(err, backfill.ErrNoPosts) {
 		err = complaints.noPosts()
 	}
-	if err := errors.Join(err, complaints.end()); err != nil {
+	if err := errors.Join(err, ended); err != nil {
 		return hint(err)
 	}
 	m.summariseBackfill(&cfg, &manifest, time.Since(begin))

@@ -63,16 +63,6 @@ func (c *complaints) line(location, reason string) {
 	}
 }
 
-// noPosts is why there is not one post: where fields are missing, most likely the file is another's.
-func (c *complaints) noPosts() error {
-	for kind := range c.kinds {
-		if strings.Contains(kind, "missing") {
-			return errOtherNames
-		}
-	}
-	return errNoPosts
-}
-
 // end says what was not printed, and whether all of it was written.
 func (c *complaints) end() error {
 	untold := false
@@ -86,6 +76,19 @@ func (c *complaints) end() error {
 		fmt.Fprintf(c.w, "all that were refused are in %s\n", c.path)
 	}
 	return c.failed
+}
+
+// noPosts says why there may be not one post.
+func (c *complaints) noPosts() error {
+	for kind := range c.kinds {
+		if strings.Contains(kind, "id: missing") || strings.Contains(kind, "text: missing") {
+			return errOtherNames
+		}
+	}
+	if len(c.order) == 0 {
+		return errOtherPreset
+	}
+	return errNoPosts
 }
 
 // kindOf is a reason without the values in it: what stands in quotes, and digits.

@@ -55,7 +55,7 @@ func (d *detecting) run(ctx context.Context) error {
 	if closed := out.Close(); !errors.Is(err, closed) { // what is full is full at the end too
 		err = errors.Join(err, closed)
 	}
-	if err == nil && counts.Posts == 0 && counts.Rejected > 0 {
+	if err == nil && counts.Posts == 0 && counts.Rejected+counts.Skipped > 0 {
 		err = d.complaints.noPosts()
 	}
 	d.summarise(counts, out, time.Since(begin))
@@ -74,10 +74,14 @@ func (d *detecting) note(b *ingest.Batch) {
 	}
 }
 
-var errNoPosts = errors.New("not one line is a post, for the reasons above")
-
-var errOtherNames = errors.New("not one line is a post; if its fields have other names, say so: --map text=body,id=uri; refrain inspect " +
-	"FILE shows which it has")
+// What is said where not one record is a post: most likely the file is another's.
+var (
+	errNoPosts    = errors.New("not one line is a post, for the reasons above; refrain inspect FILE shows what it has")
+	errOtherNames = errors.New("not one line is a post; if its fields have other names, say so: --map text=body,id=uri; refrain inspect " +
+		"FILE shows which it has")
+	errOtherPreset = errors.New("not one record is a post as the preset has it: the file is another's, or has none; refrain inspect FILE " +
+		"says what it is")
+)
 
 var errInterrupted = fmt.Errorf("%w; the events so far are out", errStopped)
 

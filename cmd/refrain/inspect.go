@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -26,9 +27,9 @@ func (m *Main) inspect() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "inspect [FILE|-]",
 		Short: "Say what is in a file, and how to read posts from it",
-		Long: "Look at the first 1,000 records of a file, or at the first megabyte of stdin: say what it was recognised as,\n" +
-			"which fields it has, and with which flags to start; then show its first three posts as the detector sees them.\n" +
-			"With --preset, --map and so on they are shown as these say.",
+		Long: "Look at the first 1,000 records of a file, or at the first megabyte of stdin: say what it was recognised as and\n" +
+			"which fields it has, show its first three posts as the detector sees them, and end with the command to start with.\n" +
+			"What --preset, --map and so on say is taken as it is; only what they leave open is guessed.",
 		Example: "  refrain inspect export.csv\n" +
 			"  refrain inspect result.json\n" +
 			"  zcat posts.gz | refrain inspect -\n" +
@@ -72,13 +73,17 @@ func (i *inspection) run(ctx context.Context) (err error) {
 	if err := i.in.flagged(i.in.File(&cfg)); err != nil {
 		return err
 	}
-	report, err := inspect.File(ctx, i.config)
+	report, err := inspect.File(ctx, i.config, i.in.Config)
 	if err != nil {
 		return err
 	}
 	i.fields(report)
+	i.adopt(report)
+	if err := i.posts(ctx, report); err != nil {
+		return err
+	}
 	i.start(report)
-	return i.posts(ctx)
+	return nil
 }
 
 // config is how the file is opened, without a mapping.
@@ -111,29 +116,47 @@ var formatWords = map[string]string{
 	"jsonl": "JSON lines", "json": "JSON", "text": "text, a post a line", "csv": "a table", "xml": "XML",
 }
 
-// start says with which flags to start, and takes them where the command line has none.
+// adopt takes the flags that were found where the command line has none.
+func (i *inspection) adopt(r *inspect.Report) {
+	i.in.Config, i.in.records, i.in.encoding, i.in.format = r.Posts, r.RecordsAt, r.Encoding, cmp.Or(r.As, i.in.format)
+}
+
+// start says what only the reader can know, and with which flags to start.
 func (i *inspection) start(r *inspect.Report) {
-	w, in := i.main.Stdout, i.in
-	if in.Preset == "" && in.Map == "" {
-		in.Preset, in.Map, in.records = r.Preset, r.Map, cmp.Or(in.records, r.RecordsAt)
+	w := i.main.Stdout
+	fmt.Fprintln(w)
+	for _, note := range r.Notes {
+		fmt.Fprintln(w, terminal.Clean(note))
 	}
-	flags := ""
+	if slices.Contains(r.Missing, feed.FieldCreatedAt) && r.Format != "text" {
+		fmt.Fprintln(w, "No field looks like a time: without one posts count as written in the order of the file.")
+	}
+	fmt.Fprintf(w, "To start with:\n\n  refrain detect%s %s\n", i.flags(), quoteForShell(i.path))
+}
+
+// flags are those with which the file is read, as a shell takes them.
+func (i *inspection) flags() (flags string) {
+	in := i.in
 	for _, f := range []struct{ name, value string }{
 		{"preset", in.Preset}, {"records", in.records}, {"map", in.Map}, {"format", in.format}, {"encoding", in.encoding},
-		{"tz", in.Timezone}, {"time-format", in.TimeFormat},
+		{"tz", in.Timezone}, {"time-format", in.TimeFormat}, {"source", in.source},
 	} {
 		if f.value != "" {
 			flags += " --" + f.name + " " + quoteForShell(f.value)
 		}
 	}
-	fmt.Fprintf(w, "\nTo start with:\n\n  refrain detect%s %s\n\n", flags, quoteForShell(i.path))
-	for _, field := range r.Missing {
-		switch {
-		case r.Format == "text":
-		case field == feed.FieldID.String(), field == feed.FieldText.String():
-			fmt.Fprintf(w, "No field looks like the %s of a post, which every post needs: name one, as --map %s=NAME.\n", field, field)
-		case field == feed.FieldCreatedAt.String():
-			fmt.Fprintln(w, "No field looks like a time: without one posts count as written in the order of the file.")
+	if in.HTML {
+		flags += " --html"
+	}
+	return flags
+}
+
+// missing says which field no post can be without, and nothing looks like.
+func (i *inspection) missing(r *inspect.Report) {
+	for _, field := range []feed.Field{feed.FieldID, feed.FieldText} {
+		if slices.Contains(r.Missing, field) && r.Format != "text" && len(r.Records) > 0 {
+			fmt.Fprintf(i.main.Stdout, "No field looks like the %s of a post, which every post needs: name one, as --map %s=NAME.\n",
+				field, field)
 		}
 	}
 }
@@ -146,7 +169,9 @@ func quoteForShell(s string) string {
 }
 
 // posts shows the first posts, and why others of the first batch are none.
-func (i *inspection) posts(ctx context.Context) error {
+func (i *inspection) posts(ctx context.Context, r *inspect.Report) error {
+	fmt.Fprintln(i.main.Stdout)
+	i.missing(r)
 	cfg := i.config()
 	if err := i.in.flagged(i.in.File(&cfg)); err != nil {
 		return err

@@ -151,7 +151,8 @@ func zstdWindow(head []byte) (int64, error) {
 		window = h.FrameContentSize
 	}
 	if window > maxWindow {
-		return 0, fmt.Errorf("a window of %d bytes, and the limit is %d", window, int64(maxWindow))
+		return 0, fmt.Errorf("a window of %d bytes, and the limit is %d: unpack it first, as in zstd -dc --long=31 FILE | refrain detect -", window,
+			int64(maxWindow))
 	}
 	return int64(window), nil
 }

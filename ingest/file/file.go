@@ -40,7 +40,8 @@ type Config struct {
 	Stdin io.Reader
 	// Format is one of Formats; "": by the name's ending, and where that says nothing by the first line.
 	Format string
-	// RecordsAt is the path to the posts in a file of JSON, as data or chats.list.messages; "": its elements or values.
+	// RecordsAt are the paths to the posts in a file of JSON, as data or chats.list.messages|left_chats.list.messages; "", or
+	// a dot, which overrules a preset: its elements or values.
 	RecordsAt string
 	// Include is what records refer to, beside them; nil: nothing.
 	Include *Include

@@ -337,7 +337,7 @@ func TestOpenRejects(t *testing.T) {
 		{"not gzip", Default(writeFile(t, "a.gz", "{}")), "a.gz: no gz data, though the name ends in .gz"},
 		{"not zstd", Default(writeFile(t, "a.zst", "")), "a.zst: no zst data, though the name ends in .zst"},
 		{"window too large", Default(writeFile(t, "b.zst", wide)),
-			"b.zst: zstd: a window of 1073741824 bytes, and the limit is 268435456"},
+			"b.zst: zstd: a window of 1073741824 bytes, and the limit is 268435456: unpack it first, as in zstd -dc --long=31 FILE | refrain detect -"},
 	}
 	for _, test := range tests {
 		f, err := Open(test.cfg)

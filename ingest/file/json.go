@@ -1,6 +1,7 @@
 package file
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -19,30 +20,66 @@ import (
 // itself alone.
 type jsonReader struct {
 	lines  *lineReader
-	path   []string // from the top to the records
+	paths  paths    // from the top to the records
 	stack  []level  // what is open
 	number int64    // of records so far
 	buf    []byte   // of the value read
 	size   int      // of all of it
 	others []string // the first names of the top that lead nowhere
 	page   page
+	cut    bool // the file ended within something
 }
 
 // level is an object or array that is open, on the way to the records.
 type level struct {
 	array bool
-	path  []string // from here to the records
+	paths paths  // from here to the records
+	top   bool   // no name has been followed yet
+	outer []byte // the member of this object that records get; nil: none was read yet
+}
+
+// paths lead to records. They part where names do, and end where records are.
+type paths [][]string
+
+// parsePaths reads a|b.c; a dot alone are the records themselves.
+func parsePaths(s string) (all paths) {
+	if s == "" || s == WholeRecords {
+		return paths{nil}
+	}
+	for one := range strings.SplitSeq(s, "|") {
+		all = append(all, strings.Split(one, "."))
+	}
+	return all
+}
+
+func (p paths) end() bool { return len(p[0]) == 0 }
+
+// follow are the paths behind a name; none: it leads nowhere.
+func (p paths) follow(name string) (behind paths) {
+	for _, path := range p {
+		if len(path) > 0 && path[0] == name {
+			behind = append(behind, path[1:])
+		}
+	}
+	return behind
+}
+
+func (p paths) String() string {
+	all := make([]string, len(p))
+	for i, path := range p {
+		all[i] = strings.Join(path, ".")
+	}
+	return strings.Join(all, "|")
 }
 
 // maxLevels bounds what is open: a path is short, and arrays of arrays are nobody's.
 const maxLevels = 100
 
-func newJSONReader(lines *lineReader, path string, include *Include) *jsonReader {
-	j := &jsonReader{lines: lines, page: page{include: include}}
-	if path != "" {
-		j.path = strings.Split(path, ".")
-	}
-	return j
+// WholeRecords, as the path of the records, says that they are what is read, even where a preset has a path.
+const WholeRecords = "."
+
+func newJSONReader(lines *lineReader, at string, include *Include) *jsonReader {
+	return &jsonReader{lines: lines, paths: parsePaths(at), page: page{include: include}}
 }
 
 var errEndsEarly = errors.New("the JSON ends too early: an array or object is not closed")
@@ -53,13 +90,17 @@ func (j *jsonReader) read(r *record) error {
 		if j.page.next(r) {
 			return nil
 		}
+		if j.cut {
+			return errEndsEarly
+		}
 		found, err := j.step(r)
+		if found {
+			j.addOuter(r)
+		}
 		switch {
 		case err == io.EOF && len(j.stack) > 0:
-			j.stack, j.page.closed = nil, true
-			*r = record{line: j.lines.number + 1, reason: errEndsEarly}
-			return nil
-		case err == io.EOF && j.number == 0 && len(j.path) > 0:
+			j.stack, j.page.closed, j.cut = nil, true, true
+		case err == io.EOF && j.number == 0 && !j.paths.end():
 			return j.nothing()
 		case err != nil:
 			return err
@@ -71,7 +112,8 @@ func (j *jsonReader) read(r *record) error {
 
 // nothing says that the path leads nowhere.
 func (j *jsonReader) nothing() error {
-	return fmt.Errorf("no records at %q (--records): the file has %q", strings.Join(j.path, "."), j.others)
+	return fmt.Errorf("no records at %q: the file has %q (--records says where they are, --records . that they are not within "+
+		"others)", j.paths.String(), j.others)
 }
 
 // step reads up to the next record, or to the beginning or end of something on the way.
@@ -88,7 +130,7 @@ func (j *jsonReader) step(r *record) (found bool, err error) {
 	case c == ',' || c == ';' && len(j.stack) == 0:
 		return false, nil
 	case len(j.stack) > 0 && !top.array:
-		return j.member(r, c, top.path)
+		return j.member(r, c, top)
 	case len(j.stack) == 0 && unicode.IsLetter(rune(c)):
 		return j.assignment(r, c)
 	default:
@@ -98,13 +140,13 @@ func (j *jsonReader) step(r *record) (found bool, err error) {
 
 // pageLevel is where in the stack the object is in which the path begins, -1 where there is none.
 func (j *jsonReader) pageLevel() int {
-	return slices.IndexFunc(j.stack, func(l level) bool { return !l.array && len(l.path) == len(j.path) })
+	return slices.IndexFunc(j.stack, func(l level) bool { return !l.array && l.top })
 }
 
 // top is the innermost level; the file itself is like an object that is one value after the other.
 func (j *jsonReader) top() level {
 	if len(j.stack) == 0 {
-		return level{path: j.path}
+		return level{paths: j.paths, top: true}
 	}
 	return j.stack[len(j.stack)-1]
 }
@@ -112,13 +154,13 @@ func (j *jsonReader) top() level {
 // enter goes into the value that begins with c if the path leads on, and else it is a record if the path ends.
 func (j *jsonReader) enter(r *record, c byte, at level) (found bool, err error) {
 	switch {
-	case c == '[' && (len(at.path) > 0 || !at.array), c == '{' && len(at.path) > 0:
+	case c == '[' && (!at.paths.end() || !at.array), c == '{' && !at.paths.end():
 		if len(j.stack) == maxLevels {
 			return false, fmt.Errorf("arrays within each other, more than %d", maxLevels)
 		}
-		j.stack = append(j.stack, level{array: c == '[', path: at.path})
+		j.stack = append(j.stack, level{array: c == '[', paths: at.paths, top: at.top})
 		return false, nil
-	case len(at.path) > 0:
+	case !at.paths.end():
 		return false, j.value(c, 0)
 	}
 	line := j.lines.number + 1
@@ -126,7 +168,7 @@ func (j *jsonReader) enter(r *record, c byte, at level) (found bool, err error) 
 	if err == io.EOF {
 		err = nil
 		r.reason = errEndsEarly
-		j.stack = nil
+		j.stack, j.page.closed, j.cut = nil, true, true
 	}
 	j.number++
 	r.line, r.number, r.raw, r.size = line, j.number, j.buf, j.size
@@ -134,7 +176,7 @@ func (j *jsonReader) enter(r *record, c byte, at level) (found bool, err error) 
 }
 
 // member reads a member of an object on the path, whose name begins with c.
-func (j *jsonReader) member(r *record, c byte, path []string) (found bool, err error) {
+func (j *jsonReader) member(r *record, c byte, of level) (found bool, err error) {
 	if c != '"' {
 		return false, fmt.Errorf("line %d: want a name in quotes, found %q", j.lines.number+1, c)
 	}
@@ -145,14 +187,19 @@ func (j *jsonReader) member(r *record, c byte, path []string) (found bool, err e
 	if c, err = j.skip(); err == nil && c == ':' {
 		c, err = j.skip()
 	}
+	behind := of.paths.follow(name)
 	switch {
 	case err != nil:
 		return false, err
-	case name == path[0]:
-		return j.enter(r, c, level{path: path[1:]})
-	case len(path) == len(j.path) && j.page.wants(name):
+	case behind != nil:
+		return j.enter(r, c, level{paths: behind})
+	case of.top && j.page.wants(name):
 		err := j.value(c, j.lines.limit)
 		j.page.including(j.buf)
+		return false, err
+	case j.page.wantsOuter(name, c):
+		err := j.value(c, maxMemberName)
+		j.stack[len(j.stack)-1].outer = bytes.Clone(j.buf)
 		return false, err
 	}
 	if len(j.others) < 10 && !slices.Contains(j.others, name) {
@@ -162,6 +209,17 @@ func (j *jsonReader) member(r *record, c byte, path []string) (found bool, err e
 }
 
 const maxMemberName = 1024
+
+// addOuter gives a record the member of the innermost object around it that has one.
+func (j *jsonReader) addOuter(r *record) {
+	for i := len(j.stack) - 1; i >= 0; i-- {
+		if outer := j.stack[i].outer; outer != nil && bytes.HasSuffix(r.raw, []byte{'}'}) {
+			r.raw = withMember(r.raw, j.page.include.OuterAs, outer)
+			r.size = max(r.size, len(r.raw))
+			return
+		}
+	}
+}
 
 // assignment passes over the name that a script gives its value: window.YTD.tweets.part0 = [...]. What is none is a record
 // that is refused.

@@ -1,9 +1,12 @@
 package file
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -13,6 +16,20 @@ type Sample struct {
 	Format     string   // one of Formats
 	Recognised string   // see Source.Recognised
 	Records    [][]byte // as JSON objects; of a table with a member for each column
+	Rejected   int      // rows of a table that are none
+	Invalid    int      // records that are not UTF-8
+	NonASCII   int      // records that are, and not ASCII alone
+}
+
+// add keeps a record, that was read as raw.
+func (s *Sample) add(record, raw []byte) {
+	s.Records = append(s.Records, record)
+	switch {
+	case !utf8.Valid(raw):
+		s.Invalid++
+	case bytes.IndexFunc(raw, func(r rune) bool { return r > unicode.MaxASCII }) >= 0:
+		s.NonASCII++
+	}
 }
 
 // ReadSample reads up to n records of a file, and no further.
@@ -30,7 +47,8 @@ func ReadSample(ctx context.Context, cfg Config, n int) (Sample, error) {
 		var p Part
 		err = f.Read(ctx, &p)
 		for i := range p.lines {
-			s.Records = append(s.Records, p.raw[p.lines[i].start:p.lines[i].end])
+			raw := p.raw[p.lines[i].start:p.lines[i].end]
+			s.add(raw, raw)
 		}
 	}
 	s.Format, s.Recognised = f.cfg.Format, f.Recognised()
@@ -51,10 +69,14 @@ func (t *tableReader) sample(s *Sample, n int) error {
 		}
 		switch {
 		case r.reason != nil:
+			s.Rejected++
+		case header == nil && isSeparatorLine(r.raw):
 		case header == nil:
 			header = append(header, cells...)
 		case len(cells) == len(header):
-			s.Records = append(s.Records, object(header, cells))
+			s.add(object(header, cells), r.raw)
+		default:
+			s.Rejected++
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package file
 
 import (
 	"encoding/binary"
+	"errors"
 	"io"
 	"path/filepath"
 	"slices"
@@ -28,7 +29,7 @@ func TestShapes(t *testing.T) {
 	in := func(encoding string) func(*Config) { return func(c *Config) { c.Encoding = encoding } }
 	users := func(c *Config) {
 		c.RecordsAt = "data"
-		c.Include = &Include{Beside: "includes", List: "users", Key: "id", From: "author_id", As: "author"}
+		c.Include = authors
 	}
 	const table = "id;text\r\n1;one, two\r\n2;\"a;b\"\r\n"
 	for _, c := range []struct {
@@ -46,10 +47,6 @@ func TestShapes(t *testing.T) {
 		{"a.json", "{\"id\":\"1\",\"text\":\"a\"}", nil, "", []string{"1: a"}},
 		{"a.jsonl", "{\"id\":\"1\",\n{\"id\":\"2\",\"text\":\"b\"}\n", nil, "",
 			[]string{"2: b", "rejected a.jsonl:1: malformed JSON: it ends too soon, at byte 10"}},
-		{"a.json", `[{"id":"1","text":"a"},{"id":"2","te` + "\n", nil, "a JSON array",
-			[]string{"1: a", "rejected a.json:1, record 2: the JSON ends too early: an array or object is not closed"}},
-		{"a.json", `[{"id":"1","text":"a"}` + "\n", nil, "a JSON array",
-			[]string{"1: a", "rejected a.json:2: the JSON ends too early: an array or object is not closed"}},
 		{"a.json", `[{"id":"1","text":"a"x},{"id":"2","text":"b"}]`, nil, "a JSON array",
 			[]string{"2: b", `rejected a.json:1, record 1: malformed JSON at byte 20: invalid character 'x' after object value ` +
 				`(expecting ',' or '}')`}},
@@ -124,7 +121,10 @@ func TestShapesThatEndAFile(t *testing.T) {
 		{"a.csv", "PK\x03\x04…", "", "a.csv: a ZIP archive, or an Excel workbook (.xlsx): unpack the one, save the other as CSV (UTF-8)"},
 		{"repo.car", "\x3a\xa2eroots\x81\xd8\x2a…", "", "repo.car: a CAR, as of a Bluesky repository, whose records are no text: take " +
 			"the posts from Jetstream, as JSON lines"},
-		{"a.json", `{"meta":1,"errors":[]}`, "data", `a.json: after line 0: no records at "data" (--records): the file has ["meta" "errors"]`},
+		{"a.json", `{"meta":1,"errors":[]}`, "data", `a.json: after line 0: no records at "data": the file has ["meta" "errors"] ` +
+			`(--records says where they are, --records . that they are not within others)`},
+		{"a.xml", "<urlset><url><loc>x</loc></url></urlset>", "", "a.xml: after line 1: no item of RSS and no entry of Atom: its first element is <urlset>"},
+		{"a", "<!DOCTYPE html>\n<html><head><meta charset=utf-8><br></head></html>", "", "a: " + webPage},
 		{"a.xml", "<rss><item><id>1</id>", "", "a.xml: after line 1: the XML ends too early: <item> is not closed"},
 		{"a.xml", "<rss>" + strings.Repeat("<item>", 200), "", "a.xml: after line 1: elements within each other, more than 100"},
 		{"a.xml", "<rss><item>" + strings.Repeat("a", MaxLine), "", "a.xml: after line 1: an item of more than 8388608 bytes"},
@@ -134,6 +134,41 @@ func TestShapesThatEndAFile(t *testing.T) {
 		if err == nil || filepath.Base(err.Error()) != filepath.Base(c.want) {
 			t.Errorf("%s %.60q: %v, want %s", c.name, c.content, err, c.want)
 		}
+	}
+}
+
+// TestCutJSON: of JSON that ends too early there is what came before, and then an error, as of a cut archive or XML.
+func TestCutJSON(t *testing.T) {
+	const whole = `{"data":[{"id":"1","text":"a"},{"id":"2","text":"b"}],"includes":{}}`
+	for content, want := range map[string][]string{
+		`[{"id":"1","text":"a"},{"id":"2","te`: {"1: a", "rejected a.json:1, record 2: " + errEndsEarly.Error()},
+		`[{"id":"1","text":"a"}`:               {"1: a"},
+		`[{"id":"1","text":"a"},`:              {"1: a"},
+	} {
+		got, err := readAll(t, Default(writeFile(t, "a.json", content)))
+		if lines := show(got); !errors.Is(err, errEndsEarly) || !slices.Equal(lines, want) {
+			t.Errorf("%s: %q, %v, want %q", content, lines, err, want)
+		}
+	}
+	paged := func(content string) ([]string, error) {
+		got, err := readAll(t, with(writeFile(t, "a.json", content), func(c *Config) { c.RecordsAt, c.Include = "data", authors }))
+		return show(got), err
+	}
+	for n := len(`{"data":[`); n < len(whole); n++ {
+		if _, err := paged(whole[:n]); !errors.Is(err, errEndsEarly) {
+			t.Errorf("%s: %v", whole[:n], err)
+		}
+	}
+	if lines, err := paged(whole); err != nil || len(lines) != 2 {
+		t.Errorf("%q, %v", lines, err)
+	}
+}
+
+// TestTopOfRecords: a dot says that records are not within others, whatever a preset has.
+func TestTopOfRecords(t *testing.T) {
+	cfg := with(writeFile(t, "a.jsonl", `{"id":"1","text":"a","data":[]}`), func(c *Config) { c.RecordsAt, c.Include = ".", authors })
+	if got, err := readAll(t, cfg); err != nil || !slices.Equal(show(got), []string{"1: a"}) {
+		t.Errorf("%q, %v", show(got), err)
 	}
 }
 
@@ -178,7 +213,7 @@ func FuzzShapes(f *testing.F) {
 		got, err := readAll(t, with("-", func(c *Config) {
 			c.Stdin = strings.NewReader(content)
 			if deep {
-				c.RecordsAt, c.Include = "data", &Include{"includes", "users", "id", "author_id", "author"}
+				c.RecordsAt, c.Include = "data", authors
 			}
 		}))
 		if err != nil && !strings.HasPrefix(err.Error(), "stdin: ") {
@@ -191,3 +226,5 @@ func FuzzShapes(f *testing.F) {
 		}
 	})
 }
+
+var authors = &Include{Beside: "includes", References: []Reference{{List: "users", Key: "id", From: "author_id", As: "author"}}}

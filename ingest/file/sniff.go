@@ -87,7 +87,24 @@ func refuseForeign(r *bufio.Reader, path string) error {
 	if i := bytes.Index(head, []byte(carHeader)); i == 1 || i == 2 {
 		return errors.New(car)
 	}
+	if begin, _ := r.Peek(r.Buffered()); isHTML(begin) {
+		return errors.New(webPage)
+	}
 	return nil
+}
+
+const webPage = "an HTML page, in which no posts are marked: export it in another form; Telegram Desktop has " +
+	"\"Machine-readable JSON\" (result.json)"
+
+// isHTML reports whether a file begins as a page of the web does, behind a mark and the declaration that XHTML has.
+func isHTML(begin []byte) bool {
+	begin = begin[:min(len(begin), 512)]
+	text := strings.ToLower(string(bytes.TrimLeft(bytes.TrimPrefix(begin, byteOrderMark), " \t\r\n")))
+	if strings.HasPrefix(text, "<?xml") {
+		_, text, _ = strings.Cut(text, "?>")
+		text = strings.TrimLeft(text, " \t\r\n")
+	}
+	return strings.HasPrefix(text, "<!doctype html") || strings.HasPrefix(text, "<html>") || strings.HasPrefix(text, "<html ")
 }
 
 // formats are those that names promise.
@@ -186,6 +203,9 @@ var separatorNames = map[byte]string{';': "semicolons", '\t': "tabs", '|': "bars
 
 // separatorOf is what stands between the names of a header most often, outside of quotes.
 func separatorOf(header []byte) byte {
+	if isSeparatorLine(header) {
+		return bytes.Trim(bytes.TrimSpace(header), `"`)[len("sep=")]
+	}
 	var counts [256]int
 	quoted := false
 	for _, c := range header {

@@ -175,6 +175,9 @@ func (t *tableReader) inQuotes(line []byte, open bool) bool {
 func (t *tableReader) readHeader() error {
 	var r record
 	names, err := t.next(&r)
+	if err == nil && isSeparatorLine(r.raw) {
+		names, err = t.next(&r)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -211,6 +214,12 @@ func (t *tableReader) line(cells []string) string {
 	_ = w.Write(cells) // the reader has taken this separator too
 	w.Flush()
 	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// isSeparatorLine reports whether a line tells Excel the separator, before the header: sep=;
+func isSeparatorLine(line []byte) bool {
+	line = bytes.Trim(bytes.TrimSpace(line), `"`)
+	return len(line) == len("sep=;") && bytes.HasPrefix(bytes.ToLower(line), []byte("sep="))
 }
 
 // mark is the byte order mark that the file begins with, if it does.

@@ -229,3 +229,17 @@ func TestRecords(t *testing.T) {
 		_ = src.Close()
 	}
 }
+
+// TestSeparatorLine: what Excel takes for itself, before the header, is no header.
+func TestSeparatorLine(t *testing.T) {
+	for _, first := range []string{"sep=;\r\n", "\"sep=;\"\n", "SEP=;\n"} {
+		path := writeFile(t, "a.csv", "\xEF\xBB\xBF"+first+"id;text\n1;a, b, c, d\n")
+		if got, err := readAll(t, Default(path)); err != nil || !slices.Equal(show(got), []string{"1: a, b, c, d"}) {
+			t.Errorf("%q: %q, %v", first, show(got), err)
+		}
+		sample, err := ReadSample(t.Context(), Default(path), 10)
+		if err != nil || len(sample.Records) != 1 || string(sample.Records[0]) != `{"id":"1","text":"a, b, c, d"}` {
+			t.Errorf("%q: %s, %v", first, sample.Records, err)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"html"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -23,6 +24,10 @@ type xmlReader struct {
 	number int64
 	budget int64 // bytes that may be read until the next record
 	buf    []byte
+	root   string  // the name of the first element
+	closed bool    // it has ended
+	prefix string  // of the names in an item that are its own, as of atom:entry
+	author element // of the feed, and of entries that name none
 }
 
 func newXMLReader(lines *lineReader) *xmlReader {
@@ -35,6 +40,7 @@ func newXMLReader(lines *lineReader) *xmlReader {
 		return charset.NewReaderLabel(label, in)
 	}
 	x.tokens.Entity = xml.HTMLEntity
+	x.tokens.Strict = false // an & that stands alone is one
 	return x
 }
 
@@ -57,21 +63,64 @@ func (x *xmlReader) read(r *record) error {
 		t, err := x.tokens.RawToken()
 		line, _ := x.tokens.InputPos()
 		x.lines.number = int64(line)
+		if err == io.EOF {
+			return x.end()
+		}
 		if err != nil {
 			return plainXML(err)
 		}
-		if start, ok := t.(xml.StartElement); ok && (start.Name.Local == "item" || start.Name.Local == "entry") {
-			item, err := x.element(start, 0)
-			if err != nil {
-				return plainXML(err)
-			}
+		if end, ok := t.(xml.EndElement); ok && end.Name.Local == x.root {
+			x.closed = true
+		}
+		start, ok := t.(xml.StartElement)
+		if !ok {
+			continue
+		}
+		item, found, err := x.start(start)
+		if err != nil {
+			return plainXML(err)
+		}
+		if found {
 			x.number++
 			item.addBody()
+			item.addAuthor(&x.author)
 			x.buf = item.json(x.buf[:0])
 			r.line, r.number, r.raw, r.size = int64(line), x.number, x.buf, len(x.buf)
 			return nil
 		}
 	}
+}
+
+// start reads an item, or what of the feed its items have.
+func (x *xmlReader) start(start xml.StartElement) (item element, found bool, err error) {
+	if x.root == "" {
+		x.root = start.Name.Local
+	}
+	x.prefix = start.Name.Space
+	switch {
+	case strings.EqualFold(x.root, "html"):
+		return item, false, errors.New(webPage)
+	case start.Name.Local == "author" && x.root == "feed":
+		x.author, err = x.element(start, 0)
+		return item, false, err
+	case start.Name.Local != "item" && start.Name.Local != "entry":
+		return item, false, nil
+	}
+	item, err = x.element(start, 0)
+	return item, true, err
+}
+
+// end is the end of the file. A feed may have no items; what is no feed has none for another reason.
+func (x *xmlReader) end() error {
+	switch {
+	case x.root == "" || x.root == "item" || x.root == "entry":
+		return io.EOF
+	case !x.closed:
+		return fmt.Errorf("the XML ends too early: <%s> is not closed", x.root)
+	case x.number > 0 || slices.Contains([]string{"rss", "RDF", "feed", "channel"}, x.root):
+		return io.EOF
+	}
+	return fmt.Errorf("no item of RSS and no entry of Atom: its first element is <%s>", x.root)
 }
 
 func plainXML(err error) error {
@@ -98,6 +147,9 @@ type element struct {
 const maxElements = 100
 
 func (x *xmlReader) element(start xml.StartElement, depth int) (element, error) {
+	if start.Name.Space == x.prefix {
+		start.Name.Space = ""
+	}
 	e := element{name: qualified(start.Name), attrs: start.Copy().Attr}
 	e.mixed = e.attr("type") == "xhtml"
 	if depth > maxElements {
@@ -127,6 +179,9 @@ func (x *xmlReader) element(start xml.StartElement, depth int) (element, error) 
 			e.mixed = e.mixed || len(bytes.TrimSpace(t)) > 0
 			e.text = append(e.text, html.EscapeString(string(t))...)
 		case xml.EndElement:
+			if e.attr("type") == "text" && e.children == nil && bytes.IndexByte(e.text, '<') >= 0 {
+				e.text = []byte(html.EscapeString(string(e.text))) // what looks like tags is none
+			}
 			return e, nil
 		}
 	}
@@ -160,6 +215,36 @@ func (e *element) addBody() {
 				e.children = append(e.children, child)
 				return
 			}
+		}
+	}
+}
+
+// child is the first element of that name in e; nil: there is none.
+func (e *element) child(name string) *element {
+	for i := range e.children {
+		if e.children[i].name == name {
+			return &e.children[i]
+		}
+	}
+	return nil
+}
+
+// addAuthor gives an entry of Atom that names no author that of the feed it was taken from, or that of this feed (RFC 4287,
+// section 4.2.1), and reads the entities that some write into names.
+func (e *element) addAuthor(feed *element) {
+	if source := e.child("source"); source != nil && e.child("author") == nil && source.child("author") != nil {
+		feed = source.child("author")
+	}
+	if e.child("author") == nil && feed.name != "" {
+		e.children = append(e.children, *feed)
+	}
+	for _, name := range []string{"dc:creator", "author"} {
+		author := e.child(name)
+		if author != nil && author.child("name") != nil {
+			author = author.child("name")
+		}
+		if author != nil && author.children == nil {
+			author.text = []byte(html.UnescapeString(string(author.text)))
 		}
 	}
 }

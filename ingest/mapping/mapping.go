@@ -43,7 +43,7 @@ func (c *Config) Fields() (*feed.Fields, error) {
 	if err != nil {
 		return nil, &Error{"preset", err}
 	}
-	fields, err := feed.ParseFields(preset.Map)
+	fields, err := preset.fields()
 	if err == nil {
 		fields, err = fields.WithOnly(preset.Only)
 	}

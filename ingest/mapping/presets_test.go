@@ -22,7 +22,7 @@ var update = flag.Bool("update", false, "rewrite testdata/*.want")
 func TestPresets(t *testing.T) {
 	for _, preset := range mapping.Presets {
 		paths, err := filepath.Glob("testdata/" + preset.Name + ".[jx]*")
-		more, errMore := filepath.Glob("testdata/" + preset.Name + "-atom.xml")
+		more, errMore := filepath.Glob("testdata/" + preset.Name + "-atom*.xml")
 		if err != nil || errMore != nil || len(paths) == 0 {
 			t.Fatalf("%s: no file, %v", preset.Name, err)
 		}
@@ -64,7 +64,11 @@ func readPreset(t *testing.T, preset, path string) string {
 			if p.Converted {
 				converted = " converted"
 			}
-			fmt.Fprintf(&out, "%s by %q at %v in %q%s: %q\n", p.ID, p.Author, p.Time, p.Lang, converted, p.Text)
+			of := ""
+			if p.Source != "" {
+				of = fmt.Sprintf(" of %q", p.Source) // which no platform's source is
+			}
+			fmt.Fprintf(&out, "%s%s by %q at %v in %q%s: %q\n", p.ID, of, p.Author, p.Time, p.Lang, converted, p.Text)
 		}
 		for _, r := range b.Rejected {
 			last = append(last, fmt.Sprintf("%s: %s\n", r.Location, r.Reason))

@@ -1,17 +1,13 @@
-// Package inspect finds out what is in a file of posts: its fields, the platform whose export it is, and a mapping to
-// start from. `refrain inspect` shows it.
+// Package inspect finds out what is in a file of posts: its fields, the platform whose export it is, and the flags to
+// start with. `refrain inspect` shows it.
 package inspect
 
 import (
-	"bytes"
-	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"refrain/feed"
 	"refrain/ingest/file"
@@ -24,219 +20,212 @@ const Records = 1000
 // Report is what was found.
 type Report struct {
 	file.Sample
-	Fields    []Field // in the order in which they came
-	Preset    string  // whose signs are there; "": no preset's
-	RecordsAt string  // where the records seem to be, within objects; "": they are what was read
-	Map       string  // of names that look like ours; "": none is needed, or none was found
-	Missing   []string
+	Fields    []Field        // in the order in which they came
+	Posts     mapping.Config // how posts are read: as was said, and as was found where nothing was said
+	RecordsAt string         // where the records are, within objects; "": where the preset has them, or they are what was read
+	As        string         // the format, where the name of the file promises another one
+	Encoding  string
+	Missing   []feed.Field // that no field looks like
+	Notes     []string     // sentences on what nobody but the reader can know
+
+	file    file.Config
+	open    func() file.Config
+	samples map[string]file.Sample // by where the records are
 }
 
-// Field is one field of the records.
-type Field struct {
-	Path    string // with dots
-	Kind    string // string, number, boolean, array or object
-	Count   int    // records that have it
-	Example string
-	length  int // of all strings
-}
-
-// File looks into a file. Of stdin nothing is left for who reads on, so a caller hands in what can be read again.
-func File(ctx context.Context, open func() file.Config) (*Report, error) {
-	sample, err := file.ReadSample(ctx, open(), Records)
-	if err != nil {
+// File looks into a file, of whose posts the caller says what it knows. Of stdin nothing is left for who reads on, so
+// open hands in what can be read again.
+func File(ctx context.Context, open func() file.Config, said mapping.Config) (*Report, error) {
+	r := &Report{Posts: said, file: open(), open: open, samples: map[string]file.Sample{}}
+	r.RecordsAt, r.Encoding = r.file.RecordsAt, r.file.Encoding
+	if err := r.read(ctx); err != nil {
 		return nil, err
 	}
-	r := &Report{Sample: sample, Fields: fieldsOf(sample.Records)}
-	for _, preset := range mapping.Presets {
-		if fits(ctx, &preset, sample, r.Fields, open) {
-			r.Preset = preset.Name
-			return r, nil
-		}
+	if r.Posts.Preset != "" || r.Posts.Map == "" {
+		r.recognise(ctx)
 	}
-	if at := arrayIn(sample); at != "" && open().RecordsAt == "" {
-		inner, err := file.ReadSample(ctx, within(open(), at), Records)
-		if err == nil && len(inner.Records) > 0 {
-			r.Sample, r.Fields, r.RecordsAt = inner, fieldsOf(inner.Records), at
-			r.Format = "json"
-		}
+	if r.Posts.Preset == "" {
+		r.descend(ctx)
+		r.guess()
 	}
-	r.guess()
+	r.times()
+	r.look()
 	return r, nil
 }
 
-func within(cfg file.Config, at string) file.Config {
-	cfg.RecordsAt = at
-	return cfg
+// read takes the first sample, and takes it again where it shows that the file is another one than it seemed.
+func (r *Report) read(ctx context.Context) error {
+	s, err := r.sample(ctx, r.RecordsAt)
+	if err != nil {
+		return err
+	}
+	if s.Invalid > 0 && s.Format != "xml" { // which names its encoding
+		s = r.decoded(ctx, s)
+	}
+	r.take(s)
+	if s.Format == "text" && r.file.Format == "" && isTable(s.Records) {
+		r.readTable(ctx)
+	}
+	return r.unusable()
 }
 
-// fits reports whether the records have all the signs of a preset.
-func fits(ctx context.Context, p *mapping.Preset, s file.Sample, fields []Field, open func() file.Config) bool {
+// take makes a sample the one that is reported.
+func (r *Report) take(s file.Sample) { r.Sample, r.Fields = s, fieldsOf(s.Records) }
+
+// sample reads the beginning of the file, its records at a path. Each path is read once.
+func (r *Report) sample(ctx context.Context, at string) (file.Sample, error) {
+	if s, ok := r.samples[at]; ok {
+		return s, nil
+	}
+	cfg := r.open()
+	cfg.RecordsAt, cfg.Encoding = at, r.Encoding
+	s, err := file.ReadSample(ctx, cfg, Records)
+	if err == nil {
+		r.samples[at] = s
+	}
+	return s, err
+}
+
+// decoded is a sample that is not UTF-8 as what spreadsheets write, which is what it most probably is.
+func (r *Report) decoded(ctx context.Context, s file.Sample) file.Sample {
+	if s.NonASCII > 0 {
+		r.note("%d of %d records are not UTF-8, and others are: the file seems to be put together of two. With --encoding those "+
+			"that are UTF-8 would be spoiled; without it, letters of the %d become U+FFFD.", s.Invalid, len(s.Records), s.Invalid)
+		return s
+	}
+	r.Encoding = "windows-1252"
+	clear(r.samples)
+	again, err := r.sample(ctx, r.RecordsAt)
+	if err != nil {
+		r.Encoding = ""
+		return s
+	}
+	r.note("The file is not UTF-8, and read as windows-1252: if letters look wrong, it is another one, as windows-1250 or windows-1251.")
+	return again
+}
+
+// readTable reads a text as the table with tabs that it is, as Excel's "Unicode Text" and what is copied from a sheet.
+func (r *Report) readTable(ctx context.Context) {
+	text := *r
+	open := r.open
+	r.open = func() file.Config {
+		cfg := open()
+		cfg.Format = "csv"
+		return cfg
+	}
+	clear(r.samples)
+	if s, err := r.sample(ctx, r.RecordsAt); err == nil {
+		r.As = "csv"
+		r.take(s)
+		if r.called(feed.FieldText) != "" {
+			return
+		}
+	}
+	*r = text
+}
+
+// isTable reports whether lines have the same number of tabs.
+func isTable(lines [][]byte) bool {
+	tabs := func(line []byte) int { return strings.Count(string(line), "\t") }
+	return len(lines) > 1 && tabs(lines[0]) > 0 &&
+		!slices.ContainsFunc(lines, func(line []byte) bool { return tabs(line) != tabs(lines[0]) })
+}
+
+// unusable refuses what no flag makes posts of.
+func (r *Report) unusable() error {
+	orient := pandasOrient(r.Records)
+	switch {
+	case orient != "":
+		return fmt.Errorf("%s: written by pandas with orient=%q, all posts in one object: write it with "+
+			"df.to_json(FILE, orient=\"records\", lines=True)", r.file.Path, orient)
+	case len(r.Records) > 0 || r.Rejected > 0:
+		return nil
+	case r.Format == "xml":
+		return fmt.Errorf("%s: XML without an <item> or <entry>: neither RSS nor Atom", r.file.Path)
+	}
+	return fmt.Errorf("%s: empty, there is no record in it", r.file.Path)
+}
+
+// recognise finds the preset whose signs are there, or where the records of the one that was said are.
+func (r *Report) recognise(ctx context.Context) {
+	places := append([]string{""}, r.places()...)
+	for _, preset := range mapping.Presets {
+		if said := r.Posts.Preset; said != "" && said != preset.Name {
+			continue
+		}
+		for _, at := range r.placesOf(&preset, places) {
+			s, err := r.sample(ctx, at)
+			if err == nil && fits(&preset, s) {
+				r.adopt(&preset, at, s)
+				return
+			}
+		}
+	}
+}
+
+// placesOf are where the records of a preset may be: where it says, or where this file may have some.
+func (r *Report) placesOf(p *mapping.Preset, places []string) []string {
+	if r.RecordsAt != "" {
+		return []string{r.RecordsAt}
+	}
+	if p.Records == "" || len(r.Records) > fewRecords && !r.leads(p.Records) {
+		return places
+	}
+	return append([]string{p.Records}, places...)
+}
+
+// leads reports whether the records have what a path begins with: else all of the file would be read for it.
+func (r *Report) leads(path string) bool {
+	first, _, _ := strings.Cut(path, ".")
+	return slices.ContainsFunc(r.Fields, func(f Field) bool { return f.Path == first || strings.HasPrefix(f.Path, first+".") })
+}
+
+func (r *Report) adopt(p *mapping.Preset, at string, s file.Sample) {
+	recognised := r.Recognised
+	r.take(s)
+	r.Recognised = recognised
+	r.Posts.Preset = p.Name
+	switch {
+	case r.RecordsAt != "":
+	case at == "" && p.Records != "":
+		r.RecordsAt = file.WholeRecords
+	case at != p.Records:
+		r.RecordsAt = at
+	}
+}
+
+// fits reports whether records have all the signs of a preset.
+func fits(p *mapping.Preset, s file.Sample) bool {
 	if p.Name == "rss" {
 		return s.Format == "xml"
 	}
 	if s.Format == "csv" || s.Format == "text" || s.Format == "xml" {
 		return false
 	}
-	if p.Records != "" {
-		inner, err := file.ReadSample(ctx, within(open(), p.Records), Records)
-		if err != nil {
-			return false
-		}
-		fields = fieldsOf(inner.Records)
-	}
+	fields := fieldsOf(s.Records)
 	return len(fields) > 0 && !slices.ContainsFunc(p.Signs, func(sign string) bool {
-		return !slices.ContainsFunc(fields, func(f Field) bool { return f.Path == sign })
+		return !slices.ContainsFunc(fields, func(f Field) bool { return slices.Contains(strings.Split(sign, "|"), f.Path) })
 	})
 }
 
-// fieldsOf lists what the records have.
-func fieldsOf(records [][]byte) (fields []Field) {
-	index := map[string]int{}
-	for _, record := range records {
-		walk(record, "", func(path string, value jsontext.Value) {
-			i, ok := index[path]
-			if !ok {
-				i = len(fields)
-				index[path] = i
-				fields = append(fields, Field{Path: path, Kind: kindOf(value)})
-			}
-			f := &fields[i]
-			f.Count++
-			f.length += len(value)
-			if f.Example == "" || f.Example == `""` {
-				f.Example = string(value)
-			}
-		})
-	}
-	return fields
-}
-
-// maxDepth is how deep objects are gone into: no platform hides the text of a post deeper.
-const maxDepth = 4
-
-// walk visits the values of an object that are no objects themselves, null left out. Of an object that is cut it visits
-// what is there.
-func walk(object []byte, prefix string, visit func(path string, value jsontext.Value)) {
-	d := jsontext.NewDecoder(bytes.NewReader(object), jsontext.AllowInvalidUTF8(true), jsontext.AllowDuplicateNames(true))
-	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
+// descend goes to the records within what was read, if they are no posts themselves.
+func (r *Report) descend(ctx context.Context) {
+	if r.RecordsAt != "" {
 		return
 	}
-	for {
-		name, err := d.ReadToken()
-		if err != nil || name.Kind() == '}' {
-			return
-		}
-		path := prefix + name.String()
-		value, err := d.ReadValue()
-		if err != nil {
-			return
-		}
-		switch {
-		case value.Kind() == 'n':
-		case value.Kind() == '{' && strings.Count(path, ".") < maxDepth:
-			walk(value.Clone(), path+".", visit)
-		default:
-			visit(path, value)
-		}
+	at := arrayIn(r.Sample)
+	if at == "" || r.named(feed.FieldText) != "" || r.called(feed.FieldText) != "" {
+		return
+	}
+	if inner, err := r.sample(ctx, at); err == nil && len(fieldsOf(inner.Records)) > 0 {
+		recognised := r.Recognised
+		r.take(inner)
+		r.Recognised, r.RecordsAt, r.Format = recognised, at, "json"
 	}
 }
 
-func kindOf(v jsontext.Value) string {
-	switch v.Kind() {
-	case '"':
-		return "string"
-	case '0':
-		return "number"
-	case '[':
-		return "array"
-	case '{':
-		return "object"
-	}
-	return "boolean"
-}
-
-// arrayIn is where the records are if each of what was read holds many: the path of the array with the most objects.
-func arrayIn(s file.Sample) string {
-	if s.Format != "json" && s.Format != "jsonl" || len(s.Records) == 0 || len(s.Records) > 100 {
-		return ""
-	}
-	best, most := "", 1
-	walk(s.Records[0], "", func(path string, value jsontext.Value) {
-		var elements []jsontext.Value
-		if value.Kind() != '[' || json.Unmarshal(value, &elements) != nil || len(elements) <= most || elements[0].Kind() != '{' {
-			return
-		}
-		best, most = path, len(elements)
-	})
-	if slices.ContainsFunc(fieldsOf(s.Records), func(f Field) bool { return slices.Contains(names[feed.FieldText], f.Path) }) {
-		return "" // they are posts, with arrays in them
-	}
-	return best
-}
-
-// names are what feeds call our fields, the likeliest first.
-var names = map[feed.Field][]string{
-	feed.FieldID: {
-		"id", "id_str", "tweet_id", "tweetid", "post_id", "status_id", "comment_id", "message_id", "uri", "guid", "_id", "url",
-		"link", "permalink", "key",
-	},
-	feed.FieldText: {
-		"text", "full_text", "content", "body", "message", "tweet_text", "tweet", "tweet text", "post", "comment", "selftext", "caption",
-		"description", "title",
-	},
-	feed.FieldAuthor: {
-		"author", "username", "user_name", "screen_name", "user_screen_name", "user.screen_name", "user.username", "user.name",
-		"author.name", "author.username", "account", "handle", "from", "user", "author_id", "user_id", "userid", "name",
-	},
-	feed.FieldCreatedAt: {
-		"created_at", "created", "date", "created_utc", "published", "published_at", "publish_date", "timestamp", "time", "datetime",
-		"createdat", "tweet_time", "post_date", "posted_at",
-	},
-	feed.FieldLang: {"lang", "language"},
-}
-
-// guess makes a map of names that look like ours.
-func (r *Report) guess() {
-	var pairs []string
-	for _, f := range []feed.Field{feed.FieldID, feed.FieldText, feed.FieldAuthor, feed.FieldCreatedAt, feed.FieldLang} {
-		found := r.called(names[f])
-		if found == "" && f == feed.FieldText {
-			found = r.longest()
-		}
-		switch found {
-		case "":
-			r.Missing = append(r.Missing, f.String())
-		case f.String():
-		default:
-			pairs = append(pairs, f.String()+"="+feed.QuotePath(found))
-		}
-	}
-	r.Map = strings.Join(pairs, ",")
-}
-
-func (r *Report) called(names []string) string {
-	for _, name := range names {
-		for _, f := range r.Fields {
-			if strings.EqualFold(f.Path, name) && f.Kind != "array" && f.Kind != "object" && f.Kind != "boolean" {
-				return f.Path
-			}
-		}
-	}
-	return ""
-}
-
-// longest is the field of strings that has the longest ones.
-func (r *Report) longest() string {
-	var all []Field
-	for _, f := range r.Fields {
-		if f.Kind == "string" && f.length > 20*f.Count {
-			all = append(all, f)
-		}
-	}
-	if all == nil {
-		return ""
-	}
-	return slices.MaxFunc(all, func(a, b Field) int { return cmp.Compare(a.length, b.length) }).Path
+func (r *Report) note(format string, args ...any) {
+	r.Notes = append(r.Notes, fmt.Sprintf(format, args...))
 }
 
 // Short cuts an example so that a line holds it.
