@@ -2,14 +2,17 @@ package feed
 
 import (
 	"reflect"
+	"strconv"
 	"strings"
 	"testing"
 )
 
 func TestParseFieldsRejects(t *testing.T) {
+	long := "text=a" + strings.Repeat("+a", 32)
 	tests := []struct{ spec, want string }{
 		{"body=text", `field map "body=text": "body" is no field of a post, but "text" is: want text=body`},
 		{"body=uri", `field map "body=uri": "body" is no field of a post: they are id, source, author, created_at, lang, text`},
+		{long, "field map " + strconv.Quote(long) + ": made of 33 names: want at most 32"},
 		{"text", `field map "text": "text": want OURS=THEIRS`},
 		{"text=", `field map "text=": "text=": want OURS=THEIRS`},
 		{"text=a,", `field map "text=a,": "": want OURS=THEIRS`},

@@ -149,7 +149,20 @@ func parseExpression(s string) (e expression, err error) {
 		parsed, err = parseSum(sums[i])
 		e = append(e, parsed)
 	}
+	if n := e.names(); err == nil && n > maxNames {
+		err = fmt.Errorf("made of %d names: want at most %d", n, maxNames)
+	}
 	return e, err
+}
+
+// maxNames bounds what one field is made of, as each value of it is read and joined, and a request may bring a map of its own.
+const maxNames = 32
+
+func (e expression) names() (n int) {
+	for _, s := range e {
+		n += len(s)
+	}
+	return n
 }
 
 func parseSum(s string) (all sum, err error) {

@@ -257,15 +257,18 @@ func (d *PostDecoder) text(f Field, value jsontext.Value) (text []byte, there bo
 	return d.scratch, true, nil
 }
 
-// first is the first element of an array: a post in two languages counts as one in the first.
+// first is the first element of an array, which is no array itself: a post in two languages counts as one in the first.
 func (d *PostDecoder) first(f Field, array jsontext.Value) ([]byte, bool, error) {
 	elements := jsontext.NewDecoder(bytes.NewReader(array), postOptions...)
 	if _, err := elements.ReadToken(); err != nil || elements.PeekKind() == ']' {
 		return nil, false, err
 	}
 	value, err := elements.ReadValue()
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, false, err
+	case value.Kind() == '[':
+		return nil, false, fmt.Errorf("%s: want %s, got an array within an array", f, wantedKind(f))
 	}
 	return d.text(f, value)
 }

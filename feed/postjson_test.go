@@ -173,6 +173,8 @@ var badPosts = []struct{ name, line, fields, reason string }{
 	{name: "id a boolean", line: `{"id":true,"text":"a"}`, reason: "id: want a string or a number, got a boolean"},
 	{name: "text a number", line: `{"id":"1","text":7}`, reason: "text: want a string, got a number"},
 	{name: "source a number", line: `{"id":"1","text":"a","source":7}`, reason: "source: want a string, got a number"},
+	{name: "languages within each other", line: `{"id":"1","text":"a","lang":` + strings.Repeat("[", 3000) + strings.Repeat("]", 3000) + `}`,
+		reason: "lang: want a string, got an array within an array"},
 	{name: "date a list", line: `{"id":"1","text":"a","created_at":[1]}`,
 		reason: "created_at: want a string or a number, got an array"},
 	{name: "field given twice", line: `{"id":"1","text":"a","id":"1"}`, reason: "id: given twice"},

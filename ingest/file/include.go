@@ -44,8 +44,11 @@ type page struct {
 	closed  bool                        // held goes out
 }
 
-// maxPage bounds what is held; of a larger page records go out as they are.
-const maxPage = 64 << 20
+// maxPage bounds what is held, each record with so much around it; of a larger page records go out as they are.
+const (
+	maxPage  = 64 << 20
+	perEntry = 512
+)
 
 // hold keeps a record of a page that is open, and reports whether it does.
 func (p *page) hold(r *record, depth int) bool {
@@ -54,7 +57,7 @@ func (p *page) hold(r *record, depth int) bool {
 	}
 	kept := *r
 	kept.raw = bytes.Clone(r.raw)
-	p.held, p.depth, p.bytes = append(p.held, kept), depth, p.bytes+len(r.raw)
+	p.held, p.depth, p.bytes = append(p.held, kept), depth, p.bytes+len(r.raw)+perEntry
 	p.closed = p.bytes > maxPage
 	return true
 }

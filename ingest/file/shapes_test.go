@@ -137,6 +137,17 @@ func TestShapesThatEndAFile(t *testing.T) {
 	}
 }
 
+// TestPageOfSmallRecords: what is held of a page is bounded also where its records are small and many.
+func TestPageOfSmallRecords(t *testing.T) {
+	p, held := page{include: authors}, 0
+	for ; !p.closed; held++ {
+		p.hold(&record{raw: []byte("1")}, 1)
+	}
+	if held > maxPage/perEntry {
+		t.Errorf("%d records are held", held)
+	}
+}
+
 // TestCutJSON: of JSON that ends too early there is what came before, and then an error, as of a cut archive or XML.
 func TestCutJSON(t *testing.T) {
 	const whole = `{"data":[{"id":"1","text":"a"},{"id":"2","text":"b"}],"includes":{}}`
