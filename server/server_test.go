@@ -13,7 +13,6 @@ import (
 	"refrain/ingest"
 	"refrain/publish"
 	"refrain/topic"
-	"refrain/topic/jetstream"
 )
 
 // mustRun runs a server on a port and a directory of its own until the test ends.
@@ -165,7 +164,7 @@ func TestTextRulesOfAnotherBuild(t *testing.T) {
 			"2: start with an empty data directory, or with the program that wrote it",
 		"min_tokens": "topic sentences was made with min_tokens 1 and cannot go on with 2",
 	} {
-		err := n.ofAnotherBuild(&jetstream.FixedError{Topic: "sentences", Setting: setting, Is: "1", Want: "2"})
+		err := n.ofAnotherBuild(&topic.FixedError{Topic: "sentences", Setting: setting, Is: "1", Want: "2"})
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %s", setting, err, want)
 		}

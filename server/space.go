@@ -13,6 +13,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"refrain/internal/units"
+	"refrain/topic"
 	"refrain/topic/jetstream"
 )
 
@@ -30,7 +31,7 @@ type topicSpace struct {
 
 	mu     sync.Mutex
 	usage  usage
-	size   jetstream.Size
+	size   topic.Size
 	now    forecast
 	warned spaceWarning
 }
@@ -92,7 +93,7 @@ func (n *node) logSpace(t *topicSpace, text string, isWarning bool) {
 }
 
 // update takes a measurement. text is what to log of it.
-func (t *topicSpace) update(now time.Time, s jetstream.Size) (text string, isWarning bool) {
+func (t *topicSpace) update(now time.Time, s topic.Size) (text string, isWarning bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.usage.observe(now, s)
@@ -180,14 +181,14 @@ func (n *node) roomIn() time.Duration {
 
 // roomIn is until the oldest record goes. Posts move the window, and where all are refused nothing does: then records go by
 // their age. Where the topic has room the disk has none, or the records are large: that may end at any time.
-func (f *forecast) roomIn(now time.Time, s jetstream.Size, maxAge time.Duration) time.Duration {
+func (f *forecast) roomIn(now time.Time, s topic.Size, maxAge time.Duration) time.Duration {
 	if f.Purged || s.Oldest.IsZero() || s.MaxBytes-s.Bytes > minRoom(s.MaxBytes) {
 		return purgeEvery
 	}
 	return max(maxAge-now.Sub(s.Oldest), purgeEvery)
 }
 
-func (t *topicSpace) read() (jetstream.Size, forecast) {
+func (t *topicSpace) read() (topic.Size, forecast) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.size, t.now

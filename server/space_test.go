@@ -14,7 +14,7 @@ import (
 	"refrain/feed"
 	"refrain/ingest"
 	"refrain/plan"
-	"refrain/topic/jetstream"
+	"refrain/topic"
 )
 
 // lockedLog is what a service logs, for one that runs.
@@ -205,21 +205,21 @@ func TestLimitsBeyondTheDisk(t *testing.T) {
 // refused; a full disk, or a topic that is purged all the time, soon.
 func TestRoomIn(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	full := jetstream.Size{Bytes: 100 << 20, MaxBytes: 100 << 20, Oldest: now.Add(-10 * time.Hour)}
+	full := topic.Size{Bytes: 100 << 20, MaxBytes: 100 << 20, Oldest: now.Add(-10 * time.Hour)}
 	half := full
 	half.Bytes = 50 << 20
 	for _, test := range []struct {
 		what   string
 		purged bool
 		maxAge time.Duration
-		size   jetstream.Size
+		size   topic.Size
 		want   time.Duration
 	}{
 		{"full", false, 49 * time.Hour, full, 39 * time.Hour},
 		{"full, the oldest is due", false, 10 * time.Hour, full, purgeEvery},
 		{"full, and the window moves", true, 49 * time.Hour, full, purgeEvery},
 		{"half full: it is the disk", false, 49 * time.Hour, half, purgeEvery},
-		{"empty", false, 49 * time.Hour, jetstream.Size{MaxBytes: 1}, purgeEvery},
+		{"empty", false, 49 * time.Hour, topic.Size{MaxBytes: 1}, purgeEvery},
 	} {
 		f := forecast{Retention: 26 * time.Hour, Purged: test.purged}
 		if got := f.roomIn(now, test.size, test.maxAge); got != test.want {

@@ -9,6 +9,7 @@ import (
 
 	"refrain/shard"
 	"refrain/text"
+	"refrain/topic"
 	"refrain/topic/jetstream"
 )
 
@@ -28,7 +29,7 @@ func (n *node) openTopics(ctx context.Context) (err error) {
 
 // ofAnotherBuild says what to do about text rules of another version, which are the program's and no setting.
 func (n *node) ofAnotherBuild(err error) error {
-	var fixed *jetstream.FixedError
+	var fixed *topic.FixedError
 	if !errors.As(err, &fixed) || fixed.Setting != textVersion {
 		return err
 	}

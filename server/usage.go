@@ -4,7 +4,7 @@ import (
 	"math"
 	"time"
 
-	"refrain/topic/jetstream"
+	"refrain/topic"
 )
 
 // usage is how fast a topic grows. The rate is that of the last hour, so that a burst of minutes is what it is: a part of
@@ -25,7 +25,7 @@ type usageSample struct {
 }
 
 // observe adds a sample. The first of a process stands for the hour before it too: what the topic holds came in evenly.
-func (u *usage) observe(now time.Time, s jetstream.Size) {
+func (u *usage) observe(now time.Time, s topic.Size) {
 	if age := now.Sub(s.Oldest); len(u.samples) == 0 && !s.Oldest.IsZero() && age > 0 {
 		before := min(age, usageSpan)
 		u.samples = append(u.samples, usageSample{
@@ -64,7 +64,7 @@ type forecast struct {
 
 // predict assumes that a record stays for retention. In a topic that was purged in the last hour its oldest record decides:
 // a replay of years in an hour needs its records for seconds, and a source that holds the window back needs them longer.
-func (u *usage) predict(now time.Time, s jetstream.Size, retention time.Duration, purges bool) forecast {
+func (u *usage) predict(now time.Time, s topic.Size, retention time.Duration, purges bool) forecast {
 	age := time.Duration(0)
 	if !s.Oldest.IsZero() {
 		age = max(0, now.Sub(s.Oldest))

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"refrain/topic/jetstream"
+	"refrain/topic"
 )
 
 // simulated follows a topic second by second: what was there came in evenly.
@@ -77,7 +77,7 @@ func TestHoursToFullOfFullAndIdle(t *testing.T) {
 func TestUsageRate(t *testing.T) {
 	begin := time.Unix(1e9, 0)
 	var u usage
-	u.observe(begin, jetstream.Size{Bytes: 7_200_000, Oldest: begin.Add(-2 * time.Hour)})
+	u.observe(begin, topic.Size{Bytes: 7_200_000, Oldest: begin.Add(-2 * time.Hour)})
 	if got := u.rate(); got != 1000 {
 		t.Errorf("at the start %v bytes/s, want 1000: 7.2 MB of two hours", got)
 	}
@@ -87,7 +87,7 @@ func TestUsageRate(t *testing.T) {
 		if minute == 150 {
 			appended += 3600 * 1000 // an hour's worth at 1000/s, at once
 		}
-		u.observe(begin.Add(time.Duration(minute+1)*time.Minute), jetstream.Size{Appended: appended})
+		u.observe(begin.Add(time.Duration(minute+1)*time.Minute), topic.Size{Appended: appended})
 		if minute == 149 && u.rate() != 2000 {
 			t.Errorf("after hours at 2000: %v", u.rate())
 		}
@@ -96,8 +96,8 @@ func TestUsageRate(t *testing.T) {
 		t.Errorf("with a burst: %v bytes/s, want 3000", got)
 	}
 	var first usage
-	first.observe(begin, jetstream.Size{})
-	first.observe(begin.Add(time.Minute), jetstream.Size{Appended: 600_000})
+	first.observe(begin, topic.Size{})
+	first.observe(begin.Add(time.Minute), topic.Size{Appended: 600_000})
 	if got := first.rate(); got != 1000 {
 		t.Errorf("in the first minute: %v bytes/s, want 1000: never over less than ten minutes", got)
 	}
@@ -112,7 +112,7 @@ func TestPredictGoesByWhatIsPurged(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	at := func(age time.Duration, dropped ...int64) forecast {
 		var u usage
-		s := jetstream.Size{Bytes: 1e9, MaxBytes: 50e9, Oldest: now.Add(-age)}
+		s := topic.Size{Bytes: 1e9, MaxBytes: 50e9, Oldest: now.Add(-age)}
 		for i, d := range dropped {
 			s.Dropped, s.Appended = d, int64(i)*60e6
 			u.observe(now.Add(time.Duration(i-len(dropped)+1)*time.Minute), s)

@@ -153,7 +153,7 @@ func TestFixedSettings(t *testing.T) {
 	}
 	for _, test := range tests {
 		_, err := s.OpenTopic(t.Context(), topicConfig(test.change))
-		var fixed *jetstream.FixedError
+		var fixed *topic.FixedError
 		if !errors.As(err, &fixed) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("got %v, want %q", err, test.want)
 		}

@@ -4,33 +4,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	js "github.com/nats-io/nats.go/jetstream"
+
+	"refrain/topic"
 )
 
-// Size is how much of a topic's limits is used.
-type Size struct {
-	Bytes    int64 // of all partitions together, as the server counts them against the limit
-	MaxBytes int64 // 0: no limit
-	Records  int64 // messages, where a topic is packed
-	// Oldest is when the oldest message that is kept was appended, by the server's clock; zero where there is none.
-	Oldest time.Time
-	// Dropped counts the messages that retention and purges have ever dropped.
-	Dropped int64
-	// Appended is how many bytes this Topic has appended since it was opened, counted as in Bytes.
-	Appended int64
-}
-
 // Size asks the server. It is cheap: the server keeps count.
-func (t *Topic) Size(ctx context.Context) (Size, error) {
+func (t *Topic) Size(ctx context.Context) (topic.Size, error) {
 	stream, err := t.js.Stream(ctx, t.cfg.Name)
 	if err != nil {
-		return Size{}, fmt.Errorf("size of topic %s: %w", t.cfg.Name, err)
+		return topic.Size{}, fmt.Errorf("size of topic %s: %w", t.cfg.Name, err)
 	}
 	state := stream.CachedInfo().State
-	size := Size{
+	size := topic.Size{
 		Bytes: int64(state.Bytes), MaxBytes: t.cfg.MaxBytes, Records: int64(state.Msgs),
 		Dropped: max(0, int64(state.FirstSeq)-1), Appended: t.appended.Load(),
 	}

@@ -62,17 +62,6 @@ func DefaultTopic() TopicConfig {
 	return TopicConfig{Partitions: 1, Now: time.Now, Logger: slog.Default()}
 }
 
-// FixedError says that a topic exists with another value of a setting that cannot change.
-type FixedError struct {
-	Topic, Setting, Is, Want string
-}
-
-func (e *FixedError) Error() string {
-	return fmt.Sprintf("topic %s was made with %s %s and cannot go on with %s: start with an empty data directory, "+
-		"or go back to %s",
-		e.Topic, e.Setting, e.Is, e.Want, e.Is)
-}
-
 // maxInFlight bounds the bytes of a topic that are sent and not yet acknowledged, all appends together.
 const maxInFlight = 32 << 20
 
@@ -123,7 +112,7 @@ func (s *Server) OpenTopic(ctx context.Context, cfg TopicConfig) (*Topic, error)
 	return t, nil
 }
 
-// OpenTopic opens a topic, making it if need be, through a client made by NewJetStream. A *FixedError says that it
+// OpenTopic opens a topic, making it if need be, through a client made by NewJetStream. A *topic.FixedError says that it
 // exists with another number of partitions or another fixed setting.
 func OpenTopic(ctx context.Context, client js.JetStream, cfg TopicConfig) (*Topic, error) {
 	return openTopic(ctx, client, cfg, health{check: func() error { return nil }}) // nothing is known of a remote server
@@ -189,7 +178,7 @@ func (c TopicConfig) checkFixed(metadata map[string]string) error {
 	want := c.metadata()
 	for _, key := range slices.Sorted(maps.Keys(want)) {
 		if have, ok := metadata[key]; !ok || have != want[key] {
-			return &FixedError{Topic: c.Name, Setting: strings.TrimPrefix(key, metadataPrefix), Is: shown(have), Want: want[key]}
+			return &topic.FixedError{Topic: c.Name, Setting: strings.TrimPrefix(key, metadataPrefix), Is: shown(have), Want: want[key]}
 		}
 	}
 	return nil
