@@ -215,6 +215,9 @@ func mustLearn(tb testing.TB, c Config, s *Sample) (*hashcodes.Model, *Report) {
 
 // TestDirectHelps learns from stock phrases: of other sentences with them, half as many must be false candidates.
 func TestDirectHelps(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: runs without -short")
+	}
 	s := Collect(slices.Values(phrases(1200, 1)), 1200, 1)
 	others := phrases(2000, 2)
 	c := Config{Learner: "direct", Bits: 32, Ones: 2, Measure: fourFifths, Vocabulary: 1000, Seed: 3, Workers: 2}

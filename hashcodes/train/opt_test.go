@@ -163,6 +163,9 @@ func TestRound(t *testing.T) {
 
 // TestBaselines: all learners give models of exactly the ones asked for, and reports of what they tried.
 func TestBaselines(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: runs without -short")
+	}
 	s := Collect(slices.Values(phrases(1500, 1)), 1500, 1)
 	for _, learner := range []string{"md5", "ner", "opt"} {
 		c := Config{Learner: learner, Bits: 32, Ones: 2, Measure: text.Jaccard.At(text.DefaultThreshold), Vocabulary: 200, Seed: 1,

@@ -23,6 +23,9 @@ var corpora = []struct{ name, file string }{
 // TestLearnedCodesLoseNothing: of real text, every two sentences that the definition says match lie within the radius
 // under learned codes, and pass each other's holders, at the threshold they were learned for and at others.
 func TestLearnedCodesLoseNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: runs without -short")
+	}
 	for _, c := range corpora {
 		t.Run(c.name, func(t *testing.T) {
 			posts := 2000

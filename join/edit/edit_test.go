@@ -249,6 +249,9 @@ func TestCheck(t *testing.T) {
 
 // TestPosts: short posts of Weibo, all pairs by the definition, with and without grams that are long enough.
 func TestPosts(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: runs without -short")
+	}
 	posts := mustPosts(t, "stream/weibo_hot_2020-11_2023-12.jsonl.gz", 1500)
 	near := bruteSelf(4, posts)
 	for distance := 1; distance <= 4; distance++ {

@@ -9,6 +9,9 @@ import (
 
 // TestMemory: a join holds no more than Memory says, as seen at its pairs, and not far less; whatever the distance.
 func TestMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: runs without -short")
+	}
 	var a, b []string
 	for i := range 30_000 {
 		a = append(a, fmt.Sprintf("%08d%s", i*7919, strings.Repeat("x", 20+i%8)))
