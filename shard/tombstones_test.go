@@ -70,6 +70,9 @@ func TestMarkedAgain(t *testing.T) {
 
 // TestTombstonesAreSmall: a million, of names as long as names may be, are within what they are counted as.
 func TestTombstonesAreSmall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: runs without -short")
+	}
 	const n = 1_000_000
 	long := strings.Repeat("x", feed.MaxName-16)
 	d, before := NewTombstones(), heap()

@@ -23,6 +23,9 @@ func (s *slowRows) EachNewMatch(x *feed.Sentence, found func(*feed.Match)) {
 
 // TestTurnsStayShort: where look-ups are slow, turns have few of them; and all are done.
 func TestTurnsStayShort(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: runs without -short")
+	}
 	const posts = 5000
 	r := newRoute(t, 1)
 	for i := range posts {
