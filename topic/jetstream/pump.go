@@ -61,7 +61,7 @@ func (r *reader) consume() error {
 	if err != nil {
 		return fmt.Errorf("make consumer: %w", err)
 	}
-	messages, err := consumer.Messages(js.PullMaxMessages(r.pull))
+	messages, err := consumer.Messages(append(r.topic.pullOptions(), js.PullMaxMessages(r.pull))...)
 	if err != nil {
 		return fmt.Errorf("start consumer: %w", err)
 	}
@@ -76,6 +76,18 @@ func (r *reader) consume() error {
 			return err
 		}
 	}
+}
+
+// remoteHeartbeat is how often a server of somebody else's shows that it is there while it has no messages. After twice
+// that without one the reader makes its consumer anew, somewhere else: with the client's own 5 s a reader stood still for
+// ten seconds when the server that had its consumer went.
+const remoteHeartbeat = 1500 * time.Millisecond
+
+func (t *Topic) pullOptions() []js.PullMessagesOpt {
+	if t.health.why == nil { // the server in this process goes with it
+		return nil
+	}
+	return []js.PullMessagesOpt{js.PullHeartbeat(remoteHeartbeat)}
 }
 
 // naps are the first waits for a message, before one without end: 315 ms together.

@@ -37,12 +37,14 @@ type watch struct {
 	cancel  context.CancelFunc
 	done    chan struct{}
 
+	looking sync.Mutex // one look at a time
+
 	mu        sync.Mutex
 	streams   []*watched
 	connected time.Time // when it was last seen
 }
 
-// watched is what is known of a stream. Its marks belong to the goroutine.
+// watched is what is known of a stream. Its topic, marks and short are those of the look.
 type watched struct {
 	name  string
 	topic *Topic // nil for a store
@@ -134,6 +136,8 @@ func (w *watch) run(ctx context.Context) {
 
 // look asks after all streams at once.
 func (w *watch) look(ctx context.Context) {
+	w.looking.Lock()
+	defer w.looking.Unlock()
 	if !w.cluster.conn.IsConnected() {
 		return
 	}
