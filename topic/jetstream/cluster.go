@@ -67,7 +67,8 @@ func Connect(ctx context.Context, cfg ClusterConfig) (*Cluster, error) {
 	}
 	// What is appended while the connection is lost fails at once: kept by the client, it would come when the append has
 	// long been made again.
-	conn, err := natsconn.Connect(ctx, cfg.Conn, cfg.Logger, nats.ReconnectBufSize(-1))
+	conn, err := natsconn.Connect(ctx, cfg.Conn, cfg.Logger, nats.ReconnectBufSize(-1), nats.PingInterval(pingInterval),
+		nats.MaxPingsOutstanding(2))
 	if err != nil {
 		return nil, err
 	}
@@ -82,6 +83,9 @@ func Connect(ctx context.Context, cfg ClusterConfig) (*Cluster, error) {
 	c.watch = startWatch(c)
 	return c, nil
 }
+
+// pingInterval: a server that stands still is given up after three times that. An append waits for ackWait at most.
+const pingInterval = 2 * time.Second
 
 // checkServer looks at what the server that we are connected to has said of itself.
 func (c *Cluster) checkServer() error {

@@ -73,7 +73,9 @@ func TestClusterConformance(t *testing.T) {
 		runSuites(t, natstest.MustServer(t, payload).Config(), 1, false)
 	})
 	t.Run("three in process", func(t *testing.T) {
-		runSuites(t, many(natstest.MustCluster(t, 3, payload)), 3, true)
+		at := many(natstest.MustCluster(t, 3, payload))
+		runSuites(t, at, 3)
+		testBoundsSeeAppends(t, mustOpenOn(t, mustConnect(t, at)))
 	})
 	t.Run("one", func(t *testing.T) {
 		runSuites(t, natsconn.Config{Servers: []string{devservers.NATS(t)}}, 1, true)
@@ -110,6 +112,16 @@ func runSuites(t *testing.T, at natsconn.Config, replicas int, packed ...bool) {
 	})
 }
 
+// testBoundsSeeAppends asks at once after each append: a server that is not the leader may not have it yet.
+func testBoundsSeeAppends(t *testing.T, x topic.Topic) {
+	for i := range int64(100) {
+		conformance.MustAppend(t, x, topic.Record{Partition: 1, Data: make([]byte, 50_000)})
+		if _, end := conformance.MustBounds(t, x); end[1] != i+2 {
+			t.Fatalf("the end is %v after %d appends", end, i+1)
+		}
+	}
+}
+
 func wantReplicas(t *testing.T, c *jetstream.Cluster, stream string, want int) {
 	t.Helper()
 	if got := mustInfo(t, c, stream).Config; got.Replicas != want || got.AllowDirect {
@@ -126,10 +138,10 @@ func mustInfo(t *testing.T, c *jetstream.Cluster, stream string) *js.StreamInfo 
 	return s.CachedInfo()
 }
 
-func removeAfter(t *testing.T, c *jetstream.Cluster, stream string) {
-	t.Cleanup(func() {
-		if err := c.JetStream().DeleteStream(context.WithoutCancel(t.Context()), stream); err != nil {
-			t.Error(err)
+func removeAfter(tb testing.TB, c *jetstream.Cluster, stream string) {
+	tb.Cleanup(func() {
+		if err := c.JetStream().DeleteStream(context.WithoutCancel(tb.Context()), stream); err != nil {
+			tb.Error(err)
 		}
 	})
 }

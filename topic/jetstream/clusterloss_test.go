@@ -124,6 +124,7 @@ func wantCheck(t *testing.T, c *jetstream.Cluster, want string) {
 
 // TestCheckWithoutMajority: one server of three is not enough, two are.
 func TestCheckWithoutMajority(t *testing.T) {
+	devservers.NATS3(t) // ten seconds: only where ./test all has started clusters
 	servers := natstest.MustCluster(t, 3, payload)
 	c := mustConnect(t, many(servers))
 	x := mustOpenOn(t, c)
