@@ -3,8 +3,11 @@ package jetstream_test
 import (
 	"crypto/rand"
 	"fmt"
+	"log/slog"
 	"testing"
 
+	"refrain/internal/devservers"
+	"refrain/internal/natsconn"
 	"refrain/topic"
 	"refrain/topic/conformance"
 	"refrain/topic/jetstream"
@@ -90,6 +93,45 @@ func BenchmarkPut(b *testing.B) {
 	for b.Loop() {
 		conformance.MustPut(b, s, "positions/1", make([]byte, 1000))
 	}
+}
+
+// BenchmarkCluster appends and then reads records of 50 KB on servers of others, eight at a time. "alone" is an append that
+// waits for the one before, of one record: what an acknowledgement takes.
+func BenchmarkCluster(b *testing.B) {
+	for _, at := range []struct {
+		name     string
+		servers  func(testing.TB) []string
+		replicas int
+	}{
+		{"server", func(tb testing.TB) []string { return []string{devservers.NATS(tb)} }, 1},
+		{"cluster", devservers.NATS3, 1},
+		{"cluster", devservers.NATS3, 3},
+	} {
+		b.Run(fmt.Sprintf("%s/replicas=%d", at.name, at.replicas), func(b *testing.B) {
+			c := mustConnect(b, natsconn.Config{Servers: at.servers(b)}, func(c *jetstream.ClusterConfig) {
+				c.Replicas, c.Logger = at.replicas, slog.New(slog.DiscardHandler)
+			})
+			b.Run("append", func(b *testing.B) { benchmarkCluster(b, c, eight(), false) })
+			b.Run("alone", func(b *testing.B) { benchmarkCluster(b, c, eight()[:1], false) })
+			b.Run("fetch", func(b *testing.B) { benchmarkCluster(b, c, eight(), true) })
+		})
+	}
+}
+
+func benchmarkCluster(b *testing.B, c *jetstream.Cluster, records []topic.Record, fetch bool) {
+	name := devservers.Name(b)
+	x := mustOpenOn(b, c, func(c *jetstream.TopicConfig) { c.Name, c.Partitions, c.MaxBytes = name, 8, 1<<30 })
+	removeAfter(b, c, name)
+	for range b.N {
+		conformance.MustAppend(b, x, records...)
+	}
+	if fetch {
+		b.ResetTimer()
+		if err := drain(b, conformance.MustOpen(b, x, make([]int64, 8)...), len(records)*b.N); err != nil {
+			b.Fatal(err)
+		}
+	}
+	report(b, len(records))
 }
 
 // eight returns a record for each of eight partitions.

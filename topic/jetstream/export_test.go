@@ -30,3 +30,6 @@ func (s *Server) PublishCoded(subject, coding, data string) error {
 	})
 	return err
 }
+
+// Look is what the watch does every two seconds.
+func (c *Cluster) Look(ctx context.Context) { c.watch.look(ctx) }

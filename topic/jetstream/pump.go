@@ -61,7 +61,7 @@ func (r *reader) consume() error {
 	if err != nil {
 		return fmt.Errorf("make consumer: %w", err)
 	}
-	messages, err := consumer.Messages(js.PullMaxMessages(r.pull))
+	messages, err := consumer.Messages(append(r.topic.pullOptions(), js.PullMaxMessages(r.pull))...)
 	if err != nil {
 		return fmt.Errorf("start consumer: %w", err)
 	}
@@ -76,6 +76,18 @@ func (r *reader) consume() error {
 			return err
 		}
 	}
+}
+
+// remoteHeartbeat is how often a server of somebody else's shows that it is there while it has no messages. After twice
+// that without one the reader makes its consumer anew, somewhere else: with the client's own 5 s a reader stood still for
+// ten seconds when the server that had its consumer went.
+const remoteHeartbeat = 1500 * time.Millisecond
+
+func (t *Topic) pullOptions() []js.PullMessagesOpt {
+	if t.health.why == nil { // the server in this process goes with it
+		return nil
+	}
+	return []js.PullMessagesOpt{js.PullHeartbeat(remoteHeartbeat)}
 }
 
 // naps are the first waits for a message, before one without end: 315 ms together.
@@ -175,7 +187,11 @@ func (r *reader) passGap(before int64) error {
 	if err != nil {
 		return fmt.Errorf("look for dropped records: %w", err)
 	}
-	first := min(int64(stream.CachedInfo().State.FirstSeq), before)
+	state := &stream.CachedInfo().State
+	if r.next > int64(state.LastSeq)+1 { // a server that is behind, or a stream that has lost its end
+		return fmt.Errorf("%w: it ends at position %d", topic.ErrBeyondEnd, r.topic.begin(state.LastSeq+1))
+	}
+	first := min(int64(state.FirstSeq), before)
 	start := r.topic.begin(uint64(first))
 	for p, from := range r.from {
 		wanted := max(from, r.topic.begin(uint64(r.next)))
