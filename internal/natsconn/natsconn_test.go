@@ -3,13 +3,16 @@ package natsconn_test
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
 
 	"refrain/internal/natsconn"
 	"refrain/internal/natsconn/natstest"
@@ -74,6 +77,85 @@ func TestConnectWaysToLogIn(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestNewCredentials writes another user's credentials to the file and lets the server refuse the first: the connection
+// comes back as the other one.
+func TestNewCredentials(t *testing.T) {
+	op, account := newKeys(t, nkeys.CreateOperator), newKeys(t, nkeys.CreateAccount)
+	claims := jwt.NewAccountClaims(account.public)
+	resolver := &server.MemAccResolver{}
+	store := func() {
+		token, err := claims.Encode(op.pair)
+		if err == nil {
+			err = resolver.Store(account.public, token)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	store()
+	s := natstest.MustServer(t, func(o *server.Options) {
+		o.JetStream, o.TrustedKeys, o.AccountResolver = false, []string{op.public}, resolver
+	})
+	cfg := s.Config()
+	cfg.Credentials = filepath.Join(t.TempDir(), "user.creds")
+	first := writeCredentials(t, cfg.Credentials, account)
+	reconnected := make(chan struct{}, 1)
+	conn, err := natsconn.Connect(t.Context(), cfg, natstest.Quiet(), nats.ReconnectHandler(func(*nats.Conn) { reconnected <- struct{}{} }))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	writeCredentials(t, cfg.Credentials, account)
+	claims.Revoke(first)
+	store()
+	s.Stop()
+	s.Start()
+	select {
+	case <-reconnected:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the connection did not come back:", conn.LastError())
+	}
+}
+
+type keys struct {
+	pair   nkeys.KeyPair
+	public string
+}
+
+func newKeys(t *testing.T, create func() (nkeys.KeyPair, error)) (k keys) {
+	t.Helper()
+	var err error
+	if k.pair, err = create(); err == nil {
+		k.public, err = k.pair.PublicKey()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return k
+}
+
+// writeCredentials makes a user of an account, whose public key it returns.
+func writeCredentials(t *testing.T, path string, account keys) string {
+	t.Helper()
+	user := newKeys(t, nkeys.CreateUser)
+	token, err := jwt.NewUserClaims(user.public).Encode(account.pair)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seed, err := user.pair.Seed()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := jwt.FormatUserConfig(token, seed)
+	if err == nil {
+		err = os.WriteFile(path, file, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return user.public
 }
 
 func TestConnectWaitsForTheServer(t *testing.T) {
