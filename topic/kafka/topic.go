@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -80,6 +81,7 @@ type Topic struct {
 	inFlight *semaphore.Weighted
 	lineage  topic.Lineage
 	appended atomic.Int64 // bytes, since it was opened
+	unsized  sync.Once    // says that the brokers do not tell sizes
 }
 
 var _ topic.Topic = (*Topic)(nil)

@@ -26,6 +26,8 @@ import (
 	"github.com/segmentio/kafka-go/protocol/saslauthenticate"
 	"github.com/segmentio/kafka-go/protocol/saslhandshake"
 	"github.com/segmentio/kafka-go/protocol/syncgroup"
+
+	"refrain/internal/kafkaconn/logdirs"
 )
 
 // answers are all that are asked for. An answer to anything else is refused: a request that is new here needs a line.
@@ -36,7 +38,7 @@ var answers = sync.OnceValue(func() map[protocol.ApiKey]reflect.Type {
 		&fetch.Response{},
 		&findcoordinator.Response{}, &heartbeat.Response{}, &incrementalalterconfigs.Response{}, &joingroup.Response{}, &leavegroup.Response{}, &listoffsets.Response{},
 		&metadata.Response{}, &offsetcommit.Response{}, &offsetfetch.Response{}, &produce.Response{}, &saslauthenticate.Response{},
-		&saslhandshake.Response{}, &syncgroup.Response{},
+		&saslhandshake.Response{}, &syncgroup.Response{}, &logdirs.Response{},
 	} {
 		all[m.ApiKey()] = reflect.TypeOf(m).Elem()
 	}
