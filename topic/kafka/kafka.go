@@ -92,6 +92,7 @@ func (c *Cluster) open(ctx context.Context) error {
 	if c.registry, err = c.openRegistry(ctx, l); err != nil {
 		return err
 	}
+	l.opened.Store(true)
 	c.health.watch(l, c.openTopics)
 	return nil
 }
@@ -143,7 +144,9 @@ func (c *Cluster) openTopics() []string {
 	defer c.mu.Unlock()
 	var names []string
 	for _, l := range c.links {
-		names = append(names, l.topic)
+		if l.opened.Load() {
+			names = append(names, l.topic)
+		}
 	}
 	return names
 }

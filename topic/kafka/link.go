@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"github.com/segmentio/kafka-go"
@@ -31,6 +32,7 @@ type link struct {
 	client    *kafka.Client
 	ctx       context.Context // ends with close
 	cancel    context.CancelFunc
+	opened    atomic.Bool // the topic exists, and is watched
 }
 
 func newLink(c *Cluster, name string) *link {

@@ -67,6 +67,7 @@ func (c *Cluster) OpenStore(ctx context.Context, name string) (*Store, error) {
 		c.drop(l)
 		return nil, fmt.Errorf("open store %s: %w", name, err)
 	}
+	l.opened.Store(true)
 	return s, nil
 }
 

@@ -101,6 +101,7 @@ func (c *Cluster) OpenTopic(ctx context.Context, cfg TopicConfig) (*Topic, error
 		c.drop(l)
 		return nil, fmt.Errorf("open topic %s: %w", cfg.Name, err)
 	}
+	l.opened.Store(true)
 	return t, nil
 }
 
@@ -121,6 +122,9 @@ func (c *Cluster) openTopic(ctx context.Context, l *link, cfg TopicConfig) (*Top
 func newTopic(l *link, cfg TopicConfig) *Topic {
 	return &Topic{cfg: cfg, link: l, inFlight: semaphore.NewWeighted(maxInFlight)}
 }
+
+// Name is the topic's on the cluster.
+func (t *Topic) Name() string { return t.cfg.Name }
 
 // Partitions implements topic.Topic.
 func (t *Topic) Partitions() int { return t.cfg.Partitions }
