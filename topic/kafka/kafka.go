@@ -121,6 +121,9 @@ func (c *Cluster) countReplicas(ctx context.Context, l *link) error {
 // minInSync is how many replicas must have a record before it is acknowledged.
 func (c *Cluster) minInSync() int { return min(2, c.replicas) }
 
+// Name is what the topics of the deployment begin with.
+func (c *Cluster) Name() string { return c.cfg.Name }
+
 // Check reports what is wrong right now: no broker that answers, a partition without a leader or with too few replicas, a
 // right that is missing, a clock that differs from the brokers'. It asks nobody, so it may be called every second.
 func (c *Cluster) Check() error { return c.health.check(c.cfg.Delta) }
