@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/segmentio/kafka-go"
 	"github.com/segmentio/kafka-go/protocol/listoffsets"
@@ -12,12 +14,24 @@ import (
 	"refrain/internal/retry"
 )
 
-// Bounds implements topic.Topic: two requests to each broker, for both ends of all partitions that it leads.
+// startAge is how old the beginnings may be that Bounds returns. Retention moves them whenever it likes, and whoever reads
+// below gets an ErrTruncated all the same; but workers ask for bounds at every turn.
+const startAge = time.Second
+
+// starts are where the partitions began a moment ago.
+type starts struct {
+	mu    sync.Mutex
+	asked time.Time
+	known []int64
+}
+
+// Bounds implements topic.Topic: one request to each broker for the ends of all partitions that it leads, and one for the
+// beginnings if they were not asked for in the last second.
 func (t *Topic) Bounds(ctx context.Context) (start, end []int64, err error) {
 	var asks sync.WaitGroup
 	var startErr error
-	asks.Go(func() { start, startErr = t.link.offsets(ctx, kafka.FirstOffset, t.cfg.Partitions) })
-	end, err = t.link.offsets(ctx, kafka.LastOffset, t.cfg.Partitions)
+	asks.Go(func() { start, startErr = t.start(ctx, startAge) })
+	end, err = t.ends(ctx)
 	asks.Wait()
 	if err = errors.Join(err, startErr); err != nil {
 		return nil, nil, fmt.Errorf("bounds of topic %s: %w", t.cfg.Name, err)
@@ -26,6 +40,26 @@ func (t *Topic) Bounds(ctx context.Context) (start, end []int64, err error) {
 		end[p] = max(end[p], start[p])
 	}
 	return start, end, nil
+}
+
+// start returns where the partitions begin, or began so long ago at most.
+func (t *Topic) start(ctx context.Context, age time.Duration) ([]int64, error) {
+	s := &t.starts
+	s.mu.Lock()
+	if age > 0 && s.known != nil && time.Since(s.asked) < age {
+		defer s.mu.Unlock()
+		return slices.Clone(s.known), nil
+	}
+	s.mu.Unlock()
+	now := time.Now()
+	start, err := t.link.offsets(ctx, kafka.FirstOffset, t.cfg.Partitions)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.asked, s.known = now, start
+	return slices.Clone(start), nil
 }
 
 // ends returns where the partitions end.

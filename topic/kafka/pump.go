@@ -172,7 +172,11 @@ func (r *reader) handOn(f *fetched, at int64) error {
 
 // outOfRange finds out why a partition has nothing at a position: retention was quicker, or the cluster has lost the end.
 func (r *reader) outOfRange(p int, at int64) error {
-	start, end, err := r.topic.Bounds(r.ctx)
+	start, err := r.topic.start(r.ctx, 0)
+	if err != nil {
+		return err
+	}
+	end, err := r.topic.ends(r.ctx)
 	switch {
 	case err != nil:
 		return err

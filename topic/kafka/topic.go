@@ -80,6 +80,7 @@ type Topic struct {
 	link     *link
 	inFlight *semaphore.Weighted
 	lineage  topic.Lineage
+	starts   starts
 	appended atomic.Int64 // bytes, since it was opened
 	unsized  sync.Once    // says that the brokers do not tell sizes
 }
