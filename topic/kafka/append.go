@@ -115,6 +115,7 @@ func (l *link) write(ctx context.Context, w work, room weighted) (*acknowledged,
 		if !refused(err) {
 			return nil, l.explainAppend(ctx, err)
 		}
+		l.refresh(err)
 		if retry.Sleep(ctx, pauses.NextBackOff()) != nil {
 			return nil, fmt.Errorf("%w; last: %w", context.Cause(ctx), l.explainAppend(ctx, err))
 		}

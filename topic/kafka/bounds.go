@@ -81,6 +81,7 @@ func (l *link) offsets(ctx context.Context, which int64, partitions int) ([]int6
 		case !moved(err):
 			return nil, l.denied("Describe", err)
 		}
+		l.refresh(err)
 		if retry.Sleep(ctx, pauses.NextBackOff()) != nil {
 			return nil, errors.Join(ctx.Err(), err)
 		}

@@ -2,8 +2,6 @@ package kafka_test
 
 import (
 	"log/slog"
-	"os"
-	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -72,16 +70,7 @@ func MustOpenStore(tb testing.TB, c *kafka.Cluster) *kafka.Store {
 // clusters are the brokers that the suites run on: one, and three where there are three.
 func clusters(t *testing.T, run func(t *testing.T, brokers []string)) {
 	t.Run("one broker", func(t *testing.T) { run(t, []string{devservers.Kafka(t)}) })
-	t.Run("three brokers", func(t *testing.T) { run(t, three(t)) })
-}
-
-func three(tb testing.TB) []string {
-	tb.Helper()
-	brokers := os.Getenv("REFRAIN_TEST_KAFKA3")
-	if brokers == "" {
-		tb.Skip("no servers: REFRAIN_TEST_KAFKA3 is not set")
-	}
-	return strings.Split(brokers, ",")
+	t.Run("three brokers", func(t *testing.T) { run(t, devservers.Kafka3(t)) })
 }
 
 func TestConformance(t *testing.T) {

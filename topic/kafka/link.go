@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,6 +34,9 @@ type link struct {
 	ctx       context.Context // ends with close
 	cancel    context.CancelFunc
 	opened    atomic.Bool // the topic exists, and is watched
+
+	mu        sync.Mutex
+	refreshed time.Time
 }
 
 func newLink(c *Cluster, name string) *link {
@@ -58,6 +62,20 @@ func (l *link) roundTrip(ctx context.Context, r protocol.Message) (protocol.Mess
 		return nil, topic.ErrClosed
 	}
 	return m, err
+}
+
+// refreshEvery bounds how often refresh makes the library ask.
+const refreshEvery = 500 * time.Millisecond
+
+// refresh makes the library ask at once who leads what, if err says that it does not know. It can be told so only by making
+// it begin anew: requests under way come to their end.
+func (l *link) refresh(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now := time.Now(); err != nil && moved(err) && now.Sub(l.refreshed) > refreshEvery {
+		l.refreshed = now
+		l.transport.CloseIdleConnections()
+	}
 }
 
 // metadataRequest is one that reaches a broker: the library answers its own from what it has heard last. It is split, into

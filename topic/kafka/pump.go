@@ -199,6 +199,7 @@ func (r *reader) outOfRange(p int, at int64) error {
 func (r *reader) observe(broker *brokerIO, err error) {
 	t, now := r.topic, time.Now()
 	t.link.cluster.health.note(t.cfg.Name, "fetch", err)
+	t.link.refresh(err)
 	switch {
 	case err == nil:
 		if broker.warned {

@@ -39,27 +39,39 @@ func (c *Cluster) openRegistry(ctx context.Context, l *link) (*registry, error) 
 	return &registry{topic: newTopic(l, cfg)}, nil
 }
 
-// enter returns the entry of a topic, making one when it was created just now or has none.
-func (r *registry) enter(ctx context.Context, cfg *TopicConfig, created bool) (*entry, error) {
+// last returns the entry of a topic that may not exist any more; one of generation 0 where there is none.
+func (r *registry) last(ctx context.Context, name string) (*entry, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	e, err := r.find(ctx, name)
+	if e == nil {
+		e = &entry{}
+	}
+	return e, err
+}
+
+// enter returns the entry of a topic, making one if it has none. last is what the registry said before the topic was looked
+// for; fresh, that it did not exist then: who creates it first, and who finds that somebody was quicker, want the same next
+// generation, and the first of their entries counts.
+func (r *registry) enter(ctx context.Context, cfg *TopicConfig, last *entry, fresh bool) (*entry, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	generation := max(1, last.Generation)
+	if fresh {
+		generation = last.Generation + 1
+	}
 	e, err := r.find(ctx, cfg.Name)
+	if err == nil && (e == nil || e.Generation < generation) {
+		e, err = r.add(ctx, cfg, generation)
+	}
 	if err != nil {
 		return nil, err
-	}
-	if e == nil || created {
-		if e, err = r.add(ctx, cfg, e); err != nil {
-			return nil, err
-		}
 	}
 	return e, e.check(cfg)
 }
 
-func (r *registry) add(ctx context.Context, cfg *TopicConfig, last *entry) (*entry, error) {
-	e := entry{Topic: cfg.Name, Generation: 1, ID: rand.Text()[:12], Fixed: cfg.Fixed}
-	if last != nil {
-		e.Generation = last.Generation + 1
-	}
+func (r *registry) add(ctx context.Context, cfg *TopicConfig, generation int) (*entry, error) {
+	e := entry{Topic: cfg.Name, Generation: generation, ID: rand.Text()[:12], Fixed: cfg.Fixed}
 	data, err := json.Marshal(&e)
 	if err != nil {
 		return nil, err

@@ -126,8 +126,8 @@ type spec struct {
 	settings   []setting
 }
 
-// ensure creates a topic, or checks the one that exists.
-func (c *Cluster) ensure(ctx context.Context, l *link, s *spec) (created bool, err error) {
+// ensure creates a topic, or checks the one that exists. fresh says that it did not when it was looked for.
+func (c *Cluster) ensure(ctx context.Context, l *link, s *spec) (fresh bool, err error) {
 	m, err := l.metadata(ctx, s.name)
 	if err != nil {
 		return false, err
@@ -138,7 +138,8 @@ func (c *Cluster) ensure(ctx context.Context, l *link, s *spec) (created bool, e
 	switch code := kafka.Error(m.Topics[0].ErrorCode); code {
 	case 0, kafka.LeaderNotAvailable:
 	case kafka.UnknownTopicOrPartition:
-		if created, err = c.create(ctx, l, s); err != nil {
+		fresh = true
+		if err = c.create(ctx, l, s); err != nil {
 			return false, err
 		}
 	default:
@@ -152,7 +153,7 @@ func (c *Cluster) ensure(ctx context.Context, l *link, s *spec) (created bool, e
 		return false, &topic.FixedError{Topic: s.name, Setting: "partitions", Is: strconv.Itoa(n), Want: strconv.Itoa(s.partitions)}
 	}
 	c.warnReplicas(t)
-	return created, c.checkSettings(ctx, l, s)
+	return fresh, c.checkSettings(ctx, l, s)
 }
 
 // warnReplicas says that a topic which was made with fewer replicas than there could be now keeps them.
@@ -173,8 +174,8 @@ func (l *link) denied(operation string, err error) error {
 	return l.explain(err)
 }
 
-// create makes the topic; created is false when another process was quicker.
-func (c *Cluster) create(ctx context.Context, l *link, s *spec) (created bool, err error) {
+// create makes the topic, unless another process is quicker.
+func (c *Cluster) create(ctx context.Context, l *link, s *spec) error {
 	cfg := kafka.TopicConfig{Topic: s.name, NumPartitions: s.partitions, ReplicationFactor: c.replicas}
 	for _, one := range s.settings {
 		cfg.ConfigEntries = append(cfg.ConfigEntries, kafka.ConfigEntry{ConfigName: one.name, ConfigValue: one.want})
@@ -187,15 +188,15 @@ func (c *Cluster) create(ctx context.Context, l *link, s *spec) (created bool, e
 	}
 	switch {
 	case errors.Is(err, kafka.TopicAlreadyExists):
-		return false, nil
+		return nil
 	case errors.Is(err, kafka.TopicAuthorizationFailed), errors.Is(err, kafka.ClusterAuthorizationFailed):
-		return false, fmt.Errorf("it does not exist, and cannot be created: %w; or create it with: %s", l.denied("Create", err),
+		return fmt.Errorf("it does not exist, and cannot be created: %w; or create it with: %s", l.denied("Create", err),
 			c.createCommand(s))
 	case err != nil:
-		return false, fmt.Errorf("create it: %w", l.explain(err))
+		return fmt.Errorf("create it: %w", l.explain(err))
 	}
 	c.cfg.Logger.Info("kafka: created topic", "topic", s.name, "partitions", s.partitions, "replicas", c.replicas)
-	return true, nil
+	return nil
 }
 
 // createTimeout bounds the making of a topic, until its leaders are there.

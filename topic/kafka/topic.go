@@ -107,11 +107,15 @@ func (c *Cluster) OpenTopic(ctx context.Context, cfg TopicConfig) (*Topic, error
 }
 
 func (c *Cluster) openTopic(ctx context.Context, l *link, cfg TopicConfig) (*Topic, error) {
-	created, err := c.ensure(ctx, l, &spec{name: cfg.Name, partitions: cfg.Partitions, settings: c.settingsOf(&cfg)})
+	last, err := c.registry.last(ctx, cfg.Name)
 	if err != nil {
 		return nil, err
 	}
-	entry, err := c.registry.enter(ctx, &cfg, created)
+	fresh, err := c.ensure(ctx, l, &spec{name: cfg.Name, partitions: cfg.Partitions, settings: c.settingsOf(&cfg)})
+	if err != nil {
+		return nil, err
+	}
+	entry, err := c.registry.enter(ctx, &cfg, last, fresh)
 	if err != nil {
 		return nil, err
 	}
