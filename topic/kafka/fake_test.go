@@ -1,0 +1,192 @@
+package kafka_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kmsg"
+
+	"refrain/feed"
+	"refrain/internal/kafkaconn"
+	"refrain/split"
+	"refrain/topic"
+	"refrain/topic/conformance"
+	"refrain/topic/kafka"
+)
+
+// fake is a cluster in this process, which does wrong what it is told to. That it works is no proof for Kafka.
+func fake(t *testing.T, brokers int, opts ...kfake.Opt) *kfake.Cluster {
+	t.Helper()
+	f, err := kfake.NewCluster(append(opts, kfake.NumBrokers(brokers))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(f.Close)
+	return f
+}
+
+func TestConformanceOnAFake(t *testing.T) {
+	c := MustOpen(t, fake(t, 3).ListenAddrs())
+	conformance.RunTopic(t, func(t *testing.T) topic.Topic { return MustOpenTopic(t, c) })
+	conformance.RunStore(t, func(t *testing.T) topic.Store { return MustOpenStore(t, c) })
+}
+
+// TestLostAcknowledgement: what was written and not acknowledged is an error, and split makes it again with a new stamp.
+func TestLostAcknowledgement(t *testing.T) {
+	f := fake(t, 3)
+	x := MustOpenTopic(t, MustOpen(t, f.ListenAddrs()), onePartition)
+	f.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: x.Name(), Err: kerr.NotEnoughReplicasAfterAppend})
+	cfg := split.Default()
+	cfg.Sentences, cfg.Logger = x, slog.New(slog.DiscardHandler)
+	s, err := split.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	post := feed.Post{ID: "1", Text: "one two three four five", Time: feed.FromTime(time.Now()), Timed: true}
+	if err := s.Write(t.Context(), []feed.Post{post}, "s"); err != nil {
+		t.Fatal(err)
+	}
+	var stamps []time.Time
+	for _, r := range conformance.MustFetch(t, conformance.MustOpen(t, x, 0), 2) {
+		if b, err := topic.DecodeBatch(r.Data); err != nil || len(b.Sentences) != 1 {
+			t.Errorf("%+v, %v: not the sentence", b, err)
+		}
+		stamps = append(stamps, r.Time)
+	}
+	if !stamps[1].After(stamps[0]) {
+		t.Errorf("stamps %v: the second is not a new one", stamps)
+	}
+}
+
+func onePartition(c *kafka.TopicConfig) { c.Partitions = 1 }
+
+// TestRefusedAppend: what brokers have not written is sent again, and is there once.
+func TestRefusedAppend(t *testing.T) {
+	for _, refusal := range []*kerr.Error{kerr.NotEnoughReplicas, kerr.NotLeaderForPartition} {
+		t.Run(refusal.Message, func(t *testing.T) {
+			f := fake(t, 3)
+			x := MustOpenTopic(t, MustOpen(t, f.ListenAddrs()))
+			f.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: x.Name(), Partitions: []int32{1}, Err: refusal, Count: 2})
+			var want []topic.Record
+			for p := range 3 {
+				want = append(want, topic.Record{Partition: p, Data: []byte("a")}, topic.Record{Partition: p, Data: []byte("b")})
+			}
+			conformance.MustAppend(t, x, want...)
+			conformance.MustFetch(t, conformance.MustOpen(t, x, 0, 0, 0), len(want))
+			if _, end := conformance.MustBounds(t, x); end[0]+end[1]+end[2] != int64(len(want)) {
+				t.Errorf("ends %v: something is there twice", end)
+			}
+		})
+	}
+}
+
+// TestNotAcknowledged: brokers that take nothing for too long are an error, which Check repeats until they do again.
+func TestNotAcknowledged(t *testing.T) {
+	f := fake(t, 3)
+	c := MustOpen(t, f.ListenAddrs(), func(c *kafka.Config) { c.Delta = time.Second })
+	x := MustOpenTopic(t, c)
+	h := f.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: x.Name(), Err: kerr.NotEnoughReplicas, Count: -1})
+	began := time.Now()
+	err := x.Append(t.Context(), []topic.Record{{Data: []byte("a")}})
+	if took := time.Since(began); !errors.Is(err, kafka.ErrNotAcknowledged) || took > 3*time.Second {
+		t.Errorf("got %v after %v, want ErrNotAcknowledged after a second", err, took)
+	}
+	if err := c.Check(); err == nil || !strings.Contains(err.Error(), x.Name()) {
+		t.Errorf("check: %v, want one that names the topic", err)
+	}
+	h.Remove()
+	conformance.MustAppend(t, x, topic.Record{Data: []byte("b")})
+	if err := c.Check(); err != nil {
+		t.Errorf("check afterwards: %v", err)
+	}
+}
+
+// TestLeaderMoves: appends and readers follow, and nothing is lost, twice or out of order.
+func TestLeaderMoves(t *testing.T) {
+	f := fake(t, 3)
+	x := MustOpenTopic(t, MustOpen(t, f.ListenAddrs()))
+	r := conformance.MustOpen(t, x, 0, 0, 0)
+	const n = 30
+	for i := range n {
+		if i%10 == 5 {
+			for p := range int32(3) {
+				if err := f.MoveTopicPartition(x.Name(), p, (f.LeaderFor(x.Name(), p)+1)%3); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		conformance.MustAppend(t, x, topic.Record{Partition: i % 3, Data: fmt.Append(nil, i)})
+	}
+	next := []int{0, 1, 2}
+	for _, got := range conformance.MustFetch(t, r, n) {
+		if want := fmt.Sprint(next[got.Partition]); string(got.Data) != want {
+			t.Fatalf("partition %d: got %s, want %s", got.Partition, got.Data, want)
+		}
+		next[got.Partition] += 3
+	}
+}
+
+// TestFailures: errors of the brokers have names, and say what to do.
+func TestFailures(t *testing.T) {
+	for _, test := range []struct {
+		broker *kerr.Error
+		want   error
+		says   string
+	}{
+		{kerr.MessageTooLarge, topic.ErrTooLarge, "max.message.bytes"},
+		{kerr.KafkaStorageError, topic.ErrFull, "disks"},
+		{kerr.TopicAuthorizationFailed, nil, "--operation Write"},
+		{kerr.InvalidTimestamp, nil, "compare the clocks"},
+		{kerr.NotEnoughReplicasAfterAppend, nil, "start the brokers that are down"},
+	} {
+		t.Run(test.broker.Message, func(t *testing.T) {
+			f := fake(t, 3)
+			x := MustOpenTopic(t, MustOpen(t, f.ListenAddrs()))
+			f.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Topic: x.Name(), Err: test.broker, Count: -1})
+			err := x.Append(t.Context(), []topic.Record{{Data: []byte("a")}})
+			if err == nil || test.want != nil && !errors.Is(err, test.want) || !strings.Contains(err.Error(), test.says) ||
+				!strings.Contains(err.Error(), x.Name()) {
+				t.Errorf("got %v, want %v that says %q and names the topic", err, test.want, test.says)
+			}
+		})
+	}
+}
+
+// TestNobodyAnswers: Check says since when.
+func TestNobodyAnswers(t *testing.T) {
+	f := fake(t, 1)
+	now := make(chan time.Duration, 1)
+	now <- 0
+	clock := func() time.Time {
+		d := <-now
+		now <- d
+		return time.Now().Add(d)
+	}
+	c := MustOpen(t, f.ListenAddrs(), func(c *kafka.Config) { c.Now = clock })
+	if err := c.Check(); err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	<-now
+	now <- time.Minute
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for tick := time.NewTicker(20 * time.Millisecond); ; {
+		err := c.Check()
+		if errors.Is(err, kafkaconn.ErrUnreachable) && strings.Contains(err.Error(), "no broker has answered since") {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			t.Fatalf("check: %v, want ErrUnreachable", err)
+		}
+	}
+}
