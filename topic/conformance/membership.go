@@ -32,7 +32,7 @@ func RunMembership(t *testing.T, open func(t *testing.T) Group) {
 		run  func(*testing.T, *party)
 	}{
 		{"share", testShare}, {"return", testReturn}, {"death", testDeath}, {"restart", testRestart},
-		{"same name", testSameName}, {"next", testNext}, {"concurrent", testConcurrent},
+		{"same name", testSameName}, {"next", testNext}, {"concurrent", testJoinAtOnce},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -275,7 +275,7 @@ func testNext(t *testing.T, p *party) {
 	}
 }
 
-func testConcurrent(t *testing.T, p *party) {
+func testJoinAtOnce(t *testing.T, p *party) {
 	var members []string
 	var wg sync.WaitGroup
 	for i := range 6 {
