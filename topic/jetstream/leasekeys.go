@@ -29,20 +29,18 @@ func (l *Leases) put(ctx context.Context, key string) error {
 	data := l.view.value()
 	revision, err := l.kv.Update(ctx, key, data, l.view.revision(key))
 	if e := l.view.entries[key]; errors.Is(err, js.ErrKeyRevisionMismatch) && (e == nil || e.deleted) {
-		revision, err = l.create(ctx, key, data)
+		revision, err = l.kv.Create(ctx, key, data) // the marker of its deletion is not what we have seen, or is gone
 	}
 	if errors.Is(err, js.ErrKeyRevisionMismatch) || errors.Is(err, js.ErrKeyExists) {
 		return nil
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = fmt.Errorf("no answer: the server is away, or this user may not publish to $KV.%s.>: %w", l.cfg.Bucket, err)
 	}
 	if err != nil {
 		return fmt.Errorf("put %s: %w", key, err)
 	}
 	return l.note(key, data, revision)
-}
-
-// create is for a key whose marker of deletion is not what we have seen, or is gone.
-func (l *Leases) create(ctx context.Context, key string, data []byte) (uint64, error) {
-	return l.kv.Create(ctx, key, data)
 }
 
 func (l *Leases) note(key string, data []byte, revision uint64) error {
@@ -81,7 +79,11 @@ func (l *Leases) rewatch(ctx context.Context) (err error) {
 		l.watcher = nil
 		return fmt.Errorf("watch: %w", err)
 	}
-	return l.known(ctx)
+	if err := l.known(ctx); err != nil {
+		l.unwatch()
+		return err
+	}
+	return nil
 }
 
 // known waits for what there is already.

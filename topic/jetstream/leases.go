@@ -97,8 +97,12 @@ func (l *Leases) open(ctx context.Context) (err error) {
 	if l.kv, err = openBucket(ctx, l.cfg); err != nil {
 		return err
 	}
+	l.report(l.kv.PurgeDeletes(ctx, js.DeleteMarkersOlderThan(markersFor)))
 	return l.renew(ctx)
 }
+
+// markersFor is how long it is remembered that a key was deleted; every process that ever was leaves one.
+const markersFor = 24 * time.Hour
 
 // openBucket leaves one that exists as it is.
 func openBucket(ctx context.Context, cfg LeaseConfig) (js.KeyValue, error) {
@@ -181,6 +185,10 @@ func (l *Leases) turn(ctx context.Context) error {
 	}
 	l.report(l.rewatch(ctx))
 	live, dead := l.view.processes()
+	if e, lives := l.view.stranger(live); lives {
+		return fmt.Errorf("group %s: worker %s deals out %d parts, and this process was told %d: all that share them must be "+
+			"configured alike", l.cfg.Group, e.Worker, e.Parts, l.cfg.Parts)
+	}
 	if e, lives := l.view.namesake(live); lives {
 		return &topic.NameTakenError{Member: l.cfg.Member, Group: "group " + l.cfg.Group}
 	} else if e != nil && !l.waiting {

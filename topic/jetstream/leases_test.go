@@ -130,3 +130,19 @@ func TestLeasesErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestLeasesOtherParts: who was told another number of parts hears of it, and those who were there first go on.
+func TestLeasesOtherParts(t *testing.T) {
+	cfg := leaseConfig(t, MustStart(t).JetStream())
+	a := mustJoinLeases(t, cfg)
+	mustNextParts(t, a, cfg.Parts)
+	cfg.Member, cfg.Parts = "b", cfg.Parts+1
+	b := mustJoinLeases(t, cfg)
+	parts, err := b.Next(t.Context())
+	for ; err == nil && len(parts) == 0; parts, err = b.Next(t.Context()) {
+	}
+	if err == nil || !strings.Contains(err.Error(), "worker a deals out 16 parts") {
+		t.Errorf("got %v, %v", parts, err)
+	}
+	mustWait(t, a, cfg.TTL)
+}

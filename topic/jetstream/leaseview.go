@@ -17,6 +17,7 @@ import (
 type leaseValue struct {
 	Worker  string `json:"worker"`
 	Process string `json:"process"`
+	Parts   int    `json:"parts"` // how many it deals out
 	// Since is the revision of the process's first sign of life, 0 in that one: revisions are one order for all keys.
 	Since uint64 `json:"since,omitempty"`
 }
@@ -62,7 +63,7 @@ func (v *leaseView) partKey(part int) string          { return v.group + ".part.
 
 // value is what this process writes.
 func (v *leaseView) value() []byte {
-	x := leaseValue{Worker: v.worker, Process: v.process}
+	x := leaseValue{Worker: v.worker, Process: v.process, Parts: v.parts}
 	if e := v.entries[v.processKey(v.process)]; e != nil && !e.deleted {
 		x.Since = e.first()
 	}
@@ -130,10 +131,14 @@ func (v *leaseView) processes() (live map[string]*leaseEntry, dead []string) {
 	return live, dead
 }
 
-// holders are the processes that have their names: of two of one name the one that came first.
-func holders(live map[string]*leaseEntry) map[string]*leaseEntry {
+// holders are the processes that have their names, of those that deal out as many parts: of two of one name the one that
+// came first.
+func (v *leaseView) holders(live map[string]*leaseEntry) map[string]*leaseEntry {
 	out := map[string]*leaseEntry{}
 	for _, e := range live {
+		if e.Parts != v.parts {
+			continue
+		}
 		if o := out[e.Worker]; o == nil || e.first() < o.first() {
 			out[e.Worker] = e
 		}
@@ -144,7 +149,7 @@ func holders(live map[string]*leaseEntry) map[string]*leaseEntry {
 // namesake is another process that has our name, nil without one. It lives when it has given two signs of life since we
 // came: one may have been under way when it died.
 func (v *leaseView) namesake(live map[string]*leaseEntry) (e *leaseEntry, lives bool) {
-	h := holders(live)[v.worker]
+	h := v.holders(live)[v.worker]
 	if h == nil || h.Process == v.process {
 		return nil, false
 	}
@@ -153,8 +158,11 @@ func (v *leaseView) namesake(live map[string]*leaseEntry) (e *leaseEntry, lives 
 
 // should are the parts that are ours to have.
 func (v *leaseView) should(live map[string]*leaseEntry) []int {
-	h := holders(live)
+	h := v.holders(live)
 	if e := h[v.worker]; e == nil || e.Process != v.process {
+		return nil
+	}
+	if e, _ := v.stranger(live); e != nil {
 		return nil
 	}
 	var names []string
@@ -162,6 +170,17 @@ func (v *leaseView) should(live map[string]*leaseEntry) []int {
 		names = append(names, name)
 	}
 	return topic.Deal(v.parts, names)[v.worker]
+}
+
+// stranger is a live process that came before us and deals out another number of parts, nil without one.
+func (v *leaseView) stranger(live map[string]*leaseEntry) (e *leaseEntry, lives bool) {
+	me := live[v.process]
+	for _, e := range live {
+		if me != nil && e.Parts != v.parts && e.first() < me.first() {
+			return e, e.changes >= 2
+		}
+	}
+	return nil, false
 }
 
 // held are the parts whose leases are ours.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"strings"
 	"sync"
 	"time"
 
@@ -295,10 +294,10 @@ func (g *Group) tellGroup() error {
 	defer cancel()
 	t := g.cfg.Conn.Transport(g.cfg.Topic)
 	defer t.Close()
-	_, err := g.cfg.Conn.Client(t).LeaveGroup(ctx, &kafka.LeaveGroupRequest{GroupID: g.cfg.Group,
+	res, err := g.cfg.Conn.Client(t).LeaveGroup(ctx, &kafka.LeaveGroupRequest{GroupID: g.cfg.Group,
 		Members: []kafka.LeaveGroupRequestMember{{ID: member}}})
-	if err != nil && strings.Contains(err.Error(), "Unknown Member") {
-		return nil
+	if err == nil && !errors.Is(res.Error, kafka.UnknownMemberId) {
+		err = res.Error
 	}
 	return err
 }

@@ -23,7 +23,7 @@ const groupParts = 16
 func groupConfig(t *testing.T, addr string) kafka.GroupConfig {
 	cfg := kafka.DefaultGroup()
 	cfg.Group, cfg.Topic, cfg.Parts, cfg.Member = devservers.Name(t), devservers.Name(t), groupParts, "a"
-	cfg.Session, cfg.Heartbeat, cfg.Rebalance = 1500*time.Millisecond, 200*time.Millisecond, 3*time.Second
+	cfg.Session, cfg.Heartbeat, cfg.Rebalance = 1500*time.Millisecond, 200*time.Millisecond, 2*time.Second
 	cfg.Logger = slog.New(slog.NewTextHandler(t.Output(), nil))
 	cfg.Conn = mustGroupConn(t, kafkaconn.Config{Brokers: []string{addr}})
 	devservers.CreateTopic(t, addr, cfg.Topic, cfg.Parts)
@@ -103,6 +103,17 @@ func TestGroupOutage(t *testing.T) {
 	}
 	if got := mustNext(t, a); len(got) != len(want["a"]) {
 		t.Errorf("got %v, want %v", got, want["a"])
+	}
+}
+
+// TestGroupSASL joins over TLS, as a user.
+func TestGroupSASL(t *testing.T) {
+	addr, ca, user, password := devservers.KafkaSASL(t)
+	cfg := groupConfig(t, devservers.Kafka(t))
+	cfg.Conn = mustGroupConn(t, kafkaconn.Config{Brokers: []string{addr}, TLS: &kafkaconn.TLS{CA: ca},
+		SASL: &kafkaconn.SASL{Mechanism: "scram-sha-256", User: user, Password: password}})
+	if got := mustNext(t, mustJoin(t, cfg)); len(got) != groupParts {
+		t.Errorf("got %v", got)
 	}
 }
 
