@@ -159,8 +159,11 @@ var corpora = []corpus{
 
 // size is how many posts are read; 0: all.
 func (c corpus) size() int {
-	if *e2e.Full {
+	switch {
+	case *e2e.Full:
 		return c.full
+	case testing.Short():
+		return c.posts / 4
 	}
 	return c.posts
 }
@@ -283,4 +286,11 @@ func TestSmallFeeds(t *testing.T) {
 			rt.Fatal("see above")
 		}
 	})
+}
+
+// skipShort leaves a long test out of the run with the race detector: shorter ones do the same at once.
+func skipShort(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: runs without -short")
+	}
 }

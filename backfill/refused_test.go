@@ -395,6 +395,7 @@ func TestManyRuns(t *testing.T) {
 // TestEstimate: what it takes is said when the first posts are sorted, and when all are; slices that take much longer than others
 // would are said with those.
 func TestEstimate(t *testing.T) {
+	skipShort(t)
 	posts := shuffled(diary(t, 40, 2000), 1, 1)
 	files := archive(t, posts...)
 	var got []backfill.Estimate

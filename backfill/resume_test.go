@@ -62,6 +62,7 @@ func diary(t testing.TB, days, perDay int) []byte {
 // TestKilled: a process is killed while slices are finished, again and again, whether its posts are in runs or in memory. What
 // was finished stays as it is, and in the end there is what there is without.
 func TestKilled(t *testing.T) {
+	skipShort(t)
 	for name, sortBytes := range map[string]int{"in runs": 200_000, "in memory": 128 << 20} {
 		t.Run(name, func(t *testing.T) { testKilled(t, sortBytes) })
 	}

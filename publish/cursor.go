@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -87,4 +88,36 @@ func parseCursor(s string, partitions int, ordered bool) (cursor, error) {
 func CheckCursor(stored []byte) error {
 	_, err := parseCursor(string(stored), 1, true)
 	return err
+}
+
+// Pending is how many positions of t lie between a stored cursor, nil for none, and the end, and how many records before
+// it are open: 0 says that everything has been published.
+func Pending(ctx context.Context, t topic.Topic, stored []byte) (n int64, err error) {
+	start, end, err := t.Bounds(ctx)
+	if err != nil {
+		return 0, err
+	}
+	c := cursor{read: offsetsIn(t, start)}
+	if stored != nil {
+		if c, err = parseCursor(string(stored), t.Partitions(), t.Ordered()); err != nil {
+			return 0, err
+		}
+		if !c.rebase(t, end) {
+			c = cursor{read: offsetsIn(t, start)}
+		}
+	}
+	for p, next := range c.read.next {
+		n += max(0, end[p]-max(next, start[p]))
+	}
+	return n + int64(len(c.open)), nil
+}
+
+// EndCursor is the cursor of a sink that has been given everything that t holds now.
+func EndCursor(ctx context.Context, t topic.Topic) ([]byte, error) {
+	_, end, err := t.Bounds(ctx)
+	if err != nil {
+		return nil, err
+	}
+	at := offsetsAt(t, end)
+	return []byte(at.String()), nil
 }

@@ -71,6 +71,7 @@ func TestDetectFlags(t *testing.T) {
 
 // TestDetectFlagsOfCodes: these change no event, but the Hamming distances that it tells.
 func TestDetectFlagsOfCodes(t *testing.T) {
+	skipShort(t)
 	posts := e2e.Lines(t, "stream/ira_2012-02_2016-08.jsonl.zst", 3000)
 	distances := func(model *hashcodes.Model) (sum int) {
 		settings := e2e.DefaultSettings()

@@ -151,6 +151,7 @@ func TestJoinMistakes(t *testing.T) {
 
 // TestJoinBudget: too many records are an error that names the line reached, and what a join will take is said before.
 func TestJoinBudget(t *testing.T) {
+	skipShort(t)
 	var sets strings.Builder
 	for i := range 200_000 {
 		fmt.Fprintln(&sets, i, i+1, i+2, i/2)
@@ -171,6 +172,7 @@ func TestJoinBudget(t *testing.T) {
 
 // TestJoinBudgetDecides: whether the join fits is one decision, before anything says that it does.
 func TestJoinBudgetDecides(t *testing.T) {
+	skipShort(t)
 	var sets strings.Builder
 	for i := range 20_000 {
 		fmt.Fprintln(&sets, i, i+1, i+2, i/2)

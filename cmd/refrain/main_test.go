@@ -24,3 +24,11 @@ func TestMain(m *testing.M) {
 	program := Main{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr}
 	cli.Exit(program.Run)
 }
+
+// skipShort leaves a long test out of the run with the race detector: what it does at once is done by packages that have
+// tests of their own.
+func skipShort(t *testing.T) {
+	if testing.Short() {
+		t.Skip("long: runs without -short")
+	}
+}

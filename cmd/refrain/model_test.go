@@ -19,6 +19,7 @@ import (
 
 // TestModelsFindTheSame: events have the same ids with every model, on real posts of several languages.
 func TestModelsFindTheSame(t *testing.T) {
+	skipShort(t)
 	for _, file := range []string{
 		"stream/ira_2012-02_2016-08.jsonl.zst", "stream/weibo_ced_2010-2012.jsonl.zst", "news/reuters21578_to_1987-03-31.jsonl.gz",
 	} {
@@ -133,6 +134,7 @@ func TestVersionNamesTheDefaultModel(t *testing.T) {
 
 // TestShowModel: the command shows what a file says about itself.
 func TestShowModel(t *testing.T) {
+	skipShort(t)
 	learned, _ := mustTrain(t, stockPosts(500), "--bits", "32", "--threshold", "0.6")
 	status, out, stderr := runModel(t, "model", learned)
 	var got struct {
@@ -157,6 +159,7 @@ func TestShowModel(t *testing.T) {
 
 // TestPlanKnowsTheCodes: fewer false candidates, cheaper look-ups by scan.
 func TestPlanKnowsTheCodes(t *testing.T) {
+	skipShort(t)
 	// enough that md5 has false candidates among the few that judge
 	learned, _ := mustTrain(t, stockPosts(3000), "--bits", "64")
 	micros := func(args ...string) float64 {

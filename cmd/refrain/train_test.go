@@ -68,6 +68,7 @@ func eventIDs(t *testing.T, posts string, args ...string) []string {
 
 // TestTrainedModelFindsTheSame: a model decides how fast events are found, never which.
 func TestTrainedModelFindsTheSame(t *testing.T) {
+	skipShort(t)
 	posts := stockPosts(800)
 	for _, learner := range train.Learners {
 		model, report := mustTrain(t, posts, "--learner", learner, "--bits", "32", "--ones", "2", "--vocab", "200")
@@ -126,6 +127,7 @@ func TestTrainedModelByAnyName(t *testing.T) {
 
 // TestTrainIsRepeatable: the same posts and seed give the same file.
 func TestTrainIsRepeatable(t *testing.T) {
+	skipShort(t)
 	posts := stockPosts(500)
 	a, _ := mustTrain(t, posts, "--seed", "5")
 	b, _ := mustTrain(t, posts, "--seed", "5")

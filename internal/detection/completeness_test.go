@@ -42,7 +42,10 @@ func (f realFile) size() int {
 // engine. By default the engines take turns.
 func TestDetectGivesTheEventsOfTheDefinition(t *testing.T) {
 	g := grid{thresholds: []string{"0.5", "0.8", "1.0"}, spans: []string{"1h", "87600h"}}
-	if *e2e.Full {
+	switch {
+	case testing.Short(): // for the race detector
+		g = grid{thresholds: []string{"0.8"}, spans: []string{"87600h"}}
+	case *e2e.Full:
 		g = grid{thresholds: []string{"0.9", "0.8", "0.6", "0.5", "1.0"}, spans: []string{"1h", "24h", "87600h"}}
 	}
 	g.progress = openProgress(t, "definition")
