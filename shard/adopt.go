@@ -53,22 +53,23 @@ func (w *Worker) store(ctx context.Context) error {
 	return w.commit(ctx, 0)
 }
 
-// adopt takes the partitions of another worker of the process over, if those of its look-ups can be told from redeliveries
-// here: the other is empty then. Each partition keeps its own positions; the reader goes back to the first record that any
-// of them still needs, and what the others have passed they pass over.
-func (w *Worker) adopt(ctx context.Context, other *Worker) (adopted bool, err error) {
+// adopt takes the partitions of another worker of the process over, which is empty then; unless it is not known here any more
+// what of the records that it still has to look up is redelivered. Each partition keeps its own positions; the reader goes
+// back to the first record that any of them needs, and what the others have passed they pass over.
+func (w *Worker) adopt(ctx context.Context, other *Worker, moving func(move func())) error {
 	w.turning.Lock()
 	defer w.turning.Unlock()
 	other.turning.Lock()
 	defer other.turning.Unlock()
 	if err := other.store(ctx); err != nil {
-		return false, fmt.Errorf("hand partitions over: %w", err)
+		return fmt.Errorf("hand partitions over: %w", err)
 	}
-	if len(w.owned) == 0 || w.topics != other.topics || !w.redeliveries.adopt(other.redeliveries, other.rereads(), other.allNeeds()) {
-		return false, nil
+	if len(w.owned) == 0 || w.topics != other.topics ||
+		!w.redeliveries.adopt(other.redeliveries, other.rereads(), other.allNeeds()) {
+		return nil
 	}
-	w.absorb(other)
-	return true, nil
+	moving(func() { w.absorb(other) })
+	return nil
 }
 
 // absorb moves the partitions. Nothing of the other worker waits for the event topic.

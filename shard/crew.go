@@ -1,27 +1,52 @@
 package shard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
-	"refrain/feed"
 	"refrain/internal/check"
-	"refrain/text"
 )
 
 // Crew runs the workers of one process over the partitions that it is assigned, which may change while it runs.
+//
+// A partition that comes is left to its last owner for a while, then a worker of its own brings its rows back and looks up
+// what was missed, with a reader of its own: the others do not wait. Once that worker has caught up, one of the common ones
+// takes the partition over. A partition that goes is stored, whole, and only then offered to the others.
 type Crew struct {
-	cfg CrewConfig
+	cfg     CrewConfig
+	now     func() time.Time
+	log     *slog.Logger
+	changed *broadcast // look-ups have got further, or other partitions are held
+	wake    chan struct{}
+	told    time.Time // when the others were last told what is owned here
 
-	mu      sync.Mutex // guards what follows
-	workers []*Worker
-	held    []int
+	mu     sync.Mutex // guards what follows
+	want   []int
+	again  bool          // want is newer than what is held
+	held   []*holding    // by rising partition
+	common []*Worker     // by number; nil: it has no partition
+	late   []*Worker     // that have not caught up
+	run    func(*Worker) // starts a worker; nil: the crew does not run
+}
+
+// holding is a partition that is assigned here, or not given up yet.
+type holding struct {
+	id         int
+	since      time.Time
+	assigned   bool
+	partition  *partition // nil: nobody serves it
+	epoch      int64      // of the last owner that this process was; 0: it was none
+	superseded bool       // another process has taken it over though it is assigned here
+	quiet      time.Time  // since then its owner has put nothing
+	owner      Owner      // as it was last read
+	waiting    string
 }
 
 // CrewConfig says what a crew works on.
@@ -52,15 +77,6 @@ func DefaultCrew() CrewConfig {
 	return CrewConfig{Worker: Default(), Workers: 1, Grace: time.Minute, OwnerEvery: 3 * time.Second}
 }
 
-// PartitionStatus is how a partition that is assigned stands.
-type PartitionStatus struct {
-	Partition int
-	Epoch     int64     // 0: not taken over yet
-	Since     time.Time // when it was assigned
-	CaughtUp  bool      // what it finds is all that there is
-	Waiting   string    // for what, in words; "" once it has caught up
-}
-
 func (c *CrewConfig) validate() error {
 	return errors.Join(
 		check.AtLeast(1, "workers", c.Workers), check.Set("rows", c.Rows != nil),
@@ -74,44 +90,419 @@ func OpenCrew(ctx context.Context, cfg CrewConfig) (*Crew, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, fmt.Errorf("open crew: %w", err)
 	}
-	c := &Crew{cfg: cfg, held: slices.Clone(cfg.Fixed)}
-	for i, owned := range Owners(len(cfg.Fixed), min(cfg.Workers, len(cfg.Fixed))) {
-		for at := range owned {
-			owned[at] = cfg.Fixed[owned[at]]
-		}
-		w, err := Open(ctx, c.workerConfig(i, owned))
-		if err != nil {
-			return nil, errors.Join(fmt.Errorf("open crew: %w", err), c.Close())
-		}
-		c.workers = append(c.workers, w)
+	n := cfg.Worker.Sentences.Partitions()
+	var err error
+	if cfg.Worker.Redeliveries, err = cfg.Worker.redeliveries(n); err != nil {
+		return nil, fmt.Errorf("open crew: %w", err)
+	}
+	c := &Crew{
+		cfg: cfg, now: cfg.Worker.Now, log: cfg.Worker.Logger, changed: newBroadcast(), wake: make(chan struct{}, 1),
+		common: make([]*Worker, cfg.Workers),
+	}
+	c.cfg.Worker.Tombstones = cmp.Or(cfg.Worker.Tombstones, NewTombstones())
+	if len(cfg.Fixed) == 0 {
+		return c, nil
+	}
+	c.Assign(cfg.Fixed)
+	c.update()
+	if err := c.open(ctx, c.held); err != nil {
+		return nil, errors.Join(fmt.Errorf("open crew: %w", err), c.Close())
 	}
 	return c, nil
-}
-
-func (c *Crew) workerConfig(worker int, owned []int) Config {
-	cfg := c.cfg.Worker
-	cfg.Owned, cfg.Rows = owned, c.cfg.Rows
-	if c.cfg.Spent != nil {
-		cfg.Spent = func(all []Spent) { c.cfg.Spent(worker, all) }
-	}
-	return cfg
 }
 
 // Assign says which partitions are this process's from now on, all of them. It returns at once.
 func (c *Crew) Assign(partitions []int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.held = slices.Clone(partitions) // TODO
+	c.want, c.again = slices.Sorted(slices.Values(partitions)), true
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
 }
+
+// tendEvery is how often a crew looks after its partitions.
+const tendEvery = 250 * time.Millisecond
 
 // Run serves what is assigned until ctx ends; then the workers finish their turns and store where they are. It gives up
 // only where trying again cannot help.
 func (c *Crew) Run(ctx context.Context) error {
-	var all errgroup.Group
-	for _, w := range c.Workers() {
-		all.Go(func() error { return w.Run(ctx) })
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var running sync.WaitGroup
+	var mu sync.Mutex
+	var errs []error
+	c.start(func(w *Worker) {
+		running.Go(func() {
+			if err := w.Run(ctx); err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, err)
+				cancel(err)
+			}
+		})
+	})
+	for ctx.Err() == nil {
+		c.tend(ctx)
+		c.pause(ctx)
 	}
-	return all.Wait()
+	running.Wait()
+	c.leave(context.WithoutCancel(ctx), len(errs) == 0)
+	return errors.Join(errs...)
+}
+
+// start runs the workers that there are, and those that come.
+func (c *Crew) start(run func(*Worker)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.run = run
+	for _, w := range c.workers() {
+		run(w)
+	}
+}
+
+func (c *Crew) pause(ctx context.Context) {
+	pause := time.NewTimer(tendEvery)
+	defer pause.Stop()
+	select {
+	case <-ctx.Done():
+	case <-c.wake:
+	case <-pause.C:
+	}
+}
+
+// Step is a turn of everybody, for one who does not Run the crew: an error is of a worker's turn, and the next Step goes on.
+func (c *Crew) Step(ctx context.Context) error {
+	errs := []error{c.tend(ctx)}
+	for _, w := range c.Workers() {
+		errs = append(errs, w.Step(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// tend brings what is held closer to what is assigned. What fails is logged, and tried again next time.
+func (c *Crew) tend(ctx context.Context) error {
+	work := context.WithoutCancel(ctx)
+	c.update()
+	return errors.Join(c.giveUp(work), c.take(work), c.gather(work), c.tell(work))
+}
+
+// update notes what is assigned.
+func (c *Crew) update() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.again {
+		return
+	}
+	c.again = false
+	for _, h := range c.held {
+		h.assigned = slices.Contains(c.want, h.id)
+		if h.superseded {
+			h.superseded, h.since = false, c.now()
+		}
+	}
+	for _, q := range c.want {
+		if !slices.ContainsFunc(c.held, func(h *holding) bool { return h.id == q }) {
+			c.held = append(c.held, &holding{id: q, since: c.now(), assigned: true})
+		}
+	}
+	slices.SortFunc(c.held, func(a, b *holding) int { return cmp.Compare(a.id, b.id) })
+	c.changed.send()
+}
+
+// holdings are those for which is holds.
+func (c *Crew) holdings(is func(*holding) bool) (all []*holding) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, h := range c.held {
+		if is(h) {
+			all = append(all, h)
+		}
+	}
+	return all
+}
+
+// giveUp lets go what is assigned no more.
+func (c *Crew) giveUp(ctx context.Context) error {
+	var errs []error
+	for _, h := range c.holdings(func(h *holding) bool { return !h.assigned }) {
+		if err := c.giveUpOne(ctx, h); err != nil {
+			c.log.Error("retrying to give a partition up", "partition", h.id, "error", err)
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// giveUpOne stores the state first, and then tells the others.
+func (c *Crew) giveUpOne(ctx context.Context, h *holding) error {
+	if h.partition != nil {
+		if err := c.workerOf(h).release(ctx, h.partition); err != nil {
+			return err
+		}
+		c.drop(h)
+	}
+	if h.epoch > 0 {
+		if err := c.putOwner(ctx, h, true); err != nil {
+			return err
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.held = slices.DeleteFunc(c.held, func(o *holding) bool { return o == h })
+	c.changed.send()
+	return nil
+}
+
+// drop notes that nobody here serves a partition any more.
+func (c *Crew) drop(h *holding) {
+	c.mu.Lock()
+	h.partition = nil
+	c.clean()
+	c.changed.send()
+	c.mu.Unlock()
+	c.goneAll([]int{h.id})
+}
+
+func (c *Crew) goneAll(partitions []int) {
+	for _, q := range partitions {
+		if c.cfg.Gone != nil {
+			c.cfg.Gone(q)
+		}
+	}
+}
+
+// clean forgets the workers that have no partition any more.
+func (c *Crew) clean() {
+	for i, w := range c.common {
+		if w != nil && w.isEmpty() {
+			c.common[i] = nil
+		}
+	}
+	c.late = slices.DeleteFunc(c.late, (*Worker).isEmpty)
+}
+
+// maxLate bounds the workers that catch up at the same time: each reads everything.
+const maxLate = 4
+
+// take opens those that need wait no longer, all in one worker, or in the common ones where these are to begin.
+func (c *Crew) take(ctx context.Context) error {
+	waiting := c.holdings(func(h *holding) bool { return h.assigned && h.partition == nil })
+	if len(waiting) == 0 {
+		return nil
+	}
+	var ready []*holding
+	for _, h := range waiting {
+		mayBegin, err := c.mayBegin(ctx, h)
+		if err != nil {
+			return c.failed(waiting, err)
+		}
+		if mayBegin {
+			ready = append(ready, h)
+		}
+	}
+	if len(ready) == 0 || len(c.Workers()) >= c.cfg.Workers+maxLate {
+		return nil
+	}
+	return c.failed(ready, c.open(ctx, ready))
+}
+
+func (c *Crew) failed(all []*holding, err error) error {
+	if err == nil {
+		return nil
+	}
+	c.log.Error("retrying to take partitions over", "error", err)
+	for _, h := range all {
+		c.wait(h, "retrying: "+err.Error())
+	}
+	return err
+}
+
+func (c *Crew) wait(h *holding, what string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	h.waiting = what
+}
+
+// open opens partitions: dealt out to the common workers where there are none yet, else in a worker of their own.
+func (c *Crew) open(ctx context.Context, all []*holding) error {
+	if c.hasCommon() {
+		return c.openWorkers(ctx, all, lateNumber, [][]int{indexes(len(all))})
+	}
+	return c.openWorkers(ctx, all, 0, Owners(len(all), min(len(c.common), len(all))))
+}
+
+func indexes(n int) (all []int) {
+	for i := range n {
+		all = append(all, i)
+	}
+	return all
+}
+
+func (c *Crew) hasCommon() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.ContainsFunc(c.common, func(w *Worker) bool { return w != nil })
+}
+
+// lateNumber is that of a worker that has to catch up.
+const lateNumber = -1
+
+// openWorkers opens some workers, the first with a number, and begins with them when there are all of them: those that share
+// Redeliveries begin together.
+func (c *Crew) openWorkers(ctx context.Context, all []*holding, first int, shares [][]int) error {
+	var opened []*Worker
+	for i, share := range shares {
+		w, err := c.openWorker(ctx, first+i, all, share)
+		if err != nil {
+			for _, w := range opened {
+				err = errors.Join(err, w.Close())
+				c.goneAll(w.Owned())
+			}
+			return err
+		}
+		opened = append(opened, w)
+	}
+	for i, w := range opened {
+		c.add(first+i, w)
+	}
+	return nil
+}
+
+func (c *Crew) openWorker(ctx context.Context, number int, all []*holding, share []int) (*Worker, error) {
+	cfg := c.workerConfig(number)
+	var made []int
+	cfg.Rows = func(q int) (Rows, error) {
+		made = append(made, q)
+		return c.cfg.Rows(q)
+	}
+	for _, at := range share {
+		cfg.Owned = append(cfg.Owned, all[at].id)
+	}
+	w, err := Open(ctx, cfg)
+	if err != nil {
+		c.goneAll(made)
+	}
+	return w, err
+}
+
+func (c *Crew) workerConfig(number int) Config {
+	cfg := c.cfg.Worker
+	cfg.progressed, cfg.number, cfg.Spent = c.changed, new(atomic.Int64), nil
+	cfg.number.Store(int64(number))
+	if spent := c.cfg.Spent; spent != nil {
+		cfg.Spent = func(all []Spent) {
+			if number := int(cfg.number.Load()); number != lateNumber {
+				spent(number, all)
+			}
+		}
+	}
+	return cfg
+}
+
+// add begins with a worker.
+func (c *Crew) add(number int, w *Worker) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, q := range w.owned {
+		at := slices.IndexFunc(c.held, func(h *holding) bool { return h.id == q.id })
+		h := c.held[at]
+		h.partition, h.epoch, h.waiting, h.superseded = q, q.epoch, "", false
+	}
+	if number == lateNumber {
+		c.late = append(c.late, w)
+	} else {
+		c.common[number] = w
+	}
+	c.told = time.Time{}
+	if c.run != nil {
+		c.run(w)
+	}
+	c.changed.send()
+}
+
+// maxAdoptLag is how far behind a worker may be whose partitions are taken over: the other one reads so much again.
+const maxAdoptLag = 2 * time.Second
+
+// gather lets the common workers take over what has caught up.
+func (c *Crew) gather(ctx context.Context) error {
+	var errs []error
+	for _, w := range c.lateWorkers() {
+		if !w.CaughtUp() || w.Lag() > maxAdoptLag {
+			continue
+		}
+		if err := c.gatherOne(ctx, w); err != nil {
+			c.log.Error("retrying to put partitions together", "error", err)
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Crew) lateWorkers() []*Worker {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.late)
+}
+
+// gatherOne gives the partitions of a worker to the common one that has the fewest. Where one has none, the worker takes its
+// place.
+func (c *Crew) gatherOne(ctx context.Context, late *Worker) error {
+	number, to := c.smallest()
+	if to != nil {
+		return to.adopt(ctx, late, c.moving)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.common[number] = late
+	late.cfg.number.Store(int64(number))
+	c.late = slices.DeleteFunc(c.late, func(w *Worker) bool { return w == late })
+	return nil
+}
+
+// moving runs move while nobody asks who has which partitions.
+func (c *Crew) moving(move func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	move()
+	c.clean()
+	c.changed.send()
+}
+
+// smallest is the common worker with the fewest partitions, nil where there is none of that number.
+func (c *Crew) smallest() (number int, w *Worker) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	size := func(w *Worker) int {
+		if w == nil {
+			return 0
+		}
+		return len(*w.serving.Load())
+	}
+	for i, w := range c.common {
+		if size(w) < size(c.common[number]) {
+			number = i
+		}
+	}
+	return number, c.common[number]
+}
+
+// leave ends what Run began. Those that leave for good offer their partitions to the others.
+func (c *Crew) leave(ctx context.Context, stored bool) {
+	c.mu.Lock()
+	c.run = nil
+	c.mu.Unlock()
+	if !c.cfg.Leave || !stored || c.cfg.OwnerEvery == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	for _, h := range c.holdings(func(h *holding) bool { return h.epoch > 0 }) {
+		if err := c.putOwner(ctx, h, true); err != nil {
+			c.log.Warn("a partition is not offered to the others: they wait for handover_grace", "partition", h.id, "error", err)
+		}
+	}
 }
 
 // Close closes the workers of a crew that does not run.
@@ -127,66 +518,21 @@ func (c *Crew) Close() error {
 func (c *Crew) Workers() []*Worker {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Clone(c.workers)
+	return c.workers()
 }
 
-// Partitions are those that are assigned, in rising order.
-func (c *Crew) Partitions() []PartitionStatus {
+func (c *Crew) workers() (all []*Worker) {
+	for _, w := range c.common {
+		if w != nil {
+			all = append(all, w)
+		}
+	}
+	return append(all, c.late...)
+}
+
+// workerOf is who serves a partition.
+func (c *Crew) workerOf(h *holding) *Worker {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	all := make([]PartitionStatus, 0, len(c.held))
-	for _, q := range slices.Sorted(slices.Values(c.held)) {
-		all = append(all, PartitionStatus{Partition: q, CaughtUp: true})
-	}
-	return all
+	return c.servedBy(h)
 }
-
-// WaitFor returns nil once everything that the sentence topic holds before ends has been looked up in the rows of every
-// partition that is assigned here, its events durable.
-func (c *Crew) WaitFor(ctx context.Context, ends []int64) error {
-	for _, w := range c.Workers() {
-		if err := w.WaitFor(ctx, ends); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// EachMatch looks a sentence up in all rows of this process, as Worker.EachMatch does, and returns the partitions whose
-// rows it has looked in and are complete.
-func (c *Crew) EachMatch(ctx context.Context, x *feed.Sentence, least text.Threshold, found func(*feed.Match)) ([]int, error) {
-	var in []int
-	for _, w := range c.Workers() {
-		if err := w.EachMatch(ctx, x, least, found); err != nil {
-			return in, err
-		}
-		in = append(in, w.Owned()...)
-	}
-	return in, nil
-}
-
-// Locked is Worker.Locked; it is false, and f not called, where the partition has no rows here.
-func (c *Crew) Locked(partition int, f func()) bool {
-	for _, w := range c.Workers() {
-		if slices.Contains(w.Owned(), partition) {
-			w.Locked(partition, f)
-			return true
-		}
-	}
-	return false
-}
-
-// Needed is Worker.Needed for all partitions that are assigned here; nil while it is not known.
-func (c *Crew) Needed() []int64 {
-	var needed []int64
-	for _, w := range c.Workers() {
-		if needed == nil {
-			needed = w.Needed()
-		}
-		needed = MinPositions(needed, w.Needed())
-	}
-	return needed
-}
-
-// Behind reports whether records wait longer than they do when all goes as it should.
-func (c *Crew) Behind() bool { return slices.ContainsFunc(c.Workers(), (*Worker).Behind) }

@@ -37,7 +37,7 @@ type Redeliveries struct {
 	limit   int64        // bytes of one partition's slots; 0: none
 	seed    maphash.Seed // nobody outside can make two posts one
 	parts   []observedPartition
-	size    atomic.Int64
+	size    *atomic.Int64 // of all sets, those of another too
 	warning rate.Sometimes
 
 	mu        sync.Mutex // guards what follows
@@ -66,7 +66,7 @@ func NewRedeliveries(cfg RedeliveryConfig) (*Redeliveries, error) {
 	}
 	return &Redeliveries{
 		cfg: cfg, slot: cfg.Within.Nanoseconds() / slotsWithin, limit: cfg.Budget / int64(cfg.Partitions),
-		seed:  maphash.MakeSeed(),
+		seed: maphash.MakeSeed(), size: new(atomic.Int64),
 		parts: make([]observedPartition, cfg.Partitions), warning: rate.Sometimes{Interval: time.Minute},
 	}, nil
 }
@@ -85,6 +85,7 @@ func (c *Config) redeliveries(partitions int) (*Redeliveries, error) {
 // another is one like r that has observed nothing.
 func (r *Redeliveries) another() *Redeliveries {
 	o, _ := NewRedeliveries(r.cfg) // which has been checked
+	o.size = r.size
 	return o
 }
 
@@ -294,9 +295,6 @@ type observer struct {
 func (r *Redeliveries) addObserver(from []observePoint, needs []int64) (*observer, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.observers) == 0 {
-		r.forget()
-	}
 	for p := range from {
 		if h := &r.parts[p]; h.isPast(from[p]) {
 			return nil, false
@@ -371,6 +369,9 @@ func (o *observer) leave() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.observers = slices.DeleteFunc(r.observers, func(other *observer) bool { return other == o })
+	if len(r.observers) == 0 {
+		r.forget()
+	}
 	r.prune()
 }
 

@@ -23,6 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"refrain/feed"
@@ -110,7 +111,8 @@ type Config struct {
 	// events found before it are durable. It must not block. Nil: nobody is told.
 	Canary func(Canary)
 
-	progressed *broadcast // told when look-ups have got further; nil: the worker has its own
+	progressed *broadcast    // told when look-ups have got further; nil: the worker has its own
+	number     *atomic.Int64 // among the workers of a crew, which changes
 
 	TextVersion int // of the normalisation; records of another are looked up all the same, and warned of; 0: any
 

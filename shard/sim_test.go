@@ -37,12 +37,7 @@ func subject(open func(Config) (sim.Worker, error),
 			return split.New(cfg)
 		},
 		Worker: func(e sim.Env) (sim.Worker, error) {
-			cfg := Default()
-			cfg.Sentences, cfg.Events, cfg.Control, cfg.Store, cfg.Owned = e.Sentences, e.Events, e.Control, e.Store, e.Owned
-			cfg.Rows = func(q int) (Rows, error) { return e.Rows(q) }
-			cfg.Span, cfg.Lateness, cfg.Delta, cfg.MaxQueue, cfg.MaxEvents = e.Span, e.Lateness, e.Delta, e.MaxQueue, e.MaxEvents
-			cfg.Redelivery, cfg.MaxHold, cfg.Now, cfg.Logger = e.Redelivery, e.MaxHold, e.Now, quiet
-			cfg.Poll = 100 * time.Millisecond // for tombstones: no reader waits
+			cfg := configOf(&e)
 			if e.Process != nil {
 				if *e.Process == nil {
 					*e.Process = must(NewRedeliveries(RedeliveryConfig{e.Sentences.Partitions(), e.Redelivery, 0, quiet}))
@@ -53,6 +48,33 @@ func subject(open func(Config) (sim.Worker, error),
 		},
 	}
 }
+
+// configOf is the configuration of a worker in a simulation.
+func configOf(e *sim.Env) Config {
+	cfg := Default()
+	cfg.Sentences, cfg.Events, cfg.Control, cfg.Store, cfg.Owned = e.Sentences, e.Events, e.Control, e.Store, e.Owned
+	cfg.Rows = func(q int) (Rows, error) { return e.Rows(q) }
+	cfg.Span, cfg.Lateness, cfg.Delta, cfg.MaxQueue, cfg.MaxEvents = e.Span, e.Lateness, e.Delta, e.MaxQueue, e.MaxEvents
+	cfg.Redelivery, cfg.MaxHold, cfg.Now, cfg.Logger = e.Redelivery, e.MaxHold, e.Now, slog.New(slog.DiscardHandler)
+	cfg.Poll = 100 * time.Millisecond // for tombstones: no reader waits
+	return cfg
+}
+
+// crews is the real code of processes whose partitions come and go; open is openCrew, or breaks a rule around it.
+func crews(open func(CrewConfig) (sim.Crew, error),
+	rows func(t text.Threshold, span, lateness time.Duration) (sim.Rows, error)) sim.Subject {
+	s := subject(openWorker, rows)
+	s.Crew = func(e sim.Env) (sim.Crew, error) {
+		cfg := DefaultCrew()
+		cfg.Worker, cfg.Workers, cfg.Name, cfg.Grace = configOf(&e), e.Workers, e.Name, e.Grace
+		cfg.Rows, cfg.OwnerEvery = cfg.Worker.Rows, 300*time.Millisecond
+		cfg.Worker.Rows, cfg.Worker.Owned = nil, nil
+		return open(cfg)
+	}
+	return s
+}
+
+func openCrew(cfg CrewConfig) (sim.Crew, error) { return OpenCrew(context.Background(), cfg) }
 
 func openWorker(cfg Config) (sim.Worker, error) { return Open(context.Background(), cfg) }
 
@@ -122,4 +144,16 @@ func TestSimulation(t *testing.T) {
 	}
 	t.Run("brute", func(t *testing.T) { wantAll(t, subject(openWorker, bruteRows), brute) })
 	t.Run("detector", func(t *testing.T) { wantAll(t, subject(openWorker, detectorRows(t)), detector) })
+}
+
+// TestCrewSimulation moves partitions between processes, which hear of it sooner or later: nothing is lost, nothing invented.
+func TestCrewSimulation(t *testing.T) {
+	seeds := *simSeeds / 2
+	switch {
+	case *Full:
+		seeds = 10_000
+	case testing.Short():
+		seeds /= 20
+	}
+	wantAll(t, crews(openCrew, bruteRows), seeds)
 }

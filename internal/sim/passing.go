@@ -82,7 +82,7 @@ func (w *world) expire() {
 		retention = w.subject.TopicRetention(w.plan.Span, w.plan.Lateness, w.plan.MaxHold)
 	}
 	w.dropping(func() { w.sentenceTopic.Expire(w.now.Add(-retention - retentionMargin)) })
-	w.handOver() // rows come from the topic again
+	w.restart() // rows come from the topic again
 }
 
 // goBy keeps the present where it makes no post on its way too late.
@@ -95,12 +95,19 @@ func (w *world) goBy(d time.Duration) {
 
 // purge drops what no worker needs any more, as the service does: some may have stored an older state again.
 func (w *world) purge() {
+	if !w.allTold() {
+		return
+	}
 	before := slices.Repeat([]int64{1 << 60}, w.plan.Partitions)
 	for _, s := range w.slots {
 		if s.worker == nil {
 			return // what it needs is not known
 		}
-		for p, n := range s.worker.Needed() {
+		needed := s.worker.Needed()
+		if needed == nil && len(s.owned) > 0 {
+			return
+		}
+		for p, n := range needed {
 			before[p] = min(before[p], n)
 		}
 	}
@@ -112,6 +119,24 @@ func (w *world) purge() {
 			w.failure = err
 		}
 	})
+}
+
+// restart makes all rows come from the topic again.
+func (w *world) restart() {
+	if w.subject.Crew == nil {
+		w.handOver()
+		return
+	}
+	for _, s := range w.slots {
+		if !s.busy {
+			s.worker = nil
+		}
+	}
+}
+
+// allTold reports whether every partition is served by one process, as far as they know.
+func (w *world) allTold() bool {
+	return !slices.ContainsFunc(w.slots, func(s *slot) bool { return !slices.Equal(s.told, s.owned) })
 }
 
 // dropping remembers what f makes the sentence topic drop: its events have to have come all the same.

@@ -47,6 +47,12 @@ type Worker interface {
 	Needed() []int64
 }
 
+// Crew is shard.Crew: one process whose partitions come and go.
+type Crew interface {
+	Worker
+	Assign(partitions []int)
+}
+
 // Rows is shard.Rows.
 type Rows interface {
 	Insert(x *feed.Sentence) bool
@@ -76,13 +82,18 @@ type Env struct {
 	MaxHold             time.Duration
 	MinTokens           int
 	MaxQueue, MaxEvents int
+	Name                string        // of the process, for a crew
+	Workers             int           // of a crew
+	Grace               time.Duration // how long a crew leaves a partition to its last owner
 }
 
 // Subject is what is simulated.
 type Subject struct {
 	Writer func(Env) (Writer, error)
 	Worker func(Env) (Worker, error)
-	Rows   func(t text.Threshold, span, lateness time.Duration) (Rows, error)
+	// Crew, where it is not nil, is simulated in place of Worker: partitions change hands one by one.
+	Crew func(Env) (Crew, error)
+	Rows func(t text.Threshold, span, lateness time.Duration) (Rows, error)
 	// TopicRetention is how long the topic retains a record; nil: as long as the window and its sources want, and
 	// retentionMargin.
 	TopicRetention func(span, lateness, maxHold time.Duration) time.Duration
@@ -140,9 +151,11 @@ type plan struct {
 	OneProcess                   bool
 	MaxQueue, MaxEvents          int
 	PowerCuts                    bool
+	Grace                        time.Duration // of crews
+	Common                       int           // workers of each
 }
 
-func drawPlan(r *rand.Rand) plan {
+func drawPlan(r *rand.Rand, crews bool) plan {
 	p := plan{
 		Partitions: 1 + r.IntN(5), Sources: 1 + r.IntN(3), Workers: 1 + r.IntN(3),
 		Ordered: r.IntN(3) == 0, Live: r.IntN(3) == 0,
@@ -162,6 +175,9 @@ func drawPlan(r *rand.Rand) plan {
 	}
 	p.Redelivery, p.OneProcess = time.Duration(2+r.IntN(120))*time.Second, r.IntN(2) == 0
 	p.PowerCuts = r.IntN(3) == 0
+	if crews {
+		p.Grace, p.Common = []time.Duration{0, time.Second, time.Minute}[r.IntN(3)], 1+r.IntN(2)
+	}
 	return p
 }
 

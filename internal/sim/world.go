@@ -57,10 +57,13 @@ type slot struct {
 	busy   bool
 	lazy   float64 // how likely its turn passes
 	turns  int     // left to live, for a zombie
+
+	name string // of its process, for a crew
+	told []int  // what a crew has been told to serve
 }
 
 func newWorld(subject Subject, r *rand.Rand) *world {
-	w := &world{Rand: r, subject: subject, plan: drawPlan(r), now: time.Unix(1_700_000_000, 0)}
+	w := &world{Rand: r, subject: subject, plan: drawPlan(r, subject.Crew != nil), now: time.Unix(1_700_000_000, 0)}
 	w.done = w.now
 	n := w.plan.Partitions
 	w.sentenceTopic = topic.NewMemory(w.sentenceConfig(n))
@@ -129,6 +132,8 @@ func (w *world) turn() {
 		w.tick()
 	case n < 36:
 		w.pass()
+	case n < 37 && w.subject.Crew != nil:
+		w.reassign()
 	case n < 37:
 		w.handOver()
 	case n < 38 && w.depth == 0:
@@ -140,6 +145,9 @@ func (w *world) turn() {
 	}
 	if w.plan.Deletions && w.IntN(12) == 0 {
 		w.delete()
+	}
+	if w.subject.Crew != nil && w.IntN(8) == 0 {
+		w.tell(w.slots[w.IntN(len(w.slots))])
 	}
 	if len(w.zombies) > 0 {
 		w.haunt()
@@ -169,7 +177,12 @@ func (w *world) assign() {
 		s := w.slots[w.IntN(len(w.slots))]
 		s.owned = append(s.owned, q)
 	}
-	w.slots = slices.DeleteFunc(w.slots, func(s *slot) bool { return len(s.owned) == 0 })
+	if w.subject.Crew == nil {
+		w.slots = slices.DeleteFunc(w.slots, func(s *slot) bool { return len(s.owned) == 0 })
+	}
+	for i, s := range w.slots {
+		s.name, s.told = fmt.Sprintf("process %d", i), s.owned
+	}
 }
 
 // handOver gives the partitions to new workers, while the old ones go on for a while, not knowing.
@@ -227,11 +240,55 @@ func (w *world) work(s *slot) {
 
 func (w *world) open(s *slot) {
 	s.agent = &agent{world: w, left: w.life()}
-	worker, err := w.subject.Worker(w.env(s.agent, s.owned))
+	worker, err := w.openWorker(s)
 	if err == nil {
 		s.worker = worker
 	} else if !errors.Is(err, errInjected) {
 		w.failure = err
+	}
+}
+
+func (w *world) openWorker(s *slot) (Worker, error) {
+	env := w.env(s.agent, s.owned)
+	if w.subject.Crew == nil {
+		return w.subject.Worker(env)
+	}
+	env.Name, env.Grace, env.Workers, env.Process = s.name, w.plan.Grace, w.plan.Common, nil
+	crew, err := w.subject.Crew(env)
+	if err == nil {
+		crew.Assign(s.told)
+	}
+	return crew, err
+}
+
+// reassign gives some partitions to other processes, which hear of it at once or later. Now and then one is another process by
+// its name when it starts again.
+func (w *world) reassign() {
+	for q := range w.plan.Partitions {
+		if w.IntN(3) > 0 {
+			continue
+		}
+		for _, s := range w.slots {
+			s.owned = slices.DeleteFunc(slices.Clone(s.owned), func(o int) bool { return o == q })
+		}
+		to := w.slots[w.IntN(len(w.slots))]
+		to.owned = append(to.owned, q)
+	}
+	for _, s := range w.slots {
+		if w.IntN(2) == 0 {
+			w.tell(s)
+		}
+	}
+	if s := w.slots[w.IntN(len(w.slots))]; w.IntN(8) == 0 && !s.busy {
+		s.worker, s.name = nil, s.name+"'"
+	}
+}
+
+// tell tells a process what it has to serve.
+func (w *world) tell(s *slot) {
+	s.told = s.owned
+	if s.worker != nil {
+		s.worker.(Crew).Assign(s.told)
 	}
 }
 
@@ -265,12 +322,20 @@ func (w *world) finish() error {
 	if err != nil {
 		return err
 	}
+	if w.subject.Crew != nil {
+		for _, s := range w.slots {
+			w.tell(s)
+		}
+	}
 	for range 10_000 {
 		if w.failure != nil || w.through(ends) {
 			return w.failure
 		}
 		for _, s := range w.slots {
 			w.work(s)
+		}
+		if w.subject.Crew != nil { // a grace ends
+			w.now = w.now.Add(100 * time.Millisecond)
 		}
 	}
 	return errors.New("the workers do not come to the end")
