@@ -15,13 +15,13 @@ import (
 )
 
 // openModels opens the models that were learned here, and lets the windows begin with the one in use.
-func (n *node) openModels() (err error) {
-	n.registry, err = models.OpenRegistry(filepath.Join(n.cfg.DataDir, "models"), n.window.Model,
-		purposeOf(n.window.Measure()), n.log)
+func (m *matcher) openModels() (err error) {
+	m.registry, err = models.OpenRegistry(filepath.Join(m.n.cfg.DataDir, "models"), m.window.Model,
+		purposeOf(m.window.Measure()), m.n.log)
 	if err != nil {
 		return err
 	}
-	n.window.Model = n.registry.InUse(n.log)
+	m.window.Model = m.registry.InUse(m.n.log)
 	return nil
 }
 
@@ -34,16 +34,16 @@ func purposeOf(m text.Measure) string {
 }
 
 // openKeeper makes the keeper of the windows' codes.
-func (n *node) openKeeper() (err error) {
-	c, cfg := n.cfg.Models, models.Default()
-	cfg.Registry, cfg.Measure, cfg.Logger = n.registry, n.window.Measure(), n.log
+func (m *matcher) openKeeper() (err error) {
+	c, cfg := m.n.cfg.Models, models.Default()
+	cfg.Registry, cfg.Measure, cfg.Logger = m.registry, m.window.Measure(), m.n.log
 	cfg.Every, cfg.Drift, cfg.Sentences, cfg.Vocabulary, cfg.Workers = c.Every, c.Drift, c.Sentences, c.Vocabulary, c.Workers
-	for _, w := range n.workers {
+	for _, w := range m.workers {
 		for _, q := range w.Owned() {
-			cfg.Windows = append(cfg.Windows, sharedWindow{w, q, n.detectors[q]})
+			cfg.Windows = append(cfg.Windows, sharedWindow{w, q, m.detectors[q]})
 		}
 	}
-	n.models, err = models.New(cfg)
+	m.models, err = models.New(cfg)
 	return err
 }
 

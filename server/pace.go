@@ -174,22 +174,3 @@ func (q *quotas) countWait(b *ingest.Batch, since time.Time) {
 	q.waits.Add(context.Background(), 1, of)
 	q.waited.Add(context.Background(), time.Since(since).Seconds(), of)
 }
-
-// lag is how far the worker is behind that is furthest.
-func (n *node) lag() (longest time.Duration) {
-	for _, w := range n.workers {
-		longest = max(longest, w.Lag())
-	}
-	return longest
-}
-
-// lookedUpTo is the stamp up to which all workers have looked records up.
-func (n *node) lookedUpTo() time.Time {
-	first := n.workers[0].LookedUpTo()
-	for _, w := range n.workers[1:] {
-		if t := w.LookedUpTo(); t.Before(first) {
-			first = t
-		}
-	}
-	return first
-}

@@ -136,7 +136,7 @@ func (s *Server) Run(ctx context.Context) (err error) {
 	}
 	s.log.Info("serving", "http", "http://"+s.Addr(), "data", s.cfg.DataDir, "measure", s.cfg.Window.Measure, "threshold", s.cfg.Window.Threshold, "span",
 		s.cfg.Window.Span.String(),
-		"engine", s.cfg.Window.Engine, "model", s.node.models.Model().Name())
+		"engine", s.cfg.Window.Engine, "model", s.node.model().Name())
 	close(s.ready)
 	defer context.AfterFunc(ctx, func() { s.log.Info("stopping: what was accepted is finished first") })()
 	err = s.serve(ctx)
@@ -197,8 +197,8 @@ func (s *Server) serve(ctx context.Context) error {
 	var match, others errgroup.Group
 	failed, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	for _, w := range s.node.workers {
-		match.Go(func() error { return failing(fail, w.Run(workers)) })
+	if m := s.node.match; m != nil {
+		match.Go(func() error { return m.run(workers, func(err error) error { return failing(fail, err) }) })
 	}
 	for _, part := range s.parts() {
 		others.Go(func() error { return failing(fail, part(failed)) })
@@ -212,7 +212,10 @@ func (s *Server) serve(ctx context.Context) error {
 func (s *Server) parts() []func(context.Context) error {
 	parts := []func(context.Context) error{
 		func(ctx context.Context) error { return s.api.serve(ctx, s.listener) },
-		s.followRecent, s.tick, s.node.catchUp, s.node.purge, s.node.watchSpace, s.node.models.Run, s.runHTTP, s.node.health.run,
+		s.followRecent, s.tick, s.node.catchUp, s.node.purge, s.node.watchSpace, s.runHTTP, s.node.health.run,
+	}
+	if m := s.node.match; m != nil {
+		parts = append(parts, m.models.Run)
 	}
 	if c := s.node.canaries; c != nil {
 		parts = append(parts, c.send, c.writeBack, c.listen)
