@@ -102,3 +102,52 @@ stop_or_kill() {
   kill) halt "$dir" "$name" KILL ;;
   esac
 }
+
+# What up and up3 share: the directory "dir" that holds those of the servers, and the status to end with.
+
+# export_from prints an export of the variable $1 with what file $2 holds.
+export_from() { printf 'export %s=%q\n' "$1" "$(cat "$2")"; }
+
+# start_server starts one of them. An "if" around it keeps its failure from ending the script, and "status" has it for
+# the end: 3 when some are not installed, 1 when one that is does not start.
+start_server() {
+  local failure=0
+  "$here/$1" start "$dir/$1" || failure=$?
+  [ "$failure" = 0 ] && return
+  [ "$failure" = 3 ] && [ "$status" != 1 ] && status=3 || status=1
+  return 1
+}
+
+# Clusters of three have a directory 1, 2, 3 below theirs for each.
+
+# each runs a command with DIR and the number of each of the three.
+each() {
+  local dir=$1 n
+  shift
+  for n in 1 2 3; do "$@" "$dir" "$n"; done
+}
+
+# node fails unless $1 is the number of one of the three.
+node() { [[ $1 == [123] ]] || fail "$1 is none of the three: 1, 2 or 3"; }
+
+# addresses prints those that the files NAME.addr of the three hold, with commas between them.
+addresses() { paste -s -d , "$1/1/$2.addr" "$1/2/$2.addr" "$1/3/$2.addr" | tr '\n' ',' | sed 's/,$/\n/'; }
+
+# signal_nodes is stop_or_kill for a cluster: of one, or of all at once, because the last of a cluster cannot take
+# leave of the others. Who is paused hears of a stop only when it goes on.
+signal_nodes() {
+  local name=$1 command=$2 dir n nodes="1 2 3"
+  dir=$(cd "$3" 2>/dev/null && pwd -P) || fail "no directory $3"
+  [ $# = 3 ] || { node "$4" && nodes=$4; }
+  for n in $nodes; do
+    case $command in
+    stop) { signal "$dir/$n" "$name" CONT || true; } && halt "$dir/$n" "$name" TERM & ;;
+    kill) halt "$dir/$n" "$name" KILL & ;;
+    pause) signal "$dir/$n" "$name" STOP || fail "$n does not run" ;;
+    continue) signal "$dir/$n" "$name" CONT || fail "$n does not run" ;;
+    esac
+  done
+  wait
+}
+
+signal() { runs "$1" "$2" && kill "-$3" "$(cat "$1/$2.pid")"; }

@@ -247,14 +247,22 @@ func mustWrite(t *testing.T, transport *kafka.Transport, addr, topic, value stri
 	}
 }
 
-// mustRead returns the first record of partition 0.
 func mustRead(t *testing.T, transport *kafka.Transport, addr, topic string) string {
 	t.Helper()
+	value, err := read(t.Context(), transport, addr, topic)
+	if err != nil {
+		t.Fatalf("read from %s: %v", topic, err)
+	}
+	return value
+}
+
+// read returns the first record of partition 0.
+func read(ctx context.Context, transport *kafka.Transport, addr, topic string) (string, error) {
 	if transport == nil {
 		transport = &kafka.Transport{}
 		defer transport.CloseIdleConnections()
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	dialer := &kafka.Dialer{TLS: transport.TLS, SASLMechanism: transport.SASL}
 	r := kafka.NewReader(kafka.ReaderConfig{
@@ -262,10 +270,7 @@ func mustRead(t *testing.T, transport *kafka.Transport, addr, topic string) stri
 	})
 	defer r.Close()
 	m, err := r.ReadMessage(ctx)
-	if err != nil {
-		t.Fatalf("read from %s: %v", topic, err)
-	}
-	return string(m.Value)
+	return string(m.Value), err
 }
 
 func mustJetStream(t *testing.T, url string) jetstream.JetStream {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -75,26 +76,27 @@ func (s *Server) Kill() { s.must("kill") }
 // Start starts a stopped or killed server again, at its address and with its data, and returns when it is ready.
 func (s *Server) Start() { s.must("start") }
 
-func (s *Server) must(command string) {
+func (s *Server) must(command ...string) {
 	s.tb.Helper()
-	if err := s.run(command); err != nil {
+	if err := s.run(command...); err != nil {
 		s.tb.Error(err)
 	}
 }
 
-// run runs the script. A failure's error is what it wrote to stderr.
-func (s *Server) run(command string) error {
+// run runs a command of the script on the server's directory, with what else it takes. A failure's error is what it
+// wrote to stderr.
+func (s *Server) run(command ...string) error {
 	stderr, err := os.CreateTemp(s.dir, "stderr")
 	if err != nil {
 		return err
 	}
 	defer stderr.Close()
-	cmd := exec.Command(s.script, command, s.dir)
+	cmd := exec.Command(s.script, slices.Insert(command, 1, s.dir)...)
 	cmd.Env = append(os.Environ(), s.env...)
 	cmd.Stderr = stderr // a file: with a pipe, Wait would wait for the server, which holds the other end
 	if err := cmd.Run(); err != nil {
 		output, _ := os.ReadFile(stderr.Name())
-		return fmt.Errorf("%s %s: %w: %s", filepath.Base(s.script), command, err, bytes.TrimSpace(output))
+		return fmt.Errorf("%s %s: %w: %s", filepath.Base(s.script), strings.Join(command, " "), err, bytes.TrimSpace(output))
 	}
 	return nil
 }

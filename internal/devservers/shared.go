@@ -1,5 +1,6 @@
 // Package devservers gives tests real servers: the Kafka, Redis and NATS that all tests share, which deploy/dev/up
-// starts and ./test with it, or one of a test's own, to be stopped, killed and started again.
+// starts and ./test with it, the clusters that deploy/dev/up3 starts, for ./test all, or one of a test's own, to be
+// stopped, killed and started again.
 package devservers
 
 import (
@@ -40,11 +41,27 @@ func NATS(tb testing.TB) string {
 	return shared(tb, "REFRAIN_TEST_NATS")
 }
 
+// Kafka3 returns the addresses of the shared cluster of three brokers, without encryption or password.
+func Kafka3(tb testing.TB) []string {
+	tb.Helper()
+	return strings.Split(shared(tb, "REFRAIN_TEST_KAFKA3"), ",")
+}
+
+// NATS3 returns the URLs of the shared cluster of three servers; it has JetStream.
+func NATS3(tb testing.TB) []string {
+	tb.Helper()
+	return strings.Split(shared(tb, "REFRAIN_TEST_NATS3"), ",")
+}
+
 func shared(tb testing.TB, variable string) string {
 	tb.Helper()
 	addr := os.Getenv(variable)
 	if addr == "" {
-		tb.Skipf(`no server: %s is not set (deploy/dev/install, then eval "$(deploy/dev/up DIR)")`, variable)
+		up := "up"
+		if strings.HasSuffix(variable, "3") {
+			up = "up3"
+		}
+		tb.Skipf(`no server: %s is not set (deploy/dev/install, then eval "$(deploy/dev/%s DIR)")`, variable, up)
 	}
 	return addr
 }
