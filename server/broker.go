@@ -2,8 +2,7 @@ package server
 
 import (
 	"context"
-	"errors"
-	"fmt"
+	"log/slog"
 	"time"
 
 	"refrain/internal/datadir"
@@ -53,29 +52,44 @@ func (n *node) openBroker(ctx context.Context) (broker, error) {
 }
 
 // embedded keeps topics in the data directory, which is locked for as long.
-type embedded struct{ *jetstream.Server }
+type embedded struct {
+	*jetstream.Server
+	log *slog.Logger
+}
 
 var _ broker = (*embedded)(nil)
 
-func (n *node) openEmbedded() (*embedded, error) {
+func (n *node) openEmbedded() (broker, error) {
 	storage := jetstream.Default()
 	storage.Dir, storage.Claim, storage.Sync, storage.Logger = n.cfg.DataDir, datadir.Claim, n.cfg.Topics.Sync, n.log
 	s, err := jetstream.Start(storage)
-	return &embedded{s}, err
+	if err != nil {
+		return nil, err
+	}
+	return &embedded{s, n.log}, nil
 }
 
 func (b *embedded) openTopic(ctx context.Context, spec topicSpec) (openTopic, error) {
-	return b.OpenTopic(ctx, spec.jetstream(spec.name))
+	t, err := b.OpenTopic(ctx, spec.jetstream(spec.name, b.log))
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 func (b *embedded) openStore(ctx context.Context, name string) (topic.Store, error) {
-	return b.OpenStore(ctx, name)
+	s, err := b.OpenStore(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
 }
 
 // jetstream is what JetStream is told, here and elsewhere.
-func (s *topicSpec) jetstream(name string) jetstream.TopicConfig {
+func (s *topicSpec) jetstream(name string, log *slog.Logger) jetstream.TopicConfig {
 	c := jetstream.DefaultTopic()
 	c.Name, c.Partitions, c.MaxAge, c.MaxBytes, c.Packed, c.Purged, c.Fixed = name, s.partitions, s.maxAge, s.maxBytes, s.packed, s.purged, s.fixed
+	c.Logger = log
 	if s.refuses {
 		c.Discard = jetstream.DiscardNew
 	}

@@ -7,7 +7,6 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
-
 )
 
 // observe makes the windows' sizes metrics.
@@ -62,7 +61,7 @@ func (m *matcher) observeWorkers() error {
 		return err
 	}
 	_, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		for _, w := range m.workers {
+		for _, w := range m.crew.Workers() {
 			o.ObserveFloat64(lag, w.Lag().Seconds(), metric.WithAttributes(attribute.Int("first", w.Owned()[0])))
 			if t := w.Trouble(); t != nil {
 				o.ObserveInt64(stuck, t.Position, metric.WithAttributes(attribute.Int("partition", t.Partition)))

@@ -198,7 +198,7 @@ func (n *node) checkWorkers(context.Context) error {
 		return nil
 	}
 	var errs []error
-	for _, w := range n.match.workers {
+	for _, w := range n.match.crew.Workers() {
 		if t := w.Trouble(); t != nil && t.Failures >= failsRunning {
 			errs = append(errs, fmt.Errorf("%d turns since %s, at position %d of partition %d: %w",
 				t.Failures, t.Since.UTC().Format(time.RFC3339), t.Position, t.Partition, t.Err))

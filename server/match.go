@@ -36,7 +36,7 @@ func (a *httpServer) Match(ctx context.Context, q api.Query) ([]api.Sentence, er
 			out[x.Index].Truncated = true
 			continue
 		}
-		if err := a.s.node.match.lookUp(ctx, x, least, &out[x.Index], &remaining); err != nil {
+		if _, err := a.s.node.match.lookUp(ctx, x, least, &out[x.Index], &remaining); err != nil {
 			return nil, err
 		}
 	}

@@ -2,10 +2,12 @@ package server
 
 import (
 	"context"
+	"errors"
+	"maps"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
-
-	"golang.org/x/sync/errgroup"
 
 	"refrain/api"
 	"refrain/detector"
@@ -13,54 +15,42 @@ import (
 	"refrain/models"
 	"refrain/shard"
 	"refrain/text"
-	"refrain/topic"
 )
 
-// matcher is the role match: the workers of this process, and the windows of the partitions that they own.
+// matcher is the role match: the crew of workers over the partitions that this process owns, and their windows.
 type matcher struct {
 	n            *node
-	budget       int64 // of all windows together
-	window       detector.Config
-	detectors    []*detector.Partition // by partition
+	budget       int64           // of all windows together
+	window       detector.Config // of one partition
 	redeliveries *shard.Redeliveries
-	workers      []*shard.Worker
+	crew         *shard.Crew
 	registry     *models.Registry
 	models       *models.Keeper
+	slots        []*windowSlot // by partition
+
+	mu        sync.Mutex
+	detectors map[int]*detector.Partition // by partition, of those that are here
+	here      atomic.Int64                // their number
 }
 
-// openMatcher makes empty windows, and workers that go on from what is stored of their partitions.
-func (n *node) openMatcher(ctx context.Context) error {
-	m := &matcher{n: n, window: n.window}
+// openMatcher makes a crew. Where nobody shares the topics it has all partitions at once, else none yet.
+func (n *node) openMatcher(ctx context.Context) (err error) {
+	m := &matcher{n: n, window: n.window, detectors: map[int]*detector.Partition{}}
 	n.match = m
 	if err := m.openModels(); err != nil {
 		return err
 	}
-	if err := m.openDetectors(); err != nil {
-		return err
-	}
-	if err := n.openCanaries(ctx); err != nil {
-		return err
-	}
-	if err := m.openWorkers(ctx); err != nil {
-		return err
-	}
-	return m.openKeeper()
-}
-
-// openDetectors makes an empty window for each partition.
-func (m *matcher) openDetectors() error {
 	if err := m.openRedeliveries(); err != nil {
 		return err
 	}
 	m.shareLimits()
-	for range m.n.cfg.Topics.Partitions {
-		d, err := detector.NewPartition(m.window)
-		if err != nil {
-			return err
-		}
-		m.detectors = append(m.detectors, d)
+	if err := n.openCanaries(ctx); err != nil {
+		return err
 	}
-	return nil
+	if m.crew, err = shard.OpenCrew(ctx, m.crewConfig()); err != nil {
+		return err
+	}
+	return errors.Join(m.openKeeper(), m.observe(), m.observeWorkers())
 }
 
 // openRedeliveries opens what the workers learn from which posts were redelivered. Like what is known of deletions it lives
@@ -71,29 +61,30 @@ func (m *matcher) openRedeliveries() (err error) {
 	m.redeliveries, err = shard.NewRedeliveries(shard.RedeliveryConfig{
 		Partitions: p, Within: m.n.cfg.Window.Redelivery, Budget: m.window.Budget / share, Logger: m.n.log,
 	})
-	m.window.Reserved = func() int64 { return (m.redeliveries.Bytes() + m.n.tombstones.Bytes()) / int64(p) }
 	return err
 }
 
-func (m *matcher) openWorkers(ctx context.Context) error {
-	workers := min(m.n.cfg.Workers, m.n.cfg.Topics.Partitions)
-	for i, owned := range shard.Owners(m.n.cfg.Topics.Partitions, workers) {
-		w, err := shard.Open(ctx, m.workerConfig(i, owned))
-		if err != nil {
-			return err
+func (m *matcher) crewConfig() shard.CrewConfig {
+	c, cfg := shard.DefaultCrew(), &m.n.cfg
+	c.Worker, c.Workers, c.Rows, c.Gone = m.workerConfig(), min(cfg.Workers, cfg.Topics.Partitions), m.rows, m.gone
+	c.Spent = m.n.quotas.spent
+	if !cfg.onBroker() {
+		c.OwnerEvery, c.Fixed = 0, make([]int, cfg.Topics.Partitions)
+		for q := range c.Fixed {
+			c.Fixed[q] = q
 		}
-		m.workers = append(m.workers, w)
+		return c
 	}
-	return nil
+	c.Name, c.Address, c.Grace = cfg.worker(), cfg.address(m.n.listening), cfg.Cluster.HandoverGrace
+	c.Leave = true
+	return c
 }
 
-func (m *matcher) workerConfig(worker int, owned []int) shard.Config {
-	n := m.n
-	cfg := shard.Default()
+func (m *matcher) workerConfig() shard.Config {
+	n, cfg := m.n, shard.Default()
 	cfg.Sentences, cfg.Events, cfg.Control, cfg.Store = n.sentences, n.disk.on(n.events), n.control, n.store
-	cfg.DeadLetters, cfg.Caused, cfg.Spent = n.deadEvents, n.quotas.caused, func(s []shard.Spent) { n.quotas.spent(worker, s) }
-	cfg.Rows = func(q int) (shard.Rows, error) { return m.detectors[q], nil }
-	cfg.Owned, cfg.Redeliveries, cfg.Tombstones, cfg.Deployment = owned, m.redeliveries, n.tombstones, n.cfg.deployment()
+	cfg.DeadLetters, cfg.Caused = n.deadEvents, n.quotas.caused
+	cfg.Redeliveries, cfg.Tombstones, cfg.Deployment = m.redeliveries, n.tombstones, n.cfg.deployment()
 	cfg.Span, cfg.Lateness, cfg.MaxHold, cfg.Retention = n.window.Span, n.window.Lateness, n.cfg.Window.MaxHold, max(n.ages())
 	if n.canaries != nil {
 		cfg.Canary = n.canaries.enqueue
@@ -102,36 +93,62 @@ func (m *matcher) workerConfig(worker int, owned []int) shard.Config {
 	return cfg
 }
 
-// run takes turns until ctx ends.
-func (m *matcher) run(ctx context.Context, failed func(error) error) error {
-	var all errgroup.Group
-	for _, w := range m.workers {
-		all.Go(func() error { return failed(w.Run(ctx)) })
+// rows makes the empty window of a partition that was gained.
+func (m *matcher) rows(q int) (shard.Rows, error) {
+	cfg := m.window
+	cfg.Model = m.slots[q].current()
+	d, err := detector.NewPartition(cfg)
+	if err != nil {
+		return nil, err
 	}
-	return all.Wait()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.detectors[q] = d
+	m.here.Store(int64(len(m.detectors)))
+	return d, nil
 }
 
-// behind reports whether posts wait to be looked up: then what can wait should.
-func (m *matcher) behind() bool { return slices.ContainsFunc(m.workers, (*shard.Worker).Behind) }
+// gone drops the window of a partition that was lost.
+func (m *matcher) gone(q int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.detectors, q)
+	m.here.Store(int64(len(m.detectors)))
+}
+
+// windows are those that are here, by rising partition.
+func (m *matcher) windows() []*detector.Partition {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := make([]*detector.Partition, 0, len(m.detectors))
+	for _, q := range slices.Sorted(maps.Keys(m.detectors)) {
+		all = append(all, m.detectors[q])
+	}
+	return all
+}
+
+func (m *matcher) detector(q int) *detector.Partition {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.detectors[q]
+}
+
+// reserved is what a window may not use of the budget: the share of the others, and of what they have in common.
+func (m *matcher) reserved() int64 {
+	return m.budget - (m.budget-m.redeliveries.Bytes()-m.n.tombstones.Bytes())/max(1, m.here.Load())
+}
+
+// run serves what is assigned until ctx ends.
+func (m *matcher) run(ctx context.Context) error { return m.crew.Run(ctx) }
 
 // fails reports whether turns of a worker fail.
 func (m *matcher) fails() bool {
-	return slices.ContainsFunc(m.workers, func(w *shard.Worker) bool { return w.Trouble() != nil })
-}
-
-// waitFor waits until everything before ends is looked up, its events in the event topic.
-func (m *matcher) waitFor(ctx context.Context, ends []int64) error {
-	for _, w := range m.workers {
-		if err := w.WaitFor(ctx, ends); err != nil {
-			return err
-		}
-	}
-	return nil
+	return slices.ContainsFunc(m.crew.Workers(), func(w *shard.Worker) bool { return w.Trouble() != nil })
 }
 
 // lag is how far the worker is behind that is furthest.
 func (m *matcher) lag() (longest time.Duration) {
-	for _, w := range m.workers {
+	for _, w := range m.crew.Workers() {
 		longest = max(longest, w.Lag())
 	}
 	return longest
@@ -139,35 +156,25 @@ func (m *matcher) lag() (longest time.Duration) {
 
 // waits is how long the oldest record has waited for its look-ups.
 func (m *matcher) waits() (longest time.Duration) {
-	for _, w := range m.workers {
+	for _, w := range m.crew.Workers() {
 		longest = max(longest, w.Waits())
 	}
 	return longest
 }
 
-// lookedUpTo is the stamp up to which all workers have looked records up.
-func (m *matcher) lookedUpTo() time.Time {
-	first := m.workers[0].LookedUpTo()
-	for _, w := range m.workers[1:] {
-		if t := w.LookedUpTo(); t.Before(first) {
+// lookedUpTo is the stamp up to which all workers have looked records up; the zero time while there is none.
+func (m *matcher) lookedUpTo() (first time.Time) {
+	for i, w := range m.crew.Workers() {
+		if t := w.LookedUpTo(); i == 0 || t.Before(first) {
 			first = t
 		}
 	}
 	return first
 }
 
-// needed are the positions below which no worker needs a record any more.
-func (m *matcher) needed() []int64 {
-	needed := m.workers[0].Needed()
-	for _, w := range m.workers[1:] {
-		needed = shard.MinPositions(needed, w.Needed())
-	}
-	return needed
-}
-
 // heldBy is the source partition furthest behind of those that hold the clock of a window; nil: none does.
 func (m *matcher) heldBy() (furthest *shard.Held) {
-	for _, w := range m.workers {
+	for _, w := range m.crew.Workers() {
 		if h := w.HeldBy(); h != nil && (furthest == nil || h.Behind > furthest.Behind) {
 			furthest = h
 		}
@@ -178,7 +185,7 @@ func (m *matcher) heldBy() (furthest *shard.Held) {
 // feedNow is just after the newest post in the windows: a feed may be a replay of years ago.
 func (m *matcher) feedNow() feed.Time {
 	var newest feed.Time
-	for _, d := range m.detectors {
+	for _, d := range m.windows() {
 		newest = max(newest, d.Newest())
 	}
 	if newest == 0 {
@@ -187,30 +194,25 @@ func (m *matcher) feedNow() feed.Time {
 	return newest + 1
 }
 
-func (m *matcher) total() detector.Totals { return detector.Total(m.detectors) }
+func (m *matcher) total() detector.Totals { return detector.Total(m.windows()) }
 
-// lookUp looks a sentence up in the rows of all workers, as far as there is room in the answer.
+// lookUp looks a sentence up in the rows that are here, as far as there is room in the answer. It returns the partitions that
+// it has looked in.
 func (m *matcher) lookUp(ctx context.Context, x feed.Sentence, least text.Threshold, out *api.Sentence,
-	remaining *answerSpace) error {
-	for _, w := range m.workers {
-		err := w.EachMatch(ctx, &x, least, func(m *feed.Match) {
-			if remaining.isUsedUp() {
-				out.Truncated = true
-				return
-			}
-			remaining.use(m)
-			out.Matches = append(out.Matches, *m)
-		})
-		if err != nil {
-			return err
+	remaining *answerSpace) ([]int, error) {
+	return m.crew.EachMatch(ctx, &x, least, func(m *feed.Match) {
+		if remaining.isUsedUp() {
+			out.Truncated = true
+			return
 		}
-	}
-	return nil
+		remaining.use(m)
+		out.Matches = append(out.Matches, *m)
+	})
 }
 
-func (m *matcher) close() (errs []error) {
-	for _, w := range m.workers {
-		errs = append(errs, w.Close())
+func (m *matcher) close() error {
+	if m.crew == nil {
+		return nil
 	}
-	return errs
+	return m.crew.Close()
 }

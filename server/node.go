@@ -6,7 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
-	"slices"
 	"sync/atomic"
 	"time"
 
@@ -15,25 +14,23 @@ import (
 
 	"refrain/detector"
 	"refrain/feed"
+	"refrain/hashcodes"
 	"refrain/ingest"
-	"refrain/internal/datadir"
 	"refrain/internal/retry"
-	"refrain/models"
 	"refrain/shard"
 	"refrain/sigstore"
 	"refrain/split"
-	"refrain/text"
 	"refrain/topic"
-	"refrain/topic/jetstream"
 )
 
 // node is one process of the service: its topics, and the roles that stand between them.
 type node struct {
-	cfg    Config
-	log    *slog.Logger
-	now    func() time.Time
-	broker broker
-	disk   disk
+	cfg       Config
+	listening string // the address of the HTTP server
+	log       *slog.Logger
+	now       func() time.Time
+	broker    broker
+	disk      disk
 
 	sentences, events, control openTopic
 	store                      topic.Store // states of the workers, cursors of the sinks
@@ -46,8 +43,10 @@ type node struct {
 	window detector.Config
 	// tombstones are what is known of deletions.
 	tombstones *shard.Tombstones
+	follower   *shard.Follower // feeds them where the topics are shared
 
 	// What belongs to one role; nil without it.
+	owners   *owners // of the partitions, elsewhere too; nil: all are here
 	split    *split.Split
 	match    *matcher
 	canaries *canaries // of split and match together; nil: there are none
@@ -103,6 +102,12 @@ func (n *node) open(ctx context.Context) (err error) {
 		return err
 	}
 	n.tombstones = shard.NewTombstones()
+	if n.cfg.onBroker() {
+		n.owners = newOwners(n)
+		if err := n.openFollower(ctx); err != nil {
+			return err
+		}
+	}
 	if n.cfg.has(roleSplit) {
 		if n.split, err = n.openSplit(); err != nil {
 			return err
@@ -113,7 +118,7 @@ func (n *node) open(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	return errors.Join(n.observe(), n.observeTombstones(), n.observeLosses(), n.openSpace(ctx))
+	return errors.Join(n.observeTombstones(), n.observeLosses(), n.openSpace(ctx))
 }
 
 func (n *node) openSplit() (*split.Split, error) {
@@ -160,7 +165,42 @@ func (n *node) flush(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return n.match.waitFor(ctx, ends)
+	if n.owners != nil {
+		return n.owners.waitFor(ctx, ends)
+	}
+	return n.match.crew.WaitFor(ctx, ends)
+}
+
+// lag is how far look-ups are behind, wherever they are made.
+func (n *node) lag() time.Duration {
+	if n.owners != nil {
+		return n.owners.lag(time.Now())
+	}
+	return n.match.lag()
+}
+
+// waits is how long the oldest record has waited for its look-ups.
+func (n *node) waits() time.Duration {
+	if n.owners != nil {
+		return n.owners.lag(time.Now())
+	}
+	return n.match.waits()
+}
+
+// lookedUpTo is the stamp up to which records are looked up; zero where workers elsewhere do it.
+func (n *node) lookedUpTo() time.Time {
+	if n.owners != nil {
+		return time.Time{}
+	}
+	return n.match.lookedUpTo()
+}
+
+// model is what codes are made by here.
+func (n *node) model() *hashcodes.Model {
+	if n.match != nil {
+		return n.match.models.Model()
+	}
+	return n.window.Model
 }
 
 // openDeadLetters opens a file of dead letters in the data directory.
@@ -174,7 +214,7 @@ func (n *node) openDeadLetters(name, file string) (*ingest.DeadLetters, error) {
 func (n *node) close() error {
 	var errs []error
 	if n.match != nil {
-		errs = n.match.close()
+		errs = append(errs, n.match.close())
 	}
 	if n.canaries != nil && n.canaries.metrics != nil {
 		n.canaries.metrics.close()
@@ -192,7 +232,7 @@ func (n *node) close() error {
 }
 
 // behind reports whether posts wait to be looked up here: then what can wait should.
-func (n *node) behind() bool { return n.match != nil && n.match.behind() }
+func (n *node) behind() bool { return n.match != nil && n.match.crew.Behind() }
 
 // live says why the process cannot go on.
 func (n *node) live(context.Context) error { return n.broker.Check() }

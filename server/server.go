@@ -23,7 +23,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 
-	"refrain/detector"
 	"refrain/ingest"
 	httpsource "refrain/ingest/http"
 	"refrain/internal/memory"
@@ -198,7 +197,7 @@ func (s *Server) serve(ctx context.Context) error {
 	failed, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	if m := s.node.match; m != nil {
-		match.Go(func() error { return m.run(workers, func(err error) error { return failing(fail, err) }) })
+		match.Go(func() error { return failing(fail, m.run(workers)) })
 	}
 	for _, part := range s.parts() {
 		others.Go(func() error { return failing(fail, part(failed)) })
@@ -304,16 +303,28 @@ func (s *Server) close() error {
 
 // tick does what is due every second: watermarks, and memory back to the system.
 func (s *Server) tick(ctx context.Context) error {
-	// A service makes more garbage than detect, and all its goroutines wait for each collection a little: with 6 MiB
-	// between two of them posts went through a fifth more slowly.
-	release := memory.Keeper{Garbage: 32 << 20, Budget: s.node.budget}
+	var release memory.Keeper
+	if m := s.node.match; m != nil {
+		// A service makes more garbage than detect, and all its goroutines wait for each collection a little: with 6 MiB
+		// between two of them posts went through a fifth more slowly.
+		release = memory.Keeper{Garbage: 32 << 20, Budget: m.budget}
+	}
 	return every(ctx, time.Second, func(ctx context.Context) {
 		s.touchWaiting()
 		s.node.logHeld()
-		s.node.split.Tick(context.WithoutCancel(ctx), s.now())
-		release.Holds(detector.Total(s.node.detectors).Bytes)
+		if s.node.split != nil {
+			s.node.split.Tick(context.WithoutCancel(ctx), s.now())
+		}
+		if m := s.node.match; m != nil {
+			release.Holds(m.total().Bytes)
+		}
 	})
 }
 
-// Texts is the number of texts in the windows, once the server is Ready.
-func (s *Server) Texts() int64 { return int64(detector.Total(s.node.detectors).Groups) }
+// Texts is the number of texts in the windows of this process, once the server is Ready.
+func (s *Server) Texts() int64 {
+	if s.node.match == nil {
+		return 0
+	}
+	return int64(s.node.match.total().Groups)
+}

@@ -96,7 +96,11 @@ func (n *node) purgeNow(ctx context.Context) {
 	if !can || n.match == nil {
 		return
 	}
-	if err := sentences.Purge(ctx, n.match.needed()); err != nil && ctx.Err() == nil {
+	needed := n.match.crew.Needed()
+	if needed == nil || n.cfg.onBroker() { // other processes need others
+		return
+	}
+	if err := sentences.Purge(ctx, needed); err != nil && ctx.Err() == nil {
 		n.log.Warn("topic: retrying purge", "error", err)
 	}
 }

@@ -55,13 +55,14 @@ func warnForced(log *slog.Logger) func(sigstore.Forced) {
 	}
 }
 
-// shareLimits gives every partition its share of what the windows may hold and of what a look-up may report.
+// shareLimits gives every partition its share of what a look-up may report, and of what the windows here may hold: all of
+// them share that, however many they are.
 func (m *matcher) shareLimits() {
 	p := m.n.cfg.Topics.Partitions
 	w := &m.window
 	floodIsMax := w.Flood == w.MaxMatches
 	m.budget = w.Budget
-	w.Budget /= int64(p)
+	w.Reserved = m.reserved
 	w.MaxMatches = shareOfMatches(w.MaxMatches, p)
 	w.Flood = (w.Flood + p - 1) / p
 	if floodIsMax {
