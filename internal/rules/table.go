@@ -46,7 +46,7 @@ var table = []row{
 	{folder: "models", imports: []string{"text", "hashcodes", "hashcodes/train", "sigstore"}},
 	{folder: "topic", imports: []string{"feed"}},
 	{folder: "topic/kafka", imports: []string{"feed", "topic", "internal/kafkaconn"}, clients: true},
-	{folder: "topic/jetstream", imports: []string{"feed", "topic"}, clients: true},
+	{folder: "topic/jetstream", imports: []string{"feed", "topic", "internal/natsconn"}, clients: true},
 	{folder: "internal/kafkaconn", clients: true, why: "what topic/kafka, ingest/kafka and publish/kafka know of connections"},
 	{folder: "internal/natsconn", clients: true, why: "what ingest/nats and publish/nats know of connections"},
 	{folder: "ingest", imports: []string{"feed"}},
