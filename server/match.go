@@ -20,7 +20,7 @@ func (a *httpServer) Match(ctx context.Context, q api.Query) ([]api.Sentence, er
 		return nil, fmt.Errorf("%w: text: %d bytes, the limit is %d", api.ErrInput, len(q.Text), feed.MaxText)
 	}
 	// A post without an id, later than everything in the window.
-	p := feed.Post{Text: q.Text, Lang: q.Lang, Time: a.s.node.feedNow(), Timed: true}
+	p := feed.Post{Text: q.Text, Lang: q.Lang, Time: a.s.node.match.feedNow(), Timed: true}
 	var s text.Splitter
 	compared, _ := s.Sentences(nil, &p, a.s.cfg.Window.MinTokens)
 	pieces, _ := s.Pieces(q.Text)
@@ -36,7 +36,7 @@ func (a *httpServer) Match(ctx context.Context, q api.Query) ([]api.Sentence, er
 			out[x.Index].Truncated = true
 			continue
 		}
-		if err := a.s.node.match(ctx, x, least, &out[x.Index], &remaining); err != nil {
+		if _, err := a.s.node.match.lookUp(ctx, x, least, &out[x.Index], &remaining); err != nil {
 			return nil, err
 		}
 	}
@@ -85,30 +85,11 @@ func matchedSize(m *feed.Match) int {
 
 func (a *httpServer) explain(_ context.Context, x, y string) (explain.Explanation, error) {
 	e, err := explain.Texts(x, y, explain.Settings{
-		Measure: a.s.node.window.Measure(), Model: a.s.node.models.Model(), MinTokens: a.s.cfg.Window.MinTokens,
+		Measure: a.s.node.window.Measure(), Model: a.s.node.model(), MinTokens: a.s.cfg.Window.MinTokens,
 		MaxPairs: explain.MaxPairs,
 	})
 	if err != nil {
 		return e, fmt.Errorf("%w: %w", api.ErrInput, err)
 	}
 	return e, nil
-}
-
-// match looks a sentence up in the rows of all workers, as far as there is room in the answer.
-func (n *node) match(ctx context.Context, x feed.Sentence, least text.Threshold, out *api.Sentence,
-	remaining *answerSpace) error {
-	for _, w := range n.workers {
-		err := w.EachMatch(ctx, &x, least, func(m *feed.Match) {
-			if remaining.isUsedUp() {
-				out.Truncated = true
-				return
-			}
-			remaining.use(m)
-			out.Matches = append(out.Matches, *m)
-		})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }
