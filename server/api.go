@@ -27,8 +27,12 @@ type httpServer struct {
 const latest = 100
 
 func newAPI(s *Server) (*httpServer, error) {
-	a := &httpServer{s: s, recent: api.NewTail(s.node.events, latest)}
-	if err := a.openEvents(); err != nil {
+	a := &httpServer{s: s}
+	cfg := api.Config{
+		Origins: s.cfg.Auth.Origins, Limits: s.cfg.Limits.api(), Metrics: s.metrics(), Live: s.node.live, Ready: s.node.health.Holding,
+		Roles: s.cfg.Roles, Logger: s.log,
+	}
+	if err := a.answer(&cfg); err != nil {
 		return nil, err
 	}
 	a.connections = newConnections(s.cfg.Limits.Connections)
@@ -36,17 +40,37 @@ func newAPI(s *Server) (*httpServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := api.New(api.Config{
-		Access: access, Origins: s.cfg.Auth.Origins, Limits: s.cfg.Limits.api(), Crowded: a.connections.crowded, Webhooks: s.webhooks,
-		Models: modelsAPI{s.node.match.models}, Index: s.index,
-		Posts: s.http, Events: a.events, Metrics: s.metrics(), Matcher: a, Recent: a.recent, Explain: a.explain,
-		Live: s.node.live, Ready: s.node.health.Holding, Logger: s.log,
-	})
+	cfg.Access, cfg.Crowded = access, a.connections.crowded
+	h, err := api.New(cfg)
 	if err != nil {
 		return nil, err
 	}
 	a.server = a.newServer(h)
 	return a, nil
+}
+
+// answer sets what answers in each role.
+func (a *httpServer) answer(cfg *api.Config) error {
+	s := a.s
+	if s.cfg.has(roleSplit) {
+		cfg.Posts = s.http
+	}
+	if m := s.node.match; m != nil {
+		cfg.Models = modelsAPI{m.models}
+	}
+	if s.cfg.has(rolePublish) {
+		cfg.Webhooks = s.webhooks
+	}
+	if !s.cfg.has(roleAPI) {
+		return nil
+	}
+	a.recent = api.NewTail(s.node.events, latest)
+	cfg.Index, cfg.Matcher, cfg.Recent, cfg.Explain = s.index, a, a.recent, a.explain
+	if err := a.openEvents(); err != nil {
+		return err
+	}
+	cfg.Events = a.events
+	return nil
 }
 
 func (a *httpServer) openEvents() (err error) {
@@ -83,11 +107,19 @@ func (a *httpServer) serve(ctx context.Context, l net.Listener) error {
 // stop ends the streams of events, lets requests finish until ctx ends, and cuts off what is left. Uploads are given
 // up a little earlier, so that their clients can still be told how far they got.
 func (a *httpServer) stop(ctx context.Context) error {
-	a.events.Close()
+	if a.events != nil {
+		a.events.Close()
+	}
 	early, cancel := context.WithTimeout(ctx, shutdownTimeout*3/4)
 	defer cancel()
 	uploads := make(chan error, 1)
-	go func() { uploads <- a.s.http.Shutdown(early) }()
+	go func() {
+		if a.s.http == nil {
+			uploads <- nil
+			return
+		}
+		uploads <- a.s.http.Shutdown(early)
+	}()
 	err := errors.Join(a.server.Shutdown(ctx), <-uploads)
 	return errors.Join(err, a.server.Close())
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -15,6 +16,8 @@ import (
 type broker interface {
 	openTopic(ctx context.Context, spec topicSpec) (openTopic, error)
 	openStore(ctx context.Context, name string) (topic.Store, error)
+	// join makes this process one of a group that parts are dealt out to.
+	join(ctx context.Context, group string, parts int) (topic.Membership, error)
 	// Check says why records are not taken now; nil: they are.
 	Check() error
 	Close() error
@@ -83,6 +86,11 @@ func (b *embedded) openStore(ctx context.Context, name string) (topic.Store, err
 		return nil, err
 	}
 	return s, nil
+}
+
+// join: there is one process, which has everything from the start, and asks nobody.
+func (b *embedded) join(context.Context, string, int) (topic.Membership, error) {
+	return nil, errors.New("a data directory is one process's")
 }
 
 // jetstream is what JetStream is told, here and elsewhere.

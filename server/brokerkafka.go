@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"refrain/internal/kafkaconn"
 	"refrain/topic"
@@ -13,6 +14,7 @@ import (
 type kafkaBroker struct {
 	*kafka.Cluster
 	n    *node
+	conn *kafkaconn.Conn
 	name string
 }
 
@@ -32,7 +34,7 @@ func (n *node) openKafkaBroker(ctx context.Context) (broker, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &kafkaBroker{c, n, cfg.Name}, nil
+	return &kafkaBroker{c, n, cfg.Conn, cfg.Name}, nil
 }
 
 func (b *kafkaBroker) openTopic(ctx context.Context, spec topicSpec) (openTopic, error) {
@@ -55,4 +57,21 @@ func (b *kafkaBroker) openStore(ctx context.Context, name string) (topic.Store, 
 		return nil, err
 	}
 	return s, nil
+}
+
+// join joins a consumer group over the partitions of a topic that is there for nothing else: a group whose topic is that of
+// the sentences would be told apart from a reader of posts by its name only.
+func (b *kafkaBroker) join(ctx context.Context, group string, parts int) (topic.Membership, error) {
+	over, err := b.openTopic(ctx, topicSpec{name: group, partitions: parts, maxAge: time.Hour})
+	if err != nil {
+		return nil, err
+	}
+	cfg := kafka.DefaultGroup()
+	cfg.Conn, cfg.Group, cfg.Topic, cfg.Parts = b.conn, b.name+"-"+group, b.name+"-"+group, over.Partitions()
+	cfg.Member, cfg.Logger = b.n.cfg.worker(), b.n.log
+	m, err := kafka.JoinGroup(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
 }

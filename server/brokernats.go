@@ -2,9 +2,58 @@ package server
 
 import (
 	"context"
-	"errors"
+	"fmt"
+
+	"refrain/topic"
+	"refrain/topic/jetstream"
 )
 
-func (n *node) openNATSBroker(context.Context) (broker, error) {
-	return nil, errors.New("topics.nats: not in this build yet")
+// natsBroker keeps topics on NATS servers of somebody else.
+type natsBroker struct {
+	*jetstream.Cluster
+	n    *node
+	name string
+}
+
+var _ broker = (*natsBroker)(nil)
+
+func (n *node) openNATSBroker(ctx context.Context) (broker, error) {
+	cfg := jetstream.DefaultCluster()
+	var err error
+	if cfg.Conn, err = natsConn(&n.cfg.Topics.NATS); err != nil {
+		return nil, fmt.Errorf("configuration: topics.nats: %w", err)
+	}
+	cfg.Replicas, cfg.Logger = n.cfg.Topics.Replicas, n.log
+	c, err := jetstream.Connect(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &natsBroker{c, n, n.cfg.Topics.Name}, nil
+}
+
+func (b *natsBroker) openTopic(ctx context.Context, spec topicSpec) (openTopic, error) {
+	t, err := b.OpenTopic(ctx, spec.jetstream(b.name+"-"+spec.name, b.n.log))
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+func (b *natsBroker) openStore(ctx context.Context, name string) (topic.Store, error) {
+	s, err := b.OpenStore(ctx, b.name+"-"+name)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+func (b *natsBroker) join(ctx context.Context, group string, parts int) (topic.Membership, error) {
+	cfg := jetstream.DefaultLeases()
+	cfg.JetStream, cfg.Bucket, cfg.Group, cfg.Parts = b.JetStream(), b.name+"-leases", b.name+"-"+group, parts
+	cfg.Member, cfg.Logger, cfg.Replicas = b.n.cfg.worker(), b.n.log, max(1, b.n.cfg.Topics.Replicas)
+	m, err := jetstream.JoinLeases(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
 }

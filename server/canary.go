@@ -25,7 +25,8 @@ import (
 type canaries struct {
 	every, maxDelay time.Duration
 	start           time.Duration // instead of maxDelay, until the first has come through: the windows are read again meanwhile
-	split           *split.Split
+	split           *split.Split // nil: this process sends none
+	matches         bool         // it looks them up
 	partitions      int
 	topic           topic.Topic
 	log             *slog.Logger
@@ -59,12 +60,12 @@ func (n *node) canaryTopic() topicSpec {
 
 func (n *node) openCanaries(ctx context.Context) (err error) {
 	cfg := &n.cfg.Canary
-	if cfg.Every == 0 {
+	if cfg.Every == 0 || !n.cfg.has(roleSplit) && !n.cfg.has(roleMatch) {
 		return nil
 	}
 	c := &canaries{
 		every: cfg.Every, maxDelay: cfg.Late, start: max(cfg.Late, cmp.Or(n.cfg.Health.MaxLag, Default().Health.MaxLag)),
-		split: n.split, partitions: n.cfg.Topics.Partitions, log: n.log, last: time.Now(),
+		split: n.split, matches: n.cfg.has(roleMatch), partitions: n.cfg.Topics.Partitions, log: n.log, last: time.Now(),
 		found: make(chan shard.Canary, maxPairs*n.cfg.Topics.Partitions),
 	}
 	to, err := n.broker.openTopic(ctx, n.canaryTopic())
@@ -77,6 +78,17 @@ func (n *node) openCanaries(ctx context.Context) (err error) {
 	}
 	n.canaries = c
 	return nil
+}
+
+// parts are what runs of them in this process.
+func (c *canaries) parts() (parts []func(context.Context) error) {
+	if c.split != nil {
+		parts = append(parts, c.send, c.listen)
+	}
+	if c.matches {
+		parts = append(parts, c.writeBack)
+	}
+	return parts
 }
 
 // enqueue is called by the workers. Where they are ahead of the disk by so many, one more is left out: it is late.

@@ -21,7 +21,7 @@ func TestQuotaConfig(t *testing.T) {
 	window := detector.Config{Span: c.Window.Span}
 	n := &node{cfg: c, window: window}
 	got := (&Server{cfg: c, node: n}).quotaConfig(c.Topics.SentenceBytes)
-	if age := n.sentenceTopic().MaxAge; got.ShareAge != age {
+	if age := n.sentenceTopic().maxAge; got.ShareAge != age {
 		t.Errorf("a share is owed for %v, and a full topic without posts keeps its records for %v", got.ShareAge, age)
 	}
 	for _, test := range []struct {

@@ -216,7 +216,7 @@ func (n *node) checkLag(context.Context) error {
 }
 
 func (n *node) checkCanary(context.Context) error {
-	if n.canaries == nil {
+	if n.canaries == nil || n.canaries.split == nil {
 		return nil
 	}
 	n.canaries.countOverdue(time.Now())

@@ -172,7 +172,7 @@ func TestFullTopicAndRoomAgain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.node.sentences.Purge(t.Context(), end); err != nil {
+	if err := s.node.sentences.(topic.Purger).Purge(t.Context(), end); err != nil {
 		t.Fatal(err)
 	}
 	s.mustBecome(t)
@@ -207,7 +207,7 @@ func (r refusing) Append(ctx context.Context, records []topic.Record) error {
 func TestFailingWorker(t *testing.T) {
 	s := mustHealth(t, nil, nil)
 	s.mustSeeCanaries(t)
-	store := s.node.server.JetStream()
+	store := s.node.broker.(*embedded).JetStream()
 	stream, err := store.Stream(t.Context(), "events")
 	if err != nil {
 		t.Fatal(err)
@@ -236,7 +236,7 @@ func TestHungWorker(t *testing.T) {
 	s := mustHealth(t, func(c *Config) { c.Health.MaxLag = time.Second }, nil)
 	s.mustSeeCanaries(t)
 	release, held := make(chan struct{}), make(chan struct{})
-	go s.node.workers[0].Locked(s.node.workers[0].Owned()[0], func() { close(held); <-release })
+	go s.node.match.crew.Locked(0, func() { close(held); <-release })
 	<-held
 	free := sync.OnceFunc(func() { close(release) })
 	defer free()

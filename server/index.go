@@ -16,8 +16,7 @@ import (
 	"refrain/topic"
 )
 
-// openIndex follows the events with the index of reuse. Its cursor is in its own store: where that comes back empty or
-// older, the index is made again from there.
+// openIndex opens the index where it is asked, or follows the events.
 func (s *Server) openIndex(ctx context.Context) error {
 	store, err := s.openIndexStore(ctx)
 	if err != nil || store == nil {
@@ -26,16 +25,26 @@ func (s *Server) openIndex(ctx context.Context) error {
 	if s.index, err = lookup.NewIndex(lookup.IndexConfig{Store: store, Deleted: s.node.isDeleted, Logger: s.log}); err != nil {
 		return errors.Join(err, store.Close())
 	}
+	s.closers = append(s.closers, store)
+	if s.cfg.has(roleLookup) {
+		return s.followIndex(ctx, store)
+	}
+	return nil
+}
+
+// followIndex follows the events with the index of reuse. Its cursor is in its own store: where that comes back empty or
+// older, the index is made again from there.
+func (s *Server) followIndex(ctx context.Context, store lookup.Store) error {
 	to := &indexSink{index: s.index, store: store, events: s.node.events}
 	if cursor, err := store.Get(ctx, publish.Key("lookup")); err == nil && cursor == nil { // new, or emptied meanwhile
 		if err := to.setMissing(ctx); err != nil {
-			return errors.Join(err, store.Close())
+			return err
 		}
 	}
 	reader := s.reader("lookup")
 	// the index itself leaves out what is deleted, and keeps the rest
 	reader.Store, reader.Deleted = indexCursor{store, to}, nil
-	s.follow(publish.FollowConfig{ReaderConfig: reader, Sink: to, Check: to.check, Gather: 4000, Busy: s.node.behind}, store)
+	s.follow(roleLookup, publish.FollowConfig{ReaderConfig: reader, Sink: to, Check: to.check, Gather: 4000, Busy: s.node.behind}, nil)
 	return nil
 }
 

@@ -3,11 +3,14 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 
 	"refrain/api"
 	"refrain/detector"
@@ -44,9 +47,6 @@ func (n *node) openMatcher(ctx context.Context) (err error) {
 		return err
 	}
 	m.shareLimits()
-	if err := n.openCanaries(ctx); err != nil {
-		return err
-	}
 	if m.crew, err = shard.OpenCrew(ctx, m.crewConfig()); err != nil {
 		return err
 	}
@@ -138,8 +138,44 @@ func (m *matcher) reserved() int64 {
 	return m.budget - (m.budget-m.redeliveries.Bytes()-m.n.tombstones.Bytes())/max(1, m.here.Load())
 }
 
-// run serves what is assigned until ctx ends.
-func (m *matcher) run(ctx context.Context) error { return m.crew.Run(ctx) }
+// run serves what is assigned until ctx ends. Where others share the topics the partitions are dealt out among all.
+func (m *matcher) run(ctx context.Context) error {
+	if !m.n.cfg.onBroker() {
+		return m.crew.Run(ctx)
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var both errgroup.Group
+	both.Go(func() error {
+		defer cancel()
+		return m.follow(ctx)
+	})
+	both.Go(func() error {
+		defer cancel()
+		return m.crew.Run(ctx)
+	})
+	return both.Wait()
+}
+
+// follow assigns to the crew what is dealt to this process. It leaves the group once the crew has been told to stop.
+func (m *matcher) follow(ctx context.Context) error {
+	group, err := m.n.joinRetrying(ctx, "match", m.n.cfg.Topics.Partitions)
+	if err != nil {
+		return nil // ctx has ended
+	}
+	defer func() { _ = group.Close() }() // others wait until it counts as dead, then
+	for {
+		parts, err := group.Next(ctx)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return fmt.Errorf("partitions: %w", err)
+		}
+		m.n.log.Info("partitions assigned", "partitions", parts)
+		m.crew.Assign(parts)
+	}
+}
 
 // fails reports whether turns of a worker fail.
 func (m *matcher) fails() bool {

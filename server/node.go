@@ -69,9 +69,9 @@ func (d disk) on(t topic.Topic) topic.Topic {
 }
 
 // openNode opens the data directory and everything on it. What fails is closed again.
-func openNode(ctx context.Context, cfg Config, now func() time.Time, disk disk, quotas *quotas) (*node, error) {
+func openNode(ctx context.Context, cfg Config, now func() time.Time, disk disk, quotas *quotas, listening string) (*node, error) {
 	n := &node{
-		cfg: cfg, log: cfg.Logger, now: now, disk: disk, quotas: quotas, holding: rate.Sometimes{Interval: 10 * time.Minute},
+		cfg: cfg, log: cfg.Logger, now: now, disk: disk, quotas: quotas, listening: listening, holding: rate.Sometimes{Interval: 10 * time.Minute},
 	}
 	if err := n.open(ctx); err != nil {
 		return nil, errors.Join(err, n.close())
@@ -112,6 +112,9 @@ func (n *node) open(ctx context.Context) (err error) {
 		if n.split, err = n.openSplit(); err != nil {
 			return err
 		}
+	}
+	if err := n.openCanaries(ctx); err != nil {
+		return err
 	}
 	if n.cfg.has(roleMatch) {
 		if err := n.openMatcher(ctx); err != nil {

@@ -19,13 +19,12 @@ import (
 	"refrain/feed"
 	"refrain/ingest"
 	"refrain/internal/quota"
-	"refrain/shard"
 )
 
 // mustPace is a pace of one worker, which has looked up all.
 func mustPace(lag func() time.Duration) *pace {
-	p := newPace(&Quotas{Pace: 2 * time.Second}, &node{workers: make([]*shard.Worker, 1)})
-	p.lag, p.lookedUpTo, p.stands = lag, time.Now, func() bool { return false }
+	p := newPace(&Quotas{Pace: 2 * time.Second}, &node{})
+	p.workers, p.lag, p.lookedUpTo, p.stands = 1, lag, time.Now, func() bool { return false }
 	return p
 }
 
@@ -128,7 +127,7 @@ func hold(t *testing.T, s *Server) (free func()) {
 		}
 	}
 	release, held := make(chan struct{}), make(chan struct{})
-	w := s.node.workers[0]
+	w := s.node.match.crew.Workers()[0]
 	go w.Locked(w.Owned()[0], func() { close(held); <-release })
 	<-held
 	return sync.OnceFunc(func() { close(release) })

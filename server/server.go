@@ -45,7 +45,7 @@ type Server struct {
 	sources     []source
 	lazySources []*lazySource                 // those of them that are behind a network
 	firstTries  []func(context.Context) error // to open what is behind a network
-	sinks       []func(context.Context) error // what follows the event topic
+	runners     []runner                      // what one process runs of all that share the topics
 	closers     []io.Closer                   // to be closed when all of that has ended
 	api         *httpServer
 	webhooks    webhooks
@@ -149,10 +149,34 @@ func (s *Server) open(ctx context.Context) (err error) {
 		return fmt.Errorf("http %s: %w", s.cfg.HTTP, err)
 	}
 	s.quotas.openMetrics()
-	if s.node, err = openNode(ctx, s.cfg, s.now, s.disk, &s.quotas); err != nil {
+	if s.node, err = openNode(ctx, s.cfg, s.now, s.disk, &s.quotas, s.Addr()); err != nil {
 		return err
 	}
 	s.quotas.pace = newPace(&s.cfg.Quotas, s.node)
+	for _, open := range []struct {
+		role string
+		open func(context.Context) error
+	}{
+		{roleSplit, s.openDoors}, {roleAPI, s.openIndex}, {rolePublish, func(context.Context) error { return s.openSinks() }},
+	} {
+		if s.cfg.has(open.role) || open.role == roleAPI && s.cfg.has(roleLookup) {
+			if err := open.open(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	if err := s.openFirst(ctx); err != nil {
+		return err
+	}
+	if err := s.openHealth(); err != nil {
+		return err
+	}
+	s.api, err = newAPI(s)
+	return err
+}
+
+// openDoors opens what posts come through.
+func (s *Server) openDoors(ctx context.Context) error {
 	limits := s.quotaConfig(s.node.cfg.Topics.SentenceBytes) // which may be by the disk
 	s.quotas.initSeries(&limits)
 	s.quotas.counted = quota.New(limits)
@@ -172,20 +196,7 @@ func (s *Server) open(ctx context.Context) (err error) {
 	if err := s.openSources(ctx); err != nil {
 		return err
 	}
-	if err := s.openStatuses(); err != nil {
-		return err
-	}
-	if err := s.openSinks(ctx); err != nil {
-		return err
-	}
-	if err := s.openFirst(ctx); err != nil {
-		return err
-	}
-	if err := s.openHealth(); err != nil {
-		return err
-	}
-	s.api, err = newAPI(s)
-	return err
+	return s.openStatuses()
 }
 
 // serve runs all parts until ctx ends, and then stops in the order of the route: the sources stop, what they handed on
@@ -209,20 +220,30 @@ func (s *Server) serve(ctx context.Context) error {
 
 // parts are what runs beside the workers.
 func (s *Server) parts() []func(context.Context) error {
+	n := s.node
 	parts := []func(context.Context) error{
 		func(ctx context.Context) error { return s.api.serve(ctx, s.listener) },
-		s.followRecent, s.tick, s.node.catchUp, s.node.purge, s.node.watchSpace, s.runHTTP, s.node.health.run,
+		s.tick, n.catchUp, n.purge, n.watchSpace, n.health.run,
 	}
-	if m := s.node.match; m != nil {
-		parts = append(parts, m.models.Run)
+	if n.owners != nil {
+		parts = append(parts, n.owners.run, n.followDeletions)
 	}
-	if c := s.node.canaries; c != nil {
-		parts = append(parts, c.send, c.writeBack, c.listen)
+	if s.cfg.has(roleAPI) {
+		parts = append(parts, s.followRecent)
+	}
+	if n.match != nil {
+		parts = append(parts, n.match.models.Run)
+	}
+	if c := n.canaries; c != nil {
+		parts = append(parts, c.parts()...)
+	}
+	if s.http != nil {
+		parts = append(parts, s.runHTTP)
 	}
 	for _, src := range s.sources {
 		parts = append(parts, func(ctx context.Context) error { return s.runSource(ctx, src) })
 	}
-	return append(parts, s.sinks...)
+	return append(parts, s.runnerParts()...)
 }
 
 // failing ends the whole service when one of its parts fails.

@@ -12,7 +12,7 @@ import (
 )
 
 // openSinks puts the readers of the event topic there that the configuration names.
-func (s *Server) openSinks(ctx context.Context) error {
+func (s *Server) openSinks() error {
 	p := &s.cfg.Publish
 	for i := range p.Kafka {
 		if err := s.publishKafka(fmt.Sprintf("publish.kafka[%d]", i), &p.Kafka[i]); err != nil {
@@ -24,10 +24,7 @@ func (s *Server) openSinks(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := s.openWebhooks(p.Webhooks); err != nil {
-		return err
-	}
-	return s.openIndex(ctx)
+	return s.openWebhooks(p.Webhooks)
 }
 
 // reader is how a sink reads the events: from its cursor in the node's store.
@@ -36,17 +33,19 @@ func (s *Server) reader(name string) publish.ReaderConfig {
 }
 
 // follow adds a sink that is handed batch after batch, and closed at the end.
-func (s *Server) follow(cfg publish.FollowConfig, closer io.Closer) {
-	s.closers = append(s.closers, closer)
+func (s *Server) follow(role string, cfg publish.FollowConfig, closer io.Closer) {
+	if closer != nil {
+		s.closers = append(s.closers, closer)
+	}
 	cfg.Retry = true
-	s.sinks = append(s.sinks, func(ctx context.Context) error { return publish.Follow(ctx, cfg) })
+	s.addRunner(role, cfg.Name, func(ctx context.Context) error { return publish.Follow(ctx, cfg) })
 }
 
 // followLazy adds a sink that is behind a network. key is its path in the configuration.
 func (s *Server) followLazy(key, name string, open func(context.Context) (brokerSink, error)) {
 	to := new(lazySink)
 	to.open = open
-	s.follow(publish.FollowConfig{ReaderConfig: s.reader(name), Sink: to}, to)
+	s.follow(rolePublish, publish.FollowConfig{ReaderConfig: s.reader(name), Sink: to}, to)
 	s.firstTries = append(s.firstTries, func(ctx context.Context) error {
 		if err := to.try(ctx, name, s.log); err != nil {
 			return fmt.Errorf("%s: %w", key, err)

@@ -3,6 +3,8 @@ package server
 import (
 	"cmp"
 	"context"
+	"encoding/hex"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -14,6 +16,7 @@ import (
 	kafkasource "refrain/ingest/kafka"
 	"refrain/ingest/mapping"
 	natssource "refrain/ingest/nats"
+	"refrain/topic"
 )
 
 // openSources puts the sources of the configuration on the route.
@@ -33,15 +36,76 @@ func (s *Server) openSources(ctx context.Context) error {
 		}
 	}
 	for i := range s.cfg.Ingest.Files {
-		if err := s.openFile(&s.cfg.Ingest.Files[i]); err != nil {
+		if err := s.addFile(&s.cfg.Ingest.Files[i]); err != nil {
 			return err
 		}
 	}
 	if s.cfg.Ingest.Bluesky.Enabled {
-		return s.openBluesky()
+		return s.addBluesky()
 	}
 	return nil
 }
+
+// addFile puts a file on the route: here, or where it is dealt to. It is read from its beginning wherever it begins anew: what
+// comes again changes nothing.
+func (s *Server) addFile(f *File) error {
+	if s.cfg.onBroker() {
+		s.addRunner(roleSplit, "file/"+f.Path, func(ctx context.Context) error { return s.runFile(ctx, f) })
+		return nil
+	}
+	src, err := s.openFile(f)
+	if err != nil {
+		return err
+	}
+	s.AddSource(f.Path, src)
+	return nil
+}
+
+// runFile reads a file to its end. Without it the service goes on.
+func (s *Server) runFile(ctx context.Context, f *File) error {
+	src, err := s.openFile(f)
+	if err != nil {
+		return s.ends(f.Path, err)
+	}
+	status, err := ingest.NewStatus(f.Path)
+	if err != nil {
+		return errors.Join(err, src.Close())
+	}
+	defer status.Close()
+	return s.runSource(ctx, source{name: f.Path, Source: observedSource{src, status}, status: status})
+}
+
+func (s *Server) addBluesky() error {
+	if !s.cfg.onBroker() {
+		src, status, err := s.openBluesky(bluesky.CursorDir(s.cfg.DataDir))
+		if err == nil {
+			s.addSource("bluesky", src, status)
+		}
+		return err
+	}
+	s.addRunner(roleSplit, "bluesky", func(ctx context.Context) error {
+		src, status, err := s.openBluesky(storedCursor{s.node.store})
+		if err != nil {
+			return err
+		}
+		defer status.Close()
+		return s.runSource(ctx, source{name: "bluesky", Source: src, status: status})
+	})
+	return nil
+}
+
+// storedCursor keeps the firehose's cursor where all processes find it.
+type storedCursor struct{ topic.Store }
+
+func (c storedCursor) Get(ctx context.Context, key string) ([]byte, error) {
+	return c.Store.Get(ctx, cursorKey(key))
+}
+
+func (c storedCursor) Put(ctx context.Context, key string, value []byte) error {
+	return c.Store.Put(ctx, cursorKey(key), value)
+}
+
+func cursorKey(key string) string { return "sources/" + hex.EncodeToString([]byte("cursor/"+key)) }
 
 func (s *Server) openHTTP() (err error) {
 	cfg := httpsource.Default()
@@ -67,38 +131,29 @@ func parseFields(key string, cfg *mapping.Config) (*feed.Fields, error) {
 	return fields, nil
 }
 
-func (s *Server) openFile(f *File) error {
+func (s *Server) openFile(f *File) (*file.Source, error) {
 	cfg := file.Default(f.Path)
 	cfg.Format, cfg.Encoding, cfg.RecordsAt, cfg.SourceName = f.Format, f.Encoding, f.Records, f.Source
 	cfg.OnRecognised = func(path, what string) { s.log.Info("file recognised by its first bytes", "file", path, "as", what) }
 	if err := f.File(&cfg); err != nil {
-		return fmt.Errorf("configuration: ingest.files: %s.%w", f.Path, err)
+		return nil, fmt.Errorf("configuration: ingest.files: %s.%w", f.Path, err)
 	}
-	src, err := file.Open(cfg)
-	if err != nil {
-		return err
-	}
-	s.AddSource(f.Path, src)
-	return nil
+	return file.Open(cfg)
 }
 
-// openBluesky puts the firehose on the route, resumed from the cursor in the data directory.
-func (s *Server) openBluesky() error {
+// openBluesky opens the firehose, resumed from its cursor.
+func (s *Server) openBluesky(cursors bluesky.Cursors) (*bluesky.Source, *ingest.Status, error) {
 	cfg := bluesky.Default()
 	cfg.URL = cmp.Or(s.cfg.Ingest.Bluesky.URL, cfg.URL)
-	cfg.Cursors, cfg.Logger = bluesky.CursorDir(s.cfg.DataDir), s.log
+	cfg.Cursors, cfg.Logger = cursors, s.log
 	cfg.UserAgent = strings.TrimSuffix("Refrain/"+s.cfg.Version, "/")
 	status, err := ingest.NewStatus("bluesky")
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	cfg.Status = status
 	src, err := bluesky.New(cfg)
-	if err != nil {
-		return err
-	}
-	s.addSource("bluesky", src, status)
-	return nil
+	return src, status, err
 }
 
 // touchWaiting tells split of the partitions that wait: they are silent, and not idle.

@@ -2,10 +2,12 @@ package server
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net/netip"
 	"path/filepath"
+	"sync"
 
 	"refrain/api"
 	"refrain/internal/rotated"
@@ -43,8 +45,9 @@ func (s *Server) openWebhooks(endpoints []Webhook) error {
 		if err != nil {
 			return err
 		}
-		s.webhooks = append(s.webhooks, e)
-		s.sinks = append(s.sinks, e.Run)
+		h := &hook{endpoint: e, fresh: func() (*webhook.Endpoint, error) { return webhook.New(cfg, deps) }}
+		s.webhooks = append(s.webhooks, h)
+		s.addRunner(rolePublish, cfg.Name, h.run)
 	}
 	return nil
 }
@@ -85,20 +88,58 @@ func (w *Webhook) pace(cfg *webhook.Config) {
 	}
 }
 
+// hook is an endpoint that may run here, and stop, and run here again.
+type hook struct {
+	fresh func() (*webhook.Endpoint, error)
+
+	mu       sync.Mutex
+	endpoint *webhook.Endpoint // that runs, or ran last
+	ran      bool
+}
+
+// run runs the endpoint. Each time it is another: what an earlier one knew of it may have changed elsewhere.
+func (h *hook) run(ctx context.Context) error {
+	e, err := h.next()
+	if err != nil {
+		return err
+	}
+	return e.Run(ctx)
+}
+
+func (h *hook) next() (*webhook.Endpoint, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.ran {
+		h.ran = true
+		return h.endpoint, nil
+	}
+	e, err := h.fresh()
+	if err == nil {
+		h.endpoint = e
+	}
+	return e, err
+}
+
+func (h *hook) current() *webhook.Endpoint {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.endpoint
+}
+
 // webhooks are the endpoints, for the API.
-type webhooks []*webhook.Endpoint
+type webhooks []*hook
 
 func (w webhooks) Status() []webhook.Status {
 	all := make([]webhook.Status, len(w))
-	for i, e := range w {
-		all[i] = e.Status()
+	for i, h := range w {
+		all[i] = h.current().Status()
 	}
 	return all
 }
 
 func (w webhooks) Find(name string) api.Webhook {
-	for _, e := range w {
-		if e.Name == name {
+	for _, h := range w {
+		if e := h.current(); e.Name == name {
 			return e
 		}
 	}
