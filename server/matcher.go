@@ -76,7 +76,6 @@ func (m *matcher) crewConfig() shard.CrewConfig {
 		return c
 	}
 	c.Name, c.Address, c.Grace = cfg.worker(), cfg.address(m.n.listening), cfg.Cluster.HandoverGrace
-	c.Leave = true
 	return c
 }
 
