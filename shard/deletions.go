@@ -92,6 +92,14 @@ func (d *deletions) decode(records []topic.Record) (all []deletion, err error) {
 	return all, nil
 }
 
+// goBack reads from a position again, if that is behind.
+func (d *deletions) goBack(to int64) {
+	if to < d.next {
+		d.close()
+		d.next = to
+	}
+}
+
 func (d *deletions) close() {
 	if d.reader != nil {
 		d.reader.Close()
@@ -149,6 +157,9 @@ func (w *Worker) retract(ctx context.Context, fresh []deletion) error {
 
 // delete takes what tombstones say out of the rows.
 func (q *partition) delete(fresh []deletion, known *Tombstones) {
+	if fresh = q.untold(fresh); len(fresh) == 0 {
+		return
+	}
 	var posts []feed.Name
 	for i := range fresh {
 		if d := &fresh[i]; d.Author == "" {
@@ -167,6 +178,18 @@ func (q *partition) delete(fresh []deletion, known *Tombstones) {
 			q.rows.DeleteAuthor(d.Source, d.Author, since.stays(d))
 		}
 	}
+}
+
+// untold are those that the rows have not been told of: a worker that takes a partition over reads some again. Who said what
+// since a tombstone is forgotten after a while, so the rows may not be told twice.
+func (q *partition) untold(fresh []deletion) []deletion {
+	for len(fresh) > 0 && fresh[0].position < q.deletedTo {
+		fresh = fresh[1:]
+	}
+	if n := len(fresh); n > 0 {
+		q.deletedTo = fresh[n-1].position + 1
+	}
+	return fresh
 }
 
 // Deleted is that of the worker's Tombstones. Any goroutine may ask.

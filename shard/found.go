@@ -41,7 +41,7 @@ type postOf struct {
 func newFound(w *Worker) found {
 	return found{
 		deployment: w.cfg.Deployment, partitions: w.cfg.Events.Partitions(),
-		maxEvents: w.cfg.MaxEvents, maxBytes: max(1, w.cfg.EventBytes/len(w.cfg.Owned)),
+		maxEvents: w.cfg.MaxEvents,
 	}
 }
 

@@ -80,7 +80,7 @@ func (w *Worker) noteTrouble(err error) {
 		}
 		return
 	}
-	w.metrics.failures.Add(context.Background(), 1, firstOf(w.cfg.Owned))
+	w.metrics.failures.Add(context.Background(), 1, firstOf(w.owned))
 	now := Trouble{Since: w.cfg.Now(), Failures: 1, Err: err}
 	if last != nil {
 		now.Since, now.Failures = last.Since, last.Failures+1

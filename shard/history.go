@@ -16,7 +16,7 @@ import (
 // maxOlderStates is how many older states there are of a partition.
 const maxOlderStates = 60
 
-func olderKey(q, slot int) string { return fmt.Sprintf("%s/%d", stateKey(q), slot) }
+func olderKey(q, slot int) string { return fmt.Sprintf("shard/%d/%d", q, slot) }
 
 // putOlder stores the states of the owned partitions beside the current ones when that is due.
 func (w *Worker) putOlder(ctx context.Context, states [][]byte) error {
@@ -111,8 +111,8 @@ func (r *reach) holds(incarnation string, positions []int64) error {
 }
 
 // load returns the newest state of a partition that the topics confirm, nil without any.
-func (w *Worker) load(ctx context.Context, id int, x *extent) (*State, error) {
-	current, err := w.storedState(ctx, id, stateKey(id))
+func (w *Worker) load(ctx context.Context, id int, epoch int64, x *extent) (*State, error) {
+	current, err := w.storedState(ctx, id, stateKey(id, epoch))
 	if err != nil {
 		return nil, err
 	}

@@ -98,7 +98,7 @@ func TestReplayFromOfLostRecords(t *testing.T) {
 	r := newRouteOver(t, newMemory(1))
 	s := newState(0, []int64{3})
 	s.ReplayFrom, s.EventEnd = 9, []int64{0}
-	if err := r.store.Put(context.Background(), stateKey(0), s.Append(nil)); err != nil {
+	if err := r.store.Put(context.Background(), r.key(0), s.Append(nil)); err != nil {
 		t.Fatal(err)
 	}
 	records := make([]topic.Record, 9)
@@ -134,7 +134,7 @@ func TestRetentionIsNoLoss(t *testing.T) {
 func TestUnreadableState(t *testing.T) {
 	r := newRoute(t, 1)
 	feedMinutes(r, r.mustOpen(r.config(0)), 0, 20)
-	if err := r.store.Put(context.Background(), stateKey(0), []byte("RS\x02 torn")); err != nil {
+	if err := r.store.Put(context.Background(), r.key(0), []byte("RS\x02 torn")); err != nil {
 		t.Fatal(err)
 	}
 	w := r.mustOpen(r.config(0))

@@ -72,7 +72,7 @@ var results = map[string]metric.MeasurementOption{
 }
 
 // appear makes the counters exist, at 0, before anything is counted: an alert needs a first value.
-func (m *metrics) appear(ctx context.Context, owned []int) {
+func (m *metrics) appear(ctx context.Context, owned []*partition) {
 	for _, result := range results {
 		m.sentences.Add(ctx, 0, result)
 	}
@@ -80,14 +80,14 @@ func (m *metrics) appear(ctx context.Context, owned []int) {
 		c.Add(ctx, 0)
 	}
 	m.failures.Add(ctx, 0, firstOf(owned))
-	for _, p := range owned {
-		m.lost.Add(ctx, 0, metric.WithAttributes(attribute.Int("partition", p)))
+	for _, q := range owned {
+		m.lost.Add(ctx, 0, metric.WithAttributes(attribute.Int("partition", q.id)))
 	}
 }
 
 // firstOf names a worker by its first partition.
-func firstOf(owned []int) metric.MeasurementOption {
-	return metric.WithAttributes(attribute.Int("first", owned[0]))
+func firstOf(owned []*partition) metric.MeasurementOption {
+	return metric.WithAttributes(attribute.Int("first", owned[0].id))
 }
 
 // turn reports what a turn did; called by the worker's goroutine.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -137,12 +138,8 @@ func openMerged(cfg Config) (sim.Worker, error) {
 	store := cfg.Store
 	cfg.Store = &alteredStore{store, func(s *State) error {
 		for _, q := range cfg.Owned {
-			data, err := store.Get(context.Background(), stateKey(q))
-			if err != nil || data == nil {
-				return err
-			}
-			other, err := DecodeState(data)
-			if err != nil {
+			other, err := ReadState(context.Background(), store, q)
+			if err != nil || other == nil {
 				return err
 			}
 			for p, position := range other.LookupFrom {
@@ -214,8 +211,8 @@ type alteredStore struct {
 
 func (a *alteredStore) Get(ctx context.Context, key string) ([]byte, error) {
 	data, err := a.Store.Get(ctx, key)
-	if err != nil || data == nil {
-		return nil, err
+	if err != nil || data == nil || !strings.HasPrefix(key, "shard/") {
+		return data, err
 	}
 	s, err := DecodeState(data)
 	if err != nil {

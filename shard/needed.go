@@ -45,6 +45,15 @@ func (w *Worker) ownNeeds() []int64 {
 	return needs
 }
 
+// maxPositions are the higher ones.
+func maxPositions(a, b []int64) []int64 {
+	highest := slices.Clone(a)
+	for p := range highest {
+		highest[p] = max(highest[p], b[p])
+	}
+	return highest
+}
+
 // MinPositions are the lower positions of two vectors. Only for what is needed: what was looked up is never merged.
 func MinPositions(a, b []int64) []int64 {
 	lowest := slices.Clone(a)

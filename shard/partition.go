@@ -42,6 +42,7 @@ func (x *item) posts() []feed.Sentence {
 // partition is an owned partition q with its rows.
 type partition struct {
 	id     int
+	epoch  int64 // see takeOver
 	rows   Rows
 	insert int64 // I: the first position of q that has not been inserted
 	state  State
@@ -63,7 +64,10 @@ type partition struct {
 	canary  canaryWindow
 	now     func() time.Time
 
+	deletedTo int64 // the first position of the control topic that the rows have not been told of
+
 	lock lock // held while the rows are in use
+	gone bool // guarded by lock: nobody may use the rows any more
 }
 
 // windowRecord is a record of q with sentences in the window.

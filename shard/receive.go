@@ -45,9 +45,17 @@ func (w *Worker) receive(ctx context.Context) ([]*item, error) {
 		w.next[x.partition] = x.position + 1
 	}
 	if n := len(items); n > 0 && w.cfg.Sentences.Ordered() {
-		w.redeliveries.of.reach(items[n-1].position + 1)
+		w.reach(items[n-1].position + 1)
 	}
 	return items, nil
+}
+
+// reach notes that nothing lies below a position but what was received.
+func (w *Worker) reach(position int64) {
+	w.redeliveries.of.reach(position)
+	for p := range w.next {
+		w.next[p] = max(w.next[p], position)
+	}
 }
 
 // fetch waits a little for records. Having none is no error; records that the topic has dropped are lost, and logged.

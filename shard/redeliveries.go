@@ -102,6 +102,7 @@ type observedPartition struct {
 	trail       []step           // where slots began
 	redelivered map[int64][]bool // by position, the records with redeliveries that somebody may still read
 	prunedBelow int64            // of what lies before, redeliveries may have been pruned
+	sure        int64            // the first position that can be decided: enough before it is observed
 }
 
 // step is where a slot began.
@@ -287,11 +288,15 @@ type observer struct {
 	need []int64 // likewise, the first that it may ask from for
 }
 
-// addObserver adds a worker that reads every partition from a position on. It is false where others have passed that
-// position long ago, so that nobody remembers what was decided there: then the worker needs Redeliveries of its own.
-func (r *Redeliveries) addObserver(from []observePoint) (*observer, bool) {
+// addObserver adds a worker that reads every partition from a position on, to decide what lies from needs on. It is false
+// where others have passed that position long ago, so that nobody remembers what was decided there: then the worker needs
+// Redeliveries of its own.
+func (r *Redeliveries) addObserver(from []observePoint, needs []int64) (*observer, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if len(r.observers) == 0 {
+		r.forget()
+	}
 	for p := range from {
 		if h := &r.parts[p]; h.isPast(from[p]) {
 			return nil, false
@@ -299,7 +304,7 @@ func (r *Redeliveries) addObserver(from []observePoint) (*observer, bool) {
 	}
 	o := &observer{of: r}
 	for p, at := range from {
-		r.parts[p].begin(at)
+		r.parts[p].begin(at, needs[p])
 		o.next, o.need = append(o.next, at.position), append(o.need, at.position)
 	}
 	r.observers = append(r.observers, o)
@@ -312,10 +317,25 @@ func (h *observedPartition) isPast(at observePoint) bool {
 	return h.begun && at.position < h.prunedBelow
 }
 
+// forget begins anew: nobody is left who knows what comes after that which was observed.
+func (r *Redeliveries) forget() {
+	for p := range r.parts {
+		h := &r.parts[p]
+		h.mu.Lock()
+		r.size.Add(-h.bytes())
+		h.joined, h.begun, h.next, h.stamp = false, false, 0, 0
+		h.slots, h.trail, h.redelivered, h.prunedBelow = nil, nil, nil, 0
+		h.mu.Unlock()
+	}
+}
+
 // begin makes a partition be observed from a point, unless others begin before it or have begun.
-func (h *observedPartition) begin(at observePoint) {
+func (h *observedPartition) begin(at observePoint, needs int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.sure = min(h.sure, needs); !h.joined {
+		h.sure = needs
+	}
 	if h.begun || h.joined && h.next <= at.position {
 		return
 	}
@@ -352,6 +372,67 @@ func (o *observer) leave() {
 	defer r.mu.Unlock()
 	r.observers = slices.DeleteFunc(r.observers, func(other *observer) bool { return other == o })
 	r.prune()
+}
+
+// adopt lets a worker decide for another one, too, that reads on from some positions, and whose states need others. It is
+// false where that cannot be: what was decided there is forgotten, or was never known.
+func (o *observer) adopt(other *observer, from, needs []int64) bool {
+	if !o.cover(other.of, from, needs) {
+		return false
+	}
+	other.leave()
+	return true
+}
+
+func (o *observer) cover(of *Redeliveries, from, needs []int64) bool {
+	r := o.of
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if of != r {
+		for p := range from {
+			if !r.parts[p].decides(from[p]) {
+				return false
+			}
+		}
+		for p := range from {
+			r.parts[p].prepend(of.parts[p].steps())
+		}
+	}
+	o.next, o.need = MinPositions(o.next, from), MinPositions(o.need, needs)
+	return true
+}
+
+// decides reports whether it is known what is redelivered from a position on.
+func (h *observedPartition) decides(position int64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return position >= h.prunedBelow && position >= h.sure
+}
+
+func (h *observedPartition) steps() []step {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.trail)
+}
+
+// prepend adds the older steps of another one that has observed the same partition: the rows of its worker go further back.
+// Where both know a slot, the other may have seen its beginning.
+func (h *observedPartition) prepend(older []step) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	end := h.next
+	if len(h.trail) > 0 {
+		end = h.trail[0].position
+	}
+	n, _ := slices.BinarySearchFunc(older, end, func(s step, at int64) int { return cmp.Compare(s.position, at) })
+	if older = older[:n]; n == 0 {
+		return
+	}
+	if last := &older[n-1]; len(h.trail) > 0 && last.number >= h.trail[0].number {
+		last.untimed = last.untimed || h.trail[0].untimed
+		h.trail = h.trail[1:]
+	}
+	h.trail = append(older, h.trail...)
 }
 
 // prune drops what no observer can ask for again.

@@ -28,14 +28,13 @@ func (w *Worker) restore(ctx context.Context) error {
 		w.home[id] = q
 		w.owned = append(w.owned, q)
 	}
+	w.share()
 	w.startObserving()
 	w.updateNeeded()
 	for p := range w.next {
-		w.next[p] = min(w.lookedUpTo(p), w.redeliveries.next[p])
-		if q := w.home[p]; q != nil {
-			w.next[p] = min(w.next[p], q.insert)
-		}
+		w.next[p] = min(w.firstUndone(p), w.redeliveries.next[p])
 	}
+	w.opening.begin(w.next, x.end)
 	w.progress.reach(w.lookedUpTo) // what a state says is durable
 	return nil
 }
@@ -51,24 +50,21 @@ func (w *Worker) startObserving() {
 		}
 	}
 	var ok bool
-	if w.redeliveries, ok = w.cfg.Redeliveries.addObserver(from); !ok {
-		w.redeliveries, _ = w.cfg.Redeliveries.another().addObserver(from)
+	if w.redeliveries, ok = w.cfg.Redeliveries.addObserver(from, w.allNeeds()); !ok {
+		w.redeliveries, _ = w.cfg.Redeliveries.another().addObserver(from, w.allNeeds())
 	}
 }
 
 func (w *Worker) restorePartition(ctx context.Context, id int, x *extent) (*partition, error) {
-	state, err := w.load(ctx, id, x)
+	state, epoch, err := w.takeOver(ctx, id, x)
 	if err != nil {
 		return nil, err
-	}
-	if state == nil {
-		state = newState(id, x.start)
 	}
 	rows, err := w.cfg.Rows(id)
 	if err != nil {
 		return nil, fmt.Errorf("make rows: %w", err)
 	}
-	q := &partition{id: id, rows: rows, state: *state, insert: state.ReplayFrom, counted: state.LookupFrom[id],
+	q := &partition{id: id, epoch: epoch, rows: rows, state: *state, insert: state.ReplayFrom, counted: state.LookupFrom[id],
 		deletes: w.cfg.Control != nil, caused: w.cfg.Caused, now: w.cfg.Now}
 	q.found, q.report, q.lock = newFound(w), q.add, newLock()
 	w.raiseObserveFrom(q, x.start)

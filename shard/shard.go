@@ -79,8 +79,8 @@ type Config struct {
 
 	// Tombstones are what the workers of a process know of deletions; nil: the worker has its own.
 	Tombstones *Tombstones
-	// Redeliveries are shared by the workers of a process, all of which are opened before one takes a turn: a worker that
-	// comes later may need its own. nil: the worker has its own.
+	// Redeliveries are shared by the workers of a process. One that comes later, from where nobody remembers them any more,
+	// makes its own. nil: the worker has its own.
 	Redeliveries *Redeliveries
 
 	// Caused is told of the events that are reported for a sentence of a source, with the origin of its record, one of more
@@ -109,6 +109,8 @@ type Config struct {
 	// Canary is told of a canary whose second post has found the first in the partition that both were written to, once the
 	// events found before it are durable. It must not block. Nil: nobody is told.
 	Canary func(Canary)
+
+	progressed *broadcast // told when look-ups have got further; nil: the worker has its own
 
 	TextVersion int // of the normalisation; records of another are looked up all the same, and warned of; 0: any
 

@@ -19,8 +19,16 @@ func (q *partition) timed(x *item, look func(*item)) {
 // eventsAtOnce is how many events become durable in about the time that one takes: a single one does not cost an append.
 const eventsAtOnce = 128
 
-// looked remembers records that are looked up, until their events are durable too.
-func (w *Worker) looked(items []*item) { w.done = append(w.done, items...) }
+// looked remembers records that are looked up, until their events are durable too. What is looked up again for a partition
+// that was taken over is in nobody's account.
+func (w *Worker) looked(items []*item) {
+	for _, x := range items {
+		if x.position >= w.reported[x.partition] {
+			w.reported[x.partition] = x.position + 1
+			w.done = append(w.done, x)
+		}
+	}
+}
 
 // report tells what the records looked up since the last call have cost. The time in which events became durable is shared
 // out by their number: who comes when much of it waits is not to pay for the others.

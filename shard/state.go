@@ -265,5 +265,3 @@ func (d *decoder) string(what string) string {
 	d.rest = d.rest[n:]
 	return s
 }
-
-func stateKey(q int) string { return fmt.Sprintf("shard/%d", q) }

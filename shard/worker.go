@@ -18,11 +18,16 @@ import (
 )
 
 // Worker looks every sentence up in the rows of the partitions it owns. Step and Run belong to one goroutine; EachMatch,
-// WaitFor and Locked may be called by others meanwhile.
+// WaitFor and Locked may be called by others meanwhile. What a worker owns changes between turns alone: see absorb and
+// release.
 type Worker struct {
 	cfg     Config
 	tracer  trace.Tracer
 	metrics *metrics
+
+	turning lock                         // held by a turn, and by who changes what is owned
+	serving atomic.Pointer[[]*partition] // owned, for others
+	opening replayed                     // how far it is with what there was when it was opened
 
 	owned []*partition
 	home  []*partition // by partition; nil where not owned
@@ -55,6 +60,7 @@ type Worker struct {
 	health      health
 	opened      int64         // nanoseconds since 1970
 	done        []*item       // looked up, and not reported: see report
+	reported    []int64       // per partition, the first position that was in done at no time
 	appending   time.Duration // how long events took to become durable meanwhile
 }
 
@@ -68,7 +74,6 @@ func Open(ctx context.Context, cfg Config) (*Worker, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open worker: %w", err)
 	}
-	m.appear(ctx, cfg.Owned)
 	n := cfg.Sentences.Partitions()
 	cfg.Tombstones = cmp.Or(cfg.Tombstones, NewTombstones())
 	if cfg.Redeliveries, err = cfg.redeliveries(n); err != nil {
@@ -78,8 +83,9 @@ func Open(ctx context.Context, cfg Config) (*Worker, error) {
 		cfg: cfg, tracer: otel.Tracer("refrain/shard"), metrics: m,
 		home: make([]*partition, n), next: make([]int64, n), reading: make([]bool, n),
 		bound: minTurnSentences, queue: newQueue(n), deleted: &deletions{control: cfg.Control, known: cfg.Tombstones},
-		progress: newProgress(n), opened: cfg.Now().UnixNano(),
-		passing: rate.Sometimes{Interval: time.Minute},
+		progress: newProgress(n, cfg.progressed), opened: cfg.Now().UnixNano(), turning: newLock(),
+		reported: make([]int64, n),
+		passing:  rate.Sometimes{Interval: time.Minute},
 	}
 	w.deleted.corrupt = w.skipControl
 	w.outbox = outbox{topic: cfg.Events, deployment: cfg.Deployment, now: cfg.Now, dead: cfg.DeadLetters,
@@ -91,7 +97,9 @@ func Open(ctx context.Context, cfg Config) (*Worker, error) {
 	if err := w.restore(ctx); err != nil {
 		return nil, fmt.Errorf("open worker: %w", err)
 	}
+	m.appear(ctx, w.owned)
 	if err := w.readDeletions(ctx); err != nil {
+		w.redeliveries.leave()
 		return nil, fmt.Errorf("open worker: %w", err)
 	}
 	return w, nil
@@ -101,6 +109,11 @@ func Open(ctx context.Context, cfg Config) (*Worker, error) {
 // how far it has got. After an error the next Step goes on where this one stopped. When ctx ends Step stops
 // waiting for records, but finishes what it has in hand.
 func (w *Worker) Step(ctx context.Context) error {
+	w.turning.Lock()
+	defer w.turning.Unlock()
+	if len(w.owned) == 0 {
+		return nil
+	}
 	err := w.turn(ctx)
 	w.noteTrouble(err)
 	return err
@@ -139,6 +152,7 @@ func (w *Worker) turn(ctx context.Context) error {
 	}
 	w.each(func(q *partition) { q.advance(&w.cfg) })
 	w.ends()
+	w.opening.note(w.next)
 	w.metrics.turn(work, w)
 	w.publishView()
 	return w.commit(work, w.cfg.Commit)
@@ -287,9 +301,14 @@ func (w *Worker) ready(q *partition, p, limit int) (items []*item, n int) {
 
 // lookedUpTo is the position of p up to which all owned partitions have looked it up.
 func (w *Worker) lookedUpTo(p int) int64 {
-	lowest := w.owned[0].state.LookupFrom[p]
+	return w.lowest(func(q *partition) int64 { return q.state.LookupFrom[p] })
+}
+
+// lowest is the lowest position of all owned partitions.
+func (w *Worker) lowest(position func(*partition) int64) int64 {
+	lowest := position(w.owned[0])
 	for _, q := range w.owned[1:] {
-		lowest = min(lowest, q.state.LookupFrom[p])
+		lowest = min(lowest, position(q))
 	}
 	return lowest
 }
@@ -341,7 +360,7 @@ func (w *Worker) commit(ctx context.Context, every time.Duration) error {
 		return err
 	}
 	for i, q := range w.owned {
-		if err := w.cfg.Store.Put(ctx, stateKey(q.id), states[i]); err != nil {
+		if err := w.cfg.Store.Put(ctx, stateKey(q.id, q.epoch), states[i]); err != nil {
 			return fmt.Errorf("store the state of partition %d: %w", q.id, err)
 		}
 	}
@@ -349,7 +368,7 @@ func (w *Worker) commit(ctx context.Context, every time.Duration) error {
 		return err
 	}
 	w.moved, w.committed = false, now
-	w.redeliveries.passed(w.next, w.allNeeds())
+	w.redeliveries.passed(w.rereads(), w.allNeeds())
 	w.updateNeeded()
 	return nil
 }
@@ -391,11 +410,7 @@ func (q *partition) needs(p int) int64 {
 
 // needs is the first position of p that some owned partition needs.
 func (w *Worker) needs(p int) int64 {
-	lowest := w.owned[0].needs(p)
-	for _, q := range w.owned[1:] {
-		lowest = min(lowest, q.needs(p))
-	}
-	return lowest
+	return w.lowest(func(q *partition) int64 { return q.needs(p) })
 }
 
 func (w *Worker) allNeeds() []int64 {
@@ -411,7 +426,7 @@ func (w *Worker) allNeeds() []int64 {
 func (w *Worker) Run(ctx context.Context) error {
 	defer func() { _ = w.Close() }() // a reader: there is nothing to lose
 	pauses := retry.Steady()
-	for ctx.Err() == nil {
+	for ctx.Err() == nil && !w.isEmpty() {
 		err := w.Step(ctx)
 		switch {
 		case err == nil:
@@ -430,6 +445,11 @@ func (w *Worker) Run(ctx context.Context) error {
 func (w *Worker) finish(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
+	w.turning.Lock()
+	defer w.turning.Unlock()
+	if len(w.owned) == 0 {
+		return nil
+	}
 	if err := w.flush(ctx); err != nil {
 		return fmt.Errorf("match worker: last events: %w", err)
 	}
@@ -441,6 +461,12 @@ func (w *Worker) finish(ctx context.Context) error {
 
 // Close ends the reading. What was not stored is done again by the next worker.
 func (w *Worker) Close() error {
+	w.turning.Lock()
+	defer w.turning.Unlock()
+	return w.closeReaders()
+}
+
+func (w *Worker) closeReaders() error {
 	w.deleted.close()
 	w.redeliveries.leave()
 	if w.reader == nil {

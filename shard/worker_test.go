@@ -87,6 +87,11 @@ func (r *route) mustOpen(cfg Config) *Worker {
 	return w
 }
 
+// key is where the present owner of a partition stores its states.
+func (r *route) key(q int) string {
+	return stateKey(q, must(readEpoch(context.Background(), r.store, q)))
+}
+
 func (r *route) mustStep(w *Worker) {
 	r.tb.Helper()
 	if err := w.Step(context.Background()); err != nil {
@@ -460,7 +465,7 @@ func TestRunGoesOnUntilTold(t *testing.T) {
 		if err := workers[0].WaitFor(ctx, []int64{1 << 40, 0, 0, 0}); !errors.Is(err, context.Canceled) {
 			t.Errorf("waiting for what never comes: got %v", err)
 		}
-		data, err := r.store.Get(context.Background(), stateKey(3))
+		data, err := r.store.Get(context.Background(), r.key(3))
 		if err != nil || data == nil {
 			t.Fatalf("no state stored: %v", err)
 		}
@@ -618,13 +623,13 @@ func TestDamagedState(t *testing.T) {
 	w := r.mustOpen(r.config(0))
 	r.now = r.now.Add(time.Minute)
 	r.mustStep(w)
-	state, err := r.store.Get(t.Context(), stateKey(0))
+	state, err := r.store.Get(t.Context(), r.key(0))
 	if err != nil || state == nil {
 		t.Fatal(state, err)
 	}
 	state[7] ^= 1
 	put := func(data []byte) {
-		if err := r.store.Put(t.Context(), stateKey(0), data); err != nil {
+		if err := r.store.Put(t.Context(), r.key(0), data); err != nil {
 			t.Fatal(err)
 		}
 	}
